@@ -1,0 +1,2 @@
+// Package blobtest is the contract that every blob.Bucket passes.
+package blobtest

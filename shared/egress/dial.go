@@ -1,0 +1,173 @@
+package egress
+
+import (
+	"context"
+	"crypto/tls"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"syscall"
+	"time"
+
+	"gateway/shared/fault"
+)
+
+const (
+	dialTimeout = 10 * time.Second // look-up and TCP connect
+	tlsTimeout  = 10 * time.Second
+)
+
+// NewTransport returns the transport for every outbound call. Each new
+// connection is checked against the policy at the moment it connects; plain http
+// reaches only trusted hosts and what the policy allows. It ignores proxy
+// settings, follows nothing, forwards bytes as they come (no decompression) and
+// sets no time limit on an answer: the request's context does.
+//
+// A refused connection is an error for which Refused is true.
+func NewTransport(p Policy) *http.Transport { return newTransport(p, nil) }
+
+// newTransport takes the resolver that tests answer for; nil is the system's.
+func newTransport(p Policy, resolver *net.Resolver) *http.Transport {
+	g := &guard{policy: p, resolver: resolver}
+	t := &http.Transport{
+		Proxy:              nil,
+		DisableCompression: true,
+		ForceAttemptHTTP2:  true,
+
+		// Streams hold a connection each over HTTP/1.1, so the pool is as wide as
+		// the concurrency that a process is expected to carry.
+		MaxIdleConns:        2048,
+		MaxIdleConnsPerHost: 512,
+		IdleConnTimeout:     90 * time.Second,
+
+		MaxResponseHeaderBytes: 256 << 10,
+		ReadBufferSize:         16 << 10, // one read takes many events of a stream
+
+		TLSClientConfig: &tls.Config{
+			MinVersion:         tls.VersionTLS12,
+			RootCAs:            p.RootCAs,
+			ClientSessionCache: tls.NewLRUClientSessionCache(1024),
+		},
+		// A connection that went silent (frozen process, lost route) is found by a
+		// ping instead of by the next request's failure.
+		HTTP2: &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 10 * time.Second},
+	}
+	t.DialContext = g.dialPlain
+	// With a TLS dialer of its own the transport calls DialContext for http only;
+	// that is how plain connections are told apart.
+	t.DialTLSContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		return g.dialTLS(ctx, network, addr, t.TLSClientConfig)
+	}
+	return t
+}
+
+// NewClient returns a client over NewTransport that follows no redirect: the
+// caller gets the 3xx answer itself.
+func NewClient(p Policy) *http.Client {
+	return &http.Client{
+		Transport:     NewTransport(p),
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+// Refused reports whether a call failed because the policy closes its address.
+// The error is a 400 fault, blocked_host, somewhere in the chain.
+func Refused(err error) bool { return fault.Is(err, fault.BlockedHost) }
+
+type guard struct {
+	policy   Policy
+	resolver *net.Resolver
+}
+
+func (g *guard) dialPlain(ctx context.Context, network, addr string) (net.Conn, error) {
+	return g.dial(ctx, network, addr, true)
+}
+
+func (g *guard) dialTLS(ctx context.Context, network, addr string, cfg *tls.Config) (net.Conn, error) {
+	raw, err := g.dial(ctx, network, addr, false)
+	if err != nil {
+		return nil, err
+	}
+	host, _, _ := net.SplitHostPort(addr)
+	if cfg.ServerName == "" {
+		cfg = cfg.Clone()
+		cfg.ServerName = host
+	}
+	conn := tls.Client(raw, cfg)
+	ctx, cancel := context.WithTimeout(ctx, tlsTimeout)
+	defer cancel()
+	if err := conn.HandshakeContext(ctx); err != nil {
+		raw.Close()
+		return nil, err
+	}
+	return conn, nil
+}
+
+// dial connects to addr with every address it resolves to checked in turn.
+func (g *guard) dial(ctx context.Context, network, addr string, plain bool) (net.Conn, error) {
+	host, portText, err := net.SplitHostPort(addr)
+	if err != nil {
+		return nil, refusal("the address is malformed")
+	}
+	port, ok := parsePort(portText)
+	if !ok {
+		return nil, refusal("the port must be between 1 and 65535")
+	}
+	host = strings.ToLower(host)
+	if a, err := netip.ParseAddr(host); err == nil {
+		host = plainAddr(a).String()
+	}
+	listed := g.policy.listed(host, port)
+	d := net.Dialer{
+		Timeout:  dialTimeout,
+		Resolver: g.resolver,
+		ControlContext: func(_ context.Context, network, address string, _ syscall.RawConn) error {
+			return g.check(network, address, verdict{
+				named: listed || g.policy.trusted(host), listed: listed, plain: plain,
+			})
+		},
+	}
+	return d.DialContext(ctx, network, addr)
+}
+
+// verdict is what is known of a connection from its name.
+type verdict struct {
+	named  bool // the policy names this host: its addresses may be private
+	listed bool // it names host and port: the port is not questioned either
+	plain  bool // no TLS
+}
+
+// check decides on one address, just before the socket connects to it.
+func (g *guard) check(network, address string, v verdict) error {
+	ap, err := netip.ParseAddrPort(address)
+	if err != nil || !strings.HasPrefix(network, "tcp") {
+		return refusal("the address is not a TCP address")
+	}
+	ap = netip.AddrPortFrom(plainAddr(ap.Addr()), ap.Port())
+	p := &g.policy
+	if p.never(ap) {
+		return refusal("the host leads to an address that is never reachable from the gateway")
+	}
+	if v.listed || p.listed(ap.Addr().String(), ap.Port()) {
+		return nil
+	}
+	if closedPort(ap.Port()) {
+		return refusal("the port belongs to another kind of service")
+	}
+	switch {
+	case v.named || p.allowed(ap.Addr()):
+		return nil
+	case v.plain:
+		return refusal("http is accepted only for trusted hosts; use https")
+	case !public(ap.Addr()):
+		return refusal("the host leads to a private or reserved address")
+	}
+	return nil
+}
+
+// refusal never names the address: it would tell a caller what internal names
+// resolve to.
+func refusal(why string) error {
+	return fault.New(fault.BlockedHost, "", "Connection refused by the gateway: "+why)
+}

@@ -1,0 +1,234 @@
+package egress
+
+import (
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"gateway/shared/fault"
+)
+
+const (
+	maxURL    = 2048
+	maxLabels = 10
+)
+
+// CheckURL checks the address of a host that a caller names (custom_host, MCP
+// server, agent, webhook) before anything is sent there, and returns it with the
+// host in its one spelling. field names where the address came from. The error
+// is a 400 fault: invalid_request for a malformed address, blocked_host for one
+// that must not be reached.
+//
+// The order is: syntax; what is always blocked; the trusted list; private and
+// reserved addresses and names. Names are not looked up here: the dialer checks
+// every address they resolve to.
+func (p Policy) CheckURL(raw string, field string) (*url.URL, error) {
+	u, host, port, why := splitURL(raw)
+	if why != "" {
+		return nil, invalidHost(fault.InvalidRequest, field, why)
+	}
+	if why := p.checkHost(host, port, u.Scheme == "http"); why != "" {
+		return nil, invalidHost(fault.BlockedHost, field, why)
+	}
+	return u, nil
+}
+
+func invalidHost(code fault.Code, field, why string) *fault.Fault {
+	what := "Invalid URL: "
+	if strings.Contains(field, "custom_host") || strings.Contains(strings.ToLower(field), "custom-host") {
+		what = "Invalid custom host: "
+	}
+	return fault.New(code, field, what+why)
+}
+
+// splitURL checks the syntax and gives the URL, its host in lower case (an
+// address unbracketed, in its one spelling) and its port.
+func splitURL(raw string) (u *url.URL, host string, port uint16, why string) {
+	if raw == "" {
+		return nil, "", 0, "it is empty"
+	}
+	if len(raw) > maxURL {
+		return nil, "", 0, "it is longer than 2048 characters"
+	}
+	for i := 0; i < len(raw); i++ {
+		switch c := raw[i]; {
+		case c < 0x20 || c == 0x7f:
+			return nil, "", 0, "it contains a control character"
+		case c == ' ' || c == '\\' || c > 0x7f:
+			return nil, "", 0, "it contains a space, a backslash or a character outside ASCII"
+		}
+	}
+	beforeQuery, _, _ := strings.Cut(raw, "?")
+	if strings.ContainsRune(beforeQuery, '@') {
+		return nil, "", 0, "it must not contain user information or @"
+	}
+	if strings.ContainsRune(raw, '#') {
+		return nil, "", 0, "it must not contain a fragment"
+	}
+	u, err := url.Parse(raw)
+	if err != nil {
+		return nil, "", 0, "it is not a URL" // the parser's text may quote the address
+	}
+	if u.Scheme != "https" && u.Scheme != "http" {
+		return nil, "", 0, "the scheme must be https (http only for trusted hosts)"
+	}
+	if u.Opaque != "" || u.User != nil || u.Host == "" {
+		return nil, "", 0, "it must have the form https://host[:port][/path]"
+	}
+	host, port, why = splitAuthority(rawAuthority(raw), u.Scheme)
+	if why != "" {
+		return nil, "", 0, why
+	}
+	u.Host = joinAuthority(host, port, u.Scheme)
+	return u, host, port, ""
+}
+
+// rawAuthority is the host part as it was written: url.Parse has already decoded
+// its percent signs.
+func rawAuthority(raw string) string {
+	_, rest, _ := strings.Cut(raw, "://")
+	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
+		rest = rest[:i]
+	}
+	return rest
+}
+
+func splitAuthority(s, scheme string) (host string, port uint16, why string) {
+	if strings.ContainsRune(s, '%') {
+		return "", 0, "the host must not contain %"
+	}
+	port = 443
+	if scheme == "http" {
+		port = 80
+	}
+	host = s
+	if i := strings.LastIndexByte(s, ':'); i > strings.LastIndexByte(s, ']') {
+		n, ok := parsePort(s[i+1:])
+		if !ok {
+			return "", 0, "the port must be between 1 and 65535"
+		}
+		host, port = s[:i], n
+	}
+	host = strings.ToLower(host)
+	if inner, ok := strings.CutPrefix(host, "["); ok {
+		inner, ok = strings.CutSuffix(inner, "]")
+		a, err := netip.ParseAddr(inner)
+		if !ok || err != nil || !a.Is6() {
+			return "", 0, "the host is not an IPv6 address"
+		}
+		if a.Is4In6() {
+			return "", 0, "write an IPv4 address as four decimal numbers"
+		}
+		return a.String(), port, ""
+	}
+	if why := checkName(host); why != "" {
+		return "", 0, why
+	}
+	return host, port, ""
+}
+
+func joinAuthority(host string, port uint16, scheme string) string {
+	if strings.ContainsRune(host, ':') {
+		host = "[" + host + "]"
+	}
+	if scheme == "https" && port == 443 || scheme == "http" && port == 80 {
+		return host
+	}
+	return host + ":" + strconv.Itoa(int(port))
+}
+
+// checkName says what is wrong with a host name or dotted IPv4 address in lower
+// case; "" when nothing is.
+func checkName(host string) string {
+	switch {
+	case host == "":
+		return "the host is missing"
+	case len(host) > 253:
+		return "the host is longer than 253 characters"
+	case host[len(host)-1] == '.':
+		return "the host must not end in a dot"
+	}
+	labels, start := 0, 0
+	for i := 0; i <= len(host); i++ {
+		if i < len(host) && host[i] != '.' {
+			c := host[i]
+			if (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' {
+				return "the host may contain only letters, digits, dots and hyphens"
+			}
+			continue
+		}
+		label := host[start:i]
+		if label == "" || len(label) > 63 || label[0] == '-' || label[len(label)-1] == '-' {
+			return "the host has an empty or malformed label"
+		}
+		if strings.HasPrefix(label, "xn--") {
+			return "internationalised host names (xn--) are not accepted"
+		}
+		labels++
+		start = i + 1
+	}
+	if labels > maxLabels {
+		return "the host has more than 10 labels"
+	}
+	if numeric(host[strings.LastIndexByte(host, '.')+1:]) {
+		if _, err := netip.ParseAddr(host); err != nil {
+			return "write an IPv4 address as four decimal numbers"
+		}
+	}
+	return ""
+}
+
+// numeric reports whether the last label makes the host an IPv4 address for
+// browsers and C libraries: decimal or octal digits, or 0x and hexadecimal ones.
+func numeric(label string) bool {
+	hex, ok := strings.CutPrefix(label, "0x")
+	if ok {
+		return strings.Trim(hex, "0123456789abcdef") == ""
+	}
+	return strings.Trim(label, "0123456789") == ""
+}
+
+// checkHost says why host:port must not be reached; "" when it may.
+func (p *Policy) checkHost(host string, port uint16, plain bool) string {
+	a, err := netip.ParseAddr(host)
+	literal := err == nil
+	if literal {
+		a = plainAddr(a)
+		if p.never(netip.AddrPortFrom(a, port)) {
+			return "this address is never reachable from the gateway"
+		}
+	} else if anyUnder(metadataNames, host) {
+		return "this host is never reachable from the gateway"
+	}
+	if p.listed(host, port) {
+		return ""
+	}
+	if !literal && internalName(host) {
+		return "this host is never reachable from the gateway"
+	}
+	if closedPort(port) {
+		return "this port belongs to another kind of service"
+	}
+	if p.trusted(host) || literal && p.allowed(a) || !literal && p.allowedLocalhost(host) {
+		return ""
+	}
+	switch {
+	case plain:
+		return "http is accepted only for trusted hosts; use https"
+	case literal && !public(a):
+		return "private and reserved addresses are accepted only for trusted hosts"
+	case !literal && closedTLD(host):
+		return "this kind of private name is accepted only for trusted hosts"
+	}
+	return ""
+}
+
+// allowedLocalhost reports whether host is a name of this machine (RFC 6761) and
+// loopback is allowed.
+func (p *Policy) allowedLocalhost(host string) bool {
+	if host != "localhost" && !under(host, "localhost") {
+		return false
+	}
+	return within(p.Allow, netip.AddrFrom4([4]byte{127, 0, 0, 1})) || within(p.Allow, netip.IPv6Loopback())
+}

@@ -1,0 +1,126 @@
+package fault
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Code names one kind of refusal; see catalogue for its status and types.
+type Code string
+
+// Source tells who refused: the gateway itself or the model provider.
+type Source string
+
+const (
+	SourceGateway  Source = "gateway"
+	SourceProvider Source = "provider"
+)
+
+// Detail is one field error of a validation that found several.
+type Detail struct {
+	Field   string // JSON path (a.b[0].c), header name or query parameter
+	Message string // what was wrong and what is allowed
+}
+
+// Fault is an error that may be shown to a caller.
+type Fault struct {
+	Code       Code
+	Message    string
+	Field      string        // JSON path, header or query parameter at fault; empty if none
+	Details    []Detail      // all field errors, when there are several
+	RetryAfter time.Duration // > 0: sent as Retry-After, rounded up to seconds
+	Source     Source        // empty means SourceGateway
+	StatusCode int           // overrides the catalogue's status when not 0 (provider errors)
+	cause      error
+}
+
+// New returns a fault of code. field may be empty.
+func New(code Code, field, message string) *Fault {
+	return &Fault{Code: code, Field: field, Message: message}
+}
+
+// Newf is New with a formatted message.
+func Newf(code Code, field, format string, args ...any) *Fault {
+	return &Fault{Code: code, Field: field, Message: fmt.Sprintf(format, args...)}
+}
+
+// Invalid is a 400 on one field.
+func Invalid(field, format string, args ...any) *Fault {
+	return Newf(InvalidRequest, field, format, args...)
+}
+
+// Internal wraps an unexpected error: the caller sees a fixed text, the cause
+// goes to the log only.
+func Internal(cause error) *Fault {
+	return &Fault{Code: InternalError, Message: "Something went wrong", cause: cause}
+}
+
+// Unavailable wraps a failure of something the gateway depends on (store,
+// queue, key service): 503, worth a retry.
+func Unavailable(cause error) *Fault {
+	return &Fault{Code: ServiceUnavailable, Message: "A service that the gateway depends on did not answer; try again", RetryAfter: time.Second, cause: cause}
+}
+
+// Invalids gathers field errors into one 400; nil when there are none.
+func Invalids(details []Detail) *Fault {
+	switch len(details) {
+	case 0:
+		return nil
+	case 1:
+		return &Fault{Code: InvalidRequest, Field: details[0].Field, Message: details[0].Message, Details: details}
+	}
+	msg := fmt.Sprintf("%s: %s (and %d more)", details[0].Field, details[0].Message, len(details)-1)
+	return &Fault{Code: InvalidRequest, Field: details[0].Field, Message: msg, Details: details}
+}
+
+// WithCause returns f with the internal error that led to it, for the log.
+func (f *Fault) WithCause(err error) *Fault { f.cause = err; return f }
+
+// Error is for logs and tests; callers see the rendered body instead.
+func (f *Fault) Error() string {
+	s := string(f.Code) + ": " + f.Message
+	if f.Field != "" {
+		s = string(f.Code) + " at " + f.Field + ": " + f.Message
+	}
+	if f.cause != nil {
+		s += ": " + f.cause.Error()
+	}
+	return s
+}
+
+// Unwrap gives the internal cause.
+func (f *Fault) Unwrap() error { return f.cause }
+
+// Status is the HTTP status that the fault answers with.
+func (f *Fault) Status() int {
+	if f.StatusCode != 0 {
+		return f.StatusCode
+	}
+	return entry(f.Code).status
+}
+
+// Type is the OpenAI-style error type, such as invalid_request_error.
+func (f *Fault) Type() string { return entry(f.Code).typ }
+
+// AdminCode is the administration API's code, AB01 to AB09.
+func (f *Fault) AdminCode() string { return entry(f.Code).admin }
+
+// From returns err as a *Fault: itself when it is or wraps one, Internal(err)
+// otherwise. From(nil) is nil.
+func From(err error) *Fault {
+	if err == nil {
+		return nil
+	}
+	var f *Fault
+	if errors.As(err, &f) {
+		return f
+	}
+	return Internal(err)
+}
+
+// Is reports whether err is or wraps a fault of code.
+func Is(err error, code Code) bool {
+	var f *Fault
+	return errors.As(err, &f) && f.Code == code
+}

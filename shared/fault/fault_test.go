@@ -1,0 +1,83 @@
+package fault
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestEveryCodeHasARow(t *testing.T) {
+	for code, r := range catalogue {
+		if r.status < 400 || r.status > 599 || r.typ == "" || !strings.HasPrefix(r.admin, "AB0") {
+			t.Errorf("%s: %+v", code, r)
+		}
+	}
+	if got := New("no such code", "", "").Status(); got != 500 {
+		t.Errorf("an unknown code answers %d", got)
+	}
+}
+
+func TestFromKeepsTheFaultAndHidesTheRest(t *testing.T) {
+	own := Invalid("a.b", "must be %d", 3)
+	if got := From(fmt.Errorf("wrapped: %w", own)); got != own {
+		t.Errorf("got %v", got)
+	}
+	secret := errors.New("password=hunter2")
+	f := From(secret)
+	if f.Code != InternalError || strings.Contains(string(f.DataBody(false)), "hunter2") || strings.Contains(string(f.AdminBody("r")), "hunter2") {
+		t.Errorf("an unexpected error shows: %s", f.DataBody(false))
+	}
+	if !errors.Is(f, secret) || !strings.Contains(f.Error(), "hunter2") {
+		t.Error("the log does not get the cause")
+	}
+	if From(nil) != nil {
+		t.Error("From(nil) is a fault")
+	}
+}
+
+func TestBodies(t *testing.T) {
+	f := Invalids([]Detail{{"name", "is required"}, {"scopes[1]", "is unknown"}})
+	var data struct {
+		Type, Status, Message string
+		Error                 struct{ Message, Type, Param, Code string }
+		Errors                []string
+	}
+	if err := json.Unmarshal(f.DataBody(true), &data); err != nil {
+		t.Fatal(err)
+	}
+	if data.Type != "error" || data.Status != "failure" || data.Error.Param != "name" || data.Error.Type != "invalid_request_error" || len(data.Errors) != 2 {
+		t.Errorf("data body: %s", f.DataBody(true))
+	}
+	var admin struct {
+		Success bool
+		Data    struct {
+			Message, ErrorCode string
+			Errors             []struct{ Field, Message string }
+		}
+		Error     struct{ Code, Param string }
+		RequestID string `json:"request_id"`
+	}
+	if err := json.Unmarshal(f.AdminBody("r1"), &admin); err != nil {
+		t.Fatal(err)
+	}
+	if admin.Success || admin.Data.ErrorCode != "AB01" || admin.Error.Code != "AB01" || admin.Error.Param != "name" || len(admin.Data.Errors) != 2 || admin.RequestID != "r1" {
+		t.Errorf("admin body: %s", f.AdminBody("r1"))
+	}
+	if Invalids(nil) != nil {
+		t.Error("no field errors give a fault")
+	}
+}
+
+func TestRetryAfterIsWholeSecondsRoundedUp(t *testing.T) {
+	f := New(RateLimited, "", "slow down")
+	f.RetryAfter = 1500 * time.Millisecond
+	h := http.Header{}
+	f.SetHeaders(h)
+	if got := h.Get("Retry-After"); got != "2" {
+		t.Errorf("Retry-After %q", got)
+	}
+}

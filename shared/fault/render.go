@@ -1,0 +1,92 @@
+package fault
+
+import (
+	"encoding/json"
+	"math"
+	"net/http"
+	"strconv"
+)
+
+// openAI is the error object that OpenAI clients read.
+type openAI struct {
+	Message string  `json:"message"`
+	Type    string  `json:"type"`
+	Param   *string `json:"param"`
+	Code    *string `json:"code"`
+	Field   string  `json:"field,omitempty"` // repeats param for the saved-only family
+	Source  Source  `json:"source,omitempty"`
+}
+
+func (f *Fault) object() openAI {
+	o := openAI{Message: f.Message, Type: f.Type(), Source: f.Source}
+	if f.Field != "" {
+		o.Param, o.Field = &f.Field, f.Field
+	}
+	code := string(f.Code)
+	o.Code = &code
+	return o
+}
+
+// DataBody is the data plane's body: {"status":"failure","message",
+// "error":{message,type,param,code}} and "errors" when several fields failed.
+// With anthropic it also carries the "type":"error" that Anthropic clients
+// look for.
+func (f *Fault) DataBody(anthropic bool) []byte {
+	body := struct {
+		Type    string   `json:"type,omitempty"`
+		Status  string   `json:"status"`
+		Message string   `json:"message"`
+		Error   openAI   `json:"error"`
+		Errors  []string `json:"errors,omitempty"`
+	}{Status: "failure", Message: f.Message, Error: f.object()}
+	if anthropic {
+		body.Type = "error"
+	}
+	if len(f.Details) > 1 {
+		for _, d := range f.Details {
+			body.Errors = append(body.Errors, d.Field+": "+d.Message)
+		}
+	}
+	return must(json.Marshal(body))
+}
+
+// AdminBody is the administration API's body: {"success":false,
+// "data":{message,errorCode,errors?},"error":{...},"request_id"}.
+func (f *Fault) AdminBody(requestID string) []byte {
+	type fieldError struct {
+		Field   string `json:"field"`
+		Message string `json:"message"`
+	}
+	body := struct {
+		Success bool `json:"success"`
+		Data    struct {
+			Message   string       `json:"message"`
+			ErrorCode string       `json:"errorCode"`
+			Errors    []fieldError `json:"errors,omitempty"`
+		} `json:"data"`
+		Error     openAI `json:"error"`
+		RequestID string `json:"request_id,omitempty"`
+	}{Error: f.object(), RequestID: requestID}
+	admin := f.AdminCode()
+	body.Data.Message, body.Data.ErrorCode = f.Message, admin
+	body.Error.Code = &admin
+	for _, d := range f.Details {
+		body.Data.Errors = append(body.Data.Errors, fieldError(d))
+	}
+	return must(json.Marshal(body))
+}
+
+// SetHeaders writes what the fault says about retrying.
+func (f *Fault) SetHeaders(h http.Header) {
+	if f.RetryAfter > 0 {
+		h.Set("Retry-After", strconv.Itoa(int(math.Ceil(f.RetryAfter.Seconds()))))
+	}
+}
+
+// must is for values that cannot fail to encode (strings and string slices).
+func must(b []byte, err error) []byte {
+	if err != nil {
+		panic("fault: " + err.Error())
+	}
+	return b
+}

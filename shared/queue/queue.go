@@ -1,0 +1,46 @@
+// Package queue is the gateway's one way to hand work to a later process:
+// messages delivered at least once, in no order, hidden while someone works on
+// them and parked in a dead-letter queue after too many tries.
+//
+// queue/sqs speaks to SQS standard queues, queue/local keeps messages in a
+// SQLite file; both pass queue/queuetest.
+package queue
+
+import (
+	"context"
+	"time"
+)
+
+// MaxBody is the largest message body, in bytes (SQS: 1 MiB with attributes).
+const MaxBody = 1 << 20
+
+// Outgoing is a message to be sent. Group keeps one tenant's backlog from
+// delaying others (the organisation's id); at most 128 characters.
+type Outgoing struct {
+	Group string
+	Body  []byte
+	Delay time.Duration // up to 15 minutes
+}
+
+// Message is a received message. Attempt counts deliveries from 1.
+type Message struct {
+	ID      string
+	Group   string
+	Body    []byte
+	Attempt int
+	Receipt string // names this delivery; used by Delete and Extend
+}
+
+// Queue is one queue. All methods are safe for concurrent use.
+type Queue interface {
+	// Send enqueues all messages or returns an error naming how many were
+	// accepted; a message may then be delivered twice when sent again.
+	Send(ctx context.Context, messages ...Outgoing) error
+	// Receive waits up to wait (at most 20 s) for up to max (at most 10)
+	// messages and hides them for visibility.
+	Receive(ctx context.Context, max int, wait, visibility time.Duration) ([]Message, error)
+	// Delete acknowledges deliveries.
+	Delete(ctx context.Context, messages ...Message) error
+	// Extend hides a delivery for d from now.
+	Extend(ctx context.Context, m Message, d time.Duration) error
+}

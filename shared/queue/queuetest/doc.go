@@ -1,0 +1,2 @@
+// Package queuetest is the contract that every queue.Queue passes.
+package queuetest

@@ -1,0 +1,209 @@
+package seal
+
+import (
+	"context"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"gateway/shared/fault"
+)
+
+const (
+	// callTimeout bounds one call of the key service. The call runs on when the
+	// request that started it is gone: others may be waiting for it.
+	callTimeout = 10 * time.Second
+	// maxKeys bounds the cached data keys for opening, and those for sealing.
+	maxKeys = 4096
+	// maxSeals ends a data key early: far below where GCM's counter could wrap.
+	maxSeals = 1 << 32
+)
+
+// dataKey is a data key ready for use.
+type dataKey struct {
+	context Context
+	master  KeyID
+	wrapped []byte
+	aead    cipher.AEAD
+	expires time.Time
+
+	// Nonces for sealing are four random bytes and a counter. The key is this
+	// process's own, so they never repeat under it.
+	prefix [4]byte
+	count  atomic.Uint64
+}
+
+func newDataKey(c Context, master KeyID, wrapped, plain []byte, expires time.Time) (*dataKey, error) {
+	if len(plain) != keyBytes {
+		return nil, fmt.Errorf("seal: data key of %d bytes", len(plain))
+	}
+	block, err := aes.NewCipher(plain)
+	if err != nil {
+		return nil, err
+	}
+	aead, err := cipher.NewGCM(block)
+	if err != nil {
+		return nil, err
+	}
+	k := &dataKey{context: c, master: master, wrapped: wrapped, aead: aead, expires: expires}
+	_, _ = rand.Read(k.prefix[:]) // never fails
+	return k, nil
+}
+
+// appendNonce appends a nonce that was not used before; false when the key has
+// sealed enough.
+func (k *dataKey) appendNonce(dst []byte) ([]byte, bool) {
+	n := k.count.Add(1)
+	if n > maxSeals {
+		return dst, false
+	}
+	dst = append(dst, k.prefix[:]...)
+	return binary.BigEndian.AppendUint64(dst, n), true
+}
+
+// keyring caches data keys. A key is looked up by what it is for when sealing,
+// by its wrapped form when opening.
+type keyring struct {
+	wrapper Wrapper
+	clock   func() time.Time
+	ttl     time.Duration
+
+	mu        sync.RWMutex
+	sealing   map[Context]*dataKey
+	opening   map[string]*dataKey
+	flights   map[string]*flight
+	lastSweep time.Time
+}
+
+// flight is a call of the key service that several requests wait for.
+type flight struct {
+	done chan struct{}
+	key  *dataKey
+	err  error
+}
+
+// current gives the key to seal with.
+func (r *keyring) current(ctx context.Context, c Context) (*dataKey, error) {
+	now := r.clock()
+	r.mu.RLock()
+	k := r.sealing[c]
+	r.mu.RUnlock()
+	if k != nil && now.Before(k.expires) && k.count.Load() < maxSeals {
+		return k, nil
+	}
+	// A key for sealing has no wrapped form yet, so its flight is named by the
+	// context; the leading byte keeps the two kinds apart.
+	return r.fly(ctx, string(c.Append([]byte{'s'})), func(ctx context.Context) (*dataKey, error) {
+		expires := r.clock().Add(r.ttl) // counted from before the call
+		d, err := r.wrapper.Generate(ctx, c)
+		if err != nil {
+			return nil, err
+		}
+		if len(d.Wrapped) == 0 || len(d.Wrapped) > 1<<16-1 {
+			return nil, fmt.Errorf("seal: wrapped data key of %d bytes", len(d.Wrapped))
+		}
+		k, err := newDataKey(c, d.Master, d.Wrapped, d.Plain, expires)
+		clear(d.Plain)
+		return k, err
+	}, func(k *dataKey) {
+		r.sealing[c] = k
+		r.opening[string(k.wrapped)] = k // what was sealed here is often read here
+	})
+}
+
+// unwrapped gives the key to open an envelope with.
+func (r *keyring) unwrapped(ctx context.Context, c Context, e *envelope) (*dataKey, error) {
+	now := r.clock()
+	r.mu.RLock()
+	k := r.opening[string(e.wrapped)]
+	r.mu.RUnlock()
+	if k != nil && now.Before(k.expires) {
+		if k.context != c || k.master != e.master {
+			return nil, ErrRefused
+		}
+		return k, nil
+	}
+	name := c.Append([]byte{'o'})
+	name = append(append(name, e.master[:]...), e.wrapped...)
+	master, wrapped := e.master, append([]byte(nil), e.wrapped...)
+	return r.fly(ctx, string(name), func(ctx context.Context) (*dataKey, error) {
+		expires := r.clock().Add(r.ttl)
+		plain, err := r.wrapper.Unwrap(ctx, c, master, wrapped)
+		if err != nil {
+			return nil, err
+		}
+		k, err := newDataKey(c, master, wrapped, plain, expires)
+		clear(plain)
+		return k, err
+	}, func(k *dataKey) { r.opening[string(wrapped)] = k })
+}
+
+// fly makes one call for all who ask for the same key at the same time.
+func (r *keyring) fly(ctx context.Context, name string, call func(context.Context) (*dataKey, error), keep func(*dataKey)) (*dataKey, error) {
+	r.mu.Lock()
+	f := r.flights[name]
+	if f == nil {
+		f = &flight{done: make(chan struct{})}
+		r.flights[name] = f
+		go func() {
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
+			defer cancel()
+			key, err := call(ctx)
+			r.mu.Lock()
+			f.key, f.err = key, err
+			delete(r.flights, name)
+			if err == nil {
+				r.sweep()
+				keep(key)
+			}
+			r.mu.Unlock()
+			close(f.done)
+		}()
+	}
+	r.mu.Unlock()
+	select {
+	case <-f.done:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	if f.err == nil || errors.Is(f.err, ErrRefused) {
+		return f.key, f.err
+	}
+	return nil, fault.Unavailable(fmt.Errorf("seal: %w", f.err))
+}
+
+// sweep drops expired keys, and some others when there are too many. It is called
+// with the lock held, before a key is added.
+func (r *keyring) sweep() {
+	now := r.clock()
+	full := len(r.sealing) >= maxKeys || len(r.opening) >= maxKeys
+	if !full && now.Sub(r.lastSweep) < time.Minute {
+		return
+	}
+	r.lastSweep = now
+	trim(r.sealing, now)
+	trim(r.opening, now)
+}
+
+func trim[K comparable](keys map[K]*dataKey, now time.Time) {
+	for name, k := range keys {
+		if !now.Before(k.expires) {
+			delete(keys, name)
+		}
+	}
+	if len(keys) < maxKeys {
+		return
+	}
+	for name := range keys { // a quarter at once, so that the next ones cost nothing
+		if len(keys) <= maxKeys*3/4 {
+			return
+		}
+		delete(keys, name)
+	}
+}

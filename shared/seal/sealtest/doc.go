@@ -1,0 +1,3 @@
+// Package sealtest is the contract that a seal.Sealer passes over every
+// seal.Wrapper.
+package sealtest

@@ -1,0 +1,43 @@
+package seal
+
+import (
+	"context"
+	"encoding/binary"
+)
+
+// KeyID names a master key within an installation: the first bytes of a hash.
+type KeyID [8]byte
+
+// Context is what a data key is for. The key service authenticates it: a wrapped
+// key opens under the same context only, and access to the service can be
+// limited by it (credentials are in another table than logged bodies).
+type Context struct {
+	Org     string
+	Purpose string // the table of the binding
+}
+
+// Append appends the one encoding of c, for wrappers that authenticate it
+// themselves.
+func (c Context) Append(dst []byte) []byte {
+	dst = binary.AppendUvarint(dst, uint64(len(c.Org)))
+	dst = append(dst, c.Org...)
+	dst = binary.AppendUvarint(dst, uint64(len(c.Purpose)))
+	return append(dst, c.Purpose...)
+}
+
+// DataKey is a new data key.
+type DataKey struct {
+	Plain   []byte // 32 bytes
+	Wrapped []byte // at most 65,535 bytes
+	Master  KeyID
+}
+
+// Wrapper makes data keys and unwraps them: the key service.
+type Wrapper interface {
+	// Generate makes a data key for c.
+	Generate(ctx context.Context, c Context) (DataKey, error)
+	// Unwrap gives the plain data key. An error that is ErrRefused is final (wrong
+	// context, altered, unknown master key); any other one means that the service
+	// could not answer.
+	Unwrap(ctx context.Context, c Context, master KeyID, wrapped []byte) ([]byte, error)
+}

@@ -1,0 +1,2 @@
+// Package dynamotest runs a DynamoDB emulator for tests and opens stores on it.
+package dynamotest

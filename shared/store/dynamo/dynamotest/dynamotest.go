@@ -1,0 +1,171 @@
+package dynamotest
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"gateway/shared/store"
+	"gateway/shared/store/dynamo"
+)
+
+// binary is where npm puts the emulator, seen from the module's root.
+const binary = "scripts/testdeps/node_modules/@dynoxide/linux-x64/dynoxide"
+
+// Start gives the address of a DynamoDB for one test: AWS_ENDPOINT_URL when that
+// is set, else an emulator of its own that ends with the test. Where the
+// emulator is not installed the test is skipped, or fails when CI is set.
+func Start(t testing.TB) (endpoint string) {
+	t.Helper()
+	if !Emulated() {
+		return os.Getenv("AWS_ENDPOINT_URL")
+	}
+	root, err := moduleRoot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(root, filepath.FromSlash(binary))
+	if _, err := os.Stat(path); err != nil {
+		message := fmt.Sprintf("NOT TESTED ON DYNAMODB: %s is missing; run: npm ci --prefix scripts/testdeps", binary)
+		if os.Getenv("CI") != "" {
+			t.Fatal(message)
+		}
+		t.Skip(message)
+	}
+	for range 5 { // another process may take the free port first
+		if endpoint, err = launch(t, path); err == nil {
+			return endpoint
+		}
+	}
+	t.Fatal(err)
+	return ""
+}
+
+// Emulated says that Start runs the emulator, not what AWS_ENDPOINT_URL names.
+func Emulated() bool { return os.Getenv("AWS_ENDPOINT_URL") == "" }
+
+func launch(t testing.TB, path string) (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	addr := l.Addr().String()
+	_, port, _ := net.SplitHostPort(addr)
+	l.Close()
+
+	var said strings.Builder
+	cmd := exec.Command(path, "serve", "--host", "127.0.0.1", "--port", port)
+	cmd.Stdout, cmd.Stderr = &said, &said
+	endWithParent(cmd)
+	if err := cmd.Start(); err != nil {
+		return "", err
+	}
+	ended := make(chan struct{})
+	go func() {
+		_ = cmd.Wait() // killed below
+		close(ended)
+	}()
+	stop := func() {
+		_ = cmd.Process.Kill()
+		<-ended
+	}
+	deadline := time.After(10 * time.Second)
+	for {
+		c, err := net.Dial("tcp", addr)
+		if err == nil {
+			c.Close()
+			t.Cleanup(stop)
+			return "http://" + addr, nil
+		}
+		select {
+		case <-ended:
+			return "", fmt.Errorf("the emulator ended: %s", said.String())
+		case <-deadline:
+			stop()
+			return "", fmt.Errorf("the emulator does not answer: %s", said.String())
+		case <-time.After(2 * time.Millisecond):
+		}
+	}
+}
+
+func moduleRoot() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir, nil
+		}
+		up := filepath.Dir(dir)
+		if up == dir {
+			return "", errors.New("no go.mod above the test's directory")
+		}
+		dir = up
+	}
+}
+
+// Config is a configuration for an endpoint that Start gave, with the
+// environment's credentials or, as an emulator takes any, made-up ones.
+func Config(endpoint string) *aws.Config {
+	id, secret := os.Getenv("AWS_ACCESS_KEY_ID"), os.Getenv("AWS_SECRET_ACCESS_KEY")
+	if id == "" {
+		id, secret = "test", "test"
+	}
+	region := os.Getenv("AWS_REGION")
+	if region == "" {
+		region = "us-east-1"
+	}
+	cfg := &aws.Config{
+		Region:       region,
+		BaseEndpoint: aws.String(endpoint),
+		Credentials:  credentials.NewStaticCredentialsProvider(id, secret, os.Getenv("AWS_SESSION_TOKEN")),
+		HTTPClient:   awshttp.NewBuildableClient(),
+	}
+	if Emulated() {
+		cfg.HTTPClient = corrected{cfg.HTTPClient}
+	}
+	return cfg
+}
+
+// Open gives a store on tables of its own, which are deleted with the test. The
+// options change what it is opened with.
+func Open(t testing.TB, endpoint string, options ...func(*dynamo.Options)) *dynamo.Store {
+	t.Helper()
+	o := dynamo.Options{Prefix: "test-" + strings.ToLower(rand.Text()[:12]) + "-", Config: Config(endpoint)}
+	for _, f := range options {
+		f(&o)
+	}
+	s, err := dynamo.New(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		client := dynamodb.NewFromConfig(*Config(endpoint))
+		for _, name := range store.TableNames {
+			_, err := client.DeleteTable(ctx, &dynamodb.DeleteTableInput{TableName: aws.String(o.Prefix + string(name))})
+			if err != nil {
+				t.Errorf("delete table %s: %v", name, err)
+			}
+		}
+	})
+	if err := s.CreateTables(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}

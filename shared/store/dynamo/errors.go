@@ -1,0 +1,187 @@
+package dynamo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/smithy-go"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+
+	"gateway/shared/store"
+)
+
+// verdict is what an error of a call says about the operation.
+type verdict uint8
+
+const (
+	definite  verdict = iota // refused for a reason that will be there again
+	throttled                // not done; too many calls
+	contended                // not done; a transaction was at the row
+	unsent                   // not done; the call or its refusal did not get through
+	lost                     // perhaps done
+)
+
+// kind is what is known about repeating a call.
+type kind uint8
+
+const (
+	read   kind = iota
+	repeat      // a write that may be done twice
+	once        // a write that must not be
+)
+
+// do makes one call, repeats it as its kind allows, and gives the error in the
+// terms of package store. What was refused for good comes as *refused.
+func (s *Store) do(ctx context.Context, k kind, call func(context.Context) error) error {
+	perhaps := false
+	return s.doAgain(ctx, k, &perhaps, call)
+}
+
+// doAgain is do for a call that may have been made before: perhaps says, and is
+// told, that an attempt may have been done.
+func (s *Store) doAgain(ctx context.Context, k kind, perhaps *bool, call func(context.Context) error) error {
+	for attempt := 1; ; attempt++ {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		err := call(ctx)
+		if err == nil {
+			return nil
+		}
+		if ctx.Err() != nil {
+			return fmt.Errorf("store: dynamodb: %w", ctx.Err())
+		}
+		v := classify(err)
+		*perhaps = *perhaps || v == lost && k != read
+		switch {
+		case v == definite:
+			return &refused{err}
+		case *perhaps && (k == once || attempt >= s.attempts):
+			return fmt.Errorf("%w: %w", store.ErrUncertain, err)
+		case attempt >= s.attempts:
+			return giveUp(v, err)
+		}
+		if err := s.wait(ctx, attempt); err != nil {
+			return err
+		}
+	}
+}
+
+// giveUp is the error of an operation that was not done.
+func giveUp(v verdict, err error) error {
+	switch v {
+	case throttled:
+		return fmt.Errorf("%w: %w", store.ErrThrottled, err)
+	case contended:
+		return fmt.Errorf("%w: %w", store.ErrContended, err)
+	}
+	return fmt.Errorf("store: dynamodb: %w", err)
+}
+
+// wait sleeps before the repetition that follows the attempt (from 1).
+func (s *Store) wait(ctx context.Context, attempt int) error {
+	d := min(s.backoff<<(min(attempt, 10)-1), 20*s.backoff)
+	t := time.NewTimer(d/4 + rand.N(d-d/4))
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("store: dynamodb: %w", ctx.Err())
+	}
+}
+
+func classify(err error) verdict {
+	var api smithy.APIError
+	if !errors.As(err, &api) {
+		var op *net.OpError
+		var dns *net.DNSError
+		if errors.As(err, &op) && op.Op == "dial" || errors.As(err, &dns) {
+			return unsent
+		}
+		var serial *smithy.SerializationError
+		if errors.As(err, &serial) {
+			return definite
+		}
+		var res *smithyhttp.ResponseError
+		if errors.As(err, &res) && res.HTTPStatusCode() >= 400 && res.HTTPStatusCode() < 500 {
+			return unsent // refused, for a reason that got lost on the way
+		}
+		return lost // sent, or so it must be taken
+	}
+	switch api.ErrorCode() {
+	case "ProvisionedThroughputExceededException", "ThrottlingException", "Throttling", "ThrottlingError",
+		"RequestLimitExceeded", "TooManyRequestsException", "SlowDown":
+		return throttled
+	case "TransactionConflictException", "TransactionInProgressException":
+		return contended
+	case "RequestTimeTooSkewed", "RequestExpired", "RequestInTheFuture":
+		return unsent // the SDK has learnt the difference of the clocks by now
+	case "InternalServerError", "InternalFailure", "ServiceUnavailable", "RequestTimeout", "RequestTimeoutException":
+		return lost
+	}
+	if api.ErrorFault() == smithy.FaultServer {
+		return lost
+	}
+	return definite
+}
+
+// refused is a definite error of a call, not yet read.
+type refused struct{ err error }
+
+func (r *refused) Error() string { return "store: dynamodb: " + r.err.Error() }
+func (r *refused) Unwrap() error { return r.err }
+
+// refusal turns what DynamoDB refused for good into an error of package store.
+func refusal(err error) error {
+	var r *refused
+	var api smithy.APIError
+	if errors.As(err, &r) && errors.As(err, &api) && api.ErrorCode() == "ValidationException" {
+		return validation(api.ErrorMessage())
+	}
+	return err
+}
+
+// validation reads the message of a ValidationException, of a call or of one
+// action of a transaction: DynamoDB has no codes for these.
+func validation(message string) error {
+	switch {
+	case strings.Contains(message, "document path"):
+		return store.ErrNoMap
+	case strings.Contains(message, "tem size"):
+		return store.ErrTooLarge
+	case strings.Contains(message, "incorrect data type"):
+		return fmt.Errorf("%w: adding to what is not a number", store.ErrInvalid)
+	}
+	return fmt.Errorf("%w: DynamoDB: %s", store.ErrInvalid, message)
+}
+
+// conditionFailed gives the row of a failed condition.
+func conditionFailed(err error) (attributes, bool) {
+	var failed *types.ConditionalCheckFailedException
+	if !errors.As(err, &failed) {
+		return nil, false
+	}
+	return failed.Item, true
+}
+
+// conditionError is the error for an action whose condition did not hold on the
+// row. When the caller's conditions do hold, it was the guard of a sum.
+func conditionError(action int, key store.Key, conds []store.Cond, u *store.Update, row attributes) error {
+	current, err := decodeItem(row)
+	if err != nil {
+		return err
+	}
+	if u != nil && store.Holds(conds, current) {
+		if _, err := u.Apply(current); err != nil {
+			return err
+		}
+	}
+	return &store.ConditionError{Action: action, Key: key, Current: current}
+}

@@ -1,0 +1,79 @@
+package store
+
+import (
+	"strings"
+)
+
+// Scope is the tenant that a row belongs to. Workspace is empty for rows of the
+// organisation itself.
+type Scope struct {
+	Org       string
+	Workspace string
+}
+
+// Organisation is the scope without its workspace.
+func (s Scope) Organisation() Scope { return Scope{Org: s.Org} }
+
+// Partition names the rows of one tenant in one table: ORG#o or ORG#o#WS#w,
+// followed by parts joined with '#'.
+func (s Scope) Partition(parts ...string) Partition {
+	if s.Org == "" {
+		panic("store: a scope without an organisation")
+	}
+	var b strings.Builder
+	b.WriteString("ORG#")
+	b.WriteString(clean(s.Org))
+	if s.Workspace != "" {
+		b.WriteString("#WS#")
+		b.WriteString(clean(s.Workspace))
+	}
+	for _, p := range parts {
+		b.WriteByte('#')
+		b.WriteString(p)
+	}
+	return Partition{b.String()}
+}
+
+// Credential is the partition of a row found by the hash of a secret (API key,
+// session, invite, download token) before its tenant is known. kind is upper
+// case, hash is hex; reading the row yields the Scope. Rows have the sort key "-".
+func Credential(kind, hash string) Key {
+	return Partition{kind + "#" + clean(hash)}.Key("-")
+}
+
+// System is a partition of the gateway's own book-keeping that spans tenants:
+// outboxes and due lists. The tenant stands in the row. Never for a resource.
+func System(name string) Partition { return Partition{"SYS#" + name} }
+
+// Partition is all rows with one partition key.
+type Partition struct{ pk string }
+
+// Key is the row of the partition with the sort key made of parts joined by '#'.
+func (p Partition) Key(parts ...string) Key {
+	return Key{pk: p.pk, sk: strings.Join(parts, "#")}
+}
+
+// String is the raw partition key, for the implementations and for logs.
+func (p Partition) String() string { return p.pk }
+
+// Key names one row. It is comparable and can be built only by this package.
+type Key struct{ pk, sk string }
+
+// PK and SK are the raw keys, for the implementations.
+func (k Key) PK() string { return k.pk }
+func (k Key) SK() string { return k.sk }
+
+// Partition is the partition that the row is in.
+func (k Key) Partition() Partition { return Partition{k.pk} }
+
+// RawKey is for implementations that read keys back from their medium.
+func RawKey(pk, sk string) Key { return Key{pk, sk} }
+
+// clean keeps an identifier from breaking out of its key segment. Two
+// identifiers never become one, so '%' is escaped too.
+func clean(id string) string {
+	if strings.ContainsAny(id, "#%\x00") {
+		return strings.NewReplacer("#", "%23", "%", "%25", "\x00", "%00").Replace(id)
+	}
+	return id
+}

@@ -1,0 +1,135 @@
+package sqlite
+
+import (
+	"fmt"
+
+	"gateway/shared/store"
+)
+
+// change is what one action does to its row, decided before anything is written.
+type change struct {
+	kind    changeKind
+	table   int
+	key     store.Key
+	item    store.Item
+	expires int64
+}
+
+type changeKind uint8
+
+const (
+	changeNone    changeKind = iota // a check
+	changePut                       // write item and expiry
+	changeReplace                   // write the item of a row whose expiry stays
+	changeDelete
+)
+
+// writeError is a failure of the database while writing. Its transaction is not
+// to go on: SQLite may have taken it back already.
+type writeError struct{ cause error }
+
+func (e *writeError) Error() string { return e.cause.Error() }
+func (e *writeError) Unwrap() error { return e.cause }
+
+// apply does one operation. All of its conditions are tested and all of its rows
+// are made before its first write, so that a refusal leaves nothing behind and
+// only a *writeError can leave it half done.
+func (w *writer) apply(o *op) error {
+	if sw := o.sweep; sw != nil {
+		var err error
+		if sw.deleted, err = w.c.exec(sw.table, stmtSweep, sw.now, sw.limit); err != nil {
+			return &writeError{err}
+		}
+		w.pages += int(sw.deleted)
+		return nil
+	}
+	w.changes = w.changes[:0]
+	defer func() { clear(w.changes) }()
+	size := 0
+	for i := range o.actions {
+		ch, err := w.decide(o, i)
+		if err != nil {
+			return err
+		}
+		if ch.item != nil {
+			size += ch.item.Size(ch.key)
+		}
+		if ch.kind != changeNone {
+			w.changes = append(w.changes, ch)
+		}
+	}
+	if size > store.MaxTransactBytes {
+		return fmt.Errorf("%w, or a transaction larger than 4 MB", store.ErrTooLarge)
+	}
+	return w.write()
+}
+
+// decide tests the conditions of one action and says what is to be written.
+func (w *writer) decide(o *op, i int) (change, error) {
+	a := &o.actions[i]
+	ch := change{table: tableIndex(a.Table), key: a.Target()}
+	conds := a.Conds()
+	var current store.Item // nil when the row does not exist
+	var expires int64
+	if len(conds) > 0 || a.Update != nil {
+		var err error
+		if current, expires, _, err = w.c.get(ch.table, ch.key); err != nil {
+			return ch, err
+		}
+		if !store.Holds(conds, current) {
+			return ch, &store.ConditionError{Action: i, Key: ch.key, Current: current}
+		}
+	}
+	switch {
+	case a.Put != nil:
+		ch.kind, ch.item, ch.expires = changePut, a.Put.Row.Item, store.Epoch(a.Put.Row.Expires)
+		if ch.item == nil {
+			ch.item = store.Item{}
+		}
+	case a.Delete != nil:
+		ch.kind = changeDelete
+	case a.Update != nil:
+		after, err := a.Update.Apply(current)
+		if err != nil {
+			return ch, err
+		}
+		o.before, o.after = current, after
+		if after == nil {
+			return ch, nil
+		}
+		ch.item, ch.kind, ch.expires = after, changePut, expires
+		if e := store.Epoch(a.Update.Expires); e != 0 {
+			ch.expires = e
+		}
+		if current != nil && ch.expires == expires {
+			ch.kind = changeReplace
+		}
+	}
+	return ch, nil
+}
+
+// write does the decided changes in their order.
+func (w *writer) write() error {
+	for i := range w.changes {
+		ch := &w.changes[i]
+		pk, sk := []byte(ch.key.PK()), []byte(ch.key.SK())
+		var err error
+		switch ch.kind {
+		case changePut:
+			w.buf = appendItem(w.buf[:0], ch.item)
+			_, err = w.c.exec(ch.table, stmtUpsert, pk, sk, w.buf, ch.expires)
+		case changeReplace:
+			w.buf = appendItem(w.buf[:0], ch.item)
+			_, err = w.c.exec(ch.table, stmtReplaceItem, w.buf, pk, sk)
+		case changeDelete:
+			w.buf = w.buf[:0]
+			_, err = w.c.exec(ch.table, stmtDelete, pk, sk)
+		}
+		if err != nil {
+			return &writeError{err}
+		}
+		w.touched = append(w.touched, touched{ch.table, ch.key})
+		w.pages += 1 + len(w.buf)/pageBytes
+	}
+	return nil
+}

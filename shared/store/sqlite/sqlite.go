@@ -1,0 +1,270 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"gateway/shared/store"
+)
+
+// Options of Open. The zero value of each is its default.
+type Options struct {
+	// Durable makes each commit wait for the disk. Without it a crash of the
+	// process loses nothing, and a crash of the machine may lose the last
+	// commits, never the file.
+	Durable bool
+	// SweepEvery is the time between two deletions of expired rows; one minute.
+	SweepEvery time.Duration
+	// Clock is the time that expiry is measured by; time.Now.
+	Clock func() time.Time
+	// Readers is the most reads at one time; four.
+	Readers int
+}
+
+// Watcher is told of a row that was written.
+type Watcher func(table store.TableName, key store.Key)
+
+// schemaVersion is in the file's user_version; a file of a newer one is refused.
+const schemaVersion = 1
+
+const (
+	queueLength = 1024 // writes that wait; further callers wait to be queued
+	maxGroup    = 256  // operations of one commit
+)
+
+// Store is a store.Store in one file.
+type Store struct {
+	path  string
+	clock func() time.Time
+	lock  *os.File
+
+	queue   chan *op
+	quit    chan struct{} // closed by Close: nothing more is queued
+	written chan struct{} // closed when the writer has ended
+	tidied  chan struct{} // closed when the janitor has ended
+	closing sync.Once
+	closed  error
+
+	readers    chan *conn // a nil stands for a connection not yet made
+	watchers   atomic.Pointer[[]Watcher]
+	watch      sync.Mutex
+	checkpoint chan struct{} // the writer asks the janitor for one
+	moving     sync.Mutex    // one moves the log at a time; SQLite refuses the other
+	writer     writer
+	tables     map[store.TableName]*table
+}
+
+var _ store.Store = (*Store)(nil)
+
+// Open opens the file at path and makes it and its directory when they are
+// missing. It fails with ErrInUse when another process has it open.
+func Open(path string, o Options) (*Store, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil, fmt.Errorf("store: %w", err)
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, fmt.Errorf("store: %w", err)
+	}
+	lock, err := lockFile(path)
+	if err != nil {
+		return nil, err
+	}
+	c, err := openWriter(path, o.Durable)
+	if err != nil {
+		lock.Close()
+		return nil, err
+	}
+	s := &Store{
+		path: path, clock: o.Clock, lock: lock,
+		queue:      make(chan *op, queueLength),
+		quit:       make(chan struct{}),
+		written:    make(chan struct{}),
+		tidied:     make(chan struct{}),
+		checkpoint: make(chan struct{}, 1),
+		tables:     make(map[store.TableName]*table),
+	}
+	if s.clock == nil {
+		s.clock = time.Now
+	}
+	readers := o.Readers
+	if readers <= 0 {
+		readers = 4
+	}
+	s.readers = make(chan *conn, readers)
+	for range readers {
+		s.readers <- nil
+	}
+	for i, name := range store.TableNames {
+		s.tables[name] = &table{s: s, name: name, index: i}
+	}
+	s.writer = writer{s: s, c: c}
+	every := o.SweepEvery
+	if every <= 0 {
+		every = time.Minute
+	}
+	go s.writer.loop()
+	go s.janitor(every)
+	return s, nil
+}
+
+// openWriter opens the one connection that writes and brings the file into shape.
+func openWriter(path string, durable bool) (*conn, error) {
+	// The driver would create the file with the process's umask.
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("store: %w", err)
+	}
+	f.Close()
+	c, err := open(path, false)
+	if err != nil {
+		return nil, err
+	}
+	if err := prepareFile(c, durable); err != nil {
+		return nil, errors.Join(err, c.close())
+	}
+	return c, nil
+}
+
+func prepareFile(c *conn, durable bool) error {
+	pragmas := []string{
+		"PRAGMA busy_timeout = 5000",
+		"PRAGMA journal_mode = WAL",
+		"PRAGMA synchronous = NORMAL",
+		"PRAGMA wal_autocheckpoint = 0", // the janitor's work
+		"PRAGMA cache_size = -4096",     // KiB
+	}
+	if durable {
+		pragmas = append(pragmas, "PRAGMA synchronous = FULL")
+	}
+	for _, p := range pragmas {
+		if err := c.once(p); err != nil {
+			return err
+		}
+	}
+	version, err := c.numbers("PRAGMA user_version")
+	switch {
+	case err != nil:
+		return err
+	case version[0] > schemaVersion:
+		return fmt.Errorf("store: the data file has version %d, this program knows up to %d", version[0], schemaVersion)
+	case version[0] == schemaVersion:
+		// What a killed process left in the write-ahead log moves to the file.
+		return c.once("PRAGMA wal_checkpoint(TRUNCATE)")
+	}
+	return createTables(c)
+}
+
+func createTables(c *conn) error {
+	if err := c.once("BEGIN IMMEDIATE"); err != nil {
+		return err
+	}
+	for _, name := range store.TableNames {
+		for _, sql := range []string{
+			`CREATE TABLE IF NOT EXISTS %[1]s (pk BLOB NOT NULL, sk BLOB NOT NULL, item BLOB NOT NULL,
+				expires INTEGER NOT NULL, PRIMARY KEY (pk, sk)) WITHOUT ROWID`,
+			`CREATE INDEX IF NOT EXISTS %[1]s_expires ON %[1]s (expires) WHERE expires > 0`,
+		} {
+			if err := c.once(fmt.Sprintf(sql, name)); err != nil {
+				return err
+			}
+		}
+	}
+	if err := c.once(fmt.Sprintf("PRAGMA user_version = %d", schemaVersion)); err != nil {
+		return err
+	}
+	return c.once("COMMIT")
+}
+
+// Table gives one of store.TableNames. The operations on any other name fail
+// with store.ErrInvalid.
+func (s *Store) Table(name store.TableName) store.Table {
+	if t := s.tables[name]; t != nil {
+		return t
+	}
+	return &table{s: s, name: name, index: -1}
+}
+
+// Watch has fn called for each row written by Put, PutMany, Update, Delete and
+// Transact: after the commit and before the writer is answered, on the writing
+// goroutine, so fn must be quick and must not use the store. Rows deleted
+// because they expired are not told: their readers check the expiry.
+func (s *Store) Watch(fn func(table store.TableName, key store.Key)) {
+	s.watch.Lock()
+	defer s.watch.Unlock()
+	var all []Watcher
+	if old := s.watchers.Load(); old != nil {
+		all = append(all, *old...)
+	}
+	all = append(all, fn)
+	s.watchers.Store(&all)
+}
+
+// Close does what is queued, waits for the reads under way and closes the file.
+func (s *Store) Close() error {
+	s.closing.Do(func() {
+		close(s.quit)
+		<-s.written
+		<-s.tidied
+		var errs []error
+		for range cap(s.readers) {
+			if c := <-s.readers; c != nil {
+				errs = append(errs, c.close())
+			}
+		}
+		// The last connection moves the write-ahead log into the file.
+		errs = append(errs, s.writer.c.close(), s.lock.Close())
+		s.closed = errors.Join(errs...)
+	})
+	return s.closed
+}
+
+// reader takes a read-only connection; give it back with release.
+func (s *Store) reader(ctx context.Context) (*conn, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	select {
+	case <-s.quit:
+		return nil, store.ErrClosed
+	default:
+	}
+	var c *conn
+	select {
+	case c = <-s.readers:
+	case <-s.quit:
+		return nil, store.ErrClosed
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	if c != nil {
+		return c, nil
+	}
+	c, err := openReader(s.path)
+	if err != nil {
+		s.readers <- nil
+		return nil, err
+	}
+	return c, nil
+}
+
+func (s *Store) release(c *conn) { s.readers <- c }
+
+func openReader(path string) (*conn, error) {
+	c, err := open(path, true)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range []string{"PRAGMA busy_timeout = 5000", "PRAGMA cache_size = -1024"} {
+		if err := c.once(p); err != nil {
+			return nil, errors.Join(err, c.close())
+		}
+	}
+	return c, nil
+}

@@ -1,0 +1,186 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+
+	"gateway/shared/store"
+)
+
+// The states of an operation: it can be given up until the writer takes it.
+const (
+	opQueued uint32 = iota
+	opTaken
+	opAbandoned
+)
+
+// op is one operation in the writer's queue. The writer owns it from when it
+// takes it until done is closed.
+type op struct {
+	state   atomic.Uint32
+	done    chan struct{}
+	actions []store.Action // all or none; the actions of a batch have no conditions
+	sweep   *sweep         // instead of actions
+
+	before, after store.Item // of the last update
+	err           error
+}
+
+// do queues an operation and waits for its answer. When the context ends before
+// the writer takes the operation, it is not done.
+func (s *Store) do(ctx context.Context, o *op) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	o.done = make(chan struct{})
+	select {
+	case <-s.quit:
+		return store.ErrClosed
+	default:
+	}
+	select {
+	case s.queue <- o:
+	case <-s.quit:
+		return store.ErrClosed
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	select {
+	case <-o.done:
+		return o.err
+	case <-ctx.Done():
+		if o.state.CompareAndSwap(opQueued, opAbandoned) {
+			return ctx.Err()
+		}
+	case <-s.written:
+	}
+	// Taken, so the answer is near; or queued behind the back of a writer that
+	// has ended.
+	select {
+	case <-o.done:
+		return o.err
+	case <-s.written:
+	}
+	select {
+	case <-o.done:
+		return o.err
+	default:
+		return store.ErrClosed
+	}
+}
+
+// writer is the goroutine that owns the writing connection.
+type writer struct {
+	s       *Store
+	c       *conn
+	group   []*op
+	changes []change
+	buf     []byte
+	touched []touched
+	pages   int // written since the write-ahead log last began anew, about
+	asked   int // pages at the last request for a checkpoint
+}
+
+type touched struct {
+	table int
+	key   store.Key
+}
+
+func (w *writer) loop() {
+	defer close(w.s.written)
+	for {
+		select {
+		case o := <-w.s.queue:
+			w.commit(o)
+		case <-w.s.quit:
+			for {
+				select {
+				case o := <-w.s.queue:
+					w.commit(o)
+				default:
+					return
+				}
+			}
+		}
+	}
+}
+
+// commit does first and what else is queued in one transaction and answers.
+func (w *writer) commit(first *op) {
+	w.group = w.group[:0]
+	w.take(first)
+	for len(w.group) < maxGroup {
+		select {
+		case o := <-w.s.queue:
+			w.take(o)
+			continue
+		default:
+		}
+		break
+	}
+	if len(w.group) == 0 {
+		return
+	}
+	w.touched = w.touched[:0]
+	if err := w.transaction(w.group); err != nil {
+		// One by one, so that what failed concerns nobody else.
+		w.touched = w.touched[:0]
+		for i, o := range w.group {
+			mark := len(w.touched)
+			if err := w.transaction(w.group[i : i+1]); err != nil {
+				o.err, w.touched = err, w.touched[:mark]
+			}
+		}
+	}
+	w.tell()
+	for i, o := range w.group {
+		close(o.done)
+		w.group[i] = nil
+	}
+	w.askCheckpoint()
+}
+
+func (w *writer) take(o *op) {
+	if o.state.CompareAndSwap(opQueued, opTaken) {
+		w.group = append(w.group, o)
+	}
+}
+
+// transaction does operations in one transaction of the database. An error is
+// the database's, and nothing was done; an operation's own refusal is in op.err.
+func (w *writer) transaction(group []*op) error {
+	if err := w.c.run("BEGIN IMMEDIATE"); err != nil {
+		return err
+	}
+	for _, o := range group {
+		o.err = w.apply(o)
+		var broken *writeError
+		if errors.As(o.err, &broken) {
+			w.rollback()
+			return broken.cause
+		}
+	}
+	if err := w.c.run("COMMIT"); err != nil {
+		w.rollback()
+		return err
+	}
+	return nil
+}
+
+// rollback ends the transaction; SQLite may have done so itself, then this fails
+// and nothing is left to do.
+func (w *writer) rollback() { _ = w.c.run("ROLLBACK") }
+
+// tell calls the watchers for each row of the group.
+func (w *writer) tell() {
+	all := w.s.watchers.Load()
+	if all == nil {
+		return
+	}
+	for _, t := range w.touched {
+		for _, fn := range *all {
+			fn(store.TableNames[t.table], t.key)
+		}
+	}
+}

@@ -1,0 +1,182 @@
+package storetest
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"gateway/shared/store"
+)
+
+// Deviation is a known difference between an emulator and what it stands for.
+// The tests that meet it are left out and say so.
+type Deviation string
+
+const (
+	// PrefixIgnoresCase: a query by prefix finds "a" for "A".
+	PrefixIgnoresCase Deviation = "a prefix is compared without regard to case"
+	// RemoveNeedsNoMap: removing a key of a map that is not there succeeds.
+	RemoveNeedsNoMap Deviation = "removing from a map that is not there is accepted"
+	// RemoveMakesRow: an update that only removes makes an absent row.
+	RemoveMakesRow Deviation = "an update that only removes makes the row"
+	// EmptyIsAbsent: an update says of a row without attributes that it was not
+	// there before.
+	EmptyIsAbsent Deviation = "a row without attributes counts as absent before an update"
+)
+
+// Run tests the store that open gives. It is opened once; each test writes to
+// partitions of its own, so that the store may be shared and hold other rows.
+func Run(t *testing.T, open func(t *testing.T) store.Store, known ...Deviation) {
+	s := open(t)
+	for _, g := range []struct {
+		name string
+		test func(*testing.T, *suite)
+	}{
+		{"values", testValues},
+		{"keys", testKeys},
+		{"reads", testReads},
+		{"puts", testPuts},
+		{"updates", testUpdates},
+		{"conditions", testConditions},
+		{"deletes", testDeletes},
+		{"expiry", testExpiry},
+		{"queries", testQueries},
+		{"transactions", testTransactions},
+		{"contention", testContention},
+		{"limits", testLimits},
+		{"refusals", testRefusals},
+		{"contexts", testContexts},
+		{"random operations", testRandom},
+	} {
+		t.Run(g.name, func(t *testing.T) { g.test(t, &suite{T: t, s: s, ctx: t.Context(), known: known}) })
+	}
+}
+
+// suite is a test with the store and short forms for what most tests do.
+type suite struct {
+	*testing.T
+	s     store.Store
+	ctx   context.Context
+	known []Deviation
+}
+
+func (s *suite) deviates(d Deviation) bool { return slices.Contains(s.known, d) }
+
+// unless runs a test that the emulator is known to fail where there is none.
+func (s *suite) unless(d Deviation, name string, f func(*suite)) {
+	s.Helper()
+	if s.deviates(d) {
+		s.Logf("NOT TESTED HERE: %s; the emulator deviates: %s", name, d)
+		return
+	}
+	s.run(name, f)
+}
+
+func (s *suite) run(name string, f func(*suite)) {
+	s.Helper()
+	s.Run(name, func(t *testing.T) { f(&suite{T: t, s: s.s, ctx: t.Context(), known: s.known}) })
+}
+
+func (s *suite) table() store.Table { return s.s.Table(store.Control) }
+
+// partition is one that no other test uses.
+func partition() store.Partition {
+	return store.Scope{Org: "test-" + rand.Text(), Workspace: "w"}.Partition()
+}
+
+func newKey() store.Key { return partition().Key("THING", "1") }
+
+func (s *suite) put(key store.Key, item store.Item) {
+	s.Helper()
+	s.ok(s.table().Put(s.ctx, store.Row{Key: key, Item: item}))
+}
+
+// get is the row by a consistent read, nil when it is absent.
+func (s *suite) get(key store.Key) store.Item {
+	s.Helper()
+	item, ok, err := s.table().Get(s.ctx, key, true)
+	s.ok(err)
+	if ok != (item != nil) {
+		s.Fatalf("ok is %v and the item %v", ok, item)
+	}
+	return item
+}
+
+func (s *suite) ok(err error) {
+	s.Helper()
+	if err != nil {
+		s.Fatal(err)
+	}
+}
+
+func (s *suite) equal(what string, want, got any) {
+	s.Helper()
+	if diff := cmp.Diff(want, got, compareKeys); diff != "" {
+		s.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+func (s *suite) is(err, want error) {
+	s.Helper()
+	if !errors.Is(err, want) {
+		s.Errorf("error is %v, want %v", err, want)
+	}
+}
+
+// condition checks that err names the action, the key and the row as it is.
+func (s *suite) condition(err error, action int, key store.Key, current store.Item) {
+	s.Helper()
+	c, ok := store.AsCondition(err)
+	if !ok {
+		s.Fatalf("error is %v, want a condition error", err)
+	}
+	s.equal("failed condition", &store.ConditionError{Action: action, Key: key, Current: current}, c)
+}
+
+// compareKeys lets cmp look into keys.
+var compareKeys = cmp.Comparer(func(a, b store.Key) bool { return a == b })
+
+func sortKeys(p store.Page) []string {
+	keys := []string{}
+	for _, r := range p.Rows {
+		keys = append(keys, r.Key.SK())
+	}
+	return keys
+}
+
+// all reads a query to its end and bounds the pages, so that a Next that never
+// ends is an error and not a hang.
+func (s *suite) all(q store.Query) (rows []store.Row, count int) {
+	s.Helper()
+	for range 1000 {
+		p, err := s.table().Query(s.ctx, q)
+		s.ok(err)
+		rows, count = append(rows, p.Rows...), count+p.Count
+		if p.Next == "" {
+			return rows, count
+		}
+		q.After = p.Next
+	}
+	s.Fatal("the query has no end")
+	return nil, 0
+}
+
+// The same moments throughout a run.
+var started = time.Now().Truncate(time.Second).UTC()
+
+func later() time.Time   { return started.Add(time.Hour) }
+func earlier() time.Time { return started.Add(-time.Hour) }
+
+func numbered(p store.Partition, n int) []store.Row {
+	rows := make([]store.Row, n)
+	for i := range rows {
+		rows[i] = store.Row{Key: p.Key("R", fmt.Sprintf("%04d", i)), Item: store.Item{"n": int64(i)}}
+	}
+	return rows
+}

@@ -1,0 +1,262 @@
+package wire
+
+import "gateway/shared/fault"
+
+// MaxDepth is how deep the arrays and objects of a body may nest, counting the
+// body itself.
+const MaxDepth = 64
+
+// problem says why bytes are not JSON. The scanning functions return it beside
+// the offset, so that a message is only built when there is a problem.
+type problem uint8
+
+const (
+	fine problem = iota
+	cutShort
+	unexpected
+	badControl
+	badEscape
+	badNumber
+	badLiteral
+	tooDeep
+	trailing
+	notObject
+)
+
+var problemText = [...]string{
+	cutShort:   "it ends too early",
+	unexpected: "unexpected character",
+	badControl: "control character inside a string",
+	badEscape:  "invalid escape inside a string",
+	badNumber:  "invalid number",
+	badLiteral: "only true, false and null may be written without quotes",
+	tooDeep:    "arrays and objects may nest at most 64 deep",
+	trailing:   "there is something after the end of the object",
+	notObject:  "an object is expected",
+}
+
+// fault gives p at offset as a 400 on field (may be empty).
+func (p problem) fault(offset int, field string) *fault.Fault {
+	return fault.Invalid(field, "The body is not a valid JSON object: %s at byte %d", problemText[p], offset)
+}
+
+// skipSpace is the index of the first byte at or after i that is not JSON
+// white space; len(b) if there is none.
+func skipSpace(b []byte, i int) int {
+	for i < len(b) && b[i] <= ' ' && (b[i] == ' ' || b[i] == '\n' || b[i] == '\t' || b[i] == '\r') {
+		i++
+	}
+	return i
+}
+
+// skipString reads a string whose opening quote is just before i. It gives the
+// index after the closing quote, or the offset of the problem.
+func skipString(b []byte, i int) (int, problem) {
+	for {
+		for i+8 <= len(b) {
+			m := stringStops(load(b, i))
+			if m != 0 {
+				i += firstByte(m)
+				break
+			}
+			i += 8
+		}
+		if i >= len(b) {
+			return len(b), cutShort
+		}
+		switch c := b[i]; {
+		case c == '"':
+			return i + 1, fine
+		case c == '\\':
+			n := escapeLength(b, i)
+			if n == 0 {
+				return i, badEscape
+			}
+			i += n
+		case c < 0x20:
+			return i, badControl
+		default: // only in the last bytes, which are read one by one
+			i++
+		}
+	}
+}
+
+// escapeLength is the length of the escape whose backslash is at i; 0 if it is
+// not one.
+func escapeLength(b []byte, i int) int {
+	if i+1 >= len(b) {
+		return 0
+	}
+	switch b[i+1] {
+	case 'n', '"', '\\', '/', 't', 'r', 'b', 'f':
+		return 2
+	case 'u':
+		if i+6 <= len(b) && hexValue[b[i+2]]|hexValue[b[i+3]]|hexValue[b[i+4]]|hexValue[b[i+5]] <= 0x0f {
+			return 6
+		}
+	}
+	return 0
+}
+
+// skipNumber reads a number that starts at i with a digit or a minus.
+func skipNumber(b []byte, i int) (int, problem) {
+	if b[i] == '-' {
+		i++
+	}
+	if i < len(b) && b[i] == '0' {
+		i++
+	} else if n := skipDigits(b, i); n > i {
+		i = n
+	} else {
+		return i, badNumber
+	}
+	if i < len(b) && b[i] == '.' {
+		n := skipDigits(b, i+1)
+		if n == i+1 {
+			return n, badNumber
+		}
+		i = n
+	}
+	if i < len(b) && b[i]|0x20 == 'e' {
+		i++
+		if i < len(b) && (b[i] == '+' || b[i] == '-') {
+			i++
+		}
+		n := skipDigits(b, i)
+		if n == i {
+			return n, badNumber
+		}
+		i = n
+	}
+	return i, fine
+}
+
+func skipDigits(b []byte, i int) int {
+	for i < len(b) && b[i]-'0' <= 9 {
+		i++
+	}
+	return i
+}
+
+// skipScalar reads the string, number or literal at i.
+func skipScalar(b []byte, i int) (int, problem) {
+	c := b[i]
+	switch {
+	case c == '"':
+		return skipString(b, i+1)
+	case c == '-' || c-'0' <= 9:
+		return skipNumber(b, i)
+	}
+	word := ""
+	switch c {
+	case 't':
+		word = "true"
+	case 'f':
+		word = "false"
+	case 'n':
+		word = "null"
+	default:
+		if c-'A' < 26 || c-'a' < 26 {
+			return i, badLiteral
+		}
+		return i, unexpected
+	}
+	if len(b)-i < len(word) || string(b[i:i+len(word)]) != word {
+		return i, badLiteral
+	}
+	return i + len(word), fine
+}
+
+// skipValue reads the value at i, which must be inside b and not white space.
+// room is how many levels of arrays and objects it may have.
+func skipValue(b []byte, i, room int) (int, problem) {
+	if c := b[i]; c != '{' && c != '[' {
+		return skipScalar(b, i)
+	}
+	return skipContainer(b, i, room)
+}
+
+// skipContainer reads the array or object at i without recursion: one bit of
+// objects says for each open level whether it is an object.
+func skipContainer(b []byte, i, room int) (int, problem) {
+	var objects uint64
+	depth := 0
+	var why problem
+open: // at the bracket of an array or object
+	if depth >= room || depth == MaxDepth {
+		return i, tooDeep
+	}
+	depth++
+	objects <<= 1
+	if b[i] == '{' {
+		objects |= 1
+		if i = skipSpace(b, i+1); i >= len(b) {
+			return len(b), cutShort
+		}
+		if b[i] == '}' {
+			goto closed
+		}
+		goto key
+	}
+	if i = skipSpace(b, i+1); i >= len(b) {
+		return len(b), cutShort
+	}
+	if b[i] == ']' {
+		goto closed
+	}
+	goto value
+key: // at the quote of a key
+	if b[i] != '"' {
+		return i, unexpected
+	}
+	if i, why = skipString(b, i+1); why != fine {
+		return i, why
+	}
+	if i >= len(b) || b[i] != ':' {
+		if i = skipSpace(b, i); i >= len(b) {
+			return len(b), cutShort
+		}
+		if b[i] != ':' {
+			return i, unexpected
+		}
+	}
+	if i = skipSpace(b, i+1); i >= len(b) {
+		return len(b), cutShort
+	}
+value: // at the first byte of a value
+	if b[i] == '{' || b[i] == '[' {
+		goto open
+	}
+	if b[i] == '"' {
+		i, why = skipString(b, i+1)
+	} else {
+		i, why = skipScalar(b, i)
+	}
+	if why != fine {
+		return i, why
+	}
+after: // behind a value inside an array or object
+	if i = skipSpace(b, i); i >= len(b) {
+		return len(b), cutShort
+	}
+	switch {
+	case b[i] == ',':
+		if i = skipSpace(b, i+1); i >= len(b) {
+			return len(b), cutShort
+		}
+		if objects&1 == 1 {
+			goto key
+		}
+		goto value
+	case b[i] == '}' && objects&1 == 1, b[i] == ']' && objects&1 == 0:
+		goto closed
+	}
+	return i, unexpected
+closed: // at the closing bracket
+	i++
+	objects >>= 1
+	if depth--; depth == 0 {
+		return i, fine
+	}
+	goto after
+}

@@ -1,0 +1,326 @@
+package wire
+
+import (
+	"bytes"
+	"io"
+
+	"gateway/shared/fault"
+)
+
+// DefaultMaxEvent bounds one server-sent event in bytes when the reader names
+// no other bound. Image answers arrive as one event of several megabytes.
+const DefaultMaxEvent = 16 << 20
+
+// SSEParser is the push form of a server-sent event reader: bytes go in as
+// they arrive, split anywhere, and whole events come out. It follows the
+// WHATWG grammar (LF, CRLF and CR line ends, byte order mark, comments,
+// several data lines), except that an event without its closing blank line is
+// given at the end of the stream. The zero value is ready to use. It does not
+// allocate once its buffers have grown.
+type SSEParser struct {
+	MaxEvent int // bytes of one event; 0 means DefaultMaxEvent
+
+	line    []byte // beginning of a line whose end has not come yet
+	data    []byte // data of the event so far; aliases the input while inInput
+	held    []byte // own buffer behind data
+	name    string
+	hasData bool
+	inInput bool // data aliases the input or line, not held
+	skipLF  bool // the last line ended in CR: a LF now belongs to it
+	bom     int  // bytes of the byte order mark seen; bomDone when past it
+	err     error
+
+	names [8]string // event names seen, so that a name is allocated once
+	next  int
+}
+
+const (
+	byteOrderMark = "\xef\xbb\xbf"
+	bomDone       = 4
+)
+
+// Feed reads p and calls emit for each event that ends in it. event is "" when
+// the stream names none. data is valid until emit returns. Feed stops at the
+// first error of emit; an event over MaxEvent is a *fault.Fault. After an
+// error the parser gives the same error again.
+func (p *SSEParser) Feed(in []byte, emit func(event string, data []byte) error) error {
+	for {
+		n, ready, err := p.step(in)
+		if err != nil {
+			return err
+		}
+		if !ready {
+			return nil
+		}
+		in = in[n:]
+		if err := p.give(emit); err != nil {
+			return err
+		}
+	}
+}
+
+// End gives the last event when the stream stopped without its blank line.
+func (p *SSEParser) End(emit func(event string, data []byte) error) error {
+	if p.err != nil {
+		return p.err
+	}
+	if !p.finish() {
+		return nil
+	}
+	return p.give(emit)
+}
+
+func (p *SSEParser) give(emit func(event string, data []byte) error) error {
+	err := emit(p.name, p.data)
+	p.reset()
+	if err != nil {
+		p.err = err
+	}
+	return err
+}
+
+func (p *SSEParser) reset() {
+	p.name, p.data, p.hasData, p.inInput = "", nil, false, false
+}
+
+// finish takes the last line without its end and reports whether an event is
+// ready.
+func (p *SSEParser) finish() bool {
+	if p.bom > 0 && p.bom < bomDone {
+		p.line = append(p.line, byteOrderMark[:p.bom]...)
+		p.bom = bomDone
+	}
+	if len(p.line) > 0 {
+		line := p.line
+		p.field(line)
+		p.keep()
+		p.line = p.line[:0]
+	}
+	return p.hasData
+}
+
+// step reads in up to the end of the next event. ready: p.name and p.data hold
+// it, and n bytes were read. Otherwise all of in was taken.
+func (p *SSEParser) step(in []byte) (n int, ready bool, err error) {
+	if p.err != nil {
+		return 0, false, p.err
+	}
+	i := 0
+	if p.bom < bomDone {
+		i = p.skipBOM(in)
+	}
+	for i < len(in) {
+		if p.skipLF {
+			p.skipLF = false
+			if in[i] == '\n' {
+				i++
+				continue
+			}
+		}
+		end := i + lineEnd(in[i:])
+		if err := p.bound(end - i); err != nil {
+			return 0, false, err
+		}
+		if end == len(in) {
+			p.keep()
+			p.line = append(p.line, in[i:]...)
+			return len(in), false, nil
+		}
+		line := in[i:end]
+		p.skipLF = in[end] == '\r'
+		i = end + 1
+		if len(p.line) > 0 {
+			// The line buffer is read below and must not be overwritten while
+			// data still aliases it; keep() at the next partial line sees to it.
+			p.line = append(p.line, line...)
+			line = p.line
+			p.line = p.line[:0]
+		}
+		if len(line) > 0 {
+			p.field(line)
+			continue
+		}
+		if p.hasData {
+			return i, true, nil
+		}
+		p.name = "" // an event without data is not given
+	}
+	p.keep()
+	return len(in), false, nil
+}
+
+func (p *SSEParser) bound(more int) error {
+	limit := p.MaxEvent
+	if limit == 0 {
+		limit = DefaultMaxEvent
+	}
+	if len(p.data)+len(p.line)+more <= limit {
+		return nil
+	}
+	p.err = fault.Newf(fault.InvalidProviderResponse, "", "The provider sent a stream event of more than %d bytes", limit)
+	return p.err
+}
+
+// keep copies data out of the input before the caller takes the input back.
+func (p *SSEParser) keep() {
+	if p.inInput {
+		p.held = append(p.held[:0], p.data...)
+		p.data, p.inInput = p.held, false
+	}
+}
+
+// skipBOM steps over a byte order mark at the start of the stream, which may
+// itself be split, and gives the index of the first byte after it.
+func (p *SSEParser) skipBOM(in []byte) int {
+	for i, c := range in {
+		if p.bom < len(byteOrderMark) && c == byteOrderMark[p.bom] {
+			p.bom++
+			continue
+		}
+		if p.bom < len(byteOrderMark) { // only a part: it was text
+			p.line = append(p.line, byteOrderMark[:p.bom]...)
+		}
+		p.bom = bomDone
+		return i
+	}
+	return len(in)
+}
+
+// field takes one line that is not empty.
+func (p *SSEParser) field(line []byte) {
+	name, value := line, []byte(nil)
+	if colon := bytes.IndexByte(line, ':'); colon >= 0 {
+		name, value = line[:colon], line[colon+1:]
+		if len(value) > 0 && value[0] == ' ' {
+			value = value[1:]
+		}
+	}
+	switch string(name) {
+	case "data":
+		p.addData(value)
+	case "event":
+		p.name = p.intern(value)
+	}
+}
+
+func (p *SSEParser) addData(value []byte) {
+	if !p.hasData {
+		p.data, p.hasData, p.inInput = value, true, true
+		return
+	}
+	p.keep()
+	p.held = append(append(p.held, '\n'), value...)
+	p.data = p.held
+}
+
+// intern gives the string of an event name without a new allocation for the
+// few names that a stream repeats.
+func (p *SSEParser) intern(b []byte) string {
+	if len(b) == 0 {
+		return ""
+	}
+	for _, s := range p.names {
+		if s == string(b) {
+			return s
+		}
+	}
+	s := string(b)
+	p.names[p.next] = s
+	p.next = (p.next + 1) % len(p.names)
+	return s
+}
+
+// lineEnd is the index of the first CR or LF in b, len(b) if there is none.
+func lineEnd(b []byte) int {
+	i := 0
+	for i+8 <= len(b) {
+		x := load(b, i)
+		lf, cr := x^lows*'\n', x^lows*'\r'
+		if m := ((lf-lows)&^lf | (cr-lows)&^cr) & highs; m != 0 {
+			return i + firstByte(m)
+		}
+		i += 8
+	}
+	for i < len(b) && b[i] != '\n' && b[i] != '\r' {
+		i++
+	}
+	return i
+}
+
+// SSEReader is the pull form of SSEParser over a reader.
+type SSEReader struct {
+	Parser SSEParser // set Parser.MaxEvent before the first Next
+
+	src   io.Reader
+	buf   []byte
+	r, w  int
+	given bool // the parser still holds the event given last
+	ended bool
+	err   error
+}
+
+// NewSSEReader reads events from src. buf is its read buffer, such as a pooled
+// one; nil allocates 16 KB.
+func NewSSEReader(src io.Reader, buf []byte) *SSEReader {
+	if len(buf) == 0 {
+		buf = make([]byte, 16<<10)
+	}
+	return &SSEReader{src: src, buf: buf}
+}
+
+// Next gives the next event. data is valid until the following call. It
+// returns io.EOF after the last event, the reader's error when the stream was
+// cut, and a *fault.Fault when an event is too large.
+func (s *SSEReader) Next() (event string, data []byte, err error) {
+	if s.given {
+		s.Parser.reset()
+		s.given = false
+	}
+	for {
+		n, ready, err := s.Parser.step(s.buf[s.r:s.w])
+		if err != nil {
+			return "", nil, err
+		}
+		s.r += n
+		if ready {
+			return s.take()
+		}
+		if s.ended {
+			if s.err == io.EOF && s.Parser.finish() {
+				return s.take()
+			}
+			return "", nil, s.err
+		}
+		s.r = 0
+		s.w, s.err = s.src.Read(s.buf)
+		s.ended = s.err != nil
+	}
+}
+
+func (s *SSEReader) take() (string, []byte, error) {
+	s.given = true
+	return s.Parser.name, s.Parser.data, nil
+}
+
+// AppendSSE appends one event. event "" writes no event line. Each line end in
+// data starts a further data line; the reader gets it back as LF.
+func AppendSSE(dst []byte, event string, data []byte) []byte {
+	if event != "" {
+		dst = append(dst, "event: "...)
+		dst = append(dst, event...)
+		dst = append(dst, '\n')
+	}
+	for {
+		end := lineEnd(data)
+		dst = append(dst, "data: "...)
+		dst = append(dst, data[:end]...)
+		dst = append(dst, '\n')
+		if end == len(data) {
+			return append(dst, '\n')
+		}
+		if data[end] == '\r' && end+1 < len(data) && data[end+1] == '\n' {
+			end++
+		}
+		data = data[end+1:]
+	}
+}

@@ -1,0 +1,220 @@
+package wire
+
+import (
+	"bytes"
+	"strings"
+	"unicode/utf8"
+
+	"gateway/shared/fault"
+)
+
+// KeySet is the top-level keys that a walk looks for. It is built once and
+// then read by any number of goroutines.
+type KeySet struct {
+	keys  []string
+	byLen [][]int // indexes of the keys of each length
+}
+
+// NewKeySet builds a set. The index of a key in keys is its index in the
+// results of a walk.
+func NewKeySet(keys ...string) *KeySet {
+	k := &KeySet{keys: keys}
+	for i, key := range keys {
+		for len(k.byLen) <= len(key) {
+			k.byLen = append(k.byLen, nil)
+		}
+		k.byLen[len(key)] = append(k.byLen[len(key)], i)
+	}
+	return k
+}
+
+// Keys gives the keys in index order. The caller must not change the slice.
+func (k *KeySet) Keys() []string { return k.keys }
+
+// Walk is what one structural walk of an object found. It may be used again;
+// its slices then keep their memory.
+type Walk struct {
+	Spans []Span // value of each wanted key, by key index
+	Keys  []Span // each wanted key with its quotes, by key index
+
+	ObjectStart int  // offset of '{'
+	ObjectEnd   int  // offset behind '}'
+	Empty       bool // the object has no key
+}
+
+func (w *Walk) reset(n int) {
+	if cap(w.Spans) < n {
+		spans := make([]Span, 2*n)
+		w.Spans, w.Keys = spans[:n:n], spans[n:]
+	}
+	w.Spans, w.Keys = w.Spans[:n], w.Keys[:n]
+	clear(w.Spans)
+	clear(w.Keys)
+	w.ObjectStart, w.ObjectEnd, w.Empty = 0, 0, false
+}
+
+// Walk checks that body is one well-formed JSON object of at most MaxDepth
+// levels and fills w with where the wanted keys are. It does not allocate.
+//
+// The error is a *fault.Fault (400) that names the key and the byte offset. A
+// wanted key that comes twice, is written with escapes or in another case is
+// refused as well: parsers differ on these, and the gateway must decide on
+// what the provider reads. Bytes inside other values are not checked to be
+// UTF-8; they are forwarded as they came.
+func (k *KeySet) Walk(body []byte, w *Walk) error {
+	w.reset(len(k.keys))
+	if f := k.walk(body, w); f != nil {
+		return f
+	}
+	return nil
+}
+
+func (k *KeySet) walk(b []byte, w *Walk) *fault.Fault {
+	i := skipSpace(b, 0)
+	if i >= len(b) {
+		return cutShort.fault(i, "")
+	}
+	if b[i] != '{' {
+		return notObject.fault(i, "")
+	}
+	w.ObjectStart = i
+	i = skipSpace(b, i+1)
+	if w.Empty = i < len(b) && b[i] == '}'; w.Empty {
+		return w.close(b, i)
+	}
+	for {
+		if i >= len(b) {
+			return cutShort.fault(i, "")
+		}
+		if b[i] != '"' {
+			return unexpected.fault(i, "")
+		}
+		key := Span{Start: i}
+		var why problem
+		if i, why = skipString(b, i+1); why != fine {
+			return why.fault(i, "")
+		}
+		key.End = i
+		index, f := k.match(b, key, w)
+		if f != nil {
+			return f
+		}
+		if i = skipSpace(b, i); i >= len(b) || b[i] != ':' {
+			return orCut(b, i).fault(i, keyName(b, key))
+		}
+		if i = skipSpace(b, i+1); i >= len(b) {
+			return cutShort.fault(i, keyName(b, key))
+		}
+		value := Span{Start: i}
+		if i, why = skipValue(b, i, MaxDepth-1); why != fine {
+			return why.fault(i, keyName(b, key))
+		}
+		value.End = i
+		if index >= 0 {
+			w.Keys[index], w.Spans[index] = key, value
+		}
+		if i = skipSpace(b, i); i >= len(b) {
+			return cutShort.fault(i, "")
+		}
+		if b[i] == '}' {
+			return w.close(b, i)
+		}
+		if b[i] != ',' {
+			return unexpected.fault(i, keyName(b, key))
+		}
+		i = skipSpace(b, i+1)
+	}
+}
+
+func orCut(b []byte, i int) problem {
+	if i >= len(b) {
+		return cutShort
+	}
+	return unexpected
+}
+
+// close takes the '}' at i and checks that nothing follows it.
+func (w *Walk) close(b []byte, i int) *fault.Fault {
+	w.ObjectEnd = i + 1
+	if end := skipSpace(b, i+1); end < len(b) {
+		return trailing.fault(end, "")
+	}
+	return nil
+}
+
+// match gives the index of the wanted key at span, -1 for any other key, and a
+// fault for a wanted key that comes twice or in a misleading spelling.
+func (k *KeySet) match(b []byte, span Span, w *Walk) (int, *fault.Fault) {
+	key := b[span.Start+1 : span.End-1]
+	for _, c := range key {
+		if c >= utf8.RuneSelf || c == '\\' {
+			return -1, k.misleading(b, span, key)
+		}
+	}
+	if len(key) >= len(k.byLen) {
+		return -1, nil
+	}
+	for _, i := range k.byLen[len(key)] {
+		switch want := k.keys[i]; {
+		case string(key) == want:
+			if w.Spans[i].End != 0 {
+				return -1, fault.Invalid(want, "%q is in the body twice, again at byte %d", want, span.Start)
+			}
+			return i, nil
+		case equalFoldASCII(key, want):
+			return -1, fault.Invalid(want, "%q at byte %d must be written as %q", key, span.Start, want)
+		}
+	}
+	return -1, nil
+}
+
+// misleading refuses a key with escapes or letters outside ASCII when some
+// parser could take it for a wanted one, and a key that is not UTF-8.
+func (k *KeySet) misleading(b []byte, span Span, key []byte) *fault.Fault {
+	if !utf8.Valid(key) {
+		return fault.Invalid("", "The key at byte %d is not valid UTF-8", span.Start)
+	}
+	text := key
+	if bytes.IndexByte(key, '\\') >= 0 {
+		text = appendUnescaped(nil, key)
+	}
+	for _, want := range k.keys {
+		if strings.EqualFold(string(text), want) {
+			return fault.Invalid(want, "The key at byte %d must be written as %q, without escapes", span.Start, want)
+		}
+	}
+	return nil
+}
+
+func equalFoldASCII(a []byte, b string) bool {
+	for i, c := range a {
+		d := b[i]
+		if c != d && (c^d != 0x20 || c|0x20 < 'a' || c|0x20 > 'z') {
+			return false
+		}
+	}
+	return true
+}
+
+// keyName is the key at span for a fault, cut when it is long.
+func keyName(b []byte, span Span) string {
+	key := b[span.Start+1 : span.End-1]
+	if bytes.IndexByte(key, '\\') >= 0 {
+		key = appendUnescaped(nil, key)
+	}
+	return clip(strings.ToValidUTF8(string(key), "\uFFFD"))
+}
+
+// clip cuts a name taken from a body so that a fault stays short.
+func clip(s string) string {
+	const most = 64
+	if len(s) <= most {
+		return s
+	}
+	for i := range s { // i is always the start of a character
+		if i > most-4 {
+			return s[:i] + "..."
+		}
+	}
+	return s
+}
