@@ -1,0 +1,11 @@
+// Package audit keeps the audit log: who changed what, when, from where and
+// with which outcome. A record of a successful change is written to the outbox in
+// the transaction of the change, so neither exists without the other; a refused
+// call is put there alone. A Sender moves records from the outbox to a queue, a
+// Worker from the queue to the audit table, which is only ever appended to.
+//
+// A record may travel twice and out of order: its id makes it one row.
+//
+// What must never come in: a secret. Bodies, queries and headers are masked
+// before a record is made.
+package audit

@@ -1,0 +1,195 @@
+package audit
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+)
+
+// Bounds of what a record keeps.
+const (
+	maxBody   = 64 << 10 // of the masked body
+	maxShort  = 8 << 10  // of masked headers and of the masked query
+	maxDepth  = 64
+	cutMarker = "..."
+)
+
+// Mask shows the first two and the last two characters of a secret.
+func Mask(s string) string {
+	r := []rune(s)
+	if len(r) < 8 {
+		return "****"
+	}
+	return string(r[:2]) + "****" + string(r[len(r)-2:])
+}
+
+// secretWords mark a name as that of a secret when they occur in it, without
+// regard to case, '_' and '-'.
+var secretWords = []string{
+	"secret", "password", "passwd", "passphrase", "token", "authorization", "credential",
+	"apikey", "accesskey", "privatekey", "signingkey", "encryptionkey", "sharedkey", "cookie",
+	"jwt", "bearer", "signature", "serviceaccountjson", "clientassertion",
+}
+
+// secretTrees are names below which every value is masked.
+var secretTrees = map[string]bool{
+	"authconfig": true, "customheaders": true, "credentials": true, "jwks": true, "requestheaders": true,
+}
+
+// plainNames look like secrets and are not.
+var plainNames = map[string]bool{
+	"maxtokens": true, "maxcompletiontokens": true, "maxoutputtokens": true, "inputtokens": true, "outputtokens": true,
+	"totaltokens": true, "requesttoken": true, "responsetoken": true, "tokentype": true, "secretreferenceid": true,
+	"secretpath": true, "tokenendpointauthmethod": true, "valuekey": true, "publickey": true, "requiredmetadatakeypairs": true,
+}
+
+var plainLetters = strings.NewReplacer("_", "", "-", "", ".", "")
+
+// SecretName reports whether a field, header or parameter of that name is taken
+// to hold a secret.
+func SecretName(name string) bool { return secretName(name) || secretTree(name) }
+
+// secretName reports whether a field, header or parameter holds a secret.
+func secretName(name string) bool {
+	n := plainLetters.Replace(strings.ToLower(name))
+	if plainNames[n] {
+		return false
+	}
+	if n == "key" || n == "keys" || strings.HasSuffix(n, "key") {
+		return true
+	}
+	for _, w := range secretWords {
+		if strings.Contains(n, w) {
+			return true
+		}
+	}
+	return false
+}
+
+func secretTree(name string) bool {
+	return secretTrees[plainLetters.Replace(strings.ToLower(name))]
+}
+
+// secretValue finds secrets that stand where no name tells: keys with a known
+// prefix, JWTs, and the user part of an address.
+var secretValue = regexp.MustCompile(`(?:\b(?:sk|pk|gw|rk|ghp|gho|xox[abp]|AIza|AKIA|ASIA|hf|gsk|r8)[-_]?[A-Za-z0-9_-]{16,})|(?:\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*)|(?:(?i:\b(?:bearer|basic)\s+)[A-Za-z0-9._~+/=-]{8,})|(?:://[^/\s@"]+:[^/\s@"]+@)|(?:-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*)`)
+
+func maskText(s string) string {
+	return secretValue.ReplaceAllStringFunc(s, func(m string) string {
+		if strings.HasPrefix(m, "://") {
+			return "://****@"
+		}
+		return Mask(m)
+	})
+}
+
+// MaskBody is a request body as a record keeps it: JSON with its secrets masked
+// at every level. Of what is not JSON only the size is kept.
+func MaskBody(body []byte) string {
+	if len(bytes.TrimSpace(body)) == 0 {
+		return "{}"
+	}
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.UseNumber()
+	var v any
+	if err := d.Decode(&v); err != nil || d.More() || !utf8.Valid(body) {
+		return fmt.Sprintf(`{"_unreadable":true,"_bytes":%d}`, len(body))
+	}
+	return encode(maskValue(v, false, 0), maxBody)
+}
+
+func maskValue(v any, hide bool, depth int) any {
+	if depth > maxDepth {
+		return cutMarker
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for k, e := range v {
+			out[maskText(k)] = maskValue(e, hide || secretTree(k) || secretName(k), depth+1)
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i, e := range v {
+			out[i] = maskValue(e, hide, depth+1)
+		}
+		return out
+	case string:
+		if hide {
+			return Mask(v)
+		}
+		return maskInner(v, depth)
+	case json.Number:
+		if hide {
+			return "****"
+		}
+	}
+	return v // true, false, null tell nothing
+}
+
+// maskInner masks a string; one that holds a JSON object or list, such as a
+// config sent as text, is masked inside. Of what only begins like one nothing is
+// kept but its size.
+func maskInner(s string, depth int) any {
+	text := strings.TrimSpace(s)
+	if text == "" || text[0] != '{' && text[0] != '[' {
+		return maskText(s)
+	}
+	d := json.NewDecoder(strings.NewReader(text))
+	d.UseNumber()
+	var v any
+	if err := d.Decode(&v); err != nil || d.More() {
+		return fmt.Sprintf("(%d bytes that are no JSON)", len(s))
+	}
+	return encode(maskValue(v, false, depth+1), maxBody)
+}
+
+// MaskHeaders is a request's headers as a record keeps them, names in lower case.
+func MaskHeaders(h http.Header) string {
+	out := make(map[string]any, len(h))
+	for name, values := range h {
+		out[strings.ToLower(name)] = maskAll(name, values)
+	}
+	return encode(out, maxShort)
+}
+
+// MaskQuery is a request's query as a record keeps it.
+func MaskQuery(q url.Values) string {
+	out := make(map[string]any, len(q))
+	for name, values := range q {
+		out[maskText(name)] = maskAll(name, values)
+	}
+	return encode(out, maxShort)
+}
+
+func maskAll(name string, values []string) string {
+	joined := strings.Join(values, ", ")
+	if secretName(name) {
+		return Mask(joined)
+	}
+	return maskText(joined)
+}
+
+// encode is v as JSON of at most limit bytes; a larger one is replaced by its
+// beginning, as text in a JSON object, so that the result stays JSON.
+func encode(v any, limit int) string {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return `{"_unreadable":true}`
+	}
+	out := strings.TrimSuffix(b.String(), "\n")
+	if len(out) <= limit {
+		return out
+	}
+	head := strings.ToValidUTF8(out[:limit/2], "")
+	short, _ := json.Marshal(map[string]any{"_truncated": true, "_bytes": len(out), "_start": head})
+	return string(short)
+}

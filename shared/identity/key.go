@@ -1,0 +1,256 @@
+package identity
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net/mail"
+	"strconv"
+	"time"
+
+	"gateway/shared/fault"
+	"gateway/shared/ledger"
+	"gateway/shared/resource"
+	"gateway/shared/store"
+)
+
+// KindKey is the resource kind of API keys. Organisation keys live in the
+// organisation's scope, workspace keys in their workspace's.
+const KindKey resource.Kind = "APIKEY"
+
+// credentialKind is the partition kind of rows found by a key's hash.
+const credentialKind = "KEY"
+
+// States of a key. Exhausted is derived from its budget and never stored.
+const (
+	StatusActive   = "active"
+	StatusExpired  = "expired"
+	StatusArchived = "archived"
+)
+
+// Bounds of a key's fields.
+const (
+	MaxName        = 255
+	MaxDescription = 1024
+	MaxAlertEmails = 20
+	MaxKeyMetadata = 64 // pairs
+	MaxMetaValue   = 128
+)
+
+// Key is the stored form of an API key: the body of its resource.
+type Key struct {
+	Type         KeyType            `json:"type"`
+	UserID       string             `json:"user_id,omitempty"`
+	Description  string             `json:"description,omitempty"`
+	CreationMode string             `json:"creation_mode"` // api, ui or auto
+	Scopes       []string           `json:"scopes"`
+	RateLimits   []ledger.RateLimit `json:"rate_limits,omitempty"`
+	UsageLimits  *ledger.UsageLimit `json:"usage_limits,omitempty"`
+	Defaults     Defaults           `json:"defaults"`
+	AlertEmails  []string           `json:"alert_emails,omitempty"`
+	ExpiresAt    *time.Time         `json:"expires_at,omitempty"`
+	Rotation     *RotationPolicy    `json:"rotation_policy,omitempty"`
+	LastResetAt  *time.Time         `json:"last_reset_at,omitempty"`
+	Secret       Secret             `json:"secret"`
+	Previous     *Secret            `json:"previous,omitempty"` // valid until its ExpiresAt
+	RotatedAt    *time.Time         `json:"last_rotated_at,omitempty"`
+}
+
+// Defaults apply to requests made with the key.
+type Defaults struct {
+	ConfigID      string            `json:"config_id,omitempty"` // id or slug of a config
+	Metadata      map[string]string `json:"metadata,omitempty"`
+	AllowOverride *bool             `json:"allow_config_override,omitempty"` // nil: yes
+}
+
+// RefusesConfig tells that requests with the key may not bring a config.
+func (d *Defaults) RefusesConfig() bool { return d.AllowOverride != nil && !*d.AllowOverride }
+
+// Secret is one raw key, kept as its hash and a masked form.
+type Secret struct {
+	Hash      string     `json:"hash"` // SHA-256, hex
+	Masked    string     `json:"masked"`
+	ExpiresAt *time.Time `json:"expires_at,omitempty"` // of a secret in transition
+}
+
+// NewSecret makes a random raw key of 32 bytes (43 characters) and its stored form.
+func NewSecret() (raw string, s Secret) {
+	var b [32]byte
+	_, _ = rand.Read(b[:]) // never fails (crypto/rand)
+	raw = "gw-" + base64.RawURLEncoding.EncodeToString(b[:])
+	return raw, SecretOf(raw)
+}
+
+// SecretOf gives the stored form of a raw key.
+func SecretOf(raw string) Secret {
+	return Secret{Hash: HashToken(raw), Masked: Mask(raw)}
+}
+
+// HashToken is the SHA-256 of a token's bytes, in hex.
+func HashToken(raw string) string {
+	sum := sha256.Sum256([]byte(raw))
+	return hex.EncodeToString(sum[:])
+}
+
+// Mask shows the first two and the last two characters of a secret.
+func Mask(raw string) string {
+	if len(raw) < 8 {
+		return "*****"
+	}
+	return raw[:2] + "*******" + raw[len(raw)-2:]
+}
+
+// Validate checks the key's own rules; limits and rotation included. now decides
+// whether dates lie in the future.
+func (k *Key) Validate(name string, now time.Time) []fault.Detail {
+	var d []fault.Detail
+	bad := func(field, format string, args ...any) {
+		d = append(d, fault.Detail{Field: field, Message: fmt.Sprintf(format, args...)})
+	}
+	if n := len(name); n == 0 || n > MaxName {
+		bad("name", "must have 1 to %d characters", MaxName)
+	}
+	if len(k.Description) > MaxDescription {
+		bad("description", "must have at most %d characters", MaxDescription)
+	}
+	if len(k.Scopes) == 0 {
+		bad("scopes", "must list at least one scope")
+	}
+	for i, s := range k.Scopes {
+		if !k.Type.Grantable(NormalScope(s)) {
+			bad(index("scopes", i), "%q is not a scope that a %s key may hold", clip(s), k.Type)
+		}
+	}
+	if k.ExpiresAt != nil && !k.ExpiresAt.After(now) {
+		bad("expires_at", "must lie in the future")
+	}
+	d = append(d, k.validateDefaults()...)
+	if len(k.AlertEmails) > MaxAlertEmails {
+		bad("alert_emails", "must list at most %d addresses", MaxAlertEmails)
+	}
+	for i, e := range k.AlertEmails {
+		if a, err := mail.ParseAddress(e); err != nil || a.Address != e {
+			bad(index("alert_emails", i), "is not an e-mail address")
+		}
+	}
+	if k.Rotation != nil {
+		d = append(d, k.Rotation.Validate(now)...)
+	}
+	return d
+}
+
+func (k *Key) validateDefaults() []fault.Detail {
+	var d []fault.Detail
+	if len(k.Defaults.Metadata) > MaxKeyMetadata {
+		d = append(d, fault.Detail{Field: "defaults.metadata", Message: fmt.Sprintf("must have at most %d pairs", MaxKeyMetadata)})
+	}
+	for name, v := range k.Defaults.Metadata {
+		if len([]rune(v)) > MaxMetaValue {
+			d = append(d, fault.Detail{Field: "defaults.metadata." + clip(name), Message: fmt.Sprintf("must have at most %d characters", MaxMetaValue)})
+		}
+	}
+	return d
+}
+
+// Live reports the key's state at now, its budget aside.
+func Live(status string, k *Key, now time.Time) string {
+	if status == StatusActive && k.ExpiresAt != nil && !now.Before(*k.ExpiresAt) {
+		return StatusExpired
+	}
+	return status
+}
+
+// CredentialRows gives the keys-table rows of a key: one per live secret. They
+// carry all that admission needs, so that a request costs one read.
+func CredentialRows(rec *resource.Record, k *Key, workspaceSlug string) ([]store.Row, error) {
+	body, err := json.Marshal(principalBody{
+		ID: rec.ID, Revision: rec.Rev, Name: rec.Name, Type: k.Type, UserID: k.UserID, WorkspaceSlug: workspaceSlug,
+		Scopes: k.Scopes, RateLimits: k.RateLimits, UsageLimits: k.UsageLimits, Defaults: k.Defaults,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("identity: encode key: %w", err)
+	}
+	item := func(s *Secret) store.Row {
+		it := store.Item{"org": rec.Scope.Org, "ws": rec.Scope.Workspace, "id": rec.ID, "status": rec.Status, "body": body}
+		until := earliest(k.ExpiresAt, s.ExpiresAt)
+		if until != nil {
+			it["until"] = until.UnixMilli()
+			if k.ExpiresAt == nil || until.Before(*k.ExpiresAt) {
+				it["rotated"] = true
+			}
+		}
+		return store.Row{Key: store.Credential(credentialKind, s.Hash), Item: it}
+	}
+	rows := []store.Row{item(&k.Secret)}
+	if k.Previous != nil {
+		rows = append(rows, item(k.Previous))
+	}
+	return rows, nil
+}
+
+// Stage puts the rows that go with a key into the change: one per live secret,
+// and where the key lives. gone are secrets that open nothing any more.
+func Stage(tx *resource.Tx, rec *resource.Record, k *Key, workspaceSlug string, gone ...Secret) error {
+	rows, err := CredentialRows(rec, k, workspaceSlug)
+	if err != nil {
+		return err
+	}
+	for _, row := range rows {
+		if err := tx.PutCredential(row); err != nil {
+			return err
+		}
+	}
+	for _, s := range gone {
+		tx.DeleteCredential(CredentialKey(s))
+	}
+	place := store.Row{Key: placeKey(rec.Scope.Org, rec.ID), Item: store.Item{"ws": rec.Scope.Workspace}}
+	tx.Do(store.Action{Table: store.Control, Put: &store.Put{Row: place}}, nil)
+	return nil
+}
+
+// Unstage takes back what Stage put.
+func Unstage(tx *resource.Tx, rec *resource.Record, k *Key) {
+	tx.DeleteCredential(CredentialKey(k.Secret))
+	if k.Previous != nil {
+		tx.DeleteCredential(CredentialKey(*k.Previous))
+	}
+	tx.Do(store.Action{Table: store.Control, Delete: &store.Delete{Key: placeKey(rec.Scope.Org, rec.ID)}}, nil)
+}
+
+// ScopeOf finds the scope that a key lives in by its id, for callers that reach
+// the whole organisation.
+func ScopeOf(ctx context.Context, s store.Store, org, id string) (store.Scope, bool, error) {
+	it, ok, err := s.Table(store.Control).Get(ctx, placeKey(org, id), true)
+	if err != nil {
+		return store.Scope{}, false, fault.Unavailable(err)
+	}
+	return store.Scope{Org: org, Workspace: it.String("ws")}, ok, nil
+}
+
+func placeKey(org, id string) store.Key {
+	return store.Scope{Org: org}.Partition().Key("KEYPLACE", id)
+}
+
+// CredentialKey is the keys-table key of a secret.
+func CredentialKey(s Secret) store.Key { return store.Credential(credentialKind, s.Hash) }
+
+func earliest(a, b *time.Time) *time.Time {
+	if a == nil || (b != nil && b.Before(*a)) {
+		return b
+	}
+	return a
+}
+
+func index(field string, i int) string { return field + "[" + strconv.Itoa(i) + "]" }
+
+// clip keeps a caller's text short in an error message.
+func clip(s string) string {
+	if len(s) > 64 {
+		return s[:64] + "..."
+	}
+	return s
+}

@@ -1,0 +1,163 @@
+package identity
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"gateway/shared/fault"
+	"gateway/shared/ledger"
+	"gateway/shared/resource"
+	"gateway/shared/store"
+)
+
+// Principal is who makes a request: a valid API key with what admission needs.
+// It is shared between requests and never changed.
+type Principal struct {
+	KeyID         string
+	Name          string
+	Type          KeyType
+	Scope         store.Scope // Workspace is empty for organisation keys
+	WorkspaceSlug string
+	UserID        string
+	Role          string // of the user in the workspace; empty for service keys
+	Scopes        ScopeSet
+	Defaults      Defaults
+	Subject       *ledger.Subject // nil without limits
+	Until         time.Time       // zero: does not expire
+	rotated       bool            // Until is the end of a rotation's transition
+	Status        string
+}
+
+// Has reports whether the principal holds the scope.
+func (p *Principal) Has(scope string) bool { return p.Scopes.Has(scope) }
+
+// principalBody is the part of a credential row that is opaque to the store.
+type principalBody struct {
+	ID            string             `json:"id"`
+	Revision      int64              `json:"rev"`
+	Name          string             `json:"name"`
+	Type          KeyType            `json:"type"`
+	UserID        string             `json:"user_id,omitempty"`
+	WorkspaceSlug string             `json:"workspace_slug,omitempty"`
+	Scopes        []string           `json:"scopes"`
+	RateLimits    []ledger.RateLimit `json:"rate_limits,omitempty"`
+	UsageLimits   *ledger.UsageLimit `json:"usage_limits,omitempty"`
+	Defaults      Defaults           `json:"defaults"`
+}
+
+// decodePrincipal reads a credential row.
+func decodePrincipal(it store.Item) (*Principal, error) {
+	var b principalBody
+	if err := json.Unmarshal(it.Bytes("body"), &b); err != nil {
+		return nil, fmt.Errorf("identity: credential row: %w", err)
+	}
+	p := &Principal{
+		KeyID: b.ID, Name: b.Name, Type: b.Type, UserID: b.UserID, WorkspaceSlug: b.WorkspaceSlug,
+		Scope:  store.Scope{Org: it.String("org"), Workspace: it.String("ws")},
+		Scopes: NewScopeSet(b.Scopes...), Defaults: b.Defaults, Status: it.String("status"), rotated: it.Bool("rotated"),
+	}
+	if ms := it.Int("until"); ms != 0 {
+		p.Until = time.UnixMilli(ms)
+	}
+	p.Subject = SubjectOf(p.Scope, b.ID, b.Name, b.Revision, b.RateLimits, b.UsageLimits)
+	return p, nil
+}
+
+// SubjectOf is the ledger subject of a key; nil when it has no limits.
+func SubjectOf(sc store.Scope, id, name string, revision int64, rates []ledger.RateLimit, budget *ledger.UsageLimit) *ledger.Subject {
+	if len(rates) == 0 && budget == nil {
+		return nil
+	}
+	s := &ledger.Subject{Scope: sc, Kind: ledger.Key, ID: id, Label: name, Rates: rates, Revision: revision}
+	if budget != nil {
+		s.Budgets = []ledger.UsageLimit{*budget}
+	}
+	return s
+}
+
+// Authenticator turns the credential of a request into a Principal.
+type Authenticator struct {
+	loader *resource.Loader
+	now    func() time.Time
+}
+
+// NewAuthenticator reads keys through the loader.
+func NewAuthenticator(l *resource.Loader, now func() time.Time) *Authenticator {
+	return &Authenticator{loader: l, now: now}
+}
+
+// errInvalidKey is one answer for unknown, wrong and archived keys, so that the
+// answer does not tell them apart.
+func errInvalidKey() *fault.Fault {
+	return fault.New(fault.Unauthorized, "x-gateway-api-key", "Invalid API key. Send a valid key in x-gateway-api-key, or as Authorization: Bearer")
+}
+
+// maxToken bounds what is hashed; longer tokens cannot be ours.
+const maxToken = 8 << 10
+
+// Authenticate finds the principal of a raw token: 401 when it is unknown,
+// archived or past its expiry.
+func (a *Authenticator) Authenticate(ctx context.Context, token string) (*Principal, error) {
+	if token == "" || len(token) > maxToken {
+		return nil, errInvalidKey()
+	}
+	sum := sha256.Sum256([]byte(token))
+	var hash [2 * sha256.Size]byte
+	hex.Encode(hash[:], sum[:])
+	p, ok, err := resource.LoadCredential(ctx, a.loader, credentialKind, string(hash[:]), decodePrincipal)
+	if err != nil {
+		return nil, err
+	}
+	if !ok || p.Status == StatusArchived {
+		return nil, errInvalidKey()
+	}
+	if p.Status == StatusExpired || (!p.Until.IsZero() && !a.now().Before(p.Until)) {
+		if p.rotated {
+			return nil, errInvalidKey()
+		}
+		return nil, fault.New(fault.KeyExpired, "x-gateway-api-key", "This API key has expired")
+	}
+	return p, nil
+}
+
+// Token reads the gateway credential of a request: x-gateway-api-key, else
+// Authorization: Bearer. inAuthorization tells that Authorization holds the
+// gateway's key, alone or as well, and must not go to a provider: clients send
+// one key in both. A header that comes twice is refused.
+func Token(h http.Header) (token string, inAuthorization bool, err error) {
+	if v := h["X-Gateway-Api-Key"]; len(v) > 0 {
+		if len(v) > 1 {
+			return "", false, fault.Invalid("x-gateway-api-key", "was sent %d times; send it once", len(v))
+		}
+		token = strings.TrimSpace(v[0])
+		return token, holds(h["Authorization"], token), nil
+	}
+	v := h["Authorization"]
+	if len(v) > 1 {
+		return "", false, fault.Invalid("authorization", "was sent %d times; send it once", len(v))
+	}
+	if len(v) == 1 && len(v[0]) > 7 && strings.EqualFold(v[0][:7], "Bearer ") {
+		return strings.TrimSpace(v[0][7:]), true, nil
+	}
+	return "", false, fault.New(fault.Unauthorized, "x-gateway-api-key", "No API key was sent. Send one in x-gateway-api-key, or as Authorization: Bearer")
+}
+
+// holds tells whether a value is the token, with or without a scheme.
+func holds(values []string, token string) bool {
+	for _, v := range values {
+		v = strings.TrimSpace(v)
+		if len(v) > 7 && strings.EqualFold(v[:7], "Bearer ") {
+			v = strings.TrimSpace(v[7:])
+		}
+		if v == token && token != "" {
+			return true
+		}
+	}
+	return false
+}

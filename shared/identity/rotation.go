@@ -1,0 +1,148 @@
+package identity
+
+import (
+	"fmt"
+	"time"
+
+	"gateway/shared/fault"
+)
+
+// MinTransition is the shortest time, and the default, during which the old and
+// the new secret of a rotated key are both valid.
+const MinTransition = 30 * time.Minute
+
+// RotationPolicy makes the gateway rotate a key by itself, at 00:00 UTC.
+type RotationPolicy struct {
+	Period       string     `json:"rotation_period,omitempty"`      // weekly (Monday) or monthly (the 1st)
+	PeriodDays   int        `json:"rotation_period_days,omitempty"` // 1 to 365; excludes Period
+	NextAt       *time.Time `json:"next_rotation_at,omitempty"`
+	TransitionMS int64      `json:"key_transition_period_ms,omitempty"` // at least 30 minutes, less than the period
+}
+
+// Validate gives all errors of the policy.
+func (p *RotationPolicy) Validate(now time.Time) []fault.Detail {
+	var d []fault.Detail
+	bad := func(field, format string, args ...any) {
+		d = append(d, fault.Detail{Field: "rotation_policy." + field, Message: fmt.Sprintf(format, args...)})
+	}
+	if p.Period != "" && p.Period != "weekly" && p.Period != "monthly" {
+		bad("rotation_period", "must be weekly or monthly")
+	}
+	if p.Period != "" && p.PeriodDays != 0 {
+		bad("rotation_period_days", "cannot be given together with rotation_period")
+	}
+	if p.PeriodDays < 0 || p.PeriodDays > 365 {
+		bad("rotation_period_days", "must be 1 to 365")
+	}
+	if p.Period == "" && p.PeriodDays == 0 && p.NextAt == nil {
+		bad("rotation_period", "one of rotation_period, rotation_period_days and next_rotation_at is required")
+	}
+	if p.NextAt != nil && !Midnight(*p.NextAt).After(now) {
+		bad("next_rotation_at", "must lie in the future (00:00 UTC of the day counts)")
+	}
+	if t := p.TransitionMS; t != 0 {
+		if time.Duration(t)*time.Millisecond < MinTransition {
+			bad("key_transition_period_ms", "must be at least %d", MinTransition.Milliseconds())
+		} else if length := p.length(); length > 0 && t >= length.Milliseconds() {
+			bad("key_transition_period_ms", "must be less than the rotation period")
+		}
+	}
+	return d
+}
+
+// length is the shortest period that the policy describes; 0 for a single date.
+func (p *RotationPolicy) length() time.Duration {
+	const day = 24 * time.Hour
+	switch {
+	case p.Period == "weekly":
+		return 7 * day
+	case p.Period == "monthly":
+		return 28 * day
+	}
+	return time.Duration(p.PeriodDays) * day
+}
+
+// Transition is how long old and new secret are both valid.
+func (p *RotationPolicy) Transition() time.Duration {
+	if p == nil || p.TransitionMS == 0 {
+		return MinTransition
+	}
+	return time.Duration(p.TransitionMS) * time.Millisecond
+}
+
+// AllowsTransition checks a manual rotation's own period against the policy.
+func (p *RotationPolicy) AllowsTransition(d time.Duration) bool {
+	return p == nil || p.length() == 0 || d < p.length()
+}
+
+// Next is the first rotation strictly after now; nil when the policy names none.
+func (p *RotationPolicy) Next(now time.Time) *time.Time {
+	if p.NextAt != nil && Midnight(*p.NextAt).After(now) {
+		t := Midnight(*p.NextAt)
+		return &t
+	}
+	today := Midnight(now)
+	var t time.Time
+	switch {
+	case p.Period == "weekly":
+		t = today.AddDate(0, 0, 7-(int(today.Weekday())+6)%7)
+	case p.Period == "monthly":
+		t = time.Date(today.Year(), today.Month()+1, 1, 0, 0, 0, 0, time.UTC)
+	case p.PeriodDays > 0:
+		t = today.AddDate(0, 0, p.PeriodDays)
+	default:
+		return nil
+	}
+	return &t
+}
+
+// Midnight is 00:00 UTC of the time's UTC day.
+func Midnight(t time.Time) time.Time {
+	y, m, d := t.UTC().Date()
+	return time.Date(y, m, d, 0, 0, 0, 0, time.UTC)
+}
+
+// Rotate gives the key a new secret; the old one stays valid for transition. It
+// refuses while an earlier old one is still valid: a key has at most two.
+func Rotate(k *Key, now time.Time, transition time.Duration) (raw string, err error) {
+	if k.Previous != nil && k.Previous.ExpiresAt != nil && k.Previous.ExpiresAt.After(now) {
+		return "", fault.Newf(fault.Conflict, "id", "the previous secret is still valid until %s; rotate again after that", k.Previous.ExpiresAt.UTC().Format(time.RFC3339))
+	}
+	until := now.Add(transition).UTC().Truncate(time.Millisecond)
+	old := k.Secret
+	old.ExpiresAt = &until
+	k.Previous = &old
+	raw, k.Secret = NewSecret()
+	at := now.UTC().Truncate(time.Millisecond)
+	k.RotatedAt = &at
+	if k.Rotation != nil {
+		k.Rotation.NextAt = k.Rotation.Next(now)
+	}
+	return raw, nil
+}
+
+// Kinds of the due lists that the key worker walks.
+const (
+	DueExpiry    = "KEYEXPIRY"    // a key passes its expires_at
+	DueRotation  = "KEYROTATION"  // a policy's next rotation
+	DueOldSecret = "KEYOLDSECRET" // the end of a transition
+)
+
+// DueTimes are the times at which something is to be done for a key; none for
+// nil.
+func DueTimes(k *Key) map[string]time.Time {
+	due := make(map[string]time.Time)
+	if k == nil {
+		return due
+	}
+	if k.ExpiresAt != nil {
+		due[DueExpiry] = *k.ExpiresAt
+	}
+	if k.Rotation != nil && k.Rotation.NextAt != nil {
+		due[DueRotation] = *k.Rotation.NextAt
+	}
+	if k.Previous != nil && k.Previous.ExpiresAt != nil {
+		due[DueOldSecret] = *k.Previous.ExpiresAt
+	}
+	return due
+}

@@ -1,0 +1,151 @@
+package identity
+
+import (
+	"slices"
+	"strings"
+)
+
+// KeyType is the kind of an API key; it fixes which scopes the key may hold and
+// whether it reaches the whole organisation or one workspace.
+type KeyType string
+
+const (
+	OrganisationService KeyType = "organisation-service" // admin key: every workspace, no data plane
+	WorkspaceService    KeyType = "workspace-service"
+	WorkspaceUser       KeyType = "workspace-user"
+)
+
+// holders is a set of key types.
+type holders uint8
+
+const (
+	org holders = 1 << iota // organisation-service
+	svc                     // workspace-service
+	usr                     // workspace-user
+	ws  = svc | usr
+	all = org | ws
+)
+
+// scopeFamily is one resource with the actions that can be granted on it.
+type scopeFamily struct {
+	resource string
+	actions  string
+	who      holders
+}
+
+// scopeTable lists every grantable scope. A resource may stand in several rows
+// when its actions differ in who may hold them.
+var scopeTable = []scopeFamily{
+	{"organisation_users", "create read update delete list", org},
+	{"organisation_service_api_keys", "create read update delete list rotate", org},
+	{"organisation_settings", "read update", org},
+	{"organisation_guardrails", "create read update delete list", org},
+	{"organisation_exclusions", "update list", org},
+	{"audit_logs", "list", org},
+	{"plugins", "create update list", org},
+	{"deployments", "create read update delete list", org},
+	{"secret_references", "create read update delete list", org},
+	{"workspaces", "create delete", org},
+	{"workspaces", "read update list", all},
+	{"workspace_service_api_keys", "create read update delete list rotate", org | svc},
+	{"workspace_user_api_keys", "create read update delete list rotate", org | svc},
+	{"workspace_users", "create read update delete list", all},
+	{"prompts", "create read update delete list publish", all},
+	{"prompts", "render", ws},
+	{"configs", "create read update delete list", all},
+	{"guardrails", "create read update delete list", all},
+	{"guardrails", "invoke", ws},
+	{"virtual_keys", "create read update delete list duplicate copy", all},
+	{"providers", "create read update delete list", all},
+	{"policies", "create read update delete list", all},
+	{"organisation_integrations", "create read update delete", org},
+	{"organisation_integrations", "list", all},
+	{"organisation_mcp_integrations", "create read update delete", org},
+	{"organisation_mcp_integrations", "list", all},
+	{"organisation_agent_integrations", "create read update delete", org},
+	{"organisation_agent_integrations", "list", all},
+	{"workspace_integrations", "create read update delete list", all},
+	{"workspace_mcp_integrations", "create read update delete list", all},
+	{"workspace_agent_integrations", "create read update delete list", all},
+	{"mcp_servers", "create read update delete list", all},
+	{"mcp", "invoke", ws},
+	{"agent_servers", "create read update delete list", all},
+	{"agent_integration_skills", "read update list", all},
+	{"agent_server_skills", "read update list", all},
+	{"agent_server_user_access", "read update list", all},
+	{"agents", "invoke", ws},
+	{"completions", "write", ws},
+	{"models", "list", ws},
+	{"feedbacks", "read write", ws},
+	{"analytics", "view", all},
+	{"logs", "list view export", all},
+	{"logs", "read write", ws},
+}
+
+var grantable = func() map[string]holders {
+	m := make(map[string]holders)
+	for _, f := range scopeTable {
+		for _, a := range strings.Fields(f.actions) {
+			m[f.resource+"."+a] = f.who
+		}
+	}
+	return m
+}()
+
+func (t KeyType) holder() holders {
+	switch t {
+	case OrganisationService:
+		return org
+	case WorkspaceService:
+		return svc
+	case WorkspaceUser:
+		return usr
+	}
+	return 0
+}
+
+// ScopesFor lists all scopes that a key of type t may hold, sorted.
+func ScopesFor(t KeyType) []string {
+	var out []string
+	for s, who := range grantable {
+		if who&t.holder() != 0 {
+			out = append(out, s)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// Grantable reports whether a key of type t may hold the scope.
+func (t KeyType) Grantable(scope string) bool { return grantable[scope]&t.holder() != 0 }
+
+// NormalScope gives the stored spelling of a scope: "policies:create" and
+// "gateway.policies.create" both mean "policies.create".
+func NormalScope(s string) string {
+	return strings.Replace(strings.TrimPrefix(s, "gateway."), ":", ".", 1)
+}
+
+// ScopeSet is a set of scopes.
+type ScopeSet map[string]struct{}
+
+// NewScopeSet makes a set of normalised scopes.
+func NewScopeSet(scopes ...string) ScopeSet {
+	set := make(ScopeSet, len(scopes))
+	for _, s := range scopes {
+		set[NormalScope(s)] = struct{}{}
+	}
+	return set
+}
+
+// Has reports whether the set holds the scope.
+func (s ScopeSet) Has(scope string) bool { _, ok := s[scope]; return ok }
+
+// Sorted lists the set.
+func (s ScopeSet) Sorted() []string {
+	out := make([]string, 0, len(s))
+	for k := range s {
+		out = append(out, k)
+	}
+	slices.Sort(out)
+	return out
+}

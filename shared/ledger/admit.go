@@ -1,0 +1,142 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"gateway/shared/fault"
+)
+
+// Admission is what a request counted against rate limits. The nil Admission,
+// that of a request without limits, is ready to use.
+type Admission struct {
+	l       *Ledger
+	tokened []*Subject // with token rates, in the documented order
+
+	mu     sync.Mutex
+	calls  []*held
+	tokens []*held
+}
+
+// Admit counts one request against the request rates of all subjects: one
+// conditional update per limited subject, in parallel. When a limit is reached
+// the others are given back and the fault (429, with RetryAfter) names the
+// first in the documented order. N callers on one limited subject with room for
+// M admit exactly M. With several full at the same moment, callers that are all
+// refused in the end may hold each other's last place: then fewer than M are
+// admitted, never more. A store that does not answer admits, and is
+// reported to Hooks.FailedOpen. Subjects without rates cost nothing.
+func (l *Ledger) Admit(ctx context.Context, subjects []*Subject) (*Admission, error) {
+	limited := false
+	for _, s := range subjects {
+		limited = limited || s != nil && len(s.Rates) > 0
+	}
+	if !limited {
+		return nil, nil
+	}
+	a := &Admission{l: l, tokened: inOrder(subjects, func(s *Subject) bool { return s.derive().tokens })}
+	var err error
+	a.calls, err = l.takeAll(ctx, inOrder(subjects, func(s *Subject) bool { return s.derive().calls }), Requests, 1)
+	if err != nil {
+		return nil, err
+	}
+	return a, nil
+}
+
+// takeAll takes from every subject or from none.
+func (l *Ledger) takeAll(ctx context.Context, subjects []*Subject, m Measure, want int64) ([]*held, error) {
+	for _, s := range subjects { // a limit of 0 blocks without asking the store
+		for i, n := range s.derive().counts {
+			if n.Type == m && n.Value == 0 {
+				return nil, l.rateFault(s, &s.derive().counts[i], n.unit.window(l.clock().Unix()))
+			}
+		}
+	}
+	helds, errs := make([]*held, len(subjects)), make([]error, len(subjects))
+	each(len(subjects), func(i int) { helds[i], errs[i] = l.take(ctx, subjects[i], m, want) })
+	var refusal error
+	for i, err := range errs {
+		if f := (*fault.Fault)(nil); errors.As(err, &f) {
+			if refusal == nil {
+				refusal = f
+			}
+		} else if err != nil {
+			if ctx.Err() != nil {
+				refusal = fault.Unavailable(ctx.Err())
+			} else if l.hooks.FailedOpen != nil {
+				l.hooks.FailedOpen(ctx, subjects[i], err)
+			}
+		}
+	}
+	if refusal != nil {
+		l.giveAll(ctx, helds, 0)
+		return nil, refusal
+	}
+	return helds, nil
+}
+
+// giveAll gives back; failures leave a count too high until its window ends.
+func (l *Ledger) giveAll(ctx context.Context, helds []*held, amount int64) {
+	ctx, cancel := detached(ctx)
+	defer cancel()
+	each(len(helds), func(i int) {
+		if helds[i] != nil {
+			l.failed(ctx, "give back a rate", l.give(ctx, helds[i], amount))
+		}
+	})
+}
+
+// ReserveTokens counts a bound of tokens against the token rates of the
+// admitted subjects, once per request, before it is sent. It refuses like Admit.
+// A bound above a whole limit could never pass: such a request is admitted while
+// anything is left, and takes what is left.
+func (a *Admission) ReserveTokens(ctx context.Context, bound int64) error {
+	if a == nil || len(a.tokened) == 0 {
+		return nil
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.tokens != nil {
+		return nil
+	}
+	helds, err := a.l.takeAll(ctx, a.tokened, Tokens, max(bound, 1))
+	if err != nil {
+		return err
+	}
+	a.tokens = helds
+	return nil
+}
+
+// SettleTokens replaces the reserved bound by the tokens really used. The
+// second call does nothing.
+func (a *Admission) SettleTokens(ctx context.Context, actual int64) {
+	if a == nil {
+		return
+	}
+	a.mu.Lock()
+	helds := a.tokens
+	if helds != nil {
+		a.tokens = []*held{}
+	}
+	a.mu.Unlock()
+	if len(helds) > 0 {
+		a.l.giveAll(ctx, helds, actual)
+	}
+}
+
+// GiveBack takes the request out of all counts, for one that was refused for
+// another reason before it was sent. The second call does nothing.
+func (a *Admission) GiveBack(ctx context.Context) {
+	if a == nil {
+		return
+	}
+	a.SettleTokens(ctx, 0)
+	a.mu.Lock()
+	helds := a.calls
+	a.calls = nil
+	a.mu.Unlock()
+	if len(helds) > 0 {
+		a.l.giveAll(ctx, helds, 0)
+	}
+}

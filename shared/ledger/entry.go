@@ -1,0 +1,140 @@
+package ledger
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+
+	"gateway/shared/store"
+	"gateway/shared/usage"
+)
+
+// entry is one open reservation in a spend row: what it took from available and
+// when repair may settle it. It is stored under 8 random characters of the map
+// "open", in few bytes, because each update of a row costs by the row's size:
+//
+//	flags (1 byte: slots, ULID, repairing), due (4 bytes, Unix seconds),
+//	amounts of its slots (varints), request id (16 bytes when it is a ULID).
+//
+// Updates compare the whole value, so that an entry that changed unseen (a
+// raise whose answer was lost, a repair that began) is noticed.
+type entry struct {
+	slots     uint8 // bit i: slot i was in force
+	repairing bool
+	due       int64 // Unix seconds
+	amounts   amounts
+	request   string
+}
+
+const (
+	entryULID      = 0x10
+	entryRepairing = 0x80
+	entrySlots     = 1<<numSlots - 1
+)
+
+func (e *entry) encode() []byte {
+	flags := e.slots
+	id, err := ulid.ParseStrict(e.request)
+	packed := err == nil && id.String() == e.request
+	if packed {
+		flags |= entryULID
+	}
+	if e.repairing {
+		flags |= entryRepairing
+	}
+	b := make([]byte, 0, 48)
+	b = append(b, flags)
+	b = binary.BigEndian.AppendUint32(b, uint32(e.due))
+	for i, n := range e.amounts {
+		if e.slots&(1<<i) != 0 {
+			b = binary.AppendUvarint(b, uint64(n))
+		}
+	}
+	if packed {
+		return append(b, id[:]...)
+	}
+	return append(b, e.request...)
+}
+
+var errEntry = errors.New("ledger: an open entry cannot be read")
+
+func decodeEntry(b []byte) (entry, error) {
+	if len(b) < 5 {
+		return entry{}, errEntry
+	}
+	e := entry{slots: b[0] & entrySlots, repairing: b[0]&entryRepairing != 0, due: int64(binary.BigEndian.Uint32(b[1:]))}
+	packed := b[0]&entryULID != 0
+	b = b[5:]
+	for i := range e.amounts {
+		if e.slots&(1<<i) == 0 {
+			continue
+		}
+		n, size := binary.Uvarint(b)
+		if size <= 0 || int64(n) < 0 {
+			return entry{}, errEntry
+		}
+		e.amounts[i], b = int64(n), b[size:]
+	}
+	e.request = string(b)
+	if packed {
+		if len(b) != 16 {
+			return entry{}, errEntry
+		}
+		e.request = ulid.ULID(b).String()
+	}
+	return e, nil
+}
+
+// entryPast tells, without decoding, whether the entry is past due.
+func entryPast(b []byte, now int64) bool {
+	return len(b) >= 5 && int64(binary.BigEndian.Uint32(b[1:])) <= now
+}
+
+// newEntryID is 48 random bits in 8 characters. Reserving requires that the id
+// is free in its row.
+func newEntryID() string {
+	var b [8]byte
+	binary.BigEndian.PutUint64(b[:], rand.Uint64())
+	return base64.RawURLEncoding.EncodeToString(b[:6])
+}
+
+// settlement is what usage.Settle carries in its Entry: the entry's id, its
+// tokens and requests, and the sort key of its row. Amount is its cost.
+func settlement(key store.Key, id string, a amounts) usage.Settle {
+	return usage.Settle{
+		PK:     key.PK(),
+		Entry:  id + ":" + strconv.FormatInt(a[slotTokens], 10) + ":" + strconv.FormatInt(a[slotRequests], 10) + ":" + key.SK(),
+		Amount: a[slotCost],
+	}
+}
+
+var errSettlement = errors.New("ledger: not a settlement of this ledger")
+
+func parseSettlement(s usage.Settle) (key store.Key, id string, a amounts, err error) {
+	f := strings.SplitN(s.Entry, ":", 4)
+	if len(f) != 4 || f[0] == "" || f[3] == "" || !strings.HasPrefix(s.PK, "ORG#") {
+		return key, "", a, errSettlement
+	}
+	a[slotCost] = s.Amount
+	for i, text := range f[1:3] {
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			return key, "", a, errSettlement
+		}
+		a[slotTokens+i] = n
+	}
+	for _, n := range a {
+		if n < 0 {
+			return key, "", a, errSettlement
+		}
+	}
+	return store.RawKey(s.PK, f[3]), f[0], a, nil
+}
+
+func dueAt(now time.Time) int64 { return now.Add(Due).Unix() }

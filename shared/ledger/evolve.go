@@ -1,0 +1,175 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"gateway/shared/store"
+)
+
+// evolution is what brings a row to the plan and to the period of now.
+type evolution struct {
+	update  store.Update
+	plan    *plan // the one that counts: the row's own, when that is newer
+	slots   [numSlots]slotState
+	changed bool // the update has something to do
+}
+
+// evolve compares a row with the plan and the time. It is the reset job, the
+// change of limits and the manual reset in one, done by whoever touches the row.
+//
+// All changes of available and spent are additions, so a reserve or a settle
+// between the read and the update is neither lost nor counted twice. Of all rows
+// of a subject only the head counts the limit.
+func evolve(key store.Key, it store.Item, want *plan, now time.Time) evolution {
+	have, head := rowPlan(it), isHead(key)
+	e := evolution{plan: want}
+	if have.text != want.text && have.rev > want.rev {
+		e.plan = have
+	}
+	e.update = store.Update{Key: key, If: []store.Cond{store.IfEqual(attrPlan, have.text)}}
+	earliest := int64(never)
+	for i := range e.plan.slots {
+		from, to := &have.slots[i], &e.plan.slots[i]
+		st, exists := readSlot(it, i)
+		switch {
+		case to.on && !exists:
+			st = e.start(i, to, head, now)
+		case to.on:
+			st = e.move(i, from, to, st, head, now)
+		case from.on && head: // removed: nothing is available any more
+			e.add(slotAttr[i].available, -from.limit)
+			st.available -= from.limit
+		}
+		if to.on {
+			earliest = min(earliest, st.resets)
+		}
+		e.slots[i] = st
+	}
+	if have.text != e.plan.text {
+		e.set(attrPlan, e.plan.text)
+		e.set(attrRev, e.plan.rev)
+	}
+	if old := it.Int(attrResets.Attr); old != earliest {
+		e.set(attrResets, earliest)
+		e.update.If = append(e.update.If, store.IfEqual(attrResets, old))
+	}
+	u := &e.update
+	e.changed = len(u.Set)+len(u.Add)+len(u.Remove) > 0
+	return e
+}
+
+// start begins a slot that the row never had. No open entry has an amount of it.
+func (e *evolution) start(i int, to *slot, head bool, now time.Time) slotState {
+	a := &slotAttr[i]
+	st := slotState{resets: to.nextReset(now), last: to.resetAt}
+	if head {
+		st.available = to.limit
+		e.set(a.flags, int64(0))
+	}
+	e.set(a.available, st.available)
+	e.set(a.spent, int64(0))
+	e.set(a.resets, st.resets)
+	if st.last > 0 {
+		e.set(a.last, st.last)
+	}
+	e.update.If = append(e.update.If, store.IfMissing(a.available))
+	return st
+}
+
+// move changes the limit, rolls the period, resets, and takes alerts back.
+func (e *evolution) move(i int, from, to *slot, st slotState, head bool, now time.Time) slotState {
+	a := &slotAttr[i]
+	old := st
+	if head {
+		st.available += to.limit
+		if from.on {
+			st.available -= from.limit
+		}
+	}
+	rolled := st.resets <= now.Unix()
+	manual := to.resetAt > from.resetAt
+	fresh := !from.on || to.setAt != from.setAt
+	switch {
+	case rolled || manual || fresh:
+		st.available, st.spent, st.flags = st.available+st.spent, 0, 0
+		st.last = lastReset(to, st, now, rolled && !fresh)
+		st.resets = to.nextReset(now)
+	case to.limit > from.limit:
+		st.flags = 0
+	case from.threshold > 0 && (to.threshold == 0 || to.threshold > from.threshold):
+		st.flags &^= flagThreshold
+	}
+	if to.schedule != from.schedule {
+		st.resets = to.nextReset(now)
+	}
+	e.add(a.available, st.available-old.available)
+	e.add(a.spent, st.spent-old.spent)
+	if st.resets != old.resets {
+		e.set(a.resets, st.resets)
+		e.update.If = append(e.update.If, store.IfEqual(a.resets, old.resets))
+	}
+	if st.flags != old.flags && head {
+		e.set(a.flags, st.flags)
+	}
+	switch {
+	case st.last == old.last:
+	case st.last == 0:
+		e.update.Remove = append(e.update.Remove, a.last)
+	default:
+		e.set(a.last, st.last)
+	}
+	return st
+}
+
+// lastReset is when a slot that starts again did so: at the latest slot of its
+// schedule when its period ended, or by hand, whichever is later.
+func lastReset(to *slot, st slotState, now time.Time, rolled bool) int64 {
+	last := to.resetAt
+	if rolled {
+		ended := st.resets * 1000
+		if t, ok := to.schedule.Last(now); ok {
+			ended = max(ended, t.UnixMilli())
+		}
+		last = max(last, ended)
+	}
+	return last
+}
+
+func (e *evolution) set(p store.Path, v store.Value) {
+	e.update.Set = append(e.update.Set, store.Assign{Path: p, Value: v})
+}
+
+func (e *evolution) add(p store.Path, by int64) {
+	if by != 0 {
+		e.update.Add = append(e.update.Add, store.Increment{Path: p, By: by})
+	}
+}
+
+// errGone is a row that was deleted under the hands of its user.
+var errGone = errors.New("ledger: the row was deleted")
+
+// bring evolves the stored row until it follows the plan that counts, and
+// returns the row and that plan. it is the row as last read.
+func (l *Ledger) bring(ctx context.Context, key store.Key, it store.Item, want *plan) (store.Item, *plan, error) {
+	for range attempts {
+		e := evolve(key, it, want, l.clock())
+		if !e.changed {
+			return it, e.plan, nil
+		}
+		_, after, err := l.spend.Update(ctx, e.update)
+		if err == nil {
+			return after, e.plan, nil
+		}
+		failed, ok := store.AsCondition(err)
+		if !ok {
+			return nil, want, err
+		}
+		if failed.Current == nil {
+			return nil, want, errGone
+		}
+		it = failed.Current
+	}
+	return nil, want, store.ErrContended
+}

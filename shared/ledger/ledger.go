@@ -1,0 +1,102 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"gateway/shared/fault"
+	"gateway/shared/store"
+)
+
+// Defaults of a Ledger's bounds.
+const (
+	// Due is the time after which an open entry is settled at its bound.
+	Due = 20 * time.Minute
+	// SplitAbove is the number of open entries above which a row splits.
+	SplitAbove = 128
+	// settleTime bounds the work that goes on after a caller has left.
+	settleTime = 5 * time.Second
+	// attempts bounds the loops around conditional updates. Each further turn
+	// means that another caller has changed the row meanwhile.
+	attempts = 64
+)
+
+// Hooks are what the ledger tells others. Each may be nil, must be safe for
+// concurrent use, and runs on the caller's goroutine.
+type Hooks struct {
+	// FailedOpen counts a rate limit that was not enforced because the store
+	// did not answer.
+	FailedOpen func(ctx context.Context, s *Subject, err error)
+	// Alert is called when a budget crosses its threshold or is exhausted: once
+	// per period. On an error the flag is taken back, so that the next settle
+	// tries again.
+	Alert func(ctx context.Context, a Alert) error
+	// Unconfirmed is called for each entry that repair settles at its bound,
+	// before its money moves, at least once; RequestID tells repeats. On an
+	// error the entry stays open for the next repair. Once it has been called
+	// for an entry, no settle of that entry counts any more.
+	Unconfirmed func(ctx context.Context, u Unconfirmed) error
+	// Failed reports work that is done again later: a repair, an alert, a split.
+	Failed func(ctx context.Context, what string, err error)
+}
+
+// Ledger enforces limits on the rate and spend tables. It is safe for
+// concurrent use.
+type Ledger struct {
+	store store.Store
+	rate  store.Table
+	spend store.Table
+	clock func() time.Time
+	hooks Hooks
+
+	splitAbove int
+	shards     sync.Map // head store.Key -> int, for heads known to be split
+	splitting  sync.Map // head store.Key, while this process splits it
+}
+
+// New makes a ledger on the store's rate and spend tables. clock is the time,
+// time.Now but in tests.
+func New(s store.Store, clock func() time.Time, h Hooks) *Ledger {
+	return &Ledger{
+		store: s, rate: s.Table(store.Rate), spend: s.Table(store.Spend),
+		clock: clock, hooks: h, splitAbove: SplitAbove,
+	}
+}
+
+func (l *Ledger) failed(ctx context.Context, what string, err error) {
+	if err != nil && l.hooks.Failed != nil {
+		l.hooks.Failed(ctx, what, err)
+	}
+}
+
+// each runs f for 0 to n-1 concurrently and waits for all.
+func each(n int, f func(i int)) {
+	if n == 1 {
+		f(0)
+		return
+	}
+	var wg sync.WaitGroup
+	for i := 1; i < n; i++ {
+		wg.Go(func() { f(i) })
+	}
+	if n > 0 {
+		f(0)
+	}
+	wg.Wait()
+}
+
+// detached goes on when the caller has left, for a bounded time: money must be
+// settled and counts given back although the client is gone.
+func detached(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), settleTime)
+}
+
+// closed is the fault of money whose store did not answer.
+func closed(err error) error {
+	if f := (*fault.Fault)(nil); errors.As(err, &f) {
+		return f
+	}
+	return fault.Unavailable(err)
+}

@@ -1,0 +1,183 @@
+package ledger
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// Measure is what a limit counts.
+type Measure string
+
+// The measures: cost and tokens for budgets, requests and tokens for rates;
+// budgets of requests exist in policies only.
+const (
+	Cost     Measure = "cost"
+	Tokens   Measure = "tokens"
+	Requests Measure = "requests"
+)
+
+// RateLimit allows Value requests or tokens in each window of Unit. 0 blocks
+// everything.
+type RateLimit struct {
+	Type  Measure `json:"type"`
+	Unit  Unit    `json:"unit"`
+	Value int64   `json:"value"`
+}
+
+// String is the limit in words: "100 requests per minute".
+func (r RateLimit) String() string {
+	noun := string(r.Type)
+	if r.Value == 1 {
+		noun = noun[:len(noun)-1]
+	}
+	return fmt.Sprintf("%d %s per %s", r.Value, noun, units[r.Unit].noun)
+}
+
+// UsageLimit is a budget. Amounts are nano-dollars for Cost, whole tokens or
+// requests otherwise; the JSON form has dollars, tokens and requests.
+type UsageLimit struct {
+	Type           Measure
+	CreditLimit    int64
+	AlertThreshold int64 // 0: none
+	Cadence        Cadence
+	Days           int       // for Days
+	NextReset      time.Time // the first reset, 00:00 UTC; later ones follow the cadence
+	// SetAt is when the limit was set: what was counted before (for a limit
+	// that was removed meanwhile) does not count. ResetAt is when its usage was
+	// last reset by hand. Both belong to the stored form only, see Prepare.
+	SetAt   time.Time
+	ResetAt time.Time
+}
+
+// Schedule is when the budget starts again. A number of days without a stated
+// first reset counts from the day that the limit was set.
+func (u UsageLimit) Schedule() Schedule {
+	s := Schedule{Cadence: u.Cadence, Days: u.Days, First: u.NextReset}
+	if u.Cadence == Days && u.NextReset.IsZero() && !u.SetAt.IsZero() {
+		s.First = midnight(u.SetAt)
+	}
+	return s
+}
+
+// Prepare makes the limit ready to be stored at now, in place of old (nil when
+// there was none): it keeps the time the limit was set and its manual reset,
+// and gives a periodic limit without a stated first reset one: the old one when
+// the cadence is the same, else the next slot.
+func (u *UsageLimit) Prepare(old *UsageLimit, now time.Time) {
+	u.SetAt = now.UTC().Truncate(time.Millisecond)
+	same := old != nil && old.Type == u.Type
+	if same {
+		u.SetAt, u.ResetAt = old.SetAt, old.ResetAt
+	}
+	if u.Cadence == Never || !u.NextReset.IsZero() {
+		return
+	}
+	if same && old.Cadence == u.Cadence && old.Days == u.Days && !old.NextReset.IsZero() {
+		u.NextReset = old.NextReset
+		return
+	}
+	u.NextReset, _ = Schedule{Cadence: u.Cadence, Days: u.Days}.Next(now)
+}
+
+// ResetUsage marks the usage as reset at now: the counters start again at the
+// next touch of each row.
+func (u *UsageLimit) ResetUsage(now time.Time) {
+	u.ResetAt = now.UTC().Truncate(time.Millisecond)
+}
+
+// places is the number of decimal places of the measure's JSON form.
+func (m Measure) places() int {
+	if m == Cost {
+		return 9
+	}
+	return 0
+}
+
+// Amount is n, in the measure's units, as the JSON number of the API.
+func (m Measure) Amount(n int64) json.Number { return json.Number(formatDecimal(n, m.places())) }
+
+// words is n in words, for messages.
+func (m Measure) words(n int64) string {
+	if m == Cost {
+		return "$" + formatDecimal(n, 9)
+	}
+	noun := string(m)
+	if n == 1 {
+		noun = noun[:len(noun)-1]
+	}
+	return formatDecimal(n, 0) + " " + noun
+}
+
+// usageJSON is the stored form, and but for set_at and reset_at that of the API.
+type usageJSON struct {
+	Type              Measure      `json:"type"`
+	CreditLimit       json.Number  `json:"credit_limit"`
+	AlertThreshold    *json.Number `json:"alert_threshold"`
+	PeriodicReset     *Cadence     `json:"periodic_reset"`
+	PeriodicResetDays *int         `json:"periodic_reset_days"`
+	NextUsageResetAt  *time.Time   `json:"next_usage_reset_at"`
+	SetAt             *time.Time   `json:"set_at,omitempty"`
+	ResetAt           *time.Time   `json:"reset_at,omitempty"`
+}
+
+// MarshalJSON gives the stored form.
+func (u UsageLimit) MarshalJSON() ([]byte, error) { return json.Marshal(u.json()) }
+
+func (u *UsageLimit) json() usageJSON {
+	out := usageJSON{Type: u.Type, CreditLimit: u.Type.Amount(u.CreditLimit)}
+	if u.AlertThreshold > 0 {
+		n := u.Type.Amount(u.AlertThreshold)
+		out.AlertThreshold = &n
+	}
+	switch u.Cadence {
+	case Days:
+		out.PeriodicResetDays = &u.Days
+	case Weekly, Monthly:
+		out.PeriodicReset = &u.Cadence
+	}
+	if !u.NextReset.IsZero() {
+		out.NextUsageResetAt = &u.NextReset
+	}
+	if !u.SetAt.IsZero() {
+		out.SetAt = &u.SetAt
+	}
+	if !u.ResetAt.IsZero() {
+		out.ResetAt = &u.ResetAt
+	}
+	return out
+}
+
+// UnmarshalJSON reads the stored form. What a client sent goes through
+// Place.UsageLimits, which checks it.
+func (u *UsageLimit) UnmarshalJSON(raw []byte) error {
+	var in usageJSON
+	if err := json.Unmarshal(raw, &in); err != nil {
+		return err
+	}
+	*u = UsageLimit{Type: in.Type}
+	var err error
+	if u.CreditLimit, err = parseDecimal(string(in.CreditLimit), in.Type.places()); err != nil {
+		return fmt.Errorf("ledger: credit_limit %w", err)
+	}
+	if in.AlertThreshold != nil {
+		if u.AlertThreshold, err = parseDecimal(string(*in.AlertThreshold), in.Type.places()); err != nil {
+			return fmt.Errorf("ledger: alert_threshold %w", err)
+		}
+	}
+	if in.PeriodicReset != nil {
+		u.Cadence = *in.PeriodicReset
+	}
+	if in.PeriodicResetDays != nil {
+		u.Cadence, u.Days = Days, *in.PeriodicResetDays
+	}
+	for _, t := range []struct {
+		from *time.Time
+		to   *time.Time
+	}{{in.NextUsageResetAt, &u.NextReset}, {in.SetAt, &u.SetAt}, {in.ResetAt, &u.ResetAt}} {
+		if t.from != nil {
+			*t.to = t.from.UTC()
+		}
+	}
+	return nil
+}

@@ -1,0 +1,313 @@
+package ledger
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"gateway/shared/fault"
+	"gateway/shared/pricing"
+	"gateway/shared/store"
+)
+
+// world is a few budgeted subjects, and processes that use and change them.
+type world struct {
+	m      *memory
+	clock  *hands
+	split  int
+	change bool // limits change, periods end, charges exceed their bounds
+
+	mu          sync.Mutex
+	budgets     map[string][]UsageLimit
+	version     int64
+	settled     map[string]amounts // request|subject -> what it was settled at, attempted
+	unforeseen  map[string]bool    // settled without an entry: a crash may lose it
+	unconfirmed map[string]map[string]amounts
+	crowd       int // most open entries of one head
+	rows        int
+	refused     int
+	seen        int // writes at the last look
+}
+
+func newWorld(random *rand.Rand, split int, change bool) *world {
+	w := &world{
+		m: newMemory(), clock: clockAt("2026-11-27T23:50:00Z"), split: split, change: change,
+		settled: map[string]amounts{}, unforeseen: map[string]bool{}, unconfirmed: map[string]map[string]amounts{}, budgets: map[string][]UsageLimit{},
+	}
+	limit := func(m Measure, n int64) UsageLimit {
+		u := UsageLimit{Type: m, CreditLimit: n, AlertThreshold: n / 2}
+		if change && random.IntN(2) == 0 {
+			u.Cadence = Monthly
+		}
+		u.Prepare(nil, w.clock.now())
+		return u
+	}
+	w.budgets["key"] = []UsageLimit{limit(Cost, 100+random.Int64N(400))}
+	w.budgets["workspace"] = []UsageLimit{limit(Cost, 100+random.Int64N(800)), limit(Tokens, 200+random.Int64N(800))}
+	w.budgets["policy"] = []UsageLimit{limit(Requests, 3+random.Int64N(20))}
+	return w
+}
+
+// process is a ledger of its own, with a clock that is up to ten minutes off.
+func (w *world) process(random *rand.Rand) *Ledger {
+	off := time.Duration(random.IntN(21)-10) * time.Minute
+	l := New(w.m, w.clock.plus(off), Hooks{
+		Unconfirmed: func(ctx context.Context, u Unconfirmed) error {
+			if a := actorOf(ctx); a != nil && a.dead {
+				return errCrashed
+			}
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			id, a := u.RequestID+"|"+u.ID, amounts{int64(u.Cost), u.Tokens, u.Requests}
+			if w.unconfirmed[id] == nil {
+				w.unconfirmed[id] = map[string]amounts{}
+			}
+			w.unconfirmed[id][fmt.Sprint(u.Reserved, a)] = a // a second report of one entry is the same
+			return nil
+		},
+		Alert: func(context.Context, Alert) error { return nil },
+	})
+	l.splitAbove = w.split
+	return l
+}
+
+func (w *world) subject(name string) *Subject {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return &Subject{Scope: tenant, Kind: name, ID: name, Budgets: w.budgets[name], Revision: w.version}
+}
+
+// request is one life of a request: reserve, perhaps raise, settle in one of
+// many ways, or not at all.
+func (w *world) request(ctx context.Context, l *Ledger, random *rand.Rand, id string) {
+	var subjects []*Subject
+	for _, name := range []string{"key", "workspace", "policy"} {
+		if random.IntN(3) > 0 {
+			subjects = append(subjects, w.subject(name))
+		}
+	}
+	b := Bound{Cost: pricing.NanoDollars(random.IntN(60)), Tokens: random.Int64N(60), Priced: true}
+	r, err := l.Reserve(ctx, id, subjects, b)
+	if err != nil {
+		if fault.Is(err, fault.BudgetExhausted) {
+			w.mu.Lock()
+			w.refused++
+			w.mu.Unlock()
+		}
+		return
+	}
+	if r == nil {
+		return
+	}
+	for range random.IntN(3) {
+		dearer := Bound{Cost: b.Cost + pricing.NanoDollars(random.IntN(30)), Tokens: b.Tokens + random.Int64N(30), Priced: true}
+		if r.Raise(ctx, dearer) == nil {
+			b = dearer
+		}
+	}
+	actual := amounts{random.Int64N(int64(b.Cost) + 1), random.Int64N(b.Tokens + 1), 1}
+	if w.change && random.IntN(4) == 0 {
+		actual[slotCost] += 20
+	}
+	if random.IntN(8) == 0 {
+		_ = r.Release(ctx)
+		return
+	}
+	if random.IntN(8) == 0 {
+		return // killed before it settled
+	}
+	w.mu.Lock()
+	for _, p := range r.parts {
+		counted := p.plan.mask(actual)
+		for i := range counted {
+			if p.id == "" {
+				break
+			}
+			if counted[i] = actual[i]; p.entry.slots&(1<<i) == 0 {
+				counted[i] = 0
+			}
+		}
+		w.settled[id+"|"+p.subject.ID] = counted
+		w.unforeseen[id+"|"+p.subject.ID] = p.id == ""
+	}
+	w.mu.Unlock()
+	for range 1 + random.IntN(2) {
+		_ = r.Settle(ctx, pricing.NanoDollars(actual[slotCost]), actual[slotTokens])
+	}
+	for _, e := range r.Entries() {
+		for range random.IntN(3) {
+			_ = l.SettleEntry(ctx, e)
+		}
+	}
+}
+
+// meddle is what administrators, schedules and readers do meanwhile.
+func (w *world) meddle(ctx context.Context, l *Ledger, random *rand.Rand) {
+	name := []string{"key", "workspace", "policy"}[random.IntN(3)]
+	switch n := random.IntN(8); {
+	case n == 0:
+		_, _ = l.RepairAll(ctx)
+	case n == 1:
+		_, _ = l.State(ctx, w.subject(name))
+	case n == 2:
+		w.clock.add(time.Duration(random.IntN(600)) * time.Second)
+	case !w.change:
+	case n == 3:
+		_ = l.Reset(ctx, w.subject(name))
+	case n == 4:
+		w.mu.Lock()
+		u := append([]UsageLimit(nil), w.budgets[name]...)
+		u[0].CreditLimit = 1 + random.Int64N(1000)
+		if random.IntN(3) == 0 {
+			u[0].ResetUsage(w.clock.now())
+		}
+		if len(u) > 1 && random.IntN(2) == 0 {
+			u = u[:1]
+		} else if name == "workspace" && len(u) == 1 {
+			u = append(u, UsageLimit{Type: Tokens, CreditLimit: 500, SetAt: w.clock.now()})
+		}
+		w.budgets[name] = u
+		w.version++
+		w.mu.Unlock()
+	case n == 5:
+		_ = l.Apply(ctx, w.subject(name))
+	}
+}
+
+// balance checks what holds after each single operation.
+func (w *world) balance() error {
+	w.m.mu.Lock()
+	seen := w.m.done
+	w.rows = max(w.rows, len(w.m.rows[store.Spend]))
+	w.m.mu.Unlock()
+	if seen == w.seen {
+		return nil
+	}
+	w.seen = seen
+	for _, name := range []string{"key", "workspace", "policy"} {
+		t, found := w.m.totals((&Subject{Scope: tenant, Kind: name, ID: name}).derive().head)
+		if !found {
+			continue
+		}
+		w.crowd = max(w.crowd, t.entries)
+		for i, m := range slotMeasure {
+			if t.available[i] != t.limit[i]-t.spent[i]-t.open[i] {
+				return fmt.Errorf("%s %s: available %d = limit %d - spent %d - open %d does not hold", name, m, t.available[i], t.limit[i], t.spent[i], t.open[i])
+			}
+			if !w.change && t.least[i] < 0 {
+				return fmt.Errorf("%s %s: a row has %d available", name, m, t.least[i])
+			}
+		}
+	}
+	return nil
+}
+
+// audit compares, at the end, what was charged with what the requests say: what
+// was settled, or what repair reported, whichever the entry met first.
+func (w *world) audit() error {
+	for _, name := range []string{"key", "workspace", "policy"} {
+		t, found := w.m.totals((&Subject{Scope: tenant, Kind: name, ID: name}).derive().head)
+		if !found {
+			continue
+		}
+		if t.entries != 0 {
+			return fmt.Errorf("%s: %d entries are open after repair", name, t.entries)
+		}
+		var least, most amounts
+		ids := map[string]bool{}
+		for id := range w.settled {
+			ids[id] = true
+		}
+		for id := range w.unconfirmed {
+			ids[id] = true
+		}
+		for id := range ids {
+			if !strings.HasSuffix(id, "|"+name) {
+				continue
+			}
+			var repaired amounts
+			for _, a := range w.unconfirmed[id] {
+				repaired = sum(repaired, a)
+			}
+			settled := w.settled[id]
+			for i := range settled {
+				if len(w.unconfirmed[id]) == 0 {
+					repaired[i] = settled[i]
+				}
+				// A raise that noticed the repair lets the rest be settled.
+				if !w.unforeseen[id] {
+					least[i] += repaired[i]
+				}
+				most[i] += max(repaired[i], settled[i])
+			}
+		}
+		charged := sum(t.spent, t.rolled)
+		for i, m := range slotMeasure {
+			if charged[i] < least[i] || charged[i] > most[i] {
+				return fmt.Errorf("%s %s: charged %d, the requests say %d to %d", name, m, charged[i], least[i], most[i])
+			}
+		}
+	}
+	return nil
+}
+
+// play runs one world to its end.
+func play(t *testing.T, seed uint64, actors, requests, faults, split int, change bool) (*world, error) {
+	random := rand.New(rand.NewPCG(seed, 1))
+	w := newWorld(random, split, change)
+	s := &schedule{m: w.m, random: random, faults: faults, check: w.balance}
+	run := map[string]func(context.Context){}
+	for i := range actors {
+		name := fmt.Sprintf("p%d", i)
+		own := rand.New(rand.NewPCG(seed, uint64(i)+2))
+		l := w.process(own)
+		run[name] = func(ctx context.Context) {
+			for n := range requests {
+				w.request(ctx, l, own, fmt.Sprintf("%s-%d", name, n))
+				if own.IntN(3) == 0 {
+					w.meddle(ctx, l, own)
+				}
+			}
+		}
+	}
+	if err := s.run(t, run); err != nil {
+		return w, fmt.Errorf("%w after\n%s", err, strings.Join(s.log, "\n"))
+	}
+	w.clock.add(3 * Due)
+	l := w.process(random)
+	for range 2 { // the second pass finds entries that crashed under repair
+		if _, err := l.RepairAll(context.Background()); err != nil {
+			return w, err
+		}
+	}
+	if err := w.balance(); err != nil {
+		return w, err
+	}
+	return w, w.audit()
+}
+
+func TestBudgetsBalanceUnderAnyInterleaving(t *testing.T) {
+	for name, change := range map[string]bool{"bounded requests, fixed limits": false, "changing limits, periods, overruns": true} {
+		t.Run(name, func(t *testing.T) {
+			crowd, rows, refused, repaired := 0, 0, 0, 0
+			rapid.Check(t, func(rt *rapid.T) {
+				w, err := play(t, rapid.Uint64().Draw(rt, "seed"), rapid.IntRange(1, 6).Draw(rt, "processes"),
+					rapid.IntRange(1, 8).Draw(rt, "requests"), rapid.SampledFrom([]int{0, 5, 30}).Draw(rt, "faults"),
+					rapid.SampledFrom([]int{1, 3, 128}).Draw(rt, "split above"), change)
+				if err != nil {
+					rt.Fatal(err)
+				}
+				crowd, rows, refused, repaired = max(crowd, w.crowd), max(rows, w.rows), refused+w.refused, repaired+len(w.unconfirmed)
+			})
+			if crowd < 4 || rows < 16 || refused == 0 || repaired == 0 {
+				t.Errorf("the worlds were too tame: %d open entries at most, %d rows, %d refusals, %d repairs", crowd, rows, refused, repaired)
+			}
+		})
+	}
+}

@@ -1,0 +1,178 @@
+package ledger
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"gateway/shared/fault"
+	"gateway/shared/store"
+)
+
+// counter is one rate limit with the attributes it counts in.
+type counter struct {
+	RateLimit
+	unit unitRow
+	id   store.Path // start of the window, Unix seconds
+	n    store.Path // requests or tokens in it
+}
+
+func newCounter(r RateLimit) (counter, bool) {
+	u, ok := units[r.Unit]
+	name := string(r.Unit)
+	if r.Type == Tokens {
+		name += "_tokens"
+	}
+	return counter{r, u, store.At(name + "_id"), store.At(name + "_n")}, ok
+}
+
+// maxSkew is how far another process's clock may be ahead. A window that starts
+// later than that is not believed.
+const maxSkew = 10 * 60
+
+// current is the window to count in: that of now, or the later one that the row
+// is in already, because another process's clock is ahead. Windows of a row
+// never go back, else the same window could be filled twice.
+func (c *counter) current(now int64, it store.Item) int64 {
+	w := c.unit.window(now)
+	if have := it.Int(c.id.Attr); have > w && have <= w+maxSkew+c.unit.length {
+		return have
+	}
+	return w
+}
+
+// held is what one subject counted for a request.
+type held struct {
+	key   store.Key
+	holds []hold
+}
+
+type hold struct {
+	*counter
+	window int64
+	amount int64
+}
+
+// take counts in all windows of the subject or in none. want is 1 for requests,
+// the bound for tokens. It returns a fault when a window is full, another error
+// when the store failed.
+//
+// The first update guesses that the row is in the windows of now; when its
+// condition fails, the row that comes back tells which windows are full and
+// which are to be rolled.
+func (l *Ledger) take(ctx context.Context, s *Subject, m Measure, want int64) (*held, error) {
+	c := s.derive()
+	h := &held{key: c.rate, holds: make([]hold, 0, len(c.counts))}
+	for i := range c.counts {
+		if c.counts[i].Type == m {
+			h.holds = append(h.holds, hold{counter: &c.counts[i]})
+		}
+	}
+	var row store.Item
+	for try := range attempts {
+		u, full := h.count(row, try == 0, l.clock().Unix(), want)
+		if full != nil {
+			return nil, l.rateFault(s, full.counter, full.window)
+		}
+		if len(u.Set) > 0 {
+			u.Expires = c.rateExpiry(l.clock().Unix())
+		}
+		_, _, err := l.rate.Update(ctx, u)
+		if err == nil {
+			return h, nil
+		}
+		failed, ok := store.AsCondition(err)
+		if !ok {
+			return nil, err
+		}
+		row = failed.Current
+	}
+	return nil, store.ErrContended
+}
+
+// count makes the update that counts want in every window, given the row as it
+// is or a guess. full is the window without room that ends last.
+func (h *held) count(row store.Item, guess bool, now, want int64) (u store.Update, full *hold) {
+	u = store.Update{
+		Key: h.key,
+		Add: make([]store.Increment, 0, len(h.holds)),
+		If:  make([]store.Cond, 0, 2*len(h.holds)),
+	}
+	for i := range h.holds {
+		n := &h.holds[i]
+		n.window = n.current(now, row)
+		old, known := row[n.id.Attr]
+		same, used := guess || known && old == n.window, int64(0)
+		if same {
+			used = row.Int(n.n.Attr)
+		}
+		if n.amount = want; want > n.Value { // see Admission.ReserveTokens
+			n.amount = max(n.Value-used, 1)
+		}
+		switch {
+		case used+n.amount > n.Value:
+			if full == nil || n.window+n.unit.length > full.window+full.unit.length {
+				full = n
+			}
+		case same:
+			u.Add = append(u.Add, store.Increment{Path: n.n, By: n.amount})
+			u.If = append(u.If, store.IfEqual(n.id, n.window), store.IfAtMost(n.n, n.Value-n.amount))
+		default:
+			u.Set = append(u.Set, store.Assign{Path: n.id, Value: n.window}, store.Assign{Path: n.n, Value: n.amount})
+			if known {
+				u.If = append(u.If, store.IfEqual(n.id, old))
+			} else {
+				u.If = append(u.If, store.IfMissing(n.id))
+			}
+		}
+	}
+	return u, full
+}
+
+// rateExpiry is a day after the last window of the row has ended.
+func (c *compiled) rateExpiry(now int64) time.Time {
+	last := now
+	for _, n := range c.counts {
+		last = max(last, n.unit.window(now)+n.unit.length)
+	}
+	return time.Unix(last+day, 0)
+}
+
+// give counts actual instead of what take counted (0: gives it back), in those
+// windows that have not passed.
+func (l *Ledger) give(ctx context.Context, h *held, actual int64) error {
+	live := make([]bool, len(h.holds))
+	for i, n := range h.holds {
+		live[i] = n.amount != actual
+	}
+	for range attempts {
+		u := store.Update{Key: h.key}
+		for i, n := range h.holds {
+			if live[i] {
+				u.Add = append(u.Add, store.Increment{Path: n.n, By: actual - n.amount})
+				u.If = append(u.If, store.IfEqual(n.id, n.window))
+			}
+		}
+		if len(u.Add) == 0 {
+			return nil
+		}
+		_, _, err := l.rate.Update(ctx, u)
+		failed, ok := store.AsCondition(err)
+		if !ok {
+			return err
+		}
+		for i, n := range h.holds {
+			live[i] = live[i] && failed.Current.Int(n.id.Attr) == n.window
+		}
+	}
+	return store.ErrContended
+}
+
+func (l *Ledger) rateFault(s *Subject, c *counter, window int64) *fault.Fault {
+	wait := max(time.Unix(window+c.unit.length, 0).Sub(l.clock()), time.Second)
+	wait = (wait + time.Second - 1).Truncate(time.Second)
+	f := fault.New(fault.RateLimited, "", fmt.Sprintf("Rate limit of %s exceeded: %s (%s); try again in %d s",
+		s.name(), c.RateLimit, c.Unit, int64(wait/time.Second)))
+	f.RetryAfter = wait
+	return f
+}

@@ -1,0 +1,264 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"time"
+
+	"gateway/shared/pricing"
+	"gateway/shared/store"
+)
+
+// Unconfirmed is an entry that nobody settled in time, and that is settled at
+// its bound. The record of it has the request's id, so that a record of the
+// request itself that comes late is seen as the same.
+type Unconfirmed struct {
+	RequestID        string
+	Scope            store.Scope
+	Kind, ID, Bucket string // the subject; a request with several has one entry for each
+	Cost             pricing.NanoDollars
+	Tokens           int64
+	Requests         int64
+	Reserved         time.Time // when it was reserved or last raised
+}
+
+// repairBatch is the number of entries that one update settles.
+const repairBatch = 8
+
+type overdue struct {
+	id    string
+	value []byte
+	entry entry
+}
+
+// touched is what a request does for a row that it has just written: it repairs
+// entries past due, and splits a row that grew too large. Neither can fail it.
+func (l *Ledger) touched(ctx context.Context, key store.Key, row store.Item) {
+	open := row.Map(attrOpen)
+	if isHead(key) {
+		l.learn(key, row)
+	}
+	if len(open) > l.splitAbove {
+		l.failed(ctx, "split a budget", l.split(ctx, headOf(key)))
+	}
+	if _, err := l.repair(ctx, key, row); err != nil {
+		l.failed(ctx, "repair a budget", err)
+	}
+}
+
+// repair settles the row's entries past due at their bound. It marks them
+// first, from when on no other settle counts; then reports them; then moves
+// their money. Whatever fails between is done again by the next touch.
+func (l *Ledger) repair(ctx context.Context, key store.Key, row store.Item) (settled int, err error) {
+	now := l.clock().Unix()
+	var due []overdue
+	for id, v := range row.Map(attrOpen) {
+		value, _ := v.([]byte)
+		if !entryPast(value, now) {
+			continue
+		}
+		e, err := decodeEntry(value)
+		if err != nil {
+			return 0, err
+		}
+		due = append(due, overdue{id, value, e})
+	}
+	for len(due) > 0 {
+		n := min(len(due), repairBatch)
+		done, err := l.repairSome(ctx, key, row, due[:n])
+		settled += done
+		if err != nil {
+			return settled, err
+		}
+		due = due[n:]
+	}
+	return settled, nil
+}
+
+func (l *Ledger) repairSome(ctx context.Context, key store.Key, row store.Item, due []overdue) (int, error) {
+	err := l.mark(ctx, key, due)
+	if _, changed := store.AsCondition(err); changed {
+		if len(due) == 1 {
+			return 0, nil // settled, raised or repaired by another meanwhile
+		}
+		total := 0
+		for i := range due {
+			n, err := l.repairSome(ctx, key, row, due[i:i+1])
+			total += n
+			if err != nil {
+				return total, err
+			}
+		}
+		return total, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	for _, o := range due {
+		if err := l.report(ctx, row, o.entry); err != nil {
+			return 0, err
+		}
+	}
+	u := store.Update{Key: key}
+	for _, o := range due {
+		path := store.In(attrOpen, o.id)
+		u.Remove = append(u.Remove, path)
+		u.If = append(u.If, store.IfEqual(path, o.value))
+	}
+	var total amounts
+	for _, o := range due {
+		total = sum(total, o.entry.amounts)
+	}
+	for i, n := range total {
+		if n > 0 {
+			u.Add = append(u.Add, store.Increment{Path: slotAttr[i].spent, By: n})
+		}
+	}
+	_, after, err := l.spend.Update(ctx, u)
+	if _, changed := store.AsCondition(err); changed {
+		return 0, nil // another repair was faster
+	}
+	if err != nil {
+		return 0, err
+	}
+	l.alerts(ctx, key, after, total)
+	return len(due), nil
+}
+
+// mark flags entries as being repaired, those that are not yet.
+func (l *Ledger) mark(ctx context.Context, key store.Key, due []overdue) error {
+	u := store.Update{Key: key}
+	marked := make([][]byte, len(due))
+	for i := range due {
+		o := &due[i]
+		marked[i] = o.value
+		if o.entry.repairing {
+			continue
+		}
+		e := o.entry
+		e.repairing = true
+		marked[i] = e.encode()
+		path := store.In(attrOpen, o.id)
+		u.Set = append(u.Set, store.Assign{Path: path, Value: marked[i]})
+		u.If = append(u.If, store.IfEqual(path, o.value))
+	}
+	if len(u.Set) > 0 {
+		if _, _, err := l.spend.Update(ctx, u); err != nil {
+			return err
+		}
+	}
+	for i := range due {
+		due[i].value, due[i].entry.repairing = marked[i], true
+	}
+	return nil
+}
+
+func (l *Ledger) report(ctx context.Context, row store.Item, e entry) error {
+	if l.hooks.Unconfirmed == nil {
+		return nil
+	}
+	return l.hooks.Unconfirmed(ctx, Unconfirmed{
+		RequestID: e.request,
+		Scope:     store.Scope{Org: row.String("org"), Workspace: row.String("workspace")},
+		Kind:      row.String("kind"), ID: row.String("id"), Bucket: row.String("bucket"),
+		Cost: pricing.NanoDollars(e.amounts[slotCost]), Tokens: e.amounts[slotTokens], Requests: e.amounts[slotRequests],
+		Reserved: time.Unix(e.due, 0).Add(-Due).UTC(),
+	})
+}
+
+func repairing(value []byte) bool { return len(value) > 0 && value[0]&entryRepairing != 0 }
+
+// The list of all heads, for RepairAll: rows of a system partition, spread over
+// listParts partitions. The sort key names the head's row.
+const listParts = 16
+
+func listPartition(i uint32) store.Partition {
+	return store.System(fmt.Sprintf("SPEND#%02d", i%listParts))
+}
+
+func listing(head store.Key) store.Row {
+	h := fnv.New32a()
+	h.Write([]byte(head.PK()))
+	h.Write([]byte(head.SK()))
+	return store.Row{
+		Key:  listPartition(h.Sum32()).Key(head.PK() + "|" + head.SK()),
+		Item: store.Item{"head_pk": head.PK(), "head_sk": head.SK()},
+	}
+}
+
+// Repaired is what a pass of RepairAll did.
+type Repaired struct {
+	Heads   int // walked
+	Settled int // entries settled at their bound
+	Shrunk  int // heads whose shards were folded back
+}
+
+// RepairAll walks all heads: it settles entries past due, and folds back shards
+// that are not needed any more. It goes on after an error of one head and
+// returns the first; the next pass does the rest.
+func (l *Ledger) RepairAll(ctx context.Context) (done Repaired, err error) {
+	for i := range uint32(listParts) {
+		q := store.Query{Partition: listPartition(i)}
+		for {
+			page, qerr := l.spend.Query(ctx, q)
+			if qerr != nil {
+				return done, errors.Join(err, qerr)
+			}
+			for _, row := range page.Rows {
+				if ctx.Err() != nil {
+					return done, errors.Join(err, ctx.Err())
+				}
+				head := store.RawKey(row.Item.String("head_pk"), row.Item.String("head_sk"))
+				if herr := l.repairHead(ctx, head, &done); herr != nil && err == nil {
+					err = herr
+				}
+			}
+			if page.Next == "" {
+				break
+			}
+			q.After = page.Next
+		}
+	}
+	return done, err
+}
+
+func (l *Ledger) repairHead(ctx context.Context, head store.Key, done *Repaired) error {
+	v, err := l.view(ctx, head)
+	if err != nil || v == nil {
+		return err
+	}
+	done.Heads++
+	open := 0
+	for i, row := range v.rows {
+		n, err := l.repair(ctx, v.keys[i], row)
+		done.Settled += n
+		if err != nil {
+			return err
+		}
+		open += len(row.Map(attrOpen)) - n
+	}
+	if l.hooks.Alert != nil && len(v.rows) > 1 { // settles of shards look only now and then
+		l.check(ctx, head, v.rows[0], v.spent())
+	}
+	if shards := v.rows[0].Int(attrShards.Attr); shards > 1 && open <= l.splitAbove/4 {
+		_, _, err := l.spend.Update(ctx, store.Update{
+			Key: head,
+			Set: []store.Assign{{Path: attrShards, Value: int64(1)}},
+			If:  []store.Cond{store.IfEqual(attrShards, shards)},
+		})
+		if _, raced := store.AsCondition(err); raced {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		l.shards.Delete(head)
+		done.Shrunk++
+	}
+	if v.rows[0].Int(attrRows.Attr) > v.rows[0].Int(attrShards.Attr) || done.Shrunk > 0 {
+		return l.drain(ctx, head, rowPlan(v.rows[0]))
+	}
+	return nil
+}

@@ -1,0 +1,117 @@
+package ledger
+
+import (
+	"bytes"
+	"context"
+
+	"gateway/shared/store"
+	"gateway/shared/usage"
+)
+
+func (r *Reservation) settle(ctx context.Context, final amounts) error {
+	if r == nil {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.settled {
+		final = r.final
+	}
+	r.settled, r.final = true, final
+	ctx, cancel := detached(ctx)
+	defer cancel()
+	return r.each(func(p *part) error {
+		if p.done {
+			return nil
+		}
+		rest := p.rest(p.plan.mask(final))
+		if p.id == "" {
+			if rest.zero() {
+				p.done = true
+				return nil
+			}
+			// Nothing was reserved, because the bound was nothing: an entry
+			// makes the charge one that can be repeated.
+			if err := r.l.open(ctx, p, r.request, Bound{}, true); err != nil {
+				return err
+			}
+		}
+		if _, err := r.l.close(ctx, p.key, p.id, p.value, p.rest(final)); err != nil {
+			return err
+		}
+		p.done = true
+		return nil
+	})
+}
+
+// SettleEntry repeats the settle of one entry of a record. It does nothing when
+// the entry was settled before, by the request itself or by repair.
+func (l *Ledger) SettleEntry(ctx context.Context, s usage.Settle) error {
+	key, id, actual, err := parseSettlement(s)
+	if err != nil {
+		return err
+	}
+	it, _, err := l.spend.Get(ctx, key, true)
+	if err != nil {
+		return closed(err)
+	}
+	value, open := it.Map(attrOpen)[id].([]byte)
+	if !open {
+		return nil
+	}
+	if _, err = l.close(ctx, key, id, value, actual); err != nil {
+		return closed(err)
+	}
+	return nil
+}
+
+// close takes an entry out of its row and moves its money in the same update:
+// what was reserved goes back to available, what was used goes to spent. moved
+// is false when the entry is not there any more, or repair has begun with it.
+func (l *Ledger) close(ctx context.Context, key store.Key, id string, value []byte, actual amounts) (moved bool, err error) {
+	for range attempts {
+		e, err := decodeEntry(value)
+		if err != nil {
+			return false, err
+		}
+		if e.repairing {
+			return false, nil
+		}
+		_, after, err := l.spend.Update(ctx, closeUpdate(key, id, value, &e, actual))
+		if err == nil {
+			l.alerts(ctx, key, after, actual)
+			return true, nil
+		}
+		failed, ok := store.AsCondition(err)
+		if !ok {
+			return false, err
+		}
+		stored, open := failed.Current.Map(attrOpen)[id].([]byte)
+		if !open || bytes.Equal(stored, value) {
+			return false, nil
+		}
+		value = stored
+	}
+	return false, store.ErrContended
+}
+
+func closeUpdate(key store.Key, id string, value []byte, e *entry, actual amounts) store.Update {
+	u := store.Update{
+		Key:    key,
+		Remove: []store.Path{store.In(attrOpen, id)},
+		If:     []store.Cond{store.IfEqual(store.In(attrOpen, id), value)},
+		Add:    make([]store.Increment, 0, 2*numSlots),
+	}
+	for i := range actual {
+		if e.slots&(1<<i) == 0 {
+			continue
+		}
+		if back := e.amounts[i] - actual[i]; back != 0 {
+			u.Add = append(u.Add, store.Increment{Path: slotAttr[i].available, By: back})
+		}
+		if actual[i] != 0 {
+			u.Add = append(u.Add, store.Increment{Path: slotAttr[i].spent, By: actual[i]})
+		}
+	}
+	return u
+}

@@ -1,0 +1,333 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"gateway/shared/store"
+)
+
+// A row with many open entries is large, and each update of it costs by its
+// size. Above SplitAbove open entries a head therefore splits: shards are rows
+// of the same form that each hold a part of the budget, and a new entry goes to
+// a random one. In each row available = grant - spent - sum(open), where the
+// grants of all rows sum up to the limit. Money moves between rows only from
+// available to available, in a transaction, so no row can spend another's.
+//
+// A row without enough asks the others (gather); only when all together have too
+// little is a request refused. Rows are never deleted while the subject lives:
+// shrinking spreads new entries over the head alone and moves the money there.
+
+// firstShards and maxShards are the sizes a head splits to.
+const (
+	firstShards = 8
+	maxShards   = 64
+)
+
+// shardCount is the number of rows to spread entries over, as far as this
+// process knows; too small or too large a number only costs an operation.
+func (l *Ledger) shardCount(head store.Key) int {
+	if n, ok := l.shards.Load(head); ok {
+		return n.(int)
+	}
+	return 1
+}
+
+func (l *Ledger) learn(head store.Key, row store.Item) {
+	if n := int(row.Int(attrShards.Attr)); n > 1 {
+		l.shards.Store(head, n)
+	} else if _, known := l.shards.Load(head); known {
+		l.shards.Delete(head)
+	}
+}
+
+// view is all rows of a subject, the head first. It is not a snapshot: money may
+// move while it is read.
+type view struct {
+	keys []store.Key
+	rows []store.Item
+}
+
+// view reads the rows of a head; nil when there is none.
+func (l *Ledger) view(ctx context.Context, head store.Key) (*view, error) {
+	it, ok, err := l.spend.Get(ctx, head, true)
+	if err != nil || !ok {
+		return nil, err
+	}
+	l.learn(head, it)
+	v := &view{keys: []store.Key{head}, rows: []store.Item{it}}
+	n := int(it.Int(attrRows.Attr))
+	if n <= 1 {
+		return v, nil
+	}
+	keys := make([]store.Key, 0, n-1)
+	for i := 1; i < n; i++ {
+		keys = append(keys, shardKey(head, i))
+	}
+	found, err := l.spend.GetMany(ctx, keys)
+	if err != nil {
+		return nil, err
+	}
+	for _, k := range keys {
+		if row, ok := found[k]; ok {
+			v.keys, v.rows = append(v.keys, k), append(v.rows, row)
+		}
+	}
+	return v, nil
+}
+
+// bringAll brings every row of the view to the plan, the head first.
+func (l *Ledger) bringAll(ctx context.Context, v *view, p *plan) (*plan, error) {
+	for i := range v.rows {
+		row, counts, err := l.bring(ctx, v.keys[i], v.rows[i], p)
+		if err != nil {
+			return p, err
+		}
+		v.rows[i], p = row, counts
+	}
+	return p, nil
+}
+
+func (v *view) available() (all []amounts, total amounts) {
+	for _, row := range v.rows {
+		a := availableOf(row)
+		all, total = append(all, a), sum(total, a)
+	}
+	return all, total
+}
+
+// gather gets the needed amounts into the part's row, or the part to a row that
+// has them. left is less than needed only when all rows together had less, twice
+// the same: a single look could miss money on its way between two rows.
+func (l *Ledger) gather(ctx context.Context, p *part, need amounts) (left amounts, err error) {
+	head := p.subject.derive().head
+	var before []amounts
+	for range attempts {
+		v, err := l.view(ctx, head)
+		if err != nil {
+			return left, err
+		}
+		if v == nil {
+			p.key = head
+			return need, nil
+		}
+		if p.plan, err = l.bringAll(ctx, v, p.plan); err != nil {
+			if errors.Is(err, errGone) {
+				continue
+			}
+			return left, err
+		}
+		all, total := v.available()
+		if lacks(total, need) >= 0 {
+			if slices.Equal(all, before) {
+				return total, nil
+			}
+			before = all
+			continue
+		}
+		at := slices.Index(v.keys, p.key)
+		if at < 0 {
+			p.key = head
+			return need, nil
+		}
+		if lacks(all[at], need) < 0 {
+			return all[at], nil
+		}
+		err = l.collect(ctx, v, all, at, need)
+		if err == nil {
+			return need, nil
+		}
+		if _, moved := store.AsCondition(err); !moved && !errors.Is(err, store.ErrContended) {
+			return left, err
+		}
+	}
+	return left, store.ErrContended
+}
+
+// collect moves what row at lacks from the others, the richest first, and half
+// of what that one has if it is more, so that few moves are needed.
+func (l *Ledger) collect(ctx context.Context, v *view, all []amounts, at int, need amounts) error {
+	give := make([]amounts, len(all))
+	for i := range need {
+		lack := need[i] - all[at][i]
+		if need[i] == 0 || lack <= 0 {
+			continue
+		}
+		donors := make([]int, 0, len(all))
+		for d := range all {
+			if d != at && all[d][i] > 0 {
+				donors = append(donors, d)
+			}
+		}
+		slices.SortFunc(donors, func(a, b int) int { return int(min(max(all[b][i]-all[a][i], -1), 1)) })
+		for n, d := range donors {
+			if lack <= 0 {
+				break
+			}
+			g := min(all[d][i], lack)
+			if n == 0 {
+				g = max(g, all[d][i]/2)
+			}
+			give[d][i] = g
+			lack -= g
+		}
+	}
+	return l.move(ctx, v, give, at)
+}
+
+// move transfers amounts between rows in one transaction.
+func (l *Ledger) move(ctx context.Context, v *view, give []amounts, to int) error {
+	var total amounts
+	var actions []store.Action
+	for d, a := range give {
+		if d == to || a.zero() {
+			continue
+		}
+		u := &store.Update{Key: v.keys[d]}
+		for i, n := range a {
+			if n > 0 {
+				u.Add = append(u.Add, store.Increment{Path: slotAttr[i].available, By: -n})
+				u.If = append(u.If, store.IfAtLeast(slotAttr[i].available, n))
+			}
+		}
+		actions, total = append(actions, store.Action{Table: store.Spend, Update: u}), sum(total, a)
+	}
+	if len(actions) == 0 {
+		return nil
+	}
+	u := &store.Update{Key: v.keys[to]}
+	for i, n := range total {
+		if n > 0 {
+			u.Add = append(u.Add, store.Increment{Path: slotAttr[i].available, By: n})
+			u.If = append(u.If, store.IfHas(slotAttr[i].available))
+		}
+	}
+	return l.store.Transact(ctx, append(actions, store.Action{Table: store.Spend, Update: u})...)
+}
+
+// drainOverdrawn moves the shards' money to a head that has less than nothing,
+// as after a limit was lowered: else the shards could spend what is not there.
+func (l *Ledger) drainOverdrawn(ctx context.Context, head store.Key, row store.Item, p *plan) {
+	if row.Int(attrRows.Attr) <= 1 {
+		return
+	}
+	for _, n := range availableOf(row) {
+		if n < 0 {
+			l.failed(ctx, "collect a lowered budget", l.drain(ctx, head, p))
+			return
+		}
+	}
+}
+
+// drain moves all that is available in shards to the head.
+func (l *Ledger) drain(ctx context.Context, head store.Key, p *plan) error {
+	for range attempts {
+		v, err := l.view(ctx, head)
+		if err != nil || v == nil {
+			return err
+		}
+		if _, err = l.bringAll(ctx, v, p); err != nil {
+			return err
+		}
+		all, _ := v.available()
+		for d := range all {
+			for i, n := range all[d] {
+				all[d][i] = max(n, 0)
+			}
+		}
+		err = l.move(ctx, v, all, 0)
+		if _, moved := store.AsCondition(err); !moved && !errors.Is(err, store.ErrContended) {
+			return err
+		}
+	}
+	return store.ErrContended
+}
+
+// split adds shards to a head and gives each its share of what is available.
+func (l *Ledger) split(ctx context.Context, head store.Key) error {
+	if _, busy := l.splitting.LoadOrStore(head, true); busy {
+		return nil
+	}
+	defer l.splitting.Delete(head)
+	v, err := l.view(ctx, head)
+	if err != nil || v == nil {
+		return err
+	}
+	row := v.rows[0]
+	have, rows := row.Int(attrShards.Attr), row.Int(attrRows.Attr)
+	want := int64(firstShards)
+	if have >= firstShards {
+		want = maxShards
+	}
+	if have >= maxShards {
+		return nil
+	}
+	if rows < want {
+		if err := l.addRows(ctx, head, row, int(want)); err != nil {
+			return err
+		}
+	}
+	head0 := &store.Update{
+		Key: head,
+		Set: []store.Assign{{Path: attrShards, Value: want}, {Path: attrRows, Value: max(rows, want)}},
+		If:  []store.Cond{store.IfEqual(attrShards, have), store.IfEqual(attrRows, rows)},
+	}
+	err = l.store.Transact(ctx, shares(head0, row, int(have), int(want))...)
+	if err != nil {
+		// A head this busy may refuse transactions; gather moves the money later.
+		head0.Add, head0.If = nil, head0.If[:2]
+		_, _, err = l.spend.Update(ctx, *head0)
+	}
+	if _, raced := store.AsCondition(err); raced {
+		return nil
+	}
+	if err == nil {
+		l.shards.Store(head, int(want))
+	}
+	return err
+}
+
+// addRows makes the shards that do not exist yet, without money.
+func (l *Ledger) addRows(ctx context.Context, head store.Key, row store.Item, want int) error {
+	p := rowPlan(row)
+	errs := make([]error, want)
+	each(want-1, func(i int) {
+		err := l.spend.Put(ctx, newRow(shardKey(head, i+1), p, row, l.clock()), store.IfAbsent())
+		if _, exists := store.AsCondition(err); !exists {
+			errs[i] = err
+		}
+	})
+	return errors.Join(errs...)
+}
+
+// shares gives each of the new rows an equal part of the head's money.
+func shares(head *store.Update, row store.Item, have, want int) []store.Action {
+	updates := []*store.Update{head}
+	for k := have; k < want; k++ {
+		updates = append(updates, &store.Update{Key: shardKey(head.Key, k)})
+	}
+	for i, n := range availableOf(row) {
+		share := n / int64(want-have+1)
+		if share <= 0 {
+			continue
+		}
+		a := slotAttr[i].available
+		for k, u := range updates {
+			by := share
+			if k == 0 {
+				by = -share * int64(want-have)
+			}
+			u.Add = append(u.Add, store.Increment{Path: a, By: by})
+			u.If = append(u.If, store.IfHas(a))
+		}
+		head.If = append(head.If, store.IfAtLeast(a, share*int64(want-have)))
+	}
+	actions := make([]store.Action, 0, len(updates))
+	for k, u := range updates {
+		if k == 0 || len(u.Add) > 0 {
+			actions = append(actions, store.Action{Table: store.Spend, Update: u})
+		}
+	}
+	return actions
+}

@@ -1,0 +1,292 @@
+package ledger
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"gateway/shared/store"
+)
+
+// The states of a budget.
+const (
+	Active    = "active"
+	Exhausted = "exhausted" // usage has reached the limit
+)
+
+// BudgetState is a budget with its counters. Amounts are in the units of the
+// measure: nano-dollars, tokens, requests.
+type BudgetState struct {
+	Limit          UsageLimit
+	Usage          int64 // settled in this period
+	Reserved       int64 // held by requests that are under way
+	Status         string
+	LastResetAt    time.Time // zero: never
+	NextResetAt    time.Time // zero: never
+	ThresholdAlert bool      // sent in this period
+	ExhaustedAlert bool
+}
+
+// MarshalJSON gives the form that reads of the API show.
+func (b BudgetState) MarshalJSON() ([]byte, error) {
+	out := struct {
+		usageJSON
+		CurrentUsage json.Number `json:"current_usage"`
+		Status       string      `json:"status"`
+		LastResetAt  *time.Time  `json:"last_reset_at"`
+		Threshold    bool        `json:"is_threshold_alerts_sent"`
+		Exhausted    bool        `json:"is_exhausted_alerts_sent"`
+	}{
+		usageJSON: b.Limit.json(), CurrentUsage: b.Limit.Type.Amount(b.Usage), Status: b.Status,
+		Threshold: b.ThresholdAlert, Exhausted: b.ExhaustedAlert,
+	}
+	out.SetAt, out.ResetAt = nil, nil
+	out.NextUsageResetAt, out.LastResetAt = optional(b.NextResetAt), optional(b.LastResetAt)
+	return json.Marshal(out)
+}
+
+func optional(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &t
+}
+
+// State is the state of each of the subject's budgets, in their order. Entries
+// past due are settled on the way; nothing else is written: a period that has
+// ended or limits that were changed show as they will be at the next touch.
+func (l *Ledger) State(ctx context.Context, s *Subject) ([]BudgetState, error) {
+	if len(s.Budgets) == 0 {
+		return nil, nil
+	}
+	v, err := l.view(ctx, s.derive().head)
+	if err != nil {
+		return nil, closed(err)
+	}
+	return l.state(ctx, s, v)
+}
+
+// States is State for many subjects, in one read for those without shards.
+func (l *Ledger) States(ctx context.Context, subjects []*Subject) ([][]BudgetState, error) {
+	keys := make([]store.Key, 0, len(subjects))
+	for _, s := range subjects {
+		if len(s.Budgets) > 0 {
+			keys = append(keys, s.derive().head)
+		}
+	}
+	rows, err := l.spend.GetMany(ctx, keys)
+	if err != nil {
+		return nil, closed(err)
+	}
+	out := make([][]BudgetState, len(subjects))
+	for i, s := range subjects {
+		head := s.derive().head
+		row, ok := rows[head]
+		switch {
+		case len(s.Budgets) == 0:
+			continue
+		case !ok:
+			out[i], err = l.state(ctx, s, nil)
+		case row.Int(attrRows.Attr) > 1:
+			out[i], err = l.State(ctx, s)
+		default:
+			out[i], err = l.state(ctx, s, &view{keys: []store.Key{head}, rows: []store.Item{row}})
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func (l *Ledger) state(ctx context.Context, s *Subject, v *view) ([]BudgetState, error) {
+	if v != nil {
+		settled := 0
+		for i, row := range v.rows {
+			n, err := l.repair(ctx, v.keys[i], row)
+			settled += n
+			l.failed(ctx, "repair a budget", err)
+		}
+		if settled > 0 {
+			var err error
+			if v, err = l.view(ctx, s.derive().head); err != nil {
+				return nil, closed(err)
+			}
+		}
+	}
+	out := make([]BudgetState, 0, len(s.Budgets))
+	for _, u := range s.Budgets {
+		out = append(out, v.state(s.derive().plan, u, l.clock()))
+	}
+	return out, nil
+}
+
+// state is one budget of the subject as the rows tell; v may be nil.
+func (v *view) state(p *plan, u UsageLimit, now time.Time) BudgetState {
+	b := BudgetState{Limit: u, LastResetAt: u.ResetAt}
+	b.NextResetAt, _ = u.Schedule().Next(now)
+	for i, m := range slotMeasure {
+		if v == nil || m != u.Type {
+			continue
+		}
+		for n, row := range v.rows {
+			st := evolve(v.keys[n], row, p, now).slots[i]
+			if n == 0 {
+				b.LastResetAt, b.NextResetAt = fromMillis(st.last), periodEnd(st.resets)
+				b.ThresholdAlert, b.ExhaustedAlert = st.flags&flagThreshold != 0, st.flags&flagExhausted != 0
+			}
+			b.Usage += st.spent
+			b.Reserved += reserved(row)[i]
+		}
+	}
+	b.Status = Active
+	if b.Usage >= u.CreditLimit {
+		b.Status = Exhausted
+	}
+	return b
+}
+
+// reserved is the sum of the row's open entries.
+func reserved(row store.Item) (total amounts) {
+	for _, v := range row.Map(attrOpen) {
+		value, _ := v.([]byte)
+		if e, err := decodeEntry(value); err == nil {
+			total = sum(total, e.amounts)
+		}
+	}
+	return total
+}
+
+// Bucket is one bucket of a policy that has been used.
+type Bucket struct {
+	ValueKey string
+	Budgets  []BudgetState
+}
+
+// Buckets lists the buckets of a policy by their value keys. policy is the
+// policy's subject without a Bucket; after is the next of the page before.
+func (l *Ledger) Buckets(ctx context.Context, policy *Subject, after string, limit int) (list []Bucket, next string, err error) {
+	q := store.Query{Partition: policy.derive().head.Partition(), After: after, Limit: limit}
+	for {
+		page, err := l.spend.Query(ctx, q)
+		if err != nil {
+			return nil, "", closed(err)
+		}
+		for _, row := range page.Rows {
+			if !isHead(row.Key) || row.Item.String("bucket") == "" {
+				continue
+			}
+			s := &Subject{Scope: policy.Scope, Kind: policy.Kind, ID: policy.ID, Bucket: row.Item.String("bucket"),
+				Label: policy.Label, Budgets: policy.Budgets, Revision: policy.Revision}
+			states, err := l.State(ctx, s)
+			if err != nil {
+				return nil, "", err
+			}
+			list = append(list, Bucket{s.Bucket, states})
+			if limit > 0 && len(list) == limit {
+				return list, row.Key.SK(), nil
+			}
+		}
+		if page.Next == "" {
+			return list, "", nil
+		}
+		q.After = page.Next
+	}
+}
+
+// Apply brings the counters to the subject's limits at once. It is not needed
+// for correctness, because the next touch does the same; it makes a raised limit
+// count before the next request. A subject never used stays without a row.
+func (l *Ledger) Apply(ctx context.Context, s *Subject) error {
+	v, err := l.view(ctx, s.derive().head)
+	if err == nil && v != nil {
+		var p *plan
+		if p, err = l.bringAll(ctx, v, s.derive().plan); err == nil {
+			l.drainOverdrawn(ctx, v.keys[0], v.rows[0], p)
+		}
+	}
+	if err != nil {
+		return closed(err)
+	}
+	return nil
+}
+
+// Reset sets the usage of the subject's budgets to nothing and takes the alert
+// flags back, as for one bucket of a policy. What is under way counts when it is
+// settled. For a key, provider, integration or workspace prefer
+// UsageLimit.ResetUsage, which is part of the change of the resource.
+func (l *Ledger) Reset(ctx context.Context, s *Subject) error {
+	v, err := l.view(ctx, s.derive().head)
+	if err != nil || v == nil {
+		if err != nil {
+			err = closed(err)
+		}
+		return err
+	}
+	for i, key := range v.keys {
+		if err := l.resetRow(ctx, key, v.rows[i], s.derive().plan); err != nil {
+			return closed(err)
+		}
+	}
+	return nil
+}
+
+func (l *Ledger) resetRow(ctx context.Context, key store.Key, row store.Item, p *plan) error {
+	for range attempts {
+		var err error
+		if row, p, err = l.bring(ctx, key, row, p); err != nil {
+			return err
+		}
+		e := evolution{update: store.Update{Key: key, If: []store.Cond{store.IfEqual(attrPlan, p.text)}}}
+		for i := range p.slots {
+			if !p.slots[i].on {
+				continue
+			}
+			a, spent := &slotAttr[i], row.Int(slotAttr[i].spent.Attr)
+			e.add(a.available, spent)
+			e.add(a.spent, -spent)
+			e.set(a.last, l.clock().UnixMilli())
+			e.update.If = append(e.update.If, store.IfEqual(a.spent, spent))
+			if isHead(key) {
+				e.set(a.flags, int64(0))
+			}
+		}
+		if len(e.update.Set) == 0 {
+			return nil
+		}
+		_, _, err = l.spend.Update(ctx, e.update)
+		failed, ok := store.AsCondition(err)
+		if !ok {
+			return err
+		}
+		if row = failed.Current; row == nil {
+			return nil
+		}
+	}
+	return store.ErrContended
+}
+
+// Clear removes the subject's counters, rates included, as when it is deleted.
+// Requests that are under way settle to nothing.
+func (l *Ledger) Clear(ctx context.Context, s *Subject) error {
+	c := s.derive()
+	v, err := l.view(ctx, c.head)
+	if err != nil {
+		return closed(err)
+	}
+	if v != nil {
+		for i := len(v.keys) - 1; i >= 0; i-- { // the head last: it tells of the others
+			if err := l.spend.Delete(ctx, v.keys[i]); err != nil {
+				return closed(err)
+			}
+		}
+	}
+	if err := l.spend.Delete(ctx, listing(c.head).Key); err != nil {
+		return closed(err)
+	}
+	if err := l.rate.Delete(ctx, c.rate); err != nil {
+		return closed(err)
+	}
+	l.shards.Delete(c.head)
+	return nil
+}

@@ -1,0 +1,120 @@
+package pricing
+
+import (
+	_ "embed"
+	"hash/maphash"
+	"strings"
+	"sync"
+	"sync/atomic"
+)
+
+//go:embed data/prices.txt
+var priceList string
+
+// Book is a price list that is looked up without locks: lines are found by a
+// hash index and parsed when first asked for, so start-up costs nothing and a
+// process pays only for the models it uses.
+type Book struct {
+	text  string
+	index func() *index
+}
+
+type index struct {
+	seed  maphash.Seed
+	table []uint16 // open addressing; 0: empty, else line+1
+	lines []line
+}
+
+type line struct {
+	provider, model string
+	sections        string
+	parsed          atomic.Pointer[entry]
+}
+
+var defaultBook = newBook(priceList)
+
+// Default is the book that comes with the gateway.
+func Default() *Book { return defaultBook }
+
+func newBook(text string) *Book {
+	b := &Book{text: text}
+	b.index = sync.OnceValue(b.build)
+	return b
+}
+
+func (b *Book) build() *index {
+	x := &index{seed: maphash.MakeSeed(), lines: make([]line, strings.Count(b.text, "\n"))}
+	size := 8
+	for size < 2*len(x.lines) {
+		size *= 2
+	}
+	x.table = make([]uint16, size)
+	rest := b.text
+	for i := range x.lines {
+		var row string
+		row, rest, _ = strings.Cut(rest, "\n")
+		l := &x.lines[i]
+		l.provider, row, _ = strings.Cut(row, "\t")
+		l.model, l.sections, _ = strings.Cut(row, "\t")
+		at := x.hash(l.provider, l.model)
+		for x.table[at] != 0 {
+			at = (at + 1) & (size - 1)
+		}
+		x.table[at] = uint16(i + 1)
+	}
+	return x
+}
+
+func (x *index) hash(provider, model string) int {
+	h := maphash.String(x.seed, provider)*31 + maphash.String(x.seed, model)
+	return int(h & uint64(len(x.table)-1))
+}
+
+func (x *index) find(provider, model string) *entry {
+	for at := x.hash(provider, model); ; at = (at + 1) & (len(x.table) - 1) {
+		slot := x.table[at]
+		if slot == 0 {
+			return nil
+		}
+		l := &x.lines[slot-1]
+		if l.model != model || l.provider != provider {
+			continue
+		}
+		e := l.parsed.Load()
+		if e == nil {
+			var err error
+			if e, err = parseEntry(l.sections); err != nil {
+				return nil // a test reads every line of the list
+			}
+			l.parsed.Store(e)
+		}
+		return e
+	}
+}
+
+// Price finds a model's price. The id is looked up as it is, then without what
+// does not change the price (see aliases); ok is false for a model without a
+// price: that is not a price of zero.
+func (b *Book) Price(provider, model string, o Options) (p Price, ok bool) {
+	x := b.index()
+	e := x.find(provider, model)
+	if e == nil {
+		e = x.findAlias(provider, model, &o)
+	}
+	if e == nil || e.unpriced {
+		return p, false
+	}
+	e.pick(&o).resolve(&p, &o)
+	return p, true
+}
+
+// Models lists the models of a provider that the book has a line for, in order.
+func (b *Book) Models(provider string) []string {
+	var models []string
+	for i := range b.index().lines {
+		if l := &b.index().lines[i]; l.provider == provider {
+			models = append(models, l.model)
+		}
+	}
+	return models
+}

@@ -1,0 +1,196 @@
+package pricing
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"gateway/shared/fault"
+)
+
+// Custom is the price that an integration sets for one of its models
+// (pricing_config). It replaces the book's price whole: a class that it does
+// not name is charged as its nearest relative, not at the book's rate.
+type Custom struct{ rates rates }
+
+// centsScale turns cents into femto-dollars: 1 cent is 10^13 of them.
+const centsScale = 13
+
+// wireClass maps the price keys of the wire form to classes, the general key
+// before the special one that overrides it.
+var wireClass = []struct {
+	key   string
+	class Class
+}{
+	{"request_token", Input}, {"request_text_token", Input},
+	{"response_token", Output}, {"response_text_token", Output},
+	{"cache_read_input_token", CacheRead}, {"cache_read_text_input_token", CacheRead}, {"cached_text_input_token", CacheRead},
+	{"cache_write_input_token", CacheWrite5m}, {"cache_write_text_input_token", CacheWrite5m},
+	{"request_audio_token", AudioIn}, {"response_audio_token", AudioOut}, {"cache_read_audio_input_token", AudioCacheRead},
+	{"reasoning_token", Reasoning},
+	{"request_image_token", ImageIn}, {"response_image_token", ImageOut},
+	{"cache_read_image_input_token", ImageCacheRead}, {"cached_image_input_token", ImageCacheRead},
+}
+
+// wireUnit maps the names of additional_units to classes.
+var wireUnit = map[string]Class{
+	"web_search": WebSearches, "search": WebSearches, "enterprise_web_search": EnterpriseSearches, "maps": MapSearches,
+	"file_search": FileSearches, "x_search": XSearches, "code_execution": CodeExecutions, "attachment_search": AttachmentSearches,
+	"routing_units": RoutingUnits, "generated_images": Images, "image_1k": Images, "image_token": ImageOut, "input_image": InputImages,
+	"megapixels": Megapixels, "video_seconds": Seconds, "output_video_token": VideoOut, "embedding_image_token": ImageIn,
+	"embedding_text_token": Input, "cache_write_1h": CacheWrite1h, "thinking_token": Reasoning,
+	"request_audio_token": AudioIn, "response_audio_token": AudioOut,
+}
+
+// object is one level of a wire form being read; it gathers what is wrong.
+type object struct {
+	field   string
+	members map[string]json.RawMessage
+	errs    *[]fault.Detail
+}
+
+func readObject(raw []byte, field string, errs *[]fault.Detail) object {
+	o := object{field: field, errs: errs}
+	if json.Unmarshal(raw, &o.members) != nil || o.members == nil {
+		*errs = append(*errs, fault.Detail{Field: field, Message: "must be an object"})
+	}
+	return o
+}
+
+func (o *object) fail(key, message string) {
+	*o.errs = append(*o.errs, fault.Detail{Field: o.field + "." + key, Message: message})
+}
+
+// take gives a member and removes it; null counts as absent.
+func (o *object) take(key string) (json.RawMessage, bool) {
+	raw, ok := o.members[key]
+	delete(o.members, key)
+	return raw, ok && string(raw) != "null"
+}
+
+// done refuses the members that nobody took.
+func (o *object) done() {
+	keys := make([]string, 0, len(o.members))
+	for key := range o.members {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	for _, key := range keys {
+		o.fail(key, "is not a known key")
+	}
+}
+
+// price reads {"price": cents}.
+func (o *object) price(key string) (int64, bool) {
+	raw, ok := o.take(key)
+	if !ok {
+		return 0, false
+	}
+	inner := readObject(raw, o.field+"."+key, o.errs)
+	number, ok := inner.take("price")
+	if !ok {
+		if inner.members != nil {
+			inner.fail("price", "is required: US cents per unit, a number of at least 0")
+		}
+		return 0, false
+	}
+	femtos, _, err := parseDecimal(string(number), centsScale)
+	if err != nil {
+		inner.fail("price", "must be a number of US cents from 0 to 900000")
+		return 0, false
+	}
+	inner.done()
+	return femtos, true
+}
+
+// ParseCustom reads a pricing_config: {type: "static", currency: "USD",
+// pay_as_you_go: {request_token: {price}, ..., image: {quality: {size: {price}}},
+// additional_units: {unit: {price}}}, fixed_cost: {request: {price}, response:
+// {price}}}. Prices are US cents per unit; what lies below a femto-dollar is
+// rounded half up. field names the value in the errors.
+func ParseCustom(raw []byte, field string) (*Custom, []fault.Detail) {
+	var errs []fault.Detail
+	c := new(Custom)
+	top := readObject(raw, field, &errs)
+	for key, want := range map[string]string{"type": `"static"`, "currency": `"USD"`} {
+		if v, ok := top.take(key); ok && string(v) != want {
+			top.fail(key, "must be "+want)
+		}
+	}
+	pay, ok := top.take("pay_as_you_go")
+	if ok {
+		c.readRates(readObject(pay, field+".pay_as_you_go", &errs))
+	} else if top.members != nil {
+		top.fail("pay_as_you_go", "is required: the prices by kind of unit")
+	}
+	if fixed, ok := top.take("fixed_cost"); ok {
+		o := readObject(fixed, field+".fixed_cost", &errs)
+		request, first := o.price("request")
+		response, second := o.price("response")
+		if first || second {
+			c.rates.set(Requests, request+response)
+		}
+		o.done()
+	}
+	top.done()
+	if len(errs) == 0 && c.rates.has == 0 && len(c.rates.tables) == 0 {
+		top.fail("pay_as_you_go", "must name at least one price")
+	}
+	if errs != nil {
+		return nil, errs
+	}
+	c.rates.complete()
+	return c, nil
+}
+
+func (c *Custom) readRates(o object) {
+	for _, w := range wireClass {
+		if femtos, ok := o.price(w.key); ok {
+			c.rates.set(w.class, femtos)
+		}
+	}
+	if raw, ok := o.take("image"); ok {
+		qualities := readObject(raw, o.field+".image", o.errs)
+		for quality, sizes := range qualities.members {
+			s := readObject(sizes, qualities.field+"."+quality, o.errs)
+			for _, size := range keysOf(s.members) {
+				if femtos, ok := s.price(size); ok {
+					c.rates.tables = append(c.rates.tables, choice{Images, quality + ":" + size, femtos})
+				}
+			}
+		}
+		c.rates.perImage = len(c.rates.tables) > 0 && c.rates.has&tokenClasses == 0
+	}
+	if raw, ok := o.take("additional_units"); ok {
+		units := readObject(raw, o.field+".additional_units", o.errs)
+		for _, unit := range keysOf(units.members) {
+			if class, known := wireUnit[unit]; known {
+				if femtos, ok := units.price(unit); ok {
+					c.rates.set(class, femtos)
+				}
+			} else if size, ok := strings.CutPrefix(unit, "web_search_"); ok && strings.HasSuffix(size, "_context") {
+				if femtos, ok := units.price(unit); ok {
+					c.rates.tables = append(c.rates.tables, choice{WebSearches, strings.TrimSuffix(size, "_context"), femtos})
+				}
+			}
+		}
+		units.done()
+	}
+	o.done()
+}
+
+func keysOf(m map[string]json.RawMessage) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// Price is the custom price under the options. Mode and region make no
+// difference to a custom price.
+func (c *Custom) Price(o Options) (p Price) {
+	c.rates.resolve(&p, &o)
+	return p
+}

@@ -1,0 +1,283 @@
+package pricing
+
+import (
+	"math"
+	"math/bits"
+	"strings"
+)
+
+// Options are the facts of a request that its price depends on. The zero value
+// is a standard request with a prompt of unknown size.
+type Options struct {
+	Mode          string // standard (or empty), batch, flex, priority, fast
+	Region        string // of the provider; empty: unknown
+	ContextTokens int64  // tokens in, cached ones included
+	Quality, Size string // of images (hd, 1024x1024); Size also of video, Quality of video given to an embedding
+	SearchContext string // low, medium, high
+}
+
+// Price is what one model costs under given options. It is a value: adjusting
+// one leaves the book as it is. The zero Price charges nothing.
+type Price struct {
+	rate     [NumClasses]int64 // femto-dollars per unit, fallbacks filled in
+	has      uint32            // declared classes
+	minute   int64             // femto-dollars per 60 seconds
+	byMinute bool
+	perImage bool
+	defaults Defaults
+}
+
+// Rate gives the price of a class in femto-dollars per unit; declared is false
+// when the rate is a fallback's or absent (then 0).
+func (p Price) Rate(c Class) (femtoDollars int64, declared bool) {
+	return p.rate[c], p.has&(1<<c) != 0
+}
+
+// PerMinute gives the price of 60 seconds of audio in femto-dollars.
+func (p Price) PerMinute() (femtoDollars int64, ok bool) { return p.minute, p.byMinute }
+
+// PerImage says that the request is charged by images alone, its tokens not.
+func (p Price) PerImage() bool { return p.perImage }
+
+// Defaults are the counts to assume when the request does not say.
+func (p Price) Defaults() Defaults { return p.defaults }
+
+// priced says whether a class has a price, its own or a relative's.
+func (p *Price) priced(c Class) bool {
+	if p.has&(1<<c) != 0 || c == Requests || p.perImage && tokenClasses&(1<<c) != 0 {
+		return true
+	}
+	if p.byMinute && (c == Seconds || audioTokens&(1<<c) != 0) {
+		return true
+	}
+	for _, f := range fallback[c] {
+		if p.has&(1<<f) != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// Covers reports whether every class that u counts has a price. A request with
+// a class that nobody priced costs more than Cost says.
+func (p Price) Covers(u Usage) bool {
+	for set := u.has; set != 0; set &= set - 1 {
+		c := Class(bits.TrailingZeros32(set))
+		if u.n[c] > 0 && !p.priced(c) {
+			return false
+		}
+	}
+	if p.byMinute && u.N(Seconds) == 0 && p.has&audioTokens == 0 {
+		// Nothing but minutes is priced and nobody counted them.
+		return u.has&audioTokens == 0
+	}
+	return true
+}
+
+const (
+	inputClasses  = 1<<Input | 1<<CacheRead | 1<<CacheWrite5m | 1<<CacheWrite1h | 1<<AudioIn | 1<<AudioCacheRead | 1<<ImageIn | 1<<ImageCacheRead
+	outputClasses = 1<<Output | 1<<Reasoning | 1<<AudioOut | 1<<ImageOut | 1<<VideoOut
+	tokenClasses  = inputClasses | outputClasses
+	audioTokens   = 1<<AudioIn | 1<<AudioCacheRead | 1<<AudioOut
+)
+
+// Cost is what u costs: the sum over its classes in 128 bits, rounded once,
+// half up, to nano-dollars. It saturates at the largest amount; negative counts
+// count as nothing. A model priced by the minute charges its seconds instead of
+// its audio tokens when both were counted.
+func (p Price) Cost(u Usage) NanoDollars {
+	set := u.has
+	if p.perImage {
+		set &^= tokenClasses
+	}
+	minutes := int64(0)
+	if p.byMinute && u.n[Seconds] > 0 {
+		set &^= audioTokens | 1<<Seconds
+		minutes = u.n[Seconds]
+	}
+	var hi, lo uint64
+	for ; set != 0; set &= set - 1 {
+		c := bits.TrailingZeros32(set)
+		n, rate := u.n[c], p.rate[c]
+		if n <= 0 || rate == 0 {
+			continue
+		}
+		h, l := bits.Mul64(uint64(n), uint64(rate))
+		if h >= tooMuch {
+			return math.MaxInt64
+		}
+		var carry uint64
+		lo, carry = bits.Add64(lo, l, 0)
+		hi += h + carry
+	}
+	if minutes == 0 {
+		return round(hi, lo, femto)
+	}
+	// In sixtieths of a femto-dollar, so that a second of a minute's price is exact.
+	h, l := bits.Mul64(uint64(minutes), uint64(p.minute))
+	if h >= tooMuch {
+		return math.MaxInt64
+	}
+	top, low := bits.Mul64(lo, 60)
+	top += hi * 60
+	low, carry := bits.Add64(low, l, 0)
+	return round(top+h+carry, low, 60*femto)
+}
+
+// tooMuch bounds the high word of one class's cost: 2^84 femto-dollars are more
+// than NanoDollars can hold. Below it no sum of classes overflows 128 bits.
+const tooMuch = 1 << 20
+
+// round divides a 128-bit amount by unit, half up, saturating.
+func round(hi, lo, unit uint64) NanoDollars {
+	lo, carry := bits.Add64(lo, unit/2, 0)
+	hi += carry
+	if hi >= unit {
+		return math.MaxInt64
+	}
+	q, _ := bits.Div64(hi, lo, unit)
+	if q > math.MaxInt64 {
+		return math.MaxInt64
+	}
+	return NanoDollars(q)
+}
+
+// Bound is the most that a request of so many tokens in and out can cost: each
+// side at its dearest declared class (cache writes, audio and images included)
+// plus the fee of one call. It does not bound what is counted otherwise
+// (images, seconds, searches): price those with Cost.
+func (p Price) Bound(inputTokens, outputTokens int64) NanoDollars {
+	var u Usage
+	u.Set(Input, inputTokens)
+	u.Set(Output, outputTokens)
+	u.Set(Requests, 1)
+	dear := p
+	dear.byMinute = false
+	dear.rate[Input] = p.dearest(inputClasses)
+	dear.rate[Output] = p.dearest(outputClasses)
+	return dear.Cost(u)
+}
+
+func (p *Price) dearest(classes uint32) int64 {
+	var most int64
+	for set := classes; set != 0; set &= set - 1 {
+		most = max(most, p.rate[bits.TrailingZeros32(set)])
+	}
+	return most
+}
+
+// pick chooses the rates for the options: among the variants of the mode those
+// for the region (or for any) and for a prompt of this size, a region match
+// first, then the highest context tier; else the batch or base rates.
+func (e *entry) pick(o *Options) *rates {
+	mode := o.Mode
+	if mode == "" || mode == "auto" || mode == "default" || mode == "on_demand" {
+		mode = "standard"
+	}
+	var best *variant
+	bestRegion := false
+	for i := range e.variants {
+		v := &e.variants[i]
+		if v.mode != mode || v.over > 0 && o.ContextTokens <= v.over {
+			continue
+		}
+		region := v.regions != ""
+		if region && !listed(v.regions, o.Region) {
+			continue
+		}
+		if best == nil || region && !bestRegion || region == bestRegion && v.over > best.over {
+			best, bestRegion = v, region
+		}
+	}
+	switch {
+	case best != nil:
+		return &best.rates
+	case mode == "batch" && e.batch != nil:
+		return e.batch
+	}
+	return &e.base
+}
+
+// listed reports whether a comma list holds the item.
+func listed(list, item string) bool {
+	for item != "" && list != "" {
+		var head string
+		head, list, _ = strings.Cut(list, ",")
+		if head == item {
+			return true
+		}
+	}
+	return false
+}
+
+// resolve makes the Price of the rates under the options.
+func (r *rates) resolve(p *Price, o *Options) {
+	p.rate, p.has, p.defaults = r.rate, r.has, r.defaults
+	p.minute, p.byMinute, p.perImage = r.minute, r.byMinute, r.perImage
+	for i := 0; i < len(r.tables); {
+		j := i
+		for j < len(r.tables) && r.tables[j].class == r.tables[i].class {
+			j++
+		}
+		p.choose(r.tables[i:j], o)
+		i = j
+	}
+}
+
+// choose sets the price of a class whose price depends on what was asked for.
+// Where a request does not say, the declared default counts, else the dearest.
+func (p *Price) choose(table []choice, o *Options) {
+	c := table[0].class
+	price, rank := int64(0), 0
+	for i := range table {
+		t := &table[i]
+		if r := t.rank(o); r > rank || r == rank && t.price > price {
+			price, rank = t.price, r
+		}
+	}
+	if rank == 0 && p.has&(1<<c) != 0 {
+		return // the plain price of the class stands for what the table does not list
+	}
+	p.rate[c] = price
+	p.has |= 1 << c
+}
+
+// rank says how well a table's row fits the options; 0: it does not.
+func (t *choice) rank(o *Options) int {
+	switch t.class {
+	case Images:
+		quality, size, _ := strings.Cut(t.key, ":")
+		r := 0
+		switch quality {
+		case o.Quality:
+			r = 4
+		case "default":
+			r = 2
+		default:
+			return 0
+		}
+		switch size {
+		case o.Size:
+			return r + 1
+		case "default":
+			return r
+		}
+		return 0
+	case Seconds:
+		if t.key == o.Size {
+			return 1
+		}
+	case WebSearches:
+		if t.key == o.SearchContext {
+			return 2
+		}
+		if t.key == "medium" {
+			return 1
+		}
+	case VideoIn:
+		if t.key == o.Quality {
+			return 1
+		}
+	}
+	return 0
+}

@@ -1,0 +1,207 @@
+package resource
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"gateway/shared/fault"
+	"gateway/shared/store"
+)
+
+// maxAttempts is how often a change is tried when others change the same rows.
+const maxAttempts = 12
+
+// errRetry says that the closure has to read again.
+var errRetry = errors.New("resource: another change was faster")
+
+// Change runs f and commits what it staged in one transaction, together with the
+// organisation's next generation. When another change was faster, f runs again
+// on what that one left.
+//
+// Errors: whatever f returns; fault.Conflict (slug or id taken), QuotaReached;
+// fault.Invalid for more than 100 rows or 400 KB in one; ServiceUnavailable when
+// the store does not answer or others are faster all the time.
+func (r *Resources) Change(ctx context.Context, sc store.Scope, f func(*Tx) error) error {
+	var err error
+	for attempt := range maxAttempts {
+		var t *Tx
+		if t, err = r.try(ctx, sc, f); err == nil {
+			r.committed(ctx, t)
+			return nil
+		}
+		if !errors.Is(err, errRetry) && !errors.Is(err, store.ErrContended) {
+			return err
+		}
+		if err := pause(ctx, attempt); err != nil {
+			return err
+		}
+	}
+	return fault.Unavailable(err)
+}
+
+// try runs the closure once and commits it.
+func (r *Resources) try(ctx context.Context, sc store.Scope, f func(*Tx) error) (*Tx, error) {
+	t := &Tx{
+		ctx: ctx, r: r, scope: sc, now: r.now(),
+		index: make(map[place]int), records: make(map[store.Key]Record), counts: make(map[countID]int64),
+	}
+	if err := f(t); err != nil {
+		return nil, err
+	}
+	if err := t.stageCounts(); err != nil {
+		return nil, err
+	}
+	if len(t.staged) == 0 {
+		return t, nil
+	}
+	gen := generationKey(sc.Org)
+	t.stage(place{store.Control, gen}, staged{action: store.Action{Table: store.Control, Update: &store.Update{
+		Key: gen, Add: []store.Increment{{Path: store.At("n"), By: 1}},
+	}}})
+	if len(t.staged) > store.MaxTransactActions {
+		return nil, fault.Invalid("", "this change touches %d rows, more than the %d of one change: send it in smaller parts", len(t.staged), store.MaxTransactActions)
+	}
+	actions := make([]store.Action, len(t.staged))
+	for i, s := range t.staged {
+		actions[i] = s.action
+	}
+	if err := r.store.Transact(ctx, actions...); err != nil {
+		if errors.Is(err, store.ErrUncertain) {
+			r.announce(sc.Org) // it may stand
+		}
+		return nil, t.refusal(err)
+	}
+	return t, nil
+}
+
+// stageCounts stages the counts of live records. A count that grows is
+// conditional, so that concurrent creations cannot pass the quota together.
+func (t *Tx) stageCounts() error {
+	for id, delta := range t.counts {
+		if delta == 0 {
+			continue
+		}
+		key := countKey(id.scope, id.kind)
+		u := &store.Update{Key: key, Add: []store.Increment{{Path: store.At("n"), By: delta}}}
+		var onFail error
+		if delta > 0 {
+			quota := t.r.quota(id.scope, id.kind)
+			full := fault.Newf(fault.QuotaReached, "", "this place holds at most %d of this kind (%s); delete some first", quota, word(id.kind))
+			it, ok, err := t.r.control.Get(t.ctx, key, true)
+			if err != nil {
+				return readError(err)
+			}
+			if it.Int("n")+delta > quota {
+				return full
+			}
+			u.If = []store.Cond{store.IfAbsent()}
+			if ok {
+				u.If, onFail = []store.Cond{store.IfAtMost(store.At("n"), quota-delta)}, full
+			}
+		}
+		t.stage(place{store.Control, key}, staged{store.Action{Table: store.Control, Update: u}, onFail})
+	}
+	return nil
+}
+
+// refusal says what a failed commit means.
+func (t *Tx) refusal(err error) error {
+	if c, ok := store.AsCondition(err); ok {
+		if c.Action < len(t.staged) && t.staged[c.Action].onFail != nil {
+			return t.staged[c.Action].onFail
+		}
+		return errRetry
+	}
+	switch {
+	case errors.Is(err, store.ErrContended):
+		return err
+	case errors.Is(err, store.ErrTooLarge):
+		return fault.Invalid("", "the resource is larger than %d KB as stored", store.MaxItemBytes>>10).WithCause(err)
+	}
+	return readError(err)
+}
+
+// committed tells this process about a commit and cleans up behind it.
+func (r *Resources) committed(ctx context.Context, t *Tx) {
+	if len(t.staged) == 0 {
+		return
+	}
+	r.announce(t.scope.Org)
+	r.mu.Lock()
+	afterOut := r.afterOut
+	r.mu.Unlock()
+	ctx = context.WithoutCancel(ctx) // the change stands, whether or not the caller waits
+	if afterOut != nil && len(t.outbox) > 0 {
+		afterOut(ctx, t.outbox)
+	}
+	for _, ref := range t.deleted {
+		// Versions without their record cannot be reached, and ids are not used
+		// again: what a failure leaves behind is only space.
+		_ = r.dropVersions(ctx, ref)
+	}
+}
+
+// announce makes this process forget what it has cached of an organisation.
+func (r *Resources) announce(org string) {
+	r.lists.bump(org)
+	r.mu.Lock()
+	changed := r.changed
+	r.mu.Unlock()
+	for _, f := range changed {
+		f(org)
+	}
+}
+
+func (r *Resources) dropVersions(ctx context.Context, of Ref) error {
+	q := store.Query{Partition: of.Scope.Partition(), Prefix: versionPrefix(of.Kind, of.ID)}
+	return r.each(ctx, q, func(row store.Row) error {
+		return r.control.Delete(ctx, row.Key)
+	})
+}
+
+// pause waits before the next attempt, longer each time and never in step.
+func pause(ctx context.Context, attempt int) error {
+	d := time.Duration(1+rand.IntN(4<<min(attempt, 5))) * time.Millisecond
+	select {
+	case <-ctx.Done():
+		return fmt.Errorf("resource: %w", ctx.Err())
+	case <-time.After(d):
+		return nil
+	}
+}
+
+// Due is one row of the due lists.
+type Due struct {
+	Kind string
+	At   time.Time
+	Of   Ref
+	Key  store.Key
+}
+
+// EachDue calls f for what is due of a kind in [from, until], oldest hour first.
+// f removes a row with Done when it is dealt with; rows left are seen again.
+func (r *Resources) EachDue(ctx context.Context, kind string, from, until time.Time, f func(Due) error) error {
+	for hour := from.UTC().Truncate(time.Hour); !hour.After(until); hour = hour.Add(time.Hour) {
+		err := r.each(ctx, store.Query{Partition: duePartition(kind, hour)}, func(row store.Row) error {
+			it := row.Item
+			at := fromMilli(it.Int("at"))
+			if at.Before(from) || at.After(until) {
+				return nil
+			}
+			sc := store.Scope{Org: it.String("org"), Workspace: it.String("ws")}
+			return f(Due{Kind: kind, At: at, Of: Ref{Scope: sc, Kind: Kind(it.String("kind")), ID: it.String("id")}, Key: row.Key})
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Done removes a due row.
+func (r *Resources) Done(ctx context.Context, d Due) error {
+	return readError(r.control.Delete(ctx, d.Key))
+}

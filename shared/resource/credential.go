@@ -1,0 +1,119 @@
+package resource
+
+import (
+	"context"
+	"reflect"
+	"sync/atomic"
+
+	"gateway/shared/fault"
+	"gateway/shared/store"
+)
+
+type credentialID struct {
+	kind, hash string
+	typ        reflect.Type
+}
+
+// credential is a known credential as it was under one View.
+type credential struct {
+	org   string
+	view  uint64
+	value any
+}
+
+// credentialPlace is where a known credential stands; nil once it is revoked.
+type credentialPlace struct{ atomic.Pointer[credential] }
+
+func (p *credentialPlace) get() *credential {
+	if p == nil {
+		return nil
+	}
+	return p.Load()
+}
+
+// LoadCredential gives the decoded row of a credential (store.Credential), found
+// by the hash of a secret. ok is false when there is none. A known one is good
+// as long as its organisation's View is, so a revoked or changed one is noticed
+// within MaxStale; an unknown one is remembered as such for 1.5 s.
+//
+// The row must carry "org". Expiry is the caller's: it needs no read.
+func LoadCredential[T any](ctx context.Context, l *Loader, kind, hash string, decode func(store.Item) (T, error)) (T, bool, error) {
+	var none T
+	id := credentialID{kind, hash, reflect.TypeFor[T]()}
+	place, _ := l.credentials.get(id)
+	if known := place.get(); known != nil {
+		v, err := l.Fresh(ctx, known.org)
+		if err != nil {
+			return none, false, err
+		}
+		if v.id == known.view {
+			val, _ := known.value.(T)
+			return val, true, nil
+		}
+	} else if l.isUnknown(id) {
+		return none, false, nil
+	}
+	for {
+		// A View that is older than the read cannot be newer than what was
+		// read; with a younger one the row has to be read again.
+		newest := l.views.Load()
+		it, found, err := l.keys.Get(ctx, store.Credential(kind, hash), true)
+		if err != nil {
+			return none, false, fault.Unavailable(err)
+		}
+		if !found {
+			l.forget(id, place)
+			return none, false, nil
+		}
+		org := it.String("org")
+		v, err := l.Fresh(ctx, org)
+		if err != nil {
+			return none, false, err
+		}
+		if v.id > newest {
+			continue
+		}
+		val, err := decode(it)
+		if err != nil {
+			return none, false, err
+		}
+		l.remember(id, &credential{org: org, view: v.id, value: val})
+		return val, true, nil
+	}
+}
+
+func (l *Loader) remember(id credentialID, c *credential) {
+	if l.credentials.size() >= maxCredentials {
+		l.credentials.clear()
+	}
+	place, _ := l.credentials.getOrPut(id, new(credentialPlace))
+	place.Store(c)
+}
+
+// forget keeps an absent credential away from the store for a moment.
+func (l *Loader) forget(id credentialID, place *credentialPlace) {
+	if place != nil {
+		place.Store(nil)
+	}
+	l.unknownMu.Lock()
+	defer l.unknownMu.Unlock()
+	if len(l.unknown) >= maxUnknown {
+		clear(l.unknown)
+	}
+	l.unknown[id] = l.now().Add(unknownFor)
+}
+
+func (l *Loader) isUnknown(id credentialID) bool {
+	l.unknownMu.Lock()
+	defer l.unknownMu.Unlock()
+	until, ok := l.unknown[id]
+	if !ok {
+		return false
+	}
+	now := l.now()
+	if now.Before(until) && until.Sub(now) <= unknownFor {
+		return true
+	}
+	delete(l.unknown, id)
+	return false
+}

@@ -1,0 +1,136 @@
+package resource
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"time"
+
+	"gateway/shared/store"
+)
+
+// Row is what a list knows about a record: enough to filter, count and order.
+type Row struct {
+	ID, Slug, Name, Status string
+	Created                time.Time
+	Tags, Fields           map[string]string
+}
+
+// listItem is the list row of a record. Its attribute names are short because a
+// list of 10,000 reads them all.
+func (r *Record) listItem() store.Item {
+	it := store.Item{"i": r.ID}
+	setString(it, "s", r.Slug)
+	setString(it, "n", r.Name)
+	setString(it, "t", r.Status)
+	setMap(it, "g", r.Tags)
+	setMap(it, "f", r.Fields)
+	return it
+}
+
+func decodeRow(sk string, it store.Item) Row {
+	return Row{
+		ID: it.String("i"), Slug: it.String("s"), Name: it.String("n"), Status: it.String("t"),
+		Created: timeOf(sk[strings.LastIndexByte(sk, '#')+1:]),
+		Tags:    stringMap(it.Map("g")), Fields: stringMap(it.Map("f")),
+	}
+}
+
+// List gives the rows of all live records, newest first. The slice is shared
+// with other callers: do not change it.
+func (r *Resources) List(ctx context.Context, sc store.Scope, k Kind) ([]Row, error) {
+	return r.list(ctx, sc, k, false)
+}
+
+// ListArchived gives the rows of all archived records, newest first.
+func (r *Resources) ListArchived(ctx context.Context, sc store.Scope, k Kind) ([]Row, error) {
+	return r.list(ctx, sc, k, true)
+}
+
+func (r *Resources) list(ctx context.Context, sc store.Scope, k Kind, archived bool) ([]Row, error) {
+	gen, err := r.listGeneration(ctx, sc.Org)
+	if err != nil {
+		return nil, err
+	}
+	key := listID{sc, k, archived}
+	if rows, ok := r.lists.get(key, gen); ok {
+		return rows, nil
+	}
+	rows := make([]Row, 0, 64)
+	q := store.Query{Partition: sc.Partition(), Prefix: listTop(archived) + "#" + string(k) + "#", Reverse: true}
+	err = r.each(ctx, q, func(row store.Row) error {
+		rows = append(rows, decodeRow(row.Key.SK(), row.Item))
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	r.lists.put(key, gen, rows)
+	return rows, nil
+}
+
+// listGeneration is what cached lists of the organisation are kept under: the
+// stored generation, or with an embedded store the count of own changes.
+func (r *Resources) listGeneration(ctx context.Context, org string) (int64, error) {
+	if r.embedded {
+		return r.lists.own(org), nil
+	}
+	return r.Generation(ctx, org)
+}
+
+// maxCachedRows bounds the memory of cached lists, about 300 bytes a row.
+const maxCachedRows = 200_000
+
+type listID struct {
+	scope    store.Scope
+	kind     Kind
+	archived bool
+}
+
+type cachedList struct {
+	gen  int64
+	rows []Row
+}
+
+// listCache keeps lists under the generation that was read before them.
+type listCache struct {
+	mu      sync.Mutex
+	lists   map[listID]cachedList
+	rows    int
+	changes map[string]int64 // own changes by organisation
+}
+
+func (c *listCache) get(key listID, gen int64) ([]Row, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	l, ok := c.lists[key]
+	return l.rows, ok && l.gen == gen
+}
+
+func (c *listCache) put(key listID, gen int64, rows []Row) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.rows+len(rows) > maxCachedRows || c.lists == nil {
+		c.lists, c.rows = make(map[listID]cachedList), 0
+	}
+	if len(rows) > maxCachedRows {
+		return
+	}
+	c.rows += len(rows) - len(c.lists[key].rows)
+	c.lists[key] = cachedList{gen, rows}
+}
+
+func (c *listCache) own(org string) int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.changes[org]
+}
+
+func (c *listCache) bump(org string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.changes == nil {
+		c.changes = make(map[string]int64)
+	}
+	c.changes[org]++
+}

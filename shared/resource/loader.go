@@ -1,0 +1,230 @@
+package resource
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"gateway/shared/fault"
+	"gateway/shared/store"
+)
+
+// Freshness of loaded resources.
+const (
+	// CheckAfter is the age at which what is known of an organisation is
+	// checked again, by one consistent read of its generation.
+	CheckAfter = 1500 * time.Millisecond
+	// MaxStale is the age that no request is served with.
+	MaxStale = 2 * time.Second
+	// checkTimeout bounds one try of a check, so that a check that succeeds is
+	// younger than MaxStale.
+	checkTimeout = time.Second
+	// unknownFor is how long an unknown credential stays unknown unread.
+	unknownFor = 1500 * time.Millisecond
+)
+
+// Bounds of what a Loader remembers; passing one forgets that part.
+const (
+	maxOrganisations = 10_000
+	maxCredentials   = 200_000
+	maxUnknown       = 16_384
+	maxAbsent        = 10_000 // absent ids per View
+)
+
+// Loader is a process's cache of what requests need. Warm reads take no lock and
+// no store read but the check of the generation, once per organisation and
+// CheckAfter; with an embedded store not even that.
+type Loader struct {
+	r     *Resources
+	keys  store.Table
+	now   func() time.Time
+	orgs  readMap[string, *organisation]
+	views atomic.Uint64 // ids of views, growing
+
+	credentials readMap[credentialID, *credentialPlace]
+	unknownMu   sync.Mutex
+	unknown     map[credentialID]time.Time
+}
+
+// organisation is the current View of one organisation and its running check.
+type organisation struct {
+	name string
+	view atomic.Pointer[View]
+
+	changes atomic.Uint64 // calls of Invalidate
+
+	mu     sync.Mutex
+	flight *flight
+}
+
+// flight is a running check. One that began before an Invalidate says nothing
+// about what came after.
+type flight struct {
+	done    chan struct{}
+	changes uint64
+	view    *View
+	err     error
+}
+
+// View is what a request sees of an organisation: consistent with one
+// generation, or newer. Use one View per request.
+type View struct {
+	r          *Resources
+	org        string
+	id         uint64
+	generation int64
+	checked    atomic.Int64 // Unix nanoseconds of the start of the last check
+	values     readMap[viewKey, *slot]
+	absent     atomic.Int64
+}
+
+// NewLoader makes a Loader that reads through r. With Embedded resources the
+// writer drops what it changes, and nothing is checked.
+func NewLoader(r *Resources) *Loader {
+	l := &Loader{r: r, keys: r.store.Table(store.Keys), now: r.now, unknown: make(map[credentialID]time.Time)}
+	r.OnChange(l.Invalidate)
+	return l
+}
+
+// Invalidate makes the next Fresh of the organisation see all changes that are
+// committed now. Writers of this process call it through OnChange.
+func (l *Loader) Invalidate(org string) {
+	l.unknownMu.Lock()
+	clear(l.unknown)
+	l.unknownMu.Unlock()
+	o, ok := l.orgs.get(org)
+	if !ok {
+		return
+	}
+	o.changes.Add(1)
+	if l.r.embedded {
+		o.view.Store(nil)
+	} else if v := o.view.Load(); v != nil {
+		v.checked.Store(0)
+	}
+}
+
+// Fresh gives the organisation's View, at most MaxStale behind the store. It
+// fails with ServiceUnavailable when the generation cannot be read twice.
+func (l *Loader) Fresh(ctx context.Context, org string) (*View, error) {
+	o := l.organisation(org)
+	v := o.view.Load()
+	if v != nil && (l.r.embedded || v.age(l.now()) < CheckAfter) {
+		return v, nil
+	}
+	if l.r.embedded {
+		return l.embeddedView(o), nil
+	}
+	return l.check(ctx, o)
+}
+
+func (l *Loader) organisation(org string) *organisation {
+	if o, ok := l.orgs.get(org); ok {
+		return o
+	}
+	if l.orgs.size() >= maxOrganisations {
+		l.orgs.clear()
+	}
+	o, _ := l.orgs.getOrPut(org, &organisation{name: org})
+	return o
+}
+
+// age is the time since the last check began. Wall time, because a frozen Lambda
+// environment's monotonic clock may have stood still; a clock that was set back
+// counts as old.
+func (v *View) age(now time.Time) time.Duration {
+	d := time.Duration(now.UnixNano() - v.checked.Load())
+	if d < 0 {
+		return MaxStale
+	}
+	return d
+}
+
+func (l *Loader) newView(org string, generation int64, checked time.Time) *View {
+	v := &View{r: l.r, org: org, id: l.views.Add(1), generation: generation}
+	v.checked.Store(checked.UnixNano())
+	return v
+}
+
+func (l *Loader) embeddedView(o *organisation) *View {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if v := o.view.Load(); v != nil {
+		return v
+	}
+	v := l.newView(o.name, 0, l.now())
+	o.view.Store(v)
+	return v
+}
+
+// check reads the generation, once for all requests that wait for it.
+func (l *Loader) check(ctx context.Context, o *organisation) (*View, error) {
+	for {
+		o.mu.Lock()
+		if v := o.view.Load(); v != nil && v.age(l.now()) < CheckAfter {
+			o.mu.Unlock()
+			return v, nil
+		}
+		f := o.flight
+		if f == nil {
+			break
+		}
+		o.mu.Unlock()
+		select {
+		case <-f.done:
+			if f.changes == o.changes.Load() {
+				return f.view, f.err
+			}
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	f := &flight{done: make(chan struct{}), changes: o.changes.Load()}
+	o.flight = f
+	o.mu.Unlock()
+
+	// The caller that leads may go away; those who wait for it may not.
+	f.view, f.err = l.readGeneration(context.WithoutCancel(ctx), o)
+
+	o.mu.Lock()
+	o.flight = nil
+	o.mu.Unlock()
+	close(f.done)
+	return f.view, f.err
+}
+
+// readGeneration checks the View against the store, with one retry, and puts a
+// new one in its place when the generation is another.
+func (l *Loader) readGeneration(ctx context.Context, o *organisation) (*View, error) {
+	var err error
+	for range 2 {
+		began, changes := l.now(), o.changes.Load()
+		var n int64
+		if n, err = l.tryGeneration(ctx, o.name); err != nil {
+			continue
+		}
+		v := o.view.Load()
+		if v == nil || v.generation != n {
+			v = l.newView(o.name, n, began)
+			o.view.Store(v)
+		}
+		v.checked.Store(began.UnixNano())
+		if v.age(l.now()) >= MaxStale {
+			err = errors.New("resource: the check of the generation took too long")
+			continue
+		}
+		if o.changes.Load() != changes {
+			v.checked.Store(0) // a change of this process came in between
+		}
+		return v, nil
+	}
+	return nil, fault.Unavailable(err)
+}
+
+func (l *Loader) tryGeneration(ctx context.Context, org string) (int64, error) {
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	return l.r.Generation(ctx, org)
+}

@@ -1,0 +1,168 @@
+package resource
+
+import (
+	"maps"
+	"time"
+
+	"gateway/shared/fault"
+	"gateway/shared/seal"
+	"gateway/shared/store"
+)
+
+// Kind names a kind of resource in keys: upper case letters, such as CONFIG.
+type Kind string
+
+// StatusArchived is the one status that this package knows: an archived record
+// keeps its row and versions but leaves the list and the count of live ones.
+const StatusArchived = "archived"
+
+// Record is a stored resource. A Record that was read carries what Update and
+// Delete need to know about its stored rows; change its fields and pass it on.
+type Record struct {
+	Scope store.Scope
+	Kind  Kind
+	ID    string // a UUID unless the creator chose another
+
+	Slug   string // unique in scope and kind; empty: none
+	Name   string
+	Status string
+
+	Created, Updated     time.Time // UTC, kept to the millisecond
+	CreatedBy, UpdatedBy string
+
+	Version   int64  // of the content, from 1; grows with NewVersion
+	VersionID string // UUID of that version
+	Rev       int64  // counts all writes; the ground of optimistic concurrency
+
+	Tags   map[string]string
+	Fields map[string]string // small values that lists filter by; copied to the list row
+
+	Body   []byte // JSON of the room's stored form, without secrets
+	Sealed []byte // secrets, see SetSecret; opaque here
+
+	row      string // ULID of the list row
+	held     string // slug whose row the stored record owns
+	archived bool   // where the stored list row is
+}
+
+// Ref names a record.
+type Ref struct {
+	Scope store.Scope
+	Kind  Kind
+	ID    string
+	Name  string // for people; may be empty
+}
+
+// Ref gives the record's name.
+func (r *Record) Ref() Ref { return Ref{Scope: r.Scope, Kind: r.Kind, ID: r.ID, Name: r.Name} }
+
+// Archived reports whether the record's status is StatusArchived.
+func (r *Record) Archived() bool { return r.Status == StatusArchived }
+
+// Binding is the place that the record's sealed bytes belong to. version is the
+// caller's: it must be stored with what was sealed.
+func (r *Record) Binding(version int64) seal.Binding {
+	k := recordKey(r.Scope, r.Kind, r.ID)
+	return seal.Binding{Org: r.Scope.Org, Table: string(store.Control), PK: k.PK(), SK: k.SK(), Version: version}
+}
+
+// item is the record's row. The caller sets Rev before.
+func (r *Record) item() store.Item {
+	it := store.Item{
+		"rev":     r.Rev,
+		"created": r.Created.UnixMilli(),
+		"updated": r.Updated.UnixMilli(),
+		"version": r.Version,
+		"row":     r.row,
+	}
+	setString(it, "slug", r.Slug)
+	setString(it, "held", r.held)
+	setString(it, "name", r.Name)
+	setString(it, "status", r.Status)
+	setString(it, "created_by", r.CreatedBy)
+	setString(it, "updated_by", r.UpdatedBy)
+	setString(it, "version_id", r.VersionID)
+	setMap(it, "tags", r.Tags)
+	setMap(it, "fields", r.Fields)
+	if len(r.Body) > 0 {
+		it["body"] = r.Body
+	}
+	if len(r.Sealed) > 0 {
+		it["sealed"] = r.Sealed
+	}
+	return it
+}
+
+func decodeRecord(sc store.Scope, k Kind, id string, it store.Item) Record {
+	r := Record{
+		Scope: sc, Kind: k, ID: id,
+		Slug: it.String("slug"), Name: it.String("name"), Status: it.String("status"),
+		Created: fromMilli(it.Int("created")), Updated: fromMilli(it.Int("updated")),
+		CreatedBy: it.String("created_by"), UpdatedBy: it.String("updated_by"),
+		Version: it.Int("version"), VersionID: it.String("version_id"), Rev: it.Int("rev"),
+		Tags: stringMap(it.Map("tags")), Fields: stringMap(it.Map("fields")),
+		Body: it.Bytes("body"), Sealed: it.Bytes("sealed"),
+		row: it.String("row"), held: it.String("held"),
+	}
+	r.archived = r.Archived()
+	return r
+}
+
+// check refuses what cannot be stored.
+func (r *Record) check() error {
+	if !validID(r.ID) {
+		return fault.Invalid("id", "must have 1 to %d bytes, without '#' and control characters", maxID)
+	}
+	if r.Slug != "" && !validID(r.Slug) {
+		return fault.Invalid("slug", "must have 1 to %d bytes, without '#' and control characters", maxID)
+	}
+	if _, ok := r.Tags[""]; ok {
+		return fault.Invalid("tags", "a tag needs a name")
+	}
+	return nil
+}
+
+// clone copies a record so that the copy's maps can be changed.
+func (r *Record) clone() Record {
+	c := *r
+	c.Tags, c.Fields = maps.Clone(r.Tags), maps.Clone(r.Fields)
+	return c
+}
+
+func setString(it store.Item, attr, v string) {
+	if v != "" {
+		it[attr] = v
+	}
+}
+
+func setMap(it store.Item, attr string, m map[string]string) {
+	if len(m) == 0 {
+		return
+	}
+	out := make(store.Map, len(m))
+	for k, v := range m {
+		out[k] = v
+	}
+	it[attr] = out
+}
+
+func stringMap(m store.Map) map[string]string {
+	if len(m) == 0 {
+		return nil
+	}
+	out := make(map[string]string, len(m))
+	for k, v := range m {
+		if s, ok := v.(string); ok {
+			out[k] = s
+		}
+	}
+	return out
+}
+
+// fromMilli is the time of Unix milliseconds; 0 is the zero time.
+func fromMilli(ms int64) time.Time {
+	if ms == 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(ms).UTC()
+}

@@ -1,0 +1,449 @@
+package resource
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"time"
+
+	"gateway/shared/fault"
+	"gateway/shared/store"
+)
+
+// Tx gathers one change of an organisation: reads go to the store at once, writes
+// are staged and become one transaction when the closure returns. A closure may
+// run several times; it must have no effect but on its Tx.
+type Tx struct {
+	ctx     context.Context
+	r       *Resources
+	scope   store.Scope
+	now     time.Time
+	staged  []staged
+	index   map[place]int
+	records map[store.Key]Record
+	counts  map[countID]int64
+	outbox  []Message
+	deleted []Ref // whose versions are removed after the commit
+}
+
+type place struct {
+	table store.TableName
+	key   store.Key
+}
+
+type countID struct {
+	scope store.Scope
+	kind  Kind
+}
+
+// staged is one action and what a failed condition means: a fault, or nil for
+// "read again and retry".
+type staged struct {
+	action store.Action
+	onFail error
+}
+
+// Message is a row of the outbox: something to be sent after the commit.
+type Message struct {
+	ID    string // ULID; sort key of the row
+	Shard int    // 0 to OutboxPartitions-1
+	Topic string // who sends it, such as "audit"
+	Org   string
+	Body  []byte
+}
+
+// Key is the message's row in the control table.
+func (m Message) Key() store.Key { return OutboxPartition(m.Shard).Key(m.ID) }
+
+// Row is the message as stored.
+func (m Message) Row() store.Row {
+	return store.Row{Key: m.Key(), Item: store.Item{"topic": m.Topic, "org": m.Org, "body": m.Body}}
+}
+
+// DecodeMessage reads a row of OutboxPartition(shard).
+func DecodeMessage(shard int, row store.Row) Message {
+	return Message{ID: row.Key.SK(), Shard: shard, Topic: row.Item.String("topic"), Org: row.Item.String("org"), Body: row.Item.Bytes("body")}
+}
+
+// NewMessage makes a message outside of a Tx, for what has no change to go with.
+func (r *Resources) NewMessage(topic, org string, body []byte) Message {
+	return Message{ID: r.ids.next(r.now()), Shard: rand.IntN(OutboxPartitions), Topic: topic, Org: org, Body: body}
+}
+
+// Context, Now and Scope are those of the change.
+func (t *Tx) Context() context.Context { return t.ctx }
+func (t *Tx) Now() time.Time           { return t.now }
+func (t *Tx) Scope() store.Scope       { return t.scope }
+
+// Get reads a record by id or slug, as this change leaves it. Slugs that this
+// change gives or takes are not seen.
+func (t *Tx) Get(sc store.Scope, k Kind, idOrSlug string) (Record, bool, error) {
+	if err := t.own(sc); err != nil {
+		return Record{}, false, err
+	}
+	if !validID(idOrSlug) {
+		return Record{}, false, nil
+	}
+	if rec, ok := t.records[recordKey(sc, k, idOrSlug)]; ok {
+		return rec.clone(), rec.Rev > 0, nil
+	}
+	rec, ok, err := t.r.Get(t.ctx, sc, k, idOrSlug)
+	if !ok || err != nil {
+		return Record{}, false, err
+	}
+	if mine, known := t.records[recordKey(sc, k, rec.ID)]; known {
+		return mine.clone(), mine.Rev > 0, nil
+	}
+	return rec, true, nil
+}
+
+// Create stages a new record. It fills ID (when empty), Created, Updated,
+// Version, VersionID and Rev. When the change runs: a taken slug is a
+// fault.Conflict at "slug", a full scope is a fault.QuotaReached.
+func (t *Tx) Create(rec *Record) error {
+	if err := t.own(rec.Scope); err != nil {
+		return err
+	}
+	if rec.ID == "" {
+		rec.ID = NewID()
+	}
+	if err := rec.check(); err != nil {
+		return err
+	}
+	rec.Created = t.now.UTC().Truncate(time.Millisecond)
+	rec.Updated, rec.Rev, rec.Version, rec.VersionID = rec.Created, 1, 1, NewID()
+	rec.row, rec.held, rec.archived = t.r.ids.next(t.now), rec.Slug, rec.Archived()
+	if rec.Slug != "" {
+		t.takeSlug(rec)
+	}
+	if !rec.archived {
+		t.counts[countID{rec.Scope, rec.Kind}]++
+	}
+	exists := fault.Newf(fault.Conflict, "id", "a %s with this id exists already", word(rec.Kind))
+	t.put(store.Control, store.Row{Key: recordKey(rec.Scope, rec.Kind, rec.ID), Item: rec.item()}, exists, store.IfAbsent())
+	t.put(store.Control, store.Row{Key: listKey(rec.Scope, rec.Kind, rec.row, rec.archived), Item: rec.listItem()}, nil)
+	t.records[recordKey(rec.Scope, rec.Kind, rec.ID)] = rec.clone()
+	return nil
+}
+
+// Update stages the record as it now is; it must have been read from this store.
+// Updated and Rev move on. A changed Slug moves the slug's row, a change from or
+// to StatusArchived moves the list row and the count. An archived record keeps
+// its slug unless FreeSlug was called.
+func (t *Tx) Update(rec *Record) error {
+	if err := t.own(rec.Scope); err != nil {
+		return err
+	}
+	if rec.Rev == 0 {
+		return fmt.Errorf("resource: update of a %s that was not read", rec.Kind)
+	}
+	if err := rec.check(); err != nil {
+		return err
+	}
+	key, seen := recordKey(rec.Scope, rec.Kind, rec.ID), rec.Rev
+	if mine, ok := t.records[key]; ok && mine.Rev == 0 {
+		return fmt.Errorf("resource: update of a deleted %s", rec.Kind)
+	}
+	rec.Rev++
+	rec.Updated = t.now.UTC().Truncate(time.Millisecond)
+	if want := t.wantedSlug(rec); want != rec.held {
+		t.dropSlug(rec)
+		if rec.held = want; want != "" {
+			t.takeSlug(rec)
+		}
+	}
+	if rec.Archived() != rec.archived {
+		t.delete(store.Control, listKey(rec.Scope, rec.Kind, rec.row, rec.archived), nil)
+		rec.archived = rec.Archived()
+		delta := int64(1)
+		if rec.archived {
+			delta = -1
+		}
+		t.counts[countID{rec.Scope, rec.Kind}] += delta
+	}
+	t.put(store.Control, store.Row{Key: key, Item: rec.item()}, nil, store.IfEqual(store.At("rev"), seen))
+	t.put(store.Control, store.Row{Key: listKey(rec.Scope, rec.Kind, rec.row, rec.archived), Item: rec.listItem()}, nil)
+	t.records[key] = rec.clone()
+	return nil
+}
+
+// wantedSlug is the slug that the record should own: an archived record whose
+// slug was given up does not ask for it back.
+func (t *Tx) wantedSlug(rec *Record) string {
+	if rec.Archived() && rec.held == "" {
+		return ""
+	}
+	return rec.Slug
+}
+
+// Archive is Update with StatusArchived: the record, its versions and its slug
+// stay, and it leaves the list and the count of live records.
+func (t *Tx) Archive(rec *Record) error {
+	rec.Status = StatusArchived
+	return t.Update(rec)
+}
+
+// ArchiveAndFreeSlug is Archive that lets another record take the slug. Back to
+// another status, the record takes its slug again, or is refused.
+func (t *Tx) ArchiveAndFreeSlug(rec *Record) error {
+	rec.Status = StatusArchived
+	t.dropSlug(rec)
+	rec.held = ""
+	return t.Update(rec)
+}
+
+// Delete stages the removal of the record, its slug and its list row. Its
+// versions are removed after the commit.
+func (t *Tx) Delete(rec *Record) error {
+	if err := t.own(rec.Scope); err != nil {
+		return err
+	}
+	if rec.Rev == 0 {
+		return fmt.Errorf("resource: delete of a %s that was not read", rec.Kind)
+	}
+	key := recordKey(rec.Scope, rec.Kind, rec.ID)
+	t.dropSlug(rec)
+	t.delete(store.Control, key, nil, store.IfEqual(store.At("rev"), rec.Rev))
+	t.delete(store.Control, listKey(rec.Scope, rec.Kind, rec.row, rec.archived), nil)
+	if !rec.archived {
+		t.counts[countID{rec.Scope, rec.Kind}]--
+	}
+	t.deleted = append(t.deleted, rec.Ref())
+	t.records[key] = Record{}
+	return nil
+}
+
+// FirstVersion stages the version row of a record that was just created.
+func (t *Tx) FirstVersion(rec *Record) { t.putVersion(rec, store.IfAbsent()) }
+
+// NewVersion gives the record the next version number and id and stages its
+// content under them. Call it before Update, with the new content in place.
+func (t *Tx) NewVersion(rec *Record) {
+	rec.Version++
+	rec.VersionID = NewID()
+	v := rec.clone()
+	v.Updated = t.now.UTC().Truncate(time.Millisecond)
+	t.putVersion(&v, store.IfAbsent())
+}
+
+// UpdateVersion stages a version row that was read with Version or Versions.
+// Only Fields, Tags and Status are meant to change; content is history.
+func (t *Tx) UpdateVersion(v *Record) error {
+	if err := t.own(v.Scope); err != nil {
+		return err
+	}
+	seen := v.Rev
+	v.Rev++
+	t.putVersion(v, store.IfEqual(store.At("rev"), seen))
+	return nil
+}
+
+func (t *Tx) putVersion(v *Record, cond store.Cond) {
+	it := v.item()
+	delete(it, "held")
+	delete(it, "row")
+	t.put(store.Control, store.Row{Key: versionKey(v.Scope, v.Kind, v.ID, v.Version), Item: it}, nil, cond)
+}
+
+func (t *Tx) takeSlug(rec *Record) {
+	taken := fault.Newf(fault.Conflict, "slug", "the slug %q is taken by another %s; choose another", rec.Slug, word(rec.Kind))
+	row := store.Row{Key: slugKey(rec.Scope, rec.Kind, rec.Slug), Item: store.Item{"id": rec.ID}}
+	t.put(store.Control, row, taken, store.IfAbsent())
+}
+
+func (t *Tx) dropSlug(rec *Record) {
+	if rec.held != "" {
+		t.delete(store.Control, slugKey(rec.Scope, rec.Kind, rec.held), nil)
+	}
+}
+
+// Use stages that by uses of, so that RefuseIfUsed finds it. The used record
+// must exist when the change runs; its Rev moves on, so that a deletion that
+// runs at the same time sees the user.
+func (t *Tx) Use(of, by Ref) error {
+	if err := t.own(of.Scope); err != nil {
+		return err
+	}
+	it := store.Item{"kind": string(by.Kind), "id": by.ID}
+	setString(it, "ws", by.Scope.Workspace)
+	setString(it, "name", by.Name)
+	t.put(store.Control, store.Row{Key: useKey(of, by), Item: it}, nil)
+	key := recordKey(of.Scope, of.Kind, of.ID)
+	if _, ok := t.index[place{store.Control, key}]; ok {
+		return nil // written by this change already
+	}
+	gone := fault.Newf(fault.ReferenceNotFound, "", "the %s that is referred to does not exist any more", word(of.Kind))
+	t.stage(place{store.Control, key}, staged{store.Action{Table: store.Control, Update: &store.Update{
+		Key: key, Add: []store.Increment{{Path: store.At("rev"), By: 1}}, If: []store.Cond{store.IfPresent()},
+	}}, gone})
+	return nil
+}
+
+// Unuse stages that by does not use of any more.
+func (t *Tx) Unuse(of, by Ref) error {
+	if err := t.own(of.Scope); err != nil {
+		return err
+	}
+	t.delete(store.Control, useKey(of, by), nil)
+	return nil
+}
+
+// Users lists who uses a record, as stored before this change.
+func (r *Resources) Users(ctx context.Context, of Ref) ([]Ref, error) {
+	var out []Ref
+	q := store.Query{Partition: of.Scope.Partition(), Prefix: useQueryPrefix(of)}
+	err := r.each(ctx, q, func(row store.Row) error {
+		it := row.Item
+		sc := store.Scope{Org: of.Scope.Org, Workspace: it.String("ws")}
+		out = append(out, Ref{Scope: sc, Kind: Kind(it.String("kind")), ID: it.String("id"), Name: it.String("name")})
+		return nil
+	})
+	return out, err
+}
+
+// maxNamedUsers bounds how many users a refusal lists.
+const maxNamedUsers = 10
+
+// RefuseIfUsed is a fault.Conflict that lists the users of a record; nil when
+// there are none.
+func (t *Tx) RefuseIfUsed(of Ref) error {
+	users, err := t.r.Users(t.ctx, of)
+	if err != nil || len(users) == 0 {
+		return err
+	}
+	names := make([]string, 0, maxNamedUsers)
+	for _, u := range users[:min(len(users), maxNamedUsers)] {
+		name := u.Name
+		if name == "" {
+			name = u.ID
+		}
+		names = append(names, word(u.Kind)+" "+strconv.Quote(name))
+	}
+	more := ""
+	if len(users) > maxNamedUsers {
+		more = fmt.Sprintf(" and %d more", len(users)-maxNamedUsers)
+	}
+	return fault.Newf(fault.Conflict, "", "this %s is in use by %s%s; change them first", word(of.Kind), strings.Join(names, ", "), more)
+}
+
+// CreateCredential stages a keys-table row that must be new. The row carries
+// "org", its organisation, which LoadCredential needs.
+func (t *Tx) CreateCredential(row store.Row) error {
+	if err := t.own(store.Scope{Org: row.Item.String("org")}); err != nil {
+		return err
+	}
+	t.put(store.Keys, row, fault.New(fault.Conflict, "key", "this key value is in use already"), store.IfAbsent())
+	return nil
+}
+
+// PutCredential stages a keys-table row in place of what this organisation
+// stored there. A row of another organisation is never overwritten.
+func (t *Tx) PutCredential(row store.Row) error {
+	org := row.Item.String("org")
+	if err := t.own(store.Scope{Org: org}); err != nil {
+		return err
+	}
+	_, ok, err := t.r.store.Table(store.Keys).Get(t.ctx, row.Key, true)
+	if err != nil {
+		return readError(err)
+	}
+	cond := store.IfAbsent()
+	if ok {
+		cond = store.IfEqual(store.At("org"), org)
+	}
+	t.put(store.Keys, row, fault.New(fault.Conflict, "key", "this key value is in use already"), cond)
+	return nil
+}
+
+// DeleteCredential stages the removal of a keys-table row.
+func (t *Tx) DeleteCredential(key store.Key) { t.delete(store.Keys, key, nil) }
+
+// Due stages that something of kind is due for a record at a time. Workers find
+// it with EachDue.
+func (t *Tx) Due(kind string, at time.Time, of Ref) error {
+	if err := t.own(of.Scope); err != nil {
+		return err
+	}
+	it := store.Item{"org": of.Scope.Org, "kind": string(of.Kind), "id": of.ID, "at": at.UnixMilli()}
+	setString(it, "ws", of.Scope.Workspace)
+	t.put(store.Control, store.Row{Key: dueKey(kind, at, of), Item: it}, nil)
+	return nil
+}
+
+// Undue takes back a Due with the same arguments.
+func (t *Tx) Undue(kind string, at time.Time, of Ref) error {
+	if err := t.own(of.Scope); err != nil {
+		return err
+	}
+	t.delete(store.Control, dueKey(kind, at, of), nil)
+	return nil
+}
+
+// Outbox stages a message that is sent after the commit.
+func (t *Tx) Outbox(topic string, body []byte) {
+	m := t.r.NewMessage(topic, t.scope.Org, body)
+	t.outbox = append(t.outbox, m)
+	t.put(store.Control, m.Row(), nil, store.IfAbsent())
+}
+
+// Do stages any other action; when its condition fails the change returns
+// onFail, or runs again when onFail is nil. For rows that a room lays out itself.
+func (t *Tx) Do(a store.Action, onFail error) {
+	t.stage(place{a.Table, a.Target()}, staged{action: a, onFail: onFail})
+}
+
+func (t *Tx) put(table store.TableName, row store.Row, onFail error, conds ...store.Cond) {
+	t.stage(place{table, row.Key}, staged{store.Action{Table: table, Put: &store.Put{Row: row, If: conds}}, onFail})
+}
+
+func (t *Tx) delete(table store.TableName, key store.Key, onFail error, conds ...store.Cond) {
+	t.stage(place{table, key}, staged{store.Action{Table: table, Delete: &store.Delete{Key: key, If: conds}}, onFail})
+}
+
+// stage adds an action. A second one on the same row replaces the first but
+// keeps its conditions: they are about the row as stored. Only an update gives
+// way with its conditions, to a write of the whole row that has stricter ones.
+func (t *Tx) stage(p place, s staged) {
+	i, ok := t.index[p]
+	if !ok {
+		t.index[p] = len(t.staged)
+		t.staged = append(t.staged, s)
+		return
+	}
+	first := t.staged[i]
+	if first.action.Update != nil {
+		t.staged[i] = s
+		return
+	}
+	setConditions(&s.action, first.action.Conds())
+	s.onFail = first.onFail
+	t.staged[i] = s
+}
+
+func setConditions(a *store.Action, conds []store.Cond) {
+	switch {
+	case a.Put != nil:
+		a.Put.If = conds
+	case a.Update != nil:
+		a.Update.If = conds
+	case a.Delete != nil:
+		a.Delete.If = conds
+	default:
+		a.Check.If = conds
+	}
+}
+
+// own refuses what reaches into another organisation: a bug, not input.
+func (t *Tx) own(sc store.Scope) error {
+	if sc.Org != t.scope.Org {
+		return fmt.Errorf("resource: a change of organisation %q touches %q", t.scope.Org, sc.Org)
+	}
+	return nil
+}
+
+// word is a kind in prose.
+func word(k Kind) string {
+	return strings.ReplaceAll(strings.ToLower(string(k)), "_", " ")
+}

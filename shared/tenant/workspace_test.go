@@ -1,0 +1,52 @@
+package tenant
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"gateway/shared/ledger"
+	"gateway/shared/resource"
+	"gateway/shared/store"
+)
+
+func TestWorkspaceValidateNamesEveryField(t *testing.T) {
+	w := Workspace{
+		Description: strings.Repeat("d", MaxDescription+1), Icon: strings.Repeat("i", MaxIcon+1),
+		Defaults:   WorkspaceDefaults{Metadata: map[string]string{"m": strings.Repeat("v", MaxMetaValue+1)}},
+		RateLimits: make([]ledger.RateLimit, MaxLimits+1),
+	}
+	var fields []string
+	for _, d := range w.Validate("") {
+		fields = append(fields, d.Field)
+	}
+	if got, want := strings.Join(fields, " "), "name description icon defaults.metadata.m rate_limits"; got != want {
+		t.Errorf("fields %q, want %q", got, want)
+	}
+	if d := (&Workspace{}).Validate("n"); len(d) != 0 {
+		t.Errorf("an empty workspace with a name: %v", d)
+	}
+}
+
+func TestDecodedWorkspaceCountsUnderItsOwnScope(t *testing.T) {
+	body, err := json.Marshal(Workspace{RateLimits: []ledger.RateLimit{{Type: ledger.Requests, Unit: "rpm", Value: 3}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rec := resource.Record{Scope: store.Scope{Org: "o"}, ID: "w", Slug: "ws-1", Name: "n", Status: StatusActive, Body: body, Rev: 4}
+	e, err := DecodeWorkspace(rec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e.Subject == nil || e.Subject.Scope != (store.Scope{Org: "o", Workspace: "w"}) || e.Subject.Revision != 4 || e.Slug != "ws-1" {
+		t.Errorf("%+v", e)
+	}
+	rec.Body = []byte(`{}`)
+	if e, err = DecodeWorkspace(rec); err != nil || e.Subject != nil {
+		t.Errorf("a workspace without limits has the subject %+v, %v", e.Subject, err)
+	}
+	rec.Body = []byte(`[]`)
+	if _, err = DecodeWorkspace(rec); err == nil {
+		t.Error("a broken body is decoded")
+	}
+}

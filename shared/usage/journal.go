@@ -1,0 +1,264 @@
+package usage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"gateway/shared/blob"
+)
+
+// Journal takes events before the last byte of their request goes out: a
+// directory of append-only files, one write(2) per event. What was written
+// survives the death of the process (not of the machine, unless Durable). One
+// process owns the directory; it writes through Emit from many goroutines and
+// reads through Next from one.
+type Journal struct {
+	dir string
+	o   JournalOptions
+
+	mu     sync.Mutex // guards the file being written
+	file   *os.File
+	seq    uint64       // number of that file
+	size   int64        // its length
+	closed bool         //
+	live   atomic.Int64 // its length up to the last whole event; for the reader
+
+	sync struct {
+		sync.Mutex
+		seq  uint64 // everything before this file is on disk,
+		size int64  // and so many bytes of it
+	}
+
+	wake   chan struct{} // holds one token when something was written
+	reader reader
+}
+
+// JournalOptions are the choices of a journal.
+type JournalOptions struct {
+	// MaxFileBytes starts a new file when the current one reaches it. 64 MiB when 0.
+	MaxFileBytes int64
+	// Durable waits for the disk: many events share one fsync.
+	Durable bool
+	// Bucket takes sealed bodies above MaxInlineBody; without it they stay in the
+	// event. A bucket that is also a Linker gets the journal's files as objects,
+	// and bodies are written no second time: see Record.Pack.
+	Bucket blob.Bucket
+	// OnDamage hears of bytes in a file that are no event; reading goes on
+	// behind them.
+	OnDamage func(file string, offset int64, err error)
+}
+
+// Linker is a bucket on the journal's own file system: Link makes a file an
+// object without copying it. fs.ErrExist: the key is another object's.
+type Linker interface {
+	Link(ctx context.Context, key, file string) error
+}
+
+// ErrClosed is returned by a closed journal.
+var ErrClosed = errors.New("usage: the journal is closed")
+
+const journalSuffix = ".events"
+
+// OpenJournal opens the journal of a directory, making it when it is absent.
+// Files of earlier processes are read first; a new one is begun for writing.
+func OpenJournal(dir string, o JournalOptions) (*Journal, error) {
+	if o.MaxFileBytes <= 0 {
+		o.MaxFileBytes = 64 << 20
+	}
+	if o.OnDamage == nil {
+		o.OnDamage = func(string, int64, error) {}
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("usage: journal: %w", err)
+	}
+	j := &Journal{dir: dir, o: o, wake: make(chan struct{}, 1)}
+	files, err := j.files()
+	if err != nil {
+		return nil, err
+	}
+	next := uint64(1)
+	if len(files) > 0 {
+		next = files[len(files)-1] + 1
+	}
+	j.reader.linker, _ = o.Bucket.(Linker)
+	if err := j.reader.open(dir, files, next); err != nil {
+		return nil, err
+	}
+	next = max(next, j.reader.at.seq)
+	if err := j.begin(next); err != nil {
+		return nil, err
+	}
+	return j, nil
+}
+
+func (j *Journal) path(seq uint64) string {
+	return filepath.Join(j.dir, fmt.Sprintf("%016x%s", seq, journalSuffix))
+}
+
+// files lists the numbers of the files there are, in order.
+func (j *Journal) files() ([]uint64, error) {
+	entries, err := os.ReadDir(j.dir)
+	if err != nil {
+		return nil, fmt.Errorf("usage: journal: %w", err)
+	}
+	var seqs []uint64
+	for _, e := range entries {
+		name, ok := strings.CutSuffix(e.Name(), journalSuffix)
+		if seq, err := strconv.ParseUint(name, 16, 64); ok && err == nil {
+			seqs = append(seqs, seq)
+		}
+	}
+	return seqs, nil // ReadDir sorts by name, the names have one length
+}
+
+// begin makes the file that is written to. j.mu is held, or j is not shared yet.
+func (j *Journal) begin(seq uint64) error {
+	f, err := os.OpenFile(j.path(seq), os.O_CREATE|os.O_EXCL|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return fmt.Errorf("usage: journal: %w", err)
+	}
+	if j.o.Durable {
+		if err := syncDir(j.dir); err != nil {
+			_ = f.Close() // nothing was written to it
+			return err
+		}
+	}
+	j.file, j.seq, j.size = f, seq, 0
+	j.live.Store(pack(seq, 0))
+	return nil
+}
+
+// syncDir makes the entry of a new file durable.
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return fmt.Errorf("usage: journal: %w", err)
+	}
+	if err := errors.Join(d.Sync(), d.Close()); err != nil {
+		return fmt.Errorf("usage: journal: %w", err)
+	}
+	return nil
+}
+
+// pack puts a file's number and length into one word that the reader loads
+// whole: 24 bits of number, 40 of length.
+func pack(seq uint64, size int64) int64 { return int64(seq<<40) | size }
+
+func unpack(seq uint64, live int64) (size int64, current bool) {
+	return live & (1<<40 - 1), uint64(live)>>40 == seq&(1<<24-1)
+}
+
+// buffers are reused between events; one that grew beyond a body's size is not kept.
+var buffers = sync.Pool{New: func() any { b := make([]byte, 0, 8<<10); return &b }}
+
+// Emit writes the record; when it returns nil the event outlives the process.
+func (j *Journal) Emit(ctx context.Context, r *Record) error {
+	if err := spill(ctx, j.o.Bucket, r); err != nil {
+		return err
+	}
+	buf := buffers.Get().(*[]byte)
+	event := r.AppendEvent((*buf)[:0])
+	seq, size, err := j.write(event)
+	if *buf = event; cap(event) <= 2*MaxInlineBody {
+		buffers.Put(buf)
+	}
+	if err != nil {
+		return err
+	}
+	select {
+	case j.wake <- struct{}{}:
+	default:
+	}
+	if j.o.Durable {
+		return j.flush(seq, size)
+	}
+	return nil
+}
+
+// write appends one event and gives the file and its length behind the event.
+func (j *Journal) write(event []byte) (seq uint64, size int64, err error) {
+	if len(event) > MaxEvent {
+		return 0, 0, fmt.Errorf("usage: an event of %d bytes is over the limit of %d", len(event), MaxEvent)
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.closed {
+		return 0, 0, ErrClosed
+	}
+	if j.size > 0 && j.size+int64(len(event)) > j.o.MaxFileBytes {
+		if err := j.rotate(); err != nil {
+			return 0, 0, err
+		}
+	}
+	n, err := j.file.Write(event)
+	if err != nil {
+		// A part of an event must not stand before the next one.
+		if n > 0 && j.file.Truncate(j.size) != nil {
+			err = errors.Join(err, j.rotate())
+		}
+		return 0, 0, fmt.Errorf("usage: journal: %w", err)
+	}
+	j.size += int64(n)
+	j.live.Store(pack(j.seq, j.size))
+	return j.seq, j.size, nil
+}
+
+// rotate ends the current file and begins the next. j.mu is held.
+func (j *Journal) rotate() error {
+	old := j.file
+	if j.o.Durable {
+		if err := old.Sync(); err != nil {
+			return fmt.Errorf("usage: journal: %w", err)
+		}
+	}
+	if err := j.begin(j.seq + 1); err != nil {
+		return err
+	}
+	return old.Close()
+}
+
+// flush returns when the file is on disk up to size. Whoever gets the lock
+// first syncs for all that wrote until then.
+func (j *Journal) flush(seq uint64, size int64) error {
+	j.sync.Lock()
+	defer j.sync.Unlock()
+	if j.sync.seq > seq || j.sync.seq == seq && j.sync.size >= size {
+		return nil
+	}
+	j.mu.Lock()
+	file, current, upTo := j.file, j.seq, j.size
+	j.mu.Unlock()
+	if current == seq {
+		if err := file.Sync(); err != nil && !errors.Is(err, os.ErrClosed) {
+			return fmt.Errorf("usage: journal: %w", err)
+		}
+	} else {
+		upTo = 0 // rotate synced every file before the current one
+	}
+	j.sync.seq, j.sync.size = current, upTo
+	return nil
+}
+
+// Close ends writing. What was not read stays for the next process.
+func (j *Journal) Close() error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.closed {
+		return nil
+	}
+	j.closed = true
+	err := j.file.Sync()
+	err = errors.Join(err, j.file.Close())
+	select {
+	case j.wake <- struct{}{}:
+	default:
+	}
+	return errors.Join(err, j.reader.close())
+}

@@ -1,0 +1,391 @@
+package usage
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+)
+
+// reader is the reading side of a journal: a position in memory, which runs
+// ahead, and one on disk, which is what was acknowledged.
+type reader struct {
+	mu    sync.Mutex
+	dir   string
+	at    position
+	acked position
+	old   []uint64 // files of earlier processes, not yet read to the end
+	file  *os.File // open for reading: file at.seq
+	buf   []byte
+
+	linker  Linker // nil: bodies are copied into the records
+	pack    string // key of the file at.seq in the bucket; empty: not linked yet
+	records []Record
+	held    int // bytes of the bodies among records
+}
+
+// position is a file and an offset in it.
+type position struct {
+	seq uint64
+	off int64
+}
+
+const positionFile = "position"
+
+// open reads the durable position and drops files before it.
+func (rd *reader) open(dir string, files []uint64, next uint64) error {
+	rd.dir = dir
+	text, err := os.ReadFile(filepath.Join(dir, positionFile))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("usage: journal: %w", err)
+	}
+	if _, err := fmt.Sscanf(string(text), "%x %d", &rd.at.seq, &rd.at.off); err != nil {
+		rd.at = position{} // no position: read everything again, ingestion drops what it knows
+	}
+	for _, seq := range files {
+		if seq >= rd.at.seq {
+			rd.old = append(rd.old, seq)
+		}
+	}
+	switch {
+	case len(rd.old) > 0 && rd.old[0] != rd.at.seq:
+		rd.at = position{seq: rd.old[0]}
+	case len(rd.old) == 0:
+		rd.at = position{seq: max(next, rd.at.seq+1)}
+	}
+	rd.acked = rd.at
+	for _, seq := range files {
+		if seq < rd.at.seq {
+			_ = os.Remove(filepath.Join(dir, fmt.Sprintf("%016x%s", seq, journalSuffix))) // tried again at the next start
+		}
+	}
+	return nil
+}
+
+func (rd *reader) close() error {
+	rd.mu.Lock()
+	defer rd.mu.Unlock()
+	if rd.file == nil {
+		return nil
+	}
+	err := rd.file.Close()
+	rd.file = nil
+	return err
+}
+
+// Next gives the next records, oldest first, at most max. With wait > 0 it waits
+// for the first one until ctx is done, then for wait while there are few; with
+// wait 0 it gives what is there, perhaps nothing. Done of the batch acknowledges it
+// and all before it; records of a batch that was not acknowledged come again
+// after a restart. The slice of records is used again by the next call.
+func (j *Journal) Next(ctx context.Context, max int, wait time.Duration) (Batch, error) {
+	j.reader.mu.Lock()
+	defer j.reader.mu.Unlock()
+	if wait > 0 {
+		if err := j.await(ctx, wait); err != nil {
+			return Batch{}, err
+		}
+	}
+	clear(j.reader.records)
+	j.reader.records, j.reader.held = j.reader.records[:0], 0
+	if err := j.read(max); err != nil {
+		return Batch{}, err
+	}
+	end := j.reader.at
+	return Batch{Records: j.reader.records, Done: func(context.Context) error { return j.acknowledge(end) }}, nil
+}
+
+// fullBatch is how much unread data is worth a batch without waiting for more.
+const fullBatch = 512 << 10
+
+// await returns when there is something to read, and a little later while it is
+// little. Events that arrive meanwhile wake nobody.
+func (j *Journal) await(ctx context.Context, wait time.Duration) error {
+	for j.unread() == 0 {
+		select {
+		case <-j.wake:
+			if j.isClosed() {
+				j.wakeReader() // for the next call
+				return nil
+			}
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	if j.unread() < fullBatch {
+		sleep(ctx, wait)
+	}
+	return nil
+}
+
+// unread tells roughly how many bytes there are to read.
+func (j *Journal) unread() int64 {
+	if size, current := unpack(j.reader.at.seq, j.live.Load()); current {
+		return size - j.reader.at.off
+	}
+	return fullBatch // files before the current one
+}
+
+func (j *Journal) isClosed() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.closed
+}
+
+func (j *Journal) wakeReader() {
+	select {
+	case j.wake <- struct{}{}:
+	default:
+	}
+}
+
+// readChunk is how much of a file is read at once.
+const readChunk = 256 << 10
+
+// full tells whether a batch takes no more.
+func (rd *reader) full(max int) bool { return len(rd.records) >= max || rd.held >= maxBatchBytes }
+
+// read gathers records that are there, up to max in all.
+func (j *Journal) read(max int) error {
+	rd := &j.reader
+	for !rd.full(max) {
+		end, current, err := j.openCurrent()
+		if err != nil {
+			return err
+		}
+		if rd.at.off < end {
+			if err := j.readChunk(max, end); err != nil {
+				return err
+			}
+			continue
+		}
+		if current {
+			return nil
+		}
+		if !j.advance() {
+			return nil
+		}
+	}
+	return nil
+}
+
+// openCurrent opens the file of the position and gives its readable length.
+func (j *Journal) openCurrent() (end int64, current bool, err error) {
+	rd := &j.reader
+	if rd.file == nil {
+		f, err := os.Open(j.path(rd.at.seq))
+		if errors.Is(err, os.ErrNotExist) {
+			return 0, false, nil // as if empty
+		}
+		if err != nil {
+			return 0, false, fmt.Errorf("usage: journal: %w", err)
+		}
+		rd.file = f
+	}
+	if end, current = unpack(rd.at.seq, j.live.Load()); current {
+		return end, true, nil
+	}
+	info, err := rd.file.Stat()
+	if err != nil {
+		return 0, false, fmt.Errorf("usage: journal: %w", err)
+	}
+	return info.Size(), false, nil
+}
+
+// advance goes on to the following file; false: there is none yet.
+func (j *Journal) advance() bool {
+	rd := &j.reader
+	if len(rd.old) > 0 && rd.old[0] == rd.at.seq {
+		rd.old = rd.old[1:]
+	}
+	next := rd.at.seq + 1
+	if len(rd.old) > 0 {
+		next = rd.old[0]
+	} else {
+		j.mu.Lock()
+		writing := j.seq
+		j.mu.Unlock()
+		if next > writing {
+			return false
+		}
+	}
+	if rd.file != nil {
+		_ = rd.file.Close() // was only read
+		rd.file = nil
+	}
+	rd.at, rd.pack = position{seq: next}, ""
+	return true
+}
+
+// readChunk decodes the events of one read. In a file that nobody writes any
+// more, what stands behind its last whole event is a write that the death of
+// its process cut short: it was never acknowledged to a client.
+func (j *Journal) readChunk(max int, end int64) error {
+	rd := &j.reader
+	want := min(end-rd.at.off, readChunk)
+	for {
+		if int64(cap(rd.buf)) < want {
+			rd.buf = make([]byte, want)
+		}
+		b := rd.buf[:want]
+		if _, err := rd.file.ReadAt(b, rd.at.off); err != nil && err != io.EOF {
+			return fmt.Errorf("usage: journal: %w", err)
+		}
+		used, need := j.decode(b, max)
+		rd.at.off += int64(used)
+		if cap(rd.buf) > readChunk {
+			rd.buf = nil // a large event is rare
+		}
+		if used > 0 || rd.full(max) {
+			return nil
+		}
+		if int64(need) <= want || rd.at.off+int64(need) > end {
+			return j.skipTail(end)
+		}
+		want = int64(need) // one event larger than a chunk
+	}
+}
+
+// skipTail goes on behind an event that the file ends within: to the next whole
+// event when its length was damaged, else to the end.
+func (j *Journal) skipTail(end int64) error {
+	rd := &j.reader
+	b := make([]byte, min(end-rd.at.off, MaxEvent))
+	if _, err := rd.file.ReadAt(b, rd.at.off); err != nil && err != io.EOF {
+		return fmt.Errorf("usage: journal: %w", err)
+	}
+	n := nextEvent(b)
+	if n < len(b) {
+		j.damage(0, ErrDamaged)
+	}
+	rd.at.off += int64(n)
+	return nil
+}
+
+// decode reads whole events off b. need is the length of the event that b ends
+// within, when that is known.
+func (j *Journal) decode(b []byte, max int) (used, need int) {
+	rd := &j.reader
+	for len(b) > used && !rd.full(max) {
+		rd.records = append(rd.records, Record{})
+		last := len(rd.records) - 1
+		r := &rd.records[last]
+		n, bodies, err := r.decodeBare(b[used:])
+		if err != nil {
+			rd.records = rd.records[:last]
+		}
+		switch {
+		case err == nil:
+			j.place(r, bodies, rd.at.off+int64(used+bodiesAt(bodies)))
+		case errors.Is(err, ErrTruncated):
+			if n == 0 {
+				n = eventHead
+			}
+			return used, n
+		case n > 0: // one damaged event between whole ones
+			j.damage(int64(used), err)
+		default: // not at an event at all: look for the next one
+			if used > 0 {
+				return used, 0 // with a full chunk from here
+			}
+			j.damage(0, err)
+			n = nextEvent(b)
+		}
+		used += n
+	}
+	return used, 0
+}
+
+// place says where the record's bodies are: in the journal's file, which stays
+// as an object of the bucket, or else in memory. off is where they begin.
+func (j *Journal) place(r *Record, bodies []byte, off int64) {
+	if len(bodies) == 0 {
+		return
+	}
+	if j.linked() {
+		r.Pack = Pack{Key: j.reader.pack, Offset: off, Length: int64(len(bodies))}
+		return
+	}
+	r.Bodies = append([]byte(nil), bodies...)
+	j.reader.held += len(bodies)
+}
+
+// bodiesAt is the offset of bodies in their event: they stand first in the
+// payload, behind their length.
+func bodiesAt(bodies []byte) int {
+	var length [binary.MaxVarintLen64]byte
+	return eventHead + binary.PutUvarint(length[:], uint64(len(bodies)))
+}
+
+// linked makes the file of the position an object of the bucket, once. Numbers
+// of files begin anew with a new directory, so a key may be taken.
+func (j *Journal) linked() bool {
+	rd := &j.reader
+	if rd.pack != "" || rd.linker == nil {
+		return rd.pack != ""
+	}
+	for n := 0; ; n++ {
+		key := fmt.Sprintf("bodies/journal/%016x-%d", rd.at.seq, n)
+		err := rd.linker.Link(context.Background(), key, j.path(rd.at.seq))
+		if errors.Is(err, fs.ErrExist) {
+			continue
+		}
+		if err != nil {
+			rd.linker = nil // a file system without hard links: bodies are copied
+			return false
+		}
+		rd.pack = key
+		return true
+	}
+}
+
+func (j *Journal) damage(off int64, err error) {
+	j.o.OnDamage(j.path(j.reader.at.seq), j.reader.at.off+off, err)
+}
+
+// nextEvent gives the offset of the next whole event behind the first byte, or
+// the length of b.
+func nextEvent(b []byte) int {
+	for i := 1; i < len(b); i++ {
+		if b[i] != eventMagic {
+			continue
+		}
+		var r Record
+		if _, err := r.decode(b[i:]); err == nil {
+			return i
+		}
+	}
+	return len(b)
+}
+
+// acknowledge makes the position durable and deletes the files before it.
+func (j *Journal) acknowledge(end position) error {
+	rd := &j.reader
+	rd.mu.Lock()
+	defer rd.mu.Unlock()
+	if end.seq < rd.acked.seq || end.seq == rd.acked.seq && end.off <= rd.acked.off {
+		return nil
+	}
+	name := filepath.Join(j.dir, positionFile)
+	text := fmt.Appendf(nil, "%x %d\n", end.seq, end.off)
+	if err := os.WriteFile(name+".new", text, 0o600); err != nil {
+		return fmt.Errorf("usage: journal: %w", err)
+	}
+	if err := os.Rename(name+".new", name); err != nil {
+		return fmt.Errorf("usage: journal: %w", err)
+	}
+	from := rd.acked.seq
+	rd.acked = end
+	for seq := from; seq < end.seq; seq++ {
+		if err := os.Remove(j.path(seq)); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("usage: journal: %w", err)
+		}
+	}
+	return nil
+}

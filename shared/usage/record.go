@@ -1,0 +1,134 @@
+package usage
+
+import (
+	"strings"
+	"time"
+
+	"gateway/shared/pricing"
+)
+
+// Record is what one data-plane request leaves behind: made once by the relay
+// when the last byte has gone out, never changed afterwards. A request that
+// tried several targets has one record with several Attempts.
+type Record struct {
+	ID    string    // ULID made at arrival; the log id and the event id. Its time part is Start
+	Start time.Time // arrival
+
+	// Identity.
+	Org, Workspace         string // ids
+	WorkspaceSlug          string
+	KeyID, KeyType         string // organisation-service, workspace-service, workspace-user, jwt
+	UserID                 string
+	EndUser                string            // metadata _user
+	Metadata               map[string]string // effective metadata after the merge
+	TraceID, SpanID        string
+	ParentSpanID, SpanName string
+
+	// Request.
+	Endpoint      string // request type: chatComplete, complete, embed, messages, proxy, ...
+	Method        string
+	Path          string // as called, without query
+	RequestModel  string // as the client named it, without @slug/
+	Stream        bool
+	RequestBytes  int64
+	ResponseBytes int64
+	ClientStatus  int // status the client got
+	ClientGone    bool
+
+	// Decision inputs, for explain.
+	ConfigID, ConfigSlug string
+	ConfigVersion        int64
+	Mode                 string // single, loadbalance, fallback, conditional; empty without a config
+	Draws                []Draw // random draws, in order
+	Breakers             []Breaker
+	PromptID, PromptSlug string
+
+	// Outcome.
+	Provider       string // type name, e.g. openai
+	ProviderSlug   string // saved provider, without @; empty for direct credentials
+	IntegrationID  string
+	Model          string // as the provider reported it, else as sent
+	OptionIndex    string // config.targets[1].targets[0]; "config" for a flat one
+	RetryCount     int    // value of x-gateway-retry-attempt-count
+	CacheStatus    string // HIT, SEMANTIC HIT, MISS, SEMANTIC MISS, REFRESH, DISABLED
+	FinishReason   string // in the provider's own word
+	Losses         []string
+	ErrorCode      string // fault code or the provider's code
+	ErrorMessage   string
+	Unconfirmed    bool // settled by repair, not by an answer
+	Cost           pricing.NanoDollars
+	Priced         bool                // false: the model has no price
+	CacheSaved     pricing.NanoDollars // what a cache hit would have cost at the provider
+	Usage          pricing.Usage       // sum over the attempts
+	Attempts       []Attempt
+	SettleSubjects []Settle // budgets that this request reserved; the worker repeats the settle
+
+	// Timing, from arrival.
+	TimeToFirstByte time.Duration // to the first byte sent to the client
+	Duration        time.Duration // to the last byte
+	UpstreamLatency time.Duration // of the answering attempt: dispatch to response head
+	GatewayTime     time.Duration // Duration less the time waited for the provider
+
+	// Bodies, sealed by the relay before they leave the request (observability.md
+	// 1.3 says which are kept). Larger than MaxInlineBody: in Blob.
+	Bodies []byte
+	Blob   string // key in the bucket, when Bodies is empty
+	// Pack is where a journal left the bodies, when both are empty. It is not
+	// part of the event.
+	Pack Pack
+}
+
+// Pack is a stretch of an object in the bucket.
+type Pack struct {
+	Key            string // empty: none
+	Offset, Length int64
+}
+
+// Success reports whether the client got a status from 200 to 299.
+func (r *Record) Success() bool { return r.ClientStatus >= 200 && r.ClientStatus <= 299 }
+
+// Fallback reports whether a later target of a fallback answered: the last
+// index of the option path is not the first one.
+func (r *Record) Fallback() bool {
+	if r.Mode != "fallback" || !r.Success() {
+		return false
+	}
+	_, last, ok := strings.Cut(r.OptionIndex[strings.LastIndexByte(r.OptionIndex, '.')+1:], "[")
+	return ok && last != "0]"
+}
+
+// MaxInlineBody is the size up to which sealed bodies ride in the event.
+const MaxInlineBody = 256 << 10
+
+// Attempt is one call to a provider.
+type Attempt struct {
+	Provider, ProviderSlug, Model, OptionIndex string
+	Status                                     int // 0: no answer
+	RequestID                                  string
+	ErrorCode                                  string
+	Start                                      time.Duration // from arrival
+	Latency                                    time.Duration // to the response head
+	Usage                                      pricing.Usage
+	Cost                                       pricing.NanoDollars
+}
+
+// Draw is one random decision: where, the number drawn in [0,1) as parts per
+// 2^32, and the index chosen.
+type Draw struct {
+	Path   string
+	Number uint32
+	Chosen int
+}
+
+// Breaker is the state of a circuit breaker as the routing saw it.
+type Breaker struct {
+	Path string
+	Open bool
+}
+
+// Settle names one budget reservation of the request and what it settled at.
+type Settle struct {
+	PK     string // partition of the subject's spend row, see ledger
+	Entry  string // id of the open entry
+	Amount int64  // nano-dollars; tokens and requests are part of Entry
+}

@@ -1,0 +1,274 @@
+package report
+
+import (
+	"strconv"
+	"time"
+
+	"gateway/shared/fault"
+	"gateway/shared/pricing"
+	"gateway/shared/store"
+	"gateway/shared/usage/segment"
+)
+
+// Range bounds a number, both ends included; nil: unbounded.
+type Range struct{ Min, Max *int64 }
+
+func (r Range) open() bool { return r.Min == nil && r.Max == nil }
+
+func (r Range) has(n int64) bool {
+	return (r.Min == nil || n >= *r.Min) && (r.Max == nil || n <= *r.Max)
+}
+
+// ProviderModel names a model of a provider (type name).
+type ProviderModel struct{ Provider, Model string }
+
+// Filter chooses records. Empty fields do not restrict; several fields all
+// have to hold, several values of one field are alternatives.
+type Filter struct {
+	From, To time.Time // required, both included; the offset of From is the one of the buckets
+
+	TotalTokens, PromptTokens, CompletionTokens Range
+	Cost                                        Range // nano-dollars
+
+	Statuses      []int
+	ProviderSlugs []string // saved providers ("virtual keys")
+	Providers     []string // type names
+	Configs       []string // slugs
+	Prompts       []string // slugs
+	Keys          []string // ids of API keys
+	Models        []string
+	ProviderModel []ProviderModel
+	CacheStatuses []string
+	Endpoints     []string
+	EndUsers      []string
+	UserIDs       []string
+	TraceIDs      []string
+	SpanIDs       []string
+	Metadata      map[string]string // all pairs must match
+}
+
+// maxSpan is the longest time a question may cover.
+const maxSpan = 10 * 366 * 24 * time.Hour
+
+// Validate names what is wrong with the filter; from and to are the names of
+// the time parameters.
+func (f *Filter) Validate(from, to string) []fault.Detail {
+	var errs []fault.Detail
+	fail := func(field, message string) { errs = append(errs, fault.Detail{Field: field, Message: message}) }
+	if f.From.IsZero() {
+		fail(from, "is required: an ISO 8601 time with offset")
+	}
+	if f.To.IsZero() {
+		fail(to, "is required: an ISO 8601 time with offset")
+	}
+	if errs == nil && f.To.Before(f.From) {
+		fail(to, "must not be before "+from)
+	}
+	if errs == nil && f.To.Sub(f.From) > maxSpan {
+		fail(to, "must be at most ten years after "+from)
+	}
+	if errs == nil && (f.From.Year() < 1970 || f.To.Year() > 2200) {
+		fail(from, "must lie between 1970 and 2200")
+	}
+	return errs
+}
+
+// Cents is a sum of money in US cents, as logs and analytics give it.
+func Cents(n pricing.NanoDollars) float64 { return float64(n) / 1e7 }
+
+// plan is a filter made ready for tables.
+type plan struct {
+	org      string
+	from, to int64 // microseconds, both included
+	dims     [segment.NumDims]map[string]struct{}
+	models   []ProviderModel
+	metadata map[string]string
+	ranges   []bounded
+	cubes    bool // cells of cubes can be tested
+	users    bool // and the user sketches fit: nothing but the workspace is filtered
+	need     columns
+}
+
+// bounded is a range on the sum of some numbers.
+type bounded struct {
+	of []segment.Int
+	Range
+}
+
+// columns is what a question needs of each record.
+type columns struct {
+	dims [segment.NumDims]bool
+	ints [segment.NumInts]bool
+	meta map[string]struct{}
+}
+
+func compile(sc store.Scope, f *Filter) *plan {
+	p := &plan{org: sc.Org, from: f.From.UnixMicro(), to: f.To.UnixMicro(), models: f.ProviderModel, metadata: f.Metadata, cubes: true, users: true}
+	if f.From.Nanosecond()%1000 != 0 {
+		p.from++ // records count by the microsecond they began in
+	}
+	set := func(d segment.Dim, values []string) {
+		if len(values) == 0 {
+			return
+		}
+		p.dims[d] = make(map[string]struct{}, len(values))
+		for _, v := range values {
+			p.dims[d][v] = struct{}{}
+		}
+		p.need.dims[d] = true
+		p.cubes = p.cubes && d < segment.NumCubeDims
+		p.users = p.users && d == segment.Workspace
+	}
+	if sc.Workspace != "" {
+		set(segment.Workspace, []string{sc.Workspace})
+	}
+	statuses := make([]string, len(f.Statuses))
+	for i, s := range f.Statuses {
+		statuses[i] = strconv.Itoa(s)
+	}
+	set(segment.Status, statuses)
+	set(segment.ProviderSlug, f.ProviderSlugs)
+	set(segment.Provider, f.Providers)
+	set(segment.Config, f.Configs)
+	set(segment.Prompt, f.Prompts)
+	set(segment.Key, f.Keys)
+	set(segment.Model, f.Models)
+	set(segment.CacheStatus, f.CacheStatuses)
+	set(segment.Endpoint, f.Endpoints)
+	set(segment.EndUser, f.EndUsers)
+	set(segment.UserID, f.UserIDs)
+	set(segment.TraceID, f.TraceIDs)
+	set(segment.SpanID, f.SpanIDs)
+	if len(p.models) > 0 {
+		p.need.dims[segment.Provider], p.need.dims[segment.Model] = true, true
+		p.users = false
+	}
+	for _, b := range []bounded{
+		{[]segment.Int{segment.TokensIn, segment.TokensOut}, f.TotalTokens},
+		{[]segment.Int{segment.TokensIn}, f.PromptTokens},
+		{[]segment.Int{segment.TokensOut}, f.CompletionTokens},
+		{[]segment.Int{segment.Cost}, f.Cost},
+	} {
+		if !b.open() {
+			p.ranges = append(p.ranges, b)
+			p.cubes, p.users = false, false
+			for _, i := range b.of {
+				p.need.ints[i] = true
+			}
+		}
+	}
+	for key := range p.metadata {
+		p.cubes, p.users = false, false
+		p.need.metadata(key)
+	}
+	p.need.ints[segment.Start] = true
+	return p
+}
+
+func (c *columns) metadata(key string) {
+	if c.meta == nil {
+		c.meta = make(map[string]struct{})
+	}
+	c.meta[key] = struct{}{}
+}
+
+// view is a table with the metadata columns that were asked for.
+type view struct {
+	*segment.Table
+	meta map[string]*segment.Strings
+}
+
+// matcher tests the rows of one table.
+type matcher struct {
+	p     *plan
+	t     *view
+	dims  []allowed
+	pairs map[uint64]struct{}
+	meta  []allowed
+	never bool
+}
+
+// allowed tells by code which values of a column pass.
+type allowed struct {
+	column *segment.Strings
+	pass   []bool
+}
+
+func (p *plan) matcher(t *view) *matcher {
+	m := &matcher{p: p, t: t}
+	for d, set := range p.dims {
+		if set == nil {
+			continue
+		}
+		a := allow(t.Dims[d], func(v string) bool { _, ok := set[v]; return ok })
+		m.never = m.never || a.none()
+		m.dims = append(m.dims, a)
+	}
+	for key, want := range p.metadata {
+		a := allow(t.meta[key], func(v string) bool { return v == want })
+		m.never = m.never || a.none()
+		m.meta = append(m.meta, a)
+	}
+	if len(p.models) > 0 {
+		m.pairs = make(map[uint64]struct{})
+		providers, models := t.Dims[segment.Provider], t.Dims[segment.Model]
+		for _, pm := range p.models {
+			for i, provider := range providers.Values {
+				for j, model := range models.Values {
+					if provider == pm.Provider && model == pm.Model {
+						m.pairs[uint64(i)<<32|uint64(j)] = struct{}{}
+					}
+				}
+			}
+		}
+		m.never = m.never || len(m.pairs) == 0
+	}
+	return m
+}
+
+func allow(column *segment.Strings, pass func(string) bool) allowed {
+	a := allowed{column, make([]bool, len(column.Values))}
+	for i, v := range column.Values {
+		a.pass[i] = pass(v)
+	}
+	return a
+}
+
+func (a *allowed) none() bool {
+	for _, ok := range a.pass {
+		if ok {
+			return false
+		}
+	}
+	return true
+}
+
+// match reports whether row i passes everything but the time.
+func (m *matcher) match(i int) bool {
+	for k := range m.dims {
+		if !m.dims[k].pass[m.dims[k].column.Code(i)] {
+			return false
+		}
+	}
+	for k := range m.meta {
+		code := m.meta[k].column.Code(i)
+		if code == segment.Absent || !m.meta[k].pass[code] {
+			return false
+		}
+	}
+	if m.pairs != nil {
+		if _, ok := m.pairs[uint64(m.t.Dims[segment.Provider].Code(i))<<32|uint64(m.t.Dims[segment.Model].Code(i))]; !ok {
+			return false
+		}
+	}
+	for k := range m.p.ranges {
+		var n int64
+		for _, of := range m.p.ranges[k].of {
+			n += m.t.Ints[of][i]
+		}
+		if !m.p.ranges[k].has(n) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,255 @@
+package report
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"sync"
+
+	"github.com/axiomhq/hyperloglog"
+	"golang.org/x/sync/errgroup"
+
+	"gateway/shared/blob"
+	"gateway/shared/usage/segment"
+)
+
+// Reader answers questions. Safe for concurrent use.
+type Reader struct {
+	archive *segment.Archive
+	bucket  blob.Bucket
+}
+
+// New reads an archive, and from the bucket the bodies that records name.
+func New(a *segment.Archive, b blob.Bucket) *Reader { return &Reader{a, b} }
+
+// question is what a scan gathers besides testing the filter.
+type question struct {
+	need    columns
+	cubes   bool                  // what is needed is in cubes
+	users   bool                  // unique end users are counted
+	bucket  func(start int64) int // bucket of time of a record
+	collect func() collector      // one per goroutine
+	enough  func() bool           // the scan may stop; may be nil
+	merge   func(collector)       // called for each, one at a time
+}
+
+// collector gathers rows.
+type collector interface {
+	begin(t *view)                                      // rows of t follow
+	row(i, bucket int)                                  //
+	users(u *hyperloglog.Sketch, ws string, bucket int) // users of one hour of one workspace, instead of rows' own
+}
+
+// scan puts every record that passes the plan before a collector, once.
+func (r *Reader) scan(ctx context.Context, p *plan, q *question) error {
+	need := q.need
+	for d, on := range p.need.dims {
+		need.dims[d] = need.dims[d] || on
+	}
+	for i, on := range p.need.ints {
+		need.ints[i] = need.ints[i] || on
+	}
+	for key := range p.need.meta {
+		need.metadata(key)
+	}
+	list, err := r.archive.List(ctx, p.org, p.from, p.to)
+	if err != nil {
+		return err
+	}
+	parts, err := r.archive.Overlaps(ctx, list)
+	if err != nil {
+		return err
+	}
+	work := make(chan *segment.Part)
+	var mu sync.Mutex
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error {
+		defer close(work)
+		for i := range parts {
+			if q.enough != nil && q.enough() {
+				return nil
+			}
+			select {
+			case work <- &parts[i]:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		return nil
+	})
+	// Twice the processors: some wait for the store while others compute.
+	for range min(len(parts), 2*runtime.GOMAXPROCS(0)) {
+		g.Go(func() error {
+			c := q.collect()
+			for part := range work {
+				if err := r.part(ctx, p, q, &need, part, c); err != nil {
+					return err
+				}
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			q.merge(c)
+			return nil
+		})
+	}
+	return g.Wait()
+}
+
+// again repeats a question whose segments were merged away under it.
+func again(ask func() error) error {
+	err := ask()
+	if errors.Is(err, segment.ErrGone) {
+		err = ask()
+	}
+	return err
+}
+
+// part scans one segment.
+func (r *Reader) part(ctx context.Context, p *plan, q *question, need *columns, part *segment.Part, c collector) error {
+	var split map[int64]struct{} // hours that the cube cannot answer; nil: all
+	if p.cubes && q.cubes && part.Skip == nil && (!q.users || p.users) {
+		cube, err := r.archive.Cube(ctx, &part.Manifest)
+		if err != nil {
+			return err
+		}
+		if split = p.cube(q, cube, c); len(split) == 0 {
+			return nil
+		}
+	}
+	f, err := r.archive.File(ctx, &part.Manifest)
+	if err != nil {
+		return err
+	}
+	for g := range f.Groups {
+		if !p.wanted(&f.Groups[g], split) {
+			continue
+		}
+		if q.enough != nil && q.enough() {
+			return nil
+		}
+		t, err := load(ctx, f, g, need, part.Skip != nil)
+		if err != nil {
+			return err
+		}
+		p.records(q, t, part.Skip, split, c)
+	}
+	return nil
+}
+
+func hourOf(start int64) int64 { return start - start%segment.Hour }
+
+// cube gives the cells that lie whole in the time and in one bucket to the
+// collector, hour by hour; split are the hours where some do not.
+func (p *plan) cube(q *question, cube *segment.Cube, c collector) (split map[int64]struct{}) {
+	t := &view{Table: cube.Cells}
+	m := p.matcher(t)
+	split = make(map[int64]struct{})
+	if m.never {
+		return split
+	}
+	for i := range t.N {
+		first, last := t.Seen(i)
+		if q.users { // sketches are by the hour
+			first = t.Ints[segment.Start][i]
+			last = first + segment.Hour - 1
+		}
+		whole := first >= p.from && last <= p.to && q.bucket(first) == q.bucket(last)
+		if outside := last < p.from || first > p.to; !whole && !outside && m.match(i) {
+			split[t.Ints[segment.Start][i]] = struct{}{}
+		}
+	}
+	c.begin(t)
+	for i := range t.N {
+		hour := t.Ints[segment.Start][i]
+		if _, ok := split[hour]; ok {
+			continue
+		}
+		if first, last := t.Seen(i); first >= p.from && last <= p.to && m.match(i) {
+			c.row(i, q.bucket(first))
+		}
+	}
+	if !q.users {
+		return split
+	}
+	for k, u := range cube.Users {
+		_, ok := split[k.Hour]
+		if set := p.dims[segment.Workspace]; set != nil && !ok {
+			_, in := set[k.Workspace]
+			ok = !in
+		}
+		if !ok && k.Hour >= p.from && k.Hour+segment.Hour-1 <= p.to {
+			c.users(u, k.Workspace, q.bucket(k.Hour))
+		}
+	}
+	return split
+}
+
+// wanted tells whether a row group can hold records of the question.
+func (p *plan) wanted(g *segment.Group, split map[int64]struct{}) bool {
+	if g.Last < p.from || g.First > p.to {
+		return false
+	}
+	if split == nil {
+		return true
+	}
+	for hour := hourOf(g.First); hour <= g.Last; hour += segment.Hour {
+		if _, ok := split[hour]; ok {
+			return true
+		}
+	}
+	return false
+}
+
+// records gives the records that pass to the collector.
+func (p *plan) records(q *question, t *view, skip map[uint64]struct{}, split map[int64]struct{}, c collector) {
+	m := p.matcher(t)
+	if m.never {
+		return
+	}
+	c.begin(t)
+	for i, start := range t.Ints[segment.Start] {
+		if start < p.from || start > p.to || !m.match(i) {
+			continue
+		}
+		if split != nil {
+			if _, ok := split[hourOf(start)]; !ok {
+				continue
+			}
+		}
+		if skip != nil {
+			if _, twice := skip[segment.HashID(t.Dims[segment.ID].At(i))]; twice {
+				continue
+			}
+		}
+		c.row(i, q.bucket(start))
+	}
+}
+
+// load reads the columns of a row group that are needed.
+func load(ctx context.Context, f *segment.File, group int, need *columns, ids bool) (*view, error) {
+	t := &view{Table: &segment.Table{N: f.Groups[group].Rows}}
+	var err error
+	for d, on := range need.dims {
+		if on || ids && segment.Dim(d) == segment.ID {
+			if t.Dims[d], err = f.Strings(ctx, group, segment.Dim(d)); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for i, on := range need.ints {
+		if on {
+			if t.Ints[i], err = f.Ints(ctx, group, segment.Int(i)); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for key := range need.meta {
+		if t.meta == nil {
+			t.meta = make(map[string]*segment.Strings)
+		}
+		if t.meta[key], err = f.Metadata(ctx, group, key); err != nil {
+			return nil, err
+		}
+	}
+	return t, nil
+}

@@ -1,0 +1,108 @@
+package report
+
+import (
+	"context"
+	"time"
+
+	"gateway/shared/store"
+	"gateway/shared/usage/segment"
+)
+
+// Step is the width of a bucket of time, by the length of the question: up to
+// two hours minutes, up to two days hours, up to sixty days days, else weeks.
+func Step(from, to time.Time) time.Duration {
+	switch span := to.Sub(from); {
+	case span <= 2*time.Hour:
+		return time.Minute
+	case span <= 48*time.Hour:
+		return time.Hour
+	case span <= 60*24*time.Hour:
+		return 24 * time.Hour
+	}
+	return 7 * 24 * time.Hour
+}
+
+// buckets divides a time. Days begin at midnight and weeks on Monday, in the
+// offset of the question's From.
+type buckets struct {
+	from  int64 // start of the first, microseconds
+	width int64
+	n     int
+	zone  *time.Location
+}
+
+// mondayOffset is from 1 January 1970, a Thursday, back to its Monday.
+const mondayOffset = 3 * 24 * time.Hour
+
+func divide(f *Filter) buckets {
+	step := Step(f.From, f.To)
+	_, offset := f.From.Zone()
+	shift := (time.Duration(offset) * time.Second).Microseconds()
+	if step > 24*time.Hour {
+		shift += mondayOffset.Microseconds()
+	}
+	b := buckets{width: step.Microseconds(), zone: f.From.Location()}
+	b.from = floor(f.From.UnixMicro()+shift, b.width) - shift
+	b.n = int((f.To.UnixMicro()-b.from)/b.width) + 1
+	return b
+}
+
+func floor(n, width int64) int64 {
+	rest := n % width
+	if rest < 0 {
+		rest += width
+	}
+	return n - rest
+}
+
+func (b *buckets) of(start int64) int {
+	return min(max(int((start-b.from)/b.width), 0), b.n-1)
+}
+
+// at is the start of a bucket.
+func (b *buckets) at(i int) time.Time {
+	return time.UnixMicro(b.from + int64(i)*b.width).In(b.zone)
+}
+
+// series gathers Stats by group and bucket. by is segment.NumDims for one
+// group, named "".
+func (r *Reader) series(ctx context.Context, sc store.Scope, f *Filter, a aspect) (buckets, map[string][]Stats, error) {
+	b := divide(f)
+	groups, err := r.tally(ctx, sc, f, a, b.n, b.of)
+	return b, groups, err
+}
+
+func (r *Reader) tally(ctx context.Context, sc store.Scope, f *Filter, a aspect, n int, bucket func(int64) int) (map[string][]Stats, error) {
+	var sum *tally
+	err := again(func() error {
+		sum = newTally(a, n)
+		return r.scan(ctx, compile(sc, f), &question{
+			need:    a.need(),
+			cubes:   a.metadataKey == "" && (a.by < segment.NumCubeDims || a.by == segment.NumDims),
+			users:   a.users,
+			bucket:  bucket,
+			collect: func() collector { return newTally(a, n) },
+			merge:   sum.merge,
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, list := range sum.groups {
+		for i := range list {
+			if s := &list[i]; s.last != 0 {
+				s.First, s.Last = time.UnixMicro(s.first).In(f.From.Location()), time.UnixMicro(s.last).In(f.From.Location())
+			}
+		}
+	}
+	return sum.groups, nil
+}
+
+// total sums the buckets of a series.
+func total(list []Stats) *Stats {
+	sum := new(Stats)
+	for i := range list {
+		sum.merge(&list[i])
+	}
+	return sum
+}

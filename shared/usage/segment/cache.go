@@ -1,0 +1,58 @@
+package segment
+
+import (
+	"container/list"
+	"sync"
+)
+
+// cache keeps decoded objects in memory up to a number of bytes, the least
+// recently used ones leaving first. What it holds is immutable.
+type cache struct {
+	mu    sync.Mutex
+	limit int64
+	used  int64
+	order *list.List // of *cached, most recent first
+	items map[string]*list.Element
+}
+
+type cached struct {
+	key   string
+	value any
+	bytes int64
+}
+
+func newCache(limit int64) *cache {
+	return &cache{limit: limit, order: list.New(), items: make(map[string]*list.Element)}
+}
+
+func (c *cache) get(key string) (any, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e, ok := c.items[key]
+	if !ok {
+		return nil, false
+	}
+	c.order.MoveToFront(e)
+	return e.Value.(*cached).value, true
+}
+
+// put keeps a value of about so many bytes. One above a quarter of the limit is
+// not kept.
+func (c *cache) put(key string, value any, bytes int64) {
+	bytes += int64(len(key)) + 128
+	if bytes > c.limit/4 {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, ok := c.items[key]; ok {
+		return
+	}
+	c.items[key] = c.order.PushFront(&cached{key, value, bytes})
+	for c.used += bytes; c.used > c.limit; {
+		last := c.order.Back()
+		old := c.order.Remove(last).(*cached)
+		delete(c.items, old.key)
+		c.used -= old.bytes
+	}
+}

@@ -1,0 +1,22 @@
+// Package segment keeps usage records as immutable segments: files in Parquet
+// (one row per record: a column for whatever is filtered or grouped by, and the
+// whole record as its event) each with a small cube (hour and dimensions ->
+// counts, sums, latencies, users) and, when there are any, a pack of sealed
+// bodies.
+//
+// A worker's batch becomes one segment per organisation and hour. Its id is a
+// hash of its event ids, so a batch delivered again writes what is there. A
+// compactor merges segments, minute by minute, then hours, then days; it drops
+// records that came twice and swaps the manifest rows in one transaction. Until
+// then Overlaps tells readers which rows to leave out. There are no roll-up
+// rows, no row per event and no scans.
+//
+// Rows, all in the usage table (small objects stand in the store, large ones in
+// the bucket under the same name):
+//
+//	ORG#o#USAGE     M#<hour>#<tier>#<id>   manifest; hour is the unix hour of the first record's hour or day
+//	ORG#o#SEG#name  data, cube, bodies     objects up to 300 KB; name is the id and a random part
+//	SYS#USAGE-DUE   H#<hour>#<org>         an hour with something to merge
+//	                D#<hour>#<org>         a day, by its first hour
+//	                G#<unix ms>#<id>       objects that a merge left behind
+package segment

@@ -1,0 +1,423 @@
+package segment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/parquet-go/parquet-go"
+
+	"gateway/shared/usage"
+)
+
+// File is an open Parquet file of a segment. Columns are decoded once and kept
+// in the archive's cache.
+type File struct {
+	Groups []Group
+
+	a       *Archive
+	m       Manifest
+	whole   []byte // the file, when it was read whole
+	pf      *parquet.File
+	columns map[string]int // leaf index by dotted path
+}
+
+// Group is a row group: what is read, or left out, as one piece. Rows are in the
+// order of Start, then id.
+type Group struct {
+	Rows        int
+	First, Last int64 // Start of its first and last record
+}
+
+// wholeFile is the size up to which a file in the bucket is read at once.
+const wholeFile = 1 << 20
+
+// File opens a segment's file.
+func (a *Archive) File(ctx context.Context, m *Manifest) (*File, error) {
+	key := m.Name + "/file"
+	if v, ok := a.cache.get(key); ok {
+		return v.(*File), nil
+	}
+	f := &File{a: a, m: *m, columns: make(map[string]int)}
+	var r io.ReaderAt
+	if !m.inBucket(dataObject) || m.Size <= wholeFile {
+		b, err := a.object(ctx, m, dataObject)
+		if err != nil {
+			return nil, err
+		}
+		f.whole = b
+		r = &extent{b: b}
+	} else {
+		const tail = 128 << 10
+		b, err := a.readRange(ctx, m.blobKey(dataObject), m.Size-tail, tail)
+		if err != nil {
+			return nil, err
+		}
+		r = &remote{f: f, ctx: ctx, near: extent{b: b, base: m.Size - tail}}
+	}
+	pf, err := parquet.OpenFile(r, m.Size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
+	if err != nil {
+		return nil, fmt.Errorf("segment: file of %s: %w", m.Name, err)
+	}
+	f.pf = pf
+	for i, path := range pf.Schema().Columns() {
+		name := path[0]
+		for _, p := range path[1:] {
+			name += "." + p
+		}
+		f.columns[name] = i
+	}
+	for _, g := range pf.RowGroups() {
+		chunk, err := f.chunk(len(f.Groups), intColumns[Start])
+		if err != nil {
+			return nil, err
+		}
+		first, last, ok := chunk.Bounds()
+		if !ok {
+			return nil, fmt.Errorf("segment: file of %s: no bounds", m.Name)
+		}
+		f.Groups = append(f.Groups, Group{Rows: int(g.NumRows()), First: first.Int64(), Last: last.Int64()})
+	}
+	a.cache.put(key, f, int64(len(f.whole)+8<<10))
+	return f, nil
+}
+
+func (f *File) chunk(group int, column string) (*parquet.FileColumnChunk, error) {
+	i, ok := f.columns[column]
+	if !ok {
+		return nil, fmt.Errorf("segment: file of %s has no column %s", f.m.Name, column)
+	}
+	c, ok := f.pf.RowGroups()[group].ColumnChunks()[i].(*parquet.FileColumnChunk)
+	if !ok {
+		return nil, fmt.Errorf("segment: file of %s: column %s is not in the file", f.m.Name, column)
+	}
+	return c, nil
+}
+
+// extent is a part of a file in memory.
+type extent struct {
+	b    []byte
+	base int64
+}
+
+func (e *extent) ReadAt(p []byte, off int64) (int, error) {
+	off -= e.base
+	if off < 0 || off > int64(len(e.b)) {
+		return 0, errOutside
+	}
+	n := copy(p, e.b[off:])
+	if n < len(p) {
+		return n, io.EOF
+	}
+	return n, nil
+}
+
+var errOutside = errors.New("segment: read outside of what was fetched")
+
+// remote reads a file in the bucket, a stretch at a time.
+type remote struct {
+	f    *File
+	ctx  context.Context
+	mu   sync.Mutex
+	near extent
+}
+
+func (r *remote) ReadAt(p []byte, off int64) (int, error) {
+	const stretch = 256 << 10
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if off < r.near.base || off+int64(len(p)) > r.near.base+int64(len(r.near.b)) {
+		length := min(max(int64(len(p)), stretch), r.f.m.Size-off)
+		if length <= 0 {
+			return 0, io.EOF
+		}
+		b, err := r.f.a.readRange(r.ctx, r.f.m.blobKey(dataObject), off, length)
+		if err != nil {
+			return 0, err
+		}
+		r.near = extent{b, off}
+	}
+	return r.near.ReadAt(p, off)
+}
+
+// reader gives access to one column of one group, fetching it whole.
+func (f *File) reader(ctx context.Context, group int, column string) (io.ReaderAt, error) {
+	if f.whole != nil {
+		return &extent{b: f.whole}, nil
+	}
+	meta := &f.pf.Metadata().RowGroups[group].Columns[f.columns[column]].MetaData
+	from := meta.DataPageOffset
+	if meta.DictionaryPageOffset > 0 {
+		from = min(from, meta.DictionaryPageOffset)
+	}
+	b, err := f.a.readRange(ctx, f.m.blobKey(dataObject), from, meta.TotalCompressedSize)
+	if err != nil {
+		return nil, err
+	}
+	return &extent{b, from}, nil
+}
+
+// pages calls each with every page of a column.
+func (f *File) pages(ctx context.Context, group int, column string, each func(parquet.Page) error) error {
+	chunk, err := f.chunk(group, column)
+	if err != nil {
+		return err
+	}
+	r, err := f.reader(ctx, group, column)
+	if err != nil {
+		return err
+	}
+	pages := chunk.PagesFrom(r)
+	defer pages.Close()
+	for {
+		p, err := pages.ReadPage()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("segment: column %s of %s: %w", column, f.m.Name, err)
+		}
+		err = each(p)
+		parquet.Release(p)
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// Ints reads a column of numbers.
+func (f *File) Ints(ctx context.Context, group int, i Int) ([]int64, error) {
+	return f.ints(ctx, group, intColumns[i])
+}
+
+func (f *File) ints(ctx context.Context, group int, column string) ([]int64, error) {
+	key := columnKey(f.m.Name, group, column)
+	if v, ok := f.a.cache.get(key); ok {
+		return v.([]int64), nil
+	}
+	out := make([]int64, 0, f.Groups[group].Rows)
+	err := f.pages(ctx, group, column, func(p parquet.Page) error {
+		data := p.Data()
+		out = append(out, data.Int64()...)
+		return nil
+	})
+	if err == nil && len(out) != f.Groups[group].Rows {
+		err = fmt.Errorf("segment: column %s of %s has %d rows", column, f.m.Name, len(out))
+	}
+	if err != nil {
+		return nil, err
+	}
+	f.a.cache.put(key, out, int64(8*len(out)))
+	return out, nil
+}
+
+// Strings reads a column of texts.
+func (f *File) Strings(ctx context.Context, group int, d Dim) (*Strings, error) {
+	return f.strings(ctx, group, dimColumns[d])
+}
+
+func (f *File) strings(ctx context.Context, group int, column string) (*Strings, error) {
+	key := columnKey(f.m.Name, group, column)
+	if v, ok := f.a.cache.get(key); ok {
+		return v.(*Strings), nil
+	}
+	s := &Strings{Codes: make([]uint32, 0, f.Groups[group].Rows)}
+	var plain map[string]uint32 // of pages without a dictionary
+	err := f.pages(ctx, group, column, func(p parquet.Page) error {
+		if dict := p.Dictionary(); dict != nil {
+			if len(s.Values) == 0 {
+				for i := range dict.Len() {
+					s.Values = append(s.Values, string(dict.Index(int32(i)).ByteArray()))
+				}
+			}
+			data := p.Data()
+			for _, code := range data.Int32() {
+				s.Codes = append(s.Codes, uint32(code))
+			}
+			return nil
+		}
+		if plain == nil {
+			plain = make(map[string]uint32, f.Groups[group].Rows)
+		}
+		data := p.Data()
+		bytes, offsets := data.ByteArray()
+		all := string(bytes)
+		for i := 1; i < len(offsets); i++ {
+			v := all[offsets[i-1]:offsets[i]]
+			code, ok := plain[v]
+			if !ok {
+				code = uint32(len(s.Values))
+				plain[v] = code
+				s.Values = append(s.Values, v)
+			}
+			s.Codes = append(s.Codes, code)
+		}
+		return nil
+	})
+	if err == nil && len(s.Codes) != f.Groups[group].Rows {
+		err = fmt.Errorf("segment: column %s of %s has %d rows", column, f.m.Name, len(s.Codes))
+	}
+	if err != nil {
+		return nil, err
+	}
+	if len(s.Values) == 1 {
+		s.Codes = nil
+	}
+	f.a.cache.put(key, s, s.size())
+	return s, nil
+}
+
+// Absent is the code of a row that has no value for a metadata key.
+const Absent = ^uint32(0)
+
+// Metadata reads the values of one metadata key; rows without it have the code
+// Absent.
+func (f *File) Metadata(ctx context.Context, group int, key string) (*Strings, error) {
+	cacheKey := columnKey(f.m.Name, group, "metadata."+key)
+	if v, ok := f.a.cache.get(cacheKey); ok {
+		return v.(*Strings), nil
+	}
+	s := &Strings{Codes: make([]uint32, f.Groups[group].Rows)}
+	for i := range s.Codes {
+		s.Codes[i] = Absent
+	}
+	// The pairs of a group in order, by their place in the flat columns.
+	var at []int // row of each pair that has the key, at its place; -1: another key
+	row := -1
+	err := f.values(ctx, group, "metadata.key_value.key", func(v parquet.Value) {
+		if v.RepetitionLevel() == 0 {
+			row++
+		}
+		if !v.IsNull() && string(v.ByteArray()) == key {
+			at = append(at, row)
+		} else {
+			at = append(at, -1)
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	codes := make(map[string]uint32)
+	i := 0
+	err = f.values(ctx, group, "metadata.key_value.value", func(v parquet.Value) {
+		if i < len(at) && at[i] >= 0 && at[i] < len(s.Codes) {
+			code, ok := codes[string(v.ByteArray())]
+			if !ok {
+				code = uint32(len(s.Values))
+				s.Values = append(s.Values, string(v.ByteArray()))
+				codes[s.Values[code]] = code
+			}
+			s.Codes[at[i]] = code
+		}
+		i++
+	})
+	if err != nil {
+		return nil, err
+	}
+	f.a.cache.put(cacheKey, s, s.size())
+	return s, nil
+}
+
+// values calls each with every value of a column, nulls included.
+func (f *File) values(ctx context.Context, group int, column string, each func(parquet.Value)) error {
+	var buf [256]parquet.Value
+	return f.pages(ctx, group, column, func(p parquet.Page) error {
+		r := p.Values()
+		for {
+			n, err := r.ReadValues(buf[:])
+			for _, v := range buf[:n] {
+				each(v)
+			}
+			if err == io.EOF {
+				return nil
+			}
+			if err != nil {
+				return fmt.Errorf("segment: column %s of %s: %w", column, f.m.Name, err)
+			}
+		}
+	})
+}
+
+// Records reads the records of some rows of a group; rows are in ascending
+// order. Sealed bodies are not among them: see Bodies.
+func (f *File) Records(ctx context.Context, group int, rows []int) ([]usage.Record, error) {
+	const column = "event"
+	chunk, err := f.chunk(group, column)
+	if err != nil {
+		return nil, err
+	}
+	var r io.ReaderAt = &extent{b: f.whole}
+	if f.whole == nil {
+		r = &remote{f: f, ctx: ctx}
+	}
+	if _, err := chunk.OffsetIndexFrom(r); err != nil && !errors.Is(err, parquet.ErrMissingOffsetIndex) {
+		return nil, fmt.Errorf("segment: events of %s: %w", f.m.Name, err)
+	}
+	pages := chunk.PagesFrom(r)
+	defer pages.Close()
+	records := make([]usage.Record, 0, len(rows))
+	for next := 0; next < len(rows); {
+		start := int64(rows[next])
+		if err := pages.SeekToRow(start); err != nil {
+			return nil, fmt.Errorf("segment: events of %s: %w", f.m.Name, err)
+		}
+		p, err := pages.ReadPage()
+		if err != nil {
+			return nil, fmt.Errorf("segment: events of %s: %w", f.m.Name, err)
+		}
+		// Every row of this page that is wanted.
+		data := p.Data()
+		bytes, offsets := data.ByteArray()
+		for ; next < len(rows) && int64(rows[next])-start < p.NumRows(); next++ {
+			i := int64(rows[next]) - start
+			rec, err := usage.DecodeEvent(bytes[offsets[i]:offsets[i+1]])
+			if err != nil {
+				parquet.Release(p)
+				return nil, fmt.Errorf("segment: events of %s: %w", f.m.Name, err)
+			}
+			records = append(records, rec)
+		}
+		parquet.Release(p)
+	}
+	return records, nil
+}
+
+// bodyRefs reads where the bodies of a group's records are.
+func (f *File) bodyRefs(ctx context.Context, group int) (packs *Strings, offsets, lengths []int64, err error) {
+	if packs, err = f.strings(ctx, group, "body_pack"); err != nil {
+		return nil, nil, nil, err
+	}
+	if offsets, err = f.ints(ctx, group, "body_offset"); err != nil {
+		return nil, nil, nil, err
+	}
+	lengths, err = f.ints(ctx, group, "body_length")
+	return packs, offsets, lengths, err
+}
+
+// Bodies reads the sealed bodies of one record; nil when it has none. Those of a
+// record with a Blob are there, not here.
+func (f *File) Bodies(ctx context.Context, group, row int) ([]byte, error) {
+	packs, offsets, lengths, err := f.bodyRefs(ctx, group)
+	if err != nil {
+		return nil, err
+	}
+	ref := bodyRef{packs.At(row), offsets[row], lengths[row]}
+	switch {
+	case ref.length == 0:
+		return nil, nil
+	case ref.pack != "":
+		return f.a.readRange(ctx, ref.pack, ref.offset, ref.length)
+	case f.m.inBucket(bodiesObject):
+		return f.a.readRange(ctx, f.m.blobKey(bodiesObject), ref.offset, ref.length)
+	}
+	pack, err := f.a.object(ctx, &f.m, bodiesObject)
+	if err != nil {
+		return nil, err
+	}
+	if ref.offset+ref.length > int64(len(pack)) {
+		return nil, fmt.Errorf("segment: bodies of %s are cut short", f.m.Name)
+	}
+	return pack[ref.offset : ref.offset+ref.length], nil
+}

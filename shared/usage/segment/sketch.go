@@ -1,0 +1,212 @@
+package segment
+
+import (
+	"encoding/binary"
+	"errors"
+	"math"
+	"math/bits"
+)
+
+// A latency sketch counts values in buckets whose bounds grow by a fixed factor
+// (a DDSketch), so a quantile is off by at most one per cent of its value.
+// Merging adds counts: the order and the grouping of merges do not matter.
+
+// gamma is the growth for a relative error of 1 per cent.
+const gamma = 1.01 / 0.99
+
+// maxBucket holds values up to about 10^9 seconds in microseconds.
+const maxBucket = 1750
+
+// upper is the largest value of each bucket: gamma to the power of its number.
+var upper = func() (u [maxBucket + 1]int64) {
+	for i := range u {
+		u[i] = int64(math.Pow(gamma, float64(i)))
+	}
+	u[maxBucket] = math.MaxInt64
+	return u
+}()
+
+// slots gives the bucket of the smallest value with a given length in bits and
+// given six bits behind the first. A slot is narrower than a bucket, so a value
+// is in that bucket or the next one.
+var slots = func() (s [64 << 6]uint16) {
+	bucket := 0
+	for i := range s {
+		v := int64(64 | i&63)
+		if length := i >> 6; length < 6 {
+			v >>= 6 - length
+		} else {
+			v <<= min(length, 62) - 6
+		}
+		for v > upper[bucket] {
+			bucket++
+		}
+		s[i] = uint16(bucket)
+	}
+	return s
+}()
+
+// bucketOf gives the bucket of a value in microseconds; all up to 1 share bucket 0.
+func bucketOf(v int64) int {
+	if v <= 1 {
+		return 0
+	}
+	length := bits.Len64(uint64(v)) - 1
+	lead := v << 6 >> length
+	if length > 6 {
+		lead = v >> (length - 6)
+	}
+	bucket := int(slots[length<<6|int(lead&63)])
+	for v > upper[bucket] {
+		bucket++
+	}
+	return bucket
+}
+
+// bucketValue is the value that stands for a bucket.
+func bucketValue(i int) float64 {
+	if i == 0 {
+		return 1
+	}
+	return math.Pow(gamma, float64(i)) * 2 / (gamma + 1)
+}
+
+// Histogram counts values in microseconds. The zero value is empty.
+type Histogram struct {
+	first int // bucket of n[0]
+	n     []int64
+	total int64
+}
+
+// Add counts one value.
+func (h *Histogram) Add(v int64) { h.add(bucketOf(v), 1) }
+
+func (h *Histogram) add(bucket int, count int64) {
+	switch {
+	case len(h.n) == 0:
+		h.first = bucket
+		h.n = append(h.n[:0], 0)
+	case bucket < h.first:
+		grown := make([]int64, h.first-bucket+len(h.n))
+		copy(grown[h.first-bucket:], h.n)
+		h.first, h.n = bucket, grown
+	case bucket >= h.first+len(h.n):
+		if bucket-h.first < cap(h.n) {
+			h.n = h.n[:bucket-h.first+1]
+		} else {
+			grown := make([]int64, bucket-h.first+1, bucket-h.first+33)
+			copy(grown, h.n)
+			h.n = grown
+		}
+	}
+	h.n[bucket-h.first] += count
+	h.total += count
+}
+
+// Merge adds the counts of another histogram.
+func (h *Histogram) Merge(o *Histogram) {
+	for i, n := range o.n {
+		if n > 0 {
+			h.add(o.first+i, n)
+		}
+	}
+}
+
+// Count is how many values were counted.
+func (h *Histogram) Count() int64 { return h.total }
+
+// Quantile gives the value in microseconds below which a share q (0 to 1) of
+// the values lies; 0 when there are none.
+func (h *Histogram) Quantile(q float64) float64 {
+	rank := int64(q * float64(h.total-1))
+	var seen int64
+	for i, n := range h.n {
+		if seen += n; seen > rank && n > 0 {
+			return bucketValue(h.first + i)
+		}
+	}
+	return 0
+}
+
+// appendTo encodes the histogram: pairs of bucket distance and count.
+func (h *Histogram) appendTo(b []byte) []byte {
+	used := 0
+	for _, n := range h.n {
+		if n > 0 {
+			used++
+		}
+	}
+	b = binary.AppendUvarint(b, uint64(used))
+	last := 0
+	for i, n := range h.n {
+		if n > 0 {
+			b = binary.AppendUvarint(b, uint64(h.first+i-last))
+			b = binary.AppendUvarint(b, uint64(n))
+			last = h.first + i
+		}
+	}
+	return b
+}
+
+var errCube = errors.New("segment: the cube is damaged")
+
+// packed is an encoded histogram inside a cube; merging one needs no decoded copy.
+type packed []byte
+
+// mergeInto adds the counts of an encoded histogram.
+func (p packed) mergeInto(h *Histogram) {
+	c := source{b: p}
+	bucket := 0
+	for range c.count(2) {
+		bucket += int(c.uint())
+		n := int64(c.uint())
+		if c.bad || bucket > maxBucket {
+			return
+		}
+		h.add(bucket, n)
+	}
+}
+
+// source reads varints and byte strings from the front; bad sticks.
+type source struct {
+	b   []byte
+	bad bool
+}
+
+func (c *source) fail() { c.b, c.bad = nil, true }
+
+func (c *source) uint() uint64 {
+	n, w := binary.Uvarint(c.b)
+	if w <= 0 {
+		c.fail()
+		return 0
+	}
+	c.b = c.b[w:]
+	return n
+}
+
+func (c *source) int() int64 {
+	n := c.uint()
+	return int64(n>>1) ^ -int64(n&1)
+}
+
+// count reads the length of a list whose items take at least size bytes each.
+func (c *source) count(size int) int {
+	n := c.uint()
+	if n > uint64(len(c.b)/size) {
+		c.fail()
+		return 0
+	}
+	return int(n)
+}
+
+func (c *source) bytes() []byte {
+	n := c.uint()
+	if n > uint64(len(c.b)) {
+		c.fail()
+		return nil
+	}
+	s := c.b[:n:n]
+	c.b = c.b[n:]
+	return s
+}

@@ -1,0 +1,110 @@
+package segment
+
+// Dim is something that records are filtered or grouped by. Those before
+// NumCubeDims are in cubes.
+type Dim uint8
+
+const (
+	Workspace     Dim = iota
+	WorkspaceSlug     //
+	Key               // id of the API key
+	KeyType           //
+	Provider          // type name, e.g. openai
+	ProviderSlug      // saved provider
+	Model             //
+	Config            // slug
+	Prompt            // slug
+	CacheStatus       //
+	Endpoint          // request type
+	Status            // HTTP status, in decimal
+	Retries           // retry count, in decimal
+	Fallback          // "1" when a later target of a fallback answered
+	NumCubeDims
+
+	EndUser Dim = iota - 1 // metadata _user
+	UserID
+	TraceID
+	SpanID
+	Mode
+	RequestModel
+	ID
+	NumDims
+)
+
+// Int is a number of each record; in a cube, its sum over the records of a cell.
+type Int uint8
+
+const (
+	Start     Int = iota // microseconds since 1970; in a cube the cell's hour
+	Cost                 // nano-dollars
+	Saved                // nano-dollars
+	TokensIn             //
+	TokensOut            //
+	Duration             // microseconds
+	WithUser             // 1 when the record names an end user
+	NumInts
+)
+
+// Strings is a column of texts: a code per row into the distinct values. No
+// codes: every row has the one value.
+type Strings struct {
+	Values []string
+	Codes  []uint32
+}
+
+// Code gives the code of row i.
+func (s *Strings) Code(i int) uint32 {
+	if s.Codes == nil {
+		return 0
+	}
+	return s.Codes[i]
+}
+
+// At gives the value of row i.
+func (s *Strings) At(i int) string { return s.Values[s.Code(i)] }
+
+func (s *Strings) size() int64 {
+	n := int64(4*len(s.Codes)) + 48
+	for _, v := range s.Values {
+		n += int64(len(v)) + 16
+	}
+	return n
+}
+
+// Table is records, or cells of a cube, by column. Columns that were not asked
+// for are nil.
+type Table struct {
+	N    int
+	Dims [NumDims]*Strings
+	Ints [NumInts][]int64
+
+	// Of cells only; nil for records.
+	Count       []int64 // records in the cell
+	First, Last []int64 // Start of the first and last record
+	durations   []packed
+}
+
+// Records gives how many records row i stands for.
+func (t *Table) Records(i int) int64 {
+	if t.Count == nil {
+		return 1
+	}
+	return t.Count[i]
+}
+
+// Seen gives the Start of the first and the last record of row i.
+func (t *Table) Seen(i int) (first, last int64) {
+	if t.First == nil {
+		return t.Ints[Start][i], t.Ints[Start][i]
+	}
+	return t.First[i], t.Last[i]
+}
+
+// Durations adds the durations of row i to h.
+func (t *Table) Durations(i int, h *Histogram) {
+	if t.durations == nil {
+		h.Add(t.Ints[Duration][i])
+		return
+	}
+	t.durations[i].mergeInto(h)
+}

@@ -1,0 +1,179 @@
+package segment
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+
+	"gateway/shared/store"
+	"gateway/shared/usage"
+)
+
+// Errors that Options.OnBad hears.
+var (
+	ErrNoOwner = errors.New("segment: the record has no organisation or no id")
+	ErrNoTime  = errors.New("segment: the record has no usable start")
+)
+
+// Records from outside these years are taken for damage.
+var (
+	earliest = time.Date(2001, 1, 1, 0, 0, 0, 0, time.UTC)
+	latest   = time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)
+)
+
+// group is what becomes one segment.
+type groupKey struct {
+	org  string
+	hour int64
+}
+
+// Ingest keeps a batch of records: one segment per organisation and hour.
+// Ingesting the same records again, in this or another batch, changes no
+// answer. After an error all of it may be ingested again. A missing Start is
+// filled in.
+func (a *Archive) Ingest(ctx context.Context, records []usage.Record) error {
+	groups := make(map[groupKey][]*usage.Record)
+	held := 0
+	for i := range records {
+		r := &records[i]
+		if err := a.repair(r); err != nil {
+			a.o.OnBad(r.ID, err)
+			continue
+		}
+		k := groupKey{r.Org, r.Start.UnixMicro() / Hour}
+		groups[k] = append(groups[k], r)
+		if held += len(r.Bodies); held >= maxPack {
+			if err := a.ingestAll(ctx, groups); err != nil {
+				return err
+			}
+			clear(groups)
+			held = 0
+		}
+	}
+	return a.ingestAll(ctx, groups)
+}
+
+// maxPack is about how many bytes of bodies are gathered in memory at once.
+const maxPack = 4 << 20
+
+func (a *Archive) ingestAll(ctx context.Context, groups map[groupKey][]*usage.Record) error {
+	var errs []error
+	for k, group := range groups {
+		if err := a.ingest(ctx, k, group); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// repair refuses records that cannot be kept; a missing start is taken from the id.
+func (a *Archive) repair(r *usage.Record) error {
+	if r.Org == "" || r.ID == "" {
+		return ErrNoOwner
+	}
+	if r.Start.Before(earliest) || r.Start.After(latest) {
+		id, err := ulid.ParseStrict(r.ID)
+		if err != nil || id.Timestamp().Before(earliest) || id.Timestamp().After(latest) {
+			return ErrNoTime
+		}
+		r.Start = id.Timestamp().UTC()
+	}
+	return nil
+}
+
+// byStart is the order of rows: Start to the microsecond, then id.
+func byStart(x, y *usage.Record) int {
+	if c := cmp.Compare(x.Start.UnixMicro(), y.Start.UnixMicro()); c != 0 {
+		return c
+	}
+	return cmp.Compare(x.ID, y.ID)
+}
+
+// batch is the buffers of one ingestion, reused.
+type batch struct {
+	rows  []row
+	arena []byte
+	pack  []byte
+}
+
+var batches = sync.Pool{New: func() any { return new(batch) }}
+
+// free keeps the buffers for the next batch, but for a large pack.
+func (b *batch) free() {
+	if cap(b.pack) > maxInline {
+		b.pack = nil
+	}
+	batches.Put(b)
+}
+
+func (a *Archive) ingest(ctx context.Context, k groupKey, records []*usage.Record) error {
+	slices.SortFunc(records, byStart)
+	records = slices.CompactFunc(records, func(x, y *usage.Record) bool { return x.ID == y.ID })
+	b := batches.Get().(*batch)
+	defer b.free()
+	b.rows, b.arena, b.pack = b.rows[:0], b.arena[:0], b.pack[:0]
+	size := 0
+	for _, r := range records {
+		size += len(r.Bodies)
+	}
+	b.rows, b.pack = slices.Grow(b.rows, len(records)), slices.Grow(b.pack, size)
+	cube, hash := newCubeBuilder(), sha256.New()
+	for _, r := range records {
+		ref := bodyRef{r.Pack.Key, r.Pack.Offset, r.Pack.Length}
+		if len(r.Bodies) > 0 {
+			ref = bodyRef{offset: int64(len(b.pack)), length: int64(len(r.Bodies))}
+			b.pack = append(b.pack, r.Bodies...)
+		}
+		b.rows = append(b.rows, row{})
+		b.arena = b.rows[len(b.rows)-1].fill(r, ref, b.arena)
+		cube.add(r)
+		hash.Write([]byte(r.ID))
+		hash.Write([]byte{0})
+	}
+	m := Manifest{Org: k.org, ID: hex.EncodeToString(hash.Sum(nil)[:16]), Tier: TierBatch, Hour: k.hour,
+		Min: b.rows[0].Start, Max: b.rows[len(b.rows)-1].Start, Records: int64(len(b.rows)), Created: a.o.Clock()}
+	if err := m.rename(); err != nil {
+		return err
+	}
+	e := quickEncoders.Get().(*encoder)
+	defer quickEncoders.Put(e)
+	e.reset()
+	if err := e.write(b.rows); err != nil {
+		return err
+	}
+	clear(b.rows) // keeps no record alive
+	data, err := e.finish()
+	if err != nil {
+		return err
+	}
+	cubeBytes, err := cube.encode()
+	if err != nil {
+		return fmt.Errorf("segment: cube: %w", err)
+	}
+	objects := map[kind][]byte{dataObject: data, cubeObject: cubeBytes}
+	if len(b.pack) > 0 {
+		objects[bodiesObject] = b.pack
+	}
+	if err := a.put(ctx, &m, objects); err != nil {
+		return err
+	}
+	err = a.table.Put(ctx, store.Row{Key: m.key(), Item: m.item()}, store.IfAbsent())
+	if there, known := store.AsCondition(err); known {
+		err = nil
+		if there.Current.String("name") != m.Name { // the same batch came before; else a repeated write of this one
+			err = a.drop(ctx, &m, false)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("segment: manifest: %w", err)
+	}
+	return a.noteDue(ctx, "H", k.org, k.hour)
+}
