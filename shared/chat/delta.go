@@ -1,0 +1,78 @@
+package chat
+
+import (
+	"gateway/shared/pricing"
+	"gateway/shared/wire"
+)
+
+// DeltaKind says which members of a Delta count.
+type DeltaKind uint8
+
+// The kinds of delta. Choice and Block count for all from DeltaText to
+// DeltaBlockStop; Choice for DeltaStop.
+const (
+	DeltaStart     DeltaKind = iota + 1 // ID, Model, Created, Usage: first of a stream
+	DeltaText                           // JSON
+	DeltaRefusal                        // JSON
+	DeltaThinking                       // JSON
+	DeltaSignature                      // JSON: belongs to the thinking of its Block
+	DeltaRedacted                       // JSON: the whole data
+	DeltaCitation                       // JSON: an object, not a string
+	DeltaForeign                        // JSON: the whole block, an object
+	DeltaToolStart                      // Call, ID, Name
+	DeltaToolArgs                       // Call, JSON
+	DeltaBlockStop                      // the block has ended; Call: -1 unless it is a tool call
+	DeltaStop                           // Stop, Native, StopSequence
+	DeltaUsage                          // Usage: all that is known so far; replaces the one before
+	DeltaPing                           // keep-alive
+)
+
+// Delta is one step of a streamed answer. It and what it points to are valid
+// until the function that it is given to returns.
+//
+// A decoder gives a DeltaStart first, a DeltaToolStart before the arguments of
+// each call (Call counts from 0 without gaps within a choice), the arguments of
+// each call as one JSON object in pieces ("{}" for a call without arguments),
+// and a DeltaStop for each choice that ended. Blocks of different tool calls
+// may overlap; encoders whose wire forbids it must buffer.
+type Delta struct {
+	Kind   DeltaKind
+	Choice int
+	Block  int // content block of the choice, counted by the provider
+	Call   int // tool call of the choice, from 0
+	// Answer says that a text came by the hidden tool, see Request.HiddenAnswer.
+	Answer bool
+
+	ID, Name, Model string
+	Created         int64
+
+	// JSON is the piece as a JSON string with its quotes, already checked.
+	JSON []byte
+	// Logprobs is the logprobs object of the piece in the OpenAI shape; may be nil.
+	Logprobs []byte
+
+	Stop                 StopReason
+	Native, StopSequence string
+
+	Usage *pricing.Usage
+}
+
+// Text gives the piece as plain text.
+func (d *Delta) Text() string {
+	if len(d.JSON) < 2 || d.JSON[0] != '"' {
+		return ""
+	}
+	return string(wire.AppendUnquoted(nil, d.JSON))
+}
+
+// HasContent reports whether the delta brings anything that a client shows or
+// runs: once one was sent, the request cannot be sent to another target.
+func (d *Delta) HasContent() bool {
+	switch d.Kind {
+	case DeltaText, DeltaRefusal, DeltaThinking:
+		return len(d.JSON) > 2
+	case DeltaSignature, DeltaRedacted, DeltaForeign, DeltaToolStart, DeltaToolArgs, DeltaStop:
+		return true
+	}
+	return false
+}

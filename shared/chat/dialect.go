@@ -1,0 +1,178 @@
+package chat
+
+import (
+	"net/http"
+
+	"gateway/shared/fault"
+	"gateway/shared/pricing"
+	"gateway/shared/wire"
+)
+
+// Checked is what a bounds check found: where the members stand that the
+// dialect knows. It may be used again; its memory is kept.
+type Checked struct {
+	Walk wire.Walk
+	Keys *wire.KeySet // the members of Walk
+}
+
+// Span is where the value of a top-level member stands, so that the body need
+// not be walked again; the zero span when it is absent or unknown to the dialect.
+func (c *Checked) Span(name string) wire.Span {
+	if c.Keys == nil {
+		return wire.Span{}
+	}
+	for i, key := range c.Keys.Keys() {
+		if key == name {
+			return c.Walk.Spans[i]
+		}
+	}
+	return wire.Span{}
+}
+
+// Options are what an answer to a client is written with.
+type Options struct {
+	Strict       bool   // keep to the client's own shape: no extension members
+	IncludeUsage bool   // the client asked for usage in the stream
+	Model        string // used where the provider named none
+	ID           string // used where the provider gave none
+	Created      int64  // Unix seconds, used where the provider gave none
+	ProviderName string // id of the provider
+	// Request is the decoded request that is answered; nil when the answer is not
+	// a translation. It says which tool names were changed, whether calls are read
+	// as function_call, and which stop strings may have ended the answer.
+	Request *Request
+}
+
+// ToolName is the client's name for a tool that the provider calls name.
+func (o *Options) ToolName(name string) string {
+	if o.Request == nil || o.Request.Renamed == nil {
+		return name
+	}
+	if own, ok := o.Request.Renamed[name]; ok {
+		return own
+	}
+	return name
+}
+
+// Legacy reports whether the client reads tool calls as function_call.
+func (o *Options) Legacy() bool { return o.Request != nil && o.Request.Legacy }
+
+// FilterOptions are what a stream of the client's own dialect is filtered with.
+type FilterOptions struct {
+	Strict       bool // swallow chunks that clients of the dialect trip over
+	IncludeUsage bool // the client asked for usage
+	// Injected says that usage was asked for on the client's behalf: what that
+	// adds to the stream is taken out unless IncludeUsage.
+	Injected bool
+}
+
+// Dialect is one wire shape, both ways, plain and streamed. Implementations are
+// stateless and safe for concurrent use. All errors are *fault.Fault.
+type Dialect interface {
+	// Name is the dialect's name: openai.chat, openai.completions,
+	// anthropic.messages.
+	Name() string
+
+	// Client side.
+
+	// Check tests the bounds of the specification on a client's body: 400 naming
+	// the field and what is allowed. null counts as absent, unknown fields pass.
+	// A duplicate, escaped or case-variant spelling of a field that counts is 400.
+	Check(body []byte, c *Checked) error
+	// DecodeRequest reads a body that Check has passed. The result holds no
+	// reference to body.
+	DecodeRequest(body []byte) (*Request, error)
+	// EncodeResponse appends an answer to a client.
+	EncodeResponse(dst []byte, r *Response, o *Options) []byte
+	// NewStreamEncoder writes a streamed answer to a client.
+	NewStreamEncoder(o *Options) StreamEncoder
+	// AppendError appends a plain error body.
+	AppendError(dst []byte, f *fault.Fault, o *Options) []byte
+	// AppendStreamError appends the event that ends a broken stream.
+	AppendStreamError(dst []byte, f *fault.Fault, o *Options) []byte
+
+	// Provider side.
+
+	// EncodeRequest appends the body for a provider. What it cannot carry is in
+	// loss; it refuses what the provider would refuse. The request's Model is
+	// what is sent.
+	EncodeRequest(dst []byte, r *Request, t *Traits, loss *Loss) ([]byte, error)
+	// DecodeResponse reads a provider's answer. An error body inside a success is
+	// an error.
+	DecodeResponse(body []byte, t *Traits) (*Response, error)
+	// NewStreamDecoder reads a provider's stream.
+	NewStreamDecoder(t *Traits) StreamDecoder
+	// DecodeError reads a provider's error answer; the fault's source is the
+	// provider and its cause a *ProviderError.
+	DecodeError(status int, h http.Header, body []byte) *fault.Fault
+
+	// Same dialect on both sides.
+
+	// MeterResponse reads what the books need of a plain answer that is passed on
+	// as it is.
+	MeterResponse(body []byte) Meter
+	// NewStreamFilter passes a stream on and meters it.
+	NewStreamFilter(o *FilterOptions) StreamFilter
+}
+
+// StreamEncoder writes the events of one streamed answer.
+type StreamEncoder interface {
+	// Append appends the events for d, which may be none.
+	Append(dst []byte, d *Delta) []byte
+	// Finish appends the end of a whole stream.
+	Finish(dst []byte) []byte
+	// Error appends the event that ends a broken stream; nothing may follow.
+	Error(dst []byte, f *fault.Fault) []byte
+}
+
+// StreamDecoder reads the events of one provider stream.
+type StreamDecoder interface {
+	// Event reads one server-sent event. An error event of the provider is
+	// returned as a *fault.Fault and kept in Meter().Err.
+	Event(event string, data []byte, emit func(*Delta) error) error
+	// End must be called when the stream has ended: io.ErrUnexpectedEOF when it
+	// was cut before its terminal event.
+	End() error
+	Meter() Meter
+	// Signed is the signed reasoning seen so far, see Response.Signed.
+	Signed() []Signed
+}
+
+// StreamFilter passes a stream of the client's own dialect on.
+type StreamFilter interface {
+	// Feed takes the next bytes and gives those to send: whole events only. out
+	// may alias in, whose bytes may be changed, and is valid until the next call.
+	// After an error event of the provider it gives nothing more.
+	Feed(in []byte) (out []byte, err error)
+	// End gives what is to be sent at the end of the stream. Meter().Complete is
+	// false after it when the stream was cut.
+	End() (out []byte)
+	Meter() Meter
+	// Passed reports that the provider's own error event has been given out.
+	Passed() bool
+}
+
+// Meter is what the books need of an answer.
+type Meter struct {
+	Model, ID string // as the provider named them
+	Finish    string // stop reason in the provider's own word
+	Usage     pricing.Usage
+	// ReportedTotal is the provider's own total when it is not the sum of Usage.
+	ReportedTotal int64
+	Complete      bool // the terminal event was seen
+	Started       bool // the first content was seen
+	Err           *fault.Fault
+	OutputBytes   int64 // text made, for an estimate where usage is missing
+	Pieces        int64 // pieces of text in a stream
+	PieceIsToken  bool  // the dialect streams about one token a piece
+}
+
+// OutputEstimate is about how many tokens were made, for answers whose usage is
+// missing or stops short: one for each piece where that is a token, else one for
+// four bytes.
+func (m *Meter) OutputEstimate() int64 {
+	if m.PieceIsToken && m.Pieces > 0 {
+		return m.Pieces
+	}
+	return max(m.Pieces, (m.OutputBytes+3)/4)
+}

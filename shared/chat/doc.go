@@ -1,0 +1,18 @@
+// Package chat is the canonical conversation: what every dialect decodes to and
+// encodes from when client and provider do not speak the same one. It holds
+// requests, answers, the deltas of a stream, stop reasons, the report of what
+// was not carried, the traits of a host, and the interfaces that a dialect
+// implements.
+//
+// Rules that hold throughout:
+//
+//   - Absent is not zero: optional values are Opt, usage classes are absent
+//     until reported, JSON null means absent.
+//   - Schemas, tool arguments and unknown fields are kept as the bytes that
+//     came, so that the prefix of a conversation is byte-identical from turn to
+//     turn and the provider's prompt cache stays warm.
+//   - Nothing vanishes silently: what an encoder cannot carry is in the Loss.
+//
+// What must never come in: the shape of any one wire (that is a dialect), HTTP,
+// credentials.
+package chat

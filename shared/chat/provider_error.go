@@ -1,0 +1,106 @@
+package chat
+
+import (
+	"encoding/json"
+	"errors"
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"gateway/shared/fault"
+)
+
+// Codes of provider errors that clients look for, beside those of the catalogue
+// of faults. Their status is always set on the fault.
+const (
+	Overloaded        fault.Code = "overloaded"
+	InsufficientQuota fault.Code = "insufficient_quota"
+	ContextLength     fault.Code = "context_length_exceeded"
+	ContentFilter     fault.Code = "content_filter"
+)
+
+// ProviderError is what a provider said about a failure, in its own words. It is
+// the cause of the fault that DecodeError gives.
+type ProviderError struct {
+	Status  int
+	Type    string
+	Param   string
+	Code    string
+	Message string
+	Inner   json.RawMessage // further details that a client may need (innererror)
+}
+
+// Error is for logs. It leaves the message out, which may quote the request.
+func (e *ProviderError) Error() string {
+	return "provider answered " + strconv.Itoa(e.Status) + " " + e.Type + " " + e.Code
+}
+
+// ProviderErrorOf finds the provider's words in err; nil when the gateway itself
+// made it.
+func ProviderErrorOf(err error) *ProviderError {
+	var p *ProviderError
+	if errors.As(err, &p) {
+		return p
+	}
+	return nil
+}
+
+// overflowWords are how hosts say that the conversation is too long. Lower case.
+var overflowWords = []string{
+	"context_length_exceeded", "maximum context length", "prompt is too long", "context window", "context limit",
+	"input is too long", "too many input tokens", "exceeds the maximum number of tokens", "exceed context limit",
+	"input length and `max_tokens` exceed", "reduce the length of the messages",
+}
+
+// ContextOverflow reports whether a message says that the conversation does not
+// fit the model's context.
+func ContextOverflow(message string) bool {
+	m := strings.ToLower(message)
+	for _, w := range overflowWords {
+		if strings.Contains(m, w) {
+			return true
+		}
+	}
+	return false
+}
+
+// RetryAfter reads how long a provider asks to wait; 0 when it does not say.
+func RetryAfter(h http.Header) time.Duration {
+	if h == nil {
+		return 0
+	}
+	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil && ms > 0 {
+		return bounded(ms / 1000)
+	}
+	v := h.Get("Retry-After")
+	if v == "" {
+		return 0
+	}
+	if s, err := strconv.ParseFloat(v, 64); err == nil {
+		return bounded(s)
+	}
+	if at, err := http.ParseTime(v); err == nil {
+		return max(0, time.Until(at))
+	}
+	return 0
+}
+
+// bounded is a number of seconds as a duration between nothing and a day.
+func bounded(seconds float64) time.Duration {
+	if math.IsNaN(seconds) || seconds <= 0 {
+		return 0
+	}
+	return time.Duration(min(seconds, 86400) * float64(time.Second))
+}
+
+// UnreadableStatus is the status for an error answer whose body is not JSON:
+// what a client or a retry acts on is kept, the rest is a bad gateway.
+func UnreadableStatus(status int) int {
+	switch status {
+	case 401, 403, 408, 413, 429:
+		return status
+	}
+	return http.StatusBadGateway
+}

@@ -1,0 +1,229 @@
+package chat
+
+import (
+	"slices"
+	"unicode/utf8"
+
+	"gateway/shared/wire"
+)
+
+// replayPiece is how many characters of text one delta of a replay has.
+const replayPiece = 500
+
+// Replay gives a whole answer as the deltas of a stream, for a client that asked
+// for a stream of an answer that is kept, or that a provider gave whole.
+func (r *Response) Replay(emit func(*Delta) error) error {
+	p := replay{emit: emit}
+	p.give(Delta{Kind: DeltaStart, ID: r.ID, Model: r.Model, Created: r.Created, Usage: &r.Usage})
+	for i := range r.Choices {
+		p.choice(&r.Choices[i])
+	}
+	if r.Usage.Known() {
+		p.give(Delta{Kind: DeltaUsage, Usage: &r.Usage})
+	}
+	return p.err
+}
+
+type replay struct {
+	emit func(*Delta) error
+	err  error
+	json []byte
+}
+
+func (p *replay) give(d Delta) {
+	if p.err == nil {
+		p.err = p.emit(&d)
+	}
+}
+
+func (p *replay) choice(c *Choice) {
+	calls := 0
+	for block := range c.Parts {
+		part := &c.Parts[block]
+		d := Delta{Choice: c.Index, Block: block, Call: -1}
+		switch part.Kind {
+		case Text:
+			p.text(d, DeltaText, part.Text)
+			if len(part.Citations) > 0 {
+				p.citations(d, part.Citations)
+			}
+		case Refusal:
+			p.text(d, DeltaRefusal, part.Text)
+		case Reasoned:
+			p.text(d, DeltaThinking, part.Text)
+			p.text(d, DeltaSignature, part.Signature)
+		case RedactedReasoned:
+			d.Kind, d.JSON = DeltaRedacted, wire.AppendJSONString(nil, part.Data)
+			p.give(d)
+		case Foreign:
+			d.Kind, d.JSON = DeltaForeign, part.Raw
+			p.give(d)
+		case Call:
+			d.Call = calls
+			calls++
+			d.Kind, d.ID, d.Name = DeltaToolStart, part.Call.ID, part.Call.Name
+			p.give(d)
+			args := part.Call.Arguments
+			if args == "" {
+				args = "{}"
+			}
+			d.Kind, d.ID, d.Name, d.JSON = DeltaToolArgs, "", "", wire.AppendJSONString(nil, args)
+			p.give(d)
+		default:
+			continue
+		}
+		d.Kind, d.JSON = DeltaBlockStop, nil
+		p.give(d)
+	}
+	p.give(Delta{Kind: DeltaStop, Choice: c.Index, Stop: c.Stop, Native: c.Native, StopSequence: c.StopSequence})
+}
+
+// text gives s in pieces, cut between characters.
+func (p *replay) text(d Delta, kind DeltaKind, s string) {
+	d.Kind = kind
+	for len(s) > 0 {
+		n := 0
+		for range replayPiece {
+			if n == len(s) {
+				break
+			}
+			_, size := utf8.DecodeRuneInString(s[n:])
+			n += size
+		}
+		p.json = wire.AppendJSONString(p.json[:0], s[:n])
+		d.JSON = p.json
+		p.give(d)
+		s = s[n:]
+	}
+}
+
+// citations gives each element of a list of citations.
+func (p *replay) citations(d Delta, list []byte) {
+	d.Kind = DeltaCitation
+	in := wire.NewDecoder(list)
+	for range in.Array {
+		if in.Kind() == wire.KindObject {
+			d.JSON = in.Raw()
+			p.give(d)
+		}
+	}
+}
+
+// Collector puts the deltas of a stream together to a whole answer, for a client
+// that asked for one of a provider that only streams, and for what is kept of a
+// stream. The zero Collector is ready.
+type Collector struct {
+	r      Response
+	blocks []collected
+}
+
+// collected is one block in the making.
+type collected struct {
+	choice, block int
+	kind          PartKind
+	text          []byte // text, thinking, refusal, data or arguments
+	signature     []byte
+	whole         []byte // foreign block, or citations without the last bracket
+	id, name      string
+}
+
+// Add takes one delta.
+func (c *Collector) Add(d *Delta) {
+	switch d.Kind {
+	case DeltaStart:
+		c.r.ID, c.r.Model, c.r.Created = d.ID, d.Model, d.Created
+		if d.Usage != nil {
+			c.r.Usage = *d.Usage
+		}
+	case DeltaText:
+		c.piece(d, Text)
+	case DeltaRefusal:
+		c.piece(d, Refusal)
+	case DeltaThinking:
+		c.piece(d, Reasoned)
+	case DeltaRedacted:
+		c.piece(d, RedactedReasoned)
+	case DeltaToolArgs:
+		c.piece(d, Call)
+	case DeltaSignature:
+		b := c.at(d, Reasoned)
+		b.signature = wire.AppendUnquoted(b.signature, d.JSON)
+	case DeltaForeign:
+		b := c.at(d, Foreign)
+		b.whole = append(b.whole[:0], d.JSON...)
+	case DeltaCitation:
+		b := c.at(d, Text)
+		if len(b.whole) == 0 {
+			b.whole = append(b.whole, '[')
+		} else {
+			b.whole = append(b.whole, ',')
+		}
+		b.whole = append(b.whole, d.JSON...)
+	case DeltaToolStart:
+		b := c.at(d, Call)
+		b.id, b.name = d.ID, d.Name
+	case DeltaStop:
+		ch := c.choice(d.Choice)
+		ch.Stop, ch.Native, ch.StopSequence = d.Stop, d.Native, d.StopSequence
+	case DeltaUsage:
+		c.r.Usage = *d.Usage
+	}
+}
+
+func (c *Collector) piece(d *Delta, kind PartKind) {
+	b := c.at(d, kind)
+	b.text = wire.AppendUnquoted(b.text, d.JSON)
+}
+
+// at finds or makes the block that a delta belongs to; mostly it is the last.
+func (c *Collector) at(d *Delta, kind PartKind) *collected {
+	for i := len(c.blocks) - 1; i >= 0; i-- {
+		if b := &c.blocks[i]; b.choice == d.Choice && b.block == d.Block && b.kind == kind {
+			return b
+		}
+	}
+	c.choice(d.Choice)
+	c.blocks = append(c.blocks, collected{choice: d.Choice, block: d.Block, kind: kind})
+	return &c.blocks[len(c.blocks)-1]
+}
+
+// choice finds or makes a choice; choices stay in the order of their index.
+func (c *Collector) choice(index int) *Choice {
+	at := 0
+	for ; at < len(c.r.Choices) && c.r.Choices[at].Index <= index; at++ {
+		if c.r.Choices[at].Index == index {
+			return &c.r.Choices[at]
+		}
+	}
+	c.r.Choices = slices.Insert(c.r.Choices, at, Choice{Index: index})
+	return &c.r.Choices[at]
+}
+
+// Response is the answer that the deltas made. No delta may be added after it.
+func (c *Collector) Response() *Response {
+	for i := range c.blocks {
+		b := &c.blocks[i]
+		ch := c.choice(b.choice)
+		ch.Parts = append(ch.Parts, b.part())
+	}
+	c.blocks = nil
+	return &c.r
+}
+
+func (b *collected) part() Part {
+	p := Part{Kind: b.kind}
+	switch b.kind {
+	case Call:
+		p.Call = &ToolCall{ID: b.id, Name: b.name, Arguments: string(b.text)}
+	case RedactedReasoned:
+		p.Data = string(b.text)
+	case Foreign:
+		p.Raw = b.whole
+	default:
+		p.Text, p.Signature = string(b.text), string(b.signature)
+		if len(b.whole) > 0 {
+			p.Citations = append(b.whole, ']')
+		}
+	}
+	return p
+}

@@ -1,0 +1,252 @@
+package chat
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+)
+
+// Opt is a value that may be absent. The zero Opt is absent.
+type Opt[T any] struct {
+	Value T
+	Set   bool
+}
+
+// Some is a present value.
+func Some[T any](v T) Opt[T] { return Opt[T]{v, true} }
+
+// Or is the value, or other when it is absent.
+func (o Opt[T]) Or(other T) T {
+	if o.Set {
+		return o.Value
+	}
+	return other
+}
+
+// Request is one conversation turn asked for. Dialects decode to it and encode
+// from it; encoders change nothing in it but Renamed and HiddenAnswer.
+type Request struct {
+	// Dialect is the name of the dialect that the client speaks.
+	Dialect  string
+	Model    string
+	Messages []Message // in the client's order; system messages anywhere
+
+	Tools      []Tool
+	ToolChoice ToolChoice
+	Parallel   Opt[bool] // several tool calls in one answer
+
+	Format    Format // shape of the answer's text
+	Reasoning Reasoning
+
+	MaxTokens Opt[int64] // most output tokens, reasoning included
+	// MaxTokensField is the member in which the client gave MaxTokens.
+	MaxTokensField string
+
+	Temperature, TopP                 Opt[float64]
+	TopK                              Opt[int64]
+	FrequencyPenalty, PresencePenalty Opt[float64]
+	Seed                              Opt[int64]
+	LogitBias                         json.RawMessage // object of token id to bias
+	Stop                              []string
+	N                                 Opt[int64]
+	Logprobs                          Opt[bool]
+	TopLogprobs                       Opt[int64]
+
+	Stream       bool
+	IncludeUsage Opt[bool] // the client wants usage at the end of the stream
+
+	User        string // end user's id
+	ServiceTier string
+
+	// Legacy says that the client gave its tools as functions and reads calls as
+	// function_call.
+	Legacy bool
+	// Completion holds what only text completions have; nil for a chat.
+	Completion *Completion
+
+	// Extra are the top-level members that the client's dialect does not know or
+	// that have no canonical form, in their order.
+	Extra []Field
+	// Unread are the paths of members inside of messages that the client's
+	// dialect does not know, at most MaxUnread.
+	Unread []string
+
+	// Renamed maps tool names as sent to the provider to the client's names. It
+	// is set by EncodeRequest when the provider's dialect forbids a name, and read
+	// when the answer is encoded.
+	Renamed map[string]string
+	// HiddenAnswer is set by EncodeRequest when the text of the answer comes by a
+	// hidden tool: other text is then no part of it.
+	HiddenAnswer bool
+
+	// Recall finds the signed reasoning that came before the tool call with this
+	// id, for clients that cannot give it back. May be nil.
+	Recall func(toolCallID string) []Part
+}
+
+// MaxUnread bounds Request.Unread.
+const MaxUnread = 32
+
+// Unknown notes a member inside of a message that the dialect does not know.
+func (r *Request) Unknown(message, part int, member []byte) {
+	if len(r.Unread) == MaxUnread {
+		return
+	}
+	path := "messages[" + strconv.Itoa(message) + "]"
+	if part >= 0 {
+		path += ".content[" + strconv.Itoa(part) + "]"
+	}
+	r.Unread = append(r.Unread, path+"."+clipName(string(member)))
+}
+
+// ReportUnread adds what was not read to a report.
+func (r *Request) ReportUnread(loss *Loss) {
+	for _, path := range r.Unread {
+		loss.Add(path, "not known")
+	}
+}
+
+// Field is a top-level member of a body, as it came.
+type Field struct {
+	Name string
+	Raw  json.RawMessage
+}
+
+// Completion is what a text completion asks beyond a chat.
+type Completion struct {
+	Echo   bool
+	Suffix string
+	BestOf Opt[int64]
+	// Logprobs is how many alternatives are given for each token.
+	Logprobs Opt[int64]
+	// Prompts says how many prompts were given; each makes N choices.
+	Prompts int
+}
+
+// Role is who speaks in a message.
+type Role uint8
+
+// The roles. Tool messages hold tool results only.
+const (
+	System Role = iota + 1
+	Developer
+	User
+	Assistant
+	ToolRole
+)
+
+var roleNames = [...]string{"", "system", "developer", "user", "assistant", "tool"}
+
+// String is the role's usual name.
+func (r Role) String() string { return roleNames[r] }
+
+// Message is one message.
+type Message struct {
+	Role  Role
+	Name  string // of the participant
+	Parts []Part
+	// At is the index in the client's messages, -1 for a system prompt that
+	// stood outside of them.
+	At int
+	// Plain says that the content was one string and not a list.
+	Plain bool
+}
+
+// Text joins the text parts of a message.
+func (m *Message) Text() string {
+	switch n := len(m.Parts); {
+	case n == 0:
+		return ""
+	case n == 1 && m.Parts[0].Kind == Text:
+		return m.Parts[0].Text
+	}
+	var s strings.Builder
+	for i := range m.Parts {
+		if m.Parts[i].Kind == Text {
+			s.WriteString(m.Parts[i].Text)
+		}
+	}
+	return s.String()
+}
+
+// Tool is a function that the model may call, or a tool of the provider's own.
+type Tool struct {
+	Name        string
+	Description Opt[string]
+	// Schema is the JSON schema of the arguments, byte for byte; nil when the
+	// client gave none.
+	Schema json.RawMessage
+	Strict Opt[bool]
+	Cache  Cache
+	// Extra are further members of the tool that only some hosts know.
+	Extra []Field
+	// Foreign is set for a tool that is not a function: its type, with Raw the
+	// whole tool as the client's dialect writes it.
+	Foreign string
+	Raw     json.RawMessage
+}
+
+// ToolChoiceMode says whether tools must, may or must not be called.
+type ToolChoiceMode uint8
+
+// The modes; the zero value says that the client did not choose.
+const (
+	ToolsUnsaid ToolChoiceMode = iota
+	ToolsAuto
+	ToolsNone
+	ToolsRequired
+	ToolsNamed
+)
+
+// ToolChoice is which tools may be called.
+type ToolChoice struct {
+	Mode ToolChoiceMode
+	Name string // of the one tool, for ToolsNamed
+}
+
+// Forced reports whether the answer must call a tool.
+func (c ToolChoice) Forced() bool { return c.Mode == ToolsRequired || c.Mode == ToolsNamed }
+
+// FormatKind is the kind of text that an answer must be.
+type FormatKind uint8
+
+// The kinds of format; the zero value is plain text.
+const (
+	FormatText   FormatKind = iota
+	FormatJSON              // any JSON object
+	FormatSchema            // JSON of a schema
+)
+
+// Format is the shape that the text of the answer must have.
+type Format struct {
+	Kind        FormatKind
+	Set         bool // the client said so, be it text
+	Name        string
+	Description string
+	Schema      json.RawMessage
+	Strict      Opt[bool]
+}
+
+// Thinking is whether the model reasons before it answers.
+type Thinking uint8
+
+// The kinds of thinking; the zero value says that the client did not choose.
+const (
+	ThinkingUnsaid Thinking = iota
+	ThinkingOff
+	ThinkingBudget   // on, with a budget of tokens
+	ThinkingAdaptive // the model decides
+)
+
+// Reasoning is how much the model may think.
+type Reasoning struct {
+	Effort   string // none, minimal, low, medium, high, xhigh, max; empty: not said
+	Thinking Thinking
+	Budget   Opt[int64] // tokens
+	Display  string     // how thinking is shown: summarized, omitted; empty: not said
+}
+
+// On reports whether the client asked for thinking by either way.
+func (r Reasoning) On() bool {
+	return r.Thinking >= ThinkingBudget || r.Thinking == ThinkingUnsaid && r.Effort != "" && r.Effort != "none" && r.Effort != "minimal"
+}

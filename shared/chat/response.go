@@ -1,0 +1,93 @@
+package chat
+
+import (
+	"encoding/json"
+
+	"gateway/shared/pricing"
+)
+
+// Response is a whole answer.
+type Response struct {
+	ID, Model string
+	Created   int64 // Unix seconds; 0: not said
+	Choices   []Choice
+	Usage     pricing.Usage
+	// ReportedTotal is the provider's own total when it is not the sum of Usage.
+	ReportedTotal int64
+
+	SystemFingerprint string
+	ServiceTier       string
+}
+
+// Choice is one of the answers.
+type Choice struct {
+	Index int
+	Parts []Part // in the order in which the model gave them
+
+	Stop         StopReason
+	Native       string // the provider's own word for Stop
+	StopSequence string // the stop string that came, for StopSequence
+
+	// Logprobs is the object of the OpenAI shape, as it came.
+	Logprobs json.RawMessage
+}
+
+// Text joins the text parts of a choice.
+func (c *Choice) Text() string {
+	m := Message{Parts: c.Parts}
+	return m.Text()
+}
+
+// Meter is what the books need of the answer.
+func (r *Response) Meter() Meter {
+	m := Meter{Model: r.Model, ID: r.ID, Usage: r.Usage, ReportedTotal: r.ReportedTotal, Complete: true, Started: true}
+	for i := range r.Choices {
+		c := &r.Choices[i]
+		if m.Finish == "" {
+			m.Finish = c.Native
+		}
+		for j := range c.Parts {
+			p := &c.Parts[j]
+			m.OutputBytes += int64(len(p.Text))
+			if p.Call != nil {
+				m.OutputBytes += int64(len(p.Call.Name) + len(p.Call.Arguments))
+			}
+		}
+	}
+	return m
+}
+
+// Signed is the reasoning that a provider wants back before a tool call.
+type Signed struct {
+	ToolCallID string
+	Parts      []Part
+}
+
+// Signed gives the signed reasoning of the answer by the tool calls that follow
+// it, so that it can be kept for clients that cannot return it. The first call
+// after the reasoning carries it.
+func (r *Response) Signed() []Signed {
+	var out []Signed
+	for i := range r.Choices {
+		out = appendSigned(out, r.Choices[i].Parts)
+	}
+	return out
+}
+
+func appendSigned(out []Signed, parts []Part) []Signed {
+	var pending []Part
+	for _, p := range parts {
+		switch p.Kind {
+		case Reasoned, RedactedReasoned:
+			if p.Kind == RedactedReasoned || p.Signature != "" {
+				pending = append(pending, p)
+			}
+		case Call:
+			if len(pending) > 0 && p.Call.ID != "" {
+				out = append(out, Signed{ToolCallID: p.Call.ID, Parts: pending})
+				pending = nil
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,26 @@
+package chat
+
+// StopReason is why an answer ended. The zero value is not known.
+type StopReason uint8
+
+// The stop reasons.
+const (
+	StopUnknown   StopReason = iota
+	StopEnd                  // the model was done
+	StopSequence             // a stop string of the client came
+	StopLength               // the token bound was reached
+	StopContext              // the context window was full
+	StopToolCalls            // the model waits for tool results
+	StopFilter               // refused or filtered
+	StopPause                // a long turn was paused and may go on
+)
+
+var openAIStops = [...]string{"stop", "stop", "stop", "length", "length", "tool_calls", "content_filter", "stop"}
+
+// OpenAI is the finish_reason of the stop reason.
+func (s StopReason) OpenAI() string { return openAIStops[s] }
+
+var anthropicStops = [...]string{"end_turn", "end_turn", "stop_sequence", "max_tokens", "model_context_window_exceeded", "tool_use", "refusal", "pause_turn"}
+
+// Anthropic is the stop_reason of the stop reason.
+func (s StopReason) Anthropic() string { return anthropicStops[s] }

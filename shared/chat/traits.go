@@ -1,0 +1,82 @@
+package chat
+
+// Traits are what a host and model need of a dialect. It is plain data that the
+// catalogue fills for a provider and the routed model; the zero value is the
+// dialect's own provider with a current model.
+type Traits struct {
+	Provider string // id of the provider, for messages
+
+	// DefaultMaxTokens is sent where the dialect requires a bound and the client
+	// gave none: the most that the model can give. 0: the dialect's default.
+	DefaultMaxTokens int64
+	// MaxTokensField is the member that takes the bound in the OpenAI dialect:
+	// max_tokens or max_completion_tokens. Empty: as the client named it.
+	MaxTokensField string
+
+	// SystemRole is system or developer when the host takes only that one of the
+	// two. Empty: as the client wrote it.
+	SystemRole string
+
+	// Sampling says which sampling members the model takes.
+	Sampling Sampling
+	// ClampTemperature cuts a temperature that is too high for the host instead
+	// of refusing it.
+	ClampTemperature bool
+
+	// Thinking is how the model is told to think.
+	Thinking ThinkingStyle
+	// NoEffort: the model takes no output_config.effort (Anthropic dialect), or
+	// no reasoning_effort (OpenAI dialect).
+	NoEffort bool
+
+	// Schema is how an answer of a JSON schema is had from the model.
+	Schema SchemaSupport
+
+	NoTools         bool // the model takes no tools
+	NoImages        bool // the model takes no images
+	NoDocuments     bool // the model takes no documents
+	NoCacheControl  bool // the host refuses cache markers
+	NoLongCache     bool // the host refuses a ttl of an hour
+	NoStrictTools   bool // the host refuses strict on tools
+	NoStreamUsage   bool // the host refuses stream_options
+	NoParallelTools bool // the host refuses parallel_tool_calls
+	PromptCacheKey  bool // the host takes prompt_cache_key; one is derived when absent
+	NoUnknown       bool // the host refuses members that are not in its own reference
+
+	// MaxToolName is the longest tool name; 0: the dialect's default.
+	MaxToolName int
+	// DowngradeToolChoice turns a forced tool choice that cannot go with thinking
+	// into auto, with a loss entry, instead of refusing it.
+	DowngradeToolChoice bool
+}
+
+// Sampling is which sampling members a model takes.
+type Sampling uint8
+
+// The kinds of sampling.
+const (
+	SamplingFree   Sampling = iota // temperature, top_p and the like
+	SamplingEither                 // temperature or top_p, not both
+	SamplingNone                   // neither
+)
+
+// ThinkingStyle is how a model is told to think.
+type ThinkingStyle uint8
+
+// The styles.
+const (
+	ThinksByBudget   ThinkingStyle = iota // a budget of tokens
+	ThinksAdaptively                      // by effort only
+	ThinksEither                          // both are taken
+	ThinksNever                           // the model does not think
+)
+
+// SchemaSupport is how an answer of a JSON schema is had.
+type SchemaSupport uint8
+
+// The ways.
+const (
+	SchemaByTool SchemaSupport = iota // by a hidden tool; Anthropic dialect
+	SchemaNative                      // the model has it
+	SchemaNone                        // not at all: such requests are refused
+)

@@ -1,0 +1,205 @@
+package anthropic
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+
+	"gateway/shared/chat"
+	"gateway/shared/fault"
+	"gateway/shared/wire"
+)
+
+// statuses are the statuses that error types stand for inside a stream.
+var statuses = map[string]int{
+	"invalid_request_error": 400, "authentication_error": 401, "billing_error": 402, "permission_error": 403,
+	"not_found_error": 404, "conflict_error": 409, "request_too_large": 413, "rate_limit_error": 429,
+	"api_error": 500, "timeout_error": 504, "overloaded_error": 529,
+}
+
+// errorType is the error type for a status.
+func errorType(status int) string {
+	switch status {
+	case 401:
+		return "authentication_error"
+	case 402, 412:
+		return "billing_error"
+	case 403:
+		return "permission_error"
+	case 404:
+		return "not_found_error"
+	case 413:
+		return "request_too_large"
+	case 429:
+		return "rate_limit_error"
+	case 408, 504:
+		return "timeout_error"
+	case 503, 529:
+		return "overloaded_error"
+	}
+	if status >= 500 {
+		return "api_error"
+	}
+	return "invalid_request_error"
+}
+
+func decodeError(status int, h http.Header, body []byte) *fault.Fault {
+	p := readError(body)
+	if p == nil {
+		f := fault.New(fault.InvalidProviderResponse, "", "The provider answered with an error that is not JSON (status "+strconv.Itoa(status)+")")
+		f.Source = fault.SourceProvider
+		f.StatusCode = chat.UnreadableStatus(status)
+		f.RetryAfter = chat.RetryAfter(h)
+		return f
+	}
+	p.Status = status
+	f := providerFault(p)
+	f.RetryAfter = chat.RetryAfter(h)
+	return f
+}
+
+// readError reads {type:error,error:{type,message}}, and {message} as hosts in
+// front of the models write it; nil when body is neither.
+func readError(body []byte) *chat.ProviderError {
+	d := wire.NewDecoder(body)
+	if d.Kind() != wire.KindObject {
+		return nil
+	}
+	p := new(chat.ProviderError)
+	inner := false
+	for key := range d.Object {
+		switch string(key) {
+		case "error":
+			switch d.Kind() {
+			case wire.KindObject:
+				inner = true
+				readErrorObject(d, p)
+			case wire.KindString:
+				inner, p.Message = true, d.Str()
+			}
+		case "message", "Message":
+			if !inner {
+				p.Message = optString(d)
+			}
+		}
+	}
+	if d.Err() != nil || p.Message == "" && p.Type == "" {
+		return nil
+	}
+	return p
+}
+
+func readErrorObject(d *wire.Decoder, p *chat.ProviderError) {
+	for key := range d.Object {
+		switch string(key) {
+		case "type":
+			p.Type = optString(d)
+		case "message":
+			p.Message = optString(d)
+		case "code":
+			p.Code = optString(d)
+		case "details":
+			if d.Kind() == wire.KindObject {
+				for name := range d.Object {
+					if string(name) == "error_code" {
+						p.Code = optString(d)
+					}
+				}
+			}
+		}
+	}
+}
+
+// optString reads a string; anything else counts as absent.
+func optString(d *wire.Decoder) string {
+	if d.Kind() != wire.KindString {
+		d.Skip()
+		return ""
+	}
+	return d.Str()
+}
+
+// providerFault makes the fault for what the provider said.
+func providerFault(p *chat.ProviderError) *fault.Fault {
+	f := fault.New(fault.ProviderError, "", p.Message).WithCause(p)
+	f.Source = fault.SourceProvider
+	f.StatusCode = p.Status
+	words := strings.ToLower(p.Message)
+	switch {
+	case strings.Contains(words, "specified api usage limits"), strings.Contains(words, "credit balance is too low"), p.Code == "enforced_spend_limit_reached":
+		f.Code, f.StatusCode = chat.InsufficientQuota, http.StatusTooManyRequests
+	case p.Type == "overloaded_error" || p.Status == 529:
+		f.Code, f.StatusCode = chat.Overloaded, 529
+	case p.Status == 503:
+		f.Code = chat.Overloaded
+	case p.Type == "rate_limit_error" || p.Status == 429:
+		f.Code, f.StatusCode = fault.RateLimited, http.StatusTooManyRequests
+	case p.Status == 413 || p.Type == "request_too_large":
+		f.Code, f.StatusCode = chat.ContextLength, http.StatusRequestEntityTooLarge
+	case p.Status == 400 && chat.ContextOverflow(p.Message):
+		f.Code = chat.ContextLength
+	}
+	return f
+}
+
+// inBandError makes the fault for an error event.
+func inBandError(data []byte) *fault.Fault {
+	p := readError(data)
+	if p == nil {
+		f := fault.New(fault.InvalidProviderResponse, "", "The provider sent an error that could not be read")
+		f.Source = fault.SourceProvider
+		return f
+	}
+	if p.Status = statuses[p.Type]; p.Status == 0 {
+		p.Status = http.StatusInternalServerError
+	}
+	return providerFault(p)
+}
+
+// appendError writes {type:error,error:{type,message,...}}.
+func appendError(dst []byte, f *fault.Fault, o *chat.Options) []byte {
+	p := chat.ProviderErrorOf(f)
+	if p == nil && f.Source != fault.SourceProvider {
+		return append(dst, f.DataBody(true)...)
+	}
+	message, typ, code := f.Message, errorType(f.Status()), string(f.Code)
+	if p != nil {
+		if o.ProviderName != "" {
+			message = o.ProviderName + " error: " + message
+		}
+		if statuses[p.Type] == f.Status() {
+			typ = p.Type
+		}
+		if f.Code == fault.ProviderError {
+			code = p.Code
+		}
+	}
+	dst = append(dst, `{"type":"error","error":{"type":`...)
+	dst = wire.AppendJSONString(dst, typ)
+	dst = append(dst, `,"message":`...)
+	dst = wire.AppendJSONString(dst, message)
+	dst = append(dst, `,"param":`...)
+	dst = appendOrNull(dst, f.Field)
+	dst = append(dst, `,"code":`...)
+	dst = appendOrNull(dst, code)
+	dst = append(dst, `,"source":"provider"}`...)
+	if o.ProviderName != "" {
+		dst = append(dst, `,"provider":`...)
+		dst = wire.AppendJSONString(dst, o.ProviderName)
+	}
+	return append(dst, '}')
+}
+
+func appendOrNull(dst []byte, s string) []byte {
+	if s == "" {
+		return append(dst, "null"...)
+	}
+	return wire.AppendJSONString(dst, s)
+}
+
+// appendStreamError writes the event that ends a broken stream.
+func appendStreamError(dst []byte, f *fault.Fault, o *chat.Options) []byte {
+	dst = append(dst, "event: error\ndata: "...)
+	dst = appendError(dst, f, o)
+	return append(dst, "\n\n"...)
+}

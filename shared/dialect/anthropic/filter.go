@@ -1,0 +1,178 @@
+package anthropic
+
+import (
+	"bytes"
+
+	"gateway/shared/chat"
+	"gateway/shared/dialect/events"
+	"gateway/shared/wire"
+)
+
+// filter passes a stream of this dialect on as it is and meters it. Pieces of
+// content are told by their first bytes and not read.
+type filter struct {
+	m      chat.Meter
+	u      counts
+	split  events.Splitter
+	out    events.Output
+	d      wire.Decoder
+	failed bool
+}
+
+// Meter implements chat.StreamFilter.
+func (f *filter) Meter() chat.Meter { return f.m }
+
+// Passed implements chat.StreamFilter.
+func (f *filter) Passed() bool { return f.failed }
+
+// Feed implements chat.StreamFilter.
+func (f *filter) Feed(in []byte) ([]byte, error) {
+	if f.failed {
+		return nil, nil
+	}
+	if err := f.split.Feed(in); err != nil {
+		return nil, err
+	}
+	f.split.Start(&f.out)
+	var e events.Event
+	for !f.failed && f.split.Next(&e) {
+		f.look(&e)
+		f.out.Add(e.Raw)
+	}
+	return f.out.Bytes(), nil
+}
+
+// End implements chat.StreamFilter.
+func (f *filter) End() []byte {
+	var e events.Event
+	if f.failed || !f.split.Last(&e) {
+		return nil
+	}
+	f.look(&e)
+	if !f.m.Complete && !f.failed {
+		return nil // a piece of an event: the stream was cut
+	}
+	return append(bytes.TrimRight(append([]byte(nil), e.Raw...), "\r\n"), "\n\n"...)
+}
+
+// deltaOverhead is about how many bytes of a delta event are not its text.
+const deltaOverhead = len(`{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":""}}`)
+
+// look meters one event.
+func (f *filter) look(e *events.Event) {
+	if e.Data == nil {
+		return
+	}
+	if bytes.HasPrefix(e.Data, deltaHead) {
+		f.m.Started = true
+		f.m.OutputBytes += int64(max(0, len(e.Data)-deltaOverhead))
+		f.m.Pieces++
+		return
+	}
+	d := &f.d
+	d.Reset(e.Data)
+	kind := string(e.Name)
+	var message, delta []byte
+	failed := false
+	for key := range d.Object {
+		switch string(key) {
+		case "type":
+			kind = eventKind(d.Bytes())
+		case "message":
+			message = d.Raw()
+		case "delta":
+			delta = d.Raw()
+		case "usage":
+			f.u.readFrom(d)
+		case "error":
+			failed = true
+		}
+	}
+	if d.End() != nil {
+		return // the client reads it as it would have
+	}
+	switch kind {
+	case "message_start":
+		f.start(message)
+	case "content_block_delta":
+		f.m.Started = true
+		f.m.OutputBytes += int64(max(0, len(e.Data)-deltaOverhead))
+		f.m.Pieces++
+	case "content_block_start":
+		f.m.Started = f.m.Started || !bytes.Contains(e.Data, []byte(`"text"`)) && !bytes.Contains(e.Data, []byte(`"thinking"`))
+	case "message_delta":
+		f.delta(delta)
+	case "message_stop":
+		f.m.Complete = true
+	default:
+		if kind == "error" || failed {
+			f.m.Err = inBandError(e.Data)
+			f.failed = true
+		}
+	}
+}
+
+func (f *filter) start(message []byte) {
+	d := &f.d
+	d.Reset(message)
+	for key := range d.Object {
+		switch string(key) {
+		case "id":
+			f.m.ID = optString(d)
+		case "model":
+			f.m.Model = optString(d)
+		case "usage":
+			f.u.readFrom(d)
+		}
+	}
+	f.u.classes(&f.m.Usage)
+}
+
+func (f *filter) delta(delta []byte) {
+	f.u.classes(&f.m.Usage)
+	if delta == nil {
+		return
+	}
+	d := &f.d
+	d.Reset(delta)
+	for key := range d.Object {
+		if string(key) == "stop_reason" {
+			if native := optString(d); native != "" {
+				f.m.Finish, f.m.Started = native, true
+			}
+		}
+	}
+}
+
+// meterPlain reads what the books need of a plain answer. Its usage stands at
+// the end, behind the content, which is skipped.
+func meterPlain(body []byte) chat.Meter {
+	m := chat.Meter{Complete: true, Started: true}
+	var d wire.Decoder
+	d.Reset(body)
+	var u counts
+	failed := false
+	content := 0
+	for key := range d.Object {
+		switch string(key) {
+		case "type":
+			failed = string(d.Bytes()) == "error"
+		case "id":
+			m.ID = optString(&d)
+		case "model":
+			m.Model = optString(&d)
+		case "content":
+			content = len(d.Raw())
+		case "stop_reason":
+			m.Finish = optString(&d)
+		case "usage":
+			u.readFrom(&d)
+		}
+	}
+	if failed {
+		return chat.Meter{Err: inBandError(body)}
+	}
+	m.OutputBytes = int64(content)
+	u.classes(&m.Usage)
+	return m
+}

@@ -1,0 +1,532 @@
+package anthropic
+
+import (
+	"encoding/base64"
+	"strconv"
+	"strings"
+
+	"gateway/shared/chat"
+	"gateway/shared/fault"
+	"gateway/shared/wire"
+)
+
+func indexed(list string, i int) string { return list + "[" + strconv.Itoa(i) + "]" }
+
+// place is something in the client's body. Its path is only made when it is
+// needed.
+type place struct {
+	m    *chat.Message
+	p    *chat.Part // nil: the message itself
+	list string     // of tools, when m is nil
+	i    int
+}
+
+// String is the JSON path of the place.
+func (w place) String() string {
+	m, p := w.m, w.p
+	if m == nil {
+		return indexed(w.list, w.i)
+	}
+	if m.At < 0 {
+		return indexed("system", p.At)
+	}
+	at := indexed("messages", m.At)
+	switch {
+	case p == nil:
+		return at
+	case p.Kind == chat.Call:
+		return at + "." + indexed("tool_calls", p.At)
+	case m.Plain:
+		return at + ".content"
+	}
+	return at + "." + indexed("content", p.At)
+}
+
+func path(m *chat.Message, p *chat.Part) string { return place{m: m, p: p}.String() }
+
+// dropName reports the name of a participant.
+func (e *requestEncoder) dropName(m *chat.Message) {
+	if m.Name != "" && m.Role != chat.ToolRole {
+		e.loss.Add(path(m, nil)+".name", notTaken)
+	}
+}
+
+// blank reports whether s is a text that the provider refuses as a block.
+func blank(s string) bool { return strings.TrimSpace(s) == "" }
+
+// system writes all system prompts, wherever they stood, in their order.
+func (e *requestEncoder) system() error {
+	start := len(e.b)
+	e.b = append(e.b, `,"system":[`...)
+	n := 0
+	for i := range e.r.Messages {
+		m := &e.r.Messages[i]
+		if m.Role != chat.System && m.Role != chat.Developer {
+			continue
+		}
+		for j := range m.Parts {
+			p := &m.Parts[j]
+			switch {
+			case p.Kind != chat.Text:
+				e.loss.Add(path(m, p), "a system prompt is text here")
+			case blank(p.Text):
+				e.blankMarker(p, place{m: m, p: p})
+			default:
+				if n++; n > 1 {
+					e.b = append(e.b, ',')
+				}
+				e.text(p, place{m: m, p: p})
+			}
+		}
+		e.dropName(m)
+	}
+	if e.format == formatInstruct {
+		if n++; n > 1 {
+			e.b = append(e.b, ',')
+		}
+		e.b = append(e.b, `{"type":"text","text":`...)
+		e.b = wire.AppendJSONString(e.b, jsonInstruction)
+		e.b = append(e.b, '}')
+	}
+	if n == 0 {
+		e.b = e.b[:start]
+		return nil
+	}
+	e.b = append(e.b, ']')
+	return nil
+}
+
+// blankMarker reports the cache marker of a text that is left out as it is blank.
+func (e *requestEncoder) blankMarker(p *chat.Part, at place) {
+	if p.Cache == chat.NoCache {
+		return
+	}
+	if e.skip > 0 {
+		e.skip--
+	}
+	e.loss.Add(at.String()+".cache_control", "the text is blank")
+}
+
+func (e *requestEncoder) text(p *chat.Part, at place) {
+	e.b = append(e.b, `{"type":"text","text":`...)
+	e.b = wire.AppendJSONString(e.b, p.Text)
+	if len(p.Citations) > 0 && e.r.Dialect == name {
+		e.key("citations")
+		e.b = append(e.b, p.Citations...)
+	}
+	e.marker(p.Cache, at)
+	e.b = append(e.b, '}')
+}
+
+// messages writes the turns. Tool results and the user's words that follow them
+// become one message, results first.
+func (e *requestEncoder) messages() error {
+	e.b = append(e.b, `,"messages":[`...)
+	list := len(e.b)
+	users := false
+	ms := e.r.Messages
+	last := lastSpoken(ms)
+	for i := 0; i < len(ms); i++ {
+		m := &ms[i]
+		start := len(e.b)
+		if start > list {
+			e.b = append(e.b, ',')
+		}
+		var n int
+		var err error
+		switch m.Role {
+		case chat.System, chat.Developer:
+		case chat.Assistant:
+			n, err = e.assistant(m, i == last)
+		case chat.ToolRole:
+			i, n, err = e.results(i)
+			users = users || n > 0
+		case chat.User:
+			n, err = e.user(m)
+			users = users || n > 0
+		}
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			e.b = e.b[:start]
+		}
+	}
+	if !users {
+		if e.r.Completion != nil {
+			return fault.Invalid("prompt", "prompt must not be blank for this provider")
+		}
+		return fault.Invalid("messages", "messages must hold a message of the user with content: this provider answers no conversation without one")
+	}
+	e.b = append(e.b, ']')
+	return nil
+}
+
+// lastSpoken is the index of the last message that is not a system prompt.
+func lastSpoken(ms []chat.Message) int {
+	for i := len(ms) - 1; i >= 0; i-- {
+		if ms[i].Role != chat.System && ms[i].Role != chat.Developer {
+			return i
+		}
+	}
+	return -1
+}
+
+// user writes a message of the user and gives the number of its blocks.
+func (e *requestEncoder) user(m *chat.Message) (int, error) {
+	e.dropName(m)
+	if m.Plain && len(m.Parts) == 1 && m.Parts[0].Cache == chat.NoCache {
+		if blank(m.Parts[0].Text) {
+			e.loss.Add(path(m, nil), "the message is blank")
+			return 0, nil
+		}
+		e.b = append(e.b, `{"role":"user","content":`...)
+		e.b = wire.AppendJSONString(e.b, m.Parts[0].Text)
+		e.b = append(e.b, '}')
+		return 1, nil
+	}
+	e.b = append(e.b, `{"role":"user","content":[`...)
+	n, err := e.userParts(m, 0)
+	e.b = append(e.b, `]}`...)
+	if n == 0 {
+		e.loss.Add(path(m, nil), "the message is blank")
+	}
+	return n, err
+}
+
+// userParts writes the parts of a user's message behind n blocks.
+func (e *requestEncoder) userParts(m *chat.Message, n int) (int, error) {
+	for i := range m.Parts {
+		p := &m.Parts[i]
+		start := len(e.b)
+		if n > 0 {
+			e.b = append(e.b, ',')
+		}
+		ok, err := e.part(p, place{m: m, p: p})
+		if err != nil {
+			return n, err
+		}
+		if !ok {
+			e.b = e.b[:start]
+			continue
+		}
+		n++
+	}
+	return n, nil
+}
+
+// part writes one block of content; false when it is left out.
+func (e *requestEncoder) part(p *chat.Part, at place) (bool, error) {
+	switch p.Kind {
+	case chat.Text, chat.Refusal:
+		if blank(p.Text) {
+			e.blankMarker(p, at)
+			return false, nil
+		}
+		e.text(p, at)
+		return true, nil
+	case chat.Image, chat.Document:
+		return true, e.media(p, at)
+	case chat.Audio:
+		return false, fault.Invalid(at.String(), "%s is audio, which this provider does not take", at)
+	case chat.Foreign:
+		if p.Origin == name || p.Origin == "" && e.r.Dialect == name || foreignBlocks[p.Type] {
+			e.b = append(e.b, p.Raw...)
+			return true, nil
+		}
+	}
+	e.loss.Add(at.String(), notTaken)
+	return false, nil
+}
+
+// foreignBlocks are blocks of this provider that clients of other dialects give
+// back in content_blocks as they got them.
+var foreignBlocks = map[string]bool{
+	"server_tool_use": true, "web_search_tool_result": true, "web_fetch_tool_result": true, "code_execution_tool_result": true,
+	"bash_code_execution_tool_result": true, "text_editor_code_execution_tool_result": true, "tool_search_tool_result": true,
+	"search_result": true, "container_upload": true, "document": true,
+}
+
+// results writes the tool messages from i on, and the user's message behind
+// them, as one message. It gives the index of the last one taken.
+func (e *requestEncoder) results(i int) (int, int, error) {
+	ms := e.r.Messages
+	e.b = append(e.b, `{"role":"user","content":[`...)
+	n := 0
+	last := i
+	for ; i < len(ms); i++ {
+		m := &ms[i]
+		switch m.Role {
+		case chat.System, chat.Developer:
+			continue // written already
+		case chat.ToolRole:
+			for j := range m.Parts {
+				if n > 0 {
+					e.b = append(e.b, ',')
+				}
+				if err := e.result(m, &m.Parts[j]); err != nil {
+					return last, n, err
+				}
+				n++
+			}
+			last = i
+			continue
+		case chat.User:
+			e.dropName(m)
+			before := n
+			var err error
+			if n, err = e.userParts(m, n); err != nil {
+				return last, n, err
+			}
+			if n == before {
+				e.loss.Add(path(m, nil), "the message is blank")
+			}
+			last = i
+		}
+		break
+	}
+	e.b = append(e.b, `]}`...)
+	return last, n, nil
+}
+
+// result writes one tool_result block.
+func (e *requestEncoder) result(m *chat.Message, p *chat.Part) error {
+	r := p.Result
+	at := place{m: m}
+	if r.CallID == "" {
+		return fault.Invalid(at.String()+".tool_call_id", "%s.tool_call_id must name the tool call that is answered", at)
+	}
+	e.b = append(e.b, `{"type":"tool_result","tool_use_id":`...)
+	e.b = wire.AppendJSONString(e.b, legalID(r.CallID))
+	if r.Plain && len(r.Parts) == 1 {
+		e.str("content", r.Parts[0].Text)
+	} else {
+		e.key("content")
+		e.b = append(e.b, '[')
+		inner := chat.Message{At: m.At, Parts: r.Parts}
+		if _, err := e.userParts(&inner, 0); err != nil {
+			return err
+		}
+		e.b = append(e.b, ']')
+	}
+	if r.IsError {
+		e.b = append(e.b, `,"is_error":true`...)
+	}
+	e.marker(p.Cache, at)
+	e.b = append(e.b, '}')
+	return nil
+}
+
+// legalID is a tool call's id in the letters that the provider takes. Ids of
+// this and the OpenAI dialect are not changed.
+func legalID(id string) string { return chat.LegalName(id, len(id)) }
+
+// assistant writes a message of the assistant: reasoning, then the rest in
+// order. last says that it is the last of the conversation, which the model goes
+// on from.
+func (e *requestEncoder) assistant(m *chat.Message, last bool) (int, error) {
+	e.dropName(m)
+	e.b = append(e.b, `{"role":"assistant","content":[`...)
+	n := 0
+	next := func() {
+		if n++; n > 1 {
+			e.b = append(e.b, ',')
+		}
+	}
+	inOrder, first := interleaved(m), firstCall(m)
+	if !inOrder {
+		for _, p := range e.reasoning(m) {
+			next()
+			e.thought(&p)
+		}
+	}
+	for i := range m.Parts {
+		p := &m.Parts[i]
+		switch p.Kind {
+		case chat.Reasoned, chat.RedactedReasoned:
+			switch {
+			case !signed(p):
+				e.loss.Add(path(m, p), "reasoning without this provider's signature")
+			case inOrder:
+				next()
+				e.thought(p)
+			}
+		case chat.Call:
+			if p != first {
+				for _, q := range e.recalled[p] {
+					next()
+					e.thought(&q)
+				}
+			}
+			next()
+			if err := e.call(m, p); err != nil {
+				return n, err
+			}
+		default:
+			start := len(e.b)
+			if n > 0 {
+				e.b = append(e.b, ',')
+			}
+			q := *p
+			if last && i == len(m.Parts)-1 && p.Kind == chat.Text {
+				q.Text = strings.TrimRight(p.Text, " \t\r\n")
+			}
+			ok, err := e.part(&q, place{m: m, p: p})
+			if err != nil {
+				return n, err
+			}
+			if !ok {
+				e.b = e.b[:start]
+				continue
+			}
+			n++
+		}
+	}
+	e.b = append(e.b, `]}`...)
+	return n, nil
+}
+
+// interleaved reports whether the client gave signed reasoning back in the order
+// of the answer, after other blocks: then that order is kept.
+func interleaved(m *chat.Message) bool {
+	other := false
+	for i := range m.Parts {
+		p := &m.Parts[i]
+		if signed(p) && other {
+			return true
+		}
+		other = other || !signed(p)
+	}
+	return false
+}
+
+// thought writes signed reasoning unchanged.
+func (e *requestEncoder) thought(p *chat.Part) {
+	if p.Kind == chat.RedactedReasoned {
+		e.b = append(e.b, `{"type":"redacted_thinking","data":`...)
+		e.b = wire.AppendJSONString(e.b, p.Data)
+		e.b = append(e.b, '}')
+		return
+	}
+	e.b = append(e.b, `{"type":"thinking","thinking":`...)
+	e.b = wire.AppendJSONString(e.b, p.Text)
+	e.str("signature", p.Signature)
+	e.b = append(e.b, '}')
+}
+
+// call writes one tool_use block. Empty arguments are an empty object; others
+// must be one and go out byte for byte.
+func (e *requestEncoder) call(m *chat.Message, p *chat.Part) error {
+	c := p.Call
+	at := place{m: m, p: p}
+	if c.ID == "" {
+		return fault.Invalid(at.String()+".id", "%s.id must name the call", at)
+	}
+	args := strings.TrimSpace(c.Arguments)
+	switch {
+	case c.Custom:
+		args = string(append(wire.AppendJSONString([]byte(`{"input":`), c.Arguments), '}'))
+	case args == "":
+		args = "{}"
+	case !jsonObject([]byte(args)):
+		field := at.String() + ".function.arguments"
+		if strings.HasPrefix(c.ID, "call_function_") && e.r.Legacy {
+			field = path(m, nil) + ".function_call.arguments"
+		}
+		return fault.Invalid(field, "%s of the call %q must be a JSON object", field, c.ID)
+	}
+	e.b = append(e.b, `{"type":"tool_use","id":`...)
+	e.b = wire.AppendJSONString(e.b, legalID(c.ID))
+	e.str("name", chat.LegalName(c.Name, e.max))
+	e.key("input")
+	e.b = append(e.b, args...)
+	e.marker(p.Cache, at)
+	e.b = append(e.b, '}')
+	return nil
+}
+
+// media writes an image or document block.
+func (e *requestEncoder) media(p *chat.Part, at place) error {
+	m := p.Media
+	document := p.Kind == chat.Document || m.URL != "" && strings.HasSuffix(strings.ToLower(m.URL), ".pdf")
+	switch {
+	case document && e.t.NoDocuments:
+		return fault.Invalid(at.String(), "%s is a document, which this model does not take", at)
+	case !document && e.t.NoImages:
+		return fault.Invalid(at.String(), "%s is an image, which this model does not take", at)
+	}
+	if document {
+		e.b = append(e.b, `{"type":"document","source":`...)
+	} else {
+		e.b = append(e.b, `{"type":"image","source":`...)
+	}
+	if err := e.source(m, document, at); err != nil {
+		return err
+	}
+	if document {
+		if m.Name != "" {
+			e.str("title", m.Name)
+		}
+		if m.Context != "" {
+			e.str("context", m.Context)
+		}
+		if len(m.Citations) > 0 {
+			e.key("citations")
+			e.b = append(e.b, m.Citations...)
+		}
+	}
+	if m.Detail != "" && m.Detail != "auto" {
+		e.loss.Add(at.String()+".image_url.detail", notTaken)
+	}
+	e.marker(p.Cache, at)
+	e.b = append(e.b, '}')
+	return nil
+}
+
+func (e *requestEncoder) source(m *chat.Media, document bool, at place) error {
+	switch {
+	case m.FileID != "":
+		e.b = append(e.b, `{"type":"file","file_id":`...)
+		e.b = wire.AppendJSONString(e.b, m.FileID)
+		e.b = append(e.b, '}')
+		return nil
+	case m.URL != "":
+		if !strings.HasPrefix(m.URL, "https://") && !strings.HasPrefix(m.URL, "http://") {
+			return fault.Invalid(at.String(), "%s must be a data: or https: URL for this provider", at)
+		}
+		e.b = append(e.b, `{"type":"url","url":`...)
+		e.b = wire.AppendJSONString(e.b, m.URL)
+		e.b = append(e.b, '}')
+		return nil
+	}
+	kind, mime, data := "base64", m.MIME, m.Data
+	switch {
+	case document && (m.Plain || textual(mime)):
+		kind, mime = "text", "text/plain"
+		if !m.Plain {
+			text, err := base64.StdEncoding.DecodeString(data)
+			if err != nil {
+				return fault.Invalid(at.String(), "%s is not valid base64", at)
+			}
+			data = string(text)
+		}
+	case document && mime != "application/pdf":
+		return fault.Invalid(at.String(), "%s is a document of type %q; this provider takes application/pdf and text", at, mime)
+	case !document && !imageTypes[mime]:
+		return fault.Invalid(at.String(), "%s is an image of type %q; this provider takes image/jpeg, image/png, image/gif and image/webp", at, mime)
+	}
+	e.b = append(e.b, `{"type":"`...)
+	e.b = append(e.b, kind...)
+	e.b = append(e.b, `","media_type":`...)
+	e.b = wire.AppendJSONString(e.b, mime)
+	e.str("data", data)
+	e.b = append(e.b, '}')
+	return nil
+}
+
+var imageTypes = map[string]bool{"image/jpeg": true, "image/png": true, "image/gif": true, "image/webp": true}
+
+// textual reports whether a document's type is text to the provider.
+func textual(mime string) bool {
+	return strings.HasPrefix(mime, "text/") || mime == "application/json" || mime == "application/xml"
+}

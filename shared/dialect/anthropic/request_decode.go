@@ -1,0 +1,359 @@
+package anthropic
+
+import (
+	"encoding/json"
+
+	"gateway/shared/chat"
+	"gateway/shared/fault"
+	"gateway/shared/wire"
+)
+
+// requestDecoder reads one body of /messages.
+type requestDecoder struct {
+	d      *wire.Decoder
+	r      *chat.Request
+	system []chat.Part
+	plain  bool // system was one string
+}
+
+func decodeRequest(body []byte) (*chat.Request, error) {
+	q := requestDecoder{d: wire.NewDecoder(body), r: &chat.Request{Dialect: name}}
+	for key := range q.d.Object {
+		if !q.d.Null() {
+			q.member(key)
+		}
+	}
+	if err := q.d.End(); err != nil {
+		return nil, err
+	}
+	if len(q.system) > 0 {
+		first := chat.Message{Role: chat.System, Parts: q.system, At: -1, Plain: q.plain}
+		q.r.Messages = append([]chat.Message{first}, q.r.Messages...)
+	}
+	return q.r, nil
+}
+
+func (q *requestDecoder) member(key []byte) {
+	d, r := q.d, q.r
+	switch string(key) {
+	case "model":
+		r.Model = d.Str()
+	case "max_tokens":
+		r.MaxTokens, r.MaxTokensField = chat.Some(d.Int()), "max_tokens"
+	case "messages":
+		for i := range d.Array {
+			q.message(i)
+		}
+	case "system":
+		if d.Kind() == wire.KindString {
+			q.plain = true
+			q.system = []chat.Part{{Kind: chat.Text, Text: d.Str()}}
+			return
+		}
+		q.system = q.blocks(-1)
+	case "stop_sequences":
+		for range d.Array {
+			r.Stop = append(r.Stop, d.Str())
+		}
+	case "stream":
+		r.Stream = d.Bool()
+	case "temperature":
+		r.Temperature = chat.Some(d.Float())
+	case "top_p":
+		r.TopP = chat.Some(d.Float())
+	case "top_k":
+		r.TopK = chat.Some(d.Int())
+	case "tools":
+		for range d.Array {
+			r.Tools = append(r.Tools, q.tool())
+		}
+	case "tool_choice":
+		q.toolChoice()
+	case "metadata":
+		q.nested("metadata", func(inner string) bool {
+			if inner == "user_id" {
+				r.User = d.Str()
+			}
+			return inner == "user_id"
+		})
+	case "thinking":
+		q.thinking()
+	case "service_tier":
+		r.ServiceTier = d.Str()
+	case "output_config":
+		q.nested("output_config", q.outputConfig)
+	default:
+		field := chat.Field{Name: string(key), Raw: clone(d.Raw())}
+		r.Extra = append(r.Extra, field)
+	}
+}
+
+// nested reads the members of an object; those that take does not know are kept.
+func (q *requestDecoder) nested(outer string, take func(inner string) bool) {
+	for key := range q.d.Object {
+		if q.d.Null() {
+			continue
+		}
+		inner := string(key)
+		if !take(inner) {
+			q.r.Extra = append(q.r.Extra, chat.Field{Name: outer + "." + inner, Raw: clone(q.d.Raw())})
+		}
+	}
+}
+
+func clone(raw []byte) json.RawMessage {
+	if raw == nil {
+		return nil
+	}
+	return append(json.RawMessage(nil), raw...)
+}
+
+func (q *requestDecoder) outputConfig(inner string) bool {
+	d, r := q.d, q.r
+	switch inner {
+	case "effort":
+		r.Reasoning.Effort = d.Str()
+	case "format":
+		f := chat.Format{Set: true}
+		for key := range d.Object {
+			switch string(key) {
+			case "type":
+				if d.Str() != "json_schema" {
+					d.Fail("must be json_schema")
+				}
+				f.Kind = chat.FormatSchema
+			case "schema":
+				if d.Kind() != wire.KindObject {
+					d.Fail("must be an object")
+				}
+				f.Schema = clone(d.Raw())
+			}
+		}
+		if d.Err() == nil && f.Schema == nil {
+			d.Fail("must have a schema")
+		}
+		// The schema is enforced here without being asked for.
+		f.Strict = chat.Some(true)
+		r.Format = f
+	default:
+		return false
+	}
+	return true
+}
+
+func (q *requestDecoder) thinking() {
+	d, t := q.d, &q.r.Reasoning
+	for key := range d.Object {
+		if d.Null() {
+			continue
+		}
+		switch string(key) {
+		case "type":
+			switch d.Str() {
+			case "enabled":
+				t.Thinking = chat.ThinkingBudget
+			case "adaptive":
+				t.Thinking = chat.ThinkingAdaptive
+			case "disabled":
+				t.Thinking = chat.ThinkingOff
+			default:
+				d.Fail("must be enabled, disabled or adaptive")
+			}
+		case "budget_tokens":
+			t.Budget = chat.Some(d.Int())
+		case "display":
+			t.Display = d.Str()
+		}
+	}
+}
+
+func (q *requestDecoder) toolChoice() {
+	d, r := q.d, q.r
+	whole := *d
+	mode := ""
+	for key := range d.Object {
+		if d.Null() {
+			continue
+		}
+		switch string(key) {
+		case "type":
+			mode = d.Str()
+			switch mode {
+			case "auto":
+				r.ToolChoice.Mode = chat.ToolsAuto
+			case "any":
+				r.ToolChoice.Mode = chat.ToolsRequired
+			case "none":
+				r.ToolChoice.Mode = chat.ToolsNone
+			case "tool":
+				r.ToolChoice.Mode = chat.ToolsNamed
+			default:
+				d.Fail("must be auto, any, tool or none")
+			}
+		case "name":
+			r.ToolChoice.Name = d.Str()
+		case "disable_parallel_tool_use":
+			r.Parallel = chat.Some(!d.Bool())
+		}
+	}
+	switch {
+	case mode == "":
+		missing(d, &whole, "type")
+	case mode == "tool" && r.ToolChoice.Name == "":
+		missing(d, &whole, "name")
+	}
+	if mode != "tool" {
+		r.ToolChoice.Name = ""
+	}
+}
+
+func (q *requestDecoder) tool() chat.Tool {
+	d := q.d
+	var t chat.Tool
+	whole := *d
+	for key := range d.Object {
+		if d.Null() {
+			continue
+		}
+		switch string(key) {
+		case "type":
+			if kind := d.Str(); kind != "custom" {
+				t.Foreign = kind
+			}
+		case "name":
+			t.Name = d.Str()
+		case "description":
+			t.Description = chat.Some(d.Str())
+		case "input_schema":
+			if d.Kind() != wire.KindObject {
+				d.Fail("must be an object")
+			}
+			t.Schema = clone(d.Raw())
+		case "strict":
+			t.Strict = chat.Some(d.Bool())
+		case "cache_control":
+			t.Cache = cacheMarker(d)
+		default:
+			field := chat.Field{Name: string(key), Raw: clone(d.Raw())}
+			t.Extra = append(t.Extra, field)
+		}
+	}
+	if t.Foreign != "" {
+		return chat.Tool{Name: t.Name, Foreign: t.Foreign, Raw: clone(whole.Raw()), Cache: t.Cache}
+	}
+	if t.Name == "" {
+		missing(d, &whole, "name")
+	}
+	return t
+}
+
+// missing makes the fault for an object without member; whole stands in front of
+// the object.
+func missing(d, whole *wire.Decoder, member string) {
+	whole.Kind() // moves to the object
+	if at := whole.Path(); d.Err() == nil {
+		d.FailWith(fault.Invalid(at+"."+member, "%s must have %s", at, member))
+	}
+}
+
+// cacheMarker reads {type:"ephemeral",ttl:"5m"|"1h"}.
+func cacheMarker(d *wire.Decoder) chat.Cache {
+	if d.Kind() != wire.KindObject {
+		d.Skip()
+		return chat.NoCache
+	}
+	c := chat.CacheShort
+	for key := range d.Object {
+		if string(key) == "ttl" && d.Kind() == wire.KindString {
+			switch d.Str() {
+			case "1h":
+				c = chat.Cache1h
+			case "5m":
+				c = chat.Cache5m
+			default:
+				d.Fail("must be 5m or 1h")
+			}
+		}
+	}
+	return c
+}
+
+// message reads one message. A message of the user that holds tool results
+// becomes two: the results, then the rest.
+func (q *requestDecoder) message(at int) {
+	d := q.d
+	m := chat.Message{At: at}
+	whole := *d
+	hasContent := false
+	for key := range d.Object {
+		switch string(key) {
+		case "role":
+			switch d.Str() {
+			case "user":
+				m.Role = chat.User
+			case "assistant":
+				m.Role = chat.Assistant
+			case "system":
+				m.Role = chat.System
+			default:
+				d.Fail("must be user or assistant")
+			}
+		case "content":
+			hasContent = true
+			if d.Kind() == wire.KindString {
+				m.Plain = true
+				m.Parts = []chat.Part{{Kind: chat.Text, Text: d.Str()}}
+			} else {
+				m.Parts = q.blocks(at)
+			}
+		default:
+			if !d.Null() {
+				q.r.Unknown(at, -1, key)
+			}
+		}
+	}
+	if d.Err() != nil {
+		return
+	}
+	switch {
+	case m.Role == 0:
+		missing(d, &whole, "role")
+		return
+	case !hasContent:
+		missing(d, &whole, "content")
+		return
+	}
+	if m.Role == chat.User {
+		if results, rest := split(m.Parts); len(results) > 0 {
+			q.r.Messages = append(q.r.Messages, chat.Message{Role: chat.ToolRole, At: at, Parts: results})
+			if m.Parts = rest; len(rest) == 0 {
+				return
+			}
+		}
+	}
+	q.r.Messages = append(q.r.Messages, m)
+}
+
+// split takes the tool results out of parts.
+func split(parts []chat.Part) (results, rest []chat.Part) {
+	for _, p := range parts {
+		if p.Kind == chat.Result {
+			results = append(results, p)
+		} else {
+			rest = append(rest, p)
+		}
+	}
+	return results, rest
+}
+
+// blocks reads the content of message at; at is negative inside of a block and
+// in the system prompt.
+func (q *requestDecoder) blocks(at int) []chat.Part {
+	var parts []chat.Part
+	for i := range q.d.Array {
+		p := q.block(at, i)
+		p.At = i
+		parts = append(parts, p)
+	}
+	return parts
+}

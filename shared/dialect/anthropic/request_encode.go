@@ -1,0 +1,322 @@
+package anthropic
+
+import (
+	"strconv"
+	"strings"
+
+	"gateway/shared/chat"
+	"gateway/shared/fault"
+	"gateway/shared/wire"
+)
+
+// Bounds of the provider.
+const (
+	defaultMaxTokens = 4096 // where neither client nor catalogue says one
+	maxToolName      = 128
+	maxMarkers       = 4 // cache markers in one request
+)
+
+const notTaken = "not taken by this provider"
+
+// requestEncoder writes one request for a provider. Everything that does not
+// change from turn to turn is written before the messages, which come last, so
+// that a conversation's bytes only grow at their end.
+type requestEncoder struct {
+	b    []byte
+	r    *chat.Request
+	t    *chat.Traits
+	loss *chat.Loss
+	max  int // longest tool name
+
+	think     thinking
+	maxTokens int64
+	format    formatMode
+	skip      int                        // cache markers that are left out, from the front
+	recalled  map[*chat.Part][]chat.Part // signed reasoning in front of calls
+}
+
+func encodeRequest(dst []byte, r *chat.Request, t *chat.Traits, loss *chat.Loss) ([]byte, error) {
+	e := requestEncoder{b: dst, r: r, t: t, loss: loss, max: t.MaxToolName}
+	if e.max == 0 {
+		e.max = maxToolName
+	}
+	if err := r.Rename(e.max); err != nil {
+		return dst, err
+	}
+	if err := e.refuse(); err != nil {
+		return dst, err
+	}
+	r.ReportUnread(loss)
+	if err := e.plan(); err != nil {
+		return dst, err
+	}
+	if err := e.write(); err != nil {
+		return dst, err
+	}
+	if err := loss.Err(); err != nil {
+		return dst, err
+	}
+	return e.b, nil
+}
+
+// refuse tests what this provider's own bounds are narrower in.
+func (e *requestEncoder) refuse() error {
+	r := e.r
+	if r.N.Set && r.N.Value > 1 {
+		return fault.Invalid("n", "n must be 1 for this provider, which gives one answer")
+	}
+	if c := r.Completion; c != nil {
+		switch {
+		case c.Prompts > 1:
+			return fault.Invalid("prompt", "prompt must be one text for this provider, not a list of %d", c.Prompts)
+		case c.BestOf.Set && c.BestOf.Value > 1:
+			return fault.Invalid("best_of", "best_of must be 1 for this provider, which gives one answer")
+		}
+	}
+	for i, s := range r.Stop {
+		if strings.TrimSpace(s) == "" {
+			field := "stop"
+			if len(r.Stop) > 1 {
+				field = "stop[" + strconv.Itoa(i) + "]"
+			}
+			return fault.Invalid(field, "%s must not be only white space for this provider", field)
+		}
+	}
+	if r.MaxTokens.Set && r.MaxTokens.Value < 1 {
+		return fault.Invalid(r.MaxTokensField, "%s must be at least 1 for this provider", r.MaxTokensField)
+	}
+	if v := r.Temperature; v.Set && v.Value > 1 && !e.t.ClampTemperature && e.t.Sampling != chat.SamplingNone {
+		return fault.Invalid("temperature", "temperature must be between 0 and 1 for this provider")
+	}
+	return nil
+}
+
+// plan decides on what several members depend on: thinking, the bound of
+// tokens, the way to a JSON answer, which cache markers stay.
+func (e *requestEncoder) plan() error {
+	e.maxTokens = e.r.MaxTokens.Or(e.t.DefaultMaxTokens)
+	if e.maxTokens == 0 {
+		e.maxTokens = defaultMaxTokens
+	}
+	if err := e.planThinking(); err != nil {
+		return err
+	}
+	if err := e.planFormat(); err != nil {
+		return err
+	}
+	e.planMarkers()
+	return nil
+}
+
+func (e *requestEncoder) key(name string) {
+	e.b = append(append(append(e.b, `,"`...), name...), `":`...)
+}
+
+func (e *requestEncoder) str(name, value string) {
+	e.key(name)
+	e.b = wire.AppendJSONString(e.b, value)
+}
+
+func (e *requestEncoder) write() error {
+	r := e.r
+	e.b = append(e.b, `{"model":`...)
+	e.b = wire.AppendJSONString(e.b, r.Model)
+	e.key("max_tokens")
+	e.b = strconv.AppendInt(e.b, e.maxTokens, 10)
+	if r.Stream {
+		e.b = append(e.b, `,"stream":true`...)
+	}
+	e.sampling()
+	if len(r.Stop) > 0 {
+		e.key("stop_sequences")
+		e.b = append(e.b, '[')
+		for i, s := range r.Stop {
+			if i > 0 {
+				e.b = append(e.b, ',')
+			}
+			e.b = wire.AppendJSONString(e.b, s)
+		}
+		e.b = append(e.b, ']')
+	}
+	if r.User != "" {
+		e.b = append(e.b, `,"metadata":{"user_id":`...)
+		e.b = wire.AppendJSONString(e.b, r.User)
+		e.b = append(e.b, '}')
+	}
+	e.serviceTier()
+	e.writeThinking()
+	e.writeOutputConfig()
+	e.extra()
+	if err := e.tools(); err != nil {
+		return err
+	}
+	if err := e.system(); err != nil {
+		return err
+	}
+	if err := e.messages(); err != nil {
+		return err
+	}
+	e.b = append(e.b, '}')
+	return nil
+}
+
+// sampling writes temperature, top_p and top_k, and reports the rest.
+func (e *requestEncoder) sampling() {
+	r := e.r
+	temperature, topP, topK := r.Temperature, r.TopP, r.TopK
+	switch {
+	case e.t.Sampling == chat.SamplingNone:
+		e.drop(&temperature, "temperature", "not taken by this model")
+		e.drop(&topP, "top_p", "not taken by this model")
+		if topK.Set {
+			topK.Set = false
+			e.loss.Add("top_k", "not taken by this model")
+		}
+	case e.think.on():
+		if temperature.Value != 1 {
+			e.drop(&temperature, "temperature", "not taken with thinking")
+		}
+		if topP.Value < 0.95 {
+			e.drop(&topP, "top_p", "not taken with thinking")
+		}
+		if topK.Set {
+			topK.Set = false
+			e.loss.Add("top_k", "not taken with thinking")
+		}
+	}
+	if e.t.Sampling == chat.SamplingEither && temperature.Set {
+		e.drop(&topP, "top_p", "not taken beside temperature")
+	}
+	if temperature.Set {
+		if temperature.Value > 1 {
+			temperature.Value = 1
+			e.loss.Add("temperature", "cut to 1")
+		}
+		e.key("temperature")
+		e.b = strconv.AppendFloat(e.b, temperature.Value, 'g', -1, 64)
+	}
+	if topP.Set {
+		e.key("top_p")
+		e.b = strconv.AppendFloat(e.b, topP.Value, 'g', -1, 64)
+	}
+	if topK.Set {
+		e.key("top_k")
+		e.b = strconv.AppendInt(e.b, topK.Value, 10)
+	}
+	e.report("frequency_penalty", r.FrequencyPenalty.Set)
+	e.report("presence_penalty", r.PresencePenalty.Set)
+	e.report("seed", r.Seed.Set)
+	e.report("logit_bias", r.LogitBias != nil)
+	if r.Logprobs.Set && r.Logprobs.Value {
+		e.loss.AddAnswer("logprobs", notTaken)
+	} else {
+		e.report("logprobs", r.Logprobs.Set)
+	}
+	e.report("top_logprobs", r.TopLogprobs.Set)
+	if c := r.Completion; c != nil {
+		e.report("suffix", c.Suffix != "")
+		if c.Logprobs.Set {
+			e.loss.AddAnswer("logprobs", notTaken)
+		}
+	}
+}
+
+func (e *requestEncoder) drop(v *chat.Opt[float64], path, reason string) {
+	if v.Set {
+		v.Set = false
+		e.loss.Add(path, reason)
+	}
+}
+
+func (e *requestEncoder) report(path string, set bool) {
+	if set {
+		e.loss.Add(path, notTaken)
+	}
+}
+
+func (e *requestEncoder) serviceTier() {
+	switch e.r.ServiceTier {
+	case "":
+	case "auto":
+		e.str("service_tier", "auto")
+	case "default", "standard", "standard_only":
+		e.str("service_tier", "standard_only")
+	default:
+		e.loss.Add("service_tier", notTaken)
+	}
+}
+
+// extra passes members of this dialect on when the client speaks it.
+func (e *requestEncoder) extra() {
+	for _, x := range e.r.Extra {
+		outer, _, nested := strings.Cut(x.Name, ".")
+		switch {
+		case e.r.Dialect != name || nested:
+			// The part of a stream's usage that a client may ask for is given anyway.
+			if outer == "modalities" && strings.Contains(string(x.Raw), `"audio"`) {
+				e.loss.AddAnswer(x.Name, notTaken)
+				continue
+			}
+			e.loss.Add(x.Name, notTaken)
+		case x.Name == "anthropic_beta" || x.Name == "anthropic_version":
+			e.loss.Add(x.Name, "belongs in a header")
+		default:
+			e.key(x.Name)
+			e.b = append(e.b, x.Raw...)
+		}
+	}
+}
+
+// planMarkers counts the cache markers; the provider takes four, the last ones
+// are kept.
+func (e *requestEncoder) planMarkers() {
+	n := 0
+	add := func(c chat.Cache) {
+		if c != chat.NoCache {
+			n++
+		}
+	}
+	for i := range e.r.Tools {
+		add(e.r.Tools[i].Cache)
+	}
+	for i := range e.r.Messages {
+		for j := range e.r.Messages[i].Parts {
+			p := &e.r.Messages[i].Parts[j]
+			add(p.Cache)
+			if p.Result != nil {
+				for k := range p.Result.Parts {
+					add(p.Result.Parts[k].Cache)
+				}
+			}
+		}
+	}
+	e.skip = max(0, n-maxMarkers)
+}
+
+// marker writes a cache marker into the object that is being written. Markers
+// come in the order in which planMarkers counts them, but for system prompts
+// that stand between messages.
+func (e *requestEncoder) marker(c chat.Cache, at place) {
+	if c == chat.NoCache {
+		return
+	}
+	if e.t.NoCacheControl {
+		e.loss.Add(at.String()+".cache_control", notTaken)
+		return
+	}
+	if e.skip > 0 {
+		e.skip--
+		e.loss.Add(at.String()+".cache_control", "more than 4 cache markers")
+		return
+	}
+	e.b = append(e.b, `,"cache_control":{"type":"ephemeral"`...)
+	switch {
+	case c == chat.Cache5m:
+		e.b = append(e.b, `,"ttl":"5m"`...)
+	case c == chat.Cache1h && !e.t.NoLongCache:
+		e.b = append(e.b, `,"ttl":"1h"`...)
+	case c == chat.Cache1h:
+		e.loss.Add(at.String()+".cache_control.ttl", notTaken)
+	}
+	e.b = append(e.b, '}')
+}

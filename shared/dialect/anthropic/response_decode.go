@@ -1,0 +1,193 @@
+package anthropic
+
+import (
+	"gateway/shared/chat"
+	"gateway/shared/fault"
+	"gateway/shared/wire"
+)
+
+// refusalText is what a client reads when the provider gave no explanation.
+const refusalText = "The model refused to go on with this answer."
+
+// stopReason reads a stop_reason.
+func stopReason(native string) chat.StopReason {
+	switch native {
+	case "end_turn":
+		return chat.StopEnd
+	case "stop_sequence":
+		return chat.StopSequence
+	case "max_tokens":
+		return chat.StopLength
+	case "model_context_window_exceeded":
+		return chat.StopContext
+	case "tool_use":
+		return chat.StopToolCalls
+	case "refusal":
+		return chat.StopFilter
+	case "pause_turn":
+		return chat.StopPause
+	}
+	return chat.StopUnknown
+}
+
+func invalidAnswer(cause error) *fault.Fault {
+	f := fault.New(fault.InvalidProviderResponse, "", "The provider's answer is not a message").WithCause(cause)
+	f.Source = fault.SourceProvider
+	return f
+}
+
+// decodeResponse reads a message.
+func decodeResponse(body []byte) (*chat.Response, *fault.Fault) {
+	d := wire.NewDecoder(body)
+	r := &chat.Response{Choices: make([]chat.Choice, 1)}
+	c := &r.Choices[0]
+	var u counts
+	content, failed := false, false
+	explanation := ""
+	for key := range d.Object {
+		switch string(key) {
+		case "type":
+			failed = optString(d) == "error"
+		case "id":
+			r.ID = optString(d)
+		case "model":
+			r.Model = optString(d)
+		case "content":
+			if d.Kind() == wire.KindArray {
+				content = true
+				for i := range d.Array {
+					if p := decodeBlock(d); p.Kind != 0 {
+						p.At = i
+						c.Parts = append(c.Parts, p)
+					}
+				}
+			}
+		case "stop_reason":
+			c.Native = optString(d)
+		case "stop_sequence":
+			c.StopSequence = optString(d)
+		case "stop_details":
+			explanation = stopDetails(d)
+		case "usage":
+			u.readFrom(d)
+		}
+	}
+	err := d.End()
+	switch {
+	case err == nil && failed:
+		return nil, inBandError(body)
+	case err != nil || !content:
+		return nil, invalidAnswer(err)
+	}
+	u.classes(&r.Usage)
+	c.Stop = stopReason(c.Native)
+	if c.Stop != chat.StopSequence {
+		c.StopSequence = ""
+	}
+	if c.Stop == chat.StopFilter {
+		if explanation == "" {
+			explanation = refusalText
+		}
+		c.Parts = append(c.Parts, chat.Part{Kind: chat.Refusal, Text: explanation})
+	}
+	unhide(c)
+	return r, nil
+}
+
+// stopDetails reads the explanation of a refusal.
+func stopDetails(d *wire.Decoder) (explanation string) {
+	if d.Kind() != wire.KindObject {
+		d.Skip()
+		return ""
+	}
+	for key := range d.Object {
+		if string(key) == "explanation" {
+			explanation = optString(d)
+		}
+	}
+	return explanation
+}
+
+// unhide gives the arguments of the hidden tool as the text of the answer. The
+// text around it was not part of what the client asked for.
+func unhide(c *chat.Choice) {
+	hidden, others := -1, false
+	for i := range c.Parts {
+		if call := c.Parts[i].Call; call != nil {
+			if call.Name == answerTool {
+				hidden = i
+			} else {
+				others = true
+			}
+		}
+	}
+	if hidden < 0 {
+		return
+	}
+	answer := chat.Part{Kind: chat.Text, Text: c.Parts[hidden].Call.Arguments}
+	kept := c.Parts[:0]
+	for i, p := range c.Parts {
+		switch {
+		case i == hidden:
+			kept = append(kept, answer)
+		case p.Kind == chat.Text, p.Call != nil && p.Call.Name == answerTool:
+		default:
+			kept = append(kept, p)
+		}
+	}
+	c.Parts = kept
+	if c.Stop == chat.StopToolCalls && !others {
+		c.Stop = chat.StopEnd
+	}
+}
+
+// decodeBlock reads one content block of an answer.
+func decodeBlock(d *wire.Decoder) chat.Part {
+	if d.Kind() != wire.KindObject {
+		d.Skip()
+		return chat.Part{}
+	}
+	whole := *d
+	var p chat.Part
+	var id, tool string
+	var input []byte
+	kind := ""
+	for key := range d.Object {
+		switch string(key) {
+		case "type":
+			kind = optString(d)
+		case "text", "thinking":
+			p.Text = optString(d)
+		case "signature":
+			p.Signature = optString(d)
+		case "data":
+			p.Data = optString(d)
+		case "id":
+			id = optString(d)
+		case "name":
+			tool = optString(d)
+		case "input":
+			input = d.Raw()
+		case "citations":
+			if d.Kind() == wire.KindArray {
+				p.Citations = clone(d.Raw())
+			}
+		}
+	}
+	switch kind {
+	case "text":
+		p.Kind = chat.Text
+	case "thinking":
+		p.Kind, p.Origin = chat.Reasoned, name
+	case "redacted_thinking":
+		p.Kind, p.Origin = chat.RedactedReasoned, name
+	case "tool_use":
+		if wire.KindOf(input) != wire.KindObject {
+			input = []byte("{}")
+		}
+		return chat.Part{Kind: chat.Call, Call: &chat.ToolCall{ID: id, Name: tool, Arguments: string(input)}}
+	default:
+		return chat.Part{Kind: chat.Foreign, Type: kind, Origin: name, Raw: clone(whole.Raw())}
+	}
+	return p
+}

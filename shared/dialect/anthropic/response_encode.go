@@ -1,0 +1,108 @@
+package anthropic
+
+import (
+	"gateway/shared/chat"
+	"gateway/shared/wire"
+)
+
+// encodeResponse writes a message. A client of this dialect reads one answer.
+func encodeResponse(dst []byte, r *chat.Response, o *chat.Options) []byte {
+	c := &chat.Choice{}
+	if len(r.Choices) > 0 {
+		c = &r.Choices[0]
+	}
+	dst = appendHead(dst, r.ID, r.Model, o)
+	dst = append(dst, `,"content":[`...)
+	n, calls := 0, false
+	for i := range c.Parts {
+		p := &c.Parts[i]
+		start := len(dst)
+		if n > 0 {
+			dst = append(dst, ',')
+		}
+		before := len(dst)
+		dst = appendBlock(dst, p, o)
+		if len(dst) == before {
+			dst = dst[:start]
+			continue
+		}
+		n++
+		calls = calls || p.Kind == chat.Call
+	}
+	dst = append(dst, ']')
+	dst = appendStop(dst, c.Stop, c.StopSequence, calls)
+	dst = append(dst, `,"usage":`...)
+	dst = appendUsage(dst, &r.Usage)
+	return append(dst, '}')
+}
+
+// appendHead writes {"id":...,"type":"message","role":"assistant","model":...
+// without the closing brace.
+func appendHead(dst []byte, id, model string, o *chat.Options) []byte {
+	if id == "" {
+		id = o.ID
+	}
+	if model == "" {
+		model = o.Model
+	}
+	dst = append(dst, `{"id":`...)
+	dst = wire.AppendJSONString(dst, id)
+	dst = append(dst, `,"type":"message","role":"assistant","model":`...)
+	return wire.AppendJSONString(dst, model)
+}
+
+// appendStop writes ,"stop_reason":...,"stop_sequence":... .
+func appendStop(dst []byte, stop chat.StopReason, sequence string, calls bool) []byte {
+	switch {
+	case stop == chat.StopUnknown && calls:
+		stop = chat.StopToolCalls
+	case stop == chat.StopToolCalls && !calls, stop == chat.StopSequence && sequence == "":
+		stop = chat.StopEnd
+	}
+	dst = append(dst, `,"stop_reason":"`...)
+	dst = append(dst, stop.Anthropic()...)
+	dst = append(dst, `","stop_sequence":`...)
+	if stop != chat.StopSequence {
+		return append(dst, "null"...)
+	}
+	return wire.AppendJSONString(dst, sequence)
+}
+
+// appendBlock writes one content block; nothing for an empty one.
+func appendBlock(dst []byte, p *chat.Part, o *chat.Options) []byte {
+	switch p.Kind {
+	case chat.Text, chat.Refusal:
+		if p.Text == "" {
+			return dst
+		}
+		dst = append(dst, `{"type":"text","text":`...)
+		dst = wire.AppendJSONString(dst, p.Text)
+	case chat.Reasoned:
+		dst = append(dst, `{"type":"thinking","thinking":`...)
+		dst = wire.AppendJSONString(dst, p.Text)
+		dst = append(dst, `,"signature":`...)
+		dst = wire.AppendJSONString(dst, p.Signature)
+	case chat.RedactedReasoned:
+		dst = append(dst, `{"type":"redacted_thinking","data":`...)
+		dst = wire.AppendJSONString(dst, p.Data)
+	case chat.Call:
+		dst = append(dst, `{"type":"tool_use","id":`...)
+		dst = wire.AppendJSONString(dst, p.Call.ID)
+		dst = append(dst, `,"name":`...)
+		dst = wire.AppendJSONString(dst, o.ToolName(p.Call.Name))
+		dst = append(dst, `,"input":`...)
+		if args := []byte(p.Call.Arguments); jsonObject(args) {
+			dst = append(dst, args...)
+		} else {
+			dst = append(dst, "{}"...) // the model wrote no JSON
+		}
+	case chat.Foreign:
+		if p.Origin == name {
+			return append(dst, p.Raw...)
+		}
+		return dst
+	default:
+		return dst
+	}
+	return append(dst, '}')
+}

@@ -1,0 +1,538 @@
+package anthropic
+
+import (
+	"bytes"
+	"io"
+	"unicode/utf8"
+
+	"gateway/shared/chat"
+	"gateway/shared/fault"
+	"gateway/shared/wire"
+)
+
+// streamDecoder reads the events of one stream.
+type streamDecoder struct {
+	m      chat.Meter
+	d      wire.Decoder
+	out    chat.Delta
+	u      counts
+	blocks []block // by the provider's index, in order of their start
+	calls  int     // tool calls that the client sees
+	hidden bool    // the hidden tool was called
+
+	// How the answer ended. It is only given on when the stream is whole, so that
+	// a stream that breaks off does not look like a success.
+	native, sequence, explanation string
+	scratch                       []byte
+
+	pending []chat.Part // signed reasoning since the last call
+	signed  []chat.Signed
+}
+
+// block is one content block that has started.
+type block struct {
+	index   int
+	kind    blockKind
+	call    int
+	sent    bool   // a piece of the arguments was given
+	input   []byte // arguments that came whole with the start
+	id      string
+	text    []byte // of thinking, kept to be signed for
+	sign    []byte
+	foreign []byte // whole block
+	closed  bool
+}
+
+// maxBlocks bounds the blocks of a stream.
+const maxBlocks = 4096
+
+type blockKind uint8
+
+const (
+	blockText blockKind = iota + 1
+	blockThinking
+	blockRedacted
+	blockTool
+	blockAnswer // the hidden tool
+	blockForeign
+)
+
+// Meter implements chat.StreamDecoder.
+func (s *streamDecoder) Meter() chat.Meter { return s.m }
+
+// Signed implements chat.StreamDecoder.
+func (s *streamDecoder) Signed() []chat.Signed { return s.signed }
+
+// End implements chat.StreamDecoder.
+func (s *streamDecoder) End() error {
+	switch {
+	case s.m.Err != nil:
+		return s.m.Err
+	case !s.m.Complete:
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+
+var (
+	deltaHead = []byte(`{"type":"content_block_delta","index":`)
+	textHead  = []byte(`,"delta":{"type":"text_delta","text":`)
+	inputHead = []byte(`,"delta":{"type":"input_json_delta","partial_json":`)
+)
+
+// Event implements chat.StreamDecoder.
+func (s *streamDecoder) Event(event string, data []byte, emit func(*chat.Delta) error) error {
+	if s.m.Err != nil {
+		return s.m.Err
+	}
+	if len(bytes.TrimSpace(data)) == 0 {
+		return nil
+	}
+	if index, piece, tool, ok := s.fastDelta(data); ok {
+		kind := chat.DeltaText
+		b := s.block(index)
+		if b != nil && (b.kind == blockTool || b.kind == blockAnswer || b.kind == blockForeign) == tool {
+			if tool {
+				return s.input(b, piece, emit)
+			}
+			return s.piece(kind, b, piece, emit)
+		}
+	}
+	return s.read(event, data, emit)
+}
+
+// fastDelta reads the two events that make up most of a stream, when they are
+// written as the provider writes them.
+func (s *streamDecoder) fastDelta(data []byte) (index int, piece []byte, tool, ok bool) {
+	rest, ok := bytes.CutPrefix(data, deltaHead)
+	if !ok {
+		return 0, nil, false, false
+	}
+	n := 0
+	for n < len(rest) && n < 6 && rest[n]-'0' <= 9 {
+		index = index*10 + int(rest[n]-'0')
+		n++
+	}
+	rest = rest[n:]
+	if after, found := bytes.CutPrefix(rest, textHead); found {
+		rest = after
+	} else if after, found = bytes.CutPrefix(rest, inputHead); found {
+		rest, tool = after, true
+	} else {
+		return 0, nil, false, false
+	}
+	s.d.Reset(rest)
+	piece = s.d.RawStr()
+	if piece == nil {
+		return 0, nil, false, false
+	}
+	// Two closing braces follow, with white space that the provider pads with.
+	tail := bytes.TrimLeft(rest[s.d.Offset():], " ")
+	if len(tail) < 2 || tail[0] != '}' {
+		return 0, nil, false, false
+	}
+	if tail = bytes.TrimLeft(tail[1:], " "); len(tail) != 1 || tail[0] != '}' {
+		return 0, nil, false, false
+	}
+	return index, piece, tool, n > 0
+}
+
+// block finds a started block; the one in work is the last.
+func (s *streamDecoder) block(index int) *block {
+	for i := len(s.blocks) - 1; i >= 0; i-- {
+		if s.blocks[i].index == index {
+			return &s.blocks[i]
+		}
+	}
+	return nil
+}
+
+// piece gives a piece of a block as a delta of kind.
+func (s *streamDecoder) piece(kind chat.DeltaKind, b *block, raw []byte, emit func(*chat.Delta) error) error {
+	if len(raw) <= 2 {
+		return nil
+	}
+	s.m.Started = true
+	s.m.OutputBytes += int64(len(raw) - 2)
+	s.m.Pieces++
+	s.out = chat.Delta{Kind: kind, Block: b.index, Call: b.call, Answer: b.kind == blockAnswer, JSON: s.valid(raw)}
+	return emit(&s.out)
+}
+
+// valid gives raw, a JSON string, in valid UTF-8.
+func (s *streamDecoder) valid(raw []byte) []byte {
+	if utf8.Valid(raw) {
+		return raw
+	}
+	s.scratch = wire.AppendJSONString(s.scratch[:0], wire.AppendUnquoted(nil, raw))
+	return s.scratch
+}
+
+// input gives a piece of the arguments of a call.
+func (s *streamDecoder) input(b *block, raw []byte, emit func(*chat.Delta) error) error {
+	if len(raw) <= 2 {
+		return nil
+	}
+	b.sent = true
+	switch b.kind {
+	case blockAnswer:
+		return s.piece(chat.DeltaText, b, raw, emit)
+	case blockForeign:
+		b.text = wire.AppendUnquoted(b.text, raw)
+		return nil
+	}
+	return s.piece(chat.DeltaToolArgs, b, raw, emit)
+}
+
+// event is what an event of any kind holds; values alias the event.
+type event struct {
+	kind     string
+	index    int
+	message  []byte
+	block    []byte
+	delta    []byte
+	usage    []byte
+	hasError bool
+}
+
+func (s *streamDecoder) read(name string, data []byte, emit func(*chat.Delta) error) error {
+	d := &s.d
+	d.Reset(data)
+	e := event{kind: name}
+	for key := range d.Object {
+		switch string(key) {
+		case "type":
+			e.kind = eventKind(d.Bytes())
+		case "index":
+			if d.Kind() == wire.KindNumber {
+				e.index = int(d.Int())
+			}
+		case "message":
+			e.message = d.Raw()
+		case "content_block":
+			e.block = d.Raw()
+		case "delta":
+			e.delta = d.Raw()
+		case "usage":
+			e.usage = d.Raw()
+		case "error":
+			e.hasError = true
+		}
+	}
+	if err := d.End(); err != nil {
+		return s.fail(notReadable(err))
+	}
+	switch e.kind {
+	case "message_start":
+		return s.messageStart(e.message, emit)
+	case "content_block_start":
+		return s.blockStart(e.index, e.block, emit)
+	case "content_block_delta":
+		return s.blockDelta(e.index, e.delta, emit)
+	case "content_block_stop":
+		return s.blockStop(e.index, emit)
+	case "message_delta":
+		return s.messageDelta(e.delta, e.usage, emit)
+	case "message_stop":
+		s.m.Complete, s.m.Started = true, true
+		return s.stop(emit)
+	case "ping":
+		s.out = chat.Delta{Kind: chat.DeltaPing}
+		return emit(&s.out)
+	default:
+		if e.kind == "error" || e.hasError {
+			return s.fail(inBandError(data))
+		}
+	}
+	return nil
+}
+
+func (s *streamDecoder) fail(f *fault.Fault) error {
+	s.m.Err = f
+	return f
+}
+
+func notReadable(cause error) *fault.Fault {
+	f := fault.New(fault.InvalidProviderResponse, "", "The provider sent a stream event that is not JSON").WithCause(cause)
+	f.Source = fault.SourceProvider
+	return f
+}
+
+// eventKind gives the known kinds without an allocation.
+func eventKind(b []byte) string {
+	switch string(b) {
+	case "message_start":
+		return "message_start"
+	case "content_block_start":
+		return "content_block_start"
+	case "content_block_delta":
+		return "content_block_delta"
+	case "content_block_stop":
+		return "content_block_stop"
+	case "message_delta":
+		return "message_delta"
+	case "message_stop":
+		return "message_stop"
+	case "ping":
+		return "ping"
+	case "error":
+		return "error"
+	}
+	return "?"
+}
+
+func (s *streamDecoder) messageStart(message []byte, emit func(*chat.Delta) error) error {
+	d := &s.d
+	d.Reset(message)
+	for key := range d.Object {
+		switch string(key) {
+		case "id":
+			s.m.ID = optString(d)
+		case "model":
+			s.m.Model = optString(d)
+		case "usage":
+			s.u.readFrom(d)
+		}
+	}
+	s.u.classes(&s.m.Usage)
+	s.out = chat.Delta{Kind: chat.DeltaStart, ID: s.m.ID, Model: s.m.Model, Usage: &s.m.Usage}
+	return emit(&s.out)
+}
+
+func (s *streamDecoder) blockStart(index int, raw []byte, emit func(*chat.Delta) error) error {
+	if wire.KindOf(raw) != wire.KindObject {
+		return s.fail(notReadable(nil))
+	}
+	d := &s.d
+	d.Reset(raw)
+	b := block{index: index, call: -1}
+	var kind, tool string
+	var text, data, signature []byte
+	for key := range d.Object {
+		switch string(key) {
+		case "type":
+			kind = optString(d)
+		case "id":
+			b.id = optString(d)
+		case "name":
+			tool = optString(d)
+		case "input":
+			b.input = clone(d.Raw())
+		case "text", "thinking":
+			text = rawString(d)
+		case "signature":
+			signature = rawString(d)
+		case "data":
+			data = rawString(d)
+		}
+	}
+	switch kind {
+	case "text":
+		b.kind = blockText
+	case "thinking":
+		b.kind = blockThinking
+	case "redacted_thinking":
+		b.kind = blockRedacted
+	case "tool_use":
+		if b.kind = blockTool; tool == answerTool {
+			b.kind = blockAnswer
+			s.hidden = true
+		} else {
+			b.call = s.calls
+			s.calls++
+		}
+	default:
+		b.kind = blockForeign
+		b.foreign = clone(raw)
+	}
+	if len(s.blocks) == maxBlocks {
+		return s.fail(invalidAnswer(nil))
+	}
+	s.blocks = append(s.blocks, b)
+	p := &s.blocks[len(s.blocks)-1]
+	switch b.kind {
+	case blockText:
+		return s.piece(chat.DeltaText, p, text, emit)
+	case blockThinking:
+		if err := s.thinking(p, text, emit); err != nil {
+			return err
+		}
+		return s.signature(p, signature, emit)
+	case blockRedacted:
+		if data != nil {
+			s.pending = append(s.pending, chat.Part{Kind: chat.RedactedReasoned, Origin: name, Data: string(wire.AppendUnquoted(nil, data))})
+		}
+		return s.piece(chat.DeltaRedacted, p, data, emit)
+	case blockTool:
+		return s.toolStart(p, tool, emit)
+	}
+	return nil
+}
+
+func rawString(d *wire.Decoder) []byte {
+	if d.Kind() != wire.KindString {
+		d.Skip()
+		return nil
+	}
+	return d.RawStr()
+}
+
+func (s *streamDecoder) toolStart(b *block, tool string, emit func(*chat.Delta) error) error {
+	s.m.Started = true
+	if len(s.pending) > 0 && b.id != "" {
+		s.signed = append(s.signed, chat.Signed{ToolCallID: b.id, Parts: s.pending})
+		s.pending = nil
+	}
+	s.out = chat.Delta{Kind: chat.DeltaToolStart, Block: b.index, Call: b.call, ID: b.id, Name: tool}
+	return emit(&s.out)
+}
+
+func (s *streamDecoder) thinking(b *block, raw []byte, emit func(*chat.Delta) error) error {
+	if len(raw) > 2 {
+		b.text = wire.AppendUnquoted(b.text, raw)
+	}
+	return s.piece(chat.DeltaThinking, b, raw, emit)
+}
+
+func (s *streamDecoder) signature(b *block, raw []byte, emit func(*chat.Delta) error) error {
+	if len(raw) > 2 {
+		b.sign = wire.AppendUnquoted(b.sign, raw)
+	}
+	return s.piece(chat.DeltaSignature, b, raw, emit)
+}
+
+func (s *streamDecoder) blockDelta(index int, raw []byte, emit func(*chat.Delta) error) error {
+	b := s.block(index)
+	if b == nil || raw == nil {
+		return s.fail(notReadable(nil))
+	}
+	d := &s.d
+	d.Reset(raw)
+	var text, thinking, signature, input, citation []byte
+	for key := range d.Object {
+		switch string(key) {
+		case "text":
+			text = rawString(d)
+		case "thinking":
+			thinking = rawString(d)
+		case "signature":
+			signature = rawString(d)
+		case "partial_json":
+			input = rawString(d)
+		case "citation":
+			if d.Kind() == wire.KindObject {
+				citation = d.Raw()
+			}
+		}
+	}
+	switch {
+	case text != nil:
+		return s.piece(chat.DeltaText, b, text, emit)
+	case thinking != nil:
+		return s.thinking(b, thinking, emit)
+	case signature != nil:
+		return s.signature(b, signature, emit)
+	case input != nil:
+		return s.input(b, input, emit)
+	case citation != nil:
+		s.out = chat.Delta{Kind: chat.DeltaCitation, Block: b.index, JSON: citation}
+		return emit(&s.out)
+	}
+	return nil
+}
+
+func (s *streamDecoder) blockStop(index int, emit func(*chat.Delta) error) error {
+	b := s.block(index)
+	if b == nil || b.closed {
+		return nil
+	}
+	b.closed = true
+	var err error
+	switch b.kind {
+	case blockTool, blockAnswer:
+		if !b.sent { // the arguments came with the start, or there are none
+			err = s.input(b, wire.AppendJSONString(nil, wholeInput(b.input)), emit)
+		}
+	case blockThinking:
+		if len(b.sign) > 0 {
+			s.pending = append(s.pending, chat.Part{Kind: chat.Reasoned, Origin: name, Text: string(b.text), Signature: string(b.sign)})
+		}
+	case blockForeign:
+		s.m.Started = true
+		s.out = chat.Delta{Kind: chat.DeltaForeign, Block: b.index, JSON: b.whole()}
+		err = emit(&s.out)
+	}
+	if err != nil {
+		return err
+	}
+	s.out = chat.Delta{Kind: chat.DeltaBlockStop, Block: b.index, Call: b.call}
+	return emit(&s.out)
+}
+
+// wholeInput is the arguments of a call for which no pieces came.
+func wholeInput(input []byte) []byte {
+	if wire.KindOf(input) != wire.KindObject {
+		return []byte("{}")
+	}
+	return input
+}
+
+var inputKey = wire.NewKeySet("input")
+
+// whole is a foreign block with the input that came in pieces.
+func (b *block) whole() []byte {
+	var w wire.Walk
+	if len(b.text) == 0 || !jsonObject(b.text) || inputKey.Walk(b.foreign, &w) != nil {
+		return b.foreign
+	}
+	return wire.Splice(nil, b.foreign, inputKey.SetKey(&w, 0, b.text))
+}
+
+func (s *streamDecoder) messageDelta(raw, usage []byte, emit func(*chat.Delta) error) error {
+	d := &s.d
+	if raw != nil {
+		d.Reset(raw)
+		for key := range d.Object {
+			switch string(key) {
+			case "stop_reason":
+				if native := optString(d); native != "" {
+					s.native, s.m.Finish = native, native
+				}
+			case "stop_sequence":
+				s.sequence = optString(d)
+			case "stop_details":
+				s.explanation = stopDetails(d)
+			}
+		}
+	}
+	if usage == nil {
+		return nil
+	}
+	d.Reset(usage)
+	s.u.readFrom(d)
+	s.u.classes(&s.m.Usage)
+	s.out = chat.Delta{Kind: chat.DeltaUsage, Usage: &s.m.Usage}
+	return emit(&s.out)
+}
+
+// stop gives the end of the answer.
+func (s *streamDecoder) stop(emit func(*chat.Delta) error) error {
+	stop := stopReason(s.native)
+	if stop == chat.StopToolCalls && s.hidden && s.calls == 0 {
+		stop = chat.StopEnd
+	}
+	if stop == chat.StopFilter {
+		if s.explanation == "" {
+			s.explanation = refusalText
+		}
+		next := block{index: len(s.blocks), call: -1}
+		if err := s.piece(chat.DeltaRefusal, &next, wire.AppendJSONString(nil, s.explanation), emit); err != nil {
+			return err
+		}
+	}
+	s.out = chat.Delta{Kind: chat.DeltaStop, Stop: stop, Native: s.native}
+	if stop == chat.StopSequence {
+		s.out.StopSequence = s.sequence
+	}
+	return emit(&s.out)
+}

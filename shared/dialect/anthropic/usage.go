@@ -1,0 +1,142 @@
+package anthropic
+
+import (
+	"strconv"
+
+	"gateway/shared/pricing"
+	"gateway/shared/wire"
+)
+
+// counts is a usage object as the provider wrote it, folded over the events of a
+// stream: a later event replaces what it restates and adds nothing up. The zero
+// counts know nothing.
+type counts struct {
+	input, output, read, write known
+	write5m, write1h           known
+	thinking, searches         known
+}
+
+// known is a count with one added, so that 0 is "not given".
+type known int64
+
+func (k known) get() int64 { return max(0, int64(k)-1) }
+
+// read reads the usage object that d stands at.
+func (c *counts) readFrom(d *wire.Decoder) {
+	if d.Kind() != wire.KindObject {
+		d.Skip()
+		return
+	}
+	for key := range d.Object {
+		switch string(key) {
+		case "input_tokens":
+			count(d, &c.input)
+		case "output_tokens":
+			count(d, &c.output)
+		case "cache_read_input_tokens":
+			count(d, &c.read)
+		case "cache_creation_input_tokens":
+			count(d, &c.write)
+		case "cache_creation":
+			c.readCreation(d)
+		case "output_tokens_details":
+			if d.Kind() == wire.KindObject {
+				for inner := range d.Object {
+					if string(inner) == "thinking_tokens" {
+						count(d, &c.thinking)
+					}
+				}
+			}
+		case "server_tool_use":
+			if d.Kind() == wire.KindObject {
+				for inner := range d.Object {
+					if string(inner) == "web_search_requests" {
+						count(d, &c.searches)
+					}
+				}
+			}
+		}
+	}
+}
+
+func (c *counts) readCreation(d *wire.Decoder) {
+	if d.Kind() != wire.KindObject {
+		return
+	}
+	for key := range d.Object {
+		switch string(key) {
+		case "ephemeral_5m_input_tokens":
+			count(d, &c.write5m)
+		case "ephemeral_1h_input_tokens":
+			count(d, &c.write1h)
+		}
+	}
+}
+
+func count(d *wire.Decoder, k *known) {
+	if d.Kind() != wire.KindNumber {
+		d.Skip()
+		return
+	}
+	if n := d.Int(); n >= 0 {
+		*k = known(n + 1)
+	}
+}
+
+// classes gives the counts as disjoint classes. Here input_tokens excludes what
+// was read from or written to the cache, so nothing is subtracted from it.
+func (c *counts) classes(u *pricing.Usage) {
+	*u = pricing.Usage{}
+	set := func(class pricing.Class, k known) {
+		if k > 0 {
+			u.Set(class, k.get())
+		}
+	}
+	set(pricing.Input, c.input)
+	set(pricing.CacheRead, c.read)
+	set(pricing.CacheWrite5m, c.write5m)
+	set(pricing.CacheWrite1h, c.write1h)
+	if c.write > 0 {
+		// What the split does not name counts as written for five minutes.
+		if rest := c.write.get() - c.write1h.get(); rest >= 0 {
+			u.Set(pricing.CacheWrite5m, rest)
+		}
+	}
+	if c.output > 0 {
+		out := c.output.get()
+		if c.thinking > 0 {
+			n := min(c.thinking.get(), out)
+			u.Set(pricing.Reasoning, n)
+			out -= n
+		}
+		u.Set(pricing.Output, out)
+	}
+	set(pricing.WebSearches, c.searches)
+}
+
+// appendUsage writes a usage object.
+func appendUsage(dst []byte, u *pricing.Usage) []byte {
+	read := u.N(pricing.CacheRead) + u.N(pricing.AudioCacheRead) + u.N(pricing.ImageCacheRead)
+	short, long := u.N(pricing.CacheWrite5m), u.N(pricing.CacheWrite1h)
+	dst = append(dst, `{"input_tokens":`...)
+	dst = strconv.AppendInt(dst, u.InputTokens()-read-short-long, 10)
+	dst = append(dst, `,"cache_creation_input_tokens":`...)
+	dst = strconv.AppendInt(dst, short+long, 10)
+	dst = append(dst, `,"cache_read_input_tokens":`...)
+	dst = strconv.AppendInt(dst, read, 10)
+	if long > 0 {
+		dst = append(dst, `,"cache_creation":{"ephemeral_5m_input_tokens":`...)
+		dst = strconv.AppendInt(dst, short, 10)
+		dst = append(dst, `,"ephemeral_1h_input_tokens":`...)
+		dst = strconv.AppendInt(dst, long, 10)
+		dst = append(dst, '}')
+	}
+	dst = append(dst, `,"output_tokens":`...)
+	dst = strconv.AppendInt(dst, u.OutputTokens(), 10)
+	if n, ok := u.Get(pricing.WebSearches); ok {
+		dst = append(dst, `,"server_tool_use":{"web_search_requests":`...)
+		dst = strconv.AppendInt(dst, n, 10)
+		dst = append(dst, '}')
+	}
+	return append(dst, '}')
+}

@@ -1,0 +1,176 @@
+package dialect_test
+
+import (
+	"fmt"
+	"strings"
+	"syscall"
+	"testing"
+
+	"gateway/shared/chat"
+	"gateway/shared/dialect/anthropic"
+	"gateway/shared/dialect/openai"
+	"gateway/shared/wire"
+)
+
+// reportCPU adds the processor time of an operation, which says more than the
+// clock when others use the machine. Call it deferred.
+func reportCPU(b *testing.B) func() {
+	start := cpu()
+	return func() { b.ReportMetric(float64(cpu()-start)/float64(b.N), "cpu-ns/op") }
+}
+
+func cpu() int64 {
+	var u syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
+		return 0
+	}
+	return u.Utime.Nano() + u.Stime.Nano()
+}
+
+// chatOf is a chat request of about size bytes.
+func chatOf(size int) []byte {
+	word := "The quick brown fox jumps over the \\\"lazy\\\" dog.\\n"
+	text := strings.Repeat(word, size/3/len(word)+1)
+	return fmt.Appendf(nil, `{"model":"claude-sonnet-4-5","messages":[{"role":"system","content":"%s"},{"role":"user","content":"%s"},{"role":"assistant","content":"ok"},{"role":"user","content":"%s"}],"max_tokens":256,"temperature":0.7,"stream":false,"user":"u-1"}`, text, text, text)
+}
+
+const anthropicAnswer = `{"id":"msg_01","type":"message","role":"assistant","model":"claude-sonnet-4-5-20250929","content":[{"type":"text","text":"%s"}],"stop_reason":"end_turn","stop_sequence":null,"usage":{"input_tokens":120,"cache_creation_input_tokens":0,"cache_read_input_tokens":0,"output_tokens":96}}`
+
+func BenchmarkOpenAIToAnthropic(b *testing.B) {
+	for _, size := range []int{1 << 10, 100 << 10} {
+		request := chatOf(size)
+		answer := fmt.Appendf(nil, anthropicAnswer, strings.Repeat("mocktoken the quick brown fox jumps. ", 16))
+		b.Run(fmt.Sprintf("%dKB", size>>10), func(b *testing.B) {
+			var up, down []byte
+			var checked chat.Checked
+			traits := &chat.Traits{Provider: "anthropic", DefaultMaxTokens: 8192}
+			b.ReportAllocs()
+			defer reportCPU(b)()
+			b.SetBytes(int64(len(request)))
+			for b.Loop() {
+				if err := (openai.Chat{}).Check(request, &checked); err != nil {
+					b.Fatal(err)
+				}
+				r, err := openai.Chat{}.DecodeRequest(request)
+				if err != nil {
+					b.Fatal(err)
+				}
+				var loss chat.Loss
+				if up, err = (anthropic.Messages{}).EncodeRequest(up[:0], r, traits, &loss); err != nil {
+					b.Fatal(err)
+				}
+				a, err := anthropic.Messages{}.DecodeResponse(answer, traits)
+				if err != nil {
+					b.Fatal(err)
+				}
+				o := chat.Options{Strict: true, Request: r, Created: 1, ProviderName: "anthropic"}
+				down = openai.Chat{}.EncodeResponse(down[:0], a, &o)
+			}
+		})
+	}
+}
+
+func BenchmarkOpenAICheck(b *testing.B) {
+	for _, size := range []int{1 << 10, 100 << 10} {
+		request := chatOf(size)
+		b.Run(fmt.Sprintf("%dKB", size>>10), func(b *testing.B) {
+			var checked chat.Checked
+			b.ReportAllocs()
+			defer reportCPU(b)()
+			b.SetBytes(int64(len(request)))
+			for b.Loop() {
+				if err := (openai.Chat{}).Check(request, &checked); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// anthropicStream is a stream of n pieces, one element for each write.
+func anthropicStream(n int) [][]byte {
+	event := func(name, data string) []byte { return fmt.Appendf(nil, "event: %s\ndata: %s\n\n", name, data) }
+	out := [][]byte{
+		event("message_start", `{"type":"message_start","message":{"id":"msg_01","type":"message","role":"assistant","model":"claude-sonnet-4-5-20250929","content":[],"stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":120,"cache_creation_input_tokens":0,"cache_read_input_tokens":0,"output_tokens":1}}}`),
+		event("content_block_start", `{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`),
+	}
+	for i := range n {
+		out = append(out, event("content_block_delta", fmt.Sprintf(`{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":" mocktoken%d"}}`, i%10)))
+	}
+	return append(out, event("content_block_stop", `{"type":"content_block_stop","index":0}`),
+		event("message_delta", `{"type":"message_delta","delta":{"stop_reason":"end_turn","stop_sequence":null},"usage":{"output_tokens":100}}`),
+		event("message_stop", `{"type":"message_stop"}`))
+}
+
+func openAIStream(n int) [][]byte {
+	chunk := func(choices, usage string) []byte {
+		return fmt.Appendf(nil, `data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1750000000,"model":"gpt-4o-mini","service_tier":"default","system_fingerprint":"fp","choices":%s,"usage":%s}`+"\n\n", choices, usage)
+	}
+	out := [][]byte{chunk(`[{"index":0,"delta":{"role":"assistant","content":"","refusal":null},"logprobs":null,"finish_reason":null}]`, "null")}
+	for i := range n {
+		out = append(out, chunk(fmt.Sprintf(`[{"index":0,"delta":{"content":" mocktoken%d"},"logprobs":null,"finish_reason":null}]`, i%10), "null"))
+	}
+	return append(out, chunk(`[{"index":0,"delta":{},"logprobs":null,"finish_reason":"stop"}]`, "null"),
+		chunk("[]", `{"prompt_tokens":120,"completion_tokens":100,"total_tokens":220}`), []byte("data: [DONE]\n\n"))
+}
+
+func benchmarkStream(b *testing.B, provider, client chat.Dialect, pieces [][]byte) {
+	o := chat.Options{Strict: true, IncludeUsage: true, ID: "gw", Model: "m", Created: 1, ProviderName: "acme"}
+	var out []byte
+	b.ReportAllocs()
+	defer reportCPU(b)()
+	for b.Loop() {
+		dec, enc := provider.NewStreamDecoder(&chat.Traits{}), client.NewStreamEncoder(&o)
+		var parser wire.SSEParser
+		delta := func(d *chat.Delta) error {
+			out = enc.Append(out, d)
+			return nil
+		}
+		event := func(name string, data []byte) error { return dec.Event(name, data, delta) }
+		for _, p := range pieces {
+			out = out[:0]
+			if err := parser.Feed(p, event); err != nil {
+				b.Fatal(err)
+			}
+			_ = dec.Meter()
+		}
+		if err := dec.End(); err != nil {
+			b.Fatal(err)
+		}
+		out = enc.Finish(out[:0])
+	}
+}
+
+func BenchmarkStreamAnthropicToOpenAI(b *testing.B) {
+	benchmarkStream(b, anthropic.Messages{}, openai.Chat{}, anthropicStream(100))
+}
+
+func BenchmarkStreamOpenAIToAnthropic(b *testing.B) {
+	benchmarkStream(b, openai.Chat{}, anthropic.Messages{}, openAIStream(100))
+}
+
+func BenchmarkMeterResponse(b *testing.B) {
+	body := fmt.Appendf(nil, `{"id":"chatcmpl-1","object":"chat.completion","created":1750000000,"model":"gpt-4o-mini","choices":[{"index":0,"message":{"role":"assistant","content":"%s","refusal":null,"annotations":[]},"logprobs":null,"finish_reason":"stop"}],"usage":{"prompt_tokens":120,"completion_tokens":96,"total_tokens":216,"prompt_tokens_details":{"cached_tokens":0,"audio_tokens":0},"completion_tokens_details":{"reasoning_tokens":0,"audio_tokens":0,"accepted_prediction_tokens":0,"rejected_prediction_tokens":0}},"service_tier":"default","system_fingerprint":"fp_mock"}`, strings.Repeat("mocktoken the quick brown fox jumps. ", 16))
+	b.ReportAllocs()
+	defer reportCPU(b)()
+	for b.Loop() {
+		if m := (openai.Chat{}).MeterResponse(body); !m.Usage.Known() {
+			b.Fatal("no usage")
+		}
+	}
+}
+
+func BenchmarkFilterAnthropic(b *testing.B) {
+	pieces := anthropicStream(100)
+	b.ReportAllocs()
+	defer reportCPU(b)()
+	for b.Loop() {
+		f := anthropic.Messages{}.NewStreamFilter(&chat.FilterOptions{})
+		for _, p := range pieces {
+			if _, err := f.Feed(p); err != nil {
+				b.Fatal(err)
+			}
+		}
+		f.End()
+	}
+}

@@ -1,0 +1,207 @@
+// Package events cuts a stream of server-sent events into whole events without
+// copying them, so that a dialect can pass a stream on and look at it on the way.
+package events
+
+import (
+	"bytes"
+
+	"gateway/shared/fault"
+	"gateway/shared/wire"
+)
+
+// Event is one whole event of a stream.
+type Event struct {
+	// Raw is the event as it came, with its closing blank line. It may be changed
+	// in place.
+	Raw []byte
+	// Name is the value of the event line; nil when there is none.
+	Name []byte
+	// Data is the data; it lies inside Raw when the event has one data line.
+	Data []byte
+	// At is where Data starts in Raw, -1 when it came in several lines.
+	At int
+}
+
+// Splitter cuts bytes into events. The zero Splitter is ready.
+type Splitter struct {
+	in     []byte // what has not been read
+	own    []byte // buffer that in lies in, when held
+	held   bool
+	line   int // of in: start of the line that has not ended
+	seen   int // of in: up to here no line end was found
+	joined []byte
+	eol    byte // line end: '\n' (also after '\r'), or '\r' alone; 0: not known yet
+	began  bool
+}
+
+// Feed gives the next bytes, which may be changed. Next must then be called
+// until it is false; after that the caller may use the bytes again.
+func (s *Splitter) Feed(in []byte) error {
+	if len(s.in) == 0 {
+		s.in, s.held = in, false
+		return nil
+	}
+	if len(s.in)+len(in) > wire.DefaultMaxEvent {
+		return fault.Newf(fault.InvalidProviderResponse, "", "The provider sent a stream event of more than %d bytes", wire.DefaultMaxEvent)
+	}
+	s.keep()
+	n := len(s.in)
+	if cap(s.own)-cap(s.in) > 0 { // in is behind what was read: move it to the front
+		n = copy(s.own[:cap(s.own)], s.in)
+	}
+	s.own = append(s.own[:n], in...)
+	s.in = s.own
+	return nil
+}
+
+// keep takes what has not been read out of the caller's bytes.
+func (s *Splitter) keep() {
+	if s.held || len(s.in) == 0 {
+		return
+	}
+	s.own = append(s.own[:0], s.in...)
+	s.in, s.held = s.own, true
+}
+
+// Next gives the next whole event; false when more bytes are needed.
+func (s *Splitter) Next(e *Event) bool {
+	if s.eol == 0 && !s.findEOL() {
+		s.keep()
+		return false
+	}
+	end := s.eventEnd()
+	if end == 0 {
+		s.keep()
+		return false
+	}
+	s.take(e, end)
+	return true
+}
+
+// Last gives what is left at the end of the stream, an event without its blank
+// line; false when nothing is.
+func (s *Splitter) Last(e *Event) bool {
+	if len(s.in) == 0 {
+		return false
+	}
+	if s.eol == 0 {
+		s.eol = '\n'
+	}
+	s.take(e, len(s.in))
+	return true
+}
+
+func (s *Splitter) take(e *Event, end int) {
+	raw := s.in[:end:end]
+	s.in = s.in[end:]
+	s.line, s.seen = 0, 0
+	s.parse(e, raw)
+	s.began = true
+}
+
+// findEOL learns the line end from the first line.
+func (s *Splitter) findEOL() bool {
+	for i, c := range s.in[s.seen:] {
+		if c != '\n' && c != '\r' {
+			continue
+		}
+		at := s.seen + i
+		s.seen = at
+		switch {
+		case c == '\n':
+			s.eol = '\n'
+		case at+1 == len(s.in):
+			return false
+		case s.in[at+1] == '\n':
+			s.eol = '\n'
+		default:
+			s.eol = '\r'
+		}
+		return true
+	}
+	s.seen = len(s.in)
+	return false
+}
+
+// eventEnd is the index behind the blank line that ends the first event of in;
+// 0 when it has not come. What was searched is not searched again.
+func (s *Splitter) eventEnd() int {
+	for {
+		n := bytes.IndexByte(s.in[s.seen:], s.eol)
+		if n < 0 {
+			s.seen = len(s.in)
+			return 0
+		}
+		end := s.seen + n + 1
+		length := end - s.line // of the line, with its end
+		s.line, s.seen = end, end
+		if length == 1 || length == 2 && s.in[end-2] == '\r' {
+			return end
+		}
+	}
+}
+
+// parse finds name and data of an event.
+func (s *Splitter) parse(e *Event, raw []byte) {
+	*e = Event{Raw: raw, At: -1}
+	lines := 0
+	i := 0
+	if !s.began && bytes.HasPrefix(raw, []byte("\xef\xbb\xbf")) {
+		i = 3
+	}
+	for i < len(raw) {
+		end := bytes.IndexByte(raw[i:], s.eol)
+		next := i + end + 1
+		if end < 0 {
+			end, next = len(raw)-i, len(raw)
+		}
+		line := raw[i : i+end]
+		if n := len(line); n > 0 && line[n-1] == '\r' {
+			line = line[:n-1]
+		}
+		at := i
+		i = next
+		switch {
+		case bytes.HasPrefix(line, []byte("data:")):
+			value := line[5:]
+			at += 5
+			if len(value) > 0 && value[0] == ' ' {
+				value, at = value[1:], at+1
+			}
+			switch lines {
+			case 0:
+				e.Data, e.At = value, at
+			case 1:
+				s.joined = append(append(append(s.joined[:0], e.Data...), '\n'), value...)
+				e.Data, e.At = s.joined, -1
+			default:
+				s.joined = append(append(s.joined, '\n'), value...)
+				e.Data = s.joined
+			}
+			lines++
+		case bytes.HasPrefix(line, []byte("event:")):
+			e.Name = bytes.TrimPrefix(line[6:], []byte(" "))
+		}
+	}
+}
+
+// Output gathers what of a stream is sent on, in place: it only ever grows over
+// bytes that have been read already.
+type Output struct {
+	buf []byte
+	n   int
+}
+
+// Start begins a new output over the bytes that are about to be read.
+func (s *Splitter) Start(o *Output) { o.buf, o.n = s.in, 0 }
+
+// Over begins a new output over buf.
+func (o *Output) Over(buf []byte) { o.buf, o.n = buf, 0 }
+
+// Add appends b, a part of what was read or of no more bytes than were read.
+func (o *Output) Add(b []byte) {
+	o.n += copy(o.buf[o.n:], b)
+}
+
+// Bytes is the output so far.
+func (o *Output) Bytes() []byte { return o.buf[:o.n] }

@@ -1,0 +1,355 @@
+package dialect_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"gateway/shared/chat"
+	"gateway/shared/dialect/anthropic"
+	"gateway/shared/dialect/openai"
+	"gateway/shared/fault"
+	"gateway/shared/wire"
+)
+
+// seeds adds the files of testdata that match pattern.
+func seeds(f *testing.F, pattern string) {
+	files, _ := filepath.Glob(pattern)
+	if len(files) == 0 {
+		f.Fatal("no seeds: " + pattern)
+	}
+	for _, file := range files {
+		raw, err := os.ReadFile(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(raw)
+	}
+}
+
+// carried says where a member of an OpenAI request is in an Anthropic request;
+// several places are alternatives. Members that are not here must be reported.
+var carried = map[string][]string{
+	"model": {"model"}, "messages": {"messages", "system"}, "max_tokens": {"max_tokens"}, "max_completion_tokens": {"max_tokens"},
+	"temperature": {"temperature"}, "top_p": {"top_p"}, "top_k": {"top_k"}, "stop": {"stop_sequences"}, "stream": {"stream"},
+	"user": {"metadata"}, "tools": {"tools"}, "functions": {"tools"}, "service_tier": {"service_tier"}, "thinking": {"thinking"},
+	"reasoning_effort": {"thinking", "output_config"}, "response_format": {"output_config", "tools", "system"},
+	"tool_choice": {"tool_choice"}, "function_call": {"tool_choice"}, "parallel_tool_calls": {"tool_choice"},
+}
+
+// silent are members that may be left out without a word: what they ask for is
+// what the provider does anyway, or the gateway's own affair.
+func silent(name string, r *chat.Request) bool {
+	switch name {
+	case "stream":
+		return !r.Stream
+	case "stream_options", "n":
+		return true // usage is always given; n above one is refused
+	case "max_tokens":
+		return r.MaxTokensField == "max_completion_tokens"
+	case "stop":
+		return len(r.Stop) == 0
+	case "user":
+		return r.User == ""
+	case "service_tier":
+		return r.ServiceTier == ""
+	case "parallel_tool_calls":
+		return r.Parallel.Value || len(r.Tools) == 0 || r.ToolChoice.Mode == chat.ToolsNone
+	case "tool_choice", "function_call":
+		return len(r.Tools) == 0 && !r.ToolChoice.Forced()
+	case "tools", "functions":
+		return len(r.Tools) == 0
+	case "response_format":
+		return r.Format.Kind == chat.FormatText
+	case "reasoning_effort":
+		return r.Reasoning.Effort == "" || r.Reasoning.Effort == "none" || r.Reasoning.Effort == "minimal" || r.Reasoning.Thinking == chat.ThinkingOff
+	}
+	return false
+}
+
+// FuzzRequest decodes a chat request and encodes it for the other dialect: no
+// panic, only faults below 500, strict JSON, and no member vanishes unreported.
+func FuzzRequest(f *testing.F) {
+	seeds(f, "testdata/openai-anthropic/*/request.json")
+	f.Fuzz(func(t *testing.T, body []byte) {
+		var checked chat.Checked
+		if notFault(t, openai.Chat{}.Check(body, &checked)) {
+			return
+		}
+		r, err := openai.Chat{}.DecodeRequest(body)
+		if notFault(t, err) {
+			return
+		}
+		for _, traits := range []chat.Traits{{}, {Schema: chat.SchemaNative, Thinking: chat.ThinksAdaptively, Sampling: chat.SamplingNone}} {
+			var loss chat.Loss
+			up, err := anthropic.Messages{}.EncodeRequest(nil, r, &traits, &loss)
+			if notFault(t, err) {
+				continue
+			}
+			nothingVanishes(t, body, up, &loss, carried, func(name string) bool { return silent(name, r) })
+			if !utf8JSON(up) {
+				t.Fatalf("not JSON: %q", up)
+			}
+			// What was written can be read again, and written the same way.
+			again, err := anthropic.Messages{}.DecodeRequest(up)
+			if err != nil {
+				t.Fatalf("%v\n%s", err, up)
+			}
+			if _, err := (openai.Chat{}).EncodeRequest(nil, again, &chat.Traits{}, &chat.Loss{}); fault.From(err) != nil && fault.From(err).Status() >= 500 {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
+func utf8JSON(b []byte) bool { return json.Valid(b) }
+
+// notFault reports whether there is an error; it must be a refusal.
+func notFault(t *testing.T, err error) bool {
+	t.Helper()
+	if err == nil {
+		return false
+	}
+	if f := fault.From(err); f.Status() >= 500 && f.Source != fault.SourceProvider || f.Code == fault.InternalError {
+		t.Fatalf("%d: %v", f.Status(), f)
+	}
+	return true
+}
+
+// nothingVanishes wants every member of body that is not silent to be in up, at
+// one of its places, or in the report.
+func nothingVanishes(t *testing.T, body, up []byte, loss *chat.Loss, places map[string][]string, silent func(string) bool) {
+	t.Helper()
+	var in, out map[string]json.RawMessage
+	if json.Unmarshal(body, &in) != nil {
+		return
+	}
+	if err := json.Unmarshal(up, &out); err != nil {
+		t.Fatalf("%v\n%s", err, up)
+	}
+	for name, raw := range in {
+		if string(raw) == "null" || string(raw) == `"gateway-default"` || silent(name) || strings.TrimSpace(string(raw)) == "null" {
+			continue
+		}
+		found := false
+		for _, place := range places[name] {
+			found = found || out[place] != nil
+		}
+		for _, e := range loss.Entries {
+			found = found || e.Path == name || strings.HasPrefix(e.Path, name+".") || strings.HasPrefix(e.Path, name+"[")
+		}
+		if !found {
+			t.Fatalf("%s vanished: %s\nupstream %s\nloss %s", name, raw, up, loss.Header())
+		}
+	}
+}
+
+// FuzzMessagesRequest is FuzzRequest the other way.
+func FuzzMessagesRequest(f *testing.F) {
+	seeds(f, "testdata/anthropic-openai/*/request.json")
+	f.Fuzz(func(t *testing.T, body []byte) {
+		var checked chat.Checked
+		if notFault(t, anthropic.Messages{}.Check(body, &checked)) {
+			return
+		}
+		r, err := anthropic.Messages{}.DecodeRequest(body)
+		if notFault(t, err) {
+			return
+		}
+		var loss chat.Loss
+		up, err := openai.Chat{}.EncodeRequest(nil, r, &chat.Traits{}, &loss)
+		if notFault(t, err) {
+			return
+		}
+		nothingVanishes(t, body, up, &loss, carriedBack, func(name string) bool { return silentBack(name, r) })
+	})
+}
+
+// carriedBack says where a member of a messages request is in a chat request.
+var carriedBack = map[string][]string{
+	"model": {"model"}, "messages": {"messages"}, "system": {"messages"}, "max_tokens": {"max_completion_tokens", "max_tokens"},
+	"stop_sequences": {"stop"}, "stream": {"stream"}, "temperature": {"temperature"}, "top_p": {"top_p"}, "tools": {"tools"},
+	"tool_choice": {"tool_choice", "parallel_tool_calls"}, "metadata": {"user"}, "service_tier": {"service_tier"},
+	"output_config": {"response_format", "reasoning_effort"},
+}
+
+func silentBack(name string, r *chat.Request) bool {
+	switch name {
+	case "stream":
+		return !r.Stream
+	case "stop_sequences":
+		return len(r.Stop) == 0
+	case "system":
+		return len(r.Messages) == 0 || r.Messages[0].Role != chat.System || len(r.Messages[0].Parts) == 0
+	case "tools", "tool_choice":
+		return len(r.Tools) == 0
+	case "metadata":
+		return r.User == ""
+	case "service_tier":
+		return r.ServiceTier == ""
+	case "thinking":
+		return r.Reasoning.Thinking < chat.ThinkingBudget
+	case "output_config":
+		return r.Reasoning.Effort == "" && r.Format.Kind == chat.FormatText
+	}
+	return false
+}
+
+// FuzzCompletionRequest: text completions in, messages out.
+func FuzzCompletionRequest(f *testing.F) {
+	seeds(f, "testdata/completions-*/*/request.json")
+	f.Fuzz(func(t *testing.T, body []byte) {
+		var checked chat.Checked
+		if notFault(t, openai.Completions{}.Check(body, &checked)) {
+			return
+		}
+		r, err := openai.Completions{}.DecodeRequest(body)
+		if notFault(t, err) {
+			return
+		}
+		up, err := anthropic.Messages{}.EncodeRequest(nil, r, &chat.Traits{}, &chat.Loss{})
+		if !notFault(t, err) && !json.Valid(up) {
+			t.Fatalf("not JSON: %q", up)
+		}
+	})
+}
+
+// FuzzResponse reads any bytes as an answer of both dialects and writes it in
+// the other.
+func FuzzResponse(f *testing.F) {
+	seeds(f, "testdata/*/*/upstream_response.json")
+	f.Fuzz(func(t *testing.T, body []byte) {
+		o := &chat.Options{ID: "i", Model: "m"}
+		for from, to := range map[chat.Dialect]chat.Dialect{openai.Chat{}: anthropic.Messages{}, anthropic.Messages{}: openai.Chat{}} {
+			from.MeterResponse(body)
+			if f := from.DecodeError(500, nil, body); f == nil || f.Source != fault.SourceProvider {
+				t.Fatal("an error that is not the provider's")
+			}
+			r, err := from.DecodeResponse(body, &chat.Traits{})
+			if err != nil {
+				if f := fault.From(err); f.Source != fault.SourceProvider {
+					t.Fatalf("%v", f)
+				}
+				continue
+			}
+			if out := to.EncodeResponse(nil, r, o); !json.Valid(out) {
+				t.Fatalf("not JSON: %q", out)
+			}
+		}
+	})
+}
+
+// FuzzStream reads any bytes as a stream of both dialects; what comes out is
+// well formed whatever went in.
+func FuzzStream(f *testing.F) {
+	seeds(f, "testdata/*/*/upstream_response.sse")
+	f.Fuzz(func(t *testing.T, in []byte) {
+		for from, to := range map[chat.Dialect]chat.Dialect{openai.Chat{}: anthropic.Messages{}, anthropic.Messages{}: openai.Chat{}} {
+			o := &chat.Options{ID: "i", Model: "m"}
+			dec, enc := from.NewStreamDecoder(&chat.Traits{}), to.NewStreamEncoder(o)
+			var parser wire.SSEParser
+			var out []byte
+			event := func(name string, data []byte) error {
+				return dec.Event(name, data, func(d *chat.Delta) error {
+					out = enc.Append(out, d)
+					return nil
+				})
+			}
+			err := parser.Feed(in, event)
+			if err == nil {
+				err = parser.End(event)
+			}
+			if err == nil {
+				err = dec.End()
+			}
+			if err == nil {
+				out = enc.Finish(out)
+			} else {
+				out = enc.Error(out, fault.From(err))
+			}
+			for _, e := range events(t, out) {
+				if e.data != "[DONE]" && !json.Valid([]byte(e.data)) {
+					t.Fatalf("not JSON: %q", e.data)
+				}
+			}
+			if to.Name() == "anthropic.messages" {
+				blocksDoNotOverlap(t, out)
+			}
+		}
+	})
+}
+
+func blocksDoNotOverlap(t *testing.T, stream []byte) {
+	t.Helper()
+	open, next := false, 0
+	for _, e := range events(t, stream) {
+		if e.name == "error" {
+			continue
+		}
+		var ev anthropicEvent
+		if json.Unmarshal([]byte(e.data), &ev) != nil {
+			t.Fatalf("%s", e.data)
+		}
+		switch ev.Type {
+		case "content_block_start":
+			if open || *ev.Index != next {
+				t.Fatalf("block %d starts while %d is open=%v\n%s", *ev.Index, next, open, stream)
+			}
+			open = true
+		case "content_block_delta":
+			if !open || *ev.Index != next {
+				t.Fatalf("delta of block %d while %d is open=%v\n%s", *ev.Index, next, open, stream)
+			}
+		case "content_block_stop":
+			if !open || *ev.Index != next {
+				t.Fatalf("stop of block %d while %d is open=%v\n%s", *ev.Index, next, open, stream)
+			}
+			open = false
+			next++
+		}
+	}
+}
+
+// FuzzFilter: the size of the pieces does not matter, and a stream without
+// injected usage comes out as it went in, up to its end or an error.
+func FuzzFilter(f *testing.F) {
+	files, _ := filepath.Glob("testdata/*/*/upstream_response.sse")
+	for _, file := range files {
+		raw, _ := os.ReadFile(file)
+		f.Add(raw, uint8(3))
+	}
+	f.Fuzz(func(t *testing.T, in []byte, size uint8) {
+		for _, d := range []chat.Dialect{openai.Chat{}, anthropic.Messages{}} {
+			for _, o := range []chat.FilterOptions{{}, {Injected: true}, {Injected: true, IncludeUsage: true, Strict: true}} {
+				whole, m := filtered(t, d, o, in, len(in))
+				pieces, n := filtered(t, d, o, in, int(size)%37+1)
+				if !bytes.Equal(whole, pieces) || m.Complete != n.Complete || m.Usage != n.Usage || m.Finish != n.Finish {
+					t.Fatalf("pieces of %d differ:\n%q\n%q", int(size)%37+1, whole, pieces)
+				}
+				if o == (chat.FilterOptions{}) && m.Err == nil && m.Complete && !bytes.HasPrefix(whole, in[:min(len(in), len(bytes.TrimRight(whole, "\r\n")))]) && !bytes.HasSuffix(whole, []byte("data: [DONE]\n\n")) {
+					t.Fatalf("changed:\n%q\n%q", in, whole)
+				}
+			}
+		}
+	})
+}
+
+func filtered(t *testing.T, d chat.Dialect, o chat.FilterOptions, in []byte, size int) ([]byte, chat.Meter) {
+	t.Helper()
+	f := d.NewStreamFilter(&o)
+	var out []byte
+	buffer := make([]byte, max(size, 1)) // used for each read, as a connection's is
+	for rest := in; len(rest) > 0; {
+		n := copy(buffer, rest)
+		got, err := f.Feed(buffer[:n])
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, got...)
+		rest = rest[n:]
+	}
+	return append(out, f.End()...), f.Meter()
+}

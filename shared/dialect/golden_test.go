@@ -1,0 +1,334 @@
+package dialect_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"gateway/shared/chat"
+	"gateway/shared/dialect/anthropic"
+	"gateway/shared/dialect/openai"
+	"gateway/shared/fault"
+	"gateway/shared/pricing"
+	"gateway/shared/wire"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// dialects by the names that the folders of testdata use.
+var dialects = map[string]chat.Dialect{
+	"openai":      openai.Chat{},
+	"completions": openai.Completions{},
+	"anthropic":   anthropic.Messages{},
+}
+
+// testCase is case.json: what a case needs beside its bodies.
+type testCase struct {
+	Lenient     bool        // the client switched strict compliance off
+	StrictLoss  bool        // refuse any loss
+	StrictReply bool        // refuse losses that the client sees in the answer
+	Traits      chat.Traits // of host and model
+	Status      int         // of the provider's answer, when it is an error
+	Headers     map[string]string
+	Injected    bool                   // usage was asked for on the client's behalf
+	Recall      map[string][]chat.Part // what is remembered by tool call id
+}
+
+// golden runs one case and gives its outputs by file name.
+type golden struct {
+	t        *testing.T
+	dir      string
+	client   chat.Dialect
+	provider chat.Dialect
+	c        testCase
+	out      map[string][]byte
+}
+
+// TestPairs runs every case of testdata/<client>-<provider>/<case>:
+//
+//	case.json              options, may be missing
+//	request.json           what the client sends
+//	upstream_request.json  golden: what the provider gets
+//	loss.txt               golden: what was not carried
+//	refused.json           golden: the answer to a request that is refused
+//	upstream_response.*    what the provider sends, .json or .sse
+//	response.*             golden: what the client gets
+//	meter.txt              golden: what the books get
+func TestPairs(t *testing.T) {
+	pairs, err := filepath.Glob("testdata/*-*")
+	if err != nil || len(pairs) < 4 {
+		t.Fatalf("pairs %v: %v", pairs, err)
+	}
+	cases := 0
+	for _, pair := range pairs {
+		client, provider, _ := strings.Cut(filepath.Base(pair), "-")
+		dirs, _ := filepath.Glob(filepath.Join(pair, "*"))
+		for _, dir := range dirs {
+			cases++
+			t.Run(filepath.Base(pair)+"/"+filepath.Base(dir), func(t *testing.T) {
+				g := &golden{t: t, dir: dir, client: dialects[client], provider: dialects[provider], out: map[string][]byte{}}
+				if raw := g.read("case.json"); raw != nil {
+					d := json.NewDecoder(bytes.NewReader(raw))
+					d.DisallowUnknownFields()
+					if err := d.Decode(&g.c); err != nil {
+						t.Fatal(err)
+					}
+				}
+				g.run()
+				g.compare()
+			})
+		}
+	}
+	if cases < 60 {
+		t.Fatalf("only %d cases", cases)
+	}
+}
+
+func (g *golden) read(name string) []byte {
+	raw, err := os.ReadFile(filepath.Join(g.dir, name))
+	if err != nil {
+		return nil
+	}
+	return raw
+}
+
+func (g *golden) run() {
+	body := g.read("request.json")
+	if body == nil {
+		g.t.Fatal("no request.json")
+	}
+	o := &chat.Options{Strict: !g.c.Lenient, ID: "gw-1", Created: 1750000000, ProviderName: "acme"}
+	var checked chat.Checked
+	if err := g.client.Check(body, &checked); err != nil {
+		g.refused(err, o)
+		return
+	}
+	if g.client.Name() == g.provider.Name() {
+		g.pass(o, bytes.Contains(body, []byte(`"include_usage": true`)))
+		return
+	}
+	r, err := g.client.DecodeRequest(body)
+	if err != nil {
+		g.refused(err, o)
+		return
+	}
+	if len(g.c.Recall) > 0 {
+		r.Recall = func(id string) []chat.Part { return g.c.Recall[id] }
+	}
+	o.Request, o.Model, o.IncludeUsage = r, r.Model, r.IncludeUsage.Value
+	loss := chat.Loss{Strict: g.c.StrictLoss, StrictAnswer: g.c.StrictReply}
+	up, err := g.provider.EncodeRequest(nil, r, &g.c.Traits, &loss)
+	if err != nil {
+		g.refused(err, o)
+		return
+	}
+	g.json("upstream_request.json", up)
+	again, err := g.provider.EncodeRequest(nil, r, &g.c.Traits, &chat.Loss{})
+	if err != nil || !bytes.Equal(up, again) {
+		g.t.Errorf("the same request is encoded differently the second time (%v)", err)
+	}
+	if !loss.Empty() {
+		g.out["loss.txt"] = []byte(strings.NewReplacer("dropped=", "", "), ", ")\n").Replace(loss.Header()) + "\n")
+	}
+	g.answer(o)
+}
+
+// refused records the answer to a request that is refused.
+func (g *golden) refused(err error, o *chat.Options) {
+	f := fault.From(err)
+	if f.Status() >= 500 {
+		g.t.Errorf("a request is answered with %d: %v", f.Status(), f)
+	}
+	g.json("refused.json", fmt.Appendf(nil, `{"status":%d,"body":%s}`, f.Status(), g.client.AppendError(nil, f, o)))
+}
+
+// answer translates the provider's answer.
+func (g *golden) answer(o *chat.Options) {
+	if stream := g.read("upstream_response.sse"); stream != nil {
+		g.stream(o, stream)
+		return
+	}
+	body := g.read("upstream_response.json")
+	if body == nil {
+		body = g.read("upstream_response.txt")
+	}
+	switch {
+	case body == nil:
+		g.t.Fatal("no upstream_response")
+	case g.c.Status >= 400:
+		h := http.Header{}
+		for k, v := range g.c.Headers {
+			h.Set(k, v)
+		}
+		g.failure(g.provider.DecodeError(g.c.Status, h, body), o)
+		return
+	}
+	r, err := g.provider.DecodeResponse(body, &g.c.Traits)
+	if err != nil {
+		g.failure(fault.From(err), o)
+		return
+	}
+	g.json("response.json", g.client.EncodeResponse(nil, r, o))
+	g.meter(r.Meter(), r.Signed())
+}
+
+func (g *golden) failure(f *fault.Fault, o *chat.Options) {
+	if f.Source != fault.SourceProvider {
+		g.t.Errorf("source %q", f.Source)
+	}
+	g.json("response.json", fmt.Appendf(nil, `{"status":%d,"retry_after":%d,"body":%s}`, f.Status(), int(f.RetryAfter.Seconds()), g.client.AppendError(nil, f, o)))
+}
+
+// stream translates a stream in pieces of several sizes, which must not matter.
+func (g *golden) stream(o *chat.Options, in []byte) {
+	var first []byte
+	for i, size := range []int{len(in), 1, 7, 100} {
+		out, m, signed := g.translate(o, in, size)
+		if i == 0 {
+			first = out
+			g.out["response.sse"] = out
+			g.meter(m, signed)
+			checkStream(g.t, g.client.Name(), out, g.c.Lenient)
+			continue
+		}
+		if diff := cmp.Diff(string(first), string(out)); diff != "" {
+			g.t.Fatalf("in pieces of %d bytes:\n%s", size, diff)
+		}
+	}
+}
+
+func (g *golden) translate(o *chat.Options, in []byte, size int) ([]byte, chat.Meter, []chat.Signed) {
+	dec, enc := g.provider.NewStreamDecoder(&g.c.Traits), g.client.NewStreamEncoder(o)
+	var parser wire.SSEParser
+	var out []byte
+	event := func(name string, data []byte) error {
+		return dec.Event(name, data, func(d *chat.Delta) error {
+			out = enc.Append(out, d)
+			return nil
+		})
+	}
+	var err error
+	for len(in) > 0 && err == nil {
+		n := min(size, len(in))
+		err = parser.Feed(in[:n], event)
+		in = in[n:]
+	}
+	if err == nil {
+		err = parser.End(event)
+	}
+	if err == nil {
+		err = dec.End()
+	}
+	if err == nil {
+		return enc.Finish(out), dec.Meter(), dec.Signed()
+	}
+	f := dec.Meter().Err
+	if f == nil {
+		f = fault.New(fault.InvalidProviderResponse, "", "The stream of acme broke off")
+		f.Source = fault.SourceProvider
+	}
+	return enc.Error(out, f), dec.Meter(), dec.Signed()
+}
+
+// pass sends an answer through the filter of a dialect that both sides speak.
+func (g *golden) pass(o *chat.Options, asked bool) {
+	if body := g.read("upstream_response.json"); body != nil {
+		if g.c.Status >= 400 {
+			g.failure(g.provider.DecodeError(g.c.Status, http.Header{}, body), o)
+			return
+		}
+		g.meter(g.client.MeterResponse(body), nil)
+		return
+	}
+	in := g.read("upstream_response.sse")
+	for i, size := range []int{len(in), 1, 13} {
+		f := g.client.NewStreamFilter(&chat.FilterOptions{Strict: !g.c.Lenient, IncludeUsage: asked, Injected: g.c.Injected})
+		var out []byte
+		buffer := make([]byte, size) // used for each read, as a connection's is
+		for rest := in; len(rest) > 0; {
+			n := copy(buffer, rest)
+			got, err := f.Feed(buffer[:n])
+			if err != nil {
+				g.t.Fatal(err)
+			}
+			out = append(out, got...)
+			rest = rest[n:]
+		}
+		out = append(out, f.End()...)
+		if i == 0 {
+			g.out["response.sse"] = out
+			g.meter(f.Meter(), nil)
+			checkStream(g.t, g.client.Name(), out, g.c.Lenient)
+		} else if diff := cmp.Diff(string(g.out["response.sse"]), string(out)); diff != "" {
+			g.t.Fatalf("in pieces of %d bytes:\n%s", size, diff)
+		}
+	}
+}
+
+func (g *golden) meter(m chat.Meter, signed []chat.Signed) {
+	var b strings.Builder
+	fmt.Fprintf(&b, "id %s\nmodel %s\nfinish %s\ncomplete %v\nstarted %v\n", m.ID, m.Model, m.Finish, m.Complete, m.Started)
+	if m.Err != nil {
+		fmt.Fprintf(&b, "error %d %s\n", m.Err.Status(), m.Err.Code)
+	}
+	for c := range pricing.NumClasses {
+		if n, ok := m.Usage.Get(c); ok {
+			fmt.Fprintf(&b, "%s %d\n", c, n)
+		}
+	}
+	if m.ReportedTotal != 0 {
+		fmt.Fprintf(&b, "reported total %d\n", m.ReportedTotal)
+	}
+	for _, s := range signed {
+		fmt.Fprintf(&b, "signed %s:", s.ToolCallID)
+		for _, p := range s.Parts {
+			fmt.Fprintf(&b, " [%q %q %q]", p.Text, p.Signature, p.Data)
+		}
+		b.WriteByte('\n')
+	}
+	g.out["meter.txt"] = []byte(b.String())
+}
+
+// json records a JSON output, indented so that a diff can be read.
+func (g *golden) json(name string, raw []byte) {
+	g.t.Helper()
+	if err := wire.CheckStrict(raw, wire.MaxDepth); err != nil {
+		g.t.Errorf("%s is not strict JSON: %v\n%s", name, err, raw)
+	}
+	var b bytes.Buffer
+	if err := json.Indent(&b, raw, "", "  "); err != nil {
+		g.t.Fatalf("%s: %v\n%s", name, err, raw)
+	}
+	b.WriteByte('\n')
+	g.out[name] = b.Bytes()
+}
+
+var goldenFiles = []string{"upstream_request.json", "loss.txt", "refused.json", "response.json", "response.sse", "meter.txt"}
+
+// compare holds the outputs against the golden files, or writes them.
+func (g *golden) compare() {
+	for _, name := range goldenFiles {
+		file := filepath.Join(g.dir, name)
+		got, want := g.out[name], g.read(name)
+		switch {
+		case !*update:
+			if diff := cmp.Diff(string(want), string(got)); diff != "" {
+				g.t.Errorf("%s (-want +got):\n%s", name, diff)
+			}
+		case got == nil:
+			_ = os.Remove(file)
+		default:
+			if err := os.WriteFile(file, got, 0o644); err != nil {
+				g.t.Fatal(err)
+			}
+		}
+	}
+}

@@ -1,0 +1,312 @@
+package openai
+
+import (
+	"bytes"
+
+	"gateway/shared/pricing"
+	"gateway/shared/wire"
+)
+
+// chunk is one event of a stream, read without copies: all bytes alias the
+// event. It is used again for the next event.
+type chunk struct {
+	id, model []byte // unquoted; escapes do not occur in them
+	created   int64
+	choices   []choiceDelta
+	err       []byte // error object or string; nil if none
+	usage     pricing.Usage
+	total     int64 // provider's own total, when it is not the sum
+
+	// usageAt is where the usage value stands, usageCut the member with one comma.
+	usageAt, usageCut wire.Span
+	// early says that usage or an error stood in front of the choices, so that a
+	// chunk cannot be told by its end.
+	early bool
+
+	room   [1]choiceDelta // most chunks have one choice
+	prefix []byte         // of a chunk before, up to its choices; empty if unknown
+}
+
+// choiceDelta is one choice of a chunk.
+type choiceDelta struct {
+	index    int
+	body     bool   // it has a delta, or a text
+	content  []byte // JSON string; nil when absent or null
+	parts    []byte // content given as an array
+	thinking []byte // reasoning_content or reasoning: JSON string
+	refusal  []byte // JSON string
+	calls    []callDelta
+	function *callDelta // legacy function_call
+	logprobs []byte     // object; nil when null
+	finish   []byte     // unquoted; nil when null
+	stopped  []byte     // the stop string that came, unquoted; few hosts say it
+
+	room [1]callDelta
+}
+
+// callDelta is one piece of a tool call.
+type callDelta struct {
+	index    int
+	hasIndex bool
+	id       []byte // JSON string; nil when absent
+	name     []byte // JSON string
+	args     []byte // JSON string
+}
+
+// size is how much text the choice brings.
+func (c *choiceDelta) size() int {
+	n := inside(c.content) + inside(c.thinking) + inside(c.refusal) + len(c.parts)
+	for i := range c.calls {
+		n += inside(c.calls[i].args) + inside(c.calls[i].name)
+	}
+	if c.function != nil {
+		n += inside(c.function.args) + inside(c.function.name)
+	}
+	return n
+}
+
+func inside(jsonString []byte) int { return max(0, len(jsonString)-2) }
+
+// read fills c from data.
+func (c *chunk) read(d *wire.Decoder, data []byte) error {
+	choices := c.choices[:0]
+	if choices == nil {
+		choices = c.room[:0]
+	}
+	prefix := c.prefix
+	*c = chunk{choices: choices, prefix: prefix}
+	if len(prefix) > 0 && bytes.HasPrefix(data, prefix) && c.readTail(d, data) {
+		return nil
+	}
+	c.choices = c.choices[:0]
+	return c.readWhole(d, data)
+}
+
+// readTail reads a chunk that begins like the one before it: only its choices
+// and what follows them. It reports false when the rest is not one of the usual
+// two forms.
+func (c *chunk) readTail(d *wire.Decoder, data []byte) bool {
+	from := len(c.prefix)
+	d.Reset(data[from:])
+	c.readChoices(d)
+	if d.Err() != nil {
+		return false
+	}
+	rest := data[from+d.Offset():]
+	if len(rest) == 1 && rest[0] == '}' {
+		return true
+	}
+	if len(rest) == len(nullUsage)+1 && bytes.HasPrefix(rest, nullUsage) && rest[len(rest)-1] == '}' {
+		end := len(data) - 1
+		c.usageCut = wire.Span{Start: end - len(nullUsage), End: end}
+		c.usageAt = wire.Span{Start: end - len("null"), End: end}
+		return true
+	}
+	return false
+}
+
+func (c *chunk) readWhole(d *wire.Decoder, data []byte) error {
+	d.Reset(data)
+	before := 0 // end of the member before
+	first := true
+	for key := range d.Object {
+		start := d.Offset()
+		switch string(key) {
+		case "id":
+			c.id = plainString(d)
+		case "model":
+			c.model = plainString(d)
+		case "created":
+			if d.Kind() == wire.KindNumber {
+				n := d.Num()
+				c.created = parseSeconds(n)
+			}
+		case "choices":
+			if c.early = !c.usageAt.Absent() || c.err != nil; c.early {
+				c.prefix = c.prefix[:0]
+			} else {
+				c.prefix = append(c.prefix[:0], data[:start]...)
+			}
+			if d.Kind() == wire.KindArray {
+				c.readChoices(d)
+			}
+		case "error":
+			if k := d.Kind(); k == wire.KindObject || k == wire.KindString {
+				c.err = d.Raw()
+			}
+		case "usage":
+			d.Kind() // moves to the value
+			c.usageAt.Start = skipSpace(data, start)
+			if d.Kind() == wire.KindObject {
+				c.total = readUsage(d, &c.usage)
+			} else {
+				d.Skip()
+			}
+			c.usageAt.End = d.Offset()
+			c.usageCut = wire.Span{Start: before, End: d.Offset()}
+			if first { // the comma behind goes with it
+				c.usageCut.Start = skipSpace(data, bytes.IndexByte(data, '{')+1)
+				if next := skipSpace(data, d.Offset()); next < len(data) && data[next] == ',' {
+					c.usageCut.End = next + 1
+				}
+			}
+		}
+		first = false
+		if d.Offset() == start {
+			d.Skip()
+		}
+		before = d.Offset()
+	}
+	return d.End()
+}
+
+// parseSeconds reads a time that some hosts write as a fraction or in
+// milliseconds.
+func parseSeconds(num []byte) int64 {
+	n, err := wire.ScanInt(num, "")
+	if err != nil {
+		f, _ := wire.ScanFloat(num, "")
+		n = int64(f)
+	}
+	if n > 1e11 {
+		n /= 1000
+	}
+	return n
+}
+
+// plainString reads an id-like string without copying it.
+func plainString(d *wire.Decoder) []byte {
+	if d.Kind() != wire.KindString {
+		d.Skip()
+		return nil
+	}
+	raw := d.RawStr()
+	if len(raw) < 2 {
+		return nil
+	}
+	if bytes.IndexByte(raw, '\\') >= 0 {
+		return wire.AppendUnquoted(nil, raw)
+	}
+	return raw[1 : len(raw)-1]
+}
+
+// stringOrNull reads a JSON string with its quotes; nil for null and other kinds.
+func stringOrNull(d *wire.Decoder) []byte {
+	if d.Kind() != wire.KindString {
+		d.Skip()
+		return nil
+	}
+	return d.RawStr()
+}
+
+func (c *chunk) readChoices(d *wire.Decoder) {
+	for range d.Array {
+		if d.Kind() != wire.KindObject {
+			continue
+		}
+		n := len(c.choices)
+		c.choices = append(c.choices, choiceDelta{index: n})
+		c.choices[n].read(d)
+	}
+}
+
+func (c *choiceDelta) read(d *wire.Decoder) {
+	for key := range d.Object {
+		switch string(key) {
+		case "index":
+			if d.Kind() == wire.KindNumber {
+				c.index = int(d.Int())
+			}
+		case "delta", "message":
+			if d.Kind() == wire.KindObject {
+				c.body = true
+				c.readDelta(d)
+			}
+		case "text":
+			c.body = true
+			c.content = stringOrNull(d)
+		case "logprobs":
+			if d.Kind() == wire.KindObject {
+				c.logprobs = d.Raw()
+			}
+		case "finish_reason":
+			if d.Kind() == wire.KindString {
+				c.finish = plainString(d)
+			}
+		case "stop_reason":
+			c.stopped = plainString(d)
+		}
+	}
+}
+
+func (c *choiceDelta) readDelta(d *wire.Decoder) {
+	for key := range d.Object {
+		switch string(key) {
+		case "content":
+			if d.Kind() == wire.KindArray {
+				c.parts = d.Raw()
+			} else {
+				c.content = stringOrNull(d)
+			}
+		case "reasoning_content", "reasoning":
+			if c.thinking == nil {
+				c.thinking = stringOrNull(d)
+			}
+		case "refusal":
+			c.refusal = stringOrNull(d)
+		case "tool_calls":
+			if d.Kind() == wire.KindArray {
+				c.readCalls(d)
+			}
+		case "function_call":
+			if d.Kind() == wire.KindObject {
+				c.function = new(callDelta)
+				c.function.readFunction(d)
+			}
+		}
+	}
+}
+
+func (c *choiceDelta) readCalls(d *wire.Decoder) {
+	c.calls = c.room[:0]
+	for range d.Array {
+		if d.Kind() != wire.KindObject {
+			continue
+		}
+		n := len(c.calls)
+		c.calls = append(c.calls, callDelta{index: n})
+		c.calls[n].read(d)
+	}
+}
+
+func (c *callDelta) read(d *wire.Decoder) {
+	for key := range d.Object {
+		switch string(key) {
+		case "index":
+			if d.Kind() == wire.KindNumber {
+				c.index, c.hasIndex = int(d.Int()), true
+			}
+		case "id":
+			c.id = stringOrNull(d)
+		case "function", "custom":
+			if d.Kind() == wire.KindObject {
+				c.readFunction(d)
+			}
+		}
+	}
+}
+
+func (c *callDelta) readFunction(d *wire.Decoder) {
+	for key := range d.Object {
+		switch string(key) {
+		case "name":
+			c.name = stringOrNull(d)
+		case "arguments", "input":
+			if d.Kind() == wire.KindObject { // some hosts do not quote it
+				c.args = wire.AppendJSONString(nil, d.Raw())
+			} else {
+				c.args = stringOrNull(d)
+			}
+		}
+	}
+}

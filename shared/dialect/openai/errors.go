@@ -1,0 +1,280 @@
+package openai
+
+import (
+	"net/http"
+	"strconv"
+
+	"gateway/shared/chat"
+	"gateway/shared/fault"
+	"gateway/shared/wire"
+)
+
+// decodeError reads an error answer of an OpenAI-like host: {error:{...}},
+// {error:"text"}, {message,...} and {detail:...} are all in use.
+func decodeError(status int, h http.Header, body []byte) *fault.Fault {
+	p := readError(body)
+	if p == nil {
+		// Not JSON: a proxy or the host's own front door spoke.
+		f := fault.New(fault.InvalidProviderResponse, "", "The provider answered with an error that is not JSON (status "+strconv.Itoa(status)+")")
+		f.Source = fault.SourceProvider
+		f.StatusCode = chat.UnreadableStatus(status)
+		f.RetryAfter = chat.RetryAfter(h)
+		return f
+	}
+	p.Status = status
+	f := providerFault(p)
+	f.RetryAfter = chat.RetryAfter(h)
+	return f
+}
+
+// readError finds the provider's words; nil when body is no JSON object that
+// holds an error.
+func readError(body []byte) *chat.ProviderError {
+	var d wire.Decoder
+	d.Reset(body)
+	if d.Kind() == wire.KindArray { // some hosts wrap the object in a list
+		var first []byte
+		for i := range d.Array {
+			if i == 0 {
+				first = d.Raw()
+			}
+		}
+		if d.Err() != nil || first == nil {
+			return nil
+		}
+		d.Reset(first)
+	}
+	if d.Kind() != wire.KindObject {
+		return nil
+	}
+	p := new(chat.ProviderError)
+	inner := false
+	for key := range d.Object {
+		switch string(key) {
+		case "error":
+			switch d.Kind() {
+			case wire.KindObject:
+				inner = true
+				readErrorObject(&d, p)
+			case wire.KindString:
+				inner, p.Message = true, d.Str()
+			}
+		case "message":
+			if !inner {
+				p.Message = optString(&d)
+			}
+		case "detail":
+			if !inner {
+				readDetail(&d, p)
+			}
+		case "type":
+			if t := optString(&d); !inner && t != "error" {
+				p.Type = t
+			}
+		case "code":
+			if !inner {
+				p.Code = scalar(&d)
+			}
+		case "param":
+			if !inner {
+				p.Param = optString(&d)
+			}
+		}
+	}
+	if d.Err() != nil || p.Message == "" && p.Type == "" && p.Code == "" {
+		return nil
+	}
+	return p
+}
+
+func readErrorObject(d *wire.Decoder, p *chat.ProviderError) {
+	for key := range d.Object {
+		switch string(key) {
+		case "message":
+			p.Message = optString(d)
+		case "type":
+			p.Type = optString(d)
+		case "param":
+			p.Param = optString(d)
+		case "code":
+			p.Code = scalar(d)
+		case "innererror":
+			p.Inner = append([]byte(nil), d.Raw()...)
+		}
+	}
+}
+
+// readDetail reads {detail:"text"} and {detail:[{loc,msg}]}.
+func readDetail(d *wire.Decoder, p *chat.ProviderError) {
+	switch d.Kind() {
+	case wire.KindString:
+		p.Message = d.Str()
+	case wire.KindArray:
+		for range d.Array {
+			if d.Kind() != wire.KindObject {
+				continue
+			}
+			for key := range d.Object {
+				if string(key) == "msg" && p.Message == "" {
+					p.Message = optString(d)
+				}
+			}
+		}
+	}
+}
+
+// scalar reads a string or a number as text.
+func scalar(d *wire.Decoder) string {
+	switch d.Kind() {
+	case wire.KindString:
+		return d.Str()
+	case wire.KindNumber:
+		return string(d.Num())
+	}
+	d.Skip()
+	return ""
+}
+
+// providerFault makes the fault for what an OpenAI-like host said.
+func providerFault(p *chat.ProviderError) *fault.Fault {
+	f := fault.New(fault.ProviderError, p.Param, p.Message).WithCause(p)
+	f.Source = fault.SourceProvider
+	f.StatusCode = p.Status
+	switch {
+	case p.Code == "insufficient_quota" || p.Type == "insufficient_quota":
+		f.Code, f.StatusCode = chat.InsufficientQuota, http.StatusTooManyRequests
+	case p.Code == "context_length_exceeded" || p.Status == 400 && chat.ContextOverflow(p.Message):
+		f.Code = chat.ContextLength
+	case p.Code == "content_filter":
+		f.Code = chat.ContentFilter
+	case p.Status == 429:
+		f.Code = fault.RateLimited
+	case p.Status == 529 || p.Status == 503:
+		f.Code = chat.Overloaded
+	}
+	return f
+}
+
+// inBandError makes the fault for an error object inside a success. raw is the
+// value of its error member.
+func inBandError(raw []byte) *fault.Fault {
+	p := readError(append(append([]byte(`{"error":`), raw...), '}'))
+	if p == nil {
+		f := fault.New(fault.InvalidProviderResponse, "", "The provider sent an error that could not be read")
+		f.Source = fault.SourceProvider
+		return f
+	}
+	p.Status = inBandStatus(p)
+	return providerFault(p)
+}
+
+// inBandStatus is the status that an error inside a success stands for.
+func inBandStatus(p *chat.ProviderError) int {
+	if n, err := strconv.Atoi(p.Code); err == nil && n >= 400 && n <= 599 {
+		return n
+	}
+	for _, word := range [...]string{p.Code, p.Type} {
+		switch word {
+		case "invalid_request_error", "context_length_exceeded", "content_filter":
+			return 400
+		case "authentication_error", "invalid_api_key":
+			return 401
+		case "permission_error":
+			return 403
+		case "not_found_error", "model_not_found":
+			return 404
+		case "rate_limit_error", "rate_limit_exceeded", "tokens", "requests", "insufficient_quota":
+			return 429
+		case "server_error", "api_error", "internal_server_error":
+			return 500
+		case "overloaded_error", "overloaded":
+			return 529
+		case "service_unavailable", "engine_overloaded":
+			return 503
+		case "timeout", "timeout_error":
+			return 504
+		}
+	}
+	return http.StatusBadGateway
+}
+
+// errorType is the error type that OpenAI clients know for a status.
+func errorType(status int) string {
+	switch {
+	case status == 401:
+		return "authentication_error"
+	case status == 403:
+		return "permission_error"
+	case status == 404:
+		return "not_found_error"
+	case status == 429:
+		return "rate_limit_error"
+	case status == 408 || status == 504:
+		return "timeout_error"
+	case status >= 500:
+		return "api_error"
+	}
+	return "invalid_request_error"
+}
+
+// appendError writes the body of a plain error.
+func appendError(dst []byte, f *fault.Fault, o *chat.Options) []byte {
+	p := chat.ProviderErrorOf(f)
+	if p == nil && f.Source != fault.SourceProvider {
+		return append(dst, f.DataBody(false)...)
+	}
+	return appendProviderError(dst, f, p, o)
+}
+
+// appendProviderError writes {"error":{message,type,param,code,source},
+// "provider"}. p may be nil: then the gateway speaks about the provider.
+func appendProviderError(dst []byte, f *fault.Fault, p *chat.ProviderError, o *chat.Options) []byte {
+	message, typ, param, code := f.Message, errorType(f.Status()), f.Field, string(f.Code)
+	if p != nil {
+		if o.ProviderName != "" {
+			message = o.ProviderName + " error: " + message
+		}
+		if p.Type != "" {
+			typ = p.Type
+		}
+		if f.Code == fault.ProviderError {
+			code = p.Code
+		}
+	}
+	if f.Code == chat.InsufficientQuota {
+		typ = "insufficient_quota"
+	}
+	dst = append(dst, `{"error":{"message":`...)
+	dst = wire.AppendJSONString(dst, message)
+	dst = append(dst, `,"type":`...)
+	dst = wire.AppendJSONString(dst, typ)
+	dst = append(dst, `,"param":`...)
+	dst = appendOrNull(dst, param)
+	dst = append(dst, `,"code":`...)
+	dst = appendOrNull(dst, code)
+	if p != nil && len(p.Inner) > 0 {
+		dst = append(dst, `,"innererror":`...)
+		dst = append(dst, p.Inner...)
+	}
+	dst = append(dst, `,"source":"provider"}`...)
+	if o.ProviderName != "" {
+		dst = append(dst, `,"provider":`...)
+		dst = wire.AppendJSONString(dst, o.ProviderName)
+	}
+	return append(dst, '}')
+}
+
+func appendOrNull(dst []byte, s string) []byte {
+	if s == "" {
+		return append(dst, "null"...)
+	}
+	return wire.AppendJSONString(dst, s)
+}
+
+// appendStreamError writes the event that ends a broken stream. No [DONE] may
+// follow it.
+func appendStreamError(dst []byte, f *fault.Fault, o *chat.Options) []byte {
+	dst = append(dst, "data: "...)
+	dst = appendError(dst, f, o)
+	return append(dst, "\n\n"...)
+}

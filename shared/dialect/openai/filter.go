@@ -1,0 +1,218 @@
+package openai
+
+import (
+	"bytes"
+
+	"gateway/shared/chat"
+	"gateway/shared/dialect/events"
+	"gateway/shared/wire"
+)
+
+// filter passes a stream of this dialect on. It takes out what the gateway's own
+// include_usage added (the last chunk, and "usage":null of the others) and
+// meters what goes by. An ordinary chunk is recognised by its last bytes and not
+// read any further.
+type filter struct {
+	o     chat.FilterOptions
+	m     chat.Meter
+	split events.Splitter
+	out   events.Output
+	d     wire.Decoder
+	c     chunk
+
+	head     int  // bytes of a chunk around its text, learned from the first
+	finished bool // a finish reason was seen
+	failed   bool // an error event was seen
+	passed   bool // and given out
+}
+
+func newFilter(o *chat.FilterOptions) *filter {
+	return &filter{o: *o, m: chat.Meter{PieceIsToken: true}}
+}
+
+// Meter implements chat.StreamFilter.
+func (f *filter) Meter() chat.Meter { return f.m }
+
+// Passed implements chat.StreamFilter.
+func (f *filter) Passed() bool { return f.passed }
+
+// Feed implements chat.StreamFilter.
+func (f *filter) Feed(in []byte) ([]byte, error) {
+	if f.failed {
+		return nil, nil
+	}
+	if err := f.split.Feed(in); err != nil {
+		return nil, err
+	}
+	f.split.Start(&f.out)
+	var e events.Event
+	for !f.failed && f.split.Next(&e) {
+		f.event(&e)
+	}
+	return f.out.Bytes(), nil
+}
+
+// End implements chat.StreamFilter.
+func (f *filter) End() []byte {
+	var out []byte
+	var e events.Event
+	if !f.failed && f.split.Last(&e) {
+		f.out.Over(make([]byte, len(e.Raw)))
+		f.event(&e)
+		if out = f.out.Bytes(); len(out) > 0 {
+			out = append(bytes.TrimRight(out, "\r\n"), "\n\n"...)
+		}
+	}
+	if !f.m.Complete && !f.failed && f.finished {
+		// The host does not write [DONE]; clients wait for it.
+		f.m.Complete = true
+		out = append(out, "data: [DONE]\n\n"...)
+	}
+	return out
+}
+
+var (
+	nullUsage   = []byte(`,"usage":null`)
+	plainTail   = []byte(`"finish_reason":null}]`)
+	obfuscation = []byte(`,"obfuscation":`)
+	done        = []byte("[DONE]")
+)
+
+// ordinary tells whether data is a chunk that brings only text, by its last
+// bytes: ...,"finish_reason":null}],"usage":null,"obfuscation":"..."} with the
+// last two members optional. null is where ,"usage":null stands, 0 if it does not.
+func ordinary(data []byte) (null int, ok bool) {
+	n := len(data) - 1
+	if n < 0 || data[n] != '}' {
+		return 0, false
+	}
+	core := data[:n]
+	if n > 0 && core[n-1] == '"' {
+		open := bytes.LastIndexByte(core[:n-1], '"')
+		if open < 0 || !bytes.HasSuffix(core[:open], obfuscation) {
+			return 0, false
+		}
+		core = core[:open-len(obfuscation)]
+	}
+	if bytes.HasSuffix(core, nullUsage) {
+		null = len(core) - len(nullUsage)
+		core = core[:null]
+	}
+	return null, bytes.HasSuffix(core, plainTail)
+}
+
+// event passes one event on.
+func (f *filter) event(e *events.Event) {
+	if e.Data == nil {
+		f.out.Add(e.Raw) // a comment, a keep-alive
+		return
+	}
+	if f.m.Started && !f.c.early && e.At >= 0 {
+		if null, ok := ordinary(e.Data); ok {
+			f.m.OutputBytes += int64(max(0, len(e.Data)-f.head))
+			f.m.Pieces++
+			if null > 0 && f.hides() {
+				f.drop(e, wire.Span{Start: null, End: null + len(nullUsage)})
+			} else {
+				f.out.Add(e.Raw)
+			}
+			return
+		}
+	}
+	f.chunk(e)
+}
+
+// hides reports whether usage in the stream is the gateway's affair only.
+func (f *filter) hides() bool { return f.o.Injected && !f.o.IncludeUsage }
+
+// drop passes e on without the bytes of its data at cut.
+func (f *filter) drop(e *events.Event, cut wire.Span) {
+	if e.At < 0 { // the data came in several lines: they are written anew
+		data := append(append([]byte(nil), e.Data[:cut.Start]...), e.Data[cut.End:]...)
+		f.out.Add(wire.AppendSSE(nil, string(e.Name), data))
+		return
+	}
+	f.out.Add(e.Raw[:e.At+cut.Start])
+	f.out.Add(e.Raw[e.At+cut.End:])
+}
+
+// chunk reads an event that is not an ordinary piece of text: the first ones,
+// those with tool calls, finish reasons, usage or errors, [DONE].
+func (f *filter) chunk(e *events.Event) {
+	if bytes.Equal(bytes.TrimSpace(e.Data), done) {
+		f.m.Complete = true
+		f.out.Add(e.Raw)
+		return
+	}
+	c := &f.c
+	if c.read(&f.d, e.Data) != nil {
+		f.out.Add(e.Raw) // the client reads it as it would have
+		return
+	}
+	f.meter(c, len(e.Data))
+	switch {
+	case f.failed:
+		f.out.Add(e.Raw)
+		f.passed = true
+	case f.swallows(c):
+	case c.usageAt.Absent() || !f.hides():
+		f.out.Add(e.Raw)
+	default:
+		f.drop(e, c.usageCut)
+	}
+}
+
+// swallows reports whether a chunk is not for the client: the one that only
+// brings usage, and, when strict, those without any delta that content filters
+// send and clients trip over.
+func (f *filter) swallows(c *chunk) bool {
+	if len(c.choices) == 0 {
+		return f.hides() && c.usage.Known() || f.o.Strict && !c.usage.Known() && c.err == nil
+	}
+	if !f.o.Strict {
+		return false
+	}
+	for i := range c.choices {
+		if c.choices[i].body || c.choices[i].finish != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// meter takes what a chunk reports over. size is the chunk's length.
+func (f *filter) meter(c *chunk, size int) {
+	if c.err != nil {
+		f.m.Err = inBandError(c.err)
+		f.failed = true
+		return
+	}
+	if f.m.ID == "" {
+		f.m.ID = string(c.id)
+	}
+	if len(c.model) > 0 && f.m.Model != string(c.model) {
+		f.m.Model = string(c.model)
+	}
+	if c.usage.Known() {
+		f.m.Usage, f.m.ReportedTotal = c.usage, c.total
+	}
+	text := 0
+	for i := range c.choices {
+		ch := &c.choices[i]
+		text += ch.size()
+		if ch.finish != nil {
+			f.finished = true
+			f.m.Finish = string(ch.finish)
+		}
+	}
+	if text > 0 || f.finished {
+		f.m.Started = true
+	}
+	f.m.OutputBytes += int64(text)
+	if text > 0 {
+		f.m.Pieces++
+	}
+	if text > 0 { // the first one of these, at the latest, is an ordinary chunk
+		f.head = size - text
+	}
+}

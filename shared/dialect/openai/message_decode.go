@@ -1,0 +1,519 @@
+package openai
+
+import (
+	"encoding/base64"
+	"net/url"
+	"strings"
+
+	"gateway/shared/chat"
+	"gateway/shared/fault"
+	"gateway/shared/wire"
+)
+
+func (q *requestDecoder) messages() {
+	for i := range q.d.Array {
+		m := message{q: q, at: i}
+		m.read()
+		if q.d.Err() != nil {
+			return
+		}
+		m.add()
+	}
+}
+
+// message is one message while it is read: the members may come in any order.
+type message struct {
+	q  *requestDecoder
+	at int
+
+	role, name, callID string
+	parts              []chat.Part
+	blocks             []chat.Part // content_blocks
+	calls              []chat.Part
+	function           *chat.ToolCall
+	refusal            string
+	reasoning          string
+	cache              chat.Cache
+	plain              bool
+	hasContent         bool
+}
+
+func (m *message) read() {
+	d := m.q.d
+	whole := *d
+	for key := range d.Object {
+		if d.Null() {
+			continue
+		}
+		switch string(key) {
+		case "role":
+			m.role = d.Str()
+			switch m.role {
+			case "system", "developer", "user", "assistant", "tool", "function":
+			default:
+				d.Fail("must be system, developer, user, assistant, tool or function")
+			}
+		case "content":
+			m.content()
+		case "content_blocks":
+			m.blocks = m.list()
+		case "name":
+			m.name = d.Str()
+		case "tool_call_id":
+			m.callID = d.Str()
+		case "tool_calls":
+			for i := range d.Array {
+				m.toolCall(i)
+			}
+		case "function_call":
+			m.function = m.legacyCall()
+		case "refusal":
+			m.refusal = d.Str()
+		case "reasoning_content":
+			m.reasoning = optString(d)
+		case "cache_control":
+			m.cache = cacheMarker(d)
+		case "annotations", "audio_transcript":
+			// Our own answers and the provider's carry them; they are not read back.
+		default:
+			m.q.r.Unknown(m.at, -1, key)
+		}
+	}
+	if m.role == "" {
+		missing(d, &whole, "role")
+	}
+}
+
+func (m *message) content() {
+	d := m.q.d
+	m.hasContent = true
+	if d.Kind() == wire.KindString {
+		m.plain = true
+		m.parts = []chat.Part{{Kind: chat.Text, Text: d.Str()}}
+		return
+	}
+	m.parts = m.list()
+}
+
+// list reads a list of content parts.
+func (m *message) list() []chat.Part {
+	d := m.q.d
+	var parts []chat.Part
+	for i := range d.Array {
+		p := m.q.part(m.at, i)
+		if p.Kind != 0 {
+			p.At = i
+			parts = append(parts, p)
+		}
+	}
+	return parts
+}
+
+func (m *message) toolCall(i int) {
+	d := m.q.d
+	whole := *d
+	c := &chat.ToolCall{}
+	p := chat.Part{Kind: chat.Call, Call: c, At: i}
+	for key := range d.Object {
+		if d.Null() {
+			continue
+		}
+		switch string(key) {
+		case "id":
+			c.ID = d.Str()
+		case "type":
+			c.Custom = d.Str() == "custom"
+		case "function", "custom":
+			for inner := range d.Object {
+				switch string(inner) {
+				case "name":
+					c.Name = d.Str()
+				case "arguments", "input":
+					c.Arguments = arguments(d)
+				case "thought_signature":
+					c.Signature = optString(d)
+				}
+			}
+		case "cache_control":
+			p.Cache = cacheMarker(d)
+		}
+	}
+	if c.Name == "" {
+		missing(d, &whole, "function.name")
+	}
+	m.calls = append(m.calls, p)
+}
+
+// arguments reads the arguments of a call: text that holds JSON. Some clients
+// send the object itself.
+func arguments(d *wire.Decoder) string {
+	switch d.Kind() {
+	case wire.KindObject:
+		return string(d.Raw())
+	case wire.KindNull:
+		d.Skip()
+		return ""
+	}
+	return d.Str()
+}
+
+func (m *message) legacyCall() *chat.ToolCall {
+	d := m.q.d
+	c := &chat.ToolCall{}
+	for key := range d.Object {
+		switch string(key) {
+		case "name":
+			c.Name = d.Str()
+		case "arguments":
+			c.Arguments = arguments(d)
+		}
+	}
+	return c
+}
+
+// add makes the canonical message.
+func (m *message) add() {
+	q := m.q
+	out := chat.Message{Name: m.name, Parts: m.parts, At: m.at, Plain: m.plain}
+	if m.cache != chat.NoCache && len(out.Parts) > 0 {
+		out.Parts[len(out.Parts)-1].Cache = m.cache
+	}
+	switch m.role {
+	case "system":
+		out.Role = chat.System
+	case "developer":
+		out.Role = chat.Developer
+	case "user":
+		out.Role = chat.User
+	case "assistant":
+		out.Role = chat.Assistant
+		m.assistant(&out)
+	case "tool":
+		out.Role = chat.ToolRole
+		m.result(&out, m.callID)
+	case "function":
+		out.Role = chat.ToolRole
+		m.result(&out, q.lastFunction)
+	}
+	q.r.Messages = append(q.r.Messages, out)
+}
+
+// assistant puts the parts of an assistant's message in order: thinking, text,
+// calls.
+func (m *message) assistant(out *chat.Message) {
+	if len(m.blocks) > 0 {
+		out.Parts, out.Plain = m.blocks, false
+	} else if m.reasoning != "" {
+		out.Parts = append([]chat.Part{{Kind: chat.Reasoned, Text: m.reasoning}}, out.Parts...)
+	}
+	if m.refusal != "" {
+		out.Parts = append(out.Parts, chat.Part{Kind: chat.Refusal, Text: m.refusal})
+	}
+	out.Parts = append(out.Parts, m.calls...)
+	if m.function != nil {
+		m.function.ID = functionCallID(m.at)
+		m.q.lastFunction = m.function.ID
+		out.Parts = append(out.Parts, chat.Part{Kind: chat.Call, Call: m.function})
+	}
+	if len(out.Parts) != 1 || out.Parts[0].Kind != chat.Text {
+		out.Plain = false
+	}
+}
+
+// result makes the message the result of a tool call.
+func (m *message) result(out *chat.Message, callID string) {
+	p := chat.Part{Kind: chat.Result, Result: &chat.ToolResult{CallID: callID, Name: m.name, Parts: out.Parts, Plain: m.plain}}
+	if n := len(out.Parts); n > 0 {
+		p.Cache, out.Parts[n-1].Cache = out.Parts[n-1].Cache, chat.NoCache
+	}
+	out.Parts, out.Plain = []chat.Part{p}, false
+}
+
+// part reads one content part. A part without a known type is kept as it is.
+func (q *requestDecoder) part(message, at int) chat.Part {
+	d := q.d
+	if d.Kind() == wire.KindString { // some clients put strings in the list
+		return chat.Part{Kind: chat.Text, Text: d.Str()}
+	}
+	whole := *d
+	var p chat.Part
+	var media chat.Media
+	var unknown []string
+	kind := ""
+	for key := range d.Object {
+		if d.Null() {
+			continue
+		}
+		switch string(key) {
+		case "type":
+			kind = d.Str()
+		case "text", "thinking", "refusal":
+			p.Text = d.Str()
+		case "signature":
+			p.Signature = d.Str()
+		case "data":
+			p.Data = optString(d)
+		case "image_url":
+			q.imageURL(&media)
+		case "input_audio":
+			for inner := range d.Object {
+				switch string(inner) {
+				case "data":
+					media.Data = d.Str()
+				case "format":
+					media.Format = d.Str()
+				}
+			}
+		case "file":
+			q.file(&media)
+		case "cache_control":
+			p.Cache = cacheMarker(d)
+		case "citations":
+			if d.Kind() == wire.KindArray {
+				p.Citations = clone(d.Raw())
+			}
+		default:
+			unknown = append(unknown, string(key))
+		}
+	}
+	if d.Err() != nil {
+		return p
+	}
+	switch kind {
+	case "text":
+		p.Kind = chat.Text
+	case "refusal":
+		p.Kind = chat.Refusal
+	case "thinking":
+		p.Kind = chat.Reasoned
+	case "redacted_thinking":
+		p.Kind = chat.RedactedReasoned
+	case "image_url":
+		p.Kind = chat.Image
+		if media.MIME == "application/pdf" {
+			p.Kind = chat.Document
+		}
+		p.Media = &media
+	case "input_audio":
+		p.Kind = chat.Audio
+		p.Media = &media
+	case "file":
+		p.Kind = chat.Document
+		if strings.HasPrefix(media.MIME, "image/") {
+			p.Kind = chat.Image
+		}
+		p.Media = &media
+	case "tool_use":
+		return chat.Part{} // stands in tool_calls as well
+	case "":
+		missing(d, &whole, "type")
+	default:
+		return chat.Part{Kind: chat.Foreign, Type: kind, Raw: clone(whole.Raw()), Cache: p.Cache}
+	}
+	for _, member := range unknown {
+		q.r.Unknown(message, at, []byte(member))
+	}
+	return p
+}
+
+// missing makes the fault for an object without member; whole stands in front of
+// the object.
+func missing(d, whole *wire.Decoder, member string) {
+	whole.Kind() // moves to the object
+	if at := whole.Path(); d.Err() == nil {
+		d.FailWith(fault.Invalid(at+"."+member, "%s must have %s", at, member))
+	}
+}
+
+// imageURL reads {url, detail}; a bare string is taken for the url.
+func (q *requestDecoder) imageURL(media *chat.Media) {
+	d := q.d
+	if d.Kind() == wire.KindString {
+		q.url(media)
+		return
+	}
+	whole := *d
+	for key := range d.Object {
+		switch string(key) {
+		case "url":
+			q.url(media)
+		case "detail":
+			media.Detail = optString(d)
+		case "mime_type", "format":
+			if media.MIME == "" {
+				media.MIME = optString(d)
+			}
+		}
+	}
+	if media.URL == "" && media.Data == "" {
+		missing(d, &whole, "url")
+	}
+}
+
+// url reads a data: or web address.
+func (q *requestDecoder) url(media *chat.Media) {
+	d := q.d
+	s := d.Str()
+	if d.Err() != nil {
+		return
+	}
+	mime, data, plain, ok := dataURL(s)
+	if !ok {
+		if !strings.HasPrefix(s, "https://") && !strings.HasPrefix(s, "http://") && !strings.HasPrefix(s, "gs://") && !strings.HasPrefix(s, "s3://") {
+			d.Fail("must be a data: or https: URL")
+			return
+		}
+		media.URL = s
+		return
+	}
+	q.setData(media, mime, data, plain)
+}
+
+// setData takes over the content of a data: URL. Its type is read from its first
+// bytes, as clients often name a wrong one.
+func (q *requestDecoder) setData(media *chat.Media, mime, data string, plain bool) {
+	d := q.d
+	if plain {
+		text, err := url.PathUnescape(data)
+		if err != nil {
+			d.Fail("is not a valid data: URL: bad percent escape")
+			return
+		}
+		if strings.HasPrefix(mime, "text/") {
+			media.Data, media.MIME, media.Plain = text, mime, true
+			return
+		}
+		data = base64.StdEncoding.EncodeToString([]byte(text))
+	}
+	clean, ok := cleanBase64(data)
+	if !ok {
+		d.Fail("is not a valid data: URL: its data is not base64")
+		return
+	}
+	media.Data = clean
+	if media.MIME = sniff(clean); media.MIME == "" {
+		media.MIME = mime
+		if mime == "image/jpg" {
+			media.MIME = "image/jpeg"
+		}
+	}
+}
+
+// file reads {file_id} | {file_data} | {file_url} with a name and type.
+func (q *requestDecoder) file(media *chat.Media) {
+	d := q.d
+	whole := *d
+	var data, mime string
+	for key := range d.Object {
+		if d.Null() {
+			continue
+		}
+		switch string(key) {
+		case "file_id":
+			media.FileID = d.Str()
+		case "file_url":
+			media.URL = d.Str()
+		case "file_data":
+			data = d.Str()
+		case "filename", "file_name":
+			media.Name = d.Str()
+		case "mime_type":
+			mime = d.Str()
+		}
+	}
+	if d.Err() != nil {
+		return
+	}
+	switch {
+	case data != "":
+		if m, content, plain, ok := dataURL(data); ok {
+			q.setData(media, m, content, plain)
+			return
+		}
+		if mime == "text/plain" {
+			media.Data, media.MIME, media.Plain = data, mime, true
+			return
+		}
+		if mime == "" {
+			mime = "application/pdf"
+		}
+		q.setData(media, mime, data, false)
+	case media.URL == "" && media.FileID == "":
+		missing(d, &whole, "file_id, file_data or file_url")
+	default:
+		media.MIME = mime
+	}
+}
+
+// cleanBase64 checks base64 in either alphabet, with or without padding, and
+// gives it in the standard form. It only copies when it must.
+func cleanBase64(s string) (string, bool) {
+	plain := true
+	n := len(s)
+	for n > 0 && s[n-1] == '=' {
+		n--
+	}
+	for i := range n {
+		if class := base64Class[s[i]]; class != 1 {
+			if class == 0 {
+				return "", false
+			}
+			plain = false
+		}
+	}
+	if plain && len(s)%4 == 0 && len(s)-n <= 2 {
+		return s, n > 0
+	}
+	b := make([]byte, 0, len(s)+3)
+	for i := range n {
+		switch c := s[i]; c {
+		case '-':
+			b = append(b, '+')
+		case '_':
+			b = append(b, '/')
+		case ' ', '\n', '\r', '\t':
+		default:
+			b = append(b, c)
+		}
+	}
+	if len(b)%4 == 1 || len(b) == 0 {
+		return "", false
+	}
+	for len(b)%4 != 0 {
+		b = append(b, '=')
+	}
+	return string(b), true
+}
+
+// base64Class: 1 for the standard alphabet, 2 for what is put right, 0 for what
+// is refused.
+var base64Class = func() (t [256]uint8) {
+	for _, c := range "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/" {
+		t[c] = 1
+	}
+	for _, c := range "-_ \n\r\t" {
+		t[c] = 2
+	}
+	return t
+}()
+
+// sniff tells the type of base64 data by its first bytes; "" if it is none that
+// models take.
+func sniff(data string) string {
+	var head [12]byte
+	n, _ := base64.StdEncoding.Decode(head[:], []byte(data[:min(len(data), 16)]))
+	b := string(head[:n])
+	switch {
+	case strings.HasPrefix(b, "\xff\xd8\xff"):
+		return "image/jpeg"
+	case strings.HasPrefix(b, "\x89PNG\r\n\x1a\n"):
+		return "image/png"
+	case strings.HasPrefix(b, "GIF87a"), strings.HasPrefix(b, "GIF89a"):
+		return "image/gif"
+	case strings.HasPrefix(b, "RIFF") && strings.HasSuffix(b, "WEBP"):
+		return "image/webp"
+	case strings.HasPrefix(b, "%PDF-"):
+		return "application/pdf"
+	}
+	return ""
+}

@@ -1,0 +1,181 @@
+package openai
+
+import (
+	"bytes"
+
+	"gateway/shared/chat"
+	"gateway/shared/wire"
+)
+
+// tailWindow is how far from its end an answer is searched for usage before it
+// is walked whole, in bytes.
+const tailWindow = 2048
+
+// meterPlain reads what the books need of a plain answer: id and model from its
+// head, usage and finish reason from its tail. outputs is the member that holds
+// what was made; everything in front of it is the head.
+func meterPlain(body []byte, outputs string) chat.Meter {
+	m := chat.Meter{Complete: true, Started: true}
+	var d wire.Decoder
+	d.Reset(body)
+	if meterHead(&d, &m, outputs); m.Err != nil {
+		return m
+	}
+	from := max(0, len(body)-tailWindow)
+	if raw := lastString(body[from:], `"finish_reason"`); raw != nil {
+		m.Finish = string(raw)
+	}
+	var buf [tailWindow + 1]byte
+	at := topLevel(body, from, `"usage"`)
+	if at < 0 {
+		return meterWalk(body, m)
+	}
+	meterMembers(&d, append(append(buf[:0], '{'), body[at:]...), &m)
+	if m.Model == "" {
+		if at = topLevel(body, from, `"model"`); at >= 0 {
+			meterMembers(&d, append(append(buf[:0], '{'), body[at:]...), &m)
+		}
+	}
+	return m
+}
+
+// errFound ends a decode that has what it wants.
+var errFound = &foundError{}
+
+type foundError struct{}
+
+func (*foundError) Error() string { return "openai: found" }
+
+// meterHead reads members up to outputs. An error object in front of it, in an
+// answer that has no outputs, becomes m.Err.
+func meterHead(d *wire.Decoder, m *chat.Meter, outputs string) {
+	for key := range d.Object {
+		switch string(key) {
+		case "id":
+			m.ID = optString(d)
+		case "model":
+			m.Model = optString(d)
+		case "error":
+			if d.Kind() == wire.KindObject || d.Kind() == wire.KindString {
+				m.Err = inBandError(d.Raw())
+				m.Complete, m.Started = false, false
+				d.FailWith(errFound)
+			}
+		case outputs:
+			d.FailWith(errFound)
+		}
+	}
+}
+
+// meterMembers reads members of the top level from raw, an object made of the
+// tail of an answer.
+func meterMembers(d *wire.Decoder, raw []byte, m *chat.Meter) {
+	d.Reset(raw)
+	for key := range d.Object {
+		switch string(key) {
+		case "usage":
+			if d.Kind() == wire.KindObject {
+				m.ReportedTotal = readUsage(d, &m.Usage)
+			}
+		case "id":
+			m.ID = optString(d)
+		case "model":
+			m.Model = optString(d)
+		}
+	}
+}
+
+// meterWalk is meterPlain for an answer whose usage is not near its end, or that
+// has none: then the text is measured.
+func meterWalk(body []byte, m chat.Meter) chat.Meter {
+	var d wire.Decoder
+	meterMembers(&d, body, &m)
+	if !m.Usage.Known() {
+		if r, err := decodeResponse(body); err == nil {
+			m.OutputBytes = r.Meter().OutputBytes
+		}
+	}
+	return m
+}
+
+// optString reads a string; anything else counts as absent.
+func optString(d *wire.Decoder) string {
+	if d.Kind() != wire.KindString {
+		d.Skip()
+		return ""
+	}
+	return d.Str()
+}
+
+// topLevel is where key, given with its quotes, stands as a member of the whole
+// body at or after from; -1 if it does not. Inside a JSON string a quote is
+// written with a backslash, so the bytes of a quoted key followed by a colon can
+// only be a key; what is left to test is its depth.
+func topLevel(body []byte, from int, key string) int {
+	for i := from; ; {
+		n := bytes.Index(body[i:], []byte(key))
+		if n < 0 {
+			return -1
+		}
+		at := i + n
+		i = at + len(key)
+		if at > 0 && body[at-1] == '\\' {
+			continue
+		}
+		if colon := skipSpace(body, i); colon < len(body) && body[colon] == ':' && closesOne(body[colon+1:]) {
+			return at
+		}
+	}
+}
+
+// closesOne reports whether rest, which starts outside of a string, closes one
+// bracket more than it opens: what stands in front of it is at the top level.
+func closesOne(rest []byte) bool {
+	depth := 0
+	for i := 0; i < len(rest); i++ {
+		switch rest[i] {
+		case '"':
+			for i++; i < len(rest) && rest[i] != '"'; i++ {
+				if rest[i] == '\\' {
+					i++
+				}
+			}
+		case '{', '[':
+			depth++
+		case '}', ']':
+			depth--
+		}
+	}
+	return depth == -1
+}
+
+// lastString is the inside of the string that follows the last key in b; nil if
+// there is none.
+func lastString(b []byte, key string) []byte {
+	var last []byte
+	for {
+		n := bytes.Index(b, []byte(key))
+		if n < 0 {
+			return last
+		}
+		escaped := n > 0 && b[n-1] == '\\'
+		b = b[n+len(key):]
+		i := skipSpace(b, 0)
+		if escaped || i >= len(b) || b[i] != ':' {
+			continue
+		}
+		if i = skipSpace(b, i+1); i >= len(b) || b[i] != '"' {
+			continue
+		}
+		if end := bytes.IndexByte(b[i+1:], '"'); end >= 0 {
+			last = b[i+1 : i+1+end]
+		}
+	}
+}
+
+func skipSpace(b []byte, i int) int {
+	for i < len(b) && (b[i] == ' ' || b[i] == '\n' || b[i] == '\t' || b[i] == '\r') {
+		i++
+	}
+	return i
+}

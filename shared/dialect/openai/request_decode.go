@@ -1,0 +1,399 @@
+package openai
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	"gateway/shared/chat"
+	"gateway/shared/fault"
+	"gateway/shared/wire"
+)
+
+// requestDecoder reads one chat request.
+type requestDecoder struct {
+	d *wire.Decoder
+	r *chat.Request
+	// lastFunction is the id made for the last legacy function call, so that the
+	// function message that answers it can be tied to it.
+	lastFunction string
+}
+
+// absent reads over null and over the word for "the provider's default".
+func (q *requestDecoder) absent() bool {
+	if q.d.Null() {
+		return true
+	}
+	if q.d.Kind() == wire.KindString {
+		// The word is looked at without reading the value.
+		probe := *q.d
+		if raw := probe.RawStr(); string(raw) == defaultWord {
+			q.d.Skip()
+			return true
+		}
+	}
+	return false
+}
+
+func decodeChatRequest(body []byte) (*chat.Request, error) {
+	q := requestDecoder{d: wire.NewDecoder(body), r: &chat.Request{Dialect: "openai.chat"}}
+	for key := range q.d.Object {
+		q.member(key)
+	}
+	if err := q.d.End(); err != nil {
+		return nil, err
+	}
+	return q.r, nil
+}
+
+// member reads one top-level member of a chat request.
+func (q *requestDecoder) member(key []byte) {
+	d, r := q.d, q.r
+	if q.absent() {
+		return
+	}
+	switch string(key) {
+	case "model":
+		r.Model = d.Str()
+	case "messages":
+		q.messages()
+	case "tools":
+		for range d.Array {
+			r.Tools = append(r.Tools, q.tool())
+		}
+	case "tool_choice":
+		r.ToolChoice = q.toolChoice()
+	case "parallel_tool_calls":
+		r.Parallel = chat.Some(d.Bool())
+	case "functions":
+		r.Legacy = true
+		for range d.Array {
+			t := chat.Tool{}
+			q.function(&t)
+			r.Tools = append(r.Tools, t)
+		}
+	case "function_call":
+		r.Legacy = true
+		r.ToolChoice = q.toolChoice()
+	case "response_format":
+		r.Format = q.format()
+	case "reasoning_effort":
+		r.Reasoning.Effort = d.Str()
+	case "thinking":
+		q.thinking()
+	case "max_tokens":
+		// max_completion_tokens wins when both are given.
+		if n := d.Int(); r.MaxTokensField != "max_completion_tokens" {
+			r.MaxTokens, r.MaxTokensField = chat.Some(n), "max_tokens"
+		}
+	case "max_completion_tokens":
+		r.MaxTokens, r.MaxTokensField = chat.Some(d.Int()), "max_completion_tokens"
+	case "logprobs":
+		r.Logprobs = chat.Some(d.Bool())
+	case "top_logprobs":
+		r.TopLogprobs = chat.Some(d.Int())
+	default:
+		q.sampling(key)
+	}
+}
+
+// sampling reads the members that chats and text completions share.
+func (q *requestDecoder) sampling(key []byte) {
+	d, r := q.d, q.r
+	switch string(key) {
+	case "temperature":
+		r.Temperature = chat.Some(d.Float())
+	case "top_p":
+		r.TopP = chat.Some(d.Float())
+	case "top_k":
+		r.TopK = chat.Some(d.Int())
+	case "frequency_penalty":
+		r.FrequencyPenalty = chat.Some(d.Float())
+	case "presence_penalty":
+		r.PresencePenalty = chat.Some(d.Float())
+	case "seed":
+		r.Seed = chat.Some(d.Int())
+	case "logit_bias":
+		r.LogitBias = clone(d.Raw())
+	case "stop":
+		r.Stop = stops(d)
+	case "n":
+		r.N = chat.Some(d.Int())
+	case "stream":
+		r.Stream = d.Bool()
+	case "stream_options":
+		q.streamOptions()
+	case "user":
+		r.User = d.Str()
+	case "service_tier":
+		r.ServiceTier = d.Str()
+	default:
+		name := string(key)
+		if raw := d.Raw(); raw != nil {
+			r.Extra = append(r.Extra, chat.Field{Name: name, Raw: clone(raw)})
+		}
+	}
+}
+
+func clone(raw []byte) json.RawMessage {
+	if raw == nil {
+		return nil
+	}
+	return append(json.RawMessage(nil), raw...)
+}
+
+func stops(d *wire.Decoder) []string {
+	if d.Kind() == wire.KindString {
+		return []string{d.Str()}
+	}
+	var out []string
+	for range d.Array {
+		out = append(out, d.Str())
+	}
+	return out
+}
+
+func (q *requestDecoder) streamOptions() {
+	d, r := q.d, q.r
+	for key := range d.Object {
+		if string(key) == "include_usage" {
+			if !d.Null() {
+				r.IncludeUsage = chat.Some(d.Bool())
+			}
+			continue
+		}
+		name := "stream_options." + string(key)
+		if !d.Null() {
+			r.Extra = append(r.Extra, chat.Field{Name: name, Raw: clone(d.Raw())})
+		}
+	}
+}
+
+func (q *requestDecoder) thinking() {
+	d, t := q.d, &q.r.Reasoning
+	for key := range d.Object {
+		if d.Null() {
+			continue
+		}
+		switch string(key) {
+		case "type":
+			switch d.Str() {
+			case "enabled":
+				t.Thinking = chat.ThinkingBudget
+			case "adaptive":
+				t.Thinking = chat.ThinkingAdaptive
+			case "disabled":
+				t.Thinking = chat.ThinkingOff
+			default:
+				d.Fail("must be enabled, disabled or adaptive")
+			}
+		case "budget_tokens":
+			t.Budget = chat.Some(d.Int())
+		case "display":
+			t.Display = d.Str()
+		}
+	}
+	if t.Thinking == chat.ThinkingUnsaid { // the type's default
+		t.Thinking = chat.ThinkingOff
+	}
+}
+
+func (q *requestDecoder) format() chat.Format {
+	d := q.d
+	f := chat.Format{Set: true}
+	kind := ""
+	for key := range d.Object {
+		if d.Null() {
+			continue
+		}
+		switch string(key) {
+		case "type":
+			kind = d.Str()
+			switch kind {
+			case "text":
+			case "json_object":
+				f.Kind = chat.FormatJSON
+			case "json_schema":
+				f.Kind = chat.FormatSchema
+			default:
+				d.Fail("must be text, json_object or json_schema")
+			}
+		case "json_schema":
+			for name := range d.Object {
+				if d.Null() {
+					continue
+				}
+				switch string(name) {
+				case "name":
+					f.Name = d.Str()
+				case "description":
+					f.Description = d.Str()
+				case "schema":
+					if d.Kind() != wire.KindObject {
+						d.Fail("must be an object")
+					}
+					f.Schema = clone(d.Raw())
+				case "strict":
+					f.Strict = chat.Some(d.Bool())
+				}
+			}
+		}
+	}
+	if d.Err() == nil && kind == "json_schema" && f.Schema == nil {
+		d.FailWith(fault.Invalid("response_format.json_schema.schema", "response_format.json_schema.schema is required for type json_schema"))
+	}
+	return f
+}
+
+// tool reads one element of tools.
+func (q *requestDecoder) tool() chat.Tool {
+	d := q.d
+	var t chat.Tool
+	whole := *d
+	seenFunction := false
+	for key := range d.Object {
+		if d.Null() {
+			continue
+		}
+		switch string(key) {
+		case "type":
+			if kind := d.Str(); kind != "function" {
+				t.Foreign = kind
+			}
+		case "function":
+			seenFunction = true
+			q.function(&t)
+		case "cache_control":
+			t.Cache = cacheMarker(d)
+		default:
+			name := string(key)
+			t.Extra = append(t.Extra, chat.Field{Name: name, Raw: clone(d.Raw())})
+		}
+	}
+	if t.Foreign != "" {
+		return chat.Tool{Name: t.Foreign, Foreign: t.Foreign, Raw: clone(whole.Raw()), Cache: t.Cache}
+	}
+	if !seenFunction {
+		missing(d, &whole, "function")
+	}
+	return t
+}
+
+// function reads the description of a function into t.
+func (q *requestDecoder) function(t *chat.Tool) {
+	d := q.d
+	whole := *d
+	for key := range d.Object {
+		if d.Null() {
+			continue
+		}
+		switch string(key) {
+		case "name":
+			t.Name = d.Str()
+		case "description":
+			t.Description = chat.Some(d.Str())
+		case "parameters":
+			if d.Kind() != wire.KindObject {
+				d.Fail("must be an object")
+			}
+			t.Schema = clone(d.Raw())
+		case "strict":
+			t.Strict = chat.Some(d.Bool())
+		case "cache_control":
+			t.Cache = cacheMarker(d)
+		default:
+			name := string(key)
+			t.Extra = append(t.Extra, chat.Field{Name: name, Raw: clone(d.Raw())})
+		}
+	}
+	if t.Name == "" {
+		missing(d, &whole, "name")
+	}
+}
+
+// toolChoice reads tool_choice and function_call.
+func (q *requestDecoder) toolChoice() chat.ToolChoice {
+	d := q.d
+	if d.Kind() == wire.KindString {
+		switch d.Str() {
+		case "none":
+			return chat.ToolChoice{Mode: chat.ToolsNone}
+		case "required":
+			return chat.ToolChoice{Mode: chat.ToolsRequired}
+		case "auto":
+			return chat.ToolChoice{Mode: chat.ToolsAuto}
+		}
+		d.Fail("must be none, auto, required or an object that names a function")
+		return chat.ToolChoice{}
+	}
+	whole := *d
+	name := ""
+	for key := range d.Object {
+		switch string(key) {
+		case "name":
+			name = d.Str()
+		case "function", "custom":
+			for inner := range d.Object {
+				if string(inner) == "name" {
+					name = d.Str()
+				}
+			}
+		}
+	}
+	if name == "" {
+		missing(d, &whole, "the name of a function")
+	}
+	return chat.ToolChoice{Mode: chat.ToolsNamed, Name: name}
+}
+
+// cacheMarker reads {type:"ephemeral",ttl:"5m"|"1h"}.
+func cacheMarker(d *wire.Decoder) chat.Cache {
+	if d.Kind() != wire.KindObject {
+		d.Skip()
+		return chat.NoCache
+	}
+	c := chat.CacheShort
+	for key := range d.Object {
+		if string(key) == "ttl" && d.Kind() == wire.KindString {
+			switch d.Str() {
+			case "1h":
+				c = chat.Cache1h
+			case "5m":
+				c = chat.Cache5m
+			default:
+				d.Fail("must be 5m or 1h")
+			}
+		}
+	}
+	return c
+}
+
+// functionCallID makes the id of a legacy function call from its place, so that
+// it is the same on each turn.
+func functionCallID(message int) string { return "call_function_" + strconv.Itoa(message) }
+
+// dataURL splits a data: URL (RFC 2397). ok is false when s is none. The data is
+// base64 without white space, unless plain.
+func dataURL(s string) (mime, data string, plain, ok bool) {
+	if len(s) < 5 || !strings.EqualFold(s[:5], "data:") {
+		return "", "", false, false
+	}
+	head, data, found := strings.Cut(s[5:], ",")
+	if !found {
+		return "", "", false, false
+	}
+	plain = true
+	for i, part := range strings.Split(head, ";") {
+		part = strings.TrimSpace(part)
+		switch {
+		case i == 0:
+			mime = strings.ToLower(part)
+		case strings.EqualFold(part, "base64"):
+			plain = false
+		}
+	}
+	if mime == "" {
+		mime = "text/plain"
+	}
+	return mime, data, plain, true
+}

@@ -1,0 +1,239 @@
+package openai
+
+import (
+	"bytes"
+
+	"gateway/shared/chat"
+	"gateway/shared/fault"
+	"gateway/shared/wire"
+)
+
+// decodeResponse reads a plain answer of a chat or a text completion.
+func decodeResponse(body []byte) (*chat.Response, error) {
+	d := wire.NewDecoder(body)
+	r := new(chat.Response)
+	choices := false
+	var failure []byte
+	for key := range d.Object {
+		switch string(key) {
+		case "id":
+			r.ID = optString(d)
+		case "model":
+			r.Model = optString(d)
+		case "created":
+			if d.Kind() == wire.KindNumber {
+				r.Created = parseSeconds(d.Num())
+			}
+		case "system_fingerprint":
+			r.SystemFingerprint = optString(d)
+		case "service_tier":
+			r.ServiceTier = optString(d)
+		case "choices":
+			if d.Kind() == wire.KindArray {
+				choices = true
+				for i := range d.Array {
+					r.Choices = append(r.Choices, decodeChoice(d, i))
+				}
+			}
+		case "usage":
+			if d.Kind() == wire.KindObject {
+				r.ReportedTotal = readUsage(d, &r.Usage)
+			}
+		case "error":
+			if k := d.Kind(); k == wire.KindObject || k == wire.KindString {
+				failure = d.Raw()
+			}
+		}
+	}
+	err := d.End()
+	switch {
+	case err == nil && failure != nil && !choices:
+		return nil, inBandError(failure)
+	case err != nil || !choices:
+		return nil, invalidAnswer(err)
+	}
+	return r, nil
+}
+
+// invalidAnswer is the fault for a success that cannot be read.
+func invalidAnswer(cause error) *fault.Fault {
+	f := fault.New(fault.InvalidProviderResponse, "", "The provider's answer is not a chat completion").WithCause(cause)
+	f.Source = fault.SourceProvider
+	return f
+}
+
+func decodeChoice(d *wire.Decoder, i int) chat.Choice {
+	c := chat.Choice{Index: i}
+	if d.Kind() != wire.KindObject {
+		d.Skip()
+		return c
+	}
+	refused := false
+	for key := range d.Object {
+		switch string(key) {
+		case "index":
+			if d.Kind() == wire.KindNumber {
+				c.Index = int(d.Int())
+			}
+		case "message":
+			if d.Kind() == wire.KindObject {
+				refused = decodeAnswer(d, &c)
+			}
+		case "text":
+			if s := optString(d); s != "" {
+				c.Parts = append(c.Parts, chat.Part{Kind: chat.Text, Text: s})
+			}
+		case "logprobs":
+			if d.Kind() == wire.KindObject {
+				c.Logprobs = clone(d.Raw())
+			}
+		case "finish_reason":
+			c.Native = optString(d)
+		case "stop_reason": // some hosts name the stop string that came
+			c.StopSequence = optString(d)
+		}
+	}
+	c.Stop = stopReason([]byte(c.Native))
+	if c.Stop != chat.StopEnd {
+		c.StopSequence = ""
+	} else if c.StopSequence != "" {
+		c.Stop = chat.StopSequence
+	}
+	if refused && c.Stop == chat.StopEnd {
+		c.Stop = chat.StopFilter
+	}
+	return c
+}
+
+// stopReason reads a finish_reason.
+func stopReason(finish []byte) chat.StopReason {
+	switch string(finish) {
+	case "stop", "eos", "end_turn", "stop_sequence":
+		return chat.StopEnd
+	case "length", "model_length", "max_tokens":
+		return chat.StopLength
+	case "tool_calls", "function_call", "tool_use":
+		return chat.StopToolCalls
+	case "content_filter", "refusal":
+		return chat.StopFilter
+	}
+	return chat.StopUnknown
+}
+
+// decodeAnswer reads a message of the assistant into the parts of c.
+func decodeAnswer(d *wire.Decoder, c *chat.Choice) (refused bool) {
+	var thinking, refusal string
+	var text []chat.Part
+	var calls []chat.Part
+	for key := range d.Object {
+		switch string(key) {
+		case "content":
+			switch d.Kind() {
+			case wire.KindString:
+				if s := d.Str(); s != "" {
+					text = append(text, chat.Part{Kind: chat.Text, Text: s})
+				}
+			case wire.KindArray:
+				thinking, text = decodeContentList(d, thinking)
+			}
+		case "reasoning_content", "reasoning":
+			if s := optString(d); thinking == "" {
+				thinking = s
+			}
+		case "refusal":
+			refusal = optString(d)
+		case "tool_calls":
+			if d.Kind() == wire.KindArray {
+				for range d.Array {
+					if d.Kind() == wire.KindObject {
+						calls = append(calls, decodeCall(d))
+					}
+				}
+			}
+		case "function_call":
+			if d.Kind() == wire.KindObject {
+				call := callDelta{}
+				call.readFunction(d)
+				p := call.part()
+				p.Call.ID = functionCallID(0)
+				calls = append(calls, p)
+			}
+		}
+	}
+	if thinking != "" {
+		c.Parts = append(c.Parts, chat.Part{Kind: chat.Reasoned, Text: thinking})
+	}
+	c.Parts = append(c.Parts, text...)
+	if refusal != "" {
+		c.Parts = append(c.Parts, chat.Part{Kind: chat.Refusal, Text: refusal})
+	}
+	c.Parts = append(c.Parts, calls...)
+	return refusal != ""
+}
+
+// decodeContentList reads content that is a list of text and thinking parts.
+func decodeContentList(d *wire.Decoder, before string) (string, []chat.Part) {
+	thinking := []byte(before)
+	var text []chat.Part
+	for range d.Array {
+		if d.Kind() != wire.KindObject {
+			continue
+		}
+		s, thought := contentItem(d)
+		switch {
+		case thought:
+			thinking = append(thinking, s...)
+		case s != "":
+			text = append(text, chat.Part{Kind: chat.Text, Text: s})
+		}
+	}
+	return string(thinking), text
+}
+
+// contentItem reads one element of a content list.
+func contentItem(d *wire.Decoder) (text string, thought bool) {
+	for key := range d.Object {
+		switch string(key) {
+		case "type":
+			thought = optString(d) == "thinking"
+		case "text":
+			text = optString(d)
+		case "thinking":
+			if d.Kind() != wire.KindArray {
+				text = optString(d)
+				continue
+			}
+			var all []byte
+			for range d.Array {
+				if d.Kind() == wire.KindObject {
+					s, _ := contentItem(d)
+					all = append(all, s...)
+				}
+			}
+			text = string(all)
+		}
+	}
+	return text, thought
+}
+
+func decodeCall(d *wire.Decoder) chat.Part {
+	var c callDelta
+	c.read(d)
+	return c.part()
+}
+
+// part makes a whole call. Empty arguments become an empty object.
+func (c *callDelta) part() chat.Part {
+	call := &chat.ToolCall{ID: unquote(c.id), Name: unquote(c.name), Arguments: unquote(c.args)}
+	if len(bytes.TrimSpace([]byte(call.Arguments))) == 0 {
+		call.Arguments = "{}"
+	}
+	return chat.Part{Kind: chat.Call, Call: call}
+}
+
+func unquote(raw []byte) string {
+	if len(raw) < 2 {
+		return ""
+	}
+	return string(wire.AppendUnquoted(nil, raw))
+}

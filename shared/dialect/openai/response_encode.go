@@ -1,0 +1,236 @@
+package openai
+
+import (
+	"strconv"
+
+	"gateway/shared/chat"
+	"gateway/shared/wire"
+)
+
+// Objects of the envelope.
+const (
+	chatObject       = "chat.completion"
+	chunkObject      = "chat.completion.chunk"
+	completionObject = "text_completion"
+)
+
+// envelope is what all chunks and answers of a request share.
+type envelope struct {
+	id, model string
+	created   int64
+}
+
+func newEnvelope(id, model string, created int64, o *chat.Options) envelope {
+	e := envelope{id, model, created}
+	if e.id == "" {
+		e.id = o.ID
+	}
+	if e.model == "" {
+		e.model = o.Model
+	}
+	if e.created == 0 {
+		e.created = o.Created
+	}
+	return e
+}
+
+// append writes {"id":...,"object":...,"created":...,"model":...,"provider":...
+// without the closing brace.
+func (e *envelope) append(dst []byte, object string, o *chat.Options) []byte {
+	dst = append(dst, `{"id":`...)
+	dst = wire.AppendJSONString(dst, e.id)
+	dst = append(dst, `,"object":"`...)
+	dst = append(dst, object...)
+	dst = append(dst, `","created":`...)
+	dst = strconv.AppendInt(dst, e.created, 10)
+	dst = append(dst, `,"model":`...)
+	dst = wire.AppendJSONString(dst, e.model)
+	if o.ProviderName != "" {
+		dst = append(dst, `,"provider":`...)
+		dst = wire.AppendJSONString(dst, o.ProviderName)
+	}
+	return dst
+}
+
+func encodeChatResponse(dst []byte, r *chat.Response, o *chat.Options) []byte {
+	e := newEnvelope(r.ID, r.Model, r.Created, o)
+	dst = e.append(dst, chatObject, o)
+	dst = append(dst, `,"choices":[`...)
+	for i := range r.Choices {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = appendChoice(dst, &r.Choices[i], o)
+	}
+	dst = append(dst, ']')
+	return appendTrailer(dst, r, o)
+}
+
+// appendTrailer writes usage and what else follows the choices, and closes.
+func appendTrailer(dst []byte, r *chat.Response, o *chat.Options) []byte {
+	if r.Usage.Known() {
+		dst = append(dst, `,"usage":`...)
+		dst = appendUsage(dst, &r.Usage, !o.Strict)
+	}
+	if r.SystemFingerprint != "" {
+		dst = append(dst, `,"system_fingerprint":`...)
+		dst = wire.AppendJSONString(dst, r.SystemFingerprint)
+	}
+	if r.ServiceTier != "" {
+		dst = append(dst, `,"service_tier":`...)
+		dst = wire.AppendJSONString(dst, r.ServiceTier)
+	}
+	return append(dst, '}')
+}
+
+// finish is the finish_reason of a stop.
+func finish(stop chat.StopReason, calls bool, o *chat.Options) string {
+	switch {
+	case stop == chat.StopUnknown && calls:
+		stop = chat.StopToolCalls
+	case stop == chat.StopToolCalls && !calls:
+		stop = chat.StopEnd
+	}
+	if stop == chat.StopToolCalls && o.Legacy() {
+		return "function_call"
+	}
+	return stop.OpenAI()
+}
+
+// appendNative exposes the provider's own word for the stop, when it says more.
+func appendNative(dst []byte, native, finish string, o *chat.Options) []byte {
+	if o.Strict || native == "" || native == finish {
+		return dst
+	}
+	dst = append(dst, `,"native_finish_reason":`...)
+	return wire.AppendJSONString(dst, native)
+}
+
+func appendChoice(dst []byte, c *chat.Choice, o *chat.Options) []byte {
+	text, refusal := c.Text(), ""
+	calls, blocks := 0, 0
+	for i := range c.Parts {
+		switch p := &c.Parts[i]; p.Kind {
+		case chat.Text:
+			blocks++
+		case chat.Refusal:
+			refusal = p.Text
+		case chat.Call:
+			calls++
+		default:
+			blocks++
+		}
+	}
+	dst = append(dst, `{"index":`...)
+	dst = strconv.AppendInt(dst, int64(c.Index), 10)
+	dst = append(dst, `,"message":{"role":"assistant","content":`...)
+	if text == "" && (calls > 0 || refusal != "" || c.Stop == chat.StopFilter) {
+		dst = append(dst, "null"...)
+	} else {
+		dst = wire.AppendJSONString(dst, text)
+	}
+	dst = append(dst, `,"refusal":`...)
+	dst = appendOrNull(dst, refusal)
+	if calls > 0 {
+		dst = appendCalls(dst, c.Parts, o)
+	}
+	if !o.Strict && blocks > 0 {
+		dst = appendBlocks(dst, c.Parts)
+	}
+	dst = append(dst, `},"logprobs":`...)
+	if len(c.Logprobs) > 0 {
+		dst = append(dst, c.Logprobs...)
+	} else {
+		dst = append(dst, "null"...)
+	}
+	f := finish(c.Stop, calls > 0, o)
+	dst = append(dst, `,"finish_reason":"`...)
+	dst = append(dst, f...)
+	dst = append(dst, '"')
+	dst = appendNative(dst, c.Native, f, o)
+	return append(dst, '}')
+}
+
+// appendCalls writes tool_calls, or the one function_call that a legacy client
+// reads.
+func appendCalls(dst []byte, parts []chat.Part, o *chat.Options) []byte {
+	if o.Legacy() {
+		for i := range parts {
+			if c := parts[i].Call; c != nil {
+				dst = append(dst, `,"function_call":`...)
+				return appendFunction(dst, c, o)
+			}
+		}
+	}
+	n := 0
+	for i := range parts {
+		c := parts[i].Call
+		if c == nil {
+			continue
+		}
+		if n++; n == 1 {
+			dst = append(dst, `,"tool_calls":[`...)
+		} else {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, `{"id":`...)
+		dst = wire.AppendJSONString(dst, c.ID)
+		dst = append(dst, `,"type":"function","function":`...)
+		dst = appendFunction(dst, c, o)
+		dst = append(dst, '}')
+	}
+	return append(dst, ']')
+}
+
+func appendFunction(dst []byte, c *chat.ToolCall, o *chat.Options) []byte {
+	args := c.Arguments
+	if args == "" {
+		args = "{}"
+	}
+	dst = append(dst, `{"name":`...)
+	dst = wire.AppendJSONString(dst, o.ToolName(c.Name))
+	dst = append(dst, `,"arguments":`...)
+	dst = wire.AppendJSONString(dst, args)
+	return append(dst, '}')
+}
+
+// appendBlocks writes content_blocks: all parts but calls, in order, in the form
+// in which the client gives them back.
+func appendBlocks(dst []byte, parts []chat.Part) []byte {
+	dst = append(dst, `,"content_blocks":[`...)
+	n := 0
+	for i := range parts {
+		p := &parts[i]
+		if p.Kind == chat.Call || p.Kind == chat.Refusal {
+			continue
+		}
+		if n++; n > 1 {
+			dst = append(dst, ',')
+		}
+		switch p.Kind {
+		case chat.Reasoned:
+			dst = append(dst, `{"type":"thinking","thinking":`...)
+			dst = wire.AppendJSONString(dst, p.Text)
+			if p.Signature != "" {
+				dst = append(dst, `,"signature":`...)
+				dst = wire.AppendJSONString(dst, p.Signature)
+			}
+			dst = append(dst, '}')
+		case chat.RedactedReasoned:
+			dst = append(dst, `{"type":"redacted_thinking","data":`...)
+			dst = wire.AppendJSONString(dst, p.Data)
+			dst = append(dst, '}')
+		case chat.Foreign:
+			dst = append(dst, p.Raw...)
+		default:
+			dst = append(dst, `{"type":"text","text":`...)
+			dst = wire.AppendJSONString(dst, p.Text)
+			if len(p.Citations) > 0 {
+				dst = append(dst, `,"citations":`...)
+				dst = append(dst, p.Citations...)
+			}
+			dst = append(dst, '}')
+		}
+	}
+	return append(dst, ']')
+}

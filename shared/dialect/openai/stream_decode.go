@@ -1,0 +1,382 @@
+package openai
+
+import (
+	"bytes"
+	"io"
+	"strconv"
+	"unicode/utf8"
+
+	"gateway/shared/chat"
+	"gateway/shared/fault"
+	"gateway/shared/wire"
+)
+
+// streamDecoder reads the chunks of a chat or text completion stream.
+type streamDecoder struct {
+	m       chat.Meter
+	d       wire.Decoder
+	c       chunk
+	out     chat.Delta
+	choices []choiceState
+	started bool
+	scratch []byte
+
+	// head and tail are the bytes around the text of an ordinary chunk, learned
+	// from the first: a chunk with the same ones is read no further.
+	head, tail []byte
+}
+
+// choiceState is what is known of one choice.
+type choiceState struct {
+	index   int
+	calls   []callState
+	stopped bool
+	refused bool
+}
+
+// callState is one tool call of a choice. Its place in the list is its number
+// in the canonical stream; key is the index that the host gave it.
+type callState struct {
+	key     int
+	id      string
+	name    string
+	began   bool
+	args    bool   // a piece of the arguments was given
+	waiting []byte // arguments that came before the name, as text
+}
+
+// Blocks of the canonical stream: thinking, text, then the calls.
+const (
+	blockThinking = iota
+	blockText
+	blockCalls
+)
+
+func newStreamDecoder() *streamDecoder {
+	return &streamDecoder{m: chat.Meter{PieceIsToken: true}}
+}
+
+// Meter implements chat.StreamDecoder.
+func (s *streamDecoder) Meter() chat.Meter { return s.m }
+
+// Signed implements chat.StreamDecoder: this dialect signs nothing.
+func (s *streamDecoder) Signed() []chat.Signed { return nil }
+
+// Event implements chat.StreamDecoder.
+func (s *streamDecoder) Event(_ string, data []byte, emit func(*chat.Delta) error) error {
+	if s.m.Err != nil {
+		return s.m.Err
+	}
+	if len(data) < 16 {
+		switch string(bytes.TrimSpace(data)) {
+		case "":
+			return nil
+		case "[DONE]":
+			return s.done(emit)
+		}
+	}
+	if raw := s.ordinary(data); raw != nil {
+		return s.piece(chat.DeltaText, s.c.choices[0].index, blockText, raw, nil, emit)
+	}
+	c := &s.c
+	if err := c.read(&s.d, data); err != nil {
+		f := fault.New(fault.InvalidProviderResponse, "", "The provider sent a stream event that is not JSON").WithCause(err)
+		f.Source = fault.SourceProvider
+		s.m.Err = f
+		return f
+	}
+	if c.err != nil {
+		s.m.Err = inBandError(c.err)
+		return s.m.Err
+	}
+	if err := s.start(emit); err != nil {
+		return err
+	}
+	s.learn(data)
+	for i := range c.choices {
+		if err := s.choice(&c.choices[i], emit); err != nil {
+			return err
+		}
+	}
+	if c.usage.Known() {
+		s.m.Usage, s.m.ReportedTotal = c.usage, c.total
+		s.out = chat.Delta{Kind: chat.DeltaUsage, Usage: &s.m.Usage}
+		return emit(&s.out)
+	}
+	return nil
+}
+
+// learn keeps what stands around the text of data, when it brings nothing else.
+func (s *streamDecoder) learn(data []byte) {
+	s.tail = s.tail[:0]
+	c := &s.c
+	if len(c.choices) != 1 || c.usage.Known() {
+		return
+	}
+	ch := &c.choices[0]
+	if len(ch.content) <= 2 || ch.size() != inside(ch.content) || len(ch.calls) > 0 || ch.function != nil || ch.logprobs != nil || ch.finish != nil {
+		return
+	}
+	if at := bytes.Index(data, ch.content); at > 0 {
+		s.head = append(s.head[:0], data[:at]...)
+		s.tail = append(s.tail, data[at+len(ch.content):]...)
+	}
+}
+
+// ordinary gives the text of a chunk that is like the one learned; nil for any
+// other.
+func (s *streamDecoder) ordinary(data []byte) []byte {
+	if len(s.tail) == 0 || len(data) < len(s.head)+len(s.tail)+2 || !bytes.HasPrefix(data, s.head) || !bytes.HasSuffix(data, s.tail) {
+		return nil
+	}
+	middle := data[len(s.head) : len(data)-len(s.tail)]
+	s.d.Reset(middle)
+	if raw := s.d.RawStr(); len(raw) == len(middle) {
+		return raw
+	}
+	return nil
+}
+
+// start gives the first delta, when the chunk says who answers.
+func (s *streamDecoder) start(emit func(*chat.Delta) error) error {
+	c := &s.c
+	if len(c.model) > 0 && s.m.Model == "" {
+		s.m.Model = string(c.model)
+	}
+	if len(c.id) > 0 && s.m.ID == "" {
+		s.m.ID = string(c.id)
+	}
+	if s.started || len(c.choices) == 0 {
+		return nil
+	}
+	s.started = true
+	s.out = chat.Delta{Kind: chat.DeltaStart, ID: s.m.ID, Model: s.m.Model, Created: c.created}
+	return emit(&s.out)
+}
+
+func (s *streamDecoder) state(index int) *choiceState {
+	for i := range s.choices {
+		if s.choices[i].index == index {
+			return &s.choices[i]
+		}
+	}
+	s.choices = append(s.choices, choiceState{index: index})
+	return &s.choices[len(s.choices)-1]
+}
+
+// piece gives a piece of text of a choice.
+func (s *streamDecoder) piece(kind chat.DeltaKind, choice, block int, raw, logprobs []byte, emit func(*chat.Delta) error) error {
+	if len(raw) <= 2 && logprobs == nil {
+		return nil
+	}
+	if raw == nil {
+		raw = []byte(`""`)
+	}
+	if len(raw) > 2 {
+		s.m.Started = true
+		s.m.Pieces++
+	}
+	s.m.OutputBytes += int64(len(raw) - 2)
+	s.out = chat.Delta{Kind: kind, Choice: choice, Block: block, JSON: s.valid(raw), Logprobs: logprobs}
+	return emit(&s.out)
+}
+
+// valid gives raw, a JSON string, in valid UTF-8.
+func (s *streamDecoder) valid(raw []byte) []byte {
+	if utf8.Valid(raw) {
+		return raw
+	}
+	s.scratch = wire.AppendJSONString(s.scratch[:0], wire.AppendUnquoted(nil, raw))
+	return s.scratch
+}
+
+// Bounds of what is kept of a stream.
+const (
+	maxChoices = 256
+	maxCalls   = 1024 // of a choice
+)
+
+func (s *streamDecoder) choice(c *choiceDelta, emit func(*chat.Delta) error) error {
+	if c.index < 0 || c.index >= maxChoices {
+		return nil
+	}
+	st := s.state(c.index)
+	if err := s.piece(chat.DeltaThinking, c.index, blockThinking, c.thinking, nil, emit); err != nil {
+		return err
+	}
+	if c.parts != nil {
+		if err := s.contentList(c, emit); err != nil {
+			return err
+		}
+	}
+	if err := s.piece(chat.DeltaText, c.index, blockText, c.content, c.logprobs, emit); err != nil {
+		return err
+	}
+	if len(c.refusal) > 2 {
+		st.refused = true
+		if err := s.piece(chat.DeltaRefusal, c.index, blockText, c.refusal, nil, emit); err != nil {
+			return err
+		}
+	}
+	for i := range c.calls {
+		if err := s.call(st, &c.calls[i], emit); err != nil {
+			return err
+		}
+	}
+	if c.function != nil {
+		if err := s.call(st, c.function, emit); err != nil {
+			return err
+		}
+	}
+	if c.finish == nil || st.stopped {
+		return nil
+	}
+	st.stopped, s.m.Started = true, true
+	s.m.Finish = string(c.finish)
+	stop := stopReason(c.finish)
+	if stop == chat.StopEnd && st.refused {
+		stop = chat.StopFilter
+	}
+	s.out = chat.Delta{Kind: chat.DeltaStop, Choice: c.index, Stop: stop, Native: s.m.Finish}
+	if stop == chat.StopEnd && len(c.stopped) > 0 {
+		s.out.Stop, s.out.StopSequence = chat.StopSequence, string(c.stopped)
+	}
+	return emit(&s.out)
+}
+
+// contentList gives content that came as a list of parts.
+func (s *streamDecoder) contentList(c *choiceDelta, emit func(*chat.Delta) error) error {
+	d := wire.NewDecoder(c.parts)
+	for range d.Array {
+		if d.Kind() != wire.KindObject {
+			continue
+		}
+		text, thought := contentItem(d)
+		kind, block := chat.DeltaText, blockText
+		if thought {
+			kind, block = chat.DeltaThinking, blockThinking
+		}
+		if err := s.piece(kind, c.index, block, wire.AppendJSONString(nil, text), nil, emit); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// call gives one piece of a tool call.
+func (s *streamDecoder) call(st *choiceState, c *callDelta, emit func(*chat.Delta) error) error {
+	s.m.Started = true
+	n := st.find(c)
+	if n < 0 {
+		if n = len(st.calls); n == maxCalls {
+			s.m.Err = invalidAnswer(nil)
+			return s.m.Err
+		}
+		st.calls = append(st.calls, callState{key: c.index})
+	}
+	call := &st.calls[n]
+	if call.id == "" && len(c.id) > 2 {
+		call.id = unquote(c.id)
+	}
+	if call.name == "" && len(c.name) > 2 {
+		call.name = unquote(c.name)
+	}
+	if !call.began {
+		if call.name == "" { // nothing can be said before the name
+			call.waiting = append(call.waiting, unquote(c.args)...)
+			return nil
+		}
+		call.began = true
+		if call.id == "" {
+			call.id = "call_" + s.m.ID + "_" + strconv.Itoa(st.index) + "_" + strconv.Itoa(n)
+		}
+		s.out = chat.Delta{Kind: chat.DeltaToolStart, Choice: st.index, Block: blockCalls + n, Call: n, ID: call.id, Name: call.name}
+		if err := emit(&s.out); err != nil {
+			return err
+		}
+		if len(call.waiting) > 0 {
+			if err := s.args(st, n, wire.AppendJSONString(nil, call.waiting), emit); err != nil {
+				return err
+			}
+			call.waiting = nil
+		}
+	}
+	return s.args(st, n, c.args, emit)
+}
+
+func (s *streamDecoder) args(st *choiceState, n int, raw []byte, emit func(*chat.Delta) error) error {
+	if len(raw) <= 2 {
+		return nil
+	}
+	st.calls[n].args = true
+	s.m.OutputBytes += int64(len(raw) - 2)
+	s.m.Pieces++
+	s.out = chat.Delta{Kind: chat.DeltaToolArgs, Choice: st.index, Block: blockCalls + n, Call: n, JSON: s.valid(raw)}
+	return emit(&s.out)
+}
+
+// find gives the call that a piece belongs to; -1 for a new one. Some hosts give
+// all calls the index 0, or none: then a new id begins a new call.
+func (st *choiceState) find(c *callDelta) int {
+	for n := len(st.calls) - 1; n >= 0; n-- {
+		call := &st.calls[n]
+		if call.key != c.index && c.hasIndex {
+			continue
+		}
+		if len(c.id) > 2 && call.id != "" && string(c.id[1:len(c.id)-1]) != call.id && len(c.name) > 2 {
+			if n > 0 && st.calls[n-1].id == string(c.id[1:len(c.id)-1]) {
+				continue
+			}
+			return -1
+		}
+		return n
+	}
+	return -1
+}
+
+// done ends the stream: calls whose arguments never came take none.
+func (s *streamDecoder) done(emit func(*chat.Delta) error) error {
+	if s.m.Complete {
+		return nil
+	}
+	s.m.Complete = true
+	for i := range s.choices {
+		st := &s.choices[i]
+		for n := range st.calls {
+			if !st.calls[n].began {
+				continue
+			}
+			if !st.calls[n].args {
+				if err := s.args(st, n, []byte(`"{}"`), emit); err != nil {
+					return err
+				}
+			}
+			s.out = chat.Delta{Kind: chat.DeltaBlockStop, Choice: st.index, Block: blockCalls + n, Call: n}
+			if err := emit(&s.out); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// End implements chat.StreamDecoder. Hosts that write no [DONE] are whole when
+// every choice has stopped.
+func (s *streamDecoder) End() error {
+	if s.m.Err != nil {
+		return s.m.Err
+	}
+	if s.m.Complete {
+		return nil
+	}
+	for i := range s.choices {
+		if !s.choices[i].stopped {
+			return io.ErrUnexpectedEOF
+		}
+	}
+	if len(s.choices) == 0 {
+		return io.ErrUnexpectedEOF
+	}
+	s.m.Complete = true
+	return nil
+}

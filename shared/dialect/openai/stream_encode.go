@@ -1,0 +1,232 @@
+package openai
+
+import (
+	"bytes"
+	"strconv"
+
+	"gateway/shared/chat"
+	"gateway/shared/fault"
+	"gateway/shared/pricing"
+	"gateway/shared/wire"
+)
+
+// streamEncoder writes the chunks of one chat stream. All chunks share one
+// head, which is made once.
+type streamEncoder struct {
+	o     chat.Options
+	head  []byte // data: {...,"choices":[{"index":
+	tail  []byte // end of a chunk with a choice
+	usage pricing.Usage
+	roles uint64 // choices that were told the role, by bit; above 63 not tracked
+	calls uint64 // choices that had a call
+
+	hidden   bool         // the answer comes by a hidden tool
+	answered bool         // and has come
+	held     []chat.Delta // text beside it, given only when no answer comes
+}
+
+func newStreamEncoder(o *chat.Options) *streamEncoder {
+	return &streamEncoder{o: *o, hidden: o.Request != nil && o.Request.HiddenAnswer}
+}
+
+// start makes the parts that all chunks share.
+func (s *streamEncoder) start(id, model string, created int64) {
+	if s.head != nil {
+		return
+	}
+	e := newEnvelope(id, model, created, &s.o)
+	s.head = append(make([]byte, 0, 256), "data: "...)
+	s.head = e.append(s.head, chunkObject, &s.o)
+	s.head = append(s.head, `,"choices":[`...)
+	s.tail = append(s.tail, "]"...)
+	if s.o.IncludeUsage {
+		s.tail = append(s.tail, `,"usage":null`...)
+	}
+	s.tail = append(s.tail, "}\n\n"...)
+}
+
+// open begins a chunk for a choice up to inside its delta; the first of a choice
+// has the role.
+func (s *streamEncoder) open(dst []byte, choice int) []byte {
+	s.start("", "", 0)
+	bit := uint64(1) << min(choice, 63)
+	if s.roles&bit == 0 {
+		s.roles |= bit
+		dst = s.index(dst, choice)
+		dst = append(dst, `"role":"assistant","content":""`...)
+		dst = s.close(dst)
+	}
+	return s.index(dst, choice)
+}
+
+func (s *streamEncoder) index(dst []byte, choice int) []byte {
+	dst = append(dst, s.head...)
+	dst = append(dst, `{"index":`...)
+	dst = strconv.AppendInt(dst, int64(choice), 10)
+	return append(dst, `,"delta":{`...)
+}
+
+// close ends a chunk that brings content.
+func (s *streamEncoder) close(dst []byte) []byte {
+	dst = append(dst, `},"logprobs":null,"finish_reason":null}`...)
+	return append(dst, s.tail...)
+}
+
+// Append implements chat.StreamEncoder.
+func (s *streamEncoder) Append(dst []byte, d *chat.Delta) []byte {
+	switch d.Kind {
+	case chat.DeltaStart:
+		s.start(d.ID, d.Model, d.Created)
+		if d.Usage != nil {
+			s.usage = *d.Usage
+		}
+		// The role goes out with the first content, so that a stream that
+		// begins with an error has sent nothing.
+	case chat.DeltaText:
+		switch {
+		case !s.hidden:
+			dst = s.text(dst, d)
+		case d.Answer:
+			s.held, s.answered = nil, true
+			dst = s.text(dst, d)
+		case !s.answered:
+			s.held = append(s.held, chat.Delta{Choice: d.Choice, Block: d.Block, JSON: bytes.Clone(d.JSON)})
+		}
+	case chat.DeltaRefusal:
+		dst = s.open(dst, d.Choice)
+		dst = append(append(dst, `"refusal":`...), d.JSON...)
+		dst = s.close(dst)
+	case chat.DeltaThinking:
+		dst = s.block(dst, d, "thinking")
+	case chat.DeltaSignature:
+		dst = s.block(dst, d, "signature")
+	case chat.DeltaRedacted:
+		dst = s.block(dst, d, "data")
+	case chat.DeltaCitation:
+		dst = s.block(dst, d, "citation")
+	case chat.DeltaForeign:
+		dst = s.block(dst, d, "block")
+	case chat.DeltaToolStart:
+		dst = s.toolStart(dst, d)
+	case chat.DeltaToolArgs:
+		dst = s.toolArgs(dst, d)
+	case chat.DeltaStop:
+		dst = s.stop(dst, d)
+	case chat.DeltaUsage:
+		s.usage = *d.Usage
+	}
+	return dst
+}
+
+func (s *streamEncoder) text(dst []byte, d *chat.Delta) []byte {
+	dst = s.open(dst, d.Choice)
+	dst = append(append(dst, `"content":`...), d.JSON...)
+	if !s.o.Strict {
+		dst = append(dst, ',')
+		dst = appendBlockDelta(dst, d, "text")
+	}
+	if d.Logprobs == nil {
+		return s.close(dst)
+	}
+	dst = append(append(dst, `},"logprobs":`...), d.Logprobs...)
+	dst = append(dst, `,"finish_reason":null}`...)
+	return append(dst, s.tail...)
+}
+
+// block writes a piece that only content_blocks carry.
+func (s *streamEncoder) block(dst []byte, d *chat.Delta, member string) []byte {
+	if s.o.Strict {
+		return dst
+	}
+	dst = s.open(dst, d.Choice)
+	dst = appendBlockDelta(dst, d, member)
+	return s.close(dst)
+}
+
+func appendBlockDelta(dst []byte, d *chat.Delta, member string) []byte {
+	dst = append(dst, `"content_blocks":[{"index":`...)
+	dst = strconv.AppendInt(dst, int64(d.Block), 10)
+	dst = append(dst, `,"delta":{"`...)
+	dst = append(append(append(dst, member...), `":`...), d.JSON...)
+	return append(dst, `}}]`...)
+}
+
+// release gives the text that was held, as no hidden answer will come.
+func (s *streamEncoder) release(dst []byte) []byte {
+	for i := range s.held {
+		dst = s.text(dst, &s.held[i])
+	}
+	s.held = nil
+	return dst
+}
+
+func (s *streamEncoder) toolStart(dst []byte, d *chat.Delta) []byte {
+	dst = s.release(dst)
+	s.calls |= 1 << min(d.Choice, 63)
+	if s.o.Legacy() {
+		if d.Call > 0 {
+			return dst
+		}
+		dst = s.open(dst, d.Choice)
+		dst = append(dst, `"function_call":{"name":`...)
+		dst = wire.AppendJSONString(dst, s.o.ToolName(d.Name))
+		dst = append(dst, `,"arguments":""}`...)
+		return s.close(dst)
+	}
+	dst = s.open(dst, d.Choice)
+	dst = append(dst, `"tool_calls":[{"index":`...)
+	dst = strconv.AppendInt(dst, int64(d.Call), 10)
+	dst = append(dst, `,"id":`...)
+	dst = wire.AppendJSONString(dst, d.ID)
+	dst = append(dst, `,"type":"function","function":{"name":`...)
+	dst = wire.AppendJSONString(dst, s.o.ToolName(d.Name))
+	dst = append(dst, `,"arguments":""}}]`...)
+	return s.close(dst)
+}
+
+func (s *streamEncoder) toolArgs(dst []byte, d *chat.Delta) []byte {
+	if s.o.Legacy() {
+		if d.Call > 0 {
+			return dst
+		}
+		dst = s.open(dst, d.Choice)
+		dst = append(append(dst, `"function_call":{"arguments":`...), d.JSON...)
+		dst = append(dst, '}')
+		return s.close(dst)
+	}
+	dst = s.open(dst, d.Choice)
+	dst = append(dst, `"tool_calls":[{"index":`...)
+	dst = strconv.AppendInt(dst, int64(d.Call), 10)
+	dst = append(append(dst, `,"function":{"arguments":`...), d.JSON...)
+	dst = append(dst, `}}]`...)
+	return s.close(dst)
+}
+
+func (s *streamEncoder) stop(dst []byte, d *chat.Delta) []byte {
+	dst = s.release(dst)
+	dst = s.open(dst, d.Choice)
+	f := finish(d.Stop, s.calls&(1<<min(d.Choice, 63)) != 0, &s.o)
+	dst = append(dst, `},"logprobs":null,"finish_reason":"`...)
+	dst = append(dst, f...)
+	dst = append(dst, '"')
+	dst = appendNative(dst, d.Native, f, &s.o)
+	dst = append(dst, '}')
+	return append(dst, s.tail...)
+}
+
+// Finish implements chat.StreamEncoder.
+func (s *streamEncoder) Finish(dst []byte) []byte {
+	s.start("", "", 0)
+	if s.o.IncludeUsage && s.usage.Known() {
+		dst = append(dst, s.head...)
+		dst = append(dst, `],"usage":`...)
+		dst = appendUsage(dst, &s.usage, !s.o.Strict)
+		dst = append(dst, "}\n\n"...)
+	}
+	return append(dst, "data: [DONE]\n\n"...)
+}
+
+// Error implements chat.StreamEncoder.
+func (s *streamEncoder) Error(dst []byte, f *fault.Fault) []byte {
+	return appendStreamError(dst, f, &s.o)
+}

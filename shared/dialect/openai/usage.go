@@ -1,0 +1,166 @@
+package openai
+
+import (
+	"strconv"
+
+	"gateway/shared/pricing"
+	"gateway/shared/wire"
+)
+
+// reported is a usage object as the provider wrote it. A count of -1 was not
+// given; hosts also write -1 for "not known".
+type reported struct {
+	prompt, completion, total               int64
+	cached, cacheWrite, audioIn, imageIn    int64
+	reasoning, audioOut, imageOut, searches int64
+}
+
+// readUsage reads the usage object that d stands at into disjoint classes.
+// total is the provider's own total when it is not their sum, else 0.
+func readUsage(d *wire.Decoder, u *pricing.Usage) (total int64) {
+	if d.Null() {
+		return 0
+	}
+	r := reported{-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1}
+	for key := range d.Object {
+		switch string(key) {
+		case "prompt_tokens", "input_tokens":
+			count(d, &r.prompt)
+		case "completion_tokens", "output_tokens":
+			count(d, &r.completion)
+		case "total_tokens":
+			count(d, &r.total)
+		case "prompt_tokens_details", "input_tokens_details":
+			r.readPromptDetails(d)
+		case "completion_tokens_details", "output_tokens_details":
+			r.readCompletionDetails(d)
+		case "prompt_cache_hit_tokens":
+			if r.cached < 0 {
+				count(d, &r.cached)
+			}
+		case "num_search_queries":
+			count(d, &r.searches)
+		}
+	}
+	return r.classes(u)
+}
+
+// count reads a number of tokens; null and what is no number counts as not given.
+func count(d *wire.Decoder, n *int64) {
+	if d.Kind() != wire.KindNumber {
+		d.Skip()
+		return
+	}
+	*n = d.Int()
+}
+
+func (r *reported) readPromptDetails(d *wire.Decoder) {
+	if d.Kind() != wire.KindObject {
+		return
+	}
+	for key := range d.Object {
+		switch string(key) {
+		case "cached_tokens":
+			count(d, &r.cached)
+		case "cache_creation_tokens", "cache_write_tokens":
+			count(d, &r.cacheWrite)
+		case "audio_tokens":
+			count(d, &r.audioIn)
+		case "image_tokens":
+			count(d, &r.imageIn)
+		}
+	}
+}
+
+func (r *reported) readCompletionDetails(d *wire.Decoder) {
+	if d.Kind() != wire.KindObject {
+		return
+	}
+	for key := range d.Object {
+		switch string(key) {
+		case "reasoning_tokens":
+			count(d, &r.reasoning)
+		case "audio_tokens":
+			count(d, &r.audioOut)
+		case "image_tokens":
+			count(d, &r.imageOut)
+		}
+	}
+}
+
+// classes takes the parts out of the two sums.
+func (r *reported) classes(u *pricing.Usage) (total int64) {
+	*u = pricing.Usage{}
+	part := func(sum *int64, c pricing.Class, n int64) {
+		if n < 0 {
+			return
+		}
+		n = min(n, max(*sum, 0)) // a part is never more than the whole
+		*sum -= n
+		u.Set(c, n)
+	}
+	in, out := r.prompt, r.completion
+	if r.prompt >= 0 {
+		part(&in, pricing.CacheRead, r.cached)
+		part(&in, pricing.CacheWrite5m, r.cacheWrite)
+		part(&in, pricing.AudioIn, r.audioIn)
+		part(&in, pricing.ImageIn, r.imageIn)
+		u.Set(pricing.Input, in)
+	}
+	if r.completion >= 0 {
+		// Some hosts leave reasoning out of completion_tokens; their total tells.
+		if r.reasoning > 0 && (r.total == r.prompt+r.completion+r.reasoning || r.reasoning > r.completion) {
+			out += r.reasoning
+		}
+		part(&out, pricing.Reasoning, r.reasoning)
+		part(&out, pricing.AudioOut, r.audioOut)
+		part(&out, pricing.ImageOut, r.imageOut)
+		u.Set(pricing.Output, out)
+	}
+	if r.searches >= 0 {
+		u.Set(pricing.WebSearches, r.searches)
+	}
+	if r.total > 0 && r.prompt < 0 && r.completion < 0 {
+		u.Set(pricing.Input, r.total)
+	}
+	if r.total > 0 && r.total != u.TotalTokens() {
+		return r.total
+	}
+	return 0
+}
+
+// appendUsage writes a usage object. extended adds the members that clients of
+// Anthropic models read.
+func appendUsage(dst []byte, u *pricing.Usage, extended bool) []byte {
+	dst = append(dst, `{"prompt_tokens":`...)
+	dst = strconv.AppendInt(dst, u.InputTokens(), 10)
+	dst = append(dst, `,"completion_tokens":`...)
+	dst = strconv.AppendInt(dst, u.OutputTokens(), 10)
+	dst = append(dst, `,"total_tokens":`...)
+	dst = strconv.AppendInt(dst, u.TotalTokens(), 10)
+	read := u.N(pricing.CacheRead) + u.N(pricing.AudioCacheRead) + u.N(pricing.ImageCacheRead)
+	write := u.N(pricing.CacheWrite5m) + u.N(pricing.CacheWrite1h)
+	dst = append(dst, `,"prompt_tokens_details":{"cached_tokens":`...)
+	dst = strconv.AppendInt(dst, read, 10)
+	if n, ok := u.Get(pricing.AudioIn); ok {
+		dst = append(dst, `,"audio_tokens":`...)
+		dst = strconv.AppendInt(dst, n+u.N(pricing.AudioCacheRead), 10)
+	}
+	dst = append(dst, '}')
+	if n, ok := u.Get(pricing.Reasoning); ok {
+		dst = append(dst, `,"completion_tokens_details":{"reasoning_tokens":`...)
+		dst = strconv.AppendInt(dst, n, 10)
+		if n, ok := u.Get(pricing.AudioOut); ok {
+			dst = append(dst, `,"audio_tokens":`...)
+			dst = strconv.AppendInt(dst, n, 10)
+		}
+		dst = append(dst, '}')
+	}
+	if extended && read+write > 0 {
+		dst = append(dst, `,"cache_read_input_tokens":`...)
+		dst = strconv.AppendInt(dst, read, 10)
+		dst = append(dst, `,"cache_creation_input_tokens":`...)
+		dst = strconv.AppendInt(dst, write, 10)
+	}
+	return append(dst, '}')
+}

@@ -1,0 +1,130 @@
+package provider
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"gateway/shared/fault"
+)
+
+// Authorize sets the credential and the provider's own headers on req, over
+// whatever the caller sent under the same names. body is what will be sent;
+// schemes that sign a request read it.
+func (t *Target) Authorize(ctx context.Context, req *http.Request, body []byte) error {
+	if err := t.ownHeaders(req.Header); err != nil {
+		return err
+	}
+	switch auth := t.Provider.Auth; auth.Scheme {
+	case HeaderAuth:
+		return t.keyHeader(req.Header, auth.Name, auth.Prefix)
+	case QueryAuth:
+		if t.Credential.Key == "" {
+			return t.missingKey()
+		}
+		u := *req.URL // the URL may be shared between requests
+		u.RawQuery = strings.TrimPrefix(u.RawQuery+"&"+auth.Name+"="+url.QueryEscape(t.Credential.Key), "&")
+		req.URL = &u
+		return nil
+	case AzureAuth:
+		return t.authorizeAzure(ctx, req)
+	case SigV4Auth:
+		return t.authorizeAWS(ctx, req, body)
+	case GoogleOAuth:
+		return t.authorizeGoogle(ctx, req)
+	case OCIAuth:
+		return t.authorizeOCI(ctx, req, body)
+	}
+	return nil
+}
+
+// ownHeaders sets the extra headers of the row and the custom headers. A
+// row's standard value does not replace what the caller sent.
+func (t *Target) ownHeaders(h http.Header) error {
+	for _, extra := range t.Provider.Headers {
+		value, standard := t.headerValue(extra.Value)
+		if value == "" || standard && h.Get(extra.Name) != "" {
+			continue
+		}
+		if err := setHeader(h, extra.Name, value); err != nil {
+			return err
+		}
+	}
+	for _, custom := range []map[string]string{t.Credential.CustomHeaders, t.CustomHeaders} {
+		for name, value := range custom {
+			if err := setHeader(h, name, value); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// headerValue fills a header's template of at most one field. standard: the
+// value is the row's, not the credential's.
+func (t *Target) headerValue(template string) (value string, standard bool) {
+	inner, ok := strings.CutPrefix(template, "{")
+	if !ok {
+		return template, true
+	}
+	name, fallback, _ := strings.Cut(strings.TrimSuffix(inner, "}"), "|")
+	if v := t.Field(name); v != "" {
+		return v, false
+	}
+	return fallback, true
+}
+
+// keyHeader sends the key in a header. A provider that can do without a key
+// gets none.
+func (t *Target) keyHeader(h http.Header, name, prefix string) error {
+	key := t.Credential.Key
+	if key == "" {
+		if t.Provider.Key == "" {
+			return nil
+		}
+		return t.missingKey()
+	}
+	if !printable(key) {
+		return fault.New(fault.InvalidRequest, "api_key", "api_key must not contain spaces or control characters")
+	}
+	h.Set(name, prefix+key)
+	return nil
+}
+
+func (t *Target) missingKey() *fault.Fault {
+	return fault.Newf(fault.InvalidRequest, "api_key", "%s needs an API key: use a saved provider, or send Authorization: Bearer <key> with the provider's name", t.Provider.ID)
+}
+
+// setHeader refuses what could end the header or begin another.
+func setHeader(h http.Header, name, value string) error {
+	for i := range len(value) {
+		if c := value[i]; c < ' ' && c != '\t' || c == 0x7f {
+			return fault.Invalid(name, "The value of %s must not contain control characters", name)
+		}
+	}
+	if !headerName(name) {
+		return fault.Invalid("custom_headers", "custom_headers has a name that is not a header name")
+	}
+	h.Set(name, value)
+	return nil
+}
+
+func headerName(s string) bool {
+	for i := range len(s) {
+		if !alphanumeric(s[i]) && strings.IndexByte("!#$%&'*+-.^_`|~", s[i]) < 0 {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// printable reports whether s has only visible ASCII characters.
+func printable(s string) bool {
+	for i := range len(s) {
+		if s[i] <= ' ' || s[i] >= 0x7f {
+			return false
+		}
+	}
+	return true
+}

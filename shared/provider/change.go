@@ -1,0 +1,342 @@
+package provider
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+
+	"gateway/shared/audit"
+	"gateway/shared/fault"
+	"gateway/shared/resource"
+	"gateway/shared/seal"
+)
+
+// Change is what a person changes of an integration's credentials.
+type Change struct {
+	Key *string // nil: as it is; "": none
+	// Configurations has the fields to change, by name or alias; nil removes
+	// one. Members that start with masked_ are what reads show, and ignored.
+	Configurations map[string]any
+	ClearAll       bool             // remove the configurations that are not named
+	Mappings       *[]SecretMapping // nil: as they are
+}
+
+// Empty tells whether nothing is changed.
+func (ch *Change) Empty() bool {
+	return ch.Key == nil && len(ch.Configurations) == 0 && !ch.ClearAll && ch.Mappings == nil
+}
+
+// Keeper is what a change is stored with.
+type Keeper struct {
+	Sealer seal.Sealer
+	// CheckURL is the egress rule for hosts that people name.
+	CheckURL URLCheck
+}
+
+// URLCheck refuses addresses that must not be reached, such as
+// egress.Policy.CheckURL, and gives the others in their one spelling.
+type URLCheck func(raw, field string) (*url.URL, error)
+
+// Names of what every provider takes besides its own fields.
+const (
+	customHost    = "custom_host"
+	customHeaders = "custom_headers"
+	configPrefix  = "configurations."
+	maskedPrefix  = "masked_"
+)
+
+// Bounds of integrations and providers, in characters.
+const (
+	MaxName = 255
+	MaxSlug = 255
+)
+
+// alreadySealed stands for a secret that is stored and cannot be read back.
+const alreadySealed = "sealed"
+
+// Apply checks the integration as it is after the change, seals the secrets into
+// rec and keeps the rest in i. The error is a 400 with all wrong fields (key,
+// configurations.<field>, secret_mappings[n]...), or 503 when nothing can be
+// sealed; then i and rec are not to be stored.
+func (ch *Change) Apply(ctx context.Context, k Keeper, rec *resource.Record, i *Integration) error {
+	p, ok := ByID(i.AIProviderID)
+	if !ok {
+		return fault.Invalid("ai_provider_id", "is not a provider of this gateway")
+	}
+	e := edit{p: p, rec: rec, plain: maps.Clone(i.Configurations), secret: make(map[string]any)}
+	if e.plain == nil {
+		e.plain = make(map[string]any)
+	}
+	if ch.ClearAll {
+		e.clear(i)
+	}
+	e.sort(ch.Configurations)
+	if ch.Key != nil {
+		e.secret[SecretKey] = nil
+		if *ch.Key != "" {
+			e.secret[SecretKey] = *ch.Key
+		}
+	}
+	mappings := i.SecretMappings
+	if ch.Mappings != nil {
+		mappings = e.mappings(*ch.Mappings)
+	}
+	e.mapped(mappings)
+	e.validate(k)
+	if bad := fault.Invalids(e.bad); bad != nil {
+		return bad
+	}
+	i.Configurations, i.SecretMappings = e.plain, mappings
+	return e.seal(ctx, k.Sealer, i)
+}
+
+// edit is a change under way.
+type edit struct {
+	p      *Provider
+	rec    *resource.Record
+	plain  map[string]any // configurations as they will be, without secrets
+	secret map[string]any // secrets to set, or nil to remove
+	filled []string       // what secret mappings fill
+	bad    []fault.Detail
+}
+
+func (e *edit) fail(field, format string, args ...any) {
+	e.bad = append(e.bad, fault.Detail{Field: field, Message: fmt.Sprintf(format, args...)})
+}
+
+func (e *edit) clear(i *Integration) {
+	clear(e.plain)
+	for name := range i.Masked {
+		if name, _, _ = strings.Cut(name, "."); name != SecretKey {
+			e.secret[name] = nil
+		}
+	}
+}
+
+// sort tells secrets from the rest.
+func (e *edit) sort(fields map[string]any) {
+	seen := make(map[string]string, len(fields))
+	for _, sent := range slices.Sorted(maps.Keys(fields)) {
+		if strings.HasPrefix(sent, maskedPrefix) {
+			continue
+		}
+		name, value := sent, fields[sent]
+		f, known := e.p.Field(sent)
+		if known {
+			name = f.Name
+		}
+		if other, twice := seen[name]; twice {
+			e.fail(configPrefix+sent, "is given as %s too: send one of the two", other)
+			continue
+		}
+		seen[name] = sent
+		if value == "" {
+			value = nil
+		}
+		switch {
+		case name == customHeaders || known && f.Secret:
+			e.secret[name] = value
+		case value == nil:
+			delete(e.plain, name)
+		default:
+			e.plain[name] = value
+		}
+	}
+}
+
+// mappings checks targets and gives the mappings with the names that fields
+// have in the catalogue.
+func (e *edit) mappings(list []SecretMapping) []SecretMapping {
+	out := make([]SecretMapping, 0, len(list))
+	for n, m := range list {
+		at := fmt.Sprintf("secret_mappings[%d].target_field", n)
+		name, ok := strings.CutPrefix(m.TargetField, configPrefix)
+		f, known := e.p.Field(name)
+		switch {
+		case m.TargetField == SecretKey:
+		case ok && known:
+			m.TargetField = configPrefix + f.Name
+		default:
+			e.fail(at, "must be key or configurations.<field> with a field of %s", e.p.ID)
+		}
+		if slices.ContainsFunc(out, func(o SecretMapping) bool { return o.TargetField == m.TargetField }) {
+			e.fail(at, "is mapped twice")
+		}
+		out = append(out, m)
+	}
+	return out
+}
+
+// mapped notes what mappings fill. A stored value of the same field gives way;
+// one that comes with the change leaves it unclear which counts.
+func (e *edit) mapped(list []SecretMapping) {
+	for _, m := range list {
+		e.filled = append(e.filled, m.TargetField)
+		name, _ := strings.CutPrefix(m.TargetField, configPrefix)
+		if v, given := e.secret[name]; given && v != nil {
+			e.fail(m.TargetField, "is filled by secret_mappings: send one of the two")
+			continue
+		}
+		delete(e.plain, name)
+		e.secret[name] = nil
+	}
+}
+
+// validate checks what the integration becomes.
+func (e *edit) validate(k Keeper) {
+	whole := maps.Clone(e.plain)
+	for _, name := range append(e.p.SecretFields(), customHeaders) {
+		switch v, given := e.secret[name]; {
+		case given && v != nil:
+			whole[name] = v
+			e.refuseMasked(configPrefix+name, v)
+		case !given && e.rec.HasSecret(name):
+			whole[name] = e.placeholder(name)
+		}
+	}
+	key := ""
+	switch v, given := e.secret[SecretKey]; {
+	case given:
+		key, _ = v.(string)
+		e.refuseMasked(SecretKey, key)
+	case e.rec.HasSecret(SecretKey):
+		key = alreadySealed
+	}
+	e.bad = append(e.bad, e.p.ValidateConfigurations(key, whole, e.filled...)...)
+	for name, value := range e.plain {
+		f, known := e.p.Field(name)
+		host, isText := value.(string)
+		at := configPrefix + name
+		if !isText || name != customHost && !(known && f.Form == BaseURL) || e.failed(at) {
+			continue
+		}
+		e.plain[name] = e.host(k, host, at)
+	}
+}
+
+func (e *edit) failed(field string) bool {
+	return slices.ContainsFunc(e.bad, func(d fault.Detail) bool { return d.Field == field })
+}
+
+func (e *edit) host(k Keeper, raw, field string) string {
+	u, err := k.CheckURL(raw, field)
+	if err != nil {
+		e.fail(field, "%s", fault.From(err).Message)
+		return raw
+	}
+	return u.String()
+}
+
+// placeholder stands for a stored secret in a validation.
+func (e *edit) placeholder(name string) any {
+	if f, ok := e.p.Field(name); name == customHeaders || ok && f.Form == JSONObject {
+		return map[string]any{}
+	}
+	return alreadySealed
+}
+
+// refuseMasked refuses what a read has shown: it would be stored as the secret.
+func (e *edit) refuseMasked(field string, v any) {
+	switch v := v.(type) {
+	case string:
+		if Masked(v) {
+			e.fail(field, "is masked, as reads show it; send the whole value or leave it out")
+		}
+	case map[string]any:
+		for name, inner := range v {
+			e.refuseMasked(field+"."+name, inner)
+		}
+	}
+}
+
+// Masked reports whether a text is what reads show in place of a secret: stars,
+// between two characters on each side or alone.
+func Masked(s string) bool {
+	r := []rune(s)
+	if len(r) >= 8 {
+		r = r[2 : len(r)-2]
+	}
+	return len(r) >= 4 && strings.Trim(string(r), "*") == ""
+}
+
+// seal puts the secrets into the record and what reads show of them into i.
+func (e *edit) seal(ctx context.Context, s seal.Sealer, i *Integration) error {
+	masked := maps.Clone(i.Masked)
+	if masked == nil {
+		masked = make(map[string]string)
+	}
+	for name, v := range e.secret {
+		if v == nil && !e.rec.HasSecret(name) {
+			continue
+		}
+		maps.DeleteFunc(masked, func(have, _ string) bool { return have == name || strings.HasPrefix(have, name+".") })
+		var plain []byte
+		switch v := v.(type) {
+		case nil:
+		case string:
+			plain, masked[name] = []byte(v), audit.Mask(v)
+		default:
+			var err error
+			if plain, err = json.Marshal(v); err != nil {
+				return fault.Invalid(configPrefix+name, "cannot be stored")
+			}
+			maskMembers(masked, name, v)
+		}
+		if err := e.rec.SetSecret(ctx, s, name, plain); err != nil {
+			return fault.Unavailable(err)
+		}
+	}
+	i.Masked = masked
+	return nil
+}
+
+// maskMembers notes the masked form of each custom header; of any other object
+// nothing is shown.
+func maskMembers(masked map[string]string, name string, v any) {
+	headers, _ := v.(map[string]any)
+	if name != customHeaders || len(headers) == 0 {
+		masked[name] = audit.Mask("")
+		return
+	}
+	for header, value := range headers {
+		text, _ := value.(string)
+		masked[name+"."+header] = audit.Mask(text)
+	}
+}
+
+// Shown is the configurations as reads show them: secrets as masked_<field>.
+func (i *Integration) Shown() map[string]any {
+	out := make(map[string]any, len(i.Configurations)+len(i.Masked))
+	maps.Copy(out, i.Configurations)
+	headers := make(map[string]string)
+	for name, mask := range i.Masked {
+		if header, ok := strings.CutPrefix(name, customHeaders+"."); ok {
+			headers[header] = mask
+		} else if name != SecretKey {
+			out[maskedPrefix+name] = mask
+		}
+	}
+	if len(headers) > 0 {
+		out[maskedPrefix+customHeaders] = headers
+	}
+	return out
+}
+
+// Check gives the errors of a model's own host, below path, and brings the host
+// into its one spelling.
+func (h *ModelHost) Check(k Keeper, path string) []fault.Detail {
+	v := validation{}
+	if !baseURL(h.CustomHost) {
+		v.add(path+"."+customHost, BaseURL.rule())
+	} else if u, err := k.CheckURL(h.CustomHost, path+"."+customHost); err != nil {
+		v.add(path+"."+customHost, fault.From(err).Message)
+	} else {
+		h.CustomHost = u.String()
+	}
+	v.headers(path+"."+customHeaders, h.CustomHeaders)
+	return v.details
+}

@@ -1,0 +1,210 @@
+package provider
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"gateway/shared/fault"
+)
+
+// CredentialFromHeaders reads a credential that the caller sends with the
+// request: the key from Authorization, the fields from x-gateway-<field>
+// headers. h must not carry the gateway's own key in Authorization. A header
+// that comes twice is a fault, as it is unclear which one counts.
+func CredentialFromHeaders(p *Provider, h http.Header) (Credential, error) {
+	c := Credential{Fields: map[string]string{}}
+	authorization, err := single(h, "Authorization")
+	if err != nil {
+		return Credential{}, err
+	}
+	c.Key = bearerToken(authorization)
+	if c.Key == "" && p.Auth.Scheme == HeaderAuth && !strings.EqualFold(p.Auth.Name, "Authorization") {
+		if c.Key, err = single(h, p.Auth.Name); err != nil { // such as x-api-key
+			return Credential{}, err
+		}
+	}
+	for i := range p.Fields {
+		f := &p.Fields[i]
+		name := f.HeaderName()
+		if name == "" {
+			continue
+		}
+		v, err := single(h, name)
+		if v == "" && err == nil && f.Bare != "" {
+			v, err = single(h, f.Bare)
+		}
+		if err != nil {
+			return Credential{}, err
+		}
+		if v != "" {
+			c.Fields[f.Name] = v
+		}
+	}
+	return c, nil
+}
+
+func single(h http.Header, name string) (string, error) {
+	values := h.Values(name)
+	switch {
+	case len(values) == 0:
+		return "", nil
+	case len(values) > 1:
+		return "", fault.Invalid(name, "The header %s must be sent once", name)
+	}
+	return values[0], nil
+}
+
+// URLHeader is the name of a header of h that sets a provider's address; ""
+// when there is none.
+func URLHeader(h http.Header) string {
+	for _, name := range []string{"x-gateway-azure-foundry-url", "x-gateway-huggingface-base-url", "x-gateway-databricks-workspace", "x-gateway-snowflake-account", "x-gateway-azure-resource-name"} {
+		if h.Get(name) != "" {
+			return name
+		}
+	}
+	return ""
+}
+
+// Or gives c with what it lacks filled from other.
+func (c Credential) Or(other Credential) Credential {
+	if c.Key == "" {
+		c.Key = other.Key
+	}
+	merged := make(map[string]string, len(c.Fields)+len(other.Fields))
+	maps.Copy(merged, other.Fields)
+	maps.Copy(merged, c.Fields)
+	c.Fields = merged
+	if c.Deployments == nil {
+		c.Deployments = other.Deployments
+	}
+	if c.CustomHost == "" {
+		c.CustomHost = other.CustomHost
+	}
+	if c.CustomHeaders == nil {
+		c.CustomHeaders = other.CustomHeaders
+	}
+	return c
+}
+
+// bearerToken takes the Bearer prefix off, in any case, and no other.
+func bearerToken(v string) string {
+	if len(v) > 7 && strings.EqualFold(v[:7], "bearer ") {
+		return strings.TrimSpace(v[7:])
+	}
+	return v
+}
+
+// CredentialFromConfig makes a credential of a key and of fields as they stand
+// in an integration's configurations or in a config target. Names that the
+// provider does not have and values of a wrong type are left out: Validate
+// reports them when they are saved, and URL when one is missing.
+func CredentialFromConfig(p *Provider, key string, cfg map[string]any) Credential {
+	c := Credential{Key: key, Fields: map[string]string{}}
+	for name, value := range cfg {
+		switch name {
+		case "custom_host":
+			c.CustomHost, _ = value.(string)
+			continue
+		case "custom_headers":
+			c.CustomHeaders, _ = asTextMap(name, value)
+			continue
+		}
+		f, ok := p.Field(name)
+		if !ok {
+			continue
+		}
+		if f.Form == List {
+			c.Deployments, _ = asDeployments(name, value)
+			continue
+		}
+		// The name wins over an alias.
+		if text, err := asText(name, value); err == nil && text != "" && (name == f.Name || c.Fields[f.Name] == "") {
+			c.Fields[f.Name] = text
+		}
+	}
+	return c
+}
+
+// asText reads a value as the text that a template or a header needs.
+func asText(field string, value any) (string, error) {
+	switch v := value.(type) {
+	case string:
+		return v, nil
+	case bool:
+		return strconv.FormatBool(v), nil
+	case json.Number:
+		return v.String(), nil
+	case float64:
+		return strconv.FormatFloat(v, 'f', -1, 64), nil
+	case map[string]any:
+		b, err := json.Marshal(v)
+		return string(b), err
+	}
+	return "", fault.Invalid(field, "%s must be a string", field)
+}
+
+func asTextMap(field string, value any) (map[string]string, error) {
+	if texts, ok := value.(map[string]string); ok {
+		return texts, nil
+	}
+	object, ok := value.(map[string]any)
+	if text, sealed := value.(string); sealed { // as it was sealed
+		ok = json.Unmarshal([]byte(text), &object) == nil && object != nil
+	}
+	if !ok {
+		return nil, fault.Invalid(field, "%s %s", field, TextMap.rule())
+	}
+	texts := make(map[string]string, len(object))
+	for name, v := range object {
+		text, ok := v.(string)
+		if !ok {
+			return nil, fault.Invalid(field+"."+name, "%s.%s must be a string", field, name)
+		}
+		texts[name] = text
+	}
+	return texts, nil
+}
+
+// asDeployments reads Azure deployments in the names of an integration and of
+// a config target.
+func asDeployments(field string, value any) ([]Deployment, error) {
+	list, ok := value.([]any)
+	if !ok {
+		return nil, fault.Invalid(field, "%s %s", field, List.rule())
+	}
+	var all []Deployment
+	for i, item := range list {
+		object, ok := item.(map[string]any)
+		if !ok {
+			return nil, fault.Invalid(fmt.Sprintf("%s[%d]", field, i), "%s[%d] must be an object", field, i)
+		}
+		d := Deployment{
+			Name:       text(object, "azure_deployment_name", "deployment_id"),
+			Alias:      text(object, "alias"),
+			APIVersion: text(object, "azure_api_version", "api_version"),
+			Model:      text(object, "azure_model_slug"),
+		}
+		d.Default, _ = object["is_default"].(bool)
+		if !pathSegment(d.Name) {
+			return nil, fault.Invalid(fmt.Sprintf("%s[%d].azure_deployment_name", field, i), "the deployment's name %s", PathSegment.rule())
+		}
+		if d.APIVersion != "" && (!pathSegment(d.APIVersion) || len(d.APIVersion) > 30) {
+			return nil, fault.Invalid(fmt.Sprintf("%s[%d].azure_api_version", field, i), "must be at most 30 letters, digits and . _ ~ : -")
+		}
+		all = append(all, d)
+	}
+	return all, nil
+}
+
+func text(object map[string]any, names ...string) string {
+	for _, name := range names {
+		if s, ok := object[name].(string); ok && s != "" {
+			return s
+		}
+	}
+	return ""
+}

@@ -1,0 +1,212 @@
+package provider
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"gateway/shared/ledger"
+	"gateway/shared/resource"
+	"gateway/shared/store"
+)
+
+// Resource kinds of this room. An integration belongs to the organisation or to
+// one workspace; a provider (also called virtual key) always to a workspace.
+const (
+	KindIntegration resource.Kind = "INTEGRATION"
+	KindProvider    resource.Kind = "PROVIDER"
+)
+
+// States of integrations and providers. Exhausted is derived from the budget.
+const (
+	StatusActive   = "active"
+	StatusArchived = "archived"
+	StatusExpired  = "expired"
+)
+
+// Integration is the stored form of a provider's credentials: the body of its
+// resource. The secret parts are sealed beside it.
+type Integration struct {
+	AIProviderID   string         `json:"ai_provider_id"`
+	Description    string         `json:"description,omitempty"`
+	Configurations map[string]any `json:"configurations,omitempty"` // without secrets
+	// Masked holds the masked form of each secret that is sealed, by its field.
+	Masked             map[string]string  `json:"masked,omitempty"`
+	SecretMappings     []SecretMapping    `json:"secret_mappings,omitempty"`
+	PricingAdjustments json.RawMessage    `json:"pricing_adjustments,omitempty"`
+	AllowAllModels     bool               `json:"allow_all_models"`
+	Models             []IntegrationModel `json:"models,omitempty"`
+	Workspaces         []WorkspaceAccess  `json:"workspaces,omitempty"`
+	Global             GlobalAccess       `json:"global_workspace_access"`
+	LastResetAt        *time.Time         `json:"last_reset_at,omitempty"`
+}
+
+// SecretMapping says that a field of the credential is a secret of an external
+// secret manager, which is fetched when a request needs it.
+type SecretMapping struct {
+	TargetField       string `json:"target_field"`           // key, or configurations.<field>
+	SecretReferenceID string `json:"secret_reference_id"`    // id or slug of the reference
+	SecretKey         string `json:"secret_key,omitempty"`   // key of a secret of several values; "": the reference's
+	ValueFormat       string `json:"value_format,omitempty"` // "", string or json
+}
+
+// IntegrationModel is one model of an integration: enabled or not, or an own one.
+type IntegrationModel struct {
+	Slug           string          `json:"slug"`
+	Enabled        bool            `json:"enabled"`
+	Custom         bool            `json:"is_custom,omitempty"`
+	FineTuned      bool            `json:"is_finetune,omitempty"`
+	BaseModelSlug  string          `json:"base_model_slug,omitempty"`
+	Configurations *ModelHost      `json:"configurations,omitempty"`
+	Pricing        json.RawMessage `json:"pricing_config,omitempty"`
+}
+
+// ModelHost is where a model of an integration is served, when not at the
+// provider's own address.
+type ModelHost struct {
+	CustomHost    string            `json:"custom_host,omitempty"`
+	CustomHeaders map[string]string `json:"custom_headers,omitempty"`
+}
+
+// WorkspaceAccess opens or closes an integration for one workspace.
+type WorkspaceAccess struct {
+	Workspace   string              `json:"id"` // workspace id
+	Enabled     bool                `json:"enabled"`
+	UsageLimits []ledger.UsageLimit `json:"usage_limits,omitempty"`
+	RateLimits  []ledger.RateLimit  `json:"rate_limits,omitempty"`
+	LastResetAt *time.Time          `json:"last_reset_at,omitempty"`
+}
+
+// GlobalAccess is what workspaces without an own entry get.
+type GlobalAccess struct {
+	Enabled     bool                `json:"enabled"`
+	UsageLimits []ledger.UsageLimit `json:"usage_limits,omitempty"`
+	RateLimits  []ledger.RateLimit  `json:"rate_limits,omitempty"`
+}
+
+// Access is the entry that holds for a workspace.
+func (i *Integration) Access(workspace string) WorkspaceAccess {
+	for _, a := range i.Workspaces {
+		if a.Workspace == workspace {
+			return a
+		}
+	}
+	return WorkspaceAccess{Workspace: workspace, Enabled: i.Global.Enabled, UsageLimits: i.Global.UsageLimits, RateLimits: i.Global.RateLimits}
+}
+
+// Allows tells whether a model may be called: every one that is not disabled, or
+// only enabled ones where AllowAllModels is off.
+func (i *Integration) Allows(model string) bool {
+	for _, m := range i.Models {
+		if m.Slug == model {
+			return m.Enabled
+		}
+	}
+	return i.AllowAllModels
+}
+
+// Callable gives the names of the models that may be called: those of the
+// catalogue unless only enabled ones are allowed, without disabled ones, and the
+// integration's own.
+func (i *Integration) Callable(catalogue []string) []string {
+	state := make(map[string]bool, len(i.Models))
+	for _, m := range i.Models {
+		state[m.Slug] = m.Enabled
+	}
+	var names []string
+	if i.AllowAllModels {
+		for _, name := range catalogue {
+			if enabled, said := state[name]; enabled || !said {
+				names = append(names, name)
+				delete(state, name)
+			}
+		}
+	}
+	for name, enabled := range state {
+		if enabled {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// Restricts reports whether there are models of the provider that may not be
+// called.
+func (i *Integration) Restricts() bool {
+	if !i.AllowAllModels {
+		return true
+	}
+	for _, m := range i.Models {
+		if !m.Enabled {
+			return true
+		}
+	}
+	return false
+}
+
+// SecretKey is the name under which an integration's key is sealed; its secret
+// configuration fields are sealed under their own names.
+const SecretKey = "key"
+
+// Instance is the stored form of a provider: an integration made callable in one
+// workspace under a slug.
+type Instance struct {
+	IntegrationID   string             `json:"integration_id"`   // resource id
+	IntegrationSlug string             `json:"integration_slug"` // as shown
+	IntegrationOrg  bool               `json:"integration_org"`  // the integration is the organisation's, not the workspace's
+	AIProviderID    string             `json:"ai_provider_id"`
+	Note            string             `json:"note,omitempty"`
+	UsageLimits     *ledger.UsageLimit `json:"usage_limits,omitempty"`
+	RateLimits      []ledger.RateLimit `json:"rate_limits,omitempty"`
+	ExpiresAt       *time.Time         `json:"expires_at,omitempty"`
+	LastResetAt     *time.Time         `json:"last_reset_at,omitempty"`
+	VirtualKey      bool               `json:"virtual_key,omitempty"` // made through /virtual-keys, with an integration of its own
+}
+
+// IntegrationScope is where the provider's integration lives.
+func (in *Instance) IntegrationScope(sc store.Scope) store.Scope {
+	if in.IntegrationOrg {
+		return sc.Organisation()
+	}
+	return sc
+}
+
+// InstanceSubject is the ledger subject of a provider; nil without limits.
+func InstanceSubject(sc store.Scope, id, slug string, revision int64, in *Instance) *ledger.Subject {
+	if in.UsageLimits == nil && len(in.RateLimits) == 0 {
+		return nil
+	}
+	s := &ledger.Subject{Scope: sc, Kind: ledger.Provider, ID: id, Label: slug, Rates: in.RateLimits, Revision: revision}
+	if in.UsageLimits != nil {
+		s.Budgets = []ledger.UsageLimit{*in.UsageLimits}
+	}
+	return s
+}
+
+// AccessSubject is the ledger subject of an integration in one workspace; nil
+// without limits.
+func AccessSubject(sc store.Scope, id, slug string, revision int64, a WorkspaceAccess) *ledger.Subject {
+	if len(a.UsageLimits) == 0 && len(a.RateLimits) == 0 {
+		return nil
+	}
+	return &ledger.Subject{Scope: sc, Kind: ledger.Integration, ID: id, Label: slug, Rates: a.RateLimits, Budgets: a.UsageLimits, Revision: revision}
+}
+
+// DecodeInstance and DecodeIntegration read the stored forms.
+func DecodeInstance(rec resource.Record) (*Instance, error) {
+	var in Instance
+	if err := json.Unmarshal(rec.Body, &in); err != nil {
+		return nil, fmt.Errorf("provider: instance %s: %w", rec.ID, err)
+	}
+	return &in, nil
+}
+
+func DecodeIntegration(rec resource.Record) (*Integration, error) {
+	var i Integration
+	if err := json.Unmarshal(rec.Body, &i); err != nil {
+		return nil, fmt.Errorf("provider: integration %s: %w", rec.ID, err)
+	}
+	return &i, nil
+}

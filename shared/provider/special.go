@@ -1,0 +1,261 @@
+package provider
+
+import (
+	"encoding/json"
+	"net/url"
+	"strings"
+
+	"gateway/shared/fault"
+)
+
+// place is where an operation is found, as templates.
+type place struct{ base, prefix, path string }
+
+// regionalBase is the base URL template of a provider whose host depends on
+// its region in a way of its own.
+func (t *Target) regionalBase(template string) string {
+	switch t.Provider.ID {
+	case "vertex-ai":
+		switch region := t.Field("vertex_region"); region {
+		case "global":
+			return "https://aiplatform.googleapis.com"
+		case "us", "eu":
+			return "https://aiplatform." + region + ".rep.googleapis.com"
+		}
+	case "byteplus":
+		// The host names the region without its number.
+		if region, numbered := strings.CutSuffix(t.Field("byteplus_region"), "-1"); numbered && hostLabel(region, false) {
+			return strings.Replace(template, "{byteplus_region|ap-southeast}", region, 1)
+		}
+	}
+	return template
+}
+
+// special changes the place of the few providers whose addresses depend on
+// more than a template can say.
+func (t *Target) special(op Operation, a *ask, p *place) error {
+	switch t.Provider.ID {
+	case "azure-openai":
+		t.azureOpenAI(op, a, p)
+	case "azure-ai":
+		t.azureAI(op, p)
+	case "vertex-ai":
+		return t.vertex(op, a, p)
+	case "huggingface":
+		if own := t.Field("huggingface_base_url"); own != "" {
+			if p.base = "{huggingface_base_url}"; !strings.HasSuffix(strings.TrimRight(own, "/"), "/v1") {
+				p.prefix = "/v1"
+			}
+		}
+	case "databricks":
+		t.databricks(op, p)
+	case "predibase":
+		// "base:adapter": the base model is in the path, the adapter in the body.
+		a.model, _, _ = strings.Cut(a.model, ":")
+	case "stability-ai":
+		if a.model == "stable-diffusion-xl-1024-v1-0" || a.model == "stable-diffusion-v1-6" {
+			p.path = "/v1/generation/{model}/text-to-image"
+		}
+	}
+	return nil
+}
+
+// azureOpenAI: the operations on a model hang below its deployment, the others
+// below the resource; api_version v1 is the style without either.
+func (t *Target) azureOpenAI(op Operation, a *ask, p *place) {
+	d := t.Deployment(a.model)
+	query := "?api-version=" + url.QueryEscape(d.APIVersion)
+	if d.APIVersion == "v1" {
+		p.prefix, query = "/v1", ""
+	}
+	switch op {
+	case Realtime:
+		p.path = "/realtime" + query
+		p.path = AddQuery(p.path, "deployment="+url.QueryEscape(d.Name))
+	case Chat, Completions, Embeddings, ImagesGenerate, ImagesEdit, AudioSpeech, AudioTranscription, AudioTranslation:
+		if query != "" {
+			a.model = d.Name
+			p.prefix = ""
+			p.path = "/deployments/{model!}" + p.path
+		}
+		p.path += query
+	default:
+		p.path += query
+	}
+}
+
+// Deployment is the Azure deployment that serves model: by alias, then by its
+// name, then the default one, then the field azure_deployment_id, then model.
+func (t *Target) Deployment(model string) Deployment {
+	version := t.Field("azure_api_version")
+	if version == "" {
+		version = defaultAzureVersion
+	}
+	pick := Deployment{Name: t.Field("azure_deployment_id"), APIVersion: version}
+	found := false
+	for _, match := range []func(d Deployment) bool{
+		func(d Deployment) bool { return d.Alias == model },
+		func(d Deployment) bool { return d.Name == model },
+		func(d Deployment) bool { return d.Default && pick.Name == "" },
+	} {
+		for _, d := range t.Credential.Deployments {
+			if !found && match(d) {
+				pick, found = d, true
+			}
+		}
+	}
+	if pick.Name == "" {
+		pick.Name = model
+	}
+	if pick.APIVersion == "" {
+		pick.APIVersion = version
+	}
+	return pick
+}
+
+// defaultAzureVersion is the last dated version of the data plane that is not
+// a preview; it holds when a target names none.
+const defaultAzureVersion = "2024-10-21"
+
+// UpstreamModel is the model name that belongs in the body for t, such as the
+// deployment of Azure's v1 style, a Vertex name without its publisher or a
+// Predibase adapter.
+func (t *Target) UpstreamModel(model string) string {
+	switch t.Provider.ID {
+	case "azure-openai":
+		if d := t.Deployment(model); d.APIVersion == "v1" {
+			return d.Name
+		}
+	case "vertex-ai":
+		publisher, name := vertexModel(model)
+		if publisher == "meta" {
+			return "meta/" + name
+		}
+		return name
+	case "predibase":
+		if _, adapter, ok := strings.Cut(model, ":"); ok {
+			return adapter
+		}
+	case "mistral-ai":
+		return strings.TrimPrefix(model, "mistralai.")
+	}
+	return model
+}
+
+// anthropicDeployment: a Foundry URL that names Anthropic serves its Messages.
+func (t *Target) anthropicDeployment() bool {
+	return t.Provider.ID == "azure-ai" && strings.Contains(t.Field("azure_foundry_url"), "anthropic")
+}
+
+func (t *Target) azureAI(op Operation, p *place) {
+	if t.anthropicDeployment() {
+		if op == Chat || op == Messages {
+			p.path = "/v1/messages"
+		}
+		return
+	}
+	if op := string(op); strings.HasPrefix(op, "files_") || strings.HasPrefix(op, "batches_") {
+		if u, err := url.Parse(t.Field("azure_foundry_url")); err == nil && u.Host != "" {
+			p.base = u.Scheme + "://" + u.Host + "/openai"
+		}
+	}
+	if v := t.Field("azure_api_version"); v != "" {
+		p.path = AddQuery(p.path, "api-version="+url.QueryEscape(v))
+	}
+}
+
+func (t *Target) databricks(op Operation, p *place) {
+	switch {
+	case op == Messages:
+		p.prefix = "/ai-gateway/anthropic"
+	case t.Field("databricks_serving_endpoint_name") != "":
+		p.path = "/serving-endpoints/{databricks_serving_endpoint_name}/invocations"
+	default:
+		p.prefix = "/serving-endpoints"
+	}
+}
+
+// vertexModel splits the publisher off a model name.
+func vertexModel(model string) (publisher, name string) {
+	for _, p := range []string{"google", "anthropic", "mistralai", "meta", "endpoints"} {
+		if rest, ok := strings.CutPrefix(model, p+"."); ok {
+			return p, rest
+		}
+	}
+	return "google", model
+}
+
+func (t *Target) vertex(op Operation, a *ask, p *place) error {
+	project, err := t.vertexProject()
+	if err != nil {
+		return err
+	}
+	scope := "/v1/projects/" + project + "/locations/{vertex_region}"
+	if strings.HasPrefix(p.path, "/") { // jobs
+		p.path = scope + p.path
+		return nil
+	}
+	publisher, name := vertexModel(a.model)
+	if publisher == "meta" || publisher == "endpoints" {
+		endpoint := "openapi"
+		if publisher == "endpoints" {
+			endpoint = "{model!}"
+		} else {
+			scope = strings.Replace(scope, "/v1/", "/v1beta1/", 1)
+		}
+		p.path, a.model = scope+"/endpoints/"+endpoint+"/chat/completions", name
+		return nil
+	}
+	suffix := p.path
+	if publisher != "google" && (op == Chat || op == Messages) {
+		suffix = ":rawPredict"
+		if a.stream {
+			suffix = ":streamRawPredict"
+		}
+	}
+	if a.model = name; op == MessagesCountTokens {
+		a.model = "count-tokens"
+	}
+	p.path = scope + "/publishers/" + publisher + "/models/{model}" + suffix
+	return nil
+}
+
+// vertexProject is the project of the service account, which wins, or the
+// field vertex_project_id.
+func (t *Target) vertexProject() (string, error) {
+	project := t.Field("vertex_project_id")
+	if account := t.Field("vertex_service_account_json"); account != "" {
+		var key struct {
+			ProjectID string `json:"project_id"`
+		}
+		if json.Unmarshal([]byte(account), &key) != nil {
+			return "", fault.Invalid("vertex_service_account_json", "vertex_service_account_json must be the JSON key file of a service account")
+		}
+		if key.ProjectID != "" {
+			project = key.ProjectID
+		}
+	}
+	if project == "" {
+		return "", fault.Invalid("vertex_project_id", "vertex_project_id is required by vertex-ai when no service account names a project")
+	}
+	if !pathSegment(project) {
+		return "", fault.Invalid("vertex_project_id", "vertex_project_id %s", PathSegment.rule())
+	}
+	return project, nil
+}
+
+// DialectOf is the dialect that the target speaks for op and model.
+func (t *Target) DialectOf(op Operation, model string) string {
+	if t.anthropicDeployment() && op == Chat {
+		return AnthropicMessages
+	}
+	if t.Provider.ID == "vertex-ai" && op == Chat {
+		switch publisher, _ := vertexModel(model); publisher {
+		case "anthropic":
+			return AnthropicMessages
+		case "meta", "mistralai", "endpoints":
+			return OpenAIChat
+		}
+	}
+	return t.Provider.DialectOf(op)
+}

@@ -1,0 +1,244 @@
+package provider
+
+import (
+	"net/url"
+	"strings"
+
+	"gateway/shared/fault"
+)
+
+// Credential is what opens a provider: the key and the values of the row's
+// fields by their names.
+type Credential struct {
+	Key         string
+	Fields      map[string]string
+	Deployments []Deployment // azure-openai
+	// CustomHost and CustomHeaders are those of an integration's
+	// configurations; a Target may have its own.
+	CustomHost    string
+	CustomHeaders map[string]string
+}
+
+// Deployment is one Azure deployment and the model name that it serves.
+type Deployment struct {
+	Name       string
+	Alias      string
+	APIVersion string
+	Model      string // model of the catalogue, for prices
+	Default    bool
+}
+
+// Target is a provider with what is needed to call it.
+type Target struct {
+	Provider      *Provider
+	Credential    Credential
+	CustomHost    string // replaces the base URL when set
+	CustomHeaders map[string]string
+	// CallerKey: the credential is the caller's own, not a stored one, so the
+	// caller may name the host that it goes to.
+	CallerKey bool
+}
+
+// Field gives the value of a credential field; "" when it is not set.
+func (t *Target) Field(name string) string { return t.Credential.Fields[name] }
+
+// OwnHost gives the URL that a person has set as the target's address and the
+// field that holds it; "" when the catalogue's address is used. The caller
+// must check it against the egress rules.
+func (t *Target) OwnHost() (rawURL, field string) {
+	switch {
+	case t.CustomHost != "":
+		return t.CustomHost, "custom_host"
+	case t.Credential.CustomHost != "":
+		return t.Credential.CustomHost, "custom_host"
+	}
+	for _, f := range t.Provider.Fields {
+		if v := t.Field(f.Name); v != "" && f.Form == BaseURL {
+			return v, f.Name
+		}
+	}
+	return "", ""
+}
+
+func (t *Target) customHost() string {
+	if t.CustomHost != "" {
+		return t.CustomHost
+	}
+	return t.Credential.CustomHost
+}
+
+// ask is what an operation's templates may name besides the fields.
+type ask struct {
+	model, id string
+	stream    bool
+}
+
+// URL is the address of op for model.
+func (t *Target) URL(op Operation, model string, stream bool) (string, error) {
+	return t.address(op, ask{model: model, stream: stream})
+}
+
+// ResourceURL is the address of op on the file, batch, job or response id.
+func (t *Target) ResourceURL(op Operation, id string) (string, error) {
+	return t.address(op, ask{id: id})
+}
+
+func (t *Target) address(op Operation, a ask) (string, error) {
+	r, ok := t.Provider.Route(op)
+	if !ok {
+		return "", fault.Newf(fault.UnsupportedOperation, "", "%s is not supported by %s", op, t.Provider.ID)
+	}
+	place := place{base: t.Provider.Base, prefix: t.Provider.Prefix, path: r.Path}
+	if r.Base != "" {
+		place.base = r.Base
+	}
+	if a.stream && r.Stream != "" {
+		place.path = r.Stream
+	}
+	if err := t.special(op, &a, &place); err != nil {
+		return "", err
+	}
+	base, err := t.base(place.base)
+	if err != nil {
+		return "", err
+	}
+	path, err := t.expand(place.path, a)
+	if err != nil {
+		return "", err
+	}
+	if strings.HasSuffix(base, place.prefix) {
+		place.prefix = "" // a custom host may already name the version
+	}
+	return base + place.prefix + path, nil
+}
+
+// base is the target's base URL without a slash at the end.
+func (t *Target) base(template string) (string, error) {
+	if host := t.customHost(); host != "" {
+		return strings.TrimRight(host, "/"), nil
+	}
+	if template == "" {
+		return "", fault.Newf(fault.InvalidRequest, "custom_host", "custom_host is required by %s, which has no public address", t.Provider.ID)
+	}
+	base, err := t.expand(t.regionalBase(template), ask{})
+	return strings.TrimRight(base, "/"), err
+}
+
+// expand fills a template: {field}, {field|default}, {model} with its slashes
+// kept, {model!} and {id!} escaped as one segment.
+func (t *Target) expand(template string, a ask) (string, error) {
+	if strings.IndexByte(template, '{') < 0 {
+		return template, nil
+	}
+	var b strings.Builder
+	for {
+		before, rest, found := strings.Cut(template, "{")
+		b.WriteString(before)
+		if !found {
+			return b.String(), nil
+		}
+		name, after, _ := strings.Cut(rest, "}")
+		value, err := t.placeholder(name, a, strings.Contains(b.String(), "?"))
+		if err != nil {
+			return "", err
+		}
+		b.WriteString(value)
+		template = after
+	}
+}
+
+func (t *Target) placeholder(name string, a ask, inQuery bool) (string, error) {
+	name, whole := strings.CutSuffix(name, "!")
+	switch name {
+	case "model", "base_model":
+		return escapeName("model", a.model, whole, inQuery)
+	case "id":
+		return escapeName("id", a.id, true, inQuery)
+	}
+	name, standard, _ := strings.Cut(name, "|")
+	value := t.Field(name)
+	if value == "" {
+		value = standard
+	}
+	f, ok := t.Provider.Field(name)
+	switch {
+	case value == "":
+		return "", fault.Invalid(name, "%s is required by %s", name, t.Provider.ID)
+	case ok && !f.Form.fits(value):
+		return "", fault.Invalid(name, "%s %s", name, f.Form.rule())
+	}
+	return value, nil
+}
+
+// escapeName writes a model or a resource id into a path. Slashes stay unless
+// whole; a segment that a server could resolve away is refused.
+func escapeName(field, name string, whole, inQuery bool) (string, error) {
+	if name == "" {
+		return "", fault.Invalid(field, "%s is required: it is part of the provider's URL", field)
+	}
+	for i := range len(name) {
+		if name[i] < 0x20 || name[i] == 0x7f {
+			return "", fault.Invalid(field, "%s must not contain control characters", field)
+		}
+	}
+	if inQuery {
+		return url.QueryEscape(name), nil
+	}
+	segments := strings.Split(name, "/")
+	for i, s := range segments {
+		if s == "." || s == ".." || s == "" {
+			return "", fault.Invalid(field, "%s must not contain empty, . or .. segments", field)
+		}
+		// A colon stays, as in "model:tag"; an ARN is one escaped segment.
+		if segments[i] = url.PathEscape(s); whole {
+			segments[i] = strings.ReplaceAll(segments[i], ":", "%3A")
+		}
+	}
+	if whole {
+		return strings.Join(segments, "%2F"), nil
+	}
+	return strings.Join(segments, "/"), nil
+}
+
+// AddQuery appends a raw query to a URL that may already have one.
+func AddQuery(rawURL, rawQuery string) string {
+	switch {
+	case rawQuery == "":
+		return rawURL
+	case strings.Contains(rawURL, "?"):
+		return rawURL + "&" + rawQuery
+	}
+	return rawURL + "?" + rawQuery
+}
+
+// ExactURL parses rawURL so that its path and query are sent byte for byte as
+// they are, without cleaning or another escaping.
+func ExactURL(rawURL string) (*url.URL, error) {
+	scheme, rest, ok := strings.Cut(rawURL, "://")
+	if !ok {
+		return nil, fault.New(fault.InvalidRequest, "", "The provider's address is not a URL")
+	}
+	host, target := rest, ""
+	if i := strings.IndexAny(rest, "/?"); i >= 0 {
+		host, target = rest[:i], rest[i:]
+	}
+	path, query, _ := strings.Cut(target, "?")
+	for i := range len(target) {
+		if target[i] <= ' ' || target[i] == 0x7f || target[i] == '#' {
+			return nil, fault.New(fault.InvalidRequest, "", "The path must not contain spaces, control characters or #")
+		}
+	}
+	u, err := url.Parse(scheme + "://" + host)
+	if err != nil || u.Host == "" {
+		return nil, fault.New(fault.InvalidRequest, "", "The provider's address is not a URL")
+	}
+	if path == "" {
+		path = "/"
+	}
+	if strings.HasPrefix(path, "//") {
+		path = "//" + u.Host + path // the absolute form: Opaque may not start with //
+	}
+	u.Opaque, u.RawQuery = path, query
+	u.ForceQuery = strings.HasSuffix(target, "?")
+	return u, nil
+}

@@ -1,0 +1,118 @@
+package provider
+
+import (
+	"strings"
+
+	"gateway/shared/chat"
+)
+
+// Traits are what the dialects must know of the host and of model.
+func (p *Provider) Traits(model string) chat.Traits {
+	q := &p.Quirks
+	t := chat.Traits{Provider: p.ID}
+	if i := strings.Index(model, "claude-"); i >= 0 && p.Dialect != OpenAIChat {
+		claude(&t, model[i:])
+		return t
+	}
+	if p.Dialect != OpenAIChat {
+		return t
+	}
+	t.NoStreamUsage = !q.StreamUsage
+	t.NoCacheControl = !q.CacheControl
+	t.NoUnknown = q.NoUnknown
+	for _, name := range q.Drop {
+		if name == "parallel_tool_calls" {
+			t.NoParallelTools = true
+		}
+	}
+	t.Schema = chat.SchemaNative
+	if q.OnlyMaxTokens {
+		t.MaxTokensField = "max_tokens"
+	}
+	if !q.Developer {
+		t.SystemRole = "system"
+	}
+	if p.ID == "openai" || p.ID == "azure-openai" {
+		t.PromptCacheKey = true
+		openAIModel(&t, model)
+	}
+	return t
+}
+
+// openAIModel: the reasoning models take developer instead of system, another
+// name of the bound and no sampling; the others take no effort.
+func openAIModel(t *chat.Traits, model string) {
+	reasons := strings.HasPrefix(model, "gpt-5") && !strings.HasPrefix(model, "gpt-5-chat")
+	for _, prefix := range []string{"o1", "o3", "o4"} {
+		reasons = reasons || strings.HasPrefix(model, prefix)
+	}
+	if reasons {
+		t.MaxTokensField, t.SystemRole, t.Sampling = "max_completion_tokens", "developer", chat.SamplingNone
+		return
+	}
+	for _, prefix := range []string{"gpt-3.5", "gpt-4", "chatgpt-4o"} {
+		if strings.HasPrefix(model, prefix) {
+			t.NoEffort, t.Thinking = true, chat.ThinksNever
+		}
+	}
+}
+
+// claudes are the Claude models by the beginning of their names, the longer
+// name first. A model that is not here counts as a current one.
+var claudes = []struct {
+	prefix    string
+	maxTokens int64
+	sampling  chat.Sampling
+	thinking  chat.ThinkingStyle
+	effort    bool
+	schema    chat.SchemaSupport
+}{
+	{"claude-opus-4-8", 128000, chat.SamplingNone, chat.ThinksAdaptively, true, chat.SchemaNative},
+	{"claude-opus-4-7", 128000, chat.SamplingNone, chat.ThinksAdaptively, true, chat.SchemaNative},
+	{"claude-opus-4-6", 128000, chat.SamplingEither, chat.ThinksEither, true, chat.SchemaNative},
+	{"claude-sonnet-4-6", 64000, chat.SamplingEither, chat.ThinksEither, true, chat.SchemaNative},
+	{"claude-opus-4-5", 64000, chat.SamplingEither, chat.ThinksByBudget, true, chat.SchemaNative},
+	{"claude-sonnet-4-5", 64000, chat.SamplingEither, chat.ThinksByBudget, false, chat.SchemaNative},
+	{"claude-haiku-4-5", 64000, chat.SamplingEither, chat.ThinksByBudget, false, chat.SchemaNative},
+	{"claude-opus-4-1", 32000, chat.SamplingEither, chat.ThinksByBudget, false, chat.SchemaByTool},
+	{"claude-opus-4", 32000, chat.SamplingFree, chat.ThinksByBudget, false, chat.SchemaByTool},
+	{"claude-sonnet-4", 64000, chat.SamplingFree, chat.ThinksByBudget, false, chat.SchemaByTool},
+	{"claude-3-7", 64000, chat.SamplingFree, chat.ThinksByBudget, false, chat.SchemaByTool},
+	{"claude-3-5", 8192, chat.SamplingFree, chat.ThinksNever, false, chat.SchemaByTool},
+	{"claude-3", 4096, chat.SamplingFree, chat.ThinksNever, false, chat.SchemaByTool},
+	{"claude-2", 4096, chat.SamplingFree, chat.ThinksNever, false, chat.SchemaNone},
+	{"claude-instant", 4096, chat.SamplingFree, chat.ThinksNever, false, chat.SchemaNone},
+	{"claude-", 128000, chat.SamplingNone, chat.ThinksAdaptively, true, chat.SchemaNative},
+}
+
+func claude(t *chat.Traits, model string) {
+	for _, c := range claudes {
+		if strings.HasPrefix(model, c.prefix) {
+			t.DefaultMaxTokens, t.Sampling, t.Thinking, t.NoEffort, t.Schema = c.maxTokens, c.sampling, c.thinking, !c.effort, c.schema
+			return
+		}
+	}
+}
+
+// Speaks tells how the provider serves op of a caller who speaks the dialect
+// client: natively when it has the operation in that dialect, else as a
+// conversation of its own dialect. ok is false when it has neither.
+func (p *Provider) Speaks(op Operation, client string) (dialect string, upstream Operation, ok bool) {
+	t := Target{Provider: p}
+	return t.Speaks(op, client, "")
+}
+
+// Speaks is Provider.Speaks for what depends on the target's fields and model.
+func (t *Target) Speaks(op Operation, client, model string) (dialect string, upstream Operation, ok bool) {
+	if native := t.DialectOf(op, model); native != "" && native == client {
+		return native, op, true
+	}
+	if !t.Provider.Serves(Chat) {
+		return "", "", false
+	}
+	switch op {
+	case Chat, Completions, Messages, ResponsesCreate:
+		return t.DialectOf(Chat, model), Chat, true
+	}
+	return "", "", false
+}

@@ -1,0 +1,314 @@
+package relay
+
+import (
+	"compress/gzip"
+	"errors"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"gateway/shared/chat"
+	"gateway/shared/egress"
+	"gateway/shared/fault"
+	"gateway/shared/pricing"
+)
+
+// Bounds of what is read of a provider's answer, in bytes.
+const (
+	maxPlainAnswer = 64 << 20 // a unified answer, held in memory
+	maxErrorAnswer = 1 << 20
+	maxLoggedBody  = 1 << 20
+)
+
+// answer is what one target gave: a provider's response whose body is still to
+// be read, or a refusal. It is sent only when no other target is to be tried.
+type answer struct {
+	resp  *http.Response
+	fault *fault.Fault
+	// held is the beginning of a stream, read to learn whether it starts with
+	// an error.
+	held   []byte
+	ended  bool // the stream ended within held
+	broken error
+	failed http.Header // of the response that became a refusal
+	filter chat.StreamFilter
+	turn   *turn // translation of the stream
+}
+
+func (a *answer) status() int {
+	if a.fault != nil {
+		return a.fault.Status()
+	}
+	return a.resp.StatusCode
+}
+
+// drop gives the connection of an unwanted answer back.
+func (a *answer) drop() {
+	if a.resp == nil {
+		return
+	}
+	// What is small is read, so that the connection can be used again.
+	_, _ = io.CopyN(io.Discard, a.resp.Body, 64<<10)
+	_ = a.resp.Body.Close()
+	a.resp = nil
+}
+
+// send gives the chosen answer to the client.
+func (c *call) send(a *answer) error {
+	if a.fault != nil {
+		return a.fault
+	}
+	defer a.resp.Body.Close()
+	switch {
+	case c.rt.Shape == Raw:
+		return c.sendRaw(a.resp)
+	case c.rt.Shape == Listing:
+		return c.sendList(a.resp)
+	case a.filter != nil || a.turn != nil:
+		return c.sendStream(a)
+	}
+	return c.sendPlain(a.resp)
+}
+
+// sendPlain answers a unified request that is not streamed.
+func (c *call) sendPlain(resp *http.Response) error {
+	buf := newBufferFor(int(min(resp.ContentLength, maxPlainAnswer)) + 1)
+	defer buf.free()
+	t := c.Now()
+	err := readBody(buf, resp, maxPlainAnswer)
+	c.waited += c.Now().Sub(t)
+	if err != nil {
+		return c.brokenAnswer(err)
+	}
+	out := buf.b
+	if c.sameDialect() {
+		m := c.meter(out)
+		if m.Err != nil {
+			return c.unusable(m.Err, out)
+		}
+		c.learn(m)
+	} else {
+		r, err := c.to.dialect.DecodeResponse(out, &c.to.traits)
+		if err != nil {
+			return c.unusable(err, out)
+		}
+		c.learn(r.Meter())
+		c.remember(r.Signed())
+		c.keepReceived(out)
+		enc := newBuffer()
+		defer enc.free()
+		enc.b = c.rt.Client.EncodeResponse(enc.b, r, c.options())
+		out = enc.b
+	}
+	c.captureAnswer(out)
+	h := c.w.Header()
+	h["Content-Type"] = jsonType
+	h["Content-Length"] = []string{strconv.Itoa(len(out))}
+	c.answerHeaders(resp.Header)
+	c.status = http.StatusOK
+	c.books()
+	c.head(http.StatusOK)
+	c.write(out)
+	return nil
+}
+
+// meter reads usage and model of an answer in the client's own dialect.
+func (c *call) meter(out []byte) chat.Meter {
+	if c.rt.Client != nil {
+		return c.rt.Client.MeterResponse(out)
+	}
+	return c.rt.Meter(out)
+}
+
+// learn takes over what an answer reported.
+func (c *call) learn(m chat.Meter) {
+	if m.Model != "" {
+		c.rec.Model = m.Model
+	}
+	c.rec.FinishReason = m.Finish
+	u := c.used(m)
+	u.Add(pricing.Requests, 1)
+	c.charge(u)
+}
+
+// unusable answers for a success that is none.
+func (c *call) unusable(err error, body []byte) error {
+	f := fault.From(err)
+	if f.Code == fault.InternalError {
+		f = fault.Newf(fault.InvalidProviderResponse, "", "Invalid response received from %s", c.to.target.Provider.ID).WithCause(err)
+	}
+	f.Source = fault.SourceProvider
+	c.keepReceived(body)
+	c.charge(c.estimate(tokensOf(len(body))))
+	return f
+}
+
+// brokenAnswer answers for a body that did not arrive whole.
+func (c *call) brokenAnswer(err error) error {
+	if errors.Is(err, errTooLarge) {
+		return fault.Newf(fault.InvalidProviderResponse, "", "The answer of %s is larger than %d bytes", c.to.target.Provider.ID, int64(maxPlainAnswer))
+	}
+	c.charge(c.estimate(0))
+	f := fault.Newf(fault.InvalidProviderResponse, "", "The answer of %s broke off", c.to.target.Provider.ID).WithCause(err)
+	f.Source = fault.SourceProvider
+	return f
+}
+
+// readBody reads an answer whole, decoding gzip that nobody asked for.
+func readBody(buf *buffer, resp *http.Response, limit int64) error {
+	var src io.Reader = resp.Body
+	hint := resp.ContentLength
+	switch enc := resp.Header.Get("Content-Encoding"); enc {
+	case "", "identity":
+	case "gzip":
+		z, err := gzip.NewReader(src)
+		if err != nil {
+			return err
+		}
+		defer z.Close()
+		src, hint = z, -1
+	default:
+		return errors.New("relay: content-encoding " + enc)
+	}
+	return buf.readAll(src, hint, limit)
+}
+
+// answerHeaders sets the gateway's own response headers and passes on the
+// provider's request id and rate limits under a prefix.
+func (c *call) answerHeaders(from http.Header) {
+	h := c.w.Header()
+	c.ownHeaders(h)
+	if from == nil {
+		return
+	}
+	for name, values := range from {
+		switch {
+		case name == "X-Request-Id" || name == "Request-Id":
+			h[headerProviderReqID] = values
+		case strings.HasPrefix(name, "X-Ratelimit-") || strings.HasPrefix(name, "Anthropic-Ratelimit-"):
+			h[prefixProviderLimit+strings.TrimPrefix(name, "X-")] = values
+		}
+	}
+	if !c.loss.Empty() && !c.strict() {
+		h.Set(headerTranslation, c.loss.Header())
+	}
+}
+
+func (c *call) ownHeaders(h http.Header) {
+	values := make([]string, 0, 5) // one allocation for all of them
+	set := func(name, value string) {
+		values = append(values, value)
+		h[name] = values[len(values)-1 : len(values) : len(values)]
+	}
+	set(headerTrace, c.ask.TraceID)
+	set(headerRetryCount, strconv.Itoa(c.rec.RetryCount))
+	set(headerCacheStatus, c.rec.CacheStatus)
+	if c.rec.OptionIndex != "" {
+		set(headerOptionIndex, c.rec.OptionIndex)
+	}
+	if c.rec.Provider != "" {
+		set(headerProvider, c.rec.Provider)
+	}
+}
+
+// sendFault answers with an error in the client's dialect.
+func (c *call) sendFault(f *fault.Fault) {
+	h := c.w.Header()
+	h.Set("Content-Type", "application/json")
+	f.SetHeaders(h)
+	c.ownHeaders(h)
+	if f.Source != fault.SourceProvider && f.Status() >= 500 && f.Code == fault.InternalError {
+		h.Set(headerException, "true")
+	}
+	speaker := c.rt.Client
+	if speaker == nil {
+		speaker = c.errorDialect()
+	}
+	body := speaker.AppendError(nil, f, c.options())
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	c.captureAnswer(body)
+	c.rec.ErrorCode, c.rec.ErrorMessage = string(f.Code), recorded(f)
+	c.status = f.Status()
+	c.books()
+	c.head(f.Status())
+	c.write(body)
+}
+
+// sendRaw passes an answer through byte for byte, as it comes.
+func (c *call) sendRaw(resp *http.Response) error {
+	h := c.w.Header()
+	egress.CopyResponseHeaders(h, resp.Header)
+	c.answerHeaders(nil)
+	c.head(resp.StatusCode)
+	chunk := newBuffer()
+	defer chunk.free()
+	p := chunk.b[:cap(chunk.b)]
+	meter := newTailMeter(resp)
+	for {
+		t := c.Now()
+		n, err := resp.Body.Read(p)
+		c.waited += c.Now().Sub(t)
+		if n > 0 {
+			meter.feed(p[:n])
+			c.captureAnswer(p[:n])
+			c.write(p[:n])
+			c.flush()
+		}
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			c.rec.ErrorCode, c.rec.ErrorMessage = string(fault.InvalidProviderResponse), "the answer broke off"
+			c.learnRaw(meter, resp.StatusCode)
+			c.broken = true // the client must see that the body is not whole
+			return nil
+		}
+	}
+	c.learnRaw(meter, resp.StatusCode)
+	c.books()
+	return nil
+}
+
+// head sends the status line once.
+func (c *call) head(status int) {
+	if c.headSent {
+		return
+	}
+	c.headSent, c.status = true, status
+	c.w.WriteHeader(status)
+}
+
+// write sends bytes; when the client has gone it counts on without sending.
+func (c *call) write(p []byte) {
+	if len(p) == 0 || c.gone {
+		return
+	}
+	if c.firstByte == 0 {
+		c.firstByte = c.since()
+	}
+	if _, err := c.w.Write(p); err != nil {
+		c.clientGone()
+	}
+}
+
+func (c *call) flush() {
+	if c.gone {
+		return
+	}
+	if f, ok := c.w.(http.Flusher); ok {
+		f.Flush()
+	}
+}
+
+// clientGone lets the provider's answer be read on for a while, so that what it
+// costs is known, and then cancels it.
+func (c *call) clientGone() {
+	if c.gone {
+		return
+	}
+	c.gone = true
+	drain := time.AfterFunc(c.DrainTime, c.stop)
+	c.afterwards = append(c.afterwards, func() { drain.Stop() })
+}

@@ -1,0 +1,278 @@
+package relay
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+
+	"gateway/shared/chat"
+	"gateway/shared/ledger"
+	"gateway/shared/pricing"
+	"gateway/shared/seal"
+	"gateway/shared/tenant"
+	"gateway/shared/wire"
+)
+
+// books settles the request and writes its record, once. It is called before the
+// last byte of the answer goes out, or, where answers end before the process may
+// be frozen, by finish.
+func (c *call) books() {
+	if c.inBooks || c.RecordAfterBody {
+		return
+	}
+	c.writeBooks()
+}
+
+// finish ends the walk: whatever happened, the request is settled and recorded.
+func (c *call) finish() {
+	if c.RecordAfterBody {
+		c.flushTail()
+		// A cut answer must not end as if it were whole: the host breaks it off.
+		if e, ok := c.w.(interface{ EndBody() }); ok && !c.broken {
+			e.EndBody()
+		}
+	}
+	if !c.inBooks {
+		c.writeBooks()
+	}
+	for _, f := range c.afterwards {
+		f()
+	}
+}
+
+func (c *call) writeBooks() {
+	c.inBooks = true
+	ctx := c.base
+	c.settleTarget()
+	if c.reserved != nil {
+		var err error
+		if len(c.rec.Attempts) == 0 {
+			err = c.reserved.Release(ctx) // nothing was sent
+		} else {
+			err = c.reserved.Settle(ctx, c.rec.Cost, c.rec.Usage.TotalTokens())
+		}
+		if err != nil {
+			c.fail("settle", err)
+		}
+		c.rec.SettleSubjects = append(c.rec.SettleSubjects, c.reserved.Entries()...)
+	}
+	c.admitted.SettleTokens(ctx, c.rec.Usage.TotalTokens())
+	for _, a := range c.admittedTargets {
+		a.SettleTokens(ctx, c.rec.Usage.TotalTokens())
+	}
+	if c.who == nil {
+		return // an unknown caller has no books
+	}
+	c.rec.ClientStatus, c.rec.ClientGone = c.status, c.gone
+	c.rec.ResponseBytes = c.answered
+	c.rec.Duration = c.since()
+	c.rec.TimeToFirstByte = c.firstByte
+	if c.firstByte == 0 {
+		c.rec.TimeToFirstByte = c.rec.Duration
+	}
+	c.rec.GatewayTime = max(c.rec.Duration-c.waited, 0)
+	c.sealBodies(ctx)
+	if err := c.Sink.Emit(ctx, &c.rec); err != nil {
+		c.fail("usage event", err)
+	}
+}
+
+// charge counts the usage of the answering attempt and prices it.
+func (c *call) charge(u pricing.Usage) {
+	price, known := c.price(u.InputTokens())
+	var cost pricing.NanoDollars
+	if known {
+		cost = price.Cost(u)
+	}
+	c.rec.Priced = known
+	c.rec.Usage = c.rec.Usage.Plus(u)
+	c.rec.Cost += cost
+	if n := len(c.rec.Attempts); n > 0 {
+		last := &c.rec.Attempts[n-1]
+		last.Usage, last.Cost = last.Usage.Plus(u), last.Cost+cost
+	}
+}
+
+// price finds what the target's model costs: the integration's own price before
+// the book's, with the integration's adjustments.
+func (c *call) price(inputTokens int64) (pricing.Price, bool) {
+	if c.to.target.Provider == nil {
+		return pricing.Price{}, false
+	}
+	o := pricing.Options{ContextTokens: inputTokens, Region: c.to.region()}
+	model := c.to.model
+	if s := c.to.saved; s != nil {
+		if own, ok := s.prices[model]; ok {
+			return s.adjust.Apply(own.Price(o)), true
+		}
+		if m := s.model(model); m != nil && m.BaseModelSlug != "" {
+			model = m.BaseModelSlug
+		}
+	}
+	p, ok := c.Book.Price(c.to.target.Provider.ID, model, o)
+	if !ok && c.rec.Model != "" && c.rec.Model != model {
+		p, ok = c.Book.Price(c.to.target.Provider.ID, c.rec.Model, o)
+	}
+	if ok && c.to.saved != nil {
+		p = c.to.saved.adjust.Apply(p)
+	}
+	return p, ok
+}
+
+// tokensOfAnImage bounds what an image that is sent by address may cost, since
+// its bytes do not stand in the body.
+const tokensOfAnImage = 4000
+
+// boundOf is the most that the request can cost at this target. A token is at
+// least one byte of the body.
+func (c *call) boundOf() ledger.Bound {
+	in := int64(len(c.in))
+	if in == 0 {
+		in = max(c.req.ContentLength, 0)
+	}
+	in += int64(bytes.Count(c.in, []byte(`"image_url"`))+bytes.Count(c.in, []byte(`"image"`))) * tokensOfAnImage
+	out := c.outBound
+	price, known := c.price(in)
+	b := ledger.Bound{Tokens: in + out, Priced: known, Assumed: c.outAssumed}
+	if known {
+		b.Cost = price.Bound(in, out)
+	} else if c.org.Settings.Unpriced == "allow" {
+		b.Priced = true
+	}
+	return b
+}
+
+// options are what the dialects write an answer with.
+func (c *call) options() *chat.Options {
+	c.opts = chat.Options{
+		Strict: c.strict(), IncludeUsage: c.wantUsage, Model: c.to.model, ID: c.rec.ID,
+		Created: c.start.Unix(), ProviderName: c.rec.Provider, Request: c.decoded,
+	}
+	return &c.opts
+}
+
+// logs tells whether bodies are kept.
+func (c *call) logs() bool {
+	if c.org == nil {
+		return false
+	}
+	s := &c.org.Settings
+	if s.EnforceDebug != nil {
+		return *s.EnforceDebug
+	}
+	return s.RequestLogging != tenant.LogMetrics && !c.ask.NoBodies
+}
+
+// captureAnswer keeps what the client gets for the log, and counts it.
+func (c *call) captureAnswer(p []byte) {
+	c.answered += int64(len(p))
+	if c.outBuf == nil {
+		c.outBuf = newBuffer()
+	}
+	if !c.outBuf.keep(p, maxLoggedBody) {
+		c.bodies.Cut = true
+	}
+}
+
+// keepReceived keeps the provider's own words of an answer that was translated
+// or refused.
+func (c *call) keepReceived(p []byte) {
+	if c.receivedBuf == nil {
+		c.receivedBuf = newBuffer()
+	}
+	c.receivedBuf.b = append(c.receivedBuf.b[:0], p[:min(len(p), maxLoggedBody)]...)
+	c.bodies.Received = c.receivedBuf.b
+}
+
+// keepSent keeps what was sent where it differs from what came in. The body is
+// not copied: it stands until the next attempt, which is kept in its place.
+func (c *call) keepSent(h http.Header, body []byte) {
+	if !c.logs() || len(body) == 0 || c.rt.Shape == Raw || c.sameDialect() {
+		return
+	}
+	c.bodies.Sent = body[:min(len(body), maxLoggedBody)]
+	c.bodies.SentHeaders = appendHeaders(c.bodies.SentHeaders[:0], h, c.ask.Sensitive)
+}
+
+// sealBodies puts the bodies that the log keeps into the record, sealed.
+func (c *call) sealBodies(ctx context.Context) {
+	full := c.logs()
+	failed := c.status < 200 || c.status > 299
+	if !full && !failed {
+		return
+	}
+	b := &c.bodies
+	if c.outBuf != nil && !(c.rt.NoOutput && !failed) {
+		b.Response = c.outBuf.b
+	}
+	c.logBuf = newBuffer()
+	c.logBuf.b = appendHeaders(c.logBuf.b, c.w.Header(), nil)
+	b.ResponseHeaders = c.logBuf.b
+	if full {
+		n := len(c.logBuf.b)
+		c.logBuf.b = appendHeaders(c.logBuf.b, c.req.Header, c.ask.Sensitive)
+		b.RequestHeaders = c.logBuf.b[n:]
+		b.Request = c.in[:min(len(c.in), maxLoggedBody)]
+		b.Cut = b.Cut || len(c.in) > maxLoggedBody
+	} else {
+		b.Sent, b.SentHeaders = nil, nil
+	}
+	plain := newBufferFor(b.Size())
+	defer plain.free()
+	plain.b = b.Append(plain.b)
+	var err error
+	if into, ok := c.Sealer.(appendSealer); ok {
+		c.sealedBuf = newBufferFor(len(plain.b) + sealedRoom)
+		c.sealedBuf.b, err = into.AppendSeal(ctx, c.sealedBuf.b, c.rec.BodiesBinding(), plain.b)
+		c.rec.Bodies = c.sealedBuf.b
+	} else {
+		c.rec.Bodies, err = c.Sealer.Seal(ctx, c.rec.BodiesBinding(), plain.b)
+	}
+	if err != nil {
+		c.fail("seal bodies", err)
+		c.rec.Bodies = nil
+	}
+}
+
+// sealedRoom is by how much a sealed value may be longer than its plain one; a
+// wrong guess costs a copy.
+const sealedRoom = 512
+
+// appendSealer is a Sealer that seals into memory that it is given.
+type appendSealer interface {
+	AppendSeal(ctx context.Context, dst []byte, b seal.Binding, plain []byte) ([]byte, error)
+}
+
+// masked are headers whose values never reach a log.
+var masked = map[string]bool{
+	"Authorization": true, "X-Gateway-Api-Key": true, "X-Api-Key": true, "Api-Key": true, "Cookie": true, "Set-Cookie": true,
+	"Proxy-Authorization": true, "X-Goog-Api-Key": true, "X-Amz-Security-Token": true, "X-Gateway-Config": true,
+}
+
+// appendHeaders writes headers as a JSON object in the order of their names;
+// credentials, and what the caller named as sensitive, are masked.
+func appendHeaders(dst []byte, h http.Header, sensitive []string) []byte {
+	var room [32]string // most requests have fewer headers; more are sorted in the heap
+	names := room[:0]
+	for k := range h {
+		names = append(names, k)
+	}
+	slices.Sort(names)
+	dst = append(dst, '{')
+	for i, k := range names {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = wire.AppendJSONString(dst, k)
+		dst = append(dst, ':')
+		withPassword := k == headerCustomHost && strings.Contains(h[k][0], "@")
+		if masked[k] || secretHeader(k) || contains(sensitive, k) || withPassword {
+			dst = append(dst, `"*****"`...)
+			continue
+		}
+		dst = wire.AppendJSONString(dst, h[k][0])
+	}
+	return append(dst, '}')
+}

@@ -1,0 +1,161 @@
+package relay
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"net/http"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+
+	"gateway/shared/chat"
+	"gateway/shared/fault"
+	"gateway/shared/identity"
+	"gateway/shared/ledger"
+	"gateway/shared/resource"
+	"gateway/shared/route"
+	"gateway/shared/tenant"
+	"gateway/shared/usage"
+	"gateway/shared/wire"
+)
+
+// call is one request on its walk. It is pooled: nothing of it may be kept once
+// finish has returned.
+type call struct {
+	*Relay
+	rt    *Route
+	w     http.ResponseWriter
+	req   *http.Request
+	base  context.Context // the request's values; never ends
+	ctx   context.Context // lives on when the client goes
+	stop  context.CancelFunc
+	start time.Time
+
+	// What admission learned.
+	who        *identity.Principal
+	view       *resource.View
+	ws         *tenant.Effective
+	org        *tenant.Organisation
+	ask        asked
+	keyInAuth  bool   // the gateway key came in Authorization
+	token      string // the gateway key itself, so that it is never sent on
+	unread     bool   // the body's model could not be read: it is not JSON, or hides it
+	in         []byte // client body, when it is in memory
+	inBuf      *buffer
+	walk       wire.Walk
+	checked    chat.Checked
+	model      string // as the client named it, without @slug/
+	slug       string // of @slug/model in the body
+	stream     bool
+	wantUsage  bool  // the client asked for usage in the stream
+	outBound   int64 // most output tokens, times n
+	outAssumed bool  // the request states no bound
+	metadata   map[string]string
+	walker     *route.Walk
+	admitted   *ledger.Admission
+
+	// What dispatch learned.
+	to              choice
+	admittedTargets []*ledger.Admission
+	reserved        *ledger.Reservation // of key and workspace, for the whole request
+	held            targetHold          // of the target being tried
+	decoded         *chat.Request       // canonical form, made once
+	decodedOwn      bool                // decoded is of the client's own body, not of an edited one
+	loss            chat.Loss
+	edited          wire.Walk // of a body that a config has changed
+	sendBuf         *buffer
+	sending         *outgoing // nil until a body in memory is sent
+	modelJSON       []byte
+	injected        bool // usage was asked for on the client's behalf
+	bodySpent       bool // the client's body was streamed and cannot be sent again
+
+	// What was sent back.
+	headSent    bool
+	status      int
+	answered    int64 // bytes of the answer's body
+	firstByte   time.Duration
+	gone        bool          // the client went
+	broken      bool          // the answer must be cut, not ended
+	waited      time.Duration // for the provider
+	rec         usage.Record
+	bodies      usage.Bodies
+	outBuf      *buffer // capture of the answer for the log
+	sealedBuf   *buffer // what the log keeps, sealed
+	logBuf      *buffer // headers for the log
+	receivedBuf *buffer // capture of the provider's answer
+	heldBuf     *buffer // beginning of a stream
+	tail        []byte  // last bytes, held until the books are written
+	inBooks     bool
+	afterwards  []func()
+	opts        chat.Options
+}
+
+func (c *call) begin(r *Relay, w http.ResponseWriter, req *http.Request, rt *Route) {
+	c.Relay, c.rt, c.w, c.req = r, rt, w, req
+	c.start = r.Now()
+	c.base = context.WithoutCancel(req.Context())
+	c.ctx, c.stop = context.WithCancel(c.base)
+	c.rec.ID = ulid.MustNewDefault(c.start).String()
+	c.rec.Start = c.start
+	c.rec.Endpoint, c.rec.Method, c.rec.Path = rt.Endpoint, req.Method, req.URL.EscapedPath()
+	c.rec.CacheStatus = "DISABLED"
+	// A client that goes while the provider is silent is noticed here, not by a
+	// write. Nothing of the pooled call is touched from the other goroutine.
+	cancel, drain := c.stop, r.DrainTime
+	forget := context.AfterFunc(req.Context(), func() { time.AfterFunc(drain, cancel) })
+	c.afterwards = append(c.afterwards, func() { forget() })
+}
+
+// reset drops every reference, so that the pool keeps no request alive.
+func (c *call) reset() {
+	c.stop()
+	if !c.sending.busy() {
+		c.inBuf.free()
+		c.sendBuf.free()
+	}
+	c.outBuf.free()
+	c.logBuf.free()
+	c.sealedBuf.free()
+	c.receivedBuf.free()
+	c.heldBuf.free()
+	clear(c.afterwards)
+	*c = call{walk: c.walk, edited: c.edited, checked: c.checked, tail: c.tail[:0], modelJSON: c.modelJSON[:0], afterwards: c.afterwards[:0]}
+}
+
+func newSpanID() string {
+	var b [8]byte
+	_, _ = rand.Read(b[:])
+	return hex.EncodeToString(b[:])
+}
+
+// since is the time from arrival.
+func (c *call) since() time.Duration { return c.Now().Sub(c.start) }
+
+// strict tells whether the answer must keep to the OpenAI shape.
+func (c *call) strict() bool { return !c.ask.Lenient && !c.to.lenient }
+
+// fail reports a failure that the caller does not see.
+func (c *call) fail(where string, err error) {
+	if err == nil {
+		return
+	}
+	if c.Faults != nil {
+		c.Faults(where, err)
+		return
+	}
+	logFault(where, c.rec.ID, err)
+}
+
+// refuse answers with an error, or ends a started stream with an error event.
+func (c *call) refuse(err error) {
+	f := fault.From(err)
+	c.rec.ErrorCode, c.rec.ErrorMessage = string(f.Code), recorded(f)
+	if f.Status() >= 500 && f.Source != fault.SourceProvider {
+		c.fail("request", f)
+	}
+	if c.headSent {
+		return // the stream has told it already
+	}
+	c.sendFault(f)
+}

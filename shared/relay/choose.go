@@ -1,0 +1,265 @@
+package relay
+
+import (
+	"net/http"
+	"strings"
+	"time"
+
+	"gateway/shared/chat"
+	"gateway/shared/fault"
+	"gateway/shared/ledger"
+	"gateway/shared/provider"
+	"gateway/shared/route"
+)
+
+// choice is one target made ready: where, with which credential, in which shape.
+type choice struct {
+	leaf     *route.Leaf
+	saved    *saved // nil with a credential of the request or of the config
+	target   provider.Target
+	traits   chat.Traits
+	model    string
+	dialect  chat.Dialect // that the provider speaks for this route; nil on Raw routes
+	op       provider.Operation
+	lenient  bool
+	timeout  time.Duration
+	forward  []string
+	subjects []*ledger.Subject // limits of the provider and of its integration
+}
+
+// choose makes a leaf of the route into a target.
+func (c *call) choose(leaf *route.Leaf) error {
+	c.to = choice{leaf: leaf, model: c.model, lenient: leaf.Lenient, timeout: leaf.Timeout, forward: leaf.Forward}
+	c.rec.OptionIndex = leaf.Path
+	if len(leaf.Input)+len(leaf.Output) > 0 {
+		return fault.New(fault.UnsupportedOperation, "guardrails", "This installation has no guardrails: a config that asks for checks is not served without them")
+	}
+	if c.ask.Timeout > 0 {
+		c.to.timeout = c.ask.Timeout
+	}
+	if len(c.ask.Forward) > 0 {
+		c.to.forward = c.ask.Forward
+	}
+	slug, model := leaf.Slug, leaf.Model
+	if model != "" {
+		c.to.model = model
+	}
+	if slug == "" && leaf.Provider == "" {
+		slug = c.slugAsked(leaf)
+	}
+	var err error
+	if slug != "" {
+		err = c.chooseSaved(slug)
+	} else {
+		err = c.chooseDirect(leaf)
+	}
+	if err != nil {
+		return err
+	}
+	c.rec.Provider = c.to.target.Provider.ID
+	c.rec.Model = c.to.model
+	return c.speak()
+}
+
+// slugAsked is the saved provider that the request itself names: header before
+// virtual key before the body's @slug/model.
+func (c *call) slugAsked(leaf *route.Leaf) string {
+	if s, ok := strings.CutPrefix(c.ask.Provider, "@"); ok {
+		return s
+	}
+	if c.ask.VirtualKey != "" {
+		return strings.TrimPrefix(c.ask.VirtualKey, "@")
+	}
+	if c.ask.Provider == "" || leaf.Passthrough {
+		return c.slug
+	}
+	return ""
+}
+
+// chooseSaved uses a saved provider. Its credential goes only to the provider's
+// own address or to the host saved with it.
+func (c *call) chooseSaved(slug string) error {
+	s, err := c.loadSaved(slug)
+	if err != nil {
+		return err
+	}
+	if host := c.hostAsked(); host != "" && !s.sameHost(host) {
+		return storedWithHost()
+	}
+	if c.to.model != "" {
+		if err := s.allows(c.to.model); err != nil {
+			return err
+		}
+	} else if c.unread && s.integration.Restricts() {
+		return fault.Newf(fault.ModelNotAllowed, "model", "The provider @%s serves some models only, and the model of this body cannot be read; send it as plain JSON", s.slug)
+	}
+	cred, err := s.open(c.ctx, c.Sealer)
+	if err != nil {
+		return err
+	}
+	c.to.saved, c.to.subjects = s, s.subjects
+	c.to.target = provider.Target{Provider: s.provider, Credential: *cred, CustomHost: s.customHost, CustomHeaders: s.customHeaders}
+	if m := s.model(c.to.model); m != nil && m.Configurations != nil {
+		if m.Configurations.CustomHost != "" {
+			c.to.target.CustomHost = m.Configurations.CustomHost
+		}
+		if m.Configurations.CustomHeaders != nil {
+			c.to.target.CustomHeaders = m.Configurations.CustomHeaders
+		}
+	}
+	c.rec.ProviderSlug, c.rec.IntegrationID = s.slug, s.integrationID
+	return nil
+}
+
+// chooseDirect uses a provider by name with a credential that the request or the
+// config carries.
+func (c *call) chooseDirect(leaf *route.Leaf) error {
+	name := leaf.Provider
+	inline := name == ""
+	if inline {
+		name = c.ask.Provider
+	}
+	if name == "" {
+		return fault.New(fault.MissingProvider, "x-gateway-provider", "Either x-gateway-config or x-gateway-provider header is required; or name a saved provider in the model as @slug/model")
+	}
+	p, ok := provider.ByID(name)
+	if !ok {
+		return fault.Newf(fault.UnknownProvider, "x-gateway-provider", "Invalid provider passed: %q is not a provider of this gateway", clipText(name))
+	}
+	if inline && c.blocksInline() {
+		return c.blocked(fault.InlineProviderBlocked, "x-gateway-provider", "a provider name")
+	}
+	var cred provider.Credential
+	var err error
+	if leaf.APIKey != "" || !inline {
+		cred = provider.CredentialFromConfig(p, leaf.APIKey, leaf.Fields)
+	}
+	if cred.Key == "" {
+		var sent provider.Credential
+		if sent, err = provider.CredentialFromHeaders(p, c.headersForProvider()); err != nil {
+			return err
+		}
+		cred = cred.Or(sent)
+	}
+	c.to.target = provider.Target{Provider: p, Credential: cred, CallerKey: true}
+	// The key of a saved config is a stored credential too.
+	if c.ask.CustomHost != "" && leaf.APIKey != "" && c.rec.ConfigID != "" && c.ask.CustomHost != leaf.CustomHost {
+		return storedWithHost()
+	}
+	c.to.target.CustomHost = c.hostAsked()
+	if host, field := c.to.target.OwnHost(); host != "" {
+		u, err := c.Egress.CheckURL(host, field)
+		if err != nil {
+			return err
+		}
+		if c.to.target.CustomHost != "" {
+			c.to.target.CustomHost = trimSlash(u.String())
+		}
+	}
+	return nil
+}
+
+func storedWithHost() error {
+	return fault.New(fault.BlockedHost, "x-gateway-custom-host", "A custom host cannot be combined with a stored credential unless it is the host saved on the provider's integration; send Authorization of your own instead")
+}
+
+// hostAsked is the custom host of the request or of the config.
+func (c *call) hostAsked() string {
+	if c.ask.CustomHost != "" {
+		return c.ask.CustomHost
+	}
+	return c.to.leaf.CustomHost
+}
+
+// keyHeaders are where clients put keys. A client that is set up for one
+// provider may send the gateway's key in any of them.
+var keyHeaders = [...]string{"X-Api-Key", "Api-Key", "X-Goog-Api-Key"}
+
+// headersForProvider are the client's headers without the gateway key, wherever
+// it came.
+func (c *call) headersForProvider() http.Header {
+	h, mine := c.req.Header, false
+	drop := func(name string) {
+		if !mine {
+			h, mine = h.Clone(), true
+		}
+		h.Del(name)
+	}
+	if c.keyInAuth {
+		drop("Authorization")
+	}
+	for _, name := range keyHeaders {
+		if c.holdsKey(name) {
+			drop(name)
+		}
+	}
+	return h
+}
+
+// holdsKey tells whether a header of the client carries the gateway key.
+func (c *call) holdsKey(name string) bool {
+	for _, v := range c.req.Header[name] {
+		if strings.TrimSpace(v) == c.token {
+			return true
+		}
+	}
+	return false
+}
+
+// speak settles which dialect the target speaks on this route.
+func (c *call) speak() error {
+	p := c.to.target.Provider
+	switch {
+	case c.rt.Shape == Raw:
+		return nil
+	case c.rt.Shape == Listing:
+		c.to.op = c.rt.Operation
+		return nil
+	}
+	if c.to.model == "" {
+		return fault.Invalid("model", "is required")
+	}
+	if c.rt.Client == nil {
+		if !p.Serves(c.rt.Operation) || c.to.target.DialectOf(c.rt.Operation, c.to.model) != provider.OpenAI {
+			return unsupported(c.rt.Endpoint, p)
+		}
+		c.to.op = c.rt.Operation
+		return nil
+	}
+	name, op, ok := c.to.target.Speaks(c.rt.Operation, c.rt.Client.Name(), c.to.model)
+	if ok {
+		c.to.dialect, ok = c.dialects[name]
+	}
+	if !ok {
+		return unsupported(c.rt.Endpoint, p)
+	}
+	c.to.op, c.to.traits = op, p.Traits(c.to.model)
+	return nil
+}
+
+// region is where the target runs, for its price.
+func (t *choice) region() string {
+	for _, f := range [...]string{"aws_region", "vertex_region", "oracle_region"} {
+		if v := t.target.Field(f); v != "" {
+			return v
+		}
+	}
+	return ""
+}
+
+func unsupported(endpoint string, p *provider.Provider) error {
+	return fault.Newf(fault.UnsupportedOperation, "x-gateway-provider", "%s is not supported by %s", endpoint, p.ID)
+}
+
+// sameDialect tells whether the bytes can be forwarded.
+func (c *call) sameDialect() bool {
+	return c.rt.Client == nil || c.to.dialect.Name() == c.rt.Client.Name()
+}
+
+// blocksInline tells whether the organisation or the installation refuses what a
+// request brings along.
+func (c *call) blocksInline() bool { return c.BlockInline || c.org.Settings.BlockInlineConfig }
+
+func (c *call) blocked(code fault.Code, field, what string) error {
+	return fault.Newf(code, field, "This organisation takes saved configuration only: %s cannot be sent with a request", what)
+}

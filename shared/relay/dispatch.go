@@ -1,0 +1,101 @@
+package relay
+
+import (
+	"net/http"
+	"time"
+
+	"gateway/shared/fault"
+	"gateway/shared/route"
+)
+
+// relay tries targets in the order of the route and sends the answer of the last
+// one that was tried.
+func (c *call) relay() error {
+	var last answer
+	outcome := route.Outcome{}
+	for {
+		leaf, f := c.walker.Next(outcome)
+		if f != nil {
+			last.drop()
+			return f
+		}
+		if leaf == nil {
+			break
+		}
+		last.drop()
+		last = c.try(leaf)
+		outcome = route.Outcome{Status: last.status(), Exception: last.exception()}
+		if c.bodySpent {
+			break // the client's body has been streamed and cannot be sent again
+		}
+	}
+	c.rec.Draws = c.walker.Draws(c.rec.Draws[:0])
+	if last.resp == nil && last.fault == nil {
+		return fault.New(fault.InvalidConfig, "x-gateway-config", "No provider selected, please check the weights")
+	}
+	return c.send(&last)
+}
+
+// try calls one target, with its retries.
+func (c *call) try(leaf *route.Leaf) answer {
+	c.loss.Reset()
+	c.rec.RetryCount = 0
+	if err := c.choose(leaf); err != nil {
+		return refusal(err)
+	}
+	if err := c.limitTarget(); err != nil {
+		return refusal(err)
+	}
+	body, err := c.upstreamBody()
+	if err != nil {
+		return refusal(err)
+	}
+	schedule := leaf.Retry.Start()
+	for {
+		a := c.attempt(body)
+		wait, again := schedule.Next(a.status(), a.header(), a.connectFailed())
+		c.rec.RetryCount = schedule.Count()
+		if !again || c.bodySpent {
+			return a
+		}
+		a.drop()
+		if err := c.sleep(wait); err != nil {
+			return refusal(err)
+		}
+	}
+}
+
+func refusal(err error) answer { return answer{fault: fault.From(err)} }
+
+// exception tells whether the gateway itself failed: no other target is tried.
+func (a *answer) exception() bool {
+	return a.fault != nil && a.fault.Code == fault.InternalError
+}
+
+// connectFailed tells whether no answer came at all.
+func (a *answer) connectFailed() bool {
+	return a.fault != nil && a.fault.Code == fault.ProviderUnreachable
+}
+
+func (a *answer) header() http.Header {
+	if a.resp == nil {
+		return a.failed
+	}
+	return a.resp.Header
+}
+
+// sleep waits before a retry, unless the client goes.
+func (c *call) sleep(d time.Duration) error {
+	if d <= 0 {
+		return nil
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	defer func(from time.Time) { c.waited += c.Now().Sub(from) }(c.Now())
+	select {
+	case <-t.C:
+		return nil
+	case <-c.req.Context().Done():
+		return fault.New(fault.RequestTimeout, "", "The client went away before a retry")
+	}
+}

@@ -1,0 +1,70 @@
+package relay
+
+import (
+	"gateway/shared/chat"
+	"gateway/shared/pricing"
+)
+
+// Estimates stand in for usage that a provider did not report, or reported only
+// in part because its stream was cut. They are marked as such in the books.
+const (
+	bytesOfAToken  = 4
+	tokensOfAFrame = 4 // what a message costs beside its text
+)
+
+// used is the usage of an answer: as reported, with an estimate for what is
+// missing.
+func (c *call) used(m chat.Meter) pricing.Usage {
+	u := m.Usage
+	if !u.Known() {
+		return c.estimate(m.OutputEstimate())
+	}
+	if c.stream && !m.Complete && !c.rt.NoOutput {
+		// Cut before the final count: some providers have told a first one only.
+		if made := m.OutputEstimate(); made > u.OutputTokens() {
+			u.Add(pricing.Output, made-u.OutputTokens())
+			u.Estimated = true
+		}
+	}
+	return u
+}
+
+// estimate is usage without any report of the provider.
+func (c *call) estimate(output int64) pricing.Usage {
+	var u pricing.Usage
+	u.Set(pricing.Input, c.estimateInput())
+	if !c.rt.NoOutput {
+		u.Set(pricing.Output, output)
+	}
+	u.Estimated = true
+	return u
+}
+
+// estimateInput counts the text of a conversation, a token for four bytes and
+// four for each message; other bodies count as they are.
+func (c *call) estimateInput() int64 {
+	r := c.decoded
+	if r == nil && c.rt.Client != nil {
+		r, _ = c.rt.Client.DecodeRequest(c.in) // a body that was answered can be read
+	}
+	if r == nil {
+		return tokensOf(len(c.in))
+	}
+	var n int64
+	for i := range r.Messages {
+		n += tokensOfAFrame
+		for j := range r.Messages[i].Parts {
+			p := &r.Messages[i].Parts[j]
+			n += tokensOf(len(p.Text))
+			if p.Call != nil {
+				n += tokensOf(len(p.Call.Name) + len(p.Call.Arguments))
+			}
+		}
+	}
+	for i := range r.Tools {
+		n += tokensOf(len(r.Tools[i].Name) + len(r.Tools[i].Description.Value) + len(r.Tools[i].Schema))
+	}
+	return n
+}
+
+func tokensOf(bytes int) int64 { return int64(bytes+bytesOfAToken-1) / bytesOfAToken }

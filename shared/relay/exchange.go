@@ -1,0 +1,236 @@
+package relay
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"net/url"
+	"time"
+
+	"gateway/shared/chat"
+	"gateway/shared/egress"
+	"gateway/shared/fault"
+	"gateway/shared/provider"
+	"gateway/shared/usage"
+)
+
+// attempt calls the provider once. The answer is a refusal, or a response whose
+// head is good.
+func (c *call) attempt(body []byte) answer {
+	at := usage.Attempt{
+		Provider: c.to.target.Provider.ID, ProviderSlug: c.rec.ProviderSlug, Model: c.to.model,
+		OptionIndex: c.rec.OptionIndex, Start: c.since(),
+	}
+	a := c.exchange(body, &at)
+	at.Latency = c.since() - at.Start
+	if a.fault != nil {
+		at.Status, at.ErrorCode = a.fault.Status(), string(a.fault.Code)
+		if a.connectFailed() {
+			at.Status = 0
+		}
+	} else {
+		at.Status = a.resp.StatusCode
+		c.rec.UpstreamLatency = at.Latency
+	}
+	c.rec.Attempts = append(c.rec.Attempts, at)
+	return a
+}
+
+// exchange sends the request and judges the head of the answer.
+func (c *call) exchange(body []byte, at *usage.Attempt) answer {
+	req, err := c.upstreamRequest(body)
+	if err != nil {
+		return refusal(err)
+	}
+	ctx, cancel := c.ctx, context.CancelFunc(nil)
+	if c.to.timeout > 0 {
+		ctx, cancel = context.WithCancel(req.Context())
+		timer := time.AfterFunc(c.to.timeout, cancel)
+		defer timer.Stop()
+		c.afterwards = append(c.afterwards, cancel)
+		req = req.WithContext(ctx)
+	}
+	t := c.Now()
+	resp, err := c.Transport.RoundTrip(req)
+	c.waited += c.Now().Sub(t)
+	if err != nil {
+		if ctx.Err() != nil && c.ctx.Err() == nil {
+			return refusal(fault.Newf(fault.RequestTimeout, "x-gateway-request-timeout", "Request exceeded the timeout sent in the request: %dms", c.to.timeout.Milliseconds()))
+		}
+		return refusal(c.unreachable(err))
+	}
+	at.RequestID = requestID(resp.Header)
+	a := answer{resp: resp}
+	if c.rt.Shape == Raw {
+		return a
+	}
+	if resp.StatusCode < 200 || resp.StatusCode > 299 {
+		return c.providerRefused(resp)
+	}
+	if c.stream && c.rt.Client != nil {
+		c.startStream(&a)
+	}
+	return a
+}
+
+func requestID(h http.Header) string {
+	if id := one(h, "X-Request-Id"); id != "" {
+		return clipText(id)
+	}
+	return clipText(one(h, "Request-Id"))
+}
+
+// startStream prepares what handles the stream and reads it to its first content.
+func (c *call) startStream(a *answer) {
+	if c.sameDialect() {
+		a.filter = c.rt.Client.NewStreamFilter(&chat.FilterOptions{Strict: c.strict(), IncludeUsage: c.wantUsage, Injected: c.injected})
+	} else {
+		a.turn = newTurn(c.to.dialect.NewStreamDecoder(&c.to.traits), c.rt.Client.NewStreamEncoder(c.options()))
+	}
+	c.open(a)
+}
+
+// unreachable says that no answer came.
+func (c *call) unreachable(err error) *fault.Fault {
+	if egress.Refused(err) {
+		return fault.From(err)
+	}
+	why := "did not answer"
+	var dns *net.DNSError
+	if errors.As(err, &dns) {
+		why = "has an address that cannot be resolved"
+	}
+	f := fault.Newf(fault.ProviderUnreachable, "", "The provider %s %s", c.to.target.Provider.ID, why).WithCause(err)
+	f.Source = fault.SourceProvider
+	return f
+}
+
+// providerRefused reads a provider's error answer.
+func (c *call) providerRefused(resp *http.Response) answer {
+	buf := newBuffer()
+	defer buf.free()
+	err := readBody(buf, resp, maxErrorAnswer)
+	_ = resp.Body.Close()
+	var f *fault.Fault
+	switch {
+	case err != nil && !errors.Is(err, errTooLarge):
+		f = fault.Newf(fault.InvalidProviderResponse, "", "The answer of %s broke off", c.to.target.Provider.ID).WithCause(err)
+	case c.to.dialect != nil:
+		f = c.to.dialect.DecodeError(resp.StatusCode, resp.Header, buf.b)
+	default:
+		f = c.errorDialect().DecodeError(resp.StatusCode, resp.Header, buf.b)
+	}
+	f.Source = fault.SourceProvider
+	c.keepReceived(buf.b)
+	return answer{fault: f, failed: resp.Header}
+}
+
+// errorDialect reads the errors of routes that are no conversations: they have
+// the OpenAI shape.
+func (c *call) errorDialect() chat.Dialect { return c.dialects["openai.chat"] }
+
+// upstreamRequest builds the request to the provider.
+func (c *call) upstreamRequest(body []byte) (*http.Request, error) {
+	h := make(http.Header, 8)
+	ctx := c.ctx
+	if len(body) > 0 {
+		if c.sending == nil {
+			c.sending = newOutgoing()
+		}
+		ctx = c.sending.watch(ctx)
+	}
+	req := (&http.Request{Method: c.req.Method, Header: h, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}).WithContext(ctx)
+	var err error
+	if c.rt.Shape == Raw {
+		if req.URL, err = c.rawURL(); err != nil {
+			return nil, err
+		}
+		egress.CopyRequestHeaders(h, c.headersForProvider())
+	} else {
+		if req.URL, err = c.unifiedURL(); err != nil {
+			return nil, err
+		}
+		h["Content-Type"] = jsonType
+		h["Accept"] = acceptJSON
+		if c.stream {
+			h["Accept"] = acceptStream
+		}
+	}
+	for _, name := range c.to.forward {
+		if v, ok := c.req.Header[name]; ok && egress.Forwardable(name) && !(name == "Authorization" && c.keyInAuth) && !c.holdsKey(name) {
+			h[name] = v
+		}
+	}
+	for k, v := range c.to.target.CustomHeaders {
+		if egress.Forwardable(k) {
+			h.Set(k, v)
+		}
+	}
+	c.setBody(req, body)
+	if err := c.to.target.Authorize(c.ctx, req, body); err != nil {
+		return nil, err
+	}
+	h["User-Agent"] = userAgent
+	c.keepSent(req.Header, body)
+	return req, nil
+}
+
+var (
+	jsonType     = []string{"application/json"}
+	acceptJSON   = []string{"application/json"}
+	acceptStream = []string{"text/event-stream"}
+	userAgent    = []string{"gateway"}
+)
+
+// setBody gives the request its body: bytes that can be sent again, or the
+// client's own stream.
+func (c *call) setBody(req *http.Request, body []byte) {
+	switch {
+	case len(body) > 0:
+		c.sending.attach(req, body)
+	case c.rt.Shape == Raw && c.in == nil && c.req.Body != nil && c.req.ContentLength != 0 && c.req.Method != http.MethodGet && c.req.Method != http.MethodDelete:
+		req.Body, req.ContentLength = exactly(c.req.Body, c.req.ContentLength), c.req.ContentLength
+		c.bodySpent = true
+	default:
+		req.Body = http.NoBody
+	}
+}
+
+// address names an upstream URL of a saved provider, so that it is parsed once.
+type address struct {
+	op     provider.Operation
+	model  string
+	stream bool
+}
+
+func (c *call) unifiedURL() (*url.URL, error) {
+	if s := c.to.saved; s != nil {
+		if u, ok := s.urls.Load(address{c.to.op, c.to.model, c.stream}); ok {
+			return u.(*url.URL), nil
+		}
+	}
+	var raw string
+	var err error
+	if c.rt.Shape == Listing && !c.to.target.Provider.Serves(c.to.op) {
+		raw, err = c.to.target.PassthroughURL("/models", "")
+	} else {
+		raw, err = c.to.target.URL(c.to.op, c.to.model, c.stream)
+	}
+	if err != nil {
+		return nil, err
+	}
+	u, err := provider.ExactURL(raw)
+	if err == nil && c.to.saved != nil && c.to.saved.allows(c.to.model) == nil {
+		c.to.saved.keepURL(address{c.to.op, c.to.model, c.stream}, u)
+	}
+	return u, err
+}
+
+func (c *call) rawURL() (*url.URL, error) {
+	raw, err := c.to.target.PassthroughURL(c.rawPath(), c.req.URL.RawQuery)
+	if err != nil {
+		return nil, err
+	}
+	return provider.ExactURL(raw)
+}

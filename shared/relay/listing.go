@@ -1,0 +1,134 @@
+package relay
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"gateway/shared/fault"
+	"gateway/shared/provider"
+	"gateway/shared/resource"
+	"gateway/shared/route"
+	"gateway/shared/store"
+	"gateway/shared/wire"
+)
+
+// Caller is what a Listing route knows of its request.
+type Caller struct {
+	Context context.Context
+	Scope   store.Scope
+	View    *resource.View
+	Query   url.Values
+	Slugs   []string // saved providers that the request's route is limited to; nil: all
+}
+
+// routed tells whether the request names a provider or a config, so that its
+// list is wanted and not the gateway's own.
+func (c *call) routed() bool {
+	return c.ask.Provider != "" || c.ask.VirtualKey != "" || c.rec.ConfigID != "" || c.ask.Config != ""
+}
+
+// list answers a Listing route.
+func (c *call) list() error {
+	own := !c.routed() || one(c.req.Header, "X-Gateway-Fetch-Integrated-Models") == "true" || c.walker.FetchIntegrated()
+	if !own {
+		return c.relay()
+	}
+	caller := &Caller{Context: c.ctx, Scope: c.who.Scope, View: c.view, Query: c.req.URL.Query()}
+	if c.routed() {
+		caller.Slugs = c.slugsOfRoute()
+	}
+	body, err := c.rt.List(caller)
+	if err != nil {
+		return err
+	}
+	c.sendJSON(body, nil)
+	return nil
+}
+
+// slugsOfRoute are the saved providers that the route's leaves name; nil when a
+// leaf takes its provider from the request and the request names none.
+func (c *call) slugsOfRoute() []string {
+	slugs := c.walker.Slugs()
+	if s := c.slugAsked(&route.Leaf{}); s != "" {
+		slugs = append(slugs, s)
+	}
+	return slugs
+}
+
+// sendJSON answers with a body of the gateway's own.
+func (c *call) sendJSON(body []byte, from http.Header) {
+	c.captureAnswer(body)
+	h := c.w.Header()
+	h.Set("Content-Type", "application/json")
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	c.answerHeaders(from)
+	c.status = http.StatusOK
+	c.books()
+	c.head(http.StatusOK)
+	c.write(body)
+}
+
+// sendList answers with a provider's list of models in the OpenAI shape.
+func (c *call) sendList(resp *http.Response) error {
+	buf := newBuffer()
+	defer buf.free()
+	if err := readBody(buf, resp, maxPlainAnswer); err != nil {
+		return c.brokenAnswer(err)
+	}
+	out, err := openAIModels(buf.b, c.to.target.Provider)
+	if err != nil {
+		return c.unusable(err, buf.b)
+	}
+	c.sendJSON(out, resp.Header)
+	return nil
+}
+
+// openAIModels turns a list of models into the OpenAI shape. Providers list them
+// under data or models, as objects with an id or a name, or as plain objects.
+func openAIModels(body []byte, p *provider.Provider) ([]byte, error) {
+	var in struct {
+		Data   []map[string]json.RawMessage `json:"data"`
+		Models []map[string]json.RawMessage `json:"models"`
+	}
+	err := json.Unmarshal(body, &in)
+	if err != nil {
+		err = json.Unmarshal(body, &in.Data) // some answer a bare array
+	}
+	if err != nil {
+		return nil, fault.Newf(fault.InvalidProviderResponse, "", "Invalid response received from %s", p.ID)
+	}
+	out := []byte(`{"object":"list","data":[`)
+	for i, m := range append(in.Data, in.Models...) {
+		id := m["id"]
+		if id == nil {
+			id = m["name"]
+		}
+		if id == nil {
+			continue
+		}
+		if out[len(out)-1] != '[' && i > 0 {
+			out = append(out, ',')
+		}
+		out = append(out, `{"id":`...)
+		out = append(out, id...)
+		out = append(out, `,"object":"model","created":`...)
+		if n, err := wire.ScanInt(m["created"], "created"); len(m["created"]) > 0 && err == nil {
+			out = strconv.AppendInt(out, n, 10)
+		} else {
+			out = append(out, '0')
+		}
+		out = append(out, `,"owned_by":`...)
+		if owner := m["owned_by"]; wire.KindOf(owner) == wire.KindString {
+			out = append(out, owner...)
+		} else {
+			out = wire.AppendJSONString(out, p.ID)
+		}
+		out = append(out, '}')
+	}
+	out = append(out, `],"provider":`...)
+	out = wire.AppendJSONString(out, p.ID)
+	return append(out, '}'), nil
+}

@@ -1,0 +1,62 @@
+package relay
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"sync/atomic"
+)
+
+// outgoing watches the pooled bytes that a request sends to providers. A
+// transport may read a body after its answer has begun, even after the request
+// is over; bytes that went back to the pool too early would then be another
+// request's, sent to the wrong provider. It outlives the pooled call.
+type outgoing struct {
+	trace   httptrace.ClientTrace
+	handed  atomic.Int32 // readers given to the transport
+	written atomic.Int32 // of them, those that it is done with
+}
+
+func newOutgoing() *outgoing {
+	o := new(outgoing)
+	o.trace.WroteRequest = func(httptrace.WroteRequestInfo) { o.written.Add(1) }
+	return o
+}
+
+// busy tells whether the bytes may still be read. A transport that does not
+// tell is taken for one that does.
+func (o *outgoing) busy() bool { return o != nil && o.written.Load() < o.handed.Load() }
+
+// watch makes the transport tell when it has written a request.
+func (o *outgoing) watch(ctx context.Context) context.Context {
+	return httptrace.WithClientTrace(ctx, &o.trace)
+}
+
+// attach gives a request its body, which can be sent again on another connection.
+func (o *outgoing) attach(req *http.Request, body []byte) {
+	req.ContentLength = int64(len(body))
+	// The transport knows this type: it sends head and body in one write.
+	req.GetBody = func() (io.ReadCloser, error) {
+		o.handed.Add(1)
+		return io.NopCloser(bytes.NewReader(body)), nil
+	}
+	req.Body, _ = req.GetBody()
+}
+
+// exactly ends a streamed body of a known length by itself. A transport looks
+// past the end of a body; when a fast provider has answered by then, the server
+// has closed the client's body, and the transport would take that for a failed
+// write and cut the answer off.
+func exactly(body io.ReadCloser, length int64) io.ReadCloser {
+	if length < 0 {
+		return body
+	}
+	return &exactBody{io.LimitedReader{R: body, N: length}, body}
+}
+
+type exactBody struct {
+	io.LimitedReader
+	io.Closer
+}

@@ -1,0 +1,102 @@
+package relay
+
+import (
+	"net/http"
+	"strings"
+
+	"gateway/shared/chat"
+	"gateway/shared/pricing"
+)
+
+// rawPath is the path behind the gateway's base, as it came on the wire.
+// /proxy/{anything} reaches paths that the gateway's own routes shadow.
+func (c *call) rawPath() string {
+	path := c.req.URL.EscapedPath()
+	if c.req.RequestURI != "" {
+		path, _, _ = strings.Cut(c.req.RequestURI, "?")
+	}
+	path = strings.TrimPrefix(path, "/v1")
+	if rest, ok := strings.CutPrefix(path, "/proxy/"); ok {
+		return "/" + rest
+	}
+	return path
+}
+
+// tailMeter reads usage out of an answer that is passed through: it keeps the
+// end of it, where providers report usage.
+type tailMeter struct {
+	stream bool
+	json   bool
+	total  int64
+	tail   []byte
+}
+
+const (
+	tailKeep = 32 << 10
+	tailMax  = 4 << 20 // plain JSON answers are kept whole up to this
+)
+
+func newTailMeter(resp *http.Response) *tailMeter {
+	kind := resp.Header.Get("Content-Type")
+	m := &tailMeter{
+		stream: strings.HasPrefix(kind, "text/event-stream"),
+		json:   strings.HasPrefix(kind, "application/json"),
+	}
+	if resp.Header.Get("Content-Encoding") != "" {
+		m.stream, m.json = false, false // its bytes say nothing without decoding
+	}
+	return m
+}
+
+func (m *tailMeter) feed(p []byte) {
+	m.total += int64(len(p))
+	if !m.json && !m.stream {
+		return
+	}
+	m.tail = append(m.tail, p...)
+	keep := tailMax
+	if m.stream {
+		keep = tailKeep
+	}
+	if len(m.tail) > 2*keep {
+		m.tail = append(m.tail[:0], m.tail[len(m.tail)-keep:]...)
+	}
+}
+
+// meter reads the usage in the dialect of the provider.
+func (m *tailMeter) meter(d chat.Dialect) chat.Meter {
+	if d == nil || len(m.tail) == 0 {
+		return chat.Meter{OutputBytes: m.total}
+	}
+	if m.json {
+		return d.MeterResponse(m.tail)
+	}
+	f := d.NewStreamFilter(&chat.FilterOptions{IncludeUsage: true})
+	_, _ = f.Feed(m.tail)
+	f.End()
+	return f.Meter()
+}
+
+// learnRaw takes over what a passed-through answer reported. Usage that is not
+// reported is not guessed: the paths of pass-through have no common shape.
+func (c *call) learnRaw(m *tailMeter, status int) {
+	var u pricing.Usage
+	if status >= 200 && status < 300 {
+		got := m.meter(c.dialects[c.to.target.Provider.Dialect])
+		if got.Model != "" {
+			c.rec.Model = got.Model
+			if c.to.model == "" {
+				c.to.model = got.Model
+			}
+		}
+		c.rec.FinishReason = got.Finish
+		if got.Usage.Known() {
+			u = got.Usage
+		} else if c.reserved != nil && c.outBound > 0 && c.model != "" && c.req.Method == http.MethodPost {
+			// A budget is in force: it is settled at an estimate, never at nothing.
+			u = c.estimate(tokensOf(int(m.total)))
+		}
+	}
+	u.Add(pricing.Requests, 1)
+	c.charge(u)
+}

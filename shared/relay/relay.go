@@ -1,0 +1,96 @@
+package relay
+
+import (
+	"net/http"
+	"sync"
+	"time"
+
+	"gateway/shared/chat"
+	"gateway/shared/egress"
+	"gateway/shared/identity"
+	"gateway/shared/ledger"
+	"gateway/shared/pricing"
+	"gateway/shared/resource"
+	"gateway/shared/seal"
+	"gateway/shared/store"
+	"gateway/shared/usage"
+)
+
+// Options are what the relay works with. All fields are required unless they
+// say otherwise.
+type Options struct {
+	Loader    *resource.Loader
+	Auth      *identity.Authenticator
+	Ledger    *ledger.Ledger
+	Book      *pricing.Book
+	Sink      usage.Sink
+	Sealer    seal.Sealer
+	Store     store.Store // signed reasoning of strict clients
+	Transport http.RoundTripper
+	Egress    egress.Policy
+	Dialects  []chat.Dialect // by name; what provider.Provider.Dialect refers to
+	Now       func() time.Time
+
+	// BlockInline refuses inline configuration whatever the organisation says.
+	BlockInline bool
+	// RecordAfterBody writes the books after the answer has ended (Lambda),
+	// not before its last byte.
+	RecordAfterBody bool
+	DrainTime       time.Duration // how long an answer is read on after the client went; 0: 30 s
+	// Faults is told of failures that no caller sees; nil: they go to slog.
+	Faults func(where string, err error)
+}
+
+// Relay serves the data plane. It is safe for concurrent use.
+type Relay struct {
+	Options
+	dialects map[string]chat.Dialect
+	calls    sync.Pool
+	memory   *signedMemory
+}
+
+// New makes a relay.
+func New(o Options) *Relay {
+	if o.DrainTime == 0 {
+		o.DrainTime = 30 * time.Second
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	r := &Relay{Options: o, dialects: make(map[string]chat.Dialect, len(o.Dialects)), memory: newSignedMemory(o.Now, o.Store.Table(store.Usage), o.Sealer)}
+	for _, d := range o.Dialects {
+		r.dialects[d.Name()] = d
+	}
+	r.calls.New = func() any { return new(call) }
+	return r
+}
+
+// Handler serves one route.
+func (r *Relay) Handler(rt *Route) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) { r.Serve(w, req, rt) })
+}
+
+// Serve takes a request through the walk and answers it.
+func (r *Relay) Serve(w http.ResponseWriter, req *http.Request, rt *Route) {
+	c := r.calls.Get().(*call)
+	c.begin(r, w, req, rt)
+	err := c.admit()
+	switch {
+	case err != nil:
+	case rt.Shape == Listing:
+		err = c.list()
+	default:
+		err = c.relay()
+	}
+	if err != nil {
+		c.refuse(err)
+	}
+	c.finish()
+	broken := c.broken
+	c.reset()
+	r.calls.Put(c)
+	if broken {
+		// Known to net/http and to the Lambda host: the connection is cut.
+		panic(http.ErrAbortHandler)
+	}
+}

@@ -1,0 +1,279 @@
+package relay
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"time"
+
+	"gateway/shared/chat"
+	"gateway/shared/fault"
+	"gateway/shared/wire"
+)
+
+// holdTime is how long the head of a stream is held for its first content, so
+// that an error in its first event is answered with its own status and other
+// targets can still be tried.
+const holdTime = 20 * time.Second
+
+// maxHeld bounds the bytes held before the first content.
+const maxHeld = 256 << 10
+
+// streamChunk is how much of a stream is read at once.
+const streamChunk = 32 << 10
+
+// turn translates a stream: provider events to canonical deltas to the client's
+// events.
+type turn struct {
+	parser wire.SSEParser
+	dec    chat.StreamDecoder
+	enc    chat.StreamEncoder
+	out    []byte
+	began  bool
+
+	// The two methods as values, made once and not for every event.
+	onEvent func(name string, data []byte) error
+	onDelta func(*chat.Delta) error
+}
+
+func newTurn(dec chat.StreamDecoder, enc chat.StreamEncoder) *turn {
+	t := &turn{dec: dec, enc: enc}
+	t.onEvent, t.onDelta = t.event, t.delta
+	return t
+}
+
+// feed translates what arrived; the result is valid until the next call.
+func (t *turn) feed(in []byte) ([]byte, error) {
+	t.out = t.out[:0]
+	err := t.parser.Feed(in, t.onEvent)
+	return t.out, err
+}
+
+// event gives one event of the provider to the decoder.
+func (t *turn) event(name string, data []byte) error { return t.dec.Event(name, data, t.onDelta) }
+
+func (t *turn) delta(d *chat.Delta) error {
+	t.began = t.began || d.HasContent()
+	t.out = t.enc.Append(t.out, d)
+	return nil
+}
+
+// end closes a translated stream.
+func (t *turn) end() ([]byte, error) {
+	t.out = t.out[:0]
+	if err := t.parser.End(t.onEvent); err != nil {
+		return t.out, err
+	}
+	if err := t.dec.End(); err != nil {
+		return t.out, err
+	}
+	t.out = t.enc.Finish(t.out)
+	return t.out, nil
+}
+
+// pass gives the next bytes of the answer to whatever handles the stream.
+func (a *answer) pass(in []byte) ([]byte, error) {
+	if a.turn != nil {
+		return a.turn.feed(in)
+	}
+	return a.filter.Feed(in)
+}
+
+func (a *answer) meter() chat.Meter {
+	if a.turn != nil {
+		return a.turn.dec.Meter()
+	}
+	return a.filter.Meter()
+}
+
+// open reads a stream until its first content, its end or an error. An error
+// before any content becomes the answer, with its own status.
+func (c *call) open(a *answer) {
+	if c.heldBuf == nil {
+		c.heldBuf = newBuffer()
+	}
+	held := c.heldBuf // an attempt that was given up leaves nothing in it that counts
+	held.b = held.b[:0]
+	chunk := newBuffer()
+	defer chunk.free()
+	p := chunk.b[:cap(chunk.b)]
+	since := c.Now()
+	for {
+		t := c.Now()
+		n, err := a.resp.Body.Read(p)
+		c.waited += c.Now().Sub(t)
+		if n > 0 {
+			out, ferr := a.pass(p[:n])
+			held.reserve(len(out))
+			held.b = append(held.b, out...)
+			m := a.meter()
+			if ferr != nil || m.Err != nil {
+				if !m.Started {
+					c.firstEventFailed(a, m, ferr)
+					return
+				}
+				a.broken = ferr
+				break
+			}
+			if m.Started || m.Complete || len(held.b) > maxHeld || c.Now().Sub(since) > holdTime {
+				break
+			}
+		}
+		if err == io.EOF {
+			a.ended = true
+			break
+		}
+		if err != nil {
+			c.firstEventFailed(a, a.meter(), err)
+			return
+		}
+	}
+	if a.ended && !a.meter().Started && !a.meter().Complete {
+		c.firstEventFailed(a, a.meter(), io.ErrUnexpectedEOF)
+		return
+	}
+	a.held = held.b
+}
+
+// firstEventFailed turns a stream that never began into a refusal.
+func (c *call) firstEventFailed(a *answer, m chat.Meter, err error) {
+	f := m.Err
+	if f == nil {
+		f = fault.Newf(fault.InvalidProviderResponse, "", "The stream of %s broke off before it began", c.to.target.Provider.ID).WithCause(err)
+	}
+	f.Source = fault.SourceProvider
+	if m.Usage.Known() {
+		c.charge(m.Usage)
+	}
+	a.drop()
+	a.fault = f
+}
+
+// sendStream passes a stream on as it comes. The end of it is held until the
+// books are written.
+func (c *call) sendStream(a *answer) error {
+	h := c.w.Header()
+	h["Content-Type"] = eventStream
+	h["Cache-Control"] = noCache
+	c.answerHeaders(a.resp.Header)
+	c.head(http.StatusOK)
+	if len(a.held) > 0 {
+		c.piece(a, a.held)
+	}
+	err := a.broken
+	if err == nil && !a.ended {
+		err = c.pump(a)
+	}
+	return c.closeStream(a, err)
+}
+
+// pump reads the answer to its end.
+func (c *call) pump(a *answer) error {
+	chunk := newBufferFor(streamChunk)
+	defer chunk.free()
+	p := chunk.b[:cap(chunk.b)]
+	for {
+		t := c.Now()
+		n, err := a.resp.Body.Read(p)
+		c.waited += c.Now().Sub(t)
+		if n > 0 {
+			out, ferr := a.pass(p[:n])
+			c.piece(a, out)
+			if ferr != nil {
+				return ferr
+			}
+			if a.meter().Err != nil {
+				return a.meter().Err
+			}
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// piece sends a part of a stream on, or keeps it when it holds the stream's end.
+func (c *call) piece(a *answer, out []byte) {
+	if len(out) == 0 {
+		return
+	}
+	c.captureAnswer(out)
+	if len(c.tail) > 0 || a.meter().Complete {
+		c.tail = append(c.tail, out...)
+		return
+	}
+	c.write(out)
+	c.flush()
+}
+
+// closeStream settles a stream and sends its end: the terminal event when it is
+// whole, an error event without one when it is not.
+func (c *call) closeStream(a *answer, err error) error {
+	var last []byte
+	m := a.meter()
+	if err == nil && m.Err == nil {
+		if a.turn != nil {
+			last, err = a.turn.end()
+		} else {
+			last = a.filter.End()
+			if !a.filter.Meter().Complete {
+				err = io.ErrUnexpectedEOF
+			}
+		}
+	}
+	m = a.meter()
+	if a.turn != nil {
+		c.remember(a.turn.dec.Signed())
+	}
+	c.learn(m)
+	if err == nil && m.Err == nil {
+		c.captureAnswer(last)
+		c.tail = append(c.tail, last...)
+		c.books()
+		c.flushTail()
+		return nil
+	}
+	f := m.Err
+	if f == nil {
+		f = c.streamBroke(err)
+	}
+	f.Source = fault.SourceProvider
+	c.rec.ErrorCode, c.rec.ErrorMessage = string(f.Code), recorded(f)
+	if a.turn != nil {
+		last = a.turn.enc.Error(last[:0], f)
+	} else if !a.filter.Passed() {
+		// A provider's own error event has been passed on already.
+		last = c.rt.Client.AppendStreamError(last[:0], f, c.options())
+	}
+	c.captureAnswer(last)
+	c.tail = append(c.tail[:0], last...)
+	c.books()
+	c.flushTail()
+	return nil
+}
+
+// Values of headers are shared between requests; nobody changes them in place.
+var (
+	eventStream = []string{"text/event-stream; charset=utf-8"}
+	noCache     = []string{"no-cache"}
+)
+
+func (c *call) streamBroke(err error) *fault.Fault {
+	var f *fault.Fault
+	if errors.As(err, &f) {
+		return f
+	}
+	return fault.Newf(fault.InvalidProviderResponse, "", "The stream of %s broke off", c.to.target.Provider.ID).WithCause(err)
+}
+
+// flushTail sends what was held for the books.
+func (c *call) flushTail() {
+	c.write(c.tail)
+	c.tail = c.tail[:0]
+	if c.RecordAfterBody {
+		c.flush() // else the server sends it with the end of the body, at once
+	}
+}

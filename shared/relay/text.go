@@ -1,0 +1,65 @@
+package relay
+
+import (
+	"log/slog"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"gateway/shared/chat"
+	"gateway/shared/fault"
+)
+
+// clipText keeps a caller's or provider's text short in messages and records.
+func clipText(s string) string {
+	const most = 300
+	if len(s) <= most {
+		return s
+	}
+	cut := most
+	for cut > 0 && !utf8.RuneStart(s[cut]) {
+		cut--
+	}
+	return s[:cut] + "..."
+}
+
+// clipRunes cuts s to at most n characters.
+func clipRunes(s string, n int) string {
+	for i := range s {
+		if n == 0 {
+			return s[:i]
+		}
+		n--
+	}
+	return s
+}
+
+func logFault(where, requestID string, err error) {
+	slog.Error("gateway failure", "where", where, "request_id", requestID, "error", err.Error())
+}
+
+// secretHeader tells by its name whether a provider header of the gateway holds
+// a secret.
+func secretHeader(name string) bool {
+	if !strings.HasPrefix(name, "X-Gateway-") {
+		return false
+	}
+	for _, part := range []string{"Secret", "Token", "Private-Key", "Password", "Passphrase", "Account-Json"} {
+		if strings.Contains(name, part) {
+			return true
+		}
+	}
+	return false
+}
+
+func contains(list []string, s string) bool { return slices.Contains(list, s) }
+
+// recorded is what the books keep of a refusal. Providers repeat prompts in their
+// errors, so of theirs only status, type and code are kept; the words stand in
+// the sealed bodies.
+func recorded(f *fault.Fault) string {
+	if said := chat.ProviderErrorOf(f); said != nil {
+		return clipText(said.Error())
+	}
+	return clipText(f.Message)
+}

@@ -1,0 +1,148 @@
+package relay
+
+import (
+	"bytes"
+
+	"gateway/shared/wire"
+)
+
+// upstreamBody is the body for the target: the client's own, spliced, or its
+// translation. Nil where the body is streamed through.
+func (c *call) upstreamBody() ([]byte, error) {
+	if len(c.in) == 0 {
+		return nil, nil
+	}
+	if c.sendBuf == nil || c.sending.busy() {
+		// The target before may still be reading. There is room for a longer model
+		// and for asking for usage.
+		c.sendBuf = newBufferFor(len(c.in) + 256)
+	}
+	src := c.in
+	if !c.to.leaf.Plain() {
+		edited, err := c.to.leaf.Apply(nil, c.in)
+		if err != nil {
+			return nil, err
+		}
+		src = edited
+	}
+	if c.rt.Shape == Raw {
+		return c.rawBody(src)
+	}
+	if c.sameDialect() {
+		return c.spliced(src)
+	}
+	return c.translated(src)
+}
+
+// rawBody changes a pass-through body only where a saved provider was named in
+// the model.
+func (c *call) rawBody(src []byte) ([]byte, error) {
+	if c.slug == "" || c.to.saved == nil {
+		return src, nil
+	}
+	return c.withModel(src)
+}
+
+// own tells whether src is the client's body as it came, not what a config made
+// of it.
+func (c *call) own(src []byte) bool { return &src[0] == &c.in[0] }
+
+// walkOf gives the walk of a body: the one made at admission for the client's
+// own, a new one for what a config made of it.
+func (c *call) walkOf(src []byte) (*wire.Walk, error) {
+	if c.own(src) {
+		return &c.walk, nil
+	}
+	return &c.edited, bodyKeys.Walk(src, &c.edited)
+}
+
+// withModel writes the model into its place.
+func (c *call) withModel(src []byte) ([]byte, error) {
+	w, err := c.walkOf(src)
+	if err != nil {
+		return nil, err
+	}
+	c.modelJSON = wire.AppendJSONString(c.modelJSON[:0], c.to.model)
+	c.sendBuf.b = wire.Splice(c.sendBuf.b[:0], src, bodyKeys.SetKey(w, keyModel, c.modelJSON))
+	return c.sendBuf.b, nil
+}
+
+// spliced is the client's body with the model that was decided on, and with
+// usage asked for in streams.
+func (c *call) spliced(src []byte) ([]byte, error) {
+	w, err := c.walkOf(src)
+	if err != nil {
+		return nil, err
+	}
+	var edits [2]wire.Edit
+	n := 0
+	c.modelJSON = wire.AppendJSONString(c.modelJSON[:0], c.to.model)
+	if !bytes.Equal(w.Spans[keyModel].Of(src), c.modelJSON) {
+		edits[n] = bodyKeys.SetKey(w, keyModel, c.modelJSON)
+		n++
+	}
+	c.injected = c.stream && !c.wantUsage && c.rt.Client != nil && c.to.asksUsage()
+	if c.injected {
+		edits[n] = usageEdit(w, src)
+		n++
+	}
+	if n > 0 {
+		c.sendBuf.b = wire.Splice(c.sendBuf.b[:0], src, edits[:n]...)
+		src = c.sendBuf.b
+	}
+	adapted, dropped := c.to.target.Provider.Adapt(src)
+	for _, name := range dropped {
+		c.loss.Add(name, "the host refuses it")
+	}
+	c.rec.Losses = c.loss.Paths()
+	return adapted, nil
+}
+
+// asksUsage tells whether the target reports usage in streams only when asked.
+func (t *choice) asksUsage() bool {
+	return t.dialect.Name() != "anthropic.messages" && !t.traits.NoStreamUsage
+}
+
+var askUsage = []byte(`{"include_usage":true}`)
+
+// usageEdit asks for usage, whatever other stream options the client set.
+func usageEdit(w *wire.Walk, src []byte) wire.Edit {
+	v := w.Spans[keyStreamOptions]
+	if !v.Present(src) || src[v.Start] != '{' {
+		return bodyKeys.SetKey(w, keyStreamOptions, askUsage)
+	}
+	raw := v.Of(src)
+	var inner wire.Walk
+	if includeUsage.Walk(raw, &inner) != nil {
+		return bodyKeys.SetKey(w, keyStreamOptions, askUsage)
+	}
+	return wire.Replace(v, wire.Splice(nil, raw, includeUsage.SetKey(&inner, 0, []byte("true"))))
+}
+
+// translated decodes the request once and encodes it for the target.
+func (c *call) translated(src []byte) ([]byte, error) {
+	// What another target's config made of the body must not reach this one.
+	if own := c.own(src); c.decoded == nil || !own || !c.decodedOwn {
+		r, err := c.rt.Client.DecodeRequest(src)
+		if err != nil {
+			return nil, err
+		}
+		c.decoded, c.decodedOwn = r, own
+	}
+	r := c.decoded
+	r.Model = c.to.model
+	r.Renamed, r.Recall = nil, nil
+	if c.strict() {
+		r.Recall = c.recall
+	}
+	var err error
+	c.sendBuf.b, err = c.to.dialect.EncodeRequest(c.sendBuf.b[:0], r, &c.to.traits, &c.loss)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.loss.Err(); err != nil {
+		return nil, err
+	}
+	c.rec.Losses = c.loss.Paths()
+	return c.sendBuf.b, nil
+}

@@ -1,0 +1,159 @@
+package route
+
+import (
+	"encoding/json"
+	"time"
+
+	"gateway/shared/resource"
+)
+
+// KindConfig is the kind of saved configs. The body of their records is the
+// config's JSON as it was accepted by Parse in Strict mode.
+const KindConfig resource.Kind = "CONFIG"
+
+// Strategy modes.
+const (
+	ModeSingle      = "single"
+	ModeLoadbalance = "loadbalance"
+	ModeFallback    = "fallback"
+	ModeConditional = "conditional"
+)
+
+// Bounds of a config.
+const (
+	MaxTargets            = 100  // of the root
+	MaxConditionalTargets = 1000 // of a root that chooses by conditions
+	MaxNestedTargets      = 50   // of any other node
+	MaxNesting            = 8    // levels of targets below the root
+	MaxNodes              = 5000 // targets in all
+	MaxRetryAttempts      = 5
+	MinCooldown           = 30 * time.Second
+	MinCacheAge           = time.Minute
+	MaxCacheAge           = 90 * 24 * time.Hour
+	DefaultCacheAge       = 7 * 24 * time.Hour
+	DefaultStickyTTL      = time.Hour
+)
+
+// Config is one node of a config object: the root and each target have the
+// same form.
+type Config struct {
+	Path string // config, config.targets[0], ...
+
+	Strategy *Strategy
+	Targets  []*Config
+	Name     string
+	Weight   float64 // 1 when absent
+
+	Provider    string // @slug or a provider type
+	VirtualKey  string // slug of a saved provider
+	APIKey      string
+	Fields      map[string]any // credential fields of the provider
+	Passthrough bool           // the request itself names the provider
+	PromptID    string
+
+	OverrideParams []Param
+	DefaultParams  []Param
+	DropParams     []string
+
+	Retry          *Retry
+	Cache          *Cache
+	Breaker        *Breaker
+	RequestTimeout *int64 // milliseconds; 0 switches an inherited one off
+	CustomHost     *string
+	ForwardHeaders []string // nil: absent
+	StrictOpenAI   *bool
+
+	Input, Output []Guardrail // nil: absent; hooks, then guardrails, then mutators
+
+	FetchIntegratedModels bool
+}
+
+// Param is one body field that a config sets. Value is its JSON.
+type Param struct {
+	Key   string
+	Value json.RawMessage
+}
+
+// Strategy is how a node chooses among its targets.
+type Strategy struct {
+	Mode          string
+	OnStatusCodes []int // fallback; nil: absent, empty: nothing falls back
+	Conditions    []Condition
+	Default       string // name of a target
+	Sticky        *StickyRule
+}
+
+// Condition sends a request that matches Query to the target named Then.
+type Condition struct {
+	Query Query
+	Then  string
+}
+
+// StickyRule keeps requests with the same field values at one target.
+type StickyRule struct {
+	Fields []string // metadata.x, params.x
+	TTL    time.Duration
+}
+
+// Cache says how answers may be reused. Its bounds are applied: Parse cuts
+// MaxAge to them.
+type Cache struct {
+	Mode   string        // simple or semantic
+	MaxAge time.Duration // 0: the standard, or the organisation's
+}
+
+// Guardrail is a reference to a saved guardrail (Slug), or one written out in
+// the config (Raw), in any of the accepted forms.
+type Guardrail struct {
+	Slug string
+	Raw  json.RawMessage
+	Form GuardrailForm
+}
+
+// GuardrailForm is the field that the entry came from.
+type GuardrailForm string
+
+// The forms, in the order in which they run.
+const (
+	FormHook      GuardrailForm = "hook"      // before_request_hooks, after_request_hooks
+	FormGuardrail GuardrailForm = "guardrail" // input_guardrails, output_guardrails
+	FormMutator   GuardrailForm = "mutator"   // input_mutators, output_mutators
+)
+
+// Host is an address in a config that must pass the egress rules.
+type Host struct{ Field, URL string }
+
+// each calls visit for the node and every node below it.
+func (c *Config) each(visit func(*Config)) {
+	visit(c)
+	for _, t := range c.Targets {
+		t.each(visit)
+	}
+}
+
+// Hosts gives the addresses that people wrote into the config, for the check
+// against the egress rules when it is saved or used.
+func (c *Config) Hosts() []Host {
+	var hosts []Host
+	c.each(func(n *Config) {
+		if n.CustomHost != nil && *n.CustomHost != "" {
+			hosts = append(hosts, Host{field(n.Path, "custom_host"), *n.CustomHost})
+		}
+		for _, name := range []string{"azure_foundry_url", "huggingface_base_url"} {
+			if u, ok := n.Fields[name].(string); ok && u != "" {
+				hosts = append(hosts, Host{field(n.Path, name), u})
+			}
+		}
+	})
+	return hosts
+}
+
+// field is the path of a node's field as Parse reports it: without the root's
+// own name.
+func field(node, name string) string {
+	const root = "config"
+	if node == root {
+		return name
+	}
+	return node[len(root)+1:] + "." + name
+}

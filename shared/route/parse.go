@@ -1,0 +1,402 @@
+package route
+
+import (
+	"bytes"
+	"math"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"gateway/shared/fault"
+	"gateway/shared/provider"
+	"gateway/shared/wire"
+)
+
+// Mode is how strictly a config is read.
+type Mode uint8
+
+const (
+	// Strict is for configs that are saved: unknown properties, bad references
+	// between targets and values out of bounds are refused.
+	Strict Mode = iota
+	// Lenient is for configs that come with a request: unknown properties are
+	// ignored and bounds that have a nearest value are applied.
+	Lenient
+)
+
+// Parse reads a config object. It gives all field errors at once, each with its
+// JSON path; the config is nil when there are any.
+func Parse(raw []byte, mode Mode) (*Config, []fault.Detail) {
+	if err := wire.CheckStrict(raw, wire.MaxDepth); err != nil {
+		f := fault.From(err)
+		return nil, []fault.Detail{{Field: f.Field, Message: f.Message}}
+	}
+	r := &reader{strict: mode == Strict}
+	root := value{raw: bytes.TrimSpace(raw)}
+	if root.kind() != wire.KindObject {
+		return nil, []fault.Detail{{Message: "A config must be a JSON object"}}
+	}
+	c := r.node(root, "config", 0)
+	if r.strict && len(r.details) == 0 && !c.meaningful() {
+		r.add("", "A config must name a provider, targets with a strategy, or a setting such as retry or cache")
+	}
+	if len(r.details) > 0 {
+		return nil, r.details
+	}
+	return c, nil
+}
+
+// ParseSaved reads the body of a saved config. It was strict when it was saved,
+// so that what later versions refuse still works.
+func ParseSaved(raw []byte) (*Config, []fault.Detail) { return Parse(raw, Lenient) }
+
+// meaningful reports whether the root says anything.
+func (c *Config) meaningful() bool {
+	return c.Provider != "" || c.VirtualKey != "" || c.Strategy != nil || len(c.Targets) > 0 || c.Cache != nil ||
+		c.Retry != nil || c.PromptID != "" || c.ForwardHeaders != nil || c.RequestTimeout != nil || c.CustomHost != nil ||
+		c.Input != nil || c.Output != nil || c.Passthrough || len(c.DefaultParams) > 0 || len(c.DropParams) > 0 ||
+		len(c.OverrideParams) > 0 || len(c.Fields) > 0 || c.APIKey != "" || c.FetchIntegratedModels || c.StrictOpenAI != nil
+}
+
+// node reads the root or a target.
+func (r *reader) node(v value, path string, level int) *Config {
+	c := &Config{Path: path, Weight: 1}
+	var targets, breaker value
+	hooks := map[string]value{}
+	r.members(v, func(key string, v value) {
+		switch key {
+		case "strategy":
+			c.Strategy = r.strategy(v, &breaker)
+		case "targets":
+			targets = v
+		case "cb_config":
+			breaker = v
+		case "input_guardrails", "output_guardrails", "before_request_hooks", "after_request_hooks", "input_mutators", "output_mutators":
+			hooks[key] = v
+		case "beforeRequestHooks", "afterRequestHooks", "inputGuardrails", "outputGuardrails", "inputMutators", "outputMutators":
+			hooks[snake(key)] = v
+		case "options", "mode":
+			if level == 0 {
+				r.add(v.path, "This version of config is not supported in this route. Please migrate to the latest version")
+			} else {
+				r.unknown(v, "a target")
+			}
+		default:
+			r.property(c, key, v)
+		}
+	})
+	c.Input = r.hooks(hooks["before_request_hooks"], hooks["input_guardrails"], hooks["input_mutators"])
+	c.Output = r.hooks(hooks["after_request_hooks"], hooks["output_guardrails"], hooks["output_mutators"])
+	if breaker.raw != nil {
+		c.Breaker = r.breaker(breaker)
+	}
+	if targets.raw != nil {
+		r.targets(c, targets, level)
+	}
+	r.check(c, v, level)
+	return c
+}
+
+// property reads a simple field of a node.
+func (r *reader) property(c *Config, key string, v value) {
+	switch key {
+	case "name":
+		c.Name = r.name(v)
+	case "weight":
+		c.Weight = r.number(v, 0, math.MaxInt32)
+	case "provider":
+		c.Provider = r.provider(v)
+	case "virtual_key":
+		c.VirtualKey = strings.TrimPrefix(r.name(v), "@")
+	case "api_key":
+		c.APIKey = r.name(v)
+	case "passthrough":
+		c.Passthrough = r.flag(v)
+	case "prompt_id":
+		c.PromptID = r.name(v)
+	case "override_params":
+		c.OverrideParams = r.params(v)
+	case "default_params":
+		c.DefaultParams = r.params(v)
+	case "drop_params":
+		c.DropParams = r.dropParams(v)
+	case "retry":
+		c.Retry = r.retry(v)
+	case "cache":
+		c.Cache = r.cache(v)
+	case "request_timeout":
+		n := r.whole(v, 0)
+		c.RequestTimeout = &n
+	case "custom_host":
+		c.CustomHost = r.customHost(v)
+	case "forward_headers":
+		c.ForwardHeaders = r.forwardHeaders(v)
+	case "strict_open_ai_compliance":
+		b := r.flag(v)
+		c.StrictOpenAI = &b
+	case "on_status_codes":
+		r.statuses(v) // checked, but only the strategy's list has a meaning
+	case "fetch_integrated_models":
+		c.FetchIntegratedModels = r.flag(v)
+	default:
+		if !credentialField(key) {
+			r.unknown(v, "a config")
+			return
+		}
+		if c.Fields == nil {
+			c.Fields = map[string]any{}
+		}
+		c.Fields[key] = r.anything(v)
+	}
+}
+
+// credentialField reports whether some provider has a credential field key.
+func credentialField(key string) bool {
+	_, ok := credentialFields[key]
+	return ok
+}
+
+var credentialFields = func() map[string]struct{} {
+	names := map[string]struct{}{"custom_headers": {}}
+	for _, p := range provider.All() {
+		for _, f := range p.Fields {
+			names[f.Name] = struct{}{}
+			for _, alias := range f.Aliases {
+				names[alias] = struct{}{}
+			}
+		}
+	}
+	return names
+}()
+
+// snake turns the camelCase spelling of the hook keys into the usual one.
+func snake(key string) string {
+	var b strings.Builder
+	for _, c := range key {
+		if c >= 'A' && c <= 'Z' {
+			b.WriteByte('_')
+			c += 'a' - 'A'
+		}
+		b.WriteRune(c)
+	}
+	return b.String()
+}
+
+func (r *reader) provider(v value) string {
+	s := r.name(v)
+	switch {
+	case s == "" || len(s) > 1 && s[0] == '@':
+		return s
+	case s == "@":
+		r.add(v.path, "must name a saved provider behind @")
+	default:
+		if _, ok := provider.ByID(s); !ok {
+			r.add(v.path, "must be @ and the slug of a saved provider, or a known provider such as openai")
+		}
+	}
+	return s
+}
+
+func (r *reader) customHost(v value) *string {
+	s := r.text(v)
+	if s != "" {
+		u, err := url.Parse(s)
+		if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil || len(s) > 2048 {
+			r.add(v.path, "must be a URL such as https://host/v1")
+		}
+	}
+	return &s
+}
+
+// neverForwarded are headers that a config may not copy to a provider.
+var neverForwarded = []string{"X-Gateway-Forward-Headers", "Metadata-Flavor", "X-Aws-Ec2-Metadata-Token", "X-Google-Metadata-Request"}
+
+func (r *reader) forwardHeaders(v value) []string {
+	var names []string
+	if v.kind() == wire.KindString && !r.strict {
+		names = wire.ParseList(r.text(v))
+	} else {
+		names = r.texts(v)
+	}
+	out := []string{}
+	for _, name := range names {
+		canonical := http.CanonicalHeaderKey(name)
+		switch {
+		case slices.Contains(neverForwarded, canonical):
+			r.add(v.path, "forward_headers must not contain the '%s' header", strings.ToLower(canonical))
+		case strings.ContainsAny(name, " :\r\n\t,;\"") || len(name) > 256:
+			r.add(v.path, "must be a list of header names")
+		default:
+			out = append(out, canonical)
+		}
+	}
+	return out
+}
+
+func (r *reader) dropParams(v value) []string {
+	paths := r.texts(v)
+	for i, p := range paths {
+		if _, ok := parseDropPath(p); !ok {
+			r.add(v.path+"["+strconv.Itoa(i)+"]", "must be a path such as metadata.internal, messages[0].name or messages[*].content[*].cache_control")
+		}
+	}
+	return paths
+}
+
+func (r *reader) retry(v value) *Retry {
+	out := &Retry{Codes: defaultRetryCodes}
+	attempts := false
+	r.members(v, func(key string, v value) {
+		switch key {
+		case "attempts":
+			attempts = true
+			out.Attempts = r.attempts(v)
+		case "on_status_codes":
+			out.Codes = r.statuses(v)
+		case "use_retry_after_headers", "use_retry_after_header":
+			out.UseRetryAfter = r.flag(v)
+		default:
+			r.unknown(v, "retry")
+		}
+	})
+	if !attempts && v.kind() == wire.KindObject {
+		r.add(v.path+".attempts", "is required")
+	}
+	return out
+}
+
+// attempts are at most MaxRetryAttempts: more is refused when saved and cut
+// otherwise.
+func (r *reader) attempts(v value) int {
+	if r.strict {
+		n := r.whole(v, 0)
+		if n > MaxRetryAttempts {
+			r.add(v.path, "must be at most %d", MaxRetryAttempts)
+		}
+		return int(n)
+	}
+	if !r.is(v, wire.KindNumber) {
+		return 0
+	}
+	f, err := wire.ScanFloat(v.raw, v.path)
+	if err != nil {
+		f = MaxRetryAttempts
+	}
+	return int(min(max(f, 0), MaxRetryAttempts))
+}
+
+func (r *reader) cache(v value) *Cache {
+	out := &Cache{}
+	mode := value{}
+	if v.kind() == wire.KindString {
+		mode = v
+	} else {
+		r.members(v, func(key string, v value) {
+			switch key {
+			case "mode":
+				mode = v
+			case "max_age":
+				age := time.Duration(r.whole(v, 0)) * time.Second
+				out.MaxAge = min(max(age, MinCacheAge), MaxCacheAge)
+			default:
+				r.unknown(v, "cache")
+			}
+		})
+		if mode.raw == nil {
+			if v.kind() == wire.KindObject {
+				r.add(v.path+".mode", "is required: simple or semantic")
+			}
+			return out
+		}
+	}
+	out.Mode = r.text(mode)
+	if mode.kind() == wire.KindString && out.Mode != "simple" && out.Mode != "semantic" {
+		r.add(mode.path, "must be simple or semantic")
+	}
+	return out
+}
+
+func (r *reader) breaker(v value) *Breaker {
+	out := &Breaker{}
+	var cooldown bool
+	r.members(v, func(key string, v value) {
+		switch key {
+		case "failure_threshold":
+			out.Threshold = int(r.whole(v, 1))
+		case "failure_threshold_percentage":
+			out.Percentage = r.number(v, 0, 100)
+			out.ByRate = true
+		case "minimum_requests":
+			out.Minimum = int(r.whole(v, 1))
+		case "cooldown_interval":
+			cooldown = true
+			out.Cooldown = time.Duration(r.whole(v, int64(MinCooldown/time.Millisecond))) * time.Millisecond
+		case "failure_status_codes":
+			out.Codes = r.statuses(v)
+		default:
+			r.unknown(v, "cb_config")
+		}
+	})
+	if v.kind() != wire.KindObject {
+		return out
+	}
+	if out.Threshold == 0 && !out.ByRate {
+		r.add(v.path+".failure_threshold", "is required, or failure_threshold_percentage")
+	}
+	if !cooldown {
+		r.add(v.path+".cooldown_interval", "is required")
+	}
+	return out
+}
+
+// hooks joins the entries of one side. The result is nil when no field is
+// there, and empty when the config has empty lists.
+func (r *reader) hooks(hooks, guardrails, mutators value) []Guardrail {
+	var all []Guardrail
+	for _, list := range []struct {
+		v    value
+		form GuardrailForm
+	}{{hooks, FormHook}, {guardrails, FormGuardrail}, {mutators, FormMutator}} {
+		if list.v.raw == nil {
+			continue
+		}
+		if all == nil {
+			all = []Guardrail{}
+		}
+		r.elements(list.v, func(_ int, v value) {
+			switch v.kind() {
+			case wire.KindString:
+				if slug := r.name(v); slug != "" {
+					all = append(all, Guardrail{Slug: slug, Form: list.form})
+				}
+			case wire.KindObject:
+				all = append(all, r.guardrail(v, list.form))
+			default:
+				r.add(v.path, "must be the slug of a guardrail or an object")
+			}
+		})
+	}
+	return all
+}
+
+// guardrail reads an entry that is an object. One that has only an id is a
+// reference to a saved guardrail.
+func (r *reader) guardrail(v value, form GuardrailForm) Guardrail {
+	id, fields := "", 0
+	r.members(v, func(key string, v value) {
+		fields++
+		if key == "id" {
+			id = r.name(v)
+		}
+	})
+	if form == FormHook && id == "" {
+		r.add(v.path+".id", "is required")
+	}
+	if fields == 1 && id != "" {
+		return Guardrail{Slug: id, Form: form}
+	}
+	return Guardrail{Raw: slices.Clone(v.raw), Form: form}
+}

@@ -1,0 +1,110 @@
+package route
+
+import (
+	"math"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Retry says which answers of a target are asked for again.
+type Retry struct {
+	Attempts      int   // calls beyond the first, 0 to MaxRetryAttempts
+	Codes         []int // statuses that are retried; empty: none
+	UseRetryAfter bool  // wait as a 429 says
+}
+
+var defaultRetryCodes = []int{429, 500, 502, 503, 504, 529}
+
+// maxRetryWait bounds the waits of one target, alone and in sum, where the
+// provider names them.
+const maxRetryWait = time.Minute
+
+// Schedule is the state of the retries of one target.
+type Schedule struct {
+	retry  *Retry
+	used   int
+	waited time.Duration
+	told   bool // the provider named a wait: no backoff any more
+	failed bool // retries were configured and did not help
+}
+
+// Start begins with the first call. A nil Retry never retries.
+func (r *Retry) Start() Schedule { return Schedule{retry: r} }
+
+// Next judges an answer and tells whether the call is to be repeated, and after
+// which wait. unreachable: no answer came; it is always retried. h are the
+// headers of the answer. Before retry k the wait is 2^(k-1) seconds.
+func (s *Schedule) Next(status int, h http.Header, unreachable bool) (wait time.Duration, again bool) {
+	r := s.retry
+	if r == nil || r.Attempts == 0 {
+		return 0, false
+	}
+	if !unreachable && !slices.Contains(r.Codes, status) {
+		return 0, false
+	}
+	if s.used >= r.Attempts {
+		s.failed = true
+		return 0, false
+	}
+	if !s.told {
+		wait = time.Second << s.used
+	}
+	if r.UseRetryAfter && status == http.StatusTooManyRequests && !unreachable {
+		if named, ok := retryAfter(h); ok {
+			if named >= maxRetryWait || s.waited+named > maxRetryWait {
+				s.failed = true
+				return 0, false
+			}
+			wait, s.told = named, true
+		}
+	}
+	s.used++
+	s.waited += wait
+	return wait, true
+}
+
+// Repeat takes one retry without a wait, for an answer whose status only the
+// output guardrails made (246 or 446). It reports false when the status is not
+// listed or nothing is left.
+func (s *Schedule) Repeat(status int) bool {
+	r := s.retry
+	if r == nil || !slices.Contains(r.Codes, status) || s.used >= r.Attempts {
+		return false
+	}
+	s.used++
+	return true
+}
+
+// Count is the value of the retry count header: 0 when the first call served,
+// n when retry n did, -1 when the retries did not help.
+func (s *Schedule) Count() int {
+	if s.failed {
+		return -1
+	}
+	return s.used
+}
+
+// retryAfter reads how long the provider asks to wait. Dates are not read.
+func retryAfter(h http.Header) (time.Duration, bool) {
+	for _, source := range []struct {
+		name string
+		unit time.Duration
+	}{{"Retry-After-Ms", time.Millisecond}, {"X-Ms-Retry-After-Ms", time.Millisecond}, {"Retry-After", time.Second}} {
+		v := strings.TrimSpace(h.Get(source.name))
+		if v == "" {
+			continue
+		}
+		n, err := strconv.ParseFloat(v, 64)
+		if err != nil || math.IsNaN(n) || n < 0 {
+			continue
+		}
+		if n*float64(source.unit) > float64(maxRetryWait) {
+			return maxRetryWait, true
+		}
+		return time.Duration(n * float64(source.unit)), true
+	}
+	return 0, false
+}

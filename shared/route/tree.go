@@ -1,0 +1,309 @@
+package route
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"gateway/shared/fault"
+	"gateway/shared/wire"
+)
+
+// Tree is a compiled config. It is never changed and may be shared.
+type Tree struct {
+	root   *node
+	mode   string
+	leaves []*Leaf
+}
+
+// node is one place of the tree: a leaf, or a strategy over children.
+type node struct {
+	path     string
+	name     string
+	index    int // among its siblings, as written
+	weight   float64
+	breaker  *Breaker
+	leaf     *Leaf
+	mode     string
+	children []*node
+	onStatus []int
+	conds    []compiledCondition
+	def      *node // conditional's default; nil: none or unknown
+	defName  string
+	sticky   *StickyRule
+}
+
+type compiledCondition struct {
+	query Query
+	then  *node // nil: no target has that name
+	name  string
+}
+
+// Leaf is one provider call with everything that the config says about it.
+type Leaf struct {
+	Path   string // config, config.targets[0].targets[1], ...
+	Name   string
+	Weight float64
+
+	Slug        string         // saved provider, without @
+	Provider    string         // provider type; with Slug empty too: the request names it
+	APIKey      string         // for Provider
+	Fields      map[string]any // credential fields for Provider
+	Passthrough bool           // the request names the provider
+	PromptID    string
+
+	Model        string // override_params.model without @slug/; "": none
+	DefaultModel string // default_params.model without @slug/
+
+	Retry      *Retry        // nil: no retries
+	Cache      *Cache        // nil: off
+	Breaker    *Breaker      // nil: none
+	Timeout    time.Duration // 0: none
+	CustomHost string
+	Forward    []string // canonical names of client headers to send on
+	Lenient    bool     // strict_open_ai_compliance is false
+	Input      []Guardrail
+	Output     []Guardrail
+
+	FetchIntegrated bool
+	edits           edits
+}
+
+// inherited is what a node hands down.
+type inherited struct {
+	override, defaults []Param
+	drop               []string
+	retry              *Retry
+	cache              *Cache
+	breaker            *Breaker
+	timeout            int64
+	host               string
+	forward            []string
+	strict             *bool
+	input, output      []Guardrail
+	fetch              bool
+}
+
+// Single is the tree of a request without a config: one leaf that takes
+// everything from the request.
+func Single() *Tree {
+	c := Config{Path: "config", Weight: 1}
+	t, _ := c.Compile()
+	return t
+}
+
+// Compile resolves the config into a tree. A config that Parse accepted has no
+// errors here.
+func (c *Config) Compile() (*Tree, []fault.Detail) {
+	t := &Tree{mode: ModeSingle}
+	var details []fault.Detail
+	t.root = t.compile(c, inherited{}, &details)
+	if t.root.mode != "" {
+		t.mode = t.root.mode
+	}
+	if len(details) > 0 {
+		return nil, details
+	}
+	return t, nil
+}
+
+func (t *Tree) compile(c *Config, from inherited, details *[]fault.Detail) *node {
+	here := c.inherit(from)
+	n := &node{path: c.Path, name: c.Name, weight: c.Weight, breaker: here.breaker}
+	if len(c.Targets) == 0 {
+		n.leaf = c.leaf(here, details)
+		t.leaves = append(t.leaves, n.leaf)
+		return n
+	}
+	n.mode = ModeSingle
+	if s := c.Strategy; s != nil {
+		n.mode, n.onStatus, n.sticky, n.defName = s.Mode, s.OnStatusCodes, s.Sticky, s.Default
+	}
+	byName := map[string]*node{}
+	for i, target := range c.Targets {
+		child := t.compile(target, here, details)
+		child.index = i
+		n.children = append(n.children, child)
+		if _, taken := byName[child.name]; !taken && child.name != "" {
+			byName[child.name] = child
+		}
+	}
+	if n.mode == ModeConditional {
+		n.def = byName[n.defName]
+		for _, cond := range c.Strategy.Conditions {
+			n.conds = append(n.conds, compiledCondition{cond.Query, byName[cond.Then], cond.Then})
+		}
+	}
+	return n
+}
+
+// inherit applies the node's own settings over those from above.
+func (c *Config) inherit(from inherited) inherited {
+	h := from
+	h.override = mergeParams(from.override, c.OverrideParams)
+	h.defaults = mergeParams(from.defaults, c.DefaultParams)
+	if len(c.DropParams) > 0 {
+		h.drop = append(slices.Clone(from.drop), c.DropParams...)
+	}
+	if c.Retry != nil {
+		h.retry = c.Retry
+	}
+	if c.Cache != nil {
+		h.cache = c.Cache
+	}
+	if c.Breaker != nil {
+		h.breaker = c.Breaker
+	}
+	if c.RequestTimeout != nil {
+		h.timeout = *c.RequestTimeout
+	}
+	if c.CustomHost != nil {
+		h.host = *c.CustomHost
+	}
+	if c.ForwardHeaders != nil {
+		h.forward = c.ForwardHeaders
+	}
+	if c.StrictOpenAI != nil {
+		h.strict = c.StrictOpenAI
+	}
+	if c.Input != nil {
+		h.input = c.Input
+	}
+	if c.Output != nil {
+		h.output = c.Output
+	}
+	h.fetch = h.fetch || c.FetchIntegratedModels
+	return h
+}
+
+// mergeParams puts the child's fields over the parent's, key by key.
+func mergeParams(parent, child []Param) []Param {
+	if len(child) == 0 {
+		return parent
+	}
+	merged := slices.Clone(parent)
+	for _, p := range child {
+		i := slices.IndexFunc(merged, func(q Param) bool { return q.Key == p.Key })
+		if i >= 0 {
+			merged[i] = p
+			continue
+		}
+		merged = append(merged, p)
+	}
+	return merged
+}
+
+func (c *Config) leaf(h inherited, details *[]fault.Detail) *Leaf {
+	l := &Leaf{
+		Path: c.Path, Name: c.Name, Weight: c.Weight,
+		APIKey: c.APIKey, Fields: c.Fields, Passthrough: c.Passthrough, PromptID: c.PromptID,
+		Retry: h.retry, Cache: h.cache, Breaker: h.breaker, Timeout: time.Duration(h.timeout) * time.Millisecond,
+		CustomHost: h.host, Forward: h.forward, Lenient: h.strict != nil && !*h.strict,
+		Input: h.input, Output: h.output, FetchIntegrated: h.fetch,
+	}
+	if slug, ok := strings.CutPrefix(c.Provider, "@"); ok {
+		l.Slug = slug
+	} else {
+		l.Provider = c.Provider
+	}
+	if l.Slug == "" && l.Provider == "" {
+		l.Slug = c.VirtualKey
+	}
+	override, slug := modelParam(h.override, c.Path, "override_params", details)
+	if l.Model = override; slug != "" {
+		l.Slug, l.Provider = slug, ""
+	}
+	byDefault, slug := modelParam(h.defaults, c.Path, "default_params", details)
+	if l.DefaultModel = byDefault; l.Slug == "" && l.Provider == "" && slug != "" {
+		l.Slug = slug
+	}
+	l.edits = newEdits(h, override, byDefault)
+	return l
+}
+
+// modelParam reads the model among params and splits "@slug/model".
+func modelParam(params []Param, path, name string, details *[]fault.Detail) (model, slug string) {
+	for _, p := range params {
+		if p.Key != "model" || wire.IsNull(p.Value) {
+			continue
+		}
+		at := field(path, name+".model")
+		text, err := wire.ScanString(p.Value, at)
+		if err != nil {
+			*details = append(*details, fault.Detail{Field: at, Message: "must be a string"})
+			return "", ""
+		}
+		rest, saved := strings.CutPrefix(text, "@")
+		if !saved {
+			return text, ""
+		}
+		slug, model, ok := strings.Cut(rest, "/")
+		if !ok || slug == "" || model == "" {
+			*details = append(*details, fault.Detail{Field: at, Message: "must be a model, or @slug/model for a saved provider"})
+		}
+		return model, slug
+	}
+	return "", ""
+}
+
+// Mode is the strategy of the root: single, loadbalance, fallback or
+// conditional.
+func (t *Tree) Mode() string { return t.mode }
+
+// Leaves gives the leaves in the order of the config. The caller must not
+// change them.
+func (t *Tree) Leaves() []*Leaf { return t.leaves }
+
+// Slugs are the saved providers that the leaves name; nil when one of them
+// takes its provider from the request, so that there is no limit.
+func (t *Tree) Slugs() []string {
+	var slugs []string
+	for _, l := range t.leaves {
+		if l.Passthrough || l.Slug == "" && l.Provider == "" {
+			return nil
+		}
+		if l.Slug != "" && !slices.Contains(slugs, l.Slug) {
+			slugs = append(slugs, l.Slug)
+		}
+	}
+	return slugs
+}
+
+// FetchIntegrated reports whether a leaf asks for the gateway's own list of
+// models.
+func (t *Tree) FetchIntegrated() bool {
+	return slices.ContainsFunc(t.leaves, func(l *Leaf) bool { return l.FetchIntegrated })
+}
+
+// Refs are the saved resources that a config names.
+type Refs struct {
+	Providers  []string // slugs of saved providers
+	Guardrails []string // slugs or ids
+	Prompts    []string // slugs or ids
+}
+
+// Refs collects what the config refers to, each once, in order.
+func (c *Config) Refs() Refs {
+	var refs Refs
+	add := func(list *[]string, s string) {
+		if s != "" && !slices.Contains(*list, s) {
+			*list = append(*list, s)
+		}
+	}
+	var ignored []fault.Detail
+	c.each(func(n *Config) {
+		if slug, ok := strings.CutPrefix(n.Provider, "@"); ok {
+			add(&refs.Providers, slug)
+		}
+		add(&refs.Providers, n.VirtualKey)
+		for _, params := range [][]Param{n.OverrideParams, n.DefaultParams} {
+			_, slug := modelParam(params, n.Path, "override_params", &ignored)
+			add(&refs.Providers, slug)
+		}
+		for _, g := range append(slices.Clone(n.Input), n.Output...) {
+			add(&refs.Guardrails, g.Slug)
+		}
+		add(&refs.Prompts, n.PromptID)
+	})
+	return refs
+}
