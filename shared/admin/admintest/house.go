@@ -1,0 +1,393 @@
+// Package admintest lets a family of admin routes be tested through HTTP: a
+// small installation with two organisations, callers of every kind, and checks
+// that every family has to pass.
+package admintest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"gateway/shared/admin"
+	"gateway/shared/audit"
+	"gateway/shared/fault"
+	"gateway/shared/queue"
+	"gateway/shared/resource"
+	"gateway/shared/seal"
+	"gateway/shared/store"
+	"gateway/shared/store/sqlite"
+	"gateway/shared/tenant"
+)
+
+// Organisations and workspaces of a House. Workspace ids are in House.
+const (
+	Org      = "o1"
+	OtherOrg = "o2"
+	// OneSlug and TwoSlug are workspaces of Org, ThreeSlug one of OtherOrg.
+	OneSlug, TwoSlug, ThreeSlug = "ws-one-000001", "ws-two-000002", "ws-three-000003"
+)
+
+// Keys of a House; each is the value of x-gateway-api-key.
+const (
+	AdminKey    = "key-admin"     // organisation key of Org with every scope
+	OtherAdmin  = "key-admin-o2"  // organisation key of OtherOrg with every scope
+	WorkspaceA  = "key-ws-one"    // service key of the first workspace, every scope
+	WorkspaceB  = "key-ws-two"    // service key of the second workspace, every scope
+	MemberKey   = "key-member"    // user keys of the first workspace, every scope
+	ManagerKey  = "key-manager"   //
+	WsAdminKey  = "key-ws-admin"  //
+	NoScopesKey = "key-none"      // organisation key without scopes
+	NoScopesWs  = "key-none-ws"   // service key of the first workspace without scopes
+	ExpiredKey  = "key-expired"   // refused with 401
+	UnknownKey  = "key-not-there" // refused with 401
+)
+
+// House is an installation in a temporary folder.
+type House struct {
+	Handler         *admin.Handler
+	Families        []admin.Family
+	Store           store.Store
+	Resources       *resource.Resources
+	One, Two, Three string // ids of the workspaces
+	t               testing.TB
+	queue           *memoryQueue
+	callers         map[string]admin.Caller
+}
+
+type allScopes struct{}
+
+func (allScopes) Has(string) bool { return true }
+
+// ScopeList is a set of scopes for a caller of a test.
+type ScopeList []string
+
+// Has implements admin.Scopes.
+func (l ScopeList) Has(scope string) bool {
+	for _, s := range l {
+		if s == scope {
+			return true
+		}
+	}
+	return false
+}
+
+// New builds a House that serves the families.
+func New(t testing.TB, families ...admin.Family) *House {
+	t.Helper()
+	return Build(t, func(admin.Deps) []admin.Family { return families })
+}
+
+// Build is New for families that need the House's stores.
+func Build(t testing.TB, make func(admin.Deps) []admin.Family) *House {
+	t.Helper()
+	s, err := sqlite.Open(filepath.Join(t.TempDir(), "store.db"), sqlite.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	h := &House{Store: s, Resources: resource.New(s, resource.Embedded()), t: t, queue: &memoryQueue{}}
+	h.One = h.workspace(Org, OneSlug, "One")
+	h.Two = h.workspace(Org, TwoSlug, "Two")
+	h.Three = h.workspace(OtherOrg, ThreeSlug, "Three")
+	h.callers = h.makeCallers()
+	d := admin.Deps{Resources: h.Resources, Sealer: Sealer{}, Authenticate: h.authenticate, Audit: audit.NewSender(h.Resources, h.queue)}
+	h.Families = make(d)
+	if h.Handler, err = admin.NewHandler(d, h.Families...); err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+// For is the same House, reporting to another test.
+func (h *House) For(t testing.TB) *House {
+	c := *h
+	c.t = t
+	return &c
+}
+
+func (h *House) workspace(org, slug, name string) string {
+	h.t.Helper()
+	rec := resource.Record{Scope: store.Scope{Org: org}, Kind: tenant.KindWorkspace, Slug: slug, Name: name, Status: "active", Body: []byte("{}")}
+	err := h.Resources.Change(context.Background(), rec.Scope, func(tx *resource.Tx) error { return tx.Create(&rec) })
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return rec.ID
+}
+
+func (h *House) makeCallers() map[string]admin.Caller {
+	one := store.Scope{Org: Org, Workspace: h.One}
+	service := func(sc store.Scope, scopes admin.Scopes) admin.Caller {
+		kind := "workspace-service"
+		if sc.Workspace == "" {
+			kind = "organisation-service"
+		}
+		return admin.Caller{KeyID: resource.NewID(), Type: kind, Scope: sc, Scopes: scopes}
+	}
+	user := func(role admin.Role) admin.Caller {
+		return admin.Caller{KeyID: resource.NewID(), UserID: resource.NewID(), Type: "workspace-user", Scope: one, Role: role, Scopes: allScopes{}}
+	}
+	return map[string]admin.Caller{
+		AdminKey:    service(store.Scope{Org: Org}, allScopes{}),
+		OtherAdmin:  service(store.Scope{Org: OtherOrg}, allScopes{}),
+		WorkspaceA:  service(one, allScopes{}),
+		WorkspaceB:  service(store.Scope{Org: Org, Workspace: h.Two}, allScopes{}),
+		NoScopesKey: service(store.Scope{Org: Org}, ScopeList{}),
+		NoScopesWs:  service(one, ScopeList{}),
+		MemberKey:   user(admin.Member),
+		ManagerKey:  user(admin.Manager),
+		WsAdminKey:  user(admin.Admin),
+	}
+}
+
+// Caller is the caller of a key.
+func (h *House) Caller(key string) admin.Caller { return h.callers[key] }
+
+// SetCaller gives a key another caller.
+func (h *House) SetCaller(key string, c admin.Caller) { h.callers[key] = c }
+
+func (h *House) authenticate(_ context.Context, r *http.Request) (admin.Caller, error) {
+	key := r.Header.Get("x-gateway-api-key")
+	if key == ExpiredKey {
+		return admin.Caller{}, fault.New(fault.KeyExpired, "x-gateway-api-key", "This API key has expired")
+	}
+	c, ok := h.callers[key]
+	if !ok {
+		return admin.Caller{}, fault.New(fault.Unauthorized, "x-gateway-api-key", "Invalid API key")
+	}
+	return c, nil
+}
+
+// Answer is what a call got.
+type Answer struct {
+	Status int
+	Header http.Header
+	Body   []byte
+	t      testing.TB
+}
+
+// Do makes a call. body is sent as it is when it is a string or bytes, as JSON
+// otherwise; nil sends none. A path without a version gets /v1.
+func (h *House) Do(method, path, key string, body any) Answer {
+	h.t.Helper()
+	var send io.Reader
+	switch b := body.(type) {
+	case nil:
+	case string:
+		send = strings.NewReader(b)
+	case []byte:
+		send = bytes.NewReader(b)
+	default:
+		raw, err := json.Marshal(b)
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		send = bytes.NewReader(raw)
+	}
+	r := httptest.NewRequest(method, "/v1"+path, send)
+	r.RemoteAddr = "192.0.2.7:4711"
+	if key != "" {
+		r.Header.Set("x-gateway-api-key", key)
+	}
+	if send != nil {
+		r.Header.Set("content-type", "application/json")
+	}
+	return h.Send(r)
+}
+
+// Send makes a call from a request.
+func (h *House) Send(r *http.Request) Answer {
+	h.t.Helper()
+	w := httptest.NewRecorder()
+	h.Handler.ServeHTTP(w, r)
+	return Answer{Status: w.Code, Header: w.Header(), Body: w.Body.Bytes(), t: h.t}
+}
+
+// OK fails the test unless the call was answered with 200.
+func (a Answer) OK() Answer {
+	a.t.Helper()
+	if a.Status != http.StatusOK {
+		a.t.Fatalf("status %d: %s", a.Status, a.Body)
+	}
+	return a
+}
+
+// Refused fails the test unless the call was refused with the status and the
+// administration code, and names the field ("" is not checked).
+func (a Answer) Refused(status int, code, field string) Answer {
+	a.t.Helper()
+	f := a.Failure()
+	if a.Status != status || f.Code != code || (field != "" && !f.names(field)) {
+		a.t.Errorf("got %d %s, want %d %s naming %q", a.Status, a.Body, status, code, field)
+	}
+	return a
+}
+
+// Failure is the parts of an error answer.
+type Failure struct {
+	Message, Code, Param, RequestID string
+	Fields                          map[string]string // all field errors
+}
+
+func (f Failure) names(field string) bool {
+	_, ok := f.Fields[field]
+	return ok || f.Param == field
+}
+
+// Failure reads an error answer; it fails the test when the body has another form.
+func (a Answer) Failure() Failure {
+	a.t.Helper()
+	var b struct {
+		Success *bool
+		Data    struct {
+			Message, ErrorCode string
+			Errors             []struct{ Field, Message string }
+		}
+		Error struct {
+			Message, Type, Code string
+			Param               *string
+		}
+		RequestID string `json:"request_id"`
+	}
+	if err := json.Unmarshal(a.Body, &b); err != nil || b.Success == nil || *b.Success || b.Data.ErrorCode == "" || b.RequestID == "" {
+		a.t.Fatalf("not an error answer (%d): %s", a.Status, a.Body)
+	}
+	f := Failure{Message: b.Data.Message, Code: b.Data.ErrorCode, RequestID: b.RequestID, Fields: map[string]string{}}
+	if b.Error.Param != nil {
+		f.Param = *b.Error.Param
+	}
+	for _, e := range b.Data.Errors {
+		f.Fields[e.Field] = e.Message
+	}
+	return f
+}
+
+// Same is the answer's body without its request id, to compare two refusals.
+func (a Answer) Same() string {
+	id := a.Header.Get("X-Gateway-Request-Id")
+	if id == "" {
+		return string(a.Body)
+	}
+	return fmt.Sprint(a.Status, " ", strings.ReplaceAll(string(a.Body), id, "ID"))
+}
+
+// Object reads the answer as a JSON object.
+func (a Answer) Object() map[string]any {
+	a.t.Helper()
+	var m map[string]any
+	if err := json.Unmarshal(a.Body, &m); err != nil {
+		a.t.Fatalf("not an object (%d): %s", a.Status, a.Body)
+	}
+	return m
+}
+
+// At reads a member of the answer by its path: At("data", "0", "id").
+func (a Answer) At(path ...string) any {
+	a.t.Helper()
+	var v any
+	if err := json.Unmarshal(a.Body, &v); err != nil {
+		a.t.Fatalf("not JSON (%d): %s", a.Status, a.Body)
+	}
+	for _, p := range path {
+		switch x := v.(type) {
+		case map[string]any:
+			v = x[p]
+		case []any:
+			i := 0
+			if _, err := fmt.Sscan(p, &i); err != nil || i >= len(x) {
+				return nil
+			}
+			v = x[i]
+		default:
+			return nil
+		}
+	}
+	return v
+}
+
+// Text is At for a string.
+func (a Answer) Text(path ...string) string {
+	s, _ := a.At(path...).(string)
+	return s
+}
+
+// Audit gives the audit log of Org, oldest first.
+func (h *House) Audit() []audit.Entry {
+	h.t.Helper()
+	ctx := context.Background()
+	if failed, err := audit.NewWorker(h.Store).Handle(ctx, h.queue.take()); err != nil || len(failed) > 0 {
+		h.t.Fatalf("audit worker: %d failed, %v", len(failed), err)
+	}
+	res, err := audit.NewReader(h.Store, time.Now).List(ctx, Org, audit.Filter{Size: 10_000})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	for i, j := 0, len(res.Records)-1; i < j; i, j = i+1, j-1 {
+		res.Records[i], res.Records[j] = res.Records[j], res.Records[i]
+	}
+	return res.Records
+}
+
+// memoryQueue keeps what was sent.
+type memoryQueue struct {
+	mu   sync.Mutex
+	sent []queue.Message
+}
+
+func (q *memoryQueue) Send(_ context.Context, ms ...queue.Outgoing) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, m := range ms {
+		q.sent = append(q.sent, queue.Message{ID: fmt.Sprint(len(q.sent)), Group: m.Group, Body: m.Body, Attempt: 1})
+	}
+	return nil
+}
+
+func (q *memoryQueue) take() []queue.Message {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	out := q.sent
+	q.sent = nil
+	return out
+}
+
+func (q *memoryQueue) Receive(context.Context, int, time.Duration, time.Duration) ([]queue.Message, error) {
+	return q.take(), nil
+}
+func (q *memoryQueue) Delete(context.Context, ...queue.Message) error             { return nil }
+func (q *memoryQueue) Extend(context.Context, queue.Message, time.Duration) error { return nil }
+
+// Sealer is a seal.Sealer that binds a value to its place; it hides the value
+// from a search for its text, and from nobody else.
+type Sealer struct{}
+
+// Seal implements seal.Sealer.
+func (Sealer) Seal(_ context.Context, b seal.Binding, plain []byte) ([]byte, error) {
+	return mirror(fmt.Appendf(nil, "%+v|%s", b, plain)), nil
+}
+
+// Open implements seal.Sealer.
+func (Sealer) Open(_ context.Context, b seal.Binding, sealed []byte) ([]byte, error) {
+	plain, ok := bytes.CutPrefix(mirror(sealed), fmt.Appendf(nil, "%+v|", b))
+	if !ok {
+		return nil, fmt.Errorf("sealed for another place")
+	}
+	return plain, nil
+}
+
+func mirror(b []byte) []byte {
+	out := make([]byte, len(b))
+	for i := range b {
+		out[i] = b[i] ^ 0x5a
+	}
+	return out
+}

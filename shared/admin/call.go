@@ -1,0 +1,168 @@
+package admin
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"time"
+
+	"gateway/shared/audit"
+	"gateway/shared/fault"
+	"gateway/shared/resource"
+	"gateway/shared/seal"
+	"gateway/shared/store"
+	"gateway/shared/tenant"
+)
+
+// Call is one authorised and validated request.
+type Call struct {
+	Context   context.Context
+	Request   *http.Request
+	RequestID string
+	Route     *Route
+	Caller    Caller
+	Scope     store.Scope // where the call acts
+	Query     Values
+	Body      Values
+	Now       time.Time // the time of the call; changes have their own
+
+	Resources *resource.Resources
+	Sealer    seal.Sealer
+
+	params     map[string]string
+	raw        []byte // the body as sent
+	resourceID string
+	recorded   bool // the audit record went with a change
+	handler    *Handler
+	kept       map[string]any
+}
+
+// Keep holds a value for a later hook of the call, such as a secret that is
+// shown in the answer and stored nowhere.
+func (c *Call) Keep(name string, v any) {
+	if c.kept == nil {
+		c.kept = make(map[string]any)
+	}
+	c.kept[name] = v
+}
+
+// Kept is what Keep held; nil when it held nothing.
+func (c *Call) Kept(name string) any { return c.kept[name] }
+
+// Param is a path variable, unescaped.
+func (c *Call) Param(name string) string { return c.params[name] }
+
+// About tells the audit log which resource the call is about.
+func (c *Call) About(id string) { c.resourceID = id }
+
+// Organisation is the scope of the caller's organisation.
+func (c *Call) Organisation() store.Scope { return c.Caller.Scope.Organisation() }
+
+// Change runs f as one transaction; the first one of a call carries the audit
+// record of the call. f may run several times.
+func (c *Call) Change(f func(*resource.Tx) error) error {
+	first := !c.recorded
+	err := c.Resources.Change(c.Context, c.Organisation(), func(tx *resource.Tx) error {
+		if err := f(tx); err != nil {
+			return err
+		}
+		if !first || !c.Route.changes() {
+			return nil
+		}
+		return audit.Append(tx, c.entry(http.StatusOK))
+	})
+	if err == nil && first {
+		c.recorded = true
+	}
+	return err
+}
+
+// entry is the audit record of the call.
+func (c *Call) entry(status int) audit.Entry {
+	e := audit.Entry{
+		Method: c.Request.Method, URI: c.Request.URL.EscapedPath(), RequestID: c.RequestID,
+		RequestBody: audit.MaskBody(c.raw), QueryParams: audit.MaskQuery(c.Request.URL.Query()),
+		RequestHeaders: audit.MaskHeaders(c.Request.Header),
+		UserID:         c.Caller.KeyID, UserType: audit.UserTypeAPIKey,
+		WorkspaceID: c.Scope.Workspace, StatusCode: status,
+		ResourceType: c.Route.Resource, Action: c.Route.Action, ResourceID: c.resourceID,
+		ClientIP: c.handler.clientIP(c.Request),
+	}
+	if c.Caller.UserID != "" {
+		e.UserID, e.UserType = c.Caller.UserID, audit.UserTypeUser
+	}
+	return e
+}
+
+// Workspace finds a workspace that the caller reaches, by id or slug. One that
+// does not exist and one out of reach are the same: ok is false.
+func (c *Call) Workspace(idOrSlug string) (resource.Record, bool, error) {
+	rec, ok, err := c.Resources.Get(c.Context, c.Organisation(), tenant.KindWorkspace, idOrSlug)
+	if err != nil || !ok {
+		return resource.Record{}, false, err
+	}
+	if !c.Caller.OfOrganisation() && c.Caller.Scope.Workspace != rec.ID {
+		return resource.Record{}, false, nil
+	}
+	return rec, true, nil
+}
+
+// place finds the scope in which the call acts. sent are the workspace_id of
+// query and body.
+func (c *Call) place(sent []string) error {
+	c.Scope = c.Organisation()
+	where := c.Route.Where
+	if where == Shared {
+		return nil
+	}
+	if where == InOrganisation {
+		if !c.Caller.OfOrganisation() {
+			return Denied()
+		}
+		return nil
+	}
+	named := ""
+	for _, s := range sent {
+		if s == "" {
+			continue
+		}
+		if named != "" && named != s {
+			return fault.Invalid("workspace_id", "differs between the query and the body")
+		}
+		named = s
+	}
+	if named == "" {
+		c.Scope.Workspace = c.Caller.Scope.Workspace
+		if c.Scope.Workspace == "" && where == InWorkspace {
+			return fault.Invalid("workspace_id", "is required with an organisation key: the id or slug of a workspace")
+		}
+		return nil
+	}
+	return c.placeIn(named)
+}
+
+func (c *Call) placeIn(named string) error {
+	if named == c.Caller.Scope.Workspace {
+		c.Scope.Workspace = named
+		return nil
+	}
+	rec, ok, err := c.Workspace(named)
+	if err != nil {
+		return err
+	}
+	if !ok || (rec.Archived() && c.Route.changes()) {
+		return Denied()
+	}
+	c.Scope.Workspace = rec.ID
+	return nil
+}
+
+// checkOrganisation refuses a call that names another organisation.
+func (c *Call) checkOrganisation(sent []string) error {
+	for _, s := range sent {
+		if s != "" && !strings.EqualFold(s, c.Caller.Scope.Org) {
+			return Denied()
+		}
+	}
+	return nil
+}

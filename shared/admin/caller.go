@@ -1,0 +1,73 @@
+package admin
+
+import (
+	"context"
+	"net/http"
+
+	"gateway/shared/fault"
+	"gateway/shared/store"
+)
+
+// Caller is who makes a request: a valid credential with its reach.
+type Caller struct {
+	KeyID  string // of the API key; empty for other credentials
+	UserID string // of the user that the credential belongs to; empty for service keys
+	Type   string // organisation-service, workspace-service, workspace-user, ...
+	// Scope is how far the caller reaches: Workspace is empty for organisation
+	// keys, which reach every workspace.
+	Scope  store.Scope
+	Role   Role   // of the user, in the workspace or the organisation; empty for service keys
+	Scopes Scopes // what the credential was granted
+}
+
+// Scopes is a set of granted scopes, such as identity.ScopeSet.
+type Scopes interface{ Has(scope string) bool }
+
+// Authenticate finds the caller of a request; a *fault.Fault (401) when there is
+// none.
+type Authenticate func(ctx context.Context, r *http.Request) (Caller, error)
+
+// OfOrganisation reports whether the caller reaches the whole organisation.
+func (c *Caller) OfOrganisation() bool { return c.Scope.Workspace == "" }
+
+// HasAny reports whether the caller holds one of the scopes.
+func (c *Caller) HasAny(scopes []string) bool {
+	if c.Scopes == nil {
+		return false
+	}
+	for _, s := range scopes {
+		if c.Scopes.Has(s) {
+			return true
+		}
+	}
+	return false
+}
+
+// Role is the role of a user. Owners and admins of the organisation count as
+// admins of every workspace.
+type Role string
+
+// The roles, from the least.
+const (
+	Member  Role = "member"
+	Manager Role = "manager"
+	Admin   Role = "admin"
+	Owner   Role = "owner"
+)
+
+var rank = map[Role]int{Member: 1, Manager: 2, Admin: 3, Owner: 4}
+
+// AtLeast reports whether the caller's role is want or more. Service keys have no
+// role: their scopes alone bound them. An unknown role is less than any.
+func (c *Caller) AtLeast(want Role) bool {
+	if want == "" || (c.Role == "" && c.UserID == "") {
+		return true
+	}
+	return rank[c.Role] >= rank[want]
+}
+
+// Denied is the one refusal of callers that are known: it does not tell which
+// check failed, nor whether what was named exists.
+func Denied() *fault.Fault {
+	return fault.New(fault.NotAllowed, "", "You do not have enough permissions to execute this request")
+}

@@ -1,0 +1,489 @@
+package admin_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"gateway/shared/admin"
+	"gateway/shared/admin/admintest"
+	"gateway/shared/audit"
+	"gateway/shared/fault"
+	"gateway/shared/resource"
+	"gateway/shared/store"
+)
+
+var update = flag.Bool("update", false, "rewrite golden files")
+
+// gadget is the stored form of the sample family.
+type gadget struct {
+	Color  string            `json:"color,omitempty"`
+	Size   int64             `json:"size,omitempty"`
+	Parts  []string          `json:"parts,omitempty"`
+	Labels map[string]string `json:"labels,omitempty"`
+	Setup  *setup            `json:"setup,omitempty"`
+	Made   string            `json:"made,omitempty"`
+	Masked map[string]string `json:"masked,omitempty"`
+}
+
+type setup struct {
+	Fast  bool   `json:"fast"`
+	Level string `json:"level,omitempty"`
+}
+
+func gadgets() *admin.Collection[gadget] {
+	return &admin.Collection[gadget]{
+		Kind: "GADGET", Object: "gadget", Path: "/gadgets", Aliases: []string{"/admin/gadgets"},
+		Scope: "gadgets", Where: admin.InWorkspace, WriteRole: admin.Manager,
+		Slugs: &admin.Slugs{Prefix: "gg-"}, KeepVersions: true,
+		List: admin.List{Status: true, Tags: true, Query: []admin.Field{{Name: "color", Type: admin.String}},
+			Match: func(c *admin.Call, row *resource.Row) bool {
+				return !c.Query.Given("color") || row.Fields["color"] == c.Query.Text("color")
+			}},
+		ArchivedReachable: true,
+		Fields: []admin.Field{
+			{Name: "name", Type: admin.String, Required: true, Min: 1, Max: 20, Column: true},
+			{Name: "slug", Type: admin.String, Max: 255, Pattern: admin.SlugPattern, Column: true, CreateOnly: true},
+			{Name: "status", Type: admin.String, Enum: []string{"active", "archived"}, Column: true, UpdateOnly: true},
+			{Name: "tags", Type: admin.Map, Of: &admin.Field{Type: admin.String}, Column: true},
+			{Name: "color", Type: admin.String, Enum: []string{"red", "blue"}},
+			{Name: "size", Type: admin.Integer, Min: 1, Max: 10},
+			{Name: "parts", Type: admin.Array, Max: 3, Of: &admin.Field{Type: admin.String, Min: 1}},
+			{Name: "labels", Type: admin.Map, Of: &admin.Field{Type: admin.String}},
+			{Name: "setup", Type: admin.Object, Merge: true, Fields: []admin.Field{
+				{Name: "fast", Type: admin.Boolean}, {Name: "level", Type: admin.String, Enum: []string{"low", "high"}},
+			}},
+			{Name: "made", Type: admin.Timestamp, Fixed: true},
+			{Name: "key", Type: admin.String, Min: 1, Secret: true},
+		},
+		Check: func(_ *admin.Call, _ *resource.Record, g *gadget) []fault.Detail {
+			if g.Color == "red" && g.Size > 5 {
+				return []fault.Detail{{Field: "size", Message: "red gadgets have at most 5"}}
+			}
+			return nil
+		},
+		BeforeCreate: func(_ *admin.Call, _ *resource.Tx, rec *resource.Record, g *gadget) error {
+			rec.Fields = map[string]string{"color": g.Color}
+			return nil
+		},
+		BeforeUpdate: func(_ *admin.Call, _ *resource.Tx, _, rec *resource.Record, _, g *gadget) error {
+			rec.Fields = map[string]string{"color": g.Color}
+			return nil
+		},
+		Decorate: func(_ *admin.Call, recs []resource.Record, objects []map[string]any) error {
+			for i := range objects {
+				objects[i]["version"] = recs[i].Version
+			}
+			return nil
+		},
+	}
+}
+
+func gadgetFamily() admin.Family {
+	col := gadgets()
+	routes := append(col.Routes(),
+		admin.Route{Method: "GET", Path: "/gadgets/special", Name: "specialGadgets", Doc: "A static path.", Scopes: []string{"gadgets.list"}, Where: admin.InWorkspace,
+			Do: func(*admin.Call) (any, error) { return map[string]any{"special": true}, nil }},
+		admin.Route{Method: "POST", Path: "/gadgets/{id}/panic", Name: "panicGadget", Doc: "Breaks.", Scopes: []string{"gadgets.update"}, Where: admin.InWorkspace,
+			Action: audit.Test, Resource: "gadgets", Do: func(*admin.Call) (any, error) { panic("secret detail") }},
+		admin.Route{Method: "GET", Path: "/open", Name: "open", Doc: "Needs no key.", Public: true, Do: func(*admin.Call) (any, error) { return nil, nil }},
+	)
+	return admin.Family{Name: "gadgets", Doc: "A sample.", Routes: routes}
+}
+
+func newHouse(t testing.TB) *admintest.House { return admintest.New(t, gadgetFamily()) }
+
+// make creates a gadget in the first workspace and gives its id.
+func makeGadget(t testing.TB, h *admintest.House, body string) (id, slug string) {
+	t.Helper()
+	a := h.Do("POST", "/gadgets", admintest.WorkspaceA, body).OK()
+	return a.Text("id"), a.Text("slug")
+}
+
+func TestSampleFamilyPassesTheChecksOfEveryFamily(t *testing.T) {
+	admintest.CheckFamily(t, newHouse(t))
+}
+
+func TestForeignAndMissingIDsGetTheSameBytes(t *testing.T) {
+	for _, missing := range []fault.Code{fault.NotAllowed, fault.NotFound} {
+		col := gadgets()
+		col.Missing = missing
+		h := admintest.New(t, admin.Family{Name: "g", Routes: col.Routes()})
+		id, slug := makeGadget(t, h, `{"name":"a"}`)
+		for _, name := range []string{id, slug} {
+			admintest.ForeignIsMissing(t, h, "GET", "/gadgets", name, nil)
+			admintest.ForeignIsMissing(t, h, "PUT", "/gadgets", name, `{"name":"b"}`)
+			admintest.ForeignIsMissing(t, h, "DELETE", "/gadgets", name, nil)
+		}
+		want := map[fault.Code]int{fault.NotAllowed: 403, fault.NotFound: 404}[missing]
+		if got := h.Do("GET", "/gadgets/"+resource.NewID(), admintest.WorkspaceA, nil); got.Status != want {
+			t.Errorf("a missing id: %d, want %d", got.Status, want)
+		}
+		if got := h.Do("GET", "/gadgets/"+id, admintest.WorkspaceA, nil).OK(); got.Text("name") != "a" {
+			t.Errorf("a refused call changed something: %s", got.Body)
+		}
+	}
+}
+
+func TestWorkspaceRule(t *testing.T) {
+	h := newHouse(t)
+	makeGadget(t, h, `{"name":"in one"}`)
+	h.Do("GET", "/gadgets", admintest.AdminKey, nil).Refused(400, "AB01", "workspace_id")
+	for _, ws := range []string{h.One, admintest.OneSlug} {
+		if n := h.Do("GET", "/gadgets?workspace_id="+ws, admintest.AdminKey, nil).OK().At("total"); n != 1.0 {
+			t.Errorf("list in %s: %v", ws, n)
+		}
+		h.Do("GET", "/gadgets?workspace_id="+ws, admintest.WorkspaceA, nil).OK()
+	}
+	if n := h.Do("GET", "/gadgets?workspace_id="+h.Two, admintest.AdminKey, nil).OK().At("total"); n != 0.0 {
+		t.Errorf("list in two: %v", n)
+	}
+	a := h.Do("POST", "/gadgets", admintest.AdminKey, map[string]any{"name": "by admin", "workspace_id": admintest.TwoSlug}).OK()
+	got := h.Do("GET", "/gadgets/"+a.Text("id"), admintest.WorkspaceB, nil).OK()
+	if got.Text("workspace_id") != h.Two {
+		t.Errorf("made in %s", got.Text("workspace_id"))
+	}
+	h.Do("POST", "/gadgets", admintest.WorkspaceA, map[string]any{"name": "x", "workspace_id": h.Two}).Refused(403, "AB03", "")
+	h.Do("POST", "/gadgets?workspace_id="+h.One, admintest.AdminKey, map[string]any{"name": "x", "workspace_id": h.Two}).Refused(400, "AB01", "workspace_id")
+	h.Do("GET", "/gadgets?organisation_id=o2", admintest.WorkspaceA, nil).Refused(403, "AB03", "")
+	h.Do("GET", "/gadgets?organisation_id=o1", admintest.WorkspaceA, nil).OK()
+}
+
+func TestRoleOfAUserIsEnforced(t *testing.T) {
+	h := newHouse(t)
+	id, _ := makeGadget(t, h, `{"name":"a"}`)
+	h.Do("GET", "/gadgets/"+id, admintest.MemberKey, nil).OK()
+	h.Do("PUT", "/gadgets/"+id, admintest.MemberKey, `{"name":"b"}`).Refused(403, "AB03", "")
+	h.Do("DELETE", "/gadgets/"+id, admintest.MemberKey, nil).Refused(403, "AB03", "")
+	h.Do("PUT", "/gadgets/"+id, admintest.ManagerKey, `{"name":"b"}`).OK()
+	odd := h.Caller(admintest.MemberKey)
+	odd.Role = "emperor"
+	h.SetCaller("odd", odd)
+	h.Do("PUT", "/gadgets/"+id, "odd", `{"name":"c"}`).Refused(403, "AB03", "")
+}
+
+func TestBadBodiesAreRefusedAndNeverBreakAnything(t *testing.T) {
+	h := newHouse(t)
+	id, _ := makeGadget(t, h, `{"name":"a"}`)
+	admintest.BadBodies(t, h, "POST", "/gadgets", admintest.WorkspaceA, `{"name":"ok"}`)
+	admintest.BadBodies(t, h, "PUT", "/gadgets/"+id, admintest.WorkspaceA, `{"name":"ok"}`)
+	r := httptest.NewRequest("POST", "/v1/gadgets", strings.NewReader(`{"name":"ok"}`))
+	r.Header.Set("x-gateway-api-key", admintest.WorkspaceA)
+	r.Header.Set("content-type", "text/plain")
+	h.Send(r).Refused(400, "AB01", "content-type")
+}
+
+func TestAllFieldErrorsAreNamedAtOnce(t *testing.T) {
+	h := newHouse(t)
+	got := h.Do("POST", "/gadgets", admintest.WorkspaceA, `{"color":"green","size":1.5,"parts":["a","",3,"b"],"labels":{"a":1},
+		"setup":{"fast":"yes","level":"mid","more":1},"made":"soon","slug":"a b","tags":[],"key":""}`)
+	f := got.Refused(400, "AB01", "name").Failure()
+	for field, text := range map[string]string{
+		"name": "is required", "color": "red, blue", "size": "integer", "parts": "0 to 3 entries", "parts[1]": "empty", "parts[2]": "a string, not a number",
+		"labels.a": "a string", "setup.fast": "true or false", "setup.level": "low, high", "setup.more": "not known", "made": "ISO 8601",
+		"slug": "match", "tags": "an object, not an array", "key": "empty",
+	} {
+		if !strings.Contains(f.Fields[field], text) {
+			t.Errorf("%s: %q, want %q", field, f.Fields[field], text)
+		}
+	}
+	for body, field := range map[string]string{
+		`{"name":""}`:   "name",
+		`{"name":null}`: "name",
+		`{"name":5}`:    "name",
+		`{"name":"` + strings.Repeat("é", 21) + `"}`:             "name",
+		`{"name":"a","size":0}`:                                  "size",
+		`{"name":"a","size":11}`:                                 "size",
+		`{"name":"a","size":99999999999999999999}`:               "size",
+		`{"name":"a","size":1e1}`:                                "size",
+		`{"name":"a","color":"red","size":6}`:                    "size",
+		`{"name":"a","tags":{"":"x"}}`:                           "tags",
+		`{"name":"a","parts":[null]}`:                            "parts[0]",
+		`{"name":"a","labels":{"a":null}}`:                       "labels.a",
+		`{"name":"a","slug":"` + strings.Repeat("a", 256) + `"}`: "slug",
+	} {
+		h.Do("POST", "/gadgets", admintest.WorkspaceA, body).Refused(400, "AB01", field)
+	}
+	if n := h.Do("GET", "/gadgets", admintest.WorkspaceA, nil).OK().At("total"); n != 0.0 {
+		t.Errorf("refused creates left %v records", n)
+	}
+}
+
+func TestUpdateTellsAbsentNullAndValueApart(t *testing.T) {
+	h := newHouse(t)
+	id, _ := makeGadget(t, h, `{"name":"a","color":"red","size":3,"parts":["x"],"labels":{"k":"v"},"setup":{"fast":true,"level":"low"},
+		"made":"2026-01-02","tags":{"t":"1"},"key":"abcdefghij"}`)
+	put := func(body string) { t.Helper(); h.Do("PUT", "/gadgets/"+id, admintest.WorkspaceA, body).OK() }
+	get := func() string {
+		t.Helper()
+		m := h.Do("GET", "/gadgets/"+id, admintest.WorkspaceA, nil).OK().Object()
+		for _, k := range []string{"id", "slug", "created_at", "last_updated_at", "workspace_id", "organisation_id", "object", "status"} {
+			if m[k] == nil {
+				t.Errorf("the record lacks %s", k)
+			}
+			delete(m, k)
+		}
+		b, err := json.Marshal(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+	want := func(s string) {
+		t.Helper()
+		if got := get(); got != s {
+			t.Errorf("got  %s\nwant %s", got, s)
+		}
+	}
+	want(`{"color":"red","labels":{"k":"v"},"made":"2026-01-02","masked_key":"ab****ij","name":"a","parts":["x"],"setup":{"fast":true,"level":"low"},"size":3,"tags":{"t":"1"},"version":1}`)
+	put(`{"size":4}`)
+	want(`{"color":"red","labels":{"k":"v"},"made":"2026-01-02","masked_key":"ab****ij","name":"a","parts":["x"],"setup":{"fast":true,"level":"low"},"size":4,"tags":{"t":"1"},"version":2}`)
+	put(`{"color":null,"parts":[],"labels":null,"setup":{"level":"high"},"tags":null,"key":null,"made":"2026-01-02"}`)
+	want(`{"color":null,"labels":null,"made":"2026-01-02","name":"a","parts":null,"setup":{"fast":true,"level":"high"},"size":4,"tags":null,"version":3}`)
+	put(`{"setup":{"level":null}}`)
+	want(`{"color":null,"labels":null,"made":"2026-01-02","name":"a","parts":null,"setup":{"fast":true},"size":4,"tags":null,"version":4}`)
+	put(`{"name":"a"}`) // no new content, no new version
+	want(`{"color":null,"labels":null,"made":"2026-01-02","name":"a","parts":null,"setup":{"fast":true},"size":4,"tags":null,"version":4}`)
+
+	h.Do("PUT", "/gadgets/"+id, admintest.WorkspaceA, `{"made":"2027-01-02"}`).Refused(400, "AB01", "made")
+	for _, empty := range []string{`{}`, `{"workspace_id":"` + h.One + `"}`, `{"nonsense":1}`, `{"slug":"other"}`} {
+		h.Do("PUT", "/gadgets/"+id, admintest.WorkspaceA, empty).Refused(400, "AB01", "")
+	}
+	a := h.Do("PUT", "/gadgets/"+id, admintest.WorkspaceA, `{"size":5,"colour":"red"}`).OK()
+	if got := a.Header.Get("X-Gateway-Ignored-Fields"); got != "colour" {
+		t.Errorf("ignored fields: %q", got)
+	}
+}
+
+func TestSecretIsSealedAndNeverShown(t *testing.T) {
+	const canary = "CANARY-secret-value"
+	h := newHouse(t)
+	id, _ := makeGadget(t, h, `{"name":"a","key":"`+canary+`"}`)
+	h.Do("PUT", "/gadgets/"+id, admintest.WorkspaceA, `{"size":2}`).OK()
+	rec, ok, err := h.Resources.Get(context.Background(), store.Scope{Org: admintest.Org, Workspace: h.One}, "GADGET", id)
+	if err != nil || !ok {
+		t.Fatal(ok, err)
+	}
+	plain, err := rec.OpenSecrets(context.Background(), admintest.Sealer{})
+	if err != nil || string(plain["key"]) != canary {
+		t.Errorf("the sealed secret: %q %v", plain["key"], err)
+	}
+	if bytes.Contains(rec.Body, []byte(canary)) || bytes.Contains(rec.Sealed, []byte(canary)) {
+		t.Error("the secret is stored in the clear")
+	}
+	for _, path := range []string{"/gadgets/" + id, "/gadgets"} {
+		if got := h.Do("GET", path, admintest.WorkspaceA, nil).OK(); bytes.Contains(got.Body, []byte(canary)) {
+			t.Errorf("%s shows the secret", path)
+		}
+	}
+	log, err := json.Marshal(h.Audit())
+	if err != nil || bytes.Contains(log, []byte(canary)) {
+		t.Errorf("the audit log shows the secret: %v", err)
+	}
+}
+
+func TestListPagesFiltersAndCounts(t *testing.T) {
+	h := newHouse(t)
+	for i := range 12 {
+		makeGadget(t, h, fmt.Sprintf(`{"name":"n%d","color":"%s","tags":{"i":"%d","all":"1"}}`, i, []string{"red", "blue"}[i%2], i))
+	}
+	for query, want := range map[string]string{
+		"":                              "12: n11 n10 n9 n8 n7 n6 n5 n4 n3 n2 n1 n0",
+		"?page_size=5":                  "12: n11 n10 n9 n8 n7",
+		"?page_size=5&current_page=1":   "12: n6 n5 n4 n3 n2",
+		"?page_size=5&current_page=2":   "12: n1 n0",
+		"?page_size=5&current_page=9":   "12:",
+		"?color=blue&page_size=2":       "6: n11 n9",
+		`?tags={"i":"3"}`:               "1: n3",
+		`?tags={"i":"3","all":"1"}`:     "1: n3",
+		`?tags={"i":"3","all":"2"}`:     "0:",
+		"?status=archived":              "0:",
+		"?status=active,archived&x=y":   "12: n11 n10 n9 n8 n7 n6 n5 n4 n3 n2 n1 n0",
+		"?current_page=&page_size=1000": "12: n11 n10 n9 n8 n7 n6 n5 n4 n3 n2 n1 n0",
+	} {
+		a := h.Do("GET", "/gadgets"+strings.NewReplacer(`"`, "%22", "{", "%7B", "}", "%7D").Replace(query), admintest.WorkspaceA, nil).OK()
+		got := fmt.Sprint(a.At("total"), ":")
+		for i := range 12 {
+			if n := a.Text("data", fmt.Sprint(i), "name"); n != "" {
+				got += " " + n
+			}
+		}
+		if got != want {
+			t.Errorf("%s: %s, want %s", query, got, want)
+		}
+	}
+	for query, field := range map[string]string{
+		"?page_size=0": "page_size", "?page_size=1001": "page_size", "?page_size=x": "page_size", "?current_page=-1": "current_page",
+		"?current_page=1.5": "current_page", "?page_size=5&page_size=6": "page_size", "?tags=x": "tags", "?tags=%7B%22a%22:1%7D": "tags.a",
+		"?status=gone": "status", "?current_page=99999999999999999999": "current_page", "?color=%ff": "color",
+	} {
+		h.Do("GET", "/gadgets"+query, admintest.WorkspaceA, nil).Refused(400, "AB01", field)
+	}
+}
+
+func TestArchivedRecordLeavesTheListAndComesBack(t *testing.T) {
+	h := newHouse(t)
+	id, _ := makeGadget(t, h, `{"name":"a"}`)
+	makeGadget(t, h, `{"name":"b"}`)
+	h.Do("PUT", "/gadgets/"+id, admintest.WorkspaceA, `{"status":"archived"}`).OK()
+	for query, want := range map[string]any{"": 1.0, "?status=archived": 1.0, "?status=archived,active": 2.0} {
+		if got := h.Do("GET", "/gadgets"+query, admintest.WorkspaceA, nil).OK().At("total"); got != want {
+			t.Errorf("%s: %v", query, got)
+		}
+	}
+	h.Do("PUT", "/gadgets/"+id, admintest.WorkspaceA, `{"status":"active"}`).OK()
+	h.Do("DELETE", "/gadgets/"+id, admintest.WorkspaceA, nil).OK()
+	h.Do("GET", "/gadgets/"+id, admintest.WorkspaceA, nil).Refused(403, "AB03", "")
+	h.Do("DELETE", "/gadgets/"+id, admintest.WorkspaceA, nil).Refused(403, "AB03", "")
+}
+
+func TestSlugsAreMadeFromNamesAndConflictsAreNamed(t *testing.T) {
+	h := newHouse(t)
+	_, slug := makeGadget(t, h, `{"name":"Pplx Cache Test"}`)
+	if !regexp.MustCompile(`^gg-pplx-c-[0-9a-f]{6}$`).MatchString(slug) {
+		t.Errorf("slug %s", slug)
+	}
+	if _, slug = makeGadget(t, h, `{"name":"日本"}`); !regexp.MustCompile(`^gg-[0-9a-f]{6}$`).MatchString(slug) {
+		t.Errorf("slug %s", slug)
+	}
+	makeGadget(t, h, `{"name":"a","slug":"mine"}`)
+	h.Do("POST", "/gadgets", admintest.WorkspaceA, `{"name":"b","slug":"mine"}`).Refused(409, "AB07", "slug")
+	h.Do("POST", "/gadgets", admintest.WorkspaceB, `{"name":"b","slug":"mine"}`).OK()
+}
+
+func TestPathsAreMatchedAsTheyWereSent(t *testing.T) {
+	h := newHouse(t)
+	id, _ := makeGadget(t, h, `{"name":"a"}`)
+	for path, status := range map[string]int{
+		"/gadgets/special": 200, "/admin/gadgets": 200, "/admin/gadgets/" + id: 200,
+		"/gadgets/": 404, "/gadgets//" + id: 404, "/Gadgets": 404, "/gadgets/" + id + "/": 404, "/gadgets/a/b/c": 404,
+		"/gadgets/..%2fadmin": 403, "/gadgets/%2e%2e": 403, "/gadgets/%00": 403, "/gadgets/%ff": 403, "/gadgets/a%23b": 403,
+		"/gadgets/" + strings.Repeat("x", 5000): 403, "/gadgets;x": 404, "/%67adgets": 200, "/gadgets/special%2F": 403,
+	} {
+		if got := h.Do("GET", path, admintest.WorkspaceA, nil); got.Status != status {
+			t.Errorf("%.60s: %d, want %d", path, got.Status, status)
+		}
+	}
+	got := h.Do("PATCH", "/gadgets/"+id, admintest.WorkspaceA, `{}`).Refused(405, "AB01", "")
+	if allow := got.Header.Get("Allow"); allow != "DELETE, GET, PUT" {
+		t.Errorf("Allow: %s", allow)
+	}
+	if !h.Handler.Serves("/v1/gadgets/x") || !h.Handler.Serves("/v2/gadgets") || h.Handler.Serves("/v1/other") || h.Handler.Serves("") {
+		t.Error("Serves")
+	}
+	h.Do("GET", "/open", "", nil).OK()
+}
+
+func TestEveryWriteIsAuditedOnceWithItsOutcome(t *testing.T) {
+	h := newHouse(t)
+	id, _ := makeGadget(t, h, `{"name":"a","key":"abcdefghij"}`)
+	h.Do("PUT", "/gadgets/"+id, admintest.MemberKey, `{"name":"b"}`)
+	h.Do("PUT", "/gadgets/"+id+"?workspace_id="+h.One, admintest.AdminKey, `{"name":"b"}`)
+	h.Do("PUT", "/gadgets/"+id, admintest.WorkspaceA, `{"name":`)
+	h.Do("POST", "/gadgets/"+id+"/panic", admintest.WorkspaceA, nil)
+	h.Do("DELETE", "/gadgets/"+id, admintest.WorkspaceA, nil)
+	h.Do("DELETE", "/gadgets/"+id, admintest.WorkspaceA, nil)
+	h.Do("GET", "/gadgets/"+id, admintest.WorkspaceA, nil)
+	h.Do("DELETE", "/gadgets/"+id, "", nil)
+	h.Do("DELETE", "/nowhere", admintest.WorkspaceA, nil)
+	var got []string
+	for _, e := range h.Audit() {
+		got = append(got, fmt.Sprint(e.Method, " ", e.Action, " ", e.StatusCode))
+		if e.ResourceType != "gadgets" || e.OrganisationID != "o1" || e.ClientIP != "192.0.2.7" || e.UserID == "" || e.RequestID == "" || e.ResourceID != id && e.StatusCode == 200 {
+			t.Errorf("record lacks something: %+v", e)
+		}
+		if e.WorkspaceID != h.One {
+			t.Errorf("%s %d in workspace %q", e.Method, e.StatusCode, e.WorkspaceID)
+		}
+	}
+	want := "POST create 200|PUT update 403|PUT update 200|PUT update 400|POST test 500|DELETE delete 200|DELETE delete 403"
+	if strings.Join(got, "|") != want {
+		t.Errorf("got  %s\nwant %s", strings.Join(got, "|"), want)
+	}
+	if e := h.Audit()[0]; e.RequestBody != `{"key":"ab****ij","name":"a"}` || e.URI != "/v1/gadgets" || !strings.Contains(e.RequestHeaders, `"x-gateway-api-key":"ke****ne"`) {
+		t.Errorf("record: %+v", e)
+	}
+	if e := h.Audit()[1]; e.UserType != audit.UserTypeUser {
+		t.Errorf("a user's call is recorded as %s", e.UserType)
+	}
+}
+
+func TestPanicIsAnInternalErrorWithoutDetails(t *testing.T) {
+	h := newHouse(t)
+	got := h.Do("POST", "/gadgets/x/panic", admintest.WorkspaceA, nil).Refused(500, "AB04", "")
+	if bytes.Contains(got.Body, []byte("secret detail")) {
+		t.Errorf("the answer tells the panic: %s", got.Body)
+	}
+}
+
+func TestMistakesOfADescriptionStopTheStart(t *testing.T) {
+	do := func(*admin.Call) (any, error) { return nil, nil }
+	good := admin.Route{Method: "GET", Path: "/a", Name: "a", Scopes: []string{"s"}, Where: admin.InWorkspace, Do: do}
+	for name, edit := range map[string]func(*admin.Route){
+		"no scope":        func(r *admin.Route) { r.Scopes = nil },
+		"no place":        func(r *admin.Route) { r.Where = 0 },
+		"no work":         func(r *admin.Route) { r.Do = nil },
+		"no name":         func(r *admin.Route) { r.Name = "" },
+		"not audited":     func(r *admin.Route) { r.Method = "POST" },
+		"public, guarded": func(r *admin.Route) { r.Public = true },
+		"odd alias":       func(r *admin.Route) { r.Aliases = []string{"/b/{x}"} },
+		"no path":         func(r *admin.Route) { r.Path = "a" },
+	} {
+		r := good
+		edit(&r)
+		if _, err := admin.NewHandler(admin.Deps{}, admin.Family{Name: "f", Routes: []admin.Route{r}}); err == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+	if _, err := admin.NewHandler(admin.Deps{}, admin.Family{Name: "f", Routes: []admin.Route{good, good}}); err == nil {
+		t.Error("declared twice: accepted")
+	}
+	if _, err := admin.NewHandler(admin.Deps{}, admin.Family{Name: "f", Routes: []admin.Route{good}}); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestDocumentOfTheSampleFamily(t *testing.T) {
+	got := admin.OpenAPI("Gateway administration", "1", gadgetFamily())
+	if !bytes.Equal(got, admin.OpenAPI("Gateway administration", "1", gadgetFamily())) {
+		t.Error("the document is not always the same")
+	}
+	golden := filepath.Join("testdata", "openapi.json")
+	if *update {
+		if err := os.WriteFile(golden, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Error("the document changed; look at the diff of go test -update")
+	}
+}
+
+func TestArchivedWorkspaceIsReadAndNotWritten(t *testing.T) {
+	h := newHouse(t)
+	org := store.Scope{Org: admintest.Org}
+	err := h.Resources.Change(context.Background(), org, func(tx *resource.Tx) error {
+		rec, _, err := tx.Get(org, "WORKSPACE", h.One)
+		if err != nil {
+			return err
+		}
+		return tx.Archive(&rec)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.Do("GET", "/gadgets?workspace_id="+h.One, admintest.AdminKey, nil).OK()
+	h.Do("POST", "/gadgets?workspace_id="+h.One, admintest.AdminKey, `{"name":"a"}`).Refused(403, "AB03", "")
+}

@@ -1,0 +1,332 @@
+package admin
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"mime"
+	"net"
+	"net/http"
+	"runtime/debug"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"gateway/shared/audit"
+	"gateway/shared/fault"
+	"gateway/shared/resource"
+	"gateway/shared/seal"
+)
+
+// Deps is what the engine works with.
+type Deps struct {
+	Resources    *resource.Resources
+	Sealer       seal.Sealer // seals the secrets of families that have some
+	Authenticate Authenticate
+	Audit        Recorder
+	// ClientIP is the caller's address for the audit log; nil: RemoteAddr, which
+	// the host has set to it.
+	ClientIP func(*http.Request) string
+}
+
+// Recorder takes audit records that have no change to go with; *audit.Sender.
+type Recorder interface {
+	Record(ctx context.Context, org string, e audit.Entry) error
+}
+
+// Handler serves families of routes.
+type Handler struct {
+	deps   Deps
+	router router
+}
+
+// NewHandler serves the families. A route without a policy, or declared twice,
+// is an error.
+func NewHandler(d Deps, families ...Family) (*Handler, error) {
+	h := &Handler{deps: d}
+	for i := range families {
+		for j := range families[i].Routes {
+			r := &families[i].Routes[j]
+			if err := r.validate(); err != nil {
+				return nil, fmt.Errorf("%w (family %s)", err, families[i].Name)
+			}
+			if err := h.router.add(r); err != nil {
+				return nil, fmt.Errorf("%w (family %s)", err, families[i].Name)
+			}
+		}
+	}
+	return h, nil
+}
+
+// Serves reports whether an escaped path is one of the handler's, with any
+// method.
+func (h *Handler) Serves(escapedPath string) bool {
+	n, _ := h.router.match(escapedPath)
+	return n != nil
+}
+
+// Matches reports whether the handler has a route for the method and the
+// escaped path.
+func (h *Handler) Matches(method, escapedPath string) bool {
+	n, _ := h.router.match(escapedPath)
+	return n != nil && n.routes[method] != nil
+}
+
+// requestIDHeader carries the id that errors and audit records name.
+const requestIDHeader = "X-Gateway-Request-Id"
+
+// ServeHTTP implements http.Handler.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	c := &Call{
+		Context: r.Context(), Request: r, RequestID: uuid.NewString(), handler: h,
+		Resources: h.deps.Resources, Sealer: h.deps.Sealer, Now: h.deps.Resources.Now(),
+	}
+	w.Header().Set(requestIDHeader, c.RequestID)
+	answer, err := h.serve(w, c)
+	var body []byte
+	if err == nil {
+		if body, err = encodeAnswer(answer); err != nil {
+			err = fault.Internal(err)
+		}
+	}
+	status := http.StatusOK
+	if err != nil {
+		f := fault.From(err)
+		status, body = f.Status(), f.AdminBody(c.RequestID)
+		f.SetHeaders(w.Header())
+		if status >= 500 {
+			slog.Error("administration failure", "route", c.name(), "request_id", c.RequestID, "error", f.Error())
+		}
+	}
+	h.record(c, status)
+	write(w, status, body)
+}
+
+// record puts the call into the audit log, unless its change did.
+func (h *Handler) record(c *Call, status int) {
+	if c.recorded || c.Route == nil || !c.Route.changes() || c.Caller.Scope.Org == "" || h.deps.Audit == nil {
+		return
+	}
+	ctx := context.WithoutCancel(c.Context)
+	if err := h.deps.Audit.Record(ctx, c.Caller.Scope.Org, c.entry(status)); err != nil {
+		slog.Error("a call is missing in the audit log", "route", c.name(), "request_id", c.RequestID, "status", status, "error", err)
+	}
+}
+
+func (c *Call) name() string {
+	if c.Route == nil {
+		return "none"
+	}
+	return c.Route.Name
+}
+
+// serve takes the call through all checks, in the documented order, and does it.
+func (h *Handler) serve(w http.ResponseWriter, c *Call) (answer any, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			answer, err = nil, fault.Internal(fmt.Errorf("panic: %v\n%s", p, debug.Stack()))
+		}
+	}()
+	if err := h.route(w, c); err != nil {
+		return nil, err
+	}
+	if !c.Route.Public {
+		if c.Caller, err = h.deps.Authenticate(c.Context, c.Request); err != nil {
+			return nil, err
+		}
+		c.Scope = c.Caller.Scope
+	}
+	readErr := c.readBody(w)
+	if !c.Route.Public && !c.Caller.HasAny(c.Route.Scopes) {
+		return nil, Denied()
+	}
+	if readErr != nil {
+		return nil, readErr
+	}
+	raw, err := c.parseBody()
+	if err != nil {
+		return nil, err
+	}
+	if !c.Route.Public {
+		if err := c.locate(raw); err != nil {
+			return nil, err
+		}
+	}
+	if err := c.validate(w, raw); err != nil {
+		return nil, err
+	}
+	return c.Route.Do(c)
+}
+
+func (h *Handler) route(w http.ResponseWriter, c *Call) error {
+	n, values := h.router.match(c.Request.URL.EscapedPath())
+	if n == nil {
+		return routeNotFound()
+	}
+	b := n.routes[c.Request.Method]
+	if b == nil {
+		allowed := n.methods()
+		w.Header().Set("Allow", strings.Join(allowed, ", "))
+		return methodNotAllowed(allowed)
+	}
+	c.Route = b.route
+	c.params = make(map[string]string, len(values))
+	for i, v := range values {
+		c.params[b.names[i]] = v
+	}
+	return nil
+}
+
+// readBody reads what was sent, also for the audit record of a refusal.
+func (c *Call) readBody(w http.ResponseWriter) error {
+	if c.Route.Body == nil || c.Request.Body == nil {
+		return nil
+	}
+	limit := c.Route.MaxBody
+	if limit == 0 {
+		limit = DefaultMaxBody
+	}
+	tooLarge := fault.Newf(fault.BodyTooLarge, "", "The body is larger than %d bytes", limit)
+	if c.Request.ContentLength > limit {
+		return tooLarge // unread
+	}
+	var err error
+	c.raw, err = io.ReadAll(http.MaxBytesReader(w, c.Request.Body, limit))
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &large):
+		c.raw = nil
+		return tooLarge
+	case err != nil:
+		return fault.Invalid("", "The body ended early").WithCause(err)
+	}
+	return nil
+}
+
+func (c *Call) parseBody() (map[string]json.RawMessage, error) {
+	if c.Route.Body == nil || (len(c.raw) == 0 && c.Route.BodyMode == OptionalBody) {
+		return nil, nil
+	}
+	if ct := c.Request.Header.Get("Content-Type"); ct != "" {
+		media, _, err := mime.ParseMediaType(ct)
+		if err != nil || (media != "application/json" && !strings.HasSuffix(media, "+json")) {
+			return nil, fault.New(fault.InvalidContentType, "content-type", "The body must be sent as application/json")
+		}
+	}
+	return parseObject(c.raw)
+}
+
+// locate finds the scope of the call and checks the caller's role there.
+func (c *Call) locate(raw map[string]json.RawMessage) error {
+	q := c.Request.URL.Query()
+	if err := c.checkOrganisation([]string{q.Get("organisation_id"), textOf(raw, "organisation_id")}); err != nil {
+		return err
+	}
+	if ws, ok := raw["workspace_id"]; ok && c.Route.Where != Shared && !isText(ws) {
+		return fault.Invalid("workspace_id", "must be a string")
+	}
+	if err := c.place([]string{q.Get("workspace_id"), textOf(raw, "workspace_id")}); err != nil {
+		return err
+	}
+	if !c.Caller.AtLeast(c.Route.Role) {
+		return Denied()
+	}
+	return nil
+}
+
+func textOf(raw map[string]json.RawMessage, name string) string {
+	var s string
+	if err := json.Unmarshal(raw[name], &s); err != nil {
+		return ""
+	}
+	return s
+}
+
+func isText(raw json.RawMessage) bool {
+	s := strings.TrimSpace(string(raw))
+	return s == "null" || strings.HasPrefix(s, `"`)
+}
+
+// validate checks query and body and gives all errors at once.
+func (c *Call) validate(w http.ResponseWriter, raw map[string]json.RawMessage) error {
+	var p problems
+	c.Query = checkQuery(c.Request.URL.RawQuery, c.Route.Query, &p)
+	if c.Route.Body != nil {
+		m := creating
+		if c.Route.BodyMode != WholeBody {
+			m = updating
+		}
+		var ignored []string
+		c.Body, ignored = checkFields(raw, c.Route.Body, m, &p)
+		tellIgnored(w, ignored)
+		if c.Route.BodyMode == PartialBody && c.Body.Empty() {
+			p.add("", "the body names no field that can be changed; these can: %s", strings.Join(changeable(c.Route.Body), ", "))
+		}
+	}
+	if f := fault.Invalids(p.list); f != nil {
+		return f
+	}
+	return nil
+}
+
+func changeable(fields []Field) (out []string) {
+	for i := range fields {
+		if updating.wanted(&fields[i]) && !fields[i].Fixed {
+			out = append(out, fields[i].Name)
+		}
+	}
+	return out
+}
+
+// ignoredHeader names members of the body that the route does not know, so that
+// a misspelt one is noticed.
+const ignoredHeader = "X-Gateway-Ignored-Fields"
+
+func tellIgnored(w http.ResponseWriter, names []string) {
+	var out []string
+	for _, n := range names {
+		if n == "workspace_id" || n == "organisation_id" || len(out) == 10 {
+			continue
+		}
+		clean := strings.Map(func(r rune) rune {
+			if r > 0x20 && r < 0x7f && r != ',' {
+				return r
+			}
+			return '?'
+		}, clip(n))
+		out = append(out, clean)
+	}
+	if len(out) > 0 {
+		w.Header().Set(ignoredHeader, strings.Join(out, ", "))
+	}
+}
+
+func encodeAnswer(answer any) ([]byte, error) {
+	if answer == nil {
+		return []byte("{}"), nil
+	}
+	return json.Marshal(answer)
+}
+
+func write(w http.ResponseWriter, status int, body []byte) {
+	h := w.Header()
+	h.Set("Content-Type", "application/json")
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(status)
+	_, _ = w.Write(body) // a caller who went away needs no answer
+}
+
+func (h *Handler) clientIP(r *http.Request) string {
+	if h.deps.ClientIP != nil {
+		return h.deps.ClientIP(r)
+	}
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		return r.RemoteAddr
+	}
+	return host
+}

@@ -1,0 +1,63 @@
+// Package instant describes and reads points in time of query strings, with the
+// offset that they were given in. What a query asks for belongs to its family.
+package instant
+
+import (
+	"encoding/json"
+	"regexp"
+	"time"
+
+	"gateway/shared/admin"
+	"gateway/shared/fault"
+)
+
+// forms are the accepted spellings; without an offset a time is UTC.
+var forms = []string{
+	time.RFC3339Nano, "2006-01-02T15:04:05.999999999Z0700", "2006-01-02T15:04:05", "2006-01-02T15:04Z07:00", "2006-01-02T15:04",
+	"2006-01-02 15:04:05Z07:00", "2006-01-02 15:04:05", "2006-01-02",
+}
+
+// lostPlus finds an offset whose plus sign arrived as a space, which is what a
+// plus sign that is not escaped means in a query string.
+var lostPlus = regexp.MustCompile(`^(.*:\d\d(?:\.\d+)?) (\d\d:?\d\d)$`)
+
+// Years that a time may lie in.
+const (
+	firstYear = 1970
+	lastYear  = 2200
+)
+
+// Parse reads a point in time; ok is false for what is none.
+func Parse(s string) (t time.Time, ok bool) {
+	s = lostPlus.ReplaceAllString(s, "$1+$2")
+	for _, form := range forms {
+		if t, err := time.Parse(form, s); err == nil {
+			return t, t.Year() >= firstYear && t.Year() <= lastYear
+		}
+	}
+	return time.Time{}, false
+}
+
+// Field is a query parameter that holds a point in time.
+func Field(name, doc string, required bool) admin.Field {
+	return admin.Field{
+		Name: name, Type: admin.String, Max: 64, Required: required, Check: check,
+		Doc: doc + " An ISO 8601 time with its offset from UTC, such as 2026-01-31T15:04:05+01:00; UTC without one.",
+	}
+}
+
+func check(raw json.RawMessage) []fault.Detail {
+	var s string
+	if err := json.Unmarshal(raw, &s); err == nil {
+		if _, ok := Parse(s); ok {
+			return nil
+		}
+	}
+	return []fault.Detail{{Message: "must be an ISO 8601 time from 1970 to 2200 with offset, such as 2026-01-31T15:04:05+01:00"}}
+}
+
+// Of reads a parameter that Field describes; the zero time when it is absent.
+func Of(q admin.Values, name string) time.Time {
+	t, _ := Parse(q.Text(name))
+	return t
+}

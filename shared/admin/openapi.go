@@ -1,0 +1,352 @@
+package admin
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Schemas that many answers share.
+var (
+	emptySchema    = Schema{"type": "object", "additionalProperties": false}
+	stringSchema   = Schema{"type": "string"}
+	timeSchema     = Schema{"type": []string{"string", "null"}, "format": "date-time"}
+	anyListSchema  = func(of Schema) Schema { return Schema{"type": "array", "items": of} }
+	integerSchema  = Schema{"type": "integer"}
+	listOf         = func(name string) Schema { return Schema{"type": "string", "const": name} }
+	describedError = Schema{"$ref": "#/components/schemas/Error"}
+)
+
+// ObjectSchema is an object with the given members.
+func ObjectSchema(members map[string]Schema) Schema {
+	return Schema{"type": "object", "properties": members}
+}
+
+func orEmpty(s Schema) Schema {
+	if s == nil {
+		return emptySchema
+	}
+	return s
+}
+
+// schema is the JSON schema of a field.
+func (f *Field) schema() Schema {
+	s := Schema{}
+	if f.Doc != "" {
+		s["description"] = f.Doc
+	}
+	if f.Default != nil {
+		s["default"] = f.Default
+	}
+	switch f.Type {
+	case String:
+		s["type"] = "string"
+		f.bounds(s, "minLength", "maxLength")
+		if f.Pattern != nil {
+			s["pattern"] = f.Pattern.String()
+		}
+		if len(f.Enum) > 0 {
+			s["enum"] = f.Enum
+		}
+	case Timestamp:
+		s["type"], s["format"] = "string", "date-time"
+	case Integer, Number:
+		s["type"] = map[Type]string{Integer: "integer", Number: "number"}[f.Type]
+		if f.Min != 0 || f.Max != 0 {
+			s["minimum"] = f.Min
+		}
+		if f.Max != 0 {
+			s["maximum"] = f.Max
+		}
+	case Boolean:
+		s["type"] = "boolean"
+	case Array:
+		s["type"] = "array"
+		f.bounds(s, "minItems", "maxItems")
+		if f.Of != nil {
+			s["items"] = f.Of.schema()
+		}
+	case Map:
+		s["type"] = "object"
+		f.bounds(s, "minProperties", "maxProperties")
+		if f.Of != nil {
+			s["additionalProperties"] = f.Of.schema()
+		}
+	case Object:
+		s = f.objectSchema(s)
+	}
+	return s
+}
+
+func (f *Field) bounds(s Schema, lower, upper string) {
+	if f.Min != 0 {
+		s[lower] = f.Min
+	}
+	if f.Max != 0 {
+		s[upper] = f.Max
+	}
+}
+
+func (f *Field) objectSchema(s Schema) Schema {
+	for k, v := range membersSchema(f.Fields, creating) {
+		s[k] = v
+	}
+	s["additionalProperties"] = f.Open
+	return s
+}
+
+// nullable lets null stand for "clear".
+func nullable(s Schema) Schema {
+	t, ok := s["type"].(string)
+	if !ok {
+		return s
+	}
+	s["type"] = []string{t, "null"}
+	if e, ok := s["enum"].([]string); ok {
+		all := make([]any, 0, len(e)+1)
+		for _, v := range e {
+			all = append(all, v)
+		}
+		s["enum"] = append(all, nil)
+	}
+	return s
+}
+
+func membersSchema(fields []Field, m mode) Schema {
+	props, required := map[string]Schema{}, []string{}
+	for i := range fields {
+		f := &fields[i]
+		if !m.wanted(f) {
+			continue
+		}
+		s := f.schema()
+		if !f.Required {
+			s = nullable(s)
+		} else if m == creating {
+			required = append(required, f.Name)
+		}
+		props[f.Name] = s
+	}
+	out := Schema{"type": "object", "properties": props}
+	if len(required) > 0 {
+		out["required"] = required
+	}
+	return out
+}
+
+// Shown is the schema of a record as answers show it: what every record has, the
+// Fields and ExtraShown.
+func (col *Collection[T]) Shown() Schema {
+	props := map[string]Schema{
+		"id": stringSchema, "slug": stringSchema, "name": stringSchema, "status": stringSchema,
+		"organisation_id": stringSchema, "workspace_id": stringSchema,
+		"created_at": timeSchema, "last_updated_at": timeSchema, "object": listOf(col.Object),
+	}
+	for _, list := range [][]Field{col.Fields, col.ExtraShown} {
+		for i := range list {
+			f := &list[i]
+			switch {
+			case f.Hidden, f.Trigger:
+			case f.Secret:
+				props["masked_"+f.Name] = stringSchema
+			default:
+				props[f.Name] = nullable(f.schema())
+			}
+		}
+	}
+	return ObjectSchema(props)
+}
+
+func (col *Collection[T]) listSchema(entry Schema) Schema {
+	if col.List.Schema != nil {
+		return col.List.Schema(entry)
+	}
+	return ListSchema(entry)
+}
+
+// ListSchema documents ListEnvelope; SuccessSchema anything below "data".
+func ListSchema(entry Schema) Schema {
+	return ObjectSchema(map[string]Schema{"object": listOf("list"), "total": integerSchema, "data": anyListSchema(entry)})
+}
+
+// TotalSchema documents TotalEnvelope.
+func TotalSchema(entry Schema) Schema {
+	return ObjectSchema(map[string]Schema{"total": integerSchema, "data": anyListSchema(entry)})
+}
+
+// SuccessSchema documents {"success":true,"data":...}.
+func SuccessSchema(data Schema) Schema {
+	return ObjectSchema(map[string]Schema{"success": {"type": "boolean"}, "data": data})
+}
+
+// SuccessListSchema documents SuccessEnvelope.
+func SuccessListSchema(entry Schema) Schema { return SuccessSchema(anyListSchema(entry)) }
+
+func (col *Collection[T]) singleSchema(shown Schema) Schema {
+	if col.SingleSchema != nil {
+		return col.SingleSchema
+	}
+	if col.Single != nil {
+		return SuccessSchema(shown)
+	}
+	return shown
+}
+
+func (col *Collection[T]) createdSchema() Schema {
+	if col.CreatedSchema != nil {
+		return col.CreatedSchema
+	}
+	return ObjectSchema(map[string]Schema{"id": stringSchema, "slug": stringSchema})
+}
+
+// workspaceField is the parameter of routes that act in a workspace.
+var workspaceField = Field{Name: "workspace_id", Type: String, Max: 255, Doc: "Workspace, by id or slug. Needed with organisation keys; other keys are bound to theirs."}
+
+// OpenAPI is the OpenAPI 3.1 document of the families, always the same bytes for
+// the same descriptions.
+func OpenAPI(title, version string, families ...Family) []byte {
+	paths := map[string]map[string]any{}
+	var tags []any
+	for i := range families {
+		f := &families[i]
+		tags = append(tags, map[string]any{"name": f.Name, "description": f.Doc})
+		for j := range f.Routes {
+			r := &f.Routes[j]
+			for n, path := range r.paths() {
+				if paths[path] == nil {
+					paths[path] = map[string]any{}
+				}
+				paths[path][strings.ToLower(r.Method)] = r.document(f.Name, path, n)
+			}
+		}
+	}
+	doc := map[string]any{
+		"openapi": "3.1.0",
+		"info":    map[string]any{"title": title, "version": version},
+		"servers": []any{map[string]any{"url": "/v1"}},
+		"tags":    tags,
+		"paths":   paths,
+		"components": map[string]any{
+			"schemas": map[string]any{"Error": errorSchema},
+			"securitySchemes": map[string]any{
+				"Gateway-Key": map[string]any{"type": "apiKey", "in": "header", "name": "x-gateway-api-key"},
+				"Bearer":      map[string]any{"type": "http", "scheme": "bearer"},
+			},
+		},
+	}
+	b, err := json.MarshalIndent(doc, "", "  ")
+	if err != nil {
+		panic("admin: the document does not encode: " + err.Error()) // descriptions are Go values
+	}
+	return append(b, '\n')
+}
+
+// errorSchema is the body of every refusal.
+var errorSchema = ObjectSchema(map[string]Schema{
+	"success": {"type": "boolean", "const": false},
+	"data": ObjectSchema(map[string]Schema{
+		"message":   stringSchema,
+		"errorCode": {"type": "string", "pattern": "^AB0[1-9]$"},
+		"errors":    anyListSchema(ObjectSchema(map[string]Schema{"field": stringSchema, "message": stringSchema})),
+	}),
+	"error": ObjectSchema(map[string]Schema{
+		"message": stringSchema, "type": stringSchema, "param": {"type": []string{"string", "null"}},
+		"code": {"type": []string{"string", "null"}}, "field": stringSchema,
+	}),
+	"request_id": stringSchema,
+})
+
+// document is the operation of a route at its n-th path.
+func (r *Route) document(family, path string, n int) map[string]any {
+	id := r.Name
+	if n > 0 {
+		id += "Alias" + strconv.Itoa(n)
+	}
+	op := map[string]any{
+		"operationId": id,
+		"summary":     r.Doc,
+		"tags":        []string{family},
+		"responses":   r.responses(),
+	}
+	if params := r.parameters(path); len(params) > 0 {
+		op["parameters"] = params
+	}
+	if r.Body != nil {
+		op["requestBody"] = map[string]any{
+			"required": r.BodyMode != OptionalBody,
+			"content":  map[string]any{"application/json": map[string]any{"schema": r.bodySchema()}},
+		}
+	}
+	if r.Public {
+		op["security"] = []any{}
+		return op
+	}
+	op["security"] = []any{map[string]any{"Gateway-Key": []string{}}, map[string]any{"Bearer": []string{}}}
+	op["x-gateway-scopes"] = r.Scopes
+	return op
+}
+
+func (r *Route) bodySchema() Schema {
+	m := creating
+	if r.BodyMode != WholeBody {
+		m = updating
+	}
+	s := membersSchema(r.Body, m)
+	if r.Where == InWorkspace || r.Where == InEither {
+		s["properties"].(map[string]Schema)["workspace_id"] = workspaceField.schema()
+	}
+	return s
+}
+
+func (r *Route) responses() map[string]any {
+	answer := r.Answer
+	if answer == nil {
+		answer = Schema{}
+	}
+	out := map[string]any{"200": map[string]any{
+		"description": "Done.", "content": map[string]any{"application/json": map[string]any{"schema": answer}},
+	}}
+	statuses := []int{400, 429, 500, 503}
+	if !r.Public {
+		statuses = append(statuses, 401, 403)
+	}
+	if strings.Contains(r.Path, "{") {
+		statuses = append(statuses, 404)
+	}
+	if r.Body != nil {
+		statuses = append(statuses, 413)
+	}
+	for _, s := range append(statuses, r.Errors...) {
+		out[strconv.Itoa(s)] = map[string]any{
+			"description": "Refused.", "content": map[string]any{"application/json": map[string]any{"schema": describedError}},
+		}
+	}
+	return out
+}
+
+func (r *Route) parameters(path string) []any {
+	var out []any
+	for _, seg := range strings.Split(path, "/") {
+		if name, ok := strings.CutPrefix(seg, "{"); ok {
+			out = append(out, map[string]any{"name": strings.TrimSuffix(name, "}"), "in": "path", "required": true, "schema": stringSchema})
+		}
+	}
+	query := slices.Clone(r.Query)
+	if r.Where == InWorkspace || r.Where == InEither {
+		query = append(query, workspaceField)
+	}
+	for i := range query {
+		f := &query[i]
+		p := map[string]any{"name": f.Name, "in": "query", "required": f.Required, "schema": f.schema()}
+		switch f.Type {
+		case Object, Map, Any:
+			delete(p, "schema")
+			p["content"] = map[string]any{"application/json": map[string]any{"schema": f.schema()}}
+		case Array:
+			p["style"], p["explode"] = "form", false
+		}
+		out = append(out, p)
+	}
+	return out
+}

@@ -1,0 +1,131 @@
+package admin
+
+import (
+	"fmt"
+	"strings"
+
+	"gateway/shared/fault"
+)
+
+// Where says in which scope a route acts.
+type Where uint8
+
+const (
+	// InWorkspace: in one workspace. Workspace keys act in their own;
+	// organisation keys name one as workspace_id, in the query or the body.
+	InWorkspace Where = iota + 1
+	// InOrganisation: in the organisation; workspace keys are refused.
+	InOrganisation
+	// InEither: in the workspace that is named or the key's own, else in the
+	// organisation.
+	InEither
+	// Shared: in the organisation, also for workspace keys; the family sees to
+	// it that they reach only what is theirs.
+	Shared
+)
+
+// Route is one operation: everything the engine needs to serve, guard, record
+// and document it.
+type Route struct {
+	Method  string
+	Path    string   // such as /configs/{slug}; the form that is documented first
+	Aliases []string // other paths with the same variables
+	Name    string   // operationId
+	Doc     string   // one sentence
+
+	// Scopes are those of which a caller needs one. Empty is a mistake unless
+	// Public is set.
+	Scopes []string
+	Public bool // no credential
+	Role   Role // least role of a user; empty: any
+	Where  Where
+
+	Query    []Field
+	Body     []Field // top-level members; nil: no body is read
+	BodyMode BodyMode
+	MaxBody  int64 // bytes; 0: DefaultMaxBody
+
+	Answer Schema // of status 200
+	Errors []int  // statuses to document beside those of every route
+
+	// Action and Resource are what the audit log calls it; methods that change
+	// something must have both.
+	Action, Resource string
+
+	// Do serves the call. Its answer is encoded as JSON with status 200; a nil
+	// answer is {}.
+	Do func(*Call) (any, error)
+}
+
+// BodyMode says how a body is checked.
+type BodyMode uint8
+
+const (
+	WholeBody    BodyMode = iota // required fields must be there
+	PartialBody                  // nothing is required, but one field must be given
+	OptionalBody                 // nothing is required, and there may be no body
+)
+
+// Bounds of bodies, in bytes.
+const DefaultMaxBody = 1 << 20
+
+// Schema is a JSON schema (draft 2020-12) for the document.
+type Schema map[string]any
+
+// Family is a group of routes that is served and deployed as one.
+type Family struct {
+	Name   string
+	Doc    string
+	Routes []Route
+}
+
+// validate finds mistakes of a description; they stop the start of a process.
+func (r *Route) validate() error {
+	bad := func(format string, args ...any) error {
+		return fmt.Errorf("admin: route %s %s: %s", r.Method, r.Path, fmt.Sprintf(format, args...))
+	}
+	switch {
+	case r.Do == nil:
+		return bad("does nothing")
+	case r.Name == "":
+		return bad("has no name")
+	case r.Public && (len(r.Scopes) > 0 || r.Role != "" || r.Where != 0):
+		return bad("is public and guarded")
+	case !r.Public && len(r.Scopes) == 0:
+		return bad("has no scope: nobody could call it, or everybody")
+	case !r.Public && r.Where == 0:
+		return bad("does not say where it acts")
+	case r.changes() && !r.Public && (r.Action == "" || r.Resource == ""):
+		return bad("changes something and does not say how the audit log calls it")
+	}
+	for _, p := range r.paths() {
+		if variables(p) != variables(r.Path) {
+			return bad("the alias %s has other variables", p)
+		}
+	}
+	return nil
+}
+
+// changes reports whether calls of the route are recorded in the audit log.
+func (r *Route) changes() bool { return r.Method != "GET" }
+
+func (r *Route) paths() []string { return append([]string{r.Path}, r.Aliases...) }
+
+func variables(path string) string {
+	var out []string
+	for _, seg := range strings.Split(path, "/") {
+		if strings.HasPrefix(seg, "{") {
+			out = append(out, seg)
+		}
+	}
+	return strings.Join(out, "/")
+}
+
+// routeNotFound and methodNotAllowed are answers of the router.
+func routeNotFound() *fault.Fault {
+	return fault.New(fault.RouteNotFound, "", "There is no such route")
+}
+
+func methodNotAllowed(allowed []string) *fault.Fault {
+	return fault.Newf(fault.MethodNotAllowed, "", "This route takes %s", strings.Join(allowed, ", "))
+}

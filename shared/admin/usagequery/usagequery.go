@@ -1,0 +1,294 @@
+// Package usagequery is what the routes of logs and analytics have in common:
+// the query parameters that choose usage records, where a caller may look, and
+// pages. What is done with the records belongs to the families.
+package usagequery
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gateway/shared/admin"
+	"gateway/shared/admin/instant"
+	"gateway/shared/fault"
+	"gateway/shared/store"
+	"gateway/shared/usage/report"
+)
+
+// Names of the parameters that bound the time.
+const (
+	From = "time_of_generation_min"
+	To   = "time_of_generation_max"
+)
+
+// Bounds of the parameters.
+const (
+	maxTokens  = 1 << 53
+	maxCents   = 100_000_000_000 // a billion dollars
+	feedback   = 10              // weighted feedback lies from -10 to 10
+	maxEntries = 100             // of a comma list
+	maxEntry   = 255             // characters of an entry
+	maxPairs   = 20              // of metadata
+)
+
+// bound is a pair of parameters, name_min and name_max.
+type bound struct {
+	name, doc string
+	kind      admin.Type
+	min, max  int64
+	set       func(f *report.Filter, r report.Range)
+}
+
+var bounds = []bound{
+	{"total_units", "tokens in and out", admin.Integer, 0, maxTokens, func(f *report.Filter, r report.Range) { f.TotalTokens = r }},
+	{"prompt_token", "tokens in", admin.Integer, 0, maxTokens, func(f *report.Filter, r report.Range) { f.PromptTokens = r }},
+	{"completion_token", "tokens out", admin.Integer, 0, maxTokens, func(f *report.Filter, r report.Range) { f.CompletionTokens = r }},
+	{"cost", "cost in US cents", admin.Number, 0, maxCents, func(f *report.Filter, r report.Range) { f.Cost = r }},
+	{"weighted_feedback", "weighted feedback; a request without feedback is not within it", admin.Number, -feedback, feedback, nil},
+}
+
+// list is a parameter with several values and commas between them.
+type list struct {
+	name, doc string
+	check     func(entry string) (problem string)
+	set       func(f *report.Filter, entries []string)
+}
+
+var cacheStatuses = []string{"HIT", "SEMANTIC HIT", "MISS", "SEMANTIC MISS", "REFRESH", "DISABLED"}
+
+var lists = []list{
+	{"status_code", "Statuses that clients got.", checkStatus, func(f *report.Filter, e []string) {
+		for _, s := range e {
+			n, _ := strconv.Atoi(s) // checkStatus has read it
+			f.Statuses = append(f.Statuses, n)
+		}
+	}},
+	{"virtual_keys", "Saved providers, by slug.", nil, func(f *report.Filter, e []string) {
+		for _, s := range e {
+			f.ProviderSlugs = append(f.ProviderSlugs, strings.TrimPrefix(s, "@"))
+		}
+	}},
+	{"configs", "Configs, by slug.", nil, func(f *report.Filter, e []string) { f.Configs = e }},
+	{"prompt_slug", "Prompts, by slug.", nil, func(f *report.Filter, e []string) { f.Prompts = e }},
+	{"api_key_ids", "API keys, by id.", nil, func(f *report.Filter, e []string) { f.Keys = e }},
+	{"ai_org", "Types of providers, such as openai.", nil, func(f *report.Filter, e []string) { f.Providers = e }},
+	{"ai_model", "Models.", nil, func(f *report.Filter, e []string) { f.Models = e }},
+	{"ai_org_model", "Models of types of providers, as provider__model.", checkPair, func(f *report.Filter, e []string) {
+		for _, s := range e {
+			org, model, _ := strings.Cut(s, pairSeparator)
+			f.ProviderModel = append(f.ProviderModel, report.ProviderModel{Provider: org, Model: model})
+		}
+	}},
+	{"cache_status", "States of the cache: " + strings.Join(cacheStatuses, ", ") + ".", checkCache, func(f *report.Filter, e []string) { f.CacheStatuses = e }},
+	{"trace_id", "Traces.", nil, func(f *report.Filter, e []string) { f.TraceIDs = e }},
+	{"span_id", "Spans.", nil, func(f *report.Filter, e []string) { f.SpanIDs = e }},
+}
+
+const pairSeparator = "__"
+
+func checkStatus(s string) string {
+	if n, err := strconv.Atoi(s); err != nil || n < 100 || n > 599 || len(s) != 3 {
+		return "must be statuses from 100 to 599 with commas between them"
+	}
+	return ""
+}
+
+func checkPair(s string) string {
+	if org, model, ok := strings.Cut(s, pairSeparator); !ok || org == "" || model == "" {
+		return "must be pairs such as openai__gpt-4o with commas between them"
+	}
+	return ""
+}
+
+func checkCache(s string) string {
+	if !slices.Contains(cacheStatuses, s) {
+		return "must be of " + strings.Join(cacheStatuses, ", ")
+	}
+	return ""
+}
+
+// List describes a parameter with several values and commas between them. check
+// gives what is wrong with one of them; it may be nil.
+func List(name, doc string, check func(entry string) string) admin.Field {
+	return admin.Field{
+		Name: name, Type: admin.Array, Of: &admin.Field{Type: admin.String}, Max: maxEntries,
+		Doc: doc + " Several with commas between them.",
+		Check: func(raw json.RawMessage) []fault.Detail {
+			var entries []string
+			if err := json.Unmarshal(raw, &entries); err != nil {
+				return []fault.Detail{{Message: "must be a list with commas"}}
+			}
+			for _, e := range entries {
+				e = strings.TrimSpace(e)
+				problem := ""
+				switch {
+				case e == "":
+					problem = "must not have empty entries"
+				case len(e) > maxEntry:
+					problem = fmt.Sprintf("must have entries of at most %d characters", maxEntry)
+				case check != nil:
+					problem = check(e)
+				}
+				if problem != "" {
+					return []fault.Detail{{Message: problem}}
+				}
+			}
+			return nil
+		},
+	}
+}
+
+// Entries reads a parameter that List describes.
+func Entries(q admin.Values, name string) []string {
+	entries := q.Texts(name)
+	for i := range entries {
+		entries[i] = strings.TrimSpace(entries[i])
+	}
+	return entries
+}
+
+// Fields are the parameters that choose records. timed says that both ends of
+// the time must be given.
+func Fields(timed bool) []admin.Field {
+	out := []admin.Field{
+		instant.Field(From, "Beginning of the time; requests are counted when they arrive.", timed),
+		instant.Field(To, "End of the time, included.", timed),
+		{Name: "workspace_slug", Type: admin.String, Max: maxEntry,
+			Doc: "Workspace, by id or slug, with organisation keys, which else see all workspaces. Other keys see their own; for them it is ignored."},
+	}
+	for _, b := range bounds {
+		for _, end := range [...][2]string{{"_min", "Least "}, {"_max", "Most "}} {
+			out = append(out, admin.Field{Name: b.name + end[0], Type: b.kind, Min: b.min, Max: b.max, Doc: end[1] + b.doc + "."})
+		}
+	}
+	for _, l := range lists {
+		out = append(out, List(l.name, l.doc, l.check))
+	}
+	return append(out, admin.Field{Name: "metadata", Type: admin.Map, Of: &admin.Field{Type: admin.String}, Max: maxPairs,
+		Doc: "JSON object of metadata that a request must have, all of it."})
+}
+
+// Filter reads the parameters. Errors name all that is wrong.
+func Filter(q admin.Values) (report.Filter, error) {
+	f := report.Filter{From: instant.Of(q, From), To: instant.Of(q, To)}
+	var wrong []fault.Detail
+	for _, b := range bounds {
+		r, err := b.read(q)
+		switch {
+		case err != nil:
+			wrong = append(wrong, *err)
+		case b.set != nil:
+			b.set(&f, r)
+		}
+	}
+	for _, l := range lists {
+		if e := Entries(q, l.name); len(e) > 0 {
+			l.set(&f, e)
+		}
+	}
+	if m := q.TextMap("metadata"); len(m) > 0 {
+		f.Metadata = m
+	}
+	if q.Given("weighted_feedback_min") || q.Given("weighted_feedback_max") {
+		// No record carries feedback, so none lies within a bound on it.
+		one, zero := int64(1), int64(0)
+		f.TotalTokens = report.Range{Min: &one, Max: &zero}
+	}
+	if wrong := fault.Invalids(wrong); wrong != nil {
+		return f, wrong
+	}
+	return f, nil
+}
+
+// nanoDollars of a cent.
+const nanoDollars = 10_000_000
+
+func (b *bound) read(q admin.Values) (r report.Range, wrong *fault.Detail) {
+	for _, end := range []struct {
+		name string
+		to   **int64
+	}{{b.name + "_min", &r.Min}, {b.name + "_max", &r.Max}} {
+		if !q.Given(end.name) {
+			continue
+		}
+		n := q.Int(end.name)
+		if b.kind == admin.Number {
+			n = int64(math.Round(q.Float(end.name) * nanoDollars))
+		}
+		*end.to = &n
+	}
+	if r.Min != nil && r.Max != nil && *r.Min > *r.Max {
+		return r, &fault.Detail{Field: b.name + "_min", Message: "must not be more than " + b.name + "_max"}
+	}
+	return r, nil
+}
+
+// TimedFilter is Filter for routes where the time must be given.
+func TimedFilter(q admin.Values) (report.Filter, error) {
+	f, err := Filter(q)
+	if err != nil {
+		return f, err
+	}
+	if wrong := fault.Invalids(f.Validate(From, To)); wrong != nil {
+		return f, wrong
+	}
+	return f, nil
+}
+
+// Scope is where a call looks: a workspace key in its own workspace, an
+// organisation key in the one that it names, else in all of them. Routes that
+// use it are admin.InEither.
+func Scope(c *admin.Call) (store.Scope, error) {
+	named := c.Query.Text("workspace_slug")
+	if named == "" || !c.Caller.OfOrganisation() {
+		return c.Scope, nil
+	}
+	ws, ok, err := c.Workspace(named)
+	switch {
+	case err != nil:
+		return c.Scope, err
+	case !ok:
+		return c.Scope, admin.Denied()
+	case c.Scope.Workspace != "" && c.Scope.Workspace != ws.ID:
+		return c.Scope, fault.Invalid("workspace_slug", "names another workspace than workspace_id")
+	}
+	sc := c.Scope
+	sc.Workspace = ws.ID
+	return sc, nil
+}
+
+// maxPage keeps page times size within bounds.
+const maxPage = 1_000_000
+
+// PageFields are the parameters of a page. A page_size of 0 asks for the total
+// alone.
+func PageFields(size, maxSize int64) []admin.Field {
+	return []admin.Field{
+		{Name: "current_page", Type: admin.Integer, Max: maxPage, Default: 0, Doc: "Number of the page; the first is 0."},
+		{Name: "page_size", Type: admin.Integer, Max: maxSize, Default: size, Doc: "Entries of a page; 0 for the total alone."},
+	}
+}
+
+// Page reads the parameters of PageFields: how many entries to leave out, and
+// how many to give.
+func Page(q admin.Values, size int64) (offset, limit int) {
+	if q.Given("page_size") {
+		size = q.Int("page_size")
+	}
+	return int(q.Int("current_page") * size), int(size)
+}
+
+// Failed is the error of a question as callers see it: what the reader says
+// about the query, else that the archive did not answer.
+func Failed(err error) error {
+	var f *fault.Fault
+	if err == nil || errors.As(err, &f) || errors.Is(err, context.Canceled) {
+		return err
+	}
+	return fault.Unavailable(err)
+}

@@ -1,0 +1,197 @@
+package admin
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"gateway/shared/fault"
+	"gateway/shared/wire"
+)
+
+// maxBodyDepth is how deep bodies may nest.
+const maxBodyDepth = 64
+
+// Values are the fields that a request gave, in three states: absent, null, or
+// with a value. They have passed their description.
+type Values struct{ raw map[string]json.RawMessage }
+
+// Has reports whether the field was given, be it null.
+func (v Values) Has(name string) bool { _, ok := v.raw[name]; return ok }
+
+// Null reports whether the field was given as null.
+func (v Values) Null(name string) bool { return string(v.raw[name]) == "null" }
+
+// Given reports whether the field has a value.
+func (v Values) Given(name string) bool { return v.Has(name) && !v.Null(name) }
+
+// Raw is the JSON of the field; nil when absent.
+func (v Values) Raw(name string) json.RawMessage { return v.raw[name] }
+
+// Empty reports whether nothing was given.
+func (v Values) Empty() bool { return len(v.raw) == 0 }
+
+// Into decodes the field; absent and null leave dst alone.
+func (v Values) Into(name string, dst any) error {
+	if !v.Given(name) {
+		return nil
+	}
+	if err := json.Unmarshal(v.raw[name], dst); err != nil {
+		return fault.Invalid(name, "does not have the expected form")
+	}
+	return nil
+}
+
+func read[T any](v Values, name string) T {
+	var out T
+	if v.Given(name) {
+		_ = json.Unmarshal(v.raw[name], &out) // the description has been checked
+	}
+	return out
+}
+
+// Text, Int, Float, Bool, Texts and TextMap read a field of that type; the zero
+// value when it is absent or null.
+func (v Values) Text(name string) string               { return read[string](v, name) }
+func (v Values) Int(name string) int64                 { return read[int64](v, name) }
+func (v Values) Float(name string) float64             { return read[float64](v, name) }
+func (v Values) Bool(name string) bool                 { return read[bool](v, name) }
+func (v Values) Texts(name string) []string            { return read[[]string](v, name) }
+func (v Values) TextMap(name string) map[string]string { return read[map[string]string](v, name) }
+
+// Time reads a Timestamp; the zero time when it is absent or null.
+func (v Values) Time(name string) time.Time {
+	t, _ := ParseTime(v.Text(name))
+	return t
+}
+
+// parseObject reads a body: one JSON object, strictly.
+func parseObject(body []byte) (map[string]json.RawMessage, error) {
+	if err := wire.CheckStrict(body, maxBodyDepth); err != nil {
+		return nil, err
+	}
+	raw := make(map[string]json.RawMessage)
+	if trimmed := bytes.TrimSpace(body); len(trimmed) == 0 || trimmed[0] != '{' {
+		return nil, fault.Invalid("", "the body must be a JSON object")
+	}
+	if err := json.Unmarshal(body, &raw); err != nil {
+		return nil, fault.Invalid("", "the body is not valid JSON")
+	}
+	return raw, nil
+}
+
+// mode is what a body is checked for.
+type mode uint8
+
+const (
+	creating mode = iota + 1 // required fields must be there
+	updating                 // nothing is required, but something must be there
+)
+
+// wanted reports whether the mode takes the field.
+func (m mode) wanted(f *Field) bool {
+	return (m != creating || !f.UpdateOnly) && (m != updating || !f.CreateOnly)
+}
+
+// checkFields takes the described fields out of raw and tests them. ignored
+// lists what is not described, sorted.
+func checkFields(raw map[string]json.RawMessage, fields []Field, m mode, p *problems) (v Values, ignored []string) {
+	v = Values{raw: make(map[string]json.RawMessage, len(raw))}
+	for i := range fields {
+		f := &fields[i]
+		r, there := raw[f.Name]
+		if !m.wanted(f) {
+			continue
+		}
+		if !there {
+			if f.Required && m == creating {
+				p.add(f.Name, "is required")
+			}
+			continue
+		}
+		f.check(f.Name, r, decodeAny(r), p)
+		v.raw[f.Name] = r
+	}
+	for _, k := range sortedKeys(raw) {
+		if !v.Has(k) && !slices.ContainsFunc(fields, func(f Field) bool { return f.Name == k }) {
+			ignored = append(ignored, k)
+		}
+	}
+	return v, ignored
+}
+
+func decodeAny(raw json.RawMessage) any {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	var v any
+	_ = d.Decode(&v) // raw is a part of a body that was read
+	return v
+}
+
+// checkQuery reads query parameters as their fields describe. Others are
+// ignored; a described one may stand only once.
+func checkQuery(query string, fields []Field, p *problems) Values {
+	v := Values{raw: make(map[string]json.RawMessage)}
+	q, err := url.ParseQuery(query)
+	if err != nil {
+		p.add("", "the query string is not valid")
+		return v
+	}
+	for i := range fields {
+		f := &fields[i]
+		given := q[f.Name]
+		switch {
+		case len(given) > 1:
+			p.add(f.Name, "was given %d times; give it once", len(given))
+		case len(given) == 0 || (given[0] == "" && f.Type != String):
+			if f.Required {
+				p.add(f.Name, "is required")
+			}
+		default:
+			raw, ok := queryJSON(f, given[0])
+			if !ok {
+				p.add(f.Name, "must be %s", f.text())
+				continue
+			}
+			f.check(f.Name, raw, decodeAny(raw), p)
+			v.raw[f.Name] = raw
+		}
+	}
+	return v
+}
+
+// queryJSON is a parameter's text as the JSON of its type.
+func queryJSON(f *Field, text string) (json.RawMessage, bool) {
+	if strings.ToValidUTF8(text, "") != text {
+		return nil, false
+	}
+	switch f.Type {
+	case Integer:
+		n, err := strconv.ParseInt(text, 10, 64)
+		return strconv.AppendInt(nil, n, 10), err == nil
+	case Number:
+		raw := json.RawMessage(text)
+		return raw, json.Valid(raw) && decodeIsNumber(raw)
+	case Boolean:
+		b, err := strconv.ParseBool(text)
+		return strconv.AppendBool(nil, b), err == nil
+	case Object, Map, Any:
+		raw := json.RawMessage(text)
+		return raw, wire.CheckStrict(raw, maxBodyDepth) == nil
+	case Array:
+		parts := strings.Split(text, ",")
+		raw, err := json.Marshal(parts)
+		return raw, err == nil
+	}
+	raw, err := json.Marshal(text)
+	return raw, err == nil
+}
+
+func decodeIsNumber(raw json.RawMessage) bool {
+	_, ok := decodeAny(raw).(json.Number)
+	return ok
+}

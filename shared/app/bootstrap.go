@@ -1,0 +1,153 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"gateway/shared/identity"
+	"gateway/shared/provider"
+	"gateway/shared/resource"
+	"gateway/shared/store"
+	"gateway/shared/tenant"
+)
+
+// First is what an empty store is filled with.
+type First struct {
+	Organisation string // id; default "default"
+	Workspace    string // slug; default "default"
+	AdminKey     string // raw organisation key; made when empty
+	WorkspaceKey string // raw workspace key; made when empty
+	// MockURL, when not empty, is the base URL of the built-in mock provider:
+	// saved as the providers @mock (OpenAI shape) and @mock-anthropic.
+	MockURL string
+	// AllowInline lets requests bring their own configuration.
+	AllowInline bool
+}
+
+// Made is what Bootstrap made; the raw keys are shown this once.
+type Made struct{ AdminKey, WorkspaceKey string }
+
+// dataPlaneScopes are those of the first workspace key.
+var dataPlaneScopes = []string{
+	"completions.write", "models.list", "virtual_keys.list", "prompts.render", "guardrails.invoke",
+	"mcp.invoke", "agents.invoke", "feedbacks.read", "feedbacks.write", "analytics.view",
+	"logs.list", "logs.view", "logs.read", "logs.write", "logs.export",
+}
+
+// Bootstrap fills an empty store with an organisation, a workspace, two keys
+// and the mock providers. It does nothing when the organisation exists: made is
+// then nil. MockURL is brought up to date in any case.
+func (c *Core) Bootstrap(ctx context.Context, f First) (made *Made, err error) {
+	if f.Organisation == "" {
+		f.Organisation = "default"
+	}
+	if f.Workspace == "" {
+		f.Workspace = "default"
+	}
+	sc := store.Scope{Org: f.Organisation}
+	_, exists, err := c.Resources.Get(ctx, sc, tenant.KindOrganisation, f.Organisation)
+	if err != nil {
+		return nil, err
+	}
+	if !exists {
+		if made, err = c.makeTenant(ctx, sc, f); err != nil {
+			return nil, err
+		}
+	}
+	if f.MockURL == "" {
+		return made, nil
+	}
+	ws, ok, err := c.Resources.Get(ctx, sc, tenant.KindWorkspace, f.Workspace)
+	if err != nil || !ok {
+		return made, err
+	}
+	in := store.Scope{Org: f.Organisation, Workspace: ws.ID}
+	for slug, kind := range map[string]string{"mock": "openai", "mock-anthropic": "anthropic"} {
+		if err := c.saveMock(ctx, in, slug, kind, f.MockURL); err != nil {
+			return made, err
+		}
+	}
+	return made, nil
+}
+
+func (c *Core) makeTenant(ctx context.Context, sc store.Scope, f First) (*Made, error) {
+	made := &Made{AdminKey: f.AdminKey, WorkspaceKey: f.WorkspaceKey}
+	if made.AdminKey == "" {
+		made.AdminKey, _ = identity.NewSecret()
+	}
+	if made.WorkspaceKey == "" {
+		made.WorkspaceKey, _ = identity.NewSecret()
+	}
+	return made, c.Resources.Change(ctx, sc, func(tx *resource.Tx) error {
+		org := tenant.Organisation{Settings: tenant.Settings{BlockInlineConfig: !f.AllowInline}}
+		rec := resource.Record{Scope: sc, Kind: tenant.KindOrganisation, ID: f.Organisation, Name: f.Organisation, Status: tenant.StatusActive}
+		if err := create(tx, &rec, org); err != nil {
+			return err
+		}
+		ws := resource.Record{Scope: sc, Kind: tenant.KindWorkspace, Slug: f.Workspace, Name: f.Workspace, Status: tenant.StatusActive}
+		if err := create(tx, &ws, tenant.Workspace{IsDefault: true}); err != nil {
+			return err
+		}
+		admin := identity.Key{Type: identity.OrganisationService, CreationMode: "auto", Scopes: identity.ScopesFor(identity.OrganisationService), Secret: identity.SecretOf(made.AdminKey)}
+		if err := createKey(tx, sc, "first admin key", &admin, ""); err != nil {
+			return err
+		}
+		key := identity.Key{Type: identity.WorkspaceService, CreationMode: "auto", Scopes: dataPlaneScopes, Secret: identity.SecretOf(made.WorkspaceKey)}
+		return createKey(tx, store.Scope{Org: sc.Org, Workspace: ws.ID}, "first workspace key", &key, ws.Slug)
+	})
+}
+
+// saveMock makes or moves a saved provider that points at the mock provider.
+func (c *Core) saveMock(ctx context.Context, sc store.Scope, slug, kind, url string) error {
+	return c.Resources.Change(ctx, sc, func(tx *resource.Tx) error {
+		rec, ok, err := tx.Get(sc, provider.KindIntegration, slug)
+		if err != nil {
+			return err
+		}
+		if ok {
+			in, err := provider.DecodeIntegration(rec)
+			if err != nil || in.Configurations["custom_host"] == url {
+				return err
+			}
+			in.Configurations["custom_host"] = url
+			if rec.Body, err = json.Marshal(in); err != nil {
+				return err
+			}
+			return tx.Update(&rec)
+		}
+		in := provider.Integration{AIProviderID: kind, AllowAllModels: true, Configurations: map[string]any{"custom_host": url}, Masked: map[string]string{provider.SecretKey: identity.Mask(mockKey)}}
+		rec = resource.Record{Scope: sc, Kind: provider.KindIntegration, ID: resource.NewID(), Slug: slug, Name: "Built-in " + slug, Status: provider.StatusActive}
+		if err := rec.SetSecret(ctx, c.Sealer, provider.SecretKey, []byte(mockKey)); err != nil {
+			return err
+		}
+		if err := create(tx, &rec, in); err != nil {
+			return err
+		}
+		inst := provider.Instance{IntegrationID: rec.ID, IntegrationSlug: slug, AIProviderID: kind}
+		p := resource.Record{Scope: sc, Kind: provider.KindProvider, Slug: slug, Name: "Built-in " + slug, Status: provider.StatusActive}
+		if err := create(tx, &p, inst); err != nil {
+			return err
+		}
+		return tx.Use(rec.Ref(), p.Ref())
+	})
+}
+
+// mockKey is the credential that the mock provider accepts; it opens nothing else.
+const mockKey = "mock-key-of-this-gateway"
+
+func create(tx *resource.Tx, rec *resource.Record, form any) error {
+	var err error
+	if rec.Body, err = json.Marshal(form); err != nil {
+		return fmt.Errorf("app: %s: %w", rec.Kind, err)
+	}
+	return tx.Create(rec)
+}
+
+func createKey(tx *resource.Tx, sc store.Scope, name string, k *identity.Key, workspaceSlug string) error {
+	rec := resource.Record{Scope: sc, Kind: identity.KindKey, Name: name, Status: identity.StatusActive, Fields: map[string]string{"type": string(k.Type)}}
+	if err := create(tx, &rec, k); err != nil {
+		return err
+	}
+	return identity.Stage(tx, &rec, k, workspaceSlug)
+}

@@ -1,0 +1,65 @@
+package app
+
+import (
+	"net/http"
+	"time"
+
+	"gateway/shared/blob"
+	"gateway/shared/egress"
+	"gateway/shared/identity"
+	"gateway/shared/ledger"
+	"gateway/shared/queue"
+	"gateway/shared/resource"
+	"gateway/shared/seal"
+	"gateway/shared/store"
+)
+
+// Backends are the stores of one installation.
+type Backends struct {
+	Store store.Store
+	// Embedded says that this process is the store's only writer.
+	Embedded bool
+	Bucket   blob.Bucket
+	Audit    queue.Queue // audit records on their way to the audit table
+	Usage    queue.Queue // usage events; nil where a journal takes them
+	Sealer   seal.Sealer
+}
+
+// Settings are what differs between installations.
+type Settings struct {
+	Egress egress.Policy
+	// BlockInline refuses inline configuration in every organisation.
+	BlockInline bool
+	Ledger      ledger.Hooks
+	Now         func() time.Time // nil: time.Now
+}
+
+// Core is what every process of an installation has in common.
+type Core struct {
+	Backends
+	Settings
+	Resources *resource.Resources
+	Loader    *resource.Loader
+	Auth      *identity.Authenticator
+	Ledger    *ledger.Ledger
+	Transport *http.Transport // the guarded way out
+}
+
+// New assembles the core.
+func New(b Backends, s Settings) *Core {
+	if s.Now == nil {
+		s.Now = time.Now
+	}
+	opts := []resource.Option{resource.Clock(s.Now)}
+	if b.Embedded {
+		opts = append(opts, resource.Embedded())
+	}
+	r := resource.New(b.Store, opts...)
+	l := resource.NewLoader(r)
+	return &Core{
+		Backends: b, Settings: s, Resources: r, Loader: l,
+		Auth:      identity.NewAuthenticator(l, s.Now),
+		Ledger:    ledger.New(b.Store, s.Now, s.Ledger),
+		Transport: egress.NewTransport(s.Egress),
+	}
+}

@@ -1,0 +1,40 @@
+// Package front puts the data plane and the administration behind one address,
+// for processes that serve both.
+package front
+
+import (
+	"net/http"
+
+	"gateway/shared/relay"
+)
+
+// Administration is the administration's handler and what it answers for.
+type Administration interface {
+	http.Handler
+	// Matches tells whether the administration has a route for the method and
+	// the escaped path.
+	Matches(method, escapedPath string) bool
+}
+
+// Front is the handler of the whole gateway.
+type Front struct {
+	Data  *relay.Mux
+	Admin Administration
+}
+
+// ServeHTTP switches on the path: the data plane's own routes, then the
+// administration's, then pass-through for everything else.
+func (f *Front) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	path := req.URL.Path
+	switch {
+	case f.Data.Owns(path):
+	case path == "/healthz" || path == "/":
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		_, _ = w.Write([]byte("gateway\n"))
+		return
+	case f.Admin != nil && f.Admin.Matches(req.Method, req.URL.EscapedPath()):
+		f.Admin.ServeHTTP(w, req)
+		return
+	}
+	f.Data.ServeHTTP(w, req)
+}

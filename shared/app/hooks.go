@@ -1,0 +1,78 @@
+package app
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"gateway/shared/audit"
+	"gateway/shared/ledger"
+	"gateway/shared/pricing"
+	"gateway/shared/usage"
+)
+
+// Recorder takes audit records that have no change to go with.
+type Recorder interface {
+	Record(ctx context.Context, org string, e audit.Entry) error
+}
+
+// LedgerHooks are what the ledger tells an installation: entries that nobody
+// settled become records, crossings of budgets audit records, failures log lines.
+// recorder may be asked for later than this call.
+func LedgerHooks(sink usage.Sink, recorder func() Recorder) ledger.Hooks {
+	return ledger.Hooks{
+		Unconfirmed: func(ctx context.Context, u ledger.Unconfirmed) error { return sink.Emit(ctx, unconfirmed(u)) },
+		Alert: func(ctx context.Context, a ledger.Alert) error {
+			if r := recorder(); r != nil {
+				return r.Record(ctx, a.Scope.Org, crossing(a))
+			}
+			return nil
+		},
+		FailedOpen: func(_ context.Context, s *ledger.Subject, err error) {
+			slog.Warn("a rate limit was not enforced", "kind", s.Kind, "id", s.ID, "error", err.Error())
+		},
+		Failed: func(_ context.Context, what string, err error) {
+			slog.Error("ledger", "what", what, "error", err.Error())
+		},
+	}
+}
+
+// unconfirmed is the record of a request that died before it was settled: it has
+// the request's id, so that a record that comes late counts as the same.
+func unconfirmed(u ledger.Unconfirmed) *usage.Record {
+	r := &usage.Record{
+		ID: u.RequestID, Start: u.Reserved, Org: u.Scope.Org, Workspace: u.Scope.Workspace, Endpoint: "unconfirmed",
+		Unconfirmed: true, Priced: true, Cost: u.Cost, CacheStatus: "DISABLED", ErrorCode: "unconfirmed",
+		ErrorMessage: "the request ended without settling; its reservation was booked",
+	}
+	if u.Kind == ledger.Key {
+		r.KeyID = u.ID
+	}
+	r.Usage.Set(pricing.Output, u.Tokens)
+	r.Usage.Set(pricing.Requests, u.Requests)
+	r.Usage.Estimated = true
+	return r
+}
+
+// crossing is the audit record of a budget that passed its threshold or its end.
+func crossing(a ledger.Alert) audit.Entry {
+	event := "threshold"
+	if a.Exhausted {
+		event = "exhausted"
+	}
+	return audit.Entry{
+		ResourceType: "budgets", Action: audit.Update, ResourceID: a.ID, WorkspaceID: a.Scope.Workspace, StatusCode: 200,
+		Details: map[string]string{
+			"event": event, "kind": a.Kind, "value_key": a.Bucket, "type": string(a.Budget),
+			"usage": string(a.Budget.Amount(a.Usage)), "threshold": string(a.Budget.Amount(a.Threshold)), "limit": string(a.Budget.Amount(a.Limit)),
+			"period_end": end(a.PeriodEnd),
+		},
+	}
+}
+
+func end(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339)
+}

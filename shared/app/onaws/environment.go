@@ -1,0 +1,75 @@
+package onaws
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"gateway/shared/egress"
+)
+
+// Names of the variables that describe an installation.
+const (
+	EnvTablePrefix   = "GATEWAY_TABLE_PREFIX"       // before the names of the tables; "gateway-"
+	EnvBucket        = "GATEWAY_BUCKET"             // segments and large bodies
+	EnvAuditQueue    = "GATEWAY_AUDIT_QUEUE_URL"    // audit records
+	EnvUsageQueue    = "GATEWAY_USAGE_QUEUE_URL"    // usage events
+	EnvKey           = "GATEWAY_KMS_KEY_ID"         // wraps the data keys
+	EnvFormerKeys    = "GATEWAY_KMS_FORMER_KEY_IDS" // unwrap only; comma list
+	EnvOriginSecrets = "GATEWAY_ORIGIN_SECRETS"     // of the edge, at most two; comma list
+	EnvEgress        = "GATEWAY_EGRESS_ALLOW"       // reachable besides public addresses; none
+	EnvTrustedHosts  = "TRUSTED_CUSTOM_HOSTS"       // custom hosts that may be called by plain HTTP
+	EnvBlockInline   = "BLOCK_INLINE_CONFIG"        // "true": no inline configuration
+)
+
+// defaultPrefix is that of the tables.
+const defaultPrefix = "gateway-"
+
+// need gives a variable's value; its absence is an error.
+func need(name string) (string, error) {
+	v := os.Getenv(name)
+	if v == "" {
+		return "", fmt.Errorf("onaws: %s must be set", name)
+	}
+	return v, nil
+}
+
+// list splits a comma list; empty parts do not count.
+func list(name string) []string {
+	var out []string
+	for _, v := range strings.Split(os.Getenv(name), ",") {
+		if v = strings.TrimSpace(v); v != "" {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// maxSecrets is how many origin secrets may live at a time.
+const maxSecrets = 2
+
+// OriginSecrets are the values that the edge proves itself with.
+func OriginSecrets() ([]string, error) {
+	secrets := list(EnvOriginSecrets)
+	if len(secrets) > maxSecrets {
+		return nil, fmt.Errorf("onaws: %s has %d values, at most %d may live at a time", EnvOriginSecrets, len(secrets), maxSecrets)
+	}
+	return secrets, nil
+}
+
+// policy is what may be dialled. Without EnvEgress that is public addresses.
+func policy() (egress.Policy, error) {
+	p, err := egress.ParseAllow(os.Getenv(EnvEgress))
+	if err != nil {
+		return p, fmt.Errorf("%s: %w", EnvEgress, err)
+	}
+	trusted, set := os.LookupEnv(EnvTrustedHosts)
+	if !set {
+		p.TrustedHosts = egress.DefaultTrusted(true)
+		return p, nil
+	}
+	if p.TrustedHosts, err = egress.ParseTrusted(trusted); err != nil {
+		return p, fmt.Errorf("%s: %w", EnvTrustedHosts, err)
+	}
+	return p, nil
+}

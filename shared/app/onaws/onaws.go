@@ -1,0 +1,145 @@
+package onaws
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/config"
+
+	"gateway/shared/app"
+	"gateway/shared/audit"
+	"gateway/shared/blob/s3"
+	"gateway/shared/queue/sqs"
+	"gateway/shared/seal"
+	"gateway/shared/seal/kms"
+	"gateway/shared/store/dynamo"
+	"gateway/shared/usage"
+)
+
+// Part is a backend besides the tables, which every process has.
+type Part uint8
+
+// The parts that a process may need. Those it does not name are absent in its
+// core.
+const (
+	Bucket Part = iota + 1
+	AuditQueue
+	UsageQueue
+	Keys
+)
+
+// idleConnections is how many connections to one service wait for use. One
+// process has few requests under way.
+const idleConnections = 64
+
+// Installation is a core on AWS, and what carries its records.
+type Installation struct {
+	*app.Core
+	// Sink takes usage events; nil without UsageQueue.
+	Sink usage.Sink
+	// Sender sends audit records before a change returns; nil without AuditQueue.
+	Sender *audit.Sender
+}
+
+// Open assembles the core with the parts that are named. Variables that are
+// missing or wrong are reported together. A process whose requests count against
+// budgets needs both queues, for what the ledger has to tell.
+func Open(ctx context.Context, parts ...Part) (*Installation, error) {
+	b, err := Backends(ctx, parts...)
+	if err != nil {
+		return nil, err
+	}
+	p, err := policy()
+	if err != nil {
+		return nil, fmt.Errorf("onaws: %w", err)
+	}
+	in := &Installation{}
+	s := app.Settings{Egress: p, BlockInline: os.Getenv(EnvBlockInline) == "true"}
+	if b.Usage != nil {
+		in.Sink = &usage.QueueSink{Queue: b.Usage, Bucket: b.Bucket}
+		s.Ledger = app.LedgerHooks(in.Sink, in.recorder)
+	}
+	in.Core = app.New(b, s)
+	if b.Audit != nil {
+		in.Sender = audit.NewSender(in.Resources, in.Audit)
+	}
+	return in, nil
+}
+
+// recorder takes the ledger's audit records; nil when there is none.
+func (in *Installation) recorder() app.Recorder {
+	if in.Sender == nil {
+		return nil
+	}
+	return in.Sender
+}
+
+// Config is AWS's configuration from the environment and its files, with one
+// HTTP client for all services, which honours AWS_CA_BUNDLE.
+func Config(ctx context.Context) (aws.Config, error) {
+	client := awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
+		t.MaxIdleConnsPerHost = idleConnections
+		t.IdleConnTimeout = 50 * time.Second
+	})
+	cfg, err := config.LoadDefaultConfig(ctx, config.WithHTTPClient(client))
+	if err != nil {
+		return cfg, fmt.Errorf("onaws: %w", err)
+	}
+	return cfg, nil
+}
+
+// Backends opens the tables and the parts that are named.
+func Backends(ctx context.Context, parts ...Part) (b app.Backends, err error) {
+	cfg, err := Config(ctx)
+	if err != nil {
+		return b, err
+	}
+	var errs []error
+	get := func(name string) string {
+		v, err := need(name)
+		errs = append(errs, err)
+		return v
+	}
+	for _, p := range parts {
+		switch p {
+		case Bucket:
+			b.Bucket = s3.New(cfg, get(EnvBucket), s3Options()...)
+		case AuditQueue:
+			b.Audit = sqs.New(cfg, get(EnvAuditQueue))
+		case UsageQueue:
+			b.Usage = sqs.New(cfg, get(EnvUsageQueue))
+		case Keys:
+			b.Sealer = seal.New(kms.New(cfg, kms.Options{Key: get(EnvKey), Former: list(EnvFormerKeys)}), nil)
+		default:
+			errs = append(errs, fmt.Errorf("onaws: no part %d", p))
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return app.Backends{}, err
+	}
+	b.Store, err = Store(ctx, cfg)
+	return b, err
+}
+
+// Store opens the tables.
+func Store(ctx context.Context, cfg aws.Config) (*dynamo.Store, error) {
+	prefix := os.Getenv(EnvTablePrefix)
+	if prefix == "" {
+		prefix = defaultPrefix
+	}
+	return dynamo.New(ctx, dynamo.Options{Prefix: prefix, Config: &cfg})
+}
+
+// s3Options put the bucket into the path where S3 is not AWS's own.
+func s3Options() []s3.Option {
+	if os.Getenv("AWS_ENDPOINT_URL") != "" || os.Getenv("AWS_ENDPOINT_URL_S3") != "" {
+		return []s3.Option{s3.PathStyle()}
+	}
+	return nil
+}

@@ -1,0 +1,35 @@
+// Package plane assembles the data plane from the core of an installation.
+package plane
+
+import (
+	"time"
+
+	"gateway/shared/app"
+	"gateway/shared/chat"
+	"gateway/shared/dialect/anthropic"
+	"gateway/shared/dialect/openai"
+	"gateway/shared/pricing"
+	"gateway/shared/relay"
+	"gateway/shared/usage"
+)
+
+// Options are what hosts differ in.
+type Options struct {
+	// RecordAfterBody writes the books after the answer has ended (Lambda).
+	RecordAfterBody bool
+	// Drain is how long an answer is read on after its client went; 0: 30 s.
+	Drain time.Duration
+	// Faults is told of failures that no caller sees; nil: the log.
+	Faults func(where string, err error)
+}
+
+// New makes the relay that the data-plane families share.
+func New(c *app.Core, sink usage.Sink, o Options) *relay.Relay {
+	return relay.New(relay.Options{
+		Loader: c.Loader, Auth: c.Auth, Ledger: c.Ledger, Book: pricing.Default(), Sink: sink,
+		Sealer: c.Sealer, Store: c.Store, Transport: c.Transport, Egress: c.Egress, Now: c.Now,
+		Dialects:        []chat.Dialect{openai.Chat{}, openai.Completions{}, anthropic.Messages{}},
+		BlockInline:     c.BlockInline,
+		RecordAfterBody: o.RecordAfterBody, DrainTime: o.Drain, Faults: o.Faults,
+	})
+}

@@ -1,0 +1,45 @@
+// Package administration is the main function of administration functions on
+// Lambda.
+package administration
+
+import (
+	"context"
+	"log/slog"
+	"os"
+
+	"github.com/aws/aws-lambda-go/lambda"
+
+	"gateway/shared/admin"
+	"gateway/shared/app"
+	"gateway/shared/app/console"
+	"gateway/shared/app/onaws"
+	"gateway/shared/host"
+)
+
+// Main serves families until the platform ends the process. parts are what the
+// families need besides tables, keys and the queues.
+func Main(families func(*app.Core) []admin.Family, parts ...onaws.Part) {
+	host.LogJSON()
+	b, err := open(context.Background(), families, parts)
+	if err != nil {
+		slog.Error("the function cannot start", "error", err.Error())
+		os.Exit(1)
+	}
+	lambda.Start(b.Invoke)
+}
+
+func open(ctx context.Context, families func(*app.Core) []admin.Family, parts []onaws.Part) (*host.Buffered, error) {
+	in, err := onaws.Open(ctx, append([]onaws.Part{onaws.AuditQueue, onaws.UsageQueue, onaws.Keys}, parts...)...)
+	if err != nil {
+		return nil, err
+	}
+	secrets, err := onaws.OriginSecrets()
+	if err != nil {
+		return nil, err
+	}
+	h, err := console.New(in.Core, in.Sender, families(in.Core)...)
+	if err != nil {
+		return nil, err
+	}
+	return host.NewBuffered(h, secrets), nil
+}

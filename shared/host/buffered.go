@@ -1,0 +1,104 @@
+package host
+
+import (
+	"context"
+	"maps"
+	"net/http"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/awslabs/aws-lambda-go-api-proxy/core"
+	"github.com/awslabs/aws-lambda-go-api-proxy/httpadapter"
+
+	"gateway/shared/fault"
+)
+
+// maxBuffered is what an answer may measure, in bytes: Lambda's 6 MB less room
+// for its own envelope and escapes of the text.
+const maxBuffered = 5 << 20
+
+// Buffered adapts a handler to API Gateway REST events answered at once; the
+// administration uses it.
+type Buffered struct{ adapter *httpadapter.HandlerAdapter }
+
+// NewBuffered makes the adapter.
+func NewBuffered(h http.Handler, secrets OriginSecrets) *Buffered {
+	return &Buffered{adapter: httpadapter.New(restoreCaller(h, secrets))}
+}
+
+// Invoke is the Lambda handler.
+func (b *Buffered) Invoke(ctx context.Context, ev events.APIGatewayProxyRequest) (events.APIGatewayProxyResponse, error) {
+	strip(ev.Headers)
+	strip(ev.MultiValueHeaders)
+	u, err := eventURL(&ev)
+	if err == nil {
+		_, err = eventBody(&ev)
+	}
+	if err != nil {
+		return plainRefusal(fault.From(err)), nil
+	}
+	ev.Path = u.EscapedPath()
+	out, err := b.adapter.ProxyWithContext(ctx, ev)
+	if err == nil && len(out.Body) > maxBuffered {
+		return plainRefusal(fault.Newf(fault.InvalidRequest, "page_size", "the answer has %d bytes, at most %d fit; ask for fewer items", len(out.Body), maxBuffered)), nil
+	}
+	return out, err
+}
+
+// strip removes what only the adapter may set.
+func strip[V any](headers map[string]V) {
+	maps.DeleteFunc(headers, func(name string, _ V) bool { return reserved(name) })
+}
+
+func plainRefusal(f *fault.Fault) events.APIGatewayProxyResponse {
+	return events.APIGatewayProxyResponse{
+		StatusCode: f.Status(), Headers: map[string]string{"Content-Type": "application/json"},
+		Body: string(f.AdminBody("")),
+	}
+}
+
+// restoreCaller sets the caller's address, which the adapter leaves without a
+// port, and answers when the handler does not.
+func restoreCaller(h http.Handler, secrets OriginSecrets) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if rc, ok := core.GetAPIGatewayContextFromContext(r.Context()); ok {
+			r.RemoteAddr = remoteAddr(rc.Identity.SourceIP)
+		}
+		r.Header.Del("Host")
+		secrets.restore(r)
+		tracked := &trackedWriter{ResponseWriter: w}
+		defer func() {
+			if p := recover(); p != nil {
+				logPanic(p)
+				if !tracked.wrote {
+					clear(w.Header())
+					w.Header().Set("Content-Type", "application/json")
+					w.WriteHeader(http.StatusInternalServerError)
+					_, _ = w.Write(fault.Internal(nil).AdminBody("")) // into memory
+				}
+			} else if !tracked.wrote {
+				w.WriteHeader(http.StatusOK)
+			}
+		}()
+		h.ServeHTTP(tracked, r)
+	})
+}
+
+// trackedWriter knows whether the answer has begun; the adapter's own lets a
+// handler write two statuses.
+type trackedWriter struct {
+	http.ResponseWriter
+	wrote bool
+}
+
+func (w *trackedWriter) WriteHeader(status int) {
+	if w.wrote || status < 200 {
+		return
+	}
+	w.wrote = true
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *trackedWriter) Write(p []byte) (int, error) {
+	w.WriteHeader(http.StatusOK)
+	return w.ResponseWriter.Write(p)
+}

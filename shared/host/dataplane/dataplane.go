@@ -1,0 +1,73 @@
+// Package dataplane is the main function of data-plane functions on Lambda.
+package dataplane
+
+import (
+	"context"
+	"encoding/base64"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/aws/aws-lambda-go/lambda"
+
+	"gateway/shared/app/onaws"
+	"gateway/shared/app/plane"
+	"gateway/shared/host"
+	"gateway/shared/relay"
+	"gateway/shared/usage"
+)
+
+// drain is how long an answer is read on when nobody takes it. On Lambda that is
+// known only when the invocation's time is over.
+const drain = time.Second
+
+// Main serves a family's routes until the platform ends the process.
+func Main(routes []relay.Route) {
+	host.LogJSON()
+	s, err := open(context.Background(), routes)
+	if err != nil {
+		slog.Error("the function cannot start", "error", err.Error())
+		os.Exit(1)
+	}
+	lambda.Start(s.Invoke)
+}
+
+func open(ctx context.Context, routes []relay.Route) (*host.Stream, error) {
+	in, err := onaws.Open(ctx, onaws.Bucket, onaws.UsageQueue, onaws.AuditQueue, onaws.Keys)
+	if err != nil {
+		return nil, err
+	}
+	secrets, err := onaws.OriginSecrets()
+	if err != nil {
+		return nil, err
+	}
+	r := plane.New(in.Core, lastResort{in.Sink}, plane.Options{RecordAfterBody: true, Drain: drain})
+	return &host.Stream{Handler: relay.NewMux(r, routes), Secrets: secrets, Thaw: in.Transport.CloseIdleConnections}, nil
+}
+
+// lastResort writes an event that cannot be queued to the log, from where it can
+// be queued again. Its bodies are sealed.
+type lastResort struct{ usage.Sink }
+
+// maxLine is what fits a line of the log, in bytes; a larger event goes without
+// its bodies.
+const maxLine = 128 << 10
+
+// lostEvent is the message of log lines that carry an event; the function requeue
+// reads them.
+const lostEvent = "usage event is not queued"
+
+func (s lastResort) Emit(ctx context.Context, r *usage.Record) error {
+	err := s.Sink.Emit(ctx, r)
+	if err == nil {
+		return nil
+	}
+	event := r.AppendEvent(nil)
+	if len(event) > maxLine {
+		bare := *r
+		bare.Bodies = nil
+		event = bare.AppendEvent(event[:0])
+	}
+	slog.Error(lostEvent, "org", r.Org, "event", base64.StdEncoding.EncodeToString(event), "error", err.Error())
+	return nil
+}

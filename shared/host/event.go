@@ -1,0 +1,123 @@
+package host
+
+import (
+	"context"
+	"encoding/base64"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"gateway/shared/fault"
+)
+
+// stagePrefix is the API's stage, which clients see as the version segment.
+const stagePrefix = "/v1"
+
+// proxyHeaders begin the names of headers that only the platform's own adapter
+// may set.
+const proxyHeaders = "x-golambdaproxy-"
+
+// newRequest builds the request that a REST API (v1) event stands for.
+func newRequest(ctx context.Context, ev *events.APIGatewayProxyRequest, secrets OriginSecrets) (*http.Request, error) {
+	body, err := eventBody(ev)
+	if err != nil {
+		return nil, err
+	}
+	u, err := eventURL(ev)
+	if err != nil {
+		return nil, err
+	}
+	req := &http.Request{
+		Method: ev.HTTPMethod, URL: u, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: eventHeader(ev), Body: http.NoBody, RequestURI: u.RequestURI(),
+		RemoteAddr: remoteAddr(ev.RequestContext.Identity.SourceIP),
+	}
+	req.Host = req.Header.Get("Host")
+	req.Header.Del("Host") // as net/http does
+	if len(body) > 0 {
+		req.Body, req.ContentLength = newBody(body), int64(len(body))
+	}
+	secrets.restore(req)
+	return req.WithContext(ctx), nil
+}
+
+// eventPath is the escaped path as the client sent it, below /v1.
+// requestContext.path has the stage in front; path has not.
+func eventPath(ev *events.APIGatewayProxyRequest) string {
+	path := ev.RequestContext.Path
+	if path != stagePrefix && !strings.HasPrefix(path, stagePrefix+"/") {
+		path = stagePrefix + ev.Path
+	}
+	return path
+}
+
+// eventURL keeps the path's escapes where they are sound. A path that can be no
+// escaped one has been unescaped on its way.
+func eventURL(ev *events.APIGatewayProxyRequest) (*url.URL, error) {
+	path := eventPath(ev)
+	if strings.ContainsFunc(path, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+		return nil, fault.Invalid("path", "must not hold control characters")
+	}
+	u := &url.URL{Path: path, RawQuery: eventQuery(ev)}
+	if strings.ContainsFunc(path, func(r rune) bool { return r == ' ' || r == '?' || r == '#' || r > 0x7e }) {
+		return u, nil
+	}
+	plain, err := url.PathUnescape(path)
+	if err != nil {
+		return nil, fault.Invalid("path", "has a percent sign without two hexadecimal digits")
+	}
+	if plain != path {
+		u.Path, u.RawPath = plain, path
+	}
+	return u, nil
+}
+
+func eventBody(ev *events.APIGatewayProxyRequest) ([]byte, error) {
+	if !ev.IsBase64Encoded {
+		return []byte(ev.Body), nil
+	}
+	body, err := base64.StdEncoding.DecodeString(ev.Body)
+	if err != nil {
+		return nil, fault.Invalid("body", "is not valid base64")
+	}
+	return body, nil
+}
+
+// eventHeader prefers the multi-value form; both name each header once.
+func eventHeader(ev *events.APIGatewayProxyRequest) http.Header {
+	h := make(http.Header, len(ev.MultiValueHeaders)+len(ev.Headers))
+	for name, values := range ev.MultiValueHeaders {
+		if !reserved(name) {
+			key := http.CanonicalHeaderKey(name)
+			h[key] = append(h[key], values...)
+		}
+	}
+	if len(h) > 0 {
+		return h
+	}
+	for name, value := range ev.Headers {
+		if !reserved(name) {
+			h.Add(name, value)
+		}
+	}
+	return h
+}
+
+func reserved(header string) bool {
+	return len(header) >= len(proxyHeaders) && strings.EqualFold(header[:len(proxyHeaders)], proxyHeaders)
+}
+
+// eventQuery rebuilds the query. API Gateway loses the order of parameters and
+// decodes them; exact pass-through needs the container.
+func eventQuery(ev *events.APIGatewayProxyRequest) string {
+	q := url.Values(ev.MultiValueQueryStringParameters)
+	if len(q) == 0 {
+		q = make(url.Values, len(ev.QueryStringParameters))
+		for k, v := range ev.QueryStringParameters {
+			q.Set(k, v)
+		}
+	}
+	return q.Encode()
+}

@@ -1,0 +1,66 @@
+package placement
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestTableIsSound(t *testing.T) {
+	routes, err := parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(routes) < 10 || len(Hash()) != 12 {
+		t.Errorf("%d routes, hash %q", len(routes), Hash())
+	}
+	names, places := Families()
+	for _, name := range names {
+		if places[name] != Stream && places[name] != Buffered {
+			t.Errorf("family %s is at %q", name, places[name])
+		}
+		for _, r := range routes {
+			if r.Family == name && r.Without != places[name] && r.Without != Refused {
+				t.Errorf("family %s answers both ways: %+v", name, r)
+			}
+		}
+	}
+}
+
+func TestMostSpecificRouteWins(t *testing.T) {
+	for _, c := range []struct{ method, path, family, pattern string }{
+		{"POST", "/chat/completions", "chat", "/chat/completions"},
+		{"GET", "/chat/completions", "passthrough", "/{path+}"},
+		{"POST", "/chat/completions/", "passthrough", "/{path+}"},
+		{"POST", "/chat%2Fcompletions", "passthrough", "/{path+}"},
+		{"GET", "/realtime", "passthrough", "/realtime"},
+		{"GET", "/realtime/calls/1", "passthrough", "/realtime/{path+}"},
+		{"GET", "/files", "passthrough", "/{path+}"},
+		{"POST", "/files", "passthrough", "/files"},
+		{"POST", "/messages", "messages", "/messages"},
+		{"GET", "/responses/r1", "passthrough", "/{path+}"},
+		{"PATCH", "/responses/r1", "", ""},
+	} {
+		r, ok := Find(c.method, c.path)
+		if ok != (c.family != "") || r.Family != c.family || r.Path != c.pattern {
+			t.Errorf("%s %s: %+v, %t", c.method, c.path, r, ok)
+		}
+	}
+}
+
+func TestBrokenTablesAreRefused(t *testing.T) {
+	for name, text := range map[string]string{
+		"three columns":             "GET /a chat",
+		"six columns":               "GET /a chat container stream x",
+		"no place":                  "GET /a chat somewhere",
+		"no path":                   "GET a chat stream",
+		"twice":                     "GET /a chat stream\nGET /a chat stream",
+		"container alone":           "GET /a chat container",
+		"container and no status":   "GET /a chat container 200",
+		"container and no number":   "GET /a chat container nowhere",
+		"stream without container?": "GET /a chat stream stream",
+	} {
+		if _, err := parse(text); err == nil || !strings.Contains(err.Error(), "routes.txt:") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

@@ -1,0 +1,174 @@
+package host
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"gateway/shared/fault"
+)
+
+// streamWriter is the http.ResponseWriter over a pipe: each Write becomes one
+// chunk of the Lambda response. The handler uses it from one goroutine, as
+// net/http asks; the keep-alive timer is the only other one.
+type streamWriter struct {
+	header    http.Header
+	pipe      *io.PipeWriter
+	keepAlive time.Duration
+
+	// committed is closed when status and sent are set; they do not change after.
+	committed chan struct{}
+	status    int
+	sent      http.Header
+
+	mu    sync.Mutex // guards what follows, and writes to the pipe
+	wrote bool       // the header is committed
+	ended bool
+	sse   bool
+	end4  [4]byte // last bytes written: a comment may follow the end of an event
+	last  time.Time
+	timer *time.Timer
+}
+
+func newStreamWriter(pipe *io.PipeWriter, keepAlive time.Duration) *streamWriter {
+	return &streamWriter{header: make(http.Header), pipe: pipe, keepAlive: keepAlive, committed: make(chan struct{})}
+}
+
+func (w *streamWriter) Header() http.Header { return w.header }
+
+func (w *streamWriter) WriteHeader(status int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if status >= 200 { // an informational answer has no place in the prelude
+		w.commit(status)
+	}
+}
+
+// commit fixes status and header once.
+func (w *streamWriter) commit(status int) {
+	if w.wrote {
+		return
+	}
+	w.wrote = true
+	w.status, w.sent = status, w.header.Clone()
+	w.sse = strings.HasPrefix(w.sent.Get("Content-Type"), "text/event-stream")
+	if w.sse {
+		copy(w.end4[:], "\n\n\n\n") // nothing is open at the start
+		w.last = time.Now()
+		w.timer = time.AfterFunc(w.keepAlive, w.keepOpen)
+	}
+	close(w.committed)
+}
+
+func (w *streamWriter) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.write(p)
+}
+
+func (w *streamWriter) write(p []byte) (int, error) {
+	w.commit(http.StatusOK)
+	if w.ended {
+		return 0, io.ErrClosedPipe
+	}
+	if len(p) == 0 {
+		return 0, nil
+	}
+	n, err := w.pipe.Write(p)
+	if w.sse && n > 0 {
+		w.last = time.Now()
+		w.remember(p[:n])
+	}
+	return n, err
+}
+
+// remember keeps the last four bytes of the stream.
+func (w *streamWriter) remember(p []byte) {
+	if n := len(p); n < len(w.end4) {
+		copy(w.end4[:], w.end4[n:])
+		copy(w.end4[len(w.end4)-n:], p)
+		return
+	}
+	copy(w.end4[:], p[len(p)-len(w.end4):])
+}
+
+// Flush commits the header; every Write is its own chunk already.
+func (w *streamWriter) Flush() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.commit(http.StatusOK)
+}
+
+// EndBody ends the answer; the handler may go on with its books.
+func (w *streamWriter) EndBody() { w.end(nil) }
+
+// end closes the body; with an error the platform learns that it is not whole.
+func (w *streamWriter) end(err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.commit(http.StatusOK)
+	if w.ended {
+		return
+	}
+	w.ended = true
+	if w.timer != nil {
+		w.timer.Stop()
+	}
+	_ = w.pipe.CloseWithError(err) // never fails
+}
+
+// fail answers for a handler that cannot: with the fault itself when nothing was
+// sent, with an error event in a stream of events, else by breaking the body.
+func (w *streamWriter) fail(f *fault.Fault) {
+	w.mu.Lock()
+	switch {
+	case w.ended:
+	case !w.wrote:
+		clear(w.header)
+		w.header.Set("Content-Type", "application/json")
+		w.commit(f.Status())
+		_, _ = w.write(f.DataBody(false)) // the reader may be gone
+	case w.sse:
+		event := "data: " + string(f.DataBody(false)) + "\n\n"
+		if !w.betweenEvents() {
+			event = "\n\n" + event
+		}
+		_, _ = w.write([]byte(event))
+	default:
+		w.mu.Unlock()
+		w.end(errBroken)
+		return
+	}
+	w.mu.Unlock()
+}
+
+// keepOpen writes a comment into a stream that was quiet between two events, and
+// waits for the next quiet time.
+func (w *streamWriter) keepOpen() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.ended {
+		return
+	}
+	quiet := time.Since(w.last)
+	if quiet < w.keepAlive { // something was written while this waited
+		w.timer.Reset(w.keepAlive - quiet)
+		return
+	}
+	if w.betweenEvents() {
+		if _, err := io.WriteString(w.pipe, ": keep-alive\n\n"); err != nil {
+			return // nobody reads any more
+		}
+	}
+	w.last = time.Now()
+	w.timer.Reset(w.keepAlive)
+}
+
+// betweenEvents tells whether the last event has been ended by an empty line.
+func (w *streamWriter) betweenEvents() bool {
+	return bytes.HasSuffix(w.end4[:], []byte("\n\n")) || bytes.HasSuffix(w.end4[:], []byte("\n\r\n")) ||
+		bytes.HasSuffix(w.end4[:], []byte("\r\r"))
+}
