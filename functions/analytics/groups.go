@@ -1,0 +1,190 @@
+package analytics
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"gateway/shared/admin"
+	"gateway/shared/admin/usagequery"
+	"gateway/shared/fault"
+	"gateway/shared/usage/report"
+)
+
+// Sizes of pages.
+const (
+	pageSize    = 50
+	maxPageSize = 1000
+)
+
+// maxKey bounds a metadata key, in characters.
+const maxKey = 255
+
+// byName are the groupings of the generic route, which are also the names of
+// the member that holds a row's value.
+var byName = []string{"ai_service", "api_key", "config", "model", "prompt", "provider", "status_code", "workspace"}
+
+// grouping is what one route groups by.
+type grouping struct {
+	by, metadataKey string
+	member          string   // of rows, holds the value
+	columns         []string // that rows always have, beside requests
+	feedback        bool     // rows have the members about feedback
+}
+
+// columns that can be asked for. requests is always there.
+var columns = slices.DeleteFunc(report.Columns(), func(name string) bool { return name == "requests" })
+
+// groupQuery are the parameters of all groups.
+func groupQuery() []admin.Field {
+	q := append(usagequery.Fields(true), usagequery.PageFields(pageSize, maxPageSize)...)
+	return append(q,
+		usagequery.List("columns", "What rows tell beside requests: "+strings.Join(columns, ", ")+".", checkColumn),
+		admin.Field{Name: "order_by", Type: admin.String, Max: 64, Default: "requests:desc",
+			Doc: "A column with :asc or :desc behind it, such as cost:desc. Rows that are equal in it are in the order of their values."})
+}
+
+func checkColumn(name string) string {
+	if !slices.Contains(columns, name) && name != "requests" {
+		return "must be columns of " + strings.Join(columns, ", ") + " with commas between them"
+	}
+	return ""
+}
+
+// groupRoutes are the routes of the groups.
+func (f *family) groupRoutes() []admin.Route {
+	route := func(path, name, doc string, row admin.Schema, of func(c *admin.Call) (grouping, error)) admin.Route {
+		return admin.Route{
+			Method: "GET", Path: "/analytics/groups/" + path, Name: name, Doc: doc, Scopes: scopes, Where: admin.InEither,
+			Query: groupQuery(), Answer: listSchema(row),
+			Do: func(c *admin.Call) (any, error) {
+				g, err := of(c)
+				if err != nil {
+					return nil, err
+				}
+				return f.groups(c, &g)
+			},
+		}
+	}
+	fixed := func(g grouping) func(*admin.Call) (grouping, error) {
+		return func(*admin.Call) (grouping, error) { return g, nil }
+	}
+	users := grouping{by: "users", member: "user", columns: []string{"cost"}}
+	models := grouping{by: "ai-models", member: "ai_model"}
+	metadata := grouping{member: "metadata_value", columns: []string{"cost", "avg_tokens", "last_seen"}, feedback: true}
+	generic := route("{groupBy}", "listGroups", "Group requests by "+strings.Join(byName, ", ")+".", rowSchema(byName, nil, false), named)
+	generic.Aliases = []string{"/logs/groups/{groupBy}"}
+	return []admin.Route{
+		route("users", "listUserGroups", "Group requests by user: the metadata _user.", rowSchema([]string{users.member}, users.columns, false), fixed(users)),
+		route("ai-models", "listModelGroups", "Group requests by model.", rowSchema([]string{models.member}, nil, false), fixed(models)),
+		route("metadata/{metadataKey}", "listMetadataGroups", "Group requests by the values of a metadata key.",
+			rowSchema([]string{metadata.member}, metadata.columns, true), func(c *admin.Call) (grouping, error) {
+				g := metadata
+				if g.metadataKey = c.Param("metadataKey"); len(g.metadataKey) > maxKey {
+					return g, fault.Invalid("metadataKey", "must have at most %d characters", maxKey)
+				}
+				return g, nil
+			}),
+		generic,
+	}
+}
+
+// named is the grouping that the path names.
+func named(c *admin.Call) (grouping, error) {
+	name := c.Param("groupBy")
+	if !slices.Contains(byName, name) {
+		return grouping{}, fault.Invalid("groupBy", "must be one of %s", strings.Join(byName, ", "))
+	}
+	return grouping{by: name, member: name}, nil
+}
+
+func (f *family) groups(c *admin.Call, g *grouping) (any, error) {
+	sc, filter, err := ask(c)
+	if err != nil {
+		return nil, err
+	}
+	shown := slices.Clone(g.columns)
+	for _, name := range usagequery.Entries(c.Query, "columns") {
+		if !slices.Contains(shown, name) {
+			shown = append(shown, name)
+		}
+	}
+	q := report.GroupQuery{Filter: filter, By: g.by, MetadataKey: g.metadataKey, Columns: shown}
+	if q.OrderBy, q.Ascending, err = order(c.Query.Text("order_by")); err != nil {
+		return nil, err
+	}
+	offset, limit := usagequery.Page(c.Query, pageSize)
+	q.Offset, q.Limit = offset, max(limit, 1)
+	page, total, err := f.reader.Groups(c.Context, sc, &q)
+	if err != nil {
+		return nil, usagequery.Failed(err)
+	}
+	page = page[:min(limit, len(page))]
+	rows := make([]any, len(page))
+	for i := range page {
+		rows[i] = g.row(&page[i], shown)
+	}
+	return map[string]any{"object": "list", "total": total, "data": rows}, nil
+}
+
+// order reads order_by.
+func order(text string) (column string, ascending bool, err error) {
+	if text == "" {
+		return "", false, nil
+	}
+	column, direction, given := strings.Cut(text, ":")
+	if problem := checkColumn(column); problem != "" || (given && direction != "asc" && direction != "desc") {
+		return "", false, fault.Invalid("order_by", "must be requests or a column (%s) with :asc or :desc behind it", strings.Join(columns, ", "))
+	}
+	return column, direction == "asc", nil
+}
+
+// row is a group as answers show it.
+func (g *grouping) row(group *report.Group, shown []string) map[string]any {
+	row := map[string]any{g.member: group.Value, "requests": group.Requests, "object": "analytics-group"}
+	if status, err := strconv.Atoi(group.Value); err == nil && g.by == "status_code" {
+		row[g.member] = status
+	}
+	for _, name := range shown {
+		v, _ := group.Column(name) // of Columns
+		if at, ok := v.(time.Time); ok {
+			v = admin.FormatTime(at)
+		}
+		row[name] = v
+	}
+	if g.feedback { // no record carries feedback
+		row["avg_weighted_feedback"], row["requests_with_feedback"] = 0, 0
+	}
+	return row
+}
+
+func listSchema(row admin.Schema) admin.Schema {
+	return closed(map[string]admin.Schema{
+		"object": {"type": "string", "const": "list"}, "total": {"type": "integer", "description": "Groups over all pages."}, "data": {"type": "array", "items": row},
+	})
+}
+
+// rowSchema describes a row, whose value is in one of the members.
+func rowSchema(members, always []string, feedback bool) admin.Schema {
+	props := map[string]admin.Schema{"requests": {"type": "integer"}, "object": {"type": "string", "const": "analytics-group"}}
+	for _, name := range columns {
+		props[name] = admin.Schema{"type": "number"}
+		if name == "first_seen" || name == "last_seen" {
+			props[name] = admin.Schema{"type": "string", "format": "date-time"}
+		}
+	}
+	if feedback {
+		props["avg_weighted_feedback"], props["requests_with_feedback"] = admin.Schema{"type": "number"}, admin.Schema{"type": "integer"}
+		always = append(slices.Clone(always), "avg_weighted_feedback", "requests_with_feedback")
+	}
+	for _, name := range members {
+		props[name] = admin.Schema{"type": "string"}
+		if name == "status_code" {
+			props[name] = admin.Schema{"type": "integer"}
+		}
+	}
+	s := closed(props)
+	s["required"] = append([]string{"requests", "object"}, always...)
+	return s
+}

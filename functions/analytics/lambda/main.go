@@ -1,0 +1,19 @@
+// Command lambda serves the family analytics as a function.
+package main
+
+import (
+	"gateway/functions/analytics"
+	"gateway/shared/admin"
+	"gateway/shared/app"
+	"gateway/shared/app/onaws"
+	"gateway/shared/host/administration"
+	"gateway/shared/usage/report"
+	"gateway/shared/usage/segment"
+)
+
+func main() {
+	administration.Main(func(c *app.Core) []admin.Family {
+		archive := segment.New(c.Store, c.Bucket, segment.Options{})
+		return []admin.Family{analytics.New(report.New(archive, c.Bucket))}
+	}, onaws.Bucket)
+}

@@ -1,0 +1,73 @@
+package apikeys
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"gateway/shared/admin"
+	"gateway/shared/audit"
+	"gateway/shared/fault"
+	"gateway/shared/identity"
+	"gateway/shared/resource"
+)
+
+func (f *family) rotateRoute() admin.Route {
+	return admin.Route{
+		Method: "POST", Path: "/api-keys/{id}/rotate", Name: "rotateApiKey",
+		Doc:    "Give the key a new secret; the old one works until key_transition_expires_at.",
+		Scopes: append(anyOf("rotate"), anyOf("update")...), Where: admin.InEither, Role: admin.Member,
+		Body: []admin.Field{{
+			Name: "key_transition_period_ms", Doc: "How long old and new secret are both valid, for this time.",
+			Type: admin.Integer, Min: identity.MinTransition.Milliseconds(), Max: 31_536_000_000,
+		}},
+		BodyMode: admin.OptionalBody, Action: audit.Rotate, Resource: "api_keys", Errors: []int{409}, Do: f.rotate,
+		Answer: admin.Schema{"type": "object", "required": []string{"id", "key", "key_transition_expires_at"}, "properties": map[string]any{
+			"id": map[string]any{"type": "string"}, "key": map[string]any{"type": "string"}, "key_transition_expires_at": map[string]any{"type": "string", "format": "date-time"},
+		}},
+	}
+}
+
+// rotate gives a key a new secret. Id, limits and usage stay.
+func (f *family) rotate(c *admin.Call) (any, error) {
+	if err := f.find(c, "rotate"); err != nil {
+		return nil, err
+	}
+	var raw string
+	var until time.Time
+	err := c.Change(func(tx *resource.Tx) error {
+		rec, k, err := f.keys.FindIn(c, tx)
+		if err != nil {
+			return err
+		}
+		if identity.Live(rec.Status, k, c.Now) != identity.StatusActive {
+			return fault.New(fault.Conflict, "id", "an expired key cannot be rotated; change its expires_at first")
+		}
+		transition := k.Rotation.Transition()
+		if ms := c.Body.Int("key_transition_period_ms"); ms > 0 {
+			transition = time.Duration(ms) * time.Millisecond
+		}
+		if !k.Rotation.AllowsTransition(transition) {
+			return fault.Invalid("key_transition_period_ms", "must be less than the rotation period")
+		}
+		was := *k
+		if raw, err = identity.Rotate(k, c.Now, transition); err != nil {
+			return err
+		}
+		until = *k.Previous.ExpiresAt
+		if rec.Body, err = json.Marshal(k); err != nil {
+			return fmt.Errorf("apikeys: encode: %w", err)
+		}
+		if err := tx.Update(&rec); err != nil {
+			return err
+		}
+		if err := f.due(tx, &rec, &was, k); err != nil {
+			return err
+		}
+		return f.stage(c, tx, &rec, k)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return map[string]any{"id": c.Param("id"), "key": raw, "key_transition_expires_at": admin.FormatTime(until)}, nil
+}

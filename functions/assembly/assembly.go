@@ -1,0 +1,46 @@
+// Package assembly lists the families of the gateway, for the processes that
+// serve all of them: the container, the laptop, and the document of the
+// administration API.
+package assembly
+
+import (
+	"slices"
+
+	"gateway/functions/analytics"
+	"gateway/functions/apikeys"
+	"gateway/functions/auditlogs"
+	"gateway/functions/chat"
+	"gateway/functions/configs"
+	"gateway/functions/docs"
+	"gateway/functions/embeddings"
+	"gateway/functions/integrations"
+	"gateway/functions/logs"
+	"gateway/functions/messages"
+	"gateway/functions/models"
+	"gateway/functions/passthrough"
+	"gateway/functions/providers"
+	"gateway/functions/workspaces"
+	"gateway/shared/admin"
+	"gateway/shared/app"
+	"gateway/shared/audit"
+	"gateway/shared/relay"
+	"gateway/shared/usage/report"
+	"gateway/shared/usage/segment"
+)
+
+// Administration are the families of the administration API. archive is where
+// logs and analytics read.
+func Administration(c *app.Core, archive *segment.Archive) []admin.Family {
+	reader := report.New(archive, c.Bucket)
+	families := []admin.Family{configs.New(), apikeys.New(c.Ledger), workspaces.New(workspaces.Deps{Ledger: c.Ledger})}
+	families = append(families,
+		integrations.New(integrations.Deps{Ledger: c.Ledger, CheckURL: c.Egress.CheckURL}),
+		providers.New(providers.Deps{Ledger: c.Ledger, CheckURL: c.Egress.CheckURL}))
+	families = append(families, analytics.New(reader), logs.New(reader, c.Sealer), auditlogs.New(audit.NewReader(c.Store, c.Now)))
+	return append(families, docs.New(DataPlane(), families...)) // the document tells about all before it
+}
+
+// DataPlane are the routes of all data-plane families.
+func DataPlane() []relay.Route {
+	return slices.Concat(chat.Routes(), messages.Routes(), embeddings.Routes(), models.Routes(), passthrough.Routes())
+}

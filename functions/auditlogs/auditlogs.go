@@ -1,0 +1,128 @@
+// Package auditlogs is the family that reads the audit log. Only organisation
+// keys may: it tells about all workspaces. There is nothing here that changes or
+// deletes a record, and reading makes none.
+package auditlogs
+
+import (
+	"gateway/shared/admin"
+	"gateway/shared/admin/instant"
+	"gateway/shared/audit"
+	"gateway/shared/fault"
+)
+
+// Bounds of the list.
+const (
+	pageSize  = 100    // default and most
+	maxReach  = 10_000 // entries that can be reached by page; further ones by cursor
+	maxText   = 255
+	maxURI    = 2048
+	minStatus = 100
+	maxStatus = 599
+)
+
+type family struct{ reader *audit.Reader }
+
+// New makes the family.
+func New(r *audit.Reader) admin.Family {
+	f := &family{r}
+	return admin.Family{Name: "auditlogs", Doc: "Who changed what in the administration. A record appears about a second after its change.", Routes: []admin.Route{{
+		Method: "GET", Path: "/audit-logs", Name: "listAuditLogs", Doc: "List audit records, newest first.",
+		Scopes: []string{"audit_logs.list"}, Where: admin.InOrganisation, Query: query(), Answer: answerSchema, Do: f.list,
+	}}}
+}
+
+func query() []admin.Field {
+	text := func(name, doc string) admin.Field {
+		return admin.Field{Name: name, Type: admin.String, Max: maxText, Doc: doc}
+	}
+	return []admin.Field{
+		instant.Field("start_time", "Beginning of the time.", true),
+		instant.Field("end_time", "End of the time, included.", true),
+		text("organisation_id", "Organisation; the key's own, which is also the default."),
+		{Name: "method", Type: admin.String, Enum: []string{"POST", "PUT", "DELETE"}},
+		{Name: "uri", Type: admin.String, Max: maxURI, Doc: "Beginning of the path as it was called, such as /v1/configs."},
+		text("request_id", "Id of the request, as its answer told it."),
+		text("user_id", "User, or id of the API key."),
+		{Name: "user_type", Type: admin.String, Enum: []string{audit.UserTypeUser, audit.UserTypeAPIKey}},
+		text("workspace_id", "Workspace, by id or slug."),
+		{Name: "response_status_code", Type: admin.Integer, Min: minStatus, Max: maxStatus, Doc: "Status that the caller got."},
+		text("resource_type", "Family of what was changed, such as configs."),
+		text("action", "What was done, such as create, update or delete."),
+		text("client_ip", "Address of the caller."),
+		text("country", "Country of the caller."),
+		{Name: "current_page", Type: admin.Integer, Max: maxReach, Default: 0, Doc: "Number of the page; the first is 0."},
+		{Name: "page_size", Type: admin.Integer, Max: pageSize, Default: pageSize, Doc: "Records of a page; 0 for the total alone."},
+		text("cursor", "next_cursor of the page before; instead of current_page."),
+	}
+}
+
+func (f *family) list(c *admin.Call) (any, error) {
+	filter, err := read(c)
+	if err != nil {
+		return nil, err
+	}
+	got, err := f.reader.List(c.Context, c.Scope.Org, filter)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]any{"records": got.Records, "total": got.Total, "object": "analytics-graph"}
+	if got.TotalIsLowerBound {
+		out["total_is_lower_bound"] = true
+	}
+	if got.Next != "" {
+		out["next_cursor"] = got.Next
+	}
+	return out, nil
+}
+
+// read turns the query into a filter.
+func read(c *admin.Call) (audit.Filter, error) {
+	q := c.Query
+	f := audit.Filter{
+		Start: instant.Of(q, "start_time"), End: instant.Of(q, "end_time"), Method: q.Text("method"), URI: q.Text("uri"), RequestID: q.Text("request_id"),
+		UserID: q.Text("user_id"), UserType: q.Text("user_type"), WorkspaceID: q.Text("workspace_id"), StatusCode: int(q.Int("response_status_code")),
+		ResourceType: q.Text("resource_type"), Action: q.Text("action"), ClientIP: q.Text("client_ip"), Country: q.Text("country"),
+		Page: int(q.Int("current_page")), Size: pageSize, Cursor: q.Text("cursor"),
+	}
+	if q.Given("page_size") {
+		f.Size = int(q.Int("page_size"))
+	}
+	switch {
+	case f.End.Before(f.Start):
+		return f, fault.Invalid("end_time", "must not be before start_time")
+	case f.Cursor != "" && f.Page > 0:
+		return f, fault.Invalid("cursor", "cannot be given together with current_page")
+	case (f.Page+1)*f.Size > maxReach:
+		return f, fault.Invalid("current_page", "reaches beyond entry %d; narrow the time, or follow next_cursor", maxReach)
+	}
+	if f.WorkspaceID == "" {
+		return f, nil
+	}
+	ws, ok, err := c.Workspace(f.WorkspaceID)
+	if ok {
+		f.WorkspaceID = ws.ID
+	}
+	return f, err
+}
+
+var answerSchema = func() admin.Schema {
+	record := map[string]admin.Schema{
+		"timestamp": {"type": "string", "format": "date-time"}, "response_status_code": {"type": "integer"},
+		"details": {"type": "object", "additionalProperties": admin.Schema{"type": "string"}, "description": "Fields of events such as rotations and thresholds."},
+	}
+	for _, name := range []string{"id", "method", "uri", "request_id", "user_id", "user_type", "organisation_id", "workspace_id", "resource_type", "action", "resource_id", "client_ip", "country"} {
+		record[name] = admin.Schema{"type": "string"}
+	}
+	for _, name := range []string{"request_body", "query_params", "request_headers"} {
+		record[name] = admin.Schema{"type": "string", "contentMediaType": "application/json", "description": "JSON, with secrets masked."}
+	}
+	entry := admin.ObjectSchema(record)
+	entry["additionalProperties"] = false
+	answer := admin.ObjectSchema(map[string]admin.Schema{
+		"records": {"type": "array", "items": entry}, "object": {"type": "string", "const": "analytics-graph"},
+		"total":                {"type": "integer", "description": "Records over all pages, counted up to 10,000; with a cursor those behind it."},
+		"total_is_lower_bound": {"type": "boolean", "description": "There may be more than total."}, "next_cursor": {"type": "string", "description": "Absent on the last page."},
+	})
+	answer["additionalProperties"] = false
+	return answer
+}()

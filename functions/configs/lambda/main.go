@@ -1,0 +1,13 @@
+// Command lambda serves the family configs as a function.
+package main
+
+import (
+	"gateway/functions/configs"
+	"gateway/shared/admin"
+	"gateway/shared/app"
+	"gateway/shared/host/administration"
+)
+
+func main() {
+	administration.Main(func(_ *app.Core) []admin.Family { return []admin.Family{configs.New()} })
+}

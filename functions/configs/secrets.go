@@ -1,0 +1,139 @@
+package configs
+
+import (
+	"bytes"
+	"encoding/json"
+	"strconv"
+
+	"gateway/shared/audit"
+	"gateway/shared/fault"
+	"gateway/shared/provider"
+	"gateway/shared/route"
+)
+
+// sealedConfig is the name under which a config that holds secrets is sealed as
+// a whole; its body is then the masked copy. Whoever routes by a saved config
+// reads resource.Record.OpenSecrets(...)[sealedConfig] when HasSecret says so.
+const sealedConfig = route.SealedConfig
+
+// secretFields are the members of a target that hold credentials: those of all
+// providers, under all their names.
+var secretFields = func() map[string]bool {
+	names := map[string]bool{"api_key": true, "custom_headers": true}
+	for _, p := range provider.All() {
+		for _, f := range p.Fields {
+			if !f.Secret {
+				continue
+			}
+			names[f.Name] = true
+			for _, alias := range f.Aliases {
+				names[alias] = true
+			}
+		}
+	}
+	return names
+}()
+
+// hookFields are the members of a target whose checks may carry credentials of
+// their vendors, which only their names tell.
+var hookFields = map[string]bool{
+	"input_guardrails": true, "output_guardrails": true, "before_request_hooks": true, "after_request_hooks": true,
+	"inputGuardrails": true, "outputGuardrails": true, "beforeRequestHooks": true, "afterRequestHooks": true,
+	"input_mutators": true, "output_mutators": true, "inputMutators": true, "outputMutators": true,
+}
+
+// maskSecrets gives a copy of a config to store and show, with its secrets
+// masked, and whether it has any. A config without secrets stays byte for byte.
+// A secret that is masked already is refused: it would be stored as the secret.
+func maskSecrets(raw json.RawMessage) (masked json.RawMessage, found bool, err error) {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	var root map[string]any
+	if err := d.Decode(&root); err != nil {
+		return nil, false, fault.Invalid("config", "must be a JSON object")
+	}
+	m := &masker{}
+	m.node(root, "config")
+	if f := fault.Invalids(m.bad); f != nil {
+		return nil, false, f
+	}
+	if !m.found {
+		return raw, false, nil
+	}
+	masked, err = json.Marshal(root)
+	return masked, true, err
+}
+
+type masker struct {
+	found bool
+	bad   []fault.Detail
+}
+
+// node masks the secrets of the root or a target, and of the targets below.
+func (m *masker) node(n map[string]any, path string) {
+	for key, v := range n {
+		at := path + "." + key
+		switch {
+		case secretFields[key]:
+			n[key] = m.hide(v, at)
+		case hookFields[key]:
+			n[key] = m.hook(v, at)
+		case key == "targets":
+			list, _ := v.([]any)
+			for i, e := range list {
+				if t, ok := e.(map[string]any); ok {
+					m.node(t, at+"["+strconv.Itoa(i)+"]")
+				}
+			}
+		}
+	}
+}
+
+// hide masks every text below v.
+func (m *masker) hide(v any, path string) any {
+	switch v := v.(type) {
+	case string:
+		if v == "" {
+			return v
+		}
+		m.found = true
+		if looksMasked(v) {
+			m.bad = append(m.bad, fault.Detail{Field: path, Message: "is masked, as reads show it; send the whole value"})
+		}
+		return audit.Mask(v)
+	case map[string]any:
+		for k, e := range v {
+			v[k] = m.hide(e, path+"."+k)
+		}
+	case []any:
+		for i, e := range v {
+			v[i] = m.hide(e, path+"["+strconv.Itoa(i)+"]")
+		}
+	}
+	return v
+}
+
+// looksMasked reports whether a text is what audit.Mask makes.
+func looksMasked(s string) bool {
+	r := []rune(s)
+	return s == "****" || (len(r) == 8 && string(r[2:6]) == "****")
+}
+
+// hook masks what is called like a secret below v.
+func (m *masker) hook(v any, path string) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for k, e := range v {
+			if audit.SecretName(k) {
+				v[k] = m.hide(e, path+"."+k)
+			} else {
+				v[k] = m.hook(e, path+"."+k)
+			}
+		}
+	case []any:
+		for i, e := range v {
+			v[i] = m.hook(e, path+"["+strconv.Itoa(i)+"]")
+		}
+	}
+	return v
+}

@@ -1,0 +1,104 @@
+// Command container serves the whole data plane in one long-running process:
+// what a function cannot serve, such as exact pass-through and large bodies, and
+// everything else that is sent to it. Usage events go through a journal on its
+// disk to the queue.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	"gateway/functions/assembly"
+	"gateway/shared/app/onaws"
+	"gateway/shared/app/plane"
+	"gateway/shared/host"
+	"gateway/shared/relay"
+	"gateway/shared/usage"
+)
+
+// Variables of the container, besides those of an installation.
+const (
+	envAddr    = "GATEWAY_ADDR"    // to listen on; ":8080"
+	envJournal = "GATEWAY_JOURNAL" // folder of the journal; in the temporary folder
+)
+
+// How usage events travel: ten to a call, none waits longer than sendDelay.
+const (
+	sendBatch = 10
+	sendDelay = 100 * time.Millisecond
+)
+
+func main() {
+	host.LogJSON()
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	if err := run(ctx); err != nil {
+		slog.Error("the container ended", "error", err.Error())
+		os.Exit(1)
+	}
+}
+
+// run serves until ctx ends; then running answers finish and their events are
+// sent.
+func run(ctx context.Context) error {
+	core, err := onaws.Open(ctx, onaws.Bucket, onaws.UsageQueue, onaws.AuditQueue, onaws.Keys)
+	if err != nil {
+		return err
+	}
+	secrets, err := onaws.OriginSecrets()
+	if err != nil {
+		return err
+	}
+	journal, err := usage.OpenJournal(variable(envJournal, filepath.Join(os.TempDir(), "journal")), usage.JournalOptions{Bucket: core.Bucket})
+	if err != nil {
+		return fmt.Errorf("container: %w", err)
+	}
+	mux := relay.NewMux(plane.New(core.Core, journal, plane.Options{}), assembly.DataPlane())
+	server, err := host.Listen(variable(envAddr, ":8080"), healthy(host.OriginSecrets(secrets).Restore(mux)))
+	if err != nil {
+		return errors.Join(err, journal.Close())
+	}
+	sender := usage.Worker{
+		Source: journal, Ingester: &usage.QueueSink{Queue: core.Usage, Bucket: core.Bucket},
+		MaxRecords: sendBatch, MaxDelay: sendDelay,
+		OnError: func(err error) { slog.Error("usage events are not queued yet", "error", err.Error()) },
+	}
+	working, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	var wg sync.WaitGroup
+	var left error
+	wg.Go(func() { left = sender.Run(working) })
+	slog.Info("container ready", "addr", server.Addr().String())
+	err = server.Run(ctx)
+	stop()
+	wg.Wait()
+	core.Transport.CloseIdleConnections()
+	return errors.Join(err, left, journal.Close())
+}
+
+// healthy answers the load balancer's check before everything else.
+func healthy(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/healthz" {
+			w.WriteHeader(http.StatusOK)
+			return
+		}
+		h.ServeHTTP(w, r)
+	})
+}
+
+func variable(name, otherwise string) string {
+	if v := os.Getenv(name); v != "" {
+		return v
+	}
+	return otherwise
+}

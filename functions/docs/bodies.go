@@ -1,0 +1,195 @@
+package docs
+
+import (
+	"maps"
+	"slices"
+
+	"gateway/shared/admin"
+)
+
+// body is what the document says about a kind of request. Objects are open:
+// what a provider takes beyond this is forwarded.
+type body struct {
+	doc             string
+	request, answer admin.Schema
+	streams         bool // the answer is a stream when the request asks for one
+	query           []parameter
+}
+
+type parameter struct {
+	name   string
+	schema admin.Schema
+}
+
+func object(required []string, members map[string]admin.Schema) admin.Schema {
+	s := admin.ObjectSchema(members)
+	if len(required) > 0 {
+		s["required"] = required
+	}
+	return s
+}
+
+// request is an object whose members that are not required may be null, which
+// counts as absent.
+func request(required []string, members map[string]admin.Schema) admin.Schema {
+	for name, s := range members {
+		if kind, ok := s["type"].(string); ok && !slices.Contains(required, name) {
+			s = maps.Clone(s)
+			s["type"] = []string{kind, "null"}
+			members[name] = s
+		}
+	}
+	return object(required, members)
+}
+
+func list(of admin.Schema) admin.Schema { return admin.Schema{"type": "array", "items": of} }
+
+func oneOf(s ...admin.Schema) admin.Schema { return admin.Schema{"oneOf": s} }
+
+func within(kind string, low, high float64) admin.Schema {
+	return admin.Schema{"type": kind, "minimum": low, "maximum": high}
+}
+
+func constant(s string) admin.Schema { return admin.Schema{"type": "string", "const": s} }
+
+var (
+	text    = admin.Schema{"type": "string"}
+	integer = admin.Schema{"type": "integer"}
+	boolean = admin.Schema{"type": "boolean"}
+	open    = admin.Schema{"type": "object"}
+	null    = admin.Schema{"type": "null"}
+	maybe   = admin.Schema{"type": []string{"string", "null"}}
+	model   = admin.Schema{"type": "string", "description": "A model, or @slug/model to name the saved provider too."}
+	parts   = oneOf(text, list(open), null)
+	usage   = object(nil, map[string]admin.Schema{"prompt_tokens": integer, "completion_tokens": integer, "total_tokens": integer})
+	stop    = oneOf(text, admin.Schema{"type": "array", "items": text, "maxItems": 4}, null)
+)
+
+// sampling are parameters that chat and text completions share.
+func sampling(members map[string]admin.Schema) map[string]admin.Schema {
+	for name, s := range map[string]admin.Schema{
+		"frequency_penalty": within("number", -2, 2), "presence_penalty": within("number", -2, 2), "temperature": within("number", 0, 2), "top_p": within("number", 0, 1),
+		"n": within("integer", 1, 128), "seed": integer, "stop": stop, "stream": boolean, "stream_options": object(nil, map[string]admin.Schema{"include_usage": boolean}),
+		"user": text, "logit_bias": {"type": "object", "additionalProperties": within("number", -100, 100)}, "max_tokens": {"type": "integer", "minimum": 0},
+	} {
+		members[name] = s
+	}
+	return members
+}
+
+// choice is an entry of choices.
+func choice(members map[string]admin.Schema) admin.Schema {
+	members["index"], members["finish_reason"] = integer, maybe
+	return object([]string{"index"}, members)
+}
+
+// completion is an answer of chat and text completions.
+func completion(kind string, of admin.Schema) admin.Schema {
+	return object([]string{"id", "object", "created", "model", "choices"}, map[string]admin.Schema{
+		"id": text, "object": constant(kind), "created": integer, "model": text, "choices": list(of), "usage": usage,
+	})
+}
+
+// bodies by the endpoint of a route.
+var bodies = map[string]body{
+	"chatComplete": {
+		doc: "Continue a conversation, in the OpenAI shape.", streams: true,
+		request: request([]string{"messages"}, sampling(map[string]admin.Schema{
+			"model": model, "messages": {"type": "array", "minItems": 1, "items": object([]string{"role"}, map[string]admin.Schema{
+				"role": {"type": "string", "enum": []string{"system", "developer", "user", "assistant", "tool", "function"}}, "content": parts, "name": text,
+				"tool_calls": list(open), "tool_call_id": text,
+			})},
+			"tools": {"type": "array", "maxItems": 128, "items": open}, "tool_choice": oneOf(text, open, null), "response_format": open, "logprobs": boolean,
+			"top_logprobs": within("integer", 0, 20), "max_completion_tokens": integer, "parallel_tool_calls": boolean, "reasoning_effort": text,
+		})),
+		answer: completion("chat.completion", choice(map[string]admin.Schema{"message": object([]string{"role"}, map[string]admin.Schema{
+			"role": constant("assistant"), "content": maybe, "refusal": maybe, "tool_calls": list(open),
+		})})),
+	},
+	"complete": {
+		doc: "Continue a text, in the OpenAI shape.", streams: true,
+		request: request([]string{"prompt"}, sampling(map[string]admin.Schema{
+			"model": model, "prompt": oneOf(text, list(admin.Schema{})), "best_of": within("integer", 0, 20), "echo": boolean, "logprobs": within("integer", 0, 5), "suffix": text,
+		})),
+		answer: completion("text_completion", choice(map[string]admin.Schema{"text": text})),
+	},
+	"messages": {
+		doc: "Continue a conversation, in the Anthropic shape.", streams: true,
+		request: request([]string{"messages", "max_tokens"}, map[string]admin.Schema{
+			"model": model, "max_tokens": {"type": "integer", "minimum": 1}, "system": oneOf(text, list(open), null), "stream": boolean, "temperature": within("number", 0, 1),
+			"messages": {"type": "array", "minItems": 1, "items": object([]string{"role", "content"}, map[string]admin.Schema{
+				"role": {"type": "string", "enum": []string{"user", "assistant"}}, "content": oneOf(text, list(open)),
+			})},
+			"tools": list(open), "tool_choice": open, "top_k": {"type": "integer", "minimum": 0}, "top_p": within("number", 0, 1), "stop_sequences": list(text), "thinking": open, "metadata": open,
+		}),
+		answer: object([]string{"id", "type", "role", "content", "model", "usage"}, map[string]admin.Schema{
+			"id": text, "type": constant("message"), "role": constant("assistant"), "content": list(object([]string{"type"}, map[string]admin.Schema{"type": text, "text": text})), "model": text,
+			"stop_reason": maybe, "stop_sequence": maybe, "usage": object(nil, map[string]admin.Schema{"input_tokens": integer, "output_tokens": integer}),
+		}),
+	},
+	"embed": {
+		doc: "Turn texts into vectors.",
+		request: request([]string{"input"}, map[string]admin.Schema{
+			"model": model, "input": oneOf(text, list(admin.Schema{})), "encoding_format": {"enum": []any{"float", "base64", nil}}, "dimensions": {"type": "integer", "minimum": 1}, "user": text,
+		}),
+		answer: object([]string{"object", "data", "model"}, map[string]admin.Schema{
+			"object": constant("list"), "model": text, "usage": usage, "data": list(object([]string{"object", "index", "embedding"}, map[string]admin.Schema{
+				"object": constant("embedding"), "index": integer, "embedding": oneOf(list(admin.Schema{"type": "number"}), text),
+			})),
+		}),
+	},
+	"models": {
+		doc: "List the models that the workspace can call, as @slug/model; with a provider named, that provider's own list.",
+		query: []parameter{
+			{"ai_service", text}, {"provider", text}, {"limit", admin.Schema{"type": "integer", "minimum": 0}}, {"offset", admin.Schema{"type": "integer", "minimum": 0}},
+			{"sort", admin.Schema{"type": "string", "enum": []string{"name", "provider", "ai_service"}}}, {"order", admin.Schema{"type": "string", "enum": []string{"asc", "desc"}}},
+		},
+		answer: object([]string{"object", "data"}, map[string]admin.Schema{
+			"object": constant("list"), "total_count": integer,
+			"data": list(object([]string{"id", "object"}, map[string]admin.Schema{"id": text, "object": constant("model"), "created": integer, "owned_by": text})),
+		}),
+	},
+	"proxy": {
+		doc:     "Call any path of a provider: path, query, body and answer are forwarded byte for byte. Below /proxy for paths that the gateway serves itself.",
+		request: admin.Schema{}, answer: admin.Schema{},
+	},
+}
+
+// headers are the gateway's request headers of data-plane routes.
+var headers = []struct{ name, doc string }{
+	{"x-gateway-provider", "@slug of a saved provider, or the name of a provider with its credential in Authorization."},
+	{"x-gateway-virtual-key", "Slug of a saved provider; the older name of x-gateway-provider."},
+	{"x-gateway-config", "Slug of a saved config, or a config as JSON."},
+	{"x-gateway-custom-host", "Base URL of the provider; goes with the caller's own credential."},
+	{"x-gateway-metadata", "JSON object of strings, for logs and analytics; _user names the user."},
+	{"x-gateway-trace-id", "Groups requests; made when absent, and answered."},
+	{"x-gateway-span-id", "Of this request in its trace."},
+	{"x-gateway-parent-span-id", "Of the span that this request belongs to."},
+	{"x-gateway-span-name", "Name of the span."},
+	{"x-gateway-request-timeout", "Milliseconds that a provider may take."},
+	{"x-gateway-forward-headers", "Names of headers to forward to the provider, with commas between them."},
+	{"x-gateway-sensitive-headers", "Names of headers to mask in logs, with commas between them."},
+	{"x-gateway-debug", "false: logs keep no bodies."},
+	{"x-gateway-strict-open-ai-compliance", "false: answers carry what the OpenAI shape has no place for."},
+}
+
+// answerHeaders are the gateway's headers of answers.
+var answerHeaders = map[string]any{
+	"x-gateway-trace-id":               describedHeader("The trace of the request."),
+	"x-gateway-provider":               describedHeader("The provider that answered."),
+	"x-gateway-cache-status":           describedHeader("HIT, SEMANTIC HIT, MISS, SEMANTIC MISS, REFRESH or DISABLED."),
+	"x-gateway-retry-attempt-count":    describedHeader("0 without a retry, n for the retry that succeeded, -1 when none did."),
+	"x-gateway-last-used-option-index": describedHeader("Path of the target in the config."),
+}
+
+func describedHeader(doc string) map[string]any {
+	return map[string]any{"description": doc, "schema": admin.Schema{"type": "string"}}
+}
+
+// errorName is the schema of the data plane's refusals.
+const errorName = "DataPlaneError"
+
+var errorSchema = object([]string{"error"}, map[string]admin.Schema{
+	"status": constant("failure"), "message": text, "type": constant("error"), "errors": list(text),
+	"error": object([]string{"message"}, map[string]admin.Schema{"message": text, "type": maybe, "param": maybe, "code": {}}),
+})

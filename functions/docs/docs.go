@@ -1,0 +1,177 @@
+// Package docs is the family of the OpenAPI document: the administration as its
+// families describe it, and the data plane as its routes declare it. What the
+// bodies of the data plane look like in short stands here; what is checked of
+// them stands in the dialects.
+package docs
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"strings"
+	"sync"
+
+	"gateway/shared/admin"
+	"gateway/shared/relay"
+)
+
+// Name is the name of the family.
+const Name = "docs"
+
+// Title and Version of the document.
+const (
+	Title   = "AI gateway"
+	Version = "1.0.0"
+)
+
+// New makes the family. The document tells about the routes, the families, and
+// this family itself.
+func New(routes []relay.Route, families ...admin.Family) admin.Family {
+	own := admin.Family{Name: Name, Doc: "This document.", Routes: []admin.Route{{
+		Method: "GET", Path: "/openapi.json", Name: "getDocument", Doc: "Read the OpenAPI 3.1 document of the whole gateway.", Public: true,
+		Answer: admin.Schema{"type": "object", "description": "An OpenAPI 3.1 document."},
+	}}}
+	all := append(families[:len(families):len(families)], own)
+	document := sync.OnceValues(func() (json.RawMessage, error) { return build(routes, all) })
+	own.Routes[0].Do = func(*admin.Call) (any, error) { return document() }
+	return own
+}
+
+// build puts the data plane into the document of the administration.
+func build(routes []relay.Route, families []admin.Family) (json.RawMessage, error) {
+	var doc map[string]any
+	if err := json.Unmarshal(admin.OpenAPI(Title, Version, families...), &doc); err != nil {
+		return nil, fmt.Errorf("docs: %w", err)
+	}
+	tags, _ := doc["tags"].([]any) // null without families
+	doc["tags"] = append(tags, map[string]any{"name": tag, "description": "Requests to models, by any provider."})
+	components := doc["components"].(map[string]any)
+	components["schemas"].(map[string]any)[errorName] = errorSchema
+	components["parameters"] = headerParameters()
+	paths := doc["paths"].(map[string]any)
+	for i := range routes {
+		path, operations := describe(&routes[i])
+		at, ok := paths[path].(map[string]any)
+		if !ok {
+			at = map[string]any{}
+			paths[path] = at
+		}
+		for method := range operations {
+			if _, taken := at[method]; taken {
+				return nil, fmt.Errorf("docs: %s %s is served twice", method, path)
+			}
+		}
+		maps.Copy(at, operations)
+	}
+	return json.Marshal(doc)
+}
+
+// tag of all data-plane operations.
+const tag = "inference"
+
+// anyPath is how the document writes relay.AnyPath: one variable that may hold
+// slashes.
+const anyPath = "/{providerEndpoint}"
+
+// describe gives a route's path and its operations by method.
+func describe(rt *relay.Route) (path string, operations map[string]any) {
+	path, methods := rt.Path, rt.Methods
+	if path == relay.AnyPath {
+		path = anyPath
+	}
+	if rt.Method != "" {
+		methods = []string{rt.Method}
+	}
+	operations = make(map[string]any, len(methods))
+	for _, method := range methods {
+		id := rt.Endpoint
+		if len(methods) > 1 {
+			id += strings.ToUpper(method[:1]) + strings.ToLower(method[1:])
+		}
+		operations[strings.ToLower(method)] = operation(rt, path, method, id)
+	}
+	return path, operations
+}
+
+func operation(rt *relay.Route, path, method, id string) map[string]any {
+	body := bodyOf(rt)
+	op := map[string]any{
+		"operationId": id, "summary": body.doc, "tags": []string{tag}, "responses": responses(rt, &body),
+		"parameters": parameters(path, &body), "x-gateway-scopes": append([]string{rt.Scope}, rt.OrScopes...),
+		"security": []any{map[string]any{"Gateway-Key": []string{}}, map[string]any{"Bearer": []string{}}},
+	}
+	if method != "GET" && method != "DELETE" {
+		media := "application/json"
+		if rt.Shape == relay.Raw {
+			media = "*/*"
+		}
+		op["requestBody"] = map[string]any{"required": rt.Shape == relay.Unified, "content": content(media, body.request)}
+	}
+	return op
+}
+
+// bodyOf is what is known about a route's bodies; any object for routes that
+// this package does not know yet.
+func bodyOf(rt *relay.Route) body {
+	if b, ok := bodies[rt.Endpoint]; ok {
+		return b
+	}
+	b := body{doc: "Call " + rt.Endpoint + ".", request: admin.Schema{"type": "object"}, answer: admin.Schema{"type": "object"}}
+	b.streams = rt.Client != nil
+	if rt.Shape == relay.Raw {
+		b.request, b.answer = admin.Schema{}, admin.Schema{}
+	}
+	return b
+}
+
+func content(media string, schema admin.Schema) map[string]any {
+	return map[string]any{media: map[string]any{"schema": schema}}
+}
+
+// refusals are the statuses of gateway-made refusals; a provider's own are passed
+// on too.
+var refusals = []string{"400", "401", "403", "408", "412", "413", "429", "446", "500", "502", "503"}
+
+func responses(rt *relay.Route, b *body) map[string]any {
+	media := "application/json"
+	if rt.Shape == relay.Raw {
+		media = "*/*"
+	}
+	done := content(media, b.answer)
+	if b.streams {
+		maps.Copy(done, content("text/event-stream", admin.Schema{"type": "string", "description": "Server-sent events, when stream is true."}))
+	}
+	out := map[string]any{"200": map[string]any{"description": "The answer.", "content": done, "headers": answerHeaders}}
+	for _, status := range refusals {
+		out[status] = map[string]any{"description": "Refused, or the provider's own error.", "content": content("application/json", admin.Schema{"$ref": "#/components/schemas/" + errorName})}
+	}
+	return out
+}
+
+func parameters(path string, b *body) []any {
+	var out []any
+	for _, seg := range strings.Split(path, "/") {
+		if name, ok := strings.CutPrefix(seg, "{"); ok {
+			p := map[string]any{"name": strings.TrimSuffix(name, "}"), "in": "path", "required": true, "schema": admin.Schema{"type": "string"}}
+			if path == anyPath {
+				p["description"] = "A path of the provider, slashes included."
+			}
+			out = append(out, p)
+		}
+	}
+	for _, q := range b.query {
+		out = append(out, map[string]any{"name": q.name, "in": "query", "schema": q.schema})
+	}
+	for _, h := range headers {
+		out = append(out, map[string]any{"$ref": "#/components/parameters/" + h.name})
+	}
+	return out
+}
+
+func headerParameters() map[string]any {
+	out := make(map[string]any, len(headers))
+	for _, h := range headers {
+		out[h.name] = map[string]any{"name": h.name, "in": "header", "description": h.doc, "schema": admin.Schema{"type": "string"}}
+	}
+	return out
+}

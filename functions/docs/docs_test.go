@@ -1,0 +1,192 @@
+package docs
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"gateway/shared/admin"
+	"gateway/shared/admin/admintest"
+	"gateway/shared/chat"
+	"gateway/shared/dialect/anthropic"
+	"gateway/shared/dialect/openai"
+	"gateway/shared/relay"
+)
+
+// routes of the tests: of each shape one, and one that the package does not know.
+var routes = []relay.Route{
+	{Method: "POST", Path: "/chat/completions", Endpoint: "chatComplete", Shape: relay.Unified, Scope: "completions.write", Client: openai.Chat{}},
+	{Method: "POST", Path: "/completions", Endpoint: "complete", Shape: relay.Unified, Scope: "completions.write", Client: openai.Completions{}},
+	{Method: "POST", Path: "/messages", Endpoint: "messages", Shape: relay.Unified, Scope: "completions.write", Client: anthropic.Messages{}},
+	{Method: "GET", Path: "/models", Endpoint: "models", Shape: relay.Listing, Scope: "models.list", OrScopes: []string{"completions.write"}},
+	{Method: "GET", Path: "/things/{thingId}", Endpoint: "getThing", Shape: relay.Unified, Scope: "completions.write"},
+	{Method: "POST", Path: "/things/{thingId}", Endpoint: "makeThing", Shape: relay.Unified, Scope: "completions.write"},
+	{Methods: []string{"GET", "PUT"}, Path: relay.AnyPath, Endpoint: "proxy", Shape: relay.Raw, Scope: "completions.write"},
+}
+
+// family has a path that a data-plane route has too, with another method.
+func family() admin.Family {
+	return admin.Family{Name: "things", Doc: "Things.", Routes: []admin.Route{{
+		Method: "DELETE", Path: "/things/{thingId}", Name: "deleteThing", Doc: "Delete a thing.", Scopes: []string{"configs.delete"}, Where: admin.InWorkspace,
+		Action: "delete", Resource: "things", Do: func(*admin.Call) (any, error) { return nil, nil },
+	}}}
+}
+
+func newHouse(t testing.TB) *admintest.House {
+	return admintest.New(t, New(routes, family()))
+}
+
+func TestFamilyChecks(t *testing.T) { admintest.CheckFamily(t, newHouse(t)) }
+
+func TestDocumentIsPublicAndTellsAboutBothPlanes(t *testing.T) {
+	a := newHouse(t).Do("GET", "/openapi.json", "", nil).OK()
+	if a.Text("openapi") != "3.1.0" || a.Header.Get("Content-Type") != "application/json" {
+		t.Errorf("the document begins %.200s", a.Body)
+	}
+	for path, want := range map[string]any{
+		"/chat/completions post operationId": "chatComplete", "/things/{thingId} get operationId": "getThing", "/things/{thingId} delete operationId": "deleteThing",
+		"/{providerEndpoint} put operationId": "proxyPut", "/{providerEndpoint} get operationId": "proxyGet", "/{providerEndpoint} post operationId": nil,
+		"/openapi.json get operationId": "getDocument", "/models get x-gateway-scopes 1": "completions.write", "/things/{thingId} post parameters 0 name": "thingId",
+		"/models post operationId": nil, "/models get requestBody": nil, "/completions post requestBody required": true,
+	} {
+		if got := a.At(append([]string{"paths"}, strings.Fields(path)...)...); got != want {
+			t.Errorf("%s = %v, want %v", path, got, want)
+		}
+	}
+}
+
+func TestDocumentIsAlwaysTheSame(t *testing.T) {
+	if a, b := newHouse(t).Do("GET", "/openapi.json", "", nil).OK(), newHouse(t).Do("GET", "/openapi.json", "", nil).OK(); !bytes.Equal(a.Body, b.Body) {
+		t.Error("two documents of the same descriptions differ")
+	}
+}
+
+func TestTwoOperationsOfOneNameAreAMistake(t *testing.T) {
+	twice := append(routes[:len(routes):len(routes)], relay.Route{Method: "DELETE", Path: "/things/{thingId}", Endpoint: "dropThing", Scope: "x"})
+	if _, err := build(twice, []admin.Family{family()}); err == nil {
+		t.Error("a path that two serve went unnoticed")
+	}
+}
+
+// compile gives the schema at a pointer of the document.
+func compile(t *testing.T, document []byte, pointer string) *jsonschema.Schema {
+	t.Helper()
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(document))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	if err := c.AddResource("doc.json", doc); err != nil {
+		t.Fatal(err)
+	}
+	s, err := c.Compile("doc.json#" + pointer)
+	if err != nil {
+		t.Fatalf("%s: %v", pointer, err)
+	}
+	return s
+}
+
+// walk visits every member of a JSON value.
+func walk(v any, at string, visit func(at string, m map[string]any)) {
+	switch v := v.(type) {
+	case map[string]any:
+		visit(at, v)
+		for k, e := range v {
+			walk(e, at+"/"+strings.NewReplacer("~", "~0", "/", "~1", "{", "%7B", "}", "%7D", "*", "%2A").Replace(k), visit)
+		}
+	case []any:
+		for _, e := range v {
+			walk(e, at, visit)
+		}
+	}
+}
+
+func TestEverySchemaAndReferenceHolds(t *testing.T) {
+	a := newHouse(t).Do("GET", "/openapi.json", "", nil).OK()
+	doc := a.Object()
+	schemas, ids := 0, map[string]bool{}
+	walk(doc, "", func(at string, m map[string]any) {
+		if ref, ok := m["$ref"].(string); ok {
+			if a.At(strings.Split(strings.TrimPrefix(ref, "#/"), "/")...) == nil {
+				t.Errorf("%s: %s leads nowhere", at, ref)
+			}
+		}
+		if id, ok := m["operationId"].(string); ok {
+			if ids[id] {
+				t.Errorf("the operation %s stands twice", id)
+			}
+			ids[id] = true
+		}
+		if _, ok := m["schema"]; ok && strings.Contains(at, "/content/") {
+			schemas++
+			compile(t, a.Body, at+"/schema")
+		}
+	})
+	if schemas < 20 {
+		t.Errorf("only %d schemas were seen", schemas)
+	}
+}
+
+// What the document's schemas refuse, the dialects refuse, and the other way
+// round, for what can be said in a schema of this size.
+func TestDocumentedBodiesAreThoseTheDialectsTake(t *testing.T) {
+	document, err := build(routes, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := `"messages":[{"role":"user","content":"a"}]`
+	for path, c := range map[string]struct {
+		dialect chat.Dialect
+		bodies  []string
+	}{
+		"/chat/completions": {openai.Chat{}, []string{
+			`{"model":"m",` + said + `}`, `{` + said + `}`, `{"model":"m"}`, `{"model":1,` + said + `}`, `{"messages":[]}`, `{"messages":{}}`, `{` + said + `,"temperature":2}`, `{` + said + `,"temperature":2.1}`,
+			`{` + said + `,"temperature":null}`, `{` + said + `,"top_p":-0.1}`, `{` + said + `,"n":0}`, `{` + said + `,"n":128}`, `{` + said + `,"n":129}`, `{` + said + `,"presence_penalty":-2.5}`,
+			`{` + said + `,"frequency_penalty":2}`, `{` + said + `,"stop":"x"}`, `{` + said + `,"stop":["a","b","c","d"]}`, `{` + said + `,"stop":["a","b","c","d","e"]}`, `{` + said + `,"stop":1}`,
+			`{` + said + `,"logit_bias":{"1":101}}`, `{` + said + `,"logit_bias":{"1":-100}}`, `{` + said + `,"stream":"yes"}`, `{` + said + `,"max_tokens":-1}`, `{` + said + `,"max_tokens":0}`,
+			`{` + said + `,"top_logprobs":21,"logprobs":true}`, `{` + said + `,"top_logprobs":20,"logprobs":true}`, `{` + said + `,"user":1}`, `{` + said + `,"unknown":[1]}`, `{` + said + `,"tools":{}}`, `[]`,
+		}},
+		"/completions": {openai.Completions{}, []string{
+			`{"prompt":"a"}`, `{}`, `{"prompt":["a","b"]}`, `{"prompt":[1,2]}`, `{"prompt":1}`, `{"prompt":"a","logprobs":5}`, `{"prompt":"a","logprobs":6}`, `{"prompt":"a","best_of":20}`, `{"prompt":"a","best_of":21}`, `{"prompt":"a","echo":1}`,
+		}},
+		"/messages": {anthropic.Messages{}, []string{
+			`{"model":"m","max_tokens":1,` + said + `}`, `{"model":"m",` + said + `}`, `{"max_tokens":1}`, `{"max_tokens":0,` + said + `}`, `{"max_tokens":1,"temperature":1.5,` + said + `}`, `{"max_tokens":1,"temperature":1,` + said + `}`,
+			`{"max_tokens":1,"system":"s",` + said + `}`, `{"max_tokens":1,"system":1,` + said + `}`, `{"max_tokens":1,"top_k":-1,` + said + `}`, `{"max_tokens":1,"stop_sequences":["a"],` + said + `}`, `{"max_tokens":1,"stop_sequences":"a",` + said + `}`,
+			`{"max_tokens":1,"messages":[]}`, `{"max_tokens":1,"stream":0,` + said + `}`,
+		}},
+	} {
+		s := compile(t, document, "/paths/"+strings.ReplaceAll(path, "/", "~1")+"/post/requestBody/content/application~1json/schema")
+		for _, b := range c.bodies {
+			v, err := jsonschema.UnmarshalJSON(strings.NewReader(b))
+			if err != nil {
+				t.Fatal(err)
+			}
+			documented, checked := s.Validate(v), c.dialect.Check([]byte(b), new(chat.Checked))
+			if (documented == nil) != (checked == nil) {
+				t.Errorf("%s %s: the document says %v, the dialect %v", path, b, documented, checked)
+			}
+		}
+	}
+}
+
+func TestRefusalsAreAsDocumented(t *testing.T) {
+	document, err := build(routes, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := compile(t, document, "/components/schemas/"+errorName)
+	for body, want := range map[string]bool{
+		string(admin.Denied().DataBody(false)): true, string(admin.Denied().DataBody(true)): true, `{"message":"no error"}`: false,
+		`{"error":{"message":"a provider's own","type":null,"param":null,"code":429}}`: true,
+	} {
+		v, err := jsonschema.UnmarshalJSON(strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Validate(v); (err == nil) != want {
+			t.Errorf("%s: %v", body, err)
+		}
+	}
+}

@@ -1,0 +1,116 @@
+package expiry
+
+import (
+	"context"
+	"encoding/json"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"gateway/shared/identity"
+	"gateway/shared/resource"
+	"gateway/shared/store"
+	"gateway/shared/store/sqlite"
+)
+
+var scope = store.Scope{Org: "o"}
+
+// keep saves a key with its due rows.
+func keep(t *testing.T, r *resource.Resources, id string, k *identity.Key) {
+	t.Helper()
+	err := r.Change(context.Background(), scope, func(tx *resource.Tx) error {
+		rec := resource.Record{Scope: scope, Kind: identity.KindKey, ID: id, Name: id, Status: identity.StatusActive}
+		var err error
+		if rec.Body, err = json.Marshal(k); err != nil {
+			return err
+		}
+		if err := tx.Create(&rec); err != nil {
+			return err
+		}
+		for kind, at := range identity.DueTimes(k) {
+			if err := tx.Due(kind, at, rec.Ref()); err != nil {
+				return err
+			}
+		}
+		return identity.Stage(tx, &rec, k, "")
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func load(t *testing.T, r *resource.Resources, id string) (resource.Record, identity.Key) {
+	t.Helper()
+	rec, ok, err := r.Get(context.Background(), scope, identity.KindKey, id)
+	if err != nil || !ok {
+		t.Fatal(ok, err)
+	}
+	var k identity.Key
+	if err := json.Unmarshal(rec.Body, &k); err != nil {
+		t.Fatal(err)
+	}
+	return rec, k
+}
+
+func TestKeysFollowTheClock(t *testing.T) {
+	s, err := sqlite.Open(filepath.Join(t.TempDir(), "t.db"), sqlite.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	now := time.Date(2026, 11, 20, 10, 30, 0, 0, time.UTC)
+	r := resource.New(s, resource.Clock(func() time.Time { return now }), resource.Embedded())
+	ends := now.Add(time.Hour)
+	raw, secret := identity.NewSecret()
+	keep(t, r, "ending", &identity.Key{Type: identity.OrganisationService, Scopes: []string{"audit_logs.list"}, Secret: secret, ExpiresAt: &ends})
+	rotated := identity.Key{Type: identity.OrganisationService, Scopes: []string{"audit_logs.list"}}
+	old, oldSecret := identity.NewSecret()
+	rotated.Secret = oldSecret
+	if _, err := identity.Rotate(&rotated, now, identity.MinTransition); err != nil {
+		t.Fatal(err)
+	}
+	keep(t, r, "rotated", &rotated)
+
+	w := Worker{Resources: r}
+	run := func() {
+		t.Helper()
+		if err := w.Run(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	credential := func(raw string) bool {
+		_, ok, err := s.Table(store.Keys).Get(context.Background(), identity.CredentialKey(identity.SecretOf(raw)), true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return ok
+	}
+	run()
+	if rec, _ := load(t, r, "ending"); rec.Status != identity.StatusActive {
+		t.Errorf("an hour before its end the key is %s", rec.Status)
+	}
+	if !credential(old) {
+		t.Error("the old secret is gone within its transition")
+	}
+	now = now.Add(identity.MinTransition)
+	run()
+	if _, k := load(t, r, "rotated"); k.Previous != nil || credential(old) {
+		t.Error("the old secret is still there after its transition")
+	}
+	now = ends
+	run()
+	run() // a second run finds nothing to do
+	if rec, _ := load(t, r, "ending"); rec.Status != identity.StatusExpired || !credential(raw) {
+		t.Errorf("past its end the key is %s", rec.Status)
+	}
+	left := 0
+	for _, kind := range []string{identity.DueExpiry, identity.DueOldSecret} {
+		err := r.EachDue(context.Background(), kind, now.Add(-24*time.Hour), now.Add(24*time.Hour), func(resource.Due) error { left++; return nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if left != 0 {
+		t.Errorf("%d due rows are left", left)
+	}
+}

@@ -1,0 +1,220 @@
+package integrations
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"gateway/shared/admin"
+	"gateway/shared/audit"
+	"gateway/shared/fault"
+	"gateway/shared/pricing"
+	"gateway/shared/provider"
+	"gateway/shared/resource"
+)
+
+// modelRoutes are the models of an integration: those of the catalogue, which
+// can be disabled, and its own.
+func (f *family) modelRoutes() []admin.Route {
+	const path = "/integrations/{slug}/models"
+	aliases := []string{"/integrations/{slug}/integration-models"}
+	fields := modelFields()
+	return []admin.Route{
+		{Method: "GET", Path: path, Aliases: aliases, Name: "listIntegrationModels", Doc: "List the models of an integration.",
+			Scopes: anyOf("read"), Where: admin.InEither, Answer: modelsSchema, Do: f.at("read", f.listModels)},
+		{Method: "PUT", Path: path, Aliases: aliases, Name: "updateIntegrationModels",
+			Doc:    "Enable, disable, price and add models; those that are not named stay as they are.",
+			Scopes: anyOf("update"), Where: admin.InEither, Role: admin.Manager, Action: audit.Update, Resource: auditName,
+			Body: []admin.Field{
+				{Name: "models", Type: admin.Array, Min: 1, Max: maxModels, Of: &admin.Field{Type: admin.Object, Fields: fields}},
+				{Name: "allow_all_models", Doc: "Whether models that are not named here may be called.", Type: admin.Boolean},
+			}, BodyMode: admin.PartialBody, Answer: admin.Schema{"type": "object"}, Do: f.at("update", f.putModels)},
+		{Method: "DELETE", Path: path, Aliases: aliases, Name: "deleteIntegrationModels", Doc: "Delete own models of an integration.",
+			Scopes: anyOf("update"), Where: admin.InEither, Role: admin.Manager, Action: audit.Delete, Resource: auditName,
+			Query: []admin.Field{{Name: "slugs", Doc: "Models to delete, with commas.", Type: admin.Array, Of: modelName(), Min: 1, Max: maxModels}},
+			Body:  []admin.Field{{Name: "models", Doc: "Models to delete, where slugs is not given.", Type: admin.Array, Of: modelName(), Min: 1, Max: maxModels}}, BodyMode: admin.OptionalBody,
+			Answer: admin.Schema{"type": "object"}, Do: f.at("update", f.deleteModels)},
+	}
+}
+
+func modelName() *admin.Field { return &admin.Field{Type: admin.String, Min: 1, Max: 255} }
+
+func modelFields() []admin.Field {
+	return []admin.Field{
+		{Name: "slug", Type: admin.String, Required: true, Min: 1, Max: 255},
+		{Name: "enabled", Type: admin.Boolean, Required: true},
+		{Name: "is_custom", Doc: "A model that the catalogue does not have.", Type: admin.Boolean},
+		{Name: "is_finetune", Type: admin.Boolean},
+		{Name: "base_model_slug", Doc: "Model of the catalogue that it is made of.", Type: admin.String, Max: 255},
+		{Name: "configurations", Doc: "Where the model is served.", Type: admin.Object, Fields: []admin.Field{
+			{Name: "custom_host", Type: admin.String, Required: true, Min: 1, Max: 2048},
+			{Name: "custom_headers", Type: admin.Map, Of: &admin.Field{Type: admin.String, Max: 8192}, Max: maxHeaders},
+		}},
+		{Name: "pricing_config", Doc: "Prices in cents, in place of the catalogue's.", Type: admin.Object, Open: true, Check: customPrice},
+	}
+}
+
+var modelsSchema = admin.ObjectSchema(map[string]admin.Schema{
+	"total": {"type": "integer"}, "allow_all_models": {"type": "boolean"},
+	"models": {"type": "array", "items": admin.ObjectSchema(map[string]admin.Schema{
+		"slug": {"type": "string"}, "name": {"type": "string"}, "enabled": {"type": "boolean"}, "is_custom": {"type": "boolean"},
+		"is_finetune": {"type": "boolean"}, "base_model_slug": {"type": []string{"string", "null"}},
+		"configurations": {"type": []string{"object", "null"}}, "pricing_config": {"type": []string{"object", "null"}},
+	})},
+})
+
+func (f *family) listModels(c *admin.Call) (any, error) {
+	_, i, err := f.col.Find(c)
+	if err != nil {
+		return nil, err
+	}
+	own := make(map[string]provider.IntegrationModel, len(i.Models))
+	names := slices.Clone(pricing.Default().Models(i.AIProviderID))
+	for _, m := range i.Models {
+		own[m.Slug] = m
+		names = append(names, m.Slug)
+	}
+	slices.Sort(names)
+	names = slices.Compact(names)
+	models := make([]any, len(names))
+	for n, name := range names {
+		models[n] = showModel(own[name], name, i.Allows(name))
+	}
+	return map[string]any{"total": len(models), "allow_all_models": i.AllowAllModels, "models": models}, nil
+}
+
+func showModel(m provider.IntegrationModel, name string, enabled bool) map[string]any {
+	o := map[string]any{
+		"slug": name, "name": name, "enabled": enabled, "is_custom": m.Custom, "is_finetune": m.FineTuned,
+		"base_model_slug": nil, "configurations": nil, "pricing_config": orNull(m.Pricing),
+	}
+	if m.BaseModelSlug != "" {
+		o["base_model_slug"] = m.BaseModelSlug
+	}
+	if h := m.Configurations; h != nil {
+		shown := map[string]any{"custom_host": h.CustomHost}
+		if len(h.CustomHeaders) > 0 {
+			masked := make(map[string]string, len(h.CustomHeaders))
+			for k, v := range h.CustomHeaders {
+				masked[k] = audit.Mask(v)
+			}
+			shown["masked_custom_headers"] = masked
+		}
+		o["configurations"] = shown
+	}
+	return o
+}
+
+func (f *family) putModels(c *admin.Call) (any, error) {
+	var sent []map[string]json.RawMessage
+	if err := c.Body.Into("models", &sent); err != nil {
+		return nil, err
+	}
+	return nil, c.Change(func(tx *resource.Tx) error {
+		rec, i, err := f.col.FindIn(c, tx)
+		if err != nil {
+			return err
+		}
+		if c.Body.Given("allow_all_models") {
+			i.AllowAllModels = c.Body.Bool("allow_all_models")
+		}
+		if err := f.mergeModels(i, sent); err != nil {
+			return err
+		}
+		rec.UpdatedBy = actor(c)
+		return save(tx, &rec, i)
+	})
+}
+
+// mergeModels puts what was sent over what is stored, model by model and member
+// by member.
+func (f *family) mergeModels(i *provider.Integration, sent []map[string]json.RawMessage) error {
+	catalogue := make(map[string]bool)
+	for _, name := range pricing.Default().Models(i.AIProviderID) {
+		catalogue[name] = true
+	}
+	index := make(map[string]int, len(i.Models))
+	for n := range i.Models {
+		index[i.Models[n].Slug] = n
+	}
+	named := make(map[string]bool, len(sent))
+	var bad []fault.Detail
+	for n, members := range sent {
+		at := fmt.Sprintf("models[%d]", n)
+		var slug string
+		_ = json.Unmarshal(members["slug"], &slug) // checked: a string
+		if named[slug] {
+			bad = append(bad, fault.Detail{Field: at + ".slug", Message: "is named twice"})
+			continue
+		}
+		named[slug] = true
+		if _, known := index[slug]; !known {
+			index[slug] = len(i.Models)
+			i.Models = append(i.Models, provider.IntegrationModel{Custom: !catalogue[slug]})
+		}
+		m := &i.Models[index[slug]]
+		bad = append(bad, f.setModel(m, maps.Clone(members), at)...)
+	}
+	if refused := fault.Invalids(bad); refused != nil {
+		return refused
+	}
+	return nil
+}
+
+func (f *family) setModel(m *provider.IntegrationModel, members map[string]json.RawMessage, at string) []fault.Detail {
+	for name, raw := range members {
+		switch {
+		case name == "configurations":
+			m.Configurations = nil
+		case name == "pricing_config":
+			m.Pricing = nil
+		case string(raw) == "null":
+			members[name] = json.RawMessage(zero[name])
+		}
+	}
+	if string(members["pricing_config"]) == "null" {
+		delete(members, "pricing_config")
+	}
+	whole, err := json.Marshal(members)
+	if err == nil {
+		err = json.Unmarshal(whole, m)
+	}
+	if err != nil {
+		return []fault.Detail{{Field: at, Message: "does not have the expected form"}}
+	}
+	if m.Configurations == nil {
+		return nil
+	}
+	return m.Configurations.Check(provider.Keeper{CheckURL: f.CheckURL}, at+".configurations")
+}
+
+// zero is what null stands for in a model.
+var zero = map[string]string{"is_custom": "false", "is_finetune": "false", "base_model_slug": `""`}
+
+func (f *family) deleteModels(c *admin.Call) (any, error) {
+	names := append(c.Query.Texts("slugs"), c.Body.Texts("models")...)
+	if len(names) == 0 {
+		return nil, fault.Invalid("slugs", "is required: the models to delete, with commas")
+	}
+	return nil, c.Change(func(tx *resource.Tx) error {
+		rec, i, err := f.col.FindIn(c, tx)
+		if err != nil {
+			return err
+		}
+		catalogue := pricing.Default().Models(i.AIProviderID)
+		for _, name := range names {
+			n := slices.IndexFunc(i.Models, func(m provider.IntegrationModel) bool { return m.Slug == name })
+			if (n >= 0 && !i.Models[n].Custom) || (n < 0 && slices.Contains(catalogue, name)) {
+				return fault.Invalid("slugs", "names a model of the catalogue, which can only be disabled; own models can be deleted")
+			}
+		}
+		before := len(i.Models)
+		i.Models = slices.DeleteFunc(i.Models, func(m provider.IntegrationModel) bool { return slices.Contains(names, m.Slug) })
+		if len(i.Models) == before {
+			return nil // gone already
+		}
+		rec.UpdatedBy = actor(c)
+		return save(tx, &rec, i)
+	})
+}

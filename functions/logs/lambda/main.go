@@ -1,0 +1,19 @@
+// Command lambda serves the family logs as a function.
+package main
+
+import (
+	"gateway/functions/logs"
+	"gateway/shared/admin"
+	"gateway/shared/app"
+	"gateway/shared/app/onaws"
+	"gateway/shared/host/administration"
+	"gateway/shared/usage/report"
+	"gateway/shared/usage/segment"
+)
+
+func main() {
+	administration.Main(func(c *app.Core) []admin.Family {
+		archive := segment.New(c.Store, c.Bucket, segment.Options{})
+		return []admin.Family{logs.New(report.New(archive, c.Bucket), c.Sealer)}
+	}, onaws.Bucket)
+}

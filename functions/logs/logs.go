@@ -1,0 +1,159 @@
+// Package logs is the family that reads logs: the list, and one log with what
+// was asked and answered.
+//
+// A log appears about a second after its request ended: a worker keeps records
+// in batches. Until then its id is one that does not exist.
+package logs
+
+import (
+	"time"
+
+	"gateway/shared/admin"
+	"gateway/shared/admin/usagequery"
+	"gateway/shared/fault"
+	"gateway/shared/seal"
+	"gateway/shared/tenant"
+	"gateway/shared/usage/report"
+)
+
+// Bounds of the list.
+const (
+	pageSize    = 50
+	maxPageSize = 1000
+	maxReach    = 50_000 // entries that can be reached by page; further ones by cursor
+	maxCursor   = 255
+)
+
+// defaultSpan is how far the list looks back when no beginning is given.
+const defaultSpan = 30 * 24 * time.Hour
+
+// family is the description with what answers it.
+type family struct {
+	reader *report.Reader
+	sealer seal.Sealer
+}
+
+// New makes the family. The sealer opens the bodies of logs.
+func New(r *report.Reader, s seal.Sealer) admin.Family {
+	f := &family{reader: r, sealer: s}
+	return admin.Family{Name: "logs", Doc: "What was asked and answered. A log appears about a second after its request ended.", Routes: []admin.Route{
+		{
+			Method: "GET", Path: "/logs", Name: "listLogs", Doc: "List logs, newest first, without their bodies.",
+			Scopes: []string{"logs.list"}, Where: admin.InEither, Query: listQuery(), Answer: listSchema, Do: f.list,
+		},
+		{
+			Method: "GET", Path: "/logs/{logId}", Name: "getLog", Doc: "Read a log with its bodies. Secrets in headers are masked.",
+			Scopes: []string{"logs.read", "logs.view", "completions.write", "logs.write"}, Where: admin.InEither, Query: readQuery(), Answer: logSchema, Do: f.read,
+		},
+	}}
+}
+
+func listQuery() []admin.Field {
+	q := usagequery.Fields(false)
+	q[0].Doc += " When absent: 30 days before the end."
+	q[1].Doc += " When absent: now."
+	q = append(q, usagequery.PageFields(pageSize, maxPageSize)...)
+	return append(q, admin.Field{Name: "cursor", Type: admin.String, Max: maxCursor, Doc: "next_cursor of the page before; instead of current_page."})
+}
+
+// readQuery lets organisation keys name the workspace by its slug.
+func readQuery() []admin.Field {
+	for _, f := range usagequery.Fields(false) {
+		if f.Name == "workspace_slug" {
+			return []admin.Field{f}
+		}
+	}
+	return nil
+}
+
+func (f *family) list(c *admin.Call) (any, error) {
+	sc, err := usagequery.Scope(c)
+	if err != nil {
+		return nil, err
+	}
+	q, limit, err := readList(c)
+	if err != nil {
+		return nil, err
+	}
+	page, err := f.reader.Logs(c.Context, sc, &q)
+	if err != nil {
+		return nil, usagequery.Failed(err)
+	}
+	out := map[string]any{"object": "list", "total": page.Total}
+	if page.TotalIsLowerBound {
+		out["total_is_lower_bound"] = true
+	}
+	rows := []any{}
+	if limit > 0 {
+		org, err := organisationName(c)
+		if err != nil {
+			return nil, err
+		}
+		for i := range page.Records {
+			rows = append(rows, row(&page.Records[i], org))
+		}
+		if page.Next != "" {
+			out["next_cursor"] = page.Next
+		}
+	}
+	out["data"] = rows
+	return out, nil
+}
+
+// readList reads the query of the list. limit is the size of the page, which
+// may be 0.
+func readList(c *admin.Call) (q report.LogQuery, limit int, err error) {
+	if q.Filter, err = usagequery.Filter(c.Query); err != nil {
+		return q, 0, err
+	}
+	if q.To.IsZero() {
+		q.To = c.Now
+	}
+	if q.From.IsZero() {
+		q.From = q.To.Add(-defaultSpan)
+	}
+	if wrong := fault.Invalids(q.Validate(usagequery.From, usagequery.To)); wrong != nil {
+		return q, 0, wrong
+	}
+	q.Offset, limit = usagequery.Page(c.Query, pageSize)
+	q.Limit, q.Cursor = max(limit, 1), c.Query.Text("cursor")
+	switch {
+	case q.Cursor != "" && q.Offset > 0:
+		return q, 0, fault.Invalid("cursor", "cannot be given together with current_page")
+	case q.Offset+limit > maxReach:
+		return q, 0, fault.Invalid("current_page", "reaches beyond entry %d; narrow the time, or follow next_cursor", maxReach)
+	}
+	return q, limit, nil
+}
+
+func organisationName(c *admin.Call) (string, error) {
+	org := c.Organisation()
+	rec, ok, err := c.Resources.Get(c.Context, org, tenant.KindOrganisation, org.Org)
+	if err != nil || !ok {
+		return "", err
+	}
+	return rec.Name, nil
+}
+
+func (f *family) read(c *admin.Call) (any, error) {
+	sc, err := usagequery.Scope(c)
+	if err != nil {
+		return nil, err
+	}
+	rec, ok, err := f.reader.Log(c.Context, sc, c.Param("logId"))
+	if err != nil {
+		return nil, usagequery.Failed(err)
+	}
+	if !ok {
+		return nil, fault.New(fault.NotFound, "logId", "This log does not exist; logs appear about a second after their request ended")
+	}
+	content, err := f.open(c.Context, &rec)
+	if err != nil {
+		return nil, err
+	}
+	org, err := organisationName(c)
+	if err != nil {
+		return nil, err
+	}
+	return whole(&rec, &content, org), nil
+}

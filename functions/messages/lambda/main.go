@@ -1,0 +1,9 @@
+// Command lambda serves the family messages as a function.
+package main
+
+import (
+	"gateway/functions/messages"
+	"gateway/shared/host/dataplane"
+)
+
+func main() { dataplane.Main(messages.Routes()) }

@@ -1,0 +1,136 @@
+package providers
+
+import (
+	"gateway/shared/admin"
+	"gateway/shared/fault"
+	"gateway/shared/provider"
+	"gateway/shared/resource"
+)
+
+const objectKey = "virtual-key"
+
+func (f *family) describeKeys() {
+	f.keys = admin.Collection[provider.Instance]{
+		Object: objectKey, Path: "/virtual-keys", Scope: scopeVirtualKeys,
+		Fields:     append(fields(), keyFields()...),
+		ExtraShown: append(shown(), admin.Field{Name: "secret_mappings", Type: admin.Array, Of: &admin.Field{Type: admin.Object, Open: true}}, admin.Field{Name: "masked_key", Type: admin.String}),
+		BeforeCreate: func(c *admin.Call, tx *resource.Tx, rec *resource.Record, in *provider.Instance) error {
+			if err := f.bringIntegration(c, tx, rec, in); err != nil {
+				return err
+			}
+			return prepare(c, nil, in)
+		},
+		BeforeUpdate: func(c *admin.Call, tx *resource.Tx, _, rec *resource.Record, was, in *provider.Instance) error {
+			if err := f.changeIntegration(c, tx, rec, in); err != nil {
+				return err
+			}
+			return prepare(c, was, in)
+		},
+		Created: func(_ *admin.Call, rec *resource.Record, _ *provider.Instance) (any, error) {
+			return map[string]any{"success": true, "data": map[string]any{"slug": rec.Slug}}, nil
+		},
+		CreatedSchema: admin.SuccessSchema(admin.ObjectSchema(map[string]admin.Schema{"slug": {"type": "string"}})),
+	}
+	f.complete(&f.keys)
+}
+
+// bringIntegration makes the integration that stands behind a new virtual key.
+func (f *family) bringIntegration(c *admin.Call, tx *resource.Tx, rec *resource.Record, in *provider.Instance) error {
+	p, ok := provider.ByID(c.Body.Text("provider"))
+	if !ok {
+		return fault.Invalid("provider", "is not a provider of this gateway")
+	}
+	ch, err := legacyChange(c.Body, p)
+	if err != nil {
+		return err
+	}
+	fillModes(p, ch)
+	of := resource.Record{
+		Scope: rec.Scope, Kind: provider.KindIntegration, ID: resource.NewID(), Slug: rec.Slug, Name: rec.Name,
+		Status: provider.StatusActive, CreatedBy: rec.CreatedBy, UpdatedBy: rec.UpdatedBy,
+	}
+	_, taken, err := tx.Get(of.Scope, of.Kind, of.Slug)
+	if err != nil {
+		return err
+	}
+	if taken {
+		of.Slug = provider.FreshSlug(of.Slug)
+	}
+	i := provider.Integration{AIProviderID: p.ID, AllowAllModels: true}
+	if err := ch.Apply(c.Context, f.keeper(c), &of, &i); err != nil {
+		return legacyNames(c.Body, err)
+	}
+	if of.Body, err = encode(i); err != nil {
+		return err
+	}
+	in.Bind(&of, &i)
+	in.VirtualKey = true
+	return tx.Create(&of)
+}
+
+func (f *family) keeper(c *admin.Call) provider.Keeper {
+	return provider.Keeper{Sealer: c.Sealer, CheckURL: f.CheckURL}
+}
+
+// changeIntegration changes the credentials behind a virtual key. Those of an
+// integration that others share are changed there.
+func (f *family) changeIntegration(c *admin.Call, tx *resource.Tx, rec *resource.Record, in *provider.Instance) error {
+	p, ok := provider.ByID(in.AIProviderID)
+	if !ok {
+		return fault.Invalid("provider", "is not a provider of this gateway")
+	}
+	if c.Body.Given("provider") {
+		if same, ok := provider.ByID(c.Body.Text("provider")); !ok || same != p {
+			return fault.Invalid("provider", "cannot be changed")
+		}
+	}
+	ch, err := legacyChange(c.Body, p)
+	if err != nil || ch.Empty() {
+		return err
+	}
+	if !in.VirtualKey {
+		return fault.Invalid(firstCredential(c.Body), "belongs to the integration %s: change it there", in.IntegrationSlug)
+	}
+	of, ok, err := tx.Get(in.IntegrationScope(rec.Scope), provider.KindIntegration, in.IntegrationID)
+	if err != nil {
+		return err
+	}
+	if !ok || of.Archived() {
+		return admin.Denied()
+	}
+	i, err := provider.DecodeIntegration(of)
+	if err != nil {
+		return err
+	}
+	if err := ch.Apply(c.Context, f.keeper(c), &of, i); err != nil {
+		return legacyNames(c.Body, err)
+	}
+	if of.Body, err = encode(i); err != nil {
+		return err
+	}
+	of.UpdatedBy = rec.UpdatedBy
+	return tx.Update(&of)
+}
+
+// fillModes chooses how to authenticate where an older client does not say: by
+// what it sends.
+func fillModes(p *provider.Provider, ch *provider.Change) {
+	has := func(name string) bool { return ch.Configurations[name] != nil }
+	key := ch.Key != nil && *ch.Key != ""
+	for i := range p.Fields {
+		fd := &p.Fields[i]
+		if len(fd.Values) == 0 || fd.Need == "" || has(fd.Name) {
+			continue
+		}
+		mode := fd.Values[0]
+		switch {
+		case fd.Name == "aws_auth_type" && has("aws_role_arn"):
+			mode = "assumedRole"
+		case fd.Name == "aws_auth_type" && key && !has("aws_access_key_id"):
+			mode = "apiKey"
+		case fd.Name == "vertex_auth_type" && has("vertex_service_account_json"):
+			mode = "serviceAccount"
+		}
+		ch.Configurations[fd.Name] = mode
+	}
+}

@@ -1,0 +1,25 @@
+// Command lambda is the worker of everything that is due by the clock: budgets
+// of requests that died, audit records left in the outbox, keys past their
+// expiry or transition, and small segments to be merged.
+package main
+
+import (
+	"context"
+	"log/slog"
+	"os"
+
+	"github.com/aws/aws-lambda-go/lambda"
+
+	"gateway/shared/app/onaws"
+	"gateway/shared/host"
+)
+
+func main() {
+	host.LogJSON()
+	core, err := onaws.Open(context.Background(), onaws.Bucket, onaws.UsageQueue, onaws.AuditQueue)
+	if err != nil {
+		slog.Error("the function cannot start", "error", err.Error())
+		os.Exit(1)
+	}
+	lambda.Start(host.Schedule(tasks(core)))
+}

@@ -1,0 +1,29 @@
+// Command lambda is the worker of usage events as a function.
+package main
+
+import (
+	"context"
+	"log/slog"
+	"os"
+
+	"github.com/aws/aws-lambda-go/lambda"
+
+	"gateway/functions/usage"
+	"gateway/shared/app/onaws"
+	"gateway/shared/host"
+	"gateway/shared/usage/segment"
+)
+
+func main() {
+	host.LogJSON()
+	core, err := onaws.Open(context.Background(), onaws.Bucket, onaws.UsageQueue, onaws.AuditQueue)
+	if err != nil {
+		slog.Error("the function cannot start", "error", err.Error())
+		os.Exit(1)
+	}
+	archive := segment.New(core.Store, core.Bucket, segment.Options{OnBad: func(id string, err error) {
+		slog.Error("usage event cannot be kept", "event", id, "error", err.Error())
+	}})
+	w := usage.Worker{Ingester: archive, Settler: core.Ledger}
+	lambda.Start(host.SQS(w.Handle))
+}
