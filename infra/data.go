@@ -1,0 +1,148 @@
+package main
+
+import (
+	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awscloudwatch"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awscloudwatchactions"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsdynamodb"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awskms"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awss3"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awssecretsmanager"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awssns"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awssqs"
+	"github.com/aws/constructs-go/constructs/v10"
+	"github.com/aws/jsii-runtime-go"
+)
+
+// tableNames are the tables of shared/store.
+var tableNames = []string{"control", "keys", "rate", "spend", "usage", "audit"}
+
+// workerTimeout is how long a batch of messages may take; a message stays hidden
+// for six times as long and the batching window.
+var (
+	workerTimeout    = 120.0
+	batchWindow      = 5.0
+	queueVisibility  = 6*workerTimeout + batchWindow
+	maxReceives      = 5.0
+	retentionSeconds = 14.0 * 24 * 3600
+)
+
+// dataStack holds what outlives everything else.
+type dataStack struct {
+	stack  awscdk.Stack
+	tables map[string]awsdynamodb.TableV2
+	// seals wraps the data keys of credentials and bodies; logsKey encrypts logs.
+	seals, logsKey awskms.Key
+	bucket         awss3.Bucket
+	accessLogs     awss3.Bucket
+	queues         map[string]awssqs.Queue // audit and usage
+	dead           map[string]awssqs.Queue
+	originSecret   awssecretsmanager.Secret
+}
+
+func newDataStack(scope constructs.Construct, props *awscdk.StackProps, o options) *dataStack {
+	d := &dataStack{
+		stack:  awscdk.NewStack(scope, jsii.String("Data"), props),
+		tables: map[string]awsdynamodb.TableV2{}, queues: map[string]awssqs.Queue{}, dead: map[string]awssqs.Queue{},
+	}
+	for _, name := range tableNames {
+		d.tables[name] = awsdynamodb.NewTableV2(d.stack, jsii.String("Table-"+name), &awsdynamodb.TablePropsV2{
+			TableName:                        jsii.String(o.name + "-" + name),
+			PartitionKey:                     &awsdynamodb.Attribute{Name: jsii.String("pk"), Type: awsdynamodb.AttributeType_STRING},
+			SortKey:                          &awsdynamodb.Attribute{Name: jsii.String("sk"), Type: awsdynamodb.AttributeType_STRING},
+			Billing:                          awsdynamodb.Billing_OnDemand(nil),
+			PointInTimeRecoverySpecification: &awsdynamodb.PointInTimeRecoverySpecification{PointInTimeRecoveryEnabled: jsii.Bool(true)},
+			DeletionProtection:               jsii.Bool(true),
+			TimeToLiveAttribute:              jsii.String("expires"),
+			RemovalPolicy:                    awscdk.RemovalPolicy_RETAIN,
+		})
+	}
+	d.keys(o)
+	d.buckets()
+	for _, name := range []string{"audit", "usage"} {
+		d.queue(o, name)
+	}
+	d.originSecret = awssecretsmanager.NewSecret(d.stack, jsii.String("OriginSecret"), &awssecretsmanager.SecretProps{
+		Description: jsii.String("Proves to the origins that a request came through the edge; previous stays valid while it is replaced"),
+		GenerateSecretString: &awssecretsmanager.SecretStringGenerator{
+			SecretStringTemplate: jsii.String(`{"previous":""}`), GenerateStringKey: jsii.String("current"),
+			ExcludePunctuation: jsii.Bool(true), PasswordLength: jsii.Number(48),
+		},
+	})
+	return d
+}
+
+func (d *dataStack) keys(o options) {
+	d.seals = awskms.NewKey(d.stack, jsii.String("SealKey"), &awskms.KeyProps{
+		Description: jsii.String("Wraps the data keys of credentials and logged bodies"), Alias: jsii.String("alias/" + o.name + "-seal"),
+		EnableKeyRotation: jsii.Bool(true), RemovalPolicy: awscdk.RemovalPolicy_RETAIN,
+	})
+	d.logsKey = awskms.NewKey(d.stack, jsii.String("LogKey"), &awskms.KeyProps{
+		Description: jsii.String("Encrypts the logs"), EnableKeyRotation: jsii.Bool(true), RemovalPolicy: awscdk.RemovalPolicy_RETAIN,
+	})
+	d.logsKey.AddToResourcePolicy(awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{
+		Principals: &[]awsiam.IPrincipal{awsiam.NewServicePrincipal(jsii.String("logs."+o.region+".amazonaws.com"), nil)},
+		Actions:    jsii.Strings("kms:Encrypt", "kms:Decrypt", "kms:ReEncryptFrom", "kms:ReEncryptTo", "kms:GenerateDataKey", "kms:DescribeKey"),
+		Resources:  jsii.Strings("*"), // in a key policy: this key
+		Conditions: &map[string]any{"ArnLike": map[string]any{
+			"kms:EncryptionContext:aws:logs:arn": d.stack.FormatArn(&awscdk.ArnComponents{Service: jsii.String("logs"), Resource: jsii.String("log-group"), ResourceName: jsii.String("/" + o.name + "/*"), ArnFormat: awscdk.ArnFormat_COLON_RESOURCE_NAME}),
+		}},
+	}), nil)
+}
+
+func (d *dataStack) buckets() {
+	day := func(n float64) awscdk.Duration { return awscdk.Duration_Days(jsii.Number(n)) }
+	d.accessLogs = awss3.NewBucket(d.stack, jsii.String("AccessLogs"), &awss3.BucketProps{
+		BlockPublicAccess: awss3.BlockPublicAccess_BLOCK_ALL(), EnforceSSL: jsii.Bool(true), Encryption: awss3.BucketEncryption_S3_MANAGED,
+		ObjectOwnership: awss3.ObjectOwnership_OBJECT_WRITER, // CloudFront writes its logs by ACL
+		LifecycleRules:  &[]*awss3.LifecycleRule{{Expiration: day(90)}},
+		RemovalPolicy:   awscdk.RemovalPolicy_RETAIN,
+	})
+	d.bucket = awss3.NewBucket(d.stack, jsii.String("Bucket"), &awss3.BucketProps{
+		BlockPublicAccess: awss3.BlockPublicAccess_BLOCK_ALL(), EnforceSSL: jsii.Bool(true), Encryption: awss3.BucketEncryption_S3_MANAGED,
+		Versioned: jsii.Bool(false), ServerAccessLogsBucket: d.accessLogs, ServerAccessLogsPrefix: jsii.String("bucket/"),
+		LifecycleRules: &[]*awss3.LifecycleRule{{
+			AbortIncompleteMultipartUploadAfter: day(1),
+			Transitions:                         &[]*awss3.Transition{{StorageClass: awss3.StorageClass_INTELLIGENT_TIERING(), TransitionAfter: day(30)}},
+		}},
+		RemovalPolicy: awscdk.RemovalPolicy_RETAIN,
+	})
+}
+
+// queue makes a queue, its dead letters and their alarm.
+func (d *dataStack) queue(o options, name string) {
+	full := o.name + "-" + name
+	dead := awssqs.NewQueue(d.stack, jsii.String("Dead-"+name), &awssqs.QueueProps{
+		QueueName: jsii.String(full + "-dead"), Encryption: awssqs.QueueEncryption_SQS_MANAGED, EnforceSSL: jsii.Bool(true),
+		RetentionPeriod: awscdk.Duration_Seconds(jsii.Number(retentionSeconds)), RemovalPolicy: awscdk.RemovalPolicy_RETAIN,
+	})
+	// By its name: a reference would close a circle with the queue's own redrive
+	// policy.
+	dead.Node().DefaultChild().(awssqs.CfnQueue).SetRedriveAllowPolicy(map[string]any{
+		"redrivePermission": "byQueue",
+		"sourceQueueArns":   []any{d.stack.FormatArn(&awscdk.ArnComponents{Service: jsii.String("sqs"), Resource: jsii.String(full)})},
+	})
+	d.dead[name] = dead
+	d.queues[name] = awssqs.NewQueue(d.stack, jsii.String("Queue-"+name), &awssqs.QueueProps{
+		QueueName: jsii.String(full), Encryption: awssqs.QueueEncryption_SQS_MANAGED, EnforceSSL: jsii.Bool(true),
+		VisibilityTimeout: awscdk.Duration_Seconds(jsii.Number(queueVisibility)), MaxMessageSizeBytes: jsii.Number(1 << 20),
+		RetentionPeriod: awscdk.Duration_Seconds(jsii.Number(retentionSeconds)),
+		DeadLetterQueue: &awssqs.DeadLetterQueue{Queue: dead, MaxReceiveCount: jsii.Number(maxReceives)},
+	})
+	alarmOnDead(d.stack, "Alarm-"+name, dead, o)
+}
+
+// alarmOnDead alarms when a queue of dead letters holds anything.
+func alarmOnDead(stack awscdk.Stack, id string, dead awssqs.Queue, o options) {
+	alarm := awscloudwatch.NewAlarm(stack, jsii.String(id), &awscloudwatch.AlarmProps{
+		AlarmDescription:  jsii.String("Messages that no worker could handle; look at them and send them again"),
+		Metric:            dead.MetricApproximateNumberOfMessagesVisible(&awscloudwatch.MetricOptions{Period: awscdk.Duration_Minutes(jsii.Number(1)), Statistic: jsii.String("Maximum")}),
+		Threshold:         jsii.Number(0),
+		EvaluationPeriods: jsii.Number(1), ComparisonOperator: awscloudwatch.ComparisonOperator_GREATER_THAN_THRESHOLD,
+		TreatMissingData: awscloudwatch.TreatMissingData_NOT_BREACHING,
+	})
+	if o.alarms != "" {
+		alarm.AddAlarmAction(awscloudwatchactions.NewSnsAction(awssns.Topic_FromTopicArn(stack, jsii.String(id+"-Topic"), jsii.String(o.alarms))))
+	}
+}

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awscloudfront"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awscloudfrontorigins"
+	"github.com/aws/constructs-go/constructs/v10"
+	"github.com/aws/jsii-runtime-go"
+)
+
+// edgeStack is the one address that clients know.
+type edgeStack struct {
+	stack        awscdk.Stack
+	distribution awscloudfront.Distribution
+}
+
+func newEdgeStack(scope constructs.Construct, props *awscdk.StackProps, o options, d *dataStack, f *functionStack) *edgeStack {
+	e := &edgeStack{stack: awscdk.NewStack(scope, jsii.String("Edge"), props)}
+	acl := newFirewall(e.stack, "Firewall", o.name+"-edge", "CLOUDFRONT")
+	function := awscloudfront.NewFunction(e.stack, jsii.String("Router"), &awscloudfront.FunctionProps{
+		Code: awscloudfront.FunctionCode_FromInline(jsii.String(router(o))), Runtime: awscloudfront.FunctionRuntime_JS_2_0(),
+		Comment: jsii.String("Chooses between the API and the container"),
+	})
+	// A header of the same name that a client sends is replaced.
+	secret := &map[string]*string{
+		"X-Gateway-Origin-Secret": d.originSecret.SecretValueFromJson(jsii.String("current")).UnsafeUnwrap(),
+	}
+	api := awscloudfrontorigins.NewRestApiOrigin(f.api, &awscloudfrontorigins.RestApiOriginProps{
+		OriginId: jsii.String("api"), OriginPath: jsii.String(""), CustomHeaders: secret,
+		ReadTimeout: awscdk.Duration_Seconds(jsii.Number(120)), ResponseCompletionTimeout: awscdk.Duration_Minutes(jsii.Number(15)),
+	})
+	behaviour := func(origin awscloudfront.IOrigin, policy awscloudfront.IOriginRequestPolicy) *awscloudfront.BehaviorOptions {
+		return &awscloudfront.BehaviorOptions{
+			Origin: origin, OriginRequestPolicy: policy, CachePolicy: awscloudfront.CachePolicy_CACHING_DISABLED(),
+			AllowedMethods: awscloudfront.AllowedMethods_ALLOW_ALL(), Compress: jsii.Bool(false), // compressing would hold streams back
+			ViewerProtocolPolicy: awscloudfront.ViewerProtocolPolicy_HTTPS_ONLY,
+			FunctionAssociations: &[]*awscloudfront.FunctionAssociation{{EventType: awscloudfront.FunctionEventType_VIEWER_REQUEST, Function: function}},
+		}
+	}
+	more := map[string]*awscloudfront.BehaviorOptions{}
+	if c := f.container; c != nil {
+		origin := awscloudfrontorigins.VpcOrigin_WithApplicationLoadBalancer(c.balancer, &awscloudfrontorigins.VpcOriginWithEndpointProps{
+			OriginId: jsii.String("container"), ProtocolPolicy: awscloudfront.OriginProtocolPolicy_HTTP_ONLY, CustomHeaders: secret,
+			ReadTimeout: awscdk.Duration_Seconds(jsii.Number(120)),
+		})
+		// WebSockets need a behaviour; it also makes the origin one that the
+		// function can choose.
+		more["/v1/realtime*"] = behaviour(origin, awscloudfront.OriginRequestPolicy_ALL_VIEWER())
+	}
+	e.distribution = awscloudfront.NewDistribution(e.stack, jsii.String("Distribution"), &awscloudfront.DistributionProps{
+		DefaultBehavior:     behaviour(api, awscloudfront.OriginRequestPolicy_ALL_VIEWER_EXCEPT_HOST_HEADER()),
+		AdditionalBehaviors: &more, WebAclId: acl.AttrArn(), HttpVersion: awscloudfront.HttpVersion_HTTP2_AND_3,
+		MinimumProtocolVersion: awscloudfront.SecurityPolicyProtocol_TLS_V1_2_2021,
+		EnableLogging:          jsii.Bool(true), LogBucket: d.accessLogs, LogFilePrefix: jsii.String("edge/"),
+		Comment: jsii.String(o.name),
+	})
+	awscdk.NewCfnOutput(e.stack, jsii.String("Address"), &awscdk.CfnOutputProps{
+		Value: jsii.String("https://" + *e.distribution.DistributionDomainName() + "/v1"), Description: jsii.String("Base URL of the gateway"),
+	})
+	return e
+}

@@ -1,0 +1,47 @@
+import cf from 'cloudfront';
+
+// Chooses the origin of a request. ROUTES is made from the placement table.
+const ROUTES = {/*ROUTES*/};
+
+// Bounds of what API Gateway and Lambda take, in bytes.
+const MAX_BODY = 3500000;
+const MAX_CONFIG = 4096;
+const MAX_HEADERS = 8192;
+
+function handler(event) {
+  const request = event.request;
+  if (request.uri === '/v2' || request.uri.startsWith('/v2/')) {
+    request.uri = '/v1' + request.uri.slice(3);
+  }
+  if (ROUTES.container && place(request) === 'container') {
+    cf.selectRequestOriginById('container');
+  }
+  return request;
+}
+
+// place gives 'api' or 'container'.
+function place(request) {
+  const path = request.uri.startsWith('/v1/') ? request.uri.slice(3) : request.uri;
+  const first = path.split('/')[1];
+  if (ROUTES.stream.indexOf(request.method + ' ' + path) >= 0) {
+    return ROUTES.chat === 'container' || large(request) ? 'container' : 'api';
+  }
+  return ROUTES.administration.indexOf(first) >= 0 ? 'api' : 'container';
+}
+
+// large tells whether a request does not fit an event of a function.
+function large(request) {
+  const headers = request.headers;
+  if (value(headers, 'content-type').startsWith('multipart/')) return true;
+  if (value(headers, 'x-gateway-config').length > MAX_CONFIG) return true;
+  let sum = request.uri.length;
+  for (const name in headers) sum += name.length + headers[name].value.length + 4;
+  if (sum > MAX_HEADERS) return true;
+  const length = value(headers, 'content-length');
+  if (length === '') return request.method !== 'GET' && request.method !== 'HEAD';
+  return Number(length) > MAX_BODY;
+}
+
+function value(headers, name) {
+  return headers[name] ? headers[name].value : '';
+}

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awswafv2"
+	"github.com/aws/jsii-runtime-go"
+
+	"gateway/shared/host/placement"
+)
+
+// requestsPerAddress is how many requests one address may send in five minutes.
+const requestsPerAddress = 20_000
+
+// bodyRules are the managed rules that look into bodies. Prompts look like
+// attacks, so they only count, and block on the administration's paths.
+var bodyRules = []string{"SizeRestrictions_BODY", "CrossSiteScripting_BODY", "GenericLFI_BODY", "GenericRFI_BODY", "EC2MetaDataSSRF_BODY"}
+
+// newFirewall makes a web ACL for the distribution or the API.
+func newFirewall(stack awscdk.Stack, id, name, scope string) awswafv2.CfnWebACL {
+	rules := []any{
+		managed(0, "AWSManagedRulesCommonRuleSet", append(slices.Clone(bodyRules), "NoUserAgent_HEADER")...),
+		blockBodies(1),
+		managed(2, "AWSManagedRulesKnownBadInputsRuleSet", "Log4JRCE_BODY", "JavaDeserializationRCE_BODY"),
+	}
+	if scope == "CLOUDFRONT" { // the API sees the edge's addresses only
+		rules = append(rules, &awswafv2.CfnWebACL_RuleProperty{
+			Name: jsii.String("requests-per-address"), Priority: jsii.Number(3), VisibilityConfig: visible("requests-per-address"),
+			Action: &awswafv2.CfnWebACL_RuleActionProperty{Block: map[string]any{}},
+			Statement: &awswafv2.CfnWebACL_StatementProperty{RateBasedStatement: &awswafv2.CfnWebACL_RateBasedStatementProperty{
+				AggregateKeyType: jsii.String("IP"), Limit: jsii.Number(requestsPerAddress),
+			}},
+		})
+	}
+	return awswafv2.NewCfnWebACL(stack, jsii.String(id), &awswafv2.CfnWebACLProps{
+		Name: jsii.String(name), Scope: jsii.String(scope), VisibilityConfig: visible(name), Rules: rules,
+		DefaultAction: &awswafv2.CfnWebACL_DefaultActionProperty{Allow: map[string]any{}},
+	})
+}
+
+func visible(name string) *awswafv2.CfnWebACL_VisibilityConfigProperty {
+	return &awswafv2.CfnWebACL_VisibilityConfigProperty{
+		CloudWatchMetricsEnabled: jsii.Bool(true), MetricName: jsii.String(name), SampledRequestsEnabled: jsii.Bool(false), // samples hold keys
+	}
+}
+
+// managed is a rule group of AWS; the rules named in counted do not block.
+func managed(priority float64, group string, counted ...string) *awswafv2.CfnWebACL_RuleProperty {
+	var overrides []any
+	for _, rule := range counted {
+		overrides = append(overrides, &awswafv2.CfnWebACL_RuleActionOverrideProperty{
+			Name: jsii.String(rule), ActionToUse: &awswafv2.CfnWebACL_RuleActionProperty{Count: map[string]any{}},
+		})
+	}
+	return &awswafv2.CfnWebACL_RuleProperty{
+		Name: jsii.String(group), Priority: jsii.Number(priority), VisibilityConfig: visible(group),
+		OverrideAction: &awswafv2.CfnWebACL_OverrideActionProperty{None: map[string]any{}},
+		Statement: &awswafv2.CfnWebACL_StatementProperty{ManagedRuleGroupStatement: &awswafv2.CfnWebACL_ManagedRuleGroupStatementProperty{
+			VendorName: jsii.String("AWS"), Name: jsii.String(group), RuleActionOverrides: overrides,
+		}},
+	}
+}
+
+// blockBodies blocks what a body rule has labelled on the administration's paths.
+func blockBodies(priority float64) *awswafv2.CfnWebACL_RuleProperty {
+	var labels, paths []any
+	for _, rule := range bodyRules {
+		labels = append(labels, &awswafv2.CfnWebACL_StatementProperty{LabelMatchStatement: &awswafv2.CfnWebACL_LabelMatchStatementProperty{
+			Scope: jsii.String("LABEL"), Key: jsii.String("awswaf:managed:aws:core-rule-set:" + labelOf(rule)),
+		}})
+	}
+	for _, prefix := range administrationPrefixes() {
+		paths = append(paths, &awswafv2.CfnWebACL_StatementProperty{ByteMatchStatement: &awswafv2.CfnWebACL_ByteMatchStatementProperty{
+			FieldToMatch:         &awswafv2.CfnWebACL_FieldToMatchProperty{UriPath: map[string]any{}},
+			PositionalConstraint: jsii.String("STARTS_WITH"), SearchString: jsii.String("/v1/" + prefix),
+			TextTransformations: []any{&awswafv2.CfnWebACL_TextTransformationProperty{Priority: jsii.Number(0), Type: jsii.String("NONE")}},
+		}})
+	}
+	or := func(of []any) *awswafv2.CfnWebACL_StatementProperty {
+		return &awswafv2.CfnWebACL_StatementProperty{OrStatement: &awswafv2.CfnWebACL_OrStatementProperty{Statements: of}}
+	}
+	return &awswafv2.CfnWebACL_RuleProperty{
+		Name: jsii.String("administration-bodies"), Priority: jsii.Number(priority), VisibilityConfig: visible("administration-bodies"),
+		Action: &awswafv2.CfnWebACL_RuleActionProperty{Block: map[string]any{}},
+		Statement: &awswafv2.CfnWebACL_StatementProperty{AndStatement: &awswafv2.CfnWebACL_AndStatementProperty{
+			Statements: []any{or(labels), or(paths)},
+		}},
+	}
+}
+
+// labelOf is the label of a rule: GenericLFI_BODY is labelled GenericLFI_Body.
+func labelOf(rule string) string { return strings.TrimSuffix(rule, "BODY") + "Body" }
+
+// administrationPrefixes are the first segments of the administration's paths.
+func administrationPrefixes() []string {
+	var out []string
+	for _, r := range placement.Table() {
+		if first := strings.Split(r.Path[1:], "/")[0]; r.Place == placement.Buffered && !slices.Contains(out, first) {
+			out = append(out, first)
+		}
+	}
+	slices.Sort(out)
+	return out
+}

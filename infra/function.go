@@ -1,0 +1,58 @@
+package main
+
+import (
+	"path/filepath"
+	"strconv"
+
+	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awslogs"
+	"github.com/aws/jsii-runtime-go"
+)
+
+// shape is how a function runs.
+type shape struct {
+	memory   float64 // MB
+	timeout  float64 // seconds
+	reserved float64 // concurrent executions; 0: none reserved
+}
+
+// newFunction makes a function with a role, a log group and rights of its own.
+func newFunction(stack awscdk.Stack, d *dataStack, o options, name string, s shape, r rights, extra map[string]*string) awslambda.Function {
+	logs := newLogs(stack, d, o, name)
+	role := awsiam.NewRole(stack, jsii.String("Role-"+name), &awsiam.RoleProps{
+		AssumedBy:   awsiam.NewServicePrincipal(jsii.String("lambda.amazonaws.com"), nil),
+		Description: jsii.String("What the function " + name + " may do"),
+	})
+	role.AddToPolicy(awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{
+		Actions: jsii.Strings("logs:CreateLogStream", "logs:PutLogEvents"), Resources: &[]*string{logs.LogGroupArn()},
+	}))
+	r.grant(d, role)
+	env := r.environment(d, o)
+	// Go's own memory stays below the function's, so that it collects in time.
+	env["GOMEMLIMIT"] = jsii.String(strconv.Itoa(int(s.memory*9/10)) + "MiB")
+	for k, v := range extra {
+		env[k] = v
+	}
+	props := &awslambda.FunctionProps{
+		Runtime: awslambda.Runtime_PROVIDED_AL2023(), Architecture: awslambda.Architecture_ARM_64(), Handler: jsii.String("bootstrap"),
+		Code: awslambda.Code_FromAsset(jsii.String(filepath.Join(o.dist, name)), nil),
+		Role: role, LogGroup: logs, LoggingFormat: awslambda.LoggingFormat_JSON,
+		SystemLogLevelV2: awslambda.SystemLogLevel_WARN, ApplicationLogLevelV2: awslambda.ApplicationLogLevel_INFO,
+		MemorySize: jsii.Number(s.memory), Timeout: awscdk.Duration_Seconds(jsii.Number(s.timeout)),
+		Environment: &env, RecursiveLoop: awslambda.RecursiveLoop_TERMINATE,
+	}
+	if s.reserved > 0 {
+		props.ReservedConcurrentExecutions = jsii.Number(s.reserved)
+	}
+	return awslambda.NewFunction(stack, jsii.String("Function-"+name), props)
+}
+
+// newLogs makes an encrypted log group below /<installation>/.
+func newLogs(stack awscdk.Stack, d *dataStack, o options, name string) awslogs.LogGroup {
+	return awslogs.NewLogGroup(stack, jsii.String("Logs-"+name), &awslogs.LogGroupProps{
+		LogGroupName: jsii.String("/" + o.name + "/" + name), Retention: awslogs.RetentionDays_ONE_MONTH,
+		EncryptionKey: d.logsKey, RemovalPolicy: awscdk.RemovalPolicy_DESTROY,
+	})
+}

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsapigateway"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awswafv2"
+	"github.com/aws/constructs-go/constructs/v10"
+	"github.com/aws/jsii-runtime-go"
+
+	"gateway/shared/host/placement"
+)
+
+// Shapes of the functions that serve requests. The data plane waits for models
+// most of its time: the smallest memory that keeps p99. The administration is
+// bounded so that it cannot take the data plane's concurrency.
+var (
+	dataPlaneShape      = shape{memory: 256, timeout: 900}
+	administrationShape = shape{memory: 256, timeout: 29, reserved: 20}
+	analyticsShape      = shape{memory: 1024, timeout: 29, reserved: 20}
+)
+
+// functionStack serves requests: the functions, their API and the container.
+type functionStack struct {
+	stack     awscdk.Stack
+	api       awsapigateway.SpecRestApi
+	functions map[string]awslambda.Function
+	container *containerService // nil: none
+}
+
+func newFunctionStack(scope constructs.Construct, props *awscdk.StackProps, o options, d *dataStack) *functionStack {
+	f := &functionStack{stack: awscdk.NewStack(scope, jsii.String("Functions"), props), functions: map[string]awslambda.Function{}}
+	names, places := placement.Families()
+	for _, name := range names {
+		s := dataPlaneShape
+		if places[name] == placement.Buffered {
+			s = administrationShape
+		}
+		if name == "analytics" || name == "logs" {
+			s = analyticsShape
+		}
+		extra := map[string]*string{"GATEWAY_ORIGIN_SECRETS": d.originSecrets()}
+		f.functions[name] = newFunction(f.stack, d, o, name, s, rightsOf(name, places[name]), extra)
+	}
+	f.newAPI(o, d)
+	if o.hasContainer() {
+		f.container = newContainer(f.stack, d, o)
+	}
+	return f
+}
+
+func (f *functionStack) newAPI(o options, d *dataStack) {
+	access := newLogs(f.stack, d, o, "api")
+	definition := openAPI(o, o.name, func(family string) string { return *f.functions[family].FunctionArn() })
+	f.api = awsapigateway.NewSpecRestApi(f.stack, jsii.String("Api"), &awsapigateway.SpecRestApiProps{
+		RestApiName: jsii.String(o.name), ApiDefinition: awsapigateway.ApiDefinition_FromInline(definition),
+		EndpointTypes:  &[]awsapigateway.EndpointType{awsapigateway.EndpointType_REGIONAL},
+		CloudWatchRole: jsii.Bool(true), FailOnWarnings: jsii.Bool(true),
+		DeployOptions: &awsapigateway.StageOptions{
+			StageName:            jsii.String("v1"),
+			AccessLogDestination: awsapigateway.NewLogGroupLogDestination(access),
+			AccessLogFormat:      awsapigateway.AccessLogFormat_JsonWithStandardFields(nil),
+			LoggingLevel:         awsapigateway.MethodLoggingLevel_ERROR,
+			DataTraceEnabled:     jsii.Bool(false), // it would log keys and prompts
+			MetricsEnabled:       jsii.Bool(true),
+		},
+	})
+	f.api.LatestDeployment().AddToLogicalId(map[string]any{"placement": placement.Hash(), "container": o.container})
+	for _, fn := range f.functions {
+		fn.AddPermission(jsii.String("Api"), &awslambda.Permission{
+			Principal: awsiam.NewServicePrincipal(jsii.String("apigateway.amazonaws.com"), nil),
+			SourceArn: f.api.ArnForExecuteApi(jsii.String("*"), jsii.String("/*"), jsii.String("v1")),
+		})
+	}
+	acl := newFirewall(f.stack, "Firewall", o.name+"-api", "REGIONAL")
+	awswafv2.NewCfnWebACLAssociation(f.stack, jsii.String("FirewallOfApi"), &awswafv2.CfnWebACLAssociationProps{
+		ResourceArn: f.api.DeploymentStage().StageArn(), WebAclArn: acl.AttrArn(),
+	})
+}

@@ -1,0 +1,50 @@
+// Command infra is the CDK app of the gateway: data, functions, workers and edge.
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/jsii-runtime-go"
+	"github.com/cdklabs/cdk-nag-go/cdknag/v2"
+)
+
+func main() {
+	defer jsii.Close()
+	app := awscdk.NewApp(nil)
+	o, err := optionsOf(app)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	build(app, o)
+	app.Synth(nil)
+}
+
+// installation are the stacks of one gateway.
+type installation struct {
+	data      *dataStack
+	functions *functionStack
+	workers   *workerStack
+	edge      *edgeStack
+}
+
+// build makes the four stacks. Each refers only to those before it.
+func build(app awscdk.App, o options) *installation {
+	props := func(what string) *awscdk.StackProps {
+		return &awscdk.StackProps{
+			StackName:   jsii.String(o.name + "-" + what),
+			Description: jsii.String("AI gateway: " + what),
+			Env:         &awscdk.Environment{Region: jsii.String(o.region)},
+		}
+	}
+	in := &installation{}
+	in.data = newDataStack(app, props("data"), o)
+	in.functions = newFunctionStack(app, props("functions"), o, in.data)
+	in.workers = newWorkerStack(app, props("workers"), o, in.data, in.functions)
+	in.edge = newEdgeStack(app, props("edge"), o, in.data, in.functions)
+	awscdk.Aspects_Of(app).Add(cdknag.NewAwsSolutionsChecks(&cdknag.NagPackProps{Verbose: jsii.Bool(true)}), nil)
+	suppress(in)
+	return in
+}

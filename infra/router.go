@@ -1,0 +1,36 @@
+package main
+
+import (
+	_ "embed"
+	"encoding/json"
+	"strings"
+
+	"gateway/shared/host/placement"
+)
+
+//go:embed edge/router.js
+var routerSource string
+
+// maxRouter is what a CloudFront function may measure, in bytes.
+const maxRouter = 10 << 10
+
+// router is the edge's function with the table in it.
+func router(o options) string {
+	var routes struct {
+		Container      bool     `json:"container"`
+		Chat           string   `json:"chat"`
+		Stream         []string `json:"stream"`
+		Administration []string `json:"administration"`
+	}
+	routes.Container, routes.Chat, routes.Administration = o.hasContainer(), o.chat, administrationPrefixes()
+	for _, r := range placement.Table() {
+		if r.Place == placement.Stream {
+			routes.Stream = append(routes.Stream, r.Method+" "+r.Path)
+		}
+	}
+	table, err := json.Marshal(routes)
+	if err != nil {
+		panic(err) // strings only
+	}
+	return strings.Replace(routerSource, "{/*ROUTES*/}", string(table), 1)
+}

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"encoding/json"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// edgeRequest is a request as a CloudFront function sees it, and where it should
+// go.
+type edgeRequest struct {
+	Name    string            `json:"name"`
+	Method  string            `json:"method"`
+	URI     string            `json:"uri"`
+	Headers map[string]string `json:"headers"`
+	Place   string            `json:"place"`
+	Sent    string            `json:"sent"` // URI at the origin; empty: the same
+}
+
+var edgeRequests = []edgeRequest{
+	{Name: "chat", Method: "POST", URI: "/v1/chat/completions", Headers: map[string]string{"content-length": "1000"}, Place: "api"},
+	{Name: "chat at the bound", Method: "POST", URI: "/v1/chat/completions", Headers: map[string]string{"content-length": "3500000"}, Place: "api"},
+	{Name: "chat above it", Method: "POST", URI: "/v1/chat/completions", Headers: map[string]string{"content-length": "3500001"}, Place: "container"},
+	{Name: "chat of unknown length", Method: "POST", URI: "/v1/chat/completions", Place: "container"},
+	{Name: "multipart", Method: "POST", URI: "/v1/embeddings", Headers: map[string]string{"content-length": "10", "content-type": "multipart/form-data; boundary=x"}, Place: "container"},
+	{Name: "a config header that fits", Method: "POST", URI: "/v1/messages", Headers: map[string]string{"content-length": "10", "x-gateway-config": strings.Repeat("x", 4096)}, Place: "api"},
+	{Name: "one that does not", Method: "POST", URI: "/v1/messages", Headers: map[string]string{"content-length": "10", "x-gateway-config": strings.Repeat("x", 4097)}, Place: "container"},
+	{Name: "many headers", Method: "POST", URI: "/v1/messages", Headers: map[string]string{"content-length": "10", "x-gateway-metadata": strings.Repeat("x", 8192)}, Place: "container"},
+	{Name: "models", Method: "GET", URI: "/v1/models", Place: "api"},
+	{Name: "a provider's model", Method: "GET", URI: "/v1/models/gpt-4o", Place: "container"},
+	{Name: "pass-through", Method: "POST", URI: "/v1/responses", Headers: map[string]string{"content-length": "10"}, Place: "container"},
+	{Name: "pass-through of a path of ours", Method: "POST", URI: "/v1/proxy/chat/completions", Place: "container"},
+	{Name: "files", Method: "POST", URI: "/v1/files", Place: "container"},
+	{Name: "realtime", Method: "GET", URI: "/v1/realtime", Place: "container"},
+	{Name: "audio", Method: "POST", URI: "/v1/audio/transcriptions", Place: "container"},
+	{Name: "administration", Method: "POST", URI: "/v1/configs", Headers: map[string]string{"content-length": "10"}, Place: "api"},
+	{Name: "administration below", Method: "PUT", URI: "/v1/configs/pc-1", Place: "api"},
+	{Name: "administration of version 2", Method: "GET", URI: "/v2/configs", Place: "api", Sent: "/v1/configs"},
+	{Name: "another case is another path", Method: "POST", URI: "/v1/Chat/completions", Headers: map[string]string{"content-length": "10"}, Place: "container"},
+	{Name: "an escaped slash", Method: "POST", URI: "/v1/chat%2Fcompletions", Headers: map[string]string{"content-length": "10"}, Place: "container"},
+	{Name: "two slashes", Method: "POST", URI: "/v1//chat/completions", Headers: map[string]string{"content-length": "10"}, Place: "container"},
+	{Name: "outside", Method: "GET", URI: "/favicon.ico", Place: "container"},
+}
+
+// route runs the edge's function in node over requests and gives where they went.
+func route(t *testing.T, o options, requests []edgeRequest) (places, uris []string) {
+	t.Helper()
+	source := router(o)
+	if len(source) > maxRouter {
+		t.Errorf("the edge's function has %d bytes, at most %d are allowed", len(source), maxRouter)
+	}
+	code, ok := strings.CutPrefix(source, "import cf from 'cloudfront';\n")
+	if !ok {
+		t.Fatal("the function does not begin with its import")
+	}
+	in, err := json.Marshal(requests)
+	if err != nil {
+		t.Fatal(err)
+	}
+	harness := `let origin; const cf = {selectRequestOriginById: id => { origin = id; }};` + code + `
+const out = ` + string(in) + `.map(r => {
+  origin = 'api';
+  const headers = {};
+  for (const k in r.headers || {}) headers[k] = {value: r.headers[k]};
+  const sent = handler({request: {method: r.method, uri: r.uri, headers: headers, querystring: {}}});
+  return {place: origin, uri: sent.uri};
+});
+console.log(JSON.stringify(out));`
+	raw, err := exec.Command("node", "-e", harness).Output()
+	if err != nil {
+		t.Fatalf("%v: %s", err, err.(*exec.ExitError).Stderr)
+	}
+	var out []struct{ Place, URI string }
+	if err := json.Unmarshal(raw, &out); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range out {
+		places, uris = append(places, r.Place), append(uris, r.URI)
+	}
+	return places, uris
+}
+
+func TestEdgeChoosesTheOrigin(t *testing.T) {
+	places, uris := route(t, options{chat: "lambda", container: "on"}, edgeRequests)
+	for i, r := range edgeRequests {
+		if places[i] != r.Place {
+			t.Errorf("%s: %s %s goes to %s, want %s", r.Name, r.Method, r.URI, places[i], r.Place)
+		}
+		want := r.Sent
+		if want == "" {
+			want = r.URI
+		}
+		if uris[i] != want {
+			t.Errorf("%s: sent as %s, want %s", r.Name, uris[i], want)
+		}
+	}
+}
+
+func TestEdgeWithoutAContainer(t *testing.T) {
+	places, _ := route(t, options{chat: "lambda", container: "off"}, edgeRequests)
+	for i, r := range edgeRequests {
+		if places[i] != "api" {
+			t.Errorf("%s goes to %s", r.Name, places[i])
+		}
+	}
+}
+
+func TestEdgeWithChatInTheContainer(t *testing.T) {
+	places, _ := route(t, options{chat: "container", container: "on"}, edgeRequests)
+	for i, r := range edgeRequests {
+		want := "container"
+		if strings.HasPrefix(r.Name, "administration") {
+			want = "api"
+		}
+		if places[i] != want {
+			t.Errorf("%s goes to %s, want %s", r.Name, places[i], want)
+		}
+	}
+}

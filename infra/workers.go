@@ -1,0 +1,91 @@
+package main
+
+import (
+	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awslambdaeventsources"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awslogs"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awslogsdestinations"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsscheduler"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsschedulertargets"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awssqs"
+	"github.com/aws/constructs-go/constructs/v10"
+	"github.com/aws/jsii-runtime-go"
+
+	"gateway/shared/host/placement"
+)
+
+// workerShapes are those of the workers; few at a time make larger segments.
+var workerShapes = map[string]shape{
+	"usage":   {memory: 1024, timeout: workerTimeout, reserved: 5},
+	"audit":   {memory: 256, timeout: workerTimeout, reserved: 5},
+	"repair":  {memory: 1024, timeout: 900, reserved: 4},
+	"requeue": {memory: 128, timeout: 60, reserved: 2},
+}
+
+// batches are how queues feed their workers.
+var batches = map[string]struct{ size, concurrency float64 }{
+	"usage": {1000, 4},
+	"audit": {100, 4},
+}
+
+// schedules are the tasks of the repair worker and how often they run.
+var schedules = map[string]awsscheduler.ScheduleExpression{
+	"outbox":  awsscheduler.ScheduleExpression_Rate(awscdk.Duration_Minutes(jsii.Number(1))),
+	"keys":    awsscheduler.ScheduleExpression_Rate(awscdk.Duration_Minutes(jsii.Number(5))),
+	"compact": awsscheduler.ScheduleExpression_Rate(awscdk.Duration_Minutes(jsii.Number(5))),
+	"budgets": awsscheduler.ScheduleExpression_Rate(awscdk.Duration_Days(jsii.Number(1))),
+}
+
+// workerStack does what no caller waits for.
+type workerStack struct {
+	stack     awscdk.Stack
+	functions map[string]awslambda.Function
+	dead      awssqs.Queue // starts of tasks that failed
+}
+
+func newWorkerStack(scope constructs.Construct, props *awscdk.StackProps, o options, d *dataStack, f *functionStack) *workerStack {
+	w := &workerStack{stack: awscdk.NewStack(scope, jsii.String("Workers"), props), functions: map[string]awslambda.Function{}}
+	w.stack.AddDependency(f.stack, jsii.String("The logs must be there before they are read"))
+	for _, name := range []string{"usage", "audit", "repair", "requeue"} {
+		w.functions[name] = newFunction(w.stack, d, o, name, workerShapes[name], rightsOf(name, ""), nil)
+	}
+	for _, name := range []string{"usage", "audit"} {
+		w.functions[name].AddEventSource(awslambdaeventsources.NewSqsEventSource(d.queues[name], &awslambdaeventsources.SqsEventSourceProps{
+			BatchSize: jsii.Number(batches[name].size), MaxBatchingWindow: awscdk.Duration_Seconds(jsii.Number(batchWindow)),
+			ReportBatchItemFailures: jsii.Bool(true), MaxConcurrency: jsii.Number(batches[name].concurrency),
+		}))
+	}
+	w.requeueLostEvents(o)
+	w.dead = awssqs.NewQueue(w.stack, jsii.String("Dead-tasks"), &awssqs.QueueProps{
+		QueueName: jsii.String(o.name + "-tasks-dead"), Encryption: awssqs.QueueEncryption_SQS_MANAGED, EnforceSSL: jsii.Bool(true),
+		RetentionPeriod: awscdk.Duration_Seconds(jsii.Number(retentionSeconds)),
+	})
+	alarmOnDead(w.stack, "Alarm-tasks", w.dead, o)
+	for _, task := range []string{"outbox", "keys", "compact", "budgets"} {
+		awsscheduler.NewSchedule(w.stack, jsii.String("Schedule-"+task), &awsscheduler.ScheduleProps{
+			Schedule: schedules[task], Description: jsii.String("Task " + task + " of the repair worker"),
+			Target: awsschedulertargets.NewLambdaInvoke(w.functions["repair"], &awsschedulertargets.ScheduleTargetBaseProps{
+				Input:         awsscheduler.ScheduleTargetInput_FromObject(map[string]any{"task": task}),
+				RetryAttempts: jsii.Number(2), MaxEventAge: awscdk.Duration_Hours(jsii.Number(1)), DeadLetterQueue: w.dead,
+			}),
+		})
+	}
+	return w
+}
+
+// requeueLostEvents has the log lines that carry a usage event read back. The
+// pattern is the message that the data plane writes.
+func (w *workerStack) requeueLostEvents(o options) {
+	names, places := placement.Families()
+	for _, name := range names {
+		if places[name] != placement.Stream {
+			continue
+		}
+		group := awslogs.LogGroup_FromLogGroupName(w.stack, jsii.String("LogsOf-"+name), jsii.String("/"+o.name+"/"+name))
+		awslogs.NewSubscriptionFilter(w.stack, jsii.String("Lost-"+name), &awslogs.SubscriptionFilterProps{
+			LogGroup: group, Destination: awslogsdestinations.NewLambdaDestination(w.functions["requeue"], nil),
+			FilterPattern: awslogs.FilterPattern_StringValue(jsii.String("$.message"), jsii.String("="), jsii.String("usage event is not queued")),
+		})
+	}
+}
