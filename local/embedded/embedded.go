@@ -1,0 +1,77 @@
+// Package embedded builds the stores of one process in one folder: a SQLite file
+// of tables, one of queues, files for blobs and the usage journal, and a key
+// file.
+package embedded
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+
+	"gateway/shared/app"
+	"gateway/shared/blob/files"
+	"gateway/shared/queue"
+	queuefile "gateway/shared/queue/local"
+	"gateway/shared/seal"
+	sealfile "gateway/shared/seal/local"
+	"gateway/shared/store/sqlite"
+	"gateway/shared/usage"
+)
+
+// maxAttempts is how often an audit record is tried before it is parked.
+const maxAttempts = 10
+
+// Stores are the open stores of a folder.
+type Stores struct {
+	app.Backends
+	Journal *usage.Journal
+
+	tables *sqlite.Store
+	queues *queuefile.File
+}
+
+// Open opens the stores of a folder, making them when they are missing. A folder
+// that another process uses is refused.
+func Open(ctx context.Context, dir string, durable bool) (*Stores, error) {
+	s := &Stores{}
+	var err error
+	if s.tables, err = sqlite.Open(filepath.Join(dir, "tables.db"), sqlite.Options{Durable: durable}); err != nil {
+		return nil, err
+	}
+	if s.queues, err = queuefile.Open(filepath.Join(dir, "queues.db"), queuefile.Options{Durable: durable}); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	var options []files.Option
+	if durable {
+		options = append(options, files.Durable())
+	}
+	bucket, err := files.Open(filepath.Join(dir, "blobs"), options...)
+	if err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	master, err := sealfile.Open(filepath.Join(dir, "master.key"))
+	if err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	if s.Journal, err = usage.OpenJournal(filepath.Join(dir, "journal"), usage.JournalOptions{Durable: durable, Bucket: bucket}); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	var audit queue.Queue = s.queues.Queue("audit", maxAttempts)
+	s.Backends = app.Backends{Store: s.tables, Embedded: true, Bucket: bucket, Audit: audit, Sealer: seal.New(master, nil)}
+	return s, nil
+}
+
+// Close closes what is open.
+func (s *Stores) Close() error {
+	var errs []error
+	if s.Journal != nil {
+		errs = append(errs, s.Journal.Close())
+	}
+	if s.queues != nil {
+		errs = append(errs, s.queues.Close())
+	}
+	if s.tables != nil {
+		errs = append(errs, s.tables.Close())
+	}
+	return errors.Join(errs...)
+}

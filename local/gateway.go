@@ -1,0 +1,256 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/netip"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"gateway/functions/assembly"
+	"gateway/functions/expiry"
+	"gateway/local/mockprovider"
+	"gateway/shared/app"
+	"gateway/shared/app/console"
+	"gateway/shared/app/front"
+	"gateway/shared/app/plane"
+	"gateway/shared/audit"
+	"gateway/shared/egress"
+	"gateway/shared/host"
+	"gateway/shared/relay"
+	"gateway/shared/usage"
+	"gateway/shared/usage/segment"
+)
+
+// gateway is everything that runs in the process.
+type gateway struct {
+	options options
+	stores  *stores
+	core    *app.Core
+	mock    *mockprovider.Server
+	server  *host.Server
+	sender  *audit.Sender
+	made    *app.Made // keys to be shown once
+	workers []worker
+}
+
+// worker is a part of the process that works until it is told to stop.
+type worker func(ctx context.Context) error
+
+// sweepEvery is how often records that a dead process left behind are looked for.
+const sweepEvery = 10 * time.Second
+
+// open makes the gateway from its folder.
+func open(ctx context.Context, o options) (_ *gateway, err error) {
+	g := &gateway{options: o}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, g.close())
+		}
+	}()
+	if g.stores, err = openStores(ctx, o); err != nil {
+		return nil, err
+	}
+	policy, err := egressPolicy(o.addr)
+	if err != nil {
+		return nil, err
+	}
+	g.core = app.New(g.stores.Backends, app.Settings{
+		Egress: policy, BlockInline: os.Getenv("BLOCK_INLINE_CONFIG") == "true",
+		Ledger: app.LedgerHooks(g.stores.Journal, func() app.Recorder { return g.sender }),
+	})
+	g.sender = audit.NewBackgroundSender(g.core.Resources, g.core.Audit)
+	if err = g.begin(ctx); err != nil {
+		return nil, err
+	}
+	return g, g.assemble()
+}
+
+// begin starts the mock provider and fills an empty store.
+func (g *gateway) begin(ctx context.Context) (err error) {
+	first := app.First{AdminKey: os.Getenv("GATEWAY_ADMIN_KEY"), WorkspaceKey: os.Getenv("GATEWAY_WORKSPACE_KEY"), AllowInline: true}
+	if g.options.mock {
+		g.mock = mockprovider.New(mockprovider.Options{})
+		addr, err := g.mock.Listen("127.0.0.1:0")
+		if err != nil {
+			return err
+		}
+		first.MockURL = "http://" + strings.TrimPrefix(addr, "http://") + "/v1"
+	}
+	g.made, err = g.core.Bootstrap(ctx, first)
+	return err
+}
+
+// assemble puts the data plane, the administration and the workers together.
+func (g *gateway) assemble() error {
+	sender := g.sender
+	archive := segment.New(g.core.Store, g.core.Bucket, segment.Options{})
+	data := relay.NewMux(plane.New(g.core, g.stores.Journal, plane.Options{}), assembly.DataPlane())
+	admin, err := console.New(g.core, sender, assembly.Administration(g.core, archive)...)
+	if err != nil {
+		return err
+	}
+	if g.server, err = host.Listen(g.options.addr, &front.Front{Data: data, Admin: admin}); err != nil {
+		return err
+	}
+	g.workers = []worker{
+		g.usageWorker(archive),
+		g.auditWorker(),
+		func(ctx context.Context) error { sender.Run(ctx, sweepEvery); return nil },
+		g.every(time.Minute, "compact", archive.Compact),
+		g.every(time.Minute, "budget repair", func(ctx context.Context) error { _, err := g.core.Ledger.RepairAll(ctx); return err }),
+		g.every(10*time.Second, "key expiry and rotation", (&expiry.Worker{Resources: g.core.Resources}).Run),
+	}
+	return nil
+}
+
+// maxBatch is how many usage records are worked on at once: a quarter of the
+// usual batch takes a quarter of its memory, for a fifth more time a record.
+const maxBatch = 250
+
+func (g *gateway) usageWorker(archive *segment.Archive) worker {
+	w := usage.Worker{Source: g.stores.Journal, Ingester: archive, Settler: g.core.Ledger, MaxRecords: maxBatch, OnError: logged("usage worker")}
+	return w.Run
+}
+
+// auditWorker moves audit records from the queue to the table.
+func (g *gateway) auditWorker() worker {
+	w := audit.NewWorker(g.core.Store)
+	return func(ctx context.Context) error {
+		for ctx.Err() == nil {
+			messages, err := g.core.Audit.Receive(ctx, 10, 20*time.Second, 30*time.Second)
+			if err != nil || len(messages) == 0 {
+				if err != nil && ctx.Err() == nil {
+					logged("audit worker")(err)
+					pause(ctx, time.Second)
+				}
+				continue
+			}
+			late := context.WithoutCancel(ctx)
+			failed, err := w.Handle(late, messages)
+			if err != nil {
+				logged("audit worker")(err)
+				continue
+			}
+			if err := g.core.Audit.Delete(late, without(messages, failed)...); err != nil {
+				logged("audit worker")(err)
+			}
+		}
+		return nil
+	}
+}
+
+// every runs a job at an interval until the process stops.
+func (g *gateway) every(d time.Duration, name string, job func(context.Context) error) worker {
+	return func(ctx context.Context) error {
+		for {
+			pause(ctx, d)
+			if ctx.Err() != nil {
+				return nil
+			}
+			if err := job(ctx); err != nil && ctx.Err() == nil {
+				logged(name)(err)
+			}
+		}
+	}
+}
+
+// serve says that the gateway is ready and serves until ctx ends; then running
+// requests finish and the books are brought up to date.
+func (g *gateway) serve(ctx context.Context, out io.Writer) error {
+	working, stop := context.WithCancel(context.WithoutCancel(ctx))
+	var wg sync.WaitGroup
+	for _, w := range g.workers {
+		wg.Go(func() {
+			if err := w(working); err != nil {
+				logged("worker")(err)
+			}
+		})
+	}
+	g.announce(out)
+	err := g.server.Run(ctx)
+	stop()
+	wg.Wait()
+	return errors.Join(err, g.close())
+}
+
+func (g *gateway) close() error {
+	var errs []error
+	if g.mock != nil {
+		errs = append(errs, g.mock.Close())
+	}
+	if g.core != nil {
+		g.core.Transport.CloseIdleConnections()
+	}
+	if g.stores != nil {
+		errs = append(errs, g.stores.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// announce prints what a newcomer needs.
+func (g *gateway) announce(out io.Writer) {
+	base := "http://" + g.server.Addr().String() + "/v1"
+	key := "$GATEWAY_WORKSPACE_KEY"
+	if g.made != nil {
+		key = g.made.WorkspaceKey
+		fmt.Fprintf(out, "admin key      %s\nworkspace key  %s\n(shown this once; the store keeps only their hashes)\n\n", g.made.AdminKey, g.made.WorkspaceKey)
+	}
+	if g.mock != nil {
+		fmt.Fprintf(out, "Try it:\n  curl %s/chat/completions -H 'x-gateway-api-key: %s' -H 'x-gateway-provider: @mock' -H 'content-type: application/json' \\\n    -d '{\"model\":\"gpt-4o-mini\",\"messages\":[{\"role\":\"user\",\"content\":\"Hello\"}]}'\n\n", base, key)
+	}
+	fmt.Fprintf(out, "gateway ready on %s\n", base)
+}
+
+// defaultEgress is what a laptop may reach besides public addresses.
+const defaultEgress = "127.0.0.0/8,::1"
+
+// egressPolicy is what may be dialled: public addresses and what
+// GATEWAY_EGRESS_ALLOW names, never the gateway itself.
+func egressPolicy(addr string) (egress.Policy, error) {
+	allow, set := os.LookupEnv("GATEWAY_EGRESS_ALLOW")
+	if !set {
+		allow = defaultEgress
+	}
+	p, err := egress.ParseAllow(allow)
+	if err != nil {
+		return p, fmt.Errorf("GATEWAY_EGRESS_ALLOW: %w", err)
+	}
+	trusted, set := os.LookupEnv("TRUSTED_CUSTOM_HOSTS")
+	if set {
+		if p.TrustedHosts, err = egress.ParseTrusted(trusted); err != nil {
+			return p, fmt.Errorf("TRUSTED_CUSTOM_HOSTS: %w", err)
+		}
+	} else {
+		p.TrustedHosts = egress.DefaultTrusted(false)
+	}
+	if own, err := netip.ParseAddrPort(addr); err == nil {
+		p.Refuse = append(p.Refuse, own)
+	} else if _, port, err := net.SplitHostPort(addr); err == nil {
+		for _, ip := range []string{"127.0.0.1", "::1"} {
+			if own, err := netip.ParseAddrPort(net.JoinHostPort(ip, port)); err == nil {
+				p.Refuse = append(p.Refuse, own)
+			}
+		}
+	}
+	return p, nil
+}
+
+func logged(what string) func(error) {
+	return func(err error) { slog.Error(what, "error", err.Error()) }
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}

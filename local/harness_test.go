@@ -1,0 +1,248 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"gateway/local/mockprovider"
+	"gateway/shared/store"
+	"gateway/shared/tenant"
+	"gateway/shared/usage"
+	"gateway/shared/usage/segment"
+)
+
+const (
+	adminKey     = "admin-key-of-the-tests"
+	workspaceKey = "workspace-key-of-the-tests"
+)
+
+// running is a gateway in this process, with its own folder and mock provider.
+type running struct {
+	t    *testing.T
+	base string // with /v1
+	g    *gateway
+	mock *mockprovider.Server
+	stop func() // stops it and waits; may be called more than once
+}
+
+// start runs a gateway until the test ends.
+func start(t *testing.T) *running { return startIn(t, t.TempDir()) }
+
+func startIn(t *testing.T, dir string) *running {
+	t.Helper()
+	t.Setenv("GATEWAY_ADMIN_KEY", adminKey)
+	t.Setenv("GATEWAY_WORKSPACE_KEY", workspaceKey)
+	o, err := parse([]string{"-addr", "127.0.0.1:0", "-data", dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := open(context.Background(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- g.serve(ctx, io.Discard) }()
+	r := &running{t: t, g: g, mock: g.mock, base: "http://" + g.server.Addr().String() + "/v1"}
+	stopped := false
+	r.stop = func() {
+		if stopped {
+			return
+		}
+		stopped = true
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("the gateway stopped with %v", err)
+		}
+	}
+	t.Cleanup(r.stop)
+	return r
+}
+
+// reply is an answer read whole.
+type reply struct {
+	status int
+	header http.Header
+	body   string
+}
+
+func (r reply) json(t *testing.T) map[string]any {
+	t.Helper()
+	var v map[string]any
+	if err := json.Unmarshal([]byte(r.body), &v); err != nil {
+		t.Fatalf("not JSON: %v: %s", err, r.body)
+	}
+	return v
+}
+
+// call sends a request; headers come as name, value pairs.
+func (r *running) call(method, path, body string, headers ...string) reply {
+	r.t.Helper()
+	got, err := r.try(method, path, body, headers...)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return got
+}
+
+func (r *running) try(method, path, body string, headers ...string) (reply, error) {
+	req, err := http.NewRequest(method, r.base+path, strings.NewReader(body))
+	if err != nil {
+		return reply{}, err
+	}
+	if body != "" {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	req.Header.Set("X-Gateway-Api-Key", workspaceKey)
+	for i := 0; i+1 < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return reply{}, err
+	}
+	defer resp.Body.Close()
+	got, err := io.ReadAll(resp.Body)
+	return reply{resp.StatusCode, resp.Header, string(got)}, err
+}
+
+// admin sends a request with the organisation key and expects status 200.
+func (r *running) admin(method, path, body string) map[string]any {
+	r.t.Helper()
+	got := r.call(method, path, body, "X-Gateway-Api-Key", adminKey)
+	if got.status != http.StatusOK {
+		r.t.Fatalf("%s %s: %d %s", method, path, got.status, got.body)
+	}
+	return got.json(r.t)
+}
+
+// workspace is the id of the default workspace.
+func (r *running) workspace() string {
+	r.t.Helper()
+	rec, ok, err := r.g.core.Resources.Get(context.Background(), store.Scope{Org: "default"}, tenant.KindWorkspace, "default")
+	if err != nil || !ok {
+		r.t.Fatalf("the default workspace: %v %v", ok, err)
+	}
+	return rec.ID
+}
+
+// newKey makes a workspace key with further fields of its body.
+func (r *running) newKey(fields string) string {
+	r.t.Helper()
+	if fields != "" {
+		fields = "," + fields
+	}
+	got := r.admin("POST", "/api-keys/workspace/service", fmt.Sprintf(`{"name":"a key of the tests","workspace_id":%q,"scopes":["completions.write","logs.view","logs.list"]%s}`, r.workspace(), fields))
+	return got["key"].(string)
+}
+
+// chatBody is a chat request's body with one user message.
+func chatBody(model, message, more string) string {
+	m, _ := json.Marshal(message)
+	return fmt.Sprintf(`{"model":%q,"messages":[{"role":"user","content":%s}]%s}`, model, m, more)
+}
+
+// records waits until n requests are in the archive and gives them, oldest first.
+func (r *running) records(n int) []usage.Record {
+	r.t.Helper()
+	var all []usage.Record
+	eventually(r.t, func() error {
+		all = archived(r.t, r.g)
+		if len(all) < n {
+			return fmt.Errorf("%d of %d records", len(all), n)
+		}
+		return nil
+	})
+	return all
+}
+
+// archived reads every record that the archive holds, each once.
+func archived(t *testing.T, g *gateway) []usage.Record {
+	t.Helper()
+	ctx := context.Background()
+	a := segment.New(g.core.Store, g.core.Bucket, segment.Options{})
+	list, err := a.List(ctx, "default", 0, time.Now().Add(time.Hour).UnixMicro())
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	var all []usage.Record
+	for i := range list {
+		f, err := a.File(ctx, &list[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		for gi, group := range f.Groups {
+			rows := make([]int, group.Rows)
+			for j := range rows {
+				rows[j] = j
+			}
+			recs, err := f.Records(ctx, gi, rows)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, rec := range recs {
+				if !seen[rec.ID] {
+					seen[rec.ID] = true
+					all = append(all, rec)
+				}
+			}
+		}
+	}
+	return all
+}
+
+// eventually tries f until it succeeds, for at most 20 s.
+func eventually(t *testing.T, f func() error) {
+	t.Helper()
+	deadline := time.Now().Add(20 * time.Second)
+	for {
+		err := f()
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatal(err)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// events are the data lines of a server-sent event stream.
+func events(body string) []string {
+	var out []string
+	for _, line := range strings.Split(body, "\n") {
+		if data, ok := strings.CutPrefix(line, "data: "); ok {
+			out = append(out, data)
+		}
+	}
+	return out
+}
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv("GATEWAY_TEST_CHILD"); dir != "" {
+		os.Exit(child(dir))
+	}
+	os.Exit(m.Run())
+}
+
+// child is this test binary run as the gateway, for tests that kill it.
+func child(dir string) int {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	args := append([]string{"-addr", os.Getenv("GATEWAY_TEST_ADDR"), "-data", dir}, strings.Fields(os.Getenv("GATEWAY_TEST_FLAGS"))...)
+	if err := run(ctx, args, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}

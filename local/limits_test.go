@@ -1,0 +1,192 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+)
+
+// burst sends n requests at once and counts the answers by status.
+func burst(r *running, n int, body, key string) map[int]int {
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	counts := map[int]int{}
+	gate := make(chan struct{}, 64) // bounds the open connections
+	for range n {
+		wg.Go(func() {
+			gate <- struct{}{}
+			defer func() { <-gate }()
+			got, err := r.try("POST", "/chat/completions", body, "X-Gateway-Api-Key", key)
+			if err != nil {
+				r.t.Error(err)
+				return
+			}
+			mu.Lock()
+			counts[got.status]++
+			mu.Unlock()
+		})
+	}
+	wg.Wait()
+	return counts
+}
+
+func TestTwoHundredCallersOnALimitOfAHundred(t *testing.T) {
+	r := start(t)
+	key := r.newKey(`"rate_limits":[{"type":"requests","unit":"rpd","value":100}]`)
+	counts := burst(r, 200, chatBody("@mock/gpt-4o-mini", "Hello", ""), key)
+	if counts[200] != 100 || counts[429] != 100 {
+		t.Errorf("answers by status: %v", counts)
+	}
+	got := r.call("POST", "/chat/completions", chatBody("@mock/gpt-4o-mini", "Hello", ""), "X-Gateway-Api-Key", key)
+	if got.status != 429 || got.header.Get("Retry-After") == "" || !strings.Contains(got.body, "a key of the tests") {
+		t.Errorf("%d %v %s", got.status, got.header, got.body)
+	}
+}
+
+func TestParallelCallsNeverSettleAboveADollar(t *testing.T) {
+	r := start(t)
+	key := r.newKey(`"usage_limits":{"type":"cost","credit_limit":1}`)
+	// Each call is bounded at about 3 cents and costs about 1.5 cents: most of
+	// 500 must be refused.
+	body := chatBody("@mock-anthropic/claude-sonnet-4-5", "mock: chunks=1000", `,"max_tokens":2000`)
+	counts := burst(r, 500, body, key)
+	if counts[200] == 0 || counts[412] == 0 || counts[200]+counts[412] != 500 {
+		t.Fatalf("answers by status: %v", counts)
+	}
+	bill := billed(r)
+	if bill.nanoDollars > 1_000_000_000 {
+		t.Errorf("the provider's bill is %d nano-dollars, above the budget", bill.nanoDollars)
+	}
+	if bill.nanoDollars < 500_000_000 {
+		t.Errorf("only %d nano-dollars were spent: the budget refuses too early", bill.nanoDollars)
+	}
+	eventually(t, func() error { return usageIs(r, key, bill.nanoDollars) })
+}
+
+// usageIs compares the key's usage, in dollars, with an amount.
+func usageIs(r *running, key string, nanoDollars int64) error {
+	all := r.admin("GET", "/api-keys?page_size=1000", "")["data"].([]any)
+	for _, k := range all {
+		k := k.(map[string]any)
+		limits, _ := k["usage_limits"].(map[string]any)
+		if limits == nil || k["key"] != key[:2]+"*******"+key[len(key)-2:] {
+			continue
+		}
+		if got, want := fmt.Sprint(limits["current_usage"]), float64(nanoDollars)/1e9; got != fmt.Sprint(want) {
+			return fmt.Errorf("current_usage %s, the bill is %v", got, want)
+		}
+		return nil
+	}
+	return fmt.Errorf("the key is not in the list")
+}
+
+func TestLimitsHoldOnEveryRoute(t *testing.T) {
+	r := start(t)
+	for _, c := range []struct{ method, path, body string }{
+		{"POST", "/chat/completions", chatBody("@mock/gpt-4o-mini", "Hello", "")},
+		{"POST", "/chat/completions", chatBody("@mock/gpt-4o-mini", "Hello", `,"stream":true`)},
+		{"POST", "/completions", `{"model":"@mock/gpt-3.5-turbo-instruct","prompt":"x"}`},
+		{"POST", "/messages", chatBody("@mock-anthropic/claude-sonnet-4-5", "Hello", `,"max_tokens":9`)},
+		{"POST", "/embeddings", `{"model":"@mock/text-embedding-3-small","input":"x"}`},
+		{"GET", "/models", ""},
+		{"GET", "/proxy/echo/x", ""},
+		{"POST", "/echo/unknown", `{"model":"gpt-4o-mini"}`},
+		{"PUT", "/echo/unknown", "x"},
+		{"DELETE", "/echo/unknown", ""},
+	} {
+		t.Run(c.method+" "+c.path, func(t *testing.T) {
+			headers := func(key string) []string {
+				h := []string{"X-Gateway-Api-Key", key}
+				if !strings.Contains(c.body, "@mock") && c.path != "/models" {
+					h = append(h, "X-Gateway-Provider", "@mock")
+				}
+				return h
+			}
+			none := r.call(c.method, c.path, c.body, headers("")...)
+			if none.status != http.StatusUnauthorized {
+				t.Errorf("without a key: %d %s", none.status, none.body)
+			}
+			key := r.newKey(`"rate_limits":[{"type":"requests","unit":"rph","value":1}]`)
+			first := r.call(c.method, c.path, c.body, headers(key)...)
+			if first.status != 200 {
+				t.Fatalf("first: %d %s", first.status, first.body)
+			}
+			if second := r.call(c.method, c.path, c.body, headers(key)...); second.status != http.StatusTooManyRequests {
+				t.Errorf("second: %d %s", second.status, second.body)
+			}
+			scoped := r.admin("POST", "/api-keys/workspace/service", fmt.Sprintf(`{"name":"no right","workspace_id":%q,"scopes":["configs.list"]}`, r.workspace()))
+			if got := r.call(c.method, c.path, c.body, headers(scoped["key"].(string))...); got.status != http.StatusForbidden {
+				t.Errorf("without the scope: %d %s", got.status, got.body)
+			}
+		})
+	}
+}
+
+func TestAnUnpricedModelIsRefusedUnderACostBudget(t *testing.T) {
+	r := start(t)
+	key := r.newKey(`"usage_limits":{"type":"cost","credit_limit":5}`)
+	got := r.call("POST", "/chat/completions", chatBody("@mock/nobody-knows-this-model", "Hello", ""), "X-Gateway-Api-Key", key)
+	if got.status != 412 || !strings.Contains(got.body, "unpriced_model") {
+		t.Errorf("%d %s", got.status, got.body)
+	}
+	if got := r.call("POST", "/chat/completions", chatBody("@mock/nobody-knows-this-model", "Hello", "")); got.status != 200 {
+		t.Errorf("without a budget: %d %s", got.status, got.body)
+	}
+}
+
+func TestARevokedKeyIsRefusedAtOnce(t *testing.T) {
+	r := start(t)
+	var stop atomic.Bool
+	key := r.newKey("")
+	id := ""
+	for _, k := range r.admin("GET", "/api-keys", "")["data"].([]any) {
+		if k := k.(map[string]any); k["name"] == "a key of the tests" {
+			id = k["id"].(string)
+		}
+	}
+	var wg sync.WaitGroup
+	for range 4 { // keep the key warm while it is revoked
+		wg.Go(func() {
+			for !stop.Load() {
+				if _, err := r.try("POST", "/chat/completions", chatBody("@mock/gpt-4o-mini", "x", ""), "X-Gateway-Api-Key", key); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	r.admin("DELETE", "/api-keys/"+id, "")
+	if got := r.call("POST", "/chat/completions", chatBody("@mock/gpt-4o-mini", "x", ""), "X-Gateway-Api-Key", key); got.status != 401 {
+		t.Errorf("after the delete was answered: %d %s", got.status, got.body)
+	}
+	stop.Store(true)
+	wg.Wait()
+}
+
+func TestARotatedKeyWorksWithBothSecrets(t *testing.T) {
+	r := start(t)
+	old := r.newKey("")
+	id := ""
+	for _, k := range r.admin("GET", "/api-keys", "")["data"].([]any) {
+		if k := k.(map[string]any); k["name"] == "a key of the tests" {
+			id = k["id"].(string)
+		}
+	}
+	rotated := r.admin("POST", "/api-keys/"+id+"/rotate", "")
+	for _, key := range []string{old, rotated["key"].(string)} {
+		if got := r.call("POST", "/chat/completions", chatBody("@mock/gpt-4o-mini", "x", ""), "X-Gateway-Api-Key", key); got.status != 200 {
+			t.Errorf("%d %s", got.status, got.body)
+		}
+	}
+	again := r.call("POST", "/api-keys/"+id+"/rotate", "", "X-Gateway-Api-Key", adminKey)
+	if again.status != 409 {
+		t.Errorf("a second rotation in the transition: %d %s", again.status, again.body)
+	}
+	short := r.call("POST", "/api-keys/"+id+"/rotate", `{"key_transition_period_ms":1000}`, "X-Gateway-Api-Key", adminKey)
+	if short.status != 400 || !strings.Contains(short.body, "key_transition_period_ms") {
+		t.Errorf("a transition of a second: %d %s", short.status, short.body)
+	}
+}

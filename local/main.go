@@ -1,0 +1,85 @@
+// Command local runs the whole gateway in one process: every family, the
+// workers and a mock provider, on embedded stores in one folder.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// options are the command's flags.
+type options struct {
+	addr, data, store     string
+	mock, durable, lambda bool
+}
+
+// usageError is a mistake in the command line: exit status 2.
+type usageError struct{ text string }
+
+func (e usageError) Error() string { return e.text }
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	err := run(ctx, os.Args[1:], os.Stdout)
+	var wrong usageError
+	switch {
+	case err == nil:
+	case errors.Is(err, flag.ErrHelp):
+		os.Exit(2)
+	case errors.As(err, &wrong):
+		fmt.Fprintln(os.Stderr, wrong.text)
+		os.Exit(2)
+	default:
+		fmt.Fprintln(os.Stderr, "gateway:", err)
+		os.Exit(1)
+	}
+}
+
+// run starts the gateway and serves until ctx ends.
+func run(ctx context.Context, args []string, out io.Writer) error {
+	o, err := parse(args)
+	if err != nil {
+		return err
+	}
+	if o.lambda {
+		return runLambda(ctx, o, out)
+	}
+	g, err := open(ctx, o)
+	if err != nil {
+		return err
+	}
+	return g.serve(ctx, out)
+}
+
+func parse(args []string) (options, error) {
+	var o options
+	fs := flag.NewFlagSet("local", flag.ContinueOnError)
+	fs.StringVar(&o.addr, "addr", "127.0.0.1:8787", "address to listen on")
+	fs.StringVar(&o.data, "data", ".gateway", "folder of the embedded stores")
+	fs.BoolVar(&o.mock, "mock", true, "run the built-in mock provider")
+	fs.StringVar(&o.store, "store", "embedded", "embedded or aws")
+	fs.BoolVar(&o.durable, "durable", false, "flush every commit to the disk before it is acknowledged")
+	fs.BoolVar(&o.lambda, "lambda", false, "run the real function binaries behind a fake Lambda Runtime API; needs -store aws")
+	if err := fs.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			return o, err
+		}
+		return o, usageError{err.Error()}
+	}
+	switch {
+	case fs.NArg() > 0:
+		return o, usageError{fmt.Sprintf("unexpected argument %q", fs.Arg(0))}
+	case o.store != "embedded" && o.store != "aws":
+		return o, usageError{"-store must be embedded or aws"}
+	case o.lambda && o.store != "aws":
+		return o, usageError{"-lambda needs -store aws: the function binaries keep nothing in this process"}
+	}
+	return o, nil
+}

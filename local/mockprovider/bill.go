@@ -1,0 +1,191 @@
+package mockprovider
+
+import (
+	"sync"
+	"time"
+)
+
+// Usage holds what one request was charged for, in tokens. The classes do not
+// overlap: Input is what was neither read from nor written to a prompt cache,
+// Output is without Reasoning.
+type Usage struct {
+	Input        int64 `json:"input"`
+	CacheRead    int64 `json:"cache_read"`
+	CacheWrite5m int64 `json:"cache_write_5m"`
+	CacheWrite1h int64 `json:"cache_write_1h"`
+	Output       int64 `json:"output"`
+	Reasoning    int64 `json:"reasoning"`
+}
+
+// prompt gives all that was read.
+func (u Usage) prompt() int64 { return u.Input + u.CacheRead + u.CacheWrite5m + u.CacheWrite1h }
+
+func (u *Usage) add(v Usage) {
+	u.Input += v.Input
+	u.CacheRead += v.CacheRead
+	u.CacheWrite5m += v.CacheWrite5m
+	u.CacheWrite1h += v.CacheWrite1h
+	u.Output += v.Output
+	u.Reasoning += v.Reasoning
+}
+
+// price holds nano-dollars for one token of each class; list prices of the
+// providers. Reasoning costs what output costs.
+type price struct{ input, output, cacheRead, cacheWrite5m, cacheWrite1h int64 }
+
+var prices = map[string]price{
+	"gpt-4o":                     {2500, 10000, 1250, 0, 0},
+	"gpt-4o-mini":                {150, 600, 75, 0, 0},
+	"gpt-4.1":                    {2000, 8000, 500, 0, 0},
+	"gpt-4.1-mini":               {400, 1600, 100, 0, 0},
+	"gpt-5":                      {1250, 10000, 125, 0, 0},
+	"gpt-5-mini":                 {250, 2000, 25, 0, 0},
+	"o4-mini":                    {1100, 4400, 275, 0, 0},
+	"gpt-3.5-turbo-instruct":     {1500, 2000, 0, 0, 0},
+	"text-embedding-3-small":     {20, 0, 0, 0, 0},
+	"text-embedding-3-large":     {130, 0, 0, 0, 0},
+	"claude-3-5-sonnet-20241022": {3000, 15000, 300, 3750, 6000},
+	"claude-sonnet-4-20250514":   {3000, 15000, 300, 3750, 6000},
+	"claude-sonnet-4-5":          {3000, 15000, 300, 3750, 6000},
+	"claude-haiku-4-5":           {1000, 5000, 100, 1250, 2000},
+	"claude-opus-4-5":            {5000, 25000, 500, 6250, 10000},
+}
+
+func (p price) cost(u Usage) int64 {
+	return u.Input*p.input + u.CacheRead*p.cacheRead + u.CacheWrite5m*p.cacheWrite5m +
+		u.CacheWrite1h*p.cacheWrite1h + (u.Output+u.Reasoning)*p.output
+}
+
+// Row is one request on the bill.
+type Row struct {
+	Seq    int64  `json:"seq"`
+	ID     string `json:"id"` // the id that the answer carried
+	Time   int64  `json:"time_unix_ms"`
+	Path   string `json:"path"`
+	Model  string `json:"model"`
+	Status int    `json:"status"`
+	Stream bool   `json:"stream"`
+	Usage
+	// NanoDollars is the price of Usage; Priced is false for a model without one.
+	NanoDollars int64 `json:"nano_dollars"`
+	Priced      bool  `json:"priced"`
+	// Open: the answer is not at its end yet, nothing is charged so far.
+	Open bool `json:"open"`
+	// ClientGone: the client left before the end.
+	ClientGone bool `json:"client_gone"`
+	// Fault names the fault that ended the answer early.
+	Fault string `json:"fault,omitempty"`
+}
+
+// Sum is the total of some rows.
+type Sum struct {
+	Requests int64 `json:"requests"`
+	Errors   int64 `json:"errors"`
+	Usage
+	NanoDollars int64 `json:"nano_dollars"`
+	Unpriced    int64 `json:"unpriced"` // charged requests of models without a price
+}
+
+func (s *Sum) add(r *Row) {
+	s.Requests++
+	if r.Status >= 400 {
+		s.Errors++
+	}
+	s.Usage.add(r.Usage)
+	s.NanoDollars += r.NanoDollars
+	if !r.Priced && r.Usage != (Usage{}) {
+		s.Unpriced++
+	}
+}
+
+// Bill is what GET /__mock/bill answers. Rows are in the order of arrival;
+// Dropped older ones are in the sums only. Open requests are not in the sums.
+type Bill struct {
+	Total   Sum            `json:"total"`
+	Models  map[string]Sum `json:"models"`
+	Open    int            `json:"open"`
+	Dropped int64          `json:"rows_dropped"`
+	Rows    []Row          `json:"rows"`
+}
+
+// ledger keeps the bill. Its rows are a ring of at most keep.
+type ledger struct {
+	mu      sync.Mutex
+	keep    int
+	seq     int64
+	rows    []*Row
+	dropped int64
+	total   Sum
+	models  map[string]*Sum
+	open    int
+	epoch   int // counts resets, so that an old request does not close into a new bill
+}
+
+// entry is a row that is being written.
+type entry struct {
+	l     *ledger
+	row   *Row
+	epoch int
+}
+
+func (l *ledger) begin(path, model, id string, stream bool) entry {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.seq++
+	r := &Row{Seq: l.seq, ID: id, Time: time.Now().UnixMilli(), Path: path, Model: model, Stream: stream, Open: true}
+	if len(l.rows) >= l.keep {
+		drop := max(1, l.keep/8)
+		l.rows = append(l.rows[:0], l.rows[drop:]...)
+		l.dropped += int64(drop)
+	}
+	l.rows = append(l.rows, r)
+	l.open++
+	return entry{l, r, l.epoch}
+}
+
+// close books what was charged. Closing twice books once.
+func (e entry) close(status int, u Usage, clientGone bool, fault string) {
+	e.l.mu.Lock()
+	defer e.l.mu.Unlock()
+	if !e.row.Open {
+		return
+	}
+	r := e.row
+	r.Open, r.Status, r.Usage, r.ClientGone, r.Fault = false, status, u, clientGone, fault
+	p, ok := prices[r.Model]
+	r.Priced, r.NanoDollars = ok, p.cost(u)
+	if e.epoch != e.l.epoch {
+		return
+	}
+	e.l.open--
+	e.l.total.add(r)
+	m := e.l.models[r.Model]
+	if m == nil {
+		if e.l.models == nil {
+			e.l.models = make(map[string]*Sum)
+		}
+		m = &Sum{}
+		e.l.models[r.Model] = m
+	}
+	m.add(r)
+}
+
+func (l *ledger) bill() Bill {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	b := Bill{Total: l.total, Models: make(map[string]Sum, len(l.models)), Open: l.open, Dropped: l.dropped, Rows: make([]Row, 0, len(l.rows))}
+	for name, s := range l.models {
+		b.Models[name] = *s
+	}
+	for _, r := range l.rows {
+		b.Rows = append(b.Rows, *r)
+	}
+	return b
+}
+
+func (l *ledger) reset() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.rows, l.dropped, l.total, l.models, l.open = nil, 0, Sum{}, nil, 0
+	l.epoch++
+}

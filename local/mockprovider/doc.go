@@ -1,0 +1,108 @@
+// Package mockprovider is a model provider that runs on the local machine and
+// costs nothing. It speaks the OpenAI and the Anthropic wire shapes strictly:
+// it refuses what the providers refuse, with their error bodies, and it keeps a
+// bill of what it would have charged. It imports nothing of the gateway, so
+// that a mistake in a translator cannot be repeated here.
+//
+// # Routes
+//
+// Every route works with and without the leading /v1.
+//
+//	POST /chat/completions /completions /embeddings    OpenAI, key in Authorization: Bearer
+//	POST /messages /messages/count_tokens              Anthropic, key in x-api-key or Bearer, anthropic-version needed
+//	GET  /models /models/{id}; DELETE /models/{id}     the shape follows the anthropic-version header
+//	any  /echo/...                                     what arrived: method, raw path, raw query, headers, body
+//	GET  /binary/{bytes}                               that many bytes, all values; honours one Range
+//
+// Anthropic's API versions 2023-06-01 and 2026-10-21 are known; the later one
+// refuses temperature, top_p and top_k.
+//
+// Keys that begin with mock- or sk- are good, except that mock-limited gets
+// 429, mock-broken 500 and mock-denied 403. Every other key gets 401, so that a
+// key of the gateway that leaks upstream is noticed.
+//
+// Answers depend on the conversation alone: the same messages give the same
+// words, calls and token counts. Ids differ for each request, they name a row of
+// the bill. One piece of text is one token; a prompt costs a token for four
+// bytes and four for each message.
+//
+// # Models
+//
+// Any model name is good, but mock-missing and names with does-not-exist (404).
+// Names that are steered by:
+//
+//	mock-echo        answers with the last user message
+//	mock-tools       calls every tool that is offered, in parallel if it may
+//	mock-thinking    thinks without being asked to
+//	o1, o3, o4, gpt-5, mock-reasoning   reasoning models: max_tokens and sampling are
+//	                 refused, reasoning tokens are counted
+//	NAME?k=v&k=v     NAME with the directives k=v, for example gpt-4o?status=500
+//
+// With tools on offer and a user's message last, one tool is called: the one that
+// the message names, else the first. A tool result gets words as an answer.
+//
+// # Directives
+//
+// A line of the last user message (or of the prompt, or of the embedding input)
+// that begins with "mock:" steers the answer, for example
+//
+//	mock: status=429 retry-after=2 times=1
+//
+// A directive that is not known is refused, so that a typing error shows.
+//
+//	status=N             an error of that status, in the provider's shape
+//	retry-after=S        with its retry-after header
+//	type=T code=C message=M   the error's fields (message takes the rest of the line)
+//	times=N              the faults hit only the first N requests with this conversation
+//	delay=D              nothing is sent for this long
+//	pace=D               time between two events of a stream
+//	drop                 the connection is closed without an answer
+//	html  empty  garbage[=after:N]   a page, no body, or bytes that are not JSON
+//	cut=after:N          closed after N events of a stream (N bytes of a plain body)
+//	cut=mid:N            closed within event N+1
+//	silence=after:N      nothing more after N events; silence=after:0 is headers only
+//	for=D                how long the silence lasts before the connection closes (30s)
+//	error-event=T after=N   an error event after N events of a stream
+//	gzip                 compressed though nobody asked
+//	wrong-length         Content-Length is greater than the body
+//	huge=N               a plain answer of at least N bytes
+//	huge-line[=N]        one event of a stream that has N bytes (1 MiB)
+//	split-utf8           words outside ASCII, every event cut inside a character
+//	dribble=N            N bytes at a time, pace apart
+//	crlf  bom  ping  multi-data  no-final-blank   framing of a stream
+//	no-done              without [DONE] or message_stop
+//	no-usage             usage is not told (it is billed)
+//	no-restate           Anthropic's message_delta tells output tokens only
+//	finish=R             this stop reason, as the provider spells it
+//	refuse               the model refuses
+//	chunks=N             so many pieces of text
+//	say=TEXT             this text (the rest of the line)
+//	echo                 the last user message without its directives
+//	cached=N reasoning=N usage classes to report and to bill
+//	tools[=N]  no-tools  parallel  interleave  empty-args   how tools are called
+//	redacted  reasoning-content   how thinking is shown
+//	stop-on-cancel       generation ends when the client goes
+//	strict-fields        OpenAI routes refuse fields that they do not know
+//	combine-turns        Anthropic: two turns of one role are taken as one
+//
+// POST /__mock/faults with {"next":2,"directives":"status=503","path":"/v1/messages","model":"x"}
+// steers the next requests, whatever they say; path and model are optional.
+//
+// # Administration
+//
+// These work under /v1 too, so that they can be reached through a gateway that
+// passes unknown paths on.
+//
+//	GET    /__mock/bill            rows and sums; DELETE resets
+//	GET    /__mock/requests?last=n what was received, oldest first; DELETE forgets
+//	GET    /__mock/faults          what is still to come; DELETE forgets
+//
+// # Billing
+//
+// A row is opened when a request has been found good and closed before its last
+// byte is written. Classes are disjoint: input is without cache reads and
+// writes, output without reasoning. All that was generated is charged, read or
+// not. When a client leaves, generation goes on to the end unless the request
+// says stop-on-cancel; a fault of our own (cut, silence, error event) charges
+// what was generated before it. An error answer charges nothing.
+package mockprovider

@@ -1,0 +1,137 @@
+package mockprovider
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+var openAIModels = []string{
+	"gpt-3.5-turbo-instruct", "gpt-4.1", "gpt-4.1-mini", "gpt-4o", "gpt-4o-mini", "gpt-5", "gpt-5-mini", "o4-mini",
+	"text-embedding-3-large", "text-embedding-3-small", "mock-echo", "mock-reasoning", "mock-tools",
+}
+
+var anthropicModels = []string{
+	"claude-3-5-sonnet-20241022", "claude-haiku-4-5", "claude-opus-4-5", "claude-sonnet-4-20250514", "claude-sonnet-4-5",
+	"mock-echo", "mock-thinking", "mock-tools",
+}
+
+// models serves GET /models, and GET and DELETE of one model.
+func (x *exchange) models(id string) *apiError {
+	known := openAIModels
+	if x.anthropic {
+		known = anthropicModels
+	}
+	if id == "" && x.r.Method == http.MethodGet {
+		return x.modelList(known)
+	}
+	switch {
+	case id != "" && !slices.Contains(known, id) && x.anthropic:
+		return &apiError{status: http.StatusNotFound, message: "model: " + id}
+	case id != "" && !slices.Contains(known, id):
+		return &apiError{status: http.StatusNotFound, code: "model_not_found", param: "model", message: "The model '" + id + "' does not exist"}
+	case id != "" && x.r.Method == http.MethodGet:
+		return x.listed(x.appendModel(nil, id))
+	case id != "" && x.r.Method == http.MethodDelete && !x.anthropic:
+		return x.listed(append(appendString([]byte(`{"id":`), id), `,"object":"model","deleted":true}`...))
+	}
+	return &apiError{status: http.StatusMethodNotAllowed, message: "Not allowed to " + x.r.Method + " on " + x.path + "."}
+}
+
+func (x *exchange) appendModel(b []byte, id string) []byte {
+	if x.anthropic {
+		b = appendString(append(b, `{"type":"model","id":`...), id)
+		b = appendString(append(b, `,"display_name":`...), id)
+		return append(b, `,"created_at":"2025-01-01T00:00:00Z"}`...)
+	}
+	b = appendString(append(b, `{"id":`...), id)
+	return append(b, `,"object":"model","created":1735689600,"owned_by":"mock"}`...)
+}
+
+func (x *exchange) modelList(known []string) *apiError {
+	b := []byte(`{"object":"list","data":[`)
+	if x.anthropic {
+		b = []byte(`{"data":[`)
+	}
+	for i, id := range known {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = x.appendModel(b, id)
+	}
+	b = append(b, ']')
+	if x.anthropic {
+		b = appendString(append(b, `,"has_more":false,"first_id":`...), known[0])
+		b = appendString(append(b, `,"last_id":`...), known[len(known)-1])
+	}
+	return x.listed(append(b, '}'))
+}
+
+// listed answers a read that costs nothing, with the ordered faults.
+func (x *exchange) listed(body []byte) *apiError {
+	id := x.newID("", 0)
+	if e := x.settle(0); e != nil {
+		return e
+	}
+	x.row, x.hasRow = x.s.bill.begin(x.path, "", id, false), true
+	if done, e := x.misbehave(); done {
+		return e
+	}
+	x.plain(id, body, Usage{})
+	return nil
+}
+
+// echo tells what arrived, so that pass-through can be checked to the byte.
+func (x *exchange) echo() *apiError {
+	sum := sha256.Sum256(x.body)
+	rec := Received{Method: x.r.Method, Path: x.path, Query: x.query, Host: x.r.Host, Headers: x.r.Header, Body: x.body, Length: x.r.ContentLength}
+	b, err := rec.MarshalJSON()
+	if err != nil {
+		return &apiError{status: http.StatusInternalServerError, message: err.Error()}
+	}
+	b = append(b[:len(b)-1], `,"body_sha256":"`+hex.EncodeToString(sum[:])+`","body_length":`+strconv.Itoa(len(x.body))+`}`...)
+	return x.listed(b)
+}
+
+// maxBinary bounds a download.
+const maxBinary = 256 << 20
+
+// binary sends size bytes; byte i is i modulo 251.
+func (x *exchange) binary(size string) *apiError {
+	n, err := strconv.Atoi(size)
+	if err != nil || n < 0 || n > maxBinary {
+		return badRequest("", "", "the path must end in a number of bytes, at most "+strconv.Itoa(maxBinary))
+	}
+	first, last, status := 0, n-1, http.StatusOK
+	if spec, ok := strings.CutPrefix(x.r.Header.Get("Range"), "bytes="); ok {
+		from, to, _ := strings.Cut(spec, "-")
+		a, err1 := strconv.Atoi(from)
+		z, err2 := strconv.Atoi(to)
+		if to == "" {
+			z, err2 = n-1, nil
+		}
+		if err1 != nil || err2 != nil || a > z || z >= n {
+			x.w.Header().Set("Content-Range", "bytes */"+strconv.Itoa(n))
+			return &apiError{status: http.StatusRequestedRangeNotSatisfiable, message: "range not satisfiable"}
+		}
+		first, last, status = a, z, http.StatusPartialContent
+		x.w.Header().Set("Content-Range", "bytes "+strconv.Itoa(a)+"-"+strconv.Itoa(z)+"/"+strconv.Itoa(n))
+	}
+	x.w.Header().Set("Content-Type", "application/octet-stream")
+	x.w.Header().Set("Content-Length", strconv.Itoa(last-first+1))
+	x.w.WriteHeader(status)
+	chunk := make([]byte, 0, 251*128)
+	for i := first; i <= last; {
+		chunk = chunk[:0]
+		for ; i <= last && len(chunk) < cap(chunk); i++ {
+			chunk = append(chunk, byte(i%251))
+		}
+		if _, err := x.w.Write(chunk); err != nil {
+			return nil
+		}
+	}
+	return nil
+}

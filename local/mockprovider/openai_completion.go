@@ -1,0 +1,256 @@
+package mockprovider
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// prompts reads one text, several texts, one list of tokens or several: what
+// completions take as prompt and embeddings as input.
+func prompts(v value, name string, most int) (texts []string, tokens int64, e *apiError) {
+	wrong := badRequest(name, "invalid_type", "Invalid type for '"+name+"': expected a string, an array of strings, an array of integers or an array of arrays of integers.")
+	if v.kind == text {
+		return []string{v.s}, tokensOf(v.s), nil
+	}
+	if v.kind != array {
+		return nil, 0, wrong
+	}
+	if len(v.arr) == 0 {
+		return nil, 0, badRequest(name, "empty_array", "Invalid '"+name+"': empty array. Expected an array with minimum length 1, but got an empty array instead.")
+	}
+	if len(v.arr) > most {
+		return nil, 0, badRequest(name, "array_above_max_length", fmt.Sprintf("Invalid '%s': array too long. Expected an array with maximum length %d, but got an array with length %d instead.", name, most, len(v.arr)))
+	}
+	first := v.arr[0].kind
+	for _, p := range v.arr {
+		if p.kind != first {
+			return nil, 0, wrong
+		}
+		switch p.kind {
+		case text:
+			texts = append(texts, p.s)
+			tokens += tokensOf(p.s)
+		case array:
+			for _, t := range p.arr {
+				if _, ok := t.integer(); !ok {
+					return nil, 0, wrong
+				}
+			}
+			texts = append(texts, p.s)
+			tokens += int64(len(p.arr))
+		case number:
+			if _, ok := p.integer(); !ok {
+				return nil, 0, wrong
+			}
+		default:
+			return nil, 0, wrong
+		}
+	}
+	if first == number {
+		return []string{v.s}, int64(len(v.arr)), nil
+	}
+	return texts, tokens, nil
+}
+
+// completionRequest is a text completion that has been found good.
+type completionRequest struct {
+	chatRequest
+	prompts []string
+	echo    bool
+	suffix  string
+	top     int64 // log probabilities wanted; never without
+}
+
+func (x *exchange) checkCompletion(v value) (*completionRequest, *apiError) {
+	if e := x.takeModel(v); e != nil {
+		return nil, e
+	}
+	q := &completionRequest{chatRequest: chatRequest{job: job{model: x.model, st: &x.st}, n: 1}, top: never}
+	prompt := v.get("prompt")
+	if !prompt.given() {
+		prompt = value{kind: text, s: "<|endoftext|>"}
+	}
+	var e *apiError
+	if q.prompts, q.job.prompt, e = prompts(prompt, "prompt", 2048); e != nil {
+		return nil, e
+	}
+	q.seed = seedOf(prompt.s)
+	q.lastUser = q.prompts[len(q.prompts)-1]
+	if e := steerBy(&x.st, q.lastUser); e != nil {
+		return nil, e
+	}
+	bounds := append([]bound{{"logprobs", 0, 5, true}, {"best_of", 1, 20, true}}, openAIBounds[:6]...)
+	if e := checkBounds(v, bounds); e != nil {
+		return nil, e
+	}
+	if e := checkKinds(v, boolean, "stream", "echo"); e != nil {
+		return nil, e
+	}
+	if n, ok := v.get("n").integer(); ok {
+		q.n = int(n)
+	}
+	if best, ok := v.get("best_of").integer(); ok && best < int64(q.n) {
+		return nil, badRequest("best_of", "", "You requested that the server return more choices than it will generate (HINT: you must set 'n' (currently "+strconv.Itoa(q.n)+") to be at most 'best_of').")
+	}
+	q.maxTokens = 16
+	if n, ok := v.get("max_tokens").integer(); ok {
+		q.maxTokens = n
+	}
+	if n, ok := v.get("logprobs").integer(); ok {
+		q.top = n
+	}
+	q.echo, q.suffix = v.get("echo").yes, v.get("suffix").s
+	if e := q.stop(v); e != nil {
+		return nil, e
+	}
+	return q, q.streaming(v)
+}
+
+// completion serves POST /completions.
+func (x *exchange) completion() *apiError {
+	v, e := x.parseBody()
+	if e != nil {
+		return e
+	}
+	q, e := x.checkCompletion(v)
+	if e != nil {
+		return e
+	}
+	if e := x.settle(q.seed); e != nil {
+		return e
+	}
+	c := &textAnswer{q: q, x: x, id: x.newID("cmpl-", q.seed), created: x.s.opts.Now().Unix()}
+	x.row, x.hasRow = x.s.bill.begin(x.path, x.model, c.id, q.stream), true
+	if done, e := x.misbehave(); done {
+		return e
+	}
+	c.usage.Input = q.job.prompt
+	for i := range q.prompts {
+		for k := range q.n {
+			j := q.job
+			j.seed, j.lastUser = seedOf(q.prompts[i]), q.prompts[i]
+			a := j.answer(k)
+			out, _ := a.generated()
+			c.usage.Output += out
+			if q.echo {
+				a.text = append([]string{q.prompts[i]}, a.text...)
+			}
+			c.answers = append(c.answers, a)
+		}
+	}
+	if q.stream {
+		c.stream()
+		return nil
+	}
+	x.plain(c.id, c.body(), c.usage)
+	return nil
+}
+
+type textAnswer struct {
+	q       *completionRequest
+	x       *exchange
+	id      string
+	created int64
+	answers []answer
+	usage   Usage
+}
+
+func (c *textAnswer) head(b []byte) []byte {
+	b = appendString(append(b, `{"id":`...), c.id)
+	b = strconv.AppendInt(append(b, `,"object":"text_completion","created":`...), c.created, 10)
+	b = appendString(append(b, `,"model":`...), c.x.model)
+	return append(b, `,"system_fingerprint":"fp_mock","choices":[`...)
+}
+
+// choice writes one choice with some of its pieces.
+func (c *textAnswer) choice(b []byte, i int, pieces []string, finish string) []byte {
+	b = appendString(append(b, `{"text":`...), strings.Join(pieces, ""))
+	b = strconv.AppendInt(append(b, `,"index":`...), int64(i), 10)
+	b = append(b, `,"logprobs":`...)
+	if c.q.top == never {
+		b = append(b, `null`...)
+	} else {
+		b = c.logprobs(b, pieces)
+	}
+	return append(appendNullable(append(b, `,"finish_reason":`...), finish), '}')
+}
+
+func (c *textAnswer) logprobs(b []byte, pieces []string) []byte {
+	tokens, probs, top, offsets := []byte(`[`), []byte(`[`), []byte(`[`), []byte(`[`)
+	at := 0
+	for i, p := range pieces {
+		if i > 0 {
+			tokens, probs, top, offsets = append(tokens, ','), append(probs, ','), append(top, ','), append(offsets, ',')
+		}
+		prob := "-0." + strconv.Itoa(int(seedOf(p)%90)+10)
+		tokens = appendString(tokens, p)
+		probs = append(probs, prob...)
+		top = append(append(appendString(append(top, '{'), p), ':'), prob...)
+		top = append(top, '}')
+		offsets = strconv.AppendInt(offsets, int64(at), 10)
+		at += len(p)
+	}
+	b = append(append(b, `{"tokens":`...), tokens...)
+	b = append(append(b, `],"token_logprobs":`...), probs...)
+	b = append(append(b, `],"top_logprobs":`...), top...)
+	b = append(append(b, `],"text_offset":`...), offsets...)
+	return append(b, `]}`...)
+}
+
+func (c *textAnswer) finish(a *answer) string {
+	switch {
+	case c.q.st.finish != "":
+		return c.q.st.finish
+	case a.stop == stopLength:
+		return "length"
+	}
+	return "stop"
+}
+
+func (c *textAnswer) body() []byte {
+	b := c.head(make([]byte, 0, 1024))
+	for i := range c.answers {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = c.choice(b, i, c.answers[i].text, c.finish(&c.answers[i]))
+	}
+	b = append(b, ']')
+	if !c.q.st.noUsage {
+		b = appendOpenAIUsage(append(b, `,"usage":`...), c.usage, false)
+	}
+	return append(b, '}')
+}
+
+func (c *textAnswer) stream() {
+	s := c.x.startStream(c.id, c.usage)
+	send := func(i int, pieces []string, finish string) bool {
+		b := append(c.choice(c.head(nil), i, pieces, finish), ']')
+		if c.q.includeUsage && !c.q.st.noUsage {
+			b = append(b, `,"usage":null`...)
+		}
+		return s.event("", append(b, '}'))
+	}
+	for i := range c.answers {
+		for k, p := range c.answers[i].text {
+			if !c.q.echo || k > 0 {
+				s.spend(1, 0)
+			}
+			if !send(i, []string{p}, "") {
+				return
+			}
+		}
+		if !send(i, nil, c.finish(&c.answers[i])) {
+			return
+		}
+	}
+	s.finish()
+	if c.q.includeUsage && !c.q.st.noUsage {
+		b := appendOpenAIUsage(append(c.head(nil), `],"usage":`...), c.usage, false)
+		if !s.event("", append(b, '}')) {
+			return
+		}
+	}
+	s.last("", []byte("[DONE]"))
+}

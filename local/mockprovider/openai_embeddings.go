@@ -1,0 +1,142 @@
+package mockprovider
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// dimensionsOf gives a model's dimensions, and whether fewer may be asked for.
+func dimensionsOf(model string) (n int, mayChoose bool) {
+	switch {
+	case strings.Contains(model, "3-large"):
+		return 3072, true
+	case strings.Contains(model, "ada-002"):
+		return 1536, false
+	}
+	return 1536, true
+}
+
+// embeddings serves POST /embeddings. Texts that share words have vectors that
+// are near to each other.
+func (x *exchange) embeddings() *apiError {
+	v, e := x.parseBody()
+	if e != nil {
+		return e
+	}
+	if e := x.takeModel(v); e != nil {
+		return e
+	}
+	in := v.get("input")
+	if in.kind == absent {
+		return badRequest("input", "missing_required_parameter", "Missing required parameter: 'input'.")
+	}
+	texts, tokens, e := prompts(in, "input", 2048)
+	if e != nil {
+		return e
+	}
+	for _, s := range texts {
+		if s == "" {
+			return badRequest("input", "invalid_value", "Invalid 'input': input cannot be an empty string.")
+		}
+	}
+	if e := steerBy(&x.st, texts[len(texts)-1]); e != nil {
+		return e
+	}
+	size, mayChoose := dimensionsOf(x.model)
+	if d := v.get("dimensions"); d.given() {
+		n, ok := d.integer()
+		if !ok || n < 1 || n > int64(size) {
+			return badRequest("dimensions", "invalid_value", "Invalid value for 'dimensions' = "+d.s+". Must be between 1 and "+strconv.Itoa(size)+".")
+		}
+		if !mayChoose {
+			return badRequest("dimensions", "", "This model does not support specifying dimensions.")
+		}
+		size = int(n)
+	}
+	format := v.get("encoding_format").s
+	if v.get("encoding_format").given() && format != "float" && format != "base64" {
+		return badRequest("encoding_format", "invalid_value", "Invalid value: '"+format+"'. Supported values are: 'float' and 'base64'.")
+	}
+	if e := checkKinds(v, text, "user"); e != nil {
+		return e
+	}
+	seed := seedOf(in.s)
+	if e := x.settle(seed); e != nil {
+		return e
+	}
+	id := x.newID("embd-", seed)
+	x.row, x.hasRow = x.s.bill.begin(x.path, x.model, id, false), true
+	if done, e := x.misbehave(); done {
+		return e
+	}
+	b := append(make([]byte, 0, len(texts)*size*4+256), `{"object":"list","data":[`...)
+	for i, s := range texts {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = strconv.AppendInt(append(b, `{"object":"embedding","index":`...), int64(i), 10)
+		b = append(b, `,"embedding":`...)
+		b = append(appendVector(b, embed(s, size), format == "base64"), '}')
+	}
+	b = appendString(append(b, `],"model":`...), x.model)
+	if !x.st.noUsage {
+		b = strconv.AppendInt(append(b, `,"usage":{"prompt_tokens":`...), tokens, 10)
+		b = append(strconv.AppendInt(append(b, `,"total_tokens":`...), tokens, 10), '}')
+	}
+	x.plain(id, append(b, '}'), Usage{Input: tokens})
+	return nil
+}
+
+// embed gives a vector of length 1: each word turns eight dimensions, whatever
+// its case, directives left out.
+func embed(s string, size int) []float32 {
+	v := make([]float32, size)
+	fields := strings.FieldsFunc(strings.ToLower(withoutDirectives(s)), func(r rune) bool {
+		return r <= ' ' || strings.ContainsRune(".,;:!?\"'()[]", r)
+	})
+	if len(fields) == 0 {
+		fields = []string{s}
+	}
+	for _, w := range fields {
+		x := seedOf(w) | 1
+		for range 8 {
+			x ^= x << 13
+			x ^= x >> 17
+			x ^= x << 5
+			v[(x>>1)%uint32(size)] += float32(int32(x&1)*2 - 1)
+		}
+	}
+	var sum float64
+	for _, f := range v {
+		sum += float64(f) * float64(f)
+	}
+	if sum == 0 {
+		v[0], sum = 1, 1
+	}
+	scale := float32(1 / math.Sqrt(sum))
+	for i := range v {
+		v[i] *= scale
+	}
+	return v
+}
+
+func appendVector(b []byte, v []float32, encoded bool) []byte {
+	if encoded {
+		raw := make([]byte, 4*len(v))
+		for i, f := range v {
+			binary.LittleEndian.PutUint32(raw[4*i:], math.Float32bits(f))
+		}
+		return append(base64.StdEncoding.AppendEncode(append(b, '"'), raw), '"')
+	}
+	b = append(b, '[')
+	for i, f := range v {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = strconv.AppendFloat(b, float64(f), 'f', -1, 32)
+	}
+	return append(b, ']')
+}

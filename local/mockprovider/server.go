@@ -1,0 +1,265 @@
+package mockprovider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+// Options sets bounds; the zero value is good.
+type Options struct {
+	// KeepRequests bounds the requests that /__mock/requests can show (64).
+	KeepRequests int
+	// KeepBytes bounds their bodies together, in bytes (4 MiB).
+	KeepBytes int
+	// KeepRows bounds the rows of the bill; sums go on for ever (10,000).
+	KeepRows int
+	// MaxBody bounds a request body in bytes (64 MiB); longer ones get 413.
+	MaxBody int64
+	// CacheMinTokens is the shortest prefix that an Anthropic prompt cache
+	// takes (1,024, as for most models).
+	CacheMinTokens int64
+	// Now gives the time; nil is time.Now.
+	Now func() time.Time
+}
+
+// Server is the mock provider. It serves as an http.Handler, or on an address
+// of its own after Listen. Safe for concurrent use.
+type Server struct {
+	opts    Options
+	bill    ledger
+	history history
+	faults  faultQueue
+	caches  promptCaches
+	serial  atomic.Int64
+
+	http    *http.Server
+	stopped chan struct{} // closed by Close: running streams end
+	closing atomic.Bool
+}
+
+// New gives a server that does not listen yet.
+func New(o Options) *Server {
+	if o.KeepRequests <= 0 {
+		o.KeepRequests = 64
+	}
+	if o.KeepBytes <= 0 {
+		o.KeepBytes = 4 << 20
+	}
+	if o.KeepRows <= 0 {
+		o.KeepRows = 10_000
+	}
+	if o.MaxBody <= 0 {
+		o.MaxBody = 64 << 20
+	}
+	if o.CacheMinTokens <= 0 {
+		o.CacheMinTokens = 1024
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	s := &Server{opts: o, stopped: make(chan struct{})}
+	s.bill.keep = o.KeepRows
+	s.history.keep, s.history.maxBytes = o.KeepRequests, o.KeepBytes
+	return s
+}
+
+// Listen serves on addr ("127.0.0.1:0" takes a free port) until Close and gives
+// the address as a URL without a path. A provider's base URL is that plus /v1.
+func (s *Server) Listen(addr string) (string, error) {
+	ln, err := net.Listen("tcp", addr)
+	if err != nil {
+		return "", fmt.Errorf("mock provider: %w", err)
+	}
+	s.http = &http.Server{Handler: s, ReadHeaderTimeout: 30 * time.Second}
+	go func() { _ = s.http.Serve(ln) }() // ends with Close
+	return "http://" + ln.Addr().String(), nil
+}
+
+// Close stops listening and ends what is running. Closing twice is harmless.
+func (s *Server) Close() error {
+	if s.closing.Swap(true) {
+		return nil
+	}
+	close(s.stopped)
+	if s.http == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	if err := s.http.Shutdown(ctx); err != nil {
+		return s.http.Close()
+	}
+	return nil
+}
+
+// Bill gives the bill so far, as GET /__mock/bill does.
+func (s *Server) Bill() Bill { return s.bill.bill() }
+
+// Requests gives the last n requests, oldest first, as GET /__mock/requests does.
+func (s *Server) Requests(n int) []Received { return s.history.last(n) }
+
+// Fault steers the next requests, as POST /__mock/faults does.
+func (s *Server) Fault(next int, directives string) error {
+	return s.order(queuedFault{Next: next, Directives: directives})
+}
+
+// Reset forgets the bill, the requests, the faults and the prompt caches.
+func (s *Server) Reset() {
+	s.bill.reset()
+	s.history.reset()
+	s.faults.reset()
+	s.caches.reset()
+}
+
+var errBodyTooLarge = errors.New("body too large")
+
+func (s *Server) readBody(r *http.Request) ([]byte, error) {
+	if r.ContentLength > s.opts.MaxBody {
+		return nil, errBodyTooLarge
+	}
+	if r.ContentLength > 0 {
+		b := make([]byte, r.ContentLength)
+		_, err := io.ReadFull(r.Body, b)
+		return b, err
+	}
+	b, err := io.ReadAll(io.LimitReader(r.Body, s.opts.MaxBody+1))
+	if err == nil && int64(len(b)) > s.opts.MaxBody {
+		err = errBodyTooLarge
+	}
+	return b, err
+}
+
+// ServeHTTP answers as the provider does. It looks at the request line as it
+// came: no path is cleaned, no redirect is sent.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	path, query, _ := strings.Cut(r.RequestURI, "?")
+	if path == "" || path[0] != '/' { // httptest requests and absolute-form targets
+		path, query = r.URL.EscapedPath(), r.URL.RawQuery
+	}
+	if admin := strings.TrimPrefix(path, "/v1"); strings.HasPrefix(admin, "/__mock/") {
+		s.administer(w, r, admin)
+		return
+	}
+	body, err := s.readBody(r)
+	x := &exchange{s: s, w: w, r: r, body: body, path: path, query: query, st: unsteered()}
+	x.anthropic = r.Header["Anthropic-Version"] != nil || strings.HasPrefix(strings.TrimPrefix(path, "/v1"), "/messages")
+	if errors.Is(err, errBodyTooLarge) {
+		x.refuse(&apiError{status: http.StatusRequestEntityTooLarge, message: "Request body is too large."})
+		return
+	}
+	if err != nil {
+		panic(http.ErrAbortHandler) // the client broke off: nobody waits for an answer
+	}
+	s.history.add(Received{Method: r.Method, Path: path, Query: query, Host: r.Host, Headers: r.Header.Clone(), Body: body, Length: r.ContentLength})
+	if e := x.route(); e != nil {
+		x.refuse(e)
+	}
+}
+
+var handlers = map[string]func(*exchange) *apiError{
+	"/chat/completions":      (*exchange).chatCompletion,
+	"/completions":           (*exchange).completion,
+	"/embeddings":            (*exchange).embeddings,
+	"/messages":              (*exchange).message,
+	"/messages/count_tokens": (*exchange).countTokens,
+}
+
+// route answers the request or gives the error to answer with.
+func (x *exchange) route() *apiError {
+	path := x.path
+	if rest, ok := strings.CutPrefix(path, "/v1/"); ok {
+		path = "/" + rest
+	}
+	if strings.HasPrefix(path, "/echo/") || path == "/echo" {
+		return x.echo()
+	}
+	if size, ok := strings.CutPrefix(path, "/binary/"); ok {
+		return x.binary(size)
+	}
+	if e := x.authenticate(); e != nil {
+		return e
+	}
+	if path == "/models" || strings.HasPrefix(path, "/models/") {
+		return x.models(strings.TrimPrefix(strings.TrimPrefix(path, "/models"), "/"))
+	}
+	handle := handlers[path]
+	if handle == nil {
+		if x.anthropic {
+			return &apiError{status: http.StatusNotFound, message: "Not found"}
+		}
+		return &apiError{status: http.StatusNotFound, message: "Invalid URL (" + x.r.Method + " " + x.path + ")"}
+	}
+	if x.r.Method != http.MethodPost {
+		return &apiError{status: http.StatusMethodNotAllowed, message: "Not allowed to " + x.r.Method + " on " + x.path + ". (HINT: Perhaps you meant to use a different HTTP method?)"}
+	}
+	return handle(x)
+}
+
+// exchange is one request and its answer.
+type exchange struct {
+	s         *Server
+	w         http.ResponseWriter
+	r         *http.Request
+	body      []byte
+	path      string
+	query     string
+	anthropic bool
+	st        steering
+	model     string
+	row       entry
+	hasRow    bool
+}
+
+// authenticate checks the key where the provider looks for it.
+func (x *exchange) authenticate() *apiError {
+	key, missing, wrong := "", "", ""
+	if x.anthropic {
+		// The libraries send the key as a bearer token; x-api-key wins over it.
+		if key = x.r.Header.Get("X-Api-Key"); key == "" {
+			key, _ = strings.CutPrefix(x.r.Header.Get("Authorization"), "Bearer ")
+		}
+		missing, wrong = "x-api-key header is required", "invalid x-api-key"
+	} else {
+		key, _ = strings.CutPrefix(x.r.Header.Get("Authorization"), "Bearer ")
+		missing = "You didn't provide an API key. You need to provide your API key in an Authorization header using Bearer auth (i.e. Authorization: Bearer YOUR_KEY)."
+		wrong = "Incorrect API key provided: " + masked(key) + ". You can find your API key at https://platform.openai.com/account/api-keys."
+	}
+	switch {
+	case key == "":
+		return &apiError{status: http.StatusUnauthorized, message: missing}
+	case key == "mock-limited":
+		return &apiError{status: http.StatusTooManyRequests, message: "Rate limit reached for this key.", retryAfter: "1"}
+	case key == "mock-broken":
+		return &apiError{status: http.StatusInternalServerError, message: "The server had an error while processing your request."}
+	case key == "mock-denied":
+		return &apiError{status: http.StatusForbidden, message: "This key may not use this model."}
+	case !strings.HasPrefix(key, "mock-") && !strings.HasPrefix(key, "sk-"):
+		return &apiError{status: http.StatusUnauthorized, code: "invalid_api_key", message: wrong}
+	}
+	return nil
+}
+
+func masked(key string) string {
+	if len(key) <= 8 {
+		return "***"
+	}
+	return key[:3] + "***" + key[len(key)-4:]
+}
+
+// newID gives an id that is not given again, for this conversation.
+func (x *exchange) newID(prefix string, seed uint32) string {
+	return prefix + "mock" + strconv.FormatUint(uint64(seed), 36) + "x" + strconv.FormatInt(x.s.serial.Add(1), 10)
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+func seedOf(s string) uint32 { return crc32.Checksum([]byte(s), castagnoli) }

@@ -1,0 +1,224 @@
+package mockprovider
+
+import (
+	"bytes"
+	"compress/gzip"
+	"io"
+	"net/http"
+	"unicode/utf8"
+)
+
+// stream writes server-sent events, with the faults that a stream can have. The
+// caller tells with spend what each event is the result of, and calls finish
+// before the event that tells the client that all is over.
+type stream struct {
+	x       *exchange
+	out     io.Writer
+	gz      *gzip.Writer
+	buf     []byte
+	events  int // written
+	full    Usage
+	output  int64 // generated so far
+	hidden  int64
+	gone    bool // nobody reads; generation may go on
+	stopped bool // generation has ended
+}
+
+// startStream sends the head of a stream. full is what the whole answer costs.
+func (x *exchange) startStream(id string, full Usage) *stream {
+	h := x.setHeaders("text/event-stream; charset=utf-8", id)
+	h["Cache-Control"] = []string{"no-cache"}
+	s := &stream{x: x, out: x.w, full: full, buf: make([]byte, 0, 1024)}
+	if x.st.gzip {
+		h["Content-Encoding"] = []string{"gzip"}
+		s.gz = gzip.NewWriter(x.w)
+		s.out = s.gz
+	}
+	x.w.WriteHeader(http.StatusOK)
+	if x.st.bom {
+		s.buf = append(s.buf, "\ufeff"...)
+	}
+	return s
+}
+
+// spend counts what has been generated.
+func (s *stream) spend(output, reasoning int64) {
+	s.output += output
+	s.hidden += reasoning
+}
+
+// sofar is what the answer has cost up to now.
+func (s *stream) sofar() Usage {
+	u := s.full
+	u.Output, u.Reasoning = s.output, s.hidden
+	return u
+}
+
+// finish closes the row: the whole answer has been generated.
+func (s *stream) finish() {
+	s.x.row.close(http.StatusOK, s.full, s.gone || s.x.gone(), "")
+}
+
+// fail closes the row with what was generated and breaks the connection.
+func (s *stream) fail(fault string) {
+	s.x.row.close(http.StatusOK, s.sofar(), s.x.gone(), fault)
+	if s.gz != nil {
+		_ = s.gz.Flush()
+	}
+	s.x.flush()
+	panic(http.ErrAbortHandler)
+}
+
+// event sends one event; name may be "". It tells whether to go on generating.
+func (s *stream) event(name string, data []byte) bool {
+	if s.stopped {
+		return false
+	}
+	st := &s.x.st
+	if !s.gone && s.x.gone() {
+		s.gone = true
+	}
+	if s.gone {
+		if st.stopOnCancel {
+			s.stopped = true
+			s.x.row.close(http.StatusOK, s.sofar(), true, "cancelled")
+			return false
+		}
+		s.events++
+		return true
+	}
+	switch {
+	case st.cutAfter == s.events:
+		s.fail("cut")
+	case st.silent == s.events:
+		s.x.flush()
+		s.x.sleep(st.silenceFor)
+		s.fail("silence")
+	case st.errorEvent != "" && max(0, st.errorAfter) == s.events:
+		s.errorEvent()
+		return false
+	}
+	if st.pace > 0 && s.events > 0 {
+		s.x.sleep(st.pace)
+	}
+	s.buf = s.frame(s.buf, name, data)
+	if st.cutMid == s.events {
+		_, _ = s.out.Write(s.buf[:len(s.buf)/2])
+		s.fail("cut")
+	}
+	s.events++
+	s.send()
+	return true
+}
+
+// frame writes one event in the framing that is wanted.
+func (s *stream) frame(b []byte, name string, data []byte) []byte {
+	st := &s.x.st
+	eol := "\n"
+	if st.crlf {
+		eol = "\r\n"
+	}
+	if st.ping && s.events%2 == 1 {
+		if s.x.anthropic {
+			b = append(append(append(b, "event: ping"+eol+"data: "...), `{"type":"ping"}`...), eol+eol...)
+		} else {
+			b = append(b, ": ping"+eol+eol...)
+		}
+	}
+	if name != "" {
+		b = append(append(append(b, "event: "...), name...), eol...)
+	}
+	if st.garbage == s.events {
+		data = []byte(`{"choices":[{"delta" : not json`)
+	}
+	if st.hugeLine > len(data) && s.events == 1 {
+		// JSON may hold any white space between two values.
+		data = append(append(append([]byte{}, data[:len(data)-1]...), bytes.Repeat([]byte{' '}, st.hugeLine-len(data))...), '}')
+	}
+	if st.multiData {
+		data = bytes.Replace(data, []byte(`,"`), []byte(","+eol+`data: "`), 1)
+	}
+	b = append(append(append(b, "data: "...), data...), eol...)
+	return append(b, eol...)
+}
+
+// send writes what is buffered, in the pieces that are wanted.
+func (s *stream) send() {
+	b := s.buf
+	if s.x.st.splitUTF8 {
+		for i := range b {
+			if b[i] >= utf8.RuneSelf && !utf8.RuneStart(b[i]) {
+				_, _ = s.out.Write(b[:i])
+				s.flush()
+				b = b[i:]
+				break
+			}
+		}
+	}
+	if s.gz == nil {
+		s.x.write(b)
+	} else {
+		_, _ = s.gz.Write(b)
+	}
+	s.buf = s.buf[:0]
+	s.flush()
+}
+
+func (s *stream) flush() {
+	if s.gz != nil {
+		_ = s.gz.Flush()
+	}
+	s.x.flush()
+}
+
+// errorEvent sends an error in the provider's shape and ends the stream.
+func (s *stream) errorEvent() {
+	st := &s.x.st
+	message := st.message
+	if message == "" {
+		message = "Overloaded"
+	}
+	s.x.row.close(http.StatusOK, s.sofar(), s.x.gone(), "error-event")
+	if s.x.anthropic {
+		s.buf = append(s.buf, "event: error\ndata: "...)
+		s.buf = appendAnthropicError(s.buf, st.errorEvent, message)
+	} else {
+		s.buf = append(s.buf, "data: "...)
+		s.buf = appendOpenAIError(s.buf, message, st.errorEvent, "", st.code)
+	}
+	s.buf = append(s.buf, "\n\n"...)
+	s.send()
+	s.end()
+	s.stopped = true
+}
+
+// last sends the event that ends a stream. finish has been called before.
+func (s *stream) last(name string, data []byte) {
+	st := &s.x.st
+	if st.noDone || s.stopped {
+		if !s.stopped {
+			s.end()
+		}
+		return
+	}
+	if st.noFinalBlank {
+		s.trimmed(name, data)
+		return
+	}
+	s.event(name, data)
+	s.end()
+}
+
+// trimmed sends an event without the blank line after it.
+func (s *stream) trimmed(name string, data []byte) {
+	s.buf = s.frame(s.buf, name, data)
+	s.buf = bytes.TrimRight(s.buf, "\r\n")
+	s.send()
+	s.end()
+}
+
+func (s *stream) end() {
+	if s.gz != nil {
+		_ = s.gz.Close()
+	}
+}

@@ -1,0 +1,61 @@
+package onlambda_test
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+
+	"gateway/shared/host/placement"
+)
+
+// archives are the functions that read or write segments of usage, and the one
+// that describes them all.
+var archives = map[string]bool{"usage": true, "repair": true, "logs": true, "analytics": true, "docs": true}
+
+// TestFunctionsLinkOnlyTheirOwn keeps binaries small and their rights narrow.
+func TestFunctionsLinkOnlyTheirOwn(t *testing.T) {
+	_, places := placement.Families()
+	out, err := exec.Command("go", "list", "-deps=false", "-f", `{{.ImportPath}} {{join .Deps " "}}`, "gateway/functions/...").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	for _, line := range strings.Split(strings.TrimSpace(string(out)), "\n") {
+		main, deps, _ := strings.Cut(line, " ")
+		name, ok := strings.CutSuffix(strings.TrimPrefix(main, "gateway/functions/"), "/lambda")
+		if !ok {
+			continue
+		}
+		seen++
+		for _, d := range strings.Fields(deps) {
+			for _, bad := range forbidden(name, places[name]) {
+				if d == bad || strings.HasPrefix(d, bad+"/") {
+					t.Errorf("%s links %s", name, d)
+				}
+			}
+		}
+	}
+	if seen != len(functions(t)) {
+		t.Errorf("%d functions seen, want %d", seen, len(functions(t)))
+	}
+}
+
+// forbidden are packages that a function must not link.
+func forbidden(name string, place placement.Place) []string {
+	if name == "docs" {
+		return []string{"modernc.org", "gateway/local", "gateway/shared/store/sqlite", "testing"}
+	}
+	list := []string{"modernc.org", "gateway/local", "gateway/shared/store/sqlite", "gateway/shared/store/storetest", "gateway/functions/assembly", "net/http/pprof", "testing", "github.com/tiktoken-go"}
+	if !archives[name] {
+		list = append(list, "github.com/parquet-go/parquet-go", "gateway/shared/usage/segment")
+	}
+	switch {
+	case place == placement.Stream:
+		list = append(list, "gateway/shared/admin")
+	case place == placement.Buffered:
+		list = append(list, "gateway/shared/relay", "gateway/shared/dialect")
+	default:
+		list = append(list, "gateway/shared/relay", "gateway/shared/admin", "gateway/shared/dialect")
+	}
+	return list
+}

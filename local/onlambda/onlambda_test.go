@@ -1,0 +1,449 @@
+package onlambda_test
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"gateway/local/awstest"
+	"gateway/local/mockprovider"
+	"gateway/local/onlambda"
+	"gateway/shared/app"
+	"gateway/shared/app/onaws"
+	"gateway/shared/audit"
+	"gateway/shared/host/placement"
+	"gateway/shared/host/runtimeapi"
+	"gateway/shared/queue/sqs"
+	"gateway/shared/queue/sqstest"
+	"gateway/shared/store"
+	"gateway/shared/usage/report"
+	"gateway/shared/usage/segment"
+)
+
+// The keys that the sample events carry.
+const (
+	workspaceKey = "sample-workspace-key-of-the-tests"
+	adminKey     = "sample-admin-key-of-the-tests"
+	root         = "../.."
+)
+
+// installation is AWS as far as it can stand on loopback, with the function
+// binaries on it.
+type installation struct {
+	core *onaws.Installation
+	sqs  *sqstest.Server
+	shim *onlambda.Shim
+	url  string
+	dir  string // of the binaries
+	env  []string
+}
+
+// functions are the names of all functions.
+func functions(t testing.TB) []string {
+	t.Helper()
+	mains, err := filepath.Glob(root + "/functions/*/lambda")
+	if err != nil || len(mains) < 10 {
+		t.Fatalf("%d functions found: %v", len(mains), err)
+	}
+	names := make([]string, len(mains))
+	for i, m := range mains {
+		names[i] = filepath.Base(filepath.Dir(m))
+	}
+	return names
+}
+
+func install(t *testing.T) *installation {
+	t.Helper()
+	services := awstest.Start(t)
+	in := &installation{sqs: services.SQS, dir: t.TempDir(), env: services.Env}
+	for name, value := range map[string]string{
+		onaws.EnvEgress: "127.0.0.0/8", onaws.EnvTrustedHosts: "127.0.0.1", onaws.EnvOriginSecrets: "of-the-edge",
+	} {
+		t.Setenv(name, value)
+		in.env = append(in.env, name+"="+value)
+	}
+	mock := mockprovider.New(mockprovider.Options{})
+	addr, err := mock.Listen("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { mock.Close() })
+	in.fill(t, "http://"+strings.TrimPrefix(addr, "http://")+"/v1")
+	if err := onlambda.Build(t.Context(), root, in.dir, functions(t)...); err != nil {
+		t.Fatal(err)
+	}
+	in.shim = onlambda.New(onlambda.Options{Dir: in.dir, Env: in.env, Log: testLog{t}, Secret: "of-the-edge", Max: 2})
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		if err := in.shim.Close(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	front := httptest.NewServer(in.shim)
+	t.Cleanup(front.Close)
+	in.url = front.URL
+	return in
+}
+
+// fill makes the tables and the first organisation.
+func (in *installation) fill(t *testing.T, mockURL string) {
+	t.Helper()
+	cfg, err := onaws.Config(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	tables, err := onaws.Store(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := tables.CreateTables(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if in.core, err = onaws.Open(t.Context(), onaws.Bucket, onaws.AuditQueue, onaws.UsageQueue, onaws.Keys); err != nil {
+		t.Fatal(err)
+	}
+	first := app.First{AdminKey: adminKey, WorkspaceKey: workspaceKey, MockURL: mockURL, AllowInline: true}
+	if _, err := in.core.Bootstrap(t.Context(), first); err != nil {
+		t.Fatal(err)
+	}
+}
+
+type testLog struct{ t *testing.T }
+
+func (l testLog) Write(p []byte) (int, error) {
+	l.t.Logf("%s", bytes.TrimRight(p, "\n"))
+	return len(p), nil
+}
+
+func (in *installation) do(t *testing.T, method, path, key, body string, header ...string) *http.Response {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, in.url+"/v1"+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("x-gateway-api-key", key)
+	req.Header.Set("content-type", "application/json")
+	for i := 0; i < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { res.Body.Close() })
+	return res
+}
+
+func whole(t *testing.T, res *http.Response) string {
+	t.Helper()
+	b, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// TestFunctionsOnAWS drives the real function binaries through the Runtime API.
+func TestFunctionsOnAWS(t *testing.T) {
+	in := install(t)
+	t.Run("a chat is answered", in.chat)
+	t.Run("a stream is answered as it comes", in.stream)
+	t.Run("keys are checked", in.refusals)
+	t.Run("an administration change is served and audited", in.change)
+	t.Run("usage is kept and read back", in.usage)
+	t.Run("an event that cannot be queued comes back from the log", in.lostEvent)
+	t.Run("what needs the container says so", in.withoutContainer)
+	t.Run("sample events", in.samples)
+	t.Run("start and size", in.startAndSize)
+}
+
+const hello = `{"model":"gpt-4o-mini","messages":[{"role":"user","content":"Hello"}]}`
+
+func (in *installation) chat(t *testing.T) {
+	res := in.do(t, "POST", "/chat/completions", workspaceKey, hello, "x-gateway-provider", "@mock")
+	if body := whole(t, res); res.StatusCode != 200 || !strings.Contains(body, `"chat.completion"`) {
+		t.Fatalf("%d %s", res.StatusCode, body)
+	}
+}
+
+func (in *installation) stream(t *testing.T) {
+	res := in.do(t, "POST", "/chat/completions", workspaceKey, strings.Replace(hello, "{", `{"stream":true,`, 1), "x-gateway-provider", "@mock")
+	if res.StatusCode != 200 || !strings.HasPrefix(res.Header.Get("Content-Type"), "text/event-stream") {
+		t.Fatalf("%d %v %s", res.StatusCode, res.Header, whole(t, res))
+	}
+	last, n := "", 0
+	for sc := bufio.NewScanner(res.Body); sc.Scan(); {
+		if data, ok := strings.CutPrefix(sc.Text(), "data: "); ok {
+			last = data
+			n++
+		}
+	}
+	if n < 3 || last != "[DONE]" {
+		t.Errorf("%d events, the last is %q", n, last)
+	}
+}
+
+func (in *installation) refusals(t *testing.T) {
+	for name, c := range map[string]struct {
+		method, path, key, body string
+		status                  int
+	}{
+		"unknown key":          {"POST", "/chat/completions", "nobody", hello, 401},
+		"unknown key of admin": {"GET", "/configs", "nobody", "", 401},
+		"no JSON":              {"POST", "/chat/completions", workspaceKey, "{", 400},
+		"no such method":       {"PATCH", "/responses", workspaceKey, "", 404},
+		"outside the base":     {"GET", "/../x", workspaceKey, "", 404},
+	} {
+		res := in.do(t, c.method, c.path, c.key, c.body, "x-gateway-provider", "@mock")
+		if body := whole(t, res); res.StatusCode != c.status {
+			t.Errorf("%s: %d %s", name, res.StatusCode, body)
+		}
+	}
+}
+
+func (in *installation) change(t *testing.T) {
+	res := in.do(t, "POST", "/configs", adminKey, `{"name":"By function","workspace_id":"default","config":{"retry":{"attempts":2}}}`)
+	body := whole(t, res)
+	if res.StatusCode != 200 {
+		t.Fatalf("%d %s", res.StatusCode, body)
+	}
+	if len(in.sqs.Messages("audit")) == 0 {
+		t.Fatal("no audit record was sent")
+	}
+	in.drain(t, "audit", onaws.EnvAuditQueue)
+	got, err := audit.NewReader(in.core.Store, time.Now).List(t.Context(), "default", audit.Filter{
+		Start: time.Now().Add(-time.Hour), End: time.Now().Add(time.Hour), Size: 10,
+	})
+	if err != nil || got.Total == 0 {
+		t.Errorf("%d audit records: %v", got.Total, err)
+	}
+}
+
+func (in *installation) usage(t *testing.T) {
+	if n := len(in.sqs.Messages("usage")); n < 2 {
+		t.Fatalf("%d usage events were sent for two requests", n)
+	}
+	in.drain(t, "usage", onaws.EnvUsageQueue)
+	logs := report.New(segment.New(in.core.Store, in.core.Bucket, segment.Options{}), in.core.Bucket)
+	page, err := logs.Logs(t.Context(), store.Scope{Org: "default"}, &report.LogQuery{
+		Filter: report.Filter{From: time.Now().Add(-time.Hour), To: time.Now().Add(time.Hour)}, Limit: 10,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	answered := 0
+	for _, r := range page.Records {
+		if r.ClientStatus == 200 && r.Cost > 0 {
+			answered++
+		}
+	}
+	if answered < 2 {
+		t.Errorf("%d of %d records are of answered and priced requests", answered, len(page.Records))
+	}
+}
+
+// drain lets a worker's function work until its queue is empty.
+func (in *installation) drain(t *testing.T, name, env string) {
+	t.Helper()
+	cfg, err := onaws.Config(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
+	defer stop()
+	go func() { // ends with ctx
+		for len(in.sqs.Messages(name)) > 0 && ctx.Err() == nil {
+			time.Sleep(5 * time.Millisecond)
+		}
+		stop()
+	}()
+	if err := in.shim.Poll(ctx, sqs.New(cfg, os.Getenv(env)), name); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(in.sqs.Messages(name)); n > 0 {
+		t.Errorf("%d messages are left in %s", n, name)
+	}
+}
+
+// output keeps what a function prints.
+type output struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.b.Write(p)
+}
+
+func (o *output) text() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.b.String()
+}
+
+func (in *installation) lostEvent(t *testing.T) {
+	in.sqs.SetFaults(sqstest.Faults{Request: func(action string) int {
+		if strings.HasPrefix(action, "SendMessage") {
+			return http.StatusServiceUnavailable
+		}
+		return 0
+	}})
+	var log output
+	p := runtimeapi.Pool{Binary: filepath.Join(in.dir, "chat", "bootstrap"), Env: in.env, Log: &log}
+	defer p.Close(t.Context())
+	raw, err := os.ReadFile(filepath.Join(root, "events", "chat.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := p.Invoke(t.Context(), raw, time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if body, err := io.ReadAll(a.Body); err != nil || a.Status != 200 {
+		t.Fatalf("%d %s %v", a.Status, body, err)
+	}
+	<-a.Settled
+	in.sqs.SetFaults(sqstest.Faults{})
+	before := len(in.sqs.Messages("usage"))
+	// What a process prints arrives some time after it was printed.
+	for deadline := time.Now().Add(10 * time.Second); !strings.HasSuffix(log.text(), "}\n") && time.Now().Before(deadline); {
+		time.Sleep(time.Millisecond)
+	}
+	lines := strings.Split(log.text(), "\n")
+	var out any
+	if err := in.shim.Call(t.Context(), "requeue", logDelivery(t, lines), &out); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(in.sqs.Messages("usage")) - before; n != 1 {
+		t.Errorf("%d events came back from the log: %q", n, lines)
+	}
+	if strings.Contains(strings.Join(lines, ""), workspaceKey) {
+		t.Error("the log holds the key")
+	}
+	in.drain(t, "usage", onaws.EnvUsageQueue)
+}
+
+// logDelivery packs lines as a log subscription does.
+func logDelivery(t *testing.T, lines []string) (ev events.CloudwatchLogsEvent) {
+	t.Helper()
+	var d events.CloudwatchLogsData
+	for _, l := range lines {
+		d.LogEvents = append(d.LogEvents, events.CloudwatchLogsLogEvent{Message: l})
+	}
+	var packed bytes.Buffer
+	z := gzip.NewWriter(&packed)
+	if err := errors.Join(json.NewEncoder(z).Encode(d), z.Close()); err != nil {
+		t.Fatal(err)
+	}
+	ev.AWSLogs.Data = base64.StdEncoding.EncodeToString(packed.Bytes())
+	return ev
+}
+
+func (in *installation) withoutContainer(t *testing.T) {
+	for path, status := range map[string]int{"/realtime": 501, "/files": 413, "/audio/speech": 413} {
+		res := in.do(t, "POST", path, workspaceKey, "{}", "x-gateway-provider", "@mock")
+		if body := whole(t, res); res.StatusCode != status || !strings.Contains(body, "container") {
+			t.Errorf("%s: %d %s", path, res.StatusCode, body)
+		}
+	}
+}
+
+// samples replays events/<function>.json.
+func (in *installation) samples(t *testing.T) {
+	_, places := placement.Families()
+	for _, name := range functions(t) {
+		t.Run(name, func(t *testing.T) {
+			raw, err := os.ReadFile(filepath.Join(root, "events", name+".json"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			p := runtimeapi.Pool{Binary: filepath.Join(in.dir, name, "bootstrap"), Env: in.env, Log: testLog{t}}
+			defer p.Close(t.Context())
+			a, err := p.Invoke(t.Context(), raw, time.Minute)
+			if err != nil {
+				t.Fatal(err)
+			}
+			body, err := io.ReadAll(a.Body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			switch places[name] {
+			case placement.Stream:
+				if a.Status != 200 || len(body) == 0 || !a.Stream {
+					t.Errorf("%d %s", a.Status, body)
+				}
+			case placement.Buffered:
+				var out struct{ StatusCode int }
+				if err := json.Unmarshal(body, &out); err != nil || out.StatusCode != 200 {
+					t.Errorf("%s: %v", body, err)
+				}
+			default: // a sample message that is no record comes back; a task has nothing to say
+				if want := map[string]string{"repair": "null", "requeue": "null"}[name]; want != string(body) && !strings.Contains(string(body), "059f36b4-87a3-44ab-83d2-661975830a7d") {
+					t.Errorf("%s", body)
+				}
+			}
+			<-a.Settled
+		})
+	}
+	for _, task := range []string{"budgets", "outbox", "keys", "compact"} {
+		var out any
+		if err := in.shim.Call(t.Context(), "repair", map[string]string{"task": task}, &out); err != nil {
+			t.Errorf("task %s: %v", task, err)
+		}
+	}
+}
+
+// maxBinary is the bound of functions; those that read or write segments link
+// Parquet and may have twice as much.
+const maxBinary = 20 << 20
+
+func (in *installation) startAndSize(t *testing.T) {
+	for _, name := range functions(t) {
+		path := filepath.Join(in.dir, name, "bootstrap")
+		info, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		limit := int64(maxBinary)
+		if archives[name] {
+			limit *= 2
+		}
+		if info.Size() > limit {
+			t.Errorf("%s has %d bytes, at most %d are allowed", name, info.Size(), limit)
+		}
+		begun := time.Now()
+		e, err := runtimeapi.Start(path, in.env, testLog{t})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for e.Polls() == 0 {
+			select {
+			case <-e.Ended():
+				t.Fatalf("%s ended at its start", name)
+			case <-time.After(100 * time.Microsecond):
+			}
+		}
+		t.Logf("%-14s %5.1f MB, ready after %s", name, float64(info.Size())/1e6, time.Since(begun).Round(time.Millisecond))
+		if err := e.Stop(); err != nil {
+			t.Error(err)
+		}
+	}
+}

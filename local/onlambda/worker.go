@@ -1,0 +1,117 @@
+package onlambda
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"gateway/shared/host/runtimeapi"
+	"gateway/shared/queue"
+)
+
+// visibility is six times the worker's timeout at most, as deployed; shorter
+// here, so that what a stopped laptop left comes back soon.
+const visibility = time.Minute
+
+// Poll hands the messages of a queue to a worker until ctx ends, as an event
+// source mapping does: those that the worker does not name as failed are deleted.
+func (s *Shim) Poll(ctx context.Context, q queue.Queue, function string) error {
+	for ctx.Err() == nil {
+		messages, err := q.Receive(ctx, 10, 5*time.Second, visibility)
+		if err != nil || len(messages) == 0 {
+			if err != nil && ctx.Err() == nil {
+				_, _ = fmt.Fprintf(s.o.Log, "queue of %s: %v\n", function, err)
+				pause(ctx, time.Second)
+			}
+			continue
+		}
+		late := context.WithoutCancel(ctx)
+		failed, err := s.batch(late, function, messages)
+		if err != nil {
+			_, _ = fmt.Fprintf(s.o.Log, "function %s: %v\n", function, err)
+			continue
+		}
+		var done []queue.Message
+		for _, m := range messages {
+			if !failed[m.ID] {
+				done = append(done, m)
+			}
+		}
+		if len(done) > 0 {
+			if err := q.Delete(late, done...); err != nil {
+				_, _ = fmt.Fprintf(s.o.Log, "queue of %s: %v\n", function, err)
+			}
+		}
+	}
+	return nil
+}
+
+func (s *Shim) batch(ctx context.Context, function string, messages []queue.Message) (failed map[string]bool, err error) {
+	var ev events.SQSEvent
+	for _, m := range messages {
+		ev.Records = append(ev.Records, events.SQSMessage{
+			MessageId: m.ID, ReceiptHandle: m.Receipt, Body: queue.EncodeBody(m.Body), EventSource: "aws:sqs",
+			Attributes: map[string]string{"MessageGroupId": m.Group, "ApproximateReceiveCount": strconv.Itoa(m.Attempt)},
+		})
+	}
+	var out events.SQSEventResponse
+	if err := s.Call(ctx, function, ev, &out); err != nil {
+		return nil, err
+	}
+	failed = map[string]bool{}
+	for _, f := range out.BatchItemFailures {
+		failed[f.ItemIdentifier] = true
+	}
+	return failed, nil
+}
+
+// Call gives a worker an event and reads its answer into out.
+func (s *Shim) Call(ctx context.Context, function string, event, out any) error {
+	raw, err := json.Marshal(event)
+	if err != nil {
+		return fmt.Errorf("onlambda: event: %w", err)
+	}
+	a, err := s.pool(function).Invoke(ctx, raw, workerTimeout)
+	if err != nil {
+		return err
+	}
+	defer a.Body.Close()
+	answer, err := io.ReadAll(a.Body)
+	if err != nil {
+		return fmt.Errorf("onlambda: %s: %w", function, err)
+	}
+	if err := json.Unmarshal(answer, out); err != nil {
+		return fmt.Errorf("onlambda: %s answered with no JSON: %w", function, err)
+	}
+	return nil
+}
+
+// Schedule starts a task of a worker at an interval until ctx ends.
+func (s *Shim) Schedule(ctx context.Context, every time.Duration, function, task string) error {
+	for {
+		pause(ctx, every)
+		if ctx.Err() != nil {
+			return nil
+		}
+		var out any
+		err := s.Call(context.WithoutCancel(ctx), function, map[string]string{"task": task}, &out)
+		if err != nil && !errors.Is(err, runtimeapi.ErrStopped) {
+			_, _ = fmt.Fprintf(s.o.Log, "task %s: %v\n", task, err)
+		}
+	}
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}

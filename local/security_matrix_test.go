@@ -1,0 +1,227 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"gateway/functions/assembly"
+	"gateway/shared/pricing"
+	"gateway/shared/relay"
+	"gateway/shared/usage"
+)
+
+// row is a data-plane route with a request that it serves.
+type row struct {
+	method, path, body string
+	headers            []string
+	endpoint           string
+	costs              cost
+
+	// Of the sample that was served.
+	trace  string
+	bill   sums // what the provider says
+	record usage.Record
+}
+
+// cost is what the books say of a served request.
+type cost int
+
+const (
+	listed  cost = iota + 1 // nothing is called: no usage, no cost
+	called                  // a provider is called, which reports no usage
+	metered                 // a provider is called and its bill is ours
+)
+
+// samples are requests by method and path of a registered route.
+var samples = map[string]row{
+	"POST /chat/completions": {body: chatBody("@mock/gpt-4o-mini", "Hello", `,"max_tokens":50`), costs: metered},
+	"POST /completions":      {body: `{"model":"@mock/gpt-3.5-turbo-instruct","prompt":"Once","max_tokens":9}`, costs: metered},
+	"POST /messages":         {body: chatBody("@mock-anthropic/claude-sonnet-4-5", "Hello", `,"max_tokens":50`), costs: metered},
+	"POST /embeddings":       {body: `{"model":"@mock/text-embedding-3-small","input":["a","b"]}`, costs: metered},
+	"GET /models":            {costs: listed},
+	"POST /*":                {path: "/proxy/chat/completions", body: chatBody("gpt-4o-mini", "Hello", `,"max_tokens":50`), headers: []string{"X-Gateway-Provider", "@mock"}, costs: metered},
+	"PUT /*":                 {path: "/proxy/echo/x", body: `{"model":"gpt-4o-mini"}`, headers: []string{"X-Gateway-Provider", "@mock"}, costs: called},
+	"GET /*":                 {path: "/proxy/echo/x", headers: []string{"X-Gateway-Provider", "@mock"}, costs: called},
+	"DELETE /*":              {path: "/echo/x", headers: []string{"X-Gateway-Provider", "@mock"}, costs: called},
+}
+
+// rows are the registered routes, each with its sample; a route without one, and
+// a sample without a route, is a mistake.
+func rows(t *testing.T) (all []row) {
+	t.Helper()
+	used := map[string]bool{}
+	for _, rt := range assembly.DataPlane() {
+		methods := rt.Methods
+		if rt.Method != "" {
+			methods = append(methods[:len(methods):len(methods)], rt.Method)
+		}
+		for _, m := range methods {
+			name := m + " " + rt.Path
+			s, ok := samples[name]
+			if !ok || used[name] {
+				t.Errorf("the route %s has no sample in the matrix, or stands twice", name)
+				continue
+			}
+			used[name] = true
+			s.method, s.endpoint = m, rt.Endpoint
+			if s.path == "" {
+				s.path = rt.Path
+			}
+			if rt.Scope == "" || rt.Endpoint == "" || rt.Shape == 0 || rt.Shape != relay.Raw && rt.Shape != relay.Listing && rt.Operation == "" {
+				t.Errorf("the route %s declares no scope, endpoint, shape or operation", name)
+			}
+			all = append(all, s)
+		}
+	}
+	for name := range samples {
+		if !used[name] {
+			t.Errorf("the sample %s has no route", name)
+		}
+	}
+	return all
+}
+
+// cells are the columns of the matrix. Guardrails have none: no route has any.
+var cells = []struct {
+	name  string
+	check func(t *testing.T, r *running, s *row)
+}{
+	{"auth", checkAuth}, {"scope", checkScope}, {"limit", checkLimit}, {"budget", checkBudget}, {"log", checkLog}, {"cost", checkCost},
+}
+
+// TestEveryRouteHasEveryCheck is the matrix of routes and what holds for them;
+// no cell is empty.
+func TestEveryRouteHasEveryCheck(t *testing.T) {
+	r := start(t)
+	all := rows(t)
+	for i := range all {
+		all[i].serve(r, fmt.Sprint("row-", i))
+	}
+	records := map[string]usage.Record{}
+	for _, rec := range r.records(len(all)) {
+		records[rec.TraceID] = rec
+	}
+	for i := range all {
+		s := &all[i]
+		s.record = records[s.trace]
+		for _, c := range cells {
+			t.Run(s.method+" "+s.path+" "+c.name, func(t *testing.T) { c.check(t, &running{t: t, base: r.base, g: r.g, mock: r.mock}, s) })
+		}
+	}
+}
+
+// serve sends the sample once and keeps what both sides say of it.
+func (s *row) serve(r *running, trace string) {
+	r.t.Helper()
+	before := r.mock.Bill().Total
+	if got := s.send(r, workspaceKey, trace); got.status != 200 {
+		r.t.Fatalf("%s %s: %d %s", s.method, s.path, got.status, got.body)
+	}
+	after := r.mock.Bill().Total
+	s.trace = trace
+	s.bill = sums{requests: after.Requests - before.Requests, input: after.Input - before.Input, output: after.Output - before.Output, nanoDollars: after.NanoDollars - before.NanoDollars}
+}
+
+// send calls the sample with a key and a trace id.
+func (s *row) send(r *running, key, trace string) reply {
+	r.t.Helper()
+	return r.call(s.method, s.path, s.body, append([]string{"X-Gateway-Api-Key", key, "X-Gateway-Trace-Id", trace}, s.headers...)...)
+}
+
+// keyWith makes a workspace key with one scope and further fields.
+func (r *running) keyWith(scope, fields string) string {
+	r.t.Helper()
+	return r.admin("POST", "/api-keys/workspace/service", fmt.Sprintf(`{"name":"k","workspace_id":%q,"scopes":[%q]%s}`, r.workspace(), scope, fields))["key"].(string)
+}
+
+func checkAuth(t *testing.T, r *running, s *row) {
+	before := r.mock.Bill().Total.Requests
+	for _, key := range []string{"", "nobody"} {
+		if got := s.send(r, key, ""); got.status != 401 || got.header.Get("X-Gateway-Trace-Id") == "" {
+			t.Errorf("key %q: %d %s", key, got.status, got.body)
+		}
+	}
+	if got := s.send(r, adminKey, ""); got.status != 403 {
+		t.Errorf("an organisation key: %d %s", got.status, got.body)
+	}
+	if r.mock.Bill().Total.Requests != before {
+		t.Error("a refused request reached the provider")
+	}
+}
+
+func checkScope(t *testing.T, r *running, s *row) {
+	if got := s.send(r, r.keyWith("configs.list", ""), ""); got.status != 403 {
+		t.Errorf("with another scope: %d %s", got.status, got.body)
+	}
+	if got := s.send(r, r.keyWith("completions.write", ""), ""); got.status != 200 {
+		t.Errorf("with its scope: %d %s", got.status, got.body)
+	}
+}
+
+func checkLimit(t *testing.T, r *running, s *row) {
+	key := r.keyWith("completions.write", `,"rate_limits":[{"type":"requests","unit":"rpd","value":2}]`)
+	for i, want := range []int{200, 200, 429, 429} {
+		if got := s.send(r, key, ""); got.status != want || want == 429 && got.header.Get("Retry-After") == "" {
+			t.Errorf("request %d: %d %v %s", i+1, got.status, got.header, got.body)
+		}
+	}
+}
+
+// checkBudget: what no price is known for is refused before the call while money
+// is budgeted.
+func checkBudget(t *testing.T, r *running, s *row) {
+	want := http.StatusPreconditionFailed
+	if s.costs == listed {
+		want = http.StatusOK
+	}
+	before := r.mock.Bill().Total.Requests
+	unpriced := *s
+	for _, model := range []string{"gpt-4o-mini", "gpt-3.5-turbo-instruct", "claude-sonnet-4-5", "text-embedding-3-small"} {
+		unpriced.body = strings.ReplaceAll(unpriced.body, model, "nobody-knows-this-model")
+	}
+	if got := unpriced.send(r, r.keyWith("completions.write", `,"usage_limits":{"type":"cost","credit_limit":1}`), ""); got.status != want {
+		t.Errorf("without a price: %d %s", got.status, got.body)
+	}
+	if r.mock.Bill().Total.Requests != before {
+		t.Error("a request beyond the budget reached the provider")
+	}
+}
+
+func checkLog(t *testing.T, r *running, s *row) {
+	rec := s.record
+	if rec.Endpoint != s.endpoint || rec.Method != s.method || rec.Path != "/v1"+s.path || rec.ClientStatus != 200 || rec.KeyID == "" || rec.Workspace == "" || rec.Duration <= 0 {
+		t.Errorf("record %+v", rec)
+	}
+	if s.costs != listed && (rec.Provider == "" || rec.ProviderSlug == "" || len(rec.Attempts) != 1) {
+		t.Errorf("record of the attempt %+v", rec)
+	}
+	log := r.get("/logs/"+rec.ID, workspaceKey)
+	if s.body != "" && member(log, "request/body") == nil {
+		t.Errorf("the log has no request body: %v", log["request"])
+	}
+	// What the gateway lists itself and vectors are not kept.
+	if s.costs != listed && s.endpoint != "embed" && member(log, "response/body") == nil {
+		t.Errorf("the log has no answer: %v", log["response"])
+	}
+}
+
+func checkCost(t *testing.T, _ *running, s *row) {
+	rec, u := s.record, s.record.Usage
+	switch s.costs {
+	case listed:
+		if u.Known() || rec.Cost != 0 || s.bill != (sums{}) {
+			t.Errorf("a list costs %+v", rec)
+		}
+	case called:
+		if u.N(pricing.Requests) != 1 || rec.Cost != 0 || u.TotalTokens() != 0 {
+			t.Errorf("usage %+v, cost %d", u, rec.Cost)
+		}
+	case metered:
+		got := sums{requests: u.N(pricing.Requests), input: u.N(pricing.Input), output: u.N(pricing.Output), nanoDollars: int64(rec.Cost)}
+		if got != s.bill || got.nanoDollars <= 0 || !rec.Priced || u.Estimated {
+			t.Errorf("our books %+v, the bill %+v", got, s.bill)
+		}
+	}
+}
