@@ -1,0 +1,53 @@
+# Everything a contributor may do. `make help` lists it.
+SHELL := /bin/bash
+GO    ?= go
+NICE  ?=
+# Packages of the main module; infra and scripts/goaws are modules of their own.
+PKG   ?= ./...
+
+.PHONY: help run test unit race lint fuzz clients kill bench synth infra-test lambdas deps clean
+
+help: ## list the commands
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk 'BEGIN{FS=":.*## "}{printf "  make %-12s %s\n",$$1,$$2}'
+
+run: ## start the gateway on this machine
+	$(GO) run ./local
+
+deps: node_modules/.stamp ## install what the tests need from npm, pinned in lock files
+
+node_modules/.stamp: scripts/testdeps/package-lock.json scripts/clients/package-lock.json
+	npm ci --silent --no-audit --no-fund --prefix scripts/testdeps
+	npm ci --silent --no-audit --no-fund --prefix scripts/clients
+	@mkdir -p node_modules && touch $@
+
+test: deps lint unit infra-test fuzz ## everything that CI runs
+
+unit: deps ## all tests of the main module, with the race detector
+	$(NICE) $(GO) test -race -timeout 15m $(PKG)
+
+lint: ## gofmt, vet and staticcheck
+	@out=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$out" ]; then echo "gofmt wants to change:"; echo "$$out"; exit 1; fi
+	$(GO) vet $(PKG)
+	cd scripts/lint && $(GO) build -o ../../bin/staticcheck honnef.co/go/tools/cmd/staticcheck
+	bin/staticcheck $(PKG)
+
+fuzz: ## each fuzz target for a few seconds (FUZZTIME=3s)
+	scripts/fuzz.sh $${FUZZTIME:-3s}
+
+clients: deps ## real clients against a local gateway
+	$(GO) test -count=1 ./scripts/clients/...
+
+bench: ## gateway CPU per request beside a bare reverse proxy
+	scripts/bench/bench.sh
+
+lambdas: ## build every function for Lambda into dist/
+	scripts/lambdas.sh
+
+synth: ## synthesise the CloudFormation templates into cdk.out
+	scripts/synth.sh
+
+infra-test: ## assertions on the templates, resource counts, cdk-nag
+	cd infra && $(GO) test ./...
+
+clean: ## remove what was built
+	rm -rf bin dist cdk.out infra/cdk.out

@@ -1,0 +1,63 @@
+// Command goproxy is httputil.ReverseProxy with a sound transport and nothing
+// else: what a plain Go proxy on net/http costs. It prints "listening on ADDR".
+//
+// The request body is read whole before it is sent on. Passed through as it
+// comes, a fast upstream can answer before the transport has looked past the end
+// of the body; the server has closed that body by then, the transport takes
+// this for a failed write and shuts the upstream connection in mid-answer.
+package main
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"sync"
+	"time"
+)
+
+// buffers are what the proxy copies answers with.
+type buffers struct{ pool sync.Pool }
+
+func (b *buffers) Get() []byte  { return *b.pool.Get().(*[]byte) }
+func (b *buffers) Put(v []byte) { b.pool.Put(&v) }
+
+func main() {
+	addr := flag.String("addr", "127.0.0.1:9102", "listen address")
+	to := flag.String("upstream", "http://127.0.0.1:9100", "where everything goes")
+	flag.Parse()
+	u, err := url.Parse(*to)
+	if err != nil {
+		log.Fatal(err)
+	}
+	ln, err := net.Listen("tcp", *addr)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("listening on %s\n", ln.Addr())
+	log.Fatal(http.Serve(ln, handler(u)))
+}
+
+func handler(u *url.URL) http.Handler {
+	p := &httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(u) },
+		Transport: &http.Transport{
+			MaxIdleConns: 1024, MaxIdleConnsPerHost: 1024, IdleConnTimeout: 90 * time.Second, DisableCompression: true,
+		},
+		BufferPool: &buffers{sync.Pool{New: func() any { b := make([]byte, 32<<10); return &b }}},
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		b := make([]byte, max(0, r.ContentLength))
+		if _, err := io.ReadFull(r.Body, b); err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		r.Body = io.NopCloser(bytes.NewReader(b))
+		p.ServeHTTP(w, r)
+	})
+}

@@ -1,0 +1,204 @@
+package loadgen
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"strconv"
+	"time"
+)
+
+type worker struct {
+	spec  *Spec
+	addr  string
+	sh    *shard
+	conn  net.Conn
+	r     *bufio.Reader
+	req   []byte
+	nonce int
+	body  []byte
+}
+
+func (w *worker) close() {
+	if w.conn != nil {
+		w.conn.Close()
+		w.conn = nil
+	}
+}
+
+func (w *worker) do(k int64, from time.Time) {
+	if w.nonce >= 0 {
+		d := w.req[w.nonce+6 : w.nonce+22]
+		for i, x := len(d)-1, k; i >= 0; i, x = i-1, x/10 {
+			d[i] = byte('0' + x%10)
+		}
+	}
+	reused := w.conn != nil
+	first, err := w.exchange()
+	if err != nil && reused && errors.Is(err, io.EOF) {
+		// The server had shut the idle connection: not its failure, send once more.
+		w.close()
+		first, err = w.exchange()
+	}
+	end := time.Now()
+	if err == nil {
+		err = w.check(k)
+	}
+	w.sh.n++
+	if err != nil {
+		w.sh.errs++
+		if w.sh.firstErr == nil {
+			w.sh.firstErr = err
+		}
+		w.close()
+		return
+	}
+	w.sh.bytes += int64(len(w.body))
+	w.sh.lat = append(w.sh.lat, int64(end.Sub(from)))
+	w.sh.ttfb = append(w.sh.ttfb, int64(first.Sub(from)))
+}
+
+// exchange sends the request and reads the whole answer into w.body.
+func (w *worker) exchange() (first time.Time, err error) {
+	if w.conn == nil {
+		w.conn, err = net.DialTimeout("tcp", w.addr, 5*time.Second)
+		if err != nil {
+			return first, err
+		}
+		w.r = bufio.NewReaderSize(w.conn, 64<<10)
+	}
+	if err = w.conn.SetDeadline(time.Now().Add(60 * time.Second)); err != nil {
+		return first, err
+	}
+	if _, err = w.conn.Write(w.req); err != nil {
+		return first, err
+	}
+	h, err := w.readHead()
+	if err != nil {
+		return first, err
+	}
+	w.body = w.body[:0]
+	switch {
+	case h.chunked:
+		first, err = w.readChunked()
+	case h.length >= 0:
+		if _, err = w.r.Peek(min(1, h.length)); err == nil {
+			first = time.Now()
+			w.body = slices.Grow(w.body, h.length)[:h.length]
+			_, err = io.ReadFull(w.r, w.body)
+		}
+	default:
+		h.shut = true
+		first = time.Now()
+		var b []byte
+		b, err = io.ReadAll(w.r)
+		w.body = append(w.body, b...)
+	}
+	if err != nil {
+		return first, noEOF(err)
+	}
+	if h.shut {
+		w.close()
+	}
+	if h.status != "200" {
+		return first, fmt.Errorf("status %s: %.200s", h.status, w.body)
+	}
+	return first, nil
+}
+
+// head is what an answer's head says of its body.
+type head struct {
+	status  string
+	length  int // -1: not told
+	chunked bool
+	shut    bool
+}
+
+func (w *worker) readHead() (head, error) {
+	h := head{length: -1}
+	line, err := w.r.ReadSlice('\n')
+	if err != nil {
+		return h, err // io.EOF here means that an idle connection had been shut
+	}
+	if len(line) < 12 {
+		return h, fmt.Errorf("bad status line %q", line)
+	}
+	h.status = string(line[9:12])
+	for {
+		line, err = w.r.ReadSlice('\n')
+		if err != nil {
+			return h, noEOF(err)
+		}
+		line = bytes.TrimRight(line, "\r\n")
+		if len(line) == 0 {
+			return h, nil
+		}
+		name, val, ok := bytes.Cut(line, []byte(":"))
+		if !ok {
+			return h, fmt.Errorf("bad header %q", line)
+		}
+		val = bytes.TrimSpace(val)
+		switch {
+		case bytes.EqualFold(name, []byte("content-length")):
+			if h.length, err = strconv.Atoi(string(val)); err != nil {
+				return h, err
+			}
+		case bytes.EqualFold(name, []byte("transfer-encoding")):
+			h.chunked = bytes.EqualFold(val, []byte("chunked"))
+		case bytes.EqualFold(name, []byte("connection")):
+			h.shut = bytes.EqualFold(val, []byte("close"))
+		}
+	}
+}
+
+func noEOF(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+func (w *worker) readChunked() (first time.Time, err error) {
+	stream := w.spec.Kind == "stream"
+	var lastRead time.Time
+	for {
+		// A gap is counted only where the client waited: what is buffered came with the read before.
+		waited := w.r.Buffered() == 0
+		line, err := w.r.ReadSlice('\n')
+		if err != nil {
+			return first, err
+		}
+		if i := bytes.IndexByte(line, ';'); i >= 0 {
+			line = line[:i]
+		}
+		n64, err := strconv.ParseUint(string(bytes.TrimSpace(line)), 16, 31)
+		if err != nil {
+			return first, err
+		}
+		n := int(n64)
+		if n > 0 && (waited || first.IsZero()) {
+			now := time.Now()
+			if first.IsZero() {
+				first = now
+			} else if stream {
+				w.sh.gap = append(w.sh.gap, int64(now.Sub(lastRead)))
+			}
+			lastRead = now
+		}
+		at := len(w.body)
+		w.body = slices.Grow(w.body, n)[:at+n]
+		if _, err := io.ReadFull(w.r, w.body[at:]); err != nil {
+			return first, err
+		}
+		if _, err := w.r.ReadSlice('\n'); err != nil {
+			return first, err
+		}
+		if n == 0 {
+			return first, nil
+		}
+	}
+}

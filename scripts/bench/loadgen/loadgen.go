@@ -1,0 +1,193 @@
+package loadgen
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Spec says what to send and how.
+type Spec struct {
+	URL     string
+	Headers map[string]string
+	Body    []byte // Nonce, where it occurs, is changed for every request
+	Kind    string // chat, stream or embeddings: how an answer is checked
+	Chunks  int    // the content chunks that a stream must bring
+
+	Conns    int
+	Rate     float64 // requests a second; 0: closed loop
+	Duration time.Duration
+	Requests int // stop after this many; 0: no such limit
+}
+
+// Nonce is what Body holds where each request is to differ from the one before.
+const Nonce = "nonce-0000000000000000"
+
+// Marker is in each content chunk that the mock upstream streams.
+const Marker = "mocktoken"
+
+// Stat holds a distribution in microseconds.
+type Stat struct {
+	N                        int
+	Mean, P50, P95, P99, Max float64
+}
+
+func (s Stat) String() string {
+	return fmt.Sprintf("p50 %.0f p95 %.0f p99 %.0f max %.0f µs", s.P50, s.P95, s.P99, s.Max)
+}
+
+// Result is what one run gave.
+type Result struct {
+	Requests int
+	Errors   int
+	FirstErr string `json:",omitempty"`
+	Seconds  float64
+	RPS      float64
+	Latency  Stat  // until the last byte; open loop: from the intended start (see Run)
+	TTFB     Stat  // until the first byte of the body
+	Gap      Stat  // streams: between two reads that brought events
+	Late     int   // open loop: requests that began late since every connection was busy
+	Bytes    int64 // of bodies
+	NoUsage  int   // streams that ended well but brought no usage
+	NoFinish int   // streams that brought no finish_reason
+	MinParts int   // streams: the fewest content chunks that one brought
+}
+
+type shard struct {
+	lat, ttfb, gap []int64
+	n, errs, late  int
+	noUsage        int
+	noFinish       int
+	bytes          int64
+	minParts       int
+	firstErr       error
+}
+
+// Run sends the load and gives what was measured.
+//
+// In an open loop each request has an intended start. Latency is counted from that
+// start when no connection was free for it, so that a stall is not hidden
+// (no coordinated omission). When a connection was idle and waiting, latency counts
+// from the send: what is then between the two is this client's own timer, not the server.
+func Run(s Spec) (Result, error) {
+	u, err := url.Parse(s.URL)
+	if err != nil {
+		return Result{}, err
+	}
+	if ip := net.ParseIP(u.Hostname()); (ip == nil || !ip.IsLoopback()) && u.Hostname() != "localhost" {
+		return Result{}, fmt.Errorf("%s is not on this machine: the load goes to loopback only", u.Host)
+	}
+	if s.Conns < 1 || (s.Duration <= 0 && s.Requests <= 0) {
+		return Result{}, errors.New("needs connections, and a duration or a number of requests")
+	}
+	head := requestHead(u, s.Headers, len(s.Body))
+
+	var next atomic.Int64
+	start := time.Now()
+	deadline := start.Add(s.Duration)
+	if s.Duration <= 0 {
+		deadline = start.Add(10 * time.Minute)
+	}
+	shards := make([]shard, s.Conns)
+	var wg sync.WaitGroup
+	for i := range shards {
+		wg.Go(func() {
+			w := worker{spec: &s, addr: u.Host, sh: &shards[i]}
+			w.req = append(slices.Clone(head), s.Body...)
+			w.nonce = bytes.Index(w.req, []byte(Nonce))
+			w.sh.minParts = 1 << 30
+			defer w.close()
+			w.loop(&next, start, deadline)
+		})
+	}
+	wg.Wait()
+	return gather(shards, time.Since(start)), nil
+}
+
+// loop sends one request after the other until the time or the number is used up.
+func (w *worker) loop(next *atomic.Int64, start, deadline time.Time) {
+	for {
+		k := next.Add(1) - 1
+		if w.spec.Requests > 0 && k >= int64(w.spec.Requests) {
+			return
+		}
+		from := time.Now()
+		if w.spec.Rate > 0 {
+			due := start.Add(time.Duration(float64(k) / w.spec.Rate * float64(time.Second)))
+			if due.After(deadline) {
+				return
+			}
+			if wait := time.Until(due); wait > 0 {
+				time.Sleep(wait)
+				from = time.Now()
+			} else {
+				if wait < -time.Millisecond {
+					w.sh.late++
+				}
+				from = due
+			}
+		} else if !from.Before(deadline) {
+			return
+		}
+		w.do(k, from)
+	}
+}
+
+func requestHead(u *url.URL, headers map[string]string, n int) []byte {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "POST %s HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nAccept: */*\r\nUser-Agent: bench\r\nContent-Length: %d\r\n", u.RequestURI(), u.Host, n)
+	keys := make([]string, 0, len(headers))
+	for k := range headers {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	for _, k := range keys {
+		fmt.Fprintf(&b, "%s: %s\r\n", k, headers[k])
+	}
+	b.WriteString("\r\n")
+	return b.Bytes()
+}
+
+func gather(shards []shard, took time.Duration) Result {
+	r := Result{Seconds: took.Seconds(), MinParts: 1 << 30}
+	var lat, ttfb, gap []int64
+	for i := range shards {
+		sh := &shards[i]
+		lat, ttfb, gap = append(lat, sh.lat...), append(ttfb, sh.ttfb...), append(gap, sh.gap...)
+		r.Requests += sh.n
+		r.Errors += sh.errs
+		r.Late += sh.late
+		r.Bytes += sh.bytes
+		r.NoUsage += sh.noUsage
+		r.NoFinish += sh.noFinish
+		r.MinParts = min(r.MinParts, sh.minParts)
+		if r.FirstErr == "" && sh.firstErr != nil {
+			r.FirstErr = sh.firstErr.Error()
+		}
+	}
+	if r.MinParts == 1<<30 {
+		r.MinParts = 0
+	}
+	r.RPS = float64(r.Requests) / r.Seconds
+	r.Latency, r.TTFB, r.Gap = stat(lat), stat(ttfb), stat(gap)
+	return r
+}
+
+func stat(v []int64) Stat {
+	if len(v) == 0 {
+		return Stat{}
+	}
+	slices.Sort(v)
+	var sum float64
+	for _, x := range v {
+		sum += float64(x)
+	}
+	at := func(q float64) float64 { return float64(v[min(len(v)-1, int(q*float64(len(v))))]) / 1e3 }
+	return Stat{N: len(v), Mean: sum / float64(len(v)) / 1e3, P50: at(.5), P95: at(.95), P99: at(.99), Max: float64(v[len(v)-1]) / 1e3}
+}

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"fmt"
+
+	"gateway/scripts/bench/loadgen"
+)
+
+// cell is one kind of work.
+type cell struct {
+	name, what string
+	kind       string // chat or stream
+	size       int    // bytes of a request, about
+	chunks     int
+	conns      int
+	translated bool // the gateway sends it to an Anthropic upstream; the proxy cannot
+	// limit is the target for the gateway: at most limitRatio times the bare
+	// proxy's CPU, or at most limitMicros a request. 0: no such target.
+	limitRatio, limitMicros float64
+}
+
+var cells = []cell{
+	{name: "chat1k", what: "chat, request of 1 KB, answer of 1 KB", kind: "chat", size: 1024, conns: 32, limitRatio: 1},
+	{name: "chat100k", what: "chat, request of 100 KB", kind: "chat", size: 100_000, conns: 16, limitRatio: 1},
+	{name: "stream100", what: "stream of 100 chunks, as fast as may be", kind: "stream", size: 1024, chunks: 100, conns: 16, limitRatio: 1},
+	{name: "anthropic", what: "OpenAI request to an Anthropic upstream and back", kind: "chat", size: 1024, conns: 32, translated: true, limitMicros: 90},
+	{name: "anthropic-stream", what: "the same as a stream of 100 chunks", kind: "stream", size: 1024, chunks: 100, conns: 16, translated: true, limitMicros: 300},
+}
+
+// Limits of the whole process, whatever the cell.
+const (
+	limitPeakMiB = 40
+	limitColdMS  = 40
+)
+
+// target is what takes the load.
+type target struct {
+	name    string
+	base    string
+	headers func(translated bool) map[string]string
+	pid     int
+}
+
+// spec is the load of a cell on a target.
+func (t target) spec(c cell) loadgen.Spec {
+	model := "gpt-4o-mini"
+	if c.translated && t.name == gatewayName {
+		model = "claude-3-5-sonnet-20241022"
+	}
+	s := loadgen.Spec{
+		URL: t.base + "/v1/chat/completions", Headers: map[string]string{}, Kind: c.kind, Chunks: c.chunks, Conns: c.conns,
+		Body: loadgen.Body(model, c.size, c.kind == "stream"),
+	}
+	if t.headers != nil {
+		s.Headers = t.headers(c.translated)
+	}
+	return s
+}
+
+const (
+	gatewayName  = "gateway"
+	proxyName    = "ReverseProxy"
+	workspaceKey = "gw-workspace-key-of-the-benchmark"
+	adminKey     = "gw-admin-key-of-the-benchmark"
+)
+
+// gatewayHeaders name the upstream in the request, as a client does that
+// brings its own credential and host.
+func gatewayHeaders(upstream string) func(bool) map[string]string {
+	return func(translated bool) map[string]string {
+		provider := "openai"
+		if translated {
+			provider = "anthropic"
+		}
+		return map[string]string{
+			"x-gateway-api-key": workspaceKey, "x-gateway-provider": provider,
+			"x-gateway-custom-host": fmt.Sprintf("%s/v1", upstream), "Authorization": "Bearer sk-bench",
+		}
+	}
+}

@@ -1,0 +1,168 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"log"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+const (
+	readyLine  = "gateway ready on "
+	listenLine = "listening on "
+	coldEmpty  = "an empty folder"
+	coldUsed   = "a folder that was used"
+)
+
+var gatewayEnv = []string{"GATEWAY_ADMIN_KEY=" + adminKey, "GATEWAY_WORKSPACE_KEY=" + workspaceKey}
+
+// limits of the flags, so that a run ends in minutes.
+const (
+	maxRounds = 20
+	maxTime   = 10 * time.Second
+	maxCold   = 50
+)
+
+func main() {
+	log.SetFlags(log.Ltime)
+	if err := run(); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func run() error {
+	var s settings
+	flag.IntVar(&s.rounds, "rounds", 3, "rounds, at most 20")
+	flag.DurationVar(&s.d, "d", 2*time.Second, "length of one measurement, at most 10s")
+	flag.DurationVar(&s.warm, "warm", 300*time.Millisecond, "warm-up before a measurement")
+	flag.DurationVar(&s.patience, "wait", 0, "wait up to this long for a quiet machine before a measurement")
+	only := flag.String("cells", "", "comma list of cells; empty: all")
+	cold := flag.Int("cold", 10, "start-ups to measure, at most 50; 0: none")
+	out := flag.String("out", "", "file for every sample, as JSON")
+	check := flag.Bool("check", false, "exit with 1 if a target of the project is missed")
+	flag.Parse()
+	switch {
+	case !measurable:
+		return errors.New("CPU time of other processes can be measured on Linux only")
+	case s.rounds < 1 || s.rounds > maxRounds || s.d <= 0 || s.d > maxTime || s.warm < 0 || s.warm > maxTime || *cold < 0 || *cold > maxCold:
+		return errors.New("a flag is out of its range: see -help")
+	}
+	use := cells
+	if *only != "" {
+		names := strings.Split(*only, ",")
+		use = slices.DeleteFunc(slices.Clone(cells), func(c cell) bool { return !slices.Contains(names, c.name) })
+		if len(use) != len(names) {
+			return fmt.Errorf("-cells %s: not all of these are cells", *only)
+		}
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	all, starts, err := bench(ctx, s, use, *cold)
+	if err != nil {
+		return err
+	}
+	if *out != "" {
+		b, err := json.MarshalIndent(all, "", " ")
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(*out, b, 0o644); err != nil {
+			return err
+		}
+	}
+	misses := report(os.Stdout, use, all, starts)
+	for _, m := range misses {
+		fmt.Println("missed:", m)
+	}
+	if *check && len(misses) > 0 {
+		return fmt.Errorf("%d targets missed", len(misses))
+	}
+	return nil
+}
+
+// bench builds and starts everything, measures, and stops everything.
+func bench(ctx context.Context, s settings, use []cell, cold int) (all []sample, starts map[string][]coldStart, err error) {
+	dir, err := os.MkdirTemp("", "gateway-bench-")
+	if err != nil {
+		return nil, nil, err
+	}
+	defer os.RemoveAll(dir)
+	bin, err := build(ctx, dir, map[string]string{
+		"gateway": "gateway/local", "goproxy": "gateway/scripts/bench/goproxy", "mockupstream": "gateway/scripts/bench/mockupstream",
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	const free = "127.0.0.1:0"
+	upstream, err := start(listenLine, nil, bin["mockupstream"], "-addr", free)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer upstream.stop()
+	proxy, err := start(listenLine, nil, bin["goproxy"], "-addr", free, "-upstream", upstream.base)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer proxy.stop()
+	data := filepath.Join(dir, "data")
+	gateway, err := start(readyLine, gatewayEnv, bin["gateway"], "-addr", free, "-data", data, "-mock=false")
+	if err != nil {
+		return nil, nil, err
+	}
+	all, err = measure(ctx, s, use, []target{
+		{name: proxyName, base: proxy.base, pid: proxy.pid()},
+		{name: gatewayName, base: gateway.base, pid: gateway.pid(), headers: gatewayHeaders(upstream.base)},
+	}, upstream)
+	gateway.stop()
+	if err != nil {
+		return all, nil, err
+	}
+	if err := kept(data); err != nil {
+		return all, nil, err
+	}
+	if cold == 0 {
+		return all, nil, nil
+	}
+	starts = make(map[string][]coldStart)
+	folders := map[string]func(i int) string{
+		coldEmpty: func(i int) string { return filepath.Join(dir, "cold", strconv.Itoa(i)) },
+		coldUsed:  func(int) string { return filepath.Join(dir, "cold", "0") },
+	}
+	for _, name := range []string{coldEmpty, coldUsed} {
+		args := func(i int) []string { return []string{"-addr", free, "-data", folders[name](i), "-mock=false"} }
+		if starts[name], err = coldStarts(ctx, cold, bin["gateway"], args, upstream.base); err != nil {
+			return all, starts, err
+		}
+	}
+	return all, starts, nil
+}
+
+// kept makes sure that the gateway kept books while it was measured: without
+// them the comparison would not be fair to the proxy.
+func kept(data string) error {
+	var size int64
+	err := filepath.Walk(data, func(_ string, info os.FileInfo, err error) error {
+		if err == nil && info.Mode().IsRegular() {
+			size += info.Size()
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	log.Printf("the gateway's folder holds %.1f MiB after the run", float64(size)/(1<<20))
+	if size < 1<<20 {
+		return fmt.Errorf("the gateway's folder holds %d bytes: it has not logged what it served", size)
+	}
+	return nil
+}

@@ -1,0 +1,219 @@
+package clients
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+const (
+	adminKey     = "gw-admin-key-of-the-client-tests"
+	workspaceKey = "gw-workspace-key-of-the-client-tests"
+)
+
+// process is a gateway that runs as a program of its own.
+type process struct {
+	url    string // ends in /v1
+	cmd    *exec.Cmd
+	exited chan struct{} // closed when it has ended
+	err    error         // of its end, after exited
+	output *logBuffer
+}
+
+// startGateway builds ./local and starts it on a port and a folder of its own.
+func startGateway(t *testing.T) *process {
+	t.Helper()
+	dir := t.TempDir()
+	binary := filepath.Join(dir, "gateway")
+	build := exec.Command("go", "build", "-o", binary, "gateway/local")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("building the gateway: %v\n%s", err, out)
+	}
+	p := &process{exited: make(chan struct{}), output: &logBuffer{}}
+	p.cmd = exec.Command(binary, "-addr", "127.0.0.1:0", "-data", filepath.Join(dir, "data"))
+	p.cmd.Env = append(os.Environ(), "GATEWAY_ADMIN_KEY="+adminKey, "GATEWAY_WORKSPACE_KEY="+workspaceKey)
+	p.cmd.Stderr = p.output
+	stdout, err := p.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ready := make(chan string, 1)
+	go func() {
+		for sc := bufio.NewScanner(stdout); sc.Scan(); {
+			fmt.Fprintln(p.output, sc.Text())
+			if url, ok := strings.CutPrefix(sc.Text(), "gateway ready on "); ok {
+				ready <- url
+			}
+		}
+		p.err = p.cmd.Wait()
+		close(p.exited)
+	}()
+	t.Cleanup(func() {
+		_ = p.cmd.Process.Kill() // does nothing to one that has ended
+		<-p.exited
+		if t.Failed() {
+			t.Logf("the gateway wrote:\n%s", p.output.String())
+		}
+	})
+	select {
+	case p.url = <-ready:
+	case <-p.exited:
+		t.Fatalf("the gateway ended before it was ready: %v", p.err)
+	case <-time.After(60 * time.Second):
+		t.Fatal("the gateway was not ready in time")
+	}
+	p.waitHealthy(t)
+	return p
+}
+
+func (p *process) waitHealthy(t *testing.T) {
+	t.Helper()
+	for end := time.Now().Add(10 * time.Second); ; {
+		resp, err := http.Get(strings.TrimSuffix(p.url, "/v1") + "/healthz")
+		if err == nil {
+			resp.Body.Close()
+			if resp.StatusCode == http.StatusOK {
+				return
+			}
+		}
+		if time.Now().After(end) {
+			t.Fatalf("not healthy: %v %v", resp, err)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// environment is what the programs read.
+func (p *process) environment() []string {
+	return append(os.Environ(), "GATEWAY_URL="+p.url, "GATEWAY_KEY="+workspaceKey, "GATEWAY_ADMIN_KEY="+adminKey)
+}
+
+// missing skips the test because a tool is not there. Where CI is set nothing
+// may be missing.
+func missing(t *testing.T, what string) {
+	t.Helper()
+	if os.Getenv("CI") != "" {
+		t.Fatalf("%s: not allowed to be missing in CI", what)
+	}
+	t.Skipf("SKIPPED: %s", what)
+}
+
+func TestClients(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED: starts a gateway and client programs, which -short leaves out")
+	}
+	p := startGateway(t)
+	t.Run("go", func(t *testing.T) { goProgram(t, p) })
+	t.Run("node", func(t *testing.T) { nodePrograms(t, p) })
+	t.Run("curl", func(t *testing.T) { curlProgram(t, p) })
+	t.Run("a stream outlives SIGTERM, then the gateway ends well", func(t *testing.T) { stop(t, p) })
+}
+
+// goProgram is built for itself, so that the race detector is not built into the
+// large client libraries.
+func goProgram(t *testing.T, p *process) {
+	binary := filepath.Join(t.TempDir(), "goclient")
+	if out, err := exec.Command("go", "build", "-o", binary, "gateway/scripts/clients/goclient").CombinedOutput(); err != nil {
+		t.Fatalf("building goclient: %v\n%s", err, out)
+	}
+	t.Logf("%s", bytes.TrimSpace(run(t, p, 2*time.Minute, binary)))
+}
+
+// nodePrograms runs each file of test/ with node's own test runner.
+func nodePrograms(t *testing.T, p *process) {
+	if _, err := exec.LookPath("node"); err != nil {
+		missing(t, "node is not installed")
+	}
+	for _, name := range []string{"openai", "@anthropic-ai/sdk"} {
+		if _, err := os.Stat(filepath.Join("node_modules", name, "package.json")); err != nil {
+			missing(t, "the npm packages are not installed: npm ci --prefix scripts/clients")
+		}
+	}
+	files, err := filepath.Glob("test/*.test.mjs")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no node tests found: %v", err)
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			out := run(t, p, 2*time.Minute, "node", "--test", "--test-reporter=tap", file)
+			if !bytes.Contains(out, []byte("\n# fail 0\n")) || bytes.Contains(out, []byte("\n# pass 0\n")) || !bytes.Contains(out, []byte("\n# skipped 0\n")) {
+				t.Errorf("not all tests ran and passed:\n%s", out)
+			}
+		})
+	}
+}
+
+func curlProgram(t *testing.T, p *process) {
+	for _, tool := range []string{"bash", "curl", "sha256sum"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			missing(t, tool+" is not installed")
+		}
+	}
+	out := run(t, p, time.Minute, "bash", "curl.sh")
+	t.Logf("%s", bytes.TrimSpace(out))
+}
+
+// run runs a program against the gateway and fails the test with its output if
+// it does not exit with 0.
+func run(t *testing.T, p *process, limit time.Duration, name string, args ...string) []byte {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Env = p.environment()
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Errorf("%s: %v\n%s", name, err, out)
+	}
+	return out
+}
+
+// stop sends SIGTERM while a stream runs: the stream comes to its end, and the
+// gateway exits with 0.
+func stop(t *testing.T, p *process) {
+	body := `{"model":"gpt-4o-mini","stream":true,"messages":[{"role":"user","content":"mock: chunks=50 pace=20ms"}]}`
+	r, err := http.NewRequest(http.MethodPost, p.url+"/chat/completions", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+workspaceKey)
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("x-gateway-provider", "@mock")
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	first := make([]byte, 64)
+	if _, err := io.ReadFull(resp.Body, first); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	rest, err := io.ReadAll(resp.Body)
+	if err != nil || !bytes.HasSuffix(bytes.TrimSpace(rest), []byte("data: [DONE]")) {
+		t.Errorf("the stream was cut: %v, ends %q", err, rest[max(0, len(rest)-100):])
+	}
+	select {
+	case <-p.exited:
+	case <-time.After(40 * time.Second):
+		t.Fatal("the gateway did not end")
+	}
+	if p.err != nil {
+		t.Errorf("the gateway ended with %v", p.err)
+	}
+}
