@@ -487,3 +487,16 @@ func TestArchivedWorkspaceIsReadAndNotWritten(t *testing.T) {
 	h.Do("GET", "/gadgets?workspace_id="+h.One, admintest.AdminKey, nil).OK()
 	h.Do("POST", "/gadgets?workspace_id="+h.One, admintest.AdminKey, `{"name":"a"}`).Refused(403, "AB03", "")
 }
+
+func TestCallOfAClientThatHasGoneIsDoneToItsEnd(t *testing.T) {
+	h := newHouse(t)
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	req := httptest.NewRequestWithContext(ctx, "POST", "/v1/gadgets", strings.NewReader(`{"name":"kept"}`))
+	req.Header.Set("x-gateway-api-key", admintest.WorkspaceA)
+	req.Header.Set("content-type", "application/json")
+	id := h.Send(req).OK().Text("id")
+	if got := h.Do("GET", "/gadgets/"+id, admintest.WorkspaceA, nil).OK(); got.Text("name") != "kept" {
+		t.Errorf("the change of a client that has gone: %s", got.Body)
+	}
+}

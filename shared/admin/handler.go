@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"runtime/debug"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -75,13 +76,21 @@ func (h *Handler) Matches(method, escapedPath string) bool {
 	return n != nil && n.routes[method] != nil
 }
 
+// maxCallTime bounds one call of the administration; API Gateway gives up at 29 s.
+const maxCallTime = 28 * time.Second
+
 // requestIDHeader carries the id that errors and audit records name.
 const requestIDHeader = "X-Gateway-Request-Id"
 
 // ServeHTTP implements http.Handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	// net/http ends the context of a client that goes, and of one that only has
+	// closed its sending side and still waits. A call is done to its end: a change
+	// is not given up half-way, and who waits gets its answer.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), maxCallTime)
+	defer cancel()
 	c := &Call{
-		Context: r.Context(), Request: r, RequestID: uuid.NewString(), handler: h,
+		Context: ctx, Request: r, RequestID: uuid.NewString(), handler: h,
 		Resources: h.deps.Resources, Sealer: h.deps.Sealer, Now: h.deps.Resources.Now(),
 	}
 	w.Header().Set(requestIDHeader, c.RequestID)
