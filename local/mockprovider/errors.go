@@ -97,6 +97,10 @@ func appendNullable(b []byte, s string) []byte {
 
 // refuse answers with an error and closes the bill's row, if there is one.
 func (x *exchange) refuse(e *apiError) {
+	if x.shape != nil && x.shape.refuse != nil {
+		x.shape.refuse(x, e)
+		return
+	}
 	h := x.w.Header()
 	id := x.newID("req_", uint32(e.status))
 	h["Content-Type"] = []string{"application/json"}

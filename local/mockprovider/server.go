@@ -185,6 +185,17 @@ func (x *exchange) route() *apiError {
 	if size, ok := strings.CutPrefix(path, "/binary/"); ok {
 		return x.binary(size)
 	}
+	for _, s := range shapes {
+		if handle := s.match(x); handle != nil {
+			if x.shape = s; s.authenticate == nil {
+				return handle(x)
+			}
+			if e := s.authenticate(x); e != nil {
+				return e
+			}
+			return handle(x)
+		}
+	}
 	if e := x.authenticate(); e != nil {
 		return e
 	}
@@ -204,8 +215,23 @@ func (x *exchange) route() *apiError {
 	return handle(x)
 }
 
+// shape is a provider's wire besides OpenAI's and Anthropic's, which is told by
+// its paths.
+type shape struct {
+	name string
+	// match gives what serves the request; nil when it is not of this shape.
+	match        func(*exchange) func(*exchange) *apiError
+	authenticate func(*exchange) *apiError // nil: the handler does
+	// refuse answers with an error as the provider does.
+	refuse func(*exchange, *apiError)
+}
+
+// shapes are asked in this order, before OpenAI's and Anthropic's routes.
+var shapes = []*shape{}
+
 // exchange is one request and its answer.
 type exchange struct {
+	shape     *shape // nil: OpenAI or Anthropic
 	s         *Server
 	w         http.ResponseWriter
 	r         *http.Request

@@ -82,8 +82,22 @@ func (c *call) sendPlain(resp *http.Response) error {
 	if err != nil {
 		return c.brokenAnswer(err)
 	}
-	out := buf.b
-	if c.sameDialect() {
+	out, kind := buf.b, jsonType
+	if c.to.carrier != nil {
+		made := newBuffer()
+		defer made.free()
+		var media string
+		var m chat.Meter
+		made.b, media, m, err = c.to.carrier.DecodeResponse(made.b, out, resp.Header, c.carried())
+		if err != nil {
+			return c.unusable(err, out)
+		}
+		c.learn(m)
+		c.keepReceived(out)
+		if out = made.b; media != "" {
+			kind = []string{media}
+		}
+	} else if c.sameDialect() {
 		m := c.meter(out)
 		if m.Err != nil {
 			return c.unusable(m.Err, out)
@@ -104,7 +118,7 @@ func (c *call) sendPlain(resp *http.Response) error {
 	}
 	c.captureAnswer(out)
 	h := c.w.Header()
-	h["Content-Type"] = jsonType
+	h["Content-Type"] = kind
 	h["Content-Length"] = []string{strconv.Itoa(len(out))}
 	c.answerHeaders(resp.Header)
 	c.status = http.StatusOK

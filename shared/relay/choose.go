@@ -14,17 +14,23 @@ import (
 
 // choice is one target made ready: where, with which credential, in which shape.
 type choice struct {
-	leaf     *route.Leaf
-	saved    *saved // nil with a credential of the request or of the config
-	target   provider.Target
-	traits   chat.Traits
-	model    string
-	dialect  chat.Dialect // that the provider speaks for this route; nil on Raw routes
-	op       provider.Operation
-	lenient  bool
-	timeout  time.Duration
-	forward  []string
-	subjects []*ledger.Subject // limits of the provider and of its integration
+	leaf    *route.Leaf
+	saved   *saved // nil with a credential of the request or of the config
+	target  provider.Target
+	traits  chat.Traits
+	model   string
+	dialect chat.Dialect // that the provider speaks for this route; nil on Raw routes
+	// carrier translates an operation that is no conversation; nil when the
+	// provider takes the client's own shape.
+	carrier  chat.Translator
+	upstream string // the model as the provider takes it
+	// contentType is that of the body that carrier made; "" is JSON.
+	contentType string
+	op          provider.Operation
+	lenient     bool
+	timeout     time.Duration
+	forward     []string
+	subjects    []*ledger.Subject // limits of the provider and of its integration
 }
 
 // choose makes a leaf of the route into a target.
@@ -220,11 +226,7 @@ func (c *call) speak() error {
 		return fault.Invalid("model", "is required")
 	}
 	if c.rt.Client == nil {
-		if !p.Serves(c.rt.Operation) || c.to.target.DialectOf(c.rt.Operation, c.to.model) != provider.OpenAI {
-			return unsupported(c.rt.Endpoint, p)
-		}
-		c.to.op = c.rt.Operation
-		return nil
+		return c.speakOperation()
 	}
 	name, op, ok := c.to.target.Speaks(c.rt.Operation, c.rt.Client.Name(), c.to.model)
 	if ok {
@@ -234,7 +236,29 @@ func (c *call) speak() error {
 		return unsupported(c.rt.Endpoint, p)
 	}
 	c.to.op, c.to.traits = op, p.Traits(c.to.model)
+	c.to.upstream = c.to.target.UpstreamModel(c.to.model)
 	return nil
+}
+
+// speakOperation settles how the target takes an operation that is no
+// conversation: in the client's own shape, or by a translator.
+func (c *call) speakOperation() error {
+	p := c.to.target.Provider
+	name := c.to.target.DialectOf(c.rt.Operation, c.to.model)
+	if c.to.carrier = c.carriers[name]; c.to.carrier == nil && name != provider.OpenAI {
+		return unsupported(c.rt.Endpoint, p)
+	}
+	c.to.op, c.to.traits = c.rt.Operation, p.Traits(c.to.model)
+	c.to.upstream = c.to.target.UpstreamModel(c.to.model)
+	return nil
+}
+
+// carried is what a translator may know of the request.
+func (c *call) carried() *chat.Asked {
+	return &chat.Asked{
+		Body: c.in, Model: c.to.upstream, Operation: string(c.to.op), Traits: &c.to.traits, Loss: &c.loss, Field: c.to.target.Field,
+		ID: c.rec.ID, Created: c.start.Unix(), ProviderName: c.to.target.Provider.ID, Strict: c.strict(),
+	}
 }
 
 // region is where the target runs, for its price.
@@ -253,7 +277,10 @@ func unsupported(endpoint string, p *provider.Provider) error {
 
 // sameDialect tells whether the bytes can be forwarded.
 func (c *call) sameDialect() bool {
-	return c.rt.Client == nil || c.to.dialect.Name() == c.rt.Client.Name()
+	if c.rt.Client == nil {
+		return c.to.carrier == nil
+	}
+	return c.to.dialect.Name() == c.rt.Client.Name()
 }
 
 // blocksInline tells whether the organisation or the installation refuses what a

@@ -116,6 +116,8 @@ func (c *call) providerRefused(resp *http.Response) answer {
 	switch {
 	case err != nil && !errors.Is(err, errTooLarge):
 		f = fault.Newf(fault.InvalidProviderResponse, "", "The answer of %s broke off", c.to.target.Provider.ID).WithCause(err)
+	case c.to.carrier != nil:
+		f = c.to.carrier.DecodeError(resp.StatusCode, resp.Header, buf.b)
 	case c.to.dialect != nil:
 		f = c.to.dialect.DecodeError(resp.StatusCode, resp.Header, buf.b)
 	default:
@@ -152,6 +154,9 @@ func (c *call) upstreamRequest(body []byte) (*http.Request, error) {
 			return nil, err
 		}
 		h["Content-Type"] = jsonType
+		if c.to.contentType != "" {
+			h["Content-Type"] = []string{c.to.contentType}
+		}
 		h["Accept"] = acceptJSON
 		if c.stream {
 			h["Accept"] = acceptStream

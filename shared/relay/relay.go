@@ -29,7 +29,10 @@ type Options struct {
 	Transport http.RoundTripper
 	Egress    egress.Policy
 	Dialects  []chat.Dialect // by name; what provider.Provider.Dialect refers to
-	Now       func() time.Time
+	// Translators carry the operations that are no conversations; what
+	// provider.Route.Dialect refers to. May be empty.
+	Translators []chat.Translator
+	Now         func() time.Time
 
 	// BlockInline refuses inline configuration whatever the organisation says.
 	BlockInline bool
@@ -45,6 +48,7 @@ type Options struct {
 type Relay struct {
 	Options
 	dialects map[string]chat.Dialect
+	carriers map[string]chat.Translator
 	calls    sync.Pool
 	memory   *signedMemory
 }
@@ -60,6 +64,10 @@ func New(o Options) *Relay {
 	r := &Relay{Options: o, dialects: make(map[string]chat.Dialect, len(o.Dialects)), memory: newSignedMemory(o.Now, o.Store.Table(store.Usage), o.Sealer)}
 	for _, d := range o.Dialects {
 		r.dialects[d.Name()] = d
+	}
+	r.carriers = make(map[string]chat.Translator, len(o.Translators))
+	for _, t := range o.Translators {
+		r.carriers[t.Name()] = t
 	}
 	r.calls.New = func() any { return new(call) }
 	return r

@@ -25,7 +25,7 @@ const streamChunk = 32 << 10
 // turn translates a stream: provider events to canonical deltas to the client's
 // events.
 type turn struct {
-	parser wire.SSEParser
+	parser chat.EventParser
 	dec    chat.StreamDecoder
 	enc    chat.StreamEncoder
 	out    []byte
@@ -38,6 +38,11 @@ type turn struct {
 
 func newTurn(dec chat.StreamDecoder, enc chat.StreamEncoder) *turn {
 	t := &turn{dec: dec, enc: enc}
+	if framed, ok := dec.(chat.Framed); ok {
+		t.parser = framed.Parser()
+	} else {
+		t.parser = new(wire.SSEParser)
+	}
 	t.onEvent, t.onDelta = t.event, t.delta
 	return t
 }

@@ -28,10 +28,26 @@ func (c *call) upstreamBody() ([]byte, error) {
 	if c.rt.Shape == Raw {
 		return c.rawBody(src)
 	}
-	if c.sameDialect() {
+	switch {
+	case c.sameDialect():
 		return c.spliced(src)
+	case c.to.carrier != nil:
+		return c.carriedBody(src)
 	}
 	return c.translated(src)
+}
+
+// carriedBody is the body of an operation that a translator carries.
+func (c *call) carriedBody(src []byte) ([]byte, error) {
+	a := c.carried()
+	a.Body = src
+	var err error
+	c.sendBuf.b, c.to.contentType, err = c.to.carrier.EncodeRequest(c.sendBuf.b[:0], src, a)
+	if err != nil {
+		return nil, err
+	}
+	c.rec.Losses = c.loss.Paths()
+	return c.sendBuf.b, c.loss.Err()
 }
 
 // rawBody changes a pass-through body only where a saved provider was named in
@@ -76,7 +92,7 @@ func (c *call) spliced(src []byte) ([]byte, error) {
 	}
 	var edits [2]wire.Edit
 	n := 0
-	c.modelJSON = wire.AppendJSONString(c.modelJSON[:0], c.to.model)
+	c.modelJSON = wire.AppendJSONString(c.modelJSON[:0], c.to.upstream)
 	if !bytes.Equal(w.Spans[keyModel].Of(src), c.modelJSON) {
 		edits[n] = bodyKeys.SetKey(w, keyModel, c.modelJSON)
 		n++
@@ -130,7 +146,7 @@ func (c *call) translated(src []byte) ([]byte, error) {
 		c.decoded, c.decodedOwn = r, own
 	}
 	r := c.decoded
-	r.Model = c.to.model
+	r.Model = c.to.upstream
 	r.Renamed, r.Recall = nil, nil
 	if c.strict() {
 		r.Recall = c.recall
