@@ -62,6 +62,7 @@ func (c *call) choose(leaf *route.Leaf) error {
 	if err != nil {
 		return err
 	}
+	c.to.target.Signer = c.tokens
 	c.rec.Provider = c.to.target.Provider.ID
 	c.rec.Model = c.to.model
 	return c.speak()

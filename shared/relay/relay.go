@@ -10,6 +10,7 @@ import (
 	"gateway/shared/identity"
 	"gateway/shared/ledger"
 	"gateway/shared/pricing"
+	"gateway/shared/provider"
 	"gateway/shared/resource"
 	"gateway/shared/seal"
 	"gateway/shared/store"
@@ -51,6 +52,7 @@ type Relay struct {
 	carriers map[string]chat.Translator
 	calls    sync.Pool
 	memory   *signedMemory
+	tokens   *provider.Tokens
 }
 
 // New makes a relay.
@@ -61,7 +63,7 @@ func New(o Options) *Relay {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	r := &Relay{Options: o, dialects: make(map[string]chat.Dialect, len(o.Dialects)), memory: newSignedMemory(o.Now, o.Store.Table(store.Usage), o.Sealer)}
+	r := &Relay{Options: o, tokens: provider.NewTokens(o.Transport, o.Now), dialects: make(map[string]chat.Dialect, len(o.Dialects)), memory: newSignedMemory(o.Now, o.Store.Table(store.Usage), o.Sealer)}
 	for _, d := range o.Dialects {
 		r.dialects[d.Name()] = d
 	}

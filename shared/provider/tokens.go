@@ -1,0 +1,235 @@
+package provider
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"gateway/shared/egress"
+	"gateway/shared/fault"
+)
+
+// Signer is what Target.Authorize needs beside the credential for schemes that
+// trade the credential for a short-lived one or that sign with the time.
+// *Tokens is the one implementation.
+type Signer interface {
+	// Get gives the short-lived credential kept under cacheKey, or what fetch
+	// gives. cacheKey must come from TokenKey.
+	Get(ctx context.Context, cacheKey string, fetch Fetch) (string, error)
+	// Now is the clock that expiry times and signatures are reckoned by.
+	Now() time.Time
+}
+
+// Fetch asks for a short-lived credential by rt, the guarded way out. Its error
+// must be a *fault.Fault that tells nothing of the credential.
+type Fetch func(ctx context.Context, rt http.RoundTripper) (token string, expires time.Time, err error)
+
+const (
+	maxKept      = 2000             // tokens at a time
+	tokenMargin  = time.Minute      // a token is not used in its last minute
+	tokenTimeout = 15 * time.Second // for one fetch
+)
+
+// Tokens keeps the short-lived credentials that providers give for stored ones
+// (Google access tokens, AWS session credentials, Entra tokens) until shortly
+// before they expire. It is safe for concurrent use; callers that miss the same
+// key at the same time share one fetch.
+type Tokens struct {
+	transport http.RoundTripper
+	now       func() time.Time
+
+	mu     sync.Mutex
+	kept   map[string]token
+	flight map[string]*tokenFetch
+}
+
+type token struct {
+	value string
+	until time.Time // not used from then on
+}
+
+type tokenFetch struct {
+	done  chan struct{}
+	value string
+	err   error
+}
+
+// NewTokens makes a cache whose fetches go through transport.
+func NewTokens(transport http.RoundTripper, now func() time.Time) *Tokens {
+	return &Tokens{transport: transport, now: now, kept: map[string]token{}, flight: map[string]*tokenFetch{}}
+}
+
+// TokenKey makes a cache key of all that a token depends on, secrets included:
+// a hash, so that no secret is kept or logged with it.
+func TokenKey(scheme string, parts ...string) string {
+	h := sha256.New()
+	for _, p := range parts {
+		h.Write([]byte(strconv.Itoa(len(p))))
+		h.Write([]byte{':'})
+		h.Write([]byte(p))
+	}
+	return scheme + "/" + hex.EncodeToString(h.Sum(nil))
+}
+
+// Now is the time by the cache's clock.
+func (k *Tokens) Now() time.Time { return k.now() }
+
+// Get gives the token kept under cacheKey, or what fetch gives. A fetch goes on
+// when the caller that began it leaves, as others may wait for it. Failures are
+// not kept.
+func (k *Tokens) Get(ctx context.Context, cacheKey string, fetch Fetch) (string, error) {
+	k.mu.Lock()
+	if t, ok := k.kept[cacheKey]; ok && k.now().Before(t.until) {
+		k.mu.Unlock()
+		return t.value, nil
+	}
+	f, running := k.flight[cacheKey]
+	if !running {
+		f = &tokenFetch{done: make(chan struct{})}
+		k.flight[cacheKey] = f
+		go k.run(context.WithoutCancel(ctx), cacheKey, f, fetch)
+	}
+	k.mu.Unlock()
+	select {
+	case <-f.done:
+		return f.value, f.err
+	case <-ctx.Done():
+		return "", fault.New(fault.RequestTimeout, "", "The request ended while the provider was asked for an access token")
+	}
+}
+
+func (k *Tokens) run(ctx context.Context, cacheKey string, f *tokenFetch, fetch Fetch) {
+	ctx, cancel := context.WithTimeout(ctx, tokenTimeout)
+	defer cancel()
+	var expires time.Time
+	f.value, expires, f.err = fetch(ctx, k.transport)
+	k.mu.Lock()
+	delete(k.flight, cacheKey)
+	if f.err == nil {
+		k.keep(cacheKey, f.value, expires)
+	}
+	k.mu.Unlock()
+	close(f.done)
+}
+
+// keep stores a token for its life less a margin. Under k.mu.
+func (k *Tokens) keep(cacheKey, value string, expires time.Time) {
+	now := k.now()
+	life := expires.Sub(now)
+	until := expires.Add(-min(tokenMargin, life/4))
+	if life <= 0 {
+		return
+	}
+	if len(k.kept) >= maxKept {
+		for key, t := range k.kept {
+			if !now.Before(t.until) {
+				delete(k.kept, key)
+			}
+		}
+		for key := range k.kept { // any one: it is fetched again when it is needed
+			if len(k.kept) < maxKept {
+				break
+			}
+			delete(k.kept, key)
+		}
+	}
+	k.kept[cacheKey] = token{value, until}
+}
+
+// signer is the target's Signer, or a fault when the installation has none.
+func (t *Target) signer() (Signer, error) {
+	if t.Signer == nil {
+		return nil, fault.Newf(fault.UnsupportedOperation, "provider", "%s needs an access token that can only be had while a request is served", t.Provider.ID)
+	}
+	return t.Signer, nil
+}
+
+// maxTokenAnswer bounds the answer of a token endpoint, in bytes.
+const maxTokenAnswer = 256 << 10
+
+// tokenCall sends a request for a token and gives the answer's status and body.
+// who names the service in errors, such as Google.
+func tokenCall(rt http.RoundTripper, req *http.Request, who string) (int, []byte, error) {
+	resp, err := rt.RoundTrip(req)
+	if err != nil {
+		return 0, nil, tokenUnreachable(err, who)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxTokenAnswer))
+	if err != nil {
+		return 0, nil, tokenUnreachable(err, who)
+	}
+	return resp.StatusCode, body, nil
+}
+
+func tokenUnreachable(err error, who string) *fault.Fault {
+	if egress.Refused(err) {
+		return fault.From(err)
+	}
+	why := "did not answer"
+	if errors.Is(err, context.DeadlineExceeded) {
+		why = "did not answer in time"
+	}
+	f := fault.Newf(fault.ProviderUnreachable, "", "The token service of %s %s", who, why).WithCause(err)
+	f.Source = fault.SourceProvider
+	return f
+}
+
+// tokenRefused is the fault for a token service's refusal. reason is the
+// service's own short error code; anything that is not one is left out.
+func tokenRefused(status int, who, field, reason string) *fault.Fault {
+	said := ""
+	if reason != "" && len(reason) <= 64 && strings.Trim(reason, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-") == "" {
+		said = " (" + reason + ")"
+	}
+	var f *fault.Fault
+	if status >= 500 || status == http.StatusTooManyRequests {
+		f = fault.Newf(fault.ProviderUnreachable, field, "The token service of %s answered %d%s; try again", who, status, said)
+	} else {
+		f = fault.Newf(fault.ProviderError, field, "%s does not accept the credential of %s%s", who, field, said)
+		f.StatusCode = http.StatusUnauthorized
+	}
+	f.Source = fault.SourceProvider
+	return f
+}
+
+// oauthToken sends an OAuth 2.0 token request to endpoint and reads the access
+// token and the seconds that it lives.
+func oauthToken(ctx context.Context, rt http.RoundTripper, endpoint string, form url.Values, who, field string) (string, time.Duration, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, endpoint, strings.NewReader(form.Encode()))
+	if err != nil {
+		return "", 0, fault.Invalid(field, "the address of the token service is not a URL")
+	}
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	req.Header.Set("Accept", "application/json")
+	status, body, err := tokenCall(rt, req, who)
+	if err != nil {
+		return "", 0, err
+	}
+	var answer struct {
+		AccessToken string      `json:"access_token"`
+		ExpiresIn   json.Number `json:"expires_in"`
+		Error       any         `json:"error"`
+	}
+	bad := json.Unmarshal(body, &answer) != nil
+	if status < 200 || status > 299 {
+		reason, _ := answer.Error.(string)
+		return "", 0, tokenRefused(status, who, field, reason)
+	}
+	seconds, err := answer.ExpiresIn.Float64()
+	if bad || answer.AccessToken == "" || !printable(answer.AccessToken) || err != nil || seconds < 0 || seconds > 1e7 {
+		f := fault.Newf(fault.InvalidProviderResponse, "", "The token service of %s gave an answer without an access token", who)
+		f.Source = fault.SourceProvider
+		return "", 0, f
+	}
+	return answer.AccessToken, time.Duration(seconds) * time.Second, nil
+}
