@@ -17,11 +17,14 @@ import (
 //	magic 0xA7 | version | length of the payload, 4 bytes little endian | payload | CRC-32C of all before
 //
 // The payload of version 1 is the record's fields in the order of AppendEvent:
-// strings and lists as length and content, numbers as varints. Version 2 and
-// later may only be read by gateways that know them.
+// strings and lists as length and content, numbers as varints. Version 2 adds
+// what explains a decision (see explained) behind it; a record that has nothing
+// of that is written as version 1. Later versions may only be read by gateways
+// that know them.
 const (
 	eventMagic   = 0xA7
-	eventVersion = 1
+	eventVersion = 2
+	eventPlain   = 1
 	eventHead    = 6
 	eventTail    = 4
 )
@@ -41,8 +44,12 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // AppendEvent appends the record as one event.
 func (r *Record) AppendEvent(dst []byte) []byte {
 	start := len(dst)
-	dst = append(dst, eventMagic, eventVersion, 0, 0, 0, 0)
+	dst = append(dst, eventMagic, eventPlain, 0, 0, 0, 0)
 	dst = r.appendPayload(dst)
+	if r.explained() {
+		dst[start+1] = eventVersion
+		dst = r.appendExplained(dst)
+	}
 	binary.LittleEndian.PutUint32(dst[start+2:], uint32(len(dst)-start-eventHead))
 	return binary.LittleEndian.AppendUint32(dst, crc32.Checksum(dst[start:], castagnoli))
 }
@@ -78,7 +85,7 @@ func (r *Record) appendPayload(b []byte) []byte {
 	}
 	b = binary.AppendUvarint(b, uint64(len(r.Breakers)))
 	for i := range r.Breakers {
-		b = append(appendString(b, r.Breakers[i].Path), flags(r.Breakers[i].Open, false, false, false))
+		b = append(appendString(b, r.Breakers[i].Path), flags(r.Breakers[i].Open, r.Breakers[i].Probe, false, false))
 	}
 	b = binary.AppendUvarint(b, uint64(len(r.Attempts)))
 	for i := range r.Attempts {
@@ -199,7 +206,7 @@ func (r *Record) decodeBare(b []byte) (_ int, bodies []byte, _ error) {
 	if crc32.Checksum(b[:end], castagnoli) != binary.LittleEndian.Uint32(b[end:]) {
 		return size, nil, ErrDamaged
 	}
-	if b[1] != eventVersion {
+	if b[1] < eventPlain || b[1] > eventVersion {
 		return size, nil, fmt.Errorf("%w: version %d, this one reads up to %d", ErrNewVersion, b[1], eventVersion)
 	}
 	payload := b[eventHead:end]
@@ -209,6 +216,9 @@ func (r *Record) decodeBare(b []byte) (_ int, bodies []byte, _ error) {
 	}
 	c := cursor{rest: string(payload[w+int(n):])} // one allocation for all strings
 	c.record(r)
+	if b[1] > eventPlain {
+		c.explained(r)
+	}
 	if c.bad || c.rest != "" {
 		return size, nil, ErrDamaged
 	}
@@ -254,15 +264,14 @@ func (c *cursor) record(r *Record) {
 	if n := c.count(3); n > 0 {
 		r.Draws = make([]Draw, n)
 		for i := range r.Draws {
-			r.Draws[i] = Draw{c.str(), uint32(c.uint()), int(c.int())}
+			r.Draws[i] = Draw{Path: c.str(), Number: uint32(c.uint()), Chosen: int(c.int())}
 		}
 	}
 	if n := c.count(2); n > 0 {
 		r.Breakers = make([]Breaker, n)
 		for i := range r.Breakers {
 			r.Breakers[i].Path = c.str()
-			var unused bool
-			c.flags(&r.Breakers[i].Open, &unused, &unused, &unused)
+			c.flags(&r.Breakers[i].Open, &r.Breakers[i].Probe)
 		}
 	}
 	if n := c.count(11); n > 0 {

@@ -70,9 +70,11 @@ func drawRecord(t *rapid.T) Record {
 	}
 	for range rapid.IntRange(0, 2).Draw(t, "lists") {
 		r.Losses = append(r.Losses, str("loss"))
-		r.Draws = append(r.Draws, Draw{str("at"), rapid.Uint32().Draw(t, "number"), int(num("chosen"))})
-		r.Breakers = append(r.Breakers, Breaker{str("breaker"), rapid.Bool().Draw(t, "open")})
-		r.Attempts = append(r.Attempts, Attempt{str("p"), str("ps"), str("m"), str("o"), int(num("s")), str("rid"), str("ec"), dur("st"), dur("la"), use(), pricing.NanoDollars(num("c"))})
+		r.Draws = append(r.Draws, Draw{str("at"), rapid.Uint32().Draw(t, "number"), int(num("chosen")), rapid.SampledFrom([]string{"", StickyHash, StickyKept}).Draw(t, "sticky")})
+		r.Breakers = append(r.Breakers, Breaker{str("breaker"), rapid.Bool().Draw(t, "open"), rapid.Bool().Draw(t, "probe")})
+		r.Attempts = append(r.Attempts, Attempt{str("p"), str("ps"), str("m"), str("o"), int(num("s")), str("rid"), str("ec"), dur("st"), dur("la"), use(), pricing.NanoDollars(num("c")), int(num("retry")), dur("wait"), str("why")})
+		r.Matches = append(r.Matches, Match{str("node"), int(num("condition")), int(num("target"))})
+		r.Skips = append(r.Skips, Skip{str("skipped"), str("reason"), str("fault"), int(num("refused"))})
 		r.SettleSubjects = append(r.SettleSubjects, Settle{str("pk"), str("entry"), num("amount")})
 	}
 	return r
@@ -139,7 +141,33 @@ func TestEventOfTheFirstVersionStaysReadable(t *testing.T) {
 	r.Metadata = map[string]string{"team": "search"} // one entry: the order of a map is not fixed
 	b := r.AppendEvent(nil)
 	if got := binary.LittleEndian.Uint32(b[len(b)-eventTail:]); got != 0xa8a511bc {
-		t.Errorf("the encoding of version %d changed (CRC %#x): make a new version", eventVersion, got)
+		t.Errorf("the encoding of version %d changed (CRC %#x): make a new version", eventPlain, got)
+	}
+}
+
+// TestEventOfTheSecondVersionStaysReadable: a record that explains a decision.
+func TestEventOfTheSecondVersionStaysReadable(t *testing.T) {
+	r := sample()
+	r.Metadata = nil
+	r.Draws = []Draw{{Path: "config", Number: 7, Chosen: 1, Sticky: StickyHash}}
+	r.Breakers = []Breaker{{Path: "config.targets[0]", Open: true}, {Path: "config.targets[1]", Probe: true}}
+	r.Matches = []Match{{Path: "config.targets[1]", Condition: -1, Chosen: 2}}
+	r.Skips = []Skip{{Path: "config.targets[0]", Reason: SkipOpen}, {Path: "config.targets[2]", Reason: SkipRefused, Code: "model_not_allowed", Status: 403}}
+	r.Attempts = append(r.Attempts, r.Attempts[0])
+	r.Attempts[1].Retry, r.Attempts[1].Wait, r.Attempts[1].WaitReason = 1, time.Second, WaitBackoff
+	b := r.AppendEvent(nil)
+	if b[1] != 2 {
+		t.Errorf("version %d", b[1])
+	}
+	got, err := DecodeEvent(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(r, got, compareUsage); d != "" {
+		t.Error(d)
+	}
+	if got := binary.LittleEndian.Uint32(b[len(b)-eventTail:]); got != 0x5898708a {
+		t.Errorf("the encoding of version 2 changed (CRC %#x): make a new version", got)
 	}
 }
 
@@ -159,7 +187,7 @@ func TestFallbackIsTheLastIndexOfTheOption(t *testing.T) {
 func FuzzDecodeEvent(f *testing.F) {
 	r := sample()
 	f.Add(r.AppendEvent(nil))
-	r = Record{Bodies: []byte("x"), Losses: []string{"a"}, Draws: []Draw{{"p", 1, 2}}, Breakers: []Breaker{{"b", true}}}
+	r = Record{Bodies: []byte("x"), Losses: []string{"a"}, Draws: []Draw{{"p", 1, 2, StickyHash}}, Breakers: []Breaker{{"b", true, false}}, Matches: []Match{{"m", -1, 1}}, Skips: []Skip{{"s", SkipRefused, "not_allowed", 403}}}
 	f.Add(r.AppendEvent(nil))
 	f.Add([]byte{eventMagic, eventVersion, 0, 0, 0, 0})
 	f.Fuzz(func(t *testing.T, b []byte) {

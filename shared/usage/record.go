@@ -41,6 +41,8 @@ type Record struct {
 	Mode                 string // single, loadbalance, fallback, conditional; empty without a config
 	Draws                []Draw // random draws, in order
 	Breakers             []Breaker
+	Matches              []Match // conditional strategies, in order
+	Skips                []Skip  // targets that were passed over, in order
 	PromptID, PromptSlug string
 
 	// Outcome.
@@ -110,21 +112,63 @@ type Attempt struct {
 	Latency                                    time.Duration // to the response head
 	Usage                                      pricing.Usage
 	Cost                                       pricing.NanoDollars
+	Retry                                      int           // 0 the first call of the target, n its nth retry
+	Wait                                       time.Duration // waited before this call; 0 for a first one
+	WaitReason                                 string        // WaitBackoff or WaitNamed; empty for a first call
 }
 
-// Draw is one random decision: where, the number drawn in [0,1) as parts per
+// Why a retry waited as long as it did.
+const (
+	WaitBackoff = "backoff"     // doubling from one second
+	WaitNamed   = "retry_after" // as the provider asked, in this answer or an earlier one
+)
+
+// Draw is one decision by weight: where, the number drawn in [0,1) as parts per
 // 2^32, and the index chosen.
 type Draw struct {
 	Path   string
 	Number uint32
 	Chosen int
+	Sticky string // StickyHash or StickyKept; empty: drawn at random
 }
 
-// Breaker is the state of a circuit breaker as the routing saw it.
+// How a sticky rule decided.
+const (
+	StickyHash = "hash" // the values of the rule's fields gave Number; it alone decides
+	StickyKept = "kept" // an earlier request with the same values went there; Number is 0
+)
+
+// Breaker is the state of a circuit breaker as the routing saw it. Probe: the
+// cooldown is over, and one request at a time may try the target.
 type Breaker struct {
-	Path string
-	Open bool
+	Path  string
+	Open  bool
+	Probe bool
 }
+
+// Match is the choice of one conditional strategy: Condition is the index of
+// the first one that held, -1 for the default, Chosen the index of the target.
+// The conditions before it were false.
+type Match struct {
+	Path      string
+	Condition int
+	Chosen    int
+}
+
+// Skip is a target that was not called, though its turn had come or might have.
+type Skip struct {
+	Path   string
+	Reason string // SkipOpen, SkipProbe or SkipRefused
+	Code   string // fault code of a refusal
+	Status int    // its status
+}
+
+// Why a target was passed over.
+const (
+	SkipOpen    = "breaker_open"
+	SkipProbe   = "breaker_probe_taken" // another request is trying it
+	SkipRefused = "refused"             // the gateway itself refused it: limits, credentials, an unknown provider
+)
 
 // Settle names one budget reservation of the request and what it settled at.
 type Settle struct {
