@@ -48,7 +48,9 @@ var exceptions = map[string]rights{
 	"usage":     {write: []string{"usage", "spend"}, read: []string{"control"}, bucketRead: true, bucketWrite: true, sends: []string{"audit", "usage"}, outbox: true},
 	"requeue":   {sends: []string{"usage"}},
 	"audit":     {append: []string{"audit"}},
-	"repair":    {write: []string{"control", "keys", "spend", "usage"}, bucketRead: true, bucketWrite: true, bucketPrune: true, sends: []string{"audit", "usage"}},
+	"repair":    {write: []string{"control", "keys", "spend", "usage"}, bucketRead: true, bucketWrite: true, bucketPrune: true, sends: []string{"audit", "usage"}, seal: true},
+	// It hands out the secrets that automatic rotations have made.
+	"apikeys": {write: []string{"control", "keys", "rate", "spend"}, sends: []string{"audit", "usage"}, seal: true, open: true},
 }
 
 func rightsOf(name string, place placement.Place) rights {

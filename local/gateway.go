@@ -105,7 +105,7 @@ func (g *gateway) assemble() error {
 		func(ctx context.Context) error { sender.Run(ctx, sweepEvery); return nil },
 		g.every(time.Minute, "compact", archive.Compact),
 		g.every(time.Minute, "budget repair", func(ctx context.Context) error { _, err := g.core.Ledger.RepairAll(ctx); return err }),
-		g.every(10*time.Second, "key expiry and rotation", (&expiry.Worker{Resources: g.core.Resources}).Run),
+		g.every(10*time.Second, "key expiry and rotation", (&expiry.Worker{Resources: g.core.Resources, Sealer: g.core.Sealer}).Run),
 	}
 	return nil
 }

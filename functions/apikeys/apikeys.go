@@ -48,7 +48,7 @@ func New(l *ledger.Ledger) admin.Family {
 	for i := range routes {
 		f.place(&routes[i])
 	}
-	routes = append(routes, f.rotateRoute())
+	routes = append(routes, f.rotateRoute(), f.collectRoute())
 	return admin.Family{Name: "apikeys", Doc: "API keys.", Routes: routes}
 }
 
@@ -158,7 +158,7 @@ func (f *family) find(c *admin.Call, action string) error {
 // only, unless its role manages the workspace.
 func mayTouch(c *admin.Call, k *identity.Key, action string) error {
 	need := []string{families[k.Type] + "." + action}
-	if action == "rotate" {
+	if action == "rotate" { // collecting what a rotation made is a part of it
 		need = append(need, families[k.Type]+".update")
 	}
 	if !c.Caller.HasAny(need) {
@@ -198,7 +198,7 @@ func (f *family) beforeCreate(c *admin.Call, tx *resource.Tx, rec *resource.Reco
 	}
 	rec.Fields = map[string]string{"type": string(t), "user": k.UserID}
 	c.Keep(rawKey, raw)
-	return f.due(tx, rec, nil, k)
+	return identity.Reschedule(tx, rec.Ref(), nil, k)
 }
 
 // rawKey is where a call keeps the raw key for its answer.
@@ -281,7 +281,7 @@ func (f *family) beforeUpdate(c *admin.Call, tx *resource.Tx, old, rec *resource
 	if rec.Status == identity.StatusExpired && (k.ExpiresAt == nil || k.ExpiresAt.After(c.Now)) {
 		rec.Status = identity.StatusActive
 	}
-	return f.due(tx, rec, was, k)
+	return identity.Reschedule(tx, rec.Ref(), was, k)
 }
 
 func hasOther(bad []fault.Detail, field string) bool {
@@ -303,7 +303,7 @@ func (f *family) beforeDelete(_ *admin.Call, tx *resource.Tx, rec *resource.Reco
 	if err := f.unuseConfig(tx, rec, k); err != nil {
 		return err
 	}
-	if err := f.due(tx, rec, k, nil); err != nil {
+	if err := identity.Reschedule(tx, rec.Ref(), k, nil); err != nil {
 		return err
 	}
 	identity.Unstage(tx, rec, k)
@@ -329,25 +329,6 @@ func (f *family) stage(c *admin.Call, tx *resource.Tx, rec *resource.Record, k *
 		k.Previous = nil
 	}
 	return identity.Stage(tx, rec, k, slug, gone...)
-}
-
-// due keeps the lists that the expiry and rotation worker walks.
-func (f *family) due(tx *resource.Tx, rec *resource.Record, was, k *identity.Key) error {
-	before, after := identity.DueTimes(was), identity.DueTimes(k)
-	for kind, at := range before {
-		if now, same := after[kind]; same && now.Equal(at) {
-			continue
-		}
-		if err := tx.Undue(kind, at, rec.Ref()); err != nil {
-			return err
-		}
-	}
-	for kind, at := range after {
-		if err := tx.Due(kind, at, rec.Ref()); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func (f *family) created(c *admin.Call, rec *resource.Record, _ *identity.Key) (any, error) {

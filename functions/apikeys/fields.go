@@ -111,7 +111,7 @@ func (f *family) render(c *admin.Call, rec *resource.Record, k *identity.Key) (m
 		"defaults":              map[string]any{"metadata": k.Defaults.Metadata, "config_id": orNil(k.Defaults.ConfigID)},
 		"allow_config_override": override(k.Defaults.AllowOverride),
 		"alert_emails":          k.AlertEmails, "expires_at": timeOf(k.ExpiresAt), "last_reset_at": timeOf(k.LastResetAt),
-		"last_rotated_at": timeOf(k.RotatedAt), "rotation_policy": policy(k.Rotation),
+		"last_rotated_at": timeOf(k.RotatedAt), "rotation_policy": policy(k.Rotation), "secret_to_collect": rec.HasSecret(identity.UncollectedSecret),
 		"created_at": admin.FormatTime(rec.Created), "last_updated_at": admin.FormatTime(rec.Updated),
 	}
 	if k.LastResetAt != nil {
@@ -195,5 +195,6 @@ func shown() []admin.Field {
 		{Name: "key", Type: admin.String, Doc: "The key, masked."}, {Name: "type", Type: admin.String, Doc: "organisation-service, workspace-service or workspace-user."},
 		{Name: "creation_mode", Type: admin.String, Doc: "ui, api or auto."}, {Name: "allow_config_override", Type: admin.Integer, Doc: "0 or 1; null when never set."},
 		{Name: "last_reset_at", Type: admin.Timestamp, Doc: "When the usage was last reset."}, {Name: "last_rotated_at", Type: admin.Timestamp, Doc: "When the key was last rotated."},
+		{Name: "secret_to_collect", Type: admin.Boolean, Doc: "Whether the secret of an automatic rotation waits to be collected."},
 	}
 }

@@ -50,6 +50,12 @@ func (f *family) rotate(c *admin.Call) (any, error) {
 		if !k.Rotation.AllowsTransition(transition) {
 			return fault.Invalid("key_transition_period_ms", "must be less than the rotation period")
 		}
+		if err := withinOwnRights(c, k.Scopes, nil); err != nil && c.Caller.KeyID != rec.ID {
+			return err // its answer is a key with these rights
+		}
+		if err := rec.SetSecret(c.Context, c.Sealer, identity.UncollectedSecret, nil); err != nil {
+			return err
+		}
 		was := *k
 		if raw, err = identity.Rotate(k, c.Now, transition); err != nil {
 			return err
@@ -61,7 +67,7 @@ func (f *family) rotate(c *admin.Call) (any, error) {
 		if err := tx.Update(&rec); err != nil {
 			return err
 		}
-		if err := f.due(tx, &rec, &was, k); err != nil {
+		if err := identity.Reschedule(tx, rec.Ref(), &was, k); err != nil {
 			return err
 		}
 		return f.stage(c, tx, &rec, k)
@@ -70,4 +76,53 @@ func (f *family) rotate(c *admin.Call) (any, error) {
 		return nil, err
 	}
 	return map[string]any{"id": c.Param("id"), "key": raw, "key_transition_expires_at": admin.FormatTime(until)}, nil
+}
+
+func (f *family) collectRoute() admin.Route {
+	return admin.Route{
+		Method: "POST", Path: "/api-keys/{id}/collect", Name: "collectApiKey",
+		Doc:    "Hand out, once, the secret that an automatic rotation has given the key. 404 when none waits.",
+		Scopes: append(anyOf("rotate"), anyOf("update")...), Where: admin.InEither, Role: admin.Member,
+		BodyMode: admin.OptionalBody, Action: audit.Rotate, Resource: "api_keys", Errors: []int{404}, Do: f.collect,
+		Answer: admin.Schema{"type": "object", "required": []string{"id", "key", "key_transition_expires_at"}, "properties": map[string]any{
+			"id": map[string]any{"type": "string"}, "key": map[string]any{"type": "string"}, "key_transition_expires_at": map[string]any{"type": []string{"string", "null"}, "format": "date-time"},
+		}},
+	}
+}
+
+// collect hands out the secret of the last automatic rotation and forgets it.
+func (f *family) collect(c *admin.Call) (any, error) {
+	if err := f.find(c, "rotate"); err != nil {
+		return nil, err
+	}
+	var raw []byte
+	var until *time.Time
+	err := c.Change(func(tx *resource.Tx) error {
+		rec, k, err := f.keys.FindIn(c, tx)
+		if err != nil {
+			return err
+		}
+		if err := withinOwnRights(c, k.Scopes, nil); err != nil && c.Caller.KeyID != rec.ID {
+			return err
+		}
+		if !rec.HasSecret(identity.UncollectedSecret) {
+			return fault.New(fault.NotFound, "id", "no secret of an automatic rotation waits to be collected")
+		}
+		secrets, err := rec.OpenSecrets(c.Context, c.Sealer)
+		if err != nil {
+			return fault.Unavailable(err)
+		}
+		raw = secrets[identity.UncollectedSecret]
+		if err := rec.SetSecret(c.Context, c.Sealer, identity.UncollectedSecret, nil); err != nil {
+			return err
+		}
+		if k.Previous != nil {
+			until = k.Previous.ExpiresAt
+		}
+		return tx.Update(&rec)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return map[string]any{"id": c.Param("id"), "key": string(raw), "key_transition_expires_at": timeOf(until)}, nil
 }

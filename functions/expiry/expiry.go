@@ -1,17 +1,24 @@
 // Package expiry is the worker that brings API keys up to date with the clock:
-// keys past their expires_at are marked, secrets whose transition has ended are
-// removed. Requests check both times themselves; the worker makes them visible.
+// secrets whose transition has ended are removed, keys whose policy says so are
+// rotated, keys past their expires_at are marked. Requests check both ends
+// themselves; the worker makes them visible.
+//
+// The new secret of a rotated key is sealed in its record until somebody with
+// the right to rotate it collects it, once; the old one works until then or
+// until its transition ends.
 package expiry
 
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
 	"gateway/shared/audit"
 	"gateway/shared/identity"
 	"gateway/shared/resource"
+	"gateway/shared/seal"
 	"gateway/shared/store"
 	"gateway/shared/tenant"
 )
@@ -22,6 +29,7 @@ const lookBack = 7 * 24 * time.Hour
 // Worker does the due work of keys.
 type Worker struct {
 	Resources *resource.Resources
+	Sealer    seal.Sealer // keeps new secrets until they are collected
 	// since is where the next run starts to look; runs that follow one another
 	// need not walk the past again.
 	since time.Time
@@ -36,9 +44,10 @@ func (w *Worker) Run(ctx context.Context) error {
 	}
 	jobs := []struct {
 		kind string
-		do   func(*resource.Tx, *resource.Record, *identity.Key, time.Time) bool
+		do   job
 	}{
 		{identity.DueOldSecret, dropOldSecret},
+		{identity.DueRotation, w.rotate},
 		{identity.DueExpiry, markExpired},
 	}
 	for _, j := range jobs {
@@ -60,20 +69,25 @@ func (w *Worker) Run(ctx context.Context) error {
 	return nil
 }
 
+// job changes a key; false when there is nothing to do.
+type job func(ctx context.Context, tx *resource.Tx, rec *resource.Record, k *identity.Key, now time.Time) (bool, error)
+
 // change applies one job to a key, if it is still there and still due.
-func (w *Worker) change(ctx context.Context, d resource.Due, now time.Time, do func(*resource.Tx, *resource.Record, *identity.Key, time.Time) bool) error {
+func (w *Worker) change(ctx context.Context, d resource.Due, now time.Time, do job) error {
 	return w.Resources.Change(ctx, d.Of.Scope, func(tx *resource.Tx) error {
 		rec, ok, err := tx.Get(d.Of.Scope, identity.KindKey, d.Of.ID)
 		if err != nil || !ok {
 			return err
 		}
-		var k identity.Key
-		if err := json.Unmarshal(rec.Body, &k); err != nil {
+		var before, k identity.Key // two, since a policy is changed in place
+		if err := errors.Join(json.Unmarshal(rec.Body, &before), json.Unmarshal(rec.Body, &k)); err != nil {
 			return fmt.Errorf("expiry: key %s: %w", rec.ID, err)
 		}
-		before := k
-		if !do(tx, &rec, &k, now) {
-			return nil
+		if changed, err := do(ctx, tx, &rec, &k, now); err != nil || !changed {
+			return err
+		}
+		if err := identity.Reschedule(tx, rec.Ref(), &before, &k); err != nil {
+			return err
 		}
 		if rec.Body, err = json.Marshal(&k); err != nil {
 			return fmt.Errorf("expiry: key %s: %w", rec.ID, err)
@@ -103,24 +117,43 @@ func workspaceSlug(tx *resource.Tx, sc store.Scope) (string, error) {
 
 // dropOldSecret removes the secret before the last rotation once its transition
 // has ended.
-func dropOldSecret(_ *resource.Tx, _ *resource.Record, k *identity.Key, now time.Time) bool {
+func dropOldSecret(_ context.Context, _ *resource.Tx, _ *resource.Record, k *identity.Key, now time.Time) (bool, error) {
 	if k.Previous == nil || k.Previous.ExpiresAt == nil || k.Previous.ExpiresAt.After(now) {
-		return false
+		return false, nil
 	}
 	k.Previous = nil
-	return true
+	return true, nil
+}
+
+// rotate gives a key its policy's new secret, and says so in the audit log.
+func (w *Worker) rotate(ctx context.Context, tx *resource.Tx, rec *resource.Record, k *identity.Key, now time.Time) (bool, error) {
+	due := k.Rotation != nil && k.Rotation.NextAt != nil && !k.Rotation.NextAt.After(now)
+	old := k.Secret.Masked
+	raw := identity.RotateDue(k, rec.Status, now)
+	if raw == "" {
+		return due, nil // the next time may have been planned
+	}
+	if err := rec.SetSecret(ctx, w.Sealer, identity.UncollectedSecret, []byte(raw)); err != nil {
+		return false, err
+	}
+	return true, audit.Append(tx, audit.Entry{
+		ResourceType: "api_keys", Action: audit.Rotate, ResourceID: rec.ID, WorkspaceID: rec.Scope.Workspace, StatusCode: 200,
+		Details: map[string]string{
+			"api_key_id": rec.ID, "rotation_mode": "auto", "old_key_masked": old,
+			"transition_expires_at": k.Previous.ExpiresAt.Format(time.RFC3339),
+		},
+	})
 }
 
 // markExpired gives a key past its expiry the status expired, and says so in
 // the audit log.
-func markExpired(tx *resource.Tx, rec *resource.Record, k *identity.Key, now time.Time) bool {
+func markExpired(_ context.Context, tx *resource.Tx, rec *resource.Record, k *identity.Key, now time.Time) (bool, error) {
 	if rec.Status != identity.StatusActive || identity.Live(rec.Status, k, now) != identity.StatusExpired {
-		return false
+		return false, nil
 	}
 	rec.Status = identity.StatusExpired
-	_ = audit.Append(tx, audit.Entry{ // its form is fixed: it cannot fail to encode
+	return true, audit.Append(tx, audit.Entry{
 		ResourceType: "api_keys", Action: audit.Update, ResourceID: rec.ID, WorkspaceID: rec.Scope.Workspace,
 		StatusCode: 200, Details: map[string]string{"api_key_id": rec.ID, "status": identity.StatusExpired},
 	})
-	return true
 }

@@ -114,3 +114,38 @@ func TestKeysFollowTheClock(t *testing.T) {
 		t.Errorf("%d due rows are left", left)
 	}
 }
+
+func TestRotationIsLeftOutWithinATransitionAndForEndedKeys(t *testing.T) {
+	now := time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC) // a Monday
+	due := now
+	policy := func() *identity.RotationPolicy { return &identity.RotationPolicy{Period: "weekly", NextAt: &due} }
+	_, secret := identity.NewSecret()
+
+	k := identity.Key{Secret: secret, Rotation: policy()}
+	if raw := identity.RotateDue(&k, identity.StatusActive, now); raw == "" || identity.SecretOf(raw) != k.Secret || k.Previous == nil {
+		t.Errorf("a due key was not rotated: %+v", k)
+	}
+	if k.Rotation.NextAt.Equal(now) || k.Rotation.NextAt.Weekday() != time.Monday {
+		t.Errorf("next at %v", k.Rotation.NextAt)
+	}
+
+	turned := identity.Key{Secret: secret, Rotation: policy()}
+	if _, err := identity.Rotate(&turned, now.Add(-time.Minute), identity.MinTransition); err != nil {
+		t.Fatal(err)
+	}
+	turned.Rotation = policy()
+	if raw := identity.RotateDue(&turned, identity.StatusActive, now); raw != "" || !turned.Rotation.NextAt.After(now) {
+		t.Errorf("rotated within the transition of a manual rotation, or not planned again: %v", turned.Rotation.NextAt)
+	}
+
+	ended := now.Add(-time.Second)
+	for name, k := range map[string]*identity.Key{
+		"expired":   {Secret: secret, Rotation: policy(), ExpiresAt: &ended},
+		"no policy": {Secret: secret},
+		"later":     {Secret: secret, Rotation: &identity.RotationPolicy{PeriodDays: 3, NextAt: k.Rotation.NextAt}},
+	} {
+		if identity.RotateDue(k, identity.StatusActive, now) != "" || k.Secret != secret {
+			t.Errorf("%s: rotated", name)
+		}
+	}
+}

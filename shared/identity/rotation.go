@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"gateway/shared/fault"
+	"gateway/shared/resource"
 )
 
 // MinTransition is the shortest time, and the default, during which the old and
@@ -119,6 +120,47 @@ func Rotate(k *Key, now time.Time, transition time.Duration) (raw string, err er
 		k.Rotation.NextAt = k.Rotation.Next(now)
 	}
 	return raw, nil
+}
+
+// UncollectedSecret is the name under which the raw secret of an automatic
+// rotation is sealed in the key's record, until somebody collects it.
+const UncollectedSecret = "rotated"
+
+// RotateDue rotates a key whose policy says that it is time, and plans the next
+// rotation. raw is empty when the key was not rotated: its policy has changed,
+// it has ended, or a manual rotation's transition is not over, so that this time
+// is left out.
+func RotateDue(k *Key, status string, now time.Time) (raw string) {
+	p := k.Rotation
+	if p == nil || p.NextAt == nil || p.NextAt.After(now) || Live(status, k, now) != StatusActive {
+		return ""
+	}
+	raw, err := Rotate(k, now, p.Transition())
+	if err != nil {
+		p.NextAt = p.Next(now)
+		return ""
+	}
+	return raw
+}
+
+// Reschedule keeps the due lists up to date with what a key was and is; nil for
+// a key that is not there.
+func Reschedule(tx *resource.Tx, ref resource.Ref, was, is *Key) error {
+	before, after := DueTimes(was), DueTimes(is)
+	for kind, at := range before {
+		if now, same := after[kind]; same && now.Equal(at) {
+			continue
+		}
+		if err := tx.Undue(kind, at, ref); err != nil {
+			return err
+		}
+	}
+	for kind, at := range after {
+		if err := tx.Due(kind, at, ref); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Kinds of the due lists that the key worker walks.

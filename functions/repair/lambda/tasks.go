@@ -14,7 +14,7 @@ import (
 // time.
 func tasks(core *onaws.Installation) map[string]host.Task {
 	archive := segment.New(core.Store, core.Bucket, segment.Options{})
-	keys := &expiry.Worker{Resources: core.Resources}
+	keys := &expiry.Worker{Resources: core.Resources, Sealer: core.Sealer}
 	return map[string]host.Task{
 		"budgets": func(ctx context.Context) error {
 			done, err := core.Ledger.RepairAll(ctx)
