@@ -53,6 +53,11 @@ type Delta struct {
 
 	Stop                 StopReason
 	Native, StopSequence string
+	// Signature of the reasoning that led to the call of a DeltaToolStart, where a
+	// host keeps it there; see ToolCall.Signature.
+	Signature string
+	// Extra of a DeltaStop: see Choice.Extra.
+	Extra []Field
 
 	Usage *pricing.Usage
 }

@@ -61,13 +61,13 @@ func (p *replay) choice(c *Choice) {
 		case Call:
 			d.Call = calls
 			calls++
-			d.Kind, d.ID, d.Name = DeltaToolStart, part.Call.ID, part.Call.Name
+			d.Kind, d.ID, d.Name, d.Signature = DeltaToolStart, part.Call.ID, part.Call.Name, part.Call.Signature
 			p.give(d)
 			args := part.Call.Arguments
 			if args == "" {
 				args = "{}"
 			}
-			d.Kind, d.ID, d.Name, d.JSON = DeltaToolArgs, "", "", wire.AppendJSONString(nil, args)
+			d.Kind, d.ID, d.Name, d.Signature, d.JSON = DeltaToolArgs, "", "", "", wire.AppendJSONString(nil, args)
 			p.give(d)
 		default:
 			continue
@@ -75,7 +75,7 @@ func (p *replay) choice(c *Choice) {
 		d.Kind, d.JSON = DeltaBlockStop, nil
 		p.give(d)
 	}
-	p.give(Delta{Kind: DeltaStop, Choice: c.Index, Stop: c.Stop, Native: c.Native, StopSequence: c.StopSequence})
+	p.give(Delta{Kind: DeltaStop, Choice: c.Index, Stop: c.Stop, Native: c.Native, StopSequence: c.StopSequence, Extra: c.Extra})
 }
 
 // text gives s in pieces, cut between characters.
@@ -125,6 +125,7 @@ type collected struct {
 	signature     []byte
 	whole         []byte // foreign block, or citations without the last bracket
 	id, name      string
+	callSign      string // signature of a call
 }
 
 // Add takes one delta.
@@ -161,10 +162,13 @@ func (c *Collector) Add(d *Delta) {
 		b.whole = append(b.whole, d.JSON...)
 	case DeltaToolStart:
 		b := c.at(d, Call)
-		b.id, b.name = d.ID, d.Name
+		b.id, b.name, b.callSign = d.ID, d.Name, d.Signature
 	case DeltaStop:
 		ch := c.choice(d.Choice)
 		ch.Stop, ch.Native, ch.StopSequence = d.Stop, d.Native, d.StopSequence
+		for _, x := range d.Extra {
+			ch.Extra = append(ch.Extra, Field{x.Name, slices.Clone(x.Raw)})
+		}
 	case DeltaUsage:
 		c.r.Usage = *d.Usage
 	}
@@ -214,7 +218,7 @@ func (b *collected) part() Part {
 	p := Part{Kind: b.kind}
 	switch b.kind {
 	case Call:
-		p.Call = &ToolCall{ID: b.id, Name: b.name, Arguments: string(b.text)}
+		p.Call = &ToolCall{ID: b.id, Name: b.name, Arguments: string(b.text), Signature: b.callSign}
 	case RedactedReasoned:
 		p.Data = string(b.text)
 	case Foreign:

@@ -14,6 +14,9 @@ type Response struct {
 	Usage     pricing.Usage
 	// ReportedTotal is the provider's own total when it is not the sum of Usage.
 	ReportedTotal int64
+	// Billed is what the provider charges for when it says so apart from Usage,
+	// which the client is told; unknown: Usage.
+	Billed pricing.Usage
 
 	SystemFingerprint string
 	ServiceTier       string
@@ -30,6 +33,10 @@ type Choice struct {
 
 	// Logprobs is the object of the OpenAI shape, as it came.
 	Logprobs json.RawMessage
+	// Extra are members that the provider gave with the choice and that have no
+	// canonical form (groundingMetadata, safetyRatings), for clients that do not
+	// keep to the strict shape.
+	Extra []Field
 }
 
 // Text joins the text parts of a choice.
@@ -41,6 +48,9 @@ func (c *Choice) Text() string {
 // Meter is what the books need of the answer.
 func (r *Response) Meter() Meter {
 	m := Meter{Model: r.Model, ID: r.ID, Usage: r.Usage, ReportedTotal: r.ReportedTotal, Complete: true, Started: true}
+	if r.Billed.Known() {
+		m.Usage = r.Billed
+	}
 	for i := range r.Choices {
 		c := &r.Choices[i]
 		if m.Finish == "" {

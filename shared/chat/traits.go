@@ -29,6 +29,18 @@ type Traits struct {
 	// no reasoning_effort (OpenAI dialect).
 	NoEffort bool
 
+	// ThinksAlways: thinking cannot be switched off.
+	ThinksAlways bool
+	// MinBudget and MaxBudget bound a budget of thinking, in tokens; 0: the
+	// dialect's own bound.
+	MinBudget, MaxBudget int64
+	// Efforts are the efforts that the model knows, from the least, with spaces
+	// between; another one becomes the next one up. Empty: the dialect's own.
+	Efforts string
+	// SignedCalls: the model refuses its own tool calls when they come back
+	// without their signature (Gemini dialect).
+	SignedCalls bool
+
 	// Schema is how an answer of a JSON schema is had from the model.
 	Schema SchemaSupport
 
@@ -79,4 +91,5 @@ const (
 	SchemaByTool SchemaSupport = iota // by a hidden tool; Anthropic dialect
 	SchemaNative                      // the model has it
 	SchemaNone                        // not at all: such requests are refused
+	SchemaSubset                      // in a subset of JSON schema; Gemini dialect
 )

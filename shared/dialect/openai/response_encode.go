@@ -148,6 +148,7 @@ func appendChoice(dst []byte, c *chat.Choice, o *chat.Options) []byte {
 	dst = append(dst, f...)
 	dst = append(dst, '"')
 	dst = appendNative(dst, c.Native, f, o)
+	dst = appendExtra(dst, c.Extra, o)
 	return append(dst, '}')
 }
 
@@ -191,7 +192,31 @@ func appendFunction(dst []byte, c *chat.ToolCall, o *chat.Options) []byte {
 	dst = wire.AppendJSONString(dst, o.ToolName(c.Name))
 	dst = append(dst, `,"arguments":`...)
 	dst = wire.AppendJSONString(dst, args)
+	dst = appendCallSignature(dst, c.Signature, o)
 	return append(dst, '}')
+}
+
+// appendCallSignature writes the signature of a call, which a lenient client
+// gives back with the call.
+func appendCallSignature(dst []byte, signature string, o *chat.Options) []byte {
+	if o.Strict || signature == "" {
+		return dst
+	}
+	dst = append(dst, `,"thought_signature":`...)
+	return wire.AppendJSONString(dst, signature)
+}
+
+// appendExtra writes the provider's own members of a choice.
+func appendExtra(dst []byte, extra []chat.Field, o *chat.Options) []byte {
+	if o.Strict {
+		return dst
+	}
+	for _, x := range extra {
+		dst = append(dst, ',')
+		dst = wire.AppendJSONString(dst, x.Name)
+		dst = append(append(dst, ':'), x.Raw...)
+	}
+	return dst
 }
 
 // appendBlocks writes content_blocks: all parts but calls, in order, in the form

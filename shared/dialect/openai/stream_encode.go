@@ -180,7 +180,9 @@ func (s *streamEncoder) toolStart(dst []byte, d *chat.Delta) []byte {
 	dst = wire.AppendJSONString(dst, d.ID)
 	dst = append(dst, `,"type":"function","function":{"name":`...)
 	dst = wire.AppendJSONString(dst, s.o.ToolName(d.Name))
-	dst = append(dst, `,"arguments":""}}]`...)
+	dst = append(dst, `,"arguments":""`...)
+	dst = appendCallSignature(dst, d.Signature, &s.o)
+	dst = append(dst, `}}]`...)
 	return s.close(dst)
 }
 
@@ -210,6 +212,7 @@ func (s *streamEncoder) stop(dst []byte, d *chat.Delta) []byte {
 	dst = append(dst, f...)
 	dst = append(dst, '"')
 	dst = appendNative(dst, d.Native, f, &s.o)
+	dst = appendExtra(dst, d.Extra, &s.o)
 	dst = append(dst, '}')
 	return append(dst, s.tail...)
 }
