@@ -18,6 +18,8 @@ type options struct {
 	container string // on: one task; ha: two in two zones with a NAT gateway each; off
 	dist      string // folder of what scripts/lambdas.sh built
 	alarms    string // ARN of a topic that alarms are sent to; empty: none
+	// Days that logged bodies and usage records are kept; empty: the standard.
+	bodyDays, recordDays string
 }
 
 func optionsOf(app awscdk.App) (options, error) {
@@ -30,6 +32,7 @@ func optionsOf(app awscdk.App) (options, error) {
 	o := options{
 		name: get("name", "gateway"), region: get("region", "us-east-1"), chat: get("chat", "lambda"),
 		container: get("container", "on"), dist: get("dist", "dist"), alarms: get("alarmTopicArn", ""),
+		bodyDays: get("bodyRetentionDays", ""), recordDays: get("recordRetentionDays", ""),
 	}
 	return o, o.check()
 }

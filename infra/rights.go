@@ -122,6 +122,11 @@ func (r rights) environment(d *dataStack, o options) map[string]*string {
 	env := map[string]*string{"GATEWAY_TABLE_PREFIX": jsii.String(o.name + "-")}
 	if r.bucketRead || r.bucketWrite {
 		env["GATEWAY_BUCKET"] = d.bucket.BucketName()
+		for name, days := range map[string]string{"GATEWAY_BODY_RETENTION_DAYS": o.bodyDays, "GATEWAY_RECORD_RETENTION_DAYS": o.recordDays} {
+			if days != "" {
+				env[name] = jsii.String(days)
+			}
+		}
 	}
 	for _, q := range r.sends {
 		env["GATEWAY_"+map[string]string{"audit": "AUDIT", "usage": "USAGE"}[q]+"_QUEUE_URL"] = d.queues[q].QueueUrl()

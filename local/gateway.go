@@ -61,7 +61,12 @@ func open(ctx context.Context, o options) (_ *gateway, err error) {
 	if err != nil {
 		return nil, err
 	}
+	retention, err := usage.ParseRetention(os.Getenv("GATEWAY_BODY_RETENTION_DAYS"), os.Getenv("GATEWAY_RECORD_RETENTION_DAYS"))
+	if err != nil {
+		return nil, err
+	}
 	g.core = app.New(g.stores.Backends, app.Settings{
+		Retention: retention,
 		Egress: policy, BlockInline: os.Getenv("BLOCK_INLINE_CONFIG") == "true",
 		Ledger: app.LedgerHooks(g.stores.Journal, func() app.Recorder { return g.sender }),
 	})
@@ -90,7 +95,7 @@ func (g *gateway) begin(ctx context.Context) (err error) {
 // assemble puts the data plane, the administration and the workers together.
 func (g *gateway) assemble() error {
 	sender := g.sender
-	archive := segment.New(g.core.Store, g.core.Bucket, segment.Options{})
+	archive := segment.New(g.core.Store, g.core.Bucket, segment.Options{Retention: g.core.Retention})
 	data := relay.NewMux(plane.New(g.core, g.stores.Journal, plane.Options{}), assembly.DataPlane())
 	admin, err := console.New(g.core, sender, assembly.Administration(g.core, archive)...)
 	if err != nil {
@@ -104,6 +109,7 @@ func (g *gateway) assemble() error {
 		g.auditWorker(),
 		func(ctx context.Context) error { sender.Run(ctx, sweepEvery); return nil },
 		g.every(time.Minute, "compact", archive.Compact),
+		g.every(time.Hour, "retention", archive.Retain),
 		g.every(time.Minute, "budget repair", func(ctx context.Context) error { _, err := g.core.Ledger.RepairAll(ctx); return err }),
 		g.every(10*time.Second, "key expiry and rotation", (&expiry.Worker{Resources: g.core.Resources, Sealer: g.core.Sealer}).Run),
 	}

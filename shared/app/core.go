@@ -12,6 +12,7 @@ import (
 	"gateway/shared/resource"
 	"gateway/shared/seal"
 	"gateway/shared/store"
+	"gateway/shared/usage"
 )
 
 // Backends are the stores of one installation.
@@ -31,6 +32,7 @@ type Settings struct {
 	// BlockInline refuses inline configuration in every organisation.
 	BlockInline bool
 	Ledger      ledger.Hooks
+	Retention   usage.Retention  // how long usage is kept; for ever when zero
 	Now         func() time.Time // nil: time.Now
 }
 

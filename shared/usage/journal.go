@@ -27,6 +27,7 @@ type Journal struct {
 	file   *os.File
 	seq    uint64       // number of that file
 	size   int64        // its length
+	day    int64        // of its newest event, since 1970
 	closed bool         //
 	live   atomic.Int64 // its length up to the last whole event; for the reader
 
@@ -165,7 +166,7 @@ func (j *Journal) Emit(ctx context.Context, r *Record) error {
 	}
 	buf := buffers.Get().(*[]byte)
 	event := r.AppendEvent((*buf)[:0])
-	seq, size, err := j.write(event)
+	seq, size, err := j.write(event, r.Start.Unix()/secondsOfDay)
 	if *buf = event; cap(event) <= 2*MaxInlineBody {
 		buffers.Put(buf)
 	}
@@ -182,8 +183,12 @@ func (j *Journal) Emit(ctx context.Context, r *Record) error {
 	return nil
 }
 
+const secondsOfDay = 24 * 60 * 60
+
 // write appends one event and gives the file and its length behind the event.
-func (j *Journal) write(event []byte) (seq uint64, size int64, err error) {
+// Events of a later day (since 1970) begin a new file: bodies that stay where the
+// journal wrote them are deleted with their file.
+func (j *Journal) write(event []byte, day int64) (seq uint64, size int64, err error) {
 	if len(event) > MaxEvent {
 		return 0, 0, fmt.Errorf("usage: an event of %d bytes is over the limit of %d", len(event), MaxEvent)
 	}
@@ -192,11 +197,12 @@ func (j *Journal) write(event []byte) (seq uint64, size int64, err error) {
 	if j.closed {
 		return 0, 0, ErrClosed
 	}
-	if j.size > 0 && j.size+int64(len(event)) > j.o.MaxFileBytes {
+	if j.size > 0 && (j.size+int64(len(event)) > j.o.MaxFileBytes || day > j.day) {
 		if err := j.rotate(); err != nil {
 			return 0, 0, err
 		}
 	}
+	j.day = max(j.day, day)
 	n, err := j.file.Write(event)
 	if err != nil {
 		// A part of an event must not stand before the next one.

@@ -331,7 +331,7 @@ func (j *Journal) linked() bool {
 		return rd.pack != ""
 	}
 	for n := 0; ; n++ {
-		key := fmt.Sprintf("bodies/journal/%016x-%d", rd.at.seq, n)
+		key := fmt.Sprintf("bodies/journal/%s/%016x-%d", time.Now().UTC().Format("2006/01/02"), rd.at.seq, n)
 		err := rd.linker.Link(context.Background(), key, j.path(rd.at.seq))
 		if errors.Is(err, fs.ErrExist) {
 			continue

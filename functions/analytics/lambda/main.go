@@ -13,7 +13,7 @@ import (
 
 func main() {
 	administration.Main(func(c *app.Core) []admin.Family {
-		archive := segment.New(c.Store, c.Bucket, segment.Options{})
+		archive := segment.New(c.Store, c.Bucket, segment.Options{Retention: c.Retention})
 		return []admin.Family{analytics.New(report.New(archive, c.Bucket))}
 	}, onaws.Bucket)
 }

@@ -13,7 +13,7 @@ import (
 
 func main() {
 	administration.Main(func(c *app.Core) []admin.Family {
-		archive := segment.New(c.Store, c.Bucket, segment.Options{})
+		archive := segment.New(c.Store, c.Bucket, segment.Options{Retention: c.Retention})
 		return []admin.Family{logs.New(report.New(archive, c.Bucket), c.Sealer)}
 	}, onaws.Bucket)
 }

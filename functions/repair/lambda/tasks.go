@@ -13,7 +13,7 @@ import (
 // tasks are the jobs by the names that schedules send. Each may run twice at a
 // time.
 func tasks(core *onaws.Installation) map[string]host.Task {
-	archive := segment.New(core.Store, core.Bucket, segment.Options{})
+	archive := segment.New(core.Store, core.Bucket, segment.Options{Retention: core.Retention})
 	keys := &expiry.Worker{Resources: core.Resources, Sealer: core.Sealer}
 	return map[string]host.Task{
 		"budgets": func(ctx context.Context) error {
@@ -30,5 +30,6 @@ func tasks(core *onaws.Installation) map[string]host.Task {
 		},
 		"keys":    keys.Run,
 		"compact": archive.Compact,
+		"retain":  archive.Retain,
 	}
 }

@@ -10,16 +10,18 @@ import (
 
 // Names of the variables that describe an installation.
 const (
-	EnvTablePrefix   = "GATEWAY_TABLE_PREFIX"       // before the names of the tables; "gateway-"
-	EnvBucket        = "GATEWAY_BUCKET"             // segments and large bodies
-	EnvAuditQueue    = "GATEWAY_AUDIT_QUEUE_URL"    // audit records
-	EnvUsageQueue    = "GATEWAY_USAGE_QUEUE_URL"    // usage events
-	EnvKey           = "GATEWAY_KMS_KEY_ID"         // wraps the data keys
-	EnvFormerKeys    = "GATEWAY_KMS_FORMER_KEY_IDS" // unwrap only; comma list
-	EnvOriginSecrets = "GATEWAY_ORIGIN_SECRETS"     // of the edge, at most two; comma list
-	EnvEgress        = "GATEWAY_EGRESS_ALLOW"       // reachable besides public addresses; none
-	EnvTrustedHosts  = "TRUSTED_CUSTOM_HOSTS"       // custom hosts that may be called by plain HTTP
-	EnvBlockInline   = "BLOCK_INLINE_CONFIG"        // "true": no inline configuration
+	EnvTablePrefix   = "GATEWAY_TABLE_PREFIX"          // before the names of the tables; "gateway-"
+	EnvBucket        = "GATEWAY_BUCKET"                // segments and large bodies
+	EnvAuditQueue    = "GATEWAY_AUDIT_QUEUE_URL"       // audit records
+	EnvUsageQueue    = "GATEWAY_USAGE_QUEUE_URL"       // usage events
+	EnvKey           = "GATEWAY_KMS_KEY_ID"            // wraps the data keys
+	EnvFormerKeys    = "GATEWAY_KMS_FORMER_KEY_IDS"    // unwrap only; comma list
+	EnvOriginSecrets = "GATEWAY_ORIGIN_SECRETS"        // of the edge, at most two; comma list
+	EnvEgress        = "GATEWAY_EGRESS_ALLOW"          // reachable besides public addresses; none
+	EnvTrustedHosts  = "TRUSTED_CUSTOM_HOSTS"          // custom hosts that may be called by plain HTTP
+	EnvBlockInline   = "BLOCK_INLINE_CONFIG"           // "true": no inline configuration
+	EnvBodyDays      = "GATEWAY_BODY_RETENTION_DAYS"   // days that bodies are kept; 90, 0 for ever
+	EnvRecordDays    = "GATEWAY_RECORD_RETENTION_DAYS" // days that records are kept; 365, 0 for ever
 )
 
 // defaultPrefix is that of the tables.

@@ -61,6 +61,9 @@ func Open(ctx context.Context, parts ...Part) (*Installation, error) {
 	}
 	in := &Installation{}
 	s := app.Settings{Egress: p, BlockInline: os.Getenv(EnvBlockInline) == "true"}
+	if s.Retention, err = usage.ParseRetention(os.Getenv(EnvBodyDays), os.Getenv(EnvRecordDays)); err != nil {
+		return nil, fmt.Errorf("onaws: %w", err)
+	}
 	if b.Usage != nil {
 		in.Sink = &usage.QueueSink{Queue: b.Usage, Bucket: b.Bucket}
 		s.Ledger = app.LedgerHooks(in.Sink, in.recorder)

@@ -8,6 +8,7 @@ import (
 
 	"gateway/shared/blob"
 	"gateway/shared/store"
+	"gateway/shared/usage"
 )
 
 // Archive is where segments are: it ingests, compacts and reads them. Safe for
@@ -24,6 +25,7 @@ type Archive struct {
 // Options are the choices of an archive.
 type Options struct {
 	CacheBytes    int64                      // decoded cubes and columns kept in memory; 64 MiB when 0
+	Retention     usage.Retention            // how long usage is kept; for ever when zero
 	MaxDayRecords int64                      // days with more stay in hours; 500,000 when 0
 	Clock         func() time.Time           // time.Now when nil
 	OnBad         func(id string, err error) // hears of records that cannot be kept; may be nil

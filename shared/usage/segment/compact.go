@@ -162,8 +162,11 @@ func (a *Archive) compactDay(ctx context.Context, org string, day int64, now tim
 	if now.Before(time.Unix((day+24)*hourSeconds, 0).Add(dayGrace)) {
 		return false, nil
 	}
-	list, err := a.list(ctx, org, hourKey(day), hourKey(day+23)+"#~", func(*Manifest) bool { return true })
+	list, err := a.ofDay(ctx, org, day)
 	if err != nil {
+		return false, err
+	}
+	if err := a.noteKept(ctx, org, day); err != nil {
 		return false, err
 	}
 	var total int64
@@ -203,7 +206,7 @@ func (a *Archive) merge(ctx context.Context, inputs []Manifest, tier Tier, hour 
 			continue
 		}
 		actions = append(actions, store.Action{Table: store.Usage, Delete: &store.Delete{Key: in.key(), If: []store.Cond{store.IfEqual(store.At("name"), in.Name)}}})
-		left = append(left, in.Name+"/"+in.blobs+"/"+strconv.FormatInt(in.Hour, 10)+"/"+strconv.FormatBool(in.bodies))
+		left = append(left, in.leftNote())
 	}
 	if !standing {
 		if err := w.save(ctx, &m); err != nil {
@@ -211,10 +214,7 @@ func (a *Archive) merge(ctx context.Context, inputs []Manifest, tier Tier, hour 
 		}
 		actions = append(actions, store.Action{Table: store.Usage, Put: &store.Put{Row: store.Row{Key: m.key(), Item: m.item()}, If: []store.Cond{store.IfAbsent()}}})
 	}
-	actions = append(actions, store.Action{Table: store.Usage, Put: &store.Put{Row: store.Row{
-		Key:  dues().Key("G", fmt.Sprintf("%014d", m.Created.UnixMilli()), m.ID+strconv.Itoa(int(tier))),
-		Item: store.Item{"org": m.Org, "left": strings.Join(left, "\n")},
-	}}})
+	actions = append(actions, a.leave(m.Org, m.ID+strconv.Itoa(int(tier)), left))
 	err = a.store.Transact(ctx, actions...)
 	if _, lost := store.AsCondition(err); lost || errors.Is(err, store.ErrContended) {
 		if standing {

@@ -18,5 +18,7 @@
 //	ORG#o#SEG#name  data, cube, bodies     objects up to 300 KB; name is the id and a random part
 //	SYS#USAGE-DUE   H#<hour>#<org>         an hour with something to merge
 //	                D#<hour>#<org>         a day, by its first hour
+//	                B#<hour>#<org>         a day, whose bodies have to go one day
+//	                R#<hour>#<org>         a day, whose records have to go one day
 //	                G#<unix ms>#<id>       objects that a merge left behind
 package segment

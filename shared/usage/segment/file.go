@@ -396,9 +396,13 @@ func (f *File) bodyRefs(ctx context.Context, group int) (packs *Strings, offsets
 	return packs, offsets, lengths, err
 }
 
-// Bodies reads the sealed bodies of one record; nil when it has none. Those of a
+// Bodies reads the sealed bodies of one record; nil when it has none, or they
+// are not kept any more. Those of a
 // record with a Blob are there, not here.
 func (f *File) Bodies(ctx context.Context, group, row int) ([]byte, error) {
+	if f.a.bodiesOver(&f.m) {
+		return nil, nil
+	}
 	packs, offsets, lengths, err := f.bodyRefs(ctx, group)
 	if err != nil {
 		return nil, err

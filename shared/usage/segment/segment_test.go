@@ -249,8 +249,8 @@ func TestCompactionMergesTierByTier(t *testing.T) {
 	h.compactAt(t, noon.Add(15*time.Hour))
 	check("after a late delivery", TierDay)
 	h.compactAt(t, noon.Add(16*time.Hour))
-	if due := h.rows(t, store.System("USAGE-DUE")); len(due) != 0 {
-		t.Errorf("notes are left: %v", due)
+	if due := h.rows(t, store.System("USAGE-DUE")); len(due) != 2 || due[0][0] != 'B' || due[1][0] != 'R' {
+		t.Errorf("left are %v, want the two notes of retention", due)
 	}
 	check("swept", TierDay)
 	keys, err := h.bucket.List(context.Background(), "", "", 100)

@@ -1,0 +1,191 @@
+package segment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"gateway/shared/store"
+)
+
+const oneDay = 24 * time.Hour
+
+// over tells whether a day, by its first hour, has been kept long enough.
+func over(day int64, keep time.Duration, now time.Time) bool {
+	return keep > 0 && !now.Before(time.Unix((day+24)*hourSeconds, 0).Add(keep))
+}
+
+// bodiesOver tells whether the bodies of a segment are not kept any more.
+func (a *Archive) bodiesOver(m *Manifest) bool {
+	return over(m.Hour-m.Hour%24, a.o.Retention.Bodies, a.o.Clock())
+}
+
+// noteKept remembers that an organisation has a day that will have to go: one
+// note for its bodies (B), one for its records (R).
+func (a *Archive) noteKept(ctx context.Context, org string, day int64) error {
+	rows := make([]store.Row, 0, 2)
+	for _, sort := range [...]string{"B", "R"} {
+		rows = append(rows, store.Row{Key: dues().Key(sort, fmt.Sprintf("%08d", day), org), Item: store.Item{"org": org, "hour": day}})
+	}
+	if err := a.table.PutMany(ctx, rows); err != nil {
+		return fmt.Errorf("segment: retention: %w", err)
+	}
+	return nil
+}
+
+// Retain deletes what has been kept long enough; call it every hour or so. What
+// it had no time for it finds again.
+func (a *Archive) Retain(ctx context.Context) error {
+	now, keep := a.o.Clock(), a.o.Retention
+	return errors.Join(
+		a.eachOver(ctx, "B", keep.Bodies, now, a.expireBodies),
+		a.eachOver(ctx, "R", keep.Records, now, a.expireRecords),
+		a.expireJournal(ctx, now),
+	)
+}
+
+// eachOver walks the notes of days whose time is over.
+func (a *Archive) eachOver(ctx context.Context, sort string, keep time.Duration, now time.Time, expire func(context.Context, string, int64) error) error {
+	if keep == 0 {
+		return nil
+	}
+	last := now.Add(-keep-oneDay).Unix() / hourSeconds
+	q := store.Query{Partition: dues(), From: sort + "#", To: fmt.Sprintf("%s#%08d#~", sort, last)}
+	for {
+		page, err := a.table.Query(ctx, q)
+		if err != nil {
+			return fmt.Errorf("segment: retention: %w", err)
+		}
+		for _, row := range page.Rows {
+			org, day := row.Item.String("org"), row.Item.Int("hour")
+			if !over(day, keep, now) {
+				continue
+			}
+			if err := expire(ctx, org, day); err != nil {
+				return err
+			}
+			if err := a.table.Delete(ctx, row.Key); err != nil {
+				return fmt.Errorf("segment: retention: %w", err)
+			}
+		}
+		if page.Next == "" {
+			return nil
+		}
+		q.After = page.Next
+	}
+}
+
+func (a *Archive) ofDay(ctx context.Context, org string, day int64) ([]Manifest, error) {
+	return a.list(ctx, org, hourKey(day), hourKey(day+23)+"#~", func(*Manifest) bool { return true })
+}
+
+// expireBodies deletes all bodies of an organisation's day. Segments of a day
+// refer to packs of the same day only.
+func (a *Archive) expireBodies(ctx context.Context, org string, day int64) error {
+	list, err := a.ofDay(ctx, org, day)
+	if err != nil {
+		return err
+	}
+	for i := range list {
+		if m := &list[i]; m.bodies && !m.inBucket(bodiesObject) {
+			if err := a.table.Delete(ctx, m.objectKey(bodiesObject)); err != nil {
+				return fmt.Errorf("segment: retention: %w", err)
+			}
+		}
+	}
+	place := url.PathEscape(org) + time.Unix(day*hourSeconds, 0).UTC().Format("/2006/01/02/")
+	return errors.Join(a.deleteAll(ctx, "segments/"+string(bodiesObject)+"/"+place), a.deleteAll(ctx, "bodies/"+place))
+}
+
+// expireRecords takes the manifests of a day away; the sweep deletes their
+// objects when nobody reads them any more.
+func (a *Archive) expireRecords(ctx context.Context, org string, day int64) error {
+	if err := a.expireBodies(ctx, org, day); err != nil {
+		return err
+	}
+	list, err := a.ofDay(ctx, org, day)
+	if err != nil {
+		return err
+	}
+	for len(list) > 0 {
+		part := list[:min(len(list), maxInputs)]
+		list = list[len(part):]
+		actions := make([]store.Action, 0, len(part)+1)
+		left := make([]string, 0, len(part))
+		for i := range part {
+			actions = append(actions, store.Action{Table: store.Usage, Delete: &store.Delete{Key: part[i].key()}})
+			left = append(left, part[i].leftNote())
+		}
+		actions = append(actions, a.leave(org, part[0].ID+"r", left))
+		if err := a.store.Transact(ctx, actions...); err != nil {
+			return fmt.Errorf("segment: retention: %w", err)
+		}
+	}
+	return nil
+}
+
+// leftNote is what sweep reads of a segment that is no longer listed.
+func (m *Manifest) leftNote() string {
+	return m.Name + "/" + m.blobs + "/" + strconv.FormatInt(m.Hour, 10) + "/" + strconv.FormatBool(m.bodies)
+}
+
+// leave notes objects that sweep is to delete.
+func (a *Archive) leave(org, id string, left []string) store.Action {
+	return store.Action{Table: store.Usage, Put: &store.Put{Row: store.Row{
+		Key:  dues().Key("G", fmt.Sprintf("%014d", a.o.Clock().UnixMilli()), id),
+		Item: store.Item{"org": org, "left": strings.Join(left, "\n")},
+	}}}
+}
+
+// journalPacks is where a process on one machine keeps the bodies of its journal:
+// by the day on which a file was linked, which is none before its events'.
+const journalPacks = "bodies/journal/"
+
+func (a *Archive) expireJournal(ctx context.Context, now time.Time) error {
+	if a.o.Retention.Bodies == 0 {
+		return nil
+	}
+	first := journalPacks + now.Add(-a.o.Retention.Bodies-oneDay).UTC().Format("2006/01/02/")
+	for {
+		keys, err := a.bucket.List(ctx, journalPacks, "", listPart)
+		if err != nil {
+			return fmt.Errorf("segment: retention: %w", err)
+		}
+		for _, key := range keys {
+			if key >= first {
+				return nil
+			}
+			if err := a.bucket.Delete(ctx, key); err != nil {
+				return fmt.Errorf("segment: retention: %w", err)
+			}
+		}
+		if len(keys) < listPart {
+			return nil
+		}
+	}
+}
+
+// listPart is how many keys are listed at once.
+const listPart = 500
+
+// deleteAll deletes what stands under a prefix of the bucket.
+func (a *Archive) deleteAll(ctx context.Context, prefix string) error {
+	for {
+		keys, err := a.bucket.List(ctx, prefix, "", listPart)
+		if err != nil {
+			return fmt.Errorf("segment: retention: %w", err)
+		}
+		for _, key := range keys {
+			if err := a.bucket.Delete(ctx, key); err != nil {
+				return fmt.Errorf("segment: retention: %w", err)
+			}
+		}
+		if len(keys) < listPart {
+			return nil
+		}
+	}
+}
