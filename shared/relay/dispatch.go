@@ -53,7 +53,7 @@ func (c *call) try(leaf *route.Leaf) answer {
 	schedule := leaf.Retry.Start()
 	for {
 		a := c.attempt(body)
-		wait, again := schedule.Next(a.status(), a.header(), a.connectFailed())
+		wait, again := schedule.Next(a.status(), a.header(), a.connectFailed(), c.Now())
 		c.rec.RetryCount = schedule.Count()
 		if !again || c.bodySpent {
 			return a

@@ -2,7 +2,6 @@ package route
 
 import (
 	"slices"
-	"sync"
 	"time"
 )
 
@@ -25,86 +24,64 @@ func (b *Breaker) Failure(status int) bool {
 	return slices.Contains(b.Codes, status)
 }
 
-// Circuits are the states of all breakers of a process, by config and path.
-type Circuits struct {
-	now func() time.Time
+// State is how the breaker of one target stands.
+type State uint8
 
-	mu     sync.Mutex
-	states map[string]*circuit
+const (
+	Closed   State = iota // the target is used
+	Open                  // it is left out
+	HalfOpen              // the cooldown is over: one request may claim the probe
+	Probing               // the probe is under way; others leave the target out
+)
+
+// Breakers are the breakers of one config as a Walk sees them.
+type Breakers interface {
+	// Quiet reports that all of them are closed, so that none need be looked at.
+	Quiet() bool
+	State(path string) State
+	// Claim takes the one probe of a half-open target. False: another request
+	// has it. Who claims must Record or Release.
+	Claim(path string, b *Breaker) bool
+	// Release gives a probe back that was not made.
+	Release(path string)
+	// Record counts the answer of a target. probe: the caller has claimed it.
+	Record(path string, b *Breaker, status int, probe bool)
 }
 
+// circuit is what is known of one target that has failed. Counts begin with
+// the first failure.
 type circuit struct {
+	setting             *Breaker // the latest that was recorded under
 	failures, successes int
-	first               time.Time // first failure of the count
+	first, last         time.Time // failures of the count
 	openUntil           time.Time // zero: closed
-	cooldown            time.Duration
+	probeUntil          time.Time // a probe is under way, at most until then
+
+	// What other processes have not been told.
+	newFailures, newSuccesses int
+	newOpen, newClosed        bool
 }
 
-// maxCircuits bounds the memory of states; beyond it those that have nothing to
-// say any more are forgotten.
-const maxCircuits = 10_000
-
-// NewCircuits keeps states by the clock now.
-func NewCircuits(now func() time.Time) *Circuits {
-	return &Circuits{now: now, states: map[string]*circuit{}}
-}
-
-// Open reports whether the target at path of the config named config is left
-// out. An open breaker closes by itself when its cooldown has passed, and its
-// counts start again.
-func (c *Circuits) Open(config, path string) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	s := c.states[config+"\x00"+path]
-	if s == nil || s.openUntil.IsZero() {
-		return false
+func (s *circuit) state(now time.Time) State {
+	switch {
+	case s == nil || s.openUntil.IsZero():
+		return Closed
+	case now.Before(s.openUntil):
+		return Open
+	case now.Before(s.probeUntil):
+		return Probing
 	}
-	if c.now().Before(s.openUntil) {
+	return HalfOpen
+}
+
+// stale tells that the count is over: no failure for a cooldown; where only the
+// rate counts, a cooldown since the first one, so that old successes do not
+// hide new failures.
+func (s *circuit) stale(b *Breaker, now time.Time) bool {
+	if now.Sub(s.last) > b.Cooldown {
 		return true
 	}
-	delete(c.states, config+"\x00"+path)
-	return false
-}
-
-// Record counts an answer of the target.
-func (c *Circuits) Record(config, path string, b *Breaker, status int) {
-	if b == nil {
-		return
-	}
-	failure := b.Failure(status)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	key := config + "\x00" + path
-	s := c.states[key]
-	now := c.now()
-	if s != nil && s.stale(now) {
-		s = nil
-		delete(c.states, key)
-	}
-	if s == nil {
-		if !failure && !b.ByRate {
-			return // nothing to count yet
-		}
-		c.makeRoom(now)
-		s = &circuit{first: now, cooldown: b.Cooldown}
-		c.states[key] = s
-	}
-	if !failure {
-		s.successes++
-		return
-	}
-	s.failures++
-	if s.trips(b) && s.openUntil.IsZero() {
-		s.openUntil = now.Add(b.Cooldown)
-	}
-}
-
-// stale: the cooldown is over, or the count is older than one.
-func (s *circuit) stale(now time.Time) bool {
-	if !s.openUntil.IsZero() {
-		return !now.Before(s.openUntil)
-	}
-	return now.Sub(s.first) > s.cooldown
+	return b.Threshold == 0 && now.Sub(s.first) > b.Cooldown
 }
 
 func (s *circuit) trips(b *Breaker) bool {
@@ -112,22 +89,17 @@ func (s *circuit) trips(b *Breaker) bool {
 		return true
 	}
 	all := s.failures + s.successes
-	return b.ByRate && all >= max(b.Minimum, 1) && float64(s.failures)*100 >= b.Percentage*float64(all)
+	return b.ByRate && s.failures > 0 && all >= max(b.Minimum, 1) && float64(s.failures)*100 >= b.Percentage*float64(all)
 }
 
-func (c *Circuits) makeRoom(now time.Time) {
-	if len(c.states) < maxCircuits {
-		return
-	}
-	for key, s := range c.states {
-		if s.stale(now) {
-			delete(c.states, key)
-		}
-	}
-	for key := range c.states {
-		if len(c.states) < maxCircuits {
-			return
-		}
-		delete(c.states, key)
-	}
+// trip opens the circuit.
+func (s *circuit) trip(b *Breaker, now time.Time) {
+	s.failures, s.successes, s.newFailures, s.newSuccesses = 0, 0, 0, 0
+	s.openUntil, s.probeUntil = now.Add(b.Cooldown), time.Time{}
+	s.newOpen, s.newClosed = true, false
+}
+
+// silent tells that nothing is waiting to be told to other processes.
+func (s *circuit) silent() bool {
+	return s.newFailures == 0 && s.newSuccesses == 0 && !s.newOpen && !s.newClosed
 }

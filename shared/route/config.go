@@ -31,7 +31,13 @@ const (
 	MinCacheAge           = time.Minute
 	MaxCacheAge           = 90 * 24 * time.Hour
 	DefaultCacheAge       = 7 * 24 * time.Hour
+	MinCacheThreshold     = 0.5
 	DefaultStickyTTL      = time.Hour
+	MaxStickyTTL          = 365 * 24 * time.Hour
+	MaxHold               = 20 * time.Second // and the standard
+	MaxStreamTimeout      = 10 * time.Minute // of first_token_timeout and stream_idle_timeout
+	MaxConditions         = 1000             // of one strategy, where configs are saved
+	MaxListed             = 1000             // entries of any other list, likewise
 )
 
 // Config is one node of a config object: the root and each target have the
@@ -59,6 +65,9 @@ type Config struct {
 	Cache          *Cache
 	Breaker        *Breaker
 	RequestTimeout *int64 // milliseconds; 0 switches an inherited one off
+	FirstToken     *int64 // first_token_timeout, likewise
+	StreamIdle     *int64 // stream_idle_timeout, likewise
+	Hold           *int64 // first_event_hold_ms; 0: a stream's head is not held
 	CustomHost     *string
 	ForwardHeaders []string // nil: absent
 	StrictOpenAI   *bool
@@ -100,6 +109,16 @@ type StickyRule struct {
 type Cache struct {
 	Mode   string        // simple or semantic
 	MaxAge time.Duration // 0: the standard, or the organisation's
+	// Embedder makes vectors of what users say; nil: a semantic cache finds equal
+	// requests only.
+	Embedder  *CacheEmbedder
+	Threshold float64 // least cosine of what means the same; 0: the standard
+}
+
+// CacheEmbedder is the model that a semantic cache compares texts by.
+type CacheEmbedder struct {
+	Slug  string // saved provider, without @
+	Model string
 }
 
 // Guardrail is a reference to a saved guardrail (Slug), or one written out in

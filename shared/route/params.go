@@ -62,6 +62,23 @@ func newEdits(h inherited, model, byDefault string) edits {
 	return e
 }
 
+// Streams tells whether the body that the leaf makes asks for a stream; asked is
+// what the client's body says, nil for nothing.
+func (l *Leaf) Streams(asked *bool) bool {
+	says := func(raw []byte) bool { return len(raw) > 0 && raw[0] == 't' }
+	if set := l.edits.set; set != nil {
+		if i := slices.Index(set.Keys(), "stream"); i >= 0 {
+			switch o := l.edits.ops[i]; {
+			case o.drop:
+				return false
+			case !o.ifAbsent || asked == nil:
+				return says(o.raw)
+			}
+		}
+	}
+	return asked != nil && *asked
+}
+
 // Plain reports that the leaf changes nothing in a body.
 func (l *Leaf) Plain() bool { return l.edits.set == nil && len(l.edits.paths) == 0 }
 

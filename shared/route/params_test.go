@@ -86,3 +86,24 @@ func BenchmarkWalkFallback(b *testing.B) {
 		}
 	}
 }
+
+func TestStreamsFollowsTheBodyThatTheLeafMakes(t *testing.T) {
+	yes, no := true, false
+	for _, c := range []struct {
+		config string
+		asked  *bool
+		want   bool
+	}{
+		{`{"provider":"@a"}`, nil, false}, {`{"provider":"@a"}`, &yes, true}, {`{"provider":"@a"}`, &no, false},
+		{`{"override_params":{"stream":true}}`, &no, true}, {`{"override_params":{"stream":true}}`, nil, true}, {`{"override_params":{"stream":false}}`, &yes, false},
+		{`{"override_params":{"stream":null}}`, &yes, false},
+		{`{"default_params":{"stream":true}}`, nil, true}, {`{"default_params":{"stream":true}}`, &no, false}, {`{"default_params":{"stream":false}}`, &yes, true},
+		{`{"default_params":{"stream":true},"override_params":{"stream":false}}`, nil, false},
+		{`{"drop_params":["stream"]}`, &yes, false}, {`{"override_params":{"stream":true},"drop_params":["stream"]}`, &yes, false},
+		{`{"override_params":{"temperature":1}}`, &yes, true},
+	} {
+		if got := compile(t, c.config, Strict).Leaves()[0].Streams(c.asked); got != c.want {
+			t.Errorf("%s: %v", c.config, got)
+		}
+	}
+}

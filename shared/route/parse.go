@@ -56,7 +56,7 @@ func ParseSaved(raw []byte) (*Config, []fault.Detail) { return Parse(raw, Lenien
 // meaningful reports whether the root says anything.
 func (c *Config) meaningful() bool {
 	return c.Provider != "" || c.VirtualKey != "" || c.Strategy != nil || len(c.Targets) > 0 || c.Cache != nil ||
-		c.Retry != nil || c.PromptID != "" || c.ForwardHeaders != nil || c.RequestTimeout != nil || c.CustomHost != nil ||
+		c.Retry != nil || c.PromptID != "" || c.ForwardHeaders != nil || c.RequestTimeout != nil || c.FirstToken != nil || c.StreamIdle != nil || c.Hold != nil || c.CustomHost != nil ||
 		c.Input != nil || c.Output != nil || c.Passthrough || len(c.DefaultParams) > 0 || len(c.DropParams) > 0 ||
 		len(c.OverrideParams) > 0 || len(c.Fields) > 0 || c.APIKey != "" || c.FetchIntegratedModels || c.StrictOpenAI != nil
 }
@@ -119,8 +119,10 @@ func (r *reader) property(c *Config, key string, v value) {
 		c.PromptID = r.name(v)
 	case "override_params":
 		c.OverrideParams = r.params(v)
+		r.streamParam(v, c.OverrideParams)
 	case "default_params":
 		c.DefaultParams = r.params(v)
+		r.streamParam(v, c.DefaultParams)
 	case "drop_params":
 		c.DropParams = r.dropParams(v)
 	case "retry":
@@ -130,6 +132,12 @@ func (r *reader) property(c *Config, key string, v value) {
 	case "request_timeout":
 		n := r.whole(v, 0)
 		c.RequestTimeout = &n
+	case "first_token_timeout":
+		c.FirstToken = r.wait(v, MaxStreamTimeout)
+	case "stream_idle_timeout":
+		c.StreamIdle = r.wait(v, MaxStreamTimeout)
+	case "first_event_hold_ms":
+		c.Hold = r.wait(v, MaxHold)
 	case "custom_host":
 		c.CustomHost = r.customHost(v)
 	case "forward_headers":
@@ -151,6 +159,16 @@ func (r *reader) property(c *Config, key string, v value) {
 		}
 		c.Fields[key] = r.anything(v)
 	}
+}
+
+// wait reads a time in milliseconds, which is at most most.
+func (r *reader) wait(v value, most time.Duration) *int64 {
+	n := r.whole(v, 0)
+	if limit := most.Milliseconds(); n > limit {
+		r.add(v.path, "must be at most %d milliseconds", limit)
+		n = limit
+	}
+	return &n
 }
 
 // credentialField reports whether some provider has a credential field key.
@@ -183,6 +201,16 @@ func snake(key string) string {
 		b.WriteRune(c)
 	}
 	return b.String()
+}
+
+// streamParam: the answer follows override_params.stream and
+// default_params.stream, so they must say yes or no.
+func (r *reader) streamParam(v value, params []Param) {
+	for _, p := range params {
+		if p.Key == "stream" && !wire.IsNull(p.Value) {
+			r.is(value{raw: p.Value, path: v.path + ".stream"}, wire.KindBool)
+		}
+	}
 }
 
 func (r *reader) provider(v value) string {
@@ -301,6 +329,10 @@ func (r *reader) cache(v value) *Cache {
 			case "max_age":
 				age := time.Duration(r.whole(v, 0)) * time.Second
 				out.MaxAge = min(max(age, MinCacheAge), MaxCacheAge)
+			case "embedder":
+				out.Embedder = r.embedder(v)
+			case "threshold":
+				out.Threshold = r.number(v, MinCacheThreshold, 1)
 			default:
 				r.unknown(v, "cache")
 			}
@@ -315,6 +347,40 @@ func (r *reader) cache(v value) *Cache {
 	out.Mode = r.text(mode)
 	if mode.kind() == wire.KindString && out.Mode != "simple" && out.Mode != "semantic" {
 		r.add(mode.path, "must be simple or semantic")
+	}
+	// What was saved before an embedder was asked for still compares exactly.
+	if r.strict && out.Mode == "semantic" && out.Embedder == nil {
+		r.add(v.path+".embedder", `is required with the mode semantic: {"provider":"@slug","model":"..."}, what texts are compared by`)
+	}
+	return out
+}
+
+// embedder reads the model that a semantic cache compares texts by.
+func (r *reader) embedder(v value) *CacheEmbedder {
+	out := &CacheEmbedder{}
+	var named, modelled bool
+	r.members(v, func(key string, v value) {
+		switch key {
+		case "provider":
+			named = true
+			s := r.name(v)
+			if out.Slug = strings.TrimPrefix(s, "@"); s != "" && (out.Slug == "" || out.Slug == s) {
+				r.add(v.path, "must be @ and the slug of a saved provider")
+			}
+		case "model":
+			modelled = true
+			out.Model = r.name(v)
+		default:
+			r.unknown(v, "embedder")
+		}
+	})
+	if v.kind() == wire.KindObject {
+		if !named {
+			r.add(v.path+".provider", "is required: @ and the slug of a saved provider")
+		}
+		if !modelled {
+			r.add(v.path+".model", "is required: an embedding model")
+		}
 	}
 	return out
 }

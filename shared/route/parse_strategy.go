@@ -57,7 +57,7 @@ func (r *reader) strategy(v value, breaker *value) *Strategy {
 
 func (r *reader) conditions(v value) []Condition {
 	var list []Condition
-	r.elements(v, func(_ int, v value) {
+	r.atMost(v, MaxConditions, func(_ int, v value) {
 		var c Condition
 		query := false
 		r.members(v, func(key string, v value) {
@@ -100,6 +100,12 @@ func (r *reader) sticky(v value) *StickyRule {
 			}
 		case "ttl":
 			out.TTL = time.Duration(r.whole(v, 1)) * time.Second
+			if out.TTL > MaxStickyTTL {
+				out.TTL = MaxStickyTTL
+				if r.strict {
+					r.add(v.path, "must be at most %d seconds", int64(MaxStickyTTL/time.Second))
+				}
+			}
 		default:
 			r.unknown(v, "sticky")
 		}
@@ -127,7 +133,7 @@ func (r *reader) targets(c *Config, v value, level int) {
 		return
 	}
 	count := 0
-	r.elements(v, func(i int, v value) {
+	r.atMost(v, 0, func(i int, v value) {
 		count++
 		r.nodes++
 		if count > most || r.nodes > MaxNodes {

@@ -125,6 +125,9 @@ func (r *reader) test(op string, v value) test {
 		for range d.Array {
 			t.list = append(t.list, literalOf(d.Raw()))
 		}
+		if len(t.list) > MaxListed {
+			r.malformed(v, "must have at most %d entries", MaxListed)
+		}
 	case "$regex":
 		return r.regex(v)
 	default:

@@ -63,13 +63,26 @@ func join(path, key string) string {
 	return path + "." + key
 }
 
-// elements visits the elements of an array; false when v is none.
+// elements visits the elements of an array; false when v is none. Where configs
+// are saved, it has at most MaxListed.
 func (r *reader) elements(v value, visit func(i int, v value)) bool {
+	return r.atMost(v, MaxListed, visit)
+}
+
+// atMost is elements with a bound of its own; 0 is none.
+func (r *reader) atMost(v value, most int, visit func(i int, v value)) bool {
 	if !r.is(v, wire.KindArray) {
 		return false
 	}
 	d := wire.NewDecoder(v.raw)
 	for i := range d.Array {
+		if i == most && most > 0 && r.strict {
+			r.add(v.path, "must have at most %d entries", most)
+		}
+		if i >= most && most > 0 && r.strict {
+			d.Skip()
+			continue
+		}
 		visit(i, value{raw: d.Raw(), path: v.path + "[" + strconv.Itoa(i) + "]"})
 	}
 	return true

@@ -36,8 +36,9 @@ func (r *Retry) Start() Schedule { return Schedule{retry: r} }
 
 // Next judges an answer and tells whether the call is to be repeated, and after
 // which wait. unreachable: no answer came; it is always retried. h are the
-// headers of the answer. Before retry k the wait is 2^(k-1) seconds.
-func (s *Schedule) Next(status int, h http.Header, unreachable bool) (wait time.Duration, again bool) {
+// headers of the answer, which came at now. Before retry k the wait is 2^(k-1)
+// seconds.
+func (s *Schedule) Next(status int, h http.Header, unreachable bool, now time.Time) (wait time.Duration, again bool) {
 	r := s.retry
 	if r == nil || r.Attempts == 0 {
 		return 0, false
@@ -53,7 +54,7 @@ func (s *Schedule) Next(status int, h http.Header, unreachable bool) (wait time.
 		wait = time.Second << s.used
 	}
 	if r.UseRetryAfter && status == http.StatusTooManyRequests && !unreachable {
-		if named, ok := retryAfter(h); ok {
+		if named, ok := retryAfter(h, now); ok {
 			if named >= maxRetryWait || s.waited+named > maxRetryWait {
 				s.failed = true
 				return 0, false
@@ -65,6 +66,12 @@ func (s *Schedule) Next(status int, h http.Header, unreachable bool) (wait time.
 	s.waited += wait
 	return wait, true
 }
+
+// Used is how many retries have been taken.
+func (s *Schedule) Used() int { return s.used }
+
+// Named tells whether the waits are those that the provider asked for.
+func (s *Schedule) Named() bool { return s.told }
 
 // Repeat takes one retry without a wait, for an answer whose status only the
 // output guardrails made (246 or 446). It reports false when the status is not
@@ -87,8 +94,9 @@ func (s *Schedule) Count() int {
 	return s.used
 }
 
-// retryAfter reads how long the provider asks to wait. Dates are not read.
-func retryAfter(h http.Header) (time.Duration, bool) {
+// retryAfter reads how long the provider asks to wait: milliseconds before
+// seconds before a date, which counts from now. A date in the past is no wait.
+func retryAfter(h http.Header, now time.Time) (time.Duration, bool) {
 	for _, source := range []struct {
 		name string
 		unit time.Duration
@@ -105,6 +113,9 @@ func retryAfter(h http.Header) (time.Duration, bool) {
 			return maxRetryWait, true
 		}
 		return time.Duration(n * float64(source.unit)), true
+	}
+	if at, err := http.ParseTime(h.Get("Retry-After")); err == nil {
+		return min(max(at.Sub(now), 0), maxRetryWait), true
 	}
 	return 0, false
 }

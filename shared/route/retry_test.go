@@ -6,6 +6,8 @@ import (
 	"time"
 )
 
+var sometime = time.Date(2026, 10, 21, 7, 28, 0, 0, time.UTC)
+
 func TestRetrySchedule(t *testing.T) {
 	after := func(name, value string) http.Header {
 		h := http.Header{}
@@ -46,7 +48,12 @@ func TestRetrySchedule(t *testing.T) {
 		{"told in Azure's way", told, []answer{{status: 429, h: after("x-ms-retry-after-ms", "90")}, {status: 200}}, []time.Duration{90 * time.Millisecond}, 1},
 		{"told no wait", told, []answer{{status: 429, h: after("retry-after", "0")}, {status: 200}}, []time.Duration{0}, 1},
 		{"told once, no backoff after", told, []answer{{status: 429, h: after("retry-after", "3")}, {status: 500}, {status: 500}, {status: 200}}, []time.Duration{3 * time.Second, 0, 0}, 3},
-		{"a date is not read", told, []answer{{status: 429, h: after("retry-after", "Wed, 21 Oct 2026 07:28:00 GMT")}, {status: 200}}, []time.Duration{time.Second}, 1},
+		{"told a date", told, []answer{{status: 429, h: after("retry-after", "Wed, 21 Oct 2026 07:28:09 GMT")}, {status: 200}}, []time.Duration{9 * time.Second}, 1},
+		{"told a date in the past", told, []answer{{status: 429, h: after("retry-after", "Wed, 21 Oct 2026 07:27:00 GMT")}, {status: 200}}, []time.Duration{0}, 1},
+		{"told a date that is too far", told, []answer{{status: 429, h: after("retry-after", "Thu, 22 Oct 2026 07:28:00 GMT")}}, nil, -1},
+		{"told what is no time", told, []answer{{status: 429, h: after("retry-after", "soon")}, {status: 200}}, []time.Duration{time.Second}, 1},
+		{"unreadable milliseconds, then seconds", told, []answer{{status: 429, h: http.Header{"Retry-After": {"7"}, "Retry-After-Ms": {"x"}}}, {status: 200}}, []time.Duration{7 * time.Second}, 1},
+		{"backoff and named waits are one sum", told, []answer{{status: 500}, {status: 500}, {status: 429, h: after("retry-after", "58")}}, []time.Duration{time.Second, 2 * time.Second}, -1},
 		{"only for 429", told, []answer{{status: 503, h: after("retry-after", "7")}, {status: 200}}, []time.Duration{time.Second}, 1},
 		{"only when asked for", three, []answer{{status: 429, h: after("retry-after", "7")}, {status: 200}}, []time.Duration{time.Second}, 1},
 		{"too long a wait", told, []answer{{status: 429, h: after("retry-after", "60")}}, nil, -1},
@@ -63,7 +70,7 @@ func TestRetrySchedule(t *testing.T) {
 				if h == nil {
 					h = http.Header{}
 				}
-				wait, again := s.Next(a.status, h, a.none)
+				wait, again := s.Next(a.status, h, a.none, sometime)
 				if last := i == len(c.answers)-1; again == last {
 					t.Fatalf("answer %d: again %v", i, again)
 				}
@@ -88,7 +95,7 @@ func TestRetrySchedule(t *testing.T) {
 
 func TestRepeatAfterOutputGuardrails(t *testing.T) {
 	s := (&Retry{Attempts: 2, Codes: []int{246, 500}}).Start()
-	if _, again := s.Next(500, http.Header{}, false); !again {
+	if _, again := s.Next(500, http.Header{}, false, sometime); !again {
 		t.Fatal("the first round retries")
 	}
 	if !s.Repeat(246) || s.Repeat(246) || s.Count() != 2 {

@@ -11,9 +11,10 @@ import (
 
 // Tree is a compiled config. It is never changed and may be shared.
 type Tree struct {
-	root   *node
-	mode   string
-	leaves []*Leaf
+	root    *node
+	mode    string
+	leaves  []*Leaf
+	guarded bool // some target has a breaker that decisions look at
 }
 
 // node is one place of the tree: a leaf, or a strategy over children.
@@ -23,6 +24,9 @@ type node struct {
 	index    int // among its siblings, as written
 	weight   float64
 	breaker  *Breaker
+	guarded  bool   // the parent's strategy looks at breaker
+	guards   bool   // a child is guarded
+	id       uint64 // for sticky rules
 	leaf     *Leaf
 	mode     string
 	children []*node
@@ -58,7 +62,10 @@ type Leaf struct {
 	Retry      *Retry        // nil: no retries
 	Cache      *Cache        // nil: off
 	Breaker    *Breaker      // nil: none
-	Timeout    time.Duration // 0: none
+	Timeout    time.Duration // from sending to the answer's head; 0: none
+	FirstToken time.Duration // from sending to the first content of a stream; 0: none
+	Idle       time.Duration // between two reads of a stream after that; 0: none
+	Hold       time.Duration // a stream's head is held so long for its first content
 	CustomHost string
 	Forward    []string // canonical names of client headers to send on
 	Lenient    bool     // strict_open_ai_compliance is false
@@ -77,6 +84,8 @@ type inherited struct {
 	cache              *Cache
 	breaker            *Breaker
 	timeout            int64
+	firstToken, idle   int64
+	hold               *int64
 	host               string
 	forward            []string
 	strict             *bool
@@ -123,11 +132,15 @@ func (t *Tree) compile(c *Config, from inherited, details *[]fault.Detail) *node
 	for i, target := range c.Targets {
 		child := t.compile(target, here, details)
 		child.index = i
+		child.id = identity(child.name, child.path)
+		child.guarded = child.breaker != nil && n.mode != ModeConditional
+		n.guards = n.guards || child.guarded
 		n.children = append(n.children, child)
 		if _, taken := byName[child.name]; !taken && child.name != "" {
 			byName[child.name] = child
 		}
 	}
+	t.guarded = t.guarded || n.guards
 	if n.mode == ModeConditional {
 		n.def = byName[n.defName]
 		for _, cond := range c.Strategy.Conditions {
@@ -156,6 +169,15 @@ func (c *Config) inherit(from inherited) inherited {
 	}
 	if c.RequestTimeout != nil {
 		h.timeout = *c.RequestTimeout
+	}
+	if c.FirstToken != nil {
+		h.firstToken = *c.FirstToken
+	}
+	if c.StreamIdle != nil {
+		h.idle = *c.StreamIdle
+	}
+	if c.Hold != nil {
+		h.hold = c.Hold
 	}
 	if c.CustomHost != nil {
 		h.host = *c.CustomHost
@@ -197,9 +219,13 @@ func (c *Config) leaf(h inherited, details *[]fault.Detail) *Leaf {
 	l := &Leaf{
 		Path: c.Path, Name: c.Name, Weight: c.Weight,
 		APIKey: c.APIKey, Fields: c.Fields, Passthrough: c.Passthrough, PromptID: c.PromptID,
-		Retry: h.retry, Cache: h.cache, Breaker: h.breaker, Timeout: time.Duration(h.timeout) * time.Millisecond,
+		Retry: h.retry, Cache: h.cache, Breaker: h.breaker, Timeout: milliseconds(h.timeout),
+		FirstToken: milliseconds(h.firstToken), Idle: milliseconds(h.idle), Hold: MaxHold,
 		CustomHost: h.host, Forward: h.forward, Lenient: h.strict != nil && !*h.strict,
 		Input: h.input, Output: h.output, FetchIntegrated: h.fetch,
+	}
+	if h.hold != nil {
+		l.Hold = milliseconds(*h.hold)
 	}
 	if slug, ok := strings.CutPrefix(c.Provider, "@"); ok {
 		l.Slug = slug
@@ -220,6 +246,8 @@ func (c *Config) leaf(h inherited, details *[]fault.Detail) *Leaf {
 	l.edits = newEdits(h, override, byDefault)
 	return l
 }
+
+func milliseconds(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
 
 // modelParam reads the model among params and splits "@slug/model".
 func modelParam(params []Param, path, name string, details *[]fault.Detail) (model, slug string) {
@@ -249,6 +277,9 @@ func modelParam(params []Param, path, name string, details *[]fault.Detail) (mod
 // Mode is the strategy of the root: single, loadbalance, fallback or
 // conditional.
 func (t *Tree) Mode() string { return t.mode }
+
+// Guarded reports whether decisions look at breakers.
+func (t *Tree) Guarded() bool { return t.guarded }
 
 // Leaves gives the leaves in the order of the config. The caller must not
 // change them.
@@ -296,6 +327,9 @@ func (c *Config) Refs() Refs {
 			add(&refs.Providers, slug)
 		}
 		add(&refs.Providers, n.VirtualKey)
+		if n.Cache != nil && n.Cache.Embedder != nil {
+			add(&refs.Providers, n.Cache.Embedder.Slug)
+		}
 		for _, params := range [][]Param{n.OverrideParams, n.DefaultParams} {
 			_, slug := modelParam(params, n.Path, "override_params", &ignored)
 			add(&refs.Providers, slug)

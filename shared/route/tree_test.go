@@ -17,7 +17,7 @@ func TestInheritance(t *testing.T) {
 		"api_key":"root-key","provider":"openai","name":"root","weight":7,
 		"strategy":{"mode":"fallback"},"targets":[
 			{"strategy":{"mode":"single"},"request_timeout":5000,"override_params":{"b":2,"c":3},"drop_params":["m"],"targets":[
-				{"provider":"@leaf","request_timeout":10000,"retry":{"attempts":1},"cache":"semantic","custom_host":"https://leaf","forward_headers":[],
+				{"provider":"@leaf","request_timeout":10000,"retry":{"attempts":1},"cache":{"mode":"semantic","embedder":{"provider":"@vectors","model":"m"}},"custom_host":"https://leaf","forward_headers":[],
 				 "strict_open_ai_compliance":true,"override_params":{"a":9},"drop_params":["l"],"input_guardrails":[],"after_request_hooks":[{"id":"pg-hook"}],
 				 "cb_config":{"failure_threshold":9,"cooldown_interval":60000}}]},
 			{"virtual_key":"vk"}]}`, Strict)
@@ -58,6 +58,16 @@ func TestInheritance(t *testing.T) {
 		if !sameJSON(t, string(got), c.want) {
 			t.Errorf("%s: got %s, want %s", c.leaf.Path, got, c.want)
 		}
+	}
+	timed := compile(t, `{"first_token_timeout":1000,"stream_idle_timeout":2000,"first_event_hold_ms":3000,"strategy":{"mode":"single"},"targets":[{"provider":"@a"},{"provider":"@b","first_token_timeout":5,"stream_idle_timeout":0,"first_event_hold_ms":0}]}`, Strict).Leaves()
+	if l := timed[0]; l.FirstToken != time.Second || l.Idle != 2*time.Second || l.Hold != 3*time.Second {
+		t.Errorf("inherited: %+v", l)
+	}
+	if l := timed[1]; l.FirstToken != 5*time.Millisecond || l.Idle != 0 || l.Hold != 0 {
+		t.Errorf("the nearest definition wins: %+v", l)
+	}
+	if l := Single().Leaves()[0]; l.Hold != MaxHold || l.FirstToken != 0 || l.Idle != 0 {
+		t.Errorf("without a config: %+v", l)
 	}
 	off := compile(t, `{"request_timeout":2000,"targets":[{"provider":"@a","request_timeout":0}]}`, Strict)
 	if off.Leaves()[0].Timeout != 0 {

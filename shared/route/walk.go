@@ -1,73 +1,93 @@
 package route
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"slices"
-	"strconv"
-	"time"
 
 	"gateway/shared/fault"
 	"gateway/shared/usage"
-	"gateway/shared/wire"
 )
 
 // Context is what decisions look at. Every field may be empty.
 type Context struct {
-	Metadata    map[string]string
-	Params      func(name string) (json.RawMessage, bool) // top-level field of the client's body
-	Path        string                                    // of the URL, with /v1
-	Random      func() uint32                             // uniform; nil draws 0
-	BreakerOpen func(path string) bool                    // nil: no breakers
-	Sticky      Sticky                                    // nil: sticky rules have no memory
-}
-
-// Sticky remembers which target the requests with one key go to.
-type Sticky interface {
-	// Pick gives the index remembered under key if valid accepts it; otherwise
-	// the index that draw gives, which it then remembers for ttl. The scope of
-	// key is one config; the implementation adds whose config it is.
-	Pick(key string, ttl time.Duration, valid func(index int) bool, draw func() int) int
+	Metadata map[string]string
+	Params   func(name string) (json.RawMessage, bool) // top-level field of the client's body
+	Path     string                                    // of the URL, with /v1
+	Random   func() uint32                             // uniform; nil draws 0
+	Breakers Breakers                                  // nil: no breakers
+	Sticky   Sticky                                    // nil: sticky rules go by their hash alone
 }
 
 // Outcome is the answer of the target tried last.
 type Outcome struct {
 	Status    int
 	Exception bool // made inside the gateway: no other target is tried
+	// Refused: the gateway refused the target before anything was sent. It is
+	// judged like an answer, but says nothing about the target's health.
+	Refused bool
+	Final   bool // the answer has begun to go out: no other target can be tried
 }
 
 // Walk is one request's way through a tree. It is not for several goroutines.
 type Walk struct {
-	tree     *Tree
-	ctx      Context
-	stack    []frame
-	started  bool
-	done     bool
+	tree    *Tree
+	ctx     Context
+	stack   []frame // the strategies that the walk is inside of
+	frames  [4]frame
+	at      *node // the leaf that was given last
+	probe   bool  // its probe was claimed
+	started bool
+	done    bool
+
 	draws    []usage.Draw
 	breakers []usage.Breaker
+	matches  []usage.Match
+	skips    []usage.Skip
 }
 
 // frame is a strategy that the walk is inside of.
 type frame struct {
 	n          *node
+	probe      bool    // the probe of n itself was claimed
 	candidates []*node // of a fallback, in order
 	at         int
+	bypass     bool // no candidate is healthy: breakers do not count
 }
 
+// maxStates bounds the breaker states and skips that one walk records.
+const maxStates = 100
+
 // Start begins a walk.
-func (t *Tree) Start(ctx Context) *Walk { return &Walk{tree: t, ctx: ctx} }
+func (t *Tree) Start(ctx Context) *Walk {
+	w := &Walk{tree: t, ctx: ctx}
+	w.stack = w.frames[:0]
+	return w
+}
 
 // Mode, Slugs and FetchIntegrated are those of the tree.
 func (w *Walk) Mode() string          { return w.tree.Mode() }
 func (w *Walk) Slugs() []string       { return w.tree.Slugs() }
 func (w *Walk) FetchIntegrated() bool { return w.tree.FetchIntegrated() }
 
-// Draws appends the random decisions so far to dst.
+// Draws appends the decisions by weight so far to dst.
 func (w *Walk) Draws(dst []usage.Draw) []usage.Draw { return append(dst, w.draws...) }
 
-// Breakers appends the breaker states that the walk has looked at to dst.
+// Breakers appends the breaker states that decisions rested on to dst: those of
+// the targets that were chosen, and of all that were not closed.
 func (w *Walk) Breakers(dst []usage.Breaker) []usage.Breaker { return append(dst, w.breakers...) }
+
+// Matches appends the choices of conditional strategies to dst.
+func (w *Walk) Matches(dst []usage.Match) []usage.Match { return append(dst, w.matches...) }
+
+// Skips appends the targets that were passed over to dst.
+func (w *Walk) Skips(dst []usage.Skip) []usage.Skip { return append(dst, w.skips...) }
+
+// Refused notes that the gateway refused the target that Next gave last.
+func (w *Walk) Refused(code fault.Code, status int) {
+	if w.at != nil {
+		w.skip(usage.Skip{Path: w.at.path, Reason: usage.SkipRefused, Code: string(code), Status: status})
+	}
+}
 
 // Next gives the target to try: first with any Outcome, then with the outcome
 // of the one before. nil: the last answer is final. A fault ends the request.
@@ -77,19 +97,56 @@ func (w *Walk) Next(prev Outcome) (*Leaf, *fault.Fault) {
 		return nil, nil
 	case !w.started:
 		w.started = true
-		return w.descend(w.tree.root)
+		return w.descend(w.tree.root, false)
 	}
+	w.report(w.at, w.probe, prev)
 	for len(w.stack) > 0 {
 		top := &w.stack[len(w.stack)-1]
-		if top.at+1 < len(top.candidates) && !top.n.stops(prev) {
-			top.at++
-			return w.descend(top.candidates[top.at])
+		if top.n.mode == ModeFallback && !prev.Final && !top.n.stops(prev) {
+			if child, probe := w.following(top); child != nil {
+				return w.descend(child, probe)
+			}
 		}
 		// The answer of a child strategy is the answer of its node.
+		w.report(top.n, top.probe, prev)
 		w.stack = w.stack[:len(w.stack)-1]
 	}
 	w.done = true
 	return nil, nil
+}
+
+// Abandon ends a walk whose last target has no answer, so that no probe stays
+// claimed. It does nothing after the end.
+func (w *Walk) Abandon() {
+	if w.started && !w.done {
+		w.giveBack(w.at, w.probe)
+		w.unwind()
+	}
+}
+
+// unwind gives the probes of all strategies back and ends the walk.
+func (w *Walk) unwind() {
+	for i := range w.stack {
+		w.giveBack(w.stack[i].n, w.stack[i].probe)
+	}
+	w.done = true
+}
+
+func (w *Walk) giveBack(n *node, probe bool) {
+	if probe {
+		w.ctx.Breakers.Release(n.path)
+	}
+}
+
+// report tells the breaker of n about its final answer.
+func (w *Walk) report(n *node, probe bool, o Outcome) {
+	switch {
+	case w.ctx.Breakers == nil || !n.guarded:
+	case !o.Refused:
+		w.ctx.Breakers.Record(n.path, n.breaker, o.Status, probe)
+	default:
+		w.giveBack(n, probe)
+	}
 }
 
 // stops is the stop rule of a fallback.
@@ -103,93 +160,158 @@ func (n *node) stops(o Outcome) bool {
 	return o.Status >= 200 && o.Status <= 299
 }
 
-// descend goes down from n to a leaf.
-func (w *Walk) descend(n *node) (*Leaf, *fault.Fault) {
+// following gives the next candidate of a fallback that may be tried.
+func (w *Walk) following(f *frame) (*node, bool) {
+	for f.at+1 < len(f.candidates) {
+		f.at++
+		if probe, ok := w.admit(f.candidates[f.at], f.bypass); ok {
+			return f.candidates[f.at], probe
+		}
+	}
+	return nil, false
+}
+
+// descend goes down from n to a leaf. probe: that of n was claimed.
+func (w *Walk) descend(n *node, probe bool) (*Leaf, *fault.Fault) {
 	for n.leaf == nil {
-		next, f := w.choose(n)
+		next, nextProbe, f := w.choose(n, probe)
 		if f != nil {
-			w.done = true
+			w.unwind()
 			return nil, f
 		}
-		n = next
+		n, probe = next, nextProbe
 	}
+	w.at, w.probe = n, probe
 	return n.leaf, nil
 }
 
-// choose picks a child of n. Only a fallback leaves a frame: the other
-// strategies have no second child to try.
-func (w *Walk) choose(n *node) (*node, *fault.Fault) {
+// choose picks a child of n and leaves a frame for n.
+func (w *Walk) choose(n *node, probe bool) (child *node, claimed bool, f *fault.Fault) {
+	w.stack = append(w.stack, frame{n: n, probe: probe})
+	top := &w.stack[len(w.stack)-1]
 	if n.mode == ModeConditional {
-		return w.match(n)
+		child, f = w.match(n)
+		return child, false, f
 	}
-	candidates := w.healthy(n)
-	switch n.mode {
-	case ModeFallback:
-		w.stack = append(w.stack, frame{n: n, candidates: candidates})
-		return candidates[0], nil
-	case ModeLoadbalance:
+	top.candidates, top.bypass = w.healthy(n)
+	for {
+		if n.mode == ModeLoadbalance && !top.bypass && weights(top.candidates) <= 0 {
+			top.candidates, top.bypass = n.children, true // better an open breaker than no target
+		}
+		if child, f = w.pick(n, top.candidates); f != nil {
+			return nil, false, f
+		}
+		top.at = slices.Index(top.candidates, child)
+		var ok bool
+		if claimed, ok = w.admit(child, top.bypass); ok {
+			return child, claimed, nil
+		}
+		// Another request has just claimed the probe.
+		rest := make([]*node, 0, len(top.candidates))
+		for _, c := range top.candidates {
+			if c != child {
+				rest = append(rest, c)
+			}
+		}
+		if top.candidates = rest; len(rest) == 0 {
+			top.candidates, top.bypass = n.children, true
+		}
+	}
+}
+
+// pick takes one of the candidates, as the strategy says.
+func (w *Walk) pick(n *node, candidates []*node) (*node, *fault.Fault) {
+	if n.mode == ModeLoadbalance {
 		return w.balance(n, candidates)
 	}
 	return candidates[0], nil
 }
 
-// healthy leaves out the children with an open breaker, unless all are open.
-func (w *Walk) healthy(n *node) []*node {
-	if w.ctx.BreakerOpen == nil {
-		return n.children
+// healthy leaves out the children with an open breaker, unless all are open:
+// then breakers are bypassed.
+func (w *Walk) healthy(n *node) (candidates []*node, bypass bool) {
+	if w.ctx.Breakers == nil || !n.guards || w.ctx.Breakers.Quiet() {
+		return n.children, false
 	}
-	var healthy []*node
+	candidates = make([]*node, 0, len(n.children))
 	for _, child := range n.children {
-		open := false
-		if child.breaker != nil {
-			open = w.ctx.BreakerOpen(child.path)
-			w.breakers = append(w.breakers, usage.Breaker{Path: child.path, Open: open})
+		if !child.guarded {
+			candidates = append(candidates, child)
+			continue
 		}
-		if !open {
-			healthy = append(healthy, child)
+		reason := ""
+		switch w.ctx.Breakers.State(child.path) {
+		case Open:
+			reason = usage.SkipOpen
+		case Probing:
+			reason = usage.SkipProbe
+		}
+		if reason == "" {
+			candidates = append(candidates, child)
+			continue
+		}
+		w.saw(usage.Breaker{Path: child.path, Open: true})
+		w.skip(usage.Skip{Path: child.path, Reason: reason})
+	}
+	if len(candidates) == 0 {
+		return n.children, true
+	}
+	return candidates, false
+}
+
+// admit claims the probe of a child that is half-open, and notes its state.
+// ok false: another request is probing it.
+func (w *Walk) admit(child *node, bypass bool) (claimed, ok bool) {
+	if w.ctx.Breakers == nil || !child.guarded || bypass {
+		return false, true
+	}
+	reason := usage.SkipProbe
+	switch w.ctx.Breakers.State(child.path) {
+	case Closed:
+		w.saw(usage.Breaker{Path: child.path})
+		return false, true
+	case Open:
+		reason = usage.SkipOpen // since the candidates were found
+	case HalfOpen:
+		if w.ctx.Breakers.Claim(child.path, child.breaker) {
+			w.saw(usage.Breaker{Path: child.path, Probe: true})
+			return true, true
 		}
 	}
-	if len(healthy) == 0 {
-		return n.children
+	w.saw(usage.Breaker{Path: child.path, Open: true})
+	w.skip(usage.Skip{Path: child.path, Reason: reason})
+	return false, false
+}
+
+func (w *Walk) saw(b usage.Breaker) {
+	if len(w.breakers) < maxStates {
+		w.breakers = append(w.breakers, b)
 	}
-	return healthy
+}
+
+func (w *Walk) skip(s usage.Skip) {
+	if len(w.skips) < maxStates {
+		w.skips = append(w.skips, s)
+	}
 }
 
 // balance draws a child by weight, or keeps to the one that the sticky rule
-// remembers.
+// gives.
 func (w *Walk) balance(n *node, candidates []*node) (*node, *fault.Fault) {
 	total := weights(candidates)
-	if total <= 0 { // what is healthy has no share: better an open breaker than none
-		candidates = n.children
-		total = weights(candidates)
-	}
 	if total <= 0 {
 		return nil, fault.New(fault.InvalidConfig, field(n.path, "targets"), "No provider selected, please check the weights")
 	}
-	draw := func() int {
-		var number uint32
-		if w.ctx.Random != nil {
-			number = w.ctx.Random()
-		}
-		chosen := pick(candidates, total, number)
-		w.draws = append(w.draws, usage.Draw{Path: n.path, Number: number, Chosen: chosen})
-		return chosen
+	if key, ok := w.stickyKey(n); ok {
+		return w.stick(n, key, candidates), nil
 	}
-	find := func(index int) *node {
-		for _, c := range candidates {
-			if c.index == index && c.weight > 0 {
-				return c
-			}
-		}
-		return nil
+	var number uint32
+	if w.ctx.Random != nil {
+		number = w.ctx.Random()
 	}
-	if key := w.stickyKey(n); key != "" {
-		index := w.ctx.Sticky.Pick(key, n.sticky.TTL, func(i int) bool { return find(i) != nil }, draw)
-		if c := find(index); c != nil {
-			return c, nil
-		}
-	}
-	return find(draw()), nil
+	chosen := pick(candidates, total, number)
+	w.draws = append(w.draws, usage.Draw{Path: n.path, Number: number, Chosen: chosen})
+	return usable(candidates, chosen), nil
 }
 
 func weights(nodes []*node) (total float64) {
@@ -216,44 +338,18 @@ func pick(candidates []*node, total float64, number uint32) int {
 	return last // rounding left a little over
 }
 
-// stickyKey is the hash of the values that keep requests together; "" when no
-// rule applies or all values are missing.
-func (w *Walk) stickyKey(n *node) string {
-	if n.sticky == nil || w.ctx.Sticky == nil {
-		return ""
-	}
-	h := sha256.New()
-	h.Write([]byte(n.path))
-	found := false
-	for _, name := range n.sticky.Fields {
-		v := w.ctx.lookup(name)
-		found = found || v.kind != wire.KindNone && v.kind != wire.KindNull
-		text := v.text
-		switch v.kind {
-		case wire.KindNumber:
-			text = strconv.FormatFloat(v.num, 'g', -1, 64)
-		case wire.KindBool:
-			text = strconv.FormatBool(v.on)
-		}
-		h.Write([]byte("\x00" + strconv.Itoa(int(v.kind)) + " " + strconv.Itoa(len(text)) + " " + text))
-	}
-	if !found {
-		return ""
-	}
-	return hex.EncodeToString(h.Sum(nil))
-}
-
 // match gives the target of the first condition that holds, or the default.
 func (w *Walk) match(n *node) (*node, *fault.Fault) {
-	at, name := n.def, n.defName
+	at, name, which := n.def, n.defName, -1
 	for i := range n.conds {
 		if n.conds[i].query.matches(w.ctx.lookup) {
-			at, name = n.conds[i].then, n.conds[i].name
+			at, name, which = n.conds[i].then, n.conds[i].name, i
 			break
 		}
 	}
 	switch {
 	case at != nil:
+		w.matches = append(w.matches, usage.Match{Path: n.path, Condition: which, Chosen: at.index})
 		return at, nil
 	case name == "":
 		return nil, fault.New(fault.InvalidConfig, field(n.path, "strategy.conditions"), "Query router did not resolve to any valid target")

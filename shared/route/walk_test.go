@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -166,7 +165,7 @@ func TestEveryWalkEnds(t *testing.T) {
 		}
 		tree, _ := cfg.Compile()
 		open := rapid.Uint64().Draw(t, "open")
-		w := tree.Start(Context{Random: func() uint32 { return rapid.Uint32().Draw(t, "random") }, BreakerOpen: func(path string) bool { return open>>(len(path)%64)&1 == 1 }})
+		w := tree.Start(Context{Random: func() uint32 { return rapid.Uint32().Draw(t, "random") }, Breakers: openAt(func(path string) bool { return open>>(len(path)%64)&1 == 1 })})
 		last := -1
 		var outcome Outcome
 		for {
@@ -205,7 +204,7 @@ func TestOpenBreakersAreLeftOut(t *testing.T) {
 		{"healthy ones without weight", `{` + cb + `,"strategy":{"mode":"loadbalance"},"targets":[{"provider":"@a"},{"provider":"@b","weight":0}]}`, []string{"config.targets[0]"}, []string{"[0]"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			w := compile(t, c.raw, Lenient).Start(Context{BreakerOpen: func(path string) bool { return slices.Contains(c.open, path) }})
+			w := compile(t, c.raw, Lenient).Start(Context{Breakers: openAt(func(path string) bool { return slices.Contains(c.open, path) })})
 			if diff := cmp.Diff(c.want, visit(w, Outcome{Status: 500})); diff != "" {
 				t.Error(diff)
 			}
@@ -215,62 +214,6 @@ func TestOpenBreakersAreLeftOut(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-// memory is a Sticky in a map.
-type memory map[string]int
-
-func (m memory) Pick(key string, _ time.Duration, valid func(int) bool, draw func() int) int {
-	if i, ok := m[key]; ok && valid(i) {
-		return i
-	}
-	m[key] = draw()
-	return m[key]
-}
-
-func TestStickySessions(t *testing.T) {
-	raw := `{"cb_config":{"failure_threshold":1,"cooldown_interval":30000},"strategy":{"mode":"loadbalance","sticky":{"enabled":true,"hash_fields":["metadata._user","params.tier"]}},"targets":[{"provider":"@a"},{"provider":"@b"}]}`
-	tree := compile(t, raw, Strict)
-	mem := memory{}
-	number := uint32(0)
-	var open string
-	ctx := func(user string) Context {
-		c := Context{Random: func() uint32 { return number }, Sticky: mem, BreakerOpen: func(p string) bool { return p == open }}
-		if user != "" {
-			c.Metadata = map[string]string{"_user": user}
-		}
-		return c
-	}
-	first := func(user string) string {
-		w := tree.Start(ctx(user))
-		leaf, f := w.Next(Outcome{})
-		if f != nil {
-			t.Fatal(f)
-		}
-		return leaf.Path[len("config."):]
-	}
-	if got := first("ann"); got != "targets[0]" {
-		t.Fatal(got)
-	}
-	number = math.MaxUint32
-	if got := first("ann"); got != "targets[0]" {
-		t.Errorf("the same user must stay: %s", got)
-	}
-	if got := first("bob"); got != "targets[1]" {
-		t.Errorf("another user draws: %s", got)
-	}
-	if got := first(""); got != "targets[1]" || len(mem) != 2 {
-		t.Errorf("without the fields there is no memory: %s, %d entries", got, len(mem))
-	}
-	open = "config.targets[0]"
-	if got := first("ann"); got != "targets[1]" {
-		t.Errorf("an open target is not kept: %s", got)
-	}
-	off := compile(t, strings.Replace(raw, `"enabled":true`, `"enabled":false`, 1), Strict)
-	w := off.Start(ctx("cid"))
-	if _, f := w.Next(Outcome{}); f != nil || len(mem) != 2 {
-		t.Error("a rule that is off must not remember")
 	}
 }
 

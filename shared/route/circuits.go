@@ -1,0 +1,174 @@
+package route
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Circuits are the breakers that a process knows, by config.
+type Circuits struct {
+	now func() time.Time
+
+	mu      sync.Mutex
+	configs map[ConfigKey]*ConfigCircuits
+}
+
+// ConfigKey names one version of a saved config: a change of a config may put
+// other targets at the same paths, so counts begin again.
+type ConfigKey struct {
+	Org, Workspace, Config string
+	Version                int64
+}
+
+// maxCircuitConfigs bounds the configs with states; beyond it those that have
+// nothing to say are forgotten, and then any.
+const maxCircuitConfigs = 4096
+
+// NewCircuits keeps states by the clock now.
+func NewCircuits(now func() time.Time) *Circuits {
+	return &Circuits{now: now, configs: make(map[ConfigKey]*ConfigCircuits)}
+}
+
+// Of gives the breakers of one config. The same key gives the same value until
+// the bound makes it forgotten.
+func (c *Circuits) Of(key ConfigKey) *ConfigCircuits {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if set, ok := c.configs[key]; ok {
+		return set
+	}
+	if len(c.configs) >= maxCircuitConfigs {
+		for k, set := range c.configs {
+			if set.Quiet() {
+				delete(c.configs, k)
+			}
+		}
+		for k := range c.configs {
+			if len(c.configs) < maxCircuitConfigs {
+				break
+			}
+			delete(c.configs, k)
+		}
+	}
+	set := &ConfigCircuits{now: c.now, states: make(map[string]*circuit)}
+	c.configs[key] = set
+	return set
+}
+
+// ConfigCircuits are the breakers of one config. Safe for concurrent use. It is
+// a Breakers for one process; Pending, Settle and Merge let several processes
+// share it.
+type ConfigCircuits struct {
+	now     func() time.Time
+	trouble atomic.Int32 // circuits that are not closed
+
+	mu     sync.Mutex
+	states map[string]*circuit // by path; absent: closed, nothing counted
+}
+
+// Quiet implements Breakers.
+func (c *ConfigCircuits) Quiet() bool { return c.trouble.Load() == 0 }
+
+// State implements Breakers.
+func (c *ConfigCircuits) State(path string) State {
+	if c.Quiet() {
+		return Closed
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.states[path].state(c.now())
+}
+
+// Claim implements Breakers. A probe whose answer takes longer than the
+// cooldown does not keep others from probing.
+func (c *ConfigCircuits) Claim(path string, b *Breaker) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := c.now()
+	s := c.states[path]
+	switch s.state(now) {
+	case Closed:
+		return true
+	case HalfOpen:
+		s.probeUntil = now.Add(b.Cooldown)
+		return true
+	}
+	return false
+}
+
+// Release implements Breakers.
+func (c *ConfigCircuits) Release(path string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if s := c.states[path]; s != nil {
+		s.probeUntil = time.Time{}
+	}
+}
+
+// Record implements Breakers.
+func (c *ConfigCircuits) Record(path string, b *Breaker, status int, probe bool) {
+	if b == nil {
+		return
+	}
+	failure := b.Failure(status)
+	if !failure && c.healthy(path) {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	defer c.recount()
+	now := c.now()
+	s := c.states[path]
+	if s.state(now) != Closed {
+		// Only the probe decides; what was under way when the circuit opened
+		// says nothing new.
+		switch {
+		case !probe:
+		case failure:
+			s.trip(b, now)
+		default:
+			*s = circuit{setting: b, newClosed: true}
+		}
+		return
+	}
+	if s == nil || s.failures > 0 && s.stale(b, now) {
+		s = &circuit{}
+		c.states[path] = s
+	}
+	s.setting = b
+	if !failure {
+		if s.failures > 0 && b.ByRate {
+			s.successes++
+			s.newSuccesses++
+		}
+		return
+	}
+	if s.failures == 0 {
+		s.first = now
+	}
+	s.last = now
+	s.failures++
+	s.newFailures++
+	if s.trips(b) {
+		s.trip(b, now)
+	}
+}
+
+// healthy tells that a success at path changes nothing.
+func (c *ConfigCircuits) healthy(path string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.states[path] == nil
+}
+
+// recount brings trouble up to date. The lock is held.
+func (c *ConfigCircuits) recount() {
+	var n int32
+	for _, s := range c.states {
+		if !s.openUntil.IsZero() {
+			n++
+		}
+	}
+	c.trouble.Store(n)
+}

@@ -1,0 +1,106 @@
+package route
+
+import "time"
+
+// Shared is what all processes know of one circuit.
+type Shared struct {
+	Failures, Successes int
+	First, Last         time.Time // failures of the count
+	OpenUntil           time.Time // zero: closed
+	ProbeUntil          time.Time // a probe is under way somewhere
+}
+
+// Pending is what other processes have not been told of one circuit.
+type Pending struct {
+	Path                string
+	Breaker             *Breaker
+	Failures, Successes int       // since the last time
+	OpenUntil           time.Time // it opened; zero: it did not
+	Closed              bool      // a probe closed it
+}
+
+// Pending takes what is to be told. Successes alone are not worth a write: they
+// wait for the next failure.
+func (c *ConfigCircuits) Pending() []Pending {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var list []Pending
+	for path, s := range c.states {
+		if s.newFailures == 0 && !s.newOpen && !s.newClosed {
+			continue
+		}
+		p := Pending{Path: path, Breaker: s.setting, Failures: s.newFailures, Successes: s.newSuccesses, Closed: s.newClosed}
+		if s.newOpen {
+			p.OpenUntil = s.openUntil
+		}
+		s.newFailures, s.newSuccesses, s.newOpen, s.newClosed = 0, 0, false, false
+		if s.failures == 0 && s.openUntil.IsZero() {
+			delete(c.states, path)
+		}
+		list = append(list, p)
+	}
+	return list
+}
+
+// Settle takes over what became of p after it was told: counted is what the
+// processes have counted together, which may open the circuit here.
+func (c *ConfigCircuits) Settle(p Pending, counted Shared) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	defer c.recount()
+	s := c.states[p.Path]
+	if s == nil || !s.openUntil.IsZero() {
+		return
+	}
+	s.failures, s.successes = counted.Failures+s.newFailures, counted.Successes+s.newSuccesses
+	s.first = counted.First
+	if s.trips(p.Breaker) {
+		s.trip(p.Breaker, c.now())
+	}
+}
+
+// Merge takes over what the other processes say of all circuits of the config.
+// What this process has not told yet stands.
+func (c *ConfigCircuits) Merge(all map[string]Shared) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	defer c.recount()
+	now := c.now()
+	for path, s := range c.states {
+		if _, known := all[path]; !known && s.silent() && !now.Before(s.probeUntil) {
+			delete(c.states, path)
+		}
+	}
+	for path, shared := range all {
+		s := c.states[path]
+		if s == nil {
+			s = &circuit{}
+			c.states[path] = s
+		}
+		if s.newOpen || s.newClosed {
+			continue
+		}
+		s.failures, s.successes = shared.Failures+s.newFailures, shared.Successes+s.newSuccesses
+		s.first, s.last = shared.First, later(shared.Last, s.last)
+		s.openUntil = shared.OpenUntil
+		if !now.Before(s.probeUntil) { // a probe of this process stands
+			s.probeUntil = shared.ProbeUntil
+		}
+	}
+}
+
+// Held marks the probe of a half-open circuit as another process's.
+func (c *ConfigCircuits) Held(path string, until time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if s := c.states[path]; s != nil {
+		s.probeUntil = until
+	}
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}

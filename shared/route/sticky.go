@@ -1,0 +1,202 @@
+package route
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"math"
+	"strconv"
+	"sync"
+	"time"
+
+	"gateway/shared/usage"
+	"gateway/shared/wire"
+)
+
+// StickyKey is the hash of the values that keep requests together, and of the
+// place of the rule.
+type StickyKey [sha256.Size]byte
+
+// Sticky remembers which target the requests with one key went to. The scope of
+// a key is one config; the implementation adds whose config it is.
+type Sticky interface {
+	// Kept gives the remembered index; false: none, or its time is over.
+	Kept(key StickyKey) (index int, ok bool)
+	// Keep remembers an index for ttl from now. One that is remembered already
+	// keeps its time.
+	Keep(key StickyKey, index int, ttl time.Duration)
+}
+
+// stick chooses among the candidates by the sticky rule of n: the remembered
+// target while it may be used, else the one that the key's hash gives.
+func (w *Walk) stick(n *node, key StickyKey, candidates []*node) *node {
+	if w.ctx.Sticky != nil {
+		if index, ok := w.ctx.Sticky.Kept(key); ok {
+			if c := usable(candidates, index); c != nil {
+				w.draws = append(w.draws, usage.Draw{Path: n.path, Chosen: index, Sticky: usage.StickyKept})
+				return c
+			}
+		}
+	}
+	c, number := rendezvous(candidates, key)
+	w.draws = append(w.draws, usage.Draw{Path: n.path, Number: number, Chosen: c.index, Sticky: usage.StickyHash})
+	if w.ctx.Sticky != nil {
+		// What stands in for a target that is left out is not remembered, so that
+		// every process goes back to the same one.
+		if first, _ := rendezvous(n.children, key); first == c {
+			w.ctx.Sticky.Keep(key, c.index, n.sticky.TTL)
+		}
+	}
+	return c
+}
+
+// usable gives the candidate of an index, if it may be chosen.
+func usable(candidates []*node, index int) *node {
+	for _, c := range candidates {
+		if c.index == index && c.weight > 0 {
+			return c
+		}
+	}
+	return nil
+}
+
+// rendezvous is weighted highest-random-weight hashing: every candidate draws a
+// number of its own from the key, and the smallest -ln(u)/weight wins. Over many
+// keys each gets its share of the weights; when a candidate goes, only its keys
+// move. One candidate at least has a weight.
+func rendezvous(candidates []*node, key StickyKey) (chosen *node, number uint32) {
+	seed := binary.LittleEndian.Uint64(key[:])
+	best := math.Inf(1)
+	for _, c := range candidates {
+		if c.weight <= 0 {
+			continue
+		}
+		h := mix(seed ^ c.id)
+		u := (float64(h>>11) + 0.5) / (1 << 53) // in (0, 1)
+		if score := -math.Log(u) / c.weight; score < best || chosen == nil {
+			best, chosen, number = score, c, uint32(h>>32)
+		}
+	}
+	return chosen, number
+}
+
+// mix spreads the bits of a 64-bit number (the finalizer of SplitMix64).
+func mix(x uint64) uint64 {
+	x += 0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+// identity is the number by which a target draws: of its name where it has one,
+// so that it may move among its siblings, else of its path.
+func identity(name, path string) uint64 {
+	text := "path\x00" + path
+	if name != "" {
+		text = "name\x00" + name
+	}
+	sum := sha256.Sum256([]byte(text))
+	return binary.LittleEndian.Uint64(sum[:])
+}
+
+// stickyKey is the key of the request; false when no rule applies or all values
+// are missing.
+func (w *Walk) stickyKey(n *node) (key StickyKey, ok bool) {
+	if n.sticky == nil {
+		return key, false
+	}
+	text := append(make([]byte, 0, 128), n.path...)
+	for _, name := range n.sticky.Fields {
+		v := w.ctx.lookup(name)
+		ok = ok || v.kind != wire.KindNone && v.kind != wire.KindNull
+		word := v.text
+		switch v.kind {
+		case wire.KindNumber:
+			word = strconv.FormatFloat(v.num, 'g', -1, 64)
+		case wire.KindBool:
+			word = strconv.FormatBool(v.on)
+		}
+		text = append(text, 0, byte(v.kind))
+		text = binary.AppendUvarint(text, uint64(len(word)))
+		text = append(text, word...)
+	}
+	if ok {
+		key = sha256.Sum256(text)
+	}
+	return key, ok
+}
+
+// Picks are the sticky picks that a process remembers, bounded. Safe for
+// concurrent use.
+type Picks struct {
+	now func() time.Time
+
+	mu    sync.Mutex
+	picks map[pickKey]kept
+}
+
+type pickKey struct {
+	org, workspace, config string
+	key                    StickyKey
+}
+
+type kept struct {
+	index int
+	until time.Time
+}
+
+// maxPicks bounds the picks remembered; beyond it those whose time is over are
+// forgotten, and then any: the hash gives the same target again.
+const maxPicks = 50_000
+
+// NewPicks keeps picks by the clock now.
+func NewPicks(now func() time.Time) *Picks {
+	return &Picks{now: now, picks: make(map[pickKey]kept)}
+}
+
+// Of gives the picks of one config, whatever its version: a pick outlives a
+// change of weights while its target may be used.
+func (p *Picks) Of(org, workspace, config string) Sticky {
+	return configPicks{p, pickKey{org: org, workspace: workspace, config: config}}
+}
+
+type configPicks struct {
+	*Picks
+	of pickKey
+}
+
+func (p configPicks) Kept(key StickyKey) (int, bool) {
+	p.of.key = key
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	k, ok := p.picks[p.of]
+	return k.index, ok && p.now().Before(k.until)
+}
+
+func (p configPicks) Keep(key StickyKey, index int, ttl time.Duration) {
+	p.of.key = key
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := p.now()
+	if k, ok := p.picks[p.of]; ok && now.Before(k.until) && k.index == index {
+		return
+	}
+	if len(p.picks) >= maxPicks {
+		p.forget(now)
+	}
+	p.picks[p.of] = kept{index, now.Add(ttl)}
+}
+
+// forget makes room for a tenth. The lock is held.
+func (p *Picks) forget(now time.Time) {
+	for k, v := range p.picks {
+		if !now.Before(v.until) {
+			delete(p.picks, k)
+		}
+	}
+	for k := range p.picks {
+		if len(p.picks) <= maxPicks*9/10 {
+			return
+		}
+		delete(p.picks, k)
+	}
+}
