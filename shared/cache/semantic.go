@@ -1,0 +1,177 @@
+package cache
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"strings"
+	"time"
+
+	"gateway/shared/chat"
+	"gateway/shared/store"
+)
+
+// Bounds of what is compared by its meaning.
+const (
+	MaxMessages      = 4
+	maxTokens        = 8191 // of the user's text; the text must have fewer
+	bytesOfAToken    = 4
+	DefaultThreshold = 0.95 // least cosine of two texts that mean the same
+)
+
+// Embedder makes a text into a vector. It is served by the walk of the data
+// plane, as a request of its own that is paid by the caller.
+type Embedder interface {
+	Embed(ctx context.Context, text string) ([]float32, error)
+}
+
+// Bucket holds the vectors of questions that are equal in all but the user's
+// words.
+type Bucket struct {
+	Scope store.Scope
+	ID    string // hex SHA-256 of what is equal
+}
+
+// Meaning is a question for the semantic cache.
+type Meaning struct {
+	Bucket Bucket
+	Text   string // the user's words
+}
+
+// semantic are the operations whose questions have a meaning.
+var semantic = map[string]bool{"chatComplete": true, "complete": true, "messages": true}
+
+// MeaningOf reads the meaning of a question whose body is the client's own, as a
+// config has changed it; r is that body decoded. embedder names what makes the
+// vectors. ok is false for what is compared exactly only: other operations, more
+// than MaxMessages messages, none of the user, long texts, and messages of
+// anything but text.
+func MeaningOf(q *Question, r *chat.Request, embedder string) (m Meaning, ok bool) {
+	if !semantic[q.Operation] || r == nil {
+		return m, false
+	}
+	said, others, ok := words(r)
+	if !ok {
+		return m, false
+	}
+	members, err := membersOf(q.Body, "model", "stream", "stream_options", "messages", "system", "prompt")
+	if err != nil {
+		return m, false
+	}
+	h := q.begin("meaning")
+	write(h, []byte(embedder))
+	members.write(h)
+	write(h, others)
+	m.Bucket = Bucket{q.Scope, hex.EncodeToString(h.Sum(nil))}
+	m.Text = said
+	return m, true
+}
+
+// words splits a conversation: the user's texts, and what else was said and by
+// whom, without system messages.
+func words(r *chat.Request) (said string, others []byte, ok bool) {
+	if len(r.Messages) == 0 || countMessages(r) > MaxMessages || r.Completion != nil && r.Completion.Prompts > 1 || len(r.Unread) > 0 {
+		return "", nil, false
+	}
+	var user strings.Builder
+	turns := 0
+	var rest []byte
+	for i := range r.Messages {
+		m := &r.Messages[i]
+		if m.Role == chat.System || m.Role == chat.Developer {
+			continue
+		}
+		for j := range m.Parts {
+			if m.Parts[j].Kind != chat.Text {
+				return "", nil, false
+			}
+		}
+		rest = appendText(appendText(rest, m.Role.String()), m.Name)
+		if m.Role != chat.User {
+			rest = appendText(rest, m.Text())
+			continue
+		}
+		if turns++; turns > 1 {
+			user.WriteByte('\n')
+		}
+		user.WriteString(m.Text())
+	}
+	said = user.String()
+	if turns == 0 || strings.TrimSpace(said) == "" || (len(said)+bytesOfAToken-1)/bytesOfAToken >= maxTokens {
+		return "", nil, false
+	}
+	return said, rest, true
+}
+
+// appendText appends a text with its length.
+func appendText(dst []byte, s string) []byte {
+	return append(binary.AppendUvarint(dst, uint64(len(s))), s...)
+}
+
+// countMessages counts what stood in the client's list of messages.
+func countMessages(r *chat.Request) int {
+	n := 0
+	for i := range r.Messages {
+		if r.Messages[i].At >= 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// Semantic tells whether the cache compares meanings at all.
+func (c *Cache) Semantic() bool { return c.neighbours != nil }
+
+// candidates is how many neighbours are tried: the answer of the nearest may
+// have expired or been removed.
+const candidates = 4
+
+// Near finds the answer to the nearest question at or above the threshold; nil
+// when there is none.
+func (c *Cache) Near(ctx context.Context, b Bucket, vector []float32, threshold float64) (*Entry, error) {
+	found, err := c.neighbours.Nearest(ctx, b, vector, threshold, candidates)
+	if err != nil {
+		return nil, err
+	}
+	var bad error
+	for _, m := range found {
+		k, ok := keyOf(b.Scope, m.ID)
+		if !ok {
+			continue
+		}
+		e, err := c.Get(ctx, k)
+		if e != nil {
+			return e, nil
+		}
+		bad = errors.Join(bad, err)
+	}
+	return nil, bad
+}
+
+// Learn makes the answer of a key findable by the meaning of its question, until
+// the answer expires.
+func (c *Cache) Learn(ctx context.Context, b Bucket, vector []float32, k Key, expires time.Time) error {
+	return c.neighbours.Add(ctx, b, Vector{ID: k.id(), Values: vector, Expires: expires})
+}
+
+// maxReplaced is how many answers one refresh replaces.
+const maxReplaced = 32
+
+// Replace puts an answer in place of those to all questions that mean the same.
+func (c *Cache) Replace(ctx context.Context, b Bucket, vector []float32, threshold float64, e *Entry, age time.Duration) error {
+	found, err := c.neighbours.Nearest(ctx, b, vector, threshold, maxReplaced)
+	if err != nil {
+		return err
+	}
+	for _, m := range found {
+		k, ok := keyOf(b.Scope, m.ID)
+		if !ok {
+			continue
+		}
+		if err := c.Put(ctx, k, e, age); err != nil {
+			return err
+		}
+	}
+	return nil
+}
