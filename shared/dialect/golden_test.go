@@ -15,7 +15,9 @@ import (
 
 	"gateway/shared/chat"
 	"gateway/shared/dialect/anthropic"
+	"gateway/shared/dialect/cohere"
 	"gateway/shared/dialect/openai"
+	"gateway/shared/dialect/responses"
 	"gateway/shared/fault"
 	"gateway/shared/pricing"
 	"gateway/shared/wire"
@@ -28,6 +30,8 @@ var dialects = map[string]chat.Dialect{
 	"openai":      openai.Chat{},
 	"completions": openai.Completions{},
 	"anthropic":   anthropic.Messages{},
+	"responses":   responses.Responses{},
+	"cohere":      cohere.Chat{},
 }
 
 // testCase is case.json: what a case needs beside its bodies.
@@ -125,7 +129,8 @@ func (g *golden) run() {
 	}
 	o.Request, o.Model, o.IncludeUsage = r, r.Model, r.IncludeUsage.Value
 	loss := chat.Loss{Strict: g.c.StrictLoss, StrictAnswer: g.c.StrictReply}
-	up, err := g.provider.EncodeRequest(nil, r, &g.c.Traits, &loss)
+	o.Origin = g.provider.Name()
+	up, err := chat.Translate(nil, g.client, g.provider, r, &g.c.Traits, &loss)
 	if err != nil {
 		g.refused(err, o)
 		return

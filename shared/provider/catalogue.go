@@ -200,7 +200,7 @@ var catalogue = []Provider{
 	{ID: "cohere", Name: "Cohere", Dialect: Cohere, Base: "https://api.cohere.ai", Auth: bearer, Key: always,
 		Routes: []Route{
 			{Op: Chat, Path: "/v2/chat"}, {Op: Completions, Path: "/v1/generate", Dialect: "cohere.generate"},
-			{Op: Embeddings, Path: "/v2/embed"}, {Op: Rerank, Path: "/v2/rerank"},
+			{Op: Embeddings, Path: "/v2/embed", Dialect: "cohere.embeddings"}, {Op: Rerank, Path: "/v2/rerank", Dialect: "cohere.rerank"},
 			{Op: FilesList, Path: "/v1/datasets"}, {Op: FilesGet, Path: "/v1/datasets/{id}"}, {Op: FilesDelete, Path: "/v1/datasets/{id}"},
 			{Op: BatchesCreate, Path: "/v1/embed-jobs"}, {Op: BatchesGet, Path: "/v1/embed-jobs/{id}"}, {Op: BatchesCancel, Path: "/v1/embed-jobs/{id}/cancel"}, {Op: BatchesList, Path: "/v1/embed-jobs"},
 		}},

@@ -10,6 +10,10 @@ import (
 func (p *Provider) Traits(model string) chat.Traits {
 	q := &p.Quirks
 	t := chat.Traits{Provider: p.ID}
+	if p.Dialect == Cohere {
+		cohereModel(&t, model)
+		return t
+	}
 	if i := strings.Index(model, "claude-"); i >= 0 && p.Dialect != OpenAIChat {
 		claude(&t, model[i:])
 		return t
@@ -55,6 +59,16 @@ func openAIModel(t *chat.Traits, model string) {
 			t.NoEffort, t.Thinking = true, chat.ThinksNever
 		}
 	}
+}
+
+// cohereModel: the models of the first generations neither think nor see.
+func cohereModel(t *chat.Traits, model string) {
+	for _, prefix := range []string{"command-r", "command-a-03", "command-a-translate", "command-a-vision", "c4ai-", "tiny-aya", "command-light", "command-nightly"} {
+		if strings.HasPrefix(model, prefix) {
+			t.Thinking = chat.ThinksNever
+		}
+	}
+	t.NoImages = t.Thinking == chat.ThinksNever && !strings.Contains(model, "vision")
 }
 
 // claudes are the Claude models by the beginning of their names, the longer

@@ -5,9 +5,6 @@ import (
 	"time"
 
 	"gateway/shared/app"
-	"gateway/shared/chat"
-	"gateway/shared/dialect/anthropic"
-	"gateway/shared/dialect/openai"
 	"gateway/shared/pricing"
 	"gateway/shared/relay"
 	"gateway/shared/usage"
@@ -28,7 +25,7 @@ func New(c *app.Core, sink usage.Sink, o Options) *relay.Relay {
 	return relay.New(relay.Options{
 		Loader: c.Loader, Auth: c.Auth, Ledger: c.Ledger, Book: pricing.Default(), Sink: sink,
 		Sealer: c.Sealer, Store: c.Store, Transport: c.Transport, Egress: c.Egress, Now: c.Now,
-		Dialects:        []chat.Dialect{openai.Chat{}, openai.Completions{}, anthropic.Messages{}},
+		Dialects: Dialects(), Translators: Translators(),
 		BlockInline:     c.BlockInline,
 		RecordAfterBody: o.RecordAfterBody, DrainTime: o.Drain, Faults: o.Faults,
 	})

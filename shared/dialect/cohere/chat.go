@@ -1,0 +1,74 @@
+package cohere
+
+import (
+	"net/http"
+
+	"gateway/shared/chat"
+	"gateway/shared/dialect/upstream"
+	"gateway/shared/fault"
+)
+
+// Chat is the dialect of POST /v2/chat.
+type Chat struct{}
+
+var _ chat.Dialect = Chat{}
+
+// name is the dialect's name.
+const name = "cohere"
+
+// Name implements chat.Dialect.
+func (Chat) Name() string { return name }
+
+// Check implements chat.Dialect.
+func (Chat) Check(body []byte, c *chat.Checked) error { return check(body, c) }
+
+// DecodeRequest implements chat.Dialect.
+func (Chat) DecodeRequest(body []byte) (*chat.Request, error) { return decodeRequest(body) }
+
+// EncodeResponse implements chat.Dialect.
+func (Chat) EncodeResponse(dst []byte, r *chat.Response, o *chat.Options) []byte {
+	return encodeResponse(dst, r, o)
+}
+
+// NewStreamEncoder implements chat.Dialect.
+func (Chat) NewStreamEncoder(o *chat.Options) chat.StreamEncoder { return &streamEncoder{o: *o} }
+
+// AppendError implements chat.Dialect.
+func (Chat) AppendError(dst []byte, f *fault.Fault, o *chat.Options) []byte {
+	return appendError(dst, f, o)
+}
+
+// AppendStreamError implements chat.Dialect.
+func (Chat) AppendStreamError(dst []byte, f *fault.Fault, o *chat.Options) []byte {
+	return appendStreamError(dst, f, o)
+}
+
+// EncodeRequest implements chat.Dialect.
+func (Chat) EncodeRequest(dst []byte, r *chat.Request, t *chat.Traits, loss *chat.Loss) ([]byte, error) {
+	return encodeRequest(dst, r, t, loss)
+}
+
+// DecodeResponse implements chat.Dialect.
+func (Chat) DecodeResponse(body []byte, _ *chat.Traits) (*chat.Response, error) {
+	r, f := decodeResponse(body)
+	if f != nil {
+		return nil, f
+	}
+	return r, nil
+}
+
+// NewStreamDecoder implements chat.Dialect.
+func (Chat) NewStreamDecoder(*chat.Traits) chat.StreamDecoder { return new(streamDecoder) }
+
+// DecodeError implements chat.Dialect.
+func (Chat) DecodeError(status int, h http.Header, body []byte) *fault.Fault {
+	return decodeError(status, h, body)
+}
+
+// MeterResponse implements chat.Dialect.
+func (c Chat) MeterResponse(body []byte) chat.Meter { return upstream.Meter(c, body) }
+
+// NewStreamFilter implements chat.Dialect.
+func (Chat) NewStreamFilter(*chat.FilterOptions) chat.StreamFilter {
+	return upstream.NewFilter(new(streamDecoder))
+}

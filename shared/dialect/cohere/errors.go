@@ -1,0 +1,56 @@
+package cohere
+
+import (
+	"net/http"
+
+	"gateway/shared/chat"
+	"gateway/shared/dialect/upstream"
+	"gateway/shared/fault"
+	"gateway/shared/wire"
+)
+
+// statusInvalidToken is Cohere's own status for a key that is refused.
+const statusInvalidToken = 498
+
+// decodeError reads {message}, with an id that names the request.
+func decodeError(status int, h http.Header, body []byte) *fault.Fault {
+	f := upstream.DecodeError(status, h, body)
+	if status == statusInvalidToken {
+		f.StatusCode = http.StatusUnauthorized
+	}
+	return f
+}
+
+// failure is the fault for a finish reason that is none: the answer is not whole.
+func failure(native, message string) *fault.Fault {
+	status := http.StatusBadGateway
+	if native == "TIMEOUT" {
+		status = http.StatusGatewayTimeout
+	}
+	if message == "" {
+		message = "The model ended its answer with " + native
+	}
+	return upstream.Failed(status, "", message)
+}
+
+// failed reports whether a finish reason says that the answer failed.
+func failed(native string) bool {
+	return native == "ERROR" || native == "TIMEOUT" || native == "USER_CANCEL"
+}
+
+// appendError writes {"id":...,"message":...}.
+func appendError(dst []byte, f *fault.Fault, o *chat.Options) []byte {
+	dst = append(dst, `{"id":`...)
+	dst = wire.AppendJSONString(dst, o.ID)
+	dst = append(dst, `,"message":`...)
+	dst = wire.AppendJSONString(dst, f.Message)
+	return append(dst, '}')
+}
+
+// appendStreamError writes the end of an answer that failed.
+func appendStreamError(dst []byte, f *fault.Fault, _ *chat.Options) []byte {
+	data := append([]byte(nil), `{"type":"message-end","delta":{"error":`...)
+	data = wire.AppendJSONString(data, f.Message)
+	data = append(data, `,"finish_reason":"ERROR"}}`...)
+	return wire.AppendSSE(dst, "message-end", data)
+}

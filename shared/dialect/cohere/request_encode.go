@@ -1,0 +1,286 @@
+package cohere
+
+import (
+	"slices"
+	"strconv"
+
+	"gateway/shared/chat"
+	"gateway/shared/dialect/upstream"
+	"gateway/shared/fault"
+)
+
+// Bounds of the provider.
+const (
+	maxToolName = 64
+	maxStops    = 5
+	maxK        = 500
+	minP, maxP  = 0.01, 0.99
+)
+
+// requestEncoder writes one request. What does not change from turn to turn
+// comes before the messages, which come last.
+type requestEncoder struct {
+	upstream.Object
+	r    *chat.Request
+	t    *chat.Traits
+	loss *chat.Loss
+}
+
+// passed are members that clients of other dialects may use as Cohere knows them.
+var passed = []string{"documents", "citation_options", "safety_mode", "strict_tools", "priority", "k", "p"}
+
+func encodeRequest(dst []byte, r *chat.Request, t *chat.Traits, loss *chat.Loss) ([]byte, error) {
+	e := requestEncoder{Object: *upstream.Begin(dst), r: r, t: t, loss: loss}
+	if err := r.Rename(maxToolName); err != nil {
+		return dst, err
+	}
+	if err := e.refuse(); err != nil {
+		return dst, err
+	}
+	carried := append([]string{"temperature", "top_p", "top_k", "frequency_penalty", "presence_penalty", "seed", "stop", "tools", "response_format", "reasoning"}, passed...)
+	if err := upstream.Lose(r, loss, carried...); err != nil {
+		return dst, err
+	}
+	if err := e.write(); err != nil {
+		return dst, err
+	}
+	if err := loss.Err(); err != nil {
+		return dst, err
+	}
+	return e.B, nil
+}
+
+// refuse tests what this provider's own bounds are narrower in.
+func (e *requestEncoder) refuse() error {
+	r := e.r
+	switch {
+	case len(r.Messages) == 0:
+		return fault.Invalid("messages", "messages must hold at least one message for this provider")
+	case r.MaxTokens.Set && r.MaxTokens.Value < 1:
+		return fault.Invalid(r.MaxTokensField, "%s must be at least 1 for this provider", r.MaxTokensField)
+	case r.Temperature.Set && r.Temperature.Value > 1 && !e.t.ClampTemperature:
+		return fault.Invalid("temperature", "temperature must be between 0 and 1 for this provider")
+	case r.TopK.Set && (r.TopK.Value < 0 || r.TopK.Value > maxK):
+		return fault.Invalid("top_k", "top_k must be between 0 and %d for this provider", maxK)
+	case len(r.Stop) > maxStops:
+		return fault.Invalid("stop", "stop must hold at most %d strings for this provider", maxStops)
+	}
+	for _, p := range [...]struct {
+		name string
+		v    chat.Opt[float64]
+	}{{"frequency_penalty", r.FrequencyPenalty}, {"presence_penalty", r.PresencePenalty}} {
+		if p.v.Set && (p.v.Value < 0 || p.v.Value > 1) {
+			return fault.Invalid(p.name, "%s must be between 0 and 1 for this provider", p.name)
+		}
+	}
+	return nil
+}
+
+func (e *requestEncoder) write() error {
+	r := e.r
+	e.Str("model", r.Model)
+	if r.Stream {
+		e.Bool("stream", true)
+	}
+	e.IntIf("max_tokens", r.MaxTokens)
+	e.sampling()
+	e.thinking()
+	if err := e.format(); err != nil {
+		return err
+	}
+	if err := e.tools(); err != nil {
+		return err
+	}
+	e.extra()
+	if err := e.documents(); err != nil {
+		return err
+	}
+	e.Key("messages")
+	e.Open('[')
+	for i := range r.Messages {
+		if err := e.message(&r.Messages[i]); err != nil {
+			return err
+		}
+	}
+	e.Close(']')
+	e.Close('}')
+	return nil
+}
+
+func (e *requestEncoder) sampling() {
+	r := e.r
+	temperature, p := r.Temperature, r.TopP
+	if temperature.Set && temperature.Value > 1 {
+		temperature.Value = 1
+		e.loss.Add("temperature", "cut to 1")
+	}
+	e.FloatIf("temperature", temperature)
+	if p.Set && (p.Value < minP || p.Value > maxP) {
+		// 1, which says "no cut" elsewhere, is not taken here.
+		p.Value = min(max(p.Value, minP), maxP)
+		e.loss.Add("top_p", "cut to "+strconv.FormatFloat(p.Value, 'g', -1, 64))
+	}
+	e.FloatIf("p", p)
+	e.IntIf("k", r.TopK)
+	e.FloatIf("frequency_penalty", r.FrequencyPenalty)
+	e.FloatIf("presence_penalty", r.PresencePenalty)
+	e.IntIf("seed", r.Seed)
+	e.ListIf("stop_sequences", r.Stop)
+}
+
+// thinking writes whether the model thinks; it knows no levels of effort.
+func (e *requestEncoder) thinking() {
+	g := e.r.Reasoning
+	off := g.Thinking == chat.ThinkingOff || g.Thinking == chat.ThinkingUnsaid && (g.Effort == "none" || g.Effort == "minimal")
+	asked := "thinking"
+	if g.Thinking == chat.ThinkingUnsaid {
+		asked = "reasoning_effort"
+	}
+	if g.Display != "" {
+		e.loss.Add("thinking.display", upstream.NotTaken)
+	}
+	switch {
+	case e.t.Thinking == chat.ThinksNever:
+		if g.On() {
+			e.loss.Add(asked, "not taken by this model")
+		}
+	case off:
+		e.Raw("thinking", []byte(`{"type":"disabled"}`))
+	case g.On():
+		e.Key("thinking")
+		e.Open('{')
+		e.Str("type", "enabled")
+		e.IntIf("token_budget", g.Budget)
+		e.Close('}')
+	}
+	if g.Effort != "" && (g.Thinking != chat.ThinkingUnsaid || g.On() && e.t.Thinking != chat.ThinksNever) {
+		e.loss.Add("reasoning_effort", "thinking is on or off here")
+	}
+}
+
+func (e *requestEncoder) format() error {
+	f := &e.r.Format
+	if f.Kind == chat.FormatText {
+		return nil
+	}
+	if len(e.r.Tools) > 0 && e.r.ToolChoice.Mode != chat.ToolsNone {
+		return fault.New(fault.UnsupportedResponse, "response_format", "This provider cannot answer in JSON while it is given tools: leave one of tools and response_format out")
+	}
+	if e.t.Schema == chat.SchemaNone {
+		return fault.New(fault.UnsupportedResponse, "response_format", "This model cannot be held to answer in JSON")
+	}
+	e.Key("response_format")
+	e.Open('{')
+	e.Str("type", "json_object")
+	if f.Kind == chat.FormatSchema {
+		e.Raw("json_schema", f.Schema)
+		if f.Description != "" {
+			e.loss.Add("response_format.json_schema.description", upstream.NotTaken)
+		}
+	}
+	e.Close('}')
+	return nil
+}
+
+// tools writes the functions. A choice of one function is made by giving only
+// that one, as the provider knows no names in tool_choice.
+func (e *requestEncoder) tools() error {
+	r := e.r
+	choice := r.ToolChoice
+	list := "tools"
+	if r.Legacy {
+		list = "functions"
+	}
+	strict, given := 0, 0
+	start := len(e.B)
+	e.Key("tools")
+	e.Open('[')
+	for i := range r.Tools {
+		t := &r.Tools[i]
+		at := list + "[" + strconv.Itoa(i) + "]"
+		switch {
+		case t.Foreign != "" || e.t.NoTools:
+			e.loss.Add(at, upstream.NotTaken)
+			continue
+		case choice.Mode == chat.ToolsNamed && t.Name != choice.Name:
+			continue
+		case choice.Mode == chat.ToolsNone && r.Format.Kind != chat.FormatText:
+			e.loss.Add(at, "not taken beside response_format")
+			continue
+		}
+		given++
+		if t.Strict.Value {
+			strict++
+		}
+		e.tool(t, at)
+	}
+	e.Close(']')
+	if given == 0 {
+		e.B = e.B[:start]
+		switch {
+		case choice.Mode == chat.ToolsNamed && len(r.Tools) > 0:
+			return fault.Invalid("tool_choice", "tool_choice names a function that is not among %s", list)
+		case choice.Forced():
+			return fault.Invalid("tool_choice", "tool_choice forces a tool, but this provider can be given none")
+		}
+		return nil
+	}
+	e.strict(strict, given, list)
+	switch choice.Mode {
+	case chat.ToolsNone:
+		e.Str("tool_choice", "NONE")
+	case chat.ToolsRequired, chat.ToolsNamed:
+		e.Str("tool_choice", "REQUIRED")
+	}
+	if r.Parallel.Set && !r.Parallel.Value && choice.Mode != chat.ToolsNone {
+		e.loss.Add("parallel_tool_calls", upstream.NotTaken)
+	}
+	return nil
+}
+
+// strict holds the model to the schemas: of all tools or of none.
+func (e *requestEncoder) strict(strict, given int, list string) {
+	switch {
+	case strict == given && !slices.ContainsFunc(e.r.Extra, func(x chat.Field) bool { return x.Name == "strict_tools" }):
+		e.Bool("strict_tools", true)
+	case strict > 0 && strict < given:
+		e.loss.Add(list+".strict", "taken for all tools or for none")
+	}
+}
+
+func (e *requestEncoder) tool(t *chat.Tool, at string) {
+	e.Open('{')
+	e.Str("type", "function")
+	e.Key("function")
+	e.Open('{')
+	e.Str("name", chat.LegalName(t.Name, maxToolName))
+	if t.Description.Set {
+		e.Str("description", t.Description.Value)
+	}
+	if t.Schema == nil {
+		e.Raw("parameters", []byte(`{"type":"object","properties":{}}`))
+	} else {
+		e.Raw("parameters", t.Schema)
+	}
+	e.Close('}')
+	e.Close('}')
+	for _, x := range t.Extra {
+		e.loss.Add(at+"."+x.Name, upstream.NotTaken)
+	}
+	if t.Cache != chat.NoCache {
+		e.loss.Add(at+".cache_control", upstream.NotTaken)
+	}
+}
+
+// extra passes members on that only this provider knows.
+func (e *requestEncoder) extra() {
+	for _, x := range e.r.Extra {
+		switch {
+		case !slices.Contains(passed, x.Name) || x.Name == "documents":
+		case x.Name == "k" && e.r.TopK.Set, x.Name == "p" && e.r.TopP.Set:
+			e.loss.Add(x.Name, "given twice")
+		default:
+			e.Raw(x.Name, x.Raw)
+		}
+	}
+}

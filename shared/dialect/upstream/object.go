@@ -1,0 +1,135 @@
+package upstream
+
+import (
+	"strconv"
+
+	"gateway/shared/chat"
+	"gateway/shared/wire"
+)
+
+// Object writes JSON into B. A member or element gets its comma by itself.
+type Object struct{ B []byte }
+
+// Begin opens an object behind what dst holds.
+func Begin(dst []byte) *Object { return &Object{B: append(dst, '{')} }
+
+// comma writes a comma unless an object or a list has just been opened.
+func (o *Object) comma() {
+	if n := len(o.B); n > 0 && o.B[n-1] != '{' && o.B[n-1] != '[' && o.B[n-1] != ':' {
+		o.B = append(o.B, ',')
+	}
+}
+
+// Key begins a member. name needs no escapes.
+func (o *Object) Key(name string) {
+	o.comma()
+	o.B = append(append(append(o.B, '"'), name...), `":`...)
+}
+
+// Open begins an object or list, as an element or as the value of Key.
+func (o *Object) Open(bracket byte) {
+	o.comma()
+	o.B = append(o.B, bracket)
+}
+
+// Close ends an object or list.
+func (o *Object) Close(bracket byte) { o.B = append(o.B, bracket) }
+
+// Text writes a string element.
+func (o *Object) Text(s string) {
+	o.comma()
+	o.B = wire.AppendJSONString(o.B, s)
+}
+
+// Str writes a string member.
+func (o *Object) Str(name, value string) {
+	o.Key(name)
+	o.B = wire.AppendJSONString(o.B, value)
+}
+
+// StrIf writes a string member that is not empty.
+func (o *Object) StrIf(name, value string) {
+	if value != "" {
+		o.Str(name, value)
+	}
+}
+
+// Int writes a whole number.
+func (o *Object) Int(name string, n int64) {
+	o.Key(name)
+	o.B = strconv.AppendInt(o.B, n, 10)
+}
+
+// IntIf writes a whole number that is there.
+func (o *Object) IntIf(name string, n chat.Opt[int64]) {
+	if n.Set {
+		o.Int(name, n.Value)
+	}
+}
+
+// FloatIf writes a number that is there.
+func (o *Object) FloatIf(name string, n chat.Opt[float64]) {
+	if n.Set {
+		o.Key(name)
+		o.B = strconv.AppendFloat(o.B, n.Value, 'g', -1, 64)
+	}
+}
+
+// Bool writes true or false.
+func (o *Object) Bool(name string, v bool) {
+	o.Key(name)
+	o.B = strconv.AppendBool(o.B, v)
+}
+
+// Raw writes a member whose value is JSON already.
+func (o *Object) Raw(name string, value []byte) {
+	o.Key(name)
+	o.B = append(o.B, value...)
+}
+
+// List writes a list of strings.
+func (o *Object) List(name string, values []string) {
+	o.Key(name)
+	o.Open('[')
+	for _, v := range values {
+		o.Text(v)
+	}
+	o.Close(']')
+}
+
+// ListIf writes a list of strings that is not empty.
+func (o *Object) ListIf(name string, values []string) {
+	if len(values) > 0 {
+		o.List(name, values)
+	}
+}
+
+// OptString reads a string; anything else counts as absent.
+func OptString(d *wire.Decoder) string {
+	if d.Kind() != wire.KindString {
+		d.Skip()
+		return ""
+	}
+	return d.Str()
+}
+
+// Count reads a number of at least 0 into n; anything else counts as absent.
+// Counts of providers may be written as 12.0.
+func Count(d *wire.Decoder, n *chat.Opt[int64]) {
+	if d.Kind() != wire.KindNumber {
+		d.Skip()
+		return
+	}
+	v := d.Float()
+	if d.Err() == nil && v >= 0 && v < 1<<53 {
+		*n = chat.Some(int64(v))
+	}
+}
+
+// Clone copies raw, which aliases a body that will not stay.
+func Clone(raw []byte) []byte {
+	if raw == nil {
+		return nil
+	}
+	return append([]byte(nil), raw...)
+}

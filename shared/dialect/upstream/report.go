@@ -1,0 +1,219 @@
+package upstream
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"gateway/shared/chat"
+	"gateway/shared/fault"
+	"gateway/shared/wire"
+)
+
+// NotTaken is the usual reason of a loss.
+const NotTaken = "not taken by this provider"
+
+// Path is where a message (part nil) or one of its parts stands in the client's
+// body.
+func Path(m *chat.Message, p *chat.Part) string {
+	if m.At < 0 {
+		if p == nil {
+			return "system"
+		}
+		return "system[" + strconv.Itoa(p.At) + "]"
+	}
+	at := "messages[" + strconv.Itoa(m.At) + "]"
+	switch {
+	case p == nil:
+		return at
+	case p.Kind == chat.Call:
+		return at + ".tool_calls[" + strconv.Itoa(p.At) + "]"
+	case m.Plain:
+		return at + ".content"
+	}
+	return at + ".content[" + strconv.Itoa(p.At) + "]"
+}
+
+// Lose reports every member of r that is set and not among carried, by the names
+// of the OpenAI shape: temperature, top_p, top_k, frequency_penalty,
+// presence_penalty, seed, logit_bias, logprobs, stop, n, user, service_tier,
+// tools, response_format, reasoning, and those of r.Extra. It refuses what an
+// answer would be wrong without: several answers, a forced tool, a format.
+// Model, messages, max_tokens and stream are always carried.
+func Lose(r *chat.Request, loss *chat.Loss, carried ...string) error {
+	r.ReportUnread(loss)
+	report := func(name string, set bool) {
+		if set && !slices.Contains(carried, name) {
+			loss.Add(name, NotTaken)
+		}
+	}
+	report("temperature", r.Temperature.Set)
+	report("top_p", r.TopP.Set)
+	report("top_k", r.TopK.Set)
+	report("frequency_penalty", r.FrequencyPenalty.Set)
+	report("presence_penalty", r.PresencePenalty.Set)
+	report("seed", r.Seed.Set)
+	report("logit_bias", r.LogitBias != nil)
+	report("stop", len(r.Stop) > 0)
+	report("user", r.User != "")
+	report("service_tier", r.ServiceTier != "")
+	loseLogprobs(r, loss)
+	for _, x := range r.Extra {
+		outer, _, _ := strings.Cut(x.Name, ".")
+		switch {
+		case slices.Contains(carried, x.Name):
+		case outer == "modalities" && strings.Contains(string(x.Raw), `"audio"`):
+			loss.AddAnswer(x.Name, NotTaken)
+		default:
+			loss.Add(x.Name, NotTaken)
+		}
+	}
+	if !slices.Contains(carried, "reasoning") {
+		loseReasoning(r, loss)
+	}
+	if err := oneAnswer(r, slices.Contains(carried, "n")); err != nil {
+		return err
+	}
+	if r.Format.Kind != chat.FormatText && !slices.Contains(carried, "response_format") {
+		return fault.New(fault.UnsupportedResponse, "response_format", "This provider cannot be held to answer in JSON; response_format must be text or absent")
+	}
+	if !slices.Contains(carried, "tools") {
+		return loseTools(r, loss)
+	}
+	return nil
+}
+
+func loseLogprobs(r *chat.Request, loss *chat.Loss) {
+	switch {
+	case r.Logprobs.Set && r.Logprobs.Value:
+		loss.AddAnswer("logprobs", NotTaken)
+	case r.Logprobs.Set:
+		loss.Add("logprobs", NotTaken)
+	}
+	if r.TopLogprobs.Set {
+		loss.Add("top_logprobs", NotTaken)
+	}
+	if c := r.Completion; c != nil {
+		if c.Suffix != "" {
+			loss.Add("suffix", NotTaken)
+		}
+		if c.Logprobs.Set {
+			loss.AddAnswer("logprobs", NotTaken)
+		}
+	}
+}
+
+func loseReasoning(r *chat.Request, loss *chat.Loss) {
+	g := r.Reasoning
+	if g.Effort != "" && g.Effort != "none" && g.Effort != "minimal" {
+		loss.Add("reasoning_effort", NotTaken)
+	}
+	if g.Thinking >= chat.ThinkingBudget {
+		loss.Add("thinking", NotTaken)
+	}
+}
+
+// oneAnswer refuses what asks for several answers of a provider that gives one.
+func oneAnswer(r *chat.Request, several bool) error {
+	if r.N.Set && r.N.Value > 1 && !several {
+		return fault.Invalid("n", "n must be 1 for this provider, which gives one answer")
+	}
+	if c := r.Completion; c != nil {
+		switch {
+		case c.Prompts > 1:
+			return fault.Invalid("prompt", "prompt must be one text for this provider, not a list of %d", c.Prompts)
+		case c.BestOf.Set && c.BestOf.Value > 1:
+			return fault.Invalid("best_of", "best_of must be 1 for this provider, which gives one answer")
+		}
+	}
+	return nil
+}
+
+func loseTools(r *chat.Request, loss *chat.Loss) error {
+	if r.ToolChoice.Forced() {
+		return fault.Invalid("tool_choice", "tool_choice forces a tool, but this provider can be given none")
+	}
+	list := "tools"
+	if r.Legacy {
+		list = "functions"
+	}
+	for i := range r.Tools {
+		loss.Add(list+"["+strconv.Itoa(i)+"]", NotTaken)
+	}
+	if r.ToolChoice.Mode != chat.ToolsUnsaid && len(r.Tools) > 0 && r.ToolChoice.Mode != chat.ToolsNone {
+		loss.Add("tool_choice", NotTaken)
+	}
+	if r.Parallel.Set && len(r.Tools) > 0 {
+		loss.Add("parallel_tool_calls", NotTaken)
+	}
+	return nil
+}
+
+// Flat is a message as one text, for wires that know nothing else. Tool calls and
+// results are written out and reported; media is refused; reasoning and blocks of
+// other providers are reported and left out.
+func Flat(m *chat.Message, loss *chat.Loss) (string, error) {
+	if m.Name != "" && m.Role != chat.ToolRole {
+		loss.Add(Path(m, nil)+".name", NotTaken)
+	}
+	var lines []string
+	for i := range m.Parts {
+		p := &m.Parts[i]
+		if p.Cache != chat.NoCache {
+			loss.Add(Path(m, p)+".cache_control", NotTaken)
+		}
+		switch p.Kind {
+		case chat.Text, chat.Refusal:
+			lines = append(lines, p.Text)
+		case chat.Image, chat.Document, chat.Audio:
+			return "", fault.Invalid(Path(m, p), "%s must be text: this provider takes nothing else", Path(m, p))
+		case chat.Call:
+			loss.Add(Path(m, p), "written as text")
+			lines = append(lines, "Call of the tool "+p.Call.Name+" ("+p.Call.ID+"): "+p.Call.Arguments)
+		case chat.Result:
+			loss.Add(Path(m, nil), "written as text")
+			inner := chat.Message{At: m.At, Parts: p.Result.Parts}
+			text, err := Flat(&inner, loss)
+			if err != nil {
+				return "", err
+			}
+			lines = append(lines, "Result of the tool call "+p.Result.CallID+": "+text)
+		default:
+			loss.Add(Path(m, p), NotTaken)
+		}
+	}
+	return strings.Join(lines, "\n"), nil
+}
+
+// Prompt is the text of a completion's one prompt.
+func Prompt(r *chat.Request) string {
+	if len(r.Messages) == 0 {
+		return ""
+	}
+	return r.Messages[0].Text()
+}
+
+// Arguments are those of a tool call as one JSON object; field names them in a
+// refusal. Free text becomes {"input": text}.
+func Arguments(c *chat.ToolCall, field string) (string, error) {
+	args := strings.TrimSpace(c.Arguments)
+	switch {
+	case c.Custom:
+		return string(append(wire.AppendJSONString([]byte(`{"input":`), c.Arguments), '}')), nil
+	case args == "":
+		return "{}", nil
+	case !IsObject([]byte(args)):
+		return "", fault.Invalid(field, "%s of the call %q must be a JSON object", field, c.ID)
+	}
+	return args, nil
+}
+
+// IsObject reports whether raw is one JSON object.
+func IsObject(raw []byte) bool {
+	if wire.KindOf(raw) != wire.KindObject {
+		return false
+	}
+	d := wire.NewDecoder(raw)
+	d.Skip()
+	return d.End() == nil
+}

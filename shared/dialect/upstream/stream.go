@@ -1,0 +1,104 @@
+package upstream
+
+import (
+	"io"
+	"unicode/utf8"
+
+	"gateway/shared/chat"
+	"gateway/shared/fault"
+	"gateway/shared/wire"
+)
+
+// Stream is what decoders of streams have in common: the meter, the first delta
+// and the last, pieces in valid UTF-8. A decoder embeds it and adds Event.
+type Stream struct {
+	M       chat.Meter
+	D       wire.Decoder
+	out     chat.Delta
+	scratch []byte
+	began   bool
+	stopped bool
+}
+
+// Meter implements chat.StreamDecoder.
+func (s *Stream) Meter() chat.Meter { return s.M }
+
+// Signed implements chat.StreamDecoder: these wires sign no reasoning.
+func (s *Stream) Signed() []chat.Signed { return nil }
+
+// End implements chat.StreamDecoder.
+func (s *Stream) End() error {
+	switch {
+	case s.M.Err != nil:
+		return s.M.Err
+	case !s.M.Complete:
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+
+// Fail keeps the provider's error and gives it.
+func (s *Stream) Fail(f *fault.Fault) error {
+	s.M.Err = f
+	return f
+}
+
+// Unreadable is Fail for an event that is not JSON of the expected shape.
+func (s *Stream) Unreadable(cause error) error {
+	return s.Fail(Invalid("The provider sent a stream event that cannot be read", cause))
+}
+
+// Emit gives a delta on, with a DeltaStart in front of the first one.
+func (s *Stream) Emit(d chat.Delta, emit func(*chat.Delta) error) error {
+	if !s.began {
+		s.began = true
+		if d.Kind != chat.DeltaStart {
+			s.out = chat.Delta{Kind: chat.DeltaStart, ID: s.M.ID, Model: s.M.Model}
+			if err := emit(&s.out); err != nil {
+				return err
+			}
+		}
+	}
+	s.out = d
+	return emit(&s.out)
+}
+
+// Piece gives d, whose JSON is a piece of content: a JSON string with its quotes.
+// Empty pieces are left out.
+func (s *Stream) Piece(d chat.Delta, emit func(*chat.Delta) error) error {
+	if len(d.JSON) <= 2 {
+		return nil
+	}
+	s.M.Started = true
+	s.M.OutputBytes += int64(len(d.JSON) - 2)
+	s.M.Pieces++
+	if !utf8.Valid(d.JSON) {
+		s.scratch = wire.AppendJSONString(s.scratch[:0], wire.AppendUnquoted(nil, d.JSON))
+		d.JSON = s.scratch
+	}
+	return s.Emit(d, emit)
+}
+
+// Text gives a piece of text of the first choice.
+func (s *Stream) Text(raw []byte, emit func(*chat.Delta) error) error {
+	return s.Piece(chat.Delta{Kind: chat.DeltaText, Call: -1, JSON: raw}, emit)
+}
+
+// Stop gives the end of the one answer, once.
+func (s *Stream) Stop(stop chat.StopReason, native string, emit func(*chat.Delta) error) error {
+	if s.stopped {
+		return nil
+	}
+	s.stopped = true
+	s.M.Complete, s.M.Started, s.M.Finish = true, true, native
+	return s.Emit(chat.Delta{Kind: chat.DeltaStop, Stop: stop, Native: native}, emit)
+}
+
+// RawString reads a string as it stands; anything else counts as absent.
+func RawString(d *wire.Decoder) []byte {
+	if d.Kind() != wire.KindString {
+		d.Skip()
+		return nil
+	}
+	return d.RawStr()
+}
