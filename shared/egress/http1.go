@@ -1,0 +1,285 @@
+package egress
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"strings"
+	"sync"
+	"time"
+)
+
+// HTTP1 is the guarded way out for calls whose cost counts: HTTP/1.1, plain or
+// over TLS, without a goroutine per connection. The caller's goroutine writes
+// the request and reads the answer. It is an http.RoundTripper with the promises
+// of NewTransport's: the same dialer and policy, nothing followed, nothing
+// decompressed, no time limit but the request's context.
+//
+// It takes requests without a body and with a Body. Everything else goes to
+// net/http: bodies that are streamed, upgrades, trailers, and hosts that speak
+// HTTP/2 only.
+//
+// A request is sent a second time, on a fresh connection, only when the first
+// connection had been used before and either nothing of the request went out on
+// it, or the request is idempotent and nothing of an answer came. A POST that may
+// have been read is never repeated.
+type HTTP1 struct {
+	standard *http.Transport
+	guard    *guard
+	tls      *tls.Config
+	idle     idlePool
+	// http2Only holds the hosts that refused HTTP/1.1, and those that agreed on no
+	// protocol and then closed without a word.
+	http2Only struct {
+		sync.RWMutex
+		hosts map[string]struct{}
+	}
+}
+
+// maxHTTP2Hosts bounds the hosts remembered, since callers name them. The ones
+// beyond it are asked again each time.
+const maxHTTP2Hosts = 1024
+
+// NewHTTP1 returns the transport for a policy.
+func NewHTTP1(p Policy) *HTTP1 { return newHTTP1(p, nil) }
+
+// newHTTP1 takes the resolver that tests answer for; nil is the system's.
+func newHTTP1(p Policy, resolver *net.Resolver) *HTTP1 {
+	t := &HTTP1{standard: newTransport(p, resolver), guard: &guard{policy: p, resolver: resolver}}
+	t.tls = t.standard.TLSClientConfig.Clone()
+	t.tls.NextProtos = []string{"http/1.1"}
+	t.tls.ClientSessionCache = tls.NewLRUClientSessionCache(1024)
+	t.idle.keep = idleTime
+	return t
+}
+
+// Standard is the net/http transport beneath, for what needs HTTP/2 or a
+// connection of its own.
+func (t *HTTP1) Standard() *http.Transport { return t.standard }
+
+// CloseIdleConnections closes the connections that no request uses.
+func (t *HTTP1) CloseIdleConnections() {
+	t.idle.closeAll()
+	t.standard.CloseIdleConnections()
+}
+
+// RoundTrip implements http.RoundTripper. Its errors are those of NewTransport:
+// Refused tells a closed address, errors.Is finds the context's own error.
+func (t *HTTP1) RoundTrip(req *http.Request) (*http.Response, error) {
+	body, ok := t.takes(req)
+	if !ok {
+		return t.standard.RoundTrip(req)
+	}
+	resp, err := t.roundTrip(req, body)
+	if err == errHTTP2Only {
+		if body != nil && req.GetBody != nil {
+			again, err := req.GetBody()
+			if err != nil {
+				return nil, err
+			}
+			req = req.Clone(req.Context())
+			req.Body = again
+		}
+		return t.standard.RoundTrip(req)
+	}
+	return resp, err
+}
+
+// takes tells whether the request is one for here, and gives its body.
+func (t *HTTP1) takes(req *http.Request) (*Body, bool) {
+	if req.URL == nil || req.Close || len(req.TransferEncoding) > 0 || len(req.Trailer) > 0 || req.Method == http.MethodConnect {
+		return nil, false
+	}
+	if req.URL.Scheme != "https" && req.URL.Scheme != "http" || !plainHost(req.URL.Host) || !plainHost(req.Host) && req.Host != "" {
+		return nil, false
+	}
+	for _, name := range [...]string{"Upgrade", "Expect", "Connection", "Te", "Trailer"} {
+		if _, has := req.Header[name]; has {
+			return nil, false
+		}
+	}
+	if req.URL.Scheme == "https" && t.speaksHTTP2Only(req.URL.Host) {
+		return nil, false
+	}
+	if req.Body == nil || req.Body == http.NoBody {
+		return nil, req.ContentLength <= 0
+	}
+	b, ok := req.Body.(*Body)
+	return b, ok && int64(len(b.data)) == req.ContentLength
+}
+
+// plainHost tells whether a host is written in the characters of names and
+// addresses, so that it needs no encoding.
+func plainHost(h string) bool {
+	for i := range len(h) {
+		c := h[i]
+		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '.' && c != '-' && c != ':' && c != '[' && c != ']' && c != '_' {
+			return false
+		}
+	}
+	return h != ""
+}
+
+func (t *HTTP1) speaksHTTP2Only(host string) bool {
+	t.http2Only.RLock()
+	defer t.http2Only.RUnlock()
+	_, ok := t.http2Only.hosts[host]
+	return ok
+}
+
+func (t *HTTP1) rememberHTTP2(host string) {
+	t.http2Only.Lock()
+	defer t.http2Only.Unlock()
+	if t.http2Only.hosts == nil {
+		t.http2Only.hosts = make(map[string]struct{})
+	}
+	if len(t.http2Only.hosts) < maxHTTP2Hosts {
+		t.http2Only.hosts[host] = struct{}{}
+	}
+}
+
+// errHTTP2Only says that the host refused HTTP/1.1 in the handshake.
+var errHTTP2Only = errors.New("egress: the host takes HTTP/2 only")
+
+func (t *HTTP1) roundTrip(req *http.Request, body *Body) (*http.Response, error) {
+	ctx := req.Context()
+	if err := ctx.Err(); err != nil {
+		wrote(req, body, err)
+		return nil, context.Cause(ctx)
+	}
+	key := hostKey{secure: req.URL.Scheme == "https", host: req.URL.Host}
+	for c := t.idle.get(key); ; {
+		if c == nil {
+			var err error
+			if c, err = t.connect(ctx, key, req); err != nil {
+				wrote(req, body, err)
+				return nil, err
+			}
+		}
+		resp, err, again := c.roundTrip(req, body)
+		if err == nil {
+			return resp, nil
+		}
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		if key.secure && c.mute {
+			t.rememberHTTP2(key.host)
+		}
+		if !again || body != nil && req.GetBody == nil {
+			return nil, err
+		}
+		if body != nil {
+			next, err := req.GetBody()
+			if err != nil {
+				return nil, err
+			}
+			if body, _ = next.(*Body); body == nil {
+				return nil, errors.New("egress: GetBody gave another kind of body")
+			}
+		}
+		c = nil // the second try is on a fresh connection, and is the last
+	}
+}
+
+// connect makes a connection to the host of a request.
+func (t *HTTP1) connect(ctx context.Context, key hostKey, req *http.Request) (*conn, error) {
+	port := req.URL.Port()
+	if port == "" {
+		if port = "80"; key.secure {
+			port = "443"
+		}
+	}
+	addr := net.JoinHostPort(req.URL.Hostname(), port)
+	if !key.secure {
+		raw, err := t.guard.dialPlain(ctx, "tcp", addr)
+		if err != nil {
+			return nil, err
+		}
+		return newConn(&t.idle, key, raw, nil), nil
+	}
+	raw, err := t.guard.dialTLS(ctx, "tcp", addr, t.tls)
+	if err != nil {
+		// The alert has no type of its own outside of crypto/tls.
+		if strings.Contains(err.Error(), "no application protocol") {
+			t.rememberHTTP2(key.host)
+			return nil, errHTTP2Only
+		}
+		return nil, err
+	}
+	return newConn(&t.idle, key, raw, raw.(*tls.Conn)), nil
+}
+
+// wrote says that the transport is done with a request's body.
+func wrote(req *http.Request, body *Body, err error) {
+	if trace := httptrace.ContextClientTrace(req.Context()); trace != nil && trace.WroteRequest != nil {
+		trace.WroteRequest(httptrace.WroteRequestInfo{Err: err})
+	}
+	if body != nil {
+		_ = body.Close()
+	}
+}
+
+// idempotent tells whether a request may be sent again though it may have been
+// read (RFC 9110, 9.2.2).
+func idempotent(req *http.Request) bool {
+	switch req.Method {
+	case "", http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace:
+		return true
+	}
+	_, keyed := req.Header["Idempotency-Key"]
+	return keyed
+}
+
+// Body is a request body of bytes in memory. HTTP1 sends it with the head in one
+// write. The bytes must not change until Close was called, or, with other
+// transports, until httptrace's WroteRequest.
+type Body struct {
+	data []byte
+	read int
+}
+
+// NewBody gives a body of b, which is not copied.
+func NewBody(b []byte) *Body { return &Body{data: b} }
+
+// Read implements io.Reader.
+func (b *Body) Read(p []byte) (int, error) {
+	if b.read == len(b.data) {
+		return 0, io.EOF
+	}
+	n := copy(p, b.data[b.read:])
+	b.read += n
+	return n, nil
+}
+
+// WriteTo implements io.WriterTo.
+func (b *Body) WriteTo(w io.Writer) (int64, error) {
+	n, err := w.Write(b.data[b.read:])
+	b.read += n
+	return int64(n), err
+}
+
+// Close implements io.Closer.
+func (b *Body) Close() error { return nil }
+
+// malformed is the error for an answer that is no sound HTTP/1.1. It quotes
+// nothing of the answer.
+type malformed string
+
+func (m malformed) Error() string { return "egress: malformed answer: " + string(m) }
+
+// broken wraps the error of a connection that failed in mid-answer.
+func broken(what string, err error) error {
+	if err == io.EOF {
+		err = io.ErrUnexpectedEOF
+	}
+	return fmt.Errorf("egress: %s: %w", what, err)
+}
+
+// past is a deadline that ends every read and write at once.
+var past = time.Unix(1, 0)

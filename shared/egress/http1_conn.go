@@ -1,0 +1,272 @@
+package egress
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// frame is the memory that a connection works with while it serves a request. An
+// idle connection has none.
+type frame struct {
+	b    [16 << 10]byte // one read takes many events of a stream
+	r, w int            // what was received and not consumed is b[r:w]
+}
+
+var frames = sync.Pool{New: func() any { return new(frame) }}
+
+func newFrame() *frame {
+	f := frames.Get().(*frame)
+	f.r, f.w = 0, 0
+	return f
+}
+
+// conn is one connection. It serves one request at a time, in the goroutines of
+// the caller.
+type conn struct {
+	pool      *idlePool
+	key       hostKey
+	net       net.Conn        // what is read and written
+	sys       syscall.RawConn // of the socket beneath; nil when it has none
+	tls       *tls.ConnectionState
+	reused    bool
+	mute      bool // the host closed it, new, without an answer or a protocol agreed on
+	idleSince time.Time
+	vec       [2][]byte // room for one gathered write
+
+	// The methods as values, made once.
+	abort func()
+	peek  func(fd uintptr) bool
+	gone  bool // what peek found
+	rest  gathered
+}
+
+func newConn(p *idlePool, key hostKey, c net.Conn, secure *tls.Conn) *conn {
+	n := &conn{pool: p, key: key, net: c}
+	raw := c
+	if secure != nil {
+		raw = secure.NetConn()
+		state := secure.ConnectionState()
+		n.tls = &state
+	}
+	if s, ok := raw.(syscall.Conn); ok {
+		n.sys, _ = s.SyscallConn()
+	}
+	n.abort = func() { _ = c.SetDeadline(past) }
+	n.peek = func(fd uintptr) bool { n.gone = !quiet(fd); return true }
+	n.rest.write = n.rest.try
+	return n
+}
+
+func (c *conn) close() { _ = c.net.Close() }
+
+// alive tells whether an idle connection is still open and silent. Bytes that
+// nobody asked for make it unusable: they would be taken for the next answer.
+func (c *conn) alive() bool {
+	if c.sys == nil {
+		return true
+	}
+	c.gone = true
+	return c.sys.Read(c.peek) == nil && !c.gone
+}
+
+// maxInline is the largest body that is written by a blocking write before the
+// answer is read. The receive buffer of a host takes as much, whether the host
+// reads or not, so that neither side can wait for the other.
+const maxInline = 64 << 10
+
+// earlyTime is how long an answer is waited for after a write has failed: a host
+// may refuse a request and close before it has read all of it.
+const earlyTime = 200 * time.Millisecond
+
+// roundTrip sends a request and reads the head of its answer. again: nothing
+// happened that forbids to send it on another connection.
+func (c *conn) roundTrip(req *http.Request, body *Body) (resp *http.Response, err error, again bool) {
+	ctx := req.Context()
+	x := &exchange{c: c, ctx: ctx, f: newFrame()}
+	x.stop = context.AfterFunc(ctx, c.abort)
+	sent, err := x.send(req, body)
+	if err != nil {
+		if x.ended { // nothing was tried
+			return nil, err, false
+		}
+		if sent == 0 {
+			x.end(false)
+			return nil, err, c.reused
+		}
+		// An answer may have come before the host closed.
+		_ = c.net.SetReadDeadline(time.Now().Add(earlyTime))
+		x.cut = true
+	}
+	h, herr := x.head()
+	if herr != nil {
+		x.end(false)
+		if err != nil {
+			return nil, err, false
+		}
+		c.mute = c.tls != nil && c.tls.NegotiatedProtocol == "" && !c.reused && !x.heard && closed(herr)
+		return nil, herr, !x.heard && c.reused && closed(herr) && idempotent(req)
+	}
+	if x.cut {
+		_ = c.net.SetReadDeadline(time.Time{})
+		if ctx.Err() != nil {
+			c.abort()
+		}
+	}
+	return x.respond(req, h), nil, false
+}
+
+// closed tells whether the other side has ended a connection.
+func closed(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+}
+
+// send writes the request and gives how much of it went out. A large body goes
+// on in a goroutine of its own when the socket does not take all of it, so that a
+// host that answers before it has read the body is heard.
+func (x *exchange) send(req *http.Request, body *Body) (sent int, err error) {
+	c := x.c
+	var data []byte
+	if body != nil {
+		data = body.data
+	}
+	head, err := appendHead(x.f.b[:0], req, len(data))
+	if err != nil {
+		wrote(req, body, err)
+		x.end(false)
+		return 0, err
+	}
+	if len(head)+len(data) <= cap(x.f.b) {
+		sent, err = c.net.Write(append(head, data...))
+		wrote(req, body, err)
+		return sent, err
+	}
+	if c.sys != nil && c.tls == nil {
+		sent, err = c.rest.begin(c.sys, head, data)
+		if err != nil || sent == len(head)+len(data) {
+			wrote(req, body, err)
+			return sent, err
+		}
+		head, data = head[min(sent, len(head)):], data[max(0, sent-len(head)):]
+	} else if len(data) <= maxInline {
+		sent, err = c.gather(head, data)
+		wrote(req, body, err)
+		return sent, err
+	}
+	x.sendOn(req, body, head, data)
+	return max(sent, 1), nil
+}
+
+// gather writes two parts in as few writes as may be.
+func (c *conn) gather(a, b []byte) (int, error) {
+	if c.tls != nil { // a record takes what fits
+		n, err := c.net.Write(a)
+		if err == nil && len(b) > 0 {
+			var m int
+			m, err = c.net.Write(b)
+			n += m
+		}
+		return n, err
+	}
+	c.vec = [2][]byte{a, b}
+	parts := net.Buffers(c.vec[:])
+	n, err := parts.WriteTo(c.net)
+	c.vec = [2][]byte{}
+	return int(n), err
+}
+
+// sendOn writes the rest of a request while its answer may come already.
+func (x *exchange) sendOn(req *http.Request, body *Body, head, data []byte) {
+	sending := x.f // head lies in it
+	x.f = newFrame()
+	x.writing = make(chan error, 1)
+	c, done := x.c, x.writing
+	go func() {
+		_, err := c.gather(head, data)
+		frames.Put(sending)
+		wrote(req, body, err)
+		done <- err
+	}()
+}
+
+// head reads heads until one is no informational one.
+func (x *exchange) head() (answerHead, error) {
+	for total := 0; ; {
+		text, err := x.headText(maxHead - total)
+		if err != nil {
+			return answerHead{}, err
+		}
+		total += len(text)
+		h, err := parseHead(text)
+		if err != nil {
+			return h, err
+		}
+		if h.status == http.StatusSwitchingProtocols {
+			return h, malformed("an upgrade that nobody asked for")
+		}
+		if h.status >= 200 {
+			return h, nil
+		}
+	}
+}
+
+// headText reads one whole head of at most limit bytes.
+func (x *exchange) headText(limit int) (string, error) {
+	f := x.f
+	b := f.b[f.r:f.w]
+	grown := []byte(nil) // a head that is larger than the frame
+	line := 0
+	for {
+		end, next := headEnd(b, line)
+		if end > limit || end == 0 && len(b) >= limit {
+			return "", malformed("the head is too large")
+		}
+		if end > 0 {
+			text := string(b[:end])
+			if grown == nil {
+				f.r += end
+			} else {
+				f.r, f.w = 0, copy(f.b[:], b[end:])
+			}
+			return text, nil
+		}
+		line = next
+		if grown == nil && f.r > 0 {
+			f.w = copy(f.b[:], b)
+			f.r = 0
+		}
+		if grown == nil && f.w == len(f.b) {
+			grown = append(make([]byte, 0, limit), b...)
+		}
+		var n int
+		var err error
+		if grown == nil {
+			n, err = x.c.net.Read(f.b[f.w:])
+			f.w += n
+			b = f.b[f.r:f.w]
+		} else {
+			// No more than the frame takes over again what lies behind the head.
+			n, err = x.c.net.Read(grown[len(grown):min(cap(grown), len(grown)+len(f.b))])
+			grown = grown[:len(grown)+n]
+			b = grown
+		}
+		x.heard = x.heard || n > 0
+		if err != nil && n == 0 {
+			return "", x.failure("the host closed the connection before its answer", err)
+		}
+	}
+}
+
+// failure names what went wrong with a connection.
+func (x *exchange) failure(what string, err error) error {
+	if x.ctx.Err() != nil {
+		return context.Cause(x.ctx)
+	}
+	return broken(what, err)
+}

@@ -1,0 +1,296 @@
+package egress
+
+import (
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+)
+
+// maxHead bounds the head of an answer, and all its informational heads
+// together, in bytes.
+const maxHead = 64 << 10
+
+// appendHead appends the head of a request with a body of length bytes. What
+// could end a line or a name early is an error: no header of a caller becomes
+// two.
+func appendHead(dst []byte, req *http.Request, length int) ([]byte, error) {
+	method := req.Method
+	if method == "" {
+		method = http.MethodGet
+	}
+	if !token(method) {
+		return dst, errors.New("egress: the method is not a token")
+	}
+	uri := req.URL.RequestURI()
+	for i := range len(uri) {
+		if uri[i] <= ' ' || uri[i] == 0x7f {
+			return dst, errors.New("egress: the path holds a space or a control character")
+		}
+	}
+	host := req.Host
+	if host == "" {
+		host = req.URL.Host
+	}
+	dst = append(append(append(dst, method...), ' '), uri...)
+	dst = append(append(dst, " HTTP/1.1\r\nHost: "...), host...)
+	dst = append(dst, "\r\n"...)
+	for name, values := range req.Header {
+		switch name {
+		case "Host", "Content-Length", "Transfer-Encoding":
+			continue
+		}
+		if !token(name) {
+			return dst, errors.New("egress: the name of a header is not a token")
+		}
+		for _, v := range values {
+			v = trimOWS(v)
+			if !headerValue(v) {
+				return dst, errors.New("egress: the value of the header " + name + " holds a control character")
+			}
+			dst = append(append(dst, name...), ": "...)
+			dst = append(append(dst, v...), "\r\n"...)
+		}
+	}
+	if length > 0 || method == http.MethodPost || method == http.MethodPut || method == http.MethodPatch {
+		dst = strconv.AppendInt(append(dst, "Content-Length: "...), int64(length), 10)
+		dst = append(dst, "\r\n"...)
+	}
+	return append(dst, "\r\n"...), nil
+}
+
+// answerHead is what the head of an answer says.
+type answerHead struct {
+	status     int
+	reason     string // with its number
+	minor      int    // of HTTP/1.x
+	header     http.Header
+	length     int64 // -1: not said
+	chunked    bool
+	persistent bool // the connection may carry another request
+}
+
+// headEnd is the length of the head at the front of b with its blank line; 0
+// when it has not come whole. from is where a line begins that was not searched.
+func headEnd(b []byte, from int) (end, next int) {
+	for {
+		n := from
+		for n < len(b) && b[n] != '\n' {
+			n++
+		}
+		if n == len(b) {
+			return 0, from
+		}
+		if n == from || n == from+1 && b[from] == '\r' {
+			return n + 1, n + 1
+		}
+		from = n + 1
+	}
+}
+
+// parseHead reads a whole head. The header's strings alias text.
+func parseHead(text string) (h answerHead, err error) {
+	line, rest := cutLine(text)
+	if err := h.statusLine(line); err != nil {
+		return h, err
+	}
+	count := strings.Count(rest, "\n")
+	h.header = make(http.Header, count)
+	values := make([]string, 0, count)
+	h.length = -1
+	var codings, lengths int
+	var closing, staying bool
+	for {
+		line, rest = cutLine(rest)
+		if line == "" {
+			break
+		}
+		colon := strings.IndexByte(line, ':')
+		if colon <= 0 {
+			return h, malformed("a header without a name")
+		}
+		name, ok := canonicalName(line[:colon])
+		if !ok { // also a line that begins with a space, which would continue the one before
+			return h, malformed("the name of a header is not a token")
+		}
+		value := trimOWS(line[colon+1:])
+		if !headerValue(value) {
+			return h, malformed("the value of a header holds a control character")
+		}
+		switch name {
+		case "Content-Length":
+			if lengths++; lengths > 1 {
+				return h, malformed("two lengths")
+			}
+			if h.length, ok = contentLength(value); !ok {
+				return h, malformed("the length is not a number")
+			}
+		case "Transfer-Encoding":
+			if codings++; codings > 1 || !strings.EqualFold(value, "chunked") {
+				return h, malformed("a transfer coding other than chunked")
+			}
+			h.chunked = true
+			continue // what follows is not the client's business
+		case "Connection":
+			closing = closing || listed(value, "close")
+			staying = staying || listed(value, "keep-alive")
+		}
+		if before := h.header[name]; before != nil {
+			h.header[name] = append(before, value)
+			continue
+		}
+		values = append(values, value)
+		h.header[name] = values[len(values)-1 : len(values) : len(values)]
+	}
+	h.persistent = !closing && (h.minor > 0 || staying)
+	if h.chunked {
+		if h.minor == 0 {
+			return h, malformed("a transfer coding in HTTP/1.0")
+		}
+		if lengths > 0 {
+			// The coding counts (RFC 9112, 6.3). Someone on the way may have thought
+			// otherwise: what follows on this connection is not trusted.
+			h.length, h.persistent = -1, false
+			delete(h.header, "Content-Length")
+		}
+	}
+	return h, nil
+}
+
+func (h *answerHead) statusLine(line string) error {
+	const start = "HTTP/1."
+	if len(line) < len(start)+5 || line[:len(start)] != start || line[len(start)+1] != ' ' || line[len(start)]-'0' > 1 {
+		return malformed("the status line is not HTTP/1.1's")
+	}
+	h.minor = int(line[len(start)] - '0')
+	h.reason = line[len(start)+2:]
+	if len(h.reason) > 3 && h.reason[3] != ' ' {
+		return malformed("the status is not a number of three digits")
+	}
+	for _, c := range []byte(h.reason[:3]) {
+		if c-'0' > 9 {
+			return malformed("the status is not a number of three digits")
+		}
+		h.status = h.status*10 + int(c-'0')
+	}
+	if h.status < 100 || !headerValue(h.reason) {
+		return malformed("the status line")
+	}
+	return nil
+}
+
+// cutLine gives the first line without its end, and what follows it.
+func cutLine(s string) (line, rest string) {
+	n := strings.IndexByte(s, '\n')
+	if n < 0 {
+		return s, ""
+	}
+	line, rest = s[:n], s[n+1:]
+	if n > 0 && line[n-1] == '\r' {
+		line = line[:n-1]
+	}
+	return line, rest
+}
+
+// contentLength reads digits and nothing else.
+func contentLength(v string) (int64, bool) {
+	if v == "" || len(v) > 18 {
+		return 0, false
+	}
+	var n int64
+	for i := range len(v) {
+		if v[i]-'0' > 9 {
+			return 0, false
+		}
+		n = n*10 + int64(v[i]-'0')
+	}
+	return n, true
+}
+
+// listed tells whether a comma list has a word, in any case.
+func listed(list, word string) bool {
+	for part := range strings.SplitSeq(list, ",") {
+		if strings.EqualFold(trimOWS(part), word) {
+			return true
+		}
+	}
+	return false
+}
+
+func trimOWS(s string) string {
+	for len(s) > 0 && (s[0] == ' ' || s[0] == '\t') {
+		s = s[1:]
+	}
+	for n := len(s); n > 0 && (s[n-1] == ' ' || s[n-1] == '\t'); n-- {
+		s = s[:n-1]
+	}
+	return s
+}
+
+// headerValue tells whether a value holds no control characters but tabs.
+func headerValue(v string) bool {
+	for i := range len(v) {
+		if c := v[i]; c < ' ' && c != '\t' || c == 0x7f {
+			return false
+		}
+	}
+	return true
+}
+
+// tokenChars are the characters of names and methods (RFC 9110, 5.6.2).
+var tokenChars = func() (t [256]bool) {
+	for _, c := range []byte("!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") {
+		t[c] = true
+	}
+	return t
+}()
+
+func token(s string) bool {
+	for i := range len(s) {
+		if !tokenChars[s[i]] {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// canonicalName gives a header's name as http.Header writes it; false when it is
+// not a token.
+func canonicalName(s string) (string, bool) {
+	upper, canonical := true, true
+	for i := range len(s) {
+		c := s[i]
+		if !tokenChars[c] {
+			return "", false
+		}
+		if upper && 'a' <= c && c <= 'z' || !upper && 'A' <= c && c <= 'Z' {
+			canonical = false
+		}
+		upper = c == '-'
+	}
+	if canonical {
+		return s, s != ""
+	}
+	if name, ok := commonNames[s]; ok {
+		return name, true
+	}
+	return http.CanonicalHeaderKey(s), true
+}
+
+// commonNames are headers that hosts write in lower case.
+var commonNames = func() map[string]string {
+	names := make(map[string]string)
+	for _, n := range []string{
+		"Content-Type", "Content-Length", "Content-Encoding", "Transfer-Encoding", "Connection", "Keep-Alive", "Date", "Server", "Vary", "Via",
+		"Cache-Control", "X-Request-Id", "Request-Id", "Set-Cookie", "Strict-Transport-Security", "Alt-Svc", "Cf-Ray", "Cf-Cache-Status",
+		"X-Content-Type-Options", "Access-Control-Expose-Headers", "Access-Control-Allow-Origin", "Retry-After",
+		"Openai-Organization", "Openai-Processing-Ms", "Openai-Version", "Openai-Project", "X-Envoy-Upstream-Service-Time",
+		"X-Ratelimit-Limit-Requests", "X-Ratelimit-Limit-Tokens", "X-Ratelimit-Remaining-Requests", "X-Ratelimit-Remaining-Tokens",
+		"X-Ratelimit-Reset-Requests", "X-Ratelimit-Reset-Tokens", "Anthropic-Organization-Id",
+		"Anthropic-Ratelimit-Requests-Limit", "Anthropic-Ratelimit-Requests-Remaining", "Anthropic-Ratelimit-Requests-Reset",
+		"Anthropic-Ratelimit-Tokens-Limit", "Anthropic-Ratelimit-Tokens-Remaining", "Anthropic-Ratelimit-Tokens-Reset",
+	} {
+		names[strings.ToLower(n)] = n
+	}
+	return names
+}()
