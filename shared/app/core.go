@@ -1,7 +1,6 @@
 package app
 
 import (
-	"net/http"
 	"time"
 
 	"gateway/shared/blob"
@@ -44,7 +43,7 @@ type Core struct {
 	Loader    *resource.Loader
 	Auth      *identity.Authenticator
 	Ledger    *ledger.Ledger
-	Transport *http.Transport // the guarded way out
+	Transport *egress.HTTP1 // the guarded way out
 }
 
 // New assembles the core.
@@ -62,6 +61,6 @@ func New(b Backends, s Settings) *Core {
 		Backends: b, Settings: s, Resources: r, Loader: l,
 		Auth:      identity.NewAuthenticator(l, s.Now),
 		Ledger:    ledger.New(b.Store, s.Now, s.Ledger),
-		Transport: egress.NewTransport(s.Egress),
+		Transport: egress.NewHTTP1(s.Egress),
 	}
 }

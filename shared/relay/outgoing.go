@@ -1,12 +1,13 @@
 package relay
 
 import (
-	"bytes"
 	"context"
 	"io"
 	"net/http"
 	"net/http/httptrace"
 	"sync/atomic"
+
+	"gateway/shared/egress"
 )
 
 // outgoing watches the pooled bytes that a request sends to providers. A
@@ -37,10 +38,9 @@ func (o *outgoing) watch(ctx context.Context) context.Context {
 // attach gives a request its body, which can be sent again on another connection.
 func (o *outgoing) attach(req *http.Request, body []byte) {
 	req.ContentLength = int64(len(body))
-	// The transport knows this type: it sends head and body in one write.
 	req.GetBody = func() (io.ReadCloser, error) {
 		o.handed.Add(1)
-		return io.NopCloser(bytes.NewReader(body)), nil
+		return egress.NewBody(body), nil
 	}
 	req.Body, _ = req.GetBody()
 }
