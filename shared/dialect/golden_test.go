@@ -16,6 +16,7 @@ import (
 	"gateway/shared/chat"
 	"gateway/shared/dialect/anthropic"
 	"gateway/shared/dialect/cohere"
+	"gateway/shared/dialect/gemini"
 	"gateway/shared/dialect/openai"
 	"gateway/shared/dialect/responses"
 	"gateway/shared/fault"
@@ -30,6 +31,7 @@ var dialects = map[string]chat.Dialect{
 	"openai":      openai.Chat{},
 	"completions": openai.Completions{},
 	"anthropic":   anthropic.Messages{},
+	"gemini":      gemini.Generate{},
 	"responses":   responses.Responses{},
 	"cohere":      cohere.Chat{},
 }

@@ -1,0 +1,134 @@
+package gemini
+
+import (
+	"bytes"
+
+	"gateway/shared/chat"
+	"gateway/shared/dialect/events"
+	"gateway/shared/pricing"
+	"gateway/shared/wire"
+)
+
+// meter reads what the books need of answers and chunks.
+type meter struct {
+	m     chat.Meter
+	h     head
+	found int64
+}
+
+// read meters one answer or chunk.
+func (f *meter) read(body []byte) {
+	if readError(body) != nil {
+		f.m.Err = inBandError(body)
+		return
+	}
+	d := wire.NewDecoder(body)
+	if d.Kind() != wire.KindObject {
+		return
+	}
+	f.h.read(d)
+	if d.End() != nil || !f.h.known {
+		return
+	}
+	f.m.ID, f.m.Model = f.h.id, f.h.model
+	if f.h.candidates != nil {
+		f.candidates(f.h.candidates)
+	}
+	if f.h.blocked != "" {
+		f.m.Finish, f.m.Started, f.m.Complete = f.h.blocked, true, true
+	}
+	f.m.ReportedTotal = f.h.usage.classes(&f.m.Usage, billed(f.found, &chat.Traits{}))
+}
+
+func (f *meter) candidates(raw []byte) {
+	d := wire.NewDecoder(raw)
+	var c candidate
+	for i := range d.Array {
+		c.read(d, i)
+		f.found = max(f.found, c.searches)
+		if len(c.parts) > 2 {
+			f.m.Started = true
+			f.m.Pieces++
+			f.m.OutputBytes += int64(len(c.parts))
+		}
+		if c.native != "" {
+			f.m.Finish, f.m.Started, f.m.Complete = c.native, true, true
+		}
+	}
+}
+
+// meterPlain reads a plain answer: one object, the list of all chunks that a
+// stream without alt=sse is, or the answer of an embedding.
+func meterPlain(body []byte) chat.Meter {
+	var f meter
+	body = bytes.TrimSpace(body)
+	if wire.KindOf(body) == wire.KindArray {
+		d := wire.NewDecoder(body)
+		for range d.Array {
+			if raw := d.Raw(); raw != nil && f.m.Err == nil {
+				f.read(raw)
+			}
+		}
+	} else {
+		f.read(body)
+	}
+	if f.m.Err == nil {
+		f.m.Complete, f.m.Started = true, true
+	}
+	if f.m.OutputBytes == 0 && f.m.Usage == (pricing.Usage{}) {
+		f.m.OutputBytes = int64(len(body))
+	}
+	return f.m
+}
+
+// filter passes a stream of this dialect on as it is and meters it.
+type filter struct {
+	meter
+	split events.Splitter
+	out   events.Output
+	fail  bool
+}
+
+// Meter implements chat.StreamFilter.
+func (f *filter) Meter() chat.Meter { return f.m }
+
+// Passed implements chat.StreamFilter.
+func (f *filter) Passed() bool { return f.fail }
+
+// Feed implements chat.StreamFilter.
+func (f *filter) Feed(in []byte) ([]byte, error) {
+	if f.fail {
+		return nil, nil
+	}
+	if err := f.split.Feed(in); err != nil {
+		return nil, err
+	}
+	f.split.Start(&f.out)
+	var e events.Event
+	for !f.fail && f.split.Next(&e) {
+		f.look(&e)
+		f.out.Add(e.Raw)
+	}
+	return f.out.Bytes(), nil
+}
+
+func (f *filter) look(e *events.Event) {
+	if len(bytes.TrimSpace(e.Data)) == 0 {
+		return
+	}
+	f.read(e.Data)
+	f.fail = f.m.Err != nil
+}
+
+// End implements chat.StreamFilter.
+func (f *filter) End() []byte {
+	var e events.Event
+	if f.fail || !f.split.Last(&e) {
+		return nil
+	}
+	f.look(&e)
+	if !f.m.Complete && !f.fail {
+		return nil // a piece of an event: the stream was cut
+	}
+	return append(bytes.TrimRight(append([]byte(nil), e.Raw...), "\r\n"), "\r\n\r\n"...)
+}

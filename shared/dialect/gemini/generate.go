@@ -1,0 +1,73 @@
+package gemini
+
+import (
+	"net/http"
+
+	"gateway/shared/chat"
+	"gateway/shared/fault"
+)
+
+// Generate is the dialect of :generateContent and :streamGenerateContent.
+type Generate struct{}
+
+var _ chat.Dialect = Generate{}
+
+// name is the dialect's name.
+const name = "gemini"
+
+// Name implements chat.Dialect.
+func (Generate) Name() string { return name }
+
+// Check implements chat.Dialect.
+func (Generate) Check(body []byte, c *chat.Checked) error { return check(body, c) }
+
+// DecodeRequest implements chat.Dialect.
+func (Generate) DecodeRequest(body []byte) (*chat.Request, error) { return decodeRequest(body) }
+
+// EncodeResponse implements chat.Dialect.
+func (Generate) EncodeResponse(dst []byte, r *chat.Response, o *chat.Options) []byte {
+	return encodeResponse(dst, r, o)
+}
+
+// NewStreamEncoder implements chat.Dialect.
+func (Generate) NewStreamEncoder(o *chat.Options) chat.StreamEncoder { return &streamEncoder{o: *o} }
+
+// AppendError implements chat.Dialect.
+func (Generate) AppendError(dst []byte, f *fault.Fault, o *chat.Options) []byte {
+	return appendError(dst, f, o)
+}
+
+// AppendStreamError implements chat.Dialect.
+func (Generate) AppendStreamError(dst []byte, f *fault.Fault, o *chat.Options) []byte {
+	dst = append(dst, "data: "...)
+	dst = appendError(dst, f, o)
+	return append(dst, "\r\n\r\n"...)
+}
+
+// EncodeRequest implements chat.Dialect.
+func (Generate) EncodeRequest(dst []byte, r *chat.Request, t *chat.Traits, loss *chat.Loss) ([]byte, error) {
+	return encodeRequest(dst, r, t, loss)
+}
+
+// DecodeResponse implements chat.Dialect.
+func (Generate) DecodeResponse(body []byte, t *chat.Traits) (*chat.Response, error) {
+	r, f := decodeResponse(body, t)
+	if f != nil {
+		return nil, f
+	}
+	return r, nil
+}
+
+// NewStreamDecoder implements chat.Dialect.
+func (Generate) NewStreamDecoder(t *chat.Traits) chat.StreamDecoder { return &streamDecoder{t: t} }
+
+// DecodeError implements chat.Dialect.
+func (Generate) DecodeError(status int, h http.Header, body []byte) *fault.Fault {
+	return decodeError(status, h, body)
+}
+
+// MeterResponse implements chat.Dialect.
+func (Generate) MeterResponse(body []byte) chat.Meter { return meterPlain(body) }
+
+// NewStreamFilter implements chat.Dialect.
+func (Generate) NewStreamFilter(*chat.FilterOptions) chat.StreamFilter { return new(filter) }

@@ -1,0 +1,339 @@
+package gemini
+
+import (
+	"strconv"
+	"strings"
+
+	"gateway/shared/chat"
+	"gateway/shared/wire"
+)
+
+// requestDecoder reads a request as a client of this dialect writes it.
+type requestDecoder struct {
+	d *wire.Decoder
+	r *chat.Request
+	// calls are the ids of the calls that are not answered yet, by name: results
+	// without an id belong to the first of them.
+	calls map[string][]string
+}
+
+func decodeRequest(body []byte) (*chat.Request, error) {
+	q := requestDecoder{d: wire.NewDecoder(body), r: &chat.Request{Dialect: name}, calls: map[string][]string{}}
+	d, r := q.d, q.r
+	for key := range d.Object {
+		if d.Null() {
+			continue
+		}
+		switch string(key) {
+		case "contents":
+			for i := range d.Array {
+				q.content(i)
+			}
+		case "systemInstruction":
+			m := chat.Message{Role: chat.System, At: -1}
+			q.parts(&m, nil)
+			r.Messages = append([]chat.Message{m}, r.Messages...)
+		case "tools":
+			for range d.Array {
+				q.tool()
+			}
+		case "toolConfig":
+			q.toolConfig()
+		case "generationConfig":
+			q.config()
+		case "model":
+			r.Model = optString(d)
+		default:
+			field := string(key)
+			r.Extra = append(r.Extra, chat.Field{Name: field, Raw: clone(d.Raw())})
+		}
+	}
+	if err := d.End(); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// content reads one turn. Results of functions stand in turns of the user here
+// and in messages of their own in chat.
+func (q *requestDecoder) content(at int) {
+	d := q.d
+	role := ""
+	probe := *d
+	if probe.Kind() == wire.KindObject {
+		for key := range probe.Object {
+			if string(key) == "role" {
+				role = optString(&probe)
+			}
+		}
+	}
+	m := chat.Message{Role: chat.User, At: at}
+	results := chat.Message{Role: chat.ToolRole, At: at}
+	switch role {
+	case "model":
+		m.Role = chat.Assistant
+	case "", "user", "function":
+	default:
+		d.Skip()
+		d.Fail("must have the role user or model")
+		return
+	}
+	q.parts(&m, &results)
+	if len(results.Parts) > 0 {
+		q.r.Messages = append(q.r.Messages, results)
+	}
+	if len(m.Parts) > 0 || len(results.Parts) == 0 {
+		q.r.Messages = append(q.r.Messages, m)
+	}
+}
+
+func (q *requestDecoder) parts(m, results *chat.Message) {
+	d := q.d
+	for key := range d.Object {
+		if string(key) != "parts" || d.Null() {
+			continue
+		}
+		for i := range d.Array {
+			whole := *d
+			var result *chat.ToolResult
+			if results != nil {
+				result = q.result(whole)
+			}
+			var p part
+			p.read(d)
+			switch {
+			case result != nil:
+				results.Parts = append(results.Parts, chat.Part{Kind: chat.Result, Result: result, At: i})
+			case d.Err() == nil:
+				q.part(m, &p, i)
+			}
+		}
+	}
+}
+
+// part makes the canonical parts of one part.
+func (q *requestDecoder) part(m *chat.Message, p *part, at int) {
+	add := func(part chat.Part) { part.At = at; m.Parts = append(m.Parts, part) }
+	thought := p.text != nil && p.thought
+	if p.signature != "" && !(thought && len(p.text) > 2) {
+		add(chat.Part{Kind: chat.Reasoned, Origin: name, Signature: chat.MarkSigned(name, p.signature)})
+	}
+	switch {
+	case p.call:
+		id := p.callID
+		if id == "" {
+			id = "call_" + strconv.Itoa(len(q.r.Messages)) + "_" + strconv.Itoa(at)
+		}
+		q.calls[p.callName] = append(q.calls[p.callName], id)
+		add(chat.Part{Kind: chat.Call, Call: &chat.ToolCall{ID: id, Name: p.callName, Arguments: string(p.arguments())}})
+	case thought:
+		part := chat.Part{Kind: chat.Reasoned, Origin: name, Text: string(wire.AppendUnquoted(nil, p.text))}
+		if part.Text != "" && p.signature != "" {
+			part.Signature = chat.MarkSigned(name, p.signature)
+		}
+		add(part)
+	case p.text != nil:
+		add(chat.Part{Kind: chat.Text, Text: string(wire.AppendUnquoted(nil, p.text))})
+	case p.data != nil || p.uri != "":
+		media := &chat.Media{MIME: p.mime, URL: p.uri}
+		if p.data != nil {
+			media.URL, media.Data = "", string(wire.AppendUnquoted(nil, p.data))
+		}
+		kind := chat.Document
+		switch {
+		case strings.HasPrefix(p.mime, "image/"):
+			kind = chat.Image
+		case strings.HasPrefix(p.mime, "audio/") && p.data != nil:
+			kind, media.Format = chat.Audio, strings.TrimPrefix(p.mime, "audio/")
+		}
+		add(chat.Part{Kind: kind, Media: media})
+	case p.foreign != "":
+		add(chat.Part{Kind: chat.Foreign, Type: p.foreign, Origin: name, Raw: p.block()})
+	}
+}
+
+// result reads a functionResponse; nil when the part is none.
+func (q *requestDecoder) result(d wire.Decoder) *chat.ToolResult {
+	if d.Kind() != wire.KindObject {
+		return nil
+	}
+	var r *chat.ToolResult
+	for key := range d.Object {
+		if string(key) != "functionResponse" || d.Kind() != wire.KindObject {
+			continue
+		}
+		r = &chat.ToolResult{Plain: true}
+		for inner := range d.Object {
+			switch string(inner) {
+			case "id":
+				r.CallID = optString(&d)
+			case "name":
+				r.Name = optString(&d)
+			case "response":
+				r.Parts = []chat.Part{{Kind: chat.Text, Text: responseText(d.Raw(), &r.IsError)}}
+			}
+		}
+	}
+	if r != nil && r.CallID == "" {
+		if open := q.calls[r.Name]; len(open) > 0 {
+			r.CallID, q.calls[r.Name] = open[0], open[1:]
+		}
+	}
+	return r
+}
+
+// responseText is the one text under output or error, else the whole object.
+func responseText(raw []byte, failed *bool) string {
+	d := wire.NewDecoder(raw)
+	members, text := 0, ""
+	ok := false
+	if d.Kind() == wire.KindObject {
+		for key := range d.Object {
+			members++
+			if k := string(key); (k == "output" || k == "error") && d.Kind() == wire.KindString {
+				text, ok, *failed = d.Str(), true, k == "error"
+			}
+		}
+	}
+	if ok && members == 1 {
+		return text
+	}
+	*failed = false
+	return string(raw)
+}
+
+// tool reads one element of tools, which may declare several functions.
+func (q *requestDecoder) tool() {
+	d := q.d
+	for key := range d.Object {
+		if string(key) != "functionDeclarations" {
+			own := string(key)
+			raw := append(wire.AppendJSONString([]byte(`{"type":`), own), ',')
+			raw = append(append(append(wire.AppendJSONString(raw, own), ':'), d.Raw()...), '}')
+			q.r.Tools = append(q.r.Tools, chat.Tool{Name: own, Foreign: own, Raw: raw})
+			continue
+		}
+		for range d.Array {
+			var t chat.Tool
+			for inner := range d.Object {
+				switch string(inner) {
+				case "name":
+					t.Name = d.Str()
+				case "description":
+					t.Description = chat.Some(d.Str())
+				case "parameters", "parametersJsonSchema":
+					if d.Kind() == wire.KindObject {
+						t.Schema = clone(d.Raw())
+					}
+				default:
+					field := string(inner)
+					t.Extra = append(t.Extra, chat.Field{Name: field, Raw: clone(d.Raw())})
+				}
+			}
+			q.r.Tools = append(q.r.Tools, t)
+		}
+	}
+}
+
+func (q *requestDecoder) toolConfig() {
+	d, c := q.d, &q.r.ToolChoice
+	for key := range d.Object {
+		if string(key) != "functionCallingConfig" || d.Null() {
+			continue
+		}
+		for inner := range d.Object {
+			switch string(inner) {
+			case "mode":
+				switch strings.ToUpper(optString(d)) {
+				case "AUTO", "VALIDATED":
+					c.Mode = chat.ToolsAuto
+				case "NONE":
+					c.Mode = chat.ToolsNone
+				case "ANY":
+					c.Mode = chat.ToolsRequired
+				}
+			case "allowedFunctionNames":
+				for i := range d.Array {
+					if word := optString(d); i == 0 {
+						c.Name = word
+					} else {
+						c.Name = ""
+					}
+				}
+			}
+		}
+	}
+	if c.Name != "" && c.Mode == chat.ToolsRequired {
+		c.Mode = chat.ToolsNamed
+	} else {
+		c.Name = ""
+	}
+}
+
+// config reads generationConfig.
+func (q *requestDecoder) config() {
+	d, r := q.d, q.r
+	for key := range d.Object {
+		if d.Null() {
+			continue
+		}
+		switch string(key) {
+		case "temperature":
+			r.Temperature = chat.Some(d.Float())
+		case "topP":
+			r.TopP = chat.Some(d.Float())
+		case "topK":
+			r.TopK = chat.Some(d.Int())
+		case "candidateCount":
+			r.N = chat.Some(d.Int())
+		case "maxOutputTokens":
+			r.MaxTokens, r.MaxTokensField = chat.Some(d.Int()), "generationConfig.maxOutputTokens"
+		case "stopSequences":
+			for range d.Array {
+				r.Stop = append(r.Stop, d.Str())
+			}
+		case "presencePenalty":
+			r.PresencePenalty = chat.Some(d.Float())
+		case "frequencyPenalty":
+			r.FrequencyPenalty = chat.Some(d.Float())
+		case "seed":
+			r.Seed = chat.Some(d.Int())
+		case "responseLogprobs":
+			r.Logprobs = chat.Some(d.Bool())
+		case "logprobs":
+			r.TopLogprobs = chat.Some(d.Int())
+		case "responseMimeType":
+			if optString(d) == "application/json" && r.Format.Kind == chat.FormatText {
+				r.Format.Kind, r.Format.Set = chat.FormatJSON, true
+			}
+		case "responseSchema", "responseJsonSchema":
+			if d.Kind() == wire.KindObject {
+				r.Format = chat.Format{Kind: chat.FormatSchema, Set: true, Name: "answer", Schema: clone(d.Raw())}
+			}
+		case "thinkingConfig":
+			q.thinking()
+		default:
+			field := "generationConfig." + string(key)
+			r.Extra = append(r.Extra, chat.Field{Name: field, Raw: clone(d.Raw())})
+		}
+	}
+}
+
+func (q *requestDecoder) thinking() {
+	d, t := q.d, &q.r.Reasoning
+	for key := range d.Object {
+		switch string(key) {
+		case "thinkingBudget":
+			switch n := d.Int(); {
+			case n == 0:
+				t.Thinking = chat.ThinkingOff
+			case n > 0:
+				t.Thinking, t.Budget = chat.ThinkingBudget, chat.Some(n)
+			default:
+				t.Thinking = chat.ThinkingAdaptive
+			}
+		case "thinkingLevel":
+			t.Effort = strings.ToLower(optString(d))
+		}
+	}
+}

@@ -1,0 +1,401 @@
+package gemini
+
+import (
+	"strconv"
+	"strings"
+
+	"gateway/shared/chat"
+	"gateway/shared/fault"
+	"gateway/shared/wire"
+)
+
+// Bounds of the provider.
+const (
+	maxToolName   = 64
+	maxStops      = 5
+	maxCandidates = 8
+)
+
+const notTaken = "not taken by this provider"
+
+// requestEncoder writes one request for a provider. What does not change from
+// turn to turn comes before the contents, so that a conversation's bytes only
+// grow at their end.
+type requestEncoder struct {
+	b    []byte
+	r    *chat.Request
+	t    *chat.Traits
+	loss *chat.Loss
+
+	names      map[string]string // tool names by the ids of their calls
+	unrecalled int               // turns with calls that are not looked up
+	tools      toolPlan
+	extra      extras
+}
+
+func encodeRequest(dst []byte, r *chat.Request, t *chat.Traits, loss *chat.Loss) ([]byte, error) {
+	e := requestEncoder{b: dst, r: r, t: t, loss: loss}
+	r.HiddenAnswer = false
+	if err := r.Rename(maxToolName); err != nil {
+		return dst, err
+	}
+	if err := e.refuse(); err != nil {
+		return dst, err
+	}
+	r.ReportUnread(loss)
+	e.extra.sort(&e)
+	e.planRecalls()
+	if err := e.planTools(); err != nil {
+		return dst, err
+	}
+	if err := e.write(); err != nil {
+		return dst, err
+	}
+	if err := loss.Err(); err != nil {
+		return dst, err
+	}
+	return e.b, nil
+}
+
+// refuse tests what this provider's own bounds are narrower in.
+func (e *requestEncoder) refuse() error {
+	r := e.r
+	if r.N.Set && r.N.Value > maxCandidates {
+		return fault.Invalid("n", "n must be at most %d for this provider", maxCandidates)
+	}
+	if c := r.Completion; c != nil {
+		switch {
+		case c.Prompts > 1:
+			return fault.Invalid("prompt", "prompt must be one text for this provider, not a list of %d", c.Prompts)
+		case c.BestOf.Set && c.BestOf.Value > 1:
+			return fault.Invalid("best_of", "best_of must be 1 for this provider")
+		}
+	}
+	if len(r.Stop) > maxStops {
+		return fault.Invalid("stop", "stop must hold at most %d texts for this provider", maxStops)
+	}
+	if r.MaxTokens.Set && r.MaxTokens.Value < 1 {
+		return fault.Invalid(r.MaxTokensField, "%s must be at least 1 for this provider", r.MaxTokensField)
+	}
+	return nil
+}
+
+// key begins a member; item an element. The comma depends on what stands before.
+func (e *requestEncoder) key(name string) {
+	e.item()
+	e.b = append(append(append(e.b, '"'), name...), `":`...)
+}
+
+func (e *requestEncoder) item() {
+	if c := e.b[len(e.b)-1]; c != '{' && c != '[' {
+		e.b = append(e.b, ',')
+	}
+}
+
+func (e *requestEncoder) str(name, value string) {
+	e.key(name)
+	e.b = wire.AppendJSONString(e.b, value)
+}
+
+func (e *requestEncoder) raw(name string, value []byte) {
+	e.key(name)
+	e.b = append(e.b, value...)
+}
+
+func (e *requestEncoder) float(name string, v chat.Opt[float64]) {
+	if v.Set {
+		e.key(name)
+		e.b = strconv.AppendFloat(e.b, v.Value, 'g', -1, 64)
+	}
+}
+
+func (e *requestEncoder) int(name string, v chat.Opt[int64]) {
+	if v.Set {
+		e.key(name)
+		e.b = strconv.AppendInt(e.b, v.Value, 10)
+	}
+}
+
+func (e *requestEncoder) report(path string, set bool) {
+	if set {
+		e.loss.Add(path, notTaken)
+	}
+}
+
+func (e *requestEncoder) write() error {
+	e.b = append(e.b, '{')
+	e.system()
+	if err := e.writeTools(); err != nil {
+		return err
+	}
+	if err := e.generationConfig(); err != nil {
+		return err
+	}
+	e.writeExtra()
+	if err := e.contents(); err != nil {
+		return err
+	}
+	e.b = append(e.b, '}')
+	return nil
+}
+
+// system writes all system prompts, wherever they stood, in their order.
+func (e *requestEncoder) system() {
+	start, n := len(e.b), 0
+	e.key("systemInstruction")
+	e.b = append(e.b, `{"parts":[`...)
+	for i := range e.r.Messages {
+		m := &e.r.Messages[i]
+		if m.Role != chat.System && m.Role != chat.Developer {
+			continue
+		}
+		e.dropName(m)
+		for j := range m.Parts {
+			p := &m.Parts[j]
+			switch {
+			case p.Kind != chat.Text:
+				e.loss.Add(path(m, p), "a system prompt is text here")
+			case p.Text != "":
+				n++
+				e.item()
+				e.b = append(e.b, '{')
+				e.str("text", p.Text)
+				e.b = append(e.b, '}')
+			}
+			e.marker(m, p)
+		}
+	}
+	e.b = append(e.b, `]}`...)
+	if n == 0 {
+		e.b = e.b[:start]
+	}
+}
+
+// marker reports a cache marker: this provider keeps prefixes by itself.
+func (e *requestEncoder) marker(m *chat.Message, p *chat.Part) {
+	if p.Cache != chat.NoCache {
+		e.loss.Add(path(m, p)+".cache_control", "this provider caches by itself")
+	}
+}
+
+// dropName reports the name of a participant.
+func (e *requestEncoder) dropName(m *chat.Message) {
+	if m.Name != "" && m.Role != chat.ToolRole {
+		e.loss.Add(path(m, nil)+".name", notTaken)
+	}
+}
+
+// generationConfig writes how the answer is to be made.
+func (e *requestEncoder) generationConfig() error {
+	r := e.r
+	start := len(e.b)
+	e.key("generationConfig")
+	e.b = append(e.b, '{')
+	open := len(e.b)
+	e.float("temperature", r.Temperature)
+	e.float("topP", r.TopP)
+	e.int("topK", r.TopK)
+	if r.N.Value > 1 {
+		e.int("candidateCount", r.N)
+	}
+	e.int("maxOutputTokens", r.MaxTokens)
+	if len(r.Stop) > 0 {
+		e.key("stopSequences")
+		e.b = append(e.b, '[')
+		for _, s := range r.Stop {
+			e.item()
+			e.b = wire.AppendJSONString(e.b, s)
+		}
+		e.b = append(e.b, ']')
+	}
+	e.float("presencePenalty", r.PresencePenalty)
+	e.float("frequencyPenalty", r.FrequencyPenalty)
+	e.int("seed", r.Seed)
+	e.logprobs()
+	if err := e.format(); err != nil {
+		return err
+	}
+	if err := e.thinking(); err != nil {
+		return err
+	}
+	e.extra.config(e)
+	if len(e.b) == open {
+		e.b = e.b[:start]
+	} else {
+		e.b = append(e.b, '}')
+	}
+	e.report("logit_bias", r.LogitBias != nil)
+	e.report("user", r.User != "")
+	if c := r.Completion; c != nil {
+		e.report("suffix", c.Suffix != "")
+	}
+	return nil
+}
+
+func (e *requestEncoder) logprobs() {
+	r := e.r
+	top := r.TopLogprobs
+	if c := r.Completion; c != nil && c.Logprobs.Set {
+		top = c.Logprobs
+	} else if !r.Logprobs.Value {
+		e.report("top_logprobs", top.Set)
+		return
+	}
+	e.raw("responseLogprobs", []byte("true"))
+	if top.Value > 0 {
+		e.int("logprobs", top)
+	}
+}
+
+// format writes the shape of the answer's text.
+func (e *requestEncoder) format() error {
+	f := &e.r.Format
+	if f.Kind == chat.FormatText {
+		return nil
+	}
+	switch {
+	case e.t.Schema == chat.SchemaNone:
+		return fault.New(fault.UnsupportedResponse, "response_format", "This model cannot be made to answer in JSON")
+	case e.tools.functions > 0 && !e.t.SignedCalls:
+		// Models before Gemini 3 refuse the two together.
+		return fault.New(fault.UnsupportedResponse, "response_format", "This model cannot answer in JSON while it is given tools: send tools without response_format, or response_format without tools")
+	}
+	e.str("responseMimeType", "application/json")
+	if f.Kind != chat.FormatSchema {
+		return nil
+	}
+	e.report("response_format.json_schema.strict", f.Strict.Set && !f.Strict.Value)
+	if e.t.Schema != chat.SchemaSubset {
+		e.raw("responseJsonSchema", f.Schema)
+		return nil
+	}
+	e.key("responseSchema")
+	var err error
+	e.b, err = e.subset(f.Schema, "response_format.json_schema.schema")
+	return err
+}
+
+// extras are the client's members that have no canonical form but a place here.
+type extras struct {
+	safety, cached, labels, modalities, image, speech, resolution, store []byte
+	retrieval                                                            []byte // of the Google Maps tool
+}
+
+// sort finds the members that this provider knows, and reports the others.
+func (x *extras) sort(e *requestEncoder) {
+	for _, f := range e.r.Extra {
+		kind := wire.KindOf(f.Raw)
+		switch {
+		case (f.Name == "safety_settings" || f.Name == "safetySettings") && kind == wire.KindArray:
+			x.safety = f.Raw
+		case (f.Name == "cached_content" || f.Name == "cachedContent") && kind == wire.KindString:
+			x.cached = f.Raw
+		case f.Name == "labels" && kind == wire.KindObject && e.t.Provider != "google":
+			x.labels = f.Raw
+		case f.Name == "modalities" && kind == wire.KindArray:
+			x.modalities = f.Raw
+		case (f.Name == "image_config" || f.Name == "imageConfig") && kind == wire.KindObject:
+			x.image = f.Raw
+		case (f.Name == "speech_config" || f.Name == "speechConfig") && kind == wire.KindObject:
+			x.speech = f.Raw
+		case (f.Name == "media_resolution" || f.Name == "mediaResolution") && kind == wire.KindString:
+			x.resolution = f.Raw
+		case f.Name == "store" && kind == wire.KindBool && e.t.Provider == "google":
+			x.store = f.Raw
+		case f.Name == "audio":
+			e.loss.AddAnswer(f.Name, notTaken)
+		default:
+			e.loss.Add(f.Name, notTaken)
+		}
+	}
+}
+
+// writeExtra writes those that stand beside generationConfig.
+func (e *requestEncoder) writeExtra() {
+	x := &e.extra
+	for _, m := range [...]struct {
+		name string
+		raw  []byte
+	}{{"safetySettings", x.safety}, {"cachedContent", x.cached}, {"labels", x.labels}, {"store", x.store}} {
+		if m.raw != nil {
+			e.raw(m.name, m.raw)
+		}
+	}
+	switch tier := e.r.ServiceTier; {
+	case tier == "" || tier == "auto":
+	case e.t.Provider == "vertex-ai":
+		e.loss.Add("service_tier", notTaken)
+	case tier == "default" || tier == "standard" || tier == "standard_only":
+		e.str("serviceTier", "standard")
+	case tier == "flex" || tier == "priority":
+		e.str("serviceTier", tier)
+	default:
+		e.loss.Add("service_tier", notTaken)
+	}
+}
+
+// config writes those that stand in generationConfig.
+func (x *extras) config(e *requestEncoder) {
+	if x.modalities != nil {
+		e.key("responseModalities")
+		e.b = append(e.b, '[')
+		d := wire.NewDecoder(x.modalities)
+		for range d.Array {
+			if d.Kind() != wire.KindString {
+				continue
+			}
+			e.item()
+			e.b = wire.AppendJSONString(e.b, strings.ToUpper(d.Str()))
+		}
+		e.b = append(e.b, ']')
+	}
+	if x.image != nil {
+		e.key("imageConfig")
+		e.camelObject(x.image)
+	}
+	if x.speech != nil {
+		e.raw("speechConfig", x.speech)
+	}
+	if x.resolution != nil {
+		e.key("mediaResolution")
+		word := strings.ToUpper(wire.NewDecoder(x.resolution).Str())
+		if !strings.HasPrefix(word, "MEDIA_RESOLUTION_") {
+			word = "MEDIA_RESOLUTION_" + word
+		}
+		e.b = wire.AppendJSONString(e.b, word)
+	}
+}
+
+// camelObject writes an object with its own members' names in camel case.
+func (e *requestEncoder) camelObject(raw []byte) {
+	e.b = append(e.b, '{')
+	d := wire.NewDecoder(raw)
+	for key := range d.Object {
+		e.item()
+		e.b = wire.AppendJSONString(e.b, camel(string(key)))
+		e.b = append(append(e.b, ':'), d.Raw()...)
+	}
+	e.b = append(e.b, '}')
+}
+
+// camel turns aspect_ratio into aspectRatio.
+func camel(s string) string {
+	if !strings.Contains(s, "_") {
+		return s
+	}
+	var b strings.Builder
+	up := false
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c == '_' && b.Len() > 0:
+			up = true
+		case up && c >= 'a' && c <= 'z':
+			b.WriteByte(c - 'a' + 'A')
+			up = false
+		default:
+			b.WriteByte(c)
+			up = false
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,191 @@
+package gemini
+
+import (
+	"strconv"
+
+	"gateway/shared/chat"
+	"gateway/shared/fault"
+	"gateway/shared/pricing"
+	"gateway/shared/wire"
+)
+
+// finishReason is this dialect's word for a stop.
+func finishReason(stop chat.StopReason, native string) string {
+	if s, failed := stopReason(native); s != chat.StopUnknown && s == stop && !failed {
+		return native
+	}
+	switch stop {
+	case chat.StopLength, chat.StopContext:
+		return "MAX_TOKENS"
+	case chat.StopFilter:
+		return "SAFETY"
+	case chat.StopUnknown:
+		return "OTHER"
+	}
+	return "STOP"
+}
+
+// tail writes usage and names, and closes.
+func tail(dst []byte, id, model string, u *pricing.Usage, o *chat.Options) []byte {
+	if u != nil && u.Known() {
+		dst = append(dst, `,"usageMetadata":`...)
+		dst = appendUsage(dst, u)
+	}
+	if model == "" {
+		model = o.Model
+	}
+	if id == "" {
+		id = o.ID
+	}
+	dst = append(dst, `,"modelVersion":`...)
+	dst = wire.AppendJSONString(dst, model)
+	dst = append(dst, `,"responseId":`...)
+	dst = wire.AppendJSONString(dst, id)
+	return append(dst, '}')
+}
+
+func encodeResponse(dst []byte, r *chat.Response, o *chat.Options) []byte {
+	dst = append(dst, `{"candidates":[`...)
+	for i := range r.Choices {
+		c := &r.Choices[i]
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, `{"content":{"parts":[`...)
+		n := 0
+		for j := range c.Parts {
+			before := len(dst)
+			if n > 0 {
+				dst = append(dst, ',')
+			}
+			start := len(dst)
+			if dst = appendPart(dst, &c.Parts[j], o); len(dst) == start {
+				dst = dst[:before]
+				continue
+			}
+			n++
+		}
+		dst = append(dst, `],"role":"model"},"finishReason":"`...)
+		dst = append(dst, finishReason(c.Stop, c.Native)...)
+		dst = append(dst, `","index":`...)
+		dst = strconv.AppendInt(dst, int64(c.Index), 10)
+		dst = append(dst, '}')
+	}
+	dst = append(dst, ']')
+	return tail(dst, r.ID, r.Model, &r.Usage, o)
+}
+
+// appendPart writes one part; nothing for what has no place here.
+func appendPart(dst []byte, p *chat.Part, o *chat.Options) []byte {
+	switch p.Kind {
+	case chat.Text, chat.Refusal:
+		dst = append(dst, `{"text":`...)
+		dst = wire.AppendJSONString(dst, p.Text)
+		return append(dst, '}')
+	case chat.Reasoned:
+		if p.Text == "" {
+			return dst
+		}
+		dst = append(dst, `{"text":`...)
+		dst = wire.AppendJSONString(dst, p.Text)
+		return append(dst, `,"thought":true}`...)
+	case chat.Call:
+		return appendCall(dst, p.Call.ID, o.ToolName(p.Call.Name), []byte(p.Call.Arguments))
+	}
+	return dst
+}
+
+func appendCall(dst []byte, id, tool string, args []byte) []byte {
+	dst = append(dst, `{"functionCall":{"id":`...)
+	dst = wire.AppendJSONString(dst, id)
+	dst = append(dst, `,"name":`...)
+	dst = wire.AppendJSONString(dst, tool)
+	dst = append(dst, `,"args":`...)
+	if jsonObject(args) {
+		dst = append(dst, args...)
+	} else {
+		dst = append(dst, "{}"...)
+	}
+	return append(dst, `}}`...)
+}
+
+// streamEncoder writes the chunks of one stream. A call is held until it is
+// whole.
+type streamEncoder struct {
+	o         chat.Options
+	id, model string
+	usage     pricing.Usage
+	calls     map[[2]int]*heldCall
+}
+
+type heldCall struct {
+	id, name string
+	args     []byte
+}
+
+// chunk writes one event with one part of a choice.
+func (s *streamEncoder) chunk(dst []byte, choice int, part, finish string, u *pricing.Usage) []byte {
+	dst = append(dst, `data: {"candidates":[{"content":{"parts":[`...)
+	dst = append(dst, part...)
+	dst = append(dst, `],"role":"model"}`...)
+	if finish != "" {
+		dst = append(append(append(dst, `,"finishReason":"`...), finish...), '"')
+	}
+	dst = append(dst, `,"index":`...)
+	dst = strconv.AppendInt(dst, int64(choice), 10)
+	dst = append(dst, `}]`...)
+	dst = tail(dst, s.id, s.model, u, &s.o)
+	return append(dst, "\r\n\r\n"...)
+}
+
+// Append implements chat.StreamEncoder.
+func (s *streamEncoder) Append(dst []byte, d *chat.Delta) []byte {
+	switch d.Kind {
+	case chat.DeltaStart:
+		s.id, s.model = d.ID, d.Model
+		if d.Usage != nil {
+			s.usage = *d.Usage
+		}
+	case chat.DeltaText, chat.DeltaRefusal:
+		return s.chunk(dst, d.Choice, `{"text":`+string(d.JSON)+`}`, "", nil)
+	case chat.DeltaThinking:
+		return s.chunk(dst, d.Choice, `{"text":`+string(d.JSON)+`,"thought":true}`, "", nil)
+	case chat.DeltaToolStart:
+		if s.calls == nil {
+			s.calls = make(map[[2]int]*heldCall)
+		}
+		s.calls[[2]int{d.Choice, d.Call}] = &heldCall{id: d.ID, name: s.o.ToolName(d.Name)}
+	case chat.DeltaToolArgs:
+		if c := s.calls[[2]int{d.Choice, d.Call}]; c != nil {
+			c.args = wire.AppendUnquoted(c.args, d.JSON)
+		}
+	case chat.DeltaBlockStop:
+		return s.give(dst, d.Choice, d.Call)
+	case chat.DeltaStop:
+		for n := range len(s.calls) {
+			dst = s.give(dst, d.Choice, n)
+		}
+		return s.chunk(dst, d.Choice, "", finishReason(d.Stop, d.Native), &s.usage)
+	case chat.DeltaUsage:
+		s.usage = *d.Usage
+	}
+	return dst
+}
+
+// give writes a call that is whole, once.
+func (s *streamEncoder) give(dst []byte, choice, call int) []byte {
+	c := s.calls[[2]int{choice, call}]
+	if c == nil {
+		return dst
+	}
+	s.calls[[2]int{choice, call}] = nil
+	return s.chunk(dst, choice, string(appendCall(nil, c.id, c.name, c.args)), "", nil)
+}
+
+// Finish implements chat.StreamEncoder.
+func (s *streamEncoder) Finish(dst []byte) []byte { return dst }
+
+// Error implements chat.StreamEncoder.
+func (s *streamEncoder) Error(dst []byte, f *fault.Fault) []byte {
+	return Generate{}.AppendStreamError(dst, f, &s.o)
+}

@@ -1,0 +1,140 @@
+package gemini
+
+import (
+	"gateway/shared/chat"
+)
+
+// standIn is what the provider documents for calls whose signature is not known:
+// made by another model or by hand.
+const standIn = "skip_thought_signature_validator"
+
+// maker is who signs: signatures of one host are refused by the other.
+func maker(t *chat.Traits) string {
+	if t.Provider == "" {
+		return name
+	}
+	return t.Provider
+}
+
+// mark gives a signature as clients and memories keep it.
+func mark(t *chat.Traits, signature string) string {
+	if signature == "" {
+		return ""
+	}
+	return chat.MarkSigned(maker(t), signature)
+}
+
+// own takes a signature back; "" when this host did not make it.
+func own(t *chat.Traits, marked string) string {
+	by, value, ok := chat.UnmarkSigned(marked)
+	if ok && by == name { // marked once more with the dialect
+		if inner, v, again := chat.UnmarkSigned(value); again {
+			by, value = inner, v
+		}
+	}
+	if !ok || by != maker(t) {
+		return ""
+	}
+	return value
+}
+
+// signed are the signatures of the parts of one message as the provider had
+// them.
+type signed struct {
+	of []string
+	// moved marks thinking parts whose signature went to the part behind.
+	moved []bool
+}
+
+// maxRecalls bounds the tool calls that are looked up for one request; the oldest
+// are left out, which no model insists on.
+const maxRecalls = 64
+
+// signatures puts signatures back in place. An empty thinking part signs the part
+// behind it; what the client did not return is looked up by the call's id; the
+// first call of a turn that still has none gets the stand-in where the model
+// insists.
+func (e *requestEncoder) signatures(m *chat.Message) signed {
+	s := signed{of: make([]string, len(m.Parts)), moved: make([]bool, len(m.Parts))}
+	if m.Role != chat.Assistant {
+		return s
+	}
+	var pending []int // empty thinking parts whose signature waits for a call
+	firstCall := true
+	for i := range m.Parts {
+		p := &m.Parts[i]
+		switch {
+		case p.Kind == chat.Reasoned && p.Signature != "":
+			if s.of[i] = own(e.t, p.Signature); s.of[i] == "" {
+				e.loss.Add(path(m, p)+".signature", "made by another provider")
+			} else if p.Text == "" {
+				pending = append(pending, i)
+			}
+		case p.Kind == chat.Call:
+			s.of[i] = e.callSignature(p.Call)
+			if len(pending) > 0 {
+				from := pending[0]
+				pending = pending[1:]
+				s.moved[from] = true
+				if s.of[i] == "" {
+					s.of[i] = s.of[from]
+				}
+			}
+			if s.of[i] == "" && firstCall {
+				s.of[i] = e.recalled(p.Call.ID)
+			}
+			if s.of[i] == "" && firstCall && e.t.SignedCalls {
+				s.of[i] = standIn
+			}
+			firstCall = false
+		case p.Kind == chat.Text || p.Kind == chat.Image || p.Kind == chat.Foreign:
+			// Clients of the OpenAI shape give blocks and calls apart: only the
+			// part right behind counts, unless a call follows at the end.
+			if n := len(pending); n > 0 && pending[n-1] == i-1 {
+				s.of[i], s.moved[i-1] = s.of[i-1], true
+				pending = pending[:n-1]
+			}
+		}
+	}
+	return s
+}
+
+// callSignature is the signature that a client gave back with the call itself.
+func (e *requestEncoder) callSignature(c *chat.ToolCall) string {
+	if c.Signature == "" {
+		return ""
+	}
+	if _, _, marked := chat.UnmarkSigned(c.Signature); !marked {
+		return c.Signature // the provider's own word, kept by the client
+	}
+	return own(e.t, c.Signature)
+}
+
+// planRecalls counts the turns with calls that are not looked up.
+func (e *requestEncoder) planRecalls() {
+	e.unrecalled = -maxRecalls
+	for i := range e.r.Messages {
+		for j := range e.r.Messages[i].Parts {
+			if e.r.Messages[i].Parts[j].Call != nil {
+				e.unrecalled++
+				break
+			}
+		}
+	}
+}
+
+// recalled looks up what was kept for the first call of a turn of a client that
+// cannot return it.
+func (e *requestEncoder) recalled(id string) string {
+	if e.unrecalled--; e.r.Recall == nil || id == "" || e.unrecalled >= 0 {
+		return ""
+	}
+	for _, p := range e.r.Recall(id) {
+		if p.Kind == chat.Reasoned && p.Text == "" {
+			if v := own(e.t, p.Signature); v != "" {
+				return v
+			}
+		}
+	}
+	return ""
+}

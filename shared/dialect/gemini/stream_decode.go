@@ -1,0 +1,323 @@
+package gemini
+
+import (
+	"bytes"
+	"io"
+	"unicode/utf8"
+
+	"gateway/shared/chat"
+	"gateway/shared/fault"
+	"gateway/shared/wire"
+)
+
+// streamDecoder reads the events of one stream. Each is a whole answer of its
+// own that brings the next parts of some candidates; the stream ends when every
+// candidate has told why it finished. There is no terminal event.
+type streamDecoder struct {
+	t       *chat.Traits
+	m       chat.Meter
+	h       head
+	d       wire.Decoder
+	out     chat.Delta
+	ids     callIDs
+	began   bool
+	choices []streamChoice
+	found   int64 // searches
+	scratch []byte
+	signed  []chat.Signed
+}
+
+// streamChoice is what is known of one candidate.
+type streamChoice struct {
+	index    int
+	block    int       // that is open or comes next
+	open     blockKind // of the open block
+	calls    int
+	finished bool
+	pending  []chat.Part // signed reasoning since the last call
+}
+
+type blockKind uint8
+
+const (
+	blockNone blockKind = iota
+	blockText
+	blockThought
+)
+
+// Meter implements chat.StreamDecoder.
+func (s *streamDecoder) Meter() chat.Meter { return s.m }
+
+// Signed implements chat.StreamDecoder.
+func (s *streamDecoder) Signed() []chat.Signed { return s.signed }
+
+// End implements chat.StreamDecoder.
+func (s *streamDecoder) End() error {
+	switch {
+	case s.m.Err != nil:
+		return s.m.Err
+	case !s.m.Complete:
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+
+func (s *streamDecoder) fail(f *fault.Fault) error {
+	s.m.Err = f
+	return f
+}
+
+var doneWord = []byte("[DONE]")
+
+// Event implements chat.StreamDecoder.
+func (s *streamDecoder) Event(_ string, data []byte, emit func(*chat.Delta) error) error {
+	if s.m.Err != nil {
+		return s.m.Err
+	}
+	data = bytes.TrimSpace(data)
+	if len(data) == 0 || bytes.Equal(data, doneWord) {
+		return nil // of hosts in front of the provider
+	}
+	if data[0] == '[' && readError(data) != nil {
+		return s.fail(inBandError(data))
+	}
+	s.d.Reset(data)
+	s.h.read(&s.d)
+	switch err := s.d.End(); {
+	case err != nil:
+		return s.fail(invalidAnswer(err))
+	case s.h.failed:
+		return s.fail(inBandError(data))
+	}
+	s.m.ID, s.m.Model = s.h.id, s.h.model
+	s.m.ReportedTotal = s.h.usage.classes(&s.m.Usage, billed(s.found, s.t))
+	if !s.began {
+		s.began = true
+		s.out = chat.Delta{Kind: chat.DeltaStart, ID: s.h.id, Model: s.h.model, Usage: &s.m.Usage}
+		if err := emit(&s.out); err != nil {
+			return err
+		}
+	}
+	if s.h.candidates != nil {
+		if err := s.candidates(s.h.candidates, emit); err != nil {
+			return err
+		}
+	}
+	if s.h.blocked != "" && len(s.choices) == 0 {
+		s.choices = append(s.choices, streamChoice{finished: true})
+		s.m.Finish, s.m.Started, s.m.Complete = s.h.blocked, true, true
+		return s.stop(0, chat.StopFilter, s.h.blocked, nil, emit)
+	}
+	return nil
+}
+
+func (s *streamDecoder) candidates(raw []byte, emit func(*chat.Delta) error) error {
+	d := wire.NewDecoder(raw)
+	var c candidate
+	var err error
+	for i := range d.Array {
+		c.read(d, i)
+		if err = s.candidate(&c, emit); err != nil {
+			break
+		}
+	}
+	if err == nil {
+		s.m.Complete = len(s.choices) > 0
+		for i := range s.choices {
+			s.m.Complete = s.m.Complete && s.choices[i].finished
+		}
+	}
+	return err
+}
+
+// choice finds or makes the state of a candidate.
+func (s *streamDecoder) choice(index int) *streamChoice {
+	for i := range s.choices {
+		if s.choices[i].index == index {
+			return &s.choices[i]
+		}
+	}
+	s.choices = append(s.choices, streamChoice{index: index})
+	return &s.choices[len(s.choices)-1]
+}
+
+func (s *streamDecoder) candidate(c *candidate, emit func(*chat.Delta) error) error {
+	ch := s.choice(c.index)
+	s.found = max(s.found, c.searches)
+	if ch.finished {
+		return s.usage(emit) // a late count
+	}
+	var logprobs []byte
+	if c.logprobs != nil {
+		logprobs = appendLogprobs(nil, c.logprobs)
+	}
+	if c.parts != nil {
+		var p part
+		d := wire.NewDecoder(c.parts)
+		for range d.Array {
+			p.read(d)
+			if err := s.part(ch, &p, logprobs, emit); err != nil {
+				return err
+			}
+			if p.text != nil && !p.thought {
+				logprobs = nil
+			}
+		}
+	}
+	if c.native == "" {
+		return nil
+	}
+	stop, failed := callStop(c.native, ch.calls)
+	if failed {
+		s.m.Finish = c.native
+		return s.fail(failedAnswer(c.native, c.message))
+	}
+	if err := s.close(ch, emit); err != nil {
+		return err
+	}
+	ch.finished = true
+	s.m.Started = true
+	if s.m.Finish == "" {
+		s.m.Finish = c.native
+	}
+	return s.stop(c.index, stop, c.native, c.extra, emit)
+}
+
+// usage gives the counts so far.
+func (s *streamDecoder) usage(emit func(*chat.Delta) error) error {
+	s.m.ReportedTotal = s.h.usage.classes(&s.m.Usage, billed(s.found, s.t))
+	s.out = chat.Delta{Kind: chat.DeltaUsage, Usage: &s.m.Usage}
+	return emit(&s.out)
+}
+
+func (s *streamDecoder) stop(index int, stop chat.StopReason, native string, extra []chat.Field, emit func(*chat.Delta) error) error {
+	if err := s.usage(emit); err != nil {
+		return err
+	}
+	s.out = chat.Delta{Kind: chat.DeltaStop, Choice: index, Stop: stop, Native: native, Extra: extra}
+	return emit(&s.out)
+}
+
+// close ends the open block of a candidate.
+func (s *streamDecoder) close(ch *streamChoice, emit func(*chat.Delta) error) error {
+	if ch.open == blockNone {
+		return nil
+	}
+	ch.open = blockNone
+	s.out = chat.Delta{Kind: chat.DeltaBlockStop, Choice: ch.index, Block: ch.block, Call: -1}
+	ch.block++
+	return emit(&s.out)
+}
+
+// piece gives a piece of a block.
+func (s *streamDecoder) piece(ch *streamChoice, kind chat.DeltaKind, raw, logprobs []byte, emit func(*chat.Delta) error) error {
+	s.m.Started = true
+	s.m.OutputBytes += int64(len(raw) - 2)
+	s.m.Pieces++
+	if !utf8.Valid(raw) {
+		s.scratch = wire.AppendJSONString(s.scratch[:0], wire.AppendUnquoted(nil, raw))
+		raw = s.scratch
+	}
+	s.out = chat.Delta{Kind: kind, Choice: ch.index, Block: ch.block, Call: -1, JSON: raw, Logprobs: logprobs}
+	return emit(&s.out)
+}
+
+// part gives one part.
+func (s *streamDecoder) part(ch *streamChoice, p *part, logprobs []byte, emit func(*chat.Delta) error) error {
+	signature := mark(s.t, p.signature)
+	thought := p.text != nil && p.thought && len(p.text) > 2
+	if signature != "" && !thought {
+		if err := s.sign(ch, "", signature, emit); err != nil {
+			return err
+		}
+	}
+	switch {
+	case p.call:
+		return s.call(ch, p, signature, emit)
+	case p.text != nil:
+		if len(p.text) <= 2 {
+			return nil
+		}
+		kind, block := chat.DeltaText, blockText
+		if p.thought {
+			kind, block = chat.DeltaThinking, blockThought
+		}
+		if ch.open != block {
+			if err := s.close(ch, emit); err != nil {
+				return err
+			}
+			ch.open = block
+		}
+		if err := s.piece(ch, kind, p.text, logprobs, emit); err != nil || !thought || signature == "" {
+			return err
+		}
+		return s.sign(ch, string(wire.AppendUnquoted(nil, p.text)), signature, emit)
+	}
+	raw := p.block()
+	if raw == nil {
+		return nil
+	}
+	if err := s.close(ch, emit); err != nil {
+		return err
+	}
+	s.m.Started = true
+	s.m.OutputBytes += int64(len(raw))
+	s.out = chat.Delta{Kind: chat.DeltaForeign, Choice: ch.index, Block: ch.block, Call: -1, JSON: raw}
+	return s.whole(ch, emit)
+}
+
+// whole gives a delta that is all of its block, and the block's end.
+func (s *streamDecoder) whole(ch *streamChoice, emit func(*chat.Delta) error) error {
+	if err := emit(&s.out); err != nil {
+		return err
+	}
+	s.out = chat.Delta{Kind: chat.DeltaBlockStop, Choice: ch.index, Block: ch.block, Call: -1}
+	ch.block++
+	return emit(&s.out)
+}
+
+// sign gives a signature: of the thought that is open, or in a block of its own
+// in front of the part that it signs.
+func (s *streamDecoder) sign(ch *streamChoice, thought, signature string, emit func(*chat.Delta) error) error {
+	ch.pending = append(ch.pending, chat.Part{Kind: chat.Reasoned, Origin: name, Text: thought, Signature: signature})
+	if thought == "" {
+		if err := s.close(ch, emit); err != nil {
+			return err
+		}
+	}
+	ch.open = blockThought
+	s.out = chat.Delta{Kind: chat.DeltaSignature, Choice: ch.index, Block: ch.block, Call: -1, JSON: wire.AppendJSONString(nil, signature)}
+	if err := emit(&s.out); err != nil {
+		return err
+	}
+	return s.close(ch, emit)
+}
+
+// call gives a call, which arrives whole.
+func (s *streamDecoder) call(ch *streamChoice, p *part, signature string, emit func(*chat.Delta) error) error {
+	if err := s.close(ch, emit); err != nil {
+		return err
+	}
+	s.m.Started = true
+	args := p.arguments()
+	s.m.OutputBytes += int64(len(p.callName) + len(args))
+	s.m.Pieces++
+	id := s.ids.id(p.callID, s.h.id, ch.index, ch.calls)
+	if len(ch.pending) > 0 {
+		s.signed = append(s.signed, chat.Signed{ToolCallID: id, Parts: ch.pending})
+		ch.pending = nil
+	}
+	n := ch.calls
+	ch.calls++
+	s.out = chat.Delta{Kind: chat.DeltaToolStart, Choice: ch.index, Block: ch.block, Call: n, ID: id, Name: p.callName, Signature: signature}
+	if err := emit(&s.out); err != nil {
+		return err
+	}
+	s.out = chat.Delta{Kind: chat.DeltaToolArgs, Choice: ch.index, Block: ch.block, Call: n, JSON: wire.AppendJSONString(nil, args)}
+	if err := emit(&s.out); err != nil {
+		return err
+	}
+	s.out = chat.Delta{Kind: chat.DeltaBlockStop, Choice: ch.index, Block: ch.block, Call: n}
+	ch.block++
+	return emit(&s.out)
+}

@@ -1,0 +1,152 @@
+package gemini
+
+import (
+	"strconv"
+	"strings"
+
+	"gateway/shared/chat"
+	"gateway/shared/fault"
+)
+
+// Bounds of a thinking budget where the traits say none, in tokens.
+const maxBudget = 24576
+
+// effortBudget is the budget that an effort stands for.
+func effortBudget(effort string, limit int64) int64 {
+	switch effort {
+	case "minimal", "low":
+		return 1024
+	case "medium":
+		return 8192
+	}
+	return min(24576, limit)
+}
+
+// budgetEffort is the effort that a budget stands for.
+func budgetEffort(budget int64) string {
+	switch {
+	case budget <= 2048:
+		return "low"
+	case budget <= 8192:
+		return "medium"
+	}
+	return "high"
+}
+
+// allEfforts in their order; what a model does not know becomes the next one up,
+// or its highest.
+var allEfforts = [...]string{"none", "minimal", "low", "medium", "high", "xhigh", "max"}
+
+// level is the model's own word for an effort.
+func level(effort, known string) string {
+	if known == "" {
+		known = "minimal low medium high"
+	}
+	rank := func(word string) int {
+		for i, w := range allEfforts {
+			if w == word {
+				return i
+			}
+		}
+		return len(allEfforts)
+	}
+	words := strings.Fields(known)
+	for _, w := range words {
+		if rank(w) >= rank(effort) {
+			return w
+		}
+	}
+	return words[len(words)-1]
+}
+
+// thinking writes thinkingConfig.
+func (e *requestEncoder) thinking() error {
+	r := e.r.Reasoning
+	if r.Thinking == chat.ThinkingUnsaid && r.Effort == "" {
+		return nil
+	}
+	if e.t.Thinking == chat.ThinksNever {
+		if r.Thinking >= chat.ThinkingBudget {
+			e.loss.Add("thinking", "this model does not think")
+		}
+		if r.Effort != "" && r.Effort != "none" && r.Effort != "minimal" {
+			e.loss.Add("reasoning_effort", "this model does not think")
+		}
+		return nil
+	}
+	off := r.Thinking == chat.ThinkingOff || r.Thinking == chat.ThinkingUnsaid && r.Effort == "none"
+	if r.Thinking != chat.ThinkingUnsaid && r.Effort != "" && (off || r.Budget.Set) {
+		e.loss.Add("reasoning_effort", "thinking is set beside it")
+	}
+	e.key("thinkingConfig")
+	e.b = append(e.b, '{')
+	var err error
+	if e.t.Thinking == chat.ThinksAdaptively {
+		e.thinkingLevel(r, off)
+	} else {
+		err = e.thinkingBudget(r, off)
+	}
+	if !off && r.On() && r.Display != "omitted" {
+		e.raw("includeThoughts", []byte("true"))
+	}
+	e.b = append(e.b, '}')
+	return err
+}
+
+// thinkingLevel: models from Gemini 3 on take a level, and always think.
+func (e *requestEncoder) thinkingLevel(r chat.Reasoning, off bool) {
+	effort := r.Effort
+	switch {
+	case off:
+		effort = "none"
+	case r.Budget.Set:
+		e.loss.Add("thinking.budget_tokens", "this model takes a level of thinking")
+		effort = budgetEffort(r.Budget.Value)
+	case effort == "":
+		return // the model's own
+	}
+	word := level(effort, e.t.Efforts)
+	if off && word != "minimal" {
+		e.reportOff(r)
+	}
+	e.str("thinkingLevel", strings.ToUpper(word))
+}
+
+// reportOff tells that thinking goes on at its least.
+func (e *requestEncoder) reportOff(r chat.Reasoning) {
+	at := "thinking.type"
+	if r.Thinking == chat.ThinkingUnsaid {
+		at = "reasoning_effort"
+	}
+	e.loss.Add(at, "this model always thinks")
+}
+
+// thinkingBudget: models of Gemini 2.5 take a number of tokens.
+func (e *requestEncoder) thinkingBudget(r chat.Reasoning, off bool) error {
+	limit := e.t.MaxBudget
+	if limit == 0 {
+		limit = maxBudget
+	}
+	budget := int64(0)
+	switch {
+	case off && e.t.ThinksAlways:
+		e.reportOff(r)
+		budget = e.t.MinBudget
+	case off:
+	case r.Budget.Set:
+		budget = r.Budget.Value
+		if budget > limit {
+			return fault.Invalid("thinking.budget_tokens", "thinking.budget_tokens must be at most %d for this model", limit)
+		}
+		if budget < e.t.MinBudget {
+			return fault.Invalid("thinking.budget_tokens", "thinking.budget_tokens must be at least %d for this model", e.t.MinBudget)
+		}
+	case r.Effort == "":
+		budget = -1 // the model decides
+	default:
+		budget = max(effortBudget(r.Effort, limit), e.t.MinBudget)
+	}
+	e.key("thinkingBudget")
+	e.b = strconv.AppendInt(e.b, budget, 10)
+	return nil
+}

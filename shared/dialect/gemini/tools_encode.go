@@ -1,0 +1,215 @@
+package gemini
+
+import (
+	"bytes"
+
+	"gateway/shared/chat"
+	"gateway/shared/fault"
+	"gateway/shared/wire"
+)
+
+// builtins are tools of the provider's own by the names under which clients give
+// them, as a function or as a tool's type.
+var builtins = map[string]string{
+	"googleSearch": "googleSearch", "google_search": "googleSearch",
+	"googleSearchRetrieval": "googleSearchRetrieval", "google_search_retrieval": "googleSearchRetrieval",
+	"computerUse": "computerUse", "computer_use": "computerUse",
+	"googleMaps": "googleMaps", "google_maps": "googleMaps",
+	"codeExecution": "codeExecution", "code_execution": "codeExecution",
+	"urlContext": "urlContext", "url_context": "urlContext",
+	"enterpriseWebSearch": "enterpriseWebSearch", "enterprise_web_search": "enterpriseWebSearch",
+	"fileSearch": "fileSearch", "file_search": "fileSearch",
+}
+
+// toolPlan is which of the client's tools are sent.
+type toolPlan struct {
+	functions int
+	builtin   int
+	skip      []bool // tools that cannot be carried
+}
+
+func (e *requestEncoder) toolPath(i int) string {
+	if e.r.Legacy {
+		return indexed("functions", i)
+	}
+	return indexed("tools", i)
+}
+
+// planTools finds out what can be carried, since other members depend on it.
+func (e *requestEncoder) planTools() error {
+	r := e.r
+	e.tools.skip = make([]bool, len(r.Tools))
+	for i := range r.Tools {
+		t := &r.Tools[i]
+		_, own := builtins[t.Name]
+		switch {
+		case e.t.NoTools, t.Foreign != "" && !own:
+			e.loss.Add(e.toolPath(i), notTaken)
+			e.tools.skip[i] = true
+		case own:
+			e.tools.builtin++
+		default:
+			e.tools.functions++
+		}
+	}
+	if e.tools.functions == 0 && r.ToolChoice.Forced() {
+		return fault.Invalid("tool_choice", "tool_choice forces a tool, but this provider can be given none")
+	}
+	return nil
+}
+
+// writeTools writes tools and toolConfig.
+func (e *requestEncoder) writeTools() error {
+	if e.tools.functions+e.tools.builtin == 0 {
+		return nil
+	}
+	e.key("tools")
+	e.b = append(e.b, '[')
+	if e.tools.functions > 0 {
+		e.b = append(e.b, `{"functionDeclarations":[`...)
+		for i := range e.r.Tools {
+			t := &e.r.Tools[i]
+			if _, own := builtins[t.Name]; own || e.tools.skip[i] {
+				continue
+			}
+			if err := e.function(t, i); err != nil {
+				return err
+			}
+		}
+		e.b = append(e.b, `]}`...)
+	}
+	for i := range e.r.Tools {
+		t := &e.r.Tools[i]
+		if own, ok := builtins[t.Name]; ok && !e.tools.skip[i] {
+			e.builtin(t, own)
+		}
+	}
+	e.b = append(e.b, ']')
+	e.toolConfig()
+	if p := e.r.Parallel; p.Set && !p.Value && e.r.ToolChoice.Mode != chat.ToolsNone {
+		e.loss.Add("parallel_tool_calls", notTaken)
+	}
+	return nil
+}
+
+// function writes one functionDeclaration.
+func (e *requestEncoder) function(t *chat.Tool, i int) error {
+	at := e.toolPath(i)
+	if !e.r.Legacy {
+		at += ".function"
+	}
+	e.item()
+	e.b = append(e.b, '{')
+	e.str("name", chat.LegalName(t.Name, maxToolName))
+	if t.Description.Set {
+		e.str("description", t.Description.Value)
+	}
+	switch {
+	case t.Schema == nil:
+	case e.t.Schema == chat.SchemaSubset:
+		e.key("parameters")
+		start := len(e.b)
+		var err error
+		if e.b, err = e.subset(t.Schema, at+".parameters"); err != nil {
+			return err
+		}
+		if string(e.b[start:]) == `{"type":"object","properties":{}}` || string(e.b[start:]) == `{"type":"object"}` {
+			e.b = e.b[:start-len(`,"parameters":`)] // an object must have properties
+		}
+	default:
+		e.key("parametersJsonSchema")
+		e.jsonSchema(t.Schema)
+	}
+	e.report(at+".strict", t.Strict.Set && t.Strict.Value)
+	for _, x := range t.Extra {
+		e.loss.Add(at+"."+x.Name, notTaken)
+	}
+	if t.Cache != chat.NoCache {
+		e.loss.Add(e.toolPath(i)+".cache_control", "this provider caches by itself")
+	}
+	e.b = append(e.b, '}')
+	return nil
+}
+
+var typeKey = wire.NewKeySet("type")
+
+// jsonSchema writes a schema of arguments as it came; only a type is wanted at
+// its root.
+func (e *requestEncoder) jsonSchema(raw []byte) {
+	var w wire.Walk
+	if typeKey.Walk(raw, &w) != nil || !w.Spans[0].Absent() {
+		e.b = append(e.b, raw...)
+		return
+	}
+	e.b = wire.Splice(e.b, raw, wire.InsertKey(&w, "type", []byte(`"object"`)))
+}
+
+// builtin writes a tool of the provider's own with the settings that the client
+// gave: the parameters of a function, or the member named like the tool's type.
+func (e *requestEncoder) builtin(t *chat.Tool, own string) {
+	settings := []byte(t.Schema)
+	if t.Foreign != "" {
+		d := wire.NewDecoder(t.Raw)
+		for key := range d.Object {
+			if string(key) == t.Foreign && d.Kind() == wire.KindObject {
+				settings = d.Raw()
+			}
+		}
+	}
+	e.item()
+	e.b = append(e.b, '{')
+	e.key(own)
+	e.b = append(e.b, '{')
+	d := wire.NewDecoder(settings)
+	if wire.KindOf(bytes.TrimSpace(settings)) == wire.KindObject {
+		for key := range d.Object {
+			switch word := camel(string(key)); word {
+			case "type", "properties", "required", "additionalProperties", "$schema", "description":
+				// of a schema that stands where settings may
+			case "retrievalConfig":
+				e.extra.retrieval = d.Raw()
+			default:
+				e.item()
+				e.b = wire.AppendJSONString(e.b, word)
+				e.b = append(append(e.b, ':'), d.Raw()...)
+			}
+		}
+	}
+	e.b = append(e.b, `}}`...)
+}
+
+// toolConfig writes which functions may be called.
+func (e *requestEncoder) toolConfig() {
+	mode := ""
+	switch e.r.ToolChoice.Mode {
+	case chat.ToolsAuto:
+		mode = "AUTO"
+	case chat.ToolsNone:
+		mode = "NONE"
+	case chat.ToolsRequired, chat.ToolsNamed:
+		mode = "ANY"
+	}
+	if e.tools.functions == 0 {
+		e.report("tool_choice", mode != "")
+		mode = ""
+	}
+	if mode == "" && e.extra.retrieval == nil {
+		return
+	}
+	e.key("toolConfig")
+	e.b = append(e.b, '{')
+	if mode != "" {
+		e.b = append(e.b, `"functionCallingConfig":{"mode":"`...)
+		e.b = append(append(e.b, mode...), '"')
+		if e.r.ToolChoice.Mode == chat.ToolsNamed {
+			e.b = append(e.b, `,"allowedFunctionNames":[`...)
+			e.b = wire.AppendJSONString(e.b, chat.LegalName(e.r.ToolChoice.Name, maxToolName))
+			e.b = append(e.b, ']')
+		}
+		e.b = append(e.b, '}')
+	}
+	if e.extra.retrieval != nil {
+		e.raw("retrievalConfig", e.extra.retrieval)
+	}
+	e.b = append(e.b, '}')
+}

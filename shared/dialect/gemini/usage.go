@@ -1,0 +1,166 @@
+package gemini
+
+import (
+	"strconv"
+
+	"gateway/shared/pricing"
+	"gateway/shared/wire"
+)
+
+// counts is a usageMetadata object as the provider wrote it. Each chunk of a
+// stream restates it whole; what a later one leaves out keeps its count.
+type counts struct {
+	prompt, cached, candidates, thoughts, toolUse, total known
+	audioIn, imageIn                                     known
+	audioCached, imageCached                             known
+	audioOut, imageOut                                   known
+}
+
+// known is a count with one added, so that 0 is "not given".
+type known int64
+
+func (k known) get() int64 { return max(0, int64(k)-1) }
+
+func (c *counts) readFrom(d *wire.Decoder) {
+	if d.Kind() != wire.KindObject {
+		d.Skip()
+		return
+	}
+	for key := range d.Object {
+		switch string(key) {
+		case "promptTokenCount":
+			count(d, &c.prompt)
+		case "cachedContentTokenCount":
+			count(d, &c.cached)
+		case "candidatesTokenCount":
+			count(d, &c.candidates)
+		case "thoughtsTokenCount":
+			count(d, &c.thoughts)
+		case "toolUsePromptTokenCount":
+			count(d, &c.toolUse)
+		case "totalTokenCount":
+			count(d, &c.total)
+		case "promptTokensDetails":
+			byModality(d, &c.audioIn, &c.imageIn)
+		case "cacheTokensDetails":
+			byModality(d, &c.audioCached, &c.imageCached)
+		case "candidatesTokensDetails":
+			byModality(d, &c.audioOut, &c.imageOut)
+		}
+	}
+}
+
+func count(d *wire.Decoder, k *known) {
+	if d.Kind() != wire.KindNumber {
+		d.Skip()
+		return
+	}
+	if n := d.Int(); n >= 0 {
+		*k = known(n + 1)
+	}
+}
+
+// byModality reads [{modality,tokenCount}] for the kinds that are priced apart.
+func byModality(d *wire.Decoder, audio, image *known) {
+	if d.Kind() != wire.KindArray {
+		d.Skip()
+		return
+	}
+	for range d.Array {
+		if d.Kind() != wire.KindObject {
+			continue
+		}
+		modality := ""
+		var n known
+		for key := range d.Object {
+			switch string(key) {
+			case "modality":
+				modality = optString(d)
+			case "tokenCount":
+				count(d, &n)
+			}
+		}
+		switch modality {
+		case "AUDIO":
+			*audio = n
+		case "IMAGE":
+			*image = n
+		}
+	}
+}
+
+// classes gives the counts as disjoint classes: the prompt includes what was
+// cached, the candidates exclude the thoughts, what tools read is told apart.
+// total is the provider's own where it is not the sum.
+func (c *counts) classes(u *pricing.Usage, searches int64) (total int64) {
+	*u = pricing.Usage{}
+	part := func(sum *int64, class pricing.Class, k known) {
+		if k == 0 {
+			return
+		}
+		n := min(k.get(), max(*sum, 0)) // a part is never more than the whole
+		*sum -= n
+		u.Set(class, n)
+	}
+	if c.prompt > 0 || c.toolUse > 0 {
+		in := c.prompt.get()
+		cached := min(c.cached.get(), in)
+		fresh := in - cached
+		rest := cached
+		part(&rest, pricing.AudioCacheRead, c.audioCached)
+		part(&rest, pricing.ImageCacheRead, c.imageCached)
+		if c.cached > 0 {
+			u.Set(pricing.CacheRead, rest)
+		}
+		part(&fresh, pricing.AudioIn, less(c.audioIn, c.audioCached))
+		part(&fresh, pricing.ImageIn, less(c.imageIn, c.imageCached))
+		u.Set(pricing.Input, fresh+c.toolUse.get())
+	}
+	if c.candidates > 0 || c.thoughts > 0 {
+		out := c.candidates.get()
+		part(&out, pricing.AudioOut, c.audioOut)
+		part(&out, pricing.ImageOut, c.imageOut)
+		u.Set(pricing.Output, out)
+		if c.thoughts > 0 {
+			u.Set(pricing.Reasoning, c.thoughts.get())
+		}
+	} else if rest := c.total.get() - c.prompt.get() - c.toolUse.get(); c.prompt > 0 && rest > 0 {
+		u.Set(pricing.Output, rest)
+	}
+	if searches > 0 {
+		u.Set(pricing.WebSearches, searches)
+	}
+	if c.total > 0 && c.total.get() != u.TotalTokens() {
+		return c.total.get()
+	}
+	return 0
+}
+
+// less is a count without a part of it.
+func less(k, part known) known {
+	if k == 0 {
+		return 0
+	}
+	return known(max(k.get()-part.get(), 0) + 1)
+}
+
+// appendUsage writes a usageMetadata object.
+func appendUsage(dst []byte, u *pricing.Usage) []byte {
+	cached := u.N(pricing.CacheRead) + u.N(pricing.AudioCacheRead) + u.N(pricing.ImageCacheRead)
+	reasoning := u.N(pricing.Reasoning)
+	dst = append(dst, `{"promptTokenCount":`...)
+	dst = strconv.AppendInt(dst, u.InputTokens(), 10)
+	if cached > 0 {
+		dst = append(dst, `,"cachedContentTokenCount":`...)
+		dst = strconv.AppendInt(dst, cached, 10)
+	}
+	dst = append(dst, `,"candidatesTokenCount":`...)
+	dst = strconv.AppendInt(dst, u.OutputTokens()-reasoning, 10)
+	if reasoning > 0 {
+		dst = append(dst, `,"thoughtsTokenCount":`...)
+		dst = strconv.AppendInt(dst, reasoning, 10)
+	}
+	dst = append(dst, `,"totalTokenCount":`...)
+	dst = strconv.AppendInt(dst, u.TotalTokens(), 10)
+	return append(dst, '}')
+}
