@@ -37,6 +37,8 @@ type Options struct {
 	ID           string // used where the provider gave none
 	Created      int64  // Unix seconds, used where the provider gave none
 	ProviderName string // id of the provider
+	// Origin is the name of the provider's dialect, which signs reasoning.
+	Origin string
 	// Request is the decoded request that is answered; nil when the answer is not
 	// a translation. It says which tool names were changed, whether calls are read
 	// as function_call, and which stop strings may have ended the answer.

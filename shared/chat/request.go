@@ -180,6 +180,9 @@ type Tool struct {
 	Cache  Cache
 	// Extra are further members of the tool that only some hosts know.
 	Extra []Field
+	// Custom says that the client's tool takes free text: Schema is then an object
+	// with the one string "input", and calls are given back as their text.
+	Custom bool
 	// Foreign is set for a tool that is not a function: its type, with Raw the
 	// whole tool as the client's dialect writes it.
 	Foreign string

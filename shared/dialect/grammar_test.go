@@ -34,11 +34,14 @@ func events(t *testing.T, stream []byte) []sseEvent {
 // dialect. lenient streams may have extension members.
 func checkStream(t *testing.T, dialect string, stream []byte, lenient bool) {
 	t.Helper()
-	if dialect == "anthropic.messages" {
+	switch dialect {
+	case "anthropic.messages":
 		checkAnthropic(t, stream)
-		return
+	case "openai.responses":
+		checkResponses(t, stream)
+	default:
+		checkOpenAI(t, stream, lenient)
 	}
-	checkOpenAI(t, stream, lenient)
 }
 
 type openAIChunk struct {

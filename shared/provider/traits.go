@@ -121,11 +121,15 @@ func (t *Target) Speaks(op Operation, client, model string) (dialect string, ups
 	if native := t.DialectOf(op, model); native != "" && native == client {
 		return native, op, true
 	}
-	if !t.Provider.Serves(Chat) {
-		return "", "", false
-	}
 	switch op {
 	case Chat, Completions, Messages, ResponsesCreate:
+		if !t.Provider.Serves(Chat) {
+			// A conversation is had by responses where there is nothing else.
+			if t.DialectOf(ResponsesCreate, model) != OpenAIResponses {
+				return "", "", false
+			}
+			return OpenAIResponses, ResponsesCreate, true
+		}
 		return t.DialectOf(Chat, model), Chat, true
 	}
 	return "", "", false

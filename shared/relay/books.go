@@ -150,6 +150,9 @@ func (c *call) options() *chat.Options {
 		Strict: c.strict(), IncludeUsage: c.wantUsage, Model: c.to.model, ID: c.rec.ID,
 		Created: c.start.Unix(), ProviderName: c.rec.Provider, Request: c.decoded,
 	}
+	if c.to.dialect != nil {
+		c.opts.Origin = c.to.dialect.Name()
+	}
 	return &c.opts
 }
 

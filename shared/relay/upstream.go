@@ -3,6 +3,8 @@ package relay
 import (
 	"bytes"
 
+	"gateway/shared/chat"
+	"gateway/shared/provider"
 	"gateway/shared/wire"
 )
 
@@ -116,7 +118,11 @@ func (c *call) spliced(src []byte) ([]byte, error) {
 
 // asksUsage tells whether the target reports usage in streams only when asked.
 func (t *choice) asksUsage() bool {
-	return t.dialect.Name() != "anthropic.messages" && !t.traits.NoStreamUsage
+	switch t.dialect.Name() {
+	case provider.OpenAIChat, provider.OpenAICompletions:
+		return !t.traits.NoStreamUsage
+	}
+	return false
 }
 
 var askUsage = []byte(`{"include_usage":true}`)
@@ -152,7 +158,7 @@ func (c *call) translated(src []byte) ([]byte, error) {
 		r.Recall = c.recall
 	}
 	var err error
-	c.sendBuf.b, err = c.to.dialect.EncodeRequest(c.sendBuf.b[:0], r, &c.to.traits, &c.loss)
+	c.sendBuf.b, err = chat.Translate(c.sendBuf.b[:0], c.rt.Client, c.to.dialect, r, &c.to.traits, &c.loss)
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"gateway/shared/dialect/anthropic"
 	"gateway/shared/dialect/cohere"
 	"gateway/shared/dialect/openai"
+	"gateway/shared/dialect/responses"
 )
 
 // Dialects are the wire shapes of conversations that the gateway speaks.
@@ -12,6 +13,7 @@ func Dialects() []chat.Dialect {
 	return []chat.Dialect{
 		openai.Chat{}, openai.Completions{}, anthropic.Messages{},
 		cohere.Chat{},
+		responses.Responses{},
 	}
 }
 

@@ -169,6 +169,9 @@ func signed(p *chat.Part) bool {
 	if p.Origin != "" && p.Origin != name {
 		return false
 	}
+	if _, _, others := chat.UnmarkSigned(p.Signature + p.Data); others {
+		return false
+	}
 	return p.Kind == chat.RedactedReasoned && p.Data != "" || p.Kind == chat.Reasoned && p.Signature != ""
 }
 

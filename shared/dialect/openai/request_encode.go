@@ -206,6 +206,8 @@ func (e *requestEncoder) shape() error {
 	}
 	if r.Reasoning.Thinking >= chat.ThinkingBudget {
 		e.loss.Add("thinking", notTaken)
+	} else if r.Reasoning.Display != "" {
+		e.loss.Add("thinking.display", notTaken)
 	}
 	if c := r.Completion; c != nil {
 		e.dropIf(c.Suffix != "", "suffix")

@@ -1,0 +1,82 @@
+package chat
+
+import (
+	"strings"
+
+	"gateway/shared/fault"
+)
+
+// Named is a Dialect whose bodies name things otherwise than the paths that
+// encoders report, which are those of chat completions: messages[2].content[0],
+// reasoning_effort, response_format.
+type Named interface {
+	// ClientPath is where the client wrote what an encoder calls path.
+	ClientPath(path string) string
+}
+
+// Portable is a Dialect that can ask for what only a provider of the same
+// dialect has.
+type Portable interface {
+	// Portable refuses a request that no other dialect can serve: 400 naming the
+	// field.
+	Portable(r *Request) error
+}
+
+// Translate appends the body for provider of r, which client has decoded. What
+// is lost, and what is wrong, is named as in the client's own body.
+func Translate(dst []byte, client, provider Dialect, r *Request, t *Traits, loss *Loss) ([]byte, error) {
+	if p, ok := client.(Portable); ok {
+		if err := p.Portable(r); err != nil {
+			return dst, err
+		}
+	}
+	out, err := provider.EncodeRequest(dst, r, t, loss)
+	n, ok := client.(Named)
+	if !ok {
+		return out, err
+	}
+	for i := range loss.Entries {
+		loss.Entries[i].Path = n.ClientPath(loss.Entries[i].Path)
+	}
+	return out, renamed(err, n, loss)
+}
+
+// renamed is err in the client's words.
+func renamed(err error, n Named, loss *Loss) error {
+	if err == nil {
+		return nil
+	}
+	f := fault.From(err)
+	if f.Code == fault.TranslationLoss {
+		if again := loss.Err(); again != nil {
+			return again
+		}
+	}
+	own := n.ClientPath(f.Field)
+	if own == f.Field {
+		return err
+	}
+	g := *f
+	g.Field, g.Message = own, strings.ReplaceAll(f.Message, f.Field, own)
+	return &g
+}
+
+// signedMark begins a signature that says which dialect made it.
+const signedMark = "gw1:"
+
+// MarkSigned marks a signature, or the data of hidden reasoning, with the
+// dialect that made it, for clients and memories that keep one string.
+func MarkSigned(origin, value string) string { return signedMark + origin + ":" + value }
+
+// UnmarkSigned takes the mark off; ok is false when value has none.
+func UnmarkSigned(marked string) (origin, value string, ok bool) {
+	rest, ok := strings.CutPrefix(marked, signedMark)
+	if !ok {
+		return "", marked, false
+	}
+	origin, value, ok = strings.Cut(rest, ":")
+	if !ok {
+		return "", marked, false
+	}
+	return origin, value, true
+}

@@ -1,0 +1,60 @@
+package openai
+
+import (
+	"gateway/shared/chat"
+	"gateway/shared/fault"
+	"gateway/shared/pricing"
+	"gateway/shared/wire"
+)
+
+// What the other shapes of the OpenAI family share with this one.
+
+// ReadUsage reads the usage object that d stands at into disjoint classes. total
+// is the provider's own total when it is not their sum, else 0.
+func ReadUsage(d *wire.Decoder, u *pricing.Usage) (total int64) { return readUsage(d, u) }
+
+// InBandError makes the fault for an error object inside a success. raw is the
+// value of its error member.
+func InBandError(raw []byte) *fault.Fault { return inBandError(raw) }
+
+// ReadURL reads a data: or web address into media; the type of data is told by
+// its first bytes.
+func ReadURL(d *wire.Decoder, media *chat.Media) {
+	q := requestDecoder{d: d}
+	q.url(media)
+}
+
+// SetFileData puts the data of a file, base64 or a data: URL, into media. A
+// mistake in it is about the value that d has read last.
+func SetFileData(d *wire.Decoder, data string, media *chat.Media) {
+	q := requestDecoder{d: d}
+	if mime, content, plain, ok := dataURL(data); ok {
+		q.setData(media, mime, content, plain)
+		return
+	}
+	q.setData(media, "application/pdf", data, false)
+}
+
+// ReadThinking reads {type, budget_tokens, display} into r.
+func ReadThinking(d *wire.Decoder, r *chat.Request) {
+	q := requestDecoder{d: d, r: r}
+	q.thinking()
+}
+
+// ReadCacheMarker reads {type:"ephemeral",ttl:"5m"|"1h"}.
+func ReadCacheMarker(d *wire.Decoder) chat.Cache { return cacheMarker(d) }
+
+// Missing makes the fault for an object without member; whole stands in front of
+// the object.
+func Missing(d, whole *wire.Decoder, member string) { missing(d, whole, member) }
+
+// AppendURL writes the address of media as a JSON string: as it is, or as a
+// data: URL.
+func AppendURL(dst []byte, m *chat.Media) []byte { return appendURL(dst, m) }
+
+// Conversation is a stable name of r's conversation: it depends on its beginning
+// only, up to the first message of the user.
+func Conversation(r *chat.Request) string {
+	e := requestEncoder{r: r}
+	return e.conversation()
+}

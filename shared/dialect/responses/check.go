@@ -1,0 +1,246 @@
+package responses
+
+import (
+	"math"
+
+	"gateway/shared/chat"
+	"gateway/shared/fault"
+	"gateway/shared/wire"
+)
+
+// rule is what one member of a body must be. null counts as absent.
+type rule struct {
+	key      string
+	kind     wire.Kind
+	min, max float64 // of numbers
+	also     func(key string, raw []byte) error
+}
+
+var unbounded = math.Inf(1)
+
+// rules are the members that are tested, in the order of the walk's keys.
+var rules = []rule{
+	{key: "model", kind: wire.KindString, also: notEmpty},
+	{key: "input", also: testInput},
+	{key: "instructions", kind: wire.KindString},
+	{key: "max_output_tokens", kind: wire.KindNumber, min: 1, max: unbounded, also: whole},
+	{key: "max_tool_calls", kind: wire.KindNumber, min: 1, max: unbounded, also: whole},
+	{key: "temperature", kind: wire.KindNumber, min: 0, max: 2},
+	{key: "top_p", kind: wire.KindNumber, min: 0, max: 1},
+	{key: "top_logprobs", kind: wire.KindNumber, min: 0, max: 20, also: whole},
+	{key: "stream", kind: wire.KindBool},
+	{key: "stream_options", kind: wire.KindObject},
+	{key: "store", kind: wire.KindBool},
+	{key: "background", kind: wire.KindBool},
+	{key: "parallel_tool_calls", kind: wire.KindBool},
+	{key: "previous_response_id", kind: wire.KindString},
+	{key: "conversation", also: testConversation},
+	{key: "prompt", kind: wire.KindObject},
+	{key: "reasoning", kind: wire.KindObject, also: testReasoning},
+	{key: "text", kind: wire.KindObject},
+	{key: "tools", kind: wire.KindArray, also: testObjects},
+	{key: "tool_choice", also: testToolChoice},
+	{key: "include", kind: wire.KindArray, also: testStrings},
+	{key: "metadata", kind: wire.KindObject, also: testMetadata},
+	{key: "truncation", kind: wire.KindString, also: testTruncation},
+	{key: "user", kind: wire.KindString},
+	{key: "thinking", kind: wire.KindObject},
+}
+
+var keys, ruleAt = func() (*wire.KeySet, map[string]int) {
+	names, at := make([]string, len(rules)), make(map[string]int, len(rules))
+	for i := range rules {
+		names[i], at[rules[i].key] = rules[i].key, i
+	}
+	return wire.NewKeySet(names...), at
+}()
+
+// defaultWord as a value stands for "use the provider's default".
+const defaultWord = `"gateway-default"`
+
+// check tests the bounds of a body of /responses.
+func check(body []byte, c *chat.Checked) error {
+	c.Keys = keys
+	if err := keys.Walk(body, &c.Walk); err != nil {
+		return err
+	}
+	for i := range rules {
+		span := c.Walk.Spans[i]
+		if !span.Present(body) || string(span.Of(body)) == defaultWord {
+			continue
+		}
+		if err := rules[i].test(span.Of(body)); err != nil {
+			return err
+		}
+	}
+	get := func(key string) []byte {
+		if s := c.Walk.Spans[ruleAt[key]]; s.Present(body) {
+			return s.Of(body)
+		}
+		return nil
+	}
+	switch {
+	case get("stream_options") != nil && string(get("stream")) != "true":
+		return fault.Invalid("stream_options", "stream_options is only allowed with stream true")
+	case get("previous_response_id") != nil && get("conversation") != nil:
+		return fault.Invalid("conversation", "conversation cannot be used together with previous_response_id")
+	case get("previous_response_id") != nil || get("conversation") != nil || get("prompt") != nil:
+	case get("input") == nil:
+		return fault.Invalid("input", "input is required: a string or a list of items")
+	case emptyList(get("input")):
+		return fault.Invalid("input", "input must hold at least one item")
+	}
+	return nil
+}
+
+func (r *rule) test(raw []byte) error {
+	if got := wire.KindOf(raw); r.kind != wire.KindNone && got != r.kind {
+		return fault.Invalid(r.key, "%s must be %s, not %s", r.key, r.kind, got)
+	}
+	if r.kind == wire.KindNumber {
+		v, err := wire.ScanFloat(raw, r.key)
+		switch {
+		case err != nil:
+			return err
+		case v >= r.min && v <= r.max:
+		case r.max == unbounded:
+			return fault.Invalid(r.key, "%s must be at least %g", r.key, r.min)
+		default:
+			return fault.Invalid(r.key, "%s must be between %g and %g", r.key, r.min, r.max)
+		}
+	}
+	if r.also == nil {
+		return nil
+	}
+	return r.also(r.key, raw)
+}
+
+func notEmpty(key string, raw []byte) error {
+	if len(raw) == 2 {
+		return fault.Invalid(key, "%s must not be empty", key)
+	}
+	return nil
+}
+
+func whole(key string, raw []byte) error {
+	_, err := wire.ScanInt(raw, key)
+	return err
+}
+
+func emptyList(raw []byte) bool {
+	if len(raw) == 0 || raw[0] != '[' {
+		return false
+	}
+	for _, c := range raw[1:] {
+		if c != ' ' && c != '\n' && c != '\r' && c != '\t' {
+			return c == ']'
+		}
+	}
+	return false
+}
+
+// testInput: what is in the items is read when they are translated, else by the
+// provider.
+func testInput(key string, raw []byte) error {
+	switch k := wire.KindOf(raw); k {
+	case wire.KindString:
+		return nil
+	case wire.KindArray:
+		return testObjects(key, raw)
+	default:
+		return fault.Invalid(key, "%s must be a string or a list of items, not %s", key, k)
+	}
+}
+
+func testObjects(key string, raw []byte) error {
+	d := wire.NewDecoderAt(raw, key)
+	for range d.Array {
+		if d.Kind() != wire.KindObject {
+			d.Fail("must be an object")
+		}
+	}
+	return d.Err()
+}
+
+func testStrings(key string, raw []byte) error {
+	d := wire.NewDecoderAt(raw, key)
+	for range d.Array {
+		d.RawStr()
+	}
+	return d.Err()
+}
+
+func testConversation(key string, raw []byte) error {
+	if k := wire.KindOf(raw); k != wire.KindString && k != wire.KindObject {
+		return fault.Invalid(key, "%s must be an id or an object with an id, not %s", key, k)
+	}
+	return nil
+}
+
+var efforts = map[string]bool{"none": true, "minimal": true, "low": true, "medium": true, "high": true, "xhigh": true, "max": true}
+
+func testReasoning(key string, raw []byte) error {
+	d := wire.NewDecoderAt(raw, key)
+	for member := range d.Object {
+		if d.Null() {
+			continue
+		}
+		switch string(member) {
+		case "effort":
+			if !efforts[string(d.Bytes())] {
+				d.Fail("must be none, minimal, low, medium, high, xhigh or max")
+			}
+		case "summary", "generate_summary":
+			switch string(d.Bytes()) {
+			case "auto", "concise", "detailed":
+			default:
+				d.Fail("must be auto, concise or detailed")
+			}
+		}
+	}
+	return d.Err()
+}
+
+func testToolChoice(key string, raw []byte) error {
+	switch wire.KindOf(raw) {
+	case wire.KindObject:
+		return nil
+	case wire.KindString:
+		switch string(raw) {
+		case `"none"`, `"auto"`, `"required"`:
+			return nil
+		}
+	}
+	return fault.Invalid(key, "%s must be none, auto, required or an object that names a tool", key)
+}
+
+func testTruncation(key string, raw []byte) error {
+	if s := string(raw); s != `"auto"` && s != `"disabled"` {
+		return fault.Invalid(key, "%s must be auto or disabled", key)
+	}
+	return nil
+}
+
+// Bounds of metadata.
+const (
+	maxPairs = 16
+	maxKey   = 64  // bytes
+	maxValue = 512 // bytes
+)
+
+func testMetadata(key string, raw []byte) error {
+	d := wire.NewDecoderAt(raw, key)
+	n := 0
+	for member := range d.Object {
+		if n++; n > maxPairs {
+			return fault.Invalid(key, "%s must hold at most %d pairs", key, maxPairs)
+		}
+		if len(member) > maxKey {
+			return fault.Invalid(key, "the keys of %s must have at most %d characters", key, maxKey)
+		}
+		if len(d.Bytes()) > maxValue {
+			d.Fail("must have at most %d characters", maxValue)
+		}
+	}
+	return d.Err()
+}

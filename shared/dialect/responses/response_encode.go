@@ -1,0 +1,197 @@
+package responses
+
+import (
+	"encoding/json"
+
+	"gateway/shared/chat"
+	"gateway/shared/wire"
+)
+
+// encodeResponse writes a response. A client of this dialect reads one answer.
+func encodeResponse(dst []byte, r *chat.Response, o *chat.Options) []byte {
+	c := &chat.Choice{}
+	if len(r.Choices) > 0 {
+		c = &r.Choices[0]
+	}
+	e := newEnvelope(r.ID, r.Model, r.Created, o)
+	s := outcomeOf(c.Stop, c.Native)
+	s.usage, s.tier = &r.Usage, r.ServiceTier
+	w := itemWriter{e: e, logprobs: logprobsOf(c.Logprobs)}
+	for i := range c.Parts {
+		w.part(&c.Parts[i])
+	}
+	w.close(s.status)
+	return e.append(dst, w.b, &s)
+}
+
+// logprobsOf is the list inside of a logprobs object of chat completions; nil if
+// there is none.
+func logprobsOf(object json.RawMessage) (list []byte) {
+	d := wire.NewDecoder(object)
+	if d.Kind() != wire.KindObject {
+		return nil
+	}
+	for key := range d.Object {
+		if string(key) == "content" && d.Kind() == wire.KindArray {
+			list = d.Raw()
+		}
+	}
+	return list
+}
+
+// itemWriter writes the output items of a whole answer.
+type itemWriter struct {
+	e        *envelope
+	b        []byte
+	n        int // items written
+	logprobs []byte
+
+	message bool // a message item is open
+	parts   int  // of it
+	status  int  // where the status of the last item stands, -1: it has none
+}
+
+// begin begins an item up to behind its id.
+func (w *itemWriter) begin(prefix, kind string) {
+	if w.n > 0 {
+		w.b = append(w.b, ',')
+	}
+	w.b = append(w.b, `{"id":`...)
+	w.b = wire.AppendJSONString(w.b, w.e.itemID(prefix, w.n))
+	w.b = append(w.b, `,"type":"`+kind+`"`...)
+	w.n++
+	w.status = -1
+}
+
+// writeStatus writes a status that may still be changed by close.
+func (w *itemWriter) writeStatus() {
+	w.b = append(w.b, `,"status":`...)
+	w.status = len(w.b)
+	w.b = append(w.b, completedItem...)
+}
+
+const (
+	completedItem  = `"completed"`
+	incompleteItem = `"incomplete"`
+)
+
+func (w *itemWriter) part(p *chat.Part) {
+	switch p.Kind {
+	case chat.Text, chat.Refusal:
+		w.text(p)
+	case chat.Reasoned, chat.RedactedReasoned:
+		w.endMessage()
+		w.reasoned(p)
+	case chat.Call:
+		w.endMessage()
+		w.call(p.Call)
+	}
+}
+
+func (w *itemWriter) text(p *chat.Part) {
+	if p.Text == "" {
+		return
+	}
+	if !w.message {
+		w.begin("msg", "message")
+		w.writeStatus()
+		w.b = append(w.b, `,"role":"assistant","content":[`...)
+		w.message, w.parts = true, 0
+	}
+	if w.parts++; w.parts > 1 {
+		w.b = append(w.b, ',')
+	}
+	raw := wire.AppendJSONString(nil, p.Text)
+	var logprobs []byte
+	if p.Kind == chat.Text {
+		logprobs, w.logprobs = w.logprobs, nil
+	}
+	w.b = appendContent(w.b, p.Kind == chat.Refusal, raw, logprobs)
+}
+
+// appendContent writes a part of a message; raw is its text as a JSON string.
+func appendContent(dst []byte, refusal bool, raw, logprobs []byte) []byte {
+	if refusal {
+		dst = append(dst, `{"type":"refusal","refusal":`...)
+		return append(append(dst, raw...), '}')
+	}
+	dst = append(dst, `{"type":"output_text","text":`...)
+	dst = append(dst, raw...)
+	dst = append(dst, `,"annotations":[],"logprobs":`...)
+	if logprobs == nil {
+		dst = append(dst, "[]"...)
+	}
+	return append(append(dst, logprobs...), '}')
+}
+
+func (w *itemWriter) endMessage() {
+	if w.message {
+		w.b = append(w.b, `]}`...)
+		w.message = false
+	}
+}
+
+func (w *itemWriter) reasoned(p *chat.Part) {
+	encrypted := sealSigned(p, w.e.o.Origin)
+	if p.Text == "" && encrypted == "" {
+		return
+	}
+	w.begin("rs", "reasoning")
+	var raw []byte
+	if p.Text != "" {
+		raw = wire.AppendJSONString(nil, p.Text)
+	}
+	w.b = append(appendReasoning(w.b, raw, encrypted), '}')
+}
+
+// appendReasoning writes the members of a reasoning item behind its id and type.
+// raw is the summary as a JSON string, nil if there is none.
+func appendReasoning(dst, raw []byte, encrypted string) []byte {
+	dst = append(dst, `,"summary":[`...)
+	if raw != nil {
+		dst = append(dst, `{"type":"summary_text","text":`...)
+		dst = append(append(dst, raw...), '}')
+	}
+	dst = append(dst, ']')
+	if encrypted != "" {
+		dst = append(dst, `,"encrypted_content":`...)
+		dst = wire.AppendJSONString(dst, encrypted)
+	}
+	return dst
+}
+
+func (w *itemWriter) call(c *chat.ToolCall) {
+	tool := w.e.o.ToolName(c.Name)
+	args := c.Arguments
+	if c.Custom || custom(w.e.o.Request, tool) {
+		if !c.Custom {
+			args = unwrapText(args)
+		}
+		w.begin("ctc", "custom_tool_call")
+		w.writeStatus()
+		w.b = append(w.b, `,"input":`...)
+	} else {
+		if args == "" {
+			args = "{}"
+		}
+		w.begin("fc", "function_call")
+		w.writeStatus()
+		w.b = append(w.b, `,"arguments":`...)
+	}
+	w.b = wire.AppendJSONString(w.b, args)
+	w.b = append(w.b, `,"call_id":`...)
+	w.b = wire.AppendJSONString(w.b, c.ID)
+	w.b = append(w.b, `,"name":`...)
+	w.b = append(wire.AppendJSONString(w.b, tool), '}')
+}
+
+// close ends the list. The last item of an answer that is not complete is not
+// either.
+func (w *itemWriter) close(status string) {
+	w.endMessage()
+	if status == "completed" || w.n == 0 || w.status < 0 {
+		return
+	}
+	rest := string(w.b[w.status+len(completedItem):])
+	w.b = append(append(w.b[:w.status], incompleteItem...), rest...)
+}

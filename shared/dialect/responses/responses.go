@@ -1,0 +1,78 @@
+package responses
+
+import (
+	"net/http"
+
+	"gateway/shared/chat"
+	"gateway/shared/dialect/openai"
+	"gateway/shared/fault"
+)
+
+// Responses is the dialect of POST /responses.
+type Responses struct{}
+
+var (
+	_ chat.Dialect  = Responses{}
+	_ chat.Named    = Responses{}
+	_ chat.Portable = Responses{}
+)
+
+// name is the dialect's name.
+const name = "openai.responses"
+
+// Name implements chat.Dialect.
+func (Responses) Name() string { return name }
+
+// Check implements chat.Dialect.
+func (Responses) Check(body []byte, c *chat.Checked) error { return check(body, c) }
+
+// DecodeRequest implements chat.Dialect.
+func (Responses) DecodeRequest(body []byte) (*chat.Request, error) { return decodeRequest(body) }
+
+// EncodeResponse implements chat.Dialect.
+func (Responses) EncodeResponse(dst []byte, r *chat.Response, o *chat.Options) []byte {
+	return encodeResponse(dst, r, o)
+}
+
+// NewStreamEncoder implements chat.Dialect.
+func (Responses) NewStreamEncoder(o *chat.Options) chat.StreamEncoder { return newStreamEncoder(o) }
+
+// AppendError implements chat.Dialect.
+func (Responses) AppendError(dst []byte, f *fault.Fault, o *chat.Options) []byte {
+	return openai.Chat{}.AppendError(dst, f, o)
+}
+
+// AppendStreamError implements chat.Dialect.
+func (Responses) AppendStreamError(dst []byte, f *fault.Fault, o *chat.Options) []byte {
+	return appendErrorEvent(dst, f, o, -1)
+}
+
+// EncodeRequest implements chat.Dialect.
+func (Responses) EncodeRequest(dst []byte, r *chat.Request, t *chat.Traits, loss *chat.Loss) ([]byte, error) {
+	return encodeRequest(dst, r, t, loss)
+}
+
+// DecodeResponse implements chat.Dialect.
+func (Responses) DecodeResponse(body []byte, _ *chat.Traits) (*chat.Response, error) {
+	r, f := decodeResponse(body)
+	if f != nil {
+		return nil, f
+	}
+	return r, nil
+}
+
+// NewStreamDecoder implements chat.Dialect.
+func (Responses) NewStreamDecoder(*chat.Traits) chat.StreamDecoder { return newStreamDecoder() }
+
+// DecodeError implements chat.Dialect.
+func (Responses) DecodeError(status int, h http.Header, body []byte) *fault.Fault {
+	return openai.Chat{}.DecodeError(status, h, body)
+}
+
+// MeterResponse implements chat.Dialect.
+func (Responses) MeterResponse(body []byte) chat.Meter { return meterPlain(body) }
+
+// NewStreamFilter implements chat.Dialect.
+func (Responses) NewStreamFilter(*chat.FilterOptions) chat.StreamFilter {
+	return &filter{m: chat.Meter{PieceIsToken: true}}
+}

@@ -1,0 +1,531 @@
+package responses
+
+import (
+	"bytes"
+	"io"
+	"unicode/utf8"
+
+	"gateway/shared/chat"
+	"gateway/shared/dialect/openai"
+	"gateway/shared/fault"
+	"gateway/shared/pricing"
+	"gateway/shared/wire"
+)
+
+// streamDecoder reads the events of a provider's stream.
+type streamDecoder struct {
+	m       chat.Meter
+	d       wire.Decoder
+	out     chat.Delta
+	items   []*streamItem
+	blocks  int // canonical blocks begun
+	calls   int // canonical calls begun
+	refused bool
+	started bool
+	scratch []byte
+	ev      streamEvent
+
+	pending []chat.Part // signed reasoning that no call has followed
+	signed  []chat.Signed
+}
+
+// streamItem is an output item of the stream.
+type streamItem struct {
+	index   int
+	kind    string
+	part    int // content part that block stands for
+	block   int // canonical block; -1: none yet
+	call    int // canonical call, -1 for other items
+	pieces  bool
+	summary int    // part of the summary
+	member  string // delta event that its thoughts come by
+	done    bool
+}
+
+// streamEvent is one event, read without copies: bytes alias the event.
+type streamEvent struct {
+	kind                 string
+	index, part, summary int
+	delta                []byte // JSON string
+	logprobs             []byte // list
+	item, response       []byte
+	failure              []byte // error object of an error event
+	code, message        []byte // of an error event: JSON strings
+}
+
+func newStreamDecoder() *streamDecoder {
+	return &streamDecoder{m: chat.Meter{PieceIsToken: true}}
+}
+
+// Meter implements chat.StreamDecoder.
+func (s *streamDecoder) Meter() chat.Meter { return s.m }
+
+// Signed implements chat.StreamDecoder.
+func (s *streamDecoder) Signed() []chat.Signed { return s.signed }
+
+func (e *streamEvent) read(d *wire.Decoder, data []byte) error {
+	*e = streamEvent{}
+	d.Reset(data)
+	for key := range d.Object {
+		switch string(key) {
+		case "type":
+			e.kind = eventKind(d.Bytes())
+		case "output_index":
+			e.index = position(d)
+		case "content_index":
+			e.part = position(d)
+		case "summary_index":
+			e.summary = position(d)
+		case "delta", "text", "refusal", "arguments", "input":
+			if d.Kind() == wire.KindString {
+				e.delta = d.RawStr()
+			}
+		case "logprobs":
+			if d.Kind() == wire.KindArray {
+				e.logprobs = d.Raw()
+			}
+		case "code":
+			e.code = d.Raw()
+		case "message":
+			e.message = d.Raw()
+		case "item":
+			e.item = d.Raw()
+		case "response":
+			e.response = d.Raw()
+		case "error":
+			if d.Kind() == wire.KindObject {
+				e.failure = d.Raw()
+			}
+		}
+	}
+	return d.End()
+}
+
+// eventKind gives the type of an event without a copy where it is a usual one.
+func eventKind(b []byte) string {
+	switch string(b) {
+	case "response.output_text.delta":
+		return "response.output_text.delta"
+	case "response.function_call_arguments.delta":
+		return "response.function_call_arguments.delta"
+	case "response.reasoning_summary_text.delta":
+		return "response.reasoning_summary_text.delta"
+	}
+	return string(b)
+}
+
+func position(d *wire.Decoder) int {
+	if d.Kind() != wire.KindNumber {
+		d.Skip()
+		return 0
+	}
+	return int(d.Int())
+}
+
+// Event implements chat.StreamDecoder.
+func (s *streamDecoder) Event(_ string, data []byte, emit func(*chat.Delta) error) error {
+	if s.m.Err != nil {
+		return s.m.Err
+	}
+	if t := bytes.TrimSpace(data); len(t) == 0 || string(t) == "[DONE]" || s.m.Complete {
+		return nil
+	}
+	e := &s.ev
+	if err := e.read(&s.d, data); err != nil {
+		f := fault.New(fault.InvalidProviderResponse, "", "The provider sent a stream event that is not JSON").WithCause(err)
+		f.Source = fault.SourceProvider
+		s.m.Err = f
+		return f
+	}
+	switch e.kind {
+	case "response.created", "response.in_progress", "response.queued":
+		return s.start(e, emit)
+	case "response.output_item.added":
+		return s.itemAdded(e, emit)
+	case "response.output_text.delta":
+		return s.text(chat.DeltaText, e, emit)
+	case "response.refusal.delta":
+		s.refused = true
+		return s.text(chat.DeltaRefusal, e, emit)
+	case "response.reasoning_summary_text.delta", "response.reasoning_text.delta":
+		return s.thinking(e, emit)
+	case "response.function_call_arguments.delta":
+		return s.args(s.item(e.index, "function_call"), e.delta, emit)
+	case "response.function_call_arguments.done":
+		if it := s.item(e.index, "function_call"); !it.pieces {
+			return s.args(it, e.delta, emit)
+		}
+	case "response.output_item.done":
+		return s.itemDone(e, emit)
+	case "response.completed", "response.incomplete":
+		return s.end(e, emit)
+	case "response.failed", "response.cancelled":
+		return s.failed(e)
+	default:
+		if e.kind == "error" || e.failure != nil {
+			return s.failed(e)
+		}
+	}
+	return nil
+}
+
+// failed takes an error event or a response that failed. An error event has its
+// details in itself or in its error member.
+func (s *streamDecoder) failed(e *streamEvent) error {
+	s.m.Err = failureOf(e, &s.d, &s.m.Usage)
+	return s.m.Err
+}
+
+// failureOf is the fault of an event that ends a stream badly.
+func failureOf(e *streamEvent, d *wire.Decoder, usage *pricing.Usage) *fault.Fault {
+	if e.failure != nil {
+		return failed(e.failure)
+	}
+	if e.response == nil {
+		raw := []byte(`{"code":`)
+		if wire.KindOf(e.code) == wire.KindString {
+			raw = append(raw, e.code...)
+		} else {
+			raw = append(raw, `"server_error"`...)
+		}
+		raw = append(raw, `,"message":`...)
+		if wire.KindOf(e.message) != wire.KindString {
+			return failed(append(raw, `"The provider ended the stream with an error"}`...))
+		}
+		return failed(append(append(raw, e.message...), '}'))
+	}
+	var end ending
+	d.Reset(e.response)
+	for key := range d.Object {
+		if !end.member(key, d) && string(key) == "usage" && d.Kind() == wire.KindObject {
+			openai.ReadUsage(d, usage)
+		}
+	}
+	end.status = "failed"
+	return end.fault()
+}
+
+// start gives the first delta, when the response says who answers.
+func (s *streamDecoder) start(e *streamEvent, emit func(*chat.Delta) error) error {
+	if s.started {
+		return nil
+	}
+	s.started = true
+	s.out = chat.Delta{Kind: chat.DeltaStart}
+	if e != nil && e.response != nil {
+		s.d.Reset(e.response)
+		for key := range s.d.Object {
+			switch string(key) {
+			case "id":
+				s.m.ID = optString(&s.d)
+			case "model":
+				s.m.Model = optString(&s.d)
+			case "created_at":
+				if s.d.Kind() == wire.KindNumber {
+					s.out.Created = int64(s.d.Float())
+				}
+			}
+		}
+	}
+	s.out.ID, s.out.Model = s.m.ID, s.m.Model
+	return emit(&s.out)
+}
+
+// maxItems bounds the output items of a stream.
+const maxItems = 4096
+
+// item finds or makes the item at index.
+func (s *streamDecoder) item(index int, kind string) *streamItem {
+	for i := len(s.items) - 1; i >= 0; i-- {
+		if s.items[i].index == index {
+			return s.items[i]
+		}
+	}
+	it := &streamItem{index: index, kind: kind, block: -1, call: -1}
+	if len(s.items) < maxItems {
+		s.items = append(s.items, it)
+	}
+	return it
+}
+
+func (s *streamDecoder) itemAdded(e *streamEvent, emit func(*chat.Delta) error) error {
+	var o outputItem
+	s.d.Reset(e.item)
+	if s.d.Kind() == wire.KindObject {
+		o.read(&s.d)
+	}
+	it := s.item(e.index, o.kind)
+	if it.kind = o.kind; o.kind == "function_call" {
+		return s.begin(it, &o, emit)
+	}
+	return s.start(nil, emit)
+}
+
+// begin gives the start of a tool call.
+func (s *streamDecoder) begin(it *streamItem, o *outputItem, emit func(*chat.Delta) error) error {
+	if err := s.start(nil, emit); err != nil || it.call >= 0 {
+		return err
+	}
+	s.m.Started = true
+	it.call, it.block = s.calls, s.blocks
+	s.calls++
+	s.blocks++
+	c := o.call()
+	if len(s.pending) > 0 && c.ID != "" {
+		s.signed = append(s.signed, chat.Signed{ToolCallID: c.ID, Parts: s.pending})
+		s.pending = nil
+	}
+	s.out = chat.Delta{Kind: chat.DeltaToolStart, Block: it.block, Call: it.call, ID: c.ID, Name: c.Name}
+	return emit(&s.out)
+}
+
+// args gives a piece of a call's arguments.
+func (s *streamDecoder) args(it *streamItem, raw []byte, emit func(*chat.Delta) error) error {
+	if len(raw) <= 2 || it.call < 0 {
+		return nil
+	}
+	it.pieces = true
+	s.m.OutputBytes += int64(len(raw) - 2)
+	s.m.Pieces++
+	s.out = chat.Delta{Kind: chat.DeltaToolArgs, Block: it.block, Call: it.call, JSON: s.valid(raw)}
+	return emit(&s.out)
+}
+
+// valid gives raw, a JSON string, in valid UTF-8.
+func (s *streamDecoder) valid(raw []byte) []byte {
+	if utf8.Valid(raw) {
+		return raw
+	}
+	s.scratch = wire.AppendJSONString(s.scratch[:0], wire.AppendUnquoted(nil, raw))
+	return s.scratch
+}
+
+// text gives a piece of a message. Each part of it is a block.
+func (s *streamDecoder) text(kind chat.DeltaKind, e *streamEvent, emit func(*chat.Delta) error) error {
+	if err := s.start(nil, emit); err != nil {
+		return err
+	}
+	it := s.item(e.index, "message")
+	if it.block < 0 || it.part != e.part {
+		it.block, it.part = s.blocks, e.part
+		s.blocks++
+	}
+	it.pieces = true
+	s.out = chat.Delta{Kind: kind, Block: it.block, Call: -1}
+	if len(e.logprobs) > 2 {
+		s.out.Logprobs = append(append([]byte(`{"content":`), e.logprobs...), `,"refusal":null}`...)
+	}
+	return s.piece(e.delta, emit)
+}
+
+// piece gives the delta in s.out with its text.
+func (s *streamDecoder) piece(raw []byte, emit func(*chat.Delta) error) error {
+	if len(raw) < 2 {
+		raw = []byte(`""`)
+	}
+	if len(raw) == 2 && s.out.Logprobs == nil {
+		return nil
+	}
+	if len(raw) > 2 {
+		s.m.Started = true
+		s.m.Pieces++
+		s.m.OutputBytes += int64(len(raw) - 2)
+	}
+	s.out.JSON = s.valid(raw)
+	return emit(&s.out)
+}
+
+// thinking gives a piece of reasoning. Hosts that stream both the thoughts and
+// their summary are read by what comes first.
+func (s *streamDecoder) thinking(e *streamEvent, emit func(*chat.Delta) error) error {
+	if err := s.start(nil, emit); err != nil {
+		return err
+	}
+	it := s.item(e.index, "reasoning")
+	if it.member == "" {
+		it.member = e.kind
+	}
+	if it.member != e.kind {
+		return nil
+	}
+	if it.block < 0 {
+		it.block = s.blocks
+		s.blocks++
+	}
+	s.out = chat.Delta{Kind: chat.DeltaThinking, Block: it.block, Call: -1}
+	if n := e.summary + e.part; it.pieces && n != it.summary {
+		it.summary = n
+		if err := s.piece(wire.AppendJSONString(nil, summaryBreak), emit); err != nil {
+			return err
+		}
+	}
+	it.pieces = true
+	return s.piece(e.delta, emit)
+}
+
+// itemDone gives what the end of an item tells beyond its pieces.
+func (s *streamDecoder) itemDone(e *streamEvent, emit func(*chat.Delta) error) error {
+	var o outputItem
+	s.d.Reset(e.item)
+	if s.d.Kind() == wire.KindObject {
+		o.read(&s.d)
+	}
+	it := s.item(e.index, o.kind)
+	if it.done {
+		return nil
+	}
+	it.done = true
+	switch o.kind {
+	case "message":
+		return s.messageDone(it, &o, emit)
+	case "reasoning":
+		return s.reasoningDone(it, &o, emit)
+	case "function_call", "custom_tool_call":
+		if err := s.begin(it, &o, emit); err != nil {
+			return err
+		}
+		if !it.pieces {
+			if err := s.args(it, wire.AppendJSONString(nil, o.call().Arguments), emit); err != nil {
+				return err
+			}
+		}
+		return s.blockStop(it, emit)
+	case "":
+		return nil
+	}
+	if err := s.start(nil, emit); err != nil {
+		return err
+	}
+	s.m.Started = true
+	s.out = chat.Delta{Kind: chat.DeltaForeign, Block: s.blocks, Call: -1, JSON: e.item}
+	s.blocks++
+	return emit(&s.out)
+}
+
+func (s *streamDecoder) blockStop(it *streamItem, emit func(*chat.Delta) error) error {
+	if it.block < 0 {
+		return nil
+	}
+	s.out = chat.Delta{Kind: chat.DeltaBlockStop, Block: it.block, Call: it.call}
+	return emit(&s.out)
+}
+
+// messageDone gives the text of a message that came whole.
+func (s *streamDecoder) messageDone(it *streamItem, o *outputItem, emit func(*chat.Delta) error) error {
+	if !it.pieces {
+		for i := range o.parts {
+			kind := chat.DeltaText
+			if o.parts[i].Kind == chat.Refusal {
+				kind, s.refused = chat.DeltaRefusal, true
+			}
+			e := streamEvent{index: it.index, part: i, delta: wire.AppendJSONString(nil, o.parts[i].Text)}
+			if err := s.text(kind, &e, emit); err != nil {
+				return err
+			}
+		}
+	}
+	return s.blockStop(it, emit)
+}
+
+// reasoningDone gives the signature of reasoning, and its text if it came whole.
+func (s *streamDecoder) reasoningDone(it *streamItem, o *outputItem, emit func(*chat.Delta) error) error {
+	p := o.reasoned()
+	if !it.pieces && p.Text != "" {
+		e := streamEvent{kind: "response.output_item.done", index: it.index, delta: wire.AppendJSONString(nil, p.Text)}
+		if err := s.thinking(&e, emit); err != nil {
+			return err
+		}
+	}
+	if p.Signature != "" {
+		if err := s.start(nil, emit); err != nil {
+			return err
+		}
+		if it.block < 0 {
+			it.block = s.blocks
+			s.blocks++
+		}
+		s.m.Started = true
+		s.pending = append(s.pending, p)
+		s.out = chat.Delta{Kind: chat.DeltaSignature, Block: it.block, Call: -1, JSON: wire.AppendJSONString(nil, p.Signature)}
+		if err := emit(&s.out); err != nil {
+			return err
+		}
+	}
+	return s.blockStop(it, emit)
+}
+
+// end takes the last event of a whole answer.
+func (s *streamDecoder) end(e *streamEvent, emit func(*chat.Delta) error) error {
+	if err := s.start(e, emit); err != nil {
+		return err
+	}
+	var end ending
+	var usage pricing.Usage
+	var total int64
+	s.d.Reset(e.response)
+	if s.d.Kind() == wire.KindObject {
+		for key := range s.d.Object {
+			if end.member(key, &s.d) {
+				continue
+			}
+			switch string(key) {
+			case "model":
+				if s.m.Model == "" {
+					s.m.Model = optString(&s.d)
+				}
+			case "usage":
+				if s.d.Kind() == wire.KindObject {
+					total = openai.ReadUsage(&s.d, &usage)
+				}
+			}
+		}
+	}
+	if e.kind == "response.incomplete" {
+		end.status = "incomplete"
+	}
+	if f := end.fault(); f != nil {
+		s.m.Err = f
+		return f
+	}
+	if err := s.closeCalls(emit); err != nil {
+		return err
+	}
+	stop, native := end.stop(s.calls > 0, s.refused)
+	s.m.Finish, s.m.Started, s.m.Complete = native, true, true
+	s.out = chat.Delta{Kind: chat.DeltaStop, Stop: stop, Native: native}
+	if err := emit(&s.out); err != nil || !usage.Known() {
+		return err
+	}
+	s.m.Usage, s.m.ReportedTotal = usage, total
+	s.out = chat.Delta{Kind: chat.DeltaUsage, Usage: &s.m.Usage}
+	return emit(&s.out)
+}
+
+// closeCalls ends calls whose own end never came.
+func (s *streamDecoder) closeCalls(emit func(*chat.Delta) error) error {
+	for _, it := range s.items {
+		if it.call < 0 || it.done {
+			continue
+		}
+		if !it.pieces {
+			if err := s.args(it, []byte(`"{}"`), emit); err != nil {
+				return err
+			}
+		}
+		if err := s.blockStop(it, emit); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// End implements chat.StreamDecoder.
+func (s *streamDecoder) End() error {
+	switch {
+	case s.m.Err != nil:
+		return s.m.Err
+	case !s.m.Complete:
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}

@@ -1,0 +1,332 @@
+package responses
+
+import (
+	"bytes"
+	"strconv"
+
+	"gateway/shared/chat"
+	"gateway/shared/fault"
+	"gateway/shared/pricing"
+	"gateway/shared/wire"
+)
+
+// streamEncoder writes the events of one stream. Items begin in the order of
+// their first piece; those of tool calls may overlap, as their pieces do.
+type streamEncoder struct {
+	o    chat.Options
+	e    *envelope
+	seq  int
+	head struct {
+		id, model string
+		created   int64
+	}
+	items []*openItem // all items, by output_index
+	shown int         // items whose end was written are these and some later ones
+	usage pricing.Usage
+
+	stop   chat.StopReason
+	native string
+
+	hidden   bool         // the answer comes by a hidden tool
+	answered bool         // and has come
+	held     []chat.Delta // text beside it, given only when no answer comes
+}
+
+// itemKind is the kind of an output item.
+type itemKind uint8
+
+const (
+	messageItem itemKind = iota
+	reasoningItem
+	callItem
+	customItem
+)
+
+// openItem is one output item.
+type openItem struct {
+	kind  itemKind
+	index int
+	id    string
+	block int // canonical block of the open part, or of the reasoning
+	call  int // canonical call
+
+	callID, tool string
+	text         []byte // inside of a JSON string: of the open part, the summary, the arguments
+	logprobs     []byte // of the open part: elements with commas
+	begun        bool   // a part is open
+	refusal      bool   // it is a refusal
+	parts        []byte // parts of a message that have ended, with commas
+	count        int
+	signature    []byte // text
+	data         []byte // text of hidden reasoning
+	ended        bool   // no more pieces will come
+	whole        []byte // the item as it was written at its end
+}
+
+func newStreamEncoder(o *chat.Options) *streamEncoder {
+	return &streamEncoder{o: *o, hidden: o.Request != nil && o.Request.HiddenAnswer}
+}
+
+// event begins an event up to behind its sequence number.
+func (s *streamEncoder) event(dst []byte, kind string) []byte {
+	dst = append(append(dst, "event: "...), kind...)
+	dst = append(append(dst, "\ndata: {\"type\":\""...), kind...)
+	dst = append(dst, `","sequence_number":`...)
+	dst = strconv.AppendInt(dst, int64(s.seq), 10)
+	s.seq++
+	return dst
+}
+
+// of writes the members that say which item an event is about.
+func of(dst []byte, it *openItem) []byte {
+	dst = append(dst, `,"item_id":`...)
+	dst = wire.AppendJSONString(dst, it.id)
+	dst = append(dst, `,"output_index":`...)
+	return strconv.AppendInt(dst, int64(it.index), 10)
+}
+
+func (s *streamEncoder) begin(dst []byte) []byte {
+	if s.e != nil {
+		return dst
+	}
+	s.e = newEnvelope(s.head.id, s.head.model, s.head.created, &s.o)
+	running := outcome{status: "in_progress"}
+	for _, kind := range [...]string{"response.created", "response.in_progress"} {
+		dst = s.event(dst, kind)
+		dst = append(dst, `,"response":`...)
+		dst = s.e.append(dst, nil, &running)
+		dst = append(dst, "}\n\n"...)
+	}
+	return dst
+}
+
+// Append implements chat.StreamEncoder.
+func (s *streamEncoder) Append(dst []byte, d *chat.Delta) []byte {
+	if d.Choice > 0 {
+		return dst // a client of this dialect reads one answer
+	}
+	switch d.Kind {
+	case chat.DeltaStart:
+		s.head.id, s.head.model, s.head.created = d.ID, d.Model, d.Created
+		if d.Usage != nil {
+			s.usage = *d.Usage
+		}
+		// The first events go out with the first content, so that a stream that
+		// begins with an error has sent nothing.
+	case chat.DeltaText:
+		switch {
+		case !s.hidden:
+			dst = s.text(dst, d, false)
+		case d.Answer:
+			s.held, s.answered = nil, true
+			dst = s.text(dst, d, false)
+		case !s.answered:
+			s.held = append(s.held, chat.Delta{Block: d.Block, JSON: bytes.Clone(d.JSON)})
+		}
+	case chat.DeltaRefusal:
+		dst = s.text(dst, d, true)
+	case chat.DeltaThinking, chat.DeltaSignature, chat.DeltaRedacted:
+		dst = s.thinking(dst, d)
+	case chat.DeltaToolStart:
+		dst = s.toolStart(dst, d)
+	case chat.DeltaToolArgs:
+		dst = s.toolArgs(dst, d)
+	case chat.DeltaBlockStop:
+		s.blockStop(d)
+	case chat.DeltaStop:
+		dst = s.release(dst)
+		dst = s.begin(dst)
+		s.stop, s.native = d.Stop, d.Native
+	case chat.DeltaUsage:
+		s.usage = *d.Usage
+	}
+	return dst
+}
+
+// release gives the text that was held, as no hidden answer will come.
+func (s *streamEncoder) release(dst []byte) []byte {
+	held := s.held
+	s.held = nil
+	for i := range held {
+		dst = s.text(dst, &held[i], false)
+	}
+	return dst
+}
+
+// blockStop notes that no more pieces of a call or of reasoning will come. The
+// end is written when the next item begins, or with the end of the answer, as
+// only then it is known whether the item is whole.
+func (s *streamEncoder) blockStop(d *chat.Delta) {
+	for _, it := range s.items {
+		switch it.kind {
+		case callItem, customItem:
+			it.ended = it.ended || d.Call >= 0 && it.call == d.Call && it.block == d.Block
+		case reasoningItem:
+			it.ended = it.ended || d.Call < 0 && it.block == d.Block
+		}
+	}
+}
+
+// last is the item that was begun last; nil if there is none.
+func (s *streamEncoder) last() *openItem {
+	if len(s.items) == 0 {
+		return nil
+	}
+	return s.items[len(s.items)-1]
+}
+
+// open begins an item: what has ended before it is written whole.
+func (s *streamEncoder) open(dst []byte, it *openItem, prefix string) []byte {
+	dst = s.begin(dst)
+	for _, other := range s.items[s.shown:] {
+		if other.whole == nil && (other.ended || other.kind == messageItem || other.kind == reasoningItem) {
+			dst = s.end(dst, other, "completed")
+		}
+	}
+	for s.shown < len(s.items) && s.items[s.shown].whole != nil {
+		s.shown++
+	}
+	it.index = len(s.items)
+	it.id = s.e.itemID(prefix, it.index)
+	s.items = append(s.items, it)
+	dst = s.event(dst, "response.output_item.added")
+	dst = append(dst, `,"output_index":`...)
+	dst = strconv.AppendInt(dst, int64(it.index), 10)
+	dst = append(dst, `,"item":`...)
+	dst = s.item(dst, it, "in_progress")
+	return append(dst, "}\n\n"...)
+}
+
+// item writes an item as it stands. The text of what is in progress is empty.
+func (s *streamEncoder) item(dst []byte, it *openItem, status string) []byte {
+	running := status == "in_progress"
+	dst = append(dst, `{"id":`...)
+	dst = wire.AppendJSONString(dst, it.id)
+	dst = append(dst, `,"type":"`...)
+	switch it.kind {
+	case messageItem:
+		dst = append(dst, `message","status":"`...)
+		dst = append(append(dst, status...), `","role":"assistant","content":[`...)
+		dst = append(append(dst, it.parts...), ']')
+	case reasoningItem:
+		dst = append(dst, `reasoning"`...)
+		var raw []byte
+		if !running && len(it.text) > 0 {
+			raw = append(append([]byte{'"'}, it.text...), '"')
+		}
+		dst = appendReasoning(dst, raw, it.encrypted(s.o.Origin))
+	default:
+		if it.kind == callItem {
+			dst = append(dst, `function_call","status":"`...)
+			dst = append(append(dst, status...), `","arguments":"`...)
+		} else {
+			dst = append(dst, `custom_tool_call","status":"`...)
+			dst = append(append(dst, status...), `","input":"`...)
+		}
+		if !running {
+			dst = append(dst, it.text...)
+		}
+		dst = append(dst, `","call_id":`...)
+		dst = wire.AppendJSONString(dst, it.callID)
+		dst = append(dst, `,"name":`...)
+		dst = wire.AppendJSONString(dst, it.tool)
+	}
+	return append(dst, '}')
+}
+
+// encrypted is the encrypted content of a reasoning item so far.
+func (it *openItem) encrypted(origin string) string {
+	p := chat.Part{Kind: chat.Reasoned, Signature: string(it.signature)}
+	if len(it.data) > 0 {
+		p = chat.Part{Kind: chat.RedactedReasoned, Data: string(it.data)}
+	}
+	return sealSigned(&p, origin)
+}
+
+// end writes the events that close an item.
+func (s *streamEncoder) end(dst []byte, it *openItem, status string) []byte {
+	switch it.kind {
+	case messageItem:
+		dst = s.endPart(dst, it)
+	case reasoningItem:
+		dst = s.endSummary(dst, it)
+	case callItem:
+		if len(it.text) == 0 {
+			it.text = append(it.text, "{}"...)
+			dst = s.callDelta(dst, it, it.text)
+		}
+		dst = s.event(dst, "response.function_call_arguments.done")
+		dst = of(dst, it)
+		dst = append(dst, `,"name":`...)
+		dst = wire.AppendJSONString(dst, it.tool)
+		dst = append(dst, `,"arguments":"`...)
+		dst = append(append(dst, it.text...), "\"}\n\n"...)
+	case customItem:
+		dst = s.endCustom(dst, it)
+	}
+	it.whole = s.item(nil, it, status)
+	dst = s.event(dst, "response.output_item.done")
+	dst = append(dst, `,"output_index":`...)
+	dst = strconv.AppendInt(dst, int64(it.index), 10)
+	dst = append(dst, `,"item":`...)
+	return append(append(dst, it.whole...), "}\n\n"...)
+}
+
+// Finish implements chat.StreamEncoder.
+func (s *streamEncoder) Finish(dst []byte) []byte {
+	dst = s.release(dst)
+	dst = s.begin(dst)
+	o := outcomeOf(s.stop, s.native)
+	dst = s.endAll(dst, o.status)
+	o.usage = &s.usage
+	dst = s.event(dst, "response."+o.status)
+	dst = append(dst, `,"response":`...)
+	dst = s.e.append(dst, s.output(), &o)
+	return append(dst, "}\n\n"...)
+}
+
+// endAll ends what is open. The last item of an answer that is not complete is
+// not either.
+func (s *streamEncoder) endAll(dst []byte, status string) []byte {
+	for i, it := range s.items {
+		if it.whole != nil {
+			continue
+		}
+		own := "completed"
+		if status != "completed" && i == len(s.items)-1 {
+			own = "incomplete"
+		}
+		dst = s.end(dst, it, own)
+	}
+	return dst
+}
+
+// output is the list of all items that have ended, in their order.
+func (s *streamEncoder) output() []byte {
+	var out []byte
+	for _, it := range s.items {
+		if it.whole == nil {
+			continue
+		}
+		if len(out) > 0 {
+			out = append(out, ',')
+		}
+		out = append(out, it.whole...)
+	}
+	return out
+}
+
+// Error implements chat.StreamEncoder: an error event, and the response as it
+// failed, for clients that wait for its last event.
+func (s *streamEncoder) Error(dst []byte, f *fault.Fault) []byte {
+	dst = appendErrorEvent(dst, f, &s.o, s.seq)
+	s.seq++
+	if s.e == nil {
+		return dst
+	}
+	o := outcome{status: "failed", fault: f, usage: &s.usage}
+	dst = s.event(dst, "response.failed")
+	dst = append(dst, `,"response":`...)
+	dst = s.e.append(dst, s.output(), &o)
+	return append(dst, "}\n\n"...)
+}

@@ -1,0 +1,186 @@
+package responses
+
+import (
+	"bytes"
+	"strconv"
+
+	"gateway/shared/chat"
+	"gateway/shared/wire"
+)
+
+// text writes a piece of a message. Another block, or a refusal beside a text,
+// is another part of the message.
+func (s *streamEncoder) text(dst []byte, d *chat.Delta, refusal bool) []byte {
+	if len(d.JSON) <= 2 && d.Logprobs == nil {
+		return dst
+	}
+	it := s.last()
+	if it == nil || it.kind != messageItem || it.whole != nil {
+		it = &openItem{kind: messageItem}
+		dst = s.open(dst, it, "msg")
+	}
+	if it.begun && (it.block != d.Block || it.refusal != refusal) {
+		dst = s.endPart(dst, it)
+	}
+	if !it.begun {
+		it.begun, it.block, it.refusal = true, d.Block, refusal
+		dst = s.event(dst, "response.content_part.added")
+		dst = it.part(of(dst, it))
+		dst = append(dst, `,"part":`...)
+		dst = appendContent(dst, refusal, []byte(`""`), nil)
+		dst = append(dst, "}\n\n"...)
+	}
+	it.text = append(it.text, d.JSON[1:len(d.JSON)-1]...)
+	kind := "response.output_text.delta"
+	if refusal {
+		kind = "response.refusal.delta"
+	}
+	dst = s.event(dst, kind)
+	dst = it.part(of(dst, it))
+	dst = append(dst, `,"delta":`...)
+	dst = append(dst, d.JSON...)
+	if !refusal {
+		list := oneLine(bytes.Clone(logprobsOf(d.Logprobs)))
+		dst = append(dst, `,"logprobs":`...)
+		if len(list) <= 2 {
+			dst = append(dst, "[]"...)
+		} else {
+			dst = append(dst, list...)
+			if len(it.logprobs) > 0 {
+				it.logprobs = append(it.logprobs, ',')
+			}
+			it.logprobs = append(it.logprobs, list[1:len(list)-1]...)
+		}
+	}
+	return append(dst, "}\n\n"...)
+}
+
+// part writes which part of a message an event is about.
+func (it *openItem) part(dst []byte) []byte {
+	dst = append(dst, `,"content_index":`...)
+	return strconv.AppendInt(dst, int64(it.count), 10)
+}
+
+// endPart closes the open part of a message.
+func (s *streamEncoder) endPart(dst []byte, it *openItem) []byte {
+	if !it.begun {
+		return dst
+	}
+	raw := append(append([]byte{'"'}, it.text...), '"')
+	logprobs := append(append([]byte{'['}, it.logprobs...), ']')
+	kind, member := "response.output_text.done", `,"text":`
+	if it.refusal {
+		kind, member = "response.refusal.done", `,"refusal":`
+	}
+	dst = s.event(dst, kind)
+	dst = it.part(of(dst, it))
+	dst = append(append(dst, member...), raw...)
+	if !it.refusal {
+		dst = append(append(dst, `,"logprobs":`...), logprobs...)
+	}
+	dst = append(dst, "}\n\n"...)
+	if len(it.parts) > 0 {
+		it.parts = append(it.parts, ',')
+	}
+	start := len(it.parts)
+	it.parts = appendContent(it.parts, it.refusal, raw, logprobs)
+	dst = s.event(dst, "response.content_part.done")
+	dst = it.part(of(dst, it))
+	dst = append(dst, `,"part":`...)
+	dst = append(append(dst, it.parts[start:]...), "}\n\n"...)
+	it.begun, it.text, it.logprobs = false, it.text[:0], it.logprobs[:0]
+	it.count++
+	return dst
+}
+
+// thinking writes a piece of reasoning; each block is an item.
+func (s *streamEncoder) thinking(dst []byte, d *chat.Delta) []byte {
+	it := s.last()
+	if it == nil || it.kind != reasoningItem || it.whole != nil || it.block != d.Block || it.ended {
+		if len(d.JSON) <= 2 {
+			return dst
+		}
+		it = &openItem{kind: reasoningItem, block: d.Block}
+		dst = s.open(dst, it, "rs")
+	}
+	switch d.Kind {
+	case chat.DeltaSignature:
+		it.signature = wire.AppendUnquoted(it.signature, d.JSON)
+		return dst
+	case chat.DeltaRedacted:
+		it.data = wire.AppendUnquoted(it.data, d.JSON)
+		return dst
+	}
+	if len(d.JSON) <= 2 {
+		return dst
+	}
+	if !it.begun {
+		it.begun = true
+		dst = s.event(dst, "response.reasoning_summary_part.added")
+		dst = append(of(dst, it), `,"summary_index":0,"part":{"type":"summary_text","text":""}}`...)
+		dst = append(dst, "\n\n"...)
+	}
+	it.text = append(it.text, d.JSON[1:len(d.JSON)-1]...)
+	dst = s.event(dst, "response.reasoning_summary_text.delta")
+	dst = append(of(dst, it), `,"summary_index":0,"delta":`...)
+	return append(append(dst, d.JSON...), "}\n\n"...)
+}
+
+// endSummary closes the summary of reasoning.
+func (s *streamEncoder) endSummary(dst []byte, it *openItem) []byte {
+	if !it.begun {
+		return dst
+	}
+	it.begun = false
+	dst = s.event(dst, "response.reasoning_summary_text.done")
+	dst = append(of(dst, it), `,"summary_index":0,"text":"`...)
+	dst = append(append(dst, it.text...), "\"}\n\n"...)
+	dst = s.event(dst, "response.reasoning_summary_part.done")
+	dst = append(of(dst, it), `,"summary_index":0,"part":{"type":"summary_text","text":"`...)
+	return append(append(dst, it.text...), "\"}}\n\n"...)
+}
+
+func (s *streamEncoder) toolStart(dst []byte, d *chat.Delta) []byte {
+	dst = s.release(dst)
+	it := &openItem{kind: callItem, block: d.Block, call: d.Call, callID: d.ID, tool: s.o.ToolName(d.Name)}
+	prefix := "fc"
+	if custom(s.o.Request, it.tool) {
+		it.kind, prefix = customItem, "ctc"
+	}
+	return s.open(dst, it, prefix)
+}
+
+func (s *streamEncoder) toolArgs(dst []byte, d *chat.Delta) []byte {
+	for i := len(s.items) - 1; i >= 0; i-- {
+		it := s.items[i]
+		if it.call != d.Call || it.kind < callItem || it.whole != nil {
+			continue
+		}
+		piece := d.JSON[1 : len(d.JSON)-1]
+		it.text = append(it.text, piece...)
+		if it.kind == customItem || len(piece) == 0 {
+			return dst // the text is inside of what comes: it is given at its end
+		}
+		return s.callDelta(dst, it, piece)
+	}
+	return dst
+}
+
+func (s *streamEncoder) callDelta(dst []byte, it *openItem, piece []byte) []byte {
+	dst = s.event(dst, "response.function_call_arguments.delta")
+	dst = append(of(dst, it), `,"delta":"`...)
+	return append(append(dst, piece...), "\"}\n\n"...)
+}
+
+// endCustom gives the text of a call whose arguments came as JSON.
+func (s *streamEncoder) endCustom(dst []byte, it *openItem) []byte {
+	args := wire.AppendUnquoted(nil, append(append([]byte{'"'}, it.text...), '"'))
+	raw := wire.AppendJSONString(nil, unwrapText(string(args)))
+	it.text = raw[1 : len(raw)-1]
+	dst = s.event(dst, "response.custom_tool_call_input.delta")
+	dst = append(of(dst, it), `,"delta":`...)
+	dst = append(append(dst, raw...), "}\n\n"...)
+	dst = s.event(dst, "response.custom_tool_call_input.done")
+	dst = append(of(dst, it), `,"input":`...)
+	return append(append(dst, raw...), "}\n\n"...)
+}
