@@ -23,6 +23,7 @@ require (
 	github.com/aws/aws-sdk-go-v2/service/internal/s3shared v1.20.9
 	github.com/aws/aws-sdk-go-v2/service/kms v1.62.3
 	github.com/aws/aws-sdk-go-v2/service/s3 v1.114.7
+	github.com/aws/aws-sdk-go-v2/service/s3vectors v1.9.0
 	github.com/aws/aws-sdk-go-v2/service/secretsmanager v1.50.9
 	github.com/aws/aws-sdk-go-v2/service/signin v1.12.2
 	github.com/aws/aws-sdk-go-v2/service/sqs v1.52.8
@@ -53,7 +54,7 @@ require (
 	github.com/openai/openai-go/v3 v3.95.0
 	github.com/parquet-go/bitpack v1.0.0
 	github.com/parquet-go/jsonlite v1.0.0
-	github.com/parquet-go/parquet-go v0.32.0
+	github.com/parquet-go/parquet-go v0.25.1
 	github.com/pb33f/ordered-map/v2 v2.3.1
 	github.com/pierrec/lz4/v4 v4.1.21
 	github.com/remyoudompheng/bigfft v0.0.0-20230129092748-24d4a6f8daec

@@ -141,6 +141,7 @@ func attempts(r *usage.Record) []any {
 			"ai_org": a.Provider, "virtual_key": orNull(a.ProviderSlug), "ai_model": a.Model, "option": orNull(a.OptionIndex),
 			"response_status_code": a.Status, "provider_request_id": orNull(a.RequestID), "error_code": orNull(a.ErrorCode),
 			"start": milliseconds(a.Start), "latency": milliseconds(a.Latency), "usage": units(&a.Usage), "cost": report.Cents(a.Cost),
+			"retry": a.Retry, "wait": milliseconds(a.Wait), "wait_reason": orNull(a.WaitReason),
 		}
 	}
 	return out
@@ -150,14 +151,21 @@ func attempts(r *usage.Record) []any {
 func decision(r *usage.Record) map[string]any {
 	draws, breakers := make([]any, len(r.Draws)), make([]any, len(r.Breakers))
 	for i, d := range r.Draws {
-		draws[i] = map[string]any{"path": d.Path, "number": float64(d.Number) / (1 << 32), "chosen": d.Chosen}
+		draws[i] = map[string]any{"path": d.Path, "number": float64(d.Number) / (1 << 32), "chosen": d.Chosen, "sticky": orNull(d.Sticky)}
 	}
 	for i, b := range r.Breakers {
-		breakers[i] = map[string]any{"path": b.Path, "open": b.Open}
+		breakers[i] = map[string]any{"path": b.Path, "open": b.Open, "probe": b.Probe}
+	}
+	matches, skips := make([]any, len(r.Matches)), make([]any, len(r.Skips))
+	for i, m := range r.Matches {
+		matches[i] = map[string]any{"path": m.Path, "condition": m.Condition, "chosen": m.Chosen}
+	}
+	for i, s := range r.Skips {
+		skips[i] = map[string]any{"path": s.Path, "reason": s.Reason, "code": orNull(s.Code), "status": s.Status}
 	}
 	losses := r.Losses
 	if losses == nil {
 		losses = []string{}
 	}
-	return map[string]any{"draws": draws, "breakers": breakers, "losses": losses}
+	return map[string]any{"draws": draws, "breakers": breakers, "matches": matches, "skips": skips, "losses": losses}
 }

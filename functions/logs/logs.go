@@ -13,6 +13,7 @@ import (
 	"gateway/shared/fault"
 	"gateway/shared/seal"
 	"gateway/shared/tenant"
+	"gateway/shared/usage"
 	"gateway/shared/usage/report"
 )
 
@@ -44,6 +45,10 @@ func New(r *report.Reader, s seal.Sealer) admin.Family {
 		{
 			Method: "GET", Path: "/logs/{logId}", Name: "getLog", Doc: "Read a log with its bodies. Secrets in headers are masked.",
 			Scopes: []string{"logs.read", "logs.view", "completions.write", "logs.write"}, Where: admin.InEither, Query: readQuery(), Answer: logSchema, Do: f.read,
+		},
+		{
+			Method: "GET", Path: "/logs/{logId}/explain", Name: "explainLog", Doc: "Why each target was chosen, passed over, called again or refused, from what was recorded.",
+			Scopes: []string{"logs.read", "logs.view", "completions.write", "logs.write"}, Where: admin.InEither, Query: readQuery(), Answer: explainSchema, Do: f.explain,
 		},
 	}}
 }
@@ -135,17 +140,26 @@ func organisationName(c *admin.Call) (string, error) {
 	return rec.Name, nil
 }
 
-func (f *family) read(c *admin.Call) (any, error) {
+// record finds the log that the path names.
+func (f *family) record(c *admin.Call) (usage.Record, error) {
 	sc, err := usagequery.Scope(c)
 	if err != nil {
-		return nil, err
+		return usage.Record{}, err
 	}
 	rec, ok, err := f.reader.Log(c.Context, sc, c.Param("logId"))
 	if err != nil {
-		return nil, usagequery.Failed(err)
+		return usage.Record{}, usagequery.Failed(err)
 	}
 	if !ok {
-		return nil, fault.New(fault.NotFound, "logId", "This log does not exist; logs appear about a second after their request ended")
+		return usage.Record{}, fault.New(fault.NotFound, "logId", "This log does not exist; logs appear about a second after their request ended")
+	}
+	return rec, nil
+}
+
+func (f *family) read(c *admin.Call) (any, error) {
+	rec, err := f.record(c)
+	if err != nil {
+		return nil, err
 	}
 	content, err := f.open(c.Context, &rec)
 	if err != nil {

@@ -99,6 +99,8 @@ func TestAnswersAreAsDocumented(t *testing.T) {
 	full := made(admintest.Org, in.One, admintest.OneSlug, time.Minute)
 	full.Attempts = []usage.Attempt{{Provider: "openai", Model: "gpt-4o", Status: 500, ErrorCode: "x"}, {Provider: "openai", Status: 200, Usage: full.Usage, Cost: full.Cost}}
 	full.Draws, full.Breakers, full.Losses = []usage.Draw{{Path: "config", Number: 1 << 31, Chosen: 1}}, []usage.Breaker{{Path: "config", Open: true}}, []string{"logprobs"}
+	full.Matches, full.Skips = []usage.Match{{Path: "config", Condition: -1, Chosen: 1}}, []usage.Skip{{Path: "config.targets[0]", Reason: usage.SkipOpen, Code: "x", Status: 429}}
+	full.Attempts[1].Retry, full.Attempts[1].Wait, full.Attempts[1].WaitReason = 1, time.Second, usage.WaitNamed
 	full.ConfigID, full.ConfigSlug, full.ConfigVersion, full.OptionIndex, full.Mode = "c", "pc-a", 3, "config.targets[1].targets[2]", "fallback"
 	seals(t, &full, usage.Bodies{RequestHeaders: []byte(`{"User-Agent":"x","X-Gateway-Provider":"@main"}`), Request: []byte(`{"a":1}`), SentHeaders: []byte(`{}`), Sent: []byte(`{}`), Received: []byte("x"), Response: []byte("\xff")})
 	bare := made(admintest.Org, in.One, admintest.OneSlug, 2*time.Minute)
@@ -112,7 +114,8 @@ func TestAnswersAreAsDocumented(t *testing.T) {
 	if err := c.AddResource("doc.json", doc); err != nil {
 		t.Fatal(err)
 	}
-	for at, path := range map[string]string{"/logs": "~1logs", "/logs?page_size=1": "~1logs", "/logs/" + full.ID: "~1logs~1%7BlogId%7D", "/logs/" + bare.ID: "~1logs~1%7BlogId%7D"} {
+	for at, path := range map[string]string{"/logs": "~1logs", "/logs?page_size=1": "~1logs", "/logs/" + full.ID: "~1logs~1%7BlogId%7D", "/logs/" + bare.ID: "~1logs~1%7BlogId%7D",
+		"/logs/" + full.ID + "/explain": "~1logs~1%7BlogId%7D~1explain", "/logs/" + bare.ID + "/explain": "~1logs~1%7BlogId%7D~1explain"} {
 		s, err := c.Compile("doc.json#/paths/" + path + "/get/responses/200/content/application~1json/schema")
 		if err != nil {
 			t.Fatal(err)

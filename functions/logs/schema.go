@@ -74,10 +74,13 @@ var logSchema = strict(map[string]admin.Schema{
 	"attempts": list(strict(map[string]admin.Schema{
 		"ai_org": text, "virtual_key": maybe, "ai_model": text, "option": maybe, "response_status_code": {"type": "integer", "description": "0: no answer."},
 		"provider_request_id": maybe, "error_code": maybe, "start": number, "latency": number, "usage": counts, "cost": number,
+		"retry": {"type": "integer", "description": "0: the first call of its target."}, "wait": number, "wait_reason": maybe,
 	})),
 	"decision": strict(map[string]admin.Schema{
-		"draws":    list(strict(map[string]admin.Schema{"path": text, "number": number, "chosen": integer})),
-		"breakers": list(strict(map[string]admin.Schema{"path": text, "open": boolean})), "losses": texts,
+		"draws":    list(strict(map[string]admin.Schema{"path": text, "number": number, "chosen": integer, "sticky": maybe})),
+		"breakers": list(strict(map[string]admin.Schema{"path": text, "open": boolean, "probe": boolean})),
+		"matches":  list(strict(map[string]admin.Schema{"path": text, "condition": {"type": "integer", "description": "-1: the default."}, "chosen": integer})),
+		"skips":    list(strict(map[string]admin.Schema{"path": text, "reason": text, "code": maybe, "status": integer})), "losses": texts,
 	}),
 	"feedback":   {"type": "array"},
 	"bodies_cut": {"type": "boolean", "description": "A body was longer than logs keep."}, "bodies_unreadable": boolean,

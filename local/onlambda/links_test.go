@@ -45,7 +45,7 @@ func forbidden(name string, place placement.Place) []string {
 	if name == "docs" {
 		return []string{"modernc.org", "gateway/local", "gateway/shared/store/sqlite", "testing"}
 	}
-	list := []string{"modernc.org", "gateway/local", "gateway/shared/store/sqlite", "gateway/shared/store/storetest", "gateway/functions/assembly", "net/http/pprof", "testing", "github.com/tiktoken-go"}
+	list := []string{"modernc.org", "gateway/local", "gateway/shared/store/sqlite", "gateway/shared/store/storetest", "gateway/functions/assembly", "net/http/pprof", "testing", "text/template", "google.golang.org/protobuf", "github.com/tiktoken-go"}
 	if !archives[name] {
 		list = append(list, "github.com/parquet-go/parquet-go", "gateway/shared/usage/segment")
 	}

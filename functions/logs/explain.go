@@ -1,0 +1,241 @@
+package logs
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"gateway/shared/admin"
+	"gateway/shared/usage"
+	"gateway/shared/usage/report"
+)
+
+// step is one thing that happened to a request, told in words beside the values
+// that it was decided on.
+type step struct {
+	Step     string   `json:"step"`
+	Path     *string  `json:"path"` // of the config
+	Text     string   `json:"text"`
+	Index    *int     `json:"index"`     // chosen target, or the condition that held
+	Number   *float64 `json:"number"`    // drawn, from 0 to 1
+	Status   *int     `json:"status"`    // of an answer or a refusal
+	Code     *string  `json:"code"`      // of a failure
+	StartMS  *float64 `json:"start_ms"`  // from arrival
+	TookMS   *float64 `json:"took_ms"`   // to the head of the answer
+	WaitedMS *float64 `json:"waited_ms"` // before a retry
+}
+
+var stepSchema = strict(map[string]admin.Schema{
+	"step": {"type": "string", "enum": []string{"config", "condition", "draw", "breaker", "skip", "attempt", "cache", "translation", "answer"}},
+	"path": maybe, "text": text, "index": {"type": []string{"integer", "null"}}, "number": {"type": []string{"number", "null"}}, "status": {"type": []string{"integer", "null"}},
+	"code": maybe, "start_ms": {"type": []string{"number", "null"}}, "took_ms": {"type": []string{"number", "null"}}, "waited_ms": {"type": []string{"number", "null"}},
+})
+
+var explainSchema = strict(map[string]admin.Schema{
+	"object": {"type": "string", "const": "explanation"}, "log_id": text, "status": integer, "steps": list(stepSchema), "cost": number,
+})
+
+// explain tells why a request went where it went.
+func (f *family) explain(c *admin.Call) (any, error) {
+	rec, err := f.record(c)
+	if err != nil {
+		return nil, err
+	}
+	return map[string]any{"object": "explanation", "log_id": rec.ID, "status": rec.ClientStatus, "steps": steps(&rec), "cost": report.Cents(rec.Cost)}, nil
+}
+
+// steps are in the order of the walk: the config, what its strategies chose at
+// each place, the calls, the answer. Choices of one place stand before what
+// happened below it.
+func steps(r *usage.Record) []step {
+	out := []step{chosenConfig(r)}
+	var within []step
+	within = append(within, conditions(r)...)
+	within = append(within, draws(r)...)
+	within = append(within, breakers(r)...)
+	within = append(within, skips(r)...)
+	slices.SortStableFunc(within, func(a, b step) int { return comparePaths(*a.Path, *b.Path) })
+	out = append(out, within...)
+	if r.CacheStatus != "" {
+		out = append(out, cached(r))
+	}
+	out = append(out, calls(r)...)
+	for _, lost := range r.Losses {
+		out = append(out, step{Step: "translation", Text: lost + " was not carried to the provider"})
+	}
+	return append(out, outcome(r))
+}
+
+// comparePaths orders places of a config from the root down, targets by number.
+func comparePaths(a, b string) int {
+	return slices.CompareFunc(indices(a), indices(b), cmp.Compare[int])
+}
+
+func indices(path string) []int {
+	var out []int
+	for _, part := range strings.Split(path, "[")[1:] {
+		n, _ := strconv.Atoi(part[:max(strings.IndexByte(part, ']'), 0)])
+		out = append(out, n)
+	}
+	return out
+}
+
+func chosenConfig(r *usage.Record) step {
+	s := step{Step: "config", Text: "No config was in force: the request itself named the provider"}
+	switch {
+	case r.ConfigID != "":
+		s.Text = fmt.Sprintf("Config %s, version %d, was in force; its strategy is %s", r.ConfigSlug, r.ConfigVersion, or(r.Mode, "single"))
+		s.Path = text1("config")
+	case r.Mode != "":
+		s.Text, s.Path = "The request brought a config; its strategy is "+r.Mode, text1("config")
+	}
+	return s
+}
+
+func or(s, otherwise string) string {
+	if s == "" {
+		return otherwise
+	}
+	return s
+}
+
+func text1(s string) *string { return &s }
+
+func conditions(r *usage.Record) []step {
+	out := make([]step, len(r.Matches))
+	for i := range r.Matches {
+		m := &r.Matches[i]
+		text := fmt.Sprintf("Condition %d held, those before it did not: target %d", m.Condition, m.Chosen)
+		if m.Condition < 0 {
+			text = fmt.Sprintf("No condition held: the default, target %d", m.Chosen)
+		}
+		out[i] = step{Step: "condition", Path: &m.Path, Index: &m.Condition, Text: text}
+	}
+	return out
+}
+
+func draws(r *usage.Record) []step {
+	out := make([]step, len(r.Draws))
+	for i := range r.Draws {
+		d := &r.Draws[i]
+		number := float64(d.Number) / (1 << 32)
+		out[i] = step{Step: "draw", Path: &d.Path, Index: &d.Chosen, Number: &number}
+		switch d.Sticky {
+		case usage.StickyKept:
+			out[i].Number, out[i].Text = nil, fmt.Sprintf("An earlier request with the same sticky fields went to target %d", d.Chosen)
+		case usage.StickyHash:
+			out[i].Text = fmt.Sprintf("The hash of the sticky fields is %.4f: target %d", number, d.Chosen)
+		default:
+			out[i].Text = fmt.Sprintf("Drew %.4f among the weights: target %d", number, d.Chosen)
+		}
+	}
+	return out
+}
+
+func breakers(r *usage.Record) []step {
+	out := make([]step, len(r.Breakers))
+	for i := range r.Breakers {
+		b := &r.Breakers[i]
+		out[i] = step{Step: "breaker", Path: &b.Path, Text: "The circuit breaker of this target was closed"}
+		switch {
+		case b.Probe:
+			out[i].Text = "The cooldown of this target's circuit breaker was over: one request at a time may try it"
+		case b.Open:
+			out[i].Text = "The circuit breaker of this target was open"
+		}
+	}
+	return out
+}
+
+func skips(r *usage.Record) []step {
+	out := make([]step, len(r.Skips))
+	for i := range r.Skips {
+		s := &r.Skips[i]
+		out[i] = step{Step: "skip", Path: &s.Path}
+		switch s.Reason {
+		case usage.SkipOpen:
+			out[i].Text = "Passed over: its circuit breaker was open"
+		case usage.SkipProbe:
+			out[i].Text = "Passed over: another request was trying it"
+		default:
+			out[i].Text = "Refused by the gateway before any call"
+		}
+		if s.Code != "" {
+			out[i].Code, out[i].Status = &s.Code, &s.Status
+			out[i].Text += ": " + s.Code
+		}
+	}
+	return out
+}
+
+var cacheTexts = map[string]string{
+	"HIT": "Answered from the cache: the same request was answered before", "SEMANTIC HIT": "Answered from the cache: a request of the same meaning was answered before",
+	"MISS": "Not in the cache", "SEMANTIC MISS": "Nothing of the same meaning in the cache",
+	"REFRESH": "The caller asked for a fresh answer: the cache was not read", "DISABLED": "No cache was in force",
+}
+
+func cached(r *usage.Record) step {
+	return step{Step: "cache", Text: or(cacheTexts[r.CacheStatus], r.CacheStatus), Code: &r.CacheStatus}
+}
+
+func calls(r *usage.Record) []step {
+	out := make([]step, len(r.Attempts))
+	for i := range r.Attempts {
+		a := &r.Attempts[i]
+		to := a.Provider
+		if a.ProviderSlug != "" {
+			to = "@" + a.ProviderSlug
+		}
+		text := fmt.Sprintf("Called %s with model %s", to, or(a.Model, "(none)"))
+		if a.Retry > 0 {
+			text = fmt.Sprintf("Called %s again, retry %d", to, a.Retry)
+		}
+		if a.Status == 0 {
+			text += ": no answer"
+		} else {
+			text += fmt.Sprintf(": %d", a.Status)
+		}
+		s := step{Step: "attempt", Path: text1(or(a.OptionIndex, "config")), Text: text, Status: &a.Status, StartMS: ms(a.Start), TookMS: ms(a.Latency)}
+		if a.ErrorCode != "" {
+			s.Code = &a.ErrorCode
+			s.Text += " " + a.ErrorCode
+		}
+		if a.Retry > 0 {
+			s.WaitedMS = ms(a.Wait)
+			if a.WaitReason == usage.WaitNamed {
+				s.Text += ", after the time that the provider asked for"
+			}
+		}
+		out[i] = s
+	}
+	return out
+}
+
+func ms(d time.Duration) *float64 {
+	v := milliseconds(d)
+	return &v
+}
+
+func outcome(r *usage.Record) step {
+	s := step{Step: "answer", Status: &r.ClientStatus, Text: fmt.Sprintf("Answered %d", r.ClientStatus), TookMS: ms(r.Duration)}
+	if r.OptionIndex != "" {
+		s.Path = &r.OptionIndex
+	}
+	switch {
+	case r.ErrorCode != "":
+		s.Code = &r.ErrorCode
+		s.Text += " " + r.ErrorCode
+	case r.FinishReason != "":
+		s.Text += ", ended by the provider with " + r.FinishReason
+	}
+	if r.ClientGone {
+		s.Text += "; the client had gone"
+	}
+	if r.Unconfirmed {
+		s.Text += "; settled at its bound, since nothing confirmed it"
+	}
+	return s
+}

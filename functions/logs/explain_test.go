@@ -1,0 +1,61 @@
+package logs
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"gateway/shared/usage"
+)
+
+func TestExplanationTellsTheWalkInItsOrder(t *testing.T) {
+	r := made("o", "w", "s", time.Minute)
+	r.ConfigID, r.ConfigSlug, r.ConfigVersion, r.Mode, r.OptionIndex = "c", "pc-a", 7, "conditional", "config.targets[1].targets[10]"
+	r.Matches = []usage.Match{{Path: "config", Condition: 2, Chosen: 1}}
+	r.Draws = []usage.Draw{
+		{Path: "config.targets[1]", Number: 1 << 31, Chosen: 10}, {Path: "config.targets[1].targets[10]", Chosen: 0, Sticky: usage.StickyKept},
+		{Path: "config.targets[1].targets[2]", Number: 1 << 30, Sticky: usage.StickyHash},
+	}
+	r.Breakers = []usage.Breaker{{Path: "config.targets[1].targets[0]", Open: true}, {Path: "config.targets[1].targets[1]", Probe: true}, {Path: "config.targets[1].targets[3]"}}
+	r.Skips = []usage.Skip{
+		{Path: "config.targets[1].targets[0]", Reason: usage.SkipOpen}, {Path: "config.targets[1].targets[1]", Reason: usage.SkipProbe},
+		{Path: "config.targets[1].targets[9]", Reason: usage.SkipRefused, Code: "rate_limit_exceeded", Status: 429},
+	}
+	r.Attempts = []usage.Attempt{
+		{Provider: "openai", ProviderSlug: "main", Model: "m", OptionIndex: r.OptionIndex, Status: 500, ErrorCode: "provider_error"},
+		{Provider: "openai", ProviderSlug: "main", Model: "m", OptionIndex: r.OptionIndex, Retry: 1, Wait: 2 * time.Second, WaitReason: usage.WaitNamed},
+		{Provider: "anthropic", Model: "n", OptionIndex: r.OptionIndex, Retry: 2, Wait: time.Second, WaitReason: usage.WaitBackoff, Status: 200},
+	}
+	r.Losses, r.FinishReason, r.ClientGone = []string{"logit_bias"}, "end_turn", true
+	var got []string
+	for _, s := range steps(&r) {
+		path := ""
+		if s.Path != nil {
+			path = *s.Path + " "
+		}
+		got = append(got, s.Step+": "+path+s.Text)
+	}
+	want := []string{
+		"config: config Config pc-a, version 7, was in force; its strategy is conditional",
+		"condition: config Condition 2 held, those before it did not: target 1",
+		"draw: config.targets[1] Drew 0.5000 among the weights: target 10",
+		"breaker: config.targets[1].targets[0] The circuit breaker of this target was open",
+		"skip: config.targets[1].targets[0] Passed over: its circuit breaker was open",
+		"breaker: config.targets[1].targets[1] The cooldown of this target's circuit breaker was over: one request at a time may try it",
+		"skip: config.targets[1].targets[1] Passed over: another request was trying it",
+		"draw: config.targets[1].targets[2] The hash of the sticky fields is 0.2500: target 0",
+		"breaker: config.targets[1].targets[3] The circuit breaker of this target was closed",
+		"skip: config.targets[1].targets[9] Refused by the gateway before any call: rate_limit_exceeded",
+		"draw: config.targets[1].targets[10] An earlier request with the same sticky fields went to target 0",
+		"cache: Not in the cache",
+		"attempt: config.targets[1].targets[10] Called @main with model m: 500 provider_error",
+		"attempt: config.targets[1].targets[10] Called @main again, retry 1: no answer, after the time that the provider asked for",
+		"attempt: config.targets[1].targets[10] Called anthropic again, retry 2: 200",
+		"translation: logit_bias was not carried to the provider",
+		"answer: config.targets[1].targets[10] Answered 200, ended by the provider with end_turn; the client had gone",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
