@@ -55,6 +55,13 @@ type Traits struct {
 	PromptCacheKey  bool // the host takes prompt_cache_key; one is derived when absent
 	NoUnknown       bool // the host refuses members that are not in its own reference
 
+	// Family is the maker of a model that a host serves among others (Converse
+	// dialect): anthropic, amazon, cohere ... Empty: not known.
+	Family string
+	// Betas are the beta features that the credential asks for, for hosts that
+	// take them in the body.
+	Betas []string
+
 	// MaxToolName is the longest tool name; 0: the dialect's default.
 	MaxToolName int
 	// DowngradeToolChoice turns a forced tool choice that cannot go with thinking

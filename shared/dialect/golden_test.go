@@ -16,6 +16,7 @@ import (
 	"gateway/shared/chat"
 	"gateway/shared/dialect/anthropic"
 	"gateway/shared/dialect/cohere"
+	"gateway/shared/dialect/converse"
 	"gateway/shared/dialect/gemini"
 	"gateway/shared/dialect/openai"
 	"gateway/shared/dialect/responses"
@@ -32,6 +33,7 @@ var dialects = map[string]chat.Dialect{
 	"completions": openai.Completions{},
 	"anthropic":   anthropic.Messages{},
 	"gemini":      gemini.Generate{},
+	"converse":    converse.Converse{},
 	"responses":   responses.Responses{},
 	"cohere":      cohere.Chat{},
 }
@@ -214,7 +216,10 @@ func (g *golden) stream(o *chat.Options, in []byte) {
 
 func (g *golden) translate(o *chat.Options, in []byte, size int) ([]byte, chat.Meter, []chat.Signed) {
 	dec, enc := g.provider.NewStreamDecoder(&g.c.Traits), g.client.NewStreamEncoder(o)
-	var parser wire.SSEParser
+	var parser chat.EventParser = new(wire.SSEParser)
+	if framed, ok := dec.(chat.Framed); ok {
+		parser, in = framed.Parser(), g.framed(in)
+	}
 	var out []byte
 	event := func(name string, data []byte) error {
 		return dec.Event(name, data, func(d *chat.Delta) error {
@@ -243,6 +248,20 @@ func (g *golden) translate(o *chat.Options, in []byte, size int) ([]byte, chat.M
 		f.Source = fault.SourceProvider
 	}
 	return enc.Error(out, f), dec.Meter(), dec.Signed()
+}
+
+// framed puts the events of a file into the binary framing that the provider
+// sends them in; files hold them as server-sent events, so that they can be read.
+// The event "cut" is a message that breaks off.
+func (g *golden) framed(in []byte) (out []byte) {
+	for _, e := range events(g.t, in) {
+		if e.name == "cut" {
+			whole := wire.AppendEventStream(nil, "messageStop", []byte(e.data))
+			return append(out, whole[:len(whole)-5]...)
+		}
+		out = wire.AppendEventStream(out, e.name, []byte(e.data))
+	}
+	return out
 }
 
 // pass sends an answer through the filter of a dialect that both sides speak.

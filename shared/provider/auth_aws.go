@@ -1,21 +1,145 @@
 package provider
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
 	"net/http"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 
 	"gateway/shared/fault"
 )
 
-// authorizeAWS sends a bearer key. Requests that must be signed with AWS
-// Signature Version 4 are refused, naming what would be needed.
-func (t *Target) authorizeAWS(_ context.Context, req *http.Request, _ []byte) error {
-	mode := t.Field("aws_auth_type")
-	if mode == "apiKey" || mode == "" && t.Credential.Key != "" && t.Field("aws_access_key_id") == "" {
+// The values of aws_auth_type.
+const (
+	awsAccessKey   = "accessKey"
+	awsAssumedRole = "assumedRole"
+	awsServiceRole = "serviceRole"
+	awsAPIKey      = "apiKey"
+)
+
+// maxSignedBody bounds a body that is read to be signed, in bytes.
+const maxSignedBody = 20 << 20
+
+// authorizeAWS sends a bearer key, or signs the request with AWS Signature
+// Version 4. A signature that came with the caller's request is for another host
+// and is taken out.
+func (t *Target) authorizeAWS(ctx context.Context, req *http.Request, body []byte) error {
+	for _, name := range []string{"X-Amz-Date", "X-Amz-Security-Token", "X-Amz-Content-Sha256", "X-Amz-Signature"} {
+		req.Header.Del(name)
+	}
+	mode := t.awsMode()
+	if mode == awsAPIKey {
 		return t.keyHeader(req.Header, "Authorization", "Bearer ")
 	}
-	if mode == "" {
-		mode = "accessKey"
+	req.Header.Del("Authorization")
+	region, err := t.awsRegion()
+	if err != nil {
+		return err
 	}
-	return fault.Newf(fault.UnsupportedOperation, "aws_auth_type", "aws_auth_type %s cannot be used here; send an api_key with aws_auth_type apiKey", mode)
+	cred, err := t.awsCredentials(ctx, mode, region)
+	if err != nil {
+		return err
+	}
+	if body, err = signedBody(req, body); err != nil {
+		return err
+	}
+	now := time.Now()
+	if t.Signer != nil {
+		now = t.Signer.Now()
+	}
+	return signAWS(ctx, req, body, cred, t.awsService(), region, now)
+}
+
+// awsMode is the target's aws_auth_type; a key alone is sent as it is.
+func (t *Target) awsMode() string {
+	mode := t.Field("aws_auth_type")
+	switch {
+	case mode != "":
+		return mode
+	case t.Credential.Key != "" && t.Field("aws_access_key_id") == "":
+		return awsAPIKey
+	}
+	return awsAccessKey
+}
+
+// awsService is the name that requests are signed for.
+func (t *Target) awsService() string {
+	if own := t.Field("aws_service"); own != "" && hostLabel(own, false) {
+		return own
+	}
+	return t.Provider.Auth.Name
+}
+
+// awsRegion is the region that requests go to and are signed for.
+func (t *Target) awsRegion() (string, error) {
+	region := t.Field("aws_region")
+	switch {
+	case region == "":
+		return "us-east-1", nil
+	case !hostLabel(region, false):
+		return "", fault.Invalid("aws_region", "aws_region %s", HostLabel.rule())
+	}
+	return region, nil
+}
+
+// signedBody gives the bytes that the request sends. A body that the caller
+// streams is read whole, as its hash is part of the signature.
+func signedBody(req *http.Request, body []byte) ([]byte, error) {
+	if len(body) > 0 || req.Body == nil || req.Body == http.NoBody || req.ContentLength == 0 {
+		return body, nil
+	}
+	tooLarge := fault.Newf(fault.BodyTooLarge, "", "A request that is signed for this provider may have at most %d bytes", maxSignedBody)
+	if req.ContentLength > maxSignedBody {
+		return nil, tooLarge
+	}
+	body, err := io.ReadAll(io.LimitReader(req.Body, maxSignedBody+1))
+	switch {
+	case err != nil:
+		return nil, fault.New(fault.InvalidRequest, "", "The body could not be read").WithCause(err)
+	case len(body) > maxSignedBody:
+		return nil, tooLarge
+	}
+	req.ContentLength = int64(len(body))
+	req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
+	req.Body, _ = req.GetBody()
+	return body, nil
+}
+
+var awsSigner = v4.NewSigner()
+
+// signAWS signs req as it is sent: its exact path, query and body. Of its
+// headers those are signed that AWS asks for (host, content-type and x-amz...),
+// so that what happens to others on the way does not break the signature.
+func signAWS(ctx context.Context, req *http.Request, body []byte, cred awsKeys, service, region string, now time.Time) error {
+	sum := sha256.Sum256(body)
+	hash := hex.EncodeToString(sum[:])
+	if service == "s3" {
+		req.Header.Set("X-Amz-Content-Sha256", hash)
+	}
+	u := *req.URL
+	probe := &http.Request{Method: req.Method, URL: &u, Host: req.Host, Header: make(http.Header, 8)}
+	for name, values := range req.Header {
+		if name == "Content-Type" || len(name) > 5 && name[:5] == "X-Amz" {
+			probe.Header[name] = values
+		}
+	}
+	keys := aws.Credentials{AccessKeyID: cred.ID, SecretAccessKey: cred.Secret, SessionToken: cred.Session}
+	err := awsSigner.SignHTTP(ctx, keys, probe, hash, service, region, now, func(o *v4.SignerOptions) {
+		o.DisableURIPathEscaping = service == "s3" // elsewhere the escaped path is escaped once more
+	})
+	if err != nil {
+		return fault.New(fault.InvalidRequest, "", "The request cannot be signed").WithCause(err)
+	}
+	for _, name := range []string{"Authorization", "X-Amz-Date", "X-Amz-Security-Token"} {
+		if v := probe.Header.Get(name); v != "" {
+			req.Header.Set(name, v)
+		}
+	}
+	return nil
 }

@@ -58,7 +58,7 @@ var (
 	mantleRoutes = []Route{
 		{Op: Chat, Path: "/chat/completions"},
 		{Op: ResponsesCreate, Path: "/responses"},
-		{Op: Messages, Path: "/messages", Base: "https://bedrock-mantle.{aws_region|us-east-1}.api.aws/anthropic/v1"},
+		{Op: Messages, Path: "/messages", Base: mantleAnthropic},
 	}
 	byteplusRoutes = []Route{
 		{Op: Chat, Path: "/chat/completions"},
@@ -142,8 +142,9 @@ var catalogue = []Provider{
 			{Op: FinetuneGet, Path: "/model-customization-jobs/{id!}", Base: bedrockControl},
 			{Op: FinetuneCancel, Path: "/model-customization-jobs/{id!}/stop", Base: bedrockControl},
 		}},
-	{ID: "bedrock-mantle", Name: "Amazon Bedrock Mantle", Dialect: OpenAIChat, Base: "https://bedrock-mantle.{aws_region|us-east-1}.api.aws/v1", Auth: Auth{SigV4Auth, "bedrock", ""}, Key: "aws_auth_type=apiKey", Routes: mantleRoutes,
-		Fields: fields(awsFields, anthropicFields[:2]), Quirks: plain},
+	{ID: "bedrock-mantle", Name: "Amazon Bedrock Mantle", Dialect: OpenAIChat, Base: "https://bedrock-mantle.{aws_region|us-east-1}.api.aws/v1", Auth: Auth{SigV4Auth, "bedrock-mantle", ""}, Key: "aws_auth_type=apiKey", Routes: mantleRoutes,
+		Headers: []Header{{"anthropic-version", "{anthropic_version|2023-06-01}"}, {"anthropic-beta", "{anthropic_beta}"}},
+		Fields:  fields(awsFields, anthropicFields[:2]), Quirks: plain},
 	{ID: "claude-platform-aws", Name: "Claude Platform on AWS", Dialect: AnthropicMessages, Base: "https://aws-external-anthropic.{aws_region|us-east-1}.api.aws/v1", Auth: Auth{SigV4Auth, "aws-external-anthropic", ""}, Key: "aws_auth_type=apiKey",
 		Headers: []Header{{"anthropic-version", "{anthropic_version|2023-06-01}"}, {"anthropic-beta", "{anthropic_beta}"}, {"anthropic-workspace-id", "{anthropic_aws_workspace_id}"}},
 		Fields:  fields(awsFields, anthropicFields, []Field{{Name: "anthropic_aws_workspace_id"}}),
@@ -309,6 +310,9 @@ var catalogue = []Provider{
 	{ID: "qdrant", Name: "Qdrant", Auth: Auth{HeaderAuth, "api-key", ""}, Key: always},
 	{ID: "milvus", Name: "Milvus", Auth: bearer, Key: always},
 }
+
+// mantleAnthropic is where Mantle serves Claude, in its own dialect only.
+const mantleAnthropic = "https://bedrock-mantle.{aws_region|us-east-1}.api.aws/anthropic/v1"
 
 const bedrockControl = "https://bedrock.{aws_region|us-east-1}.amazonaws.com"
 

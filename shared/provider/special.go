@@ -52,6 +52,10 @@ func (t *Target) special(op Operation, a *ask, p *place) error {
 	case "predibase":
 		// "base:adapter": the base model is in the path, the adapter in the body.
 		a.model, _, _ = strings.Cut(a.model, ":")
+	case "bedrock-mantle":
+		if op == Chat && mantleClaude(a.model) {
+			p.base, p.path = mantleAnthropic, "/messages"
+		}
 	case "stability-ai":
 		if a.model == "stable-diffusion-xl-1024-v1-0" || a.model == "stable-diffusion-v1-6" {
 			p.path = "/v1/generation/{model}/text-to-image"
@@ -141,6 +145,9 @@ func (t *Target) UpstreamModel(model string) string {
 	}
 	return model
 }
+
+// mantleClaude tells the models that Mantle serves in the Anthropic dialect.
+func mantleClaude(model string) bool { return strings.HasPrefix(model, "anthropic.") }
 
 // anthropicDeployment: a Foundry URL that names Anthropic serves its Messages.
 func (t *Target) anthropicDeployment() bool {
@@ -246,7 +253,7 @@ func (t *Target) vertexProject() (string, error) {
 
 // DialectOf is the dialect that the target speaks for op and model.
 func (t *Target) DialectOf(op Operation, model string) string {
-	if t.anthropicDeployment() && op == Chat {
+	if op == Chat && (t.anthropicDeployment() || t.Provider.ID == "bedrock-mantle" && mantleClaude(model)) {
 		return AnthropicMessages
 	}
 	if t.Provider.ID == "vertex-ai" && op == Chat {

@@ -292,7 +292,7 @@ func TestAuthorizeSaysWhatIsMissing(t *testing.T) {
 		{"openai", Credential{}, "api_key"},
 		{"openai", Credential{Key: "a\r\nb"}, "api_key"},
 		{"palm", Credential{}, "api_key"},
-		{"bedrock", Credential{Fields: map[string]string{"aws_access_key_id": "a"}}, "aws_auth_type"},
+		{"bedrock", Credential{Fields: map[string]string{"aws_access_key_id": "a"}}, "aws_secret_access_key"},
 		{"vertex-ai", Credential{}, "vertex_auth_type"},
 		{"azure-openai", Credential{Fields: map[string]string{"azure_auth_mode": "entra"}}, "azure_auth_mode"},
 		{"oracle", Credential{}, "provider"},

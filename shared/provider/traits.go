@@ -10,6 +10,10 @@ import (
 func (p *Provider) Traits(model string) chat.Traits {
 	q := &p.Quirks
 	t := chat.Traits{Provider: p.ID}
+	if p.Dialect == Converse {
+		bedrockModel(&t, model)
+		return t
+	}
 	if p.Dialect == Cohere {
 		cohereModel(&t, model)
 		return t

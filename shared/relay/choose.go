@@ -236,7 +236,7 @@ func (c *call) speak() error {
 	if !ok {
 		return unsupported(c.rt.Endpoint, p)
 	}
-	c.to.op, c.to.traits = op, p.Traits(c.to.model)
+	c.to.op, c.to.traits = op, c.to.target.TraitsFor(c.ctx, c.to.model)
 	c.to.upstream = c.to.target.UpstreamModel(c.to.model)
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"gateway/shared/chat"
 	"gateway/shared/dialect/anthropic"
 	"gateway/shared/dialect/cohere"
+	"gateway/shared/dialect/converse"
 	"gateway/shared/dialect/openai"
 	"gateway/shared/dialect/responses"
 )
@@ -12,7 +13,7 @@ import (
 func Dialects() []chat.Dialect {
 	return []chat.Dialect{
 		openai.Chat{}, openai.Completions{}, anthropic.Messages{},
-		cohere.Chat{},
+		cohere.Chat{}, converse.Converse{},
 		responses.Responses{},
 	}
 }

@@ -1,0 +1,143 @@
+package converse
+
+import (
+	"gateway/shared/chat"
+	"gateway/shared/dialect/upstream"
+	"gateway/shared/fault"
+	"gateway/shared/pricing"
+	"gateway/shared/wire"
+)
+
+var noKeys = wire.NewKeySet()
+
+// Check implements chat.Dialect. Bodies of this shape come by pass-through only:
+// that it is one JSON object is all that is asked.
+func (Converse) Check(body []byte, c *chat.Checked) error {
+	c.Keys = noKeys
+	return noKeys.Walk(body, &c.Walk)
+}
+
+// EncodeResponse implements chat.Dialect.
+func (Converse) EncodeResponse(dst []byte, r *chat.Response, o *chat.Options) []byte {
+	c := &chat.Choice{}
+	if len(r.Choices) > 0 {
+		c = &r.Choices[0]
+	}
+	w := upstream.Begin(dst)
+	w.B = append(w.B, `"output":{"message":{"role":"assistant","content":[`...)
+	calls := false
+	for i := range c.Parts {
+		calls = appendBlock(w, &c.Parts[i], o) || calls
+	}
+	w.B = append(w.B, `]}}`...)
+	w.Str("stopReason", nativeStop(c.Stop, calls))
+	appendUsage(w, &r.Usage)
+	w.Close('}')
+	return w.B
+}
+
+// nativeStop is the stop reason in this wire's words.
+func nativeStop(stop chat.StopReason, calls bool) string {
+	switch {
+	case stop == chat.StopToolCalls || stop == chat.StopUnknown && calls:
+		return "tool_use"
+	case stop == chat.StopFilter:
+		return "content_filtered"
+	case stop == chat.StopPause || stop == chat.StopUnknown:
+		return "end_turn"
+	}
+	return stop.Anthropic() // the words are the same
+}
+
+// appendBlock writes one content block and tells whether it is a call.
+func appendBlock(w *upstream.Object, p *chat.Part, o *chat.Options) bool {
+	switch p.Kind {
+	case chat.Text, chat.Refusal:
+		if p.Text != "" {
+			w.Open('{')
+			w.Str("text", p.Text)
+			w.Close('}')
+		}
+	case chat.Reasoned, chat.RedactedReasoned:
+		w.Open('{')
+		w.Key("reasoningContent")
+		w.Open('{')
+		if p.Kind == chat.RedactedReasoned {
+			w.Str("redactedContent", p.Data)
+		} else {
+			w.Key("reasoningText")
+			w.Open('{')
+			w.Str("text", p.Text)
+			w.StrIf("signature", p.Signature)
+			w.Close('}')
+		}
+		w.B = append(w.B, "}}"...)
+	case chat.Call:
+		args := []byte(p.Call.Arguments)
+		if !upstream.IsObject(args) {
+			args = []byte("{}") // the model wrote no JSON
+		}
+		w.Open('{')
+		w.Key("toolUse")
+		w.Open('{')
+		w.Str("toolUseId", p.Call.ID)
+		w.Str("name", o.ToolName(p.Call.Name))
+		w.Raw("input", args)
+		w.B = append(w.B, "}}"...)
+		return true
+	}
+	return false
+}
+
+func appendUsage(w *upstream.Object, u *pricing.Usage) {
+	read := u.N(pricing.CacheRead) + u.N(pricing.AudioCacheRead) + u.N(pricing.ImageCacheRead)
+	write := u.N(pricing.CacheWrite5m) + u.N(pricing.CacheWrite1h)
+	w.Key("usage")
+	w.Open('{')
+	w.Int("inputTokens", u.InputTokens()-read-write)
+	w.Int("outputTokens", u.OutputTokens())
+	w.Int("totalTokens", u.InputTokens()+u.OutputTokens())
+	w.Int("cacheReadInputTokens", read)
+	w.Int("cacheWriteInputTokens", write)
+	w.Close('}')
+}
+
+// AppendError implements chat.Dialect.
+func (Converse) AppendError(dst []byte, f *fault.Fault, _ *chat.Options) []byte {
+	w := upstream.Begin(dst)
+	w.Str("message", f.Message)
+	w.Close('}')
+	return w.B
+}
+
+// exception is the name of the exception for a status.
+func exception(status int) string {
+	switch {
+	case status == 429:
+		return "throttlingException"
+	case status == 503 || status == 529:
+		return "serviceUnavailableException"
+	case status >= 500:
+		return "internalServerException"
+	}
+	return "validationException"
+}
+
+// AppendStreamError implements chat.Dialect.
+func (c Converse) AppendStreamError(dst []byte, f *fault.Fault, o *chat.Options) []byte {
+	return wire.AppendEventStream(dst, wire.EventStreamException+exception(f.Status()), c.AppendError(nil, f, o))
+}
+
+// MeterResponse implements chat.Dialect.
+func (c Converse) MeterResponse(body []byte) chat.Meter {
+	r, f := decodeResponse(body, &chat.Traits{})
+	if f != nil {
+		return chat.Meter{Err: f}
+	}
+	return r.Meter()
+}
+
+// NewStreamFilter implements chat.Dialect.
+func (Converse) NewStreamFilter(*chat.FilterOptions) chat.StreamFilter {
+	return upstream.NewFilter(newStreamDecoder(&chat.Traits{}))
+}

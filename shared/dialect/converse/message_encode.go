@@ -1,0 +1,383 @@
+package converse
+
+import (
+	"strconv"
+	"strings"
+
+	"gateway/shared/chat"
+	"gateway/shared/dialect/upstream"
+	"gateway/shared/fault"
+)
+
+// blank reports whether s is a text that the provider refuses as a block.
+func blank(s string) bool { return strings.TrimSpace(s) == "" }
+
+func path(m *chat.Message, p *chat.Part) func() string {
+	return func() string { return upstream.Path(m, p) }
+}
+
+// system writes all system prompts, wherever they stood, in their order.
+func (e *requestEncoder) system() error {
+	start := len(e.B)
+	e.Key("system")
+	e.Open('[')
+	list := len(e.B)
+	for i := range e.r.Messages {
+		m := &e.r.Messages[i]
+		if m.Role != chat.System && m.Role != chat.Developer {
+			continue
+		}
+		for j := range m.Parts {
+			p := &m.Parts[j]
+			switch {
+			case p.Kind != chat.Text:
+				e.loss.Add(upstream.Path(m, p), "a system prompt is text here")
+			case blank(p.Text):
+				e.lostMarker(p.Cache, path(m, p))
+			default:
+				e.text(p.Text)
+				e.cachePoint(p.Cache, path(m, p))
+			}
+		}
+		e.dropName(m)
+	}
+	if e.format == formatInstruct {
+		e.text(jsonInstruction)
+	}
+	if len(e.B) == list {
+		e.B = e.B[:start]
+		return nil
+	}
+	e.Close(']')
+	return nil
+}
+
+// dropName reports the name of a participant.
+func (e *requestEncoder) dropName(m *chat.Message) {
+	if m.Name != "" && m.Role != chat.ToolRole {
+		e.loss.Add(upstream.Path(m, nil)+".name", notTaken)
+	}
+}
+
+// text writes a block of text.
+func (e *requestEncoder) text(s string) {
+	e.Open('{')
+	e.Str("text", s)
+	e.Close('}')
+}
+
+// messages writes the turns. Neighbours of one side are one message; in the
+// user's, tool results come first.
+func (e *requestEncoder) messages() error {
+	e.Key("messages")
+	e.Open('[')
+	ms := e.r.Messages
+	last := lastSpoken(ms)
+	users := 0
+	var role byte // of the message that is open: u, a, or 0 for none
+	for i := 0; i < len(ms); {
+		side := sideOf(&ms[i])
+		if side == 0 {
+			i++
+			continue
+		}
+		end, start := run(ms, i), len(e.B)
+		if side != role {
+			if role != 0 {
+				e.B = append(e.B, "]}"...)
+			}
+			e.openMessage(side)
+		}
+		content := len(e.B)
+		if err := e.turn(ms[i:end], i, last); err != nil {
+			return err
+		}
+		switch {
+		case len(e.B) == content: // nothing of it goes out
+			e.B = e.B[:start]
+		case side == 'a' && users == 0:
+			return fault.Invalid("messages", "messages must begin with a message of the user for this provider")
+		default:
+			role = side
+			if side == 'u' {
+				users++
+			}
+		}
+		i = end
+	}
+	if users == 0 {
+		if e.r.Completion != nil {
+			return fault.Invalid("prompt", "prompt must not be blank for this provider")
+		}
+		return fault.Invalid("messages", "messages must hold a message of the user with content: this provider answers no conversation without one")
+	}
+	e.B = append(e.B, "]}]"...)
+	return nil
+}
+
+func (e *requestEncoder) openMessage(side byte) {
+	e.Open('{')
+	if side == 'u' {
+		e.Str("role", "user")
+	} else {
+		e.Str("role", "assistant")
+	}
+	e.Key("content")
+	e.Open('[')
+}
+
+// sideOf is who speaks on the wire: u, a, or 0 for a system prompt.
+func sideOf(m *chat.Message) byte {
+	switch m.Role {
+	case chat.User, chat.ToolRole:
+		return 'u'
+	case chat.Assistant:
+		return 'a'
+	}
+	return 0
+}
+
+// run is the end of the run of messages of one side that begins at i. System
+// prompts do not end it.
+func run(ms []chat.Message, i int) int {
+	side, end := sideOf(&ms[i]), i+1
+	for ; end < len(ms); end++ {
+		if s := sideOf(&ms[end]); s != 0 && s != side {
+			break
+		}
+	}
+	return end
+}
+
+// turn writes the messages of one side. first is the index of the first of them,
+// last that of the conversation's last message.
+func (e *requestEncoder) turn(ms []chat.Message, first, last int) error {
+	if sideOf(&ms[0]) == 'a' {
+		for i := range ms {
+			if sideOf(&ms[i]) == 'a' {
+				if err := e.assistant(&ms[i], first+i == last); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}
+	for i := range ms {
+		if ms[i].Role == chat.ToolRole {
+			for j := range ms[i].Parts {
+				if err := e.result(&ms[i], &ms[i].Parts[j]); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	documents, texts := -1, false
+	for i := range ms {
+		if ms[i].Role != chat.User {
+			continue
+		}
+		m := &ms[i]
+		e.dropName(m)
+		before := len(e.B)
+		for j := range m.Parts {
+			p := &m.Parts[j]
+			if p.Kind == chat.Document && documents < 0 {
+				documents = i
+			}
+			texts = texts || p.Kind == chat.Text && !blank(p.Text)
+			if err := e.part(m, p); err != nil {
+				return err
+			}
+		}
+		if len(e.B) == before {
+			e.loss.Add(upstream.Path(m, nil), "the message is blank")
+		}
+	}
+	if documents >= 0 && !texts {
+		at := upstream.Path(&ms[documents], nil)
+		return fault.Invalid(at, "%s must hold a text beside its document for this provider", at)
+	}
+	return nil
+}
+
+// part writes one block of content, with its cache point.
+func (e *requestEncoder) part(m *chat.Message, p *chat.Part) error {
+	before := len(e.B)
+	switch p.Kind {
+	case chat.Text, chat.Refusal:
+		if blank(p.Text) {
+			e.lostMarker(p.Cache, path(m, p))
+			return nil
+		}
+		e.text(p.Text)
+	case chat.Image, chat.Document, chat.Audio:
+		if err := e.media(m, p); err != nil {
+			return err
+		}
+	case chat.Foreign:
+		if e.r.Dialect != name {
+			e.loss.Add(upstream.Path(m, p), notTaken)
+			return nil
+		}
+		e.Open('{')
+		e.B = append(e.B[:len(e.B)-1], p.Raw...)
+	default:
+		e.loss.Add(upstream.Path(m, p), notTaken)
+	}
+	if len(e.B) > before {
+		e.cachePoint(p.Cache, path(m, p))
+	}
+	return nil
+}
+
+// assistant writes a message of the assistant in its order. Reasoning that was
+// kept for a call stands in front of it, that of the first call in front of all.
+// last says that the model goes on from this message.
+func (e *requestEncoder) assistant(m *chat.Message, last bool) error {
+	e.dropName(m)
+	calls := 0
+	for i := range m.Parts {
+		if m.Parts[i].Call != nil {
+			if calls++; calls == 1 {
+				e.thoughts(e.recalled[&m.Parts[i]])
+			}
+		}
+	}
+	calls = 0
+	for i := range m.Parts {
+		p := &m.Parts[i]
+		switch p.Kind {
+		case chat.Reasoned, chat.RedactedReasoned:
+			if !e.signed(p) {
+				e.loss.Add(upstream.Path(m, p), "reasoning without this provider's signature")
+				continue
+			}
+			e.thought(p)
+		case chat.Call:
+			if calls++; calls > 1 {
+				e.thoughts(e.recalled[p])
+			}
+			if err := e.call(m, p); err != nil {
+				return err
+			}
+		default:
+			q := *p
+			if last && i == len(m.Parts)-1 && p.Kind == chat.Text {
+				q.Text = strings.TrimRight(p.Text, " \t\r\n")
+			}
+			if err := e.part(m, &q); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (e *requestEncoder) thoughts(parts []chat.Part) {
+	for i := range parts {
+		e.thought(&parts[i])
+	}
+}
+
+// thought writes signed reasoning unchanged; a signature may stand without text.
+func (e *requestEncoder) thought(p *chat.Part) {
+	e.Open('{')
+	e.Key("reasoningContent")
+	e.Open('{')
+	if p.Kind == chat.RedactedReasoned {
+		e.Str("redactedContent", p.Data)
+	} else {
+		e.Key("reasoningText")
+		e.Open('{')
+		e.Str("text", p.Text)
+		e.Str("signature", p.Signature)
+		e.Close('}')
+	}
+	e.B = append(e.B, "}}"...)
+}
+
+// toolID is a tool call's id in the letters and length that the provider takes.
+func toolID(id string) string { return chat.LegalName(id, maxToolID) }
+
+// call writes one tool call. Its arguments go out byte for byte.
+func (e *requestEncoder) call(m *chat.Message, p *chat.Part) error {
+	c, at := p.Call, upstream.Path(m, p)
+	if c.ID == "" {
+		return fault.Invalid(at+".id", "%s.id must name the call", at)
+	}
+	field := at + ".function.arguments"
+	if e.r.Legacy && strings.HasPrefix(c.ID, "call_function_") {
+		field = upstream.Path(m, nil) + ".function_call.arguments"
+	}
+	args, err := upstream.Arguments(c, field)
+	if err != nil {
+		return err
+	}
+	if e.flat {
+		e.loss.Add(at, "written as text, as no tool is offered")
+		e.text("[Call " + c.ID + " of the tool " + c.Name + " with " + args + "]")
+	} else {
+		e.Open('{')
+		e.Key("toolUse")
+		e.Open('{')
+		e.Str("toolUseId", toolID(c.ID))
+		e.Str("name", chat.LegalName(c.Name, maxToolName))
+		e.Raw("input", []byte(args))
+		e.B = append(e.B, "}}"...)
+	}
+	e.cachePoint(p.Cache, path(m, p))
+	return nil
+}
+
+// result writes one tool result.
+func (e *requestEncoder) result(m *chat.Message, p *chat.Part) error {
+	r, at := p.Result, upstream.Path(m, nil)
+	if r.CallID == "" {
+		return fault.Invalid(at+".tool_call_id", "%s.tool_call_id must name the tool call that is answered", at)
+	}
+	marker := p.Cache
+	if e.flat {
+		e.loss.Add(at, "written as text, as no tool is offered")
+		what := "Result"
+		if r.IsError {
+			what = "Failure"
+		}
+		e.text("[" + what + " of the call " + r.CallID + "]")
+	} else {
+		e.Open('{')
+		e.Key("toolResult")
+		e.Open('{')
+		e.Str("toolUseId", toolID(r.CallID))
+		e.Key("content")
+		e.Open('[')
+	}
+	inner := chat.Message{At: m.At, Parts: r.Parts, Plain: r.Plain}
+	for i := range r.Parts {
+		q := r.Parts[i]
+		if q.Cache != chat.NoCache { // a cache point stands behind the whole result
+			if marker != chat.NoCache {
+				e.lostMarkerOf(&inner, &q)
+			}
+			marker = q.Cache
+		}
+		q.Cache = chat.NoCache
+		if err := e.part(&inner, &q); err != nil {
+			return err
+		}
+	}
+	if !e.flat {
+		e.Close(']')
+		if r.IsError {
+			e.Str("status", "error")
+		}
+		e.B = append(e.B, "}}"...)
+	}
+	e.cachePoint(marker, path(m, nil))
+	return nil
+}
+
+// lostMarkerOf reports a cache marker of which there is one too many in a result.
+func (e *requestEncoder) lostMarkerOf(m *chat.Message, p *chat.Part) {
+	e.skip = max(0, e.skip-1)
+	e.loss.Add(upstream.Path(m, p)+".cache_control", "one cache point stands behind a whole result ("+strconv.Itoa(len(m.Parts))+" parts)")
+}

@@ -1,0 +1,205 @@
+package converse
+
+import (
+	"strconv"
+	"strings"
+
+	"gateway/shared/chat"
+	"gateway/shared/dialect/upstream"
+	"gateway/shared/fault"
+)
+
+// Bounds of the provider.
+const (
+	maxToolName = 64
+	maxToolID   = 64
+	maxMarkers  = 4 // cache points in one request
+)
+
+const notTaken = upstream.NotTaken
+
+// requestEncoder writes one request.
+type requestEncoder struct {
+	upstream.Object
+	r    *chat.Request
+	t    *chat.Traits
+	loss *chat.Loss
+
+	think     thinking
+	maxTokens chat.Opt[int64]
+	format    formatMode
+	flat      bool // tool calls and results of the history are given as text
+	skip      int  // cache markers that are left out, from the front
+	recalled  map[*chat.Part][]chat.Part
+	documents map[string]int // names that were given to documents
+}
+
+func encodeRequest(dst []byte, r *chat.Request, t *chat.Traits, loss *chat.Loss) ([]byte, error) {
+	e := requestEncoder{Object: *upstream.Begin(dst), r: r, t: t, loss: loss}
+	if err := r.Rename(maxToolName); err != nil {
+		return dst, err
+	}
+	if err := e.refuse(); err != nil {
+		return dst, err
+	}
+	if err := upstream.Lose(r, loss, e.carried()...); err != nil {
+		return dst, err
+	}
+	for _, plan := range []func() error{e.planThinking, e.planFormat, e.planTools, e.planMarkers} {
+		if err := plan(); err != nil {
+			return dst, err
+		}
+	}
+	e.inference()
+	if err := e.settings(); err != nil {
+		return dst, err
+	}
+	if err := e.additional(); err != nil {
+		return dst, err
+	}
+	for _, write := range []func() error{e.tools, e.system, e.messages} {
+		if err := write(); err != nil {
+			return dst, err
+		}
+	}
+	e.Close('}')
+	if err := loss.Err(); err != nil {
+		return dst, err
+	}
+	return e.B, nil
+}
+
+// refuse tests what this provider's own bounds are narrower in.
+func (e *requestEncoder) refuse() error {
+	r := e.r
+	for i, s := range r.Stop {
+		if strings.TrimSpace(s) == "" {
+			field := "stop"
+			if len(r.Stop) > 1 {
+				field = "stop[" + strconv.Itoa(i) + "]"
+			}
+			return fault.Invalid(field, "%s must not be only white space for this provider", field)
+		}
+	}
+	if r.MaxTokens.Set && r.MaxTokens.Value < 1 {
+		return fault.Invalid(r.MaxTokensField, "%s must be at least 1 for this provider", r.MaxTokensField)
+	}
+	if v := r.Temperature; v.Set && v.Value > 1 && !e.t.ClampTemperature && e.t.Sampling != chat.SamplingNone {
+		return fault.Invalid("temperature", "temperature must be between 0 and 1 for this provider")
+	}
+	return nil
+}
+
+// inference writes inferenceConfig.
+func (e *requestEncoder) inference() {
+	r := e.r
+	temperature, topP := r.Temperature, r.TopP
+	drop := func(v *chat.Opt[float64], path, reason string) {
+		if v.Set {
+			v.Set = false
+			e.loss.Add(path, reason)
+		}
+	}
+	switch {
+	case e.t.Sampling == chat.SamplingNone:
+		drop(&temperature, "temperature", "not taken by this model")
+		drop(&topP, "top_p", "not taken by this model")
+	case e.think.on() && e.t.Family == familyAnthropic:
+		if temperature.Value != 1 {
+			drop(&temperature, "temperature", "not taken with thinking")
+		}
+		if topP.Value < 0.95 {
+			drop(&topP, "top_p", "not taken with thinking")
+		}
+	}
+	if e.t.Sampling == chat.SamplingEither && temperature.Set {
+		drop(&topP, "top_p", "not taken beside temperature")
+	}
+	if temperature.Set && temperature.Value > 1 {
+		temperature.Value = 1
+		e.loss.Add("temperature", "cut to 1")
+	}
+	if !e.maxTokens.Set && len(r.Stop) == 0 && !temperature.Set && !topP.Set {
+		return
+	}
+	e.Key("inferenceConfig")
+	e.Open('{')
+	e.IntIf("maxTokens", e.maxTokens)
+	e.FloatIf("temperature", temperature)
+	e.FloatIf("topP", topP)
+	e.ListIf("stopSequences", r.Stop)
+	e.Close('}')
+}
+
+// planMarkers counts the cache markers; the provider takes four, the last ones
+// are kept.
+func (e *requestEncoder) planMarkers() error {
+	if e.t.NoCacheControl {
+		return nil
+	}
+	n := 0
+	add := func(c chat.Cache) {
+		if c != chat.NoCache {
+			n++
+		}
+	}
+	for i := range e.r.Tools {
+		if e.t.Family != familyAmazon {
+			add(e.r.Tools[i].Cache)
+		}
+	}
+	for i := range e.r.Messages {
+		for j := range e.r.Messages[i].Parts {
+			p := &e.r.Messages[i].Parts[j]
+			add(p.Cache)
+			if p.Result != nil {
+				for k := range p.Result.Parts {
+					add(p.Result.Parts[k].Cache)
+				}
+			}
+		}
+	}
+	e.skip = max(0, n-maxMarkers)
+	return nil
+}
+
+// cachePoint writes a cache point behind the element that was marked; path names
+// what was marked.
+func (e *requestEncoder) cachePoint(c chat.Cache, path func() string) {
+	if c == chat.NoCache {
+		return
+	}
+	if e.t.NoCacheControl {
+		e.loss.Add(path()+".cache_control", "not taken by this model")
+		return
+	}
+	if e.skip > 0 {
+		e.skip--
+		e.loss.Add(path()+".cache_control", "more than 4 cache markers")
+		return
+	}
+	e.Open('{')
+	e.Key("cachePoint")
+	e.Open('{')
+	e.Str("type", "default")
+	switch {
+	case c == chat.Cache1h && e.t.NoLongCache:
+		e.loss.Add(path()+".cache_control.ttl", "not taken by this model")
+	case c == chat.Cache1h:
+		e.Str("ttl", "1h")
+	case c == chat.Cache5m && !e.t.NoLongCache: // the only time of models without ttl
+		e.Str("ttl", "5m")
+	}
+	e.B = append(e.B, "}}"...)
+}
+
+// lostMarker reports the cache marker of a text that is left out.
+func (e *requestEncoder) lostMarker(c chat.Cache, path func() string) {
+	if c == chat.NoCache {
+		return
+	}
+	if e.skip > 0 {
+		e.skip--
+	}
+	e.loss.Add(path()+".cache_control", "the text is blank")
+}

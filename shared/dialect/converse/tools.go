@@ -1,0 +1,318 @@
+package converse
+
+import (
+	"strconv"
+
+	"gateway/shared/chat"
+	"gateway/shared/dialect/upstream"
+	"gateway/shared/fault"
+	"gateway/shared/wire"
+)
+
+// formatMode is how the answer is made JSON.
+type formatMode uint8
+
+const (
+	formatNone     formatMode = iota
+	formatNative              // outputConfig.textFormat
+	formatTool                // by the hidden tool
+	formatInstruct            // by a sentence in the system prompt
+)
+
+// answerTool is the hidden tool by whose arguments the model gives an answer of
+// a schema. Clients never see it: answers and streams show the arguments as text.
+const answerTool = "gateway_json_answer"
+
+const (
+	answerToolDescription = "Give the answer to the user by calling this tool once. Its arguments are the whole answer."
+	jsonInstruction       = "Answer with one JSON object and nothing else: no text around it, no code fence."
+)
+
+func (e *requestEncoder) planFormat() error {
+	for i := range e.r.Tools {
+		if e.r.Tools[i].Name == answerTool {
+			return fault.Invalid("tools", "The tool name %s is reserved", answerTool)
+		}
+	}
+	e.r.HiddenAnswer = false
+	switch e.r.Format.Kind {
+	case chat.FormatJSON:
+		e.format = formatInstruct
+	case chat.FormatSchema:
+		switch {
+		case e.t.Schema == chat.SchemaNative:
+			e.format = formatNative
+		case e.t.Schema != chat.SchemaByTool || e.t.NoTools:
+			return unsupportedFormat("This model cannot answer in a JSON schema")
+		case e.think.on():
+			return unsupportedFormat("This model cannot answer in a JSON schema while it thinks")
+		default:
+			e.format = formatTool
+			e.r.HiddenAnswer = true
+		}
+	}
+	return nil
+}
+
+func unsupportedFormat(message string) error {
+	return fault.New(fault.UnsupportedResponse, "response_format", message)
+}
+
+// outputConfig writes the schema of the answer. The wire takes it as text.
+func (e *requestEncoder) outputConfig() {
+	if e.format != formatNative {
+		return
+	}
+	f := &e.r.Format
+	e.Key("outputConfig")
+	e.B = append(e.B, `{"textFormat":{"type":"json_schema","structure":{"jsonSchema":{"schema":`...)
+	e.B = wire.AppendJSONString(e.B, f.Schema)
+	if f.Name != "" {
+		e.Str("name", chat.LegalName(f.Name, maxToolName))
+	}
+	e.StrIf("description", f.Description)
+	e.B = append(e.B, "}}}}"...)
+}
+
+func (e *requestEncoder) toolPath(i int) string {
+	if e.r.Legacy {
+		return "functions[" + strconv.Itoa(i) + "]"
+	}
+	return "tools[" + strconv.Itoa(i) + "]"
+}
+
+// planTools decides whether tools are offered at all. Without a tool the wire
+// refuses calls and results in the history, which are then given as text.
+func (e *requestEncoder) planTools() error {
+	offered := e.format == formatTool
+	if e.r.ToolChoice.Mode == chat.ToolsNone {
+		if len(e.r.Tools) > 0 {
+			e.loss.Add("tools", "left out, as tool_choice is none")
+		}
+		e.flat = !offered
+		return nil
+	}
+	for i := range e.r.Tools {
+		offered = offered || e.r.Tools[i].Foreign == "" && !e.t.NoTools
+	}
+	if !offered && e.r.ToolChoice.Forced() {
+		return fault.Invalid("tool_choice", "tool_choice forces a tool, but this provider can be given none")
+	}
+	e.flat = !offered
+	return nil
+}
+
+// tools writes toolConfig.
+func (e *requestEncoder) tools() error {
+	own, start := 0, len(e.B)
+	e.Key("toolConfig")
+	e.B = append(e.B, `{"tools":[`...)
+	list := len(e.B)
+	if e.format == formatTool {
+		f := &e.r.Format
+		description := answerToolDescription
+		if f.Description != "" {
+			description += " " + f.Description
+		}
+		e.toolSpec(answerTool, description, f.Schema, false)
+	}
+	for i := range e.r.Tools {
+		t := &e.r.Tools[i]
+		if e.r.ToolChoice.Mode == chat.ToolsNone || t.Foreign != "" {
+			continue // reported, or among the additional fields
+		}
+		if e.t.NoTools {
+			e.loss.Add(e.toolPath(i), "not taken by this model")
+			continue
+		}
+		e.tool(t, i)
+		own++
+	}
+	if len(e.B) == list {
+		e.B = e.B[:start]
+		return nil
+	}
+	e.Close(']')
+	e.toolChoice(own)
+	e.Close('}')
+	return nil
+}
+
+func (e *requestEncoder) tool(t *chat.Tool, i int) {
+	strict := t.Strict.Set && t.Strict.Value
+	if strict && e.t.NoStrictTools {
+		strict = false
+		e.loss.Add(e.toolPath(i)+".strict", "not taken by this model")
+	}
+	e.toolSpec(chat.LegalName(t.Name, maxToolName), t.Description.Value, t.Schema, strict)
+	for _, x := range t.Extra {
+		e.loss.Add(e.toolPath(i)+"."+x.Name, notTaken)
+	}
+	path := func() string { return e.toolPath(i) }
+	if t.Cache != chat.NoCache && e.t.Family == familyAmazon && !e.t.NoCacheControl {
+		e.loss.Add(path()+".cache_control", "not taken on tools by this model")
+		return
+	}
+	e.cachePoint(t.Cache, path)
+}
+
+var typeKey = wire.NewKeySet("type")
+
+// toolSpec writes one tool. The schema goes out as it came; the provider only
+// wants a type at its root.
+func (e *requestEncoder) toolSpec(name, description string, schema []byte, strict bool) {
+	e.Open('{')
+	e.Key("toolSpec")
+	e.Open('{')
+	e.Str("name", name)
+	e.StrIf("description", description)
+	e.Key("inputSchema")
+	e.B = append(e.B, `{"json":`...)
+	var w wire.Walk
+	switch {
+	case schema == nil:
+		e.B = append(e.B, `{"type":"object","properties":{}}`...)
+	case typeKey.Walk(schema, &w) != nil || !w.Spans[0].Absent():
+		e.B = append(e.B, schema...)
+	default:
+		e.B = wire.Splice(e.B, schema, wire.InsertKey(&w, "type", []byte(`"object"`)))
+	}
+	e.Close('}')
+	if strict {
+		e.Bool("strict", true)
+	}
+	e.B = append(e.B, "}}"...)
+}
+
+// choice is the tool choice that is asked for, given what else the request wants.
+// own counts the client's tools.
+func (e *requestEncoder) choice(own int) chat.ToolChoice {
+	c := e.r.ToolChoice
+	if e.think.on() && c.Forced() && e.t.Family == familyAnthropic {
+		c = chat.ToolChoice{Mode: chat.ToolsAuto}
+	}
+	if e.format == formatTool {
+		switch {
+		case own == 0 || c.Mode == chat.ToolsNone:
+			c = chat.ToolChoice{Mode: chat.ToolsNamed, Name: answerTool}
+		case c.Mode != chat.ToolsNamed:
+			c = chat.ToolChoice{Mode: chat.ToolsRequired}
+		}
+	}
+	return c
+}
+
+// toolChoice writes which tools may be called. What holds the model to one call
+// at a time is not known to the wire: see single.
+func (e *requestEncoder) toolChoice(own int) {
+	if e.single() {
+		return // among the additional fields
+	}
+	c := e.choice(own)
+	switch c.Mode {
+	case chat.ToolsAuto:
+		e.Raw("toolChoice", []byte(`{"auto":{}}`))
+	case chat.ToolsRequired:
+		e.Raw("toolChoice", []byte(`{"any":{}}`))
+	case chat.ToolsNamed:
+		e.Key("toolChoice")
+		e.B = append(e.B, `{"tool":{"name":`...)
+		e.B = wire.AppendJSONString(e.B, chat.LegalName(c.Name, maxToolName))
+		e.B = append(e.B, "}}"...)
+	}
+}
+
+// single reports whether the model must make one call at a time, which Claude is
+// told in its own tool choice.
+func (e *requestEncoder) single() bool {
+	return e.r.Parallel.Set && !e.r.Parallel.Value && !e.flat && e.t.Family == familyAnthropic
+}
+
+// claudeChoice writes the tool choice in Claude's own shape, with the one thing
+// that the wire has no word for.
+func (e *requestEncoder) claudeChoice() {
+	own := 0
+	for i := range e.r.Tools {
+		if e.r.Tools[i].Foreign == "" {
+			own++
+		}
+	}
+	c := e.choice(own)
+	e.Key("tool_choice")
+	e.Open('{')
+	switch c.Mode {
+	case chat.ToolsRequired:
+		e.Str("type", "any")
+	case chat.ToolsNamed:
+		e.Str("type", "tool")
+		e.Str("name", chat.LegalName(c.Name, maxToolName))
+	default:
+		e.Str("type", "auto")
+	}
+	e.Bool("disable_parallel_tool_use", true)
+	e.Close('}')
+}
+
+// foreignTools writes Claude's own tools (computer, bash, text editor) in its own
+// shape.
+func (e *requestEncoder) foreignTools() {
+	open := false
+	for i := range e.r.Tools {
+		t := &e.r.Tools[i]
+		if t.Foreign == "" || e.r.ToolChoice.Mode == chat.ToolsNone {
+			continue
+		}
+		raw := claudeTool(t, e.r.Dialect)
+		if raw == nil || e.t.Family != familyAnthropic {
+			e.loss.Add(e.toolPath(i), notTaken)
+			continue
+		}
+		if !open {
+			e.Key("tools")
+			e.Open('[')
+			open = true
+		}
+		e.Open('{')
+		e.B = append(e.B[:len(e.B)-1], raw...)
+	}
+	if open {
+		e.Close(']')
+	}
+}
+
+// claudeTool is a tool of Claude's own in its own shape; nil when it is none. The
+// OpenAI dialect holds it as {type:T, T:{name:V,...}}: V is the type there and T
+// the name.
+func claudeTool(t *chat.Tool, client string) []byte {
+	if client == claude {
+		return t.Raw
+	}
+	d := wire.NewDecoder(t.Raw)
+	var inner []byte
+	for key := range d.Object {
+		if string(key) == t.Foreign && d.Kind() == wire.KindObject {
+			inner = d.Raw()
+		}
+	}
+	if inner == nil || d.Err() != nil {
+		return nil
+	}
+	o := upstream.Begin(nil)
+	version := ""
+	in := wire.NewDecoder(inner)
+	for key := range in.Object {
+		if string(key) == "name" {
+			version = upstream.OptString(in)
+			continue
+		}
+		o.Text(string(key))
+		o.B = append(append(o.B, ':'), in.Raw()...)
+	}
+	if version == "" || in.Err() != nil {
+		return nil
+	}
+	o.Str("name", t.Foreign)
+	o.Str("type", version)
+	o.Close('}')
+	return o.B
+}

@@ -1,0 +1,209 @@
+package provider
+
+import (
+	"context"
+	"encoding/json"
+	"encoding/xml"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"gateway/shared/fault"
+)
+
+// awsKeys are what a request is signed with.
+type awsKeys struct{ ID, Secret, Session string }
+
+// Variables of the process's environment that an operator sets.
+const (
+	// awsLendVariable set to "true" lets saved providers use the credentials of
+	// the gateway's own process: aws_auth_type serviceRole, and as the one who
+	// assumes their role. They reach whatever the gateway may, so it is off unless
+	// it is set.
+	awsLendVariable = "GATEWAY_AWS_SERVICE_ROLE"
+	// The credentials that roles of customers are assumed with, and a role that
+	// is assumed first.
+	awsSourceID       = "AWS_ASSUME_ROLE_ACCESS_KEY_ID"
+	awsSourceSecret   = "AWS_ASSUME_ROLE_SECRET_ACCESS_KEY"
+	awsSourceRole     = "AWS_ASSUME_ROLE_SOURCE_ARN"
+	awsSourceExternal = "AWS_ASSUME_ROLE_SOURCE_EXTERNAL_ID"
+	// awsSTSVariable is another address of the token service.
+	awsSTSVariable = "AWS_ENDPOINT_URL_STS"
+)
+
+// awsCredentials gives what the target's requests are signed with.
+func (t *Target) awsCredentials(ctx context.Context, mode, region string) (awsKeys, error) {
+	switch mode {
+	case awsAccessKey:
+		return t.ownAWSKeys()
+	case awsAssumedRole:
+		return t.assumedRole(ctx, region)
+	case awsServiceRole:
+		if err := t.mayBorrow(); err != nil {
+			return awsKeys{}, err
+		}
+		return processKeys()
+	}
+	return awsKeys{}, fault.Invalid("aws_auth_type", "aws_auth_type must be accessKey, assumedRole, serviceRole or apiKey")
+}
+
+// ownAWSKeys are the access keys of the credential.
+func (t *Target) ownAWSKeys() (awsKeys, error) {
+	k := awsKeys{t.Field("aws_access_key_id"), t.Field("aws_secret_access_key"), t.Field("aws_session_token")}
+	switch {
+	case k.ID == "":
+		return k, fault.Newf(fault.InvalidRequest, "aws_access_key_id", "%s needs aws_access_key_id and aws_secret_access_key, or an api_key with aws_auth_type apiKey", t.Provider.ID)
+	case k.Secret == "":
+		return k, fault.Invalid("aws_secret_access_key", "aws_secret_access_key is required beside aws_access_key_id")
+	case !printable(k.ID):
+		return k, fault.Invalid("aws_access_key_id", "aws_access_key_id must not contain spaces or control characters")
+	case !printable(k.Session):
+		return k, fault.Invalid("aws_session_token", "aws_session_token must not contain spaces or control characters")
+	}
+	return k, nil
+}
+
+// mayBorrow refuses the gateway's own credentials: to callers always, and to
+// saved providers unless the operator lends them.
+func (t *Target) mayBorrow() error {
+	switch {
+	case t.CallerKey:
+		return fault.New(fault.InvalidRequest, "aws_auth_type", "The gateway's own AWS credentials are not lent to requests; send aws_access_key_id and aws_secret_access_key, or use a saved provider")
+	case os.Getenv(awsLendVariable) != "true":
+		return fault.Newf(fault.InvalidRequest, "aws_auth_type", "This installation does not lend its own AWS credentials; its operator may set %s=true, or use accessKey, assumedRole or apiKey", awsLendVariable)
+	}
+	return nil
+}
+
+// processKeys are the credentials in the environment, such as Lambda's.
+func processKeys() (awsKeys, error) {
+	k := awsKeys{os.Getenv("AWS_ACCESS_KEY_ID"), os.Getenv("AWS_SECRET_ACCESS_KEY"), os.Getenv("AWS_SESSION_TOKEN")}
+	if k.ID == "" || k.Secret == "" {
+		return k, fault.New(fault.InvalidRequest, "aws_auth_type", "The gateway's process has no AWS credentials in its environment; use accessKey, assumedRole or apiKey")
+	}
+	return k, nil
+}
+
+// assumedRole gives the session of the role aws_role_arn. It is assumed with the
+// credential's own access keys when it has some, else by the gateway.
+func (t *Target) assumedRole(ctx context.Context, region string) (awsKeys, error) {
+	arn := t.Field("aws_role_arn")
+	if !roleARN(arn) {
+		return awsKeys{}, fault.Invalid("aws_role_arn", "aws_role_arn must be the ARN of an IAM role, such as arn:aws:iam::123456789012:role/name, for aws_auth_type assumedRole")
+	}
+	source, err := t.roleSource(ctx, region)
+	if err != nil {
+		return awsKeys{}, err
+	}
+	return t.assume(ctx, source, region, arn, t.Field("aws_external_id"), "aws_role_arn")
+}
+
+// roleARN reports whether s is the ARN of a role.
+func roleARN(s string) bool {
+	rest, ok := strings.CutPrefix(s, "arn:")
+	return ok && len(s) <= 2048 && strings.Contains(rest, ":iam::") && strings.Contains(rest, ":role/") && printable(s)
+}
+
+// roleSource is who assumes the role.
+func (t *Target) roleSource(ctx context.Context, region string) (awsKeys, error) {
+	if t.Field("aws_access_key_id") != "" {
+		return t.ownAWSKeys()
+	}
+	if t.CallerKey {
+		// A caller who names a role must be able to assume it himself: the gateway
+		// would else open to every caller each role that trusts it.
+		return awsKeys{}, t.mayBorrow()
+	}
+	source := awsKeys{ID: os.Getenv(awsSourceID), Secret: os.Getenv(awsSourceSecret)}
+	if source.ID == "" || source.Secret == "" {
+		if err := t.mayBorrow(); err != nil {
+			return awsKeys{}, err
+		}
+		var err error
+		if source, err = processKeys(); err != nil {
+			return awsKeys{}, err
+		}
+	}
+	if first := os.Getenv(awsSourceRole); first != "" {
+		return t.assume(ctx, source, region, first, os.Getenv(awsSourceExternal), "aws_auth_type")
+	}
+	return source, nil
+}
+
+// assume gives the session of a role, from the cache or from the token service.
+// field is what an error names.
+func (t *Target) assume(ctx context.Context, source awsKeys, region, arn, externalID, field string) (awsKeys, error) {
+	s, err := t.signer()
+	if err != nil {
+		return awsKeys{}, err
+	}
+	key := TokenKey("aws-role", source.ID, source.Secret, source.Session, region, arn, externalID)
+	kept, err := s.Get(ctx, key, func(ctx context.Context, rt http.RoundTripper) (string, time.Time, error) {
+		return fetchRole(ctx, rt, source, region, arn, externalID, field, s.Now())
+	})
+	if err != nil {
+		return awsKeys{}, err
+	}
+	var k awsKeys
+	if err := json.Unmarshal([]byte(kept), &k); err != nil {
+		return awsKeys{}, fault.New(fault.InvalidProviderResponse, "", "The session of the role cannot be read").WithCause(err)
+	}
+	return k, nil
+}
+
+// stsAnswer is what AssumeRole gives, or the reason why not.
+type stsAnswer struct {
+	Result struct {
+		Credentials struct {
+			AccessKeyID     string `xml:"AccessKeyId"`
+			SecretAccessKey string
+			SessionToken    string
+			Expiration      time.Time
+		}
+	} `xml:"AssumeRoleResult"`
+	Error struct{ Code string }
+}
+
+// stsVersion is the version of the token service's interface.
+const stsVersion = "2011-06-15"
+
+// fetchRole asks the token service for a session of one hour.
+func fetchRole(ctx context.Context, rt http.RoundTripper, source awsKeys, region, arn, externalID, field string, now time.Time) (string, time.Time, error) {
+	form := url.Values{"Action": {"AssumeRole"}, "Version": {stsVersion}, "RoleArn": {arn}, "RoleSessionName": {"gateway"}}
+	if externalID != "" {
+		form.Set("ExternalId", externalID)
+	}
+	body := []byte(form.Encode())
+	endpoint := os.Getenv(awsSTSVariable)
+	if endpoint == "" {
+		endpoint = "https://sts." + region + ".amazonaws.com"
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimRight(endpoint, "/")+"/", strings.NewReader(string(body)))
+	if err != nil {
+		return "", time.Time{}, fault.Invalid(field, "the address of the token service is not a URL")
+	}
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded; charset=utf-8")
+	if err := signAWS(ctx, req, body, source, "sts", region, now); err != nil {
+		return "", time.Time{}, err
+	}
+	const who = "AWS"
+	status, answer, err := tokenCall(rt, req, who)
+	if err != nil {
+		return "", time.Time{}, err
+	}
+	var a stsAnswer
+	bad := xml.Unmarshal(answer, &a) != nil
+	if status < 200 || status > 299 {
+		return "", time.Time{}, tokenRefused(status, who, field, a.Error.Code)
+	}
+	c := &a.Result.Credentials
+	if bad || c.AccessKeyID == "" || c.SecretAccessKey == "" || !printable(c.AccessKeyID) || !printable(c.SessionToken) || c.Expiration.IsZero() {
+		f := fault.New(fault.InvalidProviderResponse, "", "The token service of AWS gave an answer without credentials")
+		f.Source = fault.SourceProvider
+		return "", time.Time{}, f
+	}
+	kept, err := json.Marshal(awsKeys{c.AccessKeyID, c.SecretAccessKey, c.SessionToken})
+	return string(kept), c.Expiration, err
+}

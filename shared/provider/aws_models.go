@@ -1,0 +1,183 @@
+package provider
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"gateway/shared/chat"
+	"gateway/shared/fault"
+)
+
+// TraitsFor is Provider.Traits for what depends on the target's credential: the
+// model behind a Bedrock inference profile, and the beta features asked for.
+func (t *Target) TraitsFor(ctx context.Context, model string) chat.Traits {
+	if t.Provider.ID == "bedrock-mantle" && mantleClaude(model) {
+		traits := chat.Traits{Provider: t.Provider.ID}
+		claude(&traits, strings.TrimPrefix(model, "anthropic."))
+		return traits
+	}
+	if t.Provider.Dialect != Converse {
+		return t.Provider.Traits(model)
+	}
+	traits := t.Provider.Traits(t.foundationModel(ctx, model))
+	if traits.Family == familyAnthropic {
+		for _, beta := range strings.Split(t.Field("anthropic_beta"), ",") {
+			if beta = strings.TrimSpace(beta); beta != "" {
+				traits.Betas = append(traits.Betas, beta)
+			}
+		}
+	}
+	return traits
+}
+
+// Makers of models whose ways differ.
+const (
+	familyAnthropic = "anthropic"
+	familyAmazon    = "amazon"
+	familyMistral   = "mistral"
+)
+
+// regionGroups stand in front of the ids of models that are served by several
+// regions.
+var regionGroups = []string{"us.", "eu.", "apac.", "au.", "ca.", "jp.", "global.", "us-gov."}
+
+// bedrockID is a model id of Bedrock without what says where it runs. An ARN of
+// a foundation model is its id; another ARN does not tell, and gives "".
+func bedrockID(model string) string {
+	if strings.HasPrefix(model, "arn:") {
+		_, id, found := strings.Cut(model, ":foundation-model/")
+		if !found {
+			// A profile of Bedrock's own is named like the model; an application's is not.
+			if _, id, found = strings.Cut(model, ":inference-profile/"); !found {
+				return ""
+			}
+		}
+		model = id
+	}
+	for _, group := range regionGroups {
+		if rest, ok := strings.CutPrefix(model, group); ok {
+			return rest
+		}
+	}
+	return model
+}
+
+// bedrockFamily is the maker of a model, "" when its id does not tell.
+func bedrockFamily(id string) string {
+	family, _, found := strings.Cut(id, ".")
+	if !found {
+		return ""
+	}
+	return family
+}
+
+// nativeSchemas are the models besides Claude's that answer in a JSON schema by
+// themselves, by the beginning of their ids.
+var nativeSchemas = []string{
+	"qwen.qwen3", "openai.gpt-oss", "deepseek.v3", "google.gemma-3", "minimax.minimax-m2", "moonshot.kimi-k2", "moonshotai.kimi-k2",
+	"nvidia.nemotron", "mistral.magistral", "mistral.ministral", "mistral.mistral-large-3", "mistral.voxtral",
+}
+
+// bedrockModel fills the traits of a model of Bedrock. A model whose maker is not
+// known is taken to have nothing special.
+func bedrockModel(t *chat.Traits, model string) {
+	id := bedrockID(model)
+	t.Family = bedrockFamily(id)
+	t.MaxToolName = 64
+	t.NoStrictTools, t.NoLongCache, t.NoCacheControl = true, true, true
+	t.Schema, t.Thinking = chat.SchemaNone, chat.ThinksNever
+	switch {
+	case t.Family == familyAnthropic:
+		if i := strings.Index(id, "claude-"); i >= 0 {
+			claude(t, id[i:])
+		}
+		// Which models keep a cache for an hour and hold to a tool's schema came
+		// with the same generation as answers in a schema.
+		t.NoCacheControl, t.NoLongCache, t.NoStrictTools = false, t.Schema != chat.SchemaNative, t.Schema != chat.SchemaNative
+	case t.Family == familyAmazon && strings.Contains(id, "nova"):
+		t.NoCacheControl, t.Schema = false, chat.SchemaByTool
+		if strings.Contains(id, "nova-2") {
+			t.Thinking = chat.ThinksAdaptively
+		}
+	case t.Family == "openai":
+		t.Thinking = chat.ThinksAdaptively
+	case t.Family == familyMistral && strings.Contains(id, "mistral-large"):
+		t.Schema = chat.SchemaByTool
+	}
+	for _, prefix := range nativeSchemas {
+		if strings.HasPrefix(id, prefix) {
+			t.Schema, t.NoStrictTools = chat.SchemaNative, false
+		}
+	}
+}
+
+// How long the model behind an inference profile is remembered, and that it
+// could not be learned.
+const (
+	profileLife  = 24 * time.Hour
+	profileRetry = 5 * time.Minute
+)
+
+// foundationModel is the model that model stands for. The model of an
+// application's inference profile has to be asked for; where that fails the
+// profile is taken for a model of an unknown maker.
+func (t *Target) foundationModel(ctx context.Context, model string) string {
+	if !strings.HasPrefix(model, "arn:") || bedrockID(model) != "" || t.Signer == nil {
+		return model
+	}
+	region, err := t.awsRegion()
+	if err != nil {
+		return model
+	}
+	key := TokenKey("aws-profile", region, t.Field("aws_access_key_id"), t.Field("aws_role_arn"), t.Credential.Key, t.customHost(), model)
+	found, err := t.Signer.Get(ctx, key, func(ctx context.Context, rt http.RoundTripper) (string, time.Time, error) {
+		id, err := t.askProfile(ctx, rt, region, model)
+		if err != nil {
+			return "", t.Signer.Now().Add(profileRetry), nil
+		}
+		return id, t.Signer.Now().Add(profileLife), nil
+	})
+	if err != nil || found == "" {
+		return model
+	}
+	return found
+}
+
+// askProfile asks Bedrock for the first model of an inference profile.
+func (t *Target) askProfile(ctx context.Context, rt http.RoundTripper, region, profile string) (string, error) {
+	base := t.customHost()
+	if base == "" {
+		base = "https://bedrock." + region + ".amazonaws.com"
+	}
+	u, err := ExactURL(strings.TrimRight(base, "/") + "/inference-profiles/" + strings.ReplaceAll(url.PathEscape(profile), ":", "%3A"))
+	if err != nil {
+		return "", err
+	}
+	req := (&http.Request{Method: http.MethodGet, URL: u, Header: http.Header{"Accept": {"application/json"}}, Body: http.NoBody}).WithContext(ctx)
+	if err := t.Authorize(ctx, req, nil); err != nil {
+		return "", err
+	}
+	resp, err := rt.RoundTrip(req)
+	if err != nil {
+		return "", tokenUnreachable(err, "AWS")
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxTokenAnswer))
+	if err != nil {
+		return "", tokenUnreachable(err, "AWS")
+	}
+	var answer struct {
+		Models []struct {
+			ModelARN string `json:"modelArn"`
+		} `json:"models"`
+	}
+	if resp.StatusCode != http.StatusOK || json.Unmarshal(body, &answer) != nil || len(answer.Models) == 0 || bedrockID(answer.Models[0].ModelARN) == "" {
+		return "", fault.Newf(fault.ProviderError, "model", "The model behind the inference profile could not be learned (status %d)", resp.StatusCode)
+	}
+	return bedrockID(answer.Models[0].ModelARN), nil
+}
