@@ -145,6 +145,15 @@ func (l *ledger) begin(path, model, id string, stream bool) entry {
 
 // close books what was charged. Closing twice books once.
 func (e entry) close(status int, u Usage, clientGone bool, fault string) {
+	e.settle(status, u, clientGone, fault, 0)
+}
+
+// closeAt books a price that is not one of tokens.
+func (e entry) closeAt(status int, nanoDollars int64) {
+	e.settle(status, Usage{}, false, "", nanoDollars)
+}
+
+func (e entry) settle(status int, u Usage, clientGone bool, fault string, nanoDollars int64) {
 	e.l.mu.Lock()
 	defer e.l.mu.Unlock()
 	if !e.row.Open {
@@ -153,7 +162,7 @@ func (e entry) close(status int, u Usage, clientGone bool, fault string) {
 	r := e.row
 	r.Open, r.Status, r.Usage, r.ClientGone, r.Fault = false, status, u, clientGone, fault
 	p, ok := prices[r.Model]
-	r.Priced, r.NanoDollars = ok, p.cost(u)
+	r.Priced, r.NanoDollars = ok || nanoDollars > 0, p.cost(u)+nanoDollars
 	if e.epoch != e.l.epoch {
 		return
 	}

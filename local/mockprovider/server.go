@@ -39,6 +39,7 @@ type Server struct {
 	history history
 	faults  faultQueue
 	caches  promptCaches
+	things  things
 	serial  atomic.Int64
 
 	http    *http.Server
@@ -118,6 +119,7 @@ func (s *Server) Reset() {
 	s.history.reset()
 	s.faults.reset()
 	s.caches.reset()
+	s.things.reset()
 }
 
 var errBodyTooLarge = errors.New("body too large")
@@ -201,6 +203,11 @@ func (x *exchange) route() *apiError {
 	}
 	if path == "/models" || strings.HasPrefix(path, "/models/") {
 		return x.models(strings.TrimPrefix(strings.TrimPrefix(path, "/models"), "/"))
+	}
+	if handle, known := x.operation(path); handle != nil {
+		return handle(x)
+	} else if known {
+		return &apiError{status: http.StatusMethodNotAllowed, message: "Not allowed to " + x.r.Method + " on " + x.path + ". (HINT: Perhaps you meant to use a different HTTP method?)"}
 	}
 	handle := handlers[path]
 	if handle == nil {

@@ -1,0 +1,345 @@
+package mockprovider
+
+import (
+	"encoding/base64"
+	"net/http"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// unitPrices hold nano-dollars for one image, one minute of sound, one character
+// spoken or one page, whatever the model counts; list prices of the providers.
+var unitPrices = map[string]int64{
+	"dall-e-2": 20_000_000, "dall-e-3": 40_000_000, "whisper-1": 6_000_000, "tts-1": 15_000, "tts-1-hd": 30_000,
+}
+
+// chargeUnits closes the row at a price that is no token's.
+func (x *exchange) chargeUnits(status int, nanoDollars int64) {
+	x.row.closeAt(status, nanoDollars)
+}
+
+var moderationKeys = []string{
+	"sexual", "hate", "harassment", "self-harm", "sexual/minors", "hate/threatening", "violence/graphic", "self-harm/intent",
+	"self-harm/instructions", "harassment/threatening", "violence",
+}
+
+// moderation serves POST /moderations. Texts with "kill" in them are flagged.
+func (x *exchange) moderation(_, _ string) *apiError {
+	v, e := x.parseBody()
+	if e != nil {
+		return e
+	}
+	if v.get("model").given() {
+		if e := x.takeModel(v); e != nil {
+			return e
+		}
+	} else {
+		x.model = "omni-moderation-latest"
+	}
+	in := v.get("input")
+	if in.kind == absent {
+		return badRequest("input", "missing_required_parameter", "Missing required parameter: 'input'.")
+	}
+	texts, _, e := prompts(in, "input", 2048)
+	if e != nil {
+		return e
+	}
+	if e := steerBy(&x.st, texts[len(texts)-1]); e != nil {
+		return e
+	}
+	id, done, e := x.begin("modr-", in.s)
+	if done {
+		return e
+	}
+	b := appendString([]byte(`{"id":`), id)
+	b = append(appendString(append(b, `,"model":`...), x.model), `,"results":[`...)
+	for i, s := range texts {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		bad := strings.Contains(strings.ToLower(s), "kill")
+		b = strconv.AppendBool(append(b, `{"flagged":`...), bad)
+		b = append(b, `,"categories":{`...)
+		for j, k := range moderationKeys {
+			if j > 0 {
+				b = append(b, ',')
+			}
+			b = strconv.AppendBool(append(appendString(b, k), ':'), bad && k == "violence")
+		}
+		b = append(b, `},"category_scores":{`...)
+		for j, k := range moderationKeys {
+			if j > 0 {
+				b = append(b, ',')
+			}
+			score := "1.5e-07"
+			if bad && k == "violence" {
+				score = "0.97"
+			}
+			b = append(append(appendString(b, k), ':'), score...)
+		}
+		b = append(b, `}}`...)
+	}
+	x.plain(id, append(b, `]}`...), Usage{})
+	return nil
+}
+
+// imageMade serves POST /images/generations.
+func (x *exchange) imageMade(_, _ string) *apiError {
+	v, e := x.parseBody()
+	if e != nil {
+		return e
+	}
+	if !v.get("model").given() {
+		x.model = "dall-e-2"
+	} else if e := x.takeModel(v); e != nil {
+		return e
+	}
+	if e := checkKinds(v, text, "prompt", "size", "quality", "style", "response_format", "user"); e != nil {
+		return e
+	}
+	prompt := v.get("prompt")
+	if prompt.s == "" {
+		return badRequest("prompt", "missing_required_parameter", "Missing required parameter: 'prompt'.")
+	}
+	n, given := v.get("n").integer()
+	if !given {
+		n = 1
+	}
+	if e := steerBy(&x.st, prompt.s); e != nil {
+		return e
+	}
+	return x.images(prompt.s, n, v.get("response_format").s, v.get("stream").yes)
+}
+
+// imageEdited serves POST /images/edits, imageVaried POST /images/variations.
+func (x *exchange) imageEdited(_, _ string) *apiError { return x.imageForm(true) }
+
+func (x *exchange) imageVaried(_, _ string) *apiError { return x.imageForm(false) }
+
+func (x *exchange) imageForm(prompted bool) *apiError {
+	u, e := x.parseForm("image")
+	if e != nil {
+		return e
+	}
+	if e := x.takeFormModel(u, "dall-e-2"); e != nil {
+		return e
+	}
+	prompt := u.fields["prompt"]
+	if prompted && prompt == "" {
+		return badRequest("prompt", "missing_required_parameter", "'prompt' is a required property")
+	}
+	if e := steerBy(&x.st, prompt); e != nil {
+		return e
+	}
+	n := int64(1)
+	if s := u.fields["n"]; s != "" {
+		var err error
+		if n, err = strconv.ParseInt(s, 10, 64); err != nil {
+			return badRequest("n", "invalid_type", "'n' must be an integer")
+		}
+	}
+	return x.images(prompt+string(u.files["image"]), n, u.fields["response_format"], u.fields["stream"] == "true")
+}
+
+func (x *exchange) images(seed string, n int64, format string, stream bool) *apiError {
+	if n < 1 || n > 10 || x.model == "dall-e-3" && n != 1 {
+		return badRequest("n", "invalid_value", "Invalid 'n'.")
+	}
+	if format != "" && format != "url" && format != "b64_json" {
+		return badRequest("response_format", "invalid_value", "Invalid 'response_format'.")
+	}
+	id, done, e := x.begin("img-", seed)
+	if done {
+		return e
+	}
+	pixel := base64.StdEncoding.EncodeToString([]byte("\x89PNG\r\n\x1a\nmock" + seed[:min(len(seed), 16)]))
+	if stream {
+		x.chargeUnits(http.StatusOK, n*unitPrices[x.model])
+		s := x.startStream(id, Usage{})
+		s.event("image_generation.partial_image", []byte(`{"type":"image_generation.partial_image","partial_image_index":0,"b64_json":"`+pixel+`"}`))
+		s.event("image_generation.completed", []byte(`{"type":"image_generation.completed","b64_json":"`+pixel+`","usage":{"input_tokens":8,"output_tokens":100,"total_tokens":108,"input_tokens_details":{"text_tokens":8,"image_tokens":0}}}`))
+		s.end()
+		return nil
+	}
+	b := appendInt(nil, `{"created":`, x.s.opts.Now().Unix(), `,"data":[`)
+	for i := range n {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		if format == "b64_json" {
+			b = append(b, `{"b64_json":"`+pixel+`"}`...)
+		} else {
+			b = append(b, `{"url":"https://images.example/`+id+"-"+strconv.FormatInt(i, 10)+`.png"}`...)
+		}
+	}
+	x.chargeUnits(http.StatusOK, n*unitPrices[x.model])
+	x.plain(id, append(b, `]}`...), Usage{})
+	return nil
+}
+
+// speech serves POST /audio/speech: four bytes of sound for each character.
+func (x *exchange) speech(_, _ string) *apiError {
+	v, e := x.parseBody()
+	if e != nil {
+		return e
+	}
+	if e := x.takeModel(v); e != nil {
+		return e
+	}
+	in, voice := v.get("input"), v.get("voice")
+	if in.kind != text || in.s == "" || utf8.RuneCountInString(in.s) > 4096 {
+		return badRequest("input", "invalid_value", "Invalid 'input': string with 1 to 4096 characters expected.")
+	}
+	if voice.kind != text && voice.kind != object {
+		return badRequest("voice", "missing_required_parameter", "Missing required parameter: 'voice'.")
+	}
+	if s := v.get("speed"); s.given() && (s.kind != number || s.float() < 0.25 || s.float() > 4) {
+		return badRequest("speed", "invalid_value", "Invalid 'speed'.")
+	}
+	if e := steerBy(&x.st, in.s); e != nil {
+		return e
+	}
+	id, done, e := x.begin("speech-", in.s)
+	if done {
+		return e
+	}
+	n := int64(utf8.RuneCountInString(in.s))
+	x.chargeUnits(http.StatusOK, n*unitPrices[x.model])
+	if v.get("stream_format").s == "sse" {
+		s := x.startStream(id, Usage{})
+		s.event("", []byte(`{"type":"speech.audio.delta","audio":"`+base64.StdEncoding.EncodeToString(sound(2*n))+`"}`))
+		s.event("", []byte(`{"type":"speech.audio.delta","audio":"`+base64.StdEncoding.EncodeToString(sound(2*n))+`"}`))
+		s.event("", appendInt(appendInt(appendInt(nil, `{"type":"speech.audio.done","usage":{"input_tokens":`, tokensOf(in.s), ""), `,"output_tokens":`, n, ""), `,"total_tokens":`, n+tokensOf(in.s), "}}"))
+		s.end()
+		return nil
+	}
+	x.setHeaders("audio/mpeg", id)
+	x.w.WriteHeader(http.StatusOK)
+	all := sound(4 * n)
+	for len(all) > 0 && !x.gone() { // in pieces, as it is spoken
+		k := min(len(all), 4096)
+		x.write(all[:k])
+		x.flush()
+		all = all[k:]
+	}
+	return nil
+}
+
+func sound(n int64) []byte {
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = byte(i * 7)
+	}
+	return b
+}
+
+// transcription serves POST /audio/transcriptions and /audio/translations: a
+// second of sound has 16,000 bytes.
+func (x *exchange) transcription(_, _ string) *apiError {
+	u, e := x.parseForm("file")
+	if e != nil {
+		return e
+	}
+	if e := x.takeFormModel(u, ""); e != nil {
+		return e
+	}
+	if e := steerBy(&x.st, u.fields["prompt"]); e != nil {
+		return e
+	}
+	file := u.files["file"]
+	id, done, e := x.begin("transcript-", string(file))
+	if done {
+		return e
+	}
+	seconds := int64(len(file)+15_999) / 16_000
+	words := "The sound has " + strconv.Itoa(len(file)) + " bytes."
+	x.chargeUnits(http.StatusOK, seconds*unitPrices[x.model]/60)
+	usage := appendInt([]byte(`{"type":"duration"`), `,"seconds":`, seconds, "}")
+	if u.fields["stream"] == "true" {
+		s := x.startStream(id, Usage{})
+		for _, w := range strings.SplitAfter(words, " ") {
+			s.event("", append(appendString([]byte(`{"type":"transcript.text.delta","delta":`), w), '}'))
+		}
+		b := appendString([]byte(`{"type":"transcript.text.done","text":`), words)
+		s.event("", append(append(append(b, `,"usage":`...), usage...), '}'))
+		s.end()
+		return nil
+	}
+	switch u.fields["response_format"] {
+	case "", "json":
+		b := appendString([]byte(`{"text":`), words)
+		x.plain(id, append(append(append(b, `,"usage":`...), usage...), '}'), Usage{})
+	case "verbose_json":
+		b := appendInt([]byte(`{"task":"transcribe","language":"english"`), `,"duration":`, seconds, "")
+		b = appendString(append(b, `,"text":`...), words)
+		x.plain(id, append(b, `,"words":[],"segments":[]}`...), Usage{})
+	case "text", "srt", "vtt":
+		x.setHeaders("text/plain; charset=utf-8", id)
+		x.w.WriteHeader(http.StatusOK)
+		x.write([]byte(words + "\n"))
+	default:
+		return badRequest("response_format", "invalid_value", "Invalid 'response_format'.")
+	}
+	return nil
+}
+
+// rerank serves POST /rerank of compatible hosts: documents that share words
+// with the query come first.
+func (x *exchange) rerank(_, _ string) *apiError {
+	v, e := x.parseBody()
+	if e != nil {
+		return e
+	}
+	if e := x.takeModel(v); e != nil {
+		return e
+	}
+	docs := v.get("documents")
+	if v.get("query").kind != text || docs.kind != array || len(docs.arr) == 0 {
+		return badRequest("documents", "", "query and documents are required")
+	}
+	if e := steerBy(&x.st, v.get("query").s); e != nil {
+		return e
+	}
+	id, done, e := x.begin("rerank-", v.get("query").s)
+	if done {
+		return e
+	}
+	query := embed(v.get("query").s, 64)
+	b := appendString([]byte(`{"id":`), id)
+	b = append(appendString(append(b, `,"object":"list","model":`...), x.model), `,"results":[`...)
+	for i, d := range docs.arr {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		var score float32
+		for j, f := range embed(d.s, 64) {
+			score += f * query[j]
+		}
+		b = appendInt(b, `{"index":`, int64(i), `,"relevance_score":`)
+		b = append(strconv.AppendFloat(b, float64(score), 'f', 4, 32), '}')
+	}
+	x.plain(id, append(b, `],"usage":{"search_units":1}}`...), Usage{})
+	return nil
+}
+
+// ocr serves POST /ocr.
+func (x *exchange) ocr(_, _ string) *apiError {
+	v, e := x.parseBody()
+	if e != nil {
+		return e
+	}
+	if e := x.takeModel(v); e != nil {
+		return e
+	}
+	if v.get("document").kind != object {
+		return badRequest("document", "", "document is required")
+	}
+	id, done, e := x.begin("ocr-", v.get("document").s)
+	if done {
+		return e
+	}
+	b := appendString([]byte(`{"pages":[{"index":0,"markdown":"# A page","images":[],"dimensions":{"dpi":200,"height":2200,"width":1700}}],"model":`), x.model)
+	x.plain(id, append(b, `,"usage_info":{"pages_processed":1,"doc_size_bytes":100}}`...), Usage{})
+	return nil
+}

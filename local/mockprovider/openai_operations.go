@@ -1,0 +1,176 @@
+package mockprovider
+
+import (
+	"bytes"
+	"io"
+	"mime"
+	"mime/multipart"
+	"net/http"
+	"strconv"
+	"strings"
+)
+
+// operation is a route of OpenAI's besides conversations. {id} and {sub} are one
+// segment each.
+type operation struct {
+	method, path string
+	handle       func(x *exchange, id, sub string) *apiError
+}
+
+// operations are looked at when no other route takes the path.
+var operations []operation
+
+func init() { // the handlers refer to the table for their links
+	operations = []operation{
+		{"POST", "/moderations", (*exchange).moderation},
+		{"POST", "/images/generations", (*exchange).imageMade},
+		{"POST", "/images/edits", (*exchange).imageEdited},
+		{"POST", "/images/variations", (*exchange).imageVaried},
+		{"POST", "/audio/speech", (*exchange).speech},
+		{"POST", "/audio/transcriptions", (*exchange).transcription},
+		{"POST", "/audio/translations", (*exchange).transcription},
+		{"POST", "/rerank", (*exchange).rerank},
+		{"POST", "/ocr", (*exchange).ocr},
+		{"POST", "/files", (*exchange).upload},
+		{"GET", "/files", (*exchange).fileList},
+		{"GET", "/files/{id}", (*exchange).fileOne},
+		{"DELETE", "/files/{id}", (*exchange).fileGone},
+		{"GET", "/files/{id}/content", (*exchange).fileContent},
+		{"POST", "/batches", (*exchange).batchMade},
+		{"GET", "/batches", (*exchange).batchList},
+		{"GET", "/batches/{id}", (*exchange).batchOne},
+		{"POST", "/batches/{id}/cancel", (*exchange).batchStopped},
+		{"POST", "/fine_tuning/jobs", (*exchange).jobMade},
+		{"GET", "/fine_tuning/jobs", (*exchange).jobList},
+		{"GET", "/fine_tuning/jobs/{id}", (*exchange).jobOne},
+		{"POST", "/fine_tuning/jobs/{id}/cancel", (*exchange).jobStopped},
+		{"GET", "/fine_tuning/jobs/{id}/events", (*exchange).jobEvents},
+		{"GET", "/fine_tuning/jobs/{id}/checkpoints", (*exchange).jobCheckpoints},
+		{"POST", "/assistants", made("assistant", "asst_")},
+		{"GET", "/assistants", listOf("assistant")},
+		{"GET", "/assistants/{id}", oneOf("assistant")},
+		{"POST", "/assistants/{id}", oneOf("assistant")},
+		{"DELETE", "/assistants/{id}", goneOf("assistant")},
+		{"POST", "/vector_stores", made("vector_store", "vs_")},
+		{"GET", "/vector_stores", listOf("vector_store")},
+		{"GET", "/vector_stores/{id}", oneOf("vector_store")},
+		{"DELETE", "/vector_stores/{id}", goneOf("vector_store")},
+		{"POST", "/threads", made("thread", "thread_")},
+		{"GET", "/threads/{id}", oneOf("thread")},
+		{"DELETE", "/threads/{id}", goneOf("thread")},
+		{"POST", "/threads/{id}/messages", (*exchange).messageMade},
+		{"POST", "/threads/{id}/runs", (*exchange).runMade},
+		{"GET", "/threads/{id}/runs/{sub}", (*exchange).runOne},
+		{"POST", "/threads/{id}/runs/{sub}/cancel", (*exchange).runStopped},
+	}
+}
+
+// operation finds what serves the request; known tells whether the path is one,
+// with whatever method.
+func (x *exchange) operation(path string) (handle func(*exchange) *apiError, known bool) {
+	for _, o := range operations {
+		id, sub, ok := matchPath(o.path, path)
+		if !ok {
+			continue
+		}
+		known = true
+		if o.method == x.r.Method {
+			return func(x *exchange) *apiError { return o.handle(x, id, sub) }, true
+		}
+	}
+	return nil, known
+}
+
+func matchPath(pattern, path string) (id, sub string, ok bool) {
+	want, got := strings.Split(pattern, "/"), strings.Split(path, "/")
+	if len(want) != len(got) {
+		return "", "", false
+	}
+	for i := range want {
+		switch {
+		case want[i] == "{id}" && got[i] != "":
+			id = got[i]
+		case want[i] == "{sub}" && got[i] != "":
+			sub = got[i]
+		case want[i] != got[i]:
+			return "", "", false
+		}
+	}
+	return id, sub, true
+}
+
+// begin opens the row of an operation and does what is to go wrong with it.
+func (x *exchange) begin(prefix, seed string) (id string, done bool, e *apiError) {
+	if e := x.settle(seedOf(seed)); e != nil {
+		return "", true, e
+	}
+	id = x.newID(prefix, seedOf(seed))
+	x.row, x.hasRow = x.s.bill.begin(x.path, x.model, id, false), true
+	done, e = x.misbehave()
+	return id, done, e
+}
+
+// uploaded is a multipart body: its fields, its files by name and their names.
+type uploaded struct {
+	fields map[string]string
+	files  map[string][]byte
+	name   string
+	parts  int
+}
+
+// parseForm reads a multipart body. A field that stands twice is refused.
+func (x *exchange) parseForm(files ...string) (*uploaded, *apiError) {
+	kind, params, err := mime.ParseMediaType(x.r.Header.Get("Content-Type"))
+	if err != nil || kind != "multipart/form-data" || params["boundary"] == "" {
+		return nil, badRequest("", "", "Invalid content type. Expected multipart/form-data with a boundary.")
+	}
+	u := &uploaded{fields: map[string]string{}, files: map[string][]byte{}}
+	r := multipart.NewReader(bytes.NewReader(x.body), params["boundary"])
+	for {
+		part, err := r.NextRawPart()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return nil, badRequest("", "", "Could not parse multipart form: "+err.Error())
+		}
+		content, err := io.ReadAll(part)
+		if err != nil {
+			return nil, badRequest("", "", "Could not parse multipart form: "+err.Error())
+		}
+		name := strings.TrimSuffix(part.FormName(), "[]")
+		u.parts++
+		if part.FileName() != "" {
+			u.files[name], u.name = content, part.FileName()
+			continue
+		}
+		if _, twice := u.fields[name]; twice {
+			return nil, badRequest(name, "", "Field '"+name+"' stands twice.")
+		}
+		u.fields[name] = string(content)
+	}
+	for _, f := range files {
+		if u.files[f] == nil {
+			return nil, badRequest(f, "missing_required_parameter", "'"+f+"' is a required property")
+		}
+	}
+	return u, nil
+}
+
+// takeFormModel reads the model of a form.
+func (x *exchange) takeFormModel(u *uploaded, standard string) *apiError {
+	model := u.fields["model"]
+	if model == "" {
+		model = standard
+	}
+	return x.takeModel(value{kind: object, obj: []member{{"model", value{kind: text, s: model}}}})
+}
+
+func notFound(kind, id string) *apiError {
+	return &apiError{status: http.StatusNotFound, param: "id", message: "No such " + kind + " object: " + id}
+}
+
+// appendInt writes a number between two texts.
+func appendInt(b []byte, before string, n int64, after string) []byte {
+	return append(strconv.AppendInt(append(b, before...), n, 10), after...)
+}

@@ -1,0 +1,362 @@
+package openai
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"gateway/shared/chat"
+	"gateway/shared/fault"
+	"gateway/shared/wire"
+)
+
+// Bounds of operations that are no conversations. Members that are not named
+// here are the provider's to check.
+const (
+	maxSpeech      = 4096 // characters
+	maxMetadata    = 16   // pairs
+	maxMetadataKey = 64   // characters
+	maxMetadataVal = 512
+	maxSuffix      = 64
+)
+
+var moderationChecker = newChecker(require("input", "a string, or a list of strings or parts"),
+	bound{key: "model", test: testName},
+	bound{key: "input", test: testTexts},
+)
+
+// CheckModeration tests the bounds of a body of /moderations.
+func CheckModeration(body []byte) error { return moderationChecker.only(body) }
+
+var imageChecker = newChecker(require("prompt", "a string"),
+	bound{key: "model", test: testName},
+	bound{key: "prompt", test: testString},
+	bound{key: "n", test: testInteger, min: 1, max: 10},
+	bound{key: "size", test: testString},
+	bound{key: "quality", test: testString},
+	bound{key: "style", test: testString},
+	bound{key: "response_format", test: oneOf("url", "b64_json")},
+	bound{key: "stream", test: testBool},
+	bound{key: "partial_images", test: testInteger, min: 0, max: 3},
+	bound{key: "output_compression", test: testInteger, min: 0, max: 100},
+	bound{key: "user", test: testString},
+)
+
+// CheckImage tests the bounds of a body of /images/generations.
+func CheckImage(body []byte) error { return imageChecker.only(body) }
+
+var speechChecker = newChecker(require("input", "a string", "voice", "the name of a voice"),
+	bound{key: "model", test: testName},
+	bound{key: "input", test: testSpoken},
+	bound{key: "voice", test: testVoice},
+	bound{key: "response_format", test: testString},
+	bound{key: "speed", test: testNumber, min: 0.25, max: 4},
+	bound{key: "instructions", test: testString},
+	bound{key: "stream_format", test: oneOf("sse", "audio")},
+)
+
+// CheckSpeech tests the bounds of a body of /audio/speech.
+func CheckSpeech(body []byte) error { return speechChecker.only(body) }
+
+var batchChecker = newChecker(require("input_file_id", "the id of a file", "endpoint", "the path that the rows call", "completion_window", "24h"),
+	bound{key: "input_file_id", test: testName},
+	bound{key: "endpoint", test: testEndpoint},
+	bound{key: "completion_window", test: testName},
+	bound{key: "metadata", test: testMetadata},
+	bound{key: "output_expires_after", test: testObject},
+)
+
+// CheckBatch tests the bounds of a body of /batches.
+func CheckBatch(body []byte) error { return batchChecker.only(body) }
+
+var fineTuneChecker = newChecker(require("training_file", "the id of a file"),
+	bound{key: "model", test: testName},
+	bound{key: "training_file", test: testName},
+	bound{key: "validation_file", test: testName},
+	bound{key: "suffix", test: testSuffix},
+	bound{key: "hyperparameters", test: testHyper},
+	bound{key: "method", test: testObject},
+	bound{key: "integrations", test: testObjects, min: 0, max: 5},
+	bound{key: "seed", test: testInteger, min: 0, max: unbounded},
+	bound{key: "metadata", test: testMetadata},
+)
+
+// CheckFineTune tests the bounds of a body of /fine_tuning/jobs.
+func CheckFineTune(body []byte) error { return fineTuneChecker.only(body) }
+
+var rerankChecker = newChecker(require("query", "a string", "documents", "a list of texts"),
+	bound{key: "model", test: testName},
+	bound{key: "query", test: testAnyQuery},
+	bound{key: "documents", test: testDocuments},
+	bound{key: "top_n", test: testInteger, min: 1, max: unbounded},
+	bound{key: "return_documents", test: testBool},
+	bound{key: "max_tokens_per_doc", test: testInteger, min: 1, max: unbounded},
+)
+
+// CheckRerank tests the bounds of a body of /rerank.
+func CheckRerank(body []byte) error { return rerankChecker.only(body) }
+
+var ocrChecker = newChecker(require("document", "an object with its type"),
+	bound{key: "model", test: testName},
+	bound{key: "document", test: testDocument},
+	bound{key: "include_image_base64", test: testBool},
+)
+
+// CheckOCR tests the bounds of a body of /ocr.
+func CheckOCR(body []byte) error { return ocrChecker.only(body) }
+
+// only checks a body whose walk nobody needs.
+func (c *checker) only(body []byte) error {
+	var checked chat.Checked
+	return c.check(body, &checked)
+}
+
+// require makes the rule that members stand in the body; they come with what
+// they must be.
+func require(keys ...string) func([]byte, func(string) []byte) error {
+	return func(_ []byte, get func(string) []byte) error {
+		for i := 0; i < len(keys); i += 2 {
+			if get(keys[i]) == nil {
+				return fault.Invalid(keys[i], "%s is required: %s", keys[i], keys[i+1])
+			}
+		}
+		return nil
+	}
+}
+
+// oneOf makes the test of a member that is one of some words.
+func oneOf(words ...string) func(string, []byte, *bound) error {
+	return func(key string, raw []byte, _ *bound) error {
+		s, err := wire.ScanString(raw, key)
+		if err != nil {
+			return err
+		}
+		return among(key, s, words...)
+	}
+}
+
+func among(key, s string, words ...string) error {
+	if !slices.Contains(words, s) {
+		return fault.Invalid(key, "%s must be one of %s", key, strings.Join(words, ", "))
+	}
+	return nil
+}
+
+func testTexts(key string, raw []byte, _ *bound) error {
+	switch wire.KindOf(raw) {
+	case wire.KindString:
+		return nil
+	case wire.KindArray:
+		if raw[skipSpace(raw, 1)] != ']' {
+			return nil
+		}
+		return fault.Invalid(key, "%s must hold at least one text", key)
+	}
+	return fault.Invalid(key, "%s must be a string or a list of strings, not %s", key, wire.KindOf(raw))
+}
+
+func testSpoken(key string, raw []byte, _ *bound) error {
+	s, err := wire.ScanString(raw, key)
+	if err != nil {
+		return err
+	}
+	if s == "" || utf8.RuneCountInString(s) > maxSpeech {
+		return fault.Invalid(key, "%s must have 1 to %d characters", key, maxSpeech)
+	}
+	return nil
+}
+
+// testVoice takes a name, or the id of a voice of one's own.
+func testVoice(key string, raw []byte, b *bound) error {
+	if wire.KindOf(raw) == wire.KindObject {
+		return nil
+	}
+	return testName(key, raw, b)
+}
+
+func testEndpoint(key string, raw []byte, _ *bound) error {
+	s, err := wire.ScanString(raw, key)
+	if err == nil && !strings.HasPrefix(s, "/") {
+		err = fault.Invalid(key, "%s must be a path such as /v1/chat/completions", key)
+	}
+	return err
+}
+
+func testSuffix(key string, raw []byte, _ *bound) error {
+	s, err := wire.ScanString(raw, key)
+	if err == nil && utf8.RuneCountInString(s) > maxSuffix {
+		err = fault.Invalid(key, "%s must have at most %d characters", key, maxSuffix)
+	}
+	return err
+}
+
+func testMetadata(key string, raw []byte, b *bound) error {
+	if err := testObject(key, raw, b); err != nil {
+		return err
+	}
+	d := wire.NewDecoderAt(raw, key)
+	n := 0
+	for k := range d.Object {
+		n++
+		if utf8.RuneCount(k) > maxMetadataKey {
+			return fault.Invalid(key, "%s has a key with more than %d characters", key, maxMetadataKey)
+		}
+		if v := d.Str(); utf8.RuneCountInString(v) > maxMetadataVal {
+			d.Fail("must have at most %d characters", maxMetadataVal)
+		}
+	}
+	if err := d.Err(); err != nil {
+		return err
+	}
+	if n > maxMetadata {
+		return fault.Invalid(key, "%s must have at most %d pairs", key, maxMetadata)
+	}
+	return nil
+}
+
+func testHyper(key string, raw []byte, b *bound) error {
+	if err := testObject(key, raw, b); err != nil {
+		return err
+	}
+	d := wire.NewDecoderAt(raw, key)
+	for k := range d.Object {
+		if string(k) == "n_epochs" && d.Kind() == wire.KindNumber {
+			if n := d.Int(); n < 1 || n > 50 {
+				d.Fail("must be auto or between 1 and 50")
+			}
+		}
+	}
+	return d.Err()
+}
+
+// testAnyQuery takes a text, or the parts of one.
+func testAnyQuery(key string, raw []byte, b *bound) error {
+	if wire.KindOf(raw) == wire.KindObject {
+		return nil
+	}
+	return testName(key, raw, b)
+}
+
+func testDocuments(key string, raw []byte, _ *bound) error {
+	if wire.KindOf(raw) != wire.KindArray {
+		return fault.Invalid(key, "%s must be a list, not %s", key, wire.KindOf(raw))
+	}
+	d := wire.NewDecoderAt(raw, key)
+	n := 0
+	for range d.Array {
+		n++
+		if k := d.Kind(); k != wire.KindString && k != wire.KindObject {
+			d.Fail("must be a string or an object with text")
+		}
+	}
+	if err := d.Err(); err != nil {
+		return err
+	}
+	if n == 0 {
+		return fault.Invalid(key, "%s must hold at least one document", key)
+	}
+	return nil
+}
+
+func testDocument(key string, raw []byte, b *bound) error {
+	if err := testObject(key, raw, b); err != nil {
+		return err
+	}
+	d := wire.NewDecoderAt(raw, key)
+	typed := false
+	for k := range d.Object {
+		if string(k) == "type" {
+			typed = d.Str() != ""
+		}
+	}
+	if err := d.Err(); err != nil {
+		return err
+	}
+	if !typed {
+		return fault.Invalid(key+".type", "%s.type is required: document_url or image_url", key)
+	}
+	return nil
+}
+
+// Fields gives the fields of a multipart form that are known so far. When it is
+// not Whole, further ones may come.
+type Fields interface {
+	Get(name string) (string, bool)
+	HasFile(name string) bool
+	Whole() bool
+}
+
+// CheckUpload tests the fields of /files.
+func CheckUpload(f Fields) error {
+	if v, ok := f.Get("purpose"); ok && v == "" || !ok && f.Whole() {
+		return fault.Invalid("purpose", "purpose is required: what the file is for")
+	}
+	return needFile(f, "file")
+}
+
+// CheckImageEdit tests the fields of /images/edits, CheckImageVariation those of
+// /images/variations.
+func CheckImageEdit(f Fields) error {
+	if v, ok := f.Get("prompt"); ok && v == "" || !ok && f.Whole() {
+		return fault.Invalid("prompt", "prompt is required: a string")
+	}
+	return CheckImageVariation(f)
+}
+
+// CheckImageVariation tests the fields of /images/variations.
+func CheckImageVariation(f Fields) error {
+	if err := fieldInteger(f, "n", 1, 10); err != nil {
+		return err
+	}
+	if v, ok := f.Get("response_format"); ok {
+		if err := among("response_format", v, "url", "b64_json"); err != nil {
+			return err
+		}
+	}
+	return needFile(f, "image")
+}
+
+// CheckTranscription tests the fields of /audio/transcriptions.
+func CheckTranscription(f Fields) error {
+	if v, ok := f.Get("timestamp_granularities[]"); ok {
+		if err := among("timestamp_granularities", v, "word", "segment"); err != nil {
+			return err
+		}
+		if format, ok := f.Get("response_format"); f.Whole() && (!ok || format != "verbose_json") {
+			return fault.Invalid("timestamp_granularities", "timestamp_granularities requires response_format verbose_json")
+		}
+	}
+	return CheckTranslation(f)
+}
+
+// CheckTranslation tests the fields of /audio/translations.
+func CheckTranslation(f Fields) error {
+	if v, ok := f.Get("response_format"); ok {
+		if err := among("response_format", v, "json", "text", "srt", "verbose_json", "vtt", "diarized_json"); err != nil {
+			return err
+		}
+	}
+	if v, ok := f.Get("temperature"); ok {
+		if n, err := strconv.ParseFloat(v, 64); err != nil || !(n >= 0 && n <= 1) {
+			return fault.Invalid("temperature", "temperature must be a number between 0 and 1")
+		}
+	}
+	return needFile(f, "file")
+}
+
+func needFile(f Fields, name string) error {
+	if f.Whole() && !f.HasFile(name) {
+		return fault.Invalid(name, "%s is required: a file", name)
+	}
+	return nil
+}
+
+func fieldInteger(f Fields, name string, low, high int) error {
+	if v, ok := f.Get(name); ok {
+		if n, err := strconv.Atoi(v); err != nil || n < low || n > high {
+			return fault.Invalid(name, "%s must be a whole number between %d and %d", name, low, high)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,165 @@
+package openai
+
+import (
+	"encoding/json"
+	"errors"
+	"math"
+
+	"gateway/shared/chat"
+	"gateway/shared/fault"
+	"gateway/shared/pricing"
+	"gateway/shared/wire"
+)
+
+// operationUsage is what answers of operations report, in all spellings.
+type operationUsage struct {
+	Type    string  `json:"type"`
+	Input   *int64  `json:"input_tokens"`
+	Output  *int64  `json:"output_tokens"`
+	Prompt  *int64  `json:"prompt_tokens"`
+	Total   *int64  `json:"total_tokens"`
+	Seconds *number `json:"seconds"`
+	Units   *int64  `json:"search_units"`
+	Details struct {
+		Text   int64 `json:"text_tokens"`
+		Image  int64 `json:"image_tokens"`
+		Audio  int64 `json:"audio_tokens"`
+		Cached int64 `json:"cached_tokens"`
+	} `json:"input_token_details"`
+	OtherDetails struct {
+		Text  int64 `json:"text_tokens"`
+		Image int64 `json:"image_tokens"`
+	} `json:"input_tokens_details"`
+}
+
+type number float64
+
+// ceil is the number of whole units that are begun.
+func (n *number) ceil() (int64, bool) {
+	if n == nil || !(*n >= 0 && *n < 1e12) {
+		return 0, false
+	}
+	return int64(math.Ceil(float64(*n))), true
+}
+
+// operationAnswer is what the books need of an answer, or of one event.
+type operationAnswer struct {
+	Type     string            `json:"type"`
+	Model    string            `json:"model"`
+	Data     []json.RawMessage `json:"data"`
+	Duration *number           `json:"duration"`
+	Usage    *operationUsage   `json:"usage"`
+	Pages    *struct {
+		Processed *int64 `json:"pages_processed"`
+	} `json:"usage_info"`
+	Meta *struct {
+		Billed struct {
+			Units *number `json:"search_units"`
+		} `json:"billed_units"`
+	} `json:"meta"`
+}
+
+// readOperation reads an answer; one that is no JSON object is an error of the
+// provider. No answer at all is no error: it was passed on unread.
+func readOperation(body []byte) (a operationAnswer, m chat.Meter) {
+	m.Complete, m.Started = true, true
+	if len(body) == 0 {
+		return a, m
+	}
+	var mistyped *json.UnmarshalTypeError // a member in another form reports nothing
+	if err := json.Unmarshal(body, &a); err != nil && !errors.As(err, &mistyped) || wire.KindOf(body[min(skipSpace(body, 0), len(body)-1):]) != wire.KindObject {
+		m.Err = fault.New(fault.InvalidProviderResponse, "", "The answer is not a JSON object")
+	}
+	m.Model = a.Model
+	return a, m
+}
+
+// MeterModeration reads an answer of /moderations, which reports no usage.
+func MeterModeration(body []byte) chat.Meter {
+	_, m := readOperation(body)
+	return m
+}
+
+// MeterImages reads an answer of the image operations, or an event of their
+// stream: images are counted, tokens where they are told.
+func MeterImages(body []byte) chat.Meter {
+	a, m := readOperation(body)
+	if n := len(a.Data); n > 0 {
+		m.Usage.Set(pricing.Images, int64(n))
+	} else if a.Usage != nil && a.Type != "" {
+		m.Usage.Set(pricing.Images, 1) // the event of one whole image
+	}
+	if u := a.Usage; u != nil && u.Input != nil {
+		image := max(u.OtherDetails.Image, u.Details.Image)
+		m.Usage.Set(pricing.Input, max(*u.Input-image, 0))
+		m.Usage.Set(pricing.ImageIn, image)
+		if u.Output != nil {
+			m.Usage.Set(pricing.ImageOut, *u.Output)
+		}
+	}
+	return m
+}
+
+// MeterSpeech reads an event of a stream of speech.
+func MeterSpeech(body []byte) chat.Meter {
+	a, m := readOperation(body)
+	if u := a.Usage; u != nil && u.Input != nil && u.Output != nil {
+		m.Usage.Set(pricing.Input, *u.Input)
+		m.Usage.Set(pricing.AudioOut, *u.Output)
+	}
+	return m
+}
+
+// MeterTranscription reads an answer of transcriptions and translations, or an
+// event of their stream: tokens, or the length of the sound in seconds.
+func MeterTranscription(body []byte) chat.Meter {
+	a, m := readOperation(body)
+	if seconds, ok := a.Duration.ceil(); ok {
+		m.Usage.Set(pricing.Seconds, seconds)
+	}
+	u := a.Usage
+	if u == nil {
+		return m
+	}
+	if seconds, ok := u.Seconds.ceil(); ok {
+		m.Usage.Set(pricing.Seconds, seconds)
+	}
+	if u.Input != nil && u.Output != nil {
+		audio := min(u.Details.Audio, *u.Input)
+		m.Usage.Set(pricing.Input, *u.Input-audio)
+		m.Usage.Set(pricing.AudioIn, audio)
+		m.Usage.Set(pricing.Output, *u.Output)
+	}
+	return m
+}
+
+// MeterRerank reads an answer of /rerank: search units or tokens.
+func MeterRerank(body []byte) chat.Meter {
+	a, m := readOperation(body)
+	if a.Meta != nil {
+		if n, ok := a.Meta.Billed.Units.ceil(); ok {
+			m.Usage.Set(pricing.Pages, n)
+		}
+	}
+	if u := a.Usage; u != nil {
+		if u.Units != nil {
+			m.Usage.Set(pricing.Pages, *u.Units)
+		}
+		for _, n := range []*int64{u.Total, u.Prompt, u.Input} {
+			if n != nil {
+				m.Usage.Set(pricing.Input, *n)
+				break
+			}
+		}
+	}
+	return m
+}
+
+// MeterOCR reads an answer of /ocr: pages.
+func MeterOCR(body []byte) chat.Meter {
+	a, m := readOperation(body)
+	if a.Pages != nil && a.Pages.Processed != nil {
+		m.Usage.Set(pricing.Pages, *a.Pages.Processed)
+	}
+	return m
+}
