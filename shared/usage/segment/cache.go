@@ -6,7 +6,8 @@ import (
 )
 
 // cache keeps decoded objects in memory up to a number of bytes, the least
-// recently used ones leaving first. What it holds is immutable.
+// recently used ones leaving first. What it holds is immutable. A nil cache keeps
+// nothing.
 type cache struct {
 	mu    sync.Mutex
 	limit int64
@@ -26,6 +27,9 @@ func newCache(limit int64) *cache {
 }
 
 func (c *cache) get(key string) (any, bool) {
+	if c == nil {
+		return nil, false
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e, ok := c.items[key]
@@ -40,7 +44,7 @@ func (c *cache) get(key string) (any, bool) {
 // not kept.
 func (c *cache) put(key string, value any, bytes int64) {
 	bytes += int64(len(key)) + 128
-	if bytes > c.limit/4 {
+	if c == nil || bytes > c.limit/4 {
 		return
 	}
 	c.mu.Lock()

@@ -402,7 +402,7 @@ type walk struct {
 const piece = 512
 
 func (k *walk) open(ctx context.Context) error {
-	f, err := k.a.File(ctx, k.m)
+	f, err := k.a.open(ctx, k.m, nil) // read once, and gone after the merge
 	if err != nil {
 		return err
 	}
@@ -491,6 +491,7 @@ func (q *walkQueue) Push(x any)   { *q = append(*q, x.(*walk)) }
 func (q *walkQueue) Pop() any {
 	old := *q
 	last := old[len(old)-1]
+	old[len(old)-1] = nil // its file goes now, not when the merge is over
 	*q = old[:len(old)-1]
 	return last
 }

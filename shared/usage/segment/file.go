@@ -18,6 +18,7 @@ type File struct {
 	Groups []Group
 
 	a       *Archive
+	cache   *cache // the archive's, or none
 	m       Manifest
 	whole   []byte // the file, when it was read whole
 	pf      *parquet.File
@@ -36,11 +37,20 @@ const wholeFile = 1 << 20
 
 // File opens a segment's file.
 func (a *Archive) File(ctx context.Context, m *Manifest) (*File, error) {
+	return a.open(ctx, m, a.cache)
+}
+
+// columnWeight is about what the description of one column of one group takes
+// in memory, in bytes.
+const columnWeight = 4 << 10
+
+// open opens a segment's file, keeping what is decoded in c.
+func (a *Archive) open(ctx context.Context, m *Manifest, c *cache) (*File, error) {
 	key := m.Name + "/file"
-	if v, ok := a.cache.get(key); ok {
+	if v, ok := c.get(key); ok {
 		return v.(*File), nil
 	}
-	f := &File{a: a, m: *m, columns: make(map[string]int)}
+	f := &File{a: a, cache: c, m: *m, columns: make(map[string]int)}
 	var r io.ReaderAt
 	if !m.inBucket(dataObject) || m.Size <= wholeFile {
 		b, err := a.object(ctx, m, dataObject)
@@ -80,7 +90,7 @@ func (a *Archive) File(ctx context.Context, m *Manifest) (*File, error) {
 		}
 		f.Groups = append(f.Groups, Group{Rows: int(g.NumRows()), First: first.Int64(), Last: last.Int64()})
 	}
-	a.cache.put(key, f, int64(len(f.whole)+8<<10))
+	c.put(key, f, int64(len(f.whole)+columnWeight*len(f.columns)*len(f.Groups)))
 	return f, nil
 }
 
@@ -194,7 +204,7 @@ func (f *File) Ints(ctx context.Context, group int, i Int) ([]int64, error) {
 
 func (f *File) ints(ctx context.Context, group int, column string) ([]int64, error) {
 	key := columnKey(f.m.Name, group, column)
-	if v, ok := f.a.cache.get(key); ok {
+	if v, ok := f.cache.get(key); ok {
 		return v.([]int64), nil
 	}
 	out := make([]int64, 0, f.Groups[group].Rows)
@@ -209,7 +219,7 @@ func (f *File) ints(ctx context.Context, group int, column string) ([]int64, err
 	if err != nil {
 		return nil, err
 	}
-	f.a.cache.put(key, out, int64(8*len(out)))
+	f.cache.put(key, out, int64(8*len(out)))
 	return out, nil
 }
 
@@ -220,7 +230,7 @@ func (f *File) Strings(ctx context.Context, group int, d Dim) (*Strings, error) 
 
 func (f *File) strings(ctx context.Context, group int, column string) (*Strings, error) {
 	key := columnKey(f.m.Name, group, column)
-	if v, ok := f.a.cache.get(key); ok {
+	if v, ok := f.cache.get(key); ok {
 		return v.(*Strings), nil
 	}
 	s := &Strings{Codes: make([]uint32, 0, f.Groups[group].Rows)}
@@ -265,7 +275,7 @@ func (f *File) strings(ctx context.Context, group int, column string) (*Strings,
 	if len(s.Values) == 1 {
 		s.Codes = nil
 	}
-	f.a.cache.put(key, s, s.size())
+	f.cache.put(key, s, s.size())
 	return s, nil
 }
 
@@ -276,7 +286,7 @@ const Absent = ^uint32(0)
 // Absent.
 func (f *File) Metadata(ctx context.Context, group int, key string) (*Strings, error) {
 	cacheKey := columnKey(f.m.Name, group, "metadata."+key)
-	if v, ok := f.a.cache.get(cacheKey); ok {
+	if v, ok := f.cache.get(cacheKey); ok {
 		return v.(*Strings), nil
 	}
 	s := &Strings{Codes: make([]uint32, f.Groups[group].Rows)}
@@ -316,7 +326,7 @@ func (f *File) Metadata(ctx context.Context, group int, key string) (*Strings, e
 	if err != nil {
 		return nil, err
 	}
-	f.a.cache.put(cacheKey, s, s.size())
+	f.cache.put(cacheKey, s, s.size())
 	return s, nil
 }
 

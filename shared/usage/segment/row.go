@@ -6,9 +6,11 @@ import (
 	"sync"
 
 	"github.com/klauspost/compress/s2"
+	kzstd "github.com/klauspost/compress/zstd"
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/compress"
 	"github.com/parquet-go/parquet-go/compress/snappy"
+	"github.com/parquet-go/parquet-go/compress/zstd"
 
 	"gateway/shared/usage"
 )
@@ -127,8 +129,28 @@ func encoderPool(codec compress.Codec) *sync.Pool {
 // are kept: strong compression.
 var (
 	quickEncoders = encoderPool(new(fastSnappy))
-	smallEncoders = encoderPool(&parquet.Zstd)
+	smallEncoders = encoderPool(new(narrowZstd))
 )
+
+// narrowZstd writes Zstandard with a window of two pages: the library's own
+// choice keeps 16 MiB of history for pages of 128 KiB.
+type narrowZstd struct{ zstd.Codec }
+
+const zstdWindow = 256 << 10
+
+var zstdEncoder = sync.OnceValues(func() (*kzstd.Encoder, error) {
+	return kzstd.NewWriter(nil, kzstd.WithEncoderConcurrency(1), kzstd.WithWindowSize(zstdWindow), kzstd.WithLowerEncoderMem(true),
+		kzstd.WithZeroFrames(true), kzstd.WithEncoderCRC(false))
+})
+
+// Encode implements compress.Codec.
+func (*narrowZstd) Encode(dst, src []byte) ([]byte, error) {
+	e, err := zstdEncoder()
+	if err != nil {
+		return nil, err
+	}
+	return e.EncodeAll(src, dst[:0]), nil
+}
 
 // fastSnappy writes Snappy with small tables: the library's own choice takes
 // half a megabyte for a few percent, in files that live for a minute.
