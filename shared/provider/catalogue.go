@@ -19,7 +19,7 @@ var (
 		{Op: Chat, Path: "/chat/completions"},
 		{Op: Embeddings, Path: "/embeddings"},
 		{Op: Moderations, Path: "/moderations"},
-		{Op: OCR, Path: "/ocr"},
+		{Op: OCR, Path: "/ocr", Dialect: "mistral.ocr"},
 	}
 	xaiRoutes = []Route{
 		{Op: Chat, Path: "/chat/completions"},
@@ -68,7 +68,7 @@ var (
 	}
 	azureAIRoutes = append([]Route{
 		{Op: Messages, Path: "/v1/messages"},
-		{Op: OCR, Path: "/ocr"},
+		{Op: OCR, Path: "/ocr", Dialect: "azure.ocr"},
 	}, everyOpenAI...)
 )
 
@@ -207,7 +207,7 @@ var catalogue = []Provider{
 		}},
 	{ID: "mistral-ai", Name: "Mistral AI", Dialect: OpenAIChat, Base: "https://api.mistral.ai/v1", Auth: bearer, Key: always, Routes: mistralRoutes,
 		Fields: []Field{{Name: "mistral_fim_completion"}},
-		Quirks: Quirks{OnlyMaxTokens: true, RequiredIsAny: true, NoUnknown: true, Rename: []Rename{{"seed", "random_seed"}, {"safe_mode", "safe_prompt"}}, Drop: []string{"user", "logit_bias", "logprobs", "top_logprobs", "service_tier", "store", "stream_options"}}},
+		Quirks: Quirks{OnlyMaxTokens: true, RequiredIsAny: true, NoUnknown: true, Rename: []Rename{{"seed", "random_seed"}, {"safe_mode", "safe_prompt"}, {"dimensions", "output_dimension"}}, Drop: []string{"user", "logit_bias", "logprobs", "top_logprobs", "service_tier", "store", "stream_options"}}},
 	{ID: "x-ai", Name: "xAI", Dialect: OpenAIChat, Base: "https://api.x.ai/v1", Auth: bearer, Key: always, Routes: xaiRoutes, Quirks: plain},
 	{ID: "deepseek", Name: "DeepSeek", Dialect: OpenAIChat, Base: "https://api.deepseek.com", Prefix: "/v1", Auth: bearer, Key: always, Routes: chatOnly, Model: "deepseek-chat", Quirks: maxTokens},
 	{ID: "moonshot", Name: "Moonshot AI", Dialect: OpenAIChat, Base: "https://api.moonshot.ai", Prefix: "/v1", Auth: bearer, Key: always, Routes: chatOnly, Model: "moonshot-v1-8k", Quirks: maxTokens},
@@ -293,9 +293,11 @@ var catalogue = []Provider{
 	{ID: "local-ai", Name: "LocalAI", Dialect: OpenAIChat, Auth: bearer, Routes: chatTextEmbed, Quirks: plain},
 	{ID: "triton", Name: "NVIDIA Triton Inference Server", Auth: bearer, Routes: []Route{{Op: Completions, Path: "/generate", Dialect: "triton"}}},
 
-	{ID: "jina", Name: "Jina AI", Base: "https://api.jina.ai/v1", Auth: bearer, Key: always, Routes: jinaRoutes},
-	{ID: "voyage", Name: "Voyage AI", Base: "https://api.voyageai.com/v1", Auth: bearer, Key: always, Routes: jinaRoutes},
-	{ID: "nomic", Name: "Nomic", Dialect: "nomic", Base: "https://api-atlas.nomic.ai/v1", Auth: bearer, Key: always, Routes: []Route{{Op: Embeddings, Path: "/embedding/text"}}},
+	{ID: "jina", Name: "Jina AI", Base: "https://api.jina.ai/v1", Auth: bearer, Key: always,
+		Routes: []Route{{Op: Embeddings, Path: "/embeddings", Dialect: "jina.embeddings"}, {Op: Rerank, Path: "/rerank", Dialect: "jina.rerank"}}},
+	{ID: "voyage", Name: "Voyage AI", Base: "https://api.voyageai.com/v1", Auth: bearer, Key: always,
+		Routes: []Route{{Op: Embeddings, Path: "/embeddings", Dialect: "voyage.embeddings"}, {Op: Rerank, Path: "/rerank", Dialect: "voyage.rerank"}}},
+	{ID: "nomic", Name: "Nomic", Base: "https://api-atlas.nomic.ai/v1", Auth: bearer, Key: always, Routes: []Route{{Op: Embeddings, Path: "/embedding/text", Dialect: "nomic.embeddings"}}},
 	{ID: "stability-ai", Name: "Stability AI", Dialect: "stability", Base: "https://api.stability.ai", Auth: bearer, Key: always, Routes: []Route{{Op: ImagesGenerate, Path: "/v2beta/stable-image/generate/{model}"}},
 		Headers: []Header{{"Stability-Client-ID", "{stability_client_id}"}, {"Stability-Client-User-ID", "{stability_client_user_id}"}, {"Stability-Client-Version", "{stability_client_version}"}},
 		Fields:  []Field{{Name: "stability_client_id"}, {Name: "stability_client_user_id"}, {Name: "stability_client_version"}}},
@@ -315,8 +317,3 @@ var catalogue = []Provider{
 const mantleAnthropic = "https://bedrock-mantle.{aws_region|us-east-1}.api.aws/anthropic/v1"
 
 const bedrockControl = "https://bedrock.{aws_region|us-east-1}.amazonaws.com"
-
-var jinaRoutes = []Route{
-	{Op: Embeddings, Path: "/embeddings", Dialect: OpenAI},
-	{Op: Rerank, Path: "/rerank"},
-}

@@ -161,6 +161,12 @@ func (t *Target) azureAI(op Operation, p *place) {
 		}
 		return
 	}
+	if op == OCR {
+		// The host serves the models of other makers below their names.
+		if u, err := url.Parse(t.Field("azure_foundry_url")); err == nil && u.Host != "" {
+			p.base = u.Scheme + "://" + u.Host + "/providers/mistral/azure"
+		}
+	}
 	if op := string(op); strings.HasPrefix(op, "files_") || strings.HasPrefix(op, "batches_") {
 		if u, err := url.Parse(t.Field("azure_foundry_url")); err == nil && u.Host != "" {
 			p.base = u.Scheme + "://" + u.Host + "/openai"

@@ -5,7 +5,10 @@ import (
 	"gateway/shared/dialect/anthropic"
 	"gateway/shared/dialect/cohere"
 	"gateway/shared/dialect/converse"
+	"gateway/shared/dialect/embedding"
+	"gateway/shared/dialect/ocr"
 	"gateway/shared/dialect/openai"
+	"gateway/shared/dialect/rerank"
 	"gateway/shared/dialect/responses"
 )
 
@@ -20,5 +23,9 @@ func Dialects() []chat.Dialect {
 
 // Translators carry the operations that are no conversations.
 func Translators() []chat.Translator {
-	return []chat.Translator{}
+	return []chat.Translator{
+		anthropic.CountTokens{},
+		cohere.Embeddings{}, cohere.Rerank{}, embedding.Voyage{}, embedding.Jina{}, embedding.Nomic{},
+		rerank.Voyage{}, rerank.Jina{}, ocr.Mistral{}, ocr.Azure{},
+	}
 }

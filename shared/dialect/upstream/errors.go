@@ -110,6 +110,10 @@ func readMembers(d *wire.Decoder, p *chat.ProviderError, outer bool) {
 	for key := range d.Object {
 		switch string(key) {
 		case "message", "Message":
+			if d.Kind() == wire.KindObject && outer {
+				readMembers(d, p, false)
+				continue
+			}
 			set(&p.Message, OptString(d))
 		case "type", "status":
 			if v := OptString(d); v != "error" {

@@ -41,6 +41,12 @@ func (o *Object) Text(s string) {
 	o.B = wire.AppendJSONString(o.B, s)
 }
 
+// Element writes an element that is JSON already.
+func (o *Object) Element(raw []byte) {
+	o.comma()
+	o.B = append(o.B, raw...)
+}
+
 // Str writes a string member.
 func (o *Object) Str(name, value string) {
 	o.Key(name)
