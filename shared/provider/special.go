@@ -262,12 +262,20 @@ func (t *Target) DialectOf(op Operation, model string) string {
 	if op == Chat && (t.anthropicDeployment() || t.Provider.ID == "bedrock-mantle" && mantleClaude(model)) {
 		return AnthropicMessages
 	}
-	if t.Provider.ID == "vertex-ai" && op == Chat {
-		switch publisher, _ := vertexModel(model); publisher {
-		case "anthropic":
-			return AnthropicMessages
-		case "meta", "mistralai", "endpoints":
-			return OpenAIChat
+	if t.Provider.ID == "vertex-ai" {
+		publisher, _ := vertexModel(model)
+		switch op {
+		case Chat:
+			if publisher == "anthropic" {
+				return AnthropicMessages
+			}
+			if vertexPublishers[publisher] != nil {
+				return OpenAIChat
+			}
+		case Messages, MessagesCountTokens:
+			if publisher != "anthropic" {
+				return "" // by a conversation in the publisher's own dialect
+			}
 		}
 	}
 	return t.Provider.DialectOf(op)

@@ -293,7 +293,7 @@ func TestAuthorizeSaysWhatIsMissing(t *testing.T) {
 		{"openai", Credential{Key: "a\r\nb"}, "api_key"},
 		{"palm", Credential{}, "api_key"},
 		{"bedrock", Credential{Fields: map[string]string{"aws_access_key_id": "a"}}, "aws_secret_access_key"},
-		{"vertex-ai", Credential{}, "vertex_auth_type"},
+		{"vertex-ai", Credential{}, "api_key"},
 		{"azure-openai", Credential{Fields: map[string]string{"azure_auth_mode": "entra"}}, "azure_auth_mode"},
 		{"oracle", Credential{}, "provider"},
 		{"openai", Credential{Key: "k", Fields: map[string]string{"openai_project": "a\nb"}}, "OpenAI-Project"},

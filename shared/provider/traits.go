@@ -22,6 +22,14 @@ func (p *Provider) Traits(model string) chat.Traits {
 		claude(&t, model[i:])
 		return t
 	}
+	if p.ID == "vertex-ai" && p.Dialect == Gemini {
+		vertexModelTraits(&t, model)
+		return t
+	}
+	if p.Dialect == Gemini {
+		geminiModel(&t, model)
+		return t
+	}
 	if p.Dialect != OpenAIChat {
 		return t
 	}

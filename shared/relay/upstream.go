@@ -108,12 +108,20 @@ func (c *call) spliced(src []byte) ([]byte, error) {
 		c.sendBuf.b = wire.Splice(c.sendBuf.b[:0], src, edits[:n]...)
 		src = c.sendBuf.b
 	}
-	adapted, dropped := c.to.target.Provider.Adapt(src)
+	adapted, dropped := c.to.target.Adapt(c.to.op, c.to.dialectName(), c.to.model, src)
 	for _, name := range dropped {
 		c.loss.Add(name, "the host refuses it")
 	}
 	c.rec.Losses = c.loss.Paths()
 	return adapted, nil
+}
+
+// dialectName is the dialect of a conversation; "" for other operations.
+func (t *choice) dialectName() string {
+	if t.dialect == nil {
+		return ""
+	}
+	return t.dialect.Name()
 }
 
 // asksUsage tells whether the target reports usage in streams only when asked.
@@ -161,6 +169,10 @@ func (c *call) translated(src []byte) ([]byte, error) {
 	c.sendBuf.b, err = chat.Translate(c.sendBuf.b[:0], c.rt.Client, c.to.dialect, r, &c.to.traits, &c.loss)
 	if err != nil {
 		return nil, err
+	}
+	if c.to.dialect.Name() == provider.AnthropicMessages {
+		// Some hosts of these models take what the address says out of the body.
+		c.sendBuf.b, _ = c.to.target.Adapt(c.to.op, provider.AnthropicMessages, c.to.model, c.sendBuf.b)
 	}
 	if err := c.loss.Err(); err != nil {
 		return nil, err
