@@ -109,6 +109,7 @@ func (g *gateway) assemble() error {
 		g.auditWorker(),
 		func(ctx context.Context) error { sender.Run(ctx, sweepEvery); return nil },
 		g.every(time.Minute, "compact", archive.Compact),
+		g.every(time.Hour, "cache sweep", plane.Answers(g.core, nil).Sweep),
 		g.every(time.Hour, "retention", archive.Retain),
 		g.every(time.Minute, "budget repair", func(ctx context.Context) error { _, err := g.core.Ledger.RepairAll(ctx); return err }),
 		g.every(10*time.Second, "key expiry and rotation", (&expiry.Worker{Resources: g.core.Resources, Sealer: g.core.Sealer}).Run),

@@ -62,7 +62,11 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("container: %w", err)
 	}
-	mux := relay.NewMux(plane.New(core.Core, journal, plane.Options{}), assembly.DataPlane())
+	vectors, err := onaws.Vectors(ctx)
+	if err != nil {
+		return errors.Join(err, journal.Close())
+	}
+	mux := relay.NewMux(plane.New(core.Core, journal, plane.Options{Vectors: vectors}), assembly.DataPlane())
 	server, err := host.Listen(variable(envAddr, ":8080"), healthy(host.OriginSecrets(secrets).Restore(mux)))
 	if err != nil {
 		return errors.Join(err, journal.Close())

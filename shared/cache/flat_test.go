@@ -25,30 +25,17 @@ func cosine(a, b []float32) float64 {
 	return ab / math.Sqrt(aa*bb)
 }
 
-func randomVector(r *rand.Rand, n int) []float32 {
-	v := make([]float32, n)
-	for i := range v {
-		v[i] = float32(r.NormFloat64())
-	}
-	return v
-}
-
-// beside is a vector at about a cosine from v.
-func beside(r *rand.Rand, v []float32, cos float64) []float32 {
-	w := randomVector(r, len(v))
-	out := make([]float32, len(v))
-	for i := range v {
-		out[i] = float32(cos*float64(v[i]) + math.Sqrt(1-cos*cos)*float64(w[i]))
-	}
-	return out
-}
-
 func TestQuantisedCosinesAreNearTheTrueOnes(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 300 {
 		n := 64 + r.IntN(1536)
-		a := randomVector(r, n)
-		b := beside(r, a, r.Float64())
+		a := make([]float32, n)
+		b := make([]float32, n)
+		near := r.Float32()
+		for i := range a {
+			a[i] = float32(r.NormFloat64())
+			b[i] = near*a[i] + (1-near)*float32(r.NormFloat64())
+		}
 		qa, qb := quantise(a), quantise(b)
 		got := float64(dot(qa.q, qb.q)) / (qa.norm * qb.norm)
 		if want := cosine(a, b); math.Abs(got-want) > 0.01 {
@@ -82,78 +69,6 @@ func TestCheckVector(t *testing.T) {
 	if err := CheckVector([]float32{0, -1}); err != nil {
 		t.Error(err)
 	}
-}
-
-// neighboursContract is what every Neighbours keeps.
-func neighboursContract(t *testing.T, clock *clock, open func() Neighbours) {
-	ctx := t.Context()
-	r := rand.New(rand.NewPCG(3, 4))
-	n := open()
-	bucket := Bucket{here, "b1"}
-	until := clock.now().Add(time.Hour)
-	base := randomVector(r, 256)
-	want := []string{"near-99", "near-97", "near-95"}
-	for id, cos := range map[string]float64{"near-95": 0.955, "near-99": 0.99, "near-97": 0.97, "far": 0.5} {
-		if err := n.Add(ctx, bucket, Vector{id, beside(r, base, cos), until}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for id, b := range map[string]Bucket{"other bucket": {here, "b2"}, "other workspace": {store.Scope{Org: "acme", Workspace: "ws-2"}, "b1"}, "other organisation": {store.Scope{Org: "x", Workspace: "ws-1"}, "b1"}} {
-		if err := n.Add(ctx, b, Vector{id, base, until}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := n.Add(ctx, bucket, Vector{"soon over", base, clock.now().Add(time.Minute)}); err != nil {
-		t.Fatal(err)
-	}
-	clock.advance(2 * time.Minute)
-	ids := func(least float64, k int) []string {
-		t.Helper()
-		found, err := n.Nearest(ctx, bucket, base, least, k)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var out []string
-		for i, m := range found {
-			out = append(out, m.ID)
-			if m.Score < least || i > 0 && m.Score > found[i-1].Score {
-				t.Errorf("%v is out of order or below %v", m, least)
-			}
-		}
-		return out
-	}
-	check := func(when string) {
-		t.Helper()
-		if got := ids(0.9, 10); !slices.Equal(got, want) {
-			t.Errorf("%s: %v, want %v", when, got, want)
-		}
-		if got := ids(0.9, 1); !slices.Equal(got, want[:1]) {
-			t.Errorf("%s, the nearest: %v", when, got)
-		}
-		if got := ids(0.999, 10); len(got) != 0 {
-			t.Errorf("%s, above all: %v", when, got)
-		}
-	}
-	check("at first")
-	n = open()
-	check("after a restart")
-	if err := n.Add(ctx, bucket, Vector{"near-95", beside(r, base, 0.1), until}); err != nil {
-		t.Fatal(err)
-	}
-	want = want[:2]
-	check("after a vector was replaced")
-	if _, err := n.Nearest(ctx, bucket, nil, 0.9, 1); !errors.Is(err, ErrVector) {
-		t.Errorf("no vector: %v", err)
-	}
-	if err := n.Add(ctx, bucket, Vector{"zero", make([]float32, 256), until}); !errors.Is(err, ErrVector) {
-		t.Errorf("a vector without a direction: %v", err)
-	}
-}
-
-func TestFlatIsNeighbours(t *testing.T) {
-	onEach(t, func(t *testing.T, b *bench) {
-		neighboursContract(t, b.clock, func() Neighbours { return b.flat(0) })
-	})
 }
 
 func TestVectorsOfOtherLengthsDoNotMatch(t *testing.T) {

@@ -156,7 +156,7 @@ func (c *Cache) Learn(ctx context.Context, b Bucket, vector []float32, k Key, ex
 }
 
 // maxReplaced is how many answers one refresh replaces.
-const maxReplaced = 32
+const maxReplaced = 30
 
 // Replace puts an answer in place of those to all questions that mean the same.
 func (c *Cache) Replace(ctx context.Context, b Bucket, vector []float32, threshold float64, e *Entry, age time.Duration) error {

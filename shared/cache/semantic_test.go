@@ -3,7 +3,6 @@ package cache
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -124,8 +123,7 @@ func TestMeaningsOfOtherDialects(t *testing.T) {
 func TestAnswersAreFoundByMeaning(t *testing.T) {
 	onEach(t, func(t *testing.T, b *bench) {
 		c, ctx := b.cache(), t.Context()
-		r := rand.New(rand.NewPCG(5, 6))
-		bucket, v := Bucket{here, "bucket"}, randomVector(r, 128)
+		bucket, v := Bucket{here, "bucket"}, []float32{1, 0}
 		put := func(name string, vector []float32, age time.Duration) Key {
 			q := question()
 			q.Namespace = name
@@ -154,8 +152,8 @@ func TestAnswersAreFoundByMeaning(t *testing.T) {
 		if got := near(0.5); got != "" {
 			t.Errorf("an empty bucket gave %s", got)
 		}
-		put("close", beside(r, v, 0.97), time.Hour)
-		put("closest", beside(r, v, 0.995), time.Minute)
+		put("close", []float32{0.97, 0.243}, time.Hour)
+		put("closest", []float32{0.995, 0.0999}, time.Minute)
 		if got := near(0.95); got != `{"answer":"closest"}` {
 			t.Error(got)
 		}

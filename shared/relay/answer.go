@@ -35,11 +35,16 @@ type answer struct {
 	failed http.Header // of the response that became a refusal
 	filter chat.StreamFilter
 	turn   *turn // translation of the stream
+	gather *gathering
+	cached *cachedAnswer // instead of a response: an answer that was kept
 }
 
 func (a *answer) status() int {
 	if a.fault != nil {
 		return a.fault.Status()
+	}
+	if a.cached != nil {
+		return http.StatusOK
 	}
 	return a.resp.StatusCode
 }
@@ -59,6 +64,9 @@ func (a *answer) drop() {
 func (c *call) send(a *answer) error {
 	if a.fault != nil {
 		return a.fault
+	}
+	if a.cached != nil {
+		return c.sendCached(a.cached)
 	}
 	defer a.resp.Body.Close()
 	switch {
@@ -115,6 +123,9 @@ func (c *call) sendPlain(resp *http.Response) error {
 		defer enc.free()
 		enc.b = c.rt.Client.EncodeResponse(enc.b, r, c.options())
 		out = enc.b
+	}
+	if c.caching != nil {
+		c.keepAnswer(out)
 	}
 	c.captureAnswer(out)
 	h := c.w.Header()

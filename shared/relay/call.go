@@ -67,8 +67,9 @@ type call struct {
 	sendBuf         *buffer
 	sending         *outgoing // nil until a body in memory is sent
 	modelJSON       []byte
-	injected        bool // usage was asked for on the client's behalf
-	bodySpent       bool // the client's body was streamed and cannot be sent again
+	injected        bool     // usage was asked for on the client's behalf
+	bodySpent       bool     // the client's body was streamed and cannot be sent again
+	caching         *caching // nil: the target's answers are not kept
 
 	// What was sent back.
 	headSent    bool
@@ -99,7 +100,7 @@ func (c *call) begin(r *Relay, w http.ResponseWriter, req *http.Request, rt *Rou
 	c.rec.ID = ulid.MustNewDefault(c.start).String()
 	c.rec.Start = c.start
 	c.rec.Endpoint, c.rec.Method, c.rec.Path = rt.Endpoint, req.Method, req.URL.EscapedPath()
-	c.rec.CacheStatus = "DISABLED"
+	c.rec.CacheStatus = cacheDisabled
 	// A client that goes while the provider is silent is noticed here, not by a
 	// write. Nothing of the pooled call is touched from the other goroutine.
 	cancel, drain := c.stop, r.DrainTime

@@ -30,7 +30,7 @@ func (c *call) relay() error {
 		}
 	}
 	c.rec.Draws = c.walker.Draws(c.rec.Draws[:0])
-	if last.resp == nil && last.fault == nil {
+	if last.resp == nil && last.fault == nil && last.cached == nil {
 		return fault.New(fault.InvalidConfig, "x-gateway-config", "No provider selected, please check the weights")
 	}
 	return c.send(&last)
@@ -40,14 +40,20 @@ func (c *call) relay() error {
 func (c *call) try(leaf *route.Leaf) answer {
 	c.loss.Reset()
 	c.rec.RetryCount = 0
+	c.caching, c.rec.CacheStatus = nil, cacheDisabled
 	if err := c.choose(leaf); err != nil {
-		return refusal(err)
-	}
-	if err := c.limitTarget(); err != nil {
 		return refusal(err)
 	}
 	body, err := c.upstreamBody()
 	if err != nil {
+		return refusal(err)
+	}
+	if hit, err := c.lookUp(leaf, body); err != nil {
+		return refusal(err)
+	} else if hit != nil {
+		return answer{cached: hit}
+	}
+	if err := c.limitTarget(); err != nil {
 		return refusal(err)
 	}
 	schedule := leaf.Retry.Start()

@@ -88,6 +88,7 @@ func (c *call) startStream(a *answer) {
 	} else {
 		a.turn = newTurn(c.to.dialect.NewStreamDecoder(&c.to.traits), c.rt.Client.NewStreamEncoder(c.options()))
 	}
+	c.gather(a)
 	c.open(a)
 }
 

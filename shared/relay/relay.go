@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"gateway/shared/cache"
 	"gateway/shared/chat"
 	"gateway/shared/egress"
 	"gateway/shared/identity"
@@ -33,7 +34,9 @@ type Options struct {
 	// Translators carry the operations that are no conversations; what
 	// provider.Route.Dialect refers to. May be empty.
 	Translators []chat.Translator
-	Now         func() time.Time
+	// Cache keeps answers where a config asks for it; nil: none are kept.
+	Cache *cache.Cache
+	Now   func() time.Time
 
 	// BlockInline refuses inline configuration whatever the organisation says.
 	BlockInline bool

@@ -30,6 +30,7 @@ type turn struct {
 	enc    chat.StreamEncoder
 	out    []byte
 	began  bool
+	gather *gathering // nil: the answer is not kept
 
 	// The two methods as values, made once and not for every event.
 	onEvent func(name string, data []byte) error
@@ -59,6 +60,9 @@ func (t *turn) event(name string, data []byte) error { return t.dec.Event(name, 
 
 func (t *turn) delta(d *chat.Delta) error {
 	t.began = t.began || d.HasContent()
+	if t.gather != nil {
+		t.gather.add(d)
+	}
 	t.out = t.enc.Append(t.out, d)
 	return nil
 }
@@ -80,6 +84,9 @@ func (t *turn) end() ([]byte, error) {
 func (a *answer) pass(in []byte) ([]byte, error) {
 	if a.turn != nil {
 		return a.turn.feed(in)
+	}
+	if a.gather != nil {
+		a.gather.feed(in) // before the filter, which may change the bytes
 	}
 	return a.filter.Feed(in)
 }
@@ -237,6 +244,7 @@ func (c *call) closeStream(a *answer, err error) error {
 	if err == nil && m.Err == nil {
 		c.captureAnswer(last)
 		c.tail = append(c.tail, last...)
+		c.keepStream(a)
 		c.books()
 		c.flushTail()
 		return nil

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"gateway/shared/app"
+	"gateway/shared/cache"
 	"gateway/shared/pricing"
 	"gateway/shared/relay"
 	"gateway/shared/usage"
@@ -18,6 +19,8 @@ type Options struct {
 	Drain time.Duration
 	// Faults is told of failures that no caller sees; nil: the log.
 	Faults func(where string, err error)
+	// Vectors is the index of the semantic cache; nil: one in the tables.
+	Vectors cache.Neighbours
 }
 
 // New makes the relay that the data-plane families share.
@@ -27,6 +30,23 @@ func New(c *app.Core, sink usage.Sink, o Options) *relay.Relay {
 		Sealer: c.Sealer, Store: c.Store, Transport: c.Transport, Egress: c.Egress, Now: c.Now,
 		Dialects: Dialects(), Translators: Translators(),
 		BlockInline:     c.BlockInline,
+		Cache:           Answers(c, o.Vectors),
 		RecordAfterBody: o.RecordAfterBody, DrainTime: o.Drain, Faults: o.Faults,
 	})
+}
+
+// reloadVectors is how long a vector that another process has added may go
+// unseen.
+const reloadVectors = 30 * time.Second
+
+// Answers is the cache of answers; vectors is nil for an index in the tables.
+func Answers(c *app.Core, vectors cache.Neighbours) *cache.Cache {
+	if vectors == nil {
+		flat := cache.FlatOptions{Store: c.Store, Sealer: c.Sealer, Now: c.Now, Reload: reloadVectors}
+		if c.Embedded {
+			flat.Reload = 0 // nobody else writes
+		}
+		vectors = cache.NewFlat(flat)
+	}
+	return cache.New(cache.Options{Store: c.Store, Bucket: c.Bucket, Sealer: c.Sealer, Neighbours: vectors, Now: c.Now})
 }

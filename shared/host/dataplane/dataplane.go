@@ -41,7 +41,11 @@ func open(ctx context.Context, routes []relay.Route) (*host.Stream, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := plane.New(in.Core, lastResort{in.Sink}, plane.Options{RecordAfterBody: true, Drain: drain})
+	vectors, err := onaws.Vectors(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r := plane.New(in.Core, lastResort{in.Sink}, plane.Options{RecordAfterBody: true, Drain: drain, Vectors: vectors})
 	return &host.Stream{Handler: relay.NewMux(r, routes), Secrets: secrets, Thaw: in.Transport.CloseIdleConnections}, nil
 }
 

@@ -1,0 +1,2 @@
+// Package cachetest is the contract that every cache.Neighbours passes.
+package cachetest

@@ -1,0 +1,350 @@
+package relay
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strconv"
+	"time"
+
+	"gateway/shared/cache"
+	"gateway/shared/chat"
+	"gateway/shared/route"
+	"gateway/shared/wire"
+)
+
+// Values of the cache status, in the answer's header and in the books.
+const (
+	cacheDisabled     = "DISABLED"
+	cacheHit          = "HIT"
+	cacheMiss         = "MISS"
+	cacheSemanticHit  = "SEMANTIC HIT"
+	cacheSemanticMiss = "SEMANTIC MISS"
+	cacheRefresh      = "REFRESH"
+)
+
+const (
+	headerCacheNamespace = "X-Gateway-Cache-Namespace"
+	headerCacheRefresh   = "X-Gateway-Cache-Force-Refresh"
+	maxNamespace         = 256 // bytes
+)
+
+// How long a request waits for its cache. A store that does not answer is a miss,
+// an answer that cannot be kept in time is not kept.
+const (
+	lookUpTime = time.Second
+	keepTime   = 2 * time.Second
+	embedTime  = 150 * time.Millisecond // for the vector of a text
+)
+
+// cacheable are the request types whose answers may be used again: JSON both
+// ways, and nothing is made at the provider that has a life of its own.
+var cacheable = map[string]bool{
+	"chatComplete": true, "complete": true, "messages": true, "messagesCountTokens": true, "createModelResponse": true,
+	"embed": true, "rerank": true, "ocr": true, "moderate": true, "imageGenerate": true,
+}
+
+// caching is what the cache of one target does for one request. The zero value
+// keeps nothing.
+type caching struct {
+	rule    *route.Cache
+	key     cache.Key
+	refresh bool
+	// Of a semantic cache.
+	meaning cache.Meaning
+	seeking *cache.Seeking // nil: the request is compared exactly only
+}
+
+// cachedAnswer is a kept answer that is used again.
+type cachedAnswer struct {
+	entry *cache.Entry
+	whole *chat.Response // decoded, when it is sent as a stream
+}
+
+// lookUp looks for a kept answer of the target that the body is for; nil when
+// there is none. What goes wrong with the cache is a miss; an error is a refusal
+// of the request.
+func (c *call) lookUp(leaf *route.Leaf, body []byte) (*cachedAnswer, error) {
+	if leaf.Cache == nil || !c.mayCache(body) {
+		return nil, nil
+	}
+	q, err := c.question(body)
+	if err != nil {
+		return nil, err
+	}
+	key, err := q.Key()
+	if err != nil {
+		return nil, nil // not JSON
+	}
+	c.caching = &caching{rule: leaf.Cache, key: key, refresh: one(c.req.Header, headerCacheRefresh) == "true"}
+	if c.caching.refresh {
+		c.rec.CacheStatus = cacheRefresh
+		c.seek(leaf, q)
+		return nil, nil
+	}
+	c.rec.CacheStatus = cacheMiss
+	ctx, cancel := context.WithTimeout(c.ctx, lookUpTime)
+	defer cancel()
+	e, err := c.Cache.Get(ctx, key)
+	if err != nil {
+		c.fail("cache look-up", err)
+	}
+	if a := c.usable(e); a != nil {
+		c.rec.CacheStatus = cacheHit
+		return a, nil
+	}
+	if !c.seek(leaf, q) {
+		return nil, nil
+	}
+	c.rec.CacheStatus = cacheSemanticMiss
+	if a := c.usable(c.near(ctx)); a != nil {
+		c.rec.CacheStatus = cacheSemanticHit
+		return a, nil
+	}
+	return nil, nil
+}
+
+// mayCache tells whether the request's answer may come from a cache or go to it.
+func (c *call) mayCache(body []byte) bool {
+	if c.Cache == nil || c.rt.Shape != Unified || c.req.Method != http.MethodPost || !cacheable[c.rt.Endpoint] || len(body) == 0 {
+		return false
+	}
+	if c.to.contentType != "" && c.to.contentType != jsonType[0] {
+		return false
+	}
+	if enforced := c.org.Settings.EnforceDebug; enforced != nil {
+		return *enforced && !c.background()
+	}
+	return !c.ask.NoBodies && !c.background()
+}
+
+var backgroundKey = wire.NewKeySet("background")
+
+// background tells whether the answer is but a ticket for one that comes later.
+func (c *call) background() bool {
+	if c.rt.Endpoint != "createModelResponse" {
+		return false
+	}
+	var w wire.Walk
+	if backgroundKey.Walk(c.in, &w) != nil {
+		return true
+	}
+	return w.Spans[0].Present(c.in) && string(w.Spans[0].Of(c.in)) != "false"
+}
+
+// question is what must be equal for an answer to be used again.
+func (c *call) question(body []byte) (*cache.Question, error) {
+	namespace, err := identifier(c.req.Header, headerCacheNamespace, maxNamespace)
+	if err != nil {
+		return nil, err
+	}
+	// The address for a plain answer: a stream's may be another one.
+	url, err := c.to.target.URL(c.to.op, c.to.model, false)
+	if err != nil {
+		return nil, err
+	}
+	q := &cache.Question{
+		Scope: c.who.Scope, Operation: c.rt.Endpoint, Lenient: !c.strict(),
+		Provider: c.to.target.Provider.ID, Model: c.to.model, URL: url, Metadata: c.metadata, Namespace: namespace, Body: body,
+	}
+	if c.rt.Client != nil {
+		q.Dialect = c.rt.Client.Name()
+	}
+	if c.to.saved != nil {
+		q.Saved = c.to.saved.id
+	}
+	return q, nil
+}
+
+// usable makes a kept answer ready to be sent; nil when there is none, or when it
+// cannot be told as the stream that the client wants.
+func (c *call) usable(e *cache.Entry) *cachedAnswer {
+	if e == nil {
+		return nil
+	}
+	a := &cachedAnswer{entry: e}
+	if c.stream && c.rt.Client != nil {
+		var err error
+		if a.whole, err = c.rt.Client.DecodeResponse(e.Body, &chat.Traits{Provider: e.Provider}); err != nil {
+			c.fail("cached answer", err)
+			return nil
+		}
+		a.whole.Created = c.start.Unix()
+	}
+	return a
+}
+
+// sendCached answers with a kept answer: no provider is called and nothing is
+// paid.
+func (c *call) sendCached(a *cachedAnswer) error {
+	e := a.entry
+	c.rec.FinishReason, c.rec.CacheSaved, c.rec.Priced = e.Finish, e.Cost, true
+	if e.Model != "" {
+		c.rec.Model = e.Model
+	}
+	out := e.Body
+	h := c.w.Header()
+	if a.whole != nil {
+		out = c.replayed(a.whole)
+		h["Content-Type"], h["Cache-Control"] = eventStream, noCache
+	} else {
+		h["Content-Type"] = jsonType
+		h["Content-Length"] = []string{strconv.Itoa(len(out))}
+	}
+	c.captureAnswer(out)
+	c.answerHeaders(nil)
+	c.status = http.StatusOK
+	c.books()
+	c.head(http.StatusOK)
+	c.write(out)
+	return nil
+}
+
+// replayed is a whole answer as a stream in the client's dialect.
+func (c *call) replayed(r *chat.Response) []byte {
+	o := c.options()
+	o.Request = c.legacyOnly()
+	enc := c.rt.Client.NewStreamEncoder(o)
+	var out []byte
+	_ = r.Replay(func(d *chat.Delta) error {
+		out = enc.Append(out, d)
+		return nil
+	})
+	return enc.Finish(out)
+}
+
+// legacyOnly is what of the request still counts for an answer that is already in
+// the client's shape: whether calls are read as function_call.
+func (c *call) legacyOnly() *chat.Request {
+	r, err := c.rt.Client.DecodeRequest(c.in)
+	if err != nil || !r.Legacy {
+		return nil
+	}
+	return &chat.Request{Legacy: true}
+}
+
+// keepAnswer keeps a whole answer in the client's shape before its last byte goes
+// out, so that whoever has it finds it. The answer must be a plain success, as it
+// is before anything of the gateway's own is added to it.
+func (c *call) keepAnswer(out []byte) {
+	k := c.caching
+	if k == nil || !c.whole(out) {
+		return
+	}
+	e := &cache.Entry{Body: out, Provider: c.rec.Provider, Model: c.rec.Model, Finish: c.rec.FinishReason}
+	if n := len(c.rec.Attempts); n > 0 {
+		e.Usage, e.Cost = c.rec.Attempts[n-1].Usage, c.rec.Attempts[n-1].Cost
+	}
+	ctx, cancel := context.WithTimeout(c.ctx, keepTime)
+	defer cancel()
+	err := c.Cache.Put(ctx, k.key, e, k.rule.MaxAge)
+	if err == nil && k.seeking != nil && !e.Expires.IsZero() {
+		err = c.learnMeaning(ctx, k, e)
+	}
+	if err != nil && !errors.Is(err, cache.ErrLate) {
+		c.fail("keep answer", err)
+	}
+}
+
+// whole tells whether an answer can be used again: what is passed on as it came
+// may be anything.
+func (c *call) whole(out []byte) bool {
+	if wire.KindOf(out) != wire.KindObject || !json.Valid(out) {
+		return false
+	}
+	if c.rt.Client == nil {
+		return true
+	}
+	_, err := c.rt.Client.DecodeResponse(out, &chat.Traits{Provider: c.rec.Provider})
+	return err == nil
+}
+
+// gathering puts a stream together to the JSON answer that is kept.
+type gathering struct {
+	// Of a stream that is passed on as it is; nil where a turn gives its deltas.
+	parser  chat.EventParser
+	dec     chat.StreamDecoder
+	onEvent func(name string, data []byte) error
+	onDelta func(*chat.Delta) error
+
+	into   chat.Collector
+	size   int
+	hidden bool // only the text of the hidden tool counts
+	beside bool // there was other text
+	told   bool // the hidden tool has spoken
+	lost   bool // the answer cannot be kept
+}
+
+// gather begins to put a stream together where it is to be kept.
+func (c *call) gather(a *answer) {
+	if c.caching == nil {
+		return
+	}
+	g := &gathering{}
+	if a.turn != nil {
+		g.hidden = c.decoded != nil && c.decoded.HiddenAnswer
+		a.turn.gather = g
+		return
+	}
+	g.dec = c.rt.Client.NewStreamDecoder(&c.to.traits)
+	g.parser = new(wire.SSEParser)
+	if framed, ok := g.dec.(chat.Framed); ok {
+		g.parser = framed.Parser()
+	}
+	g.onDelta = func(d *chat.Delta) error { g.add(d); return nil }
+	g.onEvent = func(name string, data []byte) error { return g.dec.Event(name, data, g.onDelta) }
+	a.gather = g
+}
+
+// feed reads what arrived of a stream that is passed on.
+func (g *gathering) feed(in []byte) {
+	if !g.lost && g.parser.Feed(in, g.onEvent) != nil {
+		g.lost = true
+	}
+}
+
+// add takes one delta.
+func (g *gathering) add(d *chat.Delta) {
+	if g.lost {
+		return
+	}
+	if d.Kind == chat.DeltaText && g.hidden {
+		if !d.Answer {
+			g.beside = true
+			return
+		}
+		g.told = true
+	}
+	g.size += len(d.JSON)
+	if g.size > cache.MaxBody || len(d.Logprobs) > 0 {
+		g.lost, g.into = true, chat.Collector{} // too large, or a part that is not put together
+		return
+	}
+	g.into.Add(d)
+}
+
+// keepStream keeps a stream that has come whole.
+func (c *call) keepStream(a *answer) {
+	g := a.gather
+	if a.turn != nil {
+		g = a.turn.gather
+	}
+	if g == nil || c.caching == nil {
+		return
+	}
+	if g.dec != nil && !g.lost {
+		g.lost = g.parser.End(g.onEvent) != nil || g.dec.End() != nil
+	}
+	if g.lost || g.hidden && g.beside && !g.told {
+		return
+	}
+	o := c.options()
+	if a.turn == nil {
+		o.Request = c.legacyOnly()
+	}
+	enc := newBuffer()
+	defer enc.free()
+	enc.b = c.rt.Client.EncodeResponse(enc.b, g.into.Response(), o)
+	c.keepAnswer(enc.b)
+}

@@ -1,0 +1,223 @@
+package relay
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"time"
+
+	"gateway/shared/cache"
+	"gateway/shared/dialect/openai"
+	"gateway/shared/identity"
+	"gateway/shared/provider"
+	"gateway/shared/resource"
+	"gateway/shared/route"
+	"gateway/shared/tenant"
+	"gateway/shared/wire"
+)
+
+// seek starts to make the vector of a question, in a semantic cache and where the
+// question has a meaning.
+func (c *call) seek(leaf *route.Leaf, q *cache.Question) bool {
+	k := c.caching
+	with := k.rule.Embedder
+	if k.rule.Mode != "semantic" || with == nil || !c.Cache.Semantic() || c.rt.Client == nil {
+		return false
+	}
+	own := *q
+	own.Body = c.in
+	if !leaf.Plain() {
+		var err error
+		if own.Body, err = leaf.Apply(nil, c.in); err != nil {
+			return false
+		}
+	}
+	r, err := c.rt.Client.DecodeRequest(own.Body)
+	if err != nil {
+		return false
+	}
+	var ok bool
+	if k.meaning, ok = cache.MeaningOf(&own, r, with.Slug+"/"+with.Model); !ok {
+		return false
+	}
+	k.seeking = c.Cache.Seek(c.base, c.embedder(with), k.meaning.Text)
+	// It has been paid for and must be in the books before the process may be
+	// frozen.
+	seeking := k.seeking
+	c.afterwards = append(c.afterwards, func() {
+		if !seeking.Done() {
+			c.flush()
+			seeking.Wait()
+		}
+	})
+	return true
+}
+
+// threshold is how near two texts are that mean the same.
+func (k *caching) threshold() float64 {
+	if k.rule.Threshold > 0 {
+		return k.rule.Threshold
+	}
+	return cache.DefaultThreshold
+}
+
+// near finds the answer to a question that means the same; nil when there is
+// none.
+func (c *call) near(ctx context.Context) *cache.Entry {
+	k := c.caching
+	t := c.Now()
+	vector, err := k.seeking.Vector(embedTime)
+	c.waited += c.Now().Sub(t)
+	if err != nil {
+		if !errors.Is(err, cache.ErrLate) {
+			c.fail("cache embedder", err)
+		}
+		return nil
+	}
+	e, err := c.Cache.Near(ctx, k.meaning.Bucket, vector, k.threshold())
+	if err != nil {
+		c.fail("cache neighbours", err)
+	}
+	return e
+}
+
+// learnMeaning makes a kept answer findable by its meaning. A refresh puts it in
+// place of all answers to the same.
+func (c *call) learnMeaning(ctx context.Context, k *caching, e *cache.Entry) error {
+	vector, err := k.seeking.Vector(embedTime)
+	if err != nil {
+		if k.refresh && !errors.Is(err, cache.ErrLate) {
+			return err
+		}
+		return nil // told already
+	}
+	if k.refresh {
+		if err := c.Cache.Replace(ctx, k.meaning.Bucket, vector, k.threshold(), e, k.rule.MaxAge); err != nil {
+			return err
+		}
+	}
+	return c.Cache.Learn(ctx, k.meaning.Bucket, vector, k.key, e.Expires)
+}
+
+// embedRoute is what an embedding for the cache is served as.
+var embedRoute = &Route{
+	Method: http.MethodPost, Path: "/embeddings", Endpoint: "embed", Shape: Unified, Scope: "completions.write",
+	Operation: provider.Embeddings, Check: openai.CheckEmbeddings, Meter: openai.MeterEmbeddings, NoOutput: true,
+}
+
+// embedLimit is how long an embedding may take in all. The request waits for
+// embedTime only.
+const embedLimit = 5 * time.Second
+
+// embedder serves the cache's embeddings as requests of the same caller: they
+// count against its budgets and have records of their own, which name their
+// parent. They have no cache and no guardrails. It holds what the request knows,
+// not the request, which goes on meanwhile.
+type embedder struct {
+	relay *Relay
+	with  *route.CacheEmbedder
+	from  lineage
+}
+
+// lineage is what a request of the gateway's own has from its parent.
+type lineage struct {
+	who      *identity.Principal
+	view     *resource.View
+	ws       *tenant.Effective
+	org      *tenant.Organisation
+	token    string
+	metadata map[string]string
+	ask      asked
+}
+
+var _ cache.Embedder = (*embedder)(nil)
+
+func (c *call) embedder(with *route.CacheEmbedder) *embedder {
+	ask := asked{TraceID: c.ask.TraceID, SpanID: newSpanID(), ParentSpanID: c.ask.SpanID, NoBodies: c.ask.NoBodies}
+	if ask.ParentSpanID == "" {
+		ask.ParentSpanID = c.rec.ID
+	}
+	return &embedder{relay: c.Relay, with: with, from: lineage{c.who, c.view, c.ws, c.org, c.token, c.metadata, ask}}
+}
+
+// Embed implements cache.Embedder.
+func (e *embedder) Embed(ctx context.Context, text string) ([]float32, error) {
+	body := wire.AppendJSONString([]byte(`{"model":`), e.with.Model)
+	body = wire.AppendJSONString(append(body, `,"input":`...), text)
+	body = append(body, '}')
+	timeout := embedLimit.Milliseconds()
+	cfg := &route.Config{Path: "config", Weight: 1, Provider: "@" + e.with.Slug, RequestTimeout: &timeout}
+	tree, details := cfg.Compile()
+	if len(details) > 0 {
+		return nil, fmt.Errorf("relay: embedder: %s: %s", details[0].Field, details[0].Message)
+	}
+	req := (&http.Request{
+		Method: http.MethodPost, URL: &url.URL{Path: BasePath + embedRoute.Path}, Header: http.Header{"Content-Type": jsonType},
+		Body: http.NoBody, ContentLength: int64(len(body)),
+	}).WithContext(context.WithoutCancel(ctx))
+	var w answerInMemory
+	e.relay.serveChild(&w, req, &e.from, body, tree)
+	if w.status != http.StatusOK {
+		return nil, fmt.Errorf("relay: the embedder answered %d", w.status)
+	}
+	var answer struct {
+		Data []struct {
+			Embedding []float32 `json:"embedding"`
+		} `json:"data"`
+	}
+	if err := json.Unmarshal(w.body, &answer); err != nil || len(answer.Data) != 1 {
+		return nil, errors.New("relay: the embedder's answer is not one vector")
+	}
+	return answer.Data[0].Embedding, nil
+}
+
+// serveChild takes a request of the gateway's own through the walk from behind
+// the admission: its parent has been admitted.
+func (r *Relay) serveChild(w http.ResponseWriter, req *http.Request, from *lineage, body []byte, tree *route.Tree) {
+	c := r.calls.Get().(*call)
+	c.begin(r, w, req, embedRoute)
+	limit := time.AfterFunc(2*embedLimit, c.stop)
+	c.who, c.view, c.ws, c.org = from.who, from.view, from.ws, from.org
+	c.token, c.metadata, c.ask = from.token, from.metadata, from.ask
+	c.rec.Org, c.rec.Workspace, c.rec.WorkspaceSlug = c.who.Scope.Org, c.who.Scope.Workspace, c.who.WorkspaceSlug
+	c.rec.KeyID, c.rec.KeyType, c.rec.UserID = c.who.KeyID, string(c.who.Type), c.who.UserID
+	c.rec.Metadata, c.rec.EndUser = c.metadata, c.metadata["_user"]
+	c.traceID()
+	c.in, c.rec.RequestBytes = body, int64(len(body))
+	err := c.walkBody()
+	if err == nil {
+		c.walker = tree.Start(c.routeContext())
+		err = c.relay()
+	}
+	if err != nil {
+		c.refuse(err)
+	}
+	c.finish()
+	limit.Stop()
+	c.reset()
+	r.calls.Put(c)
+}
+
+// answerInMemory takes an answer of the gateway's own.
+type answerInMemory struct {
+	header http.Header
+	status int
+	body   []byte
+}
+
+func (w *answerInMemory) Header() http.Header {
+	if w.header == nil {
+		w.header = http.Header{}
+	}
+	return w.header
+}
+
+func (w *answerInMemory) WriteHeader(status int) { w.status = status }
+
+func (w *answerInMemory) Write(p []byte) (int, error) {
+	w.body = append(w.body, p...)
+	return len(p), nil
+}
