@@ -294,8 +294,8 @@ func TestAuthorizeSaysWhatIsMissing(t *testing.T) {
 		{"palm", Credential{}, "api_key"},
 		{"bedrock", Credential{Fields: map[string]string{"aws_access_key_id": "a"}}, "aws_secret_access_key"},
 		{"vertex-ai", Credential{}, "api_key"},
-		{"azure-openai", Credential{Fields: map[string]string{"azure_auth_mode": "entra"}}, "azure_auth_mode"},
-		{"oracle", Credential{}, "provider"},
+		{"azure-openai", Credential{Fields: map[string]string{"azure_auth_mode": "entra"}}, "azure_entra_client_secret"},
+		{"oracle", Credential{}, "oracle_tenancy"},
 		{"openai", Credential{Key: "k", Fields: map[string]string{"openai_project": "a\nb"}}, "OpenAI-Project"},
 		{"openai", Credential{Key: "k", CustomHeaders: map[string]string{"a b": "x"}}, "custom_headers"},
 	} {
