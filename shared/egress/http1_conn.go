@@ -15,7 +15,7 @@ import (
 // frame is the memory that a connection works with while it serves a request. An
 // idle connection has none.
 type frame struct {
-	b    [16 << 10]byte // one read takes many events of a stream
+	b    [32 << 10]byte // one read takes many events of a stream
 	r, w int            // what was received and not consumed is b[r:w]
 }
 

@@ -4,6 +4,7 @@ package events
 
 import (
 	"bytes"
+	"sync"
 
 	"gateway/shared/fault"
 	"gateway/shared/wire"
@@ -24,8 +25,9 @@ type Event struct {
 
 // Splitter cuts bytes into events. The zero Splitter is ready.
 type Splitter struct {
-	in     []byte // what has not been read
-	own    []byte // buffer that in lies in, when held
+	in     []byte  // what has not been read
+	own    []byte  // buffer that in lies in, when held
+	pooled *[]byte // own, when it is to be given back
 	held   bool
 	line   int // of in: start of the line that has not ended
 	seen   int // of in: up to here no line end was found
@@ -45,13 +47,43 @@ func (s *Splitter) Feed(in []byte) error {
 		return fault.Newf(fault.InvalidProviderResponse, "", "The provider sent a stream event of more than %d bytes", wire.DefaultMaxEvent)
 	}
 	s.keep()
-	n := len(s.in)
-	if cap(s.own)-cap(s.in) > 0 { // in is behind what was read: move it to the front
-		n = copy(s.own[:cap(s.own)], s.in)
+	if need := len(s.in) + len(in); need > cap(s.own) {
+		s.widen(need)
 	}
+	// in may be behind what was read: it moves to the front.
+	n := copy(s.own[:cap(s.own)], s.in)
 	s.own = append(s.own[:n], in...)
 	s.in = s.own
 	return nil
+}
+
+// Larger buffers are used again by later streams: a stream that comes fast needs
+// one for the piece of an event between two reads.
+const (
+	smallOwn = 4 << 10
+	largeOwn = 64 << 10
+)
+
+var owned = sync.Pool{New: func() any { b := make([]byte, 0, largeOwn); return &b }}
+
+// widen gives own room for n bytes. What is in it counts no more: in does.
+func (s *Splitter) widen(n int) {
+	old := s.pooled
+	s.pooled = nil
+	switch {
+	case n <= smallOwn:
+		s.own = make([]byte, 0, max(n, 2*cap(s.own)))
+	case n <= largeOwn:
+		s.pooled = owned.Get().(*[]byte)
+		s.own = (*s.pooled)[:0]
+	default:
+		s.own = make([]byte, 0, n+n/4)
+	}
+	s.own = append(s.own, s.in...)
+	s.in = s.own
+	if old != nil {
+		owned.Put(old)
+	}
 }
 
 // keep takes what has not been read out of the caller's bytes.
@@ -79,9 +111,13 @@ func (s *Splitter) Next(e *Event) bool {
 }
 
 // Last gives what is left at the end of the stream, an event without its blank
-// line; false when nothing is.
+// line; false when nothing is. Nothing may be fed after it.
 func (s *Splitter) Last(e *Event) bool {
 	if len(s.in) == 0 {
+		if s.pooled != nil { // nothing given out is valid any more
+			owned.Put(s.pooled)
+			s.in, s.own, s.pooled = nil, nil, nil
+		}
 		return false
 	}
 	if s.eol == 0 {
