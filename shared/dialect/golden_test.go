@@ -48,6 +48,7 @@ type testCase struct {
 	Headers     map[string]string
 	Injected    bool                   // usage was asked for on the client's behalf
 	Recall      map[string][]chat.Part // what is remembered by tool call id
+	Model       string                 // of an operation, as the provider takes it
 }
 
 // golden runs one case and gives its outputs by file name.

@@ -9,8 +9,10 @@ import (
 	"testing"
 
 	"gateway/shared/chat"
+	"gateway/shared/dialect/bedrock"
 	"gateway/shared/dialect/cohere"
 	"gateway/shared/dialect/embedding"
+	"gateway/shared/dialect/gemini"
 	"gateway/shared/dialect/ocr"
 	"gateway/shared/dialect/rerank"
 	"gateway/shared/fault"
@@ -18,8 +20,10 @@ import (
 
 // carriers are the translators whose cases are in testdata/operations/<name>.
 var carriers = []chat.Translator{
+	bedrock.Embeddings{}, bedrock.Images{}, bedrock.Rerank{}, bedrock.CountTokens{},
 	cohere.Embeddings{}, cohere.Rerank{}, embedding.Voyage{}, embedding.Jina{}, embedding.Nomic{},
 	rerank.Voyage{}, rerank.Jina{}, ocr.Mistral{}, ocr.Azure{},
+	gemini.Embeddings{}, gemini.VertexEmbeddings{}, gemini.Imagen{},
 }
 
 // TestOperations runs every case of testdata/operations/<translator>/<case>,
@@ -50,6 +54,9 @@ func carry(g *golden, c chat.Translator) {
 	body := g.read("request.json")
 	loss := chat.Loss{Strict: g.c.StrictLoss}
 	a := &chat.Asked{Body: body, Model: "model-1", Traits: &g.c.Traits, Loss: &loss, Field: func(string) string { return "" }, ID: "gw-1", Created: 1750000000, ProviderName: "acme"}
+	if g.c.Model != "" {
+		a.Model = g.c.Model
+	}
 	up, media, err := c.EncodeRequest(nil, body, a)
 	if err == nil {
 		err = loss.Err()

@@ -52,6 +52,10 @@ func (t *Target) special(op Operation, a *ask, p *place) error {
 	case "predibase":
 		// "base:adapter": the base model is in the path, the adapter in the body.
 		a.model, _, _ = strings.Cut(a.model, ":")
+	case "bedrock":
+		if op == MessagesCountTokens && !strings.HasPrefix(a.model, "arn:") {
+			a.model = bedrockID(a.model) // inference profiles count nothing
+		}
 	case "bedrock-mantle":
 		if op == Chat && mantleClaude(a.model) {
 			p.base, p.path = mantleAnthropic, "/messages"
