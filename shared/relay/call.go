@@ -86,6 +86,7 @@ type call struct {
 	logBuf      *buffer // headers for the log
 	receivedBuf *buffer // capture of the provider's answer
 	heldBuf     *buffer // beginning of a stream
+	turnBuf     *buffer // translation of a stream
 	tail        []byte  // last bytes, held until the books are written
 	inBooks     bool
 	afterwards  []func()
@@ -120,6 +121,7 @@ func (c *call) reset() {
 	c.sealedBuf.free()
 	c.receivedBuf.free()
 	c.heldBuf.free()
+	c.turnBuf.free()
 	clear(c.afterwards)
 	*c = call{walk: c.walk, edited: c.edited, checked: c.checked, tail: c.tail[:0], modelJSON: c.modelJSON[:0], afterwards: c.afterwards[:0]}
 }

@@ -87,6 +87,10 @@ func (c *call) startStream(a *answer) {
 		a.filter = c.rt.Client.NewStreamFilter(&chat.FilterOptions{Strict: c.strict(), IncludeUsage: c.wantUsage, Injected: c.injected})
 	} else {
 		a.turn = newTurn(c.to.dialect.NewStreamDecoder(&c.to.traits), c.rt.Client.NewStreamEncoder(c.options()))
+		if c.turnBuf == nil {
+			c.turnBuf = newBufferFor(2 * streamChunk)
+		}
+		a.turn.out = c.turnBuf.b
 	}
 	c.gather(a)
 	c.open(a)

@@ -106,7 +106,7 @@ func (c *call) open(a *answer) {
 	}
 	held := c.heldBuf // an attempt that was given up leaves nothing in it that counts
 	held.b = held.b[:0]
-	chunk := newBuffer()
+	chunk := newBufferFor(streamChunk) // a stream that comes fast is sent on in few pieces
 	defer chunk.free()
 	p := chunk.b[:cap(chunk.b)]
 	since := c.Now()
