@@ -1,0 +1,340 @@
+package gemini
+
+import (
+	"net/http"
+	"strings"
+
+	"gateway/shared/chat"
+	"gateway/shared/dialect/embedding"
+	"gateway/shared/dialect/upstream"
+	"gateway/shared/fault"
+	"gateway/shared/pricing"
+	"gateway/shared/wire"
+)
+
+// Bounds of inputs in one request.
+const (
+	maxBatch     = 100 // batchEmbedContents
+	maxInstances = 250 // predict
+)
+
+// Embeddings is :batchEmbedContents of AI Studio: one request for each input.
+type Embeddings struct{}
+
+var _ chat.Translator = Embeddings{}
+
+// Name implements chat.Translator.
+func (Embeddings) Name() string { return "gemini.embeddings" }
+
+// EncodeRequest implements chat.Translator.
+func (Embeddings) EncodeRequest(dst, body []byte, a *chat.Asked) ([]byte, string, error) {
+	r, err := embedding.Read(body)
+	if err != nil {
+		return dst, "", err
+	}
+	if err := r.AtMost(maxBatch); err != nil {
+		return dst, "", err
+	}
+	r.Lose(a.Loss, "dimensions", "task_type", "taskType", "title")
+	task, title, err := purpose(r)
+	if err != nil {
+		return dst, "", err
+	}
+	o := upstream.Begin(dst)
+	o.Key("requests")
+	o.Open('[')
+	for i, in := range r.Inputs {
+		o.Open('{')
+		o.Str("model", "models/"+strings.TrimPrefix(a.Model, "models/"))
+		o.Key("content")
+		o.Open('{')
+		o.Key("parts")
+		o.Open('[')
+		if in.Text != "" || in.Image == "" {
+			o.Open('{')
+			o.Str("text", in.Text)
+			o.Close('}')
+		}
+		if in.Image != "" {
+			mime, data, err := inline(r, i)
+			if err != nil {
+				return dst, "", err
+			}
+			o.Open('{')
+			o.Key("inlineData")
+			o.Open('{')
+			o.Str("mimeType", mime)
+			o.Str("data", data)
+			o.Close('}')
+			o.Close('}')
+		}
+		o.Close(']')
+		o.Close('}')
+		o.StrIf("taskType", task)
+		o.StrIf("title", title)
+		o.IntIf("outputDimensionality", r.Dimensions)
+		o.Close('}')
+	}
+	o.Close(']')
+	o.Close('}')
+	return o.B, "", nil
+}
+
+// purpose reads what the vectors are for.
+func purpose(r *embedding.Request) (task, title string, err error) {
+	if task, err = r.Word("task_type"); task == "" && err == nil {
+		task, err = r.Word("taskType")
+	}
+	if err == nil {
+		title, err = r.Word("title")
+	}
+	return strings.ToUpper(task), title, err
+}
+
+// inline is the type and content of the image of input i, which must be in the
+// request itself.
+func inline(r *embedding.Request, i int) (mime, data string, err error) {
+	head, data, ok := strings.Cut(r.Inputs[i].Image, ";base64,")
+	mime, isData := strings.CutPrefix(head, "data:")
+	if !ok || !isData || data == "" {
+		return "", "", fault.Invalid(r.Path(i), "%s must hold its image as a base64 data: URL for this provider", r.Path(i))
+	}
+	return mime, data, nil
+}
+
+// DecodeResponse implements chat.Translator.
+func (Embeddings) DecodeResponse(dst, answer []byte, _ http.Header, a *chat.Asked) ([]byte, string, chat.Meter, error) {
+	d := wire.NewDecoder(answer)
+	var read embedding.Answer
+	var u counts
+	for key := range d.Object {
+		switch {
+		case string(key) == "embeddings" && d.Kind() == wire.KindArray:
+			read.Vectors = []embedding.Vector{}
+			for i := range d.Array {
+				read.Vectors = append(read.Vectors, embedding.Vector{Index: i, Raw: values(d)})
+			}
+		case string(key) == "usageMetadata":
+			u.readFrom(d)
+		}
+	}
+	switch err := d.End(); {
+	case err != nil:
+		return dst, "", chat.Meter{}, upstream.Invalid("The provider's answer is not JSON", err)
+	case read.Vectors == nil:
+		return dst, "", chat.Meter{}, inBandError(answer)
+	}
+	if u.prompt > 0 {
+		read.Usage.Set(pricing.Input, u.prompt.get())
+	}
+	out, m, err := read.Append(dst, a)
+	return out, "", m, err
+}
+
+// values reads the list of numbers of {values:[...]}.
+func values(d *wire.Decoder) (raw []byte) {
+	if d.Kind() != wire.KindObject {
+		d.Skip()
+		return nil
+	}
+	for key := range d.Object {
+		if string(key) == "values" {
+			raw = compact(d.Raw())
+		}
+	}
+	return raw
+}
+
+// DecodeError implements chat.Translator.
+func (Embeddings) DecodeError(status int, h http.Header, body []byte) *fault.Fault {
+	return decodeError(status, h, body)
+}
+
+// VertexEmbeddings is :predict of the embedding models on Vertex AI: one instance
+// for each input.
+type VertexEmbeddings struct{}
+
+var _ chat.Translator = VertexEmbeddings{}
+
+// Name implements chat.Translator.
+func (VertexEmbeddings) Name() string { return "vertex.embeddings" }
+
+// multimodal reports whether a model makes vectors of images too; it has a shape
+// of its own.
+func multimodal(model string) bool { return strings.HasPrefix(model, "multimodalembedding") }
+
+// EncodeRequest implements chat.Translator.
+func (VertexEmbeddings) EncodeRequest(dst, body []byte, a *chat.Asked) ([]byte, string, error) {
+	r, err := embedding.Read(body)
+	if err != nil {
+		return dst, "", err
+	}
+	if err := r.AtMost(maxInstances); err != nil {
+		return dst, "", err
+	}
+	o := upstream.Begin(dst)
+	if multimodal(a.Model) {
+		r.Lose(a.Loss, "dimensions", "labels")
+		err = bothInstances(o, r)
+	} else {
+		r.Lose(a.Loss, "dimensions", "task_type", "taskType", "title", "auto_truncate", "labels")
+		err = textInstances(o, r)
+	}
+	if err != nil {
+		return dst, "", err
+	}
+	r.Pass(o, "labels")
+	o.Close('}')
+	return o.B, "", nil
+}
+
+func textInstances(o *upstream.Object, r *embedding.Request) error {
+	texts, err := r.Texts(0)
+	if err != nil {
+		return err
+	}
+	task, title, err := purpose(r)
+	if err != nil {
+		return err
+	}
+	o.Key("instances")
+	o.Open('[')
+	for _, text := range texts {
+		o.Open('{')
+		o.Str("content", text)
+		o.StrIf("task_type", task)
+		o.StrIf("title", title)
+		o.Close('}')
+	}
+	o.Close(']')
+	truncate := r.Member("auto_truncate")
+	if !r.Dimensions.Set && truncate == nil {
+		return nil
+	}
+	o.Key("parameters")
+	o.Open('{')
+	o.IntIf("outputDimensionality", r.Dimensions)
+	if truncate != nil {
+		v, err := wire.ScanBool(truncate, "auto_truncate")
+		if err != nil {
+			return err
+		}
+		o.Bool("autoTruncate", v)
+	}
+	o.Close('}')
+	return nil
+}
+
+// bothInstances: a text and an image make two vectors, and an answer has place
+// for one.
+func bothInstances(o *upstream.Object, r *embedding.Request) error {
+	o.Key("instances")
+	o.Open('[')
+	for i, in := range r.Inputs {
+		o.Open('{')
+		switch {
+		case in.Image != "" && in.Text != "":
+			return fault.Invalid(r.Path(i), "%s must be a text or an image: this model makes a vector of each", r.Path(i))
+		case in.Image != "":
+			_, data, err := inline(r, i)
+			if err != nil {
+				return err
+			}
+			o.Key("image")
+			o.Open('{')
+			o.Str("bytesBase64Encoded", data)
+			o.Close('}')
+		default:
+			o.Str("text", in.Text)
+		}
+		o.Close('}')
+	}
+	o.Close(']')
+	if r.Dimensions.Set {
+		o.Key("parameters")
+		o.Open('{')
+		o.IntIf("dimension", r.Dimensions)
+		o.Close('}')
+	}
+	return nil
+}
+
+// DecodeResponse implements chat.Translator.
+func (VertexEmbeddings) DecodeResponse(dst, answer []byte, _ http.Header, a *chat.Asked) ([]byte, string, chat.Meter, error) {
+	d := wire.NewDecoder(answer)
+	var read embedding.Answer
+	var tokens chat.Opt[int64]
+	for key := range d.Object {
+		if string(key) != "predictions" || d.Kind() != wire.KindArray {
+			continue
+		}
+		read.Vectors = []embedding.Vector{}
+		for i := range d.Array {
+			read.Vectors = append(read.Vectors, embedding.Vector{Index: i, Raw: prediction(d, &tokens)})
+		}
+	}
+	switch err := d.End(); {
+	case err != nil:
+		return dst, "", chat.Meter{}, upstream.Invalid("The provider's answer is not JSON", err)
+	case read.Vectors == nil:
+		return dst, "", chat.Meter{}, inBandError(answer)
+	}
+	if tokens.Set {
+		read.Usage.Set(pricing.Input, tokens.Value)
+	}
+	if n := images(a.Body); n > 0 && multimodal(a.Model) {
+		read.Usage.Set(pricing.InputImages, n)
+	}
+	out, m, err := read.Append(dst, a)
+	return out, "", m, err
+}
+
+// images counts the images that were given.
+func images(body []byte) (n int64) {
+	if r, err := embedding.Read(body); err == nil {
+		for _, in := range r.Inputs {
+			if in.Image != "" {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// prediction reads one vector, and adds the tokens that it took.
+func prediction(d *wire.Decoder, tokens *chat.Opt[int64]) (raw []byte) {
+	if d.Kind() != wire.KindObject {
+		d.Skip()
+		return nil
+	}
+	for key := range d.Object {
+		switch string(key) {
+		case "textEmbedding", "imageEmbedding":
+			raw = compact(d.Raw())
+		case "embeddings":
+			if d.Kind() != wire.KindObject {
+				continue
+			}
+			for inner := range d.Object {
+				switch {
+				case string(inner) == "values":
+					raw = compact(d.Raw())
+				case string(inner) == "statistics" && d.Kind() == wire.KindObject:
+					for name := range d.Object {
+						if string(name) == "token_count" && d.Kind() == wire.KindNumber {
+							if n := d.Float(); n >= 0 && n < 1e12 {
+								*tokens = chat.Some(tokens.Value + int64(n))
+							}
+						}
+					}
+				}
+			}
+		}
+	}
+	return raw
+}
+
+// DecodeError implements chat.Translator.
+func (VertexEmbeddings) DecodeError(status int, h http.Header, body []byte) *fault.Fault {
+	return decodeError(status, h, body)
+}
