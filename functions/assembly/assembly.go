@@ -19,6 +19,7 @@ import (
 	"gateway/functions/models"
 	"gateway/functions/passthrough"
 	"gateway/functions/providers"
+	"gateway/functions/responses"
 	"gateway/functions/workspaces"
 	"gateway/shared/admin"
 	"gateway/shared/app"
@@ -42,5 +43,5 @@ func Administration(c *app.Core, archive *segment.Archive) []admin.Family {
 
 // DataPlane are the routes of all data-plane families.
 func DataPlane() []relay.Route {
-	return slices.Concat(chat.Routes(), messages.Routes(), embeddings.Routes(), models.Routes(), passthrough.Routes())
+	return slices.Concat(chat.Routes(), messages.Routes(), responses.Routes(), embeddings.Routes(), models.Routes(), passthrough.Routes())
 }

@@ -127,6 +127,31 @@ var bodies = map[string]body{
 			"stop_reason": maybe, "stop_sequence": maybe, "usage": object(nil, map[string]admin.Schema{"input_tokens": integer, "output_tokens": integer}),
 		}),
 	},
+	"messagesCountTokens": {
+		doc: "Count the input tokens of a conversation in the Anthropic shape. Where the provider cannot count, the answer is an estimate and says so.",
+		request: request([]string{"messages"}, map[string]admin.Schema{
+			"model": model, "system": oneOf(text, list(open), null), "tools": list(open), "tool_choice": open, "thinking": open,
+			"messages": {"type": "array", "minItems": 1, "items": object([]string{"role", "content"}, map[string]admin.Schema{
+				"role": {"type": "string", "enum": []string{"user", "assistant"}}, "content": oneOf(text, list(open)),
+			})},
+		}),
+		answer: object([]string{"input_tokens"}, map[string]admin.Schema{"input_tokens": integer, "estimated": boolean}),
+	},
+	"createModelResponse": {
+		doc: "Continue a conversation, in the shape of OpenAI's responses.", streams: true,
+		request: request(nil, map[string]admin.Schema{
+			"model": model, "input": oneOf(text, admin.Schema{"type": "array", "items": open}, null), "instructions": text, "stream": boolean, "store": boolean, "background": boolean,
+			"temperature": within("number", 0, 2), "top_p": within("number", 0, 1), "top_logprobs": within("integer", 0, 20), "max_output_tokens": {"type": "integer", "minimum": 1},
+			"max_tool_calls": {"type": "integer", "minimum": 1}, "tools": list(open), "tool_choice": oneOf(text, open, null), "parallel_tool_calls": boolean, "reasoning": open, "text": open,
+			"include": list(text), "metadata": {"type": "object", "maxProperties": 16, "additionalProperties": text}, "truncation": {"enum": []any{"auto", "disabled", nil}},
+			"previous_response_id": text, "conversation": oneOf(text, open, null), "prompt": open, "user": text, "stream_options": open,
+		}),
+		answer: object([]string{"id", "object", "created_at", "status", "model", "output"}, map[string]admin.Schema{
+			"id": text, "object": constant("response"), "created_at": integer, "model": text, "status": {"type": "string", "enum": []string{"completed", "failed", "in_progress", "incomplete", "queued", "cancelled"}},
+			"error": oneOf(open, null), "incomplete_details": oneOf(open, null), "output": list(object([]string{"type"}, map[string]admin.Schema{"type": text, "id": text})),
+			"usage": oneOf(object(nil, map[string]admin.Schema{"input_tokens": integer, "output_tokens": integer, "total_tokens": integer}), null),
+		}),
+	},
 	"embed": {
 		doc: "Turn texts into vectors.",
 		request: request([]string{"input"}, map[string]admin.Schema{

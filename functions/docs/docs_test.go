@@ -12,6 +12,7 @@ import (
 	"gateway/shared/chat"
 	"gateway/shared/dialect/anthropic"
 	"gateway/shared/dialect/openai"
+	openairesponses "gateway/shared/dialect/responses"
 	"gateway/shared/relay"
 )
 
@@ -20,6 +21,7 @@ var routes = []relay.Route{
 	{Method: "POST", Path: "/chat/completions", Endpoint: "chatComplete", Shape: relay.Unified, Scope: "completions.write", Client: openai.Chat{}},
 	{Method: "POST", Path: "/completions", Endpoint: "complete", Shape: relay.Unified, Scope: "completions.write", Client: openai.Completions{}},
 	{Method: "POST", Path: "/messages", Endpoint: "messages", Shape: relay.Unified, Scope: "completions.write", Client: anthropic.Messages{}},
+	{Method: "POST", Path: "/responses", Endpoint: "createModelResponse", Shape: relay.Unified, Scope: "completions.write", Client: openairesponses.Responses{}},
 	{Method: "GET", Path: "/models", Endpoint: "models", Shape: relay.Listing, Scope: "models.list", OrScopes: []string{"completions.write"}},
 	{Method: "GET", Path: "/things/{thingId}", Endpoint: "getThing", Shape: relay.Unified, Scope: "completions.write"},
 	{Method: "POST", Path: "/things/{thingId}", Endpoint: "makeThing", Shape: relay.Unified, Scope: "completions.write"},
@@ -150,6 +152,11 @@ func TestDocumentedBodiesAreThoseTheDialectsTake(t *testing.T) {
 		}},
 		"/completions": {openai.Completions{}, []string{
 			`{"prompt":"a"}`, `{}`, `{"prompt":["a","b"]}`, `{"prompt":[1,2]}`, `{"prompt":1}`, `{"prompt":"a","logprobs":5}`, `{"prompt":"a","logprobs":6}`, `{"prompt":"a","best_of":20}`, `{"prompt":"a","best_of":21}`, `{"prompt":"a","echo":1}`,
+		}},
+		"/responses": {openairesponses.Responses{}, []string{
+			`{"model":"m","input":"a"}`, `{"input":[{"role":"user","content":"a"}]}`, `{"input":1}`, `{"input":[1]}`, `{"input":"a","temperature":2.5}`, `{"input":"a","temperature":null}`, `{"input":"a","max_output_tokens":0}`,
+			`{"input":"a","max_output_tokens":1}`, `{"input":"a","top_logprobs":21}`, `{"input":"a","store":1}`, `{"input":"a","metadata":{"a":1}}`, `{"input":"a","metadata":{"a":"b"}}`, `{"input":"a","truncation":"some"}`,
+			`{"input":"a","tools":{}}`, `{"input":"a","include":[1]}`, `{"previous_response_id":"r"}`, `{"previous_response_id":1}`, `{"input":"a","conversation":{"id":"c"}}`, `{"input":"a","stream":"yes"}`, `{"input":"a","unknown":[1]}`,
 		}},
 		"/messages": {anthropic.Messages{}, []string{
 			`{"model":"m","max_tokens":1,` + said + `}`, `{"model":"m",` + said + `}`, `{"max_tokens":1}`, `{"max_tokens":0,` + said + `}`, `{"max_tokens":1,"temperature":1.5,` + said + `}`, `{"max_tokens":1,"temperature":1,` + said + `}`,

@@ -2,15 +2,43 @@
 package messages
 
 import (
+	"strconv"
+
+	"gateway/shared/chat"
 	"gateway/shared/dialect/anthropic"
+	"gateway/shared/pricing"
 	"gateway/shared/provider"
 	"gateway/shared/relay"
 )
 
 // Routes are the family's routes.
 func Routes() []relay.Route {
-	return []relay.Route{{
-		Method: "POST", Path: "/messages", Endpoint: "messages", Shape: relay.Unified, Scope: "completions.write",
-		Client: anthropic.Messages{}, Operation: provider.Messages,
-	}}
+	return []relay.Route{
+		{
+			Method: "POST", Path: "/messages", Endpoint: "messages", Shape: relay.Unified, Scope: "completions.write",
+			Client: anthropic.Messages{}, Operation: provider.Messages,
+		},
+		{
+			Method: "POST", Path: "/messages/count_tokens", Endpoint: "messagesCountTokens", Shape: relay.Unified, Scope: "completions.write",
+			Operation: provider.MessagesCountTokens, Check: anthropic.CheckCount, NoOutput: true, Free: true, Local: estimate, Meter: nothing,
+		},
+	}
+}
+
+// nothing is what counting uses.
+func nothing([]byte) chat.Meter {
+	m := chat.Meter{Complete: true, Started: true}
+	m.Usage.Set(pricing.Input, 0)
+	return m
+}
+
+// estimate counts for providers that cannot. The answer says that it is no count
+// of theirs: {"input_tokens":n,"estimated":true}.
+func estimate(body []byte) ([]byte, error) {
+	r, err := anthropic.Messages{}.DecodeRequest(body)
+	if err != nil {
+		return nil, err
+	}
+	out := strconv.AppendInt([]byte(`{"input_tokens":`), relay.EstimateTokens(r), 10)
+	return append(out, `,"estimated":true}`...), nil
 }

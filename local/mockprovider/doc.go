@@ -9,6 +9,7 @@
 // Every route works with and without the leading /v1.
 //
 //	POST /chat/completions /completions /embeddings    OpenAI, key in Authorization: Bearer
+//	POST /responses                                    OpenAI; it keeps nothing: what refers to something kept is not found
 //	POST /messages /messages/count_tokens              Anthropic, key in x-api-key or Bearer, anthropic-version needed
 //	GET  /models /models/{id}; DELETE /models/{id}     the shape follows the anthropic-version header
 //	any  /echo/...                                     what arrived: method, raw path, raw query, headers, body
@@ -62,7 +63,8 @@
 //	cut=mid:N            closed within event N+1
 //	silence=after:N      nothing more after N events; silence=after:0 is headers only
 //	for=D                how long the silence lasts before the connection closes (30s)
-//	error-event=T after=N   an error event after N events of a stream
+//	error-event=T after=N   an error event after N events of a stream (of /responses:
+//	                     the event error with the code T; failed: response.failed)
 //	gzip                 compressed though nobody asked
 //	wrong-length         Content-Length is greater than the body
 //	huge=N               a plain answer of at least N bytes

@@ -171,6 +171,7 @@ var handlers = map[string]func(*exchange) *apiError{
 	"/chat/completions":      (*exchange).chatCompletion,
 	"/completions":           (*exchange).completion,
 	"/embeddings":            (*exchange).embeddings,
+	"/responses":             (*exchange).response,
 	"/messages":              (*exchange).message,
 	"/messages/count_tokens": (*exchange).countTokens,
 }

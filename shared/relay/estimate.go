@@ -50,19 +50,35 @@ func (c *call) estimateInput() int64 {
 	if r == nil {
 		return tokensOf(len(c.in))
 	}
+	return EstimateTokens(r)
+}
+
+// EstimateTokens is about how many input tokens a conversation has. Images and
+// sound are not counted.
+func EstimateTokens(r *chat.Request) int64 {
 	var n int64
 	for i := range r.Messages {
-		n += tokensOfAFrame
-		for j := range r.Messages[i].Parts {
-			p := &r.Messages[i].Parts[j]
-			n += tokensOf(len(p.Text))
-			if p.Call != nil {
-				n += tokensOf(len(p.Call.Name) + len(p.Call.Arguments))
-			}
-		}
+		n += tokensOfAFrame + tokensOfParts(r.Messages[i].Parts)
 	}
 	for i := range r.Tools {
 		n += tokensOf(len(r.Tools[i].Name) + len(r.Tools[i].Description.Value) + len(r.Tools[i].Schema))
+	}
+	return n
+}
+
+func tokensOfParts(parts []chat.Part) (n int64) {
+	for i := range parts {
+		p := &parts[i]
+		n += tokensOf(len(p.Text))
+		if p.Call != nil {
+			n += tokensOf(len(p.Call.Name) + len(p.Call.Arguments))
+		}
+		if p.Media != nil && p.Media.Plain {
+			n += tokensOf(len(p.Media.Data))
+		}
+		if p.Result != nil {
+			n += tokensOfParts(p.Result.Parts)
+		}
 	}
 	return n
 }

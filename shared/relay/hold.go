@@ -15,6 +15,9 @@ func (c *call) limitTarget() error {
 		}
 		c.admittedTargets = append(c.admittedTargets, admitted)
 	}
+	if c.rt.Free {
+		return nil
+	}
 	own, its := c.budgeted()
 	tokenRates := c.admitted != nil || len(c.admittedTargets) > 0
 	if len(own) == 0 && len(its) == 0 && !tokenRates {

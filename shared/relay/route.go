@@ -40,6 +40,10 @@ type Route struct {
 	// Meter reads the usage of an answer on Unified routes without a Client.
 	Meter    func(answer []byte) chat.Meter
 	NoOutput bool // the operation makes no output tokens (embeddings)
+	Free     bool // providers charge nothing for it: budgets are not asked
+	// Local answers for providers that do not have the operation. It must say that
+	// it is not the provider who speaks.
+	Local func(body []byte) ([]byte, error)
 	// List makes the answer of a Listing route.
 	List func(c *Caller) ([]byte, error)
 }

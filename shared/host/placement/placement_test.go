@@ -37,6 +37,8 @@ func TestMostSpecificRouteWins(t *testing.T) {
 		{"GET", "/files", "passthrough", "/{path+}"},
 		{"POST", "/files", "passthrough", "/files"},
 		{"POST", "/messages", "messages", "/messages"},
+		{"POST", "/messages/count_tokens", "messages", "/messages/count_tokens"},
+		{"POST", "/responses", "responses", "/responses"},
 		{"GET", "/responses/r1", "passthrough", "/{path+}"},
 		{"PATCH", "/responses/r1", "", ""},
 	} {

@@ -1,0 +1,18 @@
+package relay
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+)
+
+// answerHere answers in the provider's place.
+func (c *call) answerHere() answer {
+	body, err := c.rt.Local(c.in)
+	if err != nil {
+		return refusal(err)
+	}
+	return answer{resp: &http.Response{
+		StatusCode: http.StatusOK, Header: http.Header{}, ContentLength: int64(len(body)), Body: io.NopCloser(bytes.NewReader(body)),
+	}}
+}
