@@ -54,8 +54,11 @@ func (a *answer) drop() {
 	if a.resp == nil {
 		return
 	}
-	// What is small is read, so that the connection can be used again.
-	_, _ = io.CopyN(io.Discard, a.resp.Body, 64<<10)
+	// What is small is read, so that the connection can be used again. A stream
+	// may go on for ever.
+	if small := int64(64 << 10); a.resp.ContentLength >= 0 && a.resp.ContentLength <= small {
+		_, _ = io.CopyN(io.Discard, a.resp.Body, small)
+	}
 	_ = a.resp.Body.Close()
 	a.resp = nil
 }
@@ -251,7 +254,7 @@ func (c *call) sendFault(f *fault.Fault) {
 	if speaker == nil {
 		speaker = c.errorDialect()
 	}
-	body := speaker.AppendError(nil, f, c.options())
+	body := c.withAttempts(speaker.AppendError(nil, f, c.options()))
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	c.captureAnswer(body)
 	c.rec.ErrorCode, c.rec.ErrorMessage = string(f.Code), recorded(f)

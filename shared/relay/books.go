@@ -128,7 +128,7 @@ const tokensOfAnImage = 4000
 // boundOf is the most that the request can cost at this target. A token is at
 // least one byte of the body.
 func (c *call) boundOf() ledger.Bound {
-	in := int64(len(c.in))
+	in := int64(max(len(c.in), len(c.to.body)))
 	if in == 0 {
 		in = max(c.req.ContentLength, 0)
 	}

@@ -53,6 +53,7 @@ type call struct {
 	outAssumed bool  // the request states no bound
 	metadata   map[string]string
 	walker     *route.Walk
+	routing    routing
 	admitted   *ledger.Admission
 
 	// What dispatch learned.

@@ -23,13 +23,13 @@ type choice struct {
 	// carrier translates an operation that is no conversation; nil when the
 	// provider takes the client's own shape.
 	carrier  chat.Translator
-	local    bool   // the gateway answers itself, see Route.Local
 	upstream string // the model as the provider takes it
 	// contentType is that of the body that carrier made; "" is JSON.
 	contentType string
 	op          provider.Operation
 	lenient     bool
 	timeout     time.Duration
+	body        []byte // what the leaf's config makes of the client's; nil: nothing
 	forward     []string
 	subjects    []*ledger.Subject // limits of the provider and of its integration
 }
@@ -38,6 +38,8 @@ type choice struct {
 func (c *call) choose(leaf *route.Leaf) error {
 	c.to = choice{leaf: leaf, model: c.model, lenient: leaf.Lenient, timeout: leaf.Timeout, forward: leaf.Forward}
 	c.rec.OptionIndex = leaf.Path
+	// What the target before was must not stand for this one.
+	c.rec.Provider, c.rec.ProviderSlug, c.rec.IntegrationID, c.rec.Model = "", "", "", ""
 	if len(leaf.Input)+len(leaf.Output) > 0 {
 		return fault.New(fault.UnsupportedOperation, "guardrails", "This installation has no guardrails: a config that asks for checks is not served without them")
 	}
@@ -245,10 +247,6 @@ func (c *call) speak() error {
 // speakOperation settles how the target takes an operation that is no
 // conversation: in the client's own shape, or by a translator.
 func (c *call) speakOperation() error {
-	if c.rt.Local != nil && c.to.target.DialectOf(c.rt.Operation, c.to.model) == "" {
-		c.to.op, c.to.local = c.rt.Operation, true
-		return nil
-	}
 	p := c.to.target.Provider
 	name := c.to.target.DialectOf(c.rt.Operation, c.to.model)
 	if c.to.carrier = c.carriers[name]; c.to.carrier == nil && name != provider.OpenAI {

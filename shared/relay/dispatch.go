@@ -17,6 +17,7 @@ func (c *call) relay() error {
 		leaf, f := c.walker.Next(outcome)
 		if f != nil {
 			last.drop()
+			c.decided()
 			return f
 		}
 		if leaf == nil {
@@ -24,12 +25,9 @@ func (c *call) relay() error {
 		}
 		last.drop()
 		last = c.try(leaf)
-		outcome = route.Outcome{Status: last.status(), Exception: last.exception()}
-		if c.bodySpent {
-			break // the client's body has been streamed and cannot be sent again
-		}
+		outcome = c.outcome(&last)
 	}
-	c.rec.Draws = c.walker.Draws(c.rec.Draws[:0])
+	c.decided()
 	if last.resp == nil && last.fault == nil && last.cached == nil {
 		return fault.New(fault.InvalidConfig, "x-gateway-config", "No provider selected, please check the weights")
 	}
@@ -44,6 +42,9 @@ func (c *call) try(leaf *route.Leaf) answer {
 	if err := c.choose(leaf); err != nil {
 		return refusal(err)
 	}
+	if err := c.effective(); err != nil {
+		return refusal(err)
+	}
 	body, err := c.upstreamBody()
 	if err != nil {
 		return refusal(err)
@@ -56,12 +57,14 @@ func (c *call) try(leaf *route.Leaf) answer {
 	if err := c.limitTarget(); err != nil {
 		return refusal(err)
 	}
-	if c.to.local {
-		return c.answerHere()
-	}
 	schedule := leaf.Retry.Start()
+	var waited time.Duration
 	for {
 		a := c.attempt(body)
+		c.called(&schedule, waited)
+		if c.headSent {
+			return a // the stream has begun; nothing can be taken back
+		}
 		wait, again := schedule.Next(a.status(), a.header(), a.connectFailed(), c.Now())
 		c.rec.RetryCount = schedule.Count()
 		if !again || c.bodySpent {
@@ -71,6 +74,7 @@ func (c *call) try(leaf *route.Leaf) answer {
 		if err := c.sleep(wait); err != nil {
 			return refusal(err)
 		}
+		waited = wait
 	}
 }
 
@@ -95,16 +99,22 @@ func (a *answer) header() http.Header {
 
 // sleep waits before a retry, unless the client goes.
 func (c *call) sleep(d time.Duration) error {
-	if d <= 0 {
-		return nil
+	defer func(from time.Time) { c.waited += c.Now().Sub(from) }(c.Now())
+	ctx := c.req.Context()
+	if ctx.Err() != nil || d > 0 && !c.Sleep(ctx.Done(), d) {
+		return fault.New(fault.RequestTimeout, "", "The client went away before a retry")
 	}
+	return nil
+}
+
+// sleep waits by the machine's clock.
+func sleep(done <-chan struct{}, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
-	defer func(from time.Time) { c.waited += c.Now().Sub(from) }(c.Now())
 	select {
 	case <-t.C:
-		return nil
-	case <-c.req.Context().Done():
-		return fault.New(fault.RequestTimeout, "", "The client went away before a retry")
+		return true
+	case <-done:
+		return false
 	}
 }

@@ -1,12 +1,10 @@
 package relay
 
 import (
-	"context"
 	"errors"
 	"net"
 	"net/http"
 	"net/url"
-	"time"
 
 	"gateway/shared/chat"
 	"gateway/shared/egress"
@@ -22,7 +20,15 @@ func (c *call) attempt(body []byte) answer {
 		Provider: c.to.target.Provider.ID, ProviderSlug: c.rec.ProviderSlug, Model: c.to.model,
 		OptionIndex: c.rec.OptionIndex, Start: c.since(),
 	}
-	a := c.exchange(body, &at)
+	// What the attempt is charged for while it runs is noted in it.
+	c.rec.Attempts = append(c.rec.Attempts, at)
+	a := c.exchange(body, &c.rec.Attempts[len(c.rec.Attempts)-1])
+	c.judge(&a, &c.rec.Attempts[len(c.rec.Attempts)-1])
+	return a
+}
+
+// judge notes how an attempt ended.
+func (c *call) judge(a *answer, at *usage.Attempt) {
 	at.Latency = c.since() - at.Start
 	if a.fault != nil {
 		at.Status, at.ErrorCode = a.fault.Status(), string(a.fault.Code)
@@ -33,8 +39,6 @@ func (c *call) attempt(body []byte) answer {
 		at.Status = a.resp.StatusCode
 		c.rec.UpstreamLatency = at.Latency
 	}
-	c.rec.Attempts = append(c.rec.Attempts, at)
-	return a
 }
 
 // exchange sends the request and judges the head of the answer.
@@ -43,30 +47,36 @@ func (c *call) exchange(body []byte, at *usage.Attempt) answer {
 	if err != nil {
 		return refusal(err)
 	}
-	ctx, cancel := c.ctx, context.CancelFunc(nil)
-	if c.to.timeout > 0 {
-		ctx, cancel = context.WithCancel(req.Context())
-		timer := time.AfterFunc(c.to.timeout, cancel)
-		defer timer.Stop()
-		c.afterwards = append(c.afterwards, cancel)
+	patience := &c.routing.patience
+	if ctx := c.beginPatience(req.Context()); patience.watch != nil {
 		req = req.WithContext(ctx)
 	}
 	t := c.Now()
 	resp, err := c.Transport.RoundTrip(req)
 	c.waited += c.Now().Sub(t)
 	if err != nil {
-		if ctx.Err() != nil && c.ctx.Err() == nil {
-			return refusal(fault.Newf(fault.RequestTimeout, "x-gateway-request-timeout", "Request exceeded the timeout sent in the request: %dms", c.to.timeout.Milliseconds()))
+		if f := patience.late(); f != nil {
+			return refusal(f)
 		}
 		return refusal(c.unreachable(err))
 	}
 	at.RequestID = requestID(resp.Header)
 	a := answer{resp: resp}
+	if c.rt.Shape != Raw && (resp.StatusCode < 200 || resp.StatusCode > 299) {
+		// The time for the head counts for an error's whole body.
+		refused := c.providerRefused(resp)
+		patience.stop()
+		if f := patience.late(); f != nil {
+			return refusal(f)
+		}
+		return refused
+	}
+	if !patience.headCame() {
+		_ = resp.Body.Close()
+		return refusal(patience.late())
+	}
 	if c.rt.Shape == Raw {
 		return a
-	}
-	if resp.StatusCode < 200 || resp.StatusCode > 299 {
-		return c.providerRefused(resp)
 	}
 	if c.stream && c.rt.Client != nil {
 		c.startStream(&a)

@@ -13,6 +13,7 @@ import (
 	"gateway/shared/pricing"
 	"gateway/shared/provider"
 	"gateway/shared/resource"
+	"gateway/shared/route"
 	"gateway/shared/seal"
 	"gateway/shared/store"
 	"gateway/shared/usage"
@@ -44,6 +45,9 @@ type Options struct {
 	// not before its last byte.
 	RecordAfterBody bool
 	DrainTime       time.Duration // how long an answer is read on after the client went; 0: 30 s
+	// Sleep waits before a retry, and gives false when done is closed first; nil:
+	// by the machine's clock.
+	Sleep func(done <-chan struct{}, d time.Duration) bool
 	// Faults is told of failures that no caller sees; nil: they go to slog.
 	Faults func(where string, err error)
 }
@@ -55,6 +59,8 @@ type Relay struct {
 	carriers map[string]chat.Translator
 	calls    sync.Pool
 	memory   *signedMemory
+	breakers *breakers
+	picks    *route.Picks
 	tokens   *provider.Tokens
 }
 
@@ -74,6 +80,10 @@ func New(o Options) *Relay {
 	for _, t := range o.Translators {
 		r.carriers[t.Name()] = t
 	}
+	if r.Sleep == nil {
+		r.Sleep = sleep
+	}
+	r.breakers, r.picks = newBreakers(o.Now, o.Store.Table(store.Rate), r.background), route.NewPicks(o.Now)
 	r.calls.New = func() any { return new(call) }
 	return r
 }

@@ -17,7 +17,7 @@ import (
 )
 
 // maxInlineConfig bounds a config in a header, in bytes.
-const maxInlineConfig = 64 << 10
+const maxInlineConfig = 16 << 10
 
 // savedConfig is a config made ready for requests. It is shared between requests
 // under one View and never changed.
@@ -56,6 +56,9 @@ func (s *savedConfig) compile(ctx context.Context, sealer seal.Sealer) (*route.T
 // default, else the workspace's, else what the headers and the model name.
 func (c *call) resolve() error {
 	if err := c.checkInline(); err != nil {
+		return err
+	}
+	if err := c.routing.asked.readPatience(c.req.Header); err != nil {
 		return err
 	}
 	sent := strings.TrimSpace(c.ask.Config)
@@ -146,7 +149,7 @@ func (c *call) useConfig(ref string) error {
 	}
 	c.rec.ConfigID, c.rec.ConfigSlug, c.rec.ConfigVersion = cfg.rec.ID, cfg.rec.Slug, cfg.rec.Version
 	c.rec.Mode = tree.Mode()
-	c.walker = tree.Start(c.routeContext())
+	c.useTree(tree, cfg.rec.ID, cfg.rec.Version)
 	return nil
 }
 

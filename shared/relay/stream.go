@@ -3,18 +3,11 @@ package relay
 import (
 	"errors"
 	"io"
-	"net/http"
-	"time"
 
 	"gateway/shared/chat"
 	"gateway/shared/fault"
 	"gateway/shared/wire"
 )
-
-// holdTime is how long the head of a stream is held for its first content, so
-// that an error in its first event is answered with its own status and other
-// targets can still be tried.
-const holdTime = 20 * time.Second
 
 // maxHeld bounds the bytes held before the first content.
 const maxHeld = 256 << 10
@@ -99,8 +92,13 @@ func (a *answer) meter() chat.Meter {
 }
 
 // open reads a stream until its first content, its end or an error. An error
-// before any content becomes the answer, with its own status.
+// before any content becomes the answer, with its own status, unless the head
+// has gone out: see headHold.
 func (c *call) open(a *answer) {
+	hold := c.to.leaf.Hold
+	if hold <= 0 {
+		return // nothing is held: the head goes out as it comes
+	}
 	if c.heldBuf == nil {
 		c.heldBuf = newBuffer()
 	}
@@ -109,25 +107,27 @@ func (c *call) open(a *answer) {
 	chunk := newBufferFor(streamChunk) // a stream that comes fast is sent on in few pieces
 	defer chunk.free()
 	p := chunk.b[:cap(chunk.b)]
-	since := c.Now()
+	h := c.hold(a, hold)
+	defer h.end()
 	for {
 		t := c.Now()
-		n, err := a.resp.Body.Read(p)
+		n, err := h.read(p)
 		c.waited += c.Now().Sub(t)
 		if n > 0 {
 			out, ferr := a.pass(p[:n])
 			held.reserve(len(out))
 			held.b = append(held.b, out...)
 			m := a.meter()
+			c.routing.patience.arrived(m.Started)
 			if ferr != nil || m.Err != nil {
-				if !m.Started {
+				if !m.Started && !c.headSent {
 					c.firstEventFailed(a, m, ferr)
 					return
 				}
 				a.broken = ferr
 				break
 			}
-			if m.Started || m.Complete || len(held.b) > maxHeld || c.Now().Sub(since) > holdTime {
+			if m.Started || m.Complete || len(held.b) > maxHeld || c.headSent && err == nil {
 				break
 			}
 		}
@@ -135,12 +135,16 @@ func (c *call) open(a *answer) {
 			a.ended = true
 			break
 		}
+		if err != nil && c.headSent {
+			a.broken = c.cut(err)
+			break
+		}
 		if err != nil {
 			c.firstEventFailed(a, a.meter(), err)
 			return
 		}
 	}
-	if a.ended && !a.meter().Started && !a.meter().Complete {
+	if a.ended && !a.meter().Started && !a.meter().Complete && !c.headSent {
 		c.firstEventFailed(a, a.meter(), io.ErrUnexpectedEOF)
 		return
 	}
@@ -150,10 +154,17 @@ func (c *call) open(a *answer) {
 // firstEventFailed turns a stream that never began into a refusal.
 func (c *call) firstEventFailed(a *answer, m chat.Meter, err error) {
 	f := m.Err
-	if f == nil {
+	late := c.routing.patience.late()
+	switch {
+	case f != nil:
+		f.Source = fault.SourceProvider
+	case late != nil:
+		f = late
+	default:
 		f = fault.Newf(fault.InvalidProviderResponse, "", "The stream of %s broke off before it began", c.to.target.Provider.ID).WithCause(err)
+		f.Source = fault.SourceProvider
 	}
-	f.Source = fault.SourceProvider
+	c.routing.patience.stop()
 	if m.Usage.Known() {
 		c.charge(m.Usage)
 	}
@@ -164,16 +175,12 @@ func (c *call) firstEventFailed(a *answer, m chat.Meter, err error) {
 // sendStream passes a stream on as it comes. The end of it is held until the
 // books are written.
 func (c *call) sendStream(a *answer) error {
-	h := c.w.Header()
-	h["Content-Type"] = eventStream
-	h["Cache-Control"] = noCache
-	c.answerHeaders(a.resp.Header)
-	c.head(http.StatusOK)
+	c.streamHead(a)
 	if len(a.held) > 0 {
 		c.piece(a, a.held)
 	}
 	err := a.broken
-	if err == nil && !a.ended {
+	if err == nil && a.meter().Err == nil && !a.ended {
 		err = c.pump(a)
 	}
 	return c.closeStream(a, err)
@@ -190,6 +197,7 @@ func (c *call) pump(a *answer) error {
 		c.waited += c.Now().Sub(t)
 		if n > 0 {
 			out, ferr := a.pass(p[:n])
+			c.routing.patience.arrived(a.meter().Started)
 			c.piece(a, out)
 			if ferr != nil {
 				return ferr
@@ -202,7 +210,7 @@ func (c *call) pump(a *answer) error {
 			return nil
 		}
 		if err != nil {
-			return err
+			return c.cut(err)
 		}
 	}
 }
@@ -226,6 +234,7 @@ func (c *call) piece(a *answer, out []byte) {
 func (c *call) closeStream(a *answer, err error) error {
 	var last []byte
 	m := a.meter()
+	c.routing.patience.stop()
 	if err == nil && m.Err == nil {
 		if a.turn != nil {
 			last, err = a.turn.end()
@@ -266,6 +275,14 @@ func (c *call) closeStream(a *answer, err error) error {
 	c.books()
 	c.flushTail()
 	return nil
+}
+
+// cut says why a read of a stream failed: the gateway's own patience comes first.
+func (c *call) cut(err error) error {
+	if f := c.routing.patience.late(); f != nil {
+		return f
+	}
+	return err
 }
 
 // Values of headers are shared between requests; nobody changes them in place.

@@ -20,12 +20,8 @@ func (c *call) upstreamBody() ([]byte, error) {
 		c.sendBuf = newBufferFor(len(c.in) + 256)
 	}
 	src := c.in
-	if !c.to.leaf.Plain() {
-		edited, err := c.to.leaf.Apply(nil, c.in)
-		if err != nil {
-			return nil, err
-		}
-		src = edited
+	if c.to.body != nil {
+		src = c.to.body
 	}
 	if c.rt.Shape == Raw {
 		return c.rawBody(src)

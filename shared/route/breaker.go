@@ -56,6 +56,7 @@ type circuit struct {
 	first, last         time.Time // failures of the count
 	openUntil           time.Time // zero: closed
 	probeUntil          time.Time // a probe is under way, at most until then
+	mine                bool      // by this process
 
 	// What other processes have not been told.
 	newFailures, newSuccesses int
@@ -95,9 +96,12 @@ func (s *circuit) trips(b *Breaker) bool {
 // trip opens the circuit.
 func (s *circuit) trip(b *Breaker, now time.Time) {
 	s.failures, s.successes, s.newFailures, s.newSuccesses = 0, 0, 0, 0
-	s.openUntil, s.probeUntil = now.Add(b.Cooldown), time.Time{}
+	s.openUntil, s.probeUntil, s.mine = now.Add(b.Cooldown), time.Time{}, false
 	s.newOpen, s.newClosed = true, false
 }
+
+// worthTelling tells that there is a reason for a write: successes alone wait.
+func (s *circuit) worthTelling() bool { return s.newFailures > 0 || s.newOpen || s.newClosed }
 
 // silent tells that nothing is waiting to be told to other processes.
 func (s *circuit) silent() bool {

@@ -227,6 +227,10 @@ func TestMergeKeepsWhatWasNotTold(t *testing.T) {
 	if c.State(path) != Probing {
 		t.Error("another process's probe counts")
 	}
+	c.Merge(nil)
+	if c.State(path) != Closed || !c.Quiet() {
+		t.Error("the other process has closed it")
+	}
 }
 
 func TestHealthyTargetsHaveNothingToTell(t *testing.T) {

@@ -62,6 +62,7 @@ func (c *Circuits) Of(key ConfigKey) *ConfigCircuits {
 type ConfigCircuits struct {
 	now     func() time.Time
 	trouble atomic.Int32 // circuits that are not closed
+	untold  atomic.Bool  // Pending has something to give
 
 	mu     sync.Mutex
 	states map[string]*circuit // by path; absent: closed, nothing counted
@@ -91,7 +92,7 @@ func (c *ConfigCircuits) Claim(path string, b *Breaker) bool {
 	case Closed:
 		return true
 	case HalfOpen:
-		s.probeUntil = now.Add(b.Cooldown)
+		s.probeUntil, s.mine = now.Add(b.Cooldown), true
 		return true
 	}
 	return false
@@ -102,7 +103,7 @@ func (c *ConfigCircuits) Release(path string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if s := c.states[path]; s != nil {
-		s.probeUntil = time.Time{}
+		s.probeUntil, s.mine = time.Time{}, false
 	}
 }
 
@@ -162,13 +163,16 @@ func (c *ConfigCircuits) healthy(path string) bool {
 	return c.states[path] == nil
 }
 
-// recount brings trouble up to date. The lock is held.
+// recount brings trouble and untold up to date. The lock is held.
 func (c *ConfigCircuits) recount() {
 	var n int32
+	untold := false
 	for _, s := range c.states {
 		if !s.openUntil.IsZero() {
 			n++
 		}
+		untold = untold || s.worthTelling()
 	}
 	c.trouble.Store(n)
+	c.untold.Store(untold)
 }

@@ -19,14 +19,18 @@ type Pending struct {
 	Closed              bool      // a probe closed it
 }
 
+// Untold reports that Pending has something to give.
+func (c *ConfigCircuits) Untold() bool { return c.untold.Load() }
+
 // Pending takes what is to be told. Successes alone are not worth a write: they
 // wait for the next failure.
 func (c *ConfigCircuits) Pending() []Pending {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	defer c.recount()
 	var list []Pending
 	for path, s := range c.states {
-		if s.newFailures == 0 && !s.newOpen && !s.newClosed {
+		if !s.worthTelling() {
 			continue
 		}
 		p := Pending{Path: path, Breaker: s.setting, Failures: s.newFailures, Successes: s.newSuccesses, Closed: s.newClosed}
@@ -67,7 +71,7 @@ func (c *ConfigCircuits) Merge(all map[string]Shared) {
 	defer c.recount()
 	now := c.now()
 	for path, s := range c.states {
-		if _, known := all[path]; !known && s.silent() && !now.Before(s.probeUntil) {
+		if _, known := all[path]; !known && s.silent() && !s.probing(now) {
 			delete(c.states, path)
 		}
 	}
@@ -83,8 +87,8 @@ func (c *ConfigCircuits) Merge(all map[string]Shared) {
 		s.failures, s.successes = shared.Failures+s.newFailures, shared.Successes+s.newSuccesses
 		s.first, s.last = shared.First, later(shared.Last, s.last)
 		s.openUntil = shared.OpenUntil
-		if !now.Before(s.probeUntil) { // a probe of this process stands
-			s.probeUntil = shared.ProbeUntil
+		if !s.probing(now) {
+			s.probeUntil, s.mine = shared.ProbeUntil, false
 		}
 	}
 }
@@ -94,9 +98,12 @@ func (c *ConfigCircuits) Held(path string, until time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if s := c.states[path]; s != nil {
-		s.probeUntil = until
+		s.probeUntil, s.mine = until, false
 	}
 }
+
+// probing tells that this process makes a probe, which a merge must not end.
+func (s *circuit) probing(now time.Time) bool { return s.mine && now.Before(s.probeUntil) }
 
 func later(a, b time.Time) time.Time {
 	if a.After(b) {

@@ -15,6 +15,7 @@ type Tree struct {
 	mode    string
 	leaves  []*Leaf
 	guarded bool // some target has a breaker that decisions look at
+	sticky  bool // some strategy has a sticky rule
 }
 
 // node is one place of the tree: a leaf, or a strategy over children.
@@ -141,6 +142,7 @@ func (t *Tree) compile(c *Config, from inherited, details *[]fault.Detail) *node
 		}
 	}
 	t.guarded = t.guarded || n.guards
+	t.sticky = t.sticky || n.sticky != nil
 	if n.mode == ModeConditional {
 		n.def = byName[n.defName]
 		for _, cond := range c.Strategy.Conditions {
@@ -280,6 +282,9 @@ func (t *Tree) Mode() string { return t.mode }
 
 // Guarded reports whether decisions look at breakers.
 func (t *Tree) Guarded() bool { return t.guarded }
+
+// Sticky reports whether a strategy has a sticky rule.
+func (t *Tree) Sticky() bool { return t.sticky }
 
 // Leaves gives the leaves in the order of the config. The caller must not
 // change them.

@@ -1,0 +1,66 @@
+package relay
+
+import (
+	"strconv"
+
+	"gateway/shared/fault"
+	"gateway/shared/usage"
+	"gateway/shared/wire"
+)
+
+// withAttempts adds to an error's body what was tried before it, for clients
+// that do not keep to the strict shape. An error of the only target that was
+// tried once stays as it is.
+func (c *call) withAttempts(body []byte) []byte {
+	if c.walker == nil || c.strict() || len(body) == 0 || body[0] != '{' {
+		return body
+	}
+	refused := 0
+	for i := range c.rec.Skips {
+		if c.rec.Skips[i].Reason == usage.SkipRefused {
+			refused++
+		}
+	}
+	if len(c.rec.Attempts)+refused < 2 {
+		return body
+	}
+	return wire.Splice(nil, body, wire.InsertAt(0, "attempts", c.appendAttempts(nil)))
+}
+
+// appendAttempts writes the calls, then the targets that the gateway refused.
+func (c *call) appendAttempts(dst []byte) []byte {
+	dst = append(dst, '[')
+	for i := range c.rec.Attempts {
+		a := &c.rec.Attempts[i]
+		dst = appendAttempt(dst, a.OptionIndex, a.Provider, a.Model, a.Status, a.ErrorCode)
+	}
+	for i := range c.rec.Skips {
+		if s := &c.rec.Skips[i]; s.Reason == usage.SkipRefused {
+			dst = appendAttempt(dst, s.Path, "", "", s.Status, s.Code)
+		}
+	}
+	return append(dst, ']')
+}
+
+func appendAttempt(dst []byte, option, provider, model string, status int, code string) []byte {
+	if dst[len(dst)-1] == '}' {
+		dst = append(dst, ',')
+	}
+	dst = append(dst, `{"option_index":`...)
+	dst = wire.AppendJSONString(dst, option)
+	for _, f := range [...]struct{ name, value string }{{"provider", provider}, {"model", model}, {"code", code}} {
+		if f.value != "" {
+			dst = append(append(append(dst, `,"`...), f.name...), `":`...)
+			dst = wire.AppendJSONString(dst, f.value)
+		}
+	}
+	dst = append(dst, `,"status":`...)
+	dst = strconv.AppendInt(dst, int64(status), 10)
+	return append(dst, '}')
+}
+
+// refused tells whether the gateway itself refused the target. A timeout is the
+// target's.
+func (a *answer) refused() bool {
+	return a.fault != nil && a.fault.Source != fault.SourceProvider && a.fault.Code != fault.RequestTimeout
+}

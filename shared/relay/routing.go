@@ -1,0 +1,89 @@
+package relay
+
+import (
+	"strconv"
+	"time"
+
+	"gateway/shared/route"
+	"gateway/shared/usage"
+)
+
+// routing is what a call knows of its way through the targets.
+type routing struct {
+	asked    patienceAsked   // of the request's headers
+	own      ownDemands      // of the client's own body
+	breakers *sharedBreakers // nil: the config has none
+	patience patience        // of the attempt under way
+	begun    bool            // own is filled
+}
+
+// useTree starts the walk of a saved config.
+func (c *call) useTree(tree *route.Tree, config string, version int64) {
+	ctx := c.routeContext()
+	scope := c.who.Scope
+	if tree.Guarded() {
+		key := route.ConfigKey{Org: scope.Org, Workspace: scope.Workspace, Config: config, Version: version}
+		c.routing.breakers = c.breakers.of(c.ctx, key)
+		ctx.Breakers = c.routing.breakers
+	}
+	if tree.Sticky() {
+		ctx.Sticky = c.picks.Of(scope.Org, scope.Workspace, config)
+	}
+	c.walker = tree.Start(ctx)
+}
+
+func versionText(n int64) string { return "v" + strconv.FormatInt(n, 10) }
+
+// decided puts what the walk was decided on into the record, and tells other
+// processes what it learned of targets.
+func (c *call) decided() {
+	c.rec.Draws = c.walker.Draws(c.rec.Draws[:0])
+	c.rec.Breakers = c.walker.Breakers(c.rec.Breakers[:0])
+	c.rec.Matches = c.walker.Matches(c.rec.Matches[:0])
+	c.rec.Skips = c.walker.Skips(c.rec.Skips[:0])
+	s := c.routing.breakers
+	switch {
+	case s == nil || !s.Untold():
+	case c.RecordAfterBody:
+		c.afterwards = append(c.afterwards, func() { s.tell(nil) })
+	default:
+		s.running.Go(func() { s.tell(time.Sleep) })
+	}
+}
+
+// outcome judges the answer of a target for the walk.
+func (c *call) outcome(a *answer) route.Outcome {
+	o := route.Outcome{Status: a.status(), Exception: a.exception(), Refused: a.cached != nil || a.refused()}
+	// Once a head has gone out, or the client's body or the client itself has
+	// gone, there is nothing to be sent to another target.
+	o.Final = c.headSent || c.bodySpent || c.req.Context().Err() != nil
+	if a.fault != nil && o.Refused {
+		c.walker.Refused(a.fault.Code, o.Status)
+	}
+	return o
+}
+
+// called notes in the last attempt which retry it was and what it waited for.
+func (c *call) called(s *route.Schedule, waited time.Duration) {
+	n := len(c.rec.Attempts)
+	if n == 0 || s.Used() == 0 {
+		return
+	}
+	at := &c.rec.Attempts[n-1]
+	at.Retry, at.Wait, at.WaitReason = s.Used(), waited, usage.WaitBackoff
+	if s.Named() {
+		at.WaitReason = usage.WaitNamed
+	}
+}
+
+// background reports a failure that no request sees.
+func (r *Relay) background(where string, err error) {
+	if r.Faults != nil {
+		r.Faults(where, err)
+		return
+	}
+	logFault(where, "", err)
+}
+
+// Close waits until what this process knows of breakers is told to others.
+func (r *Relay) Close() { r.breakers.running.Wait() }
