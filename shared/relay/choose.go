@@ -23,6 +23,7 @@ type choice struct {
 	// carrier translates an operation that is no conversation; nil when the
 	// provider takes the client's own shape.
 	carrier  chat.Translator
+	local    bool   // the gateway answers itself, see Route.Local
 	upstream string // the model as the provider takes it
 	// contentType is that of the body that carrier made; "" is JSON.
 	contentType string
@@ -247,6 +248,10 @@ func (c *call) speak() error {
 // speakOperation settles how the target takes an operation that is no
 // conversation: in the client's own shape, or by a translator.
 func (c *call) speakOperation() error {
+	if c.rt.Local != nil && c.to.target.DialectOf(c.rt.Operation, c.to.model) == "" {
+		c.to.op, c.to.local = c.rt.Operation, true
+		return nil
+	}
 	p := c.to.target.Provider
 	name := c.to.target.DialectOf(c.rt.Operation, c.to.model)
 	if c.to.carrier = c.carriers[name]; c.to.carrier == nil && name != provider.OpenAI {

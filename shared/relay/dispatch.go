@@ -57,6 +57,9 @@ func (c *call) try(leaf *route.Leaf) answer {
 	if err := c.limitTarget(); err != nil {
 		return refusal(err)
 	}
+	if c.to.local {
+		return c.answerHere()
+	}
 	schedule := leaf.Retry.Start()
 	var waited time.Duration
 	for {
