@@ -463,3 +463,51 @@ func TestASemanticCacheNeedsAnEmbedderToBeSaved(t *testing.T) {
 	r.cached("SEMANTIC MISS", "/chat/completions", body, "X-Gateway-Config", slug)
 	r.cached("HIT", "/chat/completions", body, "X-Gateway-Config", slug)
 }
+
+// What a stream and a whole answer say beside plain text comes back too.
+func TestRicherAnswersAreReplayed(t *testing.T) {
+	r := start(t)
+	lenient := []string{"X-Gateway-Strict-Open-Ai-Compliance", "false"}
+	const functions = `,"functions":[{"name":"weather","parameters":{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}}],"function_call":{"name":"weather"}`
+	for name, c := range map[string]struct {
+		path, body string
+		headers    []string
+		plain      []string // in the whole answer
+		streamed   []string // in the stream
+	}{
+		"two choices": {"/chat/completions", chatBody("@mock/gpt-4o-mini", "Two", `,"n":2`), nil, []string{`"index":1`}, []string{`"index":1`}},
+		"legacy function": {"/chat/completions", chatBody("@mock/gpt-4o-mini", "mock: tools=1", functions), nil,
+			[]string{`"function_call"`}, []string{`"function_call"`}},
+		"thinking": {"/messages", chatBody("@mock-anthropic/claude-sonnet-4-5", "mock: reasoning=30", `,"max_tokens":4000,"thinking":{"type":"enabled","budget_tokens":1024}`), nil,
+			[]string{`"thinking"`, `"signature"`}, []string{"thinking_delta", "signature_delta"}},
+		"thinking, translated": {"/chat/completions", chatBody("@mock-anthropic/claude-sonnet-4-5", "mock: reasoning=30", `,"max_tokens":4000,"thinking":{"type":"enabled","budget_tokens":1024}`), lenient,
+			[]string{`"content_blocks"`, `"thinking"`, `"signature"`}, []string{`"content_blocks"`, `"thinking"`, `"signature"`}},
+		"echo":     {"/completions", `{"model":"@mock/gpt-3.5-turbo-instruct","prompt":"Once upon","echo":true}`, nil, []string{"Once upon"}, []string{"Once upon"}},
+		"a length": {"/chat/completions", chatBody("@mock/gpt-4o-mini", "mock: finish=length", ""), nil, []string{`"finish_reason":"length"`}, []string{`"finish_reason":"length"`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := *r
+			r.t = t
+			stream := c.body[:len(c.body)-1] + `,"stream":true}`
+			for _, first := range []string{c.body, stream} {
+				headers := append([]string{"X-Gateway-Cache-Namespace", fmt.Sprint(name, len(first))}, c.headers...)
+				r.cached("MISS", c.path, first, headers...)
+				plain := r.cached("HIT", c.path, c.body, headers...).body
+				for _, want := range c.plain {
+					if !strings.Contains(plain, want) {
+						t.Errorf("no %s in %s", want, plain)
+					}
+				}
+				again := r.cached("HIT", c.path, stream, headers...).body
+				for _, want := range c.streamed {
+					if !strings.Contains(again, want) {
+						t.Errorf("no %s in %s", want, again)
+					}
+				}
+				if strings.Count(plain, "Once upon") > 1 || strings.Contains(again, "Once uponOnce upon") {
+					t.Errorf("the prompt is told twice: %s\n%s", plain, again)
+				}
+			}
+		})
+	}
+}

@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -250,7 +251,7 @@ func (c *call) keepAnswer(out []byte) {
 // whole tells whether an answer can be used again: what is passed on as it came
 // may be anything.
 func (c *call) whole(out []byte) bool {
-	if wire.KindOf(out) != wire.KindObject || !json.Valid(out) {
+	if wire.KindOf(bytes.TrimSpace(out)) != wire.KindObject || !json.Valid(out) {
 		return false
 	}
 	if c.rt.Client == nil {

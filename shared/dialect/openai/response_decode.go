@@ -124,7 +124,7 @@ func stopReason(finish []byte) chat.StopReason {
 func decodeAnswer(d *wire.Decoder, c *chat.Choice) (refused bool) {
 	var thinking, refusal string
 	var text []chat.Part
-	var calls []chat.Part
+	var calls, blocks []chat.Part
 	for key := range d.Object {
 		switch string(key) {
 		case "content":
@@ -139,6 +139,10 @@ func decodeAnswer(d *wire.Decoder, c *chat.Choice) (refused bool) {
 		case "reasoning_content", "reasoning":
 			if s := optString(d); thinking == "" {
 				thinking = s
+			}
+		case "content_blocks":
+			if d.Kind() == wire.KindArray {
+				blocks = decodeBlocks(d.Raw())
 			}
 		case "refusal":
 			refusal = optString(d)
@@ -160,15 +164,32 @@ func decodeAnswer(d *wire.Decoder, c *chat.Choice) (refused bool) {
 			}
 		}
 	}
-	if thinking != "" {
+	switch {
+	case len(blocks) > 0: // they say the same as content, and more
+		c.Parts = append(c.Parts, blocks...)
+	case thinking != "":
 		c.Parts = append(c.Parts, chat.Part{Kind: chat.Reasoned, Text: thinking})
+		fallthrough
+	default:
+		c.Parts = append(c.Parts, text...)
 	}
-	c.Parts = append(c.Parts, text...)
 	if refusal != "" {
 		c.Parts = append(c.Parts, chat.Part{Kind: chat.Refusal, Text: refusal})
 	}
 	c.Parts = append(c.Parts, calls...)
 	return refusal != ""
+}
+
+// decodeBlocks reads content_blocks as they stand in an answer to a lenient
+// client; nil when they are of another form.
+func decodeBlocks(raw []byte) []chat.Part {
+	d := wire.NewDecoder(raw)
+	m := message{q: &requestDecoder{d: d, r: new(chat.Request)}}
+	parts := m.list()
+	if d.End() != nil {
+		return nil
+	}
+	return parts
 }
 
 // decodeContentList reads content that is a list of text and thinking parts.
