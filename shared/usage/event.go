@@ -54,9 +54,31 @@ func (r *Record) AppendEvent(dst []byte) []byte {
 	return binary.LittleEndian.AppendUint32(dst, crc32.Checksum(dst[start:], castagnoli))
 }
 
+// appendAround appends the event without its bodies, which belong at cut.
+func (r *Record) appendAround(dst []byte) (event []byte, cut int) {
+	start := len(dst)
+	dst = append(dst, eventMagic, eventPlain, 0, 0, 0, 0)
+	dst = binary.AppendUvarint(dst, uint64(len(r.Bodies)))
+	cut = len(dst)
+	dst = r.appendBare(dst)
+	if r.explained() {
+		dst[start+1] = eventVersion
+		dst = r.appendExplained(dst)
+	}
+	binary.LittleEndian.PutUint32(dst[start+2:], uint32(len(dst)-start-eventHead+len(r.Bodies)))
+	sum := crc32.Checksum(dst[start:cut], castagnoli)
+	sum = crc32.Update(sum, castagnoli, r.Bodies)
+	sum = crc32.Update(sum, castagnoli, dst[cut:])
+	return binary.LittleEndian.AppendUint32(dst, sum), cut
+}
+
 func (r *Record) appendPayload(b []byte) []byte {
 	b = binary.AppendUvarint(b, uint64(len(r.Bodies)))
-	b = append(b, r.Bodies...)
+	return r.appendBare(append(b, r.Bodies...))
+}
+
+// appendBare appends what follows the bodies in a payload.
+func (r *Record) appendBare(b []byte) []byte {
 	b = appendString(b, r.ID)
 	b = appendTime(b, r.Start)
 	for _, s := range [...]string{r.Org, r.Workspace, r.WorkspaceSlug, r.KeyID, r.KeyType, r.UserID, r.EndUser, r.TraceID, r.SpanID, r.ParentSpanID, r.SpanName,
@@ -214,15 +236,21 @@ func (r *Record) decodeBare(b []byte) (_ int, bodies []byte, _ error) {
 	if w <= 0 || n > uint64(len(payload)-w) {
 		return size, nil, ErrDamaged
 	}
-	c := cursor{rest: string(payload[w+int(n):])} // one allocation for all strings
-	c.record(r)
-	if b[1] > eventPlain {
-		c.explained(r)
-	}
-	if c.bad || c.rest != "" {
+	if !r.readBare(payload[w+int(n):], b[1]) {
 		return size, nil, ErrDamaged
 	}
 	return size, payload[w : w+int(n)], nil
+}
+
+// readBare reads what follows the bodies in a payload of a version; false when it
+// is not sound.
+func (r *Record) readBare(b []byte, version byte) bool {
+	c := cursor{rest: string(b)} // one allocation for all strings
+	c.record(r)
+	if version > eventPlain {
+		c.explained(r)
+	}
+	return !c.bad && c.rest == ""
 }
 
 // cursor reads a payload from the front; bad sticks.

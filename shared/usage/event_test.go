@@ -231,3 +231,17 @@ func BenchmarkDecodeEvent(b *testing.B) {
 		}
 	}
 }
+
+// Bodies that are written from where they are make the same event.
+func TestEventsAroundTheirBodies(t *testing.T) {
+	full, plain := sample(), sample()
+	full.Bodies = bytes.Repeat([]byte("b"), 300)
+	plain.Metadata, full.Metadata = nil, nil // whose order is any
+	for _, r := range []Record{{}, {ID: "1", Bodies: []byte("b")}, full, plain} {
+		whole := r.AppendEvent(nil)
+		around, cut := r.appendAround([]byte("before"))
+		if got := string(around[6:cut]) + string(r.Bodies) + string(around[cut:]); got != string(whole) {
+			t.Errorf("%q, want %q", got, whole)
+		}
+	}
+}

@@ -30,6 +30,7 @@ type Journal struct {
 	day    int64        // of its newest event, since 1970
 	closed bool         //
 	live   atomic.Int64 // its length up to the last whole event; for the reader
+	fresh  *fresh       // what the reader need not read; nil when it needs the bodies
 
 	sync struct {
 		sync.Mutex
@@ -88,7 +89,9 @@ func OpenJournal(dir string, o JournalOptions) (*Journal, error) {
 	if len(files) > 0 {
 		next = files[len(files)-1] + 1
 	}
-	j.reader.linker, _ = o.Bucket.(Linker)
+	if j.reader.linker, _ = o.Bucket.(Linker); j.reader.linker != nil {
+		j.fresh = new(fresh)
+	}
 	if err := j.reader.open(dir, files, next); err != nil {
 		return nil, err
 	}
@@ -165,9 +168,16 @@ func (j *Journal) Emit(ctx context.Context, r *Record) error {
 		return err
 	}
 	buf := buffers.Get().(*[]byte)
-	event := r.AppendEvent((*buf)[:0])
-	seq, size, err := j.write(event, r.Start.Unix()/secondsOfDay)
-	if *buf = event; cap(event) <= 2*MaxInlineBody {
+	e := entry{bodies: len(r.Bodies), day: r.Start.Unix() / secondsOfDay}
+	if e.bodies >= gatherFrom {
+		e.apart = r.Bodies
+		e.event, e.cut = r.appendAround((*buf)[:0])
+	} else {
+		e.event = r.AppendEvent((*buf)[:0])
+		e.cut = bodiesAt(r.Bodies) + e.bodies
+	}
+	seq, size, err := j.write(&e)
+	if *buf = e.event; cap(e.event) <= 2*MaxInlineBody {
 		buffers.Put(buf)
 	}
 	if err != nil {
@@ -185,31 +195,53 @@ func (j *Journal) Emit(ctx context.Context, r *Record) error {
 
 const secondsOfDay = 24 * 60 * 60
 
+// gatherFrom is the size of bodies that are written from where they are, instead
+// of being copied into their event.
+const gatherFrom = 16 << 10
+
+// entry is an event to be written.
+type entry struct {
+	event  []byte
+	cut    int    // where in event the part behind the bodies begins
+	bodies int    // their length
+	apart  []byte // the bodies, when they are not in event but belong at cut
+	day    int64  // since 1970
+}
+
 // write appends one event and gives the file and its length behind the event.
-// Events of a later day (since 1970) begin a new file: bodies that stay where the
-// journal wrote them are deleted with their file.
-func (j *Journal) write(event []byte, day int64) (seq uint64, size int64, err error) {
-	if len(event) > MaxEvent {
-		return 0, 0, fmt.Errorf("usage: an event of %d bytes is over the limit of %d", len(event), MaxEvent)
+// Events of a later day begin a new file: bodies that stay where the journal wrote
+// them are deleted with their file.
+func (j *Journal) write(e *entry) (seq uint64, size int64, err error) {
+	length := len(e.event) + len(e.apart)
+	if length > MaxEvent {
+		return 0, 0, fmt.Errorf("usage: an event of %d bytes is over the limit of %d", length, MaxEvent)
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.closed {
 		return 0, 0, ErrClosed
 	}
-	if j.size > 0 && (j.size+int64(len(event)) > j.o.MaxFileBytes || day > j.day) {
+	if j.size > 0 && (j.size+int64(length) > j.o.MaxFileBytes || e.day > j.day) {
 		if err := j.rotate(); err != nil {
 			return 0, 0, err
 		}
 	}
-	j.day = max(j.day, day)
-	n, err := j.file.Write(event)
+	j.day = max(j.day, e.day)
+	var n int
+	if e.apart == nil {
+		n, err = j.file.Write(e.event)
+	} else {
+		n, err = gather(j.file, e.event[:e.cut], e.apart, e.event[e.cut:])
+	}
 	if err != nil {
 		// A part of an event must not stand before the next one.
 		if n > 0 && j.file.Truncate(j.size) != nil {
 			err = errors.Join(err, j.rotate())
 		}
 		return 0, 0, fmt.Errorf("usage: journal: %w", err)
+	}
+	if j.fresh != nil {
+		j.fresh.add(position{j.seq, j.size}, e, length)
 	}
 	j.size += int64(n)
 	j.live.Store(pack(j.seq, j.size))

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strconv"
 	"sync"
@@ -299,6 +300,9 @@ func TestBodiesStayInTheFileThatTheJournalWrote(t *testing.T) {
 			r := sample()
 			r.ID = fmt.Sprintf("%s-%02d", prefix, i)
 			r.Bodies = bytes.Repeat([]byte(r.ID), i*10)
+			if i > 15 { // written from where they are
+				r.Bodies = bytes.Repeat([]byte(r.ID), i*500)
+			}
 			want[r.ID] = string(r.Bodies)
 			if err := j.Emit(ctx, &r); err != nil {
 				t.Fatal(err)
@@ -317,6 +321,11 @@ func TestBodiesStayInTheFileThatTheJournalWrote(t *testing.T) {
 					t.Errorf("%s: its bodies are in memory", r.ID)
 				}
 				packs[r.ID] = r.Pack
+				plain := sample()
+				plain.ID, plain.Pack = r.ID, r.Pack
+				if !reflect.DeepEqual(plain, r) {
+					t.Errorf("%s: read %+v, want %+v", r.ID, r, plain)
+				}
 			}
 			if err := b.Done(ctx); err != nil {
 				t.Fatal(err)

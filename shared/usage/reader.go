@@ -160,6 +160,9 @@ func (j *Journal) read(max int) error {
 			return err
 		}
 		if rd.at.off < end {
+			if j.takeFresh() {
+				continue
+			}
 			if err := j.readChunk(max, end); err != nil {
 				return err
 			}

@@ -1,0 +1,13 @@
+//go:build !linux
+
+package usage
+
+import (
+	"bytes"
+	"os"
+)
+
+// gather writes parts behind one another.
+func gather(f *os.File, parts ...[]byte) (int, error) {
+	return f.Write(bytes.Join(parts, nil))
+}
