@@ -62,6 +62,10 @@ type Traits struct {
 	// take them in the body.
 	Betas []string
 
+	// Fields are values of the credential that the dialect writes into its bodies,
+	// by their names; none of them is a secret.
+	Fields map[string]string
+
 	// MaxToolName is the longest tool name; 0: the dialect's default.
 	MaxToolName int
 	// DowngradeToolChoice turns a forced tool choice that cannot go with thinking

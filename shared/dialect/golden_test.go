@@ -14,12 +14,20 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"gateway/shared/chat"
+	"gateway/shared/dialect/ai21"
 	"gateway/shared/dialect/anthropic"
+	"gateway/shared/dialect/bytez"
 	"gateway/shared/dialect/cohere"
 	"gateway/shared/dialect/converse"
 	"gateway/shared/dialect/gemini"
+	"gateway/shared/dialect/oci"
 	"gateway/shared/dialect/openai"
+	"gateway/shared/dialect/palm"
+	"gateway/shared/dialect/reka"
 	"gateway/shared/dialect/responses"
+	"gateway/shared/dialect/triton"
+	"gateway/shared/dialect/upstream"
+	"gateway/shared/dialect/workersai"
 	"gateway/shared/fault"
 	"gateway/shared/pricing"
 	"gateway/shared/wire"
@@ -36,6 +44,15 @@ var dialects = map[string]chat.Dialect{
 	"converse":    converse.Converse{},
 	"responses":   responses.Responses{},
 	"cohere":      cohere.Chat{},
+	"generate":    upstream.Dialect{Wire: cohere.Generate{}},
+	"ai21":        upstream.Dialect{Wire: ai21.Complete{}},
+	"bytez":       upstream.Dialect{Wire: bytez.Chat{}},
+	"oci":         upstream.Dialect{Wire: oci.Chat{}},
+	"palm":        upstream.Dialect{Wire: palm.Chat{}},
+	"palmtext":    upstream.Dialect{Wire: palm.Text{}},
+	"reka":        upstream.Dialect{Wire: reka.Chat{}},
+	"triton":      upstream.Dialect{Wire: triton.Generate{}},
+	"workersai":   upstream.Dialect{Wire: workersai.Run{}},
 }
 
 // testCase is case.json: what a case needs beside its bodies.
@@ -219,7 +236,9 @@ func (g *golden) translate(o *chat.Options, in []byte, size int) ([]byte, chat.M
 	dec, enc := g.provider.NewStreamDecoder(&g.c.Traits), g.client.NewStreamEncoder(o)
 	var parser chat.EventParser = new(wire.SSEParser)
 	if framed, ok := dec.(chat.Framed); ok {
-		parser, in = framed.Parser(), g.framed(in)
+		if parser = framed.Parser(); g.provider.Name() == (converse.Converse{}).Name() {
+			in = g.framed(in)
+		}
 	}
 	var out []byte
 	event := func(name string, data []byte) error {

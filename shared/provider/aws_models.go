@@ -21,6 +21,11 @@ func (t *Target) TraitsFor(ctx context.Context, model string) chat.Traits {
 		claude(&traits, strings.TrimPrefix(model, "anthropic."))
 		return traits
 	}
+	if t.Provider.ID == "oracle" {
+		traits := t.Provider.Traits(model)
+		traits.Fields = map[string]string{"oracle_compartment_id": t.Field("oracle_compartment_id"), "oracle_serving_mode": t.Field("oracle_serving_mode")}
+		return traits
+	}
 	if t.Provider.Dialect != Converse {
 		return t.Provider.Traits(model)
 	}

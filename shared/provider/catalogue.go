@@ -219,12 +219,12 @@ var catalogue = []Provider{
 	{ID: "lingyi", Name: "Lingyi (01.AI)", Dialect: OpenAIChat, Base: "https://api.lingyiwanwu.com", Prefix: "/v1", Auth: bearer, Key: always, Routes: chatOnly, Quirks: reserved},
 	{ID: "perplexity-ai", Name: "Perplexity AI", Dialect: OpenAIChat, Base: "https://api.perplexity.ai", Auth: bearer, Key: always, Routes: chatResponses, Quirks: reserved},
 	{ID: "ai21", Name: "AI21 Labs", Dialect: OpenAIChat, Base: "https://api.ai21.com/studio/v1", Auth: bearer, Key: always, Quirks: reserved,
-		Routes: []Route{{Op: Chat, Path: "/chat/completions"}, {Op: Completions, Path: "/{model}/complete", Dialect: "ai21"}, {Op: Embeddings, Path: "/embed", Dialect: "ai21"}}},
+		Routes: []Route{{Op: Chat, Path: "/chat/completions"}, {Op: Completions, Path: "/{model}/complete", Dialect: "ai21.complete"}, {Op: Embeddings, Path: "/embed", Dialect: "ai21.embeddings"}}},
 	{ID: "reka-ai", Name: "Reka AI", Dialect: "reka", Base: "https://api.reka.ai", Auth: Auth{HeaderAuth, "x-api-key", ""}, Key: always, Routes: []Route{{Op: Chat, Path: "/chat"}}},
 	{ID: "upstage", Name: "Upstage", Dialect: OpenAIChat, Base: "https://api.upstage.ai/v1/solar", Auth: bearer, Key: always, Routes: chatEmbed, Model: "solar-pro", Quirks: plain},
 	{ID: "krutrim", Name: "Krutrim", Dialect: OpenAIChat, Base: "https://cloud.olakrutrim.com/v1", Auth: bearer, Key: always, Routes: chatOnly, Model: "Llama-3.3-70B-Instruct"},
 	{ID: "palm", Name: "Google PaLM", Dialect: "palm", Base: "https://generativelanguage.googleapis.com/v1beta3", Auth: Auth{QueryAuth, "key", ""}, Key: always,
-		Routes: []Route{{Op: Chat, Path: "/models/{model}:generateMessage"}, {Op: Completions, Path: "/models/{model}:generateText"}, {Op: Embeddings, Path: "/models/{model}:embedText"}}},
+		Routes: []Route{{Op: Chat, Path: "/models/{model}:generateMessage"}, {Op: Completions, Path: "/models/{model}:generateText", Dialect: "palm.text"}, {Op: Embeddings, Path: "/models/{model}:embedText", Dialect: "palm.embeddings"}}},
 
 	{ID: "openrouter", Name: "OpenRouter", Dialect: OpenAIChat, Base: "https://openrouter.ai/api", Prefix: "/v1", Auth: bearer, Key: always, Routes: chatResponses, Model: "openrouter/auto", Quirks: Quirks{StreamUsage: true, OnlyMaxTokens: true, CacheControl: true}},
 	{ID: "groq", Name: "Groq", Dialect: OpenAIChat, Base: "https://api.groq.com/openai/v1", Auth: bearer, Key: always, Routes: groqRoutes, Quirks: Quirks{StreamUsage: true, Drop: []string{"logprobs", "top_logprobs", "logit_bias"}}},
@@ -243,7 +243,7 @@ var catalogue = []Provider{
 		Fields: []Field{{Name: "databricks_workspace", Form: HostLabels, Need: always}, {Name: "databricks_serving_endpoint_name", Form: PathSegment}}},
 	{ID: "cortex", Aliases: []string{"snowflake-cortex"}, Name: "Snowflake Cortex", Dialect: OpenAIChat, Base: "https://{snowflake_account}.snowflakecomputing.com/api/v2", Auth: bearer, Key: always,
 		Headers: []Header{{"X-Snowflake-Authorization-Token-Type", "KEYPAIR_JWT"}, {"Accept", "application/json, text/event-stream"}},
-		Fields:  []Field{{Name: "snowflake_account", Form: HostLabels, Need: always}}, Model: "mistral-large", Routes: []Route{{Op: Chat, Path: "/cortex/inference:complete"}}},
+		Fields:  []Field{{Name: "snowflake_account", Form: HostLabels, Need: always}}, Model: "mistral-large", Routes: []Route{{Op: Chat, Path: "/cortex/v1/chat/completions"}}},
 	{ID: "oracle", Name: "Oracle Cloud (OCI) Generative AI", Dialect: "oci", Base: "https://inference.generativeai.{oracle_region}.oci.oraclecloud.com", Auth: Auth{Scheme: OCIAuth},
 		Routes: []Route{{Op: Chat, Path: "/{oracle_api_version|20231130}/actions/chat"}},
 		Fields: []Field{
@@ -292,7 +292,7 @@ var catalogue = []Provider{
 	{ID: "ollama", Name: "Ollama", Dialect: OpenAIChat, Prefix: "/v1", Auth: bearer, Routes: chatTextEmbed, Model: "llama2", Quirks: maxTokens},
 	{ID: "vllm", Name: "vLLM", Dialect: OpenAIChat, Auth: bearer, Routes: chatTextEmbed, Quirks: plain},
 	{ID: "local-ai", Name: "LocalAI", Dialect: OpenAIChat, Auth: bearer, Routes: chatTextEmbed, Quirks: plain},
-	{ID: "triton", Name: "NVIDIA Triton Inference Server", Auth: bearer, Routes: []Route{{Op: Completions, Path: "/generate", Dialect: "triton"}}},
+	{ID: "triton", Name: "NVIDIA Triton Inference Server", Auth: bearer, Routes: []Route{{Op: Completions, Path: "/generate", Stream: "/generate_stream", Dialect: "triton"}}},
 
 	{ID: "jina", Name: "Jina AI", Base: "https://api.jina.ai/v1", Auth: bearer, Key: always,
 		Routes: []Route{{Op: Embeddings, Path: "/embeddings", Dialect: "jina.embeddings"}, {Op: Rerank, Path: "/rerank", Dialect: "jina.rerank"}}},

@@ -120,6 +120,25 @@ func claude(t *chat.Traits, model string) {
 	}
 }
 
+// completes tells whether model completes texts on a wire of its own, and not by
+// a conversation.
+func (t *Target) completes(model string) bool {
+	switch t.Provider.ID {
+	case "triton", "workers-ai":
+		return true
+	case "palm":
+		return strings.HasPrefix(model, "text-")
+	case "ai21":
+		return strings.HasPrefix(model, "j1-") || strings.HasPrefix(model, "j2-")
+	case "cohere":
+		switch model {
+		case "command", "command-light", "command-nightly", "command-light-nightly":
+			return true
+		}
+	}
+	return false
+}
+
 // Speaks tells how the provider serves op of a caller who speaks the dialect
 // client: natively when it has the operation in that dialect, else as a
 // conversation of its own dialect. ok is false when it has neither.
@@ -132,6 +151,9 @@ func (p *Provider) Speaks(op Operation, client string) (dialect string, upstream
 func (t *Target) Speaks(op Operation, client, model string) (dialect string, upstream Operation, ok bool) {
 	if native := t.DialectOf(op, model); native != "" && native == client {
 		return native, op, true
+	}
+	if op == Completions && t.completes(model) {
+		return t.DialectOf(op, model), op, true
 	}
 	switch op {
 	case Chat, Completions, Messages, ResponsesCreate:

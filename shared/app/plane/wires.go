@@ -2,16 +2,24 @@ package plane
 
 import (
 	"gateway/shared/chat"
+	"gateway/shared/dialect/ai21"
 	"gateway/shared/dialect/anthropic"
 	"gateway/shared/dialect/bedrock"
+	"gateway/shared/dialect/bytez"
 	"gateway/shared/dialect/cohere"
 	"gateway/shared/dialect/converse"
 	"gateway/shared/dialect/embedding"
 	"gateway/shared/dialect/gemini"
+	"gateway/shared/dialect/oci"
 	"gateway/shared/dialect/ocr"
 	"gateway/shared/dialect/openai"
+	"gateway/shared/dialect/palm"
+	"gateway/shared/dialect/reka"
 	"gateway/shared/dialect/rerank"
 	"gateway/shared/dialect/responses"
+	"gateway/shared/dialect/triton"
+	"gateway/shared/dialect/upstream"
+	"gateway/shared/dialect/workersai"
 )
 
 // Dialects are the wire shapes of conversations that the gateway speaks.
@@ -19,6 +27,9 @@ func Dialects() []chat.Dialect {
 	return []chat.Dialect{
 		openai.Chat{}, openai.Completions{}, anthropic.Messages{},
 		cohere.Chat{}, converse.Converse{}, gemini.Generate{},
+		upstream.Dialect{Wire: cohere.Generate{}}, upstream.Dialect{Wire: ai21.Complete{}}, upstream.Dialect{Wire: bytez.Chat{}},
+		upstream.Dialect{Wire: oci.Chat{}}, upstream.Dialect{Wire: palm.Chat{}}, upstream.Dialect{Wire: palm.Text{}},
+		upstream.Dialect{Wire: reka.Chat{}}, upstream.Dialect{Wire: triton.Generate{}}, upstream.Dialect{Wire: workersai.Run{}},
 		responses.Responses{},
 	}
 }
@@ -29,7 +40,7 @@ func Translators() []chat.Translator {
 		anthropic.CountTokens{},
 		bedrock.Embeddings{}, bedrock.Images{}, bedrock.Rerank{}, bedrock.CountTokens{},
 		cohere.Embeddings{}, cohere.Rerank{}, embedding.Voyage{}, embedding.Jina{}, embedding.Nomic{},
-		rerank.Voyage{}, rerank.Jina{}, ocr.Mistral{}, ocr.Azure{},
+		rerank.Voyage{}, rerank.Jina{}, ocr.Mistral{}, ocr.Azure{}, ai21.Embeddings{}, palm.Embeddings{},
 		gemini.Embeddings{}, gemini.VertexEmbeddings{}, gemini.Imagen{},
 	}
 }

@@ -1,0 +1,97 @@
+package plane
+
+import (
+	"slices"
+	"sort"
+	"strings"
+	"testing"
+
+	"gateway/shared/chat"
+	"gateway/shared/provider"
+)
+
+// unserved are the operations that no dialect or translator serves, by provider;
+// pass-through reaches them. What is served leaves the list.
+var unserved = map[string]string{
+	"bedrock":      "batches_create batches_get batches_cancel batches_list finetune_create finetune_list finetune_get finetune_cancel",
+	"google":       "models",
+	"vertex-ai":    "batches_create batches_get batches_cancel batches_list finetune_create finetune_list finetune_get finetune_cancel",
+	"cohere":       "files_list files_get files_delete batches_create batches_get batches_cancel batches_list",
+	"fireworks-ai": "images_generate files_list files_get files_delete finetune_create finetune_list finetune_get finetune_cancel",
+	"workers-ai":   "images_generate",
+	"siliconflow":  "images_generate",
+	"hyperbolic":   "images_generate",
+	"stability-ai": "images_generate",
+	"segmind":      "images_generate",
+}
+
+func excused(id string, op provider.Operation) bool {
+	return slices.Contains(strings.Fields(unserved[id]), string(op))
+}
+
+// TestEveryOperationOfTheCatalogueIsSpoken walks the whole catalogue: each
+// operation of each row has a dialect or a translator, or is of the shape in
+// which clients ask.
+func TestEveryOperationOfTheCatalogueIsSpoken(t *testing.T) {
+	known := map[string]bool{}
+	for _, d := range Dialects() {
+		if known[d.Name()] {
+			t.Errorf("%s is registered twice", d.Name())
+		}
+		known[d.Name()] = true
+	}
+	if known[provider.OpenAI] {
+		t.Errorf("%s is the shape that is passed on, not a dialect", provider.OpenAI)
+	}
+	carriers := map[string]chat.Translator{}
+	for _, c := range Translators() {
+		if carriers[c.Name()] != nil {
+			t.Errorf("%s is registered twice", c.Name())
+		}
+		carriers[c.Name()] = c
+	}
+	pairs, left := 0, []string{}
+	for _, p := range provider.All() {
+		for _, r := range p.Routes {
+			pairs++
+			pair := p.ID + " " + string(r.Op)
+			name := p.DialectOf(r.Op)
+			spoken := known[name] && conversation(r.Op) || carriers[name] != nil || name == provider.OpenAI || name == provider.OpenAIResponses || byConversation(p, r.Op, known)
+			switch {
+			case spoken && excused(p.ID, r.Op):
+				t.Logf("%s is spoken: take it off the list", pair)
+			case !spoken && !excused(p.ID, r.Op):
+				t.Errorf("%s: nothing speaks %q", pair, name)
+			case !spoken:
+				left = append(left, pair+" ("+name+")")
+			}
+		}
+	}
+	for id, ops := range unserved {
+		for _, op := range strings.Fields(ops) {
+			if p, ok := provider.ByID(id); !ok || !p.Serves(provider.Operation(op)) {
+				t.Errorf("%s %s is not in the catalogue", id, op)
+			}
+		}
+	}
+	sort.Strings(left)
+	t.Logf("%d of %d pairs are left to pass-through:\n%s", len(left), pairs, strings.Join(left, "\n"))
+	if pairs < 150 {
+		t.Fatalf("only %d pairs", pairs)
+	}
+}
+
+// conversation reports whether an operation is one that dialects serve.
+func conversation(op provider.Operation) bool {
+	switch op {
+	case provider.Chat, provider.Completions, provider.Messages, provider.ResponsesCreate:
+		return true
+	}
+	return false
+}
+
+// byConversation reports whether op is had by the provider's chat, as its own
+// wire for op is not spoken.
+func byConversation(p *provider.Provider, op provider.Operation, known map[string]bool) bool {
+	return conversation(op) && op != provider.Chat && p.Serves(provider.Chat) && known[p.DialectOf(provider.Chat)]
+}

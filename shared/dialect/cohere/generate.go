@@ -1,0 +1,207 @@
+package cohere
+
+import (
+	"net/http"
+
+	"gateway/shared/chat"
+	"gateway/shared/dialect/upstream"
+	"gateway/shared/fault"
+	"gateway/shared/wire"
+)
+
+// Generate is POST /v1/generate, the text completions of the first models. Its
+// stream is one JSON object a line.
+type Generate struct{}
+
+var _ upstream.Wire = Generate{}
+
+// Name implements upstream.Wire.
+func (Generate) Name() string { return "cohere.generate" }
+
+// maxGenerations is how many answers one request gives.
+const maxGenerations = 5
+
+// EncodeRequest implements upstream.Wire.
+func (g Generate) EncodeRequest(dst []byte, r *chat.Request, _ *chat.Traits, loss *chat.Loss) ([]byte, error) {
+	if r.N.Set && r.N.Value > maxGenerations {
+		return dst, fault.Invalid("n", "n must be at most %d for this provider", maxGenerations)
+	}
+	if r.Completion == nil {
+		return dst, fault.Newf(fault.UnsupportedOperation, "", "This model only completes texts")
+	}
+	if err := upstream.Lose(r, loss, "temperature", "top_p", "top_k", "frequency_penalty", "presence_penalty", "seed", "stop", "n", "truncate", "raw_prompting"); err != nil {
+		return dst, err
+	}
+	o := upstream.Begin(dst)
+	o.Str("model", r.Model)
+	if r.Stream {
+		o.Bool("stream", true)
+	}
+	o.IntIf("max_tokens", r.MaxTokens)
+	o.IntIf("num_generations", r.N)
+	o.FloatIf("temperature", r.Temperature)
+	p := r.TopP
+	if p.Set && (p.Value < minP || p.Value > maxP) {
+		p.Value = min(max(p.Value, minP), maxP)
+		loss.Add("top_p", "cut to the provider's bounds")
+	}
+	o.FloatIf("p", p)
+	o.IntIf("k", r.TopK)
+	o.FloatIf("frequency_penalty", r.FrequencyPenalty)
+	o.FloatIf("presence_penalty", r.PresencePenalty)
+	o.IntIf("seed", r.Seed)
+	o.ListIf("end_sequences", r.Stop)
+	for _, x := range r.Extra {
+		if x.Name == "truncate" || x.Name == "raw_prompting" {
+			o.Raw(x.Name, x.Raw)
+		}
+	}
+	o.Str("prompt", upstream.Prompt(r))
+	o.Close('}')
+	return o.B, loss.Err()
+}
+
+// DecodeResponse implements upstream.Wire.
+func (Generate) DecodeResponse(body []byte, _ *chat.Traits) (*chat.Response, error) {
+	d := wire.NewDecoder(body)
+	r := &chat.Response{}
+	var u counts
+	var f *fault.Fault
+	for key := range d.Object {
+		switch string(key) {
+		case "id":
+			r.ID = upstream.OptString(d)
+		case "generations":
+			if d.Kind() == wire.KindArray {
+				f = generations(d, r)
+			}
+		case "meta":
+			u.read(d)
+		}
+	}
+	switch {
+	case d.End() != nil:
+		return nil, upstream.Invalid("The provider's answer is not JSON", d.End())
+	case f != nil:
+		return nil, f
+	case len(r.Choices) == 0:
+		return nil, upstream.InBand(body)
+	}
+	r.Usage, r.Billed, r.ReportedTotal = u.tokens(), u.bill(), u.total()
+	return r, nil
+}
+
+// generations reads the answers; a failed one is an error.
+func generations(d *wire.Decoder, r *chat.Response) (f *fault.Fault) {
+	for i := range d.Array {
+		c := chat.Choice{Index: i, Native: "COMPLETE"}
+		text := ""
+		each(d, func(key string) {
+			switch key {
+			case "text":
+				text = upstream.OptString(d)
+			case "finish_reason":
+				c.Native = upstream.OptString(d)
+			}
+		})
+		if failed(c.Native) {
+			f = failure(c.Native, "")
+		}
+		c.Stop = stopReason(c.Native)
+		c.Parts = []chat.Part{{Kind: chat.Text, Text: text}}
+		r.Choices = append(r.Choices, c)
+	}
+	return f
+}
+
+// DecodeError implements upstream.Wire.
+func (Generate) DecodeError(status int, h http.Header, body []byte) *fault.Fault {
+	return decodeError(status, h, body)
+}
+
+// NewStreamDecoder implements upstream.Wire.
+func (Generate) NewStreamDecoder(*chat.Traits) chat.StreamDecoder { return new(generateDecoder) }
+
+// generateDecoder reads {is_finished, event_type, text, index} and the last line
+// {is_finished: true, finish_reason, response}.
+type generateDecoder struct {
+	upstream.Stream
+	choices int
+}
+
+// Parser implements chat.Framed.
+func (*generateDecoder) Parser() chat.EventParser { return new(upstream.Lines) }
+
+// Event implements chat.StreamDecoder.
+func (s *generateDecoder) Event(name string, data []byte, emit func(*chat.Delta) error) error {
+	switch {
+	case s.M.Err != nil:
+		return s.M.Err
+	case name == upstream.EndOfStream || s.M.Complete:
+		return nil
+	}
+	d := &s.D
+	d.Reset(data)
+	var text []byte
+	var kind, finish, message string
+	var u counts
+	finished := false
+	var index chat.Opt[int64]
+	for key := range d.Object {
+		switch string(key) {
+		case "event_type":
+			kind = upstream.OptString(d)
+		case "is_finished":
+			finished = d.Kind() == wire.KindBool && d.Bool()
+		case "text":
+			text = upstream.RawString(d)
+		case "index":
+			upstream.Count(d, &index)
+		case "finish_reason":
+			finish = upstream.OptString(d)
+		case "err", "message":
+			message = upstream.OptString(d)
+		case "response":
+			each(d, func(key string) {
+				switch key {
+				case "id":
+					s.M.ID = upstream.OptString(d)
+				case "meta":
+					u.read(d)
+				}
+			})
+		}
+	}
+	switch {
+	case d.End() != nil:
+		return s.Unreadable(d.End())
+	case kind == "stream-error" || message != "" || failed(finish):
+		return s.Fail(failure(finish, message))
+	case finished:
+		return s.finish(finish, &u, emit)
+	}
+	n := int(index.Value)
+	if n >= maxGenerations {
+		return s.Unreadable(nil)
+	}
+	s.choices = max(s.choices, n+1)
+	return s.Piece(chat.Delta{Kind: chat.DeltaText, Choice: n, Call: -1, JSON: text}, emit)
+}
+
+func (s *generateDecoder) finish(native string, u *counts, emit func(*chat.Delta) error) error {
+	told := u.tokens()
+	if s.M.Usage = u.bill(); !s.M.Usage.Known() {
+		s.M.Usage = told
+	}
+	if told.Known() {
+		if err := s.Emit(chat.Delta{Kind: chat.DeltaUsage, Usage: &told}, emit); err != nil {
+			return err
+		}
+	}
+	for i := 1; i < s.choices; i++ {
+		if err := s.Emit(chat.Delta{Kind: chat.DeltaStop, Choice: i, Stop: stopReason(native), Native: native}, emit); err != nil {
+			return err
+		}
+	}
+	return s.Stop(stopReason(native), native, emit)
+}

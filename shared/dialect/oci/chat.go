@@ -1,0 +1,125 @@
+package oci
+
+import (
+	"net/http"
+	"strings"
+
+	"gateway/shared/chat"
+	"gateway/shared/dialect/upstream"
+	"gateway/shared/fault"
+	"gateway/shared/wire"
+)
+
+// Chat is POST /{version}/actions/chat.
+type Chat struct{}
+
+var _ upstream.Wire = Chat{}
+
+// Name implements upstream.Wire.
+func (Chat) Name() string { return "oci" }
+
+// Fields of the credential that stand in the body.
+const (
+	fieldCompartment = "oracle_compartment_id"
+	fieldServing     = "oracle_serving_mode"
+)
+
+const maxToolName = 64
+
+// EncodeRequest implements upstream.Wire.
+func (Chat) EncodeRequest(dst []byte, r *chat.Request, t *chat.Traits, loss *chat.Loss) ([]byte, error) {
+	if err := r.Rename(maxToolName); err != nil {
+		return dst, err
+	}
+	if len(r.Messages) == 0 {
+		return dst, fault.Invalid("messages", "messages must hold at least one message for this provider")
+	}
+	o := upstream.Begin(dst)
+	o.Str("compartmentId", t.Fields[fieldCompartment])
+	o.Key("servingMode")
+	o.Open('{')
+	if t.Fields[fieldServing] == "DEDICATED" {
+		o.Str("servingType", "DEDICATED")
+		o.Str("endpointId", r.Model)
+	} else {
+		o.Str("servingType", "ON_DEMAND")
+		o.Str("modelId", r.Model)
+	}
+	o.Close('}')
+	o.Key("chatRequest")
+	o.Open('{')
+	var err error
+	if cohereModel(r.Model) {
+		err = (&cohereEncoder{Object: o, r: r, loss: loss}).write()
+	} else {
+		err = (&genericEncoder{Object: o, r: r, t: t, loss: loss}).write()
+	}
+	if err != nil {
+		return dst, err
+	}
+	o.Close('}')
+	o.Close('}')
+	return o.B, loss.Err()
+}
+
+// cohereModel reports whether a model takes the format COHERE. Endpoints of
+// dedicated clusters do not tell; they take GENERIC.
+func cohereModel(model string) bool { return strings.HasPrefix(model, "cohere.") }
+
+// DecodeError implements upstream.Wire.
+func (Chat) DecodeError(status int, h http.Header, body []byte) *fault.Fault {
+	return upstream.DecodeError(status, h, body)
+}
+
+// stopReason reads a finishReason of both formats.
+func stopReason(native string) chat.StopReason {
+	switch native {
+	case "stop", "COMPLETE", "completed":
+		return chat.StopEnd
+	case "STOP_SEQUENCE":
+		return chat.StopSequence
+	case "length", "MAX_TOKENS":
+		return chat.StopLength
+	case "ERROR_LIMIT":
+		return chat.StopContext
+	case "tool_calls", "TOOL_CALL":
+		return chat.StopToolCalls
+	case "content_filter", "ERROR_TOXIC":
+		return chat.StopFilter
+	}
+	return chat.StopUnknown
+}
+
+// failed reports whether a finishReason says that the answer failed.
+func failed(native string) bool {
+	return native == "ERROR" || native == "USER_CANCEL" || native == "TIMEOUT" || native == "error"
+}
+
+func failure(native, message string) *fault.Fault {
+	if message == "" {
+		message = "The model ended its answer with " + native
+	}
+	return upstream.Failed(http.StatusBadGateway, "", message)
+}
+
+// object reads the members of an object; anything else is skipped.
+func object(d *wire.Decoder, member func(key string)) {
+	if d.Kind() != wire.KindObject {
+		d.Skip()
+		return
+	}
+	for key := range d.Object {
+		member(string(key))
+	}
+}
+
+// list reads the elements of a list; anything else is skipped.
+func list(d *wire.Decoder, element func(i int)) {
+	if d.Kind() != wire.KindArray {
+		d.Skip()
+		return
+	}
+	for i := range d.Array {
+		element(i)
+	}
+}

@@ -1,0 +1,164 @@
+package dialect_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"gateway/shared/chat"
+	"gateway/shared/dialect/ai21"
+	"gateway/shared/dialect/bytez"
+	"gateway/shared/dialect/cohere"
+	"gateway/shared/dialect/oci"
+	"gateway/shared/dialect/openai"
+	"gateway/shared/dialect/palm"
+	"gateway/shared/dialect/reka"
+	"gateway/shared/dialect/triton"
+	"gateway/shared/dialect/upstream"
+	"gateway/shared/dialect/workersai"
+	"gateway/shared/fault"
+	"gateway/shared/wire"
+)
+
+// wires are the dialects that only providers speak.
+var wires = []upstream.Wire{
+	cohere.Generate{}, ai21.Complete{}, bytez.Chat{}, oci.Chat{}, palm.Chat{}, palm.Text{}, reka.Chat{}, triton.Generate{}, workersai.Run{},
+}
+
+// FuzzWireRequest sends chats and text completions to every wire: refusals below
+// 500, JSON, and no member of the request vanishes unreported.
+func FuzzWireRequest(f *testing.F) {
+	for _, pattern := range []string{"testdata/openai-*/*/request.json", "testdata/completions-*/*/request.json"} {
+		seeds(f, pattern)
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		for _, client := range []chat.Dialect{openai.Chat{}, openai.Completions{}} {
+			var checked chat.Checked
+			if notFault(t, client.Check(body, &checked)) {
+				continue
+			}
+			r, err := client.DecodeRequest(body)
+			if notFault(t, err) {
+				continue
+			}
+			for _, w := range wires {
+				for _, model := range []string{r.Model, "cohere.command-r"} {
+					r.Model = model
+					var loss chat.Loss
+					up, err := w.EncodeRequest(nil, r, &chat.Traits{}, &loss)
+					if notFault(t, err) {
+						continue
+					}
+					if !json.Valid(up) {
+						t.Fatalf("%s: not JSON: %q", w.Name(), up)
+					}
+					told(t, w, r, up, &loss)
+				}
+			}
+		}
+	})
+}
+
+// told wants what the client asked for that is no text to be in the body or in
+// the report: each of these members is written by a wire under a name of its own,
+// so it is enough that a body without loss is longer with it.
+func told(t *testing.T, w upstream.Wire, r *chat.Request, up []byte, loss *chat.Loss) {
+	t.Helper()
+	lost := map[string]bool{}
+	for _, e := range loss.Entries {
+		lost[e.Path] = true
+	}
+	for name, set := range map[string]bool{"seed": r.Seed.Set, "top_k": r.TopK.Set, "temperature": r.Temperature.Set, "frequency_penalty": r.FrequencyPenalty.Set} {
+		if !set || lost[name] || loss.More > 0 {
+			continue
+		}
+		without := *r
+		switch name {
+		case "seed":
+			without.Seed.Set = false
+		case "top_k":
+			without.TopK.Set = false
+		case "temperature":
+			without.Temperature.Set = false
+		case "frequency_penalty":
+			without.FrequencyPenalty.Set = false
+		}
+		again, err := w.EncodeRequest(nil, &without, &chat.Traits{}, &chat.Loss{})
+		if err == nil && len(again) >= len(up) {
+			t.Fatalf("%s: %s vanished: %s", w.Name(), name, up)
+		}
+	}
+}
+
+// FuzzWireAnswer gives any bytes to every wire as an answer, as an error and as a
+// stream: what comes out for a client is well formed.
+func FuzzWireAnswer(f *testing.F) {
+	for _, w := range []string{"generate", "ai21", "bytez", "oci", "palm", "palmtext", "reka", "triton", "workersai"} {
+		files, _ := filepath.Glob("testdata/*-" + w + "/*/upstream_response.*")
+		for _, file := range files {
+			raw, err := os.ReadFile(file)
+			if err != nil {
+				f.Fatal(err)
+			}
+			f.Add(raw)
+		}
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		o := &chat.Options{ID: "i", Model: "m"}
+		for _, w := range wires {
+			d := upstream.Dialect{Wire: w}
+			d.MeterResponse(body)
+			if f := w.DecodeError(500, nil, body); f == nil || f.Source != fault.SourceProvider {
+				t.Fatalf("%s: an error that is not the provider's", w.Name())
+			}
+			r, err := w.DecodeResponse(body, &chat.Traits{})
+			switch {
+			case err != nil:
+				if f := fault.From(err); f.Source != fault.SourceProvider {
+					t.Fatalf("%s: %v", w.Name(), f)
+				}
+			case !json.Valid(openai.Chat{}.EncodeResponse(nil, r, o)):
+				t.Fatalf("%s: not JSON", w.Name())
+			}
+			streamed(t, w, body, o)
+			filter := d.NewStreamFilter(&chat.FilterOptions{})
+			if _, err := filter.Feed(append([]byte(nil), body...)); err == nil {
+				filter.End()
+			}
+		}
+	})
+}
+
+func streamed(t *testing.T, w upstream.Wire, in []byte, o *chat.Options) {
+	t.Helper()
+	dec, enc := w.NewStreamDecoder(&chat.Traits{}), openai.Chat{}.NewStreamEncoder(o)
+	var parser chat.EventParser = new(wire.SSEParser)
+	if framed, ok := dec.(chat.Framed); ok {
+		parser = framed.Parser()
+	}
+	var out []byte
+	event := func(name string, data []byte) error {
+		return dec.Event(name, data, func(d *chat.Delta) error {
+			out = enc.Append(out, d)
+			return nil
+		})
+	}
+	err := parser.Feed(in, event)
+	if err == nil {
+		err = parser.End(event)
+	}
+	if err == nil {
+		err = dec.End()
+	}
+	if err == nil {
+		out = enc.Finish(out)
+	} else {
+		out = enc.Error(out, fault.From(err))
+	}
+	for _, e := range events(t, out) {
+		if e.data != "[DONE]" && !json.Valid([]byte(e.data)) {
+			t.Fatalf("%s: not JSON: %q", w.Name(), e.data)
+		}
+	}
+}
