@@ -137,7 +137,7 @@ func TestHostileBodiesAreRefusedOnEveryRoute(t *testing.T) {
 			if got.status >= 500 || c.refuse && got.status != k.refuses {
 				t.Errorf("%s %s, %s: %d %.300s", k.method, k.path, name, got.status, got.body)
 			}
-			if !utf8.ValidString(got.body) || got.status != 200 && len(got.body) > 4<<10 {
+			if !utf8.ValidString(got.body) && !strings.HasPrefix(got.header.Get("Content-Type"), "audio/") || got.status != 200 && len(got.body) > 4<<10 {
 				t.Errorf("%s %s, %s: an answer of %d bytes, %.300q", k.method, k.path, name, len(got.body), got.body)
 			}
 		}

@@ -18,10 +18,13 @@ type row struct {
 	headers            []string
 	endpoint           string
 	costs              cost
+	prepare            func(r *running) string // makes the thing that {id} stands for
+	ids                []string                // for requests to come
 
 	// Of the sample that was served.
 	trace  string
-	bill   sums // what the provider says
+	served string // path
+	bill   sums   // what the provider says
 	record usage.Record
 }
 
@@ -32,19 +35,47 @@ const (
 	listed  cost = iota + 1 // nothing is called: no usage, no cost
 	called                  // a provider is called, which reports no usage
 	metered                 // a provider is called and its bill is ours
+	free                    // a provider is called, which never asks for money
 )
 
 // samples are requests by method and path of a registered route.
 var samples = map[string]row{
-	"POST /chat/completions": {body: chatBody("@mock/gpt-4o-mini", "Hello", `,"max_tokens":50`), costs: metered},
-	"POST /completions":      {body: `{"model":"@mock/gpt-3.5-turbo-instruct","prompt":"Once","max_tokens":9}`, costs: metered},
-	"POST /messages":         {body: chatBody("@mock-anthropic/claude-sonnet-4-5", "Hello", `,"max_tokens":50`), costs: metered},
-	"POST /embeddings":       {body: `{"model":"@mock/text-embedding-3-small","input":["a","b"]}`, costs: metered},
-	"GET /models":            {costs: listed},
-	"POST /*":                {path: "/proxy/chat/completions", body: chatBody("gpt-4o-mini", "Hello", `,"max_tokens":50`), headers: []string{"X-Gateway-Provider", "@mock"}, costs: metered},
-	"PUT /*":                 {path: "/proxy/echo/x", body: `{"model":"gpt-4o-mini"}`, headers: []string{"X-Gateway-Provider", "@mock"}, costs: called},
-	"GET /*":                 {path: "/proxy/echo/x", headers: []string{"X-Gateway-Provider", "@mock"}, costs: called},
-	"DELETE /*":              {path: "/echo/x", headers: []string{"X-Gateway-Provider", "@mock"}, costs: called},
+	"POST /chat/completions":             {body: chatBody("@mock/gpt-4o-mini", "Hello", `,"max_tokens":50`), costs: metered},
+	"POST /completions":                  {body: `{"model":"@mock/gpt-3.5-turbo-instruct","prompt":"Once","max_tokens":9}`, costs: metered},
+	"POST /responses":                    {body: `{"model":"@mock/gpt-4o-mini","input":"Hello","max_output_tokens":50}`, costs: metered},
+	"POST /messages/count_tokens":        {body: chatBody("@mock-anthropic/claude-sonnet-4-5", "Hello", ""), costs: free},
+	"POST /messages":                     {body: chatBody("@mock-anthropic/claude-sonnet-4-5", "Hello", `,"max_tokens":50`), costs: metered},
+	"POST /embeddings":                   {body: `{"model":"@mock/text-embedding-3-small","input":["a","b"]}`, costs: metered},
+	"GET /models":                        {costs: listed},
+	"GET /models/{model}":                {path: "/models/gpt-4o-mini", headers: onMock, costs: free},
+	"DELETE /models/{model}":             {path: "/models/gpt-4o-mini", headers: onMock, costs: free},
+	"POST /moderations":                  {body: `{"model":"@mock/text-moderation-latest","input":"Hello"}`, costs: called},
+	"POST /images/generations":           {body: `{"model":"@mock/dall-e-3","prompt":"A fox"}`, costs: metered},
+	"POST /images/edits":                 {body: form("model", "@mock/dall-e-2", "prompt", "A hat", "image", "fox.png:PNG"), headers: formType, costs: metered},
+	"POST /images/variations":            {body: form("model", "@mock/dall-e-2", "image", "fox.png:PNG"), headers: formType, costs: metered},
+	"POST /audio/speech":                 {body: `{"model":"@mock/tts-1","input":"Hello","voice":"alloy"}`, costs: metered},
+	"POST /audio/transcriptions":         {body: form("model", "@mock/whisper-1", "file", "a.mp3:sound"), headers: formType, costs: metered},
+	"POST /audio/translations":           {body: form("file", "a.mp3:sound", "model", "@mock/whisper-1"), headers: formType, costs: metered},
+	"POST /rerank":                       {body: `{"model":"@mock/rerank-v3.5","query":"fox","documents":["a fox"]}`, costs: called},
+	"POST /ocr":                          {body: `{"model":"@mock/mistral-ocr-latest","document":{"type":"document_url","document_url":"https://x.example/a.pdf"}}`, costs: called},
+	"POST /files":                        {body: form("purpose", "batch", "file", "rows.jsonl:"+batchRows), headers: formOnMock, costs: free},
+	"GET /files":                         {headers: onMock, costs: free},
+	"GET /files/{id}":                    {headers: onMock, costs: free, prepare: aFile},
+	"DELETE /files/{id}":                 {headers: onMock, costs: free, prepare: aFile},
+	"GET /files/{id}/content":            {headers: onMock, costs: free, prepare: aFile},
+	"POST /batches":                      {body: `{"input_file_id":"{id}","endpoint":"/v1/chat/completions","completion_window":"24h"}`, headers: onMock, costs: called, prepare: aFile},
+	"GET /batches":                       {headers: onMock, costs: free},
+	"GET /batches/{id}":                  {headers: onMock, costs: free, prepare: aBatch},
+	"POST /batches/{id}/cancel":          {headers: onMock, costs: free, prepare: aBatch},
+	"GET /batches/{id}/output":           {headers: onMock, costs: free, prepare: aDoneBatch},
+	"POST /fine_tuning/jobs":             {body: `{"model":"gpt-4o-mini","training_file":"{id}"}`, headers: onMock, costs: called, prepare: aTrainingFile},
+	"GET /fine_tuning/jobs":              {headers: onMock, costs: free},
+	"GET /fine_tuning/jobs/{id}":         {headers: onMock, costs: free, prepare: aJob},
+	"POST /fine_tuning/jobs/{id}/cancel": {headers: onMock, costs: free, prepare: aJob},
+	"POST /*":                            {path: "/proxy/chat/completions", body: chatBody("gpt-4o-mini", "Hello", `,"max_tokens":50`), headers: []string{"X-Gateway-Provider", "@mock"}, costs: metered},
+	"PUT /*":                             {path: "/proxy/echo/x", body: `{"model":"gpt-4o-mini"}`, headers: []string{"X-Gateway-Provider", "@mock"}, costs: called},
+	"GET /*":                             {path: "/proxy/echo/x", headers: []string{"X-Gateway-Provider", "@mock"}, costs: called},
+	"DELETE /*":                          {path: "/echo/x", headers: []string{"X-Gateway-Provider", "@mock"}, costs: called},
 }
 
 // rows are the registered routes, each with its sample; a route without one, and
@@ -96,11 +127,24 @@ var cells = []struct {
 func TestEveryRouteHasEveryCheck(t *testing.T) {
 	r := start(t)
 	all := rows(t)
+	made := 0
+	for i := range all {
+		for range triesOfRow {
+			if all[i].prepare != nil {
+				all[i].ids = append(all[i].ids, all[i].prepare(r))
+			}
+		}
+	}
+	for _, b := range r.mock.Bill().Rows {
+		if b.Path != "/v1/batches" || b.Model == "" { // not what a batch itself cost
+			made++
+		}
+	}
 	for i := range all {
 		all[i].serve(r, fmt.Sprint("row-", i))
 	}
 	records := map[string]usage.Record{}
-	for _, rec := range r.records(len(all)) {
+	for _, rec := range r.records(len(all) + made) {
 		records[rec.TraceID] = rec
 	}
 	for i := range all {
@@ -121,13 +165,25 @@ func (s *row) serve(r *running, trace string) {
 	}
 	after := r.mock.Bill().Total
 	s.trace = trace
+	if s.costs == called || s.costs == free {
+		before.Input, before.NanoDollars = after.Input, after.NanoDollars
+	}
 	s.bill = sums{requests: after.Requests - before.Requests, input: after.Input - before.Input, output: after.Output - before.Output, nanoDollars: after.NanoDollars - before.NanoDollars}
 }
 
 // send calls the sample with a key and a trace id.
 func (s *row) send(r *running, key, trace string) reply {
 	r.t.Helper()
-	return r.call(s.method, s.path, s.body, append([]string{"X-Gateway-Api-Key", key, "X-Gateway-Trace-Id", trace}, s.headers...)...)
+	path, body := s.path, s.body
+	if s.prepare != nil {
+		id := s.ids[0]
+		s.ids = s.ids[1:]
+		path, body = strings.Replace(path, "{id}", id, 1), strings.Replace(body, "{id}", id, 1)
+	}
+	if s.served == "" {
+		s.served = path
+	}
+	return r.call(s.method, path, body, append([]string{"X-Gateway-Api-Key", key, "X-Gateway-Trace-Id", trace}, s.headers...)...)
 }
 
 // keyWith makes a workspace key with one scope and further fields.
@@ -173,36 +229,40 @@ func checkLimit(t *testing.T, r *running, s *row) {
 // is budgeted.
 func checkBudget(t *testing.T, r *running, s *row) {
 	want := http.StatusPreconditionFailed
-	if s.costs == listed {
+	if s.costs == listed || s.costs == free {
 		want = http.StatusOK
 	}
 	before := r.mock.Bill().Total.Requests
 	unpriced := *s
-	for _, model := range []string{"gpt-4o-mini", "gpt-3.5-turbo-instruct", "claude-sonnet-4-5", "text-embedding-3-small"} {
+	for _, model := range []string{"gpt-4o-mini", "gpt-3.5-turbo-instruct", "claude-sonnet-4-5", "text-embedding-3-small", "text-moderation-latest", "dall-e-2", "dall-e-3", "tts-1", "whisper-1"} {
 		unpriced.body = strings.ReplaceAll(unpriced.body, model, "nobody-knows-this-model")
 	}
 	if got := unpriced.send(r, r.keyWith("completions.write", `,"usage_limits":{"type":"cost","credit_limit":1}`), ""); got.status != want {
 		t.Errorf("without a price: %d %s", got.status, got.body)
 	}
-	if r.mock.Bill().Total.Requests != before {
+	if want != http.StatusOK && r.mock.Bill().Total.Requests != before {
 		t.Error("a request beyond the budget reached the provider")
 	}
 }
 
 func checkLog(t *testing.T, r *running, s *row) {
 	rec := s.record
-	if rec.Endpoint != s.endpoint || rec.Method != s.method || rec.Path != "/v1"+s.path || rec.ClientStatus != 200 || rec.KeyID == "" || rec.Workspace == "" || rec.Duration <= 0 {
+	if rec.Endpoint != s.endpoint || rec.Method != s.method || rec.Path != "/v1"+s.served || rec.ClientStatus != 200 || rec.KeyID == "" || rec.Workspace == "" || rec.Duration <= 0 {
 		t.Errorf("record %+v", rec)
 	}
-	if s.costs != listed && (rec.Provider == "" || rec.ProviderSlug == "" || len(rec.Attempts) != 1) {
+	attempts := 1
+	if s.endpoint == "getBatchOutput" {
+		attempts = 2 // the batch, then its file
+	}
+	if s.costs != listed && (rec.Provider == "" || rec.ProviderSlug == "" || len(rec.Attempts) != attempts) {
 		t.Errorf("record of the attempt %+v", rec)
 	}
 	log := r.get("/logs/"+rec.ID, workspaceKey)
 	if s.body != "" && member(log, "request/body") == nil {
 		t.Errorf("the log has no request body: %v", log["request"])
 	}
-	// What the gateway lists itself and vectors are not kept.
-	if s.costs != listed && s.endpoint != "embed" && member(log, "response/body") == nil {
+	// What the gateway lists itself, vectors, sound and files are not kept.
+	if s.costs != listed && s.endpoint != "embed" && s.endpoint != "createSpeech" && s.endpoint != "retrieveFileContent" && member(log, "response/body") == nil {
 		t.Errorf("the log has no answer: %v", log["response"])
 	}
 }
@@ -214,7 +274,7 @@ func checkCost(t *testing.T, _ *running, s *row) {
 		if u.Known() || rec.Cost != 0 || s.bill != (sums{}) {
 			t.Errorf("a list costs %+v", rec)
 		}
-	case called:
+	case called, free:
 		if u.N(pricing.Requests) != 1 || rec.Cost != 0 || u.TotalTokens() != 0 {
 			t.Errorf("usage %+v, cost %d", u, rec.Cost)
 		}

@@ -8,17 +8,24 @@ import (
 
 	"gateway/functions/analytics"
 	"gateway/functions/apikeys"
+	"gateway/functions/audio"
 	"gateway/functions/auditlogs"
+	"gateway/functions/batches"
 	"gateway/functions/chat"
 	"gateway/functions/configs"
 	"gateway/functions/docs"
 	"gateway/functions/embeddings"
+	"gateway/functions/files"
+	"gateway/functions/finetuning"
+	"gateway/functions/images"
 	"gateway/functions/integrations"
 	"gateway/functions/logs"
 	"gateway/functions/messages"
 	"gateway/functions/models"
+	"gateway/functions/moderations"
 	"gateway/functions/passthrough"
 	"gateway/functions/providers"
+	"gateway/functions/rerank"
 	"gateway/functions/responses"
 	"gateway/functions/workspaces"
 	"gateway/shared/admin"
@@ -43,5 +50,6 @@ func Administration(c *app.Core, archive *segment.Archive) []admin.Family {
 
 // DataPlane are the routes of all data-plane families.
 func DataPlane() []relay.Route {
-	return slices.Concat(chat.Routes(), messages.Routes(), responses.Routes(), embeddings.Routes(), models.Routes(), passthrough.Routes())
+	return slices.Concat(chat.Routes(), messages.Routes(), responses.Routes(), embeddings.Routes(), models.Routes(), moderations.Routes(), images.Routes(), audio.Routes(),
+		files.Routes(), batches.Routes(), finetuning.Routes(), rerank.Routes(), passthrough.Routes())
 }

@@ -85,6 +85,9 @@ func describe(rt *relay.Route) (path string, operations map[string]any) {
 	operations = make(map[string]any, len(methods))
 	for _, method := range methods {
 		id := rt.Endpoint
+		if rt.Name != "" {
+			id = rt.Name
+		}
 		if len(methods) > 1 {
 			id += strings.ToUpper(method[:1]) + strings.ToLower(method[1:])
 		}
@@ -100,12 +103,15 @@ func operation(rt *relay.Route, path, method, id string) map[string]any {
 		"parameters": parameters(path, &body), "x-gateway-scopes": append([]string{rt.Scope}, rt.OrScopes...),
 		"security": []any{map[string]any{"Gateway-Key": []string{}}, map[string]any{"Bearer": []string{}}},
 	}
-	if method != "GET" && method != "DELETE" {
+	if method != "GET" && method != "DELETE" && rt.Shape != relay.Resource {
 		media := "application/json"
-		if rt.Shape == relay.Raw {
+		switch rt.Shape {
+		case relay.Raw:
 			media = "*/*"
+		case relay.Multipart:
+			media = "multipart/form-data"
 		}
-		op["requestBody"] = map[string]any{"required": rt.Shape == relay.Unified, "content": content(media, body.request)}
+		op["requestBody"] = map[string]any{"required": rt.Shape == relay.Unified || rt.Shape == relay.Multipart, "content": content(media, body.request)}
 	}
 	return op
 }
@@ -134,10 +140,13 @@ var refusals = []string{"400", "401", "403", "408", "412", "413", "429", "446", 
 
 func responses(rt *relay.Route, b *body) map[string]any {
 	media := "application/json"
-	if rt.Shape == relay.Raw {
+	if rt.Shape == relay.Raw || rt.Binary {
 		media = "*/*"
 	}
 	done := content(media, b.answer)
+	if rt.Media {
+		maps.Copy(done, content("*/*", admin.Schema{}))
+	}
 	if b.streams {
 		maps.Copy(done, content("text/event-stream", admin.Schema{"type": "string", "description": "Server-sent events, when stream is true."}))
 	}

@@ -24,7 +24,16 @@ func Routes() []relay.Route {
 		Method: "GET", Path: "/models", Endpoint: "models", Shape: relay.Listing,
 		Scope: "models.list", OrScopes: []string{"completions.write", "virtual_keys.list"},
 		Operation: provider.ModelsList, NoOutput: true, List: list,
-	}}
+	}, one("GET", "retrieveModel"), one("DELETE", "deleteModel")}
+}
+
+// one is a route to a provider's own model, which @slug/model names with its
+// saved provider.
+func one(method, name string) relay.Route {
+	return relay.Route{
+		Method: method, Path: "/models/{model}", Name: name, Endpoint: "proxy", Shape: relay.Raw, Scope: "completions.write",
+		Free: true, NoOutput: true,
+	}
 }
 
 // model is one callable model.

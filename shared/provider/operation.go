@@ -35,6 +35,7 @@ const (
 	BatchesGet          Operation = "batches_get"
 	BatchesCancel       Operation = "batches_cancel"
 	BatchesList         Operation = "batches_list"
+	BatchesOutput       Operation = "batches_output" // of the gateway: BatchesGet, then FilesContent
 	FinetuneCreate      Operation = "finetune_create"
 	FinetuneList        Operation = "finetune_list"
 	FinetuneGet         Operation = "finetune_get"

@@ -95,6 +95,14 @@ func (i *Integration) Access(workspace string) WorkspaceAccess {
 	return WorkspaceAccess{Workspace: workspace, Enabled: i.Global.Enabled, UsageLimits: i.Global.UsageLimits, RateLimits: i.Global.RateLimits}
 }
 
+// SharedBeyond tells whether workspaces besides this one may use the integration.
+func (i *Integration) SharedBeyond(workspace string) bool {
+	if i.Global.Enabled {
+		return true
+	}
+	return slices.ContainsFunc(i.Workspaces, func(a WorkspaceAccess) bool { return a.Enabled && a.Workspace != workspace })
+}
+
 // Allows tells whether a model may be called: every one that is not disabled, or
 // only enabled ones where AllowAllModels is off.
 func (i *Integration) Allows(model string) bool {

@@ -110,6 +110,16 @@ const (
 // readBody takes the body into memory and walks it, where the route has a JSON
 // body. Pass-through bodies that are large or not JSON stay in the request.
 func (c *call) readBody() error {
+	if err := c.readID(); err != nil {
+		return err
+	}
+	switch c.rt.Shape {
+	case Resource:
+		return nil
+	case Multipart:
+		c.rec.RequestBytes = max(c.req.ContentLength, 0)
+		return c.readForm()
+	}
 	kind, err := c.contentType()
 	if err != nil {
 		return err
@@ -118,10 +128,7 @@ func (c *call) readBody() error {
 	if c.req.Method == http.MethodGet || c.req.Method == http.MethodDelete || c.req.Method == http.MethodHead {
 		return nil
 	}
-	limit := c.rt.MaxBody
-	if limit == 0 {
-		limit = DefaultMaxBody
-	}
+	limit := c.bodyLimit()
 	if c.rt.Shape == Raw && kind != "application/json" {
 		c.unread = c.req.ContentLength != 0
 		return nil // streamed through
@@ -132,14 +139,7 @@ func (c *call) readBody() error {
 	case errors.Is(err, errTooLarge):
 		return fault.Newf(fault.BodyTooLarge, "body", "must have at most %d bytes", limit)
 	case err != nil:
-		var tooBig *http.MaxBytesError
-		if errors.As(err, &tooBig) {
-			return fault.Newf(fault.BodyTooLarge, "body", "must have at most %d bytes", tooBig.Limit)
-		}
-		if errors.Is(err, io.ErrUnexpectedEOF) {
-			return fault.Invalid("body", "ended before the announced content-length")
-		}
-		return fault.Invalid("body", "could not be read to its end").WithCause(err)
+		return unreadable(err)
 	}
 	c.in = c.inBuf.b
 	c.rec.RequestBytes = int64(len(c.in))
@@ -148,6 +148,26 @@ func (c *call) readBody() error {
 		return nil
 	}
 	return c.walkBody()
+}
+
+// bodyLimit is the most bytes that a body may have.
+func (c *call) bodyLimit() int64 {
+	if c.rt.MaxBody > 0 {
+		return c.rt.MaxBody
+	}
+	return DefaultMaxBody
+}
+
+// unreadable says why a client's body did not arrive whole.
+func unreadable(err error) *fault.Fault {
+	var tooBig *http.MaxBytesError
+	if errors.As(err, &tooBig) {
+		return fault.Newf(fault.BodyTooLarge, "body", "must have at most %d bytes", tooBig.Limit)
+	}
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		return fault.Invalid("body", "ended before the announced content-length")
+	}
+	return fault.Invalid("body", "could not be read to its end").WithCause(err)
 }
 
 // walkBody finds what the walk needs in a unified body and checks its bounds.
@@ -167,6 +187,9 @@ func (c *call) walkBody() error {
 	if err := c.readModel(true); err != nil {
 		return err
 	}
+	if c.model == "" && c.rt.DefaultModel != "" {
+		c.model, c.rec.RequestModel = c.rt.DefaultModel, c.rt.DefaultModel
+	}
 	if v := c.walk.Spans[keyStream]; v.Present(c.in) {
 		if c.stream, err = wire.ScanBool(v.Of(c.in), "stream"); err != nil {
 			return err
@@ -175,6 +198,9 @@ func (c *call) walkBody() error {
 	c.wantUsage = c.usageAsked()
 	c.outBound = c.outputBound()
 	c.rec.Stream = c.stream
+	if c.rt.Demand != nil {
+		c.wanted = c.rt.Demand(c.text, int64(len(c.in)))
+	}
 	return nil
 }
 
@@ -225,6 +251,11 @@ func (c *call) readModel(required bool) error {
 	if required && name == "" {
 		return fault.Invalid("model", "must not be empty")
 	}
+	return c.splitModel(name, required)
+}
+
+// splitModel takes a model apart that may name its saved provider.
+func (c *call) splitModel(name string, required bool) error {
 	if rest, ok := strings.CutPrefix(name, "@"); ok {
 		slug, model, ok := strings.Cut(rest, "/")
 		if !ok || slug == "" || model == "" {

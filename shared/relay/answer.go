@@ -13,6 +13,7 @@ import (
 	"gateway/shared/egress"
 	"gateway/shared/fault"
 	"gateway/shared/pricing"
+	"gateway/shared/provider"
 )
 
 // Bounds of what is read of a provider's answer, in bytes.
@@ -77,6 +78,12 @@ func (c *call) send(a *answer) error {
 		return c.sendRaw(a.resp)
 	case c.rt.Shape == Listing:
 		return c.sendList(a.resp)
+	case c.rt.Operation == provider.BatchesOutput:
+		return c.sendOutput(a.resp)
+	case c.passes(a.resp):
+		return c.sendPassed(a.resp)
+	case c.filtered():
+		return c.sendHeld(a.resp)
 	case a.filter != nil || a.turn != nil:
 		return c.sendStream(a)
 	}
@@ -113,7 +120,15 @@ func (c *call) sendPlain(resp *http.Response) error {
 		if m.Err != nil {
 			return c.unusable(m.Err, out)
 		}
-		c.learn(m)
+		if c.rt.Client == nil && (c.rt.Demand != nil || c.rt.Meter == nil) {
+			c.learnOperation(m)
+			c.settleBatch(out)
+		} else {
+			c.learn(m)
+		}
+		if err := c.keepMade(out, m.ID); err != nil {
+			return err
+		}
 	} else {
 		r, err := c.to.dialect.DecodeResponse(out, &c.to.traits)
 		if err != nil {
@@ -146,6 +161,9 @@ func (c *call) sendPlain(resp *http.Response) error {
 func (c *call) meter(out []byte) chat.Meter {
 	if c.rt.Client != nil {
 		return c.rt.Client.MeterResponse(out)
+	}
+	if c.rt.Meter == nil {
+		return chat.Meter{Complete: true, Started: true}
 	}
 	return c.rt.Meter(out)
 }
@@ -266,6 +284,10 @@ func (c *call) sendFault(f *fault.Fault) {
 
 // sendRaw passes an answer through byte for byte, as it comes.
 func (c *call) sendRaw(resp *http.Response) error {
+	if c.holds(resp) {
+		return c.sendHeld(resp)
+	}
+	watch := c.watch(resp)
 	h := c.w.Header()
 	egress.CopyResponseHeaders(h, resp.Header)
 	c.answerHeaders(nil)
@@ -280,6 +302,9 @@ func (c *call) sendRaw(resp *http.Response) error {
 		c.waited += c.Now().Sub(t)
 		if n > 0 {
 			meter.feed(p[:n])
+			if err := watch.feed(p[:n]); err != nil {
+				c.fail("note what was made", err)
+			}
 			c.captureAnswer(p[:n])
 			c.write(p[:n])
 			c.flush()

@@ -10,6 +10,7 @@ import (
 	"gateway/shared/chat"
 	"gateway/shared/ledger"
 	"gateway/shared/pricing"
+	"gateway/shared/provider"
 	"gateway/shared/seal"
 	"gateway/shared/tenant"
 	"gateway/shared/wire"
@@ -101,7 +102,7 @@ func (c *call) price(inputTokens int64) (pricing.Price, bool) {
 	if c.to.target.Provider == nil {
 		return pricing.Price{}, false
 	}
-	o := pricing.Options{ContextTokens: inputTokens, Region: c.to.region()}
+	o := pricing.Options{ContextTokens: inputTokens, Region: c.to.region(), Quality: c.wanted.Quality, Size: c.wanted.Size, Mode: c.wanted.Mode}
 	model := c.to.model
 	if s := c.to.saved; s != nil {
 		if own, ok := s.prices[model]; ok {
@@ -129,7 +130,9 @@ const tokensOfAnImage = 4000
 // least one byte of the body.
 func (c *call) boundOf() ledger.Bound {
 	in := int64(max(len(c.in), len(c.to.body)))
-	if in == 0 {
+	if c.form != nil {
+		in = c.form.text()
+	} else if in == 0 {
 		in = max(c.req.ContentLength, 0)
 	}
 	in += int64(bytes.Count(c.in, []byte(`"image_url"`))+bytes.Count(c.in, []byte(`"image"`))) * tokensOfAnImage
@@ -137,7 +140,7 @@ func (c *call) boundOf() ledger.Bound {
 	price, known := c.price(in)
 	b := ledger.Bound{Tokens: in + out, Priced: known, Assumed: c.outAssumed}
 	if known {
-		b.Cost = price.Bound(in, out)
+		b.Cost = price.Bound(in, out) + price.Cost(c.wanted.Most)
 	} else if c.org.Settings.Unpriced == "allow" {
 		b.Priced = true
 	}
@@ -207,7 +210,7 @@ func (c *call) sealBodies(ctx context.Context) {
 		return
 	}
 	b := &c.bodies
-	if c.outBuf != nil && !(c.rt.NoOutput && !failed) {
+	if c.outBuf != nil && !(c.rt.Operation == provider.Embeddings && !failed) { // vectors are long and say nothing
 		b.Response = c.outBuf.b
 	}
 	c.logBuf = newBuffer()

@@ -98,7 +98,6 @@ func TestProcessesOpenABreakerTogether(t *testing.T) {
 		t.Error("the probe is claimed for ever")
 	}
 	s.Release(breakersPath)
-	s = all[2].of(t.Context(), breakersKey)
 	now.Add(1000)
 	s = all[2].of(t.Context(), breakersKey)
 	if !s.Claim(breakersPath, fiveFailures) {

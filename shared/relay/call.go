@@ -41,6 +41,11 @@ type call struct {
 	keyInAuth  bool   // the gateway key came in Authorization
 	token      string // the gateway key itself, so that it is never sent on
 	unread     bool   // the body's model could not be read: it is not JSON, or hides it
+	pathID     string // the variable of the route's path, escaped
+	id         string // unescaped
+	keptRead   bool
+	kept       stored // what the path says of things that providers keep
+	form       *form  // of a multipart body
 	in         []byte // client body, when it is in memory
 	inBuf      *buffer
 	walk       wire.Walk
@@ -71,6 +76,8 @@ type call struct {
 	injected        bool     // usage was asked for on the client's behalf
 	bodySpent       bool     // the client's body was streamed and cannot be sent again
 	caching         *caching // nil: the target's answers are not kept
+	upload          *upload  // the body that is streamed
+	wanted          Demand   // what the price depends on besides tokens
 
 	// What was sent back.
 	headSent    bool
@@ -124,6 +131,7 @@ func (c *call) reset() {
 	c.heldBuf.free()
 	c.turnBuf.free()
 	clear(c.afterwards)
+	c.walk.Spans = c.walk.Spans[:0] // of another body
 	*c = call{walk: c.walk, edited: c.edited, checked: c.checked, tail: c.tail[:0], modelJSON: c.modelJSON[:0], afterwards: c.afterwards[:0]}
 }
 

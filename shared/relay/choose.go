@@ -101,8 +101,11 @@ func (c *call) chooseSaved(slug string) error {
 		if err := s.allows(c.to.model); err != nil {
 			return err
 		}
-	} else if c.unread && s.integration.Restricts() {
+	} else if (c.unread || c.rt.AnyModel) && s.integration.Restricts() {
 		return fault.Newf(fault.ModelNotAllowed, "model", "The provider @%s serves some models only, and the model of this body cannot be read; send it as plain JSON", s.slug)
+	}
+	if err := c.mayUse(s); err != nil {
+		return err
 	}
 	cred, err := s.open(c.ctx, c.Sealer)
 	if err != nil {
@@ -227,7 +230,7 @@ func (c *call) speak() error {
 		c.to.op = c.rt.Operation
 		return nil
 	}
-	if c.to.model == "" {
+	if c.to.model == "" && !c.nameless() {
 		return fault.Invalid("model", "is required")
 	}
 	if c.rt.Client == nil {
@@ -242,7 +245,7 @@ func (c *call) speak() error {
 	}
 	c.to.op, c.to.traits = op, c.to.target.TraitsFor(c.ctx, c.to.model)
 	c.to.upstream = c.to.target.UpstreamModel(c.to.model)
-	return nil
+	return c.mayRefer()
 }
 
 // speakOperation settles how the target takes an operation that is no
@@ -252,13 +255,18 @@ func (c *call) speakOperation() error {
 		c.to.op, c.to.local = c.rt.Operation, true
 		return nil
 	}
-	p := c.to.target.Provider
-	name := c.to.target.DialectOf(c.rt.Operation, c.to.model)
-	if c.to.carrier = c.carriers[name]; c.to.carrier == nil && name != provider.OpenAI {
+	p, op := c.to.target.Provider, c.rt.Operation
+	if op == provider.BatchesOutput {
+		op = provider.BatchesGet // the batch says which file holds its output
+	}
+	name := c.to.target.DialectOf(op, c.to.model)
+	if c.to.carrier = c.carriers[name]; c.to.carrier == nil && name != provider.OpenAI && name != provider.OpenAIResponses && !c.through() {
 		return unsupported(c.rt.Endpoint, p)
 	}
-	c.to.op, c.to.traits = c.rt.Operation, p.Traits(c.to.model)
-	c.to.upstream = c.to.target.UpstreamModel(c.to.model)
+	c.to.op, c.to.traits = op, c.to.target.TraitsFor(c.ctx, c.to.model)
+	if c.to.model != "" && !(c.rt.NoModel && c.model == "") {
+		c.to.upstream = c.to.target.UpstreamModel(c.to.model)
+	}
 	return nil
 }
 

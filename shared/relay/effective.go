@@ -11,6 +11,7 @@ type ownDemands struct {
 	stream, wantUsage bool
 	outBound          int64
 	outAssumed        bool
+	wanted            Demand
 }
 
 // effective makes the body that the target's config makes of the client's, and
@@ -19,9 +20,9 @@ type ownDemands struct {
 func (c *call) effective() error {
 	own := &c.routing.own
 	if !c.routing.begun {
-		*own, c.routing.begun = ownDemands{c.stream, c.wantUsage, c.outBound, c.outAssumed}, true
+		*own, c.routing.begun = ownDemands{c.stream, c.wantUsage, c.outBound, c.outAssumed, c.wanted}, true
 	}
-	c.stream, c.wantUsage, c.outBound, c.outAssumed = own.stream, own.wantUsage, own.outBound, own.outAssumed
+	c.stream, c.wantUsage, c.outBound, c.outAssumed, c.wanted = own.stream, own.wantUsage, own.outBound, own.outAssumed, own.wanted
 	c.rec.Stream = c.stream
 	if len(c.in) == 0 || c.to.leaf.Plain() {
 		return nil
@@ -60,4 +61,7 @@ func (c *call) demands() {
 	}
 	c.wantUsage = c.usageAsked()
 	c.outBound = c.outputBound()
+	if c.rt.Demand != nil {
+		c.wanted = c.rt.Demand(c.text, int64(len(c.in)))
+	}
 }

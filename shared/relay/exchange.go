@@ -55,6 +55,11 @@ func (c *call) exchange(body []byte, at *usage.Attempt) answer {
 	resp, err := c.Transport.RoundTrip(req)
 	c.waited += c.Now().Sub(t)
 	if err != nil {
+		if c.upload != nil {
+			if f := c.upload.fault.Load(); f != nil {
+				return refusal(f) // it is the client's body that broke
+			}
+		}
 		if f := patience.late(); f != nil {
 			return refusal(f)
 		}
@@ -168,11 +173,18 @@ func (c *call) upstreamRequest(body []byte) (*http.Request, error) {
 		if req.URL, err = c.unifiedURL(); err != nil {
 			return nil, err
 		}
-		h["Content-Type"] = jsonType
-		if c.to.contentType != "" {
+		switch {
+		case c.form != nil:
+			h["Content-Type"] = c.req.Header["Content-Type"][:1:1]
+		case c.to.contentType != "":
 			h["Content-Type"] = []string{c.to.contentType}
+		case len(body) > 0:
+			h["Content-Type"] = jsonType
 		}
 		h["Accept"] = acceptJSON
+		if c.rt.Binary || c.rt.Media {
+			h["Accept"] = acceptAll
+		}
 		if c.stream {
 			h["Accept"] = acceptStream
 		}
@@ -187,6 +199,7 @@ func (c *call) upstreamRequest(body []byte) (*http.Request, error) {
 			h.Set(k, v)
 		}
 	}
+	c.setBeta(h)
 	c.setBody(req, body)
 	if err := c.to.target.Authorize(c.ctx, req, body); err != nil {
 		return nil, err
@@ -199,6 +212,7 @@ func (c *call) upstreamRequest(body []byte) (*http.Request, error) {
 var (
 	jsonType     = []string{"application/json"}
 	acceptJSON   = []string{"application/json"}
+	acceptAll    = []string{"*/*"}
 	acceptStream = []string{"text/event-stream"}
 	userAgent    = []string{"gateway"}
 )
@@ -209,6 +223,9 @@ func (c *call) setBody(req *http.Request, body []byte) {
 	switch {
 	case len(body) > 0:
 		c.sending.attach(req, body)
+	case c.form != nil:
+		req.Body, req.ContentLength = c.formStream()
+		c.bodySpent = true
 	case c.rt.Shape == Raw && c.in == nil && c.req.Body != nil && c.req.ContentLength != 0 && c.req.Method != http.MethodGet && c.req.Method != http.MethodDelete:
 		req.Body, req.ContentLength = exactly(c.req.Body, c.req.ContentLength), c.req.ContentLength
 		c.bodySpent = true
@@ -225,6 +242,9 @@ type address struct {
 }
 
 func (c *call) unifiedURL() (*url.URL, error) {
+	if c.rt.Shape != Listing && c.rt.Client == nil && (c.nameless() || c.through()) {
+		return c.operationURL(c.to.op, c.id)
+	}
 	if s := c.to.saved; s != nil {
 		if u, ok := s.urls.Load(address{c.to.op, c.to.model, c.stream}); ok {
 			return u.(*url.URL), nil

@@ -14,17 +14,27 @@ const AnyPath = "/*"
 // BasePath is what every route stands below.
 const BasePath = "/v1"
 
-// Mux finds the route of a request by one look at the path.
+// Mux finds the route of a request by one look at the path, or, for paths with
+// variables, by a look at those that are as long. Paths are matched escaped, as
+// they came.
 type Mux struct {
-	relay *Relay
-	exact map[string][]*Route // by path below BasePath
-	any   *Route
+	relay    *Relay
+	exact    map[string][]*Route // by path below BasePath
+	variable map[int][]pattern   // by the number of segments
+	any      *Route
+}
+
+// pattern is the path of a route with variables: {name} is any one segment that
+// is not empty.
+type pattern struct {
+	segments []string
+	routes   []*Route
 }
 
 // NewMux serves routes with r. Two routes with the same method and path are a
 // mistake of the program.
 func NewMux(r *Relay, routes []Route) *Mux {
-	m := &Mux{relay: r, exact: make(map[string][]*Route)}
+	m := &Mux{relay: r, exact: make(map[string][]*Route), variable: make(map[int][]pattern)}
 	for i := range routes {
 		rt := &routes[i]
 		if rt.Scope == "" && rt.Endpoint != "" {
@@ -41,40 +51,95 @@ func NewMux(r *Relay, routes []Route) *Mux {
 		}
 		m.exact[rt.Path] = append(m.exact[rt.Path], rt)
 	}
+	for path, routes := range m.exact {
+		if strings.Contains(path, "{") {
+			delete(m.exact, path)
+			segments := strings.Split(path[1:], "/")
+			m.variable[len(segments)] = append(m.variable[len(segments)], pattern{segments, routes})
+		}
+	}
 	return m
 }
 
-// Find gives the route of a request; nil when there is none.
+// take gives the value of the pattern's variable; ok is false when the path is
+// another.
+func (p *pattern) take(below string) (id string, ok bool) {
+	rest := below[1:]
+	for i, want := range p.segments {
+		segment, after, more := strings.Cut(rest, "/")
+		if more != (i < len(p.segments)-1) {
+			return "", false
+		}
+		switch {
+		case want[0] != '{':
+			if segment != want {
+				return "", false
+			}
+		case segment == "":
+			return "", false
+		default:
+			id = segment
+		}
+		rest = after
+	}
+	return id, true
+}
+
+// at gives the routes of a path below BasePath and the value of its variable.
+func (m *Mux) at(below string) (routes []*Route, id string) {
+	if routes = m.exact[below]; routes != nil || len(m.variable) == 0 {
+		return routes, ""
+	}
+	for _, p := range m.variable[strings.Count(below, "/")] {
+		if id, ok := p.take(below); ok {
+			return p.routes, id
+		}
+	}
+	return nil, ""
+}
+
+// Find gives the route of a method and an escaped path; nil when there is none.
 func (m *Mux) Find(method, path string) *Route {
+	rt, _ := m.find(method, path)
+	return rt
+}
+
+// find also gives the value of the path's variable, escaped.
+func (m *Mux) find(method, path string) (rt *Route, id string) {
 	below, ok := strings.CutPrefix(path, BasePath)
 	if !ok || !strings.HasPrefix(below, "/") {
-		return nil
+		return nil, ""
 	}
-	for _, rt := range m.exact[below] {
+	routes, id := m.at(below)
+	for _, rt := range routes {
 		if rt.Method == method {
-			return rt
+			return rt, id
 		}
 	}
 	if m.any != nil && slices.Contains(m.any.Methods, method) {
-		return m.any
+		return m.any, ""
 	}
-	return nil
+	return nil, ""
 }
 
-// Owns tells whether a path is one of the exact routes', with any method.
+// Owns tells whether an escaped path is that of a route, with any method.
 func (m *Mux) Owns(path string) bool {
 	below, ok := strings.CutPrefix(path, BasePath)
-	return ok && m.exact[below] != nil
+	if !ok || !strings.HasPrefix(below, "/") {
+		return false
+	}
+	routes, _ := m.at(below)
+	return routes != nil
 }
 
 // ServeHTTP answers a request.
 func (m *Mux) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	rt := m.Find(req.Method, req.URL.Path)
+	rt, id := m.find(req.Method, req.URL.EscapedPath())
 	if rt == nil {
 		NotFound(w)
 		return
 	}
-	m.relay.Serve(w, req, rt)
+	m.relay.serve(w, req, rt, id)
 }
 
 // NotFound answers for a path that no route takes.

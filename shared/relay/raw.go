@@ -2,6 +2,7 @@ package relay
 
 import (
 	"net/http"
+	"net/url"
 	"strings"
 
 	"gateway/shared/chat"
@@ -16,6 +17,9 @@ func (c *call) rawPath() string {
 		path, _, _ = strings.Cut(c.req.RequestURI, "?")
 	}
 	path = strings.TrimPrefix(path, "/v1")
+	if c.slug != "" && c.pathID != "" {
+		path = strings.TrimSuffix(path, c.pathID) + url.PathEscape(c.id) // the saved provider was named in it
+	}
 	if rest, ok := strings.CutPrefix(path, "/proxy/"); ok {
 		return "/" + rest
 	}
@@ -27,6 +31,7 @@ func (c *call) rawPath() string {
 type tailMeter struct {
 	stream bool
 	json   bool
+	wide   bool // the end of a stream may be long
 	total  int64
 	tail   []byte
 }
@@ -39,7 +44,7 @@ const (
 func newTailMeter(resp *http.Response) *tailMeter {
 	kind := resp.Header.Get("Content-Type")
 	m := &tailMeter{
-		stream: strings.HasPrefix(kind, "text/event-stream"),
+		stream: strings.HasPrefix(kind, "text/event-stream") || strings.HasPrefix(kind, "application/vnd.amazon.eventstream"),
 		json:   strings.HasPrefix(kind, "application/json"),
 	}
 	if resp.Header.Get("Content-Encoding") != "" {
@@ -55,7 +60,7 @@ func (m *tailMeter) feed(p []byte) {
 	}
 	m.tail = append(m.tail, p...)
 	keep := tailMax
-	if m.stream {
+	if m.stream && !m.wide {
 		keep = tailKeep
 	}
 	if len(m.tail) > 2*keep {

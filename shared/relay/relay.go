@@ -61,6 +61,7 @@ type Relay struct {
 	memory   *signedMemory
 	breakers *breakers
 	picks    *route.Picks
+	owners   *owners
 	tokens   *provider.Tokens
 }
 
@@ -73,6 +74,7 @@ func New(o Options) *Relay {
 		o.Now = time.Now
 	}
 	r := &Relay{Options: o, tokens: provider.NewTokens(o.Transport, o.Now), dialects: make(map[string]chat.Dialect, len(o.Dialects)), memory: newSignedMemory(o.Now, o.Store.Table(store.Usage), o.Sealer)}
+	r.owners = &owners{now: o.Now, table: o.Store.Table(store.Usage)}
 	for _, d := range o.Dialects {
 		r.dialects[d.Name()] = d
 	}
@@ -94,9 +96,13 @@ func (r *Relay) Handler(rt *Route) http.Handler {
 }
 
 // Serve takes a request through the walk and answers it.
-func (r *Relay) Serve(w http.ResponseWriter, req *http.Request, rt *Route) {
+func (r *Relay) Serve(w http.ResponseWriter, req *http.Request, rt *Route) { r.serve(w, req, rt, "") }
+
+// serve also takes the value of the variable in the route's path, escaped.
+func (r *Relay) serve(w http.ResponseWriter, req *http.Request, rt *Route, id string) {
 	c := r.calls.Get().(*call)
 	c.begin(r, w, req, rt)
+	c.pathID = id
 	err := c.admit()
 	switch {
 	case err != nil:

@@ -2,6 +2,7 @@ package relay
 
 import (
 	"gateway/shared/chat"
+	"gateway/shared/pricing"
 	"gateway/shared/provider"
 )
 
@@ -17,13 +18,20 @@ const (
 	// Listing routes answer from the gateway's own books, or with a provider's
 	// list in the OpenAI shape when the request names a provider.
 	Listing
+	// Resource routes act on what a provider keeps. No body is sent; the answer is
+	// the provider's.
+	Resource
+	// Multipart routes have a multipart/form-data body. Long ones are streamed
+	// through.
+	Multipart
 )
 
 // Route is one data-plane route: what a family declares.
 type Route struct {
 	Method   string   // one method, or
 	Methods  []string // several, for the route of AnyPath
-	Path     string   // below the base URL, e.g. /chat/completions
+	Path     string   // below the base URL, e.g. /chat/completions or /files/{id}
+	Name     string   // in the document, where several routes have one Endpoint
 	Endpoint string   // request type in logs, limits and guardrails: chatComplete, embed, proxy, ...
 	Shape    Shape
 	Scope    string   // scope that the key must hold, or
@@ -35,17 +43,45 @@ type Route struct {
 	Client chat.Dialect
 	// Operation is the provider's operation that serves the route.
 	Operation provider.Operation
-	// Check tests a body's bounds on Unified routes without a Client.
-	Check func(body []byte) error
-	// Meter reads the usage of an answer on Unified routes without a Client.
+	// Check tests a body's bounds on Unified routes without a Client; CheckForm
+	// those of the fields that were read on Multipart routes.
+	Check     func(body []byte) error
+	CheckForm func(Form) error
+	// Demand says what of a request its price depends on besides tokens, on
+	// routes without a Client. With it nothing is estimated from the body's length.
+	Demand func(get Get, bytes int64) Demand
+	// DefaultModel is the model of a request that names none.
+	DefaultModel string
+	NoModel      bool // the request is about no model, or
+	AnyModel     bool // about models that the gateway cannot see: not for providers with a list of models
+	Free         bool // providers charge nothing for it: budgets are not asked
+	// Through: a provider of OpenAI's shape whose row does not have the operation
+	// is called at the route's own path.
+	Through bool
+	// Media: an answer that is not JSON is passed on as it comes. Binary: every
+	// answer is.
+	Media, Binary bool
+	// Meter reads the usage of an answer, or of one event of its stream, on routes
+	// without a Client; nil when answers report none.
 	Meter    func(answer []byte) chat.Meter
 	NoOutput bool // the operation makes no output tokens (embeddings)
-	Free     bool // providers charge nothing for it: budgets are not asked
 	// Local answers for providers that do not have the operation. It must say that
 	// it is not the provider who speaks.
 	Local func(body []byte) ([]byte, error)
 	// List makes the answer of a Listing route.
 	List func(c *Caller) ([]byte, error)
+}
+
+// Get gives the text of a top-level member of the client's body, or of a field of
+// its form; "" when it is not there or no text.
+type Get func(name string) string
+
+// Demand is what a request asks for besides tokens.
+type Demand struct {
+	Quality, Size string        // of images
+	Mode          string        // of the price: batch; "" is standard
+	Most          pricing.Usage // the most units, besides the tokens of the body, that it may use
+	Assumed       pricing.Usage // what it is charged for when the answer reports nothing
 }
 
 // Bounds of bodies, in bytes.

@@ -28,6 +28,8 @@ type saved struct {
 	inst          *provider.Instance
 	integration   *provider.Integration
 	enabled       bool // the integration is open to the workspace
+	orgWide       bool // the credential is the organisation's, not the workspace's
+	shared        bool // other workspaces may use it too
 	subjects      []*ledger.Subject
 	customHost    string
 	customHeaders map[string]string
@@ -96,6 +98,7 @@ func decodeSaved(ctx context.Context, v *resource.View, sc store.Scope, rec reso
 	if inst.IntegrationOrg {
 		access := f.in.Access(sc.Workspace)
 		s.enabled = access.Enabled
+		s.orgWide, s.shared = true, f.in.SharedBeyond(sc.Workspace)
 		if sub := provider.AccessSubject(sc, f.rec.ID, f.rec.Slug, f.rec.Rev, access); sub != nil {
 			s.subjects = append(s.subjects, sub)
 		}

@@ -175,11 +175,17 @@ func (c *call) firstEventFailed(a *answer, m chat.Meter, err error) {
 // sendStream passes a stream on as it comes. The end of it is held until the
 // books are written.
 func (c *call) sendStream(a *answer) error {
+	err := c.keepMade(nil, a.meter().ID)
+	if err != nil && !c.headSent {
+		return err
+	}
 	c.streamHead(a)
 	if len(a.held) > 0 {
 		c.piece(a, a.held)
 	}
-	err := a.broken
+	if err == nil {
+		err = a.broken
+	}
 	if err == nil && a.meter().Err == nil && !a.ended {
 		err = c.pump(a)
 	}

@@ -19,6 +19,13 @@ func (c *call) upstreamBody() ([]byte, error) {
 		// and for asking for usage.
 		c.sendBuf = newBufferFor(len(c.in) + 256)
 	}
+	if c.form != nil {
+		if !c.to.leaf.Plain() {
+			c.loss.Add("override_params", "a config does not change the fields of a form")
+			c.rec.Losses = c.loss.Paths()
+		}
+		return c.formBody(), nil
+	}
 	src := c.in
 	if c.to.body != nil {
 		src = c.to.body
@@ -91,7 +98,7 @@ func (c *call) spliced(src []byte) ([]byte, error) {
 	var edits [2]wire.Edit
 	n := 0
 	c.modelJSON = wire.AppendJSONString(c.modelJSON[:0], c.to.upstream)
-	if !bytes.Equal(w.Spans[keyModel].Of(src), c.modelJSON) {
+	if c.to.upstream != "" && !bytes.Equal(w.Spans[keyModel].Of(src), c.modelJSON) {
 		edits[n] = bodyKeys.SetKey(w, keyModel, c.modelJSON)
 		n++
 	}

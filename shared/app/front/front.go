@@ -27,7 +27,7 @@ type Front struct {
 func (f *Front) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	path := req.URL.Path
 	switch {
-	case f.Data.Owns(path):
+	case f.Data.Owns(req.URL.EscapedPath()):
 	case path == "/healthz" || path == "/":
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		_, _ = w.Write([]byte("gateway\n"))

@@ -1,0 +1,9 @@
+// Command lambda serves the family batches as a function.
+package main
+
+import (
+	"gateway/functions/batches"
+	"gateway/shared/host/dataplane"
+)
+
+func main() { dataplane.Main(batches.Routes()) }

@@ -1,0 +1,9 @@
+// Command lambda serves the family files as a function.
+package main
+
+import (
+	"gateway/functions/files"
+	"gateway/shared/host/dataplane"
+)
+
+func main() { dataplane.Main(files.Routes()) }

@@ -1,0 +1,9 @@
+// Command lambda serves the family finetuning as a function.
+package main
+
+import (
+	"gateway/functions/finetuning"
+	"gateway/shared/host/dataplane"
+)
+
+func main() { dataplane.Main(finetuning.Routes()) }

@@ -1,0 +1,71 @@
+// Package images is the family that makes and changes images.
+package images
+
+import (
+	"strconv"
+
+	"gateway/shared/dialect/openai"
+	"gateway/shared/pricing"
+	"gateway/shared/provider"
+	"gateway/shared/relay"
+)
+
+// Bounds of forms, in bytes.
+const maxForm = 256 << 20
+
+const defaultModel = "dall-e-2"
+
+// Routes are the family's routes.
+func Routes() []relay.Route {
+	return []relay.Route{
+		{
+			Method: "POST", Path: "/images/generations", Endpoint: "imageGenerate", Shape: relay.Unified, Scope: "completions.write",
+			Operation: provider.ImagesGenerate, Check: openai.CheckImage, Meter: openai.MeterImages, NoOutput: true, Media: true,
+			DefaultModel: defaultModel, Demand: demand,
+		},
+		{
+			Method: "POST", Path: "/images/edits", Endpoint: "imageEdit", Shape: relay.Multipart, Scope: "completions.write",
+			Operation: provider.ImagesEdit, CheckForm: checkEdit, Meter: openai.MeterImages, NoOutput: true, Media: true,
+			DefaultModel: defaultModel, Demand: demandOfForm, MaxBody: maxForm,
+		},
+		{
+			Method: "POST", Path: "/images/variations", Endpoint: "imageVariation", Shape: relay.Multipart, Scope: "completions.write",
+			Operation: provider.ImagesVariation, CheckForm: checkVariation, Meter: openai.MeterImages, NoOutput: true, Media: true,
+			DefaultModel: defaultModel, Demand: demandOfForm, MaxBody: maxForm,
+		},
+	}
+}
+
+func checkEdit(f relay.Form) error      { return openai.CheckImageEdit(f) }
+func checkVariation(f relay.Form) error { return openai.CheckImageVariation(f) }
+
+// Bounds of tokens, for models that count images in them.
+const (
+	tokensMade  = 6400 // one image made, at the best quality
+	tokensGiven = 6400 // one image given
+	imagesGiven = 16   // to one edit
+)
+
+// demand is what a request for images may cost: they are priced by their number,
+// quality and size, or by tokens.
+func demand(get relay.Get, _ int64) (d relay.Demand) {
+	n := int64(1)
+	if v, err := strconv.ParseInt(get("n"), 10, 32); err == nil && v > 1 {
+		n = v
+	}
+	d.Quality, d.Size = get("quality"), get("size")
+	if d.Size == "" {
+		d.Size = "1024x1024"
+	}
+	d.Most.Set(pricing.Images, n)
+	d.Most.Set(pricing.ImageOut, n*tokensMade)
+	d.Assumed.Set(pricing.Images, n)
+	d.Assumed.Estimated = true
+	return d
+}
+
+func demandOfForm(get relay.Get, bytes int64) relay.Demand {
+	d := demand(get, bytes)
+	d.Most.Set(pricing.ImageIn, imagesGiven*tokensGiven)
+	return d
+}

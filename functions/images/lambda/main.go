@@ -1,0 +1,9 @@
+// Command lambda serves the family images as a function.
+package main
+
+import (
+	"gateway/functions/images"
+	"gateway/shared/host/dataplane"
+)
+
+func main() { dataplane.Main(images.Routes()) }

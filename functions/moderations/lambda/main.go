@@ -1,0 +1,9 @@
+// Command lambda serves the family moderations as a function.
+package main
+
+import (
+	"gateway/functions/moderations"
+	"gateway/shared/host/dataplane"
+)
+
+func main() { dataplane.Main(moderations.Routes()) }

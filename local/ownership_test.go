@@ -1,0 +1,216 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// neighbours are two workspaces that use one credential of the organisation.
+type neighbours struct {
+	*running
+	mine, theirs string // keys
+}
+
+// share makes an integration that both workspaces use, as @common.
+func share(t *testing.T) neighbours {
+	r := start(t)
+	r.admin("POST", "/integrations", fmt.Sprintf(`{"name":"Common","slug":"common","ai_provider_id":"openai","key":"mock-common","configurations":{"custom_host":%q}}`, r.mockBase()))
+	r.admin("PUT", "/integrations/common/workspaces", `{"workspaces":[],"global_workspace_access":{"enabled":true},"override_existing_workspace_access":true}`)
+	n := neighbours{running: r}
+	for i, key := range []*string{&n.mine, &n.theirs} {
+		ws := r.admin("POST", "/workspaces", fmt.Sprintf(`{"name":"Neighbour %d"}`, i))
+		*key = r.admin("POST", "/api-keys/workspace/service", fmt.Sprintf(`{"name":"k","workspace_id":%q,"scopes":["completions.write"]}`, ws["id"]))["key"].(string)
+	}
+	return n
+}
+
+// as gives the headers of a workspace's call.
+func as(key string, more ...string) []string {
+	return append([]string{"X-Gateway-Api-Key", key, "X-Gateway-Provider", "@common", "Openai-Beta", "assistants=v2"}, more...)
+}
+
+// own makes one of each kind of thing and gives their ids by the path below
+// which they stand.
+func (n neighbours) own(key string) map[string]string {
+	n.t.Helper()
+	ids := map[string]string{}
+	file := n.id("POST", "/files", form("purpose", "batch", "file", "rows.jsonl:"+batchRows), as(key, formType...)...)
+	training := n.id("POST", "/files", form("purpose", "fine-tune", "file", "rows.jsonl:{}"), as(key, formType...)...)
+	ids["/files"] = file
+	ids["/batches"] = n.id("POST", "/batches", fmt.Sprintf(`{"input_file_id":%q,"endpoint":"/v1/chat/completions","completion_window":"24h"}`, file), as(key)...)
+	ids["/fine_tuning/jobs"] = n.id("POST", "/fine_tuning/jobs", fmt.Sprintf(`{"model":"gpt-4o-mini","training_file":%q}`, training), as(key)...)
+	ids["/assistants"] = n.id("POST", "/assistants", `{"model":"gpt-4o-mini"}`, as(key)...)
+	ids["/threads"] = n.id("POST", "/threads", "", as(key)...)
+	ids["/vector_stores"] = n.id("POST", "/vector_stores", `{"name":"v"}`, as(key)...)
+	return ids
+}
+
+func TestAnotherWorkspacesThingsAreMissing(t *testing.T) {
+	n := share(t)
+	theirs, mine := n.own(n.theirs), n.own(n.mine)
+	calls := 0
+	ask := func(method, path, body, id, missing string) {
+		t.Helper()
+		calls++
+		before := n.mock.Bill().Total.Requests
+		fresh := func(id string) reply {
+			return n.call(method, strings.ReplaceAll(path, "{id}", id), strings.ReplaceAll(body, "{id}", id), as(n.mine)...)
+		}
+		got, none := fresh(id), fresh(missing)
+		if got.status != 404 || strings.ReplaceAll(got.body, id, "*") != strings.ReplaceAll(none.body, missing, "*") {
+			t.Errorf("%s %s %s\nforeign %d %s\nmissing %d %s", method, path, body, got.status, got.body, none.status, none.body)
+		}
+		if after := n.mock.Bill().Total.Requests; after != before {
+			t.Errorf("%s %s %s: %d requests reached the provider", method, path, body, after-before)
+		}
+	}
+	for collection, id := range theirs {
+		missing := id[:len(id)-1] + "zz"
+		for _, prefix := range []string{"", "/proxy", "/proxy/v1"} {
+			for _, c := range []struct{ method, below, body string }{
+				{"GET", "", ""}, {"DELETE", "", ""}, {"POST", "", `{"metadata":{}}`}, {"GET", "/content", ""}, {"POST", "/cancel", ""}, {"GET", "/output", ""},
+				{"GET", "/events", ""}, {"GET", "/messages", ""}, {"POST", "/runs", `{"assistant_id":"` + mine["/assistants"] + `"}`}, {"GET", "/files", ""}, {"PUT", "/x", "{}"},
+			} {
+				ask(c.method, prefix+collection+"/{id}"+c.below, c.body, id, missing)
+			}
+		}
+		for _, path := range []string{collection + "//{id}", strings.ToUpper(collection) + "/{id}", "//" + collection + "/{id}/"} {
+			ask("GET", "/proxy"+path, "", id, missing)
+		}
+		ask("GET", collection+"?after={id}", "", id, missing)
+	}
+	for _, c := range []struct{ path, body, of string }{
+		{"/batches", `{"input_file_id":"{id}","endpoint":"/v1/chat/completions","completion_window":"24h"}`, "/files"},
+		{"/proxy/batches", `{"input_f\u0069le_id":"{id}","endpoint":"/v1/chat/completions","completion_window":"24h"}`, "/files"},
+		{"/fine_tuning/jobs", `{"model":"gpt-4o-mini","training_file":"{id}"}`, "/files"},
+		{"/fine_tuning/jobs", `{"model":"gpt-4o-mini","training_file":"` + mine["/files"] + `","validation_file":"{id}"}`, "/files"},
+		{"/vector_stores", `{"file_ids":["` + mine["/files"] + `","{id}"]}`, "/files"},
+		{"/assistants", `{"model":"gpt-4o-mini","tool_resources":{"file_search":{"vector_store_ids":["{id}"]}}}`, "/vector_stores"},
+		{"/threads/" + mine["/threads"] + "/messages", `{"role":"user","content":"x","attachments":[{"file_id":"{id}","tools":[]}]}`, "/files"},
+		{"/threads/" + mine["/threads"] + "/runs", `{"assistant_id":"{id}"}`, "/assistants"},
+		{"/threads/runs", `{"assistant_id":"{id}"}`, "/assistants"},
+		{"/chat/completions", `{"model":"gpt-4o-mini","messages":[{"role":"user","content":[{"type":"file","file":{"file_id":"{id}"}}]}]}`, "/files"},
+		{"/proxy/chat/completions", `{"model":"gpt-4o-mini","messages":[{"role":"user","content":[{"type":"file","file":{"file\u005fid":"{id}"}}]}]}`, "/files"},
+	} {
+		ask("POST", c.path, c.body, theirs[c.of], theirs[c.of][:6]+"zzz")
+	}
+	if calls < 100 {
+		t.Errorf("%d calls", calls)
+	}
+	// What is one's own is reached in all these ways, and nothing of the others' is gone.
+	for key, ids := range map[string]map[string]string{n.mine: mine, n.theirs: theirs} {
+		for collection, id := range ids {
+			for _, prefix := range []string{"", "/proxy"} {
+				if got := n.call("GET", prefix+collection+"/"+id, "", as(key)...); got.status != 200 {
+					t.Errorf("%s: %d %s", collection, got.status, got.body)
+				}
+			}
+		}
+	}
+}
+
+// Paths that can be read in more ways than one do not reach what is stored.
+func TestPathsInDisguiseDoNotReachWhatIsStored(t *testing.T) {
+	n := share(t)
+	theirs, mine := n.own(n.theirs)["/files"], n.own(n.mine)["/files"]
+	before := n.mock.Bill().Total.Requests
+	for _, path := range []string{
+		"/proxy/files/" + mine + "/../" + theirs, "/proxy/files/" + mine + "/%2e%2e/" + theirs, "/proxy/files%2F" + theirs, "/proxy/files/%2F" + theirs,
+		"/proxy/x/../files/" + theirs, "/proxy/files;x=1/" + theirs, "/proxy/files/" + theirs + ";x", `/proxy/files%5C` + theirs, "/files/" + mine + "%2F..%2F" + theirs,
+	} {
+		if got := n.bare(fmt.Sprintf("GET /v1%s HTTP/1.1\r\nHost: gateway\r\nConnection: close\r\nX-Gateway-Api-Key: %s\r\nX-Gateway-Provider: @common\r\n\r\n", path, n.mine)); got.status != 404 && got.status != 400 {
+			t.Errorf("%s: %d %s", path, got.status, got.body)
+		}
+	}
+	hidden := n.call("POST", "/proxy/batches", `{"input_file_id":"`+theirs+`","endpoint":"/v1/chat/completions","completion_window":"24h"}`, as(n.mine, "Content-Type", "text/plain")...)
+	if hidden.status != 400 {
+		t.Errorf("a body that cannot be read: %d %s", hidden.status, hidden.body)
+	}
+	if after := n.mock.Bill().Total.Requests; after != before {
+		t.Errorf("%d requests reached the provider: %+v", after-before, n.mock.Requests(int(after-before)))
+	}
+}
+
+func TestListsShowTheWorkspacesOwnThingsOnly(t *testing.T) {
+	n := share(t)
+	mine := n.own(n.mine)
+	for range 3 {
+		n.own(n.theirs) // newer, so that whole pages hold nothing of mine
+	}
+	for collection, id := range mine {
+		if collection == "/threads" {
+			continue // has no list
+		}
+		for _, prefix := range []string{"", "/proxy"} {
+			got := n.call("GET", prefix+collection+"?limit=1", "", as(n.mine)...)
+			list := got.json(t)
+			data, _ := list["data"].([]any)
+			if got.status != 200 || len(data) != 1 {
+				t.Errorf("%s%s: %d %s", prefix, collection, got.status, got.body)
+				continue
+			}
+			first := data[0].(map[string]any)["id"]
+			if collection != "/files" && first != id || list["last_id"] != first || list["first_id"] != first {
+				t.Errorf("%s%s: %s", prefix, collection, got.body)
+			}
+			seen := map[any]bool{}
+			for after := ""; ; {
+				page := n.call("GET", prefix+collection+"?limit=2"+after, "", as(n.mine)...).json(t)
+				for _, d := range page["data"].([]any) {
+					seen[d.(map[string]any)["id"]] = true
+				}
+				if page["has_more"] != true || len(page["data"].([]any)) == 0 {
+					break
+				}
+				after = "&after=" + page["last_id"].(string)
+			}
+			want := 1
+			if collection == "/files" {
+				want = 2
+			}
+			if len(seen) != want || !seen[id] {
+				t.Errorf("%s%s: %v, want %s and %d in all", prefix, collection, seen, id, want)
+			}
+		}
+	}
+	if got := n.call("GET", "/proxy/chat/completions", "", as(n.mine)...); got.status == 200 {
+		t.Errorf("a list that cannot be divided: %d %s", got.status, got.body)
+	}
+}
+
+// What a batch makes belongs to who made the batch; what nobody made through the
+// gateway is nobody's.
+func TestOutputFilesBelongToTheBatch(t *testing.T) {
+	n := share(t)
+	batch := n.own(n.theirs)["/batches"]
+	var output string
+	for range 2 {
+		output, _ = n.call("GET", "/batches/"+batch, "", as(n.theirs)...).json(t)["output_file_id"].(string)
+	}
+	for key, want := range map[string]int{n.theirs: 200, n.mine: 404} {
+		for _, path := range []string{"/files/" + output + "/content", "/batches/" + batch + "/output"} {
+			if got := n.call("GET", path, "", as(key)...); got.status != want {
+				t.Errorf("%s: %d %s", path, got.status, got.body)
+			}
+		}
+	}
+	// Made past the gateway: a credential of one's own reaches it, the shared one not.
+	own := append([]string{"X-Gateway-Provider", "openai", "Authorization", "Bearer mock-own", "X-Gateway-Custom-Host", n.mockBase()}, formType...)
+	file := n.id("POST", "/files", form("purpose", "vision", "file", "a:b"), own...)
+	if got := n.call("GET", "/files/"+file, "", own...); got.status != 200 {
+		t.Errorf("%d %s", got.status, got.body)
+	}
+	if got := n.call("GET", "/files/"+file, "", as(n.mine)...); got.status != 404 {
+		t.Errorf("%d %s", got.status, got.body)
+	}
+	if got := n.call("GET", "/files/"+file, "", onMock...); got.status != 200 {
+		t.Errorf("an integration of the workspace alone: %d %s", got.status, got.body)
+	}
+	if got := n.call("DELETE", "/models/gpt-4o-mini", "", as(n.mine)...); got.status != 404 {
+		t.Errorf("a shared model can be deleted: %d %s", got.status, got.body)
+	}
+	if got := n.call("GET", "/models/gpt-4o-mini", "", as(n.mine)...); got.status != 200 {
+		t.Errorf("%d %s", got.status, got.body)
+	}
+}

@@ -1,0 +1,163 @@
+package relay
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+
+	"gateway/shared/chat"
+	"gateway/shared/fault"
+	"gateway/shared/pricing"
+	"gateway/shared/provider"
+	"gateway/shared/wire"
+)
+
+// This file holds what routes that are no conversations need on their walk.
+
+// readID reads the variable of the route's path. A saved provider may be named
+// in it as in a model: @slug/id.
+func (c *call) readID() error {
+	if c.pathID == "" {
+		return nil
+	}
+	id, err := url.PathUnescape(c.pathID)
+	if err != nil {
+		return fault.Invalid("id", "id is not well escaped")
+	}
+	for i := range len(id) {
+		if id[i] < 0x20 || id[i] == 0x7f {
+			return fault.Invalid("id", "id must not contain control characters")
+		}
+	}
+	if len(id) > 2048 {
+		return fault.Invalid("id", "id must have at most 2048 bytes")
+	}
+	if rest, ok := strings.CutPrefix(id, "@"); ok {
+		slug, name, ok := strings.Cut(rest, "/")
+		if !ok || slug == "" || name == "" {
+			return fault.Invalid("id", "a saved provider is named as @slug/id")
+		}
+		c.slug, id = slug, name
+	}
+	c.id = id
+	return nil
+}
+
+// text gives a top-level member of a JSON body, or a field of a form, as text;
+// numbers as they stand.
+func (c *call) text(name string) string {
+	if c.form != nil {
+		v, _ := c.form.get(name)
+		return v
+	}
+	raw, ok := c.param(name)
+	if !ok || len(raw) == 0 || wire.IsNull(raw) {
+		return ""
+	}
+	if s, err := wire.ScanString(raw, name); err == nil {
+		return s
+	}
+	return string(raw)
+}
+
+// keptPath is what the path says of stored things.
+func (c *call) keptPath() *stored {
+	if !c.keptRead {
+		c.kept, c.keptRead = storedIn(c.rawPath()), true
+	}
+	return &c.kept
+}
+
+// multipart tells whether the body is a form that is streamed through.
+func (c *call) multipart() bool {
+	return strings.HasPrefix(strings.ToLower(one(c.req.Header, "Content-Type")), "multipart/form-data")
+}
+
+// nameless tells whether the operation can be sent without a model.
+func (c *call) nameless() bool {
+	return c.rt.NoModel || c.rt.Shape == Resource || c.form != nil && !c.form.whole
+}
+
+// through tells whether the operation goes to the route's own path at a provider
+// whose row does not have it.
+func (c *call) through() bool {
+	p := c.to.target.Provider
+	return c.rt.Through && !p.Serves(c.rt.Operation) && p.Dialect == provider.OpenAIChat
+}
+
+// operationURL is the address of an operation that is not bound to a model.
+func (c *call) operationURL(op provider.Operation, id string) (*url.URL, error) {
+	query := ""
+	if c.req.Method == http.MethodGet || c.req.Method == http.MethodDelete {
+		query = c.req.URL.RawQuery
+	}
+	var raw string
+	var err error
+	if c.through() {
+		path := c.rt.Path
+		if id != "" {
+			path = path[:strings.IndexByte(path, '{')] + url.PathEscape(id)
+		}
+		raw, err = c.to.target.PassthroughURL(path, "")
+	} else {
+		raw, err = c.to.target.ResourceURL(op, id)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return provider.ExactURL(provider.AddQuery(raw, query))
+}
+
+// setBeta passes on the beta features that the request asks for, to providers
+// that know them.
+func (c *call) setBeta(h http.Header) {
+	if _, known := c.to.target.Provider.Field("openai_beta"); !known {
+		return
+	}
+	for _, name := range [...]string{"X-Gateway-Openai-Beta", "Openai-Beta"} {
+		if v := one(c.req.Header, name); v != "" {
+			h["Openai-Beta"] = []string{v}
+			return
+		}
+	}
+}
+
+// passes tells whether an answer is passed on as it comes.
+func (c *call) passes(resp *http.Response) bool {
+	if c.rt.Client != nil || c.to.carrier != nil {
+		return false
+	}
+	return c.rt.Binary || c.rt.Media && !strings.HasPrefix(resp.Header.Get("Content-Type"), "application/json")
+}
+
+// learnOperation takes over what the answer of an operation reported. What is
+// not reported counts as was assumed before.
+func (c *call) learnOperation(m chat.Meter) {
+	if m.Model != "" {
+		c.rec.Model = m.Model
+	}
+	u := m.Usage
+	if !u.Known() {
+		u = c.wanted.Assumed
+	}
+	u.Add(pricing.Requests, 1)
+	c.charge(u)
+}
+
+// meterEvents reads the usage of a stream from its end.
+func (c *call) meterEvents(tail []byte) (last chat.Meter) {
+	if c.rt.Meter == nil {
+		return last
+	}
+	var p wire.SSEParser
+	read := func(_ string, data []byte) error {
+		if m := c.rt.Meter(data); m.Usage.Known() {
+			last = m
+		}
+		return nil
+	}
+	if p.Feed(tail, read) == nil {
+		_ = p.End(read)
+	}
+	return last
+}

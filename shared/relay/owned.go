@@ -1,0 +1,276 @@
+package relay
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"slices"
+	"time"
+
+	"gateway/shared/fault"
+	"gateway/shared/store"
+	"gateway/shared/wire"
+)
+
+// owners knows which workspace made what a provider keeps under a credential of
+// the organisation. A row stands below the organisation and the integration, so
+// that every workspace that uses the integration finds it.
+type owners struct {
+	now   func() time.Time
+	table store.Table
+}
+
+// Lifetimes of rows. A row that is used in the second half of its life begins a
+// new one.
+const (
+	ownedFor  = 400 * 24 * time.Hour
+	renewWhen = ownedFor / 2
+	maxID     = 512 // bytes; longer ids are not known
+)
+
+func ownedKey(sc store.Scope, integration, id string) store.Key {
+	return sc.Organisation().Partition("OWNED", integration).Key(id)
+}
+
+// own notes that a workspace made things. What another workspace made stays that
+// workspace's.
+func (o *owners) own(ctx context.Context, sc store.Scope, integration, slug string, ids ...string) error {
+	until := o.now().Add(ownedFor)
+	for _, id := range ids {
+		if id == "" || len(id) > maxID {
+			continue
+		}
+		row := store.Row{Key: ownedKey(sc, integration, id), Item: store.Item{"workspace": sc.Workspace, "slug": slug, "until": until.Unix()}, Expires: until}
+		if err := o.table.Put(ctx, row, store.IfAbsent()); err != nil {
+			if _, there := store.AsCondition(err); !there {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// of gives the workspaces that made the ids; those that nobody made through the
+// gateway are missing.
+func (o *owners) of(ctx context.Context, sc store.Scope, integration string, ids []string) (map[string]string, error) {
+	keys := make([]store.Key, 0, len(ids))
+	for _, id := range ids {
+		if id != "" && len(id) <= maxID {
+			keys = append(keys, ownedKey(sc, integration, id))
+		}
+	}
+	slices.SortFunc(keys, func(a, b store.Key) int { return bytes.Compare([]byte(a.SK()), []byte(b.SK())) })
+	items, err := o.table.GetMany(ctx, slices.Compact(keys))
+	if err != nil {
+		return nil, err
+	}
+	who := make(map[string]string, len(items))
+	for key, item := range items {
+		who[key.SK()] = item.String("workspace")
+		o.renew(ctx, sc, key, item)
+	}
+	return who, nil
+}
+
+// renew keeps the row of a thing that is in use.
+func (o *owners) renew(ctx context.Context, sc store.Scope, key store.Key, item store.Item) {
+	if item.String("workspace") != sc.Workspace || o.now().Add(ownedFor-renewWhen).Before(time.Unix(item.Int("until"), 0)) {
+		return
+	}
+	until := o.now().Add(ownedFor)
+	_, _, _ = o.table.Update(ctx, store.Update{ // the old life goes on without it
+		Key: key, Set: []store.Assign{{Path: store.At("until"), Value: until.Unix()}}, Expires: until,
+		If: []store.Cond{store.IfEqual(store.At("workspace"), sc.Workspace)},
+	})
+}
+
+// missing is the answer for things that are not there and for other workspaces'.
+func missing(field, id string) error {
+	return fault.Newf(fault.NotFound, field, "There is nothing with the id %q", clipText(id))
+}
+
+// mayUse checks the ids that the request names against a saved provider, before
+// its credential is opened.
+func (c *call) mayUse(s *saved) error {
+	if !s.orgWide {
+		return nil // the credential is the workspace's own
+	}
+	if c.rt.Client != nil {
+		return nil // see mayRefer: a translated conversation sends no ids
+	}
+	if err := c.mayReach(s); err != nil {
+		return err
+	}
+	ids, err := c.idsAsked()
+	if err != nil {
+		return err
+	}
+	return c.check(s, ids)
+}
+
+// mayReach refuses paths that cannot be read in one way only, and bodies whose
+// ids cannot be read.
+func (c *call) mayReach(s *saved) error {
+	if c.keptPath().collection == "" || !s.shared {
+		return nil
+	}
+	if c.keptPath().evasive {
+		return missing("path", c.req.URL.EscapedPath())
+	}
+	if c.unread && c.form == nil && !c.multipart() {
+		return fault.New(fault.InvalidContentType, "content-type", "The credential is shared by several workspaces: send the body as plain JSON, so that the things that it names can be checked")
+	}
+	return nil
+}
+
+// idsAsked are the ids of stored things in path, query and body.
+func (c *call) idsAsked() ([]namedID, error) {
+	var ids []namedID
+	switch {
+	case c.keptPath().collection == "models":
+		if c.req.Method == http.MethodDelete {
+			ids = append(ids, namedID{"model", c.keptPath().id})
+		}
+	case c.keptPath().id != "":
+		ids = append(ids, namedID{"id", c.keptPath().id})
+	case c.keptPath().lists() && c.req.Method == http.MethodGet && c.req.URL.RawQuery != "":
+		q := c.req.URL.Query()
+		for _, name := range []string{"after", "before", "after_id", "before_id"} {
+			if v := q.Get(name); v != "" {
+				ids = append(ids, namedID{name, v})
+			}
+		}
+	}
+	if c.form != nil || len(c.in) == 0 || c.unread || c.keptPath().collection == "" && !mayNameIDs(c.in) {
+		return ids, nil
+	}
+	more, err := idsIn(c.in)
+	return append(ids, more...), err
+}
+
+// mayRefer checks the ids in the body of a conversation whose bytes go to the
+// provider as they came.
+func (c *call) mayRefer() error {
+	s := c.to.saved
+	if c.rt.Client == nil || s == nil || !s.orgWide || !c.sameDialect() || !mayNameIDs(c.in) {
+		return nil
+	}
+	ids, err := idsIn(c.in)
+	if err != nil {
+		return err
+	}
+	return c.check(s, ids)
+}
+
+// check refuses ids of other workspaces and, where several workspaces use the
+// credential, ids that nobody made through the gateway.
+func (c *call) check(s *saved, ids []namedID) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	names := make([]string, len(ids))
+	for i := range ids {
+		names[i] = ids[i].id
+	}
+	who, err := c.owners.of(c.ctx, c.who.Scope, s.integrationID, names)
+	if err != nil {
+		return fault.Unavailable(err)
+	}
+	for _, n := range ids {
+		owner, known := who[n.id]
+		if known && owner != c.who.Scope.Workspace || !known && s.shared {
+			return missing(n.field, n.id)
+		}
+	}
+	return nil
+}
+
+// keep notes whose the things are that an answer tells of. It is called before
+// the client can know the ids.
+func (c *call) keep(answer []byte) error {
+	if c.to.saved == nil || !c.to.saved.orgWide || c.keptPath().collection == "" {
+		return nil
+	}
+	made := c.req.Method == http.MethodPost && c.keptPath().creates()
+	return c.keepIDs(thingsOf(answer, made)...)
+}
+
+// keepIDs notes that the workspace of the request made things.
+func (c *call) keepIDs(ids ...string) error {
+	if c.to.saved == nil || !c.to.saved.orgWide || len(ids) == 0 {
+		return nil
+	}
+	err := c.owners.own(c.ctx, c.who.Scope, c.to.saved.integrationID, c.to.saved.slug, ids...)
+	if err != nil {
+		return fault.Unavailable(err)
+	}
+	return nil
+}
+
+// filtered tells whether the answer is a list that holds things of several
+// workspaces.
+func (c *call) filtered() bool {
+	return c.to.saved != nil && c.to.saved.shared && c.req.Method == http.MethodGet && c.keptPath().lists()
+}
+
+var listKeys = wire.NewKeySet("data", "first_id", "last_id", "has_more")
+
+// ownPart leaves in a list only what the workspace made. last is the id of the
+// provider's last entry, more whether further ones follow.
+func (c *call) ownPart(list []byte) (out []byte, left int, last string, more bool, err error) {
+	refused := fault.New(fault.NotAllowed, "provider", "The credential is shared by several workspaces, and this list cannot be divided between them")
+	var w wire.Walk
+	if listKeys.Walk(list, &w) != nil || !w.Spans[0].Present(list) || wire.KindOf(w.Spans[0].Of(list)) != wire.KindArray {
+		return nil, 0, "", false, refused
+	}
+	var entries [][]byte
+	var ids []string
+	d := wire.NewDecoder(w.Spans[0].Of(list))
+	for range d.Array {
+		raw := d.Raw()
+		var inner wire.Walk
+		if wire.KindOf(raw) != wire.KindObject || linked.Walk(raw, &inner) != nil {
+			return nil, 0, "", false, refused
+		}
+		id, _ := wire.ScanString(inner.Spans[0].Of(raw), "id")
+		entries, ids = append(entries, raw), append(ids, id)
+	}
+	if d.Err() != nil {
+		return nil, 0, "", false, refused
+	}
+	who, err := c.owners.of(c.ctx, c.who.Scope, c.to.saved.integrationID, ids)
+	if err != nil {
+		return nil, 0, "", false, fault.Unavailable(err)
+	}
+	data, first, final := []byte{'['}, "", ""
+	for i, raw := range entries {
+		if who[ids[i]] != c.who.Scope.Workspace {
+			continue
+		}
+		if left++; left > 1 {
+			data = append(data, ',')
+		} else {
+			first = ids[i]
+		}
+		data, final = append(data, raw...), ids[i]
+	}
+	edits := []wire.Edit{wire.Replace(w.Spans[0], append(data, ']'))}
+	for i, id := range map[int]string{1: first, 2: final} {
+		if w.Spans[i].Present(list) {
+			edits = append(edits, wire.Replace(w.Spans[i], nullable(id)))
+		}
+	}
+	if len(ids) > 0 {
+		last = ids[len(ids)-1]
+	}
+	more = w.Spans[3].Present(list) && string(w.Spans[3].Of(list)) == "true"
+	return wire.Splice(nil, list, edits...), left, last, more, nil
+}
+
+// nullable writes "" as null.
+func nullable(s string) []byte {
+	if s == "" {
+		return []byte("null")
+	}
+	return wire.AppendJSONString(nil, s)
+}

@@ -1,0 +1,317 @@
+package relay
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"gateway/shared/egress"
+	"gateway/shared/fault"
+	"gateway/shared/provider"
+	"gateway/shared/wire"
+)
+
+// sendPassed passes an answer of an operation on as it comes: sound, files,
+// streams of events.
+func (c *call) sendPassed(resp *http.Response) error {
+	h := c.w.Header()
+	for _, name := range [...]string{"Content-Type", "Content-Disposition", "Content-Encoding", "Cache-Control"} {
+		if v := resp.Header[name]; len(v) > 0 {
+			h[name] = v[:1:1]
+		}
+	}
+	if c.rt.Free && resp.ContentLength >= 0 {
+		// Where money is counted the end of the body must wait for the books.
+		h["Content-Length"] = []string{strconv.FormatInt(resp.ContentLength, 10)}
+	}
+	c.answerHeaders(resp.Header)
+	c.head(http.StatusOK)
+	meter := newTailMeter(resp)
+	meter.wide = true // an event may hold an image
+	whole := c.pour(resp.Body, meter, readable(resp.Header.Get("Content-Type")))
+	if meter.stream {
+		c.learnOperation(c.meterEvents(meter.tail))
+	} else {
+		c.learnOperation(c.meter(nil))
+	}
+	if !whole {
+		c.rec.ErrorCode, c.rec.ErrorMessage = string(fault.InvalidProviderResponse), "the answer broke off"
+		c.broken = true // the client must see that the body is not whole
+		return nil
+	}
+	c.books()
+	return nil
+}
+
+// readable tells whether a log can show what has a media type.
+func readable(contentType string) bool {
+	return strings.HasPrefix(contentType, "text/") || strings.HasPrefix(contentType, "application/json")
+}
+
+// pour sends a body on as it comes, and keeps it for the log where that can show
+// it; whole is false when it broke off.
+func (c *call) pour(body io.Reader, meter *tailMeter, shown bool) (whole bool) {
+	chunk := newBufferFor(streamChunk)
+	defer chunk.free()
+	p := chunk.b[:cap(chunk.b)]
+	for {
+		t := c.Now()
+		n, err := body.Read(p)
+		c.waited += c.Now().Sub(t)
+		if n > 0 {
+			meter.feed(p[:n])
+			if shown {
+				c.captureAnswer(p[:n])
+			} else {
+				c.answered += int64(n)
+			}
+			c.write(p[:n])
+			c.flush()
+		}
+		if err != nil {
+			return err == io.EOF
+		}
+	}
+}
+
+// holds tells whether a raw answer is read whole before it is sent, because it
+// makes things known or is a list that must be divided.
+func (c *call) holds(resp *http.Response) bool {
+	if resp.StatusCode < 200 || resp.StatusCode > 299 || c.to.saved == nil || !c.to.saved.orgWide {
+		return false
+	}
+	s := c.keptPath()
+	if s.collection == "" {
+		return false
+	}
+	if c.filtered() {
+		return true
+	}
+	return strings.HasPrefix(resp.Header.Get("Content-Type"), "application/json") && (c.req.Method == http.MethodPost || !s.below)
+}
+
+// sendHeld answers with what the provider said as far as it is the workspace's.
+func (c *call) sendHeld(resp *http.Response) error {
+	buf := newBufferFor(int(min(resp.ContentLength, maxPlainAnswer)) + 1)
+	defer buf.free()
+	if err := readBody(buf, resp, maxPlainAnswer); err != nil {
+		return c.brokenAnswer(err)
+	}
+	out := buf.b
+	if c.filtered() {
+		var err error
+		if out, err = c.ownList(out); err != nil {
+			return err
+		}
+	} else if err := c.keep(out); err != nil {
+		return err
+	}
+	h := c.w.Header()
+	if c.rt.Shape == Raw {
+		egress.CopyResponseHeaders(h, resp.Header)
+		h.Del("Content-Encoding") // readBody has decoded it
+		c.answerHeaders(nil)
+		meter := newTailMeter(&http.Response{Header: http.Header{"Content-Type": resp.Header["Content-Type"]}})
+		meter.feed(out)
+		c.learnRaw(meter, resp.StatusCode)
+	} else {
+		h["Content-Type"] = jsonType
+		c.answerHeaders(resp.Header)
+		c.learnOperation(c.meter(out))
+	}
+	h["Content-Length"] = []string{strconv.Itoa(len(out))}
+	c.captureAnswer(out)
+	c.status = resp.StatusCode
+	c.books()
+	c.head(resp.StatusCode)
+	c.write(out)
+	return nil
+}
+
+// maxEmptyPages bounds how many pages of other workspaces' things are passed
+// over in search of one that holds something of this workspace's.
+const maxEmptyPages = 50
+
+// ownList leaves the workspace's own things in a page of a list. Pages that hold
+// none are passed over: clients take an empty one for the end.
+func (c *call) ownList(page []byte) ([]byte, error) {
+	for range maxEmptyPages {
+		out, left, last, more, err := c.ownPart(page)
+		if err != nil || left > 0 || !more || last == "" {
+			return out, err
+		}
+		if page, err = c.nextPage(last); err != nil {
+			return nil, err
+		}
+	}
+	return nil, fault.Newf(fault.NotFound, "after", "The first %d pages of the list hold nothing of this workspace; ask for longer pages by limit", maxEmptyPages)
+}
+
+// nextPage reads the page of a list behind an id.
+func (c *call) nextPage(after string) ([]byte, error) {
+	q := c.req.URL.Query()
+	name := "after"
+	if c.to.target.Provider.Dialect == provider.AnthropicMessages {
+		name = "after_id"
+	}
+	q.Set(name, after)
+	old := c.req.URL.RawQuery
+	c.req.URL.RawQuery = q.Encode()
+	defer func() { c.req.URL.RawQuery = old }()
+	resp, err := c.again(c.to.op, c.id)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	buf := new(buffer)
+	if err := readBody(buf, resp, maxPlainAnswer); err != nil {
+		return nil, c.brokenAnswer(err)
+	}
+	return buf.b, nil
+}
+
+// again calls the target once more in the same request, for what belongs to the
+// same answer.
+func (c *call) again(op provider.Operation, id string) (*http.Response, error) {
+	c.to.op, c.id = op, id
+	a := c.attempt(nil)
+	if a.fault != nil {
+		return nil, a.fault
+	}
+	if a.resp.StatusCode < 200 || a.resp.StatusCode > 299 {
+		a.drop()
+		return nil, fault.Newf(fault.ProviderError, "", "%s refused a part of the answer", c.to.target.Provider.ID)
+	}
+	return a.resp, nil
+}
+
+// batchState is what the gateway reads of a batch.
+type batchState struct {
+	Status string          `json:"status"`
+	Output string          `json:"output_file_id"`
+	Failed string          `json:"error_file_id"`
+	Errors json.RawMessage `json:"errors"`
+}
+
+// sendOutput answers with the rows that a batch made: those of its output file,
+// then those that failed.
+func (c *call) sendOutput(resp *http.Response) error {
+	buf := newBuffer()
+	defer buf.free()
+	if err := readBody(buf, resp, maxErrorAnswer); err != nil {
+		return c.brokenAnswer(err)
+	}
+	var b batchState
+	if err := json.Unmarshal(buf.b, &b); err != nil {
+		return c.unusable(err, buf.b)
+	}
+	if err := c.keep(buf.b); err != nil {
+		return err
+	}
+	c.settleBatch(buf.b)
+	if b.Output == "" && b.Failed == "" {
+		if len(b.Errors) > 0 && !wire.IsNull(b.Errors) {
+			c.sendJSON(b.Errors, resp.Header)
+			return nil
+		}
+		return fault.Newf(fault.NotFound, "id", "The batch %q is %s and has no output", clipText(c.id), clipText(b.Status))
+	}
+	return c.sendFiles(b.Output, b.Failed)
+}
+
+// sendFiles answers with the contents of files, one behind the other.
+func (c *call) sendFiles(ids ...string) error {
+	whole, sent := true, false
+	meter := newTailMeter(&http.Response{Header: http.Header{}})
+	for _, id := range ids {
+		if id == "" {
+			continue
+		}
+		resp, err := c.again(provider.FilesContent, id)
+		if err != nil {
+			if !sent {
+				return err
+			}
+			whole = false
+			break
+		}
+		if !sent {
+			sent = true
+			c.w.Header()["Content-Type"] = []string{"application/jsonl"}
+			c.answerHeaders(resp.Header)
+			c.head(http.StatusOK)
+		}
+		lines := &lineEnd{src: resp.Body}
+		whole = c.pour(lines, meter, true)
+		_ = resp.Body.Close()
+		if !whole {
+			break
+		}
+	}
+	c.learnOperation(c.meter(nil))
+	if !whole {
+		c.rec.ErrorCode, c.rec.ErrorMessage = string(fault.InvalidProviderResponse), "the answer broke off"
+		c.broken = true
+		return nil
+	}
+	c.books()
+	return nil
+}
+
+// lineEnd is a text whose last line is ended.
+type lineEnd struct {
+	src  io.Reader
+	last byte
+}
+
+// Read implements io.Reader.
+func (l *lineEnd) Read(p []byte) (int, error) {
+	n, err := l.src.Read(p)
+	if n > 0 {
+		l.last = p[n-1]
+	}
+	if err == io.EOF && n < len(p) && l.last != 0 && l.last != '\n' {
+		p[n], l.last = '\n', '\n'
+		n++
+	}
+	return n, err
+}
+
+// watcher looks for things that a stream of events tells to be made.
+type watcher struct {
+	c      *call
+	parser wire.SSEParser
+	seen   int
+}
+
+// maxWatched bounds the bytes of a stream that are looked at: what is made is
+// told at its beginning.
+const maxWatched = 256 << 10
+
+// watch makes a watcher for answers that need one.
+func (c *call) watch(resp *http.Response) *watcher {
+	if c.to.saved == nil || !c.to.saved.orgWide || c.req.Method != http.MethodPost || !c.keptPath().creates() ||
+		!strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
+		return nil
+	}
+	return &watcher{c: c}
+}
+
+var madeKeys = wire.NewKeySet("response")
+
+func (w *watcher) feed(p []byte) error {
+	if w == nil || w.seen > maxWatched {
+		return nil
+	}
+	w.seen += len(p)
+	return w.parser.Feed(p, func(_ string, data []byte) error {
+		ids := thingsOf(data, true)
+		var inner wire.Walk
+		if madeKeys.Walk(data, &inner) == nil && inner.Spans[0].Present(data) && wire.KindOf(inner.Spans[0].Of(data)) == wire.KindObject {
+			ids = append(ids, thingsOf(inner.Spans[0].Of(data), true)...)
+		}
+		return w.c.keepIDs(ids...)
+	})
+}

@@ -1,0 +1,121 @@
+package relay
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestPathsTellWhatTheyStandFor(t *testing.T) {
+	for path, want := range map[string]stored{
+		"/chat/completions":              {collection: "chat/completions"},
+		"/chat/completions/c1":           {collection: "chat/completions", id: "c1"},
+		"/embeddings":                    {},
+		"/completions":                   {},
+		"/files":                         {collection: "files"},
+		"/files/":                        {collection: "files"},
+		"/files/f1":                      {collection: "files", id: "f1"},
+		"/files/f1/content":              {collection: "files", id: "f1", below: true},
+		"/openai//Files/f1":              {collection: "files", id: "f1"},
+		"/deployments/d/v1/files/f1":     {collection: "files", id: "f1"},
+		"/files/s3%3A%2F%2Fbucket%2Fkey": {collection: "files", id: "s3://bucket/key"},
+		"/fine_tuning/jobs/j1/events":    {collection: "jobs", id: "j1", below: true},
+		"/jobs/j1":                       {},
+		"/threads/runs":                  {collection: "threads"},
+		"/threads/t1/runs":               {collection: "threads", id: "t1", below: true},
+		"/models/m":                      {collection: "models", id: "m"},
+		"/files/f1/../f2":                {collection: "files", id: "f1", below: true, evasive: true},
+		"/files/f1/%2e%2E/f2":            {collection: "files", id: "f1", below: true, evasive: true},
+		"/files%2Ff1":                    {collection: "files", id: "f1", evasive: true},
+		"/files%5Cf1":                    {collection: "files", id: "f1", evasive: true},
+		"/files;x/f1":                    {collection: "files", id: "f1", evasive: true},
+		"/files/f1;x":                    {collection: "files", id: "f1;x", evasive: true},
+		"/files/%zz":                     {collection: "files", id: "%zz", evasive: true},
+		"/echo/a;b/../c":                 {evasive: true},
+	} {
+		if got := storedIn(path); got != want {
+			t.Errorf("%s: %+v, want %+v", path, got, want)
+		}
+	}
+}
+
+func TestIDsAreFoundAtAnyDepth(t *testing.T) {
+	for body, want := range map[string]string{
+		`{}`:                          "",
+		`{"input_file_id":"f1"}`:      "f1",
+		`{"input_f\u0069le_id":"f1"}`: "f1",
+		`{"a":[{"file_ids":["f1","f2"]},{"vector_store_ids":["v"]}]}`:                  "f1 f2 v",
+		`{"input":[{"type":"input_file","file_id":"f1"}],"previous_response_id":"r1"}`: "f1 r1",
+		`{"conversation":"c1"}`:                           "c1",
+		`{"conversation":{"id":"c1"}}`:                    "c1",
+		`{"container":{"type":"auto","file_ids":["f1"]}}`: "f1",
+		`{"container":"cntr_1","x":{"container":"box"}}`:  "cntr_1",
+		`{"metadata":{"file_id":"mine"},"tools":[{"function":{"parameters":{"properties":{"file_id":{"type":"string","default":"x"}}}}}]}`: "",
+		`{"content":[{"type":"tool_use","input":{"file_id":"mine"}}]}`:                                                                     "",
+		`{"file_id":null,"assistant_id":"","file_id2":"x"}`:                                                                                "",
+	} {
+		found, err := idsIn([]byte(body))
+		var ids []string
+		for _, f := range found {
+			ids = append(ids, f.id)
+		}
+		if got := strings.Join(ids, " "); err != nil || got != want {
+			t.Errorf("%s: %q %v, want %q", body, got, err, want)
+		}
+		if want != "" && !mayNameIDs([]byte(body)) {
+			t.Errorf("%s: not looked at", body)
+		}
+	}
+	if mayNameIDs([]byte(`{"model":"m","messages":[{"role":"user","content":"Hello, a_b \n"}]}`)) {
+		t.Error("a plain conversation is walked")
+	}
+	if _, err := idsIn([]byte(`{"file_ids":["` + strings.Repeat(`x","`, maxIDs+1) + `y"]}`)); err == nil {
+		t.Error("too many ids are taken")
+	}
+}
+
+func TestThingsOfAnswers(t *testing.T) {
+	for _, c := range []struct {
+		answer string
+		made   bool
+		want   []string
+	}{
+		{`{"id":"f1","object":"file"}`, true, []string{"f1"}},
+		{`{"id":"f1","object":"file"}`, false, nil},
+		{`{"id":"b1","object":"batch","output_file_id":"o","error_file_id":null}`, false, []string{"o"}},
+		{`{"id":"j","result_files":["a","b",1],"fine_tuned_model":"ft:x"}`, true, []string{"j", "a", "b", "ft:x"}},
+		{`{"id":"r","object":"thread.run","thread_id":"t"}`, true, []string{"r", "t"}},
+		{`{"id":"u","object":"upload","file":{"id":"f","object":"file"}}`, false, []string{"f"}},
+		{`{"file":{"name":"files/abc","uri":"https://x"}}`, true, []string{"abc", "files/abc"}},
+		{`{"id":"a","object":"assistant","name":"x/file-of-another"}`, true, []string{"a"}},
+		{`[]`, true, nil},
+		{`not JSON`, true, nil},
+	} {
+		got := thingsOf([]byte(c.answer), c.made)
+		slices.Sort(got)
+		slices.Sort(c.want)
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: %q, want %q", c.answer, got, c.want)
+		}
+	}
+}
+
+// FuzzStoredPath: a path that names a thing in any reading is never taken for one
+// that names nothing.
+func FuzzStoredPath(f *testing.F) {
+	for _, s := range []string{"/files/f1", "/files%2Ff1", "//files//f1", "/a;b/files;c/f1", `/files\f1`, "/x/../files/f1", "/%zz"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, path string) {
+		s := storedIn(path)
+		lower := strings.ToLower(path)
+		for _, part := range strings.Split(lower, "/") {
+			if part == "files" && s.collection == "" {
+				t.Errorf("%q is taken for %+v", path, s)
+			}
+		}
+		if s.id != "" && s.collection == "" {
+			t.Errorf("%q: an id without a collection: %+v", path, s)
+		}
+	})
+}
