@@ -9,6 +9,7 @@ import (
 	"gateway/shared/chat"
 	"gateway/shared/dialect/anthropic"
 	"gateway/shared/dialect/openai"
+	"gateway/shared/dialect/responses"
 	"gateway/shared/wire"
 )
 
@@ -166,6 +167,78 @@ func BenchmarkFilterAnthropic(b *testing.B) {
 	defer reportCPU(b)()
 	for b.Loop() {
 		f := anthropic.Messages{}.NewStreamFilter(&chat.FilterOptions{})
+		for _, p := range pieces {
+			if _, err := f.Feed(p); err != nil {
+				b.Fatal(err)
+			}
+		}
+		f.End()
+	}
+}
+
+func BenchmarkResponsesToAnthropic(b *testing.B) {
+	text := strings.Repeat("The quick brown fox jumps over the \\\"lazy\\\" dog.\\n", 7)
+	request := fmt.Appendf(nil, `{"model":"claude-sonnet-4-5","instructions":"%s","input":[{"role":"user","content":"%s"},{"role":"assistant","content":"ok"},{"role":"user","content":[{"type":"input_text","text":"%s"}]}],"max_output_tokens":256,"temperature":0.7,"stream":false,"user":"u-1"}`, text, text, text)
+	answer := fmt.Appendf(nil, anthropicAnswer, strings.Repeat("mocktoken the quick brown fox jumps. ", 16))
+	client := responses.Responses{}
+	var up, down []byte
+	var checked chat.Checked
+	traits := &chat.Traits{Provider: "anthropic", DefaultMaxTokens: 8192}
+	b.ReportAllocs()
+	defer reportCPU(b)()
+	b.SetBytes(int64(len(request)))
+	for b.Loop() {
+		if err := client.Check(request, &checked); err != nil {
+			b.Fatal(err)
+		}
+		r, err := client.DecodeRequest(request)
+		if err != nil {
+			b.Fatal(err)
+		}
+		var loss chat.Loss
+		if up, err = chat.Translate(up[:0], client, anthropic.Messages{}, r, traits, &loss); err != nil {
+			b.Fatal(err)
+		}
+		a, err := anthropic.Messages{}.DecodeResponse(answer, traits)
+		if err != nil {
+			b.Fatal(err)
+		}
+		o := chat.Options{Strict: true, Request: r, Created: 1, ProviderName: "anthropic"}
+		down = client.EncodeResponse(down[:0], a, &o)
+	}
+}
+
+func BenchmarkStreamAnthropicToResponses(b *testing.B) {
+	benchmarkStream(b, anthropic.Messages{}, responses.Responses{}, anthropicStream(100))
+}
+
+// responsesStream is a stream of n pieces, one element for each write.
+func responsesStream(n int) [][]byte {
+	seq := 0
+	event := func(name, members string) []byte {
+		seq++
+		return fmt.Appendf(nil, "event: %s\ndata: {\"type\":%q,\"sequence_number\":%d,%s}\n\n", name, name, seq-1, members)
+	}
+	object := func(status, usage string) string {
+		return `"response":{"id":"resp_1","object":"response","created_at":1750000000,"status":"` + status + `","error":null,"incomplete_details":null,"model":"gpt-5","output":[],"usage":` + usage + `}`
+	}
+	out := [][]byte{event("response.created", object("in_progress", "null")), event("response.output_item.added", `"output_index":0,"item":{"id":"msg_1","type":"message","status":"in_progress","role":"assistant","content":[]}`)}
+	for i := range n {
+		out = append(out, event("response.output_text.delta", fmt.Sprintf(`"item_id":"msg_1","output_index":0,"content_index":0,"delta":" mocktoken%d","logprobs":[],"obfuscation":"aBcDeF"`, i%10)))
+	}
+	return append(out, event("response.completed", object("completed", `{"input_tokens":120,"output_tokens":100,"total_tokens":220}`)))
+}
+
+func BenchmarkStreamResponsesToOpenAI(b *testing.B) {
+	benchmarkStream(b, responses.Responses{}, openai.Chat{}, responsesStream(100))
+}
+
+func BenchmarkFilterResponses(b *testing.B) {
+	pieces := responsesStream(100)
+	b.ReportAllocs()
+	defer reportCPU(b)()
+	for b.Loop() {
+		f := responses.Responses{}.NewStreamFilter(&chat.FilterOptions{})
 		for _, p := range pieces {
 			if _, err := f.Feed(p); err != nil {
 				b.Fatal(err)

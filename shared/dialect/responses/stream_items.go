@@ -40,7 +40,10 @@ func (s *streamEncoder) text(dst []byte, d *chat.Delta, refusal bool) []byte {
 	dst = append(dst, `,"delta":`...)
 	dst = append(dst, d.JSON...)
 	if !refusal {
-		list := oneLine(bytes.Clone(logprobsOf(d.Logprobs)))
+		var list []byte
+		if d.Logprobs != nil {
+			list = oneLine(bytes.Clone(logprobsOf(d.Logprobs)))
+		}
 		dst = append(dst, `,"logprobs":`...)
 		if len(list) <= 2 {
 			dst = append(dst, "[]"...)
