@@ -27,6 +27,20 @@
 // the bill. One piece of text is one token; a prompt costs a token for four
 // bytes and four for each message.
 //
+// Amazon Bedrock, requests signed with AWS Signature Version 4 by the key AKIDMOCK
+// and the secret mock-secret, or a Bearer key; the session that AssumeRole gives
+// is good too:
+//
+//	POST /model/{id}/converse, converse-stream         strict Converse, binary frames with checksums
+//	POST /model/{id}/invoke, invoke-with-response-stream  Titan, Nova and Cohere embeddings, images, Claude's own shape
+//	POST /model/{id}/count-tokens, /rerank; GET /inference-profiles/{id}
+//	POST /endpoints/{name}/invocations                 SageMaker; the container speaks OpenAI's chat
+//	POST /sts/                                         AssumeRole; roles named denied are refused, roles
+//	                                                   named external want the external id "mock"
+//
+// In its streams garbage=after:N damages a checksum, and error-event=T is the
+// exception T.
+//
 // # Models
 //
 // Any model name is good, but mock-missing and names with does-not-exist (404).

@@ -235,7 +235,7 @@ type shape struct {
 }
 
 // shapes are asked in this order, before OpenAI's and Anthropic's routes.
-var shapes = []*shape{}
+var shapes = []*shape{bedrockShape}
 
 // exchange is one request and its answer.
 type exchange struct {

@@ -115,7 +115,7 @@ func requestHeader(k string) bool {
 	switch k[0] {
 	case 'X':
 		return !strings.HasPrefix(k, "X-Gateway-") && !strings.HasPrefix(k, "X-Forwarded-") &&
-			!strings.HasPrefix(k, "X-Amz") && !strings.HasPrefix(k, "X-Aws-Ec2-Metadata-") &&
+			(!strings.HasPrefix(k, "X-Amz") || modelOption(k)) && !strings.HasPrefix(k, "X-Aws-Ec2-Metadata-") &&
 			!strings.HasPrefix(k, "X-Golambdaproxy-") && !strings.HasPrefix(k, "X-Envoy-") &&
 			!otherX(k)
 	case 'C':
@@ -142,6 +142,12 @@ func requestHeader(k string) bool {
 		return k != "Via"
 	}
 	return true
+}
+
+// modelOption reports whether k is one of AWS's headers that say what a model
+// shall do, such as which guardrail holds for it; the rest is about the caller.
+func modelOption(k string) bool {
+	return strings.HasPrefix(k, "X-Amzn-Bedrock-") || strings.HasPrefix(k, "X-Amzn-Sagemaker-")
 }
 
 func otherX(k string) bool {

@@ -111,8 +111,6 @@ func signedBody(req *http.Request, body []byte) ([]byte, error) {
 	return body, nil
 }
 
-var awsSigner = v4.NewSigner()
-
 // signAWS signs req as it is sent: its exact path, query and body. Of its
 // headers those are signed that AWS asks for (host, content-type and x-amz...),
 // so that what happens to others on the way does not break the signature.
@@ -130,7 +128,9 @@ func signAWS(ctx context.Context, req *http.Request, body []byte, cred awsKeys, 
 		}
 	}
 	keys := aws.Credentials{AccessKeyID: cred.ID, SecretAccessKey: cred.Secret, SessionToken: cred.Session}
-	err := awsSigner.SignHTTP(ctx, keys, probe, hash, service, region, now, func(o *v4.SignerOptions) {
+	// A signer remembers the keys that it derives by access key id alone: one that
+	// is shared would sign for whoever names another's id, whatever his secret.
+	err := v4.NewSigner().SignHTTP(ctx, keys, probe, hash, service, region, now, func(o *v4.SignerOptions) {
 		o.DisableURIPathEscaping = service == "s3" // elsewhere the escaped path is escaped once more
 	})
 	if err != nil {

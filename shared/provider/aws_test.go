@@ -142,6 +142,22 @@ func TestRequestsToAWSAreSignedAsTheyAreSent(t *testing.T) {
 	}
 }
 
+// TestASecretOfAnotherIsNotRemembered: who knows an access key id of another and
+// not its secret gets no signature that is good.
+func TestASecretOfAnotherIsNotRemembered(t *testing.T) {
+	signed := func(secret string) string {
+		req := request(t, "POST", "https://h.example.com/model/m/converse", []byte("{}"))
+		target := Target{Provider: row(t, "bedrock"), Credential: Credential{Fields: with(ownKeys, "aws_secret_access_key", secret)}, Signer: stillClock(nil)}
+		if err := target.Authorize(context.Background(), req, []byte("{}")); err != nil {
+			t.Fatal(err)
+		}
+		return between(req.Header.Get("Authorization"), "Signature=", ",")
+	}
+	if signed("secret") == signed("guess") {
+		t.Error("a wrong secret signs as the right one")
+	}
+}
+
 func TestObjectsOfS3AreSignedWithTheirHash(t *testing.T) {
 	req := request(t, "PUT", "https://b.s3.eu-west-1.amazonaws.com/a%2Fb/c?partNumber=1&uploadId=x", []byte("data"))
 	target := Target{Provider: row(t, "bedrock"), Credential: Credential{Fields: with(ownKeys, "aws_service", "s3")}, Signer: stillClock(nil)}

@@ -88,6 +88,17 @@ func (p *EventStreamParser) complete(in []byte, emit func(string, []byte) error)
 	return in, err
 }
 
+// EventStreamStart is where the first message of in begins whose prelude is whole:
+// for a part of a stream that was cut out anywhere. -1: there is none.
+func EventStreamStart(in []byte) int {
+	for i := 0; i+esPrelude <= len(in); i++ {
+		if crc32.ChecksumIEEE(in[i:i+8]) == binary.BigEndian.Uint32(in[i+8:]) {
+			return i
+		}
+	}
+	return -1
+}
+
 // End reports a stream that stopped inside of a message as io.ErrUnexpectedEOF.
 func (p *EventStreamParser) End(func(event string, data []byte) error) error {
 	if p.err == nil && len(p.held) > 0 {

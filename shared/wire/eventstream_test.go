@@ -151,6 +151,23 @@ func TestDamagedEventStreamsAreRefused(t *testing.T) {
 	}
 }
 
+func TestAPartOfAStreamIsTakenUpAtItsNextMessage(t *testing.T) {
+	in, want := sampleStream(t)
+	for cut := 1; cut < len(in)-esPrelude; cut++ {
+		at := EventStreamStart(in[cut:])
+		if at < 0 {
+			break // within the last message
+		}
+		got, err := parseEventStream(in[cut+at:], 1000, 0)
+		if err != nil || len(got) == 0 || got[len(got)-1] != want[len(want)-1] {
+			t.Fatalf("cut at %d: %q %v", cut, got, err)
+		}
+	}
+	if EventStreamStart(nil) != -1 || EventStreamStart(make([]byte, 11)) != -1 || EventStreamStart([]byte("data: {\"a\":1}\n\n")) != -1 {
+		t.Error("a start where there is none")
+	}
+}
+
 func FuzzEventStream(f *testing.F) {
 	in, _ := sampleStream(f)
 	f.Add(in, uint8(7))

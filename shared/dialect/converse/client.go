@@ -2,6 +2,7 @@ package converse
 
 import (
 	"gateway/shared/chat"
+	"gateway/shared/dialect/anthropic"
 	"gateway/shared/dialect/upstream"
 	"gateway/shared/fault"
 	"gateway/shared/pricing"
@@ -128,16 +129,41 @@ func (c Converse) AppendStreamError(dst []byte, f *fault.Fault, o *chat.Options)
 	return wire.AppendEventStream(dst, wire.EventStreamException+exception(f.Status()), c.AppendError(nil, f, o))
 }
 
-// MeterResponse implements chat.Dialect.
+// MeterResponse implements chat.Dialect. Answers of InvokeModel, which are passed
+// through too, have the shape of their model; Claude's is known.
 func (c Converse) MeterResponse(body []byte) chat.Meter {
 	r, f := decodeResponse(body, &chat.Traits{})
-	if f != nil {
-		return chat.Meter{Err: f}
+	if f == nil {
+		return r.Meter()
 	}
-	return r.Meter()
+	if m := (anthropic.Messages{}).MeterResponse(body); m.Err == nil && m.Usage.Known() {
+		return m
+	}
+	return chat.Meter{Err: f}
 }
 
 // NewStreamFilter implements chat.Dialect.
 func (Converse) NewStreamFilter(*chat.FilterOptions) chat.StreamFilter {
-	return upstream.NewFilter(newStreamDecoder(&chat.Traits{}))
+	return &filter{Filter: upstream.NewFilter(newStreamDecoder(&chat.Traits{}))}
+}
+
+// filter meters a stream that is passed on. It may be given the end of a stream
+// only, cut out anywhere: then it begins with the first whole message.
+type filter struct {
+	*upstream.Filter
+	began bool
+}
+
+// Feed implements chat.StreamFilter.
+func (f *filter) Feed(in []byte) ([]byte, error) {
+	if !f.began {
+		start := wire.EventStreamStart(in)
+		if start > 0 {
+			f.began = true
+			_, err := f.Filter.Feed(in[start:])
+			return in, err
+		}
+		f.began = len(in) > 0
+	}
+	return f.Filter.Feed(in)
 }

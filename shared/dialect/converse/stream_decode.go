@@ -95,6 +95,8 @@ func (s *streamDecoder) Event(event string, data []byte, emit func(*chat.Delta) 
 		return s.stop(emit)
 	case "metadata":
 		return s.metadata(emit)
+	case "chunk":
+		return s.invoked()
 	}
 	return nil // an event of a later version
 }
@@ -439,4 +441,45 @@ func (s *streamDecoder) metadata(emit func(*chat.Delta) error) error {
 	}
 	s.out = chat.Delta{Kind: chat.DeltaUsage, Usage: &s.m.Usage}
 	return emit(&s.out)
+}
+
+// invoked meters a chunk of InvokeModelWithResponseStream, {"bytes": base64 of the
+// model's own event}: the last one holds what the service counted.
+func (s *streamDecoder) invoked() error {
+	d := &s.d
+	var data []byte
+	for key := range d.Object {
+		if string(key) == "bytes" {
+			data, _ = base64.StdEncoding.DecodeString(upstream.OptString(d))
+		}
+	}
+	if err := d.End(); err != nil {
+		return s.unreadable(err)
+	}
+	s.m.Started = true
+	s.m.OutputBytes += int64(len(data))
+	in := wire.NewDecoder(data)
+	if in.Kind() != wire.KindObject {
+		return nil
+	}
+	for key := range in.Object {
+		if string(key) != "amazon-bedrock-invocationMetrics" || in.Kind() != wire.KindObject {
+			continue
+		}
+		for key := range in.Object {
+			switch string(key) {
+			case "inputTokenCount":
+				upstream.Count(in, &s.u.input)
+			case "outputTokenCount":
+				upstream.Count(in, &s.u.output)
+			case "cacheReadInputTokenCount":
+				upstream.Count(in, &s.u.read)
+			case "cacheWriteInputTokenCount":
+				upstream.Count(in, &s.u.write)
+			}
+		}
+		s.m.Complete = true
+		s.u.classes(&s.m.Usage)
+	}
+	return nil
 }

@@ -99,6 +99,14 @@ func (e *requestEncoder) planTools() error {
 		return fault.Invalid("tool_choice", "tool_choice forces a tool, but this provider can be given none")
 	}
 	e.flat = !offered
+	if !offered && len(e.r.Tools) > 0 {
+		if e.r.ToolChoice.Mode == chat.ToolsAuto {
+			e.loss.Add("tool_choice", "no tool of the client's own is offered")
+		}
+		if e.r.Parallel.Set && !e.r.Parallel.Value {
+			e.loss.Add("parallel_tool_calls", "no tool of the client's own is offered")
+		}
+	}
 	return nil
 }
 

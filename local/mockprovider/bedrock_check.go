@@ -1,0 +1,512 @@
+package mockprovider
+
+import (
+	"encoding/base64"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// converseRequest is a Converse request that is being checked.
+type converseRequest struct {
+	job
+	x         *exchange
+	cache     cacheWalk
+	turns     []turn
+	tooling   bool // a tool call or result is in the history
+	documents []string
+	omitted   bool
+	thinks    bool
+}
+
+var converseFields = strings.Fields(`messages system inferenceConfig toolConfig guardrailConfig additionalModelRequestFields promptVariables
+	additionalModelResponseFieldPaths requestMetadata performanceConfig serviceTier outputConfig`)
+
+// members refuses what the service's model of a structure does not have.
+func members(v value, at string, names ...string) *apiError {
+	if v.kind != object {
+		return bedrockInvalid("Unexpected field type at " + at + ", expected an object")
+	}
+	for _, m := range v.obj {
+		if !slices.Contains(names, m.name) {
+			return bedrockInvalid("The model returned the following errors: " + strings.TrimPrefix(at+"."+m.name, ".") + ": Extra inputs are not permitted")
+		}
+	}
+	return nil
+}
+
+// union wants exactly one of the members.
+func union(v value, at string, names ...string) (string, value, *apiError) {
+	if e := members(v, at, names...); e != nil {
+		return "", value{}, e
+	}
+	if len(v.obj) != 1 {
+		return "", value{}, bedrockInvalid("Unexpected field type at " + at + ": exactly one member must be set")
+	}
+	return v.obj[0].name, v.obj[0].v, nil
+}
+
+func (x *exchange) checkConverse(v value) (*converseRequest, *apiError) {
+	if e := members(v, "", converseFields...); e != nil {
+		return nil, e
+	}
+	q := &converseRequest{job: job{model: x.model, st: &x.st, parallel: true, seed: seedOf(v.get("messages").s)}, x: x}
+	q.cache.on = strings.Contains(v.s, `"cachePoint"`)
+	for _, check := range []func(value) *apiError{q.tools, q.system, q.messages, q.inference, q.additional, q.settings} {
+		if e := check(v); e != nil {
+			return nil, e
+		}
+	}
+	if q.tooling && v.get("toolConfig").kind == absent {
+		return nil, bedrockInvalid("The toolConfig field must be defined when using toolUse and toolResult content blocks.")
+	}
+	return q, nil
+}
+
+var toolNamePattern = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
+
+func (q *converseRequest) tools(v value) *apiError {
+	c := v.get("toolConfig")
+	if c.kind == absent {
+		return nil
+	}
+	if e := members(c, "toolConfig", "tools", "toolChoice"); e != nil {
+		return e
+	}
+	list := c.get("tools")
+	if len(list.arr) == 0 {
+		return bedrockInvalid("1 validation error detected: Value at 'toolConfig.tools' failed to satisfy constraint: Member must have length greater than or equal to 1")
+	}
+	q.job.tools = nil
+	for i, t := range list.arr {
+		at := fmt.Sprintf("toolConfig.tools.%d", i)
+		name, inner, e := union(t, at, "toolSpec", "cachePoint")
+		if e != nil {
+			return e
+		}
+		if name == "cachePoint" {
+			if e := q.point(inner, at); e != nil {
+				return e
+			}
+			continue
+		}
+		if e := members(inner, at+".toolSpec", "name", "description", "inputSchema", "strict"); e != nil {
+			return e
+		}
+		if !toolNamePattern.MatchString(inner.get("name").s) {
+			return bedrockInvalid(at + ".toolSpec.name failed to satisfy constraint: Member must satisfy regular expression pattern: [a-zA-Z0-9_-]+")
+		}
+		if d := inner.get("description"); d.kind != absent && d.s == "" {
+			return bedrockInvalid(at + ".toolSpec.description failed to satisfy constraint: Member must have length greater than or equal to 1")
+		}
+		schema := inner.get("inputSchema").get("json")
+		if schema.get("type").s != "object" {
+			return bedrockInvalid(at + ".toolSpec.inputSchema.json.type: must be one of the following: object")
+		}
+		if slices.ContainsFunc(q.job.tools, func(o tool) bool { return o.name == inner.get("name").s }) {
+			return bedrockInvalid("The tool " + inner.get("name").s + " is already defined at toolConfig.tools.")
+		}
+		q.cache.add(&q.job, inner.s)
+		q.job.tools = append(q.job.tools, tool{inner.get("name").s, schema})
+	}
+	if len(q.job.tools) == 0 {
+		return bedrockInvalid("toolConfig.tools must hold a toolSpec")
+	}
+	choice := c.get("toolChoice")
+	if choice.kind == absent {
+		return nil
+	}
+	name, inner, e := union(choice, "toolConfig.toolChoice", "auto", "any", "tool")
+	if e != nil {
+		return e
+	}
+	switch name {
+	case "any":
+		q.choice = chooseAny
+	case "tool":
+		q.choice, q.named = chooseNamed, inner.get("name").s
+		if !slices.ContainsFunc(q.job.tools, func(t tool) bool { return t.name == q.named }) {
+			return bedrockInvalid("The tool " + q.named + " in toolChoice is not defined in toolConfig.tools.")
+		}
+	}
+	return nil
+}
+
+// point reads a cache point behind what has been added.
+func (q *converseRequest) point(c value, at string) *apiError {
+	if e := members(c, at+".cachePoint", "type", "ttl"); e != nil {
+		return e
+	}
+	ttl := 5 * time.Minute
+	switch t := c.get("ttl"); {
+	case c.get("type").s != "default":
+		return bedrockInvalid(at + ".cachePoint.type must be default")
+	case t.s == "1h":
+		ttl = time.Hour
+		for _, m := range q.cache.marks {
+			if m.ttl < ttl {
+				return bedrockInvalid(at + ".cachePoint.ttl: a longer time must not come after a shorter one")
+			}
+		}
+	case t.kind != absent && t.s != "5m":
+		return bedrockInvalid(at + ".cachePoint.ttl must be 5m or 1h")
+	}
+	if !strings.Contains(q.model, "claude") && !strings.Contains(q.model, "nova") && !strings.HasPrefix(q.model, "arn:") {
+		return awsRefusal("AccessDeniedException", "You invoked an unsupported model or your request did not allow prompt caching. See the documentation for more information.")
+	}
+	q.cache.marks = append(q.cache.marks, cacheMark{q.cache.hash, q.prompt, ttl})
+	if len(q.cache.marks) > 4 {
+		return bedrockInvalid("You exceeded the maximum of 4 cache points")
+	}
+	return nil
+}
+
+func (q *converseRequest) text(s value, at string) *apiError {
+	if s.kind != text || strings.TrimSpace(s.s) == "" {
+		return bedrockInvalid("The text field in the ContentBlock object at " + at + " is blank. Add text to the text field, and try again.")
+	}
+	q.cache.add(&q.job, s.s)
+	return nil
+}
+
+func (q *converseRequest) system(v value) *apiError {
+	for i, b := range v.get("system").arr {
+		at := fmt.Sprintf("system.%d", i)
+		name, inner, e := union(b, at, "text", "cachePoint", "guardContent")
+		if e != nil {
+			return e
+		}
+		switch name {
+		case "text":
+			e = q.text(inner, at)
+		case "cachePoint":
+			e = q.point(inner, at)
+		}
+		if e != nil {
+			return e
+		}
+	}
+	return nil
+}
+
+func (q *converseRequest) messages(v value) *apiError {
+	list := v.get("messages")
+	if len(list.arr) == 0 {
+		return bedrockInvalid("A conversation must start with a user message. Try again with a conversation that starts with a user message.")
+	}
+	for i := len(list.arr) - 1; i >= 0; i-- {
+		if list.arr[i].get("role").s != "user" {
+			continue
+		}
+		var said strings.Builder
+		for _, b := range list.arr[i].get("content").arr {
+			said.WriteString(b.get("text").s)
+		}
+		if q.lastUser = said.String(); q.lastUser != "" {
+			if e := steerBy(q.st, q.lastUser); e != nil {
+				return bedrockInvalid(e.message)
+			}
+			break
+		}
+	}
+	for i, m := range list.arr {
+		at := fmt.Sprintf("messages.%d", i)
+		if e := members(m, at, "role", "content"); e != nil {
+			return e
+		}
+		t := turn{role: m.get("role").s, at: i}
+		switch {
+		case t.role != "user" && t.role != "assistant":
+			return bedrockInvalid("Value at '" + at + ".role' failed to satisfy constraint: Member must satisfy enum value set: [user, assistant]")
+		case i == 0 && t.role != "user":
+			return bedrockInvalid("A conversation must start with a user message. Try again with a conversation that starts with a user message.")
+		case i > 0 && q.turns[i-1].role == t.role:
+			return bedrockInvalid("A conversation must alternate between user and assistant roles. Make sure the conversation alternates between user and assistant roles and try again.")
+		case len(m.get("content").arr) == 0:
+			return bedrockInvalid("The content field in the Message object at " + at + " is empty. Add a ContentBlock object to the content field and try again.")
+		}
+		document := false
+		for k, b := range m.get("content").arr {
+			document = document || b.get("document").kind != absent
+			if e := q.block(b, &t, fmt.Sprintf("%s.content.%d", at, k)); e != nil {
+				return e
+			}
+		}
+		if document && t.text == "" {
+			return bedrockInvalid("A text block is required when using documents. Add a text block to the message at " + at)
+		}
+		q.prompt += 4
+		q.turns = append(q.turns, t)
+	}
+	return q.order()
+}
+
+// order: each call has its result in the next message.
+func (q *converseRequest) order() *apiError {
+	for i, t := range q.turns {
+		var asked []string
+		if i > 0 {
+			asked = q.turns[i-1].calls
+		}
+		for _, id := range asked {
+			if !slices.Contains(t.results, id) || t.unordered {
+				return bedrockInvalid(fmt.Sprintf("Expected toolResult blocks at messages.%d.content for the following Ids: %s", t.at, id))
+			}
+		}
+		if len(t.results) != len(asked) {
+			return bedrockInvalid(fmt.Sprintf("The number of toolResult blocks at messages.%d.content exceeds the number of toolUse blocks of previous turn.", t.at))
+		}
+	}
+	last := q.turns[len(q.turns)-1]
+	q.afterTool = len(last.results) > 0
+	if len(last.calls) > 0 {
+		return bedrockInvalid("Expected toolResult blocks after the last message for the following Ids: " + last.calls[0])
+	}
+	return nil
+}
+
+var documentNamePattern = regexp.MustCompile(`^[a-zA-Z0-9\s\-()\[\]]{1,200}$`)
+
+// block reads one content block.
+func (q *converseRequest) block(b value, t *turn, at string) *apiError {
+	name, inner, e := union(b, at, "text", "image", "document", "video", "audio", "toolUse", "toolResult", "reasoningContent", "cachePoint", "guardContent")
+	if e != nil {
+		return e
+	}
+	if t.first == "" {
+		t.first = name
+	}
+	switch name {
+	case "text":
+		t.text += inner.s
+		return q.text(inner, at)
+	case "cachePoint":
+		return q.point(inner, at)
+	case "image", "document", "video", "audio":
+		return q.medium(name, inner, at)
+	case "toolUse":
+		q.tooling = true
+		if e := members(inner, at+".toolUse", "toolUseId", "name", "input"); e != nil {
+			return e
+		}
+		if !toolNamePattern.MatchString(inner.get("toolUseId").s) || !toolNamePattern.MatchString(inner.get("name").s) || inner.get("input").kind != object || t.role != "assistant" {
+			return bedrockInvalid(at + ".toolUse is invalid")
+		}
+		t.calls = append(t.calls, inner.get("toolUseId").s)
+		q.cache.add(&q.job, inner.s)
+	case "toolResult":
+		return q.result(inner, t, at)
+	case "reasoningContent":
+		if t.role != "assistant" {
+			return bedrockInvalid(at + ": User messages cannot contain reasoning content. Please remove the reasoning content and try again.")
+		}
+		return q.reasoning(inner, at)
+	}
+	if name != "toolResult" && t.role == "user" && len(t.results) == 0 {
+		t.unordered = true
+	}
+	return nil
+}
+
+func (q *converseRequest) result(inner value, t *turn, at string) *apiError {
+	q.tooling = true
+	if e := members(inner, at+".toolResult", "toolUseId", "content", "status"); e != nil {
+		return e
+	}
+	if s := inner.get("status"); s.kind != absent && s.s != "error" && s.s != "success" || inner.get("content").kind != array || t.role != "user" {
+		return bedrockInvalid(at + ".toolResult is invalid")
+	}
+	t.results = append(t.results, inner.get("toolUseId").s)
+	for k, c := range inner.get("content").arr {
+		at := fmt.Sprintf("%s.toolResult.content.%d", at, k)
+		name, v, e := union(c, at, "text", "json", "image", "document", "video")
+		if e != nil {
+			return e
+		}
+		switch name {
+		case "text":
+			q.toolText += v.s
+			q.cache.add(&q.job, v.s)
+		case "json":
+			q.cache.add(&q.job, v.s)
+		default:
+			if e := q.medium(name, v, at); e != nil {
+				return e
+			}
+		}
+	}
+	return nil
+}
+
+var mediumFormats = map[string]string{
+	"image": " png jpeg gif webp ", "document": " pdf csv doc docx xls xlsx html txt md ",
+	"video": " mkv mov mp4 webm flv mpeg mpg wmv three_gp ", "audio": " mp3 wav flac opus aac ogg pcm webm m4a mp4 ",
+}
+
+func (q *converseRequest) medium(kind string, v value, at string) *apiError {
+	if e := members(v, at+"."+kind, "format", "source", "name", "context", "citations"); e != nil {
+		return e
+	}
+	if !strings.Contains(mediumFormats[kind], " "+v.get("format").s+" ") {
+		return bedrockInvalid("Value '" + v.get("format").s + "' at '" + at + "." + kind + ".format' failed to satisfy constraint")
+	}
+	name, source, e := union(v.get("source"), at+"."+kind+".source", "bytes", "s3Location")
+	if e != nil {
+		return e
+	}
+	if name == "s3Location" && !strings.HasPrefix(source.get("uri").s, "s3://") {
+		return bedrockInvalid(at + ": the S3 URI is invalid")
+	}
+	if name == "bytes" {
+		raw, err := base64.StdEncoding.DecodeString(source.s)
+		if err != nil || len(raw) == 0 {
+			return &apiError{status: 400, typ: "SerializationException", message: "Invalid base64 at " + at}
+		}
+	}
+	if kind == "document" {
+		name := v.get("name").s
+		if !documentNamePattern.MatchString(name) || strings.Contains(name, "  ") {
+			return bedrockInvalid("The document file name can only contain alphanumeric characters, whitespace characters, hyphens, parentheses, and square brackets. The name can't contain more than one consecutive whitespace character.")
+		}
+		if slices.Contains(q.documents, name) {
+			return bedrockInvalid("Documents with the same name are not allowed: " + name)
+		}
+		q.documents = append(q.documents, name)
+	} else if v.get("name").kind != absent {
+		return bedrockInvalid(at + "." + kind + ".name: Extra inputs are not permitted")
+	}
+	q.cache.addTokens(&q.job, v.s, 85)
+	return nil
+}
+
+// reasoning wants what this server has signed, unchanged.
+func (q *converseRequest) reasoning(v value, at string) *apiError {
+	name, inner, e := union(v, at+".reasoningContent", "reasoningText", "redactedContent")
+	if e != nil {
+		return e
+	}
+	bad := bedrockInvalid("The model returned the following errors: " + at + ": Invalid `signature` in `thinking` block")
+	if name == "redactedContent" {
+		if !unsealed(signRedacted, inner.s) {
+			return bad
+		}
+		return nil
+	}
+	said, signature := inner.get("text").s, inner.get("signature").s
+	if inner.get("text").kind != text || signature != sign(said) && (said != "" || !unsealed(signOmitted, signature)) {
+		return bad
+	}
+	return nil
+}
+
+func (q *converseRequest) inference(v value) *apiError {
+	c := v.get("inferenceConfig")
+	if c.kind == absent {
+		return nil
+	}
+	if e := members(c, "inferenceConfig", "maxTokens", "temperature", "topP", "stopSequences"); e != nil {
+		return e
+	}
+	if n := c.get("maxTokens"); n.kind != absent {
+		max, ok := n.integer()
+		if !ok || max < 1 {
+			return bedrockInvalid("Value at 'inferenceConfig.maxTokens' failed to satisfy constraint: Member must have value greater than or equal to 1")
+		}
+		q.maxTokens = max
+	}
+	for _, name := range []string{"temperature", "topP"} {
+		if f := c.get(name); f.kind != absent && (f.kind != number || f.float() < 0 || f.float() > 1) {
+			return bedrockInvalid("Value at 'inferenceConfig." + name + "' failed to satisfy constraint: Member must have value less than or equal to 1")
+		}
+	}
+	for _, s := range c.get("stopSequences").arr {
+		if strings.TrimSpace(s.s) == "" {
+			return bedrockInvalid("inferenceConfig.stopSequences: each stop sequence must contain non-whitespace")
+		}
+		q.stops = append(q.stops, s.s)
+	}
+	return nil
+}
+
+// additional reads what goes to the model itself: Claude's own fields are held to
+// what Claude knows.
+func (q *converseRequest) additional(v value) *apiError {
+	a := v.get("additionalModelRequestFields")
+	if a.kind == absent {
+		return nil
+	}
+	if a.kind != object {
+		return bedrockInvalid("additionalModelRequestFields must be an object")
+	}
+	if !strings.Contains(q.model, "claude") && !strings.HasPrefix(q.model, "arn:") {
+		if r := a.get("reasoningConfig"); r.get("type").s == "enabled" {
+			q.thinking, q.effort = true, 12
+		}
+		return nil
+	}
+	if e := members(a, "", "thinking", "top_k", "anthropic_beta", "anthropic_version", "metadata", "tools", "tool_choice", "output_config"); e != nil {
+		return e
+	}
+	if e := only(a.get("metadata"), "metadata", "user_id"); e != nil {
+		return bedrockInvalid(e.message)
+	}
+	if a.get("tool_choice").get("disable_parallel_tool_use").yes {
+		q.parallel = false
+	}
+	switch a.get("tool_choice").get("type").s {
+	case "any":
+		q.choice = chooseAny
+	case "tool":
+		q.choice, q.named = chooseNamed, a.get("tool_choice").get("name").s
+	}
+	t := a.get("thinking")
+	switch t.get("type").s {
+	case "enabled":
+		n, ok := t.get("budget_tokens").integer()
+		if !ok || n < 1024 || q.maxTokens != 0 && n >= q.maxTokens {
+			return bedrockInvalid("The model returned the following errors: `max_tokens` must be greater than `thinking.budget_tokens`.")
+		}
+	case "adaptive":
+	default:
+		return nil
+	}
+	q.thinking, q.thinks, q.effort, q.omitted = true, true, 24, t.get("display").s == "omitted"
+	if f := v.get("inferenceConfig").get("temperature"); f.kind != absent && f.float() != 1 {
+		return bedrockInvalid("The model returned the following errors: `temperature` may only be set to 1 when thinking is enabled.")
+	}
+	if q.choice == chooseAny || q.choice == chooseNamed {
+		return bedrockInvalid("The model returned the following errors: Thinking may not be enabled when tool_choice forces tool use.")
+	}
+	for i := len(q.turns) - 1; i >= 0 && len(q.turns[len(q.turns)-1].results) > 0; i-- {
+		turn := q.turns[i]
+		if turn.role == "user" && len(turn.results) == 0 {
+			break
+		}
+		if turn.role == "assistant" && turn.first != "reasoningContent" && t.get("type").s == "enabled" {
+			return bedrockInvalid(fmt.Sprintf("The model returned the following errors: messages.%d.content.0.type: Expected `thinking` or `redacted_thinking`, but found `tool_use`.", turn.at))
+		}
+	}
+	return nil
+}
+
+func (q *converseRequest) settings(v value) *apiError {
+	if t := v.get("serviceTier"); t.kind != absent && !slices.Contains([]string{"default", "flex", "priority", "reserved"}, t.get("type").s) {
+		return bedrockInvalid("serviceTier.type is invalid")
+	}
+	if m := v.get("requestMetadata"); len(m.obj) > 16 {
+		return bedrockInvalid("requestMetadata may have 16 entries")
+	}
+	o := v.get("outputConfig")
+	if o.kind == absent {
+		return nil
+	}
+	f := o.get("textFormat")
+	schema, err := parseJSON(f.get("structure").get("jsonSchema").get("schema").s)
+	if err != nil || f.get("type").s != "json_schema" || schema.kind != object {
+		return bedrockInvalid("outputConfig.textFormat is invalid: the schema must be the text of a JSON schema")
+	}
+	q.schema = schema
+	return nil
+}

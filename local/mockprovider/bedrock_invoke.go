@@ -1,0 +1,248 @@
+package mockprovider
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+)
+
+// picture is the smallest PNG.
+const picture = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+
+// invoke serves InvokeModel of models that embed and make images, and Claude's
+// own Messages shape.
+func (x *exchange) invoke() *apiError {
+	v, err := parseJSON(string(x.body))
+	if err != nil || v.kind != object {
+		return bedrockInvalid("Malformed input request, please reformat your input and try again.")
+	}
+	switch m := x.model; {
+	case strings.Contains(m, "cohere.embed"):
+		return x.cohereEmbeds(v)
+	case strings.Contains(m, "embed"):
+		return x.amazonEmbeds(v)
+	case strings.Contains(m, "titan-image"), strings.Contains(m, "nova-canvas"), strings.Contains(m, "stability."):
+		return x.bedrockImages(v)
+	case strings.Contains(m, "claude"):
+		return x.claudeInvoked(v, false)
+	}
+	return bedrockInvalid("The provided model does not support this operation.")
+}
+
+// invokeStream serves InvokeModelWithResponseStream of Claude.
+func (x *exchange) invokeStream() *apiError {
+	v, err := parseJSON(string(x.body))
+	if err != nil || v.kind != object || !strings.Contains(x.model, "claude") {
+		return bedrockInvalid("The provided model does not support this operation.")
+	}
+	return x.claudeInvoked(v, true)
+}
+
+// extraneous refuses members that a model does not know, in the service's words.
+func extraneous(v value, names ...string) *apiError {
+	for _, m := range v.obj {
+		known := false
+		for _, n := range names {
+			known = known || n == m.name
+		}
+		if !known {
+			return bedrockInvalid("Malformed input request: #: extraneous key [" + m.name + "] is not permitted, please reformat your input and try again.")
+		}
+	}
+	return nil
+}
+
+func (x *exchange) amazonEmbeds(v value) *apiError {
+	said, size := v.get("inputText").s, int64(1024)
+	names := []string{"inputText", "dimensions", "normalize", "embeddingTypes"}
+	switch {
+	case strings.Contains(x.model, "nova"):
+		names = []string{"taskType", "singleEmbeddingParams"}
+		p := v.get("singleEmbeddingParams")
+		if v.get("taskType").s != "SINGLE_EMBEDDING" || p.get("embeddingPurpose").s == "" {
+			return bedrockInvalid("Malformed input request: taskType and embeddingPurpose are required")
+		}
+		said = p.get("text").get("value").s + p.get("image").s
+		if n, ok := p.get("embeddingDimension").integer(); ok {
+			size = n
+		}
+	case strings.Contains(x.model, "image"):
+		names = []string{"inputText", "inputImage", "embeddingConfig"}
+		said += v.get("inputImage").s
+		if n, ok := v.get("embeddingConfig").get("outputEmbeddingLength").integer(); ok {
+			size = n
+		}
+	case strings.Contains(x.model, "v1"):
+		names, size = names[:1], 1536
+	}
+	if e := extraneous(v, names...); e != nil {
+		return e
+	}
+	if said == "" {
+		return bedrockInvalid("Malformed input request: expected minLength: 1, actual: 0, please reformat your input and try again.")
+	}
+	if n, ok := v.get("dimensions").integer(); ok {
+		size = n
+	}
+	if size < 1 || size > 3072 {
+		return bedrockInvalid("the dimension is not valid")
+	}
+	if e := steerBy(&x.st, said); e != nil {
+		return e
+	}
+	tokens := tokensOf(said)
+	x.w.Header()["X-Amzn-Bedrock-Input-Token-Count"] = []string{itoa(tokens)}
+	vector := appendVector(nil, embed(said, int(size)), false)
+	if strings.Contains(x.model, "nova") {
+		return x.bedrockPlain([]byte(`{"embeddings":[{"embeddingType":"TEXT","embedding":`+string(vector)+`}]}`), Usage{Input: tokens})
+	}
+	return x.bedrockPlain([]byte(`{"embedding":`+string(vector)+`,"inputTextTokenCount":`+itoa(tokens)+`}`), Usage{Input: tokens})
+}
+
+func (x *exchange) cohereEmbeds(v value) *apiError {
+	if e := extraneous(v, "texts", "images", "input_type", "truncate", "embedding_types", "output_dimension", "max_tokens"); e != nil {
+		return e
+	}
+	if v.get("input_type").kind != text {
+		return bedrockInvalid("Malformed input request: #: required key [input_type] not found, please reformat your input and try again.")
+	}
+	list := append(v.get("texts").arr, v.get("images").arr...)
+	if len(list) == 0 || len(list) > 96 {
+		return bedrockInvalid("Malformed input request: #/texts: expected maxItems: 96")
+	}
+	b, tokens := []byte(`{"id":"mock","embeddings":[`), int64(0)
+	for i, s := range list {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		tokens += tokensOf(s.s)
+		b = appendVector(b, embed(s.s, 1024), false)
+	}
+	if e := steerBy(&x.st, list[len(list)-1].s); e != nil {
+		return e
+	}
+	x.w.Header()["X-Amzn-Bedrock-Input-Token-Count"] = []string{itoa(tokens)}
+	return x.bedrockPlain(append(b, `],"response_type":"embeddings_floats"}`...), Usage{Input: tokens})
+}
+
+func (x *exchange) bedrockImages(v value) *apiError {
+	n, said := int64(1), v.get("prompt").s
+	switch {
+	case strings.Contains(x.model, "stable-diffusion-xl"):
+		if e := extraneous(v, "text_prompts", "samples", "width", "height", "style_preset", "seed", "cfg_scale", "steps", "sampler", "clip_guidance_preset"); e != nil {
+			return e
+		}
+		if said = ""; len(v.get("text_prompts").arr) > 0 {
+			said = v.get("text_prompts").arr[0].get("text").s
+		}
+	case strings.Contains(x.model, "stability."):
+		if e := extraneous(v, "prompt", "negative_prompt", "mode", "aspect_ratio", "output_format", "seed", "image", "strength"); e != nil {
+			return e
+		}
+	default:
+		if e := extraneous(v, "taskType", "textToImageParams", "imageGenerationConfig"); e != nil {
+			return e
+		}
+		c := v.get("imageGenerationConfig")
+		if e := extraneous(c, "numberOfImages", "width", "height", "quality", "cfgScale", "seed"); e != nil {
+			return e
+		}
+		said = v.get("textToImageParams").get("text").s
+		if k, ok := c.get("numberOfImages").integer(); ok {
+			n = k
+		}
+	}
+	if said == "" || n < 1 || n > 5 || v.get("taskType").kind != absent && v.get("taskType").s != "TEXT_IMAGE" {
+		return bedrockInvalid("Malformed input request, please reformat your input and try again.")
+	}
+	if e := steerBy(&x.st, said); e != nil {
+		return e
+	}
+	if strings.Contains(x.model, "stable-diffusion-xl") {
+		return x.bedrockPlain([]byte(`{"result":"success","artifacts":[{"seed":1,"base64":"`+picture+`","finishReason":"SUCCESS"}]}`), Usage{})
+	}
+	return x.bedrockPlain([]byte(`{"images":[`+strings.TrimSuffix(strings.Repeat(`"`+picture+`",`, int(n)), ",")+`]}`), Usage{})
+}
+
+// bedrockRerank ranks by how many words a document shares with the query.
+func (x *exchange) bedrockRerank() *apiError {
+	v, err := parseJSON(string(x.body))
+	if err != nil {
+		return bedrockInvalid("not JSON")
+	}
+	if e := members(v, "", "queries", "sources", "rerankingConfiguration", "nextToken"); e != nil {
+		return e
+	}
+	c := v.get("rerankingConfiguration").get("bedrockRerankingConfiguration")
+	n, ok := c.get("numberOfResults").integer()
+	sources := v.get("sources").arr
+	if len(v.get("queries").arr) != 1 || len(sources) == 0 || !strings.HasPrefix(c.get("modelConfiguration").get("modelArn").s, "arn:aws:bedrock:") || !ok || n < 1 || n > int64(len(sources)) {
+		return bedrockInvalid("The rerank request is invalid")
+	}
+	query := strings.Fields(strings.ToLower(v.get("queries").arr[0].get("textQuery").get("text").s))
+	b := []byte(`{"results":[`)
+	for i, s := range sources[:n] {
+		said := strings.ToLower(s.get("inlineDocumentSource").get("textDocument").get("text").s)
+		hits := 0
+		for _, w := range query {
+			if strings.Contains(said, w) {
+				hits++
+			}
+		}
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, `{"index":`+strconv.Itoa(i)+`,"relevanceScore":`+strconv.FormatFloat(float64(hits)/float64(len(query)+1), 'f', 3, 64)+`}`...)
+	}
+	return x.bedrockPlain(append(b, `]}`...), Usage{})
+}
+
+// claudeInvoked answers Claude's own shape, whole or as chunks of a stream.
+func (x *exchange) claudeInvoked(v value, stream bool) *apiError {
+	if v.get("anthropic_version").s != "bedrock-2023-05-31" {
+		return bedrockInvalid("anthropic_version: Field required")
+	}
+	if v.get("model").kind != absent || v.get("stream").kind != absent {
+		return bedrockInvalid("model: Extra inputs are not permitted")
+	}
+	q := &messageRequest{job: job{model: x.model, st: &x.st, parallel: true, seed: seedOf(v.get("messages").s)}}
+	for _, check := range []func() *apiError{
+		func() *apiError { return q.bounds(v) },
+		func() *apiError { return q.toolList(v) },
+		func() *apiError { return q.system(v.get("system")) },
+		func() *apiError { return q.findSteering(v.get("messages").arr) },
+		func() *apiError { return q.messages(v.get("messages").arr) },
+	} {
+		if e := check(); e != nil {
+			return bedrockInvalid(e.message)
+		}
+	}
+	if e := x.settle(q.seed); e != nil {
+		return bedrockInvalid(e.message)
+	}
+	m := &messageAnswer{q: q, x: x, id: x.newID("msg_bdrk_", q.seed)}
+	x.row, x.hasRow = x.s.bill.begin(x.path, x.model, m.id, stream), true
+	if done, e := x.misbehave(); done {
+		return e
+	}
+	m.answer = q.answer(0)
+	m.usage = Usage{Input: q.prompt}
+	m.usage.Output, m.usage.Reasoning = m.answer.generated()
+	if !stream {
+		h := x.w.Header()
+		h["X-Amzn-Bedrock-Input-Token-Count"] = []string{itoa(m.usage.Input)}
+		h["X-Amzn-Bedrock-Output-Token-Count"] = []string{itoa(m.usage.Output + m.usage.Reasoning)}
+		x.plain(m.id, m.body(), m.usage)
+		return nil
+	}
+	s := x.startBinary(m.id, m.usage)
+	s.invoke = true
+	whole := m.body()
+	s.output, s.hidden = m.usage.Output, m.usage.Reasoning
+	if !s.event("chunk", append(append([]byte(`{"type":"message_start","message":`), whole...), '}')) {
+		return nil
+	}
+	x.row.close(http.StatusOK, m.usage, x.gone(), "")
+	s.event("chunk", []byte(`{"type":"message_stop","amazon-bedrock-invocationMetrics":{"inputTokenCount":`+itoa(m.usage.Input)+`,"outputTokenCount":`+itoa(m.usage.Output+m.usage.Reasoning)+`}}`))
+	return nil
+}

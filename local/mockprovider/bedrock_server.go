@@ -1,0 +1,254 @@
+package mockprovider
+
+import (
+	"encoding/base64"
+	"hash/crc32"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// bedrockShape serves Amazon Bedrock's runtime, the look-up of inference profiles,
+// invocations of SageMaker endpoints and AssumeRole of the token service, which
+// stands at /sts/.
+var bedrockShape = &shape{name: "bedrock", match: bedrockMatch, authenticate: (*exchange).awsAuthenticate, refuse: (*exchange).bedrockRefuse}
+
+func itoa(n int64) string { return strconv.FormatInt(n, 10) }
+
+func bedrockPath(path string) string {
+	if rest, ok := strings.CutPrefix(path, "/v1/"); ok {
+		return "/" + rest
+	}
+	return path
+}
+
+func bedrockMatch(x *exchange) func(*exchange) *apiError {
+	path := bedrockPath(x.path)
+	switch {
+	case path == "/sts/":
+		return (*exchange).assumeRole
+	case strings.HasPrefix(path, "/inference-profiles/"):
+		return (*exchange).inferenceProfile
+	case strings.HasPrefix(path, "/endpoints/") && strings.HasSuffix(path, "/invocations"):
+		return (*exchange).sagemaker
+	case path == "/rerank" && strings.Contains(string(x.body), `"rerankingConfiguration"`):
+		return (*exchange).bedrockRerank
+	}
+	rest, ok := strings.CutPrefix(path, "/model/")
+	if !ok {
+		return nil
+	}
+	id, op, _ := strings.Cut(rest, "/")
+	if strings.Contains(op, "/") {
+		return nil // slashes of a model id must be escaped
+	}
+	handle := map[string]func(*exchange) *apiError{
+		"converse":                    func(x *exchange) *apiError { return x.converse(false) },
+		"converse-stream":             func(x *exchange) *apiError { return x.converse(true) },
+		"invoke":                      (*exchange).invoke,
+		"invoke-with-response-stream": (*exchange).invokeStream,
+		"count-tokens":                (*exchange).bedrockCount,
+	}[op]
+	if handle == nil {
+		return nil
+	}
+	return func(x *exchange) *apiError {
+		if x.r.Method != http.MethodPost {
+			return &apiError{status: http.StatusMethodNotAllowed, typ: "ValidationException", message: "Method not allowed"}
+		}
+		name, err := url.PathUnescape(id)
+		if err != nil || name == "" {
+			return bedrockInvalid("The provided model identifier is invalid.")
+		}
+		if name, err = splitModel(name, &x.st); err != nil {
+			return bedrockInvalid(err.Error())
+		}
+		if x.model = name; name == "mock-missing" || strings.Contains(name, "does-not-exist") {
+			return &apiError{status: http.StatusNotFound, typ: "ResourceNotFoundException", message: "Could not resolve the foundation model from the provided model identifier."}
+		}
+		return handle(x)
+	}
+}
+
+func bedrockInvalid(message string) *apiError {
+	return &apiError{status: http.StatusBadRequest, typ: "ValidationException", message: message}
+}
+
+// bedrockErrors are the exceptions that belong to statuses.
+var bedrockErrors = map[int]string{
+	400: "ValidationException", 403: "AccessDeniedException", 404: "ResourceNotFoundException", 408: "ModelTimeoutException",
+	424: "ModelErrorException", 429: "ThrottlingException", 503: "ServiceUnavailableException",
+}
+
+func (x *exchange) bedrockRefuse(e *apiError) {
+	kind := e.typ
+	if kind == "" {
+		kind = bedrockErrors[e.status]
+	}
+	if kind == "" {
+		kind = "InternalServerException"
+	}
+	h := x.w.Header()
+	id := x.newID("aws-", uint32(e.status))
+	h["X-Amzn-Requestid"] = []string{id}
+	h["X-Amzn-Errortype"] = []string{kind + ":http://internal.amazon.com/coral/com.amazon.bedrock/"}
+	h["Content-Type"] = []string{"application/json"}
+	if e.retryAfter != "" {
+		h["Retry-After"] = []string{e.retryAfter}
+	}
+	if !x.hasRow {
+		x.row = x.s.bill.begin(x.path, x.model, id, false)
+	}
+	x.row.close(e.status, Usage{}, x.gone(), "")
+	if bedrockPath(x.path) == "/sts/" {
+		h["Content-Type"] = []string{"text/xml"}
+		x.w.WriteHeader(e.status)
+		_, _ = x.w.Write([]byte(`<ErrorResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><Error><Type>Sender</Type><Code>` + kind + `</Code><Message>refused</Message></Error></ErrorResponse>`))
+		return
+	}
+	x.w.WriteHeader(e.status)
+	_, _ = x.w.Write(append(appendString([]byte(`{"message":`), e.message), '}'))
+}
+
+// assumeRole gives the session that is known here. A role whose name has "denied"
+// is refused, and one whose name has "external" wants the external id "mock".
+func (x *exchange) assumeRole() *apiError {
+	form, err := url.ParseQuery(string(x.body))
+	role := form.Get("RoleArn")
+	if err != nil || form.Get("Action") != "AssumeRole" || form.Get("Version") != "2011-06-15" || !strings.Contains(role, ":role/") || form.Get("RoleSessionName") == "" {
+		return bedrockInvalid("not an AssumeRole")
+	}
+	if strings.Contains(role, "denied") || strings.Contains(role, "external") && form.Get("ExternalId") != "mock" {
+		return awsRefusal("AccessDenied", "not authorized to perform sts:AssumeRole")
+	}
+	x.w.Header()["Content-Type"] = []string{"text/xml"}
+	until := x.s.opts.Now().Add(time.Hour).UTC().Format(time.RFC3339)
+	_, _ = x.w.Write([]byte(`<AssumeRoleResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><AssumeRoleResult><AssumedRoleUser><Arn>` + role +
+		`</Arn></AssumedRoleUser><Credentials><AccessKeyId>` + bedrockSessionKey + `</AccessKeyId><SecretAccessKey>` + bedrockSessionSecret +
+		`</SecretAccessKey><SessionToken>` + bedrockSessionToken + `</SessionToken><Expiration>` + until + `</Expiration></Credentials></AssumeRoleResult></AssumeRoleResponse>`))
+	return nil
+}
+
+// inferenceProfile tells that every profile serves one Claude.
+func (x *exchange) inferenceProfile() *apiError {
+	id, err := url.PathUnescape(strings.TrimPrefix(bedrockPath(x.path), "/inference-profiles/"))
+	if err != nil || strings.Contains(id, "missing") {
+		return &apiError{status: http.StatusNotFound, message: "Inference profile not found"}
+	}
+	b := appendString([]byte(`{"inferenceProfileArn":`), id)
+	return x.bedrockPlain(append(b, `,"inferenceProfileName":"mock","status":"ACTIVE","type":"APPLICATION","models":[{"modelArn":"arn:aws:bedrock:us-east-1::foundation-model/anthropic.claude-sonnet-4-5-20250929-v1:0"}]}`...), Usage{})
+}
+
+// bedrockPlain opens a row and answers with a whole body.
+func (x *exchange) bedrockPlain(body []byte, u Usage) *apiError {
+	id := x.newID("aws-", seedOf(string(x.body)))
+	if e := x.settle(seedOf(string(x.body))); e != nil {
+		return e
+	}
+	x.row, x.hasRow = x.s.bill.begin(x.path, x.model, id, false), true
+	if done, e := x.misbehave(); done {
+		return e
+	}
+	x.w.Header()["X-Amzn-Requestid"] = []string{id}
+	x.plain(id, body, u)
+	return nil
+}
+
+// sagemaker serves an endpoint whose container speaks OpenAI's chat.
+func (x *exchange) sagemaker() *apiError { return x.chatCompletion() }
+
+// binaryStream writes event-stream messages, with the faults that such a stream
+// can have.
+type binaryStream struct {
+	x      *exchange
+	full   Usage
+	output int64
+	hidden int64
+	events int
+	invoke bool
+}
+
+// messageFrame is one message of the AWS event-stream encoding.
+func messageFrame(kind, name string, payload []byte) []byte {
+	header := func(b []byte, key, val string) []byte {
+		b = append(append(b, byte(len(key))), key...)
+		return append(append(b, 7, byte(len(val)>>8), byte(len(val))), val...)
+	}
+	key := ":event-type"
+	if kind == "exception" {
+		key = ":exception-type"
+	}
+	headers := header(header(header(nil, key, name), ":content-type", "application/json"), ":message-type", kind)
+	total := 12 + len(headers) + len(payload) + 4
+	put := func(b []byte, n uint32) []byte { return append(b, byte(n>>24), byte(n>>16), byte(n>>8), byte(n)) }
+	b := put(put(make([]byte, 0, total), uint32(total)), uint32(len(headers)))
+	b = put(b, crc32.ChecksumIEEE(b))
+	b = append(append(b, headers...), payload...)
+	return put(b, crc32.ChecksumIEEE(b))
+}
+
+func (x *exchange) startBinary(id string, full Usage) *binaryStream {
+	h := x.w.Header()
+	h["Content-Type"] = []string{"application/vnd.amazon.eventstream"}
+	h["X-Amzn-Requestid"] = []string{id}
+	x.w.WriteHeader(http.StatusOK)
+	return &binaryStream{x: x, full: full}
+}
+
+func (s *binaryStream) sofar() Usage {
+	u := s.full
+	u.Output, u.Reasoning = s.output, s.hidden
+	return u
+}
+
+func (s *binaryStream) fail(fault string) {
+	s.x.row.close(http.StatusOK, s.sofar(), s.x.gone(), fault)
+	s.x.flush()
+	panic(http.ErrAbortHandler)
+}
+
+// padding is what the service adds to events so that their length tells nothing.
+const padding = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+// event sends one event; payload is an object. It tells whether to go on.
+func (s *binaryStream) event(name string, payload []byte) bool {
+	st := &s.x.st
+	switch {
+	case st.cutAfter == s.events:
+		s.fail("cut")
+	case st.silent == s.events:
+		s.x.flush()
+		s.x.sleep(st.silenceFor)
+		s.fail("silence")
+	case st.errorEvent != "" && max(0, st.errorAfter) == s.events:
+		message := st.message
+		if message == "" {
+			message = "The service ended the stream."
+		}
+		s.x.row.close(http.StatusOK, s.sofar(), s.x.gone(), "error-event")
+		s.x.write(messageFrame("exception", st.errorEvent, append(appendString([]byte(`{"message":`), message), '}')))
+		s.x.flush()
+		return false
+	}
+	if st.pace > 0 && s.events > 0 {
+		s.x.sleep(st.pace)
+	}
+	payload = append(payload[:len(payload)-1:len(payload)-1], `,"p":"`+padding[:1+(s.events*7)%len(padding)]+`"}`...)
+	if s.invoke {
+		payload = []byte(`{"bytes":"` + base64.StdEncoding.EncodeToString(payload) + `"}`)
+	}
+	frame := messageFrame("event", name, payload)
+	switch {
+	case st.garbage == s.events:
+		frame[len(frame)-1] ^= 0xff // the checksum is wrong
+	case st.cutMid == s.events:
+		s.x.write(frame[:len(frame)/2])
+		s.fail("cut")
+	}
+	s.events++
+	s.x.write(frame)
+	s.x.flush()
+	return true
+}

@@ -1,0 +1,134 @@
+package mockprovider
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"net/http"
+	"sort"
+	"strings"
+	"time"
+)
+
+// Credentials that are known here. The session is what AssumeRole gives.
+const (
+	bedrockKey           = "AKIDMOCK"
+	bedrockSecret        = "mock-secret"
+	bedrockSessionKey    = "ASIAMOCK"
+	bedrockSessionSecret = "mock-session-secret"
+	bedrockSessionToken  = "mock-session-token"
+)
+
+func awsRefusal(kind, message string) *apiError {
+	return &apiError{status: http.StatusForbidden, typ: kind, message: message}
+}
+
+// awsAuthenticate checks a signature of version 4 against the request as it came,
+// or a bearer key.
+func (x *exchange) awsAuthenticate() *apiError {
+	auth := x.r.Header.Get("Authorization")
+	if strings.HasPrefix(auth, "Bearer ") {
+		if e := x.authenticate(); e != nil {
+			kind := map[int]string{429: "ThrottlingException", 500: "InternalServerException", 403: "AccessDeniedException"}[e.status]
+			if kind == "" {
+				return awsRefusal("UnrecognizedClientException", "The security token included in the request is invalid.")
+			}
+			return &apiError{status: e.status, typ: kind, message: e.message, retryAfter: e.retryAfter}
+		}
+		return nil
+	}
+	rest, ok := strings.CutPrefix(auth, "AWS4-HMAC-SHA256 ")
+	if !ok {
+		return awsRefusal("MissingAuthenticationTokenException", "Missing Authentication Token")
+	}
+	fields := map[string]string{}
+	for part := range strings.SplitSeq(rest, ",") {
+		name, val, _ := strings.Cut(strings.TrimSpace(part), "=")
+		fields[name] = val
+	}
+	scope := strings.Split(fields["Credential"], "/")
+	if len(scope) != 5 || scope[4] != "aws4_request" {
+		return awsRefusal("IncompleteSignatureException", "Credential must have exactly 5 slash-delimited elements")
+	}
+	secret := ""
+	switch scope[0] {
+	case bedrockKey:
+		secret = bedrockSecret
+	case bedrockSessionKey:
+		if secret = bedrockSessionSecret; x.r.Header.Get("X-Amz-Security-Token") != bedrockSessionToken {
+			return awsRefusal("ExpiredTokenException", "The security token included in the request is expired")
+		}
+	default:
+		return awsRefusal("UnrecognizedClientException", "The security token included in the request is invalid.")
+	}
+	if want := x.awsService(); scope[3] != want {
+		return awsRefusal("InvalidSignatureException", "Credential should be scoped to correct service: '"+want+"'.")
+	}
+	date := x.r.Header.Get("X-Amz-Date")
+	if at, err := time.Parse("20060102T150405Z", date); err != nil || at.Sub(x.s.opts.Now()).Abs() > 15*time.Minute || !strings.HasPrefix(date, scope[1]) {
+		return awsRefusal("InvalidSignatureException", "Signature expired: "+date+" is not within 15 minutes")
+	}
+	if !hmac.Equal([]byte(fields["Signature"]), []byte(x.awsSignature(secret, fields["SignedHeaders"], date, scope[1:]))) {
+		return awsRefusal("InvalidSignatureException", "The request signature we calculated does not match the signature you provided. Check your AWS Secret Access Key and signing method. Consult the service documentation for details.")
+	}
+	return nil
+}
+
+// awsService is the name that a request must be signed for.
+func (x *exchange) awsService() string {
+	switch path := bedrockPath(x.path); {
+	case path == "/sts/":
+		return "sts"
+	case strings.HasPrefix(path, "/endpoints/"):
+		return "sagemaker"
+	}
+	return "bedrock"
+}
+
+// awsSignature computes what the signature must be. The path is escaped once more
+// than it came.
+func (x *exchange) awsSignature(secret, signed, date string, scope []string) string {
+	var path strings.Builder
+	for i := range len(x.path) {
+		c := x.path[i]
+		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("-._~/", c) >= 0 {
+			path.WriteByte(c)
+		} else {
+			path.WriteString("%" + strings.ToUpper(hex.EncodeToString([]byte{c})))
+		}
+	}
+	params := strings.Split(x.query, "&")
+	for i, p := range params {
+		if p != "" && !strings.Contains(p, "=") {
+			params[i] = p + "="
+		}
+	}
+	sort.Strings(params)
+	var headers strings.Builder
+	for name := range strings.SplitSeq(signed, ";") {
+		val := strings.Join(x.r.Header.Values(name), ",")
+		switch name {
+		case "host":
+			val = x.r.Host
+		case "content-length":
+			val = x.r.Header.Get("Content-Length")
+			if val == "" {
+				val = itoa(x.r.ContentLength)
+			}
+		}
+		headers.WriteString(name + ":" + strings.Join(strings.Fields(val), " ") + "\n")
+	}
+	sum := func(b []byte) string {
+		h := sha256.Sum256(b)
+		return hex.EncodeToString(h[:])
+	}
+	canonical := strings.Join([]string{x.r.Method, path.String(), strings.Join(params, "&"), headers.String(), signed, sum(x.body)}, "\n")
+	toSign := strings.Join([]string{"AWS4-HMAC-SHA256", date, strings.Join(scope, "/"), sum([]byte(canonical))}, "\n")
+	key := []byte("AWS4" + secret)
+	for _, part := range append(append([]string{}, scope...), toSign) {
+		h := hmac.New(sha256.New, key)
+		h.Write([]byte(part))
+		key = h.Sum(nil)
+	}
+	return hex.EncodeToString(key)
+}
