@@ -77,3 +77,8 @@ func aJob(r *running) string {
 	r.t.Helper()
 	return r.id("POST", "/fine_tuning/jobs", fmt.Sprintf(`{"model":"gpt-4o-mini","training_file":%q}`, aTrainingFile(r)), onMock...)
 }
+
+func aResponse(r *running) string {
+	r.t.Helper()
+	return r.id("POST", "/responses", `{"model":"gpt-4o-mini","input":"Hello"}`, onMock...)
+}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -42,6 +43,7 @@ func (n neighbours) own(key string) map[string]string {
 	ids["/fine_tuning/jobs"] = n.id("POST", "/fine_tuning/jobs", fmt.Sprintf(`{"model":"gpt-4o-mini","training_file":%q}`, training), as(key)...)
 	ids["/assistants"] = n.id("POST", "/assistants", `{"model":"gpt-4o-mini"}`, as(key)...)
 	ids["/threads"] = n.id("POST", "/threads", "", as(key)...)
+	ids["/responses"] = n.id("POST", "/responses", `{"model":"gpt-4o-mini","input":"Hello"}`, as(key)...)
 	ids["/vector_stores"] = n.id("POST", "/vector_stores", `{"name":"v"}`, as(key)...)
 	return ids
 }
@@ -89,6 +91,9 @@ func TestAnotherWorkspacesThingsAreMissing(t *testing.T) {
 		{"/assistants", `{"model":"gpt-4o-mini","tool_resources":{"file_search":{"vector_store_ids":["{id}"]}}}`, "/vector_stores"},
 		{"/threads/" + mine["/threads"] + "/messages", `{"role":"user","content":"x","attachments":[{"file_id":"{id}","tools":[]}]}`, "/files"},
 		{"/threads/" + mine["/threads"] + "/runs", `{"assistant_id":"{id}"}`, "/assistants"},
+		{"/responses", `{"model":"gpt-4o-mini","input":"x","previous_response_id":"{id}"}`, "/responses"},
+		{"/proxy/responses", `{"model":"gpt-4o-mini","input":"x","previous_response_id":"{id}"}`, "/responses"},
+		{"/responses", `{"model":"gpt-4o-mini","input":[{"role":"user","content":[{"type":"input_file","file_id":"{id}"}]}]}`, "/files"},
 		{"/threads/runs", `{"assistant_id":"{id}"}`, "/assistants"},
 		{"/chat/completions", `{"model":"gpt-4o-mini","messages":[{"role":"user","content":[{"type":"file","file":{"file_id":"{id}"}}]}]}`, "/files"},
 		{"/proxy/chat/completions", `{"model":"gpt-4o-mini","messages":[{"role":"user","content":[{"type":"file","file":{"file\u005fid":"{id}"}}]}]}`, "/files"},
@@ -105,6 +110,30 @@ func TestAnotherWorkspacesThingsAreMissing(t *testing.T) {
 				if got := n.call("GET", prefix+collection+"/"+id, "", as(key)...); got.status != 200 {
 					t.Errorf("%s: %d %s", collection, got.status, got.body)
 				}
+			}
+		}
+	}
+}
+
+// A streamed response, and one that is passed through, belong to who made them.
+func TestStreamedThingsBelongToWhoMadeThem(t *testing.T) {
+	n := share(t)
+	assistant, thread := n.own(n.theirs)["/assistants"], n.own(n.theirs)["/threads"]
+	for path, body := range map[string]string{
+		"/responses": `{"model":"gpt-4o-mini","input":"Hello","stream":true}`, "/proxy/responses": `{"model":"gpt-4o-mini","input":"Hello","stream":true}`,
+		"/threads/" + thread + "/runs": `{"assistant_id":"` + assistant + `","stream":true}`,
+	} {
+		got := n.call("POST", path, body, as(n.theirs)...)
+		if got.status != 200 || !strings.HasPrefix(got.header.Get("Content-Type"), "text/event-stream") {
+			t.Fatalf("%s: %d %s", path, got.status, got.body)
+		}
+		if !strings.Contains(path, "responses") {
+			continue
+		}
+		id := regexp.MustCompile(`resp_[a-z0-9]+`).FindString(got.body)
+		for key, want := range map[string]int{n.theirs: 200, n.mine: 404} {
+			if got := n.call("GET", "/responses/"+id, "", as(key)...); got.status != want {
+				t.Errorf("%s %s: %d %s", path, id, got.status, got.body)
 			}
 		}
 	}
@@ -139,8 +168,8 @@ func TestListsShowTheWorkspacesOwnThingsOnly(t *testing.T) {
 		n.own(n.theirs) // newer, so that whole pages hold nothing of mine
 	}
 	for collection, id := range mine {
-		if collection == "/threads" {
-			continue // has no list
+		if collection == "/threads" || collection == "/responses" {
+			continue // have no list
 		}
 		for _, prefix := range []string{"", "/proxy"} {
 			got := n.call("GET", prefix+collection+"?limit=1", "", as(n.mine)...)

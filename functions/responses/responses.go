@@ -10,8 +10,8 @@ import (
 
 // Routes are the family's routes.
 func Routes() []relay.Route {
-	return []relay.Route{{
+	return append([]relay.Route{{
 		Method: "POST", Path: "/responses", Endpoint: "createModelResponse", Shape: relay.Unified, Scope: "completions.write",
 		Client: responses.Responses{}, Operation: provider.ResponsesCreate,
-	}}
+	}}, stored()...)
 }

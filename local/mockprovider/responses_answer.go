@@ -32,6 +32,9 @@ func (x *exchange) response() *apiError {
 	}
 	r.usage = u
 	r.makeItems()
+	if s := v.get("store"); s.kind != boolean || s.yes {
+		x.keep(&thing{id: r.id, kind: "response", body: v, content: r.object(r.status(), r.list())})
+	}
 	if q.stream {
 		r.stream()
 		return nil

@@ -41,7 +41,7 @@ func TestMostSpecificRouteWins(t *testing.T) {
 		{"POST", "/messages", "messages", "/messages"},
 		{"POST", "/messages/count_tokens", "messages", "/messages/count_tokens"},
 		{"POST", "/responses", "responses", "/responses"},
-		{"GET", "/responses/r1", "passthrough", "/{path+}"},
+		{"GET", "/responses/r1", "responses", "/responses/{id}"},
 		{"PATCH", "/responses/r1", "", ""},
 	} {
 		r, ok := Find(c.method, c.path)

@@ -1,0 +1,23 @@
+package responses
+
+import (
+	"gateway/shared/provider"
+	"gateway/shared/relay"
+)
+
+// stored are the routes to responses that a provider keeps. They are for
+// providers that have responses of their own.
+func stored() []relay.Route {
+	return []relay.Route{
+		one("GET", "/responses/{id}", "getModelResponse", provider.ResponsesGet),
+		one("DELETE", "/responses/{id}", "deleteModelResponse", provider.ResponsesDelete),
+		one("GET", "/responses/{id}/input_items", "listResponseInputItems", provider.ResponsesInputItems),
+	}
+}
+
+func one(method, path, endpoint string, op provider.Operation) relay.Route {
+	return relay.Route{
+		Method: method, Path: path, Endpoint: endpoint, Shape: relay.Resource, Scope: "completions.write",
+		Operation: op, NoModel: true, Free: true, NoOutput: true, Media: true,
+	}
+}
