@@ -145,3 +145,35 @@ func TestHostileItemsCostNoMoreThanTheirSize(t *testing.T) {
 	chunk := `data: {"id":"c","model":"m","choices":[` + list(`{"index":0,"delta":{"content":"a","tool_calls":[{"index":0,"id":"i","function":{"name":"f","arguments":"a"}}]}}`) + `]}` + "\n\n"
 	g.translate(&chat.Options{}, []byte(chunk), len(chunk))
 }
+
+// TestSignedCallsComeBackToGemini: a host that signs its calls gets the signature
+// back on the call, through a client that gives items back.
+func TestSignedCallsComeBackToGemini(t *testing.T) {
+	answer := `{"candidates":[{"content":{"role":"model","parts":[{"functionCall":{"name":"now","args":{"a":1}},"thoughtSignature":"c2lnLTE="}]},"finishReason":"STOP","index":0}],"usageMetadata":{"promptTokenCount":1,"candidatesTokenCount":1,"totalTokenCount":2},"modelVersion":"gemini-3-pro","responseId":"r1"}`
+	traits := chat.Traits{SignedCalls: true}
+	provider := dialects["gemini"]
+	r, err := provider.DecodeResponse([]byte(answer), &traits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := responses.Responses{}.EncodeResponse(nil, r, &chat.Options{Origin: provider.Name()})
+	var a struct{ Output []json.RawMessage }
+	if err := json.Unmarshal(out, &a); err != nil {
+		t.Fatal(err)
+	}
+	items, call := `{"role":"user","content":"go"}`, ""
+	for _, raw := range a.Output {
+		items += "," + string(raw)
+		var it struct {
+			CallID string `json:"call_id"`
+		}
+		if json.Unmarshal(raw, &it) == nil && it.CallID != "" {
+			call = it.CallID
+		}
+	}
+	body := fmt.Sprintf(`{"model":"gemini-3-pro","tools":[{"type":"function","name":"now"}],"input":[%s,{"type":"function_call_output","call_id":%q,"output":"x"}]}`, items, call)
+	up := encode(t, responses.Responses{}, provider, body, traits, nil)
+	if !bytes.Contains(up, []byte(`"thoughtSignature":"c2lnLTE="`)) {
+		t.Errorf("the signature did not go back:\n%s\n%s", out, up)
+	}
+}
