@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
+	"strconv"
+	"strings"
 
 	"gateway/shared/chat"
 	"gateway/shared/fault"
@@ -32,7 +34,18 @@ type operationUsage struct {
 	} `json:"input_tokens_details"`
 }
 
+// number is a number, or one that is written as text.
 type number float64
+
+// UnmarshalJSON implements json.Unmarshaler. What is no number counts as none.
+func (n *number) UnmarshalJSON(raw []byte) error {
+	v, err := strconv.ParseFloat(strings.Trim(string(raw), `"`), 64)
+	if err != nil {
+		v = math.NaN()
+	}
+	*n = number(v)
+	return nil
+}
 
 // ceil is the number of whole units that are begun.
 func (n *number) ceil() (int64, bool) {
