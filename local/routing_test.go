@@ -366,6 +366,7 @@ func TestConfigsOfRequestsHaveNoBreaker(t *testing.T) {
 
 func TestAHeadIsNotHeldForEver(t *testing.T) {
 	r := start(t)
+	var wg sync.WaitGroup
 	for _, c := range []struct{ path, provider, sign string }{
 		{"/chat/completions", "@mock", ": keep-alive\n\n"},
 		{"/messages", "@mock-anthropic", "event: ping\n"},
@@ -374,20 +375,25 @@ func TestAHeadIsNotHeldForEver(t *testing.T) {
 	} {
 		model := map[string]string{"@mock": "gpt-4o-mini", "@mock-anthropic": "claude-sonnet-4-5"}[c.provider]
 		config := fmt.Sprintf(`{"strategy":{"mode":"fallback"},"first_event_hold_ms":100,"targets":[{"provider":%q},{"provider":%q}]}`, c.provider, c.provider)
-		got := r.call("POST", c.path, chatBody(model, "mock: silence=after:0 for=400ms", `,"stream":true,"max_tokens":50`), "X-Gateway-Config", config)
-		all := events(got.body)
-		if got.status != 200 || !strings.HasPrefix(got.body, c.sign) || strings.Contains(got.body, "[DONE]") || len(all) == 0 || !strings.Contains(all[len(all)-1], `"error"`) {
-			t.Errorf("%s %s: %d %s", c.path, c.provider, got.status, got.body)
-		}
-		if index := got.header.Get("X-Gateway-Last-Used-Option-Index"); index != "config.targets[0]" {
-			t.Errorf("a stream that has begun cannot fall back: %s", index)
-		}
+		wg.Go(func() {
+			got, err := r.try("POST", c.path, chatBody(model, "mock: silence=after:0 for=3s", `,"stream":true,"max_tokens":50`), "X-Gateway-Config", config)
+			all := events(got.body)
+			if err != nil || got.status != 200 || !strings.HasPrefix(got.body, c.sign) || strings.Contains(got.body, "[DONE]") || len(all) == 0 || !strings.Contains(all[len(all)-1], `"error"`) {
+				t.Errorf("%s %s: %v %d %s", c.path, c.provider, err, got.status, got.body)
+			}
+			if index := got.header.Get("X-Gateway-Last-Used-Option-Index"); index != "config.targets[0]" {
+				t.Errorf("a stream that has begun cannot fall back: %s", index)
+			}
+		})
 		// A stream that only comes late comes whole.
-		got = r.call("POST", c.path, chatBody(model, "mock: pace=60ms chunks=2", `,"stream":true,"max_tokens":50`), "X-Gateway-Config", strings.Replace(config, "100", "20", 1))
-		if got.status != 200 || strings.Contains(got.body, `"error"`) {
-			t.Errorf("%s %s: %d %s", c.path, c.provider, got.status, got.body)
-		}
+		wg.Go(func() {
+			got, err := r.try("POST", c.path, chatBody(model, "mock: pace=60ms chunks=2", `,"stream":true,"max_tokens":50`), "X-Gateway-Config", strings.Replace(config, "100", "20", 1))
+			if err != nil || got.status != 200 || strings.Contains(got.body, `"error"`) {
+				t.Errorf("%s %s: %v %d %s", c.path, c.provider, err, got.status, got.body)
+			}
+		})
 	}
+	wg.Wait()
 	// Without a hold the head goes out at once and nothing can be tried again.
 	got := r.call("POST", "/chat/completions", chatBody("gpt-4o-mini", "mock: error-event=server_error after=0", `,"stream":true`),
 		"X-Gateway-Config", `{"strategy":{"mode":"fallback"},"first_event_hold_ms":0,"targets":[{"provider":"@mock"},{"provider":"@mock"}]}`)

@@ -78,7 +78,7 @@ func TestABreakerOpensAtItsThreshold(t *testing.T) {
 func TestABreakerOpensByRate(t *testing.T) {
 	const path = "config.targets[0]"
 	rate := &Breaker{ByRate: true, Percentage: 50, Minimum: 4, Cooldown: testCooldown}
-	c, now := clocked()
+	c, _ := clocked()
 	for range 100 {
 		c.Record(path, rate, 200, false)
 	}
@@ -92,7 +92,7 @@ func TestABreakerOpensByRate(t *testing.T) {
 	if c.State(path) != Open {
 		t.Error("three failures of four are more than half")
 	}
-	c, now = clocked()
+	c, now := clocked()
 	c.Record(path, rate, 500, false)
 	for range 100 {
 		c.Record(path, rate, 200, false)
@@ -267,7 +267,8 @@ func TestCircuitsHaveABound(t *testing.T) {
 	if len(c.configs) > maxCircuitConfigs {
 		t.Errorf("%d configs", len(c.configs))
 	}
-	if c.Of(ConfigKey{Config: "same"}) != c.Of(ConfigKey{Config: "same"}) {
+	same := c.Of(ConfigKey{Config: "same"})
+	if c.Of(ConfigKey{Config: "same"}) != same {
 		t.Error("one key has two sets of states")
 	}
 }
