@@ -30,6 +30,7 @@ var checks = []struct {
 	{"tool loop", toolLoop},
 	{"typed errors", typedErrors},
 	{"embeddings", embeddings},
+	{"operations", operations},
 	{"messages", messages},
 	{"messages stream", messagesStream},
 }
