@@ -11,6 +11,7 @@ type fresh struct {
 	events []freshEvent // the oldest first
 	next   int          // of them, the first that was not taken
 	bytes  []byte       // the parts behind the bodies, one after the other
+	full   bool         // an event found no room since all were taken
 }
 
 type freshEvent struct {
@@ -34,14 +35,25 @@ func (f *fresh) add(at position, e *entry, length int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.next == len(f.events) {
-		f.events, f.bytes, f.next = f.events[:0], f.bytes[:0], 0
+		f.events, f.bytes, f.next, f.full = f.events[:0], f.bytes[:0], 0, false
 	}
 	if len(f.bytes)+len(rest) > maxFreshBytes || len(f.events) == maxFreshEvents {
+		f.full = true
 		return
 	}
 	from := len(f.bytes)
 	f.bytes = append(f.bytes, rest...)
 	f.events = append(f.events, freshEvent{at, length, length - eventTail - len(rest) - e.bodies, e.bodies, from, len(f.bytes), e.event[1]})
+}
+
+// waiting is how many events wait for the reader, at most maxFreshEvents.
+func (f *fresh) waiting() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.full {
+		return maxFreshEvents
+	}
+	return len(f.events) - f.next
 }
 
 // take reads the event at a position into r, when it is kept. ok is false when it

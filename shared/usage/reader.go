@@ -23,6 +23,8 @@ type reader struct {
 	old   []uint64 // files of earlier processes, not yet read to the end
 	file  *os.File // open for reading: file at.seq
 	buf   []byte
+	kept  *os.File // the durable position; nil until it is written
+	line  []byte
 
 	linker  Linker // nil: bodies are copied into the records
 	pack    string // key of the file at.seq in the bucket; empty: not linked yet
@@ -71,11 +73,13 @@ func (rd *reader) open(dir string, files []uint64, next uint64) error {
 func (rd *reader) close() error {
 	rd.mu.Lock()
 	defer rd.mu.Unlock()
-	if rd.file == nil {
-		return nil
+	var err error
+	for _, f := range []**os.File{&rd.file, &rd.kept} {
+		if *f != nil {
+			err = errors.Join(err, (*f).Close())
+			*f = nil
+		}
 	}
-	err := rd.file.Close()
-	rd.file = nil
 	return err
 }
 
@@ -88,7 +92,7 @@ func (j *Journal) Next(ctx context.Context, max int, wait time.Duration) (Batch,
 	j.reader.mu.Lock()
 	defer j.reader.mu.Unlock()
 	if wait > 0 {
-		if err := j.await(ctx, wait); err != nil {
+		if err := j.await(ctx, wait, max); err != nil {
 			return Batch{}, err
 		}
 	}
@@ -101,12 +105,16 @@ func (j *Journal) Next(ctx context.Context, max int, wait time.Duration) (Batch,
 	return Batch{Records: j.reader.records, Done: func(context.Context) error { return j.acknowledge(end) }}, nil
 }
 
-// fullBatch is how much unread data is worth a batch without waiting for more.
+// fullBatch is how much unread data is worth a batch without waiting for more,
+// where bodies are read into memory.
 const fullBatch = 512 << 10
 
-// await returns when there is something to read, and a little later while it is
-// little. Events that arrive meanwhile wake nobody.
-func (j *Journal) await(ctx context.Context, wait time.Duration) error {
+// lookAgain is how often a batch that is filling is looked at.
+const lookAgain = 20 * time.Millisecond
+
+// await returns when there is something to read, and when it is little, once it
+// is a batch or wait is over. Events that arrive meanwhile wake nobody.
+func (j *Journal) await(ctx context.Context, wait time.Duration, max int) error {
 	for j.unread() == 0 {
 		select {
 		case <-j.wake:
@@ -118,10 +126,26 @@ func (j *Journal) await(ctx context.Context, wait time.Duration) error {
 			return ctx.Err()
 		}
 	}
-	if j.unread() < fullBatch {
-		sleep(ctx, wait)
+	for end := time.Now().Add(wait); ctx.Err() == nil && !j.worthABatch(max); {
+		left := time.Until(end)
+		if left <= 0 {
+			break
+		}
+		sleep(ctx, min(left, lookAgain))
 	}
 	return nil
+}
+
+// worthABatch tells whether what waits fills a batch: so many events, or so many
+// bytes where those are what counts.
+func (j *Journal) worthABatch(max int) bool {
+	if j.fresh == nil {
+		return j.unread() >= fullBatch
+	}
+	if _, current := unpack(j.reader.at.seq, j.live.Load()); !current {
+		return true // files before the current one
+	}
+	return j.fresh.waiting() >= min(max, maxFreshEvents)
 }
 
 // unread tells roughly how many bytes there are to read.
@@ -367,6 +391,21 @@ func nextEvent(b []byte) int {
 	return len(b)
 }
 
+// keepPosition writes the durable position in place, by one write of one length:
+// the death of the process leaves the old or the new one.
+func (rd *reader) keepPosition(p position) error {
+	if rd.kept == nil {
+		f, err := os.OpenFile(filepath.Join(rd.dir, positionFile), os.O_CREATE|os.O_WRONLY, 0o600)
+		if err != nil {
+			return err
+		}
+		rd.kept = f
+	}
+	rd.line = fmt.Appendf(rd.line[:0], "%016x %020d\n", p.seq, p.off)
+	_, err := rd.kept.WriteAt(rd.line, 0)
+	return err
+}
+
 // acknowledge makes the position durable and deletes the files before it.
 func (j *Journal) acknowledge(end position) error {
 	rd := &j.reader
@@ -375,12 +414,7 @@ func (j *Journal) acknowledge(end position) error {
 	if end.seq < rd.acked.seq || end.seq == rd.acked.seq && end.off <= rd.acked.off {
 		return nil
 	}
-	name := filepath.Join(j.dir, positionFile)
-	text := fmt.Appendf(nil, "%x %d\n", end.seq, end.off)
-	if err := os.WriteFile(name+".new", text, 0o600); err != nil {
-		return fmt.Errorf("usage: journal: %w", err)
-	}
-	if err := os.Rename(name+".new", name); err != nil {
+	if err := rd.keepPosition(end); err != nil {
 		return fmt.Errorf("usage: journal: %w", err)
 	}
 	from := rd.acked.seq

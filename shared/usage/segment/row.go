@@ -117,19 +117,23 @@ type encoder struct {
 	rows int
 }
 
-func encoderPool(codec compress.Codec) *sync.Pool {
+// pageBuffers hold finished pages until their file is written. Their pieces are
+// as small as the pages of a batch: the library's own take 256 KiB a column.
+var pageBuffers = parquet.NewChunkBufferPool(8 << 10)
+
+func encoderPool(codec compress.Codec, page int) *sync.Pool {
 	return &sync.Pool{New: func() any {
 		e := new(encoder)
-		e.w = parquet.NewGenericWriter[row](&e.out, parquet.Compression(codec), parquet.PageBufferSize(128<<10), parquet.CreatedBy("gateway", "1", ""), parquet.DataPageStatistics(false))
+		e.w = parquet.NewGenericWriter[row](&e.out, parquet.Compression(codec), parquet.PageBufferSize(page), parquet.ColumnPageBuffers(pageBuffers), parquet.CreatedBy("gateway", "1", ""), parquet.DataPageStatistics(false))
 		return e
 	}}
 }
 
 // Batches are written often and read soon: cheap compression. Merged segments
-// are kept: strong compression.
+// are kept: strong compression, large pages. Every column buffers a page.
 var (
-	quickEncoders = encoderPool(new(fastSnappy))
-	smallEncoders = encoderPool(new(narrowZstd))
+	quickEncoders = encoderPool(new(fastSnappy), 16<<10)
+	smallEncoders = encoderPool(new(narrowZstd), 128<<10)
 )
 
 // narrowZstd writes Zstandard with a window of two pages: the library's own
