@@ -276,9 +276,49 @@ func TestBedrockPassThrough(t *testing.T) {
 	}
 	var input, output int64
 	for _, rec := range r.records(5) {
+		if rec.Provider == "bedrock" && rec.Model != bedrockClaude {
+			t.Errorf("model %q", rec.Model)
+		}
 		input, output = input+rec.Usage.N(pricing.Input), output+rec.Usage.OutputTokens()
 	}
 	if bill := r.mock.Bill().Total; input != bill.Input || output != bill.Output {
 		t.Errorf("books: in %d out %d; bill %+v", input, output, bill)
+	}
+}
+
+// TestModelsOfAPathAreHeldToTheList: a provider that serves some models only
+// serves no others by a path that names them.
+func TestModelsOfAPathAreHeldToTheList(t *testing.T) {
+	r := start(t)
+	r.bedrock("narrow", bedrockKeys)
+	r.admin("PUT", "/integrations/narrow/models?workspace_id="+r.workspace(), `{"allow_all_models":false,"models":[{"slug":"amazon.nova-pro-v1:0","enabled":true}]}`)
+	body := `{"messages":[{"role":"user","content":[{"text":"Hello"}]}]}`
+	for path, want := range map[string]int{
+		"/model/amazon.nova-pro-v1%3A0/converse": 200, "/model/amazon.nova-pro-v1:0/converse": 200, "/model/anthropic.claude-sonnet-4-5/converse": 403,
+		"/proxy/model/anthropic.claude-sonnet-4-5/converse": 403, "/model/%zz/converse": 403,
+	} {
+		got, err := r.try("POST", path, body, "X-Gateway-Provider", "@narrow")
+		if err != nil {
+			continue // no address that a client sends
+		}
+		if got.status != want {
+			t.Errorf("%s: %d %s", path, got.status, got.body)
+		}
+	}
+}
+
+func TestSageMakerEndpointsArePassedThrough(t *testing.T) {
+	r := start(t)
+	host := strings.TrimSuffix(r.mockBase(), "/v1")
+	r.admin("POST", "/integrations", fmt.Sprintf(`{"name":"sm","slug":"sm","workspace_id":%q,"ai_provider_id":"sagemaker","configurations":{"custom_host":%q,"aws_auth_type":"accessKey","aws_region":"us-east-1","aws_access_key_id":"AKIDMOCK","aws_secret_access_key":"mock-secret","amzn_sagemaker_target_model":"m.tar.gz"}}`, r.workspace(), host))
+	body := chatBody("gpt-4o-mini", "mock: echo\nHello", "")
+	for _, kind := range []string{"application/json", "application/octet-stream"} { // read whole, and streamed
+		got := r.call("POST", "/endpoints/my-endpoint/invocations", body, "X-Gateway-Provider", "@sm", "Content-Type", kind)
+		if got.status != 200 || !strings.Contains(got.body, "Hello") {
+			t.Errorf("%s: %d %s", kind, got.status, got.body)
+		}
+		if sent := r.mock.Requests(1)[0]; sent.Headers.Get("X-Amzn-Sagemaker-Target-Model") != "m.tar.gz" || string(sent.Body) != body {
+			t.Errorf("%s: %v %s", kind, sent.Headers, sent.Body)
+		}
 	}
 }

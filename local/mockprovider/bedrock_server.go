@@ -156,8 +156,12 @@ func (x *exchange) bedrockPlain(body []byte, u Usage) *apiError {
 	return nil
 }
 
-// sagemaker serves an endpoint whose container speaks OpenAI's chat.
-func (x *exchange) sagemaker() *apiError { return x.chatCompletion() }
+// sagemaker serves an endpoint whose container speaks OpenAI's chat, whatever the
+// content type says.
+func (x *exchange) sagemaker() *apiError {
+	x.r.Header.Set("Content-Type", "application/json")
+	return x.chatCompletion()
+}
 
 // binaryStream writes event-stream messages, with the faults that such a stream
 // can have.

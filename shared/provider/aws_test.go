@@ -400,3 +400,17 @@ func TestTheModelBehindAProfileIsAskedForOnce(t *testing.T) {
 		t.Errorf("%+v %d", tr, calls)
 	}
 }
+
+func TestThePathNamesTheModel(t *testing.T) {
+	for path, want := range map[string]string{
+		"/model/anthropic.claude-3-haiku-20240307-v1%3A0/invoke": "anthropic.claude-3-haiku-20240307-v1:0", "model/m/converse": "m", "//model/m": "m",
+		"/model/arn%3Aaws%3Abedrock%3A%3A%3Ax%2Fy/converse": "arn:aws:bedrock:::x/y", "/model/%zz/converse": "%zz", "/models/m": "", "/": "", "": "",
+	} {
+		if got := row(t, "bedrock").PathModel(path); got != want {
+			t.Errorf("%q: %q, want %q", path, got, want)
+		}
+	}
+	if got := row(t, "openai").PathModel("/model/m/x"); got != "" {
+		t.Error(got)
+	}
+}

@@ -97,6 +97,11 @@ func (c *call) chooseSaved(slug string) error {
 	if host := c.hostAsked(); host != "" && !s.sameHost(host) {
 		return storedWithHost()
 	}
+	if c.rt.Shape == Raw {
+		if named := s.provider.PathModel(c.rawPath()); named != "" {
+			c.to.model = named // whatever the body says
+		}
+	}
 	if c.to.model != "" {
 		if err := s.allows(c.to.model); err != nil {
 			return err
