@@ -15,6 +15,22 @@
 //	any  /echo/...                                     what arrived: method, raw path, raw query, headers, body
 //	GET  /binary/{bytes}                               that many bytes, all values; honours one Range
 //
+// Gemini, key in x-goog-api-key or the parameter key:
+//
+//	POST /v1beta/models/{model}:generateContent :streamGenerateContent :countTokens
+//	     :embedContent :batchEmbedContents :predict (Imagen); GET /v1beta/models
+//
+// Vertex AI, an access token (that of the token endpoint, or mock-...) in
+// Authorization: Bearer:
+//
+//	POST /v1/projects/{p}/locations/{l}/publishers/google/models/{model}:...     as above, and :predict of embeddings
+//	     .../publishers/anthropic/models/{model}:rawPredict :streamRawPredict    Anthropic's shape
+//	     .../publishers/mistralai/models/{model}:rawPredict, .../endpoints/{id}/chat/completions   OpenAI's shape
+//	POST /token        the token endpoint: takes a JWT of Options.ServiceAccount
+//
+// A stream without alt=sse is one list. Calls of models from gemini-3 on are
+// signed for the host and the tool, and must come back so.
+//
 // Anthropic's API versions 2023-06-01 and 2026-10-21 are known; the later one
 // refuses temperature, top_p and top_k.
 //
@@ -89,7 +105,8 @@
 //	no-done              without [DONE] or message_stop
 //	no-usage             usage is not told (it is billed)
 //	no-restate           Anthropic's message_delta tells output tokens only
-//	finish=R             this stop reason, as the provider spells it
+//	finish=R             this stop reason, as the provider spells it; for Gemini
+//	                     prompt-R blocks the prompt
 //	refuse               the model refuses
 //	chunks=N             so many pieces of text
 //	say=TEXT             this text (the rest of the line)

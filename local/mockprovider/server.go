@@ -2,6 +2,7 @@ package mockprovider
 
 import (
 	"context"
+	"crypto/rsa"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -27,6 +28,9 @@ type Options struct {
 	// CacheMinTokens is the shortest prefix that an Anthropic prompt cache
 	// takes (1,024, as for most models).
 	CacheMinTokens int64
+	// ServiceAccount is the key that Google's token endpoint knows; nil: it
+	// refuses every assertion.
+	ServiceAccount *rsa.PublicKey
 	// Now gives the time; nil is time.Now.
 	Now func() time.Time
 }
@@ -235,7 +239,7 @@ type shape struct {
 }
 
 // shapes are asked in this order, before OpenAI's and Anthropic's routes.
-var shapes = []*shape{bedrockShape}
+var shapes = []*shape{bedrockShape, geminiShape}
 
 // exchange is one request and its answer.
 type exchange struct {

@@ -182,6 +182,9 @@ func (s *stream) errorEvent() {
 	if s.x.anthropic {
 		s.buf = append(s.buf, "event: error\ndata: "...)
 		s.buf = appendAnthropicError(s.buf, st.errorEvent, message)
+	} else if s.x.shape != nil && s.x.shape.name == "gemini" {
+		s.buf = append(s.buf, "data: "...)
+		s.buf = appendGeminiError(s.buf, geminiErrorStatus(st.errorEvent), st.errorEvent, message, "")
 	} else {
 		s.buf = append(s.buf, "data: "...)
 		s.buf = appendOpenAIError(s.buf, message, st.errorEvent, "", st.code)

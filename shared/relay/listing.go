@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -86,6 +87,9 @@ func (c *call) sendList(resp *http.Response) error {
 	return nil
 }
 
+// resourceName begins the names of models where they are resources.
+var resourceName = []byte(`"models/`)
+
 // openAIModels turns a list of models into the OpenAI shape. Providers list them
 // under data or models, as objects with an id or a name, or as plain objects.
 func openAIModels(body []byte, p *provider.Provider) ([]byte, error) {
@@ -104,7 +108,9 @@ func openAIModels(body []byte, p *provider.Provider) ([]byte, error) {
 	for i, m := range append(in.Data, in.Models...) {
 		id := m["id"]
 		if id == nil {
-			id = m["name"]
+			if id = m["name"]; bytes.HasPrefix(id, resourceName) {
+				id = append([]byte{'"'}, id[len(resourceName):]...)
+			}
 		}
 		if id == nil {
 			continue

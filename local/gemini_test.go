@@ -1,0 +1,311 @@
+package main
+
+import (
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"strings"
+	"testing"
+
+	"gateway/local/mockprovider"
+	"gateway/shared/pricing"
+)
+
+// googleMock is a mock provider of its own whose token endpoint knows a service
+// account; it gives the account's key file too.
+func googleMock(t *testing.T) (mock *mockprovider.Server, host string, account map[string]string) {
+	t.Helper()
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	der, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mock = mockprovider.New(mockprovider.Options{ServiceAccount: &key.PublicKey})
+	host, err = mock.Listen("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = mock.Close() })
+	return mock, host, map[string]string{
+		"type": "service_account", "project_id": "proj", "private_key_id": "kid", "client_email": "svc@proj.iam.gserviceaccount.com",
+		"private_key": string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})), "token_uri": host + "/token",
+	}
+}
+
+// startGoogle runs a gateway with the saved providers @google and @vertex in
+// front of one mock.
+func startGoogle(t *testing.T) (*running, *mockprovider.Server) {
+	t.Helper()
+	r := start(t)
+	mock, host, account := googleMock(t)
+	raw, _ := json.Marshal(account)
+	r.save("google", `"ai_provider_id":"google","key":"mock-google","configurations":{"custom_host":"`+host+`"}`)
+	r.save("vertex", `"ai_provider_id":"vertex-ai","configurations":{"vertex_auth_type":"serviceAccount","vertex_region":"us-central1","vertex_service_account_json":`+string(raw)+`,"custom_host":"`+host+`"}`)
+	return r, mock
+}
+
+func (r *running) save(slug, fields string) {
+	r.t.Helper()
+	r.admin("POST", "/integrations", fmt.Sprintf(`{"name":%q,"slug":%q,"workspace_id":%q,%s}`, slug, slug, r.workspace(), fields))
+}
+
+// asker counts the requests that are recorded.
+type asker struct {
+	*running
+	n int
+}
+
+func (a *asker) ask(path, body string, headers ...string) reply {
+	a.t.Helper()
+	a.n++
+	got := a.call("POST", path, body, headers...)
+	if got.status != 200 {
+		a.t.Fatalf("%d %s\n%s", got.status, got.body, body)
+	}
+	return got
+}
+
+func choiceOf(t *testing.T, got reply) map[string]any {
+	t.Helper()
+	return got.json(t)["choices"].([]any)[0].(map[string]any)
+}
+
+const weatherTools = `,"tools":[{"type":"function","function":{"name":"get_weather","parameters":{"type":"object","properties":{"city":{"type":"string"}},"required":["city"],"additionalProperties":false}}},{"type":"function","function":{"name":"now"}}]`
+
+func TestGeminiConversations(t *testing.T) {
+	r, mock := startGoogle(t)
+	a := &asker{running: r}
+	for _, host := range []string{"google", "vertex"} {
+		for _, model := range []string{"gemini-2.0-flash", "gemini-2.5-flash", "gemini-3-pro-preview"} {
+			name := "@" + host + "/" + model
+			got := a.ask("/chat/completions", chatBody(name, "mock: echo\nHello", ""))
+			if c := choiceOf(t, got); strings.TrimSpace(c["message"].(map[string]any)["content"].(string)) != "Hello" || c["finish_reason"] != "stop" {
+				t.Errorf("%s: %s", name, got.body)
+			}
+			streamed := a.ask("/chat/completions", chatBody(name, "mock: split-utf8\nHello", `,"stream":true,"stream_options":{"include_usage":true}`))
+			if s, err := mockprovider.ReadOpenAIStream([]byte(streamed.body)); err != nil || !strings.Contains(s.Text, "東京") || s.Prompt <= 0 || s.Completion <= 0 {
+				t.Errorf("%s: %v %+v", name, err, s)
+			}
+			a.ask("/chat/completions", chatBody(name, "Hi", `,"response_format":{"type":"json_schema","json_schema":{"name":"a","schema":{"type":"object","properties":{"n":{"type":["integer","null"]}},"required":["n"],"additionalProperties":false}}}`))
+			a.ask("/chat/completions", chatBody(name, "mock: cached=2 parallel\nweather", weatherTools))
+			a.ask("/messages", chatBody(name, "mock: parallel\nweather", `,"max_tokens":500,"stream":true,"tools":[{"name":"now","input_schema":{"type":"object","properties":{}}}]`))
+		}
+	}
+	a.ask("/chat/completions", chatBody("@google/gemini-2.5-flash", "Hi", `,"n":2,"logprobs":true,"top_logprobs":2,"reasoning_effort":"low","max_tokens":60,"seed":7,"temperature":0.2,"top_p":0.9,"stop":["zzz"]`))
+	a.ask("/chat/completions", chatBody("@google/gemini-2.5-flash", "Hi", `,"n":2,"stream":true`))
+
+	// The books say what the bill says.
+	booked, bill := booked(r.records(a.n)), mock.Bill().Total
+	if booked.input != bill.Input || booked.cacheRead != bill.CacheRead || booked.output+booked.reasoning != bill.Output+bill.Reasoning || bill.CacheRead == 0 || bill.Reasoning == 0 {
+		t.Errorf("books %+v, bill %+v", booked, bill)
+	}
+	tokens := 0
+	for _, req := range mock.Requests(1000) {
+		if req.Path == "/token" {
+			tokens++
+		}
+	}
+	if tokens > 1 {
+		t.Errorf("%d tokens were fetched", tokens)
+	}
+}
+
+// TestGeminiToolLoop plays a loop of tools with a model that insists on the
+// signatures of its calls, with clients that return them, clients that cannot,
+// and a move to another host in the middle.
+func TestGeminiToolLoop(t *testing.T) {
+	r, mock := startGoogle(t)
+	a := &asker{running: r}
+	for _, c := range []struct {
+		name    string
+		headers []string
+		hosts   []string
+		stand   bool // the stand-in is sent
+	}{
+		{"strict", nil, []string{"google", "google", "google"}, false},
+		{"lenient", []string{"X-Gateway-Strict-Open-Ai-Compliance", "false"}, []string{"google", "google", "google"}, false},
+		{"another host", []string{"X-Gateway-Strict-Open-Ai-Compliance", "false"}, []string{"google", "vertex", "google"}, true},
+		{"strict on another host", nil, []string{"vertex", "google", "vertex"}, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			messages := []any{map[string]any{"role": "user", "content": "mock: parallel tools=2\nweather?"}}
+			for turn, host := range c.hosts {
+				raw, _ := json.Marshal(messages)
+				body := fmt.Sprintf(`{"model":"@%s/gemini-3-pro-preview","reasoning_effort":"low","messages":%s%s}`, host, raw, weatherTools)
+				got := a.ask("/chat/completions", body, c.headers...)
+				message := choiceOf(t, got)["message"].(map[string]any)
+				calls, _ := message["tool_calls"].([]any)
+				if len(calls) != 2 {
+					t.Fatalf("turn %d: %s", turn, got.body)
+				}
+				messages = append(messages, message)
+				for _, call := range calls {
+					messages = append(messages, map[string]any{"role": "tool", "tool_call_id": call.(map[string]any)["id"], "content": "sunny"})
+				}
+			}
+			last := string(mock.Requests(1)[0].Body)
+			if n := strings.Count(last, `"thoughtSignature"`); n != 2 {
+				t.Errorf("%d signatures: %s", n, last)
+			}
+			if got := strings.Contains(last, "skip_thought_signature_validator"); got != c.stand {
+				t.Errorf("stand-in %v: %s", got, last)
+			}
+		})
+	}
+	t.Run("messages", func(t *testing.T) {
+		messages := []any{map[string]any{"role": "user", "content": "mock: tools=2\nweather?"}}
+		for range 3 {
+			raw, _ := json.Marshal(messages)
+			got := a.ask("/messages", fmt.Sprintf(`{"model":"@google/gemini-3-pro-preview","max_tokens":4000,"thinking":{"type":"enabled","budget_tokens":1024},"messages":%s,"tools":[{"name":"now","input_schema":{"type":"object","properties":{}}}]}`, raw)).json(t)
+			var results []any
+			for _, b := range got["content"].([]any) {
+				if block := b.(map[string]any); block["type"] == "tool_use" {
+					results = append(results, map[string]any{"type": "tool_result", "tool_use_id": block["id"], "content": "noon"})
+				}
+			}
+			if len(results) != 2 {
+				t.Fatalf("%v", got)
+			}
+			messages = append(messages, map[string]any{"role": "assistant", "content": got["content"]}, map[string]any{"role": "user", "content": results})
+		}
+		if last := string(mock.Requests(1)[0].Body); strings.Count(last, `"thoughtSignature"`) != 2 || strings.Contains(last, "skip_thought") {
+			t.Errorf("%s", last)
+		}
+	})
+}
+
+func TestGeminiFailures(t *testing.T) {
+	r, mock := startGoogle(t)
+	for _, c := range []struct {
+		directives, code string
+		status           int
+	}{
+		{"status=429 retry-after=7", "rate_limit_exceeded", 429},
+		{"status=503", "overloaded", 503},
+		{"status=400", "400", 400},
+		{"html", "invalid_provider_response", 502},
+		{"empty", "invalid_provider_response", 502},
+		{"garbage", "invalid_provider_response", 502},
+		{"finish=MALFORMED_FUNCTION_CALL", "MALFORMED_FUNCTION_CALL", 502},
+	} {
+		got := r.call("POST", "/chat/completions", chatBody("@google/gemini-2.5-flash", "mock: "+c.directives, ""))
+		e, _ := got.json(t)["error"].(map[string]any)
+		if got.status != c.status || e["code"] != c.code || e["source"] != "provider" {
+			t.Errorf("%s: %d %s", c.directives, got.status, got.body)
+		}
+		if c.status == 429 && got.header.Get("Retry-After") != "7" {
+			t.Errorf("Retry-After %q", got.header.Get("Retry-After"))
+		}
+	}
+	for _, c := range []struct {
+		directives, want string
+		status           int
+		done             bool
+	}{
+		{"error-event=UNAVAILABLE after=0", `"code":"overloaded"`, 503, false},
+		{"error-event=INTERNAL after=2", `"type":"INTERNAL"`, 200, false},
+		{"cut=after:3", `invalid_provider_response`, 200, false},
+		{"no-done", `invalid_provider_response`, 200, false},
+		{"finish=SAFETY", `"finish_reason":"content_filter"`, 200, true},
+		{"finish=prompt-SAFETY", `"finish_reason":"content_filter"`, 200, true},
+		{"ping multi-data", `"finish_reason":"stop"`, 200, true},
+		{"no-final-blank", `"finish_reason":"stop"`, 200, true},
+		{"no-usage", `"finish_reason":"stop"`, 200, true},
+	} {
+		got := r.call("POST", "/chat/completions", chatBody("@google/gemini-2.5-flash", "mock: "+c.directives, `,"stream":true`))
+		if got.status != c.status || !strings.Contains(got.body, c.want) || strings.Contains(got.body, "[DONE]") != c.done {
+			t.Errorf("%s: %d %s", c.directives, got.status, got.body)
+		}
+	}
+	blocked := choiceOf(t, r.call("POST", "/chat/completions", chatBody("@google/gemini-2.5-flash", "mock: finish=prompt-SAFETY", "")))
+	if blocked["finish_reason"] != "content_filter" || blocked["message"].(map[string]any)["content"] != nil {
+		t.Errorf("%v", blocked)
+	}
+	retried := r.call("POST", "/chat/completions", chatBody("@google/gemini-2.5-flash", "mock: status=503 times=1", ""), "X-Gateway-Config", `{"provider":"@google","retry":{"attempts":2,"on_status_codes":[503]}}`)
+	if retried.status != 200 || retried.header.Get("X-Gateway-Retry-Attempt-Count") != "1" {
+		t.Errorf("%d %v %s", retried.status, retried.header, retried.body)
+	}
+	eventually(t, func() error {
+		if open := mock.Bill().Open; open != 0 {
+			return fmt.Errorf("%d open", open)
+		}
+		return nil
+	})
+}
+
+func TestVertexPublishers(t *testing.T) {
+	r, mock := startGoogle(t)
+	a := &asker{running: r}
+	for _, c := range []struct{ path, body, want, upstream string }{
+		{"/chat/completions", chatBody("@vertex/anthropic.claude-sonnet-4-5", "Hello", ""), `"provider":"vertex-ai"`, "/publishers/anthropic/models/claude-sonnet-4-5:rawPredict"},
+		{"/chat/completions", chatBody("@vertex/anthropic.claude-sonnet-4-5", "Hello", `,"stream":true`), "[DONE]", "/publishers/anthropic/models/claude-sonnet-4-5:streamRawPredict"},
+		{"/messages", chatBody("@vertex/anthropic.claude-sonnet-4-5", "Hello", `,"max_tokens":50`), `"type":"message"`, "/publishers/anthropic/models/claude-sonnet-4-5:rawPredict"},
+		{"/messages", chatBody("@vertex/anthropic.claude-sonnet-4-5", "Hello", `,"max_tokens":50,"stream":true`), "message_stop", "/publishers/anthropic/models/claude-sonnet-4-5:streamRawPredict"},
+		{"/messages", chatBody("@vertex/gemini-2.5-flash", "Hello", `,"max_tokens":50`), `"type":"message"`, "/publishers/google/models/gemini-2.5-flash:generateContent"},
+		{"/chat/completions", chatBody("@vertex/mistralai.mistral-medium-3", "Hello", `,"max_completion_tokens":20`), `"choices"`, "/publishers/mistralai/models/mistral-medium-3:rawPredict"},
+		{"/chat/completions", chatBody("@vertex/meta.llama-4-scout", "Hello", `,"stream":true`), "[DONE]", "/v1beta1/projects/proj/locations/us-central1/endpoints/openapi/chat/completions"},
+		{"/chat/completions", chatBody("@vertex/endpoints.12345", "Hello", ""), `"choices"`, "/v1/projects/proj/locations/us-central1/endpoints/12345/chat/completions"},
+		{"/embeddings", `{"model":"@vertex/text-embedding-005","input":["one","two"],"dimensions":64}`, `"prompt_tokens":2`, "/publishers/google/models/text-embedding-005:predict"},
+		{"/embeddings", `{"model":"@google/gemini-embedding-001","input":["one","two"],"dimensions":64}`, `"index":1`, "/v1beta/models/gemini-embedding-001:batchEmbedContents"},
+		{"/images/generations", `{"model":"@vertex/imagen-4.0-generate-001","prompt":"a cat","n":2,"size":"1024x1024"}`, `"b64_json"`, "/publishers/google/models/imagen-4.0-generate-001:predict"},
+		{"/images/generations", `{"model":"@google/imagen-4.0-generate-001","prompt":"a cat"}`, `"b64_json"`, "/v1beta/models/imagen-4.0-generate-001:predict"},
+	} {
+		got := a.ask(c.path, c.body)
+		last := mock.Requests(1)[0]
+		if !strings.Contains(got.body, c.want) || !strings.HasSuffix(last.Path, c.upstream) {
+			t.Errorf("%s: %s\nsent to %s: %s", c.body, got.body, last.Path, last.Body)
+		}
+	}
+	images := int64(0)
+	for _, rec := range r.records(a.n) {
+		images += rec.Usage.N(pricing.Images)
+	}
+	if images != 3 {
+		t.Errorf("%d images are in the books", images)
+	}
+	list := r.call("GET", "/models", "", "X-Gateway-Provider", "@google")
+	if list.status != 200 || !strings.Contains(list.body, `"id":"gemini-2.5-flash"`) {
+		t.Errorf("%d %s", list.status, list.body)
+	}
+}
+
+// TestVertexCredentials: a refused key is the provider's 401, and the key file
+// cannot send the gateway where the egress rules close.
+func TestVertexCredentials(t *testing.T) {
+	r := start(t)
+	_, host, account := googleMock(t)
+	_, _, stranger := googleMock(t)
+	stranger["token_uri"] = host + "/token"
+	closed := map[string]string{}
+	for k, v := range account {
+		closed[k] = v
+	}
+	closed["token_uri"] = "http://169.254.169.254/token"
+	for _, c := range []struct {
+		slug    string
+		account map[string]string
+		status  int
+		want    string
+	}{
+		{"good", account, 200, `"choices"`},
+		{"unknown", stranger, 401, `"source":"provider"`},
+		{"closed", closed, 400, "blocked_host"},
+	} {
+		raw, _ := json.Marshal(c.account)
+		r.save("vertex-"+c.slug, `"ai_provider_id":"vertex-ai","configurations":{"vertex_auth_type":"serviceAccount","vertex_region":"global","vertex_service_account_json":`+string(raw)+`,"custom_host":"`+host+`"}`)
+		got := r.call("POST", "/chat/completions", chatBody("@vertex-"+c.slug+"/gemini-2.5-flash", "Hi", ""))
+		if got.status != c.status || !strings.Contains(got.body, c.want) || strings.Contains(got.body, "PRIVATE") {
+			t.Errorf("%s: %d %s", c.slug, got.status, got.body)
+		}
+	}
+	r.save("vertex-token", `"ai_provider_id":"vertex-ai","key":"`+mockprovider.VertexToken+`","configurations":{"vertex_auth_type":"basic","vertex_region":"europe-west4","vertex_project_id":"p1","custom_host":"`+host+`"}`)
+	if got := r.call("POST", "/chat/completions", chatBody("@vertex-token/gemini-2.5-flash", "Hi", "")); got.status != 200 {
+		t.Errorf("%d %s", got.status, got.body)
+	}
+}
