@@ -159,9 +159,12 @@ func (s *sharedBreakers) Release(path string) {
 func (s *sharedBreakers) tell(wait func(time.Duration)) {
 	for s.Untold() && s.telling.CompareAndSwap(false, true) {
 		s.io.Lock()
-		s.round()
+		told := s.round()
 		s.io.Unlock()
 		s.telling.Store(false)
+		if !told {
+			return // the next request of the config tries again
+		}
 		// Who came meanwhile left the telling to this loop.
 		if wait != nil && s.Untold() {
 			wait(breakersMerge)
@@ -169,15 +172,22 @@ func (s *sharedBreakers) tell(wait func(time.Duration)) {
 	}
 }
 
-func (s *sharedBreakers) round() {
+// round writes all there is. False: something could not be written, and is still
+// to be told.
+func (s *sharedBreakers) round() bool {
 	ctx, cancel := context.WithTimeout(context.Background(), breakersWrite)
 	defer cancel()
-	for _, p := range s.Pending() {
+	all := s.Pending()
+	for i, p := range all {
 		if err := s.write(ctx, p); err != nil {
 			s.fail("write breakers", err)
-			return // what is lost is counted again by the next failures
+			for _, left := range all[i:] {
+				s.Return(left)
+			}
+			return false
 		}
 	}
+	return true
 }
 
 // write tells one change.

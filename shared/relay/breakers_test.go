@@ -174,6 +174,50 @@ func TestBreakersWithoutTheirStore(t *testing.T) {
 	}
 }
 
+func TestWhatTheStoreRefusedIsToldLater(t *testing.T) {
+	all, table, now := processes(t, 2)
+	s := all[0].of(t.Context(), breakersKey)
+	refuse := func() {
+		table.down.Store(true)
+		s.tell(nil)
+		table.down.Store(false)
+	}
+	state := func(p *breakers) route.State {
+		now.Add(1000)
+		return p.of(t.Context(), breakersKey).State(breakersPath)
+	}
+	for range 4 {
+		s.Record(breakersPath, fiveFailures, 500, false)
+	}
+	refuse()
+	if state(all[0]) != route.Closed || !s.Untold() {
+		t.Fatal("four failures are to be told")
+	}
+	s.Record(breakersPath, fiveFailures, 500, false)
+	refuse()
+	if state(all[0]) != route.Open || state(all[1]) != route.Closed {
+		t.Fatal("the process that opened it forgot it, or the other knows by magic")
+	}
+	s.tell(nil)
+	if state(all[1]) != route.Open || s.Untold() {
+		t.Error("the opening was never told")
+	}
+	now.Add(30_000)
+	s = all[0].of(t.Context(), breakersKey)
+	if !s.Claim(breakersPath, fiveFailures) {
+		t.Fatal("no probe")
+	}
+	s.Record(breakersPath, fiveFailures, 200, true)
+	refuse()
+	if state(all[0]) != route.Closed {
+		t.Error("a closing that nobody was told of is lost")
+	}
+	s.tell(nil)
+	if state(all[1]) != route.Closed {
+		t.Error("the closing was never told")
+	}
+}
+
 func TestManyRequestsTellEverything(t *testing.T) {
 	all, table, _ := processes(t, 1)
 	never := &route.Breaker{Threshold: 1_000_000, Cooldown: time.Hour}

@@ -46,6 +46,29 @@ func (c *ConfigCircuits) Pending() []Pending {
 	return list
 }
 
+// Return takes p back, because the others could not be told.
+func (c *ConfigCircuits) Return(p Pending) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	defer c.recount()
+	s := c.states[p.Path]
+	if s == nil {
+		if !p.Closed {
+			return
+		}
+		s = &circuit{setting: p.Breaker}
+		c.states[p.Path] = s
+	}
+	switch {
+	case !p.OpenUntil.IsZero():
+		s.newOpen = s.openUntil.Equal(p.OpenUntil)
+	case s.openUntil.IsZero():
+		s.newFailures += p.Failures
+		s.newSuccesses += p.Successes
+	}
+	s.newClosed = s.newClosed || p.Closed && s.openUntil.IsZero()
+}
+
 // Settle takes over what became of p after it was told: counted is what the
 // processes have counted together, which may open the circuit here.
 func (c *ConfigCircuits) Settle(p Pending, counted Shared) {
