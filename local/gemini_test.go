@@ -309,3 +309,24 @@ func TestVertexCredentials(t *testing.T) {
 		t.Errorf("%d %s", got.status, got.body)
 	}
 }
+
+// TestGeminiPassThrough: the books know what passes through, be it whole, a
+// stream of events or one list.
+func TestGeminiPassThrough(t *testing.T) {
+	r, mock := startGoogle(t)
+	body := `{"contents":[{"role":"user","parts":[{"text":"mock: reasoning=3 cached=1\nHello there"}]}]}`
+	for _, path := range []string{":generateContent", ":streamGenerateContent?alt=sse", ":streamGenerateContent"} {
+		got := r.call("POST", "/v1beta/models/gemini-2.5-flash"+path, body, "X-Gateway-Provider", "@google")
+		if got.status != 200 || !strings.Contains(got.body, `"finishReason":"STOP"`) {
+			t.Fatalf("%s: %d %s", path, got.status, got.body)
+		}
+	}
+	records := r.records(3)
+	booked, bill := booked(records), mock.Bill().Total
+	if booked.input != bill.Input || booked.cacheRead != bill.CacheRead || booked.output != bill.Output || booked.reasoning != bill.Reasoning || booked.nanoDollars != bill.NanoDollars || bill.Reasoning == 0 {
+		t.Errorf("books %+v, bill %+v", booked, bill)
+	}
+	if records[0].Model != "gemini-2.5-flash" || records[0].FinishReason != "STOP" {
+		t.Errorf("%+v", records[0])
+	}
+}

@@ -239,6 +239,25 @@ func (q *geminiRequest) signing(p value) string {
 
 var subsetKeys = strings.Fields("type format title description nullable enum items minItems maxItems properties required minProperties maxProperties minLength maxLength pattern example anyOf propertyOrdering default minimum maximum")
 
+// lowered is a schema with its types in lower case: the API takes both.
+func lowered(v value) value {
+	out := v
+	out.obj = nil
+	for _, m := range v.obj {
+		if m.name == "type" && m.v.kind == text {
+			m.v.s = strings.ToLower(m.v.s)
+		} else {
+			m.v = lowered(m.v)
+		}
+		out.obj = append(out.obj, m)
+	}
+	out.arr = nil
+	for _, e := range v.arr {
+		out.arr = append(out.arr, lowered(e))
+	}
+	return out
+}
+
 // checkSubset refuses what the subset of JSON schema does not have.
 func checkSubset(v value, at string) *apiError {
 	if e := known(v, at, subsetKeys...); e != nil {
@@ -296,7 +315,7 @@ func (q *geminiRequest) toolList(v value) *apiError {
 				return invalid("* GenerateContentRequest.%s.name: [FieldViolations] Invalid function name. Must start with a letter or an underscore.", at)
 			}
 			schema := f.get("parametersJsonSchema")
-			if p := f.get("parameters"); p.kind != absent {
+			if p := lowered(f.get("parameters")); p.kind != absent {
 				if schema.kind != absent {
 					return invalid("parameters and parameters_json_schema are mutually exclusive.")
 				}
@@ -386,7 +405,7 @@ func (q *geminiRequest) config(v value) *apiError {
 		return invalid("Function calling with a response mime type: 'application/json' is unsupported")
 	}
 	q.anyJSON = mime == "application/json"
-	schema, jsonSchema := v.get("responseSchema"), v.get("responseJsonSchema")
+	schema, jsonSchema := lowered(v.get("responseSchema")), v.get("responseJsonSchema")
 	if (schema.given() || jsonSchema.given()) && mime == "" {
 		return invalid("response_schema requires response_mime_type application/json.")
 	}
