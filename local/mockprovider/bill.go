@@ -49,6 +49,9 @@ var prices = map[string]price{
 	"claude-sonnet-4-5":          {3000, 15000, 300, 3750, 6000},
 	"claude-haiku-4-5":           {1000, 5000, 100, 1250, 2000},
 	"claude-opus-4-5":            {5000, 25000, 500, 6250, 10000},
+	"command-r":                  {150, 600, 0, 0, 0},
+	"command":                    {1000, 2000, 0, 0, 0},
+	"embed-english-v3.0":         {100, 0, 0, 0, 0},
 	"gemini-2.5-flash":           {300, 2500, 30, 0, 0},
 }
 

@@ -9,7 +9,11 @@
 // Every route works with and without the leading /v1.
 //
 //	POST /chat/completions /completions /embeddings    OpenAI, key in Authorization: Bearer
-//	POST /responses                                    OpenAI; it keeps nothing: what refers to something kept is not found
+//	POST /responses                                    OpenAI; previous_response_id and item references are not found
+//	GET  /responses/{id}, its input_items; DELETE      what was not made with store false
+//	POST /moderations /images/... /audio/... /rerank /ocr   forms are read strictly
+//	any  /files... /batches... /fine_tuning/jobs...    kept in memory, the oldest are dropped
+//	any  /assistants... /threads... /vector_stores...  with OpenAI-Beta: assistants=v2
 //	POST /messages /messages/count_tokens              Anthropic, key in x-api-key or Bearer, anthropic-version needed
 //	GET  /models /models/{id}; DELETE /models/{id}     the shape follows the anthropic-version header
 //	any  /echo/...                                     what arrived: method, raw path, raw query, headers, body
@@ -38,10 +42,29 @@
 // 429, mock-broken 500 and mock-denied 403. Every other key gets 401, so that a
 // key of the gateway that leaks upstream is noticed.
 //
+// Batches, jobs and runs go on by being read: a batch is finished by its second
+// read, which bills its rows at half the price, a run by its second and a job by
+// its third. A row of a batch without a custom_id or a body fails. A second of
+// sound has 16,000 bytes; speech has four bytes for a character. Images, sound
+// and characters are billed in nano-dollars alone, not in tokens.
+//
 // Answers depend on the conversation alone: the same messages give the same
 // words, calls and token counts. Ids differ for each request, they name a row of
 // the bill. One piece of text is one token; a prompt costs a token for four
 // bytes and four for each message.
+//
+// Cohere, key in Authorization: Bearer mock-...; unknown members get 422, and
+// error-event ends a stream with finish_reason ERROR:
+//
+//	POST /v2/chat      plain and as events; billed_units leave out what tokens count beyond the messages
+//	POST /v2/embed     float vectors; POST /v2/rerank, billed by search units
+//	POST /v1/generate  plain and as one JSON object a line
+//
+// Providers with wires of their own, each below its name and strict about its
+// members and about where its key is: /jina, /voyage (embeddings, rerank),
+// /nomic (embedding/text), /mistral and /azure (ocr, two pages), /ai21
+// (complete, embed), /reka (chat), /palm (:generateMessage), /triton (generate,
+// generate_stream), /workers, /bytez, and /oci/20231130/actions/chat.
 //
 // Amazon Bedrock, requests signed with AWS Signature Version 4 by the key AKIDMOCK
 // and the secret mock-secret, or a Bearer key; the session that AssumeRole gives

@@ -239,7 +239,7 @@ type shape struct {
 }
 
 // shapes are asked in this order, before OpenAI's and Anthropic's routes.
-var shapes = []*shape{bedrockShape, geminiShape}
+var shapes = []*shape{bedrockShape, geminiShape, cohereShape, wiresShape}
 
 // exchange is one request and its answer.
 type exchange struct {

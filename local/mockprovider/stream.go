@@ -185,6 +185,9 @@ func (s *stream) errorEvent() {
 	} else if s.x.shape != nil && s.x.shape.name == "gemini" {
 		s.buf = append(s.buf, "data: "...)
 		s.buf = appendGeminiError(s.buf, geminiErrorStatus(st.errorEvent), st.errorEvent, message, "")
+	} else if s.x.shape != nil && s.x.shape.name == "cohere" {
+		s.buf = append(s.buf, "event: message-end\ndata: "...)
+		s.buf = appendCohereError(s.buf, message)
 	} else {
 		s.buf = append(s.buf, "data: "...)
 		s.buf = appendOpenAIError(s.buf, message, st.errorEvent, "", st.code)

@@ -34,21 +34,50 @@ func (s *whole) Event(_ string, data []byte, emit func(*chat.Delta) error) error
 	return r.Replay(emit)
 }
 
-// gather makes one event of a whole stream.
-type gather struct{ b []byte }
+// gather makes one event of a whole JSON object, as soon as it is there.
+type gather struct {
+	b       []byte
+	depth   int
+	text    bool // inside of a string
+	escaped bool
+	done    bool
+}
 
 // Feed implements chat.EventParser.
-func (g *gather) Feed(in []byte, _ func(string, []byte) error) error {
+func (g *gather) Feed(in []byte, emit func(string, []byte) error) error {
+	if g.done {
+		return nil
+	}
 	if len(g.b)+len(in) > maxWhole {
 		return fault.Newf(fault.InvalidProviderResponse, "", "The answer is larger than %d bytes", maxWhole)
 	}
 	g.b = append(g.b, in...)
-	return nil
+	for _, c := range in {
+		switch {
+		case g.escaped:
+			g.escaped = false
+		case g.text:
+			g.escaped, g.text = c == '\\', c != '"'
+		case c == '"':
+			g.text = true
+		case c == '{' || c == '[':
+			g.depth++
+		case c == '}' || c == ']':
+			if g.depth--; g.depth <= 0 {
+				g.done = true
+			}
+		}
+	}
+	if !g.done {
+		return nil
+	}
+	return emit("", g.b)
 }
 
-// End implements chat.EventParser.
+// End implements chat.EventParser: what is not a whole object is for the decoder
+// to refuse.
 func (g *gather) End(emit func(string, []byte) error) error {
-	if len(g.b) == 0 {
+	if g.done || len(g.b) == 0 {
 		return nil
 	}
 	return emit("", g.b)

@@ -1,0 +1,155 @@
+package mockprovider
+
+import (
+	"fmt"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+)
+
+var inputTypes = []string{"search_document", "search_query", "classification", "clustering", "image"}
+
+// cohereEmbed serves POST /v2/embed.
+func (x *exchange) cohereEmbed() *apiError {
+	v, e := x.cohereBody("model", "texts", "images", "inputs", "input_type", "embedding_types", "output_dimension", "max_tokens", "truncate", "priority")
+	if e != nil {
+		return e
+	}
+	if !slices.Contains(inputTypes, v.get("input_type").s) {
+		return cohereBad("valid input_type must be provided with the provided model")
+	}
+	given, things, words := 0, 0, ""
+	var list []string
+	for _, name := range []string{"texts", "images", "inputs"} {
+		m := v.get(name)
+		if !m.given() {
+			continue
+		}
+		given++
+		things = len(m.arr)
+		for _, item := range m.arr {
+			s := item.s
+			if name == "inputs" {
+				s = flatCohere(item.get("content"))
+			} else if item.kind != text || name == "images" && !strings.HasPrefix(s, "data:image/") {
+				return cohereBad("%s must be a list of strings; images are data URIs.", name)
+			}
+			list = append(list, s)
+			words += s
+		}
+	}
+	if given != 1 || things == 0 || things > 96 {
+		return cohereBad("exactly one of texts, images and inputs must hold 1 to 96 elements.")
+	}
+	size := 1024
+	if n, ok := v.get("output_dimension").integer(); ok {
+		if !slices.Contains([]int64{256, 512, 1024, 1536}, n) {
+			return cohereBad("output_dimension must be one of 256, 512, 1024, 1536.")
+		}
+		size = int(n)
+	}
+	for _, t := range v.get("embedding_types").arr {
+		if t.s != "float" && t.s != "base64" {
+			return cohereBad("this server gives float and base64 only.")
+		}
+	}
+	if e := steerBy(&x.st, list[len(list)-1]); e != nil {
+		return e
+	}
+	tokens := tokensOf(words)
+	b := []byte(`{"id":"mock","embeddings":{"float":[`)
+	for i, s := range list {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = appendVector(b, embed(s, size), false)
+	}
+	b = append(b, `]},"response_type":"embeddings_by_type","meta":{"api_version":{"version":"2"},"billed_units":{"input_tokens":`...)
+	b = strconv.AppendInt(b, tokens, 10)
+	return x.embedded(append(b, `}}}`...), tokens)
+}
+
+// unitPrice is what one search unit costs, in nano-dollars; a unit is a query
+// with up to 100 documents.
+const unitPrice, unitDocuments = 2_000_000, 100
+
+// cohereRerank serves POST /v2/rerank: documents with more words of the query
+// come first.
+func (x *exchange) cohereRerank() *apiError {
+	v, e := x.cohereBody("model", "query", "documents", "top_n", "max_tokens_per_doc", "priority")
+	if e != nil {
+		return e
+	}
+	documents, e := rankable(v)
+	if e != nil {
+		return cohereBad("%s", e.message)
+	}
+	results, e := x.ranked(v, "top_n", documents)
+	if e != nil {
+		return e
+	}
+	if done, e := x.opened(seedOf(v.get("query").s)); done || e != nil {
+		return e
+	}
+	units := int64(len(documents)+unitDocuments-1) / unitDocuments
+	x.row.closeAt(200, units*unitPrice)
+	x.plain("mock", fmt.Appendf(nil, `{"id":"mock-rerank","results":[%s],"meta":{"api_version":{"version":"2"},"billed_units":{"search_units":%d}}}`, strings.Join(results, ","), units), Usage{})
+	return nil
+}
+
+// opened opens the row of a plain answer and does what goes wrong before it.
+func (x *exchange) opened(seed uint32) (done bool, e *apiError) {
+	if e := x.settle(seed); e != nil {
+		return true, e
+	}
+	x.row, x.hasRow = x.s.bill.begin(x.path, x.model, x.newID("", seed), false), true
+	return x.misbehave()
+}
+
+// rankable reads query and documents.
+func rankable(v value) ([]string, *apiError) {
+	if q := v.get("query"); q.kind != text || q.s == "" {
+		return nil, badRequest("query", "", "query must be a non-empty string")
+	}
+	list := v.get("documents")
+	if list.kind != array || len(list.arr) == 0 {
+		return nil, badRequest("documents", "", "documents must be a non-empty list")
+	}
+	var out []string
+	for _, d := range list.arr {
+		if d.kind != text {
+			return nil, badRequest("documents", "", "documents must be strings")
+		}
+		out = append(out, d.s)
+	}
+	return out, nil
+}
+
+// ranked gives the results, the best first, top of them.
+func (x *exchange) ranked(v value, top string, documents []string) ([]string, *apiError) {
+	if e := steerBy(&x.st, v.get("query").s); e != nil {
+		return nil, e
+	}
+	query := strings.Fields(strings.ToLower(withoutDirectives(v.get("query").s)))
+	score := make([]int, len(documents))
+	order := make([]int, len(documents))
+	for i, d := range documents {
+		order[i] = i
+		for _, w := range query {
+			score[i] += strings.Count(strings.ToLower(d), w)
+		}
+	}
+	sort.SliceStable(order, func(a, b int) bool { return score[order[a]] > score[order[b]] })
+	if n, ok := v.get(top).integer(); ok && n < int64(len(order)) {
+		if n < 1 {
+			return nil, badRequest(top, "", top+" must be at least 1")
+		}
+		order = order[:n]
+	}
+	var out []string
+	for _, i := range order {
+		out = append(out, fmt.Sprintf(`{"index":%d,"relevance_score":%g}`, i, float64(score[i]+1)/float64(score[i]+2)))
+	}
+	return out, nil
+}

@@ -1,0 +1,158 @@
+package mockprovider
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// wiresShape serves providers with wires of their own below a path with their
+// name: /jina, /voyage, /nomic, /mistral, /azure, /ai21, /reka, /palm, /triton,
+// /workers, /bytez and /oci, each behind the paths of the provider itself.
+var wiresShape = &shape{name: "wires", match: wiresMatch, refuse: (*exchange).wiresRefuse}
+
+// wires are the handlers by the beginning and the end of their paths.
+var wires = []struct {
+	head, tail string
+	handle     func(*exchange) *apiError
+}{
+	{"/jina/", "/embeddings", (*exchange).jinaEmbed}, {"/jina/", "/rerank", (*exchange).jinaRerank},
+	{"/voyage/", "/embeddings", (*exchange).voyageEmbed}, {"/voyage/", "/rerank", (*exchange).voyageRerank},
+	{"/nomic/", "/embedding/text", (*exchange).nomicEmbed},
+	{"/mistral/", "/ocr", (*exchange).mistralOCR}, {"/azure/", "/ocr", (*exchange).azureOCR},
+	{"/ai21/", "/complete", (*exchange).ai21Complete}, {"/ai21/", "/embed", (*exchange).ai21Embed},
+	{"/reka/", "/chat", (*exchange).rekaChat}, {"/palm/", ":generateMessage", (*exchange).palmChat},
+	{"/triton/", "/generate", (*exchange).tritonGenerate}, {"/triton/", "/generate_stream", (*exchange).tritonStream},
+	{"/workers/", "", (*exchange).workersRun}, {"/bytez/", "", (*exchange).bytezChat},
+	{"/oci/", "/20231130/actions/chat", (*exchange).ociChat},
+}
+
+func wiresMatch(x *exchange) func(*exchange) *apiError {
+	for _, w := range wires {
+		if strings.HasPrefix(x.path, w.head) && strings.HasSuffix(x.path, w.tail) {
+			return func(x *exchange) *apiError {
+				if x.r.Method != http.MethodPost {
+					return &apiError{status: http.StatusMethodNotAllowed, message: "Method Not Allowed"}
+				}
+				if e := x.wiresKey(); e != nil {
+					return e
+				}
+				return w.handle(x)
+			}
+		}
+	}
+	return nil
+}
+
+// wiresKey looks for the key where the provider does.
+func (x *exchange) wiresKey() *apiError {
+	auth := x.r.Header.Get("Authorization")
+	var ok bool
+	switch {
+	case strings.HasPrefix(x.path, "/reka/"):
+		ok = strings.HasPrefix(x.r.Header.Get("X-Api-Key"), "mock-")
+	case strings.HasPrefix(x.path, "/palm/"):
+		ok = strings.Contains(x.query, "key=mock-")
+	case strings.HasPrefix(x.path, "/bytez/"):
+		ok = strings.HasPrefix(auth, "Key mock-")
+	case strings.HasPrefix(x.path, "/oci/"):
+		ok = strings.HasPrefix(auth, "Signature ")
+	default:
+		ok = strings.HasPrefix(auth, "Bearer mock-")
+	}
+	if !ok {
+		return &apiError{status: http.StatusUnauthorized, message: "Invalid authentication"}
+	}
+	return nil
+}
+
+// wiresRefuse answers with an error in the provider's shape.
+func (x *exchange) wiresRefuse(e *apiError) {
+	var body any = map[string]any{"detail": e.message}
+	switch head := "/" + strings.SplitN(x.path+"/", "/", 3)[1] + "/"; head {
+	case "/nomic/":
+		body = map[string]any{"detail": []any{map[string]any{"loc": []any{"body"}, "msg": e.message, "type": "value_error"}}}
+	case "/mistral/", "/azure/":
+		body = map[string]any{"object": "error", "message": e.message, "type": "invalid_request_error", "code": "1500"}
+	case "/palm/":
+		body = map[string]any{"error": map[string]any{"code": e.status, "message": e.message, "status": "INVALID_ARGUMENT"}}
+	case "/triton/", "/bytez/":
+		body = map[string]any{"error": e.message}
+	case "/workers/":
+		body = map[string]any{"success": false, "result": nil, "messages": []any{}, "errors": []any{map[string]any{"code": 5006, "message": e.message}}}
+	case "/oci/":
+		body = map[string]any{"code": "InvalidParameter", "message": e.message}
+	}
+	if !x.hasRow {
+		x.row = x.s.bill.begin(x.path, x.model, "", false)
+	}
+	x.row.close(e.status, Usage{}, x.gone(), "")
+	x.w.Header().Set("Content-Type", "application/json")
+	if e.retryAfter != "" {
+		x.w.Header().Set("Retry-After", e.retryAfter)
+	}
+	x.w.WriteHeader(e.status)
+	_ = json.NewEncoder(x.w).Encode(body)
+}
+
+func wireBad(format string, args ...any) *apiError {
+	return &apiError{status: http.StatusBadRequest, message: fmt.Sprintf(format, args...)}
+}
+
+// strictBody reads a body that has no other members than names; required ones
+// end in "!".
+func (x *exchange) strictBody(names string) (value, *apiError) {
+	v, err := parseJSON(string(x.body))
+	if err != nil || v.kind != object {
+		return v, wireBad("the body is not a JSON object")
+	}
+	allowed := strings.Fields(names)
+	for i, name := range allowed {
+		var needed bool
+		if allowed[i], needed = strings.CutSuffix(name, "!"); needed && !v.get(allowed[i]).given() {
+			return v, wireBad("%s: field required", allowed[i])
+		}
+	}
+	for _, m := range v.obj {
+		if !slices.Contains(allowed, m.name) {
+			return v, &apiError{status: http.StatusUnprocessableEntity, message: m.name + ": extra fields not permitted"}
+		}
+	}
+	if m := v.get("model"); m.kind == text {
+		x.model = m.s
+	}
+	return v, nil
+}
+
+// says answers one conversation turn whose last words are last.
+func (x *exchange) says(last, all string, maxTokens value) (answer, Usage, bool, *apiError) {
+	if e := steerBy(&x.st, last); e != nil {
+		return answer{}, Usage{}, true, e
+	}
+	j := job{model: x.model, st: &x.st, seed: seedOf(all), prompt: tokensOf(all), lastUser: last}
+	j.maxTokens, _ = maxTokens.integer()
+	if done, e := x.opened(j.seed); done || e != nil {
+		return answer{}, Usage{}, true, e
+	}
+	a := j.answer(0)
+	out, _ := a.generated()
+	return a, Usage{Input: j.prompt, Output: out}, false, nil
+}
+
+// strings gives a list of strings.
+func (v value) strings(name string) ([]string, *apiError) {
+	list := v.get(name)
+	if list.kind != array || len(list.arr) == 0 {
+		return nil, wireBad("%s must be a non-empty list", name)
+	}
+	var out []string
+	for _, s := range list.arr {
+		if s.kind != text {
+			return nil, wireBad("%s must hold strings", name)
+		}
+		out = append(out, s.s)
+	}
+	return out, nil
+}

@@ -1,0 +1,202 @@
+package mockprovider
+
+import (
+	"fmt"
+	"strings"
+)
+
+func spoken(a *answer) string { return quoted(strings.Join(a.text, "")) }
+
+func (x *exchange) ai21Complete() *apiError {
+	v, e := x.strictBody("prompt! maxTokens numResults temperature topP stopSequences presencePenalty frequencyPenalty countPenalty minTokens topKReturn logitBias epoch")
+	if e != nil {
+		return e
+	}
+	a, u, done, e := x.says(v.get("prompt").s, v.get("prompt").s, v.get("maxTokens"))
+	if done {
+		return e
+	}
+	tokens := func(n int64) string { return "[" + strings.TrimSuffix(strings.Repeat("{},", int(n)), ",") + "]" }
+	x.plain("mock", []byte(`{"id":"1","prompt":{"tokens":`+tokens(u.Input)+`},"completions":[{"data":{"text":`+spoken(&a)+`,"tokens":`+tokens(u.Output)+`},"finishReason":{"reason":"endoftext"}}]}`), u)
+	return nil
+}
+
+func (x *exchange) rekaChat() *apiError {
+	v, e := x.strictBody("model_name! conversation_history! request_output_len temperature runtime_top_p runtime_top_k frequency_penalty presence_penalty random_seed stop_words length_penalty retrieval_dataset use_search_engine stream")
+	if e != nil {
+		return e
+	}
+	x.model = v.get("model_name").s
+	history := v.get("conversation_history")
+	last := ""
+	for i, m := range history.arr {
+		want := [...]string{"human", "model"}[i%2]
+		if m.get("type").s != want || m.get("text").kind != text {
+			return wireBad("conversation_history[%d] must be a turn of the %s", i, want)
+		}
+		last = m.get("text").s
+	}
+	a, u, done, e := x.says(last, history.s, v.get("request_output_len"))
+	if done {
+		return e
+	}
+	x.plain("mock", fmt.Appendf(nil, `{"type":"model","text":%s,"finish_reason":"stop","metadata":{"input_tokens":%d,"generated_tokens":%d}}`, spoken(&a), u.Input, u.Output), u)
+	return nil
+}
+
+func (x *exchange) palmChat() *apiError {
+	v, e := x.strictBody("prompt! temperature candidateCount topP topK")
+	if e != nil {
+		return e
+	}
+	list := v.get("prompt").get("messages").arr
+	if len(list) == 0 {
+		return wireBad("prompt.messages must not be empty")
+	}
+	a, u, done, e := x.says(list[len(list)-1].get("content").s, v.get("prompt").s, value{})
+	if done {
+		return e
+	}
+	x.plain("mock", []byte(`{"candidates":[{"author":"1","content":`+spoken(&a)+`}]}`), u)
+	return nil
+}
+
+const tritonFields = "text_input! max_tokens temperature top_p top_k frequency_penalty presence_penalty random_seed stop_words bad_words stream repetition_penalty min_length parameters"
+
+func (x *exchange) tritonGenerate() *apiError {
+	v, e := x.strictBody(tritonFields)
+	if e != nil {
+		return e
+	}
+	a, u, done, e := x.says(v.get("text_input").s, v.get("text_input").s, v.get("max_tokens"))
+	if done {
+		return e
+	}
+	x.plain("mock", []byte(`{"model_name":"ensemble","model_version":"1","text_output":`+spoken(&a)+`}`), u)
+	return nil
+}
+
+func (x *exchange) tritonStream() *apiError {
+	v, e := x.strictBody(tritonFields)
+	if e != nil {
+		return e
+	}
+	a, u, done, e := x.says(v.get("text_input").s, v.get("text_input").s, v.get("max_tokens"))
+	if done {
+		return e
+	}
+	s := x.startStream("mock", u)
+	for _, p := range a.text {
+		s.spend(1, 0)
+		s.event("", []byte(`{"model_name":"ensemble","model_version":"1","text_output":`+quoted(p)+`}`))
+	}
+	s.finish()
+	s.end()
+	return nil
+}
+
+func (x *exchange) workersRun() *apiError {
+	v, e := x.strictBody("prompt! stream raw lora max_tokens temperature top_p top_k frequency_penalty presence_penalty repetition_penalty seed")
+	if e != nil {
+		return e
+	}
+	a, u, done, e := x.says(v.get("prompt").s, v.get("prompt").s, v.get("max_tokens"))
+	if done {
+		return e
+	}
+	usage := fmt.Sprintf(`"usage":{"prompt_tokens":%d,"completion_tokens":%d}`, u.Input, u.Output)
+	if !v.get("stream").yes {
+		x.plain("mock", []byte(`{"result":{"response":`+spoken(&a)+`,`+usage+`},"success":true,"errors":[],"messages":[]}`), u)
+		return nil
+	}
+	s := x.startStream("mock", u)
+	for _, p := range a.text {
+		s.spend(1, 0)
+		s.event("", []byte(`{"response":`+quoted(p)+`,"p":"abcdef"}`))
+	}
+	s.event("", []byte(`{"response":"",`+usage+`}`))
+	s.finish()
+	s.last("", []byte("[DONE]"))
+	return nil
+}
+
+func (x *exchange) bytezChat() *apiError {
+	v, e := x.strictBody("messages! params stream")
+	if e != nil {
+		return e
+	}
+	last := ""
+	for i, m := range v.get("messages").arr {
+		if m.get("role").kind != text || m.get("content").kind != text {
+			return wireBad("messages[%d] must have role and content", i)
+		}
+		last = m.get("content").s
+	}
+	a, u, done, e := x.says(last, v.get("messages").s, v.get("params").get("max_new_tokens"))
+	if done {
+		return e
+	}
+	x.plain("mock", []byte(`{"error":null,"output":{"role":"assistant","content":`+spoken(&a)+`}}`), u)
+	return nil
+}
+
+// ociChat serves the formats GENERIC and COHERE, text only.
+func (x *exchange) ociChat() *apiError {
+	v, e := x.strictBody("compartmentId! servingMode! chatRequest!")
+	if e != nil {
+		return e
+	}
+	serving, r := v.get("servingMode"), v.get("chatRequest")
+	if x.model = serving.get("modelId").s; serving.get("servingType").s != "ON_DEMAND" || x.model == "" || v.get("compartmentId").s == "" {
+		return wireBad("servingMode must be ON_DEMAND with a modelId, in a compartment")
+	}
+	cohere := strings.HasPrefix(x.model, "cohere.")
+	last := r.get("message").s
+	switch format := r.get("apiFormat").s; {
+	case format == "COHERE" && cohere:
+	case format == "GENERIC" && !cohere:
+		for i, m := range r.get("messages").arr {
+			if m.get("content").kind != array {
+				return wireBad("messages[%d].content must be a list", i)
+			}
+			last = flatCohere(m.get("content"))
+		}
+	default:
+		return wireBad("apiFormat %s does not go with the model %s", format, x.model)
+	}
+	a, u, done, e := x.says(last, r.s, r.get("maxTokens"))
+	if done {
+		return e
+	}
+	usage := fmt.Sprintf(`"usage":{"promptTokens":%d,"completionTokens":%d,"totalTokens":%d}`, u.Input, u.Output, u.Input+u.Output)
+	if r.get("isStream").yes {
+		x.ociStream(&a, u, cohere, usage)
+		return nil
+	}
+	inner := `"choices":[{"index":0,"message":{"role":"ASSISTANT","content":[{"type":"TEXT","text":` + spoken(&a) + `}]},"finishReason":"stop"}]`
+	if cohere {
+		inner = `"text":` + spoken(&a) + `,"finishReason":"COMPLETE"`
+	}
+	x.plain("mock", []byte(`{"modelId":`+quoted(x.model)+`,"modelVersion":"1.0","chatResponse":{"apiFormat":`+quoted(r.get("apiFormat").s)+`,`+inner+`,`+usage+`}}`), u)
+	return nil
+}
+
+func (x *exchange) ociStream(a *answer, u Usage, cohere bool, usage string) {
+	s := x.startStream("mock", u)
+	for _, p := range a.text {
+		s.spend(1, 0)
+		if cohere {
+			s.event("", []byte(`{"apiFormat":"COHERE","text":`+quoted(p)+`}`))
+		} else {
+			s.event("", []byte(`{"index":0,"message":{"role":"ASSISTANT","content":[{"type":"TEXT","text":`+quoted(p)+`}]},"pad":"aa"}`))
+		}
+	}
+	s.finish()
+	if cohere {
+		s.event("", []byte(`{"apiFormat":"COHERE","text":`+spoken(a)+`,"finishReason":"COMPLETE",`+usage+`}`))
+	} else {
+		s.event("", []byte(`{"finishReason":"stop"}`))
+		s.event("", []byte(`{`+usage+`}`))
+	}
+	s.end()
+}
