@@ -412,3 +412,48 @@ func TestAModelOfASavedProvider(t *testing.T) {
 		t.Errorf("without a provider: %d %s", got.status, got.body)
 	}
 }
+
+// A form that is held can be sent again; one that was streamed cannot.
+func TestFormsAreRetriedWhenTheyAreHeld(t *testing.T) {
+	r := start(t)
+	config := []string{"X-Gateway-Config", `{"provider":"@mock","retry":{"attempts":2,"on_status_codes":[503]}}`}
+	for _, c := range []struct {
+		sound  string
+		status int
+		calls  int64
+	}{{"sound", 200, 2}, {strings.Repeat("sound", 2_000_000), 503, 1}} {
+		r.mock.Reset()
+		body := form("model", "whisper-1", "prompt", "mock: status=503 times=1", "file", "a.mp3:"+c.sound)
+		got := r.call("POST", "/audio/transcriptions", body, append(config, formType...)...)
+		if n := r.mock.Bill().Total.Requests; got.status != c.status || n != c.calls {
+			t.Errorf("%d bytes: %d after %d calls, want %d after %d: %s", len(body), got.status, n, c.status, c.calls, got.body)
+		}
+	}
+	// Another target gets the model that its config names.
+	config[1] = `{"strategy":{"mode":"fallback"},"targets":[{"provider":"@mock","override_params":{"model":"mock-missing"}},{"provider":"@mock"}]}`
+	got := r.call("POST", "/audio/transcriptions", form("file", "a.mp3:sound", "model", "whisper-1"), append(config, formType...)...)
+	if got.status != 200 {
+		t.Errorf("%d %s", got.status, got.body)
+	}
+}
+
+// What a budget cannot price is not started; what costs nothing goes on.
+func TestBudgetsAndWhatProvidersKeep(t *testing.T) {
+	r := start(t)
+	key := r.newKey(`"usage_limits":{"type":"cost","credit_limit":1}`)
+	mine := append([]string{"X-Gateway-Api-Key", key}, onMock...)
+	file := r.id("POST", "/files", form("purpose", "batch", "file", "rows.jsonl:"+batchRows), append(mine, formType...)...)
+	got := r.call("POST", "/batches", fmt.Sprintf(`{"input_file_id":%q,"endpoint":"/v1/chat/completions","completion_window":"24h"}`, file), mine...)
+	if got.status != 412 {
+		t.Errorf("a batch under a budget: %d %s", got.status, got.body)
+	}
+	for _, path := range []string{"/files", "/files/" + file, "/batches"} {
+		if got := r.call("GET", path, "", mine...); got.status != 200 {
+			t.Errorf("%s: %d %s", path, got.status, got.body)
+		}
+	}
+	before := r.mock.Bill().Total.NanoDollars
+	r.call("POST", "/images/generations", `{"model":"dall-e-3","prompt":"A fox"}`, mine...)
+	r.call("POST", "/audio/speech", `{"model":"tts-1","input":"Hello","voice":"alloy"}`, mine...)
+	eventually(t, func() error { return usageIs(r, key, r.mock.Bill().Total.NanoDollars-before) })
+}

@@ -22,7 +22,6 @@ type thing struct {
 	rows, good       int64
 	usage            Usage
 	model            string
-	billed           bool
 }
 
 // Bounds of what is kept: things, and bytes of files. The oldest go first.

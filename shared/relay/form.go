@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"mime"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"unicode/utf8"
@@ -223,7 +222,7 @@ func (c *call) readForm() error {
 		return fault.Newf(fault.BodyTooLarge, "body", "must have at most %d bytes", limit)
 	}
 	f := &form{boundary: boundary}
-	most := int64(maxReplay)
+	most := int64(maxReplay) + 1
 	if length > maxReplay {
 		most = maxFormHead
 	}
@@ -246,7 +245,11 @@ func (c *call) readForm() error {
 // readFormHead reads until the body ends or, where it is longer than what is
 // held, until its first file begins.
 func (c *call) readFormHead(f *form, most int64) error {
-	c.inBuf = newBufferFor(int(min(max(c.req.ContentLength, headReadBytes), most)) + 1)
+	room := most // of a body that does not say its length
+	if length := c.req.ContentLength; length >= 0 {
+		room = min(length, most)
+	}
+	c.inBuf = newBufferFor(int(min(room+headReadBytes, keepBuffer)))
 	b := c.inBuf
 	for {
 		if int64(len(b.b)) >= most {
@@ -257,7 +260,11 @@ func (c *call) readFormHead(f *form, most int64) error {
 			}
 			return err
 		}
-		b.b = slices.Grow(b.b, headReadBytes)
+		if cap(b.b)-len(b.b) < headReadBytes { // grown once, not by doubling: these are large
+			c.inBuf = &buffer{append(make([]byte, 0, room+2*headReadBytes), b.b...)}
+			b.free()
+			b = c.inBuf
+		}
 		n, err := c.req.Body.Read(b.b[len(b.b) : len(b.b)+headReadBytes])
 		b.b = b.b[:len(b.b)+n]
 		f.head = b.b

@@ -61,11 +61,11 @@ func media(ctx context.Context, client openai.Client) error {
 	if err != nil || len(verdict.Results) != 1 || verdict.Results[0].Flagged {
 		return fmt.Errorf("moderation: %v %v", verdict, err)
 	}
-	image, err := client.Images.Generate(ctx, openai.ImageGenerateParams{Prompt: "A fox", Model: openai.ImageModelDallE3})
+	image, err := client.Images.Generate(ctx, openai.ImageGenerateParams{Prompt: "A fox", Model: "dall-e-3"})
 	if err != nil || len(image.Data) != 1 || image.Data[0].URL == "" {
 		return fmt.Errorf("image: %v %v", image, err)
 	}
-	resp, err := client.Audio.Speech.New(ctx, openai.AudioSpeechNewParams{Input: "Hello", Model: openai.SpeechModelTTS1, Voice: openai.AudioSpeechNewParamsVoiceUnion{OfString: openai.String("alloy")}})
+	resp, err := client.Audio.Speech.New(ctx, openai.AudioSpeechNewParams{Input: "Hello", Model: "tts-1", Voice: openai.AudioSpeechNewParamsVoiceUnion{OfString: openai.String("alloy")}})
 	if err != nil {
 		return err
 	}
@@ -74,7 +74,7 @@ func media(ctx context.Context, client openai.Client) error {
 	if err != nil || len(sound) != 20 {
 		return fmt.Errorf("%d bytes of sound, %v", len(sound), err)
 	}
-	heard, err := client.Audio.Transcriptions.New(ctx, openai.AudioTranscriptionNewParams{File: openai.File(bytes.NewReader(sound), "a.mp3", "audio/mpeg"), Model: openai.AudioModelWhisper1})
+	heard, err := client.Audio.Transcriptions.New(ctx, openai.AudioTranscriptionNewParams{File: openai.File(bytes.NewReader(sound), "a.mp3", "audio/mpeg"), Model: "whisper-1"})
 	if err != nil || heard.Text != "The sound has 20 bytes." {
 		return fmt.Errorf("transcription: %v %v", heard, err)
 	}
