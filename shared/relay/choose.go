@@ -167,12 +167,12 @@ func (c *call) chooseDirect(leaf *route.Leaf) error {
 	}
 	c.to.target.CustomHost = c.hostAsked()
 	if host, field := c.to.target.OwnHost(); host != "" {
-		u, err := c.Egress.CheckURL(host, field)
+		checked, err := c.hosts.Check(host, field)
 		if err != nil {
 			return err
 		}
 		if c.to.target.CustomHost != "" {
-			c.to.target.CustomHost = trimSlash(u.String())
+			c.to.target.CustomHost = trimSlash(checked)
 		}
 	}
 	return nil

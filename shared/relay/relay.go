@@ -59,6 +59,7 @@ type Relay struct {
 	carriers map[string]chat.Translator
 	calls    sync.Pool
 	memory   *signedMemory
+	hosts    *egress.Hosts // addresses that requests name
 	breakers *breakers
 	picks    *route.Picks
 	owners   *owners
@@ -74,6 +75,7 @@ func New(o Options) *Relay {
 		o.Now = time.Now
 	}
 	r := &Relay{Options: o, tokens: provider.NewTokens(o.Transport, o.Now), dialects: make(map[string]chat.Dialect, len(o.Dialects)), memory: newSignedMemory(o.Now, o.Store.Table(store.Usage), o.Sealer)}
+	r.hosts = egress.NewHosts(o.Egress)
 	r.owners = &owners{now: o.Now, table: o.Store.Table(store.Usage)}
 	for _, d := range o.Dialects {
 		r.dialects[d.Name()] = d

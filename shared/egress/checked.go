@@ -1,0 +1,37 @@
+package egress
+
+import (
+	"sync"
+	"sync/atomic"
+)
+
+// Hosts checks addresses as CheckURL does and remembers those that passed. What
+// an address passes on does not change while a process runs; what its name leads
+// to does, and is checked by the dialer each time.
+type Hosts struct {
+	policy Policy
+	known  sync.Map // raw address -> its one spelling
+	n      atomic.Int64
+}
+
+// maxHosts bounds the addresses remembered, since callers name them.
+const maxHosts = 1000
+
+// NewHosts makes an empty memory for a policy.
+func NewHosts(p Policy) *Hosts { return &Hosts{policy: p} }
+
+// Check gives the address in its one spelling, or the error of CheckURL.
+func (h *Hosts) Check(raw, field string) (string, error) {
+	if s, ok := h.known.Load(raw); ok {
+		return s.(string), nil
+	}
+	u, err := h.policy.CheckURL(raw, field)
+	if err != nil {
+		return "", err
+	}
+	s := u.String()
+	if h.n.Add(1) <= maxHosts {
+		h.known.Store(raw, s)
+	}
+	return s, nil
+}
