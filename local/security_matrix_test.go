@@ -49,6 +49,7 @@ var samples = map[string]row{
 	"POST /messages/count_tokens":        {body: chatBody("@mock-anthropic/claude-sonnet-4-5", "Hello", ""), costs: free},
 	"POST /messages":                     {body: chatBody("@mock-anthropic/claude-sonnet-4-5", "Hello", `,"max_tokens":50`), costs: metered},
 	"POST /embeddings":                   {body: `{"model":"@mock/text-embedding-3-small","input":["a","b"]}`, costs: metered},
+	"POST /configs/dry-run":              {body: `{"path":"/chat/completions","body":{"model":"@mock/gpt-4o-mini","messages":[{"role":"user","content":"Hello"}]}}`, costs: listed},
 	"GET /models":                        {costs: listed},
 	"GET /models/{model}":                {path: "/models/gpt-4o-mini", headers: onMock, costs: free},
 	"DELETE /models/{model}":             {path: "/models/gpt-4o-mini", headers: onMock, costs: free},
@@ -103,7 +104,7 @@ func rows(t *testing.T) (all []row) {
 			if s.path == "" {
 				s.path = rt.Path
 			}
-			if rt.Scope == "" || rt.Endpoint == "" || rt.Shape == 0 || rt.Shape != relay.Raw && rt.Shape != relay.Listing && rt.Operation == "" {
+			if rt.Scope == "" || rt.Endpoint == "" || rt.Shape == 0 || rt.Shape != relay.Raw && rt.Shape != relay.Listing && rt.DryRun == nil && rt.Operation == "" {
 				t.Errorf("the route %s declares no scope, endpoint, shape or operation", name)
 			}
 			all = append(all, s)

@@ -14,6 +14,7 @@ import (
 	"gateway/functions/chat"
 	"gateway/functions/configs"
 	"gateway/functions/docs"
+	"gateway/functions/dryrun"
 	"gateway/functions/embeddings"
 	"gateway/functions/files"
 	"gateway/functions/finetuning"
@@ -50,6 +51,7 @@ func Administration(c *app.Core, archive *segment.Archive) []admin.Family {
 
 // DataPlane are the routes of all data-plane families.
 func DataPlane() []relay.Route {
-	return slices.Concat(chat.Routes(), messages.Routes(), responses.Routes(), embeddings.Routes(), models.Routes(), moderations.Routes(), images.Routes(), audio.Routes(),
+	all := slices.Concat(chat.Routes(), messages.Routes(), responses.Routes(), embeddings.Routes(), models.Routes(), moderations.Routes(), images.Routes(), audio.Routes(),
 		files.Routes(), batches.Routes(), finetuning.Routes(), rerank.Routes(), passthrough.Routes())
+	return append(all, dryrun.Routes(all)...)
 }

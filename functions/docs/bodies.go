@@ -127,6 +127,16 @@ var bodies = map[string]body{
 			"stop_reason": maybe, "stop_sequence": maybe, "usage": object(nil, map[string]admin.Schema{"input_tokens": integer, "output_tokens": integer}),
 		}),
 	},
+	"configDryRun": {
+		doc: "Walk a request through without sending anything: which targets would be called with what, at what price, within which limits. assume holds the statuses that the targets are taken to answer with.",
+		request: request([]string{"path"}, map[string]admin.Schema{
+			"config": oneOf(text, open, null), "method": {"type": "string", "enum": []string{"POST", "GET", "PUT", "DELETE"}}, "path": {"type": "string", "description": "Below the base URL, such as /chat/completions."},
+			"headers": {"type": "object", "additionalProperties": text, "maxProperties": 100}, "body": {}, "assume": {"type": "array", "maxItems": 100, "items": within("integer", 200, 599)},
+		}),
+		answer: object([]string{"object", "endpoint", "config", "targets", "limits", "decision", "error", "sent"}, map[string]admin.Schema{
+			"object": constant("dry-run"), "endpoint": text, "config": oneOf(open, null), "targets": list(open), "limits": list(open), "decision": open, "error": oneOf(open, null), "sent": {"const": false},
+		}),
+	},
 	"messagesCountTokens": {
 		doc: "Count the input tokens of a conversation in the Anthropic shape. Where the provider cannot count, the answer is an estimate and says so.",
 		request: request([]string{"messages"}, map[string]admin.Schema{

@@ -23,8 +23,17 @@ import (
 	"gateway/shared/tenant"
 )
 
-// lookBack is how far back a run looks for what earlier runs have missed.
-const lookBack = 7 * 24 * time.Hour
+// Bounds of how far back a run looks for what is due: as far as the last run that
+// was noted, but not for ever.
+const (
+	firstLookBack = 7 * 24 * time.Hour
+	lookBack      = 400 * 24 * time.Hour
+	overlap       = 2 * time.Hour // rows of the current hour may still be added
+)
+
+// progress is the row in which runs note how far they have come, so that a
+// process that was stopped for long misses nothing.
+var progress = store.System("KEYS-DUE").Key("PROGRESS")
 
 // Worker does the due work of keys.
 type Worker struct {
@@ -38,9 +47,9 @@ type Worker struct {
 // Run does everything that is due now.
 func (w *Worker) Run(ctx context.Context) error {
 	now := w.Resources.Now()
-	from := w.since
-	if from.IsZero() {
-		from = now.Add(-lookBack)
+	from, err := w.from(ctx, now)
+	if err != nil {
+		return err
 	}
 	jobs := []struct {
 		kind string
@@ -64,9 +73,34 @@ func (w *Worker) Run(ctx context.Context) error {
 			return fmt.Errorf("expiry: %s: %w", j.kind, err)
 		}
 	}
-	// Rows of the current hour may still be added; start there again.
-	w.since = now.Add(-2 * time.Hour)
+	since := now.Add(-overlap)
+	if since.Truncate(time.Hour).After(w.since.Truncate(time.Hour)) {
+		row := store.Row{Key: progress, Item: store.Item{"since": since.UnixMilli()}}
+		if err := w.Resources.Store().Table(store.Control).Put(ctx, row); err != nil {
+			return fmt.Errorf("expiry: %w", err)
+		}
+	}
+	w.since = since
 	return nil
+}
+
+// from is where this run starts to look.
+func (w *Worker) from(ctx context.Context, now time.Time) (time.Time, error) {
+	if !w.since.IsZero() {
+		return w.since, nil
+	}
+	it, ok, err := w.Resources.Store().Table(store.Control).Get(ctx, progress, true)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("expiry: %w", err)
+	}
+	from := now.Add(-firstLookBack)
+	if at := time.UnixMilli(it.Int("since")); ok && at.Before(from) {
+		from = at
+	}
+	if oldest := now.Add(-lookBack); from.Before(oldest) {
+		from = oldest
+	}
+	return from, nil
 }
 
 // job changes a key; false when there is nothing to do.

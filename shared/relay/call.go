@@ -43,6 +43,7 @@ type call struct {
 	unread     bool   // the body's model could not be read: it is not JSON, or hides it
 	pathID     string // the variable of the route's path, escaped
 	id         string // unescaped
+	rehearsing bool   // nothing is sent
 	keptRead   bool
 	kept       stored // what the path says of things that providers keep
 	form       *form  // of a multipart body

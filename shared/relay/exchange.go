@@ -201,6 +201,9 @@ func (c *call) upstreamRequest(body []byte) (*http.Request, error) {
 	}
 	c.setBeta(h)
 	c.setBody(req, body)
+	if c.rehearsing {
+		return req, nil // no token is asked for
+	}
 	if err := c.to.target.Authorize(c.ctx, req, body); err != nil {
 		return nil, err
 	}

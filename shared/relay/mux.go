@@ -37,6 +37,9 @@ func NewMux(r *Relay, routes []Route) *Mux {
 	m := &Mux{relay: r, exact: make(map[string][]*Route), variable: make(map[int][]pattern)}
 	for i := range routes {
 		rt := &routes[i]
+		if rt.DryRun != nil {
+			rt.rehearsed = NewMux(r, rt.DryRun)
+		}
 		if rt.Scope == "" && rt.Endpoint != "" {
 			panic("relay: the route " + rt.Path + " has no scope")
 		}

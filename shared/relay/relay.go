@@ -110,6 +110,8 @@ func (r *Relay) serve(w http.ResponseWriter, req *http.Request, rt *Route, id st
 	case err != nil:
 	case rt.Shape == Listing:
 		err = c.list()
+	case rt.DryRun != nil:
+		err = c.rehearse()
 	default:
 		err = c.relay()
 	}

@@ -68,6 +68,10 @@ type Route struct {
 	// Local answers for providers that do not have the operation. It must say that
 	// it is not the provider who speaks.
 	Local func(body []byte) ([]byte, error)
+	// DryRun are the routes whose requests this route walks through without
+	// sending anything; its own requests are Rehearsals.
+	DryRun    []Route
+	rehearsed *Mux // of DryRun
 	// List makes the answer of a Listing route.
 	List func(c *Caller) ([]byte, error)
 }

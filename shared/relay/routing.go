@@ -29,6 +29,9 @@ func (c *call) useTree(tree *route.Tree, config string, version int64) {
 	if tree.Sticky() {
 		ctx.Sticky = c.picks.Of(scope.Org, scope.Workspace, config)
 	}
+	if c.rehearsing {
+		ctx = onlyLooking(ctx)
+	}
 	c.walker = tree.Start(ctx)
 }
 

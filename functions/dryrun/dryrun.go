@@ -1,0 +1,15 @@
+// Package dryrun is the family that tells what a request would do: which targets
+// would be called with what, at what price, within which limits. Nothing is sent.
+package dryrun
+
+import "gateway/shared/relay"
+
+// Routes are the family's routes; of are the data plane's, which can be rehearsed.
+func Routes(of []relay.Route) []relay.Route {
+	return []relay.Route{{
+		Method: "POST", Path: "/configs/dry-run", Endpoint: "configDryRun", Shape: relay.Unified,
+		Scope: "configs.read", OrScopes: []string{"completions.write"},
+		NoModel: true, Free: true, NoOutput: true, DryRun: of,
+		Check: func(body []byte) error { _, err := relay.ReadRehearsal(body); return err },
+	}}
+}

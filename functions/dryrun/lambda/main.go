@@ -1,0 +1,23 @@
+// Command lambda serves the family dryrun as a function.
+package main
+
+import (
+	"slices"
+
+	"gateway/functions/audio"
+	"gateway/functions/chat"
+	"gateway/functions/dryrun"
+	"gateway/functions/embeddings"
+	"gateway/functions/images"
+	"gateway/functions/messages"
+	"gateway/functions/moderations"
+	"gateway/functions/passthrough"
+	"gateway/functions/rerank"
+	"gateway/functions/responses"
+	"gateway/shared/host/dataplane"
+)
+
+func main() {
+	dataplane.Main(dryrun.Routes(slices.Concat(chat.Routes(), messages.Routes(), responses.Routes(), embeddings.Routes(), moderations.Routes(),
+		images.Routes(), audio.Routes(), rerank.Routes(), passthrough.Routes())))
+}

@@ -1,0 +1,408 @@
+package relay
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"gateway/shared/fault"
+	"gateway/shared/ledger"
+	"gateway/shared/route"
+)
+
+// Rehearsal is a request that is to be walked through without sending anything:
+// the body of a dry run.
+type Rehearsal struct {
+	// Config is a config in JSON, or the id or slug of a saved one; absent: what
+	// the key and the workspace have as default.
+	Config  json.RawMessage   `json:"config"`
+	Method  string            `json:"method"` // POST when empty
+	Path    string            `json:"path"`   // below the base URL
+	Headers map[string]string `json:"headers"`
+	Body    json.RawMessage   `json:"body"`
+	// Assume are the statuses that the targets are taken to answer with, in the
+	// order in which they are called; 200 for those beyond it.
+	Assume []int `json:"assume"`
+}
+
+// rehearsed is the answer of a dry run.
+type rehearsed struct {
+	Object   string            `json:"object"`
+	Endpoint string            `json:"endpoint"`
+	Config   *rehearsedConfig  `json:"config"`
+	Targets  []rehearsedTarget `json:"targets"`
+	Limits   []rehearsedLimit  `json:"limits"` // of the key and the workspace
+	Decision rehearsedDecision `json:"decision"`
+	Error    *rehearsedError   `json:"error"` // why the request would be refused whatever the targets do
+	Sent     bool              `json:"sent"`
+}
+
+type rehearsedConfig struct {
+	ID      string `json:"id"`
+	Slug    string `json:"slug"`
+	Version int64  `json:"version"`
+	Mode    string `json:"mode"`
+}
+
+type rehearsedTarget struct {
+	Path       string            `json:"path"`
+	Provider   string            `json:"provider"`
+	Slug       *string           `json:"slug"`
+	Model      string            `json:"model"`
+	Method     string            `json:"method,omitempty"`
+	URL        string            `json:"url,omitempty"`
+	Headers    map[string]string `json:"headers,omitempty"` // secrets masked
+	Body       json.RawMessage   `json:"body,omitempty"`
+	Stream     bool              `json:"stream"`
+	PriceBound *rehearsedBound   `json:"price_bound,omitempty"`
+	Losses     []rehearsedLoss   `json:"losses"`
+	Limits     []rehearsedLimit  `json:"limits"`
+	Guardrails []string          `json:"guardrails"`
+	Cache      *rehearsedCache   `json:"cache"`
+	Retries    int               `json:"retries"`
+	TimeoutMS  int64             `json:"timeout_ms"`
+	Answered   bool              `json:"answered_here"` // the gateway answers for the provider
+	Error      *rehearsedError   `json:"error"`
+	Assumed    int               `json:"assumed_status"`
+}
+
+type rehearsedBound struct {
+	Cents  float64 `json:"cents"`
+	Tokens int64   `json:"tokens"`
+	Priced bool    `json:"priced"`
+}
+
+type rehearsedLoss struct {
+	Path   string `json:"path"`
+	Reason string `json:"reason"`
+}
+
+type rehearsedCache struct {
+	Mode   string `json:"mode"`
+	MaxAge int64  `json:"max_age"`
+}
+
+type rehearsedLimit struct {
+	Kind    string               `json:"kind"`
+	Name    string               `json:"name"`
+	Rates   []ledger.RateLimit   `json:"rate_limits"`
+	Budgets []ledger.BudgetState `json:"usage_limits"`
+}
+
+type rehearsedError struct {
+	Status  int    `json:"status"`
+	Code    string `json:"code"`
+	Field   string `json:"field,omitempty"`
+	Message string `json:"message"`
+}
+
+// rehearsedDecision is shown as the decision of a log is.
+type rehearsedDecision struct {
+	Draws    []map[string]any `json:"draws"`
+	Matches  []map[string]any `json:"matches"`
+	Breakers []map[string]any `json:"breakers"`
+	Skips    []map[string]any `json:"skips"`
+}
+
+func decisionOf(w *route.Walk) rehearsedDecision {
+	d := rehearsedDecision{Draws: []map[string]any{}, Matches: []map[string]any{}, Breakers: []map[string]any{}, Skips: []map[string]any{}}
+	for _, v := range w.Draws(nil) {
+		d.Draws = append(d.Draws, map[string]any{"path": v.Path, "number": float64(v.Number) / (1 << 32), "chosen": v.Chosen, "sticky": v.Sticky})
+	}
+	for _, v := range w.Matches(nil) {
+		d.Matches = append(d.Matches, map[string]any{"path": v.Path, "condition": v.Condition, "chosen": v.Chosen})
+	}
+	for _, v := range w.Breakers(nil) {
+		d.Breakers = append(d.Breakers, map[string]any{"path": v.Path, "open": v.Open, "probe": v.Probe})
+	}
+	for _, v := range w.Skips(nil) {
+		d.Skips = append(d.Skips, map[string]any{"path": v.Path, "reason": v.Reason, "code": v.Code, "status": v.Status})
+	}
+	return d
+}
+
+// maxRehearsed bounds the targets of one answer.
+const maxRehearsed = 100
+
+// ReadRehearsal reads and checks the body of a dry run.
+func ReadRehearsal(body []byte) (*Rehearsal, error) {
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.DisallowUnknownFields()
+	q := &Rehearsal{Method: http.MethodPost}
+	if err := d.Decode(q); err != nil {
+		return nil, fault.New(fault.InvalidRequest, "body", "must be an object of config, method, path, headers, body and assume, each of its own type")
+	}
+	switch {
+	case !strings.HasPrefix(q.Path, "/") || strings.ContainsAny(q.Path, " ?#\t\r\n") || len(q.Path) > 2048:
+		return nil, fault.Invalid("path", "must be a path below the base URL, such as /chat/completions")
+	case !slices.Contains([]string{"POST", "GET", "PUT", "DELETE"}, q.Method):
+		return nil, fault.Invalid("method", "must be POST, GET, PUT or DELETE")
+	case len(q.Assume) > maxRehearsed:
+		return nil, fault.Invalid("assume", "must have at most %d statuses", maxRehearsed)
+	case len(q.Headers) > 100:
+		return nil, fault.Invalid("headers", "must have at most 100 members")
+	}
+	for _, status := range q.Assume {
+		if status < 200 || status > 599 {
+			return nil, fault.Invalid("assume", "must hold statuses from 200 to 599")
+		}
+	}
+	for name, value := range q.Headers {
+		if !headerText(name) || strings.ContainsAny(value, "\r\n\x00") {
+			return nil, fault.Invalid("headers", "must hold names and values of headers")
+		}
+	}
+	return q, nil
+}
+
+func headerText(s string) bool {
+	return s != "" && !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r >= 0x7f || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r) })
+}
+
+// rehearse answers a dry run.
+func (c *call) rehearse() error {
+	q, err := ReadRehearsal(c.in)
+	if err != nil {
+		return err
+	}
+	rt, id := c.rt.rehearsed.find(q.Method, BasePath+q.Path)
+	if rt == nil || rt.Shape == Listing || rt.Shape == Multipart {
+		return fault.Invalid("path", "must be a route of the data plane that takes JSON, such as /chat/completions")
+	}
+	req, err := c.imagined(q)
+	if err != nil {
+		return err
+	}
+	in := new(call)
+	in.begin(c.Relay, unsent{}, req, rt)
+	defer in.forget()
+	in.pathID, in.rehearsing = id, true
+	in.who, in.view, in.ws, in.org, in.token, in.keyInAuth = c.who, c.view, c.ws, c.org, c.token, false
+	out := &rehearsed{Object: "dry-run", Endpoint: rt.Endpoint, Targets: []rehearsedTarget{}}
+	if err := in.prepare(); err != nil {
+		out.Error = told(err)
+	} else {
+		out.Error = in.walkThrough(q, out)
+	}
+	if in.rec.ConfigID != "" || in.rec.Mode != "" {
+		out.Config = &rehearsedConfig{in.rec.ConfigID, in.rec.ConfigSlug, in.rec.ConfigVersion, in.rec.Mode}
+	}
+	if out.Limits, err = c.limitsOf(c.who.Subject, c.ws.Subject); err != nil {
+		return err
+	}
+	body, err := json.Marshal(out)
+	if err != nil {
+		return fault.Internal(err)
+	}
+	c.sendJSON(body, nil)
+	return nil
+}
+
+// imagined makes the request that is walked through: the caller's own, with the
+// headers of the dry run.
+func (c *call) imagined(q *Rehearsal) (*http.Request, error) {
+	req, err := http.NewRequestWithContext(c.ctx, q.Method, "http://gateway"+BasePath+q.Path, bytes.NewReader(q.Body))
+	if err != nil {
+		return nil, fault.Invalid("path", "must be a path below the base URL, such as /chat/completions")
+	}
+	for name, value := range q.Headers {
+		req.Header.Set(name, value)
+	}
+	if len(q.Body) > 0 {
+		req.Header.Set("Content-Type", "application/json")
+	} else {
+		req.Body, req.ContentLength = http.NoBody, 0
+	}
+	if config := bytes.TrimSpace(q.Config); len(config) > 0 && string(config) != "null" {
+		text := string(config)
+		if config[0] == '"' {
+			if json.Unmarshal(config, &text) != nil {
+				return nil, fault.Invalid("config", "must be a config, or the id or slug of a saved one")
+			}
+		}
+		req.Header[headerConfig] = []string{text}
+	}
+	return req, nil
+}
+
+// prepare is admission for a caller who is known already, without counting.
+func (c *call) prepare() error {
+	if !c.who.Has(c.rt.Scope) && !slices.ContainsFunc(c.rt.OrScopes, c.who.Has) {
+		return fault.Newf(fault.NotAllowed, "x-gateway-api-key", "This API key lacks the scope %s", c.rt.Scope)
+	}
+	if err := c.ask.readHeaders(c.req.Header); err != nil {
+		return err
+	}
+	if err := c.readBody(); err != nil {
+		return err
+	}
+	c.mergeMetadata()
+	return c.resolve()
+}
+
+// walkThrough goes from target to target as a request would, with answers that
+// are assumed.
+func (c *call) walkThrough(q *Rehearsal, out *rehearsed) *rehearsedError {
+	outcome := route.Outcome{}
+	called := 0
+	for len(out.Targets) < maxRehearsed {
+		leaf, f := c.walker.Next(outcome)
+		if f != nil {
+			return told(f)
+		}
+		if leaf == nil {
+			break
+		}
+		t := c.imagineTarget(leaf)
+		if t.Error == nil {
+			t.Assumed = http.StatusOK
+			if called < len(q.Assume) {
+				t.Assumed = q.Assume[called]
+			}
+			called++
+			outcome = route.Outcome{Status: t.Assumed}
+		} else {
+			c.walker.Refused(fault.Code(t.Error.Code), t.Error.Status)
+			outcome = route.Outcome{Status: t.Error.Status, Refused: true}
+		}
+		out.Targets = append(out.Targets, t)
+	}
+	out.Decision = decisionOf(c.walker)
+	return nil
+}
+
+// or0 shows no entries as an empty list.
+func or0[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}
+
+// imagineTarget is what would be sent to a target.
+func (c *call) imagineTarget(leaf *route.Leaf) rehearsedTarget {
+	c.loss.Reset()
+	t := rehearsedTarget{Path: leaf.Path, Losses: []rehearsedLoss{}, Limits: []rehearsedLimit{}, Guardrails: []string{}, TimeoutMS: leaf.Timeout.Milliseconds()}
+	for _, g := range append(slices.Clone(leaf.Input), leaf.Output...) {
+		t.Guardrails = append(t.Guardrails, g.Slug)
+	}
+	if leaf.Cache != nil {
+		t.Cache = &rehearsedCache{leaf.Cache.Mode, int64(leaf.Cache.MaxAge / time.Second)}
+	}
+	if leaf.Retry != nil {
+		t.Retries = leaf.Retry.Attempts
+	}
+	err := c.imagineCall(leaf, &t)
+	if p := c.to.target.Provider; p != nil {
+		t.Provider, t.Model = p.ID, c.to.upstream
+		if c.rec.ProviderSlug != "" && c.to.saved != nil {
+			slug := c.rec.ProviderSlug
+			t.Slug = &slug
+		}
+	}
+	for _, e := range c.loss.Entries {
+		t.Losses = append(t.Losses, rehearsedLoss{e.Path, e.Reason})
+	}
+	if err != nil {
+		t.Error = told(err)
+	}
+	return t
+}
+
+func (c *call) imagineCall(leaf *route.Leaf, t *rehearsedTarget) error {
+	if err := c.choose(leaf); err != nil {
+		return err
+	}
+	if err := c.effective(); err != nil {
+		return err
+	}
+	t.Stream, t.Answered = c.stream, c.to.local
+	var err error
+	if t.Limits, err = c.limitsOf(c.to.subjects...); err != nil {
+		return err
+	}
+	body, err := c.upstreamBody()
+	if err != nil {
+		return err
+	}
+	bound := c.boundOf()
+	t.PriceBound = &rehearsedBound{Cents: float64(bound.Cost) / 1e7, Tokens: bound.Tokens, Priced: bound.Priced}
+	if c.to.local {
+		return nil
+	}
+	req, err := c.upstreamRequest(body)
+	if err != nil {
+		return err
+	}
+	t.Method, t.URL = req.Method, req.URL.Scheme+"://"+req.URL.Host+req.URL.RequestURI()
+	if json.Valid(body) {
+		t.Body = slices.Clone(body)
+	}
+	if err := json.Unmarshal(appendHeaders(nil, req.Header, c.ask.Sensitive), &t.Headers); err != nil {
+		return fault.Internal(err)
+	}
+	return nil
+}
+
+// limitsOf shows limits and where their budgets stand.
+func (c *call) limitsOf(subjects ...*ledger.Subject) ([]rehearsedLimit, error) {
+	out := []rehearsedLimit{}
+	for _, s := range subjects {
+		if s == nil || len(s.Rates)+len(s.Budgets) == 0 {
+			continue
+		}
+		budgets, err := c.Ledger.State(c.ctx, s)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, rehearsedLimit{Kind: s.Kind, Name: s.Label, Rates: or0(s.Rates), Budgets: or0(budgets)})
+	}
+	return out, nil
+}
+
+func told(err error) *rehearsedError {
+	f := fault.From(err)
+	return &rehearsedError{Status: f.Status(), Code: string(f.Code), Field: f.Field, Message: f.Message}
+}
+
+// forget ends a call that was never sent and leaves no books.
+func (c *call) forget() {
+	for _, f := range c.afterwards {
+		f()
+	}
+	c.reset()
+}
+
+// unsent is the answer that nobody gets.
+type unsent struct{}
+
+func (unsent) Header() http.Header         { return http.Header{} }
+func (unsent) Write(p []byte) (int, error) { return io.Discard.Write(p) }
+func (unsent) WriteHeader(int)             {}
+
+// onlyLooking takes care that a walk changes nothing.
+func onlyLooking(ctx route.Context) route.Context {
+	if ctx.Breakers != nil {
+		ctx.Breakers = watching{ctx.Breakers}
+	}
+	if ctx.Sticky != nil {
+		ctx.Sticky = looking{ctx.Sticky}
+	}
+	return ctx
+}
+
+// watching are breakers that are looked at and not changed.
+type watching struct{ route.Breakers }
+
+func (watching) Claim(string, *route.Breaker) bool        { return true }
+func (watching) Release(string)                           {}
+func (watching) Record(string, *route.Breaker, int, bool) {}
+
+// looking are sticky picks that are looked at and not changed.
+type looking struct{ route.Sticky }
+
+func (looking) Keep(route.StickyKey, int, time.Duration) {}
