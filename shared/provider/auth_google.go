@@ -37,6 +37,7 @@ const (
 // authorizeGoogle sends an access token: the key, which is one, or the token that
 // Google gives for a service account.
 func (t *Target) authorizeGoogle(ctx context.Context, req *http.Request) error {
+	req.Header.Del("X-Goog-Api-Key") // of a caller: it would count beside the token
 	switch mode := t.googleMode(); mode {
 	case googleBasic:
 		if t.Credential.Key == "" {

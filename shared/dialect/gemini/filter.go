@@ -30,6 +30,7 @@ func (f *meter) read(body []byte) {
 	if d.End() != nil || !f.h.known {
 		return
 	}
+	f.h.count()
 	f.m.ID, f.m.Model = f.h.id, f.h.model
 	if f.h.candidates != nil {
 		f.candidates(f.h.candidates)

@@ -45,13 +45,14 @@ type head struct {
 	id, model  string
 	blocked    string // why the prompt was not answered
 	candidates []byte
+	counted    []byte // usageMetadata, not read yet
 	usage      counts
 	failed     bool // an error object stands inside
 	known      bool // a member of an answer was seen
 }
 
 func (h *head) read(d *wire.Decoder) {
-	h.candidates = nil
+	h.candidates, h.counted = nil, nil
 	for key := range d.Object {
 		switch string(key) {
 		case "candidates":
@@ -70,18 +71,35 @@ func (h *head) read(d *wire.Decoder) {
 			}
 		case "usageMetadata":
 			h.known = true
-			h.usage.readFrom(d)
+			if d.Kind() == wire.KindObject {
+				h.counted = d.Raw()
+			}
 		case "modelVersion":
-			if m := optString(d); m != "" {
-				h.model = m
-			}
+			keepString(d, &h.model)
 		case "responseId":
-			if id := optString(d); id != "" {
-				h.id = id
-			}
+			keepString(d, &h.id)
 		case "error":
 			h.failed = true
 		}
+	}
+}
+
+// count reads the usageMetadata that read has found. What it leaves out keeps the
+// count that an earlier one told.
+func (h *head) count() {
+	if h.counted != nil {
+		h.usage.readFrom(wire.NewDecoder(h.counted))
+		h.counted = nil
+	}
+}
+
+// keepString reads a string that mostly is the one that s holds already.
+func keepString(d *wire.Decoder, s *string) {
+	if d.Kind() != wire.KindString {
+		return
+	}
+	if b := d.Bytes(); len(b) > 0 && string(b) != *s {
+		*s = string(b)
 	}
 }
 
@@ -354,6 +372,7 @@ func decodeResponse(body []byte, t *chat.Traits) (*chat.Response, *fault.Fault) 
 			r.Choices[0].Stop = chat.StopFilter
 		}
 	}
+	h.count()
 	r.ReportedTotal = h.usage.classes(&r.Usage, billed(found, t))
 	return r, nil
 }

@@ -18,6 +18,9 @@ type streamDecoder struct {
 	m       chat.Meter
 	h       head
 	d       wire.Decoder
+	list    wire.Decoder // of candidates
+	parts   wire.Decoder
+	last    []byte // the last usageMetadata, not read yet
 	out     chat.Delta
 	ids     callIDs
 	began   bool
@@ -46,7 +49,33 @@ const (
 )
 
 // Meter implements chat.StreamDecoder.
-func (s *streamDecoder) Meter() chat.Meter { return s.m }
+func (s *streamDecoder) Meter() chat.Meter {
+	s.count()
+	return s.m
+}
+
+// keep holds usage back: each event restates it, and only the last one counts.
+func (s *streamDecoder) keep() {
+	if s.h.counted == nil {
+		return
+	}
+	if !bytes.Contains(s.h.counted, promptCount) {
+		s.count() // it tells less than the one before
+	}
+	s.last = append(s.last[:0], s.h.counted...)
+}
+
+var promptCount = []byte(`"promptTokenCount"`)
+
+// count reads the usage that was held back.
+func (s *streamDecoder) count() {
+	if len(s.last) > 0 {
+		s.h.counted = s.last
+		s.h.count()
+		s.last = s.last[:0]
+		s.m.ReportedTotal = s.h.usage.classes(&s.m.Usage, billed(s.found, s.t))
+	}
+}
 
 // Signed implements chat.StreamDecoder.
 func (s *streamDecoder) Signed() []chat.Signed { return s.signed }
@@ -63,6 +92,7 @@ func (s *streamDecoder) End() error {
 }
 
 func (s *streamDecoder) fail(f *fault.Fault) error {
+	s.count()
 	s.m.Err = f
 	return f
 }
@@ -89,10 +119,11 @@ func (s *streamDecoder) Event(_ string, data []byte, emit func(*chat.Delta) erro
 	case s.h.failed:
 		return s.fail(inBandError(data))
 	}
+	s.keep()
 	s.m.ID, s.m.Model = s.h.id, s.h.model
-	s.m.ReportedTotal = s.h.usage.classes(&s.m.Usage, billed(s.found, s.t))
 	if !s.began {
 		s.began = true
+		s.count()
 		s.out = chat.Delta{Kind: chat.DeltaStart, ID: s.h.id, Model: s.h.model, Usage: &s.m.Usage}
 		if err := emit(&s.out); err != nil {
 			return err
@@ -112,7 +143,8 @@ func (s *streamDecoder) Event(_ string, data []byte, emit func(*chat.Delta) erro
 }
 
 func (s *streamDecoder) candidates(raw []byte, emit func(*chat.Delta) error) error {
-	d := wire.NewDecoder(raw)
+	d := &s.list
+	d.Reset(raw)
 	var c candidate
 	var err error
 	for i := range d.Array {
@@ -153,7 +185,8 @@ func (s *streamDecoder) candidate(c *candidate, emit func(*chat.Delta) error) er
 	}
 	if c.parts != nil {
 		var p part
-		d := wire.NewDecoder(c.parts)
+		d := &s.parts
+		d.Reset(c.parts)
 		for range d.Array {
 			p.read(d)
 			if err := s.part(ch, &p, logprobs, emit); err != nil {
@@ -185,6 +218,7 @@ func (s *streamDecoder) candidate(c *candidate, emit func(*chat.Delta) error) er
 
 // usage gives the counts so far.
 func (s *streamDecoder) usage(emit func(*chat.Delta) error) error {
+	s.count()
 	s.m.ReportedTotal = s.h.usage.classes(&s.m.Usage, billed(s.found, s.t))
 	s.out = chat.Delta{Kind: chat.DeltaUsage, Usage: &s.m.Usage}
 	return emit(&s.out)
