@@ -91,6 +91,9 @@ func (d *dataStack) keys(o options) {
 	}), nil)
 }
 
+// cachedAnswers is where large answers of the cache stand in the bucket.
+const cachedAnswers = "cache/"
+
 func (d *dataStack) buckets() {
 	day := func(n float64) awscdk.Duration { return awscdk.Duration_Days(jsii.Number(n)) }
 	d.accessLogs = awss3.NewBucket(d.stack, jsii.String("AccessLogs"), &awss3.BucketProps{
@@ -105,6 +108,8 @@ func (d *dataStack) buckets() {
 		LifecycleRules: &[]*awss3.LifecycleRule{{
 			AbortIncompleteMultipartUploadAfter: day(1),
 			Transitions:                         &[]*awss3.Transition{{StorageClass: awss3.StorageClass_INTELLIGENT_TIERING(), TransitionAfter: day(30)}},
+		}, {
+			Prefix: jsii.String(cachedAnswers), Expiration: day(91), // no answer is kept in the cache for longer
 		}},
 		RemovalPolicy: awscdk.RemovalPolicy_RETAIN,
 	})

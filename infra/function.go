@@ -28,7 +28,7 @@ func newFunction(stack awscdk.Stack, d *dataStack, o options, name string, s sha
 	role.AddToPolicy(awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{
 		Actions: jsii.Strings("logs:CreateLogStream", "logs:PutLogEvents"), Resources: &[]*string{logs.LogGroupArn()},
 	}))
-	r.grant(d, role)
+	r.grant(d, o, role)
 	env := r.environment(d, o)
 	// Go's own memory stays below the function's, so that it collects in time.
 	env["GOMEMLIMIT"] = jsii.String(strconv.Itoa(int(s.memory*9/10)) + "MiB")

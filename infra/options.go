@@ -20,6 +20,7 @@ type options struct {
 	alarms    string // ARN of a topic that alarms are sent to; empty: none
 	// Days that logged bodies and usage records are kept; empty: the standard.
 	bodyDays, recordDays string
+	vectorBucket         string // S3 vector bucket of the semantic cache; empty: vectors stand in the tables
 }
 
 func optionsOf(app awscdk.App) (options, error) {
@@ -32,7 +33,7 @@ func optionsOf(app awscdk.App) (options, error) {
 	o := options{
 		name: get("name", "gateway"), region: get("region", "us-east-1"), chat: get("chat", "lambda"),
 		container: get("container", "on"), dist: get("dist", "dist"), alarms: get("alarmTopicArn", ""),
-		bodyDays: get("bodyRetentionDays", ""), recordDays: get("recordRetentionDays", ""),
+		bodyDays: get("bodyRetentionDays", ""), recordDays: get("recordRetentionDays", ""), vectorBucket: get("vectorBucket", ""),
 	}
 	return o, o.check()
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"slices"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsecs"
@@ -18,6 +19,7 @@ type rights struct {
 	bucketRead  bool
 	bucketWrite bool
 	bucketPrune bool // delete objects
+	cache       bool // read answers of the cache, and use its vectors
 	sends       []string
 	seal, open  bool // use of the key that wraps data keys
 }
@@ -33,7 +35,7 @@ var writeTable = append(slices.Clone(readTable), "dynamodb:PutItem", "dynamodb:U
 // its events.
 var dataPlane = rights{
 	read: []string{"control", "keys"}, write: []string{"rate", "spend", "usage"}, bucketWrite: true,
-	sends: []string{"usage", "audit"}, outbox: true, seal: true, open: true,
+	sends: []string{"usage", "audit"}, outbox: true, seal: true, open: true, cache: true,
 }
 
 // administration changes resources. It seals credentials and can open none.
@@ -48,7 +50,7 @@ var exceptions = map[string]rights{
 	"usage":     {write: []string{"usage", "spend"}, read: []string{"control"}, bucketRead: true, bucketWrite: true, sends: []string{"audit", "usage"}, outbox: true},
 	"requeue":   {sends: []string{"usage"}},
 	"audit":     {append: []string{"audit"}},
-	"repair":    {write: []string{"control", "keys", "spend", "usage"}, bucketRead: true, bucketWrite: true, bucketPrune: true, sends: []string{"audit", "usage"}, seal: true},
+	"repair":    {cache: true, write: []string{"control", "keys", "spend", "usage"}, bucketRead: true, bucketWrite: true, bucketPrune: true, sends: []string{"audit", "usage"}, seal: true},
 	// It hands out the secrets that automatic rotations have made.
 	"apikeys": {write: []string{"control", "keys", "rate", "spend"}, sends: []string{"audit", "usage"}, seal: true, open: true},
 }
@@ -64,17 +66,17 @@ func rightsOf(name string, place placement.Place) rights {
 }
 
 // grant gives the rights to a function's role.
-func (r rights) grant(d *dataStack, to awsiam.Role) {
-	r.statements(d, func(s awsiam.PolicyStatement) { to.AddToPolicy(s) })
+func (r rights) grant(d *dataStack, o options, to awsiam.Role) {
+	r.statements(d, o, func(s awsiam.PolicyStatement) { to.AddToPolicy(s) })
 }
 
 // grantTask gives the rights to a task.
-func (r rights) grantTask(d *dataStack, to awsecs.TaskDefinition) {
-	r.statements(d, func(s awsiam.PolicyStatement) { to.AddToTaskRolePolicy(s) })
+func (r rights) grantTask(d *dataStack, o options, to awsecs.TaskDefinition) {
+	r.statements(d, o, func(s awsiam.PolicyStatement) { to.AddToTaskRolePolicy(s) })
 }
 
 // statements writes the rights down.
-func (r rights) statements(d *dataStack, add func(awsiam.PolicyStatement)) {
+func (r rights) statements(d *dataStack, o options, add func(awsiam.PolicyStatement)) {
 	allow := func(actions []string, resources ...*string) {
 		if len(resources) > 0 {
 			add(awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{Actions: jsii.Strings(actions...), Resources: &resources}))
@@ -103,6 +105,15 @@ func (r rights) statements(d *dataStack, add func(awsiam.PolicyStatement)) {
 	if r.bucketWrite {
 		allow([]string{"s3:PutObject"}, objects)
 	}
+	if r.cache {
+		allow([]string{"s3:GetObject"}, d.bucket.ArnForObjects(jsii.String(cachedAnswers+"*")))
+		if o.vectorBucket != "" {
+			arn := d.stack.FormatArn(&awscdk.ArnComponents{Service: jsii.String("s3vectors"), Resource: jsii.String("bucket"), ResourceName: jsii.String(o.vectorBucket)})
+			allow([]string{"s3vectors:ListIndexes"}, arn)
+			allow([]string{"s3vectors:CreateIndex", "s3vectors:PutVectors", "s3vectors:QueryVectors", "s3vectors:GetVectors", "s3vectors:ListVectors", "s3vectors:DeleteVectors"},
+				jsii.String(*arn+"/index/*"))
+		}
+	}
 	if r.bucketPrune {
 		allow([]string{"s3:DeleteObject"}, objects)
 	}
@@ -127,6 +138,9 @@ func (r rights) environment(d *dataStack, o options) map[string]*string {
 				env[name] = jsii.String(days)
 			}
 		}
+	}
+	if r.cache && o.vectorBucket != "" {
+		env["GATEWAY_VECTOR_BUCKET"] = jsii.String(o.vectorBucket)
 	}
 	for _, q := range r.sends {
 		env["GATEWAY_"+map[string]string{"audit": "AUDIT", "usage": "USAGE"}[q]+"_QUEUE_URL"] = d.queues[q].QueueUrl()

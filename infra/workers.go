@@ -35,6 +35,7 @@ var schedules = map[string]awsscheduler.ScheduleExpression{
 	"keys":    awsscheduler.ScheduleExpression_Rate(awscdk.Duration_Minutes(jsii.Number(5))),
 	"compact": awsscheduler.ScheduleExpression_Rate(awscdk.Duration_Minutes(jsii.Number(5))),
 	"retain":  awsscheduler.ScheduleExpression_Rate(awscdk.Duration_Hours(jsii.Number(6))),
+	"vectors": awsscheduler.ScheduleExpression_Rate(awscdk.Duration_Days(jsii.Number(1))),
 	"budgets": awsscheduler.ScheduleExpression_Rate(awscdk.Duration_Days(jsii.Number(1))),
 }
 
@@ -63,7 +64,7 @@ func newWorkerStack(scope constructs.Construct, props *awscdk.StackProps, o opti
 		RetentionPeriod: awscdk.Duration_Seconds(jsii.Number(retentionSeconds)),
 	})
 	alarmOnDead(w.stack, "Alarm-tasks", w.dead, o)
-	for _, task := range []string{"outbox", "keys", "compact", "retain", "budgets"} {
+	for _, task := range []string{"outbox", "keys", "compact", "retain", "vectors", "budgets"} {
 		awsscheduler.NewSchedule(w.stack, jsii.String("Schedule-"+task), &awsscheduler.ScheduleProps{
 			Schedule: schedules[task], Description: jsii.String("Task " + task + " of the repair worker"),
 			Target: awsschedulertargets.NewLambdaInvoke(w.functions["repair"], &awsschedulertargets.ScheduleTargetBaseProps{

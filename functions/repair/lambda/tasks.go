@@ -31,5 +31,6 @@ func tasks(core *onaws.Installation) map[string]host.Task {
 		"keys":    keys.Run,
 		"compact": archive.Compact,
 		"retain":  archive.Retain,
+		"vectors": onaws.SweepVectors,
 	}
 }

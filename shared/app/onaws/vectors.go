@@ -25,3 +25,13 @@ func Vectors(ctx context.Context) (cache.Neighbours, error) {
 	}
 	return s3vectors.New(cfg, name, nil), nil
 }
+
+// SweepVectors deletes vectors of answers that are not kept any more. Without
+// EnvVectorBucket there is nothing to do: rows of the tables expire by themselves.
+func SweepVectors(ctx context.Context) error {
+	v, err := Vectors(ctx)
+	if err != nil || v == nil {
+		return err
+	}
+	return v.(*s3vectors.Index).Sweep(ctx)
+}
