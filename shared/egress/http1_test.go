@@ -19,7 +19,6 @@ import (
 type scripted struct {
 	url   string
 	conns atomic.Int64
-	bytes atomic.Int64 // received from clients before TLS
 }
 
 func script(t testing.TB, secure bool, serve func(c net.Conn, r *bufio.Reader, n int)) *scripted {
