@@ -67,7 +67,7 @@ func open(ctx context.Context, o options) (_ *gateway, err error) {
 	}
 	g.core = app.New(g.stores.Backends, app.Settings{
 		Retention: retention,
-		Egress: policy, BlockInline: os.Getenv("BLOCK_INLINE_CONFIG") == "true",
+		Egress:    policy, BlockInline: os.Getenv("BLOCK_INLINE_CONFIG") == "true",
 		Ledger: app.LedgerHooks(g.stores.Journal, func() app.Recorder { return g.sender }),
 	})
 	g.sender = audit.NewBackgroundSender(g.core.Resources, g.core.Audit)
