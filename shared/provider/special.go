@@ -39,6 +39,8 @@ func (t *Target) special(op Operation, a *ask, p *place) error {
 		t.azureOpenAI(op, a, p)
 	case "azure-ai":
 		t.azureAI(op, p)
+	case "google":
+		a.model = strings.TrimPrefix(a.model, "models/") // the list of models names them so
 	case "vertex-ai":
 		return t.vertex(op, a, p)
 	case "huggingface":

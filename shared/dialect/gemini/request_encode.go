@@ -264,7 +264,6 @@ func (e *requestEncoder) format() error {
 	if f.Kind != chat.FormatSchema {
 		return nil
 	}
-	e.report("response_format.json_schema.strict", f.Strict.Set && !f.Strict.Value)
 	if e.t.Schema != chat.SchemaSubset {
 		e.raw("responseJsonSchema", f.Schema)
 		return nil
