@@ -3,8 +3,12 @@ package dialect_test
 import (
 	"bytes"
 	"encoding/json"
+	"io"
+	"mime"
+	"mime/multipart"
 	"net/http"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -13,6 +17,7 @@ import (
 	"gateway/shared/dialect/cohere"
 	"gateway/shared/dialect/embedding"
 	"gateway/shared/dialect/gemini"
+	"gateway/shared/dialect/image"
 	"gateway/shared/dialect/ocr"
 	"gateway/shared/dialect/rerank"
 	"gateway/shared/fault"
@@ -24,6 +29,7 @@ var carriers = []chat.Translator{
 	cohere.Embeddings{}, cohere.Rerank{}, embedding.Voyage{}, embedding.Jina{}, embedding.Nomic{},
 	rerank.Voyage{}, rerank.Jina{}, ocr.Mistral{}, ocr.Azure{},
 	gemini.Embeddings{}, gemini.VertexEmbeddings{}, gemini.Imagen{},
+	image.WorkersAI{}, image.SiliconFlow{}, image.Hyperbolic{}, image.Stability{}, image.Segmind{}, image.Fireworks{},
 }
 
 // TestOperations runs every case of testdata/operations/<translator>/<case>,
@@ -70,7 +76,7 @@ func carry(g *golden, c chat.Translator) {
 		return
 	}
 	if media != "" {
-		g.t.Errorf("content type %q", media)
+		up = formOf(g.t, up, media)
 	}
 	g.json("upstream_request.json", up)
 	if !loss.Empty() {
@@ -101,6 +107,41 @@ func carry(g *golden, c chat.Translator) {
 	g.meter(m, nil)
 }
 
+// formOf writes a form as a list of its fields in JSON, as its boundary is never
+// the same.
+func formOf(t *testing.T, body []byte, media string) []byte {
+	t.Helper()
+	kind, params, err := mime.ParseMediaType(media)
+	if err != nil || kind != "multipart/form-data" {
+		t.Fatalf("content type %q: %v", media, err)
+	}
+	fields := []map[string]string{}
+	r := multipart.NewReader(bytes.NewReader(body), params["boundary"])
+	for {
+		part, err := r.NextRawPart()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		value, err := io.ReadAll(part)
+		if err != nil {
+			t.Fatal(err)
+		}
+		field := map[string]string{"name": part.FormName(), "value": string(value)}
+		if part.FileName() != "" {
+			field = map[string]string{"name": part.FormName(), "file": part.FileName(), "type": part.Header.Get("Content-Type"), "bytes": strconv.Itoa(len(value))}
+		}
+		fields = append(fields, field)
+	}
+	out, err := json.Marshal(fields)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
 func appendStatus(f *fault.Fault) []byte {
 	b, _ := json.Marshal(map[string]any{"status": f.Status(), "code": f.Code, "message": f.Message})
 	return b
@@ -119,8 +160,8 @@ func FuzzOperation(f *testing.F) {
 		for _, c := range carriers {
 			var loss chat.Loss
 			a := &chat.Asked{Body: body, Model: "m", Traits: &chat.Traits{}, Loss: &loss, Field: func(string) string { return "" }}
-			out, _, err := c.EncodeRequest(nil, body, a)
-			if !notFault(t, err) && !json.Valid(out) {
+			out, media, err := c.EncodeRequest(nil, body, a)
+			if !notFault(t, err) && media == "" && !json.Valid(out) {
 				t.Fatalf("%s: not JSON: %q", c.Name(), out)
 			}
 			if fault := c.DecodeError(500, nil, body); fault == nil {

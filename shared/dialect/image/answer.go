@@ -1,0 +1,210 @@
+package image
+
+import (
+	"bytes"
+	"encoding/base64"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gateway/shared/chat"
+	"gateway/shared/dialect/upstream"
+	"gateway/shared/pricing"
+	"gateway/shared/wire"
+)
+
+// answer gathers the images of a host's answer.
+type answer struct {
+	data   []string // base64
+	urls   []string
+	reason string // why an image is missing
+	failed bool   // the host says so
+}
+
+// members are the names under which a host's answer holds its images: strings,
+// lists and objects of them.
+type members []string
+
+// gather reads an answer whose images stand under the names of m, at any depth
+// of these names. It is an error when there is none.
+func (m members) gather(body []byte) (*answer, error) {
+	a := &answer{}
+	d := wire.NewDecoder(body)
+	m.value(d, a, "")
+	if err := d.End(); err != nil {
+		return nil, upstream.Invalid("The provider's answer is not JSON", err)
+	}
+	switch {
+	case a.failed:
+		return nil, upstream.InBand(body)
+	case len(a.data)+len(a.urls) > 0:
+		return a, nil
+	case a.reason != "":
+		return nil, filtered(a.reason)
+	case upstream.ReadError(body) != nil:
+		return nil, upstream.InBand(body)
+	}
+	return nil, upstream.Invalid("The provider's answer holds no image", nil)
+}
+
+// value reads what stands under name.
+func (m members) value(d *wire.Decoder, a *answer, name string) {
+	switch d.Kind() {
+	case wire.KindString:
+		if s := d.Str(); s != "" && name == "url" {
+			a.urls = append(a.urls, s)
+		} else if s != "" && name != "" {
+			a.data = append(a.data, s)
+		}
+	case wire.KindArray:
+		for range d.Array {
+			m.value(d, a, name)
+		}
+	case wire.KindObject:
+		m.object(d, a)
+	default:
+		d.Skip()
+	}
+}
+
+// object reads one object. The images of one that was filtered do not count: they
+// are blurred.
+func (m members) object(d *wire.Decoder, a *answer) {
+	var inner answer
+	for key := range d.Object {
+		switch name := string(key); {
+		case name == "finishReason" || name == "finish_reason":
+			inner.reason = upstream.OptString(d)
+		case name == "success" && d.Kind() == wire.KindBool:
+			a.failed = a.failed || !d.Bool()
+		case slices.Contains(m, name):
+			m.value(d, &inner, name)
+		}
+	}
+	a.failed = a.failed || inner.failed
+	if blocked(inner.reason) {
+		a.reason = inner.reason
+		return
+	}
+	a.data, a.urls = append(a.data, inner.data...), append(a.urls, inner.urls...)
+	if a.reason == "" && len(inner.data)+len(inner.urls) == 0 {
+		a.reason = inner.reason
+	}
+}
+
+// blocked tells whether a finish reason says that there is no image.
+func blocked(reason string) bool { return reason == "CONTENT_FILTERED" || reason == "ERROR" }
+
+// filtered is the refusal for an answer without an image.
+func filtered(reason string) error {
+	status, code := http.StatusBadRequest, chat.ContentFilter
+	if reason == "ERROR" {
+		status = http.StatusBadGateway
+	}
+	f := upstream.Failed(status, "", "The provider made no image: "+reason)
+	if reason != "ERROR" {
+		f.Code = code
+	}
+	return f
+}
+
+// bare reads an answer that is the image itself; ok is false when it is none, such
+// as JSON.
+func bare(body []byte, h http.Header) (a *answer, ok bool, err error) {
+	kind := h.Get("Content-Type")
+	sniffed := strings.HasPrefix(http.DetectContentType(body), "image/")
+	if !sniffed && !strings.HasPrefix(kind, "image/") {
+		return nil, false, nil
+	}
+	if reason := h.Get("Finish-Reason"); blocked(reason) {
+		return nil, true, filtered(reason)
+	}
+	if !sniffed {
+		return nil, true, upstream.Invalid("The provider's answer is no image, though its type says so", nil)
+	}
+	return &answer{data: []string{base64.StdEncoding.EncodeToString(body)}}, true, nil
+}
+
+// answerOf reads an answer: the image itself, or JSON that holds images under the
+// names of m.
+func (m members) answerOf(body []byte, h http.Header) (*answer, error) {
+	switch trimmed := bytes.TrimLeft(body, " \t\r\n"); {
+	case len(trimmed) == 0:
+		return nil, upstream.Invalid("The provider's answer is empty", nil)
+	case trimmed[0] == '{' || trimmed[0] == '[' || trimmed[0] == '"':
+		return m.gather(body)
+	}
+	if a, ok, err := bare(body, h); ok {
+		return a, err
+	}
+	return nil, upstream.Invalid("The provider's answer is neither JSON nor an image", nil)
+}
+
+// decode is DecodeResponse of hosts whose images stand under the names of m.
+func (m members) decode(dst, body []byte, h http.Header, asked *chat.Asked) ([]byte, string, chat.Meter, error) {
+	a, err := m.answerOf(body, h)
+	if err != nil {
+		return dst, "", chat.Meter{}, err
+	}
+	o := upstream.Begin(dst)
+	o.Int("created", asked.Created)
+	o.Key("data")
+	o.Open('[')
+	for i, s := range a.data {
+		raw := bareBase64(s)
+		if !wholeBase64(raw) {
+			return dst, "", chat.Meter{}, upstream.Invalid("Image "+strconv.Itoa(i+1)+" of the provider's answer is not whole base64", nil)
+		}
+		o.Open('{')
+		o.Key("b64_json")
+		o.B = append(append(append(o.B, '"'), raw...), '"')
+		o.Close('}')
+	}
+	for _, u := range a.urls {
+		o.Open('{')
+		o.Str("url", u)
+		o.Close('}')
+	}
+	o.Close(']')
+	if asked.ProviderName != "" {
+		o.Str("provider", asked.ProviderName)
+	}
+	o.Close('}')
+	meter := chat.Meter{Complete: true, Started: true}
+	meter.Usage.Set(pricing.Images, int64(len(a.data)+len(a.urls)))
+	return o.B, "", meter, nil
+}
+
+// bareBase64 is the base64 of a data: URL, or s.
+func bareBase64(s string) string {
+	if strings.HasPrefix(s, "data:") {
+		if _, data, ok := strings.Cut(s, ";base64,"); ok {
+			return data
+		}
+	}
+	return s
+}
+
+// pngEnd is the last chunk of a PNG with its checksum.
+const pngEnd = "IEND\xaeB`\x82"
+
+// wholeBase64 tells whether s is base64 to its end. A PNG must come to its last
+// chunk, so that one cut at a good place is noticed too.
+func wholeBase64(s string) bool {
+	if len(s) == 0 || len(s)%4 != 0 {
+		return false
+	}
+	digits := strings.TrimSuffix(strings.TrimSuffix(s, "="), "=")
+	for i := range len(digits) {
+		c := digits[i]
+		if !(c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '+' || c == '/') {
+			return false
+		}
+	}
+	if !strings.HasPrefix(s, "iVBORw0KGgo") { // the signature of PNG
+		return true
+	}
+	tail, err := base64.StdEncoding.DecodeString(s[max(0, len(s)-24):])
+	return err == nil && bytes.Contains(tail, []byte(pngEnd))
+}

@@ -1,0 +1,183 @@
+package image
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"gateway/shared/chat"
+	"gateway/shared/dialect/upstream"
+	"gateway/shared/fault"
+	"gateway/shared/wire"
+)
+
+// request is what a client asks in the OpenAI shape, with the members that
+// hosts of open models commonly add.
+type request struct {
+	prompt, format string
+	n              chat.Opt[int64]
+	width, height  int64        // pixels; 0: left to the model
+	sized          string       // the member that they come from: size or width
+	ratio          string       // aspect_ratio
+	extra          []chat.Field // other members, in their order
+}
+
+// maxSide bounds a width and a height in pixels.
+const maxSide = 1 << 14
+
+// read reads a client's body. Streams are refused: their events hold partial
+// images, which none of these hosts has.
+func read(body []byte) (*request, error) {
+	d := wire.NewDecoder(body)
+	r := &request{}
+	size := ""
+	var width, height chat.Opt[int64]
+	for key := range d.Object {
+		if d.Null() {
+			continue
+		}
+		switch name := string(key); name {
+		case "model":
+			d.Skip()
+		case "prompt":
+			r.prompt = d.Str()
+		case "n":
+			r.n = chat.Some(d.Int())
+		case "size":
+			size = d.Str()
+		case "width":
+			width = chat.Some(d.Int())
+		case "height":
+			height = chat.Some(d.Int())
+		case "aspect_ratio":
+			r.ratio = d.Str()
+		case "response_format":
+			r.format = d.Str()
+		case "stream":
+			if d.Bool() {
+				d.Fail("must be false or absent: this provider streams no images")
+			}
+		default:
+			r.extra = append(r.extra, chat.Field{Name: name, Raw: upstream.Clone(d.Raw())})
+		}
+	}
+	if err := d.End(); err != nil {
+		return nil, err
+	}
+	switch {
+	case r.prompt == "":
+		return nil, fault.Invalid("prompt", "prompt must not be empty")
+	case r.n.Set && r.n.Value < 1:
+		return nil, fault.Invalid("n", "n must be at least 1")
+	}
+	return r, r.measure(size, width, height)
+}
+
+// measure settles the size: width and height win over size.
+func (r *request) measure(size string, width, height chat.Opt[int64]) error {
+	switch {
+	case width.Set != height.Set:
+		missing := "width"
+		if width.Set {
+			missing = "height"
+		}
+		return fault.Invalid(missing, "%s is required: width and height go together", missing)
+	case width.Set:
+		r.width, r.height, r.sized = width.Value, height.Value, "width"
+		for i, v := range []int64{r.width, r.height} {
+			if name := []string{"width", "height"}[i]; v < 1 || v > maxSide {
+				return fault.Invalid(name, "%s must be between 1 and %d", name, maxSide)
+			}
+		}
+		if size != "" {
+			r.extra = append(r.extra, chat.Field{Name: "size"}) // reported: width and height stand beside it
+		}
+		return nil
+	case size == "" || size == "auto":
+		return nil
+	}
+	w, h, found := strings.Cut(size, "x")
+	var errW, errH error
+	r.width, errW = strconv.ParseInt(w, 10, 32)
+	r.height, errH = strconv.ParseInt(h, 10, 32)
+	if !found || errW != nil || errH != nil || min(r.width, r.height) < 1 || max(r.width, r.height) > maxSide {
+		return fault.Invalid("size", "size must be auto or a width and height such as 1024x1024")
+	}
+	r.sized = "size"
+	return nil
+}
+
+// atMost refuses more images than the host makes in one request.
+func (r *request) atMost(most int64) error {
+	switch {
+	case r.n.Or(1) <= most:
+		return nil
+	case most == 1:
+		return fault.Invalid("n", "n must be 1 for this model, which makes one image in a request; send the request again for more")
+	}
+	return fault.Invalid("n", "n must be at most %d for this model", most)
+}
+
+// bytesOnly reports that images will come as bytes where an address is wanted.
+func (r *request) bytesOnly(loss *chat.Loss) {
+	if r.format == "url" {
+		loss.AddAnswer("response_format", "images are given as b64_json")
+	}
+}
+
+// names are the members that a host takes beside those of request: the client's
+// name, the host's name, and so on. The first that is given of those with one
+// host's name is sent.
+type names []string
+
+func (n names) of(client string) string {
+	for i := 0; i+1 < len(n); i += 2 {
+		if n[i] == client {
+			return n[i+1]
+		}
+	}
+	return ""
+}
+
+// carry gives put the other members by the host's names and reports those that
+// the host does not take.
+func (r *request) carry(taken names, loss *chat.Loss, put func(client, host string, raw []byte) error) error {
+	var sent []string
+	for _, x := range r.extra {
+		host := taken.of(x.Name)
+		switch {
+		case x.Raw == nil:
+			loss.Add(x.Name, "width and height are set beside it")
+		case host == "":
+			loss.Add(x.Name, upstream.NotTaken)
+		case slices.Contains(sent, host):
+			loss.Add(x.Name, "set by another member")
+		default:
+			sent = append(sent, host)
+			if err := put(x.Name, host, x.Raw); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// into is put for a JSON body.
+func into(o *upstream.Object) func(client, host string, raw []byte) error {
+	return func(_, host string, raw []byte) error {
+		o.Raw(host, raw)
+		return nil
+	}
+}
+
+// loseRatio reports an aspect ratio that the host cannot be told.
+func (r *request) loseRatio(loss *chat.Loss) {
+	if r.ratio != "" {
+		loss.Add("aspect_ratio", upstream.NotTaken)
+	}
+}
+
+// given tells whether an extra member is there.
+func (r *request) given(name string) bool {
+	return slices.ContainsFunc(r.extra, func(x chat.Field) bool { return x.Name == name })
+}

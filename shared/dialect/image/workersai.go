@@ -1,0 +1,93 @@
+package image
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+
+	"gateway/shared/chat"
+	"gateway/shared/dialect/upstream"
+)
+
+// WorkersAI is /ai/run/{model} of Cloudflare's models that make images. Answers
+// are {result: {image}} or the image itself.
+type WorkersAI struct{ errors }
+
+var _ chat.Translator = WorkersAI{}
+
+// Name implements chat.Translator.
+func (WorkersAI) Name() string { return "workers-ai.images" }
+
+var workersNames = names{
+	"negative_prompt", "negative_prompt", "steps", "num_steps", "num_steps", "num_steps", "num_inference_steps", "num_steps",
+	"seed", "seed", "guidance", "guidance", "guidance_scale", "guidance", "cfg_scale", "guidance", "strength", "strength",
+	"image_b64", "image_b64", "image", "image", "mask", "mask",
+}
+
+// The sides of images that the models make, in pixels.
+const (
+	workersLow  = 256
+	workersHigh = 2048
+)
+
+// EncodeRequest implements chat.Translator. The models call the number of steps
+// num_steps or steps and do not mind the other.
+func (WorkersAI) EncodeRequest(dst, body []byte, a *chat.Asked) ([]byte, string, error) {
+	r, err := read(body)
+	if err == nil {
+		err = r.atMost(1)
+	}
+	if err != nil {
+		return dst, "", err
+	}
+	r.bytesOnly(a.Loss)
+	r.loseRatio(a.Loss)
+	if strings.Contains(a.Model, "flux-2") {
+		return r.workersForm(dst, a.Loss)
+	}
+	o := upstream.Begin(dst)
+	o.Str("prompt", r.prompt)
+	switch {
+	case r.sized == "":
+	case strings.Contains(a.Model, "flux-1-schnell"):
+		r.made(1024, 1024, a.Loss)
+	default:
+		width, height := r.within(workersLow, workersHigh, 8, a.Loss)
+		o.Int("height", height)
+		o.Int("width", width)
+	}
+	err = r.carry(workersNames, a.Loss, func(_, host string, raw []byte) error {
+		o.Raw(host, raw)
+		if host == "num_steps" {
+			o.Raw("steps", raw)
+		}
+		return nil
+	})
+	if err != nil {
+		return dst, "", err
+	}
+	o.Close('}')
+	return o.B, "", nil
+}
+
+// workersForm is the request of the models of FLUX.2, which take forms only.
+func (r *request) workersForm(dst []byte, loss *chat.Loss) ([]byte, string, error) {
+	f := newForm()
+	f.text("prompt", r.prompt)
+	if r.sized != "" {
+		width, height := r.within(workersLow, workersHigh, 8, loss)
+		f.text("width", strconv.FormatInt(width, 10))
+		f.text("height", strconv.FormatInt(height, 10))
+	}
+	taken := names{"steps", "steps", "num_steps", "steps", "num_inference_steps", "steps", "seed", "seed", "guidance", "guidance", "guidance_scale", "guidance"}
+	if err := r.carry(taken, loss, f.put); err != nil {
+		return dst, "", err
+	}
+	out, media := f.end(dst)
+	return out, media, nil
+}
+
+// DecodeResponse implements chat.Translator.
+func (WorkersAI) DecodeResponse(dst, answer []byte, h http.Header, a *chat.Asked) ([]byte, string, chat.Meter, error) {
+	return members{"result", "image"}.decode(dst, answer, h, a)
+}
