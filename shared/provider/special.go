@@ -63,11 +63,37 @@ func (t *Target) special(op Operation, a *ask, p *place) error {
 			p.base, p.path = mantleAnthropic, "/messages"
 		}
 	case "stability-ai":
-		if a.model == "stable-diffusion-xl-1024-v1-0" || a.model == "stable-diffusion-v1-6" {
-			p.path = "/v1/generation/{model}/text-to-image"
+		a.stability(p)
+	case "fireworks-ai":
+		if op == ImagesGenerate {
+			a.fireworks(p)
 		}
 	}
 	return nil
+}
+
+// stability: the older models have a path of their own; those of Stable
+// Diffusion 3 share one, and the body names the model.
+func (a *ask) stability(p *place) {
+	switch {
+	case strings.HasPrefix(a.model, "stable-diffusion-"):
+		p.path = "/v1/generation/{model}/text-to-image"
+	case strings.HasPrefix(a.model, "sd3"):
+		a.model = "sd3"
+	default:
+		a.model = strings.TrimPrefix(a.model, "stable-image-")
+	}
+}
+
+// fireworks: a model of images is in the path by its full name; FLUX is a
+// workflow.
+func (a *ask) fireworks(p *place) {
+	if !strings.HasPrefix(a.model, "accounts/") && a.model != "" {
+		a.model = "accounts/fireworks/models/" + a.model
+	}
+	if strings.Contains(a.model, "/flux-") {
+		p.path = "/workflows/{model}/text_to_image"
+	}
 }
 
 // azureOpenAI: the operations on a model hang below its deployment, the others

@@ -10,6 +10,7 @@ import (
 	"gateway/shared/dialect/converse"
 	"gateway/shared/dialect/embedding"
 	"gateway/shared/dialect/gemini"
+	"gateway/shared/dialect/image"
 	"gateway/shared/dialect/oci"
 	"gateway/shared/dialect/ocr"
 	"gateway/shared/dialect/openai"
@@ -42,5 +43,6 @@ func Translators() []chat.Translator {
 		cohere.Embeddings{}, cohere.Rerank{}, embedding.Voyage{}, embedding.Jina{}, embedding.Nomic{},
 		rerank.Voyage{}, rerank.Jina{}, ocr.Mistral{}, ocr.Azure{}, ai21.Embeddings{}, palm.Embeddings{},
 		gemini.Embeddings{}, gemini.VertexEmbeddings{}, gemini.Imagen{},
+		image.WorkersAI{}, image.SiliconFlow{}, image.Hyperbolic{}, image.Stability{}, image.Segmind{}, image.Fireworks{},
 	}
 }
