@@ -27,14 +27,20 @@ const (
 // New makes the family. The document tells about the routes, the families, and
 // this family itself.
 func New(routes []relay.Route, families ...admin.Family) admin.Family {
-	own := admin.Family{Name: Name, Doc: "This document.", Routes: []admin.Route{{
-		Method: "GET", Path: "/openapi.json", Name: "getDocument", Doc: "Read the OpenAPI 3.1 document of the whole gateway.", Public: true,
-		Answer: admin.Schema{"type": "object", "description": "An OpenAPI 3.1 document."},
-	}}}
+	own := Serve(nil)
 	all := append(families[:len(families):len(families)], own)
 	document := sync.OnceValues(func() (json.RawMessage, error) { return build(routes, all) })
 	own.Routes[0].Do = func(*admin.Call) (any, error) { return document() }
 	return own
+}
+
+// Serve makes the family of a document that was built before.
+func Serve(document json.RawMessage) admin.Family {
+	return admin.Family{Name: Name, Doc: "This document.", Routes: []admin.Route{{
+		Method: "GET", Path: "/openapi.json", Name: "getDocument", Doc: "Read the OpenAPI 3.1 document of the whole gateway.", Public: true,
+		Answer: admin.Schema{"type": "object", "description": "An OpenAPI 3.1 document."},
+		Do:     func(*admin.Call) (any, error) { return document, nil },
+	}}}
 }
 
 // build puts the data plane into the document of the administration.
