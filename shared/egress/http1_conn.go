@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"sync"
 	"syscall"
 	"time"
@@ -69,11 +70,25 @@ func (c *conn) close() { _ = c.net.Close() }
 // alive tells whether an idle connection is still open and silent. Bytes that
 // nobody asked for make it unusable: they would be taken for the next answer.
 func (c *conn) alive() bool {
-	if c.sys == nil {
-		return true
+	if c.sys != nil {
+		c.gone = true
+		if c.sys.Read(c.peek) != nil || c.gone {
+			return false
+		}
 	}
-	c.gone = true
-	return c.sys.Read(c.peek) == nil && !c.gone
+	return c.tls == nil || c.drained()
+}
+
+// drained tells whether TLS holds nothing that it has received already: records
+// that came together with the answer are no longer in the socket. With its time
+// over, a read gives those and asks for no more.
+func (c *conn) drained() bool {
+	var one [1]byte
+	if c.net.SetReadDeadline(past) != nil {
+		return false
+	}
+	n, err := c.net.Read(one[:])
+	return n == 0 && errors.Is(err, os.ErrDeadlineExceeded) && c.net.SetReadDeadline(time.Time{}) == nil
 }
 
 // maxInline is the largest body that is written by a blocking write before the

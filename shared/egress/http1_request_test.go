@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
 	"io"
 	"net"
@@ -85,21 +86,62 @@ func TestHeadersCannotBeInjected(t *testing.T) {
 }
 
 func TestGarbageBehindAnAnswerIsNoAnswer(t *testing.T) {
+	const evil = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil"
 	bothClients(t, func(t *testing.T, c client) {
-		s := script(t, c.secure, func(conn net.Conn, r *bufio.Reader, n int) {
-			for {
-				if _, _, ok := request(r); !ok {
+		if !c.strict {
+			t.Skip("net/http takes what its buffer holds")
+		}
+		for name, write := range map[string]func(net.Conn){
+			"in one write": func(conn net.Conn) { io.WriteString(conn, answer+evil) },
+			"in one segment": func(conn net.Conn) { // two records that are received at once
+				secure, ok := conn.(*tls.Conn)
+				if !ok {
+					io.WriteString(conn, answer+evil)
 					return
 				}
-				io.WriteString(conn, answer+"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil")
-			}
-		})
-		for range 5 {
-			if _, body, err := call(c, ask("POST", s.url, []byte("x"))); err != nil || body != "ok" {
-				t.Errorf("%q, %v", body, err)
+				tcp := secure.NetConn().(*held)
+				tcp.hold = true
+				io.WriteString(conn, answer)
+				io.WriteString(conn, evil)
+				tcp.release()
+			},
+		} {
+			s := script(t, c.secure, func(conn net.Conn, r *bufio.Reader, n int) {
+				for {
+					if _, _, ok := request(r); !ok {
+						return
+					}
+					write(conn)
+				}
+			})
+			for range 30 {
+				if _, body, err := call(c, ask("POST", s.url, []byte("x"))); err == nil && body != "ok" {
+					t.Errorf("%s: %q", name, body)
+				}
 			}
 		}
 	})
+}
+
+// held is a connection that can gather what is written.
+type held struct {
+	net.Conn
+	hold bool
+	b    []byte
+}
+
+func (h *held) Write(p []byte) (int, error) {
+	if !h.hold {
+		return h.Conn.Write(p)
+	}
+	h.b = append(h.b, p...)
+	return len(p), nil
+}
+
+func (h *held) release() {
+	h.hold = false
+	h.Conn.Write(h.b)
+	h.b = nil
 }
 
 func TestAConnectionClosedWhileIdleIsNotUsed(t *testing.T) {

@@ -45,7 +45,7 @@ func script(t testing.TB, secure bool, serve func(c net.Conn, r *bufio.Reader, n
 				defer c.Close()
 				raw := c
 				if secure {
-					c = tls.Server(c, &tls.Config{Certificates: []tls.Certificate{certificate()}, NextProtos: []string{"http/1.1"}})
+					c = tls.Server(&held{Conn: c}, &tls.Config{Certificates: []tls.Certificate{certificate()}, NextProtos: []string{"http/1.1"}})
 				}
 				serve(c, bufio.NewReader(c), n)
 				if secure {
