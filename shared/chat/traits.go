@@ -55,6 +55,13 @@ type Traits struct {
 	PromptCacheKey  bool // the host takes prompt_cache_key; one is derived when absent
 	NoUnknown       bool // the host refuses members that are not in its own reference
 
+	// NeedsMediaBytes: the host fetches nothing from the web for the model, so that
+	// bytes are put in the place of http: and https: addresses before a request is
+	// encoded. MediaHosts are hosts, with those below them, whose addresses it
+	// reads nevertheless.
+	NeedsMediaBytes bool
+	MediaHosts      []string
+
 	// Family is the maker of a model that a host serves among others (Converse
 	// dialect): anthropic, amazon, cohere ... Empty: not known.
 	Family string

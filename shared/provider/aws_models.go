@@ -13,9 +13,16 @@ import (
 	"gateway/shared/fault"
 )
 
-// TraitsFor is Provider.Traits for what depends on the target's credential: the
-// model behind a Bedrock inference profile, and the beta features asked for.
+// TraitsFor is Provider.Traits for what depends on the target's credential, the
+// model behind a Bedrock inference profile and the beta features asked for, and
+// with what the gateway does for the target before a body is encoded.
 func (t *Target) TraitsFor(ctx context.Context, model string) chat.Traits {
+	traits := t.credentialTraits(ctx, model)
+	t.Provider.mediaBytes(&traits, model)
+	return traits
+}
+
+func (t *Target) credentialTraits(ctx context.Context, model string) chat.Traits {
 	if t.Provider.ID == "bedrock-mantle" && mantleClaude(model) {
 		traits := chat.Traits{Provider: t.Provider.ID}
 		claude(&traits, strings.TrimPrefix(model, "anthropic."))

@@ -136,6 +136,7 @@ func (c *call) boundOf() ledger.Bound {
 		in = max(c.req.ContentLength, 0)
 	}
 	in += int64(bytes.Count(c.in, []byte(`"image_url"`))+bytes.Count(c.in, []byte(`"image"`))) * tokensOfAnImage
+	in += c.media.documents // what was fetched stands in no body of the client
 	out := c.outBound
 	price, known := c.price(in)
 	b := ledger.Bound{Tokens: in + out, Priced: known, Assumed: c.outAssumed}

@@ -70,6 +70,7 @@ type call struct {
 	decoded         *chat.Request       // canonical form, made once
 	decodedOwn      bool                // decoded is of the client's own body, not of an edited one
 	loss            chat.Loss
+	media           media     // fetched for targets that take bytes only
 	edited          wire.Walk // of a body that a config has changed
 	sendBuf         *buffer
 	sending         *outgoing // nil until a body in memory is sent

@@ -11,6 +11,15 @@
 // Different dialects: decode, canonical conversation, encode, with a report of
 // what was not carried.
 //
+// # Media by address
+//
+// Where a provider takes images and documents as bytes only, what a client names
+// by a web address is fetched before anything is sent: by GET, without any
+// credential, through the guarded transport, at most 20 MB each and 50 MB
+// together, in 30 seconds, over at most three redirects each of which is checked
+// like a host that a caller names. Its type is read from its bytes. A failure is
+// a 400 that names the part.
+//
 // # Forms
 //
 // A multipart body of up to 8 MB is read whole and can be sent again, so that

@@ -35,6 +35,10 @@ func (c *call) upstreamBody() ([]byte, error) {
 	}
 	switch {
 	case c.sameDialect():
+		src, err := c.mediaInline(src)
+		if err != nil {
+			return nil, err
+		}
 		return c.spliced(src)
 	case c.to.carrier != nil:
 		return c.carriedBody(src)
@@ -152,8 +156,8 @@ func usageEdit(w *wire.Walk, src []byte) wire.Edit {
 	return wire.Replace(v, wire.Splice(nil, raw, includeUsage.SetKey(&inner, 0, []byte("true"))))
 }
 
-// translated decodes the request once and encodes it for the target.
-func (c *call) translated(src []byte) ([]byte, error) {
+// decode reads the conversation of a body, once for the client's own.
+func (c *call) decode(src []byte) (*chat.Request, error) {
 	// What another target's config made of the body must not reach this one.
 	if own := c.own(src); c.decoded == nil || !own || !c.decodedOwn {
 		r, err := c.rt.Client.DecodeRequest(src)
@@ -162,14 +166,24 @@ func (c *call) translated(src []byte) ([]byte, error) {
 		}
 		c.decoded, c.decodedOwn = r, own
 	}
-	r := c.decoded
+	return c.decoded, nil
+}
+
+// translated decodes the request once and encodes it for the target.
+func (c *call) translated(src []byte) ([]byte, error) {
+	r, err := c.decode(src)
+	if err != nil {
+		return nil, err
+	}
 	r.Model = c.to.upstream
 	r.Renamed, r.Recall = nil, nil
 	if c.strict() {
 		r.Recall = c.recall
 	}
-	var err error
-	c.sendBuf.b, err = chat.Translate(c.sendBuf.b[:0], c.rt.Client, c.to.dialect, r, &c.to.traits, &c.loss)
+	err = c.withMediaBytes(r, func() (err error) {
+		c.sendBuf.b, err = chat.Translate(c.sendBuf.b[:0], c.rt.Client, c.to.dialect, r, &c.to.traits, &c.loss)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
