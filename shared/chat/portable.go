@@ -22,13 +22,16 @@ type Portable interface {
 	Portable(r *Request) error
 }
 
-// Translate appends the body for provider of r, which client has decoded. What
-// is lost, and what is wrong, is named as in the client's own body.
+// Translate appends the body for provider of r, which client has decoded. It
+// refuses what t is known not to do, see Refuse. What is lost, and what is wrong, is named as in the client's own body.
 func Translate(dst []byte, client, provider Dialect, r *Request, t *Traits, loss *Loss) ([]byte, error) {
 	if p, ok := client.(Portable); ok {
 		if err := p.Portable(r); err != nil {
 			return dst, err
 		}
+	}
+	if err := Refuse(client, r, t, loss); err != nil {
+		return dst, err
 	}
 	out, err := provider.EncodeRequest(dst, r, t, loss)
 	n, ok := client.(Named)

@@ -44,9 +44,8 @@ type Traits struct {
 	// Schema is how an answer of a JSON schema is had from the model.
 	Schema SchemaSupport
 
-	NoTools         bool // the model takes no tools
-	NoImages        bool // the model takes no images
-	NoDocuments     bool // the model takes no documents
+	// Limits are what the model is known not to do.
+	Limits
 	NoCacheControl  bool // the host refuses cache markers
 	NoLongCache     bool // the host refuses a ttl of an hour
 	NoStrictTools   bool // the host refuses strict on tools

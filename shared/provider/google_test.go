@@ -208,8 +208,8 @@ func TestAdaptForVertex(t *testing.T) {
 
 func TestGeminiTraits(t *testing.T) {
 	for model, want := range map[string]chat.Traits{
-		"gemini-1.5-pro-002":         {Thinking: chat.ThinksNever, Schema: chat.SchemaSubset},
-		"gemini-2.0-flash":           {Thinking: chat.ThinksNever, Schema: chat.SchemaSubset},
+		"gemini-1.5-pro-002":         {Thinking: chat.ThinksNever, Limits: chat.Limits{NoThinking: true}, Schema: chat.SchemaSubset},
+		"gemini-2.0-flash":           {Thinking: chat.ThinksNever, Limits: chat.Limits{NoThinking: true}, Schema: chat.SchemaSubset},
 		"gemini-2.5-pro":             {MinBudget: 128, MaxBudget: 32768, ThinksAlways: true, Schema: chat.SchemaNative},
 		"models/gemini-2.5-flash":    {MaxBudget: 24576, Schema: chat.SchemaNative},
 		"gemini-2.5-flash-lite":      {MinBudget: 512, MaxBudget: 24576, Schema: chat.SchemaNative},
@@ -217,15 +217,14 @@ func TestGeminiTraits(t *testing.T) {
 		"gemini-3.1-pro-preview":     {Thinking: chat.ThinksAdaptively, Efforts: "low medium high", SignedCalls: true, ThinksAlways: true, Schema: chat.SchemaNative},
 		"gemini-3-flash-preview":     {Thinking: chat.ThinksAdaptively, SignedCalls: true, Schema: chat.SchemaNative},
 		"gemini-7-ultra":             {Thinking: chat.ThinksAdaptively, SignedCalls: true, Schema: chat.SchemaNative},
-		"gemma-3-27b-it":             {Thinking: chat.ThinksNever, Schema: chat.SchemaNone},
+		"gemma-3-27b-it":             {Thinking: chat.ThinksNever, Limits: chat.Limits{NoTools: true}, Schema: chat.SchemaNone},
 		"some-fine-tune":             {},
-		"google.gemini-2.0-flash":    {Thinking: chat.ThinksNever, Schema: chat.SchemaSubset},
-		"gemini-2.5-flash-image":     {Thinking: chat.ThinksNever, Schema: chat.SchemaNative},
+		"google.gemini-2.0-flash":    {Thinking: chat.ThinksNever, Limits: chat.Limits{NoThinking: true}, Schema: chat.SchemaSubset},
+		"gemini-2.5-flash-image":     {Thinking: chat.ThinksNever, Limits: chat.Limits{NoTools: true, NoThinking: true}, Schema: chat.SchemaNative},
 		"gemini-2.5-flash-preview-x": {MaxBudget: 24576, Schema: chat.SchemaNative},
 	} {
 		for _, id := range []string{"google", "vertex-ai"} {
 			want.Provider = id
-			want.NoTools = strings.HasPrefix(model, "gemma")
 			if got := row(t, id).Traits(model); !reflect.DeepEqual(got, want) {
 				t.Errorf("%s %s: %+v", id, model, got)
 			}

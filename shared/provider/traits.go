@@ -8,6 +8,12 @@ import (
 
 // Traits are what the dialects must know of the host and of model.
 func (p *Provider) Traits(model string) chat.Traits {
+	t := p.traits(model)
+	p.limit(&t, model)
+	return t
+}
+
+func (p *Provider) traits(model string) chat.Traits {
 	q := &p.Quirks
 	t := chat.Traits{Provider: p.ID}
 	if p.Dialect == Converse {

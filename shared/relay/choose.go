@@ -250,6 +250,7 @@ func (c *call) speak() error {
 	}
 	c.to.op, c.to.traits = op, c.to.target.TraitsFor(c.ctx, c.to.model)
 	c.to.upstream = c.to.target.UpstreamModel(c.to.model)
+	c.loss.StrictAnswer = c.strict()
 	return c.mayRefer()
 }
 

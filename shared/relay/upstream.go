@@ -99,6 +99,11 @@ func (c *call) spliced(src []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	if c.rt.Client != nil && c.to.traits.MayExceed(src) {
+		if err := c.within(src); err != nil {
+			return nil, err
+		}
+	}
 	var edits [2]wire.Edit
 	n := 0
 	c.modelJSON = wire.AppendJSONString(c.modelJSON[:0], c.to.upstream)
@@ -167,6 +172,16 @@ func (c *call) decode(src []byte) (*chat.Request, error) {
 		c.decoded, c.decodedOwn = r, own
 	}
 	return c.decoded, nil
+}
+
+// within refuses what the target is known not to do, in a body that is passed on
+// as it is. One that cannot be decoded is the provider's to refuse.
+func (c *call) within(src []byte) error {
+	r, err := c.rt.Client.DecodeRequest(src)
+	if err != nil {
+		return nil
+	}
+	return chat.Refuse(c.rt.Client, r, &c.to.traits, &c.loss)
 }
 
 // translated decodes the request once and encodes it for the target.

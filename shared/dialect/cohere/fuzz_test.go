@@ -99,7 +99,7 @@ func FuzzRequest(f *testing.F) {
 		if refused(t, err) {
 			return
 		}
-		for _, traits := range []chat.Traits{{}, {Thinking: chat.ThinksNever, NoImages: true, ClampTemperature: true}} {
+		for _, traits := range []chat.Traits{{}, {Thinking: chat.ThinksNever, Limits: chat.Limits{NoImages: true}, ClampTemperature: true}} {
 			var loss chat.Loss
 			up, err := cohere.Chat{}.EncodeRequest(nil, r, &traits, &loss)
 			if refused(t, err) {

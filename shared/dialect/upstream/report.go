@@ -15,24 +15,7 @@ const NotTaken = "not taken by this provider"
 
 // Path is where a message (part nil) or one of its parts stands in the client's
 // body.
-func Path(m *chat.Message, p *chat.Part) string {
-	if m.At < 0 {
-		if p == nil {
-			return "system"
-		}
-		return "system[" + strconv.Itoa(p.At) + "]"
-	}
-	at := "messages[" + strconv.Itoa(m.At) + "]"
-	switch {
-	case p == nil:
-		return at
-	case p.Kind == chat.Call:
-		return at + ".tool_calls[" + strconv.Itoa(p.At) + "]"
-	case m.Plain:
-		return at + ".content"
-	}
-	return at + ".content[" + strconv.Itoa(p.At) + "]"
-}
+func Path(m *chat.Message, p *chat.Part) string { return m.Path(p) }
 
 // Lose reports every member of r that is set and not among carried, by the names
 // of the OpenAI shape: temperature, top_p, top_k, frequency_penalty,

@@ -1,0 +1,180 @@
+package chat
+
+import (
+	"bytes"
+	"strconv"
+	"strings"
+
+	"gateway/shared/fault"
+)
+
+// Limits are what a host or model is known not to do. A request for it is
+// refused with 400 before anything is sent: an answer that ignores a part of the
+// request looks like a good one. The zero value knows of nothing.
+type Limits struct {
+	NoTools     bool // the model takes no tools
+	NoImages    bool // the model takes no images
+	NoDocuments bool // the model takes no documents
+	NoAudio     bool // the model takes no audio
+	NoStream    bool // the host does not stream this model
+	NoLogprobs  bool // no log probabilities of tokens
+	NoSeveral   bool // one answer only: n is 1
+	NoJSON      bool // an answer cannot be held to be JSON without a schema
+	NoThinking  bool // the model does not think at all
+}
+
+// MayExceed reports whether body may ask for something that t refuses, without
+// reading it: it looks for the words that such a request has in it. false is
+// certain but for words that are written with escapes, which the provider then
+// sees itself.
+func (t *Traits) MayExceed(body []byte) bool {
+	if t.Limits == (Limits{}) && t.Schema != SchemaNone {
+		return false
+	}
+	return t.NoTools && (says(body, `"tools"`) || says(body, `"functions"`)) ||
+		t.NoImages && says(body, `image`) ||
+		t.NoDocuments && (says(body, `file"`) || says(body, `document"`)) ||
+		t.NoAudio && says(body, `audio`) ||
+		t.NoStream && says(body, `"stream"`) ||
+		t.NoLogprobs && says(body, `logprobs`) ||
+		t.NoSeveral && says(body, `"n"`) ||
+		(t.NoJSON || t.Schema == SchemaNone) && says(body, `json`) ||
+		t.NoThinking && says(body, `"thinking"`)
+}
+
+func says(body []byte, word string) bool { return bytes.Contains(body, []byte(word)) }
+
+// Refuse gives the 400 for what r asks and t is known not to do, naming the
+// field as client wrote it: unsupported_operation, or
+// unsupported_response_format for a format. Log probabilities are refused to
+// clients that rely on the exact shape and are lost for others, see
+// Loss.StrictAnswer. Tools that are offered and may not be called are no request
+// for tools.
+func Refuse(client Dialect, r *Request, t *Traits, loss *Loss) error {
+	err := r.exceeds(t, loss)
+	if n, ok := client.(Named); ok {
+		return renamed(err, n, loss)
+	}
+	return err
+}
+
+func (r *Request) exceeds(t *Traits, loss *Loss) error {
+	no := func(field, format string, args ...any) error {
+		return fault.Newf(fault.UnsupportedOperation, field, format, args...)
+	}
+	switch {
+	case t.NoTools && r.wantsTools():
+		field := "tools"
+		if r.Legacy {
+			field = "functions"
+		}
+		return no(field, "%s is not supported: this model takes no tools; leave it out or choose another model", field)
+	case t.NoStream && r.Stream:
+		return no("stream", "stream is not supported: the answers of this model cannot be streamed; stream must be false or absent")
+	case t.NoSeveral && r.N.Set && r.N.Value > 1:
+		return no("n", "n must be 1 for this model, which gives one answer")
+	case t.NoThinking && r.Reasoning.Thinking == ThinkingBudget:
+		return no("thinking", "thinking is not supported: this model does not think; leave it out or choose another model")
+	case t.Schema == SchemaNone && r.Format.Kind == FormatSchema:
+		return fault.New(fault.UnsupportedResponse, "response_format", "response_format is not supported: this model cannot answer in a JSON schema")
+	case t.NoJSON && r.Format.Kind == FormatJSON:
+		return fault.New(fault.UnsupportedResponse, "response_format", "response_format is not supported: this model cannot be held to answer in JSON without a schema")
+	}
+	if t.NoLogprobs {
+		switch c := r.Completion; {
+		case r.Logprobs.Value:
+			loss.AddAnswer("logprobs", "this model gives none")
+		case r.TopLogprobs.Value > 0:
+			loss.AddAnswer("top_logprobs", "this model gives none")
+		case c != nil && c.Logprobs.Set:
+			loss.AddAnswer("logprobs", "this model gives none")
+		}
+		if err := loss.Err(); err != nil {
+			return err
+		}
+	}
+	if !t.NoImages && !t.NoDocuments && !t.NoAudio {
+		return nil
+	}
+	for i := range r.Messages {
+		m := &r.Messages[i]
+		for j := range m.Parts {
+			if err := r.exceedsPart(m, &m.Parts[j], t); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// wantsTools reports whether functions are offered that the model may call.
+func (r *Request) wantsTools() bool {
+	if r.ToolChoice.Mode == ToolsNone {
+		return false
+	}
+	for i := range r.Tools {
+		if r.Tools[i].Foreign == "" {
+			return true
+		}
+	}
+	return false
+}
+
+// exceedsPart refuses media that t does not take, in a message or in the result
+// of a tool.
+func (r *Request) exceedsPart(m *Message, p *Part, t *Traits) error {
+	if err := exceedsMedia(p, t, func() string { return m.Path(p) }); err != nil || p.Result == nil {
+		return err
+	}
+	for i := range p.Result.Parts {
+		q := &p.Result.Parts[i]
+		err := exceedsMedia(q, t, func() string {
+			at := "messages[" + strconv.Itoa(m.At) + "]"
+			if !strings.HasPrefix(r.Dialect, "openai.") { // there a result is a message of its own
+				at = m.Path(p)
+			}
+			return at + ".content[" + strconv.Itoa(q.At) + "]"
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func exceedsMedia(p *Part, t *Traits, path func() string) error {
+	what := ""
+	switch {
+	case p.Kind == Image && t.NoImages:
+		what = "an image"
+	case p.Kind == Document && t.NoDocuments && !p.Media.Plain:
+		what = "a document"
+	case p.Kind == Audio && t.NoAudio:
+		what = "audio"
+	default:
+		return nil
+	}
+	at := path()
+	return fault.Newf(fault.UnsupportedOperation, at, "%s is %s, which this model does not take", at, what)
+}
+
+// Path is where a message (p nil) or one of its parts stands in a body of chat
+// completions: messages[2], messages[2].content[0], messages[2].tool_calls[1].
+func (m *Message) Path(p *Part) string {
+	if m.At < 0 {
+		if p == nil {
+			return "system"
+		}
+		return "system[" + strconv.Itoa(p.At) + "]"
+	}
+	at := "messages[" + strconv.Itoa(m.At) + "]"
+	switch {
+	case p == nil:
+		return at
+	case p.Kind == Call:
+		return at + ".tool_calls[" + strconv.Itoa(p.At) + "]"
+	case m.Plain:
+		return at + ".content"
+	}
+	return at + ".content[" + strconv.Itoa(p.At) + "]"
+}

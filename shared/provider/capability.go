@@ -1,0 +1,210 @@
+package provider
+
+import (
+	"strings"
+
+	"gateway/shared/chat"
+)
+
+// limit fills what model is known not to do from the table of its provider. The
+// table holds only what the makers and hosts say in public: a model that is in
+// no row is never refused, and neither is what a row does not speak of. Rows are
+// tried in their order and the first that fits counts. Azure has none, as its
+// deployments are named by their owners.
+func (p *Provider) limit(t *chat.Traits, model string) {
+	rules := capabilities[p.ID]
+	switch p.ID {
+	case "bedrock":
+		model = bedrockID(model)
+	case "vertex-ai":
+		_, model = vertexModel(model)
+		if i := strings.Index(model, "claude-"); i >= 0 {
+			rules, model = capabilities["anthropic"], model[i:]
+		}
+	case "google":
+		_, model = vertexModel(strings.TrimPrefix(model, "models/"))
+	case "claude-platform-aws":
+		rules = capabilities["anthropic"]
+	}
+	for i := range rules {
+		if rules[i].fits(model) {
+			rules[i].apply(t)
+			break
+		}
+	}
+	if openHosts[p.ID] {
+		if i := strings.LastIndexByte(model, '/'); i >= 0 {
+			model = model[i+1:]
+		}
+		for i := range openModels {
+			if openModels[i].fits(model) {
+				openModels[i].apply(t)
+				break
+			}
+		}
+	}
+	for _, name := range p.Quirks.Drop {
+		if name == "logprobs" {
+			t.NoLogprobs = true
+		}
+	}
+}
+
+// rule is what the models that its names fit cannot do. A name is a beginning;
+// one that ends in $ is the whole of it. Letters count alike in either case.
+type rule struct {
+	names []string
+	lacks lack
+}
+
+// lack is a set of limits.
+type lack uint16
+
+const (
+	tools lack = 1 << iota
+	images
+	documents
+	audio
+	streams
+	logprobs
+	several
+	jsonObject
+	jsonSchema
+	thinking
+
+	media    = images | documents | audio
+	nothing  = lack(0)
+	textOnly = media | tools
+)
+
+func (r *rule) fits(model string) bool {
+	for _, name := range r.names {
+		whole, exact := strings.CutSuffix(name, "$")
+		if len(model) >= len(whole) && strings.EqualFold(model[:len(whole)], whole) && (!exact || len(model) == len(whole)) {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *rule) apply(t *chat.Traits) {
+	l := r.lacks
+	t.NoTools = t.NoTools || l&tools != 0
+	t.NoImages = t.NoImages || l&images != 0
+	t.NoDocuments = t.NoDocuments || l&documents != 0
+	t.NoAudio = t.NoAudio || l&audio != 0
+	t.NoStream = t.NoStream || l&streams != 0
+	t.NoLogprobs = t.NoLogprobs || l&logprobs != 0
+	t.NoSeveral = t.NoSeveral || l&several != 0
+	t.NoJSON = t.NoJSON || l&jsonObject != 0
+	t.NoThinking = t.NoThinking || l&thinking != 0
+	if l&jsonSchema != 0 {
+		t.Schema = chat.SchemaNone
+	}
+}
+
+// all is the name that fits every model.
+const all = ""
+
+// capabilities are the rules by provider.
+var capabilities = map[string][]rule{
+	"openai": {
+		{[]string{"gpt-3.5-turbo-0301", "gpt-4-0314", "gpt-4-32k-0314"}, media | tools | jsonSchema | jsonObject | thinking},
+		{[]string{"gpt-3.5-turbo", "gpt-4$", "gpt-4-0613", "gpt-4-32k", "gpt-4-1106-preview", "gpt-4-0125-preview"}, media | jsonSchema | thinking},
+		{[]string{"gpt-4-turbo$", "gpt-4-turbo-2024", "gpt-4-vision"}, audio | jsonSchema | thinking},
+		{[]string{"gpt-4o-audio", "gpt-4o-mini-audio", "gpt-audio"}, images | jsonSchema | thinking},
+		{[]string{"gpt-4o-search", "gpt-4o-mini-search"}, tools | thinking},
+		{[]string{"gpt-4o-2024-05-13"}, audio | jsonSchema | thinking},
+		{[]string{"chatgpt-4o"}, tools | audio | jsonSchema | thinking},
+		{[]string{"gpt-4o", "gpt-4.1"}, audio | thinking},
+		{[]string{"o1-mini", "o1-preview"}, media | tools | jsonSchema | jsonObject | logprobs},
+		{[]string{"o3-mini"}, images | audio | logprobs},
+		{[]string{"o1", "o3", "o4"}, audio | logprobs},
+	},
+	"anthropic": {
+		{[]string{"claude-1", "claude-v1", "claude-2", "claude-v2", "claude-instant"}, textOnly | jsonSchema | thinking},
+		{[]string{"claude-3-7"}, audio},
+		{[]string{"claude-3-"}, audio | thinking},
+		{[]string{"claude-"}, audio},
+	},
+	"google": {
+		{[]string{"gemini-2.0-flash-thinking", "gemini-2.0-flash-lite-preview-thinking"}, nothing},
+		{[]string{"gemini-1.", "gemini-2.0"}, thinking},
+		{[]string{"gemini-2.5-flash-image"}, tools | thinking},
+		{[]string{"gemini-2.5-flash-preview-tts", "gemini-2.5-pro-preview-tts"}, textOnly | thinking},
+		{[]string{"gemma-3-1b", "gemma-2"}, textOnly},
+	},
+	"vertex-ai": {
+		{[]string{"gemini-1.", "gemini-2.0"}, thinking},
+		{[]string{"gemini-2.5-flash-image"}, tools | thinking},
+	},
+	"bedrock": {
+		{[]string{"ai21.j2-"}, textOnly | streams | jsonSchema | thinking},
+		{[]string{"ai21.jamba-instruct"}, textOnly | thinking},
+		{[]string{"ai21.jamba-1-5"}, images | audio | thinking},
+		{[]string{"amazon.nova-micro"}, media | thinking},
+		{[]string{"amazon.titan-text", "amazon.titan-tg1"}, tools | images | audio | thinking},
+		{[]string{"anthropic.claude-v2", "anthropic.claude-v1", "anthropic.claude-instant"}, tools | images | audio | thinking},
+		{[]string{"cohere.command-text", "cohere.command-light-text"}, tools | images | audio | thinking},
+		{[]string{"cohere.command-r"}, images | audio | thinking},
+		{[]string{"deepseek.r1"}, tools | images | audio},
+		{[]string{"meta.llama2", "meta.llama3-8b", "meta.llama3-70b"}, tools | images | audio | thinking},
+		{[]string{"meta.llama3-1-", "meta.llama3-2-1b", "meta.llama3-2-3b", "meta.llama3-3-"}, images | audio | thinking},
+		{[]string{"mistral.mistral-7b", "mistral.mixtral"}, tools | images | audio | thinking},
+		{[]string{"mistral.mistral-large-24", "mistral.mistral-small-24"}, images | audio | thinking},
+	},
+	"cohere": {
+		{[]string{"command-a-vision", "c4ai-aya-vision"}, audio | thinking},
+		{[]string{"command-a-reasoning"}, images | audio},
+		{[]string{"command-r", "command-a-03", "command-a-translate", "command-light", "command-nightly", "c4ai-aya-expanse"}, images | audio | thinking},
+	},
+	"deepseek": {
+		{[]string{"deepseek-reasoner"}, media | jsonSchema | logprobs},
+		{[]string{"deepseek-chat"}, media | jsonSchema},
+	},
+	"groq": {
+		{[]string{"llama-3.1-", "llama-3.3-", "llama3-", "openai/gpt-oss", "gemma2-", "qwen/qwen3-32b", "qwen-qwq", "deepseek-r1-", "moonshotai/kimi-k2-instruct", "allam-", "mixtral-"}, media | several},
+		{[]string{all}, several},
+	},
+	"cerebras": {
+		{[]string{"llama3.1-", "llama-3.3-", "qwen-3-", "gpt-oss-", "zai-glm-4.6", "zai-glm-4.7"}, media},
+	},
+	"mistral-ai": {
+		{[]string{"open-mistral-7b", "mistral-tiny", "open-codestral-mamba", "codestral-mamba"}, textOnly},
+		{[]string{"open-mixtral-", "open-mistral-nemo", "codestral-", "devstral-small-2505", "ministral-3b-2410", "ministral-8b-2410", "mistral-large-24", "mistral-small-24"}, images | audio},
+	},
+	"moonshot": {
+		{[]string{"moonshot-v1-8k$", "moonshot-v1-32k$", "moonshot-v1-128k$", "moonshot-v1-auto$", "kimi-k2-"}, images | audio},
+	},
+	"perplexity-ai": {
+		{[]string{"sonar-deep-research"}, tools | images | audio},
+		{[]string{"sonar"}, tools | audio},
+	},
+	"x-ai": {
+		{[]string{"grok-3", "grok-code-fast", "grok-2-1212", "grok-2$", "grok-2-latest$", "grok-beta"}, images | audio},
+	},
+	"zhipu": glm,
+	"z-ai":  glm,
+
+	"reka-ai": {{[]string{all}, tools}},
+	"palm":    {{[]string{all}, textOnly | thinking}},
+	"bytez":   {{[]string{all}, tools}},
+}
+
+var glm = []rule{
+	{[]string{"glm-4$", "glm-4-", "glm-4.5$", "glm-4.5-", "glm-4.6$", "glm-4.7$", "glm-4.7-flash"}, images | audio},
+}
+
+// openHosts serve open models under the names of their makers.
+var openHosts = map[string]bool{
+	"together-ai": true, "fireworks-ai": true, "deepinfra": true, "huggingface": true, "novita-ai": true, "nebius": true, "hyperbolic": true,
+	"sambanova": true, "inference-net": true, "nscale": true, "ovhcloud": true, "siliconflow": true,
+}
+
+// openModels are open models whose weights read text only, wherever they run.
+var openModels = []rule{
+	{[]string{"llama-3.1-", "llama-3.3-", "llama3.1", "llama3.3", "meta-llama-3-", "meta-llama-3.1-", "llama-3.2-1b", "llama-3.2-3b",
+		"gpt-oss", "mixtral-8x", "mistral-7b-", "deepseek-r1", "deepseek-v3", "qwen3-0.6b", "qwen3-1.7b", "qwen3-4b", "qwen3-8b", "qwen3-14b",
+		"qwen3-32b", "qwen3-30b-a3b", "qwen3-235b-a22b", "qwen3-coder", "qwen3-next", "qwq-32b", "kimi-k2-instruct", "kimi-k2-thinking",
+		"gemma-2-", "phi-4$", "phi-4-mini-instruct", "glm-4.5$", "glm-4.5-air", "glm-4.6$"}, images | audio},
+}
