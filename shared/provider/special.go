@@ -107,7 +107,11 @@ func (t *Target) azureOpenAI(op Operation, a *ask, p *place) {
 	switch op {
 	case Realtime:
 		p.path = "/realtime" + query
-		p.path = AddQuery(p.path, "deployment="+url.QueryEscape(d.Name))
+		name := "deployment="
+		if query == "" {
+			name = "model="
+		}
+		p.path = AddQuery(p.path, name+url.QueryEscape(d.Name))
 	case Chat, Completions, Embeddings, ImagesGenerate, ImagesEdit, AudioSpeech, AudioTranscription, AudioTranslation:
 		if query != "" {
 			a.model = d.Name
