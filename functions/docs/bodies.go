@@ -205,6 +205,7 @@ var headers = []struct{ name, doc string }{
 	{"x-gateway-forward-headers", "Names of headers to forward to the provider, with commas between them."},
 	{"x-gateway-sensitive-headers", "Names of headers to mask in logs, with commas between them."},
 	{"x-gateway-debug", "false: logs keep no bodies."},
+	{"x-gateway-translation", "strict: a target that cannot be told everything of the request is refused with 400."},
 	{"x-gateway-strict-open-ai-compliance", "false: answers carry what the OpenAI shape has no place for."},
 }
 

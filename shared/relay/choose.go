@@ -250,13 +250,14 @@ func (c *call) speak() error {
 	}
 	c.to.op, c.to.traits = op, c.to.target.TraitsFor(c.ctx, c.to.model)
 	c.to.upstream = c.to.target.UpstreamModel(c.to.model)
-	c.loss.StrictAnswer = c.strict()
+	c.loss.Strict, c.loss.StrictAnswer = c.ask.NoLoss, c.strict()
 	return c.mayRefer()
 }
 
 // speakOperation settles how the target takes an operation that is no
 // conversation: in the client's own shape, or by a translator.
 func (c *call) speakOperation() error {
+	c.loss.Strict, c.loss.StrictAnswer = c.ask.NoLoss, false
 	if c.rt.Local != nil && c.to.target.DialectOf(c.rt.Operation, c.to.model) == "" {
 		c.to.op, c.to.local = c.rt.Operation, true
 		return nil

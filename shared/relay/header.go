@@ -50,6 +50,7 @@ type asked struct {
 	Timeout                                  time.Duration // 0: none
 	Lenient                                  bool          // strict compliance switched off
 	NoBodies                                 bool          // x-gateway-debug: false
+	NoLoss                                   bool          // a target that cannot be told everything is refused
 	Forward                                  []string      // canonical header names
 	Sensitive                                []string
 	Metadata                                 map[string]string // nil when none was sent
@@ -81,6 +82,12 @@ func (a *asked) readHeaders(h http.Header) error {
 	}
 	a.Lenient = one(h, "X-Gateway-Strict-Open-Ai-Compliance") == "false" || one(h, "X-Gateway-Strict-Openai-Compliance") == "false"
 	a.NoBodies = one(h, headerDebug) == "false"
+	if v := one(h, headerTranslation); v != "" {
+		if v != "strict" {
+			return fault.Invalid("x-gateway-translation", "must be strict, which refuses what a provider cannot be told, or be left out")
+		}
+		a.NoLoss = true
+	}
 	if v := one(h, headerForward); v != "" {
 		if a.Forward, err = forwardList(v); err != nil {
 			return err

@@ -125,7 +125,7 @@ func (c *call) spliced(src []byte) ([]byte, error) {
 		c.loss.Add(name, "the host refuses it")
 	}
 	c.rec.Losses = c.loss.Paths()
-	return adapted, nil
+	return adapted, c.loss.Err()
 }
 
 // dialectName is the dialect of a conversation; "" for other operations.
