@@ -77,6 +77,21 @@
 //	POST /sts/                                         AssumeRole; roles named denied are refused, roles
 //	                                                   named external want the external id "mock"
 //
+// Images, below /images-of/ and the host's name (workers, siliconflow, hyperbolic,
+// segmind, fireworks, stability), behind the paths of the host: pictures of one
+// pixel, as JSON or bare by the Accept header where the host does so; refuse
+// filters them.
+//
+// Azure OpenAI, below /azure-openai, a key in api-key or a token of the token
+// endpoint in Authorization: Bearer:
+//
+//	POST /deployments/{name}/{operation}?api-version=...   dated versions
+//	POST /v1/{operation}                                   the model is the deployment
+//	POST /{tenant}/oauth2/v2.0/token                       Entra: the secret is "mock-secret"
+//
+// Its streams begin with a chunk of prompt_filter_results and no choices; errors of
+// the code content_filter have an innererror.
+//
 // In its streams garbage=after:N damages a checksum, and error-event=T is the
 // exception T.
 //

@@ -1,0 +1,190 @@
+package mockprovider
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"strings"
+)
+
+// imageShape serves hosts that make images in a shape of their own, below
+// /images-of/ and their name: /images-of/workers, siliconflow, hyperbolic,
+// segmind, fireworks and stability, each behind the paths of the host itself.
+var imageShape = &shape{name: "images", match: imageMatch, authenticate: (*exchange).imageKey, refuse: (*exchange).imageRefuse}
+
+const imageHead = "/images-of/"
+
+var imageHosts = map[string]func(x *exchange, path string) *apiError{
+	"workers": (*exchange).workersImage, "siliconflow": (*exchange).siliconflowImage, "hyperbolic": (*exchange).hyperbolicImage,
+	"segmind": (*exchange).segmindImage, "fireworks": (*exchange).fireworksImage, "stability": (*exchange).stabilityImage,
+}
+
+// imageHost is the host's name and the path behind it.
+func (x *exchange) imageHost() (host, path string) {
+	rest, _ := strings.CutPrefix(x.path, imageHead)
+	host, path, _ = strings.Cut(rest, "/")
+	return host, "/" + path
+}
+
+func imageMatch(x *exchange) func(*exchange) *apiError {
+	if !strings.HasPrefix(x.path, imageHead) {
+		return nil
+	}
+	host, path := x.imageHost()
+	handle := imageHosts[host]
+	if handle == nil {
+		return nil
+	}
+	return func(x *exchange) *apiError {
+		if x.r.Method != http.MethodPost {
+			return &apiError{status: http.StatusMethodNotAllowed, message: "Method Not Allowed"}
+		}
+		return handle(x, path)
+	}
+}
+
+// imageKey looks for the key where the host does.
+func (x *exchange) imageKey() *apiError {
+	key := x.r.Header.Get("X-Api-Key")
+	if host, _ := x.imageHost(); host != "segmind" {
+		key, _ = strings.CutPrefix(x.r.Header.Get("Authorization"), "Bearer ")
+	}
+	switch {
+	case key == "mock-limited":
+		return &apiError{status: http.StatusTooManyRequests, message: "Too many requests", retryAfter: "1"}
+	case !strings.HasPrefix(key, "mock-"):
+		return &apiError{status: http.StatusUnauthorized, message: "Invalid authentication"}
+	}
+	return nil
+}
+
+// imageRefuse answers with an error in the host's shape.
+func (x *exchange) imageRefuse(e *apiError) {
+	var body any
+	switch host, path := x.imageHost(); host {
+	case "workers":
+		body = map[string]any{"success": false, "result": nil, "messages": []any{}, "errors": []any{map[string]any{"code": 5006, "message": "AiError: " + e.message}}}
+	case "siliconflow":
+		body = map[string]any{"code": 20015, "message": e.message, "data": nil}
+		if e.status == http.StatusUnauthorized {
+			body = e.message
+		}
+	case "hyperbolic":
+		body = map[string]any{"detail": []any{map[string]any{"loc": []any{"body"}, "msg": e.message, "type": "value_error"}}}
+	case "fireworks":
+		body = map[string]any{"fault": map[string]any{"faultstring": e.message, "detail": map[string]any{"errorcode": "steps.request.Failed"}}}
+	case "stability":
+		body = map[string]any{"id": "4c31", "name": stabilityName(e.status), "errors": []any{e.message}}
+		if strings.HasPrefix(path, "/v1/") {
+			body = map[string]any{"id": "4c31", "name": stabilityName(e.status), "message": e.message}
+		}
+	default:
+		body = map[string]any{"error": e.message}
+	}
+	if !x.hasRow {
+		x.row = x.s.bill.begin(x.path, x.model, "", false)
+	}
+	x.row.close(e.status, Usage{}, x.gone(), "")
+	x.w.Header().Set("Content-Type", "application/json")
+	if e.retryAfter != "" {
+		x.w.Header().Set("Retry-After", e.retryAfter)
+	}
+	x.w.WriteHeader(e.status)
+	_ = json.NewEncoder(x.w).Encode(body)
+}
+
+func stabilityName(status int) string {
+	switch status {
+	case http.StatusUnauthorized:
+		return "unauthorized"
+	case http.StatusForbidden:
+		return "content_moderation"
+	case http.StatusTooManyRequests:
+		return "rate_limit_exceeded"
+	}
+	return "bad_request"
+}
+
+// imagePrices hold nano-dollars for one image; list prices of the hosts.
+var imagePrices = map[string]int64{
+	"core": 30_000_000, "ultra": 80_000_000, "sd3.5-large": 65_000_000, "stable-diffusion-xl-1024-v1-0": 40_000_000,
+}
+
+// drawn opens the row of a request for images and takes the faults of its prompt.
+func (x *exchange) drawn(prompt string) (done bool, e *apiError) {
+	if strings.Contains(x.model, "does-not-exist") {
+		return true, &apiError{status: http.StatusNotFound, message: "model not found"}
+	}
+	if prompt == "" {
+		return true, wireBad("prompt must be a non-empty string")
+	}
+	if e := steerBy(&x.st, prompt); e != nil {
+		return true, e
+	}
+	return x.opened(seedOf(prompt))
+}
+
+// paint charges n images and answers with JSON.
+func (x *exchange) paint(n int64, body string) *apiError {
+	x.chargeUnits(http.StatusOK, n*imagePrices[x.model])
+	x.plain("img-mock", []byte(body), Usage{})
+	return nil
+}
+
+// bare charges one image and answers with its bytes.
+func (x *exchange) bare() *apiError {
+	image, err := base64.StdEncoding.DecodeString(picture)
+	if err != nil {
+		panic(err) // a constant
+	}
+	x.chargeUnits(http.StatusOK, imagePrices[x.model])
+	h := x.setHeaders("image/png", "img-mock")
+	h["Content-Length"] = []string{strconv.Itoa(len(image))}
+	x.w.WriteHeader(http.StatusOK)
+	if cut := max(x.st.cutAfter, x.st.cutMid); cut != never {
+		x.write(image[:min(len(image), cut)])
+		x.flush()
+		panic(http.ErrAbortHandler)
+	}
+	x.write(image)
+	return nil
+}
+
+// wants tells whether the Accept header names a type, such as application/json.
+func (x *exchange) wants(kind string) bool { return strings.Contains(x.r.Header.Get("Accept"), kind) }
+
+// finish is the finish reason of an image.
+func (x *exchange) finish() string {
+	if x.st.refuse {
+		return "CONTENT_FILTERED"
+	}
+	return "SUCCESS"
+}
+
+// side refuses a number of pixels outside of bounds.
+func side(v value, names string, low, high, step int64) *apiError {
+	for _, name := range strings.Fields(names) {
+		if n, ok := v.get(name).integer(); v.get(name).given() && (!ok || n < low || n > high || n%step != 0) {
+			return wireBad("%s must be between %d and %d, in steps of %d", name, low, high, step)
+		}
+	}
+	return nil
+}
+
+// count is a number of images; 1 where there is none.
+func count(v value, name string, most int64) (int64, *apiError) {
+	n, ok := v.get(name).integer()
+	switch {
+	case !v.get(name).given():
+		return 1, nil
+	case !ok || n < 1 || n > most:
+		return 0, wireBad("%s must be between 1 and %d", name, most)
+	}
+	return n, nil
+}
+
+// repeated repeats an element of a JSON list.
+func repeated(element string, n int64) string {
+	return "[" + strings.TrimSuffix(strings.Repeat(element+",", int(n)), ",") + "]"
+}
