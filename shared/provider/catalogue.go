@@ -89,17 +89,13 @@ var catalogue = []Provider{
 	{ID: "anthropic", Name: "Anthropic", Dialect: AnthropicMessages, Base: "https://api.anthropic.com/v1", Auth: Auth{HeaderAuth, "x-api-key", ""}, Key: always,
 		Headers: []Header{{"anthropic-version", "{anthropic_version|2023-06-01}"}, {"anthropic-beta", "{anthropic_beta}"}},
 		Fields:  anthropicFields,
-		Routes: []Route{
+		Routes: append([]Route{
 			{Op: Chat, Path: "/messages"},
 			{Op: Messages, Path: "/messages"},
 			{Op: MessagesCountTokens, Path: "/messages/count_tokens"},
 			{Op: Completions, Path: "/complete", Dialect: "anthropic.complete"},
-			{Op: BatchesCreate, Path: "/messages/batches"},
-			{Op: BatchesGet, Path: "/messages/batches/{id}"},
-			{Op: BatchesCancel, Path: "/messages/batches/{id}/cancel"},
-			{Op: BatchesList, Path: "/messages/batches"},
 			{Op: ModelsList, Path: "/models"},
-		}},
+		}, messageBatches...)},
 	{ID: "azure-openai", Name: "Azure OpenAI", Dialect: OpenAIChat, Base: "https://{azure_resource_name}.openai.azure.com/openai", Auth: Auth{AzureAuth, "api-key", ""}, Key: "azure_auth_mode=default", Routes: everyOpenAI,
 		Headers: []Header{{"OpenAI-Beta", "{openai_beta}"}}, Quirks: Quirks{Developer: true, StreamUsage: true},
 		Fields: fields([]Field{
@@ -148,11 +144,9 @@ var catalogue = []Provider{
 	{ID: "claude-platform-aws", Name: "Claude Platform on AWS", Dialect: AnthropicMessages, Base: "https://aws-external-anthropic.{aws_region|us-east-1}.api.aws/v1", Auth: Auth{SigV4Auth, "aws-external-anthropic", ""}, Key: "aws_auth_type=apiKey",
 		Headers: []Header{{"anthropic-version", "{anthropic_version|2023-06-01}"}, {"anthropic-beta", "{anthropic_beta}"}, {"anthropic-workspace-id", "{anthropic_aws_workspace_id}"}},
 		Fields:  fields(awsFields, anthropicFields, []Field{{Name: "anthropic_aws_workspace_id"}}),
-		Routes: []Route{
+		Routes: append([]Route{
 			{Op: Chat, Path: "/messages"}, {Op: Messages, Path: "/messages"}, {Op: MessagesCountTokens, Path: "/messages/count_tokens"},
-			{Op: FilesUpload, Path: "/files"}, {Op: FilesList, Path: "/files"}, {Op: FilesGet, Path: "/files/{id}"}, {Op: FilesDelete, Path: "/files/{id}"}, {Op: FilesContent, Path: "/files/{id}/content"},
-			{Op: BatchesCreate, Path: "/messages/batches"}, {Op: BatchesGet, Path: "/messages/batches/{id}"}, {Op: BatchesCancel, Path: "/messages/batches/{id}/cancel"}, {Op: BatchesList, Path: "/messages/batches"},
-		}},
+		}, messageBatches...)},
 	{ID: "sagemaker", Name: "AWS SageMaker", Base: "https://runtime.sagemaker.{aws_region|us-east-1}.amazonaws.com", Auth: Auth{SigV4Auth, "sagemaker", ""},
 		Headers: []Header{
 			{"X-Amzn-SageMaker-Custom-Attributes", "{amzn_sagemaker_custom_attributes}"}, {"X-Amzn-SageMaker-Target-Model", "{amzn_sagemaker_target_model}"},

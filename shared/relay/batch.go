@@ -33,12 +33,18 @@ func (c *call) settleBatch(answer []byte) {
 		return
 	}
 	var w wire.Walk
-	if batchKeys.Walk(answer, &w) != nil || !w.Spans[1].Present(answer) || !w.Spans[3].Present(answer) {
+	if batchKeys.Walk(answer, &w) != nil || !w.Spans[1].Present(answer) {
 		return
 	}
 	status, _ := wire.ScanString(w.Spans[2].Of(answer), "status")
 	id, err := wire.ScanString(w.Spans[1].Of(answer), "id")
 	if !ended[status] || err != nil || len(id) > maxID {
+		return
+	}
+	if !w.Spans[3].Present(answer) {
+		if c.to.jobs != nil {
+			c.jobUsage(id)
+		}
 		return
 	}
 	u, ok := batchUsage(w.Spans[3].Of(answer))
@@ -58,8 +64,7 @@ func (c *call) settleBatch(answer []byte) {
 // claimBatch tells whether this request is the first to see a batch finished.
 func (c *call) claimBatch(id string) bool {
 	until := c.start.Add(ownedFor)
-	key := c.who.Scope.Organisation().Partition("BATCH", c.to.saved.integrationID).Key(id)
-	err := c.owners.table.Put(c.base, store.Row{Key: key, Item: store.Item{"request": c.rec.ID}, Expires: until}, store.IfAbsent())
+	err := c.owners.table.Put(c.base, store.Row{Key: c.batchKey(id), Item: store.Item{"request": c.rec.ID}, Expires: until}, store.IfAbsent())
 	if _, taken := store.AsCondition(err); taken {
 		return false
 	}
@@ -67,6 +72,11 @@ func (c *call) claimBatch(id string) bool {
 		c.fail("claim batch", err)
 	}
 	return err == nil
+}
+
+// batchKey is the row that claims a batch for the books.
+func (c *call) batchKey(id string) store.Key {
+	return c.who.Scope.Organisation().Partition("BATCH", c.to.saved.integrationID).Key(id)
 }
 
 // batchUsage reads {input_tokens, input_tokens_details:{cached_tokens},

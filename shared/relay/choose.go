@@ -23,8 +23,9 @@ type choice struct {
 	// carrier translates an operation that is no conversation; nil when the
 	// provider takes the client's own shape.
 	carrier  chat.Translator
-	local    bool   // the gateway answers itself, see Route.Local
-	upstream string // the model as the provider takes it
+	jobs     chat.Jobs // carries files, batches and fine-tuning jobs; likewise
+	local    bool      // the gateway answers itself, see Route.Local
+	upstream string    // the model as the provider takes it
 	// contentType is that of the body that carrier made; "" is JSON.
 	contentType string
 	op          provider.Operation
@@ -267,7 +268,8 @@ func (c *call) speakOperation() error {
 		op = provider.BatchesGet // the batch says which file holds its output
 	}
 	name := c.to.target.DialectOf(op, c.to.model)
-	if c.to.carrier = c.carriers[name]; c.to.carrier == nil && name != provider.OpenAI && name != provider.OpenAIResponses && !c.through() {
+	c.to.jobs = c.jobs[name]
+	if c.to.carrier = c.carriers[name]; c.to.carrier == nil && c.to.jobs == nil && name != provider.OpenAI && name != provider.OpenAIResponses && !c.through() {
 		return unsupported(c.rt.Endpoint, p)
 	}
 	c.to.op, c.to.traits = op, c.to.target.TraitsFor(c.ctx, c.to.model)

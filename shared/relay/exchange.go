@@ -43,6 +43,9 @@ func (c *call) judge(a *answer, at *usage.Attempt) {
 
 // exchange sends the request and judges the head of the answer.
 func (c *call) exchange(body []byte, at *usage.Attempt) answer {
+	if c.to.jobs != nil {
+		return c.exchangeJob(body, at)
+	}
 	req, err := c.upstreamRequest(body)
 	if err != nil {
 		return refusal(err)
@@ -182,7 +185,7 @@ func (c *call) upstreamRequest(body []byte) (*http.Request, error) {
 			h["Content-Type"] = jsonType
 		}
 		h["Accept"] = acceptJSON
-		if c.rt.Binary || c.rt.Media {
+		if (c.rt.Binary || c.rt.Media) && c.to.carrier == nil {
 			h["Accept"] = acceptAll
 		}
 		if c.stream {

@@ -153,7 +153,7 @@ func (c *call) ownList(page []byte) ([]byte, error) {
 func (c *call) nextPage(after string) ([]byte, error) {
 	q := c.req.URL.Query()
 	name := "after"
-	if c.to.target.Provider.Dialect == provider.AnthropicMessages {
+	if c.to.target.Provider.Dialect == provider.AnthropicMessages && c.to.jobs == nil {
 		name = "after_id"
 	}
 	q.Set(name, after)

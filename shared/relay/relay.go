@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"gateway/shared/blob"
 	"gateway/shared/cache"
 	"gateway/shared/chat"
 	"gateway/shared/egress"
@@ -35,6 +36,12 @@ type Options struct {
 	// Translators carry the operations that are no conversations; what
 	// provider.Route.Dialect refers to. May be empty.
 	Translators []chat.Translator
+	// Jobs carry files, batches and fine-tuning jobs of providers that have them
+	// in a shape of their own. May be empty.
+	Jobs []chat.Jobs
+	// Bucket keeps files for providers that have no place for them; nil: such
+	// uploads are refused.
+	Bucket blob.Bucket
 	// Cache keeps answers where a config asks for it; nil: none are kept.
 	Cache *cache.Cache
 	Now   func() time.Time
@@ -57,6 +64,8 @@ type Relay struct {
 	Options
 	dialects map[string]chat.Dialect
 	carriers map[string]chat.Translator
+	jobs     map[string]chat.Jobs
+	rooms    *jobRooms
 	calls    sync.Pool
 	memory   *signedMemory
 	hosts    *egress.Hosts // addresses that requests name
@@ -84,6 +93,11 @@ func New(o Options) *Relay {
 	for _, t := range o.Translators {
 		r.carriers[t.Name()] = t
 	}
+	r.jobs = make(map[string]chat.Jobs, len(o.Jobs))
+	for _, j := range o.Jobs {
+		r.jobs[j.Name()] = j
+	}
+	r.rooms = &jobRooms{now: o.Now, table: o.Store.Table(store.Usage), bucket: o.Bucket, seal: o.Sealer}
 	if r.Sleep == nil {
 		r.Sleep = sleep
 	}

@@ -11,6 +11,7 @@ import (
 	"gateway/shared/dialect/embedding"
 	"gateway/shared/dialect/gemini"
 	"gateway/shared/dialect/image"
+	"gateway/shared/dialect/job"
 	"gateway/shared/dialect/oci"
 	"gateway/shared/dialect/ocr"
 	"gateway/shared/dialect/openai"
@@ -45,4 +46,10 @@ func Translators() []chat.Translator {
 		gemini.Embeddings{}, gemini.VertexEmbeddings{}, gemini.Imagen{},
 		image.WorkersAI{}, image.SiliconFlow{}, image.Hyperbolic{}, image.Stability{}, image.Segmind{}, image.Fireworks{},
 	}
+}
+
+// Jobs carry files, batches and fine-tuning jobs of providers that have them in a
+// shape of their own.
+func Jobs() []chat.Jobs {
+	return []chat.Jobs{job.Anthropic{}}
 }

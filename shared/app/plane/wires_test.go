@@ -44,13 +44,20 @@ func TestEveryOperationOfTheCatalogueIsSpoken(t *testing.T) {
 		}
 		carriers[c.Name()] = c
 	}
+	jobs := map[string]bool{}
+	for _, j := range Jobs() {
+		if jobs[j.Name()] {
+			t.Errorf("%s is registered twice", j.Name())
+		}
+		jobs[j.Name()] = true
+	}
 	pairs, left := 0, []string{}
 	for _, p := range provider.All() {
 		for _, r := range p.Routes {
 			pairs++
 			pair := p.ID + " " + string(r.Op)
 			name := p.DialectOf(r.Op)
-			spoken := known[name] && conversation(r.Op) || carriers[name] != nil || name == provider.OpenAI || name == provider.OpenAIResponses || byConversation(p, r.Op, known) || listed(r.Op)
+			spoken := known[name] && conversation(r.Op) || carriers[name] != nil || jobs[name] || name == provider.OpenAI || name == provider.OpenAIResponses || byConversation(p, r.Op, known) || listed(r.Op)
 			switch {
 			case spoken && excused(p.ID, r.Op):
 				t.Logf("%s is spoken: take it off the list", pair)

@@ -1,0 +1,484 @@
+package job
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"gateway/shared/chat"
+	"gateway/shared/dialect/anthropic"
+	"gateway/shared/dialect/upstream"
+	"gateway/shared/fault"
+	"gateway/shared/pricing"
+	"gateway/shared/wire"
+)
+
+// Anthropic carries Message Batches. Their rows stand in the request that makes
+// them, at most 100,000 of them and 256 MB, and come back as a stream of results.
+type Anthropic struct{}
+
+var _ chat.Jobs = Anthropic{}
+
+// maxRequests bounds the body that makes a batch, in bytes, as Anthropic does.
+const maxRequests = 256 << 20
+
+// keepRows is up to how many bytes translated rows are held in memory; more are
+// translated twice.
+const keepRows = 8 << 20
+
+// Ids of the files that a batch's results are.
+const (
+	answersSuffix = "_output"
+	errorsSuffix  = "_errors"
+)
+
+// Name implements chat.Jobs.
+func (Anthropic) Name() string { return "anthropic.jobs" }
+
+// DecodeError implements chat.Jobs.
+func (Anthropic) DecodeError(status int, h http.Header, body []byte) *fault.Fault {
+	return anthropic.Messages{}.DecodeError(status, h, body)
+}
+
+// Do implements chat.Jobs.
+func (a Anthropic) Do(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
+	switch j.Operation {
+	case "batches_create":
+		return a.create(ctx, j)
+	case "batches_get":
+		return a.one(ctx, j, http.MethodGet)
+	case "batches_cancel":
+		return a.one(ctx, j, http.MethodPost)
+	case "batches_list":
+		return a.list(ctx, j)
+	}
+	if got, done, err := held(ctx, j, "batch"); done {
+		return got, err
+	}
+	return a.results(ctx, j)
+}
+
+// create sends the rows of the input file.
+func (a Anthropic) create(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
+	want, err := readAsked(j)
+	if err != nil {
+		return nil, err
+	}
+	if want.JobName != "" || want.RoleARN != "" || len(want.OutputData) > 0 {
+		j.Loss.Add("provider_options", upstream.NotTaken)
+	}
+	f, err := inputFile(ctx, j, "input_file_id", want.Input, "batch")
+	if err != nil {
+		return nil, err
+	}
+	r, err := newRows(j, want, anthropic.Messages{}.Name())
+	if err != nil {
+		return nil, err
+	}
+	call := &chat.JobCall{Method: http.MethodPost, Operation: j.Operation, Header: http.Header{"Content-Type": {"application/json"}}}
+	if err := a.fill(ctx, call, r, f); err != nil {
+		return nil, err
+	}
+	resp, err := j.Call(ctx, call)
+	if err != nil {
+		return nil, err
+	}
+	b, err := a.read(resp)
+	if err != nil {
+		return nil, err
+	}
+	want.Rows = r.n
+	if r.last != nil && len(r.talks) == 1 {
+		want.Model = r.last.Model
+	}
+	if err := remember(ctx, j, b.ID, &want.note); err != nil {
+		return nil, err
+	}
+	return answerBatch(ctx, j, b)
+}
+
+const (
+	requestsHead = `{"requests":[`
+	requestsTail = `]}`
+)
+
+func appendRequest(dst []byte, n int64, id string, body []byte) []byte {
+	if n > 1 {
+		dst = append(dst, ',')
+	}
+	dst = append(dst, `{"custom_id":`...)
+	dst = wire.AppendJSONString(dst, rowName(id))
+	dst = append(dst, `,"params":`...)
+	return append(append(dst, body...), '}')
+}
+
+// fill checks all rows and gives the call its body.
+func (Anthropic) fill(ctx context.Context, call *chat.JobCall, r *rows, f *chat.HeldFile) error {
+	bad := ""
+	write := func(dst []byte, n int64, id string, body []byte) []byte {
+		if rowName(id) == "" && bad == "" {
+			bad = id
+		}
+		return appendRequest(dst, n, id, body)
+	}
+	src := r.source(ctx, f, write)
+	defer src.Close()
+	var kept bytes.Buffer
+	p, length := make([]byte, 64<<10), int64(len(requestsHead)+len(requestsTail))
+	for {
+		n, err := src.Read(p)
+		if length += int64(n); length <= keepRows {
+			kept.Write(p[:n])
+		}
+		if bad != "" {
+			return fault.Invalid("input_file_id", "input_file_id: custom_id %q is too long for %s, which takes 64 characters", clip(bad), r.j.ProviderName)
+		}
+		if length > maxRequests {
+			return fault.Newf(fault.BodyTooLarge, "input_file_id", "input_file_id: the rows of a batch must have at most %d bytes for %s", int64(maxRequests), r.j.ProviderName)
+		}
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return r.fault(err)
+		}
+	}
+	if err := r.fault(nil); err != nil {
+		return err
+	}
+	if length <= keepRows {
+		call.Body = append(append([]byte(requestsHead), kept.Bytes()...), requestsTail...)
+		return nil
+	}
+	call.Length = length
+	call.Open = func() (io.ReadCloser, error) {
+		again := r.source(ctx, f, appendRequest)
+		return struct {
+			io.Reader
+			io.Closer
+		}{io.MultiReader(strings.NewReader(requestsHead), again, strings.NewReader(requestsTail)), again}, nil
+	}
+	return nil
+}
+
+// Custom ids at Anthropic are 1 to 64 letters, digits, '-' and '_'. Others are
+// written with two digits behind '_' for what is not taken.
+const (
+	maxRowName  = 64
+	escapedName = "gw_"
+)
+
+func rowName(id string) string {
+	plain := !strings.HasPrefix(id, escapedName)
+	for i := range len(id) {
+		plain = plain && (plainByte(id[i]) && id[i] != '.')
+	}
+	if !plain {
+		id = escapedName + strings.ReplaceAll(strings.ReplaceAll(strings.ReplaceAll(Plain(id), "_", "~5F"), ".", "~2E"), "~", "_")
+	}
+	if len(id) > maxRowName {
+		return ""
+	}
+	return id
+}
+
+// customID is the id that rowName wrote.
+func customID(name string) string {
+	if rest, ok := strings.CutPrefix(name, escapedName); ok {
+		var b strings.Builder
+		for i := 0; i < len(rest); i++ {
+			if rest[i] != '_' || i+2 >= len(rest) {
+				b.WriteByte(rest[i])
+				continue
+			}
+			hi, lo := strings.IndexByte(hexDigits, rest[i+1]), strings.IndexByte(hexDigits, rest[i+2])
+			if hi < 0 || lo < 0 {
+				return name
+			}
+			b.WriteByte(byte(hi<<4 | lo))
+			i += 2
+		}
+		if id := b.String(); rowName(id) == name {
+			return id
+		}
+	}
+	return name
+}
+
+// messageBatch is a batch at Anthropic.
+type messageBatch struct {
+	ID        string `json:"id"`
+	State     string `json:"processing_status"`
+	Created   string `json:"created_at"`
+	Ended     string `json:"ended_at"`
+	Expires   string `json:"expires_at"`
+	Archived  string `json:"archived_at"`
+	Cancelled string `json:"cancel_initiated_at"`
+	Results   string `json:"results_url"`
+	Counts    struct {
+		Processing, Succeeded, Errored, Canceled, Expired int64
+	} `json:"request_counts"`
+}
+
+// batch is the batch in OpenAI's shape. Requests that were cancelled or ran out
+// of time count as failed.
+func (m *messageBatch) batch() *Batch {
+	c := &m.Counts
+	unanswered := c.Errored + c.Canceled + c.Expired
+	b := &Batch{
+		ID: m.ID, Created: seconds(m.Created), Began: seconds(m.Created), Ended: seconds(m.Ended), Expires: seconds(m.Expires), Cancelling: seconds(m.Cancelled),
+		Total: c.Processing + c.Succeeded + unanswered, Completed: c.Succeeded, Failed: unanswered, Status: inProgress,
+	}
+	switch {
+	case m.State == "canceling":
+		b.Status = cancelling
+	case m.State != "ended":
+	case c.Canceled > 0:
+		b.Status = cancelled
+	case c.Expired > 0:
+		b.Status = expired
+	default:
+		b.Status = completed
+	}
+	if m.State == "ended" && m.Archived == "" {
+		if c.Succeeded > 0 {
+			b.Output = b.ID + answersSuffix
+		}
+		if unanswered > 0 {
+			b.Errors = b.ID + errorsSuffix
+		}
+	}
+	return b
+}
+
+// maxAnswer bounds an answer that is read whole, in bytes.
+const maxAnswer = 16 << 20
+
+// readJSON reads an answer whole.
+func readJSON(resp *http.Response, into any) error {
+	defer resp.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
+	if err == nil && len(body) > maxAnswer {
+		err = errRow
+	}
+	if err == nil {
+		err = json.Unmarshal(body, into)
+	}
+	if err != nil {
+		return upstream.Invalid("The provider's answer cannot be read", err)
+	}
+	return nil
+}
+
+func (Anthropic) read(resp *http.Response) (*Batch, error) {
+	var m messageBatch
+	if err := readJSON(resp, &m); err != nil {
+		return nil, err
+	}
+	if m.ID == "" || m.State == "" {
+		return nil, upstream.Invalid("The provider's answer is no batch", nil)
+	}
+	return m.batch(), nil
+}
+
+func (a Anthropic) one(ctx context.Context, j *chat.Job, method string) (*chat.JobAnswer, error) {
+	resp, err := j.Call(ctx, &chat.JobCall{Method: method, Operation: j.Operation, ID: j.ID})
+	if err != nil {
+		return nil, err
+	}
+	b, err := a.read(resp)
+	if err != nil {
+		return nil, err
+	}
+	return answerBatch(ctx, j, b)
+}
+
+func (a Anthropic) list(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
+	limit, err := limitOf(j, defaultPage, maxPage)
+	if err != nil {
+		return nil, err
+	}
+	q := url.Values{"limit": {itoa(int64(limit))}}
+	if after := j.Query.Get("after"); after != "" {
+		q.Set("after_id", after)
+	}
+	resp, err := j.Call(ctx, &chat.JobCall{Method: http.MethodGet, Operation: j.Operation, Query: q.Encode()})
+	if err != nil {
+		return nil, err
+	}
+	var page struct {
+		Data []messageBatch `json:"data"`
+		More bool           `json:"has_more"`
+	}
+	if err := readJSON(resp, &page); err != nil {
+		return nil, err
+	}
+	batches := make([]*Batch, len(page.Data))
+	for i := range page.Data {
+		batches[i] = page.Data[i].batch()
+	}
+	return answerBatches(ctx, j, batches, page.More)
+}
+
+// results serves the operations on the files of a batch's results.
+func (a Anthropic) results(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
+	batch, good := strings.CutSuffix(j.ID, answersSuffix)
+	if !good {
+		var bad bool
+		if batch, bad = strings.CutSuffix(j.ID, errorsSuffix); !bad {
+			return nil, unknown(j.ID)
+		}
+	}
+	if j.Operation == "files_delete" {
+		return nil, fault.Newf(fault.UnsupportedOperation, "id", "The results of a batch are deleted by %s", j.ProviderName)
+	}
+	src, err := a.resultRows(ctx, j, batch, good)
+	if err != nil {
+		return nil, err
+	}
+	if j.Operation == "files_content" {
+		return &chat.JobAnswer{Type: "application/jsonl", Body: src, Length: -1}, nil
+	}
+	return answerOutput(j, src, batch)
+}
+
+// answerOutput tells of a file of results, whose length is that of its rows.
+func answerOutput(j *chat.Job, src io.ReadCloser, batch string) (*chat.JobAnswer, error) {
+	defer src.Close()
+	n, err := io.Copy(io.Discard, src)
+	if err != nil {
+		return nil, upstream.Invalid("The provider's results broke off", err)
+	}
+	return chat.JobJSON(appendFile(nil, &chat.HeldFile{ID: j.ID, Name: batch + ".jsonl", Purpose: "batch_output", Bytes: n, Created: j.Now.Unix()})), nil
+}
+
+// resultRows are the rows of a batch that were answered, or those that were not.
+func (Anthropic) resultRows(ctx context.Context, j *chat.Job, batch string, good bool) (io.ReadCloser, error) {
+	b := &Batch{ID: batch}
+	if err := recall(ctx, j, b); err != nil {
+		return nil, err
+	}
+	resp, err := j.Call(ctx, &chat.JobCall{Method: http.MethodGet, Operation: "batches_output", ID: batch})
+	if err != nil {
+		return nil, err
+	}
+	w := &output{j: j, batch: batch, client: dialects[b.Endpoint], talks: map[string]*chat.Talk{}}
+	return transform(resp.Body, func(dst []byte, _ int, line []byte) ([]byte, error) {
+		r, err := readResult(line)
+		if err != nil || r.good() != good {
+			return dst, err
+		}
+		if good {
+			return w.answered(dst, r.id, r.model, r.message), nil
+		}
+		return w.failed(dst, r.id, r.code, r.text), nil
+	}), nil
+}
+
+// result is one row of results.
+type result struct {
+	id, kind   string
+	message    []byte // of a request that was answered
+	model      string
+	code, text string // why it was not
+}
+
+func (r *result) good() bool { return r.kind == "succeeded" }
+
+// unansweredTexts say why a request has no answer.
+var unansweredTexts = map[string][2]string{
+	"expired":  {"batch_expired", "The request was not run before the batch expired."},
+	"canceled": {"batch_cancelled", "The request was not run before the batch was cancelled."},
+	"errored":  {"api_error", "The request failed."},
+}
+
+func readResult(line []byte) (*result, error) {
+	r := new(result)
+	d := wire.NewDecoder(line)
+	for key := range d.Object {
+		switch string(key) {
+		case "custom_id":
+			r.id = customID(d.Str())
+		case "result":
+			r.read(d)
+		default:
+			d.Skip()
+		}
+	}
+	if err := d.End(); err != nil {
+		return nil, upstream.Invalid("The provider's results cannot be read", err)
+	}
+	words := unansweredTexts[r.kind]
+	r.code, r.text = orElse(r.code, words[0]), orElse(r.text, words[1])
+	return r, nil
+}
+
+func (r *result) read(d *wire.Decoder) {
+	for key := range d.Object {
+		switch string(key) {
+		case "type":
+			r.kind = d.Str()
+		case "message":
+			if r.message = d.Raw(); wire.KindOf(r.message) == wire.KindObject {
+				var w wire.Walk
+				if modelKey.Walk(r.message, &w) == nil && w.Spans[0].Present(r.message) {
+					r.model, _ = wire.ScanString(w.Spans[0].Of(r.message), "model")
+				}
+			}
+		case "error":
+			if p := upstream.ReadError(d.Raw()); p != nil {
+				r.code, r.text = p.Type, p.Message
+			}
+		default:
+			d.Skip()
+		}
+	}
+}
+
+// Usage implements chat.Jobs.
+func (Anthropic) Usage(ctx context.Context, j *chat.Job) ([]chat.Meter, error) {
+	resp, err := j.Call(ctx, &chat.JobCall{Method: http.MethodGet, Operation: "batches_output", ID: j.ID})
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	sum := make(usages)
+	src := newLines(resp.Body)
+	for {
+		line, err := src.next()
+		if err == io.EOF {
+			return sum.meters(), nil
+		}
+		if err != nil {
+			return nil, upstream.Invalid("The provider's results broke off", err)
+		}
+		r, err := readResult(line)
+		if err != nil {
+			return nil, err
+		}
+		if r.good() {
+			sum.add(r.model, anthropic.Messages{}.MeterResponse(r.message).Usage)
+		}
+	}
+}
+
+// usages are sums by model.
+type usages map[string]pricing.Usage
+
+func (s usages) add(model string, u pricing.Usage) {
+	s[model] = s[model].Plus(u)
+}
+
+func (s usages) meters() []chat.Meter {
+	all := make([]chat.Meter, 0, len(s))
+	for _, model := range slices.Sorted(maps.Keys(s)) {
+		all = append(all, chat.Meter{Model: model, Usage: s[model], Complete: true})
+	}
+	return all
+}

@@ -1,0 +1,274 @@
+package job
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"gateway/shared/chat"
+	"gateway/shared/dialect/upstream"
+	"gateway/shared/fault"
+)
+
+// States of a batch in OpenAI's shape.
+const (
+	validating = "validating"
+	failed     = "failed"
+	inProgress = "in_progress"
+	finalizing = "finalizing"
+	completed  = "completed"
+	expired    = "expired"
+	cancelling = "cancelling"
+	cancelled  = "cancelled"
+)
+
+// Batch is a batch in OpenAI's shape. Times are Unix seconds, 0 for none.
+type Batch struct {
+	ID, Status                                             string
+	Output, Errors                                         string // ids of files
+	Problem                                                string // why it failed
+	Created, Began, Finalizing, Ended, Expires, Cancelling int64
+	Total, Completed, Failed                               int64
+	note
+}
+
+// note is what the gateway keeps of a batch.
+type note struct {
+	Endpoint string          `json:"endpoint"`
+	Input    string          `json:"input_file_id"`
+	Window   string          `json:"completion_window"`
+	Metadata json.RawMessage `json:"metadata,omitempty"`
+	Model    string          `json:"model,omitempty"`
+	Rows     int64           `json:"rows,omitempty"`
+	Object   string          `json:"object,omitempty"` // where the rows lie at the provider
+}
+
+// asked is what a client asks of a batch. The route has checked its bounds.
+type asked struct {
+	note
+	Output  json.RawMessage `json:"output_expires_after"`
+	Options struct {
+		JobName string          `json:"job_name"`
+		Model   string          `json:"model"`
+		RoleARN string          `json:"role_arn"`
+		Output  json.RawMessage `json:"output_data_config"`
+	} `json:"provider_options"`
+	JobName    string          `json:"job_name"`
+	RoleARN    string          `json:"role_arn"`
+	OutputData json.RawMessage `json:"output_data_config"`
+}
+
+// known are the members of asked; others are reported.
+var known = map[string]bool{
+	"endpoint": true, "input_file_id": true, "completion_window": true, "metadata": true, "model": true, "provider_options": true,
+	"job_name": true, "role_arn": true, "output_data_config": true,
+}
+
+// readAsked reads the body of a new batch.
+func readAsked(j *chat.Job) (*asked, error) {
+	a := new(asked)
+	if err := json.Unmarshal(j.Body, a); err != nil {
+		return nil, badMember(err)
+	}
+	if a.Window != "24h" {
+		return nil, fault.Invalid("completion_window", "completion_window must be 24h for %s", j.ProviderName)
+	}
+	if string(a.Metadata) == "null" {
+		a.Metadata = nil
+	}
+	reportOthers(j, known)
+	for _, own := range []struct{ outer, inner *string }{{&a.JobName, &a.Options.JobName}, {&a.RoleARN, &a.Options.RoleARN}, {&a.Model, &a.Options.Model}} {
+		if *own.outer == "" {
+			*own.outer = *own.inner
+		}
+	}
+	if j.Model != "" {
+		a.Model = j.Model
+	}
+	if len(a.OutputData) == 0 {
+		a.OutputData = a.Options.Output
+	}
+	return a, j.Loss.Err()
+}
+
+// reportOthers reports members of the body that no provider of this package is
+// told.
+func reportOthers(j *chat.Job, known map[string]bool) {
+	var all map[string]json.RawMessage
+	_ = json.Unmarshal(j.Body, &all)
+	for name, v := range all {
+		if !known[name] && string(v) != "null" {
+			j.Loss.Add(name, upstream.NotTaken)
+		}
+	}
+}
+
+// badMember is the fault for a member of the wrong type.
+func badMember(err error) error {
+	field := "body"
+	if wrong, ok := err.(*json.UnmarshalTypeError); ok && wrong.Field != "" {
+		field = wrong.Field
+		return fault.Invalid(field, "%s must not be of the type %s", field, wrong.Value)
+	}
+	return fault.Invalid(field, "body must be a JSON object")
+}
+
+// remember keeps what the provider will not tell of a batch.
+func remember(ctx context.Context, j *chat.Job, id string, n *note) error {
+	b, err := json.Marshal(n)
+	if err != nil {
+		return fault.Invalid("metadata", "metadata cannot be kept")
+	}
+	return j.Room.Note(ctx, id, b)
+}
+
+// recall adds to batches what was kept of them.
+func recall(ctx context.Context, j *chat.Job, batches ...*Batch) error {
+	ids := make([]string, len(batches))
+	for i, b := range batches {
+		ids[i] = b.ID
+	}
+	notes, err := j.Room.Noted(ctx, ids...)
+	if err != nil {
+		return err
+	}
+	for _, b := range batches {
+		own := b.note
+		if raw := notes[b.ID]; raw == nil || json.Unmarshal(raw, &b.note) != nil {
+			b.note = note{Endpoint: "/v1/chat/completions", Window: "24h"} // made past the gateway
+		}
+		if b.Model == "" {
+			b.Model = own.Model
+		}
+		if b.Total == 0 {
+			b.Total = b.Rows
+		}
+	}
+	return nil
+}
+
+// Append writes the batch.
+func (b *Batch) Append(dst []byte) []byte {
+	o := upstream.Begin(dst)
+	o.Str("id", b.ID)
+	o.Str("object", "batch")
+	o.Str("endpoint", b.Endpoint)
+	if b.Model != "" {
+		o.Str("model", b.Model)
+	}
+	o.Key("errors")
+	if b.Problem == "" {
+		o.B = append(o.B, "null"...)
+	} else {
+		o.Open('{')
+		o.Str("object", "list")
+		o.Key("data")
+		o.Open('[')
+		o.Open('{')
+		o.Str("code", "failed")
+		o.Str("message", b.Problem)
+		o.Raw("param", []byte("null"))
+		o.Raw("line", []byte("null"))
+		o.B = append(o.B, "}]}"...)
+	}
+	o.Str("input_file_id", b.Input)
+	o.Str("completion_window", b.Window)
+	o.Str("status", b.Status)
+	nullableStr(o, "output_file_id", b.Output)
+	nullableStr(o, "error_file_id", b.Errors)
+	o.Int("created_at", b.Created)
+	at := func(name string, when bool, t int64) {
+		if !when {
+			t = 0
+		}
+		nullableInt(o, name, t)
+	}
+	at("in_progress_at", true, b.Began)
+	at("expires_at", true, b.Expires)
+	at("finalizing_at", true, b.Finalizing)
+	at("completed_at", b.Status == completed, b.Ended)
+	at("failed_at", b.Status == failed, b.Ended)
+	at("expired_at", b.Status == expired, b.Ended)
+	at("cancelling_at", true, b.Cancelling)
+	at("cancelled_at", b.Status == cancelled, b.Ended)
+	o.Key("request_counts")
+	o.Open('{')
+	o.Int("total", b.Total)
+	o.Int("completed", b.Completed)
+	o.Int("failed", b.Failed)
+	o.Close('}')
+	o.Key("metadata")
+	if len(b.Metadata) == 0 {
+		o.B = append(o.B, "null"...)
+	} else {
+		o.B = append(o.B, b.Metadata...)
+	}
+	o.Close('}')
+	return o.B
+}
+
+// answerBatch is the answer with one batch.
+func answerBatch(ctx context.Context, j *chat.Job, b *Batch) (*chat.JobAnswer, error) {
+	if err := recall(ctx, j, b); err != nil {
+		return nil, err
+	}
+	return chat.JobJSON(b.Append(nil)), nil
+}
+
+// answerBatches is the answer with a page of batches.
+func answerBatches(ctx context.Context, j *chat.Job, page []*Batch, more bool) (*chat.JobAnswer, error) {
+	if err := recall(ctx, j, page...); err != nil {
+		return nil, err
+	}
+	ids, entries := make([]string, len(page)), make([][]byte, len(page))
+	for i, b := range page {
+		ids[i], entries[i] = b.ID, b.Append(nil)
+	}
+	return chat.JobJSON(appendList(nil, ids, entries, more)), nil
+}
+
+// appendList writes a page of a list.
+func appendList(dst []byte, ids []string, entries [][]byte, more bool) []byte {
+	o := upstream.Begin(dst)
+	o.Str("object", "list")
+	o.Key("data")
+	o.Open('[')
+	for _, e := range entries {
+		o.Element(e)
+	}
+	o.Close(']')
+	first, last := "", ""
+	if len(ids) > 0 {
+		first, last = ids[0], ids[len(ids)-1]
+	}
+	nullableStr(o, "first_id", first)
+	nullableStr(o, "last_id", last)
+	o.Bool("has_more", more)
+	o.Close('}')
+	return o.B
+}
+
+func nullableStr(o *upstream.Object, name, v string) {
+	if v == "" {
+		o.Raw(name, []byte("null"))
+		return
+	}
+	o.Str(name, v)
+}
+
+func nullableInt(o *upstream.Object, name string, n int64) {
+	if n == 0 {
+		o.Raw(name, []byte("null"))
+		return
+	}
+	o.Int(name, n)
+}
+
+// seconds reads a time in RFC 3339; 0 for none.
+func seconds(s string) int64 {
+	t, err := time.Parse(time.RFC3339, s)
+	if err != nil || t.Unix() < 0 {
+		return 0
+	}
+	return t.Unix()
+}

@@ -1,0 +1,13 @@
+// Package job carries files, batches and fine-tuning jobs between OpenAI's shape
+// and the wires of providers that have their own.
+//
+// A file that is uploaded stays in the workspace's room at the gateway for 30
+// days; what a provider needs of it is made when a batch or a job is created:
+// the rows of a batch are conversations in OpenAI's shape, which are translated
+// like any other. Rows of the output are translated back as they are read. A
+// batch's endpoint, input file and metadata, which providers do not keep, stand
+// in a note of the room.
+//
+// Ids that are no plain words (ARNs, resource names, objects in a bucket) are
+// written so that they are one segment of a path: see Plain.
+package job

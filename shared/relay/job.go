@@ -1,0 +1,301 @@
+package relay
+
+import (
+	"context"
+	"io"
+	"mime/multipart"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"gateway/shared/chat"
+	"gateway/shared/egress"
+	"gateway/shared/fault"
+	"gateway/shared/provider"
+	"gateway/shared/usage"
+)
+
+// This file lets files, batches and fine-tuning jobs of providers whose wire is
+// not OpenAI's take the walk of all operations: what chat.Jobs answers stands for
+// the provider's response.
+
+// exchangeJob performs an operation of the target's jobs. Its calls count as one
+// attempt.
+func (c *call) exchangeJob(body []byte, at *usage.Attempt) answer {
+	ctx := c.beginPatience(c.ctx)
+	j, err := c.job(body, at)
+	if err != nil {
+		return refusal(err)
+	}
+	got, err := c.to.jobs.Do(ctx, j)
+	patience := &c.routing.patience
+	if err == nil && !patience.headCame() {
+		_ = got.Body.Close()
+		err = patience.late()
+	}
+	if err != nil {
+		patience.stop()
+		if c.upload != nil && c.upload.fault.Load() != nil {
+			return refusal(c.upload.fault.Load()) // it is the client's body that broke
+		}
+		if f := patience.late(); f != nil {
+			return refusal(f)
+		}
+		return refusal(err)
+	}
+	c.rec.Losses = c.loss.Paths()
+	return answer{resp: &http.Response{
+		StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {got.Type}}, Body: got.Body, ContentLength: got.Length,
+	}}
+}
+
+// job is the operation for the target.
+func (c *call) job(body []byte, at *usage.Attempt) (*chat.Job, error) {
+	j := &chat.Job{
+		Operation: string(c.to.op), ID: c.id, Query: url.Values{}, Model: c.to.upstream, Request: c.rec.ID, Now: c.start,
+		ProviderName: c.to.target.Provider.ID, Strict: c.strict(), Loss: &c.loss, Field: c.to.target.Field,
+		Header: func(name string) string { return one(c.req.Header, name) },
+		Talk:   c.talk, Room: c.rooms.of(c.who.Scope),
+		Call: func(ctx context.Context, call *chat.JobCall) (*http.Response, error) { return c.callJob(ctx, call, at) },
+	}
+	if c.req.Method == http.MethodGet || c.req.Method == http.MethodDelete {
+		j.Query = c.req.URL.Query()
+	}
+	if c.form == nil {
+		j.Body = body
+		return j, nil
+	}
+	var err error
+	j.Upload, err = c.jobUpload(body)
+	return j, err
+}
+
+// jobUpload opens the form up to its file.
+func (c *call) jobUpload(body []byte) (*chat.Upload, error) {
+	var src io.Reader
+	if c.form.whole {
+		src = strings.NewReader(string(body))
+	} else {
+		src, _ = c.formStream()
+		c.bodySpent = true
+	}
+	r := multipart.NewReader(src, c.form.boundary)
+	fields := make(map[string]string)
+	file, err := c.partsUntilFile(r, fields)
+	if err != nil {
+		return nil, err
+	}
+	if file == nil {
+		return nil, fault.Invalid("file", "file is required: the file to upload")
+	}
+	rest := func() (map[string]string, error) {
+		more, err := c.partsUntilFile(r, fields)
+		if err == nil && more != nil {
+			err = fault.Invalid("file", "file must be the only file of the form")
+		}
+		return fields, err
+	}
+	return &chat.Upload{Name: file.FileName(), File: c.brokenForm(file), Fields: rest}, nil
+}
+
+// partsUntilFile reads fields until a file begins; nil at the end of the form.
+func (c *call) partsUntilFile(r *multipart.Reader, fields map[string]string) (*multipart.Part, error) {
+	for range maxFormParts {
+		part, err := r.NextRawPart()
+		if err == io.EOF {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, c.formFault(err)
+		}
+		if _, file, err := partName([]byte("Content-Disposition: " + part.Header.Get("Content-Disposition"))); err == nil && file {
+			return part, nil
+		}
+		text, err := io.ReadAll(io.LimitReader(part, maxFormHead+1))
+		if err != nil {
+			return nil, c.formFault(err)
+		}
+		if len(text) > maxFormHead {
+			return nil, fault.Newf(fault.BodyTooLarge, part.FormName(), "must have at most %d bytes", maxFormHead)
+		}
+		if _, twice := fields[part.FormName()]; twice && !strings.HasSuffix(part.FormName(), "[]") {
+			return nil, fault.Invalid(part.FormName(), "%s stands twice in the form", part.FormName())
+		}
+		fields[part.FormName()] = string(text)
+	}
+	return nil, fault.Invalid("body", "has more than %d parts", maxFormParts)
+}
+
+func (c *call) formFault(err error) error {
+	if c.upload != nil {
+		if f := c.upload.fault.Load(); f != nil {
+			return f
+		}
+	}
+	return fault.Invalid("body", "is no multipart form that can be read to its end").WithCause(err)
+}
+
+// brokenForm reads a part whose errors are the client's.
+func (c *call) brokenForm(part io.Reader) io.Reader { return &formPart{c, part} }
+
+type formPart struct {
+	c    *call
+	part io.Reader
+}
+
+func (p *formPart) Read(b []byte) (int, error) {
+	n, err := p.part.Read(b)
+	if err != nil && err != io.EOF {
+		err = p.c.formFault(err)
+	}
+	return n, err
+}
+
+// talk is the conversation between the rows of a batch and one of the target's
+// models, which may be named as @slug/model.
+func (c *call) talk(client, model string) (*chat.Talk, error) {
+	if rest, ok := strings.CutPrefix(model, "@"); ok {
+		slug, name, _ := strings.Cut(rest, "/")
+		if c.to.saved == nil || slug != c.to.saved.slug || name == "" {
+			return nil, fault.Invalid("model", "model must be one of the provider that runs the batch")
+		}
+		model = name
+	}
+	if c.to.saved != nil {
+		if err := c.to.saved.allows(model); err != nil {
+			return nil, err
+		}
+	}
+	t := &chat.Talk{Client: c.dialects[client], Model: c.to.target.UpstreamModel(model)}
+	op, known := talkOperations[client]
+	if t.Client == nil || !known {
+		return nil, unsupported(client, c.to.target.Provider)
+	}
+	name, _, ok := c.to.target.Speaks(op, client, model)
+	if ok {
+		t.Provider, ok = c.dialects[name]
+	}
+	if !ok {
+		return nil, unsupported(client, c.to.target.Provider)
+	}
+	traits := c.to.target.TraitsFor(c.ctx, model)
+	t.Traits = &traits
+	return t, nil
+}
+
+// talkOperations are the operations that rows of a batch may ask for, by the
+// dialect of the rows.
+var talkOperations = map[string]provider.Operation{
+	provider.OpenAIChat: provider.Chat, provider.OpenAICompletions: provider.Completions,
+	provider.OpenAIResponses: provider.ResponsesCreate, provider.AnthropicMessages: provider.Messages,
+}
+
+// callJob sends one request of an operation.
+func (c *call) callJob(ctx context.Context, call *chat.JobCall, at *usage.Attempt) (*http.Response, error) {
+	target := c.to.target
+	var raw string
+	var err error
+	if call.Object != "" {
+		target = target.Objects()
+		raw, err = target.ObjectURL(call.Object)
+	} else {
+		raw, err = target.ResourceURL(provider.Operation(call.Operation), call.ID)
+	}
+	if err != nil {
+		return nil, err
+	}
+	u, err := provider.ExactURL(provider.AddQuery(raw, call.Query))
+	if err != nil {
+		return nil, err
+	}
+	req := (&http.Request{Method: call.Method, URL: u, Header: make(http.Header, 8), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Body: http.NoBody}).WithContext(ctx)
+	if len(call.Body) > 0 {
+		req.Body, req.ContentLength = egress.NewBody(call.Body), int64(len(call.Body))
+		req.GetBody = func() (io.ReadCloser, error) { return egress.NewBody(call.Body), nil }
+	} else if call.Open != nil {
+		if req.Body, err = call.Open(); err != nil {
+			return nil, err
+		}
+		req.ContentLength, req.GetBody = call.Length, call.Open
+	}
+	req.Header["Accept"] = acceptAll
+	for k, v := range target.CustomHeaders {
+		if egress.Forwardable(k) {
+			req.Header.Set(k, v)
+		}
+	}
+	for k, v := range call.Header {
+		req.Header[k] = v
+	}
+	if err := target.Authorize(c.ctx, req, call.Body); err != nil {
+		_ = req.Body.Close()
+		return nil, err
+	}
+	req.Header["User-Agent"] = userAgent
+	t := c.Now()
+	resp, err := c.Transport.RoundTrip(req)
+	c.waited += c.Now().Sub(t)
+	if err != nil {
+		return nil, c.unreachable(err)
+	}
+	at.RequestID = requestID(resp.Header)
+	if resp.StatusCode < 200 || resp.StatusCode > 299 {
+		return nil, c.jobRefused(resp)
+	}
+	return resp, nil
+}
+
+// jobRefused reads a provider's error answer.
+func (c *call) jobRefused(resp *http.Response) *fault.Fault {
+	buf := newBuffer()
+	defer buf.free()
+	err := readBody(buf, resp, maxErrorAnswer)
+	_ = resp.Body.Close()
+	if err != nil && len(buf.b) == 0 {
+		f := fault.Newf(fault.InvalidProviderResponse, "", "The answer of %s broke off", c.to.target.Provider.ID).WithCause(err)
+		f.Source = fault.SourceProvider
+		return f
+	}
+	c.keepReceived(buf.b)
+	f := c.to.jobs.DecodeError(resp.StatusCode, resp.Header, buf.b)
+	f.Source = fault.SourceProvider
+	return f
+}
+
+// jobUsage books what the rows of an ended batch used, when its provider tells it
+// with the rows only. It is read before it is claimed, so that a reading that
+// fails is done again by the next request.
+func (c *call) jobUsage(id string) {
+	if claimed, err := c.batchClaimed(id); claimed || err != nil {
+		c.fail("look for a batch's claim", err)
+		return
+	}
+	j, err := c.job(nil, &c.rec.Attempts[len(c.rec.Attempts)-1])
+	if err != nil {
+		c.fail("usage of a batch", err)
+		return
+	}
+	j.Operation, j.ID = string(provider.BatchesOutput), id
+	used, err := c.to.jobs.Usage(c.ctx, j)
+	if err != nil {
+		c.fail("usage of a batch", err)
+		return
+	}
+	if len(used) == 0 || !c.claimBatch(id) {
+		return
+	}
+	c.wanted.Mode = "batch"
+	for _, m := range used {
+		if m.Model != "" {
+			c.to.model, c.rec.Model = m.Model, m.Model
+		}
+		c.charge(m.Usage)
+	}
+	c.spend()
+}
+
+// batchClaimed tells whether the usage of a batch stands in the books.
+func (c *call) batchClaimed(id string) (bool, error) {
+	_, there, err := c.owners.table.Get(c.ctx, c.batchKey(id), true)
+	return there, err
+}
