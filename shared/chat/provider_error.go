@@ -104,3 +104,13 @@ func UnreadableStatus(status int) int {
 	}
 	return http.StatusBadGateway
 }
+
+// NotJSON is the fault for an error answer that is no JSON: a proxy or the host's
+// own front door spoke.
+func NotJSON(status int, h http.Header) *fault.Fault {
+	f := fault.New(fault.InvalidProviderResponse, "", "The provider answered with an error that is not JSON (status "+strconv.Itoa(status)+")")
+	f.Source = fault.SourceProvider
+	f.StatusCode = UnreadableStatus(status)
+	f.RetryAfter = RetryAfter(h)
+	return f
+}

@@ -2,6 +2,7 @@ package chat
 
 import (
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -110,6 +111,37 @@ func (r *Request) ReportUnread(loss *Loss) {
 type Field struct {
 	Name string
 	Raw  json.RawMessage
+}
+
+// Fields are members that a shape has no place for, in their order.
+type Fields []Field
+
+// Find gives the value of the member name; nil when it is absent.
+func (fs Fields) Find(name string) []byte {
+	for _, f := range fs {
+		if f.Name == name {
+			return f.Raw
+		}
+	}
+	return nil
+}
+
+// Report adds those that are not among carried to loss.
+func (fs Fields) Report(loss *Loss, reason string, carried ...string) {
+	for _, f := range fs {
+		if !slices.Contains(carried, f.Name) {
+			loss.Add(f.Name, reason)
+		}
+	}
+}
+
+// Pass hands those among names to write.
+func (fs Fields) Pass(write func(name string, value []byte), names ...string) {
+	for _, f := range fs {
+		if slices.Contains(names, f.Name) {
+			write(f.Name, f.Raw)
+		}
+	}
 }
 
 // Completion is what a text completion asks beyond a chat.

@@ -1,7 +1,11 @@
 package anthropic
 
 import (
+	"bytes"
+
 	"gateway/shared/chat"
+	"gateway/shared/dialect/member"
+	"gateway/shared/dialect/upstream"
 	"gateway/shared/wire"
 )
 
@@ -28,25 +32,25 @@ func (q *requestDecoder) block(message, at int) chat.Part {
 		case "signature":
 			p.Signature = d.Str()
 		case "data":
-			p.Data = optString(d)
+			p.Data = upstream.OptString(d)
 		case "cache_control":
-			p.Cache = cacheMarker(d)
+			p.Cache = member.CacheMarker(d)
 		case "source":
 			q.source(&media)
 		case "title":
-			media.Name = optString(d)
+			media.Name = upstream.OptString(d)
 		case "context":
-			media.Context = optString(d)
+			media.Context = upstream.OptString(d)
 		case "citations":
-			media.Citations = clone(d.Raw())
+			media.Citations = bytes.Clone(d.Raw())
 		case "id":
-			call.ID = optString(d)
+			call.ID = upstream.OptString(d)
 		case "name":
-			call.Name = optString(d)
+			call.Name = upstream.OptString(d)
 		case "input":
 			call.Arguments = string(d.Raw())
 		case "tool_use_id":
-			result.CallID = optString(d)
+			result.CallID = upstream.OptString(d)
 		case "is_error":
 			result.IsError = d.Bool()
 		case "content":
@@ -74,7 +78,7 @@ func (q *requestDecoder) block(message, at int) chat.Part {
 	case "tool_use":
 		p.Kind, p.Call = chat.Call, &call
 		if call.ID == "" || call.Name == "" {
-			missing(d, &whole, "id and name")
+			member.Missing(d, &whole, "id and name")
 		}
 	case "tool_result":
 		p.Kind, p.Result = chat.Result, &result
@@ -82,25 +86,25 @@ func (q *requestDecoder) block(message, at int) chat.Part {
 			d.FailWith(contentErr)
 		}
 		if result.CallID == "" {
-			missing(d, &whole, "tool_use_id")
+			member.Missing(d, &whole, "tool_use_id")
 		}
 	case "":
-		missing(d, &whole, "type")
+		member.Missing(d, &whole, "type")
 	default:
 		return foreign(&whole, kind, p.Cache)
 	}
 	if p.Media != nil && p.Media.URL == "" && p.Media.Data == "" && p.Media.FileID == "" {
 		return foreign(&whole, kind, p.Cache) // a source that this package does not know
 	}
-	for _, member := range unknown {
-		q.r.Unknown(message, at, []byte(member))
+	for _, key := range unknown {
+		q.r.Unknown(message, at, []byte(key))
 	}
 	return p
 }
 
 // foreign keeps a block as it is; whole stands in front of it.
 func foreign(whole *wire.Decoder, kind string, c chat.Cache) chat.Part {
-	return chat.Part{Kind: chat.Foreign, Type: kind, Origin: name, Raw: clone(whole.Raw()), Cache: c}
+	return chat.Part{Kind: chat.Foreign, Type: kind, Origin: name, Raw: bytes.Clone(whole.Raw()), Cache: c}
 }
 
 // source reads where an image or a document is.

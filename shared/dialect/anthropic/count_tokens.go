@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"gateway/shared/chat"
+	"gateway/shared/dialect/upstream"
 	"gateway/shared/fault"
 	"gateway/shared/pricing"
 	"gateway/shared/wire"
@@ -38,7 +39,7 @@ func (CountTokens) DecodeResponse(dst, answer []byte, _ http.Header, _ *chat.Ask
 	for key := range d.Object {
 		switch string(key) {
 		case "type":
-			failed = optString(d) == "error"
+			failed = upstream.OptString(d) == "error"
 		case "input_tokens":
 			counted = d.Kind() == wire.KindNumber
 		}
@@ -47,9 +48,7 @@ func (CountTokens) DecodeResponse(dst, answer []byte, _ http.Header, _ *chat.Ask
 	case err == nil && failed:
 		return dst, "", m, inBandError(answer)
 	case err != nil || !counted:
-		f := fault.New(fault.InvalidProviderResponse, "", "The provider's answer is not a count of tokens").WithCause(err)
-		f.Source = fault.SourceProvider
-		return dst, "", m, f
+		return dst, "", m, upstream.Invalid("The provider's answer is not a count of tokens", err)
 	}
 	return append(dst, answer...), "", m, nil
 }

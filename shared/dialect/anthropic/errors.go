@@ -2,10 +2,11 @@ package anthropic
 
 import (
 	"net/http"
-	"strconv"
 	"strings"
 
 	"gateway/shared/chat"
+	"gateway/shared/dialect/member"
+	"gateway/shared/dialect/upstream"
 	"gateway/shared/fault"
 	"gateway/shared/wire"
 )
@@ -46,11 +47,7 @@ func errorType(status int) string {
 func decodeError(status int, h http.Header, body []byte) *fault.Fault {
 	p := readError(body)
 	if p == nil {
-		f := fault.New(fault.InvalidProviderResponse, "", "The provider answered with an error that is not JSON (status "+strconv.Itoa(status)+")")
-		f.Source = fault.SourceProvider
-		f.StatusCode = chat.UnreadableStatus(status)
-		f.RetryAfter = chat.RetryAfter(h)
-		return f
+		return chat.NotJSON(status, h)
 	}
 	p.Status = status
 	f := providerFault(p)
@@ -79,7 +76,7 @@ func readError(body []byte) *chat.ProviderError {
 			}
 		case "message", "Message":
 			if !inner {
-				p.Message = optString(d)
+				p.Message = upstream.OptString(d)
 			}
 		}
 	}
@@ -93,30 +90,21 @@ func readErrorObject(d *wire.Decoder, p *chat.ProviderError) {
 	for key := range d.Object {
 		switch string(key) {
 		case "type":
-			p.Type = optString(d)
+			p.Type = upstream.OptString(d)
 		case "message":
-			p.Message = optString(d)
+			p.Message = upstream.OptString(d)
 		case "code":
-			p.Code = optString(d)
+			p.Code = upstream.OptString(d)
 		case "details":
 			if d.Kind() == wire.KindObject {
 				for name := range d.Object {
 					if string(name) == "error_code" {
-						p.Code = optString(d)
+						p.Code = upstream.OptString(d)
 					}
 				}
 			}
 		}
 	}
-}
-
-// optString reads a string; anything else counts as absent.
-func optString(d *wire.Decoder) string {
-	if d.Kind() != wire.KindString {
-		d.Skip()
-		return ""
-	}
-	return d.Str()
 }
 
 // providerFault makes the fault for what the provider said.
@@ -146,9 +134,7 @@ func providerFault(p *chat.ProviderError) *fault.Fault {
 func inBandError(data []byte) *fault.Fault {
 	p := readError(data)
 	if p == nil {
-		f := fault.New(fault.InvalidProviderResponse, "", "The provider sent an error that could not be read")
-		f.Source = fault.SourceProvider
-		return f
+		return upstream.Invalid("The provider sent an error that could not be read", nil)
 	}
 	if p.Status = statuses[p.Type]; p.Status == 0 {
 		p.Status = http.StatusInternalServerError
@@ -179,22 +165,15 @@ func appendError(dst []byte, f *fault.Fault, o *chat.Options) []byte {
 	dst = append(dst, `,"message":`...)
 	dst = wire.AppendJSONString(dst, message)
 	dst = append(dst, `,"param":`...)
-	dst = appendOrNull(dst, f.Field)
+	dst = member.AppendOrNull(dst, f.Field)
 	dst = append(dst, `,"code":`...)
-	dst = appendOrNull(dst, code)
+	dst = member.AppendOrNull(dst, code)
 	dst = append(dst, `,"source":"provider"}`...)
 	if o.ProviderName != "" {
 		dst = append(dst, `,"provider":`...)
 		dst = wire.AppendJSONString(dst, o.ProviderName)
 	}
 	return append(dst, '}')
-}
-
-func appendOrNull(dst []byte, s string) []byte {
-	if s == "" {
-		return append(dst, "null"...)
-	}
-	return wire.AppendJSONString(dst, s)
 }
 
 // appendStreamError writes the event that ends a broken stream.

@@ -5,6 +5,7 @@ import (
 
 	"gateway/shared/chat"
 	"gateway/shared/dialect/events"
+	"gateway/shared/dialect/upstream"
 	"gateway/shared/wire"
 )
 
@@ -118,9 +119,9 @@ func (f *filter) start(message []byte) {
 	for key := range d.Object {
 		switch string(key) {
 		case "id":
-			f.m.ID = optString(d)
+			f.m.ID = upstream.OptString(d)
 		case "model":
-			f.m.Model = optString(d)
+			f.m.Model = upstream.OptString(d)
 		case "usage":
 			f.u.readFrom(d)
 		}
@@ -137,7 +138,7 @@ func (f *filter) delta(delta []byte) {
 	d.Reset(delta)
 	for key := range d.Object {
 		if string(key) == "stop_reason" {
-			if native := optString(d); native != "" {
+			if native := upstream.OptString(d); native != "" {
 				f.m.Finish, f.m.Started = native, true
 			}
 		}
@@ -158,13 +159,13 @@ func meterPlain(body []byte) chat.Meter {
 		case "type":
 			failed = string(d.Bytes()) == "error"
 		case "id":
-			m.ID = optString(&d)
+			m.ID = upstream.OptString(&d)
 		case "model":
-			m.Model = optString(&d)
+			m.Model = upstream.OptString(&d)
 		case "content":
 			content = len(d.Raw())
 		case "stop_reason":
-			m.Finish = optString(&d)
+			m.Finish = upstream.OptString(&d)
 		case "usage":
 			u.readFrom(&d)
 		}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"gateway/shared/chat"
+	"gateway/shared/dialect/upstream"
 	"gateway/shared/fault"
 	"gateway/shared/wire"
 )
@@ -208,7 +209,7 @@ func (e *requestEncoder) foreignTool(t *chat.Tool, at place) bool {
 	if inner != nil {
 		for key := range in.Object {
 			if string(key) == "name" {
-				version = optString(in)
+				version = upstream.OptString(in)
 				continue
 			}
 			e.b = wire.AppendJSONString(e.b, key)

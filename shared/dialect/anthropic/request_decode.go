@@ -1,10 +1,10 @@
 package anthropic
 
 import (
-	"encoding/json"
+	"bytes"
 
 	"gateway/shared/chat"
-	"gateway/shared/fault"
+	"gateway/shared/dialect/member"
 	"gateway/shared/wire"
 )
 
@@ -77,14 +77,13 @@ func (q *requestDecoder) member(key []byte) {
 			return inner == "user_id"
 		})
 	case "thinking":
-		q.thinking()
+		member.Thinking(d, &r.Reasoning)
 	case "service_tier":
 		r.ServiceTier = d.Str()
 	case "output_config":
 		q.nested("output_config", q.outputConfig)
 	default:
-		field := chat.Field{Name: string(key), Raw: clone(d.Raw())}
-		r.Extra = append(r.Extra, field)
+		member.Keep(d, string(key), &r.Extra)
 	}
 }
 
@@ -96,16 +95,9 @@ func (q *requestDecoder) nested(outer string, take func(inner string) bool) {
 		}
 		inner := string(key)
 		if !take(inner) {
-			q.r.Extra = append(q.r.Extra, chat.Field{Name: outer + "." + inner, Raw: clone(q.d.Raw())})
+			member.Keep(q.d, outer+"."+inner, &q.r.Extra)
 		}
 	}
-}
-
-func clone(raw []byte) json.RawMessage {
-	if raw == nil {
-		return nil
-	}
-	return append(json.RawMessage(nil), raw...)
 }
 
 func (q *requestDecoder) outputConfig(inner string) bool {
@@ -123,10 +115,7 @@ func (q *requestDecoder) outputConfig(inner string) bool {
 				}
 				f.Kind = chat.FormatSchema
 			case "schema":
-				if d.Kind() != wire.KindObject {
-					d.Fail("must be an object")
-				}
-				f.Schema = clone(d.Raw())
+				f.Schema = member.Object(d)
 			}
 		}
 		if d.Err() == nil && f.Schema == nil {
@@ -139,32 +128,6 @@ func (q *requestDecoder) outputConfig(inner string) bool {
 		return false
 	}
 	return true
-}
-
-func (q *requestDecoder) thinking() {
-	d, t := q.d, &q.r.Reasoning
-	for key := range d.Object {
-		if d.Null() {
-			continue
-		}
-		switch string(key) {
-		case "type":
-			switch d.Str() {
-			case "enabled":
-				t.Thinking = chat.ThinkingBudget
-			case "adaptive":
-				t.Thinking = chat.ThinkingAdaptive
-			case "disabled":
-				t.Thinking = chat.ThinkingOff
-			default:
-				d.Fail("must be enabled, disabled or adaptive")
-			}
-		case "budget_tokens":
-			t.Budget = chat.Some(d.Int())
-		case "display":
-			t.Display = d.Str()
-		}
-	}
 }
 
 func (q *requestDecoder) toolChoice() {
@@ -198,9 +161,9 @@ func (q *requestDecoder) toolChoice() {
 	}
 	switch {
 	case mode == "":
-		missing(d, &whole, "type")
+		member.Missing(d, &whole, "type")
 	case mode == "tool" && r.ToolChoice.Name == "":
-		missing(d, &whole, "name")
+		member.Missing(d, &whole, "name")
 	}
 	if mode != "tool" {
 		r.ToolChoice.Name = ""
@@ -220,62 +183,17 @@ func (q *requestDecoder) tool() chat.Tool {
 			if kind := d.Str(); kind != "custom" {
 				t.Foreign = kind
 			}
-		case "name":
-			t.Name = d.Str()
-		case "description":
-			t.Description = chat.Some(d.Str())
-		case "input_schema":
-			if d.Kind() != wire.KindObject {
-				d.Fail("must be an object")
-			}
-			t.Schema = clone(d.Raw())
-		case "strict":
-			t.Strict = chat.Some(d.Bool())
-		case "cache_control":
-			t.Cache = cacheMarker(d)
 		default:
-			field := chat.Field{Name: string(key), Raw: clone(d.Raw())}
-			t.Extra = append(t.Extra, field)
+			member.OfFunction(d, key, "input_schema", &t)
 		}
 	}
 	if t.Foreign != "" {
-		return chat.Tool{Name: t.Name, Foreign: t.Foreign, Raw: clone(whole.Raw()), Cache: t.Cache}
+		return chat.Tool{Name: t.Name, Foreign: t.Foreign, Raw: bytes.Clone(whole.Raw()), Cache: t.Cache}
 	}
 	if t.Name == "" {
-		missing(d, &whole, "name")
+		member.Missing(d, &whole, "name")
 	}
 	return t
-}
-
-// missing makes the fault for an object without member; whole stands in front of
-// the object.
-func missing(d, whole *wire.Decoder, member string) {
-	whole.Kind() // moves to the object
-	if at := whole.Path(); d.Err() == nil {
-		d.FailWith(fault.Invalid(at+"."+member, "%s must have %s", at, member))
-	}
-}
-
-// cacheMarker reads {type:"ephemeral",ttl:"5m"|"1h"}.
-func cacheMarker(d *wire.Decoder) chat.Cache {
-	if d.Kind() != wire.KindObject {
-		d.Skip()
-		return chat.NoCache
-	}
-	c := chat.CacheShort
-	for key := range d.Object {
-		if string(key) == "ttl" && d.Kind() == wire.KindString {
-			switch d.Str() {
-			case "1h":
-				c = chat.Cache1h
-			case "5m":
-				c = chat.Cache5m
-			default:
-				d.Fail("must be 5m or 1h")
-			}
-		}
-	}
-	return c
 }
 
 // message reads one message. A message of the user that holds tool results
@@ -317,10 +235,10 @@ func (q *requestDecoder) message(at int) {
 	}
 	switch {
 	case m.Role == 0:
-		missing(d, &whole, "role")
+		member.Missing(d, &whole, "role")
 		return
 	case !hasContent:
-		missing(d, &whole, "content")
+		member.Missing(d, &whole, "content")
 		return
 	}
 	if m.Role == chat.User {

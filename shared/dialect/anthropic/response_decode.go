@@ -1,7 +1,10 @@
 package anthropic
 
 import (
+	"bytes"
+
 	"gateway/shared/chat"
+	"gateway/shared/dialect/upstream"
 	"gateway/shared/fault"
 	"gateway/shared/wire"
 )
@@ -31,9 +34,7 @@ func stopReason(native string) chat.StopReason {
 }
 
 func invalidAnswer(cause error) *fault.Fault {
-	f := fault.New(fault.InvalidProviderResponse, "", "The provider's answer is not a message").WithCause(cause)
-	f.Source = fault.SourceProvider
-	return f
+	return upstream.Invalid("The provider's answer is not a message", cause)
 }
 
 // decodeResponse reads a message.
@@ -47,11 +48,11 @@ func decodeResponse(body []byte) (*chat.Response, *fault.Fault) {
 	for key := range d.Object {
 		switch string(key) {
 		case "type":
-			failed = optString(d) == "error"
+			failed = upstream.OptString(d) == "error"
 		case "id":
-			r.ID = optString(d)
+			r.ID = upstream.OptString(d)
 		case "model":
-			r.Model = optString(d)
+			r.Model = upstream.OptString(d)
 		case "content":
 			if d.Kind() == wire.KindArray {
 				content = true
@@ -63,9 +64,9 @@ func decodeResponse(body []byte) (*chat.Response, *fault.Fault) {
 				}
 			}
 		case "stop_reason":
-			c.Native = optString(d)
+			c.Native = upstream.OptString(d)
 		case "stop_sequence":
-			c.StopSequence = optString(d)
+			c.StopSequence = upstream.OptString(d)
 		case "stop_details":
 			explanation = stopDetails(d)
 		case "usage":
@@ -102,7 +103,7 @@ func stopDetails(d *wire.Decoder) (explanation string) {
 	}
 	for key := range d.Object {
 		if string(key) == "explanation" {
-			explanation = optString(d)
+			explanation = upstream.OptString(d)
 		}
 	}
 	return explanation
@@ -155,22 +156,22 @@ func decodeBlock(d *wire.Decoder) chat.Part {
 	for key := range d.Object {
 		switch string(key) {
 		case "type":
-			kind = optString(d)
+			kind = upstream.OptString(d)
 		case "text", "thinking":
-			p.Text = optString(d)
+			p.Text = upstream.OptString(d)
 		case "signature":
-			p.Signature = optString(d)
+			p.Signature = upstream.OptString(d)
 		case "data":
-			p.Data = optString(d)
+			p.Data = upstream.OptString(d)
 		case "id":
-			id = optString(d)
+			id = upstream.OptString(d)
 		case "name":
-			tool = optString(d)
+			tool = upstream.OptString(d)
 		case "input":
 			input = d.Raw()
 		case "citations":
 			if d.Kind() == wire.KindArray {
-				p.Citations = clone(d.Raw())
+				p.Citations = bytes.Clone(d.Raw())
 			}
 		}
 	}
@@ -187,7 +188,7 @@ func decodeBlock(d *wire.Decoder) chat.Part {
 		}
 		return chat.Part{Kind: chat.Call, Call: &chat.ToolCall{ID: id, Name: tool, Arguments: string(input)}}
 	default:
-		return chat.Part{Kind: chat.Foreign, Type: kind, Origin: name, Raw: clone(whole.Raw())}
+		return chat.Part{Kind: chat.Foreign, Type: kind, Origin: name, Raw: bytes.Clone(whole.Raw())}
 	}
 	return p
 }

@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"gateway/shared/chat"
+	"gateway/shared/dialect/upstream"
 	"gateway/shared/fault"
 	"gateway/shared/wire"
 )
@@ -253,9 +254,7 @@ func (s *streamDecoder) fail(f *fault.Fault) error {
 }
 
 func notReadable(cause error) *fault.Fault {
-	f := fault.New(fault.InvalidProviderResponse, "", "The provider sent a stream event that is not JSON").WithCause(cause)
-	f.Source = fault.SourceProvider
-	return f
+	return upstream.Invalid("The provider sent a stream event that is not JSON", cause)
 }
 
 // eventKind gives the known kinds without an allocation.
@@ -287,9 +286,9 @@ func (s *streamDecoder) messageStart(message []byte, emit func(*chat.Delta) erro
 	for key := range d.Object {
 		switch string(key) {
 		case "id":
-			s.m.ID = optString(d)
+			s.m.ID = upstream.OptString(d)
 		case "model":
-			s.m.Model = optString(d)
+			s.m.Model = upstream.OptString(d)
 		case "usage":
 			s.u.readFrom(d)
 		}
@@ -311,13 +310,13 @@ func (s *streamDecoder) blockStart(index int, raw []byte, emit func(*chat.Delta)
 	for key := range d.Object {
 		switch string(key) {
 		case "type":
-			kind = optString(d)
+			kind = upstream.OptString(d)
 		case "id":
-			b.id = optString(d)
+			b.id = upstream.OptString(d)
 		case "name":
-			tool = optString(d)
+			tool = upstream.OptString(d)
 		case "input":
-			b.input = clone(d.Raw())
+			b.input = bytes.Clone(d.Raw())
 		case "text", "thinking":
 			text = rawString(d)
 		case "signature":
@@ -343,7 +342,7 @@ func (s *streamDecoder) blockStart(index int, raw []byte, emit func(*chat.Delta)
 		}
 	default:
 		b.kind = blockForeign
-		b.foreign = clone(raw)
+		b.foreign = bytes.Clone(raw)
 	}
 	if len(s.blocks) == maxBlocks {
 		return s.fail(invalidAnswer(nil))
@@ -495,11 +494,11 @@ func (s *streamDecoder) messageDelta(raw, usage []byte, emit func(*chat.Delta) e
 		for key := range d.Object {
 			switch string(key) {
 			case "stop_reason":
-				if native := optString(d); native != "" {
+				if native := upstream.OptString(d); native != "" {
 					s.native, s.m.Finish = native, native
 				}
 			case "stop_sequence":
-				s.sequence = optString(d)
+				s.sequence = upstream.OptString(d)
 			case "stop_details":
 				s.explanation = stopDetails(d)
 			}

@@ -18,7 +18,7 @@ type Request struct {
 	Base64     bool // vectors are wanted as base64 of 32-bit floats, little endian
 	Dimensions chat.Opt[int64]
 	User       string
-	Extra      []chat.Field // other members, in their order
+	Extra      chat.Fields // other members, in their order
 }
 
 // Input is one thing to embed: a text, an image, or both as one.
@@ -186,14 +186,7 @@ func (r *Request) AtMost(limit int) error {
 }
 
 // Member finds one of the extra members.
-func (r *Request) Member(name string) []byte {
-	for _, x := range r.Extra {
-		if x.Name == name {
-			return x.Raw
-		}
-	}
-	return nil
-}
+func (r *Request) Member(name string) []byte { return r.Extra.Find(name) }
 
 // Word is an extra member that must be a string; "" when it is absent.
 func (r *Request) Word(name string) (string, error) {
@@ -213,18 +206,10 @@ func (r *Request) Lose(loss *chat.Loss, carried ...string) {
 	if r.User != "" {
 		loss.Add("user", upstream.NotTaken)
 	}
-	for _, x := range r.Extra {
-		if !slices.Contains(carried, x.Name) {
-			loss.Add(x.Name, upstream.NotTaken)
-		}
-	}
+	r.Extra.Report(loss, upstream.NotTaken, carried...)
 }
 
 // Pass writes the extra members that the provider knows by the same names.
 func (r *Request) Pass(o *upstream.Object, names ...string) {
-	for _, x := range r.Extra {
-		if slices.Contains(names, x.Name) {
-			o.Raw(x.Name, x.Raw)
-		}
-	}
+	r.Extra.Pass(o.Raw, names...)
 }

@@ -5,6 +5,8 @@ import (
 	"strconv"
 
 	"gateway/shared/chat"
+	"gateway/shared/dialect/member"
+	"gateway/shared/dialect/upstream"
 	"gateway/shared/fault"
 	"gateway/shared/wire"
 )
@@ -14,12 +16,7 @@ import (
 func decodeError(status int, h http.Header, body []byte) *fault.Fault {
 	p := readError(body)
 	if p == nil {
-		// Not JSON: a proxy or the host's own front door spoke.
-		f := fault.New(fault.InvalidProviderResponse, "", "The provider answered with an error that is not JSON (status "+strconv.Itoa(status)+")")
-		f.Source = fault.SourceProvider
-		f.StatusCode = chat.UnreadableStatus(status)
-		f.RetryAfter = chat.RetryAfter(h)
-		return f
+		return chat.NotJSON(status, h)
 	}
 	p.Status = status
 	f := providerFault(p)
@@ -61,14 +58,14 @@ func readError(body []byte) *chat.ProviderError {
 			}
 		case "message":
 			if !inner {
-				p.Message = optString(&d)
+				p.Message = upstream.OptString(&d)
 			}
 		case "detail":
 			if !inner {
 				readDetail(&d, p)
 			}
 		case "type":
-			if t := optString(&d); !inner && t != "error" {
+			if t := upstream.OptString(&d); !inner && t != "error" {
 				p.Type = t
 			}
 		case "code":
@@ -77,7 +74,7 @@ func readError(body []byte) *chat.ProviderError {
 			}
 		case "param":
 			if !inner {
-				p.Param = optString(&d)
+				p.Param = upstream.OptString(&d)
 			}
 		}
 	}
@@ -91,11 +88,11 @@ func readErrorObject(d *wire.Decoder, p *chat.ProviderError) {
 	for key := range d.Object {
 		switch string(key) {
 		case "message":
-			p.Message = optString(d)
+			p.Message = upstream.OptString(d)
 		case "type":
-			p.Type = optString(d)
+			p.Type = upstream.OptString(d)
 		case "param":
-			p.Param = optString(d)
+			p.Param = upstream.OptString(d)
 		case "code":
 			p.Code = scalar(d)
 		case "innererror":
@@ -116,7 +113,7 @@ func readDetail(d *wire.Decoder, p *chat.ProviderError) {
 			}
 			for key := range d.Object {
 				if string(key) == "msg" && p.Message == "" {
-					p.Message = optString(d)
+					p.Message = upstream.OptString(d)
 				}
 			}
 		}
@@ -160,9 +157,7 @@ func providerFault(p *chat.ProviderError) *fault.Fault {
 func inBandError(raw []byte) *fault.Fault {
 	p := readError(append(append([]byte(`{"error":`), raw...), '}'))
 	if p == nil {
-		f := fault.New(fault.InvalidProviderResponse, "", "The provider sent an error that could not be read")
-		f.Source = fault.SourceProvider
-		return f
+		return upstream.Invalid("The provider sent an error that could not be read", nil)
 	}
 	p.Status = inBandStatus(p)
 	return providerFault(p)
@@ -249,9 +244,9 @@ func appendProviderError(dst []byte, f *fault.Fault, p *chat.ProviderError, o *c
 	dst = append(dst, `,"type":`...)
 	dst = wire.AppendJSONString(dst, typ)
 	dst = append(dst, `,"param":`...)
-	dst = appendOrNull(dst, param)
+	dst = member.AppendOrNull(dst, param)
 	dst = append(dst, `,"code":`...)
-	dst = appendOrNull(dst, code)
+	dst = member.AppendOrNull(dst, code)
 	if p != nil && len(p.Inner) > 0 {
 		dst = append(dst, `,"innererror":`...)
 		dst = append(dst, p.Inner...)
@@ -262,13 +257,6 @@ func appendProviderError(dst []byte, f *fault.Fault, p *chat.ProviderError, o *c
 		dst = wire.AppendJSONString(dst, o.ProviderName)
 	}
 	return append(dst, '}')
-}
-
-func appendOrNull(dst []byte, s string) []byte {
-	if s == "" {
-		return append(dst, "null"...)
-	}
-	return wire.AppendJSONString(dst, s)
 }
 
 // appendStreamError writes the event that ends a broken stream. No [DONE] may

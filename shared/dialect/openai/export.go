@@ -2,6 +2,7 @@ package openai
 
 import (
 	"gateway/shared/chat"
+	"gateway/shared/dialect/member"
 	"gateway/shared/fault"
 	"gateway/shared/pricing"
 	"gateway/shared/wire"
@@ -42,11 +43,11 @@ func ReadThinking(d *wire.Decoder, r *chat.Request) {
 }
 
 // ReadCacheMarker reads {type:"ephemeral",ttl:"5m"|"1h"}.
-func ReadCacheMarker(d *wire.Decoder) chat.Cache { return cacheMarker(d) }
+func ReadCacheMarker(d *wire.Decoder) chat.Cache { return member.CacheMarker(d) }
 
-// Missing makes the fault for an object without member; whole stands in front of
-// the object.
-func Missing(d, whole *wire.Decoder, member string) { missing(d, whole, member) }
+// Missing makes the fault for an object without the member name; whole stands in
+// front of the object.
+func Missing(d, whole *wire.Decoder, name string) { member.Missing(d, whole, name) }
 
 // AppendURL writes the address of media as a JSON string: as it is, or as a
 // data: URL.

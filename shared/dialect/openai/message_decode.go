@@ -1,12 +1,14 @@
 package openai
 
 import (
+	"bytes"
 	"encoding/base64"
 	"net/url"
 	"strings"
 
 	"gateway/shared/chat"
-	"gateway/shared/fault"
+	"gateway/shared/dialect/member"
+	"gateway/shared/dialect/upstream"
 	"gateway/shared/wire"
 )
 
@@ -70,9 +72,9 @@ func (m *message) read() {
 		case "refusal":
 			m.refusal = d.Str()
 		case "reasoning_content":
-			m.reasoning = optString(d)
+			m.reasoning = upstream.OptString(d)
 		case "cache_control":
-			m.cache = cacheMarker(d)
+			m.cache = member.CacheMarker(d)
 		case "annotations", "audio_transcript":
 			// Our own answers and the provider's carry them; they are not read back.
 		default:
@@ -80,7 +82,7 @@ func (m *message) read() {
 		}
 	}
 	if m.role == "" {
-		missing(d, &whole, "role")
+		member.Missing(d, &whole, "role")
 	}
 }
 
@@ -131,15 +133,15 @@ func (m *message) toolCall(i int) {
 				case "arguments", "input":
 					c.Arguments = arguments(d)
 				case "thought_signature":
-					c.Signature = optString(d)
+					c.Signature = upstream.OptString(d)
 				}
 			}
 		case "cache_control":
-			p.Cache = cacheMarker(d)
+			p.Cache = member.CacheMarker(d)
 		}
 	}
 	if c.Name == "" {
-		missing(d, &whole, "function.name")
+		member.Missing(d, &whole, "function.name")
 	}
 	m.calls = append(m.calls, p)
 }
@@ -252,7 +254,7 @@ func (q *requestDecoder) part(message, at int) chat.Part {
 		case "signature":
 			p.Signature = d.Str()
 		case "data":
-			p.Data = optString(d)
+			p.Data = upstream.OptString(d)
 		case "image_url":
 			q.imageURL(&media)
 		case "input_audio":
@@ -267,10 +269,10 @@ func (q *requestDecoder) part(message, at int) chat.Part {
 		case "file":
 			q.file(&media)
 		case "cache_control":
-			p.Cache = cacheMarker(d)
+			p.Cache = member.CacheMarker(d)
 		case "citations":
 			if d.Kind() == wire.KindArray {
-				p.Citations = clone(d.Raw())
+				p.Citations = bytes.Clone(d.Raw())
 			}
 		default:
 			unknown = append(unknown, string(key))
@@ -306,23 +308,14 @@ func (q *requestDecoder) part(message, at int) chat.Part {
 	case "tool_use":
 		return chat.Part{} // stands in tool_calls as well
 	case "":
-		missing(d, &whole, "type")
+		member.Missing(d, &whole, "type")
 	default:
-		return chat.Part{Kind: chat.Foreign, Type: kind, Raw: clone(whole.Raw()), Cache: p.Cache}
+		return chat.Part{Kind: chat.Foreign, Type: kind, Raw: bytes.Clone(whole.Raw()), Cache: p.Cache}
 	}
-	for _, member := range unknown {
-		q.r.Unknown(message, at, []byte(member))
+	for _, key := range unknown {
+		q.r.Unknown(message, at, []byte(key))
 	}
 	return p
-}
-
-// missing makes the fault for an object without member; whole stands in front of
-// the object.
-func missing(d, whole *wire.Decoder, member string) {
-	whole.Kind() // moves to the object
-	if at := whole.Path(); d.Err() == nil {
-		d.FailWith(fault.Invalid(at+"."+member, "%s must have %s", at, member))
-	}
 }
 
 // imageURL reads {url, detail}; a bare string is taken for the url.
@@ -338,15 +331,15 @@ func (q *requestDecoder) imageURL(media *chat.Media) {
 		case "url":
 			q.url(media)
 		case "detail":
-			media.Detail = optString(d)
+			media.Detail = upstream.OptString(d)
 		case "mime_type", "format":
 			if media.MIME == "" {
-				media.MIME = optString(d)
+				media.MIME = upstream.OptString(d)
 			}
 		}
 	}
 	if media.URL == "" && media.Data == "" {
-		missing(d, &whole, "url")
+		member.Missing(d, &whole, "url")
 	}
 }
 
@@ -439,7 +432,7 @@ func (q *requestDecoder) file(media *chat.Media) {
 		}
 		q.setData(media, mime, data, false)
 	case media.URL == "" && media.FileID == "":
-		missing(d, &whole, "file_id, file_data or file_url")
+		member.Missing(d, &whole, "file_id, file_data or file_url")
 	default:
 		media.MIME = mime
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"gateway/shared/chat"
+	"gateway/shared/dialect/upstream"
 	"gateway/shared/wire"
 )
 
@@ -52,9 +53,9 @@ func meterHead(d *wire.Decoder, m *chat.Meter, outputs string) {
 	for key := range d.Object {
 		switch string(key) {
 		case "id":
-			m.ID = optString(d)
+			m.ID = upstream.OptString(d)
 		case "model":
-			m.Model = optString(d)
+			m.Model = upstream.OptString(d)
 		case "error":
 			if d.Kind() == wire.KindObject || d.Kind() == wire.KindString {
 				m.Err = inBandError(d.Raw())
@@ -78,9 +79,9 @@ func meterMembers(d *wire.Decoder, raw []byte, m *chat.Meter) {
 				m.ReportedTotal = readUsage(d, &m.Usage)
 			}
 		case "id":
-			m.ID = optString(d)
+			m.ID = upstream.OptString(d)
 		case "model":
-			m.Model = optString(d)
+			m.Model = upstream.OptString(d)
 		}
 	}
 }
@@ -96,15 +97,6 @@ func meterWalk(body []byte, m chat.Meter) chat.Meter {
 		}
 	}
 	return m
-}
-
-// optString reads a string; anything else counts as absent.
-func optString(d *wire.Decoder) string {
-	if d.Kind() != wire.KindString {
-		d.Skip()
-		return ""
-	}
-	return d.Str()
 }
 
 // topLevel is where key, given with its quotes, stands as a member of the whole

@@ -1,11 +1,12 @@
 package openai
 
 import (
-	"encoding/json"
+	"bytes"
 	"strconv"
 	"strings"
 
 	"gateway/shared/chat"
+	"gateway/shared/dialect/member"
 	"gateway/shared/fault"
 	"gateway/shared/wire"
 )
@@ -114,7 +115,7 @@ func (q *requestDecoder) sampling(key []byte) {
 	case "seed":
 		r.Seed = chat.Some(d.Int())
 	case "logit_bias":
-		r.LogitBias = clone(d.Raw())
+		r.LogitBias = bytes.Clone(d.Raw())
 	case "stop":
 		r.Stop = stops(d)
 	case "n":
@@ -128,18 +129,8 @@ func (q *requestDecoder) sampling(key []byte) {
 	case "service_tier":
 		r.ServiceTier = d.Str()
 	default:
-		name := string(key)
-		if raw := d.Raw(); raw != nil {
-			r.Extra = append(r.Extra, chat.Field{Name: name, Raw: clone(raw)})
-		}
+		member.Keep(d, string(key), &r.Extra)
 	}
-}
-
-func clone(raw []byte) json.RawMessage {
-	if raw == nil {
-		return nil
-	}
-	return append(json.RawMessage(nil), raw...)
 }
 
 func stops(d *wire.Decoder) []string {
@@ -164,35 +155,14 @@ func (q *requestDecoder) streamOptions() {
 		}
 		name := "stream_options." + string(key)
 		if !d.Null() {
-			r.Extra = append(r.Extra, chat.Field{Name: name, Raw: clone(d.Raw())})
+			member.Keep(d, name, &r.Extra)
 		}
 	}
 }
 
 func (q *requestDecoder) thinking() {
-	d, t := q.d, &q.r.Reasoning
-	for key := range d.Object {
-		if d.Null() {
-			continue
-		}
-		switch string(key) {
-		case "type":
-			switch d.Str() {
-			case "enabled":
-				t.Thinking = chat.ThinkingBudget
-			case "adaptive":
-				t.Thinking = chat.ThinkingAdaptive
-			case "disabled":
-				t.Thinking = chat.ThinkingOff
-			default:
-				d.Fail("must be enabled, disabled or adaptive")
-			}
-		case "budget_tokens":
-			t.Budget = chat.Some(d.Int())
-		case "display":
-			t.Display = d.Str()
-		}
-	}
+	t := &q.r.Reasoning
+	member.Thinking(q.d, t)
 	if t.Thinking == chat.ThinkingUnsaid { // the type's default
 		t.Thinking = chat.ThinkingOff
 	}
@@ -229,10 +199,7 @@ func (q *requestDecoder) format() chat.Format {
 				case "description":
 					f.Description = d.Str()
 				case "schema":
-					if d.Kind() != wire.KindObject {
-						d.Fail("must be an object")
-					}
-					f.Schema = clone(d.Raw())
+					f.Schema = member.Object(d)
 				case "strict":
 					f.Strict = chat.Some(d.Bool())
 				}
@@ -264,17 +231,16 @@ func (q *requestDecoder) tool() chat.Tool {
 			seenFunction = true
 			q.function(&t)
 		case "cache_control":
-			t.Cache = cacheMarker(d)
+			t.Cache = member.CacheMarker(d)
 		default:
-			name := string(key)
-			t.Extra = append(t.Extra, chat.Field{Name: name, Raw: clone(d.Raw())})
+			member.Keep(d, string(key), &t.Extra)
 		}
 	}
 	if t.Foreign != "" {
-		return chat.Tool{Name: t.Foreign, Foreign: t.Foreign, Raw: clone(whole.Raw()), Cache: t.Cache}
+		return chat.Tool{Name: t.Foreign, Foreign: t.Foreign, Raw: bytes.Clone(whole.Raw()), Cache: t.Cache}
 	}
 	if !seenFunction {
-		missing(d, &whole, "function")
+		member.Missing(d, &whole, "function")
 	}
 	return t
 }
@@ -287,27 +253,10 @@ func (q *requestDecoder) function(t *chat.Tool) {
 		if d.Null() {
 			continue
 		}
-		switch string(key) {
-		case "name":
-			t.Name = d.Str()
-		case "description":
-			t.Description = chat.Some(d.Str())
-		case "parameters":
-			if d.Kind() != wire.KindObject {
-				d.Fail("must be an object")
-			}
-			t.Schema = clone(d.Raw())
-		case "strict":
-			t.Strict = chat.Some(d.Bool())
-		case "cache_control":
-			t.Cache = cacheMarker(d)
-		default:
-			name := string(key)
-			t.Extra = append(t.Extra, chat.Field{Name: name, Raw: clone(d.Raw())})
-		}
+		member.OfFunction(d, key, "parameters", t)
 	}
 	if t.Name == "" {
-		missing(d, &whole, "name")
+		member.Missing(d, &whole, "name")
 	}
 }
 
@@ -341,31 +290,9 @@ func (q *requestDecoder) toolChoice() chat.ToolChoice {
 		}
 	}
 	if name == "" {
-		missing(d, &whole, "the name of a function")
+		member.Missing(d, &whole, "the name of a function")
 	}
 	return chat.ToolChoice{Mode: chat.ToolsNamed, Name: name}
-}
-
-// cacheMarker reads {type:"ephemeral",ttl:"5m"|"1h"}.
-func cacheMarker(d *wire.Decoder) chat.Cache {
-	if d.Kind() != wire.KindObject {
-		d.Skip()
-		return chat.NoCache
-	}
-	c := chat.CacheShort
-	for key := range d.Object {
-		if string(key) == "ttl" && d.Kind() == wire.KindString {
-			switch d.Str() {
-			case "1h":
-				c = chat.Cache1h
-			case "5m":
-				c = chat.Cache5m
-			default:
-				d.Fail("must be 5m or 1h")
-			}
-		}
-	}
-	return c
 }
 
 // functionCallID makes the id of a legacy function call from its place, so that

@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"gateway/shared/chat"
+	"gateway/shared/dialect/upstream"
 	"gateway/shared/fault"
 	"gateway/shared/wire"
 )
@@ -17,17 +18,17 @@ func decodeResponse(body []byte) (*chat.Response, error) {
 	for key := range d.Object {
 		switch string(key) {
 		case "id":
-			r.ID = optString(d)
+			r.ID = upstream.OptString(d)
 		case "model":
-			r.Model = optString(d)
+			r.Model = upstream.OptString(d)
 		case "created":
 			if d.Kind() == wire.KindNumber {
 				r.Created = parseSeconds(d.Num())
 			}
 		case "system_fingerprint":
-			r.SystemFingerprint = optString(d)
+			r.SystemFingerprint = upstream.OptString(d)
 		case "service_tier":
-			r.ServiceTier = optString(d)
+			r.ServiceTier = upstream.OptString(d)
 		case "choices":
 			if d.Kind() == wire.KindArray {
 				choices = true
@@ -57,9 +58,7 @@ func decodeResponse(body []byte) (*chat.Response, error) {
 
 // invalidAnswer is the fault for a success that cannot be read.
 func invalidAnswer(cause error) *fault.Fault {
-	f := fault.New(fault.InvalidProviderResponse, "", "The provider's answer is not a chat completion").WithCause(cause)
-	f.Source = fault.SourceProvider
-	return f
+	return upstream.Invalid("The provider's answer is not a chat completion", cause)
 }
 
 func decodeChoice(d *wire.Decoder, i int) chat.Choice {
@@ -80,17 +79,17 @@ func decodeChoice(d *wire.Decoder, i int) chat.Choice {
 				refused = decodeAnswer(d, &c)
 			}
 		case "text":
-			if s := optString(d); s != "" {
+			if s := upstream.OptString(d); s != "" {
 				c.Parts = append(c.Parts, chat.Part{Kind: chat.Text, Text: s})
 			}
 		case "logprobs":
 			if d.Kind() == wire.KindObject {
-				c.Logprobs = clone(d.Raw())
+				c.Logprobs = bytes.Clone(d.Raw())
 			}
 		case "finish_reason":
-			c.Native = optString(d)
+			c.Native = upstream.OptString(d)
 		case "stop_reason": // some hosts name the stop string that came
-			c.StopSequence = optString(d)
+			c.StopSequence = upstream.OptString(d)
 		}
 	}
 	c.Stop = stopReason([]byte(c.Native))
@@ -137,7 +136,7 @@ func decodeAnswer(d *wire.Decoder, c *chat.Choice) (refused bool) {
 				thinking, text = decodeContentList(d, thinking)
 			}
 		case "reasoning_content", "reasoning":
-			if s := optString(d); thinking == "" {
+			if s := upstream.OptString(d); thinking == "" {
 				thinking = s
 			}
 		case "content_blocks":
@@ -145,7 +144,7 @@ func decodeAnswer(d *wire.Decoder, c *chat.Choice) (refused bool) {
 				blocks = decodeBlocks(d.Raw())
 			}
 		case "refusal":
-			refusal = optString(d)
+			refusal = upstream.OptString(d)
 		case "tool_calls":
 			if d.Kind() == wire.KindArray {
 				for range d.Array {
@@ -216,12 +215,12 @@ func contentItem(d *wire.Decoder) (text string, thought bool) {
 	for key := range d.Object {
 		switch string(key) {
 		case "type":
-			thought = optString(d) == "thinking"
+			thought = upstream.OptString(d) == "thinking"
 		case "text":
-			text = optString(d)
+			text = upstream.OptString(d)
 		case "thinking":
 			if d.Kind() != wire.KindArray {
-				text = optString(d)
+				text = upstream.OptString(d)
 				continue
 			}
 			var all []byte

@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"gateway/shared/chat"
+	"gateway/shared/dialect/member"
 	"gateway/shared/wire"
 )
 
@@ -130,7 +131,7 @@ func appendChoice(dst []byte, c *chat.Choice, o *chat.Options) []byte {
 		dst = wire.AppendJSONString(dst, text)
 	}
 	dst = append(dst, `,"refusal":`...)
-	dst = appendOrNull(dst, refusal)
+	dst = member.AppendOrNull(dst, refusal)
 	if calls > 0 {
 		dst = appendCalls(dst, c.Parts, o)
 	}

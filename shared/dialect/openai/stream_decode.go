@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 
 	"gateway/shared/chat"
-	"gateway/shared/fault"
+	"gateway/shared/dialect/upstream"
 	"gateway/shared/wire"
 )
 
@@ -80,8 +80,7 @@ func (s *streamDecoder) Event(_ string, data []byte, emit func(*chat.Delta) erro
 	}
 	c := &s.c
 	if err := c.read(&s.d, data); err != nil {
-		f := fault.New(fault.InvalidProviderResponse, "", "The provider sent a stream event that is not JSON").WithCause(err)
-		f.Source = fault.SourceProvider
+		f := upstream.Invalid("The provider sent a stream event that is not JSON", err)
 		s.m.Err = f
 		return f
 	}

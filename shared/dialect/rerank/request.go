@@ -19,7 +19,7 @@ type Request struct {
 	Return    bool     // the answer holds the documents
 	Fields    []string // rank_fields: members of object documents that count
 	PerDoc    chat.Opt[int64]
-	Extra     []chat.Field // other members, in their order
+	Extra     chat.Fields // other members, in their order
 }
 
 // Document is one document.
@@ -166,18 +166,10 @@ func (r *Request) Lose(loss *chat.Loss, carried ...string) {
 	if r.PerDoc.Set && !slices.Contains(carried, "max_tokens_per_doc") {
 		loss.Add("max_tokens_per_doc", upstream.NotTaken)
 	}
-	for _, x := range r.Extra {
-		if !slices.Contains(carried, x.Name) {
-			loss.Add(x.Name, upstream.NotTaken)
-		}
-	}
+	r.Extra.Report(loss, upstream.NotTaken, carried...)
 }
 
 // Pass writes the extra members that the provider knows by the same names.
 func (r *Request) Pass(o *upstream.Object, names ...string) {
-	for _, x := range r.Extra {
-		if slices.Contains(names, x.Name) {
-			o.Raw(x.Name, x.Raw)
-		}
-	}
+	r.Extra.Pass(o.Raw, names...)
 }
