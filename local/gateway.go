@@ -37,6 +37,7 @@ type gateway struct {
 	server  *host.Server
 	sender  *audit.Sender
 	made    *app.Made // keys to be shown once
+	relay   *relay.Relay
 	workers []worker
 }
 
@@ -96,7 +97,8 @@ func (g *gateway) begin(ctx context.Context) (err error) {
 func (g *gateway) assemble() error {
 	sender := g.sender
 	archive := segment.New(g.core.Store, g.core.Bucket, segment.Options{Retention: g.core.Retention})
-	data := relay.NewMux(plane.New(g.core, g.stores.Journal, plane.Options{}), assembly.DataPlane())
+	g.relay = plane.New(g.core, g.stores.Journal, plane.Options{})
+	data := relay.NewMux(g.relay, assembly.DataPlane())
 	admin, err := console.New(g.core, sender, assembly.Administration(g.core, archive)...)
 	if err != nil {
 		return err
@@ -182,6 +184,7 @@ func (g *gateway) serve(ctx context.Context, out io.Writer) error {
 	}
 	g.announce(out)
 	err := g.server.Run(ctx)
+	g.relay.Close()
 	stop()
 	wg.Wait()
 	return errors.Join(err, g.close())

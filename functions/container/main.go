@@ -66,7 +66,8 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(err, journal.Close())
 	}
-	mux := relay.NewMux(plane.New(core.Core, journal, plane.Options{Vectors: vectors}), assembly.DataPlane())
+	data := plane.New(core.Core, journal, plane.Options{Vectors: vectors})
+	mux := relay.NewMux(data, assembly.DataPlane())
 	server, err := host.Listen(variable(envAddr, ":8080"), healthy(host.OriginSecrets(secrets).Restore(mux)))
 	if err != nil {
 		return errors.Join(err, journal.Close())
@@ -83,6 +84,7 @@ func run(ctx context.Context) error {
 	wg.Go(func() { left = sender.Run(working) })
 	slog.Info("container ready", "addr", server.Addr().String())
 	err = server.Run(ctx)
+	data.Close()
 	stop()
 	wg.Wait()
 	core.Transport.CloseIdleConnections()
