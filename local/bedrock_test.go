@@ -307,6 +307,30 @@ func TestModelsOfAPathAreHeldToTheList(t *testing.T) {
 	}
 }
 
+// TestProfilesArePricedByTheirModel: an application's inference profile has no
+// price of its own.
+func TestProfilesArePricedByTheirModel(t *testing.T) {
+	r := start(t)
+	r.bedrock("bedrock", bedrockKeys)
+	for _, model := range []string{bedrockARN, bedrockClaude} {
+		if got := r.call("POST", "/chat/completions", chatBody("@bedrock/"+model, "Hello", "")); got.status != 200 {
+			t.Fatalf("%d %s", got.status, got.body)
+		}
+	}
+	if got := r.call("POST", "/model/"+url.PathEscape(bedrockARN)+"/converse", `{"messages":[{"role":"user","content":[{"text":"Hello"}]}]}`, "X-Gateway-Provider", "@bedrock"); got.status != 200 {
+		t.Fatalf("%d %s", got.status, got.body)
+	}
+	var costs []pricing.NanoDollars
+	for _, rec := range r.records(4) {
+		if rec.Provider == "bedrock" {
+			costs = append(costs, rec.Cost)
+		}
+	}
+	if len(costs) != 3 || costs[0] == 0 || costs[0] != costs[1] || costs[2] == 0 {
+		t.Errorf("%v", costs)
+	}
+}
+
 func TestSageMakerEndpointsArePassedThrough(t *testing.T) {
 	r := start(t)
 	host := strings.TrimSuffix(r.mockBase(), "/v1")

@@ -330,3 +330,54 @@ func TestGeminiPassThrough(t *testing.T) {
 		t.Errorf("%+v", records[0])
 	}
 }
+
+// TestModelsOfGoogleAndAzurePathsAreHeldToTheList: what a path names counts, in
+// whatever spelling the provider could read, and not what the body says.
+func TestModelsOfGoogleAndAzurePathsAreHeldToTheList(t *testing.T) {
+	r, mock := startGoogle(t)
+	host := strings.TrimSuffix(r.mockBase(), "/v1")
+	r.save("azure", `"ai_provider_id":"azure-openai","key":"mock-azure","configurations":{"azure_auth_mode":"default","azure_resource_name":"res","azure_deployment_config":[{"azure_deployment_name":"gpt-4o-mini","azure_api_version":"2024-10-21","azure_model_slug":"gpt-4o-mini","is_default":true}],"custom_host":"`+host+`"}`)
+	allow := func(slug, model string) {
+		r.admin("PUT", "/integrations/"+slug+"/models?workspace_id="+r.workspace(), fmt.Sprintf(`{"allow_all_models":false,"models":[{"slug":%q,"enabled":true}]}`, model))
+	}
+	allow("google", "gemini-2.5-flash")
+	allow("vertex", "anthropic.claude-sonnet-4-5")
+	allow("azure", "gpt-4o-mini")
+	mock.Reset()
+	r.mock.Reset()
+	gemini := `{"contents":[{"role":"user","parts":[{"text":"Hello"}]}]}`
+	named := `{"model":"gemini-2.5-flash","contents":[{"role":"user","parts":[{"text":"Hello"}]}]}`
+	claude := `{"anthropic_version":"vertex-2023-10-16","max_tokens":50,"messages":[{"role":"user","content":"Hello"}]}`
+	scope := "/proxy/v1/projects/proj/locations/us-central1/publishers/"
+	for _, c := range []struct {
+		slug, path, body string
+		want             int
+	}{
+		{"google", "/v1beta/models/gemini-2.5-flash:generateContent", gemini, 200},
+		{"google", "/v1beta/models/gemini-2.5-pro:generateContent", gemini, 403}, {"google", "/v1beta/models/gemini-2.5-pro:generateContent", named, 403},
+		{"google", "/v1beta/models/gemini-2.5-pro%3AgenerateContent", named, 403}, {"google", "/proxy/v1beta//models/gemini-2.5-pro:generateContent", named, 403},
+		{"google", "/proxy/v1beta/models/gemini-2.5-flash/%2e%2e/gemini-2.5-pro:generateContent", named, 403},
+		{"vertex", scope + "anthropic/models/claude-sonnet-4-5:rawPredict", claude, 200},
+		{"vertex", scope + "anthropic/models/claude-opus-4-1:rawPredict", claude, 403}, {"vertex", scope + "google/models/claude-sonnet-4-5:generateContent", gemini, 403},
+		{"azure", "/proxy/deployments/gpt-4o/chat/completions?api-version=2024-10-21", chatBody("gpt-4o-mini", "Hello", ""), 403},
+	} {
+		got := r.call("POST", c.path, c.body, "X-Gateway-Provider", "@"+c.slug)
+		if got.status != c.want || c.want == 403 && !strings.Contains(got.body, "model_not_allowed") {
+			t.Errorf("%s %s: %d %s", c.slug, c.path, got.status, got.body)
+		}
+	}
+	if sent := len(mock.Requests(20)) + len(r.mock.Requests(20)); sent > 3 { // two calls, one token
+		t.Errorf("%d requests were sent", sent)
+	}
+	eventually(t, func() error {
+		for _, rec := range archived(t, r.g) {
+			if strings.Contains(rec.Path, ":rawPredict") && rec.ClientStatus == 200 {
+				if rec.Model != "claude-sonnet-4-5" && rec.Model != "anthropic.claude-sonnet-4-5" || !rec.Priced || rec.Cost == 0 {
+					return fmt.Errorf("%s, priced %v, %d", rec.Model, rec.Priced, rec.Cost)
+				}
+				return nil
+			}
+		}
+		return fmt.Errorf("no record")
+	})
+}

@@ -160,6 +160,20 @@ func (t *Target) foundationModel(ctx context.Context, model string) string {
 	return found
 }
 
+// PricedAs is the name under which a model that has no price of its own may have
+// one: that of the model behind an inference profile, and that of a Vertex model
+// without its publisher. Other models are given back as they are.
+func (t *Target) PricedAs(ctx context.Context, model string) string {
+	switch t.Provider.ID {
+	case "bedrock":
+		return t.foundationModel(ctx, model)
+	case "vertex-ai":
+		_, name := vertexModel(model)
+		return name
+	}
+	return model
+}
+
 // askProfile asks Bedrock for the first model of an inference profile.
 func (t *Target) askProfile(ctx context.Context, rt http.RoundTripper, region, profile string) (string, error) {
 	base := t.customHost()

@@ -7,19 +7,119 @@ import (
 
 // PathModel is the model that the path of a request to be passed through names,
 // for providers that take it there and not in the body; "" when it names none.
-// escapedPath is as PassthroughURL takes it.
+// escapedPath is as PassthroughURL takes it. Where a path can be read in more
+// ways than one, it is read as the provider could at most read it, so that no
+// spelling hides a model.
 func (p *Provider) PathModel(escapedPath string) string {
-	if p.Dialect != Converse {
+	switch p.ID {
+	case "bedrock":
+		return after(segments(escapedPath), 0, "model")
+	case "google", "palm", "vertex-ai":
+		return googleModel(plainSegments(escapedPath))
+	case "azure-openai", "azure-ai":
+		return afterAny(segments(escapedPath), "deployments")
+	case "predibase":
+		return afterAny(segments(escapedPath), "llms")
+	case "workers-ai":
+		return workersModel(plainSegments(escapedPath))
+	case "ai21":
+		if s := segments(escapedPath); len(s) > 1 && s[len(s)-1] == "complete" {
+			return s[len(s)-2]
+		}
+	case "bytez":
+		if s := plainSegments(escapedPath); len(s) > 2 && s[0] == "models" && s[1] == "v2" {
+			return strings.Join(s[2:], "/")
+		}
+	}
+	return ""
+}
+
+// after is the segment behind name, which stands at index i; "" when it does not.
+func after(s []string, i int, name string) string {
+	if len(s) < i+2 || s[i] != name {
 		return ""
 	}
-	rest, ok := strings.CutPrefix(strings.TrimLeft(escapedPath, "/"), "model/")
-	if !ok {
-		return ""
+	return s[i+1]
+}
+
+// afterAny is the segment behind the last name that has a segment with more
+// behind it.
+func afterAny(s []string, name string) string {
+	for i := len(s) - 3; i >= 0; i-- {
+		if s[i] == name {
+			return s[i+1]
+		}
 	}
-	id, _, _ := strings.Cut(rest, "/")
-	name, err := url.PathUnescape(id)
-	if err != nil {
-		return id // no model has such a name
+	return ""
+}
+
+// googleModel reads .../models/{model}:{method}, of a publisher or not, and
+// .../endpoints/{id}:{method}. A model of another publisher than Google has its
+// name in front, as models are named to the gateway.
+func googleModel(s []string) string {
+	for i := len(s) - 2; i >= 0; i-- {
+		name, method, called := strings.Cut(s[i+1], ":")
+		switch s[i] {
+		case "models", "tunedModels":
+			if !called || method == "" {
+				continue
+			}
+			if s[i] == "tunedModels" {
+				return "tunedModels/" + name
+			}
+			if i >= 2 && s[i-2] == "publishers" && s[i-1] != "google" {
+				return s[i-1] + "." + name
+			}
+			return name
+		case "endpoints":
+			if name != "openapi" && (called || i+2 < len(s)) {
+				return "endpoints." + name
+			}
+		}
 	}
-	return name
+	return ""
+}
+
+// workersModel reads @cf/{maker}/{model} at the end of a path.
+func workersModel(s []string) string {
+	for i, name := range s {
+		if name == "@cf" || name == "@hf" {
+			return strings.Join(s[i:], "/")
+		}
+	}
+	return ""
+}
+
+// segments are the pieces of a path, decoded, without empty and dot segments. One
+// that is badly escaped stays as it is: no model has such a name.
+func segments(escapedPath string) []string {
+	out := make([]string, 0, 8)
+	for piece := range strings.SplitSeq(escapedPath, "/") {
+		if name, err := url.PathUnescape(piece); err == nil {
+			piece = name
+		}
+		out = appendSegment(out, piece)
+	}
+	return out
+}
+
+// plainSegments are those of a path whose escaped slashes count as slashes.
+func plainSegments(escapedPath string) []string {
+	out := make([]string, 0, 8)
+	for _, name := range segments(escapedPath) {
+		for piece := range strings.SplitSeq(name, "/") {
+			out = appendSegment(out, piece)
+		}
+	}
+	return out
+}
+
+func appendSegment(out []string, piece string) []string {
+	switch piece {
+	case "", ".":
+		return out
+	case "..":
+		return out[:max(len(out)-1, 0)]
+	}
+	return append(out, piece)
 }

@@ -113,6 +113,11 @@ func (c *call) price(inputTokens int64) (pricing.Price, bool) {
 		}
 	}
 	p, ok := c.Book.Price(c.to.target.Provider.ID, model, o)
+	if !ok {
+		if as := c.to.target.PricedAs(c.base, model); as != model {
+			p, ok = c.Book.Price(c.to.target.Provider.ID, as, o)
+		}
+	}
 	if !ok && c.rec.Model != "" && c.rec.Model != model {
 		p, ok = c.Book.Price(c.to.target.Provider.ID, c.rec.Model, o)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"gateway/shared/chat"
 	"gateway/shared/pricing"
+	"gateway/shared/provider"
 )
 
 // rawPath is the path behind the gateway's base, as it came on the wire.
@@ -82,12 +83,21 @@ func (m *tailMeter) meter(d chat.Dialect) chat.Meter {
 	return f.Meter()
 }
 
+// rawDialect reads what is passed through: that in which the provider serves the
+// model, or its usual one.
+func (c *call) rawDialect() chat.Dialect {
+	if d := c.dialects[c.to.target.DialectOf(provider.Chat, c.to.model)]; d != nil {
+		return d
+	}
+	return c.dialects[c.to.target.Provider.Dialect]
+}
+
 // learnRaw takes over what a passed-through answer reported. Usage that is not
 // reported is not guessed: the paths of pass-through have no common shape.
 func (c *call) learnRaw(m *tailMeter, status int) {
 	var u pricing.Usage
 	if status >= 200 && status < 300 {
-		got := m.meter(c.dialects[c.to.target.Provider.Dialect])
+		got := m.meter(c.rawDialect())
 		if got.Model != "" {
 			c.rec.Model = got.Model
 			if c.to.model == "" {
