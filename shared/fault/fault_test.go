@@ -81,3 +81,47 @@ func TestRetryAfterIsWholeSecondsRoundedUp(t *testing.T) {
 		t.Errorf("Retry-After %q", got)
 	}
 }
+
+func TestDataMessagesNameTheField(t *testing.T) {
+	for _, c := range []struct {
+		fault *Fault
+		want  string
+	}{
+		{Invalid("model", "is required"), "model: is required"},
+		{Invalid("x-gateway-trace-id", "must have at most 256 characters"), "x-gateway-trace-id: must have at most 256 characters"},
+		{Invalid("body", "ended before its closing boundary"), "body: ended before its closing boundary"},
+		{Invalid("n", "n must be between 1 and 128"), "n must be between 1 and 128"},
+		{Invalid("model", "There is no such model"), "There is no such model"},
+		{Invalid("", "must be JSON"), "must be JSON"},
+		{Invalids([]Detail{{"limit", "must be a whole number"}}), "limit: must be a whole number"},
+	} {
+		var body struct {
+			Message string
+			Error   struct{ Message string }
+		}
+		if err := json.Unmarshal(c.fault.DataBody(false), &body); err != nil {
+			t.Fatal(err)
+		}
+		if body.Message != c.want || body.Error.Message != c.want {
+			t.Errorf("got %s, want %q", c.fault.DataBody(false), c.want)
+		}
+	}
+}
+
+func TestErrorsOfAConfigAreListedByPath(t *testing.T) {
+	for field, want := range map[string]string{
+		"targets[0].weight":                 "path: targets,0,weight, message: must be at least 0",
+		"strategy.mode":                     "path: strategy,mode, message: must be at least 0",
+		"targets[1].targets[2].cache[0][1]": "path: targets,1,targets,2,cache,0,1, message: must be at least 0",
+	} {
+		f := Invalids([]Detail{{field, "must be at least 0"}})
+		f.Code = InvalidConfig
+		var body struct{ Errors []string }
+		if err := json.Unmarshal(f.DataBody(false), &body); err != nil {
+			t.Fatal(err)
+		}
+		if len(body.Errors) != 1 || body.Errors[0] != want {
+			t.Errorf("%s: got %q, want %q", field, body.Errors, want)
+		}
+	}
+}

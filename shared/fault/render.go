@@ -5,6 +5,7 @@ import (
 	"math"
 	"net/http"
 	"strconv"
+	"strings"
 )
 
 // openAI is the error object that OpenAI clients read.
@@ -29,8 +30,9 @@ func (f *Fault) object() openAI {
 
 // DataBody is the data plane's body: {"status":"failure","message",
 // "error":{message,type,param,code}} and "errors" when several fields failed.
-// With anthropic it also carries the "type":"error" that Anthropic clients
-// look for.
+// The errors of a config are always listed, each as "path: targets,0,weight,
+// message: must be at least 0". With anthropic it also carries the
+// "type":"error" that Anthropic clients look for.
 func (f *Fault) DataBody(anthropic bool) []byte {
 	body := struct {
 		Type    string   `json:"type,omitempty"`
@@ -38,17 +40,27 @@ func (f *Fault) DataBody(anthropic bool) []byte {
 		Message string   `json:"message"`
 		Error   openAI   `json:"error"`
 		Errors  []string `json:"errors,omitempty"`
-	}{Status: "failure", Message: f.Message, Error: f.object()}
+	}{Status: "failure", Message: f.sentence(), Error: f.object()}
+	body.Error.Message = body.Message
 	if anthropic {
 		body.Type = "error"
 	}
-	if len(f.Details) > 1 {
+	switch {
+	case f.Code == InvalidConfig:
+		for _, d := range f.Details {
+			body.Errors = append(body.Errors, "path: "+commas.Replace(d.Field)+", message: "+d.Message)
+		}
+	case len(f.Details) > 1:
 		for _, d := range f.Details {
 			body.Errors = append(body.Errors, d.Field+": "+d.Message)
 		}
 	}
 	return must(json.Marshal(body))
 }
+
+// commas writes a JSON path as its segments: targets[0].weight as
+// targets,0,weight.
+var commas = strings.NewReplacer("].", ",", "][", ",", ".", ",", "[", ",", "]", "")
 
 // AdminBody is the administration API's body: {"success":false,
 // "data":{message,errorCode,errors?},"error":{...},"request_id"}.
@@ -68,12 +80,25 @@ func (f *Fault) AdminBody(requestID string) []byte {
 		RequestID string `json:"request_id,omitempty"`
 	}{Error: f.object(), RequestID: requestID}
 	admin := f.AdminCode()
-	body.Data.Message, body.Data.ErrorCode = f.Message, admin
-	body.Error.Code = &admin
+	body.Data.Message, body.Data.ErrorCode = f.sentence(), admin
+	body.Error.Message, body.Error.Code = body.Data.Message, &admin
 	for _, d := range f.Details {
 		body.Data.Errors = append(body.Data.Errors, fieldError(d))
 	}
 	return must(json.Marshal(body))
+}
+
+// sentence is the message with the field before it, where it only says
+// something about one ("is required"): many clients show nothing but the message.
+func (f *Fault) sentence() string {
+	verb, _, _ := strings.Cut(f.Message, " ")
+	switch verb {
+	case "must", "may", "is", "are", "has", "needs", "takes", "cannot", "stands", "ended":
+		if f.Field != "" {
+			return f.Field + ": " + f.Message
+		}
+	}
+	return f.Message
 }
 
 // SetHeaders writes what the fault says about retrying.

@@ -103,6 +103,9 @@ func ScanInt(raw []byte, field string) (int64, error) {
 	if n, ok := parseInt(raw); ok {
 		return n, nil
 	}
+	if f, err := strconv.ParseFloat(string(raw), 64); err == nil && f != math.Trunc(f) {
+		return 0, fault.Invalid(field, "%s must be a whole number", field)
+	}
 	return 0, fault.Invalid(field, "%s must be a whole number between %d and %d", field, int64(math.MinInt64), int64(math.MaxInt64))
 }
 
