@@ -1,0 +1,137 @@
+package anthropic
+
+import (
+	"strings"
+
+	"gateway/shared/chat"
+	"gateway/shared/fault"
+	"gateway/shared/wire"
+)
+
+// legalID is a tool call's id in the letters that the provider takes. Ids of
+// this and the OpenAI dialect are not changed.
+func legalID(id string) string { return chat.LegalName(id, len(id)) }
+
+// assistant writes a message of the assistant: reasoning, then the rest in
+// order. last says that it is the last of the conversation, which the model goes
+// on from.
+func (e *requestEncoder) assistant(m *chat.Message, last bool) (int, error) {
+	e.dropName(m)
+	e.b = append(e.b, `{"role":"assistant","content":[`...)
+	n := 0
+	next := func() {
+		if n++; n > 1 {
+			e.b = append(e.b, ',')
+		}
+	}
+	inOrder, first := interleaved(m), firstCall(m)
+	if !inOrder {
+		for _, p := range e.reasoning(m) {
+			next()
+			e.thought(&p)
+		}
+	}
+	for i := range m.Parts {
+		p := &m.Parts[i]
+		switch p.Kind {
+		case chat.Reasoned, chat.RedactedReasoned:
+			switch {
+			case !signed(p):
+				e.loss.Add(path(m, p), "reasoning without this provider's signature")
+			case inOrder:
+				next()
+				e.thought(p)
+			}
+		case chat.Call:
+			if p != first {
+				for _, q := range e.recalled[p] {
+					next()
+					e.thought(&q)
+				}
+			}
+			next()
+			if err := e.call(m, p); err != nil {
+				return n, err
+			}
+		default:
+			start := len(e.b)
+			if n > 0 {
+				e.b = append(e.b, ',')
+			}
+			q := *p
+			if last && i == len(m.Parts)-1 && p.Kind == chat.Text {
+				q.Text = strings.TrimRight(p.Text, " \t\r\n")
+			}
+			ok, err := e.part(&q, place{m: m, p: p})
+			if err != nil {
+				return n, err
+			}
+			if !ok {
+				e.b = e.b[:start]
+				continue
+			}
+			n++
+		}
+	}
+	e.b = append(e.b, `]}`...)
+	return n, nil
+}
+
+// interleaved reports whether the client gave signed reasoning back in the order
+// of the answer, after other blocks: then that order is kept.
+func interleaved(m *chat.Message) bool {
+	other := false
+	for i := range m.Parts {
+		p := &m.Parts[i]
+		if signed(p) && other {
+			return true
+		}
+		other = other || !signed(p)
+	}
+	return false
+}
+
+// thought writes signed reasoning unchanged.
+func (e *requestEncoder) thought(p *chat.Part) {
+	if p.Kind == chat.RedactedReasoned {
+		e.b = append(e.b, `{"type":"redacted_thinking","data":`...)
+		e.b = wire.AppendJSONString(e.b, p.Data)
+		e.b = append(e.b, '}')
+		return
+	}
+	e.b = append(e.b, `{"type":"thinking","thinking":`...)
+	e.b = wire.AppendJSONString(e.b, p.Text)
+	e.str("signature", p.Signature)
+	e.b = append(e.b, '}')
+}
+
+// call writes one tool_use block. Empty arguments are an empty object; others
+// must be one and go out byte for byte.
+func (e *requestEncoder) call(m *chat.Message, p *chat.Part) error {
+	c := p.Call
+	at := place{m: m, p: p}
+	if c.ID == "" {
+		return fault.Invalid(at.String()+".id", "%s.id must name the call", at)
+	}
+	args := strings.TrimSpace(c.Arguments)
+	switch {
+	case c.Custom:
+		args = string(append(wire.AppendJSONString([]byte(`{"input":`), c.Arguments), '}'))
+	case args == "":
+		args = "{}"
+	case !jsonObject([]byte(args)):
+		field := at.String() + ".function.arguments"
+		if strings.HasPrefix(c.ID, "call_function_") && e.r.Legacy {
+			field = path(m, nil) + ".function_call.arguments"
+		}
+		return fault.Invalid(field, "%s of the call %q must be a JSON object", field, c.ID)
+	}
+	e.b = append(e.b, `{"type":"tool_use","id":`...)
+	e.b = wire.AppendJSONString(e.b, legalID(c.ID))
+	e.str("name", chat.LegalName(c.Name, e.max))
+	e.key("input")
+	e.b = append(e.b, args...)
+	e.marker(p.Cache, at)
+	e.b = append(e.b, '}')
+	return nil
+}

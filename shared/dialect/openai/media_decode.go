@@ -1,0 +1,205 @@
+package openai
+
+import (
+	"encoding/base64"
+	"net/url"
+	"strings"
+
+	"gateway/shared/chat"
+	"gateway/shared/dialect/member"
+	"gateway/shared/dialect/upstream"
+	"gateway/shared/wire"
+)
+
+// imageURL reads {url, detail}; a bare string is taken for the url.
+func (q *requestDecoder) imageURL(media *chat.Media) {
+	d := q.d
+	if d.Kind() == wire.KindString {
+		q.url(media)
+		return
+	}
+	whole := *d
+	for key := range d.Object {
+		switch string(key) {
+		case "url":
+			q.url(media)
+		case "detail":
+			media.Detail = upstream.OptString(d)
+		case "mime_type", "format":
+			if media.MIME == "" {
+				media.MIME = upstream.OptString(d)
+			}
+		}
+	}
+	if media.URL == "" && media.Data == "" {
+		member.Missing(d, &whole, "url")
+	}
+}
+
+// url reads a data: or web address.
+func (q *requestDecoder) url(media *chat.Media) {
+	d := q.d
+	s := d.Str()
+	if d.Err() != nil {
+		return
+	}
+	mime, data, plain, ok := dataURL(s)
+	if !ok {
+		if !strings.HasPrefix(s, "https://") && !strings.HasPrefix(s, "http://") && !strings.HasPrefix(s, "gs://") && !strings.HasPrefix(s, "s3://") {
+			d.Fail("must be a data: or https: URL")
+			return
+		}
+		media.URL = s
+		return
+	}
+	q.setData(media, mime, data, plain)
+}
+
+// setData takes over the content of a data: URL. Its type is read from its first
+// bytes, as clients often name a wrong one.
+func (q *requestDecoder) setData(media *chat.Media, mime, data string, plain bool) {
+	d := q.d
+	if plain {
+		text, err := url.PathUnescape(data)
+		if err != nil {
+			d.Fail("is not a valid data: URL: bad percent escape")
+			return
+		}
+		if strings.HasPrefix(mime, "text/") {
+			media.Data, media.MIME, media.Plain = text, mime, true
+			return
+		}
+		data = base64.StdEncoding.EncodeToString([]byte(text))
+	}
+	clean, ok := cleanBase64(data)
+	if !ok {
+		d.Fail("is not a valid data: URL: its data is not base64")
+		return
+	}
+	media.Data = clean
+	if media.MIME = sniff(clean); media.MIME == "" {
+		media.MIME = mime
+		if mime == "image/jpg" {
+			media.MIME = "image/jpeg"
+		}
+	}
+}
+
+// file reads {file_id} | {file_data} | {file_url} with a name and type.
+func (q *requestDecoder) file(media *chat.Media) {
+	d := q.d
+	whole := *d
+	var data, mime string
+	for key := range d.Object {
+		if d.Null() {
+			continue
+		}
+		switch string(key) {
+		case "file_id":
+			media.FileID = d.Str()
+		case "file_url":
+			media.URL = d.Str()
+		case "file_data":
+			data = d.Str()
+		case "filename", "file_name":
+			media.Name = d.Str()
+		case "mime_type":
+			mime = d.Str()
+		}
+	}
+	if d.Err() != nil {
+		return
+	}
+	switch {
+	case data != "":
+		if m, content, plain, ok := dataURL(data); ok {
+			q.setData(media, m, content, plain)
+			return
+		}
+		if mime == "text/plain" {
+			media.Data, media.MIME, media.Plain = data, mime, true
+			return
+		}
+		if mime == "" {
+			mime = "application/pdf"
+		}
+		q.setData(media, mime, data, false)
+	case media.URL == "" && media.FileID == "":
+		member.Missing(d, &whole, "file_id, file_data or file_url")
+	default:
+		media.MIME = mime
+	}
+}
+
+// cleanBase64 checks base64 in either alphabet, with or without padding, and
+// gives it in the standard form. It only copies when it must.
+func cleanBase64(s string) (string, bool) {
+	plain := true
+	n := len(s)
+	for n > 0 && s[n-1] == '=' {
+		n--
+	}
+	for i := range n {
+		if class := base64Class[s[i]]; class != 1 {
+			if class == 0 {
+				return "", false
+			}
+			plain = false
+		}
+	}
+	if plain && len(s)%4 == 0 && len(s)-n <= 2 {
+		return s, n > 0
+	}
+	b := make([]byte, 0, len(s)+3)
+	for i := range n {
+		switch c := s[i]; c {
+		case '-':
+			b = append(b, '+')
+		case '_':
+			b = append(b, '/')
+		case ' ', '\n', '\r', '\t':
+		default:
+			b = append(b, c)
+		}
+	}
+	if len(b)%4 == 1 || len(b) == 0 {
+		return "", false
+	}
+	for len(b)%4 != 0 {
+		b = append(b, '=')
+	}
+	return string(b), true
+}
+
+// base64Class: 1 for the standard alphabet, 2 for what is put right, 0 for what
+// is refused.
+var base64Class = func() (t [256]uint8) {
+	for _, c := range "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/" {
+		t[c] = 1
+	}
+	for _, c := range "-_ \n\r\t" {
+		t[c] = 2
+	}
+	return t
+}()
+
+// sniff tells the type of base64 data by its first bytes; "" if it is none that
+// models take.
+func sniff(data string) string {
+	var head [12]byte
+	n, _ := base64.StdEncoding.Decode(head[:], []byte(data[:min(len(data), 16)]))
+	b := string(head[:n])
+	switch {
+	case strings.HasPrefix(b, "\xff\xd8\xff"):
+		return "image/jpeg"
+	case strings.HasPrefix(b, "\x89PNG\r\n\x1a\n"):
+		return "image/png"
+	case strings.HasPrefix(b, "GIF87a"), strings.HasPrefix(b, "GIF89a"):
+		return "image/gif"
+	case strings.HasPrefix(b, "RIFF") && strings.HasSuffix(b, "WEBP"):
+		return "image/webp"
+	case strings.HasPrefix(b, "%PDF-"):
+		return "application/pdf"
+	}
+	return ""
+}

@@ -1,0 +1,97 @@
+package openai
+
+import (
+	"bytes"
+	"strconv"
+
+	"gateway/shared/chat"
+	"gateway/shared/dialect/member"
+	"gateway/shared/wire"
+)
+
+// tool reads one element of tools.
+func (q *requestDecoder) tool() chat.Tool {
+	d := q.d
+	var t chat.Tool
+	whole := *d
+	seenFunction := false
+	for key := range d.Object {
+		if d.Null() {
+			continue
+		}
+		switch string(key) {
+		case "type":
+			if kind := d.Str(); kind != "function" {
+				t.Foreign = kind
+			}
+		case "function":
+			seenFunction = true
+			q.function(&t)
+		case "cache_control":
+			t.Cache = member.CacheMarker(d)
+		default:
+			member.Keep(d, string(key), &t.Extra)
+		}
+	}
+	if t.Foreign != "" {
+		return chat.Tool{Name: t.Foreign, Foreign: t.Foreign, Raw: bytes.Clone(whole.Raw()), Cache: t.Cache}
+	}
+	if !seenFunction {
+		member.Missing(d, &whole, "function")
+	}
+	return t
+}
+
+// function reads the description of a function into t.
+func (q *requestDecoder) function(t *chat.Tool) {
+	d := q.d
+	whole := *d
+	for key := range d.Object {
+		if d.Null() {
+			continue
+		}
+		member.OfFunction(d, key, "parameters", t)
+	}
+	if t.Name == "" {
+		member.Missing(d, &whole, "name")
+	}
+}
+
+// toolChoice reads tool_choice and function_call.
+func (q *requestDecoder) toolChoice() chat.ToolChoice {
+	d := q.d
+	if d.Kind() == wire.KindString {
+		switch d.Str() {
+		case "none":
+			return chat.ToolChoice{Mode: chat.ToolsNone}
+		case "required":
+			return chat.ToolChoice{Mode: chat.ToolsRequired}
+		case "auto":
+			return chat.ToolChoice{Mode: chat.ToolsAuto}
+		}
+		d.Fail("must be none, auto, required or an object that names a function")
+		return chat.ToolChoice{}
+	}
+	whole := *d
+	name := ""
+	for key := range d.Object {
+		switch string(key) {
+		case "name":
+			name = d.Str()
+		case "function", "custom":
+			for inner := range d.Object {
+				if string(inner) == "name" {
+					name = d.Str()
+				}
+			}
+		}
+	}
+	if name == "" {
+		member.Missing(d, &whole, "the name of a function")
+	}
+	return chat.ToolChoice{Mode: chat.ToolsNamed, Name: name}
+}
+
+// functionCallID makes the id of a legacy function call from its place, so that
+// it is the same on each turn.
+func functionCallID(message int) string { return "call_function_" + strconv.Itoa(message) }
