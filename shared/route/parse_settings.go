@@ -1,0 +1,213 @@
+package route
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"gateway/shared/wire"
+)
+
+func (r *reader) dropParams(v value) []string {
+	paths := r.texts(v)
+	for i, p := range paths {
+		if _, ok := parseDropPath(p); !ok {
+			r.add(v.path+"["+strconv.Itoa(i)+"]", "must be a path such as metadata.internal, messages[0].name or messages[*].content[*].cache_control")
+		}
+	}
+	return paths
+}
+
+func (r *reader) retry(v value) *Retry {
+	out := &Retry{Codes: defaultRetryCodes}
+	attempts := false
+	r.members(v, func(key string, v value) {
+		switch key {
+		case "attempts":
+			attempts = true
+			out.Attempts = r.attempts(v)
+		case "on_status_codes":
+			out.Codes = r.statuses(v)
+		case "use_retry_after_headers", "use_retry_after_header":
+			out.UseRetryAfter = r.flag(v)
+		default:
+			r.unknown(v, "retry")
+		}
+	})
+	if !attempts && v.kind() == wire.KindObject {
+		r.add(v.path+".attempts", "is required")
+	}
+	return out
+}
+
+// attempts are at most MaxRetryAttempts: more is refused when saved and cut
+// otherwise.
+func (r *reader) attempts(v value) int {
+	if r.strict {
+		n := r.whole(v, 0)
+		if n > MaxRetryAttempts {
+			r.add(v.path, "must be at most %d", MaxRetryAttempts)
+		}
+		return int(n)
+	}
+	if !r.is(v, wire.KindNumber) {
+		return 0
+	}
+	f, err := wire.ScanFloat(v.raw, v.path)
+	if err != nil {
+		f = MaxRetryAttempts
+	}
+	return int(min(max(f, 0), MaxRetryAttempts))
+}
+
+func (r *reader) cache(v value) *Cache {
+	out := &Cache{}
+	mode := value{}
+	if v.kind() == wire.KindString {
+		mode = v
+	} else {
+		r.members(v, func(key string, v value) {
+			switch key {
+			case "mode":
+				mode = v
+			case "max_age":
+				age := time.Duration(r.whole(v, 0)) * time.Second
+				out.MaxAge = min(max(age, MinCacheAge), MaxCacheAge)
+			case "embedder":
+				out.Embedder = r.embedder(v)
+			case "threshold":
+				out.Threshold = r.number(v, MinCacheThreshold, 1)
+			default:
+				r.unknown(v, "cache")
+			}
+		})
+		if mode.raw == nil {
+			if v.kind() == wire.KindObject {
+				r.add(v.path+".mode", "is required: simple or semantic")
+			}
+			return out
+		}
+	}
+	out.Mode = r.text(mode)
+	if mode.kind() == wire.KindString && out.Mode != "simple" && out.Mode != "semantic" {
+		r.add(mode.path, "must be simple or semantic")
+	}
+	// What was saved before an embedder was asked for still compares exactly.
+	if r.strict && out.Mode == "semantic" && out.Embedder == nil {
+		r.add(v.path+".embedder", `is required with the mode semantic: {"provider":"@slug","model":"..."}, what texts are compared by`)
+	}
+	return out
+}
+
+// embedder reads the model that a semantic cache compares texts by.
+func (r *reader) embedder(v value) *CacheEmbedder {
+	out := &CacheEmbedder{}
+	var named, modelled bool
+	r.members(v, func(key string, v value) {
+		switch key {
+		case "provider":
+			named = true
+			s := r.name(v)
+			if out.Slug = strings.TrimPrefix(s, "@"); s != "" && (out.Slug == "" || out.Slug == s) {
+				r.add(v.path, "must be @ and the slug of a saved provider")
+			}
+		case "model":
+			modelled = true
+			out.Model = r.name(v)
+		default:
+			r.unknown(v, "embedder")
+		}
+	})
+	if v.kind() == wire.KindObject {
+		if !named {
+			r.add(v.path+".provider", "is required: @ and the slug of a saved provider")
+		}
+		if !modelled {
+			r.add(v.path+".model", "is required: an embedding model")
+		}
+	}
+	return out
+}
+
+func (r *reader) breaker(v value) *Breaker {
+	out := &Breaker{}
+	var cooldown bool
+	r.members(v, func(key string, v value) {
+		switch key {
+		case "failure_threshold":
+			out.Threshold = int(r.whole(v, 1))
+		case "failure_threshold_percentage":
+			out.Percentage = r.number(v, 0, 100)
+			out.ByRate = true
+		case "minimum_requests":
+			out.Minimum = int(r.whole(v, 1))
+		case "cooldown_interval":
+			cooldown = true
+			out.Cooldown = time.Duration(r.whole(v, int64(MinCooldown/time.Millisecond))) * time.Millisecond
+		case "failure_status_codes":
+			out.Codes = r.statuses(v)
+		default:
+			r.unknown(v, "cb_config")
+		}
+	})
+	if v.kind() != wire.KindObject {
+		return out
+	}
+	if out.Threshold == 0 && !out.ByRate {
+		r.add(v.path+".failure_threshold", "is required, or failure_threshold_percentage")
+	}
+	if !cooldown {
+		r.add(v.path+".cooldown_interval", "is required")
+	}
+	return out
+}
+
+// hooks joins the entries of one side. The result is nil when no field is
+// there, and empty when the config has empty lists.
+func (r *reader) hooks(hooks, guardrails, mutators value) []Guardrail {
+	var all []Guardrail
+	for _, list := range []struct {
+		v    value
+		form GuardrailForm
+	}{{hooks, FormHook}, {guardrails, FormGuardrail}, {mutators, FormMutator}} {
+		if list.v.raw == nil {
+			continue
+		}
+		if all == nil {
+			all = []Guardrail{}
+		}
+		r.elements(list.v, func(_ int, v value) {
+			switch v.kind() {
+			case wire.KindString:
+				if slug := r.name(v); slug != "" {
+					all = append(all, Guardrail{Slug: slug, Form: list.form})
+				}
+			case wire.KindObject:
+				all = append(all, r.guardrail(v, list.form))
+			default:
+				r.add(v.path, "must be the slug of a guardrail or an object")
+			}
+		})
+	}
+	return all
+}
+
+// guardrail reads an entry that is an object. One that has only an id is a
+// reference to a saved guardrail.
+func (r *reader) guardrail(v value, form GuardrailForm) Guardrail {
+	id, fields := "", 0
+	r.members(v, func(key string, v value) {
+		fields++
+		if key == "id" {
+			id = r.name(v)
+		}
+	})
+	if form == FormHook && id == "" {
+		r.add(v.path+".id", "is required")
+	}
+	if fields == 1 && id != "" {
+		return Guardrail{Slug: id, Form: form}
+	}
+	return Guardrail{Raw: slices.Clone(v.raw), Form: form}
+}

@@ -1,0 +1,174 @@
+package segment
+
+import (
+	"container/heap"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"gateway/shared/store"
+)
+
+// merge writes one segment of all records of the inputs and swaps the manifests.
+// When another compactor was faster, nothing changes.
+func (a *Archive) merge(ctx context.Context, inputs []Manifest, tier Tier, hour int64) error {
+	w := &merger{a: a, cube: newCubeBuilder(), e: smallEncoders.Get().(*encoder), seen: make(map[string]struct{})}
+	defer smallEncoders.Put(w.e)
+	w.e.reset()
+	id, err := w.run(ctx, inputs)
+	if err != nil {
+		if errors.Is(err, ErrGone) {
+			return nil // merged elsewhere
+		}
+		return err
+	}
+	m := Manifest{Org: inputs[0].Org, ID: id, Tier: tier, Hour: hour, Min: w.min, Max: w.max, Records: w.records, Created: a.o.Clock()}
+	actions := make([]store.Action, 0, len(inputs)+2)
+	left := make([]string, 0, len(inputs))
+	standing := false // an input is already what the merge would make
+	for i := range inputs {
+		in := &inputs[i]
+		if in.key() == m.key() {
+			standing = true
+			continue
+		}
+		actions = append(actions, store.Action{Table: store.Usage, Delete: &store.Delete{Key: in.key(), If: []store.Cond{store.IfEqual(store.At("name"), in.Name)}}})
+		left = append(left, in.leftNote())
+	}
+	if !standing {
+		if err := w.save(ctx, &m); err != nil {
+			return err
+		}
+		actions = append(actions, store.Action{Table: store.Usage, Put: &store.Put{Row: store.Row{Key: m.key(), Item: m.item()}, If: []store.Cond{store.IfAbsent()}}})
+	}
+	actions = append(actions, a.leave(m.Org, m.ID+strconv.Itoa(int(tier)), left))
+	err = a.store.Transact(ctx, actions...)
+	if _, lost := store.AsCondition(err); lost || errors.Is(err, store.ErrContended) {
+		if standing {
+			return nil
+		}
+		// A repeated write of this very transaction fails as well: then it was done.
+		item, _, err := a.table.Get(ctx, m.key(), true)
+		if err != nil || item.String("name") == m.Name {
+			return err
+		}
+		return a.drop(ctx, &m, false)
+	}
+	if err != nil {
+		return fmt.Errorf("segment: swap: %w", err)
+	}
+	return nil
+}
+
+// merger writes the records of several segments as one, in order, each once.
+type merger struct {
+	a        *Archive
+	cube     *cubeBuilder
+	e        *encoder
+	rows     []row
+	arena    []byte
+	pack     []byte
+	seen     map[string]struct{} // ids at the present microsecond
+	seenAt   int64
+	records  int64
+	min, max int64
+}
+
+func (w *merger) run(ctx context.Context, inputs []Manifest) (id string, err error) {
+	hash := sha256.New()
+	queue := make(walkQueue, 0, len(inputs))
+	for i := range inputs {
+		queue = append(queue, &walk{a: w.a, m: &inputs[i], start: inputs[i].Min}) // opened when its turn comes
+	}
+	heap.Init(&queue)
+	for len(queue) > 0 {
+		top := queue[0]
+		if !top.opened {
+			if err := top.open(ctx); err != nil {
+				return "", err
+			}
+			heap.Fix(&queue, 0)
+			continue
+		}
+		if err := w.add(ctx, top, hash.Write); err != nil {
+			return "", err
+		}
+		more, err := top.next(ctx)
+		if err != nil {
+			return "", err
+		}
+		if more {
+			heap.Fix(&queue, 0)
+		} else {
+			heap.Pop(&queue)
+		}
+	}
+	if err := w.flush(); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(hash.Sum(nil)[:16]), nil
+}
+
+// add takes the walk's present record, unless it came before.
+func (w *merger) add(ctx context.Context, from *walk, hash func([]byte) (int, error)) error {
+	r := &from.records[from.at]
+	start := r.Start.UnixMicro()
+	if start != w.seenAt {
+		clear(w.seen)
+		w.seenAt = start
+	}
+	if _, twice := w.seen[r.ID]; twice {
+		return nil
+	}
+	w.seen[r.ID] = struct{}{}
+	ref, err := from.ref(ctx, &w.pack)
+	if err != nil {
+		return err
+	}
+	if _, err := hash(append([]byte(r.ID), 0)); err != nil {
+		return err
+	}
+	if w.records == 0 {
+		w.min = start
+	}
+	w.max = start
+	w.records++
+	w.cube.add(r)
+	w.rows = append(w.rows, row{})
+	w.arena = w.rows[len(w.rows)-1].fill(r, ref, w.arena)
+	if len(w.rows) == 1024 {
+		return w.flush()
+	}
+	return nil
+}
+
+func (w *merger) flush() error {
+	if len(w.rows) == 0 {
+		return nil
+	}
+	err := w.e.write(w.rows)
+	w.rows, w.arena = w.rows[:0], w.arena[:0]
+	return err
+}
+
+func (w *merger) save(ctx context.Context, m *Manifest) error {
+	if err := m.rename(); err != nil {
+		return err
+	}
+	data, err := w.e.finish()
+	if err != nil {
+		return err
+	}
+	cube, err := w.cube.encode()
+	if err != nil {
+		return fmt.Errorf("segment: cube: %w", err)
+	}
+	objects := map[kind][]byte{dataObject: data, cubeObject: cube}
+	if len(w.pack) > 0 {
+		objects[bodiesObject] = w.pack
+	}
+	return w.a.put(ctx, m, objects)
+}
