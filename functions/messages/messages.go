@@ -20,7 +20,7 @@ func Routes() []relay.Route {
 		},
 		{
 			Method: "POST", Path: "/messages/count_tokens", Endpoint: "messagesCountTokens", Shape: relay.Unified, Scope: "completions.write",
-			Operation: provider.MessagesCountTokens, Check: anthropic.CheckCount, NoOutput: true, Free: true, Local: estimate, Meter: nothing,
+			Errors: anthropic.Messages{}, Operation: provider.MessagesCountTokens, Check: anthropic.CheckCount, NoOutput: true, Free: true, Local: estimate, Meter: nothing,
 		},
 	}
 }

@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"bytes"
 	"compress/gzip"
 	"errors"
 	"io"
@@ -116,6 +117,9 @@ func (c *call) sendPlain(resp *http.Response) error {
 			kind = []string{media}
 		}
 	} else if c.sameDialect() {
+		if c.req.Method == http.MethodPost && !enclosed(out) {
+			return c.unusable(errNoJSON, out)
+		}
 		m := c.meter(out)
 		if m.Err != nil {
 			return c.unusable(m.Err, out)
@@ -155,6 +159,21 @@ func (c *call) sendPlain(resp *http.Response) error {
 	c.head(http.StatusOK)
 	c.write(out)
 	return nil
+}
+
+// errNoJSON is the error for a success whose body is no JSON value.
+var errNoJSON = errors.New("relay: the answer is not JSON")
+
+// enclosed reports whether an answer that is passed on as it came can be a JSON
+// object or list: it is not empty, no page and not cut. What stands between the
+// brackets is not read.
+func enclosed(out []byte) bool {
+	out = bytes.Trim(out, " \t\r\n")
+	if len(out) < 2 {
+		return false
+	}
+	first, last := out[0], out[len(out)-1]
+	return first == '{' && last == '}' || first == '[' && last == ']'
 }
 
 // meter reads usage and model of an answer in the client's own dialect.
@@ -271,6 +290,9 @@ func (c *call) sendFault(f *fault.Fault) {
 	speaker := c.rt.Client
 	if speaker == nil {
 		speaker = c.errorDialect()
+		if c.rt.Errors != nil {
+			speaker = c.rt.Errors
+		}
 	}
 	body := c.withAttempts(speaker.AppendError(nil, f, c.options()))
 	h.Set("Content-Length", strconv.Itoa(len(body)))

@@ -125,10 +125,13 @@ func (c *call) inlineConfig(text string) error {
 func invalidConfig(details []fault.Detail) error {
 	f := fault.Invalids(details)
 	f.Code = fault.InvalidConfig
-	if len(details) == 1 {
-		f.Details = append(f.Details, details...)[:1]
+	if d := details[0]; len(details) == 1 && d.Field != "" {
+		f.Message = d.Field + ": " + f.Message
 	}
-	f.Message = "Invalid config passed: " + f.Message
+	if f.Field == "" {
+		f.Field = "x-gateway-config"
+	}
+	f.Message = "Invalid config passed: " + strings.Replace(f.Message, "The body is", "it is", 1)
 	return f
 }
 
@@ -141,7 +144,7 @@ func (c *call) useConfig(ref string) error {
 		return err
 	}
 	if !ok || cfg.rec.Archived() {
-		return fault.Newf(fault.InvalidConfig, "x-gateway-config", "Invalid config passed: there is no config %q in this workspace, and it is not JSON", clipText(ref))
+		return fault.Newf(fault.InvalidConfig, "x-gateway-config", "Invalid config passed: there is no config %q in this workspace, and it is not a JSON object", clipText(ref))
 	}
 	tree, err := cfg.compile(c.ctx, c.Sealer)
 	if err != nil {

@@ -42,7 +42,7 @@ func TestTypedReadsNameTheFieldThatIsWrong(t *testing.T) {
 		{"string", `1`, "must be a string, not a number"},
 		{"string", `null`, "must be a string, not null"},
 		{"bool", `"true"`, "must be true or false, not a string"},
-		{"int", `1.5`, "whole number"},
+		{"int", `1.5`, "must be a whole number"},
 		{"int", `1e30`, "whole number"},
 		{"int", `9223372036854775808`, "whole number"},
 		{"int", `{}`, "must be a whole number, not an object"},

@@ -148,10 +148,16 @@ func testTexts(key string, raw []byte, _ *bound) error {
 	case wire.KindString:
 		return nil
 	case wire.KindArray:
-		if raw[skipSpace(raw, 1)] != ']' {
-			return nil
+		if raw[skipSpace(raw, 1)] == ']' {
+			return fault.Invalid(key, "%s must hold at least one text", key)
 		}
-		return fault.Invalid(key, "%s must hold at least one text", key)
+		d := wire.NewDecoderAt(raw, key)
+		for range d.Array {
+			if k := d.Kind(); k != wire.KindString && k != wire.KindObject {
+				d.Fail("must be a string or a part, not %s", k)
+			}
+		}
+		return d.Err()
 	}
 	return fault.Invalid(key, "%s must be a string or a list of strings, not %s", key, wire.KindOf(raw))
 }
@@ -246,7 +252,15 @@ func testDocuments(key string, raw []byte, _ *bound) error {
 	n := 0
 	for range d.Array {
 		n++
-		if k := d.Kind(); k != wire.KindString && k != wire.KindObject {
+		switch d.Kind() {
+		case wire.KindString:
+		case wire.KindObject:
+			for member := range d.Object {
+				if string(member) == "text" && d.Kind() != wire.KindString {
+					d.Fail("must be a string, not %s", d.Kind())
+				}
+			}
+		default:
 			d.Fail("must be a string or an object with text")
 		}
 	}
@@ -264,17 +278,28 @@ func testDocument(key string, raw []byte, b *bound) error {
 		return err
 	}
 	d := wire.NewDecoderAt(raw, key)
-	typed := false
+	kind, named := "", map[string]bool{}
 	for k := range d.Object {
-		if string(k) == "type" {
-			typed = d.Str() != ""
+		switch string(k) {
+		case "type":
+			kind = d.Str()
+		case "document_url", "image_url":
+			named[string(k)] = true
+			if d.Kind() == wire.KindString {
+				named[string(k)] = d.Str() != ""
+			} else if d.Kind() != wire.KindObject {
+				d.Fail("must be an address or a data URL")
+			}
 		}
 	}
 	if err := d.Err(); err != nil {
 		return err
 	}
-	if !typed {
+	switch {
+	case kind == "":
 		return fault.Invalid(key+".type", "%s.type is required: document_url or image_url", key)
+	case (kind == "document_url" || kind == "image_url") && !named[kind]:
+		return fault.Invalid(key+"."+kind, "%s.%s is required: an address or a data URL", key, kind)
 	}
 	return nil
 }
