@@ -20,6 +20,12 @@ type jobHost struct {
 // claudeHost runs Message Batches.
 var claudeHost = jobHost{provider: "anthropic", key: `"key":"mock-key",`, model: "claude-sonnet-4-5"}
 
+// bedrockHost runs model invocation jobs.
+var bedrockHost = jobHost{
+	provider: "bedrock", model: "anthropic.claude-sonnet-4-5-20250929-v1:0", create: `,"role_arn":"arn:aws:iam::123456789012:role/batch"`,
+	configurations: `"aws_auth_type":"accessKey","aws_region":"us-east-1","aws_access_key_id":"AKIDMOCK","aws_secret_access_key":"mock-secret","aws_s3_bucket":"mock-bucket",`,
+}
+
 // host makes two workspaces that share the provider as @common.
 func (h jobHost) host(t *testing.T) neighbours {
 	r := start(t)
@@ -78,6 +84,59 @@ func (n neighbours) end(key, id string) map[string]any {
 func TestABatchOfMessagesFromItsRowsToItsOutput(t *testing.T) { runsABatch(t, claudeHost) }
 
 func TestABatchOfMessagesBelongsToItsWorkspace(t *testing.T) { keepsBatchesApart(t, claudeHost) }
+
+func TestAModelInvocationJobFromItsRowsToItsOutput(t *testing.T) { runsABatch(t, bedrockHost) }
+
+func TestAModelInvocationJobBelongsToItsWorkspace(t *testing.T) { keepsBatchesApart(t, bedrockHost) }
+
+// A customization job is made of examples in either form, and is read, listed and
+// stopped as one of OpenAI's.
+func TestACustomizationJobOfBedrock(t *testing.T) {
+	n := bedrockHost.host(t)
+	upload := func(rows string) string {
+		return n.id("POST", "/files", form("purpose", "fine-tune", "file", "rows.jsonl:"+rows), as(n.mine, formType...)...)
+	}
+	const role = `"role_arn":"arn:aws:iam::123456789012:role/tune"`
+	talks := upload(`{"messages":[{"role":"system","content":"Be kind."},{"role":"user","content":"Hi"},{"role":"assistant","content":"Hello"}]}` + "\n")
+	plain := upload(`{"prompt":"a","completion":"b"}` + "\n")
+	made := n.call("POST", "/fine_tuning/jobs", fmt.Sprintf(`{"model":"amazon.nova-lite-v1:0","training_file":%q,"validation_file":%q,"suffix":"mine","hyperparameters":{"n_epochs":2,"batch_size":"auto"},%s}`, talks, plain, role), as(n.mine)...)
+	job := made.json(t)
+	id, _ := job["id"].(string)
+	if made.status != 200 || job["object"] != "fine_tuning.job" || job["status"] != "running" || job["training_file"] != talks || job["model"] != "amazon.nova-lite-v1:0" {
+		t.Fatalf("%d %s", made.status, made.body)
+	}
+	if got := n.call("GET", "/fine_tuning/jobs/"+id, "", as(n.theirs)...); got.status != 404 {
+		t.Errorf("another's: %d %s", got.status, got.body)
+	}
+	for range 3 {
+		job = n.call("GET", "/fine_tuning/jobs/"+id, "", as(n.mine)...).json(t)
+	}
+	if job["status"] != "succeeded" || job["fine_tuned_model"] == nil || job["finished_at"] == nil || job["validation_file"] != plain {
+		t.Errorf("%v", job)
+	}
+	second := n.id("POST", "/fine_tuning/jobs", fmt.Sprintf(`{"model":"amazon.nova-lite-v1:0","training_file":%q,%s}`, plain, role), as(n.mine)...)
+	first := n.call("GET", "/fine_tuning/jobs?limit=1", "", as(n.mine)...).json(t)
+	next := n.call("GET", "/fine_tuning/jobs?limit=1&after="+second, "", as(n.mine)...).json(t)
+	if first["last_id"] != second || first["has_more"] != true || next["last_id"] != id || next["has_more"] != false {
+		t.Errorf("%v\n%v", first, next)
+	}
+	if got := n.call("POST", "/fine_tuning/jobs/"+second+"/cancel", "", as(n.mine)...).json(t); got["status"] != "cancelled" {
+		t.Errorf("%v", got)
+	}
+	for body, says := range map[string]string{
+		fmt.Sprintf(`{"model":"m","training_file":%q}`, plain):                                                        "role_arn",
+		fmt.Sprintf(`{"model":"m","training_file":%q,"method":{"type":"dpo"},%s}`, plain, role):                       "method.type",
+		fmt.Sprintf(`{"model":"m","training_file":%q,"hyperparameters":{"batch_size":[1]},%s}`, plain, role):          "hyperparameters",
+		fmt.Sprintf(`{"model":"m","training_file":%q,%s}`, upload("{"), role):                                         "training_file: line 1",
+		fmt.Sprintf(`{"model":"m","training_file":%q,%s}`, upload(`{"messages":[{"role":"x","content":"a"}]}`), role): "line 1: ",
+		fmt.Sprintf(`{"model":"m","training_file":%q,%s}`, upload(""), role):                                          "at least one example",
+		fmt.Sprintf(`{"model":"m","training_file":%q,%s}`, n.upload(n.mine, "{}"), role):                              "purpose fine-tune",
+	} {
+		if got := n.call("POST", "/fine_tuning/jobs", body, as(n.mine)...); got.status != 400 || !strings.Contains(got.body, says) {
+			t.Errorf("%s: %d %s", body, got.status, got.body)
+		}
+	}
+}
 
 // runsABatch takes a batch through its life and compares the books with the bill.
 func runsABatch(t *testing.T, h jobHost) {
@@ -142,14 +201,14 @@ func runsABatch(t *testing.T, h jobHost) {
 			t.Errorf("%s: %d %d %s", name, content.status, info.status, info.body)
 		}
 	}
-	n.booksOfBatch()
+	n.booksOfBatch(h.provider == "anthropic")
 }
 
 // booksOfBatch compares the books with the mock's bill, half of whose prices the
 // rows of batches cost.
-func (n neighbours) booksOfBatch() {
+func (n neighbours) booksOfBatch(priced bool) {
 	n.t.Helper()
-	total := n.mock.Bill().Total
+	total := n.mock.Bill().Total // which has no prices of Bedrock
 	var cost pricing.NanoDollars
 	var in, out, with int64
 	eventually(n.t, func() error {
@@ -161,7 +220,7 @@ func (n neighbours) booksOfBatch() {
 				with++
 			}
 		}
-		if in != total.Input || out != total.Output || int64(cost) != total.NanoDollars || with != 1 || in == 0 {
+		if in != total.Input || out != total.Output || priced && int64(cost) != total.NanoDollars || cost == 0 || with != 1 || in == 0 {
 			return fmt.Errorf("books: %d in, %d out, cost %d, %d requests; the bill: %+v", in, out, cost, with, total)
 		}
 		return nil

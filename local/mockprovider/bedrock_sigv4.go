@@ -79,6 +79,8 @@ func (x *exchange) awsService() string {
 	switch path := bedrockPath(x.path); {
 	case path == "/sts/":
 		return "sts"
+	case strings.HasPrefix(path, mockBucket):
+		return "s3"
 	case strings.HasPrefix(path, "/endpoints/"):
 		return "sagemaker"
 	}
@@ -86,12 +88,12 @@ func (x *exchange) awsService() string {
 }
 
 // awsSignature computes what the signature must be. The path is escaped once more
-// than it came.
+// than it came, but for S3.
 func (x *exchange) awsSignature(secret, signed, date string, scope []string) string {
 	var path strings.Builder
 	for i := range len(x.path) {
 		c := x.path[i]
-		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("-._~/", c) >= 0 {
+		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("-._~/", c) >= 0 || scope[2] == "s3" {
 			path.WriteByte(c)
 		} else {
 			path.WriteString("%" + strings.ToUpper(hex.EncodeToString([]byte{c})))

@@ -161,7 +161,7 @@ func (c *call) talk(client, model string) (*chat.Talk, error) {
 		}
 		model = name
 	}
-	if c.to.saved != nil {
+	if c.to.saved != nil && c.to.op == provider.BatchesCreate {
 		if err := c.to.saved.allows(model); err != nil {
 			return nil, err
 		}

@@ -13,7 +13,6 @@ import (
 // unserved are the operations that no dialect or translator serves, by provider;
 // pass-through reaches them. What is served leaves the list.
 var unserved = map[string]string{
-	"bedrock":      "batches_create batches_get batches_cancel batches_list finetune_create finetune_list finetune_get finetune_cancel",
 	"vertex-ai":    "batches_create batches_get batches_cancel batches_list finetune_create finetune_list finetune_get finetune_cancel",
 	"cohere":       "files_list files_get files_delete batches_create batches_get batches_cancel batches_list",
 	"fireworks-ai": "files_list files_get files_delete finetune_create finetune_list finetune_get finetune_cancel",

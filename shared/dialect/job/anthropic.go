@@ -3,19 +3,15 @@ package job
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"io"
-	"maps"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 
 	"gateway/shared/chat"
 	"gateway/shared/dialect/anthropic"
 	"gateway/shared/dialect/upstream"
 	"gateway/shared/fault"
-	"gateway/shared/pricing"
 	"gateway/shared/wire"
 )
 
@@ -31,12 +27,6 @@ const maxRequests = 256 << 20
 // keepRows is up to how many bytes translated rows are held in memory; more are
 // translated twice.
 const keepRows = 8 << 20
-
-// Ids of the files that a batch's results are.
-const (
-	answersSuffix = "_output"
-	errorsSuffix  = "_errors"
-)
 
 // Name implements chat.Jobs.
 func (Anthropic) Name() string { return "anthropic.jobs" }
@@ -61,7 +51,7 @@ func (a Anthropic) Do(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error)
 	if got, done, err := held(ctx, j, "batch"); done {
 		return got, err
 	}
-	return a.results(ctx, j)
+	return resultsFile(ctx, j, a.open)
 }
 
 // create sends the rows of the input file.
@@ -257,25 +247,6 @@ func (m *messageBatch) batch() *Batch {
 	return b
 }
 
-// maxAnswer bounds an answer that is read whole, in bytes.
-const maxAnswer = 16 << 20
-
-// readJSON reads an answer whole.
-func readJSON(resp *http.Response, into any) error {
-	defer resp.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
-	if err == nil && len(body) > maxAnswer {
-		err = errRow
-	}
-	if err == nil {
-		err = json.Unmarshal(body, into)
-	}
-	if err != nil {
-		return upstream.Invalid("The provider's answer cannot be read", err)
-	}
-	return nil
-}
-
 func (Anthropic) read(resp *http.Response) (*Batch, error) {
 	var m messageBatch
 	if err := readJSON(resp, &m); err != nil {
@@ -326,70 +297,14 @@ func (a Anthropic) list(ctx context.Context, j *chat.Job) (*chat.JobAnswer, erro
 	return answerBatches(ctx, j, batches, page.More)
 }
 
-// results serves the operations on the files of a batch's results.
-func (a Anthropic) results(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
-	batch, good := strings.CutSuffix(j.ID, answersSuffix)
-	if !good {
-		var bad bool
-		if batch, bad = strings.CutSuffix(j.ID, errorsSuffix); !bad {
-			return nil, unknown(j.ID)
-		}
-	}
-	if j.Operation == "files_delete" {
-		return nil, fault.Newf(fault.UnsupportedOperation, "id", "The results of a batch are deleted by %s", j.ProviderName)
-	}
-	src, err := a.resultRows(ctx, j, batch, good)
-	if err != nil {
-		return nil, err
-	}
-	if j.Operation == "files_content" {
-		return &chat.JobAnswer{Type: "application/jsonl", Body: src, Length: -1}, nil
-	}
-	return answerOutput(j, src, batch)
-}
-
-// answerOutput tells of a file of results, whose length is that of its rows.
-func answerOutput(j *chat.Job, src io.ReadCloser, batch string) (*chat.JobAnswer, error) {
-	defer src.Close()
-	n, err := io.Copy(io.Discard, src)
-	if err != nil {
-		return nil, upstream.Invalid("The provider's results broke off", err)
-	}
-	return chat.JobJSON(appendFile(nil, &chat.HeldFile{ID: j.ID, Name: batch + ".jsonl", Purpose: "batch_output", Bytes: n, Created: j.Now.Unix()})), nil
-}
-
-// resultRows are the rows of a batch that were answered, or those that were not.
-func (Anthropic) resultRows(ctx context.Context, j *chat.Job, batch string, good bool) (io.ReadCloser, error) {
-	b := &Batch{ID: batch}
-	if err := recall(ctx, j, b); err != nil {
-		return nil, err
-	}
+// open reads the results of a batch.
+func (Anthropic) open(ctx context.Context, j *chat.Job, batch string) (*results, error) {
 	resp, err := j.Call(ctx, &chat.JobCall{Method: http.MethodGet, Operation: "batches_output", ID: batch})
 	if err != nil {
 		return nil, err
 	}
-	w := &output{j: j, batch: batch, client: dialects[b.Endpoint], talks: map[string]*chat.Talk{}}
-	return transform(resp.Body, func(dst []byte, _ int, line []byte) ([]byte, error) {
-		r, err := readResult(line)
-		if err != nil || r.good() != good {
-			return dst, err
-		}
-		if good {
-			return w.answered(dst, r.id, r.model, r.message), nil
-		}
-		return w.failed(dst, r.id, r.code, r.text), nil
-	}), nil
+	return &results{src: resp.Body, read: readResult}, nil
 }
-
-// result is one row of results.
-type result struct {
-	id, kind   string
-	message    []byte // of a request that was answered
-	model      string
-	code, text string // why it was not
-}
-
-func (r *result) good() bool { return r.kind == "succeeded" }
 
 // unansweredTexts say why a request has no answer.
 var unansweredTexts = map[string][2]string{
@@ -442,43 +357,6 @@ func (r *result) read(d *wire.Decoder) {
 }
 
 // Usage implements chat.Jobs.
-func (Anthropic) Usage(ctx context.Context, j *chat.Job) ([]chat.Meter, error) {
-	resp, err := j.Call(ctx, &chat.JobCall{Method: http.MethodGet, Operation: "batches_output", ID: j.ID})
-	if err != nil {
-		return nil, err
-	}
-	defer resp.Body.Close()
-	sum := make(usages)
-	src := newLines(resp.Body)
-	for {
-		line, err := src.next()
-		if err == io.EOF {
-			return sum.meters(), nil
-		}
-		if err != nil {
-			return nil, upstream.Invalid("The provider's results broke off", err)
-		}
-		r, err := readResult(line)
-		if err != nil {
-			return nil, err
-		}
-		if r.good() {
-			sum.add(r.model, anthropic.Messages{}.MeterResponse(r.message).Usage)
-		}
-	}
-}
-
-// usages are sums by model.
-type usages map[string]pricing.Usage
-
-func (s usages) add(model string, u pricing.Usage) {
-	s[model] = s[model].Plus(u)
-}
-
-func (s usages) meters() []chat.Meter {
-	all := make([]chat.Meter, 0, len(s))
-	for _, model := range slices.Sorted(maps.Keys(s)) {
-		all = append(all, chat.Meter{Model: model, Usage: s[model], Complete: true})
-	}
-	return all
+func (a Anthropic) Usage(ctx context.Context, j *chat.Job) ([]chat.Meter, error) {
+	return usageOf(ctx, j, a.open, anthropic.Messages{})
 }

@@ -1,0 +1,407 @@
+package job
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"gateway/shared/chat"
+	"gateway/shared/dialect/converse"
+	"gateway/shared/dialect/upstream"
+	"gateway/shared/fault"
+	"gateway/shared/wire"
+)
+
+// Bedrock carries model invocation jobs, whose rows are Converse requests, and
+// model customization jobs. Both read and write the bucket of the credential.
+type Bedrock struct{}
+
+var _ chat.Jobs = Bedrock{}
+
+// Name implements chat.Jobs.
+func (Bedrock) Name() string { return "bedrock.jobs" }
+
+// DecodeError implements chat.Jobs. Amazon S3 answers in XML.
+func (Bedrock) DecodeError(status int, h http.Header, body []byte) *fault.Fault {
+	if code := xmlText(body, "Code"); code != "" {
+		f := upstream.Failed(status, code, orElse(xmlText(body, "Message"), code))
+		f.RetryAfter = chat.RetryAfter(h)
+		return f
+	}
+	return converse.Converse{}.DecodeError(status, h, body)
+}
+
+// Do implements chat.Jobs.
+func (b Bedrock) Do(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
+	switch j.Operation {
+	case "batches_create":
+		return b.create(ctx, j)
+	case "batches_get":
+		return b.one(ctx, j)
+	case "batches_cancel":
+		return b.stop(ctx, j)
+	case "batches_list":
+		return b.list(ctx, j)
+	case "finetune_create":
+		return b.tune(ctx, j)
+	case "finetune_get":
+		return b.tuning(ctx, j)
+	case "finetune_cancel":
+		return b.stopTuning(ctx, j)
+	case "finetune_list":
+		return b.tunings(ctx, j)
+	}
+	if got, done, err := held(ctx, j, "batch fine-tune"); done {
+		return got, err
+	}
+	return resultsFile(ctx, j, b.open)
+}
+
+// Usage implements chat.Jobs.
+func (b Bedrock) Usage(ctx context.Context, j *chat.Job) ([]chat.Meter, error) {
+	return usageOf(ctx, j, b.open, converse.Converse{})
+}
+
+// bucket is where the files of jobs lie.
+func (Bedrock) bucket(j *chat.Job) (string, error) {
+	bucket := j.Field("aws_s3_bucket")
+	if bucket == "" {
+		return "", fault.Invalid("aws_s3_bucket", "aws_s3_bucket is required: Bedrock reads and writes the files of jobs in a bucket of Amazon S3")
+	}
+	return bucket, nil
+}
+
+// role is what Bedrock reads and writes them as.
+func role(arn string) error {
+	if !strings.HasPrefix(arn, "arn:") || !strings.Contains(arn, ":role/") {
+		return fault.Invalid("role_arn", "role_arn is required: the ARN of the role as which Bedrock reads and writes the bucket")
+	}
+	return nil
+}
+
+// create writes the rows to the bucket and starts a job.
+func (b Bedrock) create(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
+	want, err := readAsked(j)
+	if err != nil {
+		return nil, err
+	}
+	if len(want.OutputData) > 0 {
+		j.Loss.Add("output_data_config", "results lie beside the rows")
+	}
+	if err := role(want.RoleARN); err != nil {
+		return nil, err
+	}
+	bucket, err := b.bucket(j)
+	if err != nil {
+		return nil, err
+	}
+	f, err := inputFile(ctx, j, "input_file_id", want.Input, "batch")
+	if err != nil {
+		return nil, err
+	}
+	if want.Model == "" {
+		want.Model = j.Field("aws_bedrock_model")
+	}
+	r, err := newRows(j, want, converse.Converse{}.Name())
+	if err != nil {
+		return nil, err
+	}
+	r.one = true
+	src := r.source(ctx, f, func(dst []byte, _ int64, id string, body []byte) []byte {
+		dst = wire.AppendJSONString(append(dst, `{"recordId":`...), id)
+		return append(append(append(dst, `,"modelInput":`...), body...), "}\n"...)
+	})
+	defer src.Close()
+	folder := bucket + "/gateway/batches/" + j.Request + "/"
+	if err := putObject(ctx, j, folder+"rows.jsonl", src); err != nil {
+		return nil, r.fault(err)
+	}
+	if err := r.fault(nil); err != nil {
+		return nil, err
+	}
+	want.Model, want.Rows = r.last.Model, r.n
+	want.Object = folder
+	arn, err := b.start(ctx, j, b.appendJob(j, want, folder))
+	if err != nil {
+		return nil, err
+	}
+	made := &Batch{ID: Plain(arn), Status: validating, Created: j.Now.Unix()}
+	if err := remember(ctx, j, made.ID, &want.note); err != nil {
+		return nil, err
+	}
+	return answerBatch(ctx, j, made)
+}
+
+func (Bedrock) appendJob(j *chat.Job, want *asked, folder string) []byte {
+	o := upstream.Begin(nil)
+	o.Str("clientRequestToken", j.Request)
+	o.Str("jobName", orElse(want.JobName, "gateway-batch-"+strings.ToLower(j.Request)))
+	o.Str("modelId", want.Model)
+	o.Str("modelInvocationType", "Converse")
+	o.Str("roleArn", want.RoleARN)
+	o.Key("inputDataConfig")
+	o.Open('{')
+	o.Key("s3InputDataConfig")
+	o.Open('{')
+	o.Str("s3InputFormat", "JSONL")
+	o.Str("s3Uri", "s3://"+folder+"rows.jsonl")
+	o.B = append(o.B, "}}"...)
+	o.Key("outputDataConfig")
+	o.Open('{')
+	o.Key("s3OutputDataConfig")
+	o.Open('{')
+	o.Str("s3Uri", "s3://"+folder+"output/")
+	o.StrIf("s3EncryptionKeyId", j.Field("amz_server_side_encryption_aws_kms_key_id"))
+	return append(o.B, "}}}"...)
+}
+
+// start sends the body of a new job and gives its ARN.
+func (Bedrock) start(ctx context.Context, j *chat.Job, body []byte) (string, error) {
+	resp, err := j.Call(ctx, &chat.JobCall{Method: http.MethodPost, Operation: j.Operation, Header: jsonBody, Body: body})
+	if err != nil {
+		return "", err
+	}
+	var made struct {
+		ARN string `json:"jobArn"`
+	}
+	if err := readJSON(resp, &made); err != nil {
+		return "", err
+	}
+	if made.ARN == "" {
+		return "", upstream.Invalid("The provider's answer names no job", nil)
+	}
+	return made.ARN, nil
+}
+
+var jsonBody = http.Header{"Content-Type": {"application/json"}}
+
+// invocationJob is a batch at Bedrock.
+type invocationJob struct {
+	ARN     string `json:"jobArn"`
+	Model   string `json:"modelId"`
+	Status  string `json:"status"`
+	Message string `json:"message"`
+	Created string `json:"submitTime"`
+	Ended   string `json:"endTime"`
+	Expires string `json:"jobExpirationTime"`
+	Input   struct {
+		S3 struct {
+			URI string `json:"s3Uri"`
+		} `json:"s3InputDataConfig"`
+	} `json:"inputDataConfig"`
+	Output struct {
+		S3 struct {
+			URI string `json:"s3Uri"`
+		} `json:"s3OutputDataConfig"`
+	} `json:"outputDataConfig"`
+}
+
+var invocationStates = map[string]string{
+	"Submitted": validating, "Validating": validating, "Scheduled": validating, "InProgress": inProgress, "Completed": completed,
+	"PartiallyCompleted": completed, "Failed": failed, "Stopping": cancelling, "Stopped": cancelled, "Expired": expired,
+}
+
+// folder is where the job's results lie, as bucket/key.
+func (v *invocationJob) folder() string {
+	return strings.TrimSuffix(strings.TrimPrefix(v.Output.S3.URI, "s3://"), "/") + "/" + v.ARN[strings.LastIndexByte(v.ARN, '/')+1:] + "/"
+}
+
+func (v *invocationJob) batch() *Batch {
+	b := &Batch{ID: Plain(v.ARN), Created: seconds(v.Created), Ended: seconds(v.Ended), Expires: seconds(v.Expires), Status: invocationStates[v.Status]}
+	b.Model = v.Model[strings.LastIndexByte(v.Model, '/')+1:]
+	switch b.Status {
+	case "":
+		b.Status = inProgress // a state that is not known here is on its way
+	case failed:
+		b.Problem = orElse(v.Message, "The job failed.")
+	case inProgress, completed:
+		b.Began = b.Created
+	}
+	return b
+}
+
+// job reads one job.
+func (Bedrock) job(ctx context.Context, j *chat.Job, id string) (*invocationJob, error) {
+	arn, err := Named(id)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := j.Call(ctx, &chat.JobCall{Method: http.MethodGet, Operation: "batches_get", ID: arn})
+	if err != nil {
+		return nil, err
+	}
+	v := new(invocationJob)
+	if err := readJSON(resp, v); err != nil {
+		return nil, err
+	}
+	if v.ARN == "" || v.Status == "" {
+		return nil, upstream.Invalid("The provider's answer is no job", nil)
+	}
+	return v, nil
+}
+
+func (b Bedrock) one(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
+	v, err := b.job(ctx, j, j.ID)
+	if err != nil {
+		return nil, err
+	}
+	made := v.batch()
+	if made.Ended > 0 && made.Status != failed {
+		b.count(ctx, j, v, made)
+	}
+	return answerBatch(ctx, j, made)
+}
+
+// count adds what the manifest of an ended job tells of its rows. A job without
+// one has no results.
+func (Bedrock) count(ctx context.Context, j *chat.Job, v *invocationJob, b *Batch) {
+	resp, err := j.Call(ctx, &chat.JobCall{Method: http.MethodGet, Object: v.folder() + "manifest.json.out"})
+	if err != nil {
+		return
+	}
+	var m struct {
+		Total int64 `json:"totalRecordCount"`
+		Good  int64 `json:"successRecordCount"`
+		Bad   int64 `json:"errorRecordCount"`
+	}
+	if readJSON(resp, &m) != nil {
+		return
+	}
+	b.Total, b.Completed, b.Failed = m.Total, m.Good, m.Bad
+	if m.Good > 0 {
+		b.Output = b.ID + answersSuffix
+	}
+	if m.Bad > 0 {
+		b.Errors = b.ID + errorsSuffix
+	}
+}
+
+func (b Bedrock) stop(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
+	arn, err := Named(j.ID)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := j.Call(ctx, &chat.JobCall{Method: http.MethodPost, Operation: j.Operation, ID: arn})
+	if err != nil {
+		return nil, err
+	}
+	_ = resp.Body.Close()
+	return b.one(ctx, j)
+}
+
+// maxListed bounds the pages that are passed over in search of where a list goes
+// on.
+const maxListed = 20
+
+// page gives one page of a list of AWS, which goes on by tokens: read takes one
+// page and gives the ids of its entries and its token.
+func awsPage[T any](ctx context.Context, j *chat.Job, id func(*T) string, read func(*http.Response) ([]T, string, error)) (page []T, more bool, err error) {
+	limit, err := limitOf(j, defaultPage, maxPage)
+	if err != nil {
+		return nil, false, err
+	}
+	after, token := j.Query.Get("after"), ""
+	found := after == ""
+	for range maxListed {
+		q := url.Values{"maxResults": {itoa(1000)}, "sortBy": {"CreationTime"}, "sortOrder": {"Descending"}}
+		if found && len(page) == 0 {
+			q.Set("maxResults", itoa(int64(limit)))
+		}
+		if token != "" {
+			q.Set("nextToken", token)
+		}
+		resp, err := j.Call(ctx, &chat.JobCall{Method: http.MethodGet, Operation: j.Operation, Query: q.Encode()})
+		if err != nil {
+			return nil, false, err
+		}
+		entries, next, err := read(resp)
+		if err != nil {
+			return nil, false, err
+		}
+		for i := range entries {
+			switch {
+			case !found:
+				found = id(&entries[i]) == after
+			case len(page) == limit:
+				return page, true, nil
+			default:
+				page = append(page, entries[i])
+			}
+		}
+		if token = next; token == "" || len(page) == limit {
+			break
+		}
+	}
+	if !found {
+		return nil, false, fault.Invalid("after", "after must be the id of an entry of the list")
+	}
+	return page, token != "", nil
+}
+
+func (b Bedrock) list(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
+	jobs, more, err := awsPage(ctx, j, func(v *invocationJob) string { return Plain(v.ARN) }, func(resp *http.Response) ([]invocationJob, string, error) {
+		var page struct {
+			Jobs []invocationJob `json:"invocationJobSummaries"`
+			Next string          `json:"nextToken"`
+		}
+		err := readJSON(resp, &page)
+		return page.Jobs, page.Next, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	batches := make([]*Batch, len(jobs))
+	for i := range jobs {
+		batches[i] = jobs[i].batch()
+	}
+	return answerBatches(ctx, j, batches, more)
+}
+
+// open reads the rows that a job made.
+func (b Bedrock) open(ctx context.Context, j *chat.Job, batch string) (*results, error) {
+	v, err := b.job(ctx, j, batch)
+	if err != nil {
+		return nil, err
+	}
+	name := v.Input.S3.URI[strings.LastIndexByte(v.Input.S3.URI, '/')+1:]
+	resp, err := j.Call(ctx, &chat.JobCall{Method: http.MethodGet, Object: v.folder() + name + ".out"})
+	if err != nil {
+		return nil, err
+	}
+	return &results{src: resp.Body, read: readRecord, model: v.batch().Model}, nil
+}
+
+// readRecord reads {recordId, modelInput, modelOutput | error}.
+func readRecord(line []byte) (*result, error) {
+	r := &result{kind: "errored"}
+	d := wire.NewDecoder(line)
+	for key := range d.Object {
+		switch string(key) {
+		case "recordId":
+			r.id = d.Str()
+		case "modelOutput":
+			if raw := d.Raw(); wire.KindOf(raw) == wire.KindObject {
+				r.kind, r.message = "succeeded", raw
+			}
+		case "error":
+			for key := range d.Object {
+				switch string(key) {
+				case "errorCode":
+					r.code = string(d.Raw())
+				case "errorMessage":
+					r.text = upstream.OptString(d)
+				default:
+					d.Skip()
+				}
+			}
+		default:
+			d.Skip()
+		}
+	}
+	if err := d.End(); err != nil {
+		return nil, upstream.Invalid("The provider's results cannot be read", err)
+	}
+	r.code, r.text = orElse(strings.Trim(r.code, `"`), "model_error"), orElse(r.text, unansweredTexts["errored"][1])
+	return r, nil
+}

@@ -1,0 +1,268 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+
+	"gateway/shared/chat"
+	"gateway/shared/dialect/upstream"
+	"gateway/shared/fault"
+	"gateway/shared/wire"
+)
+
+// bedrockHyper are the names of hyperparameters at Bedrock.
+var bedrockHyper = map[string]string{"n_epochs": "epochCount", "learning_rate_multiplier": "learningRateMultiplier", "batch_size": "batchSize"}
+
+// tune writes the files to the bucket and starts a customization job.
+func (b Bedrock) tune(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
+	want, err := readTune(j)
+	if err != nil {
+		return nil, err
+	}
+	if err := role(want.RoleARN); err != nil {
+		return nil, err
+	}
+	bucket, err := b.bucket(j)
+	if err != nil {
+		return nil, err
+	}
+	hyper, err := want.hyper()
+	if err != nil {
+		return nil, err
+	}
+	folder := bucket + "/gateway/tuning/" + j.Request + "/"
+	if err := examples(ctx, j, "training_file", want.Training, folder+"training.jsonl"); err != nil {
+		return nil, err
+	}
+	if want.Validation != "" {
+		if err := examples(ctx, j, "validation_file", want.Validation, folder+"validation.jsonl"); err != nil {
+			return nil, err
+		}
+	}
+	name := "gateway-" + strings.ToLower(j.Request)
+	o := upstream.Begin(nil)
+	o.Str("clientRequestToken", j.Request)
+	o.Str("jobName", orElse(want.JobName, name))
+	o.Str("customModelName", orElse(want.Suffix, name))
+	o.Str("roleArn", want.RoleARN)
+	o.Str("baseModelIdentifier", want.Model)
+	o.Str("customizationType", "FINE_TUNING")
+	o.Key("trainingDataConfig")
+	o.Open('{')
+	o.Str("s3Uri", "s3://"+folder+"training.jsonl")
+	o.Close('}')
+	if want.Validation != "" {
+		o.Key("validationDataConfig")
+		o.Open('{')
+		o.Key("validators")
+		o.Open('[')
+		o.Open('{')
+		o.Str("s3Uri", "s3://"+folder+"validation.jsonl")
+		o.B = append(o.B, "}]}"...)
+	}
+	o.Key("outputDataConfig")
+	o.Open('{')
+	o.Str("s3Uri", "s3://"+folder+"output/")
+	o.Close('}')
+	o.Key("hyperParameters")
+	o.Open('{')
+	for _, key := range []string{"n_epochs", "learning_rate_multiplier", "batch_size"} {
+		o.StrIf(bedrockHyper[key], hyper[key])
+	}
+	o.B = append(o.B, "}}"...)
+	arn, err := b.start(ctx, j, o.B)
+	if err != nil {
+		return nil, err
+	}
+	made := &Tuning{ID: Plain(arn), Status: tuneRunning, Created: j.Now.Unix()}
+	if err := rememberTuning(ctx, j, made.ID, &want.tuneNote); err != nil {
+		return nil, err
+	}
+	return answerTuning(ctx, j, made)
+}
+
+// examples writes a file of examples to the bucket: conversations in Bedrock's
+// form, prompts with their completions as they are.
+func examples(ctx context.Context, j *chat.Job, field, id, object string) error {
+	f, err := inputFile(ctx, j, field, id, "fine-tune")
+	if err != nil {
+		return err
+	}
+	count := 0
+	src := transform(j.Room.Open(ctx, f), func(dst []byte, n int, line []byte) ([]byte, error) {
+		count++
+		out, err := appendExample(dst, line)
+		if err != nil {
+			err = fault.Invalid(field, "%s: line %d: %s", field, n, fault.From(err).Message)
+		}
+		return out, err
+	})
+	defer src.Close()
+	if err := putObject(ctx, j, object, src); err != nil {
+		if errors.Is(err, errRow) {
+			return fault.Newf(fault.BodyTooLarge, field, "%s: a line must have at most %d bytes", field, maxRow)
+		}
+		return err
+	}
+	if count == 0 {
+		return fault.Invalid(field, "%s must be a file with at least one example", field)
+	}
+	return nil
+}
+
+// appendExample writes one example.
+func appendExample(dst, line []byte) ([]byte, error) {
+	var system, messages []string // role, text, role, text ...
+	d := wire.NewDecoder(line)
+	talks, plain := false, 0
+	for key := range d.Object {
+		switch string(key) {
+		case "messages":
+			talks = true
+			for range d.Array {
+				role, text := readTurn(d)
+				switch role {
+				case "system", "developer":
+					system = append(system, text)
+				case "user", "assistant":
+					messages = append(messages, role, text)
+				default:
+					d.Fail("role must be system, user or assistant")
+				}
+			}
+		case "prompt", "completion":
+			if d.Str() != "" {
+				plain++
+			}
+		default:
+			d.Skip()
+		}
+	}
+	if err := d.End(); err != nil {
+		return dst, err
+	}
+	switch {
+	case !talks && plain == 2:
+		return append(append(dst, line...), '\n'), nil
+	case len(messages) == 0:
+		return dst, fault.Invalid("messages", "messages is required: a conversation; or prompt and completion")
+	}
+	o := upstream.Begin(dst)
+	o.Str("schemaVersion", "bedrock-conversation-2024")
+	if len(system) > 0 {
+		o.Key("system")
+		appendTexts(o, system...)
+	}
+	o.Key("messages")
+	o.Open('[')
+	for i := 0; i < len(messages); i += 2 {
+		o.Open('{')
+		o.Str("role", messages[i])
+		o.Key("content")
+		appendTexts(o, messages[i+1])
+		o.Close('}')
+	}
+	return append(o.B, "]}\n"...), nil
+}
+
+func appendTexts(o *upstream.Object, texts ...string) {
+	o.Open('[')
+	for _, t := range texts {
+		o.Open('{')
+		o.Str("text", t)
+		o.Close('}')
+	}
+	o.Close(']')
+}
+
+// readTurn reads one message, whose content is a text.
+func readTurn(d *wire.Decoder) (role, text string) {
+	for key := range d.Object {
+		switch string(key) {
+		case "role":
+			role = d.Str()
+		case "content":
+			text = d.Str()
+		default:
+			d.Skip()
+		}
+	}
+	return role, text
+}
+
+// customizationJob is a fine-tuning job at Bedrock.
+type customizationJob struct {
+	ARN     string `json:"jobArn"`
+	Base    string `json:"baseModelArn"`
+	Tuned   string `json:"outputModelArn"`
+	Custom  string `json:"customModelArn"` // in lists
+	Status  string `json:"status"`
+	Message string `json:"failureMessage"`
+	Created string `json:"creationTime"`
+	Ended   string `json:"endTime"`
+}
+
+func (c *customizationJob) tuning() *Tuning {
+	t := &Tuning{ID: Plain(c.ARN), Created: seconds(c.Created), Ended: seconds(c.Ended), Status: tuneRunning}
+	t.Model = c.Base[strings.LastIndexByte(c.Base, '/')+1:]
+	switch c.Status {
+	case "Completed":
+		t.Status, t.Tuned = tuneSucceeded, orElse(c.Tuned, c.Custom)
+	case "Failed":
+		t.Status, t.Problem = tuneFailed, orElse(c.Message, "The job failed.")
+	case "Stopping", "Stopped":
+		t.Status = tuneCancelled
+	}
+	return t
+}
+
+func (Bedrock) tuning(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
+	arn, err := Named(j.ID)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := j.Call(ctx, &chat.JobCall{Method: http.MethodGet, Operation: "finetune_get", ID: arn})
+	if err != nil {
+		return nil, err
+	}
+	var c customizationJob
+	if err := readJSON(resp, &c); err != nil {
+		return nil, err
+	}
+	if c.ARN == "" {
+		return nil, upstream.Invalid("The provider's answer is no job", nil)
+	}
+	return answerTuning(ctx, j, c.tuning())
+}
+
+func (b Bedrock) stopTuning(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
+	arn, err := Named(j.ID)
+	if err != nil {
+		return nil, err
+	}
+	if err := discard(j.Call(ctx, &chat.JobCall{Method: http.MethodPost, Operation: j.Operation, ID: arn})); err != nil {
+		return nil, err
+	}
+	return b.tuning(ctx, j)
+}
+
+func (b Bedrock) tunings(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
+	jobs, more, err := awsPage(ctx, j, func(c *customizationJob) string { return Plain(c.ARN) }, func(resp *http.Response) ([]customizationJob, string, error) {
+		var page struct {
+			Jobs []customizationJob `json:"modelCustomizationJobSummaries"`
+			Next string             `json:"nextToken"`
+		}
+		err := readJSON(resp, &page)
+		return page.Jobs, page.Next, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	page := make([]*Tuning, len(jobs))
+	for i := range jobs {
+		page[i] = jobs[i].tuning()
+	}
+	return answerTunings(ctx, j, page, more)
+}

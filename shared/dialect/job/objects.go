@@ -1,0 +1,127 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"html"
+	"io"
+	"net/http"
+	"strings"
+
+	"gateway/shared/chat"
+	"gateway/shared/dialect/upstream"
+	"gateway/shared/fault"
+)
+
+// partSize is the length of a part of a long object, in bytes. Amazon S3 takes
+// 10,000 parts of at least 5 MiB.
+const partSize = 8 << 20
+
+// putObject writes an object, as bucket/key: at once when it is short, else in
+// parts. An object whose source breaks off is not made.
+func putObject(ctx context.Context, j *chat.Job, object string, src io.Reader) error {
+	head := http.Header{"Content-Type": {"application/x-ndjson"}}
+	for field, name := range map[string]string{
+		"amz_server_side_encryption":                "X-Amz-Server-Side-Encryption",
+		"amz_server_side_encryption_aws_kms_key_id": "X-Amz-Server-Side-Encryption-Aws-Kms-Key-Id",
+	} {
+		if v := j.Field(field); v != "" {
+			head[name] = []string{v}
+		}
+	}
+	part := make([]byte, partSize)
+	n, err := io.ReadFull(src, part)
+	if err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF) {
+		if n == 0 {
+			return nil // the caller says what is missing
+		}
+		return discard(j.Call(ctx, &chat.JobCall{Method: http.MethodPut, Object: object, Header: head, Body: part[:n]}))
+	}
+	if err != nil {
+		return err
+	}
+	resp, err := j.Call(ctx, &chat.JobCall{Method: http.MethodPost, Object: object, Query: "uploads=", Header: head})
+	if err != nil {
+		return err
+	}
+	said, err := readText(resp)
+	if err != nil {
+		return err
+	}
+	upload := xmlText(said, "UploadId")
+	if upload == "" {
+		return upstream.Invalid("The provider's answer names no upload", nil)
+	}
+	if err := putParts(ctx, j, object, upload, part, src); err != nil {
+		_ = discard(j.Call(context.WithoutCancel(ctx), &chat.JobCall{Method: http.MethodDelete, Object: object, Query: "uploadId=" + escape(upload)}))
+		return err
+	}
+	return nil
+}
+
+// putParts sends the parts, the first of which has been read, and closes the
+// upload.
+func putParts(ctx context.Context, j *chat.Job, object, upload string, part []byte, src io.Reader) error {
+	var list strings.Builder
+	list.WriteString("<CompleteMultipartUpload>")
+	for n, length := 1, len(part); length > 0; n++ {
+		resp, err := j.Call(ctx, &chat.JobCall{Method: http.MethodPut, Object: object, Query: "partNumber=" + itoa(int64(n)) + "&uploadId=" + escape(upload), Body: part[:length]})
+		if err != nil {
+			return err
+		}
+		tag := resp.Header.Get("ETag")
+		_ = resp.Body.Close()
+		list.WriteString("<Part><PartNumber>" + itoa(int64(n)) + "</PartNumber><ETag>" + html.EscapeString(tag) + "</ETag></Part>")
+		if length, err = io.ReadFull(src, part); err != nil && err != io.EOF && !errors.Is(err, io.ErrUnexpectedEOF) {
+			return err
+		}
+	}
+	list.WriteString("</CompleteMultipartUpload>")
+	resp, err := j.Call(ctx, &chat.JobCall{
+		Method: http.MethodPost, Object: object, Query: "uploadId=" + escape(upload), Header: http.Header{"Content-Type": {"application/xml"}}, Body: []byte(list.String()),
+	})
+	if err != nil {
+		return err
+	}
+	said, err := readText(resp)
+	if err == nil && xmlText(said, "Code") != "" { // an error may come after the head
+		err = upstream.Failed(http.StatusBadGateway, xmlText(said, "Code"), orElse(xmlText(said, "Message"), "The object was not written"))
+	}
+	return err
+}
+
+// escape escapes a value of a query as signatures want it.
+func escape(s string) string {
+	return strings.ReplaceAll(Plain(s), "~", "%")
+}
+
+func discard(resp *http.Response, err error) error {
+	if err == nil {
+		_ = resp.Body.Close()
+	}
+	return err
+}
+
+// readText reads a short answer whole.
+func readText(resp *http.Response) ([]byte, error) {
+	defer resp.Body.Close()
+	b, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
+	if err != nil {
+		return nil, fault.From(upstream.Invalid("The provider's answer broke off", err))
+	}
+	return b, nil
+}
+
+// xmlText is the text of the first element with a name in a flat XML answer; ""
+// for none.
+func xmlText(b []byte, name string) string {
+	_, rest, ok := strings.Cut(string(b), "<"+name+">")
+	if !ok {
+		return ""
+	}
+	text, _, ok := strings.Cut(rest, "</"+name+">")
+	if !ok {
+		return ""
+	}
+	return html.UnescapeString(text)
+}

@@ -1,0 +1,144 @@
+package job
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+
+	"gateway/shared/chat"
+	"gateway/shared/dialect/upstream"
+	"gateway/shared/fault"
+	"gateway/shared/pricing"
+)
+
+// Ids of the files that a batch's results are.
+const (
+	answersSuffix = "_output"
+	errorsSuffix  = "_errors"
+)
+
+// maxAnswer bounds an answer that is read whole, in bytes.
+const maxAnswer = 16 << 20
+
+// readJSON reads an answer whole.
+func readJSON(resp *http.Response, into any) error {
+	defer resp.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
+	if err == nil && len(body) > maxAnswer {
+		err = errRow
+	}
+	if err == nil {
+		err = json.Unmarshal(body, into)
+	}
+	if err != nil {
+		return upstream.Invalid("The provider's answer cannot be read", err)
+	}
+	return nil
+}
+
+// result is one row of results.
+type result struct {
+	id, kind   string
+	message    []byte // of a request that was answered
+	model      string
+	code, text string // why it was not
+}
+
+func (r *result) good() bool { return r.kind == "succeeded" }
+
+// results are the rows that a provider gives of a batch, and how one is read.
+type results struct {
+	src   io.ReadCloser
+	read  func(line []byte) (*result, error)
+	model string // of rows that do not tell theirs
+}
+
+// opener opens the results of a batch, by its id.
+type opener func(ctx context.Context, j *chat.Job, batch string) (*results, error)
+
+// resultsFile serves the operations on the files of a batch's results: one of the
+// rows that were answered, one of those that were not.
+func resultsFile(ctx context.Context, j *chat.Job, open opener) (*chat.JobAnswer, error) {
+	batch, good := strings.CutSuffix(j.ID, answersSuffix)
+	if !good {
+		var bad bool
+		if batch, bad = strings.CutSuffix(j.ID, errorsSuffix); !bad {
+			return nil, unknown(j.ID)
+		}
+	}
+	if j.Operation == "files_delete" {
+		return nil, fault.Newf(fault.UnsupportedOperation, "id", "The results of a batch are deleted at %s", j.ProviderName)
+	}
+	src, err := resultRows(ctx, j, open, batch, good)
+	if err != nil {
+		return nil, err
+	}
+	if j.Operation == "files_content" {
+		return &chat.JobAnswer{Type: "application/jsonl", Body: src, Length: -1}, nil
+	}
+	defer src.Close()
+	n, err := io.Copy(io.Discard, src)
+	if err != nil {
+		return nil, upstream.Invalid("The provider's results broke off", err)
+	}
+	return chat.JobJSON(appendFile(nil, &chat.HeldFile{ID: j.ID, Name: batch + ".jsonl", Purpose: "batch_output", Bytes: n, Created: j.Now.Unix()})), nil
+}
+
+// resultRows are the rows of a batch that were answered, or those that were not,
+// in OpenAI's shape.
+func resultRows(ctx context.Context, j *chat.Job, open opener, batch string, good bool) (io.ReadCloser, error) {
+	b := &Batch{ID: batch}
+	if err := recall(ctx, j, b); err != nil {
+		return nil, err
+	}
+	got, err := open(ctx, j, batch)
+	if err != nil {
+		return nil, err
+	}
+	w := &output{j: j, batch: batch, client: dialects[b.Endpoint], talks: map[string]*chat.Talk{}}
+	return transform(got.src, func(dst []byte, _ int, line []byte) ([]byte, error) {
+		r, err := got.read(line)
+		if err != nil || r.good() != good {
+			return dst, err
+		}
+		if good {
+			return w.answered(dst, r.id, orElse(r.model, got.model), r.message), nil
+		}
+		return w.failed(dst, r.id, r.code, r.text), nil
+	}), nil
+}
+
+// usageOf sums what the rows of a batch used, as a dialect reports it.
+func usageOf(ctx context.Context, j *chat.Job, open opener, d interface{ MeterResponse([]byte) chat.Meter }) ([]chat.Meter, error) {
+	got, err := open(ctx, j, j.ID)
+	if err != nil {
+		return nil, err
+	}
+	defer got.src.Close()
+	sum := make(map[string]pricing.Usage)
+	for src := newLines(got.src); ; {
+		line, err := src.next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return nil, upstream.Invalid("The provider's results broke off", err)
+		}
+		r, err := got.read(line)
+		if err != nil {
+			return nil, err
+		}
+		if model := orElse(r.model, got.model); r.good() {
+			sum[model] = sum[model].Plus(d.MeterResponse(r.message).Usage)
+		}
+	}
+	all := make([]chat.Meter, 0, len(sum))
+	for _, model := range slices.Sorted(maps.Keys(sum)) {
+		all = append(all, chat.Meter{Model: model, Usage: sum[model], Complete: true})
+	}
+	return all, nil
+}
