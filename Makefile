@@ -5,7 +5,7 @@ NICE  ?=
 # Packages of the main module; infra and scripts/goaws are modules of their own.
 PKG   ?= ./...
 
-.PHONY: help run test unit race lint fuzz clients kill bench synth infra-test lambdas deps clean
+.PHONY: help run test unit race lint fuzz clients kill bench matrix synth infra-test lambdas deps clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk 'BEGIN{FS=":.*## "}{printf "  make %-12s %s\n",$$1,$$2}'
@@ -36,6 +36,9 @@ fuzz: ## each fuzz target for a few seconds (FUZZTIME=3s)
 
 clients: deps ## real clients against a local gateway
 	$(GO) test -count=1 ./scripts/clients/...
+
+matrix: ## write shared/provider/MATRIX.md from the results of its test
+	$(GO) test -count=1 -run 'TestMatrix$$' ./local -args -update
 
 bench: ## gateway CPU per request beside a bare reverse proxy
 	scripts/bench/bench.sh

@@ -16,6 +16,7 @@ func (t *Target) Authorize(ctx context.Context, req *http.Request, body []byte) 
 	if err := t.ownHeaders(req.Header); err != nil {
 		return err
 	}
+	t.messagesVersion(req)
 	switch auth := t.Provider.Auth; auth.Scheme {
 	case HeaderAuth:
 		return t.keyHeader(req.Header, auth.Name, auth.Prefix)
@@ -37,6 +38,26 @@ func (t *Target) Authorize(ctx context.Context, req *http.Request, body []byte) 
 		return t.authorizeOCI(ctx, req, body)
 	}
 	return nil
+}
+
+// messagesVersion names the version of the Messages API where a host of several
+// dialects serves it.
+func (t *Target) messagesVersion(req *http.Request) {
+	if t.Provider.DialectOf(Messages) != AnthropicMessages || req.Header["Anthropic-Version"] != nil || req.URL == nil {
+		return
+	}
+	path := req.URL.Opaque
+	if path == "" {
+		path = req.URL.Path
+	}
+	if !strings.HasSuffix(path, "/v1/messages") {
+		return
+	}
+	version := t.Field("anthropic_version")
+	if version == "" {
+		version = "2023-06-01"
+	}
+	req.Header["Anthropic-Version"] = []string{version}
 }
 
 // ownHeaders sets the extra headers of the row and the custom headers. A

@@ -1,0 +1,445 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"gateway/local/mockprovider"
+	"gateway/shared/provider"
+)
+
+// client is the shape in which a conversation is asked for: bodies by column, %s
+// for the model, and how the answers are read.
+type client struct {
+	operation provider.Operation
+	path      string
+	bodies    [columns]string
+	stream    func([]byte) (*mockprovider.StreamResult, error)
+	read      func(any) plainAnswer
+}
+
+// plainAnswer is what an answer that is no stream says.
+type plainAnswer struct {
+	text, tool         string
+	prompt, completion int64 // -1: not told
+}
+
+const (
+	tinyPNG  = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+	mxSchema = `{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"],"additionalProperties":false}`
+	mxTool   = `"name":"get_weather","description":"The weather","parameters":{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}`
+	mxSay    = `mock: say=Hello there\nTAG`
+	mxThink  = `mock: reasoning=5\nThink TAG`
+	mxError  = `mock: status=429 retry-after=3\nTAG`
+)
+
+var clients = []client{
+	{
+		operation: provider.Chat, path: "/chat/completions", stream: mockprovider.ReadOpenAIStream, read: readChatAnswer,
+		bodies: [columns]string{
+			colPlain:    `{"model":"MODEL","messages":[{"role":"user","content":"` + mxSay + `"}]}`,
+			colStream:   `{"model":"MODEL","stream":true,"stream_options":{"include_usage":true},"messages":[{"role":"user","content":"` + mxSay + `"}]}`,
+			colTools:    `{"model":"MODEL","messages":[{"role":"user","content":"weather? TAG"}],"tools":[{"type":"function","function":{` + mxTool + `}}]}`,
+			colImages:   `{"model":"MODEL","messages":[{"role":"user","content":[{"type":"text","text":"` + mxSay + `"},{"type":"image_url","image_url":{"url":"data:image/png;base64,` + tinyPNG + `"}}]}]}`,
+			colSchema:   `{"model":"MODEL","messages":[{"role":"user","content":"Give n TAG"}],"response_format":{"type":"json_schema","json_schema":{"name":"a","strict":true,"schema":` + mxSchema + `}}}`,
+			colThinking: `{"model":"MODEL","reasoning_effort":"high","messages":[{"role":"user","content":"` + mxThink + `"}]}`,
+			colErrors:   `{"model":"MODEL","messages":[{"role":"user","content":"` + mxError + `"}]}`,
+		},
+	},
+	{
+		operation: provider.Messages, path: "/messages", stream: mockprovider.ReadAnthropicStream, read: readMessagesAnswer,
+		bodies: [columns]string{
+			colPlain:    `{"model":"MODEL","max_tokens":100,"messages":[{"role":"user","content":"` + mxSay + `"}]}`,
+			colStream:   `{"model":"MODEL","max_tokens":100,"stream":true,"messages":[{"role":"user","content":"` + mxSay + `"}]}`,
+			colTools:    `{"model":"MODEL","max_tokens":100,"messages":[{"role":"user","content":"weather? TAG"}],"tools":[{` + strings.Replace(mxTool, `"parameters"`, `"input_schema"`, 1) + `}]}`,
+			colImages:   `{"model":"MODEL","max_tokens":100,"messages":[{"role":"user","content":[{"type":"text","text":"` + mxSay + `"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"` + tinyPNG + `"}}]}]}`,
+			colSchema:   `{"model":"MODEL","max_tokens":100,"messages":[{"role":"user","content":"Give n TAG"}],"output_config":{"format":{"type":"json_schema","schema":` + mxSchema + `}}}`,
+			colThinking: `{"model":"MODEL","max_tokens":3000,"thinking":{"type":"enabled","budget_tokens":1024},"messages":[{"role":"user","content":"` + mxThink + `"}]}`,
+			colErrors:   `{"model":"MODEL","max_tokens":100,"messages":[{"role":"user","content":"` + mxError + `"}]}`,
+		},
+	},
+	{
+		operation: provider.ResponsesCreate, path: "/responses", stream: mockprovider.ReadResponsesStream, read: readResponsesAnswer,
+		bodies: [columns]string{
+			colPlain:    `{"model":"MODEL","input":"` + mxSay + `"}`,
+			colStream:   `{"model":"MODEL","stream":true,"input":"` + mxSay + `"}`,
+			colTools:    `{"model":"MODEL","input":"weather? TAG","tools":[{"type":"function",` + mxTool + `}]}`,
+			colImages:   `{"model":"MODEL","input":[{"role":"user","content":[{"type":"input_text","text":"` + mxSay + `"},{"type":"input_image","image_url":"data:image/png;base64,` + tinyPNG + `"}]}]}`,
+			colSchema:   `{"model":"MODEL","input":"Give n TAG","text":{"format":{"type":"json_schema","name":"a","strict":true,"schema":` + mxSchema + `}}}`,
+			colThinking: `{"model":"MODEL","reasoning":{"effort":"high"},"input":"` + mxThink + `"}`,
+			colErrors:   `{"model":"MODEL","input":"` + mxError + `"}`,
+		},
+	},
+	{
+		operation: provider.Completions, path: "/completions", stream: readTextStream, read: readTextAnswer,
+		bodies: [columns]string{
+			colPlain:  `{"model":"MODEL","max_tokens":100,"prompt":"` + mxSay + `"}`,
+			colStream: `{"model":"MODEL","max_tokens":100,"stream":true,"stream_options":{"include_usage":true},"prompt":"` + mxSay + `"}`,
+			colErrors: `{"model":"MODEL","max_tokens":100,"prompt":"` + mxError + `"}`,
+		},
+	},
+}
+
+// at walks down an answer: names of members and indexes.
+func at(v any, path ...any) any {
+	for _, step := range path {
+		switch s := step.(type) {
+		case string:
+			o, _ := v.(map[string]any)
+			v = o[s]
+		case int:
+			l, _ := v.([]any)
+			if s >= len(l) {
+				return nil
+			}
+			v = l[s]
+		}
+	}
+	return v
+}
+
+func textAt(v any, path ...any) string { s, _ := at(v, path...).(string); return s }
+
+func countAt(v any, path ...any) int64 {
+	n, ok := at(v, path...).(float64)
+	if !ok {
+		return -1
+	}
+	return int64(n)
+}
+
+func readChatAnswer(v any) plainAnswer {
+	return plainAnswer{textAt(v, "choices", 0, "message", "content"), textAt(v, "choices", 0, "message", "tool_calls", 0, "function", "name"), countAt(v, "usage", "prompt_tokens"), countAt(v, "usage", "completion_tokens")}
+}
+
+func readMessagesAnswer(v any) plainAnswer {
+	a := plainAnswer{prompt: countAt(v, "usage", "input_tokens"), completion: countAt(v, "usage", "output_tokens")}
+	a.prompt += max(0, countAt(v, "usage", "cache_read_input_tokens")) + max(0, countAt(v, "usage", "cache_creation_input_tokens"))
+	blocks, _ := at(v, "content").([]any)
+	for _, b := range blocks {
+		a.text += textAt(b, "text")
+		if textAt(b, "type") == "tool_use" {
+			a.tool = textAt(b, "name")
+		}
+	}
+	return a
+}
+
+func readResponsesAnswer(v any) plainAnswer {
+	a := plainAnswer{prompt: countAt(v, "usage", "input_tokens"), completion: countAt(v, "usage", "output_tokens")}
+	items, _ := at(v, "output").([]any)
+	for _, item := range items {
+		switch textAt(item, "type") {
+		case "message":
+			a.text += textAt(item, "content", 0, "text")
+		case "function_call":
+			a.tool = textAt(item, "name")
+		}
+	}
+	return a
+}
+
+func readTextAnswer(v any) plainAnswer {
+	return plainAnswer{textAt(v, "choices", 0, "text"), "", countAt(v, "usage", "prompt_tokens"), countAt(v, "usage", "completion_tokens")}
+}
+
+func readTextStream(body []byte) (*mockprovider.StreamResult, error) {
+	s := &mockprovider.StreamResult{Prompt: -1, Completion: -1}
+	list := events(string(body))
+	for i, data := range list {
+		if data == "[DONE]" {
+			if i != len(list)-1 {
+				return s, fmt.Errorf("something follows [DONE]")
+			}
+			return s, nil
+		}
+		var v any
+		if err := json.Unmarshal([]byte(data), &v); err != nil {
+			return s, err
+		}
+		s.Text += textAt(v, "choices", 0, "text")
+		if n := countAt(v, "usage", "prompt_tokens"); n >= 0 {
+			s.Prompt, s.Completion = n, countAt(v, "usage", "completion_tokens")
+		}
+	}
+	return s, fmt.Errorf("the stream ends without [DONE]")
+}
+
+// provider tries all operations of a provider.
+func (m *matrix) provider(p *provider.Provider) []matrixRow {
+	var rows []matrixRow
+	for _, c := range clients {
+		if _, _, ok := p.Speaks(c.operation, map[provider.Operation]string{
+			provider.Chat: provider.OpenAIChat, provider.Messages: provider.AnthropicMessages, provider.ResponsesCreate: provider.OpenAIResponses, provider.Completions: provider.OpenAICompletions,
+		}[c.operation]); !ok && !(c.operation == provider.Completions && p.Serves(c.operation)) {
+			m.unsupported(p, c.operation, c.path, c.bodies[colPlain])
+			continue
+		}
+		rows = append(rows, m.conversation(p, &c))
+	}
+	for _, o := range otherOperations {
+		if !p.Serves(o.operation) {
+			m.unsupported(p, o.operation, o.path, o.body)
+			continue
+		}
+		rows = append(rows, m.other(p, &o))
+	}
+	return rows
+}
+
+// unsupported proves that an operation that the catalogue has not is refused, and
+// by its name.
+func (m *matrix) unsupported(p *provider.Provider, op provider.Operation, path, body string) {
+	w := m.ask(p, op, colPlain, path, body)
+	if p.Dialect == provider.OpenAIChat && (op == provider.Rerank || op == provider.Moderations) && w.asked != nil {
+		return // such hosts are asked at their own path, known or not
+	}
+	if w.status != 400 || w.asked != nil || !strings.Contains(w.body, "not supported") {
+		m.t.Errorf("%s %s, which it has not: %d %.300s", p.ID, op, w.status, w.body)
+	}
+}
+
+func (m *matrix) conversation(p *provider.Provider, c *client) matrixRow {
+	row := matrixRow{provider: p.ID, operation: string(c.operation), model: example(p, c.operation, colPlain)}
+	var asked [columns]*wish
+	for column, body := range c.bodies {
+		if body == "" {
+			continue
+		}
+		if untried[p.ID+" "+string(c.operation)] || untried[p.ID+" "+columnNames[column]] {
+			row.cells[column] = unproved
+			continue
+		}
+		w := m.ask(p, c.operation, column, c.path, body)
+		asked[column] = w
+		if good := m.carried(c, column, w); good != "" {
+			row.cells[column] = good
+		} else {
+			row.cells[column] = m.refused(p, c.operation, column, w)
+		}
+	}
+	m.billed(asked[:]...)
+	if row.cells[colPlain] == unproved {
+		return row
+	}
+	row.cells[colUsage] = m.usage(p, c, asked[colPlain], asked[colStream])
+	return row
+}
+
+// carried gives yes or told when the answer of a column carried what was asked.
+func (m *matrix) carried(c *client, column int, w *wish) string {
+	if column == colErrors {
+		if w.asked != nil && w.status == 429 && strings.Contains(w.body, "rate_limit") && w.header.Get("Retry-After") == "3" {
+			return yes
+		}
+		return ""
+	}
+	if w.status != 200 || w.asked == nil {
+		return ""
+	}
+	if column == colStream {
+		if s, err := c.stream([]byte(w.body)); err == nil && strings.Contains(s.Text, "Hello there") {
+			return yes
+		}
+		return ""
+	}
+	a := c.read(w.json(m.t))
+	good := false
+	switch column {
+	case colPlain:
+		good = strings.Contains(a.text, "Hello there")
+	case colTools:
+		good = a.tool == "get_weather"
+	case colImages:
+		good = strings.Contains(a.text, "Hello there") && bytes.Contains(w.asked.Body, []byte(tinyPNG))
+	case colSchema:
+		var v struct{ N *int }
+		good = json.Unmarshal([]byte(a.text), &v) == nil && v.N != nil
+	case colThinking:
+		told := strings.Contains(w.header.Get("X-Gateway-Translation"), "reasoning") || strings.Contains(w.header.Get("X-Gateway-Translation"), "thinking")
+		if told && a.text != "" && !thinks(w.asked.Body) {
+			return lost
+		}
+		good = a.text != "" && thinks(w.asked.Body)
+	}
+	if good {
+		return yes
+	}
+	return ""
+}
+
+// thinks tells whether a provider's body asks for thinking.
+func thinks(body []byte) bool {
+	for _, member := range []string{`"reasoning_effort":"high"`, `"reasoning":{"effort":`, `"thinking":{"type":"enabled"`, `"thinking":{"type":"adaptive"`, `"thinkingConfig":`, `"reasoningEffort":`, `"reasoning_effort":`} {
+		if bytes.Contains(body, []byte(member)) {
+			return true
+		}
+	}
+	return false
+}
+
+// usage holds what the client was told against the bill, plain and streamed.
+func (m *matrix) usage(p *provider.Provider, c *client, plain, streamed *wish) string {
+	tells := 0
+	for _, w := range []*wish{plain, streamed} {
+		if w == nil || w.status != 200 {
+			continue
+		}
+		prompt, completion := int64(-1), int64(-1)
+		if w == plain {
+			a := c.read(w.json(m.t))
+			prompt, completion = a.prompt, a.completion
+		} else if s, err := c.stream([]byte(w.body)); err == nil {
+			prompt, completion = s.Prompt, s.Completion
+		}
+		if prompt < 0 && completion < 0 || prompt == 0 && completion == 0 {
+			continue
+		}
+		tells++
+		if w.bill == nil {
+			m.t.Errorf("%s %s: no row of the bill for %s", p.ID, c.operation, w.tag)
+			continue
+		}
+		u := w.bill.Usage
+		if read := u.Input + u.CacheRead + u.CacheWrite5m + u.CacheWrite1h; prompt != read && !(p.ID == "cohere" && prompt > read) || completion != u.Output+u.Reasoning {
+			m.t.Errorf("%s %s: told %d and %d tokens, billed %d and %d: %.600s", p.ID, c.operation, prompt, completion, read, u.Output+u.Reasoning, w.body)
+			return "?"
+		}
+	}
+	switch tells {
+	case 2:
+		return yes
+	case 1:
+		return "plain or stream"
+	}
+	return absent
+}
+
+// untried is what the mock provider does not speak: "provider operation",
+// "provider operation errors" or "provider column".
+var untried = map[string]bool{
+	"fireworks-ai images_generate": true, "workers-ai images_generate": true, "siliconflow images_generate": true, "hyperbolic images_generate": true,
+	"segmind images_generate": true, "stability-ai images_generate": true,
+	"palm completions": true, "palm embeddings": true, "oracle tools": true, "oracle json schema": true,
+	"ai21 embeddings errors": true, "jina embeddings errors": true, "voyage embeddings errors": true, "nomic embeddings errors": true,
+}
+
+// otherOperation is an operation that is no conversation.
+type otherOperation struct {
+	operation    provider.Operation
+	path         string
+	body, failed string // MODEL and TAG as in client
+	good         func(w *wish, v any) bool
+	usage        bool
+}
+
+var otherOperations = []otherOperation{
+	{provider.Embeddings, "/embeddings", `{"model":"MODEL","input":["red fish TAG"]}`, `{"model":"MODEL","input":["` + mxError + `"]}`, func(_ *wish, v any) bool {
+		vector, _ := at(v, "data", 0, "embedding").([]any)
+		return len(vector) > 0
+	}, true},
+	{provider.Rerank, "/rerank", `{"model":"MODEL","query":"blue bird","documents":["red fish TAG","a blue bird"]}`, "", func(_ *wish, v any) bool {
+		results, _ := at(v, "results").([]any)
+		_, scored := at(v, "results", 1, "relevance_score").(float64)
+		return len(results) == 2 && scored
+	}, false},
+	{provider.Moderations, "/moderations", `{"model":"MODEL","input":"Hello TAG"}`, "", func(_ *wish, v any) bool {
+		results, _ := at(v, "results").([]any)
+		return len(results) == 1
+	}, false},
+	{provider.ImagesGenerate, "/images/generations", `{"model":"MODEL","prompt":"A red fish TAG"}`, "", func(_ *wish, v any) bool {
+		return textAt(v, "data", 0, "b64_json") != "" || textAt(v, "data", 0, "url") != ""
+	}, false},
+	{provider.AudioSpeech, "/audio/speech", `{"model":"MODEL","input":"Hello TAG","voice":"alloy"}`, "", func(w *wish, _ any) bool {
+		return len(w.body) > 0 && strings.HasPrefix(w.header.Get("Content-Type"), "audio/")
+	}, false},
+}
+
+func (m *matrix) other(p *provider.Provider, o *otherOperation) matrixRow {
+	row := matrixRow{provider: p.ID, operation: string(o.operation), model: example(p, o.operation, colPlain)}
+	if untried[p.ID+" "+string(o.operation)] {
+		row.cells[colPlain] = unproved
+		return row
+	}
+	w := m.ask(p, o.operation, colPlain, o.path, o.body)
+	var v any
+	_ = json.Unmarshal([]byte(w.body), &v)
+	if w.status == 200 && w.asked != nil && o.good(w, v) {
+		row.cells[colPlain] = yes
+	} else {
+		row.cells[colPlain] = m.refused(p, o.operation, colPlain, w)
+	}
+	if o.usage && w.status == 200 {
+		m.billed(w)
+		row.cells[colUsage] = absent
+		if n := countAt(v, "usage", "prompt_tokens"); n > 0 && w.bill != nil && n == w.bill.Input {
+			row.cells[colUsage] = yes
+		} else if n > 0 {
+			m.t.Errorf("%s %s: told %d, billed %+v", p.ID, o.operation, n, w.bill)
+		}
+	}
+	if untried[p.ID+" "+string(o.operation)+" errors"] {
+		row.cells[colErrors] = unproved
+	} else if o.failed != "" {
+		w := m.ask(p, o.operation, colErrors, o.path, o.failed)
+		if row.cells[colErrors] = yes; w.asked == nil || w.status != 429 || w.header.Get("Retry-After") != "3" {
+			row.cells[colErrors] = m.refused(p, o.operation, colErrors, w)
+		}
+	}
+	return row
+}
+
+// render is the matrix as Markdown.
+func (m *matrix) render(rows [][]matrixRow) []byte {
+	var b bytes.Buffer
+	b.WriteString(`# What each provider does
+
+Written by ` + "`make matrix`" + ` from the results of TestMatrix (local/matrix_test.go), which asks
+every provider of the catalogue through a gateway, in front of the mock provider,
+and fails when this file is stale. Each row is tried with the model it names;
+another model of the provider may do less, see capability.go.
+
+- yes: the answer carried it: the words, a stream with its proper end, the tool
+  call, JSON of the schema; the image and the wish to think reached the provider;
+  usage, plain and streamed, is what the provider billed; an error of the provider
+  kept its status, its code and its Retry-After.
+- no: refused with a 4xx that names the field, before anything is sent.
+- told: left out, and the header x-gateway-translation of the answer says so, or
+  the log where a client keeps to the exact shape of OpenAI.
+- unproved: the mock provider does not speak this, so that nothing is claimed.
+- absent: the provider tells no usage; the log has an estimate.
+- empty: the operation has no such thing.
+
+An operation that is not listed for a provider is refused as unsupported_operation;
+the test proves that too. Hosts of OpenAI's shape are asked for rerank and moderations
+at their own paths even where they are not known to have them. Cohere bills less
+than the tokens it tells. Providers without any operation of their own are reached by
+pass-through.
+
+| provider | operation | model |`)
+	for _, name := range columnNames {
+		b.WriteString(" " + name + " |")
+	}
+	b.WriteString("\n|---|---|---|" + strings.Repeat("---|", columns) + "\n")
+	for _, list := range rows {
+		for _, r := range list {
+			fmt.Fprintf(&b, "| %s | %s | %s |", r.provider, r.operation, r.model)
+			for _, cell := range r.cells {
+				b.WriteString(" " + cell + " |")
+			}
+			b.WriteByte('\n')
+		}
+	}
+	b.WriteString("\nBy pass-through only:")
+	sep := " "
+	for _, p := range provider.All() {
+		if len(p.Routes) == 0 {
+			b.WriteString(sep + p.ID)
+			sep = ", "
+		}
+	}
+	b.WriteString(".\n")
+	return b.Bytes()
+}
