@@ -8,7 +8,11 @@ import (
 
 // AppendUnquoted appends the text of raw, a checked JSON string with its
 // quotes, to dst. A lone surrogate and bytes that are not UTF-8 become U+FFFD.
+// Nothing, for a member that is not there, has no text.
 func AppendUnquoted(dst, raw []byte) []byte {
+	if len(raw) < 2 {
+		return dst
+	}
 	return appendUnescaped(dst, raw[1:len(raw)-1])
 }
 
