@@ -19,9 +19,9 @@ import (
 
 // families are the scope families of the key types.
 var families = map[identity.KeyType]string{
-	identity.OrganisationService: "organisation_service_api_keys",
-	identity.WorkspaceService:    "workspace_service_api_keys",
-	identity.WorkspaceUser:       "workspace_user_api_keys",
+	identity.OrganisationService: identity.OrganisationService.ScopeFamily(),
+	identity.WorkspaceService:    identity.WorkspaceService.ScopeFamily(),
+	identity.WorkspaceUser:       identity.WorkspaceUser.ScopeFamily(),
 }
 
 // anyOf are the scopes of which an action needs one; which one depends on the
@@ -83,6 +83,7 @@ func (f *family) place(r *admin.Route) {
 	switch {
 	case r.Method == "POST":
 		r.Path = "/api-keys/{type}/{subType}"
+		r.WhereOf = placeOf
 		r.Doc = "Create an API key: organisation/service, workspace/service or workspace/user. The raw key is in this answer only."
 		r.Do = func(c *admin.Call) (any, error) {
 			if err := f.placeNew(c); err != nil {
@@ -112,24 +113,27 @@ func typeOf(c *admin.Call) (identity.KeyType, error) {
 	return t, nil
 }
 
-// placeNew settles where a new key lives, and that the caller may make it.
+// placeOf is where a path says that a new key lives. One that names no type is
+// refused once the caller is known to be allowed to make keys.
+func placeOf(c *admin.Call) admin.Where {
+	switch t, err := typeOf(c); {
+	case err != nil:
+		return admin.InEither
+	case t == identity.OrganisationService:
+		return admin.InOrganisation
+	}
+	return admin.InWorkspace
+}
+
+// placeNew checks that the caller may make a key of the path's type.
 func (f *family) placeNew(c *admin.Call) error {
 	t, err := typeOf(c)
 	if err != nil {
 		return err
 	}
+	c.AuditAs(families[t])
 	if !c.Caller.HasAny([]string{families[t] + ".create"}) {
 		return admin.Denied()
-	}
-	if t == identity.OrganisationService {
-		if !c.Caller.OfOrganisation() {
-			return admin.Denied()
-		}
-		c.Scope.Workspace = ""
-		return nil
-	}
-	if c.Scope.Workspace == "" {
-		return fault.Invalid("workspace_id", "is required with an organisation key: the id or slug of a workspace")
 	}
 	return nil
 }
@@ -151,6 +155,7 @@ func (f *family) find(c *admin.Call, action string) error {
 	if err != nil {
 		return err
 	}
+	c.AuditAs(families[k.Type])
 	return mayTouch(c, k, action)
 }
 

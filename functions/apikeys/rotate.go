@@ -61,6 +61,9 @@ func (f *family) rotate(c *admin.Call) (any, error) {
 			return err
 		}
 		until = *k.Previous.ExpiresAt
+		c.AuditDetails(map[string]string{
+			"api_key_id": rec.ID, "rotation_mode": "manual", "old_key_masked": was.Secret.Masked, "transition_expires_at": until.UTC().Format(time.RFC3339),
+		})
 		if rec.Body, err = json.Marshal(k); err != nil {
 			return fmt.Errorf("apikeys: encode: %w", err)
 		}

@@ -120,15 +120,20 @@ func check(raw json.RawMessage) []fault.Detail {
 func render(_ *admin.Call, rec *resource.Record, form *content) (map[string]any, error) {
 	o := map[string]any{
 		"id": rec.ID, "name": rec.Name, "slug": rec.Slug, "status": rec.Status, "object": "config",
-		"organisation_id": rec.Scope.Org, "workspace_id": rec.Scope.Workspace, "is_default": 0,
+		"organisation_id": rec.Scope.Org, "workspace_id": rec.Scope.Workspace, "is_default": defaultFlag(rec),
 		"owner_id": rec.CreatedBy, "updated_by": rec.UpdatedBy,
 		"created_at": admin.FormatTime(rec.Created), "last_updated_at": admin.FormatTime(rec.Updated),
 		"config": form.raw, "format": format, "type": configType, "version_id": rec.VersionID,
 	}
-	if rec.Fields[isDefault] == "1" {
-		o["is_default"] = 1
-	}
 	return o, nil
+}
+
+// defaultFlag is 1 for the default config of its workspace, else 0.
+func defaultFlag(rec *resource.Record) int {
+	if rec.Fields[isDefault] == "1" {
+		return 1
+	}
+	return 0
 }
 
 // brief is an entry of the list: the record without its content.
@@ -236,7 +241,7 @@ func (f *family) listVersions(c *admin.Call) (any, error) {
 			return nil, err
 		}
 		o["config"], o["version"] = string(v.Body), v.Version
-		o["name"], o["slug"], o["status"] = rec.Name, rec.Slug, rec.Status
+		o["name"], o["slug"], o["status"], o["is_default"] = rec.Name, rec.Slug, rec.Status, defaultFlag(&rec)
 		entries = append(entries, o)
 	}
 	return admin.ListEnvelope(entries, len(all), page), nil

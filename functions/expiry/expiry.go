@@ -171,7 +171,7 @@ func (w *Worker) rotate(ctx context.Context, tx *resource.Tx, rec *resource.Reco
 		return false, err
 	}
 	return true, audit.Append(tx, audit.Entry{
-		ResourceType: "api_keys", Action: audit.Rotate, ResourceID: rec.ID, WorkspaceID: rec.Scope.Workspace, StatusCode: 200,
+		ResourceType: k.Type.ScopeFamily(), Action: audit.Rotate, ResourceID: rec.ID, WorkspaceID: rec.Scope.Workspace, StatusCode: 200,
 		Details: map[string]string{
 			"api_key_id": rec.ID, "rotation_mode": "auto", "old_key_masked": old,
 			"transition_expires_at": k.Previous.ExpiresAt.Format(time.RFC3339),
@@ -187,7 +187,7 @@ func markExpired(_ context.Context, tx *resource.Tx, rec *resource.Record, k *id
 	}
 	rec.Status = identity.StatusExpired
 	return true, audit.Append(tx, audit.Entry{
-		ResourceType: "api_keys", Action: audit.Update, ResourceID: rec.ID, WorkspaceID: rec.Scope.Workspace,
+		ResourceType: k.Type.ScopeFamily(), Action: audit.Update, ResourceID: rec.ID, WorkspaceID: rec.Scope.Workspace,
 		StatusCode: 200, Details: map[string]string{"api_key_id": rec.ID, "status": identity.StatusExpired},
 	})
 }

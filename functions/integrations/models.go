@@ -25,7 +25,7 @@ func (f *family) modelRoutes() []admin.Route {
 			Scopes: anyOf("read"), Where: admin.InEither, Answer: modelsSchema, Do: f.at("read", f.listModels)},
 		{Method: "PUT", Path: path, Aliases: aliases, Name: "updateIntegrationModels",
 			Doc:    "Enable, disable, price and add models; those that are not named stay as they are.",
-			Scopes: anyOf("update"), Where: admin.InEither, Role: admin.Manager, Action: audit.Update, Resource: auditName,
+			Scopes: anyOf("update"), Where: admin.InEither, Role: admin.Manager, Action: audit.Manage, Resource: auditName,
 			Body: []admin.Field{
 				{Name: "models", Type: admin.Array, Min: 1, Max: maxModels, Of: &admin.Field{Type: admin.Object, Fields: fields}},
 				{Name: "allow_all_models", Doc: "Whether models that are not named here may be called.", Type: admin.Boolean},

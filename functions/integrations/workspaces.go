@@ -25,7 +25,7 @@ func (f *family) workspaceRoutes() []admin.Route {
 			Scopes: anyOf("read"), Where: admin.InEither, Query: workspacePaging.Fields(), Answer: workspacesSchema, Do: f.at("read", f.listWorkspaces)},
 		{Method: "PUT", Path: path, Name: "updateIntegrationWorkspaces",
 			Doc:    "Open an integration of the organisation to workspaces, close it, and set their limits.",
-			Scopes: anyOf("update"), Where: admin.InEither, Role: admin.Manager, Action: audit.Update, Resource: auditName,
+			Scopes: anyOf("update"), Where: admin.InEither, Role: admin.Manager, Action: audit.Manage, Resource: auditName,
 			Body: workspaceFields(), BodyMode: admin.PartialBody, Answer: admin.Schema{"type": "object"}, Do: f.at("update", f.putWorkspaces)},
 	}
 }
@@ -338,6 +338,9 @@ func (p *plan) own(c *admin.Call, sent []sentAccess, spaces []resource.Row) (map
 		a := p.next.Access(id)
 		a.Enabled = sent[n].Enabled
 		setLimits(c, &a, &sent[n])
+		if sent[n].Reset && a.LastResetAt != nil {
+			p.next.LastResetAt = a.LastResetAt
+		}
 		if sent[n].Usage != nil || sent[n].Reset {
 			p.limited = append(p.limited, id)
 		}

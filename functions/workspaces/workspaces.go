@@ -107,6 +107,7 @@ func fields() []admin.Field {
 		}},
 		{Name: "usage_limits", Type: admin.Array, Convert: convert(ledger.OnWorkspace.UsageLimits)},
 		{Name: "rate_limits", Type: admin.Array, Convert: convert(ledger.OnWorkspace.RateLimits)},
+		{Name: "reset_usage", Doc: "true sets the usage of all budgets back to nothing.", Type: admin.Boolean, Trigger: true, UpdateOnly: true},
 	}
 }
 
@@ -134,6 +135,11 @@ func (f *family) prepare(c *admin.Call, tx *resource.Tx, rec *resource.Record, w
 	if c.Body.Given("usage_limits") {
 		for i := range w.UsageLimits {
 			w.UsageLimits[i].Prepare(limitOf(was.UsageLimits, w.UsageLimits[i].Type), c.Now)
+		}
+	}
+	if c.Body.Bool("reset_usage") {
+		for i := range w.UsageLimits {
+			w.UsageLimits[i].ResetUsage(c.Now)
 		}
 	}
 	var bad []fault.Detail
@@ -227,7 +233,7 @@ func useConfig(tx *resource.Tx, rec *resource.Record, was string, w *tenant.Work
 
 // applyLimits makes changed limits count from now on.
 func (f *family) applyLimits(c *admin.Call, _, rec *resource.Record) {
-	if rec == nil || f.Ledger == nil || !c.Body.Has("usage_limits") {
+	if rec == nil || f.Ledger == nil || (!c.Body.Has("usage_limits") && !c.Body.Has("reset_usage")) {
 		return
 	}
 	var w tenant.Workspace

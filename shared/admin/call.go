@@ -32,7 +32,9 @@ type Call struct {
 	params     map[string]string
 	raw        []byte // the body as sent
 	resourceID string
-	recorded   bool // the audit record went with a change
+	audited    string            // resource type, when it is not the route's
+	details    map[string]string // special fields of the audit record
+	recorded   bool              // the audit record went with a change
 	handler    *Handler
 	kept       map[string]any
 }
@@ -54,6 +56,14 @@ func (c *Call) Param(name string) string { return c.params[name] }
 
 // About tells the audit log which resource the call is about.
 func (c *Call) About(id string) { c.resourceID = id }
+
+// AuditAs tells the audit log the resource type, where it depends on the
+// resource and not on the route alone.
+func (c *Call) AuditAs(resourceType string) { c.audited = resourceType }
+
+// AuditDetails are special fields of the call's audit record, with masked
+// values. Set in a change, they are part of its record.
+func (c *Call) AuditDetails(details map[string]string) { c.details = details }
 
 // Organisation is the scope of the caller's organisation.
 func (c *Call) Organisation() store.Scope { return c.Caller.Scope.Organisation() }
@@ -88,6 +98,12 @@ func (c *Call) entry(status int) audit.Entry {
 		ResourceType: c.Route.Resource, Action: c.Route.Action, ResourceID: c.resourceID,
 		ClientIP: c.handler.clientIP(c.Request),
 	}
+	if c.audited != "" {
+		e.ResourceType = c.audited
+	}
+	if status < http.StatusBadRequest {
+		e.Details = c.details
+	}
 	if c.Caller.UserID != "" {
 		e.UserID, e.UserType = c.Caller.UserID, audit.UserTypeUser
 	}
@@ -107,11 +123,19 @@ func (c *Call) Workspace(idOrSlug string) (resource.Record, bool, error) {
 	return rec, true, nil
 }
 
+// where is what kind of scope the call acts in.
+func (c *Call) where() Where {
+	if c.Route.WhereOf != nil {
+		return c.Route.WhereOf(c)
+	}
+	return c.Route.Where
+}
+
 // place finds the scope in which the call acts. sent are the workspace_id of
 // query and body.
 func (c *Call) place(sent []string) error {
 	c.Scope = c.Organisation()
-	where := c.Route.Where
+	where := c.where()
 	if where == Shared {
 		return nil
 	}

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"gateway/shared/fault"
@@ -78,7 +79,8 @@ type Field struct {
 const (
 	defaultMaxString  = 65_536
 	defaultMaxEntries = 10_000
-	maxDetails        = 50 // field errors in one answer
+	maxDetails        = 50  // field errors in one answer
+	maxKey            = 255 // characters of a Map's key
 )
 
 // problems gathers field errors.
@@ -193,6 +195,10 @@ func (f *Field) checkString(path string, v any, p *problems) {
 		p.add(path, "must have %d to %d characters, has %d", f.Min, limit, n)
 	case f.Pattern != nil && !f.Pattern.MatchString(s):
 		p.add(path, "must match %s", f.Pattern)
+	case f.Column && f.Min > 0 && strings.TrimSpace(s) == "":
+		p.add(path, "must not be blank")
+	case f.Column && strings.ContainsFunc(s, unicode.IsControl):
+		p.add(path, "must not have control characters")
 	}
 }
 
@@ -275,9 +281,12 @@ func (f *Field) checkMembers(path string, v any, p *problems) {
 	if f.Type == Map {
 		f.checkCount(path, len(m), p)
 		for _, k := range sortedKeys(m) {
-			if k == "" {
+			switch {
+			case k == "":
 				p.add(path, "must not have an empty key")
-			} else if f.Of != nil {
+			case utf8.RuneCountInString(k) > maxKey:
+				p.add(join(path, clip(k)), "has a key of more than %d characters", maxKey)
+			case f.Of != nil:
 				f.checkPart(f.Of, join(path, clip(k)), m[k], p)
 			}
 		}

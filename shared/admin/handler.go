@@ -159,12 +159,13 @@ func (h *Handler) serve(w http.ResponseWriter, c *Call) (answer any, err error) 
 	if err != nil {
 		return nil, err
 	}
+	var p problems
 	if !c.Route.Public {
-		if err := c.locate(raw); err != nil {
+		if err := c.locate(raw, &p); err != nil {
 			return nil, err
 		}
 	}
-	if err := c.validate(w, raw); err != nil {
+	if err := c.validate(w, raw, &p); err != nil {
 		return nil, err
 	}
 	return c.Route.Do(c)
@@ -228,22 +229,35 @@ func (c *Call) parseBody() (map[string]json.RawMessage, error) {
 	return parseObject(c.raw)
 }
 
-// locate finds the scope of the call and checks the caller's role there.
-func (c *Call) locate(raw map[string]json.RawMessage) error {
+// locate finds the scope of the call and checks the caller's role there. What is
+// wrong with workspace_id goes to p, beside the errors of other fields; the call
+// then ends before it acts anywhere.
+func (c *Call) locate(raw map[string]json.RawMessage, p *problems) error {
 	q := c.Request.URL.Query()
 	if err := c.checkOrganisation([]string{q.Get("organisation_id"), textOf(raw, "organisation_id")}); err != nil {
 		return err
 	}
-	if ws, ok := raw["workspace_id"]; ok && c.Route.Where != Shared && !isText(ws) {
-		return fault.Invalid("workspace_id", "must be a string")
-	}
-	if err := c.place([]string{q.Get("workspace_id"), textOf(raw, "workspace_id")}); err != nil {
+	if err := c.placeAsSent(raw, q["workspace_id"]); fault.Is(err, fault.InvalidRequest) {
+		p.add(workspaceID, "%s", fault.From(err).Message)
+	} else if err != nil {
 		return err
 	}
 	if !c.Caller.AtLeast(c.Route.Role) {
 		return Denied()
 	}
 	return nil
+}
+
+const workspaceID = "workspace_id"
+
+func (c *Call) placeAsSent(raw map[string]json.RawMessage, query []string) error {
+	if ws, ok := raw[workspaceID]; ok && c.where() != Shared && !isText(ws) {
+		return fault.Invalid(workspaceID, "must be a string")
+	}
+	if len(query) > 1 && c.where() != Shared {
+		return fault.Invalid(workspaceID, "was given %d times; give it once", len(query))
+	}
+	return c.place(append(query, textOf(raw, workspaceID)))
 }
 
 func textOf(raw map[string]json.RawMessage, name string) string {
@@ -259,17 +273,17 @@ func isText(raw json.RawMessage) bool {
 	return s == "null" || strings.HasPrefix(s, `"`)
 }
 
-// validate checks query and body and gives all errors at once.
-func (c *Call) validate(w http.ResponseWriter, raw map[string]json.RawMessage) error {
-	var p problems
-	c.Query = checkQuery(c.Request.URL.RawQuery, c.Route.Query, &p)
+// validate checks query and body and gives all errors at once, after those that
+// p has already.
+func (c *Call) validate(w http.ResponseWriter, raw map[string]json.RawMessage, p *problems) error {
+	c.Query = checkQuery(c.Request.URL.RawQuery, c.Route.Query, p)
 	if c.Route.Body != nil {
 		m := creating
 		if c.Route.BodyMode != WholeBody {
 			m = updating
 		}
 		var ignored []string
-		c.Body, ignored = checkFields(raw, c.Route.Body, m, &p)
+		c.Body, ignored = checkFields(raw, c.Route.Body, m, p)
 		tellIgnored(w, ignored)
 		if c.Route.BodyMode == PartialBody && c.Body.Empty() {
 			p.add("", "the body names no field that can be changed; these can: %s", strings.Join(changeable(c.Route.Body), ", "))
@@ -281,11 +295,17 @@ func (c *Call) validate(w http.ResponseWriter, raw map[string]json.RawMessage) e
 	return nil
 }
 
+// maxNamed is how many fields a message lists.
+const maxNamed = 20
+
 func changeable(fields []Field) (out []string) {
 	for i := range fields {
 		if updating.wanted(&fields[i]) && !fields[i].Fixed {
 			out = append(out, fields[i].Name)
 		}
+	}
+	if more := len(out) - maxNamed; more > 0 {
+		out = append(out[:maxNamed:maxNamed], fmt.Sprintf("and %d more", more))
 	}
 	return out
 }
@@ -297,7 +317,7 @@ const ignoredHeader = "X-Gateway-Ignored-Fields"
 func tellIgnored(w http.ResponseWriter, names []string) {
 	var out []string
 	for _, n := range names {
-		if n == "workspace_id" || n == "organisation_id" || len(out) == 10 {
+		if n == workspaceID || n == "organisation_id" || len(out) == 10 {
 			continue
 		}
 		clean := strings.Map(func(r rune) rune {

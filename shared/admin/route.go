@@ -39,6 +39,8 @@ type Route struct {
 	Public bool // no credential
 	Role   Role // least role of a user; empty: any
 	Where  Where
+	// WhereOf takes the place of Where in a call whose path decides it.
+	WhereOf func(*Call) Where
 
 	Query    []Field
 	Body     []Field // top-level members; nil: no body is read

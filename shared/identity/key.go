@@ -11,6 +11,7 @@ import (
 	"net/mail"
 	"strconv"
 	"time"
+	"unicode/utf8"
 
 	"gateway/shared/fault"
 	"gateway/shared/ledger"
@@ -111,10 +112,10 @@ func (k *Key) Validate(name string, now time.Time) []fault.Detail {
 	bad := func(field, format string, args ...any) {
 		d = append(d, fault.Detail{Field: field, Message: fmt.Sprintf(format, args...)})
 	}
-	if n := len(name); n == 0 || n > MaxName {
+	if n := utf8.RuneCountInString(name); n == 0 || n > MaxName {
 		bad("name", "must have 1 to %d characters", MaxName)
 	}
-	if len(k.Description) > MaxDescription {
+	if utf8.RuneCountInString(k.Description) > MaxDescription {
 		bad("description", "must have at most %d characters", MaxDescription)
 	}
 	if len(k.Scopes) == 0 {
@@ -122,7 +123,7 @@ func (k *Key) Validate(name string, now time.Time) []fault.Detail {
 	}
 	for i, s := range k.Scopes {
 		if !k.Type.Grantable(NormalScope(s)) {
-			bad(index("scopes", i), "%q is not a scope that a %s key may hold", clip(s), k.Type)
+			bad(index("scopes", i), "%q is not a scope that keys of the type %s may hold", clip(s), k.Type)
 		}
 	}
 	if k.ExpiresAt != nil && !k.ExpiresAt.After(now) {

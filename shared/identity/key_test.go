@@ -34,6 +34,10 @@ func TestKeyValidateNamesEveryField(t *testing.T) {
 	if d := fine.Validate("n", now); len(d) != 0 {
 		t.Errorf("a scope in its other spellings: %v", d)
 	}
+	fine.Description = strings.Repeat("ü", MaxDescription)
+	if d := fine.Validate(strings.Repeat("ü", MaxName), now); len(d) != 0 {
+		t.Errorf("the longest texts are refused: %v", d)
+	}
 }
 
 func TestScopesOfKeyTypes(t *testing.T) {

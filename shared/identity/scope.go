@@ -116,6 +116,12 @@ func ScopesFor(t KeyType) []string {
 	return out
 }
 
+// ScopeFamily is the family of the scopes that manage keys of type t, which is
+// also what the audit log calls such a key: workspace_service_api_keys.
+func (t KeyType) ScopeFamily() string {
+	return strings.ReplaceAll(string(t), "-", "_") + "_api_keys"
+}
+
 // Grantable reports whether a key of type t may hold the scope.
 func (t KeyType) Grantable(scope string) bool { return grantable[scope]&t.holder() != 0 }
 

@@ -33,7 +33,8 @@ func (b BudgetState) MarshalJSON() ([]byte, error) {
 		usageJSON
 		CurrentUsage json.Number `json:"current_usage"`
 		Status       string      `json:"status"`
-		LastResetAt  *time.Time  `json:"last_reset_at"`
+		NextResetAt  *apiTime    `json:"next_usage_reset_at"` // in place of usageJSON's
+		LastResetAt  *apiTime    `json:"last_reset_at"`
 		Threshold    bool        `json:"is_threshold_alerts_sent"`
 		Exhausted    bool        `json:"is_exhausted_alerts_sent"`
 	}{
@@ -41,15 +42,22 @@ func (b BudgetState) MarshalJSON() ([]byte, error) {
 		Threshold: b.ThresholdAlert, Exhausted: b.ExhaustedAlert,
 	}
 	out.SetAt, out.ResetAt = nil, nil
-	out.NextUsageResetAt, out.LastResetAt = optional(b.NextResetAt), optional(b.LastResetAt)
+	out.NextResetAt, out.LastResetAt = optional(b.NextResetAt), optional(b.LastResetAt)
 	return json.Marshal(out)
 }
 
-func optional(t time.Time) *time.Time {
+// apiTime is a time as the API writes it: RFC 3339, UTC, milliseconds.
+type apiTime time.Time
+
+func (t apiTime) MarshalJSON() ([]byte, error) {
+	return time.Time(t).UTC().AppendFormat(nil, `"2006-01-02T15:04:05.000Z"`), nil
+}
+
+func optional(t time.Time) *apiTime {
 	if t.IsZero() {
 		return nil
 	}
-	return &t
+	return (*apiTime)(&t)
 }
 
 // State is the state of each of the subject's budgets, in their order. Entries

@@ -3,6 +3,7 @@ package tenant
 import (
 	"encoding/json"
 	"fmt"
+	"unicode/utf8"
 
 	"gateway/shared/fault"
 	"gateway/shared/ledger"
@@ -55,14 +56,14 @@ func (w *Workspace) Validate(name string) []fault.Detail {
 	bad := func(field, format string, args ...any) {
 		d = append(d, fault.Detail{Field: field, Message: fmt.Sprintf(format, args...)})
 	}
-	if n := len(name); n == 0 || n > MaxName {
+	if n := utf8.RuneCountInString(name); n == 0 || n > MaxName {
 		bad("name", "must have 1 to %d characters", MaxName)
 	}
-	if len(w.Description) > MaxDescription {
+	if utf8.RuneCountInString(w.Description) > MaxDescription {
 		bad("description", "must have at most %d characters", MaxDescription)
 	}
-	if len(w.Icon) > MaxIcon {
-		bad("icon", "must have at most %d bytes", MaxIcon)
+	if utf8.RuneCountInString(w.Icon) > MaxIcon {
+		bad("icon", "must have at most %d characters", MaxIcon)
 	}
 	if len(w.Defaults.Metadata) > MaxMetadata {
 		bad("defaults.metadata", "must have at most %d pairs", MaxMetadata)

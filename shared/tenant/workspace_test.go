@@ -50,3 +50,13 @@ func TestDecodedWorkspaceCountsUnderItsOwnScope(t *testing.T) {
 		t.Error("a broken body is decoded")
 	}
 }
+
+func TestBoundsAreInCharacters(t *testing.T) {
+	w := Workspace{Description: strings.Repeat("ü", MaxDescription), Icon: strings.Repeat("ü", MaxIcon)}
+	if d := w.Validate(strings.Repeat("ü", MaxName)); len(d) != 0 {
+		t.Errorf("the longest texts are refused: %v", d)
+	}
+	if d := w.Validate(strings.Repeat("ü", MaxName+1)); len(d) != 1 || d[0].Field != "name" {
+		t.Errorf("a longer name: %v", d)
+	}
+}

@@ -1,0 +1,42 @@
+package admin_test
+
+import (
+	"strings"
+	"testing"
+
+	"gateway/shared/admin/admintest"
+)
+
+func TestErrorsOfTheWorkspaceAndOfFieldsComeTogether(t *testing.T) {
+	h := newHouse(t)
+	for _, c := range []struct{ method, path, body, fields string }{
+		{"POST", "/gadgets", `{"size":"x"}`, "workspace_id name size"},
+		{"POST", "/gadgets", `{"size":99,"name":"a","workspace_id":5}`, "workspace_id size"},
+		{"POST", "/gadgets?workspace_id=" + h.One, `{"size":99,"name":"a","workspace_id":"` + h.Two + `"}`, "workspace_id size"},
+		{"GET", "/gadgets?page_size=x&workspace_id=" + h.One + "&workspace_id=" + h.Two, "", "workspace_id page_size"},
+		{"PUT", "/gadgets/gg-none", `{"size":99}`, "workspace_id size"},
+	} {
+		var body any
+		if c.body != "" {
+			body = c.body
+		}
+		a := h.Do(c.method, c.path, admintest.AdminKey, body)
+		for _, field := range strings.Fields(c.fields) {
+			a.Refused(400, "AB01", field)
+		}
+	}
+}
+
+func TestNamesOfResourcesAreReadable(t *testing.T) {
+	h := newHouse(t)
+	for body, field := range map[string]string{
+		`{"name":"   "}`:      "name",
+		`{"name":"a\u0000b"}`: "name",
+		`{"name":"a\nb"}`:     "name",
+		`{"name":"` + strings.Repeat("ü", 21) + `"}`:                     "name",
+		`{"name":"a","labels":{"` + strings.Repeat("k", 256) + `":"v"}}`: "labels." + strings.Repeat("k", 64) + "...",
+	} {
+		h.Do("POST", "/gadgets", admintest.WorkspaceA, body).Refused(400, "AB01", field)
+	}
+	h.Do("POST", "/gadgets", admintest.WorkspaceA, `{"name":"`+strings.Repeat("ü", 20)+`"}`).OK()
+}
