@@ -50,7 +50,7 @@ func TestManyWorkspacesGetTheirProvidersAndLoseThem(t *testing.T) {
 			t.Errorf("audit: %+v", e)
 		}
 	}
-	if got := strings.Join(changes, " "); got != "create update delete" {
+	if got := strings.Join(changes, " "); got != "create manage delete" {
 		t.Errorf("audit: %s", got)
 	}
 }
