@@ -323,21 +323,24 @@ func TestRowsThatCannotBeRunAreRefusedByLine(t *testing.T) {
 	}
 }
 
-// A file that is too long for memory is streamed on its way in and translated
-// twice on its way out; its purpose may stand behind it.
+// A file that is too long for memory is streamed on its way in; its purpose may
+// stand behind it. Anthropic gets its rows in one body, Bedrock in parts.
 func TestALongFileOfRowsIsStreamed(t *testing.T) {
-	n := claudeHost.host(t)
-	var b strings.Builder
-	filler := strings.Repeat("word ", 20_000)
-	for i := range 100 {
-		fmt.Fprintf(&b, `{"custom_id":"r%d","method":"POST","url":"/v1/chat/completions","body":{"model":"claude-haiku-4-5","max_tokens":10,"messages":[{"role":"user","content":"%s"}]}}`+"\n", i, filler)
-	}
-	file := n.id("POST", "/files", form("file", "rows.jsonl:"+b.String(), "purpose", "batch"), as(n.mine, formType...)...)
-	if got := n.call("GET", "/files/"+file+"/content", "", as(n.mine)...); got.body != b.String() {
-		t.Fatalf("%d bytes of %d", len(got.body), b.Len())
-	}
-	id := n.make(claudeHost, n.mine, file)["id"].(string)
-	if b := n.end(n.mine, id); b["request_counts"].(map[string]any)["completed"] != 100.0 || b["error_file_id"] != nil {
-		t.Errorf("%v", b)
+	for _, h := range []jobHost{claudeHost, bedrockHost} {
+		n := h.host(t)
+		var b strings.Builder
+		filler := strings.Repeat("word ", 20_000)
+		for i := range 100 {
+			fmt.Fprintf(&b, `{"custom_id":"r%d","method":"POST","url":"/v1/chat/completions","body":{"model":%q,"max_tokens":10,"messages":[{"role":"user","content":"%s"}]}}`+"\n", i, h.model, filler)
+		}
+		file := n.id("POST", "/files", form("file", "rows.jsonl:"+b.String(), "purpose", "batch"), as(n.mine, formType...)...)
+		if got := n.call("GET", "/files/"+file+"/content", "", as(n.mine)...); got.body != b.String() {
+			t.Fatalf("%s: %d bytes of %d", h.provider, len(got.body), b.Len())
+		}
+		id := n.make(h, n.mine, file)["id"].(string)
+		if b := n.end(n.mine, id); b["request_counts"].(map[string]any)["completed"] != 100.0 || b["error_file_id"] != nil {
+			t.Errorf("%s: %v", h.provider, b)
+		}
+		n.stop()
 	}
 }

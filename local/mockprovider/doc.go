@@ -92,6 +92,12 @@
 // Its streams begin with a chunk of prompt_filter_results and no choices; errors of
 // the code content_filter have an innererror.
 //
+//	POST /model-invocation-job, /model-customization-jobs; GET one or all; POST {id}/stop
+//	PUT GET POST DELETE /mock-bucket/{key}             Amazon S3, signed for s3, parts of long objects too
+//
+// Anthropic's Message Batches are below /messages/batches. Batches and jobs go on by
+// being read; rows are answered, and billed, when the second read finds them run.
+//
 // In its streams garbage=after:N damages a checksum, and error-event=T is the
 // exception T.
 //

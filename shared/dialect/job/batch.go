@@ -15,7 +15,6 @@ const (
 	validating = "validating"
 	failed     = "failed"
 	inProgress = "in_progress"
-	finalizing = "finalizing"
 	completed  = "completed"
 	expired    = "expired"
 	cancelling = "cancelling"

@@ -294,7 +294,7 @@ func (b Bedrock) stop(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error)
 // on.
 const maxListed = 20
 
-// page gives one page of a list of AWS, which goes on by tokens: read takes one
+// awsPage gives one page of a list of AWS, which goes on by tokens: read takes one
 // page and gives the ids of its entries and its token.
 func awsPage[T any](ctx context.Context, j *chat.Job, id func(*T) string, read func(*http.Response) ([]T, string, error)) (page []T, more bool, err error) {
 	limit, err := limitOf(j, defaultPage, maxPage)
