@@ -234,6 +234,9 @@ func (c *Call) parseBody() (map[string]json.RawMessage, error) {
 // then ends before it acts anywhere.
 func (c *Call) locate(raw map[string]json.RawMessage, p *problems) error {
 	q := c.Request.URL.Query()
+	if org, ok := raw["organisation_id"]; ok && !isText(org) {
+		p.add("organisation_id", "must be a string")
+	}
 	if err := c.checkOrganisation([]string{q.Get("organisation_id"), textOf(raw, "organisation_id")}); err != nil {
 		return err
 	}
