@@ -329,3 +329,25 @@ func unpriced(s sums) sums {
 	s.nanoDollars = 0
 	return s
 }
+
+// TestACutStreamOfResponsesIsNumberedToItsEnd: the error event goes on where the
+// provider's events stopped.
+func TestACutStreamOfResponsesIsNumberedToItsEnd(t *testing.T) {
+	r := start(t)
+	got := r.call("POST", "/responses", `{"model":"@mock/gpt-4o-mini","input":"mock: cut=after:8\nHello there","stream":true}`)
+	next := 0.0
+	last := ""
+	for _, data := range events(got.body) {
+		var e struct {
+			Type   string
+			Number *float64 `json:"sequence_number"`
+		}
+		if err := json.Unmarshal([]byte(data), &e); err != nil || e.Number == nil || *e.Number != next {
+			t.Fatalf("event %v: %s", next, data)
+		}
+		next, last = next+1, e.Type
+	}
+	if last != "error" || next < 5 {
+		t.Errorf("%s after %v events: %s", last, next, got.body)
+	}
+}

@@ -351,6 +351,33 @@ func TestBreakersOpenProbeAndCloseAcrossProcesses(t *testing.T) {
 	}
 }
 
+// TestStreamsThatBreakCountForBreakers: a provider that dies in the middle of its
+// streams is left out like one that does not answer.
+func TestStreamsThatBreakCountForBreakers(t *testing.T) {
+	r := start(t)
+	in := r.instance(new(atomic.Int64))
+	slug := r.saveConfig(`{"cb_config":{"failure_threshold":2,"cooldown_interval":30000},"strategy":{"mode":"fallback"},"targets":[{"provider":"@mock","override_params":{"model":"gpt-4o"}},{"provider":"@mock"}]}`)
+	ask := func(path, fault, want string) {
+		t.Helper()
+		if fault != "" {
+			r.order(1, "gpt-4o", fault)
+		}
+		got := in.call("POST", path, chatBody("gpt-4o-mini", "Hello", `,"stream":true,"max_tokens":50`), "X-Gateway-Config", slug)
+		if broken := strings.Contains(got.body, `"error"`); got.status != 200 || broken != (fault != "") || got.header.Get("X-Gateway-Last-Used-Option-Index") != want {
+			t.Fatalf("%s: %d %v %s", fault, got.status, got.header, got.body)
+		}
+	}
+	ask("/chat/completions", "cut=after:3", "config.targets[0]")
+	ask("/chat/completions", "", "config.targets[0]") // what began well and ended well does not forget it
+	ask("/messages", "error-event=server_error after=3", "config.targets[0]")
+	ask("/chat/completions", "", "config.targets[1]")
+	in.relay.Close()
+	other := r.instance(new(atomic.Int64))
+	if got := other.call("POST", "/chat/completions", chatBody("gpt-4o-mini", "Hello", ""), "X-Gateway-Config", slug); got.header.Get("X-Gateway-Last-Used-Option-Index") != "config.targets[1]" {
+		t.Errorf("another process: %d %v", got.status, got.header)
+	}
+}
+
 func TestConfigsOfRequestsHaveNoBreaker(t *testing.T) {
 	r := start(t)
 	config := `{"cb_config":{"failure_threshold":1,"cooldown_interval":30000},"strategy":{"mode":"fallback"},"targets":[` + target("status=500", "") + "," + target("", "") + `]}`

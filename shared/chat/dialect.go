@@ -39,6 +39,9 @@ type Options struct {
 	ProviderName string // id of the provider
 	// Origin is the name of the provider's dialect, which signs reasoning.
 	Origin string
+	// NextEvent is the number of an event that is added to a stream, where the
+	// client's dialect numbers them.
+	NextEvent int64
 	// Request is the decoded request that is answered; nil when the answer is not
 	// a translation. It says which tool names were changed, whether calls are read
 	// as function_call, and which stop strings may have ended the answer.
@@ -167,6 +170,7 @@ type Meter struct {
 	OutputBytes   int64 // text made, for an estimate where usage is missing
 	Pieces        int64 // pieces of text in a stream
 	PieceIsToken  bool  // the dialect streams about one token a piece
+	NextEvent     int64 // number of the next event, where a dialect numbers them
 }
 
 // OutputEstimate is about how many tokens were made, for answers whose usage is

@@ -45,6 +45,7 @@ func (c *call) finish() {
 
 func (c *call) writeBooks() {
 	c.inBooks = true
+	c.settleBreakers()
 	ctx := c.base
 	c.settleTarget()
 	if c.reserved != nil {

@@ -88,6 +88,7 @@ type call struct {
 	firstByte   time.Duration
 	gone        bool          // the client went
 	broken      bool          // the answer must be cut, not ended
+	endFault    *fault.Fault  // of the provider: why an answer that had begun did not end well
 	waited      time.Duration // for the provider
 	rec         usage.Record
 	bodies      usage.Bodies

@@ -31,7 +31,11 @@ func (c *call) relay() error {
 	if last.resp == nil && last.fault == nil && last.cached == nil {
 		return fault.New(fault.InvalidConfig, "x-gateway-config", "No provider selected, please check the weights")
 	}
-	return c.send(&last)
+	err := c.send(&last)
+	if f := fault.From(err); f != nil && f.Source == fault.SourceProvider {
+		c.endFault = f
+	}
+	return err
 }
 
 // try calls one target, with its retries.

@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"net/http"
 	"strconv"
 	"time"
 
@@ -38,12 +39,17 @@ func (c *call) useTree(tree *route.Tree, config string, version int64) {
 func versionText(n int64) string { return "v" + strconv.FormatInt(n, 10) }
 
 // decided puts what the walk was decided on into the record, and tells other
-// processes what it learned of targets.
+// processes what it has learned of targets so far.
 func (c *call) decided() {
 	c.rec.Draws = c.walker.Draws(c.rec.Draws[:0])
 	c.rec.Breakers = c.walker.Breakers(c.rec.Breakers[:0])
 	c.rec.Matches = c.walker.Matches(c.rec.Matches[:0])
 	c.rec.Skips = c.walker.Skips(c.rec.Skips[:0])
+	c.tellBreakers()
+}
+
+// tellBreakers tells other processes what the walk learned of targets.
+func (c *call) tellBreakers() {
 	s := c.routing.breakers
 	switch {
 	case s == nil || !s.Untold():
@@ -60,10 +66,29 @@ func (c *call) outcome(a *answer) route.Outcome {
 	// Once a head has gone out, or the client's body or the client itself has
 	// gone, there is nothing to be sent to another target.
 	o.Final = c.headSent || c.bodySpent || c.req.Context().Err() != nil
+	o.Coming = a.fault == nil && a.cached == nil && a.resp != nil && o.Status < 300
 	if a.fault != nil && o.Refused {
 		c.walker.Refused(a.fault.Code, o.Status)
 	}
 	return o
+}
+
+// settleBreakers tells breakers how the answer ended that had begun well. One that
+// nobody wants any more says nothing against its provider.
+func (c *call) settleBreakers() {
+	if c.walker == nil {
+		return
+	}
+	status := http.StatusOK
+	switch {
+	case c.gone:
+	case c.endFault != nil:
+		status = c.endFault.Status()
+	case c.broken:
+		status = http.StatusBadGateway
+	}
+	c.walker.Settle(status)
+	c.tellBreakers()
 }
 
 // called notes in the last attempt which retry it was and what it waited for.

@@ -269,12 +269,15 @@ func (c *call) closeStream(a *answer, err error) error {
 		f = c.streamBroke(err)
 	}
 	f.Source = fault.SourceProvider
+	c.endFault = f
 	c.rec.ErrorCode, c.rec.ErrorMessage = string(f.Code), recorded(f)
 	if a.turn != nil {
 		last = a.turn.enc.Error(last[:0], f)
 	} else if !a.filter.Passed() {
 		// A provider's own error event has been passed on already.
-		last = c.rt.Client.AppendStreamError(last[:0], f, c.options())
+		o := c.options()
+		o.NextEvent = m.NextEvent
+		last = c.rt.Client.AppendStreamError(last[:0], f, o)
 	}
 	c.captureAnswer(last)
 	c.tail = append(c.tail[:0], last...)

@@ -26,6 +26,9 @@ type Outcome struct {
 	// judged like an answer, but says nothing about the target's health.
 	Refused bool
 	Final   bool // the answer has begun to go out: no other target can be tried
+	// Coming: the answer has begun well and is still to be read. Breakers are told
+	// of it by Walk.Settle, when it is known how it ended.
+	Coming bool
 }
 
 // Walk is one request's way through a tree. It is not for several goroutines.
@@ -38,11 +41,19 @@ type Walk struct {
 	probe   bool  // its probe was claimed
 	started bool
 	done    bool
+	coming  []claim // whose answer is still coming
+	claims  [4]claim
 
 	draws    []usage.Draw
 	breakers []usage.Breaker
 	matches  []usage.Match
 	skips    []usage.Skip
+}
+
+// claim is a node of the tree, with the probe of it that the walk has claimed.
+type claim struct {
+	n     *node
+	probe bool
 }
 
 // frame is a strategy that the walk is inside of.
@@ -104,6 +115,7 @@ func (w *Walk) Next(prev Outcome) (*Leaf, *fault.Fault) {
 		top := &w.stack[len(w.stack)-1]
 		if top.n.mode == ModeFallback && !prev.Final && !top.n.stops(prev) {
 			if child, probe := w.following(top); child != nil {
+				w.Settle(prev.Status) // nobody reads on what was coming
 				return w.descend(child, probe)
 			}
 		}
@@ -113,6 +125,16 @@ func (w *Walk) Next(prev Outcome) (*Leaf, *fault.Fault) {
 	}
 	w.done = true
 	return nil, nil
+}
+
+// Settle tells the breakers how the answer ended that was still coming: with the
+// status that it began with, or with that of what broke it. It does nothing when
+// no answer was coming.
+func (w *Walk) Settle(status int) {
+	for _, c := range w.coming {
+		w.ctx.Breakers.Record(c.n.path, c.n.breaker, status, c.probe)
+	}
+	w.coming = w.coming[:0]
 }
 
 // Abandon ends a walk whose last target has no answer, so that no probe stays
@@ -142,6 +164,11 @@ func (w *Walk) giveBack(n *node, probe bool) {
 func (w *Walk) report(n *node, probe bool, o Outcome) {
 	switch {
 	case w.ctx.Breakers == nil || !n.guarded:
+	case o.Coming && !o.Refused:
+		if w.coming == nil {
+			w.coming = w.claims[:0]
+		}
+		w.coming = append(w.coming, claim{n, probe})
 	case !o.Refused:
 		w.ctx.Breakers.Record(n.path, n.breaker, o.Status, probe)
 	default:

@@ -70,6 +70,7 @@ func (f *filter) look(e *events.Event) {
 	if e.Data == nil || f.m.Complete {
 		return
 	}
+	f.m.NextEvent = max(f.m.NextEvent, sequence(e.Data)) + 1
 	if f.piece(e) {
 		f.m.Started = true
 		f.m.OutputBytes += int64(max(1, len(e.Data)-deltaOverhead))
@@ -103,6 +104,26 @@ func (f *filter) look(e *events.Event) {
 			f.failed = true
 		}
 	}
+}
+
+var sequenceMember = []byte(`"sequence_number":`)
+
+// sequence is the number that an event has in its stream; -1 when it has none.
+// Inside of a string the member's name would be escaped.
+func sequence(event []byte) int64 {
+	at := bytes.Index(event, sequenceMember)
+	if at < 0 {
+		return -1
+	}
+	digits := bytes.TrimLeft(event[at+len(sequenceMember):], " ")
+	n, read := int64(0), 0
+	for ; read < len(digits) && read < 15 && '0' <= digits[read] && digits[read] <= '9'; read++ {
+		n = 10*n + int64(digits[read]-'0')
+	}
+	if read == 0 {
+		return -1
+	}
+	return n
 }
 
 // piece tells whether an event is a piece of content.

@@ -44,7 +44,7 @@ func (Responses) AppendError(dst []byte, f *fault.Fault, o *chat.Options) []byte
 
 // AppendStreamError implements chat.Dialect.
 func (Responses) AppendStreamError(dst []byte, f *fault.Fault, o *chat.Options) []byte {
-	return appendErrorEvent(dst, f, o, -1)
+	return appendErrorEvent(dst, f, o, int(o.NextEvent))
 }
 
 // EncodeRequest implements chat.Dialect.
