@@ -116,8 +116,8 @@ func turnsAlternate(t *testing.T, up []byte) {
 func FuzzConverseStream(f *testing.F) {
 	seeds(f, "testdata/*-converse/*/upstream_response.sse")
 	f.Fuzz(func(t *testing.T, in []byte) {
-		var own []byte
-		own, _ = through(t, converse.Converse{}.NewStreamDecoder(&chat.Traits{Family: "anthropic"}), converse.Converse{}, new(wire.SSEParser), in)
+		o := &chat.Options{ID: "i", Model: "m"}
+		own, _ := through(converse.Converse{}.NewStreamDecoder(&chat.Traits{Family: "anthropic"}), converse.Converse{}, o, new(wire.SSEParser), in)
 		var names int
 		parser := new(wire.EventStreamParser)
 		if err := parser.Feed(own, func(_ string, data []byte) error {
@@ -130,44 +130,13 @@ func FuzzConverseStream(f *testing.F) {
 			t.Fatalf("%v: %q", err, own)
 		}
 		for _, client := range []chat.Dialect{openai.Chat{}, anthropic.Messages{}} {
-			out, _ := through(t, converse.Converse{}.NewStreamDecoder(&chat.Traits{}), client, new(wire.SSEParser), in)
-			for _, e := range events(t, out) {
-				if e.data != "[DONE]" && !json.Valid([]byte(e.data)) {
-					t.Fatalf("not JSON: %q", e.data)
-				}
-			}
-			if client.Name() == "anthropic.messages" {
-				blocksDoNotOverlap(t, out)
-			}
+			out, _ := through(converse.Converse{}.NewStreamDecoder(&chat.Traits{}), client, o, new(wire.SSEParser), in)
+			wellFormed(t, client, out)
 		}
 		// Bytes as they come on the wire.
 		dec := converse.Converse{}.NewStreamDecoder(&chat.Traits{})
-		through(t, dec, openai.Chat{}, dec.(chat.Framed).Parser(), in)
+		through(dec, openai.Chat{}, o, dec.(chat.Framed).Parser(), in)
 	})
-}
-
-// through takes a stream from a decoder to a client.
-func through(t *testing.T, dec chat.StreamDecoder, client chat.Dialect, parser chat.EventParser, in []byte) ([]byte, chat.Meter) {
-	t.Helper()
-	enc := client.NewStreamEncoder(&chat.Options{ID: "i", Model: "m"})
-	var out []byte
-	event := func(name string, data []byte) error {
-		return dec.Event(name, data, func(d *chat.Delta) error {
-			out = enc.Append(out, d)
-			return nil
-		})
-	}
-	err := parser.Feed(in, event)
-	if err == nil {
-		err = parser.End(event)
-	}
-	if err == nil {
-		err = dec.End()
-	}
-	if err != nil {
-		return enc.Error(out, fault.From(err)), dec.Meter()
-	}
-	return enc.Finish(out), dec.Meter()
 }
 
 // FuzzConverseResponse reads any bytes as an answer, and as an error.
@@ -175,15 +144,9 @@ func FuzzConverseResponse(f *testing.F) {
 	seeds(f, "testdata/*-converse/*/upstream_response.json")
 	f.Fuzz(func(t *testing.T, body []byte) {
 		d := converse.Converse{}
-		d.MeterResponse(body)
-		if f := d.DecodeError(500, nil, body); f == nil || f.Source != fault.SourceProvider {
-			t.Fatal("an error that is not the provider's")
-		}
-		r, err := d.DecodeResponse(body, &chat.Traits{Family: "anthropic"})
-		if err != nil {
-			if f := fault.From(err); f.Source != fault.SourceProvider {
-				t.Fatalf("%v", f)
-			}
+		traits := &chat.Traits{Family: "anthropic"}
+		r := readAnswer(t, d, body, traits)
+		if r == nil {
 			return
 		}
 		o := &chat.Options{ID: "i", Model: "m"}
@@ -193,7 +156,7 @@ func FuzzConverseResponse(f *testing.F) {
 			}
 		}
 		// Its own shape holds what was read.
-		again, err := d.DecodeResponse(d.EncodeResponse(nil, r, o), &chat.Traits{Family: "anthropic"})
+		again, err := d.DecodeResponse(d.EncodeResponse(nil, r, o), traits)
 		if err == nil && again.Choices[0].Text() != r.Choices[0].Text() && len(r.Choices[0].Parts) > 0 && r.Choices[0].Parts[len(r.Choices[0].Parts)-1].Kind != chat.Refusal {
 			t.Fatalf("%q became %q", r.Choices[0].Text(), again.Choices[0].Text())
 		}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"gateway/shared/chat"
@@ -14,21 +13,6 @@ import (
 	"gateway/shared/fault"
 	"gateway/shared/wire"
 )
-
-// seeds adds the files of testdata that match pattern.
-func seeds(f *testing.F, pattern string) {
-	files, _ := filepath.Glob(pattern)
-	if len(files) == 0 {
-		f.Fatal("no seeds: " + pattern)
-	}
-	for _, file := range files {
-		raw, err := os.ReadFile(file)
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(raw)
-	}
-}
 
 // carried says where a member of an OpenAI request is in an Anthropic request;
 // several places are alternatives. Members that are not here must be reported.
@@ -90,7 +74,7 @@ func FuzzRequest(f *testing.F) {
 				continue
 			}
 			nothingVanishes(t, body, up, &loss, carried, func(name string) bool { return silent(name, r) })
-			if !utf8JSON(up) {
+			if !json.Valid(up) {
 				t.Fatalf("not JSON: %q", up)
 			}
 			// What was written can be read again, and written the same way.
@@ -103,48 +87,6 @@ func FuzzRequest(f *testing.F) {
 			}
 		}
 	})
-}
-
-func utf8JSON(b []byte) bool { return json.Valid(b) }
-
-// notFault reports whether there is an error; it must be a refusal.
-func notFault(t *testing.T, err error) bool {
-	t.Helper()
-	if err == nil {
-		return false
-	}
-	if f := fault.From(err); f.Status() >= 500 && f.Source != fault.SourceProvider || f.Code == fault.InternalError {
-		t.Fatalf("%d: %v", f.Status(), f)
-	}
-	return true
-}
-
-// nothingVanishes wants every member of body that is not silent to be in up, at
-// one of its places, or in the report.
-func nothingVanishes(t *testing.T, body, up []byte, loss *chat.Loss, places map[string][]string, silent func(string) bool) {
-	t.Helper()
-	var in, out map[string]json.RawMessage
-	if json.Unmarshal(body, &in) != nil {
-		return
-	}
-	if err := json.Unmarshal(up, &out); err != nil {
-		t.Fatalf("%v\n%s", err, up)
-	}
-	for name, raw := range in {
-		if string(raw) == "null" || string(raw) == `"gateway-default"` || silent(name) || strings.TrimSpace(string(raw)) == "null" {
-			continue
-		}
-		found := false
-		for _, place := range places[name] {
-			found = found || out[place] != nil
-		}
-		for _, e := range loss.Entries {
-			found = found || e.Path == name || strings.HasPrefix(e.Path, name+".") || strings.HasPrefix(e.Path, name+"[")
-		}
-		if !found {
-			t.Fatalf("%s vanished: %s\nupstream %s\nloss %s", name, raw, up, loss.Header())
-		}
-	}
 }
 
 // FuzzMessagesRequest is FuzzRequest the other way.
@@ -224,15 +166,8 @@ func FuzzResponse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte) {
 		o := &chat.Options{ID: "i", Model: "m"}
 		for from, to := range map[chat.Dialect]chat.Dialect{openai.Chat{}: anthropic.Messages{}, anthropic.Messages{}: openai.Chat{}} {
-			from.MeterResponse(body)
-			if f := from.DecodeError(500, nil, body); f == nil || f.Source != fault.SourceProvider {
-				t.Fatal("an error that is not the provider's")
-			}
-			r, err := from.DecodeResponse(body, &chat.Traits{})
-			if err != nil {
-				if f := fault.From(err); f.Source != fault.SourceProvider {
-					t.Fatalf("%v", f)
-				}
+			r := readAnswer(t, from, body, &chat.Traits{})
+			if r == nil {
 				continue
 			}
 			if out := to.EncodeResponse(nil, r, o); !json.Valid(out) {
@@ -248,69 +183,10 @@ func FuzzStream(f *testing.F) {
 	seeds(f, "testdata/*/*/upstream_response.sse")
 	f.Fuzz(func(t *testing.T, in []byte) {
 		for from, to := range map[chat.Dialect]chat.Dialect{openai.Chat{}: anthropic.Messages{}, anthropic.Messages{}: openai.Chat{}} {
-			o := &chat.Options{ID: "i", Model: "m"}
-			dec, enc := from.NewStreamDecoder(&chat.Traits{}), to.NewStreamEncoder(o)
-			var parser wire.SSEParser
-			var out []byte
-			event := func(name string, data []byte) error {
-				return dec.Event(name, data, func(d *chat.Delta) error {
-					out = enc.Append(out, d)
-					return nil
-				})
-			}
-			err := parser.Feed(in, event)
-			if err == nil {
-				err = parser.End(event)
-			}
-			if err == nil {
-				err = dec.End()
-			}
-			if err == nil {
-				out = enc.Finish(out)
-			} else {
-				out = enc.Error(out, fault.From(err))
-			}
-			for _, e := range events(t, out) {
-				if e.data != "[DONE]" && !json.Valid([]byte(e.data)) {
-					t.Fatalf("not JSON: %q", e.data)
-				}
-			}
-			if to.Name() == "anthropic.messages" {
-				blocksDoNotOverlap(t, out)
-			}
+			out, _ := through(from.NewStreamDecoder(&chat.Traits{}), to, &chat.Options{ID: "i", Model: "m"}, new(wire.SSEParser), in)
+			wellFormed(t, to, out)
 		}
 	})
-}
-
-func blocksDoNotOverlap(t *testing.T, stream []byte) {
-	t.Helper()
-	open, next := false, 0
-	for _, e := range events(t, stream) {
-		if e.name == "error" {
-			continue
-		}
-		var ev anthropicEvent
-		if json.Unmarshal([]byte(e.data), &ev) != nil {
-			t.Fatalf("%s", e.data)
-		}
-		switch ev.Type {
-		case "content_block_start":
-			if open || *ev.Index != next {
-				t.Fatalf("block %d starts while %d is open=%v\n%s", *ev.Index, next, open, stream)
-			}
-			open = true
-		case "content_block_delta":
-			if !open || *ev.Index != next {
-				t.Fatalf("delta of block %d while %d is open=%v\n%s", *ev.Index, next, open, stream)
-			}
-		case "content_block_stop":
-			if !open || *ev.Index != next {
-				t.Fatalf("stop of block %d while %d is open=%v\n%s", *ev.Index, next, open, stream)
-			}
-			open = false
-			next++
-		}
-	}
 }
 
 // FuzzFilter: the size of the pieces does not matter, and a stream without
@@ -335,21 +211,4 @@ func FuzzFilter(f *testing.F) {
 			}
 		}
 	})
-}
-
-func filtered(t *testing.T, d chat.Dialect, o chat.FilterOptions, in []byte, size int) ([]byte, chat.Meter) {
-	t.Helper()
-	f := d.NewStreamFilter(&o)
-	var out []byte
-	buffer := make([]byte, max(size, 1)) // used for each read, as a connection's is
-	for rest := in; len(rest) > 0; {
-		n := copy(buffer, rest)
-		got, err := f.Feed(buffer[:n])
-		if err != nil {
-			t.Fatal(err)
-		}
-		out = append(out, got...)
-		rest = rest[n:]
-	}
-	return append(out, f.End()...), f.Meter()
 }

@@ -86,7 +86,7 @@ func FuzzGeminiRequest(f *testing.F) {
 			if notFault(t, err) {
 				continue
 			}
-			if !utf8JSON(up) {
+			if !json.Valid(up) {
 				t.Fatalf("%v: %s", err, up)
 			}
 			nothingVanishes(t, body, flattened(t, up), &loss, geminiPlaces, func(name string) bool { return quiet(name, r) })
@@ -138,61 +138,17 @@ func FuzzGeminiAnswer(f *testing.F) {
 	seeds(f, "testdata/openai-gemini/*/upstream_response.sse")
 	f.Fuzz(func(t *testing.T, body []byte) {
 		d := gemini.Generate{}
-		d.MeterResponse(body)
-		if f := d.DecodeError(500, nil, body); f == nil || f.Source != fault.SourceProvider {
-			t.Fatal("an error that is not the provider's")
-		}
 		for _, client := range []chat.Dialect{openai.Chat{}, anthropic.Messages{}, d} {
 			for _, strict := range []bool{true, false} {
 				o := &chat.Options{ID: "i", Model: "m", Strict: strict}
-				r, err := d.DecodeResponse(body, &chat.Traits{})
-				switch {
-				case err != nil:
-					if f := fault.From(err); f.Source != fault.SourceProvider {
-						t.Fatalf("%v", f)
-					}
-				default:
-					if out := client.EncodeResponse(nil, r, o); !json.Valid(out) {
-						t.Fatalf("not JSON: %q", out)
-					}
+				if r := readAnswer(t, d, body, &chat.Traits{}); r != nil && !json.Valid(client.EncodeResponse(nil, r, o)) {
+					t.Fatalf("not JSON: %q", client.EncodeResponse(nil, r, o))
 				}
-				geminiStream(t, client, o, body)
+				out, _ := through(d.NewStreamDecoder(&chat.Traits{}), client, o, new(wire.SSEParser), body)
+				wellFormed(t, client, out)
 			}
 		}
 	})
-}
-
-func geminiStream(t *testing.T, client chat.Dialect, o *chat.Options, in []byte) {
-	t.Helper()
-	dec, enc := gemini.Generate{}.NewStreamDecoder(&chat.Traits{}), client.NewStreamEncoder(o)
-	var parser wire.SSEParser
-	var out []byte
-	event := func(name string, data []byte) error {
-		return dec.Event(name, data, func(d *chat.Delta) error {
-			out = enc.Append(out, d)
-			return nil
-		})
-	}
-	err := parser.Feed(in, event)
-	if err == nil {
-		err = parser.End(event)
-	}
-	if err == nil {
-		err = dec.End()
-	}
-	if err == nil {
-		out = enc.Finish(out)
-	} else {
-		out = enc.Error(out, fault.From(err))
-	}
-	for _, e := range events(t, out) {
-		if e.data != "[DONE]" && !json.Valid([]byte(e.data)) {
-			t.Fatalf("not JSON: %q", e.data)
-		}
-	}
-	if client.Name() == "anthropic.messages" {
-		blocksDoNotOverlap(t, out)
-	}
 }
 
 // FuzzGeminiFilter: the size of the pieces does not matter.

@@ -2,8 +2,6 @@ package dialect_test
 
 import (
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"gateway/shared/chat"
@@ -17,7 +15,6 @@ import (
 	"gateway/shared/dialect/triton"
 	"gateway/shared/dialect/upstream"
 	"gateway/shared/dialect/workersai"
-	"gateway/shared/fault"
 	"gateway/shared/wire"
 )
 
@@ -95,70 +92,26 @@ func told(t *testing.T, w upstream.Wire, r *chat.Request, up []byte, loss *chat.
 // stream: what comes out for a client is well formed.
 func FuzzWireAnswer(f *testing.F) {
 	for _, w := range []string{"generate", "ai21", "bytez", "oci", "palm", "palmtext", "reka", "triton", "workersai"} {
-		files, _ := filepath.Glob("testdata/*-" + w + "/*/upstream_response.*")
-		for _, file := range files {
-			raw, err := os.ReadFile(file)
-			if err != nil {
-				f.Fatal(err)
-			}
-			f.Add(raw)
-		}
+		seeds(f, "testdata/*-"+w+"/*/upstream_response.*")
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		o := &chat.Options{ID: "i", Model: "m"}
 		for _, w := range wires {
 			d := upstream.Dialect{Wire: w}
-			d.MeterResponse(body)
-			if f := w.DecodeError(500, nil, body); f == nil || f.Source != fault.SourceProvider {
-				t.Fatalf("%s: an error that is not the provider's", w.Name())
-			}
-			r, err := w.DecodeResponse(body, &chat.Traits{})
-			switch {
-			case err != nil:
-				if f := fault.From(err); f.Source != fault.SourceProvider {
-					t.Fatalf("%s: %v", w.Name(), f)
-				}
-			case !json.Valid(openai.Chat{}.EncodeResponse(nil, r, o)):
+			if r := readAnswer(t, d, body, &chat.Traits{}); r != nil && !json.Valid(openai.Chat{}.EncodeResponse(nil, r, o)) {
 				t.Fatalf("%s: not JSON", w.Name())
 			}
-			streamed(t, w, body, o)
+			dec := w.NewStreamDecoder(&chat.Traits{})
+			var parser chat.EventParser = new(wire.SSEParser)
+			if framed, ok := dec.(chat.Framed); ok {
+				parser = framed.Parser()
+			}
+			out, _ := through(dec, openai.Chat{}, o, parser, body)
+			wellFormed(t, openai.Chat{}, out)
 			filter := d.NewStreamFilter(&chat.FilterOptions{})
 			if _, err := filter.Feed(append([]byte(nil), body...)); err == nil {
 				filter.End()
 			}
 		}
 	})
-}
-
-func streamed(t *testing.T, w upstream.Wire, in []byte, o *chat.Options) {
-	t.Helper()
-	dec, enc := w.NewStreamDecoder(&chat.Traits{}), openai.Chat{}.NewStreamEncoder(o)
-	var parser chat.EventParser = new(wire.SSEParser)
-	if framed, ok := dec.(chat.Framed); ok {
-		parser = framed.Parser()
-	}
-	var out []byte
-	event := func(name string, data []byte) error {
-		return dec.Event(name, data, func(d *chat.Delta) error {
-			out = enc.Append(out, d)
-			return nil
-		})
-	}
-	err := parser.Feed(in, event)
-	if err == nil {
-		err = parser.End(event)
-	}
-	if err == nil {
-		err = dec.End()
-	}
-	if err == nil {
-		out = enc.Finish(out)
-	} else {
-		out = enc.Error(out, fault.From(err))
-	}
-	for _, e := range events(t, out) {
-		if e.data != "[DONE]" && !json.Valid([]byte(e.data)) {
-			t.Fatalf("%s: not JSON: %q", w.Name(), e.data)
-		}
-	}
 }
