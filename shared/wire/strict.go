@@ -11,8 +11,8 @@ import (
 // above MaxDepth) and no key twice in one object at any level. The error is a
 // *fault.Fault (400) that names the path.
 func CheckStrict(body []byte, maxDepth int) error {
-	if !utf8.Valid(body) {
-		return fault.Invalid("", "The body is not valid UTF-8")
+	if err := CheckUTF8(body); err != nil {
+		return err
 	}
 	if skipSpace(body, 0) == len(body) {
 		return fault.Invalid("", "The body is empty; JSON is expected")
@@ -20,6 +20,24 @@ func CheckStrict(body []byte, maxDepth int) error {
 	d := NewDecoder(body)
 	checkKeys(d, min(maxDepth, MaxDepth), 0)
 	return d.End()
+}
+
+// CheckUTF8 refuses bytes that are no UTF-8: JSON has no other encoding, and what
+// decodes them would put U+FFFD in their place. The fault names the path where
+// the first one stands.
+func CheckUTF8(body []byte) error {
+	if utf8.Valid(body) {
+		return nil
+	}
+	at := 0
+	for at < len(body) {
+		r, n := utf8.DecodeRune(body[at:])
+		if r == utf8.RuneError && n == 1 {
+			break
+		}
+		at += n
+	}
+	return fault.Invalid(PathAt(body, at), "The body is not valid UTF-8 at byte %d", at)
 }
 
 // checkKeys reads the next value of d, which stands inside depth levels.

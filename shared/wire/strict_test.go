@@ -16,7 +16,7 @@ func TestCheckStrict(t *testing.T) {
 		{"twice at the top", `{"name":1,"name":2}`, "name", "twice"},
 		{"twice below", `{"t":[0,{"w":1,"w":2}]}`, "t[1].w", "twice"},
 		{"twice by an escape", `{"t":{"ab":1,"\u0061b":2}}`, "t.ab", "twice"},
-		{"not UTF-8", "{\"a\":\"\xff\"}", "", "UTF-8"},
+		{"not UTF-8", "{\"a\":\"\xff\"}", "a", "UTF-8"},
 		{"empty", " ", "", "empty"},
 		{"trailing", `{} {}`, "", "after the end"},
 		{"cut", `{"a":[`, "a", "ends too early"},

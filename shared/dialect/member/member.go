@@ -5,6 +5,7 @@ package member
 
 import (
 	"bytes"
+	"strings"
 
 	"gateway/shared/chat"
 	"gateway/shared/fault"
@@ -12,11 +13,16 @@ import (
 )
 
 // Missing makes the fault for an object without the member name; whole stands in
-// front of the object. A mistake found before is kept.
+// front of the object. Of several names ("id and name") the fault is at the
+// object. A mistake found before is kept.
 func Missing(d, whole *wire.Decoder, name string) {
 	whole.Kind() // moves to the object
 	if at := whole.Path(); d.Err() == nil {
-		d.FailWith(fault.Invalid(at+"."+name, "%s must have %s", at, name))
+		field := at + "." + name
+		if strings.Contains(name, " ") {
+			field = at
+		}
+		d.FailWith(fault.Invalid(field, "%s must have %s", at, name))
 	}
 }
 
