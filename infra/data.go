@@ -91,8 +91,11 @@ func (d *dataStack) keys(o options) {
 	}), nil)
 }
 
-// cachedAnswers is where large answers of the cache stand in the bucket.
-const cachedAnswers = "cache/"
+// Where large answers of the cache, and files for batches, stand in the bucket.
+const (
+	cachedAnswers = "cache/"
+	heldFiles     = "held/"
+)
 
 func (d *dataStack) buckets() {
 	day := func(n float64) awscdk.Duration { return awscdk.Duration_Days(jsii.Number(n)) }
@@ -110,6 +113,8 @@ func (d *dataStack) buckets() {
 			Transitions:                         &[]*awss3.Transition{{StorageClass: awss3.StorageClass_INTELLIGENT_TIERING(), TransitionAfter: day(30)}},
 		}, {
 			Prefix: jsii.String(cachedAnswers), Expiration: day(91), // no answer is kept in the cache for longer
+		}, {
+			Prefix: jsii.String(heldFiles), Expiration: day(31), // files that the gateway keeps for providers without a store
 		}},
 		RemovalPolicy: awscdk.RemovalPolicy_RETAIN,
 	})

@@ -104,7 +104,8 @@ func (s *synthesised) rightsOfKind(t *testing.T, name, all string) {
 	opens := strings.Contains(all, "kms:Decrypt")
 	switch {
 	case places[name] == placement.Stream:
-		if reads := strings.Count(all, "s3:GetObject"); !opens || reads != 1 || !strings.Contains(all, "/cache/*") || strings.Contains(all, "s3:DeleteObject") {
+		reads, deletes := strings.Count(all, "s3:GetObject"), strings.Count(all, "s3:DeleteObject")
+		if !opens || reads != 1 || deletes != 1 || strings.Count(all, "/cache/*") != 1 || strings.Count(all, "/held/*") != 2 {
 			t.Errorf("%s: %s", name, all)
 		}
 	case name == "logs": // it shows logged bodies

@@ -19,7 +19,7 @@ type rights struct {
 	bucketRead  bool
 	bucketWrite bool
 	bucketPrune bool // delete objects
-	cache       bool // read answers of the cache, and use its vectors
+	cache       bool // read answers of the cache and use its vectors; keep files for batches
 	sends       []string
 	seal, open  bool // use of the key that wraps data keys
 }
@@ -106,7 +106,13 @@ func (r rights) statements(d *dataStack, o options, add func(awsiam.PolicyStatem
 		allow([]string{"s3:PutObject"}, objects)
 	}
 	if r.cache {
-		allow([]string{"s3:GetObject"}, d.bucket.ArnForObjects(jsii.String(cachedAnswers+"*")))
+		held := d.bucket.ArnForObjects(jsii.String(heldFiles + "*"))
+		allow([]string{"s3:GetObject"}, d.bucket.ArnForObjects(jsii.String(cachedAnswers+"*")), held)
+		allow([]string{"s3:DeleteObject"}, held)
+		add(awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{
+			Actions: jsii.Strings("s3:ListBucket"), Resources: &[]*string{d.bucket.BucketArn()},
+			Conditions: &map[string]any{"StringLike": map[string]any{"s3:prefix": heldFiles + "*"}},
+		}))
 		if o.vectorBucket != "" {
 			arn := d.stack.FormatArn(&awscdk.ArnComponents{Service: jsii.String("s3vectors"), Resource: jsii.String("bucket"), ResourceName: jsii.String(o.vectorBucket)})
 			allow([]string{"s3vectors:ListIndexes"}, arn)
