@@ -42,6 +42,7 @@ func TestMessagesNameTheFieldAtFault(t *testing.T) {
 		{"POST", "/chat/completions", `{"model":"m","function_call":{},` + hello + `}`, claude, "function_call.name"},
 		{"POST", "/chat/completions", `{"model":"m","messages":[{"role":"user","content":[{"type":"file","file":{}}]}]}`, claude, "messages[0].content[0].file"},
 		{"POST", "/chat/completions", "{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":\"\xff\"}]}", claude, "messages[0].content"},
+		{"POST", "/chat/completions", chatBody("m", "Hello", ""), append(mock, "Content-Encoding", "gzip"), "content-encoding"},
 		{"POST", "/embeddings", `{"input":"x"}`, mock, "model"},
 		{"POST", "/moderations", `{"input":["a",5]}`, mock, "input[1]"},
 		{"POST", "/rerank", `{"model":"m","query":"q","documents":[{"text":5}]}`, mock, "documents[0].text"},
@@ -107,5 +108,39 @@ func TestCountingTokensIsRefusedInAnthropicsShape(t *testing.T) {
 		if why := got.refusal(t); why.Type != "error" || why.Error.Type == "" || got.status/100 != 4 {
 			t.Errorf("%v: %d %s", headers, got.status, got.body)
 		}
+	}
+}
+
+// The version and the betas that a client of Anthropic names reach the provider;
+// the gateway's own names of the headers win.
+func TestAnthropicHeadersReachTheProvider(t *testing.T) {
+	r := start(t)
+	body := `{"model":"claude-sonnet-4-5","max_tokens":9,"messages":[{"role":"user","content":"Hello"}]}`
+	for _, c := range []struct {
+		headers       []string
+		version, beta string
+	}{
+		{nil, "2023-06-01", ""},
+		{[]string{"Anthropic-Version", "2026-10-21", "Anthropic-Beta", "a,b"}, "2026-10-21", "a,b"},
+		{[]string{"Anthropic-Version", "2023-06-01", "X-Gateway-Anthropic-Version", "2026-10-21", "X-Gateway-Anthropic-Beta", "c"}, "2026-10-21", "c"},
+	} {
+		for _, path := range []string{"/messages", "/messages/count_tokens"} {
+			sent := body
+			if path != "/messages" {
+				sent = strings.Replace(body, `"max_tokens":9,`, "", 1)
+			}
+			got := r.call("POST", path, sent, append([]string{"X-Gateway-Provider", "@mock-anthropic"}, c.headers...)...)
+			if got.status != 200 {
+				t.Fatalf("%s %v: %d %s", path, c.headers, got.status, got.body)
+			}
+			h := http.Header(r.mock.Requests(1)[0].Headers)
+			if h.Get("Anthropic-Version") != c.version || h.Get("Anthropic-Beta") != c.beta {
+				t.Errorf("%s %v: the provider got %q and %q", path, c.headers, h.Get("Anthropic-Version"), h.Get("Anthropic-Beta"))
+			}
+		}
+	}
+	openAI := r.call("POST", "/chat/completions", chatBody("gpt-4o-mini", "Hello", ""), "X-Gateway-Provider", "@mock", "Anthropic-Beta", "a")
+	if h := http.Header(r.mock.Requests(1)[0].Headers); openAI.status != 200 || h.Get("Anthropic-Beta") != "" {
+		t.Errorf("%d: another provider got %v", openAI.status, h)
 	}
 }

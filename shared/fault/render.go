@@ -93,7 +93,7 @@ func (f *Fault) AdminBody(requestID string) []byte {
 func (f *Fault) sentence() string {
 	verb, _, _ := strings.Cut(f.Message, " ")
 	switch verb {
-	case "must", "may", "is", "are", "has", "needs", "takes", "cannot", "stands", "ended":
+	case "must", "may", "is", "are", "was", "has", "needs", "takes", "cannot", "stands", "ended":
 		if f.Field != "" {
 			return f.Field + ": " + f.Message
 		}

@@ -124,6 +124,9 @@ func (c *call) readBody() error {
 	if err != nil {
 		return err
 	}
+	if enc := one(c.req.Header, "Content-Encoding"); enc != "" && enc != "identity" && c.rt.Shape == Unified {
+		return fault.Invalid("content-encoding", "must be identity or left out: this route takes bodies as they are")
+	}
 	c.rec.RequestBytes = max(c.req.ContentLength, 0)
 	if c.req.Method == http.MethodGet || c.req.Method == http.MethodDelete || c.req.Method == http.MethodHead {
 		return nil

@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"strings"
@@ -108,9 +109,24 @@ func (c *call) operationURL(op provider.Operation, id string) (*url.URL, error) 
 	return provider.ExactURL(provider.AddQuery(raw, query))
 }
 
-// setBeta passes on the beta features that the request asks for, to providers
-// that know them.
+// setBeta passes on the beta features that the request asks for, and the version
+// of Anthropic's API that it names, to providers that know them. What the saved
+// provider sets stands.
 func (c *call) setBeta(h http.Header) {
+	for _, extra := range c.to.target.Provider.Headers {
+		var own, bare string
+		switch extra.Name {
+		case "anthropic-version":
+			own, bare = "X-Gateway-Anthropic-Version", "Anthropic-Version"
+		case "anthropic-beta":
+			own, bare = "X-Gateway-Anthropic-Beta", "Anthropic-Beta"
+		default:
+			continue
+		}
+		if v := cmp.Or(one(c.req.Header, own), one(c.req.Header, bare)); v != "" && h[bare] == nil {
+			h[bare] = []string{v}
+		}
+	}
 	if _, known := c.to.target.Provider.Field("openai_beta"); !known {
 		return
 	}
