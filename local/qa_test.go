@@ -144,3 +144,28 @@ func TestAnthropicHeadersReachTheProvider(t *testing.T) {
 		t.Errorf("%d: another provider got %v", openAI.status, h)
 	}
 }
+
+// Which of two targets is meant must not depend on who reads the headers.
+func TestHeadersThatChooseTheTargetComeOnce(t *testing.T) {
+	r := start(t)
+	for name, values := range map[string][]string{
+		"X-Gateway-Provider": {"@mock", "@mock-anthropic"},
+		"X-Gateway-Config":   {`{"provider":"@mock"}`, `{"provider":"@mock-anthropic"}`},
+	} {
+		req, err := http.NewRequest("POST", r.base+"/chat/completions", strings.NewReader(chatBody("gpt-4o-mini", "Hello", "")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header = http.Header{name: values, "X-Gateway-Api-Key": {workspaceKey}, "Content-Type": {"application/json"}}
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var why refusal
+		err = json.NewDecoder(resp.Body).Decode(&why)
+		_ = resp.Body.Close()
+		if err != nil || resp.StatusCode != 400 || why.Error.Param != strings.ToLower(name) {
+			t.Errorf("%s: %d %+v %v", name, resp.StatusCode, why, err)
+		}
+	}
+}

@@ -72,6 +72,11 @@ func (a *asked) readHeaders(h http.Header) error {
 	if a.SpanName, err = identifier(h, headerSpanName, maxSpanName); err != nil {
 		return err
 	}
+	for _, name := range [...]string{headerProvider, headerVirtualKey, headerConfig, headerCustomHost} {
+		if v := h[name]; len(v) > 1 {
+			return fault.Invalid(strings.ToLower(name), "was sent %d times; send it once", len(v))
+		}
+	}
 	a.Provider, a.VirtualKey = one(h, headerProvider), one(h, headerVirtualKey)
 	a.Config, a.CustomHost = one(h, headerConfig), one(h, headerCustomHost)
 	if v := one(h, headerTimeout); v != "" {
