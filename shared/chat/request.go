@@ -69,7 +69,7 @@ type Request struct {
 	// that have no canonical form, in their order.
 	Extra []Field
 	// Unread are the paths of members inside of messages that the client's
-	// dialect does not know, at most MaxUnread.
+	// dialect does not know, at most maxUnread.
 	Unread []string
 
 	// Renamed maps tool names as sent to the provider to the client's names. It
@@ -85,12 +85,12 @@ type Request struct {
 	Recall func(toolCallID string) []Part
 }
 
-// MaxUnread bounds Request.Unread.
-const MaxUnread = 32
+// maxUnread bounds Request.Unread.
+const maxUnread = 32
 
 // Unknown notes a member inside of a message that the dialect does not know.
 func (r *Request) Unknown(message, part int, member []byte) {
-	if len(r.Unread) == MaxUnread {
+	if len(r.Unread) == maxUnread {
 		return
 	}
 	path := "messages[" + strconv.Itoa(message) + "]"

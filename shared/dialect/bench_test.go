@@ -161,12 +161,11 @@ func BenchmarkMeterResponse(b *testing.B) {
 	}
 }
 
-func BenchmarkFilterAnthropic(b *testing.B) {
-	pieces := anthropicStream(100)
+func benchmarkFilter(b *testing.B, d chat.Dialect, pieces [][]byte) {
 	b.ReportAllocs()
 	defer reportCPU(b)()
 	for b.Loop() {
-		f := anthropic.Messages{}.NewStreamFilter(&chat.FilterOptions{})
+		f := d.NewStreamFilter(&chat.FilterOptions{})
 		for _, p := range pieces {
 			if _, err := f.Feed(p); err != nil {
 				b.Fatal(err)
@@ -174,6 +173,10 @@ func BenchmarkFilterAnthropic(b *testing.B) {
 		}
 		f.End()
 	}
+}
+
+func BenchmarkFilterAnthropic(b *testing.B) {
+	benchmarkFilter(b, anthropic.Messages{}, anthropicStream(100))
 }
 
 func BenchmarkResponsesToAnthropic(b *testing.B) {
@@ -234,16 +237,5 @@ func BenchmarkStreamResponsesToOpenAI(b *testing.B) {
 }
 
 func BenchmarkFilterResponses(b *testing.B) {
-	pieces := responsesStream(100)
-	b.ReportAllocs()
-	defer reportCPU(b)()
-	for b.Loop() {
-		f := responses.Responses{}.NewStreamFilter(&chat.FilterOptions{})
-		for _, p := range pieces {
-			if _, err := f.Feed(p); err != nil {
-				b.Fatal(err)
-			}
-		}
-		f.End()
-	}
+	benchmarkFilter(b, responses.Responses{}, responsesStream(100))
 }

@@ -14,8 +14,8 @@ import (
 // CheckFamily runs what every family has to pass: its document and its router
 // agree, and no route lets the wrong caller in.
 func CheckFamily(t *testing.T, h *House) {
-	t.Run("document matches router", func(t *testing.T) { DocumentMatchesRouter(t, h) })
-	t.Run("wrong callers are refused", func(t *testing.T) { WrongCallersAreRefused(t, h) })
+	t.Run("document matches router", func(t *testing.T) { documentMatchesRouter(t, h) })
+	t.Run("wrong callers are refused", func(t *testing.T) { wrongCallersAreRefused(t, h) })
 }
 
 // operation is one method and path of a document.
@@ -49,9 +49,9 @@ func concrete(path, id string) string {
 	return strings.Join(segs, "/")
 }
 
-// DocumentMatchesRouter proves that the router serves what the document says,
+// documentMatchesRouter proves that the router serves what the document says,
 // each method of each path, and nothing that it does not say.
-func DocumentMatchesRouter(t *testing.T, h *House) {
+func documentMatchesRouter(t *testing.T, h *House) {
 	t.Helper()
 	doc := documented(t, h.Families)
 	ids := map[string]operation{}
@@ -91,10 +91,10 @@ func DocumentMatchesRouter(t *testing.T, h *House) {
 	}
 }
 
-// WrongCallersAreRefused calls every route that needs a credential without one,
+// wrongCallersAreRefused calls every route that needs a credential without one,
 // with a wrong one, with an expired one, without scopes, and for things that
 // are another tenant's or nobody's.
-func WrongCallersAreRefused(t *testing.T, h *House) {
+func wrongCallersAreRefused(t *testing.T, h *House) {
 	t.Helper()
 	for _, f := range h.Families {
 		for _, r := range f.Routes {

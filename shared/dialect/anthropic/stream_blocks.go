@@ -46,34 +46,42 @@ func (s *streamDecoder) block(index int) *block {
 	return nil
 }
 
+// opening is what a block starts with; values alias the event.
+type opening struct {
+	kind, id, tool               string
+	input, text, data, signature []byte
+}
+
+func (o *opening) read(d *wire.Decoder) {
+	for key := range d.Object {
+		switch string(key) {
+		case "type":
+			o.kind = upstream.OptString(d)
+		case "id":
+			o.id = upstream.OptString(d)
+		case "name":
+			o.tool = upstream.OptString(d)
+		case "input":
+			o.input = d.Raw()
+		case "text", "thinking":
+			o.text = rawString(d)
+		case "signature":
+			o.signature = rawString(d)
+		case "data":
+			o.data = rawString(d)
+		}
+	}
+}
+
 func (s *streamDecoder) blockStart(index int, raw []byte, emit func(*chat.Delta) error) error {
 	if wire.KindOf(raw) != wire.KindObject {
 		return s.fail(notReadable(nil))
 	}
-	d := &s.d
-	d.Reset(raw)
-	b := block{index: index, call: -1}
-	var kind, tool string
-	var text, data, signature []byte
-	for key := range d.Object {
-		switch string(key) {
-		case "type":
-			kind = upstream.OptString(d)
-		case "id":
-			b.id = upstream.OptString(d)
-		case "name":
-			tool = upstream.OptString(d)
-		case "input":
-			b.input = bytes.Clone(d.Raw())
-		case "text", "thinking":
-			text = rawString(d)
-		case "signature":
-			signature = rawString(d)
-		case "data":
-			data = rawString(d)
-		}
-	}
-	switch kind {
+	s.d.Reset(raw)
+	var o opening
+	o.read(&s.d)
+	b := block{index: index, call: -1, id: o.id, input: bytes.Clone(o.input)}
+	switch o.kind {
 	case "text":
 		b.kind = blockText
 	case "thinking":
@@ -81,7 +89,7 @@ func (s *streamDecoder) blockStart(index int, raw []byte, emit func(*chat.Delta)
 	case "redacted_thinking":
 		b.kind = blockRedacted
 	case "tool_use":
-		if b.kind = blockTool; tool == answerTool {
+		if b.kind = blockTool; o.tool == answerTool {
 			b.kind = blockAnswer
 			s.hidden = true
 		} else {
@@ -96,22 +104,26 @@ func (s *streamDecoder) blockStart(index int, raw []byte, emit func(*chat.Delta)
 		return s.fail(invalidAnswer(nil))
 	}
 	s.blocks = append(s.blocks, b)
-	p := &s.blocks[len(s.blocks)-1]
+	return s.first(&s.blocks[len(s.blocks)-1], &o, emit)
+}
+
+// first gives what a block starts with.
+func (s *streamDecoder) first(b *block, o *opening, emit func(*chat.Delta) error) error {
 	switch b.kind {
 	case blockText:
-		return s.piece(chat.DeltaText, p, text, emit)
+		return s.piece(chat.DeltaText, b, o.text, emit)
 	case blockThinking:
-		if err := s.thinking(p, text, emit); err != nil {
+		if err := s.thinking(b, o.text, emit); err != nil {
 			return err
 		}
-		return s.signature(p, signature, emit)
+		return s.signature(b, o.signature, emit)
 	case blockRedacted:
-		if data != nil {
-			s.pending = append(s.pending, chat.Part{Kind: chat.RedactedReasoned, Origin: name, Data: string(wire.AppendUnquoted(nil, data))})
+		if o.data != nil {
+			s.pending = append(s.pending, chat.Part{Kind: chat.RedactedReasoned, Origin: name, Data: string(wire.AppendUnquoted(nil, o.data))})
 		}
-		return s.piece(chat.DeltaRedacted, p, data, emit)
+		return s.piece(chat.DeltaRedacted, b, o.data, emit)
 	case blockTool:
-		return s.toolStart(p, tool, emit)
+		return s.toolStart(b, o.tool, emit)
 	}
 	return nil
 }

@@ -125,9 +125,9 @@ func ReadList(d *wire.Decoder) []Vector {
 	return all
 }
 
-// ReadOpenAI reads an answer in the OpenAI shape, whose usage may name the total
+// readOpenAI reads an answer in the OpenAI shape, whose usage may name the total
 // only. An error in it is given as the provider's.
-func ReadOpenAI(body []byte) (*Answer, error) {
+func readOpenAI(body []byte) (*Answer, error) {
 	d := wire.NewDecoder(body)
 	a := &Answer{}
 	for key := range d.Object {

@@ -58,7 +58,7 @@ func (Voyage) DecodeResponse(dst, answer []byte, _ http.Header, a *chat.Asked) (
 }
 
 func fromOpenAI(dst, answer []byte, a *chat.Asked) ([]byte, string, chat.Meter, error) {
-	read, err := ReadOpenAI(answer)
+	read, err := readOpenAI(answer)
 	if err != nil {
 		return dst, "", chat.Meter{}, err
 	}

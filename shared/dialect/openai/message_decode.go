@@ -237,45 +237,8 @@ func (q *requestDecoder) part(message, at int) chat.Part {
 	}
 	whole := *d
 	var p chat.Part
-	var media chat.Media
-	var unknown []string
-	kind := ""
-	for key := range d.Object {
-		if d.Null() {
-			continue
-		}
-		switch string(key) {
-		case "type":
-			kind = d.Str()
-		case "text", "thinking", "refusal":
-			p.Text = d.Str()
-		case "signature":
-			p.Signature = d.Str()
-		case "data":
-			p.Data = upstream.OptString(d)
-		case "image_url":
-			q.imageURL(&media)
-		case "input_audio":
-			for inner := range d.Object {
-				switch string(inner) {
-				case "data":
-					media.Data = d.Str()
-				case "format":
-					media.Format = d.Str()
-				}
-			}
-		case "file":
-			q.file(&media)
-		case "cache_control":
-			p.Cache = member.CacheMarker(d)
-		case "citations":
-			if d.Kind() == wire.KindArray {
-				p.Citations = bytes.Clone(d.Raw())
-			}
-		default:
-			unknown = append(unknown, string(key))
-		}
-	}
+	media := new(chat.Media)
+	kind, unknown := q.partMembers(&p, media)
 	if d.Err() != nil {
 		return p
 	}
@@ -293,16 +256,16 @@ func (q *requestDecoder) part(message, at int) chat.Part {
 		if media.MIME == "application/pdf" {
 			p.Kind = chat.Document
 		}
-		p.Media = &media
+		p.Media = media
 	case "input_audio":
 		p.Kind = chat.Audio
-		p.Media = &media
+		p.Media = media
 	case "file":
 		p.Kind = chat.Document
 		if strings.HasPrefix(media.MIME, "image/") {
 			p.Kind = chat.Image
 		}
-		p.Media = &media
+		p.Media = media
 	case "tool_use":
 		return chat.Part{} // stands in tool_calls as well
 	case "":
@@ -314,4 +277,47 @@ func (q *requestDecoder) part(message, at int) chat.Part {
 		q.r.Unknown(message, at, []byte(key))
 	}
 	return p
+}
+
+// partMembers reads the members of a content part into p and media. It gives the
+// part's type and the names of members that are not known.
+func (q *requestDecoder) partMembers(p *chat.Part, media *chat.Media) (kind string, unknown []string) {
+	d := q.d
+	for key := range d.Object {
+		if d.Null() {
+			continue
+		}
+		switch string(key) {
+		case "type":
+			kind = d.Str()
+		case "text", "thinking", "refusal":
+			p.Text = d.Str()
+		case "signature":
+			p.Signature = d.Str()
+		case "data":
+			p.Data = upstream.OptString(d)
+		case "image_url":
+			q.imageURL(media)
+		case "input_audio":
+			for inner := range d.Object {
+				switch string(inner) {
+				case "data":
+					media.Data = d.Str()
+				case "format":
+					media.Format = d.Str()
+				}
+			}
+		case "file":
+			q.file(media)
+		case "cache_control":
+			p.Cache = member.CacheMarker(d)
+		case "citations":
+			if d.Kind() == wire.KindArray {
+				p.Citations = bytes.Clone(d.Raw())
+			}
+		default:
+			unknown = append(unknown, string(key))
+		}
+	}
+	return kind, unknown
 }

@@ -214,20 +214,3 @@ func (a *Archive) sweep(ctx context.Context, now time.Time) error {
 		q.After = page.Next
 	}
 }
-
-// CompactEvery compacts at once and then every so often until ctx is done.
-// onError hears of failed runs; the next run tries again.
-func (a *Archive) CompactEvery(ctx context.Context, every time.Duration, onError func(error)) {
-	ticker := time.NewTicker(every)
-	defer ticker.Stop()
-	for {
-		if err := a.Compact(ctx); err != nil && ctx.Err() == nil && onError != nil {
-			onError(err)
-		}
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			return
-		}
-	}
-}

@@ -186,22 +186,3 @@ func TestManyBodiesBecomeSeveralPacks(t *testing.T) {
 		}
 	}
 }
-
-func TestCompactionRunsUntilItIsStopped(t *testing.T) {
-	h := newShelf(t)
-	for i := range 5 {
-		h.ingest(t, made(i, noon.Add(time.Duration(i)*time.Second)))
-	}
-	h.now = noon.Add(time.Minute)
-	ctx, stop := context.WithCancel(context.Background())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		h.CompactEvery(ctx, time.Hour, func(err error) { t.Error(err) })
-	}()
-	for len(h.all(t)) > 1 {
-		time.Sleep(time.Millisecond)
-	}
-	stop()
-	<-done
-}
