@@ -46,6 +46,7 @@ type part struct {
 	id      string    // of the entry; empty: none
 	value   []byte    // the entry as this process wrote it last
 	entry   entry
+	unsure  amounts // what the entry may hold: a raise whose answer was lost
 	charged amounts // by entries of this request that repair has settled
 	done    bool
 }
@@ -341,25 +342,27 @@ func (l *Ledger) raise(ctx context.Context, p *part, request string, b Bound) er
 		u, e := raiseUpdate(p, more, now)
 		_, after, err := l.spend.Update(ctx, u)
 		if err == nil {
-			p.entry, p.value = e, e.encode()
+			p.entry, p.value, p.unsure = e, e.encode(), amounts{}
 			l.touched(ctx, p.key, after)
 			return nil
 		}
 		failed, ok := store.AsCondition(err)
 		if !ok {
+			p.unsure = atLeast(p.unsure, e.amounts)
 			return err
 		}
 		stored, open := failed.Current.Map(attrOpen)[p.id].([]byte)
 		if !open || repairing(stored) { // repair was faster: a further entry follows
-			p.charged = sum(p.charged, p.entry.amounts)
-			p.id, p.value = "", nil
+			if err := p.repaired(stored); err != nil {
+				return err
+			}
 			return l.open(ctx, p, request, b, false)
 		}
 		if !bytes.Equal(stored, p.value) { // an earlier raise whose answer was lost
 			if p.entry, err = decodeEntry(stored); err != nil {
 				return err
 			}
-			p.value = stored
+			p.value, p.unsure = stored, amounts{}
 			continue
 		}
 		row := p.key // money is gathered into the row that has the entry
@@ -376,6 +379,30 @@ func (l *Ledger) raise(ctx context.Context, p *part, request string, b Bound) er
 		}
 	}
 	return store.ErrContended
+}
+
+// repaired notes that repair has settled the part's entry, or is about to. stored
+// is the entry, where it still stands. Where it does not, and the answer of a
+// raise was lost, it counts as raised: a request is never charged twice.
+func (p *part) repaired(stored []byte) error {
+	settled := atLeast(p.entry.amounts, p.unsure)
+	if stored != nil {
+		e, err := decodeEntry(stored)
+		if err != nil {
+			return err
+		}
+		settled = e.amounts
+	}
+	p.charged = sum(p.charged, settled)
+	p.id, p.value, p.unsure = "", nil, amounts{}
+	return nil
+}
+
+func atLeast(a, b amounts) amounts {
+	for i := range a {
+		a[i] = max(a[i], b[i])
+	}
+	return a
 }
 
 // lacking is what the entry must grow by to cover the wanted amounts.
