@@ -162,10 +162,11 @@ func BenchmarkMeterResponse(b *testing.B) {
 }
 
 func benchmarkFilter(b *testing.B, d chat.Dialect, pieces [][]byte) {
+	o := &chat.FilterOptions{}
 	b.ReportAllocs()
 	defer reportCPU(b)()
 	for b.Loop() {
-		f := d.NewStreamFilter(&chat.FilterOptions{})
+		f := d.NewStreamFilter(o)
 		for _, p := range pieces {
 			if _, err := f.Feed(p); err != nil {
 				b.Fatal(err)
