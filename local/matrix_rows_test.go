@@ -14,6 +14,7 @@ import (
 // for the model, and how the answers are read.
 type client struct {
 	operation provider.Operation
+	dialect   string
 	path      string
 	bodies    [columns]string
 	stream    func([]byte) (*mockprovider.StreamResult, error)
@@ -37,7 +38,7 @@ const (
 
 var clients = []client{
 	{
-		operation: provider.Chat, path: "/chat/completions", stream: mockprovider.ReadOpenAIStream, read: readChatAnswer,
+		operation: provider.Chat, dialect: provider.OpenAIChat, path: "/chat/completions", stream: mockprovider.ReadOpenAIStream, read: readChatAnswer,
 		bodies: [columns]string{
 			colPlain:    `{"model":"MODEL","messages":[{"role":"user","content":"` + mxSay + `"}]}`,
 			colStream:   `{"model":"MODEL","stream":true,"stream_options":{"include_usage":true},"messages":[{"role":"user","content":"` + mxSay + `"}]}`,
@@ -49,7 +50,7 @@ var clients = []client{
 		},
 	},
 	{
-		operation: provider.Messages, path: "/messages", stream: mockprovider.ReadAnthropicStream, read: readMessagesAnswer,
+		operation: provider.Messages, dialect: provider.AnthropicMessages, path: "/messages", stream: mockprovider.ReadAnthropicStream, read: readMessagesAnswer,
 		bodies: [columns]string{
 			colPlain:    `{"model":"MODEL","max_tokens":100,"messages":[{"role":"user","content":"` + mxSay + `"}]}`,
 			colStream:   `{"model":"MODEL","max_tokens":100,"stream":true,"messages":[{"role":"user","content":"` + mxSay + `"}]}`,
@@ -61,7 +62,7 @@ var clients = []client{
 		},
 	},
 	{
-		operation: provider.ResponsesCreate, path: "/responses", stream: mockprovider.ReadResponsesStream, read: readResponsesAnswer,
+		operation: provider.ResponsesCreate, dialect: provider.OpenAIResponses, path: "/responses", stream: mockprovider.ReadResponsesStream, read: readResponsesAnswer,
 		bodies: [columns]string{
 			colPlain:    `{"model":"MODEL","input":"` + mxSay + `"}`,
 			colStream:   `{"model":"MODEL","stream":true,"input":"` + mxSay + `"}`,
@@ -73,7 +74,7 @@ var clients = []client{
 		},
 	},
 	{
-		operation: provider.Completions, path: "/completions", stream: readTextStream, read: readTextAnswer,
+		operation: provider.Completions, dialect: provider.OpenAICompletions, path: "/completions", stream: readTextStream, read: readTextAnswer,
 		bodies: [columns]string{
 			colPlain:  `{"model":"MODEL","max_tokens":100,"prompt":"` + mxSay + `"}`,
 			colStream: `{"model":"MODEL","max_tokens":100,"stream":true,"stream_options":{"include_usage":true},"prompt":"` + mxSay + `"}`,
@@ -171,9 +172,7 @@ func readTextStream(body []byte) (*mockprovider.StreamResult, error) {
 func (m *matrix) provider(p *provider.Provider) []matrixRow {
 	var rows []matrixRow
 	for _, c := range clients {
-		if _, _, ok := p.Speaks(c.operation, map[provider.Operation]string{
-			provider.Chat: provider.OpenAIChat, provider.Messages: provider.AnthropicMessages, provider.ResponsesCreate: provider.OpenAIResponses, provider.Completions: provider.OpenAICompletions,
-		}[c.operation]); !ok && !(c.operation == provider.Completions && p.Serves(c.operation)) {
+		if _, _, ok := p.Speaks(c.operation, c.dialect); !ok && !(c.operation == provider.Completions && p.Serves(c.operation)) {
 			m.unsupported(p, c.operation, c.path, c.bodies[colPlain])
 			continue
 		}

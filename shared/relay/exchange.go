@@ -101,6 +101,7 @@ func requestID(h http.Header) string {
 
 // startStream prepares what handles the stream and reads it to its first content.
 func (c *call) startStream(a *answer) {
+	unzip(a.resp)
 	if c.sameDialect() {
 		a.filter = c.rt.Client.NewStreamFilter(&chat.FilterOptions{Strict: c.strict(), IncludeUsage: c.wantUsage, Injected: c.injected})
 	} else {
