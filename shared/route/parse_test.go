@@ -140,7 +140,7 @@ func TestParseErrors(t *testing.T) {
 		{"regex that is too long", condition(`{"metadata.a":{"$regex":"` + strings.Repeat("a", 1001) + `"}}`), onSave("strategy.conditions[0].query.metadata.a.$regex")},
 		{"regex that is not closed", condition(`{"metadata.a":{"$regex":"[a"}}`), onSave("strategy.conditions[0].query.metadata.a.$regex")},
 		{"stream that is no flag", `{"provider":"@a","override_params":{"stream":"true"},"default_params":{"stream":1}}`, both("override_params.stream", "default_params.stream")},
-		{"not UTF-8", "{\"provider\":\"@a\xff\"}", both("")},
+		{"not UTF-8", "{\"provider\":\"@a\xff\"}", both("provider")},
 		{"sticky without fields", `{"strategy":{"mode":"loadbalance","sticky":{"enabled":true}},"targets":[{"provider":"@a"}]}`, onSave("strategy.sticky.hash_fields")},
 	} {
 		t.Run(c.name, func(t *testing.T) {
