@@ -62,7 +62,7 @@ func (q *requestDecoder) member(key []byte) {
 			r.Tools = append(r.Tools, q.tool())
 		}
 	case "tool_choice":
-		r.ToolChoice = q.toolChoice()
+		r.ToolChoice = q.toolChoice("function.name")
 	case "parallel_tool_calls":
 		r.Parallel = chat.Some(d.Bool())
 	case "functions":
@@ -74,7 +74,7 @@ func (q *requestDecoder) member(key []byte) {
 		}
 	case "function_call":
 		r.Legacy = true
-		r.ToolChoice = q.toolChoice()
+		r.ToolChoice = q.toolChoice("name")
 	case "response_format":
 		r.Format = q.format()
 	case "reasoning_effort":

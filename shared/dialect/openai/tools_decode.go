@@ -57,8 +57,8 @@ func (q *requestDecoder) function(t *chat.Tool) {
 	}
 }
 
-// toolChoice reads tool_choice and function_call.
-func (q *requestDecoder) toolChoice() chat.ToolChoice {
+// toolChoice reads tool_choice and function_call, whose name stands at place.
+func (q *requestDecoder) toolChoice(place string) chat.ToolChoice {
 	d := q.d
 	if d.Kind() == wire.KindString {
 		switch d.Str() {
@@ -87,7 +87,7 @@ func (q *requestDecoder) toolChoice() chat.ToolChoice {
 		}
 	}
 	if name == "" {
-		member.Missing(d, &whole, "the name of a function")
+		member.Missing(d, &whole, place)
 	}
 	return chat.ToolChoice{Mode: chat.ToolsNamed, Name: name}
 }

@@ -44,14 +44,14 @@ func Lose(r *chat.Request, loss *chat.Loss, carried ...string) error {
 	for _, x := range r.Extra {
 		outer, _, _ := strings.Cut(x.Name, ".")
 		switch {
-		case slices.Contains(carried, x.Name):
+		case x.Name != reasoning && slices.Contains(carried, x.Name):
 		case outer == "modalities" && strings.Contains(string(x.Raw), `"audio"`):
 			loss.AddAnswer(x.Name, NotTaken)
 		default:
 			loss.Add(x.Name, NotTaken)
 		}
 	}
-	if !slices.Contains(carried, "reasoning") {
+	if !slices.Contains(carried, reasoning) {
 		loseReasoning(r, loss)
 	}
 	if err := oneAnswer(r, slices.Contains(carried, "n")); err != nil {
@@ -65,6 +65,10 @@ func Lose(r *chat.Request, loss *chat.Loss, carried ...string) error {
 	}
 	return nil
 }
+
+// reasoning stands for how much the model may think, however the client said it;
+// a member of that name, which some clients send, is none that was read.
+const reasoning = "reasoning"
 
 func loseLogprobs(r *chat.Request, loss *chat.Loss) {
 	switch {
