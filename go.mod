@@ -52,8 +52,6 @@ require (
 	github.com/ncruces/go-strftime v1.1.0
 	github.com/oklog/ulid/v2 v2.1.2
 	github.com/openai/openai-go/v3 v3.95.0
-	github.com/parquet-go/bitpack v1.0.0
-	github.com/parquet-go/jsonlite v1.0.0
 	github.com/parquet-go/parquet-go v0.25.1
 	github.com/pb33f/ordered-map/v2 v2.3.1
 	github.com/pierrec/lz4/v4 v4.1.21
