@@ -59,10 +59,13 @@ func steps(r *usage.Record) []step {
 	within = append(within, skips(r)...)
 	slices.SortStableFunc(within, func(a, b step) int { return comparePaths(*a.Path, *b.Path) })
 	out = append(out, within...)
-	if r.CacheStatus != "" {
+	hit := strings.HasSuffix(r.CacheStatus, "HIT") // of the target that came after those that were called
+	if r.CacheStatus != "" && !hit {
 		out = append(out, cached(r))
 	}
-	out = append(out, calls(r)...)
+	if out = append(out, calls(r)...); hit {
+		out = append(out, cached(r))
+	}
 	for _, lost := range r.Losses {
 		out = append(out, step{Step: "translation", Text: lost + " was not carried to the provider"})
 	}
