@@ -190,3 +190,21 @@ func TestARotatedKeyWorksWithBothSecrets(t *testing.T) {
 		t.Errorf("a transition of a second: %d %s", short.status, short.body)
 	}
 }
+
+func TestWhatABudgetRefusesIsNotChargedToRates(t *testing.T) {
+	r := start(t)
+	key := r.newKey(`"rate_limits":[{"type":"requests","unit":"rpd","value":1}],"usage_limits":{"type":"cost","credit_limit":1}`)
+	dear := chatBody("@mock/gpt-4o", "Hello", `,"max_tokens":200000`)
+	for range 2 {
+		if got := r.call("POST", "/chat/completions", dear, "X-Gateway-Api-Key", key); got.status != 412 {
+			t.Errorf("%d %s", got.status, got.body)
+		}
+	}
+	cheap := chatBody("@mock/gpt-4o-mini", "Hello", `,"max_tokens":5`)
+	if got := r.call("POST", "/chat/completions", cheap, "X-Gateway-Api-Key", key); got.status != 200 {
+		t.Errorf("the one request that the rate allows: %d %s", got.status, got.body)
+	}
+	if got := r.call("POST", "/chat/completions", cheap, "X-Gateway-Api-Key", key); got.status != 429 {
+		t.Errorf("one more: %d %s", got.status, got.body)
+	}
+}

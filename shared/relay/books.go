@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"gateway/shared/chat"
+	"gateway/shared/fault"
 	"gateway/shared/ledger"
 	"gateway/shared/pricing"
 	"gateway/shared/provider"
@@ -43,6 +44,15 @@ func (c *call) finish() {
 	}
 }
 
+// refusedByLimit tells whether a fault is that of a limit.
+func refusedByLimit(code string) bool {
+	switch fault.Code(code) {
+	case fault.RateLimited, fault.BudgetExhausted, fault.UnpricedModel:
+		return true
+	}
+	return false
+}
+
 func (c *call) writeBooks() {
 	c.inBooks = true
 	c.settleBreakers()
@@ -59,6 +69,9 @@ func (c *call) writeBooks() {
 			c.fail("settle", err)
 		}
 		c.rec.SettleSubjects = append(c.rec.SettleSubjects, c.reserved.Entries()...)
+	}
+	if refusedByLimit(c.rec.ErrorCode) && len(c.rec.Attempts) == 0 {
+		c.admitted.GiveBack(ctx)
 	}
 	c.admitted.SettleTokens(ctx, c.rec.Usage.TotalTokens())
 	for _, a := range c.admittedTargets {

@@ -8,6 +8,19 @@ import (
 // limitTarget checks the limits of the target and reserves money once per
 // request, more when this target is dearer than the one before.
 func (c *call) limitTarget() error {
+	before := len(c.admittedTargets)
+	err := c.countTarget()
+	if err != nil {
+		// What one limit refuses is not charged to the others.
+		for _, a := range c.admittedTargets[before:] {
+			a.GiveBack(c.base)
+		}
+		c.admittedTargets = c.admittedTargets[:before]
+	}
+	return err
+}
+
+func (c *call) countTarget() error {
 	if rates := withRates(c.to.subjects); len(rates) > 0 {
 		admitted, err := c.Ledger.Admit(c.ctx, rates)
 		if err != nil {

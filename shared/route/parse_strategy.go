@@ -169,6 +169,9 @@ func (r *reader) check(c *Config, v value, level int) {
 	if r.strict {
 		r.checkNames(c, v)
 	}
+	if r.strict && level == 0 && c.Passthrough && (c.Strategy != nil || len(c.Targets)+len(c.OverrideParams)+len(c.Input)+len(c.Output) > 0) {
+		r.add(join(v.path, "passthrough"), "cannot be given together with strategy, targets, override_params or guardrails: the request names its provider")
+	}
 	modelParam(c.OverrideParams, c.Path, "override_params", &r.details)
 	modelParam(c.DefaultParams, c.Path, "default_params", &r.details)
 	if c.Provider == "vertex-ai" {

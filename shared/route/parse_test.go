@@ -140,6 +140,7 @@ func TestParseErrors(t *testing.T) {
 		{"regex that is too long", condition(`{"metadata.a":{"$regex":"` + strings.Repeat("a", 1001) + `"}}`), onSave("strategy.conditions[0].query.metadata.a.$regex")},
 		{"regex that is not closed", condition(`{"metadata.a":{"$regex":"[a"}}`), onSave("strategy.conditions[0].query.metadata.a.$regex")},
 		{"stream that is no flag", `{"provider":"@a","override_params":{"stream":"true"},"default_params":{"stream":1}}`, both("override_params.stream", "default_params.stream")},
+		{"passthrough with targets", `{"passthrough":true,"strategy":{"mode":"single"},"targets":[{"provider":"@a"}]}`, onSave("passthrough")},
 		{"not UTF-8", "{\"provider\":\"@a\xff\"}", both("provider")},
 		{"sticky without fields", `{"strategy":{"mode":"loadbalance","sticky":{"enabled":true}},"targets":[{"provider":"@a"}]}`, onSave("strategy.sticky.hash_fields")},
 	} {
@@ -175,7 +176,7 @@ func condition(query string) string {
 
 func TestParseReadsEveryField(t *testing.T) {
 	c := mustParse(t, `{
-		"provider":"openai","api_key":"k","weight":2.5,"name":"n","passthrough":true,"prompt_id":"pp-1",
+		"provider":"openai","api_key":"k","weight":2.5,"name":"n","prompt_id":"pp-1",
 		"openai_project":"p","custom_headers":{"x":"y"},
 		"override_params":{"b":1,"a":{"x":2}},"default_params":{"c":null},"drop_params":["d"],
 		"retry":{"attempts":3,"on_status_codes":[429],"use_retry_after_header":true},
@@ -186,7 +187,7 @@ func TestParseReadsEveryField(t *testing.T) {
 		"output_guardrails":[],"fetch_integrated_models":true,"on_status_codes":[429]}`, Strict)
 	timeout, token, idle, hold, host, strict := int64(7000), int64(5000), int64(6000), int64(700), "https://h/v1", false
 	want := &Config{
-		Path: "config", Provider: "openai", APIKey: "k", Weight: 2.5, Name: "n", Passthrough: true, PromptID: "pp-1",
+		Path: "config", Provider: "openai", APIKey: "k", Weight: 2.5, Name: "n", PromptID: "pp-1",
 		Fields:         map[string]any{"openai_project": "p", "custom_headers": map[string]any{"x": "y"}},
 		OverrideParams: []Param{{"b", []byte("1")}, {"a", []byte(`{"x":2}`)}}, DefaultParams: []Param{{"c", []byte("null")}}, DropParams: []string{"d"},
 		Retry: &Retry{Attempts: 3, Codes: []int{429}, UseRetryAfter: true},
