@@ -36,8 +36,8 @@ type gateway struct {
 	mock    *mockprovider.Server
 	server  *host.Server
 	sender  *audit.Sender
-	made    *app.Made // keys to be shown once
-	relay   *relay.Relay
+	made    *app.Made    // keys to be shown once
+	relay   *relay.Relay // nil where the container's own main serves
 	workers []worker
 }
 
@@ -184,7 +184,9 @@ func (g *gateway) serve(ctx context.Context, out io.Writer) error {
 	}
 	g.announce(out)
 	err := g.server.Run(ctx)
-	g.relay.Close()
+	if g.relay != nil {
+		g.relay.Close()
+	}
 	stop()
 	wg.Wait()
 	return errors.Join(err, g.close())
