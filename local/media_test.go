@@ -120,7 +120,7 @@ func TestMediaAreFetchedForProvidersThatTakeBytes(t *testing.T) {
 func TestMediaThatCannotBeHad(t *testing.T) {
 	r, google := startGoogle(t)
 	r.bedrock("bedrock", bedrockKeys)
-	base, hits := web(t)
+	base, _ := web(t)
 	r.mock.Reset()
 	google.Reset()
 	for _, model := range []string{"@bedrock/" + bedrockClaude, "@google/gemini-2.5-flash"} {
@@ -144,14 +144,15 @@ func TestMediaThatCannotBeHad(t *testing.T) {
 		t.Errorf("%d %s", got.status, got.body)
 	}
 
-	// Three targets, one of which fails, read one address once.
-	before := hits.Load()
+	// Two targets, one of which fails, read one address once. What was given up
+	// above may still be under way: this is another host.
+	base, hits := web(t)
 	config := `{"strategy":{"mode":"fallback"},"targets":[{"provider":"@bedrock","override_params":{"model":"` + bedrockClaude + `","temperature":0.5}},{"provider":"@google","override_params":{"model":"gemini-2.5-flash"}}]}`
 	if err := r.mock.Fault(1, "status=500"); err != nil {
 		t.Fatal(err)
 	}
 	fell := r.call("POST", "/chat/completions", withImages("x", "Hello", base+"/other.png"), "X-Gateway-Config", config)
-	if fell.status != 200 || fell.header.Get("X-Gateway-Last-Used-Option-Index") != "config.targets[1]" || hits.Load()-before != 1 {
-		t.Errorf("%d %v %s after %d requests", fell.status, fell.header, fell.body, hits.Load()-before)
+	if fell.status != 200 || fell.header.Get("X-Gateway-Last-Used-Option-Index") != "config.targets[1]" || hits.Load() != 1 {
+		t.Errorf("%d %v %s after %d requests", fell.status, fell.header, fell.body, hits.Load())
 	}
 }
