@@ -91,9 +91,9 @@ func chosenConfig(r *usage.Record) step {
 	switch {
 	case r.ConfigID != "":
 		s.Text = fmt.Sprintf("Config %s, version %d, was in force; its strategy is %s", r.ConfigSlug, r.ConfigVersion, or(r.Mode, "single"))
-		s.Path = text1("config")
+		s.Path = pathOf("config")
 	case r.Mode != "":
-		s.Text, s.Path = "The request brought a config; its strategy is "+r.Mode, text1("config")
+		s.Text, s.Path = "The request brought a config; its strategy is "+r.Mode, pathOf("config")
 	}
 	return s
 }
@@ -105,7 +105,7 @@ func or(s, otherwise string) string {
 	return s
 }
 
-func text1(s string) *string { return &s }
+func pathOf(s string) *string { return &s }
 
 func conditions(r *usage.Record) []step {
 	out := make([]step, len(r.Matches))
@@ -201,7 +201,7 @@ func calls(r *usage.Record) []step {
 		} else {
 			text += fmt.Sprintf(": %d", a.Status)
 		}
-		s := step{Step: "attempt", Path: text1(or(a.OptionIndex, "config")), Text: text, Status: &a.Status, StartMS: ms(a.Start), TookMS: ms(a.Latency)}
+		s := step{Step: "attempt", Path: pathOf(or(a.OptionIndex, "config")), Text: text, Status: &a.Status, StartMS: ms(a.Start), TookMS: ms(a.Latency)}
 		if a.ErrorCode != "" {
 			s.Code = &a.ErrorCode
 			s.Text += " " + a.ErrorCode

@@ -108,10 +108,18 @@ type rehearsedDecision struct {
 	Skips    []map[string]any `json:"skips"`
 }
 
+// orNull shows no text as null.
+func orNull(s string) any {
+	if s == "" {
+		return nil
+	}
+	return s
+}
+
 func decisionOf(w *route.Walk) rehearsedDecision {
 	d := rehearsedDecision{Draws: []map[string]any{}, Matches: []map[string]any{}, Breakers: []map[string]any{}, Skips: []map[string]any{}}
 	for _, v := range w.Draws(nil) {
-		d.Draws = append(d.Draws, map[string]any{"path": v.Path, "number": float64(v.Number) / (1 << 32), "chosen": v.Chosen, "sticky": v.Sticky})
+		d.Draws = append(d.Draws, map[string]any{"path": v.Path, "number": float64(v.Number) / (1 << 32), "chosen": v.Chosen, "sticky": orNull(v.Sticky)})
 	}
 	for _, v := range w.Matches(nil) {
 		d.Matches = append(d.Matches, map[string]any{"path": v.Path, "condition": v.Condition, "chosen": v.Chosen})
@@ -120,7 +128,7 @@ func decisionOf(w *route.Walk) rehearsedDecision {
 		d.Breakers = append(d.Breakers, map[string]any{"path": v.Path, "open": v.Open, "probe": v.Probe})
 	}
 	for _, v := range w.Skips(nil) {
-		d.Skips = append(d.Skips, map[string]any{"path": v.Path, "reason": v.Reason, "code": v.Code, "status": v.Status})
+		d.Skips = append(d.Skips, map[string]any{"path": v.Path, "reason": v.Reason, "code": orNull(string(v.Code)), "status": v.Status})
 	}
 	return d
 }
@@ -275,8 +283,8 @@ func (c *call) walkThrough(q *Rehearsal, out *rehearsed) *rehearsedError {
 	return nil
 }
 
-// or0 shows no entries as an empty list.
-func or0[T any](list []T) []T {
+// orEmpty shows no entries as an empty list.
+func orEmpty[T any](list []T) []T {
 	if list == nil {
 		return []T{}
 	}
@@ -359,7 +367,7 @@ func (c *call) limitsOf(subjects ...*ledger.Subject) ([]rehearsedLimit, error) {
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, rehearsedLimit{Kind: s.Kind, Name: s.Label, Rates: or0(s.Rates), Budgets: or0(budgets)})
+		out = append(out, rehearsedLimit{Kind: s.Kind, Name: s.Label, Rates: orEmpty(s.Rates), Budgets: orEmpty(budgets)})
 	}
 	return out, nil
 }

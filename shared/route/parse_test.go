@@ -2,6 +2,7 @@ package route
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -274,4 +275,23 @@ func FuzzParse(f *testing.F) {
 			_ = fmt.Sprint(c.Refs(), c.Hosts())
 		}
 	})
+}
+
+func TestTheConfigOfTheReadmeCanBeSaved(t *testing.T) {
+	readme, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, after, found := strings.Cut(string(readme), "```json\n")
+	text, _, closed := strings.Cut(after, "```")
+	if !found || !closed {
+		t.Fatal("the README shows no config")
+	}
+	c, details := Parse([]byte(text), Strict)
+	if c == nil {
+		t.Fatal(details)
+	}
+	if tree, details := c.Compile(); len(details) > 0 || len(tree.Leaves()) != 3 {
+		t.Error(details)
+	}
 }
