@@ -102,3 +102,16 @@ func TestDryRunShowsNoSecretsAndOnlyTheOwnWorkspace(t *testing.T) {
 		}
 	}
 }
+
+func TestDryRunAsksNobodyWhatAProfileStandsFor(t *testing.T) {
+	r := start(t)
+	r.bedrock("bedrock", bedrockKeys)
+	r.mock.Reset()
+	got := r.dryRun(`{"path":"/chat/completions","body":{"model":"@bedrock/arn:aws:bedrock:us-east-1:123456789012:application-inference-profile/claude","max_tokens":9,"messages":[{"role":"user","content":"Hello"}]}}`)
+	if targets := got["targets"].([]any); len(targets) != 1 || member(targets[0], "error") != nil || member(targets[0], "provider") != "bedrock" {
+		t.Errorf("%v", got)
+	}
+	if n := len(r.mock.Requests(100)); n != 0 {
+		t.Errorf("%d requests were sent", n)
+	}
+}

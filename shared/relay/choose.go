@@ -67,7 +67,9 @@ func (c *call) choose(leaf *route.Leaf) error {
 	if err != nil {
 		return err
 	}
-	c.to.target.Signer = c.tokens
+	if !c.rehearsing { // a rehearsal asks no token service and no catalogue
+		c.to.target.Signer = c.tokens
+	}
 	c.rec.Provider = c.to.target.Provider.ID
 	c.rec.Model = c.to.model
 	return c.speak()
