@@ -112,7 +112,7 @@ func (d *dataStack) buckets() {
 			AbortIncompleteMultipartUploadAfter: day(1),
 			Transitions:                         &[]*awss3.Transition{{StorageClass: awss3.StorageClass_INTELLIGENT_TIERING(), TransitionAfter: day(30)}},
 		}, {
-			Prefix: jsii.String(cachedAnswers), Expiration: day(91), // no answer is kept in the cache for longer
+			Prefix: jsii.String(cachedAnswers), Expiration: day(302), // no answer is kept in the cache for longer
 		}, {
 			Prefix: jsii.String(heldFiles), Expiration: day(31), // files that the gateway keeps for providers without a store
 		}},

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"gateway/functions/assembly"
 	"gateway/shared/admin/admintest"
@@ -68,7 +69,10 @@ type house struct {
 	handler http.Handler
 }
 
-func newHouse(t *testing.T) *house {
+func newHouse(t *testing.T) *house { return newHouseAt(t, nil) }
+
+// newHouseAt is newHouse by another clock.
+func newHouseAt(t *testing.T, now func() time.Time) *house {
 	t.Helper()
 	s, err := sqlite.Open(filepath.Join(t.TempDir(), "store.db"), sqlite.Options{})
 	if err != nil {
@@ -76,7 +80,7 @@ func newHouse(t *testing.T) *house {
 	}
 	t.Cleanup(func() { _ = s.Close() })
 	policy := egress.Policy{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, TrustedHosts: []string{"127.0.0.1"}}
-	core := app.New(app.Backends{Store: s, Embedded: true, Sealer: admintest.Sealer{}}, app.Settings{Egress: policy})
+	core := app.New(app.Backends{Store: s, Embedded: true, Sealer: admintest.Sealer{}}, app.Settings{Egress: policy, Now: now})
 	t.Cleanup(core.Transport.CloseIdleConnections)
 	if _, err := core.Bootstrap(context.Background(), app.First{AdminKey: adminKey, WorkspaceKey: workspaceKey, AllowInline: true}); err != nil {
 		t.Fatal(err)

@@ -18,7 +18,7 @@ const (
 	maxInline = 350 << 10 // bytes of a sealed answer in a row; larger ones stand in the bucket
 
 	MinAge     = time.Minute
-	MaxAge     = 90 * 24 * time.Hour
+	MaxAge     = 25_923_000 * time.Second // what an organisation may set; configs ask for less
 	DefaultAge = 7 * 24 * time.Hour
 )
 
@@ -79,9 +79,10 @@ const (
 	attrBlob   = "blob"   // true: the sealed entry stands in the bucket
 )
 
-// Get finds an answer; nil when there is none. An answer that is there and cannot
-// be read is an error, and nobody's answer: the caller treats it as a miss.
-func (c *Cache) Get(ctx context.Context, k Key) (*Entry, error) {
+// Get finds an answer that is younger than Age(age), however long it was to be
+// kept; nil when there is none. An answer that is there and cannot be read is an
+// error, and nobody's answer: the caller treats it as a miss.
+func (c *Cache) Get(ctx context.Context, k Key, age time.Duration) (*Entry, error) {
 	item, ok, err := c.table.Get(ctx, k.row(), false)
 	if err != nil || !ok {
 		return nil, err
@@ -91,7 +92,7 @@ func (c *Cache) Get(ctx context.Context, k Key) (*Entry, error) {
 		c.counts.unreadable.Add(1)
 		return nil, fmt.Errorf("cache: answer %s: %w", k.id()[:8], err)
 	}
-	if !c.now().Before(e.Expires) {
+	if now := c.now(); !now.Before(e.Expires) || !now.Before(e.Stored.Add(Age(age))) {
 		return nil, nil
 	}
 	return e, nil

@@ -28,7 +28,7 @@ func TestAnswersComeBack(t *testing.T) {
 	onEach(t, func(t *testing.T, b *bench) {
 		c, ctx := b.cache(), t.Context()
 		k := mustKey(t, question())
-		if e, err := c.Get(ctx, k); e != nil || err != nil {
+		if e, err := c.Get(ctx, k, MaxAge); e != nil || err != nil {
 			t.Fatalf("an empty cache gave %v, %v", e, err)
 		}
 		for _, text := range []string{"first", "second", strings.Repeat("large ", 100_000), "small again"} {
@@ -39,7 +39,7 @@ func TestAnswersComeBack(t *testing.T) {
 			if got := want.Expires.Sub(want.Stored); got != time.Hour {
 				t.Errorf("kept for %v", got)
 			}
-			got, err := c.Get(ctx, k)
+			got, err := c.Get(ctx, k, MaxAge)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -58,12 +58,34 @@ func TestAnswersExpire(t *testing.T) {
 			t.Fatal(err)
 		}
 		b.clock.advance(59 * time.Second)
-		if e, err := c.Get(ctx, k); e == nil || err != nil {
+		if e, err := c.Get(ctx, k, MaxAge); e == nil || err != nil {
 			t.Fatalf("after 59 s: %v, %v", e, err)
 		}
 		b.clock.advance(2 * time.Second)
-		if e, err := c.Get(ctx, k); e != nil || err != nil {
+		if e, err := c.Get(ctx, k, MaxAge); e != nil || err != nil {
 			t.Fatalf("after 61 s: %v, %v", e, err)
+		}
+	})
+}
+
+func TestWhoAsksForLessGetsNothingOlder(t *testing.T) {
+	onEach(t, func(t *testing.T, b *bench) {
+		c, ctx := b.cache(), t.Context()
+		k := mustKey(t, question())
+		if err := c.Put(ctx, k, answer("x"), MaxAge); err != nil {
+			t.Fatal(err)
+		}
+		b.clock.advance(2 * time.Hour)
+		for age, want := range map[time.Duration]bool{time.Minute: false, 2 * time.Hour: false, 3 * time.Hour: true, 0: true, MaxAge: true} {
+			if e, err := c.Get(ctx, k, age); (e != nil) != want || err != nil {
+				t.Errorf("for %v: %v, %v", age, e != nil, err)
+			}
+		}
+		b.clock.advance(DefaultAge)
+		for age, want := range map[time.Duration]bool{0: false, MaxAge: true} {
+			if e, err := c.Get(ctx, k, age); (e != nil) != want || err != nil {
+				t.Errorf("later, for %v: %v, %v", age, e != nil, err)
+			}
 		}
 	})
 }
@@ -77,7 +99,7 @@ func TestOtherTenantsFindNothing(t *testing.T) {
 		}
 		for _, sc := range []store.Scope{{Org: "acme", Workspace: "ws-2"}, {Org: "other", Workspace: "ws-1"}} {
 			// Even the same sum leads to nothing in another tenant.
-			if e, err := c.Get(ctx, Key{sc, k.sum}); e != nil || err != nil {
+			if e, err := c.Get(ctx, Key{sc, k.sum}, MaxAge); e != nil || err != nil {
 				t.Errorf("%v: %v, %v", sc, e, err)
 			}
 			// A row that was moved there cannot be opened.
@@ -88,7 +110,7 @@ func TestOtherTenantsFindNothing(t *testing.T) {
 			if err := b.store.Table(table).Put(ctx, store.Row{Key: Key{sc, k.sum}.row(), Item: item}); err != nil {
 				t.Fatal(err)
 			}
-			if e, err := c.Get(ctx, Key{sc, k.sum}); e != nil || err == nil {
+			if e, err := c.Get(ctx, Key{sc, k.sum}, MaxAge); e != nil || err == nil {
 				t.Errorf("%v: a moved row gave %v, %v", sc, e, err)
 			}
 		}
@@ -166,7 +188,7 @@ func TestDamagedAnswersAreNoAnswers(t *testing.T) {
 				t.Fatal(err)
 			}
 			before := c.Counts().Unreadable
-			e, err := c.Get(ctx, k)
+			e, err := c.Get(ctx, k, MaxAge)
 			if e != nil || err == nil || c.Counts().Unreadable != before+1 {
 				t.Errorf("a row %s gave %v, %v", name, e, err)
 			}
@@ -183,23 +205,23 @@ func TestAnswersThatAreNotKept(t *testing.T) {
 		if err := b.cache().Put(ctx, k, &Entry{Body: make([]byte, body)}, 0); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if e, err := b.cache().Get(ctx, k); e != nil || err != nil {
+		if e, err := b.cache().Get(ctx, k, MaxAge); e != nil || err != nil {
 			t.Errorf("%s was kept: %v %v", name, e, err)
 		}
 	}
 	if err := small.Put(ctx, k, &Entry{Body: make([]byte, maxInline+1)}, 0); err != nil {
 		t.Error(err)
 	}
-	if e, err := small.Get(ctx, k); e != nil || err != nil {
+	if e, err := small.Get(ctx, k, MaxAge); e != nil || err != nil {
 		t.Errorf("kept without a bucket: %v %v", e, err)
 	}
 	if err := b.cache().Put(ctx, k, &Entry{Body: bytes.Repeat([]byte("x"), MaxBody)}, 0); err != nil {
 		t.Error(err)
 	}
-	if e, err := b.cache().Get(ctx, k); err != nil || e == nil || len(e.Body) != MaxBody {
+	if e, err := b.cache().Get(ctx, k, MaxAge); err != nil || e == nil || len(e.Body) != MaxBody {
 		t.Errorf("the largest answer: %v", err)
 	}
-	if _, err := small.Get(ctx, k); err == nil {
+	if _, err := small.Get(ctx, k, MaxAge); err == nil {
 		t.Error("an answer in a bucket that is not known")
 	}
 }
@@ -239,7 +261,7 @@ func TestSweepRemovesWhatNoRowRefersTo(t *testing.T) {
 			t.Error(diff)
 		}
 		for k, want := range map[Key]bool{kept: true, expired: false, smaller: true} {
-			if e, err := c.Get(ctx, k); err != nil || (e != nil) != want {
+			if e, err := c.Get(ctx, k, MaxAge); err != nil || (e != nil) != want {
 				t.Errorf("after the sweep: %v %v, want %v", e != nil, err, want)
 			}
 		}
@@ -293,7 +315,7 @@ func TestUnreachableStoreIsAnError(t *testing.T) {
 	b := onSQLite(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if e, err := b.cache().Get(ctx, mustKey(t, question())); e != nil || err == nil {
+	if e, err := b.cache().Get(ctx, mustKey(t, question()), MaxAge); e != nil || err == nil {
 		t.Errorf("%v, %v", e, err)
 	}
 }

@@ -127,9 +127,9 @@ func (c *Cache) Semantic() bool { return c.neighbours != nil }
 // have expired or been removed.
 const candidates = 4
 
-// Near finds the answer to the nearest question at or above the threshold; nil
-// when there is none.
-func (c *Cache) Near(ctx context.Context, b Bucket, vector []float32, threshold float64) (*Entry, error) {
+// Near finds the answer to the nearest question at or above the threshold that is
+// younger than Age(age); nil when there is none.
+func (c *Cache) Near(ctx context.Context, b Bucket, vector []float32, threshold float64, age time.Duration) (*Entry, error) {
 	found, err := c.neighbours.Nearest(ctx, b, vector, threshold, candidates)
 	if err != nil {
 		return nil, err
@@ -140,7 +140,7 @@ func (c *Cache) Near(ctx context.Context, b Bucket, vector []float32, threshold 
 		if !ok {
 			continue
 		}
-		e, err := c.Get(ctx, k)
+		e, err := c.Get(ctx, k, age)
 		if e != nil {
 			return e, nil
 		}

@@ -140,7 +140,7 @@ func TestAnswersAreFoundByMeaning(t *testing.T) {
 		}
 		near := func(threshold float64) string {
 			t.Helper()
-			e, err := c.Near(ctx, bucket, v, threshold)
+			e, err := c.Near(ctx, bucket, v, threshold, MaxAge)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -154,6 +154,9 @@ func TestAnswersAreFoundByMeaning(t *testing.T) {
 		}
 		put("close", []float32{0.97, 0.243}, time.Hour)
 		put("closest", []float32{0.995, 0.0999}, time.Minute)
+		if e, err := c.Near(ctx, bucket, v, 0.95, 0); e == nil || err != nil {
+			t.Errorf("for the standard age: %v %v", e, err)
+		}
 		if got := near(0.95); got != `{"answer":"closest"}` {
 			t.Error(got)
 		}

@@ -50,6 +50,7 @@ var cacheable = map[string]bool{
 // keeps nothing.
 type caching struct {
 	rule    *route.Cache
+	age     time.Duration // how old an answer may be, and how long one is kept
 	key     cache.Key
 	refresh bool
 	// Of a semantic cache.
@@ -78,7 +79,7 @@ func (c *call) lookUp(leaf *route.Leaf, body []byte) (*cachedAnswer, error) {
 	if err != nil {
 		return nil, nil // not JSON
 	}
-	c.caching = &caching{rule: leaf.Cache, key: key, refresh: one(c.req.Header, headerCacheRefresh) == "true"}
+	c.caching = &caching{rule: leaf.Cache, age: c.org.Settings.CacheAge(leaf.Cache.MaxAge), key: key, refresh: one(c.req.Header, headerCacheRefresh) == "true"}
 	if c.caching.refresh {
 		c.rec.CacheStatus = cacheRefresh
 		c.seek(leaf, q)
@@ -87,7 +88,7 @@ func (c *call) lookUp(leaf *route.Leaf, body []byte) (*cachedAnswer, error) {
 	c.rec.CacheStatus = cacheMiss
 	ctx, cancel := context.WithTimeout(c.ctx, lookUpTime)
 	defer cancel()
-	e, err := c.Cache.Get(ctx, key)
+	e, err := c.Cache.Get(ctx, key, c.caching.age)
 	if err != nil {
 		c.fail("cache look-up", err)
 	}
@@ -239,7 +240,7 @@ func (c *call) keepAnswer(out []byte) {
 	}
 	ctx, cancel := context.WithTimeout(c.ctx, keepTime)
 	defer cancel()
-	err := c.Cache.Put(ctx, k.key, e, k.rule.MaxAge)
+	err := c.Cache.Put(ctx, k.key, e, k.age)
 	if err == nil && k.seeking != nil && !e.Expires.IsZero() {
 		err = c.learnMeaning(ctx, k, e)
 	}

@@ -77,7 +77,7 @@ func (c *call) near(ctx context.Context) *cache.Entry {
 		}
 		return nil
 	}
-	e, err := c.Cache.Near(ctx, k.meaning.Bucket, vector, k.threshold())
+	e, err := c.Cache.Near(ctx, k.meaning.Bucket, vector, k.threshold(), k.age)
 	if err != nil {
 		c.fail("cache neighbours", err)
 	}
@@ -95,7 +95,7 @@ func (c *call) learnMeaning(ctx context.Context, k *caching, e *cache.Entry) err
 		return nil // told already
 	}
 	if k.refresh {
-		if err := c.Cache.Replace(ctx, k.meaning.Bucket, vector, k.threshold(), e, k.rule.MaxAge); err != nil {
+		if err := c.Cache.Replace(ctx, k.meaning.Bucket, vector, k.threshold(), e, k.age); err != nil {
 			return err
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"gateway/shared/cache"
 	"gateway/shared/fault"
 	"gateway/shared/ledger"
 	"gateway/shared/route"
@@ -299,7 +300,8 @@ func (c *call) imagineTarget(leaf *route.Leaf) rehearsedTarget {
 		t.Guardrails = append(t.Guardrails, g.Slug)
 	}
 	if leaf.Cache != nil {
-		t.Cache = &rehearsedCache{leaf.Cache.Mode, int64(leaf.Cache.MaxAge / time.Second)}
+		age := cache.Age(c.org.Settings.CacheAge(leaf.Cache.MaxAge))
+		t.Cache = &rehearsedCache{leaf.Cache.Mode, int64(age / time.Second)}
 	}
 	if leaf.Retry != nil {
 		t.Retries = leaf.Retry.Attempts

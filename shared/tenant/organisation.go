@@ -3,6 +3,7 @@ package tenant
 import (
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"gateway/shared/resource"
 )
@@ -15,6 +16,18 @@ const KindOrganisation resource.Kind = "ORGANISATION"
 const (
 	LogFull    = "full"    // metrics and bodies
 	LogMetrics = "metrics" // metrics only
+)
+
+// What happens to models without a price.
+const (
+	UnpricedRefuse = "refuse"
+	UnpricedAllow  = "allow"
+)
+
+// Bounds of CacheMaxAge, in seconds.
+const (
+	MinCacheMaxAge = 60
+	MaxCacheMaxAge = 25_923_000
 )
 
 // Organisation is the stored form of an organisation: the body of its resource.
@@ -31,9 +44,24 @@ type Settings struct {
 	RequestLogging string `json:"request_logging,omitempty"`
 	// EnforceDebug, when not nil, overrides the x-gateway-debug header.
 	EnforceDebug *bool `json:"enforce_debug,omitempty"`
-	// Unpriced is "refuse" (also when empty) or "allow": what happens to a
-	// model without a price while a cost budget is in force.
+	// Unpriced is UnpricedRefuse (also when empty) or UnpricedAllow: what happens
+	// to a model without a price while a cost budget is in force.
 	Unpriced string `json:"unpriced,omitempty"`
+	// CacheMaxAge is how many seconds answers of the cache are used where a config
+	// does not say, and the most where it does; 0: the standard, and no bound but
+	// that of configs.
+	CacheMaxAge int64 `json:"cache_max_age,omitempty"`
+}
+
+// CacheAge is how long an answer of the cache may be used for a config that asks
+// for asked; 0 asks for the organisation's own. The answer 0 is the standard of
+// the cache.
+func (s *Settings) CacheAge(asked time.Duration) time.Duration {
+	own := time.Duration(s.CacheMaxAge) * time.Second
+	if own == 0 || asked > 0 && asked < own {
+		return asked
+	}
+	return own
 }
 
 // DecodeOrganisation reads an organisation resource for requests.

@@ -1,0 +1,101 @@
+package assembly_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+)
+
+// asked sends a chat with headers and gives the answer.
+func (h *house) asked(key string, headers map[string]string) *httptest.ResponseRecorder {
+	h.t.Helper()
+	r := httptest.NewRequest("POST", "/v1/chat/completions", strings.NewReader(`{"model":"@saved/gpt-4o-mini","messages":[{"role":"user","content":"Hi"}]}`))
+	r.Header.Set("X-Gateway-Api-Key", key)
+	r.Header.Set("Content-Type", "application/json")
+	for name, value := range headers {
+		r.Header.Set(name, value)
+	}
+	w := httptest.NewRecorder()
+	h.handler.ServeHTTP(w, r)
+	return w
+}
+
+// The organisation says how long an answer of the cache is used where a config
+// does not, and the most where it does; a change counts for answers that are
+// there already.
+func TestTheOrganisationBoundsTheCache(t *testing.T) {
+	at := time.Now()
+	h := newHouseAt(t, func() time.Time { return at })
+	m := newModel(t)
+	h.admin("POST", "/virtual-keys", `{"name":"s","slug":"saved","provider":"openai","key":"k","workspace_id":"default","customHost":"`+m.url+`"}`)
+	const settings = "/admin/organisation/settings"
+	ask := func(config string) string {
+		t.Helper()
+		got := h.asked(workspaceKey, map[string]string{"X-Gateway-Config": config})
+		if got.Code != http.StatusOK {
+			t.Fatalf("%d %s", got.Code, got.Body)
+		}
+		return got.Header().Get("X-Gateway-Cache-Status")
+	}
+	expect := func(config, want string) {
+		t.Helper()
+		if got := ask(config); got != want {
+			t.Errorf("%s after %s: %s, want %s", config, at, got, want)
+		}
+	}
+	const plain, short, long = `{"cache":"simple"}`, `{"cache":{"mode":"simple","max_age":600}}`, `{"cache":{"mode":"simple","max_age":7776000}}`
+	day := 24 * time.Hour
+
+	// Without a setting: seven days, or what a config asks for.
+	expect(plain, "MISS")
+	at = at.Add(7*day - time.Second)
+	expect(plain, "HIT")
+	expect(short, "MISS") // too old for who asks for less; the answer is replaced
+	expect(plain, "HIT")
+
+	// More than any config may ask for.
+	h.admin("PUT", settings, `{"cache_settings":{"max_age":25923000}}`)
+	at = at.Add(8 * day)
+	expect(plain, "MISS")
+	at = at.Add(300 * day)
+	expect(plain, "HIT")
+	expect(long, "MISS")
+
+	// Less than configs ask for, and for what is there already.
+	h.admin("PUT", settings, `{"cache_settings":{"max_age":3600}}`)
+	at = at.Add(time.Hour - time.Second)
+	expect(long, "HIT")
+	at = at.Add(2 * time.Second)
+	expect(plain, "MISS")
+	at = at.Add(601 * time.Second)
+	expect(short, "MISS")
+	at = at.Add(time.Hour)
+	expect(long, "MISS")
+
+	h.admin("PUT", settings, `{"cache_settings":{"max_age":null}}`)
+	expect(long, "HIT")
+}
+
+func TestSettingsOfTheOrganisationHoldForRequests(t *testing.T) {
+	h := newHouse(t)
+	m := newModel(t)
+	h.admin("POST", "/virtual-keys", `{"name":"s","slug":"saved","provider":"openai","key":"k","workspace_id":"default","customHost":"`+m.url+`"}`)
+	const settings = "/admin/organisation/settings"
+	inline := map[string]string{"X-Gateway-Config": `{"retry":{"attempts":1}}`}
+	for _, c := range []struct {
+		body string
+		want int
+	}{
+		{`{"data_plane_security_settings":{"block_inline_config":true}}`, http.StatusBadRequest},
+		{`{"data_plane_security_settings":{"block_inline_config":false}}`, http.StatusOK},
+		{`{"data_plane_security_settings":null}`, http.StatusBadRequest},
+	} {
+		h.admin("PUT", settings, c.body)
+		got := h.asked(workspaceKey, inline)
+		if got.Code != c.want || got.Code != http.StatusOK && !strings.Contains(got.Body.String(), "inline_config_blocked") {
+			t.Errorf("%s: %d %s", c.body, got.Code, got.Body)
+		}
+	}
+}

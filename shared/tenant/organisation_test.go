@@ -1,0 +1,22 @@
+package tenant
+
+import (
+	"testing"
+	"time"
+)
+
+func TestCacheAgeIsTheLesser(t *testing.T) {
+	for _, c := range []struct {
+		own         int64
+		asked, want time.Duration
+	}{
+		{0, 0, 0}, {0, time.Hour, time.Hour},
+		{600, 0, 10 * time.Minute}, {600, time.Hour, 10 * time.Minute}, {600, time.Minute, time.Minute}, {600, 10 * time.Minute, 10 * time.Minute},
+		{MaxCacheMaxAge, 0, MaxCacheMaxAge * time.Second},
+	} {
+		s := Settings{CacheMaxAge: c.own}
+		if got := s.CacheAge(c.asked); got != c.want {
+			t.Errorf("%d s, asked for %v: %v, want %v", c.own, c.asked, got, c.want)
+		}
+	}
+}
