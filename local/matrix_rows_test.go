@@ -207,10 +207,6 @@ func (m *matrix) conversation(p *provider.Provider, c *client) matrixRow {
 		if body == "" {
 			continue
 		}
-		if untried[p.ID+" "+string(c.operation)] || untried[p.ID+" "+columnNames[column]] {
-			row.cells[column] = unproved
-			continue
-		}
 		w := m.ask(p, c.operation, column, c.path, body)
 		asked[column] = w
 		if good := m.carried(c, column, w); good != "" {
@@ -220,9 +216,6 @@ func (m *matrix) conversation(p *provider.Provider, c *client) matrixRow {
 		}
 	}
 	m.billed(asked[:]...)
-	if row.cells[colPlain] == unproved {
-		return row
-	}
 	row.cells[colUsage] = m.usage(p, c, asked[colPlain], asked[colStream])
 	return row
 }
@@ -316,80 +309,6 @@ func (m *matrix) usage(p *provider.Provider, c *client, plain, streamed *wish) s
 	return absent
 }
 
-// untried is what the mock provider does not speak: "provider operation",
-// "provider operation errors" or "provider column".
-var untried = map[string]bool{
-	"fireworks-ai images_generate": true, "workers-ai images_generate": true, "siliconflow images_generate": true, "hyperbolic images_generate": true,
-	"segmind images_generate": true, "stability-ai images_generate": true,
-	"palm completions": true, "palm embeddings": true, "oracle tools": true, "oracle json schema": true,
-	"ai21 embeddings errors": true, "jina embeddings errors": true, "voyage embeddings errors": true, "nomic embeddings errors": true,
-}
-
-// otherOperation is an operation that is no conversation.
-type otherOperation struct {
-	operation    provider.Operation
-	path         string
-	body, failed string // MODEL and TAG as in client
-	good         func(w *wish, v any) bool
-	usage        bool
-}
-
-var otherOperations = []otherOperation{
-	{provider.Embeddings, "/embeddings", `{"model":"MODEL","input":["red fish TAG"]}`, `{"model":"MODEL","input":["` + mxError + `"]}`, func(_ *wish, v any) bool {
-		vector, _ := at(v, "data", 0, "embedding").([]any)
-		return len(vector) > 0
-	}, true},
-	{provider.Rerank, "/rerank", `{"model":"MODEL","query":"blue bird","documents":["red fish TAG","a blue bird"]}`, "", func(_ *wish, v any) bool {
-		results, _ := at(v, "results").([]any)
-		_, scored := at(v, "results", 1, "relevance_score").(float64)
-		return len(results) == 2 && scored
-	}, false},
-	{provider.Moderations, "/moderations", `{"model":"MODEL","input":"Hello TAG"}`, "", func(_ *wish, v any) bool {
-		results, _ := at(v, "results").([]any)
-		return len(results) == 1
-	}, false},
-	{provider.ImagesGenerate, "/images/generations", `{"model":"MODEL","prompt":"A red fish TAG"}`, "", func(_ *wish, v any) bool {
-		return textAt(v, "data", 0, "b64_json") != "" || textAt(v, "data", 0, "url") != ""
-	}, false},
-	{provider.AudioSpeech, "/audio/speech", `{"model":"MODEL","input":"Hello TAG","voice":"alloy"}`, "", func(w *wish, _ any) bool {
-		return len(w.body) > 0 && strings.HasPrefix(w.header.Get("Content-Type"), "audio/")
-	}, false},
-}
-
-func (m *matrix) other(p *provider.Provider, o *otherOperation) matrixRow {
-	row := matrixRow{provider: p.ID, operation: string(o.operation), model: example(p, o.operation, colPlain)}
-	if untried[p.ID+" "+string(o.operation)] {
-		row.cells[colPlain] = unproved
-		return row
-	}
-	w := m.ask(p, o.operation, colPlain, o.path, o.body)
-	var v any
-	_ = json.Unmarshal([]byte(w.body), &v)
-	if w.status == 200 && w.asked != nil && o.good(w, v) {
-		row.cells[colPlain] = yes
-	} else {
-		row.cells[colPlain] = m.refused(p, o.operation, colPlain, w)
-	}
-	if o.usage && w.status == 200 {
-		m.billed(w)
-		row.cells[colUsage] = absent
-		if n := countAt(v, "usage", "prompt_tokens"); n > 0 && w.bill != nil && n == w.bill.Input {
-			row.cells[colUsage] = yes
-		} else if n > 0 {
-			m.t.Errorf("%s %s: told %d, billed %+v", p.ID, o.operation, n, w.bill)
-		}
-	}
-	if untried[p.ID+" "+string(o.operation)+" errors"] {
-		row.cells[colErrors] = unproved
-	} else if o.failed != "" {
-		w := m.ask(p, o.operation, colErrors, o.path, o.failed)
-		if row.cells[colErrors] = yes; w.asked == nil || w.status != 429 || w.header.Get("Retry-After") != "3" {
-			row.cells[colErrors] = m.refused(p, o.operation, colErrors, w)
-		}
-	}
-	return row
-}
-
 // render is the matrix as Markdown.
 func (m *matrix) render(rows [][]matrixRow) []byte {
 	var b bytes.Buffer
@@ -407,7 +326,6 @@ another model of the provider may do less, see capability.go.
 - no: refused with a 4xx that names the field, before anything is sent.
 - told: left out, and the header x-gateway-translation of the answer says so, or
   the log where a client keeps to the exact shape of OpenAI.
-- unproved: the mock provider does not speak this, so that nothing is claimed.
 - absent: the provider tells no usage; the log has an estimate.
 - empty: the operation has no such thing.
 

@@ -87,11 +87,10 @@ var columnNames = [columns]string{"plain", "stream", "tools", "images", "json sc
 
 // Marks of a cell.
 const (
-	yes      = "yes"      // the answer carried it
-	no       = "no"       // refused with a 4xx of the gateway that names the field
-	lost     = "told"     // left out, and the answer's x-gateway-translation says so
-	absent   = "absent"   // the provider tells none
-	unproved = "unproved" // the mock does not speak it
+	yes    = "yes"    // the answer carried it
+	no     = "no"     // refused with a 4xx of the gateway that names the field
+	lost   = "told"   // left out, and the answer's x-gateway-translation says so
+	absent = "absent" // the provider tells none
 )
 
 type matrixRow struct {
@@ -138,6 +137,17 @@ var wirePaths = map[string]string{
 	"triton": "/triton", "workers-ai": "/workers", "oracle": "/oci", "mistral-ai": "/mistral/v1",
 }
 
+// pictureHosts are where the mock serves hosts that make images in a shape of their
+// own, and what tells those paths from the others of the host.
+var pictureHosts = map[string]struct {
+	name  string
+	marks []string
+}{
+	"fireworks-ai": {"fireworks", []string{"/image_generation/", "/workflows/"}}, "siliconflow": {"siliconflow", []string{"/images/generations"}},
+	"hyperbolic": {"hyperbolic", []string{"/image/generation"}}, "stability-ai": {"stability", []string{"/"}}, "segmind": {"segmind", []string{"/"}},
+	"workers-ai": {"workers", []string{"/flux-"}},
+}
+
 // openAIPaths are the ends of the paths of OpenAI's shape and Anthropic's.
 var openAIPaths = []string{
 	"/chat/completions", "/messages", "/completions", "/embeddings", "/responses", "/moderations", "/images/generations", "/audio/speech", "/audio/transcriptions", "/rerank", "/files", "/batches",
@@ -160,6 +170,11 @@ func (m *matrix) route(w http.ResponseWriter, r *http.Request) {
 	id, rest, _ := strings.Cut(strings.TrimPrefix(target, "/"), "/")
 	rest = "/" + rest
 	path, _, _ := strings.Cut(rest, "?")
+	if host := pictureHosts[id]; host.name != "" && slices.ContainsFunc(host.marks, func(mark string) bool { return strings.Contains(path, mark) }) {
+		r.RequestURI = "/images-of/" + host.name + rest
+		m.mock.ServeHTTP(w, r)
+		return
+	}
 	switch id {
 	case "bedrock", "google", "vertex-ai", "cohere", "jina", "voyage", "nomic", "oracle":
 		rest = strings.TrimSuffix(wirePaths[id], "/v1") + rest
@@ -225,7 +240,7 @@ func example(p *provider.Provider, op provider.Operation, column int) string {
 			return model
 		}
 	case provider.Embeddings:
-		if model := map[string]string{"bedrock": "amazon.titan-embed-text-v2:0", "google": "gemini-embedding-001", "vertex-ai": "text-embedding-005", "cohere": "embed-english-v3.0"}[p.ID]; model != "" {
+		if model := map[string]string{"palm": "embedding-gecko-001", "bedrock": "amazon.titan-embed-text-v2:0", "google": "gemini-embedding-001", "vertex-ai": "text-embedding-005", "cohere": "embed-english-v3.0"}[p.ID]; model != "" {
 			return model
 		}
 	case provider.Rerank:
@@ -233,7 +248,7 @@ func example(p *provider.Provider, op provider.Operation, column int) string {
 			return "cohere.rerank-v3-5:0"
 		}
 	case provider.ImagesGenerate:
-		if model := map[string]string{"bedrock": "amazon.nova-canvas-v1:0", "google": "imagen-4.0-generate-001", "vertex-ai": "imagen-4.0-generate-001"}[p.ID]; model != "" {
+		if model := imageModels[p.ID]; model != "" {
 			return model
 		}
 	case provider.Chat, provider.Messages, provider.ResponsesCreate:
@@ -252,6 +267,12 @@ func example(p *provider.Provider, op provider.Operation, column int) string {
 		return model
 	}
 	return "model"
+}
+
+// imageModels are models that make images, of providers with models for it alone.
+var imageModels = map[string]string{
+	"bedrock": "amazon.nova-canvas-v1:0", "google": "imagen-4.0-generate-001", "vertex-ai": "imagen-4.0-generate-001", "workers-ai": "@cf/black-forest-labs/flux-1-schnell",
+	"fireworks-ai": "stable-diffusion-xl-1024-v1-0", "stability-ai": "sd3.5-large", "segmind": "sdxl1.0-txt2img", "hyperbolic": "SDXL1.0-base",
 }
 
 // wish is one request of a cell and what came back.

@@ -179,7 +179,11 @@ func (x *exchange) bedrockRerank() *apiError {
 	if len(v.get("queries").arr) != 1 || len(sources) == 0 || !strings.HasPrefix(c.get("modelConfiguration").get("modelArn").s, "arn:aws:bedrock:") || !ok || n < 1 || n > int64(len(sources)) {
 		return bedrockInvalid("The rerank request is invalid")
 	}
-	query := strings.Fields(strings.ToLower(v.get("queries").arr[0].get("textQuery").get("text").s))
+	asked := v.get("queries").arr[0].get("textQuery").get("text").s
+	if e := steerBy(&x.st, asked); e != nil {
+		return e
+	}
+	query := strings.Fields(strings.ToLower(withoutDirectives(asked)))
 	b := []byte(`{"results":[`)
 	for i, s := range sources[:n] {
 		said := strings.ToLower(s.get("inlineDocumentSource").get("textDocument").get("text").s)

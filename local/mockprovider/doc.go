@@ -63,8 +63,9 @@
 // Providers with wires of their own, each below its name and strict about its
 // members and about where its key is: /jina, /voyage (embeddings, rerank),
 // /nomic (embedding/text), /mistral and /azure (ocr, two pages), /ai21
-// (complete, embed), /reka (chat), /palm (:generateMessage), /triton (generate,
-// generate_stream), /workers, /bytez, and /oci/20231130/actions/chat.
+// (complete, embed), /reka (chat), /palm (:generateMessage, :generateText,
+// :embedText), /triton (generate, generate_stream), /workers, /bytez, and
+// /oci/20231130/actions/chat, which has tools and schemas in both formats.
 //
 // Amazon Bedrock, requests signed with AWS Signature Version 4 by the key AKIDMOCK
 // and the secret mock-secret, or a Bearer key; the session that AssumeRole gives

@@ -17,6 +17,9 @@ func vectors(texts []string, format string, encoded bool) (string, int64) {
 	return strings.Join(all, ","), tokens
 }
 
+// steered takes the directives of the last text.
+func (x *exchange) steered(texts []string) *apiError { return steerBy(&x.st, texts[len(texts)-1]) }
+
 const vectorItem = `{"object":"embedding","index":$i,"embedding":$v}`
 
 func (x *exchange) jinaEmbed() *apiError {
@@ -58,6 +61,9 @@ func (x *exchange) listOf(texts []string, encoded bool, usage string) *apiError 
 	if len(texts) == 0 {
 		return wireBad("input must not be empty")
 	}
+	if e := x.steered(texts); e != nil {
+		return e
+	}
 	list, tokens := vectors(texts, vectorItem, encoded)
 	return x.embedded([]byte(`{"object":"list","data":[`+list+`],"model":`+quoted(x.model)+fmt.Sprintf(usage, tokens)+`}`), tokens)
 }
@@ -71,6 +77,9 @@ func (x *exchange) nomicEmbed() *apiError {
 	if e != nil {
 		return e
 	}
+	if e := x.steered(texts); e != nil {
+		return e
+	}
 	list, tokens := vectors(texts, "$v", false)
 	return x.embedded(fmt.Appendf(nil, `{"embeddings":[%s],"usage":{"prompt_tokens":%d,"total_tokens":%d},"model":%s}`, list, tokens, tokens, quoted(x.model)), tokens)
 }
@@ -82,6 +91,9 @@ func (x *exchange) ai21Embed() *apiError {
 	}
 	texts, e := v.strings("texts")
 	if e != nil {
+		return e
+	}
+	if e := x.steered(texts); e != nil {
 		return e
 	}
 	list, tokens := vectors(texts, `{"embedding":$v}`, false)

@@ -24,6 +24,7 @@ var wires = []struct {
 	{"/mistral/", "/ocr", (*exchange).mistralOCR}, {"/azure/", "/ocr", (*exchange).azureOCR},
 	{"/ai21/", "/complete", (*exchange).ai21Complete}, {"/ai21/", "/embed", (*exchange).ai21Embed},
 	{"/reka/", "/chat", (*exchange).rekaChat}, {"/palm/", ":generateMessage", (*exchange).palmChat},
+	{"/palm/", ":generateText", (*exchange).palmText}, {"/palm/", ":embedText", (*exchange).palmEmbed},
 	{"/triton/", "/generate", (*exchange).tritonGenerate}, {"/triton/", "/generate_stream", (*exchange).tritonStream},
 	{"/workers/", "", (*exchange).workersRun}, {"/bytez/", "", (*exchange).bytezChat},
 	{"/oci/", "/20231130/actions/chat", (*exchange).ociChat},

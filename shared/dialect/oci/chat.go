@@ -90,6 +90,16 @@ func stopReason(native string) chat.StopReason {
 	return chat.StopUnknown
 }
 
+// stopAfter reads the finishReason of an answer with calls: the format COHERE has
+// no word for one that ends in calls.
+func stopAfter(native string, calls int) chat.StopReason {
+	stop := stopReason(native)
+	if stop == chat.StopEnd && calls > 0 {
+		return chat.StopToolCalls
+	}
+	return stop
+}
+
 // failed reports whether a finishReason says that the answer failed.
 func failed(native string) bool {
 	return native == "ERROR" || native == "USER_CANCEL" || native == "TIMEOUT" || native == "error"

@@ -173,7 +173,7 @@ func (Chat) DecodeResponse(body []byte, _ *chat.Traits) (*chat.Response, error) 
 		return nil, upstream.Invalid("The provider's answer is not JSON", err)
 	}
 	if whole.text != nil || native != "" {
-		r.Choices = []chat.Choice{{Parts: whole.parts(), Native: native, Stop: stopReason(native)}}
+		r.Choices = []chat.Choice{{Parts: whole.parts(), Native: native, Stop: stopAfter(native, len(whole.calls))}}
 	}
 	if len(r.Choices) == 0 {
 		return nil, upstream.InBand(body)
@@ -200,7 +200,7 @@ func choice(d *wire.Decoder, i int, u *counts) chat.Choice {
 			u.read(d)
 		}
 	})
-	c.Parts, c.Stop = m.parts(), stopReason(c.Native)
+	c.Parts, c.Stop = m.parts(), stopAfter(c.Native, len(m.calls))
 	return c
 }
 
@@ -382,10 +382,11 @@ func (s *decoder) end(emit func(*chat.Delta) error) error {
 		}
 	}
 	for n := 1; n < len(s.choices); n++ {
-		native := s.choices[n].native
-		if err := s.Emit(chat.Delta{Kind: chat.DeltaStop, Choice: n, Stop: stopReason(native), Native: native}, emit); err != nil {
+		c := &s.choices[n]
+		if err := s.Emit(chat.Delta{Kind: chat.DeltaStop, Choice: n, Stop: stopAfter(c.native, len(c.calls)), Native: c.native}, emit); err != nil {
 			return err
 		}
 	}
-	return s.Stop(stopReason(s.choices[0].native), s.choices[0].native, emit)
+	first := &s.choices[0]
+	return s.Stop(stopAfter(first.native, len(first.calls)), first.native, emit)
 }

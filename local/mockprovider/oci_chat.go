@@ -1,0 +1,321 @@
+package mockprovider
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// ociJob is a request for a chat of Oracle's service that has been found good.
+type ociJob struct {
+	job
+	x      *exchange
+	cohere bool // the format COHERE; else GENERIC
+	stream bool
+	usage  bool // in a stream
+}
+
+const (
+	ociGenericFields = "apiFormat! messages! isStream streamOptions numGenerations seed isEcho topK topP temperature frequencyPenalty presencePenalty stop logProbs maxTokens maxCompletionTokens logitBias toolChoice tools isParallelToolCalls responseFormat reasoningEffort verbosity metadata prediction webSearchOptions serviceTier"
+	ociCohereFields  = "apiFormat! message! chatHistory documents responseFormat isSearchQueriesOnly preambleOverride isStream streamOptions maxTokens maxInputTokens temperature topK topP promptTruncation frequencyPenalty presencePenalty seed isEcho tools toolResults isForceSingleStep stopSequences isRawPrompting citationQuality safetyMode"
+)
+
+// ociChat serves the formats GENERIC and COHERE.
+func (x *exchange) ociChat() *apiError {
+	v, e := x.strictBody("compartmentId! servingMode! chatRequest!")
+	if e != nil {
+		return e
+	}
+	serving, r := v.get("servingMode"), v.get("chatRequest")
+	if x.model = serving.get("modelId").s; serving.get("servingType").s != "ON_DEMAND" || x.model == "" || v.get("compartmentId").s == "" {
+		return wireBad("servingMode must be ON_DEMAND with a modelId, in a compartment")
+	}
+	q := &ociJob{x: x, job: job{model: x.model, st: &x.st, seed: seedOf(r.get("messages").s + r.get("chatHistory").s + r.get("message").s), prompt: tokensOf(r.s), parallel: true}}
+	q.cohere = strings.HasPrefix(x.model, "cohere.")
+	q.stream, q.usage = r.get("isStream").yes, r.get("streamOptions").get("isIncludeUsage").yes
+	check := q.generic
+	if q.cohere {
+		check = q.command
+	}
+	if e := check(r); e != nil {
+		return e
+	}
+	if e := steerBy(&x.st, q.lastUser); e != nil {
+		return e
+	}
+	if done, e := x.opened(q.seed); done || e != nil {
+		return e
+	}
+	q.answered()
+	return nil
+}
+
+// generic checks a request of the format GENERIC.
+func (q *ociJob) generic(r value) *apiError {
+	if e := onlyMembers(r, ociGenericFields); e != nil {
+		return e
+	}
+	if r.get("apiFormat").s != "GENERIC" {
+		return wireBad("apiFormat %s does not go with the model %s", r.get("apiFormat").s, q.model)
+	}
+	q.maxTokens, _ = r.get("maxTokens").integer()
+	if e := q.messages(r.get("messages")); e != nil {
+		return e
+	}
+	if e := q.toolList(r); e != nil {
+		return e
+	}
+	return q.format(r.get("responseFormat"))
+}
+
+// messages checks the turns: roles in capitals, contents as lists, each result of
+// a tool with the id of a call.
+func (q *ociJob) messages(list value) *apiError {
+	if len(list.arr) == 0 {
+		return wireBad("messages must not be empty")
+	}
+	called := map[string]bool{}
+	for i, m := range list.arr {
+		if e := onlyMembers(m, "role! content name toolCalls toolCallId refusal audio annotations reasoningContent"); e != nil {
+			return e
+		}
+		role, content := m.get("role").s, m.get("content")
+		q.afterTool = role == "TOOL"
+		for _, p := range content.arr {
+			if kind := p.get("type").s; kind != "TEXT" && kind != "IMAGE" && kind != "AUDIO" {
+				return wireBad("messages[%d].content has a part of the type %q", i, kind)
+			}
+		}
+		calls := m.get("toolCalls").arr
+		if content.kind != array && !(role == "ASSISTANT" && len(calls) > 0) {
+			return wireBad("messages[%d].content must be a list", i)
+		}
+		switch role {
+		case "SYSTEM", "DEVELOPER":
+		case "USER":
+			q.lastUser = flatCohere(content)
+		case "ASSISTANT":
+			for _, c := range calls {
+				if _, err := parseJSON(c.get("arguments").s); err != nil || c.get("type").s != "FUNCTION" || c.get("name").s == "" || c.get("id").s == "" {
+					return wireBad("messages[%d].toolCalls has a call without type, id, name or arguments", i)
+				}
+				called[c.get("id").s] = true
+			}
+		case "TOOL":
+			if !called[m.get("toolCallId").s] {
+				return wireBad("messages[%d].toolCallId names no call", i)
+			}
+			q.toolText = flatCohere(content)
+		default:
+			return wireBad("messages[%d].role %q is not known", i, role)
+		}
+	}
+	return nil
+}
+
+func (q *ociJob) toolList(r value) *apiError {
+	for i, t := range r.get("tools").arr {
+		if e := onlyMembers(t, "type! name! description parameters"); e != nil {
+			return e
+		}
+		if t.get("type").s != "FUNCTION" || t.get("parameters").given() && t.get("parameters").kind != object {
+			return wireBad("tools[%d] must be a FUNCTION whose parameters are a schema", i)
+		}
+		q.tools = append(q.tools, tool{t.get("name").s, t.get("parameters")})
+	}
+	if p := r.get("isParallelToolCalls"); p.kind == boolean {
+		q.parallel = p.yes
+	}
+	choice := r.get("toolChoice")
+	switch kind := choice.get("type").s; {
+	case !choice.given() || kind == "AUTO":
+	case len(q.tools) == 0:
+		return wireBad("toolChoice needs tools")
+	case kind == "NONE":
+		q.choice = chooseNone
+	case kind == "REQUIRED":
+		q.choice = chooseAny
+	case kind == "FUNCTION" && choice.get("name").s != "":
+		q.choice, q.named = chooseNamed, choice.get("name").s
+	default:
+		return wireBad("toolChoice.type %q is not known", kind)
+	}
+	return nil
+}
+
+func (q *ociJob) format(f value) *apiError {
+	switch f.get("type").s {
+	case "", "TEXT":
+	case "JSON_OBJECT":
+		q.anyJSON = true
+	case "JSON_SCHEMA":
+		s := f.get("jsonSchema")
+		if e := onlyMembers(s, "name! description schema isStrict"); e != nil {
+			return e
+		}
+		if q.schema = s.get("schema"); q.schema.kind != object {
+			return wireBad("responseFormat.jsonSchema.schema must be a schema")
+		}
+	default:
+		return wireBad("responseFormat.type is not known")
+	}
+	return nil
+}
+
+// command checks a request of the format COHERE, whose tools have names and types
+// in place of a schema.
+func (q *ociJob) command(r value) *apiError {
+	if e := onlyMembers(r, ociCohereFields); e != nil {
+		return e
+	}
+	if r.get("apiFormat").s != "COHERE" {
+		return wireBad("apiFormat %s does not go with the model %s", r.get("apiFormat").s, q.model)
+	}
+	q.maxTokens, _ = r.get("maxTokens").integer()
+	q.lastUser = r.get("message").s
+	for _, result := range r.get("toolResults").arr {
+		if result.get("call").get("name").s == "" || len(result.get("outputs").arr) == 0 {
+			return wireBad("toolResults must have a call and outputs")
+		}
+		q.afterTool, q.toolText = true, result.get("outputs").s
+	}
+	if q.lastUser == "" && !q.afterTool {
+		return wireBad("message must not be empty")
+	}
+	for i, t := range r.get("tools").arr {
+		if e := onlyMembers(t, "name! description! parameterDefinitions"); e != nil {
+			return e
+		}
+		schema := value{kind: object, obj: []member{{"type", value{kind: text, s: "object"}}}}
+		properties := value{kind: object}
+		for _, p := range t.get("parameterDefinitions").obj {
+			kind := map[string]string{"str": "string", "int": "integer", "float": "number", "bool": "boolean", "list": "array", "dict": "object"}[p.v.get("type").s]
+			if kind == "" {
+				return wireBad("tools[%d].parameterDefinitions.%s.type is not known", i, p.name)
+			}
+			properties.obj = append(properties.obj, member{p.name, value{kind: object, obj: []member{{"type", value{kind: text, s: kind}}}}})
+		}
+		schema.obj = append(schema.obj, member{"properties", properties})
+		q.tools = append(q.tools, tool{t.get("name").s, schema})
+	}
+	if f := r.get("responseFormat"); f.given() {
+		if f.get("type").s != "JSON_OBJECT" && f.get("type").s != "TEXT" {
+			return wireBad("responseFormat.type is not known")
+		}
+		q.anyJSON, q.schema = f.get("type").s == "JSON_OBJECT", f.get("schema")
+	}
+	return nil
+}
+
+// onlyMembers refuses members of an object that are not among names; required
+// ones end in "!".
+func onlyMembers(v value, names string) *apiError {
+	known := " " + strings.ReplaceAll(names, "!", "") + " "
+	for _, m := range v.obj {
+		if !strings.Contains(known, " "+m.name+" ") {
+			return wireBad("Unrecognized field %q", m.name)
+		}
+	}
+	for _, name := range strings.Fields(names) {
+		if needed, ok := strings.CutSuffix(name, "!"); ok && v.get(needed).kind <= null {
+			return wireBad("%s is required", needed)
+		}
+	}
+	return nil
+}
+
+// answered writes the answer, whole or as events.
+func (q *ociJob) answered() {
+	a := q.answer(0)
+	out, hidden := a.generated()
+	u := Usage{Input: q.prompt, Output: out, Reasoning: hidden}
+	usage := fmt.Sprintf(`"usage":{"promptTokens":%d,"completionTokens":%d,"totalTokens":%d`, u.Input, out+hidden, u.Input+out+hidden)
+	if hidden > 0 {
+		usage += fmt.Sprintf(`,"completionTokensDetails":{"reasoningTokens":%d}`, hidden)
+	}
+	usage += "}"
+	if q.st.noUsage {
+		usage = `"usage":null`
+	}
+	if q.stream {
+		q.streamed(&a, u, usage)
+		return
+	}
+	format, inner := "GENERIC", `"timeCreated":"2026-01-01T00:00:00.000Z","choices":[{"index":0,"message":`+q.message(&a)+`,"finishReason":`+quoted(q.finish(&a))+`}]`
+	if q.cohere {
+		format, inner = "COHERE", `"text":`+spoken(&a)+q.cohereCalls(&a)+`,"finishReason":`+quoted(q.finish(&a))
+	}
+	q.x.plain("mock", []byte(`{"modelId":`+quoted(q.model)+`,"modelVersion":"1.0","chatResponse":{"apiFormat":`+quoted(format)+`,`+inner+`,`+usage+`}}`), u)
+}
+
+// finish is the finish reason, in the words of the format.
+func (q *ociJob) finish(a *answer) string {
+	switch {
+	case q.st.finish != "":
+		return q.st.finish
+	case q.cohere:
+		return [...]string{"COMPLETE", "MAX_TOKENS", "COMPLETE", "COMPLETE", "ERROR_TOXIC"}[a.stop]
+	}
+	return [...]string{"stop", "length", "stop", "tool_calls", "content_filter"}[a.stop]
+}
+
+func (q *ociJob) message(a *answer) string {
+	if len(a.calls) == 0 {
+		return `{"role":"ASSISTANT","content":[{"type":"TEXT","text":` + spoken(a) + `}]}`
+	}
+	var calls []string
+	for i := range a.calls {
+		calls = append(calls, `{"type":"FUNCTION","id":`+quoted(q.callID(i))+`,"name":`+quoted(a.calls[i].name)+`,"arguments":`+quoted(a.calls[i].args)+`}`)
+	}
+	return `{"role":"ASSISTANT","content":null,"toolCalls":[` + strings.Join(calls, ",") + `]}`
+}
+
+func (q *ociJob) callID(i int) string {
+	return "chatcmpl-tool-" + strconv.FormatUint(uint64(q.seed), 36) + strconv.Itoa(i)
+}
+
+func (q *ociJob) cohereCalls(a *answer) string {
+	var calls []string
+	for i := range a.calls {
+		calls = append(calls, `{"name":`+quoted(a.calls[i].name)+`,"parameters":`+a.calls[i].args+`}`)
+	}
+	if calls == nil {
+		return ""
+	}
+	return `,"toolCalls":[` + strings.Join(calls, ",") + `]`
+}
+
+// streamed sends events without names. In GENERIC a call begins with its name and
+// goes on with pieces of its arguments; COHERE says all of it again at the end.
+func (q *ociJob) streamed(a *answer, u Usage, usage string) {
+	s := q.x.startStream("mock", u)
+	for _, p := range a.text {
+		s.spend(1, 0)
+		if q.cohere {
+			s.event("", []byte(`{"apiFormat":"COHERE","text":`+quoted(p)+`}`))
+		} else {
+			s.event("", []byte(`{"index":0,"message":{"role":"ASSISTANT","content":[{"type":"TEXT","text":`+quoted(p)+`}]},"pad":"aa"}`))
+		}
+	}
+	for i := range a.calls {
+		if q.cohere {
+			break
+		}
+		s.spend(1, 0)
+		s.event("", []byte(`{"index":0,"message":{"role":"ASSISTANT","toolCalls":[{"type":"FUNCTION","id":`+quoted(q.callID(i))+`,"name":`+quoted(a.calls[i].name)+`}]},"pad":"a"}`))
+		for _, p := range a.calls[i].pieces {
+			s.spend(1, 0)
+			s.event("", []byte(`{"index":0,"message":{"role":"ASSISTANT","toolCalls":[{"type":"FUNCTION","arguments":`+quoted(p)+`}]},"pad":"aaa"}`))
+		}
+	}
+	s.finish()
+	if q.cohere {
+		s.event("", []byte(`{"apiFormat":"COHERE","text":`+spoken(a)+q.cohereCalls(a)+`,"finishReason":`+quoted(q.finish(a))+`,`+usage+`}`))
+	} else {
+		s.event("", []byte(`{"message":{"role":"ASSISTANT"},"finishReason":`+quoted(q.finish(a))+`}`))
+		if q.usage {
+			s.event("", []byte(`{`+usage+`}`))
+		}
+	}
+	s.end()
+}
