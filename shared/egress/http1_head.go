@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+
+	"gateway/shared/wire/field"
 )
 
 // maxHead bounds the head of an answer, and all its informational heads
@@ -19,7 +21,7 @@ func appendHead(dst []byte, req *http.Request, length int) ([]byte, error) {
 	if method == "" {
 		method = http.MethodGet
 	}
-	if !token(method) {
+	if !field.Token(method) {
 		return dst, errors.New("egress: the method is not a token")
 	}
 	uri := req.URL.RequestURI()
@@ -40,12 +42,12 @@ func appendHead(dst []byte, req *http.Request, length int) ([]byte, error) {
 		case "Host", "Content-Length", "Transfer-Encoding":
 			continue
 		}
-		if !token(name) {
+		if !field.Token(name) {
 			return dst, errors.New("egress: the name of a header is not a token")
 		}
 		for _, v := range values {
-			v = trimOWS(v)
-			if !headerValue(v) {
+			v = field.Trim(v)
+			if !field.Value(v) {
 				return dst, errors.New("egress: the value of the header " + name + " holds a control character")
 			}
 			dst = append(append(dst, name...), ": "...)
@@ -90,7 +92,7 @@ func headEnd(b []byte, from int) (end, next int) {
 
 // parseHead reads a whole head. The header's strings alias text.
 func parseHead(text string) (h answerHead, err error) {
-	line, rest := cutLine(text)
+	line, rest := field.CutLine(text)
 	if err := h.statusLine(line); err != nil {
 		return h, err
 	}
@@ -101,7 +103,7 @@ func parseHead(text string) (h answerHead, err error) {
 	var codings, lengths int
 	var closing, staying bool
 	for {
-		line, rest = cutLine(rest)
+		line, rest = field.CutLine(rest)
 		if line == "" {
 			break
 		}
@@ -109,12 +111,12 @@ func parseHead(text string) (h answerHead, err error) {
 		if colon <= 0 {
 			return h, malformed("a header without a name")
 		}
-		name, ok := canonicalName(line[:colon])
+		name, ok := field.Name(line[:colon])
 		if !ok { // also a line that begins with a space, which would continue the one before
 			return h, malformed("the name of a header is not a token")
 		}
-		value := trimOWS(line[colon+1:])
-		if !headerValue(value) {
+		value := field.Trim(line[colon+1:])
+		if !field.Value(value) {
 			return h, malformed("the value of a header holds a control character")
 		}
 		switch name {
@@ -122,7 +124,7 @@ func parseHead(text string) (h answerHead, err error) {
 			if lengths++; lengths > 1 {
 				return h, malformed("two lengths")
 			}
-			if h.length, ok = contentLength(value); !ok {
+			if h.length, ok = field.Length(value); !ok {
 				return h, malformed("the length is not a number")
 			}
 		case "Transfer-Encoding":
@@ -132,8 +134,8 @@ func parseHead(text string) (h answerHead, err error) {
 			h.chunked = true
 			continue // what follows is not the client's business
 		case "Connection":
-			closing = closing || listed(value, "close")
-			staying = staying || listed(value, "keep-alive")
+			closing = closing || field.Lists(value, "close")
+			staying = staying || field.Lists(value, "keep-alive")
 		}
 		if before := h.header[name]; before != nil {
 			h.header[name] = append(before, value)
@@ -173,124 +175,8 @@ func (h *answerHead) statusLine(line string) error {
 		}
 		h.status = h.status*10 + int(c-'0')
 	}
-	if h.status < 100 || !headerValue(h.reason) {
+	if h.status < 100 || !field.Value(h.reason) {
 		return malformed("the status line")
 	}
 	return nil
 }
-
-// cutLine gives the first line without its end, and what follows it.
-func cutLine(s string) (line, rest string) {
-	n := strings.IndexByte(s, '\n')
-	if n < 0 {
-		return s, ""
-	}
-	line, rest = s[:n], s[n+1:]
-	if n > 0 && line[n-1] == '\r' {
-		line = line[:n-1]
-	}
-	return line, rest
-}
-
-// contentLength reads digits and nothing else.
-func contentLength(v string) (int64, bool) {
-	if v == "" || len(v) > 18 {
-		return 0, false
-	}
-	var n int64
-	for i := range len(v) {
-		if v[i]-'0' > 9 {
-			return 0, false
-		}
-		n = n*10 + int64(v[i]-'0')
-	}
-	return n, true
-}
-
-// listed tells whether a comma list has a word, in any case.
-func listed(list, word string) bool {
-	for part := range strings.SplitSeq(list, ",") {
-		if strings.EqualFold(trimOWS(part), word) {
-			return true
-		}
-	}
-	return false
-}
-
-func trimOWS(s string) string {
-	for len(s) > 0 && (s[0] == ' ' || s[0] == '\t') {
-		s = s[1:]
-	}
-	for n := len(s); n > 0 && (s[n-1] == ' ' || s[n-1] == '\t'); n-- {
-		s = s[:n-1]
-	}
-	return s
-}
-
-// headerValue tells whether a value holds no control characters but tabs.
-func headerValue(v string) bool {
-	for i := range len(v) {
-		if c := v[i]; c < ' ' && c != '\t' || c == 0x7f {
-			return false
-		}
-	}
-	return true
-}
-
-// tokenChars are the characters of names and methods (RFC 9110, 5.6.2).
-var tokenChars = func() (t [256]bool) {
-	for _, c := range []byte("!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") {
-		t[c] = true
-	}
-	return t
-}()
-
-func token(s string) bool {
-	for i := range len(s) {
-		if !tokenChars[s[i]] {
-			return false
-		}
-	}
-	return s != ""
-}
-
-// canonicalName gives a header's name as http.Header writes it; false when it is
-// not a token.
-func canonicalName(s string) (string, bool) {
-	upper, canonical := true, true
-	for i := range len(s) {
-		c := s[i]
-		if !tokenChars[c] {
-			return "", false
-		}
-		if upper && 'a' <= c && c <= 'z' || !upper && 'A' <= c && c <= 'Z' {
-			canonical = false
-		}
-		upper = c == '-'
-	}
-	if canonical {
-		return s, s != ""
-	}
-	if name, ok := commonNames[s]; ok {
-		return name, true
-	}
-	return http.CanonicalHeaderKey(s), true
-}
-
-// commonNames are headers that hosts write in lower case.
-var commonNames = func() map[string]string {
-	names := make(map[string]string)
-	for _, n := range []string{
-		"Content-Type", "Content-Length", "Content-Encoding", "Transfer-Encoding", "Connection", "Keep-Alive", "Date", "Server", "Vary", "Via",
-		"Cache-Control", "X-Request-Id", "Request-Id", "Set-Cookie", "Strict-Transport-Security", "Alt-Svc", "Cf-Ray", "Cf-Cache-Status",
-		"X-Content-Type-Options", "Access-Control-Expose-Headers", "Access-Control-Allow-Origin", "Retry-After",
-		"Openai-Organization", "Openai-Processing-Ms", "Openai-Version", "Openai-Project", "X-Envoy-Upstream-Service-Time",
-		"X-Ratelimit-Limit-Requests", "X-Ratelimit-Limit-Tokens", "X-Ratelimit-Remaining-Requests", "X-Ratelimit-Remaining-Tokens",
-		"X-Ratelimit-Reset-Requests", "X-Ratelimit-Reset-Tokens", "Anthropic-Organization-Id",
-		"Anthropic-Ratelimit-Requests-Limit", "Anthropic-Ratelimit-Requests-Remaining", "Anthropic-Ratelimit-Requests-Reset",
-		"Anthropic-Ratelimit-Tokens-Limit", "Anthropic-Ratelimit-Tokens-Remaining", "Anthropic-Ratelimit-Tokens-Reset",
-	} {
-		names[strings.ToLower(n)] = n
-	}
-	return names
-}()
