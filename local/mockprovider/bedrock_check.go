@@ -48,6 +48,9 @@ func union(v value, at string, names ...string) (string, value, *apiError) {
 }
 
 func (x *exchange) checkConverse(v value) (*converseRequest, *apiError) {
+	if firstText(x.model) {
+		return nil, bedrockInvalid("This action doesn't support the model that you provided. Try again with a supported text or chat model.")
+	}
 	if e := members(v, "", converseFields...); e != nil {
 		return nil, e
 	}

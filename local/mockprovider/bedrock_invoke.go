@@ -9,8 +9,8 @@ import (
 // picture is the smallest PNG.
 const picture = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
-// invoke serves InvokeModel of models that embed and make images, and Claude's
-// own Messages shape.
+// invoke serves InvokeModel of models that embed, make images or complete texts,
+// and Claude's own Messages shape.
 func (x *exchange) invoke() *apiError {
 	v, err := parseJSON(string(x.body))
 	if err != nil || v.kind != object {
@@ -25,15 +25,23 @@ func (x *exchange) invoke() *apiError {
 		return x.bedrockImages(v)
 	case strings.Contains(m, "claude"):
 		return x.claudeInvoked(v, false)
+	case firstText(m) && strings.Contains(m, "ai21."):
+		return x.jurassicInvoked(v)
+	case firstText(m):
+		return x.commandInvoked(v, false)
 	}
 	return bedrockInvalid("The provided model does not support this operation.")
 }
 
-// invokeStream serves InvokeModelWithResponseStream of Claude.
+// invokeStream serves InvokeModelWithResponseStream of Claude and Command.
 func (x *exchange) invokeStream() *apiError {
 	v, err := parseJSON(string(x.body))
-	if err != nil || v.kind != object || !strings.Contains(x.model, "claude") {
+	command := firstText(x.model) && !strings.Contains(x.model, "ai21.")
+	if err != nil || v.kind != object || !command && !strings.Contains(x.model, "claude") {
 		return bedrockInvalid("The provided model does not support this operation.")
+	}
+	if command {
+		return x.commandInvoked(v, true)
 	}
 	return x.claudeInvoked(v, true)
 }

@@ -72,7 +72,8 @@
 // is good too:
 //
 //	POST /model/{id}/converse, converse-stream         strict Converse, binary frames with checksums
-//	POST /model/{id}/invoke, invoke-with-response-stream  Titan, Nova and Cohere embeddings, images, Claude's own shape
+//	POST /model/{id}/invoke, invoke-with-response-stream  Titan, Nova and Cohere embeddings, images, Claude's own shape,
+//	                                                   texts of Cohere Command and of AI21 Jurassic-2, which does not stream
 //	POST /model/{id}/count-tokens, /rerank; GET /inference-profiles/{id}
 //	POST /endpoints/{name}/invocations                 SageMaker; the container speaks OpenAI's chat
 //	POST /sts/                                         AssumeRole; roles named denied are refused, roles

@@ -120,6 +120,13 @@ type Dialect interface {
 	NewStreamFilter(o *FilterOptions) StreamFilter
 }
 
+// Headed is a Dialect whose providers tell a part of a plain answer in its
+// headers, usage above all.
+type Headed interface {
+	// ReadHeader adds what h tells to an answer that has been decoded.
+	ReadHeader(h http.Header, r *Response)
+}
+
 // StreamEncoder writes the events of one streamed answer.
 type StreamEncoder interface {
 	// Append appends the events for d, which may be none.

@@ -2,6 +2,7 @@ package dialect_test
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	"gateway/shared/chat"
 	"gateway/shared/dialect/ai21"
 	"gateway/shared/dialect/anthropic"
+	"gateway/shared/dialect/bedrock"
 	"gateway/shared/dialect/bytez"
 	"gateway/shared/dialect/cohere"
 	"gateway/shared/dialect/converse"
@@ -46,6 +48,7 @@ var dialects = map[string]chat.Dialect{
 	"cohere":      cohere.Chat{},
 	"generate":    upstream.Dialect{Wire: cohere.Generate{}},
 	"ai21":        upstream.Dialect{Wire: ai21.Complete{}},
+	"invoke":      upstream.Dialect{Wire: bedrock.Invoke{}},
 	"bytez":       upstream.Dialect{Wire: bytez.Chat{}},
 	"oci":         upstream.Dialect{Wire: oci.Chat{}},
 	"palm":        upstream.Dialect{Wire: palm.Chat{}},
@@ -191,11 +194,7 @@ func (g *golden) answer(o *chat.Options) {
 	case body == nil:
 		g.t.Fatal("no upstream_response")
 	case g.c.Status >= 400:
-		h := http.Header{}
-		for k, v := range g.c.Headers {
-			h.Set(k, v)
-		}
-		g.failure(g.provider.DecodeError(g.c.Status, h, body), o)
+		g.failure(g.provider.DecodeError(g.c.Status, g.header(), body), o)
 		return
 	}
 	r, err := g.provider.DecodeResponse(body, &g.c.Traits)
@@ -203,8 +202,20 @@ func (g *golden) answer(o *chat.Options) {
 		g.failure(fault.From(err), o)
 		return
 	}
+	if d, ok := g.provider.(chat.Headed); ok {
+		d.ReadHeader(g.header(), r)
+	}
 	g.json("response.json", g.client.EncodeResponse(nil, r, o))
 	g.meter(r.Meter(), r.Signed())
+}
+
+// header is that of the provider's answer.
+func (g *golden) header() http.Header {
+	h := http.Header{}
+	for k, v := range g.c.Headers {
+		h.Set(k, v)
+	}
+	return h
 }
 
 func (g *golden) failure(f *fault.Fault, o *chat.Options) {
@@ -236,7 +247,7 @@ func (g *golden) translate(o *chat.Options, in []byte, size int) ([]byte, chat.M
 	dec, enc := g.provider.NewStreamDecoder(&g.c.Traits), g.client.NewStreamEncoder(o)
 	var parser chat.EventParser = new(wire.SSEParser)
 	if framed, ok := dec.(chat.Framed); ok {
-		if parser = framed.Parser(); g.provider.Name() == (converse.Converse{}).Name() {
+		if parser = framed.Parser(); bytes.Contains(in, []byte("event:")) && (g.provider.Name() == (converse.Converse{}).Name() || g.provider.Name() == (bedrock.Invoke{}).Name()) {
 			in = g.framed(in)
 		}
 	}
@@ -272,14 +283,18 @@ func (g *golden) translate(o *chat.Options, in []byte, size int) ([]byte, chat.M
 
 // framed puts the events of a file into the binary framing that the provider
 // sends them in; files hold them as server-sent events, so that they can be read.
-// The event "cut" is a message that breaks off.
+// The event "cut" is a message that breaks off, and a "chunk" is packed in base64.
 func (g *golden) framed(in []byte) (out []byte) {
 	for _, e := range events(g.t, in) {
 		if e.name == "cut" {
 			whole := wire.AppendEventStream(nil, "messageStop", []byte(e.data))
 			return append(out, whole[:len(whole)-5]...)
 		}
-		out = wire.AppendEventStream(out, e.name, []byte(e.data))
+		data := []byte(e.data)
+		if e.name == "chunk" { // the model's own event
+			data = fmt.Appendf(nil, `{"bytes":%q,"p":"abc"}`, base64.StdEncoding.EncodeToString(data))
+		}
+		out = wire.AppendEventStream(out, e.name, data)
 	}
 	return out
 }

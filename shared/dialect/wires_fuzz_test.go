@@ -1,11 +1,14 @@
 package dialect_test
 
 import (
+	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"testing"
 
 	"gateway/shared/chat"
 	"gateway/shared/dialect/ai21"
+	"gateway/shared/dialect/bedrock"
 	"gateway/shared/dialect/bytez"
 	"gateway/shared/dialect/cohere"
 	"gateway/shared/dialect/oci"
@@ -20,7 +23,7 @@ import (
 
 // wires are the dialects that only providers speak.
 var wires = []upstream.Wire{
-	cohere.Generate{}, ai21.Complete{}, bytez.Chat{}, oci.Chat{}, palm.Chat{}, palm.Text{}, reka.Chat{}, triton.Generate{}, workersai.Run{},
+	cohere.Generate{}, ai21.Complete{}, bytez.Chat{}, oci.Chat{}, palm.Chat{}, palm.Text{}, reka.Chat{}, triton.Generate{}, workersai.Run{}, bedrock.Invoke{},
 }
 
 // FuzzWireRequest sends chats and text completions to every wire: refusals below
@@ -91,7 +94,7 @@ func told(t *testing.T, w upstream.Wire, r *chat.Request, up []byte, loss *chat.
 // FuzzWireAnswer gives any bytes to every wire as an answer, as an error and as a
 // stream: what comes out for a client is well formed.
 func FuzzWireAnswer(f *testing.F) {
-	for _, w := range []string{"generate", "ai21", "bytez", "oci", "palm", "palmtext", "reka", "triton", "workersai"} {
+	for _, w := range []string{"generate", "ai21", "bytez", "oci", "palm", "palmtext", "reka", "triton", "workersai", "invoke"} {
 		seeds(f, "testdata/*-"+w+"/*/upstream_response.*")
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
@@ -113,5 +116,22 @@ func FuzzWireAnswer(f *testing.F) {
 				filter.End()
 			}
 		}
+	})
+}
+
+// FuzzInvokeStream gives any lines to the models that InvokeModel streams, each as
+// one event of the model in the service's framing.
+func FuzzInvokeStream(f *testing.F) {
+	seeds(f, "testdata/*-invoke/*/upstream_response.*")
+	f.Add([]byte(`{"text":"a","is_finished":false,"index":4}` + "\n" + `{"is_finished":true,"index":4,"amazon-bedrock-invocationMetrics":{"inputTokenCount":1}}`))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		var framed []byte
+		for _, line := range bytes.Split(body, []byte("\n")) {
+			line = bytes.TrimPrefix(line, []byte("data: "))
+			framed = wire.AppendEventStream(framed, "chunk", []byte(`{"bytes":"`+base64.StdEncoding.EncodeToString(line)+`"}`))
+		}
+		dec := bedrock.Invoke{}.NewStreamDecoder(&chat.Traits{Family: "cohere"})
+		out, _ := through(dec, openai.Chat{}, &chat.Options{ID: "i", Model: "m"}, dec.(chat.Framed).Parser(), framed)
+		wellFormed(t, openai.Chat{}, out)
 	})
 }

@@ -88,6 +88,29 @@ func bedrockFamily(id string) string {
 	return family
 }
 
+// BedrockInvoke is the dialect of InvokeModel, for models that Converse holds no
+// conversation with.
+const BedrockInvoke = "bedrock.invoke"
+
+// invoked tells whether a model is called by InvokeModel: Converse takes those of
+// the first generation for single texts only, or not at all.
+func invoked(id string) bool {
+	return strings.HasPrefix(id, "cohere.command-text-") || strings.HasPrefix(id, "cohere.command-light-text-") || strings.HasPrefix(id, "ai21.j2-")
+}
+
+// bedrock changes the place of operations of which a model decides.
+func (t *Target) bedrock(op Operation, a *ask, p *place) {
+	switch {
+	case op == MessagesCountTokens && !strings.HasPrefix(a.model, "arn:"):
+		a.model = bedrockID(a.model) // inference profiles count nothing
+	case op == Chat && invoked(bedrockID(a.model)):
+		p.path = "/model/{model!}/invoke"
+		if a.stream && !strings.HasPrefix(bedrockID(a.model), "ai21.") { // Jurassic models do not stream
+			p.path = "/model/{model!}/invoke-with-response-stream"
+		}
+	}
+}
+
 // nativeSchemas are the models besides Claude's that answer in a JSON schema by
 // themselves, by the beginning of their ids.
 var nativeSchemas = []string{

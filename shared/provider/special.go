@@ -55,9 +55,7 @@ func (t *Target) special(op Operation, a *ask, p *place) error {
 		// "base:adapter": the base model is in the path, the adapter in the body.
 		a.model, _, _ = strings.Cut(a.model, ":")
 	case "bedrock":
-		if op == MessagesCountTokens && !strings.HasPrefix(a.model, "arn:") {
-			a.model = bedrockID(a.model) // inference profiles count nothing
-		}
+		t.bedrock(op, a, p)
 	case "bedrock-mantle":
 		if op == Chat && mantleClaude(a.model) {
 			p.base, p.path = mantleAnthropic, "/messages"
@@ -295,6 +293,9 @@ func (t *Target) vertexProject() (string, error) {
 
 // DialectOf is the dialect that the target speaks for op and model.
 func (t *Target) DialectOf(op Operation, model string) string {
+	if op == Chat && t.Provider.ID == "bedrock" && invoked(bedrockID(model)) {
+		return BedrockInvoke
+	}
 	if op == Chat && (t.anthropicDeployment() || t.Provider.ID == "bedrock-mantle" && mantleClaude(model)) {
 		return AnthropicMessages
 	}

@@ -138,6 +138,9 @@ func (c *call) sendPlain(resp *http.Response) error {
 		if err != nil {
 			return c.unusable(err, out)
 		}
+		if d, ok := c.to.dialect.(chat.Headed); ok {
+			d.ReadHeader(resp.Header, r)
+		}
 		c.learn(r.Meter())
 		c.remember(r.Signed())
 		c.keepReceived(out)

@@ -29,7 +29,7 @@ func Dialects() []chat.Dialect {
 	return []chat.Dialect{
 		openai.Chat{}, openai.Completions{}, anthropic.Messages{},
 		cohere.Chat{}, converse.Converse{}, gemini.Generate{},
-		upstream.Dialect{Wire: cohere.Generate{}}, upstream.Dialect{Wire: ai21.Complete{}}, upstream.Dialect{Wire: bytez.Chat{}},
+		upstream.Dialect{Wire: cohere.Generate{}}, upstream.Dialect{Wire: ai21.Complete{}}, upstream.Dialect{Wire: bedrock.Invoke{}}, upstream.Dialect{Wire: bytez.Chat{}},
 		upstream.Dialect{Wire: oci.Chat{}}, upstream.Dialect{Wire: palm.Chat{}}, upstream.Dialect{Wire: palm.Text{}},
 		upstream.Dialect{Wire: reka.Chat{}}, upstream.Dialect{Wire: triton.Generate{}}, upstream.Dialect{Wire: workersai.Run{}},
 		responses.Responses{},

@@ -53,8 +53,8 @@ func (Complete) EncodeRequest(dst []byte, r *chat.Request, _ *chat.Traits, loss 
 	o.FloatIf("temperature", r.Temperature)
 	o.FloatIf("topP", r.TopP)
 	o.ListIf("stopSequences", r.Stop)
-	penalty(o, "presencePenalty", r.PresencePenalty)
-	penalty(o, "frequencyPenalty", r.FrequencyPenalty)
+	Penalty(o, "presencePenalty", r.PresencePenalty)
+	Penalty(o, "frequencyPenalty", r.FrequencyPenalty)
 	for _, x := range r.Extra {
 		for _, name := range passed {
 			if x.Name == name {
@@ -66,7 +66,8 @@ func (Complete) EncodeRequest(dst []byte, r *chat.Request, _ *chat.Traits, loss 
 	return o.B, loss.Err()
 }
 
-func penalty(o *upstream.Object, name string, v chat.Opt[float64]) {
+// Penalty writes a penalty that is there, as an object of its scale.
+func Penalty(o *upstream.Object, name string, v chat.Opt[float64]) {
 	if v.Set {
 		o.Key(name)
 		o.Open('{')

@@ -21,8 +21,8 @@ func decodeError(status int, h http.Header, body []byte) *fault.Fault {
 	return f
 }
 
-// failure is the fault for a finish reason that is none: the answer is not whole.
-func failure(native, message string) *fault.Fault {
+// Failure is the fault for a finish reason that is none: the answer is not whole.
+func Failure(native, message string) *fault.Fault {
 	status := http.StatusBadGateway
 	if native == "TIMEOUT" {
 		status = http.StatusGatewayTimeout
@@ -33,8 +33,8 @@ func failure(native, message string) *fault.Fault {
 	return upstream.Failed(status, "", message)
 }
 
-// failed reports whether a finish reason says that the answer failed.
-func failed(native string) bool {
+// Failed reports whether a finish reason says that the answer failed.
+func Failed(native string) bool {
 	return native == "ERROR" || native == "TIMEOUT" || native == "USER_CANCEL"
 }
 

@@ -104,10 +104,10 @@ func generations(d *wire.Decoder, r *chat.Response) (f *fault.Fault) {
 				c.Native = upstream.OptString(d)
 			}
 		})
-		if failed(c.Native) {
-			f = failure(c.Native, "")
+		if Failed(c.Native) {
+			f = Failure(c.Native, "")
 		}
-		c.Stop = stopReason(c.Native)
+		c.Stop = StopReason(c.Native)
 		c.Parts = []chat.Part{{Kind: chat.Text, Text: text}}
 		r.Choices = append(r.Choices, c)
 	}
@@ -175,8 +175,8 @@ func (s *generateDecoder) Event(name string, data []byte, emit func(*chat.Delta)
 	switch {
 	case d.End() != nil:
 		return s.Unreadable(d.End())
-	case kind == "stream-error" || message != "" || failed(finish):
-		return s.Fail(failure(finish, message))
+	case kind == "stream-error" || message != "" || Failed(finish):
+		return s.Fail(Failure(finish, message))
 	case finished:
 		return s.finish(finish, &u, emit)
 	}
@@ -199,9 +199,9 @@ func (s *generateDecoder) finish(native string, u *counts, emit func(*chat.Delta
 		}
 	}
 	for i := 1; i < s.choices; i++ {
-		if err := s.Emit(chat.Delta{Kind: chat.DeltaStop, Choice: i, Stop: stopReason(native), Native: native}, emit); err != nil {
+		if err := s.Emit(chat.Delta{Kind: chat.DeltaStop, Choice: i, Stop: StopReason(native), Native: native}, emit); err != nil {
 			return err
 		}
 	}
-	return s.Stop(stopReason(native), native, emit)
+	return s.Stop(StopReason(native), native, emit)
 }

@@ -10,8 +10,8 @@ import (
 	"gateway/shared/wire"
 )
 
-// stopReason reads a finish_reason that is no failure.
-func stopReason(native string) chat.StopReason {
+// StopReason reads a finish_reason that is no failure.
+func StopReason(native string) chat.StopReason {
 	switch native {
 	case "COMPLETE":
 		return chat.StopEnd
@@ -54,15 +54,15 @@ func decodeResponse(body []byte) (*chat.Response, *fault.Fault) {
 	switch {
 	case d.End() != nil:
 		return nil, upstream.Invalid("The provider's answer is not JSON", d.End())
-	case failed(c.Native):
-		return nil, failure(c.Native, "")
+	case Failed(c.Native):
+		return nil, Failure(c.Native, "")
 	case !seen:
 		if p := upstream.ReadError(body); p != nil {
 			return nil, upstream.InBand(body)
 		}
 		return nil, upstream.Invalid("The provider's answer holds no message", nil)
 	}
-	c.Stop = stopReason(c.Native)
+	c.Stop = StopReason(c.Native)
 	r.Usage, r.Billed, r.ReportedTotal = u.tokens(), u.bill(), u.total()
 	return r, nil
 }

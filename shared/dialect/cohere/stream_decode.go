@@ -266,8 +266,8 @@ func (s *streamDecoder) messageEnd(e *event, u *counts, emit func(*chat.Delta) e
 		s.M.Usage = s.told
 	}
 	s.M.Finish = e.finish
-	if failed(e.finish) || e.failure != "" {
-		return s.Fail(failure(e.finish, e.failure))
+	if Failed(e.finish) || e.failure != "" {
+		return s.Fail(Failure(e.finish, e.failure))
 	}
 	for i := range s.blocks {
 		if !s.blocks[i].closed {
@@ -281,5 +281,5 @@ func (s *streamDecoder) messageEnd(e *event, u *counts, emit func(*chat.Delta) e
 			return err
 		}
 	}
-	return s.Stop(stopReason(e.finish), e.finish, emit)
+	return s.Stop(StopReason(e.finish), e.finish, emit)
 }

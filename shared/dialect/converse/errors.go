@@ -96,8 +96,8 @@ func providerFault(p *chat.ProviderError) *fault.Fault {
 	return f
 }
 
-// inBandError makes the fault for an exception in a stream.
-func inBandError(kind string, data []byte) *fault.Fault {
+// Exception makes the fault for an exception in a stream.
+func Exception(kind string, data []byte) *fault.Fault {
 	p := readError(data)
 	if p == nil {
 		p = &chat.ProviderError{}

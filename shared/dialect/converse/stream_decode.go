@@ -79,7 +79,7 @@ func (s *streamDecoder) Event(event string, data []byte, emit func(*chat.Delta) 
 		return s.m.Err
 	}
 	if kind, ok := strings.CutPrefix(event, wire.EventStreamException); ok {
-		return s.fail(inBandError(kind, data))
+		return s.fail(Exception(kind, data))
 	}
 	s.d.Reset(data)
 	switch event {

@@ -28,7 +28,17 @@ type Wire interface {
 // client would write in this shape is refused.
 type Dialect struct{ Wire }
 
-var _ chat.Dialect = Dialect{}
+var (
+	_ chat.Dialect = Dialect{}
+	_ chat.Headed  = Dialect{}
+)
+
+// ReadHeader implements chat.Headed for wires that do.
+func (d Dialect) ReadHeader(h http.Header, r *chat.Response) {
+	if w, ok := d.Wire.(chat.Headed); ok {
+		w.ReadHeader(h, r)
+	}
+}
 
 // none looks for no member: the walk only checks that a body is one JSON object.
 var none = wire.NewKeySet()

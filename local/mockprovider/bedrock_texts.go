@@ -1,0 +1,165 @@
+package mockprovider
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+)
+
+// firstText tells whether a model of Bedrock writes texts by InvokeModel only.
+func firstText(model string) bool {
+	return strings.Contains(model, "cohere.command-text") || strings.Contains(model, "cohere.command-light-text") || strings.Contains(model, "ai21.j2-")
+}
+
+// bedrockWithin refuses a number that is out of bounds, in the service's words.
+func bedrockWithin(v value, name string, low, high float64) *apiError {
+	n := v.get(name)
+	if !n.given() {
+		return nil
+	}
+	if n.kind != number || n.float() < low || n.float() > high {
+		return bedrockInvalid(fmt.Sprintf("Malformed input request: #/%s: %s is not between %g and %g, please reformat your input and try again.", name, n.s, low, high))
+	}
+	return nil
+}
+
+// commandInvoked answers one of Cohere's first Command models.
+func (x *exchange) commandInvoked(v value, stream bool) *apiError {
+	if e := extraneous(v, "prompt", "temperature", "p", "k", "max_tokens", "stop_sequences", "return_likelihoods", "stream", "num_generations", "logit_bias", "truncate"); e != nil {
+		return e
+	}
+	for _, e := range []*apiError{bedrockWithin(v, "temperature", 0, 5), bedrockWithin(v, "p", 0, 1), bedrockWithin(v, "k", 0, 500), bedrockWithin(v, "max_tokens", 1, 4096), bedrockWithin(v, "num_generations", 1, 5)} {
+		if e != nil {
+			return e
+		}
+	}
+	answers := 1
+	if n, ok := v.get("num_generations").integer(); ok {
+		answers = int(n)
+	}
+	list, u, e := x.invokedAnswers(v.get("prompt"), v.get("max_tokens"), answers, stream)
+	if e != nil || list == nil {
+		return e
+	}
+	id := x.newID("", 1)
+	if !stream {
+		x.counted(u)
+		x.plain(id, x.commandWhole(id, list), u)
+		return nil
+	}
+	s := x.startBinary(id, u)
+	s.invoke = true
+	if !v.get("stream").yes { // the whole answer is one piece then
+		x.row.close(http.StatusOK, u, x.gone(), "")
+		whole := x.commandWhole(id, list)
+		s.event("chunk", append(whole[:len(whole)-1], ","+x.metrics(u)+"}"...))
+		return nil
+	}
+	for i := range list {
+		for _, p := range list[i].text {
+			s.output++
+			if !s.event("chunk", fmt.Appendf(nil, `{"text":%s,"is_finished":false,"index":%d}`, quoted(p), i)) {
+				return nil
+			}
+		}
+	}
+	if x.st.noDone {
+		return nil
+	}
+	x.row.close(http.StatusOK, u, x.gone(), "")
+	for i := range list {
+		end := fmt.Sprintf(`{"is_finished":true,"index":%d,"finish_reason":%s`, i, quoted(x.commandFinish(&list[i])))
+		if i == len(list)-1 && !x.st.noUsage {
+			end += "," + x.metrics(u)
+		}
+		if !s.event("chunk", []byte(end+"}")) {
+			return nil
+		}
+	}
+	return nil
+}
+
+func (x *exchange) commandFinish(a *answer) string {
+	if x.st.finish != "" {
+		return x.st.finish
+	}
+	return [...]string{"COMPLETE", "MAX_TOKENS", "COMPLETE", "COMPLETE", "ERROR_TOXIC"}[a.stop]
+}
+
+func (x *exchange) commandWhole(id string, list []answer) []byte {
+	b := []byte(`{"id":` + quoted(id) + `,"prompt":"","generations":[`)
+	for i := range list {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = fmt.Appendf(b, `{"id":%s,"text":%s,"finish_reason":%s}`, quoted(id), spoken(&list[i]), quoted(x.commandFinish(&list[i])))
+	}
+	return append(b, `]}`...)
+}
+
+// jurassicInvoked answers one of AI21's Jurassic-2 models, which do not stream.
+func (x *exchange) jurassicInvoked(v value) *apiError {
+	if e := extraneous(v, "prompt", "temperature", "topP", "maxTokens", "stopSequences", "countPenalty", "presencePenalty", "frequencyPenalty"); e != nil {
+		return e
+	}
+	for _, e := range []*apiError{bedrockWithin(v, "temperature", 0, 1), bedrockWithin(v, "topP", 0, 1), bedrockWithin(v, "maxTokens", 0, 8191), bedrockWithin(v.get("presencePenalty"), "scale", 0, 5), bedrockWithin(v.get("frequencyPenalty"), "scale", 0, 500)} {
+		if e != nil {
+			return e
+		}
+	}
+	list, u, e := x.invokedAnswers(v.get("prompt"), v.get("maxTokens"), 1, false)
+	if e != nil || list == nil {
+		return e
+	}
+	tokens := func(n int64) string { return "[" + strings.TrimSuffix(strings.Repeat("{},", int(n)), ",") + "]" }
+	reason := [...]string{"endoftext", "length", "stop", "endoftext", "endoftext"}[list[0].stop]
+	x.counted(u)
+	x.plain("mock", []byte(`{"id":1234,"prompt":{"text":"","tokens":`+tokens(u.Input)+`},"completions":[{"data":{"text":`+spoken(&list[0])+`,"tokens":`+tokens(u.Output)+`},"finishReason":{"reason":`+quoted(reason)+`}}]}`), u)
+	return nil
+}
+
+// invokedAnswers makes the answers to a prompt; none when the request has been
+// answered already.
+func (x *exchange) invokedAnswers(prompt, maxTokens value, n int, stream bool) ([]answer, Usage, *apiError) {
+	if prompt.kind != text || prompt.s == "" {
+		return nil, Usage{}, bedrockInvalid("Malformed input request: #/prompt: expected minLength: 1, actual: 0, please reformat your input and try again.")
+	}
+	last := prompt.s
+	if i := strings.LastIndex(last, "User: "); i >= 0 {
+		last = strings.TrimSuffix(last[i+len("User: "):], "\nAssistant:")
+	}
+	if e := steerBy(&x.st, last); e != nil {
+		return nil, Usage{}, e
+	}
+	j := job{model: x.model, st: &x.st, seed: seedOf(prompt.s), prompt: tokensOf(prompt.s), lastUser: last}
+	j.maxTokens, _ = maxTokens.integer()
+	if e := x.settle(j.seed); e != nil {
+		return nil, Usage{}, bedrockInvalid(e.message)
+	}
+	x.row, x.hasRow = x.s.bill.begin(x.path, x.model, x.newID("aws-", j.seed), stream), true
+	if done, e := x.misbehave(); done {
+		return nil, Usage{}, e
+	}
+	u := Usage{Input: j.prompt}
+	list := make([]answer, n)
+	for i := range list {
+		list[i] = j.answer(i)
+		out, _ := list[i].generated()
+		u.Output += out
+	}
+	return list, u, nil
+}
+
+// counted sets the headers in which the service tells its counts.
+func (x *exchange) counted(u Usage) {
+	if x.st.noUsage {
+		return
+	}
+	h := x.w.Header()
+	h["X-Amzn-Bedrock-Input-Token-Count"] = []string{itoa(u.Input)}
+	h["X-Amzn-Bedrock-Output-Token-Count"] = []string{itoa(u.Output)}
+}
+
+func (x *exchange) metrics(u Usage) string {
+	return `"amazon-bedrock-invocationMetrics":{"inputTokenCount":` + itoa(u.Input) + `,"outputTokenCount":` + itoa(u.Output) + `,"invocationLatency":1,"firstByteLatency":1}`
+}
