@@ -53,11 +53,26 @@ type Job struct {
 	Call func(ctx context.Context, c *JobCall) (*http.Response, error)
 }
 
+// EmbeddingRows is what Job.Talk is asked for rows that ask for embeddings.
+const EmbeddingRows = "openai.embeddings"
+
 // Talk is how a client's dialect reaches a model.
 type Talk struct {
 	Client, Provider Dialect
-	Model            string // as the provider takes it
+	Translator       Translator // of rows that are no conversations, in place of both
+	Model            string     // as the provider takes it
 	Traits           *Traits
+	// Adapt changes a body that the provider's dialect wrote where the host differs
+	// from others that speak it; dropped are the members that were left out.
+	Adapt func(body []byte) (adapted []byte, dropped []string)
+}
+
+// Wire is the name of what the provider speaks.
+func (t *Talk) Wire() string {
+	if t.Translator != nil {
+		return t.Translator.Name()
+	}
+	return t.Provider.Name()
 }
 
 // JobCall is one request to the provider.

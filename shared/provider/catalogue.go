@@ -170,21 +170,13 @@ var catalogue = []Provider{
 			{Name: "provider_batch_endpoint", Aliases: []string{"vertex_batch_endpoint"}}, {Name: "file_purpose"},
 			{Name: "vertex_skip_ptu_cost_attribution", Header: "-", Form: Flag}, {Name: "vertex_map_metadata", Header: "-"}, {Name: "is_key_required", Header: "-", Form: Flag},
 		}, anthropicFields[:2]),
-		Routes: []Route{
+		Routes: append([]Route{
 			{Op: Chat, Path: ":generateContent", Stream: ":streamGenerateContent?alt=sse"},
 			{Op: Messages, Path: ":rawPredict", Stream: ":streamRawPredict"},
 			{Op: MessagesCountTokens, Path: ":rawPredict"},
 			{Op: Embeddings, Path: ":predict", Dialect: "vertex.embeddings"},
 			{Op: ImagesGenerate, Path: ":predict", Dialect: "google.imagen"},
-			{Op: BatchesCreate, Path: "/batchPredictionJobs", Dialect: "vertex.jobs"},
-			{Op: BatchesList, Path: "/batchPredictionJobs", Dialect: "vertex.jobs"},
-			{Op: BatchesGet, Path: "/batchPredictionJobs/{id}", Dialect: "vertex.jobs"},
-			{Op: BatchesCancel, Path: "/batchPredictionJobs/{id}:cancel", Dialect: "vertex.jobs"},
-			{Op: FinetuneCreate, Path: "/tuningJobs", Dialect: "vertex.jobs"},
-			{Op: FinetuneList, Path: "/tuningJobs", Dialect: "vertex.jobs"},
-			{Op: FinetuneGet, Path: "/tuningJobs/{id}", Dialect: "vertex.jobs"},
-			{Op: FinetuneCancel, Path: "/tuningJobs/{id}:cancel", Dialect: "vertex.jobs"},
-		}},
+		}, vertexJobs...)},
 	{ID: "cohere", Name: "Cohere", Dialect: Cohere, Base: "https://api.cohere.ai", Auth: bearer, Key: always,
 		Routes: []Route{
 			{Op: Chat, Path: "/v2/chat"}, {Op: Completions, Path: "/v1/generate", Dialect: "cohere.generate"},

@@ -4,6 +4,7 @@ package provider
 const (
 	AnthropicJobs = "anthropic.jobs"
 	BedrockJobs   = "bedrock.jobs"
+	VertexJobs    = "vertex.jobs"
 )
 
 // messageBatches are Anthropic's batches. The files that they are made of stay at
@@ -38,4 +39,22 @@ var bedrockJobs = []Route{
 	{Op: FinetuneList, Path: "/model-customization-jobs", Base: bedrockControl, Dialect: BedrockJobs},
 	{Op: FinetuneGet, Path: "/model-customization-jobs/{id!}", Base: bedrockControl, Dialect: BedrockJobs},
 	{Op: FinetuneCancel, Path: "/model-customization-jobs/{id!}/stop", Base: bedrockControl, Dialect: BedrockJobs},
+}
+
+// vertexJobs are the batches and tunings of Vertex AI, whose files go the way of
+// Bedrock's, to a bucket of Cloud Storage.
+var vertexJobs = []Route{
+	{Op: FilesUpload, Path: "/", Dialect: VertexJobs},
+	{Op: FilesList, Path: "/", Dialect: VertexJobs},
+	{Op: FilesGet, Path: "/", Dialect: VertexJobs},
+	{Op: FilesDelete, Path: "/", Dialect: VertexJobs},
+	{Op: FilesContent, Path: "/", Dialect: VertexJobs},
+	{Op: BatchesCreate, Path: "/batchPredictionJobs", Dialect: VertexJobs},
+	{Op: BatchesGet, Path: "/batchPredictionJobs/{id}", Dialect: VertexJobs},
+	{Op: BatchesCancel, Path: "/batchPredictionJobs/{id}:cancel", Dialect: VertexJobs},
+	{Op: BatchesList, Path: "/batchPredictionJobs", Dialect: VertexJobs},
+	{Op: FinetuneCreate, Path: "/tuningJobs", Dialect: VertexJobs},
+	{Op: FinetuneList, Path: "/tuningJobs", Dialect: VertexJobs},
+	{Op: FinetuneGet, Path: "/tuningJobs/{id}", Dialect: VertexJobs},
+	{Op: FinetuneCancel, Path: "/tuningJobs/{id}:cancel", Dialect: VertexJobs},
 }

@@ -168,12 +168,15 @@ func (c *call) talk(client, model string) (*chat.Talk, error) {
 	}
 	t := &chat.Talk{Client: c.dialects[client], Model: c.to.target.UpstreamModel(model)}
 	op, known := talkOperations[client]
-	if t.Client == nil || !known {
+	if !known {
 		return nil, unsupported(client, c.to.target.Provider)
 	}
-	name, _, ok := c.to.target.Speaks(op, client, model)
-	if ok {
+	ok := false
+	if op == provider.Embeddings {
+		t.Translator, ok = c.carriers[c.to.target.DialectOf(op, model)]
+	} else if name, spoken, found := c.to.target.Speaks(op, client, model); found && t.Client != nil {
 		t.Provider, ok = c.dialects[name]
+		t.Adapt = func(body []byte) ([]byte, []string) { return c.to.target.Adapt(spoken, name, model, body) }
 	}
 	if !ok {
 		return nil, unsupported(client, c.to.target.Provider)
@@ -188,6 +191,7 @@ func (c *call) talk(client, model string) (*chat.Talk, error) {
 var talkOperations = map[string]provider.Operation{
 	provider.OpenAIChat: provider.Chat, provider.OpenAICompletions: provider.Completions,
 	provider.OpenAIResponses: provider.ResponsesCreate, provider.AnthropicMessages: provider.Messages,
+	chat.EmbeddingRows: provider.Embeddings,
 }
 
 // callJob sends one request of an operation.

@@ -303,7 +303,7 @@ func (Anthropic) open(ctx context.Context, j *chat.Job, batch string) (*results,
 	if err != nil {
 		return nil, err
 	}
-	return &results{src: resp.Body, read: readResult}, nil
+	return &results{src: resp.Body, read: readResult, meter: meteredBy(anthropic.Messages{})}, nil
 }
 
 // unansweredTexts say why a request has no answer.
@@ -358,5 +358,5 @@ func (r *result) read(d *wire.Decoder) {
 
 // Usage implements chat.Jobs.
 func (a Anthropic) Usage(ctx context.Context, j *chat.Job) ([]chat.Meter, error) {
-	return usageOf(ctx, j, a.open, anthropic.Messages{})
+	return usageOf(ctx, j, a.open)
 }

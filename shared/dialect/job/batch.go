@@ -52,6 +52,7 @@ type asked struct {
 		RoleARN string          `json:"role_arn"`
 		Output  json.RawMessage `json:"output_data_config"`
 	} `json:"provider_options"`
+	Named      string          `json:"-"` // the model as the body names it
 	JobName    string          `json:"job_name"`
 	RoleARN    string          `json:"role_arn"`
 	OutputData json.RawMessage `json:"output_data_config"`
@@ -81,7 +82,7 @@ func readAsked(j *chat.Job) (*asked, error) {
 			*own.outer = *own.inner
 		}
 	}
-	if j.Model != "" {
+	if a.Named = a.Model; j.Model != "" {
 		a.Model = j.Model
 	}
 	if len(a.OutputData) == 0 {

@@ -24,9 +24,7 @@ func (Bedrock) Name() string { return "bedrock.jobs" }
 
 // DecodeError implements chat.Jobs. Amazon S3 answers in XML.
 func (Bedrock) DecodeError(status int, h http.Header, body []byte) *fault.Fault {
-	if code := xmlText(body, "Code"); code != "" {
-		f := upstream.Failed(status, code, orElse(xmlText(body, "Message"), code))
-		f.RetryAfter = chat.RetryAfter(h)
+	if f := storeError(status, h, body); f != nil {
 		return f
 	}
 	return converse.Converse{}.DecodeError(status, h, body)
@@ -60,7 +58,7 @@ func (b Bedrock) Do(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
 
 // Usage implements chat.Jobs.
 func (b Bedrock) Usage(ctx context.Context, j *chat.Job) ([]chat.Meter, error) {
-	return usageOf(ctx, j, b.open, converse.Converse{})
+	return usageOf(ctx, j, b.open)
 }
 
 // bucket is where the files of jobs lie.
@@ -294,9 +292,23 @@ func (b Bedrock) stop(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error)
 // on.
 const maxListed = 20
 
-// awsPage gives one page of a list of AWS, which goes on by tokens: read takes one
-// page and gives the ids of its entries and its token.
-func awsPage[T any](ctx context.Context, j *chat.Job, id func(*T) string, read func(*http.Response) ([]T, string, error)) (page []T, more bool, err error) {
+// awsQuery asks for a page of a list of AWS; 0 entries are as many as it gives.
+func awsQuery(n int, token string) url.Values {
+	if n == 0 {
+		n = 1000
+	}
+	q := url.Values{"maxResults": {itoa(int64(n))}, "sortBy": {"CreationTime"}, "sortOrder": {"Descending"}}
+	if token != "" {
+		q.Set("nextToken", token)
+	}
+	return q
+}
+
+// tokenPage gives one page of a list that goes on by tokens: query asks for a page
+// of so many entries, read takes one and gives its entries and its token.
+func tokenPage[T any](
+	ctx context.Context, j *chat.Job, id func(*T) string, query func(n int, token string) url.Values, read func(*http.Response) ([]T, string, error),
+) (page []T, more bool, err error) {
 	limit, err := limitOf(j, defaultPage, maxPage)
 	if err != nil {
 		return nil, false, err
@@ -304,14 +316,11 @@ func awsPage[T any](ctx context.Context, j *chat.Job, id func(*T) string, read f
 	after, token := j.Query.Get("after"), ""
 	found := after == ""
 	for range maxListed {
-		q := url.Values{"maxResults": {itoa(1000)}, "sortBy": {"CreationTime"}, "sortOrder": {"Descending"}}
+		n := 0
 		if found && len(page) == 0 {
-			q.Set("maxResults", itoa(int64(limit)))
+			n = limit
 		}
-		if token != "" {
-			q.Set("nextToken", token)
-		}
-		resp, err := j.Call(ctx, &chat.JobCall{Method: http.MethodGet, Operation: j.Operation, Query: q.Encode()})
+		resp, err := j.Call(ctx, &chat.JobCall{Method: http.MethodGet, Operation: j.Operation, Query: query(n, token).Encode()})
 		if err != nil {
 			return nil, false, err
 		}
@@ -340,7 +349,7 @@ func awsPage[T any](ctx context.Context, j *chat.Job, id func(*T) string, read f
 }
 
 func (b Bedrock) list(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
-	jobs, more, err := awsPage(ctx, j, func(v *invocationJob) string { return Plain(v.ARN) }, func(resp *http.Response) ([]invocationJob, string, error) {
+	jobs, more, err := tokenPage(ctx, j, func(v *invocationJob) string { return Plain(v.ARN) }, awsQuery, func(resp *http.Response) ([]invocationJob, string, error) {
 		var page struct {
 			Jobs []invocationJob `json:"invocationJobSummaries"`
 			Next string          `json:"nextToken"`
@@ -369,7 +378,7 @@ func (b Bedrock) open(ctx context.Context, j *chat.Job, batch string) (*results,
 	if err != nil {
 		return nil, err
 	}
-	return &results{src: resp.Body, read: readRecord, model: v.batch().Model}, nil
+	return &results{src: resp.Body, read: readRecord, model: v.batch().Model, meter: meteredBy(converse.Converse{})}, nil
 }
 
 // readRecord reads {recordId, modelInput, modelOutput | error}.

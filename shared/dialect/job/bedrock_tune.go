@@ -33,11 +33,11 @@ func (b Bedrock) tune(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error)
 		return nil, err
 	}
 	folder := bucket + "/gateway/tuning/" + j.Request + "/"
-	if err := examples(ctx, j, "training_file", want.Training, folder+"training.jsonl"); err != nil {
+	if err := examples(ctx, j, "training_file", want.Training, folder+"training.jsonl", appendExample); err != nil {
 		return nil, err
 	}
 	if want.Validation != "" {
-		if err := examples(ctx, j, "validation_file", want.Validation, folder+"validation.jsonl"); err != nil {
+		if err := examples(ctx, j, "validation_file", want.Validation, folder+"validation.jsonl", appendExample); err != nil {
 			return nil, err
 		}
 	}
@@ -83,9 +83,8 @@ func (b Bedrock) tune(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error)
 	return answerTuning(ctx, j, made)
 }
 
-// examples writes a file of examples to the bucket: conversations in Bedrock's
-// form, prompts with their completions as they are.
-func examples(ctx context.Context, j *chat.Job, field, id, object string) error {
+// examples writes a file of examples to the bucket, each in the provider's form.
+func examples(ctx context.Context, j *chat.Job, field, id, object string, write func(dst, line []byte) ([]byte, error)) error {
 	f, err := inputFile(ctx, j, field, id, "fine-tune")
 	if err != nil {
 		return err
@@ -93,7 +92,7 @@ func examples(ctx context.Context, j *chat.Job, field, id, object string) error 
 	count := 0
 	src := transform(j.Room.Open(ctx, f), func(dst []byte, n int, line []byte) ([]byte, error) {
 		count++
-		out, err := appendExample(dst, line)
+		out, err := write(dst, line)
 		if err != nil {
 			err = fault.Invalid(field, "%s: line %d: %s", field, n, fault.From(err).Message)
 		}
@@ -112,56 +111,28 @@ func examples(ctx context.Context, j *chat.Job, field, id, object string) error 
 	return nil
 }
 
-// appendExample writes one example.
+// appendExample writes one example as Bedrock reads it.
 func appendExample(dst, line []byte) ([]byte, error) {
-	var system, messages []string // role, text, role, text ...
-	d := wire.NewDecoder(line)
-	talks, plain := false, 0
-	for key := range d.Object {
-		switch string(key) {
-		case "messages":
-			talks = true
-			for range d.Array {
-				role, text := readTurn(d)
-				switch role {
-				case "system", "developer":
-					system = append(system, text)
-				case "user", "assistant":
-					messages = append(messages, role, text)
-				default:
-					d.Fail("role must be system, user or assistant")
-				}
-			}
-		case "prompt", "completion":
-			if d.Str() != "" {
-				plain++
-			}
-		default:
-			d.Skip()
-		}
-	}
-	if err := d.End(); err != nil {
+	e, err := readExample(line)
+	if err != nil {
 		return dst, err
 	}
-	switch {
-	case !talks && plain == 2:
+	if e.prompt != "" {
 		return append(append(dst, line...), '\n'), nil
-	case len(messages) == 0:
-		return dst, fault.Invalid("messages", "messages is required: a conversation; or prompt and completion")
 	}
 	o := upstream.Begin(dst)
 	o.Str("schemaVersion", "bedrock-conversation-2024")
-	if len(system) > 0 {
+	if len(e.system) > 0 {
 		o.Key("system")
-		appendTexts(o, system...)
+		appendTexts(o, e.system...)
 	}
 	o.Key("messages")
 	o.Open('[')
-	for i := 0; i < len(messages); i += 2 {
+	for i := 0; i < len(e.messages); i += 2 {
 		o.Open('{')
-		o.Str("role", messages[i])
+		o.Str("role", e.messages[i])
 		o.Key("content")
-		appendTexts(o, messages[i+1])
+		appendTexts(o, e.messages[i+1])
 		o.Close('}')
 	}
 	return append(o.B, "]}\n"...), nil
@@ -249,7 +220,7 @@ func (b Bedrock) stopTuning(ctx context.Context, j *chat.Job) (*chat.JobAnswer, 
 }
 
 func (b Bedrock) tunings(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
-	jobs, more, err := awsPage(ctx, j, func(c *customizationJob) string { return Plain(c.ARN) }, func(resp *http.Response) ([]customizationJob, string, error) {
+	jobs, more, err := tokenPage(ctx, j, func(c *customizationJob) string { return Plain(c.ARN) }, awsQuery, func(resp *http.Response) ([]customizationJob, string, error) {
 		var page struct {
 			Jobs []customizationJob `json:"modelCustomizationJobSummaries"`
 			Next string             `json:"nextToken"`

@@ -14,7 +14,7 @@ import (
 )
 
 // partSize is the length of a part of a long object, in bytes. Amazon S3 takes
-// 10,000 parts of at least 5 MiB.
+// 10,000 parts of at least 5 MiB; Cloud Storage does as S3 does.
 const partSize = 8 << 20
 
 // putObject writes an object, as bucket/key: at once when it is short, else in
@@ -110,6 +110,18 @@ func readText(resp *http.Response) ([]byte, error) {
 		return nil, fault.From(upstream.Invalid("The provider's answer broke off", err))
 	}
 	return b, nil
+}
+
+// storeError reads an error of a store of objects, which is XML; nil when it is
+// none.
+func storeError(status int, h http.Header, body []byte) *fault.Fault {
+	code := xmlText(body, "Code")
+	if code == "" {
+		return nil
+	}
+	f := upstream.Failed(status, code, orElse(xmlText(body, "Message"), code))
+	f.RetryAfter = chat.RetryAfter(h)
+	return f
 }
 
 // xmlText is the text of the first element with a name in a flat XML answer; ""

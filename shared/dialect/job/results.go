@@ -45,6 +45,7 @@ type result struct {
 	id, kind   string
 	message    []byte // of a request that was answered
 	model      string
+	inputs     int    // of a row for embeddings, when there are several
 	code, text string // why it was not
 }
 
@@ -55,6 +56,7 @@ type results struct {
 	src   io.ReadCloser
 	read  func(line []byte) (*result, error)
 	model string // of rows that do not tell theirs
+	meter func(*result) chat.Meter
 }
 
 // opener opens the results of a batch, by its id.
@@ -106,14 +108,19 @@ func resultRows(ctx context.Context, j *chat.Job, open opener, batch string, goo
 			return dst, err
 		}
 		if good {
-			return w.answered(dst, r.id, orElse(r.model, got.model), r.message), nil
+			return w.answered(dst, r.id, orElse(r.model, got.model), r.message, max(r.inputs, 1)), nil
 		}
 		return w.failed(dst, r.id, r.code, r.text), nil
 	}), nil
 }
 
-// usageOf sums what the rows of a batch used, as a dialect reports it.
-func usageOf(ctx context.Context, j *chat.Job, open opener, d interface{ MeterResponse([]byte) chat.Meter }) ([]chat.Meter, error) {
+// meteredBy reads what a row used as a dialect reports it.
+func meteredBy(d interface{ MeterResponse([]byte) chat.Meter }) func(*result) chat.Meter {
+	return func(r *result) chat.Meter { return d.MeterResponse(r.message) }
+}
+
+// usageOf sums what the rows of a batch used.
+func usageOf(ctx context.Context, j *chat.Job, open opener) ([]chat.Meter, error) {
 	got, err := open(ctx, j, j.ID)
 	if err != nil {
 		return nil, err
@@ -133,7 +140,7 @@ func usageOf(ctx context.Context, j *chat.Job, open opener, d interface{ MeterRe
 			return nil, err
 		}
 		if model := orElse(r.model, got.model); r.good() {
-			sum[model] = sum[model].Plus(d.MeterResponse(r.message).Usage)
+			sum[model] = sum[model].Plus(got.meter(r).Usage)
 		}
 	}
 	all := make([]chat.Meter, 0, len(sum))

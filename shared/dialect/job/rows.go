@@ -7,6 +7,8 @@ import (
 	"errors"
 	"hash/maphash"
 	"io"
+	"slices"
+	"strings"
 
 	"gateway/shared/chat"
 	"gateway/shared/dialect/upstream"
@@ -59,9 +61,12 @@ func (l *lines) next() ([]byte, error) {
 	return nil, io.EOF
 }
 
+const embeddingsEndpoint = "/v1/embeddings"
+
 // dialects are the dialects of the rows of batches, by endpoint.
 var dialects = map[string]string{
 	"/v1/chat/completions": "openai.chat", "/v1/completions": "openai.completions", "/v1/responses": "openai.responses", "/v1/messages": "anthropic.messages",
+	embeddingsEndpoint: chat.EmbeddingRows,
 }
 
 // rows translates the rows of a batch.
@@ -69,24 +74,44 @@ type rows struct {
 	j        *chat.Job
 	client   string // dialect of the rows
 	endpoint string
-	native   string // dialect that the provider's batches take
-	model    string // of rows that name none
-	one      bool   // all rows must be of one model
-	talks    map[string]*chat.Talk
-	last     *chat.Talk
-	seen     map[uint64]bool
-	seed     maphash.Seed
-	n        int64
-	body     []byte
+	natives  []string // what the provider's batches take
+	model    string   // of rows that name none
+	one      bool     // all rows must be of one model
+	// shape makes of the body of a request what stands in a row; nil: nothing else.
+	shape func(body []byte) ([]byte, error)
+	talks map[string]*chat.Talk
+	last  *chat.Talk
+	seen  map[uint64]bool
+	seed  maphash.Seed
+	n     int64
+	body  []byte
 }
 
-// newRows is for a batch whose provider takes conversations in one dialect.
-func newRows(j *chat.Job, a *asked, native string) (*rows, error) {
-	client := dialects[a.Endpoint]
-	if client == "" {
-		return nil, fault.Invalid("endpoint", "endpoint must be /v1/chat/completions, /v1/completions, /v1/responses or /v1/messages for %s", j.ProviderName)
+// newRows is for a batch whose provider takes what the wires of natives are:
+// dialects of conversations, translators of embeddings.
+func newRows(j *chat.Job, a *asked, natives ...string) (*rows, error) {
+	var endpoints []string
+	for _, native := range natives {
+		if strings.HasSuffix(native, ".embeddings") {
+			endpoints = append(endpoints, embeddingsEndpoint)
+		} else {
+			endpoints = append(endpoints, "/v1/chat/completions", "/v1/completions", "/v1/messages", "/v1/responses")
+		}
 	}
-	return &rows{j: j, client: client, endpoint: a.Endpoint, native: native, model: a.Model, talks: map[string]*chat.Talk{}}, nil
+	slices.Sort(endpoints)
+	if endpoints = slices.Compact(endpoints); !slices.Contains(endpoints, a.Endpoint) {
+		return nil, fault.Invalid("endpoint", "endpoint must be %s for %s", anyOf(endpoints), j.ProviderName)
+	}
+	return &rows{j: j, client: dialects[a.Endpoint], endpoint: a.Endpoint, natives: natives, model: a.Model, talks: map[string]*chat.Talk{}}, nil
+}
+
+// anyOf writes a list of words as "a, b or c".
+func anyOf(words []string) string {
+	last := len(words) - 1
+	if last < 1 {
+		return strings.Join(words, "")
+	}
+	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
 // source gives what write makes of every row, one row after the other: its custom
@@ -97,7 +122,7 @@ func (r *rows) source(ctx context.Context, f *chat.HeldFile, write func(dst []by
 	if r.n > 0 {
 		j := *r.j
 		j.Loss = new(chat.Loss)
-		r = &rows{j: &j, client: r.client, endpoint: r.endpoint, native: r.native, model: r.model, one: r.one, talks: r.talks, last: r.last}
+		r = &rows{j: &j, client: r.client, endpoint: r.endpoint, natives: r.natives, model: r.model, one: r.one, shape: r.shape, talks: r.talks, last: r.last}
 	}
 	r.seen, r.seed = make(map[uint64]bool), maphash.MakeSeed()
 	return transform(r.j.Room.Open(ctx, f), func(dst []byte, n int, line []byte) ([]byte, error) {
@@ -169,7 +194,9 @@ func (r *rows) row(line []byte) (id string, out []byte, err error) {
 		return "", nil, fault.Invalid("input_file_id", "a file must have at most %d rows", maxRows)
 	}
 	r.n++
-	out, err = r.translate(body)
+	if out, err = r.translate(body); err == nil && r.shape != nil {
+		out, err = r.shape(out)
+	}
 	return id, out, err
 }
 
@@ -192,10 +219,13 @@ func (r *rows) translate(body []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	var checked chat.Checked
 	if !w.Spans[0].Present(body) {
 		body = wire.Splice(nil, body, modelKey.SetKey(&w, 0, wire.AppendJSONString(nil, model)))
 	}
+	if talk.Translator != nil {
+		return r.carry(talk, body)
+	}
+	var checked chat.Checked
 	if err := talk.Client.Check(body, &checked); err != nil {
 		return nil, err
 	}
@@ -215,6 +245,11 @@ func (r *rows) translate(body []byte) ([]byte, error) {
 		// The answer comes when nobody knows the request any more.
 		return nil, fault.Invalid("tools", "tools: the name %q is not taken by %s", clip(name), r.j.ProviderName)
 	}
+	adapted, dropped := talk.Adapt(r.body)
+	for _, name := range dropped {
+		r.j.Loss.Add(name, "the host refuses it")
+	}
+	r.body = adapted
 	return r.body, r.j.Loss.Err()
 }
 
@@ -230,7 +265,7 @@ func (r *rows) talk(model string) (*chat.Talk, error) {
 	if err != nil {
 		return nil, err
 	}
-	if t.Provider.Name() != r.native {
+	if !slices.Contains(r.natives, t.Wire()) {
 		return nil, fault.Invalid("endpoint", "rows of %s for the model %q cannot be run in batches of %s", r.endpoint, clip(model), r.j.ProviderName)
 	}
 	if r.one && r.last != nil && r.last.Model != t.Model {
@@ -252,8 +287,12 @@ type output struct {
 }
 
 // answered writes the row of an answer in the provider's dialect.
-func (w *output) answered(dst []byte, id, model string, body []byte) []byte {
+// inputs is how many inputs a row for embeddings had.
+func (w *output) answered(dst []byte, id, model string, body []byte, inputs int) []byte {
 	talk, err := w.talk(model)
+	if err == nil && talk.Translator != nil {
+		return w.vectors(dst, id, model, talk, body, inputs)
+	}
 	var r *chat.Response
 	if err == nil {
 		r, err = talk.Provider.DecodeResponse(body, talk.Traits)

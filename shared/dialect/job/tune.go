@@ -12,6 +12,7 @@ import (
 
 // States of a fine-tuning job in OpenAI's shape.
 const (
+	tuneQueued    = "queued"
 	tuneRunning   = "running"
 	tuneSucceeded = "succeeded"
 	tuneFailed    = "failed"
@@ -23,6 +24,7 @@ const (
 type Tuning struct {
 	ID, Status, Tuned, Problem string
 	Created, Ended             int64
+	Trained                    int64 // tokens; 0: not known
 	tuneNote
 }
 
@@ -123,7 +125,7 @@ func (t *Tuning) Append(dst []byte) []byte {
 	o.Str("training_file", t.Training)
 	nullableStr(o, "validation_file", t.Validation)
 	o.Raw("result_files", []byte("[]"))
-	o.Raw("trained_tokens", []byte("null"))
+	nullableInt(o, "trained_tokens", t.Trained)
 	o.Key("error")
 	if t.Problem == "" {
 		o.B = append(o.B, "null"...)
