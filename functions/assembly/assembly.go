@@ -42,7 +42,7 @@ import (
 // logs and analytics read.
 func Administration(c *app.Core, archive *segment.Archive) []admin.Family {
 	reader := report.New(archive, c.Bucket)
-	families := []admin.Family{configs.New(), apikeys.New(c.Ledger), workspaces.New(workspaces.Deps{Ledger: c.Ledger}), organisation.New()}
+	families := []admin.Family{configs.New(configs.Deps{CheckURL: c.Egress.CheckURL}), apikeys.New(c.Ledger), workspaces.New(workspaces.Deps{Ledger: c.Ledger}), organisation.New()}
 	families = append(families,
 		integrations.New(integrations.Deps{Ledger: c.Ledger, CheckURL: c.Egress.CheckURL}),
 		providers.New(providers.Deps{Ledger: c.Ledger, CheckURL: c.Egress.CheckURL}))

@@ -72,7 +72,7 @@ func BenchmarkUpdate(b *testing.B) {
 func BenchmarkCreateAndDelete(b *testing.B) {
 	h := full(b, collection)
 	for b.Loop() {
-		slug := h.Do("POST", "/configs", key, `{"name":"n","config":{"provider":"@m"}}`).OK().Text("data", "slug")
+		slug := h.Do("POST", "/configs", key, `{"name":"n","config":{"provider":"@mock"}}`).OK().Text("data", "slug")
 		h.Do("DELETE", "/configs/"+slug, key, nil).OK()
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"gateway/shared/admin"
 	"gateway/shared/fault"
+	"gateway/shared/provider"
 	"gateway/shared/resource"
 	"gateway/shared/route"
 )
@@ -37,15 +38,24 @@ func (c *content) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
+// Deps is what the family works with.
+type Deps struct {
+	// CheckURL is the egress rule for hosts that people name.
+	CheckURL provider.URLCheck
+}
+
 // New makes the family.
-func New() admin.Family {
-	f := &family{}
+func New(d Deps) admin.Family {
+	f := &family{Deps: d}
 	f.col = f.collection()
 	return admin.Family{Name: "configs", Doc: "Saved configs: routing, retries, caching and guardrails of requests.",
 		Routes: append(f.col.Routes(), f.versions())}
 }
 
-type family struct{ col *admin.Collection[content] }
+type family struct {
+	Deps
+	col *admin.Collection[content]
+}
 
 func (f *family) collection() *admin.Collection[content] {
 	return &admin.Collection[content]{
@@ -70,7 +80,7 @@ func (f *family) collection() *admin.Collection[content] {
 			{Name: "format", Type: admin.String}, {Name: "type", Type: admin.String}, {Name: "version_id", Type: admin.String},
 		},
 		BeforeCreate: func(c *admin.Call, tx *resource.Tx, rec *resource.Record, form *content) error {
-			if err := setContent(c, rec, form, c.Body.Raw("config")); err != nil {
+			if err := f.setContent(c, rec, form, c.Body.Raw("config")); err != nil {
 				return err
 			}
 			return f.setDefault(c, tx, rec)
@@ -78,7 +88,7 @@ func (f *family) collection() *admin.Collection[content] {
 		BeforeUpdate: func(c *admin.Call, tx *resource.Tx, _, rec *resource.Record, was, form *content) error {
 			form.raw = was.raw
 			if c.Body.Given("config") {
-				if err := setContent(c, rec, form, c.Body.Raw("config")); err != nil {
+				if err := f.setContent(c, rec, form, c.Body.Raw("config")); err != nil {
 					return err
 				}
 			}
@@ -182,7 +192,10 @@ func (f *family) setDefault(c *admin.Call, tx *resource.Tx, rec *resource.Record
 
 // setContent puts a config into the record: as it is, or when it holds secrets
 // sealed as a whole, with a masked copy to show.
-func setContent(c *admin.Call, rec *resource.Record, form *content, raw json.RawMessage) error {
+func (f *family) setContent(c *admin.Call, rec *resource.Record, form *content, raw json.RawMessage) error {
+	if err := f.references(c, raw); err != nil {
+		return err
+	}
 	masked, found, err := maskSecrets(raw)
 	if err != nil {
 		return err

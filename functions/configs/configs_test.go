@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"gateway/shared/admin/admintest"
+	"gateway/shared/egress"
+	"gateway/shared/provider"
 	"gateway/shared/resource"
 	"gateway/shared/route"
 	"gateway/shared/store"
@@ -18,7 +20,24 @@ import (
 
 const key = admintest.WorkspaceA
 
-func newHouse(t testing.TB) *admintest.House { return admintest.New(t, New()) }
+// newHouse has the saved providers that the tests name.
+func newHouse(t testing.TB) *admintest.House {
+	h := admintest.New(t, New(Deps{CheckURL: egress.Policy{}.CheckURL}))
+	for _, slug := range []string{"mock", "a", "b", "v1", "v2"} {
+		provide(t, h, store.Scope{Org: admintest.Org, Workspace: h.One}, slug)
+	}
+	return h
+}
+
+// provide stores a saved provider and gives its id.
+func provide(t testing.TB, h *admintest.House, sc store.Scope, slug string) string {
+	t.Helper()
+	rec := resource.Record{Scope: sc, Kind: provider.KindProvider, ID: resource.NewID(), Slug: slug, Name: slug, Status: provider.StatusActive, Body: []byte("{}")}
+	if err := h.Resources.Change(context.Background(), sc, func(tx *resource.Tx) error { return tx.Create(&rec) }); err != nil {
+		t.Fatal(err)
+	}
+	return rec.ID
+}
 
 // save makes a config in the first workspace and gives its slug.
 func save(t testing.TB, h *admintest.House, name, config string) string {

@@ -124,9 +124,10 @@ type CacheEmbedder struct {
 // Guardrail is a reference to a saved guardrail (Slug), or one written out in
 // the config (Raw), in any of the accepted forms.
 type Guardrail struct {
-	Slug string
-	Raw  json.RawMessage
-	Form GuardrailForm
+	Field string // its path, as Parse reports it
+	Slug  string
+	Raw   json.RawMessage
+	Form  GuardrailForm
 }
 
 // GuardrailForm is the field that the entry came from.
@@ -138,34 +139,6 @@ const (
 	FormGuardrail GuardrailForm = "guardrail" // input_guardrails, output_guardrails
 	FormMutator   GuardrailForm = "mutator"   // input_mutators, output_mutators
 )
-
-// Host is an address in a config that must pass the egress rules.
-type Host struct{ Field, URL string }
-
-// each calls visit for the node and every node below it.
-func (c *Config) each(visit func(*Config)) {
-	visit(c)
-	for _, t := range c.Targets {
-		t.each(visit)
-	}
-}
-
-// Hosts gives the addresses that people wrote into the config, for the check
-// against the egress rules when it is saved or used.
-func (c *Config) Hosts() []Host {
-	var hosts []Host
-	c.each(func(n *Config) {
-		if n.CustomHost != nil && *n.CustomHost != "" {
-			hosts = append(hosts, Host{field(n.Path, "custom_host"), *n.CustomHost})
-		}
-		for _, name := range []string{"azure_foundry_url", "huggingface_base_url"} {
-			if u, ok := n.Fields[name].(string); ok && u != "" {
-				hosts = append(hosts, Host{field(n.Path, name), u})
-			}
-		}
-	})
-	return hosts
-}
 
 // field is the path of a node's field as Parse reports it: without the root's
 // own name.

@@ -181,7 +181,7 @@ func (r *reader) hooks(hooks, guardrails, mutators value) []Guardrail {
 			switch v.kind() {
 			case wire.KindString:
 				if slug := r.name(v); slug != "" {
-					all = append(all, Guardrail{Slug: slug, Form: list.form})
+					all = append(all, Guardrail{Field: v.path, Slug: slug, Form: list.form})
 				}
 			case wire.KindObject:
 				all = append(all, r.guardrail(v, list.form))
@@ -207,7 +207,7 @@ func (r *reader) guardrail(v value, form GuardrailForm) Guardrail {
 		r.add(v.path+".id", "is required")
 	}
 	if fields == 1 && id != "" {
-		return Guardrail{Slug: id, Form: form}
+		return Guardrail{Field: v.path, Slug: id, Form: form}
 	}
-	return Guardrail{Raw: slices.Clone(v.raw), Form: form}
+	return Guardrail{Field: v.path, Raw: slices.Clone(v.raw), Form: form}
 }

@@ -195,7 +195,10 @@ func TestParseReadsEveryField(t *testing.T) {
 		Cache: &Cache{Mode: "semantic", MaxAge: MinCacheAge, Embedder: &CacheEmbedder{"vectors", "text-embedding-3-small"}, Threshold: 0.9}, RequestTimeout: &timeout, FirstToken: &token, StreamIdle: &idle, Hold: &hold,
 		Breaker:    &Breaker{Threshold: 2, Cooldown: time.Minute, Codes: []int{503}},
 		CustomHost: &host, ForwardHeaders: []string{"X-A", "X-B"}, StrictOpenAI: &strict,
-		Input:  []Guardrail{{Slug: "pg-0", Form: FormHook}, {Slug: "pg-1", Form: FormGuardrail}, {Raw: []byte(`{"default.contains":{"words":["x"]},"deny":true}`), Form: FormGuardrail}, {Slug: "m", Form: FormMutator}},
+		Input: []Guardrail{
+			{Field: "before_request_hooks[0]", Slug: "pg-0", Form: FormHook}, {Field: "input_guardrails[0]", Slug: "pg-1", Form: FormGuardrail},
+			{Field: "input_guardrails[1]", Raw: []byte(`{"default.contains":{"words":["x"]},"deny":true}`), Form: FormGuardrail}, {Field: "input_mutators[0]", Slug: "m", Form: FormMutator},
+		},
 		Output: []Guardrail{}, FetchIntegratedModels: true,
 	}
 	if diff := cmp.Diff(want, c); diff != "" {
@@ -225,8 +228,16 @@ func TestParseAppliesBoundsInline(t *testing.T) {
 func TestRefsAndHosts(t *testing.T) {
 	c := mustParse(t, `{"strategy":{"mode":"fallback"},"input_guardrails":["pg-1"],"targets":[
 		{"provider":"@a","output_guardrails":["pg-2","pg-1"]},{"virtual_key":"vk"},{"override_params":{"model":"@b/m"}},{"default_params":{"model":"@c/m"}},
-		{"provider":"openai","custom_host":"https://h1"},{"provider":"azure-ai","azure_foundry_url":"https://h2","prompt_id":"pp"},{"provider":"@a"}]}`, Strict)
-	want := Refs{Providers: []string{"a", "vk", "b", "c"}, Guardrails: []string{"pg-1", "pg-2"}, Prompts: []string{"pp"}}
+		{"provider":"openai","custom_host":"https://h1"},{"provider":"azure-ai","azure_foundry_url":"https://h2","prompt_id":"pp"},
+		{"strategy":{"mode":"single"},"cache":{"mode":"semantic","embedder":{"provider":"@e","model":"m"}},"after_request_hooks":[{"id":"pg-3"}],"targets":[{"provider":"@a"}]}]}`, Strict)
+	want := Refs{
+		Providers: []Ref{
+			{"targets[0].provider", "a"}, {"targets[1].virtual_key", "vk"}, {"targets[2].override_params.model", "b"}, {"targets[3].default_params.model", "c"},
+			{"targets[6].cache.embedder.provider", "e"}, {"targets[6].targets[0].provider", "a"},
+		},
+		Guardrails: []Ref{{"input_guardrails[0]", "pg-1"}, {"targets[0].output_guardrails[0]", "pg-2"}, {"targets[0].output_guardrails[1]", "pg-1"}, {"targets[6].after_request_hooks[0]", "pg-3"}},
+		Prompts:    []Ref{{"targets[5].prompt_id", "pp"}},
+	}
 	if diff := cmp.Diff(want, c.Refs()); diff != "" {
 		t.Error(diff)
 	}

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"gateway/shared/fault"
-	"gateway/shared/wire"
 )
 
 // Tree is a compiled config. It is never changed and may be shared.
@@ -251,31 +250,6 @@ func (c *Config) leaf(h inherited, details *[]fault.Detail) *Leaf {
 
 func milliseconds(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
 
-// modelParam reads the model among params and splits "@slug/model".
-func modelParam(params []Param, path, name string, details *[]fault.Detail) (model, slug string) {
-	for _, p := range params {
-		if p.Key != "model" || wire.IsNull(p.Value) {
-			continue
-		}
-		at := field(path, name+".model")
-		text, err := wire.ScanString(p.Value, at)
-		if err != nil {
-			*details = append(*details, fault.Detail{Field: at, Message: "must be a string"})
-			return "", ""
-		}
-		rest, saved := strings.CutPrefix(text, "@")
-		if !saved {
-			return text, ""
-		}
-		slug, model, ok := strings.Cut(rest, "/")
-		if !ok || slug == "" || model == "" {
-			*details = append(*details, fault.Detail{Field: at, Message: "must be a model, or @slug/model for a saved provider"})
-		}
-		return model, slug
-	}
-	return "", ""
-}
-
 // Mode is the strategy of the root: single, loadbalance, fallback or
 // conditional.
 func (t *Tree) Mode() string { return t.mode }
@@ -309,40 +283,4 @@ func (t *Tree) Slugs() []string {
 // models.
 func (t *Tree) FetchIntegrated() bool {
 	return slices.ContainsFunc(t.leaves, func(l *Leaf) bool { return l.FetchIntegrated })
-}
-
-// Refs are the saved resources that a config names.
-type Refs struct {
-	Providers  []string // slugs of saved providers
-	Guardrails []string // slugs or ids
-	Prompts    []string // slugs or ids
-}
-
-// Refs collects what the config refers to, each once, in order.
-func (c *Config) Refs() Refs {
-	var refs Refs
-	add := func(list *[]string, s string) {
-		if s != "" && !slices.Contains(*list, s) {
-			*list = append(*list, s)
-		}
-	}
-	var ignored []fault.Detail
-	c.each(func(n *Config) {
-		if slug, ok := strings.CutPrefix(n.Provider, "@"); ok {
-			add(&refs.Providers, slug)
-		}
-		add(&refs.Providers, n.VirtualKey)
-		if n.Cache != nil && n.Cache.Embedder != nil {
-			add(&refs.Providers, n.Cache.Embedder.Slug)
-		}
-		for _, params := range [][]Param{n.OverrideParams, n.DefaultParams} {
-			_, slug := modelParam(params, n.Path, "override_params", &ignored)
-			add(&refs.Providers, slug)
-		}
-		for _, g := range append(slices.Clone(n.Input), n.Output...) {
-			add(&refs.Guardrails, g.Slug)
-		}
-		add(&refs.Prompts, n.PromptID)
-	})
-	return refs
 }

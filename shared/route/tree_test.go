@@ -35,13 +35,13 @@ func TestInheritance(t *testing.T) {
 	if deep.CustomHost != "https://leaf" || len(deep.Forward) != 0 || deep.Lenient || len(deep.Input) != 0 || deep.Breaker.Threshold != 9 {
 		t.Errorf("the nearest definition wins: %+v", deep)
 	}
-	if diff := cmp.Diff([]Guardrail{{Slug: "pg-hook", Form: FormHook}}, deep.Output); diff != "" {
+	if diff := cmp.Diff([]Guardrail{{Field: "targets[0].targets[0].after_request_hooks[0]", Slug: "pg-hook", Form: FormHook}}, deep.Output); diff != "" {
 		t.Error(diff)
 	}
 	if flat.Slug != "vk" || flat.Timeout != 2*time.Second || flat.Retry.Attempts != 2 || flat.Cache.MaxAge != 10*time.Minute || flat.CustomHost != "https://root" || !flat.Lenient || flat.Breaker.Threshold != 2 || !flat.FetchIntegrated {
 		t.Errorf("inherited: %+v", flat)
 	}
-	if diff := cmp.Diff([]Guardrail{{Slug: "pg-root", Form: FormGuardrail}}, flat.Input); diff != "" {
+	if diff := cmp.Diff([]Guardrail{{Field: "input_guardrails[0]", Slug: "pg-root", Form: FormGuardrail}}, flat.Input); diff != "" {
 		t.Error(diff)
 	}
 	for _, c := range []struct {

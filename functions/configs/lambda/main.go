@@ -9,5 +9,7 @@ import (
 )
 
 func main() {
-	administration.Main(func(_ *app.Core) []admin.Family { return []admin.Family{configs.New()} })
+	administration.Main(func(c *app.Core) []admin.Family {
+		return []admin.Family{configs.New(configs.Deps{CheckURL: c.Egress.CheckURL})}
+	})
 }

@@ -1,0 +1,85 @@
+package configs
+
+import (
+	"encoding/json"
+
+	"gateway/shared/admin"
+	"gateway/shared/fault"
+	"gateway/shared/provider"
+	"gateway/shared/resource"
+	"gateway/shared/route"
+	"gateway/shared/store"
+)
+
+// Kinds of what a config may name, of the workspace or the organisation.
+const (
+	kindGuardrail resource.Kind = "GUARDRAIL"
+	kindPrompt    resource.Kind = "PROMPT"
+)
+
+// references refuses a config that names what the workspace does not have, or a
+// host that the gateway may not call; all of them at once.
+func (f *family) references(c *admin.Call, raw json.RawMessage) error {
+	cfg, bad := route.Parse(raw, route.Strict)
+	if len(bad) > 0 {
+		return fault.Invalids(bad) // the field's own check has refused it already
+	}
+	refs, organisation := cfg.Refs(), c.Organisation()
+	for _, kind := range []struct {
+		refs    []route.Ref
+		kind    resource.Kind
+		in      []store.Scope
+		message string
+	}{
+		{refs.Providers, provider.KindProvider, []store.Scope{c.Scope}, "names no saved provider of this workspace"},
+		{refs.Guardrails, kindGuardrail, []store.Scope{c.Scope, organisation}, "is no guardrail of the workspace or the organisation"},
+		{refs.Prompts, kindPrompt, []store.Scope{c.Scope}, "is no prompt of this workspace"},
+	} {
+		if len(kind.refs) == 0 {
+			continue
+		}
+		known, err := namesOf(c, kind.kind, kind.in)
+		if err != nil {
+			return err
+		}
+		for _, ref := range kind.refs {
+			if !known[ref.Name] {
+				bad = append(bad, fault.Detail{Field: "config." + ref.Field, Message: kind.message})
+			}
+		}
+	}
+	for _, host := range cfg.Hosts() {
+		if _, err := f.CheckURL(host.URL, host.Field); err != nil {
+			bad = append(bad, fault.Detail{Field: "config." + host.Field, Message: fault.From(err).Message})
+		}
+	}
+	if len(bad) > maxBad {
+		bad = bad[:maxBad]
+	}
+	if refused := fault.Invalids(bad); refused != nil {
+		return refused
+	}
+	return nil
+}
+
+// maxBad bounds the errors of one answer.
+const maxBad = 50
+
+// namesOf are the ids and slugs of the live resources of a kind. A config may
+// name thousands, so the lists are read and not each one.
+func namesOf(c *admin.Call, kind resource.Kind, in []store.Scope) (map[string]bool, error) {
+	known := map[string]bool{}
+	for _, sc := range in {
+		rows, err := c.Resources.List(c.Context, sc, kind)
+		if err != nil {
+			return nil, err
+		}
+		for i := range rows {
+			known[rows[i].ID] = true
+			if rows[i].Slug != "" {
+				known[rows[i].Slug] = true
+			}
+		}
+	}
+	return known, nil
+}

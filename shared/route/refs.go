@@ -1,0 +1,109 @@
+package route
+
+import (
+	"slices"
+	"strings"
+
+	"gateway/shared/fault"
+	"gateway/shared/wire"
+)
+
+// Refs are the saved resources that a config names, in its order.
+type Refs struct {
+	Providers  []Ref // saved providers, without @
+	Guardrails []Ref
+	Prompts    []Ref
+}
+
+// Ref is one place of a config that names a saved resource.
+type Ref struct {
+	Field string // path of the place, as Parse reports it
+	Name  string // slug or id
+}
+
+// Refs collects what the config refers to.
+func (c *Config) Refs() Refs {
+	var refs Refs
+	c.each(func(n *Config) {
+		add := func(list *[]Ref, name, ref string) {
+			if ref != "" {
+				*list = append(*list, Ref{field(n.Path, name), ref})
+			}
+		}
+		if slug, ok := strings.CutPrefix(n.Provider, "@"); ok {
+			add(&refs.Providers, "provider", slug)
+		}
+		add(&refs.Providers, "virtual_key", n.VirtualKey)
+		for _, p := range []struct {
+			name   string
+			params []Param
+		}{{"override_params", n.OverrideParams}, {"default_params", n.DefaultParams}} {
+			var ignored []fault.Detail
+			_, slug := modelParam(p.params, n.Path, p.name, &ignored)
+			add(&refs.Providers, p.name+".model", slug)
+		}
+		if n.Cache != nil && n.Cache.Embedder != nil {
+			add(&refs.Providers, "cache.embedder.provider", n.Cache.Embedder.Slug)
+		}
+		for _, g := range slices.Concat(n.Input, n.Output) {
+			if g.Slug != "" {
+				refs.Guardrails = append(refs.Guardrails, Ref{g.Field, g.Slug})
+			}
+		}
+		add(&refs.Prompts, "prompt_id", n.PromptID)
+	})
+	return refs
+}
+
+// Host is an address in a config that must pass the egress rules.
+type Host struct{ Field, URL string }
+
+// Hosts gives the addresses that people wrote into the config, for the check
+// against the egress rules when it is saved.
+func (c *Config) Hosts() []Host {
+	var hosts []Host
+	c.each(func(n *Config) {
+		if n.CustomHost != nil && *n.CustomHost != "" {
+			hosts = append(hosts, Host{field(n.Path, "custom_host"), *n.CustomHost})
+		}
+		for _, name := range []string{"azure_foundry_url", "huggingface_base_url"} {
+			if u, ok := n.Fields[name].(string); ok && u != "" {
+				hosts = append(hosts, Host{field(n.Path, name), u})
+			}
+		}
+	})
+	return hosts
+}
+
+// each calls visit for the node and every node below it.
+func (c *Config) each(visit func(*Config)) {
+	visit(c)
+	for _, t := range c.Targets {
+		t.each(visit)
+	}
+}
+
+// modelParam reads the model among params and splits "@slug/model".
+func modelParam(params []Param, path, name string, details *[]fault.Detail) (model, slug string) {
+	for _, p := range params {
+		if p.Key != "model" || wire.IsNull(p.Value) {
+			continue
+		}
+		at := field(path, name+".model")
+		text, err := wire.ScanString(p.Value, at)
+		if err != nil {
+			*details = append(*details, fault.Detail{Field: at, Message: "must be a string"})
+			return "", ""
+		}
+		rest, saved := strings.CutPrefix(text, "@")
+		if !saved {
+			return text, ""
+		}
+		slug, model, ok := strings.Cut(rest, "/")
+		if !ok || slug == "" || model == "" {
+			*details = append(*details, fault.Detail{Field: at, Message: "must be a model, or @slug/model for a saved provider"})
+		}
+		return model, slug
+	}
+	return "", ""
+}
