@@ -192,8 +192,12 @@ func (m *matrix) provider(p *provider.Provider) []matrixRow {
 // by its name.
 func (m *matrix) unsupported(p *provider.Provider, op provider.Operation, path, body string) {
 	w := m.ask(p, op, colPlain, path, body)
-	if p.Dialect == provider.OpenAIChat && (op == provider.Rerank || op == provider.Moderations) && w.asked != nil {
-		return // such hosts are asked at their own path, known or not
+	if p.Dialect == provider.OpenAIChat && (op == provider.Rerank || op == provider.Moderations || op == provider.OCR) && w.asked != nil {
+		// A host of one's own is asked, known or not; the provider's is not.
+		if p.Base == "" || strings.HasPrefix(p.Base, "{") {
+			return
+		}
+		w = m.askDirectly(p, path, body)
 	}
 	if w.status != 400 || w.asked != nil || !strings.Contains(w.body, "not supported") {
 		m.t.Errorf("%s %s, which it has not: %d %.300s", p.ID, op, w.status, w.body)
@@ -330,9 +334,9 @@ another model of the provider may do less, see capability.go.
 - empty: the operation has no such thing.
 
 An operation that is not listed for a provider is refused as unsupported_operation;
-the test proves that too. Hosts of OpenAI's shape are asked for rerank and moderations
-at their own paths even where they are not known to have them. Cohere bills less
-than the tokens it tells. Providers without any operation of their own are reached by
+the test proves that too. Hosts of OpenAI's shape are asked for rerank, moderations
+and OCR where they are known to have them, and at an address of one's own. Cohere
+bills less than the tokens it tells. Providers without any operation of their own are reached by
 pass-through.
 
 | provider | operation | model |`)

@@ -84,9 +84,9 @@ func TestOracleRefusesInItsOwnShape(t *testing.T) {
 	}
 	n := len(r.mock.Requests(100))
 	for body, param := range map[string]string{
-		chatBody("@oracle/cohere.command-r-plus-08-2024", "Hi", weatherTool+`,"tool_choice":"required"`):                        "tool_choice",
-		chatBody("@oracle/cohere.command-r-plus-08-2024", "Hi", `,"temperature":1.5`):                                            "temperature",
-		`{"model":"@oracle/cohere.command-r","messages":[{"role":"assistant","content":"Hi"}]}`:                                   "messages",
+		chatBody("@oracle/cohere.command-r-plus-08-2024", "Hi", weatherTool+`,"tool_choice":"required"`):                           "tool_choice",
+		chatBody("@oracle/cohere.command-r-plus-08-2024", "Hi", `,"temperature":1.5`):                                              "temperature",
+		`{"model":"@oracle/cohere.command-r","messages":[{"role":"assistant","content":"Hi"}]}`:                                    "messages",
 		`{"model":"@oracle/meta.llama-3.3-70b-instruct","messages":[{"role":"user","content":"x"},{"role":"tool","content":"y"}]}`: "messages[1].tool_call_id",
 	} {
 		if got := r.call("POST", "/chat/completions", body); got.status != 400 || member(got.json(t), "error/param") != param {

@@ -48,6 +48,9 @@ var (
 		{Op: Completions, Path: "/{model}", Dialect: "workers-ai"},
 		{Op: ImagesGenerate, Path: "/{model}", Dialect: "workers-ai.images"},
 	}
+	azureRoutes = without(everyOpenAI, Moderations, ImagesVariation)
+	rerankToo   = append([]Route{{Op: Rerank, Path: "/rerank"}}, chatText...)
+
 	databricksRoutes = []Route{
 		{Op: Chat, Path: "/chat/completions"},
 		{Op: Completions, Path: "/completions"},
@@ -96,7 +99,7 @@ var catalogue = []Provider{
 			{Op: Completions, Path: "/complete", Dialect: "anthropic.complete"},
 			{Op: ModelsList, Path: "/models"},
 		}, messageBatches...)},
-	{ID: "azure-openai", Name: "Azure OpenAI", Dialect: OpenAIChat, Base: "https://{azure_resource_name}.openai.azure.com/openai", Auth: Auth{AzureAuth, "api-key", ""}, Key: "azure_auth_mode=default", Routes: everyOpenAI,
+	{ID: "azure-openai", Name: "Azure OpenAI", Dialect: OpenAIChat, Base: "https://{azure_resource_name}.openai.azure.com/openai", Auth: Auth{AzureAuth, "api-key", ""}, Key: "azure_auth_mode=default", Routes: azureRoutes,
 		Headers: []Header{{"OpenAI-Beta", "{openai_beta}"}}, Quirks: Quirks{Developer: true, StreamUsage: true},
 		Fields: fields([]Field{
 			{Name: "azure_resource_name", Aliases: []string{"resource_name"}, Form: HostLabel, Need: always},
@@ -204,7 +207,7 @@ var catalogue = []Provider{
 	{ID: "palm", Name: "Google PaLM", Dialect: "palm", Base: "https://generativelanguage.googleapis.com/v1beta3", Auth: Auth{QueryAuth, "key", ""}, Key: always,
 		Routes: []Route{{Op: Chat, Path: "/models/{model}:generateMessage"}, {Op: Completions, Path: "/models/{model}:generateText", Dialect: "palm.text"}, {Op: Embeddings, Path: "/models/{model}:embedText", Dialect: "palm.embeddings"}}},
 
-	{ID: "openrouter", Name: "OpenRouter", Dialect: OpenAIChat, Base: "https://openrouter.ai/api", Prefix: "/v1", Auth: bearer, Key: always, Routes: chatResponses, Model: "openrouter/auto", Quirks: Quirks{StreamUsage: true, OnlyMaxTokens: true, CacheControl: true}},
+	{ID: "openrouter", Name: "OpenRouter", Dialect: OpenAIChat, Base: "https://openrouter.ai/api", Prefix: "/v1", Auth: bearer, Key: always, Routes: append([]Route{{Op: Rerank, Path: "/rerank"}}, chatResponses...), Model: "openrouter/auto", Quirks: Quirks{StreamUsage: true, OnlyMaxTokens: true, CacheControl: true}},
 	{ID: "groq", Name: "Groq", Dialect: OpenAIChat, Base: "https://api.groq.com/openai/v1", Auth: bearer, Key: always, Routes: groqRoutes, Quirks: Quirks{StreamUsage: true, Drop: []string{"logprobs", "top_logprobs", "logit_bias"}}},
 	{ID: "cerebras", Name: "Cerebras", Dialect: OpenAIChat, Base: "https://api.cerebras.ai/v1", Auth: bearer, Key: always, Routes: chatOnly, Quirks: Quirks{StreamUsage: true, Drop: []string{"presence_penalty", "frequency_penalty", "logit_bias", "service_tier", "parallel_tool_calls"}}},
 	{ID: "together-ai", Name: "Together AI", Dialect: OpenAIChat, Base: "https://api.together.xyz", Prefix: "/v1", Auth: bearer, Key: always, Routes: togetherRoutes, Quirks: maxTokens},
@@ -235,12 +238,12 @@ var catalogue = []Provider{
 		Routes: []Route{{Op: Chat, Path: "/{predibase_tenant_id}/deployments/v2/llms/{base_model}/v1/chat/completions"}}, Fields: []Field{{Name: "predibase_tenant_id", Form: PathSegment, Need: always}}},
 	{ID: "anyscale", Name: "Anyscale", Dialect: OpenAIChat, Base: "https://api.endpoints.anyscale.com/v1", Auth: bearer, Key: always, Routes: chatTextEmbed, Quirks: reserved},
 	{ID: "ncompass", Name: "nCompass", Dialect: OpenAIChat, Base: "https://api.ncompass.tech/v1", Auth: bearer, Key: always, Routes: chatOnly, Quirks: reserved},
-	{ID: "novita-ai", Name: "Novita AI", Dialect: OpenAIChat, Base: "https://api.novita.ai/v3/openai", Prefix: "/v1", Auth: bearer, Key: always, Routes: chatText, Quirks: maxTokens},
+	{ID: "novita-ai", Name: "Novita AI", Dialect: OpenAIChat, Base: "https://api.novita.ai/v3/openai", Prefix: "/v1", Auth: bearer, Key: always, Routes: rerankToo, Quirks: maxTokens},
 	{ID: "monsterapi", Name: "MonsterAPI", Dialect: OpenAIChat, Base: "https://llm.monsterapi.ai/v1", Auth: bearer, Key: always, Routes: chatOnly, Quirks: reserved},
 	{ID: "deepbricks", Name: "Deepbricks", Dialect: OpenAIChat, Base: "https://api.deepbricks.ai/v1", Auth: bearer, Key: always, Routes: chatImages, Quirks: maxTokens,
 		Headers: []Header{{"Deepbricks-Organization", "{openai_organization}"}, {"Deepbricks-Project", "{openai_project}"}}, Fields: []Field{{Name: "openai_organization", Header: "-"}, {Name: "openai_project", Header: "-"}}},
 	{ID: "siliconflow", Name: "SiliconFlow", Dialect: OpenAIChat, Base: "https://api.siliconflow.cn/v1", Auth: bearer, Key: always, Quirks: maxTokens,
-		Routes: []Route{{Op: Chat, Path: "/chat/completions"}, {Op: Embeddings, Path: "/embeddings"}, {Op: ImagesGenerate, Path: "/images/generations", Dialect: "siliconflow.images"}}},
+		Routes: []Route{{Op: Chat, Path: "/chat/completions"}, {Op: Embeddings, Path: "/embeddings"}, {Op: Rerank, Path: "/rerank"}, {Op: ImagesGenerate, Path: "/images/generations", Dialect: "siliconflow.images"}}},
 	{ID: "inference-net", Name: "Inference.net", Dialect: OpenAIChat, Base: "https://api.inference.net/v1", Auth: bearer, Key: always, Routes: chatOnly, Quirks: plain},
 	{ID: "sambanova", Name: "SambaNova", Dialect: OpenAIChat, Base: "https://api.sambanova.ai", Prefix: "/v1", Auth: bearer, Key: always, Routes: chatOnly, Quirks: plain},
 	{ID: "lemonfox-ai", Name: "Lemonfox AI", Dialect: OpenAIChat, Base: "https://api.lemonfox.ai/v1", Auth: bearer, Key: always, Model: "zephyr-chat",

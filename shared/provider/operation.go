@@ -1,6 +1,9 @@
 package provider
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Operation is one thing that a provider can be asked to do.
 type Operation string
@@ -101,6 +104,11 @@ func (p *Provider) DialectOf(op Operation) string {
 		return OpenAIResponses
 	}
 	return OpenAI
+}
+
+// without gives the routes of other operations than ops.
+func without(routes []Route, ops ...Operation) []Route {
+	return slices.DeleteFunc(slices.Clone(routes), func(r Route) bool { return slices.Contains(ops, r.Op) })
 }
 
 // Sets of routes that many rows share.

@@ -79,11 +79,17 @@ func (c *call) nameless() bool {
 	return c.rt.NoModel || c.rt.Shape == Resource || c.form != nil && !c.form.whole
 }
 
-// through tells whether the operation goes to the route's own path at a provider
-// whose row does not have it.
+// through tells whether the operation goes to the route's own path, though the
+// provider's row does not have it: at a host of the target's own, whose operations
+// nobody knows here. The catalogue's own addresses are not asked for what they are
+// not known to have.
 func (c *call) through() bool {
 	p := c.to.target.Provider
-	return c.rt.Through && !p.Serves(c.rt.Operation) && p.Dialect == provider.OpenAIChat
+	if !c.rt.Through || p.Serves(c.rt.Operation) || p.Dialect != provider.OpenAIChat {
+		return false
+	}
+	own, _ := c.to.target.OwnHost()
+	return own != ""
 }
 
 // operationURL is the address of an operation that is not bound to a model.

@@ -59,7 +59,7 @@ type Route struct {
 	AnyModel     bool // about models that the gateway cannot see: not for providers with a list of models
 	Free         bool // providers charge nothing for it: budgets are not asked
 	// Through: a provider of OpenAI's shape whose row does not have the operation
-	// is called at the route's own path.
+	// is called at the route's own path where it has an address of its own.
 	Through bool
 	// Media: an answer that is not JSON is passed on as it comes. Binary: every
 	// answer is.
