@@ -24,22 +24,63 @@ type Limits struct {
 }
 
 // MayExceed reports whether body may ask for something that t refuses, without
-// reading it: it looks for the words that such a request has in it. false is
-// certain but for words that are written with escapes, which the provider then
-// sees itself.
-func (t *Traits) MayExceed(body []byte) bool {
+// reading it: it looks for the members, else for the words, that such a request
+// has in it. false is certain but for words that are written with escapes, which
+// the provider then sees itself. known is what the dialect's check found of this
+// body, which spares a search of the whole; nil: nothing.
+func (t *Traits) MayExceed(body []byte, known *Checked) bool {
 	if t.Limits == (Limits{}) && t.Schema != SchemaNone {
 		return false
 	}
-	return t.NoTools && (says(body, `"tools"`) || says(body, `"functions"`)) ||
-		t.NoImages && says(body, `image`) ||
+	return t.NoTools && (known.says(body, "tools") || known.says(body, "functions")) ||
+		(t.NoImages || t.NoDocuments || t.NoAudio) && !known.textOnly() && t.saysMedia(body) ||
+		t.NoStream && known.says(body, "stream") ||
+		t.NoLogprobs && known.saysLogprobs(body) ||
+		t.NoSeveral && known.says(body, "n") ||
+		(t.NoJSON || t.Schema == SchemaNone) && known.saysFormat(body) ||
+		t.NoThinking && known.says(body, "thinking")
+}
+
+func (t *Traits) saysMedia(body []byte) bool {
+	return t.NoImages && says(body, `image`) ||
 		t.NoDocuments && (says(body, `file"`) || says(body, `document"`)) ||
-		t.NoAudio && says(body, `audio`) ||
-		t.NoStream && says(body, `"stream"`) ||
-		t.NoLogprobs && says(body, `logprobs`) ||
-		t.NoSeveral && says(body, `"n"`) ||
-		(t.NoJSON || t.Schema == SchemaNone) && says(body, `json`) ||
-		t.NoThinking && says(body, `"thinking"`)
+		t.NoAudio && says(body, `audio`)
+}
+
+// says tells whether a body has a member: at its top where the dialect knows it
+// there, else anywhere.
+func (c *Checked) says(body []byte, member string) bool {
+	if c.knows(member) {
+		return c.Span(member).Present(body)
+	}
+	return says(body, `"`+member+`"`)
+}
+
+func (c *Checked) knows(member string) bool {
+	return c != nil && c.Keys != nil && c.Keys.Index(member) >= 0
+}
+
+func (c *Checked) saysLogprobs(body []byte) bool {
+	if c.knows("logprobs") && c.knows("top_logprobs") {
+		return c.Span("logprobs").Present(body) || c.Span("top_logprobs").Present(body)
+	}
+	return says(body, `logprobs`)
+}
+
+func (c *Checked) saysFormat(body []byte) bool {
+	if c.knows("response_format") && !c.Span("response_format").Present(body) {
+		return false
+	}
+	return says(body, `json`)
+}
+
+// textOnly tells whether the conversation has no lists inside its list of
+// messages: then every content is a text, as media stand in lists of parts.
+func (c *Checked) textOnly() bool {
+	if !c.knows("messages") || c.Walk.Arrays[c.Keys.Index("messages")] > 1 {
+		return false
+	}
+	return !c.knows("system") || c.Walk.Arrays[c.Keys.Index("system")] == 0
 }
 
 func says(body []byte, word string) bool { return bytes.Contains(body, []byte(word)) }

@@ -21,10 +21,8 @@ func (c *Checked) Span(name string) wire.Span {
 	if c.Keys == nil {
 		return wire.Span{}
 	}
-	for i, key := range c.Keys.Keys() {
-		if key == name {
-			return c.Walk.Spans[i]
-		}
+	if i := c.Keys.Index(name); i >= 0 {
+		return c.Walk.Spans[i]
 	}
 	return wire.Span{}
 }

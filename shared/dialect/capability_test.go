@@ -79,7 +79,11 @@ func TestWhatATargetCannotDoIsRefused(t *testing.T) {
 				}
 				return r
 			}
-			if !traits.MayExceed([]byte(w.body)) {
+			var checked chat.Checked
+			if err := dialects[client].Check([]byte(w.body), &checked); err != nil {
+				t.Errorf("%s of %s is out of bounds: %v", w.name, client, err)
+			}
+			if !traits.MayExceed([]byte(w.body), nil) || !traits.MayExceed([]byte(w.body), &checked) {
 				t.Errorf("%s of %s is not looked at when it is passed on", w.name, client)
 			}
 			check("its own dialect", chat.Refuse(dialects[client], decoded(), &traits, &chat.Loss{StrictAnswer: true}))

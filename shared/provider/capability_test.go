@@ -120,7 +120,7 @@ func TestLimitsCostNoMemory(t *testing.T) {
 	if n := testing.AllocsPerRun(100, func() {
 		var traits chat.Traits
 		p.limit(&traits, "gpt-4o-mini")
-		if traits.MayExceed(body) {
+		if traits.MayExceed(body, nil) {
 			t.Error("exceeds")
 		}
 	}); n != 0 {

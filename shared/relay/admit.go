@@ -213,9 +213,8 @@ func (c *call) takeWalk() {
 	from, w := &c.checked.Walk, &c.walk
 	w.ObjectStart, w.ObjectEnd, w.Empty = from.ObjectStart, from.ObjectEnd, from.Empty
 	w.Spans, w.Keys = append(w.Spans[:0], noSpans[:]...), append(w.Keys[:0], noSpans[:]...)
-	known := c.checked.Keys.Keys()
 	for i, key := range bodyKeys.Keys() {
-		if at := slices.Index(known, key); at >= 0 {
+		if at := c.checked.Keys.Index(key); at >= 0 {
 			w.Spans[i], w.Keys[i] = from.Spans[at], from.Keys[at]
 		}
 	}

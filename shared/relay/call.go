@@ -135,6 +135,7 @@ func (c *call) reset() {
 	c.turnBuf.free()
 	clear(c.afterwards)
 	c.walk.Spans = c.walk.Spans[:0] // of another body
+	c.checked.Keys = nil            // likewise
 	*c = call{walk: c.walk, edited: c.edited, checked: c.checked, tail: c.tail[:0], modelJSON: c.modelJSON[:0], afterwards: c.afterwards[:0]}
 }
 

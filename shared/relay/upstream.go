@@ -84,6 +84,15 @@ func (c *call) walkOf(src []byte) (*wire.Walk, error) {
 	return &c.edited, bodyKeys.Walk(src, &c.edited)
 }
 
+// found is what the dialect's check found of a body; nil for what a config made
+// of the client's.
+func (c *call) found(src []byte) *chat.Checked {
+	if !c.own(src) || c.checked.Keys == nil {
+		return nil
+	}
+	return &c.checked
+}
+
 // withModel writes the model into its place.
 func (c *call) withModel(src []byte) ([]byte, error) {
 	w, err := c.walkOf(src)
@@ -102,7 +111,7 @@ func (c *call) spliced(src []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.rt.Client != nil && c.to.traits.MayExceed(src) {
+	if c.rt.Client != nil && c.to.traits.MayExceed(src, c.found(src)) {
 		if err := c.within(src); err != nil {
 			return nil, err
 		}

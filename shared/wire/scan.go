@@ -1,6 +1,10 @@
 package wire
 
-import "gateway/shared/fault"
+import (
+	"encoding/binary"
+
+	"gateway/shared/fault"
+)
 
 // MaxDepth is how deep the arrays and objects of a body may nest, counting the
 // body itself.
@@ -53,14 +57,7 @@ func skipSpace(b []byte, i int) int {
 // index after the closing quote, or the offset of the problem.
 func skipString(b []byte, i int) (int, problem) {
 	for {
-		for i+8 <= len(b) {
-			m := stringStops(load(b, i))
-			if m != 0 {
-				i += firstByte(m)
-				break
-			}
-			i += 8
-		}
+		i = skipPlain(b, i)
 		if i >= len(b) {
 			return len(b), cutShort
 		}
@@ -79,6 +76,38 @@ func skipString(b []byte, i int) (int, problem) {
 			i++
 		}
 	}
+}
+
+// skipPlain is the index of the first byte at or after i that stringStops marks.
+// Of the last bytes of b, which are fewer than a word, it may give any.
+func skipPlain(b []byte, i int) int {
+	// Keys, short texts and the space between two escapes end in the first word.
+	if i+8 <= len(b) {
+		if m := stringStops(load(b, i)); m != 0 {
+			return i + firstByte(m)
+		}
+		i += 8
+	}
+	for len(b)-i >= 16 {
+		two := (*[16]byte)(b[i:])
+		m := stringStops(binary.LittleEndian.Uint64(two[:8]))
+		n := stringStops(binary.LittleEndian.Uint64(two[8:]))
+		if m|n == 0 {
+			i += 16
+			continue
+		}
+		if m != 0 {
+			return i + firstByte(m)
+		}
+		return i + 8 + firstByte(n)
+	}
+	for i+8 <= len(b) {
+		if m := stringStops(load(b, i)); m != 0 {
+			return i + firstByte(m)
+		}
+		i += 8
+	}
+	return i
 }
 
 // escapeLength is the length of the escape whose backslash is at i; 0 if it is
@@ -170,36 +199,44 @@ func skipScalar(b []byte, i int) (int, problem) {
 // skipValue reads the value at i, which must be inside b and not white space.
 // room is how many levels of arrays and objects it may have.
 func skipValue(b []byte, i, room int) (int, problem) {
+	end, _, why := skipCounting(b, i, room)
+	return end, why
+}
+
+// skipCounting is skipValue. It also gives how many arrays the value has, itself
+// counted.
+func skipCounting(b []byte, i, room int) (end, arrays int, why problem) {
 	if c := b[i]; c != '{' && c != '[' {
-		return skipScalar(b, i)
+		end, why = skipScalar(b, i)
+		return end, 0, why
 	}
 	return skipContainer(b, i, room)
 }
 
 // skipContainer reads the array or object at i without recursion: one bit of
 // objects says for each open level whether it is an object.
-func skipContainer(b []byte, i, room int) (int, problem) {
+func skipContainer(b []byte, i, room int) (end, arrays int, why problem) {
 	var objects uint64
 	depth := 0
-	var why problem
 open: // at the bracket of an array or object
 	if depth >= room || depth == MaxDepth {
-		return i, tooDeep
+		return i, arrays, tooDeep
 	}
 	depth++
 	objects <<= 1
 	if b[i] == '{' {
 		objects |= 1
 		if i = skipSpace(b, i+1); i >= len(b) {
-			return len(b), cutShort
+			return len(b), arrays, cutShort
 		}
 		if b[i] == '}' {
 			goto closed
 		}
 		goto key
 	}
+	arrays++
 	if i = skipSpace(b, i+1); i >= len(b) {
-		return len(b), cutShort
+		return len(b), arrays, cutShort
 	}
 	if b[i] == ']' {
 		goto closed
@@ -207,21 +244,21 @@ open: // at the bracket of an array or object
 	goto value
 key: // at the quote of a key
 	if b[i] != '"' {
-		return i, unexpected
+		return i, arrays, unexpected
 	}
 	if i, why = skipString(b, i+1); why != fine {
-		return i, why
+		return i, arrays, why
 	}
 	if i >= len(b) || b[i] != ':' {
 		if i = skipSpace(b, i); i >= len(b) {
-			return len(b), cutShort
+			return len(b), arrays, cutShort
 		}
 		if b[i] != ':' {
-			return i, unexpected
+			return i, arrays, unexpected
 		}
 	}
 	if i = skipSpace(b, i+1); i >= len(b) {
-		return len(b), cutShort
+		return len(b), arrays, cutShort
 	}
 value: // at the first byte of a value
 	if b[i] == '{' || b[i] == '[' {
@@ -233,16 +270,16 @@ value: // at the first byte of a value
 		i, why = skipScalar(b, i)
 	}
 	if why != fine {
-		return i, why
+		return i, arrays, why
 	}
 after: // behind a value inside an array or object
 	if i = skipSpace(b, i); i >= len(b) {
-		return len(b), cutShort
+		return len(b), arrays, cutShort
 	}
 	switch {
 	case b[i] == ',':
 		if i = skipSpace(b, i+1); i >= len(b) {
-			return len(b), cutShort
+			return len(b), arrays, cutShort
 		}
 		if objects&1 == 1 {
 			goto key
@@ -251,12 +288,12 @@ after: // behind a value inside an array or object
 	case b[i] == '}' && objects&1 == 1, b[i] == ']' && objects&1 == 0:
 		goto closed
 	}
-	return i, unexpected
+	return i, arrays, unexpected
 closed: // at the closing bracket
 	i++
 	objects >>= 1
 	if depth--; depth == 0 {
-		return i, fine
+		return i, arrays, fine
 	}
 	goto after
 }

@@ -31,11 +31,26 @@ func NewKeySet(keys ...string) *KeySet {
 // Keys gives the keys in index order. The caller must not change the slice.
 func (k *KeySet) Keys() []string { return k.keys }
 
+// Index gives the index of a key; -1 when the set does not have it.
+func (k *KeySet) Index(key string) int {
+	if len(key) < len(k.byLen) {
+		for _, i := range k.byLen[len(key)] {
+			if k.keys[i] == key {
+				return i
+			}
+		}
+	}
+	return -1
+}
+
 // Walk is what one structural walk of an object found. It may be used again;
 // its slices then keep their memory.
 type Walk struct {
 	Spans []Span // value of each wanted key, by key index
 	Keys  []Span // each wanted key with its quotes, by key index
+	// Arrays is how many arrays the value of each wanted key has, itself counted,
+	// by key index.
+	Arrays []int
 
 	ObjectStart int  // offset of '{'
 	ObjectEnd   int  // offset behind '}'
@@ -43,13 +58,14 @@ type Walk struct {
 }
 
 func (w *Walk) reset(n int) {
-	if cap(w.Spans) < n {
+	if min(cap(w.Spans), cap(w.Keys), cap(w.Arrays)) < n {
 		spans := make([]Span, 2*n)
-		w.Spans, w.Keys = spans[:n:n], spans[n:]
+		w.Spans, w.Keys, w.Arrays = spans[:n:n], spans[n:], make([]int, n)
 	}
-	w.Spans, w.Keys = w.Spans[:n], w.Keys[:n]
+	w.Spans, w.Keys, w.Arrays = w.Spans[:n], w.Keys[:n], w.Arrays[:n]
 	clear(w.Spans)
 	clear(w.Keys)
+	clear(w.Arrays)
 	w.ObjectStart, w.ObjectEnd, w.Empty = 0, 0, false
 }
 
@@ -106,12 +122,13 @@ func (k *KeySet) walk(b []byte, w *Walk) *fault.Fault {
 			return cutShort.fault(i, keyName(b, key))
 		}
 		value := Span{Start: i}
-		if i, why = skipValue(b, i, MaxDepth-1); why != fine {
+		arrays := 0
+		if i, arrays, why = skipCounting(b, i, MaxDepth-1); why != fine {
 			return why.fault(i, keyName(b, key))
 		}
 		value.End = i
 		if index >= 0 {
-			w.Keys[index], w.Spans[index] = key, value
+			w.Keys[index], w.Spans[index], w.Arrays[index] = key, value, arrays
 		}
 		if i = skipSpace(b, i); i >= len(b) {
 			return cutShort.fault(i, "")
