@@ -49,8 +49,9 @@ func vectorsFor(model string, more string) string {
 	return b.String()
 }
 
-// embedsABatch takes a batch of embeddings through its life.
-func embedsABatch(t *testing.T, h jobHost, rows string, size, failed int) {
+// embedsABatch takes a batch of embeddings through its life; told is whether its
+// rows tell what they used.
+func embedsABatch(t *testing.T, h jobHost, rows string, size, failed int, told bool) {
 	n := h.host(t)
 	file := n.upload(n.mine, rows)
 	got := n.call("POST", "/batches", fmt.Sprintf(`{"input_file_id":%q,"endpoint":"/v1/embeddings","completion_window":"24h"%s}`, file, h.create), as(n.mine)...)
@@ -91,12 +92,22 @@ func embedsABatch(t *testing.T, h jobHost, rows string, size, failed int) {
 	if seen != strings.Count(rows, "\n") || failed != 0 {
 		t.Errorf("%d rows", seen)
 	}
-	n.booksOfBatch(false)
+	if told {
+		n.booksOfBatch(false)
+	}
 }
 
 func TestABatchOfEmbeddingsOnVertex(t *testing.T) {
 	h := vertexHost("text-embedding-005")
-	embedsABatch(t, h, vectorsFor(h.model, `,"dimensions":16`), 16, 1)
+	embedsABatch(t, h, vectorsFor(h.model, `,"dimensions":16`), 16, 1, true)
+}
+
+func TestABatchOfEmbeddingsOnBedrock(t *testing.T) {
+	for model, told := range map[string]bool{"amazon.titan-embed-text-v2:0": true, "cohere.embed-english-v3": false} {
+		h := bedrockHost
+		h.model = model
+		embedsABatch(t, h, vectorsFor(model, ""), 1024, 1, told)
+	}
 }
 
 func TestRowsThatVertexCannotRunAreRefusedByLine(t *testing.T) {

@@ -159,6 +159,9 @@ func (x *exchange) awsJobMade(kind string) *apiError {
 	if !jobName.MatchString(v.get("jobName").s) || len(v.get("jobName").s) > 63 || !strings.Contains(v.get("roleArn").s, ":role/") {
 		return bedrockInvalid("jobName and roleArn are required")
 	}
+	if e := invocationType(kind, v); e != nil {
+		return e
+	}
 	input, model := v.get("inputDataConfig").get("s3InputDataConfig").get("s3Uri").s, v.get("modelId").s
 	output := v.get("outputDataConfig").get("s3OutputDataConfig").get("s3Uri").s
 	if kind == "customization" {
@@ -186,6 +189,15 @@ func (x *exchange) awsJobMade(kind string) *apiError {
 	id := "arn:aws:bedrock:us-east-1:123456789012:model-" + kind + "-job/" + x.newID("", seedOf(input))
 	n := x.keep(&thing{id: id, kind: "aws-" + kind, name: input, output: output, model: model, body: v})
 	return x.bedrockPlain(append(appendString([]byte(`{"jobArn":`), n.id), '}'), Usage{})
+}
+
+// invocationType: rows of models that embed are no conversations.
+func invocationType(kind string, v value) *apiError {
+	embeds := strings.Contains(v.get("modelId").s, "embed")
+	if kind == "invocation" && (v.get("modelInvocationType").s == "Converse") == embeds {
+		return bedrockInvalid("The modelInvocationType does not go with the model")
+	}
+	return nil
 }
 
 // awsJob changes a job; told tells whether the answer is the job.
@@ -277,7 +289,11 @@ func (x *exchange) runInvocations(n *thing) {
 		n.rows++
 		out = appendString(append(out, `{"recordId":`...), v.get("recordId").s)
 		out = append(append(out, `,"modelInput":`...), v.get("modelInput").s...)
-		if e := y.converse(false); e != nil {
+		run := func() *apiError { return y.converse(false) }
+		if strings.Contains(n.model, "embed") {
+			run = y.invoke
+		}
+		if e := run(); e != nil {
 			out = append(out, `,"error":{"errorCode":`+strconv.Itoa(e.status)...)
 			out = appendString(append(out, `,"errorMessage":`...), e.message)
 			out = append(out, "}}\n"...)

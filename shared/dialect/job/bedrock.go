@@ -7,14 +7,15 @@ import (
 	"strings"
 
 	"gateway/shared/chat"
+	"gateway/shared/dialect/bedrock"
 	"gateway/shared/dialect/converse"
 	"gateway/shared/dialect/upstream"
 	"gateway/shared/fault"
 	"gateway/shared/wire"
 )
 
-// Bedrock carries model invocation jobs, whose rows are Converse requests, and
-// model customization jobs. Both read and write the bucket of the credential.
+// Bedrock carries model invocation jobs, whose rows are Converse requests or those
+// of a model that embeds, and model customization jobs. Both read and write the bucket of the credential.
 type Bedrock struct{}
 
 var _ chat.Jobs = Bedrock{}
@@ -101,7 +102,7 @@ func (b Bedrock) create(ctx context.Context, j *chat.Job) (*chat.JobAnswer, erro
 	if want.Model == "" {
 		want.Model = j.Field("aws_bedrock_model")
 	}
-	r, err := newRows(j, want, converse.Converse{}.Name())
+	r, err := newRows(j, want, converse.Converse{}.Name(), bedrock.Embeddings{}.Name())
 	if err != nil {
 		return nil, err
 	}
@@ -136,7 +137,11 @@ func (Bedrock) appendJob(j *chat.Job, want *asked, folder string) []byte {
 	o.Str("clientRequestToken", j.Request)
 	o.Str("jobName", orElse(want.JobName, "gateway-batch-"+strings.ToLower(j.Request)))
 	o.Str("modelId", want.Model)
-	o.Str("modelInvocationType", "Converse")
+	if want.Endpoint == embeddingsEndpoint {
+		o.Str("modelInvocationType", "InvokeModel")
+	} else {
+		o.Str("modelInvocationType", "Converse")
+	}
 	o.Str("roleArn", want.RoleARN)
 	o.Key("inputDataConfig")
 	o.Open('{')
@@ -368,9 +373,13 @@ func (b Bedrock) list(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error)
 }
 
 // open reads the rows that a job made.
-func (b Bedrock) open(ctx context.Context, j *chat.Job, batch string) (*results, error) {
-	v, err := b.job(ctx, j, batch)
+func (aws Bedrock) open(ctx context.Context, j *chat.Job, batch string) (*results, error) {
+	v, err := aws.job(ctx, j, batch)
 	if err != nil {
+		return nil, err
+	}
+	b := &Batch{ID: batch}
+	if err := recall(ctx, j, b); err != nil {
 		return nil, err
 	}
 	name := v.Input.S3.URI[strings.LastIndexByte(v.Input.S3.URI, '/')+1:]
@@ -378,8 +387,33 @@ func (b Bedrock) open(ctx context.Context, j *chat.Job, batch string) (*results,
 	if err != nil {
 		return nil, err
 	}
-	return &results{src: resp.Body, read: readRecord, model: v.batch().Model, meter: meteredBy(converse.Converse{})}, nil
+	out := &results{src: resp.Body, read: readRecord, model: v.batch().Model, meter: meteredBy(converse.Converse{})}
+	if b.Endpoint == embeddingsEndpoint {
+		out.meter = meteredVectors(bedrock.Embeddings{}, out.model, j.Field)
+	}
+	return out, nil
 }
+
+// countTexts is how many texts or images a request for embeddings of a model that
+// takes lists has; 0 for other requests.
+func countTexts(input []byte) (n int) {
+	var w wire.Walk
+	if wire.KindOf(input) != wire.KindObject || listKeys.Walk(input, &w) != nil {
+		return 0
+	}
+	for i := range 2 {
+		if list := w.Spans[i]; list.Present(input) && wire.KindOf(list.Of(input)) == wire.KindArray {
+			d := wire.NewDecoder(list.Of(input))
+			for range d.Array {
+				d.Skip()
+				n++
+			}
+		}
+	}
+	return n
+}
+
+var listKeys = wire.NewKeySet("texts", "images")
 
 // readRecord reads {recordId, modelInput, modelOutput | error}.
 func readRecord(line []byte) (*result, error) {
@@ -389,6 +423,8 @@ func readRecord(line []byte) (*result, error) {
 		switch string(key) {
 		case "recordId":
 			r.id = d.Str()
+		case "modelInput":
+			r.inputs = countTexts(d.Raw())
 		case "modelOutput":
 			if raw := d.Raw(); wire.KindOf(raw) == wire.KindObject {
 				r.kind, r.message = "succeeded", raw

@@ -3,6 +3,7 @@ package job
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"maps"
 	"net/http"
@@ -119,9 +120,17 @@ func meteredBy(d interface{ MeterResponse([]byte) chat.Meter }) func(*result) ch
 	return func(r *result) chat.Meter { return d.MeterResponse(r.message) }
 }
 
+func notFound(err error) bool {
+	var f *fault.Fault
+	return errors.As(err, &f) && f.Status() == http.StatusNotFound
+}
+
 // usageOf sums what the rows of a batch used.
 func usageOf(ctx context.Context, j *chat.Job, open opener) ([]chat.Meter, error) {
 	got, err := open(ctx, j, j.ID)
+	if notFound(err) {
+		return nil, nil // a batch that was stopped early has no results
+	}
 	if err != nil {
 		return nil, err
 	}

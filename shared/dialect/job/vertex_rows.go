@@ -3,7 +3,6 @@ package job
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -209,8 +208,7 @@ func (p *parts) Read(b []byte) (int, error) {
 			return 0, io.EOF
 		}
 		if err := p.next(); err != nil {
-			var f *fault.Fault
-			if p.from = io.NopCloser(strings.NewReader("")); errors.As(err, &f) && f.Status() == http.StatusNotFound {
+			if p.from = io.NopCloser(strings.NewReader("")); notFound(err) {
 				p.most = p.n
 				return 0, io.EOF
 			}
