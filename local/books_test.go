@@ -137,6 +137,8 @@ func TestBrokenStreamsNeverLookWhole(t *testing.T) {
 		{"cut, messages", "/messages", "@mock-anthropic/claude-sonnet-4-5", "cut=after:4"},
 		{"cut, messages translated", "/messages", "@mock/gpt-4o-mini", "cut=after:4"},
 		{"garbage, translated", "/messages", "@mock/gpt-4o-mini", "garbage=after:4"},
+		{"garbage, same dialect", "/chat/completions", "@mock/gpt-4o-mini", "garbage=after:4"},
+		{"garbage, messages", "/messages", "@mock-anthropic/claude-sonnet-4-5", "garbage=after:4"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := r.call("POST", c.path, chatBody(c.model, "Hello\nmock: chunks=12 "+c.fault, `,"stream":true,"max_tokens":100`))
@@ -156,7 +158,7 @@ func TestBrokenStreamsNeverLookWhole(t *testing.T) {
 			}
 		})
 	}
-	records := r.records(9)
+	records := r.records(11)
 	eventually(t, func() error {
 		if open := r.mock.Bill().Open; open != 0 {
 			return fmt.Errorf("%d rows of the bill are open", open)
@@ -173,7 +175,7 @@ func TestBrokenStreamsNeverLookWhole(t *testing.T) {
 		}
 		// A piece that was made and never sent is on the bill; and a stream that
 		// nobody can read is not read to its end.
-		unreadable := strings.Contains(rec.ErrorMessage, "not JSON")
+		unreadable := strings.Contains(rec.ErrorMessage, "cannot be read")
 		if !rec.Usage.Estimated && !rec.Usage.Known() || ours < theirs-1 && !unreadable || ours > 2*theirs+2 {
 			t.Errorf("%s: %d tokens in our books, %d on the bill", rec.ErrorMessage, ours, theirs)
 		}

@@ -78,13 +78,6 @@ func TestHostileAnswers(t *testing.T) {
 					mu.Unlock()
 					w := m.ask(p, c.operation, column, c.path, strings.Replace(c.bodies[column], "mock: say=Hello there", "mock: "+directives, 1))
 					name := fmt.Sprintf("%s, %s of %s", h.name, c.operation, target.id)
-					if native := p.DialectOf(c.operation) == c.dialect; native && strings.Contains(directives, "garbage=after:5") {
-						// The provider's own bytes are passed on as they came, and its end with them.
-						if w.status != 200 || !strings.Contains(w.body, "not json") {
-							t.Errorf("%s: %d %s", name, w.status, w.body)
-						}
-						continue
-					}
 					mu.Lock()
 					all[w.tag] = tried{w, name, h.stream, h.whole}
 					mu.Unlock()

@@ -244,9 +244,6 @@ func TestResponsesErrors(t *testing.T) {
 			}
 		}
 		for _, fault := range []string{"error-event=server_error after=6", "cut=after:6", "garbage=after:6"} {
-			if h.name == "native" && strings.HasPrefix(fault, "garbage") {
-				continue // the client reads it as it would have
-			}
 			got := r.call("POST", "/responses", responseBody(h.model, "x\nmock: chunks=20 "+fault, `,"stream":true`))
 			_, err := mockprovider.ReadResponsesStream([]byte(got.body))
 			if got.status != 200 || err == nil || !strings.Contains(got.body, "event: error\n") || strings.Contains(got.body, "event: response.completed") {

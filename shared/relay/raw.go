@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"bytes"
 	"net/http"
 	"net/url"
 	"strings"
@@ -31,6 +32,7 @@ func (c *call) rawPath() string {
 // end of it, where providers report usage.
 type tailMeter struct {
 	stream bool
+	events bool // a stream of server-sent events
 	json   bool
 	wide   bool // the end of a stream may be long
 	total  int64
@@ -51,6 +53,7 @@ func newTailMeter(resp *http.Response) *tailMeter {
 	if resp.Header.Get("Content-Encoding") != "" {
 		m.stream, m.json = false, false // its bytes say nothing without decoding
 	}
+	m.events = m.stream && strings.HasPrefix(kind, "text/event-stream")
 	return m
 }
 
@@ -69,6 +72,19 @@ func (m *tailMeter) feed(p []byte) {
 	}
 }
 
+// wholeEvents is the tail of a stream of server-sent events without the event that
+// it may begin in the middle of, which nothing could read.
+func (m *tailMeter) wholeEvents() []byte {
+	if m.total > int64(len(m.tail)) {
+		for _, end := range []string{"\n\n", "\r\n\r\n"} {
+			if _, rest, found := bytes.Cut(m.tail, []byte(end)); found && m.events {
+				return rest
+			}
+		}
+	}
+	return m.tail
+}
+
 // meter reads the usage in the dialect of the provider.
 func (m *tailMeter) meter(d chat.Dialect) chat.Meter {
 	if d == nil || len(m.tail) == 0 {
@@ -78,7 +94,7 @@ func (m *tailMeter) meter(d chat.Dialect) chat.Meter {
 		return d.MeterResponse(m.tail)
 	}
 	f := d.NewStreamFilter(&chat.FilterOptions{IncludeUsage: true})
-	_, _ = f.Feed(m.tail)
+	_, _ = f.Feed(m.wholeEvents())
 	f.End()
 	return f.Meter()
 }

@@ -10,21 +10,24 @@ import (
 )
 
 // filter passes a stream of this dialect on as it is and meters it. Pieces of
-// content are told by their first bytes and not read.
+// content are told by their first bytes and their last one and not read. An event
+// that cannot be read ends the stream: it is not given out, and what came before
+// it is no whole answer.
 type filter struct {
 	m      chat.Meter
 	u      counts
 	split  events.Splitter
 	out    events.Output
 	d      wire.Decoder
-	failed bool
+	failed bool // an error was seen
+	passed bool // and it is the provider's own, which has been given out
 }
 
 // Meter implements chat.StreamFilter.
 func (f *filter) Meter() chat.Meter { return f.m }
 
 // Passed implements chat.StreamFilter.
-func (f *filter) Passed() bool { return f.failed }
+func (f *filter) Passed() bool { return f.passed }
 
 // Feed implements chat.StreamFilter.
 func (f *filter) Feed(in []byte) ([]byte, error) {
@@ -37,8 +40,9 @@ func (f *filter) Feed(in []byte) ([]byte, error) {
 	f.split.Start(&f.out)
 	var e events.Event
 	for !f.failed && f.split.Next(&e) {
-		f.look(&e)
-		f.out.Add(e.Raw)
+		if f.look(&e) {
+			f.out.Add(e.Raw)
+		}
 	}
 	return f.out.Bytes(), nil
 }
@@ -49,9 +53,12 @@ func (f *filter) End() []byte {
 	if f.failed || !f.split.Last(&e) {
 		return nil
 	}
-	f.look(&e)
+	if !f.look(&e) { // a piece of an event: the stream was cut
+		f.m.Err, f.failed = nil, false
+		return nil
+	}
 	if !f.m.Complete && !f.failed {
-		return nil // a piece of an event: the stream was cut
+		return nil
 	}
 	return append(bytes.TrimRight(append([]byte(nil), e.Raw...), "\r\n"), "\n\n"...)
 }
@@ -59,16 +66,16 @@ func (f *filter) End() []byte {
 // deltaOverhead is about how many bytes of a delta event are not its text.
 const deltaOverhead = len(`{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":""}}`)
 
-// look meters one event.
-func (f *filter) look(e *events.Event) {
-	if e.Data == nil {
-		return
+// look meters one event and tells whether it is for the client.
+func (f *filter) look(e *events.Event) bool {
+	if len(e.Data) == 0 {
+		return true
 	}
-	if bytes.HasPrefix(e.Data, deltaHead) {
+	if bytes.HasPrefix(e.Data, deltaHead) && e.Data[len(e.Data)-1] == '}' {
 		f.m.Started = true
 		f.m.OutputBytes += int64(max(0, len(e.Data)-deltaOverhead))
 		f.m.Pieces++
-		return
+		return true
 	}
 	d := &f.d
 	d.Reset(e.Data)
@@ -89,8 +96,11 @@ func (f *filter) look(e *events.Event) {
 			failed = true
 		}
 	}
-	if d.End() != nil {
-		return // the client reads it as it would have
+	if err := d.End(); err != nil {
+		if !f.m.Complete { // what comes behind a whole answer is left out
+			f.m.Err, f.failed = upstream.Unreadable(err), true
+		}
+		return false
 	}
 	switch kind {
 	case "message_start":
@@ -108,9 +118,10 @@ func (f *filter) look(e *events.Event) {
 	default:
 		if kind == "error" || failed {
 			f.m.Err = inBandError(e.Data)
-			f.failed = true
+			f.failed, f.passed = true, true
 		}
 	}
+	return true
 }
 
 func (f *filter) start(message []byte) {

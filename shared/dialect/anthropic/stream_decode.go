@@ -216,7 +216,7 @@ func (s *streamDecoder) fail(f *fault.Fault) error {
 }
 
 func notReadable(cause error) *fault.Fault {
-	return upstream.Invalid("The provider sent a stream event that is not JSON", cause)
+	return upstream.Unreadable(cause)
 }
 
 // eventKind gives the known kinds without an allocation.

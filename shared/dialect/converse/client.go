@@ -144,26 +144,5 @@ func (c Converse) MeterResponse(body []byte) chat.Meter {
 
 // NewStreamFilter implements chat.Dialect.
 func (Converse) NewStreamFilter(*chat.FilterOptions) chat.StreamFilter {
-	return &filter{Filter: upstream.NewFilter(newStreamDecoder(&chat.Traits{}))}
-}
-
-// filter meters a stream that is passed on. It may be given the end of a stream
-// only, cut out anywhere: then it begins with the first whole message.
-type filter struct {
-	*upstream.Filter
-	began bool
-}
-
-// Feed implements chat.StreamFilter.
-func (f *filter) Feed(in []byte) ([]byte, error) {
-	if !f.began {
-		start := wire.EventStreamStart(in)
-		if start > 0 {
-			f.began = true
-			_, err := f.Filter.Feed(in[start:])
-			return in, err
-		}
-		f.began = len(in) > 0
-	}
-	return f.Filter.Feed(in)
+	return upstream.NewFilter(newStreamDecoder(&chat.Traits{}))
 }

@@ -107,7 +107,7 @@ func (s *streamDecoder) fail(f *fault.Fault) error {
 }
 
 func (s *streamDecoder) unreadable(cause error) error {
-	return s.fail(upstream.Invalid("The provider sent a stream event that could not be read", cause))
+	return s.fail(upstream.Unreadable(cause))
 }
 
 // begin gives the start once; a stream may lack its own.

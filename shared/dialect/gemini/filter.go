@@ -2,9 +2,11 @@ package gemini
 
 import (
 	"bytes"
+	"errors"
 
 	"gateway/shared/chat"
 	"gateway/shared/dialect/events"
+	"gateway/shared/dialect/upstream"
 	"gateway/shared/pricing"
 	"gateway/shared/wire"
 )
@@ -16,19 +18,20 @@ type meter struct {
 	found int64
 }
 
-// read meters one answer or chunk.
-func (f *meter) read(body []byte) {
+// read meters one answer or chunk; the error is that of a body that is no JSON
+// object.
+func (f *meter) read(body []byte) error {
 	if readError(body) != nil {
 		f.m.Err = inBandError(body)
-		return
+		return nil
 	}
 	d := wire.NewDecoder(body)
 	if d.Kind() != wire.KindObject {
-		return
+		return errNoObject
 	}
 	f.h.read(d)
 	if d.End() != nil || !f.h.known {
-		return
+		return d.End()
 	}
 	f.h.count()
 	f.m.ID, f.m.Model = f.h.id, f.h.model
@@ -39,7 +42,10 @@ func (f *meter) read(body []byte) {
 		f.m.Finish, f.m.Started, f.m.Complete = f.h.blocked, true, true
 	}
 	f.m.ReportedTotal = f.h.usage.classes(&f.m.Usage, billed(f.found, &chat.Traits{}))
+	return nil
 }
+
+var errNoObject = errors.New("gemini: no JSON object")
 
 func (f *meter) candidates(raw []byte) {
 	d := wire.NewDecoder(raw)
@@ -67,11 +73,11 @@ func meterPlain(body []byte) chat.Meter {
 		d := wire.NewDecoder(body)
 		for range d.Array {
 			if raw := d.Raw(); raw != nil && f.m.Err == nil {
-				f.read(raw)
+				_ = f.read(raw)
 			}
 		}
 	} else {
-		f.read(body)
+		_ = f.read(body)
 	}
 	if f.m.Err == nil {
 		f.m.Complete, f.m.Started = true, true
@@ -87,14 +93,15 @@ type filter struct {
 	meter
 	split events.Splitter
 	out   events.Output
-	fail  bool
+	fail  bool // an error was seen
+	pass  bool // and it is the provider's own, which has been given out
 }
 
 // Meter implements chat.StreamFilter.
 func (f *filter) Meter() chat.Meter { return f.m }
 
 // Passed implements chat.StreamFilter.
-func (f *filter) Passed() bool { return f.fail }
+func (f *filter) Passed() bool { return f.pass }
 
 // Feed implements chat.StreamFilter.
 func (f *filter) Feed(in []byte) ([]byte, error) {
@@ -107,18 +114,27 @@ func (f *filter) Feed(in []byte) ([]byte, error) {
 	f.split.Start(&f.out)
 	var e events.Event
 	for !f.fail && f.split.Next(&e) {
-		f.look(&e)
-		f.out.Add(e.Raw)
+		if f.look(&e) {
+			f.out.Add(e.Raw)
+		}
 	}
 	return f.out.Bytes(), nil
 }
 
-func (f *filter) look(e *events.Event) {
+// look meters one event and tells whether it is for the client.
+func (f *filter) look(e *events.Event) bool {
 	if len(bytes.TrimSpace(e.Data)) == 0 {
-		return
+		return true
 	}
-	f.read(e.Data)
+	if err := f.read(e.Data); err != nil {
+		if !f.m.Complete { // what comes behind a whole answer is left out
+			f.m.Err, f.fail = upstream.Unreadable(err), true
+		}
+		return false
+	}
 	f.fail = f.m.Err != nil
+	f.pass = f.fail
+	return true
 }
 
 // End implements chat.StreamFilter.
@@ -127,9 +143,12 @@ func (f *filter) End() []byte {
 	if f.fail || !f.split.Last(&e) {
 		return nil
 	}
-	f.look(&e)
+	if !f.look(&e) { // a piece of an event: the stream was cut
+		f.m.Err, f.fail = nil, false
+		return nil
+	}
 	if !f.m.Complete && !f.fail {
-		return nil // a piece of an event: the stream was cut
+		return nil
 	}
 	return append(bytes.TrimRight(append([]byte(nil), e.Raw...), "\r\n"), "\r\n\r\n"...)
 }

@@ -5,13 +5,15 @@ import (
 
 	"gateway/shared/chat"
 	"gateway/shared/dialect/events"
+	"gateway/shared/dialect/upstream"
 	"gateway/shared/wire"
 )
 
 // filter passes a stream of this dialect on. It takes out what the gateway's own
 // include_usage added (the last chunk, and "usage":null of the others) and
-// meters what goes by. An ordinary chunk is recognised by its last bytes and not
-// read any further.
+// meters what goes by. An ordinary chunk is recognised by its first byte and its
+// last ones and not read any further. An event that cannot be read ends the
+// stream: it is not given out, and what came before it is no whole answer.
 type filter struct {
 	o     chat.FilterOptions
 	m     chat.Meter
@@ -59,6 +61,9 @@ func (f *filter) End() []byte {
 	if !f.failed && f.split.Last(&e) {
 		f.out.Over(make([]byte, len(e.Raw)))
 		f.event(&e)
+		if f.failed && !f.passed { // a piece of an event: the stream was cut
+			f.m.Err, f.failed = nil, false
+		}
 		if out = f.out.Bytes(); len(out) > 0 {
 			out = append(bytes.TrimRight(out, "\r\n"), "\n\n"...)
 		}
@@ -83,7 +88,7 @@ var (
 // last two members optional. null is where ,"usage":null stands, 0 if it does not.
 func ordinary(data []byte) (null int, ok bool) {
 	n := len(data) - 1
-	if n < 0 || data[n] != '}' {
+	if n < 0 || data[n] != '}' || data[0] != '{' {
 		return 0, false
 	}
 	core := data[:n]
@@ -145,8 +150,8 @@ func (f *filter) chunk(e *events.Event) {
 		return
 	}
 	c := &f.c
-	if c.read(&f.d, e.Data) != nil {
-		f.out.Add(e.Raw) // the client reads it as it would have
+	if err := c.read(&f.d, e.Data); err != nil {
+		f.unreadable(e, err)
 		return
 	}
 	f.meter(c, len(e.Data))
@@ -159,6 +164,17 @@ func (f *filter) chunk(e *events.Event) {
 		f.out.Add(e.Raw)
 	default:
 		f.drop(e, c.usageCut)
+	}
+}
+
+// unreadable ends the stream at an event that is no chunk. One without anything in
+// it is a keep-alive, and what comes behind a whole answer is left out.
+func (f *filter) unreadable(e *events.Event, cause error) {
+	switch {
+	case len(bytes.TrimSpace(e.Data)) == 0:
+		f.out.Add(e.Raw)
+	case !f.m.Complete:
+		f.m.Err, f.failed = upstream.Unreadable(cause), true
 	}
 }
 

@@ -80,7 +80,7 @@ func (s *streamDecoder) Event(_ string, data []byte, emit func(*chat.Delta) erro
 	}
 	c := &s.c
 	if err := c.read(&s.d, data); err != nil {
-		f := upstream.Invalid("The provider sent a stream event that is not JSON", err)
+		f := upstream.Unreadable(err)
 		s.m.Err = f
 		return f
 	}

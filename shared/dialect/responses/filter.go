@@ -6,26 +6,29 @@ import (
 	"gateway/shared/chat"
 	"gateway/shared/dialect/events"
 	"gateway/shared/dialect/openai"
+	"gateway/shared/dialect/upstream"
 	"gateway/shared/wire"
 )
 
 // filter passes a stream of this dialect on as it is and meters it. Pieces of
-// content are told by the name of their event, or by their first bytes, and not
-// read.
+// content are told by the name of their event, or by their first bytes, and by
+// their last byte, and not read. An event that cannot be read ends the stream: it
+// is not given out, and what came before it is no whole answer.
 type filter struct {
 	m      chat.Meter
 	split  events.Splitter
 	out    events.Output
 	d      wire.Decoder
 	ev     streamEvent
-	failed bool
+	failed bool // an error was seen
+	passed bool // and it is the provider's own, which has been given out
 }
 
 // Meter implements chat.StreamFilter.
 func (f *filter) Meter() chat.Meter { return f.m }
 
 // Passed implements chat.StreamFilter.
-func (f *filter) Passed() bool { return f.failed }
+func (f *filter) Passed() bool { return f.passed }
 
 // Feed implements chat.StreamFilter.
 func (f *filter) Feed(in []byte) ([]byte, error) {
@@ -38,8 +41,9 @@ func (f *filter) Feed(in []byte) ([]byte, error) {
 	f.split.Start(&f.out)
 	var e events.Event
 	for !f.failed && f.split.Next(&e) {
-		f.look(&e)
-		f.out.Add(e.Raw)
+		if f.look(&e) {
+			f.out.Add(e.Raw)
+		}
 	}
 	return f.out.Bytes(), nil
 }
@@ -50,9 +54,12 @@ func (f *filter) End() []byte {
 	if f.failed || !f.split.Last(&e) {
 		return nil
 	}
-	f.look(&e)
+	if !f.look(&e) { // a piece of an event: the stream was cut
+		f.m.Err, f.failed = nil, false
+		return nil
+	}
 	if !f.m.Complete && !f.failed {
-		return nil // a piece of an event: the stream was cut
+		return nil
 	}
 	return append(bytes.TrimRight(append([]byte(nil), e.Raw...), "\r\n"), "\n\n"...)
 }
@@ -65,20 +72,24 @@ var (
 	typeHead  = []byte(`{"type":"response.`)
 )
 
-// look meters one event.
-func (f *filter) look(e *events.Event) {
-	if e.Data == nil || f.m.Complete {
-		return
+// look meters one event and tells whether it is for the client.
+func (f *filter) look(e *events.Event) bool {
+	switch {
+	case len(e.Data) == 0:
+		return true
+	case f.m.Complete: // what comes behind a whole answer and is no event is left out
+		return e.Data[0] == '{'
 	}
 	f.m.NextEvent = max(f.m.NextEvent, sequence(e.Data)) + 1
-	if f.piece(e) {
+	if e.Data[0] == '{' && e.Data[len(e.Data)-1] == '}' && f.piece(e) {
 		f.m.Started = true
 		f.m.OutputBytes += int64(max(1, len(e.Data)-deltaOverhead))
 		f.m.Pieces++
-		return
+		return true
 	}
-	if f.ev.read(&f.d, e.Data) != nil {
-		return // the client reads it as it would have
+	if err := f.ev.read(&f.d, e.Data); err != nil {
+		f.m.Err, f.failed = upstream.Unreadable(err), true
+		return false
 	}
 	switch f.ev.kind {
 	case "response.created":
@@ -93,17 +104,18 @@ func (f *filter) look(e *events.Event) {
 			end.status = "incomplete"
 		}
 		if f.m.Err = end.fault(); f.m.Err != nil {
-			f.failed = true
-			return
+			f.failed, f.passed = true, true
+			return true
 		}
 		_, f.m.Finish = end.stop(false, false)
 		f.m.Started, f.m.Complete = true, true
 	default:
 		if kind := f.ev.kind; kind == "error" || kind == "response.failed" || kind == "response.cancelled" || f.ev.failure != nil {
 			f.m.Err = failureOf(&f.ev, &f.d, &f.m.Usage)
-			f.failed = true
+			f.failed, f.passed = true, true
 		}
 	}
+	return true
 }
 
 var sequenceMember = []byte(`"sequence_number":`)

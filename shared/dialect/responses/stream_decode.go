@@ -7,6 +7,7 @@ import (
 
 	"gateway/shared/chat"
 	"gateway/shared/dialect/openai"
+	"gateway/shared/dialect/upstream"
 	"gateway/shared/fault"
 	"gateway/shared/pricing"
 	"gateway/shared/wire"
@@ -132,10 +133,8 @@ func (s *streamDecoder) Event(_ string, data []byte, emit func(*chat.Delta) erro
 	}
 	e := &s.ev
 	if err := e.read(&s.d, data); err != nil {
-		f := fault.New(fault.InvalidProviderResponse, "", "The provider sent a stream event that is not JSON").WithCause(err)
-		f.Source = fault.SourceProvider
-		s.m.Err = f
-		return f
+		s.m.Err = upstream.Unreadable(err)
+		return s.m.Err
 	}
 	switch e.kind {
 	case "response.created", "response.in_progress", "response.queued":

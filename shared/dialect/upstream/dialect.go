@@ -105,13 +105,17 @@ func Meter(w Wire, body []byte) chat.Meter {
 	return r.Meter()
 }
 
-// Filter passes a stream on and meters it by the decoder of its dialect.
+// Filter passes a stream on and meters it by the decoder of its dialect. An event
+// that the decoder cannot read ends the stream: it is not given out, unless the
+// stream has a framing of its own.
 type Filter struct {
 	dec    chat.StreamDecoder
 	parser chat.EventParser // of streams that are not server-sent events
 	split  events.Splitter
 	out    events.Output
-	failed bool
+	began  bool
+	failed bool // an error was seen
+	passed bool // and it is the provider's own, which has been given out
 }
 
 // NewFilter gives a filter for the stream that dec reads.
@@ -127,11 +131,18 @@ func NewFilter(dec chat.StreamDecoder) *Filter {
 func (f *Filter) Meter() chat.Meter { return f.dec.Meter() }
 
 // Passed implements chat.StreamFilter.
-func (f *Filter) Passed() bool { return f.failed }
+func (f *Filter) Passed() bool { return f.passed }
 
 func ignore(*chat.Delta) error { return nil }
 
 func (f *Filter) event(name string, data []byte) error { return f.dec.Event(name, data, ignore) }
+
+// fail notes the error of an event.
+func (f *Filter) fail(err error) {
+	if err != nil {
+		f.failed, f.passed = true, fault.From(err).Code != fault.InvalidProviderResponse
+	}
+}
 
 // Feed implements chat.StreamFilter.
 func (f *Filter) Feed(in []byte) ([]byte, error) {
@@ -139,7 +150,12 @@ func (f *Filter) Feed(in []byte) ([]byte, error) {
 		return nil, nil
 	}
 	if f.parser != nil {
-		f.failed = f.parser.Feed(in, f.event) != nil
+		from := 0
+		if !f.began { // it may be the end of a binary stream, cut out anywhere
+			from = max(0, wire.EventStreamStart(in))
+			f.began = len(in) > 0
+		}
+		f.fail(f.parser.Feed(in[from:], f.event))
 		return in, nil
 	}
 	if err := f.split.Feed(in); err != nil {
@@ -148,8 +164,9 @@ func (f *Filter) Feed(in []byte) ([]byte, error) {
 	f.split.Start(&f.out)
 	var e events.Event
 	for !f.failed && f.split.Next(&e) {
-		f.look(&e)
-		f.out.Add(e.Raw)
+		if f.look(&e) {
+			f.out.Add(e.Raw)
+		}
 	}
 	return f.out.Bytes(), nil
 }
@@ -160,26 +177,27 @@ func (f *Filter) End() []byte {
 		return nil
 	}
 	if f.parser != nil {
-		f.failed = f.parser.End(f.event) != nil
-	} else {
-		var e events.Event
-		if !f.split.Last(&e) {
-			_ = f.dec.End()
-			return nil
-		}
-		f.look(&e)
-		defer func() { _ = f.dec.End() }()
-		if f.dec.Meter().Complete || f.failed {
-			return append([]byte(nil), e.Raw...)
-		}
-		return nil // a piece of an event: the stream was cut
+		f.fail(f.parser.End(f.event))
+		_ = f.dec.End()
+		return nil
 	}
-	_ = f.dec.End()
-	return nil
+	var e events.Event
+	if !f.split.Last(&e) {
+		_ = f.dec.End()
+		return nil
+	}
+	given := f.look(&e)
+	defer func() { _ = f.dec.End() }()
+	if given && (f.dec.Meter().Complete || f.failed) {
+		return append([]byte(nil), e.Raw...)
+	}
+	return nil // a piece of an event: the stream was cut
 }
 
-func (f *Filter) look(e *events.Event) {
+// look meters one event and tells whether it is for the client.
+func (f *Filter) look(e *events.Event) bool {
 	if e.Data != nil {
-		f.failed = f.event(string(e.Name), e.Data) != nil
+		f.fail(f.event(string(e.Name), e.Data))
 	}
+	return !f.failed || f.passed
 }

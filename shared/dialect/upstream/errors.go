@@ -38,6 +38,12 @@ func Invalid(message string, cause error) *fault.Fault {
 	return f
 }
 
+// Unreadable is the fault for an event of a stream that cannot be read: what came
+// before it is no whole answer.
+func Unreadable(cause error) *fault.Fault {
+	return Invalid("The provider sent a stream event that cannot be read", cause)
+}
+
 // Failed is the fault for an error that the provider told inside a success.
 func Failed(status int, typ, message string) *fault.Fault {
 	return Fault(&chat.ProviderError{Status: status, Type: typ, Message: message})

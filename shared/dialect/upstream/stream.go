@@ -45,7 +45,7 @@ func (s *Stream) Fail(f *fault.Fault) error {
 
 // Unreadable is Fail for an event that is not JSON of the expected shape.
 func (s *Stream) Unreadable(cause error) error {
-	return s.Fail(Invalid("The provider sent a stream event that cannot be read", cause))
+	return s.Fail(Unreadable(cause))
 }
 
 // Emit gives a delta on, with a DeltaStart in front of the first one.
