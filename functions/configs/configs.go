@@ -19,9 +19,6 @@ const (
 	configType = "ORG_CONFIG"
 )
 
-// isDefault is the list field of the workspace's default config.
-const isDefault = "is_default"
-
 // content is the stored form: the config's JSON itself, with secrets masked.
 type content struct{ raw json.RawMessage }
 
@@ -71,7 +68,7 @@ func (f *family) collection() *admin.Collection[content] {
 		Fields: []admin.Field{
 			{Name: "name", Type: admin.String, Required: true, Min: 1, Max: 255, Column: true},
 			{Name: "config", Type: admin.Any, Required: true, Trigger: true, Check: check, Doc: "The config object."},
-			{Name: "isDefault", Type: admin.Integer, Max: 1, Trigger: true, Doc: "1 makes it the workspace's default config in place of another."},
+			{Name: "isDefault", Type: admin.Integer, Max: 1, Trigger: true, Doc: "1 makes it the workspace's default config in place of another: requests go by it that name no config, and whose key has no default of its own."},
 			{Name: "status", Type: admin.String, Enum: []string{"active", resource.StatusArchived}, Column: true, UpdateOnly: true},
 		},
 		ExtraShown: []admin.Field{
@@ -83,7 +80,7 @@ func (f *family) collection() *admin.Collection[content] {
 			if err := f.setContent(c, rec, form, c.Body.Raw("config")); err != nil {
 				return err
 			}
-			return f.setDefault(c, tx, rec)
+			return setDefault(c, tx, rec)
 		},
 		BeforeUpdate: func(c *admin.Call, tx *resource.Tx, _, rec *resource.Record, was, form *content) error {
 			form.raw = was.raw
@@ -92,7 +89,10 @@ func (f *family) collection() *admin.Collection[content] {
 					return err
 				}
 			}
-			return f.setDefault(c, tx, rec)
+			return setDefault(c, tx, rec)
+		},
+		BeforeDelete: func(c *admin.Call, tx *resource.Tx, rec *resource.Record, _ *content) error {
+			return leaveDefault(c, tx, rec)
 		},
 		Render: render,
 		Single: func(o map[string]any) any { return map[string]any{"success": true, "data": o} },
@@ -138,56 +138,12 @@ func render(_ *admin.Call, rec *resource.Record, form *content) (map[string]any,
 	return o, nil
 }
 
-// defaultFlag is 1 for the default config of its workspace, else 0.
-func defaultFlag(rec *resource.Record) int {
-	if rec.Fields[isDefault] == "1" {
-		return 1
-	}
-	return 0
-}
-
 // brief is an entry of the list: the record without its content.
 func brief(o map[string]any) map[string]any {
 	for _, k := range []string{"config", "format", "type", "version_id", "object"} {
 		delete(o, k)
 	}
 	return o
-}
-
-// setDefault keeps at most one default config in a workspace.
-func (f *family) setDefault(c *admin.Call, tx *resource.Tx, rec *resource.Record) error {
-	if !c.Body.Has("isDefault") {
-		return nil
-	}
-	if c.Body.Int("isDefault") == 0 {
-		delete(rec.Fields, isDefault)
-		return nil
-	}
-	rows, err := c.Resources.List(c.Context, c.Scope, route.KindConfig)
-	if err != nil {
-		return err
-	}
-	for i := range rows {
-		if rows[i].Fields[isDefault] != "1" || rows[i].ID == rec.ID {
-			continue
-		}
-		old, ok, err := tx.Get(c.Scope, route.KindConfig, rows[i].ID)
-		if err != nil {
-			return err
-		}
-		if !ok {
-			continue
-		}
-		delete(old.Fields, isDefault)
-		if err := tx.Update(&old); err != nil {
-			return err
-		}
-	}
-	if rec.Fields == nil {
-		rec.Fields = make(map[string]string, 1)
-	}
-	rec.Fields[isDefault] = "1"
-	return nil
 }
 
 // setContent puts a config into the record: as it is, or when it holds secrets

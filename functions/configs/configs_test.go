@@ -150,6 +150,44 @@ func TestOneConfigIsTheDefault(t *testing.T) {
 	check(slugs[0])
 	h.Do("PUT", "/configs/"+slugs[0], key, `{"isDefault":0}`).OK()
 	check("none")
+	// What is archived is nobody's default.
+	h.Do("PUT", "/configs/"+slugs[0], key, `{"isDefault":1}`).OK()
+	h.Do("PUT", "/configs/"+slugs[0], key, `{"status":"archived"}`).OK()
+	check("none")
+	h.Do("PUT", "/configs/"+slugs[0], key, `{"isDefault":1}`).Refused(400, "AB01", "isDefault")
+	h.Do("PUT", "/configs/"+slugs[0], key, `{"isDefault":1,"status":"active"}`).OK()
+	check(slugs[0])
+}
+
+// Requests find the default through the workspace, which only knows one of its
+// own.
+func TestTheWorkspaceNamesItsDefaultConfig(t *testing.T) {
+	h := newHouse(t)
+	named := func(ws string) string {
+		t.Helper()
+		rec, ok, err := h.Resources.Get(context.Background(), store.Scope{Org: admintest.Org}, tenant.KindWorkspace, ws)
+		if err != nil || !ok {
+			t.Fatal(ok, err)
+		}
+		e, err := tenant.DecodeWorkspace(rec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e.DefaultConfig
+	}
+	made := h.Do("POST", "/configs", key, `{"name":"d","isDefault":1,"config":{"provider":"@a"}}`).OK()
+	id, slug := made.Text("data", "id"), made.Text("data", "slug")
+	if named(h.One) != id || named(h.Two) != "" {
+		t.Errorf("%q and %q, want %q", named(h.One), named(h.Two), id)
+	}
+	h.Do("PUT", "/configs/"+slug, key, `{"name":"e"}`).OK()
+	if named(h.One) != id {
+		t.Error("a new name unmade the default")
+	}
+	h.Do("DELETE", "/configs/"+slug, key, nil).OK()
+	if named(h.One) != "" {
+		t.Error("a deleted config is still the default")
+	}
 }
 
 func TestArchivedConfigComesBack(t *testing.T) {

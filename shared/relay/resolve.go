@@ -53,7 +53,8 @@ func (s *savedConfig) compile(ctx context.Context, sealer seal.Sealer) (*route.T
 }
 
 // resolve finds the tree of targets: the request's config, else the key's
-// default, else the workspace's, else what the headers and the model name.
+// default, else the workspace's for user keys, else its default config, else what
+// the headers and the model name.
 func (c *call) resolve() error {
 	if err := c.checkInline(); err != nil {
 		return err
@@ -73,6 +74,8 @@ func (c *call) resolve() error {
 		return c.useConfig(c.who.Defaults.ConfigID)
 	case c.ws.Defaults.UserAPIKeyConfig != "" && c.who.UserID != "":
 		return c.useConfig(c.ws.Defaults.UserAPIKeyConfig)
+	case c.ws.DefaultConfig != "":
+		return c.useConfig(c.ws.DefaultConfig)
 	}
 	c.walker = headerTree.Start(c.routeContext())
 	return nil

@@ -39,6 +39,9 @@ type Workspace struct {
 	UsageLimits []ledger.UsageLimit `json:"usage_limits,omitempty"`
 	RateLimits  []ledger.RateLimit  `json:"rate_limits,omitempty"`
 	IsDefault   bool                `json:"is_default,omitempty"` // the shared workspace, cannot be deleted
+	// DefaultConfig is the id of the config of requests that name none and whose
+	// key has none. It is set where configs are.
+	DefaultConfig string `json:"default_config,omitempty"`
 }
 
 // WorkspaceDefaults apply to every request of the workspace.
@@ -92,7 +95,9 @@ type Effective struct {
 	Name     string
 	Status   string
 	Defaults WorkspaceDefaults
-	Subject  *ledger.Subject // nil without limits
+	// DefaultConfig is the id of the config of requests that no other one is for.
+	DefaultConfig string
+	Subject       *ledger.Subject // nil without limits
 }
 
 // DecodeWorkspace reads a workspace resource for requests.
@@ -102,7 +107,7 @@ func DecodeWorkspace(rec resource.Record) (*Effective, error) {
 		return nil, fmt.Errorf("tenant: workspace %s: %w", rec.ID, err)
 	}
 	sc := store.Scope{Org: rec.Scope.Org, Workspace: rec.ID}
-	e := &Effective{Scope: sc, Slug: rec.Slug, Name: rec.Name, Status: rec.Status, Defaults: w.Defaults}
+	e := &Effective{Scope: sc, Slug: rec.Slug, Name: rec.Name, Status: rec.Status, Defaults: w.Defaults, DefaultConfig: w.DefaultConfig}
 	e.Subject = WorkspaceSubject(sc, rec.Name, rec.Rev, &w)
 	return e, nil
 }

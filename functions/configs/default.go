@@ -1,0 +1,101 @@
+package configs
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"gateway/shared/admin"
+	"gateway/shared/fault"
+	"gateway/shared/resource"
+	"gateway/shared/route"
+	"gateway/shared/tenant"
+)
+
+// isDefault is the list field of the workspace's default config. Requests find
+// it through the workspace, which names it too.
+const isDefault = "is_default"
+
+// defaultFlag is 1 for the default config of its workspace, else 0.
+func defaultFlag(rec *resource.Record) int {
+	if rec.Fields[isDefault] == "1" {
+		return 1
+	}
+	return 0
+}
+
+// setDefault makes the config the workspace's default, or no longer, as the body
+// says. An archived config is nobody's default.
+func setDefault(c *admin.Call, tx *resource.Tx, rec *resource.Record) error {
+	wanted := c.Body.Given("isDefault") && c.Body.Int("isDefault") == 1
+	switch {
+	case wanted && rec.Archived():
+		return fault.Invalid("isDefault", "cannot be 1 for an archived config")
+	case wanted:
+		return becomeDefault(c, tx, rec)
+	case c.Body.Has("isDefault") || rec.Archived():
+		return leaveDefault(c, tx, rec)
+	}
+	return nil
+}
+
+// becomeDefault puts the config in the place of the default before it.
+func becomeDefault(c *admin.Call, tx *resource.Tx, rec *resource.Record) error {
+	return ofWorkspace(c, tx, func(w *tenant.Workspace) error {
+		if w.DefaultConfig != "" && w.DefaultConfig != rec.ID {
+			old, ok, err := tx.Get(c.Scope, route.KindConfig, w.DefaultConfig)
+			if err != nil {
+				return err
+			}
+			if ok {
+				delete(old.Fields, isDefault)
+				if err := tx.Update(&old); err != nil {
+					return err
+				}
+			}
+		}
+		if rec.Fields == nil {
+			rec.Fields = make(map[string]string, 1)
+		}
+		w.DefaultConfig, rec.Fields[isDefault] = rec.ID, "1"
+		return nil
+	})
+}
+
+// leaveDefault leaves the workspace without a default, where it was the config.
+func leaveDefault(c *admin.Call, tx *resource.Tx, rec *resource.Record) error {
+	if defaultFlag(rec) == 0 {
+		return nil
+	}
+	delete(rec.Fields, isDefault)
+	return ofWorkspace(c, tx, func(w *tenant.Workspace) error {
+		if w.DefaultConfig == rec.ID {
+			w.DefaultConfig = ""
+		}
+		return nil
+	})
+}
+
+// ofWorkspace changes the workspace of the call in the transaction.
+func ofWorkspace(c *admin.Call, tx *resource.Tx, change func(w *tenant.Workspace) error) error {
+	rec, ok, err := tx.Get(c.Organisation(), tenant.KindWorkspace, c.Scope.Workspace)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return admin.Denied()
+	}
+	var w tenant.Workspace
+	if len(rec.Body) > 0 {
+		if err := json.Unmarshal(rec.Body, &w); err != nil {
+			return fmt.Errorf("configs: stored workspace %s: %w", rec.ID, err)
+		}
+	}
+	was := w.DefaultConfig
+	if err := change(&w); err != nil || w.DefaultConfig == was {
+		return err
+	}
+	if rec.Body, err = json.Marshal(w); err != nil {
+		return fmt.Errorf("configs: encode workspace: %w", err)
+	}
+	return tx.Update(&rec)
+}

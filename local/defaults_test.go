@@ -1,0 +1,51 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+)
+
+// TestTheDefaultConfigOfAWorkspace: requests that name no config go by the
+// workspace's default, after the default of their key.
+func TestTheDefaultConfigOfAWorkspace(t *testing.T) {
+	r := start(t)
+	save := func(user string, isDefault int) string {
+		t.Helper()
+		config := fmt.Sprintf(`{"strategy":{"mode":"single"},"targets":[{"provider":"@mock","override_params":{"user":%q}}]}`, user)
+		got := r.admin("POST", "/configs", fmt.Sprintf(`{"name":%q,"workspace_id":%q,"isDefault":%d,"config":%s}`, user, r.workspace(), isDefault, config))
+		return got["data"].(map[string]any)["slug"].(string)
+	}
+	var want []string
+	asked := func(config, option string, headers ...string) {
+		t.Helper()
+		want = append(want, config)
+		got := r.call("POST", "/chat/completions", chatBody("gpt-4o-mini", "Hello", ""), append(headers, "X-Gateway-Provider", "@mock")...)
+		if got.status != http.StatusOK || got.header.Get("X-Gateway-Last-Used-Option-Index") != option {
+			t.Fatalf("%d %s %s", got.status, got.header.Get("X-Gateway-Last-Used-Option-Index"), got.body)
+		}
+	}
+	other, first := save("other", 0), save("first", 1)
+	asked(first, "config.targets[0]")
+	asked(other, "config.targets[0]", "X-Gateway-Config", other)
+	key := r.admin("POST", "/api-keys/workspace/service", fmt.Sprintf(`{"name":"k","workspace_id":%q,"scopes":["completions.write"],"defaults":{"config_id":%q}}`, r.workspace(), other))["key"].(string)
+	asked(other, "config.targets[0]", "X-Gateway-Api-Key", key)
+	second := save("second", 1)
+	asked(second, "config.targets[0]")
+	r.admin("PUT", "/configs/"+second+"?workspace_id="+r.workspace(), `{"isDefault":0}`)
+	asked("", "config")
+	r.admin("PUT", "/configs/"+first+"?workspace_id="+r.workspace(), `{"isDefault":1}`)
+	asked(first, "config.targets[0]")
+	r.admin("PUT", "/configs/"+first+"?workspace_id="+r.workspace(), `{"status":"archived"}`)
+	asked("", "config")
+	r.admin("PUT", "/configs/"+other+"?workspace_id="+r.workspace(), `{"isDefault":1}`)
+	asked(other, "config.targets[0]")
+	r.admin("PUT", "/api-keys/"+r.keyID("k"), `{"defaults":{"config_id":null}}`)
+	r.admin("DELETE", "/configs/"+other+"?workspace_id="+r.workspace(), "")
+	asked("", "config")
+	for i, rec := range r.inOrder(len(want)) {
+		if rec.ConfigSlug != want[i] {
+			t.Errorf("request %d went by the config %q, want %q", i, rec.ConfigSlug, want[i])
+		}
+	}
+}
