@@ -24,6 +24,7 @@ import (
 	"gateway/shared/egress"
 	"gateway/shared/host"
 	"gateway/shared/relay"
+	"gateway/shared/relay/batchrun"
 	"gateway/shared/usage"
 	"gateway/shared/usage/segment"
 )
@@ -116,8 +117,15 @@ func (g *gateway) assemble() error {
 		g.every(time.Minute, "budget repair", func(ctx context.Context) error { _, err := g.core.Ledger.RepairAll(ctx); return err }),
 		g.every(10*time.Second, "key expiry and rotation", (&expiry.Worker{Resources: g.core.Resources, Sealer: g.core.Sealer}).Run),
 	}
+	if g.core.Runs != nil {
+		runner := batchrun.New(plane.Runner(g.core, g.relay, data, batchPace))
+		g.workers = append(g.workers, runner.Work, g.every(sweepEvery, "batch sweep", runner.Sweep))
+	}
 	return nil
 }
+
+// batchPace is how fast batches run; tests hurry.
+var batchPace = batchrun.Standard
 
 // maxBatch is how many usage records are worked on at once: a quarter of the
 // usual batch takes a quarter of its memory, for a fifth more time a record.

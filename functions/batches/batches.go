@@ -1,4 +1,5 @@
-// Package batches is the family of batches that providers run.
+// Package batches is the family of batches that providers run, or the gateway
+// itself: with x-gateway-provider: gateway, or where nothing names a provider.
 package batches
 
 import (
@@ -12,7 +13,7 @@ func Routes() []relay.Route {
 	return []relay.Route{
 		{
 			Method: "POST", Path: "/batches", Endpoint: "createBatch", Shape: relay.Unified, Scope: "completions.write",
-			Operation: provider.BatchesCreate, Check: openai.CheckBatch, NoModel: true, AnyModel: true, NoOutput: true,
+			Operation: provider.BatchesCreate, Check: openai.CheckBatch, NoModel: true, AnyModel: true, NoOutput: true, Own: true,
 		},
 		resource("GET", "/batches", "listBatches", provider.BatchesList),
 		resource("GET", "/batches/{id}", "retrieveBatch", provider.BatchesGet),
@@ -24,6 +25,6 @@ func Routes() []relay.Route {
 func resource(method, path, endpoint string, op provider.Operation) relay.Route {
 	return relay.Route{
 		Method: method, Path: path, Endpoint: endpoint, Shape: relay.Resource, Scope: "completions.write",
-		Operation: op, NoModel: true, Free: true, NoOutput: true,
+		Operation: op, NoModel: true, Free: true, NoOutput: true, Own: true,
 	}
 }

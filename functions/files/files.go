@@ -1,4 +1,5 @@
-// Package files is the family of files that providers keep.
+// Package files is the family of files that providers keep, or the gateway
+// itself: with x-gateway-provider: gateway, or where nothing names a provider.
 package files
 
 import (
@@ -15,7 +16,7 @@ func Routes() []relay.Route {
 	return []relay.Route{
 		{
 			Method: "POST", Path: "/files", Endpoint: "uploadFile", Shape: relay.Multipart, Scope: "completions.write",
-			Operation: provider.FilesUpload, CheckForm: check, NoModel: true, Free: true, NoOutput: true, MaxBody: maxFile,
+			Operation: provider.FilesUpload, CheckForm: check, NoModel: true, Free: true, NoOutput: true, Own: true, MaxBody: maxFile,
 		},
 		resource("GET", "/files", "listFiles", provider.FilesList),
 		resource("GET", "/files/{id}", "retrieveFile", provider.FilesGet),
@@ -29,7 +30,7 @@ func check(f relay.Form) error { return openai.CheckUpload(f) }
 func resource(method, path, endpoint string, op provider.Operation) relay.Route {
 	return relay.Route{
 		Method: method, Path: path, Endpoint: endpoint, Shape: relay.Resource, Scope: "completions.write",
-		Operation: op, NoModel: true, Free: true, NoOutput: true,
+		Operation: op, NoModel: true, Free: true, NoOutput: true, Own: true,
 	}
 }
 

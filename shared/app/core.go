@@ -22,7 +22,9 @@ type Backends struct {
 	Bucket   blob.Bucket
 	Audit    queue.Queue // audit records on their way to the audit table
 	Usage    queue.Queue // usage events; nil where a journal takes them
-	Sealer   seal.Sealer
+	// Runs takes the steps of batches that the gateway runs; nil: it runs none.
+	Runs   queue.Queue
+	Sealer seal.Sealer
 }
 
 // Settings are what differs between installations.

@@ -110,7 +110,14 @@ func (a *Authenticator) Authenticate(ctx context.Context, token string) (*Princi
 	sum := sha256.Sum256([]byte(token))
 	var hash [2 * sha256.Size]byte
 	hex.Encode(hash[:], sum[:])
-	p, ok, err := resource.LoadCredential(ctx, a.loader, credentialKind, string(hash[:]), decodePrincipal)
+	return a.ByHash(ctx, string(hash[:]))
+}
+
+// ByHash finds the principal of a token by its hash, as HashToken makes it, for
+// work that a request has left behind: the token itself is not kept. Errors are
+// those of Authenticate.
+func (a *Authenticator) ByHash(ctx context.Context, hash string) (*Principal, error) {
+	p, ok, err := resource.LoadCredential(ctx, a.loader, credentialKind, hash, decodePrincipal)
 	if err != nil {
 		return nil, err
 	}

@@ -53,12 +53,7 @@ func (c *call) traceID() {
 
 // identify finds the caller, its workspace and its organisation's settings.
 func (c *call) identify() error {
-	token, inAuth, err := identity.Token(c.req.Header)
-	if err != nil {
-		return err
-	}
-	c.keyInAuth, c.token = inAuth, token
-	if c.who, err = c.Auth.Authenticate(c.ctx, token); err != nil {
+	if err := c.authenticate(); err != nil {
 		return err
 	}
 	who := c.who
@@ -70,6 +65,7 @@ func (c *call) identify() error {
 	if !who.Has(c.rt.Scope) && !slices.ContainsFunc(c.rt.OrScopes, who.Has) {
 		return fault.Newf(fault.NotAllowed, "x-gateway-api-key", "This API key lacks the scope %s", c.rt.Scope)
 	}
+	var err error
 	if c.view, err = c.Loader.Fresh(c.ctx, who.Scope.Org); err != nil {
 		return err
 	}
@@ -90,6 +86,19 @@ func (c *call) identify() error {
 	}
 	c.ws, c.org = ws, org
 	return nil
+}
+
+// authenticate finds the caller by the key of the request, or by the one that the
+// request is made for.
+func (c *call) authenticate() (err error) {
+	if c.behalf != nil {
+		c.who, err = c.Auth.ByHash(c.ctx, c.behalf.Key)
+		return err
+	}
+	if c.token, c.keyInAuth, err = identity.Token(c.req.Header); err == nil {
+		c.who, err = c.Auth.Authenticate(c.ctx, c.token)
+	}
+	return err
 }
 
 // Keys of a JSON body that decide anything here. The dialect checks the rest.

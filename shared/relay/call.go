@@ -38,12 +38,14 @@ type call struct {
 	ws         *tenant.Effective
 	org        *tenant.Organisation
 	ask        asked
-	keyInAuth  bool   // the gateway key came in Authorization
-	token      string // the gateway key itself, so that it is never sent on
-	unread     bool   // the body's model could not be read: it is not JSON, or hides it
-	pathID     string // the variable of the route's path, escaped
-	id         string // unescaped
-	rehearsing bool   // nothing is sent
+	keyInAuth  bool    // the gateway key came in Authorization
+	token      string  // the gateway key itself, so that it is never sent on
+	behalf     *Behalf // who a request is made for that came from no client
+	mine       bool    // the gateway does it itself: no provider is asked
+	unread     bool    // the body's model could not be read: it is not JSON, or hides it
+	pathID     string  // the variable of the route's path, escaped
+	id         string  // unescaped
+	rehearsing bool    // nothing is sent
 	keptRead   bool
 	kept       stored // what the path says of things that providers keep
 	form       *form  // of a multipart body

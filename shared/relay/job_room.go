@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/oklog/ulid/v2"
@@ -13,6 +14,7 @@ import (
 	"gateway/shared/blob"
 	"gateway/shared/chat"
 	"gateway/shared/fault"
+	"gateway/shared/relay/managed"
 	"gateway/shared/seal"
 	"gateway/shared/store"
 )
@@ -27,13 +29,19 @@ type jobRooms struct {
 	seal   seal.Sealer
 }
 
-// jobRoom is that of one workspace.
+// jobRoom is that of one workspace: for the files of providers that have no place
+// for them, or for those that the gateway manages itself.
 type jobRoom struct {
 	*jobRooms
-	scope store.Scope
+	scope  store.Scope
+	prefix string // of the ids
+	list   string // partition of the rows
 }
 
-var _ chat.JobRoom = jobRoom{}
+var (
+	_ chat.JobRoom = jobRoom{}
+	_ managed.Room = jobRoom{}
+)
 
 // Bounds of what is kept.
 const (
@@ -46,7 +54,12 @@ const (
 	sweepPage   = 500
 )
 
-func (r *jobRooms) of(sc store.Scope) chat.JobRoom { return jobRoom{r, sc} }
+func (r *jobRooms) of(sc store.Scope) chat.JobRoom { return jobRoom{r, sc, heldPrefix, "HELD"} }
+
+// own is the room of files that the gateway manages itself.
+func (r *jobRooms) own(sc store.Scope) jobRoom {
+	return jobRoom{r, sc, managed.FilePrefix, "MANAGED"}
+}
 
 // folder is where the workspace's files of one day lie: days come in order.
 func (r jobRoom) folder() string {
@@ -64,7 +77,7 @@ func (r jobRoom) binding(place string) seal.Binding {
 	return seal.Binding{Org: r.scope.Org, Table: "held", PK: r.folder(), SK: place}
 }
 
-func (r jobRoom) row(id string) store.Key { return r.scope.Partition("HELD").Key(id) }
+func (r jobRoom) row(id string) store.Key { return r.scope.Partition(r.list).Key(id) }
 
 // Save implements chat.JobRoom.
 func (r jobRoom) Save(ctx context.Context, name string, src io.Reader, purpose func() (string, error)) (*chat.HeldFile, error) {
@@ -72,8 +85,17 @@ func (r jobRoom) Save(ctx context.Context, name string, src io.Reader, purpose f
 		return nil, fault.New(fault.UnsupportedOperation, "file", "This installation has no room for files")
 	}
 	r.sweep(ctx)
+	return r.save(ctx, r.prefix+ulid.MustNewDefault(r.now()).String(), name, src, purpose)
+}
+
+// SaveAs implements managed.Room.
+func (r jobRoom) SaveAs(ctx context.Context, id, name, purpose string, src io.Reader) (*chat.HeldFile, error) {
+	return r.save(ctx, id, name, src, func() (string, error) { return purpose, nil })
+}
+
+func (r jobRoom) save(ctx context.Context, id, name string, src io.Reader, purpose func() (string, error)) (*chat.HeldFile, error) {
 	now := r.now()
-	f := &chat.HeldFile{ID: heldPrefix + ulid.MustNewDefault(now).String(), Name: name, Created: now.Unix(), Expires: now.Add(heldFor).Unix()}
+	f := &chat.HeldFile{ID: id, Name: name, Created: now.Unix(), Expires: now.Add(heldFor).Unix()}
 	err := r.fill(ctx, f, src)
 	if err == nil {
 		f.Purpose, err = purpose()
@@ -158,7 +180,7 @@ func heldFile(id string, item store.Item) *chat.HeldFile {
 
 // File implements chat.JobRoom.
 func (r jobRoom) File(ctx context.Context, id string) (*chat.HeldFile, error) {
-	if len(id) > maxID || len(id) < len(heldPrefix) || id[:len(heldPrefix)] != heldPrefix {
+	if len(id) > maxID || !strings.HasPrefix(id, r.prefix) {
 		return nil, nil
 	}
 	item, ok, err := r.table.Get(ctx, r.row(id), true)
@@ -173,7 +195,12 @@ func (r jobRoom) File(ctx context.Context, id string) (*chat.HeldFile, error) {
 
 // Open implements chat.JobRoom.
 func (r jobRoom) Open(ctx context.Context, f *chat.HeldFile) io.ReadCloser {
-	return &heldReader{ctx: ctx, room: r, file: f, left: f.Bytes}
+	return r.OpenAt(ctx, f, 0)
+}
+
+// OpenAt implements managed.Room.
+func (r jobRoom) OpenAt(ctx context.Context, f *chat.HeldFile, offset int64) io.ReadCloser {
+	return &heldReader{ctx: ctx, room: r, file: f, next: int(offset / heldChunk), skip: int(offset % heldChunk), left: f.Bytes - offset}
 }
 
 // heldReader opens one chunk after the other.
@@ -182,13 +209,14 @@ type heldReader struct {
 	room  jobRoom
 	file  *chat.HeldFile
 	next  int
+	skip  int // bytes of the next chunk that stand before what is read
 	chunk []byte
 	left  int64
 }
 
 // Read implements io.Reader.
 func (h *heldReader) Read(p []byte) (int, error) {
-	if h.left == 0 {
+	if h.left <= 0 {
 		return 0, io.EOF
 	}
 	if len(h.chunk) == 0 {
@@ -197,12 +225,13 @@ func (h *heldReader) Read(p []byte) (int, error) {
 		if err == nil {
 			h.chunk, err = h.room.seal.Open(h.ctx, h.room.binding(place), sealed)
 		}
-		if err == nil && len(h.chunk) == 0 {
+		if err == nil && len(h.chunk) <= h.skip {
 			err = io.ErrUnexpectedEOF
 		}
 		if err != nil {
 			return 0, fault.Unavailable(err)
 		}
+		h.chunk, h.skip = h.chunk[h.skip:], 0
 		h.next++
 	}
 	n := copy(p, h.chunk)
@@ -228,7 +257,7 @@ func (r jobRoom) Remove(ctx context.Context, id string) (bool, error) {
 
 // Files implements chat.JobRoom.
 func (r jobRoom) Files(ctx context.Context, purpose, after string, limit int) (page []chat.HeldFile, more bool, err error) {
-	q := store.Query{Partition: r.scope.Partition("HELD"), Reverse: true}
+	q := store.Query{Partition: r.scope.Partition(r.list), Reverse: true}
 	if after != "" {
 		f, err := r.File(ctx, after)
 		if err != nil {

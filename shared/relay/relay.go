@@ -13,6 +13,8 @@ import (
 	"gateway/shared/ledger"
 	"gateway/shared/pricing"
 	"gateway/shared/provider"
+	"gateway/shared/queue"
+	"gateway/shared/relay/managed"
 	"gateway/shared/resource"
 	"gateway/shared/route"
 	"gateway/shared/seal"
@@ -42,6 +44,9 @@ type Options struct {
 	// Bucket keeps files for providers that have no place for them; nil: such
 	// uploads are refused.
 	Bucket blob.Bucket
+	// Runs takes the steps of batches that the gateway runs; nil: such batches are
+	// refused.
+	Runs queue.Queue
 	// Cache keeps answers where a config asks for it; nil: none are kept.
 	Cache *cache.Cache
 	Now   func() time.Time
@@ -66,6 +71,7 @@ type Relay struct {
 	carriers map[string]chat.Translator
 	jobs     map[string]chat.Jobs
 	rooms    *jobRooms
+	batches  *managed.Batches
 	calls    sync.Pool
 	memory   *signedMemory
 	hosts    *egress.Hosts // addresses that requests name
@@ -98,6 +104,7 @@ func New(o Options) *Relay {
 		r.jobs[j.Name()] = j
 	}
 	r.rooms = &jobRooms{now: o.Now, table: o.Store.Table(store.Usage), bucket: o.Bucket, seal: o.Sealer}
+	r.batches = &managed.Batches{Now: o.Now, Store: o.Store, Sealer: o.Sealer}
 	if r.Sleep == nil {
 		r.Sleep = sleep
 	}
@@ -116,12 +123,23 @@ func (r *Relay) Serve(w http.ResponseWriter, req *http.Request, rt *Route) { r.s
 
 // serve also takes the value of the variable in the route's path, escaped.
 func (r *Relay) serve(w http.ResponseWriter, req *http.Request, rt *Route, id string) {
+	r.serveFor(w, req, rt, id, nil)
+}
+
+// serveFor takes a request through the walk that is made for somebody; behalf is
+// nil for those of clients.
+func (r *Relay) serveFor(w http.ResponseWriter, req *http.Request, rt *Route, id string, behalf *Behalf) {
 	c := r.calls.Get().(*call)
 	c.begin(r, w, req, rt)
-	c.pathID = id
+	c.pathID, c.behalf = id, behalf
+	if behalf != nil {
+		behalf.Request = c.rec.ID
+	}
 	err := c.admit()
 	switch {
 	case err != nil:
+	case c.mine:
+		err = c.manage()
 	case rt.Shape == Listing:
 		err = c.list()
 	case rt.DryRun != nil:

@@ -56,6 +56,9 @@ func (s *savedConfig) compile(ctx context.Context, sealer seal.Sealer) (*route.T
 // default, else the workspace's for user keys, else its default config, else what
 // the headers and the model name.
 func (c *call) resolve() error {
+	if c.mine = c.rt.Own && c.ask.Provider == ownProvider; c.mine {
+		return nil
+	}
 	if err := c.checkInline(); err != nil {
 		return err
 	}
@@ -76,6 +79,9 @@ func (c *call) resolve() error {
 		return c.useConfig(c.ws.Defaults.UserAPIKeyConfig)
 	case c.ws.DefaultConfig != "":
 		return c.useConfig(c.ws.DefaultConfig)
+	case c.rt.Own && c.ask.Provider == "" && c.ask.VirtualKey == "" && c.slug == "":
+		c.mine = true
+		return nil
 	}
 	c.walker = headerTree.Start(c.routeContext())
 	return nil

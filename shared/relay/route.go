@@ -71,6 +71,9 @@ type Route struct {
 	// Local answers for providers that do not have the operation. It must say that
 	// it is not the provider who speaks.
 	Local func(body []byte) ([]byte, error)
+	// Own: the gateway does it itself when asked for the provider named gateway, or
+	// when nothing names a provider.
+	Own bool
 	// DryRun are the routes whose requests this route walks through without
 	// sending anything; its own requests are Rehearsals.
 	DryRun    []Route

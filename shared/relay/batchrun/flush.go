@@ -1,0 +1,277 @@
+package batchrun
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"gateway/shared/fault"
+	"gateway/shared/relay"
+	"gateway/shared/relay/managed"
+	"gateway/shared/wire"
+)
+
+// Bounds of one step, in bytes.
+const (
+	maxFlush  = 16 << 20 // of rows, but for the first of them
+	maxAnswer = 64 << 20 // of one row's answer
+)
+
+// request is one row of a step.
+type request struct {
+	line   int
+	custom string
+	body   []byte
+}
+
+// flush runs the next rows.
+func (w *work) flush(ctx context.Context) (func(*managed.Progress), error) {
+	rows, offset, line, over, err := w.next(ctx)
+	if err != nil {
+		return nil, err
+	}
+	numbers := make([]int, len(rows))
+	for i := range rows {
+		numbers[i] = rows[i].line
+	}
+	good, err := w.Batches.Accepted(ctx, w.sc, w.id, numbers)
+	if err != nil {
+		return nil, fault.Unavailable(err)
+	}
+	if err := w.runRows(ctx, rows, good); err != nil {
+		return nil, err
+	}
+	return func(p *managed.Progress) {
+		for _, n := range numbers {
+			if good[n] {
+				p.Good++
+			} else {
+				p.Bad++
+			}
+		}
+		p.Offset, p.Line = offset, line
+		switch {
+		case p.Status == managed.Cancelling:
+			p.Finalize(managed.Cancelled, w.Now())
+		case over:
+			p.Finalize(managed.Completed, w.Now())
+		}
+	}, nil
+}
+
+// next reads the rows of a step; over says that none come behind them.
+func (w *work) next(ctx context.Context) (rows []request, offset int64, line int, over bool, err error) {
+	room, f, err := w.input(ctx)
+	if err != nil {
+		return nil, 0, 0, false, err
+	}
+	src := room.OpenAt(ctx, f, w.batch.Offset)
+	defer src.Close()
+	lines := managed.NewLines(src, w.batch.Line, w.batch.Offset)
+	for size := 0; ; {
+		offset, line = lines.Offset, lines.Number
+		text, err := lines.Next()
+		if err == io.EOF {
+			return rows, offset, line, true, nil
+		}
+		if err != nil {
+			return nil, 0, 0, false, err
+		}
+		if len(rows) == w.Pace.Flush || len(rows) > 0 && size+len(text) > maxFlush {
+			return rows, offset, line, false, nil
+		}
+		row, err := managed.ParseRow(text)
+		if err != nil {
+			return nil, 0, 0, false, err
+		}
+		size += len(text)
+		rows = append(rows, request{lines.Number, row.CustomID, bytes.Clone(row.Body)})
+	}
+}
+
+// runRows runs the rows that have no answer yet, all at a time, and notes in good
+// what became of them.
+func (w *work) runRows(ctx context.Context, rows []request, good map[int]bool) error {
+	running, stop := w.running(ctx)
+	defer stop()
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	var errs []error
+	for i := range rows {
+		q := &rows[i]
+		if _, done := good[q.line]; done {
+			continue
+		}
+		wg.Go(func() {
+			isGood, err := w.row(running, q)
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				errs = append(errs, err)
+				return
+			}
+			good[q.line] = isGood
+		})
+	}
+	wg.Wait()
+	if ctx.Err() != nil && len(errs) > 0 {
+		return errStopped
+	}
+	return errors.Join(errs...)
+}
+
+// running is the context of rows: it goes on for a while when the process stops.
+func (w *work) running(ctx context.Context) (context.Context, context.CancelFunc) {
+	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	forget := context.AfterFunc(ctx, func() {
+		t := time.AfterFunc(w.Pace.Stop, cancel)
+		context.AfterFunc(running, func() { t.Stop() })
+	})
+	return running, func() { forget(); cancel() }
+}
+
+// row runs one row until an answer can be accepted.
+func (w *work) row(ctx context.Context, q *request) (good bool, err error) {
+	limited, cancel := context.WithTimeout(ctx, w.Pace.Row)
+	defer cancel()
+	body, err := w.withModel(q.body)
+	var got *relay.Recorder
+	behalf := &relay.Behalf{Key: w.batch.Key}
+	broken := false
+	for try := 0; err == nil; try++ {
+		got, broken = w.send1(limited, q, body, behalf)
+		if ctx.Err() != nil {
+			return false, errStopped // its answer may be that of a client who went
+		}
+		if limited.Err() != nil || try >= w.Pace.Retries || !broken && !again(got) {
+			break
+		}
+		if !w.wait(limited, w.Pace.Backoff<<try, got) {
+			break
+		}
+	}
+	var out []byte
+	switch {
+	case err != nil:
+		f := fault.From(err)
+		out = managed.Unanswered(nil, w.id, q.line, q.custom, string(f.Code), f.Message)
+	case limited.Err() != nil:
+		out = managed.Unanswered(nil, w.id, q.line, q.custom, string(fault.RequestTimeout), "The request took too long")
+	case broken:
+		out = managed.Unanswered(nil, w.id, q.line, q.custom, string(fault.InvalidProviderResponse), "The answer broke off")
+	case got.Over:
+		out = managed.Unanswered(nil, w.id, q.line, q.custom, string(fault.InvalidProviderResponse), "The answer is too long to be kept")
+	default:
+		good = got.Status >= 200 && got.Status <= 299
+		out = managed.Answered(nil, w.id, q.line, q.custom, got.Status, behalf.Request, got.Body.Bytes())
+	}
+	good, err = w.Batches.Accept(context.WithoutCancel(ctx), w.sc, w.id, q.line, good, out)
+	if err != nil {
+		return false, fault.Unavailable(err)
+	}
+	return good, nil
+}
+
+// send1 takes a row through the walk once.
+func (w *work) send1(ctx context.Context, q *request, body []byte, behalf *relay.Behalf) (*relay.Recorder, bool) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, w.batch.Endpoint, bytes.NewReader(body))
+	if err != nil { // an endpoint is one of a list
+		return &relay.Recorder{Status: http.StatusInternalServerError}, false
+	}
+	req.Header = managed.Headers(w.batch.Options)
+	req.Header.Set("Content-Type", "application/json")
+	w.trace(req, q.custom)
+	got := &relay.Recorder{Max: maxAnswer}
+	broken := w.Mux.Run(got, req, behalf)
+	return got, broken
+}
+
+// trace puts the batch into the record of a request.
+func (w *work) trace(req *http.Request, custom string) {
+	req.Header.Set("X-Gateway-Trace-Id", w.id)
+	meta, _ := wire.ParseMetadata(req.Header.Get("X-Gateway-Metadata"))
+	out := append([]byte(nil), '{')
+	for k, v := range meta {
+		if k != "batch_id" && k != "custom_id" {
+			out = wire.AppendJSONString(out, k)
+			out = append(wire.AppendJSONString(append(out, ':'), v), ',')
+		}
+	}
+	out = append(wire.AppendJSONString(append(out, `"batch_id":`...), w.id), ',')
+	out = append(wire.AppendJSONString(append(out, `"custom_id":`...), clip(custom)), '}')
+	req.Header.Set("X-Gateway-Metadata", string(out))
+}
+
+// clip keeps a text short enough for metadata.
+func clip(s string) string {
+	n := 0
+	for i := range s {
+		if n++; n > 128 {
+			return s[:i]
+		}
+	}
+	return s
+}
+
+// again tells whether an answer is worth another try. A route that retries by
+// itself has done so.
+func again(got *relay.Recorder) bool {
+	if n := got.Header().Get("X-Gateway-Retry-Attempt-Count"); n != "" && n != "0" {
+		return false
+	}
+	switch got.Status {
+	case http.StatusRequestTimeout, http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusBadGateway,
+		http.StatusServiceUnavailable, http.StatusGatewayTimeout, 529:
+		return true
+	}
+	return false
+}
+
+// wait waits before a retry: as long as the answer asks for, within bounds. It is
+// false when time runs out.
+func (w *work) wait(ctx context.Context, d time.Duration, got *relay.Recorder) bool {
+	if n, err := strconv.Atoi(got.Header().Get("Retry-After")); err == nil && n > 0 {
+		d = max(d, min(time.Duration(n)*time.Second, w.Pace.Wait))
+	}
+	pause(ctx, d)
+	return ctx.Err() == nil
+}
+
+var rowMembers = wire.NewKeySet("model", "stream")
+
+// notStreamed refuses rows whose answer would be a stream.
+func notStreamed(body []byte) error {
+	var at wire.Walk
+	if err := rowMembers.Walk(body, &at); err != nil {
+		return err
+	}
+	if v := at.Spans[1]; v.Present(body) {
+		if on, err := wire.ScanBool(v.Of(body), "body.stream"); err != nil {
+			return err
+		} else if on {
+			return fault.Invalid("body.stream", "body.stream must be false or left out: rows of a batch are not streamed")
+		}
+	}
+	return nil
+}
+
+// withModel gives a row that names no model the one of the batch's options.
+func (w *work) withModel(body []byte) ([]byte, error) {
+	model := w.batch.Options["x-gateway-provider-model"]
+	if model == "" {
+		return body, nil
+	}
+	var at wire.Walk
+	if err := rowMembers.Walk(body, &at); err != nil {
+		return nil, err
+	}
+	if at.Spans[0].Present(body) {
+		return body, nil
+	}
+	return wire.Splice(nil, body, rowMembers.SetKey(&at, 0, wire.AppendJSONString(nil, model))), nil
+}

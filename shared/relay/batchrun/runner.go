@@ -1,0 +1,167 @@
+package batchrun
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+
+	"gateway/shared/queue"
+	"gateway/shared/relay"
+	"gateway/shared/relay/managed"
+	"gateway/shared/store"
+)
+
+// Pace is how fast batches run.
+type Pace struct {
+	Flush   int           // rows of one step
+	Pause   time.Duration // between two steps
+	Retries int           // of a row, besides its first try
+	Backoff time.Duration // before the first retry; doubles with each
+	Wait    time.Duration // the longest that a provider's Retry-After is heeded
+	Row     time.Duration // that a row may take, with its retries
+	Poll    time.Duration // between two looks at a provider's batch
+	Lease   time.Duration
+	Late    time.Duration // how long a step may be overdue before Sweep asks for it again
+	Stop    time.Duration // that rows under way may take when the process stops
+}
+
+// Standard is the pace of installations.
+var Standard = Pace{
+	Flush: 25, Pause: 5 * time.Second, Retries: 3, Backoff: time.Second, Wait: 30 * time.Second, Row: 10 * time.Minute,
+	Poll: 30 * time.Second, Lease: time.Minute, Late: time.Minute, Stop: 20 * time.Second,
+}
+
+// Options are what a Runner works with.
+type Options struct {
+	Mux     *relay.Mux // the routes that rows call, and those of files and batches
+	Batches *managed.Batches
+	Room    func(sc store.Scope) managed.Room
+	Queue   queue.Queue
+	Now     func() time.Time
+	Pace    Pace
+	// Alone says that no other process runs batches of this store.
+	Alone bool
+	// OnError is told of what no caller sees; nil: slog.
+	OnError func(error)
+}
+
+// Runner does the steps of batches. It is safe for concurrent use.
+type Runner struct {
+	Options
+	process string // begins the names of its leases
+	leases  atomic.Int64
+}
+
+// New makes a runner.
+func New(o Options) *Runner {
+	if o.OnError == nil {
+		o.OnError = func(err error) { slog.Error("batch", "error", err.Error()) }
+	}
+	return &Runner{Options: o, process: uuid.NewString()}
+}
+
+// Handle does the steps that messages ask for, all at a time. failed are those
+// that must come again.
+func (r *Runner) Handle(ctx context.Context, messages []queue.Message) (failed []queue.Message, err error) {
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	for _, m := range messages {
+		wg.Go(func() {
+			if err := r.handle(ctx, m); err != nil {
+				r.OnError(err)
+				mu.Lock()
+				failed = append(failed, m)
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	return failed, nil
+}
+
+// handle does one step. What is stale, or in the hands of another, is done.
+func (r *Runner) handle(ctx context.Context, m queue.Message) error {
+	step, err := managed.ReadMessage(m.Body)
+	if err != nil {
+		r.OnError(err) // it would be the same the next time
+		return nil
+	}
+	w := &work{Runner: r, sc: step.Scope(), id: step.Batch, holder: r.process + "/" + uuid.NewString()[:8]}
+	late := context.WithoutCancel(ctx)
+	w.batch, err = r.Batches.Take(late, w.sc, w.id, w.holder, step.Step, r.Pace.Lease, r.Alone)
+	if errors.Is(err, managed.ErrTaken) || err == nil && w.batch == nil {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return w.run(ctx)
+}
+
+// Sweep asks again for the steps that nobody does though they are due.
+func (r *Runner) Sweep(ctx context.Context) error {
+	due, steps, err := r.Batches.Overdue(ctx, r.Pace.Late, r.process, r.Alone)
+	for i, d := range due {
+		if serr := r.Queue.Send(ctx, managed.Message(d.Scope, d.ID, steps[i], 0)); serr != nil {
+			err = errors.Join(err, serr)
+		}
+	}
+	return err
+}
+
+// Work receives messages until ctx ends, and lets what is under way end.
+func (r *Runner) Work(ctx context.Context) error {
+	if err := r.Sweep(ctx); err != nil && ctx.Err() == nil {
+		r.OnError(err)
+	}
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	free := make(chan struct{}, atOnce)
+	for ctx.Err() == nil {
+		messages, err := r.Queue.Receive(ctx, 1, queue.MaxWait, visibility)
+		if err != nil || len(messages) == 0 {
+			if err != nil && ctx.Err() == nil {
+				r.OnError(err)
+				pause(ctx, time.Second)
+			}
+			continue
+		}
+		free <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-free }()
+			late := context.WithoutCancel(ctx)
+			failed, _ := r.Handle(ctx, messages)
+			var err error
+			if len(failed) > 0 {
+				err = r.Queue.Extend(late, failed[0], time.Second)
+			} else {
+				err = r.Queue.Delete(late, messages...)
+			}
+			if err != nil {
+				r.OnError(err)
+			}
+		})
+	}
+	return nil
+}
+
+// How a process without a platform around it works: so many batches at a time; a
+// message is hidden for longer than a step takes.
+const (
+	atOnce     = 4
+	visibility = 20 * time.Minute
+)
+
+func pause(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}

@@ -1,0 +1,283 @@
+package batchrun
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"gateway/shared/chat"
+	"gateway/shared/fault"
+	"gateway/shared/relay/managed"
+	"gateway/shared/store"
+)
+
+// work is one step of one batch, under a lease.
+type work struct {
+	*Runner
+	sc     store.Scope
+	id     string
+	holder string
+	batch  *managed.Batch
+}
+
+// errStopped says that the process stops before the step is done.
+var errStopped = errors.New("batchrun: the process stops")
+
+// run does the step and gives the lease back with what came of it.
+func (w *work) run(ctx context.Context) error {
+	ctx, lost := context.WithCancelCause(ctx)
+	defer lost(nil)
+	done := make(chan struct{})
+	defer close(done)
+	go w.renew(ctx, done, lost)
+	made, delay, err := w.step(ctx)
+	late := context.WithoutCancel(ctx)
+	switch {
+	case errors.Is(context.Cause(ctx), managed.ErrTaken):
+		return nil // who has it goes on
+	case err != nil:
+		if f := fault.From(err); f.Status() < 500 && !errors.Is(err, errStopped) {
+			made, delay = w.failing(f), 0
+			break
+		}
+		// Nothing is changed: the step is done again.
+		_, rerr := w.Batches.Release(late, w.sc, w.id, w.holder, nil)
+		if errors.Is(err, errStopped) {
+			return errors.Join(rerr, w.send(late, w.batch.Step, 0))
+		}
+		return errors.Join(fmt.Errorf("batchrun: %s: %w", w.id, err), rerr)
+	}
+	b, err := w.Batches.Release(late, w.sc, w.id, w.holder, func(p *managed.Progress) {
+		made(p)
+		p.Step++
+		p.Next = w.Now().Add(delay).UnixMilli()
+	})
+	if err != nil || b == nil || b.Status.Ended() {
+		if errors.Is(err, managed.ErrTaken) {
+			return nil
+		}
+		return err
+	}
+	return w.send(late, b.Step, delay)
+}
+
+func (w *work) send(ctx context.Context, step int64, delay time.Duration) error {
+	return w.Queue.Send(ctx, managed.Message(w.sc, w.id, step, delay))
+}
+
+// failing ends a batch that cannot go on.
+func (w *work) failing(f *fault.Fault) func(*managed.Progress) {
+	return func(p *managed.Progress) {
+		p.Problems = append(p.Problems, managed.Problem{Code: string(f.Code), Message: f.Message, Param: f.Field})
+		if p.Outcome == "" && p.Provider.Stage == "" && p.Good+p.Bad > 0 {
+			p.Finalize(managed.Failed, w.Now()) // what there is goes out first
+			return
+		}
+		p.End(managed.Failed, w.Now())
+	}
+}
+
+// renew keeps the lease while the step runs.
+func (w *work) renew(ctx context.Context, done <-chan struct{}, lost context.CancelCauseFunc) {
+	t := time.NewTicker(w.Pace.Lease / 3)
+	defer t.Stop()
+	for {
+		select {
+		case <-done:
+			return
+		case <-t.C:
+			if err := w.Batches.Renew(context.WithoutCancel(ctx), w.sc, w.id, w.holder, w.Pace.Lease); errors.Is(err, managed.ErrTaken) {
+				lost(managed.ErrTaken)
+				return
+			} else if err != nil {
+				w.OnError(err) // two more tries before it runs out
+			}
+		}
+	}
+}
+
+// step does what is to be done next: what it changes in the progress, and when the
+// step after it is due.
+func (w *work) step(ctx context.Context) (made func(*managed.Progress), delay time.Duration, err error) {
+	b := w.batch
+	switch {
+	case b.Outcome != "":
+		made, err = w.finish(ctx)
+		return made, 0, err
+	case b.Status == managed.Cancelling && b.Provider.Stage == "":
+		return w.ending(managed.Cancelled), 0, nil
+	case b.Status == managed.Validating && b.Provider.Stage == "":
+		made, err = w.validate(ctx)
+		return made, 0, err
+	case b.Provider.Stage != "":
+		return w.handOver(ctx)
+	case w.Now().Unix() >= b.Expires:
+		return w.ending(managed.Expired), 0, nil
+	}
+	made, err = w.flush(ctx)
+	return made, w.Pace.Pause, err
+}
+
+// ending begins the end of the batch.
+func (w *work) ending(outcome managed.Status) func(*managed.Progress) {
+	return func(p *managed.Progress) { p.Finalize(outcome, w.Now()) }
+}
+
+// input finds the file of the rows.
+func (w *work) input(ctx context.Context) (managed.Room, *chat.HeldFile, error) {
+	room := w.Room(w.sc)
+	f, err := room.File(ctx, w.batch.Input)
+	if err == nil && f == nil {
+		err = fault.New(fault.NotFound, "input_file_id", "The input file was deleted")
+	}
+	return room, f, err
+}
+
+// maxProblems is how many lines a batch that fails its check names.
+const maxProblems = 100
+
+// validate reads the rows once, before any is run.
+func (w *work) validate(ctx context.Context) (func(*managed.Progress), error) {
+	room, f, err := w.input(ctx)
+	if err != nil {
+		return nil, err
+	}
+	src := room.Open(ctx, f)
+	defer src.Close()
+	lines, check := managed.NewLines(src, 0, 0), managed.NewCheck()
+	var problems []managed.Problem
+	for len(problems) < maxProblems {
+		line, err := lines.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		if p := w.problem(check, line); p != nil {
+			p.Line = lines.Number
+			problems = append(problems, *p)
+		}
+	}
+	total := int64(check.Rows())
+	return func(p *managed.Progress) {
+		now := w.Now()
+		p.Problems = problems
+		switch {
+		case len(problems) > 0:
+			p.End(managed.Failed, now)
+			return
+		case p.Status == managed.Cancelling:
+		default:
+			p.Status = managed.InProgress
+		}
+		p.Total, p.Began = total, now.Unix()
+		if w.batch.Window == managed.Day && p.Status == managed.InProgress {
+			p.Provider.Stage = stageUpload
+		}
+	}, nil
+}
+
+// problem is what is wrong with a row of this batch; nil for nothing.
+func (w *work) problem(check *managed.Check, line []byte) *managed.Problem {
+	row, err := check.Row(line)
+	if err == nil && row.URL != w.batch.Endpoint {
+		err = fault.Invalid("url", "url must be the endpoint of the batch, %s", w.batch.Endpoint)
+	}
+	if err == nil {
+		err = notStreamed(row.Body)
+	}
+	if err == nil {
+		return nil
+	}
+	f := fault.From(err)
+	return &managed.Problem{Code: string(f.Code), Message: f.Message, Param: f.Field}
+}
+
+// finish writes the files of output.
+func (w *work) finish(ctx context.Context) (func(*managed.Progress), error) {
+	b, room := w.batch, w.Room(w.sc)
+	var left int64
+	if b.Outcome == managed.Expired {
+		left = b.Total - b.Good - b.Bad
+	}
+	name := func(kind string) (id, file string) {
+		own := strings.TrimPrefix(b.ID, managed.IDPrefix)
+		return managed.FilePrefix + own + "_" + kind, b.ID + "_" + kind + ".jsonl"
+	}
+	var output, failures string
+	if b.Good > 0 && b.Output == "" {
+		id, file := name("output")
+		if _, err := room.SaveAs(ctx, id, file, "batch_output", w.Batches.Rows(ctx, w.sc, w.id, true)); err != nil {
+			return nil, err
+		}
+		output = id
+	}
+	if b.Bad+left > 0 && b.Progress.Errors == "" {
+		id, file := name("error")
+		src := w.Batches.Rows(ctx, w.sc, w.id, false)
+		if left > 0 {
+			late, err := w.expiredRows(ctx)
+			if fault.Is(err, fault.NotFound) {
+				late, err = io.NopCloser(strings.NewReader("")), nil // nobody knows the rows any more
+			}
+			if err != nil {
+				return nil, err
+			}
+			defer late.Close()
+			src = io.MultiReader(src, late)
+		}
+		if _, err := room.SaveAs(ctx, id, file, "batch_output", src); err != nil {
+			return nil, err
+		}
+		failures = id
+	}
+	return func(p *managed.Progress) {
+		if output != "" {
+			p.Output = output
+		}
+		if failures != "" {
+			p.Errors = failures
+		}
+		p.Bad += left
+		p.End(p.Outcome, w.Now())
+	}, nil
+}
+
+// expiredRows are the rows of error for the lines that no answer came to in time.
+func (w *work) expiredRows(ctx context.Context) (io.ReadCloser, error) {
+	room, f, err := w.input(ctx)
+	if err != nil {
+		return nil, err
+	}
+	src := room.OpenAt(ctx, f, w.batch.Offset)
+	return &expired{w: w, Closer: src, lines: managed.NewLines(src, w.batch.Line, w.batch.Offset)}, nil
+}
+
+type expired struct {
+	io.Closer
+	w     *work
+	lines *managed.Lines
+	out   []byte
+}
+
+// Read implements io.Reader.
+func (e *expired) Read(p []byte) (int, error) {
+	for len(e.out) == 0 {
+		line, err := e.lines.Next()
+		if err != nil {
+			return 0, err
+		}
+		row, err := managed.ParseRow(line)
+		if err != nil {
+			return 0, err
+		}
+		e.out = managed.Unanswered(e.out, e.w.id, e.lines.Number, row.CustomID, "batch_expired", "This request could not be executed before the completion window expired.")
+	}
+	n := copy(p, e.out)
+	e.out = e.out[n:]
+	return n, nil
+}

@@ -1,0 +1,55 @@
+package managed
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"time"
+
+	"gateway/shared/queue"
+	"gateway/shared/store"
+)
+
+// Step is the body of a message: one step of a batch is to be done.
+type Step struct {
+	Org       string `json:"org"`
+	Workspace string `json:"workspace"`
+	Batch     string `json:"batch"`
+	Step      int64  `json:"step"`
+}
+
+// Scope is the workspace of the batch.
+func (s Step) Scope() store.Scope { return store.Scope{Org: s.Org, Workspace: s.Workspace} }
+
+// Message asks for a step, after a delay.
+func Message(sc store.Scope, batch string, step int64, delay time.Duration) queue.Outgoing {
+	body, _ := json.Marshal(Step{sc.Org, sc.Workspace, batch, step}) // texts and a number
+	group := sc.Org
+	out := queue.Outgoing{Group: group, Body: body, Delay: min(max(delay, 0), queue.MaxDelay)}
+	if out.Check() != nil {
+		out.Group = "" // an organisation's id that no group can have
+	}
+	return out
+}
+
+// ReadMessage reads the body of a message.
+func ReadMessage(body []byte) (s Step, err error) {
+	if err := json.Unmarshal(body, &s); err != nil {
+		return s, fmt.Errorf("managed: message: %w", err)
+	}
+	if s.Org == "" || s.Workspace == "" || s.Batch == "" {
+		return s, fmt.Errorf("managed: message without a batch")
+	}
+	return s, nil
+}
+
+// Headers are the headers that a batch's options stand for.
+func Headers(options map[string]string) http.Header {
+	h := make(http.Header, len(options)+6)
+	for name, v := range options {
+		if v != "" {
+			h.Set(name, v)
+		}
+	}
+	return h
+}

@@ -1,0 +1,124 @@
+package managed
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Status is the state of a batch.
+type Status string
+
+// The states of a batch.
+const (
+	Validating Status = "validating"
+	Failed     Status = "failed"
+	InProgress Status = "in_progress"
+	Finalizing Status = "finalizing"
+	Completed  Status = "completed"
+	Expired    Status = "expired"
+	Cancelling Status = "cancelling"
+	Cancelled  Status = "cancelled"
+)
+
+// Ended tells whether a batch changes no more.
+func (s Status) Ended() bool {
+	return s == Failed || s == Completed || s == Expired || s == Cancelled
+}
+
+// Windows of completion.
+const (
+	Immediate = "immediate" // the gateway runs the rows
+	Day       = "24h"       // the provider's batches run them
+)
+
+// Lifetime is how long after its creation a batch may run.
+const Lifetime = 24 * time.Hour
+
+// Definition is what was asked of a batch. It never changes and is sealed.
+type Definition struct {
+	Endpoint string            `json:"endpoint"`
+	Input    string            `json:"input"`
+	Window   string            `json:"window"`
+	Metadata json.RawMessage   `json:"metadata,omitempty"`
+	Options  map[string]string `json:"options,omitempty"` // headers of the rows
+	Create   json.RawMessage   `json:"create,omitempty"`  // further members for the provider's own batch
+	Key      string            `json:"key"`               // hash of the API key that made the batch
+}
+
+// Problem is one entry of a batch's errors.
+type Problem struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+	Param   string `json:"param,omitempty"`
+	Line    int    `json:"line,omitempty"`
+}
+
+// Provider is what is known of the batch that a provider runs.
+type Provider struct {
+	Stage  string          `json:"stage,omitempty"` // what is to be done next
+	File   string          `json:"file,omitempty"`  // the rows, at the provider
+	Batch  string          `json:"batch,omitempty"`
+	Status string          `json:"status,omitempty"`
+	Answer json.RawMessage `json:"answer,omitempty"` // the provider's batch, as it was read last
+}
+
+// Progress is how far a batch has come. Times are Unix seconds, 0 for none.
+type Progress struct {
+	Status     Status    `json:"status"`
+	Created    int64     `json:"created"`
+	Began      int64     `json:"began,omitempty"`
+	Expires    int64     `json:"expires"`
+	Finalizing int64     `json:"finalizing,omitempty"`
+	Ended      int64     `json:"ended,omitempty"`
+	Cancelling int64     `json:"cancelling,omitempty"`
+	Outcome    Status    `json:"outcome,omitempty"` // the end that is being worked towards
+	Problems   []Problem `json:"problems,omitempty"`
+
+	Total int64 `json:"total,omitempty"`
+	Good  int64 `json:"good,omitempty"`
+	Bad   int64 `json:"bad,omitempty"`
+
+	// Step counts what was done. A message is for one step; others are stale.
+	Step   int64 `json:"step"`
+	Next   int64 `json:"next"` // Unix milliseconds: when the step is due
+	Offset int64 `json:"offset,omitempty"`
+	Line   int   `json:"line,omitempty"` // the last one before Offset
+
+	Output string `json:"output,omitempty"` // ids of files
+	Errors string `json:"errors,omitempty"`
+
+	Provider Provider `json:"provider,omitzero"`
+}
+
+// End gives a batch its last state.
+func (p *Progress) End(s Status, now time.Time) {
+	p.Status, p.Ended, p.Outcome = s, now.Unix(), ""
+}
+
+// Finalize begins the end of a batch.
+func (p *Progress) Finalize(outcome Status, now time.Time) {
+	p.Outcome = outcome
+	if outcome != Cancelled {
+		p.Status = Finalizing // a batch that is cancelled says so until it has ended
+	}
+	p.Finalizing = now.Unix()
+}
+
+// Batch is one batch of a workspace.
+type Batch struct {
+	ID string
+	Definition
+	Progress
+
+	rev    int64
+	holder string // of the lease; "" for none
+	until  int64  // Unix milliseconds
+}
+
+// HeldBy tells whose lease on the batch is running; "" for nobody's.
+func (b *Batch) HeldBy(now time.Time) string {
+	if b.until <= now.UnixMilli() {
+		return ""
+	}
+	return b.holder
+}

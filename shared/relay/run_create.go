@@ -1,0 +1,216 @@
+package relay
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+
+	"gateway/shared/chat"
+	"gateway/shared/fault"
+	"gateway/shared/identity"
+	"gateway/shared/provider"
+	"gateway/shared/relay/managed"
+	"gateway/shared/wire"
+)
+
+// runOptions are the headers that gateway_options may set for the rows of a batch.
+var runOptions = []string{
+	"x-gateway-virtual-key", "x-gateway-provider", "x-gateway-config", "x-gateway-metadata", "x-gateway-provider-model",
+	"x-gateway-aws-s3-bucket", "x-gateway-vertex-storage-bucket-name",
+}
+
+// runMembers are the members of a new batch.
+var runMembers = wire.NewKeySet("input_file_id", "endpoint", "completion_window", "metadata", "gateway_options", "provider_options", "output_expires_after", "role_arn", "model", "job_name", "output_data_config")
+
+// providerMembers are those that a provider's own batch is made with.
+var providerMembers = map[string]bool{"provider_options": true, "role_arn": true, "model": true, "job_name": true, "output_data_config": true}
+
+// createRun makes a batch. The route has checked the bounds of the body.
+func (c *call) createRun() (*chat.JobAnswer, error) {
+	if c.Runs == nil || c.Bucket == nil {
+		return nil, fault.New(fault.UnsupportedOperation, "x-gateway-provider", "This installation runs no batches of its own; name a provider that does")
+	}
+	d, err := c.readRun()
+	if err != nil {
+		return nil, err
+	}
+	f, err := c.rooms.own(c.who.Scope).File(c.ctx, d.Input)
+	if err != nil {
+		return nil, err
+	}
+	if f == nil {
+		return nil, fault.Newf(fault.NotFound, "input_file_id", "There is no file with the id %q: upload it to /files with x-gateway-provider: gateway", clipText(d.Input))
+	}
+	if f.Purpose != "batch" {
+		return nil, fault.Invalid("input_file_id", "input_file_id must be a file with the purpose batch")
+	}
+	if err := c.tryOptions(d); err != nil {
+		return nil, err
+	}
+	b, err := c.batches.Create(c.ctx, c.who.Scope, *d)
+	if err != nil {
+		return nil, err
+	}
+	c.wake(c.who.Scope, b)
+	return chat.JobJSON(b.Append(nil, false)), nil
+}
+
+// readRun reads the body of a new batch.
+func (c *call) readRun() (*managed.Definition, error) {
+	var w wire.Walk
+	if err := runMembers.Walk(c.in, &w); err != nil {
+		return nil, err
+	}
+	text := func(i int, name string) (string, error) { return wire.ScanString(w.Spans[i].Of(c.in), name) }
+	d := &managed.Definition{Key: c.keyHash()}
+	var err error
+	if d.Input, err = text(0, "input_file_id"); err != nil {
+		return nil, err
+	}
+	if d.Endpoint, err = text(1, "endpoint"); err != nil {
+		return nil, err
+	}
+	if !managed.KnownEndpoint(d.Endpoint) {
+		return nil, fault.Invalid("endpoint", "endpoint must be %s", managed.EndpointList)
+	}
+	if d.Window, err = text(2, "completion_window"); err != nil {
+		return nil, err
+	}
+	if d.Window != managed.Immediate && d.Window != managed.Day {
+		return nil, fault.Invalid("completion_window", "completion_window must be immediate, for rows that the gateway runs, or 24h, for a batch of the provider")
+	}
+	if w.Spans[3].Present(c.in) {
+		d.Metadata = bytes.Clone(w.Spans[3].Of(c.in))
+	}
+	if w.Spans[4].Present(c.in) {
+		if d.Options, err = readRunOptions(w.Spans[4].Of(c.in)); err != nil {
+			return nil, err
+		}
+	}
+	if d.Window == managed.Day {
+		d.Create, err = c.providersOwn(&w)
+	}
+	return d, err
+}
+
+// keyHash names the caller's key without telling it.
+func (c *call) keyHash() string {
+	if c.behalf != nil {
+		return c.behalf.Key
+	}
+	return identity.HashToken(c.token)
+}
+
+// readRunOptions reads gateway_options: headers by name, whose values are texts,
+// or objects where the header holds JSON.
+func readRunOptions(raw []byte) (map[string]string, error) {
+	const field = "gateway_options"
+	if wire.KindOf(raw) != wire.KindObject {
+		return nil, fault.Invalid(field, "%s must be an object", field)
+	}
+	options := make(map[string]string)
+	d := wire.NewDecoderAt(raw, field)
+	for k := range d.Object {
+		name := strings.ToLower(string(k))
+		at := field + "." + clipText(name)
+		if !slices.Contains(runOptions, name) {
+			return nil, fault.Invalid(at, "%s is not known: gateway_options may have %s", at, strings.Join(runOptions, ", "))
+		}
+		if _, twice := options[name]; twice {
+			return nil, fault.Invalid(at, "%s stands twice", at)
+		}
+		var v string
+		switch {
+		case d.Null():
+			continue
+		case d.Kind() == wire.KindObject && (name == "x-gateway-config" || name == "x-gateway-metadata"):
+			var b bytes.Buffer
+			if json.Compact(&b, d.Raw()) == nil {
+				v = b.String()
+			}
+		default:
+			v = d.Str()
+		}
+		if strings.ContainsFunc(v, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+			return nil, fault.Invalid(at, "%s must not contain control characters", at)
+		}
+		options[name] = v
+	}
+	return options, d.End()
+}
+
+// providersOwn gathers the members that only the provider's batch is made with.
+func (c *call) providersOwn(w *wire.Walk) (json.RawMessage, error) {
+	all := map[string]json.RawMessage{}
+	for i, name := range runMembers.Keys() {
+		if providerMembers[name] && w.Spans[i].Present(c.in) {
+			all[name] = bytes.Clone(w.Spans[i].Of(c.in))
+		}
+	}
+	if len(all) == 0 {
+		return nil, nil
+	}
+	b, err := json.Marshal(all)
+	if err != nil {
+		return nil, fault.Invalid("provider_options", "provider_options must be JSON")
+	}
+	return b, nil
+}
+
+// tryOptions resolves the route that the rows will take, so that what is wrong
+// with it is told at once.
+func (c *call) tryOptions(d *managed.Definition) error {
+	h := managed.Headers(d.Options)
+	var ask asked
+	err := ask.readHeaders(h)
+	if err == nil && ask.Provider == ownProvider {
+		err = fault.Invalid("x-gateway-provider", "x-gateway-provider must name who answers the rows")
+	}
+	if err == nil && d.Window == managed.Day && ask.Provider == "" && ask.VirtualKey == "" {
+		return fault.Invalid("gateway_options", "gateway_options must name the provider that runs the batch, by x-gateway-virtual-key or x-gateway-provider")
+	}
+	if err == nil && d.Window == managed.Day && ask.Config != "" {
+		return fault.Invalid("gateway_options.x-gateway-config", "gateway_options.x-gateway-config is for rows that the gateway runs: use completion_window immediate")
+	}
+	if err == nil {
+		err = c.resolveAs(ask, h)
+	}
+	if err == nil {
+		if slug := ask.VirtualKey; slug != "" || strings.HasPrefix(ask.Provider, "@") {
+			if strings.HasPrefix(ask.Provider, "@") {
+				slug = ask.Provider
+			}
+			_, err = c.loadSaved(strings.TrimPrefix(slug, "@"))
+		} else if ask.Provider != "" {
+			if _, known := provider.ByID(ask.Provider); !known {
+				err = fault.Newf(fault.UnknownProvider, "x-gateway-provider", "Invalid provider passed: %q is not a provider of this gateway", clipText(ask.Provider))
+			}
+		}
+	}
+	if err == nil {
+		return nil
+	}
+	f := fault.From(err)
+	if f.Status() >= 500 {
+		return err
+	}
+	at := fault.New(f.Code, "gateway_options", "gateway_options: "+f.Message)
+	at.Details = f.Details
+	return at
+}
+
+// resolveAs resolves the route of a request with other headers, and leaves this
+// one as it was.
+func (c *call) resolveAs(ask asked, h http.Header) error {
+	was, req, rt, rec, walker, routing := c.ask, c.req, c.rt, c.rec, c.walker, c.routing
+	other := *req
+	other.Header = h
+	shallow := *rt
+	shallow.Own = false
+	c.ask, c.req, c.rt = ask, &other, &shallow
+	err := c.resolve()
+	c.ask, c.req, c.rt, c.rec, c.walker, c.routing, c.mine = was, req, rt, rec, walker, routing, true
+	return err
+}

@@ -1,0 +1,245 @@
+package relay
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"net/url"
+
+	"gateway/shared/chat"
+	"gateway/shared/dialect/job"
+	"gateway/shared/fault"
+	"gateway/shared/provider"
+	"gateway/shared/relay/managed"
+	"gateway/shared/store"
+)
+
+// This file serves the routes of files and batches where the gateway is the one
+// who keeps and runs them.
+
+// ownProvider is what x-gateway-provider names then.
+const ownProvider = "gateway"
+
+// Batches gives the batches that the gateway runs, Room a workspace's files.
+func (r *Relay) Batches() *managed.Batches { return r.batches }
+
+// Room is where a workspace's managed files lie.
+func (r *Relay) Room(sc store.Scope) managed.Room { return r.rooms.own(sc) }
+
+// manage answers a request that no provider is asked for.
+func (c *call) manage() error {
+	c.rec.Provider = ownProvider
+	a, err := c.managed()
+	if err != nil {
+		return err
+	}
+	if a.Type == "application/json" {
+		body, err := io.ReadAll(a.Body)
+		if err != nil {
+			return err
+		}
+		c.sendJSON(body, nil)
+		return nil
+	}
+	defer a.Body.Close()
+	return c.sendPassed(&http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {a.Type}}, Body: a.Body, ContentLength: a.Length})
+}
+
+// managed performs the operation.
+func (c *call) managed() (*chat.JobAnswer, error) {
+	j := &chat.Job{
+		Operation: string(c.rt.Operation), ID: c.id, Query: url.Values{}, Request: c.rec.ID, Now: c.start,
+		ProviderName: "files that the gateway keeps", Strict: true, Loss: &c.loss, Room: c.rooms.own(c.who.Scope),
+	}
+	if c.req.Method == http.MethodGet {
+		j.Query = c.req.URL.Query()
+	}
+	switch c.rt.Operation {
+	case provider.BatchesCreate:
+		return c.createRun()
+	case provider.BatchesList:
+		return c.listRuns(j)
+	case provider.BatchesGet, provider.BatchesCancel, provider.BatchesOutput:
+		return c.actOnRun(j)
+	case provider.FilesUpload:
+		up, err := c.jobUpload(c.in)
+		if err != nil {
+			return nil, err
+		}
+		up.File = managed.Checked(up.File)
+		j.Upload = up
+	}
+	a, done, err := job.Held(c.ctx, j)
+	if err == nil && !done {
+		err = missing("id", c.id)
+	}
+	return a, err
+}
+
+// listRuns answers with a page of the workspace's batches.
+func (c *call) listRuns(j *chat.Job) (*chat.JobAnswer, error) {
+	limit, err := job.Limit(j)
+	if err != nil {
+		return nil, err
+	}
+	after := j.Query.Get("after")
+	if after != "" {
+		b, err := c.batches.Get(c.ctx, c.who.Scope, after)
+		if err != nil {
+			return nil, err
+		}
+		if b == nil {
+			return nil, fault.Invalid("after", "after must be the id of a batch of the list")
+		}
+	}
+	page, more, err := c.batches.List(c.ctx, c.who.Scope, after, limit)
+	if err != nil {
+		return nil, err
+	}
+	ids, entries := make([]string, len(page)), make([][]byte, len(page))
+	for i, b := range page {
+		ids[i], entries[i] = b.ID, b.Append(nil, false)
+	}
+	return chat.JobJSON(job.AppendList(nil, ids, entries, more)), nil
+}
+
+// actOnRun reads or cancels a batch, or gives its rows of output.
+func (c *call) actOnRun(j *chat.Job) (*chat.JobAnswer, error) {
+	b, err := c.batches.Get(c.ctx, c.who.Scope, j.ID)
+	if err == nil && b != nil && c.rt.Operation == provider.BatchesCancel {
+		if b, err = c.batches.Cancel(c.ctx, c.who.Scope, j.ID); err == nil && b != nil {
+			c.wake(c.who.Scope, b)
+		}
+	}
+	switch {
+	case err != nil:
+		return nil, err
+	case b == nil:
+		return nil, missing("id", c.id)
+	case c.rt.Operation == provider.BatchesOutput:
+		return c.runOutput(b)
+	}
+	details := false
+	switch v := j.Query.Get("include_provider_details"); v {
+	case "", "false":
+	case "true":
+		details = c.rt.Operation == provider.BatchesGet
+	default:
+		return nil, fault.Invalid("include_provider_details", "include_provider_details must be true or false")
+	}
+	return chat.JobJSON(b.Append(nil, details)), nil
+}
+
+// runOutput streams the rows that were answered, then those that were not.
+func (c *call) runOutput(b *managed.Batch) (*chat.JobAnswer, error) {
+	room := c.rooms.own(c.who.Scope)
+	var parts []io.Reader
+	var closers []io.Closer
+	var length int64
+	for _, id := range [...]string{b.Output, b.Errors} {
+		if id == "" {
+			continue
+		}
+		f, err := room.File(c.ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		if f == nil {
+			continue // deleted by its owner
+		}
+		src := room.Open(c.ctx, f)
+		parts, closers, length = append(parts, src), append(closers, src), length+f.Bytes
+	}
+	if len(parts) == 0 {
+		if errs := b.ErrorsObject(); errs != nil {
+			return chat.JobJSON(errs), nil
+		}
+		return nil, fault.Newf(fault.NotFound, "id", "The batch %q is %s and has no output", clipText(c.id), b.Status)
+	}
+	return &chat.JobAnswer{Type: "application/jsonl", Body: rowsOfOutput{io.MultiReader(parts...), closers}, Length: length}, nil
+}
+
+type rowsOfOutput struct {
+	io.Reader
+	closers []io.Closer
+}
+
+// Close implements io.Closer.
+func (r rowsOfOutput) Close() error {
+	for _, c := range r.closers {
+		_ = c.Close()
+	}
+	return nil
+}
+
+// wake sends the message of a batch's next step. One that is lost is sent again by
+// the sweep.
+func (c *call) wake(sc store.Scope, b *managed.Batch) {
+	if c.Runs == nil {
+		return
+	}
+	if err := c.Runs.Send(c.ctx, managed.Message(sc, b.ID, b.Step, 0)); err != nil {
+		c.fail("queue of batches", err)
+	}
+}
+
+// Behalf is who a request is made for that came from no client.
+type Behalf struct {
+	Key     string // hash of the API key
+	Request string // set by Run: the id of the request's record
+}
+
+// Run takes a request through the walk on behalf of somebody. Its answer is cut
+// off when broken is true. The request brings no credential of the gateway.
+func (m *Mux) Run(w http.ResponseWriter, req *http.Request, behalf *Behalf) (broken bool) {
+	rt, id := m.find(req.Method, req.URL.EscapedPath())
+	if rt == nil {
+		NotFound(w)
+		return false
+	}
+	defer func() {
+		switch v := recover(); v {
+		case nil:
+		case http.ErrAbortHandler:
+			broken = true
+		default:
+			panic(v)
+		}
+	}()
+	m.relay.serveFor(w, req, rt, id, behalf)
+	return false
+}
+
+// Recorder is a ResponseWriter that keeps an answer of at most Max bytes.
+type Recorder struct {
+	Max    int
+	Status int
+	Over   bool // the answer was longer
+	header http.Header
+	Body   bytes.Buffer
+}
+
+// Header implements http.ResponseWriter.
+func (r *Recorder) Header() http.Header {
+	if r.header == nil {
+		r.header = make(http.Header)
+	}
+	return r.header
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (r *Recorder) WriteHeader(status int) {
+	if r.Status == 0 {
+		r.Status = status
+	}
+}
+
+// Write implements io.Writer.
+func (r *Recorder) Write(p []byte) (int, error) {
+	r.WriteHeader(http.StatusOK)
+	if r.Over || r.Body.Len()+len(p) > r.Max {
+		r.Over = true
+		return len(p), nil // what comes is read on, so that it is booked
+	}
+	return r.Body.Write(p)
+}
