@@ -1,0 +1,79 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A batch of 24 hours is handed to the provider's own batches, is read until it has
+// ended, and is booked once; its output is the gateway's then.
+func TestABatchThatTheProviderRuns(t *testing.T) {
+	for _, host := range []struct {
+		jobHost
+		options string
+	}{
+		{jobHost{provider: "openai", key: `"key":"mock-key",`, model: "gpt-4o-mini"}, ""},
+		{claudeHost, ""},
+		{bedrockHost, `,"role_arn":"arn:aws:iam::123456789012:role/batch"`},
+	} {
+		t.Run(host.provider, func(t *testing.T) {
+			n := host.host(t)
+			file := n.keep(n.mine, rowsFor("@common/"+host.model))
+			made := n.call("POST", "/batches", fmt.Sprintf(`{"input_file_id":%q,"endpoint":"/v1/chat/completions","completion_window":"24h","metadata":{"a":"b"},"gateway_options":{"x-gateway-virtual-key":"common"}%s}`, file, host.options), asGateway(n.mine)...)
+			id, _ := made.json(t)["id"].(string)
+			if made.status != 200 || !strings.HasPrefix(id, "gw_batch_") {
+				t.Fatalf("%d %s", made.status, made.body)
+			}
+			b := n.ended(n.mine, id)
+			if b["status"] != "completed" || fmt.Sprint(b["request_counts"]) != counts(2, 2, 0) || fmt.Sprint(b["metadata"]) != "map[a:b]" || b["completion_window"] != "24h" || b["input_file_id"] != file {
+				t.Fatalf("%v", b)
+			}
+			out := n.fileRows(n.mine, b["output_file_id"])
+			if len(out) != 2 || out[0].CustomID != "row 1." || out[0].Response == nil || out[0].Response.Status != 200 || !strings.Contains(string(out[0].Response.Body), `"chat.completion"`) || !strings.HasPrefix(b["output_file_id"].(string), "gw_file_") {
+				t.Fatalf("%+v: %s", out, out[0].Response.Body)
+			}
+			details := n.call("GET", "/batches/"+id+"?include_provider_details=true", "", asGateway(n.mine)...).json(t)["provider_details"]
+			if d, _ := details.(map[string]any); d == nil || d["status"] != "completed" || d["batch_id"] == "" || d["batch"] == nil {
+				t.Errorf("%v", details)
+			}
+			if got := n.call("GET", "/batches/"+id+"?include_provider_details=maybe", "", asGateway(n.mine)...); got.status != 400 {
+				t.Errorf("%d %s", got.status, got.body)
+			}
+			eventually(t, func() error {
+				got, want := booked(archived(t, n.g)), billed(n.running)
+				if got.output != want.output || got.input != want.input || want.output == 0 {
+					return fmt.Errorf("our books %+v, the bill %+v", got, want)
+				}
+				return nil
+			})
+		})
+	}
+}
+
+// What the provider refuses ends the batch with its words.
+func TestABatchThatTheProviderRefuses(t *testing.T) {
+	n := bedrockHost.host(t)
+	file := n.keep(n.mine, rowsFor(bedrockHost.model))
+	b := n.ended(n.mine, n.id("POST", "/batches", fmt.Sprintf(`{"input_file_id":%q,"endpoint":"/v1/chat/completions","completion_window":"24h","gateway_options":{"x-gateway-virtual-key":"common"}}`, file), asGateway(n.mine)...))
+	if b["status"] != "failed" || !strings.Contains(fmt.Sprint(b["errors"]), "role_arn") {
+		t.Errorf("%v", b)
+	}
+}
+
+// A batch that a provider runs is cancelled there.
+func TestABatchAtTheProviderIsCancelled(t *testing.T) {
+	quick := batchPace.Poll
+	batchPace.Poll = 3 * time.Second // the mock ends a batch when it is read twice
+	t.Cleanup(func() { batchPace.Poll = quick })
+	n := jobHost{provider: "openai", key: `"key":"mock-key",`}.host(t)
+	file := n.keep(n.mine, rowsFor("gpt-4o-mini"))
+	id := n.id("POST", "/batches", fmt.Sprintf(`{"input_file_id":%q,"endpoint":"/v1/chat/completions","completion_window":"24h","gateway_options":{"x-gateway-virtual-key":"common"}}`, file), asGateway(n.mine)...)
+	if got := n.call("POST", "/batches/"+id+"/cancel", "", asGateway(n.mine)...); got.status != 200 || got.json(t)["status"] != "cancelling" {
+		t.Fatalf("%d %s", got.status, got.body)
+	}
+	if b := n.ended(n.mine, id); b["status"] != "cancelled" || b["cancelled_at"] == nil {
+		t.Errorf("%v", b)
+	}
+}
