@@ -77,7 +77,7 @@ func (x *exchange) awsAuthenticate() *apiError {
 // awsService is the name that a request must be signed for.
 func (x *exchange) awsService() string {
 	switch path := bedrockPath(x.path); {
-	case path == "/sts/":
+	case path == "/sts/" || path == "/": // the latter as it is at AWS
 		return "sts"
 	case strings.HasPrefix(path, mockBucket):
 		return "s3"

@@ -32,6 +32,11 @@
 //	     .../publishers/mistralai/models/{model}:rawPredict, .../endpoints/{id}/chat/completions   OpenAI's shape
 //	POST /token        the token endpoint: takes a JWT of Options.ServiceAccount
 //
+// Identities of other clouds: the token service at /google-sts/v1/token takes signed
+// AWS requests for FederatedPool and the token of the identity provider at
+// /google-idp/token; /google-iam/v1/projects/-/serviceAccounts/{name}:generateAccessToken
+// gives tokens of service accounts, but not of those that begin with denied.
+//
 // A stream without alt=sse is one list. Calls of models from gemini-3 on are
 // signed for the host and the tool, and must come back so.
 //

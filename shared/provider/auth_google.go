@@ -52,7 +52,12 @@ func (t *Target) authorizeGoogle(ctx context.Context, req *http.Request) error {
 		req.Header.Set("Authorization", "Bearer "+token)
 		return nil
 	case googleWorkload:
-		return fault.New(fault.UnsupportedOperation, "vertex_auth_type", "vertex_auth_type workload is not served: its tokens come from a metadata server, which this gateway never calls; use serviceAccount, or basic with an access token")
+		token, err := t.googleWorkloadToken(ctx)
+		if err != nil {
+			return err
+		}
+		req.Header.Set("Authorization", "Bearer "+token)
+		return nil
 	default:
 		return fault.Newf(fault.InvalidRequest, "vertex_auth_type", "vertex_auth_type must be %s, %s or %s", googleBasic, googleServiceAccount, googleWorkload)
 	}
@@ -85,6 +90,9 @@ func parseServiceAccount(text string) (*serviceAccount, *rsa.PrivateKey, error) 
 	var a serviceAccount
 	if json.Unmarshal([]byte(text), &a) != nil {
 		return nil, nil, fault.Invalid(accountField, "%s must be the JSON key file of a service account", accountField)
+	}
+	if a.Type == "external_account" {
+		return nil, nil, fault.Invalid(accountField+".type", "%s.type must be service_account; an external_account goes with vertex_auth_type %s", accountField, googleWorkload)
 	}
 	for _, m := range []struct{ name, value string }{{"client_email", a.ClientEmail}, {"private_key", a.PrivateKey}} {
 		if m.value == "" {

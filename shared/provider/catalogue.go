@@ -168,6 +168,8 @@ var catalogue = []Provider{
 			{Name: "vertex_region", Form: HostLabel, Need: always},
 			{Name: "vertex_project_id", Form: PathSegment, Need: "vertex_auth_type=basic|workload"},
 			{Name: "vertex_service_account_json", Form: JSONObject, Secret: true, Need: "vertex_auth_type=serviceAccount"},
+			{Name: audienceField}, {Name: emailField},
+			{Name: "aws_access_key_id"}, {Name: "aws_secret_access_key", Secret: true}, {Name: "aws_session_token", Secret: true}, {Name: "aws_role_arn"}, {Name: "aws_external_id"},
 			{Name: "vertex_storage_bucket_name", Form: HostLabels},
 			{Name: "provider_file_name", Aliases: []string{"filename"}}, {Name: "provider_model", Aliases: []string{"vertex_model_name"}},
 			{Name: "provider_batch_endpoint", Aliases: []string{"vertex_batch_endpoint"}}, {Name: "file_purpose"},

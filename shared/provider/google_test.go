@@ -142,7 +142,8 @@ func TestServiceAccountRefusals(t *testing.T) {
 		{"another kind of key", accountField + ".private_key", map[string]string{accountField: accountJSON(t, func(a map[string]string) { a["private_key"] = ecKey })}, fault.InvalidRequest, 400},
 		{"another type", accountField + ".type", map[string]string{accountField: accountJSON(t, func(a map[string]string) { a["type"] = "authorized_user" })}, fault.InvalidRequest, 400},
 		{"token_uri", accountField + ".token_uri", map[string]string{accountField: accountJSON(t, func(a map[string]string) { a["token_uri"] = "file:///etc/passwd" })}, fault.InvalidRequest, 400},
-		{"workload", "vertex_auth_type", map[string]string{"vertex_auth_type": googleWorkload}, fault.UnsupportedOperation, 400},
+		{"another cloud's", accountField + ".type", map[string]string{accountField: accountJSON(t, func(a map[string]string) { a["type"] = "external_account" })}, fault.InvalidRequest, 400},
+		{"workload", audienceField, map[string]string{"vertex_auth_type": googleWorkload}, fault.InvalidRequest, 400},
 		{"unknown type", "vertex_auth_type", map[string]string{"vertex_auth_type": "magic"}, fault.InvalidRequest, 400},
 	} {
 		t.Run(c.name, func(t *testing.T) {
