@@ -103,6 +103,73 @@ func TestDryRunShowsNoSecretsAndOnlyTheOwnWorkspace(t *testing.T) {
 	}
 }
 
+// Where only saved configuration is taken, a config can still be tried before it
+// is saved; what else a request brings is refused as in the request.
+func TestDryRunTriesConfigsThatCouldNotBeSent(t *testing.T) {
+	r := start(t)
+	r.admin("PUT", "/admin/organisation/settings", `{"data_plane_security_settings":{"block_inline_config":true}}`)
+	const ask = `"path":"/chat/completions","body":{"model":"gpt-4o","messages":[{"role":"user","content":"Hello"}]}`
+	if got := r.call("POST", "/chat/completions", chatBody("gpt-4o", "Hello", ""), "X-Gateway-Config", `{"provider":"@mock"}`); got.status != 400 || !strings.Contains(got.body, "inline_config_blocked") {
+		t.Fatalf("a request: %d %s", got.status, got.body)
+	}
+	if got := r.dryRun(`{"config":{"provider":"@mock"},` + ask + `}`); member(got, "error") != nil || len(got["targets"].([]any)) != 1 {
+		t.Errorf("a config: %v", got)
+	}
+	for code, headers := range map[string]string{
+		"inline_config_blocked":          `"x-gateway-config":"{\"provider\":\"@mock\"}"`,
+		"inline_provider_blocked":        `"x-gateway-provider":"openai"`,
+		"inline_custom_host_blocked":     `"x-gateway-provider":"@mock","x-gateway-custom-host":"https://example.com"`,
+		"inline_forward_headers_blocked": `"x-gateway-provider":"@mock","x-gateway-forward-headers":"x-a"`,
+		"inline_provider_url_blocked":    `"x-gateway-provider":"@mock","x-gateway-azure-foundry-url":"https://example.com"`,
+	} {
+		if got := r.dryRun(`{"config":null,"headers":{` + headers + `},` + ask + `}`); member(got, "error/code") != code {
+			t.Errorf("%s: %v", code, got)
+		}
+	}
+}
+
+func TestDryRunTellsAllThatIsWrongWithAConfig(t *testing.T) {
+	r := start(t)
+	got := r.dryRun(`{"config":{"strategy":{"mode":"best"},"retry":{"attempts":"x"},"targets":[{"weight":-1}]},"path":"/chat/completions","body":{"model":"gpt-4o","messages":[{"role":"user","content":"Hello"}]}}`)
+	var fields []string
+	errors, _ := member(got, "error/errors").([]any)
+	for _, e := range errors {
+		fields = append(fields, member(e, "field").(string))
+	}
+	if want := "strategy.mode retry.attempts targets[0].weight"; strings.Join(fields, " ") != want || member(got, "error/code") != "invalid_config" {
+		t.Errorf("%v", got)
+	}
+	if member(got, "decision/draws") == nil {
+		t.Error("no list of draws")
+	}
+}
+
+// The credential's header is shown and its value is not; one that is missing is
+// told.
+func TestDryRunShowsWhereCredentialsWouldStand(t *testing.T) {
+	r := start(t)
+	ask := func(config string) any {
+		t.Helper()
+		got := r.dryRun(`{"config":` + config + `,"path":"/chat/completions","body":{"model":"gpt-4o","messages":[{"role":"user","content":"Hello"}]}}`)
+		return got["targets"].([]any)[0]
+	}
+	for config, header := range map[string]string{
+		`{"provider":"@mock"}`: "Authorization", `{"provider":"@mock-anthropic"}`: "X-Api-Key", `{"provider":"openai","api_key":"sk-secret"}`: "Authorization",
+		`{"provider":"bedrock","aws_access_key_id":"AKIDMOCK","aws_secret_access_key":"mock-secret","aws_region":"us-east-1","override_params":{"model":"amazon.nova-lite-v1:0"}}`: "Authorization",
+		`{"provider":"openai","api_key":"sk-secret","custom_headers":{"x-team":"sk-secret"}}`:                                                                                      "X-Team",
+	} {
+		if got := ask(config); member(got, "headers/"+header) != "*****" {
+			t.Errorf("%s: %v", config, got)
+		}
+	}
+	if got := ask(`{"provider":"openai"}`); member(got, "error/status") == nil {
+		t.Errorf("without a key: %v", got)
+	}
+	if n := len(r.mock.Requests(100)); n != 0 {
+		t.Errorf("%d requests were sent", n)
+	}
+}
+
 func TestDryRunAsksNobodyWhatAProfileStandsFor(t *testing.T) {
 	r := start(t)
 	r.bedrock("bedrock", bedrockKeys)

@@ -12,6 +12,7 @@ import (
 	"gateway/shared/cache"
 	"gateway/shared/fault"
 	"gateway/shared/ledger"
+	"gateway/shared/provider"
 	"gateway/shared/route"
 )
 
@@ -28,110 +29,6 @@ type Rehearsal struct {
 	// Assume are the statuses that the targets are taken to answer with, in the
 	// order in which they are called; 200 for those beyond it.
 	Assume []int `json:"assume"`
-}
-
-// rehearsed is the answer of a dry run.
-type rehearsed struct {
-	Object   string            `json:"object"`
-	Endpoint string            `json:"endpoint"`
-	Config   *rehearsedConfig  `json:"config"`
-	Targets  []rehearsedTarget `json:"targets"`
-	Limits   []rehearsedLimit  `json:"limits"` // of the key and the workspace
-	Decision rehearsedDecision `json:"decision"`
-	Error    *rehearsedError   `json:"error"` // why the request would be refused whatever the targets do
-	Sent     bool              `json:"sent"`
-}
-
-type rehearsedConfig struct {
-	ID      string `json:"id"`
-	Slug    string `json:"slug"`
-	Version int64  `json:"version"`
-	Mode    string `json:"mode"`
-}
-
-type rehearsedTarget struct {
-	Path       string            `json:"path"`
-	Provider   string            `json:"provider"`
-	Slug       *string           `json:"slug"`
-	Model      string            `json:"model"`
-	Method     string            `json:"method,omitempty"`
-	URL        string            `json:"url,omitempty"`
-	Headers    map[string]string `json:"headers,omitempty"` // secrets masked
-	Body       json.RawMessage   `json:"body,omitempty"`
-	Stream     bool              `json:"stream"`
-	PriceBound *rehearsedBound   `json:"price_bound,omitempty"`
-	Losses     []rehearsedLoss   `json:"losses"`
-	Limits     []rehearsedLimit  `json:"limits"`
-	Guardrails []string          `json:"guardrails"`
-	Cache      *rehearsedCache   `json:"cache"`
-	Retries    int               `json:"retries"`
-	TimeoutMS  int64             `json:"timeout_ms"`
-	Answered   bool              `json:"answered_here"` // the gateway answers for the provider
-	Error      *rehearsedError   `json:"error"`
-	Assumed    int               `json:"assumed_status"`
-}
-
-type rehearsedBound struct {
-	Cents  float64 `json:"cents"`
-	Tokens int64   `json:"tokens"`
-	Priced bool    `json:"priced"`
-}
-
-type rehearsedLoss struct {
-	Path   string `json:"path"`
-	Reason string `json:"reason"`
-}
-
-type rehearsedCache struct {
-	Mode   string `json:"mode"`
-	MaxAge int64  `json:"max_age"`
-}
-
-type rehearsedLimit struct {
-	Kind    string               `json:"kind"`
-	Name    string               `json:"name"`
-	Rates   []ledger.RateLimit   `json:"rate_limits"`
-	Budgets []ledger.BudgetState `json:"usage_limits"`
-}
-
-type rehearsedError struct {
-	Status  int    `json:"status"`
-	Code    string `json:"code"`
-	Field   string `json:"field,omitempty"`
-	Message string `json:"message"`
-}
-
-// rehearsedDecision is shown as the decision of a log is.
-type rehearsedDecision struct {
-	Draws    []map[string]any `json:"draws"`
-	Matches  []map[string]any `json:"matches"`
-	Breakers []map[string]any `json:"breakers"`
-	Skips    []map[string]any `json:"skips"`
-}
-
-// orNull shows no text as null.
-func orNull(s string) any {
-	if s == "" {
-		return nil
-	}
-	return s
-}
-
-func decisionOf(w *route.Walk) rehearsedDecision {
-	d := rehearsedDecision{Draws: []map[string]any{}, Matches: []map[string]any{}, Breakers: []map[string]any{}, Skips: []map[string]any{}}
-	for _, v := range w.Draws(nil) {
-		d.Draws = append(d.Draws, map[string]any{"path": v.Path, "number": float64(v.Number) / (1 << 32), "chosen": v.Chosen, "sticky": orNull(v.Sticky)})
-	}
-	for _, v := range w.Matches(nil) {
-		d.Matches = append(d.Matches, map[string]any{"path": v.Path, "condition": v.Condition, "chosen": v.Chosen})
-	}
-	for _, v := range w.Breakers(nil) {
-		d.Breakers = append(d.Breakers, map[string]any{"path": v.Path, "open": v.Open, "probe": v.Probe})
-	}
-	for _, v := range w.Skips(nil) {
-		d.Skips = append(d.Skips, map[string]any{"path": v.Path, "reason": v.Reason, "code": orNull(string(v.Code)), "status": v.Status})
-	}
-	return d
 }
 
 // maxRehearsed bounds the targets of one answer.
@@ -191,7 +88,9 @@ func (c *call) rehearse() error {
 	defer in.forget()
 	in.pathID, in.rehearsing = id, true
 	in.who, in.view, in.ws, in.org, in.token, in.keyInAuth = c.who, c.view, c.ws, c.org, c.token, false
-	out := &rehearsed{Object: "dry-run", Endpoint: rt.Endpoint, Targets: []rehearsedTarget{}}
+	// The config is tried out: also one that could not come with a request.
+	in.routing.trial = q.brings()
+	out := &rehearsed{Object: "dry-run", Endpoint: rt.Endpoint, Targets: []rehearsedTarget{}, Decision: noDecision()}
 	if err := in.prepare(); err != nil {
 		out.Error = told(err)
 	} else {
@@ -211,6 +110,12 @@ func (c *call) rehearse() error {
 	return nil
 }
 
+// brings tells whether a config comes with the dry run itself.
+func (q *Rehearsal) brings() bool {
+	config := bytes.TrimSpace(q.Config)
+	return len(config) > 0 && string(config) != "null"
+}
+
 // imagined makes the request that is walked through: the caller's own, with the
 // headers of the dry run.
 func (c *call) imagined(q *Rehearsal) (*http.Request, error) {
@@ -226,7 +131,8 @@ func (c *call) imagined(q *Rehearsal) (*http.Request, error) {
 	} else {
 		req.Body, req.ContentLength = http.NoBody, 0
 	}
-	if config := bytes.TrimSpace(q.Config); len(config) > 0 && string(config) != "null" {
+	if q.brings() {
+		config := bytes.TrimSpace(q.Config)
 		text := string(config)
 		if config[0] == '"' {
 			if json.Unmarshal(config, &text) != nil {
@@ -352,10 +258,33 @@ func (c *call) imagineCall(leaf *route.Leaf, t *rehearsedTarget) error {
 	if json.Valid(body) {
 		t.Body = slices.Clone(body)
 	}
-	if err := json.Unmarshal(appendHeaders(nil, req.Header, c.ask.Sensitive), &t.Headers); err != nil {
+	if err := c.imagineCredential(req, body); err != nil {
+		return err
+	}
+	hidden := slices.Clone(c.ask.Sensitive)
+	for _, custom := range []map[string]string{c.to.target.CustomHeaders, c.to.target.Credential.CustomHeaders} {
+		for name := range custom { // whatever they are called, they may be credentials
+			hidden = append(hidden, http.CanonicalHeaderKey(name))
+		}
+	}
+	if err := json.Unmarshal(appendHeaders(nil, req.Header, hidden), &t.Headers); err != nil {
 		return fault.Internal(err)
 	}
 	return nil
+}
+
+// imagineCredential gives the request its credential, so that one that is missing
+// is told. Where a token would have to be asked for, something stands in its
+// place.
+func (c *call) imagineCredential(req *http.Request, body []byte) error {
+	t := &c.to.target
+	switch scheme := t.Provider.Auth.Scheme; {
+	case scheme == provider.SigV4Auth || scheme == provider.GoogleOAuth || scheme == provider.OCIAuth,
+		scheme == provider.AzureAuth && t.Field("azure_auth_mode") != "" && t.Credential.Key == "":
+		req.Header.Set("Authorization", "to be made")
+		return nil
+	}
+	return t.Authorize(c.ctx, req, body)
 }
 
 // limitsOf shows limits and where their budgets stand.
@@ -372,11 +301,6 @@ func (c *call) limitsOf(subjects ...*ledger.Subject) ([]rehearsedLimit, error) {
 		out = append(out, rehearsedLimit{Kind: s.Kind, Name: s.Label, Rates: orEmpty(s.Rates), Budgets: orEmpty(budgets)})
 	}
 	return out, nil
-}
-
-func told(err error) *rehearsedError {
-	f := fault.From(err)
-	return &rehearsedError{Status: f.Status(), Code: string(f.Code), Field: f.Field, Message: f.Message}
 }
 
 // forget ends a call that was never sent and leaves no books.

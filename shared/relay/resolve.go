@@ -98,7 +98,7 @@ func (c *call) checkInline() error {
 		return nil
 	}
 	switch {
-	case strings.HasPrefix(strings.TrimSpace(c.ask.Config), "{"):
+	case strings.HasPrefix(strings.TrimSpace(c.ask.Config), "{") && !c.routing.trial:
 		return c.blocked(fault.InlineConfigBlocked, "x-gateway-config", "a config in JSON")
 	case c.ask.Provider != "" && !strings.HasPrefix(c.ask.Provider, "@"):
 		return c.blocked(fault.InlineProviderBlocked, "x-gateway-provider", "a provider name")

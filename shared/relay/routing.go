@@ -16,6 +16,7 @@ type routing struct {
 	breakers *sharedBreakers // nil: the config has none
 	patience patience        // of the attempt under way
 	begun    bool            // own is filled
+	trial    bool            // the config is only tried out: nothing is sent
 }
 
 // useTree starts the walk of a saved config.

@@ -1,0 +1,133 @@
+package relay
+
+import (
+	"encoding/json"
+
+	"gateway/shared/fault"
+	"gateway/shared/ledger"
+	"gateway/shared/route"
+)
+
+// rehearsed is the answer of a dry run.
+type rehearsed struct {
+	Object   string            `json:"object"`
+	Endpoint string            `json:"endpoint"`
+	Config   *rehearsedConfig  `json:"config"`
+	Targets  []rehearsedTarget `json:"targets"`
+	Limits   []rehearsedLimit  `json:"limits"` // of the key and the workspace
+	Decision rehearsedDecision `json:"decision"`
+	Error    *rehearsedError   `json:"error"` // why the request would be refused whatever the targets do
+	Sent     bool              `json:"sent"`
+}
+
+type rehearsedConfig struct {
+	ID      string `json:"id"`
+	Slug    string `json:"slug"`
+	Version int64  `json:"version"`
+	Mode    string `json:"mode"`
+}
+
+type rehearsedTarget struct {
+	Path       string            `json:"path"`
+	Provider   string            `json:"provider"`
+	Slug       *string           `json:"slug"`
+	Model      string            `json:"model"`
+	Method     string            `json:"method,omitempty"`
+	URL        string            `json:"url,omitempty"`
+	Headers    map[string]string `json:"headers,omitempty"` // secrets masked
+	Body       json.RawMessage   `json:"body,omitempty"`
+	Stream     bool              `json:"stream"`
+	PriceBound *rehearsedBound   `json:"price_bound,omitempty"`
+	Losses     []rehearsedLoss   `json:"losses"`
+	Limits     []rehearsedLimit  `json:"limits"`
+	Guardrails []string          `json:"guardrails"`
+	Cache      *rehearsedCache   `json:"cache"`
+	Retries    int               `json:"retries"`
+	TimeoutMS  int64             `json:"timeout_ms"`
+	Answered   bool              `json:"answered_here"` // the gateway answers for the provider
+	Error      *rehearsedError   `json:"error"`
+	Assumed    int               `json:"assumed_status"`
+}
+
+type rehearsedBound struct {
+	Cents  float64 `json:"cents"`
+	Tokens int64   `json:"tokens"`
+	Priced bool    `json:"priced"`
+}
+
+type rehearsedLoss struct {
+	Path   string `json:"path"`
+	Reason string `json:"reason"`
+}
+
+type rehearsedCache struct {
+	Mode   string `json:"mode"`
+	MaxAge int64  `json:"max_age"`
+}
+
+type rehearsedLimit struct {
+	Kind    string               `json:"kind"`
+	Name    string               `json:"name"`
+	Rates   []ledger.RateLimit   `json:"rate_limits"`
+	Budgets []ledger.BudgetState `json:"usage_limits"`
+}
+
+type rehearsedError struct {
+	Status  int    `json:"status"`
+	Code    string `json:"code"`
+	Field   string `json:"field,omitempty"`
+	Message string `json:"message"`
+	// Errors are all that is wrong, where the fault is one of fields.
+	Errors []rehearsedDetail `json:"errors,omitempty"`
+}
+
+type rehearsedDetail struct {
+	Field   string `json:"field"`
+	Message string `json:"message"`
+}
+
+// rehearsedDecision is shown as the decision of a log is.
+type rehearsedDecision struct {
+	Draws    []map[string]any `json:"draws"`
+	Matches  []map[string]any `json:"matches"`
+	Breakers []map[string]any `json:"breakers"`
+	Skips    []map[string]any `json:"skips"`
+}
+
+// orNull shows no text as null.
+func orNull(s string) any {
+	if s == "" {
+		return nil
+	}
+	return s
+}
+
+func noDecision() rehearsedDecision {
+	return rehearsedDecision{Draws: []map[string]any{}, Matches: []map[string]any{}, Breakers: []map[string]any{}, Skips: []map[string]any{}}
+}
+
+func decisionOf(w *route.Walk) rehearsedDecision {
+	d := noDecision()
+	for _, v := range w.Draws(nil) {
+		d.Draws = append(d.Draws, map[string]any{"path": v.Path, "number": float64(v.Number) / (1 << 32), "chosen": v.Chosen, "sticky": orNull(v.Sticky)})
+	}
+	for _, v := range w.Matches(nil) {
+		d.Matches = append(d.Matches, map[string]any{"path": v.Path, "condition": v.Condition, "chosen": v.Chosen})
+	}
+	for _, v := range w.Breakers(nil) {
+		d.Breakers = append(d.Breakers, map[string]any{"path": v.Path, "open": v.Open, "probe": v.Probe})
+	}
+	for _, v := range w.Skips(nil) {
+		d.Skips = append(d.Skips, map[string]any{"path": v.Path, "reason": v.Reason, "code": orNull(string(v.Code)), "status": v.Status})
+	}
+	return d
+}
+
+func told(err error) *rehearsedError {
+	f := fault.From(err)
+	out := &rehearsedError{Status: f.Status(), Code: string(f.Code), Field: f.Field, Message: f.Message}
+	for _, d := range f.Details {
+		out.Errors = append(out.Errors, rehearsedDetail{d.Field, d.Message})
+	}
+	return out
+}
