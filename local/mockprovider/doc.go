@@ -9,11 +9,13 @@
 // Every route works with and without the leading /v1.
 //
 //	POST /chat/completions /completions /embeddings    OpenAI, key in Authorization: Bearer
-//	POST /responses                                    OpenAI; previous_response_id and item references are not found
+//	POST /responses                                    OpenAI; item references are not found
 //	GET  /responses/{id}, its input_items; DELETE      what was not made with store false
+//	any  /chat/completions/{id}, /conversations...     chats that were made with store, and what was said
 //	POST /moderations /images/... /audio/... /rerank /ocr   forms are read strictly
 //	any  /files... /batches... /fine_tuning/jobs...    kept in memory, the oldest are dropped
 //	any  /assistants... /threads... /vector_stores...  with OpenAI-Beta: assistants=v2
+//	any  /uploads... /containers... /evals...          parts of an upload are one file in the order that is said
 //	POST /messages /messages/count_tokens              Anthropic, key in x-api-key or Bearer, anthropic-version needed
 //	GET  /models /models/{id}; DELETE /models/{id}     the shape follows the anthropic-version header
 //	any  /echo/...                                     what arrived: method, raw path, raw query, headers, body
@@ -49,8 +51,10 @@
 //
 // Batches, jobs and runs go on by being read: a batch is finished by its second
 // read, which bills its rows at half the price, a run by its second and a job by
-// its third. A row of a batch without a custom_id or a body fails. A second of
-// sound has 16,000 bytes; speech has four bytes for a character. Images, sound
+// its third. A run whose tools are functions waits for their outputs first; it is
+// billed when it ends. A file of a vector store fails when its name ends in .bin.
+// A row of a batch without a custom_id or a body fails. A second of sound has
+// 16,000 bytes; speech has four bytes for a character. Images, sound
 // and characters are billed in nano-dollars alone, not in tokens.
 //
 // Answers depend on the conversation alone: the same messages give the same

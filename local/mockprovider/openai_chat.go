@@ -36,6 +36,7 @@ func (x *exchange) chatCompletion() *apiError {
 		u.Input -= u.CacheRead
 	}
 	c.usage = u
+	c.store(v)
 	if q.stream {
 		c.stream()
 		return nil

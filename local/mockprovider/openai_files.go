@@ -1,7 +1,6 @@
 package mockprovider
 
 import (
-	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -22,6 +21,7 @@ type thing struct {
 	rows, good       int64
 	usage            Usage
 	model            string
+	run              *assistantRun // of a run
 }
 
 // Bounds of what is kept: things, and bytes of files. The oldest go first.
@@ -209,15 +209,5 @@ func (x *exchange) fileContent(id, _ string) *apiError {
 	if n.purpose == "assistants" {
 		return badRequest("", "", "Not allowed to download files of purpose: assistants")
 	}
-	row, done, e := x.begin("", id)
-	if done {
-		return e
-	}
-	h := x.setHeaders("application/octet-stream", row)
-	h["Content-Disposition"] = []string{`attachment; filename="` + n.name + `"`}
-	h["Content-Length"] = []string{strconv.Itoa(len(n.content))}
-	x.row.close(http.StatusOK, Usage{}, false, "")
-	x.w.WriteHeader(http.StatusOK)
-	x.write(n.content)
-	return nil
+	return x.sendFile(n)
 }

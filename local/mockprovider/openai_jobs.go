@@ -1,6 +1,7 @@
 package mockprovider
 
 import (
+	"encoding/json"
 	"slices"
 	"strconv"
 	"strings"
@@ -197,6 +198,9 @@ func (n *thing) jobState() string {
 	if n.stopped {
 		return "cancelled"
 	}
+	if n.failed != "" {
+		return n.failed
+	}
 	return [...]string{"validating_files", "queued", "running", "succeeded"}[min(n.reads, 3)]
 }
 
@@ -219,32 +223,85 @@ func (x *exchange) jobList(_, _ string) *apiError { return x.paged("job", "", ni
 func (x *exchange) jobOne(id, _ string) *apiError { return x.job(id, func(n *thing) { n.reads++ }) }
 
 func (x *exchange) jobStopped(id, _ string) *apiError {
-	if len(x.body) > 0 {
-		return badRequest("", "", "This request takes no body.")
+	if e := x.noBody(); e != nil {
+		return e
+	}
+	if n := x.s.things.get("job", id); n != nil && (n.stopped || n.reads >= 3) {
+		return badRequest("", "job_already_ended", "The job has already ended.")
 	}
 	return x.job(id, func(n *thing) { n.stopped = true })
+}
+
+// jobPaused serves .../pause and .../resume.
+func (x *exchange) jobPaused(id, _ string) *apiError {
+	if e := x.noBody(); e != nil {
+		return e
+	}
+	if n := x.s.things.get("job", id); n != nil && (n.stopped || n.reads >= 3) {
+		return badRequest("", "job_already_ended", "The job has already ended.")
+	}
+	return x.job(id, func(n *thing) {
+		n.failed = ""
+		if strings.HasSuffix(x.path, "/pause") {
+			n.failed = "paused"
+		}
+	})
+}
+
+func noJob(id string) *apiError {
+	return &apiError{status: 404, param: "fine_tuning_job_id", code: "fine_tune_not_found", message: "Could not find fine tune: " + id}
 }
 
 func (x *exchange) job(id string, do func(*thing)) *apiError {
 	n := x.s.things.get("job", id)
 	if n == nil {
-		return &apiError{status: 404, param: "fine_tuning_job_id", code: "fine_tune_not_found", message: "Could not find fine tune: " + id}
+		return noJob(id)
 	}
 	return x.listed(x.changed(n, do, appendJob))
 }
 
+// jobEvents lists what has come of a job, newest first.
 func (x *exchange) jobEvents(id, _ string) *apiError {
 	n := x.s.things.get("job", id)
 	if n == nil {
-		return &apiError{status: 404, code: "fine_tune_not_found", message: "Could not find fine tune: " + id}
+		return noJob(id)
 	}
-	b := appendInt([]byte(`{"object":"list","data":[{"object":"fine_tuning.job.event","id":"ftevent-mock"`), `,"created_at":`, n.created, `,"level":"info","message":"Job created"}],"has_more":false}`)
-	return x.listed(b)
+	said := []string{"Job created", "Files validated, job enqueued", "Job started", "Job completed"}
+	return x.parts(id, "event", min(n.reads, 3)+1, func(i int) json.RawMessage {
+		return doc("object", "fine_tuning.job.event", "id", x.partID("ftevent-", id, i), "created_at", n.created, "level", "info", "message", said[i], "type", "message", "data", nil)
+	})
 }
 
+// jobCheckpoints lists the two checkpoints of a job that has ended well.
 func (x *exchange) jobCheckpoints(id, _ string) *apiError {
-	if x.s.things.get("job", id) == nil {
-		return &apiError{status: 404, code: "fine_tune_not_found", message: "Could not find fine tune: " + id}
+	n := x.s.things.get("job", id)
+	if n == nil {
+		return noJob(id)
 	}
-	return x.listed([]byte(`{"object":"list","data":[],"first_id":null,"last_id":null,"has_more":false}`))
+	made := 0
+	if n.jobState() == "succeeded" {
+		made = 2
+	}
+	return x.parts(id, "checkpoint", made, func(i int) json.RawMessage {
+		return doc("object", "fine_tuning.job.checkpoint", "id", x.partID("ftckpt_", id, i), "created_at", n.created, "fine_tuning_job_id", id,
+			"fine_tuned_model_checkpoint", "ft:"+n.model+":mock::"+id[len(id)-4:]+":ckpt-step-"+strconv.Itoa(i+1), "step_number", i+1, "metrics", doc("step", i+1, "train_loss", 0.5))
+	})
+}
+
+func (x *exchange) partID(prefix, job string, i int) string {
+	return prefix + strings.TrimPrefix(job, "ftjob-") + "n" + strconv.Itoa(i)
+}
+
+// parts makes what a job has come to, and answers with a page of it.
+func (x *exchange) parts(job, kind string, made int, write func(int) json.RawMessage) *apiError {
+	x.s.things.jobs.Lock()
+	for i := len(x.s.things.children(kind, job)); i < made; i++ {
+		v, err := parseJSON(string(write(i)))
+		if err != nil {
+			v = value{kind: object}
+		}
+		x.keep(&thing{id: v.get("id").s, kind: kind, parent: job, body: v})
+	}
+	x.s.things.jobs.Unlock()
+	return x.listing(kind, job, "desc", nil, func(n *thing) json.RawMessage { return n.body.source("{}") })
 }

@@ -6,12 +6,13 @@ import (
 	"mime"
 	"mime/multipart"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 )
 
-// operation is a route of OpenAI's besides conversations. {id} and {sub} are one
-// segment each.
+// operation is a route of OpenAI's besides conversations. {id}, {sub} and {leaf}
+// are one segment each.
 type operation struct {
 	method, path string
 	handle       func(x *exchange, id, sub string) *apiError
@@ -21,7 +22,7 @@ type operation struct {
 var operations []operation
 
 func init() { // the handlers refer to the table for their links
-	operations = []operation{
+	operations = slices.Concat(threadOperations(), vectorOperations(), uploadOperations(), keptOperations(), []operation{
 		{"POST", "/moderations", (*exchange).moderation},
 		{"POST", "/images/generations", (*exchange).imageMade},
 		{"POST", "/images/edits", (*exchange).imageEdited},
@@ -47,47 +48,36 @@ func init() { // the handlers refer to the table for their links
 		{"GET", "/fine_tuning/jobs", (*exchange).jobList},
 		{"GET", "/fine_tuning/jobs/{id}", (*exchange).jobOne},
 		{"POST", "/fine_tuning/jobs/{id}/cancel", (*exchange).jobStopped},
+		{"POST", "/fine_tuning/jobs/{id}/pause", (*exchange).jobPaused},
+		{"POST", "/fine_tuning/jobs/{id}/resume", (*exchange).jobPaused},
 		{"GET", "/fine_tuning/jobs/{id}/events", (*exchange).jobEvents},
 		{"GET", "/fine_tuning/jobs/{id}/checkpoints", (*exchange).jobCheckpoints},
-		{"POST", "/assistants", made("assistant", "asst_")},
-		{"GET", "/assistants", listOf("assistant")},
-		{"GET", "/assistants/{id}", oneOf("assistant")},
-		{"POST", "/assistants/{id}", oneOf("assistant")},
-		{"DELETE", "/assistants/{id}", goneOf("assistant")},
-		{"POST", "/vector_stores", made("vector_store", "vs_")},
-		{"GET", "/vector_stores", listOf("vector_store")},
-		{"GET", "/vector_stores/{id}", oneOf("vector_store")},
-		{"DELETE", "/vector_stores/{id}", goneOf("vector_store")},
-		{"POST", "/threads", made("thread", "thread_")},
-		{"GET", "/threads/{id}", oneOf("thread")},
-		{"DELETE", "/threads/{id}", goneOf("thread")},
-		{"POST", "/threads/{id}/messages", (*exchange).messageMade},
-		{"POST", "/threads/{id}/runs", (*exchange).runMade},
-		{"GET", "/threads/{id}/runs/{sub}", (*exchange).runOne},
-		{"POST", "/threads/{id}/runs/{sub}/cancel", (*exchange).runStopped},
-	}
+	})
 }
 
 // operation finds what serves the request; known tells whether the path is one,
 // with whatever method.
 func (x *exchange) operation(path string) (handle func(*exchange) *apiError, known bool) {
 	for _, o := range operations {
-		id, sub, ok := matchPath(o.path, path)
+		id, sub, leaf, ok := matchPath(o.path, path)
 		if !ok {
 			continue
 		}
 		known = true
 		if o.method == x.r.Method {
-			return func(x *exchange) *apiError { return o.handle(x, id, sub) }, true
+			return func(x *exchange) *apiError {
+				x.leaf = leaf
+				return o.handle(x, id, sub)
+			}, true
 		}
 	}
 	return nil, known
 }
 
-func matchPath(pattern, path string) (id, sub string, ok bool) {
+func matchPath(pattern, path string) (id, sub, leaf string, ok bool) {
 	want, got := strings.Split(pattern, "/"), strings.Split(path, "/")
 	if len(want) != len(got) {
-		return "", "", false
+		return "", "", "", false
 	}
 	for i := range want {
 		switch {
@@ -95,11 +85,13 @@ func matchPath(pattern, path string) (id, sub string, ok bool) {
 			id = got[i]
 		case want[i] == "{sub}" && got[i] != "":
 			sub = got[i]
+		case want[i] == "{leaf}" && got[i] != "":
+			leaf = got[i]
 		case want[i] != got[i]:
-			return "", "", false
+			return "", "", "", false
 		}
 	}
-	return id, sub, true
+	return id, sub, leaf, true
 }
 
 // begin opens the row of an operation and does what is to go wrong with it.

@@ -204,7 +204,7 @@ func TestKeysHeadersAndRoutes(t *testing.T) {
 		{"text body", "POST", "/v1/chat/completions", hi, []string{"Content-Type", "text/plain"}, 415, "invalid_request_error"},
 		{"JSON with a charset", "POST", "/v1/chat/completions", hi, []string{"Content-Type", "application/json; charset=utf-8"}, 200, ""},
 		{"without /v1", "POST", "/chat/completions", hi, nil, 200, ""},
-		{"GET on chat", "GET", "/v1/chat/completions", "", nil, 405, "invalid_request_error"},
+		{"PUT on chat", "PUT", "/v1/chat/completions", "", nil, 405, "invalid_request_error"},
 		{"unknown path", "POST", "/v1/nothing", hi, nil, 404, "invalid_request_error"},
 		{"path with a double slash", "POST", "/v1//chat/completions", hi, nil, 404, "invalid_request_error"},
 		{"Anthropic without version", "POST", "/v1/messages", claudeHi, []string{"Anthropic-Version", ""}, 400, "invalid_request_error"},

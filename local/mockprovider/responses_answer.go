@@ -35,6 +35,7 @@ func (x *exchange) response() *apiError {
 	if s := v.get("store"); s.kind != boolean || s.yes {
 		x.keep(&thing{id: r.id, kind: "response", body: v, content: r.object(r.status(), r.list())})
 	}
+	r.continued()
 	if q.stream {
 		r.stream()
 		return nil
@@ -141,7 +142,7 @@ func (r *responseAnswer) object(status string, output []byte) []byte {
 	b = appendString(append(b, `,"model":`...), r.x.model)
 	b = append(append(append(b, `,"output":[`...), output...), ']')
 	b = r.echo(b, `,"parallel_tool_calls":`, "parallel_tool_calls", `true`)
-	b = append(b, `,"previous_response_id":null`...)
+	b = r.echo(b, `,"previous_response_id":`, "previous_response_id", `null`)
 	b = r.echo(b, `,"reasoning":`, "reasoning", `{"effort":null,"summary":null}`)
 	b = appendString(append(b, `,"service_tier":`...), r.q.tier)
 	b = r.echo(b, `,"store":`, "store", `true`)

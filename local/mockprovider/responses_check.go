@@ -50,6 +50,7 @@ func (x *exchange) checkResponse(v value) (*responseRequest, *apiError) {
 		func() *apiError {
 			return checkKinds(v, object, "stream_options", "metadata", "reasoning", "text", "prompt")
 		},
+		func() *apiError { return x.remembered(v) },
 		func() *apiError { return q.state(v) },
 		func() *apiError { return q.input(v) },
 		func() *apiError { return steerBy(&x.st, q.lastUser) },
@@ -79,14 +80,8 @@ func checkResponseFields(v value) *apiError {
 	return nil
 }
 
-// state refuses what refers to something kept: this provider keeps nothing.
+// state refuses prompts, none of which are kept, and background without store.
 func (q *responseRequest) state(v value) *apiError {
-	if id := v.get("previous_response_id"); id.given() {
-		return badRequest("previous_response_id", "previous_response_not_found", "Previous response with id '"+id.s+"' not found.")
-	}
-	if c := v.get("conversation"); c.given() {
-		return &apiError{status: http.StatusNotFound, message: "Conversation with id '" + c.s + c.get("id").s + "' not found."}
-	}
 	if p := v.get("prompt"); p.given() {
 		return &apiError{status: http.StatusNotFound, param: "prompt", code: "prompt_not_found", message: "Prompt with id '" + p.get("id").s + "' not found."}
 	}

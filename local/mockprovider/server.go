@@ -211,7 +211,7 @@ func (x *exchange) route() *apiError {
 	}
 	if handle, known := x.operation(path); handle != nil {
 		return handle(x)
-	} else if known {
+	} else if known && handlers[path] == nil {
 		return &apiError{status: http.StatusMethodNotAllowed, message: "Not allowed to " + x.r.Method + " on " + x.path + ". (HINT: Perhaps you meant to use a different HTTP method?)"}
 	}
 	handle := handlers[path]
@@ -250,6 +250,7 @@ type exchange struct {
 	body      []byte
 	path      string
 	query     string
+	leaf      string // the last variable of an operation's path
 	anthropic bool
 	st        steering
 	model     string

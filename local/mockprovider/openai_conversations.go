@@ -1,0 +1,290 @@
+package mockprovider
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// keptOperations are stored chats, conversations and what can be done with a
+// response besides reading it.
+func keptOperations() []operation {
+	return []operation{
+		{"GET", "/chat/completions", (*exchange).storedChats},
+		{"GET", "/chat/completions/{id}", (*exchange).storedChat},
+		{"POST", "/chat/completions/{id}", (*exchange).storedChat},
+		{"DELETE", "/chat/completions/{id}", (*exchange).storedChatGone},
+		{"GET", "/chat/completions/{id}/messages", (*exchange).storedMessages},
+		{"POST", "/responses/input_tokens", (*exchange).inputTokens},
+		{"POST", "/responses/{id}/cancel", (*exchange).responseStopped},
+		{"POST", "/conversations", (*exchange).conversationMade},
+		{"GET", "/conversations/{id}", (*exchange).conversationOne},
+		{"POST", "/conversations/{id}", (*exchange).conversationOne},
+		{"DELETE", "/conversations/{id}", (*exchange).conversationGone},
+		{"POST", "/conversations/{id}/items", (*exchange).itemsMade},
+		{"GET", "/conversations/{id}/items", (*exchange).itemList},
+		{"GET", "/conversations/{id}/items/{sub}", (*exchange).itemOne},
+		{"DELETE", "/conversations/{id}/items/{sub}", (*exchange).itemGone},
+	}
+}
+
+// store keeps a chat that says so.
+func (c *chatAnswer) store(v value) {
+	if v.get("store").yes {
+		c.x.keep(&thing{id: c.id, kind: "chat", model: c.x.model, body: v, content: c.body()})
+	}
+}
+
+// writeChat writes a stored chat: its answer, its metadata and its settings.
+func writeChat(n *thing) json.RawMessage {
+	b := append(slices.Clone(n.content[:len(n.content)-1]), `,"metadata":`...)
+	b = append(append(b, n.body.get("metadata").source("{}")...), `,"request_id":"req_`+n.id+`","tool_choice":`...)
+	b = append(append(b, n.body.get("tool_choice").source("null")...), `,"tools":`...)
+	return append(append(b, n.body.get("tools").source("null")...), '}')
+}
+
+func (x *exchange) storedChats(_, _ string) *apiError {
+	q, _ := url.ParseQuery(x.query)
+	return x.listing("chat", "", "asc", func(n *thing) bool {
+		for name, want := range q {
+			if key, ok := strings.CutPrefix(name, "metadata["); ok && n.body.get("metadata").get(strings.TrimSuffix(key, "]")).s != want[0] {
+				return false
+			}
+		}
+		return q.Get("model") == "" || q.Get("model") == n.model
+	}, writeChat)
+}
+
+func (x *exchange) storedChat(id, _ string) *apiError {
+	var v value
+	if x.r.Method == "POST" {
+		var e *apiError
+		if v, e = x.checked("metadata"); e != nil {
+			return e
+		}
+		if !v.get("metadata").given() {
+			return missingParam("metadata")
+		}
+	}
+	return x.held("chat", "", id, func(n *thing) (json.RawMessage, *apiError) {
+		n.body = n.body.with(v)
+		return writeChat(n), nil
+	})
+}
+
+func (x *exchange) storedChatGone(id, _ string) *apiError {
+	return x.forgotten("chat", "", id, "chat.completion.deleted")
+}
+
+func (x *exchange) storedMessages(id, _ string) *apiError {
+	return x.held("chat", "", id, func(n *thing) (json.RawMessage, *apiError) {
+		rows := []json.RawMessage{}
+		for i, m := range n.body.get("messages").arr {
+			b := m.source("{}")
+			rows = append(rows, append(append(slices.Clone(b[:len(b)-1]), `,"id":`...), append(appendString(nil, id+"-"+string(rune('0'+i))), '}')...))
+		}
+		return doc("object", "list", "data", list(rows), "first_id", id+"-0", "last_id", id+"-"+string(rune('0'+max(0, len(rows)-1))), "has_more", false), nil
+	})
+}
+
+// inputTokens counts a request of POST /responses.
+func (x *exchange) inputTokens(_, _ string) *apiError {
+	v, e := x.parseBody()
+	if e != nil {
+		return e
+	}
+	q, e := x.checkResponse(v)
+	if e != nil {
+		return e
+	}
+	return x.listed(doc("object", "response.input_tokens", "input_tokens", q.prompt))
+}
+
+func (x *exchange) responseStopped(id, _ string) *apiError {
+	if e := x.noBody(); e != nil {
+		return e
+	}
+	n := x.s.things.get("response", id)
+	if n == nil {
+		return noResponse(id)
+	}
+	if !n.body.get("background").yes {
+		return badRequest("", "", "Cannot cancel a synchronous response.")
+	}
+	return x.listed(n.content)
+}
+
+// remembered checks the earlier response and the conversation of a request.
+func (x *exchange) remembered(v value) *apiError {
+	if id := v.get("previous_response_id"); id.given() && x.s.things.get("response", id.s) == nil {
+		return badRequest("previous_response_id", "previous_response_not_found", "Previous response with id '"+id.s+"' not found.")
+	}
+	c := v.get("conversation")
+	if !c.given() {
+		return nil
+	}
+	if v.get("previous_response_id").given() {
+		return badRequest("conversation", "mutually_exclusive_parameters", "Mutually exclusive parameters: 'previous_response_id' and 'conversation'.")
+	}
+	if x.s.things.get("conversation", c.s+c.get("id").s) == nil || c.kind == object && c.get("id").kind != text {
+		return &apiError{status: http.StatusNotFound, message: "Conversation with id '" + c.s + c.get("id").s + "' not found."}
+	}
+	return nil
+}
+
+// continued puts what was said into the conversation of the request.
+func (r *responseAnswer) continued() {
+	c := r.v.get("conversation")
+	if !c.given() {
+		return
+	}
+	id := c.get("id").s
+	if c.kind == text {
+		id = c.s
+	}
+	in := r.v.get("input")
+	if in.kind == text {
+		r.x.keepItem(id, doc("type", "message", "role", "user", "content", list([]json.RawMessage{doc("type", "input_text", "text", in.s)})))
+	}
+	for _, item := range in.arr {
+		r.x.keepItem(id, item.source("{}"))
+	}
+	for i := range r.items {
+		r.x.keepItem(id, r.item(nil, &r.items[i], true))
+	}
+}
+
+// keepItem keeps an item of a conversation under an id of its own.
+func (x *exchange) keepItem(conversation string, raw json.RawMessage) *thing {
+	v, err := parseJSON(string(raw))
+	if err != nil {
+		return nil
+	}
+	n := &thing{id: v.get("id").s, kind: "item", parent: conversation}
+	if n.id == "" {
+		prefix := map[string]string{"function_call": "fc_", "function_call_output": "fco_", "reasoning": "rs_"}[v.get("type").s]
+		if prefix == "" {
+			prefix = "msg_"
+		}
+		n.id = x.newID(prefix, seedOf(v.s))
+	}
+	n.body = v.with(value{obj: []member{{"id", value{kind: text, s: n.id}}, {"status", value{kind: text, s: "completed"}}}})
+	return x.keep(n)
+}
+
+func writeItem(n *thing) json.RawMessage {
+	var pairs []any
+	for _, m := range n.body.obj {
+		v := any(m.v)
+		if m.name == "content" && m.v.kind == text {
+			v = list([]json.RawMessage{doc("type", "input_text", "text", m.v.s)})
+		}
+		pairs = append(pairs, m.name, v)
+	}
+	if !n.body.get("type").given() {
+		pairs = append(pairs, "type", "message")
+	}
+	return doc(pairs...)
+}
+
+func checkItems(v value) *apiError {
+	if items := v.get("items"); items.given() && items.kind != array {
+		return wrongType("items", "an array of objects", items.kind)
+	}
+	return atMost(v, map[string]int{"items": 20})
+}
+
+func (x *exchange) conversationMade(_, _ string) *apiError {
+	v, e := x.checked("items metadata")
+	if e != nil {
+		return e
+	}
+	if e := checkItems(v); e != nil {
+		return e
+	}
+	id, done, e := x.begin("conv_", v.s)
+	if done {
+		return e
+	}
+	n := x.keep(&thing{id: id, kind: "conversation", body: v})
+	for _, item := range v.get("items").arr {
+		x.keepItem(id, item.source("{}"))
+	}
+	x.plain(id, writeConversation(n), Usage{})
+	return nil
+}
+
+func writeConversation(n *thing) json.RawMessage {
+	return doc("id", n.id, "object", "conversation", "created_at", n.created, "metadata", n.body.get("metadata").source("{}"))
+}
+
+func (x *exchange) conversationOne(id, _ string) *apiError {
+	var v value
+	if x.r.Method == "POST" {
+		var e *apiError
+		if v, e = x.checked("metadata"); e != nil {
+			return e
+		}
+		if !v.get("metadata").given() {
+			return missingParam("metadata")
+		}
+	}
+	return x.held("conversation", "", id, func(n *thing) (json.RawMessage, *apiError) {
+		n.body = n.body.with(v)
+		return writeConversation(n), nil
+	})
+}
+
+func (x *exchange) conversationGone(id, _ string) *apiError {
+	return x.forgotten("conversation", "", id, "conversation.deleted")
+}
+
+func (x *exchange) itemsMade(conversation, _ string) *apiError {
+	v, e := x.checked("items")
+	if e != nil {
+		return e
+	}
+	if len(v.get("items").arr) == 0 {
+		return missingParam("items")
+	}
+	if e := checkItems(v); e != nil {
+		return e
+	}
+	if x.s.things.get("conversation", conversation) == nil {
+		return notFound("conversation", conversation)
+	}
+	row, done, e := x.begin("", v.s)
+	if done {
+		return e
+	}
+	rows, first, last := []json.RawMessage{}, "", ""
+	for _, item := range v.get("items").arr {
+		n := x.keepItem(conversation, item.source("{}"))
+		if last = n.id; first == "" {
+			first = n.id
+		}
+		rows = append(rows, writeItem(n))
+	}
+	x.plain(row, doc("object", "list", "data", list(rows), "first_id", first, "last_id", last, "has_more", false), Usage{})
+	return nil
+}
+
+func (x *exchange) itemList(conversation, _ string) *apiError {
+	if x.s.things.get("conversation", conversation) == nil {
+		return notFound("conversation", conversation)
+	}
+	return x.listing("item", conversation, "desc", nil, writeItem)
+}
+
+func (x *exchange) itemOne(conversation, id string) *apiError {
+	return x.held("item", conversation, id, func(n *thing) (json.RawMessage, *apiError) { return writeItem(n), nil })
+}
+
+func (x *exchange) itemGone(conversation, id string) *apiError {
+	return x.held("item", conversation, id, func(n *thing) (json.RawMessage, *apiError) {
+		x.s.things.drop(n)
+		return writeConversation(x.s.things.get("conversation", conversation)), nil
+	})
+}
