@@ -321,6 +321,7 @@ func (c *call) sendRaw(resp *http.Response) error {
 	defer chunk.free()
 	p := chunk.b[:cap(chunk.b)]
 	meter := newTailMeter(resp)
+	meter.wide = c.keptPath().collection == "threads" // a run is told with all its settings
 	for {
 		t := c.Now()
 		n, err := resp.Body.Read(p)

@@ -8,13 +8,16 @@ import (
 	"gateway/shared/wire"
 )
 
-// keepMade notes what a unified answer made: a response by its id, other things
-// by what the answer says.
+// keepMade notes what a unified answer made: a response, and a chat that is to be
+// kept, by its id, other things by what the answer says.
 func (c *call) keepMade(answer []byte, id string) error {
 	if c.rt.Client == nil {
 		return c.keep(answer)
 	}
-	if c.rt.Operation == provider.ResponsesCreate && c.sameDialect() && id != "" {
+	if id == "" || !c.sameDialect() {
+		return nil
+	}
+	if c.rt.Operation == provider.ResponsesCreate || c.rt.Operation == provider.Chat && c.storesChat() {
 		return c.keepIDs(id)
 	}
 	return nil
@@ -61,7 +64,8 @@ func (c *call) settleBatch(answer []byte) {
 	c.spend()
 }
 
-// claimBatch tells whether this request is the first to see a batch finished.
+// claimBatch tells whether this request is the first to see a batch, or a run,
+// finished.
 func (c *call) claimBatch(id string) bool {
 	until := c.start.Add(ownedFor)
 	err := c.owners.table.Put(c.base, store.Row{Key: c.batchKey(id), Item: store.Item{"request": c.rec.ID}, Expires: until}, store.IfAbsent())
@@ -74,8 +78,12 @@ func (c *call) claimBatch(id string) bool {
 	return err == nil
 }
 
-// batchKey is the row that claims a batch for the books.
+// batchKey is the row that claims a batch or a run for the books. What is made
+// with a credential of the caller's own is claimed in the caller's workspace.
 func (c *call) batchKey(id string) store.Key {
+	if c.to.saved == nil {
+		return c.who.Scope.Partition("BATCH", c.to.target.Provider.ID).Key(id)
+	}
 	return c.who.Scope.Organisation().Partition("BATCH", c.to.saved.integrationID).Key(id)
 }
 

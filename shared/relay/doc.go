@@ -60,5 +60,7 @@
 // batches: their rows may name any model.
 //
 // A finished batch that reports usage is booked once, with the request that sees
-// it finished first, at the price of batches.
+// it finished first, at the price of batches. So is a run of a thread, at the
+// usual price. What is read or changed where the provider keeps it is not booked
+// again, and asks no budget for a price.
 package relay

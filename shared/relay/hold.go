@@ -28,7 +28,7 @@ func (c *call) countTarget() error {
 		}
 		c.admittedTargets = append(c.admittedTargets, admitted)
 	}
-	if c.rt.Free {
+	if c.rt.Free || c.costsNothing() {
 		return nil
 	}
 	own, its := c.budgeted()

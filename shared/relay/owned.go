@@ -191,8 +191,7 @@ func (c *call) keep(answer []byte) error {
 	if c.to.saved == nil || !c.to.saved.orgWide || c.keptPath().collection == "" {
 		return nil
 	}
-	made := c.req.Method == http.MethodPost && c.keptPath().creates()
-	return c.keepIDs(thingsOf(answer, made)...)
+	return c.keepIDs(thingsOf(answer, c.makes())...)
 }
 
 // keepIDs notes that the workspace of the request made things.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -284,6 +285,7 @@ type watcher struct {
 	c      *call
 	parser wire.SSEParser
 	seen   int
+	kept   []string // that were noted last; the events of a chat all tell its id
 }
 
 // maxWatched bounds the bytes of a stream that are looked at: what is made is
@@ -292,7 +294,7 @@ const maxWatched = 256 << 10
 
 // watch makes a watcher for answers that need one.
 func (c *call) watch(resp *http.Response) *watcher {
-	if c.to.saved == nil || !c.to.saved.orgWide || c.req.Method != http.MethodPost || !c.keptPath().creates() ||
+	if c.to.saved == nil || !c.to.saved.orgWide || !c.makes() ||
 		!strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
 		return nil
 	}
@@ -312,6 +314,10 @@ func (w *watcher) feed(p []byte) error {
 		if madeKeys.Walk(data, &inner) == nil && inner.Spans[0].Present(data) && wire.KindOf(inner.Spans[0].Of(data)) == wire.KindObject {
 			ids = append(ids, thingsOf(inner.Spans[0].Of(data), true)...)
 		}
+		if slices.Equal(ids, w.kept) {
+			return nil
+		}
+		w.kept = ids
 		return w.c.keepIDs(ids...)
 	})
 }

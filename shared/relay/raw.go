@@ -121,13 +121,15 @@ func (c *call) learnRaw(m *tailMeter, status int) {
 			}
 		}
 		c.rec.FinishReason = got.Finish
-		if got.Usage.Known() {
-			u = got.Usage
-		} else if c.reserved != nil && c.outBound > 0 && c.model != "" && c.req.Method == http.MethodPost {
+		var told bool
+		if u, told = c.usedRaw(m, got); !told && c.reserved != nil && c.outBound > 0 && c.model != "" && c.req.Method == http.MethodPost {
 			// A budget is in force: it is settled at an estimate, never at nothing.
 			u = c.estimate(tokensOf(int(m.total)))
 		}
 	}
 	u.Add(pricing.Requests, 1)
 	c.charge(u)
+	if c.rec.Cost > 0 && c.costsNothing() {
+		c.spend() // of a run that has ended
+	}
 }

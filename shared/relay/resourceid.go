@@ -21,7 +21,7 @@ type stored struct {
 // The one behind "fine_tuning" is "jobs", that behind "chat" is "completions".
 var collections = map[string]bool{
 	"files": true, "batches": true, "assistants": true, "threads": true, "vector_stores": true, "responses": true, "uploads": true,
-	"conversations": true, "containers": true, "evals": true, "videos": true, "datasets": true, "cachedcontents": true, "tunedmodels": true,
+	"conversations": true, "skills": true, "webhook_endpoints": true, "containers": true, "evals": true, "videos": true, "datasets": true, "cachedcontents": true, "tunedmodels": true,
 }
 
 // collectionAt tells whether a segment names a collection.
@@ -38,6 +38,13 @@ func collectionAt(segments []string, i int) (string, bool) {
 		return name, true
 	}
 	return "", false
+}
+
+// verbs stand where ids do, but name what is done: POST /threads/runs makes a
+// thread and runs it.
+var verbs = map[string]map[string]bool{
+	"threads":   {"runs": true},
+	"responses": {"compact": true, "input_tokens": true},
 }
 
 // storedIn finds the first collection in an escaped path, whatever stands before
@@ -85,8 +92,8 @@ func storedAmong(segments []string) (s stored) {
 		if i+1 < len(kept) {
 			s.id, s.below = kept[i+1], i+2 < len(kept)
 		}
-		if name == "threads" && s.id == "runs" && !s.below {
-			s.id = "" // POST /threads/runs makes a thread and runs it
+		if verbs[name][s.id] && !s.below {
+			s.id = ""
 		}
 		return s
 	}
@@ -163,19 +170,49 @@ func (w *idWalk) value(key string, wanted bool) {
 			w.d.Skip()
 			return
 		}
+		from := typedID{}
 		for k := range w.d.Object {
 			switch name := string(k); {
 			case foreignKeys[name]:
 				w.d.Skip()
+			case key == "source" && (name == "type" || name == "id") && w.d.Kind() == wire.KindString:
+				from.read(name, w.d.Str())
 			case key == "conversation" && name == "id":
 				w.value(key, true)
 			default:
 				w.value(name, idKeys[name])
 			}
 		}
+		if id := from.names(); id != "" && len(w.found) <= maxIDs {
+			w.found = append(w.found, namedID{"source", id})
+		}
 	default:
 		w.d.Skip()
 	}
+}
+
+// typedID is the source of an evaluation: {"type":"file_id","id":"..."}, or a word
+// for all that the holder of the credential has stored.
+type typedID struct{ kind, id string }
+
+func (t *typedID) read(name, s string) {
+	if name == "type" {
+		t.kind = s
+	} else {
+		t.id = s
+	}
+}
+
+// names gives the id that the source names. What all workspaces have stored
+// together counts as a thing that nobody made.
+func (t *typedID) names() string {
+	switch t.kind {
+	case "file_id":
+		return t.id
+	case "stored_completions", "responses":
+		return t.kind
+	}
+	return ""
 }
 
 // plausibleID leaves out words that stand where ids may.

@@ -1,0 +1,143 @@
+package relay
+
+import (
+	"bytes"
+	"net/http"
+	"strings"
+
+	"gateway/shared/chat"
+	"gateway/shared/pricing"
+	"gateway/shared/wire"
+)
+
+// costsNothing tells whether what is passed through to things that a provider
+// keeps cannot cost anything: it was charged when it was made, or never is. Then no
+// budget asks for its price.
+func (c *call) costsNothing() bool {
+	if c.rt.Shape != Raw {
+		return false
+	}
+	s := c.keptPath()
+	if s.collection == "" || s.collection == "models" || s.evasive {
+		return false
+	}
+	if c.req.Method == http.MethodGet || c.req.Method == http.MethodDelete {
+		return true
+	}
+	switch s.collection {
+	case "assistants", "vector_stores", "files", "uploads":
+		return true
+	case "chat/completions":
+		return s.id != "" && !s.below
+	case "responses":
+		return s.id != "" || strings.HasSuffix(c.rawPath(), "/input_tokens")
+	case "threads":
+		return !runs(c.rawPath())
+	}
+	return false
+}
+
+// runs tells whether a POST of a path below threads has the provider run a thread.
+func runs(path string) bool {
+	i := strings.Index(strings.ToLower(path), "/runs")
+	if i < 0 {
+		return false
+	}
+	run, do, _ := strings.Cut(strings.TrimPrefix(path[i+len("/runs"):], "/"), "/")
+	return run == "" || do != "" && do != "cancel"
+}
+
+// usedRaw is what a passed-through answer is charged. told: nothing is to be
+// estimated. A run of a thread is made by the provider in its own time; it is
+// charged with the answer that first tells of its usage, which may be a read.
+func (c *call) usedRaw(m *tailMeter, got chat.Meter) (u pricing.Usage, told bool) {
+	if c.keptPath().collection == "threads" {
+		return c.usedByRun(m.lastRun()), true
+	}
+	if c.costsNothing() {
+		return u, true
+	}
+	return got.Usage, got.Usage.Known()
+}
+
+var runKeys = wire.NewKeySet("object", "id")
+
+// usedByRun is the usage of a run that no answer has told before.
+func (c *call) usedByRun(run []byte) (u pricing.Usage) {
+	var w wire.Walk
+	if len(run) == 0 || runKeys.Walk(run, &w) != nil || !w.Spans[1].Present(run) || c.rawDialect() == nil {
+		return u
+	}
+	id, err := wire.ScanString(w.Spans[1].Of(run), "id")
+	got := c.rawDialect().MeterResponse(run)
+	if err != nil || id == "" || len(id) > maxID || !got.Usage.Known() || !c.claimBatch(id) {
+		return u
+	}
+	if got.Model != "" {
+		c.rec.Model, c.to.model = got.Model, got.Model
+	}
+	return got.Usage
+}
+
+var runObject = []byte("thread.run")
+
+// lastRun is the last run object that the answer tells of; nil when there is none.
+func (m *tailMeter) lastRun() []byte {
+	if !m.stream {
+		return runIn(m.tail)
+	}
+	var last []byte
+	var parser wire.SSEParser
+	_ = parser.Feed(m.tail, func(_ string, data []byte) error {
+		if run := runIn(data); run != nil {
+			last = bytes.Clone(run)
+		}
+		return nil
+	})
+	return last
+}
+
+// runIn gives data if it is a run.
+func runIn(data []byte) []byte {
+	var w wire.Walk
+	if !bytes.Contains(data, runObject) || runKeys.Walk(data, &w) != nil || !w.Spans[0].Present(data) {
+		return nil
+	}
+	if object, err := wire.ScanString(w.Spans[0].Of(data), "object"); err != nil || object != "thread.run" {
+		return nil
+	}
+	return data
+}
+
+var storeKey = []byte(`"store"`)
+
+// storesChat tells whether the body has the provider keep a chat completion.
+func (c *call) storesChat() bool {
+	if c.to.saved == nil || !c.to.saved.orgWide {
+		return false // whose it is need not be known
+	}
+	body := c.in
+	if c.to.body != nil {
+		body = c.to.body
+	}
+	if !bytes.Contains(body, storeKey) {
+		return false
+	}
+	var w wire.Walk
+	if chatStore.Walk(body, &w) != nil || !w.Spans[0].Present(body) {
+		return false
+	}
+	yes, err := wire.ScanBool(w.Spans[0].Of(body), "store")
+	return err == nil && yes
+}
+
+var chatStore = wire.NewKeySet("store")
+
+// makes tells whether the request has the provider make something that it keeps.
+func (c *call) makes() bool {
+	if c.req.Method != http.MethodPost {
+		return false
+	}
+	s := c.keptPath()
+	return s.creates() || s.collection == "chat/completions" && s.id == "" && c.storesChat()
+}
