@@ -31,6 +31,7 @@ var checks = []struct {
 	{"typed errors", typedErrors},
 	{"embeddings", embeddings},
 	{"operations", operations},
+	{"kept things", kept},
 	{"messages", messages},
 	{"messages stream", messagesStream},
 }
