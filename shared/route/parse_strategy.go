@@ -94,7 +94,9 @@ func (r *reader) sticky(v value) *StickyRule {
 		case "hash_fields":
 			out.Fields = r.texts(v)
 			for i, f := range out.Fields {
-				if !strings.HasPrefix(f, "metadata.") && !strings.HasPrefix(f, "params.") {
+				of, key, _ := strings.Cut(f, ".")
+				never := key == "" || of == "params" && strings.Contains(key, ".") // no request has it
+				if of != "metadata" && of != "params" || never && r.strict {
 					r.add(v.path+"["+strconv.Itoa(i)+"]", "must be metadata.<key> or params.<field>")
 				}
 			}

@@ -125,6 +125,8 @@ func TestParseErrors(t *testing.T) {
 		{"guardrails of another type", `{"provider":"@a","input_guardrails":[1],"output_guardrails":"x"}`, both("input_guardrails[0]", "output_guardrails")},
 		{"hook without an id", `{"provider":"@a","before_request_hooks":[{"type":"guardrail"}]}`, both("before_request_hooks[0].id")},
 		{"sticky fields", `{"strategy":{"mode":"loadbalance","sticky":{"enabled":true,"hash_fields":["user"],"ttl":0}},"targets":[{"provider":"@a"}]}`, both("strategy.sticky.hash_fields[0]", "strategy.sticky.ttl")},
+		{"sticky fields that no request has", `{"strategy":{"mode":"loadbalance","sticky":{"enabled":true,"hash_fields":["params.","params.a.b","metadata.a.b","metadata"]}},"targets":[{"provider":"@a"}]}`,
+			onSave("strategy.sticky.hash_fields[0]", "strategy.sticky.hash_fields[1]", "strategy.sticky.hash_fields[3]")},
 		{"sticky for ever", `{"strategy":{"mode":"loadbalance","sticky":{"enabled":true,"hash_fields":["metadata.a"],"ttl":99999999}},"targets":[{"provider":"@a"}]}`, onSave("strategy.sticky.ttl")},
 		{"timeouts of streams", `{"provider":"@a","first_token_timeout":600000,"stream_idle_timeout":0,"first_event_hold_ms":20000}`, both()},
 		{"timeouts of streams out of bounds", `{"provider":"@a","first_token_timeout":600001,"stream_idle_timeout":-1,"first_event_hold_ms":20001}`, both("first_token_timeout", "stream_idle_timeout", "first_event_hold_ms")},
@@ -203,6 +205,13 @@ func TestParseReadsEveryField(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, c); diff != "" {
 		t.Error(diff)
+	}
+}
+
+func TestBoundsAreToldInPlainNumbers(t *testing.T) {
+	_, details := Parse([]byte(`{"strategy":{"mode":"loadbalance"},"targets":[{"provider":"@a","weight":1e99},{"provider":"@a","cb_config":{"failure_threshold_percentage":100.5,"cooldown_interval":30000}}]}`), Strict)
+	if len(details) != 2 || details[0].Message != "must be at most 2147483647" || details[1].Message != "must be at most 100" {
+		t.Errorf("%v", details)
 	}
 }
 

@@ -145,14 +145,17 @@ func (r *reader) number(v value, least, most float64) float64 {
 	f, err := wire.ScanFloat(v.raw, v.path)
 	switch {
 	case err != nil || f > most:
-		r.add(v.path, "must be at most %v", most)
+		r.add(v.path, "must be at most %s", decimal(most))
 		return least
 	case f < least:
-		r.add(v.path, "must be at least %v", least)
+		r.add(v.path, "must be at least %s", decimal(least))
 		return least
 	}
 	return f
 }
+
+// decimal writes a number without an exponent.
+func decimal(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
 
 // statuses reads an array of HTTP statuses. The result is not nil, so that an
 // empty list differs from none.
