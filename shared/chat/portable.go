@@ -33,6 +33,7 @@ func Translate(dst []byte, client, provider Dialect, r *Request, t *Traits, loss
 	if err := Refuse(client, r, t, loss); err != nil {
 		return dst, err
 	}
+	r.HiddenAnswer, r.UnboundJSON = false, false // of another provider's body
 	out, err := provider.EncodeRequest(dst, r, t, loss)
 	n, ok := client.(Named)
 	if !ok {

@@ -25,7 +25,7 @@ func (o Opt[T]) Or(other T) T {
 }
 
 // Request is one conversation turn asked for. Dialects decode to it and encode
-// from it; encoders change nothing in it but Renamed and HiddenAnswer.
+// from it; encoders change nothing in it but Renamed, HiddenAnswer and UnboundJSON.
 type Request struct {
 	// Dialect is the name of the dialect that the client speaks.
 	Dialect  string
@@ -79,6 +79,9 @@ type Request struct {
 	// HiddenAnswer is set by EncodeRequest when the text of the answer comes by a
 	// hidden tool: other text is then no part of it.
 	HiddenAnswer bool
+	// UnboundJSON is set by EncodeRequest when Format asks for JSON and nothing but
+	// words or the hidden tool makes the model give it: see Promised.
+	UnboundJSON bool
 
 	// Recall finds the signed reasoning that came before the tool call with this
 	// id, for clients that cannot give it back. May be nil.

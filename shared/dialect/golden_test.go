@@ -205,6 +205,10 @@ func (g *golden) answer(o *chat.Options) {
 	if d, ok := g.provider.(chat.Headed); ok {
 		d.ReadHeader(g.header(), r)
 	}
+	if err := o.Request.Promised(r); err != nil {
+		g.failure(fault.From(err), o)
+		return
+	}
 	g.json("response.json", g.client.EncodeResponse(nil, r, o))
 	g.meter(r.Meter(), r.Signed())
 }
@@ -244,7 +248,7 @@ func (g *golden) stream(o *chat.Options, in []byte) {
 }
 
 func (g *golden) translate(o *chat.Options, in []byte, size int) ([]byte, chat.Meter, []chat.Signed) {
-	dec, enc := g.provider.NewStreamDecoder(&g.c.Traits), g.client.NewStreamEncoder(o)
+	dec, enc := chat.Promised(o.Request, g.provider.NewStreamDecoder(&g.c.Traits)), g.client.NewStreamEncoder(o)
 	var parser chat.EventParser = new(wire.SSEParser)
 	if framed, ok := dec.(chat.Framed); ok {
 		if parser = framed.Parser(); bytes.Contains(in, []byte("event:")) && (g.provider.Name() == (converse.Converse{}).Name() || g.provider.Name() == (bedrock.Invoke{}).Name()) {

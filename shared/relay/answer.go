@@ -142,6 +142,10 @@ func (c *call) sendPlain(resp *http.Response) error {
 			d.ReadHeader(resp.Header, r)
 		}
 		c.learn(r.Meter())
+		if err := c.decoded.Promised(r); err != nil {
+			c.keepReceived(out)
+			return err
+		}
 		c.remember(r.Signed())
 		c.keepReceived(out)
 		enc := newBuffer()

@@ -105,7 +105,7 @@ func (c *call) startStream(a *answer) {
 	if c.sameDialect() {
 		a.filter = c.rt.Client.NewStreamFilter(&chat.FilterOptions{Strict: c.strict(), IncludeUsage: c.wantUsage, Injected: c.injected})
 	} else {
-		a.turn = newTurn(c.to.dialect.NewStreamDecoder(&c.to.traits), c.rt.Client.NewStreamEncoder(c.options()))
+		a.turn = newTurn(chat.Promised(c.decoded, c.to.dialect.NewStreamDecoder(&c.to.traits)), c.rt.Client.NewStreamEncoder(c.options()))
 		if c.turnBuf == nil {
 			c.turnBuf = newBufferFor(2 * streamChunk)
 		}

@@ -34,10 +34,12 @@ func (e *requestEncoder) planFormat() error {
 			return fault.Invalid("tools", "The tool name %s is reserved", answerTool)
 		}
 	}
-	e.r.HiddenAnswer = false
+	e.r.HiddenAnswer, e.r.UnboundJSON = false, false
 	switch e.r.Format.Kind {
 	case chat.FormatJSON:
 		e.format = formatInstruct
+		e.r.UnboundJSON = true
+		e.loss.Add("response_format", upstream.InWords)
 	case chat.FormatSchema:
 		switch {
 		case e.t.Schema == chat.SchemaNative:
@@ -48,7 +50,7 @@ func (e *requestEncoder) planFormat() error {
 			return unsupportedFormat("This model cannot answer in a JSON schema while it thinks")
 		default:
 			e.format = formatTool
-			e.r.HiddenAnswer = true
+			e.r.HiddenAnswer, e.r.UnboundJSON = true, true
 		}
 	}
 	return nil

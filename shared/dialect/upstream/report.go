@@ -13,6 +13,10 @@ import (
 // NotTaken is the usual reason of a loss.
 const NotTaken = "not taken by this provider"
 
+// InWords is the reason of a loss where a model is told to answer in JSON by its
+// system prompt only.
+const InWords = "asked for in words, and the answer is checked"
+
 // Path is where a message (part nil) or one of its parts stands in the client's
 // body.
 func Path(m *chat.Message, p *chat.Part) string { return m.Path(p) }

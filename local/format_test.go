@@ -1,0 +1,53 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// TestJSONThatIsOnlyAskedForIsChecked: Claude and most models of Bedrock have no
+// mode for JSON. What they give instead of it never looks like a good answer.
+func TestJSONThatIsOnlyAskedForIsChecked(t *testing.T) {
+	r := start(t)
+	r.bedrock("bedrock", bedrockKeys)
+	r.mock.Reset()
+	format := `,"max_tokens":100,"response_format":{"type":"json_object"}`
+	lenient := []string{"X-Gateway-Strict-Open-Ai-Compliance", "false"}
+	requests := 1 // the one that asked for the mock's address
+	for _, model := range []string{"@mock-anthropic/claude-sonnet-4-5", "@bedrock/" + bedrockClaude} {
+		for _, c := range []struct{ say, want string }{
+			{`{"a":1}`, `{"a":1}`}, {"```json{\"a\":1}```", `{"a":1}`}, {"words", ""}, {`{"a":1,}`, ""}, {`[1]`, ""},
+		} {
+			requests += 2
+			got := r.call("POST", "/chat/completions", chatBody(model, "JSON\nmock: say="+c.say, format), lenient...)
+			streamed := r.call("POST", "/chat/completions", chatBody(model, "JSON\nmock: say="+c.say, format+`,"stream":true`))
+			if c.want == "" {
+				if got.status != 502 || !strings.Contains(got.body, "asked for one JSON object") {
+					t.Errorf("%s: %s: %d %s", model, c.say, got.status, got.body)
+				}
+				if streamed.status == 200 && (strings.Contains(streamed.body, "[DONE]") || !strings.Contains(streamed.body, `"error"`)) {
+					t.Errorf("%s: %s, streamed: %s", model, c.say, streamed.body)
+				}
+				continue
+			}
+			if want := fmt.Sprintf(`"content":%q`, c.want); got.status != 200 || !strings.Contains(got.body, want) {
+				t.Errorf("%s: %s: %d %s", model, c.say, got.status, got.body)
+			}
+			if report := got.header.Get("X-Gateway-Translation"); !strings.Contains(report, "response_format (asked for in words") {
+				t.Errorf("%s: the loss report %q", model, report)
+			}
+			if streamed.status != 200 || !strings.Contains(streamed.body, "[DONE]") || strings.Contains(streamed.body, "```") {
+				t.Errorf("%s: %s, streamed: %d %s", model, c.say, streamed.status, streamed.body)
+			}
+		}
+	}
+	// An answer that is refused was made all the same, and is paid for.
+	var output int64
+	for _, rec := range r.records(requests) {
+		output += rec.Usage.OutputTokens()
+	}
+	if bill := r.mock.Bill().Total; output < bill.Output*9/10 || output > bill.Output*2 {
+		t.Errorf("books: %d tokens; bill %+v", output, bill)
+	}
+}
