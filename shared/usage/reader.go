@@ -26,6 +26,10 @@ type reader struct {
 	kept  *os.File // the durable position; nil until it is written
 	line  []byte
 
+	// What was read is not read again: the system's page cache is given up behind
+	// the reader. Up to dropped it was told so, up to flushed a first time.
+	dropped, flushed int64
+
 	linker  Linker // nil: bodies are copied into the records
 	pack    string // key of the file at.seq in the bucket; empty: not linked yet
 	records []Record
@@ -96,6 +100,7 @@ func (j *Journal) Next(ctx context.Context, max int, wait time.Duration) (Batch,
 			return Batch{}, err
 		}
 	}
+	j.reader.giveUpCache()
 	clear(j.reader.records)
 	j.reader.records, j.reader.held = j.reader.records[:0], 0
 	if err := j.read(max); err != nil {
@@ -243,11 +248,30 @@ func (j *Journal) advance() bool {
 		}
 	}
 	if rd.file != nil {
+		dropCache(rd.file, rd.dropped, rd.at.off-rd.dropped)
 		_ = rd.file.Close() // was only read
 		rd.file = nil
 	}
 	rd.at, rd.pack = position{seq: next}, ""
+	rd.dropped, rd.flushed = 0, 0
 	return true
+}
+
+// cacheStep is how much of a file is read before its page cache is given up.
+const cacheStep = 1 << 20
+
+// giveUpCache tells the system that what lies behind the reader is not wanted in
+// memory. A log of bodies would else take a new page for every page that it
+// writes, which is most of the cost of writing it and, in a container, memory
+// that counts. Each part is named twice: the first time it is written to the
+// disk, the second time, when that is done, its memory is free for what is
+// written next.
+func (rd *reader) giveUpCache() {
+	if rd.file == nil || rd.at.off-rd.flushed < cacheStep {
+		return
+	}
+	dropCache(rd.file, rd.dropped, rd.at.off-rd.dropped)
+	rd.dropped, rd.flushed = rd.flushed, rd.at.off
 }
 
 // readChunk decodes the events of one read. In a file that nobody writes any

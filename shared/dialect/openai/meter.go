@@ -26,18 +26,30 @@ func meterPlain(body []byte, outputs string) chat.Meter {
 	if raw := lastString(body[from:], `"finish_reason"`); raw != nil {
 		m.Finish = string(raw)
 	}
-	var buf [tailWindow + 1]byte
-	at := topLevel(body, from, `"usage"`)
-	if at < 0 {
+	if !tailMember(&d, body, from, `"usage"`) {
 		return meterWalk(body, m)
 	}
-	meterMembers(&d, append(append(buf[:0], '{'), body[at:]...), &m)
-	if m.Model == "" {
-		if at = topLevel(body, from, `"model"`); at >= 0 {
-			meterMembers(&d, append(append(buf[:0], '{'), body[at:]...), &m)
-		}
+	if d.Kind() == wire.KindObject {
+		m.ReportedTotal = readUsage(&d, &m.Usage)
+	}
+	if m.ID == "" && tailMember(&d, body, from, `"id"`) {
+		m.ID = upstream.OptString(&d)
+	}
+	if m.Model == "" && tailMember(&d, body, from, `"model"`) {
+		m.Model = upstream.OptString(&d)
 	}
 	return m
+}
+
+// tailMember puts d before the value of a member of the whole body that stands at or
+// after from; false when there is none. key has its quotes.
+func tailMember(d *wire.Decoder, body []byte, from int, key string) bool {
+	at := topLevel(body, from, key)
+	if at < 0 {
+		return false
+	}
+	d.Reset(body[skipSpace(body, at+len(key))+1:]) // behind the colon
+	return true
 }
 
 // errFound ends a decode that has what it wants.
@@ -68,8 +80,7 @@ func meterHead(d *wire.Decoder, m *chat.Meter, outputs string) {
 	}
 }
 
-// meterMembers reads members of the top level from raw, an object made of the
-// tail of an answer.
+// meterMembers reads the members of a whole answer.
 func meterMembers(d *wire.Decoder, raw []byte, m *chat.Meter) {
 	d.Reset(raw)
 	for key := range d.Object {
