@@ -15,6 +15,7 @@ type jobHost struct {
 	key, configurations string // further members of its integration
 	model               string
 	create              string // further members of a new batch
+	path                string // below the mock's address, where the host is none of its own
 }
 
 // claudeHost runs Message Batches.
@@ -29,7 +30,7 @@ var bedrockHost = jobHost{
 // host makes two workspaces that share the provider as @common.
 func (h jobHost) host(t *testing.T) neighbours {
 	r := start(t)
-	r.admin("POST", "/integrations", fmt.Sprintf(`{"name":"Common","slug":"common","ai_provider_id":%q,%s"configurations":{%s"custom_host":%q}}`, h.provider, h.key, h.configurations, r.mockBase()))
+	r.admin("POST", "/integrations", fmt.Sprintf(`{"name":"Common","slug":"common","ai_provider_id":%q,%s"configurations":{%s"custom_host":%q}}`, h.provider, h.key, h.configurations, h.base(r)))
 	r.admin("PUT", "/integrations/common/workspaces", `{"workspaces":[],"global_workspace_access":{"enabled":true},"override_existing_workspace_access":true}`)
 	n := neighbours{running: r}
 	for i, key := range []*string{&n.mine, &n.theirs} {
@@ -37,6 +38,14 @@ func (h jobHost) host(t *testing.T) neighbours {
 		*key = r.admin("POST", "/api-keys/workspace/service", fmt.Sprintf(`{"name":"k","workspace_id":%q,"scopes":["completions.write"]}`, ws["id"]))["key"].(string)
 	}
 	return n
+}
+
+// base is the address of the host.
+func (h jobHost) base(r *running) string {
+	if h.path == "" {
+		return r.mockBase()
+	}
+	return strings.TrimSuffix(r.mockBase(), "/v1") + h.path
 }
 
 // rowsFor are rows for a model; the last is one that the provider fails.

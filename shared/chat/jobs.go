@@ -59,7 +59,7 @@ const EmbeddingRows = "openai.embeddings"
 // Talk is how a client's dialect reaches a model.
 type Talk struct {
 	Client, Provider Dialect
-	Translator       Translator // of rows that are no conversations, in place of both
+	Translator       Translator // of rows that are no conversations, in place of both; nil where such rows need none
 	Model            string     // as the provider takes it
 	Traits           *Traits
 	// Adapt changes a body that the provider's dialect wrote where the host differs
@@ -69,10 +69,18 @@ type Talk struct {
 
 // Wire is the name of what the provider speaks.
 func (t *Talk) Wire() string {
-	if t.Translator != nil {
+	switch {
+	case t.Translator != nil:
 		return t.Translator.Name()
+	case t.Provider == nil:
+		return EmbeddingRows
 	}
 	return t.Provider.Name()
+}
+
+// Spoken tells whether the provider takes the client's own shape.
+func (t *Talk) Spoken() bool {
+	return t.Translator == nil && (t.Provider == nil || t.Provider.Name() == t.Client.Name())
 }
 
 // JobCall is one request to the provider.
@@ -81,6 +89,8 @@ type JobCall struct {
 	Operation string // whose route gives the address, or
 	Object    string // bucket/key of an object in the store of the provider's cloud
 	ID        string // in the address of the operation
+	Below     string // fixed text behind that address
+	URL       string // instead: an address that the provider gave; the credential does not go there
 	Query     string // escaped
 	Header    http.Header
 	Body      []byte                        // or

@@ -2,25 +2,25 @@ package provider
 
 // Extra routes of single rows.
 var (
-	groqRoutes = []Route{
+	groqRoutes = append([]Route{
 		{Op: Chat, Path: "/chat/completions"},
 		{Op: ResponsesCreate, Path: "/responses"},
 		{Op: AudioSpeech, Path: "/audio/speech"},
 		{Op: AudioTranscription, Path: "/audio/transcriptions"},
 		{Op: AudioTranslation, Path: "/audio/translations"},
-	}
-	togetherRoutes = []Route{
+	}, openAIJobs...)
+	togetherRoutes = append([]Route{
 		{Op: Chat, Path: "/chat/completions"},
 		{Op: Completions, Path: "/completions"},
 		{Op: Embeddings, Path: "/embeddings"},
 		{Op: Rerank, Path: "/rerank"},
-	}
-	mistralRoutes = []Route{
+	}, togetherJobs...)
+	mistralRoutes = append([]Route{
 		{Op: Chat, Path: "/chat/completions"},
 		{Op: Embeddings, Path: "/embeddings"},
 		{Op: Moderations, Path: "/moderations"},
 		{Op: OCR, Path: "/ocr", Dialect: "mistral.ocr"},
-	}
+	}, mistralJobs...)
 	xaiRoutes = []Route{
 		{Op: Chat, Path: "/chat/completions"},
 		{Op: Completions, Path: "/completions"},

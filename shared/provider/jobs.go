@@ -5,6 +5,8 @@ const (
 	AnthropicJobs = "anthropic.jobs"
 	BedrockJobs   = "bedrock.jobs"
 	VertexJobs    = "vertex.jobs"
+	MistralJobs   = "mistral.jobs"
+	TogetherJobs  = "together.jobs"
 )
 
 // messageBatches are Anthropic's batches. The files that they are made of stay at
@@ -57,4 +59,52 @@ var vertexJobs = []Route{
 	{Op: FinetuneList, Path: "/tuningJobs", Dialect: VertexJobs},
 	{Op: FinetuneGet, Path: "/tuningJobs/{id}", Dialect: VertexJobs},
 	{Op: FinetuneCancel, Path: "/tuningJobs/{id}:cancel", Dialect: VertexJobs},
+}
+
+// openAIJobs are files and batches in OpenAI's own shape.
+var openAIJobs = []Route{
+	{Op: FilesUpload, Path: "/files"},
+	{Op: FilesList, Path: "/files"},
+	{Op: FilesGet, Path: "/files/{id}"},
+	{Op: FilesDelete, Path: "/files/{id}"},
+	{Op: FilesContent, Path: "/files/{id}/content"},
+	{Op: BatchesCreate, Path: "/batches"},
+	{Op: BatchesGet, Path: "/batches/{id}"},
+	{Op: BatchesCancel, Path: "/batches/{id}/cancel"},
+	{Op: BatchesList, Path: "/batches"},
+}
+
+// mistralJobs are the batches and fine-tuning jobs of Mistral AI. The files that
+// they are made of stay at the gateway; the paths are those of the provider's own.
+var mistralJobs = []Route{
+	{Op: FilesUpload, Path: "/files", Dialect: MistralJobs},
+	{Op: FilesList, Path: "/files", Dialect: MistralJobs},
+	{Op: FilesGet, Path: "/files/{id}", Dialect: MistralJobs},
+	{Op: FilesDelete, Path: "/files/{id}", Dialect: MistralJobs},
+	{Op: FilesContent, Path: "/files/{id}/content", Dialect: MistralJobs},
+	{Op: BatchesCreate, Path: "/batch/jobs", Dialect: MistralJobs},
+	{Op: BatchesGet, Path: "/batch/jobs/{id}", Dialect: MistralJobs},
+	{Op: BatchesCancel, Path: "/batch/jobs/{id}/cancel", Dialect: MistralJobs},
+	{Op: BatchesList, Path: "/batch/jobs", Dialect: MistralJobs},
+	{Op: FinetuneCreate, Path: "/fine_tuning/jobs", Dialect: MistralJobs},
+	{Op: FinetuneList, Path: "/fine_tuning/jobs", Dialect: MistralJobs},
+	{Op: FinetuneGet, Path: "/fine_tuning/jobs/{id}", Dialect: MistralJobs},
+	{Op: FinetuneCancel, Path: "/fine_tuning/jobs/{id}/cancel", Dialect: MistralJobs},
+}
+
+// togetherJobs are those of Together AI, likewise.
+var togetherJobs = []Route{
+	{Op: FilesUpload, Path: "/files/upload", Dialect: TogetherJobs},
+	{Op: FilesList, Path: "/files", Dialect: TogetherJobs},
+	{Op: FilesGet, Path: "/files/{id}", Dialect: TogetherJobs},
+	{Op: FilesDelete, Path: "/files/{id}", Dialect: TogetherJobs},
+	{Op: FilesContent, Path: "/files/{id}/content", Dialect: TogetherJobs},
+	{Op: BatchesCreate, Path: "/batches", Dialect: TogetherJobs},
+	{Op: BatchesGet, Path: "/batches/{id}", Dialect: TogetherJobs},
+	{Op: BatchesCancel, Path: "/batches/{id}/cancel", Dialect: TogetherJobs},
+	{Op: BatchesList, Path: "/batches", Dialect: TogetherJobs},
+	{Op: FinetuneCreate, Path: "/fine-tunes", Dialect: TogetherJobs},
+	{Op: FinetuneList, Path: "/fine-tunes", Dialect: TogetherJobs},
+	{Op: FinetuneGet, Path: "/fine-tunes/{id}", Dialect: TogetherJobs},
+	{Op: FinetuneCancel, Path: "/fine-tunes/{id}/cancel", Dialect: TogetherJobs},
 }

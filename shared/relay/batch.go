@@ -47,6 +47,8 @@ func (c *call) settleBatch(answer []byte) {
 	if !w.Spans[3].Present(answer) {
 		if c.to.jobs != nil {
 			c.jobUsage(id)
+		} else {
+			c.rowsUsage(id, answer)
 		}
 		return
 	}

@@ -173,7 +173,11 @@ func (c *call) talk(client, model string) (*chat.Talk, error) {
 	}
 	ok := false
 	if op == provider.Embeddings {
-		t.Translator, ok = c.carriers[c.to.target.DialectOf(op, model)]
+		name := c.to.target.DialectOf(op, model)
+		t.Adapt = func(body []byte) ([]byte, []string) { return c.to.target.Adapt(op, name, model, body) }
+		if t.Translator, ok = c.carriers[name]; name == provider.OpenAI {
+			ok = true
+		}
 	} else if name, spoken, found := c.to.target.Speaks(op, client, model); found && t.Client != nil {
 		t.Provider, ok = c.dialects[name]
 		t.Adapt = func(body []byte) ([]byte, []string) { return c.to.target.Adapt(spoken, name, model, body) }
@@ -199,11 +203,15 @@ func (c *call) callJob(ctx context.Context, call *chat.JobCall, at *usage.Attemp
 	target := c.to.target
 	var raw string
 	var err error
-	if call.Object != "" {
+	switch {
+	case call.URL != "":
+		raw, err = call.URL, c.checkGiven(call.URL)
+	case call.Object != "":
 		target = target.Objects()
 		raw, err = target.ObjectURL(call.Object)
-	} else {
+	default:
 		raw, err = target.ResourceURL(provider.Operation(call.Operation), call.ID)
+		raw += call.Below
 	}
 	if err != nil {
 		return nil, err
@@ -223,15 +231,20 @@ func (c *call) callJob(ctx context.Context, call *chat.JobCall, at *usage.Attemp
 		req.ContentLength, req.GetBody = call.Length, call.Open
 	}
 	req.Header["Accept"] = acceptAll
-	for k, v := range target.CustomHeaders {
-		if egress.Forwardable(k) {
-			req.Header.Set(k, v)
+	if call.URL == "" {
+		for k, v := range target.CustomHeaders {
+			if egress.Forwardable(k) {
+				req.Header.Set(k, v)
+			}
 		}
 	}
 	for k, v := range call.Header {
 		req.Header[k] = v
 	}
-	if err := target.Authorize(c.ctx, req, call.Body); err != nil {
+	if call.URL == "" {
+		err = target.Authorize(c.ctx, req, call.Body)
+	}
+	if err != nil {
 		_ = req.Body.Close()
 		return nil, err
 	}
@@ -247,6 +260,21 @@ func (c *call) callJob(ctx context.Context, call *chat.JobCall, at *usage.Attemp
 		return nil, c.jobRefused(resp)
 	}
 	return resp, nil
+}
+
+// checkGiven holds an address that a provider gave to the rules for hosts that
+// callers name.
+func (c *call) checkGiven(raw string) error {
+	u, err := url.Parse(raw)
+	if err == nil {
+		_, err = c.Egress.CheckURL(strings.ToLower(u.Scheme)+"://"+u.Host+"/", "")
+	}
+	if err != nil {
+		f := fault.Newf(fault.InvalidProviderResponse, "", "%s gave an address that cannot be called", c.to.target.Provider.ID)
+		f.Source = fault.SourceProvider
+		return f
+	}
+	return nil
 }
 
 // jobRefused reads a provider's error answer.
@@ -285,7 +313,14 @@ func (c *call) jobUsage(id string) {
 		c.fail("usage of a batch", err)
 		return
 	}
-	if len(used) == 0 || !c.claimBatch(id) {
+	if len(used) > 0 && c.claimBatch(id) {
+		c.bookRows(used)
+	}
+}
+
+// bookRows books what the rows of a batch used, one entry for each model.
+func (c *call) bookRows(used []chat.Meter) {
+	if len(used) == 0 {
 		return
 	}
 	c.wanted.Mode = "batch"

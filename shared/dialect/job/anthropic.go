@@ -1,7 +1,6 @@
 package job
 
 import (
-	"bytes"
 	"context"
 	"io"
 	"net/http"
@@ -23,10 +22,6 @@ var _ chat.Jobs = Anthropic{}
 
 // maxRequests bounds the body that makes a batch, in bytes, as Anthropic does.
 const maxRequests = 256 << 20
-
-// keepRows is up to how many bytes translated rows are held in memory; more are
-// translated twice.
-const keepRows = 8 << 20
 
 // Name implements chat.Jobs.
 func (Anthropic) Name() string { return "anthropic.jobs" }
@@ -111,49 +106,24 @@ func appendRequest(dst []byte, n int64, id string, body []byte) []byte {
 // fill checks all rows and gives the call its body.
 func (Anthropic) fill(ctx context.Context, call *chat.JobCall, r *rows, f *chat.HeldFile) error {
 	bad := ""
-	write := func(dst []byte, n int64, id string, body []byte) []byte {
-		if rowName(id) == "" && bad == "" {
-			bad = id
-		}
-		return appendRequest(dst, n, id, body)
+	source := func() io.ReadCloser {
+		return r.source(ctx, f, func(dst []byte, n int64, id string, body []byte) []byte {
+			if rowName(id) == "" && bad == "" {
+				bad = id
+			}
+			return appendRequest(dst, n, id, body)
+		})
 	}
-	src := r.source(ctx, f, write)
-	defer src.Close()
-	var kept bytes.Buffer
-	p, length := make([]byte, 64<<10), int64(len(requestsHead)+len(requestsTail))
-	for {
-		n, err := src.Read(p)
-		if length += int64(n); length <= keepRows {
-			kept.Write(p[:n])
-		}
+	p, err := newPayload(source, requestsHead, requestsTail, maxRequests, func() error {
 		if bad != "" {
 			return fault.Invalid("input_file_id", "input_file_id: custom_id %q is too long for %s, which takes 64 characters", clip(bad), r.j.ProviderName)
 		}
-		if length > maxRequests {
-			return fault.Newf(fault.BodyTooLarge, "input_file_id", "input_file_id: the rows of a batch must have at most %d bytes for %s", int64(maxRequests), r.j.ProviderName)
-		}
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			return r.fault(err)
-		}
-	}
-	if err := r.fault(nil); err != nil {
+		return nil
+	})
+	if err := r.fault(tooLong(err, r.j, "input_file_id", maxRequests)); err != nil {
 		return err
 	}
-	if length <= keepRows {
-		call.Body = append(append([]byte(requestsHead), kept.Bytes()...), requestsTail...)
-		return nil
-	}
-	call.Length = length
-	call.Open = func() (io.ReadCloser, error) {
-		again := r.source(ctx, f, appendRequest)
-		return struct {
-			io.Reader
-			io.Closer
-		}{io.MultiReader(strings.NewReader(requestsHead), again, strings.NewReader(requestsTail)), again}, nil
-	}
+	p.into(call)
 	return nil
 }
 

@@ -85,30 +85,26 @@ func (b Bedrock) tune(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error)
 
 // examples writes a file of examples to the bucket, each in the provider's form.
 func examples(ctx context.Context, j *chat.Job, field, id, object string, write func(dst, line []byte) ([]byte, error)) error {
-	f, err := inputFile(ctx, j, field, id, "fine-tune")
+	f, count, err := examplesFile(ctx, j, field, id, 0, write)
 	if err != nil {
 		return err
 	}
-	count := 0
-	src := transform(j.Room.Open(ctx, f), func(dst []byte, n int, line []byte) ([]byte, error) {
-		count++
-		out, err := write(dst, line)
-		if err != nil {
-			err = fault.Invalid(field, "%s: line %d: %s", field, n, fault.From(err).Message)
-		}
-		return out, err
-	})
+	src := f.source()
 	defer src.Close()
-	if err := putObject(ctx, j, object, src); err != nil {
-		if errors.Is(err, errRow) {
-			return fault.Newf(fault.BodyTooLarge, field, "%s: a line must have at most %d bytes", field, maxRow)
-		}
-		return err
-	}
-	if count == 0 {
+	err = putObject(ctx, j, object, src)
+	return examplesFault(err, field, *count)
+}
+
+// examplesFault is what a client is told when examples could not be read to their
+// end.
+func examplesFault(err error, field string, count int) error {
+	switch {
+	case errors.Is(err, errRow):
+		return fault.Newf(fault.BodyTooLarge, field, "%s: a line must have at most %d bytes", field, maxRow)
+	case err == nil && count == 0:
 		return fault.Invalid(field, "%s must be a file with at least one example", field)
 	}
-	return nil
+	return err
 }
 
 // appendExample writes one example as Bedrock reads it.

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"gateway/shared/chat"
+	"gateway/shared/dialect/openai"
 	"gateway/shared/dialect/upstream"
 	"gateway/shared/fault"
 	"gateway/shared/pricing"
@@ -120,6 +121,24 @@ func meteredBy(d interface{ MeterResponse([]byte) chat.Meter }) func(*result) ch
 	return func(r *result) chat.Meter { return d.MeterResponse(r.message) }
 }
 
+// each reads all rows.
+func (r *results) each(take func(*result)) error {
+	for src := newLines(r.src); ; {
+		line, err := src.next()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return upstream.Invalid("The provider's results broke off", err)
+		}
+		row, err := r.read(line)
+		if err != nil {
+			return err
+		}
+		take(row)
+	}
+}
+
 func notFound(err error) bool {
 	var f *fault.Fault
 	return errors.As(err, &f) && f.Status() == http.StatusNotFound
@@ -135,22 +154,27 @@ func usageOf(ctx context.Context, j *chat.Job, open opener) ([]chat.Meter, error
 		return nil, err
 	}
 	defer got.src.Close()
+	return got.sum()
+}
+
+// RowsUsage sums what the rows of a file of results in OpenAI's shape used, one
+// entry for each model. It closes src.
+func RowsUsage(src io.ReadCloser) ([]chat.Meter, error) {
+	defer src.Close()
+	got := &results{src: src, read: readHostRow, meter: meteredBy(openai.Chat{})}
+	return got.sum()
+}
+
+// sum sums what all rows used.
+func (r *results) sum() ([]chat.Meter, error) {
 	sum := make(map[string]pricing.Usage)
-	for src := newLines(got.src); ; {
-		line, err := src.next()
-		if err == io.EOF {
-			break
+	err := r.each(func(row *result) {
+		if model := orElse(row.model, r.model); row.good() {
+			sum[model] = sum[model].Plus(r.meter(row).Usage)
 		}
-		if err != nil {
-			return nil, upstream.Invalid("The provider's results broke off", err)
-		}
-		r, err := got.read(line)
-		if err != nil {
-			return nil, err
-		}
-		if model := orElse(r.model, got.model); r.good() {
-			sum[model] = sum[model].Plus(got.meter(r).Usage)
-		}
+	})
+	if err != nil {
+		return nil, err
 	}
 	all := make([]chat.Meter, 0, len(sum))
 	for _, model := range slices.Sorted(maps.Keys(sum)) {

@@ -22,7 +22,10 @@ const (
 	maxRows = 100_000
 )
 
-var errRow = errors.New("job: row too long")
+var (
+	errRow  = errors.New("job: row too long")
+	errLong = errors.New("job: file too long")
+)
 
 // lines reads the lines of a text that are not empty, without their ends.
 type lines struct {
@@ -92,9 +95,10 @@ type rows struct {
 func newRows(j *chat.Job, a *asked, natives ...string) (*rows, error) {
 	var endpoints []string
 	for _, native := range natives {
-		if strings.HasSuffix(native, ".embeddings") {
+		switch {
+		case strings.HasSuffix(native, ".embeddings"):
 			endpoints = append(endpoints, embeddingsEndpoint)
-		} else {
+		default:
 			endpoints = append(endpoints, "/v1/chat/completions", "/v1/completions", "/v1/messages", "/v1/responses")
 		}
 	}
@@ -139,6 +143,8 @@ func (r *rows) fault(err error) error {
 	switch {
 	case errors.Is(err, errRow):
 		return fault.Newf(fault.BodyTooLarge, "input_file_id", "input_file_id: a row must have at most %d bytes", maxRow)
+	case errors.Is(err, errLong):
+		return fault.Newf(fault.BodyTooLarge, "input_file_id", "input_file_id: the rows of a batch are more bytes than %s takes", r.j.ProviderName)
 	case err == nil && r.n == 0:
 		return fault.Invalid("input_file_id", "input_file_id must be a file with at least one row")
 	}
@@ -225,6 +231,9 @@ func (r *rows) translate(body []byte) ([]byte, error) {
 	if talk.Translator != nil {
 		return r.carry(talk, body)
 	}
+	if talk.Spoken() {
+		return r.pass(talk, body)
+	}
 	var checked chat.Checked
 	if err := talk.Client.Check(body, &checked); err != nil {
 		return nil, err
@@ -245,11 +254,43 @@ func (r *rows) translate(body []byte) ([]byte, error) {
 		// The answer comes when nobody knows the request any more.
 		return nil, fault.Invalid("tools", "tools: the name %q is not taken by %s", clip(name), r.j.ProviderName)
 	}
+	r.adapt(talk)
+	return r.body, r.j.Loss.Err()
+}
+
+// adapt changes the body where the host differs from others.
+func (r *rows) adapt(talk *chat.Talk) {
 	adapted, dropped := talk.Adapt(r.body)
 	for _, name := range dropped {
 		r.j.Loss.Add(name, "the host refuses it")
 	}
 	r.body = adapted
+}
+
+var passedKeys = wire.NewKeySet("model", "stream", "stream_options", "input")
+
+// pass writes the body of a row that the provider takes as it is: with its own name
+// of the model, and nothing of streams.
+func (r *rows) pass(talk *chat.Talk, body []byte) ([]byte, error) {
+	var w wire.Walk
+	if err := passedKeys.Walk(body, &w); err != nil {
+		return nil, err
+	}
+	if talk.Client == nil {
+		if kind := wire.KindOf(w.Spans[3].Of(body)); kind != wire.KindString && kind != wire.KindArray {
+			return nil, fault.Invalid("input", "input is required: a text or a list of texts")
+		}
+	} else if err := talk.Client.Check(body, new(chat.Checked)); err != nil {
+		return nil, err
+	}
+	edits := []wire.Edit{passedKeys.SetKey(&w, 0, wire.AppendJSONString(nil, talk.Model))}
+	for i := 1; i < 3; i++ {
+		if !w.Spans[i].Absent() {
+			edits = append(edits, wire.DeleteKey(&w, i))
+		}
+	}
+	r.body = wire.Splice(r.body[:0], body, edits...)
+	r.adapt(talk)
 	return r.body, r.j.Loss.Err()
 }
 
@@ -293,6 +334,9 @@ func (w *output) answered(dst []byte, id, model string, body []byte, inputs int)
 	if err == nil && talk.Translator != nil {
 		return w.vectors(dst, id, model, talk, body, inputs)
 	}
+	if err == nil && talk.Spoken() {
+		return w.whole(dst, id, body)
+	}
 	var r *chat.Response
 	if err == nil {
 		r, err = talk.Provider.DecodeResponse(body, talk.Traits)
@@ -312,6 +356,21 @@ func (w *output) answered(dst []byte, id, model string, body []byte, inputs int)
 	o.B = talk.Client.EncodeResponse(o.B, r, &chat.Options{
 		Strict: w.j.Strict, Model: model, ID: w.rowID(id), Created: w.j.Now.Unix(), ProviderName: w.j.ProviderName, Origin: talk.Provider.Name(),
 	})
+	o.Close('}')
+	o.Raw("error", []byte("null"))
+	return append(o.B, "}\n"...)
+}
+
+// whole writes the row of an answer that is in the client's shape.
+func (w *output) whole(dst []byte, id string, body []byte) []byte {
+	o := upstream.Begin(dst)
+	o.Str("id", w.rowID(id))
+	o.Str("custom_id", id)
+	o.Key("response")
+	o.Open('{')
+	o.Int("status_code", 200)
+	o.Str("request_id", w.rowID(id))
+	o.Raw("body", body)
 	o.Close('}')
 	o.Raw("error", []byte("null"))
 	return append(o.B, "}\n"...)

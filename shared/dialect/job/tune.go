@@ -12,11 +12,12 @@ import (
 
 // States of a fine-tuning job in OpenAI's shape.
 const (
-	tuneQueued    = "queued"
-	tuneRunning   = "running"
-	tuneSucceeded = "succeeded"
-	tuneFailed    = "failed"
-	tuneCancelled = "cancelled"
+	tuneValidating = "validating_files"
+	tuneQueued     = "queued"
+	tuneRunning    = "running"
+	tuneSucceeded  = "succeeded"
+	tuneFailed     = "failed"
+	tuneCancelled  = "cancelled"
 )
 
 // Tuning is a fine-tuning job in OpenAI's shape. Times are Unix seconds, 0 for

@@ -6,7 +6,6 @@ import (
 
 	"gateway/shared/chat"
 	"gateway/shared/dialect/embedding"
-	"gateway/shared/dialect/upstream"
 	"gateway/shared/fault"
 )
 
@@ -46,17 +45,7 @@ func (w *output) vectors(dst []byte, id, model string, talk *chat.Talk, body []b
 		f := fault.From(err)
 		return w.failed(dst, id, string(f.Code), f.Message)
 	}
-	o := upstream.Begin(dst)
-	o.Str("id", w.rowID(id))
-	o.Str("custom_id", id)
-	o.Key("response")
-	o.Open('{')
-	o.Int("status_code", 200)
-	o.Str("request_id", w.rowID(id))
-	o.Raw("body", answer)
-	o.Close('}')
-	o.Raw("error", []byte("null"))
-	return append(o.B, "}\n"...)
+	return w.whole(dst, id, answer)
 }
 
 // meteredVectors reads what a row for embeddings used.

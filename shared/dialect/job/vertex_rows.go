@@ -133,7 +133,7 @@ func (v Vertex) open(ctx context.Context, j *chat.Job, batch string) (*results, 
 		return nil, fault.Newf(fault.NotFound, "id", "The batch %q has no results in the bucket of this provider", clip(batch))
 	}
 	out := &results{read: readInstance, model: job.model(), meter: meteredBy(gemini.Generate{})}
-	name := func(n int) string { return folder + "predictions.jsonl" }
+	name := func(int) string { return folder + "predictions.jsonl" }
 	b := &Batch{ID: batch}
 	if err := recall(ctx, j, b); err != nil {
 		return nil, err
@@ -146,7 +146,7 @@ func (v Vertex) open(ctx context.Context, j *chat.Job, batch string) (*results, 
 	case strings.HasPrefix(out.model, claudePrefix):
 		out.meter = meteredBy(anthropic.Messages{})
 	}
-	p := &parts{ctx: ctx, j: j, name: name, most: 1}
+	p := &parts{ctx: ctx, j: j, call: func(n int) *chat.JobCall { return &chat.JobCall{Method: http.MethodGet, Object: name(n)} }, most: 1}
 	if several {
 		p.most = maxParts
 	}
@@ -160,15 +160,15 @@ func (v Vertex) open(ctx context.Context, j *chat.Job, batch string) (*results, 
 // maxParts bounds the objects that results lie in.
 const maxParts = 10_000
 
-// parts reads objects that are named by numbers, one behind the other, up to the
-// first that is not there.
+// parts reads what several calls give, one behind the other, up to the first that
+// finds nothing.
 type parts struct {
 	ctx  context.Context
 	j    *chat.Job
-	name func(int) string
+	call func(n int) *chat.JobCall
 	n    int
 	most int
-	from io.ReadCloser // the object that is being read
+	from io.ReadCloser // what is being read
 	line bool          // it ended with a line
 }
 
@@ -177,7 +177,7 @@ func (p *parts) next() error {
 		_ = p.from.Close()
 		p.from = nil
 	}
-	resp, err := p.j.Call(p.ctx, &chat.JobCall{Method: http.MethodGet, Object: p.name(p.n)})
+	resp, err := p.j.Call(p.ctx, p.call(p.n))
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// Hosts that speak OpenAI's chat and run batches in a way of their own.
+var (
+	mistralHost  = jobHost{provider: "mistral-ai", key: `"key":"mock-key",`, model: "mistral-large-latest", path: "/hosts/mistral/v1"}
+	togetherHost = jobHost{provider: "together-ai", key: `"key":"mock-key",`, model: "meta-llama/Llama-3.3-70B-Instruct-Turbo", path: "/hosts/together/v1"}
+)
+
+func TestABatchJobOfMistral(t *testing.T) { runsABatch(t, mistralHost) }
+
+func TestABatchJobOfMistralBelongsToItsWorkspace(t *testing.T) { keepsBatchesApart(t, mistralHost) }
+
+func TestABatchOfEmbeddingsOnMistral(t *testing.T) {
+	h := mistralHost
+	h.model = "mistral-embed"
+	rows := vectorsFor(h.model, "")
+	rows = rows[:strings.LastIndex(strings.TrimSuffix(rows, "\n"), "\n")+1]
+	embedsABatch(t, h, rows, 1536, 0, true)
+}
+
+func TestABatchOfTogether(t *testing.T) { runsABatch(t, togetherHost) }
+
+func TestABatchOfTogetherBelongsToItsWorkspace(t *testing.T) { keepsBatchesApart(t, togetherHost) }
+
+func TestAFineTuningJobOfMistral(t *testing.T) { tunesAModel(t, mistralHost, "n_epochs") }
+
+func TestAFineTuningJobOfTogether(t *testing.T) { tunesAModel(t, togetherHost, "n_epochs") }
+
+// Rows may be written as messages for Claude; they are translated on their way.
+func TestRowsInAnotherDialectRunOnMistral(t *testing.T) {
+	n := mistralHost.host(t)
+	file := n.upload(n.mine, `{"custom_id":"a","body":{"model":"mistral-large-latest","max_tokens":20,"messages":[{"role":"user","content":"mock: say=One"}]}}`)
+	got := n.call("POST", "/batches", fmt.Sprintf(`{"input_file_id":%q,"endpoint":"/v1/messages","completion_window":"24h"}`, file), as(n.mine)...)
+	if got.status != 200 {
+		t.Fatalf("%d %s", got.status, got.body)
+	}
+	id := got.json(t)["id"].(string)
+	n.end(n.mine, id)
+	out := n.call("GET", "/batches/"+id+"/output", "", as(n.mine)...)
+	if !strings.Contains(out.body, `"type":"message"`) || !strings.Contains(out.body, `"text":"One"`) || !strings.Contains(out.body, `"custom_id":"a"`) {
+		t.Errorf("%d %s", out.status, out.body)
+	}
+}
+
+// tunesAModel takes a fine-tuning job through its life.
+func tunesAModel(t *testing.T, h jobHost, hyper string) {
+	n := h.host(t)
+	upload := func(rows string) string {
+		return n.id("POST", "/files", form("purpose", "fine-tune", "file", "rows.jsonl:"+rows), as(n.mine, formType...)...)
+	}
+	talks := upload(`{"messages":[{"role":"system","content":"Be kind."},{"role":"user","content":"Hi"},{"role":"assistant","content":"Hello"}]}` + "\n")
+	plain := upload(`{"prompt":"a","completion":"b"}` + "\n")
+	made := n.call("POST", "/fine_tuning/jobs", fmt.Sprintf(`{"model":%q,"training_file":%q,"validation_file":%q,"suffix":"mine","hyperparameters":{%q:2}}`, h.model, talks, plain, hyper), as(n.mine)...)
+	job := made.json(t)
+	id, _ := job["id"].(string)
+	if made.status != 200 || job["object"] != "fine_tuning.job" || job["status"] != "queued" || job["training_file"] != talks || job["model"] != h.model {
+		t.Fatalf("%d %s", made.status, made.body)
+	}
+	if got := n.call("GET", "/fine_tuning/jobs/"+id, "", as(n.theirs)...); got.status != 404 {
+		t.Errorf("another's: %d %s", got.status, got.body)
+	}
+	for range 3 {
+		job = n.call("GET", "/fine_tuning/jobs/"+id, "", as(n.mine)...).json(t)
+	}
+	if job["status"] != "succeeded" || job["fine_tuned_model"] == nil || job["created_at"].(float64) > 1e11 || job["validation_file"] != plain {
+		t.Errorf("%v", job)
+	}
+	second := n.id("POST", "/fine_tuning/jobs", fmt.Sprintf(`{"model":%q,"training_file":%q}`, h.model, plain), as(n.mine)...)
+	first := n.call("GET", "/fine_tuning/jobs?limit=1", "", as(n.mine)...).json(t)
+	next := n.call("GET", "/fine_tuning/jobs?limit=1&after="+second, "", as(n.mine)...).json(t)
+	if first["last_id"] != second || first["has_more"] != true || next["last_id"] != id || next["has_more"] != false {
+		t.Errorf("%v\n%v", first, next)
+	}
+	if got := n.call("POST", "/fine_tuning/jobs/"+second+"/cancel", "", as(n.mine)...).json(t); got["status"] != "cancelled" {
+		t.Errorf("%v", got)
+	}
+	for body, says := range map[string]string{
+		fmt.Sprintf(`{"model":"m","training_file":%q,"method":{"type":"dpo"}}`, plain):                      "method.type",
+		fmt.Sprintf(`{"model":"m","training_file":%q,"hyperparameters":{"n_epochs":[1]}}`, plain):           "hyperparameters",
+		fmt.Sprintf(`{"model":"m","training_file":%q}`, upload("{")):                                        "training_file: line 1",
+		fmt.Sprintf(`{"model":"m","training_file":%q}`, upload("")):                                         "at least one example",
+		fmt.Sprintf(`{"model":"m","training_file":%q}`, n.upload(n.mine, "{}")):                             "purpose fine-tune",
+		fmt.Sprintf(`{"model":"m","training_file":%q,"validation_file":%q}`, plain, n.upload(n.mine, "{}")): "validation_file",
+	} {
+		if got := n.call("POST", "/fine_tuning/jobs", body, as(n.mine)...); got.status != 400 || !strings.Contains(got.body, says) {
+			t.Errorf("%s: %d %s", body, got.status, got.body)
+		}
+	}
+}
+
+// forwardsABatch shows that files and batches of a host in OpenAI's shape go there
+// as they are, and that an ended batch is booked once.
+func forwardsABatch(t *testing.T, h jobHost) {
+	n := h.host(t)
+	rows := rowsFor(h.model)
+	file := n.upload(n.mine, rows)
+	if got := n.call("GET", "/files/"+file+"/content", "", as(n.mine)...); got.status != 200 || got.body != rows {
+		t.Fatalf("%d %s", got.status, got.body)
+	}
+	id := n.make(h, n.mine, file)["id"].(string)
+	if got := n.call("GET", "/batches/"+id, "", as(n.theirs)...); got.status != 404 {
+		t.Errorf("another's: %d %s", got.status, got.body)
+	}
+	b := n.end(n.mine, id)
+	if b["status"] != "completed" || b["request_counts"].(map[string]any)["completed"] != 2.0 {
+		t.Fatalf("%v", b)
+	}
+	n.end(n.mine, id)
+	if out := n.call("GET", "/batches/"+id+"/output", "", as(n.mine)...); strings.Count(out.body, "A batched answer") != 2 {
+		t.Errorf("%s", out.body)
+	}
+	list := n.call("GET", "/batches?limit=5", "", as(n.mine)...).json(t)
+	if len(list["data"].([]any)) != 1 {
+		t.Errorf("%v", list)
+	}
+	if got := n.call("DELETE", "/files/"+file, "", as(n.mine)...).json(t); got["deleted"] != true {
+		t.Errorf("%v", got)
+	}
+	n.booksOfBatch(false)
+}
+
+func TestABatchOfGroq(t *testing.T) {
+	forwardsABatch(t, jobHost{provider: "groq", key: `"key":"mock-key",`, model: "llama-3.3-70b-versatile", path: "/hosts/groq/openai/v1"})
+}
+
+func TestABatchOfAzure(t *testing.T) {
+	forwardsABatch(t, jobHost{
+		provider: "azure-openai", key: `"key":"mock-key",`, model: "gpt-4o-mini", path: "/hosts/azure/openai",
+		configurations: `"azure_auth_mode":"default","azure_resource_name":"res","azure_deployment_config":[{"azure_deployment_name":"gpt-4o-mini","azure_api_version":"2024-10-21","azure_model_slug":"gpt-4o-mini","is_default":true}],`,
+	})
+}

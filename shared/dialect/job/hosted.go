@@ -1,0 +1,300 @@
+package job
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"mime/multipart"
+	"net/http"
+	"net/textproto"
+	"strings"
+
+	"gateway/shared/chat"
+	"gateway/shared/dialect/openai"
+	"gateway/shared/dialect/upstream"
+	"gateway/shared/fault"
+	"gateway/shared/wire"
+)
+
+// This file holds what providers share that run files of OpenAI's rows under
+// paths, shapes and states of their own. The file stays in the workspace's room;
+// its rows are checked, given the provider's names and uploaded when a batch or a
+// job is made of them.
+
+// keepRows is up to how many bytes translated rows are held in memory; more are
+// translated twice.
+const keepRows = 8 << 20
+
+// payload is a body that may be too long to be held in memory: it is made twice.
+type payload struct {
+	body   []byte
+	open   func() (io.ReadCloser, error)
+	length int64
+}
+
+// newPayload reads what source gives to its end, to know its length and that it is
+// whole, and encloses it. look is asked after each piece; nil: nothing.
+func newPayload(source func() io.ReadCloser, head, tail string, most int64, look func() error) (*payload, error) {
+	src := source()
+	defer src.Close()
+	p := &payload{length: int64(len(head) + len(tail))}
+	var kept bytes.Buffer
+	kept.WriteString(head)
+	for piece := make([]byte, 64<<10); ; {
+		n, err := src.Read(piece)
+		if p.length += int64(n); p.length <= keepRows {
+			kept.Write(piece[:n])
+		}
+		if look != nil {
+			if err := look(); err != nil {
+				return nil, err
+			}
+		}
+		if p.length > most {
+			return nil, errLong
+		}
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if p.length <= keepRows {
+		p.body = append(kept.Bytes(), tail...)
+		return p, nil
+	}
+	p.open = func() (io.ReadCloser, error) {
+		again := source()
+		return struct {
+			io.Reader
+			io.Closer
+		}{io.MultiReader(strings.NewReader(head), again, strings.NewReader(tail)), again}, nil
+	}
+	return p, nil
+}
+
+// into gives the payload to a call.
+func (p *payload) into(call *chat.JobCall) *chat.JobCall {
+	call.Body, call.Open, call.Length = p.body, p.open, p.length
+	return call
+}
+
+// hostFile is a file that is sent to a provider: its name and what it is for
+// there.
+type hostFile struct {
+	name   string
+	fields [][2]string
+	source func() io.ReadCloser
+	most   int64 // bytes
+	field  string
+}
+
+// sendForm uploads a file as a form and gives the id that the provider gives it.
+func sendForm(ctx context.Context, j *chat.Job, f *hostFile, query string) (string, error) {
+	var b bytes.Buffer
+	w := multipart.NewWriter(&b)
+	for _, pair := range f.fields {
+		_ = w.WriteField(pair[0], pair[1]) // writes to memory only
+	}
+	head := make(textproto.MIMEHeader, 2)
+	head.Set("Content-Disposition", `form-data; name="`+orElse(f.field, "file")+`"; filename="`+f.name+`"`)
+	head.Set("Content-Type", "application/jsonl")
+	_, _ = w.CreatePart(head)
+	before := b.Len()
+	_ = w.Close()
+	form := b.String()
+	p, err := newPayload(f.source, form[:before], form[before:], f.most, nil)
+	if err != nil {
+		return "", err
+	}
+	resp, err := j.Call(ctx, p.into(&chat.JobCall{
+		Method: http.MethodPost, Operation: "files_upload", Query: query, Header: http.Header{"Content-Type": {w.FormDataContentType()}},
+	}))
+	if err != nil {
+		return "", err
+	}
+	var made struct {
+		ID string `json:"id"`
+	}
+	if err := readJSON(resp, &made); err != nil {
+		return "", err
+	}
+	if made.ID == "" {
+		return "", upstream.Invalid("The provider's answer names no file", nil)
+	}
+	return made.ID, nil
+}
+
+// rowsFile is the file of a batch's rows: {custom_id, body}. It must be sent before
+// the rows are asked for anything.
+func (r *rows) rowsFile(ctx context.Context, f *chat.HeldFile, most int64) *hostFile {
+	return &hostFile{name: "rows.jsonl", most: most, source: func() io.ReadCloser {
+		return r.source(ctx, f, func(dst []byte, _ int64, id string, body []byte) []byte {
+			dst = wire.AppendJSONString(append(dst, `{"custom_id":`...), id)
+			return append(append(append(dst, `,"body":`...), body...), "}\n"...)
+		})
+	}}
+}
+
+// examplesFile is a file of examples, whose lines write makes the provider's.
+func examplesFile(ctx context.Context, j *chat.Job, field, id string, most int64, write func(dst, line []byte) ([]byte, error)) (*hostFile, *int, error) {
+	f, err := inputFile(ctx, j, field, id, "fine-tune")
+	if err != nil {
+		return nil, nil, err
+	}
+	count := new(int)
+	return &hostFile{name: strings.TrimSuffix(field, "_file") + ".jsonl", most: most, source: func() io.ReadCloser {
+		*count = 0
+		return transform(j.Room.Open(ctx, f), func(dst []byte, n int, line []byte) ([]byte, error) {
+			*count++
+			out, err := write(dst, line)
+			if err != nil {
+				err = fault.Invalid(field, "%s: line %d: %s", field, n, fault.From(err).Message)
+			}
+			return out, err
+		})
+	}}, count, nil
+}
+
+// appendTalk writes an example as a conversation in OpenAI's shape.
+func appendTalk(dst, line []byte) ([]byte, error) {
+	e, err := readExample(line)
+	if err != nil {
+		return dst, err
+	}
+	if e.prompt == "" {
+		return append(append(dst, line...), '\n'), nil
+	}
+	o := upstream.Begin(dst)
+	o.Key("messages")
+	o.Open('[')
+	for _, turn := range [][2]string{{"user", e.prompt}, {"assistant", e.completion}} {
+		o.Open('{')
+		o.Str("role", turn[0])
+		o.Str("content", turn[1])
+		o.Close('}')
+	}
+	return append(o.B, "]}\n"...), nil
+}
+
+// tooLong says of a file that is longer than the provider takes what is allowed.
+func tooLong(err error, j *chat.Job, field string, most int64) error {
+	if err == errLong {
+		return fault.Newf(fault.BodyTooLarge, field, "%s must have at most %d bytes for %s", field, most, j.ProviderName)
+	}
+	return err
+}
+
+// withoutModel takes the model out of a row that runs with the model of its batch.
+func withoutModel(body []byte) ([]byte, error) {
+	var w wire.Walk
+	if err := modelKey.Walk(body, &w); err != nil || w.Spans[0].Absent() {
+		return body, err
+	}
+	return wire.Splice(nil, body, wire.DeleteKey(&w, 0)), nil
+}
+
+// readHostRow reads {custom_id, response: {status_code, body} | the answer itself,
+// error}.
+func readHostRow(line []byte) (*result, error) {
+	r := &result{kind: "errored"}
+	var response, problem []byte
+	d := wire.NewDecoder(line)
+	for key := range d.Object {
+		switch string(key) {
+		case "custom_id":
+			r.id = upstream.OptString(d)
+		case "response":
+			response = d.Raw()
+		case "error":
+			problem = d.Raw()
+		default:
+			d.Skip()
+		}
+	}
+	if err := d.End(); err != nil {
+		return nil, upstream.Invalid("The provider's results cannot be read", err)
+	}
+	status := http.StatusOK
+	if wire.KindOf(response) == wire.KindObject {
+		var w wire.Walk
+		if err := responseKeys.Walk(response, &w); err != nil {
+			return nil, upstream.Invalid("The provider's results cannot be read", err)
+		}
+		body := response
+		if w.Spans[1].Present(response) {
+			body = w.Spans[1].Of(response)
+		}
+		if w.Spans[0].Present(response) {
+			_ = json.Unmarshal(w.Spans[0].Of(response), &status) // what is no number is taken for 200
+		}
+		if wire.KindOf(body) == wire.KindObject && status == http.StatusOK {
+			r.kind, r.message, r.model = "succeeded", body, modelOf(body)
+			return r, nil
+		}
+		if problem == nil || wire.IsNull(problem) {
+			problem = body
+		}
+	}
+	if wire.KindOf(problem) == wire.KindString {
+		r.text, _ = wire.ScanString(problem, "error")
+	} else if p := upstream.ReadError(problem); p != nil {
+		r.code, r.text = orElse(p.Code, p.Type), p.Message
+	}
+	r.code, r.text = orElse(r.code, "model_error"), orElse(r.text, unansweredTexts["errored"][1])
+	return r, nil
+}
+
+var responseKeys = wire.NewKeySet("status_code", "body")
+
+// modelOf is the model that an answer names; "" for none.
+func modelOf(body []byte) string {
+	var w wire.Walk
+	if modelKey.Walk(body, &w) != nil || !w.Spans[0].Present(body) {
+		return ""
+	}
+	model, _ := wire.ScanString(w.Spans[0].Of(body), "model")
+	return model
+}
+
+// hostResults reads files of rows, one behind the other, that the provider wrote.
+// Rows are of the batch's model, whatever they call it.
+func hostResults(ctx context.Context, j *chat.Job, b *Batch, calls []*chat.JobCall) (*results, error) {
+	if err := recall(ctx, j, b); err != nil {
+		return nil, err
+	}
+	if len(calls) == 0 {
+		return nil, fault.Newf(fault.NotFound, "id", "The batch %q has no results", clip(b.ID))
+	}
+	p := &parts{ctx: ctx, j: j, call: func(n int) *chat.JobCall { return calls[n] }, most: len(calls)}
+	if err := p.next(); err != nil {
+		return nil, err
+	}
+	out := &results{src: p, read: readHostRow, model: b.Model, meter: meteredBy(openai.Chat{})}
+	if b.Model != "" {
+		out.read = func(line []byte) (*result, error) {
+			r, err := readHostRow(line)
+			if err == nil {
+				r.model = b.Model
+			}
+			return r, err
+		}
+	}
+	if b.Endpoint == embeddingsEndpoint {
+		out.meter = func(r *result) chat.Meter { return openai.MeterEmbeddings(r.message) }
+	}
+	return out, nil
+}
+
+// contents are the calls for files of the provider that there are.
+func contents(ids ...string) []*chat.JobCall {
+	var calls []*chat.JobCall
+	for _, id := range ids {
+		if id != "" {
+			calls = append(calls, &chat.JobCall{Method: http.MethodGet, Operation: "files_content", ID: id})
+		}
+	}
+	return calls
+}
