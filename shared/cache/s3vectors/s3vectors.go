@@ -1,12 +1,14 @@
 package s3vectors
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -106,7 +108,7 @@ func (x *Index) Nearest(ctx context.Context, b cache.Bucket, vector []float32, l
 		return nil, err
 	}
 	name := tenant(b)
-	out, err := x.client.QueryVectors(ctx, &s3vectors.QueryVectorsInput{
+	pages := s3vectors.NewQueryVectorsPaginator(x.client, &s3vectors.QueryVectorsInput{
 		VectorBucketName: &x.bucket, IndexName: indexOf(len(vector)), TopK: aws.Int32(int32(min(k, maxTopK))),
 		QueryVector: &types.VectorDataMemberFloat32{Value: vector}, ReturnDistance: true,
 		Filter: document.NewLazyDocument(map[string]any{"$and": []any{
@@ -114,22 +116,26 @@ func (x *Index) Nearest(ctx context.Context, b cache.Bucket, vector []float32, l
 			map[string]any{metaExpires: map[string]any{"$gt": x.now().Unix()}},
 		}}),
 	})
-	if absent(err) {
-		return nil, nil // nothing of so many dimensions was ever kept
-	}
-	if err != nil {
-		return nil, wrap(err)
-	}
 	var found []cache.Match
-	for _, v := range out.Vectors {
-		id, mine := strings.CutPrefix(aws.ToString(v.Key), name+"/")
-		if !mine || v.Distance == nil || math.IsNaN(float64(*v.Distance)) {
-			continue
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if absent(err) {
+			return nil, nil // nothing of so many dimensions was ever kept
 		}
-		if score := 1 - float64(*v.Distance); score >= least {
-			found = append(found, cache.Match{ID: id, Score: score})
+		if err != nil {
+			return nil, wrap(err)
+		}
+		for _, v := range page.Vectors {
+			id, mine := strings.CutPrefix(aws.ToString(v.Key), name+"/")
+			if !mine || v.Distance == nil || math.IsNaN(float64(*v.Distance)) {
+				continue
+			}
+			if score := 1 - float64(*v.Distance); score >= least {
+				found = append(found, cache.Match{ID: id, Score: score})
+			}
 		}
 	}
+	slices.SortStableFunc(found, func(a, b cache.Match) int { return cmp.Compare(b.Score, a.Score) })
 	return found, nil
 }
 
