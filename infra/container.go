@@ -64,8 +64,8 @@ func (c *containerService) newTask(stack awscdk.Stack, d *dataStack, o options) 
 		Cpu: jsii.Number(512), MemoryLimitMiB: jsii.Number(1024),
 		RuntimePlatform: &awsecs.RuntimePlatform{CpuArchitecture: awsecs.CpuArchitecture_ARM64(), OperatingSystemFamily: awsecs.OperatingSystemFamily_LINUX()},
 	})
-	dataPlane.grantTask(d, o, c.task)
-	env := dataPlane.environment(d, o)
+	withBatches.grantTask(d, o, c.task)
+	env := withBatches.environment(d, o)
 	env["GOMEMLIMIT"] = jsii.String("920MiB")
 	env["GATEWAY_JOURNAL"] = jsii.String("/journal")
 	env["GATEWAY_ORIGIN_SECRETS"] = d.originSecrets()

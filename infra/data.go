@@ -23,7 +23,8 @@ var tableNames = []string{"control", "keys", "rate", "spend", "usage", "audit"}
 var (
 	workerTimeout    = 120.0
 	batchWindow      = 5.0
-	queueVisibility  = 6*workerTimeout + batchWindow
+	queueVisibility  = map[string]float64{"audit": 6*workerTimeout + batchWindow, "usage": 6*workerTimeout + batchWindow, "batches": 6 * runTimeout}
+	runTimeout       = 900.0 // of one step of a batch
 	maxReceives      = 5.0
 	retentionSeconds = 14.0 * 24 * 3600
 )
@@ -36,7 +37,7 @@ type dataStack struct {
 	seals, logsKey awskms.Key
 	bucket         awss3.Bucket
 	accessLogs     awss3.Bucket
-	queues         map[string]awssqs.Queue // audit and usage
+	queues         map[string]awssqs.Queue // audit, usage and batches
 	dead           map[string]awssqs.Queue
 	originSecret   awssecretsmanager.Secret
 }
@@ -60,7 +61,7 @@ func newDataStack(scope constructs.Construct, props *awscdk.StackProps, o option
 	}
 	d.keys(o)
 	d.buckets()
-	for _, name := range []string{"audit", "usage"} {
+	for _, name := range []string{"audit", "usage", "batches"} {
 		d.queue(o, name)
 	}
 	d.originSecret = awssecretsmanager.NewSecret(d.stack, jsii.String("OriginSecret"), &awssecretsmanager.SecretProps{
@@ -136,7 +137,7 @@ func (d *dataStack) queue(o options, name string) {
 	d.dead[name] = dead
 	d.queues[name] = awssqs.NewQueue(d.stack, jsii.String("Queue-"+name), &awssqs.QueueProps{
 		QueueName: jsii.String(full), Encryption: awssqs.QueueEncryption_SQS_MANAGED, EnforceSSL: jsii.Bool(true),
-		VisibilityTimeout: awscdk.Duration_Seconds(jsii.Number(queueVisibility)), MaxMessageSizeBytes: jsii.Number(1 << 20),
+		VisibilityTimeout: awscdk.Duration_Seconds(jsii.Number(queueVisibility[name])), MaxMessageSizeBytes: jsii.Number(1 << 20),
 		RetentionPeriod: awscdk.Duration_Seconds(jsii.Number(retentionSeconds)),
 		DeadLetterQueue: &awssqs.DeadLetterQueue{Queue: dead, MaxReceiveCount: jsii.Number(maxReceives)},
 	})

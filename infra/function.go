@@ -16,6 +16,7 @@ type shape struct {
 	memory   float64 // MB
 	timeout  float64 // seconds
 	reserved float64 // concurrent executions; 0: none reserved
+	loops    bool    // it sends to the queue that it is fed from, for as long as there is work
 }
 
 // newFunction makes a function with a role, a log group and rights of its own.
@@ -35,13 +36,17 @@ func newFunction(stack awscdk.Stack, d *dataStack, o options, name string, s sha
 	for k, v := range extra {
 		env[k] = v
 	}
+	loop := awslambda.RecursiveLoop_TERMINATE
+	if s.loops {
+		loop = awslambda.RecursiveLoop_ALLOW
+	}
 	props := &awslambda.FunctionProps{
 		Runtime: awslambda.Runtime_PROVIDED_AL2023(), Architecture: awslambda.Architecture_ARM_64(), Handler: jsii.String("bootstrap"),
 		Code: awslambda.Code_FromAsset(jsii.String(filepath.Join(o.dist, name)), nil),
 		Role: role, LogGroup: logs, LoggingFormat: awslambda.LoggingFormat_JSON,
 		SystemLogLevelV2: awslambda.SystemLogLevel_WARN, ApplicationLogLevelV2: awslambda.ApplicationLogLevel_INFO,
 		MemorySize: jsii.Number(s.memory), Timeout: awscdk.Duration_Seconds(jsii.Number(s.timeout)),
-		Environment: &env, RecursiveLoop: awslambda.RecursiveLoop_TERMINATE,
+		Environment: &env, RecursiveLoop: loop,
 	}
 	if s.reserved > 0 {
 		props.ReservedConcurrentExecutions = jsii.Number(s.reserved)

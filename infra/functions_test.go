@@ -103,7 +103,7 @@ func (s *synthesised) rightsOfKind(t *testing.T, name, all string) {
 	_, places := placement.Families()
 	opens := strings.Contains(all, "kms:Decrypt")
 	switch {
-	case places[name] == placement.Stream:
+	case places[name] == placement.Stream, name == "batchruns":
 		reads, deletes := strings.Count(all, "s3:GetObject"), strings.Count(all, "s3:DeleteObject")
 		if !opens || reads != 1 || deletes != 1 || strings.Count(all, "/cache/*") != 1 || strings.Count(all, "/held/*") != 2 {
 			t.Errorf("%s: %s", name, all)
@@ -129,14 +129,18 @@ func (s *synthesised) workersAsDeployed(t *testing.T) {
 		if p := s.workers[id].Properties; p["ReservedConcurrentExecutions"] == nil || p["Timeout"] == nil {
 			t.Errorf("%s: %s", name, text(p))
 		}
+		// A batch is a loop through its queue, which is not to be cut after 16 turns.
+		if want := map[bool]string{true: "Allow", false: "Terminate"}[name == "batchruns"]; s.workers[id].Properties["RecursiveLoop"] != want {
+			t.Errorf("%s: loops: %v", name, s.workers[id].Properties["RecursiveLoop"])
+		}
 	}
 	_, sources := s.workers.of("AWS::Lambda::EventSourceMapping")
-	if len(sources) != 2 {
+	if len(sources) != 3 {
 		t.Fatalf("%d event sources", len(sources))
 	}
 	for _, src := range sources {
 		p := src.Properties
-		if text(p["FunctionResponseTypes"]) != `["ReportBatchItemFailures"]` || p["MaximumBatchingWindowInSeconds"] != 5.0 ||
+		if text(p["FunctionResponseTypes"]) != `["ReportBatchItemFailures"]` || p["MaximumBatchingWindowInSeconds"] != map[float64]any{1000: 5.0, 100: 5.0, 1: 0.0}[p["BatchSize"].(float64)] ||
 			at(p, "ScalingConfig", "MaximumConcurrency") == nil || p["FilterCriteria"] != nil || p["ProvisionedPollerConfig"] != nil {
 			t.Errorf("%s", text(p))
 		}
@@ -149,8 +153,8 @@ func (s *synthesised) workersAsDeployed(t *testing.T) {
 			streaming++
 		}
 	}
-	if len(filters) != streaming || streaming < 5 {
-		t.Errorf("%d logs are read for lost events, want those of %d functions", len(filters), streaming)
+	if len(filters) != streaming+1 || streaming < 5 {
+		t.Errorf("%d logs are read for lost events, want those of %d functions", len(filters), streaming+1)
 	}
 	for _, f := range filters {
 		if !strings.Contains(text(f.Properties["FilterPattern"]), "usage event is not queued") {
@@ -160,11 +164,19 @@ func (s *synthesised) workersAsDeployed(t *testing.T) {
 	_, all := s.workers.of("AWS::Scheduler::Schedule")
 	tasks := map[string]bool{}
 	for _, sch := range all {
-		var in struct{ Task string }
+		var in struct {
+			Task  string
+			Sweep bool
+		}
 		if err := json.Unmarshal([]byte(at(sch.Properties, "Target", "Input").(string)), &in); err != nil {
 			t.Error(err)
 		}
-		tasks[in.Task] = true
+		if in.Sweep == (in.Task != "") {
+			t.Errorf("%s", text(sch))
+		}
+		if in.Task != "" {
+			tasks[in.Task] = true
+		}
 		if at(sch.Properties, "Target", "DeadLetterConfig") == nil {
 			t.Errorf("%s has no place for failed starts", in.Task)
 		}

@@ -70,7 +70,7 @@ func (s *synthesised) tables(t *testing.T) {
 
 func (s *synthesised) queues(t *testing.T) {
 	ids, all := s.data.of("AWS::SQS::Queue")
-	if len(all) != 4 {
+	if len(all) != 6 {
 		t.Fatalf("queues: %v", ids)
 	}
 	for i, r := range all {
@@ -85,13 +85,13 @@ func (s *synthesised) queues(t *testing.T) {
 			}
 			continue
 		}
-		if p["VisibilityTimeout"] != 725.0 || at(p, "RedrivePolicy", "maxReceiveCount") != 5.0 || p["MaximumMessageSize"] != float64(1<<20) {
+		if p["VisibilityTimeout"] != map[bool]float64{false: 725, true: 5400}[p["QueueName"] == "gateway-batches"] || at(p, "RedrivePolicy", "maxReceiveCount") != 5.0 || p["MaximumMessageSize"] != float64(1<<20) {
 			t.Errorf("%s", text(p))
 		}
 	}
 	_, policies := s.data.of("AWS::SQS::QueuePolicy")
-	if len(policies) != 4 {
-		t.Errorf("%d queue policies, want 4", len(policies))
+	if len(policies) != 6 {
+		t.Errorf("%d queue policies, want 6", len(policies))
 	}
 	for _, p := range policies {
 		if !strings.Contains(text(p.Properties), `"aws:SecureTransport":"false"`) {
@@ -100,7 +100,7 @@ func (s *synthesised) queues(t *testing.T) {
 	}
 	for name, tpl := range map[string]template{"data": s.data, "workers": s.workers} {
 		_, alarms := tpl.of("AWS::CloudWatch::Alarm")
-		if want := map[string]int{"data": 2, "workers": 1}[name]; len(alarms) != want {
+		if want := map[string]int{"data": 3, "workers": 1}[name]; len(alarms) != want {
 			t.Errorf("%s: %d alarms, want %d", name, len(alarms), want)
 		}
 		for _, a := range alarms {

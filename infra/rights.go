@@ -38,6 +38,13 @@ var dataPlane = rights{
 	sends: []string{"usage", "audit"}, outbox: true, seal: true, open: true, cache: true,
 }
 
+// withBatches may also ask for steps of batches.
+var withBatches = func() rights {
+	r := dataPlane
+	r.sends = append(slices.Clone(r.sends), "batches")
+	return r
+}()
+
 // administration changes resources. It seals credentials and can open none.
 var administration = rights{write: []string{"control", "keys", "rate", "spend"}, sends: []string{"audit", "usage"}, seal: true}
 
@@ -49,6 +56,8 @@ var exceptions = map[string]rights{
 	"docs":      {read: []string{"keys"}, write: []string{"control"}, sends: []string{"audit", "usage"}},
 	"usage":     {write: []string{"usage", "spend"}, read: []string{"control"}, bucketRead: true, bucketWrite: true, sends: []string{"audit", "usage"}, outbox: true},
 	"requeue":   {sends: []string{"usage"}},
+	"batches":   withBatches,
+	"batchruns": withBatches,
 	"audit":     {append: []string{"audit"}},
 	"repair":    {cache: true, write: []string{"control", "keys", "spend", "usage"}, bucketRead: true, bucketWrite: true, bucketPrune: true, sends: []string{"audit", "usage"}, seal: true},
 	// It hands out the secrets that automatic rotations have made.
@@ -149,7 +158,7 @@ func (r rights) environment(d *dataStack, o options) map[string]*string {
 		env["GATEWAY_VECTOR_BUCKET"] = jsii.String(o.vectorBucket)
 	}
 	for _, q := range r.sends {
-		env["GATEWAY_"+map[string]string{"audit": "AUDIT", "usage": "USAGE"}[q]+"_QUEUE_URL"] = d.queues[q].QueueUrl()
+		env["GATEWAY_"+map[string]string{"audit": "AUDIT", "usage": "USAGE", "batches": "BATCH"}[q]+"_QUEUE_URL"] = d.queues[q].QueueUrl()
 	}
 	if r.seal || r.open {
 		env["GATEWAY_KMS_KEY_ID"] = d.seals.KeyArn()

@@ -21,12 +21,18 @@ var workerShapes = map[string]shape{
 	"audit":   {memory: 256, timeout: workerTimeout, reserved: 5},
 	"repair":  {memory: 1024, timeout: 900, reserved: 4},
 	"requeue": {memory: 128, timeout: 60, reserved: 2},
+	// A step waits for 25 answers most of its time.
+	"batchruns": {memory: 512, timeout: runTimeout, reserved: 20, loops: true},
 }
 
 // batches are how queues feed their workers.
-var batches = map[string]struct{ size, concurrency float64 }{
-	"usage": {1000, 4},
-	"audit": {100, 4},
+var batches = map[string]struct {
+	queue                     string
+	size, window, concurrency float64
+}{
+	"usage":     {"usage", 1000, batchWindow, 4},
+	"audit":     {"audit", 100, batchWindow, 4},
+	"batchruns": {"batches", 1, 0, 18},
 }
 
 // schedules are the tasks of the repair worker and how often they run.
@@ -49,13 +55,14 @@ type workerStack struct {
 func newWorkerStack(scope constructs.Construct, props *awscdk.StackProps, o options, d *dataStack, f *functionStack) *workerStack {
 	w := &workerStack{stack: awscdk.NewStack(scope, jsii.String("Workers"), props), functions: map[string]awslambda.Function{}}
 	w.stack.AddDependency(f.stack, jsii.String("The logs must be there before they are read"))
-	for _, name := range []string{"usage", "audit", "repair", "requeue"} {
+	for _, name := range []string{"usage", "audit", "repair", "requeue", "batchruns"} {
 		w.functions[name] = newFunction(w.stack, d, o, name, workerShapes[name], rightsOf(name, ""), nil)
 	}
-	for _, name := range []string{"usage", "audit"} {
-		w.functions[name].AddEventSource(awslambdaeventsources.NewSqsEventSource(d.queues[name], &awslambdaeventsources.SqsEventSourceProps{
-			BatchSize: jsii.Number(batches[name].size), MaxBatchingWindow: awscdk.Duration_Seconds(jsii.Number(batchWindow)),
-			ReportBatchItemFailures: jsii.Bool(true), MaxConcurrency: jsii.Number(batches[name].concurrency),
+	for _, name := range []string{"usage", "audit", "batchruns"} {
+		b := batches[name]
+		w.functions[name].AddEventSource(awslambdaeventsources.NewSqsEventSource(d.queues[b.queue], &awslambdaeventsources.SqsEventSourceProps{
+			BatchSize: jsii.Number(b.size), MaxBatchingWindow: awscdk.Duration_Seconds(jsii.Number(b.window)),
+			ReportBatchItemFailures: jsii.Bool(true), MaxConcurrency: jsii.Number(b.concurrency),
 		}))
 	}
 	w.requeueLostEvents(o)
@@ -73,6 +80,14 @@ func newWorkerStack(scope constructs.Construct, props *awscdk.StackProps, o opti
 			}),
 		})
 	}
+	awsscheduler.NewSchedule(w.stack, jsii.String("Schedule-sweep"), &awsscheduler.ScheduleProps{
+		Schedule:    awsscheduler.ScheduleExpression_Rate(awscdk.Duration_Minutes(jsii.Number(1))),
+		Description: jsii.String("Asks for a look at batches that nobody goes on with"),
+		Target: awsschedulertargets.NewSqsSendMessage(d.queues["batches"], &awsschedulertargets.SqsSendMessageProps{
+			Input:         awsscheduler.ScheduleTargetInput_FromObject(map[string]any{"sweep": true}),
+			RetryAttempts: jsii.Number(2), MaxEventAge: awscdk.Duration_Hours(jsii.Number(1)), DeadLetterQueue: w.dead,
+		}),
+	})
 	return w
 }
 
@@ -80,8 +95,8 @@ func newWorkerStack(scope constructs.Construct, props *awscdk.StackProps, o opti
 // pattern is the message that the data plane writes.
 func (w *workerStack) requeueLostEvents(o options) {
 	names, places := placement.Families()
-	for _, name := range names {
-		if places[name] != placement.Stream {
+	for _, name := range append(names, "batchruns") {
+		if places[name] != placement.Stream && name != "batchruns" {
 			continue
 		}
 		group := awslogs.LogGroup_FromLogGroupName(w.stack, jsii.String("LogsOf-"+name), jsii.String("/"+o.name+"/"+name))

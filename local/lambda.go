@@ -21,6 +21,7 @@ import (
 	"gateway/shared/host/runtimeapi"
 	"gateway/shared/queue"
 	"gateway/shared/queue/sqs"
+	"gateway/shared/relay/managed"
 )
 
 // runLambda serves through the real function binaries: this process is only the
@@ -91,7 +92,8 @@ func (g *gateway) runWorkers(ctx context.Context, shim *onlambda.Shim) error {
 		return func(ctx context.Context) error { return shim.Schedule(ctx, every, "repair", task) }
 	}
 	g.workers = []worker{
-		poll("usage", onaws.EnvUsageQueue), poll("audit", onaws.EnvAuditQueue),
+		poll("usage", onaws.EnvUsageQueue), poll("audit", onaws.EnvAuditQueue), poll("batchruns", onaws.EnvRunQueue),
+		g.every(time.Minute, "batch sweep", func(ctx context.Context) error { return g.core.Runs.Send(ctx, managed.SweepMessage()) }),
 		schedule(time.Minute, "outbox"), schedule(time.Minute, "keys"), schedule(time.Minute, "compact"), schedule(time.Hour, "budgets"),
 	}
 	return nil
@@ -111,7 +113,7 @@ func closeShim(s *onlambda.Shim) error {
 func functionEnv(secret string) []string {
 	env := append(runtimeapi.HostEnv(), onaws.EnvOriginSecrets+"="+secret)
 	for _, name := range []string{
-		onaws.EnvTablePrefix, onaws.EnvBucket, onaws.EnvAuditQueue, onaws.EnvUsageQueue, onaws.EnvKey, onaws.EnvFormerKeys, onaws.EnvBlockInline,
+		onaws.EnvTablePrefix, onaws.EnvBucket, onaws.EnvAuditQueue, onaws.EnvUsageQueue, onaws.EnvRunQueue, onaws.EnvKey, onaws.EnvFormerKeys, onaws.EnvBlockInline,
 	} {
 		if v := os.Getenv(name); v != "" {
 			env = append(env, name+"="+v)

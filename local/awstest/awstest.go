@@ -30,7 +30,7 @@ type Services struct {
 	Env []string // what leads to them, as name=value; set for this process too
 }
 
-// Start starts the services, with a bucket, two queues and a key and without
+// Start starts the services, with a bucket, three queues and a key and without
 // tables, and sets the variables that lead to them until the test ends. Where the
 // emulator is not installed the test is skipped, or fails when CI is set.
 func Start(t *testing.T) *Services {
@@ -50,6 +50,7 @@ func Start(t *testing.T) *Services {
 		"AWS_REGION": "eu-west-1", "AWS_ACCESS_KEY_ID": "AKIDEXAMPLE", "AWS_SECRET_ACCESS_KEY": "secret",
 		onaws.EnvBucket: "bucket", onaws.EnvKey: s.KMS.CreateKey(),
 		onaws.EnvAuditQueue: s.SQS.Create("audit", sqstest.Options{}), onaws.EnvUsageQueue: s.SQS.Create("usage", sqstest.Options{}),
+		onaws.EnvRunQueue: s.SQS.Create("batches", sqstest.Options{}),
 	} {
 		t.Setenv(name, value)
 		s.Env = append(s.Env, name+"="+value)

@@ -46,7 +46,7 @@ func forbidden(name string, place placement.Place) []string {
 		list = append(list, "github.com/parquet-go/parquet-go", "gateway/shared/usage/segment")
 	}
 	switch {
-	case place == placement.Stream:
+	case place == placement.Stream, name == "batchruns": // rows of batches take the walk
 		list = append(list, "gateway/shared/admin")
 	case name == "docs": // its room knows the routes; what serves them is not linked
 	case place == placement.Buffered:

@@ -14,6 +14,7 @@ const (
 	EnvBucket        = "GATEWAY_BUCKET"                // segments and large bodies
 	EnvAuditQueue    = "GATEWAY_AUDIT_QUEUE_URL"       // audit records
 	EnvUsageQueue    = "GATEWAY_USAGE_QUEUE_URL"       // usage events
+	EnvRunQueue      = "GATEWAY_BATCH_QUEUE_URL"       // steps of batches that the gateway runs; none: it runs none
 	EnvKey           = "GATEWAY_KMS_KEY_ID"            // wraps the data keys
 	EnvFormerKeys    = "GATEWAY_KMS_FORMER_KEY_IDS"    // unwrap only; comma list
 	EnvOriginSecrets = "GATEWAY_ORIGIN_SECRETS"        // of the edge, at most two; comma list

@@ -32,6 +32,8 @@ const (
 	AuditQueue
 	UsageQueue
 	Keys
+	// RunQueue is opened by whoever finds its variable; naming it makes it needed.
+	RunQueue
 )
 
 // idleConnections is how many connections to one service wait for use. One
@@ -117,6 +119,8 @@ func Backends(ctx context.Context, parts ...Part) (b app.Backends, err error) {
 			b.Audit = sqs.New(cfg, get(EnvAuditQueue))
 		case UsageQueue:
 			b.Usage = sqs.New(cfg, get(EnvUsageQueue))
+		case RunQueue:
+			get(EnvRunQueue)
 		case Keys:
 			b.Sealer = seal.New(kms.New(cfg, kms.Options{Key: get(EnvKey), Former: list(EnvFormerKeys)}), nil)
 		default:
@@ -125,6 +129,9 @@ func Backends(ctx context.Context, parts ...Part) (b app.Backends, err error) {
 	}
 	if err := errors.Join(errs...); err != nil {
 		return app.Backends{}, err
+	}
+	if url := os.Getenv(EnvRunQueue); url != "" {
+		b.Runs = sqs.New(cfg, url)
 	}
 	b.Store, err = Store(ctx, cfg)
 	return b, err

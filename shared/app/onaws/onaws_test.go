@@ -10,7 +10,7 @@ import (
 func clearEnv(t *testing.T) {
 	t.Helper()
 	for _, name := range []string{
-		EnvTablePrefix, EnvBucket, EnvAuditQueue, EnvUsageQueue, EnvKey, EnvFormerKeys, EnvOriginSecrets, EnvEgress, EnvTrustedHosts, EnvBlockInline,
+		EnvTablePrefix, EnvBucket, EnvAuditQueue, EnvUsageQueue, EnvRunQueue, EnvKey, EnvFormerKeys, EnvOriginSecrets, EnvEgress, EnvTrustedHosts, EnvBlockInline,
 	} {
 		t.Setenv(name, "")
 	}
@@ -22,11 +22,11 @@ func clearEnv(t *testing.T) {
 
 func TestMissingVariablesAreNamedTogether(t *testing.T) {
 	clearEnv(t)
-	_, err := Open(t.Context(), Bucket, AuditQueue, UsageQueue, Keys)
+	_, err := Open(t.Context(), Bucket, AuditQueue, UsageQueue, Keys, RunQueue)
 	if err == nil {
 		t.Fatal("opened without anything")
 	}
-	for _, name := range []string{EnvBucket, EnvAuditQueue, EnvUsageQueue, EnvKey} {
+	for _, name := range []string{EnvBucket, EnvAuditQueue, EnvUsageQueue, EnvKey, EnvRunQueue} {
 		if !strings.Contains(err.Error(), name) {
 			t.Errorf("%s is not named: %v", name, err)
 		}

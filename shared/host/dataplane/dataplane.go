@@ -49,6 +49,9 @@ func open(ctx context.Context, routes []relay.Route) (*host.Stream, error) {
 	return &host.Stream{Handler: relay.NewMux(r, routes), Secrets: secrets, Thaw: in.Transport.CloseIdleConnections}, nil
 }
 
+// LastResort gives a sink whose events go to the log when s does not take them.
+func LastResort(s usage.Sink) usage.Sink { return lastResort{s} }
+
 // lastResort writes an event that cannot be queued to the log, from where it can
 // be queued again. Its bodies are sealed.
 type lastResort struct{ usage.Sink }

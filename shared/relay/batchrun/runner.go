@@ -88,8 +88,10 @@ func (r *Runner) Handle(ctx context.Context, messages []queue.Message) (failed [
 func (r *Runner) handle(ctx context.Context, m queue.Message) error {
 	step, err := managed.ReadMessage(m.Body)
 	if err != nil {
-		r.OnError(err) // it would be the same the next time
-		return nil
+		return err // it becomes a dead letter
+	}
+	if step.Sweep {
+		return r.Sweep(ctx)
 	}
 	w := &work{Runner: r, sc: step.Scope(), id: step.Batch, holder: r.process + "/" + uuid.NewString()[:8]}
 	late := context.WithoutCancel(ctx)

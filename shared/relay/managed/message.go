@@ -16,6 +16,7 @@ type Step struct {
 	Workspace string `json:"workspace"`
 	Batch     string `json:"batch"`
 	Step      int64  `json:"step"`
+	Sweep     bool   `json:"sweep,omitempty"` // instead: look for batches that nobody goes on with
 }
 
 // Scope is the workspace of the batch.
@@ -23,7 +24,7 @@ func (s Step) Scope() store.Scope { return store.Scope{Org: s.Org, Workspace: s.
 
 // Message asks for a step, after a delay.
 func Message(sc store.Scope, batch string, step int64, delay time.Duration) queue.Outgoing {
-	body, _ := json.Marshal(Step{sc.Org, sc.Workspace, batch, step}) // texts and a number
+	body, _ := json.Marshal(Step{Org: sc.Org, Workspace: sc.Workspace, Batch: batch, Step: step}) // texts and a number
 	group := sc.Org
 	out := queue.Outgoing{Group: group, Body: body, Delay: min(max(delay, 0), queue.MaxDelay)}
 	if out.Check() != nil {
@@ -32,12 +33,15 @@ func Message(sc store.Scope, batch string, step int64, delay time.Duration) queu
 	return out
 }
 
+// SweepMessage asks for a look at batches that nobody goes on with.
+func SweepMessage() queue.Outgoing { return queue.Outgoing{Body: []byte(`{"sweep":true}`)} }
+
 // ReadMessage reads the body of a message.
 func ReadMessage(body []byte) (s Step, err error) {
 	if err := json.Unmarshal(body, &s); err != nil {
 		return s, fmt.Errorf("managed: message: %w", err)
 	}
-	if s.Org == "" || s.Workspace == "" || s.Batch == "" {
+	if !s.Sweep && (s.Org == "" || s.Workspace == "" || s.Batch == "") {
 		return s, fmt.Errorf("managed: message without a batch")
 	}
 	return s, nil

@@ -1,0 +1,50 @@
+// Command lambda is the worker of batches that the gateway runs, as a function:
+// each message asks for one step of one batch, or for a look at batches that
+// nobody goes on with.
+package main
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"slices"
+
+	"github.com/aws/aws-lambda-go/lambda"
+
+	"gateway/functions/batches"
+	"gateway/functions/chat"
+	"gateway/functions/embeddings"
+	"gateway/functions/files"
+	"gateway/functions/messages"
+	"gateway/functions/responses"
+	"gateway/shared/app/onaws"
+	"gateway/shared/app/plane"
+	"gateway/shared/host"
+	"gateway/shared/host/dataplane"
+	"gateway/shared/relay"
+	"gateway/shared/relay/batchrun"
+)
+
+func main() {
+	host.LogJSON()
+	r, err := open(context.Background())
+	if err != nil {
+		slog.Error("the function cannot start", "error", err.Error())
+		os.Exit(1)
+	}
+	lambda.Start(host.SQS(r.Handle))
+}
+
+func open(ctx context.Context) (*batchrun.Runner, error) {
+	in, err := onaws.Open(ctx, onaws.Bucket, onaws.UsageQueue, onaws.AuditQueue, onaws.Keys, onaws.RunQueue)
+	if err != nil {
+		return nil, err
+	}
+	vectors, err := onaws.Vectors(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r := plane.New(in.Core, dataplane.LastResort(in.Sink), plane.Options{Vectors: vectors})
+	mux := relay.NewMux(r, slices.Concat(chat.Routes(), messages.Routes(), responses.Routes(), embeddings.Routes(), files.Routes(), batches.Routes()))
+	return batchrun.New(plane.Runner(in.Core, r, mux, batchrun.Standard)), nil
+}
