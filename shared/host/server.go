@@ -7,14 +7,16 @@ import (
 	"net"
 	"net/http"
 	"time"
+
+	"gateway/shared/host/http1"
 )
 
 // DrainTime is how long running streams may go on after a stop was asked for.
 const DrainTime = 30 * time.Second
 
-// Server is the net/http host.
+// Server is the host of a long-running process.
 type Server struct {
-	http *http.Server
+	http *http1.Server
 	ln   net.Listener
 }
 
@@ -25,12 +27,12 @@ func Listen(addr string, h http.Handler) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("host: listen on %s: %w", addr, err)
 	}
-	return &Server{ln: ln, http: &http.Server{
-		Handler:           h,
-		ReadHeaderTimeout: 10 * time.Second,
-		IdleTimeout:       120 * time.Second,
-		MaxHeaderBytes:    64 << 10,
-	}}, nil
+	return &Server{ln: ln, http: http1.New(h, http1.Options{
+		HeadTime: 10 * time.Second,
+		IdleTime: 120 * time.Second,
+		MaxHead:  64 << 10,
+		Panicked: logPanic,
+	})}, nil
 }
 
 // Addr is the address that the server listens on.

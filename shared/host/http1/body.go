@@ -1,0 +1,142 @@
+package http1
+
+import (
+	"io"
+	"net/http"
+	"sync"
+)
+
+// maxDiscard is how much of a body that the handler left unread is read for the
+// sake of the connection, in bytes. It is what net/http reads.
+const maxDiscard = 256 << 10
+
+// body is the body of a request. It may be read and closed in any goroutine, and
+// gives nothing of the connection's after its end.
+type body struct {
+	x *exchange // nil: there is no body
+
+	mu     sync.Mutex
+	left   int64 // not read yet
+	closed bool
+	early  bool // given up with bytes left
+}
+
+// Read implements io.Reader. The end comes with the last bytes.
+func (b *body) Read(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return 0, http.ErrBodyReadAfterClose
+	}
+	return b.read(p)
+}
+
+// smallRead is a read that goes through the frame, which is shorter work for the
+// system than many small ones.
+const smallRead = 4 << 10
+
+func (b *body) read(p []byte) (n int, err error) {
+	if b.left == 0 {
+		return 0, io.EOF
+	}
+	if len(p) == 0 {
+		return 0, nil
+	}
+	c := b.x.c
+	if c.in == nil && len(p) < smallRead && int64(len(p)) < b.left {
+		if err := c.fill(); err != nil {
+			return 0, b.broken(err)
+		}
+	}
+	p = p[:min(int64(len(p)), b.left)]
+	if c.in != nil {
+		n = copy(p, c.in[c.r:c.w])
+		c.r += n
+		c.release()
+	} else if n, err = c.net.Read(p); n == 0 {
+		return 0, b.broken(err)
+	}
+	if b.left -= int64(n); b.left == 0 {
+		c.enter(running)
+		return n, io.EOF
+	}
+	return n, nil
+}
+
+// broken ends the request whose client broke off.
+func (b *body) broken(err error) error {
+	b.x.cancel()
+	if err == io.EOF {
+		err = io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// Close implements io.Closer: it reads on to the end when that is near.
+func (b *body) Close() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return nil
+	}
+	var err error
+	if b.left > 0 && !b.x.wantsClose {
+		if b.early = b.left > maxDiscard; !b.early {
+			err = b.discard()
+		}
+	}
+	b.closed = true
+	return err
+}
+
+// discard reads the rest.
+func (b *body) discard() error {
+	for {
+		c := b.x.c
+		if c.in == nil && b.left > 0 {
+			if err := c.fill(); err != nil {
+				return b.broken(err)
+			}
+		}
+		n := min(int64(c.w-c.r), b.left)
+		c.r += int(n)
+		c.release()
+		if b.left -= n; b.left == 0 {
+			c.enter(running)
+			return nil
+		}
+	}
+}
+
+// settle gets the body out of the way of an answer that begins: clients that send
+// all before they read would wait for ever. keep: the connection may serve another
+// request. large: so much is left that the connection is to be closed.
+func (b *body) settle() (keep, large bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch {
+	case b.left == 0:
+		return true, false
+	case b.closed:
+		return false, false
+	case b.left >= maxDiscard:
+		return false, true
+	}
+	if b.discard() != nil {
+		return false, false
+	}
+	b.closed = true
+	return true, false
+}
+
+// end closes the body to whoever still holds it and tells whether bytes of it
+// stand between this request and the next.
+func (b *body) end() (left, early bool) {
+	if b.x == nil {
+		return false, false
+	}
+	_ = b.Close() // an error shows in what is left
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.left > 0, b.early
+}

@@ -1,0 +1,240 @@
+package http1
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"strconv"
+	"sync"
+)
+
+// answer is the memory that an answer is put together in.
+type answer struct {
+	out     []byte           // what goes out next: a head, chunks
+	pending [maxPending]byte // the body's bytes that are in no chunk yet
+	n       int              // of them
+}
+
+const (
+	// maxPending is how much of a body is held back until it is known whether there
+	// is more, in bytes: an answer that is no larger gets its length. It is what
+	// net/http holds back.
+	maxPending = 2048
+	// maxOut is how much is gathered for one write, in bytes.
+	maxOut = 8 << 10
+)
+
+var answers = sync.Pool{New: func() any { return &answer{out: make([]byte, 0, maxOut)} }}
+
+// exchange is one request and its answer. It is the handler's ResponseWriter, and
+// like every one not for two goroutines at once.
+type exchange struct {
+	c      *conn
+	req    *http.Request
+	url    url.URL
+	body   body
+	cancel context.CancelFunc // ends the request's context
+
+	wantsClose bool // the request asks for the connection's end
+	head       bool // HEAD: the answer has no body, whatever is written
+
+	header    http.Header // the handler's
+	a         *answer     // nil before the head and after the end
+	status    int         // 0 before the head
+	length    int64       // of the body as the head says; -1: not said
+	written   int64       // of the body, by the handler
+	said      said
+	committed bool // the head is whole
+	chunked   bool
+	last      bool // the connection ends with this answer
+	slowly    bool // with bytes of the request on their way
+	done      bool // the handler has returned
+	over      bool // nothing may be written any more
+	err       error
+}
+
+// errOver is for who writes when the handler has returned.
+var errOver = errors.New("http1: the answer is over")
+
+// serve answers the request. It tells whether the connection may serve another.
+func (x *exchange) serve() bool {
+	c := x.c
+	c.current.Store(x)
+	if x.body.left == 0 {
+		c.enter(running)
+	}
+	defer x.cancel() // also when the handler ends its goroutine
+	if !x.handle() {
+		return false
+	}
+	x.cancel()
+	x.finish()
+	left, early := x.body.end()
+	c.state.Store(busy)
+	c.current.Store(nil)
+	x.over = true
+	if x.a != nil {
+		x.a.free()
+		x.a = nil
+	}
+	if x.req.MultipartForm != nil {
+		_ = x.req.MultipartForm.RemoveAll()
+	}
+	if x.err != nil || x.last || left || !x.head && x.bodyAllowed() && x.length >= 0 && x.length != x.written {
+		if x.err == nil && (x.slowly || early) {
+			c.closeSlowly()
+		}
+		return false
+	}
+	return !c.s.closing.Load()
+}
+
+// handle calls the handler. It is false when the handler gave up: the connection
+// is to be cut, so that the client sees that the answer is not whole.
+func (x *exchange) handle() (ok bool) {
+	defer func() {
+		if ok {
+			return
+		}
+		p := recover()
+		if p == nil { // the goroutine ends
+			return
+		}
+		if p != http.ErrAbortHandler && x.c.s.options.Panicked != nil {
+			x.c.s.options.Panicked(p)
+		}
+		x.cut()
+	}()
+	x.c.s.handler.ServeHTTP(x, x.req)
+	return true
+}
+
+// cut sends what the handler had sent as far as it knew and ends the rest.
+func (x *exchange) cut() {
+	if x.a != nil && x.committed {
+		_ = x.push()
+	}
+	x.over = true
+	_ = x.c.net.Close() // ends a read that goes on
+	x.body.mu.Lock()
+	x.body.closed = true
+	x.body.mu.Unlock()
+}
+
+func (a *answer) free() {
+	if cap(a.out) <= 2*maxOut {
+		a.out, a.n = a.out[:0], 0
+		answers.Put(a)
+	}
+}
+
+// Header implements http.ResponseWriter.
+func (x *exchange) Header() http.Header {
+	if x.header == nil {
+		x.header = make(http.Header)
+	}
+	return x.header
+}
+
+// WriteHeader implements http.ResponseWriter. A status below 200 goes out at once
+// and is not the last; a second final one is not heard.
+func (x *exchange) WriteHeader(status int) {
+	if x.status != 0 || x.over {
+		return
+	}
+	if status < 100 || status > 999 {
+		panic("http1: a status must have three digits")
+	}
+	if x.a == nil {
+		x.a = answers.Get().(*answer)
+	}
+	if status < 200 && status != http.StatusSwitchingProtocols {
+		x.inform(status)
+		return
+	}
+	x.status = status
+	x.a.out = appendStatus(x.a.out, status)
+	x.a.out = x.said.appendHeader(x.a.out, x.header)
+	if x.said.length != "" {
+		if n, err := strconv.ParseInt(x.said.length, 10, 64); err == nil && n >= 0 {
+			x.length = n
+		}
+	}
+}
+
+func (x *exchange) bodyAllowed() bool { return bodyAllowed(x.status) }
+
+func bodyAllowed(status int) bool {
+	return status >= 200 && status != http.StatusNoContent && status != http.StatusNotModified
+}
+
+// Write implements http.ResponseWriter.
+func (x *exchange) Write(p []byte) (int, error) {
+	if x.over {
+		return 0, errOver
+	}
+	if x.status == 0 {
+		x.WriteHeader(http.StatusOK)
+	}
+	if len(p) == 0 {
+		return 0, nil
+	}
+	if !x.bodyAllowed() {
+		return 0, http.ErrBodyNotAllowed
+	}
+	if x.written += int64(len(p)); x.length >= 0 && x.written > x.length {
+		return 0, http.ErrContentLength
+	}
+	if x.err != nil {
+		return 0, x.err
+	}
+	a := x.a
+	room := len(a.pending) - a.n
+	switch {
+	case len(p) <= room:
+		a.n += copy(a.pending[a.n:], p)
+		return len(p), nil
+	case a.n > 0 && !x.committed: // what the body is, is told by as much as is held back
+		a.n += copy(a.pending[a.n:], p)
+		return len(p), x.emit(p[room:])
+	}
+	return len(p), x.emit(p)
+}
+
+// WriteString implements io.StringWriter.
+func (x *exchange) WriteString(s string) (int, error) { return x.Write([]byte(s)) }
+
+// Flush implements http.Flusher.
+func (x *exchange) Flush() { _ = x.FlushError() }
+
+// FlushError is Flush for http.ResponseController.
+func (x *exchange) FlushError() error {
+	if x.over {
+		return errOver
+	}
+	if x.status == 0 {
+		x.WriteHeader(http.StatusOK)
+	}
+	if err := x.emit(nil); err != nil {
+		return err
+	}
+	return x.push()
+}
+
+// finish ends the answer of a handler that has returned.
+func (x *exchange) finish() {
+	if x.status == 0 {
+		x.WriteHeader(http.StatusOK)
+	}
+	x.done = true
+	if x.emit(nil) != nil {
+		return
+	}
+	if x.chunked {
+		x.a.out = append(x.a.out, "0\r\n"...)
+		x.a.out = x.said.appendTrailers(x.a.out, x.header)
+		x.a.out = append(x.a.out, "\r\n"...)
+	}
+	_ = x.push()
+}

@@ -1,0 +1,195 @@
+package http1
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// tick is the unit of the clock that connections are timed by: what is watched is
+// looked at once a tick.
+const tick = 100 * time.Millisecond
+
+// drowse is how long the watcher sleeps while all connections are idle.
+const drowse = time.Second
+
+// clock tells the time in ticks. The watcher moves it on, so that reading it is
+// one load. While the watcher drowses it may be behind by drowse.
+type clock struct {
+	start  time.Time
+	now    atomic.Uint64
+	drowsy atomic.Bool
+	wake   chan struct{}
+}
+
+func (c *clock) begin() {
+	c.start, c.wake = time.Now(), make(chan struct{}, 1)
+	c.drowsy.Store(true)
+}
+
+func (c *clock) advance() uint64 {
+	now := uint64(time.Since(c.start) / tick)
+	c.now.Store(now)
+	return now
+}
+
+// rouse makes the watcher look at every tick again.
+func (c *clock) rouse() {
+	if c.drowsy.Swap(false) {
+		c.advance()
+		select {
+		case c.wake <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// What a connection does. The state of a connection is one of these with the time
+// at which it began, so that the watcher can end a wait that is over without
+// ending what has just begun.
+const (
+	busy    uint64 = iota // nothing to watch
+	fresh                 // waits for its first byte
+	idle                  // waits for another request
+	heading               // waits for the rest of a head
+	running               // a handler works on a request that was read whole
+	closed
+	stateBits = 3
+	what      = 1<<stateBits - 1
+)
+
+func stateAt(what, now uint64) uint64 { return now<<stateBits | what }
+
+// newTime is how long a connection without a byte is not idle for Shutdown.
+const newTime = 5 * time.Second
+
+// watch looks at the connections until done.
+func (s *Server) watch() {
+	var due []*conn
+	timer := time.NewTimer(drowse)
+	defer timer.Stop()
+	for {
+		var none bool
+		due, none = s.look(due[:0])
+		clear(due)
+		switch {
+		case none:
+			timer.Stop()
+		case s.clock.drowsy.Load():
+			timer.Reset(drowse)
+		default:
+			timer.Reset(tick)
+		}
+		select {
+		case <-timer.C:
+		case <-s.clock.wake:
+		case <-s.done:
+			return
+		}
+	}
+}
+
+// look does one round, working in the memory that it is given and gives back.
+// none: there are no connections.
+func (s *Server) look(due []*conn) (_ []*conn, none bool) {
+	// Set before the connections are looked at: who begins something after that
+	// rouses the watcher again.
+	s.clock.drowsy.Store(true)
+	now := s.clock.advance()
+	awake := false
+	s.mu.Lock()
+	none = len(s.conns) == 0
+	for c := range s.conns {
+		state := c.state.Load()
+		if what := state & what; what != idle && what != closed {
+			awake = true
+		}
+		if s.due(state, now) {
+			due = append(due, c)
+		}
+	}
+	s.mu.Unlock()
+	if awake {
+		s.clock.drowsy.Store(false)
+	}
+	for _, c := range due {
+		c.check(now)
+	}
+	return due, none
+}
+
+// enter begins a state and gives it. The state is set before the watcher is
+// roused, so that its next look finds it.
+func (c *conn) enter(what uint64) uint64 {
+	clock := &c.s.clock
+	state := stateAt(what, clock.now.Load())
+	c.state.Store(state)
+	if clock.drowsy.Load() {
+		clock.rouse()
+	}
+	return state
+}
+
+// since is how long a state has lasted. It may have begun after now was read.
+func since(state, now uint64) time.Duration {
+	if begun := state >> stateBits; begun < now {
+		return time.Duration(now-begun) * tick
+	}
+	return 0
+}
+
+// due tells whether a state has lasted so long that something is to be done.
+func (s *Server) due(state, now uint64) bool {
+	age := since(state, now)
+	switch state & what {
+	case fresh, heading:
+		return s.options.HeadTime > 0 && age > s.options.HeadTime
+	case idle:
+		return s.options.IdleTime > 0 && age > s.options.IdleTime
+	case running:
+		return age > 0
+	}
+	return false
+}
+
+// check ends a wait that is over, or the request of a client that has gone.
+func (c *conn) check(now uint64) {
+	state := c.state.Load()
+	if !c.s.due(state, now) {
+		return
+	}
+	if state&what != running {
+		c.closeFrom(state)
+		return
+	}
+	c.ended = true // when the socket cannot be asked
+	if c.sys.Control(c.peek) != nil || c.ended {
+		c.gone()
+	}
+}
+
+// closeFrom closes the connection unless it has left a state.
+func (c *conn) closeFrom(state uint64) {
+	if c.state.CompareAndSwap(state, closed) {
+		_ = c.net.Close()
+	}
+}
+
+// closeIdle closes the connection when no request uses it.
+func (c *conn) closeIdle() {
+	state := c.state.Load()
+	switch state & what {
+	case idle:
+		c.closeFrom(state)
+	case fresh:
+		if since(state, c.s.clock.now.Load()) > newTime {
+			c.closeFrom(state)
+		}
+	}
+}
+
+// gone ends the context of the request that the connection serves.
+func (c *conn) gone() {
+	if x := c.current.Load(); x != nil {
+		x.cancel()
+	}
+}
