@@ -27,6 +27,11 @@ func TestWhatIsKeptIsBookedOnce(t *testing.T) {
 		}
 		response := r.id("POST", "/responses", `{"model":"gpt-4o-mini","input":"Hello"}`, h...)
 		r.id("GET", "/proxy/responses/"+response, "", h...)
+		r.id("POST", "/conversations", `{}`, h...)
+		job := r.id("POST", "/proxy/evals", `{"data_source_config":{},"testing_criteria":[]}`, h...)
+		if got := r.call("POST", "/evals/"+job+"/runs", `{"data_source":{"type":"completions","source":{"type":"file_content"}}}`, h...); got.status != 412 {
+			t.Errorf("%s: a run without a price under a budget: %d %s", name, got.status, got.body)
+		}
 		assistant := r.id("POST", "/assistants", `{"model":"gpt-4o-mini"}`, h...)
 		thread := r.id("POST", "/threads", `{"messages":[{"role":"user","content":"Hello"}]}`, h...)
 		run := r.id("POST", "/threads/"+thread+"/runs", fmt.Sprintf(`{"assistant_id":%q,"model":"gpt-4o-mini"}`, assistant), h...)
@@ -39,7 +44,7 @@ func TestWhatIsKeptIsBookedOnce(t *testing.T) {
 			t.Fatalf("%s: %d %s", name, stream.status, stream.body)
 		}
 	}
-	const perWay = 13
+	const perWay = 16
 	var runs, paid int
 	var cost int64
 	for _, rec := range r.records(2 * perWay) {

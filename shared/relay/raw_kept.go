@@ -7,6 +7,7 @@ import (
 
 	"gateway/shared/chat"
 	"gateway/shared/pricing"
+	"gateway/shared/provider"
 	"gateway/shared/wire"
 )
 
@@ -25,8 +26,14 @@ func (c *call) costsNothing() bool {
 		return true
 	}
 	switch s.collection {
-	case "assistants", "vector_stores", "files", "uploads":
+	case "assistants", "vector_stores", "files", "uploads", "skills", "webhook_endpoints":
 		return true
+	case "jobs":
+		return s.below // they are paused and resumed
+	case "conversations": // where there are responses a conversation only keeps what is said in them
+		return c.to.target.Provider != nil && c.to.target.Provider.Serves(provider.ResponsesCreate)
+	case "evals":
+		return !runs(c.rawPath())
 	case "chat/completions":
 		return s.id != "" && !s.below
 	case "responses":
@@ -37,7 +44,8 @@ func (c *call) costsNothing() bool {
 	return false
 }
 
-// runs tells whether a POST of a path below threads has the provider run a thread.
+// runs tells whether a POST of a path has the provider run a thread or an
+// evaluation.
 func runs(path string) bool {
 	i := strings.Index(strings.ToLower(path), "/runs")
 	if i < 0 {
