@@ -81,7 +81,10 @@ func open(ctx context.Context, o options) (_ *gateway, err error) {
 
 // begin starts the mock provider and fills an empty store.
 func (g *gateway) begin(ctx context.Context) (err error) {
-	first := app.First{AdminKey: os.Getenv("GATEWAY_ADMIN_KEY"), WorkspaceKey: os.Getenv("GATEWAY_WORKSPACE_KEY"), AllowInline: true}
+	first, err := firstKeys()
+	if err != nil {
+		return err
+	}
 	if g.options.mock {
 		g.mock = mockprovider.New(mockprovider.Options{})
 		addr, err := g.mock.Listen("127.0.0.1:0")
@@ -92,6 +95,21 @@ func (g *gateway) begin(ctx context.Context) (err error) {
 	}
 	g.made, err = g.core.Bootstrap(ctx, first)
 	return err
+}
+
+// firstKeys are the keys that the environment gives to an empty store. Both must
+// fit into a header and a line of a shell, and each must be a key of its own.
+func firstKeys() (app.First, error) {
+	f := app.First{AdminKey: os.Getenv("GATEWAY_ADMIN_KEY"), WorkspaceKey: os.Getenv("GATEWAY_WORKSPACE_KEY"), AllowInline: true}
+	for name, key := range map[string]string{"GATEWAY_ADMIN_KEY": f.AdminKey, "GATEWAY_WORKSPACE_KEY": f.WorkspaceKey} {
+		if strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' || r == '\'' }) {
+			return f, fmt.Errorf("%s must be of visible ASCII characters without spaces and quotes", name)
+		}
+	}
+	if f.AdminKey != "" && f.AdminKey == f.WorkspaceKey {
+		return f, errors.New("GATEWAY_ADMIN_KEY and GATEWAY_WORKSPACE_KEY must differ")
+	}
+	return f, nil
 }
 
 // assemble puts the data plane, the administration and the workers together.
@@ -217,13 +235,13 @@ func (g *gateway) close() error {
 // announce prints what a newcomer needs.
 func (g *gateway) announce(out io.Writer) {
 	base := "http://" + g.server.Addr().String() + "/v1"
-	key := "$GATEWAY_WORKSPACE_KEY"
+	how, key := "Try it, with the workspace key of the first start in GATEWAY_WORKSPACE_KEY", `"x-gateway-api-key: $GATEWAY_WORKSPACE_KEY"`
 	if g.made != nil {
-		key = g.made.WorkspaceKey
+		how, key = "Try it", "'x-gateway-api-key: "+g.made.WorkspaceKey+"'"
 		fmt.Fprintf(out, "admin key      %s\nworkspace key  %s\n(shown this once; the store keeps only their hashes)\n\n", g.made.AdminKey, g.made.WorkspaceKey)
 	}
 	if g.mock != nil {
-		fmt.Fprintf(out, "Try it:\n  curl %s/chat/completions -H 'x-gateway-api-key: %s' -H 'x-gateway-provider: @mock' -H 'content-type: application/json' \\\n    -d '{\"model\":\"gpt-4o-mini\",\"messages\":[{\"role\":\"user\",\"content\":\"Hello\"}]}'\n\n", base, key)
+		fmt.Fprintf(out, "%s:\n  curl %s/chat/completions -H %s -H 'x-gateway-provider: @mock' -H 'content-type: application/json' \\\n    -d '{\"model\":\"gpt-4o-mini\",\"messages\":[{\"role\":\"user\",\"content\":\"Hello\"}]}'\n\n", how, base, key)
 	}
 	fmt.Fprintf(out, "gateway ready on %s\n", base)
 }

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// opened opens a gateway as the command does; what is opened is closed with the
+// test.
+func opened(t *testing.T, dir string) (*gateway, error) {
+	t.Helper()
+	o, err := parse([]string{"-addr", "127.0.0.1:0", "-data", dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return open(context.Background(), o)
+}
+
+func TestFirstKeysMustBeUsable(t *testing.T) {
+	for name, keys := range map[string][2]string{
+		"the same twice":  {"one-key", "one-key"},
+		"a space":         {"one key", ""},
+		"an end of line":  {"", "one-key\n"},
+		"a quote":         {"it's", ""},
+		"not ASCII":       {"clé", ""},
+		"a control":       {"", "a\x7fb"},
+		"blank":           {" ", ""},
+		"a tab behind it": {"key\t", ""},
+	} {
+		t.Setenv("GATEWAY_ADMIN_KEY", keys[0])
+		t.Setenv("GATEWAY_WORKSPACE_KEY", keys[1])
+		g, err := opened(t, t.TempDir())
+		if err == nil {
+			_ = g.close()
+			t.Errorf("%s: taken", name)
+		} else if !strings.Contains(err.Error(), "GATEWAY_") || keys[0] != "" && strings.Contains(err.Error(), keys[0]+" ") && keys[0] != " " {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// What is printed can be pasted into a shell: on the first start, and on a later
+// one with the key in the environment.
+func TestThePrintedCommandWorks(t *testing.T) {
+	for _, tool := range []string{"bash", "curl"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			if os.Getenv("CI") != "" {
+				t.Fatalf("%s: not allowed to be missing in CI", tool)
+			}
+			t.Skipf("SKIPPED: %s is not installed", tool)
+		}
+	}
+	t.Setenv("GATEWAY_ADMIN_KEY", "")
+	t.Setenv("GATEWAY_WORKSPACE_KEY", "")
+	dir := t.TempDir()
+	for _, start := range []string{"first", "later"} {
+		g, err := opened(t, dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if g.made != nil {
+			t.Setenv("GATEWAY_WORKSPACE_KEY", g.made.WorkspaceKey)
+		}
+		var out strings.Builder
+		g.announce(&out)
+		ctx, cancel := context.WithCancel(context.Background())
+		done := make(chan error, 1)
+		go func() { done <- g.serve(ctx, new(strings.Builder)) }()
+		_, command, _ := strings.Cut(out.String(), "  curl ")
+		command, _, _ = strings.Cut(command, "\n\n")
+		answer, err := exec.Command("bash", "-c", "curl -sS --max-time 20 "+command).CombinedOutput()
+		if err != nil || !strings.Contains(string(answer), `"chat.completion"`) {
+			t.Errorf("%s start: %v %s\n%s", start, err, answer, out.String())
+		}
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+}
