@@ -72,6 +72,7 @@ func checkGateway(t *testing.T, url string) {
 	if status, _ := callAWS(t, "POST", url+"/chat/completions", "nobody", ask); status != 401 {
 		t.Errorf("unknown key: %d", status)
 	}
+	checkBatch(t, url)
 	// The event reaches the usage worker, the change the audit worker.
 	for deadline := time.Now().Add(60 * time.Second); ; time.Sleep(100 * time.Millisecond) {
 		now := time.Now().UTC()
