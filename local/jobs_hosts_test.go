@@ -8,7 +8,11 @@ import (
 
 // Hosts that speak OpenAI's chat and run batches in a way of their own.
 var (
-	mistralHost  = jobHost{provider: "mistral-ai", key: `"key":"mock-key",`, model: "mistral-large-latest", path: "/hosts/mistral/v1"}
+	mistralHost   = jobHost{provider: "mistral-ai", key: `"key":"mock-key",`, model: "mistral-large-latest", path: "/hosts/mistral/v1"}
+	fireworksHost = jobHost{
+		provider: "fireworks-ai", key: `"key":"mock-key",`, model: "100b", path: "/hosts/fireworks",
+		configurations: `"fireworks_account_id":"mock-account",`,
+	}
 	togetherHost = jobHost{provider: "together-ai", key: `"key":"mock-key",`, model: "meta-llama/Llama-3.3-70B-Instruct-Turbo", path: "/hosts/together/v1"}
 )
 
@@ -27,6 +31,12 @@ func TestABatchOfEmbeddingsOnMistral(t *testing.T) {
 func TestABatchOfTogether(t *testing.T) { runsABatch(t, togetherHost) }
 
 func TestABatchOfTogetherBelongsToItsWorkspace(t *testing.T) { keepsBatchesApart(t, togetherHost) }
+
+func TestABatchInferenceJobOfFireworks(t *testing.T) { runsABatch(t, fireworksHost) }
+
+func TestABatchInferenceJobBelongsToItsWorkspace(t *testing.T) { keepsBatchesApart(t, fireworksHost) }
+
+func TestAFineTuningJobOfFireworks(t *testing.T) { tunesAModel(t, fireworksHost, "n_epochs") }
 
 func TestAFineTuningJobOfMistral(t *testing.T) { tunesAModel(t, mistralHost, "n_epochs") }
 

@@ -28,19 +28,12 @@ var (
 		{Op: ResponsesCreate, Path: "/responses"},
 	}
 	fireworksAccount = "https://api.fireworks.ai/v1/accounts/{fireworks_account_id}"
-	fireworksRoutes  = []Route{
+	fireworksRoutes  = append([]Route{
 		{Op: Chat, Path: "/chat/completions"},
 		{Op: Completions, Path: "/completions"},
 		{Op: Embeddings, Path: "/embeddings"},
 		{Op: ImagesGenerate, Path: "/image_generation/{model}", Dialect: "fireworks.images"},
-		{Op: FilesList, Path: "/datasets", Base: fireworksAccount, Dialect: "fireworks"},
-		{Op: FilesGet, Path: "/datasets/{id}", Base: fireworksAccount, Dialect: "fireworks"},
-		{Op: FilesDelete, Path: "/datasets/{id}", Base: fireworksAccount, Dialect: "fireworks"},
-		{Op: FinetuneCreate, Path: "/supervisedFineTuningJobs", Base: fireworksAccount, Dialect: "fireworks"},
-		{Op: FinetuneList, Path: "/supervisedFineTuningJobs", Base: fireworksAccount, Dialect: "fireworks"},
-		{Op: FinetuneGet, Path: "/supervisedFineTuningJobs/{id}", Base: fireworksAccount, Dialect: "fireworks"},
-		{Op: FinetuneCancel, Path: "/supervisedFineTuningJobs/{id}", Base: fireworksAccount, Dialect: "fireworks"},
-	}
+	}, fireworksJobs...)
 	workersBase   = "https://api.cloudflare.com/client/v4/accounts/{workers_ai_account_id}/ai"
 	workersRoutes = []Route{
 		{Op: Chat, Path: "/chat/completions", Base: workersBase + "/v1"},

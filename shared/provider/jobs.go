@@ -7,6 +7,7 @@ const (
 	VertexJobs    = "vertex.jobs"
 	MistralJobs   = "mistral.jobs"
 	TogetherJobs  = "together.jobs"
+	FireworksJobs = "fireworks.jobs"
 )
 
 // messageBatches are Anthropic's batches. The files that they are made of stay at
@@ -107,4 +108,22 @@ var togetherJobs = []Route{
 	{Op: FinetuneList, Path: "/fine-tunes", Dialect: TogetherJobs},
 	{Op: FinetuneGet, Path: "/fine-tunes/{id}", Dialect: TogetherJobs},
 	{Op: FinetuneCancel, Path: "/fine-tunes/{id}/cancel", Dialect: TogetherJobs},
+}
+
+// fireworksJobs are the batches and fine-tuning jobs of Fireworks AI, which read
+// and write datasets of the account.
+var fireworksJobs = []Route{
+	{Op: FilesUpload, Path: "/datasets", Base: fireworksAccount, Dialect: FireworksJobs},
+	{Op: FilesList, Path: "/datasets", Base: fireworksAccount, Dialect: FireworksJobs},
+	{Op: FilesGet, Path: "/datasets/{id}", Base: fireworksAccount, Dialect: FireworksJobs},
+	{Op: FilesDelete, Path: "/datasets/{id}", Base: fireworksAccount, Dialect: FireworksJobs},
+	{Op: FilesContent, Path: "/datasets/{id}", Base: fireworksAccount, Dialect: FireworksJobs},
+	{Op: BatchesCreate, Path: "/batchInferenceJobs", Base: fireworksAccount, Dialect: FireworksJobs},
+	{Op: BatchesGet, Path: "/batchInferenceJobs/{id}", Base: fireworksAccount, Dialect: FireworksJobs},
+	{Op: BatchesCancel, Path: "/batchInferenceJobs/{id}", Base: fireworksAccount, Dialect: FireworksJobs},
+	{Op: BatchesList, Path: "/batchInferenceJobs", Base: fireworksAccount, Dialect: FireworksJobs},
+	{Op: FinetuneCreate, Path: "/supervisedFineTuningJobs", Base: fireworksAccount, Dialect: FireworksJobs},
+	{Op: FinetuneList, Path: "/supervisedFineTuningJobs", Base: fireworksAccount, Dialect: FireworksJobs},
+	{Op: FinetuneGet, Path: "/supervisedFineTuningJobs/{id}", Base: fireworksAccount, Dialect: FireworksJobs},
+	{Op: FinetuneCancel, Path: "/supervisedFineTuningJobs/{id}", Base: fireworksAccount, Dialect: FireworksJobs},
 }

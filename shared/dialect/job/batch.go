@@ -39,7 +39,8 @@ type note struct {
 	Metadata json.RawMessage `json:"metadata,omitempty"`
 	Model    string          `json:"model,omitempty"`
 	Rows     int64           `json:"rows,omitempty"`
-	Object   string          `json:"object,omitempty"` // where the rows lie at the provider
+	Object   string          `json:"object,omitempty"`  // where the rows lie at the provider
+	Stopped  int64           `json:"stopped,omitempty"` // when it was cancelled by being deleted, in Unix seconds
 }
 
 // asked is what a client asks of a batch. The route has checked its bounds.

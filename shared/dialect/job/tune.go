@@ -37,6 +37,7 @@ type tuneNote struct {
 	Suffix     string          `json:"suffix,omitempty"`
 	Hyper      json.RawMessage `json:"hyperparameters,omitempty"`
 	Metadata   json.RawMessage `json:"metadata,omitempty"`
+	Stopped    int64           `json:"stopped,omitempty"` // as of a batch
 }
 
 // tuneAsked is what a client asks of a job. The route has checked its bounds.
