@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"gateway/shared/queue"
+	"gateway/shared/relay/managed"
+	"gateway/shared/store"
+)
+
+// here is the scope of the default workspace.
+func (r *running) here() store.Scope { return store.Scope{Org: "default", Workspace: r.workspace()} }
+
+// Messages that come many times, early, late and in any order, to workers that run
+// at a time, change nothing: every row is sent once.
+func TestMessagesOfBatchesComeOftenAndInAnyOrder(t *testing.T) {
+	r := start(t)
+	const rows = 110
+	file := r.keep(workspaceKey, chatRows(rows, "@mock/gpt-4o-mini", func(i int) string { return "mock: delay=30ms" }))
+	id := r.runBatch(workspaceKey, file, "")
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for ctx.Err() == nil {
+			var batch []queue.Outgoing
+			for range 10 {
+				batch = append(batch, managed.Message(r.here(), id, rand.Int64N(9), 0))
+			}
+			if err := r.g.core.Runs.Send(context.Background(), batch...); err != nil {
+				t.Error(err)
+			}
+			pause(ctx, 10*time.Millisecond)
+		}
+	}()
+	b := r.ended(workspaceKey, id)
+	stop()
+	<-ended
+	out := r.fileRows(workspaceKey, b["output_file_id"])
+	if b["status"] != "completed" || fmt.Sprint(b["request_counts"]) != counts(rows, rows, 0) || len(out) != rows {
+		t.Fatalf("%v, %d rows of output", b, len(out))
+	}
+	if n := r.mock.Bill().Total.Requests; n != rows {
+		t.Errorf("%d rows were sent %d times", rows, n)
+	}
+}
+
+// A batch whose time is over ends with what it has: the other rows say so.
+func TestABatchExpires(t *testing.T) {
+	r := start(t)
+	const rows = 80
+	id := r.runBatch(workspaceKey, r.keep(workspaceKey, chatRows(rows, "@mock/gpt-4o-mini", func(i int) string { return "mock: delay=100ms" })), "")
+	eventually(t, func() error {
+		_, err := r.g.relay.Batches().Change(context.Background(), r.here(), id, "", func(b *managed.Batch) error {
+			if b.Good < 25 {
+				return fmt.Errorf("%d rows are done", b.Good)
+			}
+			b.Expires = time.Now().Unix() - 1
+			return nil
+		})
+		return err
+	})
+	b := r.ended(workspaceKey, id)
+	good, bad := r.fileRows(workspaceKey, b["output_file_id"]), r.fileRows(workspaceKey, b["error_file_id"])
+	if b["status"] != "expired" || b["expired_at"] == nil || len(good) < 25 || len(good)+len(bad) != rows || len(bad) < 5 || fmt.Sprint(b["request_counts"]) != counts(rows, len(good), len(bad)) {
+		t.Fatalf("%v: %d good, %d bad", b, len(good), len(bad))
+	}
+	for i, row := range bad {
+		if row.Error == nil || row.Error.Code != "batch_expired" || row.CustomID != fmt.Sprintf("row-%d", len(good)+i) {
+			t.Fatalf("%+v", row)
+		}
+	}
+}
+
+// A batch whose message was lost goes on after the sweep; one whose input is gone
+// fails.
+func TestBatchesThatLostTheirMessageOrInput(t *testing.T) {
+	r := start(t)
+	file := r.keep(workspaceKey, chatRows(2, "@mock/gpt-4o-mini", greeting))
+	lost, err := r.g.relay.Batches().Create(context.Background(), r.here(), managed.Definition{Endpoint: "/v1/chat/completions", Input: file, Window: managed.Immediate, Key: "of nobody"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.g.core.Runs.Send(context.Background(), managed.SweepMessage()); err != nil { // too early: it is not overdue
+		t.Fatal(err)
+	}
+	_, err = r.g.relay.Batches().Change(context.Background(), r.here(), lost.ID, "", func(b *managed.Batch) error { b.Next -= time.Hour.Milliseconds(); return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.g.core.Runs.Send(context.Background(), managed.SweepMessage()); err != nil {
+		t.Fatal(err)
+	}
+	if b := r.ended(workspaceKey, lost.ID); b["status"] != "completed" || fmt.Sprint(b["request_counts"]) != counts(2, 0, 2) {
+		t.Errorf("%v", b)
+	}
+	gone, err := r.g.relay.Batches().Create(context.Background(), r.here(), managed.Definition{Endpoint: "/v1/chat/completions", Input: "gw_file_gone", Window: managed.Immediate, Key: "of nobody"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.g.core.Runs.Send(context.Background(), managed.Message(r.here(), gone.ID, 0, 0)); err != nil {
+		t.Fatal(err)
+	}
+	if b := r.ended(workspaceKey, gone.ID); b["status"] != "failed" || fmt.Sprint(b["errors"]) == "<nil>" {
+		t.Errorf("%v", b)
+	}
+}
