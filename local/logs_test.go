@@ -230,3 +230,28 @@ func TestAnAdministrationChangeShowsUpInTheAuditLog(t *testing.T) {
 		t.Errorf("a workspace key reads the audit log: %d %s", got.status, got.body)
 	}
 }
+
+// A request with W3C trace context is a span below its caller's, which the
+// gateway's own headers may name.
+func TestTraceContextMakesASpan(t *testing.T) {
+	r := start(t)
+	const parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+	body := chatBody("gpt-4o-mini", "Hello", "")
+	for _, headers := range [][]string{
+		{"Traceparent", parent}, {"Traceparent", parent, "X-Gateway-Span-Name", "mine", "X-Gateway-Span-Id", "s", "X-Gateway-Parent-Span-Id", "p", "X-Gateway-Trace-Id", "t"}, {"Traceparent", "00-x"},
+	} {
+		if got := r.call("POST", "/chat/completions", body, append(headers, "X-Gateway-Provider", "@mock")...); got.status != 200 {
+			t.Fatalf("%d %s", got.status, got.body)
+		}
+	}
+	all := r.inOrder(3)
+	if s := all[0]; s.TraceID != "0af7651916cd43dd8448eb211c80319c" || s.ParentSpanID != "b7ad6b7169203331" || s.SpanID == "" || s.SpanName != "POST /v1/chat/completions" {
+		t.Errorf("%+v", s)
+	}
+	if s := all[1]; s.TraceID != "t" || s.ParentSpanID != "p" || s.SpanID != "s" || s.SpanName != "mine" {
+		t.Errorf("%+v", s)
+	}
+	if s := all[2]; s.SpanName != "" || s.ParentSpanID != "" || s.TraceID == "" {
+		t.Errorf("%+v", s)
+	}
+}

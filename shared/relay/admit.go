@@ -47,6 +47,10 @@ func (c *call) traceID() {
 	if c.ask.TraceID == "" {
 		c.ask.TraceID = uuid.NewString()
 	}
+	if c.ask.Traced && c.ask.SpanName == "" {
+		c.ask.SpanName = c.req.Method + " " + c.req.URL.Path
+		c.ask.SpanName = strings.ToValidUTF8(c.ask.SpanName[:min(len(c.ask.SpanName), maxSpanName)], "")
+	}
 	c.rec.TraceID, c.rec.SpanID = c.ask.TraceID, c.ask.SpanID
 	c.rec.ParentSpanID, c.rec.SpanName = c.ask.ParentSpanID, c.ask.SpanName
 }

@@ -45,6 +45,7 @@ const (
 // asked is what the gateway's headers of one request ask for.
 type asked struct {
 	TraceID, SpanID, ParentSpanID, SpanName string
+	Traced                                  bool // by traceparent
 
 	Provider, VirtualKey, Config, CustomHost string
 	Timeout                                  time.Duration // 0: none
@@ -133,6 +134,7 @@ func (a *asked) readTrace(h http.Header) error {
 			if a.SpanID == "" {
 				a.SpanID = newSpanID()
 			}
+			a.Traced = true
 		}
 	}
 	return nil
