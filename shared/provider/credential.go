@@ -29,11 +29,14 @@ func CredentialFromHeaders(p *Provider, h http.Header) (Credential, error) {
 	}
 	for i := range p.Fields {
 		f := &p.Fields[i]
-		name := f.HeaderName()
-		if name == "" {
+		name, ok := fieldHeaders[f]
+		if !ok {
 			continue
 		}
 		v, err := single(h, name)
+		if err != nil {
+			_, err = single(h, f.HeaderName()) // as it is documented
+		}
 		if v == "" && err == nil && f.Bare != "" {
 			v, err = single(h, f.Bare)
 		}
@@ -46,6 +49,21 @@ func CredentialFromHeaders(p *Provider, h http.Header) (Credential, error) {
 	}
 	return c, nil
 }
+
+// fieldHeaders are the headers, in canonical form, that carry the fields of the
+// catalogue; fields without one are not in it.
+var fieldHeaders = func() map[*Field]string {
+	m := make(map[*Field]string)
+	for i := range catalogue {
+		for j := range catalogue[i].Fields {
+			f := &catalogue[i].Fields[j]
+			if name := f.HeaderName(); name != "" {
+				m[f] = http.CanonicalHeaderKey(name)
+			}
+		}
+	}
+	return m
+}()
 
 func single(h http.Header, name string) (string, error) {
 	values := h.Values(name)

@@ -245,16 +245,14 @@ func (c *call) sealBodies(ctx context.Context) {
 	} else {
 		b.Sent, b.SentHeaders = nil, nil
 	}
-	plain := newBufferFor(b.Size())
-	defer plain.free()
-	plain.b = b.Append(plain.b)
 	var err error
-	if into, ok := c.Sealer.(appendSealer); ok {
-		c.sealedBuf = newBufferFor(len(plain.b) + sealedRoom)
-		c.sealedBuf.b, err = into.AppendSeal(ctx, c.sealedBuf.b, c.rec.BodiesBinding(), plain.b)
+	c.sealedBuf = newBufferFor(b.Size() + sealedRoom)
+	if into, ok := c.Sealer.(writtenSealer); ok {
+		c.sealedBuf.b, err = into.SealWritten(ctx, c.sealedBuf.b, c.rec.BodiesBinding(), b)
 		c.rec.Bodies = c.sealedBuf.b
 	} else {
-		c.rec.Bodies, err = c.Sealer.Seal(ctx, c.rec.BodiesBinding(), plain.b)
+		c.sealedBuf.b = b.Append(c.sealedBuf.b)
+		c.rec.Bodies, err = c.Sealer.Seal(ctx, c.rec.BodiesBinding(), c.sealedBuf.b)
 	}
 	if err != nil {
 		c.fail("seal bodies", err)
@@ -266,9 +264,10 @@ func (c *call) sealBodies(ctx context.Context) {
 // wrong guess costs a copy.
 const sealedRoom = 512
 
-// appendSealer is a Sealer that seals into memory that it is given.
-type appendSealer interface {
-	AppendSeal(ctx context.Context, dst []byte, b seal.Binding, plain []byte) ([]byte, error)
+// writtenSealer is a Sealer that seals into memory that it is given, where the
+// value has written itself.
+type writtenSealer interface {
+	SealWritten(ctx context.Context, dst []byte, b seal.Binding, plain seal.Writer) ([]byte, error)
 }
 
 // masked are headers whose values never reach a log.

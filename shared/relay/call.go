@@ -138,7 +138,10 @@ func (c *call) reset() {
 	clear(c.afterwards)
 	c.walk.Spans = c.walk.Spans[:0] // of another body
 	c.checked.Keys = nil            // likewise
+	clear(c.rec.Attempts)
+	attempts := c.rec.Attempts[:0]
 	*c = call{walk: c.walk, edited: c.edited, checked: c.checked, tail: c.tail[:0], modelJSON: c.modelJSON[:0], afterwards: c.afterwards[:0]}
+	c.rec.Attempts = attempts
 }
 
 func newSpanID() string {

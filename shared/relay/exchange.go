@@ -5,6 +5,8 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"sync"
+	"sync/atomic"
 
 	"gateway/shared/chat"
 	"gateway/shared/egress"
@@ -267,9 +269,33 @@ func (c *call) unifiedURL() (*url.URL, error) {
 	if err != nil {
 		return nil, err
 	}
+	if c.to.saved == nil {
+		return c.urls.exact(raw)
+	}
 	u, err := provider.ExactURL(raw)
-	if err == nil && c.to.saved != nil && c.to.saved.allows(c.to.model) == nil {
+	if err == nil && c.to.saved.allows(c.to.model) == nil {
 		c.to.saved.keepURL(address{c.to.op, c.to.model, c.stream}, u)
+	}
+	return u, err
+}
+
+// exactURLs remembers addresses that were parsed. Nobody changes them.
+type exactURLs struct {
+	known sync.Map // raw address -> *url.URL
+	n     atomic.Int64
+}
+
+// maxExact bounds the addresses remembered, since callers name hosts and models.
+const maxExact = 1000
+
+// exact is provider.ExactURL.
+func (e *exactURLs) exact(raw string) (*url.URL, error) {
+	if u, ok := e.known.Load(raw); ok {
+		return u.(*url.URL), nil
+	}
+	u, err := provider.ExactURL(raw)
+	if err == nil && e.n.Add(1) <= maxExact {
+		e.known.Store(raw, u)
 	}
 	return u, err
 }

@@ -75,6 +75,7 @@ type Relay struct {
 	calls    sync.Pool
 	memory   *signedMemory
 	hosts    *egress.Hosts // addresses that requests name
+	urls     exactURLs     // of their targets
 	breakers *breakers
 	picks    *route.Picks
 	owners   *owners

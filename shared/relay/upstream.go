@@ -14,12 +14,11 @@ func (c *call) upstreamBody() ([]byte, error) {
 	if len(c.in) == 0 {
 		return nil, nil
 	}
-	if c.sendBuf == nil || c.sending.busy() {
-		// The target before may still be reading. There is room for a longer model
-		// and for asking for usage.
-		c.sendBuf = newBufferFor(len(c.in) + 256)
+	if c.sending.busy() {
+		c.sendBuf = nil // the target before may still be reading
 	}
 	if c.form != nil {
+		c.roomToSend()
 		if !c.to.leaf.Plain() {
 			c.loss.Add("override_params", "a config does not change the fields of a form")
 			c.rec.Losses = c.loss.Paths()
@@ -41,9 +40,19 @@ func (c *call) upstreamBody() ([]byte, error) {
 		}
 		return c.spliced(src)
 	case c.to.carrier != nil:
+		c.roomToSend()
 		return c.carriedBody(src)
 	}
+	c.roomToSend()
 	return c.translated(src)
+}
+
+// roomToSend makes the buffer for a body that differs from the client's. There is
+// room for a longer model and for asking for usage.
+func (c *call) roomToSend() {
+	if c.sendBuf == nil {
+		c.sendBuf = newBufferFor(len(c.in) + 256)
+	}
 }
 
 // carriedBody is the body of an operation that a translator carries.
@@ -100,6 +109,7 @@ func (c *call) withModel(src []byte) ([]byte, error) {
 		return nil, err
 	}
 	c.modelJSON = wire.AppendJSONString(c.modelJSON[:0], c.to.model)
+	c.roomToSend()
 	c.sendBuf.b = wire.Splice(c.sendBuf.b[:0], src, bodyKeys.SetKey(w, keyModel, c.modelJSON))
 	return c.sendBuf.b, nil
 }
@@ -129,6 +139,7 @@ func (c *call) spliced(src []byte) ([]byte, error) {
 		n++
 	}
 	if n > 0 {
+		c.roomToSend()
 		c.sendBuf.b = wire.Splice(c.sendBuf.b[:0], src, edits[:n]...)
 		src = c.sendBuf.b
 	}

@@ -42,6 +42,32 @@ func TestSealingIntoRoomAllocatesNothing(t *testing.T) {
 	}
 }
 
+// text is a value that writes itself.
+type text []byte
+
+func (x *text) Size() int                { return len(*x) + 3 }
+func (x *text) Append(dst []byte) []byte { return append(dst, *x...) }
+
+func TestWhatWritesItselfIsSealedInItsPlace(t *testing.T) {
+	s := sealer(t)
+	for _, size := range []int{0, 1, 100, 2048, 100_000} {
+		plain := text(bytes.Repeat([]byte("abc"), size)[:size])
+		room := make([]byte, 0, plain.Size()+seal.Overhead(60))
+		for name, dst := range map[string][]byte{"nil": nil, "with room": room, "behind other bytes": []byte("before")} {
+			sealed, err := s.SealWritten(bg, dst, place, &plain)
+			if err != nil || !bytes.HasPrefix(sealed, dst) {
+				t.Fatalf("%s: %d bytes, %v", name, len(sealed), err)
+			}
+			if back, err := s.Open(bg, place, sealed[len(dst):]); err != nil || !bytes.Equal(back, plain) {
+				t.Errorf("%s: %d of %d bytes came back, %v", name, len(back), size, err)
+			}
+		}
+		if n := testing.AllocsPerRun(100, func() { _, _ = s.SealWritten(bg, room, place, &plain) }); n >= 1 {
+			t.Errorf("%v allocations to seal %d bytes", n, size)
+		}
+	}
+}
+
 // endless makes a key a call, without a master key, and counts.
 type endless struct{ generated, unwrapped int }
 

@@ -43,27 +43,53 @@ func (s *Envelope) Seal(ctx context.Context, b Binding, plain []byte) ([]byte, e
 	return s.AppendSeal(ctx, nil, b, plain)
 }
 
+// Writer is a value that writes itself. Size is never less than what Append writes.
+type Writer interface {
+	Size() int
+	Append(dst []byte) []byte
+}
+
+// SealWritten is AppendSeal of what plain writes, which is written to where it is
+// sealed: it stands in memory once.
+func (s *Envelope) SealWritten(ctx context.Context, dst []byte, b Binding, plain Writer) ([]byte, error) {
+	return s.seal(ctx, dst, &b, nil, plain)
+}
+
 // AppendSeal is Seal into dst, which grows at most once; plain and dst must not
 // overlap. With room in dst (Overhead) and the organisation's key in the cache
 // nothing is allocated.
 func (s *Envelope) AppendSeal(ctx context.Context, dst []byte, b Binding, plain []byte) ([]byte, error) {
+	return s.seal(ctx, dst, &b, plain, nil)
+}
+
+// seal seals plain, or what written writes when that is not nil.
+func (s *Envelope) seal(ctx context.Context, dst []byte, b *Binding, plain []byte, written Writer) ([]byte, error) {
 	if b.Org == "" || b.Table == "" {
 		return dst, errUnbound
+	}
+	size := len(plain)
+	if written != nil {
+		size = written.Size()
 	}
 	for {
 		k, err := s.ring.current(ctx, Context{Org: b.Org, Purpose: b.Table})
 		if err != nil {
 			return dst, err
 		}
-		out := slices.Grow(dst, headBytes+len(k.wrapped)+nonceBytes+len(plain)+tagBytes)
+		out := slices.Grow(dst, headBytes+len(k.wrapped)+nonceBytes+size+tagBytes)
 		out = appendHead(out, k.master, k.wrapped)
 		out, ok := k.appendNonce(out)
 		if !ok {
 			continue // the key is used up; the next look-up makes another
 		}
 		sc := scratches.Get().(*scratch)
-		sc.aad = appendBinding(sc.aad[:0], &b)
-		out = k.aead.Seal(out, out[len(out)-nonceBytes:], plain, sc.aad)
+		sc.aad = appendBinding(sc.aad[:0], b)
+		at := len(out)
+		if written != nil {
+			out = written.Append(out)
+			plain = out[at:]
+		}
+		out = k.aead.Seal(out[:at], out[at-nonceBytes:at], plain, sc.aad)
 		scratches.Put(sc)
 		return out, nil
 	}

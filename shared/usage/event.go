@@ -245,7 +245,8 @@ func (r *Record) decodeBare(b []byte) (_ int, bodies []byte, _ error) {
 // readBare reads what follows the bodies in a payload of a version; false when it
 // is not sound.
 func (r *Record) readBare(b []byte, version byte) bool {
-	c := cursor{rest: string(b)} // one allocation for all strings
+	c := cursor{rest: string(b), attempts: r.Attempts[:0], metadata: r.Metadata} // one allocation for all strings
+	r.Attempts, r.Metadata = nil, nil
 	c.record(r)
 	if version > eventPlain {
 		c.explained(r)
@@ -257,6 +258,10 @@ func (r *Record) readBare(b []byte, version byte) bool {
 type cursor struct {
 	rest string
 	bad  bool
+
+	// Memory of a record that was read before; empty.
+	attempts []Attempt
+	metadata map[string]string
 }
 
 func (c *cursor) record(r *Record) {
@@ -277,7 +282,9 @@ func (c *cursor) record(r *Record) {
 	r.UpstreamLatency, r.GatewayTime = time.Duration(c.int()), time.Duration(c.int())
 	c.usage(&r.Usage)
 	if n := c.count(2); n > 0 {
-		r.Metadata = make(map[string]string, n)
+		if r.Metadata = c.metadata; r.Metadata == nil {
+			r.Metadata = make(map[string]string, n)
+		}
 		for range n {
 			k := c.str()
 			r.Metadata[k] = c.str()
@@ -303,7 +310,10 @@ func (c *cursor) record(r *Record) {
 		}
 	}
 	if n := c.count(11); n > 0 {
-		r.Attempts = make([]Attempt, n)
+		if r.Attempts = c.attempts; cap(r.Attempts) < n {
+			r.Attempts = make([]Attempt, n)
+		}
+		r.Attempts = r.Attempts[:n]
 		for i := range r.Attempts {
 			c.attempt(&r.Attempts[i])
 		}

@@ -81,13 +81,11 @@ func (j *Journal) takeFresh() bool {
 	if j.fresh == nil || !j.linked() {
 		return false
 	}
-	rd.records = append(rd.records, Record{})
-	last := len(rd.records) - 1
-	r := &rd.records[last]
+	r := rd.record()
 	e, ok := j.fresh.take(rd.at, r)
 	if !ok {
-		rd.records[last] = Record{}
-		rd.records = rd.records[:last]
+		*r = Record{}
+		rd.records = rd.records[:len(rd.records)-1]
 		return false
 	}
 	if e.bodies > 0 {

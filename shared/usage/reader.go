@@ -101,7 +101,9 @@ func (j *Journal) Next(ctx context.Context, max int, wait time.Duration) (Batch,
 		}
 	}
 	j.reader.giveUpCache()
-	clear(j.reader.records)
+	for i := range j.reader.records {
+		j.reader.records[i].reuse()
+	}
 	j.reader.records, j.reader.held = j.reader.records[:0], 0
 	if err := j.read(max); err != nil {
 		return Batch{}, err
@@ -176,6 +178,25 @@ func (j *Journal) wakeReader() {
 
 // readChunk is how much of a file is read at once.
 const readChunk = 256 << 10
+
+// record is one more record of the batch, empty but for memory that its decoding
+// uses again.
+func (rd *reader) record() *Record {
+	if n := len(rd.records); n < cap(rd.records) {
+		rd.records = rd.records[:n+1]
+	} else {
+		rd.records = append(rd.records, Record{})
+	}
+	return &rd.records[len(rd.records)-1]
+}
+
+// reuse empties the record and keeps its list of attempts and its metadata as
+// memory for the next one that is decoded into it.
+func (r *Record) reuse() {
+	clear(r.Attempts)
+	clear(r.Metadata)
+	*r = Record{Attempts: r.Attempts[:0], Metadata: r.Metadata}
+}
 
 // full tells whether a batch takes no more.
 func (rd *reader) full(max int) bool { return len(rd.records) >= max || rd.held >= maxBatchBytes }
@@ -324,12 +345,11 @@ func (j *Journal) skipTail(end int64) error {
 func (j *Journal) decode(b []byte, max int) (used, need int) {
 	rd := &j.reader
 	for len(b) > used && !rd.full(max) {
-		rd.records = append(rd.records, Record{})
-		last := len(rd.records) - 1
-		r := &rd.records[last]
+		r := rd.record()
 		n, bodies, err := r.decodeBare(b[used:])
 		if err != nil {
-			rd.records = rd.records[:last]
+			*r = Record{}
+			rd.records = rd.records[:len(rd.records)-1]
 		}
 		switch {
 		case err == nil:
