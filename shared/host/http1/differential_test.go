@@ -163,6 +163,7 @@ func TestSameAsNetHTTP(t *testing.T) {
 
 // TestAnswersSameAsNetHTTP lets every handler answer every method.
 func TestAnswersSameAsNetHTTP(t *testing.T) {
+	t.Parallel()
 	mine, net, me, them := pair(t)
 	for path := range handlers {
 		for _, method := range []string{"GET", "HEAD", "POST", "large POST", "closing"} {
@@ -192,6 +193,7 @@ func TestAnswersSameAsNetHTTP(t *testing.T) {
 // TestSplitAnywhere sends requests in two pieces, cut at every byte, and in pieces
 // of one byte.
 func TestSplitAnywhere(t *testing.T) {
+	t.Parallel()
 	mine, net, me, them := pair(t)
 	for _, raw := range []string{
 		post("/", "hello", "X-A: b") + get("/2"), post("/", "a") + "\r\n" + get("/b"), get("/", "X-A: 1", " folded"), "GET / HTTP/1.1\nHost: h\n\n",

@@ -103,7 +103,6 @@ func (s *Server) take(raw net.Conn) {
 			s.mu.Lock()
 			s.conns[c] = struct{}{}
 			s.mu.Unlock()
-			s.clock.advance() // it stands still while there is no connection
 			c.enter(fresh)
 			go c.serve()
 			return

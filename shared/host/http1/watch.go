@@ -12,11 +12,10 @@ const tick = 100 * time.Millisecond
 // drowse is how long the watcher sleeps while all connections are idle.
 const drowse = time.Second
 
-// clock tells the time in ticks. The watcher moves it on, so that reading it is
-// one load. While the watcher drowses it may be behind by drowse.
+// clock tells the time in ticks.
 type clock struct {
 	start  time.Time
-	now    atomic.Uint64
+	seen   atomic.Uint64 // by the watcher when it looked last
 	drowsy atomic.Bool
 	wake   chan struct{}
 }
@@ -26,16 +25,11 @@ func (c *clock) begin() {
 	c.drowsy.Store(true)
 }
 
-func (c *clock) advance() uint64 {
-	now := uint64(time.Since(c.start) / tick)
-	c.now.Store(now)
-	return now
-}
+func (c *clock) now() uint64 { return uint64(time.Since(c.start) / tick) }
 
 // rouse makes the watcher look at every tick again.
 func (c *clock) rouse() {
 	if c.drowsy.Swap(false) {
-		c.advance()
 		select {
 		case c.wake <- struct{}{}:
 		default:
@@ -94,7 +88,8 @@ func (s *Server) look(due []*conn) (_ []*conn, none bool) {
 	// Set before the connections are looked at: who begins something after that
 	// rouses the watcher again.
 	s.clock.drowsy.Store(true)
-	now := s.clock.advance()
+	now := s.clock.now()
+	s.clock.seen.Store(now)
 	awake := false
 	s.mu.Lock()
 	none = len(s.conns) == 0
@@ -118,10 +113,14 @@ func (s *Server) look(due []*conn) (_ []*conn, none bool) {
 }
 
 // enter begins a state and gives it. The state is set before the watcher is
-// roused, so that its next look finds it.
+// roused, so that its next look finds it. That a handler runs is due for a look
+// soon in any case, so the time at which it began may be one of the past.
 func (c *conn) enter(what uint64) uint64 {
 	clock := &c.s.clock
-	state := stateAt(what, clock.now.Load())
+	state := stateAt(what, clock.seen.Load())
+	if what != running {
+		state = stateAt(what, clock.now())
+	}
 	c.state.Store(state)
 	if clock.drowsy.Load() {
 		clock.rouse()
@@ -181,7 +180,7 @@ func (c *conn) closeIdle() {
 	case idle:
 		c.closeFrom(state)
 	case fresh:
-		if since(state, c.s.clock.now.Load()) > newTime {
+		if since(state, c.s.clock.now()) > newTime {
 			c.closeFrom(state)
 		}
 	}
