@@ -2,6 +2,7 @@ package configs
 
 import (
 	"encoding/json"
+	"strings"
 
 	"gateway/shared/admin"
 	"gateway/shared/fault"
@@ -53,6 +54,12 @@ func (f *family) references(c *admin.Call, raw json.RawMessage) error {
 			bad = append(bad, fault.Detail{Field: "config." + host.Field, Message: fault.From(err).Message})
 		}
 	}
+	if len(bad) == 0 {
+		var err error
+		if bad, err = storedWithHosts(c, cfg); err != nil {
+			return err
+		}
+	}
 	if len(bad) > maxBad {
 		bad = bad[:maxBad]
 	}
@@ -82,4 +89,53 @@ func namesOf(c *admin.Call, kind resource.Kind, in []store.Scope) (map[string]bo
 		}
 	}
 	return known, nil
+}
+
+// storedWithHosts are the targets that would send a stored credential to another
+// host than the one saved with it: no request would be served by them.
+func storedWithHosts(c *admin.Call, cfg *route.Config) ([]fault.Detail, error) {
+	tree, bad := cfg.Compile()
+	if len(bad) > 0 {
+		return bad, nil
+	}
+	own := map[string]string{}
+	for _, leaf := range tree.Leaves() {
+		if leaf.Slug == "" || leaf.CustomHost == "" {
+			continue
+		}
+		host, known := own[leaf.Slug]
+		if !known {
+			var err error
+			if host, err = hostOf(c, leaf.Slug); err != nil {
+				return nil, err
+			}
+			own[leaf.Slug] = host
+		}
+		if strings.TrimRight(leaf.CustomHost, "/") != host {
+			bad = append(bad, fault.Detail{Field: leaf.Path + ".custom_host", Message: "cannot be combined with the stored credential of a saved provider, unless it is the host saved with it"})
+		}
+	}
+	return bad, nil
+}
+
+// hostOf is the custom host that is saved with a provider; "" without one.
+func hostOf(c *admin.Call, slug string) (string, error) {
+	rec, ok, err := c.Resources.Get(c.Context, c.Scope, provider.KindProvider, slug)
+	if err != nil || !ok {
+		return "", err
+	}
+	inst, err := provider.DecodeInstance(rec)
+	if err != nil {
+		return "", err
+	}
+	rec, ok, err = c.Resources.Get(c.Context, inst.IntegrationScope(c.Scope), provider.KindIntegration, inst.IntegrationID)
+	if err != nil || !ok {
+		return "", err
+	}
+	in, err := provider.DecodeIntegration(rec)
+	if err != nil {
+		return "", err
+	}
+	host, _ := in.Configurations["custom_host"].(string)
+	return strings.TrimRight(host, "/"), nil
 }

@@ -84,6 +84,41 @@ func TestWhatAConfigNamesMayBeNamedByIDToo(t *testing.T) {
 	h.Do("POST", "/configs", key, `{"name":"x","config":{"provider":"@a","input_guardrails":["pg-all"]}}`).OK()
 }
 
+// A stored credential goes to its own host only, so a config that sends it
+// elsewhere could never be served.
+func TestStoredCredentialsGoToTheirOwnHost(t *testing.T) {
+	h := newHouse(t)
+	sc := store.Scope{Org: admintest.Org, Workspace: h.One}
+	id := resource.NewID()
+	in := resource.Record{Scope: sc, Kind: provider.KindIntegration, ID: id, Slug: "own", Name: "own", Status: provider.StatusActive, Body: []byte(`{"ai_provider_id":"openai","configurations":{"custom_host":"https://models.example.com/v1/"}}`)}
+	of := resource.Record{Scope: sc, Kind: provider.KindProvider, ID: resource.NewID(), Slug: "own", Name: "own", Status: provider.StatusActive, Body: []byte(`{"integration_id":"` + id + `","integration_slug":"own","ai_provider_id":"openai"}`)}
+	err := h.Resources.Change(context.Background(), sc, func(tx *resource.Tx) error {
+		if err := tx.Create(&in); err != nil {
+			return err
+		}
+		return tx.Create(&of)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for config, field := range map[string]string{
+		`{"provider":"@own","custom_host":"https://models.example.com/v1"}`:                                                                                        "",
+		`{"provider":"openai","api_key":"sk-aaaaaaaa","custom_host":"https://other.example.com"}`:                                                                  "",
+		`{"provider":"@own","custom_host":"https://other.example.com/v1"}`:                                                                                         "config.custom_host",
+		`{"provider":"@a","custom_host":"https://models.example.com/v1"}`:                                                                                          "config.custom_host",
+		`{"virtual_key":"own","custom_host":"https://models.example.com.evil.example/v1"}`:                                                                         "config.custom_host",
+		`{"override_params":{"model":"@own/m"},"custom_host":"https://models.example.com/v1/extra"}`:                                                               "config.custom_host",
+		`{"strategy":{"mode":"fallback"},"custom_host":"https://other.example.com","targets":[{"provider":"openai","api_key":"sk-aaaaaaaa"},{"provider":"@own"}]}`: "config.targets[1].custom_host",
+	} {
+		got := h.Do("POST", "/configs", key, `{"name":"x","config":`+config+`}`)
+		if field == "" {
+			got.OK()
+		} else {
+			got.Refused(400, "AB01", field)
+		}
+	}
+}
+
 func TestManyMissingThingsAreABoundedAnswer(t *testing.T) {
 	h := newHouse(t)
 	var targets []string
