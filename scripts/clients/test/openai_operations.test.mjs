@@ -100,3 +100,30 @@ test('bounds are refused with the field', async () => {
   await assert.rejects(client.audio.speech.create({ model: 'tts-1', input: 'x', voice: 'alloy', speed: 9 }), (err) => err.status === 400 && err.param === 'speed');
   await assert.rejects(client.files.create({ file: await toFile(Buffer.from('x'), 'x'), purpose: '' }), (err) => err.status === 400 && err.param === 'purpose');
 });
+
+test('a batch that the gateway runs itself', async () => {
+  const own = openai('gateway');
+  const file = await own.files.create({ file: await toFile(Buffer.from(`${row('one', 'mock: say=Hello')}\n${row('two', 'mock: status=400')}\n`), 'rows.jsonl'), purpose: 'batch' });
+  assert.match(file.id, /^gw_file_/);
+  const made = { input_file_id: file.id, endpoint: '/v1/chat/completions', completion_window: 'immediate', metadata: { a: 'b' }, gateway_options: { 'x-gateway-virtual-key': 'mock' } };
+  let batch = await own.batches.create(made);
+  assert.equal(batch.status, 'validating');
+  const slow = await own.files.create({ file: await toFile(Buffer.from(`${row('slow', 'mock: delay=3s')}\n`), 'rows.jsonl'), purpose: 'batch' });
+  const stopped = await own.batches.create({ ...made, input_file_id: slow.id });
+  assert.equal((await own.batches.cancel(stopped.id)).status, 'cancelling');
+  for (let i = 0; i < 600 && batch.status !== 'completed'; i++) {
+    await new Promise((done) => setTimeout(done, 100));
+    batch = await own.batches.retrieve(batch.id);
+  }
+  assert.deepEqual(batch.request_counts, { total: 2, completed: 1, failed: 1 });
+  const rows = async (id) => (await (await own.files.content(id)).text()).trim().split('\n').map((l) => JSON.parse(l));
+  const [good] = await rows(batch.output_file_id);
+  assert.equal(good.custom_id, 'one');
+  assert.equal(good.response.body.choices[0].message.content, 'Hello');
+  const [bad] = await rows(batch.error_file_id);
+  assert.equal(bad.response.status_code, 400);
+  const all = [];
+  for await (const b of own.batches.list({ limit: 1 })) all.push(b.id);
+  assert.ok(all.includes(batch.id) && all.includes(stopped.id));
+  await assert.rejects(own.files.create({ file: await toFile(Buffer.from('x\n'), 'x.jsonl'), purpose: 'batch' }), (err) => err.status === 400 && err.param === 'file' && /line 1/.test(err.message));
+});

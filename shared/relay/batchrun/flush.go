@@ -29,11 +29,14 @@ type request struct {
 	body   []byte
 }
 
-// flush runs the next rows.
-func (w *work) flush(ctx context.Context) (func(*managed.Progress), error) {
+// flush runs the next rows. The step behind the last of them waits for nothing.
+func (w *work) flush(ctx context.Context) (made func(*managed.Progress), delay time.Duration, err error) {
 	rows, offset, line, over, err := w.next(ctx)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
+	}
+	if !over {
+		delay = w.Pace.Pause
 	}
 	numbers := make([]int, len(rows))
 	for i := range rows {
@@ -41,10 +44,10 @@ func (w *work) flush(ctx context.Context) (func(*managed.Progress), error) {
 	}
 	good, err := w.Batches.Accepted(ctx, w.sc, w.id, numbers)
 	if err != nil {
-		return nil, fault.Unavailable(err)
+		return nil, 0, fault.Unavailable(err)
 	}
 	if err := w.runRows(ctx, rows, good); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	return func(p *managed.Progress) {
 		for _, n := range numbers {
@@ -61,7 +64,7 @@ func (w *work) flush(ctx context.Context) (func(*managed.Progress), error) {
 		case over:
 			p.Finalize(managed.Completed, w.Now())
 		}
-	}, nil
+	}, delay, nil
 }
 
 // next reads the rows of a step; over says that none come behind them.

@@ -117,8 +117,7 @@ func (w *work) step(ctx context.Context) (made func(*managed.Progress), delay ti
 	case w.Now().Unix() >= b.Expires:
 		return w.ending(managed.Expired), 0, nil
 	}
-	made, err = w.flush(ctx)
-	return made, w.Pace.Pause, err
+	return w.flush(ctx)
 }
 
 // ending begins the end of the batch.
