@@ -313,9 +313,8 @@ func (m *matrix) usage(p *provider.Provider, c *client, plain, streamed *wish) s
 	return absent
 }
 
-// render is the matrix as Markdown.
-func (m *matrix) render(rows [][]matrixRow) []byte {
-	var b bytes.Buffer
+// render is the first table of the matrix as Markdown, and what its marks mean.
+func (m *matrix) render(b *bytes.Buffer, rows [][]matrixRow) {
 	b.WriteString(`# What each provider does
 
 Written by ` + "`make matrix`" + ` from the results of TestMatrix (local/matrix_test.go), which asks
@@ -346,7 +345,7 @@ pass-through.
 	b.WriteString("\n|---|---|---|" + strings.Repeat("---|", columns) + "\n")
 	for _, list := range rows {
 		for _, r := range list {
-			fmt.Fprintf(&b, "| %s | %s | %s |", r.provider, r.operation, r.model)
+			fmt.Fprintf(b, "| %s | %s | %s |", r.provider, r.operation, r.model)
 			for _, cell := range r.cells {
 				b.WriteString(" " + cell + " |")
 			}
@@ -362,5 +361,4 @@ pass-through.
 		}
 	}
 	b.WriteString(".\n")
-	return b.Bytes()
 }

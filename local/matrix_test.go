@@ -31,23 +31,29 @@ const matrixFile = "../shared/provider/MATRIX.md"
 // TestMatrix asks every provider of the catalogue for every operation through one
 // gateway, and holds what came back against the matrix in the repository.
 func TestMatrix(t *testing.T) {
+	everyOperationIsTried(t)
 	m := newMatrix(t)
-	rows := make([][]matrixRow, len(provider.All()))
+	n := len(provider.All())
+	rows, further, jobs := make([][]matrixRow, n), make([]map[provider.Operation]string, n), make([]map[provider.Operation]string, n)
 	var wg sync.WaitGroup
 	slots := make(chan struct{}, 4)
 	for i, p := range provider.All() {
-		if len(p.Routes) == 0 {
-			continue
-		}
 		m.save(p)
 		wg.Go(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
-			rows[i] = m.provider(p)
+			if len(p.Routes) > 0 {
+				rows[i], jobs[i] = m.provider(p), m.jobs(p)
+			}
+			further[i] = m.further(p)
 		})
 	}
 	wg.Wait()
-	got := m.render(rows)
+	var b bytes.Buffer
+	m.render(&b, rows)
+	renderFurther(&b, further)
+	renderJobs(&b, jobs)
+	got := b.Bytes()
 	if *updateMatrix {
 		if err := os.WriteFile(matrixFile, got, 0o644); err != nil {
 			t.Fatal(err)
@@ -68,6 +74,31 @@ func TestMatrix(t *testing.T) {
 		}
 	}
 	t.Errorf("%s is stale: make matrix", matrixFile)
+}
+
+// everyOperationIsTried holds the tables below against the catalogue: no row lists
+// an operation that none of them proves. Realtime has no route at the gateway.
+func everyOperationIsTried(t *testing.T) {
+	tried := map[provider.Operation]bool{provider.Realtime: true}
+	for _, c := range clients {
+		tried[c.operation] = true
+	}
+	for _, o := range otherOperations {
+		tried[o.operation] = true
+	}
+	for _, o := range furtherOperations {
+		tried[o.op] = true
+	}
+	for _, o := range jobOperations {
+		tried[o.op] = true
+	}
+	for _, p := range provider.All() {
+		for _, r := range p.Routes {
+			if !tried[r.Op] {
+				t.Errorf("%s lists %s, which no table of the matrix tries", p.ID, r.Op)
+			}
+		}
+	}
 }
 
 // Columns of the matrix.
@@ -150,7 +181,8 @@ var pictureHosts = map[string]struct {
 
 // openAIPaths are the ends of the paths of OpenAI's shape and Anthropic's.
 var openAIPaths = []string{
-	"/chat/completions", "/messages", "/completions", "/embeddings", "/responses", "/moderations", "/images/generations", "/audio/speech", "/audio/transcriptions", "/rerank", "/files", "/batches",
+	"/chat/completions", "/messages", "/messages/count_tokens", "/completions", "/embeddings", "/responses", "/moderations", "/rerank", "/models",
+	"/images/generations", "/images/edits", "/images/variations", "/audio/speech", "/audio/transcriptions", "/audio/translations",
 }
 
 // route takes /{provider id}/... to the path where the mock speaks the shape of
@@ -166,10 +198,17 @@ func (m *matrix) route(w http.ResponseWriter, r *http.Request) {
 	if tag == "" {
 		tag = tagForm.FindString(target)
 	}
-	m.sent.Store(tag, &sentOn{target, body})
+	if tag != "" {
+		m.sent.Store(tag, &sentOn{target, body})
+	}
 	id, rest, _ := strings.Cut(strings.TrimPrefix(target, "/"), "/")
 	rest = "/" + rest
 	path, _, _ := strings.Cut(rest, "?")
+	if strings.HasPrefix(path, "/echo/") {
+		r.RequestURI = rest
+		m.mock.ServeHTTP(w, r)
+		return
+	}
 	if host := pictureHosts[id]; host.name != "" && slices.ContainsFunc(host.marks, func(mark string) bool { return strings.Contains(path, mark) }) {
 		r.RequestURI = "/images-of/" + host.name + rest
 		m.mock.ServeHTTP(w, r)
@@ -182,10 +221,16 @@ func (m *matrix) route(w http.ResponseWriter, r *http.Request) {
 			rest = wirePaths[id] + "/" + strings.TrimPrefix(strings.TrimPrefix(rest, strings.TrimSuffix(wirePaths[id], "/v1")), "/")
 		}
 	default:
+		kept := max(strings.Index(path, "/responses/"), strings.Index(path, "/files"), strings.Index(path, "/batches"), strings.Index(path, "/fine_tuning/"))
 		i := slices.IndexFunc(openAIPaths, func(tail string) bool { return strings.HasSuffix(path, tail) })
-		if i >= 0 {
+		switch {
+		case kept >= 0:
+			rest = "/v1" + path[kept:]
+		case i >= 0:
 			rest = "/v1" + openAIPaths[i]
-		} else {
+		case id == "azure-ai" && strings.HasSuffix(path, "/ocr"):
+			rest = "/azure" + rest
+		default:
 			rest = wirePaths[id] + rest
 		}
 		if r.Header.Get("Authorization") == "" && id != "anthropic" && r.Header.Get("Api-Key") != "" {
@@ -226,6 +271,9 @@ func (m *matrix) save(p *provider.Provider) {
 		}
 		fields[f.Name] = json.RawMessage(value)
 	}
+	if p.Auth.Scheme == provider.SigV4Auth {
+		fields["aws_auth_type"] = json.RawMessage(fieldValues["aws_auth_type"])
+	}
 	fields["custom_host"], _ = json.Marshal(host)
 	raw, _ := json.Marshal(fields)
 	m.admin("POST", "/integrations", fmt.Sprintf(`{"name":%q,"slug":%q,"workspace_id":%q,"ai_provider_id":%q,"key":"mock-key","configurations":%s}`, p.ID, "m-"+p.ID, m.workspace(), p.ID, raw))
@@ -242,6 +290,10 @@ func example(p *provider.Provider, op provider.Operation, column int) string {
 	case provider.Embeddings:
 		if model := map[string]string{"palm": "embedding-gecko-001", "bedrock": "amazon.titan-embed-text-v2:0", "google": "gemini-embedding-001", "vertex-ai": "text-embedding-005", "cohere": "embed-english-v3.0"}[p.ID]; model != "" {
 			return model
+		}
+	case provider.MessagesCountTokens:
+		if p.ID == "vertex-ai" {
+			return "anthropic.claude-sonnet-4-5" // Claude alone counts there
 		}
 	case provider.Rerank:
 		if p.ID == "bedrock" {

@@ -67,6 +67,9 @@ func (c *call) carriedBody(src []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	if c.to.carrier.Name() == provider.AnthropicMessages {
+		c.sendBuf.b, _ = c.to.target.Adapt(c.to.op, provider.AnthropicMessages, c.to.model, c.sendBuf.b)
+	}
 	c.rec.Losses = c.loss.Paths()
 	return c.sendBuf.b, c.loss.Err()
 }
