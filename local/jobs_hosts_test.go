@@ -8,6 +8,7 @@ import (
 
 // Hosts that speak OpenAI's chat and run batches in a way of their own.
 var (
+	cohereHost    = jobHost{provider: "cohere", key: `"key":"mock-key",`, model: "embed-english-v3.0", path: "/hosts/cohere"}
 	mistralHost   = jobHost{provider: "mistral-ai", key: `"key":"mock-key",`, model: "mistral-large-latest", path: "/hosts/mistral/v1"}
 	fireworksHost = jobHost{
 		provider: "fireworks-ai", key: `"key":"mock-key",`, model: "100b", path: "/hosts/fireworks",
@@ -37,6 +38,31 @@ func TestABatchInferenceJobOfFireworks(t *testing.T) { runsABatch(t, fireworksHo
 func TestABatchInferenceJobBelongsToItsWorkspace(t *testing.T) { keepsBatchesApart(t, fireworksHost) }
 
 func TestAFineTuningJobOfFireworks(t *testing.T) { tunesAModel(t, fireworksHost, "n_epochs") }
+
+func TestAnEmbedJobOfCohere(t *testing.T) {
+	rows := vectorsFor("embed-english-v3.0", `,"input_type":"search_query"`)
+	embedsABatch(t, cohereHost, rows[:strings.LastIndex(strings.TrimSuffix(rows, "\n"), "\n")+1], 1536, 0, true)
+}
+
+func TestRowsThatCohereCannotRunAreRefusedByLine(t *testing.T) {
+	n := cohereHost.host(t)
+	one := `{"custom_id":"a","body":{"model":"embed-english-v3.0","input":"a"}}` + "\n"
+	for _, c := range []struct{ rows, endpoint, says string }{
+		{rowsFor("command-r"), "/v1/chat/completions", "endpoint must be /v1/embeddings"},
+		{"", "/v1/embeddings", "at least one row"},
+		{one + `{"custom_id":"b","body":{"model":"embed-english-v3.0","input":["a","b"]}}`, "/v1/embeddings", "line 2: input"},
+		{one + `{"custom_id":"b","body":{"model":"embed-multilingual-v3.0","input":"a"}}`, "/v1/embeddings", "line 2: model"},
+		{one + `{"custom_id":"b","body":{"model":"embed-english-v3.0","input":"a","input_type":"classification"}}`, "/v1/embeddings", "line 2: input_type"},
+		{`{"custom_id":"b","body":{"model":"embed-english-v3.0","input":"a","dimensions":256}}`, "/v1/embeddings", "line 1"},
+		{one + "{", "/v1/embeddings", "line 2"},
+		{`{"custom_id":"b","body":{"model":"embed-english-v3.0","input":"mock-invalid"}}`, "/v1/embeddings", "does not take the rows"},
+	} {
+		body := fmt.Sprintf(`{"input_file_id":%q,"endpoint":%q,"completion_window":"24h"}`, n.upload(n.mine, c.rows), c.endpoint)
+		if got := n.call("POST", "/batches", body, as(n.mine)...); got.status != 400 || !strings.Contains(got.body, c.says) {
+			t.Errorf("%.90s: %d %s", c.rows, got.status, got.body)
+		}
+	}
+}
 
 func TestAFineTuningJobOfMistral(t *testing.T) { tunesAModel(t, mistralHost, "n_epochs") }
 

@@ -23,7 +23,7 @@ var jobHostRoutes map[string][]operation
 func init() { // the handlers refer to the table for their links
 	jobHostRoutes = map[string][]operation{
 		"groq":  {{"GET", "/batches/{id}", (*exchange).plainBatch}},
-		"azure": {}, "fireworks": fireworksRoutes(),
+		"azure": {}, "fireworks": fireworksRoutes(), "cohere": cohereJobRoutes(),
 		"mistral": {
 			{"POST", "/batch/jobs", hostBatchMade("mistral")}, {"GET", "/batch/jobs", hostList("mistral", "batch")},
 			{"GET", "/batch/jobs/{id}", hostBatch("mistral")}, {"POST", "/batch/jobs/{id}/cancel", hostStopped("mistral", "batch")},

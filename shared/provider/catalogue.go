@@ -176,12 +176,10 @@ var catalogue = []Provider{
 			{Op: ImagesGenerate, Path: ":predict", Dialect: "google.imagen"},
 		}, vertexJobs...)},
 	{ID: "cohere", Name: "Cohere", Dialect: Cohere, Base: "https://api.cohere.ai", Auth: bearer, Key: always,
-		Routes: []Route{
+		Routes: append([]Route{
 			{Op: Chat, Path: "/v2/chat"}, {Op: Completions, Path: "/v1/generate", Dialect: "cohere.generate"},
 			{Op: Embeddings, Path: "/v2/embed", Dialect: "cohere.embeddings"}, {Op: Rerank, Path: "/v2/rerank", Dialect: "cohere.rerank"},
-			{Op: FilesList, Path: "/v1/datasets"}, {Op: FilesGet, Path: "/v1/datasets/{id}"}, {Op: FilesDelete, Path: "/v1/datasets/{id}"},
-			{Op: BatchesCreate, Path: "/v1/embed-jobs"}, {Op: BatchesGet, Path: "/v1/embed-jobs/{id}"}, {Op: BatchesCancel, Path: "/v1/embed-jobs/{id}/cancel"}, {Op: BatchesList, Path: "/v1/embed-jobs"},
-		}},
+		}, cohereJobs...)},
 	{ID: "mistral-ai", Name: "Mistral AI", Dialect: OpenAIChat, Base: "https://api.mistral.ai/v1", Auth: bearer, Key: always, Routes: mistralRoutes,
 		Fields: []Field{{Name: "mistral_fim_completion"}},
 		Quirks: Quirks{OnlyMaxTokens: true, RequiredIsAny: true, NoUnknown: true, Rename: []Rename{{"seed", "random_seed"}, {"safe_mode", "safe_prompt"}, {"dimensions", "output_dimension"}}, Drop: []string{"user", "logit_bias", "logprobs", "top_logprobs", "service_tier", "store", "stream_options"}}},

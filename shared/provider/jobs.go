@@ -8,6 +8,7 @@ const (
 	MistralJobs   = "mistral.jobs"
 	TogetherJobs  = "together.jobs"
 	FireworksJobs = "fireworks.jobs"
+	CohereJobs    = "cohere.jobs"
 )
 
 // messageBatches are Anthropic's batches. The files that they are made of stay at
@@ -126,4 +127,17 @@ var fireworksJobs = []Route{
 	{Op: FinetuneList, Path: "/supervisedFineTuningJobs", Base: fireworksAccount, Dialect: FireworksJobs},
 	{Op: FinetuneGet, Path: "/supervisedFineTuningJobs/{id}", Base: fireworksAccount, Dialect: FireworksJobs},
 	{Op: FinetuneCancel, Path: "/supervisedFineTuningJobs/{id}", Base: fireworksAccount, Dialect: FireworksJobs},
+}
+
+// cohereJobs are the embed jobs of Cohere, whose rows become datasets.
+var cohereJobs = []Route{
+	{Op: FilesUpload, Path: "/v1/datasets", Dialect: CohereJobs},
+	{Op: FilesList, Path: "/v1/datasets", Dialect: CohereJobs},
+	{Op: FilesGet, Path: "/v1/datasets/{id}", Dialect: CohereJobs},
+	{Op: FilesDelete, Path: "/v1/datasets/{id}", Dialect: CohereJobs},
+	{Op: FilesContent, Path: "/v1/datasets/{id}", Dialect: CohereJobs},
+	{Op: BatchesCreate, Path: "/v1/embed-jobs", Dialect: CohereJobs},
+	{Op: BatchesGet, Path: "/v1/embed-jobs/{id}", Dialect: CohereJobs},
+	{Op: BatchesCancel, Path: "/v1/embed-jobs/{id}/cancel", Dialect: CohereJobs},
+	{Op: BatchesList, Path: "/v1/embed-jobs", Dialect: CohereJobs},
 }

@@ -51,5 +51,5 @@ func Translators() []chat.Translator {
 // Jobs carry files, batches and fine-tuning jobs of providers that have them in a
 // shape of their own.
 func Jobs() []chat.Jobs {
-	return []chat.Jobs{job.Anthropic{}, job.Bedrock{}, job.Vertex{}, job.Mistral{}, job.Together{}, job.Fireworks{}}
+	return []chat.Jobs{job.Anthropic{}, job.Bedrock{}, job.Vertex{}, job.Mistral{}, job.Together{}, job.Fireworks{}, job.Cohere{}}
 }

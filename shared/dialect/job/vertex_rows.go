@@ -166,6 +166,7 @@ type parts struct {
 	ctx  context.Context
 	j    *chat.Job
 	call func(n int) *chat.JobCall
+	wrap func(io.ReadCloser) io.ReadCloser // makes lines of what is read; nil: it has lines
 	n    int
 	most int
 	from io.ReadCloser // what is being read
@@ -181,7 +182,9 @@ func (p *parts) next() error {
 	if err != nil {
 		return err
 	}
-	p.from = resp.Body
+	if p.from = resp.Body; p.wrap != nil {
+		p.from = p.wrap(resp.Body)
+	}
 	p.n++
 	return nil
 }
