@@ -296,6 +296,27 @@ func TestWhatIsNotCached(t *testing.T) {
 	})
 }
 
+// What a provider does not list but its host is asked for all the same, and what
+// the gateway answers itself, is cached too.
+func TestAnswersOfOtherOriginsAreCached(t *testing.T) {
+	r := start(t)
+	for path, body := range map[string]string{
+		"/rerank":                `{"model":"@mock/rerank-v1","query":"cat","documents":["dog","a cat"]}`,
+		"/messages/count_tokens": `{"model":"@mock/gpt-4o-mini","messages":[{"role":"user","content":"How many?"}]}`,
+	} {
+		plain := r.call("POST", path, body)
+		if plain.status != http.StatusOK {
+			t.Fatalf("%s: %d %s", path, plain.status, plain.body)
+		}
+		first := r.cached("MISS", path, body)
+		r.unbilled(func() {
+			if again := r.cached("HIT", path, body); again.body != first.body {
+				t.Errorf("%s: %s, then %s", path, first.body, again.body)
+			}
+		})
+	}
+}
+
 func TestEachTargetHasItsOwnAnswers(t *testing.T) {
 	r := start(t)
 	body := chatBody("gpt-4o-mini", "Who answers?", "")

@@ -141,8 +141,7 @@ func (c *call) question(body []byte) (*cache.Question, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The address for a plain answer: a stream's may be another one.
-	url, err := c.to.target.URL(c.to.op, c.to.model, false)
+	url, err := c.answerURL()
 	if err != nil {
 		return nil, err
 	}
@@ -157,6 +156,22 @@ func (c *call) question(body []byte) (*cache.Question, error) {
 		q.Saved = c.to.saved.id
 	}
 	return q, nil
+}
+
+// answerURL is the address that a plain answer comes from: a stream's may be
+// another one. What the gateway answers itself comes from nowhere.
+func (c *call) answerURL() (string, error) {
+	switch {
+	case c.to.local:
+		return "", nil
+	case c.rt.Client == nil && c.through():
+		u, err := c.operationURL(c.to.op, c.id)
+		if err != nil {
+			return "", err
+		}
+		return u.String(), nil
+	}
+	return c.to.target.URL(c.to.op, c.to.model, false)
 }
 
 // usable makes a kept answer ready to be sent; nil when there is none, or when it
