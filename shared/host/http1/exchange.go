@@ -11,9 +11,11 @@ import (
 
 // answer is the memory that an answer is put together in.
 type answer struct {
-	out     []byte           // what goes out next: a head, chunks
+	out     []byte           // what goes out next: a head, chunks; in small, in large, or larger than both
+	n       int              // how much is pending
 	pending [maxPending]byte // the body's bytes that are in no chunk yet
-	n       int              // of them
+	small   [maxSmall]byte
+	large   *[maxLarge]byte // nil until it is needed
 }
 
 const (
@@ -21,11 +23,46 @@ const (
 	// is more, in bytes: an answer that is no larger gets its length. It is what
 	// net/http holds back.
 	maxPending = 2048
-	// maxOut is how much is gathered for one write, in bytes.
-	maxOut = 8 << 10
+	// maxSmall has room for the head and the body of most answers, and for what a
+	// stream sends at once.
+	maxSmall = 4 << 10
+	// maxLarge is how much is copied so that the end of a body in chunks goes out
+	// with what comes before it.
+	maxLarge = 32 << 10
 )
 
-var answers = sync.Pool{New: func() any { return &answer{out: make([]byte, 0, maxOut)} }}
+var (
+	answers = sync.Pool{New: func() any { return new(answer) }}
+	larges  = sync.Pool{New: func() any { return new([maxLarge]byte) }}
+)
+
+func newAnswer() *answer {
+	a := answers.Get().(*answer)
+	a.out, a.n = a.small[:0], 0
+	return a
+}
+
+// hold makes room for n more bytes, up to maxLarge in all.
+func (a *answer) hold(n int) {
+	if len(a.out)+n > cap(a.out) && a.large == nil {
+		a.large = larges.Get().(*[maxLarge]byte)
+		a.out = append(a.large[:0], a.out...)
+	}
+}
+
+// sent empties what went out, and gives the large memory back.
+func (a *answer) sent() {
+	if a.large != nil {
+		larges.Put(a.large)
+		a.large = nil
+	}
+	a.out = a.small[:0]
+}
+
+func (a *answer) free() {
+	a.sent()
+	answers.Put(a)
+}
 
 // exchange is one request and its answer. It is the handler's ResponseWriter, and
 // like every one not for two goroutines at once.
@@ -122,13 +159,6 @@ func (x *exchange) cut() {
 	x.body.mu.Unlock()
 }
 
-func (a *answer) free() {
-	if cap(a.out) <= 2*maxOut {
-		a.out, a.n = a.out[:0], 0
-		answers.Put(a)
-	}
-}
-
 // Header implements http.ResponseWriter.
 func (x *exchange) Header() http.Header {
 	if x.header == nil {
@@ -147,7 +177,7 @@ func (x *exchange) WriteHeader(status int) {
 		panic("http1: a status must have three digits")
 	}
 	if x.a == nil {
-		x.a = answers.Get().(*answer)
+		x.a = newAnswer()
 	}
 	if status < 200 && status != http.StatusSwitchingProtocols {
 		x.inform(status)

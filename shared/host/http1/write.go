@@ -28,20 +28,23 @@ func (x *exchange) emit(p []byte) error {
 		a.out = strconv.AppendInt(a.out, int64(size), 16)
 		a.out = append(a.out, crlf...)
 	}
-	a.out = append(a.out, first...)
-	switch {
-	case len(a.out)+len(p)+2 <= maxOut:
-		a.out = append(a.out, p...)
+	most := maxSmall
+	if x.chunked {
+		most = maxLarge
+	}
+	if rest := len(first) + len(p) + len(crlf); len(a.out)+rest <= most {
+		a.hold(rest)
+		a.out = append(append(a.out, first...), p...)
 		if x.chunked {
 			a.out = append(a.out, crlf...)
 		}
 		return nil
-	case x.chunked:
-		return x.send(a.out, p, crlf)
-	case len(p) > 0:
-		return x.send(a.out, p)
 	}
-	return nil
+	a.out = append(a.out, first...)
+	if x.chunked {
+		return x.send(a.out, p, crlf)
+	}
+	return x.send(a.out, p)
 }
 
 // push sends what is to go out.
@@ -55,7 +58,7 @@ func (x *exchange) push() error {
 // send writes to the connection. An error ends the request: its client has gone.
 func (x *exchange) send(parts ...[]byte) error {
 	x.err = x.c.write(parts...)
-	x.a.out = x.a.out[:0]
+	x.a.sent()
 	if x.err != nil {
 		x.cancel()
 	}
