@@ -116,6 +116,10 @@ func (r *responsesReader) item(it *readItem, v value, typ string) error {
 			return fmt.Errorf("a part is added within a part")
 		}
 		it.open, it.part = true, ""
+	case "annotation.added":
+		if !it.open || !v.get("annotation").get("type").given() {
+			return fmt.Errorf("an annotation outside of a part, or of no type")
+		}
 	case "delta":
 		d := v.get("delta")
 		if d.kind != text || !it.open && itemEvents[it.typ][0] != what {

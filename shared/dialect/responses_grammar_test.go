@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 type responsesItem struct {
@@ -186,6 +187,20 @@ func (it *responsesOpen) event(t *testing.T, ev *responsesEvent, data string) {
 	case strings.HasSuffix(what, "_part") && how == "done":
 		it.open = false
 		it.parts++
+	case what == "output_text" && how == "annotation.added":
+		var note struct {
+			Index      *int `json:"annotation_index"`
+			Annotation struct {
+				Type       string
+				StartIndex int `json:"start_index"`
+				EndIndex   int `json:"end_index"`
+				URL        string
+			}
+		}
+		a := &note.Annotation
+		if json.Unmarshal([]byte(data), &note) != nil || !it.open || note.Index == nil || a.Type != "url_citation" || a.URL == "" || a.StartIndex >= a.EndIndex || a.EndIndex > utf8.RuneCountInString(it.part) {
+			t.Errorf("a bad annotation of %q: %s", it.part, data)
+		}
 	case how == "delta":
 		if strings.HasPrefix(what, "output_text") && !it.open {
 			t.Errorf("a piece outside of a part: %s", data)

@@ -2,6 +2,7 @@ package anthropic
 
 import (
 	"gateway/shared/chat"
+	"gateway/shared/dialect/cite"
 	"gateway/shared/wire"
 )
 
@@ -68,6 +69,20 @@ func appendStop(dst []byte, stop chat.StopReason, sequence string, calls bool) [
 	return wire.AppendJSONString(dst, sequence)
 }
 
+// appendCitations writes the sources of a text; nothing when there is none.
+func appendCitations(dst, list []byte) []byte {
+	if len(list) == 0 {
+		return dst
+	}
+	start := len(dst)
+	dst = append(dst, `,"citations":[`...)
+	none := len(dst)
+	if dst = cite.Join(dst, list, func(dst []byte, c *cite.Citation) []byte { return c.AppendMessages(dst) }); len(dst) == none {
+		return dst[:start]
+	}
+	return append(dst, ']')
+}
+
 // appendBlock writes one content block; nothing for an empty one.
 func appendBlock(dst []byte, p *chat.Part, o *chat.Options) []byte {
 	switch p.Kind {
@@ -77,6 +92,7 @@ func appendBlock(dst []byte, p *chat.Part, o *chat.Options) []byte {
 		}
 		dst = append(dst, `{"type":"text","text":`...)
 		dst = wire.AppendJSONString(dst, p.Text)
+		dst = appendCitations(dst, p.Citations)
 	case chat.Reasoned:
 		dst = append(dst, `{"type":"thinking","thinking":`...)
 		dst = wire.AppendJSONString(dst, p.Text)

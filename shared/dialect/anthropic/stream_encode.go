@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"gateway/shared/chat"
+	"gateway/shared/dialect/cite"
 	"gateway/shared/fault"
 	"gateway/shared/pricing"
 	"gateway/shared/wire"
@@ -82,6 +83,8 @@ func (s *streamEncoder) Append(dst []byte, d *chat.Delta) []byte {
 		}
 	case chat.DeltaText, chat.DeltaRefusal:
 		dst = s.piece(dst, blockID{blockText, d.Block}, "text_delta", "text", d.JSON)
+	case chat.DeltaCitation:
+		dst = s.cited(dst, d)
 	case chat.DeltaThinking:
 		dst = s.piece(dst, blockID{blockThinking, d.Block}, "thinking_delta", "thinking", d.JSON)
 	case chat.DeltaSignature:
@@ -125,6 +128,21 @@ func (s *streamEncoder) piece(dst []byte, id blockID, kind, member string, raw [
 	dst = s.deltaHead(dst, s.open.index)
 	dst = appendDelta(dst, kind, member, raw)
 	return append(dst, "}\n\n"...)
+}
+
+// cited writes a source of the text block that is open or waits. A source that
+// comes later, or that this shape has no place for, is left out.
+func (s *streamEncoder) cited(dst []byte, d *chat.Delta) []byte {
+	id := blockID{blockText, d.Block}
+	waits := len(s.waiting) > 0 && s.waiting[len(s.waiting)-1].blockID == id
+	if (s.open == nil || s.open.blockID != id) && !waits {
+		return dst
+	}
+	c := cite.Read(d.JSON)
+	if own := c.AppendMessages(nil); own != nil {
+		dst = s.piece(dst, id, "citations_delta", "citation", bytes.ReplaceAll(own, []byte{'\n'}, []byte{' '}))
+	}
+	return dst
 }
 
 // emptyBlock is the content_block with which a block of text or thinking begins.

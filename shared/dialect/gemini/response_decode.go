@@ -233,6 +233,8 @@ type candidate struct {
 	logprobs []byte
 	extra    []chat.Field
 	searches int64
+	// grounding is groundingMetadata: what the answer rests on.
+	grounding []byte
 }
 
 func (c *candidate) read(d *wire.Decoder, position int) {
@@ -269,7 +271,7 @@ func (c *candidate) read(d *wire.Decoder, position int) {
 		case "groundingMetadata":
 			if d.Kind() == wire.KindObject {
 				raw := d.Raw()
-				c.searches = searches(raw)
+				c.searches, c.grounding = searches(raw), raw
 				c.keep("groundingMetadata", raw)
 			}
 		case "safetyRatings", "citationMetadata", "urlContextMetadata", "avgLogprobs":
@@ -394,6 +396,12 @@ func (c *candidate) choice(t *chat.Traits, ids *callIDs, answer string) (chat.Ch
 		return out, failedAnswer(c.native, c.message)
 	}
 	out.Stop = stop
+	for i := range out.Parts {
+		if p := &out.Parts[i]; p.Kind == chat.Text {
+			p.Citations = citations(c.grounding, p.Text)
+			break
+		}
+	}
 	if c.logprobs != nil {
 		out.Logprobs = appendLogprobs(nil, c.logprobs)
 	}

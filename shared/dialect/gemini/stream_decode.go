@@ -38,6 +38,10 @@ type streamChoice struct {
 	calls    int
 	finished bool
 	pending  []chat.Part // signed reasoning since the last call
+
+	said      []byte // the first text, which its sources are places of
+	saidAt    int    // its block
+	grounding []byte // the last groundingMetadata
 }
 
 type blockKind uint8
@@ -197,8 +201,14 @@ func (s *streamDecoder) candidate(c *candidate, emit func(*chat.Delta) error) er
 			}
 		}
 	}
+	if c.grounding != nil {
+		ch.grounding = append(ch.grounding[:0], c.grounding...)
+	}
 	if c.native == "" {
 		return nil
+	}
+	if err := s.cite(ch, emit); err != nil {
+		return err
 	}
 	stop, failed := callStop(c.native, ch.calls)
 	if failed {
@@ -230,6 +240,21 @@ func (s *streamDecoder) stop(index int, stop chat.StopReason, native string, ext
 	}
 	s.out = chat.Delta{Kind: chat.DeltaStop, Choice: index, Stop: stop, Native: native, Extra: extra}
 	return emit(&s.out)
+}
+
+// cite gives the sources of the text, which are known with the end of the answer.
+func (s *streamDecoder) cite(ch *streamChoice, emit func(*chat.Delta) error) error {
+	if len(ch.grounding) == 0 || len(ch.said) == 0 {
+		return nil
+	}
+	d := wire.NewDecoder(citations(ch.grounding, string(ch.said)))
+	for range each(d) {
+		s.out = chat.Delta{Kind: chat.DeltaCitation, Choice: ch.index, Block: ch.saidAt, Call: -1, JSON: d.Raw()}
+		if err := emit(&s.out); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // close ends the open block of a candidate.
@@ -281,6 +306,9 @@ func (s *streamDecoder) part(ch *streamChoice, p *part, logprobs []byte, emit fu
 				return err
 			}
 			ch.open = block
+		}
+		if kind == chat.DeltaText && (len(ch.said) == 0 || ch.saidAt == ch.block) {
+			ch.said, ch.saidAt = wire.AppendUnquoted(ch.said, p.text), ch.block
 		}
 		if err := s.piece(ch, kind, p.text, logprobs, emit); err != nil || !thought || signature == "" {
 			return err

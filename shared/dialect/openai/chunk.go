@@ -35,6 +35,7 @@ type choiceDelta struct {
 	parts    []byte // content given as an array
 	thinking []byte // reasoning_content or reasoning: JSON string
 	refusal  []byte // JSON string
+	notes    []byte // list of annotations
 	calls    []callDelta
 	function *callDelta // legacy function_call
 	logprobs []byte     // object; nil when null
@@ -254,6 +255,10 @@ func (c *choiceDelta) readDelta(d *wire.Decoder) {
 			}
 		case "refusal":
 			c.refusal = stringOrNull(d)
+		case "annotations":
+			if d.Kind() == wire.KindArray {
+				c.notes = d.Raw()
+			}
 		case "tool_calls":
 			if d.Kind() == wire.KindArray {
 				c.readCalls(d)

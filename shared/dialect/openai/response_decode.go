@@ -124,6 +124,7 @@ func decodeAnswer(d *wire.Decoder, c *chat.Choice) (refused bool) {
 	var thinking, refusal string
 	var text []chat.Part
 	var calls, blocks []chat.Part
+	var notes []byte
 	for key := range d.Object {
 		switch string(key) {
 		case "content":
@@ -142,6 +143,10 @@ func decodeAnswer(d *wire.Decoder, c *chat.Choice) (refused bool) {
 		case "content_blocks":
 			if d.Kind() == wire.KindArray {
 				blocks = decodeBlocks(d.Raw())
+			}
+		case "annotations":
+			if d.Kind() == wire.KindArray {
+				notes = d.Raw()
 			}
 		case "refusal":
 			refusal = upstream.OptString(d)
@@ -163,6 +168,7 @@ func decodeAnswer(d *wire.Decoder, c *chat.Choice) (refused bool) {
 			}
 		}
 	}
+	annotations(notes, text)
 	switch {
 	case len(blocks) > 0: // they say the same as content, and more
 		c.Parts = append(c.Parts, blocks...)

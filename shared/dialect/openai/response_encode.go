@@ -132,6 +132,7 @@ func appendChoice(dst []byte, c *chat.Choice, o *chat.Options) []byte {
 	}
 	dst = append(dst, `,"refusal":`...)
 	dst = member.AppendOrNull(dst, refusal)
+	dst = appendAnnotations(dst, c.Parts)
 	if calls > 0 {
 		dst = appendCalls(dst, c.Parts, o)
 	}

@@ -211,6 +211,11 @@ func (s *streamDecoder) choice(c *choiceDelta, emit func(*chat.Delta) error) err
 	if err := s.piece(chat.DeltaText, c.index, blockText, c.content, c.logprobs, emit); err != nil {
 		return err
 	}
+	if len(c.notes) > 2 {
+		if err := s.notes(c, emit); err != nil {
+			return err
+		}
+	}
 	if len(c.refusal) > 2 {
 		st.refused = true
 		if err := s.piece(chat.DeltaRefusal, c.index, blockText, c.refusal, nil, emit); err != nil {
@@ -241,6 +246,21 @@ func (s *streamDecoder) choice(c *choiceDelta, emit func(*chat.Delta) error) err
 		s.out.Stop, s.out.StopSequence = chat.StopSequence, string(c.stopped)
 	}
 	return emit(&s.out)
+}
+
+// notes gives the sources of the text.
+func (s *streamDecoder) notes(c *choiceDelta, emit func(*chat.Delta) error) error {
+	d := wire.NewDecoder(c.notes)
+	for range d.Array {
+		if d.Kind() != wire.KindObject {
+			continue
+		}
+		s.out = chat.Delta{Kind: chat.DeltaCitation, Choice: c.index, Block: blockText, Call: -1, JSON: d.Raw()}
+		if err := emit(&s.out); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // contentList gives content that came as a list of parts.

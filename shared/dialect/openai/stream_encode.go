@@ -23,6 +23,9 @@ type streamEncoder struct {
 	hidden   bool         // the answer comes by a hidden tool
 	answered bool         // and has come
 	held     []chat.Delta // text beside it, given only when no answer comes
+
+	noted []noted // by choice
+	first [1]noted
 }
 
 func newStreamEncoder(o *chat.Options) *streamEncoder {
@@ -103,7 +106,9 @@ func (s *streamEncoder) Append(dst []byte, d *chat.Delta) []byte {
 	case chat.DeltaRedacted:
 		dst = s.block(dst, d, "data")
 	case chat.DeltaCitation:
-		dst = s.block(dst, d, "citation")
+		dst = s.cited(dst, d)
+	case chat.DeltaBlockStop:
+		dst = s.annotate(dst, d.Choice)
 	case chat.DeltaForeign:
 		dst = s.block(dst, d, "block")
 	case chat.DeltaToolStart:
@@ -119,6 +124,7 @@ func (s *streamEncoder) Append(dst []byte, d *chat.Delta) []byte {
 }
 
 func (s *streamEncoder) text(dst []byte, d *chat.Delta) []byte {
+	dst = s.said(dst, d)
 	dst = s.open(dst, d.Choice)
 	dst = append(append(dst, `"content":`...), d.JSON...)
 	if !s.o.Strict {
@@ -206,6 +212,7 @@ func (s *streamEncoder) toolArgs(dst []byte, d *chat.Delta) []byte {
 
 func (s *streamEncoder) stop(dst []byte, d *chat.Delta) []byte {
 	dst = s.release(dst)
+	dst = s.annotate(dst, d.Choice)
 	dst = s.open(dst, d.Choice)
 	f := finish(d.Stop, s.calls&(1<<min(d.Choice, 63)) != 0, &s.o)
 	dst = append(dst, `},"logprobs":null,"finish_reason":"`...)

@@ -2,8 +2,10 @@ package responses
 
 import (
 	"encoding/json"
+	"unicode/utf8"
 
 	"gateway/shared/chat"
+	"gateway/shared/dialect/cite"
 	"gateway/shared/wire"
 )
 
@@ -106,18 +108,30 @@ func (w *itemWriter) text(p *chat.Part) {
 	if p.Kind == chat.Text {
 		logprobs, w.logprobs = w.logprobs, nil
 	}
-	w.b = appendContent(w.b, p.Kind == chat.Refusal, raw, logprobs)
+	w.b = appendContent(w.b, p.Kind == chat.Refusal, raw, logprobs, annotations(p))
 }
 
-// appendContent writes a part of a message; raw is its text as a JSON string.
-func appendContent(dst []byte, refusal bool, raw, logprobs []byte) []byte {
+// annotations are the sources of a text that have an address, with commas between.
+func annotations(p *chat.Part) []byte {
+	if len(p.Citations) == 0 {
+		return nil
+	}
+	length := utf8.RuneCountInString(p.Text)
+	return cite.Join(nil, p.Citations, func(dst []byte, c *cite.Citation) []byte { return c.AppendFlat(dst, 0, length) })
+}
+
+// appendContent writes a part of a message; raw is its text as a JSON string,
+// notes are its annotations with commas between.
+func appendContent(dst []byte, refusal bool, raw, logprobs, notes []byte) []byte {
 	if refusal {
 		dst = append(dst, `{"type":"refusal","refusal":`...)
 		return append(append(dst, raw...), '}')
 	}
 	dst = append(dst, `{"type":"output_text","text":`...)
 	dst = append(dst, raw...)
-	dst = append(dst, `,"annotations":[],"logprobs":`...)
+	dst = append(dst, `,"annotations":[`...)
+	dst = append(dst, notes...)
+	dst = append(dst, `],"logprobs":`...)
 	if logprobs == nil {
 		dst = append(dst, "[]"...)
 	}

@@ -48,6 +48,7 @@ type streamEvent struct {
 	kind                 string
 	index, part, summary int
 	delta                []byte // JSON string
+	note                 []byte // an annotation
 	logprobs             []byte // list
 	item, response       []byte
 	failure              []byte // error object of an error event
@@ -80,6 +81,10 @@ func (e *streamEvent) read(d *wire.Decoder, data []byte) error {
 		case "delta", "text", "refusal", "arguments", "input":
 			if d.Kind() == wire.KindString {
 				e.delta = d.RawStr()
+			}
+		case "annotation":
+			if d.Kind() == wire.KindObject {
+				e.note = d.Raw()
 			}
 		case "logprobs":
 			if d.Kind() == wire.KindArray {
@@ -143,6 +148,8 @@ func (s *streamDecoder) Event(_ string, data []byte, emit func(*chat.Delta) erro
 		return s.itemAdded(e, emit)
 	case "response.output_text.delta":
 		return s.text(chat.DeltaText, e, emit)
+	case "response.output_text.annotation.added":
+		return s.note(e, emit)
 	case "response.refusal.delta":
 		s.refused = true
 		return s.text(chat.DeltaRefusal, e, emit)

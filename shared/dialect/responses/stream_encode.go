@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"gateway/shared/chat"
+	"gateway/shared/dialect/cite"
 	"gateway/shared/fault"
 	"gateway/shared/pricing"
 	"gateway/shared/wire"
@@ -30,6 +31,8 @@ type streamEncoder struct {
 	hidden   bool         // the answer comes by a hidden tool
 	answered bool         // and has come
 	held     []chat.Delta // text beside it, given only when no answer comes
+
+	early map[int][]cite.Citation // sources of a block whose text has not begun
 }
 
 // itemKind is the kind of an output item.
@@ -51,11 +54,14 @@ type openItem struct {
 	call  int // canonical call
 
 	callID, tool string
-	text         []byte // inside of a JSON string: of the open part, the summary, the arguments
-	logprobs     []byte // of the open part: elements with commas
-	begun        bool   // a part is open
-	refusal      bool   // it is a refusal
-	parts        []byte // parts of a message that have ended, with commas
+	text         []byte          // inside of a JSON string: of the open part, the summary, the arguments
+	logprobs     []byte          // of the open part: elements with commas
+	cited        []cite.Citation // of the open part: sources that wait for its end
+	notes        []byte          // of the open part: annotations with commas
+	noted        int             // how many
+	begun        bool            // a part is open
+	refusal      bool            // it is a refusal
+	parts        []byte          // parts of a message that have ended, with commas
 	count        int
 	signature    []byte // text
 	data         []byte // text of hidden reasoning
@@ -125,6 +131,8 @@ func (s *streamEncoder) Append(dst []byte, d *chat.Delta) []byte {
 		}
 	case chat.DeltaRefusal:
 		dst = s.text(dst, d, true)
+	case chat.DeltaCitation:
+		dst = s.cite(dst, d)
 	case chat.DeltaThinking, chat.DeltaSignature, chat.DeltaRedacted:
 		dst = s.thinking(dst, d)
 	case chat.DeltaToolStart:

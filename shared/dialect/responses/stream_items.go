@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"gateway/shared/chat"
+	"gateway/shared/dialect/cite"
 	"gateway/shared/wire"
 )
 
@@ -24,10 +25,11 @@ func (s *streamEncoder) text(dst []byte, d *chat.Delta, refusal bool) []byte {
 	}
 	if !it.begun {
 		it.begun, it.block, it.refusal = true, d.Block, refusal
+		it.cited, s.early = s.early[d.Block], nil
 		dst = s.event(dst, "response.content_part.added")
 		dst = it.part(of(dst, it))
 		dst = append(dst, `,"part":`...)
-		dst = appendContent(dst, refusal, []byte(`""`), nil)
+		dst = appendContent(dst, refusal, []byte(`""`), nil, nil)
 		dst = append(dst, "}\n\n"...)
 	}
 	it.text = append(it.text, d.JSON[1:len(d.JSON)-1]...)
@@ -64,10 +66,48 @@ func (it *openItem) part(dst []byte) []byte {
 	return strconv.AppendInt(dst, int64(it.count), 10)
 }
 
+// cite gives a source of the open text: at once when its place is known, else with
+// the end of the part.
+func (s *streamEncoder) cite(dst []byte, d *chat.Delta) []byte {
+	c := cite.Read(d.JSON)
+	it := s.last()
+	if it == nil || it.kind != messageItem || it.whole != nil || !it.begun || it.refusal || it.block != d.Block {
+		if c.URL != "" && !c.Placed { // it may come before its text
+			s.early = map[int][]cite.Citation{d.Block: append(s.early[d.Block], c)}
+		}
+		return dst
+	}
+	if c.URL != "" && !c.Placed {
+		it.cited = append(it.cited, c)
+		return dst
+	}
+	return s.annotation(dst, it, &c)
+}
+
+// annotation writes one annotation of the open part.
+func (s *streamEncoder) annotation(dst []byte, it *openItem, c *cite.Citation) []byte {
+	note := c.AppendFlat(nil, 0, cite.Length(it.text))
+	if note == nil {
+		return dst
+	}
+	dst = s.event(dst, "response.output_text.annotation.added")
+	dst = it.part(of(dst, it))
+	dst = strconv.AppendInt(append(dst, `,"annotation_index":`...), int64(it.noted), 10)
+	dst = append(append(append(dst, `,"annotation":`...), note...), "}\n\n"...)
+	if it.noted++; it.noted > 1 {
+		it.notes = append(it.notes, ',')
+	}
+	it.notes = append(it.notes, note...)
+	return dst
+}
+
 // endPart closes the open part of a message.
 func (s *streamEncoder) endPart(dst []byte, it *openItem) []byte {
 	if !it.begun {
 		return dst
+	}
+	for i := range it.cited {
+		dst = s.annotation(dst, it, &it.cited[i])
 	}
 	raw := append(append([]byte{'"'}, it.text...), '"')
 	logprobs := append(append([]byte{'['}, it.logprobs...), ']')
@@ -86,12 +126,13 @@ func (s *streamEncoder) endPart(dst []byte, it *openItem) []byte {
 		it.parts = append(it.parts, ',')
 	}
 	start := len(it.parts)
-	it.parts = appendContent(it.parts, it.refusal, raw, logprobs)
+	it.parts = appendContent(it.parts, it.refusal, raw, logprobs, it.notes)
 	dst = s.event(dst, "response.content_part.done")
 	dst = it.part(of(dst, it))
 	dst = append(dst, `,"part":`...)
 	dst = append(append(dst, it.parts[start:]...), "}\n\n"...)
 	it.begun, it.text, it.logprobs = false, it.text[:0], it.logprobs[:0]
+	it.cited, it.notes, it.noted = nil, it.notes[:0], 0
 	it.count++
 	return dst
 }
