@@ -31,11 +31,10 @@ type conn struct {
 	state   atomic.Uint64
 	current atomic.Pointer[exchange]
 
-	// Callbacks as values, made once, and what they found.
+	// Callbacks as values, made once.
 	wait  func(fd uintptr) bool
-	err   error
 	peek  func(fd uintptr) // called by the watcher
-	ended bool
+	ended bool             // what it found
 
 	vec  [3][]byte // room for one gathered write
 	vecs net.Buffers
@@ -51,9 +50,8 @@ func newConn(s *Server, tcp *net.TCPConn) *conn {
 	c.wait = func(fd uintptr) bool {
 		in := frames.Get().(*frame)
 		n, again, err := receive(fd, in[:])
-		if n <= 0 {
+		if n <= 0 || err != nil { // the end, for whatever reason, or nothing yet
 			frames.Put(in)
-			c.err = err
 			return !again
 		}
 		c.in, c.r, c.w = in, 0, n

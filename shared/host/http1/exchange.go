@@ -134,14 +134,11 @@ func (x *exchange) handle() (ok bool) {
 		if ok {
 			return
 		}
-		p := recover()
-		if p == nil { // the goroutine ends
-			return
-		}
-		if p != http.ErrAbortHandler && x.c.s.options.Panicked != nil {
+		defer x.cut()
+		p := recover() // nil: the handler ends its goroutine
+		if p != nil && p != http.ErrAbortHandler && x.c.s.options.Panicked != nil {
 			x.c.s.options.Panicked(p)
 		}
-		x.cut()
 	}()
 	x.c.s.handler.ServeHTTP(x, x.req)
 	return true
