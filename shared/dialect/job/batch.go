@@ -40,7 +40,7 @@ type note struct {
 	Model    string          `json:"model,omitempty"`
 	Rows     int64           `json:"rows,omitempty"`
 	Object   string          `json:"object,omitempty"`  // where the rows lie at the provider
-	Stopped  int64           `json:"stopped,omitempty"` // when it was cancelled by being deleted, in Unix seconds
+	Stopped  int64           `json:"stopped,omitempty"` // when it ended, in Unix seconds, where the provider will not tell
 }
 
 // asked is what a client asks of a batch. The route has checked its bounds.

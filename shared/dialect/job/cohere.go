@@ -293,11 +293,17 @@ func (c Cohere) one(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
 	if err := c.noted(ctx, j, b); err != nil {
 		return nil, err
 	}
+	if b.Ended > 0 && b.Stopped == 0 {
+		b.Stopped = b.Ended
+		if err := remember(ctx, j, b.ID, &b.note); err != nil {
+			return nil, err
+		}
+	}
 	return chat.JobJSON(b.Append(nil)), nil
 }
 
 // noted adds what was kept. A job takes all of its rows or none, and does not tell
-// when it ended.
+// when it ended: that is when its end was first seen.
 func (Cohere) noted(ctx context.Context, j *chat.Job, batches ...*Batch) error {
 	if err := recall(ctx, j, batches...); err != nil {
 		return err
@@ -307,7 +313,9 @@ func (Cohere) noted(ctx context.Context, j *chat.Job, batches ...*Batch) error {
 			b.Completed = b.Total
 		}
 		if b.Status == completed || b.Status == failed || b.Status == cancelled {
-			b.Ended = j.Now.Unix()
+			if b.Ended = b.Stopped; b.Ended == 0 {
+				b.Ended = j.Now.Unix()
+			}
 		}
 	}
 	return nil
