@@ -270,10 +270,17 @@ type writtenSealer interface {
 	SealWritten(ctx context.Context, dst []byte, b seal.Binding, plain seal.Writer) ([]byte, error)
 }
 
-// masked are headers whose values never reach a log.
-var masked = map[string]bool{
-	"Authorization": true, "X-Gateway-Api-Key": true, "X-Api-Key": true, "Api-Key": true, "Cookie": true, "Set-Cookie": true,
-	"Proxy-Authorization": true, "X-Goog-Api-Key": true, "X-Amz-Security-Token": true, "X-Gateway-Config": true,
+// hides tells whether the value of a header never reaches a log, because it may
+// be a credential or because the caller named it as sensitive.
+func hides(name string, sensitive []string) bool {
+	switch name {
+	case "Authorization", "X-Gateway-Api-Key", "X-Api-Key", "Api-Key", "Cookie", "Set-Cookie",
+		"Proxy-Authorization", "X-Goog-Api-Key", "X-Amz-Security-Token", headerConfig:
+		return true
+	case headerTrace, headerProvider, headerRetryCount, headerCacheStatus, headerOptionIndex, headerProviderReqID:
+		return contains(sensitive, name) // on most requests; none of them is secret
+	}
+	return secretHeader(name) || contains(sensitive, name)
 }
 
 // appendHeaders writes headers as a JSON object in the order of their names;
@@ -293,7 +300,7 @@ func appendHeaders(dst []byte, h http.Header, sensitive []string) []byte {
 		dst = wire.AppendJSONString(dst, k)
 		dst = append(dst, ':')
 		withPassword := k == headerCustomHost && strings.Contains(h[k][0], "@")
-		if masked[k] || secretHeader(k) || contains(sensitive, k) || withPassword {
+		if withPassword || hides(k, sensitive) {
 			dst = append(dst, `"*****"`...)
 			continue
 		}

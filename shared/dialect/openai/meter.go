@@ -12,6 +12,9 @@ import (
 // is walked whole, in bytes.
 const tailWindow = 2048
 
+// nearWindow is how far from its end usage mostly stands.
+const nearWindow = 512
+
 // meterPlain reads what the books need of a plain answer: id and model from its
 // head, usage and finish reason from its tail. outputs is the member that holds
 // what was made; everything in front of it is the head.
@@ -22,11 +25,13 @@ func meterPlain(body []byte, outputs string) chat.Meter {
 	if meterHead(&d, &m, outputs); m.Err != nil {
 		return m
 	}
-	from := max(0, len(body)-tailWindow)
-	if raw := lastString(body[from:], `"finish_reason"`); raw != nil {
-		m.Finish = string(raw)
+	near, from := max(0, len(body)-nearWindow), max(0, len(body)-tailWindow)
+	raw := lastString(body, near, `"finish_reason"`)
+	if raw == nil {
+		raw = lastString(body, from, `"finish_reason"`)
 	}
-	if !tailMember(&d, body, from, `"usage"`) {
+	m.Finish = string(raw)
+	if !tailMember(&d, body, near, `"usage"`) && !tailMember(&d, body, from, `"usage"`) {
 		return meterWalk(body, m)
 	}
 	if d.Kind() == wire.KindObject {
@@ -152,19 +157,19 @@ func closesOne(rest []byte) bool {
 	return depth == -1
 }
 
-// lastString is the inside of the string that follows the last key in b; nil if
-// there is none.
-func lastString(b []byte, key string) []byte {
+// lastString is the inside of the string that follows the last key in body at or
+// after from; nil if there is none.
+func lastString(body []byte, from int, key string) []byte {
 	var last []byte
-	for {
+	for b := body[from:]; ; {
 		n := bytes.Index(b, []byte(key))
 		if n < 0 {
 			return last
 		}
-		escaped := n > 0 && b[n-1] == '\\'
+		at := len(body) - len(b) + n
 		b = b[n+len(key):]
 		i := skipSpace(b, 0)
-		if escaped || i >= len(b) || b[i] != ':' {
+		if at > 0 && body[at-1] == '\\' || i >= len(b) || b[i] != ':' {
 			continue
 		}
 		if i = skipSpace(b, i+1); i >= len(b) || b[i] != '"' {
