@@ -14,6 +14,7 @@ import (
 var imageHosts = [][3]string{
 	{"workers-ai", "/images-of/workers", `"workers_ai_account_id":"acc"`}, {"siliconflow", "/images-of/siliconflow", ""}, {"hyperbolic", "/images-of/hyperbolic", ""},
 	{"segmind", "/images-of/segmind", ""}, {"fireworks-ai", "/images-of/fireworks", ""}, {"stability-ai", "/images-of/stability", ""},
+	{"fal-ai", "/images-of/fal", ""},
 }
 
 func startImages(t *testing.T) *running {
@@ -43,6 +44,8 @@ func TestImagesOfHostsWithWiresOfTheirOwn(t *testing.T) {
 		{"@siliconflow/Kwai-Kolors/Kolors", `,"n":2,"size":"1024x1024","response_format":"b64_json"`, 2, "/images/generations", `"batch_size":2`, `{"url":"https://`, "response_format"},
 		{"@hyperbolic/SDXL1.0-base", `,"size":"1024x768","backend":"auto"`, 1, "/v1/image/generation", `"model_name":"SDXL1.0-base"`, b64, ""},
 		{"@segmind/sdxl1.0-txt2img", `,"n":3,"response_format":"url"`, 3, "/sdxl1.0-txt2img", `"samples":3`, b64, "response_format"},
+		{"@fal-ai/fal-ai/flux/dev", `,"n":2,"size":"1024x768"`, 2, "/fal-ai/flux/dev", `"image_size":{"width":1024,"height":768}`, `{"url":"https://`, ""},
+		{"@fal-ai/fal-ai/flux-pro/v1.1-ultra", `,"aspect_ratio":"16:9","response_format":"b64_json","user":"u"`, 1, "/fal-ai/flux-pro/v1.1-ultra", `"sync_mode":true`, b64, "user"},
 		{"@fireworks-ai/accounts/fireworks/models/stable-diffusion-xl-1024-v1-0", `,"n":2,"size":"1792x1024"`, 2, "/image_generation/accounts/fireworks/models/stable-diffusion-xl-1024-v1-0", `"width":1024`, b64, "size"},
 		{"@fireworks-ai/flux-1-schnell-fp8", `,"size":"1792x1024"`, 1, "/workflows/accounts/fireworks/models/flux-1-schnell-fp8/text_to_image", `"aspect_ratio":"16:9"`, b64, "size"},
 		{"@stability-ai/stable-diffusion-xl-1024-v1-0", `,"n":2,"style":"anime"`, 2, "/v1/generation/stable-diffusion-xl-1024-v1-0/text-to-image", `"style_preset":"anime"`, b64, ""},

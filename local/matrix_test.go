@@ -175,7 +175,7 @@ var pictureHosts = map[string]struct {
 	marks []string
 }{
 	"fireworks-ai": {"fireworks", []string{"/image_generation/", "/workflows/"}}, "siliconflow": {"siliconflow", []string{"/images/generations"}},
-	"hyperbolic": {"hyperbolic", []string{"/image/generation"}}, "stability-ai": {"stability", []string{"/"}}, "segmind": {"segmind", []string{"/"}},
+	"hyperbolic": {"hyperbolic", []string{"/image/generation"}}, "stability-ai": {"stability", []string{"/"}}, "segmind": {"segmind", []string{"/"}}, "fal-ai": {"fal", []string{"/"}},
 	"workers-ai": {"workers", []string{"/flux-"}},
 }
 
@@ -324,7 +324,7 @@ func example(p *provider.Provider, op provider.Operation, column int) string {
 // imageModels are models that make images, of providers with models for it alone.
 var imageModels = map[string]string{
 	"bedrock": "amazon.nova-canvas-v1:0", "google": "imagen-4.0-generate-001", "vertex-ai": "imagen-4.0-generate-001", "workers-ai": "@cf/black-forest-labs/flux-1-schnell",
-	"fireworks-ai": "stable-diffusion-xl-1024-v1-0", "stability-ai": "sd3.5-large", "segmind": "sdxl1.0-txt2img", "hyperbolic": "SDXL1.0-base",
+	"fireworks-ai": "stable-diffusion-xl-1024-v1-0", "stability-ai": "sd3.5-large", "fal-ai": "fal-ai/flux/dev", "segmind": "sdxl1.0-txt2img", "hyperbolic": "SDXL1.0-base",
 }
 
 // wish is one request of a cell and what came back.

@@ -89,7 +89,7 @@
 //	                                                   named external want the external id "mock"
 //
 // Images, below /images-of/ and the host's name (workers, siliconflow, hyperbolic,
-// segmind, fireworks, stability), behind the paths of the host: pictures of one
+// segmind, fireworks, stability, fal), behind the paths of the host: pictures of one
 // pixel, as JSON or bare by the Accept header where the host does so; refuse
 // filters them.
 //

@@ -10,7 +10,7 @@ import (
 
 // imageShape serves hosts that make images in a shape of their own, below
 // /images-of/ and their name: /images-of/workers, siliconflow, hyperbolic,
-// segmind, fireworks and stability, each behind the paths of the host itself.
+// segmind, fireworks, stability and fal, each behind the paths of the host itself.
 var imageShape = &shape{name: "images", match: imageMatch, authenticate: (*exchange).imageKey, refuse: (*exchange).imageRefuse}
 
 const imageHead = "/images-of/"
@@ -18,6 +18,7 @@ const imageHead = "/images-of/"
 var imageHosts = map[string]func(x *exchange, path string) *apiError{
 	"workers": (*exchange).workersImage, "siliconflow": (*exchange).siliconflowImage, "hyperbolic": (*exchange).hyperbolicImage,
 	"segmind": (*exchange).segmindImage, "fireworks": (*exchange).fireworksImage, "stability": (*exchange).stabilityImage,
+	"fal": (*exchange).falImage,
 }
 
 // imageHost is the host's name and the path behind it.
@@ -46,9 +47,12 @@ func imageMatch(x *exchange) func(*exchange) *apiError {
 
 // imageKey looks for the key where the host does.
 func (x *exchange) imageKey() *apiError {
-	key := x.r.Header.Get("X-Api-Key")
-	if host, _ := x.imageHost(); host != "segmind" {
-		key, _ = strings.CutPrefix(x.r.Header.Get("Authorization"), "Bearer ")
+	key, _ := strings.CutPrefix(x.r.Header.Get("Authorization"), "Bearer ")
+	switch host, _ := x.imageHost(); host {
+	case "segmind":
+		key = x.r.Header.Get("X-Api-Key")
+	case "fal":
+		key, _ = strings.CutPrefix(x.r.Header.Get("Authorization"), "Key ")
 	}
 	switch {
 	case key == "mock-limited":
@@ -70,7 +74,7 @@ func (x *exchange) imageRefuse(e *apiError) {
 		if e.status == http.StatusUnauthorized {
 			body = e.message
 		}
-	case "hyperbolic":
+	case "hyperbolic", "fal":
 		body = map[string]any{"detail": []any{map[string]any{"loc": []any{"body"}, "msg": e.message, "type": "value_error"}}}
 	case "fireworks":
 		body = map[string]any{"fault": map[string]any{"faultstring": e.message, "detail": map[string]any{"errorcode": "steps.request.Failed"}}}

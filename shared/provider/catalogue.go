@@ -115,7 +115,8 @@ var catalogue = []Provider{
 	{ID: "bedrock", Name: "AWS Bedrock", Dialect: Converse, Base: "https://bedrock-runtime.{aws_region|us-east-1}.amazonaws.com", Auth: Auth{SigV4Auth, "bedrock", ""}, Key: "aws_auth_type=apiKey",
 		Fields: fields(awsFields, anthropicFields[:2], []Field{
 			{Name: "aws_s3_bucket", Form: HostLabels}, {Name: "aws_s3_object_key"}, {Name: "aws_bedrock_model"},
-			{Name: "amz_server_side_encryption"}, {Name: "amz_server_side_encryption_aws_kms_key_id"},
+			{Name: "amz_server_side_encryption", Aliases: []string{"aws_server_side_encryption"}},
+			{Name: "amz_server_side_encryption_aws_kms_key_id", Aliases: []string{"aws_server_side_encryption_kms_key_id"}},
 			{Name: "aws_service", Header: "-", Form: HostLabel},
 		}),
 		Routes: append([]Route{
@@ -279,7 +280,7 @@ var catalogue = []Provider{
 	{ID: "segmind", Name: "Segmind", Base: "https://api.segmind.com/v1", Auth: Auth{HeaderAuth, "x-api-key", ""}, Key: always, Routes: []Route{{Op: ImagesGenerate, Path: "/{model}", Dialect: "segmind.images"}}},
 	{ID: "recraft-ai", Name: "Recraft AI", Base: "https://external.api.recraft.ai/v1", Auth: bearer, Key: always, Routes: []Route{{Op: ImagesGenerate, Path: "/images/generations", Dialect: OpenAI}}},
 	{ID: "scenario-ai", Name: "Scenario", Base: "https://api.cloud.scenario.com/v1", Auth: Auth{HeaderAuth, "Authorization", "Basic "}, Key: always},
-	{ID: "fal-ai", Name: "fal.ai", Base: "https://fal.run", Auth: Auth{HeaderAuth, "Authorization", "Key "}, Key: always},
+	{ID: "fal-ai", Name: "fal.ai", Base: "https://fal.run", Auth: Auth{HeaderAuth, "Authorization", "Key "}, Key: always, Routes: []Route{{Op: ImagesGenerate, Path: "/{model}", Dialect: "fal.images"}}},
 	{ID: "deepgram", Name: "Deepgram", Base: "https://api.deepgram.com/v1", Auth: Auth{HeaderAuth, "Authorization", "Token "}, Key: always},
 	{ID: "replicate", Name: "Replicate", Base: "https://api.replicate.com/v1", Auth: bearer, Key: always},
 	{ID: "meshy", Name: "Meshy", Base: "https://api.meshy.ai/openapi/v1", Auth: bearer, Key: always},

@@ -105,6 +105,7 @@ func TestImageAddresses(t *testing.T) {
 		{"siliconflow", "Kwai-Kolors/Kolors", nil, "https://api.siliconflow.cn/v1/images/generations"},
 		{"hyperbolic", "SDXL1.0-base", nil, "https://api.hyperbolic.xyz/v1/image/generation"},
 		{"segmind", "sdxl1.0-txt2img", nil, "https://api.segmind.com/v1/sdxl1.0-txt2img"},
+		{"fal-ai", "fal-ai/flux/dev", nil, "https://fal.run/fal-ai/flux/dev"},
 		{"workers-ai", "@cf/black-forest-labs/flux-1-schnell", account, "https://api.cloudflare.com/client/v4/accounts/acc/ai/run/@cf/black-forest-labs/flux-1-schnell"},
 	} {
 		target := Target{Provider: row(t, c.id), Credential: Credential{Fields: c.fields}}

@@ -44,7 +44,7 @@ func Translators() []chat.Translator {
 		cohere.Embeddings{}, cohere.Rerank{}, embedding.Voyage{}, embedding.Jina{}, embedding.Nomic{},
 		rerank.Voyage{}, rerank.Jina{}, ocr.Mistral{}, ocr.Azure{}, ai21.Embeddings{}, palm.Embeddings{},
 		gemini.Embeddings{}, gemini.VertexEmbeddings{}, gemini.Imagen{},
-		image.WorkersAI{}, image.SiliconFlow{}, image.Hyperbolic{}, image.Stability{}, image.Segmind{}, image.Fireworks{},
+		image.WorkersAI{}, image.SiliconFlow{}, image.Hyperbolic{}, image.Stability{}, image.Segmind{}, image.Fireworks{}, image.Fal{},
 	}
 }
 

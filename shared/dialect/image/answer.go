@@ -52,7 +52,7 @@ func (m members) gather(body []byte) (*answer, error) {
 func (m members) value(d *wire.Decoder, a *answer, name string) {
 	switch d.Kind() {
 	case wire.KindString:
-		if s := d.Str(); s != "" && name == "url" {
+		if s := d.Str(); s != "" && name == "url" && !strings.HasPrefix(s, "data:") {
 			a.urls = append(a.urls, s)
 		} else if s != "" && name != "" {
 			a.data = append(a.data, s)

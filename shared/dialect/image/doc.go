@@ -1,6 +1,6 @@
 // Package image carries /images/generations to hosts that have a shape of their
-// own for it: Workers AI, SiliconFlow, Hyperbolic, Stability AI, Segmind and
-// Fireworks AI. Most of them answer with the bytes of images, as base64 or
+// own for it: Workers AI, SiliconFlow, Hyperbolic, Stability AI, Segmind, fal.ai
+// and Fireworks AI. Most of them answer with the bytes of images, as base64 or
 // bare: clients get b64_json then, whatever response_format says, and the loss
 // report tells them.
 package image

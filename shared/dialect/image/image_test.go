@@ -25,7 +25,7 @@ var wires = []struct {
 	model   string
 }{
 	{WorkersAI{}, "@cf/stabilityai/stable-diffusion-xl-base-1.0"}, {WorkersAI{}, "@cf/black-forest-labs/flux-1-schnell"}, {WorkersAI{}, "@cf/black-forest-labs/flux-2-dev"},
-	{SiliconFlow{}, "Kwai-Kolors/Kolors"}, {Hyperbolic{}, "SDXL1.0-base"}, {Segmind{}, "sdxl1.0-txt2img"},
+	{SiliconFlow{}, "Kwai-Kolors/Kolors"}, {Hyperbolic{}, "SDXL1.0-base"}, {Segmind{}, "sdxl1.0-txt2img"}, {Fal{}, "fal-ai/flux/dev"},
 	{Fireworks{}, "accounts/fireworks/models/stable-diffusion-xl-1024-v1-0"}, {Fireworks{}, "flux-1-schnell-fp8"},
 	{Stability{}, "stable-diffusion-xl-1024-v1-0"}, {Stability{}, "stable-diffusion-v1-6"}, {Stability{}, "core"}, {Stability{}, "sd3.5-large"},
 }
