@@ -32,6 +32,7 @@ func (c *call) createRun() (*chat.JobAnswer, error) {
 	if c.Runs == nil || c.Bucket == nil {
 		return nil, fault.New(fault.UnsupportedOperation, "x-gateway-provider", "This installation runs no batches of its own; name a provider that does")
 	}
+	defer c.hideConfig()
 	d, err := c.readRun()
 	if err != nil {
 		return nil, err
@@ -55,6 +56,33 @@ func (c *call) createRun() (*chat.JobAnswer, error) {
 	}
 	c.wake(c.who.Scope, b)
 	return chat.JobJSON(b.Append(nil, false)), nil
+}
+
+// hideConfig takes the config of the options out of the body, as the log is to
+// show it: like the header, it may hold credentials.
+func (c *call) hideConfig() {
+	var body, options map[string]json.RawMessage
+	if json.Unmarshal(c.in, &body) != nil || json.Unmarshal(body["gateway_options"], &options) != nil {
+		return
+	}
+	found := false
+	for name := range options {
+		if strings.EqualFold(name, headerConfig) {
+			options[name], found = json.RawMessage(`"*****"`), true
+		}
+	}
+	if !found {
+		return
+	}
+	raw, err := json.Marshal(options)
+	if err == nil {
+		body["gateway_options"] = raw
+		raw, err = json.Marshal(body)
+	}
+	if err != nil {
+		raw = nil
+	}
+	c.in = raw
 }
 
 // readRun reads the body of a new batch.

@@ -235,11 +235,13 @@ func again(got *relay.Recorder) bool {
 	return false
 }
 
-// wait waits before a retry: as long as the answer asks for, within bounds. It is
-// false when time runs out.
+// wait waits before a retry: as long as the answer asks for. It is false when that
+// is too long, or when time runs out.
 func (w *work) wait(ctx context.Context, d time.Duration, got *relay.Recorder) bool {
 	if n, err := strconv.Atoi(got.Header().Get("Retry-After")); err == nil && n > 0 {
-		d = max(d, min(time.Duration(n)*time.Second, w.Pace.Wait))
+		if d = max(d, time.Duration(n)*time.Second); d > w.Pace.Wait {
+			return false
+		}
 	}
 	pause(ctx, d)
 	return ctx.Err() == nil

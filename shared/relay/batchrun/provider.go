@@ -315,9 +315,24 @@ func (w *work) create(ctx context.Context) (func(*managed.Progress), error) {
 func (w *work) madeAs(b *batchObject, answer []byte) func(*managed.Progress) {
 	return func(p *managed.Progress) {
 		p.Provider.Batch, p.Provider.Status, p.Provider.Stage = b.ID, b.Status, stagePoll
-		p.Provider.Answer = bytes.Clone(answer)
+		p.Provider.Answer = shown(answer)
 	}
 }
+
+// maxShown bounds what is kept of a provider's batch, in bytes.
+const maxShown = 64 << 10
+
+func shown(answer []byte) json.RawMessage {
+	if len(answer) > maxShown {
+		return nil
+	}
+	return bytes.Clone(answer)
+}
+
+// maxMessage bounds a message of a provider that a batch shows, in bytes.
+const maxMessage = 1 << 10
+
+func short(s string) string { return strings.ToValidUTF8(s[:min(len(s), maxMessage)], "") }
 
 // madeBefore looks for the batch of this batch's file; nil when there is none.
 func (w *work) madeBefore(ctx context.Context) (func(*managed.Progress), error) {
@@ -358,7 +373,8 @@ func (w *work) poll(ctx context.Context) (func(*managed.Progress), error) {
 		return nil, errLater
 	}
 	return func(p *managed.Progress) {
-		p.Provider.Status, p.Provider.Answer = b.Status, bytes.Clone(answer)
+		p.Provider.Status, p.Provider.Answer = short(b.Status), shown(answer)
+		p.Provider.Output, p.Provider.Errors = short(b.Output), short(b.Errors)
 		if b.Counts.Total > 0 {
 			p.Good, p.Bad = b.Counts.Completed, b.Counts.Failed
 		}
@@ -368,7 +384,7 @@ func (w *work) poll(ctx context.Context) (func(*managed.Progress), error) {
 		p.Problems = nil
 		for _, e := range b.Problem.Data {
 			if len(p.Problems) < maxProblems {
-				p.Problems = append(p.Problems, managed.Problem{Code: e.Code, Message: e.Message, Param: e.Param, Line: e.Line})
+				p.Problems = append(p.Problems, managed.Problem{Code: short(e.Code), Message: short(e.Message), Param: short(e.Param), Line: e.Line})
 			}
 		}
 		p.Provider.Stage = stageCollect
@@ -383,25 +399,22 @@ func providerEnded(status string) bool { return managed.Status(status).Ended() }
 
 // collect keeps the provider's files of output.
 func (w *work) collect(ctx context.Context) (func(*managed.Progress), error) {
-	var b batchObject
-	if err := json.Unmarshal(w.batch.Provider.Answer, &b); err != nil {
-		return nil, fault.Internal(err)
-	}
-	output, good, err := w.fetch(ctx, b.Output, "output")
+	from := &w.batch.Provider
+	output, good, err := w.fetch(ctx, from.Output, "output")
 	if err != nil {
 		return nil, err
 	}
-	failures, bad, err := w.fetch(ctx, b.Errors, "error")
+	failures, bad, err := w.fetch(ctx, from.Errors, "error")
 	if err != nil {
 		return nil, err
 	}
 	return func(p *managed.Progress) {
 		p.Output, p.Errors = output, failures
-		if b.Counts.Total == 0 { // the provider does not count
+		if p.Good+p.Bad == 0 { // the provider does not count
 			p.Good, p.Bad = good, bad
 		}
 		p.Provider.Stage = ""
-		p.End(managed.Status(b.Status), w.Now())
+		p.End(managed.Status(from.Status), w.Now())
 	}, nil
 }
 

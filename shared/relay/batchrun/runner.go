@@ -5,7 +5,6 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -22,7 +21,7 @@ type Pace struct {
 	Pause   time.Duration // between two steps
 	Retries int           // of a row, besides its first try
 	Backoff time.Duration // before the first retry; doubles with each
-	Wait    time.Duration // the longest that a provider's Retry-After is heeded
+	Wait    time.Duration // the longest that an answer's Retry-After is waited for
 	Row     time.Duration // that a row may take, with its retries
 	Poll    time.Duration // between two looks at a provider's batch
 	Lease   time.Duration
@@ -54,7 +53,6 @@ type Options struct {
 type Runner struct {
 	Options
 	process string // begins the names of its leases
-	leases  atomic.Int64
 }
 
 // New makes a runner.

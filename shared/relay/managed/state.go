@@ -59,7 +59,9 @@ type Provider struct {
 	File   string          `json:"file,omitempty"`  // the rows, at the provider
 	Batch  string          `json:"batch,omitempty"`
 	Status string          `json:"status,omitempty"`
-	Answer json.RawMessage `json:"answer,omitempty"` // the provider's batch, as it was read last
+	Output string          `json:"output,omitempty"` // files, at the provider
+	Errors string          `json:"errors,omitempty"`
+	Answer json.RawMessage `json:"answer,omitempty"` // the provider's batch, as it was read last; none when it is long
 }
 
 // Progress is how far a batch has come. Times are Unix seconds, 0 for none.
