@@ -84,6 +84,86 @@ func TestRowsInAnotherDialectRunOnMistral(t *testing.T) {
 	}
 }
 
+// Prompts run as prompts where the provider takes them.
+func TestPromptsRunOnTogether(t *testing.T) {
+	n := togetherHost.host(t)
+	file := n.upload(n.mine, fmt.Sprintf(`{"custom_id":"a","url":"/v1/completions","body":{"model":%q,"max_tokens":20,"prompt":"mock: say=One"}}`, togetherHost.model))
+	got := n.call("POST", "/batches", fmt.Sprintf(`{"input_file_id":%q,"endpoint":"/v1/completions","completion_window":"24h"}`, file), as(n.mine)...)
+	if got.status != 200 {
+		t.Fatalf("%d %s", got.status, got.body)
+	}
+	id := got.json(t)["id"].(string)
+	n.end(n.mine, id)
+	if out := n.call("GET", "/batches/"+id+"/output", "", as(n.mine)...); !strings.Contains(out.body, `"object":"text_completion"`) || !strings.Contains(out.body, `"custom_id":"a"`) {
+		t.Errorf("%d %s", out.status, out.body)
+	}
+}
+
+// A file that is too long for memory is streamed to the provider, whether it goes
+// as a form or to an address that the provider gives.
+func TestALongFileOfRowsIsUploaded(t *testing.T) {
+	for _, h := range []jobHost{mistralHost, fireworksHost} {
+		n := h.host(t)
+		var b strings.Builder
+		filler := strings.Repeat("word ", 20_000)
+		for i := range 100 {
+			fmt.Fprintf(&b, `{"custom_id":"r%d","body":{"model":%q,"max_tokens":10,"messages":[{"role":"user","content":"%s"}]}}`+"\n", i, h.model, filler)
+		}
+		id := n.make(h, n.mine, n.upload(n.mine, b.String()))["id"].(string)
+		if b := n.end(n.mine, id); b["request_counts"].(map[string]any)["completed"] != 100.0 || b["error_file_id"] != nil {
+			t.Errorf("%s: %v", h.provider, b)
+		}
+		n.stop()
+	}
+}
+
+// A batch that is deleted to be stopped is cancelled for good; one that has ended
+// is not deleted.
+func TestAJobOfFireworksIsStoppedOnce(t *testing.T) {
+	n := fireworksHost.host(t)
+	file := n.upload(n.mine, rowsFor(fireworksHost.model))
+	ended := n.make(fireworksHost, n.mine, file)["id"].(string)
+	n.end(n.mine, ended)
+	if got := n.call("POST", "/batches/"+ended+"/cancel", "", as(n.mine)...); got.status != 400 || !strings.Contains(got.body, "cannot be cancelled") {
+		t.Errorf("%d %s", got.status, got.body)
+	}
+	if got := n.call("GET", "/batches/"+ended, "", as(n.mine)...).json(t); got["status"] != "completed" {
+		t.Errorf("%v", got)
+	}
+	stopped := n.make(fireworksHost, n.mine, file)["id"].(string)
+	n.call("POST", "/batches/"+stopped+"/cancel", "", as(n.mine)...)
+	for range 2 {
+		if got := n.call("GET", "/batches/"+stopped, "", as(n.mine)...); got.status != 200 || got.json(t)["status"] != "cancelled" || got.json(t)["input_file_id"] != file {
+			t.Errorf("%d %s", got.status, got.body)
+		}
+	}
+	if got := n.call("GET", "/batches/"+stopped+"/output", "", as(n.mine)...); got.status != 404 {
+		t.Errorf("%d %s", got.status, got.body)
+	}
+}
+
+func TestAnEmbedJobOfCohereIsCancelledAndIsNobodyElses(t *testing.T) {
+	n := cohereHost.host(t)
+	rows := vectorsFor(cohereHost.model, "")
+	made := n.call("POST", "/batches", fmt.Sprintf(`{"input_file_id":%q,"endpoint":"/v1/embeddings","completion_window":"24h"}`, n.upload(n.mine, rows)), as(n.mine)...)
+	id, _ := made.json(t)["id"].(string)
+	for _, path := range []string{"/batches/" + id, "/batches/" + id + "/output", "/files/" + id + "_output"} {
+		if got := n.call("GET", path, "", as(n.theirs)...); got.status != 404 {
+			t.Errorf("%s: %d %s", path, got.status, got.body)
+		}
+	}
+	if got := n.call("POST", "/batches/"+id+"/cancel", "", as(n.mine)...); got.status != 200 || got.json(t)["status"] != "cancelling" {
+		t.Errorf("%d %s", got.status, got.body)
+	}
+	first := n.end(n.mine, id)
+	if again := n.end(n.mine, id); first["status"] != "cancelled" || first["cancelled_at"] == nil || again["cancelled_at"] != first["cancelled_at"] {
+		t.Errorf("%v\n%v", first, again)
+	}
+	if list := n.call("GET", "/batches", "", as(n.theirs)...).json(t); len(list["data"].([]any)) != 0 {
+		t.Errorf("%v", list)
+	}
+}
+
 // tunesAModel takes a fine-tuning job through its life.
 func tunesAModel(t *testing.T, h jobHost, hyper string) {
 	n := h.host(t)

@@ -322,8 +322,11 @@ func (x *exchange) runRow(endpoint, body string) ([]byte, *apiError) {
 	r.Header.Set("Content-Type", "application/json")
 	y := &exchange{s: x.s, w: w, r: r, body: []byte(body), path: "/batch" + endpoint, st: unsteered()}
 	run := (*exchange).chatCompletion
-	if endpoint == "/v1/embeddings" {
+	switch endpoint {
+	case "/v1/embeddings":
 		run = (*exchange).embeddings
+	case "/v1/completions":
+		run = (*exchange).completion
 	}
 	e := run(y)
 	return w.Body.Bytes(), e

@@ -78,7 +78,7 @@ func (t Together) create(ctx context.Context, j *chat.Job) (*chat.JobAnswer, err
 	if err != nil {
 		return nil, err
 	}
-	r, err := newRows(j, want, openai.Chat{}.Name())
+	r, err := newRows(j, want, openai.Chat{}.Name(), openai.Completions{}.Name())
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +95,11 @@ func (t Together) create(ctx context.Context, j *chat.Job) (*chat.JobAnswer, err
 	}
 	o := upstream.Begin(nil)
 	o.Str("input_file_id", id)
-	o.Str("endpoint", hostEndpoint(want.Endpoint))
+	if r.last.Wire() == (openai.Completions{}).Name() {
+		o.Str("endpoint", "/v1/completions")
+	} else {
+		o.Str("endpoint", hostEndpoint(want.Endpoint))
+	}
 	o.Str("completion_window", "24h")
 	o.Close('}')
 	resp, err := j.Call(ctx, &chat.JobCall{Method: http.MethodPost, Operation: j.Operation, Header: jsonBody, Body: o.B})
