@@ -55,8 +55,9 @@
 //
 // A row lives for 400 days from its last use. This holds on pass-through as on
 // the gateway's own routes, because it looks at the path and not at the route. An
-// item_reference inside a response's input is not checked; responses do not tell
-// whose items they are. An integration with a list of models does not take
+// item_reference inside a response's input is refused (403) where several
+// workspaces share the credential: responses do not tell whose items they are. An
+// integration with a list of models does not take
 // batches: their rows may name any model.
 //
 // A finished batch that reports usage is booked once, with the request that sees

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"gateway/shared/fault"
+	"gateway/shared/provider"
 	"gateway/shared/store"
 	"gateway/shared/wire"
 )
@@ -101,11 +102,28 @@ func (c *call) mayUse(s *saved) error {
 	if err := c.mayReach(s); err != nil {
 		return err
 	}
+	if at := c.keptPath().collection; at == "responses" || at == "conversations" {
+		if err := c.mayReferToItems(s); err != nil {
+			return err
+		}
+	}
 	ids, err := c.idsAsked()
 	if err != nil {
 		return err
 	}
 	return c.check(s, ids)
+}
+
+// mayReferToItems refuses items that the provider keeps where several workspaces
+// use the credential: responses do not tell whose items they are.
+func (c *call) mayReferToItems(s *saved) error {
+	if !s.shared || c.form != nil {
+		return nil
+	}
+	if field := referredItem(c.in); field != "" {
+		return fault.Newf(fault.NotAllowed, field, "%s refers to an item that the provider keeps, and the credential is shared by several workspaces: use previous_response_id, or send the item itself", field)
+	}
+	return nil
 }
 
 // mayReach refuses paths that cannot be read in one way only, and bodies whose
@@ -152,7 +170,15 @@ func (c *call) idsAsked() ([]namedID, error) {
 // provider as they came.
 func (c *call) mayRefer() error {
 	s := c.to.saved
-	if c.rt.Client == nil || s == nil || !s.orgWide || !c.sameDialect() || !mayNameIDs(c.in) {
+	if c.rt.Client == nil || s == nil || !s.orgWide || !c.sameDialect() {
+		return nil
+	}
+	if c.rt.Operation == provider.ResponsesCreate {
+		if err := c.mayReferToItems(s); err != nil {
+			return err
+		}
+	}
+	if !mayNameIDs(c.in) {
 		return nil
 	}
 	ids, err := idsIn(c.in)

@@ -3,6 +3,7 @@ package relay
 import (
 	"bytes"
 	"net/url"
+	"strconv"
 	"strings"
 
 	"gateway/shared/fault"
@@ -221,6 +222,57 @@ func plausibleID(key, s string) bool {
 		return strings.HasPrefix(s, "cntr_") || strings.HasPrefix(s, "container_")
 	}
 	return s != ""
+}
+
+// referredItem is the path of the first item of a response's input, or of a
+// conversation, that is not sent but kept by the provider:
+// {"type":"item_reference","id":"..."}, whose type may be left out; "" when there is
+// none.
+func referredItem(body []byte) (path string) {
+	if !bytes.Contains(body, idKey) && !bytes.Contains(body, []byte(`\u00`)) {
+		return ""
+	}
+	d := wire.NewDecoder(body)
+	if d.Kind() != wire.KindObject {
+		return ""
+	}
+	for key := range d.Object {
+		name := string(key)
+		if name != "input" && name != "items" || d.Kind() != wire.KindArray {
+			continue
+		}
+		for i := range d.Array {
+			if isReference(d) && path == "" {
+				path = name + "[" + strconv.Itoa(i) + "]"
+			}
+		}
+	}
+	return path
+}
+
+var idKey = []byte(`"id"`)
+
+// isReference reads an item: one without a type is a message when it has a role or
+// a content.
+func isReference(d *wire.Decoder) bool {
+	if d.Kind() != wire.KindObject {
+		d.Skip()
+		return false
+	}
+	kind, id, said := "", false, false
+	for key := range d.Object {
+		switch string(key) {
+		case "type":
+			if d.Kind() == wire.KindString {
+				kind = d.Str()
+			}
+		case "id":
+			id = d.Kind() == wire.KindString
+		case "role", "content":
+			said = said || !d.Null()
+		}
+	}
+	return id && (kind == "item_reference" || kind == "" && !said)
 }
 
 // mayNameIDs looks whether a body may hold a key of idKeys, without walking it.
