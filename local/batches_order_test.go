@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
@@ -108,4 +109,38 @@ func TestBatchesThatLostTheirMessageOrInput(t *testing.T) {
 	if b := r.ended(workspaceKey, gone.ID); b["status"] != "failed" || fmt.Sprint(b["errors"]) == "<nil>" {
 		t.Errorf("%v", b)
 	}
+}
+
+// A config of the options may hold credentials: logs do not show it.
+func TestTheConfigOfABatchIsNotLogged(t *testing.T) {
+	r := start(t)
+	const secret = "sk-of-a-config-in-place"
+	file := r.keep(workspaceKey, chatRows(1, "gpt-4o-mini", greeting))
+	id := r.id("POST", "/batches", fmt.Sprintf(`{"input_file_id":%q,"endpoint":"/v1/chat/completions","completion_window":"immediate","gateway_options":{"x-gateway-config":{"provider":"openai","api_key":%q,"custom_host":%q}}}`, file, secret, r.mockBase()), asGateway(workspaceKey)...)
+	if b := r.ended(workspaceKey, id); fmt.Sprint(b["request_counts"]) != counts(1, 1, 0) {
+		t.Fatalf("%v %+v", b, r.fileRows(workspaceKey, b["error_file_id"]))
+	}
+	seen := 0
+	eventually(t, func() error {
+		seen = 0
+		for _, rec := range archived(t, r.g) {
+			got := r.call("GET", "/logs/"+rec.ID, "")
+			if got.status != 200 {
+				return fmt.Errorf("%d %s", got.status, got.body)
+			}
+			if strings.Contains(got.body, secret) {
+				t.Fatalf("%s shows it: %s", rec.Endpoint, got.body)
+			}
+			if rec.Endpoint == "createBatch" && !strings.Contains(got.body, "*****") {
+				t.Fatalf("nothing is hidden: %s", got.body)
+			}
+			if rec.Endpoint == "createBatch" || rec.Endpoint == "chatComplete" {
+				seen++
+			}
+		}
+		if seen != 2 {
+			return fmt.Errorf("%d records", seen)
+		}
+		return nil
+	})
 }
