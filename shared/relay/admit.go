@@ -250,6 +250,7 @@ func (c *call) walkRaw() {
 		c.stream, _ = wire.ScanBool(v.Of(c.in), "stream")
 	}
 	c.outBound = c.outputBound()
+	c.rawDemand()
 	c.rec.Stream = c.stream
 }
 

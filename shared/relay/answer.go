@@ -325,7 +325,9 @@ func (c *call) sendRaw(resp *http.Response) error {
 	defer chunk.free()
 	p := chunk.b[:cap(chunk.b)]
 	meter := newTailMeter(resp)
-	meter.wide = c.keptPath().collection == "threads" // a run is told with all its settings
+	like := c.like()
+	// A run is told with all its settings, an event may hold an image or a whole response.
+	meter.wide = c.keptPath().collection == "threads" || like != nil && (like.Meter != nil || like.Operation == provider.ResponsesCreate)
 	for {
 		t := c.Now()
 		n, err := resp.Body.Read(p)

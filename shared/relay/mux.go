@@ -44,7 +44,7 @@ func NewMux(r *Relay, routes []Route) *Mux {
 			panic("relay: the route " + rt.Path + " has no scope")
 		}
 		if rt.Path == AnyPath {
-			m.any = rt
+			m.any, rt.shadowed = rt, m
 			continue
 		}
 		for _, other := range m.exact[rt.Path] {

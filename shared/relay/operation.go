@@ -171,9 +171,13 @@ func (c *call) meterEvents(tail []byte) (last chat.Meter) {
 	if c.rt.Meter == nil {
 		return last
 	}
+	return meterEvents(c.rt.Meter, tail)
+}
+
+func meterEvents(meter func([]byte) chat.Meter, tail []byte) (last chat.Meter) {
 	var p wire.SSEParser
 	read := func(_ string, data []byte) error {
-		if m := c.rt.Meter(data); m.Usage.Known() {
+		if m := meter(data); m.Usage.Known() {
 			last = m
 		}
 		return nil

@@ -8,7 +8,6 @@ import (
 
 	"gateway/shared/chat"
 	"gateway/shared/pricing"
-	"gateway/shared/provider"
 )
 
 // rawPath is the path behind the gateway's base, as it came on the wire.
@@ -99,21 +98,13 @@ func (m *tailMeter) meter(d chat.Dialect) chat.Meter {
 	return f.Meter()
 }
 
-// rawDialect reads what is passed through: that in which the provider serves the
-// model, or its usual one.
-func (c *call) rawDialect() chat.Dialect {
-	if d := c.dialects[c.to.target.DialectOf(provider.Chat, c.to.model)]; d != nil {
-		return d
-	}
-	return c.dialects[c.to.target.Provider.Dialect]
-}
-
-// learnRaw takes over what a passed-through answer reported. Usage that is not
-// reported is not guessed: the paths of pass-through have no common shape.
+// learnRaw takes over what a passed-through answer reported. Elsewhere than on the
+// paths that meterRaw knows, usage that is not reported is not guessed: the paths
+// of pass-through have no common shape.
 func (c *call) learnRaw(m *tailMeter, status int) {
 	var u pricing.Usage
 	if status >= 200 && status < 300 {
-		got := m.meter(c.rawDialect())
+		got := c.meterRaw(m)
 		if got.Model != "" {
 			c.rec.Model = got.Model
 			if c.to.model == "" {

@@ -78,6 +78,7 @@ type Route struct {
 	// sending anything; its own requests are Rehearsals.
 	DryRun    []Route
 	rehearsed *Mux // of DryRun
+	shadowed  *Mux // of the route of AnyPath: the routes that it reaches past
 	// List makes the answer of a Listing route.
 	List func(c *Caller) ([]byte, error)
 }

@@ -1,0 +1,88 @@
+package relay
+
+import (
+	"net/http"
+	"strings"
+
+	"gateway/shared/chat"
+	"gateway/shared/pricing"
+	"gateway/shared/provider"
+)
+
+// like is the gateway's own route for what a passed-through request asks: that of
+// its path behind a version, such as /proxy/v1/responses. Its answer is metered as
+// it would be there. nil: the gateway has none.
+func (c *call) like() *Route {
+	if c.rt.shadowed == nil || c.req.Method != http.MethodPost {
+		return nil
+	}
+	path := c.rawPath()
+	if version, below, ok := strings.Cut(strings.TrimPrefix(path, "/"), "/"); ok && isVersion(version) {
+		path = "/" + below
+	}
+	for _, rt := range c.rt.shadowed.exact[path] {
+		if rt.Method == http.MethodPost && (rt.Client != nil || rt.Meter != nil || rt.Demand != nil) {
+			return rt
+		}
+	}
+	return nil
+}
+
+// isVersion knows v1, v2 and so on.
+func isVersion(s string) bool {
+	return len(s) == 2 && s[0] == 'v' && s[1] >= '0' && s[1] <= '9'
+}
+
+// rawDemand is what the price of a passed-through request depends on besides
+// tokens.
+func (c *call) rawDemand() {
+	like := c.like()
+	if like == nil {
+		return
+	}
+	if like.NoOutput {
+		c.outBound = 0
+	}
+	if like.Demand != nil {
+		c.wanted = like.Demand(c.text, int64(len(c.in)))
+	}
+}
+
+// meterRaw reads the usage of a passed-through answer: as the gateway's own route
+// of the path does, else in the dialect of the provider. A stream that tells none
+// is estimated where its path tells its shape.
+func (c *call) meterRaw(m *tailMeter) (got chat.Meter) {
+	like := c.like()
+	switch {
+	case like == nil:
+	case like.Client != nil:
+		got = m.meter(like.Client)
+		if !got.Usage.Known() && m.stream && len(m.tail) > 0 && got.Err == nil {
+			// The tail holds the last of its pieces only.
+			got.Usage = c.estimate(got.OutputEstimate() * max(m.total/int64(len(m.tail)), 1))
+			if r, err := like.Client.DecodeRequest(c.in); err == nil {
+				got.Usage.Set(pricing.Input, EstimateTokens(r))
+			}
+		}
+	case m.json && like.Meter != nil && len(m.tail) > 0:
+		got = like.Meter(m.tail)
+	case m.stream && like.Meter != nil:
+		got = meterEvents(like.Meter, m.wholeEvents())
+	}
+	if like != nil && like.Client == nil && !got.Usage.Known() {
+		got.Usage = c.wanted.Assumed
+	}
+	if got.Usage.Known() {
+		return got
+	}
+	return m.meter(c.rawDialect())
+}
+
+// rawDialect reads what is passed through: that in which the provider serves the
+// model, or its usual one.
+func (c *call) rawDialect() chat.Dialect {
+	if d := c.dialects[c.to.target.DialectOf(provider.Chat, c.to.model)]; d != nil {
+		return d
+	}
+	return c.dialects[c.to.target.Provider.Dialect]
+}
