@@ -3,7 +3,6 @@ package job
 import (
 	"context"
 	"net/http"
-	"net/url"
 	"strings"
 
 	"gateway/shared/chat"
@@ -293,66 +292,6 @@ func (b Bedrock) stop(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error)
 	return b.one(ctx, j)
 }
 
-// maxListed bounds the pages that are passed over in search of where a list goes
-// on.
-const maxListed = 20
-
-// awsQuery asks for a page of a list of AWS; 0 entries are as many as it gives.
-func awsQuery(n int, token string) url.Values {
-	if n == 0 {
-		n = 1000
-	}
-	q := url.Values{"maxResults": {itoa(int64(n))}, "sortBy": {"CreationTime"}, "sortOrder": {"Descending"}}
-	if token != "" {
-		q.Set("nextToken", token)
-	}
-	return q
-}
-
-// tokenPage gives one page of a list that goes on by tokens: query asks for a page
-// of so many entries, read takes one and gives its entries and its token.
-func tokenPage[T any](
-	ctx context.Context, j *chat.Job, id func(*T) string, query func(n int, token string) url.Values, read func(*http.Response) ([]T, string, error),
-) (page []T, more bool, err error) {
-	limit, err := limitOf(j, defaultPage, maxPage)
-	if err != nil {
-		return nil, false, err
-	}
-	after, token := j.Query.Get("after"), ""
-	found := after == ""
-	for range maxListed {
-		n := 0
-		if found && len(page) == 0 {
-			n = limit
-		}
-		resp, err := j.Call(ctx, &chat.JobCall{Method: http.MethodGet, Operation: j.Operation, Query: query(n, token).Encode()})
-		if err != nil {
-			return nil, false, err
-		}
-		entries, next, err := read(resp)
-		if err != nil {
-			return nil, false, err
-		}
-		for i := range entries {
-			switch {
-			case !found:
-				found = id(&entries[i]) == after
-			case len(page) == limit:
-				return page, true, nil
-			default:
-				page = append(page, entries[i])
-			}
-		}
-		if token = next; token == "" || len(page) == limit {
-			break
-		}
-	}
-	if !found {
-		return nil, false, fault.Invalid("after", "after must be the id of an entry of the list")
-	}
-	return page, token != "", nil
-}
-
 func (b Bedrock) list(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
 	jobs, more, err := tokenPage(ctx, j, func(v *invocationJob) string { return Plain(v.ARN) }, awsQuery, func(resp *http.Response) ([]invocationJob, string, error) {
 		var page struct {
@@ -370,83 +309,4 @@ func (b Bedrock) list(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error)
 		batches[i] = jobs[i].batch()
 	}
 	return answerBatches(ctx, j, batches, more)
-}
-
-// open reads the rows that a job made.
-func (aws Bedrock) open(ctx context.Context, j *chat.Job, batch string) (*results, error) {
-	v, err := aws.job(ctx, j, batch)
-	if err != nil {
-		return nil, err
-	}
-	b := &Batch{ID: batch}
-	if err := recall(ctx, j, b); err != nil {
-		return nil, err
-	}
-	name := v.Input.S3.URI[strings.LastIndexByte(v.Input.S3.URI, '/')+1:]
-	resp, err := j.Call(ctx, &chat.JobCall{Method: http.MethodGet, Object: v.folder() + name + ".out"})
-	if err != nil {
-		return nil, err
-	}
-	out := &results{src: resp.Body, read: readRecord, model: v.batch().Model, meter: meteredBy(converse.Converse{})}
-	if b.Endpoint == embeddingsEndpoint {
-		out.meter = meteredVectors(bedrock.Embeddings{}, out.model, j.Field)
-	}
-	return out, nil
-}
-
-// countTexts is how many texts or images a request for embeddings of a model that
-// takes lists has; 0 for other requests.
-func countTexts(input []byte) (n int) {
-	var w wire.Walk
-	if wire.KindOf(input) != wire.KindObject || listKeys.Walk(input, &w) != nil {
-		return 0
-	}
-	for i := range 2 {
-		if list := w.Spans[i]; list.Present(input) && wire.KindOf(list.Of(input)) == wire.KindArray {
-			d := wire.NewDecoder(list.Of(input))
-			for range d.Array {
-				d.Skip()
-				n++
-			}
-		}
-	}
-	return n
-}
-
-var listKeys = wire.NewKeySet("texts", "images")
-
-// readRecord reads {recordId, modelInput, modelOutput | error}.
-func readRecord(line []byte) (*result, error) {
-	r := &result{kind: "errored"}
-	d := wire.NewDecoder(line)
-	for key := range d.Object {
-		switch string(key) {
-		case "recordId":
-			r.id = d.Str()
-		case "modelInput":
-			r.inputs = countTexts(d.Raw())
-		case "modelOutput":
-			if raw := d.Raw(); wire.KindOf(raw) == wire.KindObject {
-				r.kind, r.message = "succeeded", raw
-			}
-		case "error":
-			for key := range d.Object {
-				switch string(key) {
-				case "errorCode":
-					r.code = string(d.Raw())
-				case "errorMessage":
-					r.text = upstream.OptString(d)
-				default:
-					d.Skip()
-				}
-			}
-		default:
-			d.Skip()
-		}
-	}
-	if err := d.End(); err != nil {
-		return nil, upstream.Invalid("The provider's results cannot be read", err)
-	}
-	r.code, r.text = orElse(strings.Trim(r.code, `"`), "model_error"), orElse(r.text, unansweredTexts["errored"][1])
-	return r, nil
 }
