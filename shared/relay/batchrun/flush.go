@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -105,11 +106,12 @@ func (w *work) runRows(ctx context.Context, rows []request, good map[int]bool) e
 	var mu sync.Mutex
 	var wg sync.WaitGroup
 	var errs []error
-	for i := range rows {
-		q := &rows[i]
-		if _, done := good[q.line]; done {
-			continue
-		}
+	left := slices.DeleteFunc(slices.Clone(rows), func(q request) bool {
+		_, done := good[q.line]
+		return done
+	})
+	for i := range left {
+		q := &left[i]
 		wg.Go(func() {
 			isGood, err := w.row(running, q)
 			mu.Lock()
