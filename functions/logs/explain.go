@@ -36,6 +36,11 @@ var stepSchema = strict(map[string]admin.Schema{
 
 var explainSchema = strict(map[string]admin.Schema{
 	"object": {"type": "string", "const": "explanation"}, "log_id": text, "status": integer, "steps": list(stepSchema), "cost": number,
+	"timing": strict(map[string]admin.Schema{
+		"total_ms": number, "first_byte_ms": {"type": "number", "description": "To the first byte of the answer."},
+		"gateway_ms":    {"type": "number", "description": "All time but that waited for providers."},
+		"first_call_ms": {"type": []string{"number", "null"}, "description": "To the first call to a provider; null: none was called."},
+	}),
 })
 
 // explain tells why a request went where it went.
@@ -44,7 +49,20 @@ func (f *family) explain(c *admin.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return map[string]any{"object": "explanation", "log_id": rec.ID, "status": rec.ClientStatus, "steps": steps(&rec), "cost": report.Cents(rec.Cost)}, nil
+	return map[string]any{
+		"object": "explanation", "log_id": rec.ID, "status": rec.ClientStatus, "steps": steps(&rec), "cost": report.Cents(rec.Cost), "timing": timing(&rec),
+	}, nil
+}
+
+// timing is where the time of a request went, from its arrival.
+func timing(r *usage.Record) map[string]any {
+	out := map[string]any{
+		"total_ms": milliseconds(r.Duration), "first_byte_ms": milliseconds(r.TimeToFirstByte), "gateway_ms": milliseconds(r.GatewayTime), "first_call_ms": nil,
+	}
+	if len(r.Attempts) > 0 {
+		out["first_call_ms"] = milliseconds(r.Attempts[0].Start)
+	}
+	return out
 }
 
 // steps are in the order of the walk: the config, what its strategies chose at

@@ -44,8 +44,8 @@ func (f *family) open(ctx context.Context, rec *usage.Record) (c content, err er
 const gatewayHeaders = "x-gateway-"
 
 // whole is a log as the single read shows it.
-func whole(r *usage.Record, c *content, organisation string) map[string]any {
-	m := row(r, organisation)
+func whole(r *usage.Record, c *content, organisation, configVersion string) map[string]any {
+	m := row(r, organisation, configVersion)
 	delete(m, "created_at") // these stand beside the metrics
 	delete(m, "object")
 	request := message(c.RequestHeaders, c.Request)

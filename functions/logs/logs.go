@@ -11,7 +11,9 @@ import (
 	"gateway/shared/admin"
 	"gateway/shared/admin/usagequery"
 	"gateway/shared/fault"
+	"gateway/shared/route"
 	"gateway/shared/seal"
+	"gateway/shared/store"
 	"gateway/shared/tenant"
 	"gateway/shared/usage"
 	"gateway/shared/usage/report"
@@ -94,8 +96,13 @@ func (f *family) list(c *admin.Call) (any, error) {
 		if err != nil {
 			return nil, err
 		}
+		versions := configVersions{}
 		for i := range page.Records {
-			rows = append(rows, row(&page.Records[i], org))
+			version, err := versions.id(c, &page.Records[i])
+			if err != nil {
+				return nil, err
+			}
+			rows = append(rows, row(&page.Records[i], org, version))
 		}
 		if page.Next != "" {
 			out["next_cursor"] = page.Next
@@ -169,5 +176,36 @@ func (f *family) read(c *admin.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return whole(&rec, &content, org), nil
+	version, err := (configVersions{}).id(c, &rec)
+	if err != nil {
+		return nil, err
+	}
+	return whole(&rec, &content, org, version), nil
+}
+
+// configVersions are the ids of versions of configs that an answer has read.
+// Records hold the number of a version.
+type configVersions map[configVersion]string
+
+type configVersion struct {
+	workspace, config string
+	number            int64
+}
+
+// id is the id of the version of the config that was in force; "" when there was
+// none and when the config is deleted.
+func (v configVersions) id(c *admin.Call, r *usage.Record) (string, error) {
+	if r.ConfigID == "" || r.ConfigVersion == 0 {
+		return "", nil
+	}
+	k := configVersion{r.Workspace, r.ConfigID, r.ConfigVersion}
+	id, known := v[k]
+	if !known {
+		rec, _, err := c.Resources.Version(c.Context, store.Scope{Org: r.Org, Workspace: r.Workspace}, route.KindConfig, r.ConfigID, r.ConfigVersion)
+		if err != nil {
+			return "", err
+		}
+		id, v[k] = rec.VersionID, rec.VersionID
+	}
+	return id, nil
 }

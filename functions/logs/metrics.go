@@ -21,7 +21,9 @@ type metric struct {
 
 // metrics of a log, in the order of the groups of the documentation: identity,
 // prompt and config, outcome, model, cache, trace, request, metadata, timing.
-// Times are in milliseconds, cost is in US cents.
+// Times are in milliseconds, cost is in US cents. pre_processing_time is from
+// arrival to the first call to a provider, gateway_processing_time all time but
+// that waited for providers.
 var metrics = []metric{
 	{"id", "string", func(r *usage.Record) any { return r.ID }},
 	{"organisation_id", "string", func(r *usage.Record) any { return r.Org }},
@@ -94,6 +96,12 @@ var metrics = []metric{
 		return values
 	}},
 
+	{"pre_processing_time", "number?", func(r *usage.Record) any {
+		if len(r.Attempts) == 0 {
+			return nil
+		}
+		return milliseconds(r.Attempts[0].Start)
+	}},
 	{"time_to_first_byte", "number", func(r *usage.Record) any { return milliseconds(r.TimeToFirstByte) }},
 	{"gateway_processing_time", "number", func(r *usage.Record) any { return milliseconds(r.GatewayTime) }},
 	{"upstream_response_time", "number", func(r *usage.Record) any { return milliseconds(r.UpstreamLatency) }},
@@ -102,13 +110,15 @@ var metrics = []metric{
 // unrecorded are members that the documentation names and records do not hold;
 // they are null. The log itself finds the first four in the request's headers.
 var unrecorded = []string{
-	"source", "runtime", "runtime_version", "sdk_version", "prompt_version_id", "config_version_id", "internal_trace_id",
-	"request_parsing_time", "pre_processing_time", "cache_processing_time", "response_parsing_time",
+	"source", "runtime", "runtime_version", "sdk_version", "prompt_version_id", "internal_trace_id",
+	"request_parsing_time", "cache_processing_time", "response_parsing_time",
 }
 
-// row is a log of the list: its metrics.
-func row(r *usage.Record, organisation string) map[string]any {
-	out := make(map[string]any, len(metrics)+len(unrecorded)+3)
+// row is a log of the list: its metrics. configVersion is the id of the version
+// of the config that was in force, "" for none.
+func row(r *usage.Record, organisation, configVersion string) map[string]any {
+	out := make(map[string]any, len(metrics)+len(unrecorded)+4)
+	out["config_version_id"] = orNull(configVersion)
 	for i := range metrics {
 		out[metrics[i].name] = metrics[i].of(r)
 	}

@@ -38,7 +38,7 @@ func metricsSchema(more map[string]admin.Schema) admin.Schema {
 	for _, name := range unrecorded {
 		members[name] = maybe
 	}
-	members["organisation_name"] = text
+	members["organisation_name"], members["config_version_id"] = text, maybe
 	return strict(members)
 }
 
