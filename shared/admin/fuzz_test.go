@@ -13,7 +13,7 @@ import (
 func FuzzRequest(f *testing.F) {
 	for _, body := range []string{
 		`{"name":"a","color":"red","size":3}`, `{"name":null}`, `{"setup":{"fast":1}}`, `{"tags":{"":1}}`, `[`, "\xff", `{"a":1,"a":2}`,
-		`{"name":"a","made":"2026-01-01"}`, `{"key":{"x":[1,2]}}`, `{"workspace_id":5}`, `{"parts":[[[]]],"labels":[]}`, `{"slug":"#"}`,
+		`{"name":"a","made":"2026-01-01"}`, `{"key":{"x":[1,2]}}`, `{"workspace_id":5}`, `{"parts":[[[]]],"labels":[]}`, `{"slug":"#"}`, `{"name":"\ud83d\ude00\ud800"}`, `{"name":"\\"}`, `{"\u00`,
 	} {
 		f.Add("POST", "/gadgets", "", body)
 		f.Add("PUT", "/gadgets/x", "?page_size=1", body)

@@ -41,3 +41,30 @@ func TestNamesOfResourcesAreReadable(t *testing.T) {
 	}
 	h.Do("POST", "/gadgets", admintest.WorkspaceA, `{"name":"`+strings.Repeat("ü", 20)+`"}`).OK()
 }
+
+// Half of a surrogate pair is no character: it would be read as another one than
+// was sent, or break the reader of the answer.
+func TestHalfASurrogatePairIsRefused(t *testing.T) {
+	h := newHouse(t)
+	for body, field := range map[string]string{
+		`{"name":"\ud800"}`:                     "name",
+		`{"name":"a\uDFFFb"}`:                   "name",
+		`{"name":"\ud83d\ud83d\ude00"}`:         "name",
+		`{"name":"\ude00\ud83d"}`:               "name",
+		`{"name":"\\\ud800"}`:                   "name",
+		`{"name":"a","labels":{"x":"\udc00"}}`:  "labels.x",
+		`{"name":"a","labels":{"\ud83d":"x"}}`:  "labels",
+		`{"name":"a","unknown":["","\ud83dx"]}`: "unknown[1]",
+	} {
+		a := h.Do("POST", "/gadgets", admintest.WorkspaceA, body)
+		if got := a.At("error", "param"); a.Status != 400 || a.At("error", "code") != "AB01" || got != field {
+			t.Errorf("%s: %d %v, want %s: %s", body, a.Status, got, field, a.Body)
+		}
+	}
+	for sent, want := range map[string]string{`\ud83d\ude00`: "\U0001f600", `\\ud800`: `\ud800`, `\u00e9`: "é", `\ufffd`: "\ufffd"} {
+		made, _ := makeGadget(t, h, `{"name":"`+sent+`"}`)
+		if got := h.Do("GET", "/gadgets/"+made, admintest.WorkspaceA, nil).OK().Text("name"); got != want {
+			t.Errorf("%s is read as %q", sent, got)
+		}
+	}
+}

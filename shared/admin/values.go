@@ -74,6 +74,9 @@ func parseObject(body []byte) (map[string]json.RawMessage, error) {
 	if err := wire.CheckStrict(body, maxBodyDepth); err != nil {
 		return nil, err
 	}
+	if err := checkSurrogates(body); err != nil {
+		return nil, err
+	}
 	raw := make(map[string]json.RawMessage)
 	if trimmed := bytes.TrimSpace(body); len(trimmed) == 0 || trimmed[0] != '{' {
 		return nil, fault.Invalid("", "the body must be a JSON object")
