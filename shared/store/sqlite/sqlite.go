@@ -168,10 +168,10 @@ func createTables(c *conn) error {
 	for _, name := range store.TableNames {
 		for _, sql := range []string{
 			`CREATE TABLE IF NOT EXISTS %[1]s (pk BLOB NOT NULL, sk BLOB NOT NULL, item BLOB NOT NULL,
-				expires INTEGER NOT NULL, PRIMARY KEY (pk, sk)) WITHOUT ROWID`,
+				expires INTEGER NOT NULL, PRIMARY KEY (pk, sk)) %[2]s`,
 			`CREATE INDEX IF NOT EXISTS %[1]s_expires ON %[1]s (expires) WHERE expires > 0`,
 		} {
-			if err := c.once(fmt.Sprintf(sql, name)); err != nil {
+			if err := c.once(fmt.Sprintf(sql, name, layout(name))); err != nil {
 				return err
 			}
 		}
@@ -180,6 +180,17 @@ func createTables(c *conn) error {
 		return err
 	}
 	return c.once("COMMIT")
+}
+
+// layout is how the rows of a table lie in the file. Small rows are in the tree of
+// their keys. In that tree SQLite reads the whole of a row larger than a page to
+// compare its key, so the segments of the usage table lie beside a tree that
+// holds keys only. Either layout answers to the same statements.
+func layout(name store.TableName) string {
+	if name == store.Usage {
+		return ""
+	}
+	return "WITHOUT ROWID"
 }
 
 // Table gives one of store.TableNames. The operations on any other name fail

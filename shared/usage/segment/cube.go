@@ -51,6 +51,11 @@ type cubeBuilder struct {
 	users   map[UsersKey]*hyperloglog.Sketch
 	ids     []uint64
 	total   int
+
+	// The last record's cell: mostly the next one's too.
+	last    *cell
+	lastKey cellKey
+	lastDim [NumCubeDims]string
 }
 
 func newCubeBuilder() *cubeBuilder {
@@ -130,17 +135,34 @@ var decimals = func() (d [600]string) {
 	return d
 }()
 
-func (b *cubeBuilder) add(r *usage.Record) {
-	start := r.Start.UnixMicro()
-	k := cellKey{hour: start - start%Hour}
+// cell is the cell that a record belongs to.
+func (b *cubeBuilder) cell(r *usage.Record, hour, start int64) *cell {
+	k, same := cellKey{hour: hour}, b.last != nil && b.lastKey.hour == hour
 	for d := range NumCubeDims {
-		k.dims[d] = b.code(dimension(r, d))
+		v := dimension(r, d)
+		if b.last != nil && v == b.lastDim[d] {
+			k.dims[d] = b.lastKey.dims[d]
+			continue
+		}
+		same = false
+		k.dims[d], b.lastDim[d] = b.code(v), v
+	}
+	if same {
+		return b.last
 	}
 	c := b.cells[k]
 	if c == nil {
 		c = &cell{first: start, last: start}
 		b.cells[k] = c
 	}
+	b.last, b.lastKey = c, k
+	return c
+}
+
+func (b *cubeBuilder) add(r *usage.Record) {
+	start := r.Start.UnixMicro()
+	hour := start - start%Hour
+	c := b.cell(r, hour, start)
 	c.count++
 	c.first, c.last = min(c.first, start), max(c.last, start)
 	c.sums[Cost] += int64(r.Cost)
@@ -151,7 +173,7 @@ func (b *cubeBuilder) add(r *usage.Record) {
 	c.sums[WithUser] += withUser(r)
 	c.durations.Add(r.Duration.Microseconds())
 	if r.EndUser != "" {
-		uk := UsersKey{k.hour, r.Workspace}
+		uk := UsersKey{hour, r.Workspace}
 		u := b.users[uk]
 		if u == nil {
 			u = hyperloglog.New14()

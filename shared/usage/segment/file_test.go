@@ -162,3 +162,30 @@ func TestCacheStaysWithinItsBytes(t *testing.T) {
 		t.Error("an item above a quarter of the limit was kept")
 	}
 }
+
+// Other tools skip pages by their bounds, so a file that they can see must have
+// them; one in the store does without, but for Start.
+func TestFilesInTheBucketHaveBounds(t *testing.T) {
+	rows := make([]row, 3)
+	for i, r := range several(len(rows), noon) {
+		rows[i].fill(&r, bodyRef{}, nil)
+	}
+	for _, events := range []int{0, maxInline + 1} {
+		err := encodeBatch(rows, events, func(file []byte) error {
+			f, err := parquet.OpenFile(bytes.NewReader(file), int64(len(file)))
+			if err != nil {
+				return err
+			}
+			for i, path := range f.Schema().Columns() {
+				_, _, bounded := f.RowGroups()[0].ColumnChunks()[i].(*parquet.FileColumnChunk).Bounds()
+				if want := events > maxInline || path[0] == intColumns[Start]; bounded != want {
+					t.Errorf("events of %d bytes: column %v has bounds: %v", events, path, bounded)
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -121,20 +121,58 @@ type encoder struct {
 // as small as the pages of a batch: the library's own take 256 KiB a column.
 var pageBuffers = parquet.NewChunkBufferPool(8 << 10)
 
-func encoderPool(codec compress.Codec, page int) *sync.Pool {
+func encoderPool(codec compress.Codec, page int, more ...parquet.WriterOption) *sync.Pool {
 	return &sync.Pool{New: func() any {
 		e := new(encoder)
-		e.w = parquet.NewGenericWriter[row](&e.out, parquet.Compression(codec), parquet.PageBufferSize(page), parquet.ColumnPageBuffers(pageBuffers), parquet.CreatedBy("gateway", "1", ""), parquet.DataPageStatistics(false))
+		e.w = parquet.NewGenericWriter[row](&e.out, append([]parquet.WriterOption{parquet.Compression(codec), parquet.PageBufferSize(page),
+			parquet.ColumnPageBuffers(pageBuffers), parquet.CreatedBy("gateway", "1", ""), parquet.DataPageStatistics(false)}, more...)...)
 		return e
 	}}
 }
 
+// boundless leaves out the least and the greatest value of every column but
+// Start. Nothing reads them in a file of one short stretch of time, and they are a
+// good part of the work. Other tools would take them for empty texts, so a file
+// that other tools may see has them all.
+var boundless = func() (skip []parquet.WriterOption) {
+	for _, path := range parquet.SchemaOf(row{}).Columns() {
+		if path[0] != intColumns[Start] {
+			skip = append(skip, parquet.SkipPageBounds(path...))
+		}
+	}
+	return skip
+}()
+
 // Batches are written often and read soon: cheap compression. Merged segments
 // are kept: strong compression, large pages. Every column buffers a page.
 var (
-	quickEncoders = encoderPool(new(fastSnappy), 16<<10)
-	smallEncoders = encoderPool(new(narrowZstd), 128<<10)
+	inlineEncoders = encoderPool(new(fastSnappy), 16<<10, boundless...) // for the store
+	quickEncoders  = encoderPool(new(fastSnappy), 16<<10)               // for the bucket
+	smallEncoders  = encoderPool(new(narrowZstd), 128<<10)
 )
+
+// encodeBatch writes the rows of a batch, whose events have the given size
+// together, and calls use with the file, which is valid until use returns.
+func encodeBatch(rows []row, events int, use func(file []byte) error) error {
+	pool := inlineEncoders
+	if events > maxInline {
+		pool = quickEncoders
+	}
+	e := pool.Get().(*encoder)
+	defer pool.Put(e)
+	e.reset()
+	if err := e.write(rows); err != nil {
+		return err
+	}
+	file, err := e.finish()
+	if err != nil {
+		return err
+	}
+	if pool == inlineEncoders && len(file) > maxInline {
+		return encodeBatch(rows, len(file), use)
+	}
+	return use(file)
+}
 
 // narrowZstd writes Zstandard with a window of two pages: the library's own
 // choice keeps 16 MiB of history for pages of 128 KiB.

@@ -108,6 +108,7 @@ var batches = sync.Pool{New: func() any { return new(batch) }}
 
 // free keeps the buffers for the next batch, but for a large pack.
 func (b *batch) free() {
+	clear(b.rows) // keeps no record alive
 	if cap(b.pack) > maxInline {
 		b.pack = nil
 	}
@@ -143,26 +144,19 @@ func (a *Archive) ingest(ctx context.Context, k groupKey, records []*usage.Recor
 	if err := m.rename(); err != nil {
 		return err
 	}
-	e := quickEncoders.Get().(*encoder)
-	defer quickEncoders.Put(e)
-	e.reset()
-	if err := e.write(b.rows); err != nil {
-		return err
-	}
-	clear(b.rows) // keeps no record alive
-	data, err := e.finish()
-	if err != nil {
-		return err
-	}
 	cubeBytes, err := cube.encode()
 	if err != nil {
 		return fmt.Errorf("segment: cube: %w", err)
 	}
-	objects := map[kind][]byte{dataObject: data, cubeObject: cubeBytes}
+	objects := map[kind][]byte{cubeObject: cubeBytes}
 	if len(b.pack) > 0 {
 		objects[bodiesObject] = b.pack
 	}
-	if err := a.put(ctx, &m, objects); err != nil {
+	err = encodeBatch(b.rows, len(b.arena), func(file []byte) error {
+		objects[dataObject] = file
+		return a.put(ctx, &m, objects)
+	})
+	if err != nil {
 		return err
 	}
 	err = a.table.Put(ctx, store.Row{Key: m.key(), Item: m.item()}, store.IfAbsent())
