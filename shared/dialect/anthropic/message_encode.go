@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"gateway/shared/chat"
+	"gateway/shared/dialect/cite"
 	"gateway/shared/fault"
 	"gateway/shared/wire"
 )
@@ -74,9 +75,15 @@ func (e *requestEncoder) blankMarker(p *chat.Part, at place) {
 func (e *requestEncoder) text(p *chat.Part, at place) {
 	e.b = append(e.b, `{"type":"text","text":`...)
 	e.b = wire.AppendJSONString(e.b, p.Text)
-	if len(p.Citations) > 0 && e.r.Dialect == name {
-		e.key("citations")
-		e.b = append(e.b, p.Citations...)
+	if len(p.Citations) > 0 {
+		own, left := cite.Own(p.Citations)
+		if left > 0 {
+			e.loss.Add(at.String()+".citations", "made by another provider")
+		}
+		if own != nil {
+			e.key("citations")
+			e.b = append(e.b, own...)
+		}
 	}
 	e.marker(p.Cache, at)
 	e.b = append(e.b, '}')
@@ -196,11 +203,30 @@ func (e *requestEncoder) part(p *chat.Part, at place) (bool, error) {
 	case chat.Foreign:
 		if p.Origin == name || p.Origin == "" && e.r.Dialect == name || foreignBlocks[p.Type] {
 			e.b = append(e.b, p.Raw...)
+			if p.Type == "document" && e.r.Dialect != name && e.loss.StrictAnswer && asksCitations(p.Raw) {
+				e.loss.Add(at.String()+".citations", "places in a document have no address, which is what the answer names sources by")
+			}
 			return true, nil
 		}
 	}
 	e.loss.Add(at.String(), notTaken)
 	return false, nil
+}
+
+// asksCitations reports whether a document is to be cited.
+func asksCitations(document []byte) (asked bool) {
+	d := wire.NewDecoder(document)
+	for key := range d.Object {
+		if string(key) != "citations" || d.Kind() != wire.KindObject {
+			continue
+		}
+		for key := range d.Object {
+			if string(key) == "enabled" && d.Kind() == wire.KindBool {
+				asked = d.Bool()
+			}
+		}
+	}
+	return asked
 }
 
 // foreignBlocks are blocks of this provider that clients of other dialects give

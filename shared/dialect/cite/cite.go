@@ -23,7 +23,11 @@ type Citation struct {
 
 	document place  // in a document of the request
 	own      []byte // as it came, when it is in the shape of Anthropic's messages
+	unsigned bool   // a search found it, but not Anthropic's
 }
+
+// searched is the type of a source that a search has found.
+const searched = "web_search_result_location"
 
 // place is a range in a document of the request.
 type place struct {
@@ -36,7 +40,7 @@ type place struct {
 // completions or Responses. raw is one JSON object.
 func Read(raw []byte) Citation {
 	var c Citation
-	var said, kind string
+	var said, kind, index string
 	quoted := false
 	d := wire.NewDecoder(raw)
 	for key := range d.Object {
@@ -45,6 +49,8 @@ func Read(raw []byte) Citation {
 			kind = upstream.OptString(d)
 		case "cited_text":
 			c.Quote, quoted = upstream.OptString(d), true
+		case "encrypted_index":
+			index = upstream.OptString(d)
 		case "source": // an address, or a name
 			said = upstream.OptString(d)
 		case "sourceContent":
@@ -66,7 +72,7 @@ func Read(raw []byte) Citation {
 		c.URL = said
 	}
 	if quoted && strings.HasSuffix(kind, "_location") && utf8.Valid(raw) {
-		c.own = raw
+		c.own, c.unsigned = raw, kind == searched && index == ""
 	}
 	c.Placed = c.End > c.Start && c.Start >= 0
 	return c
@@ -251,7 +257,7 @@ func (c *Citation) AppendMessages(dst []byte) []byte {
 		dst = strconv.AppendInt(append(dst, `,"start_`+unit+`":`...), p.start, 10)
 		return append(strconv.AppendInt(append(dst, `,"end_`+unit+`":`...), p.end, 10), '}')
 	case c.URL != "":
-		dst = wire.AppendJSONString(append(dst, `{"type":"web_search_result_location","url":`...), c.URL)
+		dst = wire.AppendJSONString(append(dst, `{"type":"`+searched+`","url":`...), c.URL)
 		dst = wire.AppendJSONString(append(dst, `,"title":`...), c.Title)
 		dst = wire.AppendJSONString(append(dst, `,"encrypted_index":"","cited_text":`...), c.Quote)
 		return append(dst, '}')

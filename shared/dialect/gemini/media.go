@@ -20,9 +20,6 @@ func (e *requestEncoder) media(p *chat.Part, at string) error {
 	if m.Detail != "" && m.Detail != "auto" {
 		e.loss.Add(at+".image_url.detail", notTaken)
 	}
-	if m.Context != "" || len(m.Citations) > 0 {
-		e.loss.Add(at+".context", notTaken)
-	}
 	switch {
 	case m.FileID != "":
 		return e.fileID(m, at)

@@ -43,6 +43,8 @@ func encodeRequest(dst []byte, r *chat.Request, t *chat.Traits, loss *chat.Loss)
 		return dst, err
 	}
 	r.ReportUnread(loss)
+	r.ReportCitations(loss)
+	r.ReportDocuments(loss)
 	e.extra.sort(&e)
 	e.planRecalls()
 	if err := e.planTools(); err != nil {

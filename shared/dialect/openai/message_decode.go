@@ -314,6 +314,8 @@ func (q *requestDecoder) partMembers(p *chat.Part, media *chat.Media) (kind stri
 		case "citations":
 			if d.Kind() == wire.KindArray {
 				p.Citations = bytes.Clone(d.Raw())
+			} else {
+				unknown = append(unknown, "citations")
 			}
 		default:
 			unknown = append(unknown, string(key))

@@ -32,6 +32,8 @@ func encodeChatRequest(dst []byte, r *chat.Request, t *chat.Traits, loss *chat.L
 	}
 	r.HiddenAnswer = false
 	r.ReportUnread(loss)
+	r.ReportCitations(loss)
+	r.ReportDocuments(loss)
 	e := requestEncoder{b: dst, r: r, t: t, loss: loss, max: longest}
 	if r.Completion != nil && r.Completion.Prompts > 1 {
 		return dst, fault.Invalid("prompt", "prompt must be one text for this provider, not a list of %d", r.Completion.Prompts)

@@ -37,6 +37,8 @@ func encodeRequest(dst []byte, r *chat.Request, t *chat.Traits, loss *chat.Loss)
 		return dst, err
 	}
 	r.ReportUnread(loss)
+	r.ReportCitations(loss)
+	r.ReportDocuments(loss)
 	e.b = append(e.b, `{"model":`...)
 	e.b = wire.AppendJSONString(e.b, r.Model)
 	if err := e.input(); err != nil {

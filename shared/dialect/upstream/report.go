@@ -29,6 +29,7 @@ func Path(m *chat.Message, p *chat.Part) string { return m.Path(p) }
 // Model, messages, max_tokens and stream are always carried.
 func Lose(r *chat.Request, loss *chat.Loss, carried ...string) error {
 	r.ReportUnread(loss)
+	r.ReportCitations(loss)
 	report := func(name string, set bool) {
 		if set && !slices.Contains(carried, name) {
 			loss.Add(name, NotTaken)
