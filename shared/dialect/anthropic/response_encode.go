@@ -31,7 +31,7 @@ func encodeResponse(dst []byte, r *chat.Response, o *chat.Options) []byte {
 		calls = calls || p.Kind == chat.Call
 	}
 	dst = append(dst, ']')
-	dst = appendStop(dst, c.Stop, c.StopSequence, calls)
+	dst = appendStop(dst, c.Stop, c.StopSequence, calls, o)
 	dst = append(dst, `,"usage":`...)
 	dst = appendUsage(dst, &r.Usage)
 	return append(dst, '}')
@@ -52,18 +52,27 @@ func appendHead(dst []byte, id, model string, o *chat.Options) []byte {
 	return wire.AppendJSONString(dst, model)
 }
 
-// appendStop writes ,"stop_reason":...,"stop_sequence":... .
-func appendStop(dst []byte, stop chat.StopReason, sequence string, calls bool) []byte {
+// appendStop writes ,"stop_reason":...,"stop_sequence":... . A provider that
+// does not tell which stop string came leaves no doubt when the client gave one;
+// the string is null when it gave several.
+func appendStop(dst []byte, stop chat.StopReason, sequence string, calls bool, o *chat.Options) []byte {
 	switch {
 	case stop == chat.StopUnknown && calls:
 		stop = chat.StopToolCalls
-	case stop == chat.StopToolCalls && !calls, stop == chat.StopSequence && sequence == "":
+	case stop == chat.StopToolCalls && !calls:
 		stop = chat.StopEnd
+	case stop == chat.StopSequence && sequence == "" && o.Request != nil:
+		switch len(o.Request.Stop) {
+		case 0: // a stop string of the provider's own
+			stop = chat.StopEnd
+		case 1:
+			sequence = o.Request.Stop[0]
+		}
 	}
 	dst = append(dst, `,"stop_reason":"`...)
 	dst = append(dst, stop.Anthropic()...)
 	dst = append(dst, `","stop_sequence":`...)
-	if stop != chat.StopSequence {
+	if stop != chat.StopSequence || sequence == "" {
 		return append(dst, "null"...)
 	}
 	return wire.AppendJSONString(dst, sequence)

@@ -287,7 +287,7 @@ func (s *streamEncoder) Finish(dst []byte) []byte {
 	dst = s.flush(dst, true)
 	dst = append(dst, "event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{"...)
 	n := len(dst)
-	dst = appendStop(dst, s.stop, s.sequence, s.calls)
+	dst = appendStop(dst, s.stop, s.sequence, s.calls, &s.o)
 	dst = append(dst[:n], dst[n+1:]...) // without the comma
 	dst = append(dst, `},"usage":`...)
 	dst = appendUsage(dst, &s.usage)
