@@ -24,6 +24,8 @@ type streamEncoder struct {
 	current openBlock
 	waiting []*waitingBlock
 	calls   bool
+	texts   int      // text blocks below this one have begun
+	late    [][]byte // sources of text blocks that had ended
 
 	stop     chat.StopReason
 	sequence string
@@ -112,6 +114,9 @@ func (s *streamEncoder) Append(dst []byte, d *chat.Delta) []byte {
 
 // piece writes one delta of a block, or keeps it until the block can begin.
 func (s *streamEncoder) piece(dst []byte, id blockID, kind, member string, raw []byte) []byte {
+	if id.kind == blockText {
+		s.texts = max(s.texts, id.n+1)
+	}
 	if s.open != nil && s.open.blockID == id {
 		dst = s.deltaHead(dst, s.open.index)
 		dst = appendDelta(dst, kind, member, raw)
@@ -130,19 +135,37 @@ func (s *streamEncoder) piece(dst []byte, id blockID, kind, member string, raw [
 	return append(dst, "}\n\n"...)
 }
 
-// cited writes a source of the text block that is open or waits. A source that
-// comes later, or that this shape has no place for, is left out.
+// cited writes a source of a text block that is open, waits or comes. One of a
+// block that has ended goes into a block of its own at the end of the answer, as
+// what was sent cannot be opened again. A source that this shape has no place for
+// is left out.
 func (s *streamEncoder) cited(dst []byte, d *chat.Delta) []byte {
-	id := blockID{blockText, d.Block}
-	waits := len(s.waiting) > 0 && s.waiting[len(s.waiting)-1].blockID == id
-	if (s.open == nil || s.open.blockID != id) && !waits {
+	c := cite.Read(d.JSON)
+	own := c.AppendMessages(nil)
+	if own == nil {
 		return dst
 	}
-	c := cite.Read(d.JSON)
-	if own := c.AppendMessages(nil); own != nil {
-		dst = s.piece(dst, id, "citations_delta", "citation", bytes.ReplaceAll(own, []byte{'\n'}, []byte{' '}))
+	own = bytes.ReplaceAll(own, []byte{'\n'}, []byte{' '})
+	id := blockID{blockText, d.Block}
+	waits := len(s.waiting) > 0 && s.waiting[len(s.waiting)-1].blockID == id
+	if s.open != nil && s.open.blockID == id || waits || d.Block >= s.texts {
+		return s.piece(dst, id, "citations_delta", "citation", own)
 	}
+	s.late = append(s.late, own)
 	return dst
+}
+
+// lateSources writes a block without text for the sources that came too late.
+func (s *streamEncoder) lateSources(dst []byte) []byte {
+	if len(s.late) == 0 {
+		return dst
+	}
+	dst = s.start(dst, blockID{blockText, s.texts}, emptyBlock(blockText))
+	for _, own := range s.late {
+		dst = s.deltaHead(dst, s.open.index)
+		dst = append(appendDelta(dst, "citations_delta", "citation", own), "}\n\n"...)
+	}
+	return s.close(dst)
 }
 
 // emptyBlock is the content_block with which a block of text or thinking begins.
@@ -285,6 +308,7 @@ func (s *streamEncoder) Finish(dst []byte) []byte {
 	dst = s.begin(dst)
 	dst = s.close(dst)
 	dst = s.flush(dst, true)
+	dst = s.lateSources(dst)
 	dst = append(dst, "event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{"...)
 	n := len(dst)
 	dst = appendStop(dst, s.stop, s.sequence, s.calls, &s.o)

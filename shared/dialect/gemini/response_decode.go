@@ -186,6 +186,11 @@ func (p *part) readData(d *wire.Decoder) {
 	}
 }
 
+// empty reports whether the part holds nothing but perhaps a signature.
+func (p *part) empty() bool {
+	return !p.call && len(p.text) <= len(`""`) && p.foreign == "" && p.data == nil && p.uri == ""
+}
+
 // block is the part as a content block for lenient clients: what has no
 // canonical form. Nil when the part is none of these.
 func (p *part) block() json.RawMessage {

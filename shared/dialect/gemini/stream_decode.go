@@ -38,6 +38,7 @@ type streamChoice struct {
 	calls    int
 	finished bool
 	pending  []chat.Part // signed reasoning since the last call
+	held     string      // signature behind the open text, which may get sources yet
 
 	said      []byte // the first text, which its sources are places of
 	saidAt    int    // its block
@@ -210,6 +211,9 @@ func (s *streamDecoder) candidate(c *candidate, emit func(*chat.Delta) error) er
 	if err := s.cite(ch, emit); err != nil {
 		return err
 	}
+	if err := s.release(ch, emit); err != nil {
+		return err
+	}
 	stop, failed := callStop(c.native, ch.calls)
 	if failed {
 		s.m.Finish = c.native
@@ -285,7 +289,17 @@ func (s *streamDecoder) piece(ch *streamChoice, kind chat.DeltaKind, raw, logpro
 func (s *streamDecoder) part(ch *streamChoice, p *part, logprobs []byte, emit func(*chat.Delta) error) error {
 	signature := mark(s.t, p.signature)
 	thought := p.text != nil && p.thought && len(p.text) > 2
+	empty := p.empty()
+	if signature != "" || !empty {
+		if err := s.release(ch, emit); err != nil {
+			return err
+		}
+	}
 	if signature != "" && !thought {
+		if empty && ch.open == blockText {
+			ch.held = signature
+			return nil
+		}
 		if err := s.sign(ch, "", signature, emit); err != nil {
 			return err
 		}
@@ -353,6 +367,16 @@ func (s *streamDecoder) sign(ch *streamChoice, thought, signature string, emit f
 		return err
 	}
 	return s.close(ch, emit)
+}
+
+// release gives the signature that was held.
+func (s *streamDecoder) release(ch *streamChoice, emit func(*chat.Delta) error) error {
+	if ch.held == "" {
+		return nil
+	}
+	signature := ch.held
+	ch.held = ""
+	return s.sign(ch, "", signature, emit)
 }
 
 // call gives a call, which arrives whole.

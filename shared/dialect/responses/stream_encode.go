@@ -32,7 +32,7 @@ type streamEncoder struct {
 	answered bool         // and has come
 	held     []chat.Delta // text beside it, given only when no answer comes
 
-	early map[int][]cite.Citation // sources of a block whose text has not begun
+	early map[int][]cite.Citation // sources of a block whose text is not open
 }
 
 // itemKind is the kind of an output item.
@@ -284,6 +284,7 @@ func (s *streamEncoder) end(dst []byte, it *openItem, status string) []byte {
 func (s *streamEncoder) Finish(dst []byte) []byte {
 	dst = s.release(dst)
 	dst = s.begin(dst)
+	dst = s.lateSources(dst)
 	o := outcomeOf(s.stop, s.native)
 	dst = s.endAll(dst, o.status)
 	o.usage = &s.usage

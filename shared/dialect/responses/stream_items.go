@@ -2,6 +2,8 @@ package responses
 
 import (
 	"bytes"
+	"maps"
+	"slices"
 	"strconv"
 
 	"gateway/shared/chat"
@@ -24,13 +26,7 @@ func (s *streamEncoder) text(dst []byte, d *chat.Delta, refusal bool) []byte {
 		dst = s.endPart(dst, it)
 	}
 	if !it.begun {
-		it.begun, it.block, it.refusal = true, d.Block, refusal
-		it.cited, s.early = s.early[d.Block], nil
-		dst = s.event(dst, "response.content_part.added")
-		dst = it.part(of(dst, it))
-		dst = append(dst, `,"part":`...)
-		dst = appendContent(dst, refusal, []byte(`""`), nil, nil)
-		dst = append(dst, "}\n\n"...)
+		dst = s.beginPart(dst, it, d.Block, refusal)
 	}
 	it.text = append(it.text, d.JSON[1:len(d.JSON)-1]...)
 	kind := "response.output_text.delta"
@@ -72,8 +68,11 @@ func (s *streamEncoder) cite(dst []byte, d *chat.Delta) []byte {
 	c := cite.Read(d.JSON)
 	it := s.last()
 	if it == nil || it.kind != messageItem || it.whole != nil || !it.begun || it.refusal || it.block != d.Block {
-		if c.URL != "" && !c.Placed { // it may come before its text
-			s.early = map[int][]cite.Citation{d.Block: append(s.early[d.Block], c)}
+		if c.URL != "" { // its text may yet come
+			if s.early == nil {
+				s.early = map[int][]cite.Citation{}
+			}
+			s.early[d.Block] = append(s.early[d.Block], c)
 		}
 		return dst
 	}
@@ -82,6 +81,36 @@ func (s *streamEncoder) cite(dst []byte, d *chat.Delta) []byte {
 		return dst
 	}
 	return s.annotation(dst, it, &c)
+}
+
+// lateSources writes a message without text for the sources of texts that had
+// ended before: what was sent cannot be opened again. Where texts are JSON there
+// can be none without text.
+func (s *streamEncoder) lateSources(dst []byte) []byte {
+	if len(s.early) == 0 || s.o.Request != nil && s.o.Request.Format.Kind != chat.FormatText {
+		return dst
+	}
+	blocks := slices.Sorted(maps.Keys(s.early))
+	it := &openItem{kind: messageItem}
+	dst = s.open(dst, it, "msg")
+	dst = s.beginPart(dst, it, blocks[0], false)
+	for _, block := range blocks[1:] {
+		it.cited = append(it.cited, s.early[block]...)
+	}
+	s.early = nil
+	return dst
+}
+
+// beginPart opens a part of a message.
+func (s *streamEncoder) beginPart(dst []byte, it *openItem, block int, refusal bool) []byte {
+	it.begun, it.block, it.refusal = true, block, refusal
+	it.cited = s.early[block]
+	delete(s.early, block)
+	dst = s.event(dst, "response.content_part.added")
+	dst = it.part(of(dst, it))
+	dst = append(dst, `,"part":`...)
+	dst = appendContent(dst, refusal, []byte(`""`), nil, nil)
+	return append(dst, "}\n\n"...)
 }
 
 // annotation writes one annotation of the open part.
