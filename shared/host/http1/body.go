@@ -65,7 +65,7 @@ func (b *body) read(p []byte) (n int, err error) {
 
 // broken ends the request whose client broke off.
 func (b *body) broken(err error) error {
-	b.x.cancel()
+	b.x.life.End()
 	if err == io.EOF {
 		err = io.ErrUnexpectedEOF
 	}

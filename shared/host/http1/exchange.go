@@ -1,12 +1,13 @@
 package http1
 
 import (
-	"context"
 	"errors"
 	"net/http"
 	"net/url"
 	"strconv"
 	"sync"
+
+	"gateway/shared/wire/life"
 )
 
 // answer is the memory that an answer is put together in.
@@ -67,11 +68,11 @@ func (a *answer) free() {
 // exchange is one request and its answer. It is the handler's ResponseWriter, and
 // like every one not for two goroutines at once.
 type exchange struct {
-	c      *conn
-	req    *http.Request
-	url    url.URL
-	body   body
-	cancel context.CancelFunc // ends the request's context
+	c    *conn
+	req  *http.Request
+	url  url.URL
+	body body
+	life life.Life // the request's context
 
 	wantsClose bool // the request asks for the connection's end
 	head       bool // HEAD: the answer has no body, whatever is written
@@ -101,11 +102,11 @@ func (x *exchange) serve() bool {
 	if x.body.left == 0 {
 		c.enter(running)
 	}
-	defer x.cancel() // also when the handler ends its goroutine
+	defer x.life.End() // also when the handler ends its goroutine
 	if !x.handle() {
 		return false
 	}
-	x.cancel()
+	x.life.End()
 	x.finish()
 	left, early := x.body.end()
 	c.state.Store(busy)

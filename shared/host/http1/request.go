@@ -1,7 +1,6 @@
 package http1
 
 import (
-	"context"
 	"net/http"
 	"net/url"
 	"strings"
@@ -34,9 +33,8 @@ func (c *conn) parse(head string) (*exchange, bool) {
 	if !x.setTarget(target) {
 		return nil, false
 	}
-	ctx, cancel := context.WithCancel(c.s.base)
-	x.cancel = cancel
-	r := c.s.template.WithContext(ctx)
+	x.life.Begin(c.s.base)
+	r := c.s.template.WithContext(&x.life)
 	r.Method, r.URL, r.RequestURI = method, &x.url, target
 	r.Proto, r.ProtoMajor, r.ProtoMinor = "HTTP/1.1", 1, 1
 	r.Header, r.Host, r.Close, r.RemoteAddr = f.header, f.host, f.closing, c.remote

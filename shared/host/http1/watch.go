@@ -189,6 +189,6 @@ func (c *conn) closeIdle() {
 // gone ends the context of the request that the connection serves.
 func (c *conn) gone() {
 	if x := c.current.Load(); x != nil {
-		x.cancel()
+		x.life.End()
 	}
 }

@@ -60,7 +60,7 @@ func (x *exchange) send(parts ...[]byte) error {
 	x.err = x.c.write(parts...)
 	x.a.sent()
 	if x.err != nil {
-		x.cancel()
+		x.life.End()
 	}
 	return x.err
 }
