@@ -73,7 +73,7 @@ func (t *HTTP1) CloseIdleConnections() {
 func (t *HTTP1) RoundTrip(req *http.Request) (*http.Response, error) {
 	body, ok := t.takes(req)
 	if !ok {
-		return t.standard.RoundTrip(req)
+		return t.standard.RoundTrip(told(req))
 	}
 	resp, err := t.roundTrip(req, body)
 	if err == errHTTP2Only {
@@ -85,7 +85,7 @@ func (t *HTTP1) RoundTrip(req *http.Request) (*http.Response, error) {
 			req = req.Clone(req.Context())
 			req.Body = again
 		}
-		return t.standard.RoundTrip(req)
+		return t.standard.RoundTrip(told(req))
 	}
 	return resp, err
 }
@@ -222,7 +222,20 @@ func wrote(req *http.Request, body *Body, err error) {
 	}
 	if body != nil {
 		_ = body.Close()
+		if body.done != nil {
+			body.done()
+		}
 	}
+}
+
+// told makes net/http tell that it is done with a body, where it is to be told.
+func told(req *http.Request) *http.Request {
+	b, ok := req.Body.(*Body)
+	if !ok || b.done == nil {
+		return req
+	}
+	trace := &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { b.done() }}
+	return req.WithContext(httptrace.WithClientTrace(req.Context(), trace))
 }
 
 // idempotent tells whether a request may be sent again though it may have been
@@ -242,10 +255,16 @@ func idempotent(req *http.Request) bool {
 type Body struct {
 	data []byte
 	read int
+	done func() // nil: nobody is told
 }
 
 // NewBody gives a body of b, which is not copied.
 func NewBody(b []byte) *Body { return &Body{data: b} }
+
+// NewToldBody gives a body of b for a request to HTTP1, which calls done when it
+// reads the bytes no more: once for this body, and once more for each that GetBody
+// gave.
+func NewToldBody(b []byte, done func()) *Body { return &Body{data: b, done: done} }
 
 // Read implements io.Reader.
 func (b *Body) Read(p []byte) (int, error) {

@@ -6,17 +6,19 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"gateway/shared/wire/life"
 )
 
 // exchange is one request and its answer on a connection. It is the answer's
 // body: the connection goes back to the pool when the body was read to its end,
 // and is closed when it is given up before.
 type exchange struct {
-	resp http.Response
-	c    *conn
-	ctx  context.Context
-	stop func() bool // ends the watch over ctx
-	f    *frame
+	resp  http.Response
+	c     *conn
+	ctx   context.Context
+	watch life.Watch // over ctx
+	f     *frame
 
 	writing chan error // of a request that is still being sent; nil when it was sent whole
 	cut     bool       // the request did not go out whole
@@ -118,7 +120,7 @@ func (x *exchange) end(reuse bool) {
 	}
 	x.ended = true
 	// When the watch has begun to work, the connection's deadline is in the past.
-	reuse = x.stop() && reuse
+	reuse = x.watch.Stop() && reuse
 	if x.f != nil {
 		frames.Put(x.f)
 		x.f = nil

@@ -105,7 +105,7 @@ const earlyTime = 200 * time.Millisecond
 func (c *conn) roundTrip(req *http.Request, body *Body) (resp *http.Response, err error, again bool) {
 	ctx := req.Context()
 	x := &exchange{c: c, ctx: ctx, f: newFrame()}
-	x.stop = context.AfterFunc(ctx, c.abort)
+	x.watch.Begin(ctx, c.abort)
 	sent, err := x.send(req, body)
 	if err != nil {
 		if x.ended { // nothing was tried

@@ -103,7 +103,8 @@ func FuzzChunks(f *testing.F) {
 		step, size = 1+max(step, -step)&0xfff, 1+max(size, -size)&0xfff
 		p := &idlePool{keep: time.Hour}
 		c := &conn{pool: p, net: &piecewise{data: bytes.Clone(raw), step: step}}
-		x := &exchange{c: c, ctx: context.Background(), f: new(frame), framing: byChunks, persistent: true, stop: func() bool { return true }}
+		x := &exchange{c: c, ctx: context.Background(), f: new(frame), framing: byChunks, persistent: true}
+		x.watch.Begin(x.ctx, func() {})
 		var got []byte
 		var err error
 		for b := make([]byte, size); err == nil; {
