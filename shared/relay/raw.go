@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 
 	"gateway/shared/chat"
@@ -33,6 +34,8 @@ type tailMeter struct {
 	stream bool
 	events bool // a stream of server-sent events
 	json   bool
+	lines  bool // a stream of JSON objects, one on each line
+	head   http.Header
 	wide   bool // the end of a stream may be long
 	total  int64
 	tail   []byte
@@ -48,10 +51,13 @@ func newTailMeter(resp *http.Response) *tailMeter {
 	m := &tailMeter{
 		stream: strings.HasPrefix(kind, "text/event-stream") || strings.HasPrefix(kind, "application/vnd.amazon.eventstream"),
 		json:   strings.HasPrefix(kind, "application/json"),
+		lines:  strings.HasPrefix(kind, "application/stream+json") || strings.HasPrefix(kind, "application/x-ndjson"),
+		head:   resp.Header,
 	}
 	if resp.Header.Get("Content-Encoding") != "" {
-		m.stream, m.json = false, false // its bytes say nothing without decoding
+		m.stream, m.json, m.lines = false, false, false // its bytes say nothing without decoding
 	}
+	m.stream = m.stream || m.lines
 	m.events = m.stream && strings.HasPrefix(kind, "text/event-stream")
 	return m
 }
@@ -89,13 +95,43 @@ func (m *tailMeter) meter(d chat.Dialect) chat.Meter {
 	if d == nil || len(m.tail) == 0 {
 		return chat.Meter{OutputBytes: m.total}
 	}
-	if m.json {
-		return d.MeterResponse(m.tail)
+	var got chat.Meter
+	switch {
+	case m.json:
+		got = d.MeterResponse(m.tail)
+	case m.lines:
+		return d.MeterResponse(lastLine(m.tail))
+	default:
+		f := d.NewStreamFilter(&chat.FilterOptions{IncludeUsage: true})
+		_, _ = f.Feed(m.wholeEvents())
+		f.End()
+		if got = f.Meter(); !got.Usage.Known() && m.events {
+			// An event may hold a plain answer, as those of older APIs do at the end.
+			if last := meterEvents(d.MeterResponse, m.wholeEvents()); last.Usage.Known() {
+				return last
+			}
+		}
 	}
-	f := d.NewStreamFilter(&chat.FilterOptions{IncludeUsage: true})
-	_, _ = f.Feed(m.wholeEvents())
-	f.End()
-	return f.Meter()
+	if !got.Usage.Known() {
+		got.Usage = counted(m.head)
+	}
+	return got
+}
+
+func lastLine(text []byte) []byte {
+	text = bytes.TrimRight(text, "\r\n \t")
+	return text[bytes.LastIndexByte(text, '\n')+1:]
+}
+
+// counted is what Bedrock tells of a call of InvokeModel in its headers, whatever
+// the shape of the model is.
+func counted(h http.Header) (u pricing.Usage) {
+	for name, class := range map[string]pricing.Class{"X-Amzn-Bedrock-Input-Token-Count": pricing.Input, "X-Amzn-Bedrock-Output-Token-Count": pricing.Output} {
+		if n, err := strconv.ParseInt(h.Get(name), 10, 64); err == nil && n >= 0 {
+			u.Set(class, n)
+		}
+	}
+	return u
 }
 
 // learnRaw takes over what a passed-through answer reported. Elsewhere than on the

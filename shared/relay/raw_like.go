@@ -49,8 +49,8 @@ func (c *call) rawDemand() {
 }
 
 // meterRaw reads the usage of a passed-through answer: as the gateway's own route
-// of the path does, else in the dialect of the provider. A stream that tells none
-// is estimated where its path tells its shape.
+// of the path does, else in the dialect of the provider. What tells none is
+// estimated where its path tells its shape.
 func (c *call) meterRaw(m *tailMeter) (got chat.Meter) {
 	like := c.like()
 	switch {
@@ -69,13 +69,30 @@ func (c *call) meterRaw(m *tailMeter) (got chat.Meter) {
 	case m.stream && like.Meter != nil:
 		got = meterEvents(like.Meter, m.wholeEvents())
 	}
-	if like != nil && like.Client == nil && !got.Usage.Known() {
-		got.Usage = c.wanted.Assumed
-	}
 	if got.Usage.Known() {
 		return got
 	}
-	return m.meter(c.rawDialect())
+	native := m.meter(c.rawDialect())
+	switch {
+	case native.Usage.Known():
+	case like != nil && like.Client == nil && c.wanted.Assumed.Known():
+		got.Usage = c.wanted.Assumed
+		return got
+	case c.embedsUntold(m):
+		native.Usage.Set(pricing.Input, tokensOf(max(len(c.in), int(c.req.ContentLength))))
+		native.Usage.Estimated = true
+	}
+	return native
+}
+
+// embedsUntold tells whether the answer has vectors of an API that says nothing of
+// the tokens that they took.
+func (c *call) embedsUntold(m *tailMeter) bool {
+	if !m.json || c.req.Method != http.MethodPost || c.to.target.Provider.Dialect != provider.Gemini {
+		return false
+	}
+	path := c.rawPath()
+	return strings.HasSuffix(path, ":embedContent") || strings.HasSuffix(path, ":batchEmbedContents")
 }
 
 // rawDialect reads what is passed through: that in which the provider serves the

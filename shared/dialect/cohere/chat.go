@@ -65,9 +65,6 @@ func (Chat) DecodeError(status int, h http.Header, body []byte) *fault.Fault {
 	return decodeError(status, h, body)
 }
 
-// MeterResponse implements chat.Dialect.
-func (c Chat) MeterResponse(body []byte) chat.Meter { return upstream.Meter(c, body) }
-
 // NewStreamFilter implements chat.Dialect.
 func (Chat) NewStreamFilter(*chat.FilterOptions) chat.StreamFilter {
 	return upstream.NewFilter(new(streamDecoder))

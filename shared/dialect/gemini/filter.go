@@ -65,7 +65,7 @@ func (f *meter) candidates(raw []byte) {
 }
 
 // meterPlain reads a plain answer: one object, the list of all chunks that a
-// stream without alt=sse is, or the answer of an embedding.
+// stream without alt=sse is, or the answer of an embedding or of :predict.
 func meterPlain(body []byte) chat.Meter {
 	var f meter
 	body = bytes.TrimSpace(body)
@@ -82,10 +82,49 @@ func meterPlain(body []byte) chat.Meter {
 	if f.m.Err == nil {
 		f.m.Complete, f.m.Started = true, true
 	}
+	if f.m.Usage == (pricing.Usage{}) {
+		f.m.Usage = predicted(body)
+	}
 	if f.m.OutputBytes == 0 && f.m.Usage == (pricing.Usage{}) {
 		f.m.OutputBytes = int64(len(body))
 	}
 	return f.m
+}
+
+// predicted reads what an answer of :predict tells: the tokens of texts, or the
+// images that were made.
+func predicted(body []byte) (u pricing.Usage) {
+	if !bytes.Contains(body, []byte(`"predictions"`)) {
+		return u
+	}
+	d := wire.NewDecoder(body)
+	if d.Kind() != wire.KindObject {
+		return u
+	}
+	var tokens chat.Opt[int64]
+	var pictures int64
+	for key := range d.Object {
+		if string(key) != "predictions" || d.Kind() != wire.KindArray {
+			continue
+		}
+		for range d.Array {
+			raw := d.Raw()
+			_ = prediction(wire.NewDecoder(raw), &tokens)
+			if bytes.Contains(raw, []byte(`"bytesBase64Encoded"`)) {
+				pictures++
+			}
+		}
+	}
+	if d.End() != nil {
+		return u
+	}
+	if tokens.Set {
+		u.Set(pricing.Input, tokens.Value)
+	}
+	if pictures > 0 {
+		u.Set(pricing.Images, pictures)
+	}
+	return u
 }
 
 // filter passes a stream of this dialect on as it is and meters it.

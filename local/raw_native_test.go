@@ -1,0 +1,154 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	"gateway/local/mockprovider"
+	"gateway/shared/pricing"
+	"gateway/shared/usage"
+)
+
+// Requests in a provider's own shape, passed through, are booked as the provider
+// bills them: plain and streamed, conversations and vectors.
+func TestNativeShapesThatPassThroughAreBooked(t *testing.T) {
+	r, google := startGoogle(t)
+	r.wired("cohere", "", "")
+	r.bedrock("bedrock", bedrockKeys)
+	const (
+		projects = "/proxy/v1/projects/proj/locations/us-central1/publishers/"
+		contents = `{"contents":[{"role":"user","parts":[{"text":"mock: chunks=4"}]}]}`
+		claude   = `{"anthropic_version":"%","max_tokens":50,"messages":[{"role":"user","content":"mock: chunks=4"}]}`
+		converse = `{"messages":[{"role":"user","content":[{"text":"mock: chunks=4"}]}]}`
+	)
+	of := func(version, more string) string {
+		return strings.Replace(claude, "%", version, 1)[:len(claude)+len(version)-2] + more + "}"
+	}
+	calls := []struct {
+		name, provider, path, body string
+		kind                       string // free: it only counts; untold: the answer says nothing of tokens
+	}{
+		{"cohere chat", "cohere", "/proxy/v2/chat", `{"model":"command-r","messages":[{"role":"user","content":"Hello"}]}`, ""},
+		{"cohere chat streamed", "cohere", "/proxy/v2/chat", `{"model":"command-r","stream":true,"messages":[{"role":"user","content":"Hello"}]}`, ""},
+		{"cohere embed", "cohere", "/proxy/v2/embed", `{"model":"embed-english-v3.0","texts":["Hello"],"input_type":"search_query","embedding_types":["float"]}`, ""},
+		{"cohere rerank", "cohere", "/proxy/v2/rerank", `{"model":"rerank-v3.5","query":"a","documents":[` + strings.Repeat(`"a",`, 150) + `"b"]}`, ""},
+		{"cohere generate", "cohere", "/proxy/v1/generate", `{"model":"command","prompt":"Hello"}`, ""},
+
+		{"generateContent", "google", "/proxy/v1beta/models/gemini-2.5-flash:generateContent", contents, ""},
+		{"streamGenerateContent", "google", "/proxy/v1beta/models/gemini-2.5-flash:streamGenerateContent?alt=sse", contents, ""},
+		{"countTokens", "google", "/proxy/v1beta/models/gemini-2.5-flash:countTokens", contents, "free"},
+		{"embedContent", "google", "/proxy/v1beta/models/gemini-embedding-001:embedContent", `{"content":{"parts":[{"text":"Hello"}]}}`, "untold"},
+		{"batchEmbedContents", "google", "/proxy/v1beta/models/gemini-embedding-001:batchEmbedContents", `{"requests":[{"model":"models/gemini-embedding-001","content":{"parts":[{"text":"Hello"}]}}]}`, "untold"},
+
+		{"vertex generateContent", "vertex", projects + "google/models/gemini-2.5-flash:generateContent", contents, ""},
+		{"vertex streamGenerateContent", "vertex", projects + "google/models/gemini-2.5-flash:streamGenerateContent?alt=sse", contents, ""},
+		{"vertex predict", "vertex", projects + "google/models/text-embedding-005:predict", `{"instances":[{"content":"Hello"}]}`, ""},
+		{"vertex rawPredict", "vertex", projects + "anthropic/models/claude-sonnet-4-5@20250929:rawPredict", of("vertex-2023-10-16", ""), ""},
+		{"vertex streamRawPredict", "vertex", projects + "anthropic/models/claude-sonnet-4-5@20250929:streamRawPredict", of("vertex-2023-10-16", `,"stream":true`), ""},
+
+		{"converse", "bedrock", "/proxy/model/" + bedrockClaude + "/converse", converse, ""},
+		{"converse-stream", "bedrock", "/proxy/model/" + bedrockClaude + "/converse-stream", converse, ""},
+		{"invoke", "bedrock", "/proxy/model/" + bedrockClaude + "/invoke", of("bedrock-2023-05-31", ""), ""},
+		{"invoke stream", "bedrock", "/proxy/model/" + bedrockClaude + "/invoke-with-response-stream", of("bedrock-2023-05-31", ""), ""},
+		{"invoke embeddings", "bedrock", "/proxy/model/amazon.titan-embed-text-v2:0/invoke", `{"inputText":"Hello"}`, ""},
+		{"bedrock count-tokens", "bedrock", "/proxy/model/" + bedrockClaude + "/count-tokens", `{"input":{"converse":` + converse + `}}`, "free"},
+
+		{"messages", "mock-anthropic", "/proxy/v1/messages", `{"model":"claude-sonnet-4-5","max_tokens":50,"messages":[{"role":"user","content":"Hello"}]}`, ""},
+		{"messages streamed", "mock-anthropic", "/proxy/v1/messages", `{"model":"claude-sonnet-4-5","max_tokens":50,"stream":true,"messages":[{"role":"user","content":"Hello"}]}`, ""},
+		{"messages count_tokens", "mock-anthropic", "/proxy/v1/messages/count_tokens", `{"model":"claude-sonnet-4-5","messages":[{"role":"user","content":"Hello"}]}`, "free"},
+	}
+	bills := make([]mockprovider.Sum, len(calls))
+	bodies := make([]string, len(calls))
+	for i, c := range calls {
+		r.mock.Reset()
+		google.Reset()
+		got := r.call("POST", c.path, c.body, "X-Gateway-Provider", "@"+c.provider, "Anthropic-Version", "2023-06-01")
+		if got.status != 200 {
+			t.Errorf("%s: %d %s", c.name, got.status, got.body)
+		}
+		bills[i], bodies[i] = r.mock.Bill().Total, got.body
+		if c.provider == "google" || c.provider == "vertex" {
+			bills[i] = google.Bill().Total
+		}
+	}
+	var records []usage.Record
+	eventually(t, func() error {
+		records = slices.DeleteFunc(archived(t, r.g), func(rec usage.Record) bool { return strings.Contains(rec.Path, "/echo/") })
+		if len(records) < len(calls) {
+			return fmt.Errorf("%d of %d records", len(records), len(calls))
+		}
+		return nil
+	})
+	slices.SortFunc(records, func(a, b usage.Record) int { return strings.Compare(a.ID, b.ID) })
+	for i, rec := range records {
+		c, bill := calls[i], &bills[i]
+		ok := !rec.Usage.Estimated && rec.Usage.TotalTokens() == bill.Input+bill.Output
+		switch {
+		case c.kind == "free":
+			ok = rec.Cost == 0 && rec.Usage.TotalTokens() == 0
+		case c.kind == "untold":
+			ok = rec.Usage.Estimated && rec.Cost > 0
+		case bill.Unpriced == 0: // the mock has no prices for the names of some hosts
+			ok = ok && int64(rec.Cost) == bill.NanoDollars
+		}
+		if !ok || c.kind != "free" && rec.Cost == 0 {
+			t.Errorf("%s: %s costs %d, model %s, %+v; the bill %+v\n%.300s", c.name, rec.Path, rec.Cost, rec.Model, rec.Usage, *bill, bodies[i])
+		}
+	}
+}
+
+// Answers of older and further APIs of a provider tell what is billed in places of
+// their own.
+func TestOlderNativeShapesThatPassThroughAreBooked(t *testing.T) {
+	const end = `{"is_finished":true,"event_type":"stream-end","finish_reason":"COMPLETE","response":{"response_id":"r","text":"Hi","generation_id":"g","finish_reason":"COMPLETE","meta":{"api_version":{"version":"1"},"billed_units":{"input_tokens":3,"output_tokens":4},"tokens":{"input_tokens":69,"output_tokens":4}}}}`
+	const start1 = `{"is_finished":false,"event_type":"stream-start","generation_id":"g"}`
+	answers := map[string]struct {
+		kind, body string
+		header     map[string]string
+		want       string // classes and their counts, in the order of their names
+	}{
+		"/v1/embed":  {"application/json", `{"id":"e","texts":["a"],"embeddings":[[0.1,0.2]],"meta":{"api_version":{"version":"1"},"billed_units":{"input_tokens":7}},"response_type":"embeddings_floats"}`, nil, "input=7"},
+		"/v1/rerank": {"application/json", `{"id":"r","results":[{"index":0,"relevance_score":0.9}],"meta":{"api_version":{"version":"1"},"billed_units":{"search_units":2}}}`, nil, "pages=2"},
+		"/v2/embed":  {"application/json", `{"id":"e","embeddings":{"float":[[0.1]]},"images":[{"width":1,"height":1,"format":"png","bit_depth":8}],"meta":{"billed_units":{"images":1}}}`, nil, "input_images=1"},
+		"/v1/chat":   {"application/json", `{"response_id":"r","text":"Hi","generation_id":"g","chat_history":[],"finish_reason":"COMPLETE","meta":{"billed_units":{"input_tokens":5,"output_tokens":6}}}`, nil, "input=5 output=6"},
+		"/v1/lines":  {"application/stream+json", start1 + "\n" + end + "\n", nil, "input=3 output=4"},
+		"/v1/events": {"text/event-stream", "event: stream-start\ndata: " + start1 + "\n\nevent: stream-end\ndata: " + end + "\n\n", nil, "input=3 output=4"},
+		"/v1/cut":    {"application/json", `{"id":"e","meta":{"billed_units":{"input_tokens":7}}`, nil, ""},
+		"/v1/odd":    {"application/json", `{"meta":[{"billed_units":{"input_tokens":7}}],"response":{"response":{"meta":{"billed_units":{"input_tokens":7}}}}}`, nil, ""},
+		"/v1/none":   {"application/json", `{"message":"Hi"}`, nil, ""},
+		"/v1/header": {"application/json", `{"results":[]}`, map[string]string{"X-Amzn-Bedrock-Input-Token-Count": "8", "X-Amzn-Bedrock-Output-Token-Count": "-1"}, "input=8"},
+	}
+	host := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		a := answers[req.URL.Path]
+		w.Header().Set("Content-Type", a.kind)
+		for name, value := range a.header {
+			w.Header().Set(name, value)
+		}
+		_, _ = io.WriteString(w, a.body)
+	}))
+	t.Cleanup(host.Close)
+	r := start(t)
+	r.save("older", `"ai_provider_id":"cohere","key":"mock-key","configurations":{"custom_host":"`+host.URL+`"}`)
+	for path, a := range answers {
+		if got := r.call("POST", "/proxy"+path, `{"model":"a-model"}`, "X-Gateway-Provider", "@older"); got.status != 200 || got.body != a.body {
+			t.Errorf("%s: %d %s", path, got.status, got.body)
+		}
+	}
+	for _, rec := range r.records(len(answers)) {
+		var told []string
+		for class := range pricing.NumClasses {
+			if n, ok := rec.Usage.Get(class); ok && class != pricing.Requests {
+				told = append(told, fmt.Sprintf("%s=%d", class, n))
+			}
+		}
+		slices.Sort(told)
+		if got := strings.Join(told, " "); got != answers[strings.TrimPrefix(rec.Path, "/v1/proxy")].want {
+			t.Errorf("%s: %q", rec.Path, got)
+		}
+	}
+}

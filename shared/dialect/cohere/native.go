@@ -1,0 +1,54 @@
+package cohere
+
+import (
+	"gateway/shared/chat"
+	"gateway/shared/dialect/upstream"
+	"gateway/shared/pricing"
+	"gateway/shared/wire"
+)
+
+// MeterResponse implements chat.Dialect. The answers of the provider's other
+// operations and of its first version, which are passed through too, tell what is
+// billed in meta: embeddings, rankings, texts; the last object of a stream of the
+// first version holds such an answer as response.
+func (c Chat) MeterResponse(body []byte) chat.Meter {
+	m := upstream.Meter(c, body)
+	if m.Usage.Known() {
+		return m
+	}
+	var u counts
+	d := wire.NewDecoder(body)
+	if d.Kind() != wire.KindObject {
+		return m
+	}
+	each(d, u.ofAnswer(d, true))
+	if d.End() != nil {
+		return m
+	}
+	native := u.bill()
+	if u.searches.Set {
+		native.Set(pricing.Pages, u.searches.Value)
+	}
+	if u.images.Set {
+		native.Set(pricing.InputImages, u.images.Value)
+	}
+	if !native.Known() {
+		native = u.tokens()
+	}
+	if !native.Known() {
+		return m
+	}
+	return chat.Meter{Usage: native, Started: true, Complete: true}
+}
+
+// ofAnswer reads the members of an answer that tell usage.
+func (c *counts) ofAnswer(d *wire.Decoder, outermost bool) func(string) {
+	return func(key string) {
+		switch {
+		case key == "meta" || key == "usage":
+			c.read(d)
+		case key == "response" && outermost:
+			each(d, c.ofAnswer(d, false))
+		}
+	}
+}
