@@ -1,0 +1,133 @@
+package gemini
+
+import "gateway/shared/wire"
+
+// kinds writes a schema of several types as alternatives.
+func (s *subsetter) kinds(ks []keyword, kinds []string, path string, nullable bool) {
+	s.e.b = append(s.e.b, `{"anyOf":[`...)
+	for _, k := range kinds {
+		s.e.item()
+		s.node(append([]keyword{{"type", wire.AppendJSONString(nil, k)}}, without(ks, "type")...), path, nullable)
+	}
+	s.e.b = append(s.e.b, `]}`...)
+}
+
+// keywords writes what the subset has beside the type.
+func (s *subsetter) keywords(ks []keyword, kind, path string, nullable *bool) {
+	e := s.e
+	for _, k := range ks {
+		at := path + "." + k.name
+		switch k.name {
+		case "type", "$schema", "$id", "$anchor", "$comment", "$defs", "definitions", "readOnly", "writeOnly", "deprecated", "examples":
+		case "title", "description":
+			if wire.KindOf(k.raw) == wire.KindString {
+				e.raw(k.name, k.raw)
+			}
+		case "nullable":
+			*nullable = *nullable || string(k.raw) == "true"
+		case "minItems", "maxItems", "minLength", "maxLength", "minProperties", "maxProperties", "minimum", "maximum":
+			if fits(k.name, kind) && wire.KindOf(k.raw) == wire.KindNumber {
+				e.raw(k.name, k.raw)
+			}
+		case "pattern":
+			e.raw(k.name, k.raw)
+		case "default", "example", "propertyOrdering":
+			e.raw(k.name, k.raw)
+		case "format":
+			if f := string(k.raw); kind == "string" && f != `"date-time"` && f != `"enum"` {
+				s.narrowed(at, notInSubset)
+			} else {
+				e.raw(k.name, k.raw)
+			}
+		case "enum", "const":
+			s.enum(k, kind, at, nullable)
+		case "properties":
+			s.properties(k.raw, at)
+		case "required":
+			s.required(k.raw, find(ks, "properties"))
+		case "items":
+			if v := k.raw; wire.KindOf(v) == wire.KindObject {
+				e.key("items")
+				s.node(s.members(v), at, false)
+			}
+		case "additionalProperties":
+			if string(k.raw) != "true" {
+				s.narrowed(at, notInSubset)
+			}
+		default:
+			s.narrowed(at, notInSubset)
+		}
+	}
+	if items := find(ks, "items"); kind == "array" && wire.KindOf(items) != wire.KindObject {
+		s.narrowed(path+".items", "a list must say what it holds: text")
+		e.raw("items", []byte(`{"type":"string"}`))
+	}
+}
+
+// fits reports whether a bound belongs to a type.
+func fits(bound, kind string) bool {
+	switch bound {
+	case "minItems", "maxItems":
+		return kind == "array"
+	case "minLength", "maxLength":
+		return kind == "string"
+	case "minProperties", "maxProperties":
+		return kind == "object"
+	}
+	return kind == "number" || kind == "integer"
+}
+
+// enum writes a list of texts; other values have no place.
+func (s *subsetter) enum(k keyword, kind, at string, nullable *bool) {
+	values := [][]byte{k.raw}
+	if k.name == "enum" {
+		values = elements(k.raw)
+	}
+	var texts [][]byte
+	for _, v := range values {
+		switch {
+		case wire.IsNull(v):
+			*nullable = true
+		case wire.KindOf(v) == wire.KindString && kind == "string":
+			texts = append(texts, v)
+		default:
+			s.narrowed(at, "only texts can be listed")
+			return
+		}
+	}
+	if len(texts) > 0 {
+		s.e.raw("enum", list(texts))
+	}
+}
+
+func (s *subsetter) properties(raw []byte, path string) {
+	if wire.KindOf(raw) != wire.KindObject {
+		return
+	}
+	s.e.key("properties")
+	s.e.b = append(s.e.b, '{')
+	for _, p := range s.members(raw) {
+		s.e.item()
+		s.e.b = append(wire.AppendJSONString(s.e.b, p.name), ':')
+		at := path + "." + p.name
+		if wire.KindOf(p.raw) != wire.KindObject {
+			s.narrowed(at, notInSubset)
+		}
+		s.node(s.members(p.raw), at, false)
+	}
+	s.e.b = append(s.e.b, '}')
+}
+
+// required writes the names that properties has; the provider refuses others.
+func (s *subsetter) required(raw, properties []byte) {
+	known := s.members(properties)
+	var names [][]byte
+	for _, v := range elements(raw) {
+		if wire.KindOf(v) == wire.KindString && find(known, wire.NewDecoder(v).Str()) != nil {
+			names = append(names, v)
+		}
+	}
+	if len(names) > 0 {
+		s.e.raw("required", list(names))
+	}
+}

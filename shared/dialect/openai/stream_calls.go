@@ -1,0 +1,79 @@
+package openai
+
+import (
+	"strconv"
+
+	"gateway/shared/chat"
+	"gateway/shared/wire"
+)
+
+// call gives one piece of a tool call.
+func (s *streamDecoder) call(st *choiceState, c *callDelta, emit func(*chat.Delta) error) error {
+	s.m.Started = true
+	n := st.find(c)
+	if n < 0 {
+		if n = len(st.calls); n == maxCalls {
+			s.m.Err = invalidAnswer(nil)
+			return s.m.Err
+		}
+		st.calls = append(st.calls, callState{key: c.index})
+	}
+	call := &st.calls[n]
+	if call.id == "" && len(c.id) > 2 {
+		call.id = unquote(c.id)
+	}
+	if call.name == "" && len(c.name) > 2 {
+		call.name = unquote(c.name)
+	}
+	if !call.began {
+		if call.name == "" { // nothing can be said before the name
+			call.waiting = append(call.waiting, unquote(c.args)...)
+			return nil
+		}
+		call.began = true
+		if call.id == "" {
+			call.id = "call_" + s.m.ID + "_" + strconv.Itoa(st.index) + "_" + strconv.Itoa(n)
+		}
+		s.out = chat.Delta{Kind: chat.DeltaToolStart, Choice: st.index, Block: blockCalls + n, Call: n, ID: call.id, Name: call.name}
+		if err := emit(&s.out); err != nil {
+			return err
+		}
+		if len(call.waiting) > 0 {
+			if err := s.args(st, n, wire.AppendJSONString(nil, call.waiting), emit); err != nil {
+				return err
+			}
+			call.waiting = nil
+		}
+	}
+	return s.args(st, n, c.args, emit)
+}
+
+func (s *streamDecoder) args(st *choiceState, n int, raw []byte, emit func(*chat.Delta) error) error {
+	if len(raw) <= 2 {
+		return nil
+	}
+	st.calls[n].args = true
+	s.m.OutputBytes += int64(len(raw) - 2)
+	s.m.Pieces++
+	s.out = chat.Delta{Kind: chat.DeltaToolArgs, Choice: st.index, Block: blockCalls + n, Call: n, JSON: s.valid(raw)}
+	return emit(&s.out)
+}
+
+// find gives the call that a piece belongs to; -1 for a new one. Some hosts give
+// all calls the index 0, or none: then a new id begins a new call.
+func (st *choiceState) find(c *callDelta) int {
+	for n := len(st.calls) - 1; n >= 0; n-- {
+		call := &st.calls[n]
+		if call.key != c.index && c.hasIndex {
+			continue
+		}
+		if len(c.id) > 2 && call.id != "" && string(c.id[1:len(c.id)-1]) != call.id && len(c.name) > 2 {
+			if n > 0 && st.calls[n-1].id == string(c.id[1:len(c.id)-1]) {
+				continue
+			}
+			return -1
+		}
+		return n
+	}
+	return -1
+}
