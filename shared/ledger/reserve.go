@@ -1,7 +1,6 @@
 package ledger
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -86,26 +85,6 @@ func (l *Ledger) Reserve(ctx context.Context, requestID string, subjects []*Subj
 		return nil, err
 	}
 	return r, nil
-}
-
-// Raise makes the reservation cover a larger bound, for a dearer target or a
-// stream that goes on; it also renews the time after which repair would settle
-// it, so a long session calls it at least every half of Due. When a budget has
-// not enough the reservation stays as it is or larger, and the fault is that of
-// Reserve.
-func (r *Reservation) Raise(ctx context.Context, b Bound) error {
-	if r == nil {
-		return nil
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.settled {
-		return nil
-	}
-	if err := r.priced(b); err != nil {
-		return err
-	}
-	return r.each(func(p *part) error { return r.l.raise(ctx, p, r.request, b) })
 }
 
 // Settle replaces the reserved bound by what the request cost: once, with the
@@ -322,112 +301,6 @@ func (l *Ledger) create(ctx context.Context, s *Subject, p *plan) error {
 		return nil // another caller made it, or is about to; the next turn tells
 	}
 	return err
-}
-
-// raise makes the part's entry cover the bound, or renews it.
-func (l *Ledger) raise(ctx context.Context, p *part, request string, b Bound) error {
-	want, need := p.demand(b)
-	if p.id == "" {
-		if want.zero() && need.zero() {
-			return nil
-		}
-		return l.open(ctx, p, request, b, false)
-	}
-	for range attempts {
-		now := l.clock()
-		more := p.lacking(want)
-		if more.zero() && p.entry.due-now.Unix() > int64(Due/time.Second)/2 {
-			return nil
-		}
-		u, e := raiseUpdate(p, more, now)
-		_, after, err := l.spend.Update(ctx, u)
-		if err == nil {
-			p.entry, p.value, p.unsure = e, e.encode(), amounts{}
-			l.touched(ctx, p.key, after)
-			return nil
-		}
-		failed, ok := store.AsCondition(err)
-		if !ok {
-			p.unsure = atLeast(p.unsure, e.amounts)
-			return err
-		}
-		stored, open := failed.Current.Map(attrOpen)[p.id].([]byte)
-		if !open || repairing(stored) { // repair was faster: a further entry follows
-			if err := p.repaired(stored); err != nil {
-				return err
-			}
-			return l.open(ctx, p, request, b, false)
-		}
-		if !bytes.Equal(stored, p.value) { // an earlier raise whose answer was lost
-			if p.entry, err = decodeEntry(stored); err != nil {
-				return err
-			}
-			p.value, p.unsure = stored, amounts{}
-			continue
-		}
-		row := p.key // money is gathered into the row that has the entry
-		left, err := l.resolve(ctx, p, failed.Current, more)
-		if err != nil {
-			return err
-		}
-		p.key = row
-		if short := lacks(left, more); short >= 0 {
-			if !b.Assumed || left[short] <= 0 {
-				return l.refusal(p, short, left[short], more[short])
-			}
-			want[short] -= more[short] - left[short]
-		}
-	}
-	return store.ErrContended
-}
-
-// repaired notes that repair has settled the part's entry, or is about to. stored
-// is the entry, where it still stands. Where it does not, and the answer of a
-// raise was lost, it counts as raised: a request is never charged twice.
-func (p *part) repaired(stored []byte) error {
-	settled := atLeast(p.entry.amounts, p.unsure)
-	if stored != nil {
-		e, err := decodeEntry(stored)
-		if err != nil {
-			return err
-		}
-		settled = e.amounts
-	}
-	p.charged = sum(p.charged, settled)
-	p.id, p.value, p.unsure = "", nil, amounts{}
-	return nil
-}
-
-func atLeast(a, b amounts) amounts {
-	for i := range a {
-		a[i] = max(a[i], b[i])
-	}
-	return a
-}
-
-// lacking is what the entry must grow by to cover the wanted amounts.
-func (p *part) lacking(want amounts) (more amounts) {
-	for i := range want {
-		if p.entry.slots&(1<<i) != 0 {
-			more[i] = max(want[i]-p.entry.amounts[i], 0)
-		}
-	}
-	return more
-}
-
-func raiseUpdate(p *part, more amounts, now time.Time) (store.Update, entry) {
-	e := p.entry
-	e.amounts, e.due = sum(e.amounts, more), dueAt(now)
-	path := store.In(attrOpen, p.id)
-	u := store.Update{Key: p.key, If: []store.Cond{store.IfEqual(path, p.value)}}
-	for i, n := range more {
-		if n > 0 {
-			u.Add = append(u.Add, store.Increment{Path: slotAttr[i].available, By: -n})
-			u.If = append(u.If, store.IfAtLeast(slotAttr[i].available, n))
-		}
-	}
-	u.Set = []store.Assign{{Path: path, Value: e.encode()}}
-	return u, e
 }
 
 // undo gives an entry back that may have been written although the store
