@@ -113,7 +113,7 @@ func (m *tailMeter) meter(d chat.Dialect) chat.Meter {
 		}
 	}
 	if !got.Usage.Known() {
-		got.Usage = counted(m.head)
+		got.Usage = toldInHeaders(m.head)
 	}
 	return got
 }
@@ -123,9 +123,9 @@ func lastLine(text []byte) []byte {
 	return text[bytes.LastIndexByte(text, '\n')+1:]
 }
 
-// counted is what Bedrock tells of a call of InvokeModel in its headers, whatever
+// toldInHeaders is what Bedrock tells of a call of InvokeModel in its headers, whatever
 // the shape of the model is.
-func counted(h http.Header) (u pricing.Usage) {
+func toldInHeaders(h http.Header) (u pricing.Usage) {
 	for name, class := range map[string]pricing.Class{"X-Amzn-Bedrock-Input-Token-Count": pricing.Input, "X-Amzn-Bedrock-Output-Token-Count": pricing.Output} {
 		if n, err := strconv.ParseInt(h.Get(name), 10, 64); err == nil && n >= 0 {
 			u.Set(class, n)
