@@ -153,7 +153,7 @@ func (w *work) upload(ctx context.Context) (func(*managed.Progress), error) {
 	var file struct {
 		ID string `json:"id"`
 	}
-	if json.Unmarshal(answer, &file) != nil || file.ID == "" {
+	if json.Unmarshal(answer, &file) != nil || file.ID == "" || len(file.ID) > maxMessage {
 		return nil, errLater
 	}
 	return func(p *managed.Progress) { p.Provider.File, p.Provider.Stage = file.ID, stageCreate }, nil
@@ -306,7 +306,7 @@ func (w *work) create(ctx context.Context) (func(*managed.Progress), error) {
 		return nil, err
 	}
 	var b batchObject
-	if json.Unmarshal(answer, &b) != nil || b.ID == "" {
+	if json.Unmarshal(answer, &b) != nil || b.ID == "" || len(b.ID) > maxMessage {
 		return nil, fault.New(fault.InvalidProviderResponse, "", "The provider's answer names no batch")
 	}
 	return w.madeAs(&b, answer), nil
@@ -314,7 +314,7 @@ func (w *work) create(ctx context.Context) (func(*managed.Progress), error) {
 
 func (w *work) madeAs(b *batchObject, answer []byte) func(*managed.Progress) {
 	return func(p *managed.Progress) {
-		p.Provider.Batch, p.Provider.Status, p.Provider.Stage = b.ID, b.Status, stagePoll
+		p.Provider.Batch, p.Provider.Status, p.Provider.Stage = b.ID, short(b.Status), stagePoll
 		p.Provider.Answer = shown(answer)
 	}
 }
@@ -329,7 +329,8 @@ func shown(answer []byte) json.RawMessage {
 	return bytes.Clone(answer)
 }
 
-// maxMessage bounds a message of a provider that a batch shows, in bytes.
+// maxMessage bounds a message of a provider that a batch shows, and an id, in
+// bytes.
 const maxMessage = 1 << 10
 
 func short(s string) string { return strings.ToValidUTF8(s[:min(len(s), maxMessage)], "") }

@@ -39,7 +39,7 @@ func (w *work) run(ctx context.Context) error {
 	case errors.Is(context.Cause(ctx), managed.ErrTaken):
 		return nil // who has it goes on
 	case err != nil:
-		if f := fault.From(err); f.Status() < 500 && !errors.Is(err, errStopped) {
+		if f := fault.From(err); !errors.Is(err, errStopped) && (f.Status() < 500 || w.Now().Unix() >= w.batch.Expires+patience) {
 			made, delay = w.failing(f), 0
 			break
 		}
@@ -67,6 +67,10 @@ func (w *work) run(ctx context.Context) error {
 func (w *work) send(ctx context.Context, step int64, delay time.Duration) error {
 	return w.Queue.Send(ctx, managed.Message(w.sc, w.id, step, delay))
 }
+
+// patience is for how many seconds behind its time a batch whose step fails is
+// tried again.
+const patience = 24 * 60 * 60
 
 // failing ends a batch that cannot go on.
 func (w *work) failing(f *fault.Fault) func(*managed.Progress) {

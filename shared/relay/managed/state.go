@@ -2,6 +2,7 @@ package managed
 
 import (
 	"encoding/json"
+	"strings"
 	"time"
 )
 
@@ -90,6 +91,44 @@ type Progress struct {
 	Errors string `json:"errors,omitempty"`
 
 	Provider Provider `json:"provider,omitzero"`
+}
+
+// Bounds of what one item of the store holds, in bytes: of the definition, and of
+// the progress, of which the problems and the provider's own words may be long.
+const (
+	maxDefinition = 128 << 10
+	maxProgress   = 160 << 10
+	maxSaid       = 1 << 10 // of one text of a problem
+)
+
+// encode writes the progress. What does not fit is left out: what the provider
+// answered, then problems behind the first.
+func (p *Progress) encode() ([]byte, error) {
+	for i := range p.Problems {
+		q := &p.Problems[i]
+		q.Code, q.Message, q.Param = cut(q.Code), cut(q.Message), cut(q.Param)
+	}
+	for {
+		b, err := json.Marshal(p)
+		switch {
+		case err != nil || len(b) <= maxProgress:
+			return b, err
+		case p.Provider.Answer != nil:
+			p.Provider.Answer = nil
+		case len(p.Problems) > 1:
+			p.Problems = p.Problems[:len(p.Problems)/2]
+		default:
+			return b, nil
+		}
+	}
+}
+
+// cut bounds a text that came from elsewhere.
+func cut(s string) string {
+	if len(s) <= maxSaid {
+		return s
+	}
+	return strings.ToValidUTF8(s[:maxSaid], "")
 }
 
 // End gives a batch its last state.

@@ -78,6 +78,9 @@ func (s *Batches) Create(ctx context.Context, sc store.Scope, d Definition) (*Ba
 	if err != nil {
 		return nil, fault.Internal(err)
 	}
+	if len(plain) > maxDefinition {
+		return nil, fault.Newf(fault.BodyTooLarge, "body", "what a batch is made with must have at most %d bytes in all, besides its rows", maxDefinition)
+	}
 	sealed, err := s.Sealer.Seal(ctx, binding(sc, k), plain)
 	if err != nil {
 		return nil, fault.Unavailable(err)
@@ -173,7 +176,7 @@ func (s *Batches) Change(ctx context.Context, sc store.Scope, id, holder string,
 			return b, err
 		}
 		b.rev++
-		progress, err := json.Marshal(b.Progress)
+		progress, err := b.Progress.encode()
 		if err != nil {
 			return nil, fault.Internal(err)
 		}
@@ -205,6 +208,9 @@ func (s *Batches) Take(ctx context.Context, sc store.Scope, id, holder string, s
 		other := b.HeldBy(now)
 		if alone && !sameProcess(other, holder) {
 			other = ""
+		}
+		if other == holder {
+			other = "" // the answer to the first try was lost
 		}
 		if other != "" || b.Step != step || b.Status.Ended() {
 			return ErrTaken

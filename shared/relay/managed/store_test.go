@@ -361,3 +361,50 @@ func TestMessages(t *testing.T) {
 		t.Errorf("%+v %v", s, err)
 	}
 }
+
+// What a batch is made with has bounds, so that an item of the store holds it.
+func TestALongDefinitionIsRefused(t *testing.T) {
+	s, _ := batches(t)
+	_, err := s.Create(t.Context(), mine, Definition{Input: "gw_file_1", Window: Day, Create: json.RawMessage(`{"provider_options":"` + strings.Repeat("x", 500<<10) + `"}`)})
+	if f := fault.From(err); err == nil || f.Code != fault.BodyTooLarge {
+		t.Fatalf("%v", err)
+	}
+	if _, err := s.Create(t.Context(), mine, Definition{Input: "gw_file_1", Window: Day, Create: json.RawMessage(`{"provider_options":"` + strings.Repeat("x", 100<<10) + `"}`)}); err != nil {
+		t.Error(err)
+	}
+}
+
+// The progress fits into an item, whatever a provider has said.
+func TestLongProgressIsKept(t *testing.T) {
+	s, _ := batches(t)
+	b := make1(t, s)
+	for name, text := range map[string]string{"control characters": "\x01", "letters": "é", "quotes": `"`} {
+		long := strings.Repeat(text, 40<<10)
+		_, err := s.Change(t.Context(), mine, b.ID, "", func(b *Batch) error {
+			b.Provider.Answer = json.RawMessage(`"` + strings.Repeat("x", 300<<10) + `"`)
+			b.Problems = nil
+			for range 100 {
+				b.Problems = append(b.Problems, Problem{Code: long, Message: long, Param: long})
+			}
+			return nil
+		})
+		got, gerr := s.Get(t.Context(), mine, b.ID)
+		if err != nil || gerr != nil || len(got.Problems) == 0 || !strings.HasPrefix(got.Problems[0].Message, text) {
+			t.Errorf("%s: %v %v", name, err, gerr)
+		}
+	}
+}
+
+// A lease that was taken by a try whose answer was lost is its own.
+func TestALeaseIsTakenAgainByItsHolder(t *testing.T) {
+	s, _ := batches(t)
+	b := make1(t, s)
+	for range 2 {
+		if _, err := s.Take(t.Context(), mine, b.ID, "p/1", 0, time.Minute, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := s.Take(t.Context(), mine, b.ID, "p/2", 0, time.Minute, false); !errors.Is(err, ErrTaken) {
+		t.Errorf("%v", err)
+	}
+}
