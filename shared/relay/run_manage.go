@@ -2,9 +2,12 @@ package relay
 
 import (
 	"bytes"
+	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/url"
+	"runtime/debug"
 
 	"gateway/shared/chat"
 	"gateway/shared/dialect/job"
@@ -190,7 +193,8 @@ type Behalf struct {
 }
 
 // Run takes a request through the walk on behalf of somebody. Its answer is cut
-// off when broken is true. The request brings no credential of the gateway.
+// off when broken is true; a panic does that too, and ends nothing else. The
+// request brings no credential of the gateway.
 func (m *Mux) Run(w http.ResponseWriter, req *http.Request, behalf *Behalf) (broken bool) {
 	rt, id := m.find(req.Method, req.URL.EscapedPath())
 	if rt == nil {
@@ -198,12 +202,10 @@ func (m *Mux) Run(w http.ResponseWriter, req *http.Request, behalf *Behalf) (bro
 		return false
 	}
 	defer func() {
-		switch v := recover(); v {
-		case nil:
-		case http.ErrAbortHandler:
-			broken = true
-		default:
-			panic(v)
+		v := recover()
+		if broken = v != nil; broken && v != http.ErrAbortHandler {
+			// Nobody above catches it, as a server does for a client's request.
+			slog.Error("request panicked", "panic", fmt.Sprintf("%T", v), "stack", string(debug.Stack()))
 		}
 	}()
 	m.relay.serveFor(w, req, rt, id, behalf)

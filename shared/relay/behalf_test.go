@@ -1,0 +1,22 @@
+package relay
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"testing"
+)
+
+// A panic in a request that no server serves is a broken answer: it does not end
+// the process that other requests run in.
+func TestAPanicOnBehalfOfSomebodyIsABrokenAnswer(t *testing.T) {
+	m := NewMux(nil, []Route{{Method: http.MethodPost, Path: "/chat/completions"}}) // without a relay every walk panics
+	req := httptest.NewRequest(http.MethodPost, BasePath+"/chat/completions", nil)
+	got := &Recorder{Max: 100}
+	if broken := m.Run(got, req, &Behalf{Key: "of nobody"}); !broken {
+		t.Errorf("the answer is whole: %d %s", got.Status, got.Body.String())
+	}
+	unknown := httptest.NewRequest(http.MethodPost, BasePath+"/nowhere", nil)
+	if broken := m.Run(got, unknown, &Behalf{Key: "of nobody"}); broken || got.Status != http.StatusNotFound {
+		t.Errorf("%v %d", broken, got.Status)
+	}
+}
