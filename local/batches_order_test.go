@@ -144,3 +144,41 @@ func TestTheConfigOfABatchIsNotLogged(t *testing.T) {
 		return nil
 	})
 }
+
+// Nor do the logs of batches that are refused, however they are written.
+func TestTheConfigOfARefusedBatchIsNotLogged(t *testing.T) {
+	r := start(t)
+	const secret = "sk-of-a-config-in-place"
+	options := fmt.Sprintf(`{"x-gateway-config":{"provider":"openai","api_key":%q}}`, secret)
+	bodies := []string{
+		`{"input_file_id":"gw_file_x","endpoint":"/v1/nowhere","completion_window":"immediate","gateway_options":` + options + `}`,
+		`{"input_file_id":7,"gateway_options":` + options + `}`,
+		`{"input_file_id":"gw_file_x","endpoint":"/v1/embeddings","completion_window":"immediate","gateway_options":` + options + `,"gateway_options":{}}`,
+		`{"input_file_id":"gw_file_x","endpoint":"/v1/embeddings","completion_window":"immediate","Gateway_Options":` + options + `}`,
+		`{"input_file_id":"gw_file_x","endpoint":"/v1/embeddings","completion_window":"immediate","gateway\u005foptions":` + options + `}`,
+		`{"input_file_id":"gw_file_x","endpoint":"/v1/embeddings","completion_window":"immediate","gateway_options":` + strings.Replace(options, "x-gateway", `x\u002dgateway`, 1) + `}`,
+		`{"input_file_id":"gw_file_x","endpoint":"/v1/embeddings","completion_window":"immediate","gateway_options":` + options,
+	}
+	for _, body := range bodies {
+		if got := r.call("POST", "/batches", body, asGateway(workspaceKey)...); got.status < 400 || got.status > 499 {
+			t.Errorf("%s: %d %s", body, got.status, got.body)
+		}
+	}
+	eventually(t, func() error {
+		seen := 0
+		for _, rec := range archived(t, r.g) {
+			got := r.call("GET", "/logs/"+rec.ID, "")
+			if got.status != 200 {
+				return fmt.Errorf("%d %s", got.status, got.body)
+			}
+			if strings.Contains(got.body, secret) {
+				t.Fatalf("it is shown: %s", got.body)
+			}
+			seen++
+		}
+		if seen != len(bodies) {
+			return fmt.Errorf("%d records", seen)
+		}
+		return nil
+	})
+}

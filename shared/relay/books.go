@@ -240,6 +240,9 @@ func (c *call) sealBodies(ctx context.Context) {
 		n := len(c.logBuf.b)
 		c.logBuf.b = appendHeaders(c.logBuf.b, c.req.Header, c.ask.Sensitive)
 		b.RequestHeaders = c.logBuf.b[n:]
+		if c.rt.Operation == provider.BatchesCreate {
+			c.hideConfig()
+		}
 		b.Request = c.in[:min(len(c.in), maxLoggedBody)]
 		b.Cut = b.Cut || len(c.in) > maxLoggedBody
 	} else {

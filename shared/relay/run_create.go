@@ -24,6 +24,9 @@ var runOptions = []string{
 // runMembers are the members of a new batch.
 var runMembers = wire.NewKeySet("input_file_id", "endpoint", "completion_window", "metadata", "gateway_options", "provider_options", "output_expires_after", "role_arn", "model", "job_name", "output_data_config")
 
+// runOptionsMember is the place of gateway_options among them.
+const runOptionsMember = 4
+
 // providerMembers are those that a provider's own batch is made with.
 var providerMembers = map[string]bool{"provider_options": true, "role_arn": true, "model": true, "job_name": true, "output_data_config": true}
 
@@ -32,7 +35,6 @@ func (c *call) createRun() (*chat.JobAnswer, error) {
 	if c.Runs == nil || c.Bucket == nil {
 		return nil, fault.New(fault.UnsupportedOperation, "x-gateway-provider", "This installation runs no batches of its own; name a provider that does")
 	}
-	defer c.hideConfig()
 	d, err := c.readRun()
 	if err != nil {
 		return nil, err
@@ -58,31 +60,41 @@ func (c *call) createRun() (*chat.JobAnswer, error) {
 	return chat.JobJSON(b.Append(nil, false)), nil
 }
 
-// hideConfig takes the config of the options out of the body, as the log is to
-// show it: like the header, it may hold credentials.
+// hideConfig takes the config of the options out of the body of a new batch, as
+// the log is to show it: like the header, it may hold credentials. A body with
+// options that cannot be read in one way only is not shown at all, for it may be
+// one that was refused.
 func (c *call) hideConfig() {
-	var body, options map[string]json.RawMessage
-	if json.Unmarshal(c.in, &body) != nil || json.Unmarshal(body["gateway_options"], &options) != nil {
+	if lower := bytes.ToLower(c.in); !bytes.Contains(lower, []byte("gateway_options")) && !bytes.Contains(lower, []byte(`\u`)) {
 		return
 	}
-	found := false
-	for name := range options {
-		if strings.EqualFold(name, headerConfig) {
-			options[name], found = json.RawMessage(`"*****"`), true
+	var w wire.Walk
+	if runMembers.Walk(c.in, &w) != nil {
+		c.in = nil
+		return
+	}
+	at := w.Spans[runOptionsMember]
+	if !at.Present(c.in) {
+		return
+	}
+	shown := []byte("{")
+	d := wire.NewDecoder(at.Of(c.in))
+	for k := range d.Object {
+		if len(shown) > 1 {
+			shown = append(shown, ',')
+		}
+		shown = append(wire.AppendJSONString(shown, string(k)), ':')
+		if v := d.Raw(); strings.EqualFold(string(k), headerConfig) {
+			shown = append(shown, `"*****"`...)
+		} else {
+			shown = append(shown, v...)
 		}
 	}
-	if !found {
+	if d.End() != nil {
+		c.in = nil
 		return
 	}
-	raw, err := json.Marshal(options)
-	if err == nil {
-		body["gateway_options"] = raw
-		raw, err = json.Marshal(body)
-	}
-	if err != nil {
-		raw = nil
-	}
-	c.in = raw
+	c.in = wire.Splice(nil, c.in, runMembers.SetKey(&w, runOptionsMember, append(shown, '}')))
 }
 
 // readRun reads the body of a new batch.
@@ -112,8 +124,8 @@ func (c *call) readRun() (*managed.Definition, error) {
 	if w.Spans[3].Present(c.in) {
 		d.Metadata = bytes.Clone(w.Spans[3].Of(c.in))
 	}
-	if w.Spans[4].Present(c.in) {
-		if d.Options, err = readRunOptions(w.Spans[4].Of(c.in)); err != nil {
+	if w.Spans[runOptionsMember].Present(c.in) {
+		if d.Options, err = readRunOptions(w.Spans[runOptionsMember].Of(c.in)); err != nil {
 			return nil, err
 		}
 	}
