@@ -2,7 +2,10 @@ package usage
 
 import (
 	"encoding/binary"
-	"fmt"
+	"errors"
+	"slices"
+
+	"github.com/klauspost/compress/s2"
 
 	"gateway/shared/seal"
 )
@@ -21,51 +24,137 @@ type Bodies struct {
 	Cut             bool   // a body was longer than the log keeps
 }
 
-const bodiesVersion = 1
+// Versions of the encoding: a version, a flag byte, then the parts. In the plain
+// one a part is its length and its bytes. In the packed one the lowest bit of the
+// length, which is shifted, says that the part's bytes are an S2 block behind the
+// block's own length (4 bytes, little endian).
+const (
+	bodiesPlain  = 1
+	bodiesPacked = 2
+)
+
+const (
+	// packFrom is the size from which a part is compressed: what is not written
+	// and sealed then costs more than the compression. A stream's events repeat
+	// each other; what does not compress is soon given up.
+	packFrom = 4 << 10
+	// maxPart bounds what a packed part may say its length is.
+	maxPart = MaxEvent
+)
 
 func (b *Bodies) parts() [7]*[]byte {
 	return [...]*[]byte{&b.RequestHeaders, &b.Request, &b.SentHeaders, &b.Sent, &b.Received, &b.ResponseHeaders, &b.Response}
 }
 
-// Size is about how many bytes Append writes, and never less.
+func packs(p []byte) bool { return len(p) >= packFrom && len(p) <= maxPart }
+
+// Size is about how many bytes Append may use, and never less.
 func (b *Bodies) Size() int {
 	n := 2
 	for _, p := range b.parts() {
 		n += binary.MaxVarintLen64 + len(*p)
+		if packs(*p) {
+			n += blockHead + s2.MaxEncodedLen(len(*p)) - len(*p)
+		}
 	}
 	return n
 }
 
+// blockHead is the length of a block's length.
+const blockHead = 4
+
 // Append encodes the bodies behind dst.
 func (b *Bodies) Append(dst []byte) []byte {
-	cut := byte(0)
+	version, cut := byte(bodiesPlain), byte(0)
 	if b.Cut {
 		cut = 1
 	}
-	dst = append(dst, bodiesVersion, cut)
-	for _, p := range b.parts() {
-		dst = binary.AppendUvarint(dst, uint64(len(*p)))
-		dst = append(dst, *p...)
+	parts := b.parts()
+	if slices.ContainsFunc(parts[:], func(p *[]byte) bool { return packs(*p) }) {
+		version = bodiesPacked
+	}
+	dst = append(dst, version, cut)
+	for _, p := range parts {
+		if version == bodiesPlain {
+			dst = append(binary.AppendUvarint(dst, uint64(len(*p))), *p...)
+		} else {
+			dst = appendPacked(dst, *p)
+		}
 	}
 	return dst
 }
 
-// DecodeBodies reads what Append wrote; the parts alias raw.
+// appendPacked appends a part, compressed when that makes it shorter.
+func appendPacked(dst, p []byte) []byte {
+	from := len(dst)
+	if packs(p) {
+		dst = binary.AppendUvarint(dst, uint64(len(p))<<1|1)
+		dst = slices.Grow(dst, blockHead+s2.MaxEncodedLen(len(p)))
+		at := len(dst) + blockHead
+		block := s2.Encode(dst[at:cap(dst)], p)
+		if len(block)+blockHead < len(p) {
+			dst = binary.LittleEndian.AppendUint32(dst, uint32(len(block)))
+			return dst[:at+len(block)]
+		}
+	}
+	return append(binary.AppendUvarint(dst[:from], uint64(len(p))<<1), p...)
+}
+
+var (
+	errBodiesVersion = errors.New("usage: bodies of an unknown version")
+	errBodiesCut     = errors.New("usage: bodies are cut short or damaged")
+)
+
+// DecodeBodies reads what Append wrote; parts that were not compressed alias raw.
 func DecodeBodies(raw []byte) (Bodies, error) {
 	var b Bodies
-	if len(raw) < 2 || raw[0] != bodiesVersion {
-		return b, fmt.Errorf("usage: bodies of an unknown version")
+	if len(raw) < 2 || raw[0] != bodiesPlain && raw[0] != bodiesPacked {
+		return b, errBodiesVersion
 	}
 	b.Cut = raw[1] == 1
+	packed := raw[0] == bodiesPacked
 	raw = raw[2:]
 	for _, p := range b.parts() {
 		n, size := binary.Uvarint(raw)
-		if size <= 0 || n > uint64(len(raw)-size) {
-			return Bodies{}, fmt.Errorf("usage: bodies are cut short")
+		if size <= 0 {
+			return Bodies{}, errBodiesCut
 		}
-		*p, raw = raw[size:size+int(n)], raw[size+int(n):]
+		raw = raw[size:]
+		if packed {
+			if n&1 != 0 {
+				var err error
+				if *p, raw, err = unpackPart(raw, n>>1); err != nil {
+					return Bodies{}, err
+				}
+				continue
+			}
+			n >>= 1
+		}
+		if n > uint64(len(raw)) {
+			return Bodies{}, errBodiesCut
+		}
+		*p, raw = raw[:n], raw[n:]
 	}
 	return b, nil
+}
+
+// unpackPart reads a block of n bytes of content and gives what follows it.
+func unpackPart(raw []byte, n uint64) (part, rest []byte, err error) {
+	if len(raw) < blockHead || n > maxPart {
+		return nil, nil, errBodiesCut
+	}
+	length := uint64(binary.LittleEndian.Uint32(raw))
+	if raw = raw[blockHead:]; length > uint64(len(raw)) {
+		return nil, nil, errBodiesCut
+	}
+	block := raw[:length]
+	if size, err := s2.DecodedLen(block); err != nil || uint64(size) != n {
+		return nil, nil, errBodiesCut
+	}
+	if part, err = s2.Decode(nil, block); err != nil {
+		return nil, nil, errBodiesCut
+	}
+	return part, raw[length:], nil
 }
 
 // BodiesBinding is the place that the record's sealed bodies belong to.

@@ -1,6 +1,9 @@
 package usage
 
 import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -18,7 +21,76 @@ func TestBodiesComeBackAsTheyWere(t *testing.T) {
 	}
 }
 
+func TestLargeBodiesAreWrittenShorter(t *testing.T) {
+	noise := make([]byte, 20_000)
+	rnd := rand.New(rand.NewPCG(1, 2))
+	for i := range noise {
+		noise[i] = byte(rnd.Uint32())
+	}
+	for name, c := range map[string]struct {
+		in   Bodies
+		most int
+	}{
+		"small":           {Bodies{Request: []byte("{}"), Response: []byte("hello")}, 40},
+		"at the bound":    {Bodies{Response: make([]byte, packFrom-1)}, packFrom + 40},
+		"events":          {Bodies{Request: []byte("{}"), Response: bytes.Repeat([]byte(`data: {"id":"x","delta":"y"}`+"\n\n"), 700)}, 2000},
+		"noise":           {Bodies{Request: noise, Received: noise}, 2*len(noise) + 40},
+		"noise and zeros": {Bodies{Request: noise, Sent: make([]byte, 1<<20), Response: noise, Cut: true}, 2*len(noise) + 4000},
+	} {
+		raw := c.in.Append([]byte("before"))
+		if !bytes.HasPrefix(raw, []byte("before")) {
+			t.Errorf("%s: what stood before is gone", name)
+		}
+		raw = raw[len("before"):]
+		if len(raw) > c.most || len(raw) > c.in.Size() {
+			t.Errorf("%s: %d bytes, want at most %d and %d", name, len(raw), c.most, c.in.Size())
+		}
+		out, err := DecodeBodies(raw)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if d := cmp.Diff(c.in, out, cmpopts.EquateEmpty()); d != "" {
+			t.Errorf("%s: %s", name, d)
+		}
+		for _, n := range []int{0, 1, 2, 10, len(raw) / 2, len(raw) - 1} {
+			if _, err := DecodeBodies(raw[:n]); err == nil {
+				t.Errorf("%s: read though it is cut at %d", name, n)
+			}
+		}
+		if n := testing.AllocsPerRun(10, func() { raw = c.in.Append(raw[:0]) }); n >= 1 && cap(raw) >= c.in.Size() {
+			t.Errorf("%s: %.0f allocations with room enough", name, n)
+		}
+	}
+}
+
+// What was written before bodies were compressed is read as before.
+func TestPlainBodiesAreRead(t *testing.T) {
+	raw := []byte{bodiesPlain, 1}
+	for _, p := range []string{"a", "", "bc", "", "", "", "d"} {
+		raw = append(append(raw, byte(len(p))), p...)
+	}
+	b, err := DecodeBodies(raw)
+	if err != nil || string(b.RequestHeaders) != "a" || string(b.SentHeaders) != "bc" || string(b.Response) != "d" || !b.Cut {
+		t.Errorf("%+v %v", b, err)
+	}
+}
+
+func BenchmarkAppendBodies(b *testing.B) {
+	in := Bodies{Request: make([]byte, 1000)}
+	for i := range 100 {
+		in.Response = fmt.Appendf(in.Response, "data: {\"id\":\"chatcmpl-0123456789\",\"object\":\"chat.completion.chunk\",\"created\":1700000000,\"model\":\"gpt-4o-mini\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\" w%d\"}}]}\n\n", i*7919%1000)
+	}
+	b.SetBytes(int64(len(in.Response)))
+	b.ReportAllocs()
+	dst := make([]byte, 0, in.Size())
+	for b.Loop() {
+		dst = in.Append(dst[:0])
+	}
+	b.ReportMetric(float64(len(dst)), "bytes")
+}
+
 func FuzzDecodeBodies(f *testing.F) {
+	f.Add((&Bodies{Request: []byte("x"), Response: make([]byte, 2*packFrom)}).Append(nil))
 	f.Add((&Bodies{Request: []byte("x")}).Append(nil))
 	f.Add([]byte{1, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1})
 	f.Fuzz(func(t *testing.T, raw []byte) {
