@@ -18,6 +18,7 @@ import (
 	"gateway/shared/tenant"
 	"gateway/shared/usage"
 	"gateway/shared/wire"
+	"gateway/shared/wire/life"
 )
 
 // call is one request on its walk. It is pooled: nothing of it may be kept once
@@ -30,6 +31,7 @@ type call struct {
 	base  context.Context // the request's values; never ends
 	ctx   context.Context // lives on when the client goes
 	stop  context.CancelFunc
+	alive *lifetime // what ctx and stop are of
 	start time.Time
 
 	// What admission learned.
@@ -109,21 +111,33 @@ type call struct {
 func (c *call) begin(r *Relay, w http.ResponseWriter, req *http.Request, rt *Route) {
 	c.Relay, c.rt, c.w, c.req = r, rt, w, req
 	c.start = r.Now()
-	c.base = context.WithoutCancel(req.Context())
-	c.ctx, c.stop = context.WithCancel(c.base)
+	c.base = life.Endless(req.Context())
+	c.alive = new(lifetime)
+	c.alive.Begin(c.base)
+	c.ctx, c.stop = c.alive, c.alive.End
 	c.rec.ID = ulid.MustNewDefault(c.start).String()
 	c.rec.Start = c.start
 	c.rec.Endpoint, c.rec.Method, c.rec.Path = rt.Endpoint, req.Method, req.URL.EscapedPath()
 	c.rec.CacheStatus = cacheDisabled
 	// A client that goes while the provider is silent is noticed here, not by a
 	// write. Nothing of the pooled call is touched from the other goroutine.
-	cancel, drain := c.stop, r.DrainTime
-	forget := context.AfterFunc(req.Context(), func() { time.AfterFunc(drain, cancel) })
-	c.afterwards = append(c.afterwards, func() { forget() })
+	c.alive.drain = r.DrainTime
+	c.alive.client.Begin(req.Context(), c.alive.left)
 }
+
+// lifetime is the context of a call's work. It outlives the pooled call.
+type lifetime struct {
+	life.Life
+	client life.Watch // over the client's own context
+	drain  time.Duration
+}
+
+// left: the client has gone, and the answer is read on for a while.
+func (l *lifetime) left() { time.AfterFunc(l.drain, l.End) }
 
 // reset drops every reference, so that the pool keeps no request alive.
 func (c *call) reset() {
+	c.alive.client.Stop()
 	c.stop()
 	if !c.sending.busy() {
 		c.inBuf.free()

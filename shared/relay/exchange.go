@@ -164,7 +164,7 @@ func (c *call) upstreamRequest(body []byte) (*http.Request, error) {
 	ctx := c.ctx
 	if len(body) > 0 {
 		if c.sending == nil {
-			c.sending = newOutgoing()
+			c.sending = newOutgoing(c.Transport)
 		}
 		ctx = c.sending.watch(ctx)
 	}

@@ -15,14 +15,18 @@ import (
 // is over; bytes that went back to the pool too early would then be another
 // request's, sent to the wrong provider. It outlives the pooled call.
 type outgoing struct {
-	trace   httptrace.ClientTrace
+	trace   *httptrace.ClientTrace // nil: the bodies tell
+	wrote   func()
 	handed  atomic.Int32 // readers given to the transport
 	written atomic.Int32 // of them, those that it is done with
 }
 
-func newOutgoing() *outgoing {
+func newOutgoing(t http.RoundTripper) *outgoing {
 	o := new(outgoing)
-	o.trace.WroteRequest = func(httptrace.WroteRequestInfo) { o.written.Add(1) }
+	o.wrote = func() { o.written.Add(1) }
+	if _, tells := t.(*egress.HTTP1); !tells {
+		o.trace = &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { o.wrote() }}
+	}
 	return o
 }
 
@@ -32,7 +36,10 @@ func (o *outgoing) busy() bool { return o != nil && o.written.Load() < o.handed.
 
 // watch makes the transport tell when it has written a request.
 func (o *outgoing) watch(ctx context.Context) context.Context {
-	return httptrace.WithClientTrace(ctx, &o.trace)
+	if o.trace == nil {
+		return ctx
+	}
+	return httptrace.WithClientTrace(ctx, o.trace)
 }
 
 // attach gives a request its body, which can be sent again on another connection.
@@ -40,6 +47,9 @@ func (o *outgoing) attach(req *http.Request, body []byte) {
 	req.ContentLength = int64(len(body))
 	req.GetBody = func() (io.ReadCloser, error) {
 		o.handed.Add(1)
+		if o.trace == nil {
+			return egress.NewToldBody(body, o.wrote), nil
+		}
 		return egress.NewBody(body), nil
 	}
 	req.Body, _ = req.GetBody()

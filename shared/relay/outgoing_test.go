@@ -8,33 +8,47 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"gateway/shared/egress"
 )
 
 func TestTransportTellsWhenItIsDoneWithABody(t *testing.T) {
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) { _, _ = io.Copy(w, req.Body) }))
 	defer srv.Close()
-	o := newOutgoing()
-	if o.busy() || (*outgoing)(nil).busy() {
-		t.Error("busy with nothing")
-	}
-	req, err := http.NewRequestWithContext(o.watch(t.Context()), "POST", srv.URL, nil)
+	policy, err := egress.ParseAllow("127.0.0.0/8")
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.attach(req, []byte("the body"))
-	if !o.busy() {
-		t.Error("not busy with a body that was not sent")
-	}
-	resp, err := http.DefaultTransport.RoundTrip(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := io.ReadAll(resp.Body)
-	if err := errors.Join(err, resp.Body.Close()); err != nil || string(got) != "the body" {
-		t.Errorf("%q %v", got, err)
-	}
-	for o.busy() { // the test's own time limit ends this
-		time.Sleep(time.Millisecond)
+	own := egress.NewHTTP1(policy)
+	defer own.CloseIdleConnections()
+	for _, c := range []struct {
+		transport http.RoundTripper
+		closes    bool // asks for a new connection, which HTTP1 leaves to net/http
+	}{{http.DefaultTransport, false}, {own, false}, {own, true}} {
+		o := newOutgoing(c.transport)
+		if o.busy() || (*outgoing)(nil).busy() {
+			t.Error("busy with nothing")
+		}
+		req, err := http.NewRequestWithContext(o.watch(t.Context()), "POST", srv.URL, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Close = c.closes
+		o.attach(req, []byte("the body"))
+		if !o.busy() {
+			t.Error("not busy with a body that was not sent")
+		}
+		resp, err := c.transport.RoundTrip(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := io.ReadAll(resp.Body)
+		if err := errors.Join(err, resp.Body.Close()); err != nil || string(got) != "the body" {
+			t.Errorf("%q %v", got, err)
+		}
+		for o.busy() { // the test's own time limit ends this
+			time.Sleep(time.Millisecond)
+		}
 	}
 }
 
