@@ -262,16 +262,21 @@ func (a *avroLines) nextBlock() error {
 	if _, err := io.ReadFull(a.src, sync[:]); err != nil || sync != a.sync {
 		return errAvro
 	}
-	switch a.left = n; a.codec {
+	switch a.codec {
 	case "", "null":
-		return nil
 	case "deflate":
 		a.block, err = io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(a.block)), maxAvroBlock+1))
-		if err == nil && len(a.block) <= maxAvroBlock {
-			return nil
+		if err != nil || len(a.block) > maxAvroBlock {
+			return errAvro
 		}
+	default:
+		return errAvro
 	}
-	return errAvro
+	// Rows of no bytes would come without an end.
+	if a.left = n; n > int64(len(a.block)) {
+		return errAvro
+	}
+	return nil
 }
 
 // avroReader reads values. bad says that they do not fit their types.
@@ -291,7 +296,7 @@ func (r *avroReader) long() int64 {
 }
 
 func (r *avroReader) take(n int64) []byte {
-	if n < 0 || n > int64(len(r.b)) {
+	if n < 0 || n > int64(len(r.b)) || n > maxRow {
 		r.bad = true
 		return nil
 	}

@@ -312,3 +312,14 @@ func FuzzShapes(f *testing.F) {
 		}
 	})
 }
+
+// Rows that take no bytes would never end: a file may claim any number of them.
+func TestAvroRowsOfNoBytesAreRefused(t *testing.T) {
+	for _, schema := range []string{`"null"`, `{"type":"record","name":"r","fields":[]}`, `{"type":"fixed","name":"f","size":0}`} {
+		src := newAvroLines(io.NopCloser(bytes.NewReader(avroFile(schema, 1<<40, nil))))
+		n, err := io.Copy(io.Discard, io.LimitReader(src, 1<<20))
+		if err == nil {
+			t.Errorf("%s: %d bytes", schema, n)
+		}
+	}
+}
