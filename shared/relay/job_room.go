@@ -85,14 +85,25 @@ func (r jobRoom) Save(ctx context.Context, name string, src io.Reader, purpose f
 		return nil, fault.New(fault.UnsupportedOperation, "file", "This installation has no room for files")
 	}
 	r.sweep(ctx)
-	return r.save(ctx, r.prefix+ulid.MustNewDefault(r.now()).String(), name, src, purpose)
+	f, err := r.save(ctx, r.prefix+ulid.MustNewDefault(r.now()).String(), name, src, purpose)
+	if err != nil {
+		r.drop(context.WithoutCancel(ctx), f)
+		return nil, err
+	}
+	return f, nil
 }
 
-// SaveAs implements managed.Room.
+// SaveAs implements managed.Room. What a try that fails has written stays: under
+// the same id there may be a file by now, of who went on with the batch.
 func (r jobRoom) SaveAs(ctx context.Context, id, name, purpose string, src io.Reader) (*chat.HeldFile, error) {
-	return r.save(ctx, id, name, src, func() (string, error) { return purpose, nil })
+	f, err := r.save(ctx, id, name, src, func() (string, error) { return purpose, nil })
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
 }
 
+// save writes a file. With an error it tells how far that went.
 func (r jobRoom) save(ctx context.Context, id, name string, src io.Reader, purpose func() (string, error)) (*chat.HeldFile, error) {
 	now := r.now()
 	f := &chat.HeldFile{ID: id, Name: name, Created: now.Unix(), Expires: now.Add(heldFor).Unix()}
@@ -103,11 +114,7 @@ func (r jobRoom) save(ctx context.Context, id, name string, src io.Reader, purpo
 	if err == nil {
 		err = r.enter(ctx, f)
 	}
-	if err != nil {
-		r.drop(context.WithoutCancel(ctx), f)
-		return nil, err
-	}
-	return f, nil
+	return f, err
 }
 
 // fill writes the chunks of a file.
