@@ -24,6 +24,7 @@ type streamDecoder struct {
 	hidden bool    // the hidden tool was called
 	text   bool    // some text was given
 	began  bool
+	failed *fault.Fault // of a stop reason that is a failure, until the usage behind it has come
 
 	scratch []byte
 	pending []chat.Part // signed reasoning since the last call
@@ -67,6 +68,8 @@ func (s *streamDecoder) End() error {
 	switch {
 	case s.m.Err != nil:
 		return s.m.Err
+	case s.failed != nil:
+		return s.fail(s.failed)
 	case !s.m.Complete:
 		return io.ErrUnexpectedEOF
 	}
@@ -344,7 +347,8 @@ func (s *streamDecoder) stop(emit func(*chat.Delta) error) error {
 	}
 	stop, f := stopReason(s.m.Finish)
 	if f != nil {
-		return s.fail(f)
+		s.failed = f
+		return nil
 	}
 	if err := s.begin(emit); err != nil {
 		return err
@@ -385,10 +389,15 @@ func (s *streamDecoder) metadata(emit func(*chat.Delta) error) error {
 	if err := d.End(); err != nil {
 		return s.unreadable(err)
 	}
-	if !found {
+	if found {
+		s.m.ReportedTotal = s.u.classes(&s.m.Usage)
+	}
+	switch {
+	case s.failed != nil:
+		return s.fail(s.failed)
+	case !found:
 		return nil
 	}
-	s.m.ReportedTotal = s.u.classes(&s.m.Usage)
 	if err := s.begin(emit); err != nil {
 		return err
 	}
