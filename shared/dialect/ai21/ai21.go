@@ -15,7 +15,7 @@ import (
 )
 
 // Complete is POST /{model}/complete, which does not stream.
-type Complete struct{}
+type Complete struct{ upstream.Errors }
 
 var _ upstream.Wire = Complete{}
 
@@ -181,13 +181,8 @@ func completion(d *wire.Decoder, i int, out *chat.Opt[int64]) chat.Choice {
 // NewStreamDecoder implements upstream.Wire.
 func (w Complete) NewStreamDecoder(t *chat.Traits) chat.StreamDecoder { return upstream.NewWhole(w, t) }
 
-// DecodeError implements upstream.Wire.
-func (Complete) DecodeError(status int, h http.Header, body []byte) *fault.Fault {
-	return upstream.DecodeError(status, h, body)
-}
-
 // Embeddings is POST /embed.
-type Embeddings struct{}
+type Embeddings struct{ upstream.Errors }
 
 var _ chat.Translator = Embeddings{}
 
@@ -237,9 +232,4 @@ func (Embeddings) DecodeResponse(dst, answer []byte, _ http.Header, a *chat.Aske
 	}
 	out, m, err := read.Append(dst, a)
 	return out, "", m, err
-}
-
-// DecodeError implements chat.Translator.
-func (Embeddings) DecodeError(status int, h http.Header, body []byte) *fault.Fault {
-	return upstream.DecodeError(status, h, body)
 }

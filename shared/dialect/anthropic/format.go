@@ -19,13 +19,12 @@ const (
 	formatInstruct            // by a sentence in the system prompt
 )
 
-// answerTool is the hidden tool by whose arguments the model gives an answer of
-// a schema. Clients never see it: answers and streams show the arguments as text.
-const answerTool = "gateway_json_answer"
-
-const answerToolDescription = "Give the answer to the user by calling this tool once. Its arguments are the whole answer."
-
-const jsonInstruction = "Answer with one JSON object and nothing else: no text around it, no code fence."
+// The hidden tool, and what the model is told about answers in JSON.
+const (
+	answerTool            = chat.AnswerTool
+	answerToolDescription = chat.AnswerToolDescription
+	jsonInstruction       = chat.JSONInstruction
+)
 
 func (e *requestEncoder) planFormat() error {
 	for i := range e.r.Tools {

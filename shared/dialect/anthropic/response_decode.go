@@ -91,7 +91,7 @@ func decodeResponse(body []byte) (*chat.Response, *fault.Fault) {
 		}
 		c.Parts = append(c.Parts, chat.Part{Kind: chat.Refusal, Text: explanation})
 	}
-	unhide(c)
+	c.Unhide()
 	return r, nil
 }
 
@@ -107,39 +107,6 @@ func stopDetails(d *wire.Decoder) (explanation string) {
 		}
 	}
 	return explanation
-}
-
-// unhide gives the arguments of the hidden tool as the text of the answer. The
-// text around it was not part of what the client asked for.
-func unhide(c *chat.Choice) {
-	hidden, others := -1, false
-	for i := range c.Parts {
-		if call := c.Parts[i].Call; call != nil {
-			if call.Name == answerTool {
-				hidden = i
-			} else {
-				others = true
-			}
-		}
-	}
-	if hidden < 0 {
-		return
-	}
-	answer := chat.Part{Kind: chat.Text, Text: c.Parts[hidden].Call.Arguments}
-	kept := c.Parts[:0]
-	for i, p := range c.Parts {
-		switch {
-		case i == hidden:
-			kept = append(kept, answer)
-		case p.Kind == chat.Text, p.Call != nil && p.Call.Name == answerTool:
-		default:
-			kept = append(kept, p)
-		}
-	}
-	c.Parts = kept
-	if c.Stop == chat.StopToolCalls && !others {
-		c.Stop = chat.StopEnd
-	}
 }
 
 // decodeBlock reads one content block of an answer.

@@ -3,6 +3,7 @@ package anthropic
 import (
 	"strconv"
 
+	"gateway/shared/dialect/upstream"
 	"gateway/shared/pricing"
 	"gateway/shared/wire"
 )
@@ -11,15 +12,10 @@ import (
 // stream: a later event replaces what it restates and adds nothing up. The zero
 // counts know nothing.
 type counts struct {
-	input, output, read, write known
-	write5m, write1h           known
-	thinking, searches         known
+	input, output, read, write upstream.Known
+	write5m, write1h           upstream.Known
+	thinking, searches         upstream.Known
 }
-
-// known is a count with one added, so that 0 is "not given".
-type known int64
-
-func (k known) get() int64 { return max(0, int64(k)-1) }
 
 // read reads the usage object that d stands at.
 func (c *counts) readFrom(d *wire.Decoder) {
@@ -30,20 +26,20 @@ func (c *counts) readFrom(d *wire.Decoder) {
 	for key := range d.Object {
 		switch string(key) {
 		case "input_tokens":
-			count(d, &c.input)
+			c.input.Read(d)
 		case "output_tokens":
-			count(d, &c.output)
+			c.output.Read(d)
 		case "cache_read_input_tokens":
-			count(d, &c.read)
+			c.read.Read(d)
 		case "cache_creation_input_tokens":
-			count(d, &c.write)
+			c.write.Read(d)
 		case "cache_creation":
 			c.readCreation(d)
 		case "output_tokens_details":
 			if d.Kind() == wire.KindObject {
 				for inner := range d.Object {
 					if string(inner) == "thinking_tokens" {
-						count(d, &c.thinking)
+						c.thinking.Read(d)
 					}
 				}
 			}
@@ -51,7 +47,7 @@ func (c *counts) readFrom(d *wire.Decoder) {
 			if d.Kind() == wire.KindObject {
 				for inner := range d.Object {
 					if string(inner) == "web_search_requests" {
-						count(d, &c.searches)
+						c.searches.Read(d)
 					}
 				}
 			}
@@ -66,20 +62,10 @@ func (c *counts) readCreation(d *wire.Decoder) {
 	for key := range d.Object {
 		switch string(key) {
 		case "ephemeral_5m_input_tokens":
-			count(d, &c.write5m)
+			c.write5m.Read(d)
 		case "ephemeral_1h_input_tokens":
-			count(d, &c.write1h)
+			c.write1h.Read(d)
 		}
-	}
-}
-
-func count(d *wire.Decoder, k *known) {
-	if d.Kind() != wire.KindNumber {
-		d.Skip()
-		return
-	}
-	if n := d.Int(); n >= 0 {
-		*k = known(n + 1)
 	}
 }
 
@@ -87,9 +73,9 @@ func count(d *wire.Decoder, k *known) {
 // was read from or written to the cache, so nothing is subtracted from it.
 func (c *counts) classes(u *pricing.Usage) {
 	*u = pricing.Usage{}
-	set := func(class pricing.Class, k known) {
+	set := func(class pricing.Class, k upstream.Known) {
 		if k > 0 {
-			u.Set(class, k.get())
+			u.Set(class, k.Get())
 		}
 	}
 	set(pricing.Input, c.input)
@@ -98,14 +84,14 @@ func (c *counts) classes(u *pricing.Usage) {
 	set(pricing.CacheWrite1h, c.write1h)
 	if c.write > 0 {
 		// What the split does not name counts as written for five minutes.
-		if rest := c.write.get() - c.write1h.get(); rest >= 0 {
+		if rest := c.write.Get() - c.write1h.Get(); rest >= 0 {
 			u.Set(pricing.CacheWrite5m, rest)
 		}
 	}
 	if c.output > 0 {
-		out := c.output.get()
+		out := c.output.Get()
 		if c.thinking > 0 {
-			n := min(c.thinking.get(), out)
+			n := min(c.thinking.Get(), out)
 			u.Set(pricing.Reasoning, n)
 			out -= n
 		}

@@ -3,17 +3,14 @@
 package bytez
 
 import (
-	"net/http"
-
 	"gateway/shared/chat"
 	"gateway/shared/dialect/upstream"
-	"gateway/shared/fault"
 	"gateway/shared/wire"
 )
 
 // Chat is POST /models/v2/{model}. Its answers are asked for whole: what it
 // streams is bare text, which does not tell an end from a cut.
-type Chat struct{}
+type Chat struct{ upstream.Errors }
 
 var _ upstream.Wire = Chat{}
 
@@ -109,8 +106,3 @@ func output(d *wire.Decoder) []chat.Part {
 
 // NewStreamDecoder implements upstream.Wire.
 func (w Chat) NewStreamDecoder(t *chat.Traits) chat.StreamDecoder { return upstream.NewWhole(w, t) }
-
-// DecodeError implements upstream.Wire.
-func (Chat) DecodeError(status int, h http.Header, body []byte) *fault.Fault {
-	return upstream.DecodeError(status, h, body)
-}

@@ -10,17 +10,9 @@ import (
 	"gateway/shared/wire"
 )
 
-// errors reads the error bodies of these providers.
-type errors struct{}
-
-// DecodeError implements chat.Translator.
-func (errors) DecodeError(status int, h http.Header, body []byte) *fault.Fault {
-	return upstream.DecodeError(status, h, body)
-}
-
 // Voyage is POST /embeddings of Voyage AI: texts, vectors of a chosen length, no
 // encoding_format float.
-type Voyage struct{ errors }
+type Voyage struct{ upstream.Errors }
 
 var _ chat.Translator = Voyage{}
 
@@ -68,7 +60,7 @@ func fromOpenAI(dst, answer []byte, a *chat.Asked) ([]byte, string, chat.Meter, 
 
 // Jina is POST /embeddings of Jina AI: texts and images, embedding_type in place
 // of encoding_format.
-type Jina struct{ errors }
+type Jina struct{ upstream.Errors }
 
 var _ chat.Translator = Jina{}
 
@@ -114,7 +106,7 @@ func (Jina) DecodeResponse(dst, answer []byte, _ http.Header, a *chat.Asked) ([]
 }
 
 // Nomic is POST /embedding/text of Nomic.
-type Nomic struct{ errors }
+type Nomic struct{ upstream.Errors }
 
 var _ chat.Translator = Nomic{}
 

@@ -125,7 +125,7 @@ func (Embeddings) DecodeResponse(dst, answer []byte, _ http.Header, a *chat.Aske
 		return dst, "", chat.Meter{}, inBandError(answer)
 	}
 	if u.prompt > 0 {
-		read.Usage.Set(pricing.Input, u.prompt.get())
+		read.Usage.Set(pricing.Input, u.prompt.Get())
 	}
 	out, m, err := read.Append(dst, a)
 	return out, "", m, err

@@ -3,6 +3,7 @@ package gemini
 import (
 	"strconv"
 
+	"gateway/shared/dialect/upstream"
 	"gateway/shared/pricing"
 	"gateway/shared/wire"
 )
@@ -10,16 +11,11 @@ import (
 // counts is a usageMetadata object as the provider wrote it. Each chunk of a
 // stream restates it whole; what a later one leaves out keeps its count.
 type counts struct {
-	prompt, cached, candidates, thoughts, toolUse, total known
-	audioIn, imageIn                                     known
-	audioCached, imageCached                             known
-	audioOut, imageOut                                   known
+	prompt, cached, candidates, thoughts, toolUse, total upstream.Known
+	audioIn, imageIn                                     upstream.Known
+	audioCached, imageCached                             upstream.Known
+	audioOut, imageOut                                   upstream.Known
 }
-
-// known is a count with one added, so that 0 is "not given".
-type known int64
-
-func (k known) get() int64 { return max(0, int64(k)-1) }
 
 func (c *counts) readFrom(d *wire.Decoder) {
 	if d.Kind() != wire.KindObject {
@@ -29,17 +25,17 @@ func (c *counts) readFrom(d *wire.Decoder) {
 	for key := range d.Object {
 		switch string(key) {
 		case "promptTokenCount":
-			count(d, &c.prompt)
+			c.prompt.Read(d)
 		case "cachedContentTokenCount":
-			count(d, &c.cached)
+			c.cached.Read(d)
 		case "candidatesTokenCount":
-			count(d, &c.candidates)
+			c.candidates.Read(d)
 		case "thoughtsTokenCount":
-			count(d, &c.thoughts)
+			c.thoughts.Read(d)
 		case "toolUsePromptTokenCount":
-			count(d, &c.toolUse)
+			c.toolUse.Read(d)
 		case "totalTokenCount":
-			count(d, &c.total)
+			c.total.Read(d)
 		case "promptTokensDetails":
 			byModality(d, &c.audioIn, &c.imageIn)
 		case "cacheTokensDetails":
@@ -50,18 +46,8 @@ func (c *counts) readFrom(d *wire.Decoder) {
 	}
 }
 
-func count(d *wire.Decoder, k *known) {
-	if d.Kind() != wire.KindNumber {
-		d.Skip()
-		return
-	}
-	if n := d.Int(); n >= 0 {
-		*k = known(n + 1)
-	}
-}
-
 // byModality reads [{modality,tokenCount}] for the kinds that are priced apart.
-func byModality(d *wire.Decoder, audio, image *known) {
+func byModality(d *wire.Decoder, audio, image *upstream.Known) {
 	if d.Kind() != wire.KindArray {
 		d.Skip()
 		return
@@ -71,13 +57,13 @@ func byModality(d *wire.Decoder, audio, image *known) {
 			continue
 		}
 		modality := ""
-		var n known
+		var n upstream.Known
 		for key := range d.Object {
 			switch string(key) {
 			case "modality":
 				modality = optString(d)
 			case "tokenCount":
-				count(d, &n)
+				n.Read(d)
 			}
 		}
 		switch modality {
@@ -94,17 +80,17 @@ func byModality(d *wire.Decoder, audio, image *known) {
 // total is the provider's own where it is not the sum.
 func (c *counts) classes(u *pricing.Usage, searches int64) (total int64) {
 	*u = pricing.Usage{}
-	part := func(sum *int64, class pricing.Class, k known) {
+	part := func(sum *int64, class pricing.Class, k upstream.Known) {
 		if k == 0 {
 			return
 		}
-		n := min(k.get(), max(*sum, 0)) // a part is never more than the whole
+		n := min(k.Get(), max(*sum, 0)) // a part is never more than the whole
 		*sum -= n
 		u.Set(class, n)
 	}
 	if c.prompt > 0 || c.toolUse > 0 {
-		in := c.prompt.get()
-		cached := min(c.cached.get(), in)
+		in := c.prompt.Get()
+		cached := min(c.cached.Get(), in)
 		fresh := in - cached
 		rest := cached
 		part(&rest, pricing.AudioCacheRead, c.audioCached)
@@ -114,34 +100,34 @@ func (c *counts) classes(u *pricing.Usage, searches int64) (total int64) {
 		}
 		part(&fresh, pricing.AudioIn, less(c.audioIn, c.audioCached))
 		part(&fresh, pricing.ImageIn, less(c.imageIn, c.imageCached))
-		u.Set(pricing.Input, fresh+c.toolUse.get())
+		u.Set(pricing.Input, fresh+c.toolUse.Get())
 	}
 	if c.candidates > 0 || c.thoughts > 0 {
-		out := c.candidates.get()
+		out := c.candidates.Get()
 		part(&out, pricing.AudioOut, c.audioOut)
 		part(&out, pricing.ImageOut, c.imageOut)
 		u.Set(pricing.Output, out)
 		if c.thoughts > 0 {
-			u.Set(pricing.Reasoning, c.thoughts.get())
+			u.Set(pricing.Reasoning, c.thoughts.Get())
 		}
-	} else if rest := c.total.get() - c.prompt.get() - c.toolUse.get(); c.prompt > 0 && rest > 0 {
+	} else if rest := c.total.Get() - c.prompt.Get() - c.toolUse.Get(); c.prompt > 0 && rest > 0 {
 		u.Set(pricing.Output, rest)
 	}
 	if searches > 0 {
 		u.Set(pricing.WebSearches, searches)
 	}
-	if c.total > 0 && c.total.get() != u.TotalTokens() {
-		return c.total.get()
+	if c.total > 0 && c.total.Get() != u.TotalTokens() {
+		return c.total.Get()
 	}
 	return 0
 }
 
 // less is a count without a part of it.
-func less(k, part known) known {
+func less(k, part upstream.Known) upstream.Known {
 	if k == 0 {
 		return 0
 	}
-	return known(max(k.get()-part.get(), 0) + 1)
+	return upstream.Known(max(k.Get()-part.Get(), 0) + 1)
 }
 
 // appendUsage writes a usageMetadata object.

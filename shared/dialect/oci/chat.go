@@ -11,7 +11,7 @@ import (
 )
 
 // Chat is POST /{version}/actions/chat.
-type Chat struct{}
+type Chat struct{ upstream.Errors }
 
 var _ upstream.Wire = Chat{}
 
@@ -65,11 +65,6 @@ func (Chat) EncodeRequest(dst []byte, r *chat.Request, t *chat.Traits, loss *cha
 // cohereModel reports whether a model takes the format COHERE. Endpoints of
 // dedicated clusters do not tell; they take GENERIC.
 func cohereModel(model string) bool { return strings.HasPrefix(model, "cohere.") }
-
-// DecodeError implements upstream.Wire.
-func (Chat) DecodeError(status int, h http.Header, body []byte) *fault.Fault {
-	return upstream.DecodeError(status, h, body)
-}
 
 // stopReason reads a finishReason of both formats.
 func stopReason(native string) chat.StopReason {

@@ -14,23 +14,16 @@ import (
 )
 
 // Chat is POST /models/{model}:generateMessage.
-type Chat struct{ errors }
+type Chat struct{ upstream.Errors }
 
 // Text is POST /models/{model}:generateText.
-type Text struct{ errors }
+type Text struct{ upstream.Errors }
 
 var (
 	_ upstream.Wire   = Chat{}
 	_ upstream.Wire   = Text{}
 	_ chat.Translator = Embeddings{}
 )
-
-type errors struct{}
-
-// DecodeError implements upstream.Wire and chat.Translator.
-func (errors) DecodeError(status int, h http.Header, body []byte) *fault.Fault {
-	return upstream.DecodeError(status, h, body)
-}
 
 // Name implements upstream.Wire.
 func (Chat) Name() string { return "palm" }
@@ -187,7 +180,7 @@ func textOf(d *wire.Decoder, member string) (text string) {
 }
 
 // Embeddings is POST /models/{model}:embedText, which embeds one text.
-type Embeddings struct{ errors }
+type Embeddings struct{ upstream.Errors }
 
 // Name implements chat.Translator.
 func (Embeddings) Name() string { return "palm.embeddings" }

@@ -3,7 +3,6 @@
 package reka
 
 import (
-	"net/http"
 	"slices"
 
 	"gateway/shared/chat"
@@ -14,7 +13,7 @@ import (
 )
 
 // Chat is POST /chat. Its answers are asked for whole.
-type Chat struct{}
+type Chat struct{ upstream.Errors }
 
 var _ upstream.Wire = Chat{}
 
@@ -138,8 +137,3 @@ func usage(d *wire.Decoder, u *pricing.Usage) {
 
 // NewStreamDecoder implements upstream.Wire.
 func (w Chat) NewStreamDecoder(t *chat.Traits) chat.StreamDecoder { return upstream.NewWhole(w, t) }
-
-// DecodeError implements upstream.Wire.
-func (Chat) DecodeError(status int, h http.Header, body []byte) *fault.Fault {
-	return upstream.DecodeError(status, h, body)
-}

@@ -5,21 +5,12 @@ import (
 
 	"gateway/shared/chat"
 	"gateway/shared/dialect/upstream"
-	"gateway/shared/fault"
 	"gateway/shared/pricing"
 	"gateway/shared/wire"
 )
 
-// errors reads the error bodies of these providers.
-type errors struct{}
-
-// DecodeError implements chat.Translator.
-func (errors) DecodeError(status int, h http.Header, body []byte) *fault.Fault {
-	return upstream.DecodeError(status, h, body)
-}
-
 // Voyage is POST /rerank of Voyage AI: texts, top_k, results in data.
-type Voyage struct{ errors }
+type Voyage struct{ upstream.Errors }
 
 var _ chat.Translator = Voyage{}
 
@@ -57,7 +48,7 @@ func (Voyage) DecodeResponse(dst, answer []byte, _ http.Header, a *chat.Asked) (
 }
 
 // Jina is POST /rerank of Jina AI: texts and images, documents left out.
-type Jina struct{ errors }
+type Jina struct{ upstream.Errors }
 
 var _ chat.Translator = Jina{}
 

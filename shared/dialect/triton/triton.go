@@ -4,7 +4,6 @@ package triton
 
 import (
 	"bytes"
-	"net/http"
 	"slices"
 
 	"gateway/shared/chat"
@@ -14,7 +13,7 @@ import (
 )
 
 // Generate is POST /generate and /generate_stream.
-type Generate struct{}
+type Generate struct{ upstream.Errors }
 
 var _ upstream.Wire = Generate{}
 
@@ -88,11 +87,6 @@ func (Generate) DecodeResponse(body []byte, _ *chat.Traits) (*chat.Response, err
 	}
 	text := string(wire.AppendUnquoted(nil, a.text))
 	return &chat.Response{Model: a.model, Choices: []chat.Choice{{Parts: []chat.Part{{Kind: chat.Text, Text: text}}}}}, nil
-}
-
-// DecodeError implements upstream.Wire.
-func (Generate) DecodeError(status int, h http.Header, body []byte) *fault.Fault {
-	return upstream.DecodeError(status, h, body)
 }
 
 // NewStreamDecoder implements upstream.Wire.

@@ -10,6 +10,15 @@ import (
 	"gateway/shared/wire"
 )
 
+// Errors reads the error answers of a wire in any of the shapes that DecodeError
+// knows.
+type Errors struct{}
+
+// DecodeError implements Wire and chat.Translator.
+func (Errors) DecodeError(status int, h http.Header, body []byte) *fault.Fault {
+	return DecodeError(status, h, body)
+}
+
 // DecodeError reads an error answer in any of the shapes that hosts use:
 // {message}, {error: text or {message,type,code,status}}, {detail: text or
 // [{loc,msg,type}]}, {errors: [text or {code,message}]}, {code,message}, or a

@@ -4,7 +4,6 @@ package workersai
 
 import (
 	"bytes"
-	"net/http"
 	"slices"
 
 	"gateway/shared/chat"
@@ -15,7 +14,7 @@ import (
 )
 
 // Run is POST /ai/run/{model} with a prompt.
-type Run struct{}
+type Run struct{ upstream.Errors }
 
 var _ upstream.Wire = Run{}
 
@@ -117,11 +116,6 @@ func text(d *wire.Decoder) string {
 		return d.Str()
 	}
 	return string(d.Raw())
-}
-
-// DecodeError implements upstream.Wire.
-func (Run) DecodeError(status int, h http.Header, body []byte) *fault.Fault {
-	return upstream.DecodeError(status, h, body)
 }
 
 // NewStreamDecoder implements upstream.Wire.
