@@ -76,16 +76,7 @@ func TestNativeShapesThatPassThroughAreBooked(t *testing.T) {
 			bills[i] = google.Bill().Total
 		}
 	}
-	var records []usage.Record
-	eventually(t, func() error {
-		records = slices.DeleteFunc(archived(t, r.g), func(rec usage.Record) bool { return strings.Contains(rec.Path, "/echo/") })
-		if len(records) < len(calls) {
-			return fmt.Errorf("%d of %d records", len(records), len(calls))
-		}
-		return nil
-	})
-	slices.SortFunc(records, func(a, b usage.Record) int { return strings.Compare(a.ID, b.ID) })
-	for i, rec := range records {
+	for i, rec := range r.byTime(len(calls)) {
 		c, bill := calls[i], &bills[i]
 		ok := !rec.Usage.Estimated && rec.Usage.TotalTokens() == bill.Input+bill.Output
 		switch {
@@ -151,4 +142,18 @@ func TestOlderNativeShapesThatPassThroughAreBooked(t *testing.T) {
 			t.Errorf("%s: %q", rec.Path, got)
 		}
 	}
+}
+
+// byTime are the records of n requests in the order in which they came.
+func (r *running) byTime(n int) (records []usage.Record) {
+	r.t.Helper()
+	eventually(r.t, func() error {
+		records = slices.DeleteFunc(archived(r.t, r.g), func(rec usage.Record) bool { return strings.Contains(rec.Path, "/echo/") })
+		if len(records) < n {
+			return fmt.Errorf("%d of %d records", len(records), n)
+		}
+		return nil
+	})
+	slices.SortFunc(records, func(a, b usage.Record) int { return strings.Compare(a.ID, b.ID) })
+	return records
 }

@@ -127,6 +127,7 @@ func (c *call) sendPlain(resp *http.Response) error {
 		if c.rt.Client == nil && (c.rt.Demand != nil || c.rt.Meter == nil) {
 			c.learnOperation(m)
 			c.settleBatch(out)
+			c.settleResponse(out, false)
 		} else {
 			c.learn(m)
 		}

@@ -128,11 +128,17 @@ func (c *call) background() bool {
 	if c.rt.Endpoint != "createModelResponse" {
 		return false
 	}
+	return asksBackground(c.in)
+}
+
+// asksBackground tells whether the body of a response asks for it to be made in
+// the background; one that cannot be read may.
+func asksBackground(body []byte) bool {
 	var w wire.Walk
-	if backgroundKey.Walk(c.in, &w) != nil {
+	if backgroundKey.Walk(body, &w) != nil {
 		return true
 	}
-	return w.Spans[0].Present(c.in) && string(w.Spans[0].Of(c.in)) != "false"
+	return w.Spans[0].Present(body) && string(w.Spans[0].Of(body)) != "false"
 }
 
 // question is what must be equal for an answer to be used again.

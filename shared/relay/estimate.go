@@ -15,6 +15,9 @@ const (
 // used is the usage of an answer: as reported, with an estimate for what is
 // missing.
 func (c *call) used(m chat.Meter) pricing.Usage {
+	if c.makesLater() {
+		return c.usedLater(m)
+	}
 	u := m.Usage
 	if !u.Known() {
 		return c.estimate(m.OutputEstimate())

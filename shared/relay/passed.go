@@ -34,6 +34,7 @@ func (c *call) sendPassed(resp *http.Response) error {
 	whole := c.pour(resp.Body, meter, readable(resp.Header.Get("Content-Type")))
 	if meter.stream {
 		c.learnOperation(c.meterEvents(meter.tail))
+		c.settleResponse(meter.wholeEvents(), true)
 	} else {
 		c.learnOperation(c.meter(nil))
 	}

@@ -62,6 +62,15 @@ func (c *call) usedRaw(m *tailMeter, got chat.Meter) (u pricing.Usage, told bool
 	if c.keptPath().collection == "threads" {
 		return c.usedByRun(m.lastRun()), true
 	}
+	if at := c.keptPath(); at.collection == "responses" && at.id != "" {
+		if m.stream {
+			return c.usedByStream(m.wholeEvents()), true
+		}
+		return c.usedByResponse(m.tail), true
+	}
+	if c.makesLater() {
+		return c.usedLater(got), true
+	}
 	if c.costsNothing() {
 		return u, true
 	}
