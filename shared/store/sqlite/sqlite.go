@@ -138,7 +138,7 @@ func prepareFile(c *conn, durable bool) error {
 		"PRAGMA journal_mode = WAL",
 		"PRAGMA synchronous = NORMAL",
 		"PRAGMA wal_autocheckpoint = 0", // the janitor's work
-		"PRAGMA cache_size = -4096",     // KiB
+		"PRAGMA cache_size = -1024",     // KiB
 	}
 	if durable {
 		pragmas = append(pragmas, "PRAGMA synchronous = FULL")
