@@ -98,8 +98,8 @@ func (w *work) next(ctx context.Context) (rows []request, offset int64, line int
 	}
 }
 
-// runRows runs the rows that have no answer yet, all at a time, and notes in good
-// what became of them.
+// runRows runs the rows that have no answer yet, as many at a time as their answers
+// have room, and notes in good what became of them.
 func (w *work) runRows(ctx context.Context, rows []request, good map[int]bool) error {
 	running, stop := w.running(ctx)
 	defer stop()
@@ -110,10 +110,15 @@ func (w *work) runRows(ctx context.Context, rows []request, good map[int]bool) e
 		_, done := good[q.line]
 		return done
 	})
+	room := newAnswerRoom()
 	for i := range left {
 		q := &left[i]
 		wg.Go(func() {
-			isGood, err := w.row(running, q)
+			isGood, err := false, errStopped
+			if n := w.units(q); room.take(running, n) {
+				isGood, err = w.row(running, q)
+				room.give(n)
+			}
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil {
@@ -128,6 +133,14 @@ func (w *work) runRows(ctx context.Context, rows []request, good map[int]bool) e
 		return errStopped
 	}
 	return errors.Join(errs...)
+}
+
+// units is the room that the answer of a row takes.
+func (w *work) units(q *request) int {
+	if w.batch.Endpoint != "/v1/embeddings" {
+		return 1
+	}
+	return unitsOf(q.body)
 }
 
 // running is the context of rows: it goes on for a while when the process stops.
