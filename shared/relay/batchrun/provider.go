@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"mime/multipart"
 	"net/http"
 	"net/url"
 	"strings"
@@ -15,7 +14,6 @@ import (
 	"gateway/shared/fault"
 	"gateway/shared/relay"
 	"gateway/shared/relay/managed"
-	"gateway/shared/wire"
 )
 
 // Stages of a batch that a provider runs: what is to be done next.
@@ -131,123 +129,6 @@ func refused(got *relay.Recorder) error {
 		f.StatusCode = http.StatusBadRequest // it is not worth another try
 	}
 	return f
-}
-
-// upload gives the rows to the provider.
-func (w *work) upload(ctx context.Context) (func(*managed.Progress), error) {
-	length, err := w.formLength(ctx)
-	if err != nil {
-		return nil, err
-	}
-	body, to := io.Pipe()
-	form := multipart.NewWriter(to)
-	if err := form.SetBoundary(boundary); err != nil {
-		return nil, fault.Internal(err)
-	}
-	go func() { to.CloseWithError(w.writeForm(ctx, form)) }()
-	answer, err := w.object(ctx, http.MethodPost, "/files", body, length, form.FormDataContentType())
-	_ = body.Close()
-	if err != nil {
-		return nil, err
-	}
-	var file struct {
-		ID string `json:"id"`
-	}
-	if json.Unmarshal(answer, &file) != nil || file.ID == "" || len(file.ID) > maxMessage {
-		return nil, errLater
-	}
-	return func(p *managed.Progress) { p.Provider.File, p.Provider.Stage = file.ID, stageCreate }, nil
-}
-
-// boundary separates the parts of an upload. Rows are JSON, in which it cannot
-// stand at the beginning of a line.
-const boundary = "gateway-batch-rows-7f1c0a52e3"
-
-// formLength is how long the form will be.
-func (w *work) formLength(ctx context.Context) (int64, error) {
-	var n counter
-	form := multipart.NewWriter(&n)
-	if err := form.SetBoundary(boundary); err != nil {
-		return 0, fault.Internal(err)
-	}
-	err := w.writeForm(ctx, form)
-	return int64(n), err
-}
-
-// counter counts what is written.
-type counter int64
-
-// Write implements io.Writer.
-func (c *counter) Write(p []byte) (int, error) {
-	*c += counter(len(p))
-	return len(p), nil
-}
-
-// writeForm writes the upload.
-func (w *work) writeForm(ctx context.Context, form *multipart.Writer) error {
-	if err := form.WriteField("purpose", "batch"); err != nil {
-		return err
-	}
-	part, err := form.CreateFormFile("file", w.id+".jsonl")
-	if err != nil {
-		return err
-	}
-	room, f, err := w.input(ctx)
-	if err != nil {
-		return err
-	}
-	src := room.Open(ctx, f)
-	defer src.Close()
-	lines := managed.NewLines(src, 0, 0)
-	var out []byte
-	for {
-		line, err := lines.Next()
-		if err == io.EOF {
-			return form.Close()
-		}
-		if err == nil {
-			out, err = w.providersRow(out[:0], line)
-		}
-		if err == nil {
-			_, err = part.Write(out)
-		}
-		if err != nil {
-			return err
-		}
-	}
-}
-
-// providersRow writes a row with the model as the provider knows it.
-func (w *work) providersRow(dst, line []byte) ([]byte, error) {
-	row, err := managed.ParseRow(line)
-	if err != nil {
-		return dst, err
-	}
-	body, err := w.withModel(row.Body)
-	if err != nil {
-		return dst, err
-	}
-	var at wire.Walk
-	if err := rowMembers.Walk(body, &at); err != nil {
-		return dst, err
-	}
-	if v := at.Spans[0]; v.Present(body) {
-		model, err := wire.ScanString(v.Of(body), "model")
-		if err != nil {
-			return dst, err
-		}
-		if rest, ok := strings.CutPrefix(model, "@"); ok {
-			_, name, _ := strings.Cut(rest, "/")
-			body = wire.Splice(nil, body, rowMembers.SetKey(&at, 0, wire.AppendJSONString(nil, name)))
-		}
-	}
-	dst = append(wire.AppendJSONString(append(dst, `{"custom_id":`...), row.CustomID), `,"method":"POST","url":`...)
-	dst = append(wire.AppendJSONString(dst, row.URL), `,"body":`...)
-	var one bytes.Buffer
-	if err := json.Compact(&one, body); err != nil {
-		return dst, fault.Invalid("body", "body must be a JSON object")
-	}
-	return append(append(dst, one.Bytes()...), '}', '\n'), nil
 }
 
 // batchObject is what is read of a provider's batch.
@@ -397,104 +278,3 @@ func (w *work) poll(ctx context.Context) (func(*managed.Progress), error) {
 }
 
 func providerEnded(status string) bool { return managed.Status(status).Ended() }
-
-// collect keeps the provider's files of output.
-func (w *work) collect(ctx context.Context) (func(*managed.Progress), error) {
-	from := &w.batch.Provider
-	output, good, err := w.fetch(ctx, from.Output, "output")
-	if err != nil {
-		return nil, err
-	}
-	failures, bad, err := w.fetch(ctx, from.Errors, "error")
-	if err != nil {
-		return nil, err
-	}
-	return func(p *managed.Progress) {
-		p.Output, p.Errors = output, failures
-		if p.Good+p.Bad == 0 { // the provider does not count
-			p.Good, p.Bad = good, bad
-		}
-		p.Provider.Stage = ""
-		p.End(managed.Status(from.Status), w.Now())
-	}, nil
-}
-
-// fetch keeps one file of the provider, and counts its rows.
-func (w *work) fetch(ctx context.Context, file, kind string) (id string, rows int64, err error) {
-	if file == "" {
-		return "", 0, nil
-	}
-	src, to := io.Pipe()
-	into := &piped{to: to}
-	done := make(chan error, 1)
-	go func() {
-		broken, err := w.ask(ctx, into, http.MethodGet, "/files/"+url.PathEscape(file)+"/content", nil, 0, "")
-		if err == nil && broken {
-			err = errLater
-		}
-		if err == nil && into.refusal != nil {
-			err = refused(into.refusal)
-		}
-		to.CloseWithError(err)
-		done <- err
-	}()
-	id = managed.FilePrefix + strings.TrimPrefix(w.id, managed.IDPrefix) + "_" + kind
-	counted := &rowCounter{src: src}
-	_, err = w.Room(w.sc).SaveAs(ctx, id, w.id+"_"+kind+".jsonl", "batch_output", counted)
-	_ = src.CloseWithError(io.ErrClosedPipe)
-	if asked := <-done; asked != nil {
-		err = asked
-	}
-	return id, counted.n, err
-}
-
-// rowCounter counts the lines that pass.
-type rowCounter struct {
-	src io.Reader
-	n   int64
-}
-
-// Read implements io.Reader.
-func (r *rowCounter) Read(p []byte) (int, error) {
-	n, err := r.src.Read(p)
-	r.n += int64(bytes.Count(p[:n], []byte("\n")))
-	return n, err
-}
-
-// piped hands a good answer on as it comes, and keeps another.
-type piped struct {
-	to      *io.PipeWriter
-	header  http.Header
-	status  int
-	refusal *relay.Recorder
-}
-
-// Header implements http.ResponseWriter.
-func (p *piped) Header() http.Header {
-	if p.header == nil {
-		p.header = make(http.Header)
-	}
-	return p.header
-}
-
-// WriteHeader implements http.ResponseWriter.
-func (p *piped) WriteHeader(status int) {
-	if p.status != 0 {
-		return
-	}
-	if p.status = status; status < 200 || status > 299 {
-		p.refusal = &relay.Recorder{Max: maxObject, Status: status}
-		for name, v := range p.header {
-			p.refusal.Header()[name] = v
-		}
-	}
-}
-
-// Write implements io.Writer.
-func (p *piped) Write(b []byte) (int, error) {
-	p.WriteHeader(http.StatusOK)
-	if p.refusal != nil {
-		return p.refusal.Write(b)
-	}
-	return p.to.Write(b)
-}

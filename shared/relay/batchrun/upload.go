@@ -1,0 +1,132 @@
+package batchrun
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"mime/multipart"
+	"net/http"
+	"strings"
+
+	"gateway/shared/fault"
+	"gateway/shared/relay/managed"
+	"gateway/shared/wire"
+)
+
+// upload gives the rows to the provider.
+func (w *work) upload(ctx context.Context) (func(*managed.Progress), error) {
+	length, err := w.formLength(ctx)
+	if err != nil {
+		return nil, err
+	}
+	body, to := io.Pipe()
+	form := multipart.NewWriter(to)
+	if err := form.SetBoundary(boundary); err != nil {
+		return nil, fault.Internal(err)
+	}
+	go func() { to.CloseWithError(w.writeForm(ctx, form)) }()
+	answer, err := w.object(ctx, http.MethodPost, "/files", body, length, form.FormDataContentType())
+	_ = body.Close()
+	if err != nil {
+		return nil, err
+	}
+	var file struct {
+		ID string `json:"id"`
+	}
+	if json.Unmarshal(answer, &file) != nil || file.ID == "" || len(file.ID) > maxMessage {
+		return nil, errLater
+	}
+	return func(p *managed.Progress) { p.Provider.File, p.Provider.Stage = file.ID, stageCreate }, nil
+}
+
+// boundary separates the parts of an upload. Rows are JSON, in which it cannot
+// stand at the beginning of a line.
+const boundary = "gateway-batch-rows-7f1c0a52e3"
+
+// formLength is how long the form will be.
+func (w *work) formLength(ctx context.Context) (int64, error) {
+	var n counter
+	form := multipart.NewWriter(&n)
+	if err := form.SetBoundary(boundary); err != nil {
+		return 0, fault.Internal(err)
+	}
+	err := w.writeForm(ctx, form)
+	return int64(n), err
+}
+
+// counter counts what is written.
+type counter int64
+
+// Write implements io.Writer.
+func (c *counter) Write(p []byte) (int, error) {
+	*c += counter(len(p))
+	return len(p), nil
+}
+
+// writeForm writes the upload.
+func (w *work) writeForm(ctx context.Context, form *multipart.Writer) error {
+	if err := form.WriteField("purpose", "batch"); err != nil {
+		return err
+	}
+	part, err := form.CreateFormFile("file", w.id+".jsonl")
+	if err != nil {
+		return err
+	}
+	room, f, err := w.input(ctx)
+	if err != nil {
+		return err
+	}
+	src := room.Open(ctx, f)
+	defer src.Close()
+	lines := managed.NewLines(src, 0, 0)
+	var out []byte
+	for {
+		line, err := lines.Next()
+		if err == io.EOF {
+			return form.Close()
+		}
+		if err == nil {
+			out, err = w.providersRow(out[:0], line)
+		}
+		if err == nil {
+			_, err = part.Write(out)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// providersRow writes a row with the model as the provider knows it.
+func (w *work) providersRow(dst, line []byte) ([]byte, error) {
+	row, err := managed.ParseRow(line)
+	if err != nil {
+		return dst, err
+	}
+	body, err := w.withModel(row.Body)
+	if err != nil {
+		return dst, err
+	}
+	var at wire.Walk
+	if err := rowMembers.Walk(body, &at); err != nil {
+		return dst, err
+	}
+	if v := at.Spans[0]; v.Present(body) {
+		model, err := wire.ScanString(v.Of(body), "model")
+		if err != nil {
+			return dst, err
+		}
+		if rest, ok := strings.CutPrefix(model, "@"); ok {
+			_, name, _ := strings.Cut(rest, "/")
+			body = wire.Splice(nil, body, rowMembers.SetKey(&at, 0, wire.AppendJSONString(nil, name)))
+		}
+	}
+	dst = append(wire.AppendJSONString(append(dst, `{"custom_id":`...), row.CustomID), `,"method":"POST","url":`...)
+	dst = append(wire.AppendJSONString(dst, row.URL), `,"body":`...)
+	var one bytes.Buffer
+	if err := json.Compact(&one, body); err != nil {
+		return dst, fault.Invalid("body", "body must be a JSON object")
+	}
+	return append(append(dst, one.Bytes()...), '}', '\n'), nil
+}
