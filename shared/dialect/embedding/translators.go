@@ -6,7 +6,6 @@ import (
 	"gateway/shared/chat"
 	"gateway/shared/dialect/upstream"
 	"gateway/shared/fault"
-	"gateway/shared/pricing"
 	"gateway/shared/wire"
 )
 
@@ -151,17 +150,7 @@ func (Nomic) DecodeResponse(dst, answer []byte, _ http.Header, a *chat.Asked) ([
 		case "model":
 			read.Model = upstream.OptString(d)
 		case "usage":
-			if d.Kind() != wire.KindObject {
-				continue
-			}
-			for key := range d.Object {
-				if string(key) == "total_tokens" {
-					var n chat.Opt[int64]
-					if upstream.Count(d, &n); n.Set {
-						read.Usage.Set(pricing.Input, n.Value)
-					}
-				}
-			}
+			upstream.TotalTokens(d, &read.Usage)
 		}
 	}
 	if err := d.End(); err != nil {

@@ -5,7 +5,6 @@ import (
 
 	"gateway/shared/chat"
 	"gateway/shared/dialect/upstream"
-	"gateway/shared/pricing"
 	"gateway/shared/wire"
 )
 
@@ -118,17 +117,7 @@ func decode(dst, answer []byte, a *chat.Asked, list string) ([]byte, string, cha
 		case list:
 			read.Results = ReadResults(d)
 		case "usage":
-			if d.Kind() != wire.KindObject {
-				continue
-			}
-			for key := range d.Object {
-				if string(key) == "total_tokens" {
-					var n chat.Opt[int64]
-					if upstream.Count(d, &n); n.Set {
-						read.Usage.Set(pricing.Input, n.Value)
-					}
-				}
-			}
+			upstream.TotalTokens(d, &read.Usage)
 		}
 	}
 	if err := d.End(); err != nil {

@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"gateway/shared/chat"
+	"gateway/shared/pricing"
 	"gateway/shared/wire"
 )
 
@@ -129,6 +130,23 @@ func Count(d *wire.Decoder, n *chat.Opt[int64]) {
 	v := d.Float()
 	if d.Err() == nil && v >= 0 && v < 1<<53 {
 		*n = chat.Some(int64(v))
+	}
+}
+
+// TotalTokens reads {total_tokens} of an operation whose tokens are all of the
+// prompt.
+func TotalTokens(d *wire.Decoder, u *pricing.Usage) {
+	if d.Kind() != wire.KindObject {
+		d.Skip()
+		return
+	}
+	for key := range d.Object {
+		if string(key) == "total_tokens" {
+			var n chat.Opt[int64]
+			if Count(d, &n); n.Set {
+				u.Set(pricing.Input, n.Value)
+			}
+		}
 	}
 }
 
