@@ -9,7 +9,10 @@ import (
 	"time"
 )
 
-type key struct{}
+type (
+	key   struct{}
+	other struct{}
+)
 
 func begun() *Life {
 	l := new(Life)
@@ -28,7 +31,7 @@ func soon(t *testing.T, what string, ch <-chan struct{}) {
 
 func TestLifeIsAContext(t *testing.T) {
 	l := begun()
-	if _, has := l.Deadline(); has || l.Err() != nil || l.Value(key{}) != "v" || l.Value("other") != nil {
+	if _, has := l.Deadline(); has || l.Err() != nil || l.Value(key{}) != "v" || l.Value(other{}) != nil {
 		t.Fatal("a new life must live, with its values")
 	}
 	var bare Life
@@ -58,7 +61,7 @@ func TestChildrenEndWithALife(t *testing.T) {
 		"cancel":  func(l *Life) (context.Context, context.CancelFunc) { return context.WithCancel(l) },
 		"timeout": func(l *Life) (context.Context, context.CancelFunc) { return context.WithTimeout(l, time.Hour) },
 		"value, then cancel": func(l *Life) (context.Context, context.CancelFunc) {
-			return context.WithCancel(context.WithValue(l, "k", 1)) //nolint:staticcheck
+			return context.WithCancel(context.WithValue(l, other{}, 1))
 		},
 	} {
 		l := begun()
