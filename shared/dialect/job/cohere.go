@@ -72,7 +72,7 @@ func (c Cohere) Usage(ctx context.Context, j *chat.Job) ([]chat.Meter, error) {
 		return nil, err
 	}
 	m := chat.Meter{Model: job.Model, Complete: true}
-	m.Usage.Set(pricing.Input, int64(job.Meta.Billed.Input))
+	m.Usage.Set(pricing.Input, int64(min(job.Meta.Billed.Input, maxUnits)))
 	return []chat.Meter{m}, nil
 }
 

@@ -22,6 +22,7 @@ import (
 	"gateway/shared/dialect/gemini"
 	"gateway/shared/dialect/openai"
 	"gateway/shared/fault"
+	"gateway/shared/pricing"
 )
 
 var update = flag.Bool("update", false, "write what is sent to the golden files")
@@ -321,5 +322,17 @@ func TestAvroRowsOfNoBytesAreRefused(t *testing.T) {
 		if err == nil {
 			t.Errorf("%s: %d bytes", schema, n)
 		}
+	}
+}
+
+// What a host claims to have used never becomes less than nothing.
+func TestUsageOfRowsDoesNotRunOver(t *testing.T) {
+	row := `{"custom_id":"a","response":{"status_code":200,"body":{"model":"m","usage":{"prompt_tokens":9000000000000000000,"completion_tokens":1,"total_tokens":9000000000000000001}}}}` + "\n"
+	used, err := RowsUsage(io.NopCloser(strings.NewReader(strings.Repeat(row, 3))))
+	if err != nil || len(used) != 1 {
+		t.Fatalf("%v %v", used, err)
+	}
+	if in, out := used[0].Usage.N(pricing.Input), used[0].Usage.N(pricing.Output); in < 0 || in > maxUnits || out < 0 || out > 3 {
+		t.Errorf("%d in, %d out", in, out)
 	}
 }
