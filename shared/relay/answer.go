@@ -206,7 +206,8 @@ func (c *call) learn(m chat.Meter) {
 	c.charge(u)
 }
 
-// unusable answers for a success that is none.
+// unusable answers for a success that is none. What it tells of its usage was
+// billed, though; without that it is estimated.
 func (c *call) unusable(err error, body []byte) error {
 	f := fault.From(err)
 	if f.Code == fault.InternalError {
@@ -214,6 +215,12 @@ func (c *call) unusable(err error, body []byte) error {
 	}
 	f.Source = fault.SourceProvider
 	c.keepReceived(body)
+	if d := c.to.dialect; d != nil {
+		if m := d.MeterResponse(body); m.Usage.Known() {
+			c.learn(m)
+			return f
+		}
+	}
 	c.charge(c.estimate(tokensOf(len(body))))
 	return f
 }

@@ -136,6 +136,11 @@ func (c Converse) MeterResponse(body []byte) chat.Meter {
 	if f == nil {
 		return r.Meter()
 	}
+	if r != nil {
+		m := r.Meter()
+		m.Complete, m.Err = false, f
+		return m
+	}
 	if m := (anthropic.Messages{}).MeterResponse(body); m.Err == nil && m.Usage.Known() {
 		return m
 	}

@@ -72,7 +72,7 @@ func decodeResponse(body []byte, t *chat.Traits) (*chat.Response, *fault.Fault) 
 	r.ReportedTotal = u.classes(&r.Usage)
 	var f *fault.Fault
 	if c.Stop, f = stopReason(c.Native); f != nil {
-		return nil, f
+		return r, f // its usage was billed
 	}
 	if c.Stop != chat.StopSequence {
 		c.StopSequence = ""
