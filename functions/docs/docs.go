@@ -125,8 +125,10 @@ func operation(rt *relay.Route, path, method, id string) map[string]any {
 // bodyOf is what is known about a route's bodies; any object for routes that
 // this package does not know yet.
 func bodyOf(rt *relay.Route) body {
-	if b, ok := bodies[rt.Endpoint]; ok {
-		return b
+	for _, known := range []map[string]body{bodies, jobBodies} {
+		if b, ok := known[rt.Endpoint]; ok {
+			return b
+		}
 	}
 	b := body{doc: "Call " + rt.Endpoint + ".", request: admin.Schema{"type": "object"}, answer: admin.Schema{"type": "object"}}
 	b.streams = rt.Client != nil

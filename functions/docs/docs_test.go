@@ -197,3 +197,16 @@ func TestRefusalsAreAsDocumented(t *testing.T) {
 		}
 	}
 }
+
+// Bodies that start jobs are described with what the gateway adds to them.
+func TestBodiesOfJobsAreDescribed(t *testing.T) {
+	for endpoint, member := range map[string]string{
+		"createBatch": "gateway_options", "uploadFile": "purpose", "createFinetune": "training_file", "rerank": "documents", "imageGenerate": "prompt", "moderate": "input",
+	} {
+		b := bodyOf(&relay.Route{Endpoint: endpoint, Shape: relay.Unified})
+		members, _ := b.request["properties"].(map[string]admin.Schema)
+		if members[member] == nil || b.answer["properties"] == nil {
+			t.Errorf("%s: no %s in %v", endpoint, member, b.request)
+		}
+	}
+}

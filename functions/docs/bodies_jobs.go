@@ -1,0 +1,100 @@
+package docs
+
+import "gateway/shared/admin"
+
+// jobAnswer is an answer of a thing that a provider or the gateway works on or keeps.
+func jobAnswer(kind string, members map[string]admin.Schema) admin.Schema {
+	members["id"], members["object"] = text, constant(kind)
+	return object([]string{"id", "object"}, members)
+}
+
+var (
+	counts    = object(nil, map[string]admin.Schema{"total": integer, "completed": integer, "failed": integer})
+	texts     = admin.Schema{"type": "object", "additionalProperties": text, "maxProperties": 16}
+	maybeTime = admin.Schema{"type": []string{"integer", "null"}, "description": "Unix seconds."}
+	rowHeader = admin.Schema{"type": "string", "description": "As the header of requests."}
+)
+
+// runOptions are the headers for the rows of a batch that the gateway runs.
+var runOptions = object(nil, map[string]admin.Schema{
+	"x-gateway-virtual-key": rowHeader, "x-gateway-provider": rowHeader, "x-gateway-config": oneOf(text, open), "x-gateway-metadata": oneOf(text, open),
+	"x-gateway-provider-model": rowHeader, "x-gateway-aws-s3-bucket": rowHeader, "x-gateway-vertex-storage-bucket-name": rowHeader,
+})
+
+var (
+	batchAnswer = jobAnswer("batch", map[string]admin.Schema{
+		"endpoint": text, "input_file_id": text, "completion_window": text, "status": text, "output_file_id": maybe, "error_file_id": maybe, "errors": oneOf(open, null),
+		"request_counts": counts, "metadata": oneOf(open, null), "created_at": maybeTime, "completed_at": maybeTime, "expires_at": maybeTime,
+	})
+	fileAnswer = jobAnswer("file", map[string]admin.Schema{
+		"bytes": integer, "created_at": maybeTime, "expires_at": maybeTime, "filename": text, "purpose": text, "status": text,
+	})
+	tuningAnswer = jobAnswer("fine_tuning.job", map[string]admin.Schema{
+		"model": text, "status": text, "fine_tuned_model": maybe, "training_file": text, "validation_file": maybe, "result_files": list(text), "trained_tokens": admin.Schema{"type": []string{"integer", "null"}},
+		"error": oneOf(open, null), "created_at": maybeTime, "finished_at": maybeTime,
+	})
+)
+
+// jobBodies are bodies of files, jobs and operations that are no conversations, by
+// the endpoint of a route.
+var jobBodies = map[string]body{
+	"moderate": {
+		doc:     "Judge texts and images, in the OpenAI shape.",
+		request: request([]string{"input"}, map[string]admin.Schema{"model": model, "input": oneOf(text, list(oneOf(text, open)))}),
+		answer:  object([]string{"results"}, map[string]admin.Schema{"id": text, "model": text, "results": list(open)}),
+	},
+	"imageGenerate": {
+		doc: "Make images, in the OpenAI shape.", streams: true,
+		request: request([]string{"prompt"}, map[string]admin.Schema{
+			"model": model, "prompt": text, "n": within("integer", 1, 10), "size": text, "quality": text, "style": text, "user": text, "stream": boolean,
+			"response_format": {"type": "string", "enum": []any{"url", "b64_json", nil}}, "partial_images": within("integer", 0, 3), "output_compression": within("integer", 0, 100),
+		}),
+		answer: object([]string{"data"}, map[string]admin.Schema{
+			"created": integer, "data": list(object(nil, map[string]admin.Schema{"url": text, "b64_json": text, "revised_prompt": text})), "usage": open,
+		}),
+	},
+	"rerank": {
+		doc: "Order documents by how well they answer a query.",
+		request: request([]string{"query", "documents"}, map[string]admin.Schema{
+			"model": model, "query": oneOf(text, open), "documents": {"type": "array", "minItems": 1, "items": oneOf(text, open)}, "top_n": {"type": "integer", "minimum": 1},
+			"return_documents": boolean, "max_tokens_per_doc": {"type": "integer", "minimum": 1},
+		}),
+		answer: object([]string{"results"}, map[string]admin.Schema{
+			"id": text, "model": text, "usage": open, "results": list(object([]string{"index", "relevance_score"}, map[string]admin.Schema{
+				"index": integer, "relevance_score": {"type": "number"}, "document": oneOf(text, open),
+			})),
+		}),
+	},
+	"createBatch": {
+		doc: "Start a batch of the rows of a file. x-gateway-provider: gateway has the gateway run it: completion_window 24h by a provider's own batch, immediate row by row.",
+		request: request([]string{"input_file_id", "endpoint", "completion_window"}, map[string]admin.Schema{
+			"input_file_id": text, "endpoint": {"type": "string", "description": "Of the rows, such as /v1/chat/completions."}, "completion_window": {"type": "string", "description": "24h; immediate where the gateway runs the rows."},
+			"metadata": texts, "output_expires_after": object(nil, map[string]admin.Schema{"anchor": constant("created_at"), "seconds": integer}),
+			"gateway_options":  runOptions,
+			"provider_options": open,
+			"model":            {"type": "string", "description": "Of all rows, for Bedrock and Vertex AI."}, "role_arn": text, "job_name": text, "output_data_config": oneOf(text, open),
+		}),
+		answer: batchAnswer,
+	},
+	"retrieveBatch": {doc: "Read a batch. The first read that sees it ended books what its rows used.", answer: batchAnswer},
+	"cancelBatch":   {doc: "Stop a batch.", answer: batchAnswer},
+	"uploadFile": {
+		doc: "Keep a file at the provider, or with x-gateway-provider: gateway at the gateway.",
+		request: object([]string{"file", "purpose"}, map[string]admin.Schema{
+			"file": {"type": "string", "format": "binary"}, "purpose": {"type": "string", "description": "Such as batch or fine-tune."},
+			"expires_after[anchor]": constant("created_at"), "expires_after[seconds]": integer,
+		}),
+		answer: fileAnswer,
+	},
+	"retrieveFile": {doc: "Read what is known of a file.", answer: fileAnswer},
+	"createFinetune": {
+		doc: "Start a fine-tuning job.",
+		request: request([]string{"training_file"}, map[string]admin.Schema{
+			"model": model, "training_file": text, "validation_file": text, "suffix": text, "seed": integer, "hyperparameters": open, "method": open, "metadata": texts,
+			"integrations": {"type": "array", "items": open}, "job_name": text, "role_arn": text, "output_file": text,
+		}),
+		answer: tuningAnswer,
+	},
+	"retrieveFinetune": {doc: "Read a fine-tuning job.", answer: tuningAnswer},
+	"cancelFinetune":   {doc: "Stop a fine-tuning job.", answer: tuningAnswer},
+}
