@@ -34,10 +34,16 @@ const (
 )
 
 const (
-	// packFrom is the size from which a part is compressed: what is not written
-	// and sealed then costs more than the compression. A stream's events repeat
-	// each other; what does not compress is soon given up.
+	// packFrom is the size from which a part may be compressed: below it there is
+	// too little to save.
 	packFrom = 4 << 10
+	// trial is how much of a part is tried first, from its middle. A part is
+	// compressed when that shrinks to packBelow or less: the events of a stream,
+	// which repeat each other, are compressed in less time than it takes to seal
+	// and write them. Prose, which shrinks by a third, would take ten times as long
+	// as what that saves, and is kept as it is.
+	trial     = 2 << 10
+	packBelow = trial * 3 / 8
 	// maxPart bounds what a packed part may say its length is.
 	maxPart = MaxEvent
 )
@@ -84,12 +90,21 @@ func (b *Bodies) Append(dst []byte) []byte {
 	return dst
 }
 
-// appendPacked appends a part, compressed when that makes it shorter.
+// repeats tells whether a part is worth being compressed. room is memory for the
+// try.
+func repeats(room, p []byte) bool {
+	middle := len(p)/2 - trial/2
+	return len(s2.Encode(room, p[middle:middle+trial])) <= packBelow
+}
+
+// appendPacked appends a part, compressed when that makes it much shorter.
 func appendPacked(dst, p []byte) []byte {
 	from := len(dst)
 	if packs(p) {
+		dst = slices.Grow(dst, binary.MaxVarintLen64+blockHead+s2.MaxEncodedLen(len(p)))
+	}
+	if packs(p) && repeats(dst[from:cap(dst)], p) {
 		dst = binary.AppendUvarint(dst, uint64(len(p))<<1|1)
-		dst = slices.Grow(dst, blockHead+s2.MaxEncodedLen(len(p)))
 		at := len(dst) + blockHead
 		block := s2.Encode(dst[at:cap(dst)], p)
 		if len(block)+blockHead < len(p) {

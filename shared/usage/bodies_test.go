@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -27,10 +29,21 @@ func TestLargeBodiesAreWrittenShorter(t *testing.T) {
 	for i := range noise {
 		noise[i] = byte(rnd.Uint32())
 	}
+	words := strings.Fields("the committee met on Tuesday to weigh a draft budget it was they said first step of many which nobody had hoped for")
+	var prose, events []byte
+	for i := range 4000 {
+		word := words[rnd.IntN(len(words))] + strconv.Itoa(rnd.IntN(90))
+		prose = append(append(prose, word...), ' ')
+		if i%10 == 0 {
+			events = fmt.Appendf(events, `data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"content":%q},"finish_reason":null}]}`+"\n\n", word)
+		}
+	}
 	for name, c := range map[string]struct {
 		in   Bodies
 		most int
 	}{
+		"prose":           {Bodies{Request: prose}, len(prose) + 40},
+		"a stream":        {Bodies{Request: prose, Response: events}, len(prose) + len(events)/4},
 		"small":           {Bodies{Request: []byte("{}"), Response: []byte("hello")}, 40},
 		"at the bound":    {Bodies{Response: make([]byte, packFrom-1)}, packFrom + 40},
 		"events":          {Bodies{Request: []byte("{}"), Response: bytes.Repeat([]byte(`data: {"id":"x","delta":"y"}`+"\n\n"), 700)}, 2000},
@@ -56,6 +69,9 @@ func TestLargeBodiesAreWrittenShorter(t *testing.T) {
 			if _, err := DecodeBodies(raw[:n]); err == nil {
 				t.Errorf("%s: read though it is cut at %d", name, n)
 			}
+		}
+		if kept := bytes.Contains(raw, prose); len(c.in.Request) == len(prose) && !kept {
+			t.Errorf("%s: time was spent on prose", name)
 		}
 		if n := testing.AllocsPerRun(10, func() { raw = c.in.Append(raw[:0]) }); n >= 1 && cap(raw) >= c.in.Size() {
 			t.Errorf("%s: %.0f allocations with room enough", name, n)

@@ -14,7 +14,7 @@ func Body(model string, size int, stream bool) []byte {
 	end += "}"
 	var b strings.Builder
 	fmt.Fprintf(&b, `{"model":%q,"messages":[{"role":"system","content":"You are a helpful assistant. Answer in one paragraph."`, model)
-	const words = `The committee met on Tuesday to weigh the \"draft\" budget; it was, they said,\n a first step. `
+	words := prose{}
 	for i := 0; ; i++ {
 		turn := fmt.Sprintf(`},{"role":%q,"content":""`, [...]string{"user", "assistant"}[i%2])
 		room := size - b.Len() - len(end) - len(turn)
@@ -22,11 +22,38 @@ func Body(model string, size int, stream bool) []byte {
 			break
 		}
 		n := min(2000, room)
-		text := strings.Repeat(words, n/len(words)) + strings.Repeat("x", n%len(words))
-		b.WriteString(turn[:len(turn)-1] + text + `"`)
+		b.WriteString(turn[:len(turn)-1] + words.take(n) + `"`)
 	}
 	b.WriteString(end)
 	return []byte(b.String())
+}
+
+// prose makes text that does not repeat itself, the same in every run: what is
+// measured must not gain by compression more than people's text would.
+type prose struct{ state uint32 }
+
+var vocabulary = strings.Fields(`the committee met on Tuesday to weigh a draft budget which it was they said first step and
+nobody had hoped for more than three of them would stay until evening because rain was falling over harbour streets while
+lamps burned behind every window where clerks copied letters about grain salt timber wool prices tolls debts wages ships
+winter roads bridges schools wells fever harvest taxes guards festivals music silence weather patience laughter memory`)
+
+// take gives n bytes of a JSON string's inside.
+func (p *prose) take(n int) string {
+	var b strings.Builder
+	for {
+		p.state = p.state*1664525 + 1013904223
+		word := vocabulary[p.state>>16%uint32(len(vocabulary))]
+		switch p.state >> 24 {
+		case 1, 2, 3, 4, 5, 6, 7:
+			word = `\"` + word + `\"`
+		case 8, 9, 10, 11:
+			word += `,\n`
+		}
+		if b.Len()+len(word)+1 > n {
+			return b.String() + strings.Repeat("x", n-b.Len())
+		}
+		b.WriteString(word + " ")
+	}
 }
 
 // EmbeddingBody makes an embeddings request.
