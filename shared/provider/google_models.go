@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"gateway/shared/chat"
-	"gateway/shared/dialect/cite"
 	"gateway/shared/wire"
 )
 
@@ -80,16 +79,11 @@ var messagesKeys = wire.NewKeySet("model", "anthropic_version")
 
 // Adapt is Provider.Adapt for what depends on the target: a Messages body for
 // Vertex AI names its version and not its model, which is in the address. A body
-// of count_tokens keeps the model. Citations that another provider made are left
-// out of a Messages body for any host: all refuse them. body is a checked JSON
-// object in dialect.
+// of count_tokens keeps the model. body is a checked JSON object in dialect.
 func (t *Target) Adapt(op Operation, dialect, model string, body []byte) (adapted []byte, dropped []string) {
-	if dialect == AnthropicMessages {
-		body, dropped = cite.Unsigned(body)
-	}
 	if t.Provider.ID != "vertex-ai" {
 		if dialect == AnthropicMessages {
-			return body, dropped
+			return body, nil
 		}
 		return t.Provider.Adapt(body)
 	}
@@ -100,7 +94,7 @@ func (t *Target) Adapt(op Operation, dialect, model string, body []byte) (adapte
 	}
 	var w wire.Walk
 	if dialect != AnthropicMessages || messagesKeys.Walk(body, &w) != nil {
-		return body, dropped
+		return body, nil
 	}
 	var edits []wire.Edit
 	if !w.Spans[0].Absent() && op != MessagesCountTokens {
@@ -111,12 +105,12 @@ func (t *Target) Adapt(op Operation, dialect, model string, body []byte) (adapte
 		version = vertexVersion
 		if own := w.Spans[1]; own.Present(body) {
 			if s, err := wire.ScanString(own.Of(body), "anthropic_version"); err == nil && hasVertexVersion(s) {
-				return wire.Splice(make([]byte, 0, len(body)), body, edits...), dropped
+				return wire.Splice(make([]byte, 0, len(body)), body, edits...), nil
 			}
 		}
 	}
 	edits = append(edits, messagesKeys.SetKey(&w, 1, wire.AppendJSONString(nil, version)))
-	return wire.Splice(make([]byte, 0, len(body)+48), body, edits...), dropped
+	return wire.Splice(make([]byte, 0, len(body)+48), body, edits...), nil
 }
 
 func hasVertexVersion(s string) bool { return strings.HasPrefix(s, "vertex-") }

@@ -174,13 +174,13 @@ func (c *call) talk(client, model string) (*chat.Talk, error) {
 	ok := false
 	if op == provider.Embeddings {
 		name := c.to.target.DialectOf(op, model)
-		t.Adapt = func(body []byte) ([]byte, []string) { return c.to.target.Adapt(op, name, model, body) }
+		t.Adapt = func(body []byte) ([]byte, []string) { return adapt(&c.to.target, op, name, model, body) }
 		if t.Translator, ok = c.carriers[name]; name == provider.OpenAI {
 			ok = true
 		}
 	} else if name, spoken, found := c.to.target.Speaks(op, client, model); found && t.Client != nil {
 		t.Provider, ok = c.dialects[name]
-		t.Adapt = func(body []byte) ([]byte, []string) { return c.to.target.Adapt(spoken, name, model, body) }
+		t.Adapt = func(body []byte) ([]byte, []string) { return adapt(&c.to.target, spoken, name, model, body) }
 	}
 	if !ok {
 		return nil, unsupported(client, c.to.target.Provider)

@@ -68,7 +68,7 @@ func (c *call) carriedBody(src []byte) ([]byte, error) {
 		return nil, err
 	}
 	if c.to.carrier.Name() == provider.AnthropicMessages {
-		c.sendBuf.b, _ = c.to.target.Adapt(c.to.op, provider.AnthropicMessages, c.to.model, c.sendBuf.b)
+		c.sendBuf.b, _ = adapt(&c.to.target, c.to.op, provider.AnthropicMessages, c.to.model, c.sendBuf.b)
 	}
 	c.rec.Losses = c.loss.Paths()
 	return c.sendBuf.b, c.loss.Err()
@@ -146,7 +146,7 @@ func (c *call) spliced(src []byte) ([]byte, error) {
 		c.sendBuf.b = wire.Splice(c.sendBuf.b[:0], src, edits[:n]...)
 		src = c.sendBuf.b
 	}
-	adapted, dropped := c.to.target.Adapt(c.to.op, c.to.dialectName(), c.to.model, src)
+	adapted, dropped := adapt(&c.to.target, c.to.op, c.to.dialectName(), c.to.model, src)
 	for _, name := range dropped {
 		c.loss.Add(name, "the host refuses it")
 	}
@@ -233,7 +233,7 @@ func (c *call) translated(src []byte) ([]byte, error) {
 	}
 	if c.to.dialect.Name() == provider.AnthropicMessages {
 		// Some hosts of these models take what the address says out of the body.
-		c.sendBuf.b, _ = c.to.target.Adapt(c.to.op, provider.AnthropicMessages, c.to.model, c.sendBuf.b)
+		c.sendBuf.b, _ = adapt(&c.to.target, c.to.op, provider.AnthropicMessages, c.to.model, c.sendBuf.b)
 	}
 	if err := c.loss.Err(); err != nil {
 		return nil, err

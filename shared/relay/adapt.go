@@ -1,0 +1,18 @@
+package relay
+
+import (
+	"gateway/shared/dialect/cite"
+	"gateway/shared/provider"
+)
+
+// adapt is Target.Adapt, without the citations of other providers in a Messages
+// body: no host of Claude takes them back. dropped are the paths of what was left
+// out. body is a checked JSON object in dialect.
+func adapt(t *provider.Target, op provider.Operation, dialect, model string, body []byte) (adapted []byte, dropped []string) {
+	var theirs []string
+	if dialect == provider.AnthropicMessages {
+		body, theirs = cite.Unsigned(body)
+	}
+	adapted, dropped = t.Adapt(op, dialect, model, body)
+	return adapted, append(theirs, dropped...)
+}
