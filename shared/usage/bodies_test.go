@@ -62,8 +62,13 @@ func TestLargeBodiesAreWrittenShorter(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		if d := cmp.Diff(c.in, out, cmpopts.EquateEmpty()); d != "" {
-			t.Errorf("%s: %s", name, d)
+		if out.Cut != c.in.Cut {
+			t.Errorf("%s: cut %t", name, out.Cut)
+		}
+		for i, p := range c.in.parts() {
+			if !bytes.Equal(*p, *out.parts()[i]) {
+				t.Errorf("%s: part %d came back otherwise", name, i)
+			}
 		}
 		for _, n := range []int{0, 1, 2, 10, len(raw) / 2, len(raw) - 1} {
 			if _, err := DecodeBodies(raw[:n]); err == nil {
@@ -73,8 +78,10 @@ func TestLargeBodiesAreWrittenShorter(t *testing.T) {
 		if kept := bytes.Contains(raw, prose); len(c.in.Request) == len(prose) && !kept {
 			t.Errorf("%s: time was spent on prose", name)
 		}
-		if n := testing.AllocsPerRun(10, func() { raw = c.in.Append(raw[:0]) }); n >= 1 && cap(raw) >= c.in.Size() {
-			t.Errorf("%s: %.0f allocations with room enough", name, n)
+		if at := &raw[0]; cap(raw) >= c.in.Size() {
+			if raw = c.in.Append(raw[:0]); &raw[0] != at {
+				t.Errorf("%s: moved though there is room enough", name)
+			}
 		}
 	}
 }
