@@ -91,15 +91,21 @@ type flight struct {
 // current gives the key to seal with.
 func (r *keyring) current(ctx context.Context, c Context) (*dataKey, error) {
 	now := r.clock()
+	cached := func() *dataKey {
+		if k := r.sealing[c]; k != nil && now.Before(k.expires) && k.count.Load() < maxSeals {
+			return k
+		}
+		return nil
+	}
 	r.mu.RLock()
-	k := r.sealing[c]
+	k := cached()
 	r.mu.RUnlock()
-	if k != nil && now.Before(k.expires) && k.count.Load() < maxSeals {
+	if k != nil {
 		return k, nil
 	}
 	// A key for sealing has no wrapped form yet, so its flight is named by the
 	// context; the leading byte keeps the two kinds apart.
-	return r.fly(ctx, string(c.Append([]byte{'s'})), func(ctx context.Context) (*dataKey, error) {
+	return r.fly(ctx, string(c.Append([]byte{'s'})), cached, func(ctx context.Context) (*dataKey, error) {
 		expires := r.clock().Add(r.ttl) // counted from before the call
 		d, err := r.wrapper.Generate(ctx, c)
 		if err != nil {
@@ -132,7 +138,13 @@ func (r *keyring) unwrapped(ctx context.Context, c Context, e *envelope) (*dataK
 	name := c.Append([]byte{'o'})
 	name = append(append(name, e.master[:]...), e.wrapped...)
 	master, wrapped := e.master, append([]byte(nil), e.wrapped...)
-	return r.fly(ctx, string(name), func(ctx context.Context) (*dataKey, error) {
+	cached := func() *dataKey {
+		if k := r.opening[string(wrapped)]; k != nil && now.Before(k.expires) && k.context == c && k.master == master {
+			return k
+		}
+		return nil
+	}
+	return r.fly(ctx, string(name), cached, func(ctx context.Context) (*dataKey, error) {
 		expires := r.clock().Add(r.ttl)
 		plain, err := r.wrapper.Unwrap(ctx, c, master, wrapped)
 		if err != nil {
@@ -144,11 +156,17 @@ func (r *keyring) unwrapped(ctx context.Context, c Context, e *envelope) (*dataK
 	}, func(k *dataKey) { r.opening[string(wrapped)] = k })
 }
 
-// fly makes one call for all who ask for the same key at the same time.
-func (r *keyring) fly(ctx context.Context, name string, call func(context.Context) (*dataKey, error), keep func(*dataKey)) (*dataKey, error) {
+// fly makes one call for all who ask for the same key at the same time. cached
+// looks once more, under the lock: another call may have ended since the caller
+// looked.
+func (r *keyring) fly(ctx context.Context, name string, cached func() *dataKey, call func(context.Context) (*dataKey, error), keep func(*dataKey)) (*dataKey, error) {
 	r.mu.Lock()
 	f := r.flights[name]
 	if f == nil {
+		if k := cached(); k != nil {
+			r.mu.Unlock()
+			return k, nil
+		}
 		f = &flight{done: make(chan struct{})}
 		r.flights[name] = f
 		go func() {
