@@ -33,30 +33,19 @@ func (Anthropic) DecodeError(status int, h http.Header, body []byte) *fault.Faul
 
 // Do implements chat.Jobs.
 func (a Anthropic) Do(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
-	switch j.Operation {
-	case "batches_create":
-		return a.create(ctx, j)
-	case "batches_get":
-		return a.one(ctx, j, http.MethodGet)
-	case "batches_cancel":
-		return a.one(ctx, j, http.MethodPost)
-	case "batches_list":
-		return a.list(ctx, j)
-	}
-	if got, done, err := held(ctx, j, "batch"); done {
-		return got, err
-	}
-	return resultsFile(ctx, j, a.open)
+	return steps{
+		"batches_create": a.create,
+		"batches_get":    by(a.one, http.MethodGet),
+		"batches_cancel": by(a.one, http.MethodPost),
+		"batches_list":   a.list,
+	}.do(ctx, j, "batch", a.open)
 }
 
 // create sends the rows of the input file.
 func (a Anthropic) create(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
-	want, err := readAsked(j)
+	want, err := readHosted(j)
 	if err != nil {
 		return nil, err
-	}
-	if want.JobName != "" || want.RoleARN != "" || len(want.OutputData) > 0 {
-		j.Loss.Add("provider_options", upstream.NotTaken)
 	}
 	f, err := inputFile(ctx, j, "input_file_id", want.Input, "batch")
 	if err != nil {

@@ -32,28 +32,16 @@ func (Bedrock) DecodeError(status int, h http.Header, body []byte) *fault.Fault 
 
 // Do implements chat.Jobs.
 func (b Bedrock) Do(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
-	switch j.Operation {
-	case "batches_create":
-		return b.create(ctx, j)
-	case "batches_get":
-		return b.one(ctx, j)
-	case "batches_cancel":
-		return b.stop(ctx, j)
-	case "batches_list":
-		return b.list(ctx, j)
-	case "finetune_create":
-		return b.tune(ctx, j)
-	case "finetune_get":
-		return b.tuning(ctx, j)
-	case "finetune_cancel":
-		return b.stopTuning(ctx, j)
-	case "finetune_list":
-		return b.tunings(ctx, j)
-	}
-	if got, done, err := held(ctx, j, "batch fine-tune"); done {
-		return got, err
-	}
-	return resultsFile(ctx, j, b.open)
+	return steps{
+		"batches_create":  b.create,
+		"batches_get":     b.one,
+		"batches_cancel":  b.stop,
+		"batches_list":    b.list,
+		"finetune_create": b.tune,
+		"finetune_get":    b.tuning,
+		"finetune_cancel": b.stopTuning,
+		"finetune_list":   b.tunings,
+	}.do(ctx, j, "batch fine-tune", b.open)
 }
 
 // Usage implements chat.Jobs.

@@ -46,23 +46,20 @@ func (Cohere) DecodeError(status int, h http.Header, body []byte) *fault.Fault {
 
 // Do implements chat.Jobs.
 func (c Cohere) Do(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
-	switch j.Operation {
-	case "batches_create":
-		return c.create(ctx, j)
-	case "batches_get":
-		return c.one(ctx, j)
-	case "batches_cancel":
-		if err := discard(j.Call(ctx, &chat.JobCall{Method: http.MethodPost, Operation: j.Operation, ID: j.ID})); err != nil {
-			return nil, err
-		}
-		return c.one(ctx, j)
-	case "batches_list":
-		return c.list(ctx, j)
+	return steps{
+		"batches_create": c.create,
+		"batches_get":    c.one,
+		"batches_cancel": c.stop,
+		"batches_list":   c.list,
+	}.do(ctx, j, "batch", c.open)
+}
+
+// stop asks for the end of a job and tells how it stands.
+func (c Cohere) stop(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
+	if err := discard(j.Call(ctx, &chat.JobCall{Method: http.MethodPost, Operation: j.Operation, ID: j.ID})); err != nil {
+		return nil, err
 	}
-	if got, done, err := held(ctx, j, "batch"); done {
-		return got, err
-	}
-	return resultsFile(ctx, j, c.open)
+	return c.one(ctx, j)
 }
 
 // Usage implements chat.Jobs. The job tells it, not its rows.

@@ -39,28 +39,16 @@ func (Fireworks) DecodeError(status int, h http.Header, body []byte) *fault.Faul
 
 // Do implements chat.Jobs.
 func (f Fireworks) Do(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
-	switch j.Operation {
-	case "batches_create":
-		return f.create(ctx, j)
-	case "batches_get":
-		return f.one(ctx, j)
-	case "batches_cancel":
-		return f.stop(ctx, j)
-	case "batches_list":
-		return f.list(ctx, j)
-	case "finetune_create":
-		return f.tune(ctx, j)
-	case "finetune_get":
-		return f.tuning(ctx, j)
-	case "finetune_cancel":
-		return f.stopTuning(ctx, j)
-	case "finetune_list":
-		return f.tunings(ctx, j)
-	}
-	if got, done, err := held(ctx, j, "batch fine-tune"); done {
-		return got, err
-	}
-	return resultsFile(ctx, j, f.open)
+	return steps{
+		"batches_create":  f.create,
+		"batches_get":     f.one,
+		"batches_cancel":  f.stop,
+		"batches_list":    f.list,
+		"finetune_create": f.tune,
+		"finetune_get":    f.tuning,
+		"finetune_cancel": f.stopTuning,
+		"finetune_list":   f.tunings,
+	}.do(ctx, j, "batch fine-tune", f.open)
 }
 
 // Usage implements chat.Jobs.

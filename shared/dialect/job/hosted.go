@@ -298,3 +298,25 @@ func contents(ids ...string) []*chat.JobCall {
 	}
 	return calls
 }
+
+// readHosted reads the body of a new batch for a provider that knows nothing of
+// roles and of places for results.
+func readHosted(j *chat.Job) (*asked, error) {
+	want, err := readAsked(j)
+	if err != nil {
+		return nil, err
+	}
+	if want.RoleARN != "" || want.JobName != "" || len(want.OutputData) > 0 {
+		j.Loss.Add("provider_options", upstream.NotTaken)
+	}
+	return want, j.Loss.Err()
+}
+
+// hostEndpoint is what rows are at a provider that speaks OpenAI's chat, whatever
+// conversation the client has written.
+func hostEndpoint(client string) string {
+	if client == embeddingsEndpoint {
+		return client
+	}
+	return "/v1/chat/completions"
+}

@@ -32,28 +32,16 @@ func (Mistral) DecodeError(status int, h http.Header, body []byte) *fault.Fault 
 
 // Do implements chat.Jobs.
 func (m Mistral) Do(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
-	switch j.Operation {
-	case "batches_create":
-		return m.create(ctx, j)
-	case "batches_get":
-		return m.one(ctx, j, http.MethodGet)
-	case "batches_cancel":
-		return m.one(ctx, j, http.MethodPost)
-	case "batches_list":
-		return m.list(ctx, j)
-	case "finetune_create":
-		return m.tune(ctx, j)
-	case "finetune_get":
-		return m.tuning(ctx, j, http.MethodGet)
-	case "finetune_cancel":
-		return m.tuning(ctx, j, http.MethodPost)
-	case "finetune_list":
-		return m.tunings(ctx, j)
-	}
-	if got, done, err := held(ctx, j, "batch fine-tune"); done {
-		return got, err
-	}
-	return resultsFile(ctx, j, m.open)
+	return steps{
+		"batches_create":  m.create,
+		"batches_get":     by(m.one, http.MethodGet),
+		"batches_cancel":  by(m.one, http.MethodPost),
+		"batches_list":    m.list,
+		"finetune_create": m.tune,
+		"finetune_get":    by(m.tuning, http.MethodGet),
+		"finetune_cancel": by(m.tuning, http.MethodPost),
+		"finetune_list":   m.tunings,
+	}.do(ctx, j, "batch fine-tune", m.open)
 }
 
 // Usage implements chat.Jobs.
@@ -105,28 +93,6 @@ func (m Mistral) create(ctx context.Context, j *chat.Job) (*chat.JobAnswer, erro
 		return nil, err
 	}
 	return answerBatch(ctx, j, made)
-}
-
-// readHosted reads the body of a new batch for a provider that knows nothing of
-// roles and of places for results.
-func readHosted(j *chat.Job) (*asked, error) {
-	want, err := readAsked(j)
-	if err != nil {
-		return nil, err
-	}
-	if want.RoleARN != "" || want.JobName != "" || len(want.OutputData) > 0 {
-		j.Loss.Add("provider_options", upstream.NotTaken)
-	}
-	return want, j.Loss.Err()
-}
-
-// hostEndpoint is what rows are at a provider that speaks OpenAI's chat, whatever
-// conversation the client has written.
-func hostEndpoint(client string) string {
-	if client == embeddingsEndpoint {
-		return client
-	}
-	return "/v1/chat/completions"
 }
 
 // mistralJob is a batch at Mistral AI. Times are Unix seconds.

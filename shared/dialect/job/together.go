@@ -32,28 +32,16 @@ func (Together) DecodeError(status int, h http.Header, body []byte) *fault.Fault
 
 // Do implements chat.Jobs.
 func (t Together) Do(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
-	switch j.Operation {
-	case "batches_create":
-		return t.create(ctx, j)
-	case "batches_get":
-		return t.one(ctx, j, http.MethodGet)
-	case "batches_cancel":
-		return t.one(ctx, j, http.MethodPost)
-	case "batches_list":
-		return t.list(ctx, j)
-	case "finetune_create":
-		return t.tune(ctx, j)
-	case "finetune_get":
-		return t.tuning(ctx, j, http.MethodGet)
-	case "finetune_cancel":
-		return t.tuning(ctx, j, http.MethodPost)
-	case "finetune_list":
-		return t.tunings(ctx, j)
-	}
-	if got, done, err := held(ctx, j, "batch fine-tune"); done {
-		return got, err
-	}
-	return resultsFile(ctx, j, t.open)
+	return steps{
+		"batches_create":  t.create,
+		"batches_get":     by(t.one, http.MethodGet),
+		"batches_cancel":  by(t.one, http.MethodPost),
+		"batches_list":    t.list,
+		"finetune_create": t.tune,
+		"finetune_get":    by(t.tuning, http.MethodGet),
+		"finetune_cancel": by(t.tuning, http.MethodPost),
+		"finetune_list":   t.tunings,
+	}.do(ctx, j, "batch fine-tune", t.open)
 }
 
 // Usage implements chat.Jobs.

@@ -34,28 +34,16 @@ func (Vertex) DecodeError(status int, h http.Header, body []byte) *fault.Fault {
 
 // Do implements chat.Jobs.
 func (v Vertex) Do(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
-	switch j.Operation {
-	case "batches_create":
-		return v.create(ctx, j)
-	case "batches_get":
-		return v.one(ctx, j)
-	case "batches_cancel":
-		return v.stop(ctx, j)
-	case "batches_list":
-		return v.list(ctx, j)
-	case "finetune_create":
-		return v.tune(ctx, j)
-	case "finetune_get":
-		return v.tuning(ctx, j)
-	case "finetune_cancel":
-		return v.stopTuning(ctx, j)
-	case "finetune_list":
-		return v.tunings(ctx, j)
-	}
-	if got, done, err := held(ctx, j, "batch fine-tune"); done {
-		return got, err
-	}
-	return resultsFile(ctx, j, v.open)
+	return steps{
+		"batches_create":  v.create,
+		"batches_get":     v.one,
+		"batches_cancel":  v.stop,
+		"batches_list":    v.list,
+		"finetune_create": v.tune,
+		"finetune_get":    v.tuning,
+		"finetune_cancel": v.stopTuning,
+		"finetune_list":   v.tunings,
+	}.do(ctx, j, "batch fine-tune", v.open)
 }
 
 // Usage implements chat.Jobs.
