@@ -23,7 +23,7 @@ func (c *call) keepMade(answer []byte, id string) error {
 	return nil
 }
 
-var batchKeys = wire.NewKeySet("object", "id", "status", "usage", "model", "endpoint")
+var bookingKeys = wire.NewKeySet("object", "id", "status", "usage", "model", "endpoint")
 
 // ended are the states in which a batch makes no more usage.
 var ended = map[string]bool{"completed": true, "expired": true, "cancelled": true, "failed": true}
@@ -36,7 +36,7 @@ func (c *call) settleBatch(answer []byte) {
 		return
 	}
 	var w wire.Walk
-	if batchKeys.Walk(answer, &w) != nil || !w.Spans[1].Present(answer) {
+	if bookingKeys.Walk(answer, &w) != nil || !w.Spans[1].Present(answer) {
 		return
 	}
 	status, _ := wire.ScanString(w.Spans[2].Of(answer), "status")
@@ -53,7 +53,7 @@ func (c *call) settleBatch(answer []byte) {
 		return
 	}
 	u, ok := batchUsage(w.Spans[3].Of(answer))
-	if !ok || !c.claimBatch(id) {
+	if !ok || !c.claimBooking(id) {
 		return
 	}
 	if w.Spans[4].Present(answer) {
@@ -66,23 +66,23 @@ func (c *call) settleBatch(answer []byte) {
 	c.spend()
 }
 
-// claimBatch tells whether this request is the first to see a batch, or a run,
-// finished.
-func (c *call) claimBatch(id string) bool {
+// claimBooking tells whether this request is the first to see the end of what a
+// provider did in its own time: a batch, a run or a response in the background.
+func (c *call) claimBooking(id string) bool {
 	until := c.start.Add(ownedFor)
-	err := c.owners.table.Put(c.base, store.Row{Key: c.batchKey(id), Item: store.Item{"request": c.rec.ID}, Expires: until}, store.IfAbsent())
+	err := c.owners.table.Put(c.base, store.Row{Key: c.bookingKey(id), Item: store.Item{"request": c.rec.ID}, Expires: until}, store.IfAbsent())
 	if _, taken := store.AsCondition(err); taken {
 		return false
 	}
 	if err != nil {
-		c.fail("claim batch", err)
+		c.fail("claim booking", err)
 	}
 	return err == nil
 }
 
-// batchKey is the row that claims a batch or a run for the books. What is made
+// bookingKey is the row that claims such a thing for the books. What is made
 // with a credential of the caller's own is claimed in the caller's workspace.
-func (c *call) batchKey(id string) store.Key {
+func (c *call) bookingKey(id string) store.Key {
 	if c.to.saved == nil {
 		return c.who.Scope.Partition("BATCH", c.to.target.Provider.ID).Key(id)
 	}

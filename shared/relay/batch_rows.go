@@ -32,7 +32,7 @@ func (c *call) rowsUsage(id string, batch []byte) {
 		c.fail("usage of a batch", err)
 		return
 	}
-	if c.claimBatch(id) {
+	if c.claimBooking(id) {
 		c.bookRows(used)
 	}
 }

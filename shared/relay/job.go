@@ -313,7 +313,7 @@ func (c *call) jobUsage(id string) {
 		c.fail("usage of a batch", err)
 		return
 	}
-	if len(used) > 0 && c.claimBatch(id) {
+	if len(used) > 0 && c.claimBooking(id) {
 		c.bookRows(used)
 	}
 }
@@ -335,6 +335,6 @@ func (c *call) bookRows(used []chat.Meter) {
 
 // batchClaimed tells whether the usage of a batch stands in the books.
 func (c *call) batchClaimed(id string) (bool, error) {
-	_, there, err := c.owners.table.Get(c.ctx, c.batchKey(id), true)
+	_, there, err := c.owners.table.Get(c.ctx, c.bookingKey(id), true)
 	return there, err
 }

@@ -35,7 +35,7 @@ func (c *call) makesLater() bool {
 
 // usedLater is what the answer to the creation of such a response is charged.
 func (c *call) usedLater(m chat.Meter) (u pricing.Usage) {
-	if !m.Usage.Known() || m.ID == "" || len(m.ID) > maxID || !c.claimBatch(m.ID) {
+	if !m.Usage.Known() || m.ID == "" || len(m.ID) > maxID || !c.claimBooking(m.ID) {
 		return u
 	}
 	return m.Usage
@@ -65,17 +65,12 @@ func (c *call) usedByResponse(answer []byte) (u pricing.Usage) {
 // usedByStream is usedByResponse of the last event that holds a whole response.
 func (c *call) usedByStream(events []byte) pricing.Usage {
 	var last []byte
-	var p wire.SSEParser
-	keep := func(_ string, data []byte) error {
+	eachEvent(events, func(data []byte) {
 		var w wire.Walk
 		if bytes.Contains(data, backgroundName) && madeKeys.Walk(data, &w) == nil && w.Spans[0].Present(data) {
 			last = append(last[:0], w.Spans[0].Of(data)...)
 		}
-		return nil
-	}
-	if p.Feed(events, keep) == nil {
-		_ = p.End(keep)
-	}
+	})
 	if wire.KindOf(last) != wire.KindObject {
 		return pricing.Usage{}
 	}

@@ -175,15 +175,23 @@ func (c *call) meterEvents(tail []byte) (last chat.Meter) {
 }
 
 func meterEvents(meter func([]byte) chat.Meter, tail []byte) (last chat.Meter) {
-	var p wire.SSEParser
-	read := func(_ string, data []byte) error {
+	eachEvent(tail, func(data []byte) {
 		if m := meter(data); m.Usage.Known() {
 			last = m
 		}
+	})
+	return last
+}
+
+// eachEvent gives the data of the events of a stream that has ended, the last one
+// also without the empty line behind it. data is valid during the call.
+func eachEvent(stream []byte, f func(data []byte)) {
+	var p wire.SSEParser
+	give := func(_ string, data []byte) error {
+		f(data)
 		return nil
 	}
-	if p.Feed(tail, read) == nil {
-		_ = p.End(read)
+	if p.Feed(stream, give) == nil {
+		_ = p.End(give)
 	}
-	return last
 }

@@ -87,7 +87,7 @@ func (c *call) usedByRun(run []byte) (u pricing.Usage) {
 	}
 	id, err := wire.ScanString(w.Spans[1].Of(run), "id")
 	got := c.rawDialect().MeterResponse(run)
-	if err != nil || id == "" || len(id) > maxID || !got.Usage.Known() || !c.claimBatch(id) {
+	if err != nil || id == "" || len(id) > maxID || !got.Usage.Known() || !c.claimBooking(id) {
 		return u
 	}
 	if got.Model != "" {
@@ -104,12 +104,10 @@ func (m *tailMeter) lastRun() []byte {
 		return runIn(m.tail)
 	}
 	var last []byte
-	var parser wire.SSEParser
-	_ = parser.Feed(m.tail, func(_ string, data []byte) error {
+	eachEvent(m.wholeEvents(), func(data []byte) {
 		if run := runIn(data); run != nil {
-			last = bytes.Clone(run)
+			last = append(last[:0], run...)
 		}
-		return nil
 	})
 	return last
 }

@@ -26,3 +26,23 @@ func TestTheEndOfALongStreamIsMetered(t *testing.T) {
 		}
 	}
 }
+
+// The last run is found in a tail that begins in the middle of an event and ends
+// without the empty line behind the last one.
+func TestTheLastRunOfAStream(t *testing.T) {
+	const last = `{"id":"run_2","object":"thread.run","usage":{"total_tokens":3}}`
+	for name, tail := range map[string]string{
+		"whole":              "event: thread.run.created\ndata: {\"id\":\"run_1\",\"object\":\"thread.run\"}\n\ndata: " + last + "\n\nevent: done\ndata: [DONE]\n\n",
+		"from the middle":    "ject\":\"thread.run\"}\n\ndata: " + last + "\n\n",
+		"without its end":    "data: {\"object\":\"thread.message\"}\n\ndata: " + last + "\n",
+		"behind a long line": strings.Repeat("x", 5000) + "\n\ndata: " + last + "\n\n",
+	} {
+		m := &tailMeter{stream: true, events: true, total: 1 << 20, tail: []byte(tail)}
+		if name == "whole" || name == "without its end" {
+			m.total = int64(len(tail))
+		}
+		if got := string(m.lastRun()); got != last {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}
