@@ -200,45 +200,54 @@ func (c *call) providersOwn(w *wire.Walk) (json.RawMessage, error) {
 }
 
 // tryOptions resolves the route that the rows will take, so that what is wrong
-// with it is told at once.
+// with it is told at once, as one of gateway_options.
 func (c *call) tryOptions(d *managed.Definition) error {
-	h := managed.Headers(d.Options)
-	var ask asked
-	err := ask.readHeaders(h)
-	if err == nil && ask.Provider == ownProvider {
-		err = fault.Invalid("x-gateway-provider", "x-gateway-provider must name who answers the rows")
-	}
-	if err == nil && d.Window == managed.Day && ask.Provider == "" && ask.VirtualKey == "" {
-		return fault.Invalid("gateway_options", "gateway_options must name the provider that runs the batch, by x-gateway-virtual-key or x-gateway-provider")
-	}
-	if err == nil && d.Window == managed.Day && ask.Config != "" {
-		return fault.Invalid("gateway_options.x-gateway-config", "gateway_options.x-gateway-config is for rows that the gateway runs: use completion_window immediate")
-	}
-	if err == nil {
-		err = c.resolveAs(ask, h)
-	}
-	if err == nil {
-		if slug := ask.VirtualKey; slug != "" || strings.HasPrefix(ask.Provider, "@") {
-			if strings.HasPrefix(ask.Provider, "@") {
-				slug = ask.Provider
-			}
-			_, err = c.loadSaved(strings.TrimPrefix(slug, "@"))
-		} else if ask.Provider != "" {
-			if _, known := provider.ByID(ask.Provider); !known {
-				err = fault.Newf(fault.UnknownProvider, "x-gateway-provider", "Invalid provider passed: %q is not a provider of this gateway", clipText(ask.Provider))
-			}
-		}
-	}
+	err := c.rowsRoute(d)
 	if err == nil {
 		return nil
 	}
 	f := fault.From(err)
-	if f.Status() >= 500 {
+	if f.Status() >= 500 || strings.HasPrefix(f.Field, "gateway_options") {
 		return err
 	}
 	at := fault.New(f.Code, "gateway_options", "gateway_options: "+f.Message)
 	at.Details = f.Details
 	return at
+}
+
+// rowsRoute resolves the route of the rows.
+func (c *call) rowsRoute(d *managed.Definition) error {
+	h := managed.Headers(d.Options)
+	var ask asked
+	if err := ask.readHeaders(h); err != nil {
+		return err
+	}
+	switch {
+	case ask.Provider == ownProvider:
+		return fault.Invalid("x-gateway-provider", "x-gateway-provider must name who answers the rows")
+	case d.Window == managed.Day && ask.Provider == "" && ask.VirtualKey == "":
+		return fault.Invalid("gateway_options", "gateway_options must name the provider that runs the batch, by x-gateway-virtual-key or x-gateway-provider")
+	case d.Window == managed.Day && ask.Config != "":
+		return fault.Invalid("gateway_options.x-gateway-config", "gateway_options.x-gateway-config is for rows that the gateway runs: use completion_window immediate")
+	}
+	if err := c.resolveAs(ask, h); err != nil {
+		return err
+	}
+	slug, saved := strings.CutPrefix(ask.Provider, "@")
+	switch {
+	case saved:
+	case ask.VirtualKey != "":
+		slug = strings.TrimPrefix(ask.VirtualKey, "@")
+	case ask.Provider == "":
+		return nil
+	default:
+		if _, known := provider.ByID(ask.Provider); !known {
+			return fault.Newf(fault.UnknownProvider, "x-gateway-provider", "Invalid provider passed: %q is not a provider of this gateway", clipText(ask.Provider))
+		}
+		return nil
+	}
+	_, err := c.loadSaved(slug)
+	return err
 }
 
 // resolveAs resolves the route of a request with other headers, and leaves this
