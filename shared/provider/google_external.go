@@ -198,7 +198,7 @@ func googleAddress(raw, service, end string) bool {
 		strings.HasPrefix(u.Host, service+"-") && strings.HasSuffix(u.Host, ".p.googleapis.com")
 }
 
-// at is the address of a service: the operator's, if he set one, else raw, else
+// googleAt is the address of a service: the operator's, if he set one, else raw, else
 // standard.
 func googleAt(variable, raw, standard, path string) string {
 	if raw == "" {
