@@ -43,8 +43,7 @@ func silentOnCohere(name string, r *chat.Request) bool {
 func FuzzCohereRequest(f *testing.F) {
 	seeds(f, "testdata/openai-cohere/*/request.json")
 	f.Fuzz(func(t *testing.T, body []byte) {
-		var checked chat.Checked
-		if notFault(t, openai.Chat{}.Check(body, &checked)) {
+		if !admitted(t, openai.Chat{}, body) {
 			return
 		}
 		r, err := openai.Chat{}.DecodeRequest(body)
@@ -58,7 +57,7 @@ func FuzzCohereRequest(f *testing.F) {
 				continue
 			}
 			nothingVanishes(t, body, up, &loss, carriedToCohere, func(name string) bool { return silentOnCohere(name, r) })
-			if notFault(t, cohere.Chat{}.Check(up, &checked)) {
+			if !admitted(t, cohere.Chat{}, up) {
 				t.Fatalf("its own check refuses\n%s", up)
 			}
 			again, err := cohere.Chat{}.DecodeRequest(up)
@@ -75,8 +74,7 @@ func FuzzCohereRequest(f *testing.F) {
 func FuzzCohereOwnRequest(f *testing.F) {
 	seeds(f, "testdata/openai-cohere/*/upstream_request.json")
 	f.Fuzz(func(t *testing.T, body []byte) {
-		var checked chat.Checked
-		if notFault(t, cohere.Chat{}.Check(body, &checked)) {
+		if !admitted(t, cohere.Chat{}, body) {
 			return
 		}
 		r, err := cohere.Chat{}.DecodeRequest(body)

@@ -9,6 +9,7 @@ import (
 
 	"gateway/shared/chat"
 	"gateway/shared/fault"
+	"gateway/shared/wire"
 )
 
 // seeds adds the files of testdata that match pattern.
@@ -36,6 +37,14 @@ func notFault(t *testing.T, err error) bool {
 		t.Fatalf("%d: %v", f.Status(), f)
 	}
 	return true
+}
+
+// admitted tells whether the relay would let a client's body through to its
+// translation: it checks the shape, and refuses bytes that are no UTF-8.
+func admitted(t *testing.T, client chat.Dialect, body []byte) bool {
+	t.Helper()
+	var found chat.Checked
+	return !notFault(t, client.Check(body, &found)) && wire.CheckUTF8(body) == nil
 }
 
 // nothingVanishes wants every member of body that is not silent to be in up, at

@@ -59,8 +59,7 @@ func silent(name string, r *chat.Request) bool {
 func FuzzRequest(f *testing.F) {
 	seeds(f, "testdata/openai-anthropic/*/request.json")
 	f.Fuzz(func(t *testing.T, body []byte) {
-		var checked chat.Checked
-		if notFault(t, openai.Chat{}.Check(body, &checked)) {
+		if !admitted(t, openai.Chat{}, body) {
 			return
 		}
 		r, err := openai.Chat{}.DecodeRequest(body)
@@ -93,8 +92,7 @@ func FuzzRequest(f *testing.F) {
 func FuzzMessagesRequest(f *testing.F) {
 	seeds(f, "testdata/anthropic-openai/*/request.json")
 	f.Fuzz(func(t *testing.T, body []byte) {
-		var checked chat.Checked
-		if notFault(t, anthropic.Messages{}.Check(body, &checked)) {
+		if !admitted(t, anthropic.Messages{}, body) {
 			return
 		}
 		r, err := anthropic.Messages{}.DecodeRequest(body)
@@ -144,8 +142,7 @@ func silentBack(name string, r *chat.Request) bool {
 func FuzzCompletionRequest(f *testing.F) {
 	seeds(f, "testdata/completions-*/*/request.json")
 	f.Fuzz(func(t *testing.T, body []byte) {
-		var checked chat.Checked
-		if notFault(t, openai.Completions{}.Check(body, &checked)) {
+		if !admitted(t, openai.Completions{}, body) {
 			return
 		}
 		r, err := openai.Completions{}.DecodeRequest(body)

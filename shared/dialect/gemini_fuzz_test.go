@@ -69,8 +69,7 @@ func FuzzGeminiRequest(f *testing.F) {
 	seeds(f, "testdata/openai-gemini/*/request.json")
 	seeds(f, "testdata/openai-anthropic/*/request.json")
 	f.Fuzz(func(t *testing.T, body []byte) {
-		var checked chat.Checked
-		if notFault(t, openai.Chat{}.Check(body, &checked)) {
+		if !admitted(t, openai.Chat{}, body) {
 			return
 		}
 		r, err := openai.Chat{}.DecodeRequest(body)

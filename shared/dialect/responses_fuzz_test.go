@@ -72,11 +72,7 @@ func onlyForeign(r *chat.Request) bool {
 func FuzzResponsesRequest(f *testing.F) {
 	seeds(f, "testdata/responses-*/*/request.json")
 	f.Fuzz(func(t *testing.T, body []byte) {
-		if wire.CheckUTF8(body) != nil {
-			return // the relay refuses it before it is translated
-		}
-		var checked chat.Checked
-		if notFault(t, responses.Responses{}.Check(body, &checked)) {
+		if !admitted(t, responses.Responses{}, body) {
 			return
 		}
 		r, err := responses.Responses{}.DecodeRequest(body)
@@ -129,8 +125,7 @@ func FuzzRequestToResponses(f *testing.F) {
 	seeds(f, "testdata/openai-*/*/request.json")
 	f.Fuzz(func(t *testing.T, body []byte) {
 		for _, client := range []chat.Dialect{openai.Chat{}, anthropic.Messages{}} {
-			var checked chat.Checked
-			if notFault(t, client.Check(body, &checked)) {
+			if !admitted(t, client, body) {
 				continue
 			}
 			r, err := client.DecodeRequest(body)

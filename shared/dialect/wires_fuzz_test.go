@@ -34,8 +34,7 @@ func FuzzWireRequest(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		for _, client := range []chat.Dialect{openai.Chat{}, openai.Completions{}} {
-			var checked chat.Checked
-			if notFault(t, client.Check(body, &checked)) {
+			if !admitted(t, client, body) {
 				continue
 			}
 			r, err := client.DecodeRequest(body)
