@@ -20,7 +20,7 @@ func TestWhatWasReadLeavesThePageCacheAndNotTheFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer bucket.Close()
-	j := openJournal(t, filepath.Join(dir, "journal"), JournalOptions{MaxFileBytes: 5 * cacheStep, Bucket: bucket})
+	j := openJournal(t, filepath.Join(dir, "journal"), JournalOptions{MaxFileBytes: 5 * cacheStep, Bucket: bucket, Durable: true})
 	body := func(i int) []byte { return bytes.Repeat([]byte{byte(i), byte(i >> 8), 0xA7}, 60<<10/3) }
 	packs := make(map[string]Pack)
 	var dropped int64

@@ -15,7 +15,8 @@ import (
 )
 
 // Journal takes events before the last byte of their request goes out: a
-// directory of append-only files, one write(2) per event. What was written
+// directory of append-only files, one write(2) per event, and before them, where
+// the bucket is a Linker, a ring that is mapped into memory. What was written
 // survives the death of the process (not of the machine, unless Durable). One
 // process owns the directory; it writes through Emit from many goroutines and
 // reads through Next from one.
@@ -31,6 +32,7 @@ type Journal struct {
 	closed bool         //
 	live   atomic.Int64 // its length up to the last whole event; for the reader
 	fresh  *fresh       // what the reader need not read; nil when it needs the bodies
+	ring   *ring        // takes events first; nil: there is none
 
 	sync struct {
 		sync.Mutex
@@ -99,7 +101,46 @@ func OpenJournal(dir string, o JournalOptions) (*Journal, error) {
 	if err := j.begin(next); err != nil {
 		return nil, err
 	}
+	if err := j.openRings(); err != nil {
+		return nil, errors.Join(err, j.Close())
+	}
 	return j, nil
+}
+
+// openRings opens the rings of earlier processes for reading and makes one for
+// writing.
+func (j *Journal) openRings() error {
+	seqs, err := j.numbered(ringSuffix)
+	if err != nil {
+		return err
+	}
+	rd, next := &j.reader, uint64(1)
+	for _, seq := range seqs {
+		next = seq + 1
+		g, err := oldRing(j.dir, seq)
+		switch {
+		case errors.Is(err, errNoRing):
+			path := ringPath(j.dir, seq)
+			j.o.OnDamage(path, 0, err)
+			err = os.Rename(path, path+".damaged")
+		case err == nil && g == nil:
+			err = os.Remove(ringPath(j.dir, seq))
+		case err == nil:
+			rd.rings = append(rd.rings, g)
+		}
+		if err != nil {
+			return fmt.Errorf("usage: journal: %w", err)
+		}
+	}
+	if rd.linker != nil && !j.o.Durable {
+		if j.ring, err = newRing(j.dir, next, j.o.MaxFileBytes, j.link); err == nil {
+			rd.rings = append(rd.rings, j.ring)
+		} // else events go to files, as on systems that have no rings
+	}
+	if len(rd.rings) > 0 {
+		rd.ringAt = rd.rings[0].head.acked.Load()
+	}
+	return nil
 }
 
 func (j *Journal) path(seq uint64) string {
@@ -107,14 +148,16 @@ func (j *Journal) path(seq uint64) string {
 }
 
 // files lists the numbers of the files there are, in order.
-func (j *Journal) files() ([]uint64, error) {
+func (j *Journal) files() ([]uint64, error) { return j.numbered(journalSuffix) }
+
+func (j *Journal) numbered(suffix string) ([]uint64, error) {
 	entries, err := os.ReadDir(j.dir)
 	if err != nil {
 		return nil, fmt.Errorf("usage: journal: %w", err)
 	}
 	var seqs []uint64
 	for _, e := range entries {
-		name, ok := strings.CutSuffix(e.Name(), journalSuffix)
+		name, ok := strings.CutSuffix(e.Name(), suffix)
 		if seq, err := strconv.ParseUint(name, 16, 64); ok && err == nil {
 			seqs = append(seqs, seq)
 		}
@@ -169,6 +212,17 @@ func (j *Journal) Emit(ctx context.Context, r *Record) error {
 	}
 	buf := buffers.Get().(*[]byte)
 	e := entry{bodies: len(r.Bodies), day: r.Start.Unix() / secondsOfDay}
+	if j.ring != nil {
+		bodies := r.Bodies
+		r.Bodies = nil
+		*buf = r.AppendEvent((*buf)[:0])
+		r.Bodies = bodies
+		if j.ring.put(*buf, bodies, e.day) {
+			buffers.Put(buf)
+			j.wakeReader()
+			return nil
+		}
+	}
 	if e.bodies >= gatherFrom {
 		e.apart = r.Bodies
 		e.event, e.cut = r.appendAround((*buf)[:0])
@@ -183,10 +237,7 @@ func (j *Journal) Emit(ctx context.Context, r *Record) error {
 	if err != nil {
 		return err
 	}
-	select {
-	case j.wake <- struct{}{}:
-	default:
-	}
+	j.wakeReader()
 	if j.o.Durable {
 		return j.flush(seq, size)
 	}
@@ -294,9 +345,9 @@ func (j *Journal) Close() error {
 	j.closed = true
 	err := j.file.Sync()
 	err = errors.Join(err, j.file.Close())
-	select {
-	case j.wake <- struct{}{}:
-	default:
+	if j.ring != nil {
+		err = errors.Join(err, j.ring.stop())
 	}
+	j.wakeReader()
 	return errors.Join(err, j.reader.close())
 }

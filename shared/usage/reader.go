@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 )
@@ -30,6 +31,12 @@ type reader struct {
 	// the reader. Up to dropped it was told so, up to flushed a first time.
 	dropped, flushed int64
 
+	rings  []*ring // of earlier processes, then the one being written
+	ring   int     // of them, the one being read
+	ringAt uint64  // how far
+	taken  int64   // events of the ring being written
+	key    string  // of the last pack
+
 	linker  Linker // nil: bodies are copied into the records
 	pack    string // key of the file at.seq in the bucket; empty: not linked yet
 	records []Record
@@ -40,6 +47,13 @@ type reader struct {
 type position struct {
 	seq uint64
 	off int64
+}
+
+// mark is the end of a batch: a position in the files and one in the rings.
+type mark struct {
+	position
+	ring   *ring
+	ringAt uint64
 }
 
 const positionFile = "position"
@@ -84,6 +98,10 @@ func (rd *reader) close() error {
 			*f = nil
 		}
 	}
+	for _, g := range rd.rings {
+		err = errors.Join(err, g.close())
+	}
+	rd.rings = nil
 	return err
 }
 
@@ -108,7 +126,7 @@ func (j *Journal) Next(ctx context.Context, max int, wait time.Duration) (Batch,
 	if err := j.read(max); err != nil {
 		return Batch{}, err
 	}
-	end := j.reader.at
+	end := mark{position: j.reader.at, ring: j.reader.reading(), ringAt: j.reader.ringAt}
 	return Batch{Records: j.reader.records, Done: func(context.Context) error { return j.acknowledge(end) }}, nil
 }
 
@@ -146,6 +164,9 @@ func (j *Journal) await(ctx context.Context, wait time.Duration, max int) error 
 // worthABatch tells whether what waits fills a batch: so many events, or so many
 // bytes where those are what counts.
 func (j *Journal) worthABatch(max int) bool {
+	if j.ring != nil && j.reader.ringsFull(max) {
+		return true
+	}
 	if j.fresh == nil {
 		return j.unread() >= fullBatch
 	}
@@ -157,8 +178,9 @@ func (j *Journal) worthABatch(max int) bool {
 
 // unread tells roughly how many bytes there are to read.
 func (j *Journal) unread() int64 {
+	rings := j.reader.unreadOfRings()
 	if size, current := unpack(j.reader.at.seq, j.live.Load()); current {
-		return size - j.reader.at.off
+		return rings + size - j.reader.at.off
 	}
 	return fullBatch // files before the current one
 }
@@ -204,6 +226,9 @@ func (rd *reader) full(max int) bool { return len(rd.records) >= max || rd.held 
 // read gathers records that are there, up to max in all.
 func (j *Journal) read(max int) error {
 	rd := &j.reader
+	if err := j.takeFromRings(max); err != nil {
+		return err
+	}
 	for !rd.full(max) {
 		end, current, err := j.openCurrent()
 		if err != nil {
@@ -401,18 +426,25 @@ func (j *Journal) linked() bool {
 	if rd.pack != "" || rd.linker == nil {
 		return rd.pack != ""
 	}
+	var err error
+	if rd.pack, err = j.link(j.path(rd.at.seq)); err != nil {
+		rd.linker = nil // a file system without hard links: bodies are copied
+	}
+	return err == nil
+}
+
+// link makes a file of the journal an object of the bucket.
+func (j *Journal) link(file string) (key string, err error) {
+	linker, name := j.o.Bucket.(Linker), filepath.Base(file)
+	name = strings.TrimSuffix(name, filepath.Ext(name))
 	for n := 0; ; n++ {
-		key := fmt.Sprintf("bodies/journal/%s/%016x-%d", time.Now().UTC().Format("2006/01/02"), rd.at.seq, n)
-		err := rd.linker.Link(context.Background(), key, j.path(rd.at.seq))
-		if errors.Is(err, fs.ErrExist) {
-			continue
+		key = fmt.Sprintf("bodies/journal/%s/%s-%d", time.Now().UTC().Format("2006/01/02"), name, n)
+		if err = linker.Link(context.Background(), key, file); err == nil {
+			return key, nil
 		}
-		if err != nil {
-			rd.linker = nil // a file system without hard links: bodies are copied
-			return false
+		if !errors.Is(err, fs.ErrExist) {
+			return "", err
 		}
-		rd.pack = key
-		return true
 	}
 }
 
@@ -451,18 +483,21 @@ func (rd *reader) keepPosition(p position) error {
 }
 
 // acknowledge makes the position durable and deletes the files before it.
-func (j *Journal) acknowledge(end position) error {
+func (j *Journal) acknowledge(end mark) error {
 	rd := &j.reader
 	rd.mu.Lock()
 	defer rd.mu.Unlock()
+	if err := rd.acknowledgeRings(end.ring, end.ringAt); err != nil {
+		return err
+	}
 	if end.seq < rd.acked.seq || end.seq == rd.acked.seq && end.off <= rd.acked.off {
 		return nil
 	}
-	if err := rd.keepPosition(end); err != nil {
+	if err := rd.keepPosition(end.position); err != nil {
 		return fmt.Errorf("usage: journal: %w", err)
 	}
 	from := rd.acked.seq
-	rd.acked = end
+	rd.acked = end.position
 	for seq := from; seq < end.seq; seq++ {
 		if err := os.Remove(j.path(seq)); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return fmt.Errorf("usage: journal: %w", err)

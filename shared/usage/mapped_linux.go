@@ -1,0 +1,42 @@
+//go:build amd64 || arm64
+
+package usage
+
+import (
+	"errors"
+	"os"
+	"syscall"
+)
+
+// mapShared maps a file into memory, where stores outlive the process. A new file
+// gets its blocks first: a store never finds the disk full.
+func mapShared(f *os.File, size int64, fresh bool) ([]byte, error) {
+	if fresh {
+		if err := syscall.Fallocate(int(f.Fd()), 0, 0, size); err != nil {
+			return nil, err
+		}
+	}
+	return syscall.Mmap(int(f.Fd()), 0, int(size), syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED)
+}
+
+func unmapShared(b []byte) error { return syscall.Munmap(b) }
+
+// openDirect opens a file whose writes go past the page cache, where the
+// file system can do that.
+func openDirect(path string, flags int) (f *os.File, direct bool, err error) {
+	f, err = os.OpenFile(path, flags|syscall.O_DIRECT, 0o600)
+	if errors.Is(err, syscall.EINVAL) {
+		f, err = os.OpenFile(path, flags, 0o600)
+		return f, false, err
+	}
+	return f, true, err
+}
+
+// useBuffers sends the file's writes through the page cache.
+func useBuffers(f *os.File) error {
+	_, _, no := syscall.Syscall(syscall.SYS_FCNTL, f.Fd(), syscall.F_SETFL, 0)
+	if no != 0 {
+		return no
+	}
+	return nil
+}

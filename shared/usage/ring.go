@@ -1,0 +1,323 @@
+package usage
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+)
+
+// ring is where events wait for the worker, and bodies for the disk: a file of
+// one size that is mapped into memory and written round and round. A store into
+// it costs no call to the system and no new page, and outlives the process as a
+// write does.
+//
+//	head    one page: ringHead
+//	events  slots, one behind the other; free again when they are acknowledged
+//	bodies  the end of the stream of sealed bodies; free again when it is on the disk
+//
+// Offsets into the two areas only grow; an offset's place in its area is the
+// remainder by the area's size. A pack is a stretch of the stream of bodies as a
+// file and an object of the bucket: where bodies will lie is known before they
+// are there, and they are written to the disk once, many at a time, past the
+// page cache. Whoever takes events off the ring first sees to that.
+type ring struct {
+	dir  string
+	seq  uint64
+	file *os.File
+	mem  []byte
+	head *ringHead
+	link func(file string) (key string, err error) // makes a pack an object
+	size int64                                     // of a pack
+
+	mu     sync.Mutex
+	closed bool
+	failed bool         // packs cannot be made: nothing is taken any more
+	packs  [2]*packFile // the one before the last, unless it is on the disk; the last
+	count  atomic.Int64 // events written by this process
+
+	flushing sync.Mutex    // held by whoever writes bodies to the disk
+	wake     chan struct{} // tells the flusher that there is a step to write
+	done     chan struct{} // closed when the flusher has ended
+}
+
+// ringHead is what the next process must know.
+type ringHead struct {
+	magic   atomic.Uint64
+	events  atomic.Uint64 // end of the slots
+	acked   atomic.Uint64 // slots before it were acknowledged
+	bodies  atomic.Uint64 // end of the stream of bodies
+	flushed atomic.Uint64 // bodies before it are in their packs
+	packs   [2]struct{ number, base atomic.Uint64 }
+}
+
+const (
+	ringMagic  = 0xA7_52_49_4E_47_00_00_01
+	ringPage   = 4 << 10
+	ringEvents = 1 << 20
+	ringBodies = 4 << 20
+	ringBytes  = ringPage + ringEvents + ringBodies
+	// flushStep is how much is written to the disk at once: direct writes cost by
+	// their number.
+	flushStep = 1 << 20
+
+	ringSuffix = ".ring"
+	packSuffix = ".pack"
+)
+
+// slotHead is the front of a slot: the slot's length (a multiple of 8), the
+// event's, 0 for room that is left out at the end of the area, the offset of the
+// bodies in their pack, their length, and the length of the pack's key. Key and
+// event follow.
+const slotHead = 4 + 4 + 8 + 4 + 4
+
+func ringPath(dir string, seq uint64) string {
+	return filepath.Join(dir, fmt.Sprintf("%016x%s", seq, ringSuffix))
+}
+
+// newRing makes the ring that a process writes to.
+func newRing(dir string, seq uint64, packBytes int64, link func(string) (string, error)) (*ring, error) {
+	g := &ring{dir: dir, seq: seq, link: link, size: packBytes, wake: make(chan struct{}, 1), done: make(chan struct{})}
+	f, err := os.OpenFile(ringPath(dir, seq), os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("usage: journal: %w", err)
+	}
+	if g.mem, err = mapShared(f, ringBytes, true); err != nil {
+		_ = f.Close()
+		_ = os.Remove(f.Name())
+		return nil, fmt.Errorf("usage: journal: %w", err)
+	}
+	g.file, g.head = f, (*ringHead)(unsafe.Pointer(&g.mem[0]))
+	g.head.magic.Store(ringMagic)
+	go g.flushSteps()
+	return g, nil
+}
+
+// errNoRing is a file that is no whole ring.
+var errNoRing = errors.New("usage: the ring is damaged")
+
+// oldRing opens the ring of an earlier process for reading; its bodies are on the
+// disk when that succeeds. It is nil when that process died before it used it.
+func oldRing(dir string, seq uint64) (*ring, error) {
+	g := &ring{dir: dir, seq: seq, closed: true}
+	f, err := os.OpenFile(ringPath(dir, seq), os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("usage: journal: %w", err)
+	}
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+	case info.Size() == 0:
+		return nil, f.Close()
+	case info.Size() != ringBytes:
+		err = errNoRing
+	default:
+		g.mem, err = mapShared(f, ringBytes, false)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	g.file, g.head = f, (*ringHead)(unsafe.Pointer(&g.mem[0]))
+	h := g.head
+	if h.magic.Load() == 0 {
+		return nil, g.unmap()
+	}
+	if h.magic.Load() != ringMagic || h.events.Load()-h.acked.Load() > ringEvents || h.bodies.Load()-h.flushed.Load() > ringBodies {
+		return nil, errors.Join(errNoRing, g.unmap())
+	}
+	for i := range g.packs {
+		if number := h.packs[i].number.Load(); number > 0 {
+			if g.packs[i], err = openPack(g.packPath(number), 0, number, h.packs[i].base.Load()); err != nil && !errors.Is(err, os.ErrNotExist) {
+				return nil, errors.Join(err, g.close())
+			}
+		}
+	}
+	if err := g.flush(true); err != nil {
+		return nil, errors.Join(err, g.close())
+	}
+	return g, nil
+}
+
+func (g *ring) events() []byte { return g.mem[ringPage : ringPage+ringEvents] }
+func (g *ring) bodies() []byte { return g.mem[ringPage+ringEvents:] }
+
+// put takes an event without its bodies, and the bodies; false when there is no
+// room.
+func (g *ring) put(event, bodies []byte, day int64) bool {
+	took, wait := g.tryPut(event, bodies, day)
+	if wait && g.flush(false) == nil {
+		took, _ = g.tryPut(event, bodies, day)
+	}
+	return took
+}
+
+// tryPut is one try of put; with wait it may succeed when bodies were written to
+// the disk.
+func (g *ring) tryPut(event, bodies []byte, day int64) (took, wait bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed || g.failed {
+		return false, false
+	}
+	var key string
+	at := g.head.bodies.Load()
+	if len(bodies) > 0 {
+		if at+uint64(len(bodies))+ringPage-g.head.flushed.Load() > ringBodies {
+			return false, true
+		}
+		if p := g.packs[1]; p == nil || day > p.day || int64(at-p.base)+int64(len(bodies)) > g.size && at > p.base {
+			if g.packs[0] != nil {
+				return false, true
+			}
+			if at = g.nextPack(at, day); g.failed {
+				return false, false
+			}
+		}
+		key = g.packs[1].key
+	}
+	room := g.reserve(slotHead + len(key) + len(event))
+	if room == nil {
+		return false, false
+	}
+	if len(bodies) > 0 {
+		area, from := g.bodies(), at%ringBodies
+		copy(area, bodies[copy(area[from:], bodies):])
+		g.head.bodies.Store(at + uint64(len(bodies)))
+		at -= g.packs[1].base
+	}
+	binary.LittleEndian.PutUint32(room[4:], uint32(len(event)))
+	binary.LittleEndian.PutUint64(room[8:], at)
+	binary.LittleEndian.PutUint32(room[16:], uint32(len(bodies)))
+	binary.LittleEndian.PutUint32(room[20:], uint32(len(key)))
+	copy(room[slotHead+copy(room[slotHead:], key):], event)
+	g.head.events.Add(uint64(len(room))) // with this the event is there
+	g.count.Add(1)
+	if g.head.bodies.Load()-g.head.flushed.Load() >= flushStep {
+		select {
+		case g.wake <- struct{}{}:
+		default:
+		}
+	}
+	return true, false
+}
+
+// reserve gives the next slot for n bytes, with its length written; nil when there
+// is no room. A slot lies in one piece: what is left at the end of the area is
+// left out.
+func (g *ring) reserve(n int) []byte {
+	n = (n + 7) &^ 7
+	end, free := g.head.events.Load(), ringEvents-int(g.head.events.Load()-g.head.acked.Load())
+	at := int(end % ringEvents)
+	if rest := ringEvents - at; rest < n {
+		if free < rest+n {
+			return nil
+		}
+		binary.LittleEndian.PutUint64(g.events()[at:], uint64(rest)) // a slot without an event
+		g.head.events.Add(uint64(rest))
+		at = 0
+	} else if free < n {
+		return nil
+	}
+	slot := g.events()[at : at+n]
+	binary.LittleEndian.PutUint32(slot, uint32(n))
+	return slot
+}
+
+// slot is an event on the ring, and where its bodies are.
+type slot struct {
+	event          []byte
+	key            []byte // of the pack
+	offset, length int64
+}
+
+// slot gives the slot at an offset and the offset behind it; false when it is
+// damaged. Room that was left out is a slot without an event.
+func (g *ring) slot(at uint64) (s slot, next uint64, ok bool) {
+	b := g.events()[at%ringEvents:]
+	n := binary.LittleEndian.Uint32(b)
+	if n < 8 || n%8 != 0 || uint64(n) > uint64(len(b)) || at+uint64(n) > g.head.events.Load() {
+		return slot{}, 0, false
+	}
+	b, next = b[:n], at+uint64(n)
+	length := uint64(binary.LittleEndian.Uint32(b[4:]))
+	if length == 0 {
+		return slot{}, next, true
+	}
+	if len(b) < slotHead {
+		return slot{}, 0, false
+	}
+	s.offset, s.length = int64(binary.LittleEndian.Uint64(b[8:])), int64(binary.LittleEndian.Uint32(b[16:]))
+	keyLength := uint64(binary.LittleEndian.Uint32(b[20:]))
+	if b = b[slotHead:]; keyLength+length > uint64(len(b)) {
+		return slot{}, 0, false
+	}
+	s.key, s.event = b[:keyLength], b[keyLength:keyLength+length]
+	return s, next, true
+}
+
+// acknowledge frees the slots before an offset.
+func (g *ring) acknowledge(end uint64) {
+	if end > g.head.acked.Load() {
+		g.head.acked.Store(end)
+	}
+}
+
+// stop takes no more events and writes the bodies that are there to the disk.
+func (g *ring) stop() error {
+	g.mu.Lock()
+	was := g.closed
+	g.closed = true
+	g.mu.Unlock()
+	if !was {
+		close(g.wake)
+		<-g.done
+	}
+	return g.flush(true)
+}
+
+// close gives the ring's memory back. When nothing on it waits, its file goes.
+func (g *ring) close() error {
+	g.flushing.Lock()
+	defer g.flushing.Unlock()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.head == nil {
+		return nil
+	}
+	idle := g.head.acked.Load() == g.head.events.Load() && g.head.flushed.Load() == g.head.bodies.Load()
+	var errs []error
+	for i, p := range g.packs {
+		if p != nil {
+			errs = append(errs, p.file.Close())
+		}
+		g.packs[i] = nil
+	}
+	errs = append(errs, g.unmap())
+	if idle {
+		errs = append(errs, g.remove())
+	}
+	return errors.Join(errs...)
+}
+
+func (g *ring) unmap() error {
+	err := unmapShared(g.mem)
+	g.mem, g.head = nil, nil
+	return errors.Join(err, g.file.Close())
+}
+
+// remove deletes the ring's file, then the names of its packs: they are objects
+// of the bucket.
+func (g *ring) remove() error {
+	if err := os.Remove(ringPath(g.dir, g.seq)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("usage: journal: %w", err)
+	}
+	names, err := filepath.Glob(filepath.Join(g.dir, fmt.Sprintf("%016x-*%s", g.seq, packSuffix)))
+	for _, name := range names {
+		err = errors.Join(err, os.Remove(name))
+	}
+	return err
+}

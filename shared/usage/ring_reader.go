@@ -1,0 +1,110 @@
+package usage
+
+import "errors"
+
+// reading is the ring being read; nil: there is none.
+func (rd *reader) reading() *ring {
+	if rd.ring >= len(rd.rings) {
+		return nil
+	}
+	return rd.rings[rd.ring]
+}
+
+// unreadOfRings tells roughly how many bytes of events wait on rings.
+func (rd *reader) unreadOfRings() int64 {
+	g := rd.reading()
+	if g == nil {
+		return 0
+	}
+	if rd.ring < len(rd.rings)-1 {
+		return ringEvents // and what the next one holds
+	}
+	return int64(g.head.events.Load() - rd.ringAt)
+}
+
+// ringsFull tells whether what waits on rings is a batch.
+func (rd *reader) ringsFull(max int) bool {
+	g := rd.reading()
+	if g == nil {
+		return false
+	}
+	return rd.unreadOfRings() >= ringEvents/2 || g.count.Load()-rd.taken >= int64(max)
+}
+
+// takeFromRings gathers records that are on the rings. Their bodies are in their
+// packs when it returns.
+func (j *Journal) takeFromRings(max int) error {
+	rd := &j.reader
+	ring, at, taken := rd.ring, rd.ringAt, rd.taken
+	bodies := false
+	for g := rd.reading(); g != nil && !rd.full(max); g = rd.reading() {
+		if rd.ringAt < g.head.events.Load() {
+			bodies = j.takeSlot(g) || bodies
+			continue
+		}
+		if rd.ring == len(rd.rings)-1 {
+			break
+		}
+		rd.ring++
+		rd.ringAt, rd.taken = rd.reading().head.acked.Load(), 0
+	}
+	if !bodies {
+		return nil
+	}
+	if err := rd.reading().flush(true); err != nil {
+		rd.ring, rd.ringAt, rd.taken = ring, at, taken // they are taken again
+		return err
+	}
+	return nil
+}
+
+// takeSlot takes the slot at the reader's place; with bodies when its record has
+// some.
+func (j *Journal) takeSlot(g *ring) (bodies bool) {
+	rd := &j.reader
+	s, next, ok := g.slot(rd.ringAt)
+	if !ok {
+		j.o.OnDamage(ringPath(j.dir, g.seq), int64(rd.ringAt%ringEvents)+ringPage, ErrDamaged)
+		rd.ringAt = g.head.events.Load()
+		return false
+	}
+	at := rd.ringAt
+	rd.ringAt = next
+	if len(s.event) == 0 {
+		return false
+	}
+	rd.taken++
+	r := rd.record()
+	if _, _, err := r.decodeBare(s.event); err != nil {
+		j.o.OnDamage(ringPath(j.dir, g.seq), int64(at%ringEvents)+ringPage, err)
+		*r = Record{}
+		rd.records = rd.records[:len(rd.records)-1]
+		return false
+	}
+	if s.length > 0 {
+		if string(s.key) != rd.key {
+			rd.key = string(s.key)
+		}
+		r.Pack = Pack{Key: rd.key, Offset: s.offset, Length: s.length}
+	}
+	return s.length > 0
+}
+
+// acknowledgeRings frees what was read before a place. A ring of an earlier
+// process that was read to its end is deleted.
+func (rd *reader) acknowledgeRings(ring *ring, at uint64) error {
+	for i, g := range rd.rings {
+		if g != ring {
+			continue
+		}
+		g.acknowledge(at)
+		var errs []error
+		for _, before := range rd.rings[:i] {
+			before.acknowledge(before.head.events.Load())
+			errs = append(errs, before.close())
+		}
+		rd.rings, rd.ring = rd.rings[i:], rd.ring-i
+		return errors.Join(errs...)
+	}
+	return nil // acknowledged before, or the journal is closed
+}
