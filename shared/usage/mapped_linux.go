@@ -9,11 +9,15 @@ import (
 )
 
 // mapShared maps a file into memory, where stores outlive the process. A new file
-// gets its blocks first: a store never finds the disk full.
+// is written first: a store never finds the disk full, and the page cache takes
+// large pieces, which cost less than half when they are written to the disk.
 func mapShared(f *os.File, size int64, fresh bool) ([]byte, error) {
 	if fresh {
-		if err := syscall.Fallocate(int(f.Fd()), 0, 0, size); err != nil {
-			return nil, err
+		zeros := make([]byte, 1<<20)
+		for off := int64(0); off < size; off += int64(len(zeros)) {
+			if _, err := f.WriteAt(zeros[:min(size-off, int64(len(zeros)))], off); err != nil {
+				return nil, err
+			}
 		}
 	}
 	return syscall.Mmap(int(f.Fd()), 0, int(size), syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED)

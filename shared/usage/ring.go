@@ -58,7 +58,7 @@ type ringHead struct {
 const (
 	ringMagic  = 0xA7_52_49_4E_47_00_00_01
 	ringPage   = 4 << 10
-	ringEvents = 1 << 20
+	ringEvents = 1<<20 - ringPage
 	ringBodies = 4 << 20
 	ringBytes  = ringPage + ringEvents + ringBodies
 	// flushStep is how much is written to the disk at once: direct writes cost by

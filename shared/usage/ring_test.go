@@ -353,3 +353,26 @@ func TestManyWritersOnARing(t *testing.T) {
 	}
 	wg.Wait()
 }
+
+func BenchmarkRingEmit(b *testing.B) {
+	for _, size := range []int{3 << 10, 110 << 10} {
+		b.Run(fmt.Sprintf("bodies=%d", size), func(b *testing.B) {
+			s := newShelf(b)
+			j := s.open(0)
+			r := sample()
+			r.Bodies = make([]byte, size)
+			b.SetBytes(int64(size))
+			n := 0
+			for b.Loop() {
+				if err := j.Emit(context.Background(), &r); err != nil {
+					b.Fatal(err)
+				}
+				if n++; n%200 == 0 {
+					if err := s.next(j, 250).Done(context.Background()); err != nil {
+						b.Fatal(err)
+					}
+				}
+			}
+		})
+	}
+}
