@@ -354,6 +354,49 @@ func TestManyWritersOnARing(t *testing.T) {
 	wg.Wait()
 }
 
+// Bodies that cannot be written to the disk keep their records back, not for good.
+func TestDiskThatFailsKeepsTheBatchBack(t *testing.T) {
+	s := newShelf(t)
+	j := s.open(0)
+	s.emit(j, "one", 5000)
+	p := j.ring.packs[1]
+	good := p.file
+	broken, err := os.Open(good.Name()) // takes no writes
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.file = broken
+	for range 2 {
+		if b, err := j.Next(context.Background(), 10, 0); err == nil {
+			t.Fatalf("%d records with bodies that are nowhere", len(b.Records))
+		}
+	}
+	p.file = good
+	if err := broken.Close(); err != nil {
+		t.Fatal(err)
+	}
+	b := s.next(j, 10)
+	if len(b.Records) != 1 {
+		t.Fatalf("%d records", len(b.Records))
+	}
+	s.check(&b.Records[0], 5000)
+}
+
+// A file system that refuses a direct write gets the same bytes through its cache.
+func TestPackIsWrittenWithoutDirectWrites(t *testing.T) {
+	s := newShelf(t)
+	j := s.open(0)
+	s.emit(j, "one", 10)
+	s.next(j, 1)
+	p := j.ring.packs[1]
+	if err := p.write([]byte("odd"), 3); err != nil { // no direct write has this length
+		t.Fatal(err)
+	}
+	s.emit(j, "two", 70<<10)
+	b := s.next(j, 1)
+	s.check(&b.Records[0], 70<<10)
+}
+
 func BenchmarkRingEmit(b *testing.B) {
 	for _, size := range []int{3 << 10, 110 << 10} {
 		b.Run(fmt.Sprintf("bodies=%d", size), func(b *testing.B) {
