@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"sync"
@@ -53,6 +54,13 @@ type ringHead struct {
 	bodies  atomic.Uint64 // end of the stream of bodies
 	flushed atomic.Uint64 // bodies before it are in their packs
 	packs   [2]struct{ number, base atomic.Uint64 }
+}
+
+// sound tells whether the head can be that of a ring.
+func (h *ringHead) sound() bool {
+	events, acked, bodies, flushed := h.events.Load(), h.acked.Load(), h.bodies.Load(), h.flushed.Load()
+	return h.magic.Load() == ringMagic && (events|acked)%8 == 0 && flushed%ringPage == 0 &&
+		events-acked <= ringEvents && bodies-flushed <= ringBodies
 }
 
 const (
@@ -108,14 +116,16 @@ func oldRing(dir string, seq uint64) (*ring, error) {
 	if err != nil {
 		return nil, fmt.Errorf("usage: journal: %w", err)
 	}
-	info, err := f.Stat()
-	switch {
-	case err != nil:
-	case info.Size() == 0:
+	var magic [8]byte // written last when a ring is made
+	_, err = f.ReadAt(magic[:], 0)
+	if err == io.EOF || err == nil && magic == [8]byte{} {
 		return nil, f.Close()
-	case info.Size() != ringBytes:
+	}
+	info, failed := f.Stat()
+	if err = errors.Join(err, failed); err == nil && info.Size() != ringBytes {
 		err = errNoRing
-	default:
+	}
+	if err == nil {
 		g.mem, err = mapShared(f, ringBytes, false)
 	}
 	if err != nil {
@@ -123,10 +133,7 @@ func oldRing(dir string, seq uint64) (*ring, error) {
 	}
 	g.file, g.head = f, (*ringHead)(unsafe.Pointer(&g.mem[0]))
 	h := g.head
-	if h.magic.Load() == 0 {
-		return nil, g.unmap()
-	}
-	if h.magic.Load() != ringMagic || h.events.Load()-h.acked.Load() > ringEvents || h.bodies.Load()-h.flushed.Load() > ringBodies {
+	if !h.sound() {
 		return nil, errors.Join(errNoRing, g.unmap())
 	}
 	for i := range g.packs {
