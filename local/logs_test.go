@@ -255,3 +255,18 @@ func TestTraceContextMakesASpan(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 }
+
+func TestTheRecordOfARefusedBodyHasItsMetadata(t *testing.T) {
+	r := start(t)
+	for _, body := range []string{`{"model":"gpt-4o-mini","user":"eve","messages":[]}`, `{"model":"gpt-4o-mini","user":"eve","messages":[`, `[]`, `{"user":"eve","user":"adam"}`} {
+		got := r.call("POST", "/chat/completions", body, "x-gateway-provider", "@mock", "x-gateway-metadata", `{"_user":"alice","team":"ads"}`)
+		if got.status != 400 {
+			t.Errorf("%s: %d %s", body, got.status, got.body)
+		}
+	}
+	for _, row := range r.logs(4, workspaceKey) {
+		if fmt.Sprint(row["metadata.key"], row["metadata.value"]) != "[_user team] [alice ads]" {
+			t.Errorf("metadata %v %v of %v", row["metadata.key"], row["metadata.value"], row["error_message"])
+		}
+	}
+}

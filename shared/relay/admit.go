@@ -34,6 +34,8 @@ func (c *call) admit() error {
 		return headerErr
 	}
 	if err := c.readBody(); err != nil {
+		c.walk.Spans = c.walk.Spans[:0] // half a body says nothing
+		c.mergeMetadata()               // the record of the refusal is found by it
 		return err
 	}
 	c.mergeMetadata()

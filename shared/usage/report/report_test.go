@@ -129,7 +129,7 @@ func same(t *rapid.T, what string, got *Stats, records []usage.Record) {
 		if len(durations) == 0 {
 			break
 		}
-		exact := durations[int(q*float64(len(durations)-1))]
+		exact := durations[max(int(math.Ceil(q*float64(len(durations)))), 1)-1] // nearest rank
 		if got := got.Latency(q); math.Abs(got-exact) > 0.0101*exact+0.002 {
 			t.Fatalf("%s: quantile %v is %v, want %v", what, q, got, exact)
 		}
@@ -389,7 +389,7 @@ func TestGroupColumns(t *testing.T) {
 			t.Errorf("%s: %v, want %v", name, got, want)
 		}
 	}
-	if p99, _ := groups[0].Column("p99_latency"); math.Abs(p99.(float64)-100) > 1 { // of two values the lower one
+	if p99, _ := groups[0].Column("p99_latency"); math.Abs(p99.(float64)-300) > 3 { // of two values the higher one
 		t.Errorf("p99: %v", p99)
 	}
 	if _, ok := groups[0].Column("nonesuch"); ok {

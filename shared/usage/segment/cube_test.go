@@ -81,6 +81,28 @@ func FuzzDecodeCube(f *testing.F) {
 	})
 }
 
+func TestQuantilesOfFewValues(t *testing.T) {
+	for _, c := range []struct {
+		values        []int64
+		p50, p90, p99 int64
+	}{
+		{[]int64{7_000}, 7_000, 7_000, 7_000},
+		{[]int64{1_000, 9_000}, 1_000, 9_000, 9_000},
+		{[]int64{1_000, 2_000, 3_000, 50_000}, 2_000, 50_000, 50_000},
+		{[]int64{1_000, 2_000, 3_000, 4_000, 5_000, 6_000, 7_000, 8_000, 9_000, 90_000}, 5_000, 9_000, 90_000},
+	} {
+		var h Histogram
+		for _, v := range c.values {
+			h.Add(v)
+		}
+		for q, want := range map[float64]int64{0.5: c.p50, 0.9: c.p90, 0.99: c.p99} {
+			if got := h.Quantile(q); math.Abs(got-float64(want)) > 0.011*float64(want) {
+				t.Errorf("quantile %v of %v is %v, want %d", q, c.values, got, want)
+			}
+		}
+	}
+}
+
 func TestHistogramsMergeInAnyOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		values := rapid.SliceOfN(rapid.Int64Range(-5, 1<<50), 1, 200).Draw(t, "values")
@@ -100,7 +122,7 @@ func TestHistogramsMergeInAnyOrder(t *testing.T) {
 			if forward.Quantile(q) != want || backward.Quantile(q) != want {
 				t.Fatalf("quantile %v: %v %v %v", q, want, forward.Quantile(q), backward.Quantile(q))
 			}
-			exact := float64(max(values[int(q*float64(len(values)-1))], 1))
+			exact := float64(max(values[rankOf(q, int64(len(values)))], 1))
 			if math.Abs(want-exact) > 0.01001*exact {
 				t.Fatalf("quantile %v is %v, exactly %v", q, want, exact)
 			}

@@ -115,10 +115,11 @@ func (h *Histogram) Merge(o *Histogram) {
 // Count is how many values were counted.
 func (h *Histogram) Count() int64 { return h.total }
 
-// Quantile gives the value in microseconds below which a share q (0 to 1) of
-// the values lies; 0 when there are none.
+// Quantile gives the smallest counted value in microseconds that at least a share
+// q (0 to 1) of the values does not exceed; 0 when there are none. Of few values
+// a high quantile is thus the largest, never one below the average.
 func (h *Histogram) Quantile(q float64) float64 {
-	rank := int64(q * float64(h.total-1))
+	rank := rankOf(q, h.total)
 	var seen int64
 	for i, n := range h.n {
 		if seen += n; seen > rank && n > 0 {
@@ -126,6 +127,11 @@ func (h *Histogram) Quantile(q float64) float64 {
 		}
 	}
 	return 0
+}
+
+// rankOf is the place of a quantile among n sorted values; the first is 0.
+func rankOf(q float64, n int64) int64 {
+	return max(int64(math.Ceil(q*float64(n))), 1) - 1
 }
 
 // appendTo encodes the histogram: pairs of bucket distance and count.
