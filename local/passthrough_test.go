@@ -96,23 +96,25 @@ func TestPassThroughBodiesAreUntouched(t *testing.T) {
 		{"not JSON", "application/json", `{"broken":`},
 		{"empty", "application/json", ""},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			got := r.call("POST", "/proxy/echo/x", c.body, "X-Gateway-Provider", "@mock", "Content-Type", c.kind)
-			a := echoed(t, got)
-			body := []byte(a.Text)
-			if a.Base64 != "" {
-				var err error
-				if body, err = base64.StdEncoding.DecodeString(a.Base64); err != nil {
-					t.Fatal(err)
+		for _, method := range []string{"POST", "PUT", "GET", "DELETE"} {
+			t.Run(c.name+" by "+method, func(t *testing.T) {
+				got := r.call(method, "/proxy/echo/x", c.body, "X-Gateway-Provider", "@mock", "Content-Type", c.kind)
+				a := echoed(t, got)
+				body := []byte(a.Text)
+				if a.Base64 != "" {
+					var err error
+					if body, err = base64.StdEncoding.DecodeString(a.Base64); err != nil {
+						t.Fatal(err)
+					}
 				}
-			}
-			if string(body) != c.body {
-				t.Errorf("%d bytes arrived, %d were sent: %.80q", len(body), len(c.body), body)
-			}
-			if kind := a.Headers["Content-Type"]; len(kind) != 1 || kind[0] != c.kind {
-				t.Errorf("content type %q", kind)
-			}
-		})
+				if string(body) != c.body {
+					t.Errorf("%d bytes arrived, %d were sent: %.80q", len(body), len(c.body), body)
+				}
+				if kind := a.Headers["Content-Type"]; len(kind) != 1 || kind[0] != c.kind {
+					t.Errorf("content type %q", kind)
+				}
+			})
+		}
 	}
 	download := r.call("GET", "/proxy/binary/200000", "", "X-Gateway-Provider", "@mock")
 	direct, err := http.Get(r.mockBase() + "/binary/200000")

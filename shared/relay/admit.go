@@ -143,7 +143,7 @@ func (c *call) readBody() error {
 		return fault.Invalid("content-encoding", "must be identity or left out: this route takes bodies as they are")
 	}
 	c.rec.RequestBytes = max(c.req.ContentLength, 0)
-	if c.req.Method == http.MethodGet || c.req.Method == http.MethodDelete || c.req.Method == http.MethodHead {
+	if c.bodiless() {
 		return nil
 	}
 	limit := c.bodyLimit()
@@ -166,6 +166,16 @@ func (c *call) readBody() error {
 		return nil
 	}
 	return c.walkBody()
+}
+
+// bodiless tells whether there is no body to read: operations that read or delete
+// have none, but a provider's own path may.
+func (c *call) bodiless() bool {
+	switch c.req.Method {
+	case http.MethodGet, http.MethodDelete, http.MethodHead:
+		return c.rt.Shape != Raw || c.req.ContentLength == 0
+	}
+	return false
 }
 
 // bodyLimit is the most bytes that a body may have.

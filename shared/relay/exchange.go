@@ -235,7 +235,7 @@ func (c *call) setBody(req *http.Request, body []byte) {
 	case c.form != nil:
 		req.Body, req.ContentLength = c.formStream()
 		c.bodySpent = true
-	case c.rt.Shape == Raw && c.in == nil && c.req.Body != nil && c.req.ContentLength != 0 && c.req.Method != http.MethodGet && c.req.Method != http.MethodDelete:
+	case c.rt.Shape == Raw && c.in == nil && c.req.Body != nil && c.req.ContentLength != 0:
 		req.Body, req.ContentLength = exactly(c.req.Body, c.req.ContentLength), c.req.ContentLength
 		c.bodySpent = true
 	default:
