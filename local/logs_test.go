@@ -270,3 +270,22 @@ func TestTheRecordOfARefusedBodyHasItsMetadata(t *testing.T) {
 		}
 	}
 }
+
+func TestNamesOfModelsAreBounded(t *testing.T) {
+	r := start(t)
+	long := strings.Repeat("m", 100_000)
+	body := `{"model":"@mock/` + long + `","messages":[{"role":"user","content":"Hello"}]}`
+	if got := r.call("POST", "/chat/completions", body); got.status != 400 || member(got.json(t), "error/param") != "model" {
+		t.Errorf("a long model: %d %.300s", got.status, got.body)
+	}
+	// A provider's own route takes what it is sent; the record stays small.
+	body = `{"model":"` + long + `","messages":[{"role":"user","content":"Hello"}]}`
+	if got := r.call("POST", "/proxy/chat/completions", body, "x-gateway-provider", "@mock"); got.status != 200 || !strings.Contains(got.body, long) {
+		t.Errorf("a long model passed through: %d %.300s", got.status, got.body)
+	}
+	for _, row := range r.logs(2, workspaceKey) {
+		if model, _ := row["ai_model"].(string); len(model) > 3000 {
+			t.Errorf("a record names a model of %d bytes", len(model))
+		}
+	}
+}

@@ -294,6 +294,9 @@ func (c *call) splitModel(name string, required bool) error {
 		}
 		c.slug, name = slug, model
 	}
+	if len(name) > maxModel {
+		return fault.Invalid("model", "must have at most %d bytes", maxModel)
+	}
 	c.model, c.rec.RequestModel = name, name
 	return nil
 }

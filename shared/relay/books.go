@@ -88,6 +88,8 @@ func (c *call) writeBooks() {
 		c.rec.TimeToFirstByte = c.rec.Duration
 	}
 	c.rec.GatewayTime = max(c.rec.Duration-c.waited, 0)
+	// A provider's answer and a path may say more than a record has room for.
+	c.rec.Model, c.rec.FinishReason = clipBytes(c.rec.Model, maxModel), clipText(c.rec.FinishReason)
 	c.sealBodies(ctx)
 	if err := c.Sink.Emit(ctx, &c.rec); err != nil {
 		c.fail("usage event", err)

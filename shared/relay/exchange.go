@@ -19,7 +19,7 @@ import (
 // head is good.
 func (c *call) attempt(body []byte) answer {
 	at := usage.Attempt{
-		Provider: c.to.target.Provider.ID, ProviderSlug: c.rec.ProviderSlug, Model: c.to.model,
+		Provider: c.to.target.Provider.ID, ProviderSlug: c.rec.ProviderSlug, Model: clipBytes(c.to.model, maxModel),
 		OptionIndex: c.rec.OptionIndex, Start: c.since(),
 	}
 	// What the attempt is charged for while it runs is noted in it.

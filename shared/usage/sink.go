@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"slices"
 	"time"
 
 	"gateway/shared/blob"
@@ -114,9 +115,26 @@ func (s *QueueSink) message(ctx context.Context, r *Record) (queue.Outgoing, err
 		event = r.AppendEvent(event[:0])
 	}
 	if len(event) > maxMessage {
+		// A record that no message can hold would stop all behind it.
+		r.thin()
+		event = r.AppendEvent(event[:0])
+	}
+	if len(event) > maxMessage {
 		return queue.Outgoing{}, fmt.Errorf("usage: an event of %d bytes is over a message's limit of %d", len(event), maxMessage)
 	}
 	return queue.Outgoing{Group: r.Org, Body: event}, nil
+}
+
+// keptAttempts are the first and the last attempts of a record that was too large.
+const keptAttempts = 20
+
+// thin leaves out of a record what only explains it: of many attempts those in
+// the middle, and the inputs of decisions. Its sums stay whole.
+func (r *Record) thin() {
+	if n := len(r.Attempts); n > 2*keptAttempts {
+		r.Attempts = slices.Concat(r.Attempts[:keptAttempts], r.Attempts[n-keptAttempts:])
+	}
+	r.Draws, r.Breakers, r.Matches, r.Skips, r.Losses = nil, nil, nil, nil, nil
 }
 
 // Batch is what a source gave at once. Done acknowledges it; without Done its

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -241,5 +242,25 @@ func TestMessageTooLargePutsItsBodiesIntoTheBucket(t *testing.T) {
 	r.ErrorMessage = string(make([]byte, 2<<20))
 	if err := sink.Emit(context.Background(), &r); err == nil {
 		t.Error("a message over the limit was sent")
+	}
+}
+
+func TestARecordOfManyAttemptsFitsAMessage(t *testing.T) {
+	l := newLane()
+	r := sample()
+	r.Cost, r.Attempts = 1000, make([]Attempt, 1000)
+	for i := range r.Attempts {
+		r.Attempts[i] = Attempt{Provider: "openai", Model: strings.Repeat("m", 2048), Status: 500, Retry: i, Cost: 1}
+	}
+	if err := (&QueueSink{Queue: l}).Ingest(context.Background(), []Record{r}); err != nil {
+		t.Fatal(err)
+	}
+	got, err := DecodeEvents(l.messages[0].Body)
+	if err != nil || len(got) != 1 {
+		t.Fatal(len(got), err)
+	}
+	a := got[0].Attempts
+	if got[0].Cost != 1000 || len(a) != 2*keptAttempts || a[0].Retry != 0 || a[len(a)-1].Retry != 999 {
+		t.Errorf("cost %v, %d attempts, the last %+v", got[0].Cost, len(a), a[len(a)-1])
 	}
 }
