@@ -1,5 +1,7 @@
 package pricing
 
+import "math/bits"
+
 // Class is one kind of billable unit. Classes are disjoint: a token counts in
 // exactly one of them, so sums need no subtraction. Absent is not zero: see
 // Usage.Get. The order is part of the event encoding: new classes go to the end.
@@ -96,6 +98,19 @@ func (u Usage) Plus(v Usage) Usage {
 		}
 	}
 	u.Estimated = u.Estimated || v.Estimated
+	return u
+}
+
+// MaxUnits bounds what one request, or one batch, can be charged of a class.
+const MaxUnits = 1e12
+
+// Bounded is u without counts that nothing can have used. What a host claims
+// beyond them would make sums run over, and come out as money that is given back.
+func (u Usage) Bounded() Usage {
+	for set := u.has; set != 0; set &= set - 1 {
+		c := bits.TrailingZeros32(set)
+		u.n[c] = max(0, min(u.n[c], MaxUnits))
+	}
 	return u
 }
 

@@ -96,12 +96,17 @@ func (c *call) writeBooks() {
 	}
 }
 
+// maxCharge bounds what one answer is charged: ten million dollars. Budgets and
+// cubes sum thousands of these without running over.
+const maxCharge pricing.NanoDollars = 10_000_000 * 1_000_000_000
+
 // charge counts the usage of the answering attempt and prices it.
 func (c *call) charge(u pricing.Usage) {
+	u = u.Bounded()
 	price, known := c.price(u.InputTokens())
 	var cost pricing.NanoDollars
 	if known {
-		cost = price.Cost(u)
+		cost = min(price.Cost(u), maxCharge)
 	}
 	c.rec.Priced = known
 	c.rec.Usage = c.rec.Usage.Plus(u)

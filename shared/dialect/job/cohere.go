@@ -69,7 +69,7 @@ func (c Cohere) Usage(ctx context.Context, j *chat.Job) ([]chat.Meter, error) {
 		return nil, err
 	}
 	m := chat.Meter{Model: job.Model, Complete: true}
-	m.Usage.Set(pricing.Input, int64(min(job.Meta.Billed.Input, maxUnits)))
+	m.Usage.Set(pricing.Input, int64(min(job.Meta.Billed.Input, pricing.MaxUnits)))
 	return []chat.Meter{m}, nil
 }
 

@@ -332,7 +332,7 @@ func TestUsageOfRowsDoesNotRunOver(t *testing.T) {
 	if err != nil || len(used) != 1 {
 		t.Fatalf("%v %v", used, err)
 	}
-	if in, out := used[0].Usage.N(pricing.Input), used[0].Usage.N(pricing.Output); in < 0 || in > maxUnits || out < 0 || out > 3 {
+	if in, out := used[0].Usage.N(pricing.Input), used[0].Usage.N(pricing.Output); in < 0 || in > pricing.MaxUnits || out < 0 || out > 3 {
 		t.Errorf("%d in, %d out", in, out)
 	}
 }

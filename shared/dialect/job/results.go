@@ -165,26 +165,12 @@ func RowsUsage(src io.ReadCloser) ([]chat.Meter, error) {
 	return got.sum()
 }
 
-// maxUnits bounds what a batch is charged of one class. What a host claims beyond
-// it would run over and come out as money that is given back.
-const maxUnits = 1e12
-
-// bounded is a usage without counts that no batch can have.
-func bounded(u pricing.Usage) pricing.Usage {
-	for c := range pricing.NumClasses {
-		if n, ok := u.Get(c); ok && (n < 0 || n > maxUnits) {
-			u.Set(c, max(0, min(n, maxUnits)))
-		}
-	}
-	return u
-}
-
 // sum sums what all rows used.
 func (r *results) sum() ([]chat.Meter, error) {
 	sum := make(map[string]pricing.Usage)
 	err := r.each(func(row *result) {
 		if model := orElse(row.model, r.model); row.good() {
-			sum[model] = bounded(sum[model].Plus(bounded(r.meter(row).Usage)))
+			sum[model] = sum[model].Plus(r.meter(row).Usage.Bounded()).Bounded()
 		}
 	})
 	if err != nil {
