@@ -23,7 +23,7 @@ github deepbricks siliconflow cerebras inference-net sambanova lemonfox-ai upsta
 sagemaker nebius recraft-ai milvus replicate lepton kluster-ai nscale hyperbolic bytez featherless-ai krutrim 302ai
 cometapi matterai meshy nextbit tripo3d modal z-ai oracle iointelligence aibadgr ovhcloud cortex
 bedrock-mantle claude-platform-aws byteplus databricks deepgram fal-ai snowflake-cortex vllm local-ai minimax
-lightning-ai ember-cloud hugging-face scenario-ai`
+lightning-ai ember-cloud hugging-face open-ai scenario-ai`
 
 func TestEveryProviderHasItsRow(t *testing.T) {
 	for _, id := range strings.Fields(everyID) {
