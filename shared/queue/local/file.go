@@ -5,7 +5,9 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
+	"os"
 	"sync"
 	"time"
 
@@ -125,6 +127,9 @@ func Open(path string, o Options) (*File, error) {
 	if f.clock == nil {
 		f.clock = time.Now
 	}
+	if err := makeFile(path); err != nil {
+		return nil, err
+	}
 	dsn := "file:" + (&url.URL{Path: path}).EscapedPath()
 	db, err := sql.Open("sqlite", dsn)
 	if err != nil {
@@ -137,6 +142,20 @@ func Open(path string, o Options) (*File, error) {
 	}
 	go f.write()
 	return f, nil
+}
+
+// makeFile makes the file when it is absent: the driver would do so with the
+// process's umask, and every user of the machine might read what is under way. One
+// that is there is not touched, as closing it would end the locks on it.
+func makeFile(path string) error {
+	made, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	switch {
+	case err == nil:
+		return made.Close()
+	case errors.Is(err, fs.ErrExist):
+		return nil
+	}
+	return fmt.Errorf("queue/local: %w", err)
 }
 
 func (f *File) prepare(durable bool) error {

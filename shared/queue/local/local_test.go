@@ -223,6 +223,20 @@ func TestASecondOpenOfTheFileIsRefused(t *testing.T) {
 	}
 }
 
+func TestTheFileIsItsOwnersAlone(t *testing.T) {
+	path := temp(t)
+	open(t, path, Options{})
+	files, err := filepath.Glob(path + "*")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	for _, name := range files {
+		if info, err := os.Stat(name); err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("%s: %v %v", name, info.Mode(), err)
+		}
+	}
+}
+
 func TestDeadLettersAreListedRedrivenAndDiscarded(t *testing.T) {
 	c := newClock()
 	f := open(t, temp(t), Options{Clock: c.Now})
