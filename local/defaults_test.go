@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 )
 
@@ -47,5 +48,25 @@ func TestTheDefaultConfigOfAWorkspace(t *testing.T) {
 		if rec.ConfigSlug != want[i] {
 			t.Errorf("request %d went by the config %q, want %q", i, rec.ConfigSlug, want[i])
 		}
+	}
+}
+
+// A key whose default config was archived refuses requests that name no other,
+// and says that it was not they who named it.
+func TestAnArchivedDefaultConfigIsNamedAsSuch(t *testing.T) {
+	r := start(t)
+	slug := r.saveConfig(`{"provider":"@mock"}`)
+	key := r.admin("POST", "/api-keys/workspace/service", fmt.Sprintf(`{"name":"k","workspace_id":%q,"scopes":["completions.write"],"defaults":{"config_id":%q}}`, r.workspace(), slug))["key"].(string)
+	r.admin("PUT", "/configs/"+slug+"?workspace_id="+r.workspace(), `{"status":"archived"}`)
+	body := chatBody("gpt-4o-mini", "Hello", "")
+	if got := r.call("POST", "/chat/completions", body, "X-Gateway-Api-Key", key); got.status != 400 || !strings.Contains(got.body, "The default config") {
+		t.Errorf("%d %s", got.status, got.body)
+	}
+	if got := r.call("POST", "/chat/completions", body, "X-Gateway-Api-Key", key, "X-Gateway-Config", slug); got.status != 400 || !strings.Contains(got.body, "Invalid config passed") {
+		t.Errorf("%d %s", got.status, got.body)
+	}
+	other := r.saveConfig(`{"provider":"@mock"}`)
+	if got := r.call("POST", "/chat/completions", body, "X-Gateway-Api-Key", key, "X-Gateway-Config", other); got.status != 200 {
+		t.Errorf("%d %s", got.status, got.body)
 	}
 }

@@ -153,6 +153,9 @@ func (c *call) useConfig(ref string) error {
 		return err
 	}
 	if !ok || cfg.rec.Archived() {
+		if ref != strings.TrimSpace(c.ask.Config) { // the request named none
+			return fault.Newf(fault.InvalidConfig, "x-gateway-config", "The default config %q of this API key or its workspace is archived: send another one, or have the default changed", clipText(ref))
+		}
 		return fault.Newf(fault.InvalidConfig, "x-gateway-config", "Invalid config passed: there is no config %q in this workspace, and it is not a JSON object", clipText(ref))
 	}
 	tree, err := cfg.compile(c.ctx, c.Sealer)
