@@ -78,15 +78,28 @@ func skipString(b []byte, i int) (int, problem) {
 	}
 }
 
-// skipPlain is the index of the first byte at or after i that stringStops marks.
-// Of the last bytes of b, which are fewer than a word, it may give any.
+// leastText is from how many bytes on skipText is worth a call. It looks at no
+// fewer.
+const leastText = 64
+
+// skipPlain is an index at or after i up to which b has text that a string may
+// hold, with or without escapes. Of the last bytes of b, which are fewer than a
+// word, it may give any; else it is where stringStops marks a byte.
 func skipPlain(b []byte, i int) int {
-	// Keys, short texts and the space between two escapes end in the first word.
-	if i+8 <= len(b) {
+	// Keys and short texts end in the first words.
+	for range 2 {
+		if i+8 > len(b) {
+			return i
+		}
 		if m := stringStops(load(b, i)); m != 0 {
 			return i + firstByte(m)
 		}
 		i += 8
+	}
+	if hasSkipText && len(b)-i >= leastText {
+		if i += skipText(b[i:]); len(b)-i >= leastText {
+			return i
+		}
 	}
 	for len(b)-i >= 16 {
 		two := (*[16]byte)(b[i:])
