@@ -30,12 +30,9 @@ func meterPlain(body []byte, outputs string) chat.Meter {
 	if raw == nil {
 		raw = lastString(body, from, `"finish_reason"`)
 	}
-	m.Finish = string(raw)
-	if !tailMember(&d, body, near, `"usage"`) && !tailMember(&d, body, from, `"usage"`) {
+	m.Finish = finishName(raw)
+	if !tailUsage(&d, body, near, &m) && !tailUsage(&d, body, from, &m) {
 		return meterWalk(body, m)
-	}
-	if d.Kind() == wire.KindObject {
-		m.ReportedTotal = readUsage(&d, &m.Usage)
 	}
 	if m.ID == "" && tailMember(&d, body, from, `"id"`) {
 		m.ID = upstream.OptString(&d)
@@ -44,6 +41,44 @@ func meterPlain(body []byte, outputs string) chat.Meter {
 		m.Model = upstream.OptString(&d)
 	}
 	return m
+}
+
+// tailUsage reads the usage of the whole body, when that stands at or after from.
+func tailUsage(d *wire.Decoder, body []byte, from int, m *chat.Meter) bool {
+	const key = `"usage"`
+	n := bytes.Index(body[from:], []byte(key))
+	if n < 0 {
+		return false
+	}
+	colon := skipSpace(body, from+n+len(key))
+	if from+n > 0 && body[from+n-1] != '\\' && at(body, colon) == ':' {
+		var r reported
+		value := skipSpace(body, colon+1)
+		if end, ok := r.readPlain(body[value:]); ok && closesOne(body[value+end:]) {
+			m.ReportedTotal = r.classes(&m.Usage)
+			return true
+		}
+	}
+	if !tailMember(d, body, from, key) {
+		return false
+	}
+	if d.Kind() == wire.KindObject {
+		m.ReportedTotal = readUsage(d, &m.Usage)
+	}
+	return true
+}
+
+// finishNames are the reasons that most answers give.
+var finishNames = [...]string{"stop", "length", "tool_calls", "content_filter"}
+
+// finishName is a finish reason as a string.
+func finishName(raw []byte) string {
+	for _, name := range finishNames {
+		if string(raw) == name {
+			return name
+		}
+	}
+	return string(raw)
 }
 
 // tailMember puts d before the value of a member of the whole body that stands at or

@@ -21,29 +21,18 @@ func readUsage(d *wire.Decoder, u *pricing.Usage) (total int64) {
 	if d.Null() {
 		return 0
 	}
-	r := reported{-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1}
+	r := unreported
 	for key := range d.Object {
-		switch string(key) {
-		case "prompt_tokens", "input_tokens":
-			count(d, &r.prompt)
-		case "completion_tokens", "output_tokens":
-			count(d, &r.completion)
-		case "total_tokens":
-			count(d, &r.total)
-		case "prompt_tokens_details", "input_tokens_details":
-			r.readPromptDetails(d)
-		case "completion_tokens_details", "output_tokens_details":
-			r.readCompletionDetails(d)
-		case "prompt_cache_hit_tokens":
-			if r.cached < 0 {
-				count(d, &r.cached)
-			}
-		case "num_search_queries":
-			count(d, &r.searches)
+		if part := detailsOf(key); part != ofNothing {
+			r.readDetails(d, part)
+		} else if n := r.count(key); n != nil {
+			count(d, n)
 		}
 	}
 	return r.classes(u)
 }
+
+var unreported = reported{-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1}
 
 // count reads a number of tokens; null and what is no number counts as not given.
 func count(d *wire.Decoder, n *int64) {
@@ -54,38 +43,62 @@ func count(d *wire.Decoder, n *int64) {
 	*n = d.Int()
 }
 
-func (r *reported) readPromptDetails(d *wire.Decoder) {
+func (r *reported) readDetails(d *wire.Decoder, part usagePart) {
 	if d.Kind() != wire.KindObject {
 		return
 	}
 	for key := range d.Object {
-		switch string(key) {
-		case "cached_tokens":
-			count(d, &r.cached)
-		case "cache_creation_tokens", "cache_write_tokens":
-			count(d, &r.cacheWrite)
-		case "audio_tokens":
-			count(d, &r.audioIn)
-		case "image_tokens":
-			count(d, &r.imageIn)
+		if n := r.place(part, key); n != nil {
+			count(d, n)
 		}
 	}
 }
 
-func (r *reported) readCompletionDetails(d *wire.Decoder) {
-	if d.Kind() != wire.KindObject {
-		return
-	}
-	for key := range d.Object {
-		switch string(key) {
-		case "reasoning_tokens":
-			count(d, &r.reasoning)
-		case "audio_tokens":
-			count(d, &r.audioOut)
-		case "image_tokens":
-			count(d, &r.imageOut)
+// count is where the number of a member goes; nil: nowhere.
+func (r *reported) count(key []byte) *int64 {
+	switch string(key) {
+	case "prompt_tokens", "input_tokens":
+		return &r.prompt
+	case "completion_tokens", "output_tokens":
+		return &r.completion
+	case "total_tokens":
+		return &r.total
+	case "prompt_cache_hit_tokens":
+		if r.cached < 0 {
+			return &r.cached
 		}
+	case "num_search_queries":
+		return &r.searches
 	}
+	return nil
+}
+
+// promptDetail is count for the parts of the prompt.
+func (r *reported) promptDetail(key []byte) *int64 {
+	switch string(key) {
+	case "cached_tokens":
+		return &r.cached
+	case "cache_creation_tokens", "cache_write_tokens":
+		return &r.cacheWrite
+	case "audio_tokens":
+		return &r.audioIn
+	case "image_tokens":
+		return &r.imageIn
+	}
+	return nil
+}
+
+// completionDetail is count for the parts of the completion.
+func (r *reported) completionDetail(key []byte) *int64 {
+	switch string(key) {
+	case "reasoning_tokens":
+		return &r.reasoning
+	case "audio_tokens":
+		return &r.audioOut
+	case "image_tokens":
+		return &r.imageOut
+	}
+	return nil
 }
 
 // classes takes the parts out of the two sums.
