@@ -65,7 +65,7 @@ func (t *Target) messagesVersion(req *http.Request) {
 func (t *Target) ownHeaders(h http.Header) error {
 	for _, extra := range t.Provider.Headers {
 		value, standard := t.headerValue(extra.Value)
-		if value == "" || standard && h.Get(extra.Name) != "" {
+		if value == "" || standard && sent(h, extra.Name) {
 			continue
 		}
 		if err := setHeader(h, extra.Name, value); err != nil {
@@ -80,6 +80,12 @@ func (t *Target) ownHeaders(h http.Header) error {
 		}
 	}
 	return nil
+}
+
+// sent tells whether a header has a value.
+func sent(h http.Header, name string) bool {
+	v := h[canonical(name)]
+	return len(v) > 0 && v[0] != ""
 }
 
 // headerValue fills a header's template of at most one field. standard: the
@@ -109,7 +115,7 @@ func (t *Target) keyHeader(h http.Header, name, prefix string) error {
 	if !printable(key) {
 		return fault.New(fault.InvalidRequest, "api_key", "api_key must not contain spaces or control characters")
 	}
-	h.Set(name, prefix+key)
+	h[canonical(name)] = []string{prefix + key}
 	return nil
 }
 
@@ -127,7 +133,7 @@ func setHeader(h http.Header, name, value string) error {
 	if !headerName(name) {
 		return fault.Invalid("custom_headers", "custom_headers has a name that is not a header name")
 	}
-	h.Set(name, value)
+	h[canonical(name)] = []string{value}
 	return nil
 }
 

@@ -16,7 +16,7 @@ import (
 // headers. h must not carry the gateway's own key in Authorization. A header
 // that comes twice is a fault, as it is unclear which one counts.
 func CredentialFromHeaders(p *Provider, h http.Header) (Credential, error) {
-	c := Credential{Fields: map[string]string{}}
+	var c Credential
 	authorization, err := single(h, "Authorization")
 	if err != nil {
 		return Credential{}, err
@@ -29,13 +29,14 @@ func CredentialFromHeaders(p *Provider, h http.Header) (Credential, error) {
 	}
 	for i := range p.Fields {
 		f := &p.Fields[i]
-		name, ok := fieldHeaders[f]
-		if !ok {
+		var v string
+		switch values := h[f.header]; {
+		case f.header == "":
 			continue
-		}
-		v, err := single(h, name)
-		if err != nil {
-			_, err = single(h, f.HeaderName()) // as it is documented
+		case len(values) == 1:
+			v = values[0]
+		case len(values) > 1:
+			_, err = single(h, f.HeaderName()) // names it as it is documented
 		}
 		if v == "" && err == nil && f.Bare != "" {
 			v, err = single(h, f.Bare)
@@ -44,29 +45,18 @@ func CredentialFromHeaders(p *Provider, h http.Header) (Credential, error) {
 			return Credential{}, err
 		}
 		if v != "" {
+			if c.Fields == nil {
+				c.Fields = make(map[string]string, len(p.Fields))
+			}
 			c.Fields[f.Name] = v
 		}
 	}
 	return c, nil
 }
 
-// fieldHeaders are the headers, in canonical form, that carry the fields of the
-// catalogue; fields without one are not in it.
-var fieldHeaders = func() map[*Field]string {
-	m := make(map[*Field]string)
-	for i := range catalogue {
-		for j := range catalogue[i].Fields {
-			f := &catalogue[i].Fields[j]
-			if name := f.HeaderName(); name != "" {
-				m[f] = http.CanonicalHeaderKey(name)
-			}
-		}
-	}
-	return m
-}()
-
+// single is the value of a header; "" without one.
 func single(h http.Header, name string) (string, error) {
-	values := h.Values(name)
+	values := h[canonical(name)]
 	switch {
 	case len(values) == 0:
 		return "", nil
@@ -92,10 +82,15 @@ func (c Credential) Or(other Credential) Credential {
 	if c.Key == "" {
 		c.Key = other.Key
 	}
-	merged := make(map[string]string, len(c.Fields)+len(other.Fields))
-	maps.Copy(merged, other.Fields)
-	maps.Copy(merged, c.Fields)
-	c.Fields = merged
+	switch {
+	case len(c.Fields) == 0:
+		c.Fields = other.Fields
+	case len(other.Fields) > 0:
+		merged := make(map[string]string, len(c.Fields)+len(other.Fields))
+		maps.Copy(merged, other.Fields)
+		maps.Copy(merged, c.Fields)
+		c.Fields = merged
+	}
 	if c.Deployments == nil {
 		c.Deployments = other.Deployments
 	}

@@ -20,10 +20,10 @@ func TestCredentialFromHeaders(t *testing.T) {
 		fields   map[string]string
 	}{
 		{"bearer", "openai", map[string]string{"Authorization": "Bearer sk-1", "x-gateway-openai-project": "p", "x-gateway-azure-resource-name": "no"}, "sk-1", map[string]string{"openai_project": "p"}},
-		{"only Bearer is taken off", "fal-ai", map[string]string{"Authorization": "Key sk-1"}, "Key sk-1", map[string]string{}},
-		{"bearer in another case", "openai", map[string]string{"Authorization": "bearer sk-1"}, "sk-1", map[string]string{}},
+		{"only Bearer is taken off", "fal-ai", map[string]string{"Authorization": "Key sk-1"}, "Key sk-1", nil},
+		{"bearer in another case", "openai", map[string]string{"Authorization": "bearer sk-1"}, "sk-1", nil},
 		{"own header of the provider", "anthropic", map[string]string{"x-api-key": "ak", "anthropic-beta": "b1"}, "ak", map[string]string{"anthropic_beta": "b1"}},
-		{"Authorization before the own header", "anthropic", map[string]string{"Authorization": "Bearer a", "x-api-key": "b"}, "a", map[string]string{}},
+		{"Authorization before the own header", "anthropic", map[string]string{"Authorization": "Bearer a", "x-api-key": "b"}, "a", nil},
 		{"prefixed before bare", "openai", map[string]string{"x-gateway-openai-beta": "x", "openai-beta": "y"}, "", map[string]string{"openai_beta": "x"}},
 		{"other suffix", "azure-ai", map[string]string{"x-gateway-azure-extra-params": "pass"}, "", map[string]string{"azure_extra_parameters": "pass"}},
 		{"aws", "bedrock", map[string]string{"x-gateway-aws-access-key-id": "AK", "x-gateway-aws-region": "eu-west-1", "x-gateway-aws-service": "no"}, "", map[string]string{"aws_access_key_id": "AK", "aws_region": "eu-west-1"}},

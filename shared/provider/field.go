@@ -19,6 +19,8 @@ type Field struct {
 	// or "other=value" when another field has a value.
 	Need   string
 	Values []string // allowed values; nil: any
+
+	header string // HeaderName in canonical form
 }
 
 // Form is what a value may look like. Everything that lands in a URL has a

@@ -1,5 +1,7 @@
 package provider
 
+import "net/http"
+
 // Provider is one row of the catalogue. Rows are never changed.
 type Provider struct {
 	ID      string   // provider type, such as openai
@@ -63,6 +65,7 @@ var byID = func() map[string]*Provider {
 	m := make(map[string]*Provider, 2*len(catalogue))
 	for i := range catalogue {
 		p := &catalogue[i]
+		p.readHeaderNames()
 		m[p.ID] = p
 		for _, alias := range p.Aliases {
 			m[alias] = p
@@ -70,6 +73,39 @@ var byID = func() map[string]*Provider {
 	}
 	return m
 }()
+
+// canonicalNames are the header names of the catalogue in canonical form, which
+// net/http makes anew for each of its own methods.
+var canonicalNames = map[string]string{}
+
+func (p *Provider) readHeaderNames() {
+	know := func(name string) string {
+		canonicalNames[name] = http.CanonicalHeaderKey(name)
+		return canonicalNames[name]
+	}
+	for i := range p.Fields {
+		f := &p.Fields[i]
+		if name := f.HeaderName(); name != "" {
+			f.header = know(name)
+		}
+		if f.Bare != "" {
+			know(f.Bare)
+		}
+	}
+	for _, h := range p.Headers {
+		know(h.Name)
+	}
+	know(p.Auth.Name)
+	know("Authorization")
+}
+
+// canonical is http.CanonicalHeaderKey.
+func canonical(name string) string {
+	if c, ok := canonicalNames[name]; ok {
+		return c
+	}
+	return http.CanonicalHeaderKey(name)
+}
 
 // ByID finds a provider by its id or an alias.
 func ByID(id string) (*Provider, bool) {

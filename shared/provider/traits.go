@@ -1,17 +1,42 @@
 package provider
 
 import (
+	"hash/maphash"
 	"strings"
+	"sync/atomic"
 
 	"gateway/shared/chat"
 )
 
 // Traits are what the dialects must know of the host and of model.
 func (p *Provider) Traits(model string) chat.Traits {
+	at := (maphash.String(traitsSeed, p.ID) ^ maphash.String(traitsSeed, model)*31) % uint64(len(traitsKnown))
+	if known := traitsKnown[at].Load(); known != nil && known.of == p && known.model == model {
+		return known.traits
+	}
 	t := p.traits(model)
 	p.limit(&t, model)
+	if len(model) <= maxKnownModel {
+		traitsKnown[at].Store(&knownTraits{p, strings.Clone(model), t})
+	}
 	return t
 }
+
+// knownTraits are those of a model that was asked for before. They depend on the
+// tables of this package only, and nobody changes what they refer to.
+type knownTraits struct {
+	of     *Provider
+	model  string
+	traits chat.Traits
+}
+
+// Callers name models: only so many are kept, and none with a long name.
+var (
+	traitsKnown [256]atomic.Pointer[knownTraits]
+	traitsSeed  = maphash.MakeSeed()
+)
+
+const maxKnownModel = 128
 
 func (p *Provider) traits(model string) chat.Traits {
 	q := &p.Quirks
