@@ -92,10 +92,9 @@ func (u Usage) Classes() uint32 { return u.has }
 
 // Plus sums two usages class by class (several attempts of one request).
 func (u Usage) Plus(v Usage) Usage {
-	for c := range NumClasses {
-		if v.has&(1<<c) != 0 {
-			u.Add(c, v.n[c])
-		}
+	for set := v.has; set != 0; set &= set - 1 {
+		c := Class(bits.TrailingZeros32(set))
+		u.Add(c, v.n[c])
 	}
 	u.Estimated = u.Estimated || v.Estimated
 	return u

@@ -238,8 +238,8 @@ func (c *call) takeWalk() {
 	from, w := &c.checked.Walk, &c.walk
 	w.ObjectStart, w.ObjectEnd, w.Empty = from.ObjectStart, from.ObjectEnd, from.Empty
 	w.Spans, w.Keys = append(w.Spans[:0], noSpans[:]...), append(w.Keys[:0], noSpans[:]...)
-	for i, key := range bodyKeys.Keys() {
-		if at := c.checked.Keys.Index(key); at >= 0 {
+	for i, at := range c.checked.Keys.Places(bodyKeys) {
+		if at >= 0 {
 			w.Spans[i], w.Keys[i] = from.Spans[at], from.Keys[at]
 		}
 	}
@@ -326,7 +326,7 @@ func (c *call) outputBound() int64 {
 	}
 	bound := int64(defaultReserveOutput)
 	c.outAssumed = true
-	for _, k := range []int{keyMaxCompletionTokens, keyMaxTokens, keyMaxOutputTokens} {
+	for _, k := range [...]int{keyMaxCompletionTokens, keyMaxTokens, keyMaxOutputTokens} {
 		if v := c.walk.Spans[k]; v.Present(c.in) {
 			if n, err := wire.ScanInt(v.Of(c.in), ""); err == nil && n >= 0 {
 				bound = n

@@ -296,25 +296,29 @@ func hides(name string, sensitive []string) bool {
 // appendHeaders writes headers as a JSON object in the order of their names;
 // credentials, and what the caller named as sensitive, are masked.
 func appendHeaders(dst []byte, h http.Header, sensitive []string) []byte {
-	var room [32]string // most requests have fewer headers; more are sorted in the heap
-	names := room[:0]
-	for k := range h {
-		names = append(names, k)
+	var room [32]headerLine // most requests have fewer headers; more are sorted in the heap
+	lines := room[:0]
+	for name, values := range h {
+		lines = append(lines, headerLine{name, values[0]})
 	}
-	slices.Sort(names)
+	slices.SortFunc(lines, func(a, b headerLine) int { return strings.Compare(a.name, b.name) })
 	dst = append(dst, '{')
-	for i, k := range names {
+	for i := range lines {
+		name, value := lines[i].name, lines[i].value
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = wire.AppendJSONString(dst, k)
+		dst = wire.AppendJSONString(dst, name)
 		dst = append(dst, ':')
-		withPassword := k == headerCustomHost && strings.Contains(h[k][0], "@")
-		if withPassword || hides(k, sensitive) {
+		withPassword := name == headerCustomHost && strings.Contains(value, "@")
+		if withPassword || hides(name, sensitive) {
 			dst = append(dst, `"*****"`...)
 			continue
 		}
-		dst = wire.AppendJSONString(dst, h[k][0])
+		dst = wire.AppendJSONString(dst, value)
 	}
 	return append(dst, '}')
 }
+
+// headerLine is a header with its first value.
+type headerLine struct{ name, value string }

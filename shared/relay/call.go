@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"encoding/json"
 	"net/http"
 	"time"
 
@@ -62,7 +63,9 @@ type call struct {
 	outBound   int64 // most output tokens, times n
 	outAssumed bool  // the request states no bound
 	metadata   map[string]string
-	walker     *route.Walk
+	walker     *route.Walk                               // nil: no route has been found
+	way        route.Walk                                // its memory
+	params     func(name string) (json.RawMessage, bool) // param as a value, made once
 	routing    routing
 	admitted   *ledger.Admission
 
@@ -154,7 +157,13 @@ func (c *call) reset() {
 	c.checked.Keys = nil            // likewise
 	clear(c.rec.Attempts)
 	attempts := c.rec.Attempts[:0]
-	*c = call{walk: c.walk, edited: c.edited, checked: c.checked, tail: c.tail[:0], modelJSON: c.modelJSON[:0], afterwards: c.afterwards[:0]}
+	// What keeps its memory is taken out one by one: a literal of all would be
+	// built beside the call first.
+	walk, edited, checked := c.walk, c.edited, c.checked
+	tail, modelJSON, afterwards, params := c.tail[:0], c.modelJSON[:0], c.afterwards[:0], c.params
+	*c = call{}
+	c.walk, c.edited, c.checked = walk, edited, checked
+	c.tail, c.modelJSON, c.afterwards, c.params = tail, modelJSON, afterwards, params
 	c.rec.Attempts = attempts
 }
 

@@ -83,8 +83,14 @@ func (c *call) resolve() error {
 		c.mine = true
 		return nil
 	}
-	c.walker = headerTree.Start(c.routeContext())
+	c.startWalk(headerTree, c.routeContext())
 	return nil
+}
+
+// startWalk begins the walk of a tree.
+func (c *call) startWalk(t *route.Tree, ctx route.Context) {
+	c.walker = &c.way
+	t.StartIn(c.walker, ctx)
 }
 
 // headerTree is the route of a request without a config: one target that takes
@@ -127,7 +133,7 @@ func (c *call) inlineConfig(text string) error {
 		return invalidConfig(details)
 	}
 	c.rec.Mode = tree.Mode()
-	c.walker = tree.Start(c.routeContext())
+	c.startWalk(tree, c.routeContext())
 	return nil
 }
 
@@ -170,7 +176,10 @@ func (c *call) useConfig(ref string) error {
 
 // routeContext is what conditions and draws look at.
 func (c *call) routeContext() route.Context {
-	return route.Context{Metadata: c.metadata, Params: c.param, Path: c.req.URL.Path, Random: rand.Uint32}
+	if c.params == nil {
+		c.params = c.param
+	}
+	return route.Context{Metadata: c.metadata, Params: c.params, Path: c.req.URL.Path, Random: rand.Uint32}
 }
 
 // param gives a top-level field of the client's body to a condition.

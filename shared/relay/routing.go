@@ -34,7 +34,7 @@ func (c *call) useTree(tree *route.Tree, config string, version int64) {
 	if c.rehearsing {
 		ctx = onlyLooking(ctx)
 	}
-	c.walker = tree.Start(ctx)
+	c.startWalk(tree, ctx)
 }
 
 func versionText(n int64) string { return "v" + strconv.FormatInt(n, 10) }

@@ -70,9 +70,15 @@ const maxStates = 100
 
 // Start begins a walk.
 func (t *Tree) Start(ctx Context) *Walk {
-	w := &Walk{tree: t, ctx: ctx}
-	w.stack = w.frames[:0]
+	w := new(Walk)
+	t.StartIn(w, ctx)
 	return w
+}
+
+// StartIn is Start in memory that is given; no other walk may use it any more.
+func (t *Tree) StartIn(w *Walk, ctx Context) {
+	*w = Walk{tree: t, ctx: ctx}
+	w.stack = w.frames[:0]
 }
 
 // Mode, Slugs and FetchIntegrated are those of the tree.

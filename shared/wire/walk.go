@@ -3,6 +3,7 @@ package wire
 import (
 	"bytes"
 	"strings"
+	"sync/atomic"
 	"unicode/utf8"
 
 	"gateway/shared/fault"
@@ -13,6 +14,13 @@ import (
 type KeySet struct {
 	keys  []string
 	byLen [][]int // indexes of the keys of each length
+	asked atomic.Pointer[placesOf]
+}
+
+// placesOf are the indexes that the keys of one set have in another.
+type placesOf struct {
+	of *KeySet
+	at []int
 }
 
 // NewKeySet builds a set. The index of a key in keys is its index in the
@@ -41,6 +49,21 @@ func (k *KeySet) Index(key string) int {
 		}
 	}
 	return -1
+}
+
+// Places gives the index in k of each key of another set; -1 for those that k
+// does not have. The answer for the set that asked last is kept. The caller must
+// not change the slice.
+func (k *KeySet) Places(of *KeySet) []int {
+	if known := k.asked.Load(); known != nil && known.of == of {
+		return known.at
+	}
+	p := &placesOf{of, make([]int, len(of.keys))}
+	for i, key := range of.keys {
+		p.at[i] = k.Index(key)
+	}
+	k.asked.Store(p)
+	return p.at
 }
 
 // Walk is what one structural walk of an object found. It may be used again;

@@ -26,16 +26,14 @@ var unbounded = math.Inf(1)
 type checker struct {
 	keys   *wire.KeySet
 	bounds []bound
-	index  map[string]int
-	across func(body []byte, spans func(key string) []byte) error // rules over several members
+	across func(m members) error // rules over several members
 }
 
-func newChecker(across func([]byte, func(string) []byte) error, bounds ...bound) *checker {
-	c := &checker{bounds: bounds, index: make(map[string]int, len(bounds)), across: across}
+func newChecker(across func(members) error, bounds ...bound) *checker {
+	c := &checker{bounds: bounds, across: across}
 	keys := make([]string, len(bounds))
 	for i := range bounds {
 		keys[i] = bounds[i].key
-		c.index[keys[i]] = i
 	}
 	c.keys = wire.NewKeySet(keys...)
 	return c
@@ -60,12 +58,21 @@ func (c *checker) check(body []byte, checked *chat.Checked) error {
 			return err
 		}
 	}
-	return c.across(body, func(key string) []byte {
-		if s := w.Spans[c.index[key]]; s.Present(body) && string(s.Of(body)) != defaultWord {
-			return s.Of(body)
-		}
-		return nil
-	})
+	return c.across(members{checked, body})
+}
+
+// members are those of a checked body.
+type members struct {
+	found *chat.Checked
+	body  []byte
+}
+
+// get is the value of a member; nil when it is absent or the default's word.
+func (m members) get(key string) []byte {
+	if s := m.found.Span(key); s.Present(m.body) && string(s.Of(m.body)) != defaultWord {
+		return s.Of(m.body)
+	}
+	return nil
 }
 
 var chatChecker = newChecker(acrossChat,
@@ -95,18 +102,18 @@ var chatChecker = newChecker(acrossChat,
 	bound{key: "functions", test: testObjects, min: 1, max: 128},
 )
 
-func acrossChat(_ []byte, get func(string) []byte) error {
-	if get("messages") == nil {
+func acrossChat(m members) error {
+	if m.get("messages") == nil {
 		return fault.Invalid("messages", "messages is required: a list of at least one message")
 	}
-	if get("top_logprobs") != nil && string(get("logprobs")) != "true" {
+	if m.get("top_logprobs") != nil && string(m.get("logprobs")) != "true" {
 		return fault.Invalid("top_logprobs", "top_logprobs requires logprobs to be true")
 	}
-	return streamOptionsNeedStream(get)
+	return streamOptionsNeedStream(m)
 }
 
-func streamOptionsNeedStream(get func(string) []byte) error {
-	if get("stream_options") != nil && string(get("stream")) != "true" {
+func streamOptionsNeedStream(m members) error {
+	if m.get("stream_options") != nil && string(m.get("stream")) != "true" {
 		return fault.Invalid("stream_options", "stream_options is only allowed with stream true")
 	}
 	return nil
@@ -133,25 +140,25 @@ var completionChecker = newChecker(acrossCompletion,
 	bound{key: "user", test: testString},
 )
 
-func acrossCompletion(_ []byte, get func(string) []byte) error {
-	if get("prompt") == nil {
+func acrossCompletion(m members) error {
+	if m.get("prompt") == nil {
 		return fault.Invalid("prompt", "prompt is required: a string, or a list of strings, tokens or lists of tokens")
 	}
-	if raw := get("best_of"); raw != nil {
+	if raw := m.get("best_of"); raw != nil {
 		best, _ := wire.ScanInt(raw, "best_of")
 		n := int64(1)
-		if raw := get("n"); raw != nil {
+		if raw := m.get("n"); raw != nil {
 			n, _ = wire.ScanInt(raw, "n")
 		}
 		// The defaults, one of each, may be written out.
 		if best > 0 && best <= n && n > 1 {
 			return fault.Invalid("best_of", "best_of must exceed n, which is %d", n)
 		}
-		if best > 1 && string(get("stream")) == "true" {
+		if best > 1 && string(m.get("stream")) == "true" {
 			return fault.Invalid("best_of", "best_of cannot be used with stream true")
 		}
 	}
-	return streamOptionsNeedStream(get)
+	return streamOptionsNeedStream(m)
 }
 
 var embeddingChecker = newChecker(acrossEmbedding,
@@ -162,8 +169,8 @@ var embeddingChecker = newChecker(acrossEmbedding,
 	bound{key: "user", test: testString},
 )
 
-func acrossEmbedding(_ []byte, get func(string) []byte) error {
-	if get("input") == nil {
+func acrossEmbedding(m members) error {
+	if m.get("input") == nil {
 		return fault.Invalid("input", "input is required: a string, or a list of strings, tokens or lists of tokens")
 	}
 	return nil

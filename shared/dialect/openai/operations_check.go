@@ -114,10 +114,10 @@ func (c *checker) only(body []byte) error {
 
 // require makes the rule that members stand in the body; they come with what
 // they must be.
-func require(keys ...string) func([]byte, func(string) []byte) error {
-	return func(_ []byte, get func(string) []byte) error {
+func require(keys ...string) func(members) error {
+	return func(m members) error {
 		for i := 0; i < len(keys); i += 2 {
-			if get(keys[i]) == nil {
+			if m.get(keys[i]) == nil {
 				return fault.Invalid(keys[i], "%s is required: %s", keys[i], keys[i+1])
 			}
 		}
