@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/google/uuid"
-
 	"gateway/shared/fault"
 	"gateway/shared/identity"
 	"gateway/shared/ledger"
@@ -47,7 +45,7 @@ func (c *call) admit() error {
 
 func (c *call) traceID() {
 	if c.ask.TraceID == "" {
-		c.ask.TraceID = uuid.NewString()
+		c.ask.TraceID = newTraceID()
 	}
 	if c.ask.Traced && c.ask.SpanName == "" {
 		c.ask.SpanName = c.req.Method + " " + c.req.URL.Path

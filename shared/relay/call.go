@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/oklog/ulid/v2"
 
 	"gateway/shared/chat"
@@ -165,6 +166,14 @@ func (c *call) reset() {
 	c.walk, c.edited, c.checked = walk, edited, checked
 	c.tail, c.modelJSON, c.afterwards, c.params = tail, modelJSON, afterwards, params
 	c.rec.Attempts = attempts
+}
+
+// newTraceID makes a random UUID. The package's own way needs memory for its bytes.
+func newTraceID() string {
+	var b uuid.UUID
+	_, _ = rand.Read(b[:])                      // never fails (crypto/rand)
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80 // version 4, variant of RFC 9562
+	return b.String()
 }
 
 func newSpanID() string {
