@@ -129,16 +129,17 @@ func escapeLength(b []byte, i int) int {
 	if i+1 >= len(b) {
 		return 0
 	}
-	switch b[i+1] {
-	case 'n', '"', '\\', '/', 't', 'r', 'b', 'f':
+	if shortEscape[b[i+1]] != 0 {
 		return 2
-	case 'u':
-		if i+6 <= len(b) && hexValue[b[i+2]]|hexValue[b[i+3]]|hexValue[b[i+4]]|hexValue[b[i+5]] <= 0x0f {
-			return 6
-		}
+	}
+	if b[i+1] == 'u' && i+6 <= len(b) && hexValue[b[i+2]]|hexValue[b[i+3]]|hexValue[b[i+4]]|hexValue[b[i+5]] <= 0x0f {
+		return 6
 	}
 	return 0
 }
+
+// shortEscape marks what makes an escape of two bytes with a backslash in front.
+var shortEscape = [256]byte{'n': 1, '"': 1, '\\': 1, '/': 1, 't': 1, 'r': 1, 'b': 1, 'f': 1}
 
 // skipNumber reads a number that starts at i with a digit or a minus.
 func skipNumber(b []byte, i int) (int, problem) {

@@ -16,6 +16,3 @@ func skipText(b []byte) int { return skipTextAVX2(unsafe.SliceData(b), len(b)) }
 
 //go:noescape
 func skipTextAVX2(p *byte, n int) int
-
-// shortEscape marks what may follow a backslash, except the u.
-var shortEscape = [256]byte{'n': 1, '"': 1, '\\': 1, '/': 1, 't': 1, 'r': 1, 'b': 1, 'f': 1}
