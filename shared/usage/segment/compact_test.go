@@ -4,6 +4,10 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"runtime/debug"
 	"slices"
 	"testing"
 	"time"
@@ -185,4 +189,57 @@ func TestManyBodiesBecomeSeveralPacks(t *testing.T) {
 			t.Errorf("record %d has other bodies", i)
 		}
 	}
+}
+
+func BenchmarkMerge(b *testing.B) {
+	const batches, size = 90, 250
+	var at, live, grown uint64
+	for b.Loop() {
+		b.StopTimer()
+		h := newShelf(b)
+		for k := range batches {
+			records := several(size, noon.Add(time.Duration(k)*100*time.Millisecond))
+			for i := range records {
+				r := &records[i]
+				r.ID = made(k*size+i, r.Start).ID
+				r.TraceID = fmt.Sprintf("%032x", rand.Uint64())
+				r.Pack = usage.Pack{Key: "bodies/journal/2026/11/22/0000000000000001-0", Offset: int64(k*size+i) * 4000, Length: 3000}
+			}
+			h.ingest(b, records...)
+		}
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		live = m.HeapAlloc
+		old := debug.SetGCPercent(10)
+		stop, done := make(chan bool), make(chan bool)
+		go func() {
+			defer close(done)
+			for {
+				select {
+				case <-stop:
+					return
+				case <-time.After(5 * time.Millisecond):
+					runtime.ReadMemStats(&m)
+					at = max(at, m.HeapAlloc)
+				}
+			}
+		}()
+		b.StartTimer()
+		h.compactAt(b, noon.Add(time.Minute))
+		b.StopTimer()
+		close(stop)
+		<-done
+		debug.SetGCPercent(old)
+		grown = max(grown, at-live)
+		list := h.all(b)
+		if len(list) != 1 {
+			b.Fatalf("%d segments", len(list))
+		}
+		b.ReportMetric(float64(list[0].Size)/batches/size, "bytes/record")
+		b.StartTimer()
+	}
+	b.ReportMetric(float64(grown)/(1<<20), "MiB-grown")
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/batches/size, "ns/record")
 }

@@ -63,6 +63,10 @@ func (a *Archive) merge(ctx context.Context, inputs []Manifest, tier Tier, hour 
 	return nil
 }
 
+// flushRows is how many rows are handed to the encoder at once. It is well below
+// a page of events, so that pages keep to their size.
+const flushRows = 128
+
 // merger writes the records of several segments as one, in order, each once.
 type merger struct {
 	a        *Archive
@@ -139,7 +143,7 @@ func (w *merger) add(ctx context.Context, from *walk, hash func([]byte) (int, er
 	w.cube.add(r)
 	w.rows = append(w.rows, row{})
 	w.arena = w.rows[len(w.rows)-1].fill(r, ref, w.arena)
-	if len(w.rows) == 1024 {
+	if len(w.rows) == flushRows {
 		return w.flush()
 	}
 	return nil

@@ -144,11 +144,13 @@ var boundless = func() (skip []parquet.WriterOption) {
 }()
 
 // Batches are written often and read soon: cheap compression. Merged segments
-// are kept: strong compression, large pages. Every column buffers a page.
+// are kept: compression that looks further, larger pages. Every column buffers a
+// page: pages four times this size take 5 MB more while segments are merged and
+// make a file a few percent smaller.
 var (
 	inlineEncoders = encoderPool(new(fastSnappy), 16<<10, boundless...) // for the store
 	quickEncoders  = encoderPool(new(fastSnappy), 16<<10)               // for the bucket
-	smallEncoders  = encoderPool(new(narrowZstd), 128<<10)
+	smallEncoders  = encoderPool(new(narrowZstd), 32<<10)
 )
 
 // encodeBatch writes the rows of a batch, whose events have the given size
@@ -175,14 +177,15 @@ func encodeBatch(rows []row, events int, use func(file []byte) error) error {
 }
 
 // narrowZstd writes Zstandard with a window of two pages: the library's own
-// choice keeps 16 MiB of history for pages of 128 KiB.
+// choice keeps 16 MiB of history for pages of 32 KiB. Its next level takes a
+// megabyte of tables more and gains nothing in columns of short pages.
 type narrowZstd struct{ zstd.Codec }
 
-const zstdWindow = 256 << 10
+const zstdWindow = 64 << 10
 
 var zstdEncoder = sync.OnceValues(func() (*kzstd.Encoder, error) {
-	return kzstd.NewWriter(nil, kzstd.WithEncoderConcurrency(1), kzstd.WithWindowSize(zstdWindow), kzstd.WithLowerEncoderMem(true),
-		kzstd.WithZeroFrames(true), kzstd.WithEncoderCRC(false))
+	return kzstd.NewWriter(nil, kzstd.WithEncoderLevel(kzstd.SpeedFastest), kzstd.WithEncoderConcurrency(1), kzstd.WithWindowSize(zstdWindow),
+		kzstd.WithLowerEncoderMem(true), kzstd.WithZeroFrames(true), kzstd.WithEncoderCRC(false))
 })
 
 // Encode implements compress.Codec.

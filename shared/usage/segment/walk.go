@@ -26,7 +26,7 @@ type walk struct {
 }
 
 // piece is how many records a walk holds decoded.
-const piece = 512
+const piece = 128
 
 func (k *walk) open(ctx context.Context) error {
 	f, err := k.a.open(ctx, k.m, nil) // read once, and gone after the merge
