@@ -126,6 +126,7 @@ func (g *gateway) assemble() error {
 		return err
 	}
 	g.workers = []worker{
+		shedPages,
 		g.usageWorker(archive),
 		g.auditWorker(),
 		func(ctx context.Context) error { sender.Run(ctx, sweepEvery); return nil },
