@@ -138,7 +138,7 @@ func prepareFile(c *conn, durable bool) error {
 		"PRAGMA journal_mode = WAL",
 		"PRAGMA synchronous = NORMAL",
 		"PRAGMA wal_autocheckpoint = 0", // the janitor's work
-		"PRAGMA cache_size = -1024",     // KiB
+		"PRAGMA cache_size = -256",      // KiB
 	}
 	if durable {
 		pragmas = append(pragmas, "PRAGMA synchronous = FULL")
@@ -272,7 +272,7 @@ func openReader(path string) (*conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, p := range []string{"PRAGMA busy_timeout = 5000", "PRAGMA cache_size = -1024"} {
+	for _, p := range []string{"PRAGMA busy_timeout = 5000", "PRAGMA cache_size = -256"} {
 		if err := c.once(p); err != nil {
 			return nil, errors.Join(err, c.close())
 		}

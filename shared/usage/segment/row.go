@@ -148,8 +148,8 @@ var boundless = func() (skip []parquet.WriterOption) {
 // page: pages four times this size take 5 MB more while segments are merged and
 // make a file a few percent smaller.
 var (
-	inlineEncoders = encoderPool(new(fastSnappy), 16<<10, boundless...) // for the store
-	quickEncoders  = encoderPool(new(fastSnappy), 16<<10)               // for the bucket
+	inlineEncoders = encoderPool(new(fastSnappy), 8<<10, boundless...) // for the store
+	quickEncoders  = encoderPool(new(fastSnappy), 8<<10)               // for the bucket
 	smallEncoders  = encoderPool(new(narrowZstd), 32<<10)
 )
 
