@@ -27,7 +27,6 @@ func (e usageError) Error() string { return e.text }
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
-	limitHeap()
 	err := run(ctx, os.Args[1:], os.Stdout)
 	var wrong usageError
 	switch {
