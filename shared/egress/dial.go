@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"gateway/shared/fault"
+	"gateway/shared/wire/socket"
 )
 
 const (
@@ -94,7 +95,7 @@ func (g *guard) dialTLS(ctx context.Context, network, addr string, cfg *tls.Conf
 		cfg = cfg.Clone()
 		cfg.ServerName = host
 	}
-	conn := tls.Client(raw, cfg)
+	conn := tls.Client(socket.Wrap(raw), cfg)
 	ctx, cancel := context.WithTimeout(ctx, tlsTimeout)
 	defer cancel()
 	if err := conn.HandshakeContext(ctx); err != nil {

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"gateway/shared/wire/socket"
 )
 
 // HTTP1 is the guarded way out for calls whose cost counts: HTTP/1.1, plain or
@@ -201,7 +203,7 @@ func (t *HTTP1) connect(ctx context.Context, key hostKey, req *http.Request) (*c
 		if err != nil {
 			return nil, err
 		}
-		return newConn(&t.idle, key, raw, nil), nil
+		return newConn(&t.idle, key, socket.Wrap(raw), nil), nil
 	}
 	raw, err := t.guard.dialTLS(ctx, "tcp", addr, t.tls)
 	if err != nil {

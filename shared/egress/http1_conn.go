@@ -11,6 +11,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"gateway/shared/wire/socket"
 )
 
 // frame is the memory that a connection works with while it serves a request. An
@@ -33,19 +35,17 @@ func newFrame() *frame {
 type conn struct {
 	pool      *idlePool
 	key       hostKey
-	net       net.Conn        // what is read and written
-	sys       syscall.RawConn // of the socket beneath; nil when it has none
+	net       net.Conn     // what is read and written
+	sock      *socket.Conn // what is beneath, or the same; nil when it is none
 	tls       *tls.ConnectionState
 	reused    bool
 	mute      bool // the host closed it, new, without an answer or a protocol agreed on
 	idleSince time.Time
-	vec       [2][]byte // room for one gathered write
 
 	// The methods as values, made once.
 	abort func()
 	peek  func(fd uintptr) bool
 	gone  bool // what peek found
-	rest  gathered
 }
 
 func newConn(p *idlePool, key hostKey, c net.Conn, secure *tls.Conn) *conn {
@@ -56,12 +56,9 @@ func newConn(p *idlePool, key hostKey, c net.Conn, secure *tls.Conn) *conn {
 		state := secure.ConnectionState()
 		n.tls = &state
 	}
-	if s, ok := raw.(syscall.Conn); ok {
-		n.sys, _ = s.SyscallConn()
-	}
+	n.sock, _ = raw.(*socket.Conn)
 	n.abort = func() { _ = c.SetDeadline(past) }
-	n.peek = func(fd uintptr) bool { n.gone = !quiet(fd); return true }
-	n.rest.write = n.rest.try
+	n.peek = func(fd uintptr) bool { n.gone = !socket.Quiet(fd); return true }
 	return n
 }
 
@@ -70,9 +67,9 @@ func (c *conn) close() { _ = c.net.Close() }
 // alive tells whether an idle connection is still open and silent. Bytes that
 // nobody asked for make it unusable: they would be taken for the next answer.
 func (c *conn) alive() bool {
-	if c.sys != nil {
+	if c.sock != nil {
 		c.gone = true
-		if c.sys.Read(c.peek) != nil || c.gone {
+		if c.sock.Sys().Read(c.peek) != nil || c.gone {
 			return false
 		}
 	}
@@ -162,8 +159,8 @@ func (x *exchange) send(req *http.Request, body *Body) (sent int, err error) {
 		wrote(req, body, err)
 		return sent, err
 	}
-	if c.sys != nil && c.tls == nil {
-		sent, err = c.rest.begin(c.sys, head, data)
+	if c.sock != nil && c.tls == nil {
+		sent, err = c.sock.TryParts(head, data)
 		if err != nil || sent == len(head)+len(data) {
 			wrote(req, body, err)
 			return sent, err
@@ -180,20 +177,16 @@ func (x *exchange) send(req *http.Request, body *Body) (sent int, err error) {
 
 // gather writes two parts in as few writes as may be.
 func (c *conn) gather(a, b []byte) (int, error) {
-	if c.tls != nil { // a record takes what fits
-		n, err := c.net.Write(a)
-		if err == nil && len(b) > 0 {
-			var m int
-			m, err = c.net.Write(b)
-			n += m
-		}
-		return n, err
+	if c.sock != nil && c.tls == nil {
+		return c.sock.WriteParts(a, b)
 	}
-	c.vec = [2][]byte{a, b}
-	parts := net.Buffers(c.vec[:])
-	n, err := parts.WriteTo(c.net)
-	c.vec = [2][]byte{}
-	return int(n), err
+	n, err := c.net.Write(a) // a record of TLS takes what fits
+	if err == nil && len(b) > 0 {
+		var m int
+		m, err = c.net.Write(b)
+		n += m
+	}
+	return n, err
 }
 
 // sendOn writes the rest of a request while its answer may come already.

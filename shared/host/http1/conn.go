@@ -6,8 +6,9 @@ import (
 	"net"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
+
+	"gateway/shared/wire/socket"
 )
 
 // frame holds what was read of a connection. A head that does not fit is one for
@@ -19,8 +20,7 @@ var frames = sync.Pool{New: func() any { return new(frame) }}
 // conn is one connection, served by one goroutine.
 type conn struct {
 	s      *Server
-	net    *net.TCPConn
-	sys    syscall.RawConn
+	net    *socket.Conn
 	remote string
 
 	in   *frame // nil when r == w
@@ -35,29 +35,26 @@ type conn struct {
 	wait  func(fd uintptr) bool
 	peek  func(fd uintptr) // called by the watcher
 	ended bool             // what it found
-
-	vec  [3][]byte // room for one gathered write
-	vecs net.Buffers
 }
 
 // newConn is nil when the socket cannot be looked at.
 func newConn(s *Server, tcp *net.TCPConn) *conn {
-	sys, err := tcp.SyscallConn()
+	sock, err := socket.New(tcp)
 	if err != nil {
 		return nil
 	}
-	c := &conn{s: s, net: tcp, sys: sys, remote: tcp.RemoteAddr().String()}
+	c := &conn{s: s, net: sock, remote: tcp.RemoteAddr().String()}
 	c.wait = func(fd uintptr) bool {
 		in := frames.Get().(*frame)
-		n, again, err := receive(fd, in[:])
-		if n <= 0 || err != nil { // the end, for whatever reason, or nothing yet
+		n, again, _ := socket.Read(fd, in[:])
+		if n == 0 { // the end, for whatever reason, or nothing yet
 			frames.Put(in)
 			return !again
 		}
 		c.in, c.r, c.w = in, 0, n
 		return true
 	}
-	c.peek = func(fd uintptr) { c.ended = ended(fd) }
+	c.peek = func(fd uintptr) { c.ended = socket.Ended(fd) }
 	return c
 }
 
@@ -107,7 +104,7 @@ func (c *conn) serve() {
 func (c *conn) handOver() {
 	read := bytes.Clone(c.in[c.r:c.w])
 	c.r = c.w
-	c.s.handed.give(&begun{Conn: c.net, read: read})
+	c.s.handed.give(&begun{Conn: c.net.TCPConn, read: read})
 }
 
 // next is what becomes of a connection.
@@ -173,7 +170,7 @@ func (c *conn) head() (string, next) {
 
 // fetch waits for bytes, without a frame while none are there.
 func (c *conn) fetch() bool {
-	return c.sys.Read(c.wait) == nil && c.in != nil
+	return c.net.Sys().Read(c.wait) == nil && c.in != nil
 }
 
 // skipBlank drops the line ends that some clients send behind the body of a POST,
@@ -243,16 +240,4 @@ func (c *conn) closeSlowly() {
 	case <-time.After(rstPause):
 	case <-c.s.done:
 	}
-}
-
-// write sends up to three parts with one call.
-func (c *conn) write(parts ...[]byte) error {
-	if len(parts) == 1 {
-		_, err := c.net.Write(parts[0])
-		return err
-	}
-	c.vecs = append(c.vec[:0], parts...)
-	_, err := c.vecs.WriteTo(c.net)
-	c.vecs, c.vec = nil, [3][]byte{}
-	return err
 }

@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"gateway/shared/wire/socket"
 )
 
 // Options bound what clients may cost.
@@ -55,7 +57,7 @@ func New(h http.Handler, o Options) *Server {
 // Serve takes connections until Shutdown or Close, and then gives
 // http.ErrServerClosed. It closes ln.
 func (s *Server) Serve(ln net.Listener) error {
-	if !supported {
+	if !socket.Supported {
 		return s.standard.Serve(ln)
 	}
 	s.mu.Lock()

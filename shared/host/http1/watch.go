@@ -161,7 +161,7 @@ func (c *conn) check(now uint64) {
 		return
 	}
 	c.ended = true // when the socket cannot be asked
-	if c.sys.Control(c.peek) != nil || c.ended {
+	if c.net.Sys().Control(c.peek) != nil || c.ended {
 		c.gone()
 	}
 }

@@ -57,7 +57,7 @@ func (x *exchange) push() error {
 
 // send writes to the connection. An error ends the request: its client has gone.
 func (x *exchange) send(parts ...[]byte) error {
-	x.err = x.c.write(parts...)
+	_, x.err = x.c.net.WriteParts(parts...)
 	x.a.sent()
 	if x.err != nil {
 		x.life.End()

@@ -1,0 +1,186 @@
+package socket
+
+import (
+	"io"
+	"net"
+	"os"
+	"syscall"
+)
+
+// Conn is a TCP connection. Unlike other connections it must not be read by two
+// goroutines at once, nor written by two.
+type Conn struct {
+	*net.TCPConn
+	sys syscall.RawConn
+	in  inlet
+	out outlet
+}
+
+// New gives the connection its cheaper reads and writes.
+func New(tcp *net.TCPConn) (*Conn, error) {
+	sys, err := tcp.SyscallConn()
+	if err != nil {
+		return nil, err
+	}
+	c := &Conn{TCPConn: tcp, sys: sys}
+	c.in.try, c.out.try = c.in.read, c.out.write
+	return c, nil
+}
+
+// Wrap is New for what a dialer gave. Other kinds of connections are given back as
+// they are.
+func Wrap(c net.Conn) net.Conn {
+	if tcp, ok := c.(*net.TCPConn); ok {
+		if s, err := New(tcp); err == nil {
+			return s
+		}
+	}
+	return c
+}
+
+// Sys is the socket beneath.
+func (c *Conn) Sys() syscall.RawConn { return c.sys }
+
+// inlet is one read.
+type inlet struct {
+	p   []byte
+	n   int
+	no  syscall.Errno
+	try func(fd uintptr) bool // read as a value, made once
+}
+
+func (r *inlet) read(fd uintptr) bool {
+	var again bool
+	r.n, again, r.no = Read(fd, r.p)
+	return !again
+}
+
+// Read implements net.Conn.
+func (c *Conn) Read(p []byte) (int, error) {
+	if !Supported || len(p) == 0 {
+		return c.TCPConn.Read(p)
+	}
+	c.in.p = p
+	err := c.sys.Read(c.in.try)
+	c.in.p = nil
+	switch {
+	case err != nil:
+		return 0, c.waited(err, "read")
+	case c.in.no != 0:
+		return 0, c.failed("read", c.in.no)
+	case c.in.n == 0:
+		return 0, io.EOF
+	}
+	return c.in.n, nil
+}
+
+// MaxParts is how many parts one write takes.
+const MaxParts = 3
+
+// outlet is one write.
+type outlet struct {
+	parts [MaxParts][]byte
+	from  int // the first part that is not written
+	to    int // behind the last part
+	sent  int
+	once  bool // as far as the socket takes it without waiting
+	no    syscall.Errno
+	try   func(fd uintptr) bool // write as a value, made once
+}
+
+func (w *outlet) write(fd uintptr) bool {
+	for {
+		for w.from < w.to && len(w.parts[w.from]) == 0 {
+			w.from++
+		}
+		if w.from == w.to {
+			return true
+		}
+		n, no := write(fd, w.parts[w.from:w.to])
+		switch no {
+		case 0:
+			w.skip(n)
+		case syscall.EINTR:
+		case syscall.EAGAIN:
+			return w.once
+		default:
+			w.no = no
+			return true
+		}
+	}
+}
+
+// skip takes away what was written.
+func (w *outlet) skip(n int) {
+	w.sent += n
+	for i := w.from; n > 0; i++ {
+		m := min(n, len(w.parts[i]))
+		w.parts[i] = w.parts[i][m:]
+		n -= m
+	}
+}
+
+// Write implements net.Conn.
+func (c *Conn) Write(p []byte) (int, error) {
+	if !Supported {
+		return c.TCPConn.Write(p)
+	}
+	c.out.parts[0], c.out.to = p, 1
+	return c.write(false)
+}
+
+// WriteParts writes up to MaxParts parts with as few calls as may be.
+func (c *Conn) WriteParts(parts ...[]byte) (int, error) {
+	if !Supported {
+		return c.writeEach(parts)
+	}
+	c.out.to = copy(c.out.parts[:], parts)
+	return c.write(false)
+}
+
+// TryParts is WriteParts that ends when it would have to wait. It gives how much
+// went out.
+func (c *Conn) TryParts(parts ...[]byte) (int, error) {
+	if !Supported {
+		return 0, nil
+	}
+	c.out.to = copy(c.out.parts[:], parts)
+	return c.write(true)
+}
+
+func (c *Conn) write(once bool) (int, error) {
+	w := &c.out
+	w.from, w.sent, w.no, w.once = 0, 0, 0, once
+	err := c.sys.Write(w.try)
+	clear(w.parts[:w.to])
+	switch {
+	case err != nil:
+		return w.sent, c.waited(err, "write")
+	case w.no != 0:
+		return w.sent, c.failed("write", w.no)
+	}
+	return w.sent, nil
+}
+
+func (c *Conn) writeEach(parts [][]byte) (sent int, err error) {
+	for _, p := range parts {
+		n, err := c.TCPConn.Write(p)
+		if sent += n; err != nil {
+			return sent, err
+		}
+	}
+	return sent, nil
+}
+
+// failed is the error that package net gives for one of the system's.
+func (c *Conn) failed(op string, no syscall.Errno) error {
+	return &net.OpError{Op: op, Net: "tcp", Source: c.LocalAddr(), Addr: c.RemoteAddr(), Err: os.NewSyscallError(op, no)}
+}
+
+// waited names the operation whose wait ended with an error.
+func (c *Conn) waited(err error, op string) error {
+	if e, ok := err.(*net.OpError); ok {
+		e.Op = op
+	}
+	return err
+}

@@ -1,0 +1,21 @@
+//go:build darwin || (linux && (race || (!amd64 && !arm64)))
+
+package socket
+
+import "syscall"
+
+func read(fd uintptr, p []byte) (int, syscall.Errno) {
+	n, err := syscall.Read(int(fd), p)
+	return n, number(err)
+}
+
+// write writes as much as the socket takes of the first part.
+func write(fd uintptr, parts [][]byte) (int, syscall.Errno) {
+	n, err := syscall.Write(int(fd), parts[0])
+	return n, number(err)
+}
+
+func number(err error) syscall.Errno {
+	no, _ := err.(syscall.Errno)
+	return no
+}

@@ -1,0 +1,52 @@
+//go:build linux || darwin
+
+package socket
+
+import "syscall"
+
+// Supported tells whether sockets can be read and looked at without waiting.
+// Where they cannot, a Conn is an ordinary connection.
+const Supported = true
+
+// Read reads what has come to a socket without waiting; again: nothing has. No
+// bytes and no error are the end.
+func Read(fd uintptr, p []byte) (n int, again bool, no syscall.Errno) {
+	for {
+		n, no := read(fd, p)
+		switch no {
+		case 0:
+			return n, false, 0
+		case syscall.EINTR:
+		case syscall.EAGAIN:
+			return 0, true, 0
+		default:
+			return 0, false, no
+		}
+	}
+}
+
+// Quiet tells whether a socket is open and has nothing to read. Whatever it reads
+// makes the connection useless, so it may read.
+func Quiet(fd uintptr) bool {
+	var one [1]byte
+	_, again, _ := Read(fd, one[:])
+	return again
+}
+
+// Ended tells whether the other side has closed a socket, all of whose bytes were
+// read, or broken it. It reads nothing.
+func Ended(fd uintptr) bool {
+	var one [1]byte
+	for {
+		n, _, err := syscall.Recvfrom(int(fd), one[:], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
+		switch err {
+		case nil:
+			return n == 0
+		case syscall.EINTR:
+		case syscall.EAGAIN:
+			return false
+		default:
+			return true
+		}
+	}
+}
