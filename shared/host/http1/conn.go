@@ -30,11 +30,18 @@ type conn struct {
 
 	state   atomic.Uint64
 	current atomic.Pointer[exchange]
+	later   bool // a request has been served
 
-	// Callbacks as values, made once.
-	wait  func(fd uintptr) bool
-	peek  func(fd uintptr) // called by the watcher
-	ended bool             // what it found
+	// While turn runs.
+	waits  uint64    // the state that it waits in
+	inside bool      // it serves
+	over   bool      // the connection is to be closed
+	rest   *exchange // a request whose body is not in the frame
+
+	// The methods as values, made once.
+	turned func(fd uintptr) bool
+	peek   func(fd uintptr) // called by the watcher
+	ended  bool             // what it found
 }
 
 // newConn is nil when the socket cannot be looked at.
@@ -44,16 +51,7 @@ func newConn(s *Server, tcp *net.TCPConn) *conn {
 		return nil
 	}
 	c := &conn{s: s, net: sock, remote: tcp.RemoteAddr().String()}
-	c.wait = func(fd uintptr) bool {
-		in := frames.Get().(*frame)
-		n, again, _ := socket.Read(fd, in[:])
-		if n == 0 { // the end, for whatever reason, or nothing yet
-			frames.Put(in)
-			return !again
-		}
-		c.in, c.r, c.w = in, 0, n
-		return true
-	}
+	c.turned = c.turn
 	c.peek = func(fd uintptr) { c.ended = socket.Ended(fd) }
 	return c
 }
@@ -80,17 +78,13 @@ func (c *conn) serve() {
 		}
 	}()
 	for {
-		head, next := c.head()
+		x, next := c.request()
 		if next == serveIt {
-			x, ok := c.parse(head)
-			if ok {
-				if !x.serve() {
-					return
-				}
-				continue
+			if !x.serve() {
+				return
 			}
-			c.r -= len(head)
-			next = handIt
+			c.later = true
+			continue
 		}
 		if next == handIt && !c.s.closing.Load() {
 			handed = true
@@ -112,42 +106,87 @@ type next uint8
 
 const (
 	endIt   next = iota // it is over
-	serveIt             // a whole head of the common shape, as far as was seen
+	waitIt              // more must come
+	serveIt             // a whole head of a request that is taken here
 	handIt              // one for net/http
 )
 
-// head waits for the next request and gives its head, which is consumed.
-func (c *conn) head() (string, next) {
-	c.line = 0
-	first := c.state.Load()&what == fresh
-	var state uint64 // busy
-	if c.in == nil {
-		if state = c.state.Load(); !first {
-			state = c.enter(idle)
-		}
-		if !c.fetch() || !c.state.CompareAndSwap(state, busy) {
-			return "", endIt
-		}
-		state = busy
-	}
+// turn serves the requests that come whole. It is called back by a read of the
+// socket, which waits whenever turn is false, and does so without a try to read in
+// between: what comes while a request is served ends the wait at once. So a request
+// costs one read, not a second one that finds nothing. It is true when the
+// connection is over, or in need of reads of another kind.
+//
+// While it runs, a Close of the connection waits for it to end.
+func (c *conn) turn(fd uintptr) bool {
 	for {
-		if !c.post || c.skipBlank() {
-			from := c.r + max(0, c.line-2)
-			if n := bytes.Index(c.in[from:c.w], []byte("\r\n\r\n")); n >= 0 {
-				if state != busy && !c.state.CompareAndSwap(state, busy) {
-					return "", endIt
-				}
-				end := from + n + 4
-				head := string(c.in[c.r:end])
-				c.r = end
-				return head, serveIt
+		more, again := c.receive(fd)
+		if again {
+			return false
+		}
+		if c.in == nil || !c.state.CompareAndSwap(c.waits, busy) {
+			c.over = true
+			return true
+		}
+		for c.in != nil {
+			x, next := c.look()
+			if next != serveIt {
+				return true
 			}
-			if !c.plausible() || c.r == 0 && c.w == len(c.in) {
-				if state != busy && !c.state.CompareAndSwap(state, busy) {
-					return "", endIt
-				}
-				return "", handIt
+			if x.body.left > int64(c.w-c.r) {
+				c.rest = x
+				return true
 			}
+			c.inside = true
+			if !x.serve() {
+				c.over = true
+				return true
+			}
+			c.inside, c.later = false, true
+		}
+		c.waits = c.enter(idle)
+		if !more {
+			return false
+		}
+	}
+}
+
+// receive takes what has come. There is no frame after the connection's end, for
+// whatever reason, or when nothing has come yet.
+func (c *conn) receive(fd uintptr) (more, again bool) {
+	in := frames.Get().(*frame)
+	n, more, again := c.net.Receive(fd, in[:])
+	if n == 0 {
+		frames.Put(in)
+		return false, again
+	}
+	c.in, c.r, c.w = in, 0, n
+	return more, false
+}
+
+// request serves requests as they come and gives the next one that did not come
+// whole.
+func (c *conn) request() (*exchange, next) {
+	if c.in == nil {
+		if c.waits = c.state.Load(); c.later {
+			c.waits = c.enter(idle)
+		}
+		if c.net.Sys().Read(c.turned) != nil || c.over {
+			return nil, endIt
+		}
+		c.inside = false
+		if x := c.rest; x != nil {
+			c.rest = nil
+			return x, serveIt
+		}
+	}
+	for state := busy; ; {
+		x, next := c.look()
+		if next != waitIt {
+			if state != busy && !c.state.CompareAndSwap(state, busy) {
+				return nil, endIt
+			}
+			return x, next
 		}
 		if state == busy {
 			state = c.enter(heading)
@@ -161,16 +200,35 @@ func (c *conn) head() (string, next) {
 		}
 		// net/http answers half a head, but not less than it waits for between
 		// requests.
-		if err == io.EOF && (first || c.w >= 4) && c.state.CompareAndSwap(state, busy) {
-			return "", handIt
+		if err == io.EOF && (!c.later || c.w >= 4) && c.state.CompareAndSwap(state, busy) {
+			return nil, handIt
 		}
-		return "", endIt
+		return nil, endIt
 	}
 }
 
-// fetch waits for bytes, without a frame while none are there.
-func (c *conn) fetch() bool {
-	return c.net.Sys().Read(c.wait) == nil && c.in != nil
+// look looks for a request in the frame and consumes its head.
+func (c *conn) look() (*exchange, next) {
+	if c.post && !c.skipBlank() {
+		return nil, waitIt
+	}
+	from := c.r + max(0, c.line-2)
+	n := bytes.Index(c.in[from:c.w], []byte("\r\n\r\n"))
+	if n < 0 {
+		if !c.plausible() || c.r == 0 && c.w == len(c.in) {
+			return nil, handIt
+		}
+		return nil, waitIt
+	}
+	start, end := c.r, from+n+4
+	c.r = end
+	x, ok := c.parse(string(c.in[start:end]))
+	if !ok {
+		c.r = start
+		return nil, handIt
+	}
+	c.line = 0
+	return x, serveIt
 }
 
 // skipBlank drops the line ends that some clients send behind the body of a POST,

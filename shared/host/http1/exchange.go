@@ -151,7 +151,9 @@ func (x *exchange) cut() {
 		_ = x.push()
 	}
 	x.over = true
-	_ = x.c.net.Close() // ends a read that goes on
+	if !x.c.inside { // where no read of the body goes on
+		_ = x.c.net.Close() // ends one
+	}
 	x.body.mu.Lock()
 	x.body.closed = true
 	x.body.mu.Unlock()

@@ -170,7 +170,7 @@ func (s *Server) Close() error {
 	s.stop.Do(func() { close(s.done) })
 	s.mu.Lock()
 	for c := range s.conns {
-		_ = c.net.Close()
+		c.sever()
 		c.gone()
 	}
 	s.mu.Unlock()

@@ -14,6 +14,7 @@ type Conn struct {
 	sys syscall.RawConn
 	in  inlet
 	out outlet
+	ask question
 }
 
 // New gives the connection its cheaper reads and writes.

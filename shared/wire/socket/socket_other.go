@@ -11,6 +11,11 @@ const Supported = false
 // Read is not to be had here.
 func Read(uintptr, []byte) (n int, again bool, no syscall.Errno) { return 0, false, 0 }
 
+type question struct{}
+
+// Receive is not to be had here.
+func (c *Conn) Receive(uintptr, []byte) (n int, more, again bool) { return 0, true, false }
+
 // Quiet cannot be told here: a connection that the other side has closed fails
 // when it is used.
 func Quiet(uintptr) bool { return true }
