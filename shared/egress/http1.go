@@ -167,6 +167,10 @@ func (t *HTTP1) roundTrip(req *http.Request, body *Body) (*http.Response, error)
 		if err == nil {
 			return resp, nil
 		}
+		if err == errStale {
+			c = t.idle.get(key)
+			continue
+		}
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}

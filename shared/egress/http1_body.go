@@ -23,6 +23,7 @@ type exchange struct {
 	writing chan error // of a request that is still being sent; nil when it was sent whole
 	cut     bool       // the request did not go out whole
 	heard   bool       // something of an answer came
+	lost    error      // what came instead of an answer while one was waited for by turn
 
 	mu         sync.Mutex // guards what follows and f once the answer is given out
 	framing    framing

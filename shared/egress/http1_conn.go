@@ -36,16 +36,19 @@ type conn struct {
 	pool      *idlePool
 	key       hostKey
 	net       net.Conn     // what is read and written
-	sock      *socket.Conn // what is beneath, or the same; nil when it is none
+	sock      *socket.Conn // what is beneath, or the same; nil where sockets cannot be looked at
 	tls       *tls.ConnectionState
 	reused    bool
 	mute      bool // the host closed it, new, without an answer or a protocol agreed on
 	idleSince time.Time
 
+	asking asking
+
 	// The methods as values, made once.
-	abort func()
-	peek  func(fd uintptr) bool
-	gone  bool // what peek found
+	abort  func()
+	turned func(fd uintptr) bool
+	peek   func(fd uintptr) bool
+	gone   bool // what peek found
 }
 
 func newConn(p *idlePool, key hostKey, c net.Conn, secure *tls.Conn) *conn {
@@ -58,15 +61,23 @@ func newConn(p *idlePool, key hostKey, c net.Conn, secure *tls.Conn) *conn {
 	}
 	n.sock, _ = raw.(*socket.Conn)
 	n.abort = func() { _ = c.SetDeadline(past) }
+	n.turned = n.turn
 	n.peek = func(fd uintptr) bool { n.gone = !socket.Quiet(fd); return true }
 	return n
 }
 
 func (c *conn) close() { _ = c.net.Close() }
 
+// plain tells whether requests are sent by turn.
+func (c *conn) plain() bool { return c.sock != nil && c.tls == nil }
+
 // alive tells whether an idle connection is still open and silent. Bytes that
-// nobody asked for make it unusable: they would be taken for the next answer.
+// nobody asked for make it unusable: they would be taken for the next answer. A
+// plain connection is asked when a request is sent.
 func (c *conn) alive() bool {
+	if c.plain() {
+		return true
+	}
 	if c.sock != nil {
 		c.gone = true
 		if c.sock.Sys().Read(c.peek) != nil || c.gone {
@@ -107,6 +118,10 @@ func (c *conn) roundTrip(req *http.Request, body *Body) (resp *http.Response, er
 	if err != nil {
 		if x.ended { // nothing was tried
 			return nil, err, false
+		}
+		if err == errStale {
+			x.end(false)
+			return nil, err, true
 		}
 		if sent == 0 {
 			x.end(false)
@@ -155,14 +170,11 @@ func (x *exchange) send(req *http.Request, body *Body) (sent int, err error) {
 		return 0, err
 	}
 	if len(head)+len(data) <= cap(x.f.b) {
-		sent, err = c.net.Write(append(head, data...))
-		wrote(req, body, err)
-		return sent, err
+		head, data = append(head, data...), nil
 	}
-	if c.sock != nil && c.tls == nil {
-		sent, err = c.sock.TryParts(head, data)
+	if c.plain() {
+		sent, err = x.ask(req, body, head, data)
 		if err != nil || sent == len(head)+len(data) {
-			wrote(req, body, err)
 			return sent, err
 		}
 		head, data = head[min(sent, len(head)):], data[max(0, sent-len(head)):]
@@ -177,7 +189,7 @@ func (x *exchange) send(req *http.Request, body *Body) (sent int, err error) {
 
 // gather writes two parts in as few writes as may be.
 func (c *conn) gather(a, b []byte) (int, error) {
-	if c.sock != nil && c.tls == nil {
+	if c.plain() {
 		return c.sock.WriteParts(a, b)
 	}
 	n, err := c.net.Write(a) // a record of TLS takes what fits
@@ -226,6 +238,9 @@ func (x *exchange) head() (answerHead, error) {
 
 // headText reads one whole head of at most limit bytes.
 func (x *exchange) headText(limit int) (string, error) {
+	if x.lost != nil {
+		return "", x.failure(noAnswer, x.lost)
+	}
 	f := x.f
 	b := f.b[f.r:f.w]
 	grown := []byte(nil) // a head that is larger than the frame
@@ -266,10 +281,12 @@ func (x *exchange) headText(limit int) (string, error) {
 		}
 		x.heard = x.heard || n > 0
 		if err != nil && n == 0 {
-			return "", x.failure("the host closed the connection before its answer", err)
+			return "", x.failure(noAnswer, err)
 		}
 	}
 }
+
+const noAnswer = "the host closed the connection before its answer"
 
 // failure names what went wrong with a connection.
 func (x *exchange) failure(what string, err error) error {

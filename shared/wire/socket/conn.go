@@ -17,7 +17,7 @@ type Conn struct {
 	ask question
 }
 
-// New gives the connection its cheaper reads and writes.
+// New gives a connection its cheaper reads and writes, where they are Supported.
 func New(tcp *net.TCPConn) (*Conn, error) {
 	sys, err := tcp.SyscallConn()
 	if err != nil {
@@ -28,10 +28,10 @@ func New(tcp *net.TCPConn) (*Conn, error) {
 	return c, nil
 }
 
-// Wrap is New for what a dialer gave. Other kinds of connections are given back as
-// they are.
+// Wrap is New for what a dialer gave. Other kinds of connections, and all where
+// nothing is cheaper, are given back as they are.
 func Wrap(c net.Conn) net.Conn {
-	if tcp, ok := c.(*net.TCPConn); ok {
+	if tcp, ok := c.(*net.TCPConn); ok && Supported {
 		if s, err := New(tcp); err == nil {
 			return s
 		}
@@ -52,27 +52,43 @@ type inlet struct {
 
 func (r *inlet) read(fd uintptr) bool {
 	var again bool
-	r.n, again, r.no = Read(fd, r.p)
+	r.n, again, r.no = receive(fd, r.p)
 	return !again
 }
 
 // Read implements net.Conn.
 func (c *Conn) Read(p []byte) (int, error) {
-	if !Supported || len(p) == 0 {
+	if len(p) == 0 {
 		return c.TCPConn.Read(p)
 	}
 	c.in.p = p
 	err := c.sys.Read(c.in.try)
 	c.in.p = nil
-	switch {
-	case err != nil:
+	if err != nil {
 		return 0, c.waited(err, "read")
-	case c.in.no != 0:
-		return 0, c.failed("read", c.in.no)
-	case c.in.n == 0:
-		return 0, io.EOF
 	}
-	return c.in.n, nil
+	return c.in.n, c.told(c.in.n, c.in.no)
+}
+
+// ReadNow is Read, from within a callback of Sys().Read, without waiting; again:
+// nothing has come.
+func (c *Conn) ReadNow(fd uintptr, p []byte) (n int, again bool, err error) {
+	n, again, no := receive(fd, p)
+	if again {
+		return 0, true, nil
+	}
+	return n, false, c.told(n, no)
+}
+
+// told is the error of a read.
+func (c *Conn) told(n int, no syscall.Errno) error {
+	switch {
+	case no != 0:
+		return c.failed("read", no)
+	case n == 0:
+		return io.EOF
+	}
+	return nil
 }
 
 // MaxParts is how many parts one write takes.
@@ -123,18 +139,12 @@ func (w *outlet) skip(n int) {
 
 // Write implements net.Conn.
 func (c *Conn) Write(p []byte) (int, error) {
-	if !Supported {
-		return c.TCPConn.Write(p)
-	}
 	c.out.parts[0], c.out.to = p, 1
 	return c.write(false)
 }
 
 // WriteParts writes up to MaxParts parts with as few calls as may be.
 func (c *Conn) WriteParts(parts ...[]byte) (int, error) {
-	if !Supported {
-		return c.writeEach(parts)
-	}
 	c.out.to = copy(c.out.parts[:], parts)
 	return c.write(false)
 }
@@ -142,9 +152,6 @@ func (c *Conn) WriteParts(parts ...[]byte) (int, error) {
 // TryParts is WriteParts that ends when it would have to wait. It gives how much
 // went out.
 func (c *Conn) TryParts(parts ...[]byte) (int, error) {
-	if !Supported {
-		return 0, nil
-	}
 	c.out.to = copy(c.out.parts[:], parts)
 	return c.write(true)
 }
@@ -161,16 +168,6 @@ func (c *Conn) write(once bool) (int, error) {
 		return w.sent, c.failed("write", w.no)
 	}
 	return w.sent, nil
-}
-
-func (c *Conn) writeEach(parts [][]byte) (sent int, err error) {
-	for _, p := range parts {
-		n, err := c.TCPConn.Write(p)
-		if sent += n; err != nil {
-			return sent, err
-		}
-	}
-	return sent, nil
 }
 
 // failed is the error that package net gives for one of the system's.

@@ -5,12 +5,12 @@ package socket
 import "syscall"
 
 // Supported tells whether sockets can be read and looked at without waiting.
-// Where they cannot, a Conn is an ordinary connection.
+// Where they cannot, there must be no Conn.
 const Supported = true
 
-// Read reads what has come to a socket without waiting; again: nothing has. No
+// receive reads what has come to a socket without waiting; again: nothing has. No
 // bytes and no error are the end.
-func Read(fd uintptr, p []byte) (n int, again bool, no syscall.Errno) {
+func receive(fd uintptr, p []byte) (n int, again bool, no syscall.Errno) {
 	for {
 		n, no := read(fd, p)
 		switch no {
@@ -48,7 +48,7 @@ func (c *Conn) Receive(fd uintptr, p []byte) (n int, more, again bool) {
 // makes the connection useless, so it may read.
 func Quiet(fd uintptr) bool {
 	var one [1]byte
-	_, again, _ := Read(fd, one[:])
+	_, again, _ := receive(fd, one[:])
 	return again
 }
 
