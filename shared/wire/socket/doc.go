@@ -8,8 +8,5 @@
 // announced cost what the system asks for and nothing beside. Waiting is still the
 // net package's: deadlines, Close and a goroutine that waits are as they are there.
 //
-// With the race detector the announced calls are used, which tell it what they read
-// and write.
-//
 // What must never come in: a call that may block, files, protocols.
 package socket

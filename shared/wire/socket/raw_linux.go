@@ -1,4 +1,4 @@
-//go:build linux && (amd64 || arm64) && !race
+//go:build linux && (amd64 || arm64)
 
 package socket
 
@@ -10,6 +10,9 @@ import (
 
 func read(fd uintptr, p []byte) (int, syscall.Errno) {
 	n, _, no := syscall.RawSyscall6(syscall.SYS_RECVFROM, fd, uintptr(unsafe.Pointer(unsafe.SliceData(p))), uintptr(len(p)), 0, 0, 0)
+	if no == 0 {
+		received(fd, p[:n])
+	}
 	return int(n), no
 }
 
@@ -48,15 +51,17 @@ func (q *question) read(fd uintptr, p []byte) (n int, more bool, no syscall.Errn
 	q.note.Level = 0
 	r, _, no := syscall.RawSyscall(syscall.SYS_RECVMSG, fd, uintptr(unsafe.Pointer(&q.header)), 0)
 	q.part.Base = nil
-	n = int(r)
-	if no != 0 || n == 0 {
+	if no != 0 {
 		return 0, true, no
 	}
+	n = int(r)
+	received(fd, p[:n])
 	return n, q.note.Level != syscall.IPPROTO_TCP || q.note.Type != inq || q.note.left != 0, 0
 }
 
 // write writes as much as the socket takes of parts, which are MaxParts at most.
 func write(fd uintptr, parts [][]byte) (int, syscall.Errno) {
+	sending(parts)
 	if len(parts) == 1 {
 		p := parts[0]
 		n, _, no := syscall.RawSyscall6(syscall.SYS_SENDTO, fd, uintptr(unsafe.Pointer(unsafe.SliceData(p))), uintptr(len(p)), syscall.MSG_NOSIGNAL, 0, 0)

@@ -1,4 +1,4 @@
-//go:build darwin || (linux && (race || (!amd64 && !arm64)))
+//go:build darwin || (linux && !amd64 && !arm64)
 
 package socket
 
@@ -13,7 +13,7 @@ func read(fd uintptr, p []byte) (int, syscall.Errno) {
 type question struct{}
 
 func (*question) read(fd uintptr, p []byte) (n int, more bool, no syscall.Errno) {
-	if n, no = read(fd, p); no != 0 || n == 0 {
+	if n, no = read(fd, p); no != 0 {
 		return 0, true, no
 	}
 	var one [1]byte

@@ -34,7 +34,7 @@ func (c *Conn) Receive(fd uintptr, p []byte) (n int, more, again bool) {
 		n, more, no := c.ask.read(fd, p)
 		switch no {
 		case 0:
-			return n, more, false
+			return n, more || n == 0, false
 		case syscall.EINTR:
 		case syscall.EAGAIN:
 			return 0, false, true
