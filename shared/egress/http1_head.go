@@ -1,6 +1,7 @@
 package egress
 
 import (
+	"bytes"
 	"errors"
 	"net/http"
 	"strconv"
@@ -76,13 +77,11 @@ type answerHead struct {
 // when it has not come whole. from is where a line begins that was not searched.
 func headEnd(b []byte, from int) (end, next int) {
 	for {
-		n := from
-		for n < len(b) && b[n] != '\n' {
-			n++
-		}
-		if n == len(b) {
+		n := bytes.IndexByte(b[from:], '\n')
+		if n < 0 {
 			return 0, from
 		}
+		n += from
 		if n == from || n == from+1 && b[from] == '\r' {
 			return n + 1, n + 1
 		}

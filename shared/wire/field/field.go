@@ -59,8 +59,18 @@ func Trim(s string) string {
 	return s
 }
 
-// Value tells whether a value holds no control characters but tabs.
+// Value tells whether a value holds no control characters but tabs. Eight bytes are
+// looked at at once: a subtraction sets the top bit of one that is too small.
 func Value(v string) bool {
+	const ones, tops = 0x0101010101010101, 0x8080808080808080
+	for len(v) >= 8 {
+		w := uint64(v[0]) | uint64(v[1])<<8 | uint64(v[2])<<16 | uint64(v[3])<<24 | uint64(v[4])<<32 | uint64(v[5])<<40 | uint64(v[6])<<48 | uint64(v[7])<<56
+		del := w ^ 0x7f*ones
+		if ((w-' '*ones)&^w|(del-ones)&^del)&tops != 0 {
+			break // perhaps a tab
+		}
+		v = v[8:]
+	}
 	for i := range len(v) {
 		if c := v[i]; c < ' ' && c != '\t' || c == 0x7f {
 			return false
