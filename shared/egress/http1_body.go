@@ -23,6 +23,7 @@ type exchange struct {
 	writing chan error // of a request that is still being sent; nil when it was sent whole
 	cut     bool       // the request did not go out whole
 	heard   bool       // something of an answer came
+	told    bool       // somebody is told before a wait
 	lost    error      // what came instead of an answer while one was waited for by turn
 
 	mu         sync.Mutex // guards what follows and f once the answer is given out
@@ -126,11 +127,31 @@ func (x *exchange) end(reuse bool) {
 		frames.Put(x.f)
 		x.f = nil
 	}
+	if x.told {
+		x.c.sock.BeforeWaiting(nil)
+	}
 	if reuse {
 		x.c.pool.put(x.c)
 	} else {
 		x.c.close()
 	}
+}
+
+// BeforeWaiting makes Reads of an answer's body call f each time that they are
+// about to wait for the host: what was read until then may be sent on in one piece.
+// It is false for bodies that do not tell.
+func BeforeWaiting(body io.Reader, f func()) bool {
+	x, ok := body.(*exchange)
+	if !ok || x.c.sock == nil {
+		return false
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if !x.ended {
+		x.told = true
+		x.c.sock.BeforeWaiting(f)
+	}
+	return true
 }
 
 // Read implements io.Reader. The end comes with the last bytes when it is known.

@@ -336,6 +336,7 @@ func (c *call) sendRaw(resp *http.Response) error {
 	like := c.like()
 	// A run is told with all its settings, an event may hold an image or a whole response.
 	meter.wide = c.keptPath().collection == "threads" || like != nil && (like.Meter != nil || like.Operation == provider.ResponsesCreate)
+	c.flushWhenWaiting(resp.Body)
 	for {
 		t := c.Now()
 		n, err := resp.Body.Read(p)
@@ -347,7 +348,10 @@ func (c *call) sendRaw(resp *http.Response) error {
 			}
 			c.captureAnswer(p[:n])
 			c.write(p[:n])
-			c.flush()
+			c.flushSoon()
+		}
+		if err != nil {
+			c.flushWritten()
 		}
 		if err == io.EOF {
 			break
@@ -393,6 +397,36 @@ func (c *call) flush() {
 	if f, ok := c.w.(http.Flusher); ok {
 		f.Flush()
 	}
+}
+
+// flushWhenWaiting gathers what is written from here on while the provider's bytes
+// are there, where that can be told, and flushes it before they are waited for: a
+// stream that comes fast goes out in few pieces, one that comes slowly event by event.
+func (c *call) flushWhenWaiting(body io.Reader) {
+	c.gathers = egress.BeforeWaiting(body, c.flushWritten)
+}
+
+// flushSoon flushes what was written, at once or before the next wait.
+func (c *call) flushSoon() {
+	if c.written = true; !c.gathers {
+		c.flushWritten()
+	}
+}
+
+// flushWritten flushes what flushSoon left. The time that takes is not the
+// provider's.
+func (c *call) flushWritten() {
+	if !c.written {
+		return
+	}
+	c.written = false
+	if !c.gathers {
+		c.flush()
+		return
+	}
+	t := c.Now()
+	c.flush()
+	c.waited -= c.Now().Sub(t)
 }
 
 // clientGone lets the provider's answer be read on for a while, so that what it

@@ -95,6 +95,8 @@ type call struct {
 	answered    int64 // bytes of the answer's body
 	firstByte   time.Duration
 	gone        bool          // the client went
+	gathers     bool          // what is written is flushed before a wait for the provider
+	written     bool          // something was written and not flushed
 	broken      bool          // the answer must be cut, not ended
 	endFault    *fault.Fault  // of the provider: why an answer that had begun did not end well
 	waited      time.Duration // for the provider

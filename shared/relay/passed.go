@@ -58,6 +58,7 @@ func (c *call) pour(body io.Reader, meter *tailMeter, shown bool) (whole bool) {
 	chunk := newBufferFor(streamChunk)
 	defer chunk.free()
 	p := chunk.b[:cap(chunk.b)]
+	c.flushWhenWaiting(body)
 	for {
 		t := c.Now()
 		n, err := body.Read(p)
@@ -70,9 +71,10 @@ func (c *call) pour(body io.Reader, meter *tailMeter, shown bool) (whole bool) {
 				c.answered += int64(n)
 			}
 			c.write(p[:n])
-			c.flush()
+			c.flushSoon()
 		}
 		if err != nil {
+			c.flushWritten()
 			return err == io.EOF
 		}
 	}

@@ -180,6 +180,7 @@ func (c *call) sendStream(a *answer) error {
 		return err
 	}
 	c.streamHead(a)
+	c.flushWhenWaiting(a.resp.Body)
 	if len(a.held) > 0 {
 		c.piece(a, a.held)
 	}
@@ -232,7 +233,7 @@ func (c *call) piece(a *answer, out []byte) {
 		return
 	}
 	c.write(out)
-	c.flush()
+	c.flushSoon()
 }
 
 // closeStream settles a stream and sends its end: the terminal event when it is

@@ -48,13 +48,24 @@ type inlet struct {
 	n   int
 	no  syscall.Errno
 	try func(fd uintptr) bool // read as a value, made once
+
+	waits func() // called before a wait; nil: nothing
 }
 
 func (r *inlet) read(fd uintptr) bool {
 	var again bool
 	r.n, again, r.no = receive(fd, r.p)
+	if again && r.waits != nil {
+		r.waits()
+	}
 	return !again
 }
+
+// BeforeWaiting makes each Read call f when it finds nothing and is about to wait,
+// so that what is gathered while much comes goes on as soon as no more does. What
+// comes while f runs ends the wait at once. A Close from elsewhere waits for f. nil
+// ends that.
+func (c *Conn) BeforeWaiting(f func()) { c.in.waits = f }
 
 // Read implements net.Conn.
 func (c *Conn) Read(p []byte) (int, error) {
