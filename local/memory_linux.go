@@ -12,7 +12,7 @@ import (
 
 // shedPages gives back, from time to time, the pages of the program's own file
 // that are mapped into memory. Each first use of one maps its neighbours as
-// well, and what ran once, such as all that runs at the start, else stays until
+// well, unless pageByPage prevents it, and what ran once, such as all that runs at the start, else stays until
 // the process ends: twice what is in use. The pages stay in the system's cache
 // of files, so nothing is read again.
 func shedPages(ctx context.Context) error {
@@ -24,9 +24,14 @@ func shedPages(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("memory: %w", err)
 	}
+	every := shedEvery
+	if undo, err := pageByPage(areas); err == nil {
+		defer undo()
+		every = shedSinglesEvery
+	}
 	for ctx.Err() == nil {
 		shed(areas)
-		pause(ctx, shedEvery)
+		pause(ctx, every)
 	}
 	return nil
 }

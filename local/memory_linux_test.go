@@ -97,3 +97,31 @@ func TestAreasThatHoldWrittenPagesAreLeftAlone(t *testing.T) {
 		}
 	}
 }
+
+func TestPagesThatNobodyReadsStayOut(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	areas, err := ownAreas(self)
+	if err != nil {
+		t.Fatal(err)
+	}
+	undo, err := pageByPage(areas)
+	if err != nil {
+		t.Skip("the system refuses to be told:", err)
+	}
+	defer undo()
+	shed(areas)
+	before, size, sum := residentFile(t), 0, byte(0)
+	for _, a := range areas {
+		whole := unsafe.Slice((*byte)(*(*unsafe.Pointer)(unsafe.Pointer(&a.from))), a.to-a.from)
+		size += len(whole) >> 10
+		for i := 0; i < len(whole); i += 16 * os.Getpagesize() {
+			sum += whole[i]
+		}
+	}
+	if more := residentFile(t) - before; more > size/4 {
+		t.Errorf("%d KiB of %d are resident after a sixteenth of the pages was read (sum %d)", more, size, sum)
+	}
+}
