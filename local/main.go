@@ -51,6 +51,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if o.lambda {
 		return runLambda(ctx, o, out)
 	}
+	boundMemory()
 	g, err := open(ctx, o)
 	if err != nil {
 		return err

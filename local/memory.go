@@ -1,6 +1,22 @@
 package main
 
-import "time"
+import (
+	"os"
+	"runtime/debug"
+	"time"
+)
+
+// softLimit is how much memory Go may take before it collects garbage earlier
+// than it otherwise would. Usual work stays below; what holds much for a moment,
+// such as a merge of segments or large bodies, then does not take twice as much.
+const softLimit = 22 << 20
+
+// boundMemory sets softLimit, unless the environment has another.
+func boundMemory() {
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(softLimit)
+	}
+}
 
 // shedEvery is how often pages of the program that were mapped are given back.
 // Those in use return with a few hundred short faults: less than a thousandth of

@@ -20,6 +20,7 @@ const (
 	gonePeriod  = 10 * time.Minute // how long merged segments stay for readers that hold their manifest
 	minMinute   = 4                // fewer batches are left for later
 	maxInputs   = 90               // of one merge: its swap is one transaction
+	maxMinute   = 1 << 13          // records of one merge within an hour that lasts: its file is made in memory
 	hourSeconds = 3600
 )
 
@@ -133,11 +134,11 @@ func (a *Archive) compactHour(ctx context.Context, org string, hour int64, now t
 	if over {
 		tier = TierHour
 	}
-	for len(list) > maxInputs {
-		if err := a.merge(ctx, list[:maxInputs], TierMinute, hour); err != nil {
+	for n := inputs(list, over); n < len(list); n = inputs(list, over) {
+		if err := a.merge(ctx, list[:n], TierMinute, hour); err != nil {
 			return false, err
 		}
-		list = list[maxInputs:]
+		list = list[n:]
 		if over {
 			return false, nil // the rest at the next call, when the merged ones are listed
 		}
@@ -151,6 +152,19 @@ func (a *Archive) compactHour(ctx context.Context, org string, hour int64, now t
 		return false, nil
 	}
 	return true, a.noteDue(ctx, "D", org, hour-hour%24)
+}
+
+// inputs is how many of a list one merge takes. While
+// the hour lasts it is bounded by their records as well, so that many calls in a
+// minute take no more memory than few.
+func inputs(list []Manifest, over bool) int {
+	records := int64(0)
+	for n := range list {
+		if records += list[n].Records; n == maxInputs || !over && n >= minMinute && records > maxMinute {
+			return n
+		}
+	}
+	return len(list)
 }
 
 // compactDay merges a day that is over into one segment, unless it is too large.
