@@ -243,3 +243,31 @@ func BenchmarkMerge(b *testing.B) {
 	b.ReportMetric(float64(grown)/(1<<20), "MiB-grown")
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/batches/size, "ns/record")
 }
+
+func TestOneMergeTakesABoundedNumberOfRecords(t *testing.T) {
+	for _, c := range []struct {
+		name       string
+		count      int
+		each       int64
+		over       bool
+		want, rest int
+	}{
+		{name: "a quiet minute is merged whole", count: 60, each: 10, want: 60},
+		{name: "many batches are bounded by their number", count: 200, each: 10, want: maxInputs, rest: maxInputs},
+		{name: "full batches are bounded by their records", count: 80, each: 256, want: 32, rest: 32},
+		{name: "large batches still make progress", count: 10, each: maxMinute, want: minMinute, rest: minMinute},
+		{name: "an hour that is over is merged whole", count: 80, each: maxMinute, over: true, want: 80},
+		{name: "and its inputs are bounded by their number", count: 91, each: maxMinute, over: true, want: maxInputs, rest: 1},
+	} {
+		list := make([]Manifest, c.count)
+		for i := range list {
+			list[i].Records = c.each
+		}
+		n := inputs(list, c.over)
+		if n != c.want {
+			t.Errorf("%s: %d of %d", c.name, n, c.count)
+		} else if rest := inputs(list[n:], c.over); rest != c.rest {
+			t.Errorf("%s: then %d of %d", c.name, rest, c.count-n)
+		}
+	}
+}
