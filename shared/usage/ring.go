@@ -67,7 +67,7 @@ const (
 	ringMagic  = 0xA7_52_49_4E_47_00_00_01
 	ringPage   = 4 << 10
 	ringEvents = 1<<20 - ringPage
-	ringBodies = 4 << 20
+	ringBodies = 2560 << 10
 	ringBytes  = ringPage + ringEvents + ringBodies
 	// flushStep is how much is written to the disk at once: direct writes cost by
 	// their number.
