@@ -51,10 +51,12 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if o.lambda {
 		return runLambda(ctx, o, out)
 	}
-	boundMemory()
 	g, err := open(ctx, o)
 	if err != nil {
 		return err
+	}
+	if os.Getenv("GOMEMLIMIT") == "" {
+		g.workers = append(g.workers, boundMemory)
 	}
 	return g.serve(ctx, out)
 }

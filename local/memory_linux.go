@@ -12,9 +12,9 @@ import (
 
 // shedPages gives back, from time to time, the pages of the program's own file
 // that are mapped into memory. Each first use of one maps its neighbours as
-// well, unless pageByPage prevents it, and what ran once, such as all that runs at the start, else stays until
-// the process ends: twice what is in use. The pages stay in the system's cache
-// of files, so nothing is read again.
+// well, unless pageByPage prevents it, and what ran once, such as all that runs
+// at the start, else stays until the process ends: twice what is in use. The
+// pages stay in the system's cache of files, so nothing is read again.
 func shedPages(ctx context.Context) error {
 	self, err := os.Executable()
 	if err != nil {
