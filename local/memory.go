@@ -26,8 +26,12 @@ func boundMemory(ctx context.Context) error {
 
 // limitFor is the limit where the last collection found so much in use. Under a
 // limit that cannot be kept Go would collect without end: a fourth of what is in
-// use is left for garbage, beside what Go needs for itself.
-func limitFor(live int64) int64 { return max(softLimit, live+live/4+10<<20) }
+// use is left for garbage, beside what Go needs for itself, and of what is beyond
+// usual work as much again as Go would leave by itself.
+func limitFor(live int64) int64 {
+	const usual = 14 << 20
+	return max(softLimit, live+live/4+10<<20+max(0, live-usual))
+}
 
 // shedEvery is how often pages of the program that were mapped are given back.
 // Those in use return with a few hundred short faults: less than a thousandth of

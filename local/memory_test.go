@@ -13,6 +13,9 @@ func TestTheMemoryLimitAlwaysLeavesRoomForGarbage(t *testing.T) {
 			t.Errorf("%d bytes in use: limit %d", live, limit)
 		}
 	}
+	if limit := limitFor(1 << 30); limit < 2<<30 {
+		t.Errorf("a gibibyte in use: limit %d, so that garbage is collected more often than Go would", limit)
+	}
 	if limit := limitFor(13 << 20); limit != softLimit {
 		t.Errorf("usual work raises the limit to %d", limit)
 	}
