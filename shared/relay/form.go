@@ -130,6 +130,9 @@ func (f *form) parse() error {
 			}
 			return f.cut()
 		}
+		if err := plainLines(f.head[at : at+end]); err != nil {
+			return err
+		}
 		name, file, err := partName(f.head[at : at+end])
 		if err != nil {
 			return err
@@ -174,6 +177,18 @@ func (f *form) addField(name string, at, length int) error {
 		return fault.Invalid(name, "%s stands twice in the form", name)
 	}
 	f.fields = append(f.fields, formField{name, value, [2]int{at, at + length}})
+	return nil
+}
+
+// plainLines refuses the header of a part whose lines end otherwise than in CRLF,
+// or go on in the next one: a provider may read another header, and another
+// value, from it.
+func plainLines(head []byte) error {
+	for line := range bytes.SplitSeq(head, []byte("\r\n")) {
+		if bytes.ContainsAny(line, "\r\n") || len(line) > 0 && (line[0] == ' ' || line[0] == '\t') {
+			return fault.Invalid("body", "has a part whose header has a line that does not end in CRLF, or goes on in the next one")
+		}
+	}
 	return nil
 }
 

@@ -15,6 +15,9 @@ func (f *form) set(dst []byte, name, value string) []byte {
 		if s := f.fields[i].span; f.fields[i].name == name {
 			dst = append(dst, f.head[:s[0]]...)
 			dst = append(dst, value...)
+			if !bytes.HasPrefix(f.head[s[1]:], []byte("\r\n")) {
+				dst = append(dst, "\r\n"...) // there was no value: its boundary began in the header's end
+			}
 			return append(dst, f.head[s[1]:]...)
 		}
 	}

@@ -53,6 +53,18 @@ func TestFormsAreRead(t *testing.T) {
 	}
 }
 
+func TestHeadersThatOthersReadOtherwiseAreRefused(t *testing.T) {
+	for _, head := range []string{
+		"Content-Disposition: form-data; name=\"model\"\n", "X: y\nContent-Disposition: form-data; name=\"model\"", "X: y\rContent-Disposition: form-data; name=\"model\"",
+		"Content-Disposition: form-data; name=\"model\";\r\n filename=\"a\"", "Content-Disposition: form-data;\r\n\tname=\"model\"",
+	} {
+		f := &form{boundary: "b", head: []byte("--b\r\n" + head + "\r\n\r\nx\r\n--b--"), whole: true}
+		if err := f.parse(); err == nil || !strings.Contains(err.Error(), "CRLF") {
+			t.Errorf("%q: %v", head, err)
+		}
+	}
+}
+
 func TestManyPartsAreRefused(t *testing.T) {
 	f := &form{boundary: "b", head: []byte(strings.Repeat(part("x[]", "", "1"), maxFormParts+1) + "--b--"), whole: true}
 	if err := f.parse(); err == nil || !strings.Contains(err.Error(), "parts") {
@@ -106,6 +118,8 @@ func FuzzForm(f *testing.F) {
 	f.Add([]byte("\r\n" + part("a", "", "") + "--b--"))
 	f.Add([]byte("--b--"))
 	f.Add([]byte("--b\r\n\r\n\r\n--b--"))
+	f.Add([]byte("--b\r\nContent-Disposition: form-data; name=\"0\"\n\r\n\r\n\r\n--b--"))
+	f.Add([]byte("--b\r\nContent-Disposition: form-data; name=\"0\";\r\n filename=\"a\"\r\n\r\nx\r\n--b--"))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		beginning := &form{boundary: "b", head: body}
 		_ = beginning.parse()
