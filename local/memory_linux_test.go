@@ -12,7 +12,8 @@ import (
 // writable is in a part of the file that the process has its own copy of.
 var writable = []string{"as it was"}
 
-func TestPagesOfTheProgramAreGivenBackAndComeAgain(t *testing.T) {
+func programAreas(t *testing.T) []area {
+	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -21,6 +22,11 @@ func TestPagesOfTheProgramAreGivenBackAndComeAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return areas
+}
+
+func TestPagesOfTheProgramAreGivenBackAndComeAgain(t *testing.T) {
+	areas := programAreas(t)
 	in := func(p uintptr) bool {
 		for _, a := range areas {
 			if a.from <= p && p < a.to {
@@ -99,14 +105,7 @@ func TestAreasThatHoldWrittenPagesAreLeftAlone(t *testing.T) {
 }
 
 func TestPagesThatNobodyReadsStayOut(t *testing.T) {
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	areas, err := ownAreas(self)
-	if err != nil {
-		t.Fatal(err)
-	}
+	areas := programAreas(t)
 	undo, err := pageByPage(areas)
 	if err != nil {
 		t.Skip("the system refuses to be told:", err)

@@ -192,18 +192,7 @@ func TestManyWritersOneReader(t *testing.T) {
 		t.Run("durable="+strconv.FormatBool(durable), func(t *testing.T) {
 			j := openJournal(t, t.TempDir(), JournalOptions{MaxFileBytes: 8 << 10, Durable: durable})
 			const writers, each = 8, 30
-			var wg sync.WaitGroup
-			for w := range writers {
-				wg.Go(func() {
-					for i := range each {
-						r := sample()
-						r.ID = fmt.Sprintf("%d-%d", w, i)
-						if err := j.Emit(context.Background(), &r); err != nil {
-							t.Error(err)
-						}
-					}
-				})
-			}
+			wg := emitFrom(t, j, writers, each, func(*Record) {})
 			seen := make(map[string]bool)
 			for len(seen) < writers*each {
 				b, err := j.Next(context.Background(), 50, time.Millisecond)
@@ -421,4 +410,23 @@ func BenchmarkJournalEmit(b *testing.B) {
 			}
 		})
 	}
+}
+
+// emitFrom emits each records from each of the writers, numbered writer-record
+// and made ready by prepare.
+func emitFrom(t *testing.T, j *Journal, writers, each int, prepare func(*Record)) *sync.WaitGroup {
+	var wg sync.WaitGroup
+	for w := range writers {
+		wg.Go(func() {
+			for i := range each {
+				r := sample()
+				r.ID = fmt.Sprintf("%d-%d", w, i)
+				prepare(&r)
+				if err := j.Emit(context.Background(), &r); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	return &wg
 }

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 
@@ -323,19 +322,7 @@ func TestManyWritersOnARing(t *testing.T) {
 	s := newShelf(t)
 	j := s.open(2 << 20)
 	const writers, each, size = 4, 200, 30 << 10
-	var wg sync.WaitGroup
-	for w := range writers {
-		wg.Go(func() {
-			for i := range each {
-				r := sample()
-				r.ID = fmt.Sprintf("%d-%d", w, i)
-				r.Bodies = bodyOf(r.ID, size)
-				if err := j.Emit(context.Background(), &r); err != nil {
-					t.Error(err)
-				}
-			}
-		})
-	}
+	wg := emitFrom(t, j, writers, each, func(r *Record) { r.Bodies = bodyOf(r.ID, size) })
 	seen := make(map[string]bool)
 	for len(seen) < writers*each {
 		b, err := j.Next(context.Background(), 50, time.Millisecond)
