@@ -154,9 +154,9 @@ func (a *Archive) compactHour(ctx context.Context, org string, hour int64, now t
 	return true, a.noteDue(ctx, "D", org, hour-hour%24)
 }
 
-// inputs is how many of a list one merge takes. While
-// the hour lasts it is bounded by their records as well, so that many calls in a
-// minute take no more memory than few.
+// inputs is how many of a list one merge takes. While the hour lasts it is bounded
+// by their records as well, so that many calls in a minute take no more memory
+// than few.
 func inputs(list []Manifest, over bool) int {
 	records := int64(0)
 	for n := range list {
