@@ -13,7 +13,7 @@ var errDecimal = errors.New("pricing: not a decimal number in range")
 // off. Negative numbers and what exceeds an int64 are refused.
 func parseDecimal(s string, scale int) (n int64, exact bool, err error) {
 	mantissa, exp, digits := uint64(0), 0, 0
-	i, point, dropped, roundUp := 0, false, false, false
+	i, point, full, dropped, roundUp := 0, false, false, false, false
 	for ; i < len(s); i++ {
 		c := s[i]
 		if c == '.' && !point {
@@ -24,8 +24,9 @@ func parseDecimal(s string, scale int) (n int64, exact bool, err error) {
 			break
 		}
 		digits++
-		if mantissa > (math.MaxUint64-9)/10 { // more digits than matter: only their size counts
-			dropped = dropped || c != '0'
+		if mantissa > (math.MaxUint64-9)/10 { // more digits than matter: the first may round, of the others only the size counts
+			roundUp = roundUp || !full && c >= '5'
+			full, dropped = true, dropped || c != '0'
 			if !point {
 				exp++
 			}

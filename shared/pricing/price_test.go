@@ -170,7 +170,8 @@ func TestDecimalsAreExactOrRoundedHalfUp(t *testing.T) {
 }
 
 func FuzzDecimal(f *testing.F) {
-	for _, s := range []string{"1", "0.5", "1e-5", "12345678901234567890123", "1E+3", "."} {
+	for _, s := range []string{"1", "0.5", "1e-5", "12345678901234567890123", "1E+3", ".",
+		"2000000000000.0000007", "2000000000000.0000004", "20000000000000000007e-7", "2000000000000.00000005", "9223372036854.7758075"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
