@@ -331,7 +331,7 @@ func TestBadQueriesNameTheirParameter(t *testing.T) {
 	in := install(t)
 	for query, field := range map[string]string{
 		"page_size=1001": "page_size", "page_size=-1": "page_size", "current_page=-1": "current_page", "current_page=1000&page_size=1000": "current_page",
-		"cursor=x": "cursor", "cursor=%21": "cursor", "cursor=AAAA&current_page=1": "cursor", "cursor=" + strings.Repeat("A", 300): "cursor",
+		"cursor=x": "cursor", "cursor=%21": "cursor", "cursor=AAAA&current_page=1": "cursor", "cursor=AAAAAAAAAAAAAAAA": "cursor", "cursor=" + strings.Repeat("A", 300): "cursor",
 		"time_of_generation_min=x": "time_of_generation_min", "time_of_generation_min=2999-01-01": "time_of_generation_min", "time_of_generation_max=1999-01-01&time_of_generation_min=2000-01-01": "time_of_generation_max",
 		"status_code=abc": "status_code", "metadata=1": "metadata", "cost_min=a": "cost_min",
 	} {

@@ -53,12 +53,27 @@ func (c cursor) String() string {
 	return base64.RawURLEncoding.EncodeToString(append(binary.BigEndian.AppendUint64(nil, uint64(c.start)), c.id...))
 }
 
+// parseCursor takes only what String has written. A text that merely decodes would
+// name a place where no log can be, and look like the end of the list.
 func parseCursor(s string) (cursor, error) {
-	b, err := base64.RawURLEncoding.DecodeString(s)
-	if err != nil || len(b) < 9 {
-		return cursor{}, fault.Invalid("cursor", "is not a cursor of this list; leave it out to begin with the newest")
+	b, err := base64.RawURLEncoding.Strict().DecodeString(s)
+	if err != nil || len(b) != 8+ulid.EncodedSize {
+		return cursor{}, notACursor()
 	}
-	return cursor{int64(binary.BigEndian.Uint64(b)), string(b[8:])}, nil
+	c := cursor{int64(binary.BigEndian.Uint64(b)), string(b[8:])}
+	id, err := ulid.ParseStrict(c.id)
+	if err != nil || id.String() != c.id || c.start < 0 || c.start > lastStart || c.String() != s {
+		return cursor{}, notACursor()
+	}
+	return c, nil
+}
+
+// lastStart is the last time, in microseconds, that a log can have begun: the one
+// up to which the ids of logs count.
+var lastStart = ulid.Time(ulid.MaxTime()).UnixMicro()
+
+func notACursor() error {
+	return fault.Invalid("cursor", "is not a cursor of this list; leave it out to begin with the newest")
 }
 
 // Logs gives a page of records, newest first. The filter is valid. Errors: a

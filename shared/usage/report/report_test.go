@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -422,7 +423,16 @@ func TestTotalsAboveTenThousandAreLowerBounds(t *testing.T) {
 func TestBadCursorsAndFiltersAreNamed(t *testing.T) {
 	h := newHouse(t)
 	f := Filter{From: noon.Add(-time.Hour), To: noon}
-	for _, c := range []string{"x", "!!", "AAAA"} {
+	good := cursor{noon.UnixMicro(), made(1, noon).ID}
+	if got, err := parseCursor(good.String()); err != nil || got != good {
+		t.Errorf("%v %v", got, err)
+	}
+	for _, c := range []string{
+		"x", "!!", "AAAA", "AAAAAAAAAAAAAAAA", good.String() + "=", " " + good.String(), good.String() + "\n", good.String()[:len(good.String())-1] + "/",
+		cursor{good.start, ""}.String(), cursor{good.start, "x"}.String(), cursor{good.start, good.id + "0"}.String(), cursor{good.start, strings.Repeat("!", 26)}.String(),
+		cursor{good.start, "8" + good.id[1:]}.String(), cursor{good.start, strings.ToLower(good.id)}.String(),
+		cursor{-1, good.id}.String(), cursor{math.MinInt64, good.id}.String(), cursor{math.MaxInt64, good.id}.String(),
+	} {
 		if _, err := h.reader.Logs(context.Background(), sc, &LogQuery{Filter: f, Limit: 1, Cursor: c}); !fault.Is(err, fault.InvalidRequest) {
 			t.Errorf("%q: %v", c, err)
 		}
