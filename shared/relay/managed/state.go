@@ -44,6 +44,16 @@ type Definition struct {
 	Options  map[string]string `json:"options,omitempty"` // headers of the rows
 	Create   json.RawMessage   `json:"create,omitempty"`  // further members for the provider's own batch
 	Key      string            `json:"key"`               // hash of the API key that made the batch
+	Maker    Maker             `json:"maker,omitzero"`
+}
+
+// Maker is who made a batch, as its records show it. It is kept because a key that
+// is deleted can no longer tell, while its batch at a provider has to be ended.
+type Maker struct {
+	KeyID string `json:"key_id"`
+	Type  string `json:"type"`
+	User  string `json:"user,omitempty"`
+	Slug  string `json:"slug,omitempty"` // of the workspace
 }
 
 // Problem is one entry of a batch's errors.

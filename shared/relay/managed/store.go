@@ -90,12 +90,12 @@ func (s *Batches) Create(ctx context.Context, sc store.Scope, d Definition) (*Ba
 		return nil, fault.Internal(err)
 	}
 	row := store.Row{Key: k, Expires: now.Add(keptFor), Item: store.Item{"def": sealed, "progress": string(progress), "rev": b.rev, "until": int64(0), "holder": ""}}
-	due := store.Row{Key: dueKey(b.ID), Expires: now.Add(keptFor), Item: store.Item{"org": sc.Org, "ws": sc.Workspace}}
-	err = s.Store.Transact(ctx,
+	due := store.Row{Key: dueKey(b.ID), Expires: now.Add(keptFor), Item: store.Item{"org": sc.Org, "ws": sc.Workspace, counted: true}}
+	err = s.begin(ctx, sc,
 		store.Action{Table: store.Usage, Put: &store.Put{Row: row, If: []store.Cond{store.IfAbsent()}}},
 		store.Action{Table: store.Usage, Put: &store.Put{Row: due}})
 	if err != nil {
-		return nil, fault.Unavailable(err)
+		return nil, err
 	}
 	return b, nil
 }
@@ -249,7 +249,7 @@ func (s *Batches) Release(ctx context.Context, sc store.Scope, id, holder string
 		return nil
 	})
 	if err == nil && b != nil && b.Status.Ended() {
-		_ = s.table().Delete(ctx, dueKey(id)) // the next sweep does it too
+		_ = s.leave(ctx, sc, id) // the next sweep does it too
 	}
 	return b, err
 }
@@ -284,7 +284,7 @@ func (s *Batches) Overdue(ctx context.Context, late time.Duration, process strin
 				return due, steps, err
 			}
 			if b == nil || b.Status.Ended() {
-				if err := s.table().Delete(ctx, row.Key); err != nil {
+				if err := s.leave(ctx, d.Scope, d.ID); err != nil {
 					return due, steps, err
 				}
 				continue

@@ -408,3 +408,85 @@ func TestALeaseIsTakenAgainByItsHolder(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// A workspace has so many open batches and no more, whoever makes and ends them at
+// the same time; one that has ended makes room once, however often it is told.
+func TestOpenBatchesAreBounded(t *testing.T) {
+	s, c := batches(t)
+	d := Definition{Endpoint: "/v1/embeddings", Input: "gw_file_1", Window: Immediate, Key: "hash"}
+	var mu sync.Mutex
+	var made []string
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for range MaxOpen/4 + 5 {
+				b, err := s.Create(t.Context(), mine, d)
+				mu.Lock()
+				if err == nil {
+					made = append(made, b.ID)
+				} else if f := fault.From(err); f.Status() != 429 || !strings.Contains(f.Message, "100 batches") {
+					t.Error(err)
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	if len(made) != MaxOpen {
+		t.Fatalf("%d batches stand open", len(made))
+	}
+	if _, err := s.Create(t.Context(), theirs, d); err != nil {
+		t.Errorf("another workspace: %v", err)
+	}
+	end := func(id string) {
+		t.Helper()
+		if _, err := s.Take(t.Context(), mine, id, "p/1", 0, time.Minute, false); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Release(t.Context(), mine, id, "p/1", func(p *Progress) { p.End(Completed, c.now()) }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	end(made[0])
+	for range 2 { // as a sweep does
+		if err := s.leave(t.Context(), mine, made[0]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	make1(t, s)
+	if _, err := s.Create(t.Context(), mine, d); !fault.Is(err, fault.RateLimited) {
+		t.Errorf("one batch made room for two: %v", err)
+	}
+	// A batch that has ended and was not taken out is taken out by the sweep.
+	if _, err := s.Change(t.Context(), mine, made[1], "", func(b *Batch) error { b.Progress.End(Failed, c.now()); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := s.Overdue(t.Context(), time.Hour, "p", false); err != nil {
+		t.Fatal(err)
+	}
+	make1(t, s)
+	if _, err := s.Create(t.Context(), mine, d); !fault.Is(err, fault.RateLimited) {
+		t.Errorf("the sweep made room for two: %v", err)
+	}
+}
+
+// Batches that were made before they were counted leave the due list and do not
+// make room that nobody took.
+func TestBatchesThatWereNeverCountedLeaveNoRoom(t *testing.T) {
+	s, _ := batches(t)
+	b := make1(t, s)
+	row := store.Row{Key: dueKey(b.ID), Item: store.Item{"org": mine.Org, "ws": mine.Workspace}}
+	if err := s.table().Put(t.Context(), row); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.leave(t.Context(), mine, b.ID); err != nil {
+		t.Fatal(err)
+	}
+	item, _, err := s.table().Get(t.Context(), openKey(mine), true)
+	if err != nil || item.Int("n") != 1 {
+		t.Errorf("%v %v", item, err)
+	}
+	if _, there, err := s.table().Get(t.Context(), row.Key, true); there || err != nil {
+		t.Errorf("it is due still: %v", err)
+	}
+}

@@ -1,0 +1,66 @@
+package managed
+
+import (
+	"context"
+	"errors"
+
+	"gateway/shared/fault"
+	"gateway/shared/store"
+)
+
+// MaxOpen is how many batches of a workspace may stand open, not ended, at a time.
+// It bounds what one key can leave the workers of everybody to do.
+const MaxOpen = 100
+
+// The batches of a workspace that have not ended are counted in one row. A batch
+// is in the count as long as its row in the due list is there with this mark: both
+// come and go in one transaction, so that a batch is neither missed nor counted
+// twice, wherever a process dies.
+const counted = "counted"
+
+func openKey(sc store.Scope) store.Key { return sc.Partition("RUNOPEN").Key("-") }
+
+// begin makes the rows of a new batch and counts it, if there is room.
+func (s *Batches) begin(ctx context.Context, sc store.Scope, rows ...store.Action) error {
+	path := store.At("n")
+	for range maxChanges {
+		item, _, err := s.table().Get(ctx, openKey(sc), true)
+		if err != nil {
+			return fault.Unavailable(err)
+		}
+		if item.Int("n") >= MaxOpen {
+			return fault.Newf(fault.RateLimited, "", "This workspace has %d batches that have not ended, the most there may be: wait until one has ended, or cancel one", MaxOpen)
+		}
+		was := store.IfMissing(path)
+		if _, there := item["n"]; there {
+			was = store.IfEqual(path, item.Int("n"))
+		}
+		count := store.Update{Key: openKey(sc), Add: []store.Increment{{Path: path, By: 1}}, If: []store.Cond{was}}
+		err = s.Store.Transact(ctx, append(rows[:len(rows):len(rows)], store.Action{Table: store.Usage, Update: &count})...)
+		lost, failed := store.AsCondition(err)
+		if failed && lost.Key == openKey(sc) || errors.Is(err, store.ErrContended) {
+			continue // another batch began or ended meanwhile
+		}
+		if err != nil {
+			return fault.Unavailable(err)
+		}
+		return nil
+	}
+	return fault.Unavailable(store.ErrContended)
+}
+
+// leave takes a batch that has ended out of the due list and the count.
+func (s *Batches) leave(ctx context.Context, sc store.Scope, id string) error {
+	for range maxChanges {
+		err := s.Store.Transact(ctx,
+			store.Action{Table: store.Usage, Delete: &store.Delete{Key: dueKey(id), If: []store.Cond{store.IfEqual(store.At(counted), true)}}},
+			store.Action{Table: store.Usage, Update: &store.Update{Key: openKey(sc), Add: []store.Increment{{Path: store.At("n"), By: -1}}}})
+		if _, gone := store.AsCondition(err); gone {
+			return s.table().Delete(ctx, dueKey(id)) // it was not in the count, or is not any more
+		}
+		if !errors.Is(err, store.ErrContended) {
+			return err
+		}
+	}
+	return store.ErrContended
+}
