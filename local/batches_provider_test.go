@@ -2,7 +2,10 @@ package main
 
 import (
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -76,4 +79,69 @@ func TestABatchAtTheProviderIsCancelled(t *testing.T) {
 	if b := n.ended(n.mine, id); b["status"] != "cancelled" || b["cancelled_at"] == nil {
 		t.Errorf("%v", b)
 	}
+}
+
+// slowProvider is a provider of OpenAI's shape whose batches run until they are
+// cancelled. They have used something by then.
+func slowProvider(t *testing.T) (base string, cancelled *atomic.Int32) {
+	t.Helper()
+	cancelled = new(atomic.Int32)
+	batch := func(w http.ResponseWriter, _ *http.Request) {
+		status, more := "in_progress", ""
+		if cancelled.Load() > 0 {
+			status, more = "cancelled", `,"model":"gpt-4o-mini","usage":{"input_tokens":30,"output_tokens":7,"total_tokens":37}`
+		}
+		fmt.Fprintf(w, `{"id":"batch_slow","object":"batch","input_file_id":"file-slow","endpoint":"/v1/chat/completions","completion_window":"24h","status":%q,"created_at":1%s}`, status, more)
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /v1/files", func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, `{"id":"file-slow","object":"file","bytes":1,"created_at":1,"filename":"f","purpose":"batch"}`)
+	})
+	mux.HandleFunc("POST /v1/batches", batch)
+	mux.HandleFunc("GET /v1/batches/batch_slow", batch)
+	mux.HandleFunc("POST /v1/batches/batch_slow/cancel", func(w http.ResponseWriter, r *http.Request) {
+		cancelled.Add(1)
+		batch(w, r)
+	})
+	s := httptest.NewServer(mux)
+	t.Cleanup(s.Close)
+	return s.URL + "/v1", cancelled
+}
+
+// A batch of a key that is revoked is cancelled at the provider, and what it cost
+// until then is booked as the key's.
+func TestABatchAtTheProviderEndsWithItsKey(t *testing.T) {
+	base, cancelled := slowProvider(t)
+	r := start(t)
+	r.admin("POST", "/virtual-keys", fmt.Sprintf(`{"name":"Slow","slug":"slow","provider":"openai","key":"of-the-provider","workspace_id":"default","customHost":%q}`, base))
+	made := r.admin("POST", "/api-keys/workspace/service", `{"name":"gone soon","workspace_id":"default","scopes":["completions.write"]}`)
+	key := made["key"].(string)
+	file := r.keep(key, chatRows(2, "gpt-4o-mini", greeting))
+	id := r.id("POST", "/batches", fmt.Sprintf(`{"input_file_id":%q,"endpoint":"/v1/chat/completions","completion_window":"24h","gateway_options":{"x-gateway-virtual-key":"slow"}}`, file), asGateway(key)...)
+	eventually(t, func() error {
+		b := r.call("GET", "/batches/"+id+"?include_provider_details=true", "", asGateway(workspaceKey)...).json(t)
+		if d, _ := b["provider_details"].(map[string]any); d == nil || d["status"] != "in_progress" {
+			return fmt.Errorf("%v", b)
+		}
+		return nil
+	})
+	if cancelled.Load() != 0 {
+		t.Fatal("it was cancelled with a valid key")
+	}
+	r.admin("DELETE", "/api-keys/"+made["id"].(string), "")
+	b := r.ended(workspaceKey, id)
+	if b["status"] != "cancelled" || b["cancelling_at"] == nil || cancelled.Load() != 1 || !strings.Contains(fmt.Sprint(b["errors"]), "so it was cancelled: Invalid API key") {
+		t.Errorf("cancelled %d times: %v", cancelled.Load(), b)
+	}
+	eventually(t, func() error {
+		for _, rec := range archived(t, r.g) {
+			if rec.Usage.TotalTokens() == 37 {
+				if rec.KeyID != made["id"] || rec.WorkspaceSlug != "default" || rec.Cost == 0 {
+					t.Errorf("booked as %+v", rec)
+				}
+				return nil
+			}
+		}
+		return fmt.Errorf("what the batch used is not booked")
+	})
 }

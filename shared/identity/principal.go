@@ -133,6 +133,32 @@ func (a *Authenticator) ByHash(ctx context.Context, hash string) (*Principal, er
 	return p, nil
 }
 
+// Former gives who a key was that is no longer valid, so that work which was begun
+// with it can be brought to an end: with the scopes given and no others. What that
+// still costs comes to the key's budget, where there is one yet: a key that has
+// expired, or whose secret was rotated, may be used again.
+func (a *Authenticator) Former(ctx context.Context, sc store.Scope, keyID string, scopes ...string) (*Principal, error) {
+	p := &Principal{KeyID: keyID, Scope: sc, Scopes: NewScopeSet(scopes...)}
+	v, err := a.loader.Fresh(ctx, sc.Org)
+	if err != nil {
+		return nil, err
+	}
+	subject, ok, err := resource.Load(ctx, v, sc, KindKey, keyID, func(rec resource.Record) (*ledger.Subject, error) {
+		var k Key
+		if err := json.Unmarshal(rec.Body, &k); err != nil {
+			return nil, fmt.Errorf("identity: decode key: %w", err)
+		}
+		return SubjectOf(sc, rec.ID, rec.Name, rec.Rev, k.RateLimits, k.UsageLimits), nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if ok {
+		p.Subject = subject
+	}
+	return p, nil
+}
+
 // Token reads the gateway credential of a request: x-gateway-api-key, else
 // Authorization: Bearer. inAuthorization tells that Authorization holds the
 // gateway's key, alone or as well, and must not go to a provider: clients send

@@ -96,6 +96,9 @@ func (c *call) identify() error {
 // request is made for.
 func (c *call) authenticate() (err error) {
 	if c.behalf != nil {
+		if c.who = c.behalf.Closing; c.who != nil {
+			return nil
+		}
 		c.who, err = c.Auth.ByHash(c.ctx, c.behalf.Key)
 		return err
 	}

@@ -104,7 +104,9 @@ func (c *call) readRun() (*managed.Definition, error) {
 		return nil, err
 	}
 	text := func(i int, name string) (string, error) { return wire.ScanString(w.Spans[i].Of(c.in), name) }
-	d := &managed.Definition{Key: c.keyHash()}
+	d := &managed.Definition{Key: c.keyHash(), Maker: managed.Maker{
+		KeyID: c.who.KeyID, Type: string(c.who.Type), User: c.who.UserID, Slug: c.who.WorkspaceSlug,
+	}}
 	var err error
 	if d.Input, err = text(0, "input_file_id"); err != nil {
 		return nil, err

@@ -10,7 +10,8 @@
 //
 // A batch with the window "24h" is handed to the provider's own batches, by the
 // same routes that clients use, and read until it has ended; then its output is
-// kept here.
+// kept here. Once the key is revoked or expires, it is cancelled at the provider
+// with the next look at it, and what it cost until then is booked.
 //
 // A step is done under a lease that is renewed while it runs. What a process that
 // died has left is found by Sweep. A row whose answer was accepted is not sent

@@ -33,6 +33,13 @@ var errLater = errors.New("batchrun: the provider is to be asked later")
 
 // handOver does the next stage of a batch that a provider runs.
 func (w *work) handOver(ctx context.Context) (made func(*managed.Progress), delay time.Duration, err error) {
+	var left *fault.Fault
+	if w.closing, left, err = w.Mux.Admits(context.WithoutCancel(ctx), w.sc, &w.batch.Definition); err != nil {
+		return nil, 0, err
+	}
+	if left != nil && w.batch.Status == managed.InProgress {
+		return w.leaving(left), 0, nil
+	}
 	if w.batch.Status == managed.Cancelling && w.batch.Provider.Batch == "" && w.batch.Provider.Stage != stageCreating {
 		return func(p *managed.Progress) { p.Provider.Stage = ""; p.Finalize(managed.Cancelled, w.Now()) }, 0, nil
 	}
@@ -64,6 +71,17 @@ func (w *work) handOver(ctx context.Context) (made func(*managed.Progress), dela
 	return made, delay, err
 }
 
+// leaving cancels a batch whose key is no longer valid. What the provider has done
+// until then is still read, kept and booked.
+func (w *work) leaving(left *fault.Fault) func(*managed.Progress) {
+	return func(p *managed.Progress) {
+		if p.Status == managed.InProgress {
+			p.Status, p.Cancelling = managed.Cancelling, w.Now().Unix()
+		}
+		p.Problems = append(p.Problems, managed.Problem{Code: string(left.Code), Message: "The key that made the batch may not run it any more, so it was cancelled: " + left.Message})
+	}
+}
+
 // pollDelay grows with the time that the batch has taken.
 func (w *work) pollDelay() time.Duration {
 	return min(w.Pace.Poll*time.Duration(1+w.batch.Step/10), 10*w.Pace.Poll)
@@ -84,7 +102,7 @@ func (w *work) ask(ctx context.Context, into http.ResponseWriter, method, path s
 		req.Header.Set("Content-Type", kind)
 	}
 	w.trace(req, "")
-	return w.Mux.Run(into, req, &relay.Behalf{Key: w.batch.Key}), nil
+	return w.Mux.Run(into, req, &relay.Behalf{Key: w.batch.Key, Closing: w.closing}), nil
 }
 
 // object asks for a JSON object.
@@ -162,6 +180,9 @@ func (w *work) create(ctx context.Context) (func(*managed.Progress), error) {
 		found, err := w.madeBefore(ctx)
 		if err != nil || found != nil {
 			return found, err
+		}
+		if w.batch.Status == managed.Cancelling { // nothing was made, and nothing is to be
+			return func(p *managed.Progress) { p.Provider.Stage = ""; p.Finalize(managed.Cancelled, w.Now()) }, nil
 		}
 	}
 	if _, err := w.Batches.Change(ctx, w.sc, w.id, w.holder, func(b *managed.Batch) error {
@@ -263,8 +284,7 @@ func (w *work) poll(ctx context.Context) (func(*managed.Progress), error) {
 		if !providerEnded(b.Status) {
 			return
 		}
-		p.Problems = nil
-		for _, e := range b.Problem.Data {
+		for _, e := range b.Problem.Data { // behind the gateway's own, which there may be
 			if len(p.Problems) < maxProblems {
 				p.Problems = append(p.Problems, managed.Problem{Code: short(e.Code), Message: short(e.Message), Param: short(e.Param), Line: e.Line})
 			}

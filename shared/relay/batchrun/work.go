@@ -10,6 +10,7 @@ import (
 
 	"gateway/shared/chat"
 	"gateway/shared/fault"
+	"gateway/shared/identity"
 	"gateway/shared/relay/managed"
 	"gateway/shared/store"
 )
@@ -21,6 +22,8 @@ type work struct {
 	id     string
 	holder string
 	batch  *managed.Batch
+	// closing is who the batch's key was of, once it is no longer valid.
+	closing *identity.Principal
 }
 
 // errStopped says that the process stops before the step is done.
