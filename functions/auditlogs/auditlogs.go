@@ -65,7 +65,7 @@ func (f *family) list(c *admin.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := map[string]any{"records": got.Records, "total": got.Total, "object": "analytics-graph"}
+	out := map[string]any{"records": shown(got.Records), "total": got.Total, "object": "analytics-graph"}
 	if got.TotalIsLowerBound {
 		out["total_is_lower_bound"] = true
 	}
@@ -73,6 +73,21 @@ func (f *family) list(c *admin.Call) (any, error) {
 		out["next_cursor"] = got.Next
 	}
 	return out, nil
+}
+
+// entry is an audit record as answers show it: its time has milliseconds, also
+// where they are 0, so that times compare as texts.
+type entry struct {
+	audit.Entry
+	Timestamp any `json:"timestamp"`
+}
+
+func shown(entries []audit.Entry) []entry {
+	out := make([]entry, len(entries))
+	for i := range entries {
+		out[i] = entry{entries[i], admin.FormatTime(entries[i].Timestamp)}
+	}
+	return out
 }
 
 // read turns the query into a filter.

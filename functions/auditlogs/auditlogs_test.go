@@ -56,6 +56,21 @@ func made(h *admintest.House, i int) audit.Entry {
 	return e
 }
 
+func TestTimesHaveMilliseconds(t *testing.T) {
+	h := newHouse(t)
+	for i, at := range []time.Duration{0, 200 * time.Millisecond, 220 * time.Millisecond, 222 * time.Millisecond} {
+		e := made(h, i)
+		e.Timestamp = noon.Add(at)
+		record(t, h, admintest.Org, e)
+	}
+	a := h.Do("GET", "/audit-logs?"+day, admintest.AdminKey, nil).OK()
+	for i, want := range []string{"12:00:00.222Z", "12:00:00.220Z", "12:00:00.200Z", "12:00:00.000Z"} {
+		if got := a.Text("records", fmt.Sprint(i), "timestamp"); got != "2026-03-10T"+want {
+			t.Errorf("record %d: %s", i, got)
+		}
+	}
+}
+
 func TestFamilyChecks(t *testing.T) { admintest.CheckFamily(t, newHouse(t)) }
 
 func TestOnlyOrganisationKeysReadTheAuditLog(t *testing.T) {
@@ -152,7 +167,7 @@ func TestBadQueriesNameTheirParameter(t *testing.T) {
 		day + "&method=GET": "method", day + "&method=post": "method", day + "&user_type=robot": "user_type", day + "&response_status_code=ok": "response_status_code",
 		day + "&response_status_code=99": "response_status_code", day + "&response_status_code=600": "response_status_code", day + "&page_size=101": "page_size", day + "&page_size=-1": "page_size",
 		day + "&page_size=x": "page_size", day + "&current_page=-1": "current_page", day + "&current_page=100": "current_page", day + "&current_page=10001&page_size=0": "current_page",
-		day + "&cursor=x": "cursor", day + "&cursor=01ARZ3NDEKTSV4RRFFQ69G5FAV&current_page=1": "cursor", day + "&uri=%ff": "uri", day + "&country=" + strings.Repeat("x", 256): "country",
+		day + "&cursor=x": "cursor", day + "&cursor=01arz3ndektsv4rrffq69g5fav": "cursor", day + "&cursor=01ARZ3NDEKTSV4RRFFQ69G5FAV&current_page=1": "cursor", day + "&uri=%ff": "uri", day + "&country=" + strings.Repeat("x", 256): "country",
 	} {
 		h.Do("GET", "/audit-logs?"+query, admintest.AdminKey, nil).Refused(400, "AB01", field)
 	}

@@ -82,7 +82,7 @@ func (r *Reader) List(ctx context.Context, org string, f Filter) (Result, error)
 	from, until := r.span(&f)
 	if f.Cursor != "" {
 		id, err := ulid.ParseStrict(f.Cursor)
-		if err != nil {
+		if err != nil || id.String() != f.Cursor { // in lower case it would stand behind all records
 			return Result{}, fault.Invalid("cursor", "is not a cursor of this list")
 		}
 		if at := ulid.Time(id.Time()).UTC(); at.Before(until) {
