@@ -84,6 +84,7 @@ func (f *family) place(r *admin.Route) {
 	case r.Method == "POST":
 		r.Path = "/api-keys/{type}/{subType}"
 		r.WhereOf = placeOf
+		r.Body = append(slices.Clone(r.Body), admin.Field{Name: workspaceID, Type: admin.String, Max: 255, Trigger: true})
 		r.Doc = "Create an API key: organisation/service, workspace/service or workspace/user. The raw key is in this answer only."
 		r.Do = func(c *admin.Call) (any, error) {
 			if err := f.placeNew(c); err != nil {
@@ -135,8 +136,14 @@ func (f *family) placeNew(c *admin.Call) error {
 	if !c.Caller.HasAny([]string{families[t] + ".create"}) {
 		return admin.Denied()
 	}
+	if t == identity.OrganisationService && (c.Body.Text(workspaceID) != "" || c.Request.URL.Query().Get(workspaceID) != "") {
+		// Ignoring it would give a key that reaches more than was asked for.
+		return fault.Invalid(workspaceID, "is for workspace keys: an organisation key reaches every workspace")
+	}
 	return nil
 }
+
+const workspaceID = "workspace_id"
 
 // find moves the call to the scope that the key lives in and checks the scope
 // that the key's type needs.

@@ -78,8 +78,9 @@ func TestAMissingWorkspaceIsToldWithTheOtherErrors(t *testing.T) {
 	for _, field := range []string{"workspace_id", "name", "scopes"} {
 		a.Refused(400, "AB01", field)
 	}
-	// A key of the organisation needs none, and what is named is not looked at.
-	h.Do("POST", "/api-keys/organisation/service", admintest.AdminKey, `{"name":"k","scopes":["configs.list"],"workspace_id":"no-such"}`).OK()
+	// A key of the organisation needs none; one that is named is refused, whatever it is.
+	h.Do("POST", "/api-keys/organisation/service", admintest.AdminKey, `{"name":"k","scopes":["configs.list"]}`).OK()
+	h.Do("POST", "/api-keys/organisation/service", admintest.AdminKey, `{"name":"k","scopes":["configs.list"],"workspace_id":"no-such"}`).Refused(400, "AB01", "workspace_id")
 	h.Do("POST", "/api-keys/organisation/service", admintest.WorkspaceA, `{"name":"k","scopes":["configs.list"]}`).Refused(403, "AB03", "")
 	h.Do("POST", "/api-keys/organisation/user", admintest.AdminKey, body(h, "")).Refused(400, "AB01", "type")
 }
