@@ -26,8 +26,8 @@ func fields() []admin.Field {
 		{Name: "description", Doc: "What the key is for.", Type: admin.String, Max: identity.MaxDescription},
 		{Name: "user_id", Doc: "User that a workspace/user key belongs to.", Type: admin.String, Max: 64, CreateOnly: true, Fixed: true},
 		{Name: "scopes", Doc: "What the key may do; within the rights of the key that asks.", Type: admin.Array, Of: text, Required: true, Min: 1, Max: 500},
-		{Name: "rate_limits", Doc: "Requests or tokens per rps, rpm, rph, rpd or rpw.", Type: admin.Any, Convert: rateLimits},
-		{Name: "usage_limits", Doc: "Budget of dollars or tokens; reads also show current_usage and status.", Type: admin.Any, Convert: usageLimits},
+		{Name: "rate_limits", Doc: "Requests or tokens per rps, rpm, rph, rpd or rpw.", Type: admin.Any, Convert: rateLimits, Form: ledger.OnKey.RateSchema()},
+		{Name: "usage_limits", Doc: "Budget of dollars or tokens; reads also show current_usage and status.", Type: admin.Any, Convert: usageLimits, Form: ledger.OnKey.UsageSchema()},
 		{Name: "defaults", Doc: "What requests with the key start from.", Type: admin.Object, Merge: true, Fields: []admin.Field{
 			{Name: "metadata", Doc: "Pairs added to the metadata of every request.", Type: admin.Map, Of: &admin.Field{Type: admin.String, Max: identity.MaxMetaValue}, Max: identity.MaxKeyMetadata},
 			{Name: "config_id", Doc: "Id or slug of the config that routes requests; null unbinds.", Type: admin.String, Max: 255},

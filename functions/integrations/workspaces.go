@@ -33,8 +33,8 @@ func (f *family) workspaceRoutes() []admin.Route {
 func workspaceFields() []admin.Field {
 	limits := []admin.Field{
 		{Name: "enabled", Type: admin.Boolean, Required: true},
-		{Name: "usage_limits", Doc: "At most one; null or [] clears.", Type: admin.Array, Check: usageLimits},
-		{Name: "rate_limits", Doc: "At most one; null or [] clears.", Type: admin.Array, Check: rateLimits},
+		{Name: "usage_limits", Doc: "At most one; null or [] clears.", Type: admin.Array, Check: usageLimits, Form: ledger.OnIntegration.UsageSchema()},
+		{Name: "rate_limits", Doc: "At most one; null or [] clears.", Type: admin.Array, Check: rateLimits, Form: ledger.OnIntegration.RateSchema()},
 	}
 	create := admin.Field{Name: "create_default_provider", Doc: "Whether a workspace that gets access gets a provider too.", Type: admin.Boolean, Default: true}
 	slug := admin.Field{Name: "default_provider_slug", Doc: "Slug of that provider.", Type: admin.String, Min: 1, Max: provider.MaxSlug, Pattern: admin.SlugPattern}

@@ -105,8 +105,8 @@ func fields() []admin.Field {
 			{Name: "output_guardrails", Type: admin.Array, Max: 100, Of: text},
 			{Name: "user_api_key_config", Type: admin.String, Max: 255, Doc: "Config, by id or slug, of keys that have none."},
 		}},
-		{Name: "usage_limits", Type: admin.Array, Convert: convert(ledger.OnWorkspace.UsageLimits)},
-		{Name: "rate_limits", Type: admin.Array, Convert: convert(ledger.OnWorkspace.RateLimits)},
+		{Name: "usage_limits", Type: admin.Array, Convert: convert(ledger.OnWorkspace.UsageLimits), Form: ledger.OnWorkspace.UsageSchema()},
+		{Name: "rate_limits", Type: admin.Array, Convert: convert(ledger.OnWorkspace.RateLimits), Form: ledger.OnWorkspace.RateSchema()},
 		{Name: "reset_usage", Doc: "true sets the usage of all budgets back to nothing.", Type: admin.Boolean, Trigger: true, UpdateOnly: true},
 	}
 }

@@ -54,6 +54,7 @@ type Field struct {
 	Fields   []Field // of Object
 	Open     bool    // Object: other members are allowed
 	Default  any     // for the document only
+	Form     Schema  // for the document: what Check or Convert takes, where Type does not say it
 	// Check gives errors that the description cannot express. Field names are
 	// below the field ("" is the field itself).
 	Check func(raw json.RawMessage) []fault.Detail
@@ -208,20 +209,24 @@ func (f *Field) checkNumber(path string, v any, p *problems) {
 		f.mismatch(path, v, p)
 		return
 	}
-	x, err := n.Float64()
-	if f.Type == Integer {
+	var less, more bool
+	var err error
+	if f.Type == Integer { // exactly, also where a float64 has gaps
 		var i int64
-		if i, err = n.Int64(); err == nil {
-			x = float64(i)
-		}
+		i, err = n.Int64()
+		less, more = i < f.Min, i > f.Max
+	} else {
+		var x float64
+		x, err = n.Float64()
+		less, more = x < float64(f.Min), x > float64(f.Max)
 	}
 	switch {
 	case err != nil:
 		p.add(path, "must be %s", f.text())
 	case f.Min == 0 && f.Max == 0:
-	case x < float64(f.Min) && f.Max == 0:
+	case less && f.Max == 0:
 		p.add(path, "must be at least %d", f.Min)
-	case x < float64(f.Min) || (f.Max != 0 && x > float64(f.Max)):
+	case less || (f.Max != 0 && more):
 		p.add(path, "must be %d to %d", f.Min, f.Max)
 	}
 }

@@ -313,8 +313,8 @@ func changeable(fields []Field) (out []string) {
 	return out
 }
 
-// ignoredHeader names members of the body that the route does not know, so that
-// a misspelt one is noticed.
+// ignoredHeader names members of the body that the route does not know or does
+// not take, so that a misspelt one is noticed, and one that cannot be changed.
 const ignoredHeader = "X-Gateway-Ignored-Fields"
 
 func tellIgnored(w http.ResponseWriter, names []string) {

@@ -2,6 +2,7 @@ package admin
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -38,6 +39,10 @@ func (f *Field) schema() Schema {
 	}
 	if f.Default != nil {
 		s["default"] = f.Default
+	}
+	if f.Form != nil {
+		maps.Copy(s, f.Form)
+		return s
 	}
 	switch f.Type {
 	case String:
@@ -294,7 +299,7 @@ func (r *Route) bodySchema() Schema {
 	}
 	s := membersSchema(r.Body, m)
 	if r.Where == InWorkspace || r.Where == InEither {
-		s["properties"].(map[string]Schema)["workspace_id"] = workspaceField.schema()
+		s["properties"].(map[string]Schema)["workspace_id"] = nullable(workspaceField.schema())
 	}
 	return s
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -101,7 +100,7 @@ func (m mode) wanted(f *Field) bool {
 }
 
 // checkFields takes the described fields out of raw and tests them. ignored
-// lists what is not described, sorted.
+// lists what is not described, and what the mode does not take, sorted.
 func checkFields(raw map[string]json.RawMessage, fields []Field, m mode, p *problems) (v Values, ignored []string) {
 	v = Values{raw: make(map[string]json.RawMessage, len(raw))}
 	for i := range fields {
@@ -120,7 +119,7 @@ func checkFields(raw map[string]json.RawMessage, fields []Field, m mode, p *prob
 		v.raw[f.Name] = r
 	}
 	for _, k := range sortedKeys(raw) {
-		if !v.Has(k) && !slices.ContainsFunc(fields, func(f Field) bool { return f.Name == k }) {
+		if !v.Has(k) {
 			ignored = append(ignored, k)
 		}
 	}

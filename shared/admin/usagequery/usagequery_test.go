@@ -70,6 +70,7 @@ func TestBadQueriesNameTheirParameter(t *testing.T) {
 		times + "&total_units_min=-1":                                                             "total_units_min",
 		times + "&total_units_max=1.5":                                                            "total_units_max",
 		times + "&total_units_max=99999999999999999999":                                           "total_units_max",
+		times + "&total_units_max=9007199254740993":                                               "total_units_max", // 2^53 + 1, one float64 with 2^53
 		times + "&prompt_token_min=x":                                                             "prompt_token_min",
 		times + "&completion_token_max=0x10":                                                      "completion_token_max",
 		times + "&cost_min=-0.5":                                                                  "cost_min",

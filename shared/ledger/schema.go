@@ -1,0 +1,60 @@
+package ledger
+
+// What a place takes, as JSON schemas for the document of the administration:
+// they stand beside the parser because they must say what it does.
+
+type schema = map[string]any
+
+// UsageSchema describes usage_limits as clients send it and as reads show it.
+func (p Place) UsageSchema() map[string]any {
+	measures := []Measure{Cost, Tokens}
+	if p.requests {
+		measures = append(measures, Requests)
+	}
+	one := schema{
+		"type": "object", "required": []string{"credit_limit"}, "additionalProperties": false,
+		"properties": schema{
+			"type":                     schema{"type": "string", "enum": measures, "default": Cost},
+			"credit_limit":             schema{"type": "number", "minimum": 1, "description": "Dollars, or tokens of which at least 100."},
+			"alert_threshold":          schema{"type": []string{"number", "null"}, "minimum": 1, "description": "In the unit of credit_limit, and less than it."},
+			"periodic_reset":           schema{"type": []string{"string", "null"}, "enum": []any{Weekly, Monthly, nil}},
+			"periodic_reset_days":      schema{"type": []string{"integer", "null"}, "minimum": 1, "maximum": 365, "description": "In place of periodic_reset."},
+			"next_usage_reset_at":      schema{"type": []string{"string", "null"}, "format": "date-time", "description": "00:00 UTC of its day counts."},
+			"current_usage":            schema{"type": "number", "readOnly": true},
+			"status":                   schema{"type": "string", "enum": []string{"active", Exhausted}, "readOnly": true},
+			"last_reset_at":            schema{"type": []string{"string", "null"}, "format": "date-time", "readOnly": true},
+			"is_threshold_alerts_sent": schema{"type": "boolean", "readOnly": true},
+			"is_exhausted_alerts_sent": schema{"type": "boolean", "readOnly": true},
+		},
+	}
+	if p.usageArray {
+		return listOf(one, p.maxUsage)
+	}
+	one["type"] = []string{"object", "null"}
+	return one
+}
+
+// RateSchema describes rate_limits likewise.
+func (p Place) RateSchema() map[string]any {
+	units := []Unit{PerMinute, PerHour, PerDay, PerWeek}
+	if p.perSecond {
+		units = append(units, PerSecond)
+	}
+	one := schema{
+		"type": "object", "required": []string{"type", "unit", "value"}, "additionalProperties": false,
+		"properties": schema{
+			"type":  schema{"type": "string", "enum": []Measure{Requests, Tokens}},
+			"unit":  schema{"type": "string", "enum": units},
+			"value": schema{"type": "integer", "minimum": p.minRate, "maximum": int64(maxCount)},
+		},
+	}
+	list := listOf(one, p.maxRates)
+	if p.rateObject {
+		return schema{"anyOf": []any{list, one}}
+	}
+	return list
+}
+
+func listOf(one schema, most int) schema {
+	return schema{"type": []string{"array", "null"}, "maxItems": most, "items": one}
+}
