@@ -2,6 +2,7 @@ package openai
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 
 	"gateway/shared/chat"
@@ -202,7 +203,13 @@ func (m *message) add() {
 // calls.
 func (m *message) assistant(out *chat.Message) {
 	if len(m.blocks) > 0 {
-		out.Parts, out.Plain = m.blocks, false
+		if slices.ContainsFunc(m.blocks, func(p chat.Part) bool { return p.Kind == chat.Text }) {
+			out.Parts = m.blocks
+		} else {
+			// Some clients give back the thinking alone, with their text beside it.
+			out.Parts = append(m.blocks, out.Parts...)
+		}
+		out.Plain = false
 	} else if m.reasoning != "" {
 		out.Parts = append([]chat.Part{{Kind: chat.Reasoned, Text: m.reasoning}}, out.Parts...)
 	}
