@@ -12,7 +12,7 @@ import (
 // media writes an image or document block.
 func (e *requestEncoder) media(p *chat.Part, at place) error {
 	m := p.Media
-	document := p.Kind == chat.Document || m.URL != "" && strings.HasSuffix(strings.ToLower(m.URL), ".pdf")
+	document := p.Kind == chat.Document || namesPDF(m.URL)
 	switch {
 	case document && e.t.NoDocuments:
 		return fault.Invalid(at.String(), "%s is a document, which this model does not take", at)
@@ -45,6 +45,14 @@ func (e *requestEncoder) media(p *chat.Part, at place) error {
 	e.marker(p.Cache, at)
 	e.b = append(e.b, '}')
 	return nil
+}
+
+// namesPDF reports whether an address ends in .pdf, whatever query signs it.
+func namesPDF(address string) bool {
+	if i := strings.IndexAny(address, "?#"); i >= 0 {
+		address = address[:i]
+	}
+	return len(address) > 4 && strings.EqualFold(address[len(address)-4:], ".pdf")
 }
 
 func (e *requestEncoder) source(m *chat.Media, document bool, at place) error {
