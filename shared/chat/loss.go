@@ -11,6 +11,7 @@ import (
 type Lost struct {
 	Path   string // JSON path in the client's body, e.g. messages[2].content[1]
 	Reason string // short, without content of the request
+	answer bool   // the client will miss it in the answer
 }
 
 // Loss reports what an encoder could not carry. The zero Loss only reports.
@@ -41,12 +42,17 @@ func (l *Loss) Add(path, reason string) {
 		l.More++
 		return
 	}
-	l.Entries = append(l.Entries, Lost{path, reason})
+	l.Entries = append(l.Entries, Lost{Path: path, Reason: reason})
 }
 
 // AddAnswer reports that the client will miss path in the answer.
 func (l *Loss) AddAnswer(path, reason string) {
 	l.Add(path, reason)
+	for i := range l.Entries {
+		if l.Entries[i].Path == path {
+			l.Entries[i].answer = true
+		}
+	}
 	l.refused = l.refused || l.StrictAnswer
 }
 
@@ -57,12 +63,24 @@ func (l *Loss) Reset() { l.Entries, l.More, l.refused = l.Entries[:0], 0, false 
 func (l *Loss) Empty() bool { return len(l.Entries) == 0 }
 
 // Err is a 400 that names what would be lost, when the report refuses; else nil.
+// What is lost without harm to the client is not among the reasons.
 func (l *Loss) Err() error {
 	if len(l.Entries) == 0 || !l.Strict && !l.refused {
 		return nil
 	}
-	first := l.Entries[0].Path
-	return fault.Newf(fault.TranslationLoss, first, "The provider of this target cannot be told everything: %s", l.Header())
+	why := l
+	if !l.Strict {
+		why = new(Loss)
+		for _, e := range l.Entries {
+			if e.answer {
+				why.Entries = append(why.Entries, e)
+			}
+		}
+		if len(why.Entries) == 0 { // it came behind more than the report holds
+			why = l
+		}
+	}
+	return fault.Newf(fault.TranslationLoss, why.Entries[0].Path, "The provider of this target cannot be told everything: %s", why.Header())
 }
 
 // Paths lists what was lost, for the record.

@@ -1,0 +1,29 @@
+package chat
+
+import (
+	"strings"
+	"testing"
+
+	"gateway/shared/fault"
+)
+
+// A client that relies on the exact shape is refused for what it will miss in the
+// answer, and told of that alone: what is lost without harm would be taken out in
+// vain.
+func TestTheRefusalNamesWhatTheAnswerMisses(t *testing.T) {
+	loss := Loss{StrictAnswer: true}
+	loss.Add("seed", "not taken")
+	loss.Add("logprobs", "not taken")
+	loss.AddAnswer("logprobs", "not taken")
+	f := fault.From(loss.Err())
+	if f.Code != fault.TranslationLoss || f.Field != "logprobs" || !strings.Contains(f.Message, "logprobs") || strings.Contains(f.Message, "seed") {
+		t.Errorf("%s %q: %s", f.Code, f.Field, f.Message)
+	}
+	if got := loss.Header(); got != "dropped=seed (not taken), logprobs (not taken)" {
+		t.Errorf("the report is %q", got)
+	}
+	loss.Strict = true
+	if f := fault.From(loss.Err()); f.Field != "seed" || !strings.Contains(f.Message, "logprobs") {
+		t.Errorf("%q: %s", f.Field, f.Message)
+	}
+}
