@@ -32,6 +32,7 @@ type answer struct {
 	// held is the beginning of a stream, read to learn whether it starts with
 	// an error.
 	held   []byte
+	opened bool // its first byte was seen
 	ended  bool // the stream ended within held
 	broken error
 	failed http.Header // of the response that became a refusal
@@ -116,7 +117,7 @@ func (c *call) sendPlain(resp *http.Response) error {
 		if out = made.b; media != "" {
 			kind = []string{media}
 		}
-	} else if c.sameDialect() {
+	} else if c.sameDialect() && !c.cameAsEvents(out) {
 		if c.req.Method == http.MethodPost && !enclosed(out) {
 			return c.unusable(errNoJSON, out)
 		}
@@ -135,23 +136,32 @@ func (c *call) sendPlain(resp *http.Response) error {
 			return err
 		}
 	} else {
-		r, err := c.to.dialect.DecodeResponse(out, &c.to.traits)
+		r, m, signed, err := c.decodeWhole(out)
 		if err != nil {
 			return c.unusable(err, out)
 		}
 		if d, ok := c.to.dialect.(chat.Headed); ok {
 			d.ReadHeader(resp.Header, r)
+			m = r.Meter()
 		}
-		c.learn(r.Meter())
-		if err := c.decoded.Promised(r); err != nil {
-			c.keepReceived(out)
-			return err
+		c.learn(m)
+		o := c.options()
+		if c.sameDialect() {
+			o.Request = c.legacyOnly()
+			if err := c.keepMade(nil, m.ID); err != nil {
+				return err
+			}
+		} else {
+			if err := c.decoded.Promised(r); err != nil {
+				c.keepReceived(out)
+				return err
+			}
+			c.remember(signed)
 		}
-		c.remember(r.Signed())
 		c.keepReceived(out)
 		enc := newBuffer()
 		defer enc.free()
-		enc.b = c.rt.Client.EncodeResponse(enc.b, r, c.options())
+		enc.b = c.rt.Client.EncodeResponse(enc.b, r, o)
 		out = enc.b
 	}
 	if c.caching != nil {

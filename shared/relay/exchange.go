@@ -107,14 +107,19 @@ func (c *call) startStream(a *answer) {
 	if c.sameDialect() {
 		a.filter = c.rt.Client.NewStreamFilter(&chat.FilterOptions{Strict: c.strict(), IncludeUsage: c.wantUsage, Injected: c.injected})
 	} else {
-		a.turn = newTurn(chat.Promised(c.decoded, c.to.dialect.NewStreamDecoder(&c.to.traits)), c.rt.Client.NewStreamEncoder(c.options()))
-		if c.turnBuf == nil {
-			c.turnBuf = newBufferFor(2 * streamChunk)
-		}
-		a.turn.out = c.turnBuf.b
+		c.startTurn(a, chat.Promised(c.decoded, c.to.dialect.NewStreamDecoder(&c.to.traits)), c.options())
 	}
 	c.gather(a)
 	c.open(a)
+}
+
+// startTurn begins to translate what dec reads for the client.
+func (c *call) startTurn(a *answer, dec chat.StreamDecoder, o *chat.Options) {
+	a.turn = newTurn(dec, c.rt.Client.NewStreamEncoder(o))
+	if c.turnBuf == nil {
+		c.turnBuf = newBufferFor(2 * streamChunk)
+	}
+	a.turn.out = c.turnBuf.b
 }
 
 // unreachable says that no answer came.

@@ -114,7 +114,7 @@ func (c *call) open(a *answer) {
 		n, err := h.read(p)
 		c.waited += c.Now().Sub(t)
 		if n > 0 {
-			out, ferr := a.pass(p[:n])
+			out, ferr := c.pass(a, p[:n])
 			held.reserve(len(out))
 			held.b = append(held.b, out...)
 			m := a.meter()
@@ -203,7 +203,7 @@ func (c *call) pump(a *answer) error {
 		n, err := a.resp.Body.Read(p)
 		c.waited += c.Now().Sub(t)
 		if n > 0 {
-			out, ferr := a.pass(p[:n])
+			out, ferr := c.pass(a, p[:n])
 			c.routing.patience.arrived(a.meter().Started)
 			c.piece(a, out)
 			if ferr != nil {

@@ -17,9 +17,13 @@ func NewWhole(w Wire, t *chat.Traits) chat.StreamDecoder { return &whole{w: w, t
 
 type whole struct {
 	Stream
-	w Wire
-	t *chat.Traits
+	w      Wire
+	t      *chat.Traits
+	signed []chat.Signed
 }
+
+// Signed implements chat.StreamDecoder.
+func (s *whole) Signed() []chat.Signed { return s.signed }
 
 // Parser implements chat.Framed: the answer is one event.
 func (*whole) Parser() chat.EventParser { return new(gather) }
@@ -30,7 +34,7 @@ func (s *whole) Event(_ string, data []byte, emit func(*chat.Delta) error) error
 	if err != nil {
 		return s.Fail(fault.From(err))
 	}
-	s.M = r.Meter()
+	s.M, s.signed = r.Meter(), r.Signed()
 	return r.Replay(emit)
 }
 
