@@ -30,6 +30,12 @@ func Translate(dst []byte, client, provider Dialect, r *Request, t *Traits, loss
 			return dst, err
 		}
 	}
+	if t.NoThinking && r.thinksByHabit() && client.Name() != provider.Name() {
+		asked := r.Reasoning
+		r.Reasoning = Reasoning{Effort: asked.Effort}
+		defer func() { r.Reasoning = asked }() // another target may think
+		loss.Add("thinking", "this model does not think")
+	}
 	if err := Refuse(client, r, t, loss); err != nil {
 		return dst, err
 	}
@@ -43,6 +49,13 @@ func Translate(dst []byte, client, provider Dialect, r *Request, t *Traits, loss
 		loss.Entries[i].Path = n.ClientPath(loss.Entries[i].Path)
 	}
 	return out, renamed(err, n, loss)
+}
+
+// thinksByHabit reports whether thinking was asked for in the Messages shape.
+// Clients of it ask for it of every model, and can do without; in the other shapes
+// who asks for a budget means it.
+func (r *Request) thinksByHabit() bool {
+	return r.Dialect == "anthropic.messages" && r.Reasoning.Thinking == ThinkingBudget
 }
 
 // renamed is err in the client's words.

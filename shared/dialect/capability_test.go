@@ -1,6 +1,7 @@
 package dialect_test
 
 import (
+	"strings"
 	"testing"
 
 	"gateway/shared/chat"
@@ -91,6 +92,9 @@ func TestWhatATargetCannotDoIsRefused(t *testing.T) {
 				t.Errorf("%s of %s is refused without a limit: %v", w.name, client, err)
 			}
 			for name, d := range dialects {
+				if client == "anthropic" && w.name == "thinking" && name != client {
+					continue // see TestThinkingOfMessagesIsLeftOut
+				}
 				traits.Provider = "p"
 				_, err := chat.Translate(nil, dialects[client], d, decoded(), &traits, &chat.Loss{StrictAnswer: true})
 				check(name, err)
@@ -133,5 +137,38 @@ func TestLimitsLetEverythingElsePass(t *testing.T) {
 	var loss chat.Loss
 	if err := chat.Refuse(dialects["openai"], r, &every, &loss); err != nil || loss.Header() == "" {
 		t.Errorf("%v %q", err, loss.Header())
+	}
+}
+
+// TestThinkingOfMessagesIsLeftOut: what Anthropic's clients ask of every model is
+// left out for one of another shape that cannot think, and reported. A target
+// behind it that thinks is told.
+func TestThinkingOfMessagesIsLeftOut(t *testing.T) {
+	client := dialects["anthropic"]
+	body := []byte(`{"model":"m","max_tokens":4000,"messages":[{"role":"user","content":"x"}],"thinking":{"type":"enabled","budget_tokens":1024,"display":"summarized"}}`)
+	never := chat.Traits{Provider: "p", Thinking: chat.ThinksNever, Limits: chat.Limits{NoThinking: true}}
+	for name, d := range dialects {
+		if d.Name() == client.Name() {
+			continue
+		}
+		r, err := client.DecodeRequest(body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		asked := r.Reasoning
+		var loss chat.Loss
+		out, err := chat.Translate(nil, client, d, r, &never, &loss)
+		if f := fault.From(err); err != nil && f.Field != "thinking" && f.Status() == 400 {
+			continue // wires that take no such conversation at all
+		}
+		if err != nil || strings.Contains(strings.ToLower(string(out)), "thinking") || !strings.Contains(loss.Header(), "thinking (this model does not think)") {
+			t.Errorf("%s: %v %q\n%s", name, err, loss.Header(), out)
+		}
+		if r.Reasoning != asked {
+			t.Errorf("%s: the next target is asked for %+v", name, r.Reasoning)
+		}
+		if _, err := chat.Translate(nil, client, d, r, &never, &chat.Loss{Strict: true}); err == nil || fault.From(err).Field != "thinking" {
+			t.Errorf("%s: whoever wants nothing lost is told %v", name, err)
+		}
 	}
 }
