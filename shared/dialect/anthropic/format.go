@@ -190,11 +190,16 @@ func (e *requestEncoder) schema(raw []byte) {
 }
 
 // foreignTool writes a tool of the provider's own. The OpenAI dialect holds it
-// as {type:T, T:{name:V,...}}: V is the type here and T the name.
+// as {type:T, T:{name:V,...}}: V is the type here and T the name. A custom tool of
+// that dialect looks the same, but there V is its own name.
 func (e *requestEncoder) foreignTool(t *chat.Tool, at place) bool {
 	if e.r.Dialect == name {
 		e.b = append(e.b, t.Raw...)
 		return true
+	}
+	if t.Foreign == "custom" {
+		e.loss.Add(at.String(), notTaken)
+		return false
 	}
 	d := wire.NewDecoder(t.Raw)
 	var inner []byte
