@@ -69,11 +69,13 @@ func (a *answer) drop() {
 // send gives the chosen answer to the client.
 func (c *call) send(a *answer) error {
 	if a.fault != nil {
+		c.told = a.failed
 		return a.fault
 	}
 	if a.cached != nil {
 		return c.sendCached(a.cached)
 	}
+	c.told = a.resp.Header
 	defer a.resp.Body.Close()
 	switch {
 	case c.rt.Shape == Raw:
@@ -273,6 +275,15 @@ func (c *call) answerHeaders(from http.Header) {
 	if from == nil {
 		return
 	}
+	passProviderHeaders(h, from)
+	if !c.loss.Empty() && !c.strict() {
+		h.Set(headerTranslation, c.loss.Header())
+	}
+}
+
+// passProviderHeaders passes on what the provider calls the request, and its rate
+// limits under a prefix.
+func passProviderHeaders(h, from http.Header) {
 	for name, values := range from {
 		switch {
 		case name == "X-Request-Id" || name == "Request-Id":
@@ -280,9 +291,6 @@ func (c *call) answerHeaders(from http.Header) {
 		case strings.HasPrefix(name, "X-Ratelimit-") || strings.HasPrefix(name, "Anthropic-Ratelimit-"):
 			h[prefixProviderLimit+strings.TrimPrefix(name, "X-")] = values
 		}
-	}
-	if !c.loss.Empty() && !c.strict() {
-		h.Set(headerTranslation, c.loss.Header())
 	}
 }
 
@@ -309,6 +317,7 @@ func (c *call) sendFault(f *fault.Fault) {
 	h.Set("Content-Type", "application/json")
 	f.SetHeaders(h)
 	c.ownHeaders(h)
+	passProviderHeaders(h, c.told)
 	if f.Source != fault.SourceProvider && f.Status() >= 500 && f.Code == fault.InternalError {
 		h.Set(headerException, "true")
 	}

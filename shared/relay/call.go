@@ -99,6 +99,7 @@ type call struct {
 	written     bool          // something was written and not flushed
 	broken      bool          // the answer must be cut, not ended
 	endFault    *fault.Fault  // of the provider: why an answer that had begun did not end well
+	told        http.Header   // of the answer that is sent, or became an error
 	waited      time.Duration // for the provider
 	rec         usage.Record
 	bodies      usage.Bodies

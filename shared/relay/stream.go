@@ -168,6 +168,7 @@ func (c *call) firstEventFailed(a *answer, m chat.Meter, err error) {
 	if m.Usage.Known() {
 		c.charge(m.Usage)
 	}
+	a.failed = a.resp.Header
 	a.drop()
 	a.fault = f
 }
