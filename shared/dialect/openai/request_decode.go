@@ -17,6 +17,9 @@ type requestDecoder struct {
 	// lastFunction is the id made for the last legacy function call, so that the
 	// function message that answers it can be tied to it.
 	lastFunction string
+	// allowed are the tools that tool_choice names of those on offer, by type and
+	// name; nil: all of them.
+	allowed map[string]bool
 }
 
 // absent reads over null and over the word for "the provider's default".
@@ -43,6 +46,7 @@ func decodeChatRequest(body []byte) (*chat.Request, error) {
 	if err := q.d.End(); err != nil {
 		return nil, err
 	}
+	q.offer()
 	return q.r, nil
 }
 

@@ -2,6 +2,7 @@ package openai
 
 import (
 	"bytes"
+	"slices"
 	"strconv"
 
 	"gateway/shared/chat"
@@ -74,6 +75,7 @@ func (q *requestDecoder) toolChoice(place string) chat.ToolChoice {
 	}
 	whole := *d
 	name := ""
+	allowed := chat.ToolsUnsaid
 	for key := range d.Object {
 		switch string(key) {
 		case "name":
@@ -84,12 +86,51 @@ func (q *requestDecoder) toolChoice(place string) chat.ToolChoice {
 					name = d.Str()
 				}
 			}
+		case "allowed_tools":
+			allowed = q.allowedTools()
 		}
+	}
+	if allowed != chat.ToolsUnsaid {
+		return chat.ToolChoice{Mode: allowed}
 	}
 	if name == "" {
 		member.Missing(d, &whole, place)
 	}
 	return chat.ToolChoice{Mode: chat.ToolsNamed, Name: name}
+}
+
+// allowedTools reads {mode, tools}: the tools that may be called, of those that are
+// offered. No other provider knows of that, so the rest is not offered.
+func (q *requestDecoder) allowedTools() chat.ToolChoiceMode {
+	d := q.d
+	mode := chat.ToolsAuto
+	q.allowed = make(map[string]bool)
+	for key := range d.Object {
+		switch string(key) {
+		case "mode":
+			switch d.Str() {
+			case "auto":
+			case "required":
+				mode = chat.ToolsRequired
+			default:
+				d.Fail("must be auto or required")
+			}
+		case "tools":
+			for range d.Array {
+				t := q.tool()
+				q.allowed[t.Foreign+"/"+t.Name] = true
+			}
+		}
+	}
+	return mode
+}
+
+// offer leaves out the tools that may not be called.
+func (q *requestDecoder) offer() {
+	if q.allowed == nil {
+		return
+	}
+	q.r.Tools = slices.DeleteFunc(q.r.Tools, func(t chat.Tool) bool { return !q.allowed[t.Foreign+"/"+t.Name] })
 }
 
 // functionCallID makes the id of a legacy function call from its place, so that
