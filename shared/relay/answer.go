@@ -139,6 +139,9 @@ func (c *call) sendPlain(resp *http.Response) error {
 		}
 	} else {
 		r, m, signed, err := c.decodeWhole(out)
+		if err != nil && c.cameAsEvents(out) {
+			return c.eventsBroke(err, m, out)
+		}
 		if err != nil {
 			return c.unusable(err, out)
 		}

@@ -23,13 +23,18 @@ func (c *call) used(m chat.Meter) pricing.Usage {
 		return c.estimate(m.OutputEstimate())
 	}
 	if c.stream && !m.Complete && !c.rt.NoOutput {
-		// Cut before the final count: some providers have told a first one only.
-		if made := m.OutputEstimate(); made > u.OutputTokens() {
-			u.Add(pricing.Output, made-u.OutputTokens())
-			u.Estimated = true
-		}
+		madeUp(&u, m)
 	}
 	return u
+}
+
+// madeUp counts what was made of a stream that was cut before the final count:
+// some providers have told a first one only.
+func madeUp(u *pricing.Usage, m chat.Meter) {
+	if made := m.OutputEstimate(); made > u.OutputTokens() {
+		u.Add(pricing.Output, made-u.OutputTokens())
+		u.Estimated = true
+	}
 }
 
 // estimate is usage without any report of the provider.

@@ -2,10 +2,10 @@ package relay
 
 import (
 	"bytes"
-	"io"
 
 	"gateway/shared/chat"
 	"gateway/shared/dialect/upstream"
+	"gateway/shared/fault"
 	"gateway/shared/wire"
 )
 
@@ -89,8 +89,17 @@ func (c *call) decodeWhole(body []byte) (*chat.Response, chat.Meter, []chat.Sign
 		err = dec.End()
 	}
 	m := dec.Meter()
-	if err == io.ErrUnexpectedEOF {
-		err = c.streamBroke(err)
-	}
 	return into.Response(), m, dec.Signed(), err
+}
+
+// eventsBroke answers for a stream that nobody asked for and that cannot be put
+// together. What came of it was made, and is paid for.
+func (c *call) eventsBroke(err error, m chat.Meter, body []byte) error {
+	f := c.streamBroke(err)
+	f.Source = fault.SourceProvider
+	c.keepReceived(body)
+	u := c.used(m)
+	madeUp(&u, m)
+	c.charge(u)
+	return f
 }
