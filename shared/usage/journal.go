@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -54,8 +55,8 @@ type JournalOptions struct {
 	// event. A bucket that is also a Linker gets the journal's files as objects,
 	// and bodies are written no second time: see Record.Pack.
 	Bucket blob.Bucket
-	// OnDamage hears of bytes in a file that are no event; reading goes on
-	// behind them.
+	// OnDamage hears of bytes in a file that are no event, or that the system
+	// cannot give; reading goes on behind them. nil: they go to slog.
 	OnDamage func(file string, offset int64, err error)
 }
 
@@ -77,7 +78,9 @@ func OpenJournal(dir string, o JournalOptions) (*Journal, error) {
 		o.MaxFileBytes = 64 << 20
 	}
 	if o.OnDamage == nil {
-		o.OnDamage = func(string, int64, error) {}
+		o.OnDamage = func(file string, offset int64, err error) {
+			slog.Error("the journal is damaged", "file", file, "offset", offset, "error", err.Error())
+		}
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("usage: journal: %w", err)
@@ -117,7 +120,7 @@ func (j *Journal) openRings() error {
 	rd, next := &j.reader, uint64(1)
 	for _, seq := range seqs {
 		next = seq + 1
-		g, err := oldRing(j.dir, seq)
+		g, err := oldRing(j, seq)
 		switch {
 		case errors.Is(err, errNoRing):
 			path := ringPath(j.dir, seq)
@@ -133,14 +136,19 @@ func (j *Journal) openRings() error {
 		}
 	}
 	if rd.linker != nil && !j.o.Durable {
-		if j.ring, err = newRing(j.dir, next, j.o.MaxFileBytes, j.link); err == nil {
+		if j.ring, err = newRing(j, next); err == nil {
 			rd.rings = append(rd.rings, j.ring)
 		} // else events go to files, as on systems that have no rings
 	}
 	if len(rd.rings) > 0 {
-		rd.ringAt = rd.rings[0].head.acked.Load()
+		rd.ringAt = rd.rings[0].at.acked.Load()
 	}
 	return nil
+}
+
+// hurt gives what a ring tells of its damage to.
+func (j *Journal) hurt(seq uint64) func(offset int64, err error) {
+	return func(offset int64, err error) { j.o.OnDamage(ringPath(j.dir, seq), offset, err) }
 }
 
 func (j *Journal) path(seq uint64) string {
@@ -206,7 +214,23 @@ func unpack(seq uint64, live int64) (size int64, current bool) {
 var buffers = sync.Pool{New: func() any { b := make([]byte, 0, 8<<10); return &b }}
 
 // Emit writes the record; when it returns nil the event outlives the process.
+// Where its bodies find no room, as on a full disk, the record alone may: then
+// the error says so.
 func (j *Journal) Emit(ctx context.Context, r *Record) error {
+	err := j.emit(ctx, r)
+	if err == nil || len(r.Bodies) == 0 || errors.Is(err, ErrClosed) {
+		return err
+	}
+	bodies := r.Bodies
+	r.Bodies = nil
+	if j.emit(ctx, r) == nil {
+		err = fmt.Errorf("%w; the record is kept without its bodies", err)
+	}
+	r.Bodies = bodies
+	return err
+}
+
+func (j *Journal) emit(ctx context.Context, r *Record) error {
 	if err := spill(ctx, j.o.Bucket, r); err != nil {
 		return err
 	}

@@ -33,13 +33,12 @@ func openPack(path string, flags int, number, base uint64) (*packFile, error) {
 
 // nextPack begins a pack at the next whole page of the stream and gives that
 // offset. g.mu is held, and the pack before the last one is on the disk.
-func (g *ring) nextPack(at uint64, day int64) uint64 {
+func (g *ring) nextPack(at uint64, day int64) (uint64, error) {
 	at = wholePages(at)
 	number := g.head.packs[1].number.Load() + 1
 	p, err := g.makePack(number, at, day)
 	if err != nil {
-		g.failed = true // events and their bodies go to a file
-		return at
+		return at, err // events and their bodies go to a file
 	}
 	// A process that dies between two of these stores leaves a sound head: nothing
 	// is in the new pack yet, and everything before the last one is on the disk.
@@ -49,8 +48,9 @@ func (g *ring) nextPack(at uint64, day int64) uint64 {
 	h[0].base.Store(h[1].base.Load())
 	h[1].base.Store(at)
 	h[1].number.Store(number)
+	g.at.bodies.Store(at)
 	g.packs = [2]*packFile{g.packs[1], p}
-	return at
+	return at, nil
 }
 
 func (g *ring) makePack(number, base uint64, day int64) (*packFile, error) {
@@ -60,10 +60,24 @@ func (g *ring) makePack(number, base uint64, day int64) (*packFile, error) {
 		return nil, err
 	}
 	if p.key, err = g.link(path); err != nil {
+		if !passes(err) {
+			g.failed.Store(true)
+		}
 		return nil, errors.Join(err, p.file.Close(), os.Remove(path))
 	}
 	p.day = day
 	return p, nil
+}
+
+// passes tells whether a later try may do what failed now: a disk has room again,
+// files are closed. A file system without hard links stays one.
+func passes(err error) bool {
+	for _, e := range []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EMFILE, syscall.ENFILE, syscall.EIO} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
 }
 
 // wholePages rounds up.
@@ -87,15 +101,16 @@ func (g *ring) flush(all bool) error {
 		g.mu.Unlock()
 		return nil
 	}
-	end := g.head.bodies.Load()
+	end := g.at.bodies.Load()
 	if all {
 		end = wholePages(end)
-		g.head.bodies.Store(end)
+		g.keep(func(h *ringHead) { h.bodies.Store(end) })
+		g.at.bodies.Store(end)
 	}
 	packs := g.packs
 	g.mu.Unlock()
 	end &^= ringPage - 1
-	for from := g.head.flushed.Load(); from < end; {
+	for from := g.at.flushed.Load(); from < end; {
 		p, to := packs[1], end
 		if p != nil && from < p.base {
 			p, to = packs[0], min(end, p.base)
@@ -103,12 +118,13 @@ func (g *ring) flush(all bool) error {
 		area := g.bodies()[from%ringBodies:]
 		area = area[:min(to-from, uint64(len(area)), flushStep)]
 		if p != nil { // else its file was deleted, with all that is to be read in it
-			if err := p.write(area, int64(from-p.base)); err != nil {
+			if err := g.writeOut(p, area, int64(from-p.base)); err != nil {
 				return fmt.Errorf("usage: journal: bodies: %w", err)
 			}
 		}
 		from += uint64(len(area))
-		g.head.flushed.Store(from)
+		g.keep(func(h *ringHead) { h.flushed.Store(from) })
+		g.at.flushed.Store(from)
 	}
 	return g.leave(packs, end)
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -32,12 +33,14 @@ type ring struct {
 	file *os.File
 	mem  []byte
 	head *ringHead
+	at   places                                    // what head says, read from here: head's page may be lost
 	link func(file string) (key string, err error) // makes a pack an object
+	hurt func(offset int64, err error)             // hears once of a page of the file that is lost
 	size int64                                     // of a pack
 
 	mu     sync.Mutex
 	closed bool
-	failed bool         // packs cannot be made: nothing is taken any more
+	failed atomic.Bool  // a page is lost, or packs cannot be made: nothing is taken any more
 	packs  [2]*packFile // the one before the last, unless it is on the disk; the last
 	count  atomic.Int64 // events written by this process
 
@@ -48,12 +51,18 @@ type ring struct {
 
 // ringHead is what the next process must know.
 type ringHead struct {
-	magic   atomic.Uint64
+	magic atomic.Uint64
+	places
+	packs [2]struct{ number, base atomic.Uint64 }
+}
+
+// places are how far a ring is written and free again. They are stored in the
+// head first: what another process would find there is never ahead of it.
+type places struct {
 	events  atomic.Uint64 // end of the slots
 	acked   atomic.Uint64 // slots before it were acknowledged
 	bodies  atomic.Uint64 // end of the stream of bodies
 	flushed atomic.Uint64 // bodies before it are in their packs
-	packs   [2]struct{ number, base atomic.Uint64 }
 }
 
 // sound tells whether the head can be that of a ring.
@@ -87,10 +96,10 @@ func ringPath(dir string, seq uint64) string {
 	return filepath.Join(dir, fmt.Sprintf("%016x%s", seq, ringSuffix))
 }
 
-// newRing makes the ring that a process writes to.
-func newRing(dir string, seq uint64, packBytes int64, link func(string) (string, error)) (*ring, error) {
-	g := &ring{dir: dir, seq: seq, link: link, size: packBytes, wake: make(chan struct{}, 1), done: make(chan struct{})}
-	f, err := os.OpenFile(ringPath(dir, seq), os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+// newRing makes the ring that the process of a journal writes to.
+func newRing(j *Journal, seq uint64) (*ring, error) {
+	g := &ring{dir: j.dir, seq: seq, link: j.link, hurt: j.hurt(seq), size: j.o.MaxFileBytes, wake: make(chan struct{}, 1), done: make(chan struct{})}
+	f, err := os.OpenFile(ringPath(j.dir, seq), os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("usage: journal: %w", err)
 	}
@@ -110,9 +119,9 @@ var errNoRing = errors.New("usage: the ring is damaged")
 
 // oldRing opens the ring of an earlier process for reading; its bodies are on the
 // disk when that succeeds. It is nil when that process died before it used it.
-func oldRing(dir string, seq uint64) (*ring, error) {
-	g := &ring{dir: dir, seq: seq, closed: true}
-	f, err := os.OpenFile(ringPath(dir, seq), os.O_RDWR, 0o600)
+func oldRing(j *Journal, seq uint64) (*ring, error) {
+	g := &ring{dir: j.dir, seq: seq, hurt: j.hurt(seq), closed: true}
+	f, err := os.OpenFile(ringPath(j.dir, seq), os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("usage: journal: %w", err)
 	}
@@ -122,23 +131,23 @@ func oldRing(dir string, seq uint64) (*ring, error) {
 		return nil, f.Close()
 	}
 	info, failed := f.Stat()
-	if err = errors.Join(err, failed); err == nil && info.Size() != ringBytes {
-		err = errNoRing
+	if failed == nil && (err != nil || info.Size() != ringBytes) {
+		err = errors.Join(errNoRing, err)
 	}
-	if err == nil {
+	if err = errors.Join(err, failed); err == nil {
 		g.mem, err = mapShared(f, ringBytes, false)
 	}
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	g.file, g.head = f, (*ringHead)(unsafe.Pointer(&g.mem[0]))
-	h := g.head
-	if !h.sound() {
-		return nil, errors.Join(errNoRing, g.unmap())
+	bases, err := g.readHead()
+	if err != nil {
+		return nil, errors.Join(err, g.unmap())
 	}
-	for i := range g.packs {
-		if number := h.packs[i].number.Load(); number > 0 {
-			if g.packs[i], err = openPack(g.packPath(number), 0, number, h.packs[i].base.Load()); err != nil && !errors.Is(err, os.ErrNotExist) {
+	for i, p := range bases {
+		if p.number > 0 {
+			if g.packs[i], err = openPack(g.packPath(p.number), 0, p.number, p.base); err != nil && !errors.Is(err, os.ErrNotExist) {
 				return nil, errors.Join(err, g.close())
 			}
 		}
@@ -147,6 +156,23 @@ func oldRing(dir string, seq uint64) (*ring, error) {
 		return nil, errors.Join(err, g.close())
 	}
 	return g, nil
+}
+
+// readHead learns what an earlier process left in the head.
+func (g *ring) readHead() (packs [2]struct{ number, base uint64 }, err error) {
+	defer g.spare(&err, debug.SetPanicOnFault(true))
+	h := g.head
+	if !h.sound() {
+		return packs, errNoRing
+	}
+	g.at.events.Store(h.events.Load())
+	g.at.acked.Store(h.acked.Load())
+	g.at.bodies.Store(h.bodies.Load())
+	g.at.flushed.Store(h.flushed.Load())
+	for i := range packs {
+		packs[i].number, packs[i].base = h.packs[i].number.Load(), h.packs[i].base.Load()
+	}
+	return packs, nil
 }
 
 func (g *ring) events() []byte { return g.mem[ringPage : ringPage+ringEvents] }
@@ -163,24 +189,26 @@ func (g *ring) put(event, bodies []byte, day int64) bool {
 }
 
 // tryPut is one try of put; with wait it may succeed when bodies were written to
-// the disk.
+// the disk. An event whose pages are lost was not taken.
 func (g *ring) tryPut(event, bodies []byte, day int64) (took, wait bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.closed || g.failed {
+	if g.closed || g.failed.Load() {
 		return false, false
 	}
+	defer g.spare(nil, debug.SetPanicOnFault(true))
 	var key string
-	at := g.head.bodies.Load()
+	at := g.at.bodies.Load()
 	if len(bodies) > 0 {
-		if at+uint64(len(bodies))+ringPage-g.head.flushed.Load() > ringBodies {
+		if at+uint64(len(bodies))+ringPage-g.at.flushed.Load() > ringBodies {
 			return false, true
 		}
 		if p := g.packs[1]; p == nil || day > p.day || int64(at-p.base)+int64(len(bodies)) > g.size && at > p.base {
 			if g.packs[0] != nil {
 				return false, true
 			}
-			if at = g.nextPack(at, day); g.failed {
+			var err error
+			if at, err = g.nextPack(at, day); err != nil {
 				return false, false
 			}
 		}
@@ -194,6 +222,7 @@ func (g *ring) tryPut(event, bodies []byte, day int64) (took, wait bool) {
 		area, from := g.bodies(), at%ringBodies
 		copy(area, bodies[copy(area[from:], bodies):])
 		g.head.bodies.Store(at + uint64(len(bodies)))
+		g.at.bodies.Store(at + uint64(len(bodies)))
 		at -= g.packs[1].base
 	}
 	binary.LittleEndian.PutUint32(room[4:], uint32(len(event)))
@@ -201,9 +230,9 @@ func (g *ring) tryPut(event, bodies []byte, day int64) (took, wait bool) {
 	binary.LittleEndian.PutUint32(room[16:], uint32(len(bodies)))
 	binary.LittleEndian.PutUint32(room[20:], uint32(len(key)))
 	copy(room[slotHead+copy(room[slotHead:], key):], event)
-	g.head.events.Add(uint64(len(room))) // with this the event is there
+	g.goOn(len(room)) // with this the event is there
 	g.count.Add(1)
-	if g.head.bodies.Load()-g.head.flushed.Load() >= flushStep {
+	if g.at.bodies.Load()-g.at.flushed.Load() >= flushStep {
 		select {
 		case g.wake <- struct{}{}:
 		default:
@@ -212,19 +241,26 @@ func (g *ring) tryPut(event, bodies []byte, day int64) (took, wait bool) {
 	return true, false
 }
 
+// goOn moves the end of the slots. g.mu is held.
+func (g *ring) goOn(n int) {
+	end := g.at.events.Load() + uint64(n)
+	g.head.events.Store(end)
+	g.at.events.Store(end)
+}
+
 // reserve gives the next slot for n bytes, with its length written; nil when there
 // is no room. A slot lies in one piece: what is left at the end of the area is
 // left out.
 func (g *ring) reserve(n int) []byte {
 	n = (n + 7) &^ 7
-	end, free := g.head.events.Load(), ringEvents-int(g.head.events.Load()-g.head.acked.Load())
-	at := int(end % ringEvents)
+	end := g.at.events.Load()
+	at, free := int(end%ringEvents), ringEvents-int(end-g.at.acked.Load())
 	if rest := ringEvents - at; rest < n {
 		if free < rest+n {
 			return nil
 		}
 		binary.LittleEndian.PutUint64(g.events()[at:], uint64(rest)) // a slot without an event
-		g.head.events.Add(uint64(rest))
+		g.goOn(rest)
 		at = 0
 	} else if free < n {
 		return nil
@@ -246,7 +282,7 @@ type slot struct {
 func (g *ring) slot(at uint64) (s slot, next uint64, ok bool) {
 	b := g.events()[at%ringEvents:]
 	n := binary.LittleEndian.Uint32(b)
-	if n < 8 || n%8 != 0 || uint64(n) > uint64(len(b)) || at+uint64(n) > g.head.events.Load() {
+	if n < 8 || n%8 != 0 || uint64(n) > uint64(len(b)) || at+uint64(n) > g.at.events.Load() {
 		return slot{}, 0, false
 	}
 	b, next = b[:n], at+uint64(n)
@@ -268,8 +304,9 @@ func (g *ring) slot(at uint64) (s slot, next uint64, ok bool) {
 
 // acknowledge frees the slots before an offset.
 func (g *ring) acknowledge(end uint64) {
-	if end > g.head.acked.Load() {
-		g.head.acked.Store(end)
+	if end > g.at.acked.Load() {
+		g.keep(func(h *ringHead) { h.acked.Store(end) })
+		g.at.acked.Store(end)
 	}
 }
 
@@ -295,7 +332,7 @@ func (g *ring) close() error {
 	if g.head == nil {
 		return nil
 	}
-	idle := g.head.acked.Load() == g.head.events.Load() && g.head.flushed.Load() == g.head.bodies.Load()
+	idle := g.at.acked.Load() == g.at.events.Load() && g.at.flushed.Load() == g.at.bodies.Load()
 	var errs []error
 	for i, p := range g.packs {
 		if p != nil {

@@ -19,7 +19,7 @@ func (rd *reader) unreadOfRings() int64 {
 	if rd.ring < len(rd.rings)-1 {
 		return ringEvents // and what the next one holds
 	}
-	return int64(g.head.events.Load() - rd.ringAt)
+	return int64(g.at.events.Load() - rd.ringAt)
 }
 
 // ringsFull tells whether what waits on rings is a batch.
@@ -38,7 +38,7 @@ func (j *Journal) takeFromRings(max int) error {
 	ring, at, taken := rd.ring, rd.ringAt, rd.taken
 	bodies := false
 	for g := rd.reading(); g != nil && !rd.full(max); g = rd.reading() {
-		if rd.ringAt < g.head.events.Load() {
+		if rd.ringAt < g.at.events.Load() {
 			bodies = j.takeSlot(g) || bodies
 			continue
 		}
@@ -46,7 +46,7 @@ func (j *Journal) takeFromRings(max int) error {
 			break
 		}
 		rd.ring++
-		rd.ringAt, rd.taken = rd.reading().head.acked.Load(), 0
+		rd.ringAt, rd.taken = rd.reading().at.acked.Load(), 0
 	}
 	if !bodies {
 		return nil
@@ -62,29 +62,24 @@ func (j *Journal) takeFromRings(max int) error {
 // some.
 func (j *Journal) takeSlot(g *ring) (bodies bool) {
 	rd := &j.reader
-	s, next, ok := g.slot(rd.ringAt)
-	if !ok {
-		j.o.OnDamage(ringPath(j.dir, g.seq), int64(rd.ringAt%ringEvents)+ringPage, ErrDamaged)
-		rd.ringAt = g.head.events.Load()
-		return false
-	}
-	at := rd.ringAt
-	rd.ringAt = next
-	if len(s.event) == 0 {
-		return false
-	}
-	rd.taken++
-	r := rd.record()
-	if _, _, err := r.decodeBare(s.event); err != nil {
+	at, r := rd.ringAt, rd.record()
+	s, next, err := g.read(at, r, &rd.key)
+	if err != nil {
 		j.o.OnDamage(ringPath(j.dir, g.seq), int64(at%ringEvents)+ringPage, err)
+		if next == 0 {
+			next = g.behindDamage(at)
+		}
+	}
+	rd.ringAt = next
+	if err != nil || len(s.event) > 0 {
+		rd.taken++
+	}
+	if err != nil || len(s.event) == 0 {
 		*r = Record{}
 		rd.records = rd.records[:len(rd.records)-1]
 		return false
 	}
 	if s.length > 0 {
-		if string(s.key) != rd.key {
-			rd.key = string(s.key)
-		}
 		r.Pack = Pack{Key: rd.key, Offset: s.offset, Length: s.length}
 	}
 	return s.length > 0
@@ -100,7 +95,7 @@ func (rd *reader) acknowledgeRings(ring *ring, at uint64) error {
 		g.acknowledge(at)
 		var errs []error
 		for _, before := range rd.rings[:i] {
-			before.acknowledge(before.head.events.Load())
+			before.acknowledge(before.at.events.Load())
 			errs = append(errs, before.close())
 		}
 		rd.rings, rd.ring = rd.rings[i:], rd.ring-i

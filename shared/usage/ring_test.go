@@ -27,7 +27,12 @@ type shelf struct {
 
 func newShelf(t testing.TB) *shelf {
 	t.Helper()
-	s := &shelf{t: t, dir: t.TempDir()}
+	return newShelfIn(t, t.TempDir())
+}
+
+func newShelfIn(t testing.TB, dir string) *shelf {
+	t.Helper()
+	s := &shelf{t: t, dir: dir}
 	var err error
 	if s.bucket, err = files.Open(filepath.Join(s.dir, "blobs")); err != nil {
 		t.Fatal(err)
@@ -270,7 +275,7 @@ func TestPackHoldsOneDay(t *testing.T) {
 	}
 }
 
-// Damage on the ring of a dead process costs what is behind it there, is heard of,
+// Damage on the ring of a dead process costs the event that it is in, is heard of,
 // and keeps nobody from starting.
 func TestDamagedRing(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -278,9 +283,9 @@ func TestDamagedRing(t *testing.T) {
 		want  []string
 	}{
 		"event":       {func(b []byte) []byte { b[ringPage+slotHead+100] ^= 1; return b }, []string{"two", "three", "new"}},
-		"slot":        {func(b []byte) []byte { b[ringPage] = 0xff; return b }, []string{"new"}},
-		"slot of 0":   {func(b []byte) []byte { clear(b[ringPage : ringPage+8]); return b }, []string{"new"}},
-		"long key":    {func(b []byte) []byte { b[ringPage+22] = 0xff; return b }, []string{"new"}},
+		"slot":        {func(b []byte) []byte { b[ringPage] = 0xff; return b }, []string{"two", "three", "new"}},
+		"slot of 0":   {func(b []byte) []byte { clear(b[ringPage : ringPage+8]); return b }, []string{"two", "three", "new"}},
+		"long key":    {func(b []byte) []byte { b[ringPage+22] = 0xff; return b }, []string{"two", "three", "new"}},
 		"head":        {func(b []byte) []byte { b[0] ^= 1; return b }, []string{"new"}},
 		"end of head": {func(b []byte) []byte { b[14] = 0xff; return b }, []string{"new"}},
 		"odd places":  {func(b []byte) []byte { b[16] = 3; return b }, []string{"new"}},

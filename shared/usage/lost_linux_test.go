@@ -1,0 +1,14 @@
+package usage
+
+import (
+	"syscall"
+	"testing"
+)
+
+// lose makes whole pages of a mapping unusable, as those of a broken disk are.
+func lose(t *testing.T, pages []byte) {
+	t.Helper()
+	if err := syscall.Mprotect(pages, syscall.PROT_NONE); err != nil {
+		t.Fatal(err)
+	}
+}
