@@ -10,17 +10,14 @@ import (
 	"syscall"
 )
 
-// shedPages gives back, from time to time, the pages of the program's own file
-// that are mapped into memory. Each first use of one maps its neighbours as
-// well, unless pageByPage prevents it, and what ran once, such as all that runs
-// at the start, else stays until the process ends: twice what is in use. The
-// pages stay in the system's cache of files, so nothing is read again.
+// shedPages gives back, from time to time, the pages of the program's file, and
+// of the system's library that it is linked with, that are mapped into memory.
+// Each first use of one maps its neighbours as well, unless pageByPage prevents
+// it, and what ran once, such as all that runs at the start, else stays until the
+// process ends: twice what is in use. The pages stay in the system's cache of
+// files, so nothing is read again.
 func shedPages(ctx context.Context) error {
-	self, err := os.Executable()
-	if err != nil {
-		return nil // then they stay
-	}
-	areas, err := ownAreas(self)
+	areas, err := ownAreas()
 	if err != nil {
 		return fmt.Errorf("memory: %w", err)
 	}
@@ -45,20 +42,20 @@ func shed(areas []area) {
 // area is a range of addresses.
 type area struct{ from, to uintptr }
 
-// ownAreas finds where the program's file is mapped; see cleanAreas.
-func ownAreas(path string) ([]area, error) {
+// ownAreas finds where the program and its libraries are mapped; see cleanAreas.
+func ownAreas() ([]area, error) {
 	f, err := os.Open("/proc/self/smaps")
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	return cleanAreas(f, path), nil
+	return cleanAreas(f), nil
 }
 
-// cleanAreas gives the areas in which a file is mapped, but for those that can
-// be written, and those that hold a page that was: it would lose what was
-// written.
-func cleanAreas(smaps io.Reader, path string) []area {
+// cleanAreas gives the areas in which files are mapped for this process alone,
+// but for those that can be written, and those that hold a page that was: it
+// would lose what was written.
+func cleanAreas(smaps io.Reader) []area {
 	var found []area
 	ours := false // the lines that follow tell of the last area found
 	for sc := bufio.NewScanner(smaps); sc.Scan(); {
@@ -72,7 +69,7 @@ func cleanAreas(smaps io.Reader, path string) []area {
 			var a area
 			f := strings.Fields(value)
 			_, err := fmt.Sscanf(key, "%x-%x", &a.from, &a.to)
-			ours = err == nil && len(f) == 5 && f[4] == path && f[0][1] == '-' && f[0][3] == 'p'
+			ours = err == nil && len(f) == 5 && strings.HasPrefix(f[4], "/") && f[0][1] == '-' && f[0][3] == 'p'
 			if ours {
 				found = append(found, a)
 			}
