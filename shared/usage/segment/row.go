@@ -109,8 +109,8 @@ func (w *row) fill(r *usage.Record, ref bodyRef, arena []byte) []byte {
 // out as one piece.
 const groupRows = 1 << 15
 
-// encoder writes rows as a Parquet file into memory. Encoders are reused: a
-// Parquet writer holds buffers for every column.
+// encoder writes rows as a Parquet file into memory. Those of batches are reused:
+// a Parquet writer holds buffers for every column.
 type encoder struct {
 	out  bytes.Buffer
 	w    *parquet.GenericWriter[row]
@@ -121,13 +121,13 @@ type encoder struct {
 // as small as the pages of a batch: the library's own take 256 KiB a column.
 var pageBuffers = parquet.NewChunkBufferPool(8 << 10)
 
-func encoderPool(codec compress.Codec, page int, more ...parquet.WriterOption) *sync.Pool {
-	return &sync.Pool{New: func() any {
+func newEncoder(codec compress.Codec, page int, more ...parquet.WriterOption) func() *encoder {
+	return func() *encoder {
 		e := new(encoder)
 		e.w = parquet.NewGenericWriter[row](&e.out, append([]parquet.WriterOption{parquet.Compression(codec), parquet.PageBufferSize(page),
 			parquet.ColumnPageBuffers(pageBuffers), parquet.CreatedBy("gateway", "1", ""), parquet.DataPageStatistics(false)}, more...)...)
 		return e
-	}}
+	}
 }
 
 // boundless leaves out the least and the greatest value of every column but
@@ -148,9 +148,11 @@ var boundless = func() (skip []parquet.WriterOption) {
 // page: pages four times this size take 5 MB more while segments are merged and
 // make a file a few percent smaller.
 var (
-	inlineEncoders = encoderPool(new(fastSnappy), 8<<10, boundless...) // for the store
-	quickEncoders  = encoderPool(new(fastSnappy), 8<<10)               // for the bucket
-	smallEncoders  = encoderPool(new(narrowZstd), 32<<10)
+	inlineEncoders  = &spare[encoder]{make: newEncoder(new(fastSnappy), 8<<10, boundless...)} // for the store
+	quickEncoders   = &spare[encoder]{make: newEncoder(new(fastSnappy), 8<<10)}               // for the bucket
+	newMergeEncoder = newEncoder(new(narrowZstd), 32<<10)
+	// smallEncoders are for merges, a minute apart: between them their memory goes.
+	smallEncoders = sync.Pool{New: func() any { return newMergeEncoder() }}
 )
 
 // encodeBatch writes the rows of a batch, whose events have the given size
@@ -160,8 +162,12 @@ func encodeBatch(rows []row, events int, use func(file []byte) error) error {
 	if events > maxInline {
 		pool = quickEncoders
 	}
-	e := pool.Get().(*encoder)
-	defer pool.Put(e)
+	e := pool.get()
+	defer func() {
+		if e.out.Cap() <= maxSpare {
+			pool.put(e)
+		}
+	}()
 	e.reset()
 	if err := e.write(rows); err != nil {
 		return err

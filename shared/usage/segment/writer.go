@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/oklog/ulid/v2"
@@ -104,21 +103,24 @@ type batch struct {
 	pack  []byte
 }
 
-var batches = sync.Pool{New: func() any { return new(batch) }}
+var batches = spare[batch]{make: func() *batch { return new(batch) }}
 
-// free keeps the buffers for the next batch, but for a large pack.
+// free keeps the buffers for the next batch, but for large ones.
 func (b *batch) free() {
 	clear(b.rows) // keeps no record alive
 	if cap(b.pack) > maxInline {
 		b.pack = nil
 	}
-	batches.Put(b)
+	if cap(b.arena) > maxSpare {
+		b.rows, b.arena = nil, nil
+	}
+	batches.put(b)
 }
 
 func (a *Archive) ingest(ctx context.Context, k groupKey, records []*usage.Record) error {
 	slices.SortFunc(records, byStart)
 	records = slices.CompactFunc(records, func(x, y *usage.Record) bool { return x.ID == y.ID })
-	b := batches.Get().(*batch)
+	b := batches.get()
 	defer b.free()
 	b.rows, b.arena, b.pack = b.rows[:0], b.arena[:0], b.pack[:0]
 	size := 0

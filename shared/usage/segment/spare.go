@@ -1,0 +1,23 @@
+package segment
+
+import "sync/atomic"
+
+// spare keeps one thing that is costly to make for its next user. A sync.Pool
+// loses it to the collections of garbage that come between two batches.
+type spare[T any] struct {
+	one  atomic.Pointer[T]
+	make func() *T
+}
+
+func (s *spare[T]) get() *T {
+	if v := s.one.Swap(nil); v != nil {
+		return v
+	}
+	return s.make()
+}
+
+// put keeps v; of things that were used side by side the last one stays.
+func (s *spare[T]) put(v *T) { s.one.Store(v) }
+
+// maxSpare is up to what size the memory of a batch is kept.
+const maxSpare = 1 << 20
