@@ -10,7 +10,7 @@ import (
 // softLimit is how much memory Go may take before it collects garbage earlier
 // than it otherwise would. Usual work stays below; what holds much for a moment,
 // such as a merge of segments or large bodies, then does not take twice as much.
-const softLimit = 27 << 20
+const softLimit = 26 << 20
 
 // boundMemory keeps Go's memory below limitFor what is in use, until ctx ends.
 func boundMemory(ctx context.Context) error {
@@ -30,7 +30,7 @@ func boundMemory(ctx context.Context) error {
 // usual work as much again as Go would leave by itself.
 func limitFor(live int64) int64 {
 	const usual = 14 << 20
-	return max(softLimit, live+live/4+10<<20+max(0, live-usual))
+	return max(softLimit, live+live/4+9<<20+max(0, live-usual))
 }
 
 // shedEvery is how often pages of the program that were mapped are given back.
