@@ -377,7 +377,10 @@ func (c *call) mergeMetadata() {
 		return
 	}
 	if m == nil {
-		m = make(map[string]string, len(keyed)+len(spaced)+1)
+		if c.merged == nil {
+			c.merged = make(map[string]string)
+		}
+		m = c.merged
 	}
 	for k, v := range keyed {
 		m[k] = v

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"time"
@@ -140,7 +141,7 @@ func (c *call) embedder(with *route.CacheEmbedder) *embedder {
 	if ask.ParentSpanID == "" {
 		ask.ParentSpanID = c.rec.ID
 	}
-	return &embedder{relay: c.Relay, with: with, from: lineage{c.who, c.view, c.ws, c.org, c.token, c.metadata, ask}}
+	return &embedder{relay: c.Relay, with: with, from: lineage{c.who, c.view, c.ws, c.org, c.token, maps.Clone(c.metadata), ask}}
 }
 
 // Embed implements cache.Embedder.

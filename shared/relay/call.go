@@ -64,6 +64,7 @@ type call struct {
 	outBound   int64 // most output tokens, times n
 	outAssumed bool  // the request states no bound
 	metadata   map[string]string
+	merged     map[string]string                         // memory of metadata that no header brought
 	walker     *route.Walk                               // nil: no route has been found
 	way        route.Walk                                // its memory
 	params     func(name string) (json.RawMessage, bool) // param as a value, made once
@@ -121,7 +122,7 @@ func (c *call) begin(r *Relay, w http.ResponseWriter, req *http.Request, rt *Rou
 	c.base = life.Endless(req.Context())
 	c.alive = new(lifetime)
 	c.alive.Begin(c.base)
-	c.ctx, c.stop = c.alive, c.alive.End
+	c.ctx, c.stop = &c.alive.Life, c.alive.End // a bare Life: who waits for its end needs no channel
 	c.rec.ID = ulid.MustNewDefault(c.start).String()
 	c.rec.Start = c.start
 	c.rec.Endpoint, c.rec.Method, c.rec.Path = rt.Endpoint, req.Method, req.URL.EscapedPath()
@@ -165,8 +166,11 @@ func (c *call) reset() {
 	// built beside the call first.
 	walk, edited, checked := c.walk, c.edited, c.checked
 	tail, modelJSON, afterwards, params := c.tail[:0], c.modelJSON[:0], c.afterwards[:0], c.params
+	merged, sentHeaders := c.merged, c.bodies.SentHeaders[:0]
+	clear(merged)
 	*c = call{}
 	c.walk, c.edited, c.checked = walk, edited, checked
+	c.merged, c.bodies.SentHeaders = merged, sentHeaders
 	c.tail, c.modelJSON, c.afterwards, c.params = tail, modelJSON, afterwards, params
 	c.rec.Attempts = attempts
 }

@@ -21,8 +21,9 @@ func (c *call) effective() error {
 	own := &c.routing.own
 	if !c.routing.begun {
 		*own, c.routing.begun = ownDemands{c.stream, c.wantUsage, c.outBound, c.outAssumed, c.wanted}, true
+	} else {
+		c.stream, c.wantUsage, c.outBound, c.outAssumed, c.wanted = own.stream, own.wantUsage, own.outBound, own.outAssumed, own.wanted
 	}
-	c.stream, c.wantUsage, c.outBound, c.outAssumed, c.wanted = own.stream, own.wantUsage, own.outBound, own.outAssumed, own.wanted
 	c.rec.Stream = c.stream
 	if len(c.in) == 0 || c.to.leaf.Plain() {
 		return nil

@@ -1,0 +1,49 @@
+package relay
+
+import (
+	"maps"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"gateway/shared/identity"
+	"gateway/shared/tenant"
+)
+
+// TestMetadataEndsWithItsCall takes one pooled call through requests whose
+// metadata stands in the same memory.
+func TestMetadataEndsWithItsCall(t *testing.T) {
+	r := &Relay{Options: Options{Now: time.Now}}
+	c := new(call)
+	for _, x := range []struct {
+		body, sent string
+		defaults   map[string]string
+		want       map[string]string
+	}{
+		{body: `{"user":"ada"}`, want: map[string]string{"_user": "ada"}},
+		{body: `{}`},
+		{body: `{}`, defaults: map[string]string{"team": "blue"}, want: map[string]string{"team": "blue"}},
+		{body: `{"user":"eve"}`, sent: `{"a":"b"}`, want: map[string]string{"a": "b", "_user": "eve"}},
+		{body: `{"user":"bob"}`, want: map[string]string{"_user": "bob"}},
+	} {
+		req := httptest.NewRequest("POST", "/v1/chat/completions", nil)
+		req.Header.Set(headerMetadata, x.sent)
+		c.begin(r, httptest.NewRecorder(), req, &Route{Endpoint: "chatComplete"})
+		c.who, c.ws, c.in = &identity.Principal{}, &tenant.Effective{}, []byte(x.body)
+		c.who.Defaults.Metadata = x.defaults
+		if err := c.ask.readHeaders(req.Header); err != nil {
+			t.Fatal(err)
+		}
+		if err := bodyKeys.Walk(c.in, &c.walk); err != nil {
+			t.Fatal(err)
+		}
+		c.mergeMetadata()
+		if !maps.Equal(c.metadata, x.want) || !maps.Equal(c.rec.Metadata, x.want) || c.rec.EndUser != x.want["_user"] {
+			t.Errorf("%s: %v, %v, %q; want %v", x.body, c.metadata, c.rec.Metadata, c.rec.EndUser, x.want)
+		}
+		c.reset()
+		if c.metadata != nil || c.rec.Metadata != nil || len(c.merged) > 0 {
+			t.Errorf("%s: metadata is left: %v %v %v", x.body, c.metadata, c.rec.Metadata, c.merged)
+		}
+	}
+}
