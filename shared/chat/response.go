@@ -15,8 +15,8 @@ type Response struct {
 	// ReportedTotal is the provider's own total when it is not the sum of Usage.
 	ReportedTotal int64
 	// Billed is what the provider charges for when it says so apart from Usage,
-	// which the client is told; unknown: Usage.
-	Billed pricing.Usage
+	// which the client is told; nil or unknown: Usage.
+	Billed *pricing.Usage
 
 	SystemFingerprint string
 	ServiceTier       string
@@ -48,8 +48,8 @@ func (c *Choice) Text() string {
 // Meter is what the books need of the answer.
 func (r *Response) Meter() Meter {
 	m := Meter{Model: r.Model, ID: r.ID, Usage: r.Usage, ReportedTotal: r.ReportedTotal, Complete: true, Started: true}
-	if r.Billed.Known() {
-		m.Usage = r.Billed
+	if r.Billed != nil && r.Billed.Known() {
+		m.Usage = *r.Billed
 	}
 	for i := range r.Choices {
 		c := &r.Choices[i]

@@ -18,14 +18,13 @@ import (
 // attempt calls the provider once. The answer is a refusal, or a response whose
 // head is good.
 func (c *call) attempt(body []byte) answer {
-	at := usage.Attempt{
-		Provider: c.to.target.Provider.ID, ProviderSlug: c.rec.ProviderSlug, Model: clipBytes(c.to.model, maxModel),
-		OptionIndex: c.rec.OptionIndex, Start: c.since(),
-	}
 	// What the attempt is charged for while it runs is noted in it.
-	c.rec.Attempts = append(c.rec.Attempts, at)
-	a := c.exchange(body, &c.rec.Attempts[len(c.rec.Attempts)-1])
-	c.judge(&a, &c.rec.Attempts[len(c.rec.Attempts)-1])
+	c.rec.Attempts = append(c.rec.Attempts, usage.Attempt{})
+	at := &c.rec.Attempts[len(c.rec.Attempts)-1]
+	at.Provider, at.ProviderSlug, at.Model = c.to.target.Provider.ID, c.rec.ProviderSlug, clipBytes(c.to.model, maxModel)
+	at.OptionIndex, at.Start = c.rec.OptionIndex, c.since()
+	a := c.exchange(body, at)
+	c.judge(&a, at)
 	return a
 }
 
@@ -71,7 +70,6 @@ func (c *call) exchange(body []byte, at *usage.Attempt) answer {
 		return refusal(c.unreachable(err))
 	}
 	at.RequestID = requestID(resp.Header)
-	a := answer{resp: resp}
 	if c.rt.Shape != Raw && (resp.StatusCode < 200 || resp.StatusCode > 299) {
 		// The time for the head counts for an error's whole body.
 		refused := c.providerRefused(resp)
@@ -85,13 +83,10 @@ func (c *call) exchange(body []byte, at *usage.Attempt) answer {
 		_ = resp.Body.Close()
 		return refusal(patience.late())
 	}
-	if c.rt.Shape == Raw {
-		return a
+	if c.rt.Shape != Raw && c.stream && c.rt.Client != nil {
+		return c.startStream(resp)
 	}
-	if c.stream && c.rt.Client != nil {
-		c.startStream(&a)
-	}
-	return a
+	return answer{resp: resp}
 }
 
 func requestID(h http.Header) string {
@@ -102,8 +97,9 @@ func requestID(h http.Header) string {
 }
 
 // startStream prepares what handles the stream and reads it to its first content.
-func (c *call) startStream(a *answer) {
-	unzip(a.resp)
+func (c *call) startStream(resp *http.Response) answer {
+	a := &answer{resp: resp}
+	unzip(resp)
 	if c.sameDialect() {
 		a.filter = c.rt.Client.NewStreamFilter(&chat.FilterOptions{Strict: c.strict(), IncludeUsage: c.wantUsage, Injected: c.injected})
 	} else {
@@ -111,6 +107,7 @@ func (c *call) startStream(a *answer) {
 	}
 	c.gather(a)
 	c.open(a)
+	return *a
 }
 
 // startTurn begins to translate what dec reads for the client.

@@ -87,7 +87,8 @@ func (Generate) DecodeResponse(body []byte, _ *chat.Traits) (*chat.Response, err
 	case len(r.Choices) == 0:
 		return nil, upstream.InBand(body)
 	}
-	r.Usage, r.Billed, r.ReportedTotal = u.tokens(), u.bill(), u.total()
+	bill := u.bill()
+	r.Usage, r.Billed, r.ReportedTotal = u.tokens(), &bill, u.total()
 	return r, nil
 }
 

@@ -63,7 +63,8 @@ func decodeResponse(body []byte) (*chat.Response, *fault.Fault) {
 		return nil, upstream.Invalid("The provider's answer holds no message", nil)
 	}
 	c.Stop = StopReason(c.Native)
-	r.Usage, r.Billed, r.ReportedTotal = u.tokens(), u.bill(), u.total()
+	bill := u.bill()
+	r.Usage, r.Billed, r.ReportedTotal = u.tokens(), &bill, u.total()
 	return r, nil
 }
 

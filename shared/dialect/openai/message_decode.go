@@ -12,6 +12,7 @@ import (
 )
 
 func (q *requestDecoder) messages() {
+	q.r.Messages = make([]chat.Message, 0, 4) // as most have
 	for i := range q.d.Array {
 		m := message{q: q, at: i}
 		m.read()
@@ -48,10 +49,7 @@ func (m *message) read() {
 		}
 		switch string(key) {
 		case "role":
-			m.role = d.Str()
-			switch m.role {
-			case "system", "developer", "user", "assistant", "tool", "function":
-			default:
+			if m.role = roleName(d.Bytes()); m.role == "" {
 				d.Fail("must be system, developer, user, assistant, tool or function")
 			}
 		case "content":
@@ -83,6 +81,16 @@ func (m *message) read() {
 	if m.role == "" {
 		member.Missing(d, &whole, "role")
 	}
+}
+
+// roleName gives the name of a role; "" for another word.
+func roleName(word []byte) string {
+	for _, name := range [...]string{"user", "assistant", "system", "tool", "developer", "function"} {
+		if string(word) == name {
+			return name
+		}
+	}
+	return ""
 }
 
 func (m *message) content() {
