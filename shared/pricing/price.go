@@ -115,7 +115,7 @@ func (p Price) Cost(u Usage) NanoDollars {
 	}
 	// In sixtieths of a femto-dollar, so that a second of a minute's price is exact.
 	h, l := bits.Mul64(uint64(minutes), uint64(p.minute))
-	if h >= tooMuch {
+	if h >= 60*tooMuch {
 		return math.MaxInt64
 	}
 	top, low := bits.Mul64(lo, 60)

@@ -68,6 +68,27 @@ func TestCostIsTheExactSum(t *testing.T) {
 	}
 }
 
+// The largest costs by the minute that are no more than an int64 holds, and the
+// least that is.
+func TestCostByTheMinuteIsExactUpToTheLargest(t *testing.T) {
+	p := Price{byMinute: true, minute: 60 * femto}
+	for _, c := range []struct{ seconds, want int64 }{
+		{1<<58 + 1, 1<<58 + 1}, {math.MaxInt64 - 1, math.MaxInt64 - 1}, {math.MaxInt64, math.MaxInt64},
+	} {
+		var u Usage
+		u.Set(Seconds, c.seconds)
+		if got := p.Cost(u); int64(got) != c.want {
+			t.Errorf("%d seconds at a nano-dollar each: %d, want %d", c.seconds, got, c.want)
+		}
+	}
+	p.minute++
+	var u Usage
+	u.Set(Seconds, math.MaxInt64)
+	if got := p.Cost(u); got != math.MaxInt64 {
+		t.Errorf("%d, want it to saturate", got)
+	}
+}
+
 // Tokens that come from the cache never cost more than the same tokens read
 // anew, for every model of the list but the ones whose list price says so.
 func TestACacheHitNeverRaisesTheCost(t *testing.T) {
