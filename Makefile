@@ -5,7 +5,7 @@ NICE  ?=
 # Packages of the main module; infra and scripts/goaws are modules of their own.
 PKG   ?= ./...
 
-.PHONY: help run test unit race lint fuzz clients kill bench matrix synth infra-test lambdas deps clean
+.PHONY: help run test unit race lint fuzz arm clients kill bench matrix synth infra-test lambdas deps clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk 'BEGIN{FS=":.*## "}{printf "  make %-12s %s\n",$$1,$$2}'
@@ -33,6 +33,9 @@ lint: ## gofmt, vet and staticcheck
 
 fuzz: ## each fuzz target for a moment (FUZZTIME=1s); longer by hand
 	scripts/fuzz.sh $${FUZZTIME:-1s}
+
+arm: deps ## all tests of shared/ for arm64 under qemu-aarch64-static, where it is installed
+	scripts/arm64.sh ./shared/...
 
 clients: deps ## real clients against a local gateway
 	$(GO) test -count=1 ./scripts/clients/...
