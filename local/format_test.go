@@ -14,7 +14,7 @@ func TestJSONThatIsOnlyAskedForIsChecked(t *testing.T) {
 	r.mock.Reset()
 	format := `,"max_tokens":100,"response_format":{"type":"json_object"}`
 	lenient := []string{"X-Gateway-Strict-Open-Ai-Compliance", "false"}
-	requests := 1 // the one that asked for the mock's address
+	requests := 0
 	for _, model := range []string{"@mock-anthropic/claude-sonnet-4-5", "@bedrock/" + bedrockClaude} {
 		for _, c := range []struct{ say, want string }{
 			{`{"a":1}`, `{"a":1}`}, {"```json{\"a\":1}```", `{"a":1}`}, {"words", ""}, {`{"a":1,}`, ""}, {`[1]`, ""},

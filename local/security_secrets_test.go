@@ -98,7 +98,7 @@ func TestCanariesStayWhereTheyBelong(t *testing.T) {
 	startIn(t, dir).stop() // makes the first keys, so that the process below does not print them
 	h := listen(t, dir)
 	r := &running{t: t, base: h.base}
-	mock := "http://" + r.call("GET", "/proxy/echo/x", "", "X-Gateway-Provider", "@mock").json(t)["host"].(string) + "/v1"
+	mock := r.mockBase()
 	ws := member(r.get("/workspaces/default", adminKey), "id").(string)
 
 	admin := r.sendCredentials(ws, mock)

@@ -7,9 +7,13 @@ import (
 	"testing"
 )
 
-// mockBase is the address of the gateway's mock provider.
+// mockBase is the address of the gateway's mock provider. Of a gateway in another
+// process it is asked for, which leaves a record in the books of that one.
 func (r *running) mockBase() string {
 	r.t.Helper()
+	if r.mock != nil {
+		return r.mock.URL() + "/v1"
+	}
 	got := r.call("GET", "/proxy/echo/x", "", "X-Gateway-Provider", "@mock")
 	return "http://" + got.json(r.t)["host"].(string) + "/v1"
 }

@@ -46,6 +46,7 @@ type Server struct {
 	things  things
 	serial  atomic.Int64
 
+	url     string // set by Listen
 	http    *http.Server
 	stopped chan struct{} // closed by Close: running streams end
 	closing atomic.Bool
@@ -86,8 +87,12 @@ func (s *Server) Listen(addr string) (string, error) {
 	}
 	s.http = &http.Server{Handler: s, ReadHeaderTimeout: 30 * time.Second}
 	go func() { _ = s.http.Serve(ln) }() // ends with Close
-	return "http://" + ln.Addr().String(), nil
+	s.url = "http://" + ln.Addr().String()
+	return s.url, nil
 }
+
+// URL is the address that Listen gave; empty before.
+func (s *Server) URL() string { return s.url }
 
 // Close stops listening and ends what is running. Closing twice is harmless.
 func (s *Server) Close() error {
