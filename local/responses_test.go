@@ -314,7 +314,7 @@ func TestCountTokens(t *testing.T) {
 	if bad.status != 404 || !strings.Contains(bad.body, `"error"`) {
 		t.Errorf("the provider's refusal: %d %s", bad.status, bad.body)
 	}
-	for _, rec := range r.records(2) {
+	for _, rec := range r.records(7) {
 		if rec.Cost != 0 || rec.Usage.TotalTokens() != 0 || rec.Usage.Estimated {
 			t.Errorf("counting was charged: %+v", rec)
 		}

@@ -44,7 +44,7 @@ func TestWhatIsKeptIsBookedOnce(t *testing.T) {
 			t.Fatalf("%s: %d %s", name, stream.status, stream.body)
 		}
 	}
-	const perWay = 16
+	const perWay = 18
 	var runs, paid int
 	var cost int64
 	for _, rec := range r.records(2 * perWay) {
