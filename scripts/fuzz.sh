@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
-# Runs every fuzz target of the main module for a bounded time each.
-#   scripts/fuzz.sh 3s
+# Runs every fuzz target of the main module for a bounded time each, or with a
+# bounded number of inputs.
+#   scripts/fuzz.sh 1m
+#   scripts/fuzz.sh 500x
 set -euo pipefail
 cd "$(dirname "$0")/.."
-time=${1:-3s}
+bound=${1:-500x}
 ran=0
 out=$(mktemp)
 trap 'rm -f "$out"' EXIT
@@ -16,7 +18,7 @@ while IFS=: read -r file name; do
 	package="./$(dirname "$file")"
 	echo "fuzz ${package#./} $name"
 	for try in 1 2 3; do
-		go test -run '^$' -fuzz "^$name\$" -fuzztime "$time" "$package" >"$out" 2>&1 && break
+		go test -run '^$' -fuzz "^$name\$" -fuzztime "$bound" "$package" >"$out" 2>&1 && break
 		if [ "$try" = 3 ] || ! late; then
 			cat "$out"
 			exit 1
