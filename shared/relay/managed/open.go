@@ -31,15 +31,15 @@ func (s *Batches) begin(ctx context.Context, sc store.Scope, rows ...store.Actio
 		if item.Int("n") >= MaxOpen {
 			return fault.Newf(fault.RateLimited, "", "This workspace has %d batches that have not ended, the most there may be: wait until one has ended, or cancel one", MaxOpen)
 		}
-		was := store.IfMissing(path)
+		room := store.IfMissing(path)
 		if _, there := item["n"]; there {
-			was = store.IfEqual(path, item.Int("n"))
+			room = store.IfAtMost(path, int64(MaxOpen-1)) // others may begin meanwhile
 		}
-		count := store.Update{Key: openKey(sc), Add: []store.Increment{{Path: path, By: 1}}, If: []store.Cond{was}}
+		count := store.Update{Key: openKey(sc), Add: []store.Increment{{Path: path, By: 1}}, If: []store.Cond{room}}
 		err = s.Store.Transact(ctx, append(rows[:len(rows):len(rows)], store.Action{Table: store.Usage, Update: &count})...)
 		lost, failed := store.AsCondition(err)
 		if failed && lost.Key == openKey(sc) || errors.Is(err, store.ErrContended) {
-			continue // another batch began or ended meanwhile
+			continue // the first or the last of them began meanwhile
 		}
 		if err != nil {
 			return fault.Unavailable(err)
