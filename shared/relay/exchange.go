@@ -52,7 +52,7 @@ func (c *call) exchange(body []byte, at *usage.Attempt) answer {
 		return refusal(err)
 	}
 	patience := &c.routing.patience
-	if ctx := c.beginPatience(req.Context()); patience.watch != nil {
+	if ctx := c.beginPatience(req.Context()); ctx != req.Context() {
 		req = req.WithContext(ctx)
 	}
 	t := c.Now()
@@ -64,7 +64,7 @@ func (c *call) exchange(body []byte, at *usage.Attempt) answer {
 				return refusal(f) // it is the client's body that broke
 			}
 		}
-		if f := patience.late(); f != nil {
+		if f := patience.Late(); f != nil {
 			return refusal(f)
 		}
 		return refusal(c.unreachable(err))
@@ -73,15 +73,15 @@ func (c *call) exchange(body []byte, at *usage.Attempt) answer {
 	if c.rt.Shape != Raw && (resp.StatusCode < 200 || resp.StatusCode > 299) {
 		// The time for the head counts for an error's whole body.
 		refused := c.providerRefused(resp)
-		patience.stop()
-		if f := patience.late(); f != nil {
+		patience.Stop()
+		if f := patience.Late(); f != nil {
 			return refusal(f)
 		}
 		return refused
 	}
-	if !patience.headCame() {
+	if !patience.HeadCame() {
 		_ = resp.Body.Close()
-		return refusal(patience.late())
+		return refusal(patience.Late())
 	}
 	if c.rt.Shape != Raw && c.stream && c.rt.Client != nil {
 		return c.startStream(resp)

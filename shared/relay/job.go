@@ -29,16 +29,16 @@ func (c *call) exchangeJob(body []byte, at *usage.Attempt) answer {
 	}
 	got, err := c.to.jobs.Do(ctx, j)
 	patience := &c.routing.patience
-	if err == nil && !patience.headCame() {
+	if err == nil && !patience.HeadCame() {
 		_ = got.Body.Close()
-		err = patience.late()
+		err = patience.Late()
 	}
 	if err != nil {
-		patience.stop()
+		patience.Stop()
 		if c.upload != nil && c.upload.fault.Load() != nil {
 			return refusal(c.upload.fault.Load()) // it is the client's body that broke
 		}
-		if f := patience.late(); f != nil {
+		if f := patience.Late(); f != nil {
 			return refusal(f)
 		}
 		return refusal(err)

@@ -14,7 +14,9 @@ import (
 	"gateway/shared/pricing"
 	"gateway/shared/provider"
 	"gateway/shared/queue"
+	"gateway/shared/relay/breaker"
 	"gateway/shared/relay/managed"
+	"gateway/shared/relay/reasoning"
 	"gateway/shared/resource"
 	"gateway/shared/route"
 	"gateway/shared/seal"
@@ -73,10 +75,10 @@ type Relay struct {
 	rooms    *jobRooms
 	batches  *managed.Batches
 	calls    sync.Pool
-	memory   *signedMemory
+	memory   *reasoning.Memory
 	hosts    *egress.Hosts // addresses that requests name
 	urls     exactURLs     // of their targets
-	breakers *breakers
+	breakers *breaker.Shared
 	picks    *route.Picks
 	owners   *owners
 	tokens   *provider.Tokens
@@ -90,7 +92,7 @@ func New(o Options) *Relay {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	r := &Relay{Options: o, tokens: provider.NewTokens(o.Transport, o.Now), dialects: make(map[string]chat.Dialect, len(o.Dialects)), memory: newSignedMemory(o.Now, o.Store.Table(store.Usage), o.Sealer)}
+	r := &Relay{Options: o, tokens: provider.NewTokens(o.Transport, o.Now), dialects: make(map[string]chat.Dialect, len(o.Dialects)), memory: reasoning.New(o.Now, o.Store.Table(store.Usage), o.Sealer)}
 	r.hosts = egress.NewHosts(o.Egress)
 	r.owners = &owners{now: o.Now, table: o.Store.Table(store.Usage)}
 	for _, d := range o.Dialects {
@@ -109,7 +111,7 @@ func New(o Options) *Relay {
 	if r.Sleep == nil {
 		r.Sleep = sleep
 	}
-	r.breakers, r.picks = newBreakers(o.Now, o.Store.Table(store.Rate), r.background), route.NewPicks(o.Now)
+	r.breakers, r.picks = breaker.New(o.Now, o.Store.Table(store.Rate), r.background), route.NewPicks(o.Now)
 	r.calls.New = func() any { return new(call) }
 	return r
 }

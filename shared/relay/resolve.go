@@ -62,7 +62,7 @@ func (c *call) resolve() error {
 	if err := c.checkInline(); err != nil {
 		return err
 	}
-	if err := c.routing.asked.readPatience(c.req.Header); err != nil {
+	if err := c.routing.asked.Read(c.req.Header); err != nil {
 		return err
 	}
 	sent := strings.TrimSpace(c.ask.Config)

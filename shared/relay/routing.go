@@ -1,22 +1,25 @@
 package relay
 
 import (
+	"context"
 	"net/http"
 	"strconv"
 	"time"
 
+	"gateway/shared/relay/breaker"
+	"gateway/shared/relay/patience"
 	"gateway/shared/route"
 	"gateway/shared/usage"
 )
 
 // routing is what a call knows of its way through the targets.
 type routing struct {
-	asked    patienceAsked   // of the request's headers
-	own      ownDemands      // of the client's own body
-	breakers *sharedBreakers // nil: the config has none
-	patience patience        // of the attempt under way
-	begun    bool            // own is filled
-	trial    bool            // the config is only tried out: nothing is sent
+	asked    patience.Asked    // of the request's headers
+	own      ownDemands        // of the client's own body
+	breakers *breaker.Config   // nil: the config has none
+	patience patience.Patience // of the attempt under way
+	begun    bool              // own is filled
+	trial    bool              // the config is only tried out: nothing is sent
 }
 
 // useTree starts the walk of a saved config.
@@ -25,7 +28,7 @@ func (c *call) useTree(tree *route.Tree, config string, version int64) {
 	scope := c.who.Scope
 	if tree.Guarded() {
 		key := route.ConfigKey{Org: scope.Org, Workspace: scope.Workspace, Config: config, Version: version}
-		c.routing.breakers = c.breakers.of(c.ctx, key)
+		c.routing.breakers = c.breakers.Of(c.ctx, key)
 		ctx.Breakers = c.routing.breakers
 	}
 	if tree.Sticky() {
@@ -55,9 +58,9 @@ func (c *call) tellBreakers() {
 	switch {
 	case s == nil || !s.Untold():
 	case c.RecordAfterBody:
-		c.afterwards = append(c.afterwards, func() { s.tell(nil) })
+		c.afterwards = append(c.afterwards, func() { s.Tell(nil) })
 	default:
-		s.running.Go(func() { s.tell(time.Sleep) })
+		s.TellSoon()
 	}
 }
 
@@ -115,4 +118,17 @@ func (r *Relay) background(where string, err error) {
 }
 
 // Close waits until what this process knows of breakers is told to others.
-func (r *Relay) Close() { r.breakers.running.Wait() }
+func (r *Relay) Close() { r.breakers.Close() }
+
+// beginPatience bounds the times of an attempt.
+func (c *call) beginPatience(ctx context.Context) context.Context {
+	var firstToken, idle time.Duration
+	if c.stream && c.rt.Client != nil && c.rt.Shape == Unified {
+		firstToken, idle = c.routing.asked.Over(c.to.leaf.FirstToken, c.to.leaf.Idle)
+	}
+	ctx, release := c.routing.patience.Begin(ctx, c.to.timeout, firstToken, idle)
+	if release != nil {
+		c.afterwards = append(c.afterwards, release)
+	}
+	return ctx
+}

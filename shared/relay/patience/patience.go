@@ -1,4 +1,4 @@
-package relay
+package patience
 
 import (
 	"context"
@@ -19,14 +19,14 @@ const (
 	headerStreamIdle = "X-Gateway-Stream-Idle-Timeout"
 )
 
-// patienceAsked are the bounds that a request's headers ask for.
-type patienceAsked struct {
+// Asked are the bounds that a request's headers ask for.
+type Asked struct {
 	firstToken, idle       time.Duration
 	hasFirstToken, hasIdle bool
 }
 
-// readPatience reads the headers.
-func (a *patienceAsked) readPatience(h http.Header) (err error) {
+// Read reads the headers; each is a whole number of milliseconds.
+func (a *Asked) Read(h http.Header) (err error) {
 	if a.firstToken, a.hasFirstToken, err = milliseconds(h, headerFirstToken); err != nil {
 		return err
 	}
@@ -34,8 +34,23 @@ func (a *patienceAsked) readPatience(h http.Header) (err error) {
 	return err
 }
 
+// Over gives the bounds that are in force: those of the headers before those of a
+// config.
+func (a *Asked) Over(firstToken, idle time.Duration) (time.Duration, time.Duration) {
+	if a.hasFirstToken {
+		firstToken = a.firstToken
+	}
+	if a.hasIdle {
+		idle = a.idle
+	}
+	return firstToken, idle
+}
+
 func milliseconds(h http.Header, name string) (time.Duration, bool, error) {
-	v := one(h, name)
+	var v string
+	if all := h[name]; len(all) > 0 {
+		v = all[0]
+	}
 	if v == "" {
 		return 0, false, nil
 	}
@@ -54,9 +69,9 @@ const (
 	lateIdle
 )
 
-// patience ends an attempt whose time is over. It makes a timer only where a
+// Patience ends an attempt whose time is over. It makes a timer only where a
 // time is bounded. The zero value has endless patience.
-type patience struct {
+type Patience struct {
 	head, firstToken, idle time.Duration // 0: not bounded
 	started                time.Time
 	watch                  *watch // nil: nothing is bounded
@@ -76,48 +91,39 @@ func (w *watch) expire() {
 	w.cancel()
 }
 
-// begin starts the patience with one attempt.
-func (c *call) beginPatience(ctx context.Context) context.Context {
-	c.routing.patience.stop()
-	p := &c.routing.patience
-	*p = patience{head: c.to.timeout}
-	if c.stream && c.rt.Client != nil && c.rt.Shape == Unified {
-		p.firstToken, p.idle = c.to.leaf.FirstToken, c.to.leaf.Idle
-		if asked := &c.routing.asked; asked.hasFirstToken {
-			p.firstToken = asked.firstToken
-		}
-		if asked := &c.routing.asked; asked.hasIdle {
-			p.idle = asked.idle
-		}
-	}
-	if p.head == 0 && p.firstToken == 0 && p.idle == 0 {
-		return ctx
+// Begin starts the patience with one attempt: what was begun before is stopped.
+// The context ends when a time is over. release must be called once the attempt's
+// answer is done with; it is nil when nothing is bounded.
+func (p *Patience) Begin(ctx context.Context, head, firstToken, idle time.Duration) (bounded context.Context, release func()) {
+	p.Stop()
+	*p = Patience{head: head, firstToken: firstToken, idle: idle}
+	if head == 0 && firstToken == 0 && idle == 0 {
+		return ctx, nil
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	w := &watch{cancel: cancel}
 	p.started, p.watch = time.Now(), w
-	c.afterwards = append(c.afterwards, func() {
-		w.timer.Stop()
-		cancel()
-	})
 	w.timer = time.AfterFunc(time.Hour, w.expire)
 	w.timer.Stop()
 	switch {
-	case p.firstToken > 0 && (p.head == 0 || p.firstToken <= p.head):
-		p.wait(lateFirstToken, p.firstToken)
-	case p.head > 0:
-		p.wait(lateHead, p.head)
+	case firstToken > 0 && (head == 0 || firstToken <= head):
+		p.wait(lateFirstToken, firstToken)
+	case head > 0:
+		p.wait(lateHead, head)
 	}
-	return ctx
+	return ctx, func() {
+		w.timer.Stop()
+		cancel()
+	}
 }
 
-func (p *patience) wait(phase int32, d time.Duration) {
+func (p *Patience) wait(phase int32, d time.Duration) {
 	p.watch.phase.Store(phase)
 	p.watch.timer.Reset(max(d, 0))
 }
 
-// headCame: the head of the answer is there. False: too late.
-func (p *patience) headCame() bool {
+// HeadCame: the head of the answer is there. False: too late.
+func (p *Patience) HeadCame() bool {
 	if p.watch == nil {
 		return true
 	}
@@ -132,9 +138,9 @@ func (p *patience) headCame() bool {
 	return p.watch.late.Load() == 0
 }
 
-// arrived: something of a stream came; content tells whether there has been
+// Arrived: something of a stream came; content tells whether there has been
 // content.
-func (p *patience) arrived(content bool) {
+func (p *Patience) Arrived(content bool) {
 	if p.watch == nil || !content {
 		return
 	}
@@ -148,15 +154,15 @@ func (p *patience) arrived(content bool) {
 	}
 }
 
-// stop ends the patience; what ran out is still known.
-func (p *patience) stop() {
+// Stop ends the patience; what ran out is still known.
+func (p *Patience) Stop() {
 	if p.watch != nil {
 		p.watch.timer.Stop()
 	}
 }
 
-// late is the refusal for the time that ran out; nil when none did.
-func (p *patience) late() *fault.Fault {
+// Late is the refusal for the time that ran out; nil when none did.
+func (p *Patience) Late() *fault.Fault {
 	if p.watch == nil {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package relay
+package reasoning
 
 import (
 	"context"
@@ -11,12 +11,12 @@ import (
 	"gateway/shared/store"
 )
 
-// signedMemory keeps the signed reasoning that came before tool calls, for
+// Memory keeps the signed reasoning that came before tool calls, for
 // clients that keep to the strict OpenAI shape and so cannot give it back.
 // Providers refuse a conversation in which it is missing. It is kept in the
 // process and, sealed, in the store, because the next turn may reach another
 // process.
-type signedMemory struct {
+type Memory struct {
 	now   func() time.Time
 	table store.Table
 	seal  seal.Sealer
@@ -41,8 +41,9 @@ const (
 	maxSignedRow = 256 << 10
 )
 
-func newSignedMemory(now func() time.Time, t store.Table, s seal.Sealer) *signedMemory {
-	return &signedMemory{now: now, table: t, seal: s, mine: make(map[memoryKey]remembered)}
+// New makes a memory whose rows stand in a table.
+func New(now func() time.Time, t store.Table, s seal.Sealer) *Memory {
+	return &Memory{now: now, table: t, seal: s, mine: make(map[memoryKey]remembered)}
 }
 
 func signedKey(sc store.Scope, call string) store.Key {
@@ -54,8 +55,8 @@ func (k memoryKey) binding() seal.Binding {
 	return seal.Binding{Org: k.scope.Org, Table: string(store.Usage), PK: row.PK(), SK: row.SK()}
 }
 
-// put keeps the reasoning before one tool call.
-func (m *signedMemory) put(ctx context.Context, sc store.Scope, s chat.Signed) error {
+// Put keeps the reasoning before one tool call.
+func (m *Memory) Put(ctx context.Context, sc store.Scope, s chat.Signed) error {
 	k := memoryKey{sc, s.ToolCallID}
 	until := m.now().Add(rememberFor)
 	m.mu.Lock()
@@ -75,8 +76,8 @@ func (m *signedMemory) put(ctx context.Context, sc store.Scope, s chat.Signed) e
 	return m.table.Put(ctx, store.Row{Key: signedKey(sc, s.ToolCallID), Item: store.Item{"sealed": sealed}, Expires: until})
 }
 
-// get finds the reasoning before one tool call; nil when it is not known.
-func (m *signedMemory) get(ctx context.Context, sc store.Scope, call string) ([]chat.Part, error) {
+// Get finds the reasoning before one tool call; nil when it is not known.
+func (m *Memory) Get(ctx context.Context, sc store.Scope, call string) ([]chat.Part, error) {
 	k := memoryKey{sc, call}
 	m.mu.Lock()
 	r, ok := m.mine[k]
@@ -94,25 +95,4 @@ func (m *signedMemory) get(ctx context.Context, sc store.Scope, call string) ([]
 	}
 	var parts []chat.Part
 	return parts, json.Unmarshal(plain, &parts)
-}
-
-// remember keeps the signed reasoning of an answer whose client cannot return it.
-func (c *call) remember(signed []chat.Signed) {
-	if !c.strict() {
-		return
-	}
-	for _, s := range signed {
-		if err := c.memory.put(c.ctx, c.who.Scope, s); err != nil {
-			c.fail("remember reasoning", err)
-		}
-	}
-}
-
-// recall is given to the dialect that encodes the next turn.
-func (c *call) recall(toolCallID string) []chat.Part {
-	parts, err := c.memory.get(c.ctx, c.who.Scope, toolCallID)
-	if err != nil {
-		c.fail("recall reasoning", err)
-	}
-	return parts
 }

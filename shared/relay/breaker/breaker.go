@@ -1,7 +1,8 @@
-package relay
+package breaker
 
 import (
 	"context"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -13,17 +14,17 @@ import (
 
 // How breakers are shared between processes.
 const (
-	breakersFresh = time.Second            // what was read is used so long without another read
-	breakersStale = 2 * time.Second        // and so long while another request reads
-	breakersRead  = 500 * time.Millisecond // most for a read; the states known before it stand
-	breakersWrite = time.Second            // most for a write
-	breakersClaim = 300 * time.Millisecond // most for claiming a probe, which a request waits for
-	breakersMerge = 100 * time.Millisecond // between two rounds of writes of a process that lives on
-	breakersKeep  = time.Hour              // a row lives so long past its last cooldown
-	breakersKept  = 4096                   // configs that a process shares states of
+	fresh       = time.Second            // what was read is used so long without another read
+	stale       = 2 * time.Second        // and so long while another request reads
+	readTime    = 500 * time.Millisecond // most for a read; the states known before it stand
+	writeTime   = time.Second            // most for a write
+	claimTime   = 300 * time.Millisecond // most for claiming a probe, which a request waits for
+	mergeTime   = 100 * time.Millisecond // between two rounds of writes of a process that lives on
+	keepFor     = time.Hour              // a row lives so long past its last cooldown
+	mostConfigs = 4096                   // configs that a process shares states of
 )
 
-// breakers shares the circuit breakers of saved configs between processes. Each
+// Shared shares the circuit breakers of saved configs between processes. Each
 // version of a config has one row in the rate table. It is read at most once a
 // second, by a request of a config that has breakers, and written only after
 // failures and changes of a state: a healthy target costs no write.
@@ -32,7 +33,7 @@ const (
 // other, so that failures are merged; the writing ends by itself when all is
 // told. Where a process may be frozen after an answer, the request writes when
 // its answer has gone out.
-type breakers struct {
+type Shared struct {
 	now      func() time.Time
 	table    store.Table
 	fail     func(where string, err error)
@@ -40,24 +41,24 @@ type breakers struct {
 	running  sync.WaitGroup // background writes
 
 	mu      sync.Mutex
-	configs map[route.ConfigKey]*sharedBreakers
+	configs map[route.ConfigKey]*Config
 }
 
-func newBreakers(now func() time.Time, t store.Table, fail func(string, error)) *breakers {
-	return &breakers{now: now, table: t, fail: fail, circuits: route.NewCircuits(now), configs: make(map[route.ConfigKey]*sharedBreakers)}
+func New(now func() time.Time, t store.Table, fail func(string, error)) *Shared {
+	return &Shared{now: now, table: t, fail: fail, circuits: route.NewCircuits(now), configs: make(map[route.ConfigKey]*Config)}
 }
 
-// of gives the breakers of a saved config as they stand, at most breakersStale
+// Of gives the breakers of a saved config as they stand, at most stale
 // behind the store where the store answers.
-func (b *breakers) of(ctx context.Context, key route.ConfigKey) *sharedBreakers {
+func (b *Shared) Of(ctx context.Context, key route.ConfigKey) *Config {
 	b.mu.Lock()
 	s, ok := b.configs[key]
 	if !ok {
-		if len(b.configs) >= breakersKept {
+		if len(b.configs) >= mostConfigs {
 			clear(b.configs) // the states are in the store
 		}
 		scope := store.Scope{Org: key.Org, Workspace: key.Workspace}
-		s = &sharedBreakers{breakers: b, ConfigCircuits: b.circuits.Of(key), row: scope.Partition("BREAKERS").Key(key.Config, versionText(key.Version))}
+		s = &Config{shared: b, ConfigCircuits: b.circuits.Of(key), row: scope.Partition("BREAKERS").Key(key.Config, "v"+strconv.FormatInt(key.Version, 10))}
 		b.configs[key] = s
 	}
 	b.mu.Unlock()
@@ -65,71 +66,71 @@ func (b *breakers) of(ctx context.Context, key route.ConfigKey) *sharedBreakers 
 	return s
 }
 
-// sharedBreakers are the breakers of one config: route.Breakers for its requests.
-type sharedBreakers struct {
-	*breakers
+// Config are the breakers of one config: route.Breakers for its requests.
+type Config struct {
+	shared *Shared
 	*route.ConfigCircuits
 	row  store.Key
 	read atomic.Int64 // Unix nanoseconds of the last read; 0: none
 	io   sync.Mutex   // one read or round of writes at a time
 
-	telling atomic.Bool // some request or goroutine is in tell
+	telling atomic.Bool // some request or goroutine is in Tell
 }
 
-// refresh reads the row when what is known is older than breakersFresh.
-func (s *sharedBreakers) refresh(ctx context.Context) {
+// refresh reads the row when what is known is older than fresh.
+func (s *Config) refresh(ctx context.Context) {
 	age := s.age()
-	if age < breakersFresh {
+	if age < fresh {
 		return
 	}
 	if !s.io.TryLock() {
-		if age < breakersStale {
+		if age < stale {
 			return
 		}
 		s.io.Lock()
 	}
 	defer s.io.Unlock()
-	if s.age() < breakersFresh {
+	if s.age() < fresh {
 		return
 	}
-	began := s.now()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), breakersRead)
+	began := s.shared.now()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTime)
 	defer cancel()
-	it, _, err := s.table.Get(ctx, s.row, true)
+	it, _, err := s.shared.table.Get(ctx, s.row, true)
 	s.read.Store(began.UnixNano())
 	if err != nil {
-		s.fail("read breakers", err)
+		s.shared.fail("read breakers", err)
 		return
 	}
-	s.Merge(readBreakers(it))
+	s.Merge(read(it))
 }
 
 // age is the time since the last read; a clock that was set back counts as old.
-func (s *sharedBreakers) age() time.Duration {
+func (s *Config) age() time.Duration {
 	at := s.read.Load()
-	if d := time.Duration(s.now().UnixNano() - at); at != 0 && d >= 0 {
+	if d := time.Duration(s.shared.now().UnixNano() - at); at != 0 && d >= 0 {
 		return d
 	}
-	return breakersStale
+	return stale
 }
 
 // Claim implements route.Breakers: the probe is claimed in the store, so that
 // all processes together make one. A store that does not answer is not waited
 // for: then each process makes one.
-func (s *sharedBreakers) Claim(path string, b *route.Breaker) bool {
+func (s *Config) Claim(path string, b *route.Breaker) bool {
 	if !s.ConfigCircuits.Claim(path, b) {
 		return false
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), breakersClaim)
+	ctx, cancel := context.WithTimeout(context.Background(), claimTime)
 	defer cancel()
-	now := s.now()
+	now := s.shared.now()
 	lease := store.At(attrProbe + path)
 	u := store.Update{Key: s.row, Set: []store.Assign{{Path: lease, Value: now.Add(b.Cooldown).UnixMilli()}}, If: []store.Cond{store.IfMissing(lease)}, Expires: expiry(now, b)}
-	_, _, err := s.table.Update(ctx, u)
+	_, _, err := s.shared.table.Update(ctx, u)
 	clash, other := store.AsCondition(err)
 	if other && clash.Current.Int(lease.Attr) <= now.UnixMilli() { // its time is over
 		u.If = []store.Cond{store.IfEqual(lease, clash.Current.Int(lease.Attr))}
-		_, _, err = s.table.Update(ctx, u)
+		_, _, err = s.shared.table.Update(ctx, u)
 		clash, other = store.AsCondition(err)
 	}
 	switch {
@@ -138,25 +139,25 @@ func (s *sharedBreakers) Claim(path string, b *route.Breaker) bool {
 		s.Held(path, until)
 		return false
 	case err != nil:
-		s.fail("claim a probe", err)
+		s.shared.fail("claim a probe", err)
 	}
 	return true
 }
 
 // Release implements route.Breakers.
-func (s *sharedBreakers) Release(path string) {
+func (s *Config) Release(path string) {
 	s.ConfigCircuits.Release(path)
-	ctx, cancel := context.WithTimeout(context.Background(), breakersClaim)
+	ctx, cancel := context.WithTimeout(context.Background(), claimTime)
 	defer cancel()
-	_, _, err := s.table.Update(ctx, store.Update{Key: s.row, Remove: []store.Path{store.At(attrProbe + path)}})
+	_, _, err := s.shared.table.Update(ctx, store.Update{Key: s.row, Remove: []store.Path{store.At(attrProbe + path)}})
 	if err != nil {
-		s.fail("release a probe", err)
+		s.shared.fail("release a probe", err)
 	}
 }
 
-// tell writes what other processes have not been told. wait passes the time
+// Tell writes what other processes have not been told. wait passes the time
 // between two rounds; nil does not wait.
-func (s *sharedBreakers) tell(wait func(time.Duration)) {
+func (s *Config) Tell(wait func(time.Duration)) {
 	for s.Untold() && s.telling.CompareAndSwap(false, true) {
 		s.io.Lock()
 		told := s.round()
@@ -167,20 +168,20 @@ func (s *sharedBreakers) tell(wait func(time.Duration)) {
 		}
 		// Who came meanwhile left the telling to this loop.
 		if wait != nil && s.Untold() {
-			wait(breakersMerge)
+			wait(mergeTime)
 		}
 	}
 }
 
 // round writes all there is. False: something could not be written, and is still
 // to be told.
-func (s *sharedBreakers) round() bool {
-	ctx, cancel := context.WithTimeout(context.Background(), breakersWrite)
+func (s *Config) round() bool {
+	ctx, cancel := context.WithTimeout(context.Background(), writeTime)
 	defer cancel()
 	all := s.Pending()
 	for i, p := range all {
 		if err := s.write(ctx, p); err != nil {
-			s.fail("write breakers", err)
+			s.shared.fail("write breakers", err)
 			for _, left := range all[i:] {
 				s.Return(left)
 			}
@@ -191,17 +192,17 @@ func (s *sharedBreakers) round() bool {
 }
 
 // write tells one change.
-func (s *sharedBreakers) write(ctx context.Context, p route.Pending) error {
-	now := s.now()
+func (s *Config) write(ctx context.Context, p route.Pending) error {
+	now := s.shared.now()
 	at := func(kind string) store.Path { return store.At(kind + p.Path) }
 	if p.Closed {
 		gone := []store.Path{at(attrFailures), at(attrSuccesses), at(attrFirst), at(attrLast), at(attrOpen), at(attrProbe)}
-		if _, _, err := s.table.Update(ctx, store.Update{Key: s.row, Remove: gone}); err != nil {
+		if _, _, err := s.shared.table.Update(ctx, store.Update{Key: s.row, Remove: gone}); err != nil {
 			return err
 		}
 	}
 	if !p.OpenUntil.IsZero() {
-		_, _, err := s.table.Update(ctx, store.Update{
+		_, _, err := s.shared.table.Update(ctx, store.Update{
 			Key: s.row, Set: []store.Assign{{Path: at(attrOpen), Value: p.OpenUntil.UnixMilli()}},
 			Remove:  []store.Path{at(attrFailures), at(attrSuccesses), at(attrFirst), at(attrLast), at(attrProbe)},
 			Expires: expiry(now, p.Breaker),
@@ -216,7 +217,7 @@ func (s *sharedBreakers) write(ctx context.Context, p route.Pending) error {
 
 // count adds failures to those that all processes have counted, or begins a new
 // count when the last is over.
-func (s *sharedBreakers) count(ctx context.Context, p route.Pending, now time.Time) error {
+func (s *Config) count(ctx context.Context, p route.Pending, now time.Time) error {
 	failures, successes, first, last := store.At(attrFailures+p.Path), store.At(attrSuccesses+p.Path), store.At(attrFirst+p.Path), store.At(attrLast+p.Path)
 	since := now.Add(-p.Breaker.Cooldown).UnixMilli()
 	running := []store.Cond{store.IfAtLeast(last, since)}
@@ -226,7 +227,7 @@ func (s *sharedBreakers) count(ctx context.Context, p route.Pending, now time.Ti
 	var err error
 	for range 4 { // each clash is another process's write
 		var after store.Item
-		_, after, err = s.table.Update(ctx, store.Update{
+		_, after, err = s.shared.table.Update(ctx, store.Update{
 			Key: s.row, Set: []store.Assign{{Path: last, Value: now.UnixMilli()}},
 			Add: []store.Increment{{Path: failures, By: int64(p.Failures)}, {Path: successes, By: int64(p.Successes)}},
 			If:  running, Expires: expiry(now, p.Breaker),
@@ -237,7 +238,7 @@ func (s *sharedBreakers) count(ctx context.Context, p route.Pending, now time.Ti
 			if _, ok := clash.Current[last.Attr]; ok {
 				same = store.IfEqual(last, clash.Current.Int(last.Attr))
 			}
-			_, after, err = s.table.Update(ctx, store.Update{
+			_, after, err = s.shared.table.Update(ctx, store.Update{
 				Key: s.row, Set: []store.Assign{
 					{Path: failures, Value: int64(p.Failures)}, {Path: successes, Value: int64(p.Successes)},
 					{Path: first, Value: now.UnixMilli()}, {Path: last, Value: now.UnixMilli()},
@@ -247,7 +248,7 @@ func (s *sharedBreakers) count(ctx context.Context, p route.Pending, now time.Ti
 			_, over = store.AsCondition(err)
 		}
 		if err == nil {
-			s.Settle(p, readBreakers(after)[p.Path])
+			s.Settle(p, read(after)[p.Path])
 		}
 		if !over {
 			return err
@@ -257,7 +258,7 @@ func (s *sharedBreakers) count(ctx context.Context, p route.Pending, now time.Ti
 }
 
 func expiry(now time.Time, b *route.Breaker) time.Time {
-	return now.Add(2*b.Cooldown + breakersKeep)
+	return now.Add(2*b.Cooldown + keepFor)
 }
 
 // The attributes of a row: one of these and the path of the target. Times are
@@ -271,7 +272,7 @@ const (
 	attrProbe     = "p:" // a probe is under way, at most until
 )
 
-func readBreakers(it store.Item) map[string]route.Shared {
+func read(it store.Item) map[string]route.Shared {
 	all := make(map[string]route.Shared)
 	for name, v := range it {
 		kind, path, ok := strings.Cut(name, ":")
@@ -298,3 +299,9 @@ func readBreakers(it store.Item) map[string]route.Shared {
 	}
 	return all
 }
+
+// TellSoon tells in the background, in rounds apart from each other.
+func (s *Config) TellSoon() { s.shared.running.Go(func() { s.Tell(time.Sleep) }) }
+
+// Close waits until what this process knows is told to others.
+func (b *Shared) Close() { b.running.Wait() }

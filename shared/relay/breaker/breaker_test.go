@@ -1,4 +1,4 @@
-package relay
+package breaker
 
 import (
 	"context"
@@ -40,7 +40,7 @@ func (c *counted) Update(ctx context.Context, u store.Update) (before, after sto
 }
 
 // processes are n processes over one store, under one clock.
-func processes(t *testing.T, n int) (all []*breakers, table *counted, now *atomic.Int64) {
+func processes(t *testing.T, n int) (all []*Shared, table *counted, now *atomic.Int64) {
 	t.Helper()
 	s, err := sqlite.Open(filepath.Join(t.TempDir(), "store.db"), sqlite.Options{})
 	if err != nil {
@@ -50,7 +50,7 @@ func processes(t *testing.T, n int) (all []*breakers, table *counted, now *atomi
 	table, now = &counted{Table: s.Table(store.Rate)}, new(atomic.Int64)
 	now.Store(time.Now().UnixMilli())
 	for range n {
-		all = append(all, newBreakers(func() time.Time { return time.UnixMilli(now.Load()) }, table, func(where string, err error) {
+		all = append(all, New(func() time.Time { return time.UnixMilli(now.Load()) }, table, func(where string, err error) {
 			if !errors.Is(err, errDown) {
 				t.Errorf("%s: %v", where, err)
 			}
@@ -68,23 +68,23 @@ var (
 func TestProcessesOpenABreakerTogether(t *testing.T) {
 	all, _, now := processes(t, 5)
 	for _, p := range all {
-		s := p.of(t.Context(), breakersKey)
+		s := p.Of(t.Context(), breakersKey)
 		s.Record(breakersPath, fiveFailures, 500, false)
-		s.tell(nil)
+		s.Tell(nil)
 	}
 	now.Add(1000)
 	for i, p := range all {
-		if got := p.of(t.Context(), breakersKey).State(breakersPath); got != route.Open {
+		if got := p.Of(t.Context(), breakersKey).State(breakersPath); got != route.Open {
 			t.Errorf("process %d: %v", i, got)
 		}
-		if got := p.of(t.Context(), route.ConfigKey{Org: "o", Workspace: "other", Config: "c", Version: 3}).State(breakersPath); got != route.Closed {
+		if got := p.Of(t.Context(), route.ConfigKey{Org: "o", Workspace: "other", Config: "c", Version: 3}).State(breakersPath); got != route.Closed {
 			t.Errorf("another workspace sees it: %v", got)
 		}
 	}
 	now.Add(30_000)
 	probes := 0
 	for _, p := range all {
-		if p.of(t.Context(), breakersKey).Claim(breakersPath, fiveFailures) {
+		if p.Of(t.Context(), breakersKey).Claim(breakersPath, fiveFailures) {
 			probes++
 		}
 	}
@@ -93,21 +93,21 @@ func TestProcessesOpenABreakerTogether(t *testing.T) {
 	}
 	// The probe that nobody ends gives way after a cooldown.
 	now.Add(30_001)
-	s := all[3].of(t.Context(), breakersKey)
+	s := all[3].Of(t.Context(), breakersKey)
 	if !s.Claim(breakersPath, fiveFailures) {
 		t.Error("the probe is claimed for ever")
 	}
 	s.Release(breakersPath)
 	now.Add(1000)
-	s = all[2].of(t.Context(), breakersKey)
+	s = all[2].Of(t.Context(), breakersKey)
 	if !s.Claim(breakersPath, fiveFailures) {
 		t.Error("a probe that was given back is not free")
 	}
 	s.Record(breakersPath, fiveFailures, 200, true)
-	s.tell(nil)
+	s.Tell(nil)
 	now.Add(1000)
 	for i, p := range all {
-		if got := p.of(t.Context(), breakersKey).State(breakersPath); got != route.Closed {
+		if got := p.Of(t.Context(), breakersKey).State(breakersPath); got != route.Closed {
 			t.Errorf("process %d: %v", i, got)
 		}
 	}
@@ -115,21 +115,21 @@ func TestProcessesOpenABreakerTogether(t *testing.T) {
 
 func TestOldFailuresOfOthersDoNotCount(t *testing.T) {
 	all, _, now := processes(t, 2)
-	record := func(p *breakers, n int) {
-		s := p.of(t.Context(), breakersKey)
+	record := func(p *Shared, n int) {
+		s := p.Of(t.Context(), breakersKey)
 		for range n {
 			s.Record(breakersPath, fiveFailures, 500, false)
 		}
-		s.tell(nil)
+		s.Tell(nil)
 	}
 	record(all[0], 4)
 	now.Add(31_000)
 	record(all[1], 4)
-	if got := all[1].of(t.Context(), breakersKey).State(breakersPath); got != route.Closed {
+	if got := all[1].Of(t.Context(), breakersKey).State(breakersPath); got != route.Closed {
 		t.Error("four failures of long ago and four of now opened it")
 	}
 	record(all[0], 1)
-	if got := all[0].of(t.Context(), breakersKey).State(breakersPath); got != route.Open {
+	if got := all[0].Of(t.Context(), breakersKey).State(breakersPath); got != route.Open {
 		t.Error("the fifth failure of now did not open it")
 	}
 }
@@ -138,9 +138,9 @@ func TestHealthyTargetsCostNoWrites(t *testing.T) {
 	all, table, now := processes(t, 1)
 	rate := &route.Breaker{ByRate: true, Percentage: 50, Minimum: 10, Cooldown: 30 * time.Second}
 	for range 100 {
-		s := all[0].of(t.Context(), breakersKey)
+		s := all[0].Of(t.Context(), breakersKey)
 		s.Record(breakersPath, rate, 200, false)
-		s.tell(nil)
+		s.Tell(nil)
 		now.Add(100)
 	}
 	if w := table.writes.Load(); w != 0 {
@@ -154,17 +154,17 @@ func TestHealthyTargetsCostNoWrites(t *testing.T) {
 func TestBreakersWithoutTheirStore(t *testing.T) {
 	all, table, now := processes(t, 1)
 	table.down.Store(true)
-	s := all[0].of(t.Context(), breakersKey)
+	s := all[0].Of(t.Context(), breakersKey)
 	for range 5 {
 		s.Record(breakersPath, fiveFailures, 500, false)
 	}
-	s.tell(nil)
+	s.Tell(nil)
 	now.Add(1500)
-	if s = all[0].of(t.Context(), breakersKey); s.State(breakersPath) != route.Open {
+	if s = all[0].Of(t.Context(), breakersKey); s.State(breakersPath) != route.Open {
 		t.Error("the process forgets what it saw itself")
 	}
 	now.Add(30_000)
-	s = all[0].of(t.Context(), breakersKey)
+	s = all[0].Of(t.Context(), breakersKey)
 	if !s.Claim(breakersPath, fiveFailures) || s.Claim(breakersPath, fiveFailures) {
 		t.Error("one probe in this process")
 	}
@@ -176,15 +176,15 @@ func TestBreakersWithoutTheirStore(t *testing.T) {
 
 func TestWhatTheStoreRefusedIsToldLater(t *testing.T) {
 	all, table, now := processes(t, 2)
-	s := all[0].of(t.Context(), breakersKey)
+	s := all[0].Of(t.Context(), breakersKey)
 	refuse := func() {
 		table.down.Store(true)
-		s.tell(nil)
+		s.Tell(nil)
 		table.down.Store(false)
 	}
-	state := func(p *breakers) route.State {
+	state := func(p *Shared) route.State {
 		now.Add(1000)
-		return p.of(t.Context(), breakersKey).State(breakersPath)
+		return p.Of(t.Context(), breakersKey).State(breakersPath)
 	}
 	for range 4 {
 		s.Record(breakersPath, fiveFailures, 500, false)
@@ -198,12 +198,12 @@ func TestWhatTheStoreRefusedIsToldLater(t *testing.T) {
 	if state(all[0]) != route.Open || state(all[1]) != route.Closed {
 		t.Fatal("the process that opened it forgot it, or the other knows by magic")
 	}
-	s.tell(nil)
+	s.Tell(nil)
 	if state(all[1]) != route.Open || s.Untold() {
 		t.Error("the opening was never told")
 	}
 	now.Add(30_000)
-	s = all[0].of(t.Context(), breakersKey)
+	s = all[0].Of(t.Context(), breakersKey)
 	if !s.Claim(breakersPath, fiveFailures) {
 		t.Fatal("no probe")
 	}
@@ -212,7 +212,7 @@ func TestWhatTheStoreRefusedIsToldLater(t *testing.T) {
 	if state(all[0]) != route.Closed {
 		t.Error("a closing that nobody was told of is lost")
 	}
-	s.tell(nil)
+	s.Tell(nil)
 	if state(all[1]) != route.Closed {
 		t.Error("the closing was never told")
 	}
@@ -225,16 +225,16 @@ func TestManyRequestsTellEverything(t *testing.T) {
 	for range 8 {
 		wg.Go(func() {
 			for range 50 {
-				s := all[0].of(t.Context(), breakersKey)
+				s := all[0].Of(t.Context(), breakersKey)
 				s.Record(breakersPath, never, 500, false)
-				s.tell(nil)
+				s.Tell(nil)
 			}
 		})
 	}
 	wg.Wait()
-	s := all[0].of(t.Context(), breakersKey)
+	s := all[0].Of(t.Context(), breakersKey)
 	it, _, err := table.Get(t.Context(), s.row, true)
-	if got := readBreakers(it)[breakersPath]; err != nil || got.Failures != 400 {
+	if got := read(it)[breakersPath]; err != nil || got.Failures != 400 {
 		t.Errorf("%+v, %v", got, err)
 	}
 }
