@@ -5,6 +5,7 @@ package apikeys
 
 import (
 	"encoding/json"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -62,9 +63,7 @@ func (f *family) describe() {
 			t, _ := typeOf(c) // placeNew has refused what is none
 			return identity.Key{Type: t, CreationMode: "api"}
 		},
-		Check: func(c *admin.Call, rec *resource.Record, k *identity.Key) []fault.Detail {
-			return k.Validate(rec.Name, c.Now)
-		},
+		Check:        check,
 		BeforeCreate: f.beforeCreate, AfterCreate: f.stage,
 		BeforeUpdate: f.beforeUpdate,
 		AfterUpdate: func(c *admin.Call, tx *resource.Tx, _, rec *resource.Record, _, k *identity.Key) error {
@@ -124,6 +123,16 @@ func placeOf(c *admin.Call) admin.Where {
 		return admin.InOrganisation
 	}
 	return admin.InWorkspace
+}
+
+// check gives what the key's own rules say. A date that was stored and has passed
+// since is no error of a change that does not name it: an expired key can be
+// renamed, and renewed.
+func check(c *admin.Call, rec *resource.Record, k *identity.Key) []fault.Detail {
+	return slices.DeleteFunc(k.Validate(rec.Name, c.Now), func(d fault.Detail) bool {
+		field, _, _ := strings.Cut(d.Field, ".")
+		return rec.Rev > 0 && (field == "expires_at" || field == "rotation_policy") && !c.Body.Has(field)
+	})
 }
 
 // placeNew checks that the caller may make a key of the path's type.
@@ -193,6 +202,9 @@ func (f *family) beforeCreate(c *admin.Call, tx *resource.Tx, rec *resource.Reco
 	case t != identity.WorkspaceUser && k.UserID != "":
 		return fault.Invalid("user_id", "is for workspace/user keys only")
 	}
+	if err := checkUser(c, k); err != nil {
+		return err
+	}
 	if err := withinOwnRights(c, k.Scopes, nil); err != nil {
 		return err
 	}
@@ -211,6 +223,33 @@ func (f *family) beforeCreate(c *admin.Call, tx *resource.Tx, rec *resource.Reco
 	rec.Fields = map[string]string{"type": string(t), "user": k.UserID}
 	c.Keep(rawKey, raw)
 	return identity.Reschedule(tx, rec.Ref(), nil, k)
+}
+
+// userForm is the form of a user's id.
+var userForm = regexp.MustCompile(`^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$`)
+
+// checkUser refuses an owner that cannot be a user of the workspace. What is
+// stored of users are their keys: a user belongs to a workspace when it has a
+// key there. A key of the organisation may bring in a new one, by its UUID; keys
+// of a workspace name themselves or a user that the workspace has.
+func checkUser(c *admin.Call, k *identity.Key) error {
+	if k.UserID == "" || k.UserID == c.Caller.UserID {
+		return nil
+	}
+	if !userForm.MatchString(k.UserID) {
+		return fault.Invalid("user_id", "must be the UUID of a user")
+	}
+	if c.Caller.OfOrganisation() {
+		return nil
+	}
+	rows, err := c.Resources.List(c.Context, c.Scope, identity.KindKey)
+	if err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(rows, func(r resource.Row) bool { return r.Fields["user"] == k.UserID }) {
+		return fault.Invalid("user_id", "is no user of the workspace; a key of the organisation can make the first key of a user")
+	}
+	return nil
 }
 
 // rawKey is where a call keeps the raw key for its answer.
@@ -264,9 +303,6 @@ func (f *family) checkConfig(tx *resource.Tx, rec *resource.Record, k *identity.
 
 func (f *family) beforeUpdate(c *admin.Call, tx *resource.Tx, old, rec *resource.Record, was, k *identity.Key) error {
 	k.Type, k.UserID, k.Secret, k.Previous = was.Type, was.UserID, was.Secret, was.Previous
-	if bad := k.Validate(rec.Name, c.Now); len(bad) > 0 && c.Body.Has("expires_at") || hasOther(bad, "expires_at") {
-		return fault.Invalids(bad)
-	}
 	if err := withinOwnRights(c, k.Scopes, was.Scopes); err != nil {
 		return err
 	}
@@ -294,10 +330,6 @@ func (f *family) beforeUpdate(c *admin.Call, tx *resource.Tx, old, rec *resource
 		rec.Status = identity.StatusActive
 	}
 	return identity.Reschedule(tx, rec.Ref(), was, k)
-}
-
-func hasOther(bad []fault.Detail, field string) bool {
-	return slices.ContainsFunc(bad, func(d fault.Detail) bool { return d.Field != field })
 }
 
 func (f *family) unuseConfig(tx *resource.Tx, rec *resource.Record, k *identity.Key) error {

@@ -24,7 +24,7 @@ func fields() []admin.Field {
 	return []admin.Field{
 		{Name: "name", Doc: "Name for people.", Type: admin.String, Required: true, Min: 1, Max: identity.MaxName, Column: true},
 		{Name: "description", Doc: "What the key is for.", Type: admin.String, Max: identity.MaxDescription},
-		{Name: "user_id", Doc: "User that a workspace/user key belongs to.", Type: admin.String, Max: 64, CreateOnly: true, Fixed: true},
+		{Name: "user_id", Doc: "User that a workspace/user key belongs to: the caller, a user that has a key in the workspace, or with an organisation key any UUID.", Type: admin.String, Max: 64, CreateOnly: true, Fixed: true},
 		{Name: "scopes", Doc: "What the key may do; within the rights of the key that asks.", Type: admin.Array, Of: text, Required: true, Min: 1, Max: 500},
 		{Name: "rate_limits", Doc: "Requests or tokens per rps, rpm, rph, rpd or rpw.", Type: admin.Any, Convert: rateLimits, Form: ledger.OnKey.RateSchema()},
 		{Name: "usage_limits", Doc: "Budget of dollars or tokens; reads also show current_usage and status.", Type: admin.Any, Convert: usageLimits, Form: ledger.OnKey.UsageSchema()},
