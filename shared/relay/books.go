@@ -157,7 +157,7 @@ const tokensOfAnImage = 4000
 func (c *call) boundOf() ledger.Bound {
 	in := int64(max(len(c.in), len(c.to.body)))
 	if c.form != nil {
-		in = c.form.text()
+		in = c.form.Text()
 	} else if in == 0 {
 		in = max(c.req.ContentLength, 0)
 	}

@@ -15,6 +15,7 @@ import (
 	"gateway/shared/fault"
 	"gateway/shared/identity"
 	"gateway/shared/ledger"
+	"gateway/shared/relay/form"
 	"gateway/shared/resource"
 	"gateway/shared/route"
 	"gateway/shared/tenant"
@@ -51,9 +52,9 @@ type call struct {
 	id         string  // unescaped
 	rehearsing bool    // nothing is sent
 	keptRead   bool
-	kept       stored // what the path says of things that providers keep
-	form       *form  // of a multipart body
-	in         []byte // client body, when it is in memory
+	kept       stored     // what the path says of things that providers keep
+	form       *form.Form // of a multipart body
+	in         []byte     // client body, when it is in memory
 	inBuf      *buffer
 	walk       wire.Walk
 	checked    chat.Checked
@@ -84,11 +85,11 @@ type call struct {
 	sendBuf         *buffer
 	sending         *outgoing // nil until a body in memory is sent
 	modelJSON       []byte
-	injected        bool     // usage was asked for on the client's behalf
-	bodySpent       bool     // the client's body was streamed and cannot be sent again
-	caching         *caching // nil: the target's answers are not kept
-	upload          *upload  // the body that is streamed
-	wanted          Demand   // what the price depends on besides tokens
+	injected        bool         // usage was asked for on the client's behalf
+	bodySpent       bool         // the client's body was streamed and cannot be sent again
+	caching         *caching     // nil: the target's answers are not kept
+	upload          *form.Upload // the body that is streamed
+	wanted          Demand       // what the price depends on besides tokens
 
 	// What was sent back.
 	headSent    bool

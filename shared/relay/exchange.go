@@ -60,7 +60,7 @@ func (c *call) exchange(body []byte, at *usage.Attempt) answer {
 	c.waited += c.Now().Sub(t)
 	if err != nil {
 		if c.upload != nil {
-			if f := c.upload.fault.Load(); f != nil {
+			if f := c.upload.Fault(); f != nil {
 				return refusal(f) // it is the client's body that broke
 			}
 		}

@@ -12,6 +12,7 @@ import (
 	"gateway/shared/egress"
 	"gateway/shared/fault"
 	"gateway/shared/provider"
+	"gateway/shared/relay/form"
 	"gateway/shared/usage"
 )
 
@@ -35,8 +36,8 @@ func (c *call) exchangeJob(body []byte, at *usage.Attempt) answer {
 	}
 	if err != nil {
 		patience.Stop()
-		if c.upload != nil && c.upload.fault.Load() != nil {
-			return refusal(c.upload.fault.Load()) // it is the client's body that broke
+		if c.upload != nil && c.upload.Fault() != nil {
+			return refusal(c.upload.Fault()) // it is the client's body that broke
 		}
 		if f := patience.Late(); f != nil {
 			return refusal(f)
@@ -73,13 +74,13 @@ func (c *call) job(body []byte, at *usage.Attempt) (*chat.Job, error) {
 // jobUpload opens the form up to its file.
 func (c *call) jobUpload(body []byte) (*chat.Upload, error) {
 	var src io.Reader
-	if c.form.whole {
+	if c.form.Whole() {
 		src = strings.NewReader(string(body))
 	} else {
 		src, _ = c.formStream()
 		c.bodySpent = true
 	}
-	r := multipart.NewReader(src, c.form.boundary)
+	r := multipart.NewReader(src, c.form.Boundary())
 	fields := make(map[string]string)
 	file, err := c.partsUntilFile(r, fields)
 	if err != nil {
@@ -100,7 +101,7 @@ func (c *call) jobUpload(body []byte) (*chat.Upload, error) {
 
 // partsUntilFile reads fields until a file begins; nil at the end of the form.
 func (c *call) partsUntilFile(r *multipart.Reader, fields map[string]string) (*multipart.Part, error) {
-	for range maxFormParts {
+	for range form.MaxParts {
 		part, err := r.NextRawPart()
 		if err == io.EOF {
 			return nil, nil
@@ -108,27 +109,27 @@ func (c *call) partsUntilFile(r *multipart.Reader, fields map[string]string) (*m
 		if err != nil {
 			return nil, c.formFault(err)
 		}
-		if _, file, err := partName([]byte("Content-Disposition: " + part.Header.Get("Content-Disposition"))); err == nil && file {
+		if _, file, err := form.PartName([]byte("Content-Disposition: " + part.Header.Get("Content-Disposition"))); err == nil && file {
 			return part, nil
 		}
-		text, err := io.ReadAll(io.LimitReader(part, maxFormHead+1))
+		text, err := io.ReadAll(io.LimitReader(part, form.MaxHead+1))
 		if err != nil {
 			return nil, c.formFault(err)
 		}
-		if len(text) > maxFormHead {
-			return nil, fault.Newf(fault.BodyTooLarge, part.FormName(), "must have at most %d bytes", maxFormHead)
+		if len(text) > form.MaxHead {
+			return nil, fault.Newf(fault.BodyTooLarge, part.FormName(), "must have at most %d bytes", form.MaxHead)
 		}
 		if _, twice := fields[part.FormName()]; twice && !strings.HasSuffix(part.FormName(), "[]") {
 			return nil, fault.Invalid(part.FormName(), "%s stands twice in the form", part.FormName())
 		}
 		fields[part.FormName()] = string(text)
 	}
-	return nil, fault.Invalid("body", "has more than %d parts", maxFormParts)
+	return nil, fault.Invalid("body", "has more than %d parts", form.MaxParts)
 }
 
 func (c *call) formFault(err error) error {
 	if c.upload != nil {
-		if f := c.upload.fault.Load(); f != nil {
+		if f := c.upload.Fault(); f != nil {
 			return f
 		}
 	}

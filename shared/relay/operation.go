@@ -48,7 +48,7 @@ func (c *call) readID() error {
 // numbers as they stand.
 func (c *call) text(name string) string {
 	if c.form != nil {
-		v, _ := c.form.get(name)
+		v, _ := c.form.Get(name)
 		return v
 	}
 	raw, ok := c.param(name)
@@ -76,7 +76,7 @@ func (c *call) multipart() bool {
 
 // nameless tells whether the operation can be sent without a model.
 func (c *call) nameless() bool {
-	return c.rt.NoModel || c.rt.Shape == Resource || c.form != nil && !c.form.whole
+	return c.rt.NoModel || c.rt.Shape == Resource || c.form != nil && !c.form.Whole()
 }
 
 // through tells whether the operation goes to the route's own path, though the

@@ -1,4 +1,4 @@
-package relay
+package form
 
 import (
 	"bytes"
@@ -7,6 +7,8 @@ import (
 	"mime/multipart"
 	"strings"
 	"testing"
+
+	"gateway/shared/fault"
 )
 
 func part(name, file, value string) string {
@@ -18,36 +20,36 @@ func part(name, file, value string) string {
 
 func TestFormsAreRead(t *testing.T) {
 	text := part("model", "", "m") + part("empty", "", "") + part("many[]", "", "1") + part("many[]", "", "2") + part("file", "a.mp3", "sou\r\n-nd") + part("late", "", "after") + "--b--\r\n"
-	f := &form{boundary: "b", head: []byte(text), whole: true}
+	f := &Form{boundary: "b", head: []byte(text), whole: true}
 	if err := f.parse(); err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{"model": "m", "empty": "", "many[]": "1", "late": "after"} {
-		if got, ok := f.get(name); !ok || got != want {
+		if got, ok := f.Get(name); !ok || got != want {
 			t.Errorf("%s: %q %v", name, got, ok)
 		}
 	}
-	if !f.hasFile("file") || f.hasFile("model") {
+	if !f.HasFile("file") || f.HasFile("model") {
 		t.Errorf("files %v", f.files)
 	}
-	if got := string(f.set(nil, "model", "other")); got != strings.Replace(text, "\r\n\r\nm\r\n", "\r\n\r\nother\r\n", 1) {
+	if got := string(f.Set(nil, "model", "other")); got != strings.Replace(text, "\r\n\r\nm\r\n", "\r\n\r\nother\r\n", 1) {
 		t.Errorf("set: %q", got)
 	}
-	if got := string(f.set(nil, "new", "n")); got != part("new", "", "n")+text {
+	if got := string(f.Set(nil, "new", "n")); got != part("new", "", "n")+text {
 		t.Errorf("added: %q", got)
 	}
 	// Not whole: what stands behind the first file is not looked at.
-	f = &form{boundary: "b", head: []byte(text)}
-	if _, late := f.get("late"); f.parse() != nil || late {
+	f = &Form{boundary: "b", head: []byte(text)}
+	if _, late := f.Get("late"); f.parse() != nil || late {
 		t.Error("a field behind the file was read")
 	}
 	for cut := range len(part("model", "", "m")) {
-		f := &form{boundary: "b", head: []byte(text[:cut])}
-		if err := f.parse(); !errors.Is(err, errMoreForm) {
+		f := &Form{boundary: "b", head: []byte(text[:cut])}
+		if err := f.parse(); !errors.Is(err, errMore) {
 			t.Errorf("cut at %d: %v", cut, err)
 		}
 		f.whole = true
-		if err := f.parse(); err == nil || errors.Is(err, errMoreForm) {
+		if err := f.parse(); err == nil || errors.Is(err, errMore) {
 			t.Errorf("whole, cut at %d: %v", cut, err)
 		}
 	}
@@ -58,7 +60,7 @@ func TestHeadersThatOthersReadOtherwiseAreRefused(t *testing.T) {
 		"Content-Disposition: form-data; name=\"model\"\n", "X: y\nContent-Disposition: form-data; name=\"model\"", "X: y\rContent-Disposition: form-data; name=\"model\"",
 		"Content-Disposition: form-data; name=\"model\";\r\n filename=\"a\"", "Content-Disposition: form-data;\r\n\tname=\"model\"",
 	} {
-		f := &form{boundary: "b", head: []byte("--b\r\n" + head + "\r\n\r\nx\r\n--b--"), whole: true}
+		f := &Form{boundary: "b", head: []byte("--b\r\n" + head + "\r\n\r\nx\r\n--b--"), whole: true}
 		if err := f.parse(); err == nil || !strings.Contains(err.Error(), "CRLF") {
 			t.Errorf("%q: %v", head, err)
 		}
@@ -66,7 +68,7 @@ func TestHeadersThatOthersReadOtherwiseAreRefused(t *testing.T) {
 }
 
 func TestManyPartsAreRefused(t *testing.T) {
-	f := &form{boundary: "b", head: []byte(strings.Repeat(part("x[]", "", "1"), maxFormParts+1) + "--b--"), whole: true}
+	f := &Form{boundary: "b", head: []byte(strings.Repeat(part("x[]", "", "1"), MaxParts+1) + "--b--"), whole: true}
 	if err := f.parse(); err == nil || !strings.Contains(err.Error(), "parts") {
 		t.Error(err)
 	}
@@ -88,7 +90,7 @@ func TestAnUploadGivesNothingOfACutEnd(t *testing.T) {
 		{"shorter than announced", body[:3000], int64(len(body)), 1 << 20, true},
 		{"too long", body, -1, 4000, true},
 	} {
-		u := &upload{src: io.NopCloser(strings.NewReader(c.sent)), left: c.length, room: c.limit, limit: c.limit, closing: []byte("--b--")}
+		u := &Upload{unreadable: func(err error) *fault.Fault { return fault.From(err) }, src: io.NopCloser(strings.NewReader(c.sent)), left: c.length, room: c.limit, limit: c.limit, closing: []byte("--b--")}
 		got, err := io.ReadAll(struct{ io.Reader }{u})
 		if (err != nil) != c.bad || (u.fault.Load() != nil) != c.bad {
 			t.Errorf("%s: %v", c.name, err)
@@ -105,7 +107,7 @@ func TestBoundaries(t *testing.T) {
 		"multipart/form-data": "", "multipart/mixed; boundary=a": "", "application/json": "", "": "", `multipart/form-data; boundary="a "`: "",
 		"multipart/form-data; boundary=" + strings.Repeat("x", 71): "", `multipart/form-data; boundary="a<b"`: "",
 	} {
-		if got, err := boundaryOf(value); got != want || (err == nil) != (want != "") {
+		if got, err := BoundaryOf(value); got != want || (err == nil) != (want != "") {
 			t.Errorf("%q: %q %v", value, got, err)
 		}
 	}
@@ -121,17 +123,17 @@ func FuzzForm(f *testing.F) {
 	f.Add([]byte("--b\r\nContent-Disposition: form-data; name=\"0\"\n\r\n\r\n\r\n--b--"))
 	f.Add([]byte("--b\r\nContent-Disposition: form-data; name=\"0\";\r\n filename=\"a\"\r\n\r\nx\r\n--b--"))
 	f.Fuzz(func(t *testing.T, body []byte) {
-		beginning := &form{boundary: "b", head: body}
+		beginning := &Form{boundary: "b", head: body}
 		_ = beginning.parse()
-		whole := &form{boundary: "b", head: body, whole: true}
+		whole := &Form{boundary: "b", head: body, whole: true}
 		if whole.parse() != nil || len(whole.fields)+len(whole.files) == 0 {
 			return
 		}
-		edited := &form{boundary: "b", head: whole.set(nil, "model", "another"), whole: true}
+		edited := &Form{boundary: "b", head: whole.Set(nil, "model", "another"), whole: true}
 		if err := edited.parse(); err != nil {
 			t.Fatalf("%q after set: %v", body, err)
 		}
-		if got, _ := edited.get("model"); got != "another" {
+		if got, _ := edited.Get("model"); got != "another" {
 			t.Fatalf("%q: model is %q", body, got)
 		}
 		r := multipart.NewReader(bytes.NewReader(body), "b")

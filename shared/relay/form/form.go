@@ -1,0 +1,289 @@
+package form
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"mime"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"gateway/shared/fault"
+)
+
+// Bounds of multipart bodies, in bytes unless they say otherwise.
+const (
+	MaxReplay     = 8 << 20  // a form of at most this is held in memory and can be sent again
+	MaxHead       = 1 << 20  // the fields before the first file of a longer one
+	maxPartHead   = 16 << 10 // the header of one part
+	MaxParts      = 256      // parts that are looked at
+	maxFormTail   = 1 << 10  // the end, in which the closing boundary must stand
+	maxBoundary   = 70       // characters, as RFC 2046 allows
+	headReadBytes = 32 << 10
+)
+
+// Form is what is known of a multipart body: all of it when it is held in
+// memory, else its beginning up to the first file. Offsets are into head.
+type Form struct {
+	boundary string
+	head     []byte // all of the body when whole
+	whole    bool
+	fields   []field
+	files    []string // names of the parts that are files
+}
+
+// field is one field and where its value stands.
+type field struct {
+	name  string
+	value []byte
+	span  [2]int
+}
+
+// Get gives the value of the first field with a name.
+func (f *Form) Get(name string) (string, bool) {
+	if f == nil {
+		return "", false
+	}
+	for i := range f.fields {
+		if f.fields[i].name == name {
+			return string(f.fields[i].value), true
+		}
+	}
+	return "", false
+}
+
+// Text is how many bytes of text the fields hold.
+func (f *Form) Text() (n int64) {
+	for i := range f.fields {
+		n += int64(len(f.fields[i].value))
+	}
+	return n
+}
+
+// HasFile tells whether a file stands under the name, or under name[].
+func (f *Form) HasFile(name string) bool {
+	for _, n := range f.files {
+		if n == name || n == name+"[]" {
+			return true
+		}
+	}
+	return false
+}
+
+// BoundaryOf reads the boundary of a multipart/form-data content type.
+func BoundaryOf(contentType string) (string, error) {
+	kind, params, err := mime.ParseMediaType(contentType)
+	if err != nil || kind != "multipart/form-data" {
+		return "", fault.New(fault.InvalidContentType, "content-type", "Invalid content type passed: this route takes multipart/form-data")
+	}
+	b := params["boundary"]
+	if b == "" {
+		return "", fault.New(fault.InvalidContentType, "content-type", "Invalid content type passed: multipart/form-data needs its boundary")
+	}
+	ok := len(b) <= maxBoundary && b[len(b)-1] != ' '
+	for i := range len(b) {
+		c := b[i]
+		ok = ok && (c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || strings.IndexByte("'()+_,-./:=? ", c) >= 0)
+	}
+	if !ok {
+		return "", fault.Newf(fault.InvalidContentType, "content-type", "Invalid content type passed: a boundary has at most %d letters, digits and marks", maxBoundary)
+	}
+	return b, nil
+}
+
+var errMore = errors.New("form: it goes on")
+
+// parse reads the parts that stand in head. When the body is not whole it stops
+// at the first file; errMore says that head ends before one.
+func (f *Form) parse() error {
+	f.fields, f.files = f.fields[:0], f.files[:0]
+	open := []byte("--" + f.boundary)
+	next := append([]byte("\r\n"), open...)
+	at := 0
+	if bytes.HasPrefix(f.head, []byte("\r\n")) {
+		at = 2 // an empty preamble
+	}
+	if !bytes.HasPrefix(f.head[at:], open) {
+		if !f.whole && len(f.head) < at+len(open) {
+			return errMore
+		}
+		return fault.Invalid("body", "must begin with the boundary that content-type names")
+	}
+	at += len(open)
+	for range MaxParts {
+		rest := f.head[at:]
+		if bytes.HasPrefix(rest, []byte("--")) {
+			return nil // the closing boundary
+		}
+		rest = bytes.TrimLeft(rest, " \t") // padding of the boundary line
+		if len(rest) < 2 {
+			return f.cut()
+		}
+		if !bytes.HasPrefix(rest, []byte("\r\n")) {
+			return fault.Invalid("body", "has a boundary line that does not end in CRLF")
+		}
+		at = len(f.head) - len(rest) + 2
+		end := bytes.Index(f.head[at:], []byte("\r\n\r\n"))
+		if end < 0 || end > maxPartHead {
+			if len(f.head)-at > maxPartHead {
+				return fault.Invalid("body", "has a part whose header is longer than %d bytes", maxPartHead)
+			}
+			return f.cut()
+		}
+		if err := plainLines(f.head[at : at+end]); err != nil {
+			return err
+		}
+		name, file, err := PartName(f.head[at : at+end])
+		if err != nil {
+			return err
+		}
+		at += end + 4
+		if file {
+			f.files = append(f.files, name)
+			if !f.whole {
+				return nil
+			}
+		}
+		// A value may be empty: then its boundary's CRLF is the header's own.
+		length := bytes.Index(f.head[at-2:], next)
+		if length < 0 {
+			return f.cut()
+		}
+		length -= 2
+		if !file {
+			if err := f.addField(name, at, max(length, 0)); err != nil {
+				return err
+			}
+		}
+		at += length + len(next)
+	}
+	return fault.Invalid("body", "has more than %d parts", MaxParts)
+}
+
+// cut says that head ends too early.
+func (f *Form) cut() error {
+	if f.whole {
+		return fault.Invalid("body", "ended before its closing boundary")
+	}
+	return errMore
+}
+
+func (f *Form) addField(name string, at, length int) error {
+	value := f.head[at : at+length]
+	if !utf8.Valid(value) {
+		return fault.Invalid(name, "%s must be text in UTF-8", name)
+	}
+	if _, twice := f.Get(name); twice && !strings.HasSuffix(name, "[]") {
+		return fault.Invalid(name, "%s stands twice in the form", name)
+	}
+	f.fields = append(f.fields, field{name, value, [2]int{at, at + length}})
+	return nil
+}
+
+// plainLines refuses the header of a part whose lines end otherwise than in CRLF,
+// or go on in the next one: a provider may read another header, and another
+// value, from it.
+func plainLines(head []byte) error {
+	for line := range bytes.SplitSeq(head, []byte("\r\n")) {
+		if bytes.ContainsAny(line, "\r\n") || len(line) > 0 && (line[0] == ' ' || line[0] == '\t') {
+			return fault.Invalid("body", "has a part whose header has a line that does not end in CRLF, or goes on in the next one")
+		}
+	}
+	return nil
+}
+
+// PartName reads the header of a part: its name, and whether it is a file.
+func PartName(head []byte) (name string, file bool, err error) {
+	for line := range bytes.SplitSeq(head, []byte("\r\n")) {
+		key, value, ok := bytes.Cut(line, []byte(":"))
+		if !ok || !strings.EqualFold(string(bytes.TrimSpace(key)), "content-disposition") {
+			continue
+		}
+		kind, params, perr := mime.ParseMediaType(string(bytes.TrimSpace(value)))
+		if perr != nil || kind != "form-data" || params["name"] == "" || !utf8.ValidString(params["name"]) {
+			break
+		}
+		_, file = params["filename"]
+		return params["name"], file, nil
+	}
+	return "", false, fault.Invalid("body", "has a part without a Content-Disposition of form-data with a name")
+}
+
+// Errors of the reading itself, which the caller puts in words.
+type (
+	// TooLong: the body has more than this many bytes of fields before its first file.
+	TooLong int64
+	// ReadError: the client's body could not be read.
+	ReadError struct{ Err error }
+)
+
+func (e TooLong) Error() string {
+	return "form: more than " + strconv.FormatInt(int64(e), 10) + " bytes before the first file"
+}
+
+func (e ReadError) Error() string { return "form: " + e.Err.Error() }
+
+func (e ReadError) Unwrap() error { return e.Err }
+
+// most is how much of a body of some length, -1 for an unknown one, is held.
+func most(length int64) int64 {
+	if length > MaxReplay {
+		return MaxHead
+	}
+	return MaxReplay + 1
+}
+
+// Room is how much memory Read is best given for a body of some length.
+func Room(length int64) int64 { return room(length) + headReadBytes }
+
+func room(length int64) int64 {
+	if length >= 0 {
+		return min(length, most(length))
+	}
+	return most(length)
+}
+
+// Read reads a body of some length, -1 for an unknown one, until it ends or, where
+// it is longer than what is held, until its first file begins. What it read stands
+// in buf while that is large enough.
+func Read(src io.Reader, boundary string, length int64, buf []byte) (*Form, error) {
+	f := &Form{boundary: boundary, head: buf[:0]}
+	most := most(length)
+	for {
+		if int64(len(f.head)) >= most {
+			err := f.parse()
+			if errors.Is(err, errMore) {
+				return nil, TooLong(most)
+			}
+			return f, err
+		}
+		if cap(f.head)-len(f.head) < headReadBytes { // grown once, not by doubling: these are large
+			f.head = append(make([]byte, 0, room(length)+2*headReadBytes), f.head...)
+		}
+		n, err := src.Read(f.head[len(f.head) : len(f.head)+headReadBytes])
+		f.head = f.head[:len(f.head)+n]
+		if err == io.EOF {
+			f.whole = true
+			return f, f.parse()
+		}
+		if err != nil {
+			return nil, ReadError{err}
+		}
+		if most == MaxHead && n > 0 { // the body does not fit: its first file is enough
+			if err := f.parse(); !errors.Is(err, errMore) {
+				return f, err
+			}
+		}
+	}
+}
+
+// Whole tells whether all parts were seen. If not, a field that is missing may
+// still come behind the first file.
+func (f *Form) Whole() bool { return f.whole }
+
+// Head is what was read: all of the body when it is whole.
+func (f *Form) Head() []byte { return f.head }
+
+// Boundary is what stands between the parts, without its hyphens.
+func (f *Form) Boundary() string { return f.boundary }
