@@ -1,7 +1,10 @@
 package http1
 
 import (
+	"fmt"
+	"io"
 	"net/http"
+	"sync"
 	"testing"
 )
 
@@ -17,4 +20,50 @@ func BenchmarkParse(b *testing.B) {
 			b.Fatal("not taken")
 		}
 	}
+}
+
+// BenchmarkServe asks over a few connections that stay, both ends in this process:
+// a request of a few bytes, and one whose body does not come with its head.
+func BenchmarkServe(b *testing.B) {
+	for _, size := range []int{1000, 100_000} {
+		b.Run(fmt.Sprint(size), func(b *testing.B) { benchmarkServe(b, size) })
+	}
+}
+
+func benchmarkServe(b *testing.B, size int) {
+	const connections = 8
+	answer := make([]byte, 1000)
+	addr, _ := ours(b, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		_, _ = w.Write(answer)
+	}), testOptions)
+	raw := []byte(post("/", string(make([]byte, size))))
+	var all sync.WaitGroup
+	b.ReportAllocs()
+	b.ResetTimer()
+	for i := range connections {
+		c := dial(b, addr)
+		defer c.Close()
+		all.Go(func() {
+			var whole int
+			in := make([]byte, 4<<10)
+			for range (b.N + connections - 1 - i) / connections {
+				if _, err := c.Write(raw); err != nil {
+					b.Error(err)
+					return
+				}
+				for got := 0; got == 0 || got < whole; {
+					n, err := c.Read(in[got:])
+					if err != nil {
+						b.Error(err)
+						return
+					}
+					if got += n; whole == 0 { // all answers are as long as the first, which comes at once
+						whole = got
+					}
+				}
+			}
+		})
+	}
+	all.Wait()
 }

@@ -32,16 +32,10 @@ type conn struct {
 	current atomic.Pointer[exchange]
 	later   bool // a request has been served
 
-	// While turn runs.
-	waits  uint64    // the state that it waits in
-	inside bool      // it serves
-	over   bool      // the connection is to be closed
-	rest   *exchange // a request whose body is not in the frame
-
 	// The methods as values, made once.
-	turned func(fd uintptr) bool
-	peek   func(fd uintptr) // called by the watcher
-	ended  bool             // what it found
+	came  func(fd uintptr) bool
+	peek  func(fd uintptr) // called by the watcher
+	ended bool             // what it found
 }
 
 // newConn is nil when the socket cannot be looked at.
@@ -51,7 +45,7 @@ func newConn(s *Server, tcp *net.TCPConn) *conn {
 		return nil
 	}
 	c := &conn{s: s, net: sock, remote: tcp.RemoteAddr().String()}
-	c.turned = c.turn
+	c.came = c.receive
 	c.peek = func(fd uintptr) { c.ended = socket.Ended(fd) }
 	return c
 }
@@ -111,73 +105,29 @@ const (
 	handIt              // one for net/http
 )
 
-// turn serves the requests that come whole. It is called back by a read of the
-// socket, which waits whenever turn is false, and does so without a try to read in
-// between: what comes while a request is served ends the wait at once. So a request
-// costs one read, not a second one that finds nothing. It is true when the
-// connection is over, or in need of reads of another kind.
-//
-// While it runs, a Close of the connection waits for it to end.
-func (c *conn) turn(fd uintptr) bool {
-	for {
-		more, again := c.receive(fd)
-		if again {
-			return false
-		}
-		if c.in == nil || !c.state.CompareAndSwap(c.waits, busy) {
-			c.over = true
-			return true
-		}
-		for c.in != nil {
-			x, next := c.look()
-			if next != serveIt {
-				return true
-			}
-			if x.body.left > int64(c.w-c.r) {
-				c.rest = x
-				return true
-			}
-			c.inside = true
-			if !x.serve() {
-				c.over = true
-				return true
-			}
-			c.inside, c.later = false, true
-		}
-		c.waits = c.enter(idle)
-		if !more {
-			return false
-		}
-	}
-}
-
-// receive takes what has come. There is no frame after the connection's end, for
-// whatever reason, or when nothing has come yet.
-func (c *conn) receive(fd uintptr) (more, again bool) {
+// receive takes what has come. It is called back by a read of the socket, which
+// waits as long as receive is false: so a connection that waits holds no frame.
+// There is no frame after the connection's end, for whatever reason.
+func (c *conn) receive(fd uintptr) bool {
 	in := frames.Get().(*frame)
-	n, more, again := c.net.Receive(fd, in[:])
+	n, again, _ := c.net.ReadNow(fd, in[:])
 	if n == 0 {
 		frames.Put(in)
-		return false, again
+		return !again
 	}
 	c.in, c.r, c.w = in, 0, n
-	return more, false
+	return true
 }
 
-// request serves requests as they come and gives the next one that did not come
-// whole.
+// request gives the next request.
 func (c *conn) request() (*exchange, next) {
 	if c.in == nil {
-		if c.waits = c.state.Load(); c.later {
-			c.waits = c.enter(idle)
+		state := c.state.Load()
+		if c.later {
+			state = c.enter(idle)
 		}
-		if c.net.Sys().Read(c.turned) != nil || c.over {
+		if c.net.Sys().Read(c.came) != nil || c.in == nil || !c.state.CompareAndSwap(state, busy) {
 			return nil, endIt
-		}
-		c.inside = false
-		if x := c.rest; x != nil {
-			c.rest = nil
-			return x, serveIt
 		}
 	}
 	for state := busy; ; {

@@ -151,9 +151,7 @@ func (x *exchange) cut() {
 		_ = x.push()
 	}
 	x.over = true
-	if !x.c.inside { // where no read of the body goes on
-		_ = x.c.net.Close() // ends one
-	}
+	_ = x.c.net.Close() // ends a read of the body that goes on
 	x.body.mu.Lock()
 	x.body.closed = true
 	x.body.mu.Unlock()

@@ -170,7 +170,7 @@ func (s *Server) Close() error {
 	s.stop.Do(func() { close(s.done) })
 	s.mu.Lock()
 	for c := range s.conns {
-		c.sever()
+		_ = c.net.Close()
 		c.gone()
 	}
 	s.mu.Unlock()

@@ -3,6 +3,7 @@ package http1
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -10,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 )
 
 // answered reads one answer and gives its body.
@@ -180,4 +182,40 @@ func TestAClientThatGoesWithoutAWordIsForgotten(t *testing.T) {
 		_ = net.Conn(c).Close()
 	}
 	eventually(t, "the connections are forgotten", func() bool { s.mu.Lock(); defer s.mu.Unlock(); return len(s.conns) == 0 })
+}
+
+// TestHandlersRunOutsideTheSocketsReads: while one runs, the socket can be read, and
+// a Close is done at once.
+func TestHandlersRunOutsideTheSocketsReads(t *testing.T) {
+	for _, body := range []string{"", "short", strings.Repeat("x", 100_000)} {
+		entered, leave := make(chan struct{}), make(chan struct{})
+		addr, s := ours(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body)
+			entered <- struct{}{}
+			<-leave
+		}), testOptions)
+		c := dial(t, addr)
+		_, _ = io.WriteString(c, post("/", body))
+		<-entered
+		s.mu.Lock()
+		var served *conn
+		for served = range s.conns {
+		}
+		s.mu.Unlock()
+		free := make(chan error, 1)
+		go func() {
+			err := served.net.Sys().Read(func(uintptr) bool { return true })
+			free <- errors.Join(err, served.net.Close())
+		}()
+		select {
+		case err := <-free:
+			if err != nil {
+				t.Error(err)
+			}
+		case <-time.After(20 * time.Second):
+			t.Errorf("a handler that was sent %d bytes runs within a read of its socket", len(body))
+		}
+		close(leave)
+		c.Close()
+	}
 }

@@ -173,14 +173,6 @@ func (c *conn) closeFrom(state uint64) {
 	}
 }
 
-// sever ends all that the connection does, now and later, without waiting for who
-// uses it: its goroutine closes it.
-func (c *conn) sever() {
-	_ = c.net.SetDeadline(time.Unix(1, 0))
-	_ = c.net.CloseRead()
-	_ = c.net.CloseWrite()
-}
-
 // closeIdle closes the connection when no request uses it.
 func (c *conn) closeIdle() {
 	state := c.state.Load()

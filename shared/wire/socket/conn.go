@@ -14,7 +14,6 @@ type Conn struct {
 	sys syscall.RawConn
 	in  inlet
 	out outlet
-	ask question
 }
 
 // New gives a connection its cheaper reads and writes, where they are Supported.

@@ -8,11 +8,6 @@ import "syscall"
 // Where they cannot, there must be no Conn.
 const Supported = false
 
-type question struct{}
-
-// Receive is not to be had here.
-func (c *Conn) Receive(uintptr, []byte) (n int, more, again bool) { return 0, true, false }
-
 // Quiet cannot be told here.
 func Quiet(uintptr) bool { return false }
 

@@ -25,25 +25,6 @@ func receive(fd uintptr, p []byte) (n int, again bool, no syscall.Errno) {
 	}
 }
 
-// Receive reads what has come, from within a callback of Sys().Read, without
-// waiting; again: nothing has. more is false when nothing was left behind at that
-// moment, not even the connection's end, so that a wait that begins after it misses
-// nothing. No bytes are the end, or an error.
-func (c *Conn) Receive(fd uintptr, p []byte) (n int, more, again bool) {
-	for {
-		n, more, no := c.ask.read(fd, p)
-		switch no {
-		case 0:
-			return n, more || n == 0, false
-		case syscall.EINTR:
-		case syscall.EAGAIN:
-			return 0, false, true
-		default:
-			return 0, true, false
-		}
-	}
-}
-
 // Quiet tells whether a socket is open and has nothing to read. Whatever it reads
 // makes the connection useless, so it may read.
 func Quiet(fd uintptr) bool {
