@@ -33,7 +33,11 @@ func openAPI(o options, title string, arn func(family string) string) map[string
 		paths[path][method] = op
 	}
 	_, places := placement.Families()
+	administration := map[string]string{} // the family of a path
 	for _, r := range placement.Table() {
+		if r.Place == placement.Buffered {
+			administration[unifyVariables(r.Path)] = r.Family
+		}
 		op := integration(o, r.Without, arn(r.Family), places[r.Family], r.Status)
 		if r.Method == placement.AnyMethod {
 			add(r.Path, "x-amazon-apigateway-any-method", op)
@@ -41,11 +45,18 @@ func openAPI(o options, title string, arn func(family string) string) map[string
 			add(r.Path, strings.ToLower(r.Method), op)
 		}
 	}
-	// A path that a family knows takes what it does not serve like any other path.
+	// A path that a data-plane family knows takes what it does not serve like any
+	// other path. One of the administration is never passed through: its own family
+	// says which methods there are.
 	for path, methods := range paths {
-		if methods["x-amazon-apigateway-any-method"] == nil {
-			add(path, "x-amazon-apigateway-any-method", integration(o, placement.Stream, arn(placement.PassThrough), placement.Stream, 0))
+		if methods["x-amazon-apigateway-any-method"] != nil {
+			continue
 		}
+		place, family := placement.Stream, placement.PassThrough
+		if name, ok := administration[path]; ok {
+			place, family = placement.Buffered, name
+		}
+		add(path, "x-amazon-apigateway-any-method", integration(o, place, arn(family), place, 0))
 	}
 	return map[string]any{
 		"openapi": "3.0.1",

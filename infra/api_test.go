@@ -47,6 +47,12 @@ func (s *synthesised) api(t *testing.T) {
 			t.Errorf("%s leaves methods to nobody", path)
 		}
 	}
+	for _, r := range placement.Table() {
+		uri := text(at(paths, unifyVariables(r.Path), "x-amazon-apigateway-any-method", "x-amazon-apigateway-integration", "uri"))
+		if r.Place == placement.Buffered && !strings.Contains(uri, "Function"+r.Family) {
+			t.Errorf("other methods of %s go to %s", r.Path, uri)
+		}
+	}
 	_, stages := s.functions.of("AWS::ApiGateway::Stage")
 	if len(stages) != 1 || stages[0].Properties["StageName"] != "v1" || at(stages[0].Properties, "MethodSettings", 0, "DataTraceEnabled") != false {
 		t.Errorf("%s", text(stages))

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"gateway/shared/fault"
+	"gateway/shared/relay/reserved"
 )
 
 // AnyPath is the path of the route that takes what no other route takes.
@@ -119,7 +120,7 @@ func (m *Mux) find(method, path string) (rt *Route, id string) {
 			return rt, id
 		}
 	}
-	if m.any != nil && slices.Contains(m.any.Methods, method) {
+	if m.any != nil && slices.Contains(m.any.Methods, method) && !reserved.Takes(below) {
 		return m.any, ""
 	}
 	return nil, ""
@@ -139,7 +140,7 @@ func (m *Mux) Owns(path string) bool {
 func (m *Mux) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	rt, id := m.find(req.Method, req.URL.EscapedPath())
 	if rt == nil {
-		NotFound(w)
+		m.refuse(w, req)
 		return
 	}
 	m.relay.serve(w, req, rt, id)

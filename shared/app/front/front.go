@@ -11,9 +11,9 @@ import (
 // Administration is the administration's handler and what it answers for.
 type Administration interface {
 	http.Handler
-	// Matches tells whether the administration has a route for the method and
-	// the escaped path.
-	Matches(method, escapedPath string) bool
+	// Serves tells whether the administration has a route for the escaped path,
+	// with any method.
+	Serves(escapedPath string) bool
 }
 
 // Front is the handler of the whole gateway.
@@ -23,7 +23,8 @@ type Front struct {
 }
 
 // ServeHTTP switches on the path: the data plane's own routes, then the
-// administration's, then pass-through for everything else.
+// administration's with any method, then pass-through for everything else that
+// is not reserved.
 func (f *Front) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	path := req.URL.Path
 	switch {
@@ -32,7 +33,7 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		_, _ = w.Write([]byte("gateway\n"))
 		return
-	case f.Admin != nil && f.Admin.Matches(req.Method, req.URL.EscapedPath()):
+	case f.Admin != nil && f.Admin.Serves(req.URL.EscapedPath()):
 		f.Admin.ServeHTTP(w, req)
 		return
 	}

@@ -121,15 +121,26 @@ func (r *Route) without(column []string) error {
 
 // Find gives the route of a method and an escaped path below the base URL, as
 // API Gateway finds it: a plain segment wins over a variable, that over a greedy
-// one; AnyMethod takes what no other route of the path takes.
+// one; AnyMethod takes what no other route of the path takes. A path of the
+// administration is its family's with any method, which tells those there are.
 func Find(method, escapedPath string) (Route, bool) {
 	segments := strings.Split(strings.TrimPrefix(escapedPath, "/"), "/")
-	var best Route
-	found := false
+	var best, owner Route
+	found, owned := false, false
 	for _, r := range Table() {
-		if r.takes(method) && r.matches(segments) && (!found || r.before(best)) {
+		if !r.matches(segments) {
+			continue
+		}
+		if r.takes(method) && (!found || r.before(best)) {
 			best, found = r, true
 		}
+		if r.Place == Buffered && (!owned || r.before(owner)) {
+			owner, owned = r, true
+		}
+	}
+	if owned && (!found || Greedy(best.Path[strings.LastIndexByte(best.Path, '/')+1:])) {
+		owner.Method = AnyMethod
+		return owner, true
 	}
 	return best, found
 }

@@ -43,6 +43,11 @@ func TestMostSpecificRouteWins(t *testing.T) {
 		{"POST", "/responses", "responses", "/responses"},
 		{"GET", "/responses/r1", "responses", "/responses/{id}"},
 		{"PATCH", "/responses/r1", "", ""},
+		{"PATCH", "/configs", "configs", "/configs"},
+		{"POST", "/configs/pc-1", "configs", "/configs/{slug}"},
+		{"DELETE", "/logs/groups/model", "analytics", "/logs/groups/{groupBy}"},
+		{"POST", "/configs/", "passthrough", "/{path+}"},
+		{"POST", "/guardrails", "passthrough", "/{path+}"},
 	} {
 		r, ok := Find(c.method, c.path)
 		if ok != (c.family != "") || r.Family != c.family || r.Path != c.pattern {
