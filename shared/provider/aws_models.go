@@ -18,6 +18,9 @@ import (
 // with what the gateway does for the target before a body is encoded.
 func (t *Target) TraitsFor(ctx context.Context, model string) chat.Traits {
 	traits := t.credentialTraits(ctx, model)
+	if t.ownHost() {
+		t.permit(&traits)
+	}
 	t.Provider.mediaBytes(&traits, model)
 	return traits
 }
@@ -27,6 +30,20 @@ func (t *Target) credentialTraits(ctx context.Context, model string) chat.Traits
 		traits := chat.Traits{Provider: t.Provider.ID}
 		claude(&traits, strings.TrimPrefix(model, "anthropic."))
 		return traits
+	}
+	if t.anthropicDeployment() {
+		// The Messages of Anthropic, under the owner's names.
+		traits := chat.Traits{Provider: t.Provider.ID, Schema: chat.SchemaNative, Thinking: chat.ThinksEither}
+		if i := strings.Index(model, "claude-"); i >= 0 {
+			claude(&traits, model[i:])
+		}
+		return traits
+	}
+	if t.Provider.ID == "azure-openai" {
+		if d := t.Deployment(model); d.Model != "" {
+			model = d.Model
+		}
+		return t.Provider.Traits(model)
 	}
 	if t.Provider.ID == "oracle" {
 		traits := t.Provider.Traits(model)
@@ -107,46 +124,6 @@ func (t *Target) bedrock(op Operation, a *ask, p *place) {
 		p.path = "/model/{model!}/invoke"
 		if a.stream && !strings.HasPrefix(bedrockID(a.model), "ai21.") { // Jurassic models do not stream
 			p.path = "/model/{model!}/invoke-with-response-stream"
-		}
-	}
-}
-
-// nativeSchemas are the models besides Claude's that answer in a JSON schema by
-// themselves, by the beginning of their ids.
-var nativeSchemas = []string{
-	"qwen.qwen3", "openai.gpt-oss", "deepseek.v3", "google.gemma-3", "minimax.minimax-m2", "moonshot.kimi-k2", "moonshotai.kimi-k2",
-	"nvidia.nemotron", "mistral.magistral", "mistral.ministral", "mistral.mistral-large-3", "mistral.voxtral",
-}
-
-// bedrockModel fills the traits of a model of Bedrock. A model whose maker is not
-// known is taken to have nothing special.
-func bedrockModel(t *chat.Traits, model string) {
-	id := bedrockID(model)
-	t.Family = bedrockFamily(id)
-	t.MaxToolName = 64
-	t.NoStrictTools, t.NoLongCache, t.NoCacheControl = true, true, true
-	t.Schema, t.Thinking = chat.SchemaNone, chat.ThinksNever
-	switch {
-	case t.Family == familyAnthropic:
-		if i := strings.Index(id, "claude-"); i >= 0 {
-			claude(t, id[i:])
-		}
-		// Which models keep a cache for an hour and hold to a tool's schema came
-		// with the same generation as answers in a schema.
-		t.NoCacheControl, t.NoLongCache, t.NoStrictTools = false, t.Schema != chat.SchemaNative, t.Schema != chat.SchemaNative
-	case t.Family == familyAmazon && strings.Contains(id, "nova"):
-		t.NoCacheControl, t.Schema = false, chat.SchemaByTool
-		if strings.Contains(id, "nova-2") {
-			t.Thinking = chat.ThinksAdaptively
-		}
-	case t.Family == "openai":
-		t.Thinking = chat.ThinksAdaptively
-	case t.Family == familyMistral && strings.Contains(id, "mistral-large"):
-		t.Schema = chat.SchemaByTool
-	}
-	for _, prefix := range nativeSchemas {
-		if strings.HasPrefix(id, prefix) {
-			t.Schema, t.NoStrictTools = chat.SchemaNative, false
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"slices"
 	"strings"
 
 	"gateway/shared/chat"
@@ -28,7 +29,7 @@ func (p *Provider) limit(t *chat.Traits, model string) {
 	}
 	for i := range rules {
 		if rules[i].fits(model) {
-			rules[i].apply(t)
+			rules[i].apply(t, saysItself(model))
 			break
 		}
 	}
@@ -38,20 +39,17 @@ func (p *Provider) limit(t *chat.Traits, model string) {
 		}
 		for i := range openModels {
 			if openModels[i].fits(model) {
-				openModels[i].apply(t)
+				openModels[i].apply(t, saysItself(model))
 				break
 			}
 		}
 	}
-	for _, name := range p.Quirks.Drop {
-		if name == "logprobs" {
-			t.NoLogprobs = true
-		}
-	}
+	t.NoLogprobs = t.NoLogprobs || p.Quirks.drops("logprobs")
 }
 
-// rule is what the models that its names fit cannot do. A name is a beginning;
-// one that ends in $ is the whole of it. Letters count alike in either case.
+// rule is what the models that its names fit cannot do. A name is a beginning of
+// whole words; one that ends in $ is the whole of it. Letters count alike in
+// either case.
 type rule struct {
 	names []string
 	lacks lack
@@ -80,15 +78,25 @@ const (
 func (r *rule) fits(model string) bool {
 	for _, name := range r.names {
 		whole, exact := strings.CutSuffix(name, "$")
-		if len(model) >= len(whole) && strings.EqualFold(model[:len(whole)], whole) && (!exact || len(model) == len(whole)) {
+		if len(model) >= len(whole) && strings.EqualFold(model[:len(whole)], whole) && (!exact || len(model) == len(whole)) && endsWord(whole, model) {
 			return true
 		}
 	}
 	return false
 }
 
-func (r *rule) apply(t *chat.Traits) {
-	l := r.lacks
+// endsWord reports whether the end of name is one of a word in model, which begins
+// with it: o3 is not the beginning of o365.
+func endsWord(name, model string) bool {
+	if len(name) == len(model) || name == "" || !alphanumeric(name[len(name)-1]) {
+		return true
+	}
+	return !alphanumeric(model[len(name)])
+}
+
+// apply takes away what the rule lacks, but for what the name says that it has.
+func (r *rule) apply(t *chat.Traits, has lack) {
+	l := r.lacks &^ has
 	t.NoTools = t.NoTools || l&tools != 0
 	t.NoImages = t.NoImages || l&images != 0
 	t.NoDocuments = t.NoDocuments || l&documents != 0
@@ -102,6 +110,56 @@ func (r *rule) apply(t *chat.Traits) {
 		t.Schema = chat.SchemaNone
 	}
 }
+
+// senses are words of names that say what a model takes: a variant that sees or
+// hears is no longer what the beginning of its name stands for.
+var senses = []struct {
+	word string
+	has  lack
+}{
+	{"vl", images | documents}, {"vision", images | documents}, {"image", images}, {"omni", images | audio},
+	{"multimodal", media}, {"voice", audio}, {"audio", audio}, {"speech", audio},
+}
+
+// saysItself is what the words of a model's name say that it takes.
+func saysItself(model string) (has lack) {
+	for len(model) > 0 {
+		word, rest := model, ""
+		if i := strings.IndexAny(model, "-_./: "); i >= 0 {
+			word, rest = model[:i], model[i+1:]
+		}
+		for i := range senses {
+			if strings.EqualFold(word, senses[i].word) {
+				has |= senses[i].has
+			}
+		}
+		model = rest
+	}
+	return has
+}
+
+// ownHost tells whether the target is a host of the caller's own, whose models may
+// have any name and take anything. An Azure resource is none.
+func (t *Target) ownHost() bool {
+	return t.customHost() != "" || t.Field("huggingface_base_url") != ""
+}
+
+// permit takes back what the tables say that a model refuses, for a host of the
+// caller's own. What the wire itself has no place for stays.
+func (t *Target) permit(traits *chat.Traits) {
+	switch t.Provider.Dialect {
+	case "reka", "palm", "bytez":
+		return
+	case OpenAIChat:
+		traits.Sampling, traits.Thinking, traits.NoEffort = chat.SamplingFree, chat.ThinksEither, false
+	}
+	traits.Limits = chat.Limits{NoLogprobs: t.Provider.Quirks.drops("logprobs")}
+	if traits.Schema == chat.SchemaNone {
+		traits.Schema = chat.SchemaNative
+	}
+}
+
+func (q *Quirks) drops(member string) bool { return slices.Contains(q.Drop, member) }
 
 // all is the name that fits every model.
 const all = ""
@@ -151,12 +209,12 @@ var capabilities = map[string][]rule{
 		{[]string{"meta.llama2", "meta.llama3-8b", "meta.llama3-70b"}, tools | images | audio | thinking},
 		{[]string{"meta.llama3-1-", "meta.llama3-2-1b", "meta.llama3-2-3b", "meta.llama3-3-"}, images | audio | thinking},
 		{[]string{"mistral.mistral-7b", "mistral.mixtral"}, tools | images | audio | thinking},
-		{[]string{"mistral.mistral-large-24", "mistral.mistral-small-24"}, images | audio | thinking},
+		{[]string{"mistral.mistral-large-2402", "mistral.mistral-large-2407", "mistral.mistral-small-2402"}, images | audio | thinking},
 	},
 	"cohere": {
 		{[]string{"command-a-vision", "c4ai-aya-vision"}, audio | thinking},
 		{[]string{"command-a-reasoning"}, images | audio},
-		{[]string{"command-r", "command-a-03", "command-a-translate", "command-light", "command-nightly", "c4ai-aya-expanse"}, images | audio | thinking},
+		{[]string{"command-r", "command-r7b", "command-a-03", "command-a-translate", "command-light", "command-nightly", "c4ai-aya-expanse"}, images | audio | thinking},
 	},
 	"deepseek": {
 		{[]string{"deepseek-reasoner"}, media | jsonSchema | logprobs},
@@ -171,7 +229,7 @@ var capabilities = map[string][]rule{
 	},
 	"mistral-ai": {
 		{[]string{"open-mistral-7b", "mistral-tiny", "open-codestral-mamba", "codestral-mamba"}, textOnly},
-		{[]string{"open-mixtral-", "open-mistral-nemo", "codestral-", "devstral-small-2505", "ministral-3b-2410", "ministral-8b-2410", "mistral-large-24", "mistral-small-24"}, images | audio},
+		{[]string{"open-mixtral-", "open-mistral-nemo", "codestral-", "devstral-small-2505", "ministral-3b-2410", "ministral-8b-2410", "mistral-large-2402", "mistral-large-2407", "mistral-large-2411", "mistral-small-2402", "mistral-small-2409"}, images | audio},
 	},
 	"moonshot": {
 		{[]string{"moonshot-v1-8k$", "moonshot-v1-32k$", "moonshot-v1-128k$", "moonshot-v1-auto$", "kimi-k2-"}, images | audio},
@@ -192,7 +250,7 @@ var capabilities = map[string][]rule{
 }
 
 var glm = []rule{
-	{[]string{"glm-4$", "glm-4-", "glm-4.5$", "glm-4.5-", "glm-4.6$", "glm-4.7$", "glm-4.7-flash"}, images | audio},
+	{[]string{"glm-4$", "glm-4-", "glm-4.5$", "glm-4.5-", "glm-4.6$", "glm-4.7$", "glm-4.7-flash", "glm-4.7-flashx"}, images | audio},
 }
 
 // openHosts serve open models under the names of their makers.
@@ -204,7 +262,7 @@ var openHosts = map[string]bool{
 // openModels are open models whose weights read text only, wherever they run.
 var openModels = []rule{
 	{[]string{"llama-3.1-", "llama-3.3-", "llama3.1", "llama3.3", "meta-llama-3-", "meta-llama-3.1-", "llama-3.2-1b", "llama-3.2-3b",
-		"gpt-oss", "mixtral-8x", "mistral-7b-", "deepseek-r1", "deepseek-v3", "qwen3-0.6b", "qwen3-1.7b", "qwen3-4b", "qwen3-8b", "qwen3-14b",
+		"gpt-oss", "mixtral-8x7b", "mixtral-8x22b", "mistral-7b-", "deepseek-r1", "deepseek-v3", "qwen3-0.6b", "qwen3-1.7b", "qwen3-4b", "qwen3-8b", "qwen3-14b",
 		"qwen3-32b", "qwen3-30b-a3b", "qwen3-235b-a22b", "qwen3-coder", "qwen3-next", "qwq-32b", "kimi-k2-instruct", "kimi-k2-thinking",
 		"gemma-2-", "phi-4$", "phi-4-mini-instruct", "glm-4.5$", "glm-4.5-air", "glm-4.6$"}, images | audio},
 }

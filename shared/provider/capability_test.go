@@ -127,3 +127,123 @@ func TestLimitsCostNoMemory(t *testing.T) {
 		t.Errorf("%v allocations", n)
 	}
 }
+
+// tomorrow are models that nobody knows yet, of known makers and unknown ones.
+var tomorrow = map[string][]string{
+	"openai":              {"gpt-6", "gpt-6-omni", "gpt-4x", "o5", "o365-helper"},
+	"azure-openai":        {"gpt-4-of-our-own", "o365-helper", "prod"},
+	"azure-ai":            {"claude-ours", "prod"},
+	"anthropic":           {"claude-9", "claude-opus-9", "claude-story-1"},
+	"claude-platform-aws": {"claude-9", "claude-opus-9"},
+	"bedrock": {
+		"acme.model-1", "us.acme.model-1", "anthropic.claude-9", "eu.anthropic.claude-opus-9-v1:0", "anthropic.fable-9", "amazon.nova-9-pro", "meta.llama9-8b", "cohere.north-1",
+		"ai21.jurassic-9", "mistral.next-1", "openai.gpt-9", "qwen.qwen9", "deepseek.v9", "google.gemma-9", "model-of-mine",
+		"arn:aws:bedrock:us-east-1:111122223333:application-inference-profile/abc", "arn:aws:bedrock:us-east-1:111122223333:imported-model/abc",
+		"arn:aws:bedrock:us-east-1:111122223333:custom-model-deployment/abc", "arn:aws:bedrock:us-east-1::foundation-model/acme.model-1",
+	},
+	"bedrock-mantle": {"anthropic.claude-9", "acme.model-1"},
+	"google":         {"gemini-9", "models/gemini-9-pro", "gemma-4-31b-it", "gemma-9", "tunedModels/mine"},
+	"vertex-ai":      {"gemini-9", "google.gemma-9", "anthropic.claude-9", "meta.llama-9", "mistralai.next", "endpoints.1234"},
+	"cohere":         {"command-rs", "command-z", "c4ai-north", "command-a-09-2027"},
+	"deepseek":       {"deepseek-v9"},
+	"groq":           {"maker/model"},
+	"mistral-ai":     {"mistral-next", "ministral-9b"},
+	"moonshot":       {"kimi-k9", "moonshot-v9"},
+	"x-ai":           {"grok-9"},
+	"zhipu":          {"glm-9", "glm-4.9"},
+	"together-ai":    {"maker/llama-9", "maker/gemma-9-it"},
+}
+
+// TestUnknownModelsMeetNoGate walks every table that says what models take with
+// names that stand in none of them: nothing is refused or left out.
+func TestUnknownModelsMeetNoGate(t *testing.T) {
+	t.Parallel()
+	hosts := map[string]chat.Limits{
+		"groq": {NoSeveral: true, NoLogprobs: true}, "mistral-ai": {NoLogprobs: true}, "reka-ai": {NoTools: true}, "bytez": {NoTools: true},
+		"palm":      {NoTools: true, NoImages: true, NoDocuments: true, NoAudio: true, NoThinking: true},
+		"anthropic": {NoAudio: true}, "claude-platform-aws": {NoAudio: true}, // their wire has no audio
+	}
+	for _, p := range All() {
+		for _, model := range append(tomorrow[p.ID], "a-model-of-tomorrow", "maker/a-model-of-tomorrow") {
+			for _, own := range []string{"", "https://models.example.com"} {
+				target := Target{Provider: p, Credential: sample(p), CustomHost: own}
+				if p.ID == "azure-ai" {
+					target.Credential.Fields["azure_foundry_url"] = "https://x.services.ai.azure.com/anthropic"
+				}
+				got := target.TraitsFor(context.Background(), model)
+				want := hosts[p.ID]
+				switch {
+				case p.Dialect == AnthropicMessages && (own != "" || !strings.HasPrefix(model, "claude-")),
+					p.ID == "groq" && own != "":
+					want = chat.Limits{NoLogprobs: p.ID == "groq"}
+				case p.ID == "vertex-ai" && strings.HasPrefix(model, "mistralai.") && own == "":
+					want = chat.Limits{NoLogprobs: true}
+				case p.ID == "vertex-ai" && strings.HasPrefix(model, "anthropic.") && own == "":
+					want = chat.Limits{NoAudio: true}
+				}
+				if got.Limits != want {
+					t.Errorf("%s %s at %q: %+v", p.ID, model, own, got.Limits)
+				}
+				if got.Schema == chat.SchemaNone || got.Thinking == chat.ThinksNever || got.Sampling != chat.SamplingFree || got.NoEffort || got.Efforts != "" {
+					t.Errorf("%s %s at %q: schema %d, thinking %d, sampling %d, no effort %t", p.ID, model, own, got.Schema, got.Thinking, got.Sampling, got.NoEffort)
+				}
+				if (p.ID == "bedrock" || p.Dialect == AnthropicMessages || p.ID == "azure-ai") && (got.NoCacheControl || got.NoLongCache || got.NoStrictTools) {
+					t.Errorf("%s %s at %q: cache, long cache or strict tools are left out", p.ID, model, own)
+				}
+			}
+		}
+	}
+}
+
+// TestNoTableHoldsForAHostOfTheCallers: what is certain of a model is so at its
+// maker's, not at a host that uses the name.
+func TestNoTableHoldsForAHostOfTheCallers(t *testing.T) {
+	t.Parallel()
+	for id, rules := range capabilities {
+		p := row(t, id)
+		if p.Dialect == "reka" || p.Dialect == "palm" || p.Dialect == "bytez" {
+			continue // limits of their wires
+		}
+		for i := range rules {
+			for _, name := range rules[i].names {
+				model := strings.TrimSuffix(name, "$")
+				for _, target := range []Target{
+					{Provider: p, Credential: sample(p), CustomHost: "https://models.example.com"},
+					{Provider: p, Credential: Credential{Key: "k", Fields: sample(p).Fields, CustomHost: "https://models.example.com"}},
+				} {
+					got := target.TraitsFor(context.Background(), model)
+					if got.Limits != (chat.Limits{NoLogprobs: p.Quirks.drops("logprobs")}) || got.Schema == chat.SchemaNone {
+						t.Errorf("%s %s: %+v, schema %d", id, model, got.Limits, got.Schema)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestVariantsThatSeeOrHear: the beginning of a name does not speak for a variant
+// that says what it takes.
+func TestVariantsThatSeeOrHear(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		provider, model string
+		want            chat.Limits
+	}{
+		{"zhipu", "glm-4-voice", chat.Limits{NoImages: true}},
+		{"z-ai", "glm-4-voice", chat.Limits{NoImages: true}},
+		{"zhipu", "glm-4-plus", chat.Limits{NoImages: true, NoAudio: true}},
+		{"nebius", "nvidia/Llama-3.1-Nemotron-Nano-VL-8B-V1", chat.Limits{NoAudio: true}},
+		{"nebius", "nvidia/Llama-3.1-Nemotron-Ultra-253B-v1", chat.Limits{NoImages: true, NoAudio: true}},
+		{"deepinfra", "nvidia/NVIDIA-Nemotron-Nano-12B-v2-VL", chat.Limits{}},
+		{"fireworks-ai", "accounts/fireworks/models/nemotron-nano-v2-12b-vl", chat.Limits{}},
+		{"deepinfra", "maker/deepseek-v3-vision", chat.Limits{NoAudio: true}},
+		{"siliconflow", "Qwen/Qwen3-30B-A3B-Omni", chat.Limits{}},
+	} {
+		if got := row(t, c.provider).Traits(c.model).Limits; got != c.want {
+			t.Errorf("%s %s: %+v", c.provider, c.model, got)
+		}
+	}
+	if got := row(t, "google").Traits("gemma-4-31b-it"); got.NoTools || got.Schema != chat.SchemaNative {
+		t.Errorf("Gemma 4: %+v", got)
+	}
+}

@@ -34,13 +34,20 @@ var geminis = []struct {
 	{prefix: "gemini-", thinking: chat.ThinksAdaptively, signed: true, schema: chat.SchemaNative},
 }
 
-// geminiModel: what a generation of Gemini takes. Other models of the host (such
-// as Gemma) take neither tools nor a format of the answer.
+// oldGemmas take neither tools nor a format of the answer; from the fourth
+// generation on they take both (Gemma's function calling guide).
+var oldGemmas = []string{"gemma-2", "gemma-3", "gemma2", "gemma3"}
+
+// geminiModel: what a generation of Gemini or Gemma takes. Other models of the
+// host have no limits.
 func geminiModel(t *chat.Traits, model string) {
 	i := strings.Index(model, "gemini-")
 	if i < 0 {
-		if strings.Contains(model, "gemma") {
-			t.Thinking, t.NoTools, t.Schema = chat.ThinksNever, true, chat.SchemaNone
+		if i = strings.Index(model, "gemma"); i >= 0 {
+			t.Thinking, t.Schema = chat.ThinksAdaptively, chat.SchemaNative
+			if named(oldGemmas, model[i:]) {
+				t.Thinking, t.NoTools, t.Schema = chat.ThinksNever, true, chat.SchemaNone
+			}
 		}
 		return
 	}

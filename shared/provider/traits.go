@@ -67,11 +67,7 @@ func (p *Provider) traits(model string) chat.Traits {
 	t.NoStreamUsage = !q.StreamUsage
 	t.NoCacheControl = !q.CacheControl
 	t.NoUnknown = q.NoUnknown
-	for _, name := range q.Drop {
-		if name == "parallel_tool_calls" {
-			t.NoParallelTools = true
-		}
-	}
+	t.NoParallelTools = q.drops("parallel_tool_calls")
 	t.Schema = chat.SchemaNative
 	if q.OnlyMaxTokens {
 		t.MaxTokensField = "max_tokens"
@@ -83,31 +79,36 @@ func (p *Provider) traits(model string) chat.Traits {
 		t.PromptCacheKey = true
 		openAIModel(&t, model)
 	}
+	if p.ID == "azure-openai" { // the name of a deployment is its owner's
+		t.NoEffort, t.Thinking = false, chat.ThinksEither
+	}
 	return t
 }
 
 // openAIModel: the reasoning models take developer instead of system, another
-// name of the bound and no sampling; the others take no effort.
+// name of the bound and no sampling; the others take no effort. A model of a later
+// generation than is known here is given what the caller asks for.
 func openAIModel(t *chat.Traits, model string) {
-	reasons := strings.HasPrefix(model, "gpt-5") && !strings.HasPrefix(model, "gpt-5-chat")
-	for _, prefix := range []string{"o1", "o3", "o4"} {
-		reasons = reasons || strings.HasPrefix(model, prefix)
-	}
-	if reasons {
+	switch {
+	case version(model, "o1"), version(model, "o3"), version(model, "o4"), version(model, "gpt-5") && !strings.Contains(model, "-chat"):
 		t.MaxTokensField, t.SystemRole, t.Sampling = "max_completion_tokens", "developer", chat.SamplingNone
-		return
+	case strings.HasPrefix(model, "gpt-5."): // takes sampling while it does not reason
+		t.MaxTokensField, t.SystemRole = "max_completion_tokens", "developer"
+	case version(model, "gpt-3.5"), version(model, "gpt-4"), version(model, "gpt-4o"), version(model, "gpt-4.1"), version(model, "gpt-4.5"), version(model, "chatgpt-4o"):
+		t.NoEffort, t.Thinking = true, chat.ThinksNever
 	}
-	for _, prefix := range []string{"gpt-3.5", "gpt-4", "chatgpt-4o"} {
-		if strings.HasPrefix(model, prefix) {
-			t.NoEffort, t.Thinking = true, chat.ThinksNever
-		}
-	}
+}
+
+// version reports whether model is name, or name with further words.
+func version(model, name string) bool {
+	rest, ok := strings.CutPrefix(model, name)
+	return ok && (rest == "" || rest[0] == '-')
 }
 
 // cohereModel: the models of the first generations neither think nor see.
 func cohereModel(t *chat.Traits, model string) {
-	for _, prefix := range []string{"command-r", "command-a-03", "command-a-translate", "command-a-vision", "c4ai-", "tiny-aya", "command-light", "command-nightly"} {
-		if strings.HasPrefix(model, prefix) {
+	for _, name := range []string{"command-r", "command-r7b", "command-a-03", "command-a-translate", "command-a-vision", "c4ai-aya", "c4ai-command", "tiny-aya", "command-light", "command-nightly"} {
+		if version(model, name) {
 			t.Thinking = chat.ThinksNever
 		}
 	}
@@ -115,7 +116,8 @@ func cohereModel(t *chat.Traits, model string) {
 }
 
 // claudes are the Claude models by the beginning of their names, the longer
-// name first. A model that is not here counts as a current one.
+// name first. A model that is not here is given what the caller asks for, in the
+// way of the current ones.
 var claudes = []struct {
 	prefix    string
 	maxTokens int64
@@ -139,7 +141,10 @@ var claudes = []struct {
 	{"claude-3", 4096, chat.SamplingFree, chat.ThinksNever, false, chat.SchemaByTool},
 	{"claude-2", 4096, chat.SamplingFree, chat.ThinksNever, false, chat.SchemaNone},
 	{"claude-instant", 4096, chat.SamplingFree, chat.ThinksNever, false, chat.SchemaNone},
-	{"claude-", 128000, chat.SamplingNone, chat.ThinksAdaptively, true, chat.SchemaNative},
+	{"claude-opus-5", 128000, chat.SamplingNone, chat.ThinksAdaptively, true, chat.SchemaNative},
+	{"claude-sonnet-5", 128000, chat.SamplingNone, chat.ThinksAdaptively, true, chat.SchemaNative},
+	{"claude-fable-5", 128000, chat.SamplingNone, chat.ThinksAdaptively, true, chat.SchemaNative},
+	{"claude-", 128000, chat.SamplingFree, chat.ThinksEither, true, chat.SchemaNative},
 }
 
 func claude(t *chat.Traits, model string) {

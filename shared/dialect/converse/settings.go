@@ -36,7 +36,7 @@ func (e *requestEncoder) carried() []string {
 	names := []string{"temperature", "top_p", "stop", "service_tier", "reasoning", "response_format", "tools"}
 	for _, x := range e.r.Extra {
 		_, known := passed[x.Name]
-		if known || additionalNames[x.Name] || claudeMembers[x.Name] && e.t.Family == familyAnthropic {
+		if known || additionalNames[x.Name] || claudeMembers[x.Name] && e.claudes() {
 			names = append(names, x.Name)
 		}
 	}
@@ -55,9 +55,14 @@ func (e *requestEncoder) carried() []string {
 		}
 	case familyAmazon, familyMistral:
 		names = append(names, "top_k")
+	case "":
+		names = append(names, "top_k")
 	}
 	return names
 }
+
+// claudes reports whether the model is Claude, or may be: that behind an ARN.
+func (e *requestEncoder) claudes() bool { return e.t.Family == familyAnthropic || e.t.Family == "" }
 
 // tiers are the service tiers of this provider by the client's word.
 var tiers = map[string]string{"auto": "default", "default": "default", "standard": "default", "standard_only": "default", "priority": "priority", "flex": "flex", "reserved": "reserved"}
@@ -213,12 +218,31 @@ func (e *requestEncoder) ofFamily() {
 		}
 	case familyMistral:
 		e.IntIf("top_k", r.TopK)
-	case familyOpenAI:
+		e.StrIf("reasoning_effort", e.think.effort)
+	case "":
+		e.IntIf("top_k", r.TopK)
+		e.ListIf("anthropic_beta", e.betas())
+		e.asSaid()
+	default: // of OpenAI, and of makers who took its names over
 		e.StrIf("reasoning_effort", e.think.effort)
 	}
 	e.foreignTools() // reported: Claude alone has such tools
 	if r.Parallel.Set && !r.Parallel.Value && !e.flat {
 		e.loss.Add("parallel_tool_calls", "not taken by this model")
+	}
+}
+
+// asSaid writes how the model is to think in the words of the client's dialect.
+func (e *requestEncoder) asSaid() {
+	if e.think.mode >= chat.ThinkingBudget {
+		e.claudeThinking()
+	}
+	switch {
+	case e.think.effort == "":
+	case e.r.Dialect == claude:
+		e.claudeEffort()
+	default:
+		e.Str("reasoning_effort", e.think.effort)
 	}
 }
 
@@ -255,23 +279,9 @@ func (e *requestEncoder) ofClaude() {
 	case chat.ThinkingOff:
 		e.Raw("thinking", []byte(`{"type":"disabled"}`))
 	case chat.ThinkingBudget, chat.ThinkingAdaptive:
-		e.Key("thinking")
-		e.Open('{')
-		if e.think.mode == chat.ThinkingBudget {
-			e.Str("type", "enabled")
-			e.Int("budget_tokens", e.think.budget)
-		} else {
-			e.Str("type", "adaptive")
-		}
-		e.StrIf("display", r.Reasoning.Display)
-		e.Close('}')
+		e.claudeThinking()
 	}
-	if e.think.effort != "" {
-		e.Key("output_config")
-		e.Open('{')
-		e.Str("effort", e.think.effort)
-		e.Close('}')
-	}
+	e.claudeEffort()
 	if r.User != "" {
 		e.Key("metadata")
 		e.Open('{')
@@ -287,6 +297,30 @@ func (e *requestEncoder) ofClaude() {
 	e.foreignTools()
 	if e.single() {
 		e.claudeChoice()
+	}
+}
+
+func (e *requestEncoder) claudeThinking() {
+	e.Key("thinking")
+	e.Open('{')
+	if e.think.mode == chat.ThinkingAdaptive {
+		e.Str("type", "adaptive")
+	} else {
+		e.Str("type", "enabled")
+		if e.think.budget > 0 {
+			e.Int("budget_tokens", e.think.budget)
+		}
+	}
+	e.StrIf("display", e.r.Reasoning.Display)
+	e.Close('}')
+}
+
+func (e *requestEncoder) claudeEffort() {
+	if e.think.effort != "" {
+		e.Key("output_config")
+		e.Open('{')
+		e.Str("effort", e.think.effort)
+		e.Close('}')
 	}
 }
 

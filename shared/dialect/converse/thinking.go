@@ -51,6 +51,10 @@ func (e *requestEncoder) planThinking() error {
 		}
 		return nil
 	}
+	if e.t.Family == "" {
+		e.planAsSaid(r)
+		return nil
+	}
 	if e.t.Family != familyAnthropic {
 		e.planEffort(r)
 		return nil
@@ -67,6 +71,18 @@ func (e *requestEncoder) planThinking() error {
 		}
 	}
 	return e.checkThinking()
+}
+
+// planAsSaid: who made the model behind an ARN is not known, so that it is told
+// what the client wrote.
+func (e *requestEncoder) planAsSaid(r chat.Reasoning) {
+	if r.Thinking >= chat.ThinkingBudget {
+		e.think.mode, e.think.budget = r.Thinking, r.Budget.Value
+		e.recall()
+	}
+	if r.Effort != "none" || r.Thinking == chat.ThinkingUnsaid {
+		e.think.effort = r.Effort
+	}
 }
 
 // planEffort: models of other makers take an effort only.

@@ -271,7 +271,7 @@ func (e *requestEncoder) foreignTools() {
 			continue
 		}
 		raw := claudeTool(t, e.r.Dialect)
-		if raw == nil || e.t.Family != familyAnthropic {
+		if raw == nil || !e.claudes() {
 			e.loss.Add(e.toolPath(i), notTaken)
 			continue
 		}

@@ -1,0 +1,75 @@
+package provider
+
+import (
+	"strings"
+
+	"gateway/shared/chat"
+)
+
+// bedrockRow is what models of Bedrock that are known by the beginning of their
+// ids take, besides Claude's.
+type bedrockRow struct {
+	names    []string
+	schema   chat.SchemaSupport
+	thinking chat.ThinkingStyle
+	cache    bool // takes cache points, of five minutes
+	strict   bool // holds to a tool's schema
+}
+
+// bedrocks holds known models only: a new one of the same maker may take more.
+// Rows are tried in their order and the first that fits counts.
+var bedrocks = []bedrockRow{
+	{names: []string{"amazon.nova-2"}, schema: chat.SchemaByTool, thinking: chat.ThinksAdaptively, cache: true},
+	{names: []string{"amazon.nova-micro", "amazon.nova-lite", "amazon.nova-pro", "amazon.nova-premier"}, schema: chat.SchemaByTool, thinking: chat.ThinksNever, cache: true},
+	{names: []string{"openai.gpt-oss"}, schema: chat.SchemaNative, thinking: chat.ThinksAdaptively, strict: true},
+	{names: []string{"qwen.qwen3", "deepseek.v3", "google.gemma-3", "minimax.minimax-m2", "moonshot.kimi-k2", "moonshotai.kimi-k2",
+		"nvidia.nemotron-nano", "mistral.magistral-small", "mistral.ministral-3", "mistral.mistral-large-3", "mistral.voxtral"},
+		schema: chat.SchemaNative, thinking: chat.ThinksNever, strict: true},
+	{names: []string{"mistral.devstral-2", "zai.glm-4.7", "zai.glm-5"}, schema: chat.SchemaNative, thinking: chat.ThinksAdaptively, strict: true},
+	{names: []string{"mistral.mistral-large-24"}, schema: chat.SchemaByTool, thinking: chat.ThinksNever},
+	{names: []string{"ai21.j2-", "ai21.jamba-", "amazon.titan-t", "cohere.command-", "deepseek.r1", "meta.llama2", "meta.llama3", "meta.llama4",
+		"mistral.mistral-7b", "mistral.mixtral-8x", "mistral.mistral-small-24", "mistral.pixtral-large-25", "writer.palmyra-x4", "writer.palmyra-x5"},
+		schema: chat.SchemaNone, thinking: chat.ThinksNever},
+}
+
+// bedrockModel fills the traits of a model of Bedrock. What is not known about a
+// model, or about the model behind an ARN, is for Bedrock to refuse.
+func bedrockModel(t *chat.Traits, model string) {
+	id := bedrockID(model)
+	t.Family = bedrockFamily(id)
+	t.MaxToolName = 64 // of Converse itself
+	if t.Family == familyAnthropic {
+		t.Schema, t.Thinking = chat.SchemaNative, chat.ThinksEither
+		if i := strings.Index(id, "claude-"); i >= 0 {
+			claude(t, id[i:])
+		}
+		// Which models keep a cache for an hour and hold to a tool's schema came
+		// with the same generation as answers in a schema.
+		t.NoLongCache, t.NoStrictTools = t.Schema != chat.SchemaNative, t.Schema != chat.SchemaNative
+		return
+	}
+	for i := range bedrocks {
+		row := &bedrocks[i]
+		if named(row.names, id) {
+			t.Schema, t.Thinking = row.schema, row.thinking
+			t.NoCacheControl, t.NoLongCache, t.NoStrictTools = !row.cache, true, !row.strict
+			return
+		}
+	}
+	// Makers besides those of Claude and Nova take an effort by one name; who is
+	// behind an ARN is not known, so that the caller's own words go on.
+	t.Schema, t.Thinking = chat.SchemaNative, chat.ThinksAdaptively
+	if t.Family == "" {
+		t.Thinking = chat.ThinksEither
+	}
+}
+
+// named reports whether an id begins with one of names.
+func named(names []string, id string) bool {
+	for _, name := range names {
+		if strings.HasPrefix(id, name) {
+			return true
+		}
+	}
+	return false
+}
