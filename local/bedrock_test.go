@@ -161,7 +161,6 @@ func TestBedrockFailures(t *testing.T) {
 	}
 	for _, c := range []struct{ name, body, param string }{
 		{"image of the web", `{"model":"@bedrock/` + bedrockClaude + `","messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"https://x.example/a.png"}}]}]}`, "messages[0].content[0]"},
-		{"schema of a model without", chatBody("@bedrock/meta.llama3-70b-instruct-v1:0", "x", `,"response_format":{"type":"json_schema","json_schema":{"name":"a","schema":{"type":"object"}}}`), "response_format"},
 	} {
 		got := r.call("POST", "/chat/completions", c.body)
 		if e, _ := got.json(t)["error"].(map[string]any); got.status != 400 || e["param"] != c.param {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"gateway/local/mockprovider"
+	"gateway/shared/chat"
 	"gateway/shared/provider"
 )
 
@@ -214,7 +215,9 @@ func (m *matrix) conversation(p *provider.Provider, c *client) matrixRow {
 		w := m.ask(p, c.operation, column, c.path, body)
 		asked[column] = w
 		if good := m.carried(c, column, w); good != "" {
-			row.cells[column] = good
+			if row.cells[column] = good; lacks(p, example(p, c.operation, column), column) {
+				row.cells[column] = no
+			}
 		} else {
 			row.cells[column] = m.refused(p, c.operation, column, w)
 		}
@@ -222,6 +225,13 @@ func (m *matrix) conversation(p *provider.Provider, c *client) matrixRow {
 	m.billed(asked[:]...)
 	row.cells[colUsage] = m.usage(p, c, asked[colPlain], asked[colStream])
 	return row
+}
+
+// lacks tells what the tables say that a model does not do at the provider's own
+// address. They do not hold at the mock's.
+func lacks(p *provider.Provider, model string, column int) bool {
+	t := p.Traits(model)
+	return column == colTools && t.NoTools || column == colImages && t.NoImages || column == colSchema && t.Schema == chat.SchemaNone
 }
 
 // carried gives yes or told when the answer of a column carried what was asked.
@@ -320,7 +330,9 @@ func (m *matrix) render(b *bytes.Buffer, rows [][]matrixRow) {
 Written by ` + "`make matrix`" + ` from the results of TestMatrix (local/matrix_test.go), which asks
 every provider of the catalogue through a gateway, in front of the mock provider,
 and fails when this file is stale. Each row is tried with the model it names;
-another model of the provider may do less, see capability.go.
+another model of the provider may do less, see capability.go. The mock provider
+is a host of one's own, where no model is refused for its name: what is refused
+at the provider's own address is taken from the tables.
 
 - yes: the answer carried it: the words, a stream with its proper end, the tool
   call, JSON of the schema; the image and the wish to think reached the provider;

@@ -25,7 +25,7 @@ func (x *exchange) geminiEmbed(batch bool) *apiError {
 	var b []byte
 	tokens := int64(0)
 	for i, r := range requests {
-		if e := known(r, "requests", "model", "content", "taskType", "title", "outputDimensionality"); e != nil {
+		if e := known(r, "requests", "model", "content", "taskType", "title", "outputDimensionality", "autoTruncate"); e != nil {
 			return e
 		}
 		if m := r.get("model").s; batch && m != "models/"+x.model {
@@ -60,6 +60,11 @@ func (x *exchange) geminiEmbed(batch bool) *apiError {
 		head, tail = `{"embeddings":[`, `]}`
 	}
 	return x.embedded(append(append([]byte(head), b...), tail...), tokens)
+}
+
+// laterEmbedding tells the models that Vertex AI serves by :embedContent alone.
+func laterEmbedding(model string) bool {
+	return strings.HasPrefix(model, "gemini-embedding-") && model != "gemini-embedding-001"
 }
 
 // embedded answers with vectors, with the faults that were asked for.

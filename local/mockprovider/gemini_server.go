@@ -201,7 +201,13 @@ func (x *exchange) gemini(p geminiPath) *apiError {
 		if !p.vertex {
 			return x.geminiEmbed(p.method == "batchEmbedContents")
 		}
+		if p.method == "embedContent" && laterEmbedding(x.model) {
+			return x.geminiEmbed(false)
+		}
 	case "predict":
+		if p.vertex && laterEmbedding(x.model) {
+			return invalid("%s is not supported in the predict API.", x.model)
+		}
 		return x.vertexPredict(p.vertex)
 	}
 	return &apiError{status: http.StatusNotFound, message: "Requested entity was not found."}

@@ -19,7 +19,7 @@ var carriedToCohere = map[string][]string{
 	"frequency_penalty": {"frequency_penalty"}, "presence_penalty": {"presence_penalty"}, "tools": {"tools"}, "functions": {"tools"},
 	"tool_choice": {"tool_choice"}, "function_call": {"tool_choice"}, "response_format": {"response_format"}, "thinking": {"thinking"},
 	"reasoning_effort": {"thinking"}, "documents": {"documents"}, "citation_options": {"citation_options"}, "safety_mode": {"safety_mode"},
-	"strict_tools": {"strict_tools"}, "priority": {"priority"}, "k": {"k"}, "p": {"p"},
+	"strict_tools": {"strict_tools"}, "priority": {"priority"}, "k": {"k"}, "p": {"p"}, "logprobs": {"logprobs"},
 }
 
 // silentOnCohere are members that may be left out without a word.
@@ -32,6 +32,8 @@ func silentOnCohere(name string, r *chat.Request) bool {
 		return g.Effort == "" || !g.On() && g.Thinking == chat.ThinkingUnsaid
 	case "thinking":
 		return g.Thinking == chat.ThinkingOff
+	case "top_logprobs":
+		return r.TopLogprobs.Value == 0
 	case "documents":
 		return true // an empty list is left out
 	}

@@ -28,7 +28,7 @@ var carriers = []chat.Translator{
 	bedrock.Embeddings{}, bedrock.Images{}, bedrock.Rerank{}, bedrock.CountTokens{},
 	cohere.Embeddings{}, cohere.Rerank{}, embedding.Voyage{}, embedding.Jina{}, embedding.Nomic{},
 	rerank.Voyage{}, rerank.Jina{}, ocr.Mistral{}, ocr.Azure{},
-	gemini.Embeddings{}, gemini.VertexEmbeddings{}, gemini.Imagen{},
+	gemini.Embeddings{}, gemini.VertexEmbeddings{}, gemini.VertexEmbedContent{}, gemini.Imagen{},
 	image.WorkersAI{}, image.SiliconFlow{}, image.Hyperbolic{}, image.Stability{}, image.Segmind{}, image.Fireworks{},
 }
 

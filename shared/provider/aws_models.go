@@ -19,7 +19,7 @@ import (
 func (t *Target) TraitsFor(ctx context.Context, model string) chat.Traits {
 	traits := t.credentialTraits(ctx, model)
 	if t.ownHost() {
-		t.permit(&traits)
+		t.permit(&traits, model)
 	}
 	t.Provider.mediaBytes(&traits, model)
 	return traits

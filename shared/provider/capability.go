@@ -139,16 +139,35 @@ func saysItself(model string) (has lack) {
 }
 
 // ownHost tells whether the target is a host of the caller's own, whose models may
-// have any name and take anything. An Azure resource is none.
+// have any name and take anything. One below the provider's own domain is none, as
+// that of a private endpoint, and neither is an Azure resource.
 func (t *Target) ownHost() bool {
-	return t.customHost() != "" || t.Field("huggingface_base_url") != ""
+	host := t.customHost()
+	if host == "" {
+		host = t.Field("huggingface_base_url")
+	}
+	return host != "" && (t.Provider.Base == "" || domain(host) != domain(t.Provider.Base))
+}
+
+// domain is the last two names of the host of a URL.
+func domain(rawURL string) string {
+	_, rest, _ := strings.Cut(rawURL, "://")
+	if i := strings.IndexAny(rest, "/:"); i >= 0 {
+		rest = rest[:i]
+	}
+	if i := strings.LastIndexByte(rest, '.'); i >= 0 {
+		if j := strings.LastIndexByte(rest[:i], '.'); j >= 0 {
+			return rest[j+1:]
+		}
+	}
+	return rest
 }
 
 // permit takes back what the tables say that a model refuses, for a host of the
 // caller's own. What the wire itself has no place for stays.
-func (t *Target) permit(traits *chat.Traits) {
-	switch t.Provider.Dialect {
-	case "reka", "palm", "bytez":
+func (t *Target) permit(traits *chat.Traits, model string) {
+	switch t.DialectOf(Chat, model) {
+	case "reka", "palm", "bytez", BedrockInvoke:
 		return
 	case OpenAIChat:
 		traits.Sampling, traits.Thinking, traits.NoEffort = chat.SamplingFree, chat.ThinksEither, false

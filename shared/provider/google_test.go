@@ -265,3 +265,20 @@ func TestVertexSpeaksByPublisher(t *testing.T) {
 		}
 	}
 }
+
+// TestLaterGeminiEmbeddingsOnVertex: the models after the first have no :predict.
+func TestLaterGeminiEmbeddingsOnVertex(t *testing.T) {
+	t.Parallel()
+	target := Target{Provider: row(t, "vertex-ai"), Credential: sample(row(t, "vertex-ai"))}
+	for model, want := range map[string]struct{ dialect, method string }{
+		"gemini-embedding-001": {"vertex.embeddings", ":predict"}, "google.gemini-embedding-001": {"vertex.embeddings", ":predict"},
+		"gemini-embedding-exp-03-07": {"vertex.embeddings", ":predict"}, "text-embedding-005": {"vertex.embeddings", ":predict"},
+		"gemini-embedding-2": {VertexEmbedContent, ":embedContent"}, "google.gemini-embedding-2-preview": {VertexEmbedContent, ":embedContent"},
+		"gemini-embedding-9": {VertexEmbedContent, ":embedContent"},
+	} {
+		u, err := target.URL(Embeddings, model, false)
+		if err != nil || !strings.HasSuffix(u, want.method) || target.DialectOf(Embeddings, model) != want.dialect {
+			t.Errorf("%s: %s %s %v", model, target.DialectOf(Embeddings, model), u, err)
+		}
+	}
+}

@@ -232,6 +232,17 @@ func vertexModel(model string) (publisher, name string) {
 	return "google", model
 }
 
+// VertexEmbedContent is the dialect of the Gemini embedding models that have no
+// :predict on Vertex AI.
+const VertexEmbedContent = "vertex.embed_content"
+
+// embedsContent reports whether a model of Vertex AI makes vectors by
+// :embedContent: those of Gemini but the first.
+func embedsContent(publisher, name string) bool {
+	return publisher == "google" && strings.HasPrefix(name, "gemini-embedding-") &&
+		!strings.HasPrefix(name, "gemini-embedding-001") && !strings.HasPrefix(name, "gemini-embedding-exp")
+}
+
 func (t *Target) vertex(op Operation, a *ask, p *place) error {
 	project, err := t.vertexProject()
 	if err != nil {
@@ -254,6 +265,9 @@ func (t *Target) vertex(op Operation, a *ask, p *place) error {
 		return nil
 	}
 	suffix := p.path
+	if op == Embeddings && embedsContent(publisher, name) {
+		suffix = ":embedContent"
+	}
 	if publisher != "google" && (op == Chat || op == Messages) {
 		suffix = ":rawPredict"
 		if a.stream {
@@ -300,8 +314,12 @@ func (t *Target) DialectOf(op Operation, model string) string {
 		return AnthropicMessages
 	}
 	if t.Provider.ID == "vertex-ai" {
-		publisher, _ := vertexModel(model)
+		publisher, name := vertexModel(model)
 		switch op {
+		case Embeddings:
+			if embedsContent(publisher, name) {
+				return VertexEmbedContent
+			}
 		case Chat:
 			if publisher == "anthropic" {
 				return AnthropicMessages

@@ -37,7 +37,7 @@ func encodeRequest(dst []byte, r *chat.Request, t *chat.Traits, loss *chat.Loss)
 	if err := e.refuse(); err != nil {
 		return dst, err
 	}
-	carried := append([]string{"temperature", "top_p", "top_k", "frequency_penalty", "presence_penalty", "seed", "stop", "tools", "response_format", "reasoning"}, passed...)
+	carried := append([]string{"temperature", "top_p", "top_k", "frequency_penalty", "presence_penalty", "seed", "stop", "logprobs", "tools", "response_format", "reasoning"}, passed...)
 	r.ReportDocuments(loss)
 	if err := upstream.Lose(r, loss, carried...); err != nil {
 		return dst, err
@@ -85,6 +85,7 @@ func (e *requestEncoder) write() error {
 	}
 	e.IntIf("max_tokens", r.MaxTokens)
 	e.sampling()
+	e.logprobs()
 	e.thinking()
 	if err := e.format(); err != nil {
 		return err

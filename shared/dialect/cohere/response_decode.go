@@ -36,6 +36,7 @@ func decodeResponse(body []byte) (*chat.Response, *fault.Fault) {
 	c := &r.Choices[0]
 	var u counts
 	seen := false
+	var logprobs []byte
 	for key := range d.Object {
 		switch string(key) {
 		case "id":
@@ -49,6 +50,8 @@ func decodeResponse(body []byte) (*chat.Response, *fault.Fault) {
 			}
 		case "usage", "meta":
 			u.read(d)
+		case "logprobs":
+			logprobs = d.Raw()
 		}
 	}
 	switch {
@@ -63,6 +66,7 @@ func decodeResponse(body []byte) (*chat.Response, *fault.Fault) {
 		return nil, upstream.Invalid("The provider's answer holds no message", nil)
 	}
 	c.Stop = StopReason(c.Native)
+	addLogprobs(c, logprobs)
 	bill := u.bill()
 	r.Usage, r.Billed, r.ReportedTotal = u.tokens(), &bill, u.total()
 	return r, nil

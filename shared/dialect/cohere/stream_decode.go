@@ -16,6 +16,8 @@ type streamDecoder struct {
 	blocks []block
 	calls  int
 	told   pricing.Usage // tokens, for the client
+	// chances are the log probabilities of the text that is given next.
+	chances []byte
 }
 
 // blockKind is what a block holds; the provider counts the blocks of each kind.
@@ -48,6 +50,7 @@ type event struct {
 	callID, callName, callArgs []byte
 	contentType                string
 	citation                   []byte
+	logprobs                   []byte
 	message                    []byte // error in place of an event
 }
 
@@ -111,6 +114,8 @@ func (s *streamDecoder) read(data []byte, e *event, u *counts) error {
 			e.index = int(n.Value)
 		case "message":
 			e.message = d.Raw()
+		case "logprobs":
+			e.logprobs = d.Raw()
 		case "delta":
 			each(d, func(key string) {
 				switch key {
@@ -186,12 +191,20 @@ func (s *streamDecoder) piece(kind chat.DeltaKind, of blockKind, index int, raw 
 	if len(s.blocks) >= maxBlocks {
 		return s.Unreadable(nil)
 	}
-	return s.Piece(chat.Delta{Kind: kind, Block: s.find(of, index), Call: -1, JSON: raw}, emit)
+	d := chat.Delta{Kind: kind, Block: s.find(of, index), Call: -1, JSON: raw}
+	if of == blockText && len(s.chances) > 0 {
+		d.Logprobs = s.chances
+	}
+	return s.Piece(d, emit)
 }
 
 func (s *streamDecoder) content(e *event, emit func(*chat.Delta) error) error {
 	if err := s.piece(chat.DeltaThinking, blockThinking, e.index, e.thinking, emit); err != nil {
 		return err
+	}
+	s.chances = s.chances[:0]
+	if e.logprobs != nil && len(e.text) > 2 {
+		s.chances = appendLogprobs(s.chances, e.logprobs)
 	}
 	return s.piece(chat.DeltaText, blockText, e.index, e.text, emit)
 }

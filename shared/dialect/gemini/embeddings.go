@@ -43,33 +43,12 @@ func (Embeddings) EncodeRequest(dst, body []byte, a *chat.Asked) ([]byte, string
 	o := upstream.Begin(dst)
 	o.Key("requests")
 	o.Open('[')
-	for i, in := range r.Inputs {
+	for i := range r.Inputs {
 		o.Open('{')
 		o.Str("model", "models/"+strings.TrimPrefix(a.Model, "models/"))
-		o.Key("content")
-		o.Open('{')
-		o.Key("parts")
-		o.Open('[')
-		if in.Text != "" || in.Image == "" {
-			o.Open('{')
-			o.Str("text", in.Text)
-			o.Close('}')
+		if err := appendContent(o, r, i); err != nil {
+			return dst, "", err
 		}
-		if in.Image != "" {
-			mime, data, err := inline(r, i)
-			if err != nil {
-				return dst, "", err
-			}
-			o.Open('{')
-			o.Key("inlineData")
-			o.Open('{')
-			o.Str("mimeType", mime)
-			o.Str("data", data)
-			o.Close('}')
-			o.Close('}')
-		}
-		o.Close(']')
-		o.Close('}')
 		o.StrIf("taskType", task)
 		o.StrIf("title", title)
 		o.IntIf("outputDimensionality", r.Dimensions)

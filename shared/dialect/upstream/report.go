@@ -45,7 +45,12 @@ func Lose(r *chat.Request, loss *chat.Loss, carried ...string) error {
 	report("stop", len(r.Stop) > 0)
 	report("user", r.User != "")
 	report("service_tier", r.ServiceTier != "")
-	loseLogprobs(r, loss)
+	if c := r.Completion; c != nil && c.Suffix != "" {
+		loss.Add("suffix", NotTaken)
+	}
+	if !slices.Contains(carried, "logprobs") {
+		loseLogprobs(r, loss)
+	}
 	for _, x := range r.Extra {
 		outer, _, _ := strings.Cut(x.Name, ".")
 		switch {
@@ -85,13 +90,8 @@ func loseLogprobs(r *chat.Request, loss *chat.Loss) {
 	if r.TopLogprobs.Set {
 		loss.Add("top_logprobs", NotTaken)
 	}
-	if c := r.Completion; c != nil {
-		if c.Suffix != "" {
-			loss.Add("suffix", NotTaken)
-		}
-		if c.Logprobs.Set {
-			loss.AddAnswer("logprobs", NotTaken)
-		}
+	if c := r.Completion; c != nil && c.Logprobs.Set {
+		loss.AddAnswer("logprobs", NotTaken)
 	}
 }
 

@@ -1,0 +1,123 @@
+package gemini
+
+import (
+	"net/http"
+	"strings"
+
+	"gateway/shared/chat"
+	"gateway/shared/dialect/embedding"
+	"gateway/shared/dialect/upstream"
+	"gateway/shared/fault"
+	"gateway/shared/pricing"
+	"gateway/shared/wire"
+)
+
+// VertexEmbedContent is :embedContent on Vertex AI, which the Gemini embedding
+// models after the first have in place of :predict: one content, one vector.
+type VertexEmbedContent struct{}
+
+var _ chat.Translator = VertexEmbedContent{}
+
+// Name implements chat.Translator.
+func (VertexEmbedContent) Name() string { return "vertex.embed_content" }
+
+// EncodeRequest implements chat.Translator.
+func (VertexEmbedContent) EncodeRequest(dst, body []byte, a *chat.Asked) ([]byte, string, error) {
+	r, err := embedding.Read(body)
+	if err != nil {
+		return dst, "", err
+	}
+	if err := r.AtMost(1); err != nil {
+		return dst, "", err
+	}
+	r.Lose(a.Loss, "dimensions", "task_type", "taskType", "title", "auto_truncate")
+	task, title, err := purpose(r)
+	if err != nil {
+		return dst, "", err
+	}
+	o := upstream.Begin(dst)
+	if err := appendContent(o, r, 0); err != nil {
+		return dst, "", err
+	}
+	o.StrIf("taskType", task)
+	o.StrIf("title", title)
+	o.IntIf("outputDimensionality", r.Dimensions)
+	if truncate := r.Member("auto_truncate"); truncate != nil {
+		v, err := wire.ScanBool(truncate, "auto_truncate")
+		if err != nil {
+			return dst, "", err
+		}
+		o.Bool("autoTruncate", v)
+	}
+	o.Close('}')
+	return o.B, "", nil
+}
+
+// appendContent writes input i as a content: its text and its image are one thing.
+func appendContent(o *upstream.Object, r *embedding.Request, i int) error {
+	in := r.Inputs[i]
+	o.Key("content")
+	o.Open('{')
+	o.Key("parts")
+	o.Open('[')
+	if in.Text != "" || in.Image == "" {
+		o.Open('{')
+		o.Str("text", in.Text)
+		o.Close('}')
+	}
+	switch {
+	case strings.HasPrefix(in.Image, "gs://"):
+		o.Open('{')
+		o.Key("fileData")
+		o.Open('{')
+		o.Str("fileUri", in.Image)
+		o.Close('}')
+		o.Close('}')
+	case in.Image != "":
+		mime, data, err := inline(r, i)
+		if err != nil {
+			return err
+		}
+		o.Open('{')
+		o.Key("inlineData")
+		o.Open('{')
+		o.Str("mimeType", mime)
+		o.Str("data", data)
+		o.Close('}')
+		o.Close('}')
+	}
+	o.Close(']')
+	o.Close('}')
+	return nil
+}
+
+// DecodeResponse implements chat.Translator.
+func (VertexEmbedContent) DecodeResponse(dst, answer []byte, _ http.Header, a *chat.Asked) ([]byte, string, chat.Meter, error) {
+	d := wire.NewDecoder(answer)
+	var read embedding.Answer
+	var u counts
+	for key := range d.Object {
+		switch string(key) {
+		case "embedding":
+			read.Vectors = []embedding.Vector{{Raw: values(d)}}
+		case "usageMetadata":
+			u.readFrom(d)
+		}
+	}
+	switch err := d.End(); {
+	case err != nil:
+		return dst, "", chat.Meter{}, upstream.Invalid("The provider's answer is not JSON", err)
+	case read.Vectors == nil:
+		return dst, "", chat.Meter{}, inBandError(answer)
+	}
+	if u.prompt > 0 {
+		read.Usage.Set(pricing.Input, u.prompt.Get())
+	}
+	out, m, err := read.Append(dst, a)
+	return out, "", m, err
+}
+
+// DecodeError implements chat.Translator.
+func (VertexEmbedContent) DecodeError(status int, h http.Header, body []byte) *fault.Fault {
+	return decodeError(status, h, body)
+}
