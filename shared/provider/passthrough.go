@@ -66,7 +66,7 @@ func (t *Target) azureFullHost(path string) (string, bool, error) {
 	if !hostLabel(label, false) {
 		return "", true, fault.Invalid("azure_resource_name", "The host in the path must be <resource>%s", domain)
 	}
-	if own := strings.ToLower(t.Field("azure_resource_name")); !t.CallerKey && label != own {
+	if own := strings.ToLower(t.Field("azure_resource_name")); (t.Saved || !t.CallerKey) && label != own {
 		return "", true, fault.New(fault.BlockedHost, "azure_resource_name", "A stored credential is only sent to its own Azure resource")
 	}
 	return "https://" + label + domain + "/" + tail, true, nil

@@ -17,6 +17,8 @@ type Provider struct {
 	Routes  []Route
 	Model   string // model that the provider takes when the caller names none
 	Quirks  Quirks
+
+	placing []*Field // that are Places
 }
 
 // Scheme is a way to authenticate.
@@ -90,6 +92,9 @@ func (p *Provider) readHeaderNames() {
 		}
 		if f.Bare != "" {
 			know(f.Bare)
+		}
+		if f.Part()&Places != 0 {
+			p.placing = append(p.placing, f)
 		}
 	}
 	for _, h := range p.Headers {

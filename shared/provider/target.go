@@ -37,6 +37,9 @@ type Target struct {
 	// CallerKey: the credential is the caller's own, not a stored one, so the
 	// caller may name the host that it goes to.
 	CallerKey bool
+	// Saved: something of the credential is saved, be it in an integration or in a
+	// config, so that it goes to the target's own address only.
+	Saved bool
 	// Signer trades stored credentials for short-lived ones; nil where no request
 	// is served, and then schemes that need it refuse.
 	Signer Signer

@@ -97,8 +97,8 @@ func (c *call) chooseSaved(slug string) error {
 	if err != nil {
 		return err
 	}
-	if host := c.hostAsked(); host != "" && !s.sameHost(host) {
-		return storedWithHost()
+	if host, field := c.hostAsked(); host != "" && !sameHost(host, s.customHost) {
+		return storedWithAddress(field)
 	}
 	if c.rt.Shape == Raw {
 		if named := s.provider.PathModel(c.rawPath()); named != "" {
@@ -119,8 +119,11 @@ func (c *call) chooseSaved(slug string) error {
 	if err != nil {
 		return err
 	}
+	if err := c.staysPut(s, cred); err != nil {
+		return err
+	}
 	c.to.saved, c.to.subjects = s, s.subjects
-	c.to.target = provider.Target{Provider: s.provider, Credential: *cred, CustomHost: s.customHost, CustomHeaders: s.customHeaders}
+	c.to.target = provider.Target{Provider: s.provider, Saved: true, Credential: *cred, CustomHost: s.customHost, CustomHeaders: s.customHeaders}
 	if m := s.model(c.to.model); m != nil && m.Configurations != nil {
 		if m.Configurations.CustomHost != "" {
 			c.to.target.CustomHost = m.Configurations.CustomHost
@@ -156,6 +159,12 @@ func (c *call) chooseDirect(leaf *route.Leaf) error {
 	if leaf.APIKey != "" || !inline {
 		cred = provider.CredentialFromConfig(p, leaf.APIKey, leaf.Fields)
 	}
+	saved := c.rec.ConfigID != "" && (leaf.APIKey != "" || !inline) && p.Holds(leaf.APIKey, leaf.Fields)
+	if saved {
+		if err := c.staysWithConfig(p, &cred, inline); err != nil {
+			return err
+		}
+	}
 	if cred.Key == "" {
 		var sent provider.Credential
 		if sent, err = provider.CredentialFromHeaders(p, c.headersForProvider()); err != nil {
@@ -163,12 +172,8 @@ func (c *call) chooseDirect(leaf *route.Leaf) error {
 		}
 		cred = cred.Or(sent)
 	}
-	c.to.target = provider.Target{Provider: p, Credential: cred, CallerKey: true}
-	// The key of a saved config is a stored credential too.
-	if c.ask.CustomHost != "" && leaf.APIKey != "" && c.rec.ConfigID != "" && c.ask.CustomHost != leaf.CustomHost {
-		return storedWithHost()
-	}
-	c.to.target.CustomHost = c.hostAsked()
+	c.to.target = provider.Target{Provider: p, Credential: cred, CallerKey: true, Saved: saved}
+	c.to.target.CustomHost, _ = c.hostAsked()
 	if host, field := c.to.target.OwnHost(); host != "" {
 		checked, err := c.hosts.Check(host, field)
 		if err != nil {
@@ -179,18 +184,6 @@ func (c *call) chooseDirect(leaf *route.Leaf) error {
 		}
 	}
 	return nil
-}
-
-func storedWithHost() error {
-	return fault.New(fault.BlockedHost, "x-gateway-custom-host", "A custom host cannot be combined with a stored credential unless it is the host saved on the provider's integration; send Authorization of your own instead")
-}
-
-// hostAsked is the custom host of the request or of the config.
-func (c *call) hostAsked() string {
-	if c.ask.CustomHost != "" {
-		return c.ask.CustomHost
-	}
-	return c.to.leaf.CustomHost
 }
 
 // keyHeaders are where clients put keys. A client that is set up for one

@@ -179,17 +179,6 @@ func (s *saved) model(name string) *provider.IntegrationModel {
 	return nil
 }
 
-// sameHost tells whether a custom host that came with a request is the one saved
-// on the integration, scheme, host, port and path alike.
-func (s *saved) sameHost(asked string) bool {
-	a, errA := url.Parse(asked)
-	b, errB := url.Parse(s.customHost)
-	if errA != nil || errB != nil || s.customHost == "" {
-		return false
-	}
-	return a.Scheme == b.Scheme && a.Host == b.Host && trimSlash(a.EscapedPath()) == trimSlash(b.EscapedPath()) && a.RawQuery == b.RawQuery && a.User == nil
-}
-
 func trimSlash(p string) string {
 	for len(p) > 0 && p[len(p)-1] == '/' {
 		p = p[:len(p)-1]

@@ -1,0 +1,68 @@
+package relay
+
+import (
+	"net/url"
+
+	"gateway/shared/fault"
+	"gateway/shared/provider"
+)
+
+// This file holds to one rule: what is saved, be it an integration, a config or a
+// default, never goes to an address that a caller names. What a field does is told
+// by provider.Part.
+
+// storedWithAddress refuses an address of the caller's.
+func storedWithAddress(field string) error {
+	return fault.Newf(fault.BlockedHost, field, "%s says where the request goes, and cannot be combined with a stored credential unless it is what was saved with it; leave it out, or send a credential of your own", field)
+}
+
+// hostAsked is the custom host of the request or of the config, and where it
+// stands.
+func (c *call) hostAsked() (host, field string) {
+	if c.ask.CustomHost != "" {
+		return c.ask.CustomHost, "x-gateway-custom-host"
+	}
+	return c.to.leaf.CustomHost, "custom_host"
+}
+
+// staysPut refuses what would move a saved provider: headers, and fields of a
+// config that came with the request.
+func (c *call) staysPut(s *saved, cred *provider.Credential) error {
+	if field := cred.MovedBy(s.provider, c.req.Header); field != "" {
+		return storedWithAddress(field)
+	}
+	if c.rec.ConfigID != "" || len(c.to.leaf.Fields) == 0 {
+		return nil
+	}
+	if field := cred.MovedByFields(s.provider, c.to.leaf.Fields); field != "" {
+		return storedWithAddress(field)
+	}
+	return nil
+}
+
+// staysWithConfig refuses what would move the credential of a target of a saved
+// config. inline: the target leaves its provider to the request, which would
+// decide who is given the key.
+func (c *call) staysWithConfig(p *provider.Provider, cred *provider.Credential, inline bool) error {
+	if inline {
+		return storedWithAddress("x-gateway-provider")
+	}
+	if host := c.ask.CustomHost; host != "" && !sameHost(host, c.to.leaf.CustomHost) {
+		return storedWithAddress("x-gateway-custom-host")
+	}
+	if field := cred.MovedBy(p, c.req.Header); field != "" {
+		return storedWithAddress(field)
+	}
+	return nil
+}
+
+// sameHost tells whether a custom host that came with a request is the one that is
+// saved: scheme, host, port and path alike.
+func sameHost(asked, own string) bool {
+	a, errA := url.Parse(asked)
+	b, errB := url.Parse(own)
+	if errA != nil || errB != nil || own == "" {
+		return false
+	}
+	return a.Scheme == b.Scheme && a.Host == b.Host && trimSlash(a.EscapedPath()) == trimSlash(b.EscapedPath()) && a.RawQuery == b.RawQuery && a.User == nil
+}
