@@ -61,6 +61,7 @@ func (c *call) identify() error {
 		return err
 	}
 	who := c.who
+	c.lease.Of(c.Memory, who.Scope.Org)
 	c.rec.Org, c.rec.Workspace, c.rec.WorkspaceSlug = who.Scope.Org, who.Scope.Workspace, who.WorkspaceSlug
 	c.rec.KeyID, c.rec.KeyType, c.rec.UserID = who.KeyID, string(who.Type), who.UserID
 	if who.Type == identity.OrganisationService {
@@ -153,10 +154,12 @@ func (c *call) readBody() error {
 		return nil // streamed through
 	}
 	c.inBuf = newBufferFor(int(min(c.req.ContentLength, limit)) + 1)
-	err = c.inBuf.readAll(c.req.Body, c.req.ContentLength, limit)
+	err = c.inBuf.readAll(c.ctx, &c.lease, c.req.Body, c.req.ContentLength, limit)
 	switch {
 	case errors.Is(err, errTooLarge):
 		return fault.Newf(fault.BodyTooLarge, "body", "must have at most %d bytes", limit)
+	case fault.Is(err, fault.ServiceUnavailable):
+		return err
 	case err != nil:
 		return unreadable(err)
 	}

@@ -2,7 +2,6 @@ package relay
 
 import (
 	"bytes"
-	"compress/gzip"
 	"errors"
 	"io"
 	"net/http"
@@ -98,8 +97,11 @@ func (c *call) sendPlain(resp *http.Response) error {
 	buf := newBufferFor(int(min(resp.ContentLength, maxPlainAnswer)) + 1)
 	defer buf.free()
 	t := c.Now()
-	err := readBody(buf, resp, maxPlainAnswer)
+	err := c.readWhole(buf, resp, maxPlainAnswer)
 	c.waited += c.Now().Sub(t)
+	if err == nil {
+		err = c.roomToDecode(len(buf.b))
+	}
 	if err != nil {
 		return c.brokenAnswer(err)
 	}
@@ -245,28 +247,12 @@ func (c *call) brokenAnswer(err error) error {
 		return fault.Newf(fault.InvalidProviderResponse, "", "The answer of %s is larger than %d bytes", c.to.target.Provider.ID, int64(maxPlainAnswer))
 	}
 	c.charge(c.estimate(0))
+	if f := unreadableAnswer(err); f != nil {
+		return f
+	}
 	f := fault.Newf(fault.InvalidProviderResponse, "", "The answer of %s broke off", c.to.target.Provider.ID).WithCause(err)
 	f.Source = fault.SourceProvider
 	return f
-}
-
-// readBody reads an answer whole, decoding gzip that nobody asked for.
-func readBody(buf *buffer, resp *http.Response, limit int64) error {
-	var src io.Reader = resp.Body
-	hint := resp.ContentLength
-	switch enc := resp.Header.Get("Content-Encoding"); enc {
-	case "", "identity":
-	case "gzip":
-		z, err := gzip.NewReader(src)
-		if err != nil {
-			return err
-		}
-		defer z.Close()
-		src, hint = z, -1
-	default:
-		return errors.New("relay: content-encoding " + enc)
-	}
-	return buf.readAll(src, hint, limit)
 }
 
 // answerHeaders sets the gateway's own response headers and passes on the
@@ -354,6 +340,7 @@ func (c *call) sendRaw(resp *http.Response) error {
 	defer chunk.free()
 	p := chunk.b[:cap(chunk.b)]
 	meter := newTailMeter(resp)
+	meter.memory(c)
 	like := c.like()
 	// A run is told with all its settings, an event may hold an image or a whole response.
 	meter.wide = c.keptPath().collection == "threads" || like != nil && (like.Meter != nil || like.Operation == provider.ResponsesCreate)

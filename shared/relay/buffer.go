@@ -1,16 +1,22 @@
 package relay
 
 import (
+	"context"
 	"errors"
 	"io"
 	"math/bits"
 	"sync"
+
+	"gateway/shared/egress"
 )
 
 // buffer is a pooled byte slice. Buffers that grew large are given to the
 // garbage collector instead of the pool, so that one large request does not
 // hold memory for ever.
-type buffer struct{ b []byte }
+type buffer struct {
+	b      []byte
+	leased int64 // of a budget, while a body is read
+}
 
 const (
 	smallBuffer = 8 << 10
@@ -47,7 +53,7 @@ func (b *buffer) free() {
 	if smallBuffer<<i > cap(b.b) {
 		i-- // grown to a size in between
 	}
-	b.b = b.b[:0]
+	b.b, b.leased = b.b[:0], 0
 	buffers[i].Put(b)
 }
 
@@ -64,19 +70,31 @@ func (b *buffer) reserve(n int) {
 
 var errTooLarge = errors.New("relay: body larger than its bound")
 
+// trusted is how long a body may say that it is and have the memory before it came.
+const trusted = 1 << 20
+
 // readAll reads src to its end behind what the buffer holds; more than max bytes
-// is errTooLarge. hint is the length announced, or -1.
-func (b *buffer) readAll(src io.Reader, hint, max int64) error {
+// is errTooLarge. hint is the length announced, or -1. The memory of a large body is
+// l's, which has the error where there is none.
+func (b *buffer) readAll(ctx context.Context, l *egress.Lease, src io.Reader, hint, max int64) error {
 	if hint > max {
 		return errTooLarge
 	}
 	if hint > 0 && int64(cap(b.b)) <= hint {
 		// One byte more, so that the read that finds the end needs no growth.
-		b.b = append(make([]byte, 0, hint+1), b.b...)
+		if err := b.grow(ctx, l, min(hint, trusted)+1); err != nil {
+			return err
+		}
 	}
 	for {
 		if len(b.b) == cap(b.b) {
-			b.b = append(b.b, 0)[:len(b.b)]
+			more := min(2*int64(cap(b.b)), max+1)
+			if hint >= int64(cap(b.b)) {
+				more = hint + 1
+			}
+			if err := b.grow(ctx, l, more); err != nil {
+				return err
+			}
 		}
 		n, err := src.Read(b.b[len(b.b):cap(b.b)])
 		b.b = b.b[:len(b.b)+n]
@@ -90,6 +108,19 @@ func (b *buffer) readAll(src io.Reader, hint, max int64) error {
 			return err
 		}
 	}
+}
+
+// grow makes room for n bytes in all.
+func (b *buffer) grow(ctx context.Context, l *egress.Lease, n int64) error {
+	n = max(n, int64(len(b.b))+1)
+	if n > egress.Uncounted {
+		if err := l.Take(ctx, n-b.leased); err != nil {
+			return err
+		}
+		b.leased = n
+	}
+	b.b = append(make([]byte, 0, n), b.b...)
+	return nil
 }
 
 // keep appends p up to a total of max bytes and reports whether all of it fit.

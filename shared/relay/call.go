@@ -12,6 +12,7 @@ import (
 	"github.com/oklog/ulid/v2"
 
 	"gateway/shared/chat"
+	"gateway/shared/egress"
 	"gateway/shared/fault"
 	"gateway/shared/identity"
 	"gateway/shared/ledger"
@@ -114,6 +115,8 @@ type call struct {
 	tail        []byte  // last bytes, held until the books are written
 	inBooks     bool
 	afterwards  []func()
+	lease       egress.Lease // memory of what the call holds whole
+	backlog     backlog      // of the stream that is read
 	opts        chat.Options
 }
 
@@ -148,6 +151,7 @@ func (l *lifetime) left() { time.AfterFunc(l.drain, l.End) }
 func (c *call) reset() {
 	c.alive.client.Stop()
 	c.stop()
+	c.lease.Free()
 	if !c.sending.busy() {
 		c.inBuf.free()
 		c.sendBuf.free()

@@ -99,7 +99,9 @@ func requestID(h http.Header) string {
 // startStream prepares what handles the stream and reads it to its first content.
 func (c *call) startStream(resp *http.Response) answer {
 	a := &answer{resp: resp}
-	unzip(resp)
+	if err := egress.Inflate(resp, 0); err != nil {
+		return refusal(unreadableAnswer(err))
+	}
 	if c.sameDialect() {
 		a.filter = c.rt.Client.NewStreamFilter(&chat.FilterOptions{Strict: c.strict(), IncludeUsage: c.wantUsage, Injected: c.injected})
 	} else {
@@ -138,7 +140,10 @@ func (c *call) unreachable(err error) *fault.Fault {
 func (c *call) providerRefused(resp *http.Response) answer {
 	buf := newBuffer()
 	defer buf.free()
-	err := readBody(buf, resp, maxErrorAnswer)
+	err := c.readWhole(buf, resp, maxErrorAnswer)
+	if unreadableAnswer(err) != nil {
+		buf.b, err = buf.b[:0], nil // its status still says what it is
+	}
 	_ = resp.Body.Close()
 	var f *fault.Fault
 	switch {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 
+	"gateway/shared/egress"
 	"gateway/shared/fault"
 	"gateway/shared/relay/form"
 )
@@ -22,14 +23,20 @@ func (c *call) readForm() error {
 	if length > limit {
 		return fault.Newf(fault.BodyTooLarge, "body", "must have at most %d bytes", limit)
 	}
-	c.inBuf = newBufferFor(int(min(form.Room(length), keepBuffer)))
+	room := form.Room(length)
+	if room > egress.Uncounted {
+		if err := c.lease.Take(c.ctx, room); err != nil {
+			return err
+		}
+	}
+	c.inBuf = newBufferFor(int(min(room, keepBuffer)))
 	f, err := form.Read(c.req.Body, boundary, length, c.inBuf.b)
 	if err != nil {
 		return unreadForm(err)
 	}
 	if head := f.Head(); cap(head) != cap(c.inBuf.b) {
 		c.inBuf.free()
-		c.inBuf = &buffer{head}
+		c.inBuf = &buffer{b: head}
 	}
 	c.form = f
 	if f.Whole() {

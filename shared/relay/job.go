@@ -260,6 +260,9 @@ func (c *call) callJob(ctx context.Context, call *chat.JobCall, at *usage.Attemp
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		return nil, c.jobRefused(resp)
 	}
+	if err := egress.Inflate(resp, 0); err != nil {
+		return nil, unreadableAnswer(err)
+	}
 	return resp, nil
 }
 
@@ -282,7 +285,7 @@ func (c *call) checkGiven(raw string) error {
 func (c *call) jobRefused(resp *http.Response) *fault.Fault {
 	buf := newBuffer()
 	defer buf.free()
-	err := readBody(buf, resp, maxErrorAnswer)
+	err := c.readWhole(buf, resp, maxErrorAnswer)
 	_ = resp.Body.Close()
 	if err != nil && len(buf.b) == 0 {
 		f := fault.Newf(fault.InvalidProviderResponse, "", "The answer of %s broke off", c.to.target.Provider.ID).WithCause(err)

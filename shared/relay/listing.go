@@ -76,7 +76,7 @@ func (c *call) sendJSON(body []byte, from http.Header) {
 func (c *call) sendList(resp *http.Response) error {
 	buf := newBuffer()
 	defer buf.free()
-	if err := readBody(buf, resp, maxPlainAnswer); err != nil {
+	if err := c.readWhole(buf, resp, maxPlainAnswer); err != nil {
 		return c.brokenAnswer(err)
 	}
 	out, err := openAIModels(buf.b, c.to.target.Provider)

@@ -45,6 +45,7 @@ type medium struct {
 	why     string // why it cannot be used; "" when it can
 	blocked bool   // by the gateway's own rules for addresses
 	cut     bool   // broken off before it was known
+	full    bool   // the gateway had no memory for it
 }
 
 // wantedMedium is a part that names a web address.
@@ -156,6 +157,9 @@ func (c *call) fetchMedia(wanted []wantedMedium) error {
 			if m.blocked {
 				code = fault.BlockedHost
 			}
+			if m.full {
+				return fault.New(fault.ServiceUnavailable, "", w.at+" could not be fetched: "+m.why)
+			}
 			return fault.New(code, w.at, w.at+" could not be fetched for this provider, which takes no web addresses: "+m.why)
 		}
 	}
@@ -173,7 +177,7 @@ func (c *call) fetchAll(missing []string) {
 	defer func(from time.Time) { c.waited += c.Now().Sub(from) }(c.Now())
 	ctx, cancel := context.WithTimeout(c.req.Context(), mediaTime)
 	defer cancel()
-	f := newMediaFetcher(c.Transport, c.Egress)
+	f := newMediaFetcher(c.Transport, c.Egress, &c.lease)
 	for _, m := range c.media.got {
 		f.total.Add(m.size)
 	}

@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"gateway/shared/egress"
+	"gateway/shared/fault"
 )
 
 // mediaFetcher gets media from the web: by GET only, without any credential or
@@ -21,11 +22,12 @@ import (
 type mediaFetcher struct {
 	transport http.RoundTripper
 	policy    egress.Policy
+	lease     *egress.Lease
 	total     atomic.Int64 // bytes of all media of the request
 }
 
-func newMediaFetcher(rt http.RoundTripper, p egress.Policy) *mediaFetcher {
-	return &mediaFetcher{transport: rt, policy: p}
+func newMediaFetcher(rt http.RoundTripper, p egress.Policy, l *egress.Lease) *mediaFetcher {
+	return &mediaFetcher{transport: rt, policy: p, lease: l}
 }
 
 // fetch fills m from address. The reasons of failures name no address: it may
@@ -41,7 +43,7 @@ func (f *mediaFetcher) fetch(ctx context.Context, address string, m *medium) {
 		return
 	}
 	defer resp.Body.Close()
-	content, err := f.read(resp)
+	content, err := f.read(ctx, resp)
 	if err != nil {
 		f.failed(ctx, m, err)
 		return
@@ -71,6 +73,8 @@ func (f *mediaFetcher) failed(ctx context.Context, m *medium, err error) {
 	switch {
 	case errors.As(err, &why):
 		m.why = string(why)
+	case fault.Is(err, fault.ServiceUnavailable):
+		m.why, m.full = "the gateway holds as many large bodies as its memory allows", true
 	case egress.Refused(err):
 		m.why, m.blocked = "its host must not be reached from the gateway", true
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
@@ -146,32 +150,33 @@ func (f *mediaFetcher) address(raw string) (*url.URL, error) {
 }
 
 // read takes a body of up to maxMedium bytes, and of what is left of maxMedia.
-func (f *mediaFetcher) read(resp *http.Response) ([]byte, error) {
-	tooLarge := mediaError("it is larger than " + strconv.Itoa(maxMedium>>20) + " MB")
+func (f *mediaFetcher) read(ctx context.Context, resp *http.Response) ([]byte, error) {
 	if enc := resp.Header.Get("Content-Encoding"); enc != "" && enc != "identity" {
 		return nil, mediaError("its host compresses it, though it was asked not to")
 	}
-	if resp.ContentLength > maxMedium {
-		return nil, tooLarge
+	var content buffer
+	err := content.readAll(ctx, f.lease, &shared{resp.Body, &f.total}, resp.ContentLength, maxMedium)
+	if errors.Is(err, errTooLarge) {
+		err = mediaError("it is larger than " + strconv.Itoa(maxMedium>>20) + " MB")
 	}
-	content := make([]byte, 0, max(resp.ContentLength, 32<<10)+1)
-	for {
-		if len(content) == cap(content) {
-			content = append(content, 0)[:len(content)]
-		}
-		n, err := resp.Body.Read(content[len(content):cap(content)])
-		content = content[:len(content)+n]
-		switch {
-		case len(content) > maxMedium:
-			return nil, tooLarge
-		case f.total.Add(int64(n)) > maxMedia:
-			return nil, mediaError("the media of the request are larger than " + strconv.Itoa(maxMedia>>20) + " MB together")
-		case err == io.EOF:
-			return content, nil
-		case err != nil:
-			return nil, err
-		}
+	if err == nil { // base64 takes a third more
+		err = f.lease.Take(ctx, int64(len(content.b))/3*4)
 	}
+	return content.b, err
+}
+
+// shared is read as far as the bound of all media of a request goes.
+type shared struct {
+	io.Reader
+	total *atomic.Int64
+}
+
+func (s *shared) Read(p []byte) (int, error) {
+	n, err := s.Reader.Read(p)
+	if s.total.Add(int64(n)) > maxMedia {
+		err = mediaError("the media of the request are larger than " + strconv.Itoa(maxMedia>>20) + " MB together")
+	}
+	return n, err
 }
 
 // officeTypes are documents that cannot be told from their first bytes alone, by

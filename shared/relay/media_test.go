@@ -76,7 +76,7 @@ func fetcher(t *testing.T, allow string) *mediaFetcher {
 	}
 	transport := egress.NewHTTP1(p)
 	t.Cleanup(transport.CloseIdleConnections)
-	return newMediaFetcher(transport, p)
+	return newMediaFetcher(transport, p, new(egress.Lease))
 }
 
 func fetched(f *mediaFetcher, ctx context.Context, address string) *medium {

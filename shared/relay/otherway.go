@@ -23,7 +23,11 @@ func (c *call) pass(a *answer, in []byte) ([]byte, error) {
 			}
 		}
 	}
-	return a.pass(in)
+	out, err := a.pass(in)
+	if err == nil {
+		err = c.backlog.came(c.ctx, &c.lease, len(in), len(out))
+	}
+	return out, err
 }
 
 // readsEvents tells whether server-sent events are expected, none of which can

@@ -30,6 +30,7 @@ func (c *call) sendPassed(resp *http.Response) error {
 	c.answerHeaders(resp.Header)
 	c.head(http.StatusOK)
 	meter := newTailMeter(resp)
+	meter.memory(c)
 	meter.wide = true // an event may hold an image
 	whole := c.pour(resp.Body, meter, readable(resp.Header.Get("Content-Type")))
 	if meter.stream {
@@ -100,7 +101,7 @@ func (c *call) holds(resp *http.Response) bool {
 func (c *call) sendHeld(resp *http.Response) error {
 	buf := newBufferFor(int(min(resp.ContentLength, maxPlainAnswer)) + 1)
 	defer buf.free()
-	if err := readBody(buf, resp, maxPlainAnswer); err != nil {
+	if err := c.readWhole(buf, resp, maxPlainAnswer); err != nil {
 		return c.brokenAnswer(err)
 	}
 	out := buf.b
@@ -115,7 +116,7 @@ func (c *call) sendHeld(resp *http.Response) error {
 	h := c.w.Header()
 	if c.rt.Shape == Raw {
 		egress.CopyResponseHeaders(h, resp.Header)
-		h.Del("Content-Encoding") // readBody has decoded it
+		h.Del("Content-Encoding") // it was read as what it says
 		c.answerHeaders(nil)
 		meter := newTailMeter(&http.Response{Header: http.Header{"Content-Type": resp.Header["Content-Type"]}})
 		meter.feed(out)
@@ -170,7 +171,7 @@ func (c *call) nextPage(after string) ([]byte, error) {
 	}
 	defer resp.Body.Close()
 	buf := new(buffer)
-	if err := readBody(buf, resp, maxPlainAnswer); err != nil {
+	if err := c.readWhole(buf, resp, maxPlainAnswer); err != nil {
 		return nil, c.brokenAnswer(err)
 	}
 	return buf.b, nil
@@ -204,7 +205,7 @@ type batchState struct {
 func (c *call) sendOutput(resp *http.Response) error {
 	buf := newBuffer()
 	defer buf.free()
-	if err := readBody(buf, resp, maxErrorAnswer); err != nil {
+	if err := c.readWhole(buf, resp, maxErrorAnswer); err != nil {
 		return c.brokenAnswer(err)
 	}
 	var b batchState

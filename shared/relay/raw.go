@@ -2,12 +2,14 @@ package relay
 
 import (
 	"bytes"
+	"context"
 	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
 
 	"gateway/shared/chat"
+	"gateway/shared/egress"
 	"gateway/shared/pricing"
 )
 
@@ -39,6 +41,9 @@ type tailMeter struct {
 	wide   bool // the end of a stream may be long
 	total  int64
 	tail   []byte
+	ctx    context.Context
+	lease  *egress.Lease // nil: its memory is not counted
+	leased int64
 }
 
 const (
@@ -62,10 +67,30 @@ func newTailMeter(resp *http.Response) *tailMeter {
 	return m
 }
 
+// memory counts what the meter keeps as the call's.
+func (m *tailMeter) memory(c *call) { m.ctx, m.lease = c.ctx, &c.lease }
+
+// room tells whether n bytes more may be kept.
+func (m *tailMeter) room(n int) bool {
+	need := int64(len(m.tail) + n)
+	if m.lease == nil || need <= max(egress.Uncounted, m.leased) {
+		return true
+	}
+	more := max(need-m.leased, m.leased)
+	if m.lease.Take(m.ctx, more) != nil {
+		return false
+	}
+	m.leased += more
+	return true
+}
+
 func (m *tailMeter) feed(p []byte) {
 	m.total += int64(len(p))
 	if !m.json && !m.stream {
 		return
+	}
+	if !m.room(len(p)) {
+		m.tail = m.tail[len(m.tail)-min(len(m.tail), tailKeep):] // what counts stands at the end
 	}
 	m.tail = append(m.tail, p...)
 	keep := tailMax

@@ -36,6 +36,7 @@ type Options struct {
 	Store     store.Store // signed reasoning of strict clients
 	Transport http.RoundTripper
 	Egress    egress.Policy
+	Memory    *egress.Memory // of bodies that are held whole; nil: a budget of its own
 	Dialects  []chat.Dialect // by name; what provider.Provider.Dialect refers to
 	// Translators carry the operations that are no conversations; what
 	// provider.Route.Dialect refers to. May be empty.
@@ -93,6 +94,9 @@ func New(o Options) *Relay {
 		o.Now = time.Now
 	}
 	r := &Relay{Options: o, tokens: provider.NewTokens(o.Transport, o.Now), dialects: make(map[string]chat.Dialect, len(o.Dialects)), memory: reasoning.New(o.Now, o.Store.Table(store.Usage), o.Sealer)}
+	if r.Memory == nil {
+		r.Memory = egress.NewMemory(0)
+	}
 	r.hosts = egress.NewHosts(o.Egress)
 	r.owners = &owners{now: o.Now, table: o.Store.Table(store.Usage)}
 	for _, d := range o.Dialects {

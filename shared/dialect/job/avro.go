@@ -3,18 +3,19 @@ package job
 import (
 	"bufio"
 	"bytes"
-	"compress/flate"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"io"
 
+	"gateway/shared/egress"
 	"gateway/shared/wire"
 )
 
 // Bounds of Avro files.
 const (
-	maxAvroBlock = 64 << 20 // bytes of a block, and of what it is when inflated
+	maxAvroBlock = 16 << 20 // bytes of a block; writers make them of some 64 KB
+	maxAvroPlain = 32 << 20 // bytes of a block when it is inflated
 	maxAvroDepth = 32       // of types in types
 )
 
@@ -138,6 +139,8 @@ type avroLines struct {
 	left   int64  // records in it
 	out    []byte
 	at     int
+	came   int64 // bytes of blocks
+	made   int64 // bytes of rows
 	err    error
 }
 
@@ -183,6 +186,10 @@ func (a *avroLines) next() error {
 	}
 	a.block = r.b
 	a.out = append(a.out, '\n')
+	// An item of no bytes is a word in JSON.
+	if a.made += int64(len(a.out)); egress.Outgrown(a.came, a.made) {
+		return errAvro
+	}
 	return nil
 }
 
@@ -245,6 +252,20 @@ func (a *avroLines) bytes(most int64) ([]byte, error) {
 	return b, nil
 }
 
+// packed reads a block as it comes, so that a length alone costs nothing.
+func (a *avroLines) packed() ([]byte, error) {
+	n, err := binary.ReadVarint(a.src)
+	if err != nil || n < 0 || n > maxAvroBlock {
+		return nil, errAvro
+	}
+	var b bytes.Buffer
+	if _, err := io.CopyN(&b, a.src, n); err != nil {
+		return nil, errAvro
+	}
+	a.came += n
+	return b.Bytes(), nil
+}
+
 func (a *avroLines) nextBlock() error {
 	if _, err := a.src.Peek(1); err == io.EOF {
 		return io.EOF
@@ -253,7 +274,7 @@ func (a *avroLines) nextBlock() error {
 	if err != nil || n < 0 {
 		return errAvro
 	}
-	if a.block, err = a.bytes(maxAvroBlock); err != nil {
+	if a.block, err = a.packed(); err != nil {
 		return err
 	}
 	var sync [16]byte
@@ -263,8 +284,7 @@ func (a *avroLines) nextBlock() error {
 	switch a.codec {
 	case "", "null":
 	case "deflate":
-		a.block, err = io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(a.block)), maxAvroBlock+1))
-		if err != nil || len(a.block) > maxAvroBlock {
+		if a.block, err = egress.InflateRaw(a.block, maxAvroPlain); err != nil {
 			return errAvro
 		}
 	default:

@@ -1,0 +1,159 @@
+package egress
+
+import (
+	"bufio"
+	"bytes"
+	"compress/flate"
+	"compress/gzip"
+	"compress/zlib"
+	"io"
+	"net/http"
+	"strings"
+
+	"gateway/shared/fault"
+)
+
+// Bounds of what was compressed. JSON and events shrink to a tenth, rarely to a
+// fiftieth; what grows further is made to.
+const (
+	freeInflation = 4 << 20 // bytes that anything may grow to
+	maxInflation  = 100     // bytes for each byte that came, beyond that
+)
+
+// Inflate lets a body that came compressed, though nobody asked for it, be read as
+// what it is: gzip and deflate. It is inflated as it is read, and nothing is read
+// before. The body may have most bytes (0: no bound), and not grow out of
+// proportion; Reads that pass a bound fail with a 502 fault,
+// invalid_provider_response, as Inflate does for every other coding, whose body it
+// closes.
+func Inflate(resp *http.Response, most int64) error {
+	coding := codings(resp.Header["Content-Encoding"])
+	b := &inflated{body: resp.Body, most: most}
+	switch coding {
+	case "":
+		return nil
+	case "gzip", "x-gzip":
+		b.open = func(r io.Reader) (io.Reader, error) { return gzip.NewReader(r) }
+	case "deflate":
+		b.open = openDeflate
+	default:
+		_ = resp.Body.Close()
+		return fault.New(fault.InvalidProviderResponse, "", "The host's answer is compressed in a way that it was not asked for")
+	}
+	b.src.r = resp.Body
+	resp.Body = b
+	resp.Header.Del("Content-Encoding")
+	resp.Header.Del("Content-Length")
+	resp.ContentLength = -1
+	return nil
+}
+
+// codings are what a body was put through, in lower case, without the ones that
+// mean nothing. Two or more are a list, which nothing here takes: what was
+// compressed twice grows twice as fast.
+func codings(values []string) string {
+	if len(values) == 0 {
+		return ""
+	}
+	var names []string
+	for _, c := range strings.Split(strings.ToLower(strings.Join(values, ",")), ",") {
+		if c = strings.TrimSpace(c); c != "" && c != "identity" {
+			names = append(names, c)
+		}
+	}
+	return strings.Join(names, ",")
+}
+
+// openDeflate opens what is called deflate: zlib's format, or the bare one that
+// some send under its name.
+func openDeflate(r io.Reader) (io.Reader, error) {
+	b := bufio.NewReader(r)
+	head, err := b.Peek(2)
+	if err != nil {
+		return nil, err
+	}
+	if head[0]&0x0f == 8 && (uint(head[0])<<8|uint(head[1]))%31 == 0 {
+		return zlib.NewReader(b)
+	}
+	return flate.NewReader(b), nil
+}
+
+// inflated is a body that is inflated as it is read.
+type inflated struct {
+	body io.ReadCloser
+	src  tallied
+	open func(io.Reader) (io.Reader, error)
+	z    io.Reader // nil until the first Read
+	n    int64     // bytes given
+	most int64
+	err  error // sticks
+}
+
+func (b *inflated) Read(p []byte) (n int, err error) {
+	if b.err != nil {
+		return 0, b.err
+	}
+	if b.z == nil {
+		if b.z, b.err = b.open(&b.src); b.err != nil {
+			if b.err == io.EOF {
+				b.err = io.ErrUnexpectedEOF // the coding has a head
+			}
+			return 0, b.err
+		}
+	}
+	n, b.err = b.z.Read(p)
+	b.n += int64(n)
+	if b.most > 0 && b.n > b.most {
+		b.err = tooLarge(b.most)
+	} else if Outgrown(b.src.n, b.n) {
+		b.err = errOutgrown()
+	}
+	return n, b.err
+}
+
+func (b *inflated) Close() error {
+	if b.err == nil {
+		b.err = http.ErrBodyReadAfterClose
+	}
+	return b.body.Close()
+}
+
+// Outgrown tells whether more was made of in bytes than anything sound grows to.
+func Outgrown(in, out int64) bool { return out > freeInflation && out/maxInflation > in }
+
+func errOutgrown() error {
+	return fault.New(fault.InvalidProviderResponse, "", "The host's answer is compressed out of all proportion")
+}
+
+// tallied counts what is read.
+type tallied struct {
+	r io.Reader
+	n int64
+}
+
+func (c *tallied) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	c.n += int64(n)
+	return n, err
+}
+
+// InflateRaw reads a bare deflate stream whole, within the bounds of Inflate.
+func InflateRaw(packed []byte, most int64) ([]byte, error) {
+	z := flate.NewReader(bytes.NewReader(packed))
+	out := make([]byte, 0, min(int64(len(packed))*4+512, most))
+	for {
+		if len(out) == cap(out) {
+			out = append(out, 0)[:len(out)]
+		}
+		n, err := z.Read(out[len(out):cap(out)])
+		out = out[:len(out)+n]
+		switch {
+		case int64(len(out)) > most, Outgrown(int64(len(packed)), int64(len(out))):
+			return nil, errOutgrown()
+		case err == io.EOF:
+			return out, nil
+		case err != nil:
+			return nil, err
+		}
+	}
+}

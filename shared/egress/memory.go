@@ -1,0 +1,148 @@
+package egress
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"gateway/shared/fault"
+)
+
+// Memory is one budget for the bodies that a process holds whole: large requests,
+// answers, inflated ones, fetched media. What is small is not counted, see
+// Uncounted. One tenant has at most three quarters of it, so that whoever fills it
+// does not stop the others. Who finds it full waits a little for what others give
+// back.
+type Memory struct {
+	total, share int64
+	wait         time.Duration
+
+	mu      sync.Mutex
+	used    int64
+	tenants map[string]int64
+	freed   chan struct{} // closed when something is given back; nil while nobody waits
+}
+
+const (
+	// DefaultMemory is the budget when nobody names one, in bytes.
+	DefaultMemory = 128 << 20
+	// Uncounted is what a body may take without a budget, in bytes.
+	Uncounted = 64 << 10
+	// memoryWait is how long a full budget is waited for. Those who wait with a part
+	// of it could wait for each other; this ends it.
+	memoryWait = 5 * time.Second
+)
+
+// NewMemory makes a budget of total bytes; 0: DefaultMemory.
+func NewMemory(total int64) *Memory {
+	if total <= 0 {
+		total = DefaultMemory
+	}
+	return &Memory{total: total, share: total / 4 * 3, wait: memoryWait, tenants: make(map[string]int64)}
+}
+
+// Used is how much of the budget is taken, in bytes.
+func (m *Memory) Used() int64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.used
+}
+
+// try takes n bytes for a tenant, or gives what to wait for.
+func (m *Memory) try(tenant string, n int64) (freed <-chan struct{}, ok bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.used+n <= m.total && m.tenants[tenant]+n <= m.share {
+		m.used += n
+		m.tenants[tenant] += n
+		return nil, true
+	}
+	if m.freed == nil {
+		m.freed = make(chan struct{})
+	}
+	return m.freed, false
+}
+
+func (m *Memory) give(tenant string, n int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.used -= n
+	if m.tenants[tenant] -= n; m.tenants[tenant] == 0 {
+		delete(m.tenants, tenant)
+	}
+	if m.freed != nil {
+		close(m.freed)
+		m.freed = nil
+	}
+}
+
+// Lease is what one request has of a Memory. The zero value has no budget and
+// counts nothing. It is safe for concurrent use and must be given back by Free.
+type Lease struct {
+	memory *Memory
+	tenant string
+
+	mu   sync.Mutex
+	held int64
+}
+
+// Of makes the lease one of m for a tenant. m may be nil: nothing is counted.
+func (l *Lease) Of(m *Memory, tenant string) { l.memory, l.tenant = m, tenant }
+
+// Take takes n bytes more. When they are not to be had the error is a 503 fault,
+// service_unavailable, or the context's own.
+func (l *Lease) Take(ctx context.Context, n int64) error {
+	m := l.memory
+	if m == nil || n <= 0 {
+		return nil
+	}
+	freed, ok := m.try(l.tenant, n)
+	if !ok && n <= m.share {
+		late := time.NewTimer(m.wait)
+		defer late.Stop()
+		for waiting := true; !ok && waiting; {
+			select {
+			case <-freed:
+				freed, ok = m.try(l.tenant, n)
+			case <-late.C:
+				waiting = false
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			}
+		}
+	}
+	if !ok {
+		f := fault.New(fault.ServiceUnavailable, "", "The gateway holds as many large bodies as its memory allows")
+		f.RetryAfter = time.Second
+		return f
+	}
+	l.mu.Lock()
+	l.held += n
+	l.mu.Unlock()
+	return nil
+}
+
+// Give gives n bytes back, or what there is.
+func (l *Lease) Give(n int64) {
+	l.mu.Lock()
+	n = min(n, l.held)
+	l.held -= n
+	l.mu.Unlock()
+	if n > 0 {
+		l.memory.give(l.tenant, n)
+	}
+}
+
+// Free gives everything back.
+func (l *Lease) Free() {
+	if l.memory != nil {
+		l.Give(l.Held())
+	}
+}
+
+// Held is what was taken, in bytes.
+func (l *Lease) Held() int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.held
+}
