@@ -105,6 +105,7 @@ func (l *Lease) Take(ctx context.Context, n int64) error {
 			case <-freed:
 				freed, ok = m.try(l.tenant, n)
 			case <-late.C:
+				_, ok = m.try(l.tenant, n)
 				waiting = false
 			case <-ctx.Done():
 				return context.Cause(ctx)
