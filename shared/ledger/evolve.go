@@ -20,8 +20,9 @@ type evolution struct {
 // change of limits and the manual reset in one, done by whoever touches the row.
 //
 // All changes of available and spent are additions, so a reserve or a settle
-// between the read and the update is neither lost nor counted twice. Of all rows
-// of a subject only the head counts the limit.
+// between the read and the update is neither lost nor counted twice; what ends a
+// period holds only while nobody else has ended it. Of all rows of a subject
+// only the head counts the limit.
 func evolve(key store.Key, it store.Item, want *plan, now time.Time) evolution {
 	have, head := rowPlan(it), isHead(key)
 	e := evolution{plan: want}
@@ -108,10 +109,18 @@ func (e *evolution) move(i int, from, to *slot, st slotState, head bool, now tim
 	e.add(a.spent, st.spent-old.spent)
 	if st.resets != old.resets {
 		e.set(a.resets, st.resets)
+	}
+	if st.resets != old.resets || st.spent != old.spent {
 		e.update.If = append(e.update.If, store.IfEqual(a.resets, old.resets))
+	}
+	if st.spent < old.spent {
+		// What was read is taken off once: another who rolls or resets by another
+		// clock or plan may have done so since. More may have been spent.
+		e.update.If = append(e.update.If, store.IfAtLeast(a.spent, old.spent))
 	}
 	if st.flags != old.flags && head {
 		e.set(a.flags, st.flags)
+		e.update.If = append(e.update.If, store.IfEqual(a.flags, old.flags))
 	}
 	switch {
 	case st.last == old.last:

@@ -3,6 +3,7 @@ package ledger
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -34,7 +35,7 @@ type Hooks struct {
 	// tries again.
 	Alert func(ctx context.Context, a Alert) error
 	// Unconfirmed is called for each entry that repair settles at its bound,
-	// before its money moves, at least once; RequestID tells repeats. On an
+	// before its money moves, at least once; Entry tells repeats. On an
 	// error the entry stays open for the next repair. Once it has been called
 	// for an entry, no settle of that entry counts any more.
 	Unconfirmed func(ctx context.Context, u Unconfirmed) error
@@ -52,8 +53,9 @@ type Ledger struct {
 	hooks Hooks
 
 	splitAbove int
-	shards     sync.Map // head store.Key -> int, for heads known to be split
-	splitting  sync.Map // head store.Key, while this process splits it
+	spread     func(head store.Key, n int) int // the row that a new entry goes to
+	shards     sync.Map                        // head store.Key -> int, for heads known to be split
+	splitting  sync.Map                        // head store.Key, while this process splits it
 }
 
 // New makes a ledger on the store's rate and spend tables. clock is the time,
@@ -62,6 +64,7 @@ func New(s store.Store, clock func() time.Time, h Hooks) *Ledger {
 	return &Ledger{
 		store: s, rate: s.Table(store.Rate), spend: s.Table(store.Spend),
 		clock: clock, hooks: h, splitAbove: SplitAbove,
+		spread: func(_ store.Key, n int) int { return rand.IntN(n) },
 	}
 }
 

@@ -17,11 +17,19 @@ type memory struct {
 	rows map[store.TableName]map[store.Key]store.Item
 	ops  atomic.Int64
 	done int // writes that changed a row
-	// rolled adds up what spent was lowered by: usage of periods that ended.
-	rolled map[store.Key]amounts
+	// sums are the totals of each head, kept with every write; see totals.
+	sums map[store.Key]*totals
 	// before, when set, decides what happens to an operation.
-	before func(ctx context.Context, write bool) fate
+	before func(ctx context.Context, op operation) fate
 }
+
+// operation is one call of the store: the row or partition that it names first.
+type operation struct {
+	key   string
+	write bool
+}
+
+func onRow(k store.Key, write bool) operation { return operation{k.PK() + "|" + k.SK(), write} }
 
 // fate is what happens to one operation.
 type fate struct {
@@ -30,7 +38,7 @@ type fate struct {
 }
 
 func newMemory() *memory {
-	return &memory{rows: map[store.TableName]map[store.Key]store.Item{}, rolled: map[store.Key]amounts{}}
+	return &memory{rows: map[store.TableName]map[store.Key]store.Item{}, sums: map[store.Key]*totals{}}
 }
 
 func (m *memory) Close() error { return nil }
@@ -45,7 +53,7 @@ func (m *memory) Table(n store.TableName) store.Table {
 }
 
 func (m *memory) Transact(ctx context.Context, actions ...store.Action) error {
-	_, _, err := m.do(ctx, true, func() (store.Item, store.Item, error) {
+	_, _, err := m.do(ctx, onRow(actions[0].Target(), true), func() (store.Item, store.Item, error) {
 		if err := store.ValidateActions(actions); err != nil {
 			return nil, nil, err
 		}
@@ -79,25 +87,56 @@ func (m *memory) Transact(ctx context.Context, actions ...store.Action) error {
 func (m *memory) write(t store.TableName, k store.Key, it store.Item) {
 	m.done++
 	old := m.rows[t][k]
+	if t == store.Spend && !strings.HasPrefix(k.PK(), "SYS#") {
+		m.count(k, old, it)
+	}
 	if it == nil {
 		delete(m.rows[t], k)
 		return
 	}
-	if t == store.Spend {
-		was, is, r := spentOf(old), spentOf(it), m.rolled[k]
-		for i := range r {
-			r[i] += max(was[i]-is[i], 0)
-		}
-		m.rolled[k] = r
-	}
 	m.rows[t][k] = it
 }
 
-func (m *memory) do(ctx context.Context, write bool, f func() (store.Item, store.Item, error)) (a, b store.Item, err error) {
+// count brings the totals of a head up to date with a write of one of its rows.
+func (m *memory) count(k store.Key, old, it store.Item) {
+	head := headOf(k)
+	t := m.sums[head]
+	if t == nil {
+		t = &totals{}
+		m.sums[head] = t
+	}
+	t.writes++
+	if old == nil {
+		t.rows++
+	}
+	if it == nil {
+		t.rows--
+	}
+	if k == head && old.String(attrPlan.Attr) != it.String(attrPlan.Attr) {
+		for i, s := range rowPlan(it).slots {
+			t.limit[i] = s.limit
+		}
+	}
+	was, is := spentOf(old), spentOf(it)
+	had, has := availableOf(old), availableOf(it)
+	held, holds := reserved(old), reserved(it)
+	for i := range is {
+		t.spent[i] += is[i] - was[i]
+		t.available[i] += has[i] - had[i]
+		t.open[i] += holds[i] - held[i]
+		if it != nil {
+			t.rolled[i] += max(was[i]-is[i], 0)
+		}
+		t.least[i] = min(t.least[i], has[i])
+	}
+	t.entries += len(it.Map(attrOpen)) - len(old.Map(attrOpen))
+}
+
+func (m *memory) do(ctx context.Context, op operation, f func() (store.Item, store.Item, error)) (a, b store.Item, err error) {
 	m.ops.Add(1)
 	var fate fate
 	if m.before != nil {
-		fate = m.before(ctx, write)
+		fate = m.before(ctx, op)
 	}
 	if fate.drop != nil {
 		return nil, nil, fate.drop
@@ -117,7 +156,7 @@ type memoryTable struct {
 }
 
 func (t *memoryTable) Get(ctx context.Context, key store.Key, _ bool) (store.Item, bool, error) {
-	it, _, err := t.m.do(ctx, false, func() (store.Item, store.Item, error) { return t.m.rows[t.name][key], nil, nil })
+	it, _, err := t.m.do(ctx, onRow(key, false), func() (store.Item, store.Item, error) { return t.m.rows[t.name][key], nil, nil })
 	return it, it != nil, err
 }
 
@@ -147,7 +186,7 @@ func (t *memoryTable) PutMany(ctx context.Context, rows []store.Row) error {
 }
 
 func (t *memoryTable) Update(ctx context.Context, u store.Update) (before, after store.Item, err error) {
-	return t.m.do(ctx, true, func() (store.Item, store.Item, error) {
+	return t.m.do(ctx, onRow(u.Key, true), func() (store.Item, store.Item, error) {
 		if err := u.Validate(); err != nil {
 			return nil, nil, err
 		}
@@ -170,7 +209,7 @@ func (t *memoryTable) Delete(ctx context.Context, key store.Key, conds ...store.
 
 func (t *memoryTable) Query(ctx context.Context, q store.Query) (store.Page, error) {
 	var p store.Page
-	_, _, err := t.m.do(ctx, false, func() (store.Item, store.Item, error) {
+	_, _, err := t.m.do(ctx, operation{key: q.Partition.String()}, func() (store.Item, store.Item, error) {
 		for k, it := range t.m.rows[t.name] {
 			if k.Partition() == q.Partition && strings.HasPrefix(k.SK(), q.Prefix) && k.SK() > q.After {
 				p.Rows = append(p.Rows, store.Row{Key: k, Item: it})
@@ -188,31 +227,18 @@ func (t *memoryTable) Query(ctx context.Context, q store.Query) (store.Page, err
 
 // totals adds up all rows of a head.
 type totals struct {
-	limit, available, spent, open, rolled amounts
-	least                                 amounts // the smallest available of a row
-	entries                               int
+	limit, available, spent, open amounts
+	rolled                        amounts // what spent was lowered by: usage of periods that ended
+	least                         amounts // the smallest available that a row ever had, or 0
+	entries, rows                 int
+	writes                        int
 }
 
 func (m *memory) totals(head store.Key) (t totals, found bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for k, it := range m.rows[store.Spend] {
-		if k.PK() != head.PK() || headOf(k) != head {
-			continue
-		}
-		found = true
-		if k == head {
-			for i, s := range rowPlan(it).slots {
-				t.limit[i] = s.limit
-			}
-		}
-		a := availableOf(it)
-		t.available, t.spent = sum(t.available, a), sum(t.spent, spentOf(it))
-		t.open, t.rolled = sum(t.open, reserved(it)), sum(t.rolled, m.rolled[k])
-		t.entries += len(it.Map(attrOpen))
-		for i := range a {
-			t.least[i] = min(t.least[i], a[i])
-		}
+	if sums := m.sums[head]; sums != nil {
+		return *sums, sums.rows > 0
 	}
-	return t, found
+	return t, false
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -66,7 +65,7 @@ func TestRatesHoldUnderAnyInterleaving(t *testing.T) {
 			}
 		}
 		if err := s.run(t, run); err != nil {
-			rt.Fatalf("%v after\n%s", err, strings.Join(s.log, "\n"))
+			rt.Fatalf("%v after\n%s", err, s.story())
 		}
 		if faults > 0 {
 			return

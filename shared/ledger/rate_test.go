@@ -278,7 +278,7 @@ func TestTokensOfAnOldWindowStayThere(t *testing.T) {
 
 func TestAThrottledStoreAdmitsAndSaysSo(t *testing.T) {
 	m := newMemory()
-	m.before = func(context.Context, bool) fate { return fate{drop: store.ErrThrottled} }
+	m.before = func(context.Context, operation) fate { return fate{drop: store.ErrThrottled} }
 	var open atomic.Int64
 	l := New(m, time.Now, Hooks{FailedOpen: func(_ context.Context, s *Subject, err error) {
 		if s.ID == "k" && errors.Is(err, store.ErrThrottled) {

@@ -1,10 +1,13 @@
 package ledger
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"slices"
 	"time"
 
 	"gateway/shared/pricing"
@@ -16,6 +19,7 @@ import (
 // request itself that comes late is seen as the same.
 type Unconfirmed struct {
 	RequestID        string
+	Entry            string // of this report: a request that repair met twice has two of one subject
 	Scope            store.Scope
 	Kind, ID, Bucket string // the subject; a request with several has one entry for each
 	Cost             pricing.NanoDollars
@@ -65,6 +69,10 @@ func (l *Ledger) repair(ctx context.Context, key store.Key, row store.Item) (set
 		}
 		due = append(due, overdue{id, value, e})
 	}
+	// The longest overdue first; which is which does not hang on the map's order.
+	slices.SortFunc(due, func(a, b overdue) int {
+		return cmp.Or(cmp.Compare(a.entry.due, b.entry.due), bytes.Compare(a.value, b.value))
+	})
 	for len(due) > 0 {
 		n := min(len(due), repairBatch)
 		done, err := l.repairSome(ctx, key, row, due[:n])
@@ -97,7 +105,7 @@ func (l *Ledger) repairSome(ctx context.Context, key store.Key, row store.Item, 
 		return 0, err
 	}
 	for _, o := range due {
-		if err := l.report(ctx, row, o.entry); err != nil {
+		if err := l.report(ctx, row, o); err != nil {
 			return 0, err
 		}
 	}
@@ -155,14 +163,15 @@ func (l *Ledger) mark(ctx context.Context, key store.Key, due []overdue) error {
 	return nil
 }
 
-func (l *Ledger) report(ctx context.Context, row store.Item, e entry) error {
+func (l *Ledger) report(ctx context.Context, row store.Item, o overdue) error {
 	if l.hooks.Unconfirmed == nil {
 		return nil
 	}
+	e := &o.entry
 	return l.hooks.Unconfirmed(ctx, Unconfirmed{
-		RequestID: e.request,
-		Scope:     store.Scope{Org: row.String("org"), Workspace: row.String("workspace")},
-		Kind:      row.String("kind"), ID: row.String("id"), Bucket: row.String("bucket"),
+		RequestID: e.request, Entry: o.id,
+		Scope: store.Scope{Org: row.String("org"), Workspace: row.String("workspace")},
+		Kind:  row.String("kind"), ID: row.String("id"), Bucket: row.String("bucket"),
 		Cost: pricing.NanoDollars(e.amounts[slotCost]), Tokens: e.amounts[slotTokens], Requests: e.amounts[slotRequests],
 		Reserved: time.Unix(e.due, 0).Add(-Due).UTC(),
 	})

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -178,7 +177,7 @@ func (p *part) rest(final amounts) amounts {
 // and needs nothing: it stands for a charge that was not foreseen.
 func (l *Ledger) open(ctx context.Context, p *part, request string, b Bound, force bool) error {
 	head := p.subject.derive().head
-	p.key = shardKeyOf(head, l.shardCount(head))
+	p.key = l.rowFor(head)
 	var left *amounts // available at the last look
 	for range attempts {
 		var want, need amounts
@@ -370,9 +369,11 @@ func sum(a, b amounts) amounts {
 	return a
 }
 
-func shardKeyOf(head store.Key, n int) store.Key {
+// rowFor is the row that a new entry of the head's subject goes to.
+func (l *Ledger) rowFor(head store.Key) store.Key {
+	n := l.shardCount(head)
 	if n <= 1 {
 		return head
 	}
-	return shardKey(head, rand.IntN(n))
+	return shardKey(head, l.spread(head, n))
 }

@@ -257,7 +257,7 @@ func TestMoneyFailsClosed(t *testing.T) {
 	l := New(m, time.Now, Hooks{})
 	s := budgeted(Key, "k", dollars(1))
 	for _, err := range []error{store.ErrThrottled, store.ErrContended, errors.New("no route")} {
-		m.before = func(context.Context, bool) fate { return fate{drop: err} }
+		m.before = func(context.Context, operation) fate { return fate{drop: err} }
 		_, got := l.Reserve(ctx, "r", []*Subject{s}, cost(0.1))
 		if !fault.Is(got, fault.ServiceUnavailable) || fault.From(got).Status() != 503 || !errors.Is(got, err) {
 			t.Errorf("%v: %v", err, got)
@@ -269,7 +269,7 @@ func TestMoneyFailsClosed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.before = func(context.Context, bool) fate { return fate{lose: store.ErrUncertain} }
+	m.before = func(context.Context, operation) fate { return fate{lose: store.ErrUncertain} }
 	if err := r.Settle(ctx, 0.4*dollar, 0); !fault.Is(err, fault.ServiceUnavailable) {
 		t.Errorf("%v", err)
 	}
@@ -294,7 +294,7 @@ func TestMoneyFailsClosed(t *testing.T) {
 
 func TestASettleGoesOnWhenTheClientHasLeft(t *testing.T) {
 	m := newMemory()
-	m.before = func(ctx context.Context, _ bool) fate { return fate{drop: ctx.Err()} }
+	m.before = func(ctx context.Context, _ operation) fate { return fate{drop: ctx.Err()} }
 	l := New(m, time.Now, Hooks{})
 	s := budgeted(Key, "k", dollars(1))
 	gone, leave := context.WithCancel(ctx)
