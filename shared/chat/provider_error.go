@@ -95,11 +95,22 @@ func bounded(seconds float64) time.Duration {
 	return time.Duration(min(seconds, 86400) * float64(time.Second))
 }
 
-// UnreadableStatus is the status for an error answer whose body is not JSON:
-// what a client or a retry acts on is kept, the rest is a bad gateway.
-func UnreadableStatus(status int) int {
-	switch status {
-	case 401, 403, 408, 413, 429:
+// Told completes the fault for an error answer: its status is the provider's own,
+// whatever its words stand for elsewhere, since lists of statuses in configs and
+// breakers name what the provider sends. The wait that its headers ask for comes
+// before one in its words.
+func Told(f *fault.Fault, status int, h http.Header) *fault.Fault {
+	f.Source, f.StatusCode = fault.SourceProvider, ErrorStatus(status)
+	if wait := RetryAfter(h); wait > 0 {
+		f.RetryAfter = wait
+	}
+	return f
+}
+
+// ErrorStatus is the status of a refusal for the status of an answer that is not
+// a success: its own when it is one of an error, else a bad gateway.
+func ErrorStatus(status int) int {
+	if status >= 400 && status <= 599 {
 		return status
 	}
 	return http.StatusBadGateway
@@ -109,8 +120,5 @@ func UnreadableStatus(status int) int {
 // own front door spoke.
 func NotJSON(status int, h http.Header) *fault.Fault {
 	f := fault.New(fault.InvalidProviderResponse, "", "The provider answered with an error that is not JSON (status "+strconv.Itoa(status)+")")
-	f.Source = fault.SourceProvider
-	f.StatusCode = UnreadableStatus(status)
-	f.RetryAfter = RetryAfter(h)
-	return f
+	return Told(f, status, h)
 }

@@ -149,6 +149,7 @@ func (c *call) providerRefused(resp *http.Response) answer {
 	switch {
 	case err != nil && !errors.Is(err, errTooLarge):
 		f = fault.Newf(fault.InvalidProviderResponse, "", "The answer of %s broke off", c.to.target.Provider.ID).WithCause(err)
+		f = chat.Told(f, resp.StatusCode, resp.Header) // its status came
 	case c.to.carrier != nil:
 		f = c.to.carrier.DecodeError(resp.StatusCode, resp.Header, buf.b)
 	case c.to.dialect != nil:

@@ -289,8 +289,7 @@ func (c *call) jobRefused(resp *http.Response) *fault.Fault {
 	_ = resp.Body.Close()
 	if err != nil && len(buf.b) == 0 {
 		f := fault.Newf(fault.InvalidProviderResponse, "", "The answer of %s broke off", c.to.target.Provider.ID).WithCause(err)
-		f.Source = fault.SourceProvider
-		return f
+		return chat.Told(f, resp.StatusCode, resp.Header)
 	}
 	c.keepReceived(buf.b)
 	f := c.to.jobs.DecodeError(resp.StatusCode, resp.Header, buf.b)

@@ -50,9 +50,7 @@ func decodeError(status int, h http.Header, body []byte) *fault.Fault {
 		return chat.NotJSON(status, h)
 	}
 	p.Status = status
-	f := providerFault(p)
-	f.RetryAfter = chat.RetryAfter(h)
-	return f
+	return chat.Told(providerFault(p), status, h)
 }
 
 // readError reads {type:error,error:{type,message}}, and {message} as hosts in

@@ -9,16 +9,9 @@ import (
 	"gateway/shared/wire"
 )
 
-// statusInvalidToken is Cohere's own status for a key that is refused.
-const statusInvalidToken = 498
-
 // decodeError reads {message}, with an id that names the request.
 func decodeError(status int, h http.Header, body []byte) *fault.Fault {
-	f := upstream.DecodeError(status, h, body)
-	if status == statusInvalidToken {
-		f.StatusCode = http.StatusUnauthorized
-	}
-	return f
+	return upstream.DecodeError(status, h, body)
 }
 
 // Failure is the fault for a finish reason that is none: the answer is not whole.

@@ -10,9 +10,9 @@ import (
 	"gateway/shared/wire"
 )
 
-// statuses are what the exceptions of the service stand for. Some come with
-// another status on the wire: a model that is not ready with 429, a model that
-// took too long with 408.
+// statuses are what the exceptions of the service stand for inside a stream, which
+// has none. On the wire some come with another, which stays: a model that is not
+// ready with 429, a model that took too long with 408.
 var statuses = map[string]int{
 	"throttlingexception": 429, "toomanyrequestsexception": 429, "servicequotaexceededexception": 429, "limitexceededexception": 429,
 	"validationexception": 400, "serializationexception": 400,
@@ -39,9 +39,7 @@ func decodeError(status int, h http.Header, body []byte) *fault.Fault {
 		p.Message = p.Type
 	}
 	p.Status = status
-	f := providerFault(p)
-	f.RetryAfter = chat.RetryAfter(h)
-	return f
+	return chat.Told(providerFault(p), status, h)
 }
 
 // errorType is the plain name of an exception: without the namespace before it

@@ -116,18 +116,10 @@ var statuses = map[string]int{
 func decodeError(status int, h http.Header, body []byte) *fault.Fault {
 	s := readError(body)
 	if s == nil {
-		f := fault.New(fault.InvalidProviderResponse, "", "The provider answered with an error that is not JSON (status "+strconv.Itoa(status)+")")
-		f.Source = fault.SourceProvider
-		f.StatusCode = chat.UnreadableStatus(status)
-		f.RetryAfter = chat.RetryAfter(h)
-		return f
+		return chat.NotJSON(status, h)
 	}
 	s.p.Status = status
-	f := s.fault()
-	if wait := chat.RetryAfter(h); wait > 0 {
-		f.RetryAfter = wait
-	}
-	return f
+	return chat.Told(s.fault(), status, h)
 }
 
 // inBandError makes the fault for an error inside a success.

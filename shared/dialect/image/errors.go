@@ -25,8 +25,7 @@ func (errors) DecodeError(status int, h http.Header, body []byte) *fault.Fault {
 	if p.Type == "content_moderation" {
 		f.Code = chat.ContentFilter
 	}
-	f.RetryAfter = chat.RetryAfter(h)
-	return f
+	return chat.Told(f, status, h)
 }
 
 // readError reads what upstream.ReadError does not; nil for the rest.

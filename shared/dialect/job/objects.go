@@ -119,9 +119,7 @@ func storeError(status int, h http.Header, body []byte) *fault.Fault {
 	if code == "" {
 		return nil
 	}
-	f := upstream.Failed(status, code, orElse(xmlText(body, "Message"), code))
-	f.RetryAfter = chat.RetryAfter(h)
-	return f
+	return chat.Told(upstream.Failed(status, code, orElse(xmlText(body, "Message"), code)), status, h)
 }
 
 // xmlText is the text of the first element with a name in a flat XML answer; ""

@@ -19,9 +19,7 @@ func decodeError(status int, h http.Header, body []byte) *fault.Fault {
 		return chat.NotJSON(status, h)
 	}
 	p.Status = status
-	f := providerFault(p)
-	f.RetryAfter = chat.RetryAfter(h)
-	return f
+	return chat.Told(providerFault(p), status, h)
 }
 
 // readError finds the provider's words; nil when body is no JSON object that

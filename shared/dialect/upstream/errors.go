@@ -22,19 +22,15 @@ func (Errors) DecodeError(status int, h http.Header, body []byte) *fault.Fault {
 // DecodeError reads an error answer in any of the shapes that hosts use:
 // {message}, {error: text or {message,type,code,status}}, {detail: text or
 // [{loc,msg,type}]}, {errors: [text or {code,message}]}, {code,message}, or a
-// list that holds one of them. What is no JSON is a bad gateway.
+// list that holds one of them. The status is the
+// answer's own.
 func DecodeError(status int, h http.Header, body []byte) *fault.Fault {
 	p := ReadError(body)
 	if p == nil {
-		f := Invalid("The provider answered with an error that is not JSON (status "+strconv.Itoa(status)+")", nil)
-		f.StatusCode = chat.UnreadableStatus(status)
-		f.RetryAfter = chat.RetryAfter(h)
-		return f
+		return chat.NotJSON(status, h)
 	}
 	p.Status = status
-	f := Fault(p)
-	f.RetryAfter = chat.RetryAfter(h)
-	return f
+	return chat.Told(Fault(p), status, h)
 }
 
 // Invalid is the fault for an answer that cannot be read.
