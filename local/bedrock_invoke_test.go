@@ -63,7 +63,7 @@ func TestBedrockTextModelsFail(t *testing.T) {
 		status     int
 		code       string
 	}{
-		{"status=429 retry-after=2", 429, "rate_limit_exceeded"}, {"status=403", 403, ""}, {"status=408", 504, ""}, {"status=424", 502, ""},
+		{"status=429 retry-after=2", 429, "rate_limit_exceeded"}, {"status=403", 403, ""}, {"status=408", 408, ""}, {"status=424", 424, ""},
 		{"html", 502, "invalid_provider_response"}, {"garbage", 502, "invalid_provider_response"}, {"finish=ERROR", 502, ""},
 	} {
 		got := r.call("POST", "/chat/completions", chatBody("@bedrock/"+bedrockCommand, "mock: "+c.directives+"\nHello", ""))

@@ -135,8 +135,8 @@ func TestBedrockFailures(t *testing.T) {
 	}{
 		{"status=429 retry-after=2", 429, "rate_limit_exceeded"},
 		{"status=400 type=ValidationException message=Input is too long for requested model.", 400, "context_length_exceeded"},
-		{"status=403", 403, ""}, {"status=408", 504, ""}, {"status=424", 502, ""}, {"status=503", 503, "overloaded"},
-		{"status=429 type=ModelNotReadyException", 503, "overloaded"}, {"html", 502, "invalid_provider_response"}, {"garbage", 502, "invalid_provider_response"},
+		{"status=403", 403, ""}, {"status=408", 408, ""}, {"status=424", 424, ""}, {"status=503", 503, "overloaded"},
+		{"status=429 type=ModelNotReadyException", 429, "overloaded"}, {"html", 502, "invalid_provider_response"}, {"garbage", 502, "invalid_provider_response"},
 		{"finish=malformed_tool_use", 502, ""},
 	} {
 		got := r.call("POST", "/chat/completions", chatBody("@bedrock/"+bedrockClaude, "mock: "+c.directives+"\nHello", ""))
