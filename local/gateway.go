@@ -59,7 +59,10 @@ func open(ctx context.Context, o options) (_ *gateway, err error) {
 	if g.stores, err = openStores(ctx, o); err != nil {
 		return nil, err
 	}
-	policy, err := egressPolicy(o.addr)
+	if err = g.startMock(); err != nil {
+		return nil, err
+	}
+	policy, err := egressPolicy(o.addr, g.mockHost())
 	if err != nil {
 		return nil, err
 	}
@@ -79,19 +82,32 @@ func open(ctx context.Context, o options) (_ *gateway, err error) {
 	return g, g.assemble()
 }
 
-// begin starts the mock provider and fills an empty store.
+// startMock starts the mock provider, if there is to be one.
+func (g *gateway) startMock() error {
+	if !g.options.mock {
+		return nil
+	}
+	g.mock = mockprovider.New(mockprovider.Options{})
+	_, err := g.mock.Listen("127.0.0.1:0")
+	return err
+}
+
+// mockHost is the mock provider's host and port; "" without one.
+func (g *gateway) mockHost() string {
+	if g.mock == nil {
+		return ""
+	}
+	return strings.TrimPrefix(g.mock.URL(), "http://")
+}
+
+// begin fills an empty store.
 func (g *gateway) begin(ctx context.Context) (err error) {
 	first, err := firstKeys()
 	if err != nil {
 		return err
 	}
-	if g.options.mock {
-		g.mock = mockprovider.New(mockprovider.Options{})
-		addr, err := g.mock.Listen("127.0.0.1:0")
-		if err != nil {
-			return err
-		}
-		first.MockURL = "http://" + strings.TrimPrefix(addr, "http://") + "/v1"
+	if g.mock != nil {
+		first.MockURL = g.mock.URL() + "/v1"
 	}
 	g.made, err = g.core.Bootstrap(ctx, first)
 	return err
@@ -225,7 +241,7 @@ func (g *gateway) close() error {
 		errs = append(errs, g.mock.Close())
 	}
 	if g.core != nil {
-		g.core.Transport.CloseIdleConnections()
+		g.core.CloseIdleConnections()
 	}
 	if g.stores != nil {
 		errs = append(errs, g.stores.Close())
@@ -251,8 +267,10 @@ func (g *gateway) announce(out io.Writer) {
 const defaultEgress = "127.0.0.0/8,::1"
 
 // egressPolicy is what may be dialled: public addresses and what
-// GATEWAY_EGRESS_ALLOW names, never the gateway itself.
-func egressPolicy(addr string) (egress.Policy, error) {
+// GATEWAY_EGRESS_ALLOW names, never the gateway itself; by custom hosts also what
+// TRUSTED_CUSTOM_HOSTS names, or this machine when neither says anything. Where a
+// list is given, only the built-in mock provider is added, as a custom host.
+func egressPolicy(addr, mock string) (egress.Policy, error) {
 	allow, set := os.LookupEnv("GATEWAY_EGRESS_ALLOW")
 	if !set {
 		allow = defaultEgress
@@ -261,13 +279,15 @@ func egressPolicy(addr string) (egress.Policy, error) {
 	if err != nil {
 		return p, fmt.Errorf("GATEWAY_EGRESS_ALLOW: %w", err)
 	}
-	trusted, set := os.LookupEnv("TRUSTED_CUSTOM_HOSTS")
-	if set {
+	if trusted, given := os.LookupEnv("TRUSTED_CUSTOM_HOSTS"); given {
 		if p.TrustedHosts, err = egress.ParseTrusted(trusted); err != nil {
 			return p, fmt.Errorf("TRUSTED_CUSTOM_HOSTS: %w", err)
 		}
-	} else {
+	} else if !set {
 		p.TrustedHosts = egress.DefaultTrusted(false)
+	}
+	if mock != "" {
+		p.TrustedHosts = append(p.TrustedHosts, mock)
 	}
 	if own, err := netip.ParseAddrPort(addr); err == nil {
 		p.Refuse = append(p.Refuse, own)

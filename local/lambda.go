@@ -17,6 +17,7 @@ import (
 
 	"gateway/local/onlambda"
 	"gateway/shared/app/onaws"
+	"gateway/shared/egress"
 	"gateway/shared/host"
 	"gateway/shared/host/runtimeapi"
 	"gateway/shared/queue"
@@ -50,6 +51,9 @@ func openLambda(ctx context.Context, o options) (_ *gateway, err error) {
 		return nil, err
 	}
 	g.core = in.Core
+	if err = g.startMock(); err != nil {
+		return nil, err
+	}
 	if err = g.begin(ctx); err != nil {
 		return nil, err
 	}
@@ -65,7 +69,7 @@ func openLambda(ctx context.Context, o options) (_ *gateway, err error) {
 		return nil, err
 	}
 	secret := rand.Text()
-	env := functionEnv(secret)
+	env := functionEnv(secret, g.mockHost())
 	container, err := startContainer(ctx, functions, o.data, env)
 	if err != nil {
 		return nil, err
@@ -109,8 +113,8 @@ func closeShim(s *onlambda.Shim) error {
 }
 
 // functionEnv is what the functions see: where AWS is, the installation, and
-// that this machine's own addresses may be called.
-func functionEnv(secret string) []string {
+// what may be called besides public addresses, as egressPolicy has it.
+func functionEnv(secret, mock string) []string {
 	env := append(runtimeapi.HostEnv(), onaws.EnvOriginSecrets+"="+secret)
 	for _, name := range []string{
 		onaws.EnvTablePrefix, onaws.EnvBucket, onaws.EnvAuditQueue, onaws.EnvUsageQueue, onaws.EnvRunQueue, onaws.EnvKey, onaws.EnvFormerKeys, onaws.EnvBlockInline,
@@ -123,10 +127,11 @@ func functionEnv(secret string) []string {
 	if !set {
 		allow = defaultEgress
 	}
-	trusted, set := os.LookupEnv(onaws.EnvTrustedHosts)
-	if !set {
-		trusted = "localhost,127.0.0.1,::1"
+	trusted, given := os.LookupEnv(onaws.EnvTrustedHosts)
+	if !given && !set {
+		trusted = strings.Join(egress.DefaultTrusted(false), ",")
 	}
+	trusted = strings.Trim(trusted+","+mock, ",")
 	return append(env, onaws.EnvEgress+"="+allow, onaws.EnvTrustedHosts+"="+trusted)
 }
 

@@ -87,7 +87,7 @@ func run(ctx context.Context) error {
 	data.Close()
 	stop()
 	wg.Wait()
-	core.Transport.CloseIdleConnections()
+	core.CloseIdleConnections()
 	return errors.Join(err, left, journal.Close())
 }
 

@@ -46,6 +46,9 @@ type Core struct {
 	Auth      *identity.Authenticator
 	Ledger    *ledger.Ledger
 	Transport *egress.HTTP1 // the guarded way out
+	// Trusting also reaches the trusted hosts: for custom hosts alone. Its
+	// connections are its own.
+	Trusting *egress.HTTP1
 }
 
 // New assembles the core.
@@ -63,6 +66,13 @@ func New(b Backends, s Settings) *Core {
 		Backends: b, Settings: s, Resources: r, Loader: l,
 		Auth:      identity.NewAuthenticator(l, s.Now),
 		Ledger:    ledger.New(b.Store, s.Now, s.Ledger),
-		Transport: egress.NewHTTP1(s.Egress),
+		Transport: egress.NewHTTP1(s.Egress.WithoutTrusted()),
+		Trusting:  egress.NewHTTP1(s.Egress),
 	}
+}
+
+// CloseIdleConnections closes the outbound connections that no request uses.
+func (c *Core) CloseIdleConnections() {
+	c.Transport.CloseIdleConnections()
+	c.Trusting.CloseIdleConnections()
 }

@@ -125,7 +125,7 @@ func (g *guard) dial(ctx context.Context, network, addr string, plain bool) (net
 		Resolver: g.resolver,
 		ControlContext: func(_ context.Context, network, address string, _ syscall.RawConn) error {
 			return g.check(network, address, verdict{
-				named: listed || g.policy.trusted(host), listed: listed, plain: plain,
+				named: listed || g.policy.trusted(host, port), listed: listed, plain: plain,
 			})
 		},
 	}

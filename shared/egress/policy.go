@@ -22,14 +22,22 @@ type Policy struct {
 	// for every address of this machine. They are refused even when allowed.
 	Refuse []netip.AddrPort
 	// TrustedHosts are custom hosts that may be reached although they are not
-	// public: exact names, "*.domain" (apex and below), exact IP literals;
-	// "localhost" covers *.localhost. Lower case. See ParseTrusted.
+	// public: exact names, "*.domain" (apex and below), exact IP literals, and
+	// host:port for one port alone; "localhost" covers *.localhost. Lower case. See
+	// ParseTrusted. What is no custom host is dialled by WithoutTrusted.
 	TrustedHosts []string
 	// MaxResponse bounds the response body of a custom host, in bytes; see Cap.
 	// 0: no bound.
 	MaxResponse int64
 	// RootCAs verifies servers; nil: the system's roots.
 	RootCAs *x509.CertPool
+}
+
+// WithoutTrusted is the policy for everything but custom hosts: media, token
+// services, addresses that a provider gives, and providers' own hosts.
+func (p Policy) WithoutTrusted() Policy {
+	p.TrustedHosts = nil
+	return p
 }
 
 const allowField = "GATEWAY_EGRESS_ALLOW"
@@ -116,8 +124,8 @@ func parsePort(s string) (uint16, bool) {
 	return uint16(n), err == nil && n > 0
 }
 
-// DefaultTrusted is TRUSTED_CUSTOM_HOSTS when it is unset: this machine while
-// developing, nothing in production.
+// DefaultTrusted is TRUSTED_CUSTOM_HOSTS when it and GATEWAY_EGRESS_ALLOW are
+// unset: this machine while developing, nothing in production.
 func DefaultTrusted(production bool) []string {
 	if production {
 		return nil
@@ -125,8 +133,8 @@ func DefaultTrusted(production bool) []string {
 	return []string{"localhost", "127.0.0.1", "::1", "host.docker.internal"}
 }
 
-// ParseTrusted reads TRUSTED_CUSTOM_HOSTS: a comma list of names, "*.domain" and
-// addresses. The error is a 400 fault naming the entry's position.
+// ParseTrusted reads TRUSTED_CUSTOM_HOSTS: a comma list of names, "*.domain",
+// addresses and host:port pairs. The error is a 400 fault naming the entry's position.
 func ParseTrusted(s string) ([]string, error) {
 	var out []string
 	for i, entry := range strings.Split(s, ",") {
@@ -139,8 +147,12 @@ func ParseTrusted(s string) ([]string, error) {
 			out = append(out, a.Unmap().String())
 			continue
 		}
+		if pair, ok := parseHostPort(entry); ok {
+			out = append(out, pair)
+			continue
+		}
 		if checkName(strings.TrimPrefix(entry, "*.")) != "" {
-			return nil, fault.Invalid("TRUSTED_CUSTOM_HOSTS", "entry %d is none of: host name, *.domain, IP address", i+1)
+			return nil, fault.Invalid("TRUSTED_CUSTOM_HOSTS", "entry %d is none of: host name, *.domain, IP address, host:port", i+1)
 		}
 		out = append(out, entry)
 	}
@@ -148,10 +160,14 @@ func ParseTrusted(s string) ([]string, error) {
 }
 
 // trusted reports whether host, lower case and an address in its plain spelling,
-// is on the trusted list.
-func (p *Policy) trusted(host string) bool {
+// is on the trusted list, by itself or with the port.
+func (p *Policy) trusted(host string, port uint16) bool {
+	if len(p.TrustedHosts) == 0 {
+		return false
+	}
+	pair := net.JoinHostPort(host, strconv.Itoa(int(port)))
 	for _, t := range p.TrustedHosts {
-		if t == host {
+		if t == host || t == pair {
 			return true
 		}
 		if domain, ok := strings.CutPrefix(t, "*."); ok && (host == domain || under(host, domain)) {

@@ -210,7 +210,7 @@ func (p *Policy) checkHost(host string, port uint16, plain bool) string {
 	if closedPort(port) {
 		return "this port belongs to another kind of service"
 	}
-	if p.trusted(host) || literal && p.allowed(a) || !literal && p.allowedLocalhost(host) {
+	if p.trusted(host, port) || literal && p.allowed(a) || !literal && p.allowedLocalhost(host) {
 		return ""
 	}
 	switch {

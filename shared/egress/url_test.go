@@ -108,11 +108,11 @@ func TestCheckURLBlocksPrivateHostsUnlessTrusted(t *testing.T) {
 }
 
 func TestTrustedHosts(t *testing.T) {
-	list, err := ParseTrusted(" Models.Example , *.ai.corp, 10.1.2.3, [FD00::5], localhost,")
+	list, err := ParseTrusted(" Models.Example , *.ai.corp, 10.1.2.3, [FD00::5], localhost, Gpu.lan:8000, 10.9.9.9:80, [fd00::7]:443,")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"models.example", "*.ai.corp", "10.1.2.3", "fd00::5", "localhost"}, list); diff != "" {
+	if diff := cmp.Diff([]string{"models.example", "*.ai.corp", "10.1.2.3", "fd00::5", "localhost", "gpu.lan:8000", "10.9.9.9:80", "[fd00::7]:443"}, list); diff != "" {
 		t.Error(diff)
 	}
 	p := Policy{TrustedHosts: list}
@@ -120,12 +120,16 @@ func TestTrustedHosts(t *testing.T) {
 		"http://models.example": true, "http://a.models.example": false, "http://ai.corp": true, "http://x.y.ai.corp:11434": true,
 		"http://evilai.corp": false, "http://ai.corp.evil.com": false, "http://10.1.2.3:8000": true, "http://10.1.2.4": false,
 		"https://[fd00::5]:8000": true, "https://[fd00::6]": false, "http://localhost:11434": true, "http://app.localhost": true, "http://notlocalhost": false,
+		"http://gpu.lan:8000": true, "http://gpu.lan": false, "http://gpu.lan:8001": false, "http://10.9.9.9": true, "https://10.9.9.9": false, "https://[fd00::7]": true,
 	} {
 		if _, err := p.CheckURL(raw, "f"); (err == nil) != ok {
 			t.Errorf("%s: %v, want ok = %v", raw, err, ok)
 		}
+		if _, err := p.WithoutTrusted().CheckURL(raw, "f"); err == nil {
+			t.Errorf("%s may be reached although it is no custom host", raw)
+		}
 	}
-	for _, bad := range []string{"a b", "*.", "http://x", "a:80", "*", "fe80::1%eth0", "a/b", "*.*.com", "1.2.3"} {
+	for _, bad := range []string{"a b", "*.", "http://x", "a:0", "*:80", "*", "fe80::1%eth0", "a/b", "*.*.com", "1.2.3"} {
 		if _, err := ParseTrusted(bad); !fault.Is(err, fault.InvalidRequest) {
 			t.Errorf("%q: %v, want a fault", bad, err)
 		}

@@ -177,8 +177,11 @@ func (t *Target) PricedAs(ctx context.Context, model string) string {
 // askProfile asks Bedrock for the first model of an inference profile.
 func (t *Target) askProfile(ctx context.Context, rt http.RoundTripper, region, profile string) (string, error) {
 	base := t.customHost()
-	if base == "" {
+	switch {
+	case base == "":
 		base = "https://bedrock." + region + ".amazonaws.com"
+	case t.Trusting != nil:
+		rt = t.Trusting
 	}
 	u, err := ExactURL(strings.TrimRight(base, "/") + "/inference-profiles/" + strings.ReplaceAll(url.PathEscape(profile), ":", "%3A"))
 	if err != nil {

@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"net/http"
 	"net/url"
 	"strings"
 
@@ -43,6 +44,9 @@ type Target struct {
 	// Signer trades stored credentials for short-lived ones; nil where no request
 	// is served, and then schemes that need it refuse.
 	Signer Signer
+	// Trusting calls the custom host where a Signer's own way out may not; nil: it
+	// may.
+	Trusting http.RoundTripper
 }
 
 // Field gives the value of a credential field; "" when it is not set.
@@ -59,7 +63,10 @@ func (t *Target) OwnHost() (rawURL, field string) {
 		return t.Credential.CustomHost, "custom_host"
 	}
 	for _, f := range t.Provider.Fields {
-		if v := t.Field(f.Name); v != "" && f.Form == BaseURL {
+		if f.Form != BaseURL {
+			continue
+		}
+		if v := t.Field(f.Name); v != "" {
 			return v, f.Name
 		}
 	}

@@ -68,7 +68,7 @@ func (c *call) choose(leaf *route.Leaf) error {
 		return err
 	}
 	if !c.rehearsing { // a rehearsal asks no token service and no catalogue
-		c.to.target.Signer = c.tokens
+		c.to.target.Signer, c.to.target.Trusting = c.tokens, c.Trusting
 	}
 	c.rec.Provider = c.to.target.Provider.ID
 	c.rec.Model = c.to.model

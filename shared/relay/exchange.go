@@ -56,7 +56,7 @@ func (c *call) exchange(body []byte, at *usage.Attempt) answer {
 		req = req.WithContext(ctx)
 	}
 	t := c.Now()
-	resp, err := c.Transport.RoundTrip(req)
+	resp, err := c.out().RoundTrip(req)
 	c.waited += c.Now().Sub(t)
 	if err != nil {
 		if c.upload != nil {
@@ -172,7 +172,7 @@ func (c *call) upstreamRequest(body []byte) (*http.Request, error) {
 	ctx := c.ctx
 	if len(body) > 0 {
 		if c.sending == nil {
-			c.sending = newOutgoing(c.Transport)
+			c.sending = newOutgoing(c.out())
 		}
 		ctx = c.sending.watch(ctx)
 	}

@@ -251,7 +251,11 @@ func (c *call) callJob(ctx context.Context, call *chat.JobCall, at *usage.Attemp
 	}
 	req.Header["User-Agent"] = userAgent
 	t := c.Now()
-	resp, err := c.Transport.RoundTrip(req)
+	out := c.out()
+	if call.URL != "" && !c.ownHost(call.URL) {
+		out = c.Transport
+	}
+	resp, err := out.RoundTrip(req)
 	c.waited += c.Now().Sub(t)
 	if err != nil {
 		return nil, c.unreachable(err)
@@ -271,7 +275,11 @@ func (c *call) callJob(ctx context.Context, call *chat.JobCall, at *usage.Attemp
 func (c *call) checkGiven(raw string) error {
 	u, err := url.Parse(raw)
 	if err == nil {
-		_, err = c.Egress.CheckURL(strings.ToLower(u.Scheme)+"://"+u.Host+"/", "")
+		policy := c.Egress
+		if !c.ownHost(raw) {
+			policy = policy.WithoutTrusted()
+		}
+		_, err = policy.CheckURL(strings.ToLower(u.Scheme)+"://"+u.Host+"/", "")
 	}
 	if err != nil {
 		f := fault.Newf(fault.InvalidProviderResponse, "", "%s gave an address that cannot be called", c.to.target.Provider.ID)

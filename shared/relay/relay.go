@@ -35,6 +35,7 @@ type Options struct {
 	Sealer    seal.Sealer
 	Store     store.Store // signed reasoning of strict clients
 	Transport http.RoundTripper
+	Trusting  http.RoundTripper // Transport for custom hosts; nil: Transport
 	Egress    egress.Policy
 	Memory    *egress.Memory // of bodies that are held whole; nil: a budget of its own
 	Dialects  []chat.Dialect // by name; what provider.Provider.Dialect refers to
@@ -92,6 +93,9 @@ func New(o Options) *Relay {
 	}
 	if o.Now == nil {
 		o.Now = time.Now
+	}
+	if o.Trusting == nil {
+		o.Trusting = o.Transport
 	}
 	r := &Relay{Options: o, tokens: provider.NewTokens(o.Transport, o.Now), dialects: make(map[string]chat.Dialect, len(o.Dialects)), memory: reasoning.New(o.Now, o.Store.Table(store.Usage), o.Sealer)}
 	if r.Memory == nil {

@@ -27,7 +27,7 @@ type Options struct {
 func New(c *app.Core, sink usage.Sink, o Options) *relay.Relay {
 	return relay.New(relay.Options{
 		Loader: c.Loader, Auth: c.Auth, Ledger: c.Ledger, Book: pricing.Default(), Sink: sink,
-		Sealer: c.Sealer, Store: c.Store, Transport: c.Transport, Egress: c.Egress, Now: c.Now,
+		Sealer: c.Sealer, Store: c.Store, Transport: c.Transport, Trusting: c.Trusting, Egress: c.Egress, Now: c.Now,
 		Dialects: Dialects(), Translators: Translators(), Jobs: Jobs(), Bucket: c.Bucket, Runs: c.Runs,
 		BlockInline:     c.BlockInline,
 		Cache:           Answers(c, o.Vectors),

@@ -46,7 +46,7 @@ func open(ctx context.Context, routes []relay.Route) (*host.Stream, error) {
 		return nil, err
 	}
 	r := plane.New(in.Core, lastResort{in.Sink}, plane.Options{RecordAfterBody: true, Drain: drain, Vectors: vectors})
-	return &host.Stream{Handler: relay.NewMux(r, routes), Secrets: secrets, Thaw: in.Transport.CloseIdleConnections}, nil
+	return &host.Stream{Handler: relay.NewMux(r, routes), Secrets: secrets, Thaw: in.CloseIdleConnections}, nil
 }
 
 // LastResort gives a sink whose events go to the log when s does not take them.
