@@ -4,6 +4,7 @@ import (
 	"context"
 	"reflect"
 	"sync/atomic"
+	"time"
 
 	"gateway/shared/fault"
 	"gateway/shared/store"
@@ -50,10 +51,12 @@ func LoadCredential[T any](ctx context.Context, l *Loader, kind, hash string, de
 			val, _ := known.value.(T)
 			return val, true, nil
 		}
-	} else if l.isUnknown(id) {
-		return none, false, nil
 	}
 	for {
+		unknown, asked := l.isUnknown(id)
+		if unknown && place.get() == nil {
+			return none, false, nil
+		}
 		// A View that is older than the read cannot be newer than what was
 		// read; with a younger one the row has to be read again.
 		newest := l.views.Load()
@@ -62,7 +65,7 @@ func LoadCredential[T any](ctx context.Context, l *Loader, kind, hash string, de
 			return none, false, fault.Unavailable(err)
 		}
 		if !found {
-			l.forget(id, place)
+			l.forget(id, place, asked)
 			return none, false, nil
 		}
 		org := it.String("org")
@@ -90,30 +93,44 @@ func (l *Loader) remember(id credentialID, c *credential) {
 	place.Store(c)
 }
 
-// forget keeps an absent credential away from the store for a moment.
-func (l *Loader) forget(id credentialID, place *credentialPlace) {
+// moment is when the store is asked for a credential: the time, and how often
+// changes of this process had cleared what is unknown.
+type moment struct {
+	at      time.Time
+	cleared uint64
+}
+
+// forget keeps an absent credential away from the store for a moment, counted
+// from before the read that did not find it. A change since then may have been
+// the credential's, and the read may not have seen it: then nothing is kept.
+func (l *Loader) forget(id credentialID, place *credentialPlace, asked moment) {
 	if place != nil {
 		place.Store(nil)
 	}
 	l.unknownMu.Lock()
 	defer l.unknownMu.Unlock()
+	if l.cleared != asked.cleared {
+		return
+	}
 	if len(l.unknown) >= maxUnknown {
 		clear(l.unknown)
 	}
-	l.unknown[id] = l.now().Add(unknownFor)
+	l.unknown[id] = asked.at.Add(unknownFor)
 }
 
-func (l *Loader) isUnknown(id credentialID) bool {
+// isUnknown tells whether the credential is remembered as absent. asked is for
+// forget, if it is not and the store is read now.
+func (l *Loader) isUnknown(id credentialID) (unknown bool, asked moment) {
 	l.unknownMu.Lock()
 	defer l.unknownMu.Unlock()
+	asked = moment{l.now(), l.cleared}
 	until, ok := l.unknown[id]
 	if !ok {
-		return false
+		return false, asked
 	}
-	now := l.now()
-	if now.Before(until) && until.Sub(now) <= unknownFor {
-		return true
+	if asked.at.Before(until) && until.Sub(asked.at) <= unknownFor {
+		return true, asked
 	}
 	delete(l.unknown, id)
-	return false
+	return false, asked
 }

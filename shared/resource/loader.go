@@ -46,6 +46,7 @@ type Loader struct {
 	credentials readMap[credentialID, *credentialPlace]
 	unknownMu   sync.Mutex
 	unknown     map[credentialID]time.Time
+	cleared     uint64 // times that unknown was cleared by a change
 }
 
 // organisation is the current View of one organisation and its running check.
@@ -93,6 +94,7 @@ func NewLoader(r *Resources) *Loader {
 func (l *Loader) Invalidate(org string) {
 	l.unknownMu.Lock()
 	clear(l.unknown)
+	l.cleared++
 	l.unknownMu.Unlock()
 	o, ok := l.orgs.get(org)
 	if !ok {
