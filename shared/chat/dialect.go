@@ -13,6 +13,10 @@ import (
 type Checked struct {
 	Walk wire.Walk
 	Keys *wire.KeySet // the members of Walk
+	// ByTarget: what passes a bound that some hosts set wider is no error of the
+	// check but noted in Excess, and whoever sends the body must ask the target.
+	ByTarget bool
+	Excess   []Excess
 }
 
 // Span is where the value of a top-level member stands, so that the body need

@@ -322,6 +322,7 @@ const (
 type Reasoning struct {
 	Effort   string // none, minimal, low, medium, high, xhigh, max; empty: not said
 	Thinking Thinking
+	Way      string     // a type of thinking that is not known here, which Thinking holds for adaptive
 	Budget   Opt[int64] // tokens
 	Display  string     // how thinking is shown: summarized, omitted; empty: not said
 }

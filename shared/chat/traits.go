@@ -46,6 +46,8 @@ type Traits struct {
 
 	// Limits are what the model is known not to do.
 	Limits
+	// Room is how much wider than the specification its bounds are.
+	Room            Room
 	NoCacheControl  bool // the host refuses cache markers
 	NoLongCache     bool // the host refuses a ttl of an hour
 	NoStrictTools   bool // the host refuses strict on tools

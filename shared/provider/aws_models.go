@@ -21,6 +21,7 @@ func (t *Target) TraitsFor(ctx context.Context, model string) chat.Traits {
 	if t.ownHost() {
 		t.permit(&traits, model)
 	}
+	traits.Room = t.room(model)
 	t.Provider.mediaBytes(&traits, model)
 	return traits
 }

@@ -207,6 +207,7 @@ func (c *call) walkBody() error {
 	var err error
 	if c.rt.Client != nil {
 		// The dialect's check walks the body: what it found is found.
+		c.checked.ByTarget = true
 		if err = c.rt.Client.Check(c.in, &c.checked); err == nil {
 			c.takeWalk()
 		}

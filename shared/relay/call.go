@@ -165,6 +165,8 @@ func (c *call) reset() {
 	clear(c.afterwards)
 	c.walk.Spans = c.walk.Spans[:0] // of another body
 	c.checked.Keys = nil            // likewise
+	clear(c.checked.Excess)
+	c.checked.Excess = c.checked.Excess[:0]
 	clear(c.rec.Attempts)
 	attempts := c.rec.Attempts[:0]
 	// What keeps its memory is taken out one by one: a literal of all would be

@@ -26,7 +26,7 @@ func (c *call) effective() error {
 	}
 	c.rec.Stream = c.stream
 	if len(c.in) == 0 || c.to.leaf.Plain() {
-		return nil
+		return c.withinBounds(c.checked.Excess)
 	}
 	body, err := c.to.leaf.Apply(nil, c.in)
 	if err != nil {
@@ -38,8 +38,11 @@ func (c *call) effective() error {
 	}
 	if c.rt.Client != nil {
 		// What a config makes of a body keeps to the same bounds.
-		var checked chat.Checked
+		checked := chat.Checked{ByTarget: true}
 		if err := c.rt.Client.Check(body, &checked); err != nil {
+			return err
+		}
+		if err := c.withinBounds(checked.Excess); err != nil {
 			return err
 		}
 	}

@@ -5,6 +5,7 @@ import (
 
 	"gateway/shared/chat"
 	"gateway/shared/fault"
+	"gateway/shared/wire"
 )
 
 // thinking is how the request tells the model to think.
@@ -40,6 +41,9 @@ func budgetEffort(budget int64) string {
 	return "high"
 }
 
+// minBudget is the least budget of thinking, in tokens.
+const minBudget = 1024
+
 func (e *requestEncoder) planThinking() error {
 	r := e.r.Reasoning
 	field := "thinking"
@@ -58,6 +62,8 @@ func (e *requestEncoder) planThinking() error {
 	case r.Thinking == chat.ThinkingOff:
 		e.think.mode = chat.ThinkingOff
 	case !r.On():
+	case r.Way != "": // of a later day: it goes on as it was said
+		e.think.mode = chat.ThinkingAdaptive
 	case e.t.Thinking == chat.ThinksAdaptively, e.t.Thinking == chat.ThinksEither && !(r.Thinking == chat.ThinkingBudget && r.Budget.Set):
 		e.think.mode = chat.ThinkingAdaptive
 		if r.Budget.Set {
@@ -263,7 +269,12 @@ func (e *requestEncoder) writeThinking() {
 		e.b = append(e.b, `{"type":"enabled","budget_tokens":`...)
 		e.b = strconv.AppendInt(e.b, e.think.budget, 10)
 	case chat.ThinkingAdaptive:
-		e.b = append(e.b, `{"type":"adaptive"`...)
+		e.b = append(e.b, `{"type":`...)
+		if r := &e.r.Reasoning; r.Way == "" {
+			e.b = append(e.b, `"adaptive"`...)
+		} else if e.b = wire.AppendJSONString(e.b, r.Way); r.Budget.Set {
+			e.b = strconv.AppendInt(append(e.b, `,"budget_tokens":`...), r.Budget.Value, 10)
+		}
 	}
 	if d := e.r.Reasoning.Display; d != "" {
 		e.str("display", d)

@@ -10,7 +10,7 @@ var keys = wire.NewKeySet("model", "messages", "stream", "max_tokens", "temperat
 
 // check tests that a body is an object with a model and messages.
 func check(body []byte, c *chat.Checked) error {
-	c.Keys = keys
+	c.Keys, c.Excess = keys, c.Excess[:0]
 	if err := keys.Walk(body, &c.Walk); err != nil {
 		return err
 	}

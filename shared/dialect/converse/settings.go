@@ -303,13 +303,16 @@ func (e *requestEncoder) ofClaude() {
 func (e *requestEncoder) claudeThinking() {
 	e.Key("thinking")
 	e.Open('{')
-	if e.think.mode == chat.ThinkingAdaptive {
+	switch {
+	case e.r.Reasoning.Way != "":
+		e.Str("type", e.r.Reasoning.Way)
+	case e.think.mode == chat.ThinkingAdaptive:
 		e.Str("type", "adaptive")
-	} else {
+	default:
 		e.Str("type", "enabled")
-		if e.think.budget > 0 {
-			e.Int("budget_tokens", e.think.budget)
-		}
+	}
+	if e.think.budget > 0 {
+		e.Int("budget_tokens", e.think.budget)
 	}
 	e.StrIf("display", e.r.Reasoning.Display)
 	e.Close('}')

@@ -63,6 +63,8 @@ func (e *requestEncoder) planThinking() error {
 	case r.Thinking == chat.ThinkingOff:
 		e.think.mode = chat.ThinkingOff
 	case !asked(r):
+	case r.Way != "":
+		e.think.mode, e.think.budget = chat.ThinkingAdaptive, r.Budget.Value
 	case e.t.Thinking == chat.ThinksAdaptively, e.t.Thinking == chat.ThinksEither && !(r.Thinking == chat.ThinkingBudget && r.Budget.Set):
 		e.planAdaptive(r)
 	default:

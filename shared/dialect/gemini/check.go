@@ -12,7 +12,7 @@ var kinds = [...]wire.Kind{wire.KindArray, wire.KindObject, wire.KindArray, wire
 
 // check tests that a body is a request: the members that count have their type.
 func check(body []byte, c *chat.Checked) error {
-	c.Keys = keys
+	c.Keys, c.Excess = keys, c.Excess[:0]
 	if err := keys.Walk(body, &c.Walk); err != nil {
 		return err
 	}

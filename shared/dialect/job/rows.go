@@ -233,8 +233,7 @@ func (r *rows) translate(body []byte) ([]byte, error) {
 	if talk.Spoken() {
 		return r.pass(talk, body)
 	}
-	var checked chat.Checked
-	if err := talk.Client.Check(body, &checked); err != nil {
+	if err := checkRow(talk, body); err != nil {
 		return nil, err
 	}
 	q, err := talk.Client.DecodeRequest(body)
@@ -255,6 +254,15 @@ func (r *rows) translate(body []byte) ([]byte, error) {
 	}
 	r.adapt(talk)
 	return r.body, r.j.Loss.Err()
+}
+
+// checkRow tests the bounds of a row, those that the target sets wider by its own.
+func checkRow(talk *chat.Talk, body []byte) error {
+	checked := chat.Checked{ByTarget: true}
+	if err := talk.Client.Check(body, &checked); err != nil {
+		return err
+	}
+	return talk.Traits.Room.Within(checked.Excess)
 }
 
 // adapt changes the body where the host differs from others.
@@ -279,7 +287,7 @@ func (r *rows) pass(talk *chat.Talk, body []byte) ([]byte, error) {
 		if kind := wire.KindOf(w.Spans[3].Of(body)); kind != wire.KindString && kind != wire.KindArray {
 			return nil, fault.Invalid("input", "input is required: a text or a list of texts")
 		}
-	} else if err := talk.Client.Check(body, new(chat.Checked)); err != nil {
+	} else if err := checkRow(talk, body); err != nil {
 		return nil, err
 	}
 	edits := []wire.Edit{passedKeys.SetKey(&w, 0, wire.AppendJSONString(nil, talk.Model))}

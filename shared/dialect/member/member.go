@@ -50,7 +50,8 @@ func CacheMarker(d *wire.Decoder) chat.Cache {
 }
 
 // Thinking reads {type:"enabled"|"adaptive"|"disabled",budget_tokens,display}
-// into t. Without a type, t.Thinking stays as it was.
+// into t. Without a type, t.Thinking stays as it was; one that is not known is some
+// way of thinking.
 func Thinking(d *wire.Decoder, t *chat.Reasoning) {
 	for key := range d.Object {
 		if d.Null() {
@@ -58,7 +59,7 @@ func Thinking(d *wire.Decoder, t *chat.Reasoning) {
 		}
 		switch string(key) {
 		case "type":
-			switch d.Str() {
+			switch way := d.Str(); way {
 			case "enabled":
 				t.Thinking = chat.ThinkingBudget
 			case "adaptive":
@@ -66,7 +67,7 @@ func Thinking(d *wire.Decoder, t *chat.Reasoning) {
 			case "disabled":
 				t.Thinking = chat.ThinkingOff
 			default:
-				d.Fail("must be enabled, disabled or adaptive")
+				t.Thinking, t.Way = chat.ThinkingAdaptive, way
 			}
 		case "budget_tokens":
 			t.Budget = chat.Some(d.Int())

@@ -14,6 +14,9 @@ type bound struct {
 	key      string
 	test     func(key string, raw []byte, b *bound) error
 	min, max float64
+	// wider says by which bound, and how far, raw is more than test takes where
+	// some host takes more; 0: none does.
+	wider func(raw []byte) (chat.ExcessKind, float64)
 }
 
 // defaultWord as a value stands for "use the provider's default".
@@ -40,7 +43,7 @@ func newChecker(across func(members) error, bounds ...bound) *checker {
 }
 
 func (c *checker) check(body []byte, checked *chat.Checked) error {
-	checked.Keys = c.keys
+	checked.Keys, checked.Excess = c.keys, checked.Excess[:0]
 	w := &checked.Walk
 	if err := c.keys.Walk(body, w); err != nil {
 		return err
@@ -54,7 +57,13 @@ func (c *checker) check(body []byte, checked *chat.Checked) error {
 		if raw[0] == '"' && string(raw) == defaultWord {
 			continue
 		}
-		if err := b.test(b.key, raw, b); err != nil {
+		err := b.test(b.key, raw, b)
+		if err != nil && b.wider != nil {
+			if kind, amount := b.wider(raw); kind != 0 {
+				err = checked.Exceeds(kind, amount, err)
+			}
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -81,25 +90,25 @@ var chatChecker = newChecker(acrossChat,
 	bound{key: "frequency_penalty", test: testNumber, min: -2, max: 2},
 	bound{key: "presence_penalty", test: testNumber, min: -2, max: 2},
 	bound{key: "logit_bias", test: testLogitBias, min: -100, max: 100},
-	bound{key: "logprobs", test: testBool},
-	bound{key: "top_logprobs", test: testInteger, min: 0, max: 20},
-	bound{key: "max_tokens", test: testInteger, min: 0, max: unbounded},
-	bound{key: "max_completion_tokens", test: testInteger, min: 0, max: unbounded},
+	bound{key: "logprobs", test: testBool, wider: countedLogprobs},
+	bound{key: "top_logprobs", test: testInteger, min: 0, max: 20, wider: numberOver(chat.ManyLogprobs, 20)},
+	bound{key: "max_tokens", test: testInteger, min: 0, max: unbounded, wider: noEnd},
+	bound{key: "max_completion_tokens", test: testInteger, min: 0, max: unbounded, wider: noEnd},
 	bound{key: "n", test: testInteger, min: 1, max: 128},
 	bound{key: "response_format", test: testFormat},
 	bound{key: "seed", test: testInteger, min: math.Inf(-1), max: unbounded},
-	bound{key: "stop", test: testStop},
+	bound{key: "stop", test: testStop, wider: elementsOver(chat.ManyStops, wire.KindString)},
 	bound{key: "stream", test: testBool},
 	bound{key: "stream_options", test: testStreamOptions},
-	bound{key: "thinking", test: testThinking},
-	bound{key: "temperature", test: testNumber, min: 0, max: 2},
+	bound{key: "thinking", test: testObject},
+	bound{key: "temperature", test: testNumber, min: 0, max: 2, wider: numberOver(chat.HighTemperature, 2)},
 	bound{key: "top_p", test: testNumber, min: 0, max: 1},
-	bound{key: "tools", test: testObjects, min: 0, max: 128},
-	bound{key: "tool_choice", test: testToolChoice},
+	bound{key: "tools", test: testObjects, min: 0, max: 128, wider: elementsOver(chat.ManyTools, wire.KindObject)},
+	bound{key: "tool_choice", test: testToolChoice, wider: anyTool},
 	bound{key: "parallel_tool_calls", test: testBool},
 	bound{key: "user", test: testString},
 	bound{key: "function_call", test: testFunctionCall},
-	bound{key: "functions", test: testObjects, min: 1, max: 128},
+	bound{key: "functions", test: testObjects, min: 1, max: 128, wider: elementsOver(chat.ManyTools, wire.KindObject)},
 )
 
 func acrossChat(m members) error {
@@ -127,15 +136,15 @@ var completionChecker = newChecker(acrossCompletion,
 	bound{key: "frequency_penalty", test: testNumber, min: -2, max: 2},
 	bound{key: "presence_penalty", test: testNumber, min: -2, max: 2},
 	bound{key: "logit_bias", test: testLogitBias, min: -100, max: 100},
-	bound{key: "logprobs", test: testInteger, min: 0, max: 5},
-	bound{key: "max_tokens", test: testInteger, min: 0, max: unbounded},
+	bound{key: "logprobs", test: testInteger, min: 0, max: 5, wider: numberOver(chat.ManyLogprobs, 5)},
+	bound{key: "max_tokens", test: testInteger, min: 0, max: unbounded, wider: noEnd},
 	bound{key: "n", test: testInteger, min: 1, max: 128},
 	bound{key: "seed", test: testInteger, min: math.Inf(-1), max: unbounded},
-	bound{key: "stop", test: testStop},
+	bound{key: "stop", test: testStop, wider: elementsOver(chat.ManyStops, wire.KindString)},
 	bound{key: "stream", test: testBool},
 	bound{key: "stream_options", test: testStreamOptions},
 	bound{key: "suffix", test: testString},
-	bound{key: "temperature", test: testNumber, min: 0, max: 2},
+	bound{key: "temperature", test: testNumber, min: 0, max: 2, wider: numberOver(chat.HighTemperature, 2)},
 	bound{key: "top_p", test: testNumber, min: 0, max: 1},
 	bound{key: "user", test: testString},
 )
@@ -163,8 +172,8 @@ func acrossCompletion(m members) error {
 
 var embeddingChecker = newChecker(acrossEmbedding,
 	bound{key: "model", test: testName},
-	bound{key: "input", test: testEmbeddingInput, max: 2048},
-	bound{key: "encoding_format", test: testEncodingFormat},
+	bound{key: "input", test: testEmbeddingInput},
+	bound{key: "encoding_format", test: testFormatName},
 	bound{key: "dimensions", test: testInteger, min: 1, max: unbounded},
 	bound{key: "user", test: testString},
 )

@@ -1,9 +1,6 @@
 package openai
 
 import (
-	"bytes"
-	"math"
-
 	"gateway/shared/fault"
 	"gateway/shared/wire"
 )
@@ -167,28 +164,6 @@ func testFormat(key string, raw []byte, b *bound) error {
 	return d.Err()
 }
 
-func testThinking(key string, raw []byte, b *bound) error {
-	if err := testObject(key, raw, b); err != nil {
-		return err
-	}
-	d := wire.NewDecoderAt(raw, key)
-	for name := range d.Object {
-		switch string(name) {
-		case "type":
-			switch t := d.Bytes(); string(t) {
-			case "enabled", "disabled", "adaptive":
-			default:
-				d.Fail("must be enabled, disabled or adaptive")
-			}
-		case "budget_tokens":
-			if !d.Null() && d.Int() < 1 {
-				d.Fail("must be at least 1")
-			}
-		}
-	}
-	return d.Err()
-}
-
 func testToolChoice(key string, raw []byte, _ *bound) error {
 	switch wire.KindOf(raw) {
 	case wire.KindObject:
@@ -216,16 +191,56 @@ func testFunctionCall(key string, raw []byte, _ *bound) error {
 }
 
 func testPrompt(key string, raw []byte, _ *bound) error {
-	return testInput(key, raw, math.MaxInt, 0)
+	return testInput(key, raw)
 }
 
-func testEmbeddingInput(key string, raw []byte, b *bound) error {
-	return testInput(key, raw, int(b.max), 1)
+// testEmbeddingInput: what is in a list is the provider's to read: texts, tokens,
+// or texts and images as one.
+func testEmbeddingInput(key string, raw []byte, _ *bound) error {
+	switch wire.KindOf(raw) {
+	case wire.KindString, wire.KindObject:
+		return nil
+	case wire.KindArray:
+		if raw[skipSpace(raw, 1)] == ']' {
+			return fault.Invalid(key, "%s must not be an empty list", key)
+		}
+		d := wire.NewDecoderAt(raw, key)
+		var first wire.Kind
+		for i := range d.Array {
+			k := d.Kind()
+			if i == 0 {
+				first = k
+			}
+			if k != first && !(content(k) && content(first)) {
+				d.Fail("must be %s like the first element", first)
+			}
+			switch k {
+			case wire.KindString:
+				d.RawStr()
+			case wire.KindNumber:
+				d.Int()
+			case wire.KindArray:
+				for range d.Array {
+					d.Int()
+				}
+			case wire.KindObject:
+				d.Skip()
+			default:
+				d.Fail("must be a text, a token, a list of tokens, or an object with text and image, not %s", k)
+			}
+		}
+		return d.Err()
+	}
+	return fault.Invalid(key, "%s must be a string, an object, or a list of strings, of tokens, of lists of tokens or of objects, not %s", key, wire.KindOf(raw))
 }
+
+// content tells the kinds that what is embedded may have: a text, or an object with
+// text and image.
+func content(k wire.Kind) bool { return k == wire.KindString || k == wire.KindObject }
 
 // testInput is for a string, or a list of strings, of token numbers or of lists
-// of token numbers, of at least least and at most most elements.
-func testInput(key string, raw []byte, most, least int) error {
+// of token numbers.
+func testInput(key string, raw []byte) error {
 	const want = "must be a string, or a list of strings, of tokens or of lists of tokens"
 	switch wire.KindOf(raw) {
 	case wire.KindString:
@@ -236,7 +251,6 @@ func testInput(key string, raw []byte, most, least int) error {
 	}
 	// Most lists hold one long text: only short elements can be many.
 	d := wire.NewDecoderAt(raw, key)
-	n := 0
 	var kind wire.Kind
 	for i := range d.Array {
 		k := d.Kind()
@@ -252,34 +266,20 @@ func testInput(key string, raw []byte, most, least int) error {
 		case wire.KindNumber:
 			d.Int()
 		case wire.KindArray:
-			m := 0
 			for range d.Array {
 				d.Int()
-				m++
-			}
-			if m > most {
-				d.Fail("must hold at most %d tokens", most)
 			}
 		default:
 			d.Fail(want)
 		}
-		n++
 	}
-	if err := d.Err(); err != nil {
-		return err
-	}
-	if n < least {
-		return fault.Invalid(key, "%s must not be an empty list", key)
-	}
-	if n > most {
-		return fault.Invalid(key, "%s must hold at most %d elements, not %d", key, most, n)
-	}
-	return nil
+	return d.Err()
 }
 
-func testEncodingFormat(key string, raw []byte, _ *bound) error {
-	if !bytes.Equal(raw, []byte(`"float"`)) && !bytes.Equal(raw, []byte(`"base64"`)) {
-		return fault.Invalid(key, "%s must be float or base64", key)
+// testFormatName takes the name of a format, or a list of them.
+func testFormatName(key string, raw []byte, _ *bound) error {
+	if k := wire.KindOf(raw); k != wire.KindString && k != wire.KindArray {
+		return fault.Invalid(key, "%s must be the name of a format such as float or base64, not %s", key, k)
 	}
 	return nil
 }

@@ -22,13 +22,17 @@ func TestOperationBodiesAreWithinTheirBounds(t *testing.T) {
 	}{
 		{CheckModeration, `{"input":"x"}`, []string{`{}`, `{"input":null}`, `{"input":{}}`, `{"input":[ ]}`, `{"input":"x","model":7}`, `{"input":"x","input":"y"}`, `{"input":["x",1]}`}, []string{"input", "input", "input", "input", "model", "input", "input[1]"}},
 		{CheckModeration, `{"input":[{"type":"text","text":"x"}],"model":null}`, nil, nil},
-		{CheckImage, `{"prompt":"x","n":10,"size":"auto","partial_images":3}`, []string{`{"prompt":7}`, `{"prompt":"x","n":1.5}`, `{"prompt":"x","output_compression":101}`}, []string{"prompt", "n", "output_compression"}},
-		{CheckSpeech, `{"input":"` + strings.Repeat("é", 4096) + `","voice":{"id":"v"},"speed":0.25}`, []string{`{"input":"","voice":"a"}`, `{"input":"x","voice":""}`, `{"input":"x","voice":"a","stream_format":"x"}`}, []string{"input", "voice", "stream_format"}},
+		{CheckImage, `{"prompt":"x","n":10,"size":"auto","partial_images":3}`, []string{`{"prompt":7}`, `{"prompt":"x","n":1.5}`, `{"prompt":"x","output_compression":"much"}`}, []string{"prompt", "n", "output_compression"}},
+		{CheckSpeech, `{"input":"` + strings.Repeat("é", 4096) + `","voice":{"id":"v"},"speed":0.25}`, []string{`{"input":"","voice":"a"}`, `{"input":"x","voice":""}`, `{"input":"x","voice":"a","stream_format":7}`}, []string{"input", "voice", "stream_format"}},
 		{CheckBatch, `{"input_file_id":"f","endpoint":"/v1/x","completion_window":"24h","metadata":{"k":"v"}}`, []string{`{"input_file_id":"f","endpoint":"/x","completion_window":"24h","metadata":{"k":1}}`, `{"input_file_id":1}`}, []string{"metadata.k", "input_file_id"}},
-		{CheckFineTune, `{"training_file":"f","hyperparameters":{"n_epochs":"auto"},"suffix":"s"}`, []string{`{"training_file":"f","suffix":"` + strings.Repeat("s", 65) + `"}`, `{"training_file":"f","integrations":[{},{},{},{},{},{}]}`}, []string{"suffix", "integrations"}},
+		{CheckFineTune, `{"training_file":"f","hyperparameters":{"n_epochs":"auto"},"suffix":"s"}`, []string{`{"training_file":"f","suffix":7}`, `{"training_file":"f","integrations":{}}`}, []string{"suffix", "integrations"}},
 		{CheckRerank, `{"query":"q","documents":["a",{"text":"b"}],"top_n":1}`, []string{`{"query":"q","documents":[1]}`, `{"query":"","documents":["a"]}`, `{"query":"q","documents":"a"}`, `{"query":"q","documents":["a",{"text":5}]}`}, []string{"documents[0]", "query", "documents", "documents[1].text"}},
 		{CheckOCR, `{"document":{"type":"document_url","document_url":"https://a.example/b.pdf"}}`, []string{`{"document":"x"}`, `{"document":{"type":1}}`, `{"document":{"type":"document_url"}}`, `{"document":{"type":"image_url","image_url":5}}`}, []string{"document", "document.type", "document.document_url", "document.image_url"}},
 		{CheckOCR, `{"document":{"type":"file","file_id":"f"}}`, nil, nil},
+		// What no specification bounds is the provider's to refuse.
+		{CheckImage, `{"prompt":"x","n":11,"response_format":"webp","partial_images":4,"output_compression":101}`, nil, nil},
+		{CheckSpeech, `{"input":"` + strings.Repeat("é", 5000) + `","voice":"v","speed":5,"stream_format":"other"}`, nil, nil},
+		{CheckFineTune, `{"training_file":"f","suffix":"` + strings.Repeat("s", 65) + `","hyperparameters":{"n_epochs":60},"integrations":[{},{},{},{},{},{}],"seed":-1}`, nil, nil},
 	} {
 		if err := c.check([]byte(c.good)); err != nil {
 			t.Errorf("%s: %v", c.good, err)

@@ -93,7 +93,7 @@ func (q *requestDecoder) member(key []byte) {
 	case "max_completion_tokens":
 		r.MaxTokens, r.MaxTokensField = chat.Some(d.Int()), "max_completion_tokens"
 	case "logprobs":
-		r.Logprobs = chat.Some(d.Bool())
+		q.logprobs()
 	case "top_logprobs":
 		r.TopLogprobs = chat.Some(d.Int())
 	default:
@@ -160,6 +160,20 @@ func (q *requestDecoder) streamOptions() {
 		if !d.Null() {
 			member.Keep(d, name, &r.Extra)
 		}
+	}
+}
+
+// logprobs reads whether log probabilities are wanted, or, as some hosts take it,
+// how many for each token.
+func (q *requestDecoder) logprobs() {
+	d, r := q.d, q.r
+	if d.Kind() != wire.KindNumber {
+		r.Logprobs = chat.Some(d.Bool())
+		return
+	}
+	n := d.Int()
+	if r.Logprobs = chat.Some(n > 0); n > 0 && !r.TopLogprobs.Set {
+		r.TopLogprobs = chat.Some(n)
 	}
 }
 

@@ -106,9 +106,9 @@ func (e *requestEncoder) bounds() {
 	}
 	if len(r.Stop) > 0 {
 		stops := r.Stop
-		if len(stops) > maxStops {
-			e.loss.Add("stop_sequences", "the provider takes at most 4 stop strings")
-			stops = stops[:maxStops]
+		if most := max(maxStops, e.t.Room.Stops); len(stops) > most {
+			e.loss.Add("stop_sequences", "the provider takes at most "+strconv.Itoa(most)+" stop strings")
+			stops = stops[:most]
 		}
 		e.key("stop")
 		e.b = append(e.b, '[')

@@ -65,7 +65,7 @@ func (q *requestDecoder) toolChoice(place string) chat.ToolChoice {
 		switch d.Str() {
 		case "none":
 			return chat.ToolChoice{Mode: chat.ToolsNone}
-		case "required":
+		case "required", "any": // as some hosts call it
 			return chat.ToolChoice{Mode: chat.ToolsRequired}
 		case "auto":
 			return chat.ToolChoice{Mode: chat.ToolsAuto}

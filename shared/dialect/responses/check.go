@@ -12,7 +12,8 @@ import (
 type rule struct {
 	key      string
 	kind     wire.Kind
-	min, max float64 // of numbers
+	min, max float64         // of numbers
+	wider    chat.ExcessKind // set where some host takes more than max
 	also     func(key string, raw []byte) error
 }
 
@@ -25,9 +26,9 @@ var rules = []rule{
 	{key: "instructions", kind: wire.KindString},
 	{key: "max_output_tokens", kind: wire.KindNumber, min: 1, max: unbounded, also: whole},
 	{key: "max_tool_calls", kind: wire.KindNumber, min: 1, max: unbounded, also: whole},
-	{key: "temperature", kind: wire.KindNumber, min: 0, max: 2},
+	{key: "temperature", kind: wire.KindNumber, min: 0, max: 2, wider: chat.HighTemperature},
 	{key: "top_p", kind: wire.KindNumber, min: 0, max: 1},
-	{key: "top_logprobs", kind: wire.KindNumber, min: 0, max: 20, also: whole},
+	{key: "top_logprobs", kind: wire.KindNumber, min: 0, max: 20, also: whole, wider: chat.ManyLogprobs},
 	{key: "stream", kind: wire.KindBool},
 	{key: "stream_options", kind: wire.KindObject},
 	{key: "store", kind: wire.KindBool},
@@ -36,13 +37,13 @@ var rules = []rule{
 	{key: "previous_response_id", kind: wire.KindString},
 	{key: "conversation", also: testConversation},
 	{key: "prompt", kind: wire.KindObject},
-	{key: "reasoning", kind: wire.KindObject, also: testReasoning},
+	{key: "reasoning", kind: wire.KindObject},
 	{key: "text", kind: wire.KindObject},
 	{key: "tools", kind: wire.KindArray, also: testObjects},
 	{key: "tool_choice", also: testToolChoice},
 	{key: "include", kind: wire.KindArray, also: testStrings},
-	{key: "metadata", kind: wire.KindObject, also: testMetadata},
-	{key: "truncation", kind: wire.KindString, also: testTruncation},
+	{key: "metadata", kind: wire.KindObject},
+	{key: "truncation", kind: wire.KindString},
 	{key: "user", kind: wire.KindString},
 	{key: "thinking", kind: wire.KindObject},
 }
@@ -60,7 +61,7 @@ const defaultWord = `"gateway-default"`
 
 // check tests the bounds of a body of /responses.
 func check(body []byte, c *chat.Checked) error {
-	c.Keys = keys
+	c.Keys, c.Excess = keys, c.Excess[:0]
 	if err := keys.Walk(body, &c.Walk); err != nil {
 		return err
 	}
@@ -69,7 +70,13 @@ func check(body []byte, c *chat.Checked) error {
 		if !span.Present(body) || string(span.Of(body)) == defaultWord {
 			continue
 		}
-		if err := rules[i].test(span.Of(body)); err != nil {
+		err := rules[i].test(span.Of(body))
+		if wider := rules[i].wider; err != nil && wider != 0 {
+			if v, bad := wire.ScanFloat(span.Of(body), ""); bad == nil && v > rules[i].max {
+				err = c.Exceeds(wider, v, err)
+			}
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -177,30 +184,6 @@ func testConversation(key string, raw []byte) error {
 	return nil
 }
 
-var efforts = map[string]bool{"none": true, "minimal": true, "low": true, "medium": true, "high": true, "xhigh": true, "max": true}
-
-func testReasoning(key string, raw []byte) error {
-	d := wire.NewDecoderAt(raw, key)
-	for member := range d.Object {
-		if d.Null() {
-			continue
-		}
-		switch string(member) {
-		case "effort":
-			if !efforts[string(d.Bytes())] {
-				d.Fail("must be none, minimal, low, medium, high, xhigh or max")
-			}
-		case "summary", "generate_summary":
-			switch string(d.Bytes()) {
-			case "auto", "concise", "detailed":
-			default:
-				d.Fail("must be auto, concise or detailed")
-			}
-		}
-	}
-	return d.Err()
-}
-
 func testToolChoice(key string, raw []byte) error {
 	switch wire.KindOf(raw) {
 	case wire.KindObject:
@@ -212,35 +195,4 @@ func testToolChoice(key string, raw []byte) error {
 		}
 	}
 	return fault.Invalid(key, "%s must be none, auto, required or an object that names a tool", key)
-}
-
-func testTruncation(key string, raw []byte) error {
-	if s := string(raw); s != `"auto"` && s != `"disabled"` {
-		return fault.Invalid(key, "%s must be auto or disabled", key)
-	}
-	return nil
-}
-
-// Bounds of metadata.
-const (
-	maxPairs = 16
-	maxKey   = 64  // bytes
-	maxValue = 512 // bytes
-)
-
-func testMetadata(key string, raw []byte) error {
-	d := wire.NewDecoderAt(raw, key)
-	n := 0
-	for member := range d.Object {
-		if n++; n > maxPairs {
-			return fault.Invalid(key, "%s must hold at most %d pairs", key, maxPairs)
-		}
-		if len(member) > maxKey {
-			return fault.Invalid(key, "the keys of %s must have at most %d characters", key, maxKey)
-		}
-		if len(d.Bytes()) > maxValue {
-			d.Fail("must have at most %d characters", maxValue)
-		}
-	}
-	return d.Err()
 }

@@ -1,0 +1,64 @@
+package openai
+
+import (
+	"gateway/shared/chat"
+	"gateway/shared/wire"
+)
+
+// What some hosts take beyond the specification, see chat.Room. Values that none
+// takes, such as a negative temperature, give 0.
+
+// numberOver is for a number that is more than most.
+func numberOver(kind chat.ExcessKind, most float64) func([]byte) (chat.ExcessKind, float64) {
+	return func(raw []byte) (chat.ExcessKind, float64) {
+		if v, err := wire.ScanFloat(raw, ""); err == nil && v > most {
+			return kind, v
+		}
+		return 0, 0
+	}
+}
+
+// elementsOver is for a list of more elements of one kind.
+func elementsOver(kind chat.ExcessKind, of wire.Kind) func([]byte) (chat.ExcessKind, float64) {
+	return func(raw []byte) (chat.ExcessKind, float64) {
+		if wire.KindOf(raw) != wire.KindArray {
+			return 0, 0
+		}
+		d := wire.NewDecoder(raw)
+		n := 0
+		for range d.Array {
+			if d.Kind() != of {
+				return 0, 0
+			}
+			d.Skip()
+			n++
+		}
+		if d.Err() != nil || n == 0 {
+			return 0, 0
+		}
+		return kind, float64(n)
+	}
+}
+
+// countedLogprobs is for a number in the place of true.
+func countedLogprobs(raw []byte) (chat.ExcessKind, float64) {
+	if n, err := wire.ScanInt(raw, ""); err == nil && n >= 0 {
+		return chat.CountedLogprobs, float64(n)
+	}
+	return 0, 0
+}
+
+func anyTool(raw []byte) (chat.ExcessKind, float64) {
+	if string(raw) == `"any"` {
+		return chat.AnyTool, 1
+	}
+	return 0, 0
+}
+
+// noEnd is for -1, which stands for no bound.
+func noEnd(raw []byte) (chat.ExcessKind, float64) {
+	if string(raw) == "-1" {
+		return chat.NoEnd, 1
+	}
+	return 0, 0
+}

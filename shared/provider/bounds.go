@@ -1,0 +1,49 @@
+package provider
+
+import (
+	"math"
+
+	"gateway/shared/chat"
+)
+
+// rooms are the hosts whose bounds are wider than the specification's. A row says
+// where that stands; what is in no row has the specification's bounds.
+var rooms = map[string]chat.Room{
+	// "Up to 16 sequences": api-docs.deepseek.com, Create Chat Completion, stop.
+	"deepseek": {Stops: 16},
+	// "A list of up to 5 strings": docs.cohere.com, Chat, stop_sequences.
+	"cohere": {Stops: 5},
+	// "Up to 5": ai.google.dev, GenerationConfig, stopSequences. 512 declarations:
+	// Vertex AI, Function calling, limitations.
+	"google":    {Stops: 5, Tools: 512},
+	"vertex-ai": {Stops: 5, Tools: 512},
+	// The Messages API bounds neither list of its own: docs.anthropic.com, Create a
+	// Message.
+	"anthropic":           {Tools: math.MaxInt},
+	"claude-platform-aws": {Tools: math.MaxInt},
+	// "Integer that controls the number of top logprobs, 0 to 20": docs.together.ai,
+	// Create Chat Completion, logprobs.
+	"together-ai": {CountedLogprobs: 20},
+	// "auto, none, any, required": docs.mistral.ai, Chat Completion, tool_choice.
+	"mistral-ai": {AnyTool: true},
+}
+
+// room is how much wider than the specification the bounds of the target are.
+func (t *Target) room(model string) chat.Room {
+	switch {
+	case t.ownHost():
+		return chat.Unbounded
+	case t.DialectOf(Chat, model) == AnthropicMessages:
+		return rooms["anthropic"] // of any host of Claude
+	case t.Provider.ID == "vertex-ai":
+		switch publisher, _ := vertexModel(model); publisher {
+		case "mistralai":
+			return rooms["mistral-ai"]
+		case "endpoints":
+			return chat.Unbounded // a machine of the caller's own
+		case "meta":
+			return chat.Room{}
+		}
+	}
+	return rooms[t.Provider.ID]
+}
