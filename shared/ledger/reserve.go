@@ -46,6 +46,7 @@ type part struct {
 	entry   entry
 	unsure  amounts // what the entry may hold: a raise whose answer was lost
 	charged amounts // by entries of this request that repair has settled
+	lost    []doubtful
 	done    bool
 }
 
@@ -114,6 +115,9 @@ func (r *Reservation) Entries() []usage.Settle {
 		if p.id != "" {
 			out = append(out, settlement(p.key, p.id, p.rest(r.final)))
 		}
+		for _, d := range p.lost { // given back, should the store have them
+			out = append(out, settlement(d.key, d.id, amounts{}))
+		}
 	}
 	return out
 }
@@ -176,6 +180,9 @@ func (p *part) rest(final amounts) amounts {
 // open writes an entry with what the bound takes. A forced entry takes nothing
 // and needs nothing: it stands for a charge that was not foreseen.
 func (l *Ledger) open(ctx context.Context, p *part, request string, b Bound, force bool) error {
+	if err := l.giveBack(ctx, p); err != nil {
+		return err
+	}
 	head := p.subject.derive().head
 	p.key = l.rowFor(head)
 	var left *amounts // available at the last look
@@ -200,7 +207,7 @@ func (l *Ledger) open(ctx context.Context, p *part, request string, b Bound, for
 		}
 		failed, ok := store.AsCondition(err)
 		if !ok {
-			l.undo(ctx, p.key, id, value, err)
+			l.undo(ctx, p, doubtful{p.key, id, value, e}, err)
 			return err
 		}
 		known, err := l.resolve(ctx, p, failed.Current, need)
@@ -300,18 +307,6 @@ func (l *Ledger) create(ctx context.Context, s *Subject, p *plan) error {
 		return nil // another caller made it, or is about to; the next turn tells
 	}
 	return err
-}
-
-// undo gives an entry back that may have been written although the store
-// reported an error.
-func (l *Ledger) undo(ctx context.Context, key store.Key, id string, value []byte, cause error) {
-	if errors.Is(cause, store.ErrThrottled) || errors.Is(cause, store.ErrContended) {
-		return
-	}
-	ctx, cancel := detached(ctx)
-	defer cancel()
-	_, err := l.close(ctx, key, id, value, amounts{})
-	l.failed(ctx, "give back a reservation", err)
 }
 
 func (l *Ledger) refusal(p *part, i int, left, need int64) error {

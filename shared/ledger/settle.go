@@ -24,6 +24,9 @@ func (r *Reservation) settle(ctx context.Context, final amounts) error {
 		if p.done {
 			return nil
 		}
+		if err := r.l.giveBack(ctx, p); err != nil {
+			return err
+		}
 		rest := p.rest(p.plan.mask(final))
 		if p.id == "" {
 			if rest.zero() {
@@ -65,34 +68,42 @@ func (l *Ledger) SettleEntry(ctx context.Context, s usage.Settle) error {
 	return nil
 }
 
+// closing is what close met.
+type closing int
+
+const (
+	entryAbsent  closing = iota // never written, or settled before
+	entryRepairs                // repair has begun with it, and settles it at its bound
+	entryClosed                 // its money has moved
+)
+
 // close takes an entry out of its row and moves its money in the same update:
-// what was reserved goes back to available, what was used goes to spent. moved
-// is false when the entry is not there any more, or repair has begun with it.
-func (l *Ledger) close(ctx context.Context, key store.Key, id string, value []byte, actual amounts) (moved bool, err error) {
+// what was reserved goes back to available, what was used goes to spent.
+func (l *Ledger) close(ctx context.Context, key store.Key, id string, value []byte, actual amounts) (closing, error) {
 	for range attempts {
 		e, err := decodeEntry(value)
 		if err != nil {
-			return false, err
+			return entryAbsent, err
 		}
 		if e.repairing {
-			return false, nil
+			return entryRepairs, nil
 		}
 		_, after, err := l.spend.Update(ctx, closeUpdate(key, id, value, &e, actual))
 		if err == nil {
 			l.alerts(ctx, key, after, actual)
-			return true, nil
+			return entryClosed, nil
 		}
 		failed, ok := store.AsCondition(err)
 		if !ok {
-			return false, err
+			return entryAbsent, err
 		}
 		stored, open := failed.Current.Map(attrOpen)[id].([]byte)
 		if !open || bytes.Equal(stored, value) {
-			return false, nil
+			return entryAbsent, nil
 		}
 		value = stored
 	}
-	return false, store.ErrContended
+	return entryAbsent, store.ErrContended
 }
 
 func closeUpdate(key store.Key, id string, value []byte, e *entry, actual amounts) store.Update {

@@ -1,0 +1,47 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+
+	"gateway/shared/store"
+)
+
+// doubtful is an entry that may have been written although the store reported an
+// error, and that could not be given back at once.
+type doubtful struct {
+	key   store.Key
+	id    string
+	value []byte
+	entry entry
+}
+
+// undo gives an entry back that may have been written although the store
+// reported an error. What cannot be told now is kept with the part: as long as
+// the request goes on, it must not hold and be charged for the same twice.
+func (l *Ledger) undo(ctx context.Context, p *part, d doubtful, cause error) {
+	if errors.Is(cause, store.ErrThrottled) || errors.Is(cause, store.ErrContended) {
+		return
+	}
+	p.lost = append(p.lost, d)
+	ctx, cancel := detached(ctx)
+	defer cancel()
+	l.failed(ctx, "give back a reservation", l.giveBack(ctx, p))
+}
+
+// giveBack settles the part's doubtful entries to nothing. One that repair has
+// settled, or may have, counts as charged.
+func (l *Ledger) giveBack(ctx context.Context, p *part) error {
+	for len(p.lost) > 0 {
+		d := &p.lost[0]
+		met, err := l.close(ctx, d.key, d.id, d.value, amounts{})
+		if err != nil {
+			return err
+		}
+		if met == entryRepairs || met == entryAbsent && entryPast(d.value, l.clock().Unix()) {
+			p.charged = sum(p.charged, d.entry.amounts)
+		}
+		p.lost = p.lost[1:]
+	}
+	return nil
+}
