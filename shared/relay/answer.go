@@ -230,6 +230,7 @@ func (c *call) unusable(err error, body []byte) error {
 		f = fault.Newf(fault.InvalidProviderResponse, "", "Invalid response received from %s", c.to.target.Provider.ID).WithCause(err)
 	}
 	f.Source = fault.SourceProvider
+	hide(body, c.secrets())
 	c.keepReceived(body)
 	if d := c.to.dialect; d != nil {
 		if m := d.MeterResponse(body); m.Usage.Known() {
@@ -264,6 +265,7 @@ func (c *call) answerHeaders(from http.Header) {
 		return
 	}
 	passProviderHeaders(h, from)
+	c.hideInHead(h)
 	if !c.loss.Empty() && !c.strict() {
 		h.Set(headerTranslation, c.loss.Header())
 	}
@@ -305,7 +307,9 @@ func (c *call) sendFault(f *fault.Fault) {
 	h.Set("Content-Type", "application/json")
 	f.SetHeaders(h)
 	c.ownHeaders(h)
-	passProviderHeaders(h, c.told)
+	if passProviderHeaders(h, c.told); c.told != nil {
+		hideInHeader(h, c.secrets())
+	}
 	if f.Source != fault.SourceProvider && f.Status() >= 500 && f.Code == fault.InternalError {
 		h.Set(headerException, "true")
 	}
@@ -332,8 +336,14 @@ func (c *call) sendRaw(resp *http.Response) error {
 		return c.sendHeld(resp)
 	}
 	watch := c.watch(resp)
+	if resp.StatusCode < 200 || resp.StatusCode > 299 {
+		if err := c.hideRaw(resp); err != nil {
+			return err
+		}
+	}
 	h := c.w.Header()
 	egress.CopyResponseHeaders(h, resp.Header)
+	c.hideInHead(h)
 	c.answerHeaders(nil)
 	c.head(resp.StatusCode)
 	chunk := newBuffer()

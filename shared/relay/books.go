@@ -90,6 +90,7 @@ func (c *call) writeBooks() {
 	c.rec.GatewayTime = max(c.rec.Duration-c.waited, 0)
 	// A provider's answer and a path may say more than a record has room for.
 	c.rec.Model, c.rec.FinishReason = clipBytes(c.rec.Model, maxModel), clipText(c.rec.FinishReason)
+	c.hideInRecord()
 	c.sealBodies(ctx)
 	if err := c.Sink.Emit(ctx, &c.rec); err != nil {
 		c.fail("usage event", err)
@@ -226,7 +227,13 @@ func (c *call) keepSent(h http.Header, body []byte) {
 		return
 	}
 	c.bodies.Sent = body[:min(len(body), maxLoggedBody)]
-	c.bodies.SentHeaders = appendHeaders(c.bodies.SentHeaders[:0], h, c.ask.Sensitive)
+	names := c.ask.Sensitive
+	if len(c.to.target.CustomHeaders)+len(c.to.target.Credential.CustomHeaders) > 0 {
+		names = c.customNames(slices.Clone(names))
+	}
+	c.bodies.SentHeaders = appendHeaders(c.bodies.SentHeaders[:0], h, names)
+	var room [8]string
+	hide(c.bodies.SentHeaders, c.to.target.Secrets(room[:0], false))
 }
 
 // sealBodies puts the bodies that the log keeps into the record, sealed.
@@ -255,6 +262,7 @@ func (c *call) sealBodies(ctx context.Context) {
 	} else {
 		b.Sent, b.SentHeaders = nil, nil
 	}
+	c.hideInLog()
 	var err error
 	c.sealedBuf = newBufferFor(b.Size() + sealedRoom)
 	if into, ok := c.Sealer.(writtenSealer); ok {

@@ -252,7 +252,7 @@ func (c *call) legacyOnly() *chat.Request {
 // is before anything of the gateway's own is added to it.
 func (c *call) keepAnswer(out []byte) {
 	k := c.caching
-	if k == nil || !c.whole(out) {
+	if k == nil || !c.whole(out) || c.tellsSecret(out) {
 		return
 	}
 	e := &cache.Entry{Body: out, Provider: c.rec.Provider, Model: c.rec.Model, Finish: c.rec.FinishReason}

@@ -102,6 +102,7 @@ type call struct {
 	written     bool          // something was written and not flushed
 	broken      bool          // the answer must be cut, not ended
 	endFault    *fault.Fault  // of the provider: why an answer that had begun did not end well
+	sentHeader  http.Header   // of the request that the target was sent last
 	told        http.Header   // of the answer that is sent, or became an error
 	waited      time.Duration // for the provider
 	rec         usage.Record
@@ -217,6 +218,7 @@ func (c *call) fail(where string, err error) {
 // refuse answers with an error, or ends a started stream with an error event.
 func (c *call) refuse(err error) {
 	f := fault.From(err)
+	c.hideInFault(f)
 	c.rec.ErrorCode, c.rec.ErrorMessage = string(f.Code), recorded(f)
 	if f.Status() >= 500 && f.Source != fault.SourceProvider {
 		c.fail("request", f)

@@ -145,6 +145,7 @@ func (c *call) providerRefused(resp *http.Response) answer {
 		buf.b, err = buf.b[:0], nil // its status still says what it is
 	}
 	_ = resp.Body.Close()
+	c.hideRefusal(resp.Header, buf.b)
 	var f *fault.Fault
 	switch {
 	case err != nil && !errors.Is(err, errTooLarge):
@@ -222,6 +223,7 @@ func (c *call) upstreamRequest(body []byte) (*http.Request, error) {
 		return nil, err
 	}
 	h["User-Agent"] = userAgent
+	c.sentHeader = req.Header
 	c.keepSent(req.Header, body)
 	return req, nil
 }

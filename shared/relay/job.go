@@ -250,6 +250,7 @@ func (c *call) callJob(ctx context.Context, call *chat.JobCall, at *usage.Attemp
 		return nil, err
 	}
 	req.Header["User-Agent"] = userAgent
+	c.sentHeader = req.Header
 	t := c.Now()
 	out := c.out()
 	if call.URL != "" && !c.ownHost(call.URL) {
@@ -299,6 +300,7 @@ func (c *call) jobRefused(resp *http.Response) *fault.Fault {
 		f := fault.Newf(fault.InvalidProviderResponse, "", "The answer of %s broke off", c.to.target.Provider.ID).WithCause(err)
 		return chat.Told(f, resp.StatusCode, resp.Header)
 	}
+	c.hideRefusal(resp.Header, buf.b)
 	c.keepReceived(buf.b)
 	f := c.to.jobs.DecodeError(resp.StatusCode, resp.Header, buf.b)
 	f.Source = fault.SourceProvider

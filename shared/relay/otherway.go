@@ -101,6 +101,7 @@ func (c *call) decodeWhole(body []byte) (*chat.Response, chat.Meter, []chat.Sign
 func (c *call) eventsBroke(err error, m chat.Meter, body []byte) error {
 	f := c.streamBroke(err)
 	f.Source = fault.SourceProvider
+	hide(body, c.secrets())
 	c.keepReceived(body)
 	u := c.used(m)
 	madeUp(&u, m)

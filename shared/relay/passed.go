@@ -116,6 +116,7 @@ func (c *call) sendHeld(resp *http.Response) error {
 	h := c.w.Header()
 	if c.rt.Shape == Raw {
 		egress.CopyResponseHeaders(h, resp.Header)
+		c.hideInHead(h)
 		h.Del("Content-Encoding") // it was read as what it says
 		c.answerHeaders(nil)
 		meter := newTailMeter(&http.Response{Header: http.Header{"Content-Type": resp.Header["Content-Type"]}})

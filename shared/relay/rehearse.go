@@ -261,13 +261,9 @@ func (c *call) imagineCall(leaf *route.Leaf, t *rehearsedTarget) error {
 	if err := c.imagineCredential(req, body); err != nil {
 		return err
 	}
-	hidden := slices.Clone(c.ask.Sensitive)
-	for _, custom := range []map[string]string{c.to.target.CustomHeaders, c.to.target.Credential.CustomHeaders} {
-		for name := range custom { // whatever they are called, they may be credentials
-			hidden = append(hidden, http.CanonicalHeaderKey(name))
-		}
-	}
-	if err := json.Unmarshal(appendHeaders(nil, req.Header, hidden), &t.Headers); err != nil {
+	shown := appendHeaders(nil, req.Header, c.customNames(slices.Clone(c.ask.Sensitive)))
+	hide(shown, c.to.target.Secrets(nil, true))
+	if err := json.Unmarshal(shown, &t.Headers); err != nil {
 		return fault.Internal(err)
 	}
 	return nil

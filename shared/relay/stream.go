@@ -120,6 +120,7 @@ func (c *call) open(a *answer) {
 			m := a.meter()
 			c.routing.patience.Arrived(m.Started)
 			if ferr != nil || m.Err != nil {
+				hide(held.b, c.secrets())
 				if !m.Started && !c.headSent {
 					c.firstEventFailed(a, m, ferr)
 					return
@@ -206,6 +207,9 @@ func (c *call) pump(a *answer) error {
 		if n > 0 {
 			out, ferr := c.pass(a, p[:n])
 			c.routing.patience.Arrived(a.meter().Started)
+			if a.meter().Err != nil {
+				hide(out, c.secrets())
+			}
 			c.piece(a, out)
 			if ferr != nil {
 				return ferr
@@ -271,6 +275,7 @@ func (c *call) closeStream(a *answer, err error) error {
 		f = c.streamBroke(err)
 	}
 	f.Source = fault.SourceProvider
+	c.hideInFault(f)
 	c.endFault = f
 	c.rec.ErrorCode, c.rec.ErrorMessage = string(f.Code), recorded(f)
 	if a.turn != nil {
