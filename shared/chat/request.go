@@ -305,6 +305,15 @@ type Format struct {
 	Description string
 	Schema      json.RawMessage
 	Strict      Opt[bool]
+	// AssumedStrict: the client's dialect holds to every schema, so that Strict is
+	// true without a word of the client. Hosts that take some schemas only are told
+	// so where this one is among them, see HoldsStrict.
+	AssumedStrict bool
+}
+
+// WritesStrict tells whether strict is written, for a host that knows the word.
+func (f *Format) WritesStrict(t *Traits) bool {
+	return f.Strict.Set && !(f.AssumedStrict && (t.NoAssumedStrict || !HoldsStrict(f.Schema)))
 }
 
 // Thinking is whether the model reasons before it answers.

@@ -53,6 +53,7 @@ type Traits struct {
 	NoStrictTools   bool // the host refuses strict on tools
 	NoStreamUsage   bool // the host refuses stream_options
 	NoParallelTools bool // the host refuses parallel_tool_calls
+	NoAssumedStrict bool // strict is written only where the client did
 	PromptCacheKey  bool // the host takes prompt_cache_key; one is derived when absent
 	NoUnknown       bool // the host refuses members that are not in its own reference
 

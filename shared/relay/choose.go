@@ -245,6 +245,7 @@ func (c *call) speak() error {
 		return unsupported(c.rt.Endpoint, p)
 	}
 	c.to.op, c.to.traits = op, c.to.target.TraitsFor(c.ctx, c.to.model)
+	c.plainer.apply(c)
 	c.to.upstream = c.to.target.UpstreamModel(c.to.model)
 	c.loss.Strict, c.loss.StrictAnswer = c.ask.NoLoss, c.strict()
 	return c.mayRefer()

@@ -68,6 +68,9 @@ func (c *call) try(leaf *route.Leaf) answer {
 	var waited time.Duration
 	for {
 		a := c.attempt(body)
+		if again, plain, ok := c.askAgain(&a); ok {
+			a, body = again, plain
+		}
 		c.called(&schedule, waited)
 		if c.headSent {
 			return a // the stream has begun; nothing can be taken back

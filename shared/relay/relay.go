@@ -81,6 +81,7 @@ type Relay struct {
 	hosts    *egress.Hosts // addresses that requests name
 	urls     exactURLs     // of their targets
 	breakers *breaker.Shared
+	plainer  plainer // hosts that refuse what is added
 	picks    *route.Picks
 	owners   *owners
 	tokens   *provider.Tokens

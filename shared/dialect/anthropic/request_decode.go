@@ -122,7 +122,7 @@ func (q *requestDecoder) outputConfig(inner string) bool {
 			d.Fail("must have a schema")
 		}
 		// The schema is enforced here without being asked for.
-		f.Strict = chat.Some(true)
+		f.Strict, f.AssumedStrict = chat.Some(true), true
 		r.Format = f
 	default:
 		return false

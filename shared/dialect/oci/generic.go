@@ -93,7 +93,7 @@ func (e *genericEncoder) format() {
 		e.Str("name", name)
 		e.StrIf("description", f.Description)
 		e.Raw("schema", f.Schema)
-		if f.Strict.Set {
+		if f.WritesStrict(e.t) {
 			e.Bool("isStrict", f.Strict.Value)
 		}
 		e.Close('}')

@@ -234,7 +234,7 @@ func (e *requestEncoder) schema(f *chat.Format) {
 	}
 	e.key("schema")
 	e.b = append(e.b, f.Schema...)
-	if f.Strict.Set {
+	if f.WritesStrict(e.t) {
 		e.bool("strict", f.Strict.Value)
 	}
 	e.b = append(e.b, `}}`...)

@@ -169,7 +169,11 @@ func (e *requestEncoder) answer() error {
 	}
 	if r.Format.Set || verbosity != "" {
 		e.b = append(e.b, `,"text":{"format":`...)
-		e.b = appendFormat(e.b, &r.Format)
+		f := r.Format
+		if !f.WritesStrict(e.t) {
+			f.Strict = chat.Opt[bool]{}
+		}
+		e.b = appendFormat(e.b, &f)
 		if verbosity != "" {
 			e.b = append(append(e.b, `,"verbosity":`...), verbosity...)
 		}
