@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"mime"
@@ -166,8 +167,7 @@ func (c *call) readBody() error {
 	c.in = c.inBuf.b
 	c.rec.RequestBytes = int64(len(c.in))
 	if c.rt.Shape == Raw {
-		c.walkRaw()
-		return nil
+		return c.walkRaw()
 	}
 	return c.walkBody()
 }
@@ -204,7 +204,10 @@ func unreadable(err error) *fault.Fault {
 
 // walkBody finds what the walk needs in a unified body and checks its bounds.
 func (c *call) walkBody() error {
-	var err error
+	err := wire.CheckUTF8(c.in)
+	if err != nil {
+		return err
+	}
 	if c.rt.Client != nil {
 		// The dialect's check walks the body: what it found is found.
 		c.checked.ByTarget = true
@@ -253,12 +256,18 @@ func (c *call) takeWalk() {
 var noSpans [keyInput + 1]wire.Span
 
 // walkRaw looks at a pass-through body only for routing and accounting: what is
-// not well-formed is the provider's to refuse.
-func (c *call) walkRaw() {
+// not a well-formed object is the provider's to refuse. An object is read here,
+// and is refused where another reader could find other text in it.
+func (c *call) walkRaw() error {
+	if wire.KindOf(bytes.TrimLeft(c.in, " \t\r\n")) == wire.KindObject {
+		if err := wire.CheckUTF8(c.in); err != nil {
+			return err
+		}
+	}
 	if len(c.in) == 0 || bodyKeys.Walk(c.in, &c.walk) != nil {
 		c.walk.Spans = c.walk.Spans[:0]
 		c.unread = len(c.in) > 0
-		return
+		return nil
 	}
 	if c.readModel(false) != nil {
 		c.model = ""
@@ -269,6 +278,7 @@ func (c *call) walkRaw() {
 	c.outBound = c.outputBound()
 	c.rawDemand()
 	c.rec.Stream = c.stream
+	return nil
 }
 
 // readModel splits "@slug/model".

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"gateway/shared/fault"
 	"gateway/shared/wire"
@@ -110,6 +111,9 @@ func (a *asked) readTrace(h http.Header) error {
 	if v := one(h, headerMetadata); v != "" {
 		if len(v) > maxMetadata {
 			return fault.Invalid("x-gateway-metadata", "must have at most %d bytes", maxMetadata)
+		}
+		if !utf8.ValidString(v) {
+			return fault.Invalid("x-gateway-metadata", "must be JSON in UTF-8")
 		}
 		a.Metadata, _ = wire.ParseMetadata(v) // what is no JSON object counts as empty
 	}

@@ -57,12 +57,9 @@ func (c *call) roomToSend() {
 
 // carriedBody is the body of an operation that a translator carries.
 func (c *call) carriedBody(src []byte) ([]byte, error) {
-	err := wire.CheckUTF8(src)
-	if err != nil {
-		return nil, err
-	}
 	a := c.carried()
 	a.Body = src
+	var err error
 	c.sendBuf.b, c.to.contentType, err = c.to.carrier.EncodeRequest(c.sendBuf.b[:0], src, a)
 	if err != nil {
 		return nil, err
@@ -191,9 +188,6 @@ func usageEdit(w *wire.Walk, src []byte) wire.Edit {
 func (c *call) decode(src []byte) (*chat.Request, error) {
 	// What another target's config made of the body must not reach this one.
 	if own := c.own(src); c.decoded == nil || !own || !c.decodedOwn {
-		if err := wire.CheckUTF8(src); err != nil {
-			return nil, err
-		}
 		r, err := c.rt.Client.DecodeRequest(src)
 		if err != nil {
 			return nil, err

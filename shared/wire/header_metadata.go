@@ -14,7 +14,7 @@ const (
 // MaxMetadataValue characters, numbers and booleans become their text, and
 // null, arrays and objects are left out. ok is false, and the map nil, when
 // the header is not a JSON object or longer than MaxMetadataHeader: it then
-// counts as empty.
+// counts as empty. The caller has checked that it is UTF-8.
 func ParseMetadata(header string) (metadata map[string]string, ok bool) {
 	if len(header) > MaxMetadataHeader {
 		return nil, false

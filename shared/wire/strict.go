@@ -1,10 +1,6 @@
 package wire
 
-import (
-	"unicode/utf8"
-
-	"gateway/shared/fault"
-)
+import "gateway/shared/fault"
 
 // CheckStrict checks a body that people write and the gateway stores: one JSON
 // value (not only an object), UTF-8 throughout, at most maxDepth levels (never
@@ -20,24 +16,6 @@ func CheckStrict(body []byte, maxDepth int) error {
 	d := NewDecoder(body)
 	checkKeys(d, min(maxDepth, MaxDepth), 0)
 	return d.End()
-}
-
-// CheckUTF8 refuses bytes that are no UTF-8: JSON has no other encoding, and what
-// decodes them would put U+FFFD in their place. The fault names the path where
-// the first one stands.
-func CheckUTF8(body []byte) error {
-	if utf8.Valid(body) {
-		return nil
-	}
-	at := 0
-	for at < len(body) {
-		r, n := utf8.DecodeRune(body[at:])
-		if r == utf8.RuneError && n == 1 {
-			break
-		}
-		at += n
-	}
-	return fault.Invalid(PathAt(body, at), "The body is not valid UTF-8 at byte %d", at)
 }
 
 // checkKeys reads the next value of d, which stands inside depth levels.
