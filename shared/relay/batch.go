@@ -70,7 +70,7 @@ func (c *call) settleBatch(answer []byte) {
 // provider did in its own time: a batch, a run or a response in the background.
 func (c *call) claimBooking(id string) bool {
 	until := c.start.Add(ownedFor)
-	err := c.owners.table.Put(c.base, store.Row{Key: c.bookingKey(id), Item: store.Item{"request": c.rec.ID}, Expires: until}, store.IfAbsent())
+	err := c.owners.table.Put(c.base, store.Row{Key: c.bookingKey(id), Item: store.Item{"request": c.ulid}, Expires: until}, store.IfAbsent())
 	if _, taken := store.AsCondition(err); taken {
 		return false
 	}
@@ -134,7 +134,7 @@ func (c *call) spend() {
 		if len(subjects) == 0 {
 			continue
 		}
-		r, err := c.Ledger.Reserve(c.base, c.rec.ID, subjects, bound)
+		r, err := c.Ledger.Reserve(c.base, c.ulid, subjects, bound)
 		if err != nil {
 			c.fail("budget of a finished batch", err)
 			continue

@@ -56,6 +56,7 @@ func refusedByLimit(code string) bool {
 func (c *call) writeBooks() {
 	c.inBooks = true
 	c.settleBreakers()
+	c.describe()
 	ctx := c.base
 	c.settleTarget()
 	if c.reserved != nil {
@@ -95,6 +96,21 @@ func (c *call) writeBooks() {
 	if err := c.Sink.Emit(ctx, &c.rec); err != nil {
 		c.fail("usage event", err)
 	}
+}
+
+// describe puts into the record what the stages before the targets learned.
+func (c *call) describe() {
+	r := &c.rec
+	r.ID, r.Start = c.ulid, c.start
+	r.Endpoint, r.Method, r.Path = c.rt.Endpoint, c.req.Method, c.req.URL.EscapedPath()
+	r.TraceID, r.SpanID, r.ParentSpanID, r.SpanName = c.ask.TraceID, c.ask.SpanID, c.ask.ParentSpanID, c.ask.SpanName
+	if who := c.who; who != nil {
+		r.Org, r.Workspace, r.WorkspaceSlug = who.Scope.Org, who.Scope.Workspace, who.WorkspaceSlug
+		r.KeyID, r.KeyType, r.UserID = who.KeyID, string(who.Type), who.UserID
+	}
+	r.RequestBytes, r.Stream, r.RequestModel = c.size, c.stream, c.model
+	r.Metadata, r.EndUser = c.metadata, c.metadata["_user"]
+	r.ConfigID, r.ConfigSlug, r.ConfigVersion, r.Mode = c.config.ID, c.config.Slug, c.config.Version, c.config.Mode
 }
 
 // maxCharge bounds what one answer is charged: ten million dollars. Budgets and
@@ -178,7 +194,7 @@ func (c *call) boundOf() ledger.Bound {
 // options are what the dialects write an answer with.
 func (c *call) options() *chat.Options {
 	c.opts = chat.Options{
-		Strict: c.strict(), IncludeUsage: c.wantUsage, Model: c.to.model, ID: c.rec.ID,
+		Strict: c.strict(), IncludeUsage: c.wantUsage, Model: c.to.model, ID: c.ulid,
 		Created: c.start.Unix(), ProviderName: c.rec.Provider, Request: c.decoded,
 	}
 	if c.to.dialect != nil {
@@ -188,15 +204,15 @@ func (c *call) options() *chat.Options {
 }
 
 // logs tells whether bodies are kept.
-func (c *call) logs() bool {
-	if c.org == nil {
+func (q *request) logs() bool {
+	if q.org == nil {
 		return false
 	}
-	s := &c.org.Settings
+	s := &q.org.Settings
 	if s.EnforceDebug != nil {
 		return *s.EnforceDebug
 	}
-	return s.RequestLogging != tenant.LogMetrics && !c.ask.NoBodies
+	return s.RequestLogging != tenant.LogMetrics && !q.ask.NoBodies
 }
 
 // captureAnswer keeps what the client gets for the log, and counts it.

@@ -139,7 +139,7 @@ var _ cache.Embedder = (*embedder)(nil)
 func (c *call) embedder(with *route.CacheEmbedder) *embedder {
 	ask := asked{TraceID: c.ask.TraceID, SpanID: newSpanID(), ParentSpanID: c.ask.SpanID, NoBodies: c.ask.NoBodies}
 	if ask.ParentSpanID == "" {
-		ask.ParentSpanID = c.rec.ID
+		ask.ParentSpanID = c.ulid
 	}
 	return &embedder{relay: c.Relay, with: with, from: lineage{c.who, c.view, c.ws, c.org, c.token, maps.Clone(c.metadata), ask}}
 }
@@ -183,13 +183,11 @@ func (r *Relay) serveChild(w http.ResponseWriter, req *http.Request, from *linea
 	limit := time.AfterFunc(2*embedLimit, c.stop)
 	c.who, c.view, c.ws, c.org = from.who, from.view, from.ws, from.org
 	c.token, c.metadata, c.ask = from.token, from.metadata, from.ask
-	c.rec.Org, c.rec.Workspace, c.rec.WorkspaceSlug = c.who.Scope.Org, c.who.Scope.Workspace, c.who.WorkspaceSlug
-	c.rec.KeyID, c.rec.KeyType, c.rec.UserID = c.who.KeyID, string(c.who.Type), c.who.UserID
-	c.rec.Metadata, c.rec.EndUser = c.metadata, c.metadata["_user"]
-	c.traceID()
-	c.in, c.rec.RequestBytes = body, int64(len(body))
+	c.trace()
+	c.in, c.size = body, int64(len(body))
 	err := c.walkBody()
 	if err == nil {
+		c.demands = c.own
 		c.walker = tree.Start(c.routeContext())
 		err = c.relay()
 	}

@@ -18,12 +18,12 @@ import (
 
 // asking is a request as far as the cache looks at it.
 func asking(endpoint string) *call {
-	return &call{
-		Relay: &Relay{Options: Options{Cache: &cache.Cache{}}},
-		rt:    &Route{Endpoint: endpoint, Shape: Unified, Client: openai.Chat{}},
-		req:   &http.Request{Method: http.MethodPost, Header: http.Header{}},
-		org:   &tenant.Organisation{}, in: []byte(`{}`),
-	}
+	c := new(call)
+	c.Relay = &Relay{Options: Options{Cache: &cache.Cache{}}}
+	c.rt = &Route{Endpoint: endpoint, Shape: Unified, Client: openai.Chat{}}
+	c.req = &http.Request{Method: http.MethodPost, Header: http.Header{}}
+	c.org, c.in = &tenant.Organisation{}, []byte(`{}`)
+	return c
 }
 
 func TestWhatMayBeCached(t *testing.T) {

@@ -1,79 +1,33 @@
 package relay
 
 import (
-	"context"
 	"crypto/rand"
 	"encoding/hex"
-	"encoding/json"
+	"gateway/shared/relay/patience"
 	"net/http"
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/oklog/ulid/v2"
 
 	"gateway/shared/chat"
 	"gateway/shared/egress"
 	"gateway/shared/fault"
-	"gateway/shared/identity"
 	"gateway/shared/ledger"
 	"gateway/shared/relay/form"
-	"gateway/shared/resource"
-	"gateway/shared/route"
-	"gateway/shared/tenant"
 	"gateway/shared/usage"
 	"gateway/shared/wire"
-	"gateway/shared/wire/life"
 )
 
 // call is one request on its walk. It is pooled: nothing of it may be kept once
 // finish has returned.
 type call struct {
-	*Relay
-	rt    *Route
-	w     http.ResponseWriter
-	req   *http.Request
-	base  context.Context // the request's values; never ends
-	ctx   context.Context // lives on when the client goes
-	stop  context.CancelFunc
-	alive *lifetime // what ctx and stop are of
-	start time.Time
-
-	// What admission learned.
-	who        *identity.Principal
-	view       *resource.View
-	ws         *tenant.Effective
-	org        *tenant.Organisation
-	ask        asked
-	keyInAuth  bool    // the gateway key came in Authorization
-	token      string  // the gateway key itself, so that it is never sent on
-	behalf     *Behalf // who a request is made for that came from no client
-	mine       bool    // the gateway does it itself: no provider is asked
-	unread     bool    // the body's model could not be read: it is not JSON, or hides it
-	pathID     string  // the variable of the route's path, escaped
-	id         string  // unescaped
-	rehearsing bool    // nothing is sent
-	keptRead   bool
-	kept       stored     // what the path says of things that providers keep
-	form       *form.Form // of a multipart body
-	in         []byte     // client body, when it is in memory
-	inBuf      *buffer
-	walk       wire.Walk
-	checked    chat.Checked
-	model      string // as the client named it, without @slug/
-	slug       string // of @slug/model in the body
-	stream     bool
-	wantUsage  bool  // the client asked for usage in the stream
-	outBound   int64 // most output tokens, times n
-	outAssumed bool  // the request states no bound
-	metadata   map[string]string
-	merged     map[string]string                         // memory of metadata that no header brought
-	walker     *route.Walk                               // nil: no route has been found
-	way        route.Walk                                // its memory
-	params     func(name string) (json.RawMessage, bool) // param as a value, made once
-	routing    routing
-	admitted   *ledger.Admission
+	plan
+	w http.ResponseWriter
 
 	// What dispatch learned.
+	demands                           // of the body for the target
+	patience        patience.Patience // of the attempt under way
+	admitted        *ledger.Admission
 	to              choice
 	admittedTargets []*ledger.Admission
 	reserved        *ledger.Reservation // of key and workspace, for the whole request
@@ -90,7 +44,6 @@ type call struct {
 	bodySpent       bool         // the client's body was streamed and cannot be sent again
 	caching         *caching     // nil: the target's answers are not kept
 	upload          *form.Upload // the body that is streamed
-	wanted          Demand       // what the price depends on besides tokens
 
 	// What was sent back.
 	headSent    bool
@@ -116,37 +69,16 @@ type call struct {
 	tail        []byte  // last bytes, held until the books are written
 	inBooks     bool
 	afterwards  []func()
-	lease       egress.Lease // memory of what the call holds whole
+	leased      egress.Lease // of the request
 	backlog     backlog      // of the stream that is read
 	opts        chat.Options
 }
 
 func (c *call) begin(r *Relay, w http.ResponseWriter, req *http.Request, rt *Route) {
-	c.Relay, c.rt, c.w, c.req = r, rt, w, req
-	c.start = r.Now()
-	c.base = life.Endless(req.Context())
-	c.alive = new(lifetime)
-	c.alive.Begin(c.base)
-	c.ctx, c.stop = &c.alive.Life, c.alive.End // a bare Life: who waits for its end needs no channel
-	c.rec.ID = ulid.MustNewDefault(c.start).String()
-	c.rec.Start = c.start
-	c.rec.Endpoint, c.rec.Method, c.rec.Path = rt.Endpoint, req.Method, req.URL.EscapedPath()
+	c.arrive(r, req, rt)
+	c.w, c.lease = w, &c.leased
 	c.rec.CacheStatus = cacheDisabled
-	// A client that goes while the provider is silent is noticed here, not by a
-	// write. Nothing of the pooled call is touched from the other goroutine.
-	c.alive.drain = r.DrainTime
-	c.alive.client.Begin(req.Context(), c.alive.left)
 }
-
-// lifetime is the context of a call's work. It outlives the pooled call.
-type lifetime struct {
-	life.Life
-	client life.Watch // over the client's own context
-	drain  time.Duration
-}
-
-// left: the client has gone, and the answer is read on for a while.
-func (l *lifetime) left() { time.AfterFunc(l.drain, l.End) }
 
 // reset drops every reference, so that the pool keeps no request alive.
 func (c *call) reset() {
@@ -197,23 +129,8 @@ func newSpanID() string {
 	return hex.EncodeToString(b[:])
 }
 
-// since is the time from arrival.
-func (c *call) since() time.Duration { return c.Now().Sub(c.start) }
-
 // strict tells whether the answer must keep to the OpenAI shape.
 func (c *call) strict() bool { return !c.ask.Lenient && !c.to.lenient }
-
-// fail reports a failure that the caller does not see.
-func (c *call) fail(where string, err error) {
-	if err == nil {
-		return
-	}
-	if c.Faults != nil {
-		c.Faults(where, err)
-		return
-	}
-	logFault(where, c.rec.ID, err)
-}
 
 // refuse answers with an error, or ends a started stream with an error event.
 func (c *call) refuse(err error) {

@@ -38,6 +38,7 @@ func TestMetadataEndsWithItsCall(t *testing.T) {
 			t.Fatal(err)
 		}
 		c.mergeMetadata()
+		c.describe()
 		if !maps.Equal(c.metadata, x.want) || !maps.Equal(c.rec.Metadata, x.want) || c.rec.EndUser != x.want["_user"] {
 			t.Errorf("%s: %v, %v, %q; want %v", x.body, c.metadata, c.rec.Metadata, c.rec.EndUser, x.want)
 		}

@@ -159,7 +159,7 @@ func (c *call) chooseDirect(leaf *route.Leaf) error {
 	if leaf.APIKey != "" || !inline {
 		cred = provider.CredentialFromConfig(p, leaf.APIKey, leaf.Fields)
 	}
-	saved := c.rec.ConfigID != "" && (leaf.APIKey != "" || !inline) && p.Holds(leaf.APIKey, leaf.Fields)
+	saved := c.config.ID != "" && (leaf.APIKey != "" || !inline) && p.Holds(leaf.APIKey, leaf.Fields)
 	if saved {
 		if err := c.staysWithConfig(p, &cred, inline); err != nil {
 			return err
@@ -192,19 +192,19 @@ var keyHeaders = [...]string{"X-Api-Key", "Api-Key", "X-Goog-Api-Key"}
 
 // headersForProvider are the client's headers without the gateway key, wherever
 // it came.
-func (c *call) headersForProvider() http.Header {
-	h, mine := c.req.Header, false
+func (q *request) headersForProvider() http.Header {
+	h, mine := q.req.Header, false
 	drop := func(name string) {
 		if !mine {
 			h, mine = h.Clone(), true
 		}
 		h.Del(name)
 	}
-	if c.keyInAuth {
+	if q.keyInAuth {
 		drop("Authorization")
 	}
 	for _, name := range keyHeaders {
-		if c.holdsKey(name) {
+		if q.holdsKey(name) {
 			drop(name)
 		}
 	}
@@ -212,9 +212,9 @@ func (c *call) headersForProvider() http.Header {
 }
 
 // holdsKey tells whether a header of the client carries the gateway key.
-func (c *call) holdsKey(name string) bool {
-	for _, v := range c.req.Header[name] {
-		if strings.TrimSpace(v) == c.token {
+func (q *request) holdsKey(name string) bool {
+	for _, v := range q.req.Header[name] {
+		if strings.TrimSpace(v) == q.token {
 			return true
 		}
 	}
@@ -279,7 +279,7 @@ func (c *call) speakOperation() error {
 func (c *call) carried() *chat.Asked {
 	return &chat.Asked{
 		Body: c.in, Model: c.to.upstream, Operation: string(c.to.op), Traits: &c.to.traits, Loss: &c.loss, Field: c.to.target.Field,
-		ID: c.rec.ID, Created: c.start.Unix(), ProviderName: c.to.target.Provider.ID, Strict: c.strict(),
+		ID: c.ulid, Created: c.start.Unix(), ProviderName: c.to.target.Provider.ID, Strict: c.strict(),
 	}
 }
 
@@ -307,8 +307,8 @@ func (c *call) sameDialect() bool {
 
 // blocksInline tells whether the organisation or the installation refuses what a
 // request brings along.
-func (c *call) blocksInline() bool { return c.BlockInline || c.org.Settings.BlockInlineConfig }
+func (q *request) blocksInline() bool { return q.BlockInline || q.org.Settings.BlockInlineConfig }
 
-func (c *call) blocked(code fault.Code, field, what string) error {
+func (q *request) blocked(code fault.Code, field, what string) error {
 	return fault.Newf(code, field, "This organisation takes saved configuration only: %s cannot be sent with a request", what)
 }

@@ -51,7 +51,7 @@ func (c *call) exchange(body []byte, at *usage.Attempt) answer {
 	if err != nil {
 		return refusal(err)
 	}
-	patience := &c.routing.patience
+	patience := &c.patience
 	if ctx := c.beginPatience(req.Context()); ctx != req.Context() {
 		req = req.WithContext(ctx)
 	}

@@ -2,7 +2,6 @@ package relay
 
 import (
 	"errors"
-	"io"
 
 	"gateway/shared/egress"
 	"gateway/shared/fault"
@@ -14,41 +13,41 @@ type Form = *form.Form
 
 // readForm takes a multipart body: whole into memory when it is small, else its
 // fields up to the first file, the rest left in the request.
-func (c *call) readForm() error {
-	boundary, err := form.BoundaryOf(one(c.req.Header, "Content-Type"))
+func (b *clientBody) readForm() error {
+	boundary, err := form.BoundaryOf(one(b.req.Header, "Content-Type"))
 	if err != nil {
 		return err
 	}
-	limit, length := c.bodyLimit(), c.req.ContentLength
+	limit, length := b.bodyLimit(), b.req.ContentLength
 	if length > limit {
 		return fault.Newf(fault.BodyTooLarge, "body", "must have at most %d bytes", limit)
 	}
 	room := form.Room(length)
 	if room > egress.Uncounted {
-		if err := c.lease.Take(c.ctx, room); err != nil {
+		if err := b.lease.Take(b.ctx, room); err != nil {
 			return err
 		}
 	}
-	c.inBuf = newBufferFor(int(min(room, keepBuffer)))
-	f, err := form.Read(c.req.Body, boundary, length, c.inBuf.b)
+	b.inBuf = newBufferFor(int(min(room, keepBuffer)))
+	f, err := form.Read(b.req.Body, boundary, length, b.inBuf.b)
 	if err != nil {
 		return unreadForm(err)
 	}
-	if head := f.Head(); cap(head) != cap(c.inBuf.b) {
-		c.inBuf.free()
-		c.inBuf = &buffer{b: head}
+	if head := f.Head(); cap(head) != cap(b.inBuf.b) {
+		b.inBuf.free()
+		b.inBuf = &buffer{b: head}
 	}
-	c.form = f
+	b.form = f
 	if f.Whole() {
-		c.in = f.Head()
-		c.rec.RequestBytes = int64(len(c.in))
+		b.in = f.Head()
+		b.size = int64(len(b.in))
 	} else {
-		c.inBuf = nil // the transport may read its bytes after the request is over
+		b.inBuf = nil // the transport may read its bytes after the request is over
 	}
-	if !c.rt.NoOutput {
-		c.outBound, c.outAssumed = defaultReserveOutput, true
+	if !b.rt.NoOutput {
+		b.own.outBound, b.own.outAssumed = defaultReserveOutput, true
 	}
-	return c.takeForm()
+	return b.takeForm()
 }
 
 // unreadForm says why a form could not be read.
@@ -66,55 +65,43 @@ func unreadForm(err error) error {
 
 // takeForm takes over from the fields what routing and accounting need, and
 // checks their bounds.
-func (c *call) takeForm() error {
-	if v, ok := c.form.Get("stream"); ok {
+func (b *clientBody) takeForm() error {
+	if v, ok := b.form.Get("stream"); ok {
 		if v != "true" && v != "false" {
 			return fault.Invalid("stream", `stream must be "true" or "false"`)
 		}
-		c.stream, c.rec.Stream = v == "true", v == "true"
+		b.own.stream = v == "true"
 	}
-	if c.rt.CheckForm != nil {
-		if err := c.rt.CheckForm(c.form); err != nil {
+	if b.rt.CheckForm != nil {
+		if err := b.rt.CheckForm(b.form); err != nil {
 			return err
 		}
 	}
-	if c.rt.Demand != nil {
-		c.wanted = c.rt.Demand(c.text, max(c.req.ContentLength, int64(len(c.form.Head()))))
+	if b.rt.Demand != nil {
+		b.own.wanted = b.rt.Demand(b.field, max(b.req.ContentLength, int64(len(b.form.Head()))))
 	}
-	if c.rt.NoModel {
+	if b.rt.NoModel {
 		return nil
 	}
-	name, ok := c.form.Get("model")
+	name, ok := b.form.Get("model")
 	if !ok {
-		if c.rt.DefaultModel != "" {
-			name = c.rt.DefaultModel
-		} else if c.form.Whole() {
+		if b.rt.DefaultModel != "" {
+			name = b.rt.DefaultModel
+		} else if b.form.Whole() {
 			return fault.Invalid("model", "model is required")
 		}
-		c.model, c.rec.RequestModel = name, name
-		c.unread = !c.form.Whole() && name == ""
+		b.model = name
+		b.unread = !b.form.Whole() && name == ""
 		return nil
 	}
 	if name == "" {
 		return fault.Invalid("model", "must not be empty")
 	}
-	return c.splitModel(name, true)
+	return b.splitModel(name, true)
 }
 
-// formBody is the form for the target, when it is held whole: nil otherwise.
-func (c *call) formBody() []byte {
-	if !c.form.Whole() {
-		return nil
-	}
-	if c.to.upstream == "" || c.form.Is("model", c.to.upstream) {
-		return c.in
-	}
-	c.sendBuf.b = c.form.Set(c.sendBuf.b[:0], "model", c.to.upstream)
-	return c.sendBuf.b
-}
-
-// formStream is the body of a long form; length is -1 when it is not known.
-func (c *call) formStream() (body io.ReadCloser, length int64) {
-	c.upload, length = c.form.Stream(c.req.Body, c.to.upstream, c.req.ContentLength, c.bodyLimit(), unreadable)
-	return c.upload, length
+// field gives a field of the form, "" when it is not there.
+func (b *clientBody) field(name string) string {
+	v, _ := b.form.Get(name)
+	return v
 }

@@ -43,7 +43,7 @@ func (c *call) countTarget() error {
 	var err error
 	if len(own) > 0 {
 		if c.reserved == nil {
-			c.reserved, err = c.Ledger.Reserve(c.ctx, c.rec.ID, own, bound)
+			c.reserved, err = c.Ledger.Reserve(c.ctx, c.ulid, own, bound)
 		} else {
 			err = c.reserved.Raise(c.ctx, bound)
 		}
@@ -56,7 +56,7 @@ func (c *call) countTarget() error {
 		return nil
 	}
 	c.held.attempts, c.held.cost, c.held.tokens = len(c.rec.Attempts), c.rec.Cost, c.rec.Usage.TotalTokens()
-	c.held.reserved, err = c.Ledger.Reserve(c.ctx, c.rec.ID, its, bound)
+	c.held.reserved, err = c.Ledger.Reserve(c.ctx, c.ulid, its, bound)
 	return err
 }
 

@@ -29,7 +29,7 @@ func (c *call) exchangeJob(body []byte, at *usage.Attempt) answer {
 		return refusal(err)
 	}
 	got, err := c.to.jobs.Do(ctx, j)
-	patience := &c.routing.patience
+	patience := &c.patience
 	if err == nil && !patience.HeadCame() {
 		_ = got.Body.Close()
 		err = patience.Late()
@@ -53,7 +53,7 @@ func (c *call) exchangeJob(body []byte, at *usage.Attempt) answer {
 // job is the operation for the target.
 func (c *call) job(body []byte, at *usage.Attempt) (*chat.Job, error) {
 	j := &chat.Job{
-		Operation: string(c.to.op), ID: c.id, Query: url.Values{}, Model: c.to.upstream, Request: c.rec.ID, Now: c.start,
+		Operation: string(c.to.op), ID: c.id, Query: url.Values{}, Model: c.to.upstream, Request: c.ulid, Now: c.start,
 		ProviderName: c.to.target.Provider.ID, Strict: c.strict(), Loss: &c.loss, Field: c.to.target.Field,
 		Header: func(name string) string { return one(c.req.Header, name) },
 		Talk:   c.talk, Room: c.rooms.of(c.who.Scope),

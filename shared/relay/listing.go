@@ -28,7 +28,7 @@ type Caller struct {
 // routed tells whether the request names a provider or a config, so that its
 // list is wanted and not the gateway's own.
 func (c *call) routed() bool {
-	return c.ask.Provider != "" || c.ask.VirtualKey != "" || c.rec.ConfigID != "" || c.ask.Config != ""
+	return c.ask.Provider != "" || c.ask.VirtualKey != "" || c.config.ID != "" || c.ask.Config != ""
 }
 
 // list answers a Listing route.

@@ -177,7 +177,7 @@ func (c *call) fetchAll(missing []string) {
 	defer func(from time.Time) { c.waited += c.Now().Sub(from) }(c.Now())
 	ctx, cancel := context.WithTimeout(c.req.Context(), mediaTime)
 	defer cancel()
-	f := newMediaFetcher(c.Transport, c.Egress.WithoutTrusted(), &c.lease)
+	f := newMediaFetcher(c.Transport, c.Egress.WithoutTrusted(), c.lease)
 	for _, m := range c.media.got {
 		f.total.Add(m.size)
 	}

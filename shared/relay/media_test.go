@@ -225,7 +225,9 @@ func TestMediaOfARequest(t *testing.T) {
 	transport := egress.NewHTTP1(p)
 	t.Cleanup(transport.CloseIdleConnections)
 	newCall := func(rt http.RoundTripper) *call {
-		c := &call{Relay: &Relay{Options: Options{Transport: rt, Egress: p, Now: time.Now}}, rt: &Route{}}
+		c := new(call)
+		c.Relay, c.rt = &Relay{Options: Options{Transport: rt, Egress: p, Now: time.Now}}, &Route{}
+		c.lease = new(egress.Lease)
 		c.req = httptest.NewRequest("POST", "/", nil)
 		c.to.traits.NeedsMediaBytes, c.to.traits.MediaHosts = true, []string{"files.example"}
 		return c

@@ -17,11 +17,11 @@ import (
 
 // readID reads the variable of the route's path. A saved provider may be named
 // in it as in a model: @slug/id.
-func (c *call) readID() error {
-	if c.pathID == "" {
+func (b *clientBody) readID() error {
+	if b.pathID == "" {
 		return nil
 	}
-	id, err := url.PathUnescape(c.pathID)
+	id, err := url.PathUnescape(b.pathID)
 	if err != nil {
 		return fault.Invalid("id", "id is not well escaped")
 	}
@@ -38,20 +38,16 @@ func (c *call) readID() error {
 		if !ok || slug == "" || name == "" {
 			return fault.Invalid("id", "a saved provider is named as @slug/id")
 		}
-		c.slug, id = slug, name
+		b.slug, id = slug, name
 	}
-	c.id = id
+	b.id = id
 	return nil
 }
 
-// text gives a top-level member of a JSON body, or a field of a form, as text;
-// numbers as they stand.
-func (c *call) text(name string) string {
-	if c.form != nil {
-		v, _ := c.form.Get(name)
-		return v
-	}
-	raw, ok := c.param(name)
+// textIn gives a top-level member of a JSON body as text; numbers as they stand,
+// "" when it is not there.
+func textIn(src []byte, name string) string {
+	raw, ok := member(src, name)
 	if !ok || len(raw) == 0 || wire.IsNull(raw) {
 		return ""
 	}
@@ -62,16 +58,16 @@ func (c *call) text(name string) string {
 }
 
 // keptPath is what the path says of stored things.
-func (c *call) keptPath() *stored {
-	if !c.keptRead {
-		c.kept, c.keptRead = storedIn(c.rawPath()), true
+func (b *clientBody) keptPath() *stored {
+	if !b.keptRead {
+		b.kept, b.keptRead = storedIn(b.rawPath()), true
 	}
-	return &c.kept
+	return &b.kept
 }
 
 // multipart tells whether the body is a form that is streamed through.
-func (c *call) multipart() bool {
-	return strings.HasPrefix(strings.ToLower(one(c.req.Header, "Content-Type")), "multipart/form-data")
+func (b *clientBody) multipart() bool {
+	return strings.HasPrefix(strings.ToLower(one(b.req.Header, "Content-Type")), "multipart/form-data")
 }
 
 // nameless tells whether the operation can be sent without a model.

@@ -25,7 +25,7 @@ func (c *call) pass(a *answer, in []byte) ([]byte, error) {
 	}
 	out, err := a.pass(in)
 	if err == nil {
-		err = c.backlog.came(c.ctx, &c.lease, len(in), len(out))
+		err = c.backlog.came(c.ctx, c.lease, len(in), len(out))
 	}
 	return out, err
 }

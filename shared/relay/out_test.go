@@ -14,7 +14,8 @@ type way struct{ http.RoundTripper }
 func TestOnlyCustomHostsAreTrusted(t *testing.T) {
 	t.Parallel()
 	strict, trusting := new(way), new(way)
-	c := &call{Relay: &Relay{Options: Options{Transport: strict, Trusting: trusting}}}
+	c := new(call)
+	c.Relay = &Relay{Options: Options{Transport: strict, Trusting: trusting}}
 	for _, p := range provider.All() {
 		fields := map[string]string{}
 		for _, f := range p.Fields {

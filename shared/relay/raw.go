@@ -15,14 +15,14 @@ import (
 
 // rawPath is the path behind the gateway's base, as it came on the wire.
 // /proxy/{anything} reaches paths that the gateway's own routes shadow.
-func (c *call) rawPath() string {
-	path := c.req.URL.EscapedPath()
-	if c.req.RequestURI != "" {
-		path, _, _ = strings.Cut(c.req.RequestURI, "?")
+func (b *clientBody) rawPath() string {
+	path := b.req.URL.EscapedPath()
+	if b.req.RequestURI != "" {
+		path, _, _ = strings.Cut(b.req.RequestURI, "?")
 	}
 	path = strings.TrimPrefix(path, "/v1")
-	if c.slug != "" && c.pathID != "" {
-		path = strings.TrimSuffix(path, c.pathID) + url.PathEscape(c.id) // the saved provider was named in it
+	if b.slug != "" && b.pathID != "" {
+		path = strings.TrimSuffix(path, b.pathID) + url.PathEscape(b.id) // the saved provider was named in it
 	}
 	if rest, ok := strings.CutPrefix(path, "/proxy/"); ok {
 		return "/" + rest
@@ -68,7 +68,7 @@ func newTailMeter(resp *http.Response) *tailMeter {
 }
 
 // memory counts what the meter keeps as the call's.
-func (m *tailMeter) memory(c *call) { m.ctx, m.lease = c.ctx, &c.lease }
+func (m *tailMeter) memory(c *call) { m.ctx, m.lease = c.ctx, c.lease }
 
 // room tells whether n bytes more may be kept.
 func (m *tailMeter) room(n int) bool {

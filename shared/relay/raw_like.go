@@ -12,15 +12,15 @@ import (
 // like is the gateway's own route for what a passed-through request asks: that of
 // its path behind a version, such as /proxy/v1/responses. Its answer is metered as
 // it would be there. nil: the gateway has none.
-func (c *call) like() *Route {
-	if c.rt.shadowed == nil || c.req.Method != http.MethodPost {
+func (b *clientBody) like() *Route {
+	if b.rt.shadowed == nil || b.req.Method != http.MethodPost {
 		return nil
 	}
-	path := c.rawPath()
+	path := b.rawPath()
 	if version, below, ok := strings.Cut(strings.TrimPrefix(path, "/"), "/"); ok && isVersion(version) {
 		path = "/" + below
 	}
-	for _, rt := range c.rt.shadowed.exact[path] {
+	for _, rt := range b.rt.shadowed.exact[path] {
 		if rt.Method == http.MethodPost && (rt.Client != nil || rt.Meter != nil || rt.Demand != nil) {
 			return rt
 		}
@@ -31,21 +31,6 @@ func (c *call) like() *Route {
 // isVersion knows v1, v2 and so on.
 func isVersion(s string) bool {
 	return len(s) == 2 && s[0] == 'v' && s[1] >= '0' && s[1] <= '9'
-}
-
-// rawDemand is what the price of a passed-through request depends on besides
-// tokens.
-func (c *call) rawDemand() {
-	like := c.like()
-	if like == nil {
-		return
-	}
-	if like.NoOutput {
-		c.outBound = 0
-	}
-	if like.Demand != nil {
-		c.wanted = like.Demand(c.text, int64(len(c.in)))
-	}
 }
 
 // meterRaw reads the usage of a passed-through answer: as the gateway's own route

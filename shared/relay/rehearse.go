@@ -89,15 +89,15 @@ func (c *call) rehearse() error {
 	in.pathID, in.rehearsing = id, true
 	in.who, in.view, in.ws, in.org, in.token, in.keyInAuth = c.who, c.view, c.ws, c.org, c.token, false
 	// The config is tried out: also one that could not come with a request.
-	in.routing.trial = q.brings()
+	in.trial = q.brings()
 	out := &rehearsed{Object: "dry-run", Endpoint: rt.Endpoint, Targets: []rehearsedTarget{}, Decision: noDecision()}
 	if err := in.prepare(); err != nil {
 		out.Error = told(err)
 	} else {
 		out.Error = in.walkThrough(q, out)
 	}
-	if in.rec.ConfigID != "" || in.rec.Mode != "" {
-		out.Config = &rehearsedConfig{in.rec.ConfigID, in.rec.ConfigSlug, in.rec.ConfigVersion, in.rec.Mode}
+	if in.config != (usedConfig{}) {
+		out.Config = &rehearsedConfig{in.config.ID, in.config.Slug, in.config.Version, in.config.Mode}
 	}
 	if out.Limits, err = c.limitsOf(c.who.Subject, c.ws.Subject); err != nil {
 		return err
@@ -156,6 +156,7 @@ func (c *call) prepare() error {
 		return err
 	}
 	c.mergeMetadata()
+	c.demands = c.own
 	return c.resolve()
 }
 

@@ -145,7 +145,7 @@ func (r *Relay) serveFor(w http.ResponseWriter, req *http.Request, rt *Route, id
 	c.begin(r, w, req, rt)
 	c.pathID, c.behalf = id, behalf
 	if behalf != nil {
-		behalf.Request = c.rec.ID
+		behalf.Request = c.ulid
 	}
 	err := c.admit()
 	switch {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"gateway/shared/relay/breaker"
+	"gateway/shared/relay/patience"
 	"math/rand/v2"
 	"strings"
 	"sync/atomic"
@@ -52,45 +54,66 @@ func (s *savedConfig) compile(ctx context.Context, sealer seal.Sealer) (*route.T
 	return t, nil
 }
 
+// plan is the way of a read request: the compiled targets and where their walk
+// stands, or that the gateway does it itself.
+type plan struct {
+	clientBody
+	mine       bool            // the gateway does it itself: no provider is asked
+	trial      bool            // the config is only tried out: nothing is sent
+	config     usedConfig      // that the targets are of; zero: none
+	asked      patience.Asked  // of the request's headers
+	walker     *route.Walk     // nil: no route has been found
+	way        route.Walk      // its memory
+	breakersOf *breaker.Config // nil: the config has none
+}
+
+// usedConfig names a config; ID, Slug and Version are zero for one that came with
+// the request.
+type usedConfig struct {
+	ID, Slug string
+	Version  int64
+	Mode     string
+}
+
 // resolve finds the tree of targets: the request's config, else the key's
 // default, else the workspace's for user keys, else its default config, else what
 // the headers and the model name.
-func (c *call) resolve() error {
-	if c.mine = c.rt.Own && c.ask.Provider == ownProvider; c.mine {
+func (p *plan) resolve() error {
+	if p.mine = p.rt.Own && p.ask.Provider == ownProvider; p.mine {
 		return nil
 	}
-	if err := c.checkInline(); err != nil {
+	if err := p.checkInline(); err != nil {
 		return err
 	}
-	if err := c.routing.asked.Read(c.req.Header); err != nil {
+	if err := p.asked.Read(p.req.Header); err != nil {
 		return err
 	}
-	sent := strings.TrimSpace(c.ask.Config)
+	sent := strings.TrimSpace(p.ask.Config)
 	switch {
-	case sent != "" && c.who.Defaults.RefusesConfig():
+	case sent != "" && p.who.Defaults.RefusesConfig():
 		return fault.New(fault.ConfigOverrideRefused, "x-gateway-config", "Requests with this API key may not bring a config of their own")
 	case strings.HasPrefix(sent, "{"):
-		return c.inlineConfig(sent)
+		return p.inlineConfig(sent)
 	case sent != "":
-		return c.useConfig(sent)
-	case c.who.Defaults.ConfigID != "":
-		return c.useConfig(c.who.Defaults.ConfigID)
-	case c.ws.Defaults.UserAPIKeyConfig != "" && c.who.UserID != "":
-		return c.useConfig(c.ws.Defaults.UserAPIKeyConfig)
-	case c.ws.DefaultConfig != "":
-		return c.useConfig(c.ws.DefaultConfig)
-	case c.rt.Own && c.ask.Provider == "" && c.ask.VirtualKey == "" && c.slug == "":
-		c.mine = true
+		return p.useConfig(sent)
+	case p.who.Defaults.ConfigID != "":
+		return p.useConfig(p.who.Defaults.ConfigID)
+	case p.ws.Defaults.UserAPIKeyConfig != "" && p.who.UserID != "":
+		return p.useConfig(p.ws.Defaults.UserAPIKeyConfig)
+	case p.ws.DefaultConfig != "":
+		return p.useConfig(p.ws.DefaultConfig)
+	case p.rt.Own && p.ask.Provider == "" && p.ask.VirtualKey == "" && p.slug == "":
+		p.mine = true
 		return nil
 	}
-	c.startWalk(headerTree, c.routeContext())
+	p.startWalk(headerTree, p.routeContext())
 	return nil
 }
 
 // startWalk begins the walk of a tree.
-func (c *call) startWalk(t *route.Tree, ctx route.Context) {
-	c.walker = &c.way
-	t.StartIn(c.walker, ctx)
+func (p *plan) startWalk(t *route.Tree, ctx route.Context) {
+	p.walker = &p.way
+	t.StartIn(p.walker, ctx)
 }
 
 // headerTree is the route of a request without a config: one target that takes
@@ -99,28 +122,28 @@ var headerTree = route.Single()
 
 // checkInline refuses what a request brings along where only saved
 // configuration is taken; the first violation is named.
-func (c *call) checkInline() error {
-	if !c.blocksInline() {
+func (p *plan) checkInline() error {
+	if !p.blocksInline() {
 		return nil
 	}
 	switch {
-	case strings.HasPrefix(strings.TrimSpace(c.ask.Config), "{") && !c.routing.trial:
-		return c.blocked(fault.InlineConfigBlocked, "x-gateway-config", "a config in JSON")
-	case c.ask.Provider != "" && !strings.HasPrefix(c.ask.Provider, "@"):
-		return c.blocked(fault.InlineProviderBlocked, "x-gateway-provider", "a provider name")
-	case c.ask.CustomHost != "":
-		return c.blocked(fault.InlineHostBlocked, "x-gateway-custom-host", "a custom host")
-	case len(c.ask.Forward) > 0:
-		return c.blocked(fault.InlineForwardBlocked, "x-gateway-forward-headers", "a list of headers to forward")
+	case strings.HasPrefix(strings.TrimSpace(p.ask.Config), "{") && !p.trial:
+		return p.blocked(fault.InlineConfigBlocked, "x-gateway-config", "a config in JSON")
+	case p.ask.Provider != "" && !strings.HasPrefix(p.ask.Provider, "@"):
+		return p.blocked(fault.InlineProviderBlocked, "x-gateway-provider", "a provider name")
+	case p.ask.CustomHost != "":
+		return p.blocked(fault.InlineHostBlocked, "x-gateway-custom-host", "a custom host")
+	case len(p.ask.Forward) > 0:
+		return p.blocked(fault.InlineForwardBlocked, "x-gateway-forward-headers", "a list of headers to forward")
 	}
-	if name := provider.URLHeader(c.req.Header); name != "" {
-		return c.blocked(fault.InlineURLBlocked, strings.ToLower(name), "a provider address")
+	if name := provider.URLHeader(p.req.Header); name != "" {
+		return p.blocked(fault.InlineURLBlocked, strings.ToLower(name), "a provider address")
 	}
 	return nil
 }
 
 // inlineConfig compiles the config of the header.
-func (c *call) inlineConfig(text string) error {
+func (p *plan) inlineConfig(text string) error {
 	if len(text) > maxInlineConfig {
 		return fault.Newf(fault.InvalidConfig, "x-gateway-config", "must have at most %d bytes; save larger configs", maxInlineConfig)
 	}
@@ -132,8 +155,8 @@ func (c *call) inlineConfig(text string) error {
 	if len(details) > 0 {
 		return invalidConfig(details)
 	}
-	c.rec.Mode = tree.Mode()
-	c.startWalk(tree, c.routeContext())
+	p.config.Mode = tree.Mode()
+	p.startWalk(tree, p.routeContext())
 	return nil
 }
 
@@ -151,45 +174,65 @@ func invalidConfig(details []fault.Detail) error {
 }
 
 // useConfig loads a config by id or slug.
-func (c *call) useConfig(ref string) error {
-	cfg, ok, err := resource.Load(c.ctx, c.view, c.who.Scope, route.KindConfig, ref, func(rec resource.Record) (*savedConfig, error) {
+func (p *plan) useConfig(ref string) error {
+	cfg, ok, err := resource.Load(p.ctx, p.view, p.who.Scope, route.KindConfig, ref, func(rec resource.Record) (*savedConfig, error) {
 		return &savedConfig{rec: rec}, nil
 	})
 	if err != nil {
 		return err
 	}
 	if !ok || cfg.rec.Archived() {
-		if ref != strings.TrimSpace(c.ask.Config) { // the request named none
+		if ref != strings.TrimSpace(p.ask.Config) { // the request named none
 			return fault.Newf(fault.InvalidConfig, "x-gateway-config", "The default config %q of this API key or its workspace is archived: send another one, or have the default changed", clipText(ref))
 		}
 		return fault.Newf(fault.InvalidConfig, "x-gateway-config", "Invalid config passed: there is no config %q in this workspace, and it is not a JSON object", clipText(ref))
 	}
-	tree, err := cfg.compile(c.ctx, c.Sealer)
+	tree, err := cfg.compile(p.ctx, p.Sealer)
 	if err != nil {
 		return err
 	}
-	c.rec.ConfigID, c.rec.ConfigSlug, c.rec.ConfigVersion = cfg.rec.ID, cfg.rec.Slug, cfg.rec.Version
-	c.rec.Mode = tree.Mode()
-	c.useTree(tree, cfg.rec.ID, cfg.rec.Version)
+	p.config = usedConfig{cfg.rec.ID, cfg.rec.Slug, cfg.rec.Version, tree.Mode()}
+	p.useTree(tree, cfg.rec.ID, cfg.rec.Version)
 	return nil
 }
 
 // routeContext is what conditions and draws look at.
-func (c *call) routeContext() route.Context {
-	if c.params == nil {
-		c.params = c.param
+func (p *plan) routeContext() route.Context {
+	if p.params == nil {
+		p.params = p.param
 	}
-	return route.Context{Metadata: c.metadata, Params: c.params, Path: c.req.URL.Path, Random: rand.Uint32}
+	return route.Context{Metadata: p.metadata, Params: p.params, Path: p.req.URL.Path, Random: rand.Uint32}
 }
 
-// param gives a top-level field of the client's body to a condition.
-func (c *call) param(name string) (json.RawMessage, bool) {
-	if len(c.in) == 0 {
+// member gives a top-level member of a JSON body.
+func member(body []byte, name string) (json.RawMessage, bool) {
+	if len(body) == 0 {
 		return nil, false
 	}
 	var w wire.Walk
-	if wire.NewKeySet(name).Walk(c.in, &w) != nil || w.Spans[0].Absent() {
+	if wire.NewKeySet(name).Walk(body, &w) != nil || w.Spans[0].Absent() {
 		return nil, false
 	}
-	return json.RawMessage(w.Spans[0].Of(c.in)), true
+	return json.RawMessage(w.Spans[0].Of(body)), true
+}
+
+// param gives a top-level field of the client's body to a condition.
+func (b *clientBody) param(name string) (json.RawMessage, bool) { return member(b.in, name) }
+
+// useTree starts the walk of a saved config.
+func (p *plan) useTree(tree *route.Tree, config string, version int64) {
+	ctx := p.routeContext()
+	scope := p.who.Scope
+	if tree.Guarded() {
+		key := route.ConfigKey{Org: scope.Org, Workspace: scope.Workspace, Config: config, Version: version}
+		p.breakersOf = p.breakers.Of(p.ctx, key)
+		ctx.Breakers = p.breakersOf
+	}
+	if tree.Sticky() {
+		ctx.Sticky = p.picks.Of(scope.Org, scope.Workspace, config)
+	}
+	if p.rehearsing {
+		ctx = onlyLooking(ctx)
+	}
+	p.startWalk(tree, ctx)
 }

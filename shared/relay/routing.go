@@ -3,44 +3,11 @@ package relay
 import (
 	"context"
 	"net/http"
-	"strconv"
 	"time"
 
-	"gateway/shared/relay/breaker"
-	"gateway/shared/relay/patience"
 	"gateway/shared/route"
 	"gateway/shared/usage"
 )
-
-// routing is what a call knows of its way through the targets.
-type routing struct {
-	asked    patience.Asked    // of the request's headers
-	own      ownDemands        // of the client's own body
-	breakers *breaker.Config   // nil: the config has none
-	patience patience.Patience // of the attempt under way
-	begun    bool              // own is filled
-	trial    bool              // the config is only tried out: nothing is sent
-}
-
-// useTree starts the walk of a saved config.
-func (c *call) useTree(tree *route.Tree, config string, version int64) {
-	ctx := c.routeContext()
-	scope := c.who.Scope
-	if tree.Guarded() {
-		key := route.ConfigKey{Org: scope.Org, Workspace: scope.Workspace, Config: config, Version: version}
-		c.routing.breakers = c.breakers.Of(c.ctx, key)
-		ctx.Breakers = c.routing.breakers
-	}
-	if tree.Sticky() {
-		ctx.Sticky = c.picks.Of(scope.Org, scope.Workspace, config)
-	}
-	if c.rehearsing {
-		ctx = onlyLooking(ctx)
-	}
-	c.startWalk(tree, ctx)
-}
-
-func versionText(n int64) string { return "v" + strconv.FormatInt(n, 10) }
 
 // decided puts what the walk was decided on into the record, and tells other
 // processes what it has learned of targets so far.
@@ -54,7 +21,7 @@ func (c *call) decided() {
 
 // tellBreakers tells other processes what the walk learned of targets.
 func (c *call) tellBreakers() {
-	s := c.routing.breakers
+	s := c.breakersOf
 	switch {
 	case s == nil || !s.Untold():
 	case c.RecordAfterBody:
@@ -124,9 +91,9 @@ func (r *Relay) Close() { r.breakers.Close() }
 func (c *call) beginPatience(ctx context.Context) context.Context {
 	var firstToken, idle time.Duration
 	if c.stream && c.rt.Client != nil && c.rt.Shape == Unified {
-		firstToken, idle = c.routing.asked.Over(c.to.leaf.FirstToken, c.to.leaf.Idle)
+		firstToken, idle = c.asked.Over(c.to.leaf.FirstToken, c.to.leaf.Idle)
 	}
-	ctx, release := c.routing.patience.Begin(ctx, c.to.timeout, firstToken, idle)
+	ctx, release := c.patience.Begin(ctx, c.to.timeout, firstToken, idle)
 	if release != nil {
 		c.afterwards = append(c.afterwards, release)
 	}

@@ -138,11 +138,11 @@ func (c *call) readRun() (*managed.Definition, error) {
 }
 
 // keyHash names the caller's key without telling it.
-func (c *call) keyHash() string {
-	if c.behalf != nil {
-		return c.behalf.Key
+func (q *request) keyHash() string {
+	if q.behalf != nil {
+		return q.behalf.Key
 	}
-	return identity.HashToken(c.token)
+	return identity.HashToken(q.token)
 }
 
 // readRunOptions reads gateway_options: headers by name, whose values are texts,
@@ -252,16 +252,13 @@ func (c *call) rowsRoute(d *managed.Definition) error {
 	return err
 }
 
-// resolveAs resolves the route of a request with other headers, and leaves this
-// one as it was.
+// resolveAs resolves the route that a request of the same caller with other headers
+// would take.
 func (c *call) resolveAs(ask asked, h http.Header) error {
-	was, req, rt, rec, walker, routing := c.ask, c.req, c.rt, c.rec, c.walker, c.routing
-	other := *req
-	other.Header = h
-	shallow := *rt
-	shallow.Own = false
-	c.ask, c.req, c.rt = ask, &other, &shallow
-	err := c.resolve()
-	c.ask, c.req, c.rt, c.rec, c.walker, c.routing, c.mine = was, req, rt, rec, walker, routing, true
-	return err
+	other := plan{clientBody: c.clientBody}
+	req, rt := *c.req, *c.rt
+	req.Header, rt.Own = h, false
+	other.ask, other.req, other.rt = ask, &req, &rt
+	other.params = nil // of the body of this one
+	return other.resolve()
 }

@@ -53,7 +53,7 @@ func (c *call) manage() error {
 // managed performs the operation.
 func (c *call) managed() (*chat.JobAnswer, error) {
 	j := &chat.Job{
-		Operation: string(c.rt.Operation), ID: c.id, Query: url.Values{}, Request: c.rec.ID, Now: c.start,
+		Operation: string(c.rt.Operation), ID: c.id, Query: url.Values{}, Request: c.ulid, Now: c.start,
 		ProviderName: "files that the gateway keeps", Strict: true, Loss: &c.loss, Room: c.rooms.own(c.who.Scope),
 	}
 	if c.req.Method == http.MethodGet {

@@ -31,7 +31,7 @@ func (c *call) staysPut(s *saved, cred *provider.Credential) error {
 	if field := cred.MovedBy(s.provider, c.req.Header); field != "" {
 		return storedWithAddress(field)
 	}
-	if c.rec.ConfigID != "" || len(c.to.leaf.Fields) == 0 {
+	if c.config.ID != "" || len(c.to.leaf.Fields) == 0 {
 		return nil
 	}
 	if field := cred.MovedByFields(s.provider, c.to.leaf.Fields); field != "" {

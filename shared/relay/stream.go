@@ -118,7 +118,7 @@ func (c *call) open(a *answer) {
 			held.reserve(len(out))
 			held.b = append(held.b, out...)
 			m := a.meter()
-			c.routing.patience.Arrived(m.Started)
+			c.patience.Arrived(m.Started)
 			if ferr != nil || m.Err != nil {
 				hide(held.b, c.secrets())
 				if !m.Started && !c.headSent {
@@ -155,7 +155,7 @@ func (c *call) open(a *answer) {
 // firstEventFailed turns a stream that never began into a refusal.
 func (c *call) firstEventFailed(a *answer, m chat.Meter, err error) {
 	f := m.Err
-	late := c.routing.patience.Late()
+	late := c.patience.Late()
 	switch {
 	case f != nil:
 		f.Source = fault.SourceProvider
@@ -165,7 +165,7 @@ func (c *call) firstEventFailed(a *answer, m chat.Meter, err error) {
 		f = fault.Newf(fault.InvalidProviderResponse, "", "The stream of %s broke off before it began", c.to.target.Provider.ID).WithCause(err)
 		f.Source = fault.SourceProvider
 	}
-	c.routing.patience.Stop()
+	c.patience.Stop()
 	if m.Usage.Known() {
 		c.charge(m.Usage)
 	}
@@ -206,7 +206,7 @@ func (c *call) pump(a *answer) error {
 		c.waited += c.Now().Sub(t)
 		if n > 0 {
 			out, ferr := c.pass(a, p[:n])
-			c.routing.patience.Arrived(a.meter().Started)
+			c.patience.Arrived(a.meter().Started)
 			if a.meter().Err != nil {
 				hide(out, c.secrets())
 			}
@@ -246,7 +246,7 @@ func (c *call) piece(a *answer, out []byte) {
 func (c *call) closeStream(a *answer, err error) error {
 	var last []byte
 	m := a.meter()
-	c.routing.patience.Stop()
+	c.patience.Stop()
 	if err == nil && m.Err == nil {
 		if a.turn != nil {
 			last, err = a.turn.end()
@@ -295,7 +295,7 @@ func (c *call) closeStream(a *answer, err error) error {
 
 // cut says why a read of a stream failed: the gateway's own patience comes first.
 func (c *call) cut(err error) error {
-	if f := c.routing.patience.Late(); f != nil {
+	if f := c.patience.Late(); f != nil {
 		return f
 	}
 	return err

@@ -15,7 +15,7 @@ func (c *call) readWhole(buf *buffer, resp *http.Response, limit int64) error {
 	if err := egress.Inflate(resp, 0); err != nil {
 		return err
 	}
-	return buf.readAll(c.ctx, &c.lease, resp.Body, resp.ContentLength, limit)
+	return buf.readAll(c.ctx, c.lease, resp.Body, resp.ContentLength, limit)
 }
 
 // maxTranslated bounds an answer that is translated, in bytes: while that lasts it

@@ -2,6 +2,7 @@ package relay
 
 import (
 	"bytes"
+	"io"
 
 	"gateway/shared/chat"
 	"gateway/shared/provider"
@@ -80,14 +81,14 @@ func (c *call) rawBody(src []byte) ([]byte, error) {
 	return c.withModel(src)
 }
 
-// own tells whether src is the client's body as it came, not what a config made
+// isOwn tells whether src is the client's body as it came, not what a config made
 // of it.
-func (c *call) own(src []byte) bool { return &src[0] == &c.in[0] }
+func (c *call) isOwn(src []byte) bool { return &src[0] == &c.in[0] }
 
 // walkOf gives the walk of a body: the one made at admission for the client's
 // own, a new one for what a config made of it.
 func (c *call) walkOf(src []byte) (*wire.Walk, error) {
-	if c.own(src) {
+	if c.isOwn(src) {
 		return &c.walk, nil
 	}
 	return &c.edited, bodyKeys.Walk(src, &c.edited)
@@ -96,7 +97,7 @@ func (c *call) walkOf(src []byte) (*wire.Walk, error) {
 // found is what the dialect's check found of a body; nil for what a config made
 // of the client's.
 func (c *call) found(src []byte) *chat.Checked {
-	if !c.own(src) || c.checked.Keys == nil {
+	if !c.isOwn(src) || c.checked.Keys == nil {
 		return nil
 	}
 	return &c.checked
@@ -187,7 +188,7 @@ func usageEdit(w *wire.Walk, src []byte) wire.Edit {
 // decode reads the conversation of a body, once for the client's own.
 func (c *call) decode(src []byte) (*chat.Request, error) {
 	// What another target's config made of the body must not reach this one.
-	if own := c.own(src); c.decoded == nil || !own || !c.decodedOwn {
+	if own := c.isOwn(src); c.decoded == nil || !own || !c.decodedOwn {
 		r, err := c.rt.Client.DecodeRequest(src)
 		if err != nil {
 			return nil, err
@@ -234,4 +235,22 @@ func (c *call) translated(src []byte) ([]byte, error) {
 	}
 	c.rec.Losses = c.loss.Paths()
 	return c.sendBuf.b, nil
+}
+
+// formBody is the form for the target, when it is held whole: nil otherwise.
+func (c *call) formBody() []byte {
+	if !c.form.Whole() {
+		return nil
+	}
+	if c.to.upstream == "" || c.form.Is("model", c.to.upstream) {
+		return c.in
+	}
+	c.sendBuf.b = c.form.Set(c.sendBuf.b[:0], "model", c.to.upstream)
+	return c.sendBuf.b
+}
+
+// formStream is the body of a long form; length is -1 when it is not known.
+func (c *call) formStream() (body io.ReadCloser, length int64) {
+	c.upload, length = c.form.Stream(c.req.Body, c.to.upstream, c.req.ContentLength, c.bodyLimit(), unreadable)
+	return c.upload, length
 }
