@@ -109,7 +109,7 @@ func (c *call) chooseSaved(slug string) error {
 		if err := s.allows(c.to.model); err != nil {
 			return err
 		}
-	} else if (c.unread || c.rt.AnyModel) && s.integration.Restricts() {
+	} else if (c.unread || c.rt.AnyModel || c.prompted()) && s.integration.Restricts() {
 		return fault.Newf(fault.ModelNotAllowed, "model", "The provider @%s serves some models only, and the model of this body cannot be read; send it as plain JSON", s.slug)
 	}
 	if err := c.mayUse(s); err != nil {
@@ -231,8 +231,8 @@ func (c *call) speak() error {
 		c.to.op = c.rt.Operation
 		return nil
 	}
-	if c.to.model == "" && !c.nameless() {
-		return fault.Invalid("model", "is required")
+	if err := c.needsModel(); err != nil {
+		return err
 	}
 	if c.rt.Client == nil {
 		return c.speakOperation()
@@ -243,6 +243,9 @@ func (c *call) speak() error {
 	}
 	if !ok {
 		return unsupported(c.rt.Endpoint, p)
+	}
+	if c.to.model == "" && !c.sameDialect() {
+		return fault.Invalid("model", "is required: %s keeps no prompts that name one", p.ID)
 	}
 	c.to.op, c.to.traits = op, c.to.target.TraitsFor(c.ctx, c.to.model)
 	c.plainer.apply(c)
