@@ -9,6 +9,7 @@ import (
 	"errors"
 	"math"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -135,8 +136,14 @@ type frontier struct {
 	part  *segment.Part
 	file  *segment.File
 	group int
-	rows  []int // matching rows, ascending; the last one is next
-	t     *view
+	rows  []match // matching rows, ascending; the last one is next
+}
+
+// match is a row that passes, without the columns that it stands in.
+type match struct {
+	row   int
+	start int64
+	id    string
 }
 
 const (
@@ -172,10 +179,16 @@ func (r *Reader) page(ctx context.Context, p *plan, before cursor, offset, limit
 	if err != nil {
 		return LogPage{}, err
 	}
+	leave, err := shared.enter(ctx)
+	if err != nil {
+		return LogPage{}, err
+	}
+	defer leave()
 	parts, err := r.archive.Overlaps(ctx, list)
 	if err != nil {
 		return LogPage{}, err
 	}
+	most := offset + limit + 1
 	queue := make(newestFirst, 0, len(parts))
 	for i := range parts {
 		queue = append(queue, &frontier{start: parts[i].Max, kind: partKind, part: &parts[i]})
@@ -194,7 +207,7 @@ func (r *Reader) page(ctx context.Context, p *plan, before cursor, offset, limit
 			}
 		case groupKind:
 			heap.Pop(&queue)
-			if err := r.openGroup(ctx, p, before, top, &queue); err != nil {
+			if err := r.openGroup(ctx, p, before, top, most, &queue); err != nil {
 				return LogPage{}, err
 			}
 		default:
@@ -206,7 +219,7 @@ func (r *Reader) page(ctx context.Context, p *plan, before cursor, offset, limit
 			if offset > 0 {
 				offset--
 			} else {
-				hits = append(hits, found{top.file, top.group, top.rows[len(top.rows)-1]})
+				hits = append(hits, found{top.file, top.group, top.rows[len(top.rows)-1].row})
 				last = cursor{top.start, top.id}
 			}
 			if top.step() {
@@ -238,8 +251,8 @@ func (f *frontier) step() bool {
 }
 
 func (f *frontier) present() {
-	i := f.rows[len(f.rows)-1]
-	f.start, f.id = f.t.Ints[segment.Start][i], f.t.Dims[segment.ID].At(i)
+	last := &f.rows[len(f.rows)-1]
+	f.start, f.id = last.start, last.id
 }
 
 func (r *Reader) openPart(ctx context.Context, p *plan, before cursor, top *frontier, queue *newestFirst) error {
@@ -255,8 +268,14 @@ func (r *Reader) openPart(ctx context.Context, p *plan, before cursor, top *fron
 	return nil
 }
 
-// openGroup finds the rows of a group that are on this page or later ones.
-func (r *Reader) openGroup(ctx context.Context, p *plan, before cursor, top *frontier, queue *newestFirst) error {
+// openGroup finds the rows of a group that are on this page or later ones: of
+// those the newest, as many as the page can need. The columns are let go.
+func (r *Reader) openGroup(ctx context.Context, p *plan, before cursor, top *frontier, most int, queue *newestFirst) error {
+	give, err := shared.take(ctx, p.need.weight(&top.file.Groups[top.group], true))
+	if err != nil {
+		return err
+	}
+	defer give()
 	t, err := load(ctx, top.file, top.group, &p.need, true)
 	if err != nil {
 		return err
@@ -270,19 +289,22 @@ func (r *Reader) openGroup(ctx context.Context, p *plan, before cursor, top *fro
 	if m.never {
 		return nil
 	}
-	var rows []int
-	for i, start := range t.Ints[segment.Start] {
+	var rows []match
+	starts := t.Ints[segment.Start]
+	for i := len(starts) - 1; i >= 0 && len(rows) < most; i-- {
+		start := starts[i]
 		if start < p.from || start > p.to || start > before.start || start == before.start && ids.At(i) >= before.id || !m.match(i) {
 			continue
 		}
 		if _, twice := top.part.Skip[segment.HashID(ids.At(i))]; !twice {
-			rows = append(rows, i)
+			rows = append(rows, match{i, start, strings.Clone(ids.At(i))})
 		}
 	}
 	if len(rows) == 0 {
 		return nil
 	}
-	next := &frontier{kind: rowsKind, part: top.part, file: top.file, group: top.group, rows: rows, t: t}
+	slices.Reverse(rows)
+	next := &frontier{kind: rowsKind, part: top.part, file: top.file, group: top.group, rows: rows}
 	next.present()
 	heap.Push(queue, next)
 	return nil

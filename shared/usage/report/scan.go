@@ -56,6 +56,11 @@ func (r *Reader) scan(ctx context.Context, p *plan, q *question) error {
 	if err != nil {
 		return err
 	}
+	leave, err := shared.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	parts, err := r.archive.Overlaps(ctx, list)
 	if err != nil {
 		return err
@@ -127,12 +132,26 @@ func (r *Reader) part(ctx context.Context, p *plan, q *question, need *columns, 
 		if q.enough != nil && q.enough() {
 			return nil
 		}
-		t, err := load(ctx, f, g, need, part.Skip != nil)
-		if err != nil {
+		if err := r.group(ctx, p, q, need, part, f, g, split, c); err != nil {
 			return err
 		}
-		p.records(q, t, part.Skip, split, c)
 	}
+	return nil
+}
+
+// group scans one row group, within the memory of all questions.
+func (r *Reader) group(ctx context.Context, p *plan, q *question, need *columns, part *segment.Part, f *segment.File, g int, split map[int64]struct{}, c collector) error {
+	ids := part.Skip != nil
+	give, err := shared.take(ctx, need.weight(&f.Groups[g], ids))
+	if err != nil {
+		return err
+	}
+	defer give()
+	t, err := load(ctx, f, g, need, ids)
+	if err != nil {
+		return err
+	}
+	p.records(q, t, part.Skip, split, c)
 	return nil
 }
 

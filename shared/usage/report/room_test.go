@@ -1,0 +1,83 @@
+package report
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"gateway/shared/fault"
+)
+
+func TestQuestionsWaitAndAreRefused(t *testing.T) {
+	t.Parallel()
+	r := newRoom(1, 2, 100, time.Hour)
+	leave, err := r.enter(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	let := make(chan error)
+	go func() {
+		next, err := r.enter(t.Context())
+		if err == nil {
+			next()
+		}
+		let <- err
+	}()
+	for r.queue.TryAcquire(1) { // until the second stands in the queue
+		r.queue.Release(1)
+		time.Sleep(time.Millisecond)
+	}
+	_, err = r.enter(t.Context())
+	if f := fault.From(err); f.Status() != 503 || f.RetryAfter <= 0 {
+		t.Errorf("a third: %v", err)
+	}
+	leave()
+	if err := <-let; err != nil {
+		t.Errorf("the second: %v", err)
+	}
+
+	r = newRoom(1, 2, 100, time.Nanosecond)
+	if leave, err = r.enter(t.Context()); err == nil {
+		defer leave()
+		if _, err = r.enter(t.Context()); !fault.Is(err, fault.ServiceUnavailable) {
+			t.Errorf("waited too long: %v", err)
+		}
+		gone, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err = r.enter(gone); !errors.Is(err, context.Canceled) {
+			t.Errorf("gone: %v", err)
+		}
+	}
+	if !r.queue.TryAcquire(1) {
+		t.Error("who was refused still stands in the queue")
+	}
+}
+
+// TestMemoryOfQuestionsIsBounded: whatever is asked at once, no more is taken than
+// there is, also by what is larger than all of it.
+func TestMemoryOfQuestionsIsBounded(t *testing.T) {
+	t.Parallel()
+	const most = 100
+	r := newRoom(4, 64, most, time.Hour)
+	var used atomic.Int64
+	var all sync.WaitGroup
+	for i := range 200 {
+		all.Go(func() {
+			bytes := int64(i%130 + 1)
+			give, err := r.take(t.Context(), bytes)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if now := used.Add(min(bytes, most)); now > most {
+				t.Errorf("%d bytes in use", now)
+			}
+			used.Add(-min(bytes, most))
+			give()
+		})
+	}
+	all.Wait()
+}
