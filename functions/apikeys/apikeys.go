@@ -4,9 +4,8 @@
 package apikeys
 
 import (
-	"encoding/json"
-	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"gateway/shared/admin"
@@ -14,6 +13,7 @@ import (
 	"gateway/shared/identity"
 	"gateway/shared/ledger"
 	"gateway/shared/resource"
+	"gateway/shared/route"
 	"gateway/shared/store"
 	"gateway/shared/tenant"
 )
@@ -38,69 +38,44 @@ func anyOf(action string) []string {
 // family is the description with what its hooks work with.
 type family struct {
 	ledger *ledger.Ledger
-	keys   admin.Collection[identity.Key]
+	keys   *admin.Collection[identity.Key]
 }
+
+// item and change are a key and what happens to it.
+type (
+	item   = admin.Item[identity.Key]
+	change = admin.Change[identity.Key]
+)
 
 // New makes the family.
 func New(l *ledger.Ledger) admin.Family {
 	f := &family{ledger: l}
-	f.describe()
-	routes := f.keys.Routes()
-	for i := range routes {
-		f.place(&routes[i])
-	}
-	routes = append(routes, f.rotateRoute(), f.collectRoute())
-	return admin.Family{Name: "apikeys", Doc: "API keys.", Routes: routes}
+	f.keys = f.describe()
+	return admin.Family{Name: "apikeys", Doc: "API keys.", Routes: append(f.keys.Routes(), f.rotateRoute(), f.collectRoute())}
 }
 
-func (f *family) describe() {
-	f.keys = admin.Collection[identity.Key]{
+func (f *family) describe() *admin.Collection[identity.Key] {
+	return &admin.Collection[identity.Key]{
 		Kind: identity.KindKey, Object: "api-key", Path: "/api-keys", UUIDOnly: true,
 		Scopes: anyOf, Resource: "api_keys", Where: admin.InEither, WriteRole: admin.Manager,
-		Fields: fields(),
-		List:   admin.List{Query: []admin.Field{{Name: "ids", Type: admin.Array, Of: &admin.Field{Type: admin.String, Max: 64}, Max: 1000, Doc: "Only these keys: ids with commas."}}},
+		Fields: fields(), Shown: shown(), Limits: f.limits(),
+		List:   admin.List{IDs: "ids"},
+		Admit:  f.admit,
+		May:    may,
+		Across: across,
+		Adjust: func(action string, r *admin.Route) {
+			if action == "create" {
+				r.Path, r.WhereOf = "/api-keys/{type}/{subType}", placeOf
+				r.Body = append(slices.Clone(r.Body), admin.Field{Name: workspaceID, Type: admin.String, Max: 255, Trigger: true})
+				r.Doc = "Create an API key: organisation/service, workspace/service or workspace/user. The raw key is in this answer only."
+			}
+		},
 		New: func(c *admin.Call) identity.Key {
-			t, _ := typeOf(c) // placeNew has refused what is none
+			t, _ := typeOf(c) // admit has refused what is none
 			return identity.Key{Type: t, CreationMode: "api"}
 		},
-		Check:        check,
-		BeforeCreate: f.beforeCreate, AfterCreate: f.stage,
-		BeforeUpdate: f.beforeUpdate,
-		AfterUpdate: func(c *admin.Call, tx *resource.Tx, _, rec *resource.Record, _, k *identity.Key) error {
-			return f.stage(c, tx, rec, k)
-		},
-		BeforeDelete: f.beforeDelete,
-		Render:       f.render, Created: f.created, CreatedSchema: createdSchema,
-		ExtraShown: shown(),
-	}
-}
-
-// place lets callers that reach the whole organisation name a key by its id
-// alone, and moves the create route to its two-part path.
-func (f *family) place(r *admin.Route) {
-	do := r.Do
-	switch {
-	case r.Method == "POST":
-		r.Path = "/api-keys/{type}/{subType}"
-		r.WhereOf = placeOf
-		r.Body = append(slices.Clone(r.Body), admin.Field{Name: workspaceID, Type: admin.String, Max: 255, Trigger: true})
-		r.Doc = "Create an API key: organisation/service, workspace/service or workspace/user. The raw key is in this answer only."
-		r.Do = func(c *admin.Call) (any, error) {
-			if err := f.placeNew(c); err != nil {
-				return nil, err
-			}
-			return do(c)
-		}
-	case strings.Contains(r.Path, "{"):
-		action := map[string]string{"GET": "read", "PUT": "update", "DELETE": "delete"}[r.Method]
-		r.Do = func(c *admin.Call) (any, error) {
-			if err := f.find(c, action); err != nil {
-				return nil, err
-			}
-			return do(c)
-		}
-	default:
-		r.Do = f.list
+		Check: check, Before: f.before, After: stage, Retire: retire,
+		Created: &admin.Reply{Members: []string{"id", "key", "object"}},
 	}
 }
 
@@ -128,15 +103,32 @@ func placeOf(c *admin.Call) admin.Where {
 // check gives what the key's own rules say. A date that was stored and has passed
 // since is no error of a change that does not name it: an expired key can be
 // renamed, and renewed.
-func check(c *admin.Call, rec *resource.Record, k *identity.Key) []fault.Detail {
-	return slices.DeleteFunc(k.Validate(rec.Name, c.Now), func(d fault.Detail) bool {
+func check(c *admin.Call, ch *change) []fault.Detail {
+	return slices.DeleteFunc(ch.Form.Validate(ch.Rec.Name, c.Now), func(d fault.Detail) bool {
 		field, _, _ := strings.Cut(d.Field, ".")
-		return rec.Rev > 0 && (field == "expires_at" || field == "rotation_policy") && !c.Body.Has(field)
+		return !ch.Creates() && (field == "expires_at" || field == "rotation_policy") && !c.Body.Has(field)
 	})
 }
 
+// admit checks what a new key is to be, and moves other calls to the scope that
+// the key lives in: callers that reach the whole organisation name it by its id
+// alone.
+func (f *family) admit(c *admin.Call, action string) error {
+	switch {
+	case action == "create":
+		return placeNew(c)
+	case action == "list" || !c.Caller.OfOrganisation() || c.Scope.Workspace != "":
+		return nil
+	}
+	sc, ok, err := identity.ScopeOf(c.Context, c.Resources.Store(), c.Caller.Scope.Org, c.Param("id"))
+	if ok {
+		c.Scope = sc
+	}
+	return err
+}
+
 // placeNew checks that the caller may make a key of the path's type.
-func (f *family) placeNew(c *admin.Call) error {
+func placeNew(c *admin.Call) error {
 	t, err := typeOf(c)
 	if err != nil {
 		return err
@@ -154,79 +146,74 @@ func (f *family) placeNew(c *admin.Call) error {
 
 const workspaceID = "workspace_id"
 
-// find moves the call to the scope that the key lives in and checks the scope
-// that the key's type needs.
-func (f *family) find(c *admin.Call, action string) error {
-	id := c.Param("id")
-	if c.Caller.OfOrganisation() && c.Scope.Workspace == "" {
-		sc, ok, err := identity.ScopeOf(c.Context, c.Resources.Store(), c.Caller.Scope.Org, id)
-		if err != nil {
+// may checks the scope that a key's own type needs. A user reaches its own keys
+// only, unless its role manages the workspace.
+func may(c *admin.Call, action string, row *resource.Row) bool {
+	of := families[identity.KeyType(row.Fields["type"])]
+	if action != "list" {
+		c.AuditAs(of)
+	}
+	need := []string{of + "." + action}
+	if action == "rotate" { // collecting what a rotation made is a part of it
+		need = append(need, of+".update")
+	}
+	return c.Caller.HasAny(need) && (c.Caller.UserID == "" || row.Fields["user"] == c.Caller.UserID || c.Caller.AtLeast(admin.Manager))
+}
+
+// across covers the named workspace or the caller's own, or with an organisation
+// key the organisation and every workspace.
+func across(c *admin.Call) ([]store.Scope, error) {
+	scopes, err := admin.WorkspaceScopes(c)
+	if c.Scope.Workspace == "" {
+		scopes = append([]store.Scope{c.Organisation()}, scopes...)
+	}
+	return scopes, err
+}
+
+func (f *family) before(c *admin.Call, tx *resource.Tx, ch *change) error {
+	k := ch.Form
+	if ch.Creates() {
+		if err := begin(c, ch); err != nil {
 			return err
 		}
-		if ok {
-			c.Scope = sc
-		}
 	}
-	_, k, err := f.keys.Find(c)
-	if err != nil {
+	if err := withinOwnRights(c, k.Scopes, ch.Was.Scopes); err != nil {
 		return err
 	}
-	c.AuditAs(families[k.Type])
-	return mayTouch(c, k, action)
+	if err := useConfig(tx, ch); err != nil {
+		return err
+	}
+	k.Scopes = identity.NewScopeSet(k.Scopes...).Sorted()
+	if k.Rotation != nil && (ch.Was.Rotation == nil || c.Body.Has("rotation_policy")) {
+		k.Rotation.NextAt = k.Rotation.Next(c.Now)
+	}
+	if ch.Rec.Status == identity.StatusExpired && (k.ExpiresAt == nil || k.ExpiresAt.After(c.Now)) {
+		ch.Rec.Status = identity.StatusActive
+	}
+	return identity.Reschedule(tx, ch.Rec.Ref(), ch.Was, k)
 }
 
-// mayTouch checks the scope of a key's own type. A user reaches its own keys
-// only, unless its role manages the workspace.
-func mayTouch(c *admin.Call, k *identity.Key, action string) error {
-	need := []string{families[k.Type] + "." + action}
-	if action == "rotate" { // collecting what a rotation made is a part of it
-		need = append(need, families[k.Type]+".update")
-	}
-	if !c.Caller.HasAny(need) {
-		return admin.Denied()
-	}
-	if c.Caller.UserID != "" && k.UserID != c.Caller.UserID && !c.Caller.AtLeast(admin.Manager) {
-		return admin.Denied()
-	}
-	return nil
-}
-
-func (f *family) beforeCreate(c *admin.Call, tx *resource.Tx, rec *resource.Record, k *identity.Key) error {
-	t := k.Type
-	if k.UserID == "" && t == identity.WorkspaceUser {
+// begin gives a new key its owner and its secret.
+func begin(c *admin.Call, ch *change) error {
+	k := ch.Form
+	if k.UserID == "" && k.Type == identity.WorkspaceUser {
 		k.UserID = c.Caller.UserID
 	}
 	switch {
-	case t == identity.WorkspaceUser && k.UserID == "":
+	case k.Type == identity.WorkspaceUser && k.UserID == "":
 		return fault.Invalid("user_id", "is required for a user key")
-	case t != identity.WorkspaceUser && k.UserID != "":
+	case k.Type != identity.WorkspaceUser && k.UserID != "":
 		return fault.Invalid("user_id", "is for workspace/user keys only")
 	}
 	if err := checkUser(c, k); err != nil {
 		return err
 	}
-	if err := withinOwnRights(c, k.Scopes, nil); err != nil {
-		return err
-	}
-	if err := f.checkConfig(tx, rec, k); err != nil {
-		return err
-	}
-	raw, secret := identity.NewSecret()
-	k.Secret = secret
-	k.Scopes = identity.NewScopeSet(k.Scopes...).Sorted()
-	if k.UsageLimits != nil {
-		k.UsageLimits.Prepare(nil, c.Now)
-	}
-	if k.Rotation != nil {
-		k.Rotation.NextAt = k.Rotation.Next(c.Now)
-	}
-	rec.Fields = map[string]string{"type": string(t), "user": k.UserID}
+	var raw string
+	raw, k.Secret = identity.NewSecret()
+	ch.Rec.Fields = map[string]string{"type": string(k.Type), "user": k.UserID}
 	c.Keep(rawKey, raw)
-	return identity.Reschedule(tx, rec.Ref(), nil, k)
+	return nil
 }
-
-// userForm is the form of a user's id.
-var userForm = regexp.MustCompile(`^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$`)
 
 // checkUser refuses an owner that cannot be a user of the workspace. What is
 // stored of users are their keys: a user belongs to a workspace when it has a
@@ -236,7 +223,7 @@ func checkUser(c *admin.Call, k *identity.Key) error {
 	if k.UserID == "" || k.UserID == c.Caller.UserID {
 		return nil
 	}
-	if !userForm.MatchString(k.UserID) {
+	if !admin.IsUUID(k.UserID) {
 		return fault.Invalid("user_id", "must be the UUID of a user")
 	}
 	if c.Caller.OfOrganisation() {
@@ -252,9 +239,6 @@ func checkUser(c *admin.Call, k *identity.Key) error {
 	return nil
 }
 
-// rawKey is where a call keeps the raw key for its answer.
-const rawKey = "raw key"
-
 // withinOwnRights refuses scopes that the caller does not hold itself; those
 // that the key had before may stay.
 func withinOwnRights(c *admin.Call, scopes, had []string) error {
@@ -265,7 +249,7 @@ func withinOwnRights(c *admin.Call, scopes, had []string) error {
 		if before.Has(s) || c.Caller.HasAny([]string{s}) || dataPlaneOnly(c, s) {
 			continue
 		}
-		bad = append(bad, fault.Detail{Field: "scopes[" + itoa(i) + "]", Message: "goes beyond the rights of the key that asks for it"})
+		bad = append(bad, fault.Detail{Field: "scopes[" + strconv.Itoa(i) + "]", Message: "goes beyond the rights of the key that asks for it"})
 	}
 	if len(bad) > 0 {
 		f := fault.Invalids(bad)
@@ -281,82 +265,34 @@ func dataPlaneOnly(c *admin.Call, scope string) bool {
 	return c.Caller.OfOrganisation() && !identity.OrganisationService.Grantable(scope)
 }
 
-// checkConfig makes sure that a default config exists in the key's workspace,
-// and notes the use.
-func (f *family) checkConfig(tx *resource.Tx, rec *resource.Record, k *identity.Key) error {
-	ref := k.Defaults.ConfigID
-	if ref == "" {
+// useConfig makes sure that a default config exists in the key's workspace, and
+// notes the use.
+func useConfig(tx *resource.Tx, ch *change) error {
+	was, now := ch.Was.Defaults.ConfigID, ch.Form.Defaults.ConfigID
+	if was == now {
 		return nil
 	}
-	if rec.Scope.Workspace == "" {
+	if now != "" && ch.Rec.Scope.Workspace == "" {
 		return fault.Invalid("defaults.config_id", "is for workspace keys only")
 	}
-	cfg, ok, err := tx.Get(rec.Scope, kindConfig, ref)
-	if err != nil {
-		return err
-	}
-	if !ok || cfg.Archived() {
-		return fault.Invalid("defaults.config_id", "there is no such config in the workspace of the key")
-	}
-	return tx.Use(cfg.Ref(), rec.Ref())
+	_, err := admin.Refer(tx, ch.Rec.Ref(), ch.Rec.Scope, route.KindConfig, "defaults.config_id", was, now)
+	return err
 }
 
-func (f *family) beforeUpdate(c *admin.Call, tx *resource.Tx, old, rec *resource.Record, was, k *identity.Key) error {
-	k.Type, k.UserID, k.Secret, k.Previous = was.Type, was.UserID, was.Secret, was.Previous
-	if err := withinOwnRights(c, k.Scopes, was.Scopes); err != nil {
+func retire(_ *admin.Call, tx *resource.Tx, it item) error {
+	if _, err := admin.Refer(tx, it.Ref(), it.Scope, route.KindConfig, "", it.Form.Defaults.ConfigID, ""); err != nil {
 		return err
 	}
-	if was.Defaults.ConfigID != k.Defaults.ConfigID {
-		if err := f.unuseConfig(tx, rec, was); err != nil {
-			return err
-		}
-		if err := f.checkConfig(tx, rec, k); err != nil {
-			return err
-		}
-	}
-	k.Scopes = identity.NewScopeSet(k.Scopes...).Sorted()
-	if k.UsageLimits != nil {
-		k.UsageLimits.Prepare(was.UsageLimits, c.Now)
-		if c.Body.Bool("reset_usage") {
-			k.UsageLimits.ResetUsage(c.Now)
-			now := c.Now.UTC()
-			k.LastResetAt = &now
-		}
-	}
-	if k.Rotation != nil && (was.Rotation == nil || c.Body.Has("rotation_policy")) {
-		k.Rotation.NextAt = k.Rotation.Next(c.Now)
-	}
-	if rec.Status == identity.StatusExpired && (k.ExpiresAt == nil || k.ExpiresAt.After(c.Now)) {
-		rec.Status = identity.StatusActive
-	}
-	return identity.Reschedule(tx, rec.Ref(), was, k)
-}
-
-func (f *family) unuseConfig(tx *resource.Tx, rec *resource.Record, k *identity.Key) error {
-	if k.Defaults.ConfigID == "" {
-		return nil
-	}
-	cfg, ok, err := tx.Get(rec.Scope, kindConfig, k.Defaults.ConfigID)
-	if err != nil || !ok {
+	if err := identity.Reschedule(tx, it.Ref(), it.Form, nil); err != nil {
 		return err
 	}
-	return tx.Unuse(cfg.Ref(), rec.Ref())
-}
-
-func (f *family) beforeDelete(_ *admin.Call, tx *resource.Tx, rec *resource.Record, k *identity.Key) error {
-	if err := f.unuseConfig(tx, rec, k); err != nil {
-		return err
-	}
-	if err := identity.Reschedule(tx, rec.Ref(), k, nil); err != nil {
-		return err
-	}
-	identity.Unstage(tx, rec, k)
+	identity.Unstage(tx, it.Record, it.Form)
 	return nil
 }
 
 // stage writes the rows that requests find the key by.
-func (f *family) stage(c *admin.Call, tx *resource.Tx, rec *resource.Record, k *identity.Key) error {
-	slug := ""
+func stage(c *admin.Call, tx *resource.Tx, ch *change) error {
+	rec, k, slug := ch.Rec, ch.Form, ""
 	if rec.Scope.Workspace != "" {
 		ws, ok, err := tx.Get(c.Organisation(), tenant.KindWorkspace, rec.Scope.Workspace)
 		if err != nil {
@@ -373,79 +309,4 @@ func (f *family) stage(c *admin.Call, tx *resource.Tx, rec *resource.Record, k *
 		k.Previous = nil
 	}
 	return identity.Stage(tx, rec, k, slug, gone...)
-}
-
-func (f *family) created(c *admin.Call, rec *resource.Record, _ *identity.Key) (any, error) {
-	raw, _ := c.Kept(rawKey).(string)
-	return map[string]any{"id": rec.ID, "key": raw, "object": "api-key"}, nil
-}
-
-// list gives the keys that the caller may list: of the named workspace, of its
-// own, or with an organisation key the organisation's and every workspace's.
-func (f *family) list(c *admin.Call) (any, error) {
-	page, err := admin.Paging{}.Of(c.Query)
-	if err != nil {
-		return nil, err
-	}
-	rows, err := f.rows(c)
-	if err != nil {
-		return nil, err
-	}
-	part := admin.Cut(rows, page)
-	data := make([]any, 0, len(part))
-	for _, r := range part {
-		rec, ok, err := c.Resources.Get(c.Context, r.scope, identity.KindKey, r.ID)
-		if err != nil {
-			return nil, err
-		}
-		if !ok {
-			continue
-		}
-		var k identity.Key
-		if err := json.Unmarshal(rec.Body, &k); err != nil {
-			return nil, err
-		}
-		obj, err := f.render(c, &rec, &k)
-		if err != nil {
-			return nil, err
-		}
-		data = append(data, obj)
-	}
-	return admin.ListEnvelope(data, len(rows), page), nil
-}
-
-// placed is a list row with the scope that it is in.
-type placed struct {
-	resource.Row
-	scope store.Scope
-}
-
-func (f *family) rows(c *admin.Call) ([]placed, error) {
-	scopes := []store.Scope{c.Scope}
-	if c.Caller.OfOrganisation() && c.Scope.Workspace == "" {
-		spaces, err := c.Resources.List(c.Context, c.Organisation(), tenant.KindWorkspace)
-		if err != nil {
-			return nil, err
-		}
-		for _, w := range spaces {
-			scopes = append(scopes, store.Scope{Org: c.Scope.Org, Workspace: w.ID})
-		}
-	}
-	wanted := c.Query.Texts("ids")
-	var out []placed
-	for _, sc := range scopes {
-		rows, err := c.Resources.List(c.Context, sc, identity.KindKey)
-		if err != nil {
-			return nil, err
-		}
-		for _, r := range rows {
-			k := identity.Key{Type: identity.KeyType(r.Fields["type"]), UserID: r.Fields["user"]}
-			if len(wanted) > 0 && !slices.Contains(wanted, r.ID) || mayTouch(c, &k, "list") != nil {
-				continue
-			}
-			out = append(out, placed{r, sc})
-		}
-	}
-	slices.SortStableFunc(out, func(a, b placed) int { return b.Created.Compare(a.Created) })
-	return out, nil
 }

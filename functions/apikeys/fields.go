@@ -1,152 +1,96 @@
 package apikeys
 
 import (
-	"context"
-	"encoding/json"
-	"strconv"
 	"time"
 
 	"gateway/shared/admin"
-	"gateway/shared/fault"
 	"gateway/shared/identity"
 	"gateway/shared/ledger"
-	"gateway/shared/resource"
-	"gateway/shared/route"
 )
 
-const kindConfig = route.KindConfig
-
-func itoa(i int) string { return strconv.Itoa(i) }
+// maxTransition is how long two secrets of a key may both be valid, in
+// milliseconds: a year.
+const maxTransition = 31_536_000_000
 
 // fields are those of a key's body.
 func fields() []admin.Field {
-	text := &admin.Field{Type: admin.String, Max: 255}
 	return []admin.Field{
-		{Name: "name", Doc: "Name for people.", Type: admin.String, Required: true, Min: 1, Max: identity.MaxName, Column: true},
-		{Name: "description", Doc: "What the key is for.", Type: admin.String, Max: identity.MaxDescription},
-		{Name: "user_id", Doc: "User that a workspace/user key belongs to: the caller, a user that has a key in the workspace, or with an organisation key any UUID.", Type: admin.String, Max: 64, CreateOnly: true, Fixed: true},
-		{Name: "scopes", Doc: "What the key may do; within the rights of the key that asks.", Type: admin.Array, Of: text, Required: true, Min: 1, Max: 500},
-		{Name: "rate_limits", Doc: "Requests or tokens per rps, rpm, rph, rpd or rpw.", Type: admin.Any, Convert: rateLimits, Form: ledger.OnKey.RateSchema()},
-		{Name: "usage_limits", Doc: "Budget of dollars or tokens; reads also show current_usage and status.", Type: admin.Any, Convert: usageLimits, Form: ledger.OnKey.UsageSchema()},
-		{Name: "defaults", Doc: "What requests with the key start from.", Type: admin.Object, Merge: true, Fields: []admin.Field{
-			{Name: "metadata", Doc: "Pairs added to the metadata of every request.", Type: admin.Map, Of: &admin.Field{Type: admin.String, Max: identity.MaxMetaValue}, Max: identity.MaxKeyMetadata},
-			{Name: "config_id", Doc: "Id or slug of the config that routes requests; null unbinds.", Type: admin.String, Max: 255},
-			{Name: "allow_config_override", Doc: "Whether a request may bring another config.", Type: admin.Boolean, Default: true},
+		{Name: "name", Doc: "Name for people.", Required: true, Min: 1, Max: identity.MaxName, Column: true},
+		{Name: "description", Doc: "What the key is for.", Absent: ""},
+		{Name: "user_id", Doc: "User that a workspace/user key belongs to: the caller, a user that has a key in the workspace, or with an organisation key any UUID.", CreateOnly: true, Fixed: true},
+		{Name: "scopes", Doc: "What the key may do; within the rights of the key that asks.", Required: true},
+		{Name: "defaults", Doc: "What requests with the key start from.", Merge: true, Full: true, Fields: []admin.Field{
+			{Name: "metadata"}, {Name: "config_id"}, {Name: "allow_config_override", Default: true, Hidden: true},
 		}},
-		{Name: "alert_emails", Doc: "Further recipients of alerts.", Type: admin.Array, Of: &admin.Field{Type: admin.String, Max: 254}, Max: identity.MaxAlertEmails},
-		{Name: "expires_at", Doc: "When the key stops working.", Type: admin.Timestamp, Convert: timestamp},
-		{Name: "rotation_policy", Doc: "Rotation by the gateway, at 00:00 UTC.", Type: admin.Object, Fields: []admin.Field{
-			{Name: "rotation_period", Doc: "weekly (Monday) or monthly (the 1st).", Type: admin.String, Enum: []string{"weekly", "monthly"}},
-			{Name: "rotation_period_days", Doc: "1 to 365; excludes rotation_period.", Type: admin.Integer, Min: 1, Max: 365},
-			{Name: "next_rotation_at", Doc: "The next rotation.", Type: admin.Timestamp},
-			{Name: "key_transition_period_ms", Doc: "How long old and new key are both valid.", Type: admin.Integer, Min: identity.MinTransition.Milliseconds(), Max: 31_536_000_000},
-		}, Convert: rotation},
-		{Name: "reset_usage", Doc: "true sets the usage of the budget back to nothing.", Type: admin.Boolean, Trigger: true, UpdateOnly: true},
+		{Name: "alert_emails", Doc: "Further recipients of alerts."},
+		{Name: "expires_at", Doc: "When the key stops working."},
+		{Name: "rotation_policy", Doc: "Rotation by the gateway, at 00:00 UTC.", Fields: []admin.Field{
+			{Name: "rotation_period", Enum: []string{"weekly", "monthly"}},
+			{Name: "rotation_period_days", Min: 1, Max: 365},
+			{Name: "next_rotation_at"},
+			{Name: "key_transition_period_ms", Min: identity.MinTransition.Milliseconds(), Max: maxTransition},
+		}},
 	}
 }
 
-// rateLimits and usageLimits turn the client's form into the stored one.
-func rateLimits(raw json.RawMessage) (json.RawMessage, []fault.Detail) {
-	limits, bad := ledger.OnKey.RateLimits(raw, "")
-	if len(bad) > 0 {
-		return nil, bad
+func (f *family) limits() *admin.Limits[identity.Key] {
+	return &admin.Limits[identity.Key]{
+		Ledger: f.ledger, Place: ledger.OnKey, Status: true,
+		Budget: func(k *identity.Key) **ledger.UsageLimit { return &k.UsageLimits },
+		Reset:  func(k *identity.Key) **time.Time { return &k.LastResetAt },
+		Subject: func(it item) *ledger.Subject {
+			return identity.SubjectOf(it.Scope, it.ID, it.Name, it.Rev, it.Form.RateLimits, it.Form.UsageLimits)
+		},
 	}
-	return encode(limits)
 }
 
-func usageLimits(raw json.RawMessage) (json.RawMessage, []fault.Detail) {
-	limits, bad := ledger.OnKey.UsageLimits(raw, "")
-	if len(bad) > 0 {
-		return nil, bad
+// rawKey is where a call keeps the raw key for its answer.
+const rawKey = "raw key"
+
+// shown are members of reads beside the fields.
+func shown() []admin.Shown[identity.Key] {
+	of := func(name string, t admin.Type, doc string, value func(c *admin.Call, it item) any) admin.Shown[identity.Key] {
+		return admin.Shown[identity.Key]{Field: admin.Field{Name: name, Type: t, Doc: doc}, Value: value}
 	}
-	if len(limits) == 0 {
-		return json.RawMessage("null"), nil
+	policy := admin.Field{Name: "rotation_policy", Type: admin.Object, Fields: []admin.Field{
+		{Name: "rotation_period", Type: admin.String}, {Name: "rotation_period_days", Type: admin.Integer}, {Name: "next_rotation_at", Type: admin.Timestamp},
+		{Name: "key_transition_period_ms", Type: admin.Integer}, {Name: "status", Type: admin.String},
+	}}
+	return []admin.Shown[identity.Key]{
+		of("key", admin.String, "The key, masked; whole in the answer of a create, and nowhere else.", func(c *admin.Call, it item) any {
+			if raw := c.Kept(rawKey); raw != nil {
+				return raw
+			}
+			return it.Form.Secret.Masked
+		}),
+		of("type", admin.String, "organisation-service, workspace-service or workspace-user.", func(_ *admin.Call, it item) any { return it.Form.Type }),
+		of("status", admin.String, "", func(c *admin.Call, it item) any { return identity.Live(it.Status, it.Form, c.Now) }),
+		of("creation_mode", admin.String, "ui, api or auto.", func(_ *admin.Call, it item) any { return it.Form.CreationMode }),
+		of("allow_config_override", admin.Integer, "0 or 1; null when never set.", func(_ *admin.Call, it item) any {
+			if allow := it.Form.Defaults.AllowOverride; allow != nil {
+				return admin.Flag(*allow)
+			}
+			return nil
+		}),
+		of("last_rotated_at", admin.Timestamp, "When the key was last rotated.", func(_ *admin.Call, it item) any { return timeOf(it.Form.RotatedAt) }),
+		of("secret_to_collect", admin.Boolean, "Whether the secret of an automatic rotation waits to be collected.", func(_ *admin.Call, it item) any { return it.HasSecret(identity.UncollectedSecret) }),
+		{Field: policy, Value: showPolicy},
 	}
-	return encode(limits[0])
 }
 
-func timestamp(raw json.RawMessage) (json.RawMessage, []fault.Detail) {
-	var s string
-	if err := json.Unmarshal(raw, &s); err != nil {
-		return nil, []fault.Detail{{Message: "must be an ISO 8601 time"}}
-	}
-	t, err := admin.ParseTime(s)
-	if err != nil {
-		return nil, []fault.Detail{{Message: "must be an ISO 8601 time"}}
-	}
-	return encode(t)
-}
-
-// rotation brings the dates of a policy into their stored form.
-func rotation(raw json.RawMessage) (json.RawMessage, []fault.Detail) {
-	var members map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &members); err != nil {
-		return nil, []fault.Detail{{Message: "must be an object"}}
-	}
-	if at, ok := members["next_rotation_at"]; ok && string(at) != "null" {
-		t, bad := timestamp(at)
-		if len(bad) > 0 {
-			return nil, []fault.Detail{{Field: "next_rotation_at", Message: bad[0].Message}}
-		}
-		members["next_rotation_at"] = t
-	}
-	return encode(members)
-}
-
-func encode(v any) (json.RawMessage, []fault.Detail) {
-	raw, err := json.Marshal(v)
-	if err != nil {
-		return nil, []fault.Detail{{Message: "cannot be stored"}}
-	}
-	return raw, nil
-}
-
-// render is a key as reads show it: masked, with the state of its budget.
-func (f *family) render(c *admin.Call, rec *resource.Record, k *identity.Key) (map[string]any, error) {
-	obj := map[string]any{
-		"id": rec.ID, "object": "api-key", "key": k.Secret.Masked, "name": rec.Name, "description": k.Description,
-		"type": k.Type, "organisation_id": rec.Scope.Org, "workspace_id": orNil(rec.Scope.Workspace), "user_id": orNil(k.UserID),
-		"status": identity.Live(rec.Status, k, c.Now), "creation_mode": k.CreationMode, "scopes": k.Scopes,
-		"rate_limits": k.RateLimits, "usage_limits": nil, "reset_usage": nil,
-		"defaults":              map[string]any{"metadata": k.Defaults.Metadata, "config_id": orNil(k.Defaults.ConfigID)},
-		"allow_config_override": override(k.Defaults.AllowOverride),
-		"alert_emails":          k.AlertEmails, "expires_at": timeOf(k.ExpiresAt), "last_reset_at": timeOf(k.LastResetAt),
-		"last_rotated_at": timeOf(k.RotatedAt), "rotation_policy": policy(k.Rotation), "secret_to_collect": rec.HasSecret(identity.UncollectedSecret),
-		"created_at": admin.FormatTime(rec.Created), "last_updated_at": admin.FormatTime(rec.Updated),
-	}
-	if k.LastResetAt != nil {
-		obj["reset_usage"] = 1
-	}
-	if err := f.showBudget(c.Context, obj, rec, k); err != nil {
-		return nil, err
-	}
-	return obj, nil
-}
-
-func (f *family) showBudget(ctx context.Context, obj map[string]any, rec *resource.Record, k *identity.Key) error {
-	if k.UsageLimits == nil {
+func showPolicy(_ *admin.Call, it item) any {
+	p := it.Form.Rotation
+	if p == nil {
 		return nil
 	}
-	s := identity.SubjectOf(rec.Scope, rec.ID, rec.Name, rec.Rev, k.RateLimits, k.UsageLimits)
-	states, err := f.ledger.State(ctx, s)
-	if err != nil || len(states) == 0 {
-		return err
+	days := any(p.PeriodDays)
+	if p.PeriodDays == 0 {
+		days = nil
 	}
-	obj["usage_limits"] = states[0]
-	if !states[0].LastResetAt.IsZero() {
-		obj["last_reset_at"] = admin.FormatTime(states[0].LastResetAt)
+	return map[string]any{
+		"rotation_period": admin.OrNull(p.Period), "rotation_period_days": days, "next_rotation_at": timeOf(p.NextAt),
+		"key_transition_period_ms": p.Transition().Milliseconds(), "status": "active",
 	}
-	if obj["status"] == identity.StatusActive && states[0].Status == ledger.Exhausted {
-		obj["status"] = ledger.Exhausted
-	}
-	return nil
-}
-
-func orNil(s string) any {
-	if s == "" {
-		return nil
-	}
-	return s
 }
 
 func timeOf(t *time.Time) any {
@@ -154,47 +98,4 @@ func timeOf(t *time.Time) any {
 		return nil
 	}
 	return admin.FormatTime(*t)
-}
-
-// override is the number form that reads use: null when it was never set.
-func override(allow *bool) any {
-	switch {
-	case allow == nil:
-		return nil
-	case *allow:
-		return 1
-	}
-	return 0
-}
-
-func policy(p *identity.RotationPolicy) any {
-	if p == nil {
-		return nil
-	}
-	return map[string]any{
-		"rotation_period": orNil(p.Period), "rotation_period_days": orZero(p.PeriodDays), "next_rotation_at": timeOf(p.NextAt),
-		"key_transition_period_ms": p.Transition().Milliseconds(), "status": "active",
-	}
-}
-
-func orZero(n int) any {
-	if n == 0 {
-		return nil
-	}
-	return n
-}
-
-// createdSchema documents the answer of a create.
-var createdSchema = admin.Schema{"type": "object", "required": []string{"id", "key", "object"}, "properties": map[string]any{
-	"id": map[string]any{"type": "string"}, "key": map[string]any{"type": "string", "description": "The raw key, shown this once."}, "object": map[string]any{"const": "api-key"},
-}}
-
-// shown are fields of reads beside those of the body.
-func shown() []admin.Field {
-	return []admin.Field{
-		{Name: "key", Type: admin.String, Doc: "The key, masked."}, {Name: "type", Type: admin.String, Doc: "organisation-service, workspace-service or workspace-user."},
-		{Name: "creation_mode", Type: admin.String, Doc: "ui, api or auto."}, {Name: "allow_config_override", Type: admin.Integer, Doc: "0 or 1; null when never set."},
-		{Name: "last_reset_at", Type: admin.Timestamp, Doc: "When the usage was last reset."}, {Name: "last_rotated_at", Type: admin.Timestamp, Doc: "When the key was last rotated."},
-		{Name: "secret_to_collect", Type: admin.Boolean, Doc: "Whether the secret of an automatic rotation waits to be collected."},
-	}
 }

@@ -1,8 +1,6 @@
 package apikeys
 
 import (
-	"encoding/json"
-	"fmt"
 	"time"
 
 	"gateway/shared/admin"
@@ -12,6 +10,11 @@ import (
 	"gateway/shared/resource"
 )
 
+// secretSchema is the answer that shows a raw key.
+var secretSchema = admin.Closed(map[string]admin.Schema{
+	"id": {"type": "string"}, "key": {"type": "string"}, "key_transition_expires_at": {"type": []string{"string", "null"}, "format": "date-time"},
+})
+
 func (f *family) rotateRoute() admin.Route {
 	return admin.Route{
 		Method: "POST", Path: "/api-keys/{id}/rotate", Name: "rotateApiKey",
@@ -19,27 +22,23 @@ func (f *family) rotateRoute() admin.Route {
 		Scopes: append(anyOf("rotate"), anyOf("update")...), Where: admin.InEither, Role: admin.Member,
 		Body: []admin.Field{{
 			Name: "key_transition_period_ms", Doc: "How long old and new secret are both valid, for this time.",
-			Type: admin.Integer, Min: identity.MinTransition.Milliseconds(), Max: 31_536_000_000,
+			Type: admin.Integer, Min: identity.MinTransition.Milliseconds(), Max: maxTransition,
 		}},
-		BodyMode: admin.OptionalBody, Action: audit.Rotate, Resource: "api_keys", Errors: []int{409}, Do: f.rotate,
-		Answer: admin.Schema{"type": "object", "required": []string{"id", "key", "key_transition_expires_at"}, "properties": map[string]any{
-			"id": map[string]any{"type": "string"}, "key": map[string]any{"type": "string"}, "key_transition_expires_at": map[string]any{"type": "string", "format": "date-time"},
-		}},
+		BodyMode: admin.OptionalBody, Action: audit.Rotate, Resource: "api_keys", Errors: []int{409}, Do: f.keys.At("rotate", f.rotate),
+		Answer: secretSchema,
 	}
 }
 
 // rotate gives a key a new secret. Id, limits and usage stay.
 func (f *family) rotate(c *admin.Call) (any, error) {
-	if err := f.find(c, "rotate"); err != nil {
-		return nil, err
-	}
 	var raw string
 	var until time.Time
 	err := c.Change(func(tx *resource.Tx) error {
-		rec, k, err := f.keys.FindIn(c, tx)
+		it, err := f.keys.FindIn(c, tx)
 		if err != nil {
 			return err
 		}
+		rec, k := it.Record, it.Form
 		if identity.Live(rec.Status, k, c.Now) != identity.StatusActive {
 			return fault.New(fault.Conflict, "id", "an expired key cannot be rotated; change its expires_at first")
 		}
@@ -64,16 +63,13 @@ func (f *family) rotate(c *admin.Call) (any, error) {
 		c.AuditDetails(map[string]string{
 			"api_key_id": rec.ID, "rotation_mode": "manual", "old_key_masked": was.Secret.Masked, "transition_expires_at": until.UTC().Format(time.RFC3339),
 		})
-		if rec.Body, err = json.Marshal(k); err != nil {
-			return fmt.Errorf("apikeys: encode: %w", err)
-		}
-		if err := tx.Update(&rec); err != nil {
+		if err := f.keys.Save(c, tx, it); err != nil {
 			return err
 		}
 		if err := identity.Reschedule(tx, rec.Ref(), &was, k); err != nil {
 			return err
 		}
-		return f.stage(c, tx, &rec, k)
+		return stage(c, tx, &change{Rec: rec, Form: k})
 	})
 	if err != nil {
 		return nil, err
@@ -86,25 +82,21 @@ func (f *family) collectRoute() admin.Route {
 		Method: "POST", Path: "/api-keys/{id}/collect", Name: "collectApiKey",
 		Doc:    "Hand out, once, the secret that an automatic rotation has given the key. 404 when none waits.",
 		Scopes: append(anyOf("rotate"), anyOf("update")...), Where: admin.InEither, Role: admin.Member,
-		BodyMode: admin.OptionalBody, Action: audit.Rotate, Resource: "api_keys", Errors: []int{404}, Do: f.collect,
-		Answer: admin.Schema{"type": "object", "required": []string{"id", "key", "key_transition_expires_at"}, "properties": map[string]any{
-			"id": map[string]any{"type": "string"}, "key": map[string]any{"type": "string"}, "key_transition_expires_at": map[string]any{"type": []string{"string", "null"}, "format": "date-time"},
-		}},
+		BodyMode: admin.OptionalBody, Action: audit.Rotate, Resource: "api_keys", Errors: []int{404}, Do: f.keys.At("rotate", f.collect),
+		Answer: secretSchema,
 	}
 }
 
 // collect hands out the secret of the last automatic rotation and forgets it.
 func (f *family) collect(c *admin.Call) (any, error) {
-	if err := f.find(c, "rotate"); err != nil {
-		return nil, err
-	}
 	var raw []byte
 	var until *time.Time
 	err := c.Change(func(tx *resource.Tx) error {
-		rec, k, err := f.keys.FindIn(c, tx)
+		it, err := f.keys.FindIn(c, tx)
 		if err != nil {
 			return err
 		}
+		rec, k := it.Record, it.Form
 		if err := withinOwnRights(c, k.Scopes, nil); err != nil && c.Caller.KeyID != rec.ID {
 			return err
 		}
@@ -122,7 +114,7 @@ func (f *family) collect(c *admin.Call) (any, error) {
 		if k.Previous != nil {
 			until = k.Previous.ExpiresAt
 		}
-		return tx.Update(&rec)
+		return tx.Update(rec)
 	})
 	if err != nil {
 		return nil, err

@@ -43,78 +43,67 @@ type Deps struct {
 
 // New makes the family.
 func New(d Deps) admin.Family {
-	f := &family{Deps: d}
-	f.col = f.collection()
-	return admin.Family{Name: "configs", Doc: "Saved configs: routing, retries, caching and guardrails of requests.",
-		Routes: append(f.col.Routes(), f.versions())}
+	return admin.Family{Name: "configs", Doc: "Saved configs: routing, retries, caching and guardrails of requests.", Routes: (&family{d}).collection().Routes()}
 }
 
-type family struct {
-	Deps
-	col *admin.Collection[content]
-}
+type family struct{ Deps }
+
+// item and change are a config and what happens to it.
+type (
+	item   = admin.Item[content]
+	change = admin.Change[content]
+)
 
 func (f *family) collection() *admin.Collection[content] {
 	return &admin.Collection[content]{
 		Kind: route.KindConfig, Object: "config", Path: "/configs", Param: "slug",
 		Scope: "configs", Where: admin.InWorkspace, WriteRole: admin.Manager,
 		Missing: fault.NotAllowed, ArchivedReachable: true,
-		Slugs: &admin.Slugs{Prefix: "pc-"}, KeepVersions: true,
-		Versioned: func(in admin.Values) bool { return in.Given("config") },
-		List: admin.List{
-			Paging: admin.Paging{DefaultSize: 1000}, Envelope: listEnvelope, Schema: admin.SuccessListSchema,
-			Brief: brief,
-		},
+		Slugs: &admin.Slugs{Prefix: "pc-"},
+		List:  admin.List{Paging: admin.Paging{DefaultSize: 1000}, Envelope: &admin.SuccessEnvelope, Leave: []string{"object"}},
 		Fields: []admin.Field{
-			{Name: "name", Type: admin.String, Required: true, Min: 1, Max: 255, Column: true},
+			admin.NameField(255),
 			{Name: "config", Type: admin.Any, Required: true, Trigger: true, Check: check, Doc: "The config object."},
 			{Name: "isDefault", Type: admin.Integer, Max: 1, Trigger: true, Doc: "1 makes it the workspace's default config in place of another: requests go by it that name no config, and whose key has no default of its own."},
-			{Name: "status", Type: admin.String, Enum: []string{"active", resource.StatusArchived}, Column: true, UpdateOnly: true},
+			{Name: "status", Enum: []string{"active", resource.StatusArchived}, Column: true, UpdateOnly: true},
 		},
-		ExtraShown: []admin.Field{
-			{Name: "config", Type: admin.Object, Open: true}, {Name: "is_default", Type: admin.Integer, Max: 1},
-			{Name: "owner_id", Type: admin.String}, {Name: "updated_by", Type: admin.String},
-			{Name: "format", Type: admin.String}, {Name: "type", Type: admin.String}, {Name: "version_id", Type: admin.String},
+		Shown: []admin.Shown[content]{
+			shown("config", admin.Field{Type: admin.Object, Open: true, Single: true}, func(it item) any { return it.Form.raw }),
+			shown("is_default", admin.Field{Type: admin.Integer}, func(it item) any { return defaultFlag(it.Record) }),
+			shown("owner_id", admin.Field{Type: admin.String}, func(it item) any { return it.CreatedBy }),
+			shown("updated_by", admin.Field{Type: admin.String}, func(it item) any { return it.UpdatedBy }),
+			shown("format", admin.Field{Type: admin.String, Single: true}, func(item) any { return format }),
+			shown("type", admin.Field{Type: admin.String, Single: true}, func(item) any { return configType }),
+			shown("version_id", admin.Field{Type: admin.String, Single: true}, func(it item) any { return it.VersionID }),
 		},
-		BeforeCreate: func(c *admin.Call, tx *resource.Tx, rec *resource.Record, form *content) error {
-			if err := f.setContent(c, rec, form, c.Body.Raw("config")); err != nil {
-				return err
-			}
-			return setDefault(c, tx, rec)
+		Versions: &admin.Versions[content]{
+			When:   func(in admin.Values, _ *change) bool { return in.Given("config") },
+			Paging: admin.Paging{DefaultSize: 1000}, // a config that changed more often is read in pages
+			Shown: []admin.Shown[content]{
+				shown("config", admin.Field{Form: admin.Schema{"type": "string", "contentMediaType": "application/json"}}, func(it item) any { return string(it.Form.raw) }),
+				shown("version", admin.Field{Type: admin.Integer}, func(it item) any { return it.Version }),
+			},
 		},
-		BeforeUpdate: func(c *admin.Call, tx *resource.Tx, _, rec *resource.Record, was, form *content) error {
-			form.raw = was.raw
+		Before: func(c *admin.Call, tx *resource.Tx, ch *change) error {
+			ch.Form.raw = ch.Was.raw
 			if c.Body.Given("config") {
-				if err := f.setContent(c, rec, form, c.Body.Raw("config")); err != nil {
+				if err := f.setContent(c, ch.Rec, ch.Form, c.Body.Raw("config")); err != nil {
 					return err
 				}
 			}
-			return setDefault(c, tx, rec)
+			return setDefault(c, tx, ch.Rec)
 		},
-		BeforeDelete: func(c *admin.Call, tx *resource.Tx, rec *resource.Record, _ *content) error {
-			return leaveDefault(c, tx, rec)
-		},
-		Render: render,
-		Single: func(o map[string]any) any { return map[string]any{"success": true, "data": o} },
-		Created: func(_ *admin.Call, rec *resource.Record, _ *content) (any, error) {
-			return success(map[string]any{"id": rec.ID, "version_id": rec.VersionID, "slug": rec.Slug}), nil
-		},
-		Updated: func(_ *admin.Call, rec *resource.Record, _ *content) (any, error) {
-			return success(map[string]any{"version_id": rec.VersionID}), nil
-		},
-		CreatedSchema: admin.SuccessSchema(admin.ObjectSchema(map[string]admin.Schema{
-			"id": {"type": "string"}, "version_id": {"type": "string"}, "slug": {"type": "string"}})),
-		UpdatedSchema: admin.SuccessSchema(admin.ObjectSchema(map[string]admin.Schema{"version_id": {"type": "string"}})),
+		Retire:  func(c *admin.Call, tx *resource.Tx, it item) error { return leaveDefault(c, tx, it.Record) },
+		Wrapped: true,
+		Created: &admin.Reply{Members: []string{"id", "version_id", "slug"}, Wrapped: true},
+		Updated: &admin.Reply{Members: []string{"version_id"}, Wrapped: true},
 	}
 }
 
-func success(data any) map[string]any { return map[string]any{"success": true, "data": data} }
-
-// listEnvelope tells the total too, so that a list that goes on is noticed.
-func listEnvelope(entries []any, total int, _ admin.Page) any {
-	out := success(entries)
-	out["total"] = total
-	return out
+// shown is a member that always has a value.
+func shown(name string, f admin.Field, value func(it item) any) admin.Shown[content] {
+	f.Name, f.Required = name, true
+	return admin.Shown[content]{Field: f, Value: func(_ *admin.Call, it item) any { return value(it) }}
 }
 
 // check is the strict reading of a config that is saved, compiled to the tree
@@ -125,25 +114,6 @@ func check(raw json.RawMessage) []fault.Detail {
 		_, bad = cfg.Compile()
 	}
 	return bad
-}
-
-func render(_ *admin.Call, rec *resource.Record, form *content) (map[string]any, error) {
-	o := map[string]any{
-		"id": rec.ID, "name": rec.Name, "slug": rec.Slug, "status": rec.Status, "object": "config",
-		"organisation_id": rec.Scope.Org, "workspace_id": rec.Scope.Workspace, "is_default": defaultFlag(rec),
-		"owner_id": rec.CreatedBy, "updated_by": rec.UpdatedBy,
-		"created_at": admin.FormatTime(rec.Created), "last_updated_at": admin.FormatTime(rec.Updated),
-		"config": form.raw, "format": format, "type": configType, "version_id": rec.VersionID,
-	}
-	return o, nil
-}
-
-// brief is an entry of the list: the record without its content.
-func brief(o map[string]any) map[string]any {
-	for _, k := range []string{"config", "format", "type", "version_id", "object"} {
-		delete(o, k)
-	}
-	return o
 }
 
 // setContent puts a config into the record: as it is, or when it holds secrets
@@ -172,46 +142,4 @@ func (f *family) setContent(c *admin.Call, rec *resource.Record, form *content, 
 		return fault.Unavailable(err)
 	}
 	return nil
-}
-
-// versionPaging: a config that changed more often is read in pages.
-var versionPaging = admin.Paging{DefaultSize: 1000}
-
-// versions is GET /configs/{slug}/versions.
-func (f *family) versions() admin.Route {
-	entry := admin.ObjectSchema(map[string]admin.Schema{
-		"id": {"type": "string"}, "name": {"type": "string"}, "slug": {"type": "string"}, "config": {"type": "string", "contentMediaType": "application/json"},
-		"format": {"type": "string"}, "type": {"type": "string"}, "version_id": {"type": "string"}, "version": {"type": "integer"}, "object": {"type": "string"},
-	})
-	return admin.Route{
-		Method: "GET", Path: "/configs/{slug}/versions", Name: "listConfigVersions", Doc: "List the versions of a config, newest first.",
-		Scopes: []string{"configs.read"}, Where: admin.InWorkspace,
-		Query: versionPaging.Fields(), Answer: admin.ListSchema(entry), Do: f.listVersions,
-	}
-}
-
-func (f *family) listVersions(c *admin.Call) (any, error) {
-	page, err := versionPaging.Of(c.Query)
-	if err != nil {
-		return nil, err
-	}
-	rec, _, err := f.col.Find(c)
-	if err != nil {
-		return nil, err
-	}
-	all, err := c.Resources.Versions(c.Context, c.Scope, route.KindConfig, rec.ID)
-	if err != nil {
-		return nil, err
-	}
-	entries := make([]any, 0, len(all))
-	for _, v := range admin.Cut(all, page) {
-		o, err := render(c, &v, &content{raw: v.Body})
-		if err != nil {
-			return nil, err
-		}
-		o["config"], o["version"] = string(v.Body), v.Version
-		o["name"], o["slug"], o["status"], o["is_default"] = rec.Name, rec.Slug, rec.Status, defaultFlag(&rec)
-		entries = append(entries, o)
-	}
-	return admin.ListEnvelope(entries, len(all), page), nil
 }

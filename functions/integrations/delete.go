@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"gateway/shared/admin"
-	"gateway/shared/audit"
 	"gateway/shared/fault"
 	"gateway/shared/provider"
 	"gateway/shared/resource"
@@ -18,21 +17,9 @@ const perChange = 14
 // added meanwhile.
 const maxRounds = 100
 
-// deleteRoute is DELETE /integrations/{slug}: the integration is archived, and
-// the providers that call it with it.
-func (f *family) deleteRoute() admin.Route {
-	return admin.Route{
-		Method: "DELETE", Path: "/integrations/{slug}", Name: "deleteIntegration",
-		Doc:    "Delete an integration, and the providers that are made of it.",
-		Scopes: anyOf("delete"), Where: admin.InEither, Role: admin.Manager,
-		Action: audit.Delete, Resource: auditName, Answer: admin.Schema{"type": "object"}, Errors: []int{409},
-		Do: f.at("delete", f.delete),
-	}
-}
-
-// delete archives what fits into one change. Of more providers the first are
-// archived in changes of their own; when one fails, the integration is still
-// there and the call can be repeated.
+// delete archives the integration and the providers that call it: what fits into
+// one change. Of more providers the first are archived in changes of their own;
+// when one fails, the integration is still there and the call can be repeated.
 func (f *family) delete(c *admin.Call) (any, error) {
 	for range maxRounds {
 		left, err := f.archive(c)
@@ -45,35 +32,35 @@ func (f *family) delete(c *admin.Call) (any, error) {
 
 // archive runs one change and tells how many providers are left.
 func (f *family) archive(c *admin.Call) (left int, err error) {
-	rec, _, err := f.col.Find(c)
+	it, err := f.col.Find(c)
 	if err != nil {
 		return 0, err
 	}
-	users, err := providersOf(c, rec.Ref())
+	users, err := providersOf(c, it.Ref())
 	if err != nil {
 		return 0, err
 	}
 	if len(users) > perChange {
 		part := users[:perChange]
-		return len(users) - perChange, c.Resources.Change(c.Context, c.Organisation(), func(tx *resource.Tx) error { return retire(tx, rec.Ref(), part) })
+		return len(users) - perChange, c.Resources.Change(c.Context, c.Organisation(), func(tx *resource.Tx) error { return retire(tx, it.Ref(), part) })
 	}
 	return 0, c.Change(func(tx *resource.Tx) error {
-		rec, _, err := f.col.FindIn(c, tx)
+		it, err := f.col.FindIn(c, tx)
 		if err != nil {
 			return err
 		}
-		users, err := c.Resources.Users(c.Context, rec.Ref())
+		users, err := c.Resources.Users(c.Context, it.Ref())
 		if err != nil {
 			return err
 		}
 		if i := slices.IndexFunc(users, func(u resource.Ref) bool { return u.Kind != provider.KindProvider }); i >= 0 {
-			return tx.RefuseIfUsed(rec.Ref())
+			return tx.RefuseIfUsed(it.Ref())
 		}
-		if err := retire(tx, rec.Ref(), users); err != nil {
+		if err := retire(tx, it.Ref(), users); err != nil {
 			return err
 		}
-		rec.UpdatedBy = actor(c)
-		return tx.ArchiveAndFreeSlug(&rec)
+		it.UpdatedBy = c.Actor()
+		return tx.ArchiveAndFreeSlug(it.Record)
 	})
 }
 

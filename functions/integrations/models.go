@@ -17,47 +17,32 @@ import (
 // modelRoutes are the models of an integration: those of the catalogue, which
 // can be disabled, and its own.
 func (f *family) modelRoutes() []admin.Route {
-	const path = "/integrations/{slug}/models"
-	aliases := []string{"/integrations/{slug}/integration-models"}
-	fields := modelFields()
-	return []admin.Route{
-		{Method: "GET", Path: path, Aliases: aliases, Name: "listIntegrationModels", Doc: "List the models of an integration.",
-			Scopes: anyOf("read"), Where: admin.InEither, Answer: modelsSchema, Do: f.at("read", f.listModels)},
-		{Method: "PUT", Path: path, Aliases: aliases, Name: "updateIntegrationModels",
-			Doc:    "Enable, disable, price and add models; those that are not named stay as they are.",
-			Scopes: anyOf("update"), Where: admin.InEither, Role: admin.Manager, Action: audit.Manage, Resource: auditName,
-			Body: []admin.Field{
-				{Name: "models", Type: admin.Array, Min: 1, Max: maxModels, Of: &admin.Field{Type: admin.Object, Fields: fields}},
-				{Name: "allow_all_models", Doc: "Whether models that are not named here may be called.", Type: admin.Boolean},
-			}, BodyMode: admin.PartialBody, Answer: admin.Schema{"type": "object"}, Do: f.at("update", f.putModels)},
-		{Method: "DELETE", Path: path, Aliases: aliases, Name: "deleteIntegrationModels", Doc: "Delete own models of an integration.",
-			Scopes: anyOf("update"), Where: admin.InEither, Role: admin.Manager, Action: audit.Delete, Resource: auditName,
-			Query: []admin.Field{{Name: "slugs", Doc: "Models to delete, with commas.", Type: admin.Array, Of: modelName(), Min: 1, Max: maxModels}},
-			Body:  []admin.Field{{Name: "models", Doc: "Models to delete, where slugs is not given.", Type: admin.Array, Of: modelName(), Min: 1, Max: maxModels}}, BodyMode: admin.OptionalBody,
-			Answer: admin.Schema{"type": "object"}, Do: f.at("update", f.deleteModels)},
+	models := admin.FieldOf[[]provider.IntegrationModel]("models", "", maxModels)
+	models.Min = 1
+	models.Of.Member("enabled").Required = true
+	models.Of.Member("configurations").Member("custom_host").Required = true
+	price := models.Of.Member("pricing_config")
+	price.Type, price.Open, price.Check = admin.Object, true, customPrice
+	name := &admin.Field{Type: admin.String, Min: 1, Max: 255}
+	routes := []admin.Route{
+		{Method: "GET", Name: "listIntegrationModels", Doc: "List the models of an integration.", Answer: modelsSchema, Do: f.col.At("read", f.listModels)},
+		{Method: "PUT", Name: "updateIntegrationModels", Doc: "Enable, disable, price and add models; those that are not named stay as they are.", Action: audit.Manage,
+			Body:     []admin.Field{models, {Name: "allow_all_models", Doc: "Whether models that are not named here may be called.", Type: admin.Boolean}},
+			BodyMode: admin.PartialBody, Answer: admin.Nothing, Do: f.col.At("update", f.putModels)},
+		{Method: "DELETE", Name: "deleteIntegrationModels", Doc: "Delete own models of an integration.", Action: audit.Delete,
+			Query:    []admin.Field{{Name: "slugs", Doc: "Models to delete, with commas.", Type: admin.Array, Of: name, Min: 1, Max: maxModels}},
+			Body:     []admin.Field{{Name: "models", Doc: "Models to delete, where slugs is not given.", Type: admin.Array, Of: name, Min: 1, Max: maxModels}},
+			BodyMode: admin.OptionalBody, Answer: admin.Nothing, Do: f.col.At("update", f.deleteModels)},
 	}
+	for i := range routes {
+		routes[i].Path, routes[i].Aliases = "/integrations/{slug}/models", []string{"/integrations/{slug}/integration-models"}
+	}
+	return f.col.Below(routes...)
 }
 
-func modelName() *admin.Field { return &admin.Field{Type: admin.String, Min: 1, Max: 255} }
-
-func modelFields() []admin.Field {
-	return []admin.Field{
-		{Name: "slug", Type: admin.String, Required: true, Min: 1, Max: 255},
-		{Name: "enabled", Type: admin.Boolean, Required: true},
-		{Name: "is_custom", Doc: "A model that the catalogue does not have.", Type: admin.Boolean},
-		{Name: "is_finetune", Type: admin.Boolean},
-		{Name: "base_model_slug", Doc: "Model of the catalogue that it is made of.", Type: admin.String, Max: 255},
-		{Name: "configurations", Doc: "Where the model is served.", Type: admin.Object, Fields: []admin.Field{
-			{Name: "custom_host", Type: admin.String, Required: true, Min: 1, Max: 2048},
-			{Name: "custom_headers", Type: admin.Map, Of: &admin.Field{Type: admin.String, Max: 8192}, Max: maxHeaders},
-		}},
-		{Name: "pricing_config", Doc: "Prices in cents, in place of the catalogue's.", Type: admin.Object, Open: true, Check: customPrice},
-	}
-}
-
-var modelsSchema = admin.ObjectSchema(map[string]admin.Schema{
+var modelsSchema = admin.Closed(map[string]admin.Schema{
 	"total": {"type": "integer"}, "allow_all_models": {"type": "boolean"},
-	"models": {"type": "array", "items": admin.ObjectSchema(map[string]admin.Schema{
+	"models": {"type": "array", "items": admin.Closed(map[string]admin.Schema{
 		"slug": {"type": "string"}, "name": {"type": "string"}, "enabled": {"type": "boolean"}, "is_custom": {"type": "boolean"},
 		"is_finetune": {"type": "boolean"}, "base_model_slug": {"type": []string{"string", "null"}},
 		"configurations": {"type": []string{"object", "null"}}, "pricing_config": {"type": []string{"object", "null"}},
@@ -65,10 +50,11 @@ var modelsSchema = admin.ObjectSchema(map[string]admin.Schema{
 })
 
 func (f *family) listModels(c *admin.Call) (any, error) {
-	_, i, err := f.col.Find(c)
+	it, err := f.col.Find(c)
 	if err != nil {
 		return nil, err
 	}
+	i := it.Form
 	own := make(map[string]provider.IntegrationModel, len(i.Models))
 	names := slices.Clone(pricing.Default().Models(i.AIProviderID))
 	for _, m := range i.Models {
@@ -87,10 +73,10 @@ func (f *family) listModels(c *admin.Call) (any, error) {
 func showModel(m provider.IntegrationModel, name string, enabled bool) map[string]any {
 	o := map[string]any{
 		"slug": name, "name": name, "enabled": enabled, "is_custom": m.Custom, "is_finetune": m.FineTuned,
-		"base_model_slug": nil, "configurations": nil, "pricing_config": orNull(m.Pricing),
+		"base_model_slug": admin.OrNull(m.BaseModelSlug), "configurations": nil, "pricing_config": nil,
 	}
-	if m.BaseModelSlug != "" {
-		o["base_model_slug"] = m.BaseModelSlug
+	if len(m.Pricing) > 0 {
+		o["pricing_config"] = m.Pricing
 	}
 	if h := m.Configurations; h != nil {
 		shown := map[string]any{"custom_host": h.CustomHost}
@@ -112,18 +98,18 @@ func (f *family) putModels(c *admin.Call) (any, error) {
 		return nil, err
 	}
 	return nil, c.Change(func(tx *resource.Tx) error {
-		rec, i, err := f.col.FindIn(c, tx)
+		it, err := f.col.FindIn(c, tx)
 		if err != nil {
 			return err
 		}
+		i := it.Form
 		if c.Body.Given("allow_all_models") {
 			i.AllowAllModels = c.Body.Bool("allow_all_models")
 		}
 		if err := f.mergeModels(i, sent); err != nil {
 			return err
 		}
-		rec.UpdatedBy = actor(c)
-		return save(tx, &rec, i)
+		return f.col.Save(c, tx, it)
 	})
 }
 
@@ -198,10 +184,11 @@ func (f *family) deleteModels(c *admin.Call) (any, error) {
 		return nil, fault.Invalid("slugs", "is required: the models to delete, with commas")
 	}
 	return nil, c.Change(func(tx *resource.Tx) error {
-		rec, i, err := f.col.FindIn(c, tx)
+		it, err := f.col.FindIn(c, tx)
 		if err != nil {
 			return err
 		}
+		i := it.Form
 		catalogue := pricing.Default().Models(i.AIProviderID)
 		for _, name := range names {
 			n := slices.IndexFunc(i.Models, func(m provider.IntegrationModel) bool { return m.Slug == name })
@@ -214,7 +201,6 @@ func (f *family) deleteModels(c *admin.Call) (any, error) {
 		if len(i.Models) == before {
 			return nil // gone already
 		}
-		rec.UpdatedBy = actor(c)
-		return save(tx, &rec, i)
+		return f.col.Save(c, tx, it)
 	})
 }

@@ -1,9 +1,9 @@
 package integrations
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
+	"time"
 
 	"gateway/shared/admin"
 	"gateway/shared/audit"
@@ -17,42 +17,55 @@ import (
 
 var workspacePaging = admin.Paging{DefaultSize: 1000}
 
-// workspaceRoutes are the workspaces that an integration is open to.
-func (f *family) workspaceRoutes() []admin.Route {
-	const path = "/integrations/{slug}/workspaces"
-	return []admin.Route{
-		{Method: "GET", Path: path, Name: "listIntegrationWorkspaces", Doc: "List the workspaces of an integration with their limits.",
-			Scopes: anyOf("read"), Where: admin.InEither, Query: workspacePaging.Fields(), Answer: workspacesSchema, Do: f.at("read", f.listWorkspaces)},
-		{Method: "PUT", Path: path, Name: "updateIntegrationWorkspaces",
-			Doc:    "Open an integration of the organisation to workspaces, close it, and set their limits.",
-			Scopes: anyOf("update"), Where: admin.InEither, Role: admin.Manager, Action: audit.Manage, Resource: auditName,
-			Body: workspaceFields(), BodyMode: admin.PartialBody, Answer: admin.Schema{"type": "object"}, Do: f.at("update", f.putWorkspaces)},
+// limits are those of the integration in one workspace.
+func (f *family) limits() *admin.Limits[provider.WorkspaceAccess] {
+	return &admin.Limits[provider.WorkspaceAccess]{
+		Ledger: f.Ledger, Place: ledger.OnIntegration,
+		Budgets: func(a *provider.WorkspaceAccess) *[]ledger.UsageLimit { return &a.UsageLimits },
+		Rates:   func(a *provider.WorkspaceAccess) *[]ledger.RateLimit { return &a.RateLimits },
+		Reset:   func(a *provider.WorkspaceAccess) **time.Time { return &a.LastResetAt },
+		Subject: func(it accessItem) *ledger.Subject {
+			sc := store.Scope{Org: it.Scope.Org, Workspace: it.Form.Workspace}
+			return provider.AccessSubject(sc, it.ID, it.Slug, it.Rev, *it.Form)
+		},
 	}
 }
 
+// accessItem is an integration with what holds for one workspace.
+type accessItem = admin.Item[provider.WorkspaceAccess]
+
+// workspaceRoutes are the workspaces that an integration is open to.
+func (f *family) workspaceRoutes() []admin.Route {
+	const path = "/integrations/{slug}/workspaces"
+	return f.col.Below(
+		admin.Route{Method: "GET", Path: path, Name: "listIntegrationWorkspaces", Doc: "List the workspaces of an integration with their limits.",
+			Query: workspacePaging.Fields(), Answer: workspacesSchema, Do: f.col.At("read", f.listWorkspaces)},
+		admin.Route{Method: "PUT", Path: path, Name: "updateIntegrationWorkspaces", Action: audit.Manage,
+			Doc:  "Open an integration of the organisation to workspaces, close it, and set their limits.",
+			Body: workspaceFields(), BodyMode: admin.PartialBody, Answer: admin.Nothing, Do: f.col.At("update", f.putWorkspaces)},
+	)
+}
+
 func workspaceFields() []admin.Field {
-	limits := []admin.Field{
-		{Name: "enabled", Type: admin.Boolean, Required: true},
-		{Name: "usage_limits", Doc: "At most one; null or [] clears.", Type: admin.Array, Check: usageLimits, Form: ledger.OnIntegration.UsageSchema()},
-		{Name: "rate_limits", Doc: "At most one; null or [] clears.", Type: admin.Array, Check: rateLimits, Form: ledger.OnIntegration.RateSchema()},
-	}
+	access := append([]admin.Field{{Name: "enabled", Type: admin.Boolean, Required: true}}, admin.LimitFields(ledger.OnIntegration)...)
 	create := admin.Field{Name: "create_default_provider", Doc: "Whether a workspace that gets access gets a provider too.", Type: admin.Boolean, Default: true}
-	slug := admin.Field{Name: "default_provider_slug", Doc: "Slug of that provider.", Type: admin.String, Min: 1, Max: provider.MaxSlug, Pattern: admin.SlugPattern}
-	entry := append([]admin.Field{{Name: "id", Doc: "Id or slug of the workspace.", Type: admin.String, Required: true, Min: 1, Max: 255}}, limits...)
+	slug := admin.SlugField(provider.MaxSlug)
+	slug.Name, slug.Doc, slug.Column, slug.CreateOnly = "default_provider_slug", "Slug of that provider.", false, false
+	entry := append([]admin.Field{{Name: "id", Doc: "Id or slug of the workspace.", Type: admin.String, Required: true, Min: 1, Max: 255}}, access...)
 	entry = append(entry, admin.Field{Name: "reset_usage", Doc: "true sets the usage back to nothing.", Type: admin.Boolean}, create, slug)
 	return []admin.Field{
 		{Name: "workspaces", Type: admin.Array, Max: maxWorkspaces, Of: &admin.Field{Type: admin.Object, Fields: entry}},
-		{Name: "global_workspace_access", Doc: "What workspaces without settings of their own get, also those made later.", Type: admin.Object, Fields: limits},
+		{Name: "global_workspace_access", Doc: "What workspaces without settings of their own get, also those made later.", Type: admin.Object, Fields: access},
 		{Name: "override_existing_workspace_access", Doc: "Workspaces lose the settings of their own and follow the global ones.", Type: admin.Boolean},
 		create, slug,
 	}
 }
 
-var workspacesSchema = admin.ObjectSchema(map[string]admin.Schema{
-	"total": {"type": "integer"}, "global_workspace_access": {"type": "object"},
-	"workspaces": {"type": "array", "items": admin.ObjectSchema(map[string]admin.Schema{
-		"id": {"type": "string"}, "enabled": {"type": "boolean"}, "usage_limits": {"type": []string{"array", "null"}},
-		"rate_limits": {"type": []string{"array", "null"}}, "last_reset_at": {"type": []string{"string", "null"}, "format": "date-time"},
+var workspacesSchema = admin.Closed(map[string]admin.Schema{
+	"total": {"type": "integer"}, "global_workspace_access": accessSchema,
+	"workspaces": {"type": "array", "items": admin.Closed(map[string]admin.Schema{
+		"id": {"type": "string"}, "enabled": {"type": "boolean"}, "usage_limits": ledger.OnIntegration.UsageSchema(),
+		"rate_limits": ledger.OnIntegration.RateSchema(), "last_reset_at": {"type": []string{"string", "null"}, "format": "date-time"},
 	})},
 })
 
@@ -83,7 +96,7 @@ func (f *family) listWorkspaces(c *admin.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	rec, i, err := f.col.Find(c)
+	it, err := f.col.Find(c)
 	if err != nil {
 		return nil, err
 	}
@@ -92,52 +105,34 @@ func (f *family) listWorkspaces(c *admin.Call) (any, error) {
 		return nil, err
 	}
 	var all []namedAccess
-	if rec.Scope.Workspace == "" {
-		all = accessOf(i, spaces)
-	} else if n := slices.IndexFunc(spaces, func(r resource.Row) bool { return r.ID == rec.Scope.Workspace }); n >= 0 {
+	if it.Scope.Workspace == "" {
+		all = accessOf(it.Form, spaces)
+	} else if n := slices.IndexFunc(spaces, func(r resource.Row) bool { return r.ID == it.Scope.Workspace }); n >= 0 {
 		all = []namedAccess{{provider.WorkspaceAccess{Workspace: spaces[n].ID, Enabled: true}, spaces[n].Slug}}
 	}
-	entries, err := f.showAccess(c, &rec, admin.Cut(all, page))
-	if err != nil {
-		return nil, err
+	part := admin.Cut(all, page)
+	items, entries := make([]accessItem, len(part)), make([]admin.Members, len(part))
+	for n := range part {
+		a := &part[n]
+		items[n] = accessItem{Record: it.Record, Form: &a.WorkspaceAccess}
+		entries[n] = admin.Members{"id": a.slug, "enabled": a.Enabled, "usage_limits": nil, "rate_limits": a.RateLimits, "last_reset_at": nil}
 	}
-	return map[string]any{"total": len(all), "workspaces": entries, "global_workspace_access": access(i.Global, c.Now)}, nil
+	return admin.Members{"total": len(all), "workspaces": entries, "global_workspace_access": showGlobal(it.Form.Global, c.Now)}, f.access.Decorate(c, items, entries)
 }
 
-// showAccess shows settings with what is used of their budgets.
-func (f *family) showAccess(c *admin.Call, rec *resource.Record, part []namedAccess) ([]any, error) {
-	entries := make([]any, len(part))
-	var subjects []*ledger.Subject
-	var at []map[string]any
-	for n, a := range part {
-		o := map[string]any{"id": a.slug, "enabled": a.Enabled, "usage_limits": nil, "rate_limits": nil, "last_reset_at": nil}
-		entries[n] = o
-		if len(a.RateLimits) > 0 {
-			o["rate_limits"] = a.RateLimits
+// showGlobal shows what workspaces without settings of their own get; null where
+// nothing is limited, as in the settings of a workspace.
+func showGlobal(g provider.GlobalAccess, now time.Time) admin.Members {
+	o := admin.Members{"enabled": g.Enabled, "usage_limits": nil, "rate_limits": g.RateLimits}
+	if len(g.UsageLimits) > 0 {
+		states := make([]ledger.BudgetState, len(g.UsageLimits))
+		for i, u := range g.UsageLimits { // counted by each workspace on its own
+			states[i] = ledger.BudgetState{Limit: u, Status: ledger.Active}
+			states[i].NextResetAt, _ = u.Schedule().Next(now)
 		}
-		if a.LastResetAt != nil {
-			o["last_reset_at"] = admin.FormatTime(*a.LastResetAt)
-		}
-		if len(a.UsageLimits) > 0 {
-			subjects, at = append(subjects, subject(rec, a.WorkspaceAccess)), append(at, o)
-		}
+		o["usage_limits"] = states
 	}
-	states, err := f.Ledger.States(c.Context, subjects)
-	if err != nil {
-		return nil, err
-	}
-	for n, o := range at {
-		o["usage_limits"] = states[n]
-		if t := states[n][0].LastResetAt; !t.IsZero() {
-			o["last_reset_at"] = admin.FormatTime(t)
-		}
-	}
-	return entries, nil
-}
-
-func subject(rec *resource.Record, a provider.WorkspaceAccess) *ledger.Subject {
-	sc := store.Scope{Org: rec.Scope.Org, Workspace: a.Workspace}
-	return provider.AccessSubject(sc, rec.ID, rec.Slug, rec.Rev, a)
+	return o
 }
 
 // putWorkspaces changes who may use the integration, in one change. When more
@@ -153,22 +148,20 @@ func (f *family) putWorkspaces(c *admin.Call) (any, error) {
 			break
 		}
 	}
-	var rec resource.Record
+	var it item
 	var p *plan
 	err := c.Change(func(tx *resource.Tx) error {
-		var i *provider.Integration
 		var err error
-		if rec, i, err = f.col.FindIn(c, tx); err != nil {
+		if it, err = f.col.FindIn(c, tx); err != nil {
 			return err
 		}
-		if p, err = f.plan(c, &rec, i); err != nil {
+		if p, err = f.plan(c, it); err != nil {
 			return err
 		}
-		rec.UpdatedBy = actor(c)
-		if err := save(tx, &rec, p.next); err != nil {
+		if err := f.col.Save(c, tx, item{Record: it.Record, Form: p.next}); err != nil {
 			return err
 		}
-		return stage(tx, &rec, i, p.defaults)
+		return stage(tx, it, p.defaults)
 	})
 	if err != nil {
 		return nil, err
@@ -176,7 +169,7 @@ func (f *family) putWorkspaces(c *admin.Call) (any, error) {
 	for _, id := range p.limited {
 		if a := p.next.Access(id); len(a.UsageLimits) > 0 {
 			// The next request brings the counters up to date as well.
-			_ = f.Ledger.Apply(c.Context, subject(&rec, a))
+			_ = f.Ledger.Apply(c.Context, f.access.Subject(accessItem{Record: it.Record, Form: &a}))
 		}
 	}
 	return nil, nil
@@ -185,33 +178,33 @@ func (f *family) putWorkspaces(c *admin.Call) (any, error) {
 // stageMany makes default providers while there are more than fit into the
 // change that opens access.
 func (f *family) stageMany(c *admin.Call) (more bool, err error) {
-	rec, i, err := f.col.Find(c)
+	it, err := f.col.Find(c)
 	if err != nil {
 		return false, err
 	}
-	p, err := f.plan(c, &rec, i)
+	p, err := f.plan(c, it)
 	if err != nil || len(p.defaults) <= perChange {
 		return false, err
 	}
 	return true, c.Resources.Change(c.Context, c.Organisation(), func(tx *resource.Tx) error {
-		rec, i, err := f.col.FindIn(c, tx)
+		it, err := f.col.FindIn(c, tx)
 		if err != nil {
 			return err
 		}
-		p, err := f.plan(c, &rec, i)
+		p, err := f.plan(c, it)
 		if err != nil {
 			return err
 		}
-		if err := tx.Update(&rec); err != nil { // as it is: of two calls at a time one plans again
+		if err := tx.Update(it.Record); err != nil { // as it is: of two calls at a time one plans again
 			return err
 		}
-		return stage(tx, &rec, i, p.defaults[:min(perChange, len(p.defaults))])
+		return stage(tx, it, p.defaults[:min(perChange, len(p.defaults))])
 	})
 }
 
-func stage(tx *resource.Tx, rec *resource.Record, i *provider.Integration, defaults []provider.Default) error {
+func stage(tx *resource.Tx, it item, defaults []provider.Default) error {
 	for n := range defaults {
-		if err := defaults[n].Stage(tx, rec, i); err != nil {
+		if err := defaults[n].Stage(tx, it.Record, it.Form); err != nil {
 			return err
 		}
 	}
@@ -225,25 +218,11 @@ type plan struct {
 	limited  []string           // workspaces whose budgets were named
 }
 
-// sentAccess is an entry of the body as it was sent; nil limits were not.
-type sentAccess struct {
-	ID      string          `json:"id"`
-	Enabled bool            `json:"enabled"`
-	Usage   json.RawMessage `json:"usage_limits"`
-	Rates   json.RawMessage `json:"rate_limits"`
-	Reset   bool            `json:"reset_usage"`
-	Create  *bool           `json:"create_default_provider"`
-	Slug    string          `json:"default_provider_slug"`
-}
-
-func (f *family) plan(c *admin.Call, rec *resource.Record, i *provider.Integration) (*plan, error) {
-	if rec.Scope.Workspace != "" {
+func (f *family) plan(c *admin.Call, it item) (*plan, error) {
+	if it.Scope.Workspace != "" {
 		return nil, fault.Invalid("workspaces", "cannot be set: the integration belongs to one workspace")
 	}
-	var sent []sentAccess
-	if err := c.Body.Into("workspaces", &sent); err != nil {
-		return nil, err
-	}
+	sent := c.Body.Objects("workspaces")
 	override := c.Body.Bool("override_existing_workspace_access")
 	if len(sent) == 0 && !override && (c.Body.Has("workspaces") || !c.Body.Given("global_workspace_access")) {
 		return nil, fault.Invalid("workspaces", "must have an entry; it may be empty with override_existing_workspace_access true")
@@ -252,68 +231,27 @@ func (f *family) plan(c *admin.Call, rec *resource.Record, i *provider.Integrati
 	if err != nil {
 		return nil, err
 	}
-	next := *i
+	next := *it.Form
 	p := &plan{next: &next}
-	if err := p.global(c); err != nil {
-		return nil, err
+	if in, ok := c.Body.Object("global_workspace_access"); ok {
+		a := provider.WorkspaceAccess{UsageLimits: slices.Clone(next.Global.UsageLimits), RateLimits: next.Global.RateLimits}
+		f.access.Set(in, &a, c.Now)
+		next.Global = provider.GlobalAccess{Enabled: in.Bool("enabled"), UsageLimits: a.UsageLimits, RateLimits: a.RateLimits}
 	}
 	next.Workspaces = slices.Clone(next.Workspaces)
 	if override {
 		next.Workspaces = nil
 	}
-	asked, err := p.own(c, sent, spaces)
+	asked, err := f.own(c, p, sent, spaces)
 	if err != nil {
 		return nil, err
 	}
-	return p, p.makeDefaults(c, rec, i, spaces, asked)
-}
-
-// global sets what workspaces without settings of their own get.
-func (p *plan) global(c *admin.Call) error {
-	if !c.Body.Given("global_workspace_access") {
-		return nil
-	}
-	var sent sentAccess
-	if err := c.Body.Into("global_workspace_access", &sent); err != nil {
-		return err
-	}
-	was := p.next.Global
-	a := provider.WorkspaceAccess{UsageLimits: was.UsageLimits, RateLimits: was.RateLimits}
-	setLimits(c, &a, &sent)
-	p.next.Global = provider.GlobalAccess{Enabled: sent.Enabled, UsageLimits: a.UsageLimits, RateLimits: a.RateLimits}
-	return nil
-}
-
-// setLimits puts the limits that were sent in place of those in a. They were
-// checked with the body.
-func setLimits(c *admin.Call, a *provider.WorkspaceAccess, sent *sentAccess) {
-	if sent.Usage != nil {
-		fresh, _ := ledger.OnIntegration.UsageLimits(sent.Usage, "")
-		for n := range fresh {
-			var was *ledger.UsageLimit
-			if k := slices.IndexFunc(a.UsageLimits, func(u ledger.UsageLimit) bool { return u.Type == fresh[n].Type }); k >= 0 {
-				was = &a.UsageLimits[k]
-			}
-			fresh[n].Prepare(was, c.Now)
-		}
-		a.UsageLimits = fresh
-	}
-	if sent.Rates != nil {
-		a.RateLimits, _ = ledger.OnIntegration.RateLimits(sent.Rates, "")
-	}
-	if sent.Reset && len(a.UsageLimits) > 0 {
-		a.UsageLimits = slices.Clone(a.UsageLimits)
-		for n := range a.UsageLimits {
-			a.UsageLimits[n].ResetUsage(c.Now)
-		}
-		now := c.Now.UTC()
-		a.LastResetAt = &now
-	}
+	return p, p.makeDefaults(c, it, spaces, asked)
 }
 
 // own sets the settings of the named workspaces. It gives what was asked by
 // workspace id.
-func (p *plan) own(c *admin.Call, sent []sentAccess, spaces []resource.Row) (map[string]wish, error) {
+func (f *family) own(c *admin.Call, p *plan, sent []admin.Values, spaces []resource.Row) (map[string]wish, error) {
 	ids := make(map[string]string, 2*len(spaces))
 	for n := range spaces {
 		ids[spaces[n].Slug] = spaces[n].ID
@@ -323,9 +261,9 @@ func (p *plan) own(c *admin.Call, sent []sentAccess, spaces []resource.Row) (map
 	}
 	asked := make(map[string]wish, len(sent))
 	var bad []fault.Detail
-	for n := range sent {
+	for n, in := range sent {
 		at := fmt.Sprintf("workspaces[%d]", n)
-		id, ok := ids[sent[n].ID]
+		id, ok := ids[in.Text("id")]
 		if !ok {
 			bad = append(bad, fault.Detail{Field: at + ".id", Message: "is no workspace of the organisation"})
 			continue
@@ -334,14 +272,14 @@ func (p *plan) own(c *admin.Call, sent []sentAccess, spaces []resource.Row) (map
 			bad = append(bad, fault.Detail{Field: at + ".id", Message: "is named twice"})
 			continue
 		}
-		asked[id] = wish{sent[n].Create, sent[n].Slug, at + ".default_provider_slug"}
+		asked[id] = wish{in, at + ".default_provider_slug"}
 		a := p.next.Access(id)
-		a.Enabled = sent[n].Enabled
-		setLimits(c, &a, &sent[n])
-		if sent[n].Reset && a.LastResetAt != nil {
+		a.UsageLimits, a.Enabled = slices.Clone(a.UsageLimits), in.Bool("enabled")
+		f.access.Set(in, &a, c.Now)
+		if in.Bool("reset_usage") && a.LastResetAt != nil {
 			p.next.LastResetAt = a.LastResetAt
 		}
-		if sent[n].Usage != nil || sent[n].Reset {
+		if in.Has("usage_limits") || in.Bool("reset_usage") {
 			p.limited = append(p.limited, id)
 		}
 		if k := slices.IndexFunc(p.next.Workspaces, func(w provider.WorkspaceAccess) bool { return w.Workspace == id }); k >= 0 {
@@ -358,15 +296,14 @@ func (p *plan) own(c *admin.Call, sent []sentAccess, spaces []resource.Row) (map
 
 // wish is what an entry says about the default provider.
 type wish struct {
-	create *bool
-	slug   string
-	field  string // of the slug
+	said  admin.Values
+	field string // of its slug
 }
 
 // makeDefaults finds the workspaces that get access by the change and have no
 // provider of the integration.
-func (p *plan) makeDefaults(c *admin.Call, rec *resource.Record, was *provider.Integration, spaces []resource.Row, asked map[string]wish) error {
-	users, err := providersOf(c, rec.Ref())
+func (p *plan) makeDefaults(c *admin.Call, it item, spaces []resource.Row, asked map[string]wish) error {
+	users, err := providersOf(c, it.Ref())
 	if err != nil {
 		return err
 	}
@@ -374,37 +311,37 @@ func (p *plan) makeDefaults(c *admin.Call, rec *resource.Record, was *provider.I
 	for _, u := range users {
 		served[u.Scope.Workspace] = true
 	}
-	slug := c.Body.Text("default_provider_slug")
-	create := !c.Body.Given("create_default_provider") || c.Body.Bool("create_default_provider")
 	for n := range spaces {
 		id := spaces[n].ID
-		w := asked[id]
-		if w.create == nil {
-			w.create = &create
+		create, d := true, provider.Default{Workspace: id, Actor: c.Actor()}
+		for _, w := range []wish{{c.Body, "default_provider_slug"}, asked[id]} { // the entry's own words win
+			if w.said.Given("create_default_provider") {
+				create = w.said.Bool("create_default_provider")
+			}
+			if w.said.Given("default_provider_slug") {
+				d.Slug, d.Field = w.said.Text("default_provider_slug"), w.field
+			}
 		}
-		if w.slug == "" {
-			w.slug, w.field = slug, "default_provider_slug"
-		}
-		if !*w.create || served[id] || was.Access(id).Enabled || !p.next.Access(id).Enabled {
+		if !create || served[id] || it.Form.Access(id).Enabled || !p.next.Access(id).Enabled {
 			continue
 		}
-		if err := free(c, id, w); err != nil {
+		if err := free(c, d); err != nil {
 			return err
 		}
-		p.defaults = append(p.defaults, provider.Default{Workspace: id, Slug: w.slug, Field: w.field, Actor: actor(c)})
+		p.defaults = append(p.defaults, d)
 	}
 	return nil
 }
 
 // free refuses a slug that is taken before anything is written.
-func free(c *admin.Call, workspace string, w wish) error {
-	if w.slug == "" {
+func free(c *admin.Call, d provider.Default) error {
+	if d.Slug == "" {
 		return nil
 	}
-	sc := store.Scope{Org: c.Caller.Scope.Org, Workspace: workspace}
-	_, taken, err := c.Resources.Get(c.Context, sc, provider.KindProvider, w.slug)
+	sc := store.Scope{Org: c.Caller.Scope.Org, Workspace: d.Workspace}
+	_, taken, err := c.Resources.Get(c.Context, sc, provider.KindProvider, d.Slug)
 	if err == nil && taken {
-		return provider.SlugTaken(w.field, w.slug)
+		return provider.SlugTaken(d.Field, d.Slug)
 	}
 	return err
 }

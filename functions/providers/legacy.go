@@ -66,12 +66,7 @@ func keyFields() []admin.Field {
 	out := []admin.Field{
 		{Name: "provider", Doc: "Provider of the catalogue, such as openai.", Type: admin.String, Required: true, Min: 1, Max: 64, Trigger: true},
 		{Name: "key", Doc: "API key; sealed, never read back.", Type: admin.String, Max: 16_384, Trigger: true},
-		{Name: "secret_mappings", Doc: "Fields that a secret manager fills: key or model_config.<field>.", Type: admin.Array, Max: 100, Trigger: true, Of: &admin.Field{Type: admin.Object, Fields: []admin.Field{
-			{Name: "target_field", Type: admin.String, Required: true, Min: 1, Max: 255},
-			{Name: "secret_reference_id", Type: admin.String, Required: true, Min: 1, Max: 255},
-			{Name: "secret_key", Type: admin.String, Max: 255},
-			{Name: "value_format", Type: admin.String, Enum: []string{"string", "json"}},
-		}}},
+		admin.FieldOf[[]provider.SecretMapping]("secret_mappings", "Fields that a secret manager fills: key or model_config.<field>.", 100),
 	}
 	for _, name := range slices.Sorted(maps.Keys(toConfig)) {
 		f := admin.Field{Name: name, Type: admin.Any, Trigger: true, Doc: "Field " + toConfig[name] + " of the provider."}

@@ -8,26 +8,19 @@ import (
 	"gateway/shared/store"
 )
 
-// decorate adds what the integrations and the counters hold.
-func (f *family) decorate(c *admin.Call, recs []resource.Record, objects []map[string]any) error {
+// decorate adds what the integrations hold, which are read together.
+func decorate(c *admin.Call, items []item, objects []admin.Members) error {
 	if c.Query.Bool("include_configurations") && c.Caller.UserID != "" {
 		return admin.Denied()
 	}
-	insts := make([]*provider.Instance, len(recs))
-	for n := range recs {
-		var err error
-		if insts[n], err = provider.DecodeInstance(recs[n]); err != nil {
-			return err
-		}
-	}
-	found, err := integrationsOf(c, recs, insts)
+	found, err := integrationsOf(c, items)
 	if err != nil {
 		return err
 	}
-	for n, in := range insts {
-		showIntegration(c, &recs[n], in, found[in.IntegrationID], objects[n])
+	for n, it := range items {
+		showIntegration(c, it, found[it.Form.IntegrationID], objects[n])
 	}
-	return f.showBudgets(c, recs, insts, objects)
+	return nil
 }
 
 // integration is a record with its form.
@@ -37,14 +30,14 @@ type integration struct {
 }
 
 // integrationsOf reads the integrations of a page of providers, by id.
-func integrationsOf(c *admin.Call, recs []resource.Record, insts []*provider.Instance) (map[string]integration, error) {
+func integrationsOf(c *admin.Call, items []item) (map[string]integration, error) {
 	ids := make(map[store.Scope][]string, 2)
-	seen := make(map[string]bool, len(insts))
-	for n, in := range insts {
-		if !seen[in.IntegrationID] {
-			seen[in.IntegrationID] = true
-			sc := in.IntegrationScope(recs[n].Scope)
-			ids[sc] = append(ids[sc], in.IntegrationID)
+	seen := make(map[string]bool, len(items))
+	for _, it := range items {
+		if id := it.Form.IntegrationID; !seen[id] {
+			seen[id] = true
+			sc := it.Form.IntegrationScope(it.Scope)
+			ids[sc] = append(ids[sc], id)
 		}
 	}
 	out := make(map[string]integration, len(seen))
@@ -67,9 +60,10 @@ func integrationsOf(c *admin.Call, recs []resource.Record, insts []*provider.Ins
 // showIntegration shows what the integration says of the provider. Of one that
 // belongs to the organisation the workspace sees the configurations only when
 // it asks for them.
-func showIntegration(c *admin.Call, rec *resource.Record, in *provider.Instance, of integration, o map[string]any) {
-	if of.form == nil || !of.form.OpenTo(&of.rec, rec.Scope.Workspace) {
-		if o["status"] == provider.StatusActive {
+func showIntegration(c *admin.Call, it item, of integration, o admin.Members) {
+	in := it.Form
+	if of.form == nil || !of.form.OpenTo(&of.rec, it.Scope.Workspace) {
+		if o["status"] == provider.StatusActive || o["status"] == ledger.Exhausted {
 			o["status"] = statusDisabled
 		}
 	}
@@ -92,34 +86,4 @@ func showIntegration(c *admin.Call, rec *resource.Record, in *provider.Instance,
 	if c.Query.Bool("include_configurations") {
 		o["configurations"] = of.form.Shown()
 	}
-}
-
-// showBudgets shows each budget with what is used of it.
-func (f *family) showBudgets(c *admin.Call, recs []resource.Record, insts []*provider.Instance, objects []map[string]any) error {
-	var subjects []*ledger.Subject
-	var at []map[string]any
-	for n, in := range insts {
-		if in.UsageLimits != nil {
-			subjects = append(subjects, provider.InstanceSubject(recs[n].Scope, recs[n].ID, recs[n].Slug, recs[n].Rev, in))
-			at = append(at, objects[n])
-		}
-	}
-	if len(subjects) == 0 {
-		return nil
-	}
-	states, err := f.Ledger.States(c.Context, subjects)
-	if err != nil {
-		return err
-	}
-	for n, o := range at {
-		s := states[n][0]
-		o["usage_limits"] = s
-		if !s.LastResetAt.IsZero() {
-			o["last_reset_at"] = admin.FormatTime(s.LastResetAt)
-		}
-		if o["status"] == provider.StatusActive && s.Status == ledger.Exhausted {
-			o["status"] = ledger.Exhausted
-		}
-	}
-	return nil
 }

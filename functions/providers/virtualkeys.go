@@ -9,29 +9,25 @@ import (
 
 const objectKey = "virtual-key"
 
-func (f *family) describeKeys() {
-	f.keys = admin.Collection[provider.Instance]{
+func (f *family) keys() *admin.Collection[provider.Instance] {
+	mappings := admin.Field{Name: "secret_mappings", Type: admin.Array, Of: &admin.Field{Type: admin.Object, Open: true}, Absent: []any{}}
+	return f.complete(&admin.Collection[provider.Instance]{
 		Object: objectKey, Path: "/virtual-keys", Scope: scopeVirtualKeys,
-		Fields:     append(fields(), keyFields()...),
-		ExtraShown: append(shown(), admin.Field{Name: "secret_mappings", Type: admin.Array, Of: &admin.Field{Type: admin.Object, Open: true}}, admin.Field{Name: "masked_key", Type: admin.String}),
-		BeforeCreate: func(c *admin.Call, tx *resource.Tx, rec *resource.Record, in *provider.Instance) error {
-			if err := f.bringIntegration(c, tx, rec, in); err != nil {
+		Fields: fields(keyFields()...),
+		Shown: shown(admin.Shown[provider.Instance]{Field: mappings},
+			admin.Shown[provider.Instance]{Field: admin.Field{Name: "masked_key", Type: admin.String, Optional: true}}),
+		Before: func(c *admin.Call, tx *resource.Tx, ch *change) error {
+			into := f.changeIntegration
+			if ch.Creates() {
+				into = f.bringIntegration
+			}
+			if err := into(c, tx, ch.Rec, ch.Form); err != nil {
 				return err
 			}
-			return prepare(c, nil, in)
+			return inFuture(c, ch)
 		},
-		BeforeUpdate: func(c *admin.Call, tx *resource.Tx, _, rec *resource.Record, was, in *provider.Instance) error {
-			if err := f.changeIntegration(c, tx, rec, in); err != nil {
-				return err
-			}
-			return prepare(c, was, in)
-		},
-		Created: func(_ *admin.Call, rec *resource.Record, _ *provider.Instance) (any, error) {
-			return map[string]any{"success": true, "data": map[string]any{"slug": rec.Slug}}, nil
-		},
-		CreatedSchema: admin.SuccessSchema(admin.ObjectSchema(map[string]admin.Schema{"slug": {"type": "string"}})),
-	}
-	f.complete(&f.keys)
+		Created: &admin.Reply{Members: []string{"slug"}, Wrapped: true},
+	})
 }
 
 // bringIntegration makes the integration that stands behind a new virtual key.

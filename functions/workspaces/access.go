@@ -4,7 +4,6 @@ import (
 	"gateway/shared/admin"
 	"gateway/shared/provider"
 	"gateway/shared/resource"
-	"gateway/shared/tenant"
 )
 
 // maxDefaults bounds the default providers of a new workspace: each takes a few
@@ -14,7 +13,7 @@ const maxDefaults = 14
 // openDefaults gives a new workspace a provider for each of the organisation's
 // integrations that is open to every workspace. Beyond maxDefaults the access
 // is there all the same; providers are then made by hand.
-func openDefaults(c *admin.Call, tx *resource.Tx, rec *resource.Record, _ *tenant.Workspace) error {
+func openDefaults(c *admin.Call, tx *resource.Tx, rec *resource.Record) error {
 	rows, err := c.Resources.List(c.Context, c.Organisation(), provider.KindIntegration)
 	if err != nil {
 		return err

@@ -23,7 +23,7 @@ func (f *family) deleteRoute() admin.Route {
 		Method: "DELETE", Path: "/admin/workspaces/{id}", Aliases: []string{"/workspaces/{id}"},
 		Name: "deleteWorkspace", Doc: "Delete a workspace. Its name confirms; force_delete takes what is in it along.",
 		Scopes: f.workspaces.ScopesFor("delete"), Where: admin.InOrganisation, Role: admin.Admin,
-		Action: audit.Delete, Resource: "workspaces", Answer: admin.Schema{"type": "object"}, Errors: []int{409},
+		Action: audit.Delete, Resource: "workspaces", Answer: admin.Nothing, Errors: []int{409},
 		Body: []admin.Field{
 			{Name: "name", Type: admin.String, Required: true, Max: 2 * tenant.MaxName, Doc: "Name of the workspace, with or without its icon."},
 			{Name: "force_delete", Type: admin.Boolean, Doc: "Also delete what is in the workspace."},
@@ -33,38 +33,37 @@ func (f *family) deleteRoute() admin.Route {
 }
 
 func (f *family) delete(c *admin.Call) (any, error) {
-	rec, w, err := f.workspaces.Find(c)
+	it, err := f.workspaces.Find(c)
 	if err != nil {
 		return nil, err
 	}
-	if err := confirm(c, &rec, w); err != nil {
+	if err := confirm(c, it); err != nil {
 		return nil, err
 	}
-	force := c.Body.Bool("force_delete")
-	if err := f.empty(c, &rec, force); err != nil {
+	if err := f.empty(c, it.Record, c.Body.Bool("force_delete")); err != nil {
 		return nil, err
 	}
 	return nil, c.Change(func(tx *resource.Tx) error {
-		rec, w, err := f.workspaces.FindIn(c, tx)
+		it, err := f.workspaces.FindIn(c, tx)
 		if err != nil {
 			return err
 		}
-		if err := confirm(c, &rec, w); err != nil {
+		if err := confirm(c, it); err != nil {
 			return err
 		}
-		if err := useConfig(tx, &rec, w.Defaults.UserAPIKeyConfig, &tenant.Workspace{}); err != nil {
+		if err := useConfig(tx, it.Record, it.Form.Defaults.UserAPIKeyConfig, &tenant.Workspace{}); err != nil {
 			return err
 		}
-		return tx.Archive(&rec)
+		return tx.Archive(it.Record)
 	})
 }
 
-func confirm(c *admin.Call, rec *resource.Record, w *tenant.Workspace) error {
-	if w.IsDefault {
+func confirm(c *admin.Call, it item) error {
+	if it.Form.IsDefault {
 		return fault.New(fault.Conflict, "", "The default workspace cannot be deleted")
 	}
 	switch c.Body.Text("name") {
-	case rec.Name, w.Icon + " " + rec.Name, w.Icon + rec.Name:
+	case it.Name, it.Form.Icon + " " + it.Name, it.Form.Icon + it.Name:
 		return nil
 	}
 	return fault.Invalid("name", "must be the name of the workspace, to confirm that it is meant")
@@ -100,55 +99,22 @@ func (f *family) empty(c *admin.Call, rec *resource.Record, force bool) error {
 		}
 	}
 	for _, k := range append([]resource.Kind{identity.KindKey}, append(kinds, provider.KindIntegration)...) {
-		if err := archiveAll(c, rec, k); err != nil {
+		err := admin.Drain(c, sc, k, rowsOfRecord, func(tx *resource.Tx, rec *resource.Record) error {
+			if err := release(tx, rec); err != nil {
+				return err
+			}
+			return tx.Archive(rec)
+		})
+		if err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// perChange is how many records one change archives, so that their rows (a
-// key has up to nine) fit into a transaction.
-const (
-	perChange = 8
-	maxRounds = 10
-)
-
-func archiveAll(c *admin.Call, ws *resource.Record, kind resource.Kind) error {
-	sc := inside(ws)
-	for range maxRounds { // again for what was added meanwhile
-		rows, err := c.Resources.List(c.Context, sc, kind)
-		if err != nil || len(rows) == 0 {
-			return err
-		}
-		for len(rows) > 0 {
-			part := rows[:min(perChange, len(rows))]
-			rows = rows[len(part):]
-			err := c.Resources.Change(c.Context, sc, func(tx *resource.Tx) error {
-				for i := range part {
-					rec, ok, err := tx.Get(sc, kind, part[i].ID)
-					if err != nil {
-						return err
-					}
-					if !ok || rec.Archived() {
-						continue
-					}
-					if err := release(tx, &rec); err != nil {
-						return err
-					}
-					if err := tx.Archive(&rec); err != nil {
-						return err
-					}
-				}
-				return nil
-			})
-			if err != nil {
-				return err
-			}
-		}
-	}
-	return fault.New(fault.Conflict, "", "The workspace fills faster than it is emptied; try again")
-}
+// rowsOfRecord is how many rows a record takes when it is archived: a key up to
+// nine.
+const rowsOfRecord = 10
 
 // release takes back the rows by which others find or keep a record.
 func release(tx *resource.Tx, rec *resource.Record) error {

@@ -37,6 +37,8 @@ type Call struct {
 	recorded   bool              // the audit record went with a change
 	handler    *Handler
 	kept       map[string]any
+	action     string           // of the collection, such as read
+	parent     *resource.Record // see Parent
 }
 
 // Keep holds a value for a later hook of the call, such as a secret that is
@@ -67,6 +69,20 @@ func (c *Call) AuditDetails(details map[string]string) { c.details = details }
 
 // Organisation is the scope of the caller's organisation.
 func (c *Call) Organisation() store.Scope { return c.Caller.Scope.Organisation() }
+
+// Raw is the body as it was sent.
+func (c *Call) Raw() []byte { return c.raw }
+
+// ParentRecord is the resource that the call's is below; nil without one.
+func (c *Call) ParentRecord() *resource.Record { return c.parent }
+
+// Actor is who is written down as the author of a change.
+func (c *Call) Actor() string {
+	if c.Caller.UserID != "" {
+		return c.Caller.UserID
+	}
+	return c.Caller.KeyID
+}
 
 // Change runs f as one transaction; the first one of a call carries the audit
 // record of the call. f may run several times.

@@ -3,8 +3,10 @@ package admin
 import (
 	"encoding/json"
 	"fmt"
-	"regexp"
+	"reflect"
+	"slices"
 	"strings"
+	"sync"
 
 	"gateway/shared/audit"
 	"gateway/shared/fault"
@@ -12,9 +14,9 @@ import (
 	"gateway/shared/store"
 )
 
-// Collection describes a family of stored resources; Routes makes its five
-// routes from it. T is the stored form, the room's type: its JSON is the body of
-// the record.
+// Collection describes a family of stored resources; Routes makes its routes
+// from it. T is the stored form, the room's type: its JSON is the body of the
+// record.
 type Collection[T any] struct {
 	Kind    resource.Kind
 	Object  string // the object field of answers, and the word in prose: config
@@ -35,17 +37,23 @@ type Collection[T any] struct {
 	// Missing is the code for an id that does not exist in the caller's reach:
 	// fault.NotAllowed (403 AB03, the default) or fault.NotFound (404 AB08).
 	Missing fault.Code
+	// Adjust has the last word on a route: list, create, read, update, delete, and
+	// those of Versions and Many.
+	Adjust func(action string, r *Route)
 
-	Fields []Field
-	Slugs  *Slugs // nil: no slug is made; a given one may still be a field
+	Fields []Field    // of bodies; what they leave open is read from T
+	Shown  []Shown[T] // of answers, beside the fields
+	Slugs  *Slugs     // nil: no slug is made; a given one may still be a field
+	Limits *Limits[T]
 	List   List
+	// Levels makes it a resource of the organisation or of one workspace, Parent
+	// one that belongs to another resource, Versions one with a history.
+	Levels   *Levels[T]
+	Parent   *Parent
+	Versions *Versions[T]
 	// Without names routes that the family does not have: list, read, create,
 	// update, delete.
 	Without []string
-	// KeepVersions writes a version when a record is made, and when Versioned
-	// says so for an update (nil: whenever the stored form changes).
-	KeepVersions bool
-	Versioned    func(in Values) bool
 	// ArchiveOnDelete keeps deleted records as archived ones, which are then
 	// missing for all routes but lists that ask for them. ArchivedReachable
 	// lets reads and updates reach them.
@@ -56,45 +64,70 @@ type Collection[T any] struct {
 	ReadQuery  []Field
 	DeleteBody []Field
 
-	// Visible narrows what a caller reaches beyond the scope (Where Shared).
-	Visible func(c *Call, id string) bool
+	// Admit refuses a call before anything is read; it may move the call to the
+	// scope that its path means. May tells whether the caller may act on a record:
+	// lists leave out what it refuses.
+	Admit func(c *Call, action string) error
+	May   func(c *Call, action string, row *resource.Row) bool
+	// Across are the scopes that a list covers; nil: the call's.
+	Across func(c *Call) ([]store.Scope, error)
 
 	// New gives the form that a create starts from; nil: the zero value.
 	New func(c *Call) T
-	// Check gives the room's errors of a form that is about to be stored.
-	Check func(c *Call, rec *resource.Record, form *T) []fault.Detail
-	// Before and after the record is staged. Before may still change record and
-	// form; after may add rows that name the record (Use, Due, credentials).
-	// They may run several times per call. old is the record as stored.
-	BeforeCreate func(c *Call, tx *resource.Tx, rec *resource.Record, form *T) error
-	AfterCreate  func(c *Call, tx *resource.Tx, rec *resource.Record, form *T) error
-	BeforeUpdate func(c *Call, tx *resource.Tx, old, rec *resource.Record, was, form *T) error
-	AfterUpdate  func(c *Call, tx *resource.Tx, old, rec *resource.Record, was, form *T) error
-	BeforeDelete func(c *Call, tx *resource.Tx, rec *resource.Record, form *T) error
-	// Committed runs once after a create (old nil), update or delete (rec nil).
-	Committed func(c *Call, old, rec *resource.Record)
+	// Check gives the room's errors of a form that is about to be stored; nil: T's
+	// own Validate() []fault.Detail, if it has one.
+	Check func(c *Call, ch *Change[T]) []fault.Detail
+	// Before and After run around the staging of a create or update. Before may
+	// still change record and form; After may add rows that name the record (Use,
+	// Due, credentials). They may run several times per call. Retire is Before of
+	// a delete.
+	Before func(c *Call, tx *resource.Tx, ch *Change[T]) error
+	After  func(c *Call, tx *resource.Tx, ch *Change[T]) error
+	Retire func(c *Call, tx *resource.Tx, it Item[T]) error
+	// Committed runs once after a create, update or delete (Rec nil).
+	Committed func(c *Call, ch *Change[T])
 
-	// Render is a record as answers show it; nil: Standard.
-	Render func(c *Call, rec *resource.Record, form *T) (map[string]any, error)
-	// Decorate adds what is not stored, such as usage, to a page or a single
-	// object.
-	Decorate func(c *Call, recs []resource.Record, objects []map[string]any) error
-	// Single, Created and Updated shape answers; nil: the object itself,
-	// {id, slug}, {}.
-	Single  func(object map[string]any) any
-	Created func(c *Call, rec *resource.Record, form *T) (any, error)
-	Updated func(c *Call, rec *resource.Record, form *T) (any, error)
+	// Decorate adds what is not stored to a page or a single object.
+	Decorate func(c *Call, items []Item[T], objects []Members) error
+	// Wrapped puts reads of one into {"success":true,"data"}.
+	Wrapped bool
+	// Created and Updated say what of the object a create and an update answer;
+	// default id and slug, and nothing.
+	Created, Updated *Reply
 
-	// SingleSchema, CreatedSchema and UpdatedSchema document those answers.
-	SingleSchema, CreatedSchema, UpdatedSchema Schema
-	ExtraShown                                 []Field // shown beside Fields, for the document
+	once     sync.Once
+	made     machine[T]
+	wrong    error
+	children []resource.Kind // that go with a record
 }
+
+// Reply is an answer that has members of the object.
+type Reply struct {
+	Members []string // nil: all
+	Wrapped bool     // in {"success":true,"data"}
+}
+
+// Change is what a call does to a record.
+type Change[T any] struct {
+	Old  *resource.Record // as stored; nil for a new one
+	Was  *T               // its form; the zero value for a new one
+	Rec  *resource.Record // as it will be; nil for one that is deleted
+	Form *T
+	// Draft is the version that the call made and that is not published yet; nil
+	// without one.
+	Draft *resource.Record
+}
+
+// Creates reports whether the record is new.
+func (ch *Change[T]) Creates() bool { return ch.Old == nil }
+
+// Item is the record as it will be.
+func (ch *Change[T]) Item() Item[T] { return Item[T]{ch.Rec, ch.Form} }
 
 // List describes the list of a Collection.
 type List struct {
 	Paging   Paging
-	Envelope Envelope // default ListEnvelope
-	Schema   func(entry Schema) Schema
+	Envelope *Envelope // default ListEnvelope
 	Query    []Field
 	// Status adds the query parameter status, a comma list of active and
 	// archived; without it only live records are listed.
@@ -102,54 +135,157 @@ type List struct {
 	// Tags adds the query parameter tags, a JSON object that must be part of a
 	// record's tags.
 	Tags bool
+	// Search adds the query parameter search, a part of the name or the slug. IDs
+	// adds a parameter of that name, a comma list of ids.
+	Search bool
+	IDs    string
+	Leave  []string // base members that entries do not have: object
 	// Match filters rows; nil takes all.
 	Match func(c *Call, row *resource.Row) bool
-	// Brief is an entry's form in the list; nil: as in the single read.
-	Brief func(object map[string]any) map[string]any
+}
+
+// machine are the parts that a description is compiled to.
+type machine[T any] struct {
+	fields []Field
+	shape  *shape[T]
+	finder finder[T]
+	lister lister[T]
+	writer writer[T]
+	past   history[T]
+}
+
+// compile reads the stored type once. The error is a mistake of the description.
+func (col *Collection[T]) compile() (*machine[T], error) {
+	col.once.Do(func() {
+		m := &col.made
+		if m.fields, col.wrong = derive(col.bodyFields(), reflect.TypeFor[T]()); col.wrong != nil {
+			col.wrong = fmt.Errorf("admin: collection %s: %w", col.Path, col.wrong)
+			return
+		}
+		if col.Levels != nil {
+			col.Levels.describe(col)
+		}
+		if col.Parent != nil {
+			col.Parent.adopt(col.Kind)
+		}
+		m.shape = newShape(col, m.fields)
+		m.finder = finder[T]{col}
+		m.lister = lister[T]{col, m}
+		m.writer = writer[T]{col, m}
+		m.past = history[T]{col, m}
+	})
+	return &col.made, col.wrong
+}
+
+// bodyFields are the fields and those that the limits and versions bring.
+func (col *Collection[T]) bodyFields() []Field {
+	fields := slices.Clone(col.Fields)
+	if col.Limits != nil {
+		fields = append(fields, col.Limits.fields()...)
+	}
+	if col.Versions != nil && col.Versions.Patch {
+		fields = append(fields, Field{Name: patchField, Type: Boolean, Trigger: true, UpdateOnly: true, Doc: "true takes the content that is not named from the newest version; else all of it must come."})
+	}
+	return fields
 }
 
 // Routes makes the routes of the description.
 func (col *Collection[T]) Routes() []Route {
+	m, err := col.compile()
+	if err != nil {
+		return []Route{{Method: "GET", Path: col.Path, mistake: err}}
+	}
 	item := col.Path + "/{" + col.param() + "}"
 	var itemAliases []string
 	for _, a := range col.Aliases {
 		itemAliases = append(itemAliases, a+"/{"+col.param()+"}")
 	}
-	title := strings.ReplaceAll(col.Object, "-", " ")
-	id := operation(col.Object)
-	shown := col.Shown()
-	base := Route{Where: col.Where, Resource: col.resource()}
-	routes := map[string]Route{
-		"list": {Method: "GET", Path: col.Path, Aliases: col.Aliases, Name: "list" + id + "s", Doc: "List " + title + "s.", Role: col.ReadRole,
-			Query: col.listQuery(), Answer: col.listSchema(shown), Do: col.list},
-		"create": {Method: "POST", Path: col.Path, Aliases: col.Aliases, Name: "create" + id, Doc: "Create a " + title + ".", Role: col.WriteRole,
-			Body: col.Fields, Answer: col.createdSchema(), Action: audit.Create, Errors: []int{409}, Do: col.create},
-		"read": {Method: "GET", Path: item, Aliases: itemAliases, Name: "get" + id, Doc: "Read a " + title + ".", Role: col.ReadRole,
-			Query: col.ReadQuery, Answer: col.singleSchema(shown), Do: col.read},
-		"update": {Method: "PUT", Path: item, Aliases: itemAliases, Name: "update" + id, Doc: "Change a " + title + ": absent fields stay, null clears.", Role: col.WriteRole,
-			Body: col.Fields, BodyMode: PartialBody, Answer: orEmpty(col.UpdatedSchema), Action: audit.Update, Errors: []int{409}, Do: col.update},
-		"delete": {Method: "DELETE", Path: item, Aliases: itemAliases, Name: "delete" + id, Doc: "Delete a " + title + ".", Role: col.WriteRole,
-			Body: col.DeleteBody, BodyMode: OptionalBody, Answer: emptySchema, Action: audit.Delete, Errors: []int{409}, Do: col.delete},
+	word, id := title(col.Object), operation(col.Object)
+	routes := []struct {
+		action string
+		Route
+	}{
+		{"list", Route{Method: "GET", Path: col.Path, Aliases: col.Aliases, Name: "list" + id + "s", Doc: "List " + word + "s.", Role: col.ReadRole,
+			Query: m.lister.query(), Answer: col.envelope().Schema(m.shape.schema(true)), Do: m.lister.list}},
+		{"create", Route{Method: "POST", Path: col.Path, Aliases: col.Aliases, Name: "create" + id, Doc: "Create a " + word + ".", Role: col.WriteRole,
+			Body: m.fields, Answer: col.replySchema(col.Created, "id", "slug"), Action: audit.Create, Errors: []int{409}, Do: m.writer.create}},
+		{"read", Route{Method: "GET", Path: item, Aliases: itemAliases, Name: "get" + id, Doc: "Read a " + word + ".", Role: col.ReadRole,
+			Query: append(slices.Clone(col.ReadQuery), m.past.readQuery()...), Answer: wrappedSchema(col.Wrapped, m.shape.schema(false)), Do: m.finder.read}},
+		{"update", Route{Method: "PUT", Path: item, Aliases: itemAliases, Name: "update" + id, Doc: "Change a " + word + ": absent fields stay, null clears.", Role: col.WriteRole,
+			Body: m.fields, BodyMode: PartialBody, Answer: col.replySchema(col.Updated), Action: audit.Update, Errors: []int{409}, Do: m.writer.update}},
+		{"delete", Route{Method: "DELETE", Path: item, Aliases: itemAliases, Name: "delete" + id, Doc: "Delete a " + word + ".", Role: col.WriteRole,
+			Body: col.DeleteBody, BodyMode: OptionalBody, Answer: emptySchema, Action: audit.Delete, Errors: []int{409}, Do: m.writer.delete}},
 	}
 	var out []Route
-	for _, action := range []string{"list", "create", "read", "update", "delete"} {
-		if contains(col.Without, action) {
-			continue
+	for _, r := range routes {
+		if !slices.Contains(col.Without, r.action) {
+			out = append(out, col.finish(r.action, r.Route))
 		}
-		r := routes[action]
-		r.Where, r.Resource, r.Scopes = base.Where, base.Resource, col.ScopesFor(action)
-		out = append(out, r)
 	}
-	return out
+	return append(out, m.past.routes(item)...)
 }
 
-func contains(list []string, s string) bool {
-	for _, e := range list {
-		if e == s {
-			return true
+// finish gives a route of the collection its place, scopes and guard.
+func (col *Collection[T]) finish(action string, r Route) Route {
+	r.Where, r.Resource, r.Scopes = col.Where, col.resource(), col.ScopesFor(action)
+	do := r.Do
+	r.Do = func(c *Call) (any, error) {
+		if err := col.enter(c, action); err != nil {
+			return nil, err
+		}
+		return do(c)
+	}
+	if col.Adjust != nil {
+		col.Adjust(action, &r)
+	}
+	return r
+}
+
+// At makes a custom route of one item: the call is where the item is, and the
+// caller may do the action to it.
+func (col *Collection[T]) At(action string, do func(*Call) (any, error)) func(*Call) (any, error) {
+	return func(c *Call) (any, error) {
+		if err := col.enter(c, action); err != nil {
+			return nil, err
+		}
+		return do(c)
+	}
+}
+
+// Below completes custom routes of one item with what those of the collection
+// have: place, scopes, roles, and what the audit log calls them. Their Do is made
+// with At.
+func (col *Collection[T]) Below(routes ...Route) []Route {
+	_, _ = col.compile() // a mistake shows in Routes
+	for i := range routes {
+		r := &routes[i]
+		r.Where, r.Resource = col.Where, col.resource()
+		action := "update"
+		if r.Role = col.WriteRole; r.Method == "GET" {
+			action, r.Role = "read", col.ReadRole
+		}
+		if r.Scopes == nil {
+			r.Scopes = col.ScopesFor(action)
 		}
 	}
-	return false
+	return routes
+}
+
+// enter settles where a call acts and whether it may.
+func (col *Collection[T]) enter(c *Call, action string) error {
+	c.action = action
+	if _, err := col.compile(); err != nil {
+		return err
+	}
+	if col.Parent != nil {
+		if err := col.Parent.enter(c); err != nil {
+			return err
+		}
+	}
+	if col.Admit != nil {
+		return col.Admit(c, action)
+	}
+	return nil
 }
 
 // operation is a word such as mcp-server as part of an operationId: McpServer.
@@ -183,45 +319,27 @@ func (col *Collection[T]) ScopesFor(action string) []string {
 	return []string{col.Scope + "." + action}
 }
 
+// kind is the kind of the records that the call is about.
+func (col *Collection[T]) kind(c *Call) resource.Kind {
+	if col.Parent != nil {
+		return col.Parent.kindOf(c, col.Kind)
+	}
+	return col.Kind
+}
+
+func (col *Collection[T]) envelope() *Envelope {
+	if col.List.Envelope == nil {
+		return &ListEnvelope
+	}
+	return col.List.Envelope
+}
+
 // missing is the one answer for an id out of the caller's reach.
 func (col *Collection[T]) missing() error {
 	if col.Missing == fault.NotFound {
-		return fault.Newf(fault.NotFound, col.param(), "This %s does not exist", strings.ReplaceAll(col.Object, "-", " "))
+		return fault.Newf(fault.NotFound, col.param(), "This %s does not exist", title(col.Object))
 	}
 	return Denied()
-}
-
-var uuidForm = regexp.MustCompile(`^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$`)
-
-// Find reads the record that the path names, with its form. Custom actions use
-// it; the error is the family's answer for what is out of reach.
-func (col *Collection[T]) Find(c *Call) (resource.Record, *T, error) {
-	return col.find(c, func(sc store.Scope, k resource.Kind, id string) (resource.Record, bool, error) {
-		return c.Resources.Get(c.Context, sc, k, id)
-	})
-}
-
-// FindIn is Find within a change.
-func (col *Collection[T]) FindIn(c *Call, tx *resource.Tx) (resource.Record, *T, error) {
-	return col.find(c, tx.Get)
-}
-
-func (col *Collection[T]) find(c *Call, get func(store.Scope, resource.Kind, string) (resource.Record, bool, error)) (resource.Record, *T, error) {
-	id := c.Param(col.param())
-	c.About(id)
-	if col.UUIDOnly && !uuidForm.MatchString(id) {
-		return resource.Record{}, nil, col.missing()
-	}
-	rec, ok, err := get(c.Scope, col.Kind, id)
-	if err != nil {
-		return resource.Record{}, nil, err
-	}
-	if !ok || (rec.Archived() && !col.ArchivedReachable) || (col.Visible != nil && !col.Visible(c, rec.ID)) {
-		return resource.Record{}, nil, col.missing()
-	}
-	c.About(rec.ID)
-	form, err := col.decode(&rec)
-	return rec, form, err
 }
 
 func (col *Collection[T]) decode(rec *resource.Record) (*T, error) {
@@ -235,206 +353,95 @@ func (col *Collection[T]) decode(rec *resource.Record) (*T, error) {
 	return form, nil
 }
 
-func (col *Collection[T]) read(c *Call) (any, error) {
-	rec, form, err := col.Find(c)
+// Save stages an update of a record that a custom route changed, with its form.
+func (col *Collection[T]) Save(c *Call, tx *resource.Tx, it Item[T]) error {
+	it.UpdatedBy = c.Actor()
+	if err := col.encode(it.Record, it.Form); err != nil {
+		return err
+	}
+	return tx.Update(it.Record)
+}
+
+func (col *Collection[T]) encode(rec *resource.Record, form *T) error {
+	var err error
+	if rec.Body, err = json.Marshal(form); err != nil {
+		return fmt.Errorf("admin: encode %s: %w", col.Kind, err)
+	}
+	return nil
+}
+
+// Show is a record as reads of one show it.
+func (col *Collection[T]) Show(c *Call, it Item[T]) (Members, error) {
+	m, err := col.compile()
 	if err != nil {
 		return nil, err
 	}
-	obj, err := col.render(c, &rec, form)
+	o, err := m.shape.render(c, it, false)
 	if err != nil {
 		return nil, err
+	}
+	return o, col.decorate(c, []Item[T]{it}, []Members{o})
+}
+
+func (col *Collection[T]) decorate(c *Call, items []Item[T], objects []Members) error {
+	if col.Limits != nil {
+		if err := col.Limits.Decorate(c, items, objects); err != nil {
+			return err
+		}
 	}
 	if col.Decorate != nil {
-		if err := col.Decorate(c, []resource.Record{rec}, []map[string]any{obj}); err != nil {
-			return nil, err
-		}
+		return col.Decorate(c, items, objects)
 	}
-	if col.Single != nil {
-		return col.Single(obj), nil
-	}
-	return obj, nil
+	return nil
 }
 
-func (col *Collection[T]) render(c *Call, rec *resource.Record, form *T) (map[string]any, error) {
-	if col.Render != nil {
-		return col.Render(c, rec, form)
+// reply is what a create or an update answers.
+func (col *Collection[T]) reply(c *Call, r *Reply, it Item[T], byDefault ...string) (any, error) {
+	if r == nil && len(byDefault) == 0 {
+		return nil, nil
 	}
-	return col.Standard(rec)
-}
-
-// Standard is a record as its description shows it: what every record has, and
-// the stored fields that are not hidden; null where a field has no value.
-func (col *Collection[T]) Standard(rec *resource.Record) (map[string]any, error) {
-	obj := map[string]any{
-		"id": rec.ID, "name": rec.Name, "status": rec.Status, "organisation_id": rec.Scope.Org,
-		"created_at": FormatTime(rec.Created), "last_updated_at": FormatTime(rec.Updated), "object": col.Object,
+	if r == nil {
+		r = &Reply{Members: byDefault}
 	}
-	if rec.Slug != "" {
-		obj["slug"] = rec.Slug
+	o, err := col.Show(c, it)
+	if err != nil {
+		return nil, err
 	}
-	if rec.Scope.Workspace != "" {
-		obj["workspace_id"] = rec.Scope.Workspace
-	}
-	var body map[string]json.RawMessage
-	if len(rec.Body) > 0 {
-		if err := json.Unmarshal(rec.Body, &body); err != nil {
-			return nil, fmt.Errorf("admin: stored %s %s: %w", col.Kind, rec.ID, err)
-		}
-	}
-	var masked map[string]string
-	if raw, ok := body[maskedMember]; ok {
-		_ = json.Unmarshal(raw, &masked) // a string map, written below
-	}
-	for i := range col.Fields {
-		f := &col.Fields[i]
-		switch {
-		case f.Hidden || f.Trigger:
-		case f.Name == "tags" && f.Column:
-			obj["tags"] = rec.Tags
-		case f.Column:
-		case f.Secret:
-			if m, ok := masked[f.Name]; ok {
-				obj["masked_"+f.Name] = m
+	out := o
+	if r.Members != nil {
+		out = make(Members, len(r.Members))
+		for _, name := range r.Members {
+			if v, ok := o[name]; ok {
+				out[name] = v
 			}
-		default:
-			obj[f.Name] = body[f.Name] // a nil RawMessage is null
 		}
 	}
-	return obj, nil
+	return wrapped(r.Wrapped, out), nil
 }
 
-func (col *Collection[T]) list(c *Call) (any, error) {
-	page, err := col.List.Paging.Of(c.Query)
-	if err != nil {
-		return nil, err
+func (col *Collection[T]) replySchema(r *Reply, byDefault ...string) Schema {
+	s := col.made.shape
+	switch {
+	case r == nil && len(byDefault) == 0:
+		return emptySchema
+	case r == nil:
+		return s.pick(slices.DeleteFunc(byDefault, func(name string) bool { return !s.has(name) }))
+	case r.Members == nil:
+		return wrappedSchema(r.Wrapped, s.schema(false))
 	}
-	rows, err := col.rows(c)
-	if err != nil {
-		return nil, err
-	}
-	part := Cut(rows, page)
-	ids := make([]string, len(part))
-	for i := range part {
-		ids[i] = part[i].ID
-	}
-	recs, err := c.Resources.GetMany(c.Context, c.Scope, col.Kind, ids)
-	if err != nil {
-		return nil, err
-	}
-	objects := make([]map[string]any, 0, len(recs))
-	for i := range recs {
-		form, err := col.decode(&recs[i])
-		if err != nil {
-			return nil, err
-		}
-		obj, err := col.render(c, &recs[i], form)
-		if err != nil {
-			return nil, err
-		}
-		objects = append(objects, obj)
-	}
-	if col.Decorate != nil {
-		if err := col.Decorate(c, recs, objects); err != nil {
-			return nil, err
-		}
-	}
-	entries := make([]any, len(objects))
-	for i, obj := range objects {
-		if col.List.Brief != nil {
-			obj = col.List.Brief(obj)
-		}
-		entries[i] = obj
-	}
-	return col.envelope()(entries, len(rows), page), nil
+	return wrappedSchema(r.Wrapped, s.pick(r.Members))
 }
 
-func (col *Collection[T]) envelope() Envelope {
-	if col.List.Envelope == nil {
-		return ListEnvelope
+func wrapped(yes bool, v any) any {
+	if !yes {
+		return v
 	}
-	return col.List.Envelope
+	return Members{"success": true, "data": v}
 }
 
-// rows are all rows of the list that the query selects, newest first.
-func (col *Collection[T]) rows(c *Call) ([]resource.Row, error) {
-	live, archived, err := wantedStatus(c.Query.Text("status"), col.List.Status)
-	if err != nil {
-		return nil, err
+func wrappedSchema(yes bool, s Schema) Schema {
+	if !yes {
+		return s
 	}
-	var all []resource.Row
-	if live {
-		if all, err = c.Resources.List(c.Context, c.Scope, col.Kind); err != nil {
-			return nil, err
-		}
-	}
-	if archived {
-		old, err := c.Resources.ListArchived(c.Context, c.Scope, col.Kind)
-		if err != nil {
-			return nil, err
-		}
-		all = mergeRows(all, old)
-	}
-	tags := c.Query.TextMap("tags")
-	if len(tags) == 0 && col.List.Match == nil && col.Visible == nil {
-		return all, nil
-	}
-	out := make([]resource.Row, 0, len(all))
-	for i := range all {
-		row := &all[i]
-		if hasTags(row.Tags, tags) && (col.List.Match == nil || col.List.Match(c, row)) && (col.Visible == nil || col.Visible(c, row.ID)) {
-			out = append(out, *row)
-		}
-	}
-	return out, nil
-}
-
-// wantedStatus reads the comma list of a status parameter.
-func wantedStatus(list string, offered bool) (live, archived bool, err error) {
-	if !offered || list == "" {
-		return true, false, nil
-	}
-	for _, s := range strings.Split(list, ",") {
-		switch strings.TrimSpace(s) {
-		case "active":
-			live = true
-		case resource.StatusArchived:
-			archived = true
-		default:
-			return false, false, fault.Invalid("status", "must be active, archived, or both with a comma")
-		}
-	}
-	return live, archived, nil
-}
-
-// mergeRows joins two lists that are newest first.
-func mergeRows(a, b []resource.Row) []resource.Row {
-	out := make([]resource.Row, 0, len(a)+len(b))
-	for len(a) > 0 && len(b) > 0 {
-		if b[0].Created.After(a[0].Created) {
-			out, b = append(out, b[0]), b[1:]
-		} else {
-			out, a = append(out, a[0]), a[1:]
-		}
-	}
-	return append(append(out, a...), b...)
-}
-
-func hasTags(have, want map[string]string) bool {
-	for k, v := range want {
-		if got, ok := have[k]; !ok || got != v {
-			return false
-		}
-	}
-	return true
-}
-
-func (col *Collection[T]) listQuery() []Field {
-	q := append(col.List.Paging.Fields(), col.List.Query...)
-	if col.List.Status {
-		q = append(q, Field{Name: "status", Type: String, Max: 64, Default: "active", Doc: "active, archived, or both with a comma."})
-	}
-	if col.List.Tags {
-		q = append(q, Field{Name: "tags", Type: Map, Of: &Field{Type: String}, Max: 50, Doc: "JSON object of tags that must all match."})
-	}
-	return q
+	return SuccessSchema(s)
 }

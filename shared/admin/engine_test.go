@@ -25,9 +25,9 @@ var update = flag.Bool("update", false, "rewrite golden files")
 
 // gadget is the stored form of the sample family.
 type gadget struct {
-	Color  string            `json:"color,omitempty"`
-	Size   int64             `json:"size,omitempty"`
-	Parts  []string          `json:"parts,omitempty"`
+	Color  string            `json:"color,omitempty" enum:"red,blue"`
+	Size   int64             `json:"size,omitempty" min:"1" max:"10"`
+	Parts  []string          `json:"parts,omitempty" max:"3" each:"min=1"`
 	Labels map[string]string `json:"labels,omitempty"`
 	Setup  *setup            `json:"setup,omitempty"`
 	Made   string            `json:"made,omitempty"`
@@ -36,55 +36,47 @@ type gadget struct {
 
 type setup struct {
 	Fast  bool   `json:"fast"`
-	Level string `json:"level,omitempty"`
+	Level string `json:"level,omitempty" enum:"low,high"`
 }
 
 func gadgets() *admin.Collection[gadget] {
 	return &admin.Collection[gadget]{
 		Kind: "GADGET", Object: "gadget", Path: "/gadgets", Aliases: []string{"/admin/gadgets"},
 		Scope: "gadgets", Where: admin.InWorkspace, WriteRole: admin.Manager,
-		Slugs: &admin.Slugs{Prefix: "gg-"}, KeepVersions: true,
-		List: admin.List{Status: true, Tags: true, Query: []admin.Field{{Name: "color", Type: admin.String}},
-			Match: func(c *admin.Call, row *resource.Row) bool {
-				return !c.Query.Given("color") || row.Fields["color"] == c.Query.Text("color")
-			}},
+		Slugs: &admin.Slugs{Prefix: "gg-"}, Versions: &admin.Versions[gadget]{},
+		List:              admin.List{Status: true, Tags: true},
 		ArchivedReachable: true,
 		Fields: []admin.Field{
-			{Name: "name", Type: admin.String, Required: true, Min: 1, Max: 20, Column: true},
-			{Name: "slug", Type: admin.String, Max: 255, Pattern: admin.SlugPattern, Column: true, CreateOnly: true},
-			{Name: "status", Type: admin.String, Enum: []string{"active", "archived"}, Column: true, UpdateOnly: true},
+			{Name: "name", Required: true, Min: 1, Max: 20, Column: true},
+			{Name: "slug", Max: 255, Pattern: admin.SlugPattern, Column: true, CreateOnly: true},
+			{Name: "status", Enum: []string{"active", "archived"}, Column: true, UpdateOnly: true},
 			{Name: "tags", Type: admin.Map, Of: &admin.Field{Type: admin.String}, Column: true},
-			{Name: "color", Type: admin.String, Enum: []string{"red", "blue"}},
-			{Name: "size", Type: admin.Integer, Min: 1, Max: 10},
-			{Name: "parts", Type: admin.Array, Max: 3, Of: &admin.Field{Type: admin.String, Min: 1}},
-			{Name: "labels", Type: admin.Map, Of: &admin.Field{Type: admin.String}},
-			{Name: "setup", Type: admin.Object, Merge: true, Fields: []admin.Field{
-				{Name: "fast", Type: admin.Boolean}, {Name: "level", Type: admin.String, Enum: []string{"low", "high"}},
-			}},
-			{Name: "made", Type: admin.Timestamp, Fixed: true},
-			{Name: "key", Type: admin.String, Min: 1, Secret: true},
+			{Name: "color", Listed: true},
+			{Name: "size"},
+			{Name: "parts"},
+			{Name: "labels"},
+			{Name: "setup", Merge: true},
+			{Name: "made", Type: admin.String, Fixed: true, Check: isTime},
+			{Name: "key", Min: 1, Secret: true},
 		},
-		Check: func(_ *admin.Call, _ *resource.Record, g *gadget) []fault.Detail {
-			if g.Color == "red" && g.Size > 5 {
+		Shown: []admin.Shown[gadget]{
+			{Field: admin.Field{Name: "version", Type: admin.Integer, Required: true}, Value: func(_ *admin.Call, it admin.Item[gadget]) any { return it.Version }},
+		},
+		Check: func(_ *admin.Call, ch *admin.Change[gadget]) []fault.Detail {
+			if ch.Form.Color == "red" && ch.Form.Size > 5 {
 				return []fault.Detail{{Field: "size", Message: "red gadgets have at most 5"}}
 			}
 			return nil
 		},
-		BeforeCreate: func(_ *admin.Call, _ *resource.Tx, rec *resource.Record, g *gadget) error {
-			rec.Fields = map[string]string{"color": g.Color}
-			return nil
-		},
-		BeforeUpdate: func(_ *admin.Call, _ *resource.Tx, _, rec *resource.Record, _, g *gadget) error {
-			rec.Fields = map[string]string{"color": g.Color}
-			return nil
-		},
-		Decorate: func(_ *admin.Call, recs []resource.Record, objects []map[string]any) error {
-			for i := range objects {
-				objects[i]["version"] = recs[i].Version
-			}
-			return nil
-		},
 	}
+}
+
+// isTime takes what a time is, and keeps it as it was written.
+func isTime(raw json.RawMessage) []fault.Detail {
+	if _, err := admin.ParseTime(strings.Trim(string(raw), `"`)); err != nil {
+		return []fault.Detail{{Message: "must be an ISO 8601 time"}}
+	}
+	return nil
 }
 
 func gadgetFamily() admin.Family {

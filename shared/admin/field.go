@@ -62,7 +62,8 @@ type Field struct {
 	// from what clients send. At the top level of a Collection's bodies.
 	Convert func(raw json.RawMessage) (json.RawMessage, []fault.Detail)
 
-	// The following hold for the top level of a Collection's bodies.
+	// The following hold for the top level of a Collection's bodies. What a field
+	// leaves open is read from the member of the stored type that it names.
 
 	CreateOnly bool // not in updates; there it is ignored
 	UpdateOnly bool // not in creates; there it is ignored
@@ -71,10 +72,57 @@ type Field struct {
 	Secret     bool // sealed; reads show masked_<name>
 	Trigger    bool // not stored: a hook acts on it
 	Hidden     bool // stored but not shown
+	// In is the JSON name in the stored form, where it is another than Name.
+	In string
+	// Listed keeps the text in the list rows and lets lists filter by it: a query
+	// parameter of the same name.
+	Listed bool
+
+	// The following say how answers show the field.
+
+	Absent   any  // shown where there is no value, in place of null
+	Single   bool // lists leave it out
+	Optional bool // left out where there is no value
+	Full     bool // Object: all its members are shown, with or without a value
+
+	instant bool // the stored member is a time.Time
+
 	// Column says that the record itself holds the field, not its body: Name,
 	// slug, status and tags.
 	Column bool
 }
+
+// Member is a member of an Object, to complete what was read from a type; it
+// panics where there is none, which is a mistake of the description.
+func (f *Field) Member(name string) *Field {
+	for i := range f.Fields {
+		if f.Fields[i].Name == name {
+			return &f.Fields[i]
+		}
+	}
+	panic("admin: " + f.Name + " has no member " + name)
+}
+
+// NameField, SlugField and TagsField are the columns that most resources have.
+func NameField(most int64) Field {
+	return Field{Name: "name", Type: String, Required: true, Min: 1, Max: most, Column: true}
+}
+
+// SlugField is a slug that the creator may choose.
+func SlugField(most int64) Field {
+	return Field{Name: "slug", Doc: "Made of the name when absent.", Type: String, Min: 1, Max: most, Pattern: SlugPattern, Column: true, CreateOnly: true}
+}
+
+// TagsField are the tags.
+func TagsField() Field {
+	return Field{Name: "tags", Type: Map, Of: &Field{Type: String, Max: maxTagValue}, Max: maxTags, Column: true}
+}
+
+// Bounds of tags.
+const (
+	maxTags     = 50
+	maxTagValue = 255
+)
 
 // Bounds of everything that has no own.
 const (
@@ -267,7 +315,7 @@ func (f *Field) checkPart(part *Field, path string, v any, p *problems) {
 
 // rawOf gives a nested value back as JSON, when its field wants to look at it.
 func rawOf(f *Field, v any) json.RawMessage {
-	if f.Check == nil {
+	if f.Check == nil && f.Convert == nil {
 		return nil
 	}
 	b, err := json.Marshal(v)

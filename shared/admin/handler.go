@@ -76,6 +76,16 @@ func (h *Handler) Matches(method, escapedPath string) bool {
 	return n != nil && n.routes[method] != nil
 }
 
+// Pattern is the path, as described, of the route that serves the method and the
+// escaped path; ok is false when there is none.
+func (h *Handler) Pattern(method, escapedPath string) (path string, ok bool) {
+	n, _ := h.router.match(escapedPath)
+	if n == nil || n.routes[method] == nil {
+		return "", false
+	}
+	return n.routes[method].path, true
+}
+
 // maxCallTime bounds one call of the administration; API Gateway gives up at 29 s.
 const maxCallTime = 28 * time.Second
 

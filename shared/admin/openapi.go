@@ -19,15 +19,18 @@ var (
 	describedError = Schema{"$ref": "#/components/schemas/Error"}
 )
 
+// Nothing documents the answer {}.
+var Nothing = emptySchema
+
 // ObjectSchema is an object with the given members.
 func ObjectSchema(members map[string]Schema) Schema {
 	return Schema{"type": "object", "properties": members}
 }
 
-func orEmpty(s Schema) Schema {
-	if s == nil {
-		return emptySchema
-	}
+// Closed is an object that has all of the members and no other.
+func Closed(members map[string]Schema) Schema {
+	s := ObjectSchema(members)
+	s["required"], s["additionalProperties"] = slices.Sorted(maps.Keys(members)), false
 	return s
 }
 
@@ -140,69 +143,12 @@ func membersSchema(fields []Field, m mode) Schema {
 	return out
 }
 
-// Shown is the schema of a record as answers show it: what every record has, the
-// Fields and ExtraShown.
-func (col *Collection[T]) Shown() Schema {
-	props := map[string]Schema{
-		"id": stringSchema, "slug": stringSchema, "name": stringSchema, "status": stringSchema,
-		"organisation_id": stringSchema, "workspace_id": stringSchema,
-		"created_at": timeSchema, "last_updated_at": timeSchema, "object": listOf(col.Object),
-	}
-	for _, list := range [][]Field{col.Fields, col.ExtraShown} {
-		for i := range list {
-			f := &list[i]
-			switch {
-			case f.Hidden, f.Trigger:
-			case f.Secret:
-				props["masked_"+f.Name] = stringSchema
-			default:
-				props[f.Name] = nullable(f.schema())
-			}
-		}
-	}
-	return ObjectSchema(props)
-}
-
-func (col *Collection[T]) listSchema(entry Schema) Schema {
-	if col.List.Schema != nil {
-		return col.List.Schema(entry)
-	}
-	return ListSchema(entry)
-}
-
-// ListSchema documents ListEnvelope; SuccessSchema anything below "data".
-func ListSchema(entry Schema) Schema {
-	return ObjectSchema(map[string]Schema{"object": listOf("list"), "total": integerSchema, "data": anyListSchema(entry)})
-}
-
-// TotalSchema documents TotalEnvelope.
-func TotalSchema(entry Schema) Schema {
-	return ObjectSchema(map[string]Schema{"total": integerSchema, "data": anyListSchema(entry)})
-}
+// ListSchema documents ListEnvelope; SuccessSchema {"success":true,"data":...}.
+func ListSchema(entry Schema) Schema { return ListEnvelope.Schema(entry) }
 
 // SuccessSchema documents {"success":true,"data":...}.
 func SuccessSchema(data Schema) Schema {
-	return ObjectSchema(map[string]Schema{"success": {"type": "boolean"}, "data": data})
-}
-
-// SuccessListSchema documents SuccessEnvelope.
-func SuccessListSchema(entry Schema) Schema { return SuccessSchema(anyListSchema(entry)) }
-
-func (col *Collection[T]) singleSchema(shown Schema) Schema {
-	if col.SingleSchema != nil {
-		return col.SingleSchema
-	}
-	if col.Single != nil {
-		return SuccessSchema(shown)
-	}
-	return shown
-}
-
-func (col *Collection[T]) createdSchema() Schema {
-	if col.CreatedSchema != nil {
-		return col.CreatedSchema
-	}
-	return ObjectSchema(map[string]Schema{"id": stringSchema, "slug": stringSchema})
+	return Closed(map[string]Schema{"success": {"type": "boolean"}, "data": data})
 }
 
 // workspaceField is the parameter of routes that act in a workspace.

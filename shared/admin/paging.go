@@ -84,26 +84,43 @@ func Cut[T any](all []T, p Page) []T {
 	return all[from:min(from+p.Size, n)]
 }
 
-// Envelope puts a page of entries into the form that a family answers with.
-// total counts all entries of the list.
-type Envelope func(entries []any, total int, p Page) any
+// Envelope is the form that a family's lists have: how a page of entries is put
+// into it, and its schema. total counts all entries of the list.
+type Envelope struct {
+	Wrap   func(entries []any, total int, p Page) any
+	Schema func(entry Schema) Schema
+}
 
 // The forms of lists.
 var (
 	// ListEnvelope is {"object":"list","total","data"}.
-	ListEnvelope Envelope = func(e []any, total int, _ Page) any {
-		return map[string]any{"object": "list", "total": total, "data": e}
+	ListEnvelope = Envelope{
+		func(e []any, total int, _ Page) any { return Members{"object": "list", "total": total, "data": e} },
+		func(entry Schema) Schema {
+			return Closed(map[string]Schema{"object": listOf("list"), "total": integerSchema, "data": anyListSchema(entry)})
+		},
 	}
 	// TotalEnvelope is {"total","data"}.
-	TotalEnvelope Envelope = func(e []any, total int, _ Page) any {
-		return map[string]any{"total": total, "data": e}
+	TotalEnvelope = Envelope{
+		func(e []any, total int, _ Page) any { return Members{"total": total, "data": e} },
+		func(entry Schema) Schema {
+			return Closed(map[string]Schema{"total": integerSchema, "data": anyListSchema(entry)})
+		},
 	}
-	// SuccessEnvelope is {"success":true,"data"}.
-	SuccessEnvelope Envelope = func(e []any, _ int, _ Page) any {
-		return map[string]any{"success": true, "data": e}
+	// SuccessEnvelope is {"success":true,"data","total"}.
+	SuccessEnvelope = Envelope{
+		func(e []any, total int, _ Page) any { return Members{"success": true, "data": e, "total": total} },
+		func(entry Schema) Schema {
+			return Closed(map[string]Schema{"success": {"type": "boolean"}, "data": anyListSchema(entry), "total": integerSchema})
+		},
 	}
 	// MoreEnvelope is {"data","total","has_more"}.
-	MoreEnvelope Envelope = func(e []any, total int, p Page) any {
-		return map[string]any{"data": e, "total": total, "has_more": p.start+int64(len(e)) < int64(total)}
+	MoreEnvelope = Envelope{
+		func(e []any, total int, p Page) any {
+			return Members{"data": e, "total": total, "has_more": p.start+int64(len(e)) < int64(total)}
+		},
+		func(entry Schema) Schema {
+			return Closed(map[string]Schema{"data": anyListSchema(entry), "total": integerSchema, "has_more": {"type": "boolean"}})
+		},
 	}
 )

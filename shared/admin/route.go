@@ -57,6 +57,8 @@ type Route struct {
 	// Do serves the call. Its answer is encoded as JSON with status 200; a nil
 	// answer is {}.
 	Do func(*Call) (any, error)
+
+	mistake error // of the description that made the route
 }
 
 // BodyMode says how a body is checked.
@@ -87,6 +89,8 @@ func (r *Route) validate() error {
 		return fmt.Errorf("admin: route %s %s: %s", r.Method, r.Path, fmt.Sprintf(format, args...))
 	}
 	switch {
+	case r.mistake != nil:
+		return r.mistake
 	case r.Do == nil:
 		return bad("does nothing")
 	case r.Name == "":

@@ -19,11 +19,11 @@ type router struct{ root node }
 type node struct {
 	static   map[string]*node
 	variable *node
-	routes   map[string]*bound // by method
+	routes   map[string]*endpoint // by method
 }
 
-// bound is a route at one of its paths.
-type bound struct {
+// endpoint is a route at one of its paths.
+type endpoint struct {
 	route *Route
 	path  string
 	names []string // of the variables, in order
@@ -35,7 +35,7 @@ func (r *router) add(route *Route) error {
 			return fmt.Errorf("admin: path %q", path)
 		}
 		n := &r.root
-		b := &bound{route: route, path: path}
+		b := &endpoint{route: route, path: path}
 		for _, seg := range strings.Split(path[1:], "/") {
 			if name, ok := strings.CutPrefix(seg, "{"); ok {
 				b.names = append(b.names, strings.TrimSuffix(name, "}"))
@@ -54,7 +54,7 @@ func (r *router) add(route *Route) error {
 			n = n.static[seg]
 		}
 		if n.routes == nil {
-			n.routes = make(map[string]*bound)
+			n.routes = make(map[string]*endpoint)
 		}
 		if n.routes[route.Method] != nil {
 			return fmt.Errorf("admin: %s %s is declared twice", route.Method, path)

@@ -45,6 +45,23 @@ func (v Values) Into(name string, dst any) error {
 	return nil
 }
 
+// ValuesOf are the members of an object that has passed its description.
+func ValuesOf(members map[string]json.RawMessage) Values { return Values{members} }
+
+// Object reads an object; ok is false when it is absent or null.
+func (v Values) Object(name string) (members Values, ok bool) {
+	return Values{read[map[string]json.RawMessage](v, name)}, v.Given(name)
+}
+
+// Objects reads an array of objects; nil when it is absent or null.
+func (v Values) Objects(name string) []Values {
+	var out []Values
+	for _, members := range read[[]map[string]json.RawMessage](v, name) {
+		out = append(out, Values{members})
+	}
+	return out
+}
+
 func read[T any](v Values, name string) T {
 	var out T
 	if v.Given(name) {
@@ -196,4 +213,33 @@ func queryJSON(f *Field, text string) (json.RawMessage, bool) {
 func decodeIsNumber(raw json.RawMessage) bool {
 	_, ok := decodeAny(raw).(json.Number)
 	return ok
+}
+
+// Forms that answers have in common.
+
+// OrNull is a text, or null for none.
+func OrNull(s string) any { return orNull(s, s == "") }
+
+// OrEmpty is a list, empty where there is none.
+func OrEmpty[V any](list []V) []V {
+	if list == nil {
+		return []V{}
+	}
+	return list
+}
+
+// OrEmptyMap is a map, empty where there is none.
+func OrEmptyMap[V any](m map[string]V) map[string]V {
+	if m == nil {
+		return map[string]V{}
+	}
+	return m
+}
+
+// Flag is a truth value as the numbers that some answers have.
+func Flag(yes bool) int {
+	if yes {
+		return 1
+	}
+	return 0
 }

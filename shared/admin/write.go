@@ -14,43 +14,57 @@ import (
 	"gateway/shared/resource"
 )
 
-// maskedMember is the member of a stored form that holds the masked forms of
-// its secrets: map[string]string, by field.
-const maskedMember = "masked"
+// writer makes, changes and deletes the records of a collection.
+type writer[T any] struct {
+	col *Collection[T]
+	m   *machine[T]
+}
 
 // slugTries is how often a made slug that is taken is replaced by another.
 const slugTries = 4
 
-func (col *Collection[T]) create(c *Call) (any, error) {
-	var rec resource.Record
-	var form *T
+func (w writer[T]) create(c *Call) (any, error) {
+	var ch Change[T]
 	var err error
 	for range slugTries {
 		err = c.Change(func(tx *resource.Tx) error {
-			rec, form, err = col.draft(c)
-			if err != nil {
-				return err
+			if w.col.Parent != nil {
+				if err := tx.Require(c.parent.Ref()); err != nil {
+					return err
+				}
 			}
-			return col.stageNew(c, tx, &rec, form)
+			ch, err = w.stageNew(c, tx, c.Body, "")
+			return err
 		})
-		if col.Slugs == nil || c.Body.Given("slug") || !slugTaken(err) {
+		if w.col.Slugs == nil || c.Body.Given("slug") || !slugTaken(err) {
 			break
 		}
 	}
 	if err != nil {
 		return nil, err
 	}
-	if col.Committed != nil {
-		col.Committed(c, nil, &rec)
+	w.committed(c, &ch)
+	return w.col.reply(c, w.col.Created, ch.Item(), w.col.shownOf("id", "slug")...)
+}
+
+// shownOf are those of the members that answers have.
+func (col *Collection[T]) shownOf(names ...string) []string {
+	var out []string
+	for _, name := range names {
+		if col.made.shape.has(name) {
+			out = append(out, name)
+		}
 	}
-	if col.Created != nil {
-		return col.Created(c, &rec, form)
+	return out
+}
+
+func (w writer[T]) committed(c *Call, ch *Change[T]) {
+	if w.col.Limits != nil {
+		w.col.Limits.committed(c, ch)
 	}
-	out := map[string]any{"id": rec.ID}
-	if rec.Slug != "" {
-		out["slug"] = rec.Slug
+	if w.col.Committed != nil {
+		w.col.Committed(c, ch)
 	}
-	return out, nil
 }
 
 func slugTaken(err error) bool {
@@ -58,215 +72,247 @@ func slugTaken(err error) bool {
 	return errors.As(err, &f) && f.Code == fault.Conflict && f.Field == "slug"
 }
 
-// draft is the new record that the body describes.
-func (col *Collection[T]) draft(c *Call) (resource.Record, *T, error) {
-	rec := resource.Record{
-		Scope: c.Scope, Kind: col.Kind, ID: resource.NewID(), Status: "active",
-		CreatedBy: c.actor(), UpdatedBy: c.actor(),
+// stageNew stages the new record that in describes. id is its id; "": a new one.
+func (w writer[T]) stageNew(c *Call, tx *resource.Tx, in Values, id string) (Change[T], error) {
+	col := w.col
+	rec := &resource.Record{
+		Scope: c.Scope, Kind: col.kind(c), ID: id, Status: "active", CreatedBy: c.Actor(), UpdatedBy: c.Actor(),
 	}
-	c.About(rec.ID)
-	var form T
+	if id == "" {
+		rec.ID = resource.NewID()
+		c.About(rec.ID)
+	}
+	ch := Change[T]{Was: new(T), Rec: rec, Form: new(T)}
 	if col.New != nil {
-		form = col.New(c)
+		*ch.Form = col.New(c)
 	}
-	next, err := col.apply(c, &rec, &form)
-	if err != nil {
-		return rec, nil, err
+	if err := w.apply(c, in, &ch); err != nil {
+		return ch, err
 	}
 	if rec.Slug == "" && col.Slugs != nil {
 		rec.Slug = col.Slugs.Make(rec.Name)
 	}
-	return rec, next, nil
-}
-
-// actor is who is written down as the author of a change.
-func (c *Call) actor() string {
-	if c.Caller.UserID != "" {
-		return c.Caller.UserID
-	}
-	return c.Caller.KeyID
-}
-
-func (col *Collection[T]) stageNew(c *Call, tx *resource.Tx, rec *resource.Record, form *T) error {
-	if col.BeforeCreate != nil {
-		if err := col.BeforeCreate(c, tx, rec, form); err != nil {
-			return err
-		}
-	}
-	if err := col.encode(rec, form); err != nil {
-		return err
+	if err := w.before(c, tx, &ch); err != nil {
+		return ch, err
 	}
 	if err := tx.Create(rec); err != nil {
-		return err
+		return ch, err
 	}
-	if col.KeepVersions {
+	if col.Versions != nil {
 		tx.FirstVersion(rec)
 	}
-	if col.AfterCreate != nil {
-		return col.AfterCreate(c, tx, rec, form)
+	return ch, w.after(c, tx, &ch)
+}
+
+// before runs the hooks that come first and writes the form into the record.
+func (w writer[T]) before(c *Call, tx *resource.Tx, ch *Change[T]) error {
+	if w.col.Before != nil {
+		if err := w.col.Before(c, tx, ch); err != nil {
+			return err
+		}
 	}
+	if err := w.col.encode(ch.Rec, ch.Form); err != nil {
+		return err
+	}
+	w.listed(ch.Rec)
 	return nil
 }
 
-func (col *Collection[T]) encode(rec *resource.Record, form *T) error {
-	var err error
-	if rec.Body, err = json.Marshal(form); err != nil {
-		return fmt.Errorf("admin: encode %s: %w", col.Kind, err)
+func (w writer[T]) after(c *Call, tx *resource.Tx, ch *Change[T]) error {
+	if w.col.After == nil {
+		return nil
 	}
-	return nil
+	return w.col.After(c, tx, ch)
 }
 
-func (col *Collection[T]) update(c *Call) (any, error) {
-	var old, rec resource.Record
-	var form *T
+// listed copies what lists filter by into the row of the list.
+func (w writer[T]) listed(rec *resource.Record) {
+	var body map[string]any
+	for i := range w.m.fields {
+		f := &w.m.fields[i]
+		if !f.Listed {
+			continue
+		}
+		if body == nil && json.Unmarshal(rec.Body, &body) != nil {
+			return
+		}
+		if rec.Fields == nil {
+			rec.Fields = make(map[string]string)
+		}
+		if v := textOfMember(body[f.member()]); v != "" {
+			rec.Fields[f.Name] = v
+		} else {
+			delete(rec.Fields, f.Name)
+		}
+	}
+}
+
+func (w writer[T]) update(c *Call) (any, error) {
+	var ch Change[T]
 	err := c.Change(func(tx *resource.Tx) error {
-		var was *T
-		var err error
-		if rec, was, err = col.FindIn(c, tx); err != nil {
+		it, err := w.col.FindIn(c, tx)
+		if err != nil {
 			return err
 		}
-		old = rec
-		rec.Fields = maps.Clone(rec.Fields)
-		rec.UpdatedBy = c.actor()
-		if form, err = col.apply(c, &rec, was); err != nil {
+		if w.m.past.drafts(c) {
+			ch, err = w.m.past.stageDraft(c, tx, it)
+		} else {
+			ch, err = w.stageUpdate(c, tx, c.Body, it)
+		}
+		if err != nil {
 			return err
 		}
-		return col.stageUpdate(c, tx, &old, &rec, was, form)
+		c.changed(w.changes(c, &ch))
+		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	if col.Committed != nil {
-		col.Committed(c, &old, &rec)
-	}
-	if col.Updated != nil {
-		return col.Updated(c, &rec, form)
-	}
-	return nil, nil
+	w.committed(c, &ch)
+	return w.col.reply(c, w.col.Updated, ch.Item())
 }
 
-func (col *Collection[T]) stageUpdate(c *Call, tx *resource.Tx, old, rec *resource.Record, was, form *T) error {
-	if col.BeforeUpdate != nil {
-		if err := col.BeforeUpdate(c, tx, old, rec, was, form); err != nil {
-			return err
-		}
+// stageUpdate stages what in changes of a record that was read.
+func (w writer[T]) stageUpdate(c *Call, tx *resource.Tx, in Values, it Item[T]) (Change[T], error) {
+	old, rec := *it.Record, it.Record
+	rec.Fields = maps.Clone(rec.Fields)
+	rec.UpdatedBy = c.Actor()
+	ch := Change[T]{Old: &old, Was: it.Form, Rec: rec, Form: it.Form}
+	if err := w.apply(c, in, &ch); err != nil {
+		return ch, err
 	}
-	if err := col.encode(rec, form); err != nil {
-		return err
+	if err := w.before(c, tx, &ch); err != nil {
+		return ch, err
 	}
-	if col.KeepVersions && col.newVersion(c, old, rec) {
+	if w.col.Versions != nil && w.m.past.moves(in, &ch) {
 		tx.NewVersion(rec)
 	}
 	if err := tx.Update(rec); err != nil {
-		return err
+		return ch, err
 	}
-	if col.AfterUpdate != nil {
-		return col.AfterUpdate(c, tx, old, rec, was, form)
-	}
-	return nil
+	return ch, w.after(c, tx, &ch)
 }
 
-func (col *Collection[T]) newVersion(c *Call, old, rec *resource.Record) bool {
-	if col.Versioned != nil {
-		return col.Versioned(c.Body)
+func (w writer[T]) delete(c *Call) (any, error) {
+	if w.col.children != nil {
+		it, err := w.col.Find(c)
+		if err != nil {
+			return nil, err
+		}
+		for _, kind := range w.col.children {
+			if err := Empty(c, it.Ref(), kind); err != nil {
+				return nil, err
+			}
+		}
 	}
-	return !bytes.Equal(old.Body, rec.Body)
-}
-
-func (col *Collection[T]) delete(c *Call) (any, error) {
-	var rec resource.Record
+	var ch Change[T]
 	err := c.Change(func(tx *resource.Tx) error {
-		var form *T
-		var err error
-		if rec, form, err = col.FindIn(c, tx); err != nil {
+		it, err := w.col.FindIn(c, tx)
+		if err != nil {
 			return err
 		}
-		if err := tx.RefuseIfUsed(rec.Ref()); err != nil {
+		if err := tx.RefuseIfUsed(it.Ref()); err != nil {
 			return err
 		}
-		rec.UpdatedBy = c.actor()
-		if col.BeforeDelete != nil {
-			if err := col.BeforeDelete(c, tx, &rec, form); err != nil {
+		ch = Change[T]{Old: it.Record, Was: it.Form}
+		it.UpdatedBy = c.Actor()
+		if w.col.Retire != nil {
+			if err := w.col.Retire(c, tx, it); err != nil {
 				return err
 			}
 		}
-		if col.ArchiveOnDelete {
-			return tx.Archive(&rec)
+		if w.col.ArchiveOnDelete {
+			return tx.Archive(it.Record)
 		}
-		return tx.Delete(&rec)
+		return tx.Delete(it.Record)
 	})
-	if err == nil && col.Committed != nil {
-		col.Committed(c, &rec, nil)
+	if err == nil {
+		w.committed(c, &ch)
 	}
 	return nil, err
 }
 
-// apply puts the call's body into record and form, and gives the form that
-// results: absent stays, null clears, a value replaces.
-func (col *Collection[T]) apply(c *Call, rec *resource.Record, form *T) (*T, error) {
-	stored, err := json.Marshal(form)
+// apply puts in into record and form: absent stays, null clears, a value
+// replaces. The form becomes another one than Was.
+func (w writer[T]) apply(c *Call, in Values, ch *Change[T]) error {
+	stored, err := json.Marshal(ch.Form)
 	if err != nil {
-		return nil, fmt.Errorf("admin: encode %s: %w", col.Kind, err)
+		return fmt.Errorf("admin: encode %s: %w", w.col.Kind, err)
 	}
 	body := make(map[string]json.RawMessage)
 	if err := json.Unmarshal(stored, &body); err != nil {
-		return nil, fmt.Errorf("admin: the stored form of %s is no object: %w", col.Kind, err)
+		return fmt.Errorf("admin: the stored form of %s is no object: %w", w.col.Kind, err)
 	}
 	var p problems
-	for i := range col.Fields {
-		f := &col.Fields[i]
-		if !c.Body.Has(f.Name) || f.Trigger {
+	for i := range w.m.fields {
+		f := &w.m.fields[i]
+		if !in.Has(f.Name) || f.Trigger {
 			continue
 		}
 		switch {
 		case f.Column:
-			setColumn(c, rec, f)
+			setColumn(in, ch.Rec, f)
 		case f.Secret:
-			if err := col.setSecret(c, rec, body, f); err != nil {
-				return nil, err
+			if err := setSecret(c, in, ch.Rec, body, f); err != nil {
+				return err
 			}
 		default:
-			col.setMember(c, rec, body, f, &p)
+			setMember(in, ch.Rec, body, f, &p)
 		}
 	}
 	next, bad := decodeForm[T](body)
 	p.addAll("", bad)
-	if next != nil && col.Check != nil {
-		p.addAll("", col.Check(c, rec, next))
+	if next != nil {
+		ch.Form = next
+		if w.col.Limits != nil {
+			w.col.Limits.prepare(in, ch, c.Now)
+		}
+		p.addAll("", w.check(c, ch))
 	}
 	if f := fault.Invalids(p.list); f != nil {
-		return nil, f
+		return f
 	}
-	return next, nil
+	return nil
 }
 
-func setColumn(c *Call, rec *resource.Record, f *Field) {
+// check gives the room's errors of the form.
+func (w writer[T]) check(c *Call, ch *Change[T]) []fault.Detail {
+	if w.col.Check != nil {
+		return w.col.Check(c, ch)
+	}
+	if v, ok := any(ch.Form).(interface{ Validate() []fault.Detail }); ok {
+		return v.Validate()
+	}
+	return nil
+}
+
+func setColumn(in Values, rec *resource.Record, f *Field) {
 	switch f.Name {
 	case "name":
-		rec.Name = c.Body.Text("name")
+		rec.Name = in.Text("name")
 	case "slug":
-		if s := c.Body.Text("slug"); s != "" {
+		if s := in.Text("slug"); s != "" {
 			rec.Slug = s
 		}
 	case "status":
-		if s := c.Body.Text("status"); s != "" {
+		if s := in.Text("status"); s != "" {
 			rec.Status = s
 		}
 	case "tags":
-		rec.Tags = c.Body.TextMap("tags")
+		rec.Tags = in.TextMap("tags")
 	}
 }
 
 // setSecret seals a secret and keeps its masked form beside the other fields.
-func (col *Collection[T]) setSecret(c *Call, rec *resource.Record, body map[string]json.RawMessage, f *Field) error {
+func setSecret(c *Call, in Values, rec *resource.Record, body map[string]json.RawMessage, f *Field) error {
 	masked := make(map[string]string)
 	if raw, ok := body[maskedMember]; ok {
 		_ = json.Unmarshal(raw, &masked)
 	}
 	var plain []byte
 	delete(masked, f.Name)
-	if c.Body.Given(f.Name) {
-		plain = secretBytes(c.Body.Raw(f.Name))
+	if in.Given(f.Name) {
+		plain = secretBytes(in.Raw(f.Name))
 		masked[f.Name] = audit.Mask(string(plain))
 	}
 	if err := rec.SetSecret(c.Context, c.Sealer, f.Name, plain); err != nil {
@@ -289,29 +335,29 @@ func secretBytes(raw json.RawMessage) []byte {
 	return raw
 }
 
-func (col *Collection[T]) setMember(c *Call, rec *resource.Record, body map[string]json.RawMessage, f *Field, p *problems) {
-	raw := c.Body.Raw(f.Name)
-	if f.Convert != nil && !c.Body.Null(f.Name) {
+func setMember(in Values, rec *resource.Record, body map[string]json.RawMessage, f *Field, p *problems) {
+	raw, name := f.stored(in.Raw(f.Name)), f.member()
+	if f.Convert != nil && !in.Null(f.Name) {
 		var bad []fault.Detail
 		if raw, bad = f.Convert(raw); len(bad) > 0 {
 			p.addAll(f.Name, bad)
 			return
 		}
 	}
-	stored, had := body[f.Name]
+	had, known := body[name]
 	if f.Fixed && rec.Rev > 0 {
-		if !sameJSON(raw, stored, had) {
+		if !sameJSON(raw, had, known) {
 			p.add(f.Name, "cannot be changed")
 		}
 		return
 	}
 	switch {
-	case c.Body.Null(f.Name):
-		delete(body, f.Name)
-	case f.Merge && had:
-		body[f.Name] = mergeObject(stored, raw)
+	case in.Null(f.Name):
+		delete(body, name)
+	case f.Merge && known:
+		body[name] = mergeObject(had, raw)
 	default:
-		body[f.Name] = raw
+		body[name] = raw
 	}
 }
 
@@ -391,4 +437,9 @@ func orName(field, name string) string {
 		return name
 	}
 	return field
+}
+
+// sameBody reports whether a change leaves the stored form as it is.
+func sameBody[T any](ch *Change[T]) bool {
+	return ch.Old != nil && bytes.Equal(ch.Old.Body, ch.Rec.Body)
 }

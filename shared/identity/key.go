@@ -11,9 +11,9 @@ import (
 	"net/mail"
 	"strconv"
 	"time"
-	"unicode/utf8"
 
 	"gateway/shared/fault"
+	"gateway/shared/fault/bound"
 	"gateway/shared/ledger"
 	"gateway/shared/resource"
 	"gateway/shared/store"
@@ -33,27 +33,21 @@ const (
 	StatusArchived = "archived"
 )
 
-// Bounds of a key's fields.
-const (
-	MaxName        = 255
-	MaxDescription = 1024
-	MaxAlertEmails = 20
-	MaxKeyMetadata = 64 // pairs
-	MaxMetaValue   = 128
-)
+// MaxName bounds a key's name, in characters.
+const MaxName = 255
 
 // Key is the stored form of an API key: the body of its resource.
 type Key struct {
 	Type         KeyType            `json:"type"`
-	UserID       string             `json:"user_id,omitempty"`
-	Description  string             `json:"description,omitempty"`
+	UserID       string             `json:"user_id,omitempty" max:"64"`
+	Description  string             `json:"description,omitempty" max:"1024"`
 	CreationMode string             `json:"creation_mode"` // api, ui or auto
-	Scopes       []string           `json:"scopes"`
+	Scopes       []string           `json:"scopes" min:"1" max:"500" each:"max=255"`
 	RateLimits   []ledger.RateLimit `json:"rate_limits,omitempty"`
 	UsageLimits  *ledger.UsageLimit `json:"usage_limits,omitempty"`
-	Defaults     Defaults           `json:"defaults"`
-	AlertEmails  []string           `json:"alert_emails,omitempty"`
 	ExpiresAt    *time.Time         `json:"expires_at,omitempty"`
+	Defaults     Defaults           `json:"defaults"`
+	AlertEmails  []string           `json:"alert_emails,omitempty" max:"20" each:"max=254"`
 	Rotation     *RotationPolicy    `json:"rotation_policy,omitempty"`
 	LastResetAt  *time.Time         `json:"last_reset_at,omitempty"`
 	Secret       Secret             `json:"secret"`
@@ -63,9 +57,9 @@ type Key struct {
 
 // Defaults apply to requests made with the key.
 type Defaults struct {
-	ConfigID      string            `json:"config_id,omitempty"` // id or slug of a config
-	Metadata      map[string]string `json:"metadata,omitempty"`
-	AllowOverride *bool             `json:"allow_config_override,omitempty"` // nil: yes
+	ConfigID      string            `json:"config_id,omitempty" max:"255" doc:"Id or slug of the config that routes requests; null unbinds."`
+	Metadata      map[string]string `json:"metadata,omitempty" max:"64" each:"max=128" doc:"Pairs added to the metadata of every request."`
+	AllowOverride *bool             `json:"allow_config_override,omitempty" doc:"Whether a request may bring another config."` // nil: yes
 }
 
 // RefusesConfig tells that requests with the key may not bring a config.
@@ -108,18 +102,9 @@ func Mask(raw string) string {
 // Validate checks the key's own rules; limits and rotation included. now decides
 // whether dates lie in the future.
 func (k *Key) Validate(name string, now time.Time) []fault.Detail {
-	var d []fault.Detail
+	d := append(bound.Text("name", name, 1, MaxName), bound.Check(k)...)
 	bad := func(field, format string, args ...any) {
 		d = append(d, fault.Detail{Field: field, Message: fmt.Sprintf(format, args...)})
-	}
-	if n := utf8.RuneCountInString(name); n == 0 || n > MaxName {
-		bad("name", "must have 1 to %d characters", MaxName)
-	}
-	if utf8.RuneCountInString(k.Description) > MaxDescription {
-		bad("description", "must have at most %d characters", MaxDescription)
-	}
-	if len(k.Scopes) == 0 {
-		bad("scopes", "must list at least one scope")
 	}
 	for i, s := range k.Scopes {
 		if !k.Type.Grantable(NormalScope(s)) {
@@ -129,10 +114,6 @@ func (k *Key) Validate(name string, now time.Time) []fault.Detail {
 	if k.ExpiresAt != nil && !k.ExpiresAt.After(now) {
 		bad("expires_at", "must lie in the future")
 	}
-	d = append(d, k.validateDefaults()...)
-	if len(k.AlertEmails) > MaxAlertEmails {
-		bad("alert_emails", "must list at most %d addresses", MaxAlertEmails)
-	}
 	for i, e := range k.AlertEmails {
 		if a, err := mail.ParseAddress(e); err != nil || a.Address != e {
 			bad(index("alert_emails", i), "is not an e-mail address")
@@ -141,20 +122,7 @@ func (k *Key) Validate(name string, now time.Time) []fault.Detail {
 	if k.Rotation != nil {
 		d = append(d, k.Rotation.Validate(now)...)
 	}
-	return d
-}
-
-func (k *Key) validateDefaults() []fault.Detail {
-	var d []fault.Detail
-	if len(k.Defaults.Metadata) > MaxKeyMetadata {
-		d = append(d, fault.Detail{Field: "defaults.metadata", Message: fmt.Sprintf("must have at most %d pairs", MaxKeyMetadata)})
-	}
-	for name, v := range k.Defaults.Metadata {
-		if len([]rune(v)) > MaxMetaValue {
-			d = append(d, fault.Detail{Field: "defaults.metadata." + clip(name), Message: fmt.Sprintf("must have at most %d characters", MaxMetaValue)})
-		}
-	}
-	return d
+	return bound.Sorted(k, d)
 }
 
 // Live reports the key's state at now, its budget aside.

@@ -15,11 +15,14 @@ import (
 	"gateway/shared/store/sqlite"
 )
 
+// maxDescription is the bound of Key.Description.
+const maxDescription = 1024
+
 func TestKeyValidateNamesEveryField(t *testing.T) {
 	now := day("2026-11-20")
 	k := Key{
 		Type: WorkspaceUser, Scopes: []string{"completions.write", "audit_logs.list"}, ExpiresAt: &now,
-		Description: strings.Repeat("x", MaxDescription+1), AlertEmails: []string{"a@example.com", "no address"},
+		Description: strings.Repeat("x", maxDescription+1), AlertEmails: []string{"a@example.com", "no address"},
 		Defaults: Defaults{Metadata: map[string]string{"k": strings.Repeat("v", 129)}},
 	}
 	var fields []string
@@ -34,7 +37,7 @@ func TestKeyValidateNamesEveryField(t *testing.T) {
 	if d := fine.Validate("n", now); len(d) != 0 {
 		t.Errorf("a scope in its other spellings: %v", d)
 	}
-	fine.Description = strings.Repeat("ü", MaxDescription)
+	fine.Description = strings.Repeat("ü", maxDescription)
 	if d := fine.Validate(strings.Repeat("ü", MaxName), now); len(d) != 0 {
 		t.Errorf("the longest texts are refused: %v", d)
 	}

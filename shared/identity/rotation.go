@@ -14,10 +14,10 @@ const MinTransition = 30 * time.Minute
 
 // RotationPolicy makes the gateway rotate a key by itself, at 00:00 UTC.
 type RotationPolicy struct {
-	Period       string     `json:"rotation_period,omitempty"`      // weekly (Monday) or monthly (the 1st)
-	PeriodDays   int        `json:"rotation_period_days,omitempty"` // 1 to 365; excludes Period
-	NextAt       *time.Time `json:"next_rotation_at,omitempty"`
-	TransitionMS int64      `json:"key_transition_period_ms,omitempty"` // at least 30 minutes, less than the period
+	Period       string     `json:"rotation_period,omitempty" doc:"weekly (Monday) or monthly (the 1st)."`
+	PeriodDays   int        `json:"rotation_period_days,omitempty" doc:"1 to 365; excludes rotation_period."`
+	NextAt       *time.Time `json:"next_rotation_at,omitempty" doc:"The next rotation."`
+	TransitionMS int64      `json:"key_transition_period_ms,omitempty" doc:"How long old and new key are both valid: at least 30 minutes, less than the period."`
 }
 
 // Validate gives all errors of the policy.

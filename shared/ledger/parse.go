@@ -33,6 +33,9 @@ var (
 	InToken       = Place{usageArray: true, maxUsage: 2, maxRates: 16, perSecond: true}
 )
 
+// ManyBudgets reports whether usage_limits is an array at the place.
+func (p Place) ManyBudgets() bool { return p.usageArray }
+
 // Largest amounts; beyond them sums could leave 64 bits.
 const (
 	maxDollars = 1_000_000_000

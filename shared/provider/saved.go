@@ -29,7 +29,7 @@ const (
 // resource. The secret parts are sealed beside it.
 type Integration struct {
 	AIProviderID   string         `json:"ai_provider_id"`
-	Description    string         `json:"description,omitempty"`
+	Description    string         `json:"description,omitempty" max:"2048"`
 	Configurations map[string]any `json:"configurations,omitempty"` // without secrets
 	// Masked holds the masked form of each secret that is sealed, by its field.
 	Masked             map[string]string  `json:"masked,omitempty"`
@@ -45,28 +45,28 @@ type Integration struct {
 // SecretMapping says that a field of the credential is a secret of an external
 // secret manager, which is fetched when a request needs it.
 type SecretMapping struct {
-	TargetField       string `json:"target_field"`           // key, or configurations.<field>
-	SecretReferenceID string `json:"secret_reference_id"`    // id or slug of the reference
-	SecretKey         string `json:"secret_key,omitempty"`   // key of a secret of several values; "": the reference's
-	ValueFormat       string `json:"value_format,omitempty"` // "", string or json
+	TargetField       string `json:"target_field" min:"1" max:"255"`            // key, or configurations.<field>
+	SecretReferenceID string `json:"secret_reference_id" min:"1" max:"255"`     // id or slug of the reference
+	SecretKey         string `json:"secret_key,omitempty" max:"255"`            // key of a secret of several values; "": the reference's
+	ValueFormat       string `json:"value_format,omitempty" enum:"string,json"` // "": string
 }
 
 // IntegrationModel is one model of an integration: enabled or not, or an own one.
 type IntegrationModel struct {
-	Slug           string          `json:"slug"`
+	Slug           string          `json:"slug" min:"1" max:"255"`
 	Enabled        bool            `json:"enabled"`
-	Custom         bool            `json:"is_custom,omitempty"`
+	Custom         bool            `json:"is_custom,omitempty" doc:"A model that the catalogue does not have."`
 	FineTuned      bool            `json:"is_finetune,omitempty"`
-	BaseModelSlug  string          `json:"base_model_slug,omitempty"`
-	Configurations *ModelHost      `json:"configurations,omitempty"`
-	Pricing        json.RawMessage `json:"pricing_config,omitempty"`
+	BaseModelSlug  string          `json:"base_model_slug,omitempty" max:"255" doc:"Model of the catalogue that it is made of."`
+	Configurations *ModelHost      `json:"configurations,omitempty" doc:"Where the model is served."`
+	Pricing        json.RawMessage `json:"pricing_config,omitempty" doc:"Prices in cents, in place of the catalogue's."`
 }
 
 // ModelHost is where a model of an integration is served, when not at the
 // provider's own address.
 type ModelHost struct {
-	CustomHost    string            `json:"custom_host,omitempty"`
-	CustomHeaders map[string]string `json:"custom_headers,omitempty"`
+	CustomHost    string            `json:"custom_host,omitempty" min:"1" max:"2048"`
+	CustomHeaders map[string]string `json:"custom_headers,omitempty" max:"100" each:"max=8192"`
 }
 
 // WorkspaceAccess opens or closes an integration for one workspace.
@@ -165,7 +165,7 @@ type Instance struct {
 	IntegrationSlug string             `json:"integration_slug"` // as shown
 	IntegrationOrg  bool               `json:"integration_org"`  // the integration is the organisation's, not the workspace's
 	AIProviderID    string             `json:"ai_provider_id"`
-	Note            string             `json:"note,omitempty"`
+	Note            string             `json:"note,omitempty" max:"2048"`
 	UsageLimits     *ledger.UsageLimit `json:"usage_limits,omitempty"`
 	RateLimits      []ledger.RateLimit `json:"rate_limits,omitempty"`
 	ExpiresAt       *time.Time         `json:"expires_at,omitempty"`

@@ -2,6 +2,7 @@ package resource
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"sync"
 	"time"
@@ -14,6 +15,11 @@ type Row struct {
 	ID, Slug, Name, Status string
 	Created                time.Time
 	Tags, Fields           map[string]string
+}
+
+// Row is what the list knows about the record.
+func (r *Record) Row() Row {
+	return Row{ID: r.ID, Slug: r.Slug, Name: r.Name, Status: r.Status, Created: r.Created, Tags: r.Tags, Fields: r.Fields}
 }
 
 // listItem is the list row of a record. Its attribute names are short because a
@@ -47,18 +53,53 @@ func (r *Resources) ListArchived(ctx context.Context, sc store.Scope, k Kind) ([
 	return r.list(ctx, sc, k, true)
 }
 
+// listReaders is how many lists are read at a time.
+const listReaders = 16
+
+// ListMany is List for many scopes of one organisation, in their order; the
+// generation is read once for all of them. archived asks for archived records.
+func (r *Resources) ListMany(ctx context.Context, scopes []store.Scope, k Kind, archived bool) ([][]Row, error) {
+	if len(scopes) == 0 {
+		return nil, nil
+	}
+	gen, err := r.listGeneration(ctx, scopes[0].Org)
+	if err != nil {
+		return nil, err
+	}
+	lists, errs := make([][]Row, len(scopes)), make([]error, len(scopes))
+	if len(scopes) == 1 {
+		lists[0], err = r.listUnder(ctx, gen, scopes[0], k, archived)
+		return lists, err
+	}
+	var wg sync.WaitGroup
+	for first := range min(listReaders, len(scopes)) {
+		wg.Go(func() {
+			for n := first; n < len(scopes); n += listReaders {
+				lists[n], errs[n] = r.listUnder(ctx, gen, scopes[n], k, archived)
+			}
+		})
+	}
+	wg.Wait()
+	return lists, errors.Join(errs...)
+}
+
 func (r *Resources) list(ctx context.Context, sc store.Scope, k Kind, archived bool) ([]Row, error) {
 	gen, err := r.listGeneration(ctx, sc.Org)
 	if err != nil {
 		return nil, err
 	}
+	return r.listUnder(ctx, gen, sc, k, archived)
+}
+
+// listUnder reads a list, or takes the one that is cached under the generation.
+func (r *Resources) listUnder(ctx context.Context, gen int64, sc store.Scope, k Kind, archived bool) ([]Row, error) {
 	key := listID{sc, k, archived}
 	if rows, ok := r.lists.get(key, gen); ok {
 		return rows, nil
 	}
 	rows := make([]Row, 0, 64)
 	q := store.Query{Partition: sc.Partition(), Prefix: listTop(archived) + "#" + string(k) + "#", Reverse: true}
-	err = r.each(ctx, q, func(row store.Row) error {
+	err := r.each(ctx, q, func(row store.Row) error {
 		rows = append(rows, decodeRow(row.Key.SK(), row.Item))
 		return nil
 	})

@@ -12,6 +12,10 @@ import (
 // Kind names a kind of resource in keys: upper case letters, such as CONFIG.
 type Kind string
 
+// Of is the kind of the resources below one parent: they have their own ids, list
+// and count. id is the parent's; it has no '#'.
+func (k Kind) Of(id string) Kind { return k + Kind("@"+id) }
+
 // StatusArchived is the one status that this package knows: an archived record
 // keeps its row and versions but leaves the list and the count of live ones.
 const StatusArchived = "archived"
@@ -32,7 +36,10 @@ type Record struct {
 
 	Version   int64  // of the content, from 1; grows with NewVersion
 	VersionID string // UUID of that version
-	Rev       int64  // counts all writes; the ground of optimistic concurrency
+	Latest    int64  // number of the newest version; more than Version where that one is not published yet
+	// Labels are versions by the id of a label; each names one.
+	Labels map[string]int64
+	Rev    int64 // counts all writes; the ground of optimistic concurrency
 
 	Tags   map[string]string
 	Fields map[string]string // small values that lists filter by; copied to the list row
@@ -84,6 +91,16 @@ func (r *Record) item() store.Item {
 	setString(it, "version_id", r.VersionID)
 	setMap(it, "tags", r.Tags)
 	setMap(it, "fields", r.Fields)
+	if r.Latest > r.Version {
+		it["latest"] = r.Latest
+	}
+	if len(r.Labels) > 0 {
+		labels := make(store.Map, len(r.Labels))
+		for label, n := range r.Labels {
+			labels[label] = n
+		}
+		it["labels"] = labels
+	}
 	if len(r.Body) > 0 {
 		it["body"] = r.Body
 	}
@@ -105,6 +122,13 @@ func decodeRecord(sc store.Scope, k Kind, id string, it store.Item) Record {
 		row: it.String("row"), held: it.String("held"),
 	}
 	r.archived = r.Archived()
+	r.Latest = max(it.Int("latest"), r.Version)
+	if labels := it.Map("labels"); len(labels) > 0 {
+		r.Labels = make(map[string]int64, len(labels))
+		for label := range labels {
+			r.Labels[label], _ = labels[label].(int64)
+		}
+	}
 	return r
 }
 
@@ -125,7 +149,7 @@ func (r *Record) check() error {
 // clone copies a record so that the copy's maps can be changed.
 func (r *Record) clone() Record {
 	c := *r
-	c.Tags, c.Fields = maps.Clone(r.Tags), maps.Clone(r.Fields)
+	c.Tags, c.Fields, c.Labels = maps.Clone(r.Tags), maps.Clone(r.Fields), maps.Clone(r.Labels)
 	return c
 }
 

@@ -113,7 +113,7 @@ func (t *Tx) Create(rec *Record) error {
 		return err
 	}
 	rec.Created = t.now.UTC().Truncate(time.Millisecond)
-	rec.Updated, rec.Rev, rec.Version, rec.VersionID = rec.Created, 1, 1, NewID()
+	rec.Updated, rec.Rev, rec.Version, rec.VersionID, rec.Latest = rec.Created, 1, 1, NewID(), 1
 	rec.row, rec.held, rec.archived = t.r.ids.next(t.now), rec.Slug, rec.Archived()
 	if rec.Slug != "" {
 		t.takeSlug(rec)
@@ -221,9 +221,27 @@ func (t *Tx) FirstVersion(rec *Record) { t.putVersion(rec, store.IfAbsent()) }
 // NewVersion gives the record the next version number and id and stages its
 // content under them. Call it before Update, with the new content in place.
 func (t *Tx) NewVersion(rec *Record) {
-	rec.Version++
-	rec.VersionID = NewID()
-	v := rec.clone()
+	rec.Latest = max(rec.Latest, rec.Version) + 1
+	rec.Version, rec.VersionID = rec.Latest, NewID()
+	t.stageVersion(rec.clone())
+}
+
+// Draft gives the record a next version that is not its content yet, and stages
+// content under it: a copy of the record with another Body. It fills number and
+// id. Call it before Update.
+func (t *Tx) Draft(rec, content *Record) {
+	rec.Latest = max(rec.Latest, rec.Version) + 1
+	content.Version, content.VersionID, content.Latest = rec.Latest, NewID(), rec.Latest
+	t.stageVersion(content.clone())
+}
+
+// Publish makes a version that was read the record's content. Call it before
+// Update.
+func (t *Tx) Publish(rec, version *Record) {
+	rec.Version, rec.VersionID, rec.Body, rec.Sealed = version.Version, version.VersionID, version.Body, version.Sealed
+}
+
+func (t *Tx) stageVersion(v Record) {
 	v.Updated = t.now.UTC().Truncate(time.Millisecond)
 	t.putVersion(&v, store.IfAbsent())
 }
@@ -242,8 +260,9 @@ func (t *Tx) UpdateVersion(v *Record) error {
 
 func (t *Tx) putVersion(v *Record, cond store.Cond) {
 	it := v.item()
-	delete(it, "held")
-	delete(it, "row")
+	for _, attr := range []string{"held", "row", "latest", "labels"} {
+		delete(it, attr)
+	}
 	t.put(store.Control, store.Row{Key: versionKey(v.Scope, v.Kind, v.ID, v.Version), Item: it}, nil, cond)
 }
 
@@ -277,6 +296,23 @@ func (t *Tx) Use(of, by Ref) error {
 	gone := fault.Newf(fault.ReferenceNotFound, "", "the %s that is referred to does not exist any more", word(of.Kind))
 	t.stage(place{store.Control, key}, staged{store.Action{Table: store.Control, Update: &store.Update{
 		Key: key, Add: []store.Increment{{Path: store.At("rev"), By: 1}}, If: []store.Cond{store.IfPresent()},
+	}}, gone})
+	return nil
+}
+
+// Require stages that a record must exist when the change runs, such as the
+// parent of one that is made.
+func (t *Tx) Require(of Ref) error {
+	if err := t.own(of.Scope); err != nil {
+		return err
+	}
+	key := recordKey(of.Scope, of.Kind, of.ID)
+	if _, ok := t.index[place{store.Control, key}]; ok {
+		return nil // written by this change already
+	}
+	gone := fault.Newf(fault.ReferenceNotFound, "", "the %s that is referred to does not exist any more", word(of.Kind))
+	t.stage(place{store.Control, key}, staged{store.Action{Table: store.Control, Check: &store.Check{
+		Key: key, If: []store.Cond{store.IfPresent()},
 	}}, gone})
 	return nil
 }
@@ -445,5 +481,6 @@ func (t *Tx) own(sc store.Scope) error {
 
 // word is a kind in prose.
 func word(k Kind) string {
-	return strings.ReplaceAll(strings.ToLower(string(k)), "_", " ")
+	top, _, _ := strings.Cut(string(k), "@")
+	return strings.ReplaceAll(strings.ToLower(top), "_", " ")
 }

@@ -3,9 +3,9 @@ package tenant
 import (
 	"encoding/json"
 	"fmt"
-	"unicode/utf8"
 
 	"gateway/shared/fault"
+	"gateway/shared/fault/bound"
 	"gateway/shared/ledger"
 	"gateway/shared/resource"
 	"gateway/shared/store"
@@ -21,23 +21,16 @@ const (
 	StatusArchived = "archived"
 )
 
-// Bounds of a workspace's fields.
-const (
-	MaxName        = 255
-	MaxDescription = 1024
-	MaxIcon        = 32
-	MaxMetadata    = 64 // pairs
-	MaxMetaValue   = 128
-	MaxLimits      = 10 // entries of usage_limits and of rate_limits
-)
+// MaxName bounds a workspace's name, in characters.
+const MaxName = 255
 
 // Workspace is the stored form of a workspace: the body of its resource.
 type Workspace struct {
-	Description string              `json:"description,omitempty"`
-	Icon        string              `json:"icon,omitempty"` // an emoji, put before the name in display reads
+	Description string              `json:"description,omitempty" max:"1024"`
+	Icon        string              `json:"icon,omitempty" max:"32"` // an emoji, put before the name in display reads
 	Defaults    WorkspaceDefaults   `json:"defaults"`
-	UsageLimits []ledger.UsageLimit `json:"usage_limits,omitempty"`
-	RateLimits  []ledger.RateLimit  `json:"rate_limits,omitempty"`
+	UsageLimits []ledger.UsageLimit `json:"usage_limits,omitempty" max:"10"`
+	RateLimits  []ledger.RateLimit  `json:"rate_limits,omitempty" max:"10"`
 	IsDefault   bool                `json:"is_default,omitempty"` // the shared workspace, cannot be deleted
 	// DefaultConfig is the id of the config of requests that name none and whose
 	// key has none. It is set where configs are.
@@ -46,46 +39,16 @@ type Workspace struct {
 
 // WorkspaceDefaults apply to every request of the workspace.
 type WorkspaceDefaults struct {
-	Metadata         map[string]string `json:"metadata,omitempty"`
-	InputGuardrails  []string          `json:"input_guardrails,omitempty"`
-	OutputGuardrails []string          `json:"output_guardrails,omitempty"`
-	UserAPIKeyConfig string            `json:"user_api_key_config,omitempty"` // config slug of keys without an own one
+	Metadata         map[string]string `json:"metadata,omitempty" max:"64" each:"max=128"`
+	InputGuardrails  []string          `json:"input_guardrails,omitempty" max:"100" each:"min=1 max=255"`
+	OutputGuardrails []string          `json:"output_guardrails,omitempty" max:"100" each:"min=1 max=255"`
+	UserAPIKeyConfig string            `json:"user_api_key_config,omitempty" max:"255" doc:"Config, by id or slug, of keys that have none."` // kept as the slug
 }
 
 // Validate gives all errors of the workspace's own fields; the limits check
 // themselves when they are decoded.
 func (w *Workspace) Validate(name string) []fault.Detail {
-	var d []fault.Detail
-	bad := func(field, format string, args ...any) {
-		d = append(d, fault.Detail{Field: field, Message: fmt.Sprintf(format, args...)})
-	}
-	if n := utf8.RuneCountInString(name); n == 0 || n > MaxName {
-		bad("name", "must have 1 to %d characters", MaxName)
-	}
-	if utf8.RuneCountInString(w.Description) > MaxDescription {
-		bad("description", "must have at most %d characters", MaxDescription)
-	}
-	if utf8.RuneCountInString(w.Icon) > MaxIcon {
-		bad("icon", "must have at most %d characters", MaxIcon)
-	}
-	if len(w.Defaults.Metadata) > MaxMetadata {
-		bad("defaults.metadata", "must have at most %d pairs", MaxMetadata)
-	}
-	for k, v := range w.Defaults.Metadata {
-		if len([]rune(v)) > MaxMetaValue {
-			if len(k) > 64 {
-				k = k[:64] + "..."
-			}
-			bad("defaults.metadata."+k, "must have at most %d characters", MaxMetaValue)
-		}
-	}
-	if len(w.UsageLimits) > MaxLimits {
-		bad("usage_limits", "must have at most %d entries", MaxLimits)
-	}
-	if len(w.RateLimits) > MaxLimits {
-		bad("rate_limits", "must have at most %d entries", MaxLimits)
-	}
-	return d
+	return append(bound.Text("name", name, 1, MaxName), bound.Check(w)...)
 }
 
 // Effective is a workspace as requests see it. It is shared and never changed.

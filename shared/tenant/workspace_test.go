@@ -10,11 +10,19 @@ import (
 	"gateway/shared/store"
 )
 
+// Bounds of a workspace's fields, as its type has them.
+const (
+	maxDescription = 1024
+	maxIcon        = 32
+	maxMetaValue   = 128
+	maxLimits      = 10
+)
+
 func TestWorkspaceValidateNamesEveryField(t *testing.T) {
 	w := Workspace{
-		Description: strings.Repeat("d", MaxDescription+1), Icon: strings.Repeat("i", MaxIcon+1),
-		Defaults:   WorkspaceDefaults{Metadata: map[string]string{"m": strings.Repeat("v", MaxMetaValue+1)}},
-		RateLimits: make([]ledger.RateLimit, MaxLimits+1),
+		Description: strings.Repeat("d", maxDescription+1), Icon: strings.Repeat("i", maxIcon+1),
+		Defaults:   WorkspaceDefaults{Metadata: map[string]string{"m": strings.Repeat("v", maxMetaValue+1)}},
+		RateLimits: make([]ledger.RateLimit, maxLimits+1),
 	}
 	var fields []string
 	for _, d := range w.Validate("") {
@@ -52,7 +60,7 @@ func TestDecodedWorkspaceCountsUnderItsOwnScope(t *testing.T) {
 }
 
 func TestBoundsAreInCharacters(t *testing.T) {
-	w := Workspace{Description: strings.Repeat("ü", MaxDescription), Icon: strings.Repeat("ü", MaxIcon)}
+	w := Workspace{Description: strings.Repeat("ü", maxDescription), Icon: strings.Repeat("ü", maxIcon)}
 	if d := w.Validate(strings.Repeat("ü", MaxName)); len(d) != 0 {
 		t.Errorf("the longest texts are refused: %v", d)
 	}

@@ -61,6 +61,7 @@ type House struct {
 	t               testing.TB
 	queue           *memoryQueue
 	callers         map[string]admin.Caller
+	document        *lazyDocument
 }
 
 type allScopes struct{}
@@ -94,7 +95,7 @@ func Build(t testing.TB, make func(admin.Deps) []admin.Family) *House {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Close() })
-	h := &House{Store: s, Resources: resource.New(s, resource.Embedded()), t: t, queue: &memoryQueue{}}
+	h := &House{Store: s, Resources: resource.New(s, resource.Embedded()), t: t, queue: &memoryQueue{}, document: &lazyDocument{}}
 	h.One = h.workspace(Org, OneSlug, "One")
 	h.Two = h.workspace(Org, TwoSlug, "Two")
 	h.Three = h.workspace(OtherOrg, ThreeSlug, "Three")
@@ -204,12 +205,15 @@ func (h *House) Do(method, path, key string, body any) Answer {
 	return h.Send(r)
 }
 
-// Send makes a call from a request.
+// Send makes a call from a request. Each answer is held against the document of
+// the families.
 func (h *House) Send(r *http.Request) Answer {
 	h.t.Helper()
 	w := httptest.NewRecorder()
 	h.Handler.ServeHTTP(w, r)
-	return Answer{Status: w.Code, Header: w.Header(), Body: w.Body.Bytes(), t: h.t}
+	a := Answer{Status: w.Code, Header: w.Header(), Body: w.Body.Bytes(), t: h.t}
+	h.checkAnswer(r, &a)
+	return a
 }
 
 // OK fails the test unless the call was answered with 200.

@@ -1,0 +1,128 @@
+package admintest
+
+import (
+	"bytes"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"gateway/shared/admin"
+)
+
+// Document is an OpenAPI document to hold answers against.
+type Document struct {
+	mu       sync.Mutex
+	compiler *jsonschema.Compiler
+	schemas  map[string]*jsonschema.Schema
+	whole    any
+}
+
+// NewDocument reads a document.
+func NewDocument(raw []byte) (*Document, error) {
+	whole, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
+	if err != nil {
+		return nil, err
+	}
+	d := &Document{compiler: jsonschema.NewCompiler(), schemas: make(map[string]*jsonschema.Schema), whole: whole}
+	d.compiler.AssertFormat()
+	return d, d.compiler.AddResource("document.json", whole)
+}
+
+// Check tells what is wrong with an answer of an operation, whose path is as the
+// document writes it: a status or a content type that it does not tell of, or a
+// body of another form. "" is an answer as documented.
+func (d *Document) Check(method, path string, status int, contentType string, body []byte) string {
+	at := []string{"paths", path, strings.ToLower(method), "responses", strconv.Itoa(status)}
+	response, ok := d.at(at).(map[string]any)
+	if !ok {
+		return "the status " + strconv.Itoa(status) + " is not documented"
+	}
+	content, _ := response["content"].(map[string]any)
+	if len(content) == 0 {
+		if len(body) > 0 {
+			return "there is a body, and none is documented"
+		}
+		return ""
+	}
+	media, ok := content[contentType].(map[string]any)
+	if !ok {
+		return "the content type " + contentType + " is not documented"
+	}
+	if _, ok := media["schema"]; !ok || !strings.HasSuffix(contentType, "json") {
+		return ""
+	}
+	schema, err := d.schema(append(at, "content", contentType, "schema"))
+	if err != nil {
+		return err.Error()
+	}
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(body))
+	if err == nil {
+		err = schema.Validate(value)
+	}
+	if err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+// Tells reports whether the document has the operation.
+func (d *Document) Tells(method, path string) bool {
+	return d.at([]string{"paths", path, strings.ToLower(method)}) != nil
+}
+
+func (d *Document) at(path []string) any {
+	v := d.whole
+	for _, p := range path {
+		m, _ := v.(map[string]any)
+		v = m[p]
+	}
+	return v
+}
+
+var pointer = strings.NewReplacer("~", "~0", "/", "~1", "%", "%25", "{", "%7B", "}", "%7D")
+
+func (d *Document) schema(at []string) (*jsonschema.Schema, error) {
+	var ref strings.Builder
+	ref.WriteString("document.json#")
+	for _, p := range at {
+		ref.WriteString("/" + pointer.Replace(p))
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if s, ok := d.schemas[ref.String()]; ok {
+		return s, nil
+	}
+	s, err := d.compiler.Compile(ref.String())
+	if err == nil {
+		d.schemas[ref.String()] = s
+	}
+	return s, err
+}
+
+// checkAnswer holds an answer against the document of the families.
+func (h *House) checkAnswer(r *http.Request, a *Answer) {
+	h.t.Helper()
+	path, ok := h.Handler.Pattern(r.Method, r.URL.EscapedPath())
+	if !ok {
+		return // there is no such route
+	}
+	h.document.once.Do(func() {
+		h.document.read, h.document.err = NewDocument(admin.OpenAPI("test", "1", h.Families...))
+	})
+	if h.document.err != nil {
+		h.t.Fatal(h.document.err)
+	}
+	if wrong := h.document.read.Check(r.Method, path, a.Status, a.Header.Get("Content-Type"), a.Body); wrong != "" {
+		h.t.Errorf("%s %s answers otherwise than documented: %s\n%.2000s", r.Method, r.URL.EscapedPath(), wrong, a.Body)
+	}
+}
+
+// lazyDocument is made at the first answer.
+type lazyDocument struct {
+	once sync.Once
+	read *Document
+	err  error
+}

@@ -1,0 +1,231 @@
+package admin
+
+import (
+	"encoding/json"
+	"slices"
+	"time"
+
+	"gateway/shared/fault"
+	"gateway/shared/ledger"
+)
+
+// Limits are the budgets and rate limits of a resource: parsed as their place
+// has them, given their dates, reset, counted and shown. They bring the fields
+// usage_limits, rate_limits and reset_usage, and last_reset_at to answers.
+type Limits[T any] struct {
+	Ledger *ledger.Ledger
+	Place  ledger.Place
+	// Budgets is where the form keeps its budgets, Budget where it keeps one; one
+	// of the two is set. Both are stored as usage_limits, rates as rate_limits.
+	Budgets func(*T) *[]ledger.UsageLimit
+	Budget  func(*T) **ledger.UsageLimit
+	// Rates is where the form keeps its rate limits; only Set needs it.
+	Rates func(*T) *[]ledger.RateLimit
+	// Reset is where the form keeps the time of the last reset by hand; nil: only
+	// the counters know it.
+	Reset func(*T) **time.Time
+	// Subject is what the limits count; nil without limits.
+	Subject func(it Item[T]) *ledger.Subject
+	// Status shows a resource as exhausted whose budget is.
+	Status bool
+}
+
+// Names of the fields.
+const (
+	usageField = "usage_limits"
+	rateField  = "rate_limits"
+	resetField = "reset_usage"
+	resetAt    = "last_reset_at"
+)
+
+// LimitFields are usage_limits and rate_limits of a place, for the bodies of
+// routes that keep limits elsewhere than in a Collection.
+func LimitFields(p ledger.Place) []Field {
+	shown := Field{Name: usageField, Doc: "Budget of dollars or tokens; reads also show current_usage and status. null clears.", Type: Any, Form: p.UsageSchema(),
+		Convert: func(raw json.RawMessage) (json.RawMessage, []fault.Detail) {
+			limits, bad := p.UsageLimits(raw, "")
+			return storedLimits(limits, bad, !p.ManyBudgets())
+		}}
+	rates := Field{Name: rateField, Doc: "Requests or tokens per unit of time. null clears.", Type: Any, Form: p.RateSchema(),
+		Convert: func(raw json.RawMessage) (json.RawMessage, []fault.Detail) {
+			limits, bad := p.RateLimits(raw, "")
+			return storedLimits(limits, bad, false)
+		}}
+	if p.ManyBudgets() {
+		shown.Absent, rates.Absent = []any{}, []any{}
+	}
+	return []Field{shown, rates}
+}
+
+// storedLimits is the stored form of limits: a list, or the only one.
+func storedLimits[L any](limits []L, bad []fault.Detail, one bool) (json.RawMessage, []fault.Detail) {
+	if len(bad) > 0 {
+		return nil, bad
+	}
+	var v any = limits
+	if one {
+		if v = nil; len(limits) > 0 {
+			v = limits[0]
+		}
+	}
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return nil, []fault.Detail{{Message: "cannot be stored"}}
+	}
+	return raw, nil
+}
+
+func (l *Limits[T]) fields() []Field {
+	return append(LimitFields(l.Place),
+		Field{Name: resetField, Doc: "true sets the usage of the budget back to nothing.", Type: Boolean, Trigger: true, UpdateOnly: true})
+}
+
+// shown are the members that decorate fills.
+func (l *Limits[T]) shown() []Field {
+	fields := LimitFields(l.Place)[:1]
+	fields = append(fields, Field{Name: resetAt, Type: Timestamp, Doc: "When the usage was last reset."})
+	if l.Reset != nil {
+		fields = append(fields, Field{Name: resetField, Type: Integer, Doc: "1 when the usage was reset once."})
+	}
+	return fields
+}
+
+// budgets are those of a form; they can be changed in place.
+func (l *Limits[T]) budgets(form *T) []*ledger.UsageLimit {
+	var out []*ledger.UsageLimit
+	if l.Budget != nil {
+		if one := *l.Budget(form); one != nil {
+			out = append(out, one)
+		}
+		return out
+	}
+	list := *l.Budgets(form)
+	for i := range list {
+		out = append(out, &list[i])
+	}
+	return out
+}
+
+// prepare gives new budgets their dates and resets those that in says.
+func (l *Limits[T]) prepare(in Values, ch *Change[T], now time.Time) {
+	budgets := l.budgets(ch.Form)
+	if in.Given(usageField) {
+		PrepareBudgets(budgets, l.budgets(ch.Was), now)
+	}
+	if ch.Old != nil && in.Bool(resetField) {
+		l.reset(ch.Form, now)
+	}
+}
+
+func (l *Limits[T]) reset(form *T, now time.Time) {
+	budgets := l.budgets(form)
+	for _, u := range budgets {
+		u.ResetUsage(now)
+	}
+	if l.Reset != nil && len(budgets) > 0 {
+		at := now.UTC().Truncate(time.Millisecond)
+		*l.Reset(form) = &at
+	}
+}
+
+// Set puts what in says about limits into a form that is no resource of its own,
+// such as the access of one workspace. in was checked with LimitFields; form
+// shares no list of limits with what is stored.
+func (l *Limits[T]) Set(in Values, form *T, now time.Time) {
+	if in.Has(usageField) {
+		was := l.budgets(form)
+		*l.Budgets(form), _ = l.Place.UsageLimits(in.Raw(usageField), "")
+		PrepareBudgets(l.budgets(form), was, now)
+	}
+	if in.Has(rateField) {
+		*l.Rates(form), _ = l.Place.RateLimits(in.Raw(rateField), "")
+	}
+	if in.Bool(resetField) {
+		l.reset(form, now)
+	}
+}
+
+// PrepareBudgets makes budgets ready to be stored at now in place of was: each
+// keeps what the one of its measure had.
+func PrepareBudgets(budgets, was []*ledger.UsageLimit, now time.Time) {
+	for _, u := range budgets {
+		var old *ledger.UsageLimit
+		if n := slices.IndexFunc(was, func(o *ledger.UsageLimit) bool { return o.Type == u.Type }); n >= 0 {
+			old = was[n]
+		}
+		u.Prepare(old, now)
+	}
+}
+
+// committed brings the counters in line with what was changed. It is not needed
+// for what requests may do: the next one does the same.
+func (l *Limits[T]) committed(c *Call, ch *Change[T]) {
+	if l.Ledger == nil {
+		return
+	}
+	if ch.Rec == nil {
+		if s := l.Subject(Item[T]{ch.Old, ch.Was}); s != nil {
+			_ = l.Ledger.Clear(c.Context, s)
+		}
+		return
+	}
+	if s := l.Subject(ch.Item()); s != nil && len(s.Budgets) > 0 && (c.Body.Has(usageField) || c.Body.Has(resetField)) {
+		_ = l.Ledger.Apply(c.Context, s)
+	}
+}
+
+// Decorate shows each budget with what is used of it, all in one read.
+func (l *Limits[T]) Decorate(c *Call, items []Item[T], objects []Members) error {
+	var subjects []*ledger.Subject
+	var at []int
+	for i, it := range items {
+		if l.Reset != nil {
+			if t := *l.Reset(it.Form); t != nil {
+				objects[i][resetAt] = FormatTime(*t)
+				if _, told := objects[i][resetField]; told {
+					objects[i][resetField] = 1
+				}
+			}
+		}
+		if s := l.Subject(it); s != nil && len(s.Budgets) > 0 {
+			subjects, at = append(subjects, s), append(at, i)
+		}
+	}
+	if len(subjects) == 0 {
+		return nil
+	}
+	states, err := l.Ledger.States(c.Context, subjects)
+	if err != nil {
+		return err
+	}
+	for n, i := range at {
+		l.show(objects[i], states[n])
+	}
+	return nil
+}
+
+func (l *Limits[T]) show(o Members, states []ledger.BudgetState) {
+	last, exhausted := LastReset(states)
+	o[usageField] = states
+	if l.Budget != nil {
+		o[usageField] = states[0]
+	}
+	if !last.IsZero() {
+		o[resetAt] = FormatTime(last)
+	}
+	if l.Status && exhausted && o["status"] == "active" {
+		o["status"] = ledger.Exhausted
+	}
+}
+
+// LastReset is when a budget of several was last reset, zero for never, and
+// whether one of them is exhausted.
+func LastReset(states []ledger.BudgetState) (last time.Time, exhausted bool) {
+	for _, s := range states {
+		if s.LastResetAt.After(last) {
+			last = s.LastResetAt
+		}
+		exhausted = exhausted || s.Status == ledger.Exhausted
+	}
+	return last, exhausted
+}

@@ -1,0 +1,234 @@
+package admin
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"gateway/shared/fault"
+	"gateway/shared/resource"
+	"gateway/shared/store"
+)
+
+// lister lists the records of a collection, over one scope or several.
+type lister[T any] struct {
+	col *Collection[T]
+	m   *machine[T]
+}
+
+// placed is a list row with the scope that it is in.
+type placed struct {
+	resource.Row
+	scope store.Scope
+}
+
+func (l lister[T]) query() []Field {
+	list := &l.col.List
+	q := slices.Clone(list.Query)
+	for i := range l.m.fields {
+		if f := &l.m.fields[i]; f.Listed && !slices.ContainsFunc(q, func(o Field) bool { return o.Name == f.Name }) {
+			q = append(q, Field{Name: f.Name, Type: String, Max: 255, Enum: f.Enum, Doc: "Only those with this " + title(f.Name) + "."})
+		}
+	}
+	q = append(list.Paging.Fields(), q...)
+	if list.Status {
+		q = append(q, Field{Name: "status", Type: String, Max: 64, Default: "active", Doc: "active, archived, or both with a comma."})
+	}
+	if list.Tags {
+		q = append(q, Field{Name: "tags", Type: Map, Of: &Field{Type: String}, Max: 50, Doc: "JSON object of tags that must all match."})
+	}
+	if list.Search {
+		q = append(q, Field{Name: "search", Type: String, Min: 1, Max: 255, Doc: "Part of the name or the slug."})
+	}
+	if list.IDs != "" {
+		q = append(q, Field{Name: list.IDs, Type: Array, Of: &Field{Type: String, Max: 64}, Max: 1000, Doc: "Only these: ids with commas."})
+	}
+	return q
+}
+
+// list gives a page. The records of the page are read together, whatever scopes
+// they are in.
+func (l lister[T]) list(c *Call) (any, error) {
+	page, err := l.col.List.Paging.Of(c.Query)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := l.rows(c)
+	if err != nil {
+		return nil, err
+	}
+	items, err := l.items(c, Cut(rows, page))
+	if err != nil {
+		return nil, err
+	}
+	objects := make([]Members, len(items))
+	for i := range items {
+		if objects[i], err = l.m.shape.render(c, items[i], true); err != nil {
+			return nil, err
+		}
+	}
+	if err := l.col.decorate(c, items, objects); err != nil {
+		return nil, err
+	}
+	entries := make([]any, len(objects))
+	for i := range objects {
+		l.m.shape.leave(objects[i])
+		entries[i] = objects[i]
+	}
+	return l.col.envelope().Wrap(entries, len(rows), page), nil
+}
+
+// leave takes out what Decorate set and lists do not show.
+func (s *shape[T]) leave(o Members) {
+	for i := range s.members {
+		if s.members[i].Single {
+			delete(o, s.members[i].Name)
+		}
+	}
+}
+
+// items reads the records of rows, in their order; those that were deleted
+// meanwhile are left out.
+func (l lister[T]) items(c *Call, rows []placed) ([]Item[T], error) {
+	ids := make(map[store.Scope][]string)
+	for _, row := range rows {
+		ids[row.scope] = append(ids[row.scope], row.ID)
+	}
+	found := make(map[string]*resource.Record, len(rows))
+	for sc, of := range ids {
+		recs, err := c.Resources.GetMany(c.Context, sc, l.col.kind(c), of)
+		if err != nil {
+			return nil, err
+		}
+		for i := range recs {
+			found[recs[i].ID] = &recs[i]
+		}
+	}
+	out := make([]Item[T], 0, len(rows))
+	for _, row := range rows {
+		rec, ok := found[row.ID]
+		if !ok {
+			continue
+		}
+		form, err := l.col.decode(rec)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, Item[T]{rec, form})
+	}
+	return out, nil
+}
+
+// rows are all rows of the list that the query selects, newest first.
+func (l lister[T]) rows(c *Call) ([]placed, error) {
+	live, archived, err := wantedStatus(c.Query.Text("status"), l.col.List.Status)
+	if err != nil {
+		return nil, err
+	}
+	scopes := []store.Scope{c.Scope}
+	if l.col.Across != nil {
+		if scopes, err = l.col.Across(c); err != nil {
+			return nil, err
+		}
+	}
+	wanted := l.filter(c)
+	var out []placed
+	for _, old := range []bool{false, true} {
+		if (old && !archived) || (!old && !live) {
+			continue
+		}
+		lists, err := c.Resources.ListMany(c.Context, scopes, l.col.kind(c), old)
+		if err != nil {
+			return nil, err
+		}
+		for n, rows := range lists {
+			if rows, err = l.open(c, scopes[n], rows); err != nil {
+				return nil, err
+			}
+			for i := range rows {
+				if wanted(&rows[i]) {
+					out = append(out, placed{rows[i], scopes[n]})
+				}
+			}
+		}
+	}
+	slices.SortStableFunc(out, func(a, b placed) int { return b.Created.Compare(a.Created) })
+	return out, nil
+}
+
+// open leaves out what is the organisation's and not open to the workspace.
+func (l lister[T]) open(c *Call, sc store.Scope, rows []resource.Row) ([]resource.Row, error) {
+	if l.col.Levels == nil || l.col.Levels.Open == nil || sc.Workspace != "" || c.Scope.Workspace == "" || len(rows) == 0 {
+		return rows, nil
+	}
+	all := make([]placed, len(rows))
+	for i := range rows {
+		all[i] = placed{rows[i], sc}
+	}
+	items, err := l.items(c, all)
+	if err != nil {
+		return nil, err
+	}
+	usable := make(map[string]bool, len(items))
+	for _, it := range items {
+		usable[it.ID] = l.col.Levels.Open(it, c.Scope.Workspace)
+	}
+	return slices.DeleteFunc(slices.Clone(rows), func(r resource.Row) bool { return !usable[r.ID] }), nil
+}
+
+// filter is what the query asks of a row.
+func (l lister[T]) filter(c *Call) func(*resource.Row) bool {
+	col, tags, search := l.col, c.Query.TextMap("tags"), strings.ToLower(c.Query.Text("search"))
+	var ids []string
+	if col.List.IDs != "" {
+		ids = c.Query.Texts(col.List.IDs)
+	}
+	var listed []string
+	for i := range l.m.fields {
+		if f := &l.m.fields[i]; f.Listed && c.Query.Given(f.Name) {
+			listed = append(listed, f.Name)
+		}
+	}
+	return func(row *resource.Row) bool {
+		return hasTags(row.Tags, tags) &&
+			(search == "" || strings.Contains(strings.ToLower(row.Name), search) || strings.Contains(row.Slug, search)) &&
+			(len(ids) == 0 || slices.Contains(ids, row.ID)) &&
+			!slices.ContainsFunc(listed, func(name string) bool { return row.Fields[name] != c.Query.Text(name) }) &&
+			(col.List.Match == nil || col.List.Match(c, row)) && (col.May == nil || col.May(c, "list", row))
+	}
+}
+
+// wantedStatus reads the comma list of a status parameter.
+func wantedStatus(list string, offered bool) (live, archived bool, err error) {
+	if !offered || list == "" {
+		return true, false, nil
+	}
+	for _, s := range strings.Split(list, ",") {
+		switch strings.TrimSpace(s) {
+		case "active":
+			live = true
+		case resource.StatusArchived:
+			archived = true
+		default:
+			return false, false, fault.Invalid("status", "must be active, archived, or both with a comma")
+		}
+	}
+	return live, archived, nil
+}
+
+func hasTags(have, want map[string]string) bool {
+	for k, v := range want {
+		if got, ok := have[k]; !ok || got != v {
+			return false
+		}
+	}
+	return true
+}
+
+// textOfMember is a stored text, number or truth value as list rows keep it.
+func textOfMember(v any) string {
+	if v == nil {
+		return ""
+	}
+	return fmt.Sprint(v)
+}

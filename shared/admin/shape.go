@@ -1,0 +1,318 @@
+package admin
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"gateway/shared/resource"
+)
+
+// Members is a resource as answers show it.
+type Members = map[string]any
+
+// Item is a record with its stored form.
+type Item[T any] struct {
+	*resource.Record
+	Form *T
+}
+
+// Shown is a member of answers that is not stored as it is shown. In place of a
+// field of the same name it changes how that one reads.
+type Shown[T any] struct {
+	Field
+	// Value gives what is shown; nil is null, and nothing where the field is
+	// Optional. Without a Value, Decorate sets the member.
+	Value func(c *Call, it Item[T]) any
+}
+
+// shape is how the records of a collection look in answers: their members and
+// the schema of both, made of one list.
+type shape[T any] struct {
+	object  string
+	members []shownMember[T]
+}
+
+type shownMember[T any] struct {
+	Field
+	value func(c *Call, it Item[T], body map[string]json.RawMessage) any
+}
+
+// newShape lists the members: what every record has, the fields, the limits, and
+// what is shown beside them.
+func newShape[T any](col *Collection[T], fields []Field) *shape[T] {
+	s := &shape[T]{object: col.Object}
+	s.base(col, fields)
+	for i := range fields {
+		f := fields[i]
+		switch {
+		case f.Hidden || f.Trigger:
+		case f.Column && f.Name != "tags":
+		case f.Column:
+			s.put(f, func(_ *Call, it Item[T], _ map[string]json.RawMessage) any { return orNull(it.Tags, len(it.Tags) == 0) })
+		case f.Secret:
+			f.Name, f.Optional, f.Type = "masked_"+f.Name, true, String
+			f.Min, f.Max, f.Pattern, f.Enum = 0, 0, nil, nil
+			s.put(f, func(_ *Call, _ Item[T], body map[string]json.RawMessage) any { return maskOf(body, fields[i].Name) })
+		default:
+			s.put(f, func(_ *Call, _ Item[T], body map[string]json.RawMessage) any { return f.show(body[f.member()]) })
+		}
+	}
+	if col.Limits != nil {
+		for _, f := range col.Limits.shown() {
+			s.put(f, nil)
+		}
+	}
+	for _, sh := range col.Shown {
+		s.put(sh.Field, func(c *Call, it Item[T], _ map[string]json.RawMessage) any {
+			if sh.Value == nil {
+				return sh.Absent
+			}
+			return sh.Value(c, it)
+		})
+	}
+	return s
+}
+
+// base is what every record has.
+func (s *shape[T]) base(col *Collection[T], fields []Field) {
+	text := func(name string, value func(it Item[T]) any) {
+		s.put(Field{Name: name, Type: String, Required: true}, func(_ *Call, it Item[T], _ map[string]json.RawMessage) any { return value(it) })
+	}
+	text("id", func(it Item[T]) any { return it.ID })
+	text("status", func(it Item[T]) any { return it.Status })
+	text("organisation_id", func(it Item[T]) any { return it.Scope.Org })
+	if hasColumn(fields, "name") {
+		text("name", func(it Item[T]) any { return it.Name })
+	}
+	if col.Slugs != nil || hasColumn(fields, "slug") {
+		text("slug", func(it Item[T]) any { return it.Slug })
+	}
+	switch col.Where {
+	case InWorkspace:
+		text("workspace_id", func(it Item[T]) any { return it.Scope.Workspace })
+	case InEither:
+		s.put(Field{Name: "workspace_id", Type: String}, func(_ *Call, it Item[T], _ map[string]json.RawMessage) any {
+			return orNull(it.Scope.Workspace, it.Scope.Workspace == "")
+		})
+	}
+	for name, at := range map[string]func(it Item[T]) any{
+		"created_at":      func(it Item[T]) any { return FormatTime(it.Created) },
+		"last_updated_at": func(it Item[T]) any { return FormatTime(it.Updated) },
+	} {
+		s.put(Field{Name: name, Type: Timestamp}, func(_ *Call, it Item[T], _ map[string]json.RawMessage) any { return at(it) })
+	}
+	s.put(Field{Name: "object", Type: String, Enum: []string{col.Object}, Required: true, Single: slices.Contains(col.List.Leave, "object")},
+		func(*Call, Item[T], map[string]json.RawMessage) any { return col.Object })
+}
+
+func hasColumn(fields []Field, name string) bool {
+	return slices.ContainsFunc(fields, func(f Field) bool { return f.Column && f.Name == name })
+}
+
+func orNull[V any](v V, null bool) any {
+	if null {
+		return nil
+	}
+	return v
+}
+
+// put adds a member, or replaces the one of its name.
+func (s *shape[T]) put(f Field, value func(*Call, Item[T], map[string]json.RawMessage) any) {
+	m := shownMember[T]{f, value}
+	if n := slices.IndexFunc(s.members, func(o shownMember[T]) bool { return o.Name == f.Name }); n >= 0 {
+		s.members[n] = m
+		return
+	}
+	s.members = append(s.members, m)
+}
+
+// maskedMember is the member of a stored form that holds the masked forms of
+// its secrets: map[string]string, by field.
+const maskedMember = "masked"
+
+func maskOf(body map[string]json.RawMessage, name string) any {
+	var masks map[string]string
+	if raw, ok := body[maskedMember]; ok {
+		_ = json.Unmarshal(raw, &masks) // a string map, written by setSecret
+	}
+	mask, ok := masks[name]
+	return orNull(mask, !ok)
+}
+
+// show is a stored value as answers have it.
+func (f *Field) show(raw json.RawMessage) any {
+	if len(raw) == 0 || string(raw) == "null" {
+		if !f.Full {
+			return f.Absent
+		}
+		raw = json.RawMessage("{}")
+	}
+	switch {
+	case f.Type == Timestamp:
+		var s string
+		if json.Unmarshal(raw, &s) == nil {
+			if t, err := ParseTime(s); err == nil {
+				return FormatTime(t)
+			}
+		}
+	case f.Type == Object && len(f.Fields) > 0:
+		return f.showMembers(raw)
+	}
+	return raw
+}
+
+func (f *Field) showMembers(raw json.RawMessage) any {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(raw, &members) != nil {
+		return raw
+	}
+	out := make(Members, len(f.Fields))
+	if f.Open {
+		for name, v := range members {
+			out[name] = v
+		}
+	}
+	for i := range f.Fields {
+		m := &f.Fields[i]
+		v, there := members[m.Name]
+		switch {
+		case m.Hidden:
+			delete(out, m.Name)
+		case there || f.Full:
+			out[m.Name] = m.show(v)
+		}
+	}
+	return out
+}
+
+// render is a record as reads of one show it; list leaves out what lists do.
+func (s *shape[T]) render(c *Call, it Item[T], list bool) (Members, error) {
+	var body map[string]json.RawMessage
+	if len(it.Body) > 0 && it.Body[0] == '{' {
+		if err := json.Unmarshal(it.Body, &body); err != nil {
+			return nil, fmt.Errorf("admin: stored %s %s: %w", it.Kind, it.ID, err)
+		}
+	}
+	o := make(Members, len(s.members))
+	for i := range s.members {
+		m := &s.members[i]
+		if list && m.Single {
+			continue
+		}
+		var v any
+		if m.value != nil {
+			v = m.value(c, it, body)
+		} else {
+			v = m.Absent
+		}
+		if v != nil || !m.Optional {
+			o[m.Name] = v
+		}
+	}
+	return o, nil
+}
+
+// schema describes what render gives.
+func (s *shape[T]) schema(list bool) Schema {
+	props, required := map[string]Schema{}, []string{}
+	for i := range s.members {
+		m := &s.members[i]
+		if list && m.Single {
+			continue
+		}
+		props[m.Name] = m.shownSchema()
+		if !m.Optional {
+			required = append(required, m.Name)
+		}
+	}
+	slices.Sort(required)
+	return Schema{"type": "object", "properties": props, "required": required, "additionalProperties": false}
+}
+
+// pick is the schema of an answer that has some of the members only.
+func (s *shape[T]) pick(names []string) Schema {
+	whole := s.schema(false)
+	props := map[string]Schema{}
+	for _, name := range names {
+		props[name] = whole["properties"].(map[string]Schema)[name]
+	}
+	required := slices.DeleteFunc(slices.Sorted(maps.Keys(props)), func(name string) bool { return !slices.Contains(whole["required"].([]string), name) })
+	return Schema{"type": "object", "properties": props, "required": required, "additionalProperties": false}
+}
+
+func (s *shape[T]) has(name string) bool {
+	return slices.ContainsFunc(s.members, func(m shownMember[T]) bool { return m.Name == name })
+}
+
+// shownSchema describes a field in answers: null unless it always has a value.
+func (f *Field) shownSchema() Schema {
+	out := f.readSchema()
+	if f.Required || f.Optional || f.Absent != nil || f.Full {
+		return out
+	}
+	return nullable(out)
+}
+
+// readSchema is the schema of a value that is there. Bounds are those of writes:
+// what was stored before a bound grew narrower is still shown.
+func (f *Field) readSchema() Schema {
+	s := Schema{}
+	if f.Doc != "" {
+		s["description"] = f.Doc
+	}
+	if f.Form != nil {
+		maps.Copy(s, f.Form)
+		return s
+	}
+	switch f.Type {
+	case String:
+		s["type"] = "string"
+		if len(f.Enum) > 0 {
+			s["enum"] = f.Enum
+		}
+	case Timestamp:
+		s["type"], s["format"] = "string", "date-time"
+	case Integer, Number, Boolean:
+		s["type"] = map[Type]string{Integer: "integer", Number: "number", Boolean: "boolean"}[f.Type]
+	case Array:
+		s["type"] = "array"
+		if f.Of != nil {
+			s["items"] = f.Of.readSchema()
+		}
+	case Map:
+		s["type"] = "object"
+		if f.Of != nil {
+			s["additionalProperties"] = f.Of.readSchema()
+		}
+	case Object:
+		f.readMembers(s)
+	}
+	return s
+}
+
+func (f *Field) readMembers(s Schema) {
+	props, required := map[string]Schema{}, []string{}
+	for i := range f.Fields {
+		m := &f.Fields[i]
+		if m.Hidden {
+			continue
+		}
+		props[m.Name] = m.shownSchema()
+		if (f.Full || m.Required) && !m.Optional {
+			required = append(required, m.Name)
+		}
+	}
+	slices.Sort(required)
+	s["type"], s["properties"], s["additionalProperties"] = "object", props, f.Open
+	if len(required) > 0 {
+		s["required"] = required
+	}
+}
+
+// title is an object's word in prose: mcp-server is mcp server.
+func title(object string) string {
+	return strings.NewReplacer("-", " ", "_", " ").Replace(object)
+}

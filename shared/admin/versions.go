@@ -1,0 +1,424 @@
+package admin
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gateway/shared/audit"
+	"gateway/shared/fault"
+	"gateway/shared/resource"
+)
+
+// Versions says that a resource has a history: a version for each change of its
+// content, from 1.
+//
+// Without Publish a new version is the content from then on. With it, the
+// content stays until a version is published, and a path names a version as
+// id@3, id@latest or id@<label>.
+type Versions[T any] struct {
+	// Of are the fields that are content. With none, each change of the stored
+	// form makes a version; When replaces that.
+	Of   []string
+	When func(in Values, ch *Change[T]) bool
+	// Shown are members of the entries of the list, beside or in place of those
+	// of the resource.
+	Shown  []Shown[T]
+	Paging Paging
+	// Publish keeps versions from being the content until they are published, by
+	// PUT {item}/makeDefault, which takes the scope Publish names.
+	Publish string
+	// Patch adds the field patch to updates: true takes the fields of Of that are
+	// not named from the newest version; without it, Together must all come.
+	Patch    bool
+	Together []string
+	// Labels are the kind of the labels that versions carry; "": none.
+	Labels resource.Kind
+	Name   string // of the operations: listConfigVersions
+}
+
+const (
+	patchField   = "patch"
+	latest       = "latest"
+	publishedRef = "default"
+)
+
+// reference cuts a path's name@version.
+func reference(name string) (id, ref string) {
+	id, ref, _ = strings.Cut(name, "@")
+	return id, ref
+}
+
+// history serves the versions of a collection's records.
+type history[T any] struct {
+	col *Collection[T]
+	m   *machine[T]
+}
+
+func (h history[T]) of() *Versions[T] { return h.col.Versions }
+
+// moves reports whether an update makes the next version at once.
+func (h history[T]) moves(in Values, ch *Change[T]) bool {
+	v := h.of()
+	switch {
+	case v.Publish != "":
+		return false
+	case v.When != nil:
+		return v.When(in, ch)
+	case len(v.Of) > 0:
+		return h.content(in)
+	}
+	return !sameBody(ch)
+}
+
+// content reports whether the body names content.
+func (h history[T]) content(in Values) bool { return slices.ContainsFunc(h.of().Of, in.Has) }
+
+// drafts reports whether the call makes a version that is published later.
+func (h history[T]) drafts(c *Call) bool {
+	return h.of() != nil && h.of().Publish != "" && h.content(c.Body)
+}
+
+// stageDraft stages a new version beside the content, and what the body changes
+// of the rest.
+func (h history[T]) stageDraft(c *Call, tx *resource.Tx, it Item[T]) (Change[T], error) {
+	if err := h.together(c); err != nil {
+		return Change[T]{}, err
+	}
+	newest, err := h.version(c, it, it.Latest)
+	if err != nil {
+		return Change[T]{}, err
+	}
+	draft := *it.Record
+	draft.Body, draft.Sealed, draft.Fields = newest.Body, newest.Sealed, maps.Clone(it.Fields)
+	form, err := h.col.decode(&draft)
+	if err != nil {
+		return Change[T]{}, err
+	}
+	d := Change[T]{Old: newest, Was: form, Rec: &draft, Form: form}
+	if err := h.m.writer.apply(c, c.Body, &d); err != nil {
+		return d, err
+	}
+	if err := h.m.writer.before(c, tx, &d); err != nil {
+		return d, err
+	}
+	rest := Values{maps.Clone(c.Body.raw)}
+	for _, name := range h.of().Of {
+		delete(rest.raw, name)
+	}
+	tx.Draft(it.Record, &draft)
+	ch, err := h.m.writer.stageUpdate(c, tx, rest, it)
+	ch.Draft = &draft
+	return ch, err
+}
+
+// together refuses a body that names a part of the content only, without patch.
+func (h history[T]) together(c *Call) error {
+	if h.of().Patch && c.Body.Bool(patchField) {
+		return nil
+	}
+	var p problems
+	for _, name := range h.of().Together {
+		if !c.Body.Given(name) {
+			p.add(name, "is required with a change of the content; or send %s true to keep what the newest version has", patchField)
+		}
+	}
+	if f := fault.Invalids(p.list); f != nil {
+		return f
+	}
+	return nil
+}
+
+func (h history[T]) version(c *Call, it Item[T], n int64) (*resource.Record, error) {
+	rec, ok, err := c.Resources.Version(c.Context, it.Scope, it.Kind, it.ID, n)
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		return nil, fault.Newf(fault.NotFound, "version", "This %s has no version %d; it has 1 to %d", title(h.col.Object), n, it.Latest)
+	}
+	return &rec, nil
+}
+
+// at gives the item as the version has it that the path or the query names.
+func (h history[T]) at(c *Call, it Item[T]) (Item[T], error) {
+	if h.of() == nil || h.of().Publish == "" {
+		return it, nil
+	}
+	_, ref := reference(c.Param(h.col.param()))
+	if ref == "" {
+		ref = c.Query.Text("version")
+	}
+	n, err := h.number(c, it, ref)
+	if err != nil || n == it.Version {
+		return it, err
+	}
+	v, err := h.version(c, it, n)
+	if err != nil {
+		return it, err
+	}
+	return h.as(it, v)
+}
+
+// number is the version that a reference means.
+func (h history[T]) number(c *Call, it Item[T], ref string) (int64, error) {
+	switch ref {
+	case "", publishedRef:
+		return it.Version, nil
+	case latest:
+		return it.Latest, nil
+	}
+	if n, err := strconv.ParseInt(ref, 10, 64); err == nil {
+		return n, nil
+	}
+	if h.of().Labels != "" {
+		if label, ok, err := h.label(c, ref); err != nil {
+			return 0, err
+		} else if n := it.Labels[label.ID]; ok && n > 0 {
+			return n, nil
+		}
+	}
+	return 0, fault.Newf(fault.NotFound, "version", "This %s has no version %q", title(h.col.Object), clip(ref))
+}
+
+// label finds a label by id, slug or name, of the workspace or the organisation.
+func (h history[T]) label(c *Call, name string) (resource.Row, bool, error) {
+	for _, sc := range []resource.Ref{{Scope: c.Scope}, {Scope: c.Organisation()}} {
+		rows, err := c.Resources.List(c.Context, sc.Scope, h.of().Labels)
+		if err != nil {
+			return resource.Row{}, false, err
+		}
+		if n := slices.IndexFunc(rows, func(r resource.Row) bool { return r.ID == name || r.Slug == name || r.Name == name }); n >= 0 {
+			return rows[n], true, nil
+		}
+	}
+	return resource.Row{}, false, nil
+}
+
+// as is the item with the content of a version; what is no content stays.
+func (h history[T]) as(it Item[T], v *resource.Record) (Item[T], error) {
+	rec := *it.Record
+	rec.Body, rec.Version, rec.VersionID, rec.Sealed = v.Body, v.Version, v.VersionID, v.Sealed
+	if h.of().Publish == "" { // of a plain history each version is as it was stored
+		rec.Created, rec.Updated, rec.CreatedBy, rec.UpdatedBy = v.Created, v.Updated, v.CreatedBy, v.UpdatedBy
+	} else if len(h.of().Of) > 0 {
+		rec.Body = withContent(it.Body, v.Body, h.m.fields, h.of().Of)
+	}
+	form, err := h.col.decode(&rec)
+	return Item[T]{&rec, form}, err
+}
+
+// withContent is a stored form with the content of another.
+func withContent(own, content json.RawMessage, fields []Field, of []string) json.RawMessage {
+	var a, b map[string]json.RawMessage
+	if json.Unmarshal(own, &a) != nil || json.Unmarshal(content, &b) != nil {
+		return content
+	}
+	for i := range fields {
+		if f := &fields[i]; slices.Contains(of, f.Name) {
+			delete(a, f.member())
+			if v, ok := b[f.member()]; ok {
+				a[f.member()] = v
+			}
+		}
+	}
+	out, err := json.Marshal(a)
+	if err != nil {
+		return content
+	}
+	return out
+}
+
+func (h history[T]) readQuery() []Field {
+	if h.of() == nil || h.of().Publish == "" {
+		return nil
+	}
+	return []Field{{Name: "version", Type: String, Max: 255, Default: publishedRef, Doc: "Version to read: latest, default (the published one), its number, or a label."}}
+}
+
+// entryShape is the shape of a version in the list: the resource with the
+// members of Shown.
+func (h history[T]) entryShape() *shape[T] {
+	entry := *h.m.shape
+	entry.members = slices.Clone(entry.members)
+	for _, sh := range h.of().Shown {
+		entry.put(sh.Field, func(c *Call, it Item[T], _ map[string]json.RawMessage) any { return sh.Value(c, it) })
+	}
+	return &entry
+}
+
+// routes are the routes below an item.
+func (h history[T]) routes(item string) []Route {
+	if h.of() == nil {
+		return nil
+	}
+	v, word := h.of(), title(h.col.Object)
+	if v.Name == "" {
+		v.Name = operation(h.col.Object)
+	}
+	entry := h.entryShape()
+	out := []Route{h.col.finish("read", Route{
+		Method: "GET", Path: item + "/versions", Name: "list" + v.Name + "Versions", Doc: "List the versions of a " + word + ", newest first.", Role: h.col.ReadRole,
+		Query: v.Paging.Fields(), Answer: ListSchema(entry.schema(false)), Do: func(c *Call) (any, error) { return h.list(c, entry) },
+	})}
+	if v.Publish == "" {
+		return out
+	}
+	out = append(out, h.col.finish("read", Route{
+		Method: "GET", Path: item + "/versions/{versionId}", Name: "get" + v.Name + "Version", Doc: "Read a version of a " + word + ".", Role: h.col.ReadRole,
+		Answer: wrappedSchema(h.col.Wrapped, h.m.shape.schema(false)), Do: h.readOne,
+	}))
+	publish := h.col.finish("update", Route{
+		Method: "PUT", Path: item + "/makeDefault", Name: "publish" + v.Name, Doc: "Publish a version of a " + word + ".", Role: h.col.WriteRole,
+		Body: []Field{{Name: "version", Type: Integer, Required: true, Min: 1, Max: 999_999_999}}, Action: audit.Publish, Answer: emptySchema, Do: h.publish,
+	})
+	publish.Scopes = []string{v.Publish}
+	out = append(out, publish)
+	if v.Labels != "" {
+		out = append(out, h.col.finish("update", Route{
+			Method: "PUT", Path: item + "/versions/{versionId}", Name: "label" + v.Name + "Version", Doc: "Put a label on a version, which it leaves another for; null takes all off.", Role: h.col.WriteRole,
+			Body: []Field{{Name: "label_id", Type: String, Max: 255}}, BodyMode: PartialBody, Action: audit.Update, Answer: emptySchema, Do: h.putLabel,
+		}))
+	}
+	return out
+}
+
+func (h history[T]) list(c *Call, entry *shape[T]) (any, error) {
+	page, err := h.of().Paging.Of(c.Query)
+	if err != nil {
+		return nil, err
+	}
+	it, err := h.col.Find(c)
+	if err != nil {
+		return nil, err
+	}
+	all, err := c.Resources.Versions(c.Context, it.Scope, it.Kind, it.ID)
+	if err != nil {
+		return nil, err
+	}
+	entries := make([]any, 0, min(int64(len(all)), page.Size))
+	for _, v := range Cut(all, page) {
+		one, err := h.as(it, &v)
+		if err != nil {
+			return nil, err
+		}
+		o, err := entry.render(c, one, false)
+		if err != nil {
+			return nil, err
+		}
+		entries = append(entries, o)
+	}
+	return ListEnvelope.Wrap(entries, len(all), page), nil
+}
+
+// named finds the version that the path names by id or number.
+func (h history[T]) named(c *Call, it Item[T]) (*resource.Record, error) {
+	name := c.Param("versionId")
+	if n, err := strconv.ParseInt(name, 10, 64); err == nil {
+		return h.version(c, it, n)
+	}
+	all, err := c.Resources.Versions(c.Context, it.Scope, it.Kind, it.ID)
+	if err != nil {
+		return nil, err
+	}
+	n := slices.IndexFunc(all, func(v resource.Record) bool { return v.VersionID == name })
+	if n < 0 {
+		return nil, fault.Newf(fault.NotFound, "versionId", "This %s has no such version", title(h.col.Object))
+	}
+	return &all[n], nil
+}
+
+func (h history[T]) readOne(c *Call) (any, error) {
+	it, err := h.col.Find(c)
+	if err != nil {
+		return nil, err
+	}
+	v, err := h.named(c, it)
+	if err != nil {
+		return nil, err
+	}
+	if it, err = h.as(it, v); err != nil {
+		return nil, err
+	}
+	o, err := h.col.Show(c, it)
+	return wrapped(h.col.Wrapped, o), err
+}
+
+// publish makes a version the content.
+func (h history[T]) publish(c *Call) (any, error) {
+	return nil, c.Change(func(tx *resource.Tx) error {
+		it, err := h.col.FindIn(c, tx)
+		if err != nil {
+			return err
+		}
+		v, err := h.version(c, it, c.Body.Int("version"))
+		if err != nil {
+			return err
+		}
+		old := *it.Record
+		now, err := h.as(it, v)
+		if err != nil {
+			return err
+		}
+		v.Body = now.Body
+		tx.Publish(it.Record, v)
+		it.UpdatedBy = c.Actor()
+		ch := Change[T]{Old: &old, Was: it.Form, Rec: it.Record, Form: now.Form}
+		if err := h.m.writer.before(c, tx, &ch); err != nil {
+			return err
+		}
+		if err := tx.Update(ch.Rec); err != nil {
+			return err
+		}
+		return h.m.writer.after(c, tx, &ch)
+	})
+}
+
+// putLabel puts a label on the version of the path, or takes all off it.
+func (h history[T]) putLabel(c *Call) (any, error) {
+	return nil, c.Change(func(tx *resource.Tx) error {
+		it, err := h.col.FindIn(c, tx)
+		if err != nil {
+			return err
+		}
+		v, err := h.named(c, it)
+		if err != nil {
+			return err
+		}
+		if it.Labels == nil {
+			it.Labels = make(map[string]int64)
+		}
+		if c.Body.Null("label_id") {
+			for label, n := range it.Labels {
+				if n == v.Version {
+					delete(it.Labels, label)
+				}
+			}
+		} else {
+			label, ok, err := h.label(c, c.Body.Text("label_id"))
+			if err != nil {
+				return err
+			}
+			if !ok {
+				return fault.Invalid("label_id", "is no label of the workspace or the organisation")
+			}
+			it.Labels[label.ID] = v.Version
+		}
+		it.UpdatedBy = c.Actor()
+		return tx.Update(it.Record)
+	})
+}
+
+// LabelsOf are the ids of the labels on the version that an item shows, sorted.
+func LabelsOf(rec *resource.Record) []string {
+	out := []string{}
+	for label, n := range rec.Labels {
+		if n == rec.Version {
+			out = append(out, label)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
