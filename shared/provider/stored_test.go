@@ -56,7 +56,7 @@ func TestCredentialsAndTargetsHaveNoUnknownMembers(t *testing.T) {
 		known string
 	}{
 		{Credential{}, "Key Fields Deployments CustomHost CustomHeaders"},
-		{Target{}, "Provider Credential CustomHost CustomHeaders CallerKey Saved Signer"},
+		{Target{}, "Provider Credential CustomHost CustomHeaders CallerKey Saved Signer Trusting"},
 		{Deployment{}, "Name Alias APIVersion Model Default"},
 		{ModelHost{}, "CustomHost CustomHeaders"},
 	} {
