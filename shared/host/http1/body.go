@@ -1,9 +1,12 @@
 package http1
 
 import (
+	"errors"
 	"io"
 	"net/http"
+	"os"
 	"sync"
+	"time"
 )
 
 // maxDiscard is how much of a body that the handler left unread is read for the
@@ -19,6 +22,9 @@ type body struct {
 	left   int64 // not read yet
 	closed bool
 	early  bool // given up with bytes left
+	late   bool // what is left did not come in time
+
+	patience patience
 }
 
 // Read implements io.Reader. The end comes with the last bytes.
@@ -44,7 +50,7 @@ func (b *body) read(p []byte) (n int, err error) {
 	}
 	c := b.x.c
 	if c.in == nil && len(p) < smallRead && int64(len(p)) < b.left {
-		if err := c.fill(); err != nil {
+		if err := c.fill(b); err != nil {
 			return 0, b.broken(err)
 		}
 	}
@@ -53,7 +59,7 @@ func (b *body) read(p []byte) (n int, err error) {
 		n = copy(p, c.in[c.r:c.w])
 		c.r += n
 		c.release()
-	} else if n, err = c.net.Read(p); n == 0 {
+	} else if n, err = b.receive(p); n == 0 {
 		return 0, b.broken(err)
 	}
 	if b.left -= int64(n); b.left == 0 {
@@ -63,8 +69,31 @@ func (b *body) read(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// broken ends the request whose client broke off.
+// receive reads from the connection, which is watched while it waits.
+func (b *body) receive(p []byte) (int, error) {
+	c := b.x.c
+	most := c.s.options.BodyTime
+	if most <= 0 {
+		return c.net.Read(p)
+	}
+	c.allowed.Store(int64(b.patience.left(most)))
+	c.awaits = true
+	n, err := c.net.Read(p)
+	c.awaits = false
+	b.patience.came += int64(n)
+	if state := c.state.Load(); state&what == receiving {
+		b.patience.waited += since(state, c.s.clock.now())
+		c.state.CompareAndSwap(state, busy)
+	}
+	return n, err
+}
+
+// broken ends the request whose client broke off. One that is too slow is there to
+// be told.
 func (b *body) broken(err error) error {
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return err
+	}
 	b.x.life.End()
 	if err == io.EOF {
 		err = io.ErrUnexpectedEOF
@@ -81,7 +110,7 @@ func (b *body) Close() error {
 	}
 	var err error
 	if b.left > 0 && !b.x.wantsClose {
-		if b.early = b.left > maxDiscard; !b.early {
+		if b.early = b.left > maxDiscard || b.late; !b.early {
 			err = b.discard()
 		}
 	}
@@ -89,12 +118,19 @@ func (b *body) Close() error {
 	return err
 }
 
-// discard reads the rest.
-func (b *body) discard() error {
+// discard reads the rest, as far as it comes soon.
+func (b *body) discard() (err error) {
+	c := b.x.c
+	if b.left > int64(c.w-c.r) {
+		_ = c.net.SetReadDeadline(time.Now().Add(settleTime))
+		defer func() {
+			b.late = errors.Is(err, os.ErrDeadlineExceeded)
+			_ = c.net.SetReadDeadline(time.Time{})
+		}()
+	}
 	for {
-		c := b.x.c
 		if c.in == nil && b.left > 0 {
-			if err := c.fill(); err != nil {
+			if err := c.fill(b); err != nil {
 				return b.broken(err)
 			}
 		}
@@ -110,9 +146,13 @@ func (b *body) discard() error {
 
 // settle gets the body out of the way of an answer that begins: clients that send
 // all before they read would wait for ever. keep: the connection may serve another
-// request. large: so much is left that the connection is to be closed.
+// request. large: so much is left, or it comes so slowly, that the connection is to
+// be closed.
 func (b *body) settle() (keep, large bool) {
-	b.mu.Lock()
+	if !b.mu.TryLock() { // somebody else reads, but not for long
+		_ = b.x.c.net.SetReadDeadline(time.Now().Add(settleTime))
+		b.mu.Lock()
+	}
 	defer b.mu.Unlock()
 	switch {
 	case b.left == 0:
@@ -123,7 +163,7 @@ func (b *body) settle() (keep, large bool) {
 		return false, true
 	}
 	if b.discard() != nil {
-		return false, false
+		return false, b.late
 	}
 	b.closed = true
 	return true, false

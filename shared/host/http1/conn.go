@@ -21,16 +21,22 @@ var frames = sync.Pool{New: func() any { return new(frame) }}
 type conn struct {
 	s      *Server
 	net    *socket.Conn
+	ticket *ticket
+	spare  bool // beyond the bounds: one request
 	remote string
 
 	in   *frame // nil when r == w
 	r, w int    // what was received and not consumed is in[r:w]
 	line int    // where, after r, the first line of the head begins that was not looked at
-	post bool   // the request before was a POST
+	ends int    // line ends that were dropped before the head
 
 	state   atomic.Uint64
 	current atomic.Pointer[exchange]
 	later   bool // a request has been served
+
+	awaits  bool          // a body is read
+	allowed atomic.Int64  // how long a receiving connection may last in that, as a time.Duration
+	stalled atomic.Uint64 // the tick at which a write began to wait, and one; 0: none waits
 
 	// The methods as values, made once.
 	came  func(fd uintptr) bool
@@ -39,14 +45,16 @@ type conn struct {
 }
 
 // newConn is nil when the socket cannot be looked at.
-func newConn(s *Server, tcp *net.TCPConn) *conn {
+func newConn(s *Server, tcp *net.TCPConn, t *ticket) *conn {
 	sock, err := socket.New(tcp)
 	if err != nil {
 		return nil
 	}
-	c := &conn{s: s, net: sock, remote: tcp.RemoteAddr().String()}
+	c := &conn{s: s, net: sock, ticket: t, spare: t.spare, remote: tcp.RemoteAddr().String()}
 	c.came = c.receive
 	c.peek = func(fd uintptr) { c.ended = socket.Ended(fd) }
+	sock.BeforeWaiting(c.waitsForBody)
+	sock.WhenFull(c.waitsForReader)
 	return c
 }
 
@@ -64,6 +72,7 @@ func (c *conn) serve() {
 	defer func() {
 		c.s.forget(c)
 		if !handed {
+			c.ticket.leave()
 			_ = c.net.Close()
 		}
 		if c.in != nil {
@@ -92,7 +101,7 @@ func (c *conn) serve() {
 func (c *conn) handOver() {
 	read := bytes.Clone(c.in[c.r:c.w])
 	c.r = c.w
-	c.s.handed.give(&begun{Conn: c.net.TCPConn, read: read})
+	c.s.handed.give(&begun{Conn: c.net.TCPConn, read: read, ticket: c.ticket, writeTime: c.s.options.WriteTime})
 }
 
 // next is what becomes of a connection.
@@ -119,16 +128,21 @@ func (c *conn) receive(fd uintptr) bool {
 	return true
 }
 
+// await waits for the first bytes of a request; false when the connection has ended.
+func (c *conn) await() bool {
+	c.release()
+	waits := fresh
+	if c.later {
+		waits = idle
+	}
+	state := c.enter(waits)
+	return c.net.Sys().Read(c.came) == nil && c.in != nil && c.state.CompareAndSwap(state, busy)
+}
+
 // request gives the next request.
 func (c *conn) request() (*exchange, next) {
-	if c.in == nil {
-		state := c.state.Load()
-		if c.later {
-			state = c.enter(idle)
-		}
-		if c.net.Sys().Read(c.came) != nil || c.in == nil || !c.state.CompareAndSwap(state, busy) {
-			return nil, endIt
-		}
+	if c.in == nil && !c.await() {
+		return nil, endIt
 	}
 	for state := busy; ; {
 		x, next := c.look()
@@ -137,6 +151,12 @@ func (c *conn) request() (*exchange, next) {
 				return nil, endIt
 			}
 			return x, next
+		}
+		if c.r == c.w { // nothing but line ends
+			if !c.await() {
+				return nil, endIt
+			}
+			continue
 		}
 		if state == busy {
 			state = c.enter(heading)
@@ -159,7 +179,7 @@ func (c *conn) request() (*exchange, next) {
 
 // look looks for a request in the frame and consumes its head.
 func (c *conn) look() (*exchange, next) {
-	if c.post && !c.skipBlank() {
+	if !c.skipLineEnds() {
 		return nil, waitIt
 	}
 	from := c.r + max(0, c.line-2)
@@ -177,24 +197,20 @@ func (c *conn) look() (*exchange, next) {
 		c.r = start
 		return nil, handIt
 	}
-	c.line = 0
+	c.line, c.ends = 0, 0
 	return x, serveIt
 }
 
-// skipBlank drops the line ends that some clients send behind the body of a POST,
-// among the four bytes that net/http looks at. It is false when more must come
-// before that can be told.
-func (c *conn) skipBlank() bool {
-	b := c.in[c.r:c.w]
-	if len(b) > 0 && b[0] != '\r' && b[0] != '\n' {
-		return true
-	}
-	if len(b) < 4 {
-		return false
-	}
-	c.post = false
-	for n := 0; n < 4 && (b[n] == '\r' || b[n] == '\n'); n++ {
+// maxLineEnds is how many bytes of line ends may stand before a request: those that
+// some clients send behind a body, or behind a head. It is what net/http drops behind
+// the body of a POST (RFC 9112, 2.2).
+const maxLineEnds = 4
+
+// skipLineEnds drops line ends before a head; false when nothing else is there yet.
+func (c *conn) skipLineEnds() bool {
+	for c.ends < maxLineEnds && c.line == 0 && c.r < c.w && (c.in[c.r] == '\r' || c.in[c.r] == '\n') {
 		c.r++
+		c.ends++
 	}
 	return c.r < c.w
 }
@@ -223,12 +239,12 @@ func (c *conn) plausible() bool {
 	}
 }
 
-// fill reads into the frame, which holds nothing.
-func (c *conn) fill() error {
+// fill reads of a body into the frame, which holds nothing.
+func (c *conn) fill(b *body) error {
 	if c.in == nil {
 		c.in = frames.Get().(*frame)
 	}
-	n, err := c.net.Read(c.in[:])
+	n, err := b.receive(c.in[:])
 	if c.r, c.w = 0, n; n > 0 {
 		return nil
 	}
@@ -244,8 +260,13 @@ const rstPause = 500 * time.Millisecond
 // closeSlowly ends a connection whose client may still be sending.
 func (c *conn) closeSlowly() {
 	_ = c.net.CloseWrite()
-	select {
-	case <-time.After(rstPause):
-	case <-c.s.done:
+	_ = c.net.SetReadDeadline(time.Now().Add(rstPause))
+	if c.in == nil {
+		c.in = frames.Get().(*frame)
+	}
+	for {
+		if n, err := c.net.Read(c.in[:]); n == 0 || err != nil {
+			return
+		}
 	}
 }

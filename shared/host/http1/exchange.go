@@ -141,7 +141,11 @@ func (x *exchange) handle() (ok bool) {
 			x.c.s.options.Panicked(p)
 		}
 	}()
-	x.c.s.handler.ServeHTTP(x, x.req)
+	h := x.c.s.handler
+	if x.c.spare && x.c.s.options.Crowded != nil {
+		h = x.c.s.options.Crowded
+	}
+	h.ServeHTTP(x, x.req)
 	return true
 }
 

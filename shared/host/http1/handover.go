@@ -1,9 +1,10 @@
 package http1
 
 import (
-	"io"
 	"net"
 	"sync"
+	"sync/atomic"
+	"time"
 )
 
 // handover is the listener of the net/http server behind this one.
@@ -46,11 +47,30 @@ func (h *handover) Close() error {
 // Addr implements net.Listener.
 func (h *handover) Addr() net.Addr { return h.addr }
 
-// begun is a connection whose first bytes were read already. Read gives them
-// first. Its other methods are those that net/http asks a connection for.
+// counted is the listener of a server that is net/http alone.
+type counted struct {
+	net.Listener
+	s *Server
+}
+
+// Accept implements net.Listener.
+func (l counted) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return &begun{Conn: c, ticket: l.s.gate.enter(c.RemoteAddr(), c), writeTime: l.s.options.WriteTime}, nil
+}
+
+// begun is a connection that net/http serves, some of whose bytes may have been read
+// already. Read gives them first. Its other methods are those that net/http asks a
+// connection for.
 type begun struct {
-	net.Conn // a *net.TCPConn
-	read     []byte
+	net.Conn
+	read      []byte
+	ticket    *ticket
+	writeTime time.Duration
+	taken     atomic.Bool // by a handler, which bounds its own writes
 }
 
 // Read implements io.Reader.
@@ -65,8 +85,33 @@ func (b *begun) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// CloseWrite ends what is sent.
-func (b *begun) CloseWrite() error { return b.Conn.(*net.TCPConn).CloseWrite() }
+// piece is how much is written within one time for writes, in bytes.
+const piece = 64 << 10
 
-// ReadFrom implements io.ReaderFrom.
-func (b *begun) ReadFrom(r io.Reader) (int64, error) { return b.Conn.(*net.TCPConn).ReadFrom(r) }
+// Write implements io.Writer: the client must take each piece in time.
+func (b *begun) Write(p []byte) (n int, err error) {
+	if b.writeTime <= 0 || b.taken.Load() {
+		return b.Conn.Write(p)
+	}
+	for n < len(p) && err == nil {
+		var m int
+		_ = b.Conn.SetWriteDeadline(time.Now().Add(b.writeTime)) // an error is the write's, too
+		m, err = b.Conn.Write(p[n:min(len(p), n+piece)])
+		n += m
+	}
+	return n, err
+}
+
+// CloseWrite ends what is sent.
+func (b *begun) CloseWrite() error {
+	if tcp, ok := b.Conn.(interface{ CloseWrite() error }); ok {
+		return tcp.CloseWrite()
+	}
+	return nil
+}
+
+// Close implements io.Closer.
+func (b *begun) Close() error {
+	b.ticket.leave()
+	return b.Conn.Close()
+}

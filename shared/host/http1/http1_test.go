@@ -218,7 +218,7 @@ var handlers = map[string]http.HandlerFunc{
 	},
 }
 
-var testOptions = Options{HeadTime: 10 * time.Second, IdleTime: 120 * time.Second, MaxHead: 64 << 10}
+var testOptions = Options{HeadTime: 10 * time.Second, IdleTime: 120 * time.Second, MaxHead: 64 << 10, BodyTime: time.Minute, WriteTime: time.Minute}
 
 func listen(t testing.TB) net.Listener {
 	t.Helper()
@@ -245,8 +245,17 @@ func ours(t testing.TB, h http.Handler, o Options) (addr string, s *Server) {
 	return ln.Addr().String(), s
 }
 
-// theirs starts net/http's server with the same bounds.
+// theirs starts the server that is net/http with this package's bounds.
 func theirs(t testing.TB, h http.Handler) (addr string) {
+	t.Helper()
+	o := testOptions
+	o.Standard, o.Panicked = true, func(any) {}
+	addr, _ = ours(t, h, o)
+	return addr
+}
+
+// bare starts net/http's server.
+func bare(t testing.TB, h http.Handler) (addr string) {
 	t.Helper()
 	ln := listen(t)
 	s := &http.Server{Handler: h, ReadHeaderTimeout: testOptions.HeadTime, IdleTimeout: testOptions.IdleTime, MaxHeaderBytes: testOptions.MaxHead, ErrorLog: quietLog}

@@ -29,7 +29,7 @@ func (c *conn) parse(head string) (*exchange, bool) {
 	if rest != "" || f.host == "" {
 		return nil, false
 	}
-	x := &exchange{c: c, length: -1, head: method == http.MethodHead, wantsClose: f.closing}
+	x := &exchange{c: c, length: -1, head: method == http.MethodHead, wantsClose: f.closing || c.spare}
 	if !x.setTarget(target) {
 		return nil, false
 	}
@@ -45,7 +45,6 @@ func (c *conn) parse(head string) (*exchange, bool) {
 		r.Body = &x.body
 	}
 	x.req = r
-	c.post = method == http.MethodPost
 	c.release()
 	return x, true
 }

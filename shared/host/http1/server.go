@@ -17,7 +17,22 @@ import (
 type Options struct {
 	HeadTime time.Duration // for a request's head
 	IdleTime time.Duration // between requests
-	MaxHead  int           // of a head, in bytes
+	// BodyTime is how long a body may bring nothing; beyond it, 128 bytes must have
+	// come for each second that was waited. The handler is told by
+	// os.ErrDeadlineExceeded. 0: for ever.
+	BodyTime time.Duration
+	// WriteTime is how long a client may take nothing of an answer. 0: for ever.
+	WriteTime time.Duration
+	MaxHead   int // of a head, in bytes
+
+	MaxConns      int // in all; 0: no bound
+	MaxPerAddress int // from one address, or 64 bits of IPv6; 0: no bound
+	// Crowded serves connections beyond these bounds: one request each, and a few at
+	// a time. nil: the handler does.
+	Crowded http.Handler
+
+	// Standard leaves everything to net/http.
+	Standard bool
 	// Panicked is told of a handler's panic, in the handler's goroutine. It may be
 	// nil. The connection is closed either way.
 	Panicked func(any)
@@ -29,6 +44,7 @@ type Server struct {
 	options  Options
 	standard *http.Server // serves what is handed over
 	handed   *handover
+	gate     *gate
 	base     context.Context // of every request
 	template *http.Request
 
@@ -46,8 +62,9 @@ type Server struct {
 func New(h http.Handler, o Options) *Server {
 	s := &Server{
 		handler: h, options: o, template: new(http.Request), done: make(chan struct{}), conns: make(map[*conn]struct{}),
-		standard: &http.Server{Handler: h, ReadHeaderTimeout: o.HeadTime, IdleTimeout: o.IdleTime, MaxHeaderBytes: o.MaxHead},
+		gate: newGate(&o),
 	}
+	s.standard = s.newStandard()
 	// httputil.ReverseProxy tells by it that a panic cuts the connection.
 	s.base = context.WithValue(context.Background(), http.ServerContextKey, s.standard)
 	s.clock.begin()
@@ -57,11 +74,15 @@ func New(h http.Handler, o Options) *Server {
 // Serve takes connections until Shutdown or Close, and then gives
 // http.ErrServerClosed. It closes ln.
 func (s *Server) Serve(ln net.Listener) error {
-	if !socket.Supported {
-		return s.standard.Serve(ln)
-	}
 	s.mu.Lock()
 	s.ln = ln
+	if s.options.Standard || !socket.Supported {
+		s.mu.Unlock()
+		if err := s.standard.Serve(counted{ln, s}); !s.closing.Load() {
+			return err
+		}
+		return http.ErrServerClosed
+	}
 	s.handed = newHandover(ln.Addr())
 	s.mu.Unlock()
 	defer ln.Close()
@@ -99,9 +120,9 @@ func passing(err error) bool {
 
 // take begins to serve a connection.
 func (s *Server) take(raw net.Conn) {
-	tcp, ok := raw.(*net.TCPConn)
-	if ok {
-		if c := newConn(s, tcp); c != nil {
+	t := s.gate.enter(raw.RemoteAddr(), raw)
+	if tcp, ok := raw.(*net.TCPConn); ok {
+		if c := newConn(s, tcp, t); c != nil {
 			s.mu.Lock()
 			s.conns[c] = struct{}{}
 			s.mu.Unlock()
@@ -110,7 +131,7 @@ func (s *Server) take(raw net.Conn) {
 			return
 		}
 	}
-	s.handed.give(raw)
+	s.handed.give(&begun{Conn: raw, ticket: t, writeTime: s.options.WriteTime})
 }
 
 func (s *Server) forget(c *conn) {

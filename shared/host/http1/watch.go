@@ -41,11 +41,12 @@ func (c *clock) rouse() {
 // at which it began, so that the watcher can end a wait that is over without
 // ending what has just begun.
 const (
-	busy    uint64 = iota // nothing to watch
-	fresh                 // waits for its first byte
-	idle                  // waits for another request
-	heading               // waits for the rest of a head
-	running               // a handler works on a request that was read whole
+	busy      uint64 = iota // nothing to watch
+	fresh                   // waits for its first byte
+	idle                    // waits for another request
+	heading                 // waits for the rest of a head
+	running                 // a handler works on a request that was read whole
+	receiving               // a handler waits for bytes of a body
 	closed
 	stateBits = 3
 	what      = 1<<stateBits - 1
@@ -98,7 +99,7 @@ func (s *Server) look(due []*conn) (_ []*conn, none bool) {
 		if what := state & what; what != idle && what != closed {
 			awake = true
 		}
-		if s.due(state, now) {
+		if c.due(state, now) || c.full(now) {
 			due = append(due, c)
 		}
 	}
@@ -136,9 +137,25 @@ func since(state, now uint64) time.Duration {
 	return 0
 }
 
+// waitsForBody is called before each wait for bytes.
+func (c *conn) waitsForBody() {
+	if c.awaits {
+		c.enter(receiving)
+	}
+}
+
+// waitsForReader is called before each wait for room to write.
+func (c *conn) waitsForReader() { c.stalled.Store(c.s.clock.now() + 1) }
+
+// full tells whether the client has taken nothing of its answer for too long.
+func (c *conn) full(now uint64) bool {
+	began := c.stalled.Load()
+	return began != 0 && c.s.options.WriteTime > 0 && since(stateAt(0, began-1), now) > c.s.options.WriteTime
+}
+
 // due tells whether a state has lasted so long that something is to be done.
-func (s *Server) due(state, now uint64) bool {
-	age := since(state, now)
+func (c *conn) due(state, now uint64) bool {
+	s, age := c.s, since(state, now)
 	switch state & what {
 	case fresh, heading:
 		return s.options.HeadTime > 0 && age > s.options.HeadTime
@@ -146,23 +163,34 @@ func (s *Server) due(state, now uint64) bool {
 		return s.options.IdleTime > 0 && age > s.options.IdleTime
 	case running:
 		return age > 0
+	case receiving:
+		return age > time.Duration(c.allowed.Load())
 	}
 	return false
 }
 
 // check ends a wait that is over, or the request of a client that has gone.
 func (c *conn) check(now uint64) {
+	if c.full(now) {
+		_ = c.net.Close() // the write ends with an error
+		return
+	}
 	state := c.state.Load()
-	if !c.s.due(state, now) {
+	if !c.due(state, now) {
 		return
 	}
-	if state&what != running {
+	switch state & what {
+	case running:
+		c.ended = true // when the socket cannot be asked
+		if c.net.Sys().Control(c.peek) != nil || c.ended {
+			c.gone()
+		}
+	case receiving:
+		if c.state.CompareAndSwap(state, busy) {
+			_ = c.net.SetReadDeadline(time.Unix(1, 0)) // the read ends with an error
+		}
+	default:
 		c.closeFrom(state)
-		return
-	}
-	c.ended = true // when the socket cannot be asked
-	if c.net.Sys().Control(c.peek) != nil || c.ended {
-		c.gone()
 	}
 }
 

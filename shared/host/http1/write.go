@@ -58,6 +58,9 @@ func (x *exchange) push() error {
 // send writes to the connection. An error ends the request: its client has gone.
 func (x *exchange) send(parts ...[]byte) error {
 	_, x.err = x.c.net.WriteParts(parts...)
+	if x.c.stalled.Load() != 0 {
+		x.c.stalled.Store(0)
+	}
 	x.a.sent()
 	if x.err != nil {
 		x.life.End()

@@ -113,6 +113,7 @@ type outlet struct {
 	once  bool // as far as the socket takes it without waiting
 	no    syscall.Errno
 	try   func(fd uintptr) bool // write as a value, made once
+	full  func()                // called before a wait; nil: nothing
 }
 
 func (w *outlet) write(fd uintptr) bool {
@@ -129,6 +130,9 @@ func (w *outlet) write(fd uintptr) bool {
 			w.skip(n)
 		case syscall.EINTR:
 		case syscall.EAGAIN:
+			if w.full != nil && !w.once {
+				w.full()
+			}
 			return w.once
 		default:
 			w.no = no
@@ -184,6 +188,10 @@ func (c *Conn) write(once bool) (int, error) {
 func (c *Conn) failed(op string, no syscall.Errno) error {
 	return &net.OpError{Op: op, Net: "tcp", Source: c.LocalAddr(), Addr: c.RemoteAddr(), Err: os.NewSyscallError(op, no)}
 }
+
+// WhenFull makes each write call f when the socket takes no more and it is about to
+// wait. nil ends that.
+func (c *Conn) WhenFull(f func()) { c.out.full = f }
 
 // waited names the operation whose wait ended with an error.
 func (c *Conn) waited(err error, op string) error {
