@@ -9,6 +9,8 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsecs"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awselasticloadbalancingv2"
 	"github.com/aws/jsii-runtime-go"
+
+	"gateway/shared/host/placement"
 )
 
 // containerPort is where the container listens.
@@ -84,7 +86,7 @@ func (c *containerService) newBalancer(stack awscdk.Stack, d *dataStack) {
 	front.AddIngressRule(awsec2.Peer_Ipv4(c.vpc.VpcCidrBlock()), awsec2.Port_Tcp(jsii.Number(80)), jsii.String("From the edge's private origin"), nil)
 	c.balancer = awselasticloadbalancingv2.NewApplicationLoadBalancer(stack, jsii.String("Balancer"), &awselasticloadbalancingv2.ApplicationLoadBalancerProps{
 		Vpc: c.vpc, InternetFacing: jsii.Bool(false), SecurityGroup: front, DropInvalidHeaderFields: jsii.Bool(true),
-		IdleTimeout: awscdk.Duration_Seconds(jsii.Number(4000)), DeletionProtection: jsii.Bool(false),
+		IdleTimeout: awscdk.Duration_Seconds(jsii.Number(placement.BalancerIdle.Seconds())), DeletionProtection: jsii.Bool(false),
 	})
 	c.balancer.LogAccessLogs(d.accessLogs, jsii.String("balancer"))
 	listener := c.balancer.AddListener(jsii.String("Http"), &awselasticloadbalancingv2.BaseApplicationListenerProps{

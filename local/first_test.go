@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"io"
 	"os"
 	"os/exec"
 	"strings"
@@ -38,6 +39,38 @@ func TestFirstKeysMustBeUsable(t *testing.T) {
 			t.Errorf("%s: taken", name)
 		} else if !strings.Contains(err.Error(), "GATEWAY_") || keys[0] != "" && strings.Contains(err.Error(), keys[0]+" ") && keys[0] != " " {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// Keys that the environment gives are printed at no start, others once.
+func TestOnlyKeysThatWereMadeArePrinted(t *testing.T) {
+	for _, given := range [][2]string{{}, {"given-admin", ""}, {"", "given-workspace"}, {"given-admin", "given-workspace"}} {
+		t.Setenv("GATEWAY_ADMIN_KEY", given[0])
+		t.Setenv("GATEWAY_WORKSPACE_KEY", given[1])
+		dir := t.TempDir()
+		for i, start := range []string{"first", "later"} {
+			g, err := opened(t, dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var out strings.Builder
+			g.announce(&out)
+			if strings.Contains(out.String(), "given-") {
+				t.Errorf("%v, %s start: a key of the environment is printed:\n%s", given, start, out.String())
+			}
+			if i == 0 {
+				for j, key := range []string{g.made.AdminKey, g.made.WorkspaceKey} {
+					if made := given[j] == ""; strings.Contains(out.String(), key) != made {
+						t.Errorf("%v: key %d, made here: %v:\n%s", given, j, made, out.String())
+					}
+				}
+			}
+			ctx, stop := context.WithCancel(context.Background())
+			stop()
+			if err := g.serve(ctx, io.Discard); err != nil {
+				t.Error(err)
+			}
 		}
 	}
 }

@@ -37,7 +37,8 @@ type gateway struct {
 	mock    *mockprovider.Server
 	server  *host.Server
 	sender  *audit.Sender
-	made    *app.Made    // keys to be shown once
+	made    *app.Made    // the keys of an empty store, which it was filled with
+	given   app.First    // what the environment gave of them
 	relay   *relay.Relay // nil where the container's own main serves
 	workers []worker
 }
@@ -72,7 +73,7 @@ func open(ctx context.Context, o options) (_ *gateway, err error) {
 	}
 	g.core = app.New(g.stores.Backends, app.Settings{
 		Retention: retention,
-		Egress:    policy, BlockInline: os.Getenv("BLOCK_INLINE_CONFIG") == "true",
+		Egress:    policy, BlockInline: os.Getenv("BLOCK_INLINE_CONFIG") == "true", StandardHTTP: o.serve.Standard,
 		Ledger: app.LedgerHooks(g.stores.Journal, func() app.Recorder { return g.sender }),
 	})
 	g.sender = audit.NewBackgroundSender(g.core.Resources, g.core.Audit)
@@ -109,6 +110,7 @@ func (g *gateway) begin(ctx context.Context) (err error) {
 	if g.mock != nil {
 		first.MockURL = g.mock.URL() + "/v1"
 	}
+	g.given = first
 	g.made, err = g.core.Bootstrap(ctx, first)
 	return err
 }
@@ -138,11 +140,10 @@ func (g *gateway) assemble() error {
 	if err != nil {
 		return err
 	}
-	if g.server, err = host.Listen(g.options.addr, &front.Front{Data: data, Admin: admin}); err != nil {
+	if g.server, err = host.Listen(g.options.addr, &front.Front{Data: data, Admin: admin}, g.options.serve); err != nil {
 		return err
 	}
 	g.workers = []worker{
-		shedPages,
 		g.usageWorker(archive),
 		g.auditWorker(),
 		func(ctx context.Context) error { sender.Run(ctx, sweepEvery); return nil },
@@ -254,13 +255,28 @@ func (g *gateway) announce(out io.Writer) {
 	base := "http://" + g.server.Addr().String() + "/v1"
 	how, key := "Try it, with the workspace key of the first start in GATEWAY_WORKSPACE_KEY", `"x-gateway-api-key: $GATEWAY_WORKSPACE_KEY"`
 	if g.made != nil {
-		how, key = "Try it", "'x-gateway-api-key: "+g.made.WorkspaceKey+"'"
-		fmt.Fprintf(out, "admin key      %s\nworkspace key  %s\n(shown this once; the store keeps only their hashes)\n\n", g.made.AdminKey, g.made.WorkspaceKey)
+		if g.given.WorkspaceKey == "" {
+			how, key = "Try it", "'x-gateway-api-key: "+g.made.WorkspaceKey+"'"
+		}
+		fmt.Fprintf(out, "admin key      %s\nworkspace key  %s\n", shown(g.made.AdminKey, g.given.AdminKey, "GATEWAY_ADMIN_KEY"), shown(g.made.WorkspaceKey, g.given.WorkspaceKey, "GATEWAY_WORKSPACE_KEY"))
+		if g.given.AdminKey == "" || g.given.WorkspaceKey == "" {
+			fmt.Fprintln(out, "(shown this once; the store keeps only their hashes)")
+		}
+		fmt.Fprintln(out)
 	}
 	if g.mock != nil {
 		fmt.Fprintf(out, "%s:\n  curl %s/chat/completions -H %s -H 'x-gateway-provider: @mock' -H 'content-type: application/json' \\\n    -d '{\"model\":\"gpt-4o-mini\",\"messages\":[{\"role\":\"user\",\"content\":\"Hello\"}]}'\n\n", how, base, key)
 	}
 	fmt.Fprintf(out, "gateway ready on %s\n", base)
+}
+
+// shown is a key as it may be printed: only one that was made here. Who gave one
+// knows it, and what is printed often ends in a log.
+func shown(key, given, variable string) string {
+	if given != "" {
+		return "(as in " + variable + ")"
+	}
+	return key
 }
 
 // defaultEgress is what a laptop may reach besides public addresses.

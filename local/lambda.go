@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"gateway/local/onlambda"
+	"gateway/shared/app"
 	"gateway/shared/app/onaws"
 	"gateway/shared/egress"
 	"gateway/shared/host"
@@ -76,7 +77,7 @@ func openLambda(ctx context.Context, o options) (_ *gateway, err error) {
 	}
 	shim := onlambda.New(onlambda.Options{Dir: functions, Env: env, Log: os.Stderr, Secret: secret, Container: container.addr})
 	g.stores.close = func() error { return errors.Join(closeShim(shim), container.stop()) }
-	if g.server, err = host.Listen(o.addr, shim); err != nil {
+	if g.server, err = host.Listen(o.addr, shim, o.serve); err != nil {
 		return nil, err
 	}
 	return g, g.runWorkers(ctx, shim)
@@ -117,7 +118,7 @@ func closeShim(s *onlambda.Shim) error {
 func functionEnv(secret, mock string) []string {
 	env := append(runtimeapi.HostEnv(), onaws.EnvOriginSecrets+"="+secret)
 	for _, name := range []string{
-		onaws.EnvTablePrefix, onaws.EnvBucket, onaws.EnvAuditQueue, onaws.EnvUsageQueue, onaws.EnvRunQueue, onaws.EnvKey, onaws.EnvFormerKeys, onaws.EnvBlockInline,
+		onaws.EnvTablePrefix, onaws.EnvBucket, onaws.EnvAuditQueue, onaws.EnvUsageQueue, onaws.EnvRunQueue, onaws.EnvKey, onaws.EnvFormerKeys, onaws.EnvBlockInline, app.EnvHTTP,
 	} {
 		if v := os.Getenv(name); v != "" {
 			env = append(env, name+"="+v)

@@ -11,12 +11,16 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"gateway/shared/app"
+	"gateway/shared/host"
 )
 
 // options are the command's flags.
 type options struct {
 	addr, data, store     string
 	mock, durable, lambda bool
+	serve                 host.Options
 }
 
 // usageError is a mistake in the command line: exit status 2.
@@ -55,14 +59,18 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if os.Getenv("GOMEMLIMIT") == "" {
-		g.workers = append(g.workers, boundMemory)
-	}
 	return g.serve(ctx, out)
 }
 
 func parse(args []string) (options, error) {
-	var o options
+	o := options{serve: host.DefaultOptions()}
+	var err error
+	if o.serve.Standard, err = app.StandardHTTP(); err != nil {
+		return o, usageError{err.Error()}
+	}
+	if o.serve, err = o.serve.FromEnvironment(); err != nil {
+		return o, usageError{err.Error()}
+	}
 	fs := flag.NewFlagSet("local", flag.ContinueOnError)
 	fs.StringVar(&o.addr, "addr", "127.0.0.1:8787", "address to listen on")
 	fs.StringVar(&o.data, "data", ".gateway", "folder of the embedded stores")
@@ -70,6 +78,8 @@ func parse(args []string) (options, error) {
 	fs.StringVar(&o.store, "store", "embedded", "embedded or aws")
 	fs.BoolVar(&o.durable, "durable", false, "flush every commit to the disk before it is acknowledged")
 	fs.BoolVar(&o.lambda, "lambda", false, "run the real function binaries behind a fake Lambda Runtime API; needs -store aws")
+	fs.IntVar(&o.serve.MaxConns, "max-connections", o.serve.MaxConns, "connections in all; 0: no bound")
+	fs.IntVar(&o.serve.MaxPerAddress, "max-connections-per-address", o.serve.MaxPerAddress, "connections from one address; 0: no bound")
 	if err := fs.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			return o, err
@@ -81,6 +91,8 @@ func parse(args []string) (options, error) {
 		return o, usageError{fmt.Sprintf("unexpected argument %q", fs.Arg(0))}
 	case o.store != "embedded" && o.store != "aws":
 		return o, usageError{"-store must be embedded or aws"}
+	case o.serve.MaxConns < 0 || o.serve.MaxPerAddress < 0:
+		return o, usageError{"-max-connections and -max-connections-per-address must be 0 or above"}
 	case o.lambda && o.store != "aws":
 		return o, usageError{"-lambda needs -store aws: the function binaries keep nothing in this process"}
 	}

@@ -18,9 +18,11 @@ import (
 	"time"
 
 	"gateway/functions/assembly"
+	"gateway/shared/app"
 	"gateway/shared/app/onaws"
 	"gateway/shared/app/plane"
 	"gateway/shared/host"
+	"gateway/shared/host/placement"
 	"gateway/shared/relay"
 	"gateway/shared/usage"
 )
@@ -68,7 +70,11 @@ func run(ctx context.Context) error {
 	}
 	data := plane.New(core.Core, journal, plane.Options{Vectors: vectors})
 	mux := relay.NewMux(data, assembly.DataPlane())
-	server, err := host.Listen(variable(envAddr, ":8080"), healthy(host.OriginSecrets(secrets).Restore(mux)))
+	options, err := serveOptions(core.Core)
+	if err != nil {
+		return errors.Join(err, journal.Close())
+	}
+	server, err := host.Listen(variable(envAddr, ":8080"), healthy(host.OriginSecrets(secrets).Restore(mux)), options)
 	if err != nil {
 		return errors.Join(err, journal.Close())
 	}
@@ -89,6 +95,15 @@ func run(ctx context.Context) error {
 	wg.Wait()
 	core.CloseIdleConnections()
 	return errors.Join(err, left, journal.Close())
+}
+
+// serveOptions are for a process behind a load balancer: all connections come from a
+// few addresses, and it is the balancer that ends those that are idle.
+func serveOptions(core *app.Core) (host.Options, error) {
+	o := host.DefaultOptions()
+	o.Standard, o.MaxPerAddress = core.StandardHTTP, 0
+	o.IdleTime = placement.BalancerIdle + time.Minute
+	return o.FromEnvironment()
 }
 
 // healthy answers the load balancer's check before everything else.

@@ -31,10 +31,11 @@ type Backends struct {
 type Settings struct {
 	Egress egress.Policy
 	// BlockInline refuses inline configuration in every organisation.
-	BlockInline bool
-	Ledger      ledger.Hooks
-	Retention   usage.Retention  // how long usage is kept; for ever when zero
-	Now         func() time.Time // nil: time.Now
+	BlockInline  bool
+	Ledger       ledger.Hooks
+	StandardHTTP bool             // calls go out through net/http; see EnvHTTP
+	Retention    usage.Retention  // how long usage is kept; for ever when zero
+	Now          func() time.Time // nil: time.Now
 }
 
 // Core is what every process of an installation has in common.

@@ -6,13 +6,53 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"os"
+	"strconv"
 	"time"
 
+	"gateway/shared/fault"
 	"gateway/shared/host/http1"
 )
 
 // DrainTime is how long running streams may go on after a stop was asked for.
 const DrainTime = 30 * time.Second
+
+// Variables of long-running processes, besides app.EnvHTTP.
+const (
+	EnvMaxConns      = "GATEWAY_MAX_CONNECTIONS"             // in all; 0: no bound
+	EnvMaxPerAddress = "GATEWAY_MAX_CONNECTIONS_PER_ADDRESS" // likewise from one
+)
+
+// Options are what differs between long-running processes.
+type Options struct {
+	Standard bool // net/http serves, not the engine of this project
+	// MaxConns and MaxPerAddress bound the connections; 0: no bound. A few beyond
+	// them are taken for one request each, which is answered where it asks for
+	// /healthz.
+	MaxConns, MaxPerAddress int
+	IdleTime                time.Duration // of connections between requests
+}
+
+// DefaultOptions are those of a process that callers reach without a load balancer.
+func DefaultOptions() Options {
+	return Options{MaxConns: 4096, MaxPerAddress: 1024, IdleTime: 120 * time.Second}
+}
+
+// FromEnvironment changes what variables name.
+func (o Options) FromEnvironment() (Options, error) {
+	for name, to := range map[string]*int{EnvMaxConns: &o.MaxConns, EnvMaxPerAddress: &o.MaxPerAddress} {
+		v := os.Getenv(name)
+		if v == "" {
+			continue
+		}
+		n, err := strconv.Atoi(v)
+		if err != nil || n < 0 {
+			return o, fmt.Errorf("%s must be a whole number, 0 or above", name)
+		}
+		*to = n
+	}
+	return o, nil
+}
 
 // Server is the host of a long-running process.
 type Server struct {
@@ -20,19 +60,40 @@ type Server struct {
 	ln   net.Listener
 }
 
-// Listen opens addr. The server's timeouts bound slow request heads; bodies and
-// answers may take as long as a model does.
-func Listen(addr string, h http.Handler) (*Server, error) {
+// Listen opens addr. Bodies and answers may take as long as a model does, as long as
+// they go on.
+func Listen(addr string, h http.Handler, o Options) (*Server, error) {
 	ln, err := net.Listen("tcp", addr)
 	if err != nil {
 		return nil, fmt.Errorf("host: listen on %s: %w", addr, err)
 	}
 	return &Server{ln: ln, http: http1.New(h, http1.Options{
-		HeadTime: 10 * time.Second,
-		IdleTime: 120 * time.Second,
-		MaxHead:  64 << 10,
-		Panicked: logPanic,
+		HeadTime:  10 * time.Second,
+		IdleTime:  o.IdleTime,
+		BodyTime:  30 * time.Second,
+		WriteTime: 60 * time.Second,
+		MaxHead:   64 << 10,
+
+		MaxConns: o.MaxConns, MaxPerAddress: o.MaxPerAddress, Crowded: crowded(h),
+		Standard: o.Standard, Panicked: logPanic,
 	})}, nil
+}
+
+// crowded answers on connections beyond the bounds: that the process lives, and that
+// it can do nothing else for now.
+func crowded(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/healthz" {
+			h.ServeHTTP(w, r)
+			return
+		}
+		f := fault.New(fault.ServiceUnavailable, "", "Too many connections are open; use those that are, or try again later")
+		f.RetryAfter = time.Second
+		f.SetHeaders(w.Header())
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(f.Status())
+		_, _ = w.Write(f.DataBody(false))
+	})
 }
 
 // Addr is the address that the server listens on.

@@ -1,3 +1,5 @@
+//go:build !purego
+
 #include "textflag.h"
 
 // What a string stops at: a quote, a backslash, and what is not above 0x1f.

@@ -1,3 +1,5 @@
+//go:build !purego
+
 #include "textflag.h"
 
 // func skipTextNEON(p *byte, n int) int

@@ -29,7 +29,7 @@ var cells = []cell{
 
 // Limits of the whole process, whatever the cell.
 const (
-	limitPeakMiB = 40
+	limitPeakMiB = 64
 	limitColdMS  = 40
 )
 

@@ -39,7 +39,7 @@ func TestReportNamesWhatMissesItsTarget(t *testing.T) {
 		t.Errorf("%v\n%s", misses, b.String())
 	}
 	all = append(samples(proxyName, 100), samples(gatewayName, 150)...)
-	all[1].PeakMiB, all[1].Errors = 60, 2
+	all[1].PeakMiB, all[1].Errors = 80, 2
 	cold := map[string][]coldStart{coldEmpty: {{Milliseconds: 70}}}
 	if misses := report(&b, use, all, cold); len(misses) != 4 {
 		t.Errorf("%d misses: %v", len(misses), misses)

@@ -63,6 +63,9 @@ func Open(ctx context.Context, parts ...Part) (*Installation, error) {
 	}
 	in := &Installation{}
 	s := app.Settings{Egress: p, BlockInline: os.Getenv(EnvBlockInline) == "true"}
+	if s.StandardHTTP, err = app.StandardHTTP(); err != nil {
+		return nil, err
+	}
 	if s.Retention, err = usage.ParseRetention(os.Getenv(EnvBodyDays), os.Getenv(EnvRecordDays)); err != nil {
 		return nil, fmt.Errorf("onaws: %w", err)
 	}

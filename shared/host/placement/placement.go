@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 )
 
 // Place is where a route runs.
@@ -26,6 +27,11 @@ const (
 	Container Place = "container"
 	Refused   Place = "refused"
 )
+
+// BalancerIdle is how long the load balancer before the container keeps a connection
+// that no request uses. The container must keep it longer: else a request meets a
+// connection that is being closed, and the balancer answers 502.
+const BalancerIdle = 4000 * time.Second
 
 // AnyMethod is the method of a route that takes all that pass-through takes.
 const AnyMethod = "*"
