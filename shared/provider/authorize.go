@@ -107,7 +107,7 @@ func (t *Target) headerValue(template string) (value string, standard bool) {
 func (t *Target) keyHeader(h http.Header, name, prefix string) error {
 	key := t.Credential.Key
 	if key == "" {
-		if t.Provider.Key == "" {
+		if t.Provider.Key == "" || t.Provider.Dialect == OpenAIChat && t.ownHost() {
 			return nil
 		}
 		return t.missingKey()
@@ -154,4 +154,12 @@ func printable(s string) bool {
 		}
 	}
 	return true
+}
+
+// keyless tells whether configurations name a host of the caller's own in OpenAI's
+// shape: many engines there have no key.
+func (p *Provider) keyless(cfg map[string]any) bool {
+	host, _ := cfg["custom_host"].(string)
+	t := Target{Provider: p, CustomHost: host}
+	return p.Dialect == OpenAIChat && t.ownHost()
 }

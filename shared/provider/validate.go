@@ -16,7 +16,7 @@ import (
 // rules. All errors are given at once, sorted by field.
 func (p *Provider) ValidateConfigurations(key string, cfg map[string]any, mapped ...string) []fault.Detail {
 	v := validation{p: p, cfg: cfg, mapped: mapped}
-	if key == "" && !slices.Contains(mapped, "key") && v.needed(p.Key) && cfg["is_key_required"] != false {
+	if key == "" && !slices.Contains(mapped, "key") && v.needed(p.Key) && cfg["is_key_required"] != false && !p.keyless(cfg) {
 		v.add("key", "is required by "+p.ID)
 	}
 	if key != "" && !printable(key) {

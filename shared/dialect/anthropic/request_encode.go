@@ -82,8 +82,8 @@ func (e *requestEncoder) refuse() error {
 			return fault.Invalid(field, "%s must not be only white space for this provider", field)
 		}
 	}
-	if r.MaxTokens.Set && r.MaxTokens.Value < 1 {
-		return fault.Invalid(r.MaxTokensField, "%s must be at least 1 for this provider", r.MaxTokensField)
+	if r.MaxTokens.Set && r.MaxTokens.Value < 0 { // 0 warms a cache
+		return fault.Invalid(r.MaxTokensField, "%s must be at least 0 for this provider", r.MaxTokensField)
 	}
 	if v := r.Temperature; v.Set && v.Value > 1 && !e.t.ClampTemperature && e.t.Sampling != chat.SamplingNone {
 		return fault.Invalid("temperature", "temperature must be between 0 and 1 for this provider")
@@ -95,7 +95,7 @@ func (e *requestEncoder) refuse() error {
 // tokens, the way to a JSON answer, which cache markers stay.
 func (e *requestEncoder) plan() error {
 	e.maxTokens = e.r.MaxTokens.Or(e.t.DefaultMaxTokens)
-	if e.maxTokens == 0 {
+	if e.maxTokens == 0 && !e.r.MaxTokens.Set {
 		e.maxTokens = defaultMaxTokens
 	}
 	if err := e.planThinking(); err != nil {

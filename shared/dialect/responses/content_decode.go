@@ -112,7 +112,12 @@ func (it *item) part(at int) chat.Part {
 		case "file_id":
 			media.FileID = d.Str()
 		case "file_url":
-			media.URL = d.Str()
+			if address := d.Str(); strings.HasPrefix(address, "data:") {
+				data = address
+				openai.SetFileData(d, data, &media)
+			} else {
+				media.URL = address
+			}
 		case "filename":
 			media.Name = d.Str()
 		case "file_data":
