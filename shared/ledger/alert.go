@@ -25,7 +25,7 @@ func (l *Ledger) alerts(ctx context.Context, key store.Key, row store.Item, char
 	}
 	head := headOf(key)
 	if key == head && row.Int(attrRows.Attr) <= 1 {
-		l.check(ctx, head, row, spentOf(row))
+		l.check(ctx, head, row, spentOf(row), asksOf(row))
 		return
 	}
 	if !worthALook(row, charged) {
@@ -36,11 +36,11 @@ func (l *Ledger) alerts(ctx context.Context, key store.Key, row store.Item, char
 		l.failed(ctx, "look for alerts", err)
 		return
 	}
-	l.check(ctx, head, v.rows[0], v.spent())
+	l.check(ctx, head, v.rows[0], v.spent(), v.asks())
 }
 
 // worthALook tells when a charge to one row of several is reason to add up all
-// of them: when the row has nothing left, and each time it has spent another
+// of them: when the row has too little left for a request, and each time it has spent another
 // 1/512 of the threshold or the limit. With 8 shards an alert is late by at most
 // 1/64 of it, with 64 by 1/8.
 func worthALook(row store.Item, charged amounts) bool {
@@ -50,7 +50,7 @@ func worthALook(row store.Item, charged amounts) bool {
 		if !s.on || charged[i] <= 0 {
 			continue
 		}
-		if row.Int(slotAttr[i].available.Attr) <= 0 {
+		if readAsk(row, i).exhausted(row.Int(slotAttr[i].available.Attr)) {
 			return true
 		}
 		step := s.limit / 512
@@ -79,7 +79,7 @@ func (v *view) spent() (total amounts) {
 }
 
 // check gives the alerts that are due and were not given in this period.
-func (l *Ledger) check(ctx context.Context, head store.Key, row store.Item, spent amounts) {
+func (l *Ledger) check(ctx context.Context, head store.Key, row store.Item, spent amounts, asks asks) {
 	p := rowPlan(row)
 	for i := range p.slots {
 		s := &p.slots[i]
@@ -90,7 +90,7 @@ func (l *Ledger) check(ctx context.Context, head store.Key, row store.Item, spen
 		if s.threshold > 0 && spent[i] >= s.threshold {
 			due |= flagThreshold
 		}
-		if spent[i] >= s.limit {
+		if asks[i].exhausted(s.limit - spent[i]) {
 			due |= flagExhausted
 		}
 		flags := row.Int(slotAttr[i].flags.Attr)

@@ -182,7 +182,7 @@ func TestChangesOfLimits(t *testing.T) {
 		if err := l.Apply(ctx, set(3, 0)); err != nil {
 			t.Fatal(err)
 		}
-		want := []string{"k threshold at 0.6", "k exhausted at 1", "k threshold at 1.1", "k exhausted at 1"}
+		want := []string{"k threshold at 0.6", "k exhausted at 1", "k threshold at 1.1", "k exhausted at 1.2", "k exhausted at 1"}
 		if fmt.Sprint(alerts) != fmt.Sprint(want) {
 			t.Errorf("alerts %q, want %q", alerts, want)
 		}

@@ -94,11 +94,11 @@ func (e *evolution) move(i int, from, to *slot, st slotState, head bool, now tim
 	fresh := !from.on || to.setAt != from.setAt
 	switch {
 	case rolled || manual || fresh:
-		st.available, st.spent, st.flags = st.available+st.spent, 0, 0
+		st.available, st.spent, st.flags, st.ask = st.available+st.spent, 0, 0, ask{}
 		st.last = lastReset(to, st, now, rolled && !fresh)
 		st.resets = to.nextReset(now)
 	case to.limit > from.limit:
-		st.flags = 0
+		st.flags, st.ask.refused = 0, 0
 	case from.threshold > 0 && (to.threshold == 0 || to.threshold > from.threshold):
 		st.flags &^= flagThreshold
 	}
@@ -121,6 +121,12 @@ func (e *evolution) move(i int, from, to *slot, st slotState, head bool, now tim
 	if st.flags != old.flags && head {
 		e.set(a.flags, st.flags)
 		e.update.If = append(e.update.If, store.IfEqual(a.flags, old.flags))
+	}
+	if st.ask.asked != old.ask.asked {
+		e.set(a.asked, st.ask.asked)
+	}
+	if st.ask.refused != old.ask.refused {
+		e.set(a.refused, st.ask.refused)
 	}
 	switch {
 	case st.last == old.last:

@@ -77,6 +77,7 @@ func (l *Ledger) raise(ctx context.Context, p *part, request string, b Bound) er
 		p.key = row
 		if short := lacks(left, more); short >= 0 {
 			if !b.Assumed || left[short] <= 0 {
+				l.noteRefusal(ctx, p, failed.Current, short, more[short])
 				return l.refusal(p, short, left[short], more[short])
 			}
 			want[short] -= more[short] - left[short]

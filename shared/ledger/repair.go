@@ -249,7 +249,7 @@ func (l *Ledger) repairHead(ctx context.Context, head store.Key, done *Repaired)
 		open += len(row.Map(attrOpen)) - n
 	}
 	if l.hooks.Alert != nil && len(v.rows) > 1 { // settles of shards look only now and then
-		l.check(ctx, head, v.rows[0], v.spent())
+		l.check(ctx, head, v.rows[0], v.spent(), v.asks())
 	}
 	if shards := v.rows[0].Int(attrShards.Attr); shards > 1 && open <= l.splitAbove/4 {
 		_, _, err := l.spend.Update(ctx, store.Update{

@@ -186,6 +186,7 @@ func (l *Ledger) open(ctx context.Context, p *part, request string, b Bound, for
 	head := p.subject.derive().head
 	p.key = l.rowFor(head)
 	var left *amounts // available at the last look
+	var seen store.Item
 	for range attempts {
 		var want, need amounts
 		if !force {
@@ -193,13 +194,14 @@ func (l *Ledger) open(ctx context.Context, p *part, request string, b Bound, for
 		}
 		if left != nil {
 			if short := lacks(*left, need); short >= 0 && (!b.Assumed || !shrink(&want, &need, *left)) {
+				l.noteRefusal(ctx, p, seen, short, need[short])
 				return l.refusal(p, short, left[short], need[short])
 			}
 		}
 		now := l.clock()
 		e := entry{slots: p.plan.on(), due: dueAt(now), amounts: want, request: request}
 		id, value := newEntryID(), e.encode()
-		_, after, err := l.spend.Update(ctx, openUpdate(p, id, value, want, need, now))
+		_, after, err := l.spend.Update(ctx, openUpdate(p, id, value, want, need, b.Assumed, now))
 		if err == nil {
 			p.id, p.value, p.entry = id, value, e
 			l.touched(ctx, p.key, after)
@@ -210,7 +212,8 @@ func (l *Ledger) open(ctx context.Context, p *part, request string, b Bound, for
 			l.undo(ctx, p, doubtful{p.key, id, value, e}, err)
 			return err
 		}
-		known, err := l.resolve(ctx, p, failed.Current, need)
+		seen = failed.Current
+		known, err := l.resolve(ctx, p, seen, need)
 		if err != nil {
 			return err
 		}
@@ -219,10 +222,10 @@ func (l *Ledger) open(ctx context.Context, p *part, request string, b Bound, for
 	return store.ErrContended
 }
 
-func openUpdate(p *part, id string, value []byte, want, need amounts, now time.Time) store.Update {
+func openUpdate(p *part, id string, value []byte, want, need amounts, assumed bool, now time.Time) store.Update {
 	u := store.Update{
 		Key: p.key,
-		Set: []store.Assign{{Path: store.In(attrOpen, id), Value: value}},
+		Set: append(make([]store.Assign, 0, numSlots), store.Assign{Path: store.In(attrOpen, id), Value: value}),
 		Add: make([]store.Increment, 0, numSlots),
 		If:  make([]store.Cond, 0, 3+numSlots),
 	}
@@ -233,6 +236,13 @@ func openUpdate(p *part, id string, value []byte, want, need amounts, now time.T
 		}
 		if need[i] > 0 {
 			u.If = append(u.If, store.IfAtLeast(slotAttr[i].available, need[i]))
+		}
+		if want[i] > 0 && i != slotRequests { // a request is one request
+			asked := need[i]
+			if assumed {
+				asked = 1 // let through while anything is left
+			}
+			u.Set = append(u.Set, store.Assign{Path: slotAttr[i].asked, Value: asked})
 		}
 	}
 	return u

@@ -27,12 +27,14 @@ type slotAttrs struct {
 	resets    store.Path // the next reset, Unix seconds
 	last      store.Path // the last reset, Unix milliseconds; absent: none yet
 	flags     store.Path // alerts sent in this period; head only
+	asked     store.Path // what the last request that was let through needed; see exhausted
+	refused   store.Path // what the first request needed that was refused in this period
 }
 
 var slotAttr = func() (a [numSlots]slotAttrs) {
 	for i, m := range slotMeasure {
 		at := func(name string) store.Path { return store.At(string(m) + "_" + name) }
-		a[i] = slotAttrs{at("available"), at("spent"), at("resets"), at("last"), at("flags")}
+		a[i] = slotAttrs{at("available"), at("spent"), at("resets"), at("last"), at("flags"), at("asked"), at("refused")}
 	}
 	return a
 }()
@@ -48,6 +50,7 @@ type slotState struct {
 	resets           int64
 	last             int64 // Unix milliseconds
 	flags            int64
+	ask              ask
 }
 
 func readSlot(it store.Item, i int) (s slotState, ok bool) {
@@ -57,7 +60,7 @@ func readSlot(it store.Item, i int) (s slotState, ok bool) {
 	}
 	return slotState{
 		available: it.Int(a.available.Attr), spent: it.Int(a.spent.Attr), resets: it.Int(a.resets.Attr),
-		last: it.Int(a.last.Attr), flags: it.Int(a.flags.Attr),
+		last: it.Int(a.last.Attr), flags: it.Int(a.flags.Attr), ask: readAsk(it, i),
 	}, true
 }
 

@@ -21,7 +21,7 @@ func (p Place) UsageSchema() map[string]any {
 			"periodic_reset_days":      schema{"type": []string{"integer", "null"}, "minimum": 1, "maximum": 365, "description": "In place of periodic_reset."},
 			"next_usage_reset_at":      schema{"type": []string{"string", "null"}, "format": "date-time", "description": "00:00 UTC of its day counts."},
 			"current_usage":            schema{"type": "number", "readOnly": true},
-			"status":                   schema{"type": "string", "enum": []string{"active", Exhausted}, "readOnly": true},
+			"status":                   schema{"type": "string", "enum": []string{"active", Exhausted}, "readOnly": true, "description": "exhausted: nothing is left, or a request was refused and less is left than the last one needed that was let through."},
 			"last_reset_at":            schema{"type": []string{"string", "null"}, "format": "date-time", "readOnly": true},
 			"is_threshold_alerts_sent": schema{"type": "boolean", "readOnly": true},
 			"is_exhausted_alerts_sent": schema{"type": "boolean", "readOnly": true},

@@ -11,7 +11,7 @@ import (
 // The states of a budget.
 const (
 	Active    = "active"
-	Exhausted = "exhausted" // usage has reached the limit
+	Exhausted = "exhausted" // nothing is left that a usual request could use; see ask
 )
 
 // BudgetState is a budget with its counters. Amounts are in the units of the
@@ -133,6 +133,7 @@ func (l *Ledger) state(ctx context.Context, s *Subject, v *view) ([]BudgetState,
 func (v *view) state(p *plan, u UsageLimit, now time.Time) BudgetState {
 	b := BudgetState{Limit: u, LastResetAt: u.ResetAt}
 	b.NextResetAt, _ = u.Schedule().Next(now)
+	var a ask
 	for i, m := range slotMeasure {
 		if v == nil || m != u.Type {
 			continue
@@ -144,11 +145,12 @@ func (v *view) state(p *plan, u UsageLimit, now time.Time) BudgetState {
 				b.ThresholdAlert, b.ExhaustedAlert = st.flags&flagThreshold != 0, st.flags&flagExhausted != 0
 			}
 			b.Usage += st.spent
+			a = a.and(st.ask)
 			b.Reserved += reserved(row)[i]
 		}
 	}
 	b.Status = Active
-	if b.Usage >= u.CreditLimit {
+	if a.exhausted(u.CreditLimit - b.Usage) {
 		b.Status = Exhausted
 	}
 	return b
@@ -254,6 +256,8 @@ func (l *Ledger) resetRow(ctx context.Context, key store.Key, row store.Item, p 
 			e.add(a.available, spent)
 			e.add(a.spent, -spent)
 			e.set(a.last, l.clock().UnixMilli())
+			e.set(a.asked, int64(0))
+			e.set(a.refused, int64(0))
 			e.update.If = append(e.update.If, store.IfEqual(a.spent, spent))
 			if isHead(key) {
 				e.set(a.flags, int64(0))
