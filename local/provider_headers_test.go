@@ -19,7 +19,7 @@ func TestErrorsCarryTheProvidersHeaders(t *testing.T) {
 		want   int
 	}{
 		"limited":     {429, `{"type":"error","error":{"type":"rate_limit_error","message":"slow"}}`, 429},
-		"no-json":     {500, `<h1>broken</h1>`, 502},
+		"no-json":     {500, `<h1>broken</h1>`, 500},
 		"in-success":  {200, `{"type":"error","error":{"type":"overloaded_error","message":"busy"}}`, 529},
 		"not-one":     {200, `<h1>maintenance</h1>`, 502},
 		"stream-fail": {200, "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"busy\"}}\n\n", 529},

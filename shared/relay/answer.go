@@ -1,8 +1,6 @@
 package relay
 
 import (
-	"bytes"
-	"errors"
 	"io"
 	"net/http"
 	"strconv"
@@ -31,6 +29,7 @@ type answer struct {
 	// an error.
 	held   []byte
 	opened bool // its first byte was seen
+	whole  bool // its body was read and stands in the call
 	ended  bool // the stream ended within held
 	broken error
 	failed http.Header // of the response that became a refusal
@@ -52,7 +51,8 @@ func (a *answer) status() int {
 
 // drop gives the connection of an unwanted answer back.
 func (a *answer) drop() {
-	if a.resp == nil {
+	if a.resp == nil || a.whole {
+		a.resp = nil
 		return
 	}
 	// What is small is read, so that the connection can be used again. A stream
@@ -89,115 +89,7 @@ func (c *call) send(a *answer) error {
 	case a.filter != nil || a.turn != nil:
 		return c.sendStream(a)
 	}
-	return c.sendPlain(a.resp)
-}
-
-// sendPlain answers a unified request that is not streamed.
-func (c *call) sendPlain(resp *http.Response) error {
-	buf := newBufferFor(int(min(resp.ContentLength, maxPlainAnswer)) + 1)
-	defer buf.free()
-	t := c.Now()
-	err := c.readWhole(buf, resp, maxPlainAnswer)
-	c.waited += c.Now().Sub(t)
-	if err == nil {
-		err = c.roomToDecode(len(buf.b))
-	}
-	if err != nil {
-		return c.brokenAnswer(err)
-	}
-	out, kind := buf.b, jsonType
-	if c.to.carrier != nil {
-		made := newBuffer()
-		defer made.free()
-		var media string
-		var m chat.Meter
-		made.b, media, m, err = c.to.carrier.DecodeResponse(made.b, out, resp.Header, c.carried())
-		if err != nil {
-			return c.unusable(err, out)
-		}
-		c.learn(m)
-		c.keepReceived(out)
-		if out = made.b; media != "" {
-			kind = []string{media}
-		}
-	} else if c.sameDialect() && !c.cameAsEvents(out) {
-		if c.req.Method == http.MethodPost && !enclosed(out) {
-			return c.unusable(errNoJSON, out)
-		}
-		m := c.meter(out)
-		if m.Err != nil {
-			return c.unusable(m.Err, out)
-		}
-		if c.rt.Client == nil && (c.rt.Demand != nil || c.rt.Meter == nil) {
-			c.learnOperation(m)
-			c.settleBatch(out)
-			c.settleResponse(out, false)
-		} else {
-			c.learn(m)
-		}
-		if err := c.keepMade(out, m.ID); err != nil {
-			return err
-		}
-	} else {
-		r, m, signed, err := c.decodeWhole(out)
-		if err != nil && c.cameAsEvents(out) {
-			return c.eventsBroke(err, m, out)
-		}
-		if err != nil {
-			return c.unusable(err, out)
-		}
-		if d, ok := c.to.dialect.(chat.Headed); ok {
-			d.ReadHeader(resp.Header, r)
-			m = r.Meter()
-		}
-		c.learn(m)
-		o := c.options()
-		if c.sameDialect() {
-			o.Request = c.legacyOnly()
-			if err := c.keepMade(nil, m.ID); err != nil {
-				return err
-			}
-		} else {
-			if err := c.decoded.Promised(r); err != nil {
-				c.keepReceived(out)
-				return err
-			}
-			c.remember(signed)
-		}
-		c.keepReceived(out)
-		enc := newBuffer()
-		defer enc.free()
-		enc.b = c.rt.Client.EncodeResponse(enc.b, r, o)
-		out = enc.b
-	}
-	if c.caching != nil {
-		c.keepAnswer(out)
-	}
-	c.captureAnswer(out)
-	h := c.w.Header()
-	h["Content-Type"] = kind
-	h["Content-Length"] = []string{strconv.Itoa(len(out))}
-	c.answerHeaders(resp.Header)
-	c.status = http.StatusOK
-	c.books()
-	c.head(http.StatusOK)
-	c.write(out)
-	return nil
-}
-
-// errNoJSON is the error for a success whose body is no JSON value.
-var errNoJSON = errors.New("relay: the answer is not JSON")
-
-// enclosed reports whether an answer that is passed on as it came can be a JSON
-// object or list: it is not empty, no page and not cut. What stands between the
-// brackets is not read.
-func enclosed(out []byte) bool {
-	out = bytes.Trim(out, " \t\r\n")
-	if len(out) < 2 {
-		return false
-	}
-	first, last := out[0], out[len(out)-1]
-	return first == '{' && last == '}' || first == '[' && last == ']'
+	return c.sendPlain(a)
 }
 
 // meter reads usage and model of an answer in the client's own dialect.
@@ -220,40 +112,6 @@ func (c *call) learn(m chat.Meter) {
 	u := c.used(m)
 	u.Add(pricing.Requests, 1)
 	c.charge(u)
-}
-
-// unusable answers for a success that is none. What it tells of its usage was
-// billed, though; without that it is estimated.
-func (c *call) unusable(err error, body []byte) error {
-	f := fault.From(err)
-	if f.Code == fault.InternalError {
-		f = fault.Newf(fault.InvalidProviderResponse, "", "Invalid response received from %s", c.to.target.Provider.ID).WithCause(err)
-	}
-	f.Source = fault.SourceProvider
-	hide(body, c.secrets())
-	c.keepReceived(body)
-	if d := c.to.dialect; d != nil {
-		if m := d.MeterResponse(body); m.Usage.Known() {
-			c.learn(m)
-			return f
-		}
-	}
-	c.charge(c.estimate(tokensOf(len(body))))
-	return f
-}
-
-// brokenAnswer answers for a body that did not arrive whole.
-func (c *call) brokenAnswer(err error) error {
-	if errors.Is(err, errTooLarge) {
-		return fault.Newf(fault.InvalidProviderResponse, "", "The answer of %s is larger than %d bytes", c.to.target.Provider.ID, int64(maxPlainAnswer))
-	}
-	c.charge(c.estimate(0))
-	if f := unreadableAnswer(err); f != nil {
-		return f
-	}
-	f := fault.Newf(fault.InvalidProviderResponse, "", "The answer of %s broke off", c.to.target.Provider.ID).WithCause(err)
-	f.Source = fault.SourceProvider
-	return f
 }
 
 // answerHeaders sets the gateway's own response headers and passes on the

@@ -41,6 +41,7 @@ type call struct {
 	sending         *outgoing // nil until a body in memory is sent
 	modelJSON       []byte
 	injected        bool         // usage was asked for on the client's behalf
+	further         bool         // a further part of the answer that is being sent is read
 	bodySpent       bool         // the client's body was streamed and cannot be sent again
 	caching         *caching     // nil: the target's answers are not kept
 	upload          *form.Upload // the body that is streamed
@@ -64,6 +65,7 @@ type call struct {
 	sealedBuf   *buffer // what the log keeps, sealed
 	logBuf      *buffer // headers for the log
 	receivedBuf *buffer // capture of the provider's answer
+	plain       plain   // an answer that came whole
 	heldBuf     *buffer // beginning of a stream
 	turnBuf     *buffer // translation of a stream
 	tail        []byte  // last bytes, held until the books are written
@@ -94,6 +96,7 @@ func (c *call) reset() {
 	c.sealedBuf.free()
 	c.receivedBuf.free()
 	c.heldBuf.free()
+	c.plain.free()
 	c.turnBuf.free()
 	clear(c.afterwards)
 	c.walk.Spans = c.walk.Spans[:0] // of another body

@@ -86,6 +86,9 @@ func (c *call) exchange(body []byte, at *usage.Attempt) answer {
 	if c.rt.Shape != Raw && c.stream && c.rt.Client != nil {
 		return c.startStream(resp)
 	}
+	if c.takesWhole(resp) {
+		return c.takePlain(resp)
+	}
 	return answer{resp: resp}
 }
 

@@ -77,7 +77,7 @@ func (c *call) sendList(resp *http.Response) error {
 	buf := newBuffer()
 	defer buf.free()
 	if err := c.readWhole(buf, resp, maxPlainAnswer); err != nil {
-		return c.brokenAnswer(err)
+		return c.brokenAnswer(err, buf.b)
 	}
 	out, err := openAIModels(buf.b, c.to.target.Provider)
 	if err != nil {

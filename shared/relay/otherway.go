@@ -103,8 +103,10 @@ func (c *call) eventsBroke(err error, m chat.Meter, body []byte) error {
 	f.Source = fault.SourceProvider
 	hide(body, c.secrets())
 	c.keepReceived(body)
-	u := c.used(m)
-	madeUp(&u, m)
-	c.charge(u)
+	if m.Usage.Known() || m.OutputEstimate() > 0 {
+		u := c.used(m)
+		madeUp(&u, m)
+		c.charge(u)
+	}
 	return f
 }

@@ -102,7 +102,7 @@ func (c *call) sendHeld(resp *http.Response) error {
 	buf := newBufferFor(int(min(resp.ContentLength, maxPlainAnswer)) + 1)
 	defer buf.free()
 	if err := c.readWhole(buf, resp, maxPlainAnswer); err != nil {
-		return c.brokenAnswer(err)
+		return c.brokenAnswer(err, buf.b)
 	}
 	out := buf.b
 	if c.filtered() {
@@ -173,7 +173,7 @@ func (c *call) nextPage(after string) ([]byte, error) {
 	defer resp.Body.Close()
 	buf := new(buffer)
 	if err := c.readWhole(buf, resp, maxPlainAnswer); err != nil {
-		return nil, c.brokenAnswer(err)
+		return nil, c.brokenAnswer(err, buf.b)
 	}
 	return buf.b, nil
 }
@@ -182,6 +182,7 @@ func (c *call) nextPage(after string) ([]byte, error) {
 // same answer.
 func (c *call) again(op provider.Operation, id string) (*http.Response, error) {
 	c.to.op, c.id = op, id
+	c.further = true
 	a := c.attempt(nil)
 	if a.fault != nil {
 		return nil, a.fault
@@ -207,7 +208,7 @@ func (c *call) sendOutput(resp *http.Response) error {
 	buf := newBuffer()
 	defer buf.free()
 	if err := c.readWhole(buf, resp, maxErrorAnswer); err != nil {
-		return c.brokenAnswer(err)
+		return c.brokenAnswer(err, buf.b)
 	}
 	var b batchState
 	if err := json.Unmarshal(buf.b, &b); err != nil {

@@ -1,0 +1,159 @@
+package relay
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+
+	"gateway/shared/chat"
+	"gateway/shared/fault"
+	"gateway/shared/pricing"
+	"gateway/shared/wire"
+)
+
+// unusable answers for a success that is none. What it tells of its usage was
+// billed, though, and what came of an answer was made.
+func (c *call) unusable(err error, body []byte) error {
+	f := fault.From(err)
+	if f.Code == fault.InternalError {
+		f = fault.Newf(fault.InvalidProviderResponse, "", "Invalid response received from %s", c.to.target.Provider.ID).WithCause(err)
+	}
+	f.Source = fault.SourceProvider
+	hide(body, c.secrets())
+	c.keepReceived(body)
+	c.chargeWhatCame(body)
+	return f
+}
+
+// brokenAnswer answers for a body that did not arrive whole. body is what came.
+func (c *call) brokenAnswer(err error, body []byte) error {
+	hide(body, c.secrets())
+	c.keepReceived(body)
+	if errors.Is(err, errTooLarge) {
+		// It is not read for what it tells: that would take its memory twice.
+		c.charge(c.estimate(min(tokensOf(len(body)), c.outBound)))
+		f := fault.Newf(fault.InvalidProviderResponse, "", "The answer of %s is larger than %d bytes", c.to.target.Provider.ID, int64(maxPlainAnswer))
+		f.Source = fault.SourceProvider
+		return f
+	}
+	c.chargeWhatCame(body)
+	if f := unreadableAnswer(err); f != nil {
+		return f
+	}
+	f := fault.Newf(fault.InvalidProviderResponse, "", "The answer of %s broke off", c.to.target.Provider.ID).WithCause(err)
+	f.Source = fault.SourceProvider
+	return f
+}
+
+// chargeWhatCame books an answer that is not whole or that cannot be read: the
+// usage that it tells, else an estimate of what came of it. Where nothing of an
+// answer came, nothing is charged.
+func (c *call) chargeWhatCame(body []byte) {
+	m, in, answered := c.whatCame(body)
+	u := m.Usage
+	switch {
+	case u.Known() && !in:
+		c.learn(m)
+		return
+	case u.Known():
+		// It broke off within the usage: what is missing is estimated.
+		if e := c.estimate(0); u.InputTokens() == 0 {
+			u.Add(pricing.Input, e.N(pricing.Input))
+		}
+		if !c.rt.NoOutput {
+			madeUp(&u, m)
+		}
+		u.Estimated = true
+	case !answered:
+		return
+	case c.rt.Client == nil && c.wanted.Assumed.Known():
+		u = c.wanted.Assumed
+		u.Estimated = true
+	default:
+		u = c.estimate(m.OutputEstimate())
+	}
+	if m.Model != "" {
+		c.rec.Model = m.Model
+	}
+	u.Add(pricing.Requests, 1)
+	c.charge(u)
+}
+
+// maxMended bounds the answers that are read for what came of them, in bytes: they
+// stand in memory twice for that.
+const maxMended = 4 << 20
+
+// whatCame reads the beginning of an answer. within tells that it broke off within
+// its usage, answered that something of an answer is in it.
+func (c *call) whatCame(body []byte) (m chat.Meter, within, answered bool) {
+	if len(body) > maxMended {
+		m.OutputBytes = int64(len(body))
+		return m, false, true
+	}
+	mended, open := wire.Mend(body)
+	if mended == nil {
+		return m, false, false
+	}
+	for _, name := range open {
+		within = within || aboutUsage(name)
+	}
+	begun := open != nil && len(mended) > len("{}")
+	d := c.to.dialect
+	if d == nil {
+		d = c.rt.Client
+	}
+	switch {
+	case c.to.carrier != nil:
+		_, _, got, err := c.to.carrier.DecodeResponse(nil, mended, nil, c.carried())
+		if err == nil || got.Usage.Known() {
+			m = got
+		}
+		answered = begun && !saysError(mended)
+	case d == nil:
+		if c.rt.Meter != nil {
+			m = c.rt.Meter(mended)
+		}
+		answered = begun && !saysError(mended)
+	default:
+		m = d.MeterResponse(mended)
+		r, err := d.DecodeResponse(mended, &c.to.traits)
+		if err == nil {
+			got := r.Meter()
+			if m.OutputBytes = got.OutputBytes; !m.Usage.Known() {
+				m.Usage = got.Usage
+			}
+			answered = len(r.Choices) > 0 && (len(r.Choices[0].Parts) > 0 || r.Choices[0].Native != "")
+		}
+		answered = answered || m.OutputBytes > 0 || begun && m.Err == nil && (m.ID != "" || m.Model != "") && !saysError(mended)
+	}
+	return m, within, answered
+}
+
+// aboutUsage tells the members under which providers tell usage.
+func aboutUsage(name string) bool {
+	name = strings.ToLower(name)
+	return strings.Contains(name, "usage") || strings.Contains(name, "tokens") || strings.Contains(name, "billed")
+}
+
+var errorKey = wire.NewKeySet("error")
+
+// saysError tells whether a body has an error at its top.
+func saysError(body []byte) bool {
+	var w wire.Walk
+	if errorKey.Walk(body, &w) != nil {
+		return false
+	}
+	return w.Spans[0].Present(body) && !wire.IsNull(w.Spans[0].Of(body))
+}
+
+// enclosed reports whether an answer that is passed on as it came can be a JSON
+// object or list: it is not empty, no page and not cut. What stands between the
+// brackets is not read.
+func enclosed(out []byte) bool {
+	out = bytes.Trim(out, " \t\r\n")
+	if len(out) < 2 {
+		return false
+	}
+	first, last := out[0], out[len(out)-1]
+	return first == '{' && last == '}' || first == '[' && last == ']'
+}
