@@ -122,9 +122,9 @@ func (c *call) whatCame(body []byte) (m chat.Meter, within, answered bool) {
 			if m.OutputBytes = got.OutputBytes; !m.Usage.Known() {
 				m.Usage = got.Usage
 			}
-			answered = len(r.Choices) > 0 && (len(r.Choices[0].Parts) > 0 || r.Choices[0].Native != "")
+			answered = len(r.Choices) > 0 && len(r.Choices[0].Parts) > 0
 		}
-		answered = answered || m.OutputBytes > 0 || begun && m.Err == nil && (m.ID != "" || m.Model != "") && !saysError(mended)
+		answered = answered || m.OutputBytes > 0 || begun && m.Err == nil && !saysError(mended)
 	}
 	return m, within, answered
 }

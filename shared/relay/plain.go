@@ -116,9 +116,9 @@ var (
 )
 
 // answers tells whether an answer in the client's dialect has anything of one. Who
-// tells of usage, an id or a reason to stop has answered; the rest is looked at.
+// tells of usage, an id or a model has answered; the rest is looked at.
 func (c *call) answers(m *chat.Meter, out []byte) bool {
-	if m.Usage.Known() || m.ID != "" || m.Finish != "" || m.OutputBytes > 0 || c.req.Method != http.MethodPost {
+	if m.Usage.Known() || m.ID != "" || m.Model != "" || m.OutputBytes > 0 || c.req.Method != http.MethodPost {
 		return true
 	}
 	if c.rt.Client != nil {

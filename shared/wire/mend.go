@@ -9,7 +9,7 @@ import (
 // turned into something else, closed so that it can be read: a string that is a
 // value keeps what came of it; a name, number or word that may go on is left out.
 // A value that is whole is given as it is, without what stands behind it. open are
-// the names of the members that were being written, outermost first; nil for a
+// the names of the members that were being written, outermost first, nil for a
 // whole value. mended is nil when body does not begin with an object or a list.
 // Between the tokens nothing is checked: mended may be no JSON.
 func Mend(body []byte) (mended []byte, open []string) {
@@ -41,6 +41,7 @@ scan:
 			if len(stack) == 0 {
 				return body[start : i+1], nil
 			}
+			stack[len(stack)-1].name = nil
 		case ',':
 			name = stack[len(stack)-1].closer == '}'
 		case ':':
@@ -51,7 +52,7 @@ scan:
 			case whole && name:
 				stack[len(stack)-1].name = body[i+1 : to]
 			case whole:
-				safe = to + 1
+				safe, stack[len(stack)-1].name = to+1, nil
 			case !name:
 				safe, end = to, []byte{'"'}
 			}
@@ -67,7 +68,7 @@ scan:
 			if to == i || to == len(body) {
 				break scan
 			}
-			safe, i = to, to-1
+			safe, i, stack[len(stack)-1].name = to, to-1, nil
 		}
 	}
 	mended = append(bytes.Clone(body[start:safe]), end...)
