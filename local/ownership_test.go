@@ -48,8 +48,9 @@ func (n neighbours) own(key string) map[string]string {
 	return ids
 }
 
-func TestAnotherWorkspacesThingsAreMissing(t *testing.T) {
-	n := share(t)
+func TestAnotherWorkspacesThingsAreMissing(t *testing.T) { othersAreMissing(t, share(t)) }
+
+func othersAreMissing(t *testing.T, n neighbours) {
 	theirs, mine := n.own(n.theirs), n.own(n.mine)
 	calls := 0
 	ask := func(method, path, body, id, missing string) {

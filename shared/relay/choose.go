@@ -15,6 +15,7 @@ import (
 // choice is one target made ready: where, with which credential, in which shape.
 type choice struct {
 	leaf    *route.Leaf
+	wall    wall   // around what saved keeps at its provider
 	saved   *saved // nil with a credential of the request or of the config
 	target  provider.Target
 	traits  chat.Traits
@@ -112,11 +113,12 @@ func (c *call) chooseSaved(slug string) error {
 	} else if (c.unread || c.rt.AnyModel || c.prompted()) && s.integration.Restricts() {
 		return fault.Newf(fault.ModelNotAllowed, "model", "The provider @%s serves some models only, and the model of this body cannot be read; send it as plain JSON", s.slug)
 	}
-	if err := c.mayUse(s); err != nil {
-		return err
-	}
 	cred, err := s.open(c.ctx, c.Sealer)
 	if err != nil {
+		return err
+	}
+	c.raise(s, cred)
+	if err := c.mayUse(s); err != nil {
 		return err
 	}
 	if err := c.staysPut(s, cred); err != nil {

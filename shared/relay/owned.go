@@ -1,10 +1,8 @@
 package relay
 
 import (
-	"bytes"
 	"context"
 	"net/http"
-	"slices"
 	"time"
 
 	"gateway/shared/fault"
@@ -14,8 +12,9 @@ import (
 )
 
 // owners knows which workspace made what a provider keeps under a credential of
-// the organisation. A row stands below the organisation and the integration, so
-// that every workspace that uses the integration finds it.
+// the organisation, or under one that several workspaces have saved. A row stands
+// below the organisation and the credential, and below the integration, so that
+// every workspace that uses either finds it.
 type owners struct {
 	now   func() time.Time
 	table store.Table
@@ -29,45 +28,61 @@ const (
 	maxID     = 512 // bytes; longer ids are not known
 )
 
-func ownedKey(sc store.Scope, integration, id string) store.Key {
-	return sc.Organisation().Partition("OWNED", integration).Key(id)
+func ownedKey(sc store.Scope, place, id string) store.Key {
+	return sc.Organisation().Partition("OWNED", place).Key(id)
 }
 
 // own notes that a workspace made things. What another workspace made stays that
 // workspace's.
-func (o *owners) own(ctx context.Context, sc store.Scope, integration, slug string, ids ...string) error {
+func (o *owners) own(ctx context.Context, sc store.Scope, places []string, slug string, ids ...string) error {
 	until := o.now().Add(ownedFor)
 	for _, id := range ids {
 		if id == "" || len(id) > maxID {
 			continue
 		}
-		row := store.Row{Key: ownedKey(sc, integration, id), Item: store.Item{"workspace": sc.Workspace, "slug": slug, "until": until.Unix()}, Expires: until}
-		if err := o.table.Put(ctx, row, store.IfAbsent()); err != nil {
-			if _, there := store.AsCondition(err); !there {
-				return err
+		for _, place := range places {
+			row := store.Row{Key: ownedKey(sc, place, id), Item: store.Item{"workspace": sc.Workspace, "slug": slug, "until": until.Unix()}, Expires: until}
+			if err := o.table.Put(ctx, row, store.IfAbsent()); err != nil {
+				if _, there := store.AsCondition(err); !there {
+					return err
+				}
 			}
 		}
 	}
 	return nil
 }
 
-// of gives the workspaces that made the ids; those that nobody made through the
-// gateway are missing.
-func (o *owners) of(ctx context.Context, sc store.Scope, integration string, ids []string) (map[string]string, error) {
-	keys := make([]store.Key, 0, len(ids))
-	for _, id := range ids {
-		if id != "" && len(id) <= maxID {
-			keys = append(keys, ownedKey(sc, integration, id))
+// of gives the workspaces that made the ids, by the first of the places that knows;
+// those that nobody made through the gateway are missing.
+func (o *owners) of(ctx context.Context, sc store.Scope, places []string, ids []string) (map[string]string, error) {
+	keys := make([]store.Key, 0, len(places)*len(ids))
+	for _, place := range places {
+		for _, id := range ids {
+			if id != "" && len(id) <= maxID {
+				keys = append(keys, ownedKey(sc, place, id))
+			}
 		}
 	}
-	slices.SortFunc(keys, func(a, b store.Key) int { return bytes.Compare([]byte(a.SK()), []byte(b.SK())) })
-	items, err := o.table.GetMany(ctx, slices.Compact(keys))
+	order := make(map[store.Key]bool, len(keys))
+	unique := keys[:0:0]
+	for _, key := range keys {
+		if !order[key] {
+			order[key], unique = true, append(unique, key)
+		}
+	}
+	items, err := o.table.GetMany(ctx, unique)
 	if err != nil {
 		return nil, err
 	}
 	who := make(map[string]string, len(items))
-	for key, item := range items {
-		who[key.SK()] = item.String("workspace")
+	for _, key := range unique {
+		item, there := items[key]
+		if !there {
+			continue
+		}
+		if _, known := who[key.SK()]; !known {
+			who[key.SK()] = item.String("workspace")
+		}
 		o.renew(ctx, sc, key, item)
 	}
 	return who, nil
@@ -93,8 +108,8 @@ func missing(field, id string) error {
 // mayUse checks the ids that the request names against a saved provider, before
 // its credential is opened.
 func (c *call) mayUse(s *saved) error {
-	if !s.orgWide {
-		return nil // the credential is the workspace's own
+	if !c.to.wall.on {
+		return nil // nobody else uses the credential
 	}
 	if c.rt.Client != nil {
 		return nil // see mayRefer: a translated conversation sends no ids
@@ -117,7 +132,7 @@ func (c *call) mayUse(s *saved) error {
 // mayReferToItems refuses items that the provider keeps where several workspaces
 // use the credential: responses do not tell whose items they are.
 func (c *call) mayReferToItems(s *saved) error {
-	if !s.shared || c.form != nil {
+	if !c.to.wall.shared || c.form != nil {
 		return nil
 	}
 	if field := referredItem(c.in); field != "" {
@@ -129,7 +144,7 @@ func (c *call) mayReferToItems(s *saved) error {
 // mayReach refuses paths that cannot be read in one way only, and bodies whose
 // ids cannot be read.
 func (c *call) mayReach(s *saved) error {
-	if c.keptPath().collection == "" || !s.shared {
+	if c.keptPath().collection == "" || !c.to.wall.shared {
 		return nil
 	}
 	if c.keptPath().evasive {
@@ -170,7 +185,7 @@ func (c *call) idsAsked() ([]namedID, error) {
 // provider as they came.
 func (c *call) mayRefer() error {
 	s := c.to.saved
-	if c.rt.Client == nil || s == nil || !s.orgWide || !c.sameDialect() {
+	if c.rt.Client == nil || s == nil || !c.to.wall.on || !c.sameDialect() {
 		return nil
 	}
 	if c.rt.Operation == provider.ResponsesCreate {
@@ -198,13 +213,13 @@ func (c *call) check(s *saved, ids []namedID) error {
 	for i := range ids {
 		names[i] = ids[i].id
 	}
-	who, err := c.owners.of(c.ctx, c.who.Scope, s.integrationID, names)
+	who, err := c.owners.of(c.ctx, c.who.Scope, c.to.wall.places, names)
 	if err != nil {
 		return fault.Unavailable(err)
 	}
 	for _, n := range ids {
 		owner, known := who[n.id]
-		if known && owner != c.who.Scope.Workspace || !known && s.shared {
+		if known && owner != c.who.Scope.Workspace || !known && c.to.wall.shared {
 			return missing(n.field, n.id)
 		}
 	}
@@ -214,7 +229,7 @@ func (c *call) check(s *saved, ids []namedID) error {
 // keep notes whose the things are that an answer tells of. It is called before
 // the client can know the ids.
 func (c *call) keep(answer []byte) error {
-	if c.to.saved == nil || !c.to.saved.orgWide || c.keptPath().collection == "" {
+	if !c.keeps() || c.keptPath().collection == "" {
 		return nil
 	}
 	return c.keepIDs(thingsOf(answer, c.makes())...)
@@ -222,10 +237,10 @@ func (c *call) keep(answer []byte) error {
 
 // keepIDs notes that the workspace of the request made things.
 func (c *call) keepIDs(ids ...string) error {
-	if c.to.saved == nil || !c.to.saved.orgWide || len(ids) == 0 {
+	if !c.keeps() || len(ids) == 0 {
 		return nil
 	}
-	err := c.owners.own(c.ctx, c.who.Scope, c.to.saved.integrationID, c.to.saved.slug, ids...)
+	err := c.owners.own(c.ctx, c.who.Scope, c.to.wall.places, c.to.saved.slug, ids...)
 	if err != nil {
 		return fault.Unavailable(err)
 	}
@@ -235,7 +250,7 @@ func (c *call) keepIDs(ids ...string) error {
 // filtered tells whether the answer is a list that holds things of several
 // workspaces.
 func (c *call) filtered() bool {
-	return c.to.saved != nil && c.to.saved.shared && c.req.Method == http.MethodGet && c.keptPath().lists()
+	return c.to.saved != nil && c.to.wall.shared && c.req.Method == http.MethodGet && c.keptPath().lists()
 }
 
 var listKeys = wire.NewKeySet("data", "first_id", "last_id", "has_more")
@@ -263,7 +278,7 @@ func (c *call) ownPart(list []byte) (out []byte, left int, last string, more boo
 	if d.Err() != nil {
 		return nil, 0, "", false, refused
 	}
-	who, err := c.owners.of(c.ctx, c.who.Scope, c.to.saved.integrationID, ids)
+	who, err := c.owners.of(c.ctx, c.who.Scope, c.to.wall.places, ids)
 	if err != nil {
 		return nil, 0, "", false, fault.Unavailable(err)
 	}

@@ -84,7 +84,7 @@ func (c *call) pour(body io.Reader, meter *tailMeter, shown bool) (whole bool) {
 // holds tells whether a raw answer is read whole before it is sent, because it
 // makes things known or is a list that must be divided.
 func (c *call) holds(resp *http.Response) bool {
-	if resp.StatusCode < 200 || resp.StatusCode > 299 || c.to.saved == nil || !c.to.saved.orgWide {
+	if resp.StatusCode < 200 || resp.StatusCode > 299 || !c.keeps() {
 		return false
 	}
 	s := c.keptPath()
@@ -300,7 +300,7 @@ const maxWatched = 256 << 10
 
 // watch makes a watcher for answers that need one.
 func (c *call) watch(resp *http.Response) *watcher {
-	if c.to.saved == nil || !c.to.saved.orgWide || !c.makes() ||
+	if !c.keeps() || !c.makes() ||
 		!strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
 		return nil
 	}

@@ -128,7 +128,7 @@ var storeKey = []byte(`"store"`)
 
 // storesChat tells whether the body has the provider keep a chat completion.
 func (c *call) storesChat() bool {
-	if c.to.saved == nil || !c.to.saved.orgWide {
+	if c.to.saved == nil || !c.to.wall.on {
 		return false // whose it is need not be known
 	}
 	body := c.in

@@ -40,6 +40,7 @@ type saved struct {
 
 	record     resource.Record                     // of the integration, with its sealed secrets
 	credential atomic.Pointer[provider.Credential] // opened once
+	uses       atomic.Pointer[usesKnown]           // see raise
 }
 
 // loadSaved finds a saved provider by its slug.
