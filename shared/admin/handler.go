@@ -49,6 +49,7 @@ type Handler struct {
 func NewHandler(d Deps, families ...Family) (*Handler, error) {
 	h := &Handler{deps: d}
 	for i := range families {
+		families[i].complete()
 		for j := range families[i].Routes {
 			r := &families[i].Routes[j]
 			if err := r.validate(); err != nil {
@@ -104,24 +105,23 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		Resources: h.deps.Resources, Sealer: h.deps.Sealer, Now: h.deps.Resources.Now(),
 	}
 	w.Header().Set(requestIDHeader, c.RequestID)
-	answer, err := h.serve(w, c)
-	var body []byte
+	v, err := h.serve(w, c)
+	var out Answer
 	if err == nil {
-		if body, err = encodeAnswer(answer); err != nil {
+		if out, err = c.answer(v); err != nil {
 			err = fault.Internal(err)
 		}
 	}
-	status := http.StatusOK
 	if err != nil {
 		f := fault.From(err)
-		status, body = f.Status(), f.AdminBody(c.RequestID)
+		out = c.refuse(f)
 		f.SetHeaders(w.Header())
-		if status >= 500 {
+		if out.Status >= 500 {
 			slog.Error("administration failure", "route", c.name(), "request_id", c.RequestID, "error", f.Error())
 		}
 	}
-	h.record(c, status)
-	write(w, status, body)
+	h.record(c, out.Status)
+	out.write(w)
 }
 
 // record puts the call into the audit log, unless its change did.
@@ -153,7 +153,11 @@ func (h *Handler) serve(w http.ResponseWriter, c *Call) (answer any, err error) 
 		return nil, err
 	}
 	if !c.Route.Public {
-		if c.Caller, err = h.deps.Authenticate(c.Context, c.Request); err != nil {
+		authenticate := h.deps.Authenticate
+		if c.Route.Authenticate != nil {
+			authenticate = c.Route.Authenticate
+		}
+		if c.Caller, err = authenticate(c.Context, c.Request); err != nil {
 			return nil, err
 		}
 		c.Scope = c.Caller.Scope
@@ -232,8 +236,8 @@ func (c *Call) parseBody() (map[string]json.RawMessage, error) {
 	}
 	if ct := c.Request.Header.Get("Content-Type"); ct != "" {
 		media, _, err := mime.ParseMediaType(ct)
-		if err != nil || (media != "application/json" && !strings.HasSuffix(media, "+json")) {
-			return nil, fault.New(fault.InvalidContentType, "content-type", "The body must be sent as application/json")
+		if err != nil || !c.Route.takes(media) {
+			return nil, fault.New(fault.InvalidContentType, "content-type", "The body must be sent as "+c.Route.consumes())
 		}
 	}
 	return parseObject(c.raw)
@@ -344,22 +348,6 @@ func tellIgnored(w http.ResponseWriter, names []string) {
 	if len(out) > 0 {
 		w.Header().Set(ignoredHeader, strings.Join(out, ", "))
 	}
-}
-
-func encodeAnswer(answer any) ([]byte, error) {
-	if answer == nil {
-		return []byte("{}"), nil
-	}
-	return json.Marshal(answer)
-}
-
-func write(w http.ResponseWriter, status int, body []byte) {
-	h := w.Header()
-	h.Set("Content-Type", "application/json")
-	h.Set("Cache-Control", "no-store")
-	h.Set("X-Content-Type-Options", "nosniff")
-	w.WriteHeader(status)
-	_, _ = w.Write(body) // a caller who went away needs no answer
 }
 
 func (h *Handler) clientIP(r *http.Request) string {

@@ -152,7 +152,7 @@ func (l lister[T]) rows(c *Call) ([]placed, error) {
 			}
 		}
 	}
-	slices.SortStableFunc(out, func(a, b placed) int { return b.Created.Compare(a.Created) })
+	slices.SortFunc(out, func(a, b placed) int { return strings.Compare(b.Order, a.Order) })
 	return out, nil
 }
 

@@ -161,6 +161,7 @@ func OpenAPI(title, version string, families ...Family) []byte {
 	var tags []any
 	for i := range families {
 		f := &families[i]
+		f.complete()
 		tags = append(tags, map[string]any{"name": f.Name, "description": f.Doc})
 		for j := range f.Routes {
 			r := &f.Routes[j]
@@ -218,7 +219,7 @@ func (r *Route) document(family, path string, n int) map[string]any {
 		"operationId": id,
 		"summary":     r.Doc,
 		"tags":        []string{family},
-		"responses":   r.responses(),
+		"responses":   r.documentAnswers(),
 	}
 	if params := r.parameters(path); len(params) > 0 {
 		op["parameters"] = params
@@ -226,16 +227,32 @@ func (r *Route) document(family, path string, n int) map[string]any {
 	if r.Body != nil {
 		op["requestBody"] = map[string]any{
 			"required": r.BodyMode != OptionalBody,
-			"content":  map[string]any{"application/json": map[string]any{"schema": r.bodySchema()}},
+			"content":  r.bodies(),
 		}
 	}
 	if r.Public {
 		op["security"] = []any{}
 		return op
 	}
-	op["security"] = []any{map[string]any{"Gateway-Key": []string{}}, map[string]any{"Bearer": []string{}}}
 	op["x-gateway-scopes"] = r.Scopes
+	if r.Authenticate != nil {
+		op["security"] = []any{map[string]any{"Bearer": []string{}}}
+		return op
+	}
+	op["security"] = []any{map[string]any{"Gateway-Key": []string{}}, map[string]any{"Bearer": []string{}}}
 	return op
+}
+
+// bodies are the media types of the body.
+func (r *Route) bodies() map[string]any {
+	out := map[string]any{}
+	for _, media := range r.Consumes {
+		out[media] = map[string]any{"schema": r.bodySchema()}
+	}
+	if len(out) == 0 {
+		out[jsonType] = map[string]any{"schema": r.bodySchema()}
+	}
+	return out
 }
 
 func (r *Route) bodySchema() Schema {
@@ -248,32 +265,6 @@ func (r *Route) bodySchema() Schema {
 		s["properties"].(map[string]Schema)["workspace_id"] = nullable(workspaceField.schema())
 	}
 	return s
-}
-
-func (r *Route) responses() map[string]any {
-	answer := r.Answer
-	if answer == nil {
-		answer = Schema{}
-	}
-	out := map[string]any{"200": map[string]any{
-		"description": "Done.", "content": map[string]any{"application/json": map[string]any{"schema": answer}},
-	}}
-	statuses := []int{400, 429, 500, 503}
-	if !r.Public {
-		statuses = append(statuses, 401, 403)
-	}
-	if strings.Contains(r.Path, "{") {
-		statuses = append(statuses, 404)
-	}
-	if r.Body != nil {
-		statuses = append(statuses, 413)
-	}
-	for _, s := range append(statuses, r.Errors...) {
-		out[strconv.Itoa(s)] = map[string]any{
-			"description": "Refused.", "content": map[string]any{"application/json": map[string]any{"schema": describedError}},
-		}
-	}
-	return out
 }
 
 func (r *Route) parameters(path string) []any {

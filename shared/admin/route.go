@@ -47,15 +47,23 @@ type Route struct {
 	BodyMode BodyMode
 	MaxBody  int64 // bytes; 0: DefaultMaxBody
 
-	Answer Schema // of status 200
+	Status int    // of an answer; default 200
+	Answer Schema // of that status
 	Errors []int  // statuses to document beside those of every route
+
+	// Where a route speaks another protocol than the administration: the media
+	// types of answers and bodies, who its callers are, and how it refuses them.
+	Produces     string
+	Consumes     []string
+	Authenticate Authenticate
+	Refusals     *Refusals
 
 	// Action and Resource are what the audit log calls it; methods that change
 	// something must have both.
 	Action, Resource string
 
-	// Do serves the call. Its answer is encoded as JSON with status 200; a nil
-	// answer is {}.
+	// Do serves the call. What it gives is encoded as JSON and answered with
+	// Status; nil is {}, and an Answer is answered as it is.
 	Do func(*Call) (any, error)
 
 	mistake error // of the description that made the route
@@ -81,6 +89,12 @@ type Family struct {
 	Name   string
 	Doc    string
 	Routes []Route
+
+	// For all routes that do not say it themselves.
+	Produces     string
+	Consumes     []string
+	Authenticate Authenticate
+	Refusals     *Refusals
 }
 
 // validate finds mistakes of a description; they stop the start of a process.

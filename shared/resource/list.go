@@ -14,12 +14,13 @@ import (
 type Row struct {
 	ID, Slug, Name, Status string
 	Created                time.Time
+	Order                  string // of creation: later ones are greater
 	Tags, Fields           map[string]string
 }
 
 // Row is what the list knows about the record.
 func (r *Record) Row() Row {
-	return Row{ID: r.ID, Slug: r.Slug, Name: r.Name, Status: r.Status, Created: r.Created, Tags: r.Tags, Fields: r.Fields}
+	return Row{ID: r.ID, Slug: r.Slug, Name: r.Name, Status: r.Status, Created: r.Created, Order: r.row, Tags: r.Tags, Fields: r.Fields}
 }
 
 // listItem is the list row of a record. Its attribute names are short because a
@@ -35,10 +36,11 @@ func (r *Record) listItem() store.Item {
 }
 
 func decodeRow(sk string, it store.Item) Row {
+	order := sk[strings.LastIndexByte(sk, '#')+1:]
 	return Row{
 		ID: it.String("i"), Slug: it.String("s"), Name: it.String("n"), Status: it.String("t"),
-		Created: timeOf(sk[strings.LastIndexByte(sk, '#')+1:]),
-		Tags:    stringMap(it.Map("g")), Fields: stringMap(it.Map("f")),
+		Created: timeOf(order), Order: order,
+		Tags: stringMap(it.Map("g")), Fields: stringMap(it.Map("f")),
 	}
 }
 

@@ -5,6 +5,9 @@ import (
 	"time"
 )
 
+// maxCacheMaxAge is the bound of Settings.CacheMaxAge.
+const maxCacheMaxAge = 25_923_000
+
 func TestCacheAgeIsTheLesser(t *testing.T) {
 	for _, c := range []struct {
 		own         int64
@@ -12,7 +15,7 @@ func TestCacheAgeIsTheLesser(t *testing.T) {
 	}{
 		{0, 0, 0}, {0, time.Hour, time.Hour},
 		{600, 0, 10 * time.Minute}, {600, time.Hour, 10 * time.Minute}, {600, time.Minute, time.Minute}, {600, 10 * time.Minute, 10 * time.Minute},
-		{MaxCacheMaxAge, 0, MaxCacheMaxAge * time.Second},
+		{maxCacheMaxAge, 0, maxCacheMaxAge * time.Second},
 	} {
 		s := Settings{CacheMaxAge: c.own}
 		if got := s.CacheAge(c.asked); got != c.want {

@@ -95,7 +95,19 @@ func Build(t testing.TB, make func(admin.Deps) []admin.Family) *House {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Close() })
-	h := &House{Store: s, Resources: resource.New(s, resource.Embedded()), t: t, queue: &memoryQueue{}, document: &lazyDocument{}}
+	return build(t, s, resource.New(s, resource.Embedded()), make)
+}
+
+// Over is New over a store and resources of the test's own.
+func Over(t testing.TB, s store.Store, r *resource.Resources, families ...admin.Family) *House {
+	t.Helper()
+	return build(t, s, r, func(admin.Deps) []admin.Family { return families })
+}
+
+func build(t testing.TB, s store.Store, r *resource.Resources, make func(admin.Deps) []admin.Family) *House {
+	t.Helper()
+	var err error
+	h := &House{Store: s, Resources: r, t: t, queue: &memoryQueue{}, document: &lazyDocument{}}
 	h.One = h.workspace(Org, OneSlug, "One")
 	h.Two = h.workspace(Org, TwoSlug, "Two")
 	h.Three = h.workspace(OtherOrg, ThreeSlug, "Three")

@@ -1,0 +1,33 @@
+package organisation
+
+import (
+	"strings"
+	"testing"
+
+	"gateway/shared/admin/admintest"
+)
+
+// null sets each setting back to what holds where nothing was ever set, and so
+// does null for its section.
+func TestNullSetsTheStandardOfEachSetting(t *testing.T) {
+	t.Parallel()
+	standard := admintest.New(t, New()).Do("GET", path, key, nil).OK()
+	other := map[string]string{
+		"data_plane_security_settings.block_inline_config": "false", "request_logging.mode": `"metrics"`, "request_logging.enforce_debug": "true",
+		"cache_settings.max_age": "60", "budget_settings.unpriced": `"allow"`,
+	}
+	for name, value := range other {
+		section, member, _ := strings.Cut(name, ".")
+		for _, null := range []string{`{"` + section + `":{"` + member + `":null}}`, `{"` + section + `":null}`} {
+			h := admintest.New(t, New())
+			h.Do("PUT", path, key, `{"`+section+`":{"`+member+`":`+value+`}}`).OK()
+			if got := h.Do("GET", path, key, nil).OK().At(section, member); got == standard.At(section, member) {
+				t.Fatalf("%s: was not set: %v", name, got)
+			}
+			h.Do("PUT", path, key, null).OK()
+			if got := h.Do("GET", path, key, nil).OK().At(section, member); got != standard.At(section, member) {
+				t.Errorf("%s: %s gives %v, want %v", name, null, got, standard.At(section, member))
+			}
+		}
+	}
+}

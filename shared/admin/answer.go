@@ -1,0 +1,173 @@
+package admin
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gateway/shared/fault"
+)
+
+// Answer is what a Do gives where the answer is not the JSON of a value with the
+// route's status.
+type Answer struct {
+	Status      int         // 0: the route's
+	Header      http.Header // beside those of every answer
+	ContentType string      // "": the route's
+	Body        []byte      // as it is sent
+	JSON        any         // in place of Body
+}
+
+// Redirect sends the client to another address.
+func Redirect(status int, to string) Answer {
+	return Answer{Status: status, Header: http.Header{"Location": {to}}}
+}
+
+// Refusals is how routes of another protocol write refusals.
+type Refusals struct {
+	ContentType string
+	Schema      Schema
+	Body        func(c *Call, f *fault.Fault) any
+}
+
+const jsonType = "application/json"
+
+// status and produces are those of an answer as the route describes it.
+func (r *Route) status() int {
+	if r.Status == 0 {
+		return http.StatusOK
+	}
+	return r.Status
+}
+
+func (r *Route) produces() string {
+	if r.Produces == "" {
+		return jsonType
+	}
+	return r.Produces
+}
+
+// bodyless statuses have no body.
+func bodyless(status int) bool {
+	return status == http.StatusNoContent || status >= 300 && status < 400
+}
+
+// takes reports whether the route reads bodies of a media type.
+func (r *Route) takes(media string) bool {
+	if len(r.Consumes) > 0 {
+		return slices.Contains(r.Consumes, media)
+	}
+	return media == jsonType || strings.HasSuffix(media, "+json")
+}
+
+// consumes is what bodies should be sent as.
+func (r *Route) consumes() string {
+	if len(r.Consumes) > 0 {
+		return strings.Join(r.Consumes, " or ")
+	}
+	return jsonType
+}
+
+// answer is what is written for what a Do gave.
+func (c *Call) answer(v any) (Answer, error) {
+	a, whole := v.(Answer)
+	if !whole {
+		a = Answer{JSON: v}
+	}
+	if a.Status == 0 {
+		a.Status = c.Route.status()
+	}
+	if a.ContentType == "" {
+		a.ContentType = c.Route.produces()
+	}
+	if a.Body != nil || bodyless(a.Status) {
+		return a, nil
+	}
+	if a.JSON == nil {
+		a.JSON = struct{}{}
+	}
+	var err error
+	a.Body, err = json.Marshal(a.JSON)
+	return a, err
+}
+
+// refuse is what is written for a refusal.
+func (c *Call) refuse(f *fault.Fault) Answer {
+	a := Answer{Status: f.Status(), ContentType: jsonType}
+	if c.Route == nil || c.Route.Refusals == nil {
+		a.Body = f.AdminBody(c.RequestID)
+		return a
+	}
+	var err error
+	a.ContentType = c.Route.Refusals.ContentType
+	if a.Body, err = json.Marshal(c.Route.Refusals.Body(c, f)); err != nil {
+		a.Body = f.AdminBody(c.RequestID)
+	}
+	return a
+}
+
+func (a *Answer) write(w http.ResponseWriter) {
+	h := w.Header()
+	for name, values := range a.Header {
+		h[name] = values
+	}
+	if len(a.Body) > 0 {
+		h.Set("Content-Type", a.ContentType)
+	}
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(a.Status)
+	_, _ = w.Write(a.Body) // a caller who went away needs no answer
+}
+
+// complete gives the routes of a family what they do not say themselves.
+func (f *Family) complete() {
+	for i := range f.Routes {
+		r := &f.Routes[i]
+		if r.Authenticate == nil && !r.Public {
+			r.Authenticate = f.Authenticate
+		}
+		if r.Refusals == nil {
+			r.Refusals = f.Refusals
+		}
+		if r.Produces == "" {
+			r.Produces = f.Produces
+		}
+		if r.Consumes == nil {
+			r.Consumes = f.Consumes
+		}
+	}
+}
+
+// documentAnswers are the answers of the route in the document.
+func (r *Route) documentAnswers() map[string]any {
+	answer := r.Answer
+	if answer == nil {
+		answer = Schema{}
+	}
+	done := map[string]any{"description": "Done."}
+	if !bodyless(r.status()) {
+		done["content"] = map[string]any{r.produces(): map[string]any{"schema": answer}}
+	}
+	out := map[string]any{strconv.Itoa(r.status()): done}
+	refusal, media := describedError, jsonType
+	if r.Refusals != nil {
+		refusal, media = r.Refusals.Schema, r.Refusals.ContentType
+	}
+	statuses := []int{400, 429, 500, 503}
+	if !r.Public {
+		statuses = append(statuses, 401, 403)
+	}
+	if strings.Contains(r.Path, "{") {
+		statuses = append(statuses, 404)
+	}
+	if r.Body != nil {
+		statuses = append(statuses, 413)
+	}
+	for _, s := range append(statuses, r.Errors...) {
+		out[strconv.Itoa(s)] = map[string]any{"description": "Refused.", "content": map[string]any{media: map[string]any{"schema": refusal}}}
+	}
+	return out
+}

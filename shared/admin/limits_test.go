@@ -1,0 +1,98 @@
+package admin_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"gateway/shared/admin"
+	"gateway/shared/admin/admintest"
+	"gateway/shared/ledger"
+)
+
+// purse has one budget, chest several.
+type purse struct {
+	UsageLimits *ledger.UsageLimit `json:"usage_limits,omitempty"`
+	RateLimits  []ledger.RateLimit `json:"rate_limits,omitempty"`
+	LastResetAt *time.Time         `json:"last_reset_at,omitempty"`
+}
+
+type chest struct {
+	UsageLimits []ledger.UsageLimit `json:"usage_limits,omitempty"`
+	RateLimits  []ledger.RateLimit  `json:"rate_limits,omitempty"`
+}
+
+func purseFamily(l *ledger.Ledger) admin.Family {
+	purses := &admin.Collection[purse]{
+		Kind: "PURSE", Object: "purse", Path: "/purses", Scope: "purses", Where: admin.InWorkspace, Fields: []admin.Field{admin.NameField(20)},
+		Limits: &admin.Limits[purse]{Ledger: l, Place: ledger.OnKey, Status: true,
+			Budget: func(p *purse) **ledger.UsageLimit { return &p.UsageLimits },
+			Reset:  func(p *purse) **time.Time { return &p.LastResetAt },
+			Subject: func(it admin.Item[purse]) *ledger.Subject {
+				s := &ledger.Subject{Scope: it.Scope, Kind: ledger.Key, ID: it.ID, Label: it.Name, Rates: it.Form.RateLimits, Revision: it.Rev}
+				if it.Form.UsageLimits != nil {
+					s.Budgets = []ledger.UsageLimit{*it.Form.UsageLimits}
+				}
+				return s
+			}},
+	}
+	chests := &admin.Collection[chest]{
+		Kind: "CHEST", Object: "chest", Path: "/chests", Scope: "purses", Where: admin.InWorkspace, Fields: []admin.Field{admin.NameField(20)},
+		Limits: &admin.Limits[chest]{Ledger: l, Place: ledger.OnWorkspace,
+			Budgets: func(c *chest) *[]ledger.UsageLimit { return &c.UsageLimits },
+			Subject: func(it admin.Item[chest]) *ledger.Subject {
+				return &ledger.Subject{Scope: it.Scope, Kind: ledger.Workspace, ID: it.ID, Budgets: it.Form.UsageLimits, Rates: it.Form.RateLimits, Revision: it.Rev}
+			}},
+	}
+	return admin.Family{Name: "purses", Doc: "Purses.", Routes: append(purses.Routes(), chests.Routes()...)}
+}
+
+func TestLimitsAreParsedPreparedResetAndShown(t *testing.T) {
+	t.Parallel()
+	h := admintest.Build(t, func(d admin.Deps) []admin.Family {
+		return []admin.Family{purseFamily(ledger.New(d.Resources.Store(), time.Now, ledger.Hooks{}))}
+	})
+	admintest.CheckFamily(t, h)
+	const key = admintest.WorkspaceA
+	for _, c := range []struct{ path, one, many, budget string }{
+		{"/purses", `{"type":"cost","credit_limit":10.5,"periodic_reset":"monthly"}`, `"rate_limits":[{"type":"requests","unit":"rps","value":5}]`, "usage_limits"},
+		{"/chests", `[{"type":"tokens","credit_limit":100},{"type":"cost","credit_limit":10.5,"periodic_reset":"monthly"}]`, `"rate_limits":[{"type":"requests","unit":"rpm","value":5}]`, "usage_limits.1"},
+	} {
+		id := h.Do("POST", c.path, key, `{"name":"a","usage_limits":`+c.one+`,`+c.many+`}`).OK().Text("id")
+		at := c.path + "/" + id
+		see := func(member string) any {
+			t.Helper()
+			return h.Do("GET", at, key, nil).OK().At(strings.Split(member, ".")...)
+		}
+		if see(c.budget+".credit_limit") != 10.5 || see(c.budget+".current_usage") != 0.0 || see(c.budget+".status") != "active" || see("rate_limits.0.value") != 5.0 {
+			t.Errorf("%s: %s", at, h.Do("GET", at, key, nil).Body)
+		}
+		next, _ := see(c.budget + ".next_usage_reset_at").(string)
+		if when, err := time.Parse(time.RFC3339, next); err != nil || when.Day() != 1 || !when.After(time.Now()) {
+			t.Errorf("%s: the next reset is %q", at, next)
+		}
+		h.Do("PUT", at, key, `{"name":"b"}`).OK()
+		if see(c.budget+".next_usage_reset_at") != next {
+			t.Errorf("%s: the period moved", at)
+		}
+		h.Do("PUT", at, key, `{"reset_usage":true}`).OK()
+		if see("last_reset_at") == nil {
+			t.Errorf("%s: no reset is shown", at)
+		}
+		if got := h.Do("GET", c.path, key, nil).OK(); got.At(append([]string{"data", "0"}, strings.Split(c.budget+".credit_limit", ".")...)...) != 10.5 {
+			t.Errorf("list: %s", got.Body)
+		}
+		h.Do("PUT", at, key, `{"usage_limits":null,"rate_limits":null}`).OK()
+		for _, member := range []string{c.budget, "rate_limits.0"} {
+			if got := see(member); got != nil {
+				t.Errorf("%s: null left %v", member, got)
+			}
+		}
+		for body, field := range map[string]string{
+			`{"usage_limits":5}`: "usage_limits", `{"rate_limits":[{"type":"requests","unit":"rpy","value":1}]}`: "rate_limits[0].unit", `{"reset_usage":"yes"}`: "reset_usage",
+		} {
+			h.Do("PUT", at, key, body).Refused(400, "AB01", field)
+		}
+		h.Do("DELETE", at, key, nil).OK()
+	}
+}
