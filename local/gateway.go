@@ -295,6 +295,9 @@ func egressPolicy(addr, mock string) (egress.Policy, error) {
 	if err != nil {
 		return p, fmt.Errorf("GATEWAY_EGRESS_ALLOW: %w", err)
 	}
+	if p.RootCAs, err = egress.Roots(os.Getenv(egress.EnvRoots)); err != nil {
+		return p, err
+	}
 	if trusted, given := os.LookupEnv("TRUSTED_CUSTOM_HOSTS"); given {
 		if p.TrustedHosts, err = egress.ParseTrusted(trusted); err != nil {
 			return p, fmt.Errorf("TRUSTED_CUSTOM_HOSTS: %w", err)

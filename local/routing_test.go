@@ -483,7 +483,7 @@ func TestAProviderThatDiesUnderManyStreams(t *testing.T) {
 		t.Errorf("%d records of %d requests", len(ids), n+1)
 	}
 	eventually(t, func() error {
-		r.g.core.Transport.CloseIdleConnections()
+		r.g.core.CloseIdleConnections()
 		http.DefaultClient.CloseIdleConnections()
 		if now := runtime.NumGoroutine(); now > before+20 {
 			return fmt.Errorf("%d goroutines, %d before", now, before)

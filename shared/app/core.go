@@ -1,6 +1,7 @@
 package app
 
 import (
+	"net/http"
 	"time"
 
 	"gateway/shared/blob"
@@ -46,10 +47,10 @@ type Core struct {
 	Loader    *resource.Loader
 	Auth      *identity.Authenticator
 	Ledger    *ledger.Ledger
-	Transport *egress.HTTP1 // the guarded way out
+	Transport http.RoundTripper // the guarded way out
 	// Trusting also reaches the trusted hosts: for custom hosts alone. Its
 	// connections are its own.
-	Trusting *egress.HTTP1
+	Trusting http.RoundTripper
 }
 
 // New assembles the core.
@@ -67,13 +68,13 @@ func New(b Backends, s Settings) *Core {
 		Backends: b, Settings: s, Resources: r, Loader: l,
 		Auth:      identity.NewAuthenticator(l, s.Now),
 		Ledger:    ledger.New(b.Store, s.Now, s.Ledger),
-		Transport: egress.NewHTTP1(s.Egress.WithoutTrusted()),
-		Trusting:  egress.NewHTTP1(s.Egress),
+		Transport: egress.New(s.Egress.WithoutTrusted(), egress.Options{Standard: s.StandardHTTP}),
+		Trusting:  egress.New(s.Egress, egress.Options{Standard: s.StandardHTTP}),
 	}
 }
 
 // CloseIdleConnections closes the outbound connections that no request uses.
 func (c *Core) CloseIdleConnections() {
-	c.Transport.CloseIdleConnections()
-	c.Trusting.CloseIdleConnections()
+	egress.CloseIdle(c.Transport)
+	egress.CloseIdle(c.Trusting)
 }

@@ -31,7 +31,7 @@ import (
 // it, or the request is idempotent and nothing of an answer came. A POST that may
 // have been read is never repeated.
 type HTTP1 struct {
-	standard *http.Transport
+	standard *Standard
 	guard    *guard
 	tls      *tls.Config
 	idle     idlePool
@@ -52,17 +52,15 @@ func NewHTTP1(p Policy) *HTTP1 { return newHTTP1(p, nil) }
 
 // newHTTP1 takes the resolver that tests answer for; nil is the system's.
 func newHTTP1(p Policy, resolver *net.Resolver) *HTTP1 {
-	t := &HTTP1{standard: newTransport(p, resolver), guard: &guard{policy: p, resolver: resolver}}
-	t.tls = t.standard.TLSClientConfig.Clone()
+	t := &HTTP1{standard: newStandard(p, resolver), guard: &guard{policy: p, resolver: resolver}}
+	t.tls = t.standard.common.TLSClientConfig.Clone()
 	t.tls.NextProtos = []string{"http/1.1"}
 	t.tls.ClientSessionCache = tls.NewLRUClientSessionCache(1024)
 	t.idle.keep = idleTime
 	return t
 }
 
-// Standard is the net/http transport beneath, for what needs HTTP/2 or a
-// connection of its own.
-func (t *HTTP1) Standard() *http.Transport { return t.standard }
+func (t *HTTP1) tells() {}
 
 // CloseIdleConnections closes the connections that no request uses.
 func (t *HTTP1) CloseIdleConnections() {
@@ -75,7 +73,7 @@ func (t *HTTP1) CloseIdleConnections() {
 func (t *HTTP1) RoundTrip(req *http.Request) (*http.Response, error) {
 	body, ok := t.takes(req)
 	if !ok {
-		return t.standard.RoundTrip(told(req))
+		return t.standard.RoundTrip(req)
 	}
 	resp, err := t.roundTrip(req, body)
 	if err == errHTTP2Only {
@@ -87,7 +85,7 @@ func (t *HTTP1) RoundTrip(req *http.Request) (*http.Response, error) {
 			req = req.Clone(req.Context())
 			req.Body = again
 		}
-		return t.standard.RoundTrip(told(req))
+		return t.standard.RoundTrip(req)
 	}
 	return resp, err
 }
@@ -154,7 +152,7 @@ func (t *HTTP1) roundTrip(req *http.Request, body *Body) (*http.Response, error)
 		wrote(req, body, err)
 		return nil, context.Cause(ctx)
 	}
-	key := hostKey{secure: req.URL.Scheme == "https", host: req.URL.Host}
+	key := hostKey{secure: req.URL.Scheme == "https", host: req.URL.Host, lane: laneOf(req)}
 	for c := t.idle.get(key); ; {
 		if c == nil {
 			var err error
@@ -232,16 +230,6 @@ func wrote(req *http.Request, body *Body, err error) {
 			body.done()
 		}
 	}
-}
-
-// told makes net/http tell that it is done with a body, where it is to be told.
-func told(req *http.Request) *http.Request {
-	b, ok := req.Body.(*Body)
-	if !ok || b.done == nil {
-		return req
-	}
-	trace := &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { b.done() }}
-	return req.WithContext(httptrace.WithClientTrace(req.Context(), trace))
 }
 
 // idempotent tells whether a request may be sent again though it may have been

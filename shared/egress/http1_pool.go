@@ -14,10 +14,11 @@ const (
 )
 
 // hostKey names the connections that one request can use for another's: scheme,
-// host and port as they are written.
+// host and port as they are written, and whose they are.
 type hostKey struct {
 	secure bool
 	host   string
+	lane   lane
 }
 
 // idlePool keeps connections between requests. The one used last is used first,

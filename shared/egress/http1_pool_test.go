@@ -203,7 +203,7 @@ func TestOtherRequestsGoToNetHTTP(t *testing.T) {
 	if tr.idle.n != 0 || n.Load() != 1 {
 		t.Error("a streamed body was not left to net/http")
 	}
-	if tr.Standard() == nil {
+	if tr.standard == nil {
 		t.Error("no standard transport")
 	}
 }

@@ -66,6 +66,9 @@ func splitURL(raw string) (u *url.URL, host string, port uint16, why string) {
 	if strings.ContainsRune(raw, '#') {
 		return nil, "", 0, "it must not contain a fragment"
 	}
+	if strings.ContainsRune(raw, '?') {
+		return nil, "", 0, "it must not contain a query (?): the path of each call is put behind it"
+	}
 	u, err := url.Parse(raw)
 	if err != nil {
 		return nil, "", 0, "it is not a URL" // the parser's text may quote the address

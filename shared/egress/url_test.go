@@ -12,19 +12,19 @@ import (
 
 func TestCheckURLTakesPublicHosts(t *testing.T) {
 	for raw, want := range map[string]string{
-		"https://api.example.com":                   "https://api.example.com",
-		"HTTPS://API.Example.COM/v1/":               "https://api.example.com/v1/",
-		"https://api.example.com:443/v1":            "https://api.example.com/v1",
-		"https://api.example.com:8443/a%2Fb?x=1&y":  "https://api.example.com:8443/a%2Fb?x=1&y",
-		"https://8.8.8.8/v1":                        "https://8.8.8.8/v1",
-		"https://[2606:4700:0::6812:6c0]:9000/v1":   "https://[2606:4700::6812:6c0]:9000/v1",
-		"https://a.b.c.d.e.f.g.h.example.com":       "https://a.b.c.d.e.f.g.h.example.com",
-		"https://my-org.openai.azure.com/openai":    "https://my-org.openai.azure.com/openai",
-		"https://vllm":                              "https://vllm",
-		"https://notlocal":                          "https://notlocal",
-		"https://mymetadata.google.internal.com/v1": "https://mymetadata.google.internal.com/v1",
-		"https://kubernetes.example.com":            "https://kubernetes.example.com",
-		"https://0x7f.example.com":                  "https://0x7f.example.com",
+		"https://api.example.com":                    "https://api.example.com",
+		"HTTPS://API.Example.COM/v1/":                "https://api.example.com/v1/",
+		"https://api.example.com:443/v1":             "https://api.example.com/v1",
+		"https://api.example.com:8443/a%2Fb%3Fx=1&y": "https://api.example.com:8443/a%2Fb%3Fx=1&y",
+		"https://8.8.8.8/v1":                         "https://8.8.8.8/v1",
+		"https://[2606:4700:0::6812:6c0]:9000/v1":    "https://[2606:4700::6812:6c0]:9000/v1",
+		"https://a.b.c.d.e.f.g.h.example.com":        "https://a.b.c.d.e.f.g.h.example.com",
+		"https://my-org.openai.azure.com/openai":     "https://my-org.openai.azure.com/openai",
+		"https://vllm":                               "https://vllm",
+		"https://notlocal":                           "https://notlocal",
+		"https://mymetadata.google.internal.com/v1":  "https://mymetadata.google.internal.com/v1",
+		"https://kubernetes.example.com":             "https://kubernetes.example.com",
+		"https://0x7f.example.com":                   "https://0x7f.example.com",
 	} {
 		u, err := (Policy{}).CheckURL(raw, "custom_host")
 		if err != nil || u.String() != want {
@@ -35,6 +35,7 @@ func TestCheckURLTakesPublicHosts(t *testing.T) {
 
 func TestCheckURLRefusesMalformedAddresses(t *testing.T) {
 	for _, raw := range []string{
+		"https://example.com?", "https://example.com/?", "https://example.com?x=1", "https://example.com/v1?", "https://example.com/v1?api-version=1", "https://example.com/v1??", "https://example.com/%3f?a/../b", "https://example.com/v1?x#y",
 		"", "example.com", "//example.com", "ftp://example.com", "file:///etc/passwd", "gopher://x", "https:example.com",
 		"https://", "https:///v1", "https://?x", "https://example.com:0", "https://example.com:65536", "https://example.com:", "https://example.com:+1",
 		"https://example.com:8 ", "https://user@example.com", "https://user:pw@example.com", "https://example.com/@x",

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"gateway/shared/chat"
+	"gateway/shared/egress"
 	"gateway/shared/fault"
 )
 
@@ -175,7 +176,7 @@ func (c *call) fetchMedia(wanted []wantedMedium) error {
 // and so does the client's going.
 func (c *call) fetchAll(missing []string) {
 	defer func(from time.Time) { c.waited += c.Now().Sub(from) }(c.Now())
-	ctx, cancel := context.WithTimeout(c.req.Context(), mediaTime)
+	ctx, cancel := context.WithTimeout(egress.WithLaneOf(c.req.Context(), c.ctx), mediaTime)
 	defer cancel()
 	f := newMediaFetcher(c.Transport, c.Egress.WithoutTrusted(), c.lease)
 	for _, m := range c.media.got {

@@ -24,7 +24,7 @@ type outgoing struct {
 func newOutgoing(t http.RoundTripper) *outgoing {
 	o := new(outgoing)
 	o.wrote = func() { o.written.Add(1) }
-	if _, tells := t.(*egress.HTTP1); !tells {
+	if !egress.Tells(t) {
 		o.trace = &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { o.wrote() }}
 	}
 	return o

@@ -52,7 +52,8 @@ func (q *request) arrive(r *Relay, req *http.Request, rt *Route) {
 	q.ulid = ulid.MustNewDefault(q.start).String()
 	q.base = life.Endless(req.Context())
 	q.alive = new(lifetime)
-	q.alive.Begin(q.base)
+	q.alive.lane.Context = q.base
+	q.alive.Begin(&q.alive.lane)
 	q.ctx, q.stop = &q.alive.Life, q.alive.End // a bare Life: who waits for its end needs no channel
 	// A client that goes while the provider is silent is noticed here, not by a
 	// write. Nothing of the pooled call is touched from the other goroutine.
@@ -64,6 +65,7 @@ func (q *request) arrive(r *Relay, req *http.Request, rt *Route) {
 type lifetime struct {
 	life.Life
 	client life.Watch // over the client's own context
+	lane   egress.Lane
 	drain  time.Duration
 }
 
@@ -88,6 +90,7 @@ func (q *request) identify() error {
 	}
 	who := q.who
 	q.lease.Of(q.Memory, who.Scope.Org)
+	q.alive.lane.Tenant, q.alive.lane.Workspace = who.Scope.Org, who.Scope.Workspace
 	if who.Type == identity.OrganisationService {
 		return fault.New(fault.NotAllowed, "x-gateway-api-key", "An organisation key manages the gateway and cannot call models; use a workspace key")
 	}

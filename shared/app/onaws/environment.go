@@ -66,6 +66,9 @@ func policy() (egress.Policy, error) {
 	if err != nil {
 		return p, fmt.Errorf("%s: %w", EnvEgress, err)
 	}
+	if p.RootCAs, err = egress.Roots(os.Getenv(egress.EnvRoots)); err != nil {
+		return p, err
+	}
 	trusted, set := os.LookupEnv(EnvTrustedHosts)
 	if !set {
 		p.TrustedHosts = egress.DefaultTrusted(true)

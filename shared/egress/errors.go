@@ -1,0 +1,89 @@
+package egress
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"syscall"
+
+	"gateway/shared/fault"
+)
+
+// told apart by type: errors of the network, of TLS, of the policy and of a
+// connection that ended. They quote nothing that a host sent.
+func networkError(err error) bool {
+	var (
+		op      *net.OpError
+		dns     *net.DNSError
+		timeout net.Error
+		cert    *tls.CertificateVerificationError
+		record  tls.RecordHeaderError
+		name    x509.HostnameError
+		issuer  x509.UnknownAuthorityError
+		invalid x509.CertificateInvalidError
+		no      syscall.Errno
+		f       *fault.Fault
+	)
+	for _, target := range [...]any{&op, &dns, &cert, &record, &name, &issuer, &invalid, &no, &f} {
+		if errors.As(err, target) {
+			return true
+		}
+	}
+	if errors.As(err, &timeout) && timeout.Timeout() {
+		return true
+	}
+	for _, target := range [...]error{io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, context.Canceled, context.DeadlineExceeded, http.ErrBodyReadAfterClose} {
+		if errors.Is(err, target) {
+			return true
+		}
+	}
+	return false
+}
+
+// plainly is what net/http, or another engine, says of a call that failed: the
+// context's own error, one of the network, or that the answer was malformed,
+// without the host's bytes that the engine quotes.
+func plainly(ctx context.Context, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case networkError(err):
+		return err
+	}
+	return malformed("it is not HTTP as it should be")
+}
+
+// plainBody reads the body of another engine's answer with errors as plainly
+// gives them.
+type plainBody struct {
+	io.ReadCloser
+	ctx context.Context
+}
+
+func (b *plainBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err == nil || err == io.EOF {
+		return n, err
+	}
+	if b.ctx.Err() == nil && networkError(err) {
+		return n, broken("the answer broke off", err)
+	}
+	return n, plainly(b.ctx, err)
+}
+
+// plainAnswer is the answer of another engine as this room gives its own.
+func plainAnswer(ctx context.Context, resp *http.Response, err error) (*http.Response, error) {
+	if err != nil {
+		return nil, plainly(ctx, err)
+	}
+	if resp.StatusCode != http.StatusSwitchingProtocols && resp.Body != http.NoBody {
+		resp.Body = &plainBody{resp.Body, ctx}
+	}
+	return resp, nil
+}

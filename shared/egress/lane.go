@@ -1,0 +1,89 @@
+package egress
+
+import (
+	"context"
+	"hash/maphash"
+	"net/http"
+	"strings"
+)
+
+// Lane is a context that tells for whom calls are made. Connections are used again
+// within a lane only: a provider that loses count of its answers on one gives
+// somebody's answer to nobody else. The zero tenant is one too.
+type Lane struct {
+	context.Context
+	Tenant, Workspace string
+}
+
+// laneKey is the context key of *Lane.
+type laneKey struct{}
+
+// Value implements context.Context.
+func (l *Lane) Value(key any) any {
+	if key == (laneKey{}) {
+		return l
+	}
+	return l.Context.Value(key)
+}
+
+// WithLaneOf gives ctx the lane of another context.
+func WithLaneOf(ctx, of context.Context) context.Context {
+	if of == nil {
+		return ctx
+	}
+	l, _ := of.Value(laneKey{}).(*Lane)
+	if l == nil {
+		return ctx
+	}
+	return &Lane{Context: ctx, Tenant: l.Tenant, Workspace: l.Workspace}
+}
+
+// lane is what a Lane and a request's credential come to.
+type lane struct {
+	tenant, workspace string
+	credential        uint64
+}
+
+var laneSeed = maphash.MakeSeed()
+
+// credentialHeaders are where providers are told who calls.
+var credentialHeaders = [...]string{"Authorization", "X-Api-Key", "Api-Key", "X-Goog-Api-Key", "Ocp-Apim-Subscription-Key"}
+
+// laneOf is the lane of a request.
+func laneOf(req *http.Request) (l lane) {
+	if of, _ := req.Context().Value(laneKey{}).(*Lane); of != nil {
+		l.tenant, l.workspace = of.Tenant, of.Workspace
+	}
+	for i, name := range credentialHeaders {
+		for _, v := range req.Header[name] {
+			l.credential = l.credential*31 + uint64(i+1) + maphash.String(laneSeed, lasting(v))
+		}
+	}
+	if key := queryKey(req.URL.RawQuery); key != "" {
+		l.credential = l.credential*31 + maphash.String(laneSeed, key)
+	}
+	return l
+}
+
+// lasting is the part of a credential that is the same in each request: a signature
+// of AWS changes with what it signs, who signs does not.
+func lasting(v string) string {
+	if !strings.HasPrefix(v, "AWS4-") {
+		return v
+	}
+	_, who, _ := strings.Cut(v, "Credential=")
+	who, _, _ = strings.Cut(who, "/")
+	return who
+}
+
+// queryKey is the key that a query carries, as Google's does.
+func queryKey(query string) string {
+	for query != "" {
+		var pair string
+		pair, query, _ = strings.Cut(query, "&")
+		if key, ok := strings.CutPrefix(pair, "key="); ok {
+			return key
+		}
+	}
+	return ""
+}

@@ -1,0 +1,32 @@
+package egress
+
+import (
+	"crypto/x509"
+	"os"
+
+	"gateway/shared/fault"
+)
+
+// EnvRoots names a file of certificates, as PEM, that servers may be verified by
+// besides those of the system.
+const EnvRoots = "GATEWAY_CA_BUNDLE"
+
+// Roots reads that file. Without one it gives nil: the system's roots alone. The
+// errors name the variable and quote nothing of the file.
+func Roots(file string) (*x509.CertPool, error) {
+	if file == "" {
+		return nil, nil
+	}
+	pem, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fault.Invalid(EnvRoots, "names a file that cannot be read").WithCause(err)
+	}
+	roots, err := x509.SystemCertPool()
+	if err != nil {
+		roots = x509.NewCertPool() // a machine without roots of its own
+	}
+	if !roots.AppendCertsFromPEM(pem) {
+		return nil, fault.Invalid(EnvRoots, "names a file without a PEM certificate")
+	}
+	return roots, nil
+}

@@ -1,0 +1,148 @@
+package egress
+
+import (
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"sync"
+)
+
+// Options are how the way out is made.
+type Options struct {
+	// Standard calls by net/http alone, should the transport of this project fail.
+	Standard bool
+}
+
+// Transport is a way out.
+type Transport interface {
+	http.RoundTripper
+	CloseIdleConnections() // those that no request uses
+}
+
+// New returns the guarded way out for a policy: the one place where it is decided
+// which transport that is. It follows nothing, decompresses nothing, and has no time
+// limit but the request's context.
+func New(p Policy, o Options) Transport {
+	if o.Standard {
+		return NewStandard(p)
+	}
+	return NewHTTP1(p)
+}
+
+// Tells reports whether a transport calls the function of NewToldBody.
+func Tells(t http.RoundTripper) bool {
+	teller, ok := t.(interface{ tells() })
+	if ok {
+		teller.tells()
+	}
+	return ok
+}
+
+// CloseIdle closes the connections of a transport that no request uses.
+func CloseIdle(t http.RoundTripper) {
+	if c, ok := t.(interface{ CloseIdleConnections() }); ok {
+		c.CloseIdleConnections()
+	}
+}
+
+// Standard is the way out by net/http, with a pool of connections for each lane.
+type Standard struct {
+	policy   Policy
+	resolver *net.Resolver
+	guard    *guard
+	common   *http.Transport // what those of the lanes are made like
+
+	mu    sync.Mutex
+	lanes map[lane]*lanePool
+	tick  uint64
+}
+
+// lanePool is net/http's transport of one lane.
+type lanePool struct {
+	*http.Transport
+	used uint64 // when it was asked for last
+}
+
+// Bounds of net/http's idle connections. The lane that was used least recently goes
+// first, with the connections that are idle.
+const (
+	maxLanes       = 64
+	maxIdleOfALane = 256
+)
+
+// NewStandard returns net/http's transport for a policy.
+func NewStandard(p Policy) *Standard { return newStandard(p, nil) }
+
+// newStandard takes the resolver that tests answer for; nil is the system's.
+func newStandard(p Policy, resolver *net.Resolver) *Standard {
+	return &Standard{policy: p, resolver: resolver, common: newTransport(p, resolver), lanes: make(map[lane]*lanePool)}
+}
+
+func (s *Standard) tells() {}
+
+// RoundTrip implements http.RoundTripper.
+func (s *Standard) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.URL == nil {
+		return s.common.RoundTrip(req)
+	}
+	resp, err := s.of(laneOf(req)).RoundTrip(told(req))
+	return plainAnswer(req.Context(), resp, err)
+}
+
+// of is the transport of a lane.
+func (s *Standard) of(l lane) *http.Transport {
+	s.mu.Lock()
+	p := s.lanes[l]
+	var last *lanePool
+	if p == nil {
+		if len(s.lanes) >= maxLanes {
+			last = s.drop()
+		}
+		p = &lanePool{Transport: newTransport(s.policy, s.resolver)}
+		p.TLSClientConfig.ClientSessionCache = s.common.TLSClientConfig.ClientSessionCache
+		p.MaxIdleConns, p.MaxIdleConnsPerHost = maxIdleOfALane, maxIdleOfALane
+		s.lanes[l] = p
+	}
+	s.tick++
+	p.used = s.tick
+	s.mu.Unlock()
+	if last != nil {
+		last.CloseIdleConnections()
+	}
+	return p.Transport
+}
+
+// drop forgets the lane that was used least recently.
+func (s *Standard) drop() (last *lanePool) {
+	var key lane
+	for l, p := range s.lanes {
+		if last == nil || p.used < last.used {
+			key, last = l, p
+		}
+	}
+	delete(s.lanes, key)
+	return last
+}
+
+// CloseIdleConnections closes the connections that no request uses.
+func (s *Standard) CloseIdleConnections() {
+	s.mu.Lock()
+	lanes := make([]*lanePool, 0, len(s.lanes))
+	for _, p := range s.lanes {
+		lanes = append(lanes, p)
+	}
+	s.mu.Unlock()
+	for _, p := range lanes {
+		p.CloseIdleConnections()
+	}
+}
+
+// told makes net/http tell that it is done with a body, where it is to be told.
+func told(req *http.Request) *http.Request {
+	b, ok := req.Body.(*Body)
+	if !ok || b.done == nil {
+		return req
+	}
+	trace := &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { b.done() }}
+	return req.WithContext(httptrace.WithClientTrace(req.Context(), trace))
+}
