@@ -12,6 +12,7 @@ import (
 	"gateway/functions/assembly"
 	"gateway/functions/docs"
 	"gateway/functions/docs/document"
+	"gateway/shared/admin"
 	"gateway/shared/app"
 	"gateway/shared/seal"
 	"gateway/shared/store/sqlite"
@@ -38,7 +39,7 @@ func TestTheDocumentOfTheFunctionIsCurrent(t *testing.T) {
 			t.Fatal(err)
 		}
 		var pretty bytes.Buffer
-		if err := json.Indent(&pretty, built.(json.RawMessage), "", " "); err != nil {
+		if err := json.Indent(&pretty, built.(*admin.Document).JSON(), "", " "); err != nil {
 			t.Fatal(err)
 		}
 		pretty.WriteByte('\n')

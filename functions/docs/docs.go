@@ -29,9 +29,20 @@ const (
 func New(routes []relay.Route, families ...admin.Family) admin.Family {
 	own := Serve(nil)
 	all := append(families[:len(families):len(families)], own)
-	document := sync.OnceValues(func() (json.RawMessage, error) { return build(routes, all) })
-	own.Routes[0].Do = func(*admin.Call) (any, error) { return document() }
+	own.Routes[0].Do = once(func() (json.RawMessage, error) { return build(routes, all) })
 	return own
+}
+
+// once serves a document that is made when somebody asks for it.
+func once(text func() (json.RawMessage, error)) func(*admin.Call) (any, error) {
+	document := sync.OnceValues(func() (*admin.Document, error) {
+		raw, err := text()
+		if err != nil {
+			return nil, err
+		}
+		return admin.NewDocument(raw)
+	})
+	return func(*admin.Call) (any, error) { return document() }
 }
 
 // Serve makes the family of a document that was built before.
@@ -39,7 +50,7 @@ func Serve(document json.RawMessage) admin.Family {
 	return admin.Family{Name: Name, Doc: "This document.", Routes: []admin.Route{{
 		Method: "GET", Path: "/openapi.json", Name: "getDocument", Doc: "Read the OpenAPI 3.1 document of the whole gateway.", Public: true,
 		Answer: admin.Schema{"type": "object", "description": "An OpenAPI 3.1 document."},
-		Do:     func(*admin.Call) (any, error) { return document, nil },
+		Do:     once(func() (json.RawMessage, error) { return document, nil }),
 	}}}
 }
 

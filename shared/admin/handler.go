@@ -106,6 +106,10 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set(requestIDHeader, c.RequestID)
 	v, err := h.serve(w, c)
+	if d, ok := v.(*Document); ok && err == nil {
+		d.ServeHTTP(w, r)
+		return
+	}
 	var out Answer
 	if err == nil {
 		if out, err = c.answer(v); err != nil {

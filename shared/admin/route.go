@@ -63,7 +63,7 @@ type Route struct {
 	Action, Resource string
 
 	// Do serves the call. What it gives is encoded as JSON and answered with
-	// Status; nil is {}, and an Answer is answered as it is.
+	// Status; nil is {}, an Answer is answered as it is, and a *Document answers.
 	Do func(*Call) (any, error)
 
 	mistake error // of the description that made the route

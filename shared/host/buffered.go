@@ -64,6 +64,7 @@ func restoreCaller(h http.Handler, secrets OriginSecrets) http.Handler {
 			r.RemoteAddr = remoteAddr(rc.Identity.SourceIP)
 		}
 		r.Header.Del("Host")
+		r.Header.Del("Accept-Encoding") // the API passes on text alone; the edge compresses
 		secrets.restore(r)
 		tracked := &trackedWriter{ResponseWriter: w}
 		defer func() {

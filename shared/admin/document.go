@@ -1,0 +1,97 @@
+package admin
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"strings"
+)
+
+// Document is an answer that is the same for everybody and may be large. It is made
+// ready once: who asks for it often costs little more than a look at a header.
+type Document struct {
+	plain, packed []byte // JSON, and the same by gzip
+	tag           string
+}
+
+// documentAge is how long others may keep a document without asking, in seconds.
+const documentAge = 300
+
+// NewDocument makes a document of JSON.
+func NewDocument(text json.RawMessage) (*Document, error) {
+	var plain, packed bytes.Buffer
+	if err := json.Compact(&plain, text); err != nil {
+		return nil, err
+	}
+	z, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
+	if err != nil {
+		return nil, err
+	}
+	_, err = z.Write(plain.Bytes())
+	if err == nil {
+		err = z.Close()
+	}
+	sum := sha256.Sum256(plain.Bytes())
+	// Weak: both forms are the same document.
+	return &Document{plain: plain.Bytes(), packed: packed.Bytes(), tag: `W/"` + hex.EncodeToString(sum[:12]) + `"`}, err
+}
+
+// JSON is the document's text.
+func (d *Document) JSON() json.RawMessage { return d.plain }
+
+// ServeHTTP answers with the document, or with its tag for who has it.
+func (d *Document) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	h.Set("Content-Type", "application/json")
+	h.Set("Cache-Control", "public, max-age="+strconv.Itoa(documentAge))
+	h.Set("Etag", d.tag)
+	h.Set("Vary", "Accept-Encoding")
+	h.Set("X-Content-Type-Options", "nosniff")
+	if d.known(r.Header) {
+		h.Del("Content-Type")
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	body := d.plain
+	if takesGzip(r.Header) {
+		h.Set("Content-Encoding", "gzip")
+		body = d.packed
+	}
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	w.WriteHeader(http.StatusOK)
+	_, _ = w.Write(body) // a caller who went away needs no answer
+}
+
+// known tells whether the caller has the document (RFC 9110, 13.1.2).
+func (d *Document) known(h http.Header) bool {
+	for _, v := range h.Values("If-None-Match") {
+		for tag := range strings.SplitSeq(v, ",") {
+			tag = strings.TrimSpace(tag)
+			if tag == "*" || strings.TrimPrefix(tag, "W/") == strings.TrimPrefix(d.tag, "W/") {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// takesGzip tells whether a caller names gzip among what it can read (RFC 9110,
+// 12.5.3).
+func takesGzip(h http.Header) bool {
+	for _, v := range h.Values("Accept-Encoding") {
+		for coding := range strings.SplitSeq(v, ",") {
+			name, weight, _ := strings.Cut(coding, ";")
+			if !strings.EqualFold(strings.TrimSpace(name), "gzip") {
+				continue
+			}
+			q, has := strings.CutPrefix(strings.ToLower(strings.TrimSpace(weight)), "q=")
+			n, err := strconv.ParseFloat(q, 64)
+			return !has || err == nil && n > 0
+		}
+	}
+	return false
+}
