@@ -5,7 +5,7 @@ NICE  ?=
 # Packages of the main module; infra and scripts/goaws are modules of their own.
 PKG   ?= ./...
 
-.PHONY: help run test unit race lint fuzz arm clients kill bench matrix synth infra-test lambdas deps clean
+.PHONY: help run test unit standard race lint cross fuzz arm clients kill bench matrix synth infra-test lambdas deps clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk 'BEGIN{FS=":.*## "}{printf "  make %-12s %s\n",$$1,$$2}'
@@ -20,16 +20,31 @@ node_modules/.stamp: scripts/testdeps/package-lock.json scripts/clients/package-
 	npm ci --silent --no-audit --no-fund --prefix scripts/clients
 	@mkdir -p node_modules && touch $@
 
-test: deps lint unit infra-test fuzz ## everything that CI runs
+test: deps lint cross unit standard infra-test fuzz ## everything that CI runs
 
 unit: deps ## all tests of the main module, with the race detector
 	$(NICE) $(GO) test -race -timeout 15m $(PKG)
+
+# What of the end-to-end tests shows that net/http serves and calls as the engines of
+# this project do: wire, streams, faults, kills and books.
+STANDARD = RefusalsDoNotWait|TargetsThat|Hostile|HeadersEndHere|ByteForByte|PassThroughBodies|WhatReachesAProvider|FilesComeBack|LongUpload|CutUpload|BrokenForms|BrokenStreams|ErrorsBeforeAStream|FallbackCovers|AClientThatLeaves|SilentStreams|DiesUnderManyStreams|LeaveAreBilled|KilledAtTwenty|StopLetsStreams|OurBooks|TwoHundredCallers|CompressedAnswers|LargeAnswers|TestTheDocumentIs
+
+standard: deps ## end-to-end tests with net/http as server and client, and without assembly
+	$(NICE) $(GO) test -tags purego ./shared/wire/...
+	GATEWAY_HTTP=standard $(NICE) $(GO) test -tags purego -timeout 15m -run '$(STANDARD)' ./local
+	GATEWAY_HTTP=standard GOFLAGS="$$GOFLAGS -tags=purego" $(NICE) $(GO) test -count=1 ./scripts/clients/...
 
 lint: ## gofmt, vet and staticcheck
 	@out=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$out" ]; then echo "gofmt wants to change:"; echo "$$out"; exit 1; fi
 	$(GO) vet $(PKG)
 	cd scripts/lint && $(GO) build -o ../../bin/staticcheck honnef.co/go/tools/cmd/staticcheck
 	bin/staticcheck $(PKG)
+
+# Platforms whose files no test here runs: of their own, and of none in particular.
+cross: ## compile for platforms that no test runs on
+	@for p in darwin/arm64 windows/amd64 linux/riscv64; do echo "build for $$p"; GOOS=$${p%/*} GOARCH=$${p#*/} CGO_ENABLED=0 $(NICE) $(GO) build ./shared/... ./local/... ./functions/... && GOOS=$${p%/*} GOARCH=$${p#*/} CGO_ENABLED=0 $(GO) vet $(PLATFORM) || exit 1; done
+# Packages with files for one platform.
+PLATFORM = ./shared/wire/... ./shared/egress ./shared/host/... ./shared/usage ./shared/store/sqlite
 
 # So few tries that a change is not stopped by what chance finds elsewhere: to look
 # for faults, give each target a minute by hand.
