@@ -11,6 +11,7 @@ import (
 // A host that claims to have used more than anything can does not make sums run
 // over: neither those of a key's budget nor those of graphs.
 func TestAbsurdUsageDoesNotRunOver(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	host := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")

@@ -8,6 +8,7 @@ import (
 // TestANewWorkspaceGetsWhatIsOpenToAll makes an integration open to every
 // workspace, then a workspace, and calls it with a key of that workspace.
 func TestANewWorkspaceGetsWhatIsOpenToAll(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	r.admin("POST", "/integrations", fmt.Sprintf(`{"name":"Everyone's","slug":"everyones","ai_provider_id":"openai","key":"mock-everyone","configurations":{"custom_host":%q}}`, r.mockBase()))
 	r.admin("PUT", "/integrations/everyones/workspaces", `{"workspaces":[],"global_workspace_access":{"enabled":true},"override_existing_workspace_access":true}`)

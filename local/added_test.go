@@ -57,6 +57,7 @@ func (p *picky) sent() []string {
 // TestAHostThatRefusesWhatIsAddedIsAskedWithoutIt: once more, and then never again
 // with it, for the host and model that refused; what the client wrote itself stays.
 func TestAHostThatRefusesWhatIsAddedIsAskedWithoutIt(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	const schema = `"output_config":{"format":{"type":"json_schema","schema":{"type":"object","properties":{"a":{"type":"string"}},"required":["a"],"additionalProperties":false}}}`
 	for _, c := range []struct{ name, provider, path, body, member string }{
@@ -89,6 +90,7 @@ func TestAHostThatRefusesWhatIsAddedIsAskedWithoutIt(t *testing.T) {
 }
 
 func TestWhatTheClientWroteIsNotTakenOut(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	for name, c := range map[string]struct {
 		status       int

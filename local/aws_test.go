@@ -96,11 +96,13 @@ func total(list string) int {
 	return l.Total
 }
 
+// In a row: it sets the environment.
 func TestStoresOnAWS(t *testing.T) {
 	awstest.Start(t)
 	checkGateway(t, serveAWS(t, open))
 }
 
+// In a row: it sets the environment.
 func TestFunctionsBehindOneAddress(t *testing.T) {
 	awstest.Start(t)
 	checkGateway(t, serveAWS(t, openLambda))

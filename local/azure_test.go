@@ -28,6 +28,7 @@ func entraFields(secret string) string {
 	return fmt.Sprintf(`,"azure_auth_mode":"entra","azure_entra_tenant_id":"mock-tenant","azure_entra_client_id":"app","azure_entra_client_secret":%q`, secret)
 }
 
+// In a row: it sets the environment.
 func TestAzureWithEntraAndDeployments(t *testing.T) {
 	mock, host := azureMock(t)
 	r := start(t)

@@ -64,6 +64,7 @@ func (l *later) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 // tells its usage, by the gateway's own routes and passed through; one that was
 // made at once is not booked again when it is read.
 func TestResponsesInTheBackgroundAreBookedOnce(t *testing.T) {
+	t.Parallel()
 	const cost = 100*150 + 50*600 // nano-dollars of gpt-4o-mini
 	cases := []struct {
 		name, base, body string

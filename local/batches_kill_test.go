@@ -17,6 +17,7 @@ func (p *process) at(t *testing.T) *running { return &running{t: t, base: p.base
 // runs: between two steps, and with rows under way. Each row has one answer in the
 // end, and the books are the bill, but for the rows that were under way.
 func TestABatchGoesOnAfterItsProcessWasKilled(t *testing.T) {
+	t.Parallel()
 	mock := mockprovider.New(mockprovider.Options{})
 	addr, err := mock.Listen("127.0.0.1:0")
 	if err != nil {
@@ -95,6 +96,7 @@ func TestABatchGoesOnAfterItsProcessWasKilled(t *testing.T) {
 // TestABatchOutlivesAStop stops the process in good order while rows are under way:
 // they end, and no row is sent twice.
 func TestABatchOutlivesAStop(t *testing.T) {
+	t.Parallel()
 	mock := mockprovider.New(mockprovider.Options{})
 	addr, err := mock.Listen("127.0.0.1:0")
 	if err != nil {

@@ -19,6 +19,7 @@ func (r *running) here() store.Scope { return store.Scope{Org: "default", Worksp
 // Messages that come many times, early, late and in any order, to workers that run
 // at a time, change nothing: every row is sent once.
 func TestMessagesOfBatchesComeOftenAndInAnyOrder(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	const rows = 110
 	file := r.keep(workspaceKey, chatRows(rows, "@mock/gpt-4o-mini", func(i int) string { return "mock: delay=30ms" }))
@@ -52,6 +53,7 @@ func TestMessagesOfBatchesComeOftenAndInAnyOrder(t *testing.T) {
 
 // A batch whose time is over ends with what it has: the other rows say so.
 func TestABatchExpires(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	const rows = 80
 	id := r.runBatch(workspaceKey, r.keep(workspaceKey, chatRows(rows, "@mock/gpt-4o-mini", func(i int) string { return "mock: delay=100ms" })), "")
@@ -80,6 +82,7 @@ func TestABatchExpires(t *testing.T) {
 // A batch whose message was lost goes on after the sweep; one whose input is gone
 // fails.
 func TestBatchesThatLostTheirMessageOrInput(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	file := r.keep(workspaceKey, chatRows(2, "@mock/gpt-4o-mini", greeting))
 	lost, err := r.g.relay.Batches().Create(context.Background(), r.here(), managed.Definition{Endpoint: "/v1/chat/completions", Input: file, Window: managed.Immediate, Key: "of nobody"})
@@ -113,6 +116,7 @@ func TestBatchesThatLostTheirMessageOrInput(t *testing.T) {
 
 // A config of the options may hold credentials: logs do not show it.
 func TestTheConfigOfABatchIsNotLogged(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	const secret = "sk-of-a-config-in-place"
 	file := r.keep(workspaceKey, chatRows(1, "gpt-4o-mini", greeting))
@@ -147,6 +151,7 @@ func TestTheConfigOfABatchIsNotLogged(t *testing.T) {
 
 // Nor do the logs of batches that are refused, however they are written.
 func TestTheConfigOfARefusedBatchIsNotLogged(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	const secret = "sk-of-a-config-in-place"
 	options := fmt.Sprintf(`{"x-gateway-config":{"provider":"openai","api_key":%q}}`, secret)

@@ -13,6 +13,7 @@ import (
 // A batch of 24 hours is handed to the provider's own batches, is read until it has
 // ended, and is booked once; its output is the gateway's then.
 func TestABatchThatTheProviderRuns(t *testing.T) {
+	t.Parallel()
 	for _, host := range []struct {
 		jobHost
 		options string
@@ -57,6 +58,7 @@ func TestABatchThatTheProviderRuns(t *testing.T) {
 
 // What the provider refuses ends the batch with its words.
 func TestABatchThatTheProviderRefuses(t *testing.T) {
+	t.Parallel()
 	n := bedrockHost.host(t)
 	file := n.keep(n.mine, rowsFor(bedrockHost.model))
 	b := n.ended(n.mine, n.id("POST", "/batches", fmt.Sprintf(`{"input_file_id":%q,"endpoint":"/v1/chat/completions","completion_window":"24h","gateway_options":{"x-gateway-virtual-key":"common"}}`, file), asGateway(n.mine)...))
@@ -67,6 +69,7 @@ func TestABatchThatTheProviderRefuses(t *testing.T) {
 
 // A batch that a provider runs is cancelled there.
 func TestABatchAtTheProviderIsCancelled(t *testing.T) {
+	t.Parallel()
 	quick := batchPace.Poll
 	batchPace.Poll = 3 * time.Second // the mock ends a batch when it is read twice
 	t.Cleanup(func() { batchPace.Poll = quick })
@@ -111,6 +114,7 @@ func slowProvider(t *testing.T) (base string, cancelled *atomic.Int32) {
 // A batch of a key that is revoked is cancelled at the provider, and what it cost
 // until then is booked as the key's.
 func TestABatchAtTheProviderEndsWithItsKey(t *testing.T) {
+	t.Parallel()
 	base, cancelled := slowProvider(t)
 	r := start(t)
 	r.admin("POST", "/virtual-keys", fmt.Sprintf(`{"name":"Slow","slug":"slow","provider":"openai","key":"of-the-provider","workspace_id":"default","customHost":%q}`, base))

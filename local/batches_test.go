@@ -102,6 +102,7 @@ func counts(total, completed, failed int) string {
 }
 
 func TestManagedFilesFromUploadToDeletion(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	other := r.admin("POST", "/workspaces", `{"name":"Another"}`)
 	foreign := r.admin("POST", "/api-keys/workspace/service", fmt.Sprintf(`{"name":"k","workspace_id":%q,"scopes":["completions.write"]}`, other["id"]))["key"].(string)
@@ -145,6 +146,7 @@ func TestManagedFilesFromUploadToDeletion(t *testing.T) {
 }
 
 func TestFilesThatAreNoRowsAreRefusedByLine(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	good := `{"custom_id":"a","method":"POST","url":"/v1/chat/completions","body":{"model":"x"}}`
 	for _, c := range []struct{ rows, says string }{
@@ -181,6 +183,7 @@ func TestFilesThatAreNoRowsAreRefusedByLine(t *testing.T) {
 // A batch runs through the walk: every row is a request of its own, with its
 // record, and what it costs is what the provider bills.
 func TestABatchThatTheGatewayRuns(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	rows := chatRows(60, "gpt-4o-mini", greeting)
 	file := r.keep(workspaceKey, rows)
@@ -238,6 +241,7 @@ func TestABatchThatTheGatewayRuns(t *testing.T) {
 // Rows that fail go to the file of errors with the answer that they got; those
 // that may be sent again are.
 func TestRowsOfABatchFailByThemselves(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	say := []string{"mock: say=fine", "mock: status=400", "mock: status=500", "mock: status=503 times=2", "mock: cut"}
 	file := r.keep(workspaceKey, chatRows(len(say), "@mock/gpt-4o-mini", func(i int) string { return say[i] }))
@@ -259,6 +263,7 @@ func TestRowsOfABatchFailByThemselves(t *testing.T) {
 // What is wrong with the rows of a batch is told with their lines, before any is
 // run.
 func TestABatchIsCheckedBeforeItRuns(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	rows := chatRows(1, "@mock/gpt-4o-mini", greeting) +
 		`{"custom_id":"e","method":"POST","url":"/v1/embeddings","body":{"model":"x","input":"y"}}` + "\n" +
@@ -278,6 +283,7 @@ func TestABatchIsCheckedBeforeItRuns(t *testing.T) {
 }
 
 func TestNewBatchesAreCheckedByField(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	file := r.keep(workspaceKey, chatRows(1, "@mock/gpt-4o-mini", greeting))
 	for _, c := range []struct {
@@ -324,6 +330,7 @@ func TestNewBatchesAreCheckedByField(t *testing.T) {
 }
 
 func TestBatchesOfTheGatewayAreListedAndCancelled(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	file := r.keep(workspaceKey, chatRows(120, "@mock/gpt-4o-mini", func(i int) string { return "mock: delay=150ms" }))
 	first, second := r.runBatch(workspaceKey, file, ""), r.runBatch(workspaceKey, file, "")
@@ -356,6 +363,7 @@ func TestBatchesOfTheGatewayAreListedAndCancelled(t *testing.T) {
 // A limit that is reached fails the rows that come after it with that answer; the
 // batch ends.
 func TestRowsStopWithTheLimitOfTheirKey(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	limited := r.newKey(`"rate_limits":[{"type":"requests","unit":"rpd","value":12}]`)
 	id := r.runBatch(limited, r.keep(limited, chatRows(40, "@mock/gpt-4o-mini", greeting)), "")
@@ -375,6 +383,7 @@ func TestRowsStopWithTheLimitOfTheirKey(t *testing.T) {
 
 // The rows of a key that is revoked fail; those that were answered stay.
 func TestRowsStopWithTheirKey(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	made := r.admin("POST", "/api-keys/workspace/service", fmt.Sprintf(`{"name":"gone soon","workspace_id":%q,"scopes":["completions.write"]}`, r.workspace()))
 	key := made["key"].(string)
@@ -401,6 +410,7 @@ func TestRowsStopWithTheirKey(t *testing.T) {
 // Rows of every endpoint run, at providers of other shapes too, and models may be
 // named by the options.
 func TestBatchesOfEveryEndpoint(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	for _, c := range []struct{ endpoint, body, options, says string }{
 		{"/v1/chat/completions", `{"messages":[{"role":"user","content":"mock: say=Good day"}]}`, `{"x-gateway-provider":"@mock-anthropic","x-gateway-provider-model":"claude-sonnet-4-5"}`, `"Good day"`},

@@ -13,6 +13,7 @@ const (
 )
 
 func TestBedrockTextModels(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	r.bedrock("bedrock", bedrockKeys)
 	r.mock.Reset()
@@ -56,6 +57,7 @@ func TestBedrockTextModels(t *testing.T) {
 }
 
 func TestBedrockTextModelsFail(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	r.bedrock("bedrock", bedrockKeys)
 	for _, c := range []struct {

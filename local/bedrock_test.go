@@ -24,7 +24,6 @@ const (
 func (r *running) bedrock(slug, fields string) {
 	r.t.Helper()
 	host := strings.TrimSuffix(r.mockBase(), "/v1")
-	r.t.Setenv("AWS_ENDPOINT_URL_STS", host+"/sts")
 	r.admin("POST", "/integrations", fmt.Sprintf(`{"name":%q,"slug":%q,"workspace_id":%q,"ai_provider_id":"bedrock",%s,"aws_region":"us-east-1"}}`, slug, slug, r.workspace(),
 		strings.Replace(fields, `"configurations":{`, fmt.Sprintf(`"configurations":{"custom_host":%q,`, host), 1)))
 }
@@ -32,6 +31,7 @@ func (r *running) bedrock(slug, fields string) {
 const bedrockKeys = `"configurations":{"aws_auth_type":"accessKey","aws_access_key_id":"AKIDMOCK","aws_secret_access_key":"mock-secret"`
 
 func TestBedrockConversations(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	r.bedrock("bedrock", bedrockKeys)
 	r.mock.Reset()
@@ -126,6 +126,7 @@ func TestBedrockConversations(t *testing.T) {
 }
 
 func TestBedrockFailures(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	r.bedrock("bedrock", bedrockKeys)
 	for _, c := range []struct {
@@ -169,8 +170,10 @@ func TestBedrockFailures(t *testing.T) {
 	}
 }
 
+// In a row: it sets the environment.
 func TestBedrockCredentials(t *testing.T) {
 	r := start(t)
+	t.Setenv("AWS_ENDPOINT_URL_STS", strings.TrimSuffix(r.mockBase(), "/v1")+"/sts")
 	role := `"configurations":{"aws_auth_type":"assumedRole","aws_role_arn":"arn:aws:iam::123456789012:role/`
 	r.bedrock("wrong", strings.Replace(bedrockKeys, "mock-secret", "another-secret", 1))
 	r.bedrock("bearer", `"key":"mock-bedrock","configurations":{"aws_auth_type":"apiKey"`)
@@ -202,6 +205,7 @@ func TestBedrockCredentials(t *testing.T) {
 }
 
 func TestBedrockOperations(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	r.bedrock("bedrock", bedrockKeys)
 	r.mock.Reset()
@@ -237,6 +241,7 @@ func TestBedrockOperations(t *testing.T) {
 // TestBedrockPassThrough sends what an AWS library would: it is signed anew with
 // the saved credential, and the answer comes back byte for byte.
 func TestBedrockPassThrough(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	r.bedrock("bedrock", bedrockKeys)
 	path := "/model/" + strings.ReplaceAll(url.PathEscape(bedrockClaude), ":", "%3A")
@@ -288,6 +293,7 @@ func TestBedrockPassThrough(t *testing.T) {
 // TestModelsOfAPathAreHeldToTheList: a provider that serves some models only
 // serves no others by a path that names them.
 func TestModelsOfAPathAreHeldToTheList(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	r.bedrock("narrow", bedrockKeys)
 	r.admin("PUT", "/integrations/narrow/models?workspace_id="+r.workspace(), `{"allow_all_models":false,"models":[{"slug":"amazon.nova-pro-v1:0","enabled":true}]}`)
@@ -309,6 +315,7 @@ func TestModelsOfAPathAreHeldToTheList(t *testing.T) {
 // TestProfilesArePricedByTheirModel: an application's inference profile has no
 // price of its own.
 func TestProfilesArePricedByTheirModel(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	r.bedrock("bedrock", bedrockKeys)
 	for _, model := range []string{bedrockARN, bedrockClaude} {
@@ -331,6 +338,7 @@ func TestProfilesArePricedByTheirModel(t *testing.T) {
 }
 
 func TestSageMakerEndpointsArePassedThrough(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	host := strings.TrimSuffix(r.mockBase(), "/v1")
 	r.admin("POST", "/integrations", fmt.Sprintf(`{"name":"sm","slug":"sm","workspace_id":%q,"ai_provider_id":"sagemaker","configurations":{"custom_host":%q,"aws_auth_type":"accessKey","aws_region":"us-east-1","aws_access_key_id":"AKIDMOCK","aws_secret_access_key":"mock-secret","amzn_sagemaker_target_model":"m.tar.gz"}}`, r.workspace(), host))

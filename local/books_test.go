@@ -53,6 +53,7 @@ var traffic = []struct{ path, body string }{
 }
 
 func TestOurBooksEqualTheProvidersBill(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	for _, c := range traffic {
 		if got := r.call("POST", c.path, c.body); got.status != 200 {
@@ -95,6 +96,7 @@ func leave(r *running, path, body string, n int) error {
 }
 
 func TestClientsThatLeaveAreBilledInFull(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	var wg sync.WaitGroup
 	total := 0
@@ -126,6 +128,7 @@ func TestClientsThatLeaveAreBilledInFull(t *testing.T) {
 }
 
 func TestBrokenStreamsNeverLookWhole(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	for _, c := range []struct{ name, path, model, fault string }{
 		{"cut, same dialect", "/chat/completions", "@mock/gpt-4o-mini", "cut=after:4"},
@@ -186,6 +189,7 @@ func TestBrokenStreamsNeverLookWhole(t *testing.T) {
 }
 
 func TestErrorsBeforeAStreamHaveTheirOwnStatus(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	for _, c := range []struct {
 		name, path, model, fault string

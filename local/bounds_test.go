@@ -9,6 +9,7 @@ import (
 // TestBoundsAreJudgedByTheTarget walks bodies that pass a bound of the specification
 // to targets that set it wider and to others, on all clients' routes.
 func TestBoundsAreJudgedByTheTarget(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	own := fmt.Sprintf(`{"provider":"vllm","custom_host":%q,"api_key":"k"}`, r.mockBase())
 	stops := func(n int) string {

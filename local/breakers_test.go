@@ -21,6 +21,7 @@ func (r *running) order(n int, model, directives string) {
 }
 
 func TestBreakersOpenProbeAndCloseAcrossProcesses(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	clock := new(atomic.Int64)
 	one, other := r.instance(clock), r.instance(clock)
@@ -114,6 +115,7 @@ func TestBreakersOpenProbeAndCloseAcrossProcesses(t *testing.T) {
 // TestStreamsThatBreakCountForBreakers: a provider that dies in the middle of its
 // streams is left out like one that does not answer.
 func TestStreamsThatBreakCountForBreakers(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	in := r.instance(new(atomic.Int64))
 	slug := r.saveConfig(`{"cb_config":{"failure_threshold":2,"cooldown_interval":30000},"strategy":{"mode":"fallback"},"targets":[{"provider":"@mock","override_params":{"model":"gpt-4o"}},{"provider":"@mock"}]}`)
@@ -139,6 +141,7 @@ func TestStreamsThatBreakCountForBreakers(t *testing.T) {
 }
 
 func TestConfigsOfRequestsHaveNoBreaker(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	config := `{"cb_config":{"failure_threshold":1,"cooldown_interval":30000},"strategy":{"mode":"fallback"},"targets":[` + target("status=500", "") + "," + target("", "") + `]}`
 	for range 3 {

@@ -110,6 +110,7 @@ var cachedRoutes = []struct{ name, path, body string }{
 }
 
 func TestKeptAnswersAreUsedAgain(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	for _, route := range cachedRoutes {
 		plain, stream := fmt.Sprintf(route.body, ""), fmt.Sprintf(route.body, `,"stream":true`)
@@ -145,6 +146,7 @@ func TestKeptAnswersAreUsedAgain(t *testing.T) {
 }
 
 func TestAReplayTellsUsageOnlyWhenAsked(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	body := chatBody("@mock/gpt-4o-mini", "How many?", "")
 	whole := r.cached("MISS", "/chat/completions", body).json(t)["usage"].(map[string]any)
@@ -166,6 +168,7 @@ func TestAReplayTellsUsageOnlyWhenAsked(t *testing.T) {
 }
 
 func TestToolCallsAreReplayed(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	const tools = `,"tools":[{"type":"function","function":{"name":"weather","parameters":{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}}}],"tool_choice":"required"`
 	for _, model := range []string{"@mock/gpt-4o-mini", "@mock-anthropic/claude-sonnet-4-5"} {
@@ -198,6 +201,7 @@ func TestToolCallsAreReplayed(t *testing.T) {
 }
 
 func TestARefreshReplacesTheAnswer(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	body := chatBody("@mock/gpt-4o-mini", "Say it again", "")
 	first := r.cached("MISS", "/chat/completions", body)
@@ -214,6 +218,7 @@ func TestARefreshReplacesTheAnswer(t *testing.T) {
 }
 
 func TestWhatSeparatesCachedAnswers(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	body := chatBody("@mock/gpt-4o-mini", "Apart", "")
 	r.cached("MISS", "/chat/completions", body)
@@ -242,6 +247,7 @@ func TestWhatSeparatesCachedAnswers(t *testing.T) {
 }
 
 func TestAnotherWorkspaceNeverHits(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	ws := r.admin("POST", "/admin/workspaces", `{"name":"Other team"}`)
 	id, _ := ws["id"].(string)
@@ -257,6 +263,7 @@ func TestAnotherWorkspaceNeverHits(t *testing.T) {
 }
 
 func TestErrorsAndCutStreamsAreNeverKept(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	for _, c := range []struct{ path, model, text, more string }{
 		{"/chat/completions", "@mock/gpt-4o-mini", "mock: status=500", ""},
@@ -279,6 +286,7 @@ func TestErrorsAndCutStreamsAreNeverKept(t *testing.T) {
 }
 
 func TestWhatIsNotCached(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	body := chatBody("@mock/gpt-4o-mini", "Not kept", "")
 	for range 2 {
@@ -299,6 +307,7 @@ func TestWhatIsNotCached(t *testing.T) {
 // What a provider does not list but its host is asked for all the same, and what
 // the gateway answers itself, is cached too.
 func TestAnswersOfOtherOriginsAreCached(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	for path, body := range map[string]string{
 		"/rerank":                `{"model":"@mock/rerank-v1","query":"cat","documents":["dog","a cat"]}`,
@@ -318,6 +327,7 @@ func TestAnswersOfOtherOriginsAreCached(t *testing.T) {
 }
 
 func TestEachTargetHasItsOwnAnswers(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	body := chatBody("gpt-4o-mini", "Who answers?", "")
 	config := func(first string) []string {
@@ -339,6 +349,7 @@ func TestEachTargetHasItsOwnAnswers(t *testing.T) {
 }
 
 func TestAHitCostsNothingAndSaysWhatItSaved(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	key := r.newKey(`"usage_limits":{"type":"cost","credit_limit":1}`)
 	body := chatBody("@mock/gpt-4o-mini", "What does it cost?", "")
@@ -361,6 +372,7 @@ func TestAHitCostsNothingAndSaysWhatItSaved(t *testing.T) {
 }
 
 func TestAnswersOutliveARestart(t *testing.T) {
+	t.Parallel()
 	dir, outside := t.TempDir(), outsideMock(t)
 	r := startIn(t, dir)
 	body := `{"model":"gpt-4o-mini","messages":[{"role":"user","content":"Do you remember the old harbour town?"}]}`
@@ -373,6 +385,7 @@ func TestAnswersOutliveARestart(t *testing.T) {
 }
 
 func TestAnswersAreFoundByMeaning(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	config := []string{"X-Gateway-Config", semanticCache}
 	const asked, same, other = "Please tell me where the city of Ulm is", "please tell me: where is the city of Ulm", "How long does an egg boil in the mountains"
@@ -409,6 +422,7 @@ func TestAnswersAreFoundByMeaning(t *testing.T) {
 }
 
 func TestVectorsOutliveARestart(t *testing.T) {
+	t.Parallel()
 	dir, outside := t.TempDir(), outsideMock(t)
 	r := startIn(t, dir)
 	direct := []string{"X-Gateway-Provider", "openai", "X-Gateway-Custom-Host", outside, "Authorization", "Bearer sk-of-the-caller", "X-Gateway-Config", semanticCache}
@@ -419,6 +433,7 @@ func TestVectorsOutliveARestart(t *testing.T) {
 }
 
 func TestEmbeddingsOfTheCacheArePaidByTheCaller(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	r.cached("SEMANTIC MISS", "/chat/completions", chatBody("@mock/gpt-4o-mini", "Who pays for this", ""), "X-Gateway-Config", semanticCache, "X-Gateway-Trace-Id", "trace-1")
 	all := r.records(2)
@@ -436,6 +451,7 @@ func TestEmbeddingsOfTheCacheArePaidByTheCaller(t *testing.T) {
 }
 
 func TestAnEmbedderThatFailsIsAMiss(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	for name, embedder := range map[string]string{
 		"is not there": `{"provider":"@nobody","model":"m"}`,
@@ -450,6 +466,7 @@ func TestAnEmbedderThatFailsIsAMiss(t *testing.T) {
 }
 
 func TestAnEmbedderThatIsLateIsAMissThatIsPaid(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	config := []string{"X-Gateway-Config", semanticCache}
 	body := chatBody("@mock/gpt-4o-mini", "The embedder is late", "")
@@ -467,6 +484,7 @@ func TestAnEmbedderThatIsLateIsAMissThatIsPaid(t *testing.T) {
 }
 
 func TestASemanticCacheNeedsAnEmbedderToBeSaved(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	for body, field := range map[string]string{
 		`{"cache":{"mode":"semantic"}}`:                                              "cache.embedder",
@@ -487,6 +505,7 @@ func TestASemanticCacheNeedsAnEmbedderToBeSaved(t *testing.T) {
 
 // What a stream and a whole answer say beside plain text comes back too.
 func TestRicherAnswersAreReplayed(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	lenient := []string{"X-Gateway-Strict-Open-Ai-Compliance", "false"}
 	const functions = `,"functions":[{"name":"weather","parameters":{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}}],"function_call":{"name":"weather"}`

@@ -27,6 +27,7 @@ func (r *running) wired(id, path, fields string) {
 const weatherTool = `,"tools":[{"type":"function","function":{"name":"get.weather","parameters":{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}}}]`
 
 func TestCohereConversations(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	r.wired("cohere", "", "")
 	r.mock.Reset()
@@ -119,6 +120,7 @@ func (r *running) billed(t *testing.T, n int) {
 }
 
 func TestCohereFailures(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	r.wired("cohere", "", "")
 	for _, c := range []struct {
@@ -154,6 +156,7 @@ func TestCohereFailures(t *testing.T) {
 }
 
 func TestEmbeddingsRerankAndOCROfProvidersOfTheirOwn(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	r.wired("cohere", "", "")
 	r.wired("jina", "/jina/v1", "")
@@ -221,6 +224,7 @@ func TestEmbeddingsRerankAndOCROfProvidersOfTheirOwn(t *testing.T) {
 }
 
 func TestWiresOfTheirOwn(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	r.wired("reka-ai", "/reka", "")
 	r.wired("palm", "/palm", "")
@@ -259,6 +263,7 @@ func TestWiresOfTheirOwn(t *testing.T) {
 }
 
 func TestOracleSignsAndNamesItsCompartment(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {

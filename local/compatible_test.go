@@ -103,6 +103,7 @@ const odd = `{"model":"gpt-4o-mini","max_completion_tokens":40,"seed":7,"user":"
 // TestEveryCompatibleHost asks every host of the OpenAI shape for what it has: the
 // books are the bill, and what the host wants otherwise is changed and told.
 func TestEveryCompatibleHost(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	hosts := newCompatible(t)
 	asked := map[string]int{}

@@ -81,6 +81,7 @@ var compressedCalls = []struct {
 	{"models", "GET", "/models", "", true},
 }
 
+// In a row: it measures what this process allocates.
 func TestCompressedAnswers(t *testing.T) {
 	r := start(t)
 	var coding atomic.Pointer[compressor]
@@ -132,6 +133,7 @@ func TestCompressedAnswers(t *testing.T) {
 
 // TestLargeAnswersShareOneBudget: what does not fit is refused, and given back.
 func TestLargeAnswersShareOneBudget(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	release := make(chan struct{})
 	var waiting atomic.Int64

@@ -10,6 +10,7 @@ import (
 // TestTheDefaultConfigOfAWorkspace: requests that name no config go by the
 // workspace's default, after the default of their key.
 func TestTheDefaultConfigOfAWorkspace(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	save := func(user string, isDefault int) string {
 		t.Helper()
@@ -54,6 +55,7 @@ func TestTheDefaultConfigOfAWorkspace(t *testing.T) {
 // A key whose default config was archived refuses requests that name no other,
 // and says that it was not they who named it.
 func TestAnArchivedDefaultConfigIsNamedAsSuch(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	slug := r.saveConfig(`{"provider":"@mock"}`)
 	key := r.admin("POST", "/api-keys/workspace/service", fmt.Sprintf(`{"name":"k","workspace_id":%q,"scopes":["completions.write"],"defaults":{"config_id":%q}}`, r.workspace(), slug))["key"].(string)

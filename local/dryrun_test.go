@@ -17,6 +17,7 @@ func (r *running) dryRun(body string) map[string]any {
 }
 
 func TestDryRunTellsWhatWouldBeSentAndSendsNothing(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	r.admin("POST", "/configs", fmt.Sprintf(`{"name":"spare","workspace_id":%q,"config":{"strategy":{"mode":"fallback","on_status_codes":[429,503]},"retry":{"attempts":2},
 		"targets":[{"provider":"@mock","override_params":{"model":"gpt-4o","temperature":0.5}},{"provider":"@mock-anthropic","override_params":{"model":"claude-sonnet-4-5"},"request_timeout":5000}]}}`, r.workspace()))
@@ -78,6 +79,7 @@ func TestDryRunTellsWhatWouldBeSentAndSendsNothing(t *testing.T) {
 }
 
 func TestDryRunShowsNoSecretsAndOnlyTheOwnWorkspace(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	got := r.call("POST", "/configs/dry-run", `{"path":"/proxy/echo/x?","body":{"a":1}}`)
 	if got.status != 400 || !strings.Contains(got.body, `"path"`) {
@@ -106,6 +108,7 @@ func TestDryRunShowsNoSecretsAndOnlyTheOwnWorkspace(t *testing.T) {
 // Where only saved configuration is taken, a config can still be tried before it
 // is saved; what else a request brings is refused as in the request.
 func TestDryRunTriesConfigsThatCouldNotBeSent(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	r.admin("PUT", "/admin/organisation/settings", `{"data_plane_security_settings":{"block_inline_config":true}}`)
 	const ask = `"path":"/chat/completions","body":{"model":"gpt-4o","messages":[{"role":"user","content":"Hello"}]}`
@@ -129,6 +132,7 @@ func TestDryRunTriesConfigsThatCouldNotBeSent(t *testing.T) {
 }
 
 func TestDryRunTellsAllThatIsWrongWithAConfig(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	got := r.dryRun(`{"config":{"strategy":{"mode":"best"},"retry":{"attempts":"x"},"targets":[{"weight":-1}]},"path":"/chat/completions","body":{"model":"gpt-4o","messages":[{"role":"user","content":"Hello"}]}}`)
 	var fields []string
@@ -147,6 +151,7 @@ func TestDryRunTellsAllThatIsWrongWithAConfig(t *testing.T) {
 // The credential's header is shown and its value is not; one that is missing is
 // told.
 func TestDryRunShowsWhereCredentialsWouldStand(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	ask := func(config string) any {
 		t.Helper()
@@ -171,6 +176,7 @@ func TestDryRunShowsWhereCredentialsWouldStand(t *testing.T) {
 }
 
 func TestDryRunAsksNobodyWhatAProfileStandsFor(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	r.bedrock("bedrock", bedrockKeys)
 	r.mock.Reset()

@@ -101,6 +101,7 @@ func leaks(text string) bool {
 // A provider that repeats the credential tells it neither to the caller nor to the
 // log, on any route, in any dialect.
 func TestARepeatedCredentialIsNeitherShownNorKept(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	host := startEcho(t)
 	for _, id := range []string{"openai", "anthropic"} {

@@ -9,6 +9,7 @@ import (
 
 // An answer that ends in a failure of the model was billed with the usage it tells.
 func TestFailedAnswersAreBookedByTheirUsage(t *testing.T) {
+	t.Parallel()
 	google, mock := startGoogle(t)
 	bedrock := start(t)
 	bedrock.bedrock("bedrock", bedrockKeys)

@@ -20,6 +20,7 @@ func opened(t *testing.T, dir string) (*gateway, error) {
 	return open(context.Background(), o)
 }
 
+// In a row: it sets the environment.
 func TestFirstKeysMustBeUsable(t *testing.T) {
 	for name, keys := range map[string][2]string{
 		"the same twice":  {"one-key", "one-key"},
@@ -44,6 +45,7 @@ func TestFirstKeysMustBeUsable(t *testing.T) {
 }
 
 // Keys that the environment gives are printed at no start, others once.
+// In a row: it sets the environment.
 func TestOnlyKeysThatWereMadeArePrinted(t *testing.T) {
 	for _, given := range [][2]string{{}, {"given-admin", ""}, {"", "given-workspace"}, {"given-admin", "given-workspace"}} {
 		t.Setenv("GATEWAY_ADMIN_KEY", given[0])
@@ -76,7 +78,7 @@ func TestOnlyKeysThatWereMadeArePrinted(t *testing.T) {
 }
 
 // What is printed can be pasted into a shell: on the first start, and on a later
-// one with the key in the environment.
+// one with the key in the environment. In a row: it sets it.
 func TestThePrintedCommandWorks(t *testing.T) {
 	for _, tool := range []string{"bash", "curl"} {
 		if _, err := exec.LookPath(tool); err != nil {

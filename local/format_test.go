@@ -9,6 +9,7 @@ import (
 // TestJSONThatIsOnlyAskedForIsChecked: Claude and most models of Bedrock have no
 // mode for JSON. What they give instead of it never looks like a good answer.
 func TestJSONThatIsOnlyAskedForIsChecked(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	r.bedrock("bedrock", bedrockKeys)
 	r.mock.Reset()

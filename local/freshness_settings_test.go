@@ -14,7 +14,7 @@ import (
 // TestSettingsOfTheOrganisationHoldInEveryProcess changes what requests may bring
 // through one of two processes on one DynamoDB endpoint, while the other is in
 // use. Requests that begin MaxStale after the change was answered must go by it in
-// both.
+// both. In a row: it sets the environment.
 func TestSettingsOfTheOrganisationHoldInEveryProcess(t *testing.T) {
 	awstest.Start(t)
 	first := spawn(t, t.TempDir(), "-store", "aws")

@@ -79,6 +79,7 @@ func choiceOf(t *testing.T, got reply) map[string]any {
 const weatherTools = `,"tools":[{"type":"function","function":{"name":"get_weather","parameters":{"type":"object","properties":{"city":{"type":"string"}},"required":["city"],"additionalProperties":false}}},{"type":"function","function":{"name":"now"}}]`
 
 func TestGeminiConversations(t *testing.T) {
+	t.Parallel()
 	r, mock := startGoogle(t)
 	a := &asker{running: r}
 	for _, host := range []string{"google", "vertex"} {
@@ -120,6 +121,7 @@ func TestGeminiConversations(t *testing.T) {
 // signatures of its calls, with clients that return them, clients that cannot,
 // and a move to another host in the middle.
 func TestGeminiToolLoop(t *testing.T) {
+	t.Parallel()
 	r, mock := startGoogle(t)
 	a := &asker{running: r}
 	for _, c := range []struct {
@@ -181,6 +183,7 @@ func TestGeminiToolLoop(t *testing.T) {
 }
 
 func TestGeminiFailures(t *testing.T) {
+	t.Parallel()
 	r, mock := startGoogle(t)
 	for _, c := range []struct {
 		directives, code string
@@ -240,6 +243,7 @@ func TestGeminiFailures(t *testing.T) {
 }
 
 func TestVertexPublishers(t *testing.T) {
+	t.Parallel()
 	r, mock := startGoogle(t)
 	a := &asker{running: r}
 	for _, c := range []struct{ path, body, want, upstream string }{
@@ -278,6 +282,7 @@ func TestVertexPublishers(t *testing.T) {
 // TestVertexCredentials: a refused key is the provider's 401, and the key file
 // cannot send the gateway where the egress rules close.
 func TestVertexCredentials(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	_, host, account := googleMock(t)
 	_, _, stranger := googleMock(t)
@@ -313,6 +318,7 @@ func TestVertexCredentials(t *testing.T) {
 // TestGeminiPassThrough: the books know what passes through, be it whole, a
 // stream of events or one list.
 func TestGeminiPassThrough(t *testing.T) {
+	t.Parallel()
 	r, mock := startGoogle(t)
 	body := `{"contents":[{"role":"user","parts":[{"text":"mock: reasoning=3 cached=1\nHello there"}]}]}`
 	for _, path := range []string{":generateContent", ":streamGenerateContent?alt=sse", ":streamGenerateContent"} {
@@ -334,6 +340,7 @@ func TestGeminiPassThrough(t *testing.T) {
 // TestModelsOfGoogleAndAzurePathsAreHeldToTheList: what a path names counts, in
 // whatever spelling the provider could read, and not what the body says.
 func TestModelsOfGoogleAndAzurePathsAreHeldToTheList(t *testing.T) {
+	t.Parallel()
 	r, mock := startGoogle(t)
 	host := strings.TrimSuffix(r.mockBase(), "/v1")
 	r.save("azure", `"ai_provider_id":"azure-openai","key":"mock-azure","configurations":{"azure_auth_mode":"default","azure_resource_name":"res","azure_deployment_config":[{"azure_deployment_name":"gpt-4o-mini","azure_api_version":"2024-10-21","azure_model_slug":"gpt-4o-mini","is_default":true}],"custom_host":"`+host+`"}`)

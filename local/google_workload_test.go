@@ -10,7 +10,7 @@ import (
 
 // TestVertexByAnIdentityOfAnotherCloud asks Gemini on Vertex AI with AWS keys, a role
 // that they assume and a token of an identity provider, as the pool of the project
-// allows.
+// allows. In a row: it sets the environment.
 func TestVertexByAnIdentityOfAnotherCloud(t *testing.T) {
 	r := start(t)
 	host := strings.TrimSuffix(r.mockBase(), "/v1")

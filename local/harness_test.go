@@ -3,11 +3,15 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
 	"os/signal"
+	"runtime"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -39,8 +43,6 @@ func start(t *testing.T) *running { return startIn(t, t.TempDir()) }
 
 func startIn(t *testing.T, dir string) *running {
 	t.Helper()
-	t.Setenv("GATEWAY_ADMIN_KEY", adminKey)
-	t.Setenv("GATEWAY_WORKSPACE_KEY", workspaceKey)
 	o, err := parse([]string{"-addr", "127.0.0.1:0", "-data", dir})
 	if err != nil {
 		t.Fatal(err)
@@ -232,7 +234,26 @@ func TestMain(m *testing.M) {
 	if dir := os.Getenv("GATEWAY_TEST_CHILD"); dir != "" {
 		os.Exit(child(dir))
 	}
+	if err := ready(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 	os.Exit(m.Run())
+}
+
+// ready makes this process ready for tests that run side by side: the keys of
+// their gateways stand in the environment once, and as most tests wait for others
+// most of the time, more of them run than there are cores.
+func ready() error {
+	flag.Parse()
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
+	if !given {
+		if err := flag.Set("test.parallel", strconv.Itoa(4*runtime.GOMAXPROCS(0))); err != nil {
+			return err
+		}
+	}
+	return errors.Join(os.Setenv("GATEWAY_ADMIN_KEY", adminKey), os.Setenv("GATEWAY_WORKSPACE_KEY", workspaceKey))
 }
 
 // child is this test binary run as the gateway, for tests that kill it.

@@ -45,6 +45,7 @@ var hostile = []struct {
 }
 
 // TestHostileAnswers gives every client every bad answer in every dialect.
+// In a row: it counts the goroutines of this process.
 func TestHostileAnswers(t *testing.T) {
 	m := newMatrix(t)
 	before := runtime.NumGoroutine()

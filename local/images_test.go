@@ -28,6 +28,7 @@ func startImages(t *testing.T) *running {
 }
 
 func TestImagesOfHostsWithWiresOfTheirOwn(t *testing.T) {
+	t.Parallel()
 	r := startImages(t)
 	a := &asker{running: r}
 	const b64 = `"data":[{"b64_json":"iVBORw0KGgo`
@@ -79,6 +80,7 @@ func TestImagesOfHostsWithWiresOfTheirOwn(t *testing.T) {
 }
 
 func TestImagesThatFail(t *testing.T) {
+	t.Parallel()
 	r := startImages(t)
 	for _, c := range []struct {
 		name, model, prompt, more string
@@ -115,6 +117,7 @@ func TestImagesThatFail(t *testing.T) {
 // TestAnImageTheHostIsGiven: base64 of the caller's body becomes a file of the
 // host's form, byte for byte.
 func TestAnImageTheHostIsGiven(t *testing.T) {
+	t.Parallel()
 	r := startImages(t)
 	image := "\x89PNG\r\n\x1a\n--b\r\nanything\x00\xff"
 	got := r.call("POST", "/images/generations", `{"model":"@stability-ai/sd3.5-large","prompt":"a cat","mode":"image-to-image","strength":0.5,"image":"`+base64.StdEncoding.EncodeToString([]byte(image))+`"}`)
@@ -124,6 +127,7 @@ func TestAnImageTheHostIsGiven(t *testing.T) {
 }
 
 func TestModelsOfGoogle(t *testing.T) {
+	t.Parallel()
 	r, _ := startGoogle(t)
 	_, host, _ := googleMock(t)
 	for name, headers := range map[string][]string{

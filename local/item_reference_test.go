@@ -8,6 +8,7 @@ import (
 // TestItemsOfANeighbourCannotBeReferredTo: a response's items are kept by the
 // provider under ids that tell of no workspace.
 func TestItemsOfANeighbourCannotBeReferredTo(t *testing.T) {
+	t.Parallel()
 	n := share(t)
 	reference := `{"model":"gpt-4o-mini","input":[{"role":"user","content":"x"},{"type":"item_reference","id":"msg_1"}]}`
 	for _, c := range []struct{ path, body string }{

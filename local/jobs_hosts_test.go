@@ -17,11 +17,18 @@ var (
 	togetherHost = jobHost{provider: "together-ai", key: `"key":"mock-key",`, model: "meta-llama/Llama-3.3-70B-Instruct-Turbo", path: "/hosts/together/v1"}
 )
 
-func TestABatchJobOfMistral(t *testing.T) { runsABatch(t, mistralHost) }
+func TestABatchJobOfMistral(t *testing.T) {
+	t.Parallel()
+	runsABatch(t, mistralHost)
+}
 
-func TestABatchJobOfMistralBelongsToItsWorkspace(t *testing.T) { keepsBatchesApart(t, mistralHost) }
+func TestABatchJobOfMistralBelongsToItsWorkspace(t *testing.T) {
+	t.Parallel()
+	keepsBatchesApart(t, mistralHost)
+}
 
 func TestABatchOfEmbeddingsOnMistral(t *testing.T) {
+	t.Parallel()
 	h := mistralHost
 	h.model = "mistral-embed"
 	rows := vectorsFor(h.model, "")
@@ -29,22 +36,39 @@ func TestABatchOfEmbeddingsOnMistral(t *testing.T) {
 	embedsABatch(t, h, rows, 1536, 0, true)
 }
 
-func TestABatchOfTogether(t *testing.T) { runsABatch(t, togetherHost) }
+func TestABatchOfTogether(t *testing.T) {
+	t.Parallel()
+	runsABatch(t, togetherHost)
+}
 
-func TestABatchOfTogetherBelongsToItsWorkspace(t *testing.T) { keepsBatchesApart(t, togetherHost) }
+func TestABatchOfTogetherBelongsToItsWorkspace(t *testing.T) {
+	t.Parallel()
+	keepsBatchesApart(t, togetherHost)
+}
 
-func TestABatchInferenceJobOfFireworks(t *testing.T) { runsABatch(t, fireworksHost) }
+func TestABatchInferenceJobOfFireworks(t *testing.T) {
+	t.Parallel()
+	runsABatch(t, fireworksHost)
+}
 
-func TestABatchInferenceJobBelongsToItsWorkspace(t *testing.T) { keepsBatchesApart(t, fireworksHost) }
+func TestABatchInferenceJobBelongsToItsWorkspace(t *testing.T) {
+	t.Parallel()
+	keepsBatchesApart(t, fireworksHost)
+}
 
-func TestAFineTuningJobOfFireworks(t *testing.T) { tunesAModel(t, fireworksHost, "n_epochs") }
+func TestAFineTuningJobOfFireworks(t *testing.T) {
+	t.Parallel()
+	tunesAModel(t, fireworksHost, "n_epochs")
+}
 
 func TestAnEmbedJobOfCohere(t *testing.T) {
+	t.Parallel()
 	rows := vectorsFor("embed-english-v3.0", `,"input_type":"search_query"`)
 	embedsABatch(t, cohereHost, rows[:strings.LastIndex(strings.TrimSuffix(rows, "\n"), "\n")+1], 1536, 0, true)
 }
 
 func TestRowsThatCohereCannotRunAreRefusedByLine(t *testing.T) {
+	t.Parallel()
 	n := cohereHost.host(t)
 	one := `{"custom_id":"a","body":{"model":"embed-english-v3.0","input":"a"}}` + "\n"
 	for _, c := range []struct{ rows, endpoint, says string }{
@@ -64,12 +88,19 @@ func TestRowsThatCohereCannotRunAreRefusedByLine(t *testing.T) {
 	}
 }
 
-func TestAFineTuningJobOfMistral(t *testing.T) { tunesAModel(t, mistralHost, "n_epochs") }
+func TestAFineTuningJobOfMistral(t *testing.T) {
+	t.Parallel()
+	tunesAModel(t, mistralHost, "n_epochs")
+}
 
-func TestAFineTuningJobOfTogether(t *testing.T) { tunesAModel(t, togetherHost, "n_epochs") }
+func TestAFineTuningJobOfTogether(t *testing.T) {
+	t.Parallel()
+	tunesAModel(t, togetherHost, "n_epochs")
+}
 
 // Rows may be written as messages for Claude; they are translated on their way.
 func TestRowsInAnotherDialectRunOnMistral(t *testing.T) {
+	t.Parallel()
 	n := mistralHost.host(t)
 	file := n.upload(n.mine, `{"custom_id":"a","body":{"model":"mistral-large-latest","max_tokens":20,"messages":[{"role":"user","content":"mock: say=One"}]}}`)
 	got := n.call("POST", "/batches", fmt.Sprintf(`{"input_file_id":%q,"endpoint":"/v1/messages","completion_window":"24h"}`, file), as(n.mine)...)
@@ -86,6 +117,7 @@ func TestRowsInAnotherDialectRunOnMistral(t *testing.T) {
 
 // Prompts run as prompts where the provider takes them.
 func TestPromptsRunOnTogether(t *testing.T) {
+	t.Parallel()
 	n := togetherHost.host(t)
 	file := n.upload(n.mine, fmt.Sprintf(`{"custom_id":"a","url":"/v1/completions","body":{"model":%q,"max_tokens":20,"prompt":"mock: say=One"}}`, togetherHost.model))
 	got := n.call("POST", "/batches", fmt.Sprintf(`{"input_file_id":%q,"endpoint":"/v1/completions","completion_window":"24h"}`, file), as(n.mine)...)
@@ -102,6 +134,7 @@ func TestPromptsRunOnTogether(t *testing.T) {
 // A file that is too long for memory is streamed to the provider, whether it goes
 // as a form or to an address that the provider gives.
 func TestALongFileOfRowsIsUploaded(t *testing.T) {
+	t.Parallel()
 	for _, h := range []jobHost{mistralHost, fireworksHost} {
 		n := h.host(t)
 		var b strings.Builder
@@ -120,6 +153,7 @@ func TestALongFileOfRowsIsUploaded(t *testing.T) {
 // A batch that is deleted to be stopped is cancelled for good; one that has ended
 // is not deleted.
 func TestAJobOfFireworksIsStoppedOnce(t *testing.T) {
+	t.Parallel()
 	n := fireworksHost.host(t)
 	file := n.upload(n.mine, rowsFor(fireworksHost.model))
 	ended := n.make(fireworksHost, n.mine, file)["id"].(string)
@@ -143,6 +177,7 @@ func TestAJobOfFireworksIsStoppedOnce(t *testing.T) {
 }
 
 func TestAnEmbedJobOfCohereIsCancelledAndIsNobodyElses(t *testing.T) {
+	t.Parallel()
 	n := cohereHost.host(t)
 	rows := vectorsFor(cohereHost.model, "")
 	made := n.call("POST", "/batches", fmt.Sprintf(`{"input_file_id":%q,"endpoint":"/v1/embeddings","completion_window":"24h"}`, n.upload(n.mine, rows)), as(n.mine)...)
@@ -242,10 +277,12 @@ func forwardsABatch(t *testing.T, h jobHost) {
 }
 
 func TestABatchOfGroq(t *testing.T) {
+	t.Parallel()
 	forwardsABatch(t, jobHost{provider: "groq", key: `"key":"mock-key",`, model: "llama-3.3-70b-versatile", path: "/hosts/groq/openai/v1"})
 }
 
 func TestABatchOfAzure(t *testing.T) {
+	t.Parallel()
 	forwardsABatch(t, jobHost{
 		provider: "azure-openai", key: `"key":"mock-key",`, model: "gpt-4o-mini", path: "/hosts/azure/openai",
 		configurations: `"azure_auth_mode":"default","azure_resource_name":"res","azure_deployment_config":[{"azure_deployment_name":"gpt-4o-mini","azure_api_version":"2024-10-21","azure_model_slug":"gpt-4o-mini","is_default":true}],`,

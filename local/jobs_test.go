@@ -90,17 +90,30 @@ func (n neighbours) end(key, id string) map[string]any {
 	return nil
 }
 
-func TestABatchOfMessagesFromItsRowsToItsOutput(t *testing.T) { runsABatch(t, claudeHost) }
+func TestABatchOfMessagesFromItsRowsToItsOutput(t *testing.T) {
+	t.Parallel()
+	runsABatch(t, claudeHost)
+}
 
-func TestABatchOfMessagesBelongsToItsWorkspace(t *testing.T) { keepsBatchesApart(t, claudeHost) }
+func TestABatchOfMessagesBelongsToItsWorkspace(t *testing.T) {
+	t.Parallel()
+	keepsBatchesApart(t, claudeHost)
+}
 
-func TestAModelInvocationJobFromItsRowsToItsOutput(t *testing.T) { runsABatch(t, bedrockHost) }
+func TestAModelInvocationJobFromItsRowsToItsOutput(t *testing.T) {
+	t.Parallel()
+	runsABatch(t, bedrockHost)
+}
 
-func TestAModelInvocationJobBelongsToItsWorkspace(t *testing.T) { keepsBatchesApart(t, bedrockHost) }
+func TestAModelInvocationJobBelongsToItsWorkspace(t *testing.T) {
+	t.Parallel()
+	keepsBatchesApart(t, bedrockHost)
+}
 
 // A customization job is made of examples in either form, and is read, listed and
 // stopped as one of OpenAI's.
 func TestACustomizationJobOfBedrock(t *testing.T) {
+	t.Parallel()
 	n := bedrockHost.host(t)
 	upload := func(rows string) string {
 		return n.id("POST", "/files", form("purpose", "fine-tune", "file", "rows.jsonl:"+rows), as(n.mine, formType...)...)
@@ -283,6 +296,7 @@ func keepsBatchesApart(t *testing.T, h jobHost) {
 
 // What is wrong with rows is told by its line, before anything is sent.
 func TestRowsThatCannotBeRunAreRefusedByLine(t *testing.T) {
+	t.Parallel()
 	n := claudeHost.host(t)
 	before := n.mock.Bill().Total.Requests
 	good := rowsFor(claudeHost.model)
@@ -335,6 +349,7 @@ func TestRowsThatCannotBeRunAreRefusedByLine(t *testing.T) {
 // A file that is too long for memory is streamed on its way in; its purpose may
 // stand behind it. Anthropic gets its rows in one body, Bedrock in parts.
 func TestALongFileOfRowsIsStreamed(t *testing.T) {
+	t.Parallel()
 	for _, h := range []jobHost{claudeHost, bedrockHost} {
 		n := h.host(t)
 		var b strings.Builder

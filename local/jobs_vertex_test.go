@@ -15,17 +15,23 @@ func vertexHost(model string) jobHost {
 	}
 }
 
-func TestABatchPredictionJobOfGemini(t *testing.T) { runsABatch(t, vertexHost("gemini-2.5-flash")) }
+func TestABatchPredictionJobOfGemini(t *testing.T) {
+	t.Parallel()
+	runsABatch(t, vertexHost("gemini-2.5-flash"))
+}
 
 func TestABatchPredictionJobOfClaude(t *testing.T) {
+	t.Parallel()
 	runsABatch(t, vertexHost("anthropic.claude-sonnet-4-5"))
 }
 
 func TestABatchPredictionJobBelongsToItsWorkspace(t *testing.T) {
+	t.Parallel()
 	keepsBatchesApart(t, vertexHost("gemini-2.5-flash"))
 }
 
 func TestALongFileOfRowsIsStreamedToCloudStorage(t *testing.T) {
+	t.Parallel()
 	h := vertexHost("gemini-2.5-flash")
 	n := h.host(t)
 	var b strings.Builder
@@ -98,11 +104,13 @@ func embedsABatch(t *testing.T, h jobHost, rows string, size, failed int, told b
 }
 
 func TestABatchOfEmbeddingsOnVertex(t *testing.T) {
+	t.Parallel()
 	h := vertexHost("text-embedding-005")
 	embedsABatch(t, h, vectorsFor(h.model, `,"dimensions":16`), 16, 1, true)
 }
 
 func TestABatchOfEmbeddingsOnBedrock(t *testing.T) {
+	t.Parallel()
 	for model, told := range map[string]bool{"amazon.titan-embed-text-v2:0": true, "cohere.embed-english-v3": false} {
 		h := bedrockHost
 		h.model = model
@@ -111,6 +119,7 @@ func TestABatchOfEmbeddingsOnBedrock(t *testing.T) {
 }
 
 func TestRowsThatVertexCannotRunAreRefusedByLine(t *testing.T) {
+	t.Parallel()
 	h := vertexHost("gemini-2.5-flash")
 	n := h.host(t)
 	chat := rowsFor(h.model)
@@ -143,6 +152,7 @@ func TestRowsThatVertexCannotRunAreRefusedByLine(t *testing.T) {
 
 // A provider without a bucket says so.
 func TestVertexJobsNeedABucket(t *testing.T) {
+	t.Parallel()
 	h := vertexHost("gemini-2.5-flash")
 	h.configurations = strings.Replace(h.configurations, `"vertex_storage_bucket_name":"mock-gcs",`, "", 1)
 	n := h.host(t)
@@ -156,6 +166,7 @@ func TestVertexJobsNeedABucket(t *testing.T) {
 // A tuning job is made of examples in either form, and is read, listed and
 // stopped as one of OpenAI's.
 func TestATuningJobOfVertex(t *testing.T) {
+	t.Parallel()
 	n := vertexHost("gemini-2.5-flash").host(t)
 	upload := func(rows string) string {
 		return n.id("POST", "/files", form("purpose", "fine-tune", "file", "rows.jsonl:"+rows), as(n.mine, formType...)...)

@@ -8,6 +8,7 @@ import (
 // What a provider calls its error does not change the status that retries,
 // fallbacks, breakers, records and clients see.
 func TestRoutesSeeTheStatusThatTheProviderSent(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	type expected struct {
 		name                    string

@@ -83,6 +83,7 @@ func (p *process) ask(client *http.Client, mock, body string) (trace string, err
 // answers, twenty times over, and then looks for every request whose answer was
 // received whole.
 func TestKilledAtTwentyPointsNothingAcknowledgedIsLost(t *testing.T) {
+	t.Parallel()
 	mock := mockprovider.New(mockprovider.Options{})
 	addr, err := mock.Listen("127.0.0.1:0")
 	if err != nil {
@@ -151,6 +152,7 @@ func TestKilledAtTwentyPointsNothingAcknowledgedIsLost(t *testing.T) {
 
 // TestStopLetsStreamsFinish asks the process to stop while streams run.
 func TestStopLetsStreamsFinish(t *testing.T) {
+	t.Parallel()
 	mock := mockprovider.New(mockprovider.Options{})
 	addr, err := mock.Listen("127.0.0.1:0")
 	if err != nil {
@@ -193,6 +195,7 @@ func TestStopLetsStreamsFinish(t *testing.T) {
 // TestASecondProcessOnTheFolderIsRefused keeps two processes from writing one
 // folder.
 func TestASecondProcessOnTheFolderIsRefused(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	o := r.g.options
 	if g, err := open(context.Background(), o); err == nil {

@@ -34,6 +34,7 @@ func burst(r *running, n int, body, key string) map[int]int {
 }
 
 func TestTwoHundredCallersOnALimitOfAHundred(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	key := r.newKey(`"rate_limits":[{"type":"requests","unit":"rpd","value":100}]`)
 	counts := burst(r, 200, chatBody("@mock/gpt-4o-mini", "Hello", ""), key)
@@ -47,6 +48,7 @@ func TestTwoHundredCallersOnALimitOfAHundred(t *testing.T) {
 }
 
 func TestParallelCallsNeverSettleAboveADollar(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	key := r.newKey(`"usage_limits":{"type":"cost","credit_limit":1}`)
 	// Each call is bounded at about 3 cents and costs about 1.5 cents: most of
@@ -84,6 +86,7 @@ func usageIs(r *running, key string, nanoDollars int64) error {
 }
 
 func TestLimitsHoldOnEveryRoute(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	for _, c := range []struct{ method, path, body string }{
 		{"POST", "/chat/completions", chatBody("@mock/gpt-4o-mini", "Hello", "")},
@@ -126,6 +129,7 @@ func TestLimitsHoldOnEveryRoute(t *testing.T) {
 }
 
 func TestAnUnpricedModelIsRefusedUnderACostBudget(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	key := r.newKey(`"usage_limits":{"type":"cost","credit_limit":5}`)
 	got := r.call("POST", "/chat/completions", chatBody("@mock/nobody-knows-this-model", "Hello", ""), "X-Gateway-Api-Key", key)
@@ -138,6 +142,7 @@ func TestAnUnpricedModelIsRefusedUnderACostBudget(t *testing.T) {
 }
 
 func TestARevokedKeyIsRefusedAtOnce(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	var stop atomic.Bool
 	key := r.newKey("")
@@ -167,6 +172,7 @@ func TestARevokedKeyIsRefusedAtOnce(t *testing.T) {
 }
 
 func TestARotatedKeyWorksWithBothSecrets(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	old := r.newKey("")
 	id := ""
@@ -192,6 +198,7 @@ func TestARotatedKeyWorksWithBothSecrets(t *testing.T) {
 }
 
 func TestWhatABudgetRefusesIsNotChargedToRates(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	key := r.newKey(`"rate_limits":[{"type":"requests","unit":"rpd","value":1}],"usage_limits":{"type":"cost","credit_limit":1}`)
 	dear := chatBody("@mock/gpt-4o", "Hello", `,"max_tokens":200000`)

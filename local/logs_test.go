@@ -63,6 +63,7 @@ func near(a, b any) bool {
 }
 
 func TestGraphsAndListsEqualTheProvidersBill(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	for _, c := range traffic {
 		if got := r.call("POST", c.path, c.body, "x-gateway-metadata", `{"_user":"alice","team":"ads"}`); got.status != 200 {
@@ -112,6 +113,7 @@ func TestGraphsAndListsEqualTheProvidersBill(t *testing.T) {
 var sensitive = []string{workspaceKey, adminKey, "sk-direct-credential-of-a-caller", "inline-credential-0123456789", "my-own-secret-value", "mock-key-of-this-gateway"}
 
 func TestALogShowsBodiesAsSentAndNoSecret(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	mockHost := r.mockBase()
 	calls := []struct {
@@ -174,6 +176,7 @@ func sameJSON(t *testing.T, a, b []byte) bool {
 }
 
 func TestLogsStayInTheirWorkspace(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	if got := r.call("POST", "/chat/completions", `{"model":"@mock/gpt-4o-mini","messages":[{"role":"user","content":"Hello"}]}`); got.status != 200 {
 		t.Fatal(got.body)
@@ -200,6 +203,7 @@ func TestLogsStayInTheirWorkspace(t *testing.T) {
 }
 
 func TestAnAdministrationChangeShowsUpInTheAuditLog(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	made := r.admin("POST", "/configs", fmt.Sprintf(`{"name":"audited","workspace_id":%q,"config":{"provider":"openai","api_key":"inline-credential-0123456789"}}`, r.workspace()))
 	times := "start_time=" + url.QueryEscape(time.Now().Add(-time.Hour).Format(time.RFC3339)) + "&end_time=" + url.QueryEscape(time.Now().Add(time.Hour).Format(time.RFC3339))
@@ -234,6 +238,7 @@ func TestAnAdministrationChangeShowsUpInTheAuditLog(t *testing.T) {
 // A request with W3C trace context is a span below its caller's, which the
 // gateway's own headers may name.
 func TestTraceContextMakesASpan(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	const parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 	body := chatBody("gpt-4o-mini", "Hello", "")
@@ -257,6 +262,7 @@ func TestTraceContextMakesASpan(t *testing.T) {
 }
 
 func TestTheRecordOfARefusedBodyHasItsMetadata(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	for _, body := range []string{`{"model":"gpt-4o-mini","user":"eve","messages":[]}`, `{"model":"gpt-4o-mini","user":"eve","messages":[`, `[]`, `{"user":"eve","user":"adam"}`} {
 		got := r.call("POST", "/chat/completions", body, "x-gateway-provider", "@mock", "x-gateway-metadata", `{"_user":"alice","team":"ads"}`)
@@ -272,6 +278,7 @@ func TestTheRecordOfARefusedBodyHasItsMetadata(t *testing.T) {
 }
 
 func TestNamesOfModelsAreBounded(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	long := strings.Repeat("m", 100_000)
 	body := `{"model":"@mock/` + long + `","messages":[{"role":"user","content":"Hello"}]}`

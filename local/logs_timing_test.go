@@ -8,6 +8,7 @@ import (
 // A log names the version of the config that was in force when it was made, and
 // shows the times that were measured.
 func TestALogNamesTheVersionOfItsConfigAndItsTimes(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	made := r.admin("POST", "/configs", `{"name":"c","workspace_id":"default","config":{"provider":"@mock"}}`)
 	slug := member(made, "data/slug").(string)

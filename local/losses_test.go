@@ -6,6 +6,7 @@ import (
 )
 
 func TestStrictTranslationRefusesWhatWouldBeLost(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	lossy := chatBody("@mock-anthropic/claude-sonnet-4-5", "Hello", `,"max_tokens":9,"logit_bias":{"1":2},"seed":7`)
 	got := r.call("POST", "/chat/completions", lossy, "X-Gateway-Strict-Open-Ai-Compliance", "false")

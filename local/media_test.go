@@ -54,6 +54,7 @@ func withImages(model, text string, addresses ...string) string {
 // such a provider as bytes, whatever dialect the client speaks, and each address
 // is asked for once.
 func TestMediaAreFetchedForProvidersThatTakeBytes(t *testing.T) {
+	t.Parallel()
 	r, google := startGoogle(t)
 	r.bedrock("bedrock", bedrockKeys)
 	r.save("ollama", `"ai_provider_id":"ollama","key":"mock-ollama","configurations":{"custom_host":"`+strings.TrimSuffix(r.mockBase(), "/v1")+`"}`)
@@ -118,6 +119,7 @@ func TestMediaAreFetchedForProvidersThatTakeBytes(t *testing.T) {
 // TestMediaThatCannotBeHad: the part is named before the provider is asked, and
 // no target asks for an address again.
 func TestMediaThatCannotBeHad(t *testing.T) {
+	t.Parallel()
 	r, google := startGoogle(t)
 	r.bedrock("bedrock", bedrockKeys)
 	base, _ := web(t)

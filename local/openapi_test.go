@@ -52,6 +52,7 @@ func operations(t *testing.T, document string) map[string]map[string]any {
 // The document that is served tells of every route, and of no other: those of
 // the administration's families, and those of the data plane.
 func TestTheDocumentIsTheRouter(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	got := r.call("GET", "/openapi.json", "", "X-Gateway-Api-Key", "")
 	if got.status != http.StatusOK {
@@ -99,6 +100,7 @@ func TestTheDocumentIsTheRouter(t *testing.T) {
 // Every documented route answers a caller without a key with 401, in the form of
 // its plane: none of them falls through to another route.
 func TestEveryDocumentedRouteAsksForAKey(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	for op, body := range operations(t, r.call("GET", "/openapi.json", "").body) {
 		method, path, _ := strings.Cut(op, " ")
@@ -114,6 +116,7 @@ func TestEveryDocumentedRouteAsksForAKey(t *testing.T) {
 }
 
 func TestAnswersAreAsTheDocumentSays(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	document := r.call("GET", "/openapi.json", "").body
 	for _, c := range []struct{ method, path, body string }{

@@ -28,6 +28,7 @@ func (r *running) last() (method, path, body string, header http.Header) {
 }
 
 func TestFilesComeBackAsTheyWent(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	content := make([]byte, 300_000)
 	for i := range content {
@@ -59,6 +60,7 @@ func TestFilesComeBackAsTheyWent(t *testing.T) {
 }
 
 func TestFormsAreSentOnWithTheModelThatWasDecidedOn(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	long := strings.Repeat("sound", 2_000_000) // 10 MB: streamed through
 	for _, c := range []struct {
@@ -89,6 +91,7 @@ func TestFormsAreSentOnWithTheModelThatWasDecidedOn(t *testing.T) {
 }
 
 func TestBrokenFormsAreRefusedBeforeTheProvider(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	whole := form("model", "@mock/whisper-1", "file", "a.mp3:sound")
 	for _, c := range []struct{ name, path, kind, body, param string }{
@@ -153,6 +156,7 @@ func pairs(n int) string {
 }
 
 // TestALongUploadIsNotHeldInMemory: what is uploaded goes on as it comes.
+// In a row: it measures the heap of this process.
 func TestALongUploadIsNotHeldInMemory(t *testing.T) {
 	const size = 64 << 20
 	var got atomic.Int64
@@ -233,6 +237,7 @@ func (g *generated) Read(p []byte) (int, error) {
 
 // TestACutUploadNeverLooksWhole: the provider must not keep half a file.
 func TestACutUploadNeverLooksWhole(t *testing.T) {
+	t.Parallel()
 	var whole atomic.Int64
 	provider := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if _, err := io.Copy(io.Discard, req.Body); err == nil {
@@ -272,6 +277,7 @@ func TestACutUploadNeverLooksWhole(t *testing.T) {
 }
 
 func TestSpeechIsPassedOnByteForByte(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	got := r.call("POST", "/audio/speech", `{"model":"@mock/tts-1","input":"Hello you","voice":"alloy"}`)
 	if got.status != 200 || got.header.Get("Content-Type") != "audio/mpeg" || len(got.body) != 36 || got.body[1] != 7 || got.body[35] != byte(35*7) {
@@ -314,6 +320,7 @@ func TestSpeechIsPassedOnByteForByte(t *testing.T) {
 }
 
 func TestABatchFromItsRowsToItsOutput(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	id := aBatch(r)
 	early := r.call("GET", "/batches/"+id+"/output", "", onMock...)
@@ -367,6 +374,7 @@ func TestABatchFromItsRowsToItsOutput(t *testing.T) {
 }
 
 func TestAssistantsArePassedThrough(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	beta := append([]string{"X-Gateway-Openai-Beta", "assistants=v2"}, onMock...)
 	assistant := r.id("POST", "/assistants", `{"model":"gpt-4o-mini","name":"one"}`, beta...)
@@ -397,6 +405,7 @@ func TestAssistantsArePassedThrough(t *testing.T) {
 }
 
 func TestAModelOfASavedProvider(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	for path, headers := range map[string][]string{"/models/gpt-4o-mini": onMock, "/models/%40mock%2Fgpt-4o-mini": nil} {
 		if got := r.call("GET", path, "", headers...); got.status != 200 || got.json(t)["id"] != "gpt-4o-mini" {
@@ -413,6 +422,7 @@ func TestAModelOfASavedProvider(t *testing.T) {
 
 // A form that is held can be sent again; one that was streamed cannot.
 func TestFormsAreRetriedWhenTheyAreHeld(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	config := []string{"X-Gateway-Config", `{"provider":"@mock","retry":{"attempts":2,"on_status_codes":[503]}}`}
 	for _, c := range []struct {
@@ -437,6 +447,7 @@ func TestFormsAreRetriedWhenTheyAreHeld(t *testing.T) {
 
 // What a budget cannot price is not started; what costs nothing goes on.
 func TestBudgetsAndWhatProvidersKeep(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	key := r.newKey(`"usage_limits":{"type":"cost","credit_limit":1}`)
 	mine := append([]string{"X-Gateway-Api-Key", key}, onMock...)

@@ -28,6 +28,7 @@ func (r *running) oracle() {
 // TestOracleCallsToolsAndKeepsToSchemas has a tool called, plain and streamed, gives
 // its result back, and asks for JSON of a schema, in both of the service's formats.
 func TestOracleCallsToolsAndKeepsToSchemas(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	r.oracle()
 	n := 0
@@ -72,6 +73,7 @@ func TestOracleCallsToolsAndKeepsToSchemas(t *testing.T) {
 // TestOracleRefusesInItsOwnShape: an error of the service keeps its status and
 // words, and what it would refuse is refused by the stand-in too.
 func TestOracleRefusesInItsOwnShape(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	r.oracle()
 	got := r.call("POST", "/chat/completions", chatBody("@oracle/meta.llama-3.3-70b-instruct", "mock: status=429 retry-after=2 message=Too many requests\nHello", ""))

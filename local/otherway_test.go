@@ -54,6 +54,7 @@ func sseOf(head string, data ...string) string {
 // for, or the other way round, and say nothing true about it in their headers. The
 // client gets what it asked for, and the books what was used.
 func TestAnswersThatComeTheOtherWay(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	cut := false
 	for name := range wholeAnswers {

@@ -48,7 +48,10 @@ func (n neighbours) own(key string) map[string]string {
 	return ids
 }
 
-func TestAnotherWorkspacesThingsAreMissing(t *testing.T) { othersAreMissing(t, share(t)) }
+func TestAnotherWorkspacesThingsAreMissing(t *testing.T) {
+	t.Parallel()
+	othersAreMissing(t, share(t))
+}
 
 func othersAreMissing(t *testing.T, n neighbours) {
 	theirs, mine := n.own(n.theirs), n.own(n.mine)
@@ -118,6 +121,7 @@ func othersAreMissing(t *testing.T, n neighbours) {
 
 // A streamed response, and one that is passed through, belong to who made them.
 func TestStreamedThingsBelongToWhoMadeThem(t *testing.T) {
+	t.Parallel()
 	n := share(t)
 	assistant, thread := n.own(n.theirs)["/assistants"], n.own(n.theirs)["/threads"]
 	for path, body := range map[string]string{
@@ -142,6 +146,7 @@ func TestStreamedThingsBelongToWhoMadeThem(t *testing.T) {
 
 // Paths that can be read in more ways than one do not reach what is stored.
 func TestPathsInDisguiseDoNotReachWhatIsStored(t *testing.T) {
+	t.Parallel()
 	n := share(t)
 	theirs, mine := n.own(n.theirs)["/files"], n.own(n.mine)["/files"]
 	before := n.mock.Bill().Total.Requests
@@ -163,6 +168,7 @@ func TestPathsInDisguiseDoNotReachWhatIsStored(t *testing.T) {
 }
 
 func TestListsShowTheWorkspacesOwnThingsOnly(t *testing.T) {
+	t.Parallel()
 	n := share(t)
 	mine := n.own(n.mine)
 	for range 3 {
@@ -212,6 +218,7 @@ func TestListsShowTheWorkspacesOwnThingsOnly(t *testing.T) {
 // What a batch makes belongs to who made the batch; what nobody made through the
 // gateway is nobody's.
 func TestOutputFilesBelongToTheBatch(t *testing.T) {
+	t.Parallel()
 	n := share(t)
 	batch := n.own(n.theirs)["/batches"]
 	var output string

@@ -66,6 +66,7 @@ func (r *running) rawRequest(line, body string, headers ...string) reply {
 }
 
 func TestPassThroughIsByteForByte(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	for _, method := range []string{"POST", "PUT", "GET", "DELETE"} {
 		for _, c := range []struct{ target, path, query string }{
@@ -83,6 +84,7 @@ func TestPassThroughIsByteForByte(t *testing.T) {
 }
 
 func TestPassThroughBodiesAreUntouched(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	binary := make([]byte, 300_000)
 	for i := range binary {
@@ -128,6 +130,7 @@ func TestPassThroughBodiesAreUntouched(t *testing.T) {
 }
 
 func TestWhatReachesAProvider(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	got := r.call("POST", "/proxy/echo/x", `{}`, "X-Gateway-Provider", "@mock", "X-Custom", "kept", "Cookie", "a=b", "X-Forwarded-For", "1.2.3.4",
 		"X-Amz-Security-Token", "no", "X-Gateway-Metadata", `{"a":"b"}`, "Openai-Organization", "org")
@@ -154,6 +157,7 @@ func TestWhatReachesAProvider(t *testing.T) {
 }
 
 func TestPassThroughStreamsAreMetered(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	body := chatBody("gpt-4o-mini", "Hello", `,"stream":true,"stream_options":{"include_usage":true}`)
 	got := r.call("POST", "/proxy/chat/completions", body, "X-Gateway-Provider", "@mock")
@@ -170,6 +174,7 @@ func TestPassThroughStreamsAreMetered(t *testing.T) {
 }
 
 func TestTraceMetadataAndTimeout(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	got := r.call("POST", "/chat/completions", chatBody("@mock/gpt-4o-mini", "x", `,"user":"ada"`),
 		"X-Gateway-Trace-Id", "my-trace", "X-Gateway-Span-Id", "s1", "X-Gateway-Parent-Span-Id", "p1", "X-Gateway-Span-Name", "step",
@@ -193,6 +198,7 @@ func TestTraceMetadataAndTimeout(t *testing.T) {
 }
 
 func TestStrictComplianceHidesWhatOpenAIDoesNotHave(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	body := chatBody("@mock-anthropic/claude-sonnet-4-5", "Hello", `,"thinking":{"type":"enabled","budget_tokens":2000},"max_tokens":4000`)
 	strict := r.call("POST", "/chat/completions", body)
@@ -212,6 +218,7 @@ func TestStrictComplianceHidesWhatOpenAIDoesNotHave(t *testing.T) {
 // TestThinkingSurvivesAStrictClient runs two turns of a tool loop with a client
 // that cannot return thinking blocks; the provider refuses a turn without them.
 func TestThinkingSurvivesAStrictClient(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	for _, stream := range []bool{false, true} {
 		tools := `,"tools":[{"type":"function","function":{"name":"look_up","parameters":{"type":"object"}}}],"thinking":{"type":"enabled","budget_tokens":2000},"max_tokens":4000`

@@ -9,6 +9,7 @@ import (
 // TestAPromptOfTheProvidersNamesTheModel: a body of responses with a prompt needs no
 // model, where the bytes go on; a list of models is not passed by.
 func TestAPromptOfTheProvidersNamesTheModel(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	const body = `{"prompt":{"id":"pmpt_1","variables":{"a":"b"}},"input":"x"}`
 	for _, c := range []struct {

@@ -12,6 +12,7 @@ import (
 // failed, and its rate limits when they are used up: errors of every kind carry
 // both, also those that only the body of a success tells.
 func TestErrorsCarryTheProvidersHeaders(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	answers := map[string]struct {
 		status int

@@ -26,6 +26,7 @@ func (r reply) refusal(t *testing.T) refusal {
 
 // A client that shows nothing but the message still learns which field it is.
 func TestMessagesNameTheFieldAtFault(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	mock := []string{"X-Gateway-Provider", "@mock"}
 	claude := []string{"X-Gateway-Provider", "@mock-anthropic"}
@@ -62,6 +63,7 @@ func TestMessagesNameTheFieldAtFault(t *testing.T) {
 }
 
 func TestConfigsOfRequestsAreRefusedByPath(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	for config, want := range map[string]string{
 		`{"strategy":{"mode":"loadbalance"},"targets":[{"provider":"@mock","weight":-1}]}`: "path: targets,0,weight, message: must be at least 0",
@@ -83,6 +85,7 @@ func TestConfigsOfRequestsAreRefusedByPath(t *testing.T) {
 // A provider's success that is no JSON is no success, in whatever shape the
 // client speaks.
 func TestSuccessesThatAreNoJSONAreBadGateways(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	for _, fault := range []string{"empty", "garbage", "garbage=after:20"} {
 		for _, c := range []struct{ path, body, provider string }{
@@ -102,6 +105,7 @@ func TestSuccessesThatAreNoJSONAreBadGateways(t *testing.T) {
 
 // Anthropic's clients look for "type":"error", when they count tokens too.
 func TestCountingTokensIsRefusedInAnthropicsShape(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	for _, headers := range [][]string{{"X-Gateway-Provider", "@mock-anthropic"}, {"X-Gateway-Provider", "@mock"}, {"X-Gateway-Api-Key", "unknown"}} {
 		got := r.call("POST", "/messages/count_tokens", `{}`, headers...)
@@ -114,6 +118,7 @@ func TestCountingTokensIsRefusedInAnthropicsShape(t *testing.T) {
 // The version and the betas that a client of Anthropic names reach the provider;
 // the gateway's own names of the headers win.
 func TestAnthropicHeadersReachTheProvider(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	body := `{"model":"claude-sonnet-4-5","max_tokens":9,"messages":[{"role":"user","content":"Hello"}]}`
 	for _, c := range []struct {
@@ -147,6 +152,7 @@ func TestAnthropicHeadersReachTheProvider(t *testing.T) {
 
 // Which of two targets is meant must not depend on who reads the headers.
 func TestHeadersThatChooseTheTargetComeOnce(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	for name, values := range map[string][]string{
 		"X-Gateway-Provider": {"@mock", "@mock-anthropic"},

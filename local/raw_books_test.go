@@ -8,6 +8,7 @@ import (
 // What reaches past the gateway's own routes is booked as it is there: the log,
 // the key's budget and the provider's bill agree.
 func TestPassedThroughOperationsAreBooked(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	key := r.newKey(`"usage_limits":{"type":"cost","credit_limit":5}`)
 	h := append([]string{"X-Gateway-Api-Key", key}, onMock...)
@@ -43,6 +44,7 @@ func TestPassedThroughOperationsAreBooked(t *testing.T) {
 
 // A stream that does not tell its usage is estimated, and says so.
 func TestPassedThroughStreamsWithoutUsageAreEstimated(t *testing.T) {
+	t.Parallel()
 	for _, chunks := range []string{"20", "2000"} {
 		t.Run(chunks, func(t *testing.T) {
 			r := start(t)

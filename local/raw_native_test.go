@@ -17,6 +17,7 @@ import (
 // Requests in a provider's own shape, passed through, are booked as the provider
 // bills them: plain and streamed, conversations and vectors.
 func TestNativeShapesThatPassThroughAreBooked(t *testing.T) {
+	t.Parallel()
 	r, google := startGoogle(t)
 	r.wired("cohere", "", "")
 	r.bedrock("bedrock", bedrockKeys)
@@ -96,6 +97,7 @@ func TestNativeShapesThatPassThroughAreBooked(t *testing.T) {
 // Answers of older and further APIs of a provider tell what is billed in places of
 // their own.
 func TestOlderNativeShapesThatPassThroughAreBooked(t *testing.T) {
+	t.Parallel()
 	const end = `{"is_finished":true,"event_type":"stream-end","finish_reason":"COMPLETE","response":{"response_id":"r","text":"Hi","generation_id":"g","finish_reason":"COMPLETE","meta":{"api_version":{"version":"1"},"billed_units":{"input_tokens":3,"output_tokens":4},"tokens":{"input_tokens":69,"output_tokens":4}}}}`
 	const start1 = `{"is_finished":false,"event_type":"stream-start","generation_id":"g"}`
 	answers := map[string]struct {

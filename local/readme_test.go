@@ -29,6 +29,7 @@ var theirs = []string{
 // TestTheReadmeNamesEverySetting: each variable that the code of the product
 // reads stands in the README's tables, and no other; so do the flags.
 func TestTheReadmeNamesEverySetting(t *testing.T) {
+	t.Parallel()
 	raw, err := os.ReadFile("../README.md")
 	if err != nil {
 		t.Fatal(err)

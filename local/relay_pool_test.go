@@ -28,6 +28,7 @@ func (l *late) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 func TestBodyThatIsStillSentIsNotOverwrittenByTheNextRequest(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	g := r.g
 	answer := canned{"application/json", []byte(`{"id":"x","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"a"},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2}}`)}

@@ -66,6 +66,7 @@ func spellings(path string) []string {
 // the paths that are served over methods and spellings, in each place that passes
 // paths through: this process, the container, and the function.
 func TestAdministrationIsNeverPassedThrough(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	paths := []string{}
 	for _, row := range reserved.Table() {
@@ -131,6 +132,7 @@ func TestAdministrationIsNeverPassedThrough(t *testing.T) {
 // TestWrongMethodsOfTheAdministration asks for routes that are there with methods
 // that they do not take.
 func TestWrongMethodsOfTheAdministration(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	methods := map[string][]string{}
 	for _, row := range placement.Table() {
@@ -159,6 +161,7 @@ func TestWrongMethodsOfTheAdministration(t *testing.T) {
 
 // TestNeighboursOfReservedPathsPassThrough: what providers have under such names.
 func TestNeighboursOfReservedPathsPassThrough(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	for _, row := range reserved.Table() {
 		path := strings.NewReplacer("**", "a/b", "*", "a").Replace(row.Path)

@@ -71,6 +71,7 @@ func startHosts(t *testing.T) *running {
 }
 
 func TestResponsesOfEveryKindOfProvider(t *testing.T) {
+	t.Parallel()
 	r := startHosts(t)
 	sent := 0
 	tools := `,"tools":[{"type":"function","name":"look_up","parameters":{"type":"object","properties":{"q":{"type":"string"}},"required":["q"],"additionalProperties":false}},{"type":"function","name":"other","parameters":{"type":"object","properties":{}}}]`
@@ -134,6 +135,7 @@ func TestResponsesOfEveryKindOfProvider(t *testing.T) {
 // TestNativeResponsesAreForwardedByteForByte: but for the model, a provider of
 // the same shape gets the client's bytes and the client gets the provider's.
 func TestNativeResponsesAreForwardedByteForByte(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	for _, stream := range []string{"false", "true"} {
 		body := "{ \"stream\" : " + stream + ",\r\n\t\"temperature\":1.50e-1,\"model\": \"@mock/gpt-4o-mini\" , \"input\":[{\"role\":\"user\",\"content\":\"\\u00e9\"}],\"store\":false,\"metadata\":{\"a\":\"b\"} }"
@@ -186,6 +188,7 @@ func sameShape(s string) string {
 // TestReasoningComesBackOnTheNextTurn plays a tool loop with a client that gives
 // the items of each answer back as they were.
 func TestReasoningComesBackOnTheNextTurn(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	for _, c := range []struct{ name, model, more string }{
 		{"Anthropic", "@mock-anthropic/claude-sonnet-4-5", `,"reasoning":{"effort":"low","summary":"auto"},"max_output_tokens":4000`},
@@ -224,6 +227,7 @@ func TestReasoningComesBackOnTheNextTurn(t *testing.T) {
 }
 
 func TestResponsesErrors(t *testing.T) {
+	t.Parallel()
 	r := startHosts(t)
 	for _, h := range hosts {
 		for _, c := range []struct {
@@ -271,6 +275,7 @@ func TestResponsesErrors(t *testing.T) {
 }
 
 func TestResponsesClientsThatLeaveAreBilledInFull(t *testing.T) {
+	t.Parallel()
 	r := startHosts(t)
 	for _, h := range hosts {
 		if err := leave(r, "/responses", responseBody(h.model, "Tell\nmock: chunks=20 pace=5ms", `,"stream":true`), 4); err != nil {
@@ -283,6 +288,7 @@ func TestResponsesClientsThatLeaveAreBilledInFull(t *testing.T) {
 }
 
 func TestCountTokens(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	body := chatBody("@mock-anthropic/claude-sonnet-4-5", "How long is this?", "")
 	own := r.call("POST", "/messages/count_tokens", body)
@@ -330,6 +336,7 @@ func unpriced(s sums) sums {
 // TestACutStreamOfResponsesIsNumberedToItsEnd: the error event goes on where the
 // provider's events stopped.
 func TestACutStreamOfResponsesIsNumberedToItsEnd(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	got := r.call("POST", "/responses", `{"model":"@mock/gpt-4o-mini","input":"mock: cut=after:8\nHello there","stream":true}`)
 	next := 0.0

@@ -16,6 +16,7 @@ import (
 // TestAutomaticRotationHandsOutTheNewSecretOnce runs the key worker on a later
 // day: the old secret goes on through its transition, the new one is collected.
 func TestAutomaticRotationHandsOutTheNewSecretOnce(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	made := r.admin("POST", "/api-keys/workspace/service", fmt.Sprintf(
 		`{"name":"turning","workspace_id":%q,"scopes":["completions.write"],"rotation_policy":{"rotation_period":"weekly","key_transition_period_ms":3600000}}`, r.workspace()))

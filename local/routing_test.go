@@ -91,6 +91,7 @@ func (r *running) inOrder(n int) []usage.Record {
 }
 
 func TestFallbackCoversEveryFault(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	faults := []struct {
 		name, directives, more string
@@ -137,6 +138,7 @@ func TestFallbackCoversEveryFault(t *testing.T) {
 }
 
 func TestRetriesRepeatTheSameBytes(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	in := r.instance(new(atomic.Int64))
 	config := `{"retry":{"attempts":3},"provider":"@mock","override_params":{"model":"gpt-4o-mini?status=503&times=2"}}`
@@ -173,6 +175,7 @@ func TestRetriesRepeatTheSameBytes(t *testing.T) {
 }
 
 func TestAClientThatLeavesEndsTheWait(t *testing.T) {
+	t.Parallel()
 	r := start(t) // waits by the machine's clock: 16 s before the fifth retry
 	ctx, cancel := context.WithCancel(context.Background())
 	req, err := http.NewRequestWithContext(ctx, "POST", r.base+"/chat/completions", strings.NewReader(chatBody("gpt-4o-mini", "mock: status=429 retry-after=50", "")))
@@ -202,6 +205,7 @@ func TestAClientThatLeavesEndsTheWait(t *testing.T) {
 }
 
 func TestLoadbalanceKeepsItsWeights(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	const n = 300
 	config := `{"strategy":{"mode":"loadbalance"},"targets":[{"provider":"@mock","weight":3},{"provider":"@mock","weight":1},{"provider":"@mock","weight":0}]}`
@@ -222,6 +226,7 @@ func TestLoadbalanceKeepsItsWeights(t *testing.T) {
 }
 
 func TestStickyRulesHoldInEveryProcess(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	clock := new(atomic.Int64)
 	one, other := r.instance(clock), r.instance(clock)
@@ -252,6 +257,7 @@ func TestStickyRulesHoldInEveryProcess(t *testing.T) {
 }
 
 func TestAHeadIsNotHeldForEver(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	var wg sync.WaitGroup
 	for _, c := range []struct{ path, provider, sign string }{
@@ -290,6 +296,7 @@ func TestAHeadIsNotHeldForEver(t *testing.T) {
 }
 
 func TestSilentStreamsEnd(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	for _, c := range []struct{ path, model, directive, header, value string }{
 		{"/chat/completions", "@mock/gpt-4o-mini", "chunks=9 silence=after:4 for=60s", "X-Gateway-Stream-Idle-Timeout", "200"},
@@ -322,6 +329,7 @@ func TestSilentStreamsEnd(t *testing.T) {
 }
 
 func TestTheAnswerFollowsTheBodyThatIsSent(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	for _, c := range []struct {
 		path, provider, config, asked string
@@ -366,6 +374,7 @@ func TestTheAnswerFollowsTheBodyThatIsSent(t *testing.T) {
 }
 
 func TestAnExhaustedFallbackTellsWhatWasTried(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	config := fallbackOf(target("status=429", ""), `{"provider":"@nobody"}`, target("status=503", ""))
 	for _, strict := range []string{"true", "false"} {
@@ -399,6 +408,7 @@ func TestAnExhaustedFallbackTellsWhatWasTried(t *testing.T) {
 }
 
 func TestPassthroughTargetsTakeTheProviderOfTheRequest(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	config := fallbackOf(`{"passthrough":true,"override_params":{"user":"passed"}}`, `{"provider":"@mock","override_params":{"user":"kept"}}`)
 	for _, c := range []struct {
@@ -422,6 +432,7 @@ func TestPassthroughTargetsTakeTheProviderOfTheRequest(t *testing.T) {
 	}
 }
 
+// In a row: it counts the goroutines of this process.
 func TestAProviderThatDiesUnderManyStreams(t *testing.T) {
 	r := start(t)
 	warm := r.call("POST", "/chat/completions", chatBody("@mock/gpt-4o-mini", "Hello", `,"stream":true`))

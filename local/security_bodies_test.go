@@ -47,6 +47,7 @@ func (r *running) takers() (all []taker) {
 }
 
 func TestBodiesAreBoundedOnEveryRoute(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	for _, k := range r.takers() {
 		head := fmt.Sprintf("%s /v1%s HTTP/1.1\r\nHost: gateway\r\nX-Gateway-Api-Key: %s\r\nContent-Type: application/json\r\nConnection: close\r\n", k.method, k.path, k.key)
@@ -103,6 +104,7 @@ func (r *running) endless(path, key, begin string, megabytes int) (status int) {
 }
 
 func TestHostileBodiesAreRefusedOnEveryRoute(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	nested := func(open, shut string, n int) string { return strings.Repeat(open, n) + "1" + strings.Repeat(shut, n) }
 	for _, k := range r.takers() {
@@ -155,6 +157,7 @@ func manyMembers(n int) string {
 // TestTextOfAnyKindIsServedAndItsLogCanBeRead sends well-formed requests whose
 // text is odd; what the provider takes, the log shows.
 func TestTextOfAnyKindIsServedAndItsLogCanBeRead(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	texts := []string{`\u0000`, `\ud83d\ude00`, `\ud800`, "\xff\xfe", "\xed\xa0\x80", "\u2028\u202e\ufeff", `\u001b[2J`, `</script><script>`, `\"}],\"model\":\"x`}
 	n := 0
@@ -181,6 +184,7 @@ func TestTextOfAnyKindIsServedAndItsLogCanBeRead(t *testing.T) {
 // TestConnectionHeadersEndHere sends what means one connection, or tells about
 // the client, in both directions.
 func TestConnectionHeadersEndHere(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	arrived := make(chan http.Header, 8)
 	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
@@ -242,6 +246,7 @@ func TestConnectionHeadersEndHere(t *testing.T) {
 
 // TestTheGatewaysKeyStaysHere sends it under every name that clients use.
 func TestTheGatewaysKeyStaysHere(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	for _, headers := range [][]string{
 		{"X-Gateway-Api-Key", "", "Authorization", "Bearer " + workspaceKey},
@@ -269,6 +274,7 @@ func TestTheGatewaysKeyStaysHere(t *testing.T) {
 
 // TestPagesAreBoundedOnEveryList asks each list for more than a page may hold.
 func TestPagesAreBoundedOnEveryList(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	lists := 0
 	for _, d := range r.doors() {

@@ -17,6 +17,7 @@ const forged = `,"id":"forged-0001","object":"forged-0001","created_at":"2001-01
 // TestNobodyBindsWhatIsTheGatewaysOwn creates and changes one of each kind with
 // forged members, and compares what is read with one made without them.
 func TestNobodyBindsWhatIsTheGatewaysOwn(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	ws := r.workspace()
 	for name, c := range map[string]struct{ post, get, body, change string }{
@@ -76,6 +77,7 @@ func TestNobodyBindsWhatIsTheGatewaysOwn(t *testing.T) {
 
 // TestAKeyGivesNoMoreThanItHas lets keys with few rights make and change keys.
 func TestAKeyGivesNoMoreThanItHas(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	other := r.admin("POST", "/workspaces", `{"name":"Other"}`)["id"].(string)
 	maker := r.admin("POST", "/api-keys/workspace/service", fmt.Sprintf(`{"name":"maker","workspace_id":%q,"scopes":["workspace_service_api_keys.create","workspace_service_api_keys.update","workspace_service_api_keys.read","configs.list"]}`, r.workspace()))

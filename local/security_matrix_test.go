@@ -129,6 +129,7 @@ var cells = []struct {
 // TestEveryRouteHasEveryCheck is the matrix of routes and what holds for them;
 // no cell is empty.
 func TestEveryRouteHasEveryCheck(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	all := rows(t)
 	made := 0

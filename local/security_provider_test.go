@@ -9,6 +9,7 @@ import (
 // TestADisabledModelIsRefusedHoweverItIsSent names a model that the integration
 // does not allow.
 func TestADisabledModelIsRefusedHoweverItIsSent(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	r.admin("POST", "/integrations", fmt.Sprintf(`{"name":"narrow","slug":"narrow","workspace_id":%q,"ai_provider_id":"openai","key":"mock-narrow","configurations":{"custom_host":%q}}`, r.workspace(), r.mockBase()))
 	r.admin("PUT", "/integrations/narrow/models?workspace_id="+r.workspace(), `{"allow_all_models":false,"models":[{"slug":"gpt-4o-mini","enabled":true}]}`)
@@ -33,6 +34,7 @@ func TestADisabledModelIsRefusedHoweverItIsSent(t *testing.T) {
 // TestTheGatewaysKeyStaysHereUnderProvidersNames sends it where clients of other
 // providers put theirs.
 func TestTheGatewaysKeyStaysHereUnderProvidersNames(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	for _, h := range []string{"X-Api-Key", "Api-Key", "X-Goog-Api-Key"} {
 		for _, way := range [][]string{{"X-Gateway-Provider", "@mock"}, {"X-Gateway-Provider", "anthropic", "X-Gateway-Custom-Host", r.mockBase()}} {
@@ -49,6 +51,7 @@ func TestTheGatewaysKeyStaysHereUnderProvidersNames(t *testing.T) {
 
 // TestAProvidersErrorIsNoPlainTextInTheBooks: providers repeat prompts in errors.
 func TestAProvidersErrorIsNoPlainTextInTheBooks(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	r.call("POST", "/chat/completions", `{"model":"@mock/m","messages":[{"role":"CANARYprompt","content":"x"}]}`, "X-Gateway-Debug", "false")
 	if rec := r.records(1)[0]; strings.Contains(rec.ErrorMessage, "CANARYprompt") {
@@ -62,6 +65,7 @@ func TestAProvidersErrorIsNoPlainTextInTheBooks(t *testing.T) {
 // TestALogHidesThePasswordOfAnAddress: a custom host with user information is
 // refused, and its log must not show it.
 func TestALogHidesThePasswordOfAnAddress(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	r.call("POST", "/chat/completions", chatBody("gpt-4o-mini", "x", ""), "X-Gateway-Provider", "openai", "Authorization", "Bearer x", "X-Gateway-Custom-Host", "https://user:CANARYpassword@example.com")
 	if got := r.call("GET", "/logs/"+r.records(1)[0].ID, ""); got.status != 200 || strings.Contains(got.body, "CANARYpassword") {
@@ -72,6 +76,7 @@ func TestALogHidesThePasswordOfAnAddress(t *testing.T) {
 // TestGuardrailsAreNeverDroppedInSilence: guardrails do not exist yet, so what
 // asks for one must not be served as if it had passed.
 func TestGuardrailsAreNeverDroppedInSilence(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	for _, field := range []string{"input_guardrails", "output_guardrails", "before_request_hooks", "after_request_hooks"} {
 		for _, s := range rows(t) {

@@ -90,6 +90,7 @@ func (r *running) keyID(name string) string {
 }
 
 func TestEveryRouteRefusesCallersWithoutAValidKey(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	expired := r.newKey(fmt.Sprintf(`"expires_at":%q`, time.Now().Add(300*time.Millisecond).UTC().Format(time.RFC3339Nano)))
 	deleted := r.newKey(`"description":"to be deleted"`)
@@ -175,6 +176,7 @@ func (r *running) bare(request string) reply {
 }
 
 func TestNeitherHostNorForwardedHeadersNorSpellingOpenARoute(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	r.admin("POST", "/configs", fmt.Sprintf(`{"name":"name-of-a-config","workspace_id":%q,"config":{"provider":"@mock"}}`, r.workspace()))
 	spellings := []string{
@@ -212,6 +214,7 @@ func TestNeitherHostNorForwardedHeadersNorSpellingOpenARoute(t *testing.T) {
 }
 
 func TestAmbiguousHeadersAreRefused(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	body := chatBody("@mock/gpt-4o-mini", "Hello", "")
 	for name, head := range map[string]string{
@@ -256,6 +259,7 @@ func TestAmbiguousHeadersAreRefused(t *testing.T) {
 }
 
 func TestTokensThatShareALongPrefixNeverMix(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	prefix := strings.Repeat("long-prefix-", 400)
 	keys := map[string]string{}
@@ -321,6 +325,7 @@ func (r *running) things() map[string]struct{ names, missing []string } {
 var notThings = regexp.MustCompile(`\{(type|subType|groupBy|metadataKey)\}`)
 
 func TestAnotherOrganisationsThingsAreMissing(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	const otherAdmin, otherData = "admin-key-of-the-other-organisation", "workspace-key-of-the-other-organisation"
 	r.tenant("other", otherAdmin, otherData)
@@ -396,6 +401,7 @@ func TestAnotherOrganisationsThingsAreMissing(t *testing.T) {
 }
 
 func TestAnotherOrganisationsProvidersAndConfigsDoNotServe(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	const otherData = "workspace-key-of-the-other-organisation"
 	r.tenant("other", "admin-key-of-the-other-organisation", otherData)

@@ -94,6 +94,7 @@ func finds(text, canary string) bool {
 // every path that can fail or succeed, and then reads all that the gateway
 // wrote: its output, its answers, its books, its audit log, its folder.
 func TestCanariesStayWhereTheyBelong(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	startIn(t, dir).stop() // makes the first keys, so that the process below does not print them
 	h := listen(t, dir)

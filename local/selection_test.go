@@ -19,6 +19,7 @@ func (r *running) mockBase() string {
 }
 
 func TestEveryWayToChooseAProvider(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	saved := r.admin("POST", "/configs", fmt.Sprintf(`{"name":"one target","workspace_id":%q,"config":{"provider":"@mock","override_params":{"user":"from-the-config"}}}`, r.workspace()))
 	slug := saved["data"].(map[string]any)["slug"].(string)
@@ -51,6 +52,7 @@ func TestEveryWayToChooseAProvider(t *testing.T) {
 }
 
 func TestStoredCredentialNeverGoesToAHostOfTheRequest(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	stranger := httptest.NewServer(nil)
 	defer stranger.Close()
@@ -72,6 +74,7 @@ func TestStoredCredentialNeverGoesToAHostOfTheRequest(t *testing.T) {
 }
 
 func TestRefusalsNameWhatIsWrong(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	plain := chatBody("gpt-4o-mini", "Hello", "")
 	deep := strings.Repeat("[", 100) + strings.Repeat("]", 100)
@@ -123,6 +126,7 @@ func TestRefusalsNameWhatIsWrong(t *testing.T) {
 // TestATargetsParametersStayWithIt falls back, translated, from a target whose
 // config changes the body to one whose config does not.
 func TestATargetsParametersStayWithIt(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	config := `{"strategy":{"mode":"fallback"},"targets":[{"provider":"@mock-anthropic","override_params":{"model":"claude-sonnet-4-5?status=500","max_tokens":7,"temperature":0.1}},{"provider":"@mock-anthropic"}]}`
 	got := r.call("POST", "/chat/completions", chatBody("claude-sonnet-4-5", "Hello", `,"max_tokens":99`), "X-Gateway-Config", config)
@@ -139,6 +143,7 @@ func TestATargetsParametersStayWithIt(t *testing.T) {
 }
 
 func TestModelsOfTheGatewayForAnyWayToNameAProvider(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	for _, headers := range [][]string{
 		{"X-Gateway-Provider", "openai"}, {"X-Gateway-Provider", "@mock"}, {"X-Gateway-Virtual-Key", "mock"}, {"X-Gateway-Config", `{"provider":"@mock"}`},

@@ -50,6 +50,7 @@ func addressesOf(p *provider.Provider, stranger string) map[string]string {
 
 // Everything that can be saved against everything that can name an address.
 func TestNothingSavedGoesToAnAddressOfTheCaller(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	stranger, calls := listener(t)
 	pairs := 0
@@ -103,6 +104,7 @@ func TestNothingSavedGoesToAnAddressOfTheCaller(t *testing.T) {
 
 // A config without a provider leaves it to the request who is given its key.
 func TestTheRequestDoesNotChooseWhoIsGivenASavedKey(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	slug := r.saveConfig(fmt.Sprintf(`{"api_key":"CANARYkey","custom_host":%q}`, r.mockBase()))
 	got := r.call("POST", "/chat/completions", chatBody("m", "x", ""), "X-Gateway-Config", slug, "X-Gateway-Provider", "openai")
@@ -114,6 +116,7 @@ func TestTheRequestDoesNotChooseWhoIsGivenASavedKey(t *testing.T) {
 // A saved provider against addresses in headers, in a config that comes along, and
 // in the options of a batch; with a default config that may not be replaced too.
 func TestASavedProviderStaysAtItsAddress(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	stranger, calls := listener(t)
 	r.admin("POST", "/integrations", `{"name":"az","slug":"az","ai_provider_id":"azure-openai","key":"CANARYkey","configurations":{"azure_auth_mode":"default","azure_resource_name":"mine","azure_deployment_config":[{"azure_deployment_name":"d","azure_api_version":"2024-10-21","alias":"d","is_default":true,"azure_model_slug":"gpt-4o"}]}}`)
@@ -157,6 +160,7 @@ func TestASavedProviderStaysAtItsAddress(t *testing.T) {
 
 // The rows of a batch bring no address either.
 func TestOptionsOfABatchMoveNothing(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	stranger, calls := listener(t)
 	file := r.keep(workspaceKey, chatRows(2, "gpt-4o-mini", greeting))
@@ -179,6 +183,7 @@ func TestOptionsOfABatchMoveNothing(t *testing.T) {
 
 // A credential of the caller's own goes where the caller says.
 func TestACallersOwnCredentialMayBeMoved(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	stranger, calls := listener(t)
 	slug := r.saveConfig(`{"provider":"openai","retry":{"attempts":0},"override_params":{"temperature":0}}`)

@@ -12,6 +12,7 @@ import (
 // tells of its end, and nothing again when it is read or changed: key, log and
 // the provider's bill agree.
 func TestWhatIsKeptIsBookedOnce(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	key := r.newKey(`"usage_limits":{"type":"cost","credit_limit":5}`)
 	for name, way := range map[string][]string{
@@ -74,6 +75,7 @@ func checkRun(t *testing.T, rec usage.Record) {
 // Stored chats belong to the workspace that made them, streamed and passed
 // through as well; those that are not stored are nobody's.
 func TestStoredChatsBelongToWhoMadeThem(t *testing.T) {
+	t.Parallel()
 	n := share(t)
 	for _, path := range []string{"/chat/completions", "/proxy/chat/completions"} {
 		for _, more := range []string{`,"store":true`, `,"store":true,"stream":true`} {
@@ -102,6 +104,7 @@ func TestStoredChatsBelongToWhoMadeThem(t *testing.T) {
 // An evaluation reads the files of its workspace, and not what all workspaces of
 // a shared credential have stored.
 func TestEvaluationsReadTheirOwnSources(t *testing.T) {
+	t.Parallel()
 	n := share(t)
 	file := func(key string) string {
 		return n.id("POST", "/files", form("purpose", "evals", "file", "rows.jsonl:{}"), as(key, formType...)...)

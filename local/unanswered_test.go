@@ -37,6 +37,7 @@ var answering = []struct{ provider, path, model, body string }{
 // A success that is no answer takes part in retries and fallbacks, by the lists of
 // the route, and costs nothing where nothing of an answer came. What came is booked.
 func TestSuccessesThatAreNoAnswersAreTriedAgain(t *testing.T) {
+	t.Parallel()
 	r := start(t).instance(new(atomic.Int64)) // its waits take no time
 	type expected struct {
 		name             string
@@ -119,6 +120,7 @@ var cutAnswers = []struct {
 
 // The answer's length may be announced, or not; it may be compressed.
 func TestWhatCameOfACutAnswerIsBooked(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	var text []byte
 	for range 500 {
@@ -189,6 +191,7 @@ func replaced(s, old, with string) string {
 
 // A whole answer of another shape is none. Nothing of it is charged.
 func TestAnswersOfAnotherShapeAreTriedElsewhere(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	var body atomic.Pointer[string]
 	host := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
