@@ -309,7 +309,7 @@ func TestCountTokens(t *testing.T) {
 	}
 	for _, c := range []struct{ body, param string }{
 		{`{"model":"@mock-anthropic/claude-sonnet-4-5"}`, "messages"}, {`{"messages":[{"role":"user","content":"x"}]}`, "model"},
-		{chatBody("@mock/m", "x", `,"max_tokens":0`), "max_tokens"}, {`{"model":"@mock/m","messages":[{"role":"robot","content":"x"}]}`, "messages[0].role"},
+		{chatBody("@mock/m", "x", `,"max_tokens":-1`), "max_tokens"}, {`{"model":"@mock/m","messages":[{"role":"robot","content":"x"}]}`, "messages[0].role"},
 	} {
 		got := r.call("POST", "/messages/count_tokens", c.body, "X-Gateway-Provider", "@mock")
 		if got.status != 400 || !strings.Contains(got.body, `"`+c.param+`"`) {

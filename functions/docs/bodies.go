@@ -116,7 +116,7 @@ var bodies = map[string]body{
 	"messages": {
 		doc: "Continue a conversation, in the Anthropic shape.", streams: true,
 		request: request([]string{"messages", "max_tokens"}, map[string]admin.Schema{
-			"model": model, "max_tokens": {"type": "integer", "minimum": 1}, "system": oneOf(text, list(open), null), "stream": boolean, "temperature": within("number", 0, 1),
+			"model": model, "max_tokens": {"type": "integer", "minimum": 0}, "system": oneOf(text, list(open), null), "stream": boolean, "temperature": within("number", 0, 1),
 			"messages": {"type": "array", "minItems": 1, "items": object([]string{"role", "content"}, map[string]admin.Schema{
 				"role": {"type": "string", "enum": []string{"user", "assistant"}}, "content": oneOf(text, list(open)),
 			})},
@@ -153,7 +153,7 @@ var bodies = map[string]body{
 			"model": model, "input": oneOf(text, admin.Schema{"type": "array", "items": open}, null), "instructions": text, "stream": boolean, "store": boolean, "background": boolean,
 			"temperature": within("number", 0, 2), "top_p": within("number", 0, 1), "top_logprobs": within("integer", 0, 20), "max_output_tokens": {"type": "integer", "minimum": 1},
 			"max_tool_calls": {"type": "integer", "minimum": 1}, "tools": list(open), "tool_choice": oneOf(text, open, null), "parallel_tool_calls": boolean, "reasoning": open, "text": open,
-			"include": list(text), "metadata": {"type": "object", "maxProperties": 16, "additionalProperties": text}, "truncation": {"enum": []any{"auto", "disabled", nil}},
+			"include": list(text), "metadata": oneOf(open, null), "truncation": maybe,
 			"previous_response_id": text, "conversation": oneOf(text, open, null), "prompt": open, "user": text, "stream_options": open,
 		}),
 		answer: object([]string{"id", "object", "created_at", "status", "model", "output"}, map[string]admin.Schema{

@@ -165,7 +165,7 @@ func TestChangeRefusesAllWrongFieldsAtOnce(t *testing.T) {
 		"mapped twice":     {"openai", Change{Mappings: &[]SecretMapping{{TargetField: "key"}, {TargetField: "key"}}}, "secret_mappings[1].target_field"},
 		"mapped host":      {"openai", Change{Mappings: &[]SecretMapping{{TargetField: "key"}, {TargetField: "configurations.custom_host"}}}, "secret_mappings[1].target_field"},
 		"masked header":    {"openai", Change{Key: ptr("k"), Configurations: map[string]any{"custom_headers": map[string]any{"X": "ab****yz"}}}, "configurations.custom_headers.X"},
-		"two errors":       {"openai", Change{Configurations: map[string]any{"custom_host": "https://10.0.0.1"}}, "key configurations.custom_host"},
+		"two errors":       {"anthropic", Change{Configurations: map[string]any{"custom_host": "https://10.0.0.1"}}, "key configurations.custom_host"},
 	} {
 		rec, i := newRecord(), &Integration{AIProviderID: c.provider}
 		f := fault.From(c.change.Apply(context.Background(), keeper, rec, i))
