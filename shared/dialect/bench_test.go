@@ -3,50 +3,28 @@ package dialect_test
 import (
 	"fmt"
 	"strings"
-	"syscall"
 	"testing"
 
 	"gateway/shared/chat"
 	"gateway/shared/dialect/anthropic"
+	"gateway/shared/dialect/golden"
 	"gateway/shared/dialect/openai"
 	"gateway/shared/dialect/responses"
 	"gateway/shared/wire"
 )
 
-// reportCPU adds the processor time of an operation, which says more than the
-// clock when others use the machine. Call it deferred.
-func reportCPU(b *testing.B) func() {
-	start := cpu()
-	return func() { b.ReportMetric(float64(cpu()-start)/float64(b.N), "cpu-ns/op") }
-}
-
-func cpu() int64 {
-	var u syscall.Rusage
-	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
-		return 0
-	}
-	return u.Utime.Nano() + u.Stime.Nano()
-}
-
-// chatOf is a chat request of about size bytes.
-func chatOf(size int) []byte {
-	word := "The quick brown fox jumps over the \\\"lazy\\\" dog.\\n"
-	text := strings.Repeat(word, size/3/len(word)+1)
-	return fmt.Appendf(nil, `{"model":"claude-sonnet-4-5","messages":[{"role":"system","content":"%s"},{"role":"user","content":"%s"},{"role":"assistant","content":"ok"},{"role":"user","content":"%s"}],"max_tokens":256,"temperature":0.7,"stream":false,"user":"u-1"}`, text, text, text)
-}
-
 const anthropicAnswer = `{"id":"msg_01","type":"message","role":"assistant","model":"claude-sonnet-4-5-20250929","content":[{"type":"text","text":"%s"}],"stop_reason":"end_turn","stop_sequence":null,"usage":{"input_tokens":120,"cache_creation_input_tokens":0,"cache_read_input_tokens":0,"output_tokens":96}}`
 
 func BenchmarkOpenAIToAnthropic(b *testing.B) {
 	for _, size := range []int{1 << 10, 100 << 10} {
-		request := chatOf(size)
+		request := golden.ChatOf(size)
 		answer := fmt.Appendf(nil, anthropicAnswer, strings.Repeat("mocktoken the quick brown fox jumps. ", 16))
 		b.Run(fmt.Sprintf("%dKB", size>>10), func(b *testing.B) {
 			var up, down []byte
 			var checked chat.Checked
 			traits := &chat.Traits{Provider: "anthropic", DefaultMaxTokens: 8192}
 			b.ReportAllocs()
-			defer reportCPU(b)()
+			defer golden.ReportCPU(b)()
 			b.SetBytes(int64(len(request)))
 			for b.Loop() {
 				if err := (openai.Chat{}).Check(request, &checked); err != nil {
@@ -73,11 +51,11 @@ func BenchmarkOpenAIToAnthropic(b *testing.B) {
 
 func BenchmarkOpenAICheck(b *testing.B) {
 	for _, size := range []int{1 << 10, 100 << 10} {
-		request := chatOf(size)
+		request := golden.ChatOf(size)
 		b.Run(fmt.Sprintf("%dKB", size>>10), func(b *testing.B) {
 			var checked chat.Checked
 			b.ReportAllocs()
-			defer reportCPU(b)()
+			defer golden.ReportCPU(b)()
 			b.SetBytes(int64(len(request)))
 			for b.Loop() {
 				if err := (openai.Chat{}).Check(request, &checked); err != nil {
@@ -119,7 +97,7 @@ func benchmarkStream(b *testing.B, provider, client chat.Dialect, pieces [][]byt
 	o := chat.Options{Strict: true, IncludeUsage: true, ID: "gw", Model: "m", Created: 1, ProviderName: "acme"}
 	var out []byte
 	b.ReportAllocs()
-	defer reportCPU(b)()
+	defer golden.ReportCPU(b)()
 	for b.Loop() {
 		dec, enc := provider.NewStreamDecoder(&chat.Traits{}), client.NewStreamEncoder(&o)
 		var parser wire.SSEParser
@@ -153,7 +131,7 @@ func BenchmarkStreamOpenAIToAnthropic(b *testing.B) {
 func BenchmarkMeterResponse(b *testing.B) {
 	body := fmt.Appendf(nil, `{"id":"chatcmpl-1","object":"chat.completion","created":1750000000,"model":"gpt-4o-mini","choices":[{"index":0,"message":{"role":"assistant","content":"%s","refusal":null,"annotations":[]},"logprobs":null,"finish_reason":"stop"}],"usage":{"prompt_tokens":120,"completion_tokens":96,"total_tokens":216,"prompt_tokens_details":{"cached_tokens":0,"audio_tokens":0},"completion_tokens_details":{"reasoning_tokens":0,"audio_tokens":0,"accepted_prediction_tokens":0,"rejected_prediction_tokens":0}},"service_tier":"default","system_fingerprint":"fp_mock"}`, strings.Repeat("mocktoken the quick brown fox jumps. ", 16))
 	b.ReportAllocs()
-	defer reportCPU(b)()
+	defer golden.ReportCPU(b)()
 	for b.Loop() {
 		if m := (openai.Chat{}).MeterResponse(body); !m.Usage.Known() {
 			b.Fatal("no usage")
@@ -164,7 +142,7 @@ func BenchmarkMeterResponse(b *testing.B) {
 func benchmarkFilter(b *testing.B, d chat.Dialect, pieces [][]byte) {
 	o := &chat.FilterOptions{}
 	b.ReportAllocs()
-	defer reportCPU(b)()
+	defer golden.ReportCPU(b)()
 	for b.Loop() {
 		f := d.NewStreamFilter(o)
 		for _, p := range pieces {
@@ -189,7 +167,7 @@ func BenchmarkResponsesToAnthropic(b *testing.B) {
 	var checked chat.Checked
 	traits := &chat.Traits{Provider: "anthropic", DefaultMaxTokens: 8192}
 	b.ReportAllocs()
-	defer reportCPU(b)()
+	defer golden.ReportCPU(b)()
 	b.SetBytes(int64(len(request)))
 	for b.Loop() {
 		if err := client.Check(request, &checked); err != nil {

@@ -2,11 +2,12 @@ package dialect_test
 
 import (
 	"bytes"
-	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"gateway/shared/chat"
+	"gateway/shared/dialect/golden"
 	"gateway/shared/fault"
 )
 
@@ -29,10 +30,7 @@ var garbage = []string{`{"choices":[{"delta" : not json`, `{"type":"content_bloc
 // stream counts as broken.
 func TestGarbageInAStreamThatIsPassedOnEndsIt(t *testing.T) {
 	for name, file := range streamsOf {
-		whole, err := os.ReadFile("testdata/" + file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		whole := golden.File(t, filepath.Dir(file), filepath.Base(file))
 		all := strings.SplitAfter(strings.ReplaceAll(string(whole), "\r\n", "\n"), "\n\n")
 		for at := 1; at+2 < len(all); at++ {
 			if strings.TrimSpace(all[at]) == "data: [DONE]" {
@@ -63,10 +61,7 @@ func TestGarbageInAStreamThatIsPassedOnEndsIt(t *testing.T) {
 // client speaks Cohere's dialect, whose streams are only metered.
 func TestGarbageBehindAWholeAnswerIsLeftOut(t *testing.T) {
 	for name, file := range streamsOf {
-		whole, err := os.ReadFile("testdata/" + file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		whole := golden.File(t, filepath.Dir(file), filepath.Base(file))
 		in := string(bytes.TrimRight(whole, "\n")) + "\n\n"
 		want, _ := passed(t, name, in, len(in))
 		for _, bad := range []string{"data: \n\n", "data: not json\n\n", ": a comment\n\n"} {
@@ -82,7 +77,7 @@ func TestGarbageBehindAWholeAnswerIsLeftOut(t *testing.T) {
 // out before the end of the stream.
 func passed(t *testing.T, name, in string, size int) (string, chat.Meter) {
 	t.Helper()
-	f := dialects[name].NewStreamFilter(&chat.FilterOptions{IncludeUsage: true})
+	f := golden.Dialects[name].NewStreamFilter(&chat.FilterOptions{IncludeUsage: true})
 	var out []byte
 	for rest := []byte(in); len(rest) > 0; {
 		n := min(size, len(rest))

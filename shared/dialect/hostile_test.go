@@ -6,6 +6,7 @@ import (
 
 	"gateway/shared/chat"
 	"gateway/shared/dialect/anthropic"
+	"gateway/shared/dialect/golden"
 	"gateway/shared/dialect/openai"
 )
 
@@ -58,7 +59,6 @@ func TestHostileBodiesCostNoMoreThanTheirSize(t *testing.T) {
 	}
 	_ = anthropic.Messages{}.EncodeResponse(nil, r, &chat.Options{})
 	_ = openai.Chat{}.EncodeResponse(nil, r, &chat.Options{})
-	g := &golden{t: t, client: anthropic.Messages{}, provider: openai.Chat{}}
 	chunk := `data: {"id":"c","choices":[` + list(`{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"name":"f","arguments":"a"}}]}}`) + `]}` + "\n\n"
-	g.translate(&chat.Options{}, []byte(chunk), len(chunk))
+	golden.Stream(t, anthropic.Messages{}, openai.Chat{}, &chat.Traits{}, &chat.Options{}, []byte(chunk), len(chunk))
 }

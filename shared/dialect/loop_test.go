@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"gateway/shared/chat"
+	"gateway/shared/dialect/golden"
 )
 
 // loopTraits are what a model that signs its reasoning is known for.
@@ -84,13 +85,13 @@ func playLoop(t *testing.T, client loopClient, provider string, shape []string, 
 	var before []json.RawMessage
 	for turn := range 4 {
 		body := fmt.Sprintf(`{"model":"m","stream":%v,%s,%q:[%s]}`, stream, client.head, client.list, history)
-		r, err := dialects[client.dialect].DecodeRequest([]byte(body))
+		r, err := golden.Dialects[client.dialect].DecodeRequest([]byte(body))
 		if err != nil {
 			t.Fatalf("%v: %s", err, body)
 		}
 		r.Recall = func(id string) []chat.Part { return memory[id] }
 		traits := loopTraits[provider]
-		up, err := chat.Translate(nil, dialects[client.dialect], dialects[provider], r, &traits, &chat.Loss{})
+		up, err := chat.Translate(nil, golden.Dialects[client.dialect], golden.Dialects[provider], r, &traits, &chat.Loss{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -164,7 +165,7 @@ func openAITurn(t *testing.T, a *answered, stream bool) string {
 	}
 	content := ""
 	var calls, blocks []map[string]any
-	for _, e := range events(t, a.plain) {
+	for _, e := range golden.Events(t, a.plain) {
 		var c struct {
 			Choices []struct {
 				Delta struct {
@@ -177,10 +178,10 @@ func openAITurn(t *testing.T, a *answered, stream bool) string {
 				}
 			}
 		}
-		if e.data == "[DONE]" {
+		if e.Data == "[DONE]" {
 			continue
 		}
-		unmarshal(t, []byte(e.data), &c)
+		unmarshal(t, []byte(e.Data), &c)
 		for _, ch := range c.Choices {
 			content += ch.Delta.Content
 			for _, call := range ch.Delta.ToolCalls {
@@ -235,13 +236,13 @@ func messagesTurn(t *testing.T, a *answered, stream bool) string {
 	}
 	var blocks []map[string]any
 	args := ""
-	for _, e := range events(t, a.plain) {
+	for _, e := range golden.Events(t, a.plain) {
 		var ev struct {
 			Type         string
 			ContentBlock map[string]any `json:"content_block"`
 			Delta        map[string]any
 		}
-		unmarshal(t, []byte(e.data), &ev)
+		unmarshal(t, []byte(e.Data), &ev)
 		switch ev.Type {
 		case "content_block_start":
 			blocks, args = append(blocks, ev.ContentBlock), ""
@@ -274,9 +275,9 @@ func itemsTurn(t *testing.T, a *answered, stream bool) string {
 	t.Helper()
 	answer := a.plain
 	if stream {
-		all := events(t, a.plain)
+		all := golden.Events(t, a.plain)
 		var last struct{ Response json.RawMessage }
-		unmarshal(t, []byte(all[len(all)-1].data), &last)
+		unmarshal(t, []byte(all[len(all)-1].Data), &last)
 		answer = last.Response
 	}
 	var r struct{ Output []json.RawMessage }

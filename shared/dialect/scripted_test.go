@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"gateway/shared/chat"
+	"gateway/shared/dialect/golden"
 	"gateway/shared/fault"
 )
 
@@ -214,7 +215,7 @@ type answered struct {
 func play(t *testing.T, client, provider string, s *script, turn int, traits chat.Traits, o *chat.Options) (whole, streamed answered) {
 	t.Helper()
 	plain, stream := scripts[provider](s, turn)
-	c, p := dialects[client], dialects[provider]
+	c, p := golden.Dialects[client], golden.Dialects[provider]
 	o.Origin = p.Name()
 	r, err := p.DecodeResponse([]byte(plain), &traits)
 	if err != nil {
@@ -225,9 +226,8 @@ func play(t *testing.T, client, provider string, s *script, turn int, traits cha
 			t.Errorf("not JSON: %s", whole.plain)
 		}
 	}
-	g := &golden{t: t, client: c, provider: p, c: testCase{Traits: traits}}
-	streamed.plain, streamed.meter, streamed.signed = g.translate(o, []byte(stream), len(stream))
+	streamed.plain, streamed.meter, streamed.signed = golden.Stream(t, c, p, &traits, o, []byte(stream), len(stream))
 	streamed.failed = streamed.meter.Err
-	checkStream(t, c.Name(), streamed.plain, !o.Strict)
+	golden.CheckStream(t, c.Name(), streamed.plain, !o.Strict)
 	return whole, streamed
 }

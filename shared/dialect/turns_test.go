@@ -11,23 +11,10 @@ import (
 
 	"gateway/shared/chat"
 	"gateway/shared/dialect/anthropic"
+	"gateway/shared/dialect/golden"
 	"gateway/shared/dialect/openai"
 	"gateway/shared/wire"
 )
-
-func encode(t *testing.T, from, to chat.Dialect, body string, traits chat.Traits, recall func(string) []chat.Part) []byte {
-	t.Helper()
-	r, err := from.DecodeRequest([]byte(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Recall = recall
-	up, err := to.EncodeRequest(nil, r, &traits, &chat.Loss{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return up
-}
 
 // TestPrefixIsStableBetweenTurns: a conversation that goes on is sent with the
 // same bytes up to what is new, so that the provider's prompt cache is read.
@@ -42,8 +29,8 @@ func TestPrefixIsStableBetweenTurns(t *testing.T) {
 	var before []byte
 	for i := range turns {
 		body := head + strings.Join(turns[:i+1], ",") + `]}`
-		up := encode(t, openai.Chat{}, anthropic.Messages{}, body, chat.Traits{}, nil)
-		if again := encode(t, openai.Chat{}, anthropic.Messages{}, body, chat.Traits{}, nil); !bytes.Equal(up, again) {
+		up := golden.Encode(t, openai.Chat{}, anthropic.Messages{}, body, chat.Traits{}, nil)
+		if again := golden.Encode(t, openai.Chat{}, anthropic.Messages{}, body, chat.Traits{}, nil); !bytes.Equal(up, again) {
 			t.Fatalf("turn %d is not the same twice", i)
 		}
 		prefix := bytes.TrimSuffix(before, []byte("]}"))
@@ -71,7 +58,7 @@ func TestThinkingLoop(t *testing.T) {
 				if strict {
 					recall = func(id string) []chat.Part { return memory[id] }
 				}
-				up := encode(t, openai.Chat{}, anthropic.Messages{}, body, chat.Traits{}, recall)
+				up := golden.Encode(t, openai.Chat{}, anthropic.Messages{}, body, chat.Traits{}, recall)
 				checkThoughts(t, up, turn)
 				r, err := anthropic.Messages{}.DecodeResponse([]byte(answer(turn)), &chat.Traits{})
 				if err != nil {
@@ -175,12 +162,11 @@ func TestInterleavedCallsSurvive(t *testing.T) {
 			}
 		}
 		stream = append(stream, `data: {"id":"c","created":1,"model":"m","choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}`+"\n\ndata: [DONE]\n\n"...)
-		g := &golden{t: t, client: anthropic.Messages{}, provider: openai.Chat{}}
-		out, m, _ := g.translate(&chat.Options{ID: "i", Model: "m"}, stream, len(stream))
+		out, m, _ := golden.Stream(t, anthropic.Messages{}, openai.Chat{}, &chat.Traits{}, &chat.Options{ID: "i", Model: "m"}, stream, len(stream))
 		if m.Err != nil || !m.Complete {
 			rt.Fatalf("meter %+v", m)
 		}
-		checkAnthropic(t, out)
+		golden.CheckStream(t, (anthropic.Messages{}).Name(), out, false)
 		gotText, got := gather(t, out)
 		if gotText != text || len(got) != next {
 			rt.Fatalf("text %q of %q, %d calls of %d\n%s", gotText, text, len(got), next, out)
@@ -202,7 +188,7 @@ func gather(t *testing.T, stream []byte) (text string, args map[string]string) {
 	t.Helper()
 	args = map[string]string{}
 	id := ""
-	for _, e := range events(t, stream) {
+	for _, e := range golden.Events(t, stream) {
 		var ev struct {
 			ContentBlock struct{ ID string } `json:"content_block"`
 			Delta        struct {
@@ -210,7 +196,7 @@ func gather(t *testing.T, stream []byte) (text string, args map[string]string) {
 				PartialJSON string `json:"partial_json"`
 			}
 		}
-		if err := json.Unmarshal([]byte(e.data), &ev); err != nil {
+		if err := json.Unmarshal([]byte(e.Data), &ev); err != nil {
 			t.Fatal(err)
 		}
 		if ev.ContentBlock.ID != "" {

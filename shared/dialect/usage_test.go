@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"gateway/shared/chat"
+	"gateway/shared/dialect/golden"
 )
 
 // tokenCounts is the usage of an answer in no client's own words. Absent is -1.
@@ -78,9 +79,9 @@ func TestUsageOfEveryPair(t *testing.T) {
 						t.Errorf("whole: %+v, want %+v\n%s", got, want, whole.plain)
 					}
 					var joined tokenCounts
-					for _, e := range events(t, streamed.plain) {
-						if e.data != "[DONE]" {
-							if got := read(t, []byte(e.data)); got.prompt >= 0 {
+					for _, e := range golden.Events(t, streamed.plain) {
+						if e.Data != "[DONE]" {
+							if got := read(t, []byte(e.Data)); got.prompt >= 0 {
 								joined = got
 							}
 						}

@@ -1,0 +1,9 @@
+package anthropic_test
+
+import (
+	"testing"
+
+	"gateway/shared/dialect/golden"
+)
+
+func TestPairs(t *testing.T) { golden.Pairs(t) }

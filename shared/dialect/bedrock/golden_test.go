@@ -1,0 +1,14 @@
+package bedrock_test
+
+import (
+	"testing"
+
+	"gateway/shared/dialect/bedrock"
+	"gateway/shared/dialect/golden"
+)
+
+func TestPairs(t *testing.T) { golden.Pairs(t) }
+
+func TestOperations(t *testing.T) {
+	golden.Operations(t, bedrock.Embeddings{}, bedrock.Images{}, bedrock.Rerank{}, bedrock.CountTokens{})
+}

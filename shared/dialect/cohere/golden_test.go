@@ -1,0 +1,14 @@
+package cohere_test
+
+import (
+	"testing"
+
+	"gateway/shared/dialect/cohere"
+	"gateway/shared/dialect/golden"
+)
+
+func TestPairs(t *testing.T) { golden.Pairs(t) }
+
+func TestOperations(t *testing.T) {
+	golden.Operations(t, cohere.Embeddings{}, cohere.Rerank{})
+}

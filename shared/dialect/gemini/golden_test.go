@@ -1,0 +1,14 @@
+package gemini_test
+
+import (
+	"testing"
+
+	"gateway/shared/dialect/gemini"
+	"gateway/shared/dialect/golden"
+)
+
+func TestPairs(t *testing.T) { golden.Pairs(t) }
+
+func TestOperations(t *testing.T) {
+	golden.Operations(t, gemini.Embeddings{}, gemini.VertexEmbeddings{}, gemini.VertexEmbedContent{}, gemini.Imagen{})
+}

@@ -1,0 +1,341 @@
+package golden
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"gateway/shared/chat"
+	"gateway/shared/dialect/ai21"
+	"gateway/shared/dialect/anthropic"
+	"gateway/shared/dialect/bedrock"
+	"gateway/shared/dialect/bytez"
+	"gateway/shared/dialect/cohere"
+	"gateway/shared/dialect/converse"
+	"gateway/shared/dialect/gemini"
+	"gateway/shared/dialect/oci"
+	"gateway/shared/dialect/openai"
+	"gateway/shared/dialect/palm"
+	"gateway/shared/dialect/reka"
+	"gateway/shared/dialect/responses"
+	"gateway/shared/dialect/triton"
+	"gateway/shared/dialect/upstream"
+	"gateway/shared/dialect/workersai"
+	"gateway/shared/fault"
+	"gateway/shared/pricing"
+	"gateway/shared/wire"
+)
+
+// Dialects by the names that the folders of testdata use.
+var Dialects = map[string]chat.Dialect{
+	"openai":      openai.Chat{},
+	"completions": openai.Completions{},
+	"anthropic":   anthropic.Messages{},
+	"gemini":      gemini.Generate{},
+	"converse":    converse.Converse{},
+	"responses":   responses.Responses{},
+	"cohere":      cohere.Chat{},
+	"generate":    upstream.Dialect{Wire: cohere.Generate{}},
+	"ai21":        upstream.Dialect{Wire: ai21.Complete{}},
+	"invoke":      upstream.Dialect{Wire: bedrock.Invoke{}},
+	"bytez":       upstream.Dialect{Wire: bytez.Chat{}},
+	"oci":         upstream.Dialect{Wire: oci.Chat{}},
+	"palm":        upstream.Dialect{Wire: palm.Chat{}},
+	"palmtext":    upstream.Dialect{Wire: palm.Text{}},
+	"reka":        upstream.Dialect{Wire: reka.Chat{}},
+	"triton":      upstream.Dialect{Wire: triton.Generate{}},
+	"workersai":   upstream.Dialect{Wire: workersai.Run{}},
+}
+
+// pair is one run of a case of two dialects.
+type pair struct {
+	*run
+	client   chat.Dialect
+	provider chat.Dialect
+}
+
+// Pairs runs every case of testdata/<client>-<provider>. Its files:
+//
+//	case.json              options, may be missing
+//	request.json           what the client sends
+//	upstream_request.json  golden: what the provider gets
+//	loss.txt               golden: what was not carried
+//	refused.json           golden: the answer to a request that is refused
+//	upstream_response.*    what the provider sends, .json, .txt or .sse
+//	response.*             golden: what the client gets
+//	meter.txt              golden: what the books get
+func Pairs(t *testing.T) {
+	folders, _ := filepath.Glob("testdata/*-*")
+	if len(folders) == 0 {
+		t.Fatal("no cases")
+	}
+	for _, folder := range folders {
+		client, provider, _ := strings.Cut(filepath.Base(folder), "-")
+		if Dialects[client] == nil || Dialects[provider] == nil {
+			t.Fatalf("%s names no two dialects", folder)
+		}
+		cases, _ := filepath.Glob(filepath.Join(folder, "*.txtar"))
+		for _, path := range cases {
+			t.Run(filepath.Base(folder)+"/"+strings.TrimSuffix(filepath.Base(path), ".txtar"), func(t *testing.T) {
+				g := &pair{run: open(t, path), client: Dialects[client], provider: Dialects[provider]}
+				g.play()
+				g.compare()
+			})
+		}
+	}
+}
+
+func (g *pair) play() {
+	body := g.in["request.json"]
+	if body == nil {
+		g.t.Fatal("no request.json")
+	}
+	o := &chat.Options{Strict: !g.c.Lenient, ID: "gw-1", Created: 1750000000, ProviderName: "acme"}
+	var checked chat.Checked
+	if err := g.client.Check(body, &checked); err != nil {
+		g.refused(err, o)
+		return
+	}
+	if g.client.Name() == g.provider.Name() {
+		g.pass(o, bytes.Contains(body, []byte(`"include_usage": true`)))
+		return
+	}
+	r, err := g.client.DecodeRequest(body)
+	if err != nil {
+		g.refused(err, o)
+		return
+	}
+	if len(g.c.Recall) > 0 {
+		r.Recall = func(id string) []chat.Part { return g.c.Recall[id] }
+	}
+	o.Request, o.Model, o.IncludeUsage = r, r.Model, r.IncludeUsage.Value
+	loss := chat.Loss{Strict: g.c.StrictLoss, StrictAnswer: g.c.StrictReply}
+	o.Origin = g.provider.Name()
+	up, err := chat.Translate(nil, g.client, g.provider, r, &g.c.Traits, &loss)
+	if err != nil {
+		g.refused(err, o)
+		return
+	}
+	g.json("upstream_request.json", up)
+	again, err := g.provider.EncodeRequest(nil, r, &g.c.Traits, &chat.Loss{})
+	if err != nil || !bytes.Equal(up, again) {
+		g.t.Errorf("the same request is encoded differently the second time (%v)", err)
+	}
+	if !loss.Empty() {
+		g.out["loss.txt"] = []byte(strings.NewReplacer("dropped=", "", "), ", ")\n").Replace(loss.Header()) + "\n")
+	}
+	g.answer(o)
+}
+
+// refused records the answer to a request that is refused.
+func (g *pair) refused(err error, o *chat.Options) {
+	f := fault.From(err)
+	if f.Status() >= 500 {
+		g.t.Errorf("a request is answered with %d: %v", f.Status(), f)
+	}
+	g.json("refused.json", fmt.Appendf(nil, `{"status":%d,"body":%s}`, f.Status(), g.client.AppendError(nil, f, o)))
+}
+
+// answer translates the provider's answer.
+func (g *pair) answer(o *chat.Options) {
+	if stream := g.in["upstream_response.sse"]; stream != nil {
+		g.stream(o, stream)
+		return
+	}
+	body := g.in["upstream_response.json"]
+	if body == nil {
+		body = g.in["upstream_response.txt"]
+	}
+	switch {
+	case body == nil:
+		g.t.Fatal("no upstream_response")
+	case g.c.Status >= 400:
+		g.failure(g.provider.DecodeError(g.c.Status, g.header(), body), o)
+		return
+	}
+	r, err := g.provider.DecodeResponse(body, &g.c.Traits)
+	if err != nil {
+		g.failure(fault.From(err), o)
+		return
+	}
+	if d, ok := g.provider.(chat.Headed); ok {
+		d.ReadHeader(g.header(), r)
+	}
+	if err := o.Request.Promised(r); err != nil {
+		g.failure(fault.From(err), o)
+		return
+	}
+	g.json("response.json", g.client.EncodeResponse(nil, r, o))
+	g.meter(r.Meter(), r.Signed())
+}
+
+// header is that of the provider's answer.
+func (g *run) header() http.Header {
+	h := http.Header{}
+	for k, v := range g.c.Headers {
+		h.Set(k, v)
+	}
+	return h
+}
+
+func (g *pair) failure(f *fault.Fault, o *chat.Options) {
+	if f.Source != fault.SourceProvider {
+		g.t.Errorf("source %q", f.Source)
+	}
+	g.json("response.json", fmt.Appendf(nil, `{"status":%d,"retry_after":%d,"body":%s}`, f.Status(), int(f.RetryAfter.Seconds()), g.client.AppendError(nil, f, o)))
+}
+
+// stream translates a stream in pieces of several sizes, which must not matter.
+func (g *pair) stream(o *chat.Options, in []byte) {
+	var first []byte
+	for i, size := range []int{len(in), 1, 7, 100} {
+		out, m, signed := Stream(g.t, g.client, g.provider, &g.c.Traits, o, in, size)
+		if i == 0 {
+			first = out
+			g.out["response.sse"] = out
+			g.meter(m, signed)
+			CheckStream(g.t, g.client.Name(), out, g.c.Lenient)
+			continue
+		}
+		if diff := cmp.Diff(string(first), string(out)); diff != "" {
+			g.t.Fatalf("in pieces of %d bytes:\n%s", size, diff)
+		}
+	}
+}
+
+// Stream takes a provider's stream to a client in pieces of size bytes.
+func Stream(t *testing.T, client, provider chat.Dialect, traits *chat.Traits, o *chat.Options, in []byte, size int) ([]byte, chat.Meter, []chat.Signed) {
+	dec, enc := chat.Promised(o.Request, provider.NewStreamDecoder(traits)), client.NewStreamEncoder(o)
+	var parser chat.EventParser = new(wire.SSEParser)
+	if framed, ok := dec.(chat.Framed); ok {
+		if parser = framed.Parser(); bytes.Contains(in, []byte("event:")) && (provider.Name() == (converse.Converse{}).Name() || provider.Name() == (bedrock.Invoke{}).Name()) {
+			in = framedEvents(t, in)
+		}
+	}
+	var out []byte
+	event := func(name string, data []byte) error {
+		return dec.Event(name, data, func(d *chat.Delta) error {
+			out = enc.Append(out, d)
+			return nil
+		})
+	}
+	var err error
+	for len(in) > 0 && err == nil {
+		n := min(size, len(in))
+		err = parser.Feed(in[:n], event)
+		in = in[n:]
+	}
+	if err == nil {
+		err = parser.End(event)
+	}
+	if err == nil {
+		err = dec.End()
+	}
+	if err == nil {
+		return enc.Finish(out), dec.Meter(), dec.Signed()
+	}
+	f := dec.Meter().Err
+	if f == nil {
+		f = fault.New(fault.InvalidProviderResponse, "", "The stream of acme broke off")
+		f.Source = fault.SourceProvider
+	}
+	return enc.Error(out, f), dec.Meter(), dec.Signed()
+}
+
+// framedEvents puts the events of a file into the binary framing that the provider
+// sends them in; files hold them as server-sent events, so that they can be read.
+// The event "cut" is a message that breaks off, and a "chunk" is packed in base64.
+func framedEvents(t *testing.T, in []byte) (out []byte) {
+	for _, e := range Events(t, in) {
+		if e.Name == "cut" {
+			whole := wire.AppendEventStream(nil, "messageStop", []byte(e.Data))
+			return append(out, whole[:len(whole)-5]...)
+		}
+		data := []byte(e.Data)
+		if e.Name == "chunk" { // the model's own event
+			data = fmt.Appendf(nil, `{"bytes":%q,"p":"abc"}`, base64.StdEncoding.EncodeToString(data))
+		}
+		out = wire.AppendEventStream(out, e.Name, data)
+	}
+	return out
+}
+
+// pass sends an answer through the filter of a dialect that both sides speak.
+func (g *pair) pass(o *chat.Options, asked bool) {
+	if body := g.in["upstream_response.json"]; body != nil {
+		if g.c.Status >= 400 {
+			g.failure(g.provider.DecodeError(g.c.Status, http.Header{}, body), o)
+			return
+		}
+		g.meter(g.client.MeterResponse(body), nil)
+		return
+	}
+	in := g.in["upstream_response.sse"]
+	for i, size := range []int{len(in), 1, 13} {
+		f := g.client.NewStreamFilter(&chat.FilterOptions{Strict: !g.c.Lenient, IncludeUsage: asked, Injected: g.c.Injected})
+		var out []byte
+		buffer := make([]byte, size) // used for each read, as a connection's is
+		for rest := in; len(rest) > 0; {
+			n := copy(buffer, rest)
+			got, err := f.Feed(buffer[:n])
+			if err != nil {
+				g.t.Fatal(err)
+			}
+			out = append(out, got...)
+			rest = rest[n:]
+		}
+		out = append(out, f.End()...)
+		if i == 0 {
+			g.out["response.sse"] = out
+			g.meter(f.Meter(), nil)
+			CheckStream(g.t, g.client.Name(), out, g.c.Lenient)
+		} else if diff := cmp.Diff(string(g.out["response.sse"]), string(out)); diff != "" {
+			g.t.Fatalf("in pieces of %d bytes:\n%s", size, diff)
+		}
+	}
+}
+
+func (g *run) meter(m chat.Meter, signed []chat.Signed) {
+	var b strings.Builder
+	fmt.Fprintf(&b, "id %s\nmodel %s\nfinish %s\ncomplete %v\nstarted %v\n", m.ID, m.Model, m.Finish, m.Complete, m.Started)
+	if m.Err != nil {
+		fmt.Fprintf(&b, "error %d %s\n", m.Err.Status(), m.Err.Code)
+	}
+	for c := range pricing.NumClasses {
+		if n, ok := m.Usage.Get(c); ok {
+			fmt.Fprintf(&b, "%s %d\n", c, n)
+		}
+	}
+	if m.ReportedTotal != 0 {
+		fmt.Fprintf(&b, "reported total %d\n", m.ReportedTotal)
+	}
+	for _, s := range signed {
+		fmt.Fprintf(&b, "signed %s:", s.ToolCallID)
+		for _, p := range s.Parts {
+			fmt.Fprintf(&b, " [%q %q %q]", p.Text, p.Signature, p.Data)
+		}
+		b.WriteByte('\n')
+	}
+	g.out["meter.txt"] = []byte(b.String())
+}
+
+// json records a JSON output, indented so that a diff can be read.
+func (g *run) json(name string, raw []byte) {
+	g.t.Helper()
+	if err := wire.CheckStrict(raw, wire.MaxDepth); err != nil {
+		g.t.Errorf("%s is not strict JSON: %v\n%s", name, err, raw)
+	}
+	var b bytes.Buffer
+	if err := json.Indent(&b, raw, "", "  "); err != nil {
+		g.t.Fatalf("%s: %v\n%s", name, err, raw)
+	}
+	b.WriteByte('\n')
+	g.out[name] = b.Bytes()
+}
