@@ -113,8 +113,12 @@ func (r *running) try(method, path, body string, headers ...string) (reply, erro
 		return reply{}, err
 	}
 	defer resp.Body.Close()
-	got, err := io.ReadAll(resp.Body)
-	return reply{resp.StatusCode, resp.Header, string(got)}, err
+	body, err := io.ReadAll(resp.Body)
+	got := reply{resp.StatusCode, resp.Header, string(body)}
+	if err == nil {
+		r.checkDescribed(method, path, &got)
+	}
+	return got, err
 }
 
 // admin sends a request with the organisation key and expects status 200.

@@ -51,7 +51,7 @@ type (
 func New(l *ledger.Ledger) admin.Family {
 	f := &family{ledger: l}
 	f.keys = f.describe()
-	return admin.Family{Name: "apikeys", Doc: "API keys.", Routes: append(f.keys.Routes(), f.rotateRoute(), f.collectRoute())}
+	return admin.Family{Name: "apikeys", Doc: "API keys.", Routes: append(f.keys.Routes(), f.secretRoutes()...)}
 }
 
 func (f *family) describe() *admin.Collection[identity.Key] {

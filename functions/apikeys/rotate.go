@@ -15,30 +15,40 @@ var secretSchema = admin.Closed(map[string]admin.Schema{
 	"id": {"type": "string"}, "key": {"type": "string"}, "key_transition_expires_at": {"type": []string{"string", "null"}, "format": "date-time"},
 })
 
-func (f *family) rotateRoute() admin.Route {
-	return admin.Route{
-		Method: "POST", Path: "/api-keys/{id}/rotate", Name: "rotateApiKey",
-		Doc:    "Give the key a new secret; the old one works until key_transition_expires_at.",
-		Scopes: append(anyOf("rotate"), anyOf("update")...), Where: admin.InEither, Role: admin.Member,
-		Body: []admin.Field{{
-			Name: "key_transition_period_ms", Doc: "How long old and new secret are both valid, for this time.",
-			Type: admin.Integer, Min: identity.MinTransition.Milliseconds(), Max: maxTransition,
-		}},
-		BodyMode: admin.OptionalBody, Action: audit.Rotate, Resource: "api_keys", Errors: []int{409}, Do: f.keys.At("rotate", f.rotate),
-		Answer: secretSchema,
+// secretRoutes give a key a new secret, and hand out one that waits.
+func (f *family) secretRoutes() []admin.Route {
+	routes := f.keys.Below(
+		admin.Route{Method: "POST", Path: "/api-keys/{id}/rotate", Name: "rotateApiKey", Errors: []int{409}, Do: f.keys.At("rotate", f.rotate),
+			Doc: "Give the key a new secret; the old one works until key_transition_expires_at.",
+			Body: []admin.Field{{
+				Name: "key_transition_period_ms", Doc: "How long old and new secret are both valid, for this time.",
+				Type: admin.Integer, Min: identity.MinTransition.Milliseconds(), Max: maxTransition,
+			}}},
+		admin.Route{Method: "POST", Path: "/api-keys/{id}/collect", Name: "collectApiKey", Errors: []int{404}, Do: f.keys.At("rotate", f.collect),
+			Doc: "Hand out, once, the secret that an automatic rotation has given the key. 404 when none waits."})
+	for i := range routes {
+		r := &routes[i]
+		r.Scopes, r.Role, r.BodyMode = append(anyOf("rotate"), anyOf("update")...), admin.Member, admin.OptionalBody
+		r.Action, r.Answer = audit.Rotate, secretSchema
 	}
+	return routes
+}
+
+// ownRights refuses to show a key that may more than the caller: its answer is a
+// key with these rights.
+func ownRights(c *admin.Call, ch *change) error {
+	if c.Caller.KeyID == ch.Rec.ID {
+		return nil
+	}
+	return withinOwnRights(c, ch.Form.Scopes, nil)
 }
 
 // rotate gives a key a new secret. Id, limits and usage stay.
 func (f *family) rotate(c *admin.Call) (any, error) {
 	var raw string
 	var until time.Time
-	err := c.Change(func(tx *resource.Tx) error {
-		it, err := f.keys.FindIn(c, tx)
-		if err != nil {
-			return err
-		}
-		rec, k := it.Record, it.Form
+	err := f.keys.Edit(c, func(tx *resource.Tx, ch *change) error {
+		rec, k := ch.Rec, ch.Form
 		if identity.Live(rec.Status, k, c.Now) != identity.StatusActive {
 			return fault.New(fault.Conflict, "id", "an expired key cannot be rotated; change its expires_at first")
 		}
@@ -49,75 +59,47 @@ func (f *family) rotate(c *admin.Call) (any, error) {
 		if !k.Rotation.AllowsTransition(transition) {
 			return fault.Invalid("key_transition_period_ms", "must be less than the rotation period")
 		}
-		if err := withinOwnRights(c, k.Scopes, nil); err != nil && c.Caller.KeyID != rec.ID {
-			return err // its answer is a key with these rights
-		}
-		if err := rec.SetSecret(c.Context, c.Sealer, identity.UncollectedSecret, nil); err != nil {
+		if err := ownRights(c, ch); err != nil {
 			return err
 		}
-		was := *k
+		err := rec.SetSecret(c.Context, c.Sealer, identity.UncollectedSecret, nil)
+		if err != nil {
+			return err
+		}
 		if raw, err = identity.Rotate(k, c.Now, transition); err != nil {
 			return err
 		}
 		until = *k.Previous.ExpiresAt
 		c.AuditDetails(map[string]string{
-			"api_key_id": rec.ID, "rotation_mode": "manual", "old_key_masked": was.Secret.Masked, "transition_expires_at": until.UTC().Format(time.RFC3339),
+			"api_key_id": rec.ID, "rotation_mode": "manual", "old_key_masked": ch.Was.Secret.Masked, "transition_expires_at": until.UTC().Format(time.RFC3339),
 		})
-		if err := f.keys.Save(c, tx, it); err != nil {
-			return err
-		}
-		if err := identity.Reschedule(tx, rec.Ref(), &was, k); err != nil {
-			return err
-		}
-		return stage(c, tx, &change{Rec: rec, Form: k})
+		return identity.Reschedule(tx, rec.Ref(), ch.Was, k)
 	})
 	if err != nil {
 		return nil, err
 	}
-	return map[string]any{"id": c.Param("id"), "key": raw, "key_transition_expires_at": admin.FormatTime(until)}, nil
-}
-
-func (f *family) collectRoute() admin.Route {
-	return admin.Route{
-		Method: "POST", Path: "/api-keys/{id}/collect", Name: "collectApiKey",
-		Doc:    "Hand out, once, the secret that an automatic rotation has given the key. 404 when none waits.",
-		Scopes: append(anyOf("rotate"), anyOf("update")...), Where: admin.InEither, Role: admin.Member,
-		BodyMode: admin.OptionalBody, Action: audit.Rotate, Resource: "api_keys", Errors: []int{404}, Do: f.keys.At("rotate", f.collect),
-		Answer: secretSchema,
-	}
+	return admin.Members{"id": c.Param("id"), "key": raw, "key_transition_expires_at": admin.FormatTime(until)}, nil
 }
 
 // collect hands out the secret of the last automatic rotation and forgets it.
 func (f *family) collect(c *admin.Call) (any, error) {
-	var raw []byte
-	var until *time.Time
-	err := c.Change(func(tx *resource.Tx) error {
-		it, err := f.keys.FindIn(c, tx)
-		if err != nil {
+	out := admin.Members{"id": c.Param("id"), "key_transition_expires_at": nil}
+	err := f.keys.Edit(c, func(_ *resource.Tx, ch *change) error {
+		if err := ownRights(c, ch); err != nil {
 			return err
 		}
-		rec, k := it.Record, it.Form
-		if err := withinOwnRights(c, k.Scopes, nil); err != nil && c.Caller.KeyID != rec.ID {
-			return err
-		}
-		if !rec.HasSecret(identity.UncollectedSecret) {
+		if !ch.Rec.HasSecret(identity.UncollectedSecret) {
 			return fault.New(fault.NotFound, "id", "no secret of an automatic rotation waits to be collected")
 		}
-		secrets, err := rec.OpenSecrets(c.Context, c.Sealer)
+		secrets, err := ch.Rec.OpenSecrets(c.Context, c.Sealer)
 		if err != nil {
 			return fault.Unavailable(err)
 		}
-		raw = secrets[identity.UncollectedSecret]
-		if err := rec.SetSecret(c.Context, c.Sealer, identity.UncollectedSecret, nil); err != nil {
-			return err
+		out["key"] = string(secrets[identity.UncollectedSecret])
+		if ch.Form.Previous != nil {
+			out["key_transition_expires_at"] = timeOf(ch.Form.Previous.ExpiresAt)
 		}
-		if k.Previous != nil {
-			until = k.Previous.ExpiresAt
-		}
-		return tx.Update(rec)
+		return ch.Rec.SetSecret(c.Context, c.Sealer, identity.UncollectedSecret, nil)
 	})
-	if err != nil {
-		return nil, err
-	}
-	return map[string]any{"id": c.Param("id"), "key": string(raw), "key_transition_expires_at": timeOf(until)}, nil
+	return out, err
 }

@@ -1,9 +1,6 @@
 package configs
 
 import (
-	"encoding/json"
-	"fmt"
-
 	"gateway/shared/admin"
 	"gateway/shared/fault"
 	"gateway/shared/resource"
@@ -16,12 +13,7 @@ import (
 const isDefault = "is_default"
 
 // defaultFlag is 1 for the default config of its workspace, else 0.
-func defaultFlag(rec *resource.Record) int {
-	if rec.Fields[isDefault] == "1" {
-		return 1
-	}
-	return 0
-}
+func defaultFlag(rec *resource.Record) int { return admin.Flag(rec.Fields[isDefault] == "1") }
 
 // setDefault makes the config the workspace's default, or no longer, as the body
 // says. An archived config is nobody's default.
@@ -40,25 +32,28 @@ func setDefault(c *admin.Call, tx *resource.Tx, rec *resource.Record) error {
 
 // becomeDefault puts the config in the place of the default before it.
 func becomeDefault(c *admin.Call, tx *resource.Tx, rec *resource.Record) error {
-	return ofWorkspace(c, tx, func(w *tenant.Workspace) error {
-		if w.DefaultConfig != "" && w.DefaultConfig != rec.ID {
-			old, ok, err := tx.Get(c.Scope, route.KindConfig, w.DefaultConfig)
-			if err != nil {
+	was := ""
+	err := ofWorkspace(c, tx, func(w *tenant.Workspace) { was, w.DefaultConfig = w.DefaultConfig, rec.ID })
+	if err != nil {
+		return err
+	}
+	if was != "" && was != rec.ID {
+		old, ok, err := tx.Get(c.Scope, route.KindConfig, was)
+		if err != nil {
+			return err
+		}
+		if ok {
+			delete(old.Fields, isDefault)
+			if err := tx.Update(&old); err != nil {
 				return err
 			}
-			if ok {
-				delete(old.Fields, isDefault)
-				if err := tx.Update(&old); err != nil {
-					return err
-				}
-			}
 		}
-		if rec.Fields == nil {
-			rec.Fields = make(map[string]string, 1)
-		}
-		w.DefaultConfig, rec.Fields[isDefault] = rec.ID, "1"
-		return nil
-	})
+	}
+	if rec.Fields == nil {
+		rec.Fields = make(map[string]string, 1)
+	}
+	rec.Fields[isDefault] = "1"
+	return nil
 }
 
 // leaveDefault leaves the workspace without a default, where it was the config.
@@ -67,35 +62,18 @@ func leaveDefault(c *admin.Call, tx *resource.Tx, rec *resource.Record) error {
 		return nil
 	}
 	delete(rec.Fields, isDefault)
-	return ofWorkspace(c, tx, func(w *tenant.Workspace) error {
+	return ofWorkspace(c, tx, func(w *tenant.Workspace) {
 		if w.DefaultConfig == rec.ID {
 			w.DefaultConfig = ""
 		}
-		return nil
 	})
 }
 
 // ofWorkspace changes the workspace of the call in the transaction.
-func ofWorkspace(c *admin.Call, tx *resource.Tx, change func(w *tenant.Workspace) error) error {
-	rec, ok, err := tx.Get(c.Organisation(), tenant.KindWorkspace, c.Scope.Workspace)
-	if err != nil {
-		return err
-	}
-	if !ok {
+func ofWorkspace(c *admin.Call, tx *resource.Tx, change func(w *tenant.Workspace)) error {
+	ok, err := admin.Amend(tx, c.Organisation(), tenant.KindWorkspace, c.Scope.Workspace, change)
+	if err == nil && !ok {
 		return admin.Denied()
 	}
-	var w tenant.Workspace
-	if len(rec.Body) > 0 {
-		if err := json.Unmarshal(rec.Body, &w); err != nil {
-			return fmt.Errorf("configs: stored workspace %s: %w", rec.ID, err)
-		}
-	}
-	was := w.DefaultConfig
-	if err := change(&w); err != nil || w.DefaultConfig == was {
-		return err
-	}
-	if rec.Body, err = json.Marshal(w); err != nil {
-		return fmt.Errorf("configs: encode workspace: %w", err)
-	}
-	return tx.Update(&rec)
+	return err
 }

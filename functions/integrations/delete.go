@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"gateway/shared/admin"
-	"gateway/shared/fault"
 	"gateway/shared/provider"
 	"gateway/shared/resource"
 )
@@ -13,54 +12,28 @@ import (
 // integration, so that their rows fit into a transaction.
 const perChange = 14
 
-// maxRounds bounds how often an integration is emptied of providers that are
-// added meanwhile.
-const maxRounds = 100
-
-// delete archives the integration and the providers that call it: what fits into
-// one change. Of more providers the first are archived in changes of their own;
-// when one fails, the integration is still there and the call can be repeated.
+// delete archives the integration and the providers that call it. Of more than
+// fit into one change the first are archived before; when one fails, the
+// integration is still there and the call can be repeated.
 func (f *family) delete(c *admin.Call) (any, error) {
-	for range maxRounds {
-		left, err := f.archive(c)
-		if err != nil || left == 0 {
-			return nil, err
-		}
-	}
-	return nil, fault.New(fault.Conflict, "", "The integration gets providers faster than it is emptied; try again")
-}
-
-// archive runs one change and tells how many providers are left.
-func (f *family) archive(c *admin.Call) (left int, err error) {
-	it, err := f.col.Find(c)
-	if err != nil {
-		return 0, err
-	}
-	users, err := providersOf(c, it.Ref())
-	if err != nil {
-		return 0, err
-	}
-	if len(users) > perChange {
-		part := users[:perChange]
-		return len(users) - perChange, c.Resources.Change(c.Context, c.Organisation(), func(tx *resource.Tx) error { return retire(tx, it.Ref(), part) })
-	}
-	return 0, c.Change(func(tx *resource.Tx) error {
+	return nil, admin.Rounds(c, func(tx *resource.Tx) (more bool, err error) {
 		it, err := f.col.FindIn(c, tx)
 		if err != nil {
-			return err
+			return false, err
 		}
 		users, err := c.Resources.Users(c.Context, it.Ref())
 		if err != nil {
-			return err
+			return false, err
 		}
-		if i := slices.IndexFunc(users, func(u resource.Ref) bool { return u.Kind != provider.KindProvider }); i >= 0 {
-			return tx.RefuseIfUsed(it.Ref())
+		if slices.ContainsFunc(users, func(u resource.Ref) bool { return u.Kind != provider.KindProvider }) {
+			return false, tx.RefuseIfUsed(it.Ref())
 		}
-		if err := retire(tx, it.Ref(), users); err != nil {
-			return err
+		more = len(users) > perChange
+		if err := retire(tx, it.Ref(), users[:min(perChange, len(users))]); err != nil || more {
+			return more, err
 		}
 		it.UpdatedBy = c.Actor()
-		return tx.ArchiveAndFreeSlug(it.Record)
+		return false, tx.ArchiveAndFreeSlug(it.Record)
 	})
 }
 

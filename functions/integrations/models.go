@@ -1,9 +1,7 @@
 package integrations
 
 import (
-	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 
 	"gateway/shared/admin"
@@ -93,54 +91,39 @@ func showModel(m provider.IntegrationModel, name string, enabled bool) map[strin
 }
 
 func (f *family) putModels(c *admin.Call) (any, error) {
-	var sent []map[string]json.RawMessage
-	if err := c.Body.Into("models", &sent); err != nil {
-		return nil, err
-	}
-	return nil, c.Change(func(tx *resource.Tx) error {
-		it, err := f.col.FindIn(c, tx)
-		if err != nil {
-			return err
-		}
-		i := it.Form
+	return nil, f.col.Edit(c, func(_ *resource.Tx, ch *change) error {
 		if c.Body.Given("allow_all_models") {
-			i.AllowAllModels = c.Body.Bool("allow_all_models")
+			ch.Form.AllowAllModels = c.Body.Bool("allow_all_models")
 		}
-		if err := f.mergeModels(i, sent); err != nil {
-			return err
-		}
-		return f.col.Save(c, tx, it)
+		return f.mergeModels(ch.Form, c.Body.Objects("models"))
 	})
 }
 
 // mergeModels puts what was sent over what is stored, model by model and member
 // by member.
-func (f *family) mergeModels(i *provider.Integration, sent []map[string]json.RawMessage) error {
-	catalogue := make(map[string]bool)
-	for _, name := range pricing.Default().Models(i.AIProviderID) {
-		catalogue[name] = true
-	}
-	index := make(map[string]int, len(i.Models))
-	for n := range i.Models {
-		index[i.Models[n].Slug] = n
-	}
+func (f *family) mergeModels(i *provider.Integration, sent []admin.Values) error {
+	catalogue := pricing.Default().Models(i.AIProviderID)
 	named := make(map[string]bool, len(sent))
 	var bad []fault.Detail
-	for n, members := range sent {
-		at := fmt.Sprintf("models[%d]", n)
-		var slug string
-		_ = json.Unmarshal(members["slug"], &slug) // checked: a string
+	for n, in := range sent {
+		at, slug := fmt.Sprintf("models[%d]", n), in.Text("slug")
 		if named[slug] {
 			bad = append(bad, fault.Detail{Field: at + ".slug", Message: "is named twice"})
 			continue
 		}
 		named[slug] = true
-		if _, known := index[slug]; !known {
-			index[slug] = len(i.Models)
-			i.Models = append(i.Models, provider.IntegrationModel{Custom: !catalogue[slug]})
+		k := slices.IndexFunc(i.Models, func(m provider.IntegrationModel) bool { return m.Slug == slug })
+		if k < 0 {
+			k, i.Models = len(i.Models), append(i.Models, provider.IntegrationModel{Custom: !slices.Contains(catalogue, slug)})
 		}
-		m := &i.Models[index[slug]]
-		bad = append(bad, f.setModel(m, maps.Clone(members), at)...)
+		m, err := admin.Merge(i.Models[k], in)
+		if err != nil {
+			bad = append(bad, fault.Detail{Field: at, Message: "does not have the expected form"})
+			continue
+		}
+		if i.Models[k] = m; m.Configurations != nil {
+			bad = append(bad, m.Configurations.Check(provider.Keeper{CheckURL: f.CheckURL}, at+".configurations")...)
+		}
 	}
 	if refused := fault.Invalids(bad); refused != nil {
 		return refused
@@ -148,47 +131,13 @@ func (f *family) mergeModels(i *provider.Integration, sent []map[string]json.Raw
 	return nil
 }
 
-func (f *family) setModel(m *provider.IntegrationModel, members map[string]json.RawMessage, at string) []fault.Detail {
-	for name, raw := range members {
-		switch {
-		case name == "configurations":
-			m.Configurations = nil
-		case name == "pricing_config":
-			m.Pricing = nil
-		case string(raw) == "null":
-			members[name] = json.RawMessage(zero[name])
-		}
-	}
-	if string(members["pricing_config"]) == "null" {
-		delete(members, "pricing_config")
-	}
-	whole, err := json.Marshal(members)
-	if err == nil {
-		err = json.Unmarshal(whole, m)
-	}
-	if err != nil {
-		return []fault.Detail{{Field: at, Message: "does not have the expected form"}}
-	}
-	if m.Configurations == nil {
-		return nil
-	}
-	return m.Configurations.Check(provider.Keeper{CheckURL: f.CheckURL}, at+".configurations")
-}
-
-// zero is what null stands for in a model.
-var zero = map[string]string{"is_custom": "false", "is_finetune": "false", "base_model_slug": `""`}
-
 func (f *family) deleteModels(c *admin.Call) (any, error) {
 	names := append(c.Query.Texts("slugs"), c.Body.Texts("models")...)
 	if len(names) == 0 {
 		return nil, fault.Invalid("slugs", "is required: the models to delete, with commas")
 	}
-	return nil, c.Change(func(tx *resource.Tx) error {
-		it, err := f.col.FindIn(c, tx)
-		if err != nil {
-			return err
-		}
-		i := it.Form
+	return nil, f.col.Edit(c, func(_ *resource.Tx, ch *change) error {
+		i := ch.Form
 		catalogue := pricing.Default().Models(i.AIProviderID)
 		for _, name := range names {
 			n := slices.IndexFunc(i.Models, func(m provider.IntegrationModel) bool { return m.Slug == name })
@@ -196,11 +145,7 @@ func (f *family) deleteModels(c *admin.Call) (any, error) {
 				return fault.Invalid("slugs", "names a model of the catalogue, which can only be disabled; own models can be deleted")
 			}
 		}
-		before := len(i.Models)
 		i.Models = slices.DeleteFunc(i.Models, func(m provider.IntegrationModel) bool { return slices.Contains(names, m.Slug) })
-		if len(i.Models) == before {
-			return nil // gone already
-		}
-		return f.col.Save(c, tx, it)
+		return nil
 	})
 }

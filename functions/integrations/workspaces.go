@@ -135,33 +135,32 @@ func showGlobal(g provider.GlobalAccess, now time.Time) admin.Members {
 	return o
 }
 
-// putWorkspaces changes who may use the integration, in one change. When more
-// workspaces get a default provider than fit into it, providers are made in
-// changes before: access opens with the last one, and closes with it.
+// putWorkspaces changes who may use the integration. When more workspaces get a
+// default provider than fit into one change, providers are made before: access
+// opens with the last change, and closes with it.
 func (f *family) putWorkspaces(c *admin.Call) (any, error) {
-	for {
-		more, err := f.stageMany(c)
-		if err != nil {
-			return nil, err
-		}
-		if !more {
-			break
-		}
-	}
 	var it item
 	var p *plan
-	err := c.Change(func(tx *resource.Tx) error {
-		var err error
+	err := admin.Rounds(c, func(tx *resource.Tx) (more bool, err error) {
 		if it, err = f.col.FindIn(c, tx); err != nil {
-			return err
+			return false, err
 		}
 		if p, err = f.plan(c, it); err != nil {
-			return err
+			return false, err
 		}
-		if err := f.col.Save(c, tx, item{Record: it.Record, Form: p.next}); err != nil {
-			return err
+		next := it
+		if more = len(p.defaults) > perChange; !more {
+			next.Form = p.next // else as it is: of two calls at a time one plans again
 		}
-		return stage(tx, it, p.defaults)
+		if err := f.col.Save(c, tx, next); err != nil {
+			return false, err
+		}
+		for n := range p.defaults[:min(perChange, len(p.defaults))] {
+			if err := p.defaults[n].Stage(tx, it.Record, it.Form); err != nil {
+				return false, err
+			}
+		}
+		return more, nil
 	})
 	if err != nil {
 		return nil, err
@@ -173,42 +172,6 @@ func (f *family) putWorkspaces(c *admin.Call) (any, error) {
 		}
 	}
 	return nil, nil
-}
-
-// stageMany makes default providers while there are more than fit into the
-// change that opens access.
-func (f *family) stageMany(c *admin.Call) (more bool, err error) {
-	it, err := f.col.Find(c)
-	if err != nil {
-		return false, err
-	}
-	p, err := f.plan(c, it)
-	if err != nil || len(p.defaults) <= perChange {
-		return false, err
-	}
-	return true, c.Resources.Change(c.Context, c.Organisation(), func(tx *resource.Tx) error {
-		it, err := f.col.FindIn(c, tx)
-		if err != nil {
-			return err
-		}
-		p, err := f.plan(c, it)
-		if err != nil {
-			return err
-		}
-		if err := tx.Update(it.Record); err != nil { // as it is: of two calls at a time one plans again
-			return err
-		}
-		return stage(tx, it, p.defaults[:min(perChange, len(p.defaults))])
-	})
-}
-
-func stage(tx *resource.Tx, it item, defaults []provider.Default) error {
-	for n := range defaults {
-		if err := defaults[n].Stage(tx, it.Record, it.Form); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // plan is what a change of the workspaces leads to.

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,6 +18,32 @@ import (
 // rowsPerChange is how many rows of one transaction are the caller's: the rest
 // is for counts, the generation and the audit record.
 const rowsPerChange = 90
+
+// Rounds runs f in one transaction after the other while it says that there is
+// more; the last carries the audit record of the call. For changes that have more
+// rows than one transaction takes: f stages a part, reading anew what is left,
+// and in the last round what makes the whole count.
+func Rounds(c *Call, f func(tx *resource.Tx) (more bool, err error)) error {
+	first := !c.recorded
+	for range maxRounds {
+		var more bool
+		err := c.Resources.Change(c.Context, c.Organisation(), func(tx *resource.Tx) error {
+			var err error
+			if more, err = f(tx); err != nil || more || !first || !c.Route.changes() {
+				return err
+			}
+			return audit.Append(tx, c.entry(c.Route.status()))
+		})
+		if err != nil {
+			return err
+		}
+		if !more {
+			c.recorded = c.recorded || first
+			return nil
+		}
+	}
+	return fault.New(fault.Conflict, "", "It grows faster than it is changed; try again")
+}
 
 // InChunks changes many things in as many transactions as they need: stage gets
 // one part after the other, each entry of at most rows rows. All but the last
@@ -119,6 +146,28 @@ func Refer(tx *resource.Tx, by resource.Ref, in store.Scope, kind resource.Kind,
 		return rec, nil
 	}
 	return rec, tx.Use(rec.Ref(), by)
+}
+
+// Amend changes the stored form of a live record of another family within a
+// change; ok is false when it is not there.
+func Amend[T any](tx *resource.Tx, sc store.Scope, kind resource.Kind, id string, f func(form *T)) (ok bool, err error) {
+	rec, ok, err := tx.Get(sc, kind, id)
+	if err != nil || !ok || rec.Archived() {
+		return false, err
+	}
+	form := new(T)
+	if len(rec.Body) > 0 {
+		if err := json.Unmarshal(rec.Body, form); err != nil {
+			return false, fmt.Errorf("admin: stored %s %s: %w", kind, rec.ID, err)
+		}
+	}
+	f(form)
+	body, err := json.Marshal(form)
+	if err != nil || bytes.Equal(body, rec.Body) {
+		return true, err
+	}
+	rec.Body = body
+	return true, tx.Update(&rec)
 }
 
 // Exists reports whether a live record is in one of the scopes, by id or slug.

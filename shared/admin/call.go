@@ -87,20 +87,7 @@ func (c *Call) Actor() string {
 // Change runs f as one transaction; the first one of a call carries the audit
 // record of the call. f may run several times.
 func (c *Call) Change(f func(*resource.Tx) error) error {
-	first := !c.recorded
-	err := c.Resources.Change(c.Context, c.Organisation(), func(tx *resource.Tx) error {
-		if err := f(tx); err != nil {
-			return err
-		}
-		if !first || !c.Route.changes() {
-			return nil
-		}
-		return audit.Append(tx, c.entry(http.StatusOK))
-	})
-	if err == nil && first {
-		c.recorded = true
-	}
-	return err
+	return Rounds(c, func(tx *resource.Tx) (bool, error) { return false, f(tx) })
 }
 
 // entry is the audit record of the call.

@@ -353,6 +353,30 @@ func (col *Collection[T]) decode(rec *resource.Record) (*T, error) {
 	return form, nil
 }
 
+// Edit changes the item that the path names in one transaction of a custom route:
+// f changes record and form, which are then saved; After runs as for an update.
+func (col *Collection[T]) Edit(c *Call, f func(tx *resource.Tx, ch *Change[T]) error) error {
+	return c.Change(func(tx *resource.Tx) error {
+		it, err := col.FindIn(c, tx)
+		if err != nil {
+			return err
+		}
+		was, err := col.decode(it.Record)
+		if err != nil {
+			return err
+		}
+		old := *it.Record
+		ch := &Change[T]{Old: &old, Was: was, Rec: it.Record, Form: it.Form}
+		if err := f(tx, ch); err != nil {
+			return err
+		}
+		if err := col.Save(c, tx, ch.Item()); err != nil || col.After == nil {
+			return err
+		}
+		return col.After(c, tx, ch)
+	})
+}
+
 // Save stages an update of a record that a custom route changed, with its form.
 func (col *Collection[T]) Save(c *Call, tx *resource.Tx, it Item[T]) error {
 	it.UpdatedBy = c.Actor()

@@ -215,6 +215,28 @@ func decodeIsNumber(raw json.RawMessage) bool {
 	return ok
 }
 
+// Merge gives v with the members of in over its own: null is the zero value.
+func Merge[V any](v V, in Values) (V, error) {
+	var out V
+	whole, err := json.Marshal(v)
+	if err != nil {
+		return out, err
+	}
+	members := make(map[string]json.RawMessage)
+	if err := json.Unmarshal(whole, &members); err != nil {
+		return out, err
+	}
+	for name, raw := range in.raw {
+		if members[name] = raw; in.Null(name) {
+			delete(members, name)
+		}
+	}
+	if whole, err = json.Marshal(members); err != nil {
+		return out, err
+	}
+	return out, json.Unmarshal(whole, &out)
+}
+
 // Forms that answers have in common.
 
 // OrNull is a text, or null for none.
