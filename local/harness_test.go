@@ -113,8 +113,8 @@ func (r *running) try(method, path, body string, headers ...string) (reply, erro
 		return reply{}, err
 	}
 	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	got := reply{resp.StatusCode, resp.Header, string(body)}
+	raw, err := io.ReadAll(resp.Body)
+	got := reply{resp.StatusCode, resp.Header, string(raw)}
 	if err == nil {
 		r.checkDescribed(method, path, &got)
 	}

@@ -71,16 +71,16 @@ func (r *Route) consumes() string {
 }
 
 // answer is what is written for what a Do gave.
-func (c *Call) answer(v any) (Answer, error) {
+func (r *Route) answer(v any) (Answer, error) {
 	a, whole := v.(Answer)
 	if !whole {
 		a = Answer{JSON: v}
 	}
 	if a.Status == 0 {
-		a.Status = c.Route.status()
+		a.Status = r.status()
 	}
 	if a.ContentType == "" {
-		a.ContentType = c.Route.produces()
+		a.ContentType = r.produces()
 	}
 	if a.Body != nil || bodyless(a.Status) {
 		return a, nil
@@ -94,7 +94,7 @@ func (c *Call) answer(v any) (Answer, error) {
 }
 
 // refuse is what is written for a refusal.
-func (c *Call) refuse(f *fault.Fault) Answer {
+func refuse(c *Call, f *fault.Fault) Answer {
 	a := Answer{Status: f.Status(), ContentType: jsonType}
 	if c.Route == nil || c.Route.Refusals == nil {
 		a.Body = f.AdminBody(c.RequestID)

@@ -15,8 +15,8 @@ const changesDetail = "changes"
 // maxChanges bounds it, in bytes; beyond, only the names of the fields are told.
 const maxChanges = 4096
 
-// changed adds what an update changed to the audit record of the call.
-func (c *Call) changed(diff map[string][2]any) {
+// noteChanges adds what an update changed to the audit record of the call.
+func noteChanges(c *Call, diff map[string][2]any) {
 	if len(diff) == 0 {
 		return
 	}

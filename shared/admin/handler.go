@@ -112,16 +112,16 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	var out Answer
 	if err == nil {
-		if out, err = c.answer(v); err != nil {
+		if out, err = c.Route.answer(v); err != nil {
 			err = fault.Internal(err)
 		}
 	}
 	if err != nil {
 		f := fault.From(err)
-		out = c.refuse(f)
+		out = refuse(c, f)
 		f.SetHeaders(w.Header())
 		if out.Status >= 500 {
-			slog.Error("administration failure", "route", c.name(), "request_id", c.RequestID, "error", f.Error())
+			slog.Error("administration failure", "route", routeName(c), "request_id", c.RequestID, "error", f.Error())
 		}
 	}
 	h.record(c, out.Status)
@@ -135,11 +135,11 @@ func (h *Handler) record(c *Call, status int) {
 	}
 	ctx := context.WithoutCancel(c.Context)
 	if err := h.deps.Audit.Record(ctx, c.Caller.Scope.Org, c.entry(status)); err != nil {
-		slog.Error("a call is missing in the audit log", "route", c.name(), "request_id", c.RequestID, "status", status, "error", err)
+		slog.Error("a call is missing in the audit log", "route", routeName(c), "request_id", c.RequestID, "status", status, "error", err)
 	}
 }
 
-func (c *Call) name() string {
+func routeName(c *Call) string {
 	if c.Route == nil {
 		return "none"
 	}

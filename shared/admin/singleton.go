@@ -193,13 +193,16 @@ func (s *Singleton[T]) ofOrganisation(c *Call, get func(store.Scope, resource.Ki
 	return load(get, s.record(c), s.In, s.standard)
 }
 
-func (c *Call) get(sc store.Scope, k resource.Kind, id string) (resource.Record, bool, error) {
-	return c.Resources.Get(c.Context, sc, k, id)
+// reader reads outside of a change, as a Tx does within.
+func reader(c *Call) func(store.Scope, resource.Kind, string) (resource.Record, bool, error) {
+	return func(sc store.Scope, k resource.Kind, id string) (resource.Record, bool, error) {
+		return c.Resources.Get(c.Context, sc, k, id)
+	}
 }
 
 func (s *Singleton[T]) read(c *Call) (any, error) {
 	c.About(c.Caller.Scope.Org)
-	of, err := s.ofOrganisation(c, c.get)
+	of, err := s.ofOrganisation(c, reader(c))
 	if err != nil {
 		return nil, err
 	}
@@ -226,7 +229,7 @@ func (s *Singleton[T]) update(c *Call) (any, error) {
 		if err != nil {
 			return err
 		}
-		c.changed(s.apply(c.Body, st.set, s.standard))
+		noteChanges(c, s.apply(c.Body, st.set, s.standard))
 		if err := s.check(st.set); err != nil {
 			return err
 		}
@@ -292,11 +295,11 @@ func (s *Singleton[T]) own(c *Call, get func(store.Scope, resource.Kind, string)
 
 // readWorkspace shows what holds in a workspace and where it comes from.
 func (s *Singleton[T]) readWorkspace(c *Call) (any, error) {
-	of, err := s.ofOrganisation(c, c.get)
+	of, err := s.ofOrganisation(c, reader(c))
 	if err != nil {
 		return nil, err
 	}
-	own, err := s.own(c, c.get)
+	own, err := s.own(c, reader(c))
 	if err != nil {
 		return nil, err
 	}
@@ -335,7 +338,7 @@ func (s *Singleton[T]) updateWorkspace(c *Call) (any, error) {
 		if err != nil {
 			return err
 		}
-		c.changed(s.apply(c.Body, own.set, nil))
+		noteChanges(c, s.apply(c.Body, own.set, nil))
 		effective := map[string]json.RawMessage{}
 		for _, from := range []map[string]json.RawMessage{of.set, own.set} {
 			for member, v := range from {

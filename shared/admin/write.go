@@ -162,7 +162,7 @@ func (w writer[T]) update(c *Call) (any, error) {
 		if err != nil {
 			return err
 		}
-		c.changed(w.changes(c, &ch))
+		noteChanges(c, w.changes(c, &ch))
 		return nil
 	})
 	if err != nil {

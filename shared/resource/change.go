@@ -46,12 +46,12 @@ func (r *Resources) Change(ctx context.Context, sc store.Scope, f func(*Tx) erro
 func (r *Resources) try(ctx context.Context, sc store.Scope, f func(*Tx) error) (*Tx, error) {
 	t := &Tx{
 		ctx: ctx, r: r, scope: sc, now: r.now(),
-		index: make(map[place]int), records: make(map[store.Key]Record), counts: make(map[countID]int64),
+		batch: batch{index: make(map[place]int)}, records: make(map[store.Key]Record), counts: make(map[countID]int64),
 	}
 	if err := f(t); err != nil {
 		return nil, err
 	}
-	if err := t.stageCounts(); err != nil {
+	if err := stageCounts(t); err != nil {
 		return nil, err
 	}
 	if len(t.staged) == 0 {
@@ -72,14 +72,14 @@ func (r *Resources) try(ctx context.Context, sc store.Scope, f func(*Tx) error) 
 		if errors.Is(err, store.ErrUncertain) {
 			r.announce(sc.Org) // it may stand
 		}
-		return nil, t.refusal(err)
+		return nil, refusal(t, err)
 	}
 	return t, nil
 }
 
 // stageCounts stages the counts of live records. A count that grows is
 // conditional, so that concurrent creations cannot pass the quota together.
-func (t *Tx) stageCounts() error {
+func stageCounts(t *Tx) error {
 	for id, delta := range t.counts {
 		if delta == 0 {
 			continue
@@ -108,7 +108,7 @@ func (t *Tx) stageCounts() error {
 }
 
 // refusal says what a failed commit means.
-func (t *Tx) refusal(err error) error {
+func refusal(t *Tx, err error) error {
 	if c, ok := store.AsCondition(err); ok {
 		if c.Action < len(t.staged) && t.staged[c.Action].onFail != nil {
 			return t.staged[c.Action].onFail
@@ -140,7 +140,7 @@ func (r *Resources) committed(ctx context.Context, t *Tx) {
 	for _, ref := range t.deleted {
 		// Versions without their record cannot be reached, and ids are not used
 		// again: what a failure leaves behind is only space.
-		_ = r.dropVersions(ctx, ref)
+		_ = dropVersions(ctx, r, ref)
 	}
 }
 
@@ -155,9 +155,9 @@ func (r *Resources) announce(org string) {
 	}
 }
 
-func (r *Resources) dropVersions(ctx context.Context, of Ref) error {
+func dropVersions(ctx context.Context, r *Resources, of Ref) error {
 	q := store.Query{Partition: of.Scope.Partition(), Prefix: versionPrefix(of.Kind, of.ID)}
-	return r.each(ctx, q, func(row store.Row) error {
+	return each(ctx, r.control, q, func(row store.Row) error {
 		return r.control.Delete(ctx, row.Key)
 	})
 }
@@ -185,7 +185,7 @@ type Due struct {
 // f removes a row with Done when it is dealt with; rows left are seen again.
 func (r *Resources) EachDue(ctx context.Context, kind string, from, until time.Time, f func(Due) error) error {
 	for hour := from.UTC().Truncate(time.Hour); !hour.After(until); hour = hour.Add(time.Hour) {
-		err := r.each(ctx, store.Query{Partition: duePartition(kind, hour)}, func(row store.Row) error {
+		err := each(ctx, r.control, store.Query{Partition: duePartition(kind, hour)}, func(row store.Row) error {
 			it := row.Item
 			at := fromMilli(it.Int("at"))
 			if at.Before(from) || at.After(until) {

@@ -101,7 +101,7 @@ func (r *Resources) listUnder(ctx context.Context, gen int64, sc store.Scope, k 
 	}
 	rows := make([]Row, 0, 64)
 	q := store.Query{Partition: sc.Partition(), Prefix: listTop(archived) + "#" + string(k) + "#", Reverse: true}
-	err := r.each(ctx, q, func(row store.Row) error {
+	err := each(ctx, r.control, q, func(row store.Row) error {
 		rows = append(rows, decodeRow(row.Key.SK(), row.Item))
 		return nil
 	})

@@ -94,11 +94,11 @@ func (r *Resources) Get(ctx context.Context, sc store.Scope, k Kind, idOrSlug st
 	if !ok {
 		return Record{}, false, nil
 	}
-	return r.getByID(ctx, sc, k, it.String("id"))
+	return getByID(ctx, r.control, sc, k, it.String("id"))
 }
 
-func (r *Resources) getByID(ctx context.Context, sc store.Scope, k Kind, id string) (Record, bool, error) {
-	it, ok, err := r.control.Get(ctx, recordKey(sc, k, id), true)
+func getByID(ctx context.Context, table store.Table, sc store.Scope, k Kind, id string) (Record, bool, error) {
+	it, ok, err := table.Get(ctx, recordKey(sc, k, id), true)
 	if err != nil || !ok {
 		return Record{}, false, readError(err)
 	}
@@ -152,7 +152,7 @@ func (r *Resources) Versions(ctx context.Context, sc store.Scope, k Kind, id str
 	}
 	var out []Record
 	q := store.Query{Partition: sc.Partition(), Prefix: versionPrefix(k, id), Reverse: true}
-	err := r.each(ctx, q, func(row store.Row) error {
+	err := each(ctx, r.control, q, func(row store.Row) error {
 		out = append(out, decodeRecord(sc, k, id, row.Item))
 		return nil
 	})
@@ -169,9 +169,9 @@ func (r *Resources) Generation(ctx context.Context, org string) (int64, error) {
 }
 
 // each calls f for all rows of a query, over its pages.
-func (r *Resources) each(ctx context.Context, q store.Query, f func(store.Row) error) error {
+func each(ctx context.Context, table store.Table, q store.Query, f func(store.Row) error) error {
 	for {
-		page, err := r.control.Query(ctx, q)
+		page, err := table.Query(ctx, q)
 		if err != nil {
 			return readError(err)
 		}

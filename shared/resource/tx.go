@@ -16,33 +16,20 @@ import (
 // are staged and become one transaction when the closure returns. A closure may
 // run several times; it must have no effect but on its Tx.
 type Tx struct {
-	ctx     context.Context
-	r       *Resources
-	scope   store.Scope
-	now     time.Time
-	staged  []staged
-	index   map[place]int
+	ctx   context.Context
+	r     *Resources
+	scope store.Scope
+	now   time.Time
+	batch
 	records map[store.Key]Record
 	counts  map[countID]int64
 	outbox  []Message
 	deleted []Ref // whose versions are removed after the commit
 }
 
-type place struct {
-	table store.TableName
-	key   store.Key
-}
-
 type countID struct {
 	scope store.Scope
 	kind  Kind
-}
-
-// staged is one action and what a failed condition means: a fault, or nil for
-// "read again and retry".
-type staged struct {
-	action store.Action
-	onFail error
 }
 
 // Message is a row of the outbox: something to be sent after the commit.
@@ -80,7 +67,7 @@ func (t *Tx) Scope() store.Scope       { return t.scope }
 // Get reads a record by id or slug, as this change leaves it. Slugs that this
 // change gives or takes are not seen.
 func (t *Tx) Get(sc store.Scope, k Kind, idOrSlug string) (Record, bool, error) {
-	if err := t.own(sc); err != nil {
+	if err := own(t, sc); err != nil {
 		return Record{}, false, err
 	}
 	if !validID(idOrSlug) {
@@ -103,7 +90,7 @@ func (t *Tx) Get(sc store.Scope, k Kind, idOrSlug string) (Record, bool, error) 
 // Version, VersionID and Rev. When the change runs: a taken slug is a
 // fault.Conflict at "slug", a full scope is a fault.QuotaReached.
 func (t *Tx) Create(rec *Record) error {
-	if err := t.own(rec.Scope); err != nil {
+	if err := own(t, rec.Scope); err != nil {
 		return err
 	}
 	if rec.ID == "" {
@@ -116,7 +103,7 @@ func (t *Tx) Create(rec *Record) error {
 	rec.Updated, rec.Rev, rec.Version, rec.VersionID, rec.Latest = rec.Created, 1, 1, NewID(), 1
 	rec.row, rec.held, rec.archived = t.r.ids.next(t.now), rec.Slug, rec.Archived()
 	if rec.Slug != "" {
-		t.takeSlug(rec)
+		takeSlug(t, rec)
 	}
 	if !rec.archived {
 		t.counts[countID{rec.Scope, rec.Kind}]++
@@ -133,7 +120,7 @@ func (t *Tx) Create(rec *Record) error {
 // to StatusArchived moves the list row and the count. An archived record keeps
 // its slug unless FreeSlug was called.
 func (t *Tx) Update(rec *Record) error {
-	if err := t.own(rec.Scope); err != nil {
+	if err := own(t, rec.Scope); err != nil {
 		return err
 	}
 	if rec.Rev == 0 {
@@ -148,10 +135,10 @@ func (t *Tx) Update(rec *Record) error {
 	}
 	rec.Rev++
 	rec.Updated = t.now.UTC().Truncate(time.Millisecond)
-	if want := t.wantedSlug(rec); want != rec.held {
-		t.dropSlug(rec)
+	if want := wantedSlug(t, rec); want != rec.held {
+		dropSlug(t, rec)
 		if rec.held = want; want != "" {
-			t.takeSlug(rec)
+			takeSlug(t, rec)
 		}
 	}
 	if rec.Archived() != rec.archived {
@@ -171,7 +158,7 @@ func (t *Tx) Update(rec *Record) error {
 
 // wantedSlug is the slug that the record should own: an archived record whose
 // slug was given up does not ask for it back.
-func (t *Tx) wantedSlug(rec *Record) string {
+func wantedSlug(t *Tx, rec *Record) string {
 	if rec.Archived() && rec.held == "" {
 		return ""
 	}
@@ -189,7 +176,7 @@ func (t *Tx) Archive(rec *Record) error {
 // another status, the record takes its slug again, or is refused.
 func (t *Tx) ArchiveAndFreeSlug(rec *Record) error {
 	rec.Status = StatusArchived
-	t.dropSlug(rec)
+	dropSlug(t, rec)
 	rec.held = ""
 	return t.Update(rec)
 }
@@ -197,14 +184,14 @@ func (t *Tx) ArchiveAndFreeSlug(rec *Record) error {
 // Delete stages the removal of the record, its slug and its list row. Its
 // versions are removed after the commit.
 func (t *Tx) Delete(rec *Record) error {
-	if err := t.own(rec.Scope); err != nil {
+	if err := own(t, rec.Scope); err != nil {
 		return err
 	}
 	if rec.Rev == 0 {
 		return fmt.Errorf("resource: delete of a %s that was not read", rec.Kind)
 	}
 	key := recordKey(rec.Scope, rec.Kind, rec.ID)
-	t.dropSlug(rec)
+	dropSlug(t, rec)
 	t.delete(store.Control, key, nil, store.IfEqual(store.At("rev"), rec.Rev))
 	t.delete(store.Control, listKey(rec.Scope, rec.Kind, rec.row, rec.archived), nil)
 	if !rec.archived {
@@ -216,14 +203,14 @@ func (t *Tx) Delete(rec *Record) error {
 }
 
 // FirstVersion stages the version row of a record that was just created.
-func (t *Tx) FirstVersion(rec *Record) { t.putVersion(rec, store.IfAbsent()) }
+func (t *Tx) FirstVersion(rec *Record) { putVersion(t, rec, store.IfAbsent()) }
 
 // NewVersion gives the record the next version number and id and stages its
 // content under them. Call it before Update, with the new content in place.
 func (t *Tx) NewVersion(rec *Record) {
 	rec.Latest = max(rec.Latest, rec.Version) + 1
 	rec.Version, rec.VersionID = rec.Latest, NewID()
-	t.stageVersion(rec.clone())
+	stageVersion(t, rec.clone())
 }
 
 // Draft gives the record a next version that is not its content yet, and stages
@@ -232,7 +219,7 @@ func (t *Tx) NewVersion(rec *Record) {
 func (t *Tx) Draft(rec, content *Record) {
 	rec.Latest = max(rec.Latest, rec.Version) + 1
 	content.Version, content.VersionID, content.Latest = rec.Latest, NewID(), rec.Latest
-	t.stageVersion(content.clone())
+	stageVersion(t, content.clone())
 }
 
 // Publish makes a version that was read the record's content. Call it before
@@ -241,24 +228,24 @@ func (t *Tx) Publish(rec, version *Record) {
 	rec.Version, rec.VersionID, rec.Body, rec.Sealed = version.Version, version.VersionID, version.Body, version.Sealed
 }
 
-func (t *Tx) stageVersion(v Record) {
+func stageVersion(t *Tx, v Record) {
 	v.Updated = t.now.UTC().Truncate(time.Millisecond)
-	t.putVersion(&v, store.IfAbsent())
+	putVersion(t, &v, store.IfAbsent())
 }
 
 // UpdateVersion stages a version row that was read with Version or Versions.
 // Only Fields, Tags and Status are meant to change; content is history.
 func (t *Tx) UpdateVersion(v *Record) error {
-	if err := t.own(v.Scope); err != nil {
+	if err := own(t, v.Scope); err != nil {
 		return err
 	}
 	seen := v.Rev
 	v.Rev++
-	t.putVersion(v, store.IfEqual(store.At("rev"), seen))
+	putVersion(t, v, store.IfEqual(store.At("rev"), seen))
 	return nil
 }
 
-func (t *Tx) putVersion(v *Record, cond store.Cond) {
+func putVersion(t *Tx, v *Record, cond store.Cond) {
 	it := v.item()
 	for _, attr := range []string{"held", "row", "latest", "labels"} {
 		delete(it, attr)
@@ -266,13 +253,13 @@ func (t *Tx) putVersion(v *Record, cond store.Cond) {
 	t.put(store.Control, store.Row{Key: versionKey(v.Scope, v.Kind, v.ID, v.Version), Item: it}, nil, cond)
 }
 
-func (t *Tx) takeSlug(rec *Record) {
+func takeSlug(t *Tx, rec *Record) {
 	taken := fault.Newf(fault.Conflict, "slug", "the slug %q is taken by another %s; choose another", rec.Slug, word(rec.Kind))
 	row := store.Row{Key: slugKey(rec.Scope, rec.Kind, rec.Slug), Item: store.Item{"id": rec.ID}}
 	t.put(store.Control, row, taken, store.IfAbsent())
 }
 
-func (t *Tx) dropSlug(rec *Record) {
+func dropSlug(t *Tx, rec *Record) {
 	if rec.held != "" {
 		t.delete(store.Control, slugKey(rec.Scope, rec.Kind, rec.held), nil)
 	}
@@ -282,7 +269,7 @@ func (t *Tx) dropSlug(rec *Record) {
 // must exist when the change runs; its Rev moves on, so that a deletion that
 // runs at the same time sees the user.
 func (t *Tx) Use(of, by Ref) error {
-	if err := t.own(of.Scope); err != nil {
+	if err := own(t, of.Scope); err != nil {
 		return err
 	}
 	it := store.Item{"kind": string(by.Kind), "id": by.ID}
@@ -290,7 +277,7 @@ func (t *Tx) Use(of, by Ref) error {
 	setString(it, "name", by.Name)
 	t.put(store.Control, store.Row{Key: useKey(of, by), Item: it}, nil)
 	key := recordKey(of.Scope, of.Kind, of.ID)
-	if _, ok := t.index[place{store.Control, key}]; ok {
+	if t.has(store.Control, key) {
 		return nil // written by this change already
 	}
 	gone := fault.Newf(fault.ReferenceNotFound, "", "the %s that is referred to does not exist any more", word(of.Kind))
@@ -303,11 +290,11 @@ func (t *Tx) Use(of, by Ref) error {
 // Require stages that a record must exist when the change runs, such as the
 // parent of one that is made.
 func (t *Tx) Require(of Ref) error {
-	if err := t.own(of.Scope); err != nil {
+	if err := own(t, of.Scope); err != nil {
 		return err
 	}
 	key := recordKey(of.Scope, of.Kind, of.ID)
-	if _, ok := t.index[place{store.Control, key}]; ok {
+	if t.has(store.Control, key) {
 		return nil // written by this change already
 	}
 	gone := fault.Newf(fault.ReferenceNotFound, "", "the %s that is referred to does not exist any more", word(of.Kind))
@@ -319,7 +306,7 @@ func (t *Tx) Require(of Ref) error {
 
 // Unuse stages that by does not use of any more.
 func (t *Tx) Unuse(of, by Ref) error {
-	if err := t.own(of.Scope); err != nil {
+	if err := own(t, of.Scope); err != nil {
 		return err
 	}
 	t.delete(store.Control, useKey(of, by), nil)
@@ -330,7 +317,7 @@ func (t *Tx) Unuse(of, by Ref) error {
 func (r *Resources) Users(ctx context.Context, of Ref) ([]Ref, error) {
 	var out []Ref
 	q := store.Query{Partition: of.Scope.Partition(), Prefix: useQueryPrefix(of)}
-	err := r.each(ctx, q, func(row store.Row) error {
+	err := each(ctx, r.control, q, func(row store.Row) error {
 		it := row.Item
 		sc := store.Scope{Org: of.Scope.Org, Workspace: it.String("ws")}
 		out = append(out, Ref{Scope: sc, Kind: Kind(it.String("kind")), ID: it.String("id"), Name: it.String("name")})
@@ -367,7 +354,7 @@ func (t *Tx) RefuseIfUsed(of Ref) error {
 // CreateCredential stages a keys-table row that must be new. The row carries
 // "org", its organisation, which LoadCredential needs.
 func (t *Tx) CreateCredential(row store.Row) error {
-	if err := t.own(store.Scope{Org: row.Item.String("org")}); err != nil {
+	if err := own(t, store.Scope{Org: row.Item.String("org")}); err != nil {
 		return err
 	}
 	t.put(store.Keys, row, fault.New(fault.Conflict, "key", "this key value is in use already"), store.IfAbsent())
@@ -378,7 +365,7 @@ func (t *Tx) CreateCredential(row store.Row) error {
 // stored there. A row of another organisation is never overwritten.
 func (t *Tx) PutCredential(row store.Row) error {
 	org := row.Item.String("org")
-	if err := t.own(store.Scope{Org: org}); err != nil {
+	if err := own(t, store.Scope{Org: org}); err != nil {
 		return err
 	}
 	_, ok, err := t.r.store.Table(store.Keys).Get(t.ctx, row.Key, true)
@@ -399,7 +386,7 @@ func (t *Tx) DeleteCredential(key store.Key) { t.delete(store.Keys, key, nil) }
 // Due stages that something of kind is due for a record at a time. Workers find
 // it with EachDue.
 func (t *Tx) Due(kind string, at time.Time, of Ref) error {
-	if err := t.own(of.Scope); err != nil {
+	if err := own(t, of.Scope); err != nil {
 		return err
 	}
 	it := store.Item{"org": of.Scope.Org, "kind": string(of.Kind), "id": of.ID, "at": at.UnixMilli()}
@@ -410,7 +397,7 @@ func (t *Tx) Due(kind string, at time.Time, of Ref) error {
 
 // Undue takes back a Due with the same arguments.
 func (t *Tx) Undue(kind string, at time.Time, of Ref) error {
-	if err := t.own(of.Scope); err != nil {
+	if err := own(t, of.Scope); err != nil {
 		return err
 	}
 	t.delete(store.Control, dueKey(kind, at, of), nil)
@@ -430,49 +417,8 @@ func (t *Tx) Do(a store.Action, onFail error) {
 	t.stage(place{a.Table, a.Target()}, staged{action: a, onFail: onFail})
 }
 
-func (t *Tx) put(table store.TableName, row store.Row, onFail error, conds ...store.Cond) {
-	t.stage(place{table, row.Key}, staged{store.Action{Table: table, Put: &store.Put{Row: row, If: conds}}, onFail})
-}
-
-func (t *Tx) delete(table store.TableName, key store.Key, onFail error, conds ...store.Cond) {
-	t.stage(place{table, key}, staged{store.Action{Table: table, Delete: &store.Delete{Key: key, If: conds}}, onFail})
-}
-
-// stage adds an action. A second one on the same row replaces the first but
-// keeps its conditions: they are about the row as stored. Only an update gives
-// way with its conditions, to a write of the whole row that has stricter ones.
-func (t *Tx) stage(p place, s staged) {
-	i, ok := t.index[p]
-	if !ok {
-		t.index[p] = len(t.staged)
-		t.staged = append(t.staged, s)
-		return
-	}
-	first := t.staged[i]
-	if first.action.Update != nil {
-		t.staged[i] = s
-		return
-	}
-	setConditions(&s.action, first.action.Conds())
-	s.onFail = first.onFail
-	t.staged[i] = s
-}
-
-func setConditions(a *store.Action, conds []store.Cond) {
-	switch {
-	case a.Put != nil:
-		a.Put.If = conds
-	case a.Update != nil:
-		a.Update.If = conds
-	case a.Delete != nil:
-		a.Delete.If = conds
-	default:
-		a.Check.If = conds
-	}
-}
-
 // own refuses what reaches into another organisation: a bug, not input.
-func (t *Tx) own(sc store.Scope) error {
+func own(t *Tx, sc store.Scope) error {
 	if sc.Org != t.scope.Org {
 		return fmt.Errorf("resource: a change of organisation %q touches %q", t.scope.Org, sc.Org)
 	}
