@@ -166,7 +166,9 @@ func (col *Collection[T]) compile() (*machine[T], error) {
 			col.Levels.describe(col)
 		}
 		if col.Parent != nil {
-			col.Parent.adopt(col.Kind)
+			if col.wrong = col.Parent.describe(col.Kind, &col.Where, &col.Scopes, &col.Scope, &col.Resource); col.wrong != nil {
+				return
+			}
 		}
 		m.shape = newShape(col, m.fields)
 		m.finder = finder[T]{col}

@@ -68,6 +68,9 @@ func (l *Levels[T]) describe(col *Collection[T]) {
 		if err := l.may(c, action); err != nil || admit == nil {
 			return err
 		}
+		if action == ofChild {
+			action = "read"
+		}
 		return admit(c, action)
 	}
 	col.Across = func(c *Call) ([]store.Scope, error) { return l.across(c) }
@@ -87,7 +90,7 @@ func (l *Levels[T]) may(c *Call, action string) error {
 			return Denied()
 		}
 	}
-	if !c.Caller.HasAny([]string{need + "." + action}) {
+	if action != ofChild && !c.Caller.HasAny([]string{need + "." + action}) {
 		return Denied()
 	}
 	return nil
@@ -126,10 +129,10 @@ func (l *Levels[T]) locate(c *Call, col *Collection[T]) error {
 	if c.Scope.Workspace != "" {
 		return nil // the family's answer for what is missing follows
 	}
-	return l.locateInWorkspaces(c, kind, name)
+	return l.locateInWorkspaces(c, kind, name, title(col.Object))
 }
 
-func (l *Levels[T]) locateInWorkspaces(c *Call, kind resource.Kind, name string) error {
+func (l *Levels[T]) locateInWorkspaces(c *Call, kind resource.Kind, name, word string) error {
 	scopes, err := WorkspaceScopes(c)
 	if err != nil {
 		return err
@@ -145,7 +148,7 @@ func (l *Levels[T]) locateInWorkspaces(c *Call, kind resource.Kind, name string)
 		}
 	}
 	if len(found) > 1 {
-		return fault.Invalid(workspaceID, "%d workspaces have an integration of this slug: name the workspace", len(found))
+		return fault.Invalid(workspaceID, "%d workspaces have this %s: name the workspace", len(found), word)
 	}
 	if len(found) == 1 {
 		c.Scope = found[0]

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"sync/atomic"
 	"testing"
 
@@ -30,7 +31,50 @@ func ruleFamily(shared bool) admin.Family {
 			Open: func(it admin.Item[rule], _ string) bool { return !it.Form.Closed }},
 		List: admin.List{Search: true, IDs: "ids"},
 	}
-	return admin.Family{Name: "rules", Doc: "Rules.", Routes: col.Routes()}
+	parts := &admin.Collection[itemForm]{
+		Kind: "RULEPART", Object: "rule-part", Path: "/rules/{id}/parts", Param: "partId", Parent: col.AsParent(), Fields: []admin.Field{{Name: "enabled"}},
+	}
+	skills := &admin.Collection[itemForm]{
+		Kind: "RULESKILL", Object: "rule-skill", Path: "/rules/{id}/skills", Param: "skillId", Parent: col.AsParent(), Scope: "rule_skills", Fields: []admin.Field{{Name: "enabled"}},
+	}
+	return admin.Family{Name: "rules", Doc: "Rules.", Routes: slices.Concat(col.Routes(), parts.Routes(), skills.Routes())}
+}
+
+// What is below a resource of the organisation is changed by those who change
+// that, whatever the scopes of the children; scopes are the parent's of its
+// place, or the children's own.
+func TestChildrenFollowTheLevelOfTheirParent(t *testing.T) {
+	t.Parallel()
+	h := admintest.New(t, ruleFamily(true))
+	org := h.Do("POST", "/rules", admintest.AdminKey, `{"name":"org"}`).OK().Text("id")
+	own := h.Do("POST", "/rules", admintest.WorkspaceA, `{"name":"own"}`).OK().Text("id")
+	caller := func(name, like string, scopes ...string) string {
+		c := h.Caller(like)
+		c.Scopes = admintest.ScopeList(scopes)
+		h.SetCaller(name, c)
+		return name
+	}
+	for _, c := range []struct {
+		key, path string
+		get, post int
+	}{
+		{admintest.AdminKey, org + "/parts", 200, 200}, {admintest.AdminKey, own + "/parts", 200, 200}, {admintest.WorkspaceA, own + "/parts", 200, 200},
+		{admintest.WorkspaceA, org + "/parts", 200, 403}, {admintest.WorkspaceA, org + "/skills", 200, 403}, {admintest.WorkspaceB, own + "/parts", 403, 403},
+		{admintest.OtherAdmin, org + "/parts", 403, 403}, {admintest.WsAdminKey, org + "/skills", 200, 403},
+		{caller("org-update", admintest.AdminKey, "organisation_rules.update"), org + "/parts", 403, 200},
+		{caller("org-update-2", admintest.AdminKey, "organisation_rules.update"), own + "/parts", 403, 403},
+		{caller("ws-read", admintest.AdminKey, "rules.read"), own + "/parts", 200, 403},
+		{caller("skills", admintest.AdminKey, "rule_skills.list", "rule_skills.create"), org + "/skills", 200, 200},
+		{caller("skills-2", admintest.WorkspaceA, "rule_skills.list", "rule_skills.create"), own + "/skills", 200, 200},
+		{caller("no-skills", admintest.AdminKey, "organisation_rules.update", "organisation_rules.read"), org + "/skills", 403, 403},
+	} {
+		if got := h.Do("GET", "/rules/"+c.path, c.key, nil); got.Status != c.get {
+			t.Errorf("GET %s as %s: %d, want %d", c.path, c.key, got.Status, c.get)
+		}
+		if got := h.Do("POST", "/rules/"+c.path, c.key, `{"enabled":true}`); got.Status != c.post {
+			t.Errorf("POST %s as %s: %d, want %d: %s", c.path, c.key, got.Status, c.post, got.Body)
+		}
+	}
 }
 
 func TestRuleFamilyPassesTheChecksOfEveryFamily(t *testing.T) {

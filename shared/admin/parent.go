@@ -8,32 +8,84 @@ import (
 // Parent is the resource that the resources of a collection belong to: members
 // of a workspace, capabilities of a server, entities of a policy. They are found
 // through it only, have ids, lists and counts of their own, and go with it.
+//
+// A collection below a parent that names no scopes of its own takes the parent's:
+// who may read the parent reads what is below it, who may update it changes it.
+// Its place is the parent's in any case.
 type Parent struct {
+	// ready compiles the parent; describe gives the child what it takes from it.
+	ready    func() error
+	where    func() Where
+	scopes   func(action string) []string
+	resource func() string
+	// adopt notes a kind of children.
+	adopt func(child resource.Kind)
 	// enter finds the parent that the path names, by the rules of its family, and
 	// moves the call to its scope.
 	enter func(c *Call) error
-	// adopt notes a kind of children.
-	adopt func(child resource.Kind)
 	// inside puts the children into the scope of a workspace, which is the parent.
 	inside bool
+	// inherits says that the child has no scopes of its own.
+	inherits bool
 }
 
-// AsParent is a collection as the parent of another; the path of that one has
+// ofChild is the action on a parent whose child has scopes of its own.
+const ofChild = "child"
+
+// AsParent is a collection as the parent of one other; the path of that one has
 // the variable of this one's items. Its children are deleted before it is.
 func (col *Collection[T]) AsParent() *Parent {
-	adopt := func(child resource.Kind) { col.children = append(col.children, child) }
-	return &Parent{adopt: adopt, enter: func(c *Call) error {
-		action := c.action
-		if err := col.enter(c, "read"); err != nil {
+	p := &Parent{
+		ready:    func() error { _, err := col.compile(); return err },
+		where:    func() Where { return col.Where },
+		scopes:   func(action string) []string { return col.ScopesFor(action) },
+		resource: func() string { return col.resource() },
+		adopt:    func(child resource.Kind) { col.children = append(col.children, child) },
+	}
+	p.enter = func(c *Call) error {
+		action := ofChild
+		if p.inherits || col.Levels == nil {
+			action = overParent(c.action, c.Route)
+		}
+		own := c.action
+		if err := col.enter(c, action); err != nil {
 			return err
 		}
+		c.action = "read"
 		it, err := col.Find(c)
-		c.action, c.parent = action, it.Record
+		c.action, c.parent = own, it.Record
 		if err == nil {
 			c.Scope = it.Scope
 		}
 		return err
-	}}
+	}
+	return p
+}
+
+// overParent is what an action on a child is for its parent.
+func overParent(action string, r *Route) string {
+	if r != nil && r.changes() || r == nil && action != "list" && action != "read" {
+		return "update"
+	}
+	return "read"
+}
+
+// describe gives a collection what it takes from its parent.
+func (p *Parent) describe(kind resource.Kind, where *Where, scopes *func(string) []string, scope, audited *string) error {
+	if err := p.ready(); err != nil {
+		return err
+	}
+	p.adopt(kind)
+	if *where == 0 {
+		*where = p.where()
+	}
+	if p.inherits = *scope == "" && *scopes == nil; p.inherits {
+		*scopes = func(action string) []string { return p.scopes(overParent(action, nil)) }
+		if *audited == "" {
+			*audited = p.resource()
+		}
+	}
+	return nil
 }
 
 // AsWorkspace is AsParent for workspaces: what is below them is in their scope.
