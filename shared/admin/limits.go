@@ -28,6 +28,11 @@ type Limits[T any] struct {
 	Subject func(it Item[T]) *ledger.Subject
 	// Status shows a resource as exhausted whose budget is.
 	Status bool
+	// Flat is for resources that are a limit themselves, such as policies: the
+	// members of the budget, or of the rate limit at Rate, are those of the body.
+	// Its type cannot be changed. Counters belong to what the policy groups by.
+	Flat bool
+	Rate func(*T) *ledger.RateLimit
 }
 
 // Names of the fields.
@@ -76,12 +81,18 @@ func storedLimits[L any](limits []L, bad []fault.Detail, one bool) (json.RawMess
 }
 
 func (l *Limits[T]) fields() []Field {
+	if l.Flat {
+		return l.flatFields()
+	}
 	return append(LimitFields(l.Place),
 		Field{Name: resetField, Doc: "true sets the usage of the budget back to nothing.", Type: Boolean, Trigger: true, UpdateOnly: true})
 }
 
 // shown are the members that decorate fills.
 func (l *Limits[T]) shown() []Field {
+	if l.Flat {
+		return l.flatShown()
+	}
 	fields := LimitFields(l.Place)[:1]
 	fields = append(fields, Field{Name: resetAt, Type: Timestamp, Doc: "When the usage was last reset."})
 	if l.Reset != nil {
@@ -107,14 +118,17 @@ func (l *Limits[T]) budgets(form *T) []*ledger.UsageLimit {
 }
 
 // prepare gives new budgets their dates and resets those that in says.
-func (l *Limits[T]) prepare(in Values, ch *Change[T], now time.Time) {
-	budgets := l.budgets(ch.Form)
+func (l *Limits[T]) prepare(in Values, ch *Change[T], now time.Time) []fault.Detail {
+	if l.Flat {
+		return l.flatSet(in, ch, now)
+	}
 	if in.Given(usageField) {
-		PrepareBudgets(budgets, l.budgets(ch.Was), now)
+		PrepareBudgets(l.budgets(ch.Form), l.budgets(ch.Was), now)
 	}
 	if ch.Old != nil && in.Bool(resetField) {
 		l.reset(ch.Form, now)
 	}
+	return nil
 }
 
 func (l *Limits[T]) reset(form *T, now time.Time) {
@@ -160,7 +174,7 @@ func PrepareBudgets(budgets, was []*ledger.UsageLimit, now time.Time) {
 // committed brings the counters in line with what was changed. It is not needed
 // for what requests may do: the next one does the same.
 func (l *Limits[T]) committed(c *Call, ch *Change[T]) {
-	if l.Ledger == nil {
+	if l.Ledger == nil || l.Flat {
 		return
 	}
 	if ch.Rec == nil {
@@ -176,6 +190,12 @@ func (l *Limits[T]) committed(c *Call, ch *Change[T]) {
 
 // Decorate shows each budget with what is used of it, all in one read.
 func (l *Limits[T]) Decorate(c *Call, items []Item[T], objects []Members) error {
+	if l.Flat {
+		for i, it := range items {
+			l.flatShow(it.Form, objects[i])
+		}
+		return nil
+	}
 	var subjects []*ledger.Subject
 	var at []int
 	for i, it := range items {

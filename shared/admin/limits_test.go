@@ -96,3 +96,58 @@ func TestLimitsAreParsedPreparedResetAndShown(t *testing.T) {
 		h.Do("DELETE", at, key, nil).OK()
 	}
 }
+
+// policy is a limit itself, of budgets or of rates.
+type policy struct {
+	Conditions []string           `json:"conditions" min:"1" max:"9"`
+	Limit      *ledger.UsageLimit `json:"limit,omitempty"`
+	Rate       ledger.RateLimit   `json:"rate"`
+}
+
+func policyFamily() admin.Family {
+	col := func(path, object string, l *admin.Limits[policy]) []admin.Route {
+		return (&admin.Collection[policy]{
+			Kind: "POLICY", Object: object, Path: path, Scope: "policies", Where: admin.InWorkspace, Fields: []admin.Field{{Name: "conditions", Required: true}}, Limits: l,
+		}).Routes()
+	}
+	budgets := &admin.Limits[policy]{Place: ledger.OnPolicy, Flat: true, Budget: func(p *policy) **ledger.UsageLimit { return &p.Limit }}
+	rates := &admin.Limits[policy]{Place: ledger.OnPolicy, Flat: true, Rate: func(p *policy) *ledger.RateLimit { return &p.Rate }}
+	return admin.Family{Name: "policies", Doc: "Policies.", Routes: append(col("/policies/usage", "usage-policy", budgets), col("/policies/rates", "rate-policy", rates)...)}
+}
+
+func TestALimitMayBeAResourceItself(t *testing.T) {
+	t.Parallel()
+	h := admintest.New(t, policyFamily())
+	admintest.CheckFamily(t, h)
+	const key = admintest.WorkspaceA
+	id := h.Do("POST", "/policies/usage", key, `{"conditions":["a"],"type":"requests","credit_limit":10,"alert_threshold":5,"periodic_reset":"weekly"}`).OK().Text("id")
+	at := "/policies/usage/" + id
+	got := h.Do("GET", at, key, nil).OK()
+	if got.Text("type") != "requests" || got.At("credit_limit") != 10.0 || got.Text("periodic_reset") != "weekly" || got.Text("next_usage_reset_at") == "" || got.At("periodic_reset_days") != nil {
+		t.Errorf("%s", got.Body)
+	}
+	h.Do("PUT", at, key, `{"credit_limit":20,"alert_threshold":null}`).OK()
+	h.Do("PUT", at, key, `{"periodic_reset_days":3}`).OK()
+	h.Do("PUT", at, key, `{"type":"requests","conditions":["b"]}`).OK()
+	got = h.Do("GET", at, key, nil).OK()
+	if got.At("credit_limit") != 20.0 || got.At("alert_threshold") != nil || got.At("periodic_reset_days") != 3.0 || got.At("periodic_reset") != nil || got.Text("conditions", "0") != "b" {
+		t.Errorf("%s", got.Body)
+	}
+	for body, field := range map[string]string{
+		`{"type":"cost"}`: "type", `{"credit_limit":0}`: "credit_limit", `{"credit_limit":null}`: "credit_limit", `{"alert_threshold":20}`: "alert_threshold",
+		`{"periodic_reset":"weekly","periodic_reset_days":3}`: "periodic_reset_days", `{"conditions":[]}`: "conditions", `{"periodic_reset":"daily"}`: "periodic_reset",
+	} {
+		h.Do("PUT", at, key, body).Refused(400, "AB01", field)
+	}
+	h.Do("POST", "/policies/usage", key, `{"conditions":["a"]}`).Refused(400, "AB01", "credit_limit")
+
+	id = h.Do("POST", "/policies/rates", key, `{"conditions":["a"],"type":"tokens","unit":"rpm","value":7}`).OK().Text("id")
+	at = "/policies/rates/" + id
+	h.Do("PUT", at, key, `{"value":8}`).OK()
+	if got := h.Do("GET", at, key, nil).OK(); got.At("value") != 8.0 || got.Text("unit") != "rpm" || got.Text("type") != "tokens" {
+		t.Errorf("%s", got.Body)
+	}
+	for body, field := range map[string]string{`{"type":"requests"}`: "type", `{"value":0}`: "value", `{"unit":"rps"}`: "unit", `{"unit":null}`: "unit"} {
+		h.Do("PUT", at, key, body).Refused(400, "AB01", field)
+	}
+}

@@ -265,7 +265,7 @@ func (w writer[T]) apply(c *Call, in Values, ch *Change[T]) error {
 	if next != nil {
 		ch.Form = next
 		if w.col.Limits != nil {
-			w.col.Limits.prepare(in, ch, c.Now)
+			p.addAll("", w.col.Limits.prepare(in, ch, c.Now))
 		}
 		p.addAll("", w.check(c, ch))
 	}

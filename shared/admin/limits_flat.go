@@ -1,0 +1,130 @@
+package admin
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"time"
+
+	"gateway/shared/fault"
+	"gateway/shared/ledger"
+)
+
+// Limits that are a resource themselves: the members of the limit stand in the
+// body beside the others.
+
+// flatNames are those members.
+func (l *Limits[T]) flatNames() []string {
+	if l.Rate != nil {
+		return ledger.RateFields
+	}
+	return ledger.UsageFields
+}
+
+// flatFields describes them; what they must be is the place's to say.
+func (l *Limits[T]) flatFields() []Field {
+	schema := l.Place.UsageSchema()
+	if l.Rate != nil {
+		schema = l.Place.RateSchema()
+	}
+	members := membersOfSchema(schema)
+	var out []Field
+	for _, name := range l.flatNames() {
+		form, _ := members[name].(map[string]any)
+		out = append(out, Field{Name: name, Type: Any, Form: form, Trigger: true})
+	}
+	return out
+}
+
+// membersOfSchema finds the members of the one object that a schema of limits
+// describes.
+func membersOfSchema(schema map[string]any) map[string]any {
+	if members, ok := schema["properties"].(map[string]any); ok {
+		return members
+	}
+	if items, ok := schema["items"].(map[string]any); ok {
+		return membersOfSchema(items)
+	}
+	for _, one := range slices.Backward(anyList(schema["anyOf"])) {
+		if m, ok := one.(map[string]any); ok {
+			return membersOfSchema(m)
+		}
+	}
+	return nil
+}
+
+func anyList(v any) []any {
+	list, _ := v.([]any)
+	return list
+}
+
+func (l *Limits[T]) flatShown() []Field {
+	out := l.flatFields()
+	for i := range out {
+		out[i].Trigger, out[i].Form = false, maps.Clone(out[i].Form)
+	}
+	return out
+}
+
+// flatStored are the members of the limit that a form has.
+func (l *Limits[T]) flatStored(form *T) map[string]json.RawMessage {
+	var v any
+	if l.Rate != nil {
+		v = l.Rate(form)
+	} else if one := *l.Budget(form); one != nil {
+		v = one
+	}
+	members, err := membersOf(v)
+	if err != nil || members == nil {
+		return map[string]json.RawMessage{}
+	}
+	return members
+}
+
+func (l *Limits[T]) flatShow(form *T, o Members) {
+	stored := l.flatStored(form)
+	for _, name := range l.flatNames() {
+		if raw, ok := stored[name]; ok {
+			o[name] = raw
+		}
+	}
+}
+
+// flatSet puts the members that in gives over those of the form.
+func (l *Limits[T]) flatSet(in Values, ch *Change[T], now time.Time) []fault.Detail {
+	named := slices.ContainsFunc(l.flatNames(), in.Has)
+	if !named && ch.Old != nil {
+		return nil
+	}
+	members := map[string]json.RawMessage{}
+	if ch.Old != nil {
+		members = l.flatStored(ch.Was)
+		if was, ok := members["type"]; ok && in.Has("type") && string(was) != string(in.Raw("type")) {
+			return []fault.Detail{{Field: "type", Message: "cannot be changed"}}
+		}
+		if in.Given("periodic_reset") || in.Given("periodic_reset_days") { // one way takes the place of the other
+			for _, name := range []string{"periodic_reset", "periodic_reset_days", "next_usage_reset_at"} {
+				delete(members, name)
+			}
+		}
+	}
+	for _, name := range l.flatNames() {
+		if in.Null(name) {
+			delete(members, name)
+		} else if in.Has(name) {
+			members[name] = in.Raw(name)
+		}
+	}
+	if l.Rate != nil {
+		limit, bad := l.Place.RateLimitOf(members, "")
+		*l.Rate(ch.Form) = limit
+		return bad
+	}
+	limit, bad := l.Place.UsageLimitOf(members, "")
+	if len(bad) > 0 {
+		return bad
+	}
+	limit.Prepare(*l.Budget(ch.Was), now)
+	*l.Budget(ch.Form) = &limit
+	return nil
+}
