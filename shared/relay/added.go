@@ -31,22 +31,22 @@ var addedWords = [...]struct {
 }{{addedStreamOptions, "stream_options"}, {addedStreamOptions, "include_usage"}, {addedCacheKey, "prompt_cache_key"}, {addedStrict, "strict"}}
 
 // adds tells what the body for the target holds besides what the client wrote.
-func (c *call) adds() (a added) {
-	if c.rt.Client == nil || c.to.dialect == nil {
+func (tg *target) adds() (a added) {
+	if tg.rt.Client == nil || tg.to.dialect == nil {
 		return 0
 	}
-	if c.stream && !c.wantUsage && c.to.asksUsage() {
+	if tg.stream && !tg.wantUsage && tg.to.asksUsage() {
 		a |= addedStreamOptions
 	}
-	if c.sameDialect() || c.decoded == nil {
+	if tg.sameDialect() || tg.decoded == nil {
 		return a
 	}
-	switch c.to.dialect.Name() {
+	switch tg.to.dialect.Name() {
 	case provider.OpenAIChat, provider.OpenAIResponses:
-		if c.to.traits.PromptCacheKey && chat.Fields(c.decoded.Extra).Find("prompt_cache_key") == nil {
+		if tg.to.traits.PromptCacheKey && chat.Fields(tg.decoded.Extra).Find("prompt_cache_key") == nil {
 			a |= addedCacheKey
 		}
-		if c.decoded.Format.AssumedStrict && !c.to.traits.NoAssumedStrict {
+		if tg.decoded.Format.AssumedStrict && !tg.to.traits.NoAssumedStrict {
 			a |= addedStrict
 		}
 	}
@@ -61,15 +61,15 @@ func (a added) without(t *chat.Traits) {
 }
 
 // refusedAdded tells which added members a host's refusal names.
-func (c *call) refusedAdded(a *answer) (refused added) {
-	if a.fault == nil || c.bodySpent || c.rt.Client == nil || a.refused() {
+func (x *exchanges) refusedAdded(a *answer) (refused added) {
+	if a.fault == nil || x.bodySpent || x.rt.Client == nil || a.refused() {
 		return 0
 	}
 	told := chat.ProviderErrorOf(a.fault)
 	if told == nil || told.Status != http.StatusBadRequest && told.Status != http.StatusUnprocessableEntity {
 		return 0
 	}
-	ours := c.adds()
+	ours := x.adds()
 	for _, w := range addedWords {
 		if ours&w.what != 0 && (strings.Contains(told.Param, w.word) || strings.Contains(told.Message, w.word)) {
 			refused |= w.what
@@ -80,28 +80,28 @@ func (c *call) refusedAdded(a *answer) (refused added) {
 
 // askAgain asks a host that refused what was added once more, without it. ok is
 // false when there is nothing to leave out.
-func (c *call) askAgain(a *answer) (again answer, body []byte, ok bool) {
-	refused := c.refusedAdded(a)
+func (x *exchanges) askAgain(a *answer) (again answer, body []byte, ok bool) {
+	refused := x.refusedAdded(a)
 	if refused == 0 {
 		return *a, nil, false
 	}
-	refused.without(&c.to.traits)
-	body, err := c.upstreamBody()
+	refused.without(&x.to.traits)
+	body, err := x.upstreamBody()
 	if err != nil {
 		return *a, nil, false
 	}
 	a.drop()
-	again = c.attempt(body)
-	if again.fault == nil || c.headSent {
-		c.plainer.learn(c.hostModel(), refused)
+	again = x.attempt(body)
+	if again.fault == nil || x.headSent {
+		x.plainer.learn(x.hostModel(), refused)
 	}
 	return again, body, true
 }
 
 // hostModel names the target that may refuse what is added.
-func (c *call) hostModel() hostModel {
-	host, _ := c.to.target.OwnHost()
-	return hostModel{c.to.target.Provider.ID, host, c.to.model}
+func (tg *target) hostModel() hostModel {
+	host, _ := tg.to.target.OwnHost()
+	return hostModel{tg.to.target.Provider.ID, host, tg.to.model}
 }
 
 type hostModel struct{ provider, host, model string }
@@ -141,12 +141,12 @@ func (p *plainer) learn(of hostModel, refused added) {
 }
 
 // apply leaves out what the host is known to refuse.
-func (p *plainer) apply(c *call) {
+func (p *plainer) apply(to *target) {
 	if !p.used.Load() {
 		return
 	}
-	of := c.hostModel()
+	of := to.hostModel()
 	if known := p.place(of).Load(); known != nil && known.of == of {
-		known.leaves.without(&c.to.traits)
+		known.leaves.without(&to.to.traits)
 	}
 }

@@ -30,17 +30,17 @@ func (c *call) admit() error {
 }
 
 // countRequest counts the request against the rates of key and workspace.
-func (c *call) countRequest() error {
-	if c.who.Subject == nil && c.ws.Subject == nil {
+func (bk *books) countRequest() error {
+	if bk.who.Subject == nil && bk.ws.Subject == nil {
 		return nil
 	}
 	var subjects []*ledger.Subject
-	for _, s := range []*ledger.Subject{c.who.Subject, c.ws.Subject} {
+	for _, s := range []*ledger.Subject{bk.who.Subject, bk.ws.Subject} {
 		if s != nil {
 			subjects = append(subjects, s)
 		}
 	}
 	var err error
-	c.admitted, err = c.Ledger.Admit(c.ctx, subjects)
+	bk.admitted, err = bk.Ledger.Admit(bk.ctx, subjects)
 	return err
 }

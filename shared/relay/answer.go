@@ -65,67 +65,67 @@ func (a *answer) drop() {
 }
 
 // send gives the chosen answer to the client.
-func (c *call) send(a *answer) error {
+func (s *sender) send(a *answer) error {
 	if a.fault != nil {
-		c.told = a.failed
+		s.told = a.failed
 		return a.fault
 	}
 	if a.cached != nil {
-		return c.sendCached(a.cached)
+		return s.sendCached(a.cached)
 	}
-	c.told = a.resp.Header
+	s.told = a.resp.Header
 	defer a.resp.Body.Close()
 	switch {
-	case c.rt.Shape == Raw:
-		return c.sendRaw(a.resp)
-	case c.rt.Shape == Listing:
-		return c.sendList(a.resp)
-	case c.rt.Operation == provider.BatchesOutput:
-		return c.sendOutput(a.resp)
-	case c.passes(a.resp):
-		return c.sendPassed(a.resp)
-	case c.filtered():
-		return c.sendHeld(a.resp)
+	case s.rt.Shape == Raw:
+		return s.sendRaw(a.resp)
+	case s.rt.Shape == Listing:
+		return s.sendList(a.resp)
+	case s.rt.Operation == provider.BatchesOutput:
+		return s.sendOutput(a.resp)
+	case s.passes(a.resp):
+		return s.sendPassed(a.resp)
+	case s.filtered():
+		return s.sendHeld(a.resp)
 	case a.filter != nil || a.turn != nil:
-		return c.sendStream(a)
+		return s.sendStream(a)
 	}
-	return c.sendPlain(a)
+	return s.sendPlain(a)
 }
 
 // meter reads usage and model of an answer in the client's own dialect.
-func (c *call) meter(out []byte) chat.Meter {
-	if c.rt.Client != nil {
-		return c.rt.Client.MeterResponse(out)
+func (me *meters) meter(out []byte) chat.Meter {
+	if me.rt.Client != nil {
+		return me.rt.Client.MeterResponse(out)
 	}
-	if c.rt.Meter == nil {
+	if me.rt.Meter == nil {
 		return chat.Meter{Complete: true, Started: true}
 	}
-	return c.rt.Meter(out)
+	return me.rt.Meter(out)
 }
 
 // learn takes over what an answer reported.
-func (c *call) learn(m chat.Meter) {
+func (me *meters) learn(m chat.Meter) {
 	if m.Model != "" {
-		c.rec.Model = m.Model
+		me.rec.Model = m.Model
 	}
-	c.rec.FinishReason = m.Finish
-	u := c.used(m)
+	me.rec.FinishReason = m.Finish
+	u := me.used(m)
 	u.Add(pricing.Requests, 1)
-	c.charge(u)
+	me.charge(u)
 }
 
 // answerHeaders sets the gateway's own response headers and passes on the
 // provider's request id and rate limits under a prefix.
-func (c *call) answerHeaders(from http.Header) {
-	h := c.w.Header()
-	c.ownHeaders(h)
+func (l *logbook) answerHeaders(from http.Header) {
+	h := l.w.Header()
+	l.ownHeaders(h)
 	if from == nil {
 		return
 	}
 	passProviderHeaders(h, from)
-	c.hideInHead(h)
-	if !c.loss.Empty() && !c.strict() {
-		h.Set(headerTranslation, c.loss.Header())
+	l.hideInHead(h)
+	if !l.loss.Empty() && !l.strict() {
+		h.Set(headerTranslation, l.loss.Header())
 	}
 }
 
@@ -142,104 +142,104 @@ func passProviderHeaders(h, from http.Header) {
 	}
 }
 
-func (c *call) ownHeaders(h http.Header) {
+func (l *logbook) ownHeaders(h http.Header) {
 	values := make([]string, 0, 5) // one allocation for all of them
 	set := func(name, value string) {
 		values = append(values, value)
 		h[name] = values[len(values)-1 : len(values) : len(values)]
 	}
-	set(headerTrace, c.ask.TraceID)
-	set(headerRetryCount, strconv.Itoa(c.rec.RetryCount))
-	set(headerCacheStatus, c.rec.CacheStatus)
-	if c.rec.OptionIndex != "" {
-		set(headerOptionIndex, c.rec.OptionIndex)
+	set(headerTrace, l.ask.TraceID)
+	set(headerRetryCount, strconv.Itoa(l.rec.RetryCount))
+	set(headerCacheStatus, l.rec.CacheStatus)
+	if l.rec.OptionIndex != "" {
+		set(headerOptionIndex, l.rec.OptionIndex)
 	}
-	if c.rec.Provider != "" {
-		set(headerProvider, c.rec.Provider)
+	if l.rec.Provider != "" {
+		set(headerProvider, l.rec.Provider)
 	}
 }
 
 // sendFault answers with an error in the client's dialect.
-func (c *call) sendFault(f *fault.Fault) {
-	h := c.w.Header()
+func (s *sender) sendFault(f *fault.Fault) {
+	h := s.w.Header()
 	h.Set("Content-Type", "application/json")
 	f.SetHeaders(h)
-	c.ownHeaders(h)
-	if passProviderHeaders(h, c.told); c.told != nil {
-		hideInHeader(h, c.secrets())
+	s.ownHeaders(h)
+	if passProviderHeaders(h, s.told); s.told != nil {
+		hideInHeader(h, s.secrets())
 	}
 	if f.Source != fault.SourceProvider && f.Status() >= 500 && f.Code == fault.InternalError {
 		h.Set(headerException, "true")
 	}
-	speaker := c.rt.Client
+	speaker := s.rt.Client
 	if speaker == nil {
-		speaker = c.errorDialect()
-		if c.rt.Errors != nil {
-			speaker = c.rt.Errors
+		speaker = s.errorDialect()
+		if s.rt.Errors != nil {
+			speaker = s.rt.Errors
 		}
 	}
-	body := c.withAttempts(speaker.AppendError(nil, f, c.options()))
+	body := s.withAttempts(speaker.AppendError(nil, f, s.options()))
 	h.Set("Content-Length", strconv.Itoa(len(body)))
-	c.captureAnswer(body)
-	c.rec.ErrorCode, c.rec.ErrorMessage = string(f.Code), recorded(f)
-	c.status = f.Status()
-	c.books()
-	c.head(f.Status())
-	c.write(body)
+	s.captureAnswer(body)
+	s.rec.ErrorCode, s.rec.ErrorMessage = string(f.Code), recorded(f)
+	s.status = f.Status()
+	s.keepBooks()
+	s.head(f.Status())
+	s.write(body)
 }
 
 // sendRaw passes an answer through byte for byte, as it comes.
-func (c *call) sendRaw(resp *http.Response) error {
-	if c.holds(resp) {
-		return c.sendHeld(resp)
+func (s *sender) sendRaw(resp *http.Response) error {
+	if s.holds(resp) {
+		return s.sendHeld(resp)
 	}
-	watch := c.watch(resp)
+	watch := s.watch(resp)
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
-		if err := c.hideRaw(resp); err != nil {
+		if err := s.hideRaw(resp); err != nil {
 			return err
 		}
 	}
-	h := c.w.Header()
+	h := s.w.Header()
 	egress.CopyResponseHeaders(h, resp.Header)
-	c.hideInHead(h)
-	c.answerHeaders(nil)
-	c.head(resp.StatusCode)
+	s.hideInHead(h)
+	s.answerHeaders(nil)
+	s.head(resp.StatusCode)
 	chunk := newBuffer()
 	defer chunk.free()
 	p := chunk.b[:cap(chunk.b)]
 	meter := newTailMeter(resp)
-	meter.memory(c)
-	like := c.like()
+	meter.memory(&s.target.request)
+	like := s.like()
 	// A run is told with all its settings, an event may hold an image or a whole response.
-	meter.wide = c.keptPath().collection == "threads" || like != nil && (like.Meter != nil || like.Operation == provider.ResponsesCreate)
-	c.flushWhenWaiting(resp.Body)
+	meter.wide = s.keptPath().collection == "threads" || like != nil && (like.Meter != nil || like.Operation == provider.ResponsesCreate)
+	s.flushWhenWaiting(resp.Body)
 	for {
-		t := c.Now()
+		t := s.Now()
 		n, err := resp.Body.Read(p)
-		c.waited += c.Now().Sub(t)
+		s.waited += s.Now().Sub(t)
 		if n > 0 {
 			meter.feed(p[:n])
 			if err := watch.feed(p[:n]); err != nil {
-				c.fail("note what was made", err)
+				s.fail("note what was made", err)
 			}
-			c.captureAnswer(p[:n])
-			c.write(p[:n])
-			c.flushSoon()
+			s.captureAnswer(p[:n])
+			s.write(p[:n])
+			s.flushSoon()
 		}
 		if err != nil {
-			c.flushWritten()
+			s.flushWritten()
 		}
 		if err == io.EOF {
 			break
 		}
 		if err != nil {
-			c.rec.ErrorCode, c.rec.ErrorMessage = string(fault.InvalidProviderResponse), "the answer broke off"
-			c.learnRaw(meter, resp.StatusCode)
-			c.broken = true // the client must see that the body is not whole
+			s.rec.ErrorCode, s.rec.ErrorMessage = string(fault.InvalidProviderResponse), "the answer broke off"
+			s.learnRaw(meter, resp.StatusCode)
+			s.broken = true // the client must see that the body is not whole
 			return nil
 		}
 	}
-	c.learnRaw(meter, resp.StatusCode)
-	c.books()
+	s.learnRaw(meter, resp.StatusCode)
+	s.keepBooks()
 	return nil
 }

@@ -11,31 +11,31 @@ import (
 // withAttempts adds to an error's body what was tried before it, for clients
 // that do not keep to the strict shape. An error of the only target that was
 // tried once stays as it is.
-func (c *call) withAttempts(body []byte) []byte {
-	if c.walker == nil || c.strict() || len(body) == 0 || body[0] != '{' {
+func (l *logbook) withAttempts(body []byte) []byte {
+	if l.walker == nil || l.strict() || len(body) == 0 || body[0] != '{' {
 		return body
 	}
 	refused := 0
-	for i := range c.rec.Skips {
-		if c.rec.Skips[i].Reason == usage.SkipRefused {
+	for i := range l.rec.Skips {
+		if l.rec.Skips[i].Reason == usage.SkipRefused {
 			refused++
 		}
 	}
-	if len(c.rec.Attempts)+refused < 2 {
+	if len(l.rec.Attempts)+refused < 2 {
 		return body
 	}
-	return wire.Splice(nil, body, wire.InsertAt(0, "attempts", c.appendAttempts(nil)))
+	return wire.Splice(nil, body, wire.InsertAt(0, "attempts", l.appendAttempts(nil)))
 }
 
 // appendAttempts writes the calls, then the targets that the gateway refused.
-func (c *call) appendAttempts(dst []byte) []byte {
+func (l *logbook) appendAttempts(dst []byte) []byte {
 	dst = append(dst, '[')
-	for i := range c.rec.Attempts {
-		a := &c.rec.Attempts[i]
+	for i := range l.rec.Attempts {
+		a := &l.rec.Attempts[i]
 		dst = appendAttempt(dst, a.OptionIndex, a.Provider, a.Model, a.Status, a.ErrorCode)
 	}
-	for i := range c.rec.Skips {
-		if s := &c.rec.Skips[i]; s.Reason == usage.SkipRefused {
+	for i := range l.rec.Skips {
+		if s := &l.rec.Skips[i]; s.Reason == usage.SkipRefused {
 			dst = appendAttempt(dst, s.Path, "", "", s.Status, s.Code)
 		}
 	}

@@ -10,15 +10,15 @@ import (
 
 // keepMade notes what a unified answer made: a response, and a chat that is to be
 // kept, by its id, other things by what the answer says.
-func (c *call) keepMade(answer []byte, id string) error {
-	if c.rt.Client == nil {
-		return c.keep(answer)
+func (o *ownerWall) keepMade(answer []byte, id string) error {
+	if o.rt.Client == nil {
+		return o.keep(answer)
 	}
-	if id == "" || !c.sameDialect() {
+	if id == "" || !o.sameDialect() {
 		return nil
 	}
-	if c.rt.Operation == provider.ResponsesCreate || c.rt.Operation == provider.Chat && c.storesChat() {
-		return c.keepIDs(id)
+	if o.rt.Operation == provider.ResponsesCreate || o.rt.Operation == provider.Chat && o.storesChat() {
+		return o.keepIDs(id)
 	}
 	return nil
 }
@@ -31,8 +31,8 @@ var ended = map[string]bool{"completed": true, "expired": true, "cancelled": tru
 // settleBatch books the usage of a finished batch with the request that first
 // sees it. The rows of a batch run at the provider, long after it was created,
 // so its cost comes to no request of their own.
-func (c *call) settleBatch(answer []byte) {
-	if c.rt.Operation != provider.BatchesGet && c.rt.Operation != provider.BatchesOutput || c.to.saved == nil || c.errorDialect() == nil {
+func (s *sender) settleBatch(answer []byte) {
+	if s.rt.Operation != provider.BatchesGet && s.rt.Operation != provider.BatchesOutput || s.to.saved == nil || s.errorDialect() == nil {
 		return
 	}
 	var w wire.Walk
@@ -45,48 +45,48 @@ func (c *call) settleBatch(answer []byte) {
 		return
 	}
 	if !w.Spans[3].Present(answer) {
-		if c.to.jobs != nil {
-			c.jobUsage(id)
+		if s.to.jobs != nil {
+			s.jobUsage(id)
 		} else {
-			c.rowsUsage(id, answer)
+			s.rowsUsage(id, answer)
 		}
 		return
 	}
 	u, ok := batchUsage(w.Spans[3].Of(answer))
-	if !ok || !c.claimBooking(id) {
+	if !ok || !s.claimBooking(id) {
 		return
 	}
 	if w.Spans[4].Present(answer) {
 		if model, err := wire.ScanString(w.Spans[4].Of(answer), "model"); err == nil {
-			c.to.model, c.rec.Model = model, model
+			s.to.model, s.rec.Model = model, model
 		}
 	}
-	c.wanted.Mode = "batch"
-	c.charge(u)
-	c.spend()
+	s.wanted.Mode = "batch"
+	s.charge(u)
+	s.spend()
 }
 
 // claimBooking tells whether this request is the first to see the end of what a
 // provider did in its own time: a batch, a run or a response in the background.
-func (c *call) claimBooking(id string) bool {
-	until := c.start.Add(ownedFor)
-	err := c.owners.table.Put(c.base, store.Row{Key: c.bookingKey(id), Item: store.Item{"request": c.ulid}, Expires: until}, store.IfAbsent())
+func (o *ownerWall) claimBooking(id string) bool {
+	until := o.start.Add(ownedFor)
+	err := o.owners.table.Put(o.base, store.Row{Key: o.bookingKey(id), Item: store.Item{"request": o.ulid}, Expires: until}, store.IfAbsent())
 	if _, taken := store.AsCondition(err); taken {
 		return false
 	}
 	if err != nil {
-		c.fail("claim booking", err)
+		o.fail("claim booking", err)
 	}
 	return err == nil
 }
 
 // bookingKey is the row that claims such a thing for the books. What is made
 // with a credential of the caller's own is claimed in the caller's workspace.
-func (c *call) bookingKey(id string) store.Key {
-	if c.to.saved == nil {
-		return c.who.Scope.Partition("BATCH", c.to.target.Provider.ID).Key(id)
+func (o *ownerWall) bookingKey(id string) store.Key {
+	if o.to.saved == nil {
+		return o.who.Scope.Partition("BATCH", o.to.target.Provider.ID).Key(id)
 	}
-	return c.who.Scope.Organisation().Partition("BATCH", c.to.saved.integrationID).Key(id)
+	return o.who.Scope.Organisation().Partition("BATCH", o.to.saved.integrationID).Key(id)
 }
 
 // batchUsage reads {input_tokens, input_tokens_details:{cached_tokens},
@@ -127,21 +127,21 @@ func batchUsage(raw []byte) (u pricing.Usage, ok bool) {
 // spend takes the cost of the request from the budgets though none was reserved:
 // the money is gone already. What an exhausted budget refuses stands in the
 // record alone.
-func (c *call) spend() {
-	own, its := c.budgeted()
-	bound := ledger.Bound{Cost: c.rec.Cost, Tokens: c.rec.Usage.TotalTokens(), Priced: c.rec.Priced || c.org.Settings.Unpriced == "allow"}
+func (bk *books) spend() {
+	own, its := bk.budgeted()
+	bound := ledger.Bound{Cost: bk.rec.Cost, Tokens: bk.rec.Usage.TotalTokens(), Priced: bk.rec.Priced || bk.org.Settings.Unpriced == "allow"}
 	for _, subjects := range [...][]*ledger.Subject{own, its} {
 		if len(subjects) == 0 {
 			continue
 		}
-		r, err := c.Ledger.Reserve(c.base, c.ulid, subjects, bound)
+		r, err := bk.Ledger.Reserve(bk.base, bk.ulid, subjects, bound)
 		if err != nil {
-			c.fail("budget of a finished batch", err)
+			bk.fail("budget of a finished batch", err)
 			continue
 		}
-		if err := r.Settle(c.base, c.rec.Cost, c.rec.Usage.TotalTokens()); err != nil {
-			c.fail("settle", err)
+		if err := r.Settle(bk.base, bk.rec.Cost, bk.rec.Usage.TotalTokens()); err != nil {
+			bk.fail("settle", err)
 		}
-		c.rec.SettleSubjects = append(c.rec.SettleSubjects, r.Entries()...)
+		bk.rec.SettleSubjects = append(bk.rec.SettleSubjects, r.Entries()...)
 	}
 }

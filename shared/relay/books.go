@@ -17,14 +17,14 @@ import (
 	"gateway/shared/wire"
 )
 
-// books settles the request and writes its record, once. It is called before the
+// keepBooks settles the request and writes its record, once. It is called before the
 // last byte of the answer goes out, or, where answers end before the process may
 // be frozen, by finish.
-func (c *call) books() {
-	if c.inBooks || c.RecordAfterBody {
+func (l *logbook) keepBooks() {
+	if l.inBooks || l.RecordAfterBody {
 		return
 	}
-	c.writeBooks()
+	l.writeBooks()
 }
 
 // finish ends the walk: whatever happened, the request is settled and recorded.
@@ -53,64 +53,64 @@ func refusedByLimit(code string) bool {
 	return false
 }
 
-func (c *call) writeBooks() {
-	c.inBooks = true
-	c.settleBreakers()
-	c.describe()
-	ctx := c.base
-	c.settleTarget()
-	if c.reserved != nil {
+func (l *logbook) writeBooks() {
+	l.inBooks = true
+	l.settleBreakers()
+	l.describe()
+	ctx := l.base
+	l.settleTarget()
+	if l.reserved != nil {
 		var err error
-		if len(c.rec.Attempts) == 0 {
-			err = c.reserved.Release(ctx) // nothing was sent
+		if len(l.rec.Attempts) == 0 {
+			err = l.reserved.Release(ctx) // nothing was sent
 		} else {
-			err = c.reserved.Settle(ctx, c.rec.Cost, c.rec.Usage.TotalTokens())
+			err = l.reserved.Settle(ctx, l.rec.Cost, l.rec.Usage.TotalTokens())
 		}
 		if err != nil {
-			c.fail("settle", err)
+			l.fail("settle", err)
 		}
-		c.rec.SettleSubjects = append(c.rec.SettleSubjects, c.reserved.Entries()...)
+		l.rec.SettleSubjects = append(l.rec.SettleSubjects, l.reserved.Entries()...)
 	}
-	if refusedByLimit(c.rec.ErrorCode) && len(c.rec.Attempts) == 0 {
-		c.admitted.GiveBack(ctx)
+	if refusedByLimit(l.rec.ErrorCode) && len(l.rec.Attempts) == 0 {
+		l.admitted.GiveBack(ctx)
 	}
-	c.admitted.SettleTokens(ctx, c.rec.Usage.TotalTokens())
-	for _, a := range c.admittedTargets {
-		a.SettleTokens(ctx, c.rec.Usage.TotalTokens())
+	l.admitted.SettleTokens(ctx, l.rec.Usage.TotalTokens())
+	for _, a := range l.admittedTargets {
+		a.SettleTokens(ctx, l.rec.Usage.TotalTokens())
 	}
-	if c.who == nil {
+	if l.who == nil {
 		return // an unknown caller has no books
 	}
-	c.rec.ClientStatus, c.rec.ClientGone = c.status, c.gone
-	c.rec.ResponseBytes = c.answered
-	c.rec.Duration = c.since()
-	c.rec.TimeToFirstByte = c.firstByte
-	if c.firstByte == 0 {
-		c.rec.TimeToFirstByte = c.rec.Duration
+	l.rec.ClientStatus, l.rec.ClientGone = l.status, l.gone
+	l.rec.ResponseBytes = l.answered
+	l.rec.Duration = l.since()
+	l.rec.TimeToFirstByte = l.firstByte
+	if l.firstByte == 0 {
+		l.rec.TimeToFirstByte = l.rec.Duration
 	}
-	c.rec.GatewayTime = max(c.rec.Duration-c.waited, 0)
+	l.rec.GatewayTime = max(l.rec.Duration-l.waited+l.flushing, 0)
 	// A provider's answer and a path may say more than a record has room for.
-	c.rec.Model, c.rec.FinishReason = clipBytes(c.rec.Model, maxModel), clipText(c.rec.FinishReason)
-	c.hideInRecord()
-	c.sealBodies(ctx)
-	if err := c.Sink.Emit(ctx, &c.rec); err != nil {
-		c.fail("usage event", err)
+	l.rec.Model, l.rec.FinishReason = clipBytes(l.rec.Model, maxModel), clipText(l.rec.FinishReason)
+	l.hideInRecord()
+	l.sealBodies(ctx)
+	if err := l.Sink.Emit(ctx, &l.rec); err != nil {
+		l.fail("usage event", err)
 	}
 }
 
 // describe puts into the record what the stages before the targets learned.
-func (c *call) describe() {
-	r := &c.rec
-	r.ID, r.Start = c.ulid, c.start
-	r.Endpoint, r.Method, r.Path = c.rt.Endpoint, c.req.Method, c.req.URL.EscapedPath()
-	r.TraceID, r.SpanID, r.ParentSpanID, r.SpanName = c.ask.TraceID, c.ask.SpanID, c.ask.ParentSpanID, c.ask.SpanName
-	if who := c.who; who != nil {
+func (l *logbook) describe() {
+	r := &l.rec
+	r.ID, r.Start = l.ulid, l.start
+	r.Endpoint, r.Method, r.Path = l.rt.Endpoint, l.req.Method, l.req.URL.EscapedPath()
+	r.TraceID, r.SpanID, r.ParentSpanID, r.SpanName = l.ask.TraceID, l.ask.SpanID, l.ask.ParentSpanID, l.ask.SpanName
+	if who := l.who; who != nil {
 		r.Org, r.Workspace, r.WorkspaceSlug = who.Scope.Org, who.Scope.Workspace, who.WorkspaceSlug
 		r.KeyID, r.KeyType, r.UserID = who.KeyID, string(who.Type), who.UserID
 	}
-	r.RequestBytes, r.Stream, r.RequestModel = c.size, c.stream, c.model
-	r.Metadata, r.EndUser = c.metadata, c.metadata["_user"]
-	r.ConfigID, r.ConfigSlug, r.ConfigVersion, r.Mode = c.config.ID, c.config.Slug, c.config.Version, c.config.Mode
+	r.RequestBytes, r.Stream, r.RequestModel = l.size, l.stream, l.model
+	r.Metadata, r.EndUser = l.metadata, l.metadata["_user"]
+	r.ConfigID, r.ConfigSlug, r.ConfigVersion, r.Mode = l.config.ID, l.config.Slug, l.config.Version, l.config.Mode
 }
 
 // maxCharge bounds what one answer is charged: ten million dollars. Budgets and
@@ -118,31 +118,31 @@ func (c *call) describe() {
 const maxCharge pricing.NanoDollars = 10_000_000 * 1_000_000_000
 
 // charge counts the usage of the answering attempt and prices it.
-func (c *call) charge(u pricing.Usage) {
+func (bk *books) charge(u pricing.Usage) {
 	u = u.Bounded()
-	price, known := c.price(u.InputTokens())
+	price, known := bk.price(u.InputTokens())
 	var cost pricing.NanoDollars
 	if known {
 		cost = min(price.Cost(u), maxCharge)
 	}
-	c.rec.Priced = known
-	c.rec.Usage = c.rec.Usage.Plus(u)
-	c.rec.Cost += cost
-	if n := len(c.rec.Attempts); n > 0 {
-		last := &c.rec.Attempts[n-1]
+	bk.rec.Priced = known
+	bk.rec.Usage = bk.rec.Usage.Plus(u)
+	bk.rec.Cost += cost
+	if n := len(bk.rec.Attempts); n > 0 {
+		last := &bk.rec.Attempts[n-1]
 		last.Usage, last.Cost = last.Usage.Plus(u), last.Cost+cost
 	}
 }
 
 // price finds what the target's model costs: the integration's own price before
 // the book's, with the integration's adjustments.
-func (c *call) price(inputTokens int64) (pricing.Price, bool) {
-	if c.to.target.Provider == nil {
+func (bk *books) price(inputTokens int64) (pricing.Price, bool) {
+	if bk.to.target.Provider == nil {
 		return pricing.Price{}, false
 	}
-	o := pricing.Options{ContextTokens: inputTokens, Region: c.to.region(), Quality: c.wanted.Quality, Size: c.wanted.Size, Mode: c.wanted.Mode}
-	model := c.to.model
-	if s := c.to.saved; s != nil {
+	o := pricing.Options{ContextTokens: inputTokens, Region: bk.to.region(), Quality: bk.wanted.Quality, Size: bk.wanted.Size, Mode: bk.wanted.Mode}
+	model := bk.to.model
+	if s := bk.to.saved; s != nil {
 		if own, ok := s.prices[model]; ok {
 			return s.adjust.Apply(own.Price(o)), true
 		}
@@ -150,17 +150,17 @@ func (c *call) price(inputTokens int64) (pricing.Price, bool) {
 			model = m.BaseModelSlug
 		}
 	}
-	p, ok := c.Book.Price(c.to.target.Provider.ID, model, o)
+	p, ok := bk.Book.Price(bk.to.target.Provider.ID, model, o)
 	if !ok {
-		if as := c.to.target.PricedAs(c.base, model); as != model {
-			p, ok = c.Book.Price(c.to.target.Provider.ID, as, o)
+		if as := bk.to.target.PricedAs(bk.base, model); as != model {
+			p, ok = bk.Book.Price(bk.to.target.Provider.ID, as, o)
 		}
 	}
-	if !ok && c.rec.Model != "" && c.rec.Model != model {
-		p, ok = c.Book.Price(c.to.target.Provider.ID, c.rec.Model, o)
+	if !ok && bk.rec.Model != "" && bk.rec.Model != model {
+		p, ok = bk.Book.Price(bk.to.target.Provider.ID, bk.rec.Model, o)
 	}
-	if ok && c.to.saved != nil {
-		p = c.to.saved.adjust.Apply(p)
+	if ok && bk.to.saved != nil {
+		p = bk.to.saved.adjust.Apply(p)
 	}
 	return p, ok
 }
@@ -171,36 +171,36 @@ const tokensOfAnImage = 4000
 
 // boundOf is the most that the request can cost at this target. A token is at
 // least one byte of the body.
-func (c *call) boundOf() ledger.Bound {
-	in := int64(max(len(c.in), len(c.to.body)))
-	if c.form != nil {
-		in = c.form.Text()
+func (bk *books) boundOf() ledger.Bound {
+	in := int64(max(len(bk.in), len(bk.to.body)))
+	if bk.form != nil {
+		in = bk.form.Text()
 	} else if in == 0 {
-		in = max(c.req.ContentLength, 0)
+		in = max(bk.req.ContentLength, 0)
 	}
-	in += int64(bytes.Count(c.in, []byte(`"image_url"`))+bytes.Count(c.in, []byte(`"image"`))) * tokensOfAnImage
-	in += c.media.documents // what was fetched stands in no body of the client
-	out := c.outBound
-	price, known := c.price(in)
-	b := ledger.Bound{Tokens: in + out, Priced: known, Assumed: c.outAssumed}
+	in += int64(bytes.Count(bk.in, []byte(`"image_url"`))+bytes.Count(bk.in, []byte(`"image"`))) * tokensOfAnImage
+	in += bk.media.documents // what was fetched stands in no body of the client
+	out := bk.outBound
+	price, known := bk.price(in)
+	most := ledger.Bound{Tokens: in + out, Priced: known, Assumed: bk.outAssumed}
 	if known {
-		b.Cost = price.Bound(in, out) + price.Cost(c.wanted.Most)
-	} else if c.org.Settings.Unpriced == "allow" {
-		b.Priced = true
+		most.Cost = price.Bound(in, out) + price.Cost(bk.wanted.Most)
+	} else if bk.org.Settings.Unpriced == "allow" {
+		most.Priced = true
 	}
-	return b
+	return most
 }
 
 // options are what the dialects write an answer with.
-func (c *call) options() *chat.Options {
-	c.opts = chat.Options{
-		Strict: c.strict(), IncludeUsage: c.wantUsage, Model: c.to.model, ID: c.ulid,
-		Created: c.start.Unix(), ProviderName: c.rec.Provider, Request: c.decoded,
+func (bk *books) options() *chat.Options {
+	bk.opts = chat.Options{
+		Strict: bk.strict(), IncludeUsage: bk.wantUsage, Model: bk.to.model, ID: bk.ulid,
+		Created: bk.start.Unix(), ProviderName: bk.rec.Provider, Request: bk.decoded,
 	}
-	if c.to.dialect != nil {
-		c.opts.Origin = c.to.dialect.Name()
+	if bk.to.dialect != nil {
+		bk.opts.Origin = bk.to.dialect.Name()
 	}
-	return &c.opts
+	return &bk.opts
 }
 
 // logs tells whether bodies are kept.
@@ -216,81 +216,81 @@ func (q *request) logs() bool {
 }
 
 // captureAnswer keeps what the client gets for the log, and counts it.
-func (c *call) captureAnswer(p []byte) {
-	c.answered += int64(len(p))
-	if c.outBuf == nil {
-		c.outBuf = newBuffer()
+func (l *logbook) captureAnswer(p []byte) {
+	l.answered += int64(len(p))
+	if l.outBuf == nil {
+		l.outBuf = newBuffer()
 	}
-	if !c.outBuf.keep(p, maxLoggedBody) {
-		c.bodies.Cut = true
+	if !l.outBuf.keep(p, maxLoggedBody) {
+		l.bodies.Cut = true
 	}
 }
 
 // keepReceived keeps the provider's own words of an answer that was translated
 // or refused.
-func (c *call) keepReceived(p []byte) {
-	if c.receivedBuf == nil {
-		c.receivedBuf = newBuffer()
+func (l *logbook) keepReceived(p []byte) {
+	if l.receivedBuf == nil {
+		l.receivedBuf = newBuffer()
 	}
-	c.receivedBuf.b = append(c.receivedBuf.b[:0], p[:min(len(p), maxLoggedBody)]...)
-	c.bodies.Received = c.receivedBuf.b
+	l.receivedBuf.b = append(l.receivedBuf.b[:0], p[:min(len(p), maxLoggedBody)]...)
+	l.bodies.Received = l.receivedBuf.b
 }
 
 // keepSent keeps what was sent where it differs from what came in. The body is
 // not copied: it stands until the next attempt, which is kept in its place.
-func (c *call) keepSent(h http.Header, body []byte) {
-	if !c.logs() || len(body) == 0 || c.rt.Shape == Raw || c.sameDialect() {
+func (l *logbook) keepSent(h http.Header, body []byte) {
+	if !l.logs() || len(body) == 0 || l.rt.Shape == Raw || l.sameDialect() {
 		return
 	}
-	c.bodies.Sent = body[:min(len(body), maxLoggedBody)]
-	names := c.ask.Sensitive
-	if len(c.to.target.CustomHeaders)+len(c.to.target.Credential.CustomHeaders) > 0 {
-		names = c.customNames(slices.Clone(names))
+	l.bodies.Sent = body[:min(len(body), maxLoggedBody)]
+	names := l.ask.Sensitive
+	if len(l.to.target.CustomHeaders)+len(l.to.target.Credential.CustomHeaders) > 0 {
+		names = l.customNames(slices.Clone(names))
 	}
-	c.bodies.SentHeaders = appendHeaders(c.bodies.SentHeaders[:0], h, names)
+	l.bodies.SentHeaders = appendHeaders(l.bodies.SentHeaders[:0], h, names)
 	var room [8]string
-	hide(c.bodies.SentHeaders, c.to.target.Secrets(room[:0], false))
+	hide(l.bodies.SentHeaders, l.to.target.Secrets(room[:0], false))
 }
 
 // sealBodies puts the bodies that the log keeps into the record, sealed.
-func (c *call) sealBodies(ctx context.Context) {
-	full := c.logs()
-	failed := c.status < 200 || c.status > 299
+func (l *logbook) sealBodies(ctx context.Context) {
+	full := l.logs()
+	failed := l.status < 200 || l.status > 299
 	if !full && !failed {
 		return
 	}
-	b := &c.bodies
-	if c.outBuf != nil && !(c.rt.Operation == provider.Embeddings && !failed) { // vectors are long and say nothing
-		b.Response = c.outBuf.b
+	b := &l.bodies
+	if l.outBuf != nil && !(l.rt.Operation == provider.Embeddings && !failed) { // vectors are long and say nothing
+		b.Response = l.outBuf.b
 	}
-	c.logBuf = newBuffer()
-	c.logBuf.b = appendHeaders(c.logBuf.b, c.w.Header(), nil)
-	b.ResponseHeaders = c.logBuf.b
+	l.logBuf = newBuffer()
+	l.logBuf.b = appendHeaders(l.logBuf.b, l.w.Header(), nil)
+	b.ResponseHeaders = l.logBuf.b
 	if full {
-		n := len(c.logBuf.b)
-		c.logBuf.b = appendHeaders(c.logBuf.b, c.req.Header, c.ask.Sensitive)
-		b.RequestHeaders = c.logBuf.b[n:]
-		if c.rt.Operation == provider.BatchesCreate {
-			c.hideConfig()
+		n := len(l.logBuf.b)
+		l.logBuf.b = appendHeaders(l.logBuf.b, l.req.Header, l.ask.Sensitive)
+		b.RequestHeaders = l.logBuf.b[n:]
+		if l.rt.Operation == provider.BatchesCreate {
+			l.hideConfig()
 		}
-		b.Request = c.in[:min(len(c.in), maxLoggedBody)]
-		b.Cut = b.Cut || len(c.in) > maxLoggedBody
+		b.Request = l.in[:min(len(l.in), maxLoggedBody)]
+		b.Cut = b.Cut || len(l.in) > maxLoggedBody
 	} else {
 		b.Sent, b.SentHeaders = nil, nil
 	}
-	c.hideInLog()
+	l.hideInLog()
 	var err error
-	c.sealedBuf = newBufferFor(b.Size() + sealedRoom)
-	if into, ok := c.Sealer.(writtenSealer); ok {
-		c.sealedBuf.b, err = into.SealWritten(ctx, c.sealedBuf.b, c.rec.BodiesBinding(), b)
-		c.rec.Bodies = c.sealedBuf.b
+	l.sealedBuf = newBufferFor(b.Size() + sealedRoom)
+	if into, ok := l.Sealer.(writtenSealer); ok {
+		l.sealedBuf.b, err = into.SealWritten(ctx, l.sealedBuf.b, l.rec.BodiesBinding(), b)
+		l.rec.Bodies = l.sealedBuf.b
 	} else {
-		c.sealedBuf.b = b.Append(c.sealedBuf.b)
-		c.rec.Bodies, err = c.Sealer.Seal(ctx, c.rec.BodiesBinding(), c.sealedBuf.b)
+		l.sealedBuf.b = b.Append(l.sealedBuf.b)
+		l.rec.Bodies, err = l.Sealer.Seal(ctx, l.rec.BodiesBinding(), l.sealedBuf.b)
 	}
 	if err != nil {
-		c.fail("seal bodies", err)
-		c.rec.Bodies = nil
+		l.fail("seal bodies", err)
+		l.rec.Bodies = nil
 	}
 }
 

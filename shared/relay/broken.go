@@ -13,34 +13,34 @@ import (
 
 // unusable answers for a success that is none. What it tells of its usage was
 // billed, though, and what came of an answer was made.
-func (c *call) unusable(err error, body []byte) error {
+func (me *meters) unusable(err error, body []byte) error {
 	f := fault.From(err)
 	if f.Code == fault.InternalError {
-		f = fault.Newf(fault.InvalidProviderResponse, "", "Invalid response received from %s", c.to.target.Provider.ID).WithCause(err)
+		f = fault.Newf(fault.InvalidProviderResponse, "", "Invalid response received from %s", me.to.target.Provider.ID).WithCause(err)
 	}
 	f.Source = fault.SourceProvider
-	hide(body, c.secrets())
-	c.keepReceived(body)
-	c.chargeWhatCame(body)
+	hide(body, me.secrets())
+	me.keepReceived(body)
+	me.chargeWhatCame(body)
 	return f
 }
 
 // brokenAnswer answers for a body that did not arrive whole. body is what came.
-func (c *call) brokenAnswer(err error, body []byte) error {
-	hide(body, c.secrets())
-	c.keepReceived(body)
+func (me *meters) brokenAnswer(err error, body []byte) error {
+	hide(body, me.secrets())
+	me.keepReceived(body)
 	if errors.Is(err, errTooLarge) {
 		// It is not read for what it tells: that would take its memory twice.
-		c.charge(c.estimate(min(tokensOf(len(body)), c.outBound)))
-		f := fault.Newf(fault.InvalidProviderResponse, "", "The answer of %s is larger than %d bytes", c.to.target.Provider.ID, int64(maxPlainAnswer))
+		me.charge(me.estimate(min(tokensOf(len(body)), me.outBound)))
+		f := fault.Newf(fault.InvalidProviderResponse, "", "The answer of %s is larger than %d bytes", me.to.target.Provider.ID, int64(maxPlainAnswer))
 		f.Source = fault.SourceProvider
 		return f
 	}
-	c.chargeWhatCame(body)
+	me.chargeWhatCame(body)
 	if f := unreadableAnswer(err); f != nil {
 		return f
 	}
-	f := fault.Newf(fault.InvalidProviderResponse, "", "The answer of %s broke off", c.to.target.Provider.ID).WithCause(err)
+	f := fault.Newf(fault.InvalidProviderResponse, "", "The answer of %s broke off", me.to.target.Provider.ID).WithCause(err)
 	f.Source = fault.SourceProvider
 	return f
 }
@@ -48,35 +48,35 @@ func (c *call) brokenAnswer(err error, body []byte) error {
 // chargeWhatCame books an answer that is not whole or that cannot be read: the
 // usage that it tells, else an estimate of what came of it. Where nothing of an
 // answer came, nothing is charged.
-func (c *call) chargeWhatCame(body []byte) {
-	m, in, answered := c.whatCame(body)
+func (me *meters) chargeWhatCame(body []byte) {
+	m, in, answered := me.whatCame(body)
 	u := m.Usage
 	switch {
 	case u.Known() && !in:
-		c.learn(m)
+		me.learn(m)
 		return
 	case u.Known():
 		// It broke off within the usage: what is missing is estimated.
-		if e := c.estimate(0); u.InputTokens() == 0 {
+		if e := me.estimate(0); u.InputTokens() == 0 {
 			u.Add(pricing.Input, e.N(pricing.Input))
 		}
-		if !c.rt.NoOutput {
+		if !me.rt.NoOutput {
 			madeUp(&u, m)
 		}
 		u.Estimated = true
 	case !answered:
 		return
-	case c.rt.Client == nil && c.wanted.Assumed.Known():
-		u = c.wanted.Assumed
+	case me.rt.Client == nil && me.wanted.Assumed.Known():
+		u = me.wanted.Assumed
 		u.Estimated = true
 	default:
-		u = c.estimate(m.OutputEstimate())
+		u = me.estimate(m.OutputEstimate())
 	}
 	if m.Model != "" {
-		c.rec.Model = m.Model
+		me.rec.Model = m.Model
 	}
 	u.Add(pricing.Requests, 1)
-	c.charge(u)
+	me.charge(u)
 }
 
 // maxMended bounds the answers that are read for what came of them, in bytes: they
@@ -85,7 +85,7 @@ const maxMended = 4 << 20
 
 // whatCame reads the beginning of an answer. within tells that it broke off within
 // its usage, answered that something of an answer is in it.
-func (c *call) whatCame(body []byte) (m chat.Meter, within, answered bool) {
+func (me *meters) whatCame(body []byte) (m chat.Meter, within, answered bool) {
 	if len(body) > maxMended {
 		m.OutputBytes = int64(len(body))
 		return m, false, true
@@ -98,25 +98,25 @@ func (c *call) whatCame(body []byte) (m chat.Meter, within, answered bool) {
 		within = within || aboutUsage(name)
 	}
 	begun := open != nil && len(mended) > len("{}")
-	d := c.to.dialect
+	d := me.to.dialect
 	if d == nil {
-		d = c.rt.Client
+		d = me.rt.Client
 	}
 	switch {
-	case c.to.carrier != nil:
-		_, _, got, err := c.to.carrier.DecodeResponse(nil, mended, nil, c.carried())
+	case me.to.carrier != nil:
+		_, _, got, err := me.to.carrier.DecodeResponse(nil, mended, nil, me.carried())
 		if err == nil || got.Usage.Known() {
 			m = got
 		}
 		answered = begun && !saysError(mended)
 	case d == nil:
-		if c.rt.Meter != nil {
-			m = c.rt.Meter(mended)
+		if me.rt.Meter != nil {
+			m = me.rt.Meter(mended)
 		}
 		answered = begun && !saysError(mended)
 	default:
 		m = d.MeterResponse(mended)
-		r, err := d.DecodeResponse(mended, &c.to.traits)
+		r, err := d.DecodeResponse(mended, &me.to.traits)
 		if err == nil {
 			got := r.Meter()
 			if m.OutputBytes = got.OutputBytes; !m.Usage.Known() {

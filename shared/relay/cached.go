@@ -67,11 +67,11 @@ type cachedAnswer struct {
 // lookUp looks for a kept answer of the target that the body is for; nil when
 // there is none. What goes wrong with the cache is a miss; an error is a refusal
 // of the request.
-func (c *call) lookUp(leaf *route.Leaf, body []byte) (*cachedAnswer, error) {
-	if leaf.Cache == nil || !c.mayCache(body) {
+func (ca *answerCache) lookUp(leaf *route.Leaf, body []byte) (*cachedAnswer, error) {
+	if leaf.Cache == nil || !ca.mayCache(body) {
 		return nil, nil
 	}
-	q, err := c.question(body)
+	q, err := ca.question(body)
 	if err != nil {
 		return nil, err
 	}
@@ -79,56 +79,56 @@ func (c *call) lookUp(leaf *route.Leaf, body []byte) (*cachedAnswer, error) {
 	if err != nil {
 		return nil, nil // not JSON
 	}
-	c.caching = &caching{rule: leaf.Cache, age: c.org.Settings.CacheAge(leaf.Cache.MaxAge), key: key, refresh: one(c.req.Header, headerCacheRefresh) == "true"}
-	if c.caching.refresh {
-		c.rec.CacheStatus = cacheRefresh
-		c.seek(leaf, q)
+	ca.caching = &caching{rule: leaf.Cache, age: ca.org.Settings.CacheAge(leaf.Cache.MaxAge), key: key, refresh: one(ca.req.Header, headerCacheRefresh) == "true"}
+	if ca.caching.refresh {
+		ca.rec.CacheStatus = cacheRefresh
+		ca.seek(leaf, q)
 		return nil, nil
 	}
-	c.rec.CacheStatus = cacheMiss
-	ctx, cancel := context.WithTimeout(c.ctx, lookUpTime)
+	ca.rec.CacheStatus = cacheMiss
+	ctx, cancel := context.WithTimeout(ca.ctx, lookUpTime)
 	defer cancel()
-	e, err := c.Cache.Get(ctx, key, c.caching.age)
+	e, err := ca.Cache.Get(ctx, key, ca.caching.age)
 	if err != nil {
-		c.fail("cache look-up", err)
+		ca.fail("cache look-up", err)
 	}
-	if a := c.usable(e); a != nil {
-		c.rec.CacheStatus = cacheHit
+	if a := ca.usable(e); a != nil {
+		ca.rec.CacheStatus = cacheHit
 		return a, nil
 	}
-	if !c.seek(leaf, q) {
+	if !ca.seek(leaf, q) {
 		return nil, nil
 	}
-	c.rec.CacheStatus = cacheSemanticMiss
-	if a := c.usable(c.near(ctx)); a != nil {
-		c.rec.CacheStatus = cacheSemanticHit
+	ca.rec.CacheStatus = cacheSemanticMiss
+	if a := ca.usable(ca.near(ctx)); a != nil {
+		ca.rec.CacheStatus = cacheSemanticHit
 		return a, nil
 	}
 	return nil, nil
 }
 
 // mayCache tells whether the request's answer may come from a cache or go to it.
-func (c *call) mayCache(body []byte) bool {
-	if c.Cache == nil || c.rt.Shape != Unified || c.req.Method != http.MethodPost || !cacheable[c.rt.Endpoint] || len(body) == 0 {
+func (ca *answerCache) mayCache(body []byte) bool {
+	if ca.Cache == nil || ca.rt.Shape != Unified || ca.req.Method != http.MethodPost || !cacheable[ca.rt.Endpoint] || len(body) == 0 {
 		return false
 	}
-	if c.to.contentType != "" && c.to.contentType != jsonType[0] {
+	if ca.to.contentType != "" && ca.to.contentType != jsonType[0] {
 		return false
 	}
-	if enforced := c.org.Settings.EnforceDebug; enforced != nil {
-		return *enforced && !c.background()
+	if enforced := ca.org.Settings.EnforceDebug; enforced != nil {
+		return *enforced && !ca.background()
 	}
-	return !c.ask.NoBodies && !c.background()
+	return !ca.ask.NoBodies && !ca.background()
 }
 
 var backgroundKey = wire.NewKeySet("background")
 
 // background tells whether the answer is but a ticket for one that comes later.
-func (c *call) background() bool {
-	if c.rt.Endpoint != "createModelResponse" {
+func (b *clientBody) background() bool {
+	if b.rt.Endpoint != "createModelResponse" {
 		return false
 	}
-	return asksBackground(c.in)
+	return asksBackground(b.in)
 }
 
 // asksBackground tells whether the body of a response asks for it to be made in
@@ -142,93 +142,93 @@ func asksBackground(body []byte) bool {
 }
 
 // question is what must be equal for an answer to be used again.
-func (c *call) question(body []byte) (*cache.Question, error) {
-	namespace, err := identifier(c.req.Header, headerCacheNamespace, maxNamespace)
+func (ca *answerCache) question(body []byte) (*cache.Question, error) {
+	namespace, err := identifier(ca.req.Header, headerCacheNamespace, maxNamespace)
 	if err != nil {
 		return nil, err
 	}
-	url, err := c.answerURL()
+	url, err := ca.answerURL()
 	if err != nil {
 		return nil, err
 	}
 	q := &cache.Question{
-		Scope: c.who.Scope, Operation: c.rt.Endpoint, Lenient: !c.strict(),
-		Provider: c.to.target.Provider.ID, Model: c.to.model, URL: url, Metadata: c.metadata, Namespace: namespace, Body: body,
+		Scope: ca.who.Scope, Operation: ca.rt.Endpoint, Lenient: !ca.strict(),
+		Provider: ca.to.target.Provider.ID, Model: ca.to.model, URL: url, Metadata: ca.metadata, Namespace: namespace, Body: body,
 	}
-	if c.rt.Client != nil {
-		q.Dialect = c.rt.Client.Name()
+	if ca.rt.Client != nil {
+		q.Dialect = ca.rt.Client.Name()
 	}
-	if c.to.saved != nil {
-		q.Saved = c.to.saved.id
+	if ca.to.saved != nil {
+		q.Saved = ca.to.saved.id
 	}
 	return q, nil
 }
 
 // answerURL is the address that a plain answer comes from: a stream's may be
 // another one. What the gateway answers itself comes from nowhere.
-func (c *call) answerURL() (string, error) {
+func (ca *answerCache) answerURL() (string, error) {
 	switch {
-	case c.to.local:
+	case ca.to.local:
 		return "", nil
-	case c.rt.Client == nil && c.through():
-		u, err := c.operationURL(c.to.op, c.id)
+	case ca.rt.Client == nil && ca.through():
+		u, err := ca.operationURL(ca.to.op, ca.id)
 		if err != nil {
 			return "", err
 		}
 		return u.String(), nil
 	}
-	return c.to.target.URL(c.to.op, c.to.model, false)
+	return ca.to.target.URL(ca.to.op, ca.to.model, false)
 }
 
 // usable makes a kept answer ready to be sent; nil when there is none, or when it
 // cannot be told as the stream that the client wants.
-func (c *call) usable(e *cache.Entry) *cachedAnswer {
+func (ca *answerCache) usable(e *cache.Entry) *cachedAnswer {
 	if e == nil {
 		return nil
 	}
 	a := &cachedAnswer{entry: e}
-	if c.stream && c.rt.Client != nil {
+	if ca.stream && ca.rt.Client != nil {
 		var err error
-		if a.whole, err = c.rt.Client.DecodeResponse(e.Body, &chat.Traits{Provider: e.Provider}); err != nil {
-			c.fail("cached answer", err)
+		if a.whole, err = ca.rt.Client.DecodeResponse(e.Body, &chat.Traits{Provider: e.Provider}); err != nil {
+			ca.fail("cached answer", err)
 			return nil
 		}
-		a.whole.Created = c.start.Unix()
+		a.whole.Created = ca.start.Unix()
 	}
 	return a
 }
 
 // sendCached answers with a kept answer: no provider is called and nothing is
 // paid.
-func (c *call) sendCached(a *cachedAnswer) error {
+func (s *sender) sendCached(a *cachedAnswer) error {
 	e := a.entry
-	c.rec.FinishReason, c.rec.CacheSaved, c.rec.Priced = e.Finish, e.Cost, true
+	s.rec.FinishReason, s.rec.CacheSaved, s.rec.Priced = e.Finish, e.Cost, true
 	if e.Model != "" {
-		c.rec.Model = e.Model
+		s.rec.Model = e.Model
 	}
 	out := e.Body
-	h := c.w.Header()
+	h := s.w.Header()
 	if a.whole != nil {
-		out = c.replayed(a.whole)
+		out = s.replayed(a.whole)
 		h["Content-Type"], h["Cache-Control"] = eventStream, noCache
 	} else {
 		h["Content-Type"] = jsonType
 		h["Content-Length"] = []string{strconv.Itoa(len(out))}
 	}
-	c.captureAnswer(out)
-	c.answerHeaders(nil)
-	c.status = http.StatusOK
-	c.books()
-	c.head(http.StatusOK)
-	c.write(out)
+	s.captureAnswer(out)
+	s.answerHeaders(nil)
+	s.status = http.StatusOK
+	s.keepBooks()
+	s.head(http.StatusOK)
+	s.write(out)
 	return nil
 }
 
 // replayed is a whole answer as a stream in the client's dialect.
-func (c *call) replayed(r *chat.Response) []byte {
-	o := c.options()
-	o.Request = c.legacyOnly()
-	enc := c.rt.Client.NewStreamEncoder(o)
+func (ca *answerCache) replayed(r *chat.Response) []byte {
+	o := ca.options()
+	o.Request = ca.legacyOnly()
+	enc := ca.rt.Client.NewStreamEncoder(o)
 	var out []byte
 	_ = r.Replay(func(d *chat.Delta) error {
 		out = enc.Append(out, d)
@@ -239,8 +239,8 @@ func (c *call) replayed(r *chat.Response) []byte {
 
 // legacyOnly is what of the request still counts for an answer that is already in
 // the client's shape: whether calls are read as function_call.
-func (c *call) legacyOnly() *chat.Request {
-	r, err := c.rt.Client.DecodeRequest(c.in)
+func (b *clientBody) legacyOnly() *chat.Request {
+	r, err := b.rt.Client.DecodeRequest(b.in)
 	if err != nil || !r.Legacy {
 		return nil
 	}
@@ -250,36 +250,36 @@ func (c *call) legacyOnly() *chat.Request {
 // keepAnswer keeps a whole answer in the client's shape before its last byte goes
 // out, so that whoever has it finds it. The answer must be a plain success, as it
 // is before anything of the gateway's own is added to it.
-func (c *call) keepAnswer(out []byte) {
-	k := c.caching
-	if k == nil || !c.whole(out) || c.tellsSecret(out) {
+func (ca *answerCache) keepAnswer(out []byte) {
+	k := ca.caching
+	if k == nil || !ca.whole(out) || ca.tellsSecret(out) {
 		return
 	}
-	e := &cache.Entry{Body: out, Provider: c.rec.Provider, Model: c.rec.Model, Finish: c.rec.FinishReason}
-	if n := len(c.rec.Attempts); n > 0 {
-		e.Usage, e.Cost = c.rec.Attempts[n-1].Usage, c.rec.Attempts[n-1].Cost
+	e := &cache.Entry{Body: out, Provider: ca.rec.Provider, Model: ca.rec.Model, Finish: ca.rec.FinishReason}
+	if n := len(ca.rec.Attempts); n > 0 {
+		e.Usage, e.Cost = ca.rec.Attempts[n-1].Usage, ca.rec.Attempts[n-1].Cost
 	}
-	ctx, cancel := context.WithTimeout(c.ctx, keepTime)
+	ctx, cancel := context.WithTimeout(ca.ctx, keepTime)
 	defer cancel()
-	err := c.Cache.Put(ctx, k.key, e, k.age)
+	err := ca.Cache.Put(ctx, k.key, e, k.age)
 	if err == nil && k.seeking != nil && !e.Expires.IsZero() {
-		err = c.learnMeaning(ctx, k, e)
+		err = ca.learnMeaning(ctx, k, e)
 	}
 	if err != nil && !errors.Is(err, cache.ErrLate) {
-		c.fail("keep answer", err)
+		ca.fail("keep answer", err)
 	}
 }
 
 // whole tells whether an answer can be used again: what is passed on as it came
 // may be anything.
-func (c *call) whole(out []byte) bool {
+func (ca *answerCache) whole(out []byte) bool {
 	if wire.KindOf(bytes.TrimSpace(out)) != wire.KindObject || !json.Valid(out) {
 		return false
 	}
-	if c.rt.Client == nil {
+	if ca.rt.Client == nil {
 		return true
 	}
-	_, err := c.rt.Client.DecodeResponse(out, &chat.Traits{Provider: c.rec.Provider})
+	_, err := ca.rt.Client.DecodeResponse(out, &chat.Traits{Provider: ca.rec.Provider})
 	return err == nil
 }
 
@@ -300,17 +300,17 @@ type gathering struct {
 }
 
 // gather begins to put a stream together where it is to be kept.
-func (c *call) gather(a *answer) {
-	if c.caching == nil {
+func (ca *answerCache) gather(a *answer) {
+	if ca.caching == nil {
 		return
 	}
 	g := &gathering{}
 	if a.turn != nil {
-		g.hidden = c.decoded != nil && c.decoded.HiddenAnswer
+		g.hidden = ca.decoded != nil && ca.decoded.HiddenAnswer
 		a.turn.gather = g
 		return
 	}
-	g.dec = c.rt.Client.NewStreamDecoder(&c.to.traits)
+	g.dec = ca.rt.Client.NewStreamDecoder(&ca.to.traits)
 	g.parser = new(wire.SSEParser)
 	if framed, ok := g.dec.(chat.Framed); ok {
 		g.parser = framed.Parser()
@@ -348,12 +348,12 @@ func (g *gathering) add(d *chat.Delta) {
 }
 
 // keepStream keeps a stream that has come whole.
-func (c *call) keepStream(a *answer) {
+func (ca *answerCache) keepStream(a *answer) {
 	g := a.gather
 	if a.turn != nil {
 		g = a.turn.gather
 	}
-	if g == nil || c.caching == nil {
+	if g == nil || ca.caching == nil {
 		return
 	}
 	if g.dec != nil && !g.lost {
@@ -362,12 +362,12 @@ func (c *call) keepStream(a *answer) {
 	if g.lost || g.hidden && g.beside && !g.told {
 		return
 	}
-	o := c.options()
+	o := ca.options()
 	if a.turn == nil {
-		o.Request = c.legacyOnly()
+		o.Request = ca.legacyOnly()
 	}
 	enc := newBuffer()
 	defer enc.free()
-	enc.b = c.rt.Client.EncodeResponse(enc.b, g.into.Response(), o)
-	c.keepAnswer(enc.b)
+	enc.b = ca.rt.Client.EncodeResponse(enc.b, g.into.Response(), o)
+	ca.keepAnswer(enc.b)
 }

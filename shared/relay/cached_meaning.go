@@ -22,21 +22,21 @@ import (
 
 // seek starts to make the vector of a question, in a semantic cache and where the
 // question has a meaning.
-func (c *call) seek(leaf *route.Leaf, q *cache.Question) bool {
-	k := c.caching
+func (ca *answerCache) seek(leaf *route.Leaf, q *cache.Question) bool {
+	k := ca.caching
 	with := k.rule.Embedder
-	if k.rule.Mode != "semantic" || with == nil || !c.Cache.Semantic() || c.rt.Client == nil {
+	if k.rule.Mode != "semantic" || with == nil || !ca.Cache.Semantic() || ca.rt.Client == nil {
 		return false
 	}
 	own := *q
-	own.Body = c.in
+	own.Body = ca.in
 	if !leaf.Plain() {
 		var err error
-		if own.Body, err = leaf.Apply(nil, c.in); err != nil {
+		if own.Body, err = leaf.Apply(nil, ca.in); err != nil {
 			return false
 		}
 	}
-	r, err := c.rt.Client.DecodeRequest(own.Body)
+	r, err := ca.rt.Client.DecodeRequest(own.Body)
 	if err != nil {
 		return false
 	}
@@ -44,13 +44,13 @@ func (c *call) seek(leaf *route.Leaf, q *cache.Question) bool {
 	if k.meaning, ok = cache.MeaningOf(&own, r, with.Slug+"/"+with.Model); !ok {
 		return false
 	}
-	k.seeking = c.Cache.Seek(c.base, c.embedder(with), k.meaning.Text)
+	k.seeking = ca.Cache.Seek(ca.base, ca.embedder(with), k.meaning.Text)
 	// It has been paid for and must be in the books before the process may be
 	// frozen.
 	seeking := k.seeking
-	c.afterwards = append(c.afterwards, func() {
+	ca.afterwards = append(ca.afterwards, func() {
 		if !seeking.Done() {
-			c.flush()
+			ca.flush()
 			seeking.Wait()
 		}
 	})
@@ -67,27 +67,27 @@ func (k *caching) threshold() float64 {
 
 // near finds the answer to a question that means the same; nil when there is
 // none.
-func (c *call) near(ctx context.Context) *cache.Entry {
-	k := c.caching
-	t := c.Now()
+func (ca *answerCache) near(ctx context.Context) *cache.Entry {
+	k := ca.caching
+	t := ca.Now()
 	vector, err := k.seeking.Vector(embedTime)
-	c.waited += c.Now().Sub(t)
+	ca.waited += ca.Now().Sub(t)
 	if err != nil {
 		if !errors.Is(err, cache.ErrLate) {
-			c.fail("cache embedder", err)
+			ca.fail("cache embedder", err)
 		}
 		return nil
 	}
-	e, err := c.Cache.Near(ctx, k.meaning.Bucket, vector, k.threshold(), k.age)
+	e, err := ca.Cache.Near(ctx, k.meaning.Bucket, vector, k.threshold(), k.age)
 	if err != nil {
-		c.fail("cache neighbours", err)
+		ca.fail("cache neighbours", err)
 	}
 	return e
 }
 
 // learnMeaning makes a kept answer findable by its meaning. A refresh puts it in
 // place of all answers to the same.
-func (c *call) learnMeaning(ctx context.Context, k *caching, e *cache.Entry) error {
+func (ca *answerCache) learnMeaning(ctx context.Context, k *caching, e *cache.Entry) error {
 	vector, err := k.seeking.Vector(embedTime)
 	if err != nil {
 		if k.refresh && !errors.Is(err, cache.ErrLate) {
@@ -96,11 +96,11 @@ func (c *call) learnMeaning(ctx context.Context, k *caching, e *cache.Entry) err
 		return nil // told already
 	}
 	if k.refresh {
-		if err := c.Cache.Replace(ctx, k.meaning.Bucket, vector, k.threshold(), e, k.age); err != nil {
+		if err := ca.Cache.Replace(ctx, k.meaning.Bucket, vector, k.threshold(), e, k.age); err != nil {
 			return err
 		}
 	}
-	return c.Cache.Learn(ctx, k.meaning.Bucket, vector, k.key, e.Expires)
+	return ca.Cache.Learn(ctx, k.meaning.Bucket, vector, k.key, e.Expires)
 }
 
 // embedRoute is what an embedding for the cache is served as.
@@ -136,12 +136,12 @@ type lineage struct {
 
 var _ cache.Embedder = (*embedder)(nil)
 
-func (c *call) embedder(with *route.CacheEmbedder) *embedder {
-	ask := asked{TraceID: c.ask.TraceID, SpanID: newSpanID(), ParentSpanID: c.ask.SpanID, NoBodies: c.ask.NoBodies}
+func (ca *answerCache) embedder(with *route.CacheEmbedder) *embedder {
+	ask := asked{TraceID: ca.ask.TraceID, SpanID: newSpanID(), ParentSpanID: ca.ask.SpanID, NoBodies: ca.ask.NoBodies}
 	if ask.ParentSpanID == "" {
-		ask.ParentSpanID = c.ulid
+		ask.ParentSpanID = ca.ulid
 	}
-	return &embedder{relay: c.Relay, with: with, from: lineage{c.who, c.view, c.ws, c.org, c.token, maps.Clone(c.metadata), ask}}
+	return &embedder{relay: ca.Relay, with: with, from: lineage{ca.who, ca.view, ca.ws, ca.org, ca.token, maps.Clone(ca.metadata), ask}}
 }
 
 // Embed implements cache.Embedder.

@@ -18,7 +18,7 @@ import (
 
 // asking is a request as far as the cache looks at it.
 func asking(endpoint string) *call {
-	c := new(call)
+	c := newCall()
 	c.Relay = &Relay{Options: Options{Cache: &cache.Cache{}}}
 	c.rt = &Route{Endpoint: endpoint, Shape: Unified, Client: openai.Chat{}}
 	c.req = &http.Request{Method: http.MethodPost, Header: http.Header{}}

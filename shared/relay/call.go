@@ -21,59 +21,226 @@ import (
 // call is one request on its walk. It is pooled: nothing of it may be kept once
 // finish has returned.
 type call struct {
-	plan
-	w http.ResponseWriter
+	target
+	ownerWall
+	outbound
+	starMask
+	books
+	reply
+	logbook
+	meters
+	answerCache
+	chooser
+	requests
+	streams
+	plains
+	jobCalls
+	exchanges
+	sender
+	managedRuns
+	leased egress.Lease // of the request
+}
 
-	// What dispatch learned.
-	demands                           // of the body for the target
-	patience        patience.Patience // of the attempt under way
+// target is what was decided on for one target of the plan: how it is reached, in
+// which shape, and what of the request it is told.
+type target struct {
+	plan
+	demands    // of the body for the target
+	to         choice
+	decoded    *chat.Request // canonical form, made once
+	decodedOwn bool          // decoded is of the client's own body, not of an edited one
+	loss       chat.Loss
+	edited     wire.Walk // of a body that a config has changed
+	further    bool      // a further part of the answer that is being sent is read
+}
+
+// outbound is the request to a target: its body and what is known of its way out.
+type outbound struct {
+	*target
+	*ownerWall
+	media      media // fetched for targets that take bytes only
+	sendBuf    *buffer
+	sending    *outgoing // nil until a body in memory is sent
+	modelJSON  []byte
+	injected   bool              // usage was asked for on the client's behalf
+	bodySpent  bool              // the client's body was streamed and cannot be sent again
+	upload     *form.Upload      // the body that is streamed
+	sentHeader http.Header       // of the request that was sent last
+	patience   patience.Patience // of the attempt under way
+	waited     time.Duration     // for the provider
+}
+
+// reply is what the client was sent.
+type reply struct {
+	from     *request
+	w        http.ResponseWriter
+	headSent bool
+	status   int
+
+	firstByte time.Duration
+	gone      bool          // the client went
+	gathers   bool          // what is written is flushed before a wait for the provider
+	written   bool          // something was written and not flushed
+	broken    bool          // the answer must be cut, not ended
+	told      http.Header   // of the answer that is sent, or became an error
+	flushing  time.Duration // time that the gateway itself took while it was to wait for the provider
+	tail      []byte        // last bytes, held until the books are written
+}
+
+// books are what is recorded of the request, and what it holds of limits until they
+// are settled.
+type books struct {
+	*target
+	*outbound
+	*starMask
+	rec             usage.Record
+	answered        int64 // bytes of the answer's body
+	bodies          usage.Bodies
 	admitted        *ledger.Admission
-	to              choice
 	admittedTargets []*ledger.Admission
 	reserved        *ledger.Reservation // of key and workspace, for the whole request
 	held            targetHold          // of the target being tried
-	decoded         *chat.Request       // canonical form, made once
-	decodedOwn      bool                // decoded is of the client's own body, not of an edited one
-	loss            chat.Loss
-	media           media     // fetched for targets that take bytes only
-	edited          wire.Walk // of a body that a config has changed
-	sendBuf         *buffer
-	sending         *outgoing // nil until a body in memory is sent
-	modelJSON       []byte
-	injected        bool         // usage was asked for on the client's behalf
-	further         bool         // a further part of the answer that is being sent is read
-	bodySpent       bool         // the client's body was streamed and cannot be sent again
-	caching         *caching     // nil: the target's answers are not kept
-	upload          *form.Upload // the body that is streamed
+	endFault        *fault.Fault        // of the provider: why an answer that had begun did not end well
+	outBuf          *buffer             // capture of the answer for the log
+	sealedBuf       *buffer             // what the log keeps, sealed
+	logBuf          *buffer             // headers for the log
+	receivedBuf     *buffer             // capture of the provider's answer
+	inBooks         bool
+	opts            chat.Options
+}
 
-	// What was sent back.
-	headSent    bool
-	status      int
-	answered    int64 // bytes of the answer's body
-	firstByte   time.Duration
-	gone        bool          // the client went
-	gathers     bool          // what is written is flushed before a wait for the provider
-	written     bool          // something was written and not flushed
-	broken      bool          // the answer must be cut, not ended
-	endFault    *fault.Fault  // of the provider: why an answer that had begun did not end well
-	sentHeader  http.Header   // of the request that the target was sent last
-	told        http.Header   // of the answer that is sent, or became an error
-	waited      time.Duration // for the provider
-	rec         usage.Record
-	bodies      usage.Bodies
-	outBuf      *buffer // capture of the answer for the log
-	sealedBuf   *buffer // what the log keeps, sealed
-	logBuf      *buffer // headers for the log
-	receivedBuf *buffer // capture of the provider's answer
-	plain       plain   // an answer that came whole
-	heldBuf     *buffer // beginning of a stream
-	turnBuf     *buffer // translation of a stream
-	tail        []byte  // last bytes, held until the books are written
-	inBooks     bool
-	afterwards  []func()
-	leased      egress.Lease // of the request
-	backlog     backlog      // of the stream that is read
-	opts        chat.Options
+// ownerWall keeps what workspaces made at a provider apart: see Owners.
+type ownerWall struct {
+	*target
+}
+
+// starMask hides credentials by their value.
+type starMask struct {
+	*target
+	*outbound
+}
+
+// logbook keeps bodies for the log and fills the record.
+type logbook struct {
+	*target
+	*outbound
+	*books
+	*reply
+}
+
+// meters read what an answer used and charge it.
+type meters struct {
+	*target
+	*outbound
+	*books
+	*logbook
+}
+
+// answerCache looks up and keeps the answers of a target.
+type answerCache struct {
+	*target
+	*outbound
+	*books
+	*meters
+	caching *caching // nil: the target's answers are not kept
+}
+
+// chooser makes a leaf of the plan into a target.
+type chooser struct {
+	*target
+	*outbound
+	*books
+	*answerCache
+}
+
+// requests make the request to a target.
+type requests struct {
+	*target
+	*outbound
+	*books
+	*chooser
+}
+
+// streams read the beginning of an answer that is a stream, and handle it.
+type streams struct {
+	*target
+	*outbound
+	*books
+	*reply
+	*requests
+	heldBuf *buffer // beginning of a stream
+	turnBuf *buffer // translation of a stream
+	backlog backlog // of the stream that is read
+}
+
+// plains read an answer that comes whole.
+type plains struct {
+	*target
+	*outbound
+	*books
+	*streams
+	plain plain
+}
+
+// jobCalls carry what a provider has in a shape of its own and does in its own time:
+// files, batches and fine-tuning jobs.
+type jobCalls struct {
+	*target
+	*outbound
+	*books
+	*plains
+}
+
+// exchanges call a target and judge what comes of it before anything is sent to the
+// client.
+type exchanges struct {
+	*target
+	*outbound
+	*books
+	*reply
+	*jobCalls
+}
+
+// sender gives the client the answer of the target that was tried last.
+type sender struct {
+	*target
+	*outbound
+	*books
+	*reply
+	*exchanges
+}
+
+// managedRuns serve the files and batches that the gateway itself keeps and runs.
+type managedRuns struct {
+	*target
+	*sender
+}
+
+func newCall() *call {
+	c := new(call)
+	c.connect()
+	return c
+}
+
+// connect lets each stage see those before it: what it reads most stands one step
+// away, the others behind it.
+func (c *call) connect() {
+	c.ownerWall.target = &c.target
+	c.outbound.target, c.outbound.ownerWall = &c.target, &c.ownerWall
+	c.starMask.target, c.starMask.outbound = &c.target, &c.outbound
+	c.books.target, c.books.outbound, c.books.starMask = &c.target, &c.outbound, &c.starMask
+	c.logbook.target, c.logbook.outbound, c.logbook.books, c.logbook.reply = &c.target, &c.outbound, &c.books, &c.reply
+	c.meters.target, c.meters.outbound, c.meters.books, c.meters.logbook = &c.target, &c.outbound, &c.books, &c.logbook
+	c.answerCache.target, c.answerCache.outbound, c.answerCache.books, c.answerCache.meters = &c.target, &c.outbound, &c.books, &c.meters
+	c.chooser.target, c.chooser.outbound, c.chooser.books, c.chooser.answerCache = &c.target, &c.outbound, &c.books, &c.answerCache
+	c.requests.target, c.requests.outbound, c.requests.books, c.requests.chooser = &c.target, &c.outbound, &c.books, &c.chooser
+	c.streams.target, c.streams.outbound, c.streams.books, c.streams.reply, c.streams.requests = &c.target, &c.outbound, &c.books, &c.reply, &c.requests
+	c.plains.target, c.plains.outbound, c.plains.books, c.plains.streams = &c.target, &c.outbound, &c.books, &c.streams
+	c.jobCalls.target, c.jobCalls.outbound, c.jobCalls.books, c.jobCalls.plains = &c.target, &c.outbound, &c.books, &c.plains
+	c.exchanges.target, c.exchanges.outbound, c.exchanges.books, c.exchanges.reply, c.exchanges.jobCalls = &c.target, &c.outbound, &c.books, &c.reply, &c.jobCalls
+	c.sender.target, c.sender.outbound, c.sender.books, c.sender.reply, c.sender.exchanges = &c.target, &c.outbound, &c.books, &c.reply, &c.exchanges
+	c.managedRuns.target, c.managedRuns.sender = &c.target, &c.sender
+	c.reply.from = &c.request
 }
 
 func (c *call) begin(r *Relay, w http.ResponseWriter, req *http.Request, rt *Route) {
@@ -112,6 +279,7 @@ func (c *call) reset() {
 	merged, sentHeaders := c.merged, c.bodies.SentHeaders[:0]
 	clear(merged)
 	*c = call{}
+	c.connect()
 	c.walk, c.edited, c.checked = walk, edited, checked
 	c.merged, c.bodies.SentHeaders = merged, sentHeaders
 	c.tail, c.modelJSON, c.afterwards, c.params = tail, modelJSON, afterwards, params
@@ -133,7 +301,7 @@ func newSpanID() string {
 }
 
 // strict tells whether the answer must keep to the OpenAI shape.
-func (c *call) strict() bool { return !c.ask.Lenient && !c.to.lenient }
+func (tg *target) strict() bool { return !tg.ask.Lenient && !tg.to.lenient }
 
 // refuse answers with an error, or ends a started stream with an error event.
 func (c *call) refuse(err error) {

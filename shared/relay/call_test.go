@@ -14,7 +14,7 @@ import (
 // metadata stands in the same memory.
 func TestMetadataEndsWithItsCall(t *testing.T) {
 	r := &Relay{Options: Options{Now: time.Now}}
-	c := new(call)
+	c := newCall()
 	for _, x := range []struct {
 		body, sent string
 		defaults   map[string]string

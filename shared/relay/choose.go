@@ -38,113 +38,113 @@ type choice struct {
 }
 
 // choose makes a leaf of the route into a target.
-func (c *call) choose(leaf *route.Leaf) error {
-	c.to = choice{leaf: leaf, model: c.model, lenient: leaf.Lenient, timeout: leaf.Timeout, forward: leaf.Forward}
-	c.rec.OptionIndex = leaf.Path
+func (ch *chooser) choose(leaf *route.Leaf) error {
+	ch.to = choice{leaf: leaf, model: ch.model, lenient: leaf.Lenient, timeout: leaf.Timeout, forward: leaf.Forward}
+	ch.rec.OptionIndex = leaf.Path
 	// What the target before was must not stand for this one.
-	c.rec.Provider, c.rec.ProviderSlug, c.rec.IntegrationID, c.rec.Model = "", "", "", ""
+	ch.rec.Provider, ch.rec.ProviderSlug, ch.rec.IntegrationID, ch.rec.Model = "", "", "", ""
 	if len(leaf.Input)+len(leaf.Output) > 0 {
 		return fault.New(fault.UnsupportedOperation, "guardrails", "This installation has no guardrails: a config that asks for checks is not served without them")
 	}
-	if c.ask.Timeout > 0 {
-		c.to.timeout = c.ask.Timeout
+	if ch.ask.Timeout > 0 {
+		ch.to.timeout = ch.ask.Timeout
 	}
-	if len(c.ask.Forward) > 0 {
-		c.to.forward = c.ask.Forward
+	if len(ch.ask.Forward) > 0 {
+		ch.to.forward = ch.ask.Forward
 	}
 	slug, model := leaf.Slug, leaf.Model
 	if model != "" {
-		c.to.model = model
+		ch.to.model = model
 	}
 	if slug == "" && leaf.Provider == "" {
-		slug = c.slugAsked(leaf)
+		slug = ch.slugAsked(leaf)
 	}
 	var err error
 	if slug != "" {
-		err = c.chooseSaved(slug)
+		err = ch.chooseSaved(slug)
 	} else {
-		err = c.chooseDirect(leaf)
+		err = ch.chooseDirect(leaf)
 	}
 	if err != nil {
 		return err
 	}
-	if !c.rehearsing { // a rehearsal asks no token service and no catalogue
-		c.to.target.Signer, c.to.target.Trusting = c.tokens, c.Trusting
+	if !ch.rehearsing { // a rehearsal asks no token service and no catalogue
+		ch.to.target.Signer, ch.to.target.Trusting = ch.tokens, ch.Trusting
 	}
-	c.rec.Provider = c.to.target.Provider.ID
-	c.rec.Model = c.to.model
-	return c.speak()
+	ch.rec.Provider = ch.to.target.Provider.ID
+	ch.rec.Model = ch.to.model
+	return ch.speak()
 }
 
 // slugAsked is the saved provider that the request itself names: header before
 // virtual key before the body's @slug/model.
-func (c *call) slugAsked(leaf *route.Leaf) string {
-	if s, ok := strings.CutPrefix(c.ask.Provider, "@"); ok {
+func (p *plan) slugAsked(leaf *route.Leaf) string {
+	if s, ok := strings.CutPrefix(p.ask.Provider, "@"); ok {
 		return s
 	}
-	if c.ask.VirtualKey != "" {
-		return strings.TrimPrefix(c.ask.VirtualKey, "@")
+	if p.ask.VirtualKey != "" {
+		return strings.TrimPrefix(p.ask.VirtualKey, "@")
 	}
-	if c.ask.Provider == "" || leaf.Passthrough {
-		return c.slug
+	if p.ask.Provider == "" || leaf.Passthrough {
+		return p.slug
 	}
 	return ""
 }
 
 // chooseSaved uses a saved provider. Its credential goes only to the provider's
 // own address or to the host saved with it.
-func (c *call) chooseSaved(slug string) error {
-	s, err := c.loadSaved(slug)
+func (ch *chooser) chooseSaved(slug string) error {
+	s, err := ch.loadSaved(slug)
 	if err != nil {
 		return err
 	}
-	if host, field := c.hostAsked(); host != "" && !sameHost(host, s.customHost) {
+	if host, field := ch.hostAsked(); host != "" && !sameHost(host, s.customHost) {
 		return storedWithAddress(field)
 	}
-	if c.rt.Shape == Raw {
-		if named := s.provider.PathModel(c.rawPath()); named != "" {
-			c.to.model = named // whatever the body says
+	if ch.rt.Shape == Raw {
+		if named := s.provider.PathModel(ch.rawPath()); named != "" {
+			ch.to.model = named // whatever the body says
 		}
 	}
-	if c.to.model != "" {
-		if err := s.allows(c.to.model); err != nil {
+	if ch.to.model != "" {
+		if err := s.allows(ch.to.model); err != nil {
 			return err
 		}
-	} else if (c.unread || c.rt.AnyModel || c.prompted()) && s.integration.Restricts() {
+	} else if (ch.unread || ch.rt.AnyModel || ch.prompted()) && s.integration.Restricts() {
 		return fault.Newf(fault.ModelNotAllowed, "model", "The provider @%s serves some models only, and the model of this body cannot be read; send it as plain JSON", s.slug)
 	}
-	cred, err := s.open(c.ctx, c.Sealer)
+	cred, err := s.open(ch.ctx, ch.Sealer)
 	if err != nil {
 		return err
 	}
-	c.raise(s, cred)
-	if err := c.mayUse(s); err != nil {
+	ch.raise(s, cred)
+	if err := ch.mayUse(s); err != nil {
 		return err
 	}
-	if err := c.staysPut(s, cred); err != nil {
+	if err := ch.staysPut(s, cred); err != nil {
 		return err
 	}
-	c.to.saved, c.to.subjects = s, s.subjects
-	c.to.target = provider.Target{Provider: s.provider, Saved: true, Credential: *cred, CustomHost: s.customHost, CustomHeaders: s.customHeaders}
-	if m := s.model(c.to.model); m != nil && m.Configurations != nil {
+	ch.to.saved, ch.to.subjects = s, s.subjects
+	ch.to.target = provider.Target{Provider: s.provider, Saved: true, Credential: *cred, CustomHost: s.customHost, CustomHeaders: s.customHeaders}
+	if m := s.model(ch.to.model); m != nil && m.Configurations != nil {
 		if m.Configurations.CustomHost != "" {
-			c.to.target.CustomHost = m.Configurations.CustomHost
+			ch.to.target.CustomHost = m.Configurations.CustomHost
 		}
 		if m.Configurations.CustomHeaders != nil {
-			c.to.target.CustomHeaders = m.Configurations.CustomHeaders
+			ch.to.target.CustomHeaders = m.Configurations.CustomHeaders
 		}
 	}
-	c.rec.ProviderSlug, c.rec.IntegrationID = s.slug, s.integrationID
+	ch.rec.ProviderSlug, ch.rec.IntegrationID = s.slug, s.integrationID
 	return nil
 }
 
 // chooseDirect uses a provider by name with a credential that the request or the
 // config carries.
-func (c *call) chooseDirect(leaf *route.Leaf) error {
+func (ch *chooser) chooseDirect(leaf *route.Leaf) error {
 	name := leaf.Provider
 	inline := name == ""
 	if inline {
-		name = c.ask.Provider
+		name = ch.ask.Provider
 	}
 	if name == "" {
 		return fault.New(fault.MissingProvider, "x-gateway-provider", "Either x-gateway-config or x-gateway-provider header is required; or name a saved provider in the model as @slug/model")
@@ -153,36 +153,36 @@ func (c *call) chooseDirect(leaf *route.Leaf) error {
 	if !ok {
 		return fault.Newf(fault.UnknownProvider, "x-gateway-provider", "Invalid provider passed: %q is not a provider of this gateway", clipText(name))
 	}
-	if inline && c.blocksInline() {
-		return c.blocked(fault.InlineProviderBlocked, "x-gateway-provider", "a provider name")
+	if inline && ch.blocksInline() {
+		return ch.blocked(fault.InlineProviderBlocked, "x-gateway-provider", "a provider name")
 	}
 	var cred provider.Credential
 	var err error
 	if leaf.APIKey != "" || !inline {
 		cred = provider.CredentialFromConfig(p, leaf.APIKey, leaf.Fields)
 	}
-	saved := c.config.ID != "" && (leaf.APIKey != "" || !inline) && p.Holds(leaf.APIKey, leaf.Fields)
+	saved := ch.config.ID != "" && (leaf.APIKey != "" || !inline) && p.Holds(leaf.APIKey, leaf.Fields)
 	if saved {
-		if err := c.staysWithConfig(p, &cred, inline); err != nil {
+		if err := ch.staysWithConfig(p, &cred, inline); err != nil {
 			return err
 		}
 	}
 	if cred.Key == "" {
 		var sent provider.Credential
-		if sent, err = provider.CredentialFromHeaders(p, c.headersForProvider()); err != nil {
+		if sent, err = provider.CredentialFromHeaders(p, ch.headersForProvider()); err != nil {
 			return err
 		}
 		cred = cred.Or(sent)
 	}
-	c.to.target = provider.Target{Provider: p, Credential: cred, CallerKey: true, Saved: saved}
-	c.to.target.CustomHost, _ = c.hostAsked()
-	if host, field := c.to.target.OwnHost(); host != "" {
-		checked, err := c.hosts.Check(host, field)
+	ch.to.target = provider.Target{Provider: p, Credential: cred, CallerKey: true, Saved: saved}
+	ch.to.target.CustomHost, _ = ch.hostAsked()
+	if host, field := ch.to.target.OwnHost(); host != "" {
+		checked, err := ch.hosts.Check(host, field)
 		if err != nil {
 			return err
 		}
-		if c.to.target.CustomHost != "" {
-			c.to.target.CustomHost = trimSlash(checked)
+		if ch.to.target.CustomHost != "" {
+			ch.to.target.CustomHost = trimSlash(checked)
 		}
 	}
 	return nil
@@ -224,67 +224,67 @@ func (q *request) holdsKey(name string) bool {
 }
 
 // speak settles which dialect the target speaks on this route.
-func (c *call) speak() error {
-	p := c.to.target.Provider
+func (ch *chooser) speak() error {
+	p := ch.to.target.Provider
 	switch {
-	case c.rt.Shape == Raw:
+	case ch.rt.Shape == Raw:
 		return nil
-	case c.rt.Shape == Listing:
-		c.to.op = c.rt.Operation
+	case ch.rt.Shape == Listing:
+		ch.to.op = ch.rt.Operation
 		return nil
 	}
-	if err := c.needsModel(); err != nil {
+	if err := ch.needsModel(); err != nil {
 		return err
 	}
-	if c.rt.Client == nil {
-		return c.speakOperation()
+	if ch.rt.Client == nil {
+		return ch.speakOperation()
 	}
-	name, op, ok := c.to.target.Speaks(c.rt.Operation, c.rt.Client.Name(), c.to.model)
+	name, op, ok := ch.to.target.Speaks(ch.rt.Operation, ch.rt.Client.Name(), ch.to.model)
 	if ok {
-		c.to.dialect, ok = c.dialects[name]
+		ch.to.dialect, ok = ch.dialects[name]
 	}
 	if !ok {
-		return unsupported(c.rt.Endpoint, p)
+		return unsupported(ch.rt.Endpoint, p)
 	}
-	if c.to.model == "" && !c.sameDialect() {
+	if ch.to.model == "" && !ch.sameDialect() {
 		return fault.Invalid("model", "is required: %s keeps no prompts that name one", p.ID)
 	}
-	c.to.op, c.to.traits = op, c.to.target.TraitsFor(c.ctx, c.to.model)
-	c.plainer.apply(c)
-	c.to.upstream = c.to.target.UpstreamModel(c.to.model)
-	c.loss.Strict, c.loss.StrictAnswer = c.ask.NoLoss, c.strict()
-	return c.mayRefer()
+	ch.to.op, ch.to.traits = op, ch.to.target.TraitsFor(ch.ctx, ch.to.model)
+	ch.plainer.apply(ch.target)
+	ch.to.upstream = ch.to.target.UpstreamModel(ch.to.model)
+	ch.loss.Strict, ch.loss.StrictAnswer = ch.ask.NoLoss, ch.strict()
+	return ch.mayRefer()
 }
 
 // speakOperation settles how the target takes an operation that is no
 // conversation: in the client's own shape, or by a translator.
-func (c *call) speakOperation() error {
-	c.loss.Strict, c.loss.StrictAnswer = c.ask.NoLoss, false
-	if c.rt.Local != nil && c.to.target.DialectOf(c.rt.Operation, c.to.model) == "" {
-		c.to.op, c.to.local = c.rt.Operation, true
+func (ch *chooser) speakOperation() error {
+	ch.loss.Strict, ch.loss.StrictAnswer = ch.ask.NoLoss, false
+	if ch.rt.Local != nil && ch.to.target.DialectOf(ch.rt.Operation, ch.to.model) == "" {
+		ch.to.op, ch.to.local = ch.rt.Operation, true
 		return nil
 	}
-	p, op := c.to.target.Provider, c.rt.Operation
+	p, op := ch.to.target.Provider, ch.rt.Operation
 	if op == provider.BatchesOutput {
 		op = provider.BatchesGet // the batch says which file holds its output
 	}
-	name := c.to.target.DialectOf(op, c.to.model)
-	c.to.jobs = c.jobs[name]
-	if c.to.carrier = c.carriers[name]; c.to.carrier == nil && c.to.jobs == nil && name != provider.OpenAI && name != provider.OpenAIResponses && !c.through() {
-		return unsupported(c.rt.Endpoint, p)
+	name := ch.to.target.DialectOf(op, ch.to.model)
+	ch.to.jobs = ch.jobs[name]
+	if ch.to.carrier = ch.carriers[name]; ch.to.carrier == nil && ch.to.jobs == nil && name != provider.OpenAI && name != provider.OpenAIResponses && !ch.through() {
+		return unsupported(ch.rt.Endpoint, p)
 	}
-	c.to.op, c.to.traits = op, c.to.target.TraitsFor(c.ctx, c.to.model)
-	if c.to.model != "" && !(c.rt.NoModel && c.model == "") {
-		c.to.upstream = c.to.target.UpstreamModel(c.to.model)
+	ch.to.op, ch.to.traits = op, ch.to.target.TraitsFor(ch.ctx, ch.to.model)
+	if ch.to.model != "" && !(ch.rt.NoModel && ch.model == "") {
+		ch.to.upstream = ch.to.target.UpstreamModel(ch.to.model)
 	}
 	return nil
 }
 
 // carried is what a translator may know of the request.
-func (c *call) carried() *chat.Asked {
+func (tg *target) carried() *chat.Asked {
 	return &chat.Asked{
-		Body: c.in, Model: c.to.upstream, Operation: string(c.to.op), Traits: &c.to.traits, Loss: &c.loss, Field: c.to.target.Field,
-		ID: c.ulid, Created: c.start.Unix(), ProviderName: c.to.target.Provider.ID, Strict: c.strict(),
+		Body: tg.in, Model: tg.to.upstream, Operation: string(tg.to.op), Traits: &tg.to.traits, Loss: &tg.loss, Field: tg.to.target.Field,
+		ID: tg.ulid, Created: tg.start.Unix(), ProviderName: tg.to.target.Provider.ID, Strict: tg.strict(),
 	}
 }
 
@@ -303,11 +303,11 @@ func unsupported(endpoint string, p *provider.Provider) error {
 }
 
 // sameDialect tells whether the bytes can be forwarded.
-func (c *call) sameDialect() bool {
-	if c.rt.Client == nil {
-		return c.to.carrier == nil
+func (tg *target) sameDialect() bool {
+	if tg.rt.Client == nil {
+		return tg.to.carrier == nil
 	}
-	return c.to.dialect.Name() == c.rt.Client.Name()
+	return tg.to.dialect.Name() == tg.rt.Client.Name()
 }
 
 // blocksInline tells whether the organisation or the installation refuses what a

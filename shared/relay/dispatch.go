@@ -108,10 +108,10 @@ func (a *answer) header() http.Header {
 }
 
 // sleep waits before a retry, unless the client goes.
-func (c *call) sleep(d time.Duration) error {
-	defer func(from time.Time) { c.waited += c.Now().Sub(from) }(c.Now())
-	ctx := c.req.Context()
-	if ctx.Err() != nil || d > 0 && !c.Sleep(ctx.Done(), d) {
+func (o *outbound) sleep(d time.Duration) error {
+	defer func(from time.Time) { o.waited += o.Now().Sub(from) }(o.Now())
+	ctx := o.req.Context()
+	if ctx.Err() != nil || d > 0 && !o.Sleep(ctx.Done(), d) {
 		return fault.New(fault.RequestTimeout, "", "The client went away before a retry")
 	}
 	return nil

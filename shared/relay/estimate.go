@@ -14,15 +14,15 @@ const (
 
 // used is the usage of an answer: as reported, with an estimate for what is
 // missing.
-func (c *call) used(m chat.Meter) pricing.Usage {
-	if c.makesLater() {
-		return c.usedLater(m)
+func (me *meters) used(m chat.Meter) pricing.Usage {
+	if me.makesLater() {
+		return me.usedLater(m)
 	}
 	u := m.Usage
 	if !u.Known() {
-		return c.estimate(m.OutputEstimate())
+		return me.estimate(m.OutputEstimate())
 	}
-	if c.stream && !m.Complete && !c.rt.NoOutput {
+	if me.stream && !m.Complete && !me.rt.NoOutput {
 		madeUp(&u, m)
 	}
 	return u
@@ -38,10 +38,10 @@ func madeUp(u *pricing.Usage, m chat.Meter) {
 }
 
 // estimate is usage without any report of the provider.
-func (c *call) estimate(output int64) pricing.Usage {
+func (me *meters) estimate(output int64) pricing.Usage {
 	var u pricing.Usage
-	u.Set(pricing.Input, c.estimateInput())
-	if !c.rt.NoOutput {
+	u.Set(pricing.Input, me.estimateInput())
+	if !me.rt.NoOutput {
 		u.Set(pricing.Output, output)
 	}
 	u.Estimated = true
@@ -50,13 +50,13 @@ func (c *call) estimate(output int64) pricing.Usage {
 
 // estimateInput counts the text of a conversation, a token for four bytes and
 // four for each message; other bodies count as they are.
-func (c *call) estimateInput() int64 {
-	r := c.decoded
-	if r == nil && c.rt.Client != nil {
-		r, _ = c.rt.Client.DecodeRequest(c.in) // a body that was answered can be read
+func (me *meters) estimateInput() int64 {
+	r := me.decoded
+	if r == nil && me.rt.Client != nil {
+		r, _ = me.rt.Client.DecodeRequest(me.in) // a body that was answered can be read
 	}
 	if r == nil {
-		return tokensOf(len(c.in))
+		return tokensOf(len(me.in))
 	}
 	return EstimateTokens(r)
 }

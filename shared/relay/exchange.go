@@ -17,20 +17,20 @@ import (
 
 // attempt calls the provider once. The answer is a refusal, or a response whose
 // head is good.
-func (c *call) attempt(body []byte) answer {
+func (x *exchanges) attempt(body []byte) answer {
 	// What the attempt is charged for while it runs is noted in it.
-	c.rec.Attempts = append(c.rec.Attempts, usage.Attempt{})
-	at := &c.rec.Attempts[len(c.rec.Attempts)-1]
-	at.Provider, at.ProviderSlug, at.Model = c.to.target.Provider.ID, c.rec.ProviderSlug, clipBytes(c.to.model, maxModel)
-	at.OptionIndex, at.Start = c.rec.OptionIndex, c.since()
-	a := c.exchange(body, at)
-	c.judge(&a, at)
+	x.rec.Attempts = append(x.rec.Attempts, usage.Attempt{})
+	at := &x.rec.Attempts[len(x.rec.Attempts)-1]
+	at.Provider, at.ProviderSlug, at.Model = x.to.target.Provider.ID, x.rec.ProviderSlug, clipBytes(x.to.model, maxModel)
+	at.OptionIndex, at.Start = x.rec.OptionIndex, x.since()
+	a := x.exchange(body, at)
+	x.judge(&a, at)
 	return a
 }
 
 // judge notes how an attempt ended.
-func (c *call) judge(a *answer, at *usage.Attempt) {
-	at.Latency = c.since() - at.Start
+func (bk *books) judge(a *answer, at *usage.Attempt) {
+	at.Latency = bk.since() - at.Start
 	if a.fault != nil {
 		at.Status, at.ErrorCode = a.fault.Status(), string(a.fault.Code)
 		if a.connectFailed() {
@@ -38,41 +38,41 @@ func (c *call) judge(a *answer, at *usage.Attempt) {
 		}
 	} else {
 		at.Status = a.resp.StatusCode
-		c.rec.UpstreamLatency = at.Latency
+		bk.rec.UpstreamLatency = at.Latency
 	}
 }
 
 // exchange sends the request and judges the head of the answer.
-func (c *call) exchange(body []byte, at *usage.Attempt) answer {
-	if c.to.jobs != nil {
-		return c.exchangeJob(body, at)
+func (x *exchanges) exchange(body []byte, at *usage.Attempt) answer {
+	if x.to.jobs != nil {
+		return x.exchangeJob(body, at)
 	}
-	req, err := c.upstreamRequest(body)
+	req, err := x.upstreamRequest(body)
 	if err != nil {
 		return refusal(err)
 	}
-	patience := &c.patience
-	if ctx := c.beginPatience(req.Context()); ctx != req.Context() {
+	patience := &x.patience
+	if ctx := x.beginPatience(req.Context()); ctx != req.Context() {
 		req = req.WithContext(ctx)
 	}
-	t := c.Now()
-	resp, err := c.out().RoundTrip(req)
-	c.waited += c.Now().Sub(t)
+	t := x.Now()
+	resp, err := x.out().RoundTrip(req)
+	x.waited += x.Now().Sub(t)
 	if err != nil {
-		if c.upload != nil {
-			if f := c.upload.Fault(); f != nil {
+		if x.upload != nil {
+			if f := x.upload.Fault(); f != nil {
 				return refusal(f) // it is the client's body that broke
 			}
 		}
 		if f := patience.Late(); f != nil {
 			return refusal(f)
 		}
-		return refusal(c.unreachable(err))
+		return refusal(x.unreachable(err))
 	}
 	at.RequestID = requestID(resp.Header)
-	if c.rt.Shape != Raw && (resp.StatusCode < 200 || resp.StatusCode > 299) {
+	if x.rt.Shape != Raw && (resp.StatusCode < 200 || resp.StatusCode > 299) {
 		// The time for the head counts for an error's whole body.
-		refused := c.providerRefused(resp)
+		refused := x.providerRefused(resp)
 		patience.Stop()
 		if f := patience.Late(); f != nil {
 			return refusal(f)
@@ -83,11 +83,11 @@ func (c *call) exchange(body []byte, at *usage.Attempt) answer {
 		_ = resp.Body.Close()
 		return refusal(patience.Late())
 	}
-	if c.rt.Shape != Raw && c.stream && c.rt.Client != nil {
-		return c.startStream(resp)
+	if x.rt.Shape != Raw && x.stream && x.rt.Client != nil {
+		return x.startStream(resp)
 	}
-	if c.takesWhole(resp) {
-		return c.takePlain(resp)
+	if x.takesWhole(resp) {
+		return x.takePlain(resp)
 	}
 	return answer{resp: resp}
 }
@@ -100,32 +100,32 @@ func requestID(h http.Header) string {
 }
 
 // startStream prepares what handles the stream and reads it to its first content.
-func (c *call) startStream(resp *http.Response) answer {
+func (st *streams) startStream(resp *http.Response) answer {
 	a := &answer{resp: resp}
 	if err := egress.Inflate(resp, 0); err != nil {
 		return refusal(unreadableAnswer(err))
 	}
-	if c.sameDialect() {
-		a.filter = c.rt.Client.NewStreamFilter(&chat.FilterOptions{Strict: c.strict(), IncludeUsage: c.wantUsage, Injected: c.injected})
+	if st.sameDialect() {
+		a.filter = st.rt.Client.NewStreamFilter(&chat.FilterOptions{Strict: st.strict(), IncludeUsage: st.wantUsage, Injected: st.injected})
 	} else {
-		c.startTurn(a, chat.Promised(c.decoded, c.to.dialect.NewStreamDecoder(&c.to.traits)), c.options())
+		st.startTurn(a, chat.Promised(st.decoded, st.to.dialect.NewStreamDecoder(&st.to.traits)), st.options())
 	}
-	c.gather(a)
-	c.open(a)
+	st.gather(a)
+	st.open(a)
 	return *a
 }
 
 // startTurn begins to translate what dec reads for the client.
-func (c *call) startTurn(a *answer, dec chat.StreamDecoder, o *chat.Options) {
-	a.turn = newTurn(dec, c.rt.Client.NewStreamEncoder(o))
-	if c.turnBuf == nil {
-		c.turnBuf = newBufferFor(2 * streamChunk)
+func (st *streams) startTurn(a *answer, dec chat.StreamDecoder, o *chat.Options) {
+	a.turn = newTurn(dec, st.rt.Client.NewStreamEncoder(o))
+	if st.turnBuf == nil {
+		st.turnBuf = newBufferFor(2 * streamChunk)
 	}
-	a.turn.out = c.turnBuf.b
+	a.turn.out = st.turnBuf.b
 }
 
 // unreachable says that no answer came.
-func (c *call) unreachable(err error) *fault.Fault {
+func (tg *target) unreachable(err error) *fault.Fault {
 	if egress.Refused(err) {
 		return fault.From(err)
 	}
@@ -134,100 +134,100 @@ func (c *call) unreachable(err error) *fault.Fault {
 	if errors.As(err, &dns) {
 		why = "has an address that cannot be resolved"
 	}
-	f := fault.Newf(fault.ProviderUnreachable, "", "The provider %s %s", c.to.target.Provider.ID, why).WithCause(err)
+	f := fault.Newf(fault.ProviderUnreachable, "", "The provider %s %s", tg.to.target.Provider.ID, why).WithCause(err)
 	f.Source = fault.SourceProvider
 	return f
 }
 
 // providerRefused reads a provider's error answer.
-func (c *call) providerRefused(resp *http.Response) answer {
+func (x *exchanges) providerRefused(resp *http.Response) answer {
 	buf := newBuffer()
 	defer buf.free()
-	err := c.readWhole(buf, resp, maxErrorAnswer)
+	err := x.readWhole(buf, resp, maxErrorAnswer)
 	if unreadableAnswer(err) != nil {
 		buf.b, err = buf.b[:0], nil // its status still says what it is
 	}
 	_ = resp.Body.Close()
-	c.hideRefusal(resp.Header, buf.b)
+	x.hideRefusal(resp.Header, buf.b)
 	var f *fault.Fault
 	switch {
 	case err != nil && !errors.Is(err, errTooLarge):
-		f = fault.Newf(fault.InvalidProviderResponse, "", "The answer of %s broke off", c.to.target.Provider.ID).WithCause(err)
+		f = fault.Newf(fault.InvalidProviderResponse, "", "The answer of %s broke off", x.to.target.Provider.ID).WithCause(err)
 		f = chat.Told(f, resp.StatusCode, resp.Header) // its status came
-	case c.to.carrier != nil:
-		f = c.to.carrier.DecodeError(resp.StatusCode, resp.Header, buf.b)
-	case c.to.dialect != nil:
-		f = c.to.dialect.DecodeError(resp.StatusCode, resp.Header, buf.b)
+	case x.to.carrier != nil:
+		f = x.to.carrier.DecodeError(resp.StatusCode, resp.Header, buf.b)
+	case x.to.dialect != nil:
+		f = x.to.dialect.DecodeError(resp.StatusCode, resp.Header, buf.b)
 	default:
-		f = c.errorDialect().DecodeError(resp.StatusCode, resp.Header, buf.b)
+		f = x.errorDialect().DecodeError(resp.StatusCode, resp.Header, buf.b)
 	}
 	f.Source = fault.SourceProvider
-	c.keepReceived(buf.b)
+	x.keepReceived(buf.b)
 	return answer{fault: f, failed: resp.Header}
 }
 
 // errorDialect reads the errors of routes that are no conversations: they have
 // the OpenAI shape.
-func (c *call) errorDialect() chat.Dialect { return c.dialects["openai.chat"] }
+func (q *request) errorDialect() chat.Dialect { return q.dialects["openai.chat"] }
 
 // upstreamRequest builds the request to the provider.
-func (c *call) upstreamRequest(body []byte) (*http.Request, error) {
+func (rq *requests) upstreamRequest(body []byte) (*http.Request, error) {
 	h := make(http.Header, 8)
-	ctx := c.ctx
+	ctx := rq.ctx
 	if len(body) > 0 {
-		if c.sending == nil {
-			c.sending = newOutgoing(c.out())
+		if rq.sending == nil {
+			rq.sending = newOutgoing(rq.out())
 		}
-		ctx = c.sending.watch(ctx)
+		ctx = rq.sending.watch(ctx)
 	}
-	req := (&http.Request{Method: c.req.Method, Header: h, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}).WithContext(ctx)
+	req := (&http.Request{Method: rq.req.Method, Header: h, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}).WithContext(ctx)
 	var err error
-	if c.rt.Shape == Raw {
-		if req.URL, err = c.rawURL(); err != nil {
+	if rq.rt.Shape == Raw {
+		if req.URL, err = rq.rawURL(); err != nil {
 			return nil, err
 		}
-		egress.CopyRequestHeaders(h, c.headersForProvider())
+		egress.CopyRequestHeaders(h, rq.headersForProvider())
 	} else {
-		if req.URL, err = c.unifiedURL(); err != nil {
+		if req.URL, err = rq.unifiedURL(); err != nil {
 			return nil, err
 		}
 		switch {
-		case c.form != nil:
-			h["Content-Type"] = c.req.Header["Content-Type"][:1:1]
-		case c.to.contentType != "":
-			h["Content-Type"] = []string{c.to.contentType}
+		case rq.form != nil:
+			h["Content-Type"] = rq.req.Header["Content-Type"][:1:1]
+		case rq.to.contentType != "":
+			h["Content-Type"] = []string{rq.to.contentType}
 		case len(body) > 0:
 			h["Content-Type"] = jsonType
 		}
 		h["Accept"] = acceptJSON
-		if (c.rt.Binary || c.rt.Media) && c.to.carrier == nil {
+		if (rq.rt.Binary || rq.rt.Media) && rq.to.carrier == nil {
 			h["Accept"] = acceptAll
 		}
-		if c.stream {
+		if rq.stream {
 			h["Accept"] = acceptStream
 		}
 	}
-	for _, name := range c.to.forward {
-		if v, ok := c.req.Header[name]; ok && egress.Forwardable(name) && !(name == "Authorization" && c.keyInAuth) && !c.holdsKey(name) {
+	for _, name := range rq.to.forward {
+		if v, ok := rq.req.Header[name]; ok && egress.Forwardable(name) && !(name == "Authorization" && rq.keyInAuth) && !rq.holdsKey(name) {
 			h[name] = v
 		}
 	}
-	for k, v := range c.to.target.CustomHeaders {
+	for k, v := range rq.to.target.CustomHeaders {
 		if egress.Forwardable(k) {
 			h.Set(k, v)
 		}
 	}
-	c.setBeta(h)
-	c.setBody(req, body)
-	if c.rehearsing {
+	rq.setBeta(h)
+	rq.setBody(req, body)
+	if rq.rehearsing {
 		return req, nil // no token is asked for
 	}
-	if err := c.to.target.Authorize(c.ctx, req, body); err != nil {
+	if err := rq.to.target.Authorize(rq.ctx, req, body); err != nil {
 		return nil, err
 	}
 	h["User-Agent"] = userAgent
-	c.sentHeader = req.Header
-	c.keepSent(req.Header, body)
+	rq.sentHeader = req.Header
+	rq.keepSent(req.Header, body)
 	return req, nil
 }
 
@@ -241,16 +241,16 @@ var (
 
 // setBody gives the request its body: bytes that can be sent again, or the
 // client's own stream.
-func (c *call) setBody(req *http.Request, body []byte) {
+func (o *outbound) setBody(req *http.Request, body []byte) {
 	switch {
 	case len(body) > 0:
-		c.sending.attach(req, body)
-	case c.form != nil:
-		req.Body, req.ContentLength = c.formStream()
-		c.bodySpent = true
-	case c.rt.Shape == Raw && c.in == nil && c.req.Body != nil && c.req.ContentLength != 0:
-		req.Body, req.ContentLength = exactly(c.req.Body, c.req.ContentLength), c.req.ContentLength
-		c.bodySpent = true
+		o.sending.attach(req, body)
+	case o.form != nil:
+		req.Body, req.ContentLength = o.formStream()
+		o.bodySpent = true
+	case o.rt.Shape == Raw && o.in == nil && o.req.Body != nil && o.req.ContentLength != 0:
+		req.Body, req.ContentLength = exactly(o.req.Body, o.req.ContentLength), o.req.ContentLength
+		o.bodySpent = true
 	default:
 		req.Body = http.NoBody
 	}
@@ -263,31 +263,31 @@ type address struct {
 	stream bool
 }
 
-func (c *call) unifiedURL() (*url.URL, error) {
-	if c.rt.Shape != Listing && c.rt.Client == nil && (c.nameless() || c.through()) {
-		return c.operationURL(c.to.op, c.id)
+func (o *outbound) unifiedURL() (*url.URL, error) {
+	if o.rt.Shape != Listing && o.rt.Client == nil && (o.nameless() || o.through()) {
+		return o.operationURL(o.to.op, o.id)
 	}
-	if s := c.to.saved; s != nil {
-		if u, ok := s.urls.Load(address{c.to.op, c.to.model, c.stream}); ok {
+	if s := o.to.saved; s != nil {
+		if u, ok := s.urls.Load(address{o.to.op, o.to.model, o.stream}); ok {
 			return u.(*url.URL), nil
 		}
 	}
 	var raw string
 	var err error
-	if c.rt.Shape == Listing && !c.to.target.Provider.Serves(c.to.op) {
-		raw, err = c.to.target.PassthroughURL("/models", "")
+	if o.rt.Shape == Listing && !o.to.target.Provider.Serves(o.to.op) {
+		raw, err = o.to.target.PassthroughURL("/models", "")
 	} else {
-		raw, err = c.to.target.URL(c.to.op, c.to.model, c.stream)
+		raw, err = o.to.target.URL(o.to.op, o.to.model, o.stream)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if c.to.saved == nil {
-		return c.urls.exact(raw)
+	if o.to.saved == nil {
+		return o.urls.exact(raw)
 	}
 	u, err := provider.ExactURL(raw)
-	if err == nil && c.to.saved.allows(c.to.model) == nil {
-		c.to.saved.keepURL(address{c.to.op, c.to.model, c.stream}, u)
+	if err == nil && o.to.saved.allows(o.to.model) == nil {
+		o.to.saved.keepURL(address{o.to.op, o.to.model, o.stream}, u)
 	}
 	return u, err
 }
@@ -313,8 +313,8 @@ func (e *exactURLs) exact(raw string) (*url.URL, error) {
 	return u, err
 }
 
-func (c *call) rawURL() (*url.URL, error) {
-	raw, err := c.to.target.PassthroughURL(c.rawPath(), c.req.URL.RawQuery)
+func (o *outbound) rawURL() (*url.URL, error) {
+	raw, err := o.to.target.PassthroughURL(o.rawPath(), o.req.URL.RawQuery)
 	if err != nil {
 		return nil, err
 	}

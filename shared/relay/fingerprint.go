@@ -107,41 +107,41 @@ type usesKnown struct {
 }
 
 // raise learns which wall stands around the saved provider's things.
-func (c *call) raise(s *saved, cred *provider.Credential) {
+func (o *ownerWall) raise(s *saved, cred *provider.Credential) {
 	age := usesAsked
-	if c.rt.Client != nil && c.rt.Operation != provider.ResponsesCreate {
+	if o.rt.Client != nil && o.rt.Operation != provider.ResponsesCreate {
 		age = usesTalked
 	}
 	known := s.uses.Load()
-	if known == nil || c.start.Sub(known.asked) > age {
-		now := &usesKnown{asked: c.start}
+	if known == nil || o.start.Sub(known.asked) > age {
+		now := &usesKnown{asked: o.start}
 		if known != nil {
 			now.print, now.places = known.print, known.places
 		} else {
-			now.print = fingerprint(c.who.Scope.Org, s, cred)
+			now.print = fingerprint(o.who.Scope.Org, s, cred)
 			now.places = []string{now.print, s.integrationID}
 		}
 		var err error
-		if now.others, err = c.owners.uses(c.ctx, c.who.Scope, now.print); err != nil {
-			c.fail("who else uses a credential", err)
+		if now.others, err = o.owners.uses(o.ctx, o.who.Scope, now.print); err != nil {
+			o.fail("who else uses a credential", err)
 			now.others, now.asked = true, time.Time{} // asked again by the next request
 		}
 		s.uses.Store(now)
 		known = now
 	}
-	c.to.wall = wall{on: s.orgWide || known.others, shared: s.shared || known.others, places: known.places}
+	o.to.wall = wall{on: s.orgWide || known.others, shared: s.shared || known.others, places: known.places}
 }
 
 // keeps tells whether what the request makes is noted: always where workspaces
 // share the credential, and else of things that have no other owner to be told by,
 // should another come to use it.
-func (c *call) keeps() bool {
-	if c.to.saved == nil {
+func (o *ownerWall) keeps() bool {
+	if o.to.saved == nil {
 		return false
 	}
-	switch c.keptPath().collection {
+	switch o.keptPath().collection {
 	case "", "models", "responses", "conversations", "chat/completions":
-		return c.to.wall.on
+		return o.to.wall.on
 	}
 	return true
 }

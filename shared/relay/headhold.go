@@ -19,7 +19,7 @@ const keepAliveEvery = 15 * time.Second
 // reads.
 type headHold struct {
 	mu    sync.Mutex
-	c     *call
+	s     *streams
 	a     *answer
 	over  bool
 	timer *time.Timer
@@ -27,8 +27,8 @@ type headHold struct {
 
 // hold starts to hold the head of a's stream. The caller has the lock and must
 // call end.
-func (c *call) hold(a *answer, most time.Duration) *headHold {
-	h := &headHold{c: c, a: a}
+func (st *streams) hold(a *answer, most time.Duration) *headHold {
+	h := &headHold{s: st, a: a}
 	h.mu.Lock()
 	h.timer = time.AfterFunc(most, h.release)
 	return h
@@ -58,17 +58,17 @@ func (h *headHold) release() {
 	if h.over {
 		return
 	}
-	c := h.c
-	c.streamHead(h.a)
-	if held := c.heldBuf; len(held.b) > 0 {
-		c.captureAnswer(held.b)
-		c.write(held.b)
+	s := h.s
+	s.streamHead(h.a)
+	if held := s.heldBuf; len(held.b) > 0 {
+		s.captureAnswer(held.b)
+		s.write(held.b)
 		held.b = held.b[:0]
 	}
-	sign := c.signOfLife()
-	c.captureAnswer(sign)
-	c.write(sign)
-	c.flush()
+	sign := s.signOfLife()
+	s.captureAnswer(sign)
+	s.write(sign)
+	s.flush()
 	h.timer.Reset(keepAliveEvery)
 }
 
@@ -79,18 +79,18 @@ var (
 
 // signOfLife is what clients of the route's dialect pass over: a comment, or the
 // ping event where the dialect has one.
-func (c *call) signOfLife() []byte {
-	if c.rt.Client.Name() == "anthropic.messages" {
+func (st *streams) signOfLife() []byte {
+	if st.rt.Client.Name() == "anthropic.messages" {
 		return pingSign
 	}
 	return commentSign
 }
 
 // streamHead sends the head of a stream.
-func (c *call) streamHead(a *answer) {
-	h := c.w.Header()
+func (st *streams) streamHead(a *answer) {
+	h := st.w.Header()
 	h["Content-Type"] = eventStream
 	h["Cache-Control"] = noCache
-	c.answerHeaders(a.resp.Header)
-	c.head(http.StatusOK)
+	st.answerHeaders(a.resp.Header)
+	st.head(http.StatusOK)
 }

@@ -7,65 +7,65 @@ import (
 
 // limitTarget checks the limits of the target and reserves money once per
 // request, more when this target is dearer than the one before.
-func (c *call) limitTarget() error {
-	before := len(c.admittedTargets)
-	err := c.countTarget()
+func (bk *books) limitTarget() error {
+	before := len(bk.admittedTargets)
+	err := bk.countTarget()
 	if err != nil {
 		// What one limit refuses is not charged to the others.
-		for _, a := range c.admittedTargets[before:] {
-			a.GiveBack(c.base)
+		for _, a := range bk.admittedTargets[before:] {
+			a.GiveBack(bk.base)
 		}
-		c.admittedTargets = c.admittedTargets[:before]
+		bk.admittedTargets = bk.admittedTargets[:before]
 	}
 	return err
 }
 
-func (c *call) countTarget() error {
-	if rates := withRates(c.to.subjects); len(rates) > 0 {
-		admitted, err := c.Ledger.Admit(c.ctx, rates)
+func (bk *books) countTarget() error {
+	if rates := withRates(bk.to.subjects); len(rates) > 0 {
+		admitted, err := bk.Ledger.Admit(bk.ctx, rates)
 		if err != nil {
 			return err
 		}
-		c.admittedTargets = append(c.admittedTargets, admitted)
+		bk.admittedTargets = append(bk.admittedTargets, admitted)
 	}
-	if c.rt.Free || c.costsNothing() {
+	if bk.rt.Free || bk.costsNothing() {
 		return nil
 	}
-	own, its := c.budgeted()
-	tokenRates := c.admitted != nil || len(c.admittedTargets) > 0
+	own, its := bk.budgeted()
+	tokenRates := bk.admitted != nil || len(bk.admittedTargets) > 0
 	if len(own) == 0 && len(its) == 0 && !tokenRates {
 		return nil
 	}
-	bound := c.boundOf()
-	if err := c.reserveTokens(bound.Tokens); err != nil {
+	bound := bk.boundOf()
+	if err := bk.reserveTokens(bound.Tokens); err != nil {
 		return err
 	}
 	var err error
 	if len(own) > 0 {
-		if c.reserved == nil {
-			c.reserved, err = c.Ledger.Reserve(c.ctx, c.ulid, own, bound)
+		if bk.reserved == nil {
+			bk.reserved, err = bk.Ledger.Reserve(bk.ctx, bk.ulid, own, bound)
 		} else {
-			err = c.reserved.Raise(c.ctx, bound)
+			err = bk.reserved.Raise(bk.ctx, bound)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	c.settleTarget()
+	bk.settleTarget()
 	if len(its) == 0 {
 		return nil
 	}
-	c.held.attempts, c.held.cost, c.held.tokens = len(c.rec.Attempts), c.rec.Cost, c.rec.Usage.TotalTokens()
-	c.held.reserved, err = c.Ledger.Reserve(c.ctx, c.ulid, its, bound)
+	bk.held.attempts, bk.held.cost, bk.held.tokens = len(bk.rec.Attempts), bk.rec.Cost, bk.rec.Usage.TotalTokens()
+	bk.held.reserved, err = bk.Ledger.Reserve(bk.ctx, bk.ulid, its, bound)
 	return err
 }
 
-func (c *call) reserveTokens(bound int64) error {
-	if err := c.admitted.ReserveTokens(c.ctx, bound); err != nil {
+func (bk *books) reserveTokens(bound int64) error {
+	if err := bk.admitted.ReserveTokens(bk.ctx, bound); err != nil {
 		return err
 	}
-	for _, a := range c.admittedTargets {
-		if err := a.ReserveTokens(c.ctx, bound); err != nil {
+	for _, a := range bk.admittedTargets {
+		if err := a.ReserveTokens(bk.ctx, bound); err != nil {
 			return err
 		}
 	}
@@ -82,22 +82,22 @@ type targetHold struct {
 }
 
 // settleTarget settles the budgets of the target that was tried last.
-func (c *call) settleTarget() {
-	h := &c.held
+func (bk *books) settleTarget() {
+	h := &bk.held
 	if h.reserved == nil {
 		return
 	}
-	ctx := c.base
+	ctx := bk.base
 	var err error
-	if len(c.rec.Attempts) == h.attempts {
+	if len(bk.rec.Attempts) == h.attempts {
 		err = h.reserved.Release(ctx)
 	} else {
-		err = h.reserved.Settle(ctx, c.rec.Cost-h.cost, c.rec.Usage.TotalTokens()-h.tokens)
+		err = h.reserved.Settle(ctx, bk.rec.Cost-h.cost, bk.rec.Usage.TotalTokens()-h.tokens)
 	}
 	if err != nil {
-		c.fail("settle", err)
+		bk.fail("settle", err)
 	}
-	c.rec.SettleSubjects = append(c.rec.SettleSubjects, h.reserved.Entries()...)
+	bk.rec.SettleSubjects = append(bk.rec.SettleSubjects, h.reserved.Entries()...)
 	h.reserved = nil
 }
 
@@ -113,13 +113,13 @@ func withRates(subjects []*ledger.Subject) []*ledger.Subject {
 
 // budgeted are the subjects with a budget in force: the caller's own and the
 // target's.
-func (c *call) budgeted() (own, its []*ledger.Subject) {
-	for _, s := range [...]*ledger.Subject{c.who.Subject, c.ws.Subject} {
+func (bk *books) budgeted() (own, its []*ledger.Subject) {
+	for _, s := range [...]*ledger.Subject{bk.who.Subject, bk.ws.Subject} {
 		if s != nil && len(s.Budgets) > 0 {
 			own = append(own, s)
 		}
 	}
-	for _, s := range c.to.subjects {
+	for _, s := range bk.to.subjects {
 		if len(s.Budgets) > 0 {
 			its = append(its, s)
 		}

@@ -22,67 +22,69 @@ import (
 
 // exchangeJob performs an operation of the target's jobs. Its calls count as one
 // attempt.
-func (c *call) exchangeJob(body []byte, at *usage.Attempt) answer {
-	ctx := c.beginPatience(c.ctx)
-	j, err := c.job(body, at)
+func (jc *jobCalls) exchangeJob(body []byte, at *usage.Attempt) answer {
+	ctx := jc.beginPatience(jc.ctx)
+	j, err := jc.job(body, at)
 	if err != nil {
 		return refusal(err)
 	}
-	got, err := c.to.jobs.Do(ctx, j)
-	patience := &c.patience
+	got, err := jc.to.jobs.Do(ctx, j)
+	patience := &jc.patience
 	if err == nil && !patience.HeadCame() {
 		_ = got.Body.Close()
 		err = patience.Late()
 	}
 	if err != nil {
 		patience.Stop()
-		if c.upload != nil && c.upload.Fault() != nil {
-			return refusal(c.upload.Fault()) // it is the client's body that broke
+		if jc.upload != nil && jc.upload.Fault() != nil {
+			return refusal(jc.upload.Fault()) // it is the client's body that broke
 		}
 		if f := patience.Late(); f != nil {
 			return refusal(f)
 		}
 		return refusal(err)
 	}
-	c.rec.Losses = c.loss.Paths()
+	jc.rec.Losses = jc.loss.Paths()
 	return answer{resp: &http.Response{
 		StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {got.Type}}, Body: got.Body, ContentLength: got.Length,
 	}}
 }
 
 // job is the operation for the target.
-func (c *call) job(body []byte, at *usage.Attempt) (*chat.Job, error) {
+func (jc *jobCalls) job(body []byte, at *usage.Attempt) (*chat.Job, error) {
 	j := &chat.Job{
-		Operation: string(c.to.op), ID: c.id, Query: url.Values{}, Model: c.to.upstream, Request: c.ulid, Now: c.start,
-		ProviderName: c.to.target.Provider.ID, Strict: c.strict(), Loss: &c.loss, Field: c.to.target.Field,
-		Header: func(name string) string { return one(c.req.Header, name) },
-		Talk:   c.talk, Room: c.rooms.of(c.who.Scope),
-		Call: func(ctx context.Context, call *chat.JobCall) (*http.Response, error) { return c.callJob(ctx, call, at) },
+		Operation: string(jc.to.op), ID: jc.id, Query: url.Values{}, Model: jc.to.upstream, Request: jc.ulid, Now: jc.start,
+		ProviderName: jc.to.target.Provider.ID, Strict: jc.strict(), Loss: &jc.loss, Field: jc.to.target.Field,
+		Header: func(name string) string { return one(jc.req.Header, name) },
+		Talk:   jc.talk, Room: jc.rooms.of(jc.who.Scope),
+		Call: func(ctx context.Context, call *chat.JobCall) (*http.Response, error) {
+			return jc.callJob(ctx, call, at)
+		},
 	}
-	if c.req.Method == http.MethodGet || c.req.Method == http.MethodDelete {
-		j.Query = c.req.URL.Query()
+	if jc.req.Method == http.MethodGet || jc.req.Method == http.MethodDelete {
+		j.Query = jc.req.URL.Query()
 	}
-	if c.form == nil {
+	if jc.form == nil {
 		j.Body = body
 		return j, nil
 	}
 	var err error
-	j.Upload, err = c.jobUpload(body)
+	j.Upload, err = jc.jobUpload(body)
 	return j, err
 }
 
 // jobUpload opens the form up to its file.
-func (c *call) jobUpload(body []byte) (*chat.Upload, error) {
+func (o *outbound) jobUpload(body []byte) (*chat.Upload, error) {
 	var src io.Reader
-	if c.form.Whole() {
+	if o.form.Whole() {
 		src = strings.NewReader(string(body))
 	} else {
-		src, _ = c.formStream()
-		c.bodySpent = true
+		src, _ = o.formStream()
+		o.bodySpent = true
 	}
-	r := multipart.NewReader(src, c.form.Boundary())
+	r := multipart.NewReader(src, o.form.Boundary())
 	fields := make(map[string]string)
-	file, err := c.partsUntilFile(r, fields)
+	file, err := o.partsUntilFile(r, fields)
 	if err != nil {
 		return nil, err
 	}
@@ -90,31 +92,31 @@ func (c *call) jobUpload(body []byte) (*chat.Upload, error) {
 		return nil, fault.Invalid("file", "file is required: the file to upload")
 	}
 	rest := func() (map[string]string, error) {
-		more, err := c.partsUntilFile(r, fields)
+		more, err := o.partsUntilFile(r, fields)
 		if err == nil && more != nil {
 			err = fault.Invalid("file", "file must be the only file of the form")
 		}
 		return fields, err
 	}
-	return &chat.Upload{Name: file.FileName(), File: c.brokenForm(file), Fields: rest}, nil
+	return &chat.Upload{Name: file.FileName(), File: o.brokenForm(file), Fields: rest}, nil
 }
 
 // partsUntilFile reads fields until a file begins; nil at the end of the form.
-func (c *call) partsUntilFile(r *multipart.Reader, fields map[string]string) (*multipart.Part, error) {
+func (o *outbound) partsUntilFile(r *multipart.Reader, fields map[string]string) (*multipart.Part, error) {
 	for range form.MaxParts {
 		part, err := r.NextRawPart()
 		if err == io.EOF {
 			return nil, nil
 		}
 		if err != nil {
-			return nil, c.formFault(err)
+			return nil, o.formFault(err)
 		}
 		if _, file, err := form.PartName([]byte("Content-Disposition: " + part.Header.Get("Content-Disposition"))); err == nil && file {
 			return part, nil
 		}
 		text, err := io.ReadAll(io.LimitReader(part, form.MaxHead+1))
 		if err != nil {
-			return nil, c.formFault(err)
+			return nil, o.formFault(err)
 		}
 		if len(text) > form.MaxHead {
 			return nil, fault.Newf(fault.BodyTooLarge, part.FormName(), "must have at most %d bytes", form.MaxHead)
@@ -127,9 +129,9 @@ func (c *call) partsUntilFile(r *multipart.Reader, fields map[string]string) (*m
 	return nil, fault.Invalid("body", "has more than %d parts", form.MaxParts)
 }
 
-func (c *call) formFault(err error) error {
-	if c.upload != nil {
-		if f := c.upload.Fault(); f != nil {
+func (o *outbound) formFault(err error) error {
+	if o.upload != nil {
+		if f := o.upload.Fault(); f != nil {
 			return f
 		}
 	}
@@ -137,58 +139,58 @@ func (c *call) formFault(err error) error {
 }
 
 // brokenForm reads a part whose errors are the client's.
-func (c *call) brokenForm(part io.Reader) io.Reader { return &formPart{c, part} }
+func (o *outbound) brokenForm(part io.Reader) io.Reader { return &formPart{o, part} }
 
 type formPart struct {
-	c    *call
+	o    *outbound
 	part io.Reader
 }
 
 func (p *formPart) Read(b []byte) (int, error) {
 	n, err := p.part.Read(b)
 	if err != nil && err != io.EOF {
-		err = p.c.formFault(err)
+		err = p.o.formFault(err)
 	}
 	return n, err
 }
 
 // talk is the conversation between the rows of a batch and one of the target's
 // models, which may be named as @slug/model.
-func (c *call) talk(client, model string) (*chat.Talk, error) {
+func (jc *jobCalls) talk(client, model string) (*chat.Talk, error) {
 	if rest, ok := strings.CutPrefix(model, "@"); ok {
 		slug, name, _ := strings.Cut(rest, "/")
-		if c.to.saved == nil || slug != c.to.saved.slug || name == "" {
+		if jc.to.saved == nil || slug != jc.to.saved.slug || name == "" {
 			return nil, fault.Invalid("model", "model must be one of the provider that runs the batch")
 		}
 		model = name
 	}
-	if c.to.saved != nil && c.to.op == provider.BatchesCreate {
-		if err := c.to.saved.allows(model); err != nil {
+	if jc.to.saved != nil && jc.to.op == provider.BatchesCreate {
+		if err := jc.to.saved.allows(model); err != nil {
 			return nil, err
 		}
 	}
-	t := &chat.Talk{Client: c.dialects[client], Model: c.to.target.UpstreamModel(model)}
+	talk := &chat.Talk{Client: jc.dialects[client], Model: jc.to.target.UpstreamModel(model)}
 	op, known := talkOperations[client]
 	if !known {
-		return nil, unsupported(client, c.to.target.Provider)
+		return nil, unsupported(client, jc.to.target.Provider)
 	}
 	ok := false
 	if op == provider.Embeddings {
-		name := c.to.target.DialectOf(op, model)
-		t.Adapt = func(body []byte) ([]byte, []string) { return adapt(&c.to.target, op, name, model, body) }
-		if t.Translator, ok = c.carriers[name]; name == provider.OpenAI {
+		name := jc.to.target.DialectOf(op, model)
+		talk.Adapt = func(body []byte) ([]byte, []string) { return adapt(&jc.to.target, op, name, model, body) }
+		if talk.Translator, ok = jc.carriers[name]; name == provider.OpenAI {
 			ok = true
 		}
-	} else if name, spoken, found := c.to.target.Speaks(op, client, model); found && t.Client != nil {
-		t.Provider, ok = c.dialects[name]
-		t.Adapt = func(body []byte) ([]byte, []string) { return adapt(&c.to.target, spoken, name, model, body) }
+	} else if name, spoken, found := jc.to.target.Speaks(op, client, model); found && talk.Client != nil {
+		talk.Provider, ok = jc.dialects[name]
+		talk.Adapt = func(body []byte) ([]byte, []string) { return adapt(&jc.to.target, spoken, name, model, body) }
 	}
 	if !ok {
-		return nil, unsupported(client, c.to.target.Provider)
+		return nil, unsupported(client, jc.to.target.Provider)
 	}
-	traits := c.to.target.TraitsFor(c.ctx, model)
-	t.Traits = &traits
-	return t, nil
+	traits := jc.to.target.TraitsFor(jc.ctx, model)
+	talk.Traits = &traits
+	return talk, nil
 }
 
 // talkOperations are the operations that rows of a batch may ask for, by the
@@ -200,13 +202,13 @@ var talkOperations = map[string]provider.Operation{
 }
 
 // callJob sends one request of an operation.
-func (c *call) callJob(ctx context.Context, call *chat.JobCall, at *usage.Attempt) (*http.Response, error) {
-	target := c.to.target
+func (jc *jobCalls) callJob(ctx context.Context, call *chat.JobCall, at *usage.Attempt) (*http.Response, error) {
+	target := jc.to.target
 	var raw string
 	var err error
 	switch {
 	case call.URL != "":
-		raw, err = call.URL, c.checkGiven(call.URL)
+		raw, err = call.URL, jc.checkGiven(call.URL)
 	case call.Object != "":
 		target = target.Objects()
 		raw, err = target.ObjectURL(call.Object)
@@ -243,27 +245,27 @@ func (c *call) callJob(ctx context.Context, call *chat.JobCall, at *usage.Attemp
 		req.Header[k] = v
 	}
 	if call.URL == "" {
-		err = target.Authorize(c.ctx, req, call.Body)
+		err = target.Authorize(jc.ctx, req, call.Body)
 	}
 	if err != nil {
 		_ = req.Body.Close()
 		return nil, err
 	}
 	req.Header["User-Agent"] = userAgent
-	c.sentHeader = req.Header
-	t := c.Now()
-	out := c.out()
-	if call.URL != "" && !c.ownHost(call.URL) {
-		out = c.Transport
+	jc.sentHeader = req.Header
+	t := jc.Now()
+	out := jc.out()
+	if call.URL != "" && !jc.ownHost(call.URL) {
+		out = jc.Transport
 	}
 	resp, err := out.RoundTrip(req)
-	c.waited += c.Now().Sub(t)
+	jc.waited += jc.Now().Sub(t)
 	if err != nil {
-		return nil, c.unreachable(err)
+		return nil, jc.unreachable(err)
 	}
 	at.RequestID = requestID(resp.Header)
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
-		return nil, c.jobRefused(resp)
+		return nil, jc.jobRefused(resp)
 	}
 	if err := egress.Inflate(resp, 0); err != nil {
 		return nil, unreadableAnswer(err)
@@ -273,17 +275,17 @@ func (c *call) callJob(ctx context.Context, call *chat.JobCall, at *usage.Attemp
 
 // checkGiven holds an address that a provider gave to the rules for hosts that
 // callers name.
-func (c *call) checkGiven(raw string) error {
+func (jc *jobCalls) checkGiven(raw string) error {
 	u, err := url.Parse(raw)
 	if err == nil {
-		policy := c.Egress
-		if !c.ownHost(raw) {
+		policy := jc.Egress
+		if !jc.ownHost(raw) {
 			policy = policy.WithoutTrusted()
 		}
 		_, err = policy.CheckURL(strings.ToLower(u.Scheme)+"://"+u.Host+"/", "")
 	}
 	if err != nil {
-		f := fault.Newf(fault.InvalidProviderResponse, "", "%s gave an address that cannot be called", c.to.target.Provider.ID)
+		f := fault.Newf(fault.InvalidProviderResponse, "", "%s gave an address that cannot be called", jc.to.target.Provider.ID)
 		f.Source = fault.SourceProvider
 		return f
 	}
@@ -291,18 +293,18 @@ func (c *call) checkGiven(raw string) error {
 }
 
 // jobRefused reads a provider's error answer.
-func (c *call) jobRefused(resp *http.Response) *fault.Fault {
+func (jc *jobCalls) jobRefused(resp *http.Response) *fault.Fault {
 	buf := newBuffer()
 	defer buf.free()
-	err := c.readWhole(buf, resp, maxErrorAnswer)
+	err := jc.readWhole(buf, resp, maxErrorAnswer)
 	_ = resp.Body.Close()
 	if err != nil && len(buf.b) == 0 {
-		f := fault.Newf(fault.InvalidProviderResponse, "", "The answer of %s broke off", c.to.target.Provider.ID).WithCause(err)
+		f := fault.Newf(fault.InvalidProviderResponse, "", "The answer of %s broke off", jc.to.target.Provider.ID).WithCause(err)
 		return chat.Told(f, resp.StatusCode, resp.Header)
 	}
-	c.hideRefusal(resp.Header, buf.b)
-	c.keepReceived(buf.b)
-	f := c.to.jobs.DecodeError(resp.StatusCode, resp.Header, buf.b)
+	jc.hideRefusal(resp.Header, buf.b)
+	jc.keepReceived(buf.b)
+	f := jc.to.jobs.DecodeError(resp.StatusCode, resp.Header, buf.b)
 	f.Source = fault.SourceProvider
 	return f
 }
@@ -310,44 +312,44 @@ func (c *call) jobRefused(resp *http.Response) *fault.Fault {
 // jobUsage books what the rows of an ended batch used, when its provider tells it
 // with the rows only. It is read before it is claimed, so that a reading that
 // fails is done again by the next request.
-func (c *call) jobUsage(id string) {
-	if claimed, err := c.batchClaimed(id); claimed || err != nil {
-		c.fail("look for a batch's claim", err)
+func (jc *jobCalls) jobUsage(id string) {
+	if claimed, err := jc.batchClaimed(id); claimed || err != nil {
+		jc.fail("look for a batch's claim", err)
 		return
 	}
-	j, err := c.job(nil, &c.rec.Attempts[len(c.rec.Attempts)-1])
+	j, err := jc.job(nil, &jc.rec.Attempts[len(jc.rec.Attempts)-1])
 	if err != nil {
-		c.fail("usage of a batch", err)
+		jc.fail("usage of a batch", err)
 		return
 	}
 	j.Operation, j.ID = string(provider.BatchesOutput), id
-	used, err := c.to.jobs.Usage(c.ctx, j)
+	used, err := jc.to.jobs.Usage(jc.ctx, j)
 	if err != nil {
-		c.fail("usage of a batch", err)
+		jc.fail("usage of a batch", err)
 		return
 	}
-	if len(used) > 0 && c.claimBooking(id) {
-		c.bookRows(used)
+	if len(used) > 0 && jc.claimBooking(id) {
+		jc.bookRows(used)
 	}
 }
 
 // bookRows books what the rows of a batch used, one entry for each model.
-func (c *call) bookRows(used []chat.Meter) {
+func (me *meters) bookRows(used []chat.Meter) {
 	if len(used) == 0 {
 		return
 	}
-	c.wanted.Mode = "batch"
+	me.wanted.Mode = "batch"
 	for _, m := range used {
 		if m.Model != "" {
-			c.to.model, c.rec.Model = m.Model, m.Model
+			me.to.model, me.rec.Model = m.Model, m.Model
 		}
-		c.charge(m.Usage)
+		me.charge(m.Usage)
 	}
-	c.spend()
+	me.spend()
 }
 
 // batchClaimed tells whether the usage of a batch stands in the books.
-func (c *call) batchClaimed(id string) (bool, error) {
-	_, there, err := c.owners.table.Get(c.ctx, c.bookingKey(id), true)
+func (o *ownerWall) batchClaimed(id string) (bool, error) {
+	_, there, err := o.owners.table.Get(o.ctx, o.bookingKey(id), true)
 	return there, err
 }

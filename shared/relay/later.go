@@ -18,24 +18,24 @@ var backgroundName = []byte(`"background"`)
 
 // makesLater tells whether the request has the provider make a response in the
 // background.
-func (c *call) makesLater() bool {
-	rt := c.rt
+func (me *meters) makesLater() bool {
+	rt := me.rt
 	if rt.Shape == Raw {
-		rt = c.like()
+		rt = me.like()
 	}
-	if rt == nil || rt.Operation != provider.ResponsesCreate || rt == c.rt && !c.sameDialect() {
+	if rt == nil || rt.Operation != provider.ResponsesCreate || rt == me.rt && !me.sameDialect() {
 		return false
 	}
-	body := c.in
-	if c.to.body != nil {
-		body = c.to.body // what the config makes of it
+	body := me.in
+	if me.to.body != nil {
+		body = me.to.body // what the config makes of it
 	}
 	return bytes.Contains(body, backgroundName) && asksBackground(body)
 }
 
 // usedLater is what the answer to the creation of such a response is charged.
-func (c *call) usedLater(m chat.Meter) (u pricing.Usage) {
-	if !m.Usage.Known() || m.ID == "" || len(m.ID) > maxID || !c.claimBooking(m.ID) {
+func (o *ownerWall) usedLater(m chat.Meter) (u pricing.Usage) {
+	if !m.Usage.Known() || m.ID == "" || len(m.ID) > maxID || !o.claimBooking(m.ID) {
 		return u
 	}
 	return m.Usage
@@ -45,8 +45,8 @@ var keptResponse = wire.NewKeySet("object", "background")
 
 // usedByResponse is the usage of a response made in the background, read from the
 // provider, that no answer has told before.
-func (c *call) usedByResponse(answer []byte) (u pricing.Usage) {
-	d := c.dialects[provider.OpenAIResponses]
+func (me *meters) usedByResponse(answer []byte) (u pricing.Usage) {
+	d := me.dialects[provider.OpenAIResponses]
 	var w wire.Walk
 	if d == nil || !bytes.Contains(answer, backgroundName) || keptResponse.Walk(answer, &w) != nil ||
 		!w.Spans[0].Present(answer) || string(w.Spans[1].Of(answer)) != "true" {
@@ -56,14 +56,14 @@ func (c *call) usedByResponse(answer []byte) (u pricing.Usage) {
 		return u
 	}
 	m := d.MeterResponse(answer)
-	if u = c.usedLater(m); u.Known() && m.Model != "" {
-		c.rec.Model, c.to.model = m.Model, m.Model
+	if u = me.usedLater(m); u.Known() && m.Model != "" {
+		me.rec.Model, me.to.model = m.Model, m.Model
 	}
 	return u
 }
 
 // usedByStream is usedByResponse of the last event that holds a whole response.
-func (c *call) usedByStream(events []byte) pricing.Usage {
+func (me *meters) usedByStream(events []byte) pricing.Usage {
 	var last []byte
 	eachEvent(events, func(data []byte) {
 		var w wire.Walk
@@ -74,23 +74,23 @@ func (c *call) usedByStream(events []byte) pricing.Usage {
 	if wire.KindOf(last) != wire.KindObject {
 		return pricing.Usage{}
 	}
-	return c.usedByResponse(last)
+	return me.usedByResponse(last)
 }
 
 // settleResponse books a response made in the background with the request that
 // first reads its end.
-func (c *call) settleResponse(answer []byte, stream bool) {
-	if c.rt.Operation != provider.ResponsesGet {
+func (me *meters) settleResponse(answer []byte, stream bool) {
+	if me.rt.Operation != provider.ResponsesGet {
 		return
 	}
 	var u pricing.Usage
 	if stream {
-		u = c.usedByStream(answer)
+		u = me.usedByStream(answer)
 	} else {
-		u = c.usedByResponse(answer)
+		u = me.usedByResponse(answer)
 	}
 	if u.Known() {
-		c.charge(u)
-		c.spend()
+		me.charge(u)
+		me.spend()
 	}
 }

@@ -27,8 +27,8 @@ type Caller struct {
 
 // routed tells whether the request names a provider or a config, so that its
 // list is wanted and not the gateway's own.
-func (c *call) routed() bool {
-	return c.ask.Provider != "" || c.ask.VirtualKey != "" || c.config.ID != "" || c.ask.Config != ""
+func (p *plan) routed() bool {
+	return p.ask.Provider != "" || p.ask.VirtualKey != "" || p.config.ID != "" || p.ask.Config != ""
 }
 
 // list answers a Listing route.
@@ -51,39 +51,39 @@ func (c *call) list() error {
 
 // slugsOfRoute are the saved providers that the route's leaves name; nil when a
 // leaf takes its provider from the request and the request names none.
-func (c *call) slugsOfRoute() []string {
-	slugs := c.walker.Slugs()
-	if s := c.slugAsked(&route.Leaf{}); s != "" {
+func (p *plan) slugsOfRoute() []string {
+	slugs := p.walker.Slugs()
+	if s := p.slugAsked(&route.Leaf{}); s != "" {
 		slugs = append(slugs, s)
 	}
 	return slugs
 }
 
 // sendJSON answers with a body of the gateway's own.
-func (c *call) sendJSON(body []byte, from http.Header) {
-	c.captureAnswer(body)
-	h := c.w.Header()
+func (s *sender) sendJSON(body []byte, from http.Header) {
+	s.captureAnswer(body)
+	h := s.w.Header()
 	h.Set("Content-Type", "application/json")
 	h.Set("Content-Length", strconv.Itoa(len(body)))
-	c.answerHeaders(from)
-	c.status = http.StatusOK
-	c.books()
-	c.head(http.StatusOK)
-	c.write(body)
+	s.answerHeaders(from)
+	s.status = http.StatusOK
+	s.keepBooks()
+	s.head(http.StatusOK)
+	s.write(body)
 }
 
 // sendList answers with a provider's list of models in the OpenAI shape.
-func (c *call) sendList(resp *http.Response) error {
+func (s *sender) sendList(resp *http.Response) error {
 	buf := newBuffer()
 	defer buf.free()
-	if err := c.readWhole(buf, resp, maxPlainAnswer); err != nil {
-		return c.brokenAnswer(err, buf.b)
+	if err := s.readWhole(buf, resp, maxPlainAnswer); err != nil {
+		return s.brokenAnswer(err, buf.b)
 	}
-	out, err := openAIModels(buf.b, c.to.target.Provider)
+	out, err := openAIModels(buf.b, s.to.target.Provider)
 	if err != nil {
-		return c.unusable(err, buf.b)
+		return s.unusable(err, buf.b)
 	}
-	c.sendJSON(out, resp.Header)
+	s.sendJSON(out, resp.Header)
 	return nil
 }
 

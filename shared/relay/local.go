@@ -7,8 +7,8 @@ import (
 )
 
 // answerHere answers in the provider's place.
-func (c *call) answerHere() answer {
-	body, err := c.rt.Local(c.in)
+func (b *clientBody) answerHere() answer {
+	body, err := b.rt.Local(b.in)
 	if err != nil {
 		return refusal(err)
 	}

@@ -57,16 +57,16 @@ type wantedMedium struct {
 
 // withMediaBytes puts bytes in the place of the web addresses of r for the time
 // of encode. r itself stays as it is, for targets that read addresses.
-func (c *call) withMediaBytes(r *chat.Request, encode func() error) error {
-	wanted := webMedia(r, &c.to.traits)
+func (o *outbound) withMediaBytes(r *chat.Request, encode func() error) error {
+	wanted := webMedia(r, &o.to.traits)
 	if len(wanted) == 0 {
 		return encode()
 	}
-	if err := c.fetchMedia(wanted); err != nil {
-		return inWordsOf(c.rt.Client, err)
+	if err := o.fetchMedia(wanted); err != nil {
+		return inWordsOf(o.rt.Client, err)
 	}
 	addressed := r.Messages
-	r.Messages = c.inlined(addressed)
+	r.Messages = o.inlined(addressed)
 	defer func() { r.Messages = addressed }()
 	return encode()
 }
@@ -129,31 +129,31 @@ func isWeb(s string) bool {
 
 // fetchMedia fetches the addresses that are not there yet. The error is that of
 // the first part that failed.
-func (c *call) fetchMedia(wanted []wantedMedium) error {
-	if c.media.got == nil {
-		c.media.got = make(map[string]*medium)
+func (o *outbound) fetchMedia(wanted []wantedMedium) error {
+	if o.media.got == nil {
+		o.media.got = make(map[string]*medium)
 	}
 	var missing []string
 	for _, w := range wanted {
-		if c.media.got[w.url] != nil {
+		if o.media.got[w.url] != nil {
 			continue
 		}
-		if len(c.media.got) == mostMedia {
+		if len(o.media.got) == mostMedia {
 			return fault.Invalid(w.at, "%s is one address too many: this provider takes no addresses, and at most %d are fetched for a request", w.at, mostMedia)
 		}
 		m := new(medium)
-		if c.rehearsing {
+		if o.rehearsing {
 			m = imaginedMedium(w.url)
 		} else {
 			missing = append(missing, w.url)
 		}
-		c.media.got[w.url] = m
+		o.media.got[w.url] = m
 	}
 	if len(missing) > 0 {
-		c.fetchAll(missing)
+		o.fetchAll(missing)
 	}
 	for _, w := range wanted {
-		if m := c.media.got[w.url]; m != nil && m.why != "" {
+		if m := o.media.got[w.url]; m != nil && m.why != "" {
 			code := fault.InvalidRequest
 			if m.blocked {
 				code = fault.BlockedHost
@@ -165,7 +165,7 @@ func (c *call) fetchMedia(wanted []wantedMedium) error {
 		}
 	}
 	for _, w := range wanted {
-		if c.media.got[w.url] == nil {
+		if o.media.got[w.url] == nil {
 			return fault.New(fault.RequestTimeout, "", "The client went away while the media of its request were fetched")
 		}
 	}
@@ -174,18 +174,18 @@ func (c *call) fetchMedia(wanted []wantedMedium) error {
 
 // fetchAll fetches addresses, a few at once. The first failure ends the others,
 // and so does the client's going.
-func (c *call) fetchAll(missing []string) {
-	defer func(from time.Time) { c.waited += c.Now().Sub(from) }(c.Now())
-	ctx, cancel := context.WithTimeout(egress.WithLaneOf(c.req.Context(), c.ctx), mediaTime)
+func (o *outbound) fetchAll(missing []string) {
+	defer func(from time.Time) { o.waited += o.Now().Sub(from) }(o.Now())
+	ctx, cancel := context.WithTimeout(egress.WithLaneOf(o.req.Context(), o.ctx), mediaTime)
 	defer cancel()
-	f := newMediaFetcher(c.Transport, c.Egress.WithoutTrusted(), c.lease)
-	for _, m := range c.media.got {
+	f := newMediaFetcher(o.Transport, o.Egress.WithoutTrusted(), o.lease)
+	for _, m := range o.media.got {
 		f.total.Add(m.size)
 	}
 	var running sync.WaitGroup
 	slots := make(chan struct{}, mediaAtOnce)
 	for _, address := range missing {
-		m := c.media.got[address]
+		m := o.media.got[address]
 		slots <- struct{}{}
 		running.Go(func() {
 			defer func() { <-slots }()
@@ -196,11 +196,11 @@ func (c *call) fetchAll(missing []string) {
 	}
 	running.Wait()
 	for _, address := range missing {
-		switch m := c.media.got[address]; {
+		switch m := o.media.got[address]; {
 		case m.cut: // it says nothing of its address
-			delete(c.media.got, address)
+			delete(o.media.got, address)
 		case !strings.HasPrefix(m.mime, "image/"):
-			c.media.documents += m.size
+			o.media.documents += m.size
 		}
 	}
 }
@@ -215,26 +215,26 @@ func imaginedMedium(address string) *medium {
 }
 
 // inlined is a copy of messages in which content stands for what was fetched.
-func (c *call) inlined(messages []chat.Message) []chat.Message {
+func (o *outbound) inlined(messages []chat.Message) []chat.Message {
 	out := make([]chat.Message, len(messages))
 	for i := range messages {
 		out[i] = messages[i]
-		out[i].Parts = c.inlinedParts(messages[i].Parts)
+		out[i].Parts = o.inlinedParts(messages[i].Parts)
 	}
 	return out
 }
 
-func (c *call) inlinedParts(parts []chat.Part) []chat.Part {
+func (o *outbound) inlinedParts(parts []chat.Part) []chat.Part {
 	out := make([]chat.Part, len(parts))
 	for i := range parts {
 		p := parts[i]
 		if p.Result != nil && len(p.Result.Parts) > 0 {
 			result := *p.Result
-			result.Parts = c.inlinedParts(result.Parts)
+			result.Parts = o.inlinedParts(result.Parts)
 			p.Result = &result
 		}
-		if p.Media != nil && webAddress(&p, &c.to.traits) != "" {
-			p = c.media.got[p.Media.URL].part(p)
+		if p.Media != nil && webAddress(&p, &o.to.traits) != "" {
+			p = o.media.got[p.Media.URL].part(p)
 		}
 		out[i] = p
 	}
@@ -258,20 +258,20 @@ func (m *medium) part(p chat.Part) chat.Part {
 
 // mediaInline gives the body of a host that speaks the client's dialect and takes
 // bytes only: src, when it names no web address.
-func (c *call) mediaInline(src []byte) ([]byte, error) {
-	if c.rt.Client == nil || !c.to.traits.NeedsMediaBytes || !bytes.Contains(src, []byte("http")) {
+func (o *outbound) mediaInline(src []byte) ([]byte, error) {
+	if o.rt.Client == nil || !o.to.traits.NeedsMediaBytes || !bytes.Contains(src, []byte("http")) {
 		return src, nil
 	}
-	r, err := c.decode(src)
+	r, err := o.decode(src)
 	if err != nil {
 		return nil, err
 	}
-	if len(webMedia(r, &c.to.traits)) == 0 {
+	if len(webMedia(r, &o.to.traits)) == 0 {
 		return src, nil
 	}
 	var out []byte
-	err = c.withMediaBytes(r, func() (err error) {
-		out, err = chat.Translate(nil, c.rt.Client, c.rt.Client, r, &c.to.traits, &c.loss)
+	err = o.withMediaBytes(r, func() (err error) {
+		out, err = chat.Translate(nil, o.rt.Client, o.rt.Client, r, &o.to.traits, &o.loss)
 		return err
 	})
 	return out, err

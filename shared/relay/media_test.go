@@ -225,7 +225,7 @@ func TestMediaOfARequest(t *testing.T) {
 	transport := egress.NewHTTP1(p)
 	t.Cleanup(transport.CloseIdleConnections)
 	newCall := func(rt http.RoundTripper) *call {
-		c := new(call)
+		c := newCall()
 		c.Relay, c.rt = &Relay{Options: Options{Transport: rt, Egress: p, Now: time.Now}}, &Route{}
 		c.lease = new(egress.Lease)
 		c.req = httptest.NewRequest("POST", "/", nil)

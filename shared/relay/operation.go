@@ -71,39 +71,39 @@ func (b *clientBody) multipart() bool {
 }
 
 // nameless tells whether the operation can be sent without a model.
-func (c *call) nameless() bool {
-	return c.rt.NoModel || c.rt.Shape == Resource || c.form != nil && !c.form.Whole()
+func (b *clientBody) nameless() bool {
+	return b.rt.NoModel || b.rt.Shape == Resource || b.form != nil && !b.form.Whole()
 }
 
 // through tells whether the operation goes to the route's own path, though the
 // provider's row does not have it: at a host of the target's own, whose operations
 // nobody knows here. The catalogue's own addresses are not asked for what they are
 // not known to have.
-func (c *call) through() bool {
-	p := c.to.target.Provider
-	if !c.rt.Through || p.Serves(c.rt.Operation) || p.Dialect != provider.OpenAIChat {
+func (tg *target) through() bool {
+	p := tg.to.target.Provider
+	if !tg.rt.Through || p.Serves(tg.rt.Operation) || p.Dialect != provider.OpenAIChat {
 		return false
 	}
-	own, _ := c.to.target.OwnHost()
+	own, _ := tg.to.target.OwnHost()
 	return own != ""
 }
 
 // operationURL is the address of an operation that is not bound to a model.
-func (c *call) operationURL(op provider.Operation, id string) (*url.URL, error) {
+func (tg *target) operationURL(op provider.Operation, id string) (*url.URL, error) {
 	query := ""
-	if c.req.Method == http.MethodGet || c.req.Method == http.MethodDelete {
-		query = c.req.URL.RawQuery
+	if tg.req.Method == http.MethodGet || tg.req.Method == http.MethodDelete {
+		query = tg.req.URL.RawQuery
 	}
 	var raw string
 	var err error
-	if c.through() {
-		path := c.rt.Path
+	if tg.through() {
+		path := tg.rt.Path
 		if id != "" {
 			path = path[:strings.IndexByte(path, '{')] + url.PathEscape(id)
 		}
-		raw, err = c.to.target.PassthroughURL(path, "")
+		raw, err = tg.to.target.PassthroughURL(path, "")
 	} else {
-		raw, err = c.to.target.ResourceURL(op, id)
+		raw, err = tg.to.target.ResourceURL(op, id)
 	}
 	if err != nil {
 		return nil, err
@@ -114,8 +114,8 @@ func (c *call) operationURL(op provider.Operation, id string) (*url.URL, error) 
 // setBeta passes on the beta features that the request asks for, and the version
 // of Anthropic's API that it names, to providers that know them. What the saved
 // provider sets stands.
-func (c *call) setBeta(h http.Header) {
-	for _, extra := range c.to.target.Provider.Headers {
+func (tg *target) setBeta(h http.Header) {
+	for _, extra := range tg.to.target.Provider.Headers {
 		var own, bare string
 		switch extra.Name {
 		case "anthropic-version":
@@ -125,15 +125,15 @@ func (c *call) setBeta(h http.Header) {
 		default:
 			continue
 		}
-		if v := cmp.Or(one(c.req.Header, own), one(c.req.Header, bare)); v != "" && h[bare] == nil {
+		if v := cmp.Or(one(tg.req.Header, own), one(tg.req.Header, bare)); v != "" && h[bare] == nil {
 			h[bare] = []string{v}
 		}
 	}
-	if _, known := c.to.target.Provider.Field("openai_beta"); !known {
+	if _, known := tg.to.target.Provider.Field("openai_beta"); !known {
 		return
 	}
 	for _, name := range [...]string{"X-Gateway-Openai-Beta", "Openai-Beta"} {
-		if v := one(c.req.Header, name); v != "" {
+		if v := one(tg.req.Header, name); v != "" {
 			h["Openai-Beta"] = []string{v}
 			return
 		}
@@ -141,33 +141,33 @@ func (c *call) setBeta(h http.Header) {
 }
 
 // passes tells whether an answer is passed on as it comes.
-func (c *call) passes(resp *http.Response) bool {
-	if c.rt.Client != nil || c.to.carrier != nil {
+func (tg *target) passes(resp *http.Response) bool {
+	if tg.rt.Client != nil || tg.to.carrier != nil {
 		return false
 	}
-	return c.rt.Binary || c.rt.Media && !strings.HasPrefix(resp.Header.Get("Content-Type"), "application/json")
+	return tg.rt.Binary || tg.rt.Media && !strings.HasPrefix(resp.Header.Get("Content-Type"), "application/json")
 }
 
 // learnOperation takes over what the answer of an operation reported. What is
 // not reported counts as was assumed before.
-func (c *call) learnOperation(m chat.Meter) {
+func (me *meters) learnOperation(m chat.Meter) {
 	if m.Model != "" {
-		c.rec.Model = m.Model
+		me.rec.Model = m.Model
 	}
 	u := m.Usage
 	if !u.Known() {
-		u = c.wanted.Assumed
+		u = me.wanted.Assumed
 	}
 	u.Add(pricing.Requests, 1)
-	c.charge(u)
+	me.charge(u)
 }
 
 // meterEvents reads the usage of a stream from its end.
-func (c *call) meterEvents(tail []byte) (last chat.Meter) {
-	if c.rt.Meter == nil {
+func (me *meters) meterEvents(tail []byte) (last chat.Meter) {
+	if me.rt.Meter == nil {
 		return last
 	}
-	return meterEvents(c.rt.Meter, tail)
+	return meterEvents(me.rt.Meter, tail)
 }
 
 func meterEvents(meter func([]byte) chat.Meter, tail []byte) (last chat.Meter) {

@@ -14,18 +14,18 @@ import (
 // not. The client gets what it asked for.
 
 // pass gives the next bytes of an answer to whatever handles the stream.
-func (c *call) pass(a *answer, in []byte) ([]byte, error) {
+func (st *streams) pass(a *answer, in []byte) ([]byte, error) {
 	if !a.opened {
 		if first := bytes.TrimLeft(in, " \t\r\n"); len(first) > 0 {
 			a.opened = true
 			if first[0] == '{' && a.readsEvents() {
-				c.takeWhole(a)
+				st.takeWhole(a)
 			}
 		}
 	}
 	out, err := a.pass(in)
 	if err == nil {
-		err = c.backlog.came(c.ctx, c.lease, len(in), len(out))
+		err = st.backlog.came(st.ctx, st.lease, len(in), len(out))
 	}
 	return out, err
 }
@@ -44,23 +44,23 @@ func (a *answer) readsEvents() bool {
 }
 
 // takeWhole makes a an answer that comes whole and is replayed as a stream.
-func (c *call) takeWhole(a *answer) {
-	dec := upstream.NewWhole(c.to.dialect, &c.to.traits)
-	o := c.options()
+func (st *streams) takeWhole(a *answer) {
+	dec := upstream.NewWhole(st.to.dialect, &st.to.traits)
+	o := st.options()
 	if a.turn != nil {
-		dec = chat.Promised(c.decoded, dec)
+		dec = chat.Promised(st.decoded, dec)
 	} else {
-		o.Request = c.legacyOnly()
+		o.Request = st.legacyOnly()
 	}
 	a.filter, a.gather = nil, nil
-	c.startTurn(a, dec, o)
-	c.gather(a)
+	st.startTurn(a, dec, o)
+	st.gather(a)
 }
 
 // cameAsEvents tells whether the body of a conversation's plain answer is a
 // stream that nobody asked for.
-func (c *call) cameAsEvents(body []byte) bool {
-	if c.rt.Client == nil || c.to.dialect == nil {
+func (tg *target) cameAsEvents(body []byte) bool {
+	if tg.rt.Client == nil || tg.to.dialect == nil {
 		return false
 	}
 	body = bytes.TrimLeft(body, " \t\r\n")
@@ -69,15 +69,15 @@ func (c *call) cameAsEvents(body []byte) bool {
 
 // decodeWhole reads an answer of the provider's dialect: a plain one, or a stream
 // that is put together.
-func (c *call) decodeWhole(body []byte) (*chat.Response, chat.Meter, []chat.Signed, error) {
-	if !c.cameAsEvents(body) {
-		r, err := c.to.dialect.DecodeResponse(body, &c.to.traits)
+func (tg *target) decodeWhole(body []byte) (*chat.Response, chat.Meter, []chat.Signed, error) {
+	if !tg.cameAsEvents(body) {
+		r, err := tg.to.dialect.DecodeResponse(body, &tg.to.traits)
 		if err != nil {
 			return nil, chat.Meter{}, nil, err
 		}
 		return r, r.Meter(), r.Signed(), nil
 	}
-	dec := c.to.dialect.NewStreamDecoder(&c.to.traits)
+	dec := tg.to.dialect.NewStreamDecoder(&tg.to.traits)
 	parser := chat.EventParser(new(wire.SSEParser))
 	if framed, ok := dec.(chat.Framed); ok {
 		parser = framed.Parser()
@@ -98,15 +98,15 @@ func (c *call) decodeWhole(body []byte) (*chat.Response, chat.Meter, []chat.Sign
 
 // eventsBroke answers for a stream that nobody asked for and that cannot be put
 // together. What came of it was made, and is paid for.
-func (c *call) eventsBroke(err error, m chat.Meter, body []byte) error {
-	f := c.streamBroke(err)
+func (me *meters) eventsBroke(err error, m chat.Meter, body []byte) error {
+	f := me.streamBroke(err)
 	f.Source = fault.SourceProvider
-	hide(body, c.secrets())
-	c.keepReceived(body)
+	hide(body, me.secrets())
+	me.keepReceived(body)
 	if m.Usage.Known() || m.OutputEstimate() > 0 {
-		u := c.used(m)
+		u := me.used(m)
 		madeUp(&u, m)
-		c.charge(u)
+		me.charge(u)
 	}
 	return f
 }

@@ -7,17 +7,17 @@ import (
 )
 
 // out is the way to the target: custom hosts alone may be trusted ones.
-func (c *call) out() http.RoundTripper {
-	if host, _ := c.to.target.OwnHost(); host != "" {
-		return c.Trusting
+func (tg *target) out() http.RoundTripper {
+	if host, _ := tg.to.target.OwnHost(); host != "" {
+		return tg.Trusting
 	}
-	return c.Transport
+	return tg.Transport
 }
 
 // ownHost tells whether an address is at the target's custom host, by the same
 // scheme and port.
-func (c *call) ownHost(address string) bool {
-	host, _ := c.to.target.OwnHost()
+func (tg *target) ownHost(address string) bool {
+	host, _ := tg.to.target.OwnHost()
 	own, err := url.Parse(host)
 	if host == "" || err != nil {
 		return false

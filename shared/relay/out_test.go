@@ -14,7 +14,7 @@ type way struct{ http.RoundTripper }
 func TestOnlyCustomHostsAreTrusted(t *testing.T) {
 	t.Parallel()
 	strict, trusting := new(way), new(way)
-	c := new(call)
+	c := newCall()
 	c.Relay = &Relay{Options: Options{Transport: strict, Trusting: trusting}}
 	for _, p := range provider.All() {
 		fields := map[string]string{}

@@ -107,35 +107,35 @@ func missing(field, id string) error {
 
 // mayUse checks the ids that the request names against a saved provider, before
 // its credential is opened.
-func (c *call) mayUse(s *saved) error {
-	if !c.to.wall.on {
+func (o *ownerWall) mayUse(s *saved) error {
+	if !o.to.wall.on {
 		return nil // nobody else uses the credential
 	}
-	if c.rt.Client != nil {
+	if o.rt.Client != nil {
 		return nil // see mayRefer: a translated conversation sends no ids
 	}
-	if err := c.mayReach(s); err != nil {
+	if err := o.mayReach(s); err != nil {
 		return err
 	}
-	if at := c.keptPath().collection; at == "responses" || at == "conversations" {
-		if err := c.mayReferToItems(s); err != nil {
+	if at := o.keptPath().collection; at == "responses" || at == "conversations" {
+		if err := o.mayReferToItems(s); err != nil {
 			return err
 		}
 	}
-	ids, err := c.idsAsked()
+	ids, err := o.idsAsked()
 	if err != nil {
 		return err
 	}
-	return c.check(s, ids)
+	return o.check(s, ids)
 }
 
 // mayReferToItems refuses items that the provider keeps where several workspaces
 // use the credential: responses do not tell whose items they are.
-func (c *call) mayReferToItems(s *saved) error {
-	if !c.to.wall.shared || c.form != nil {
+func (o *ownerWall) mayReferToItems(s *saved) error {
+	if !o.to.wall.shared || o.form != nil {
 		return nil
 	}
-	if field := referredItem(c.in); field != "" {
+	if field := referredItem(o.in); field != "" {
 		return fault.Newf(fault.NotAllowed, field, "%s refers to an item that the provider keeps, and the credential is shared by several workspaces: use previous_response_id, or send the item itself", field)
 	}
 	return nil
@@ -143,69 +143,69 @@ func (c *call) mayReferToItems(s *saved) error {
 
 // mayReach refuses paths that cannot be read in one way only, and bodies whose
 // ids cannot be read.
-func (c *call) mayReach(s *saved) error {
-	if c.keptPath().collection == "" || !c.to.wall.shared {
+func (o *ownerWall) mayReach(s *saved) error {
+	if o.keptPath().collection == "" || !o.to.wall.shared {
 		return nil
 	}
-	if c.keptPath().evasive {
-		return missing("path", c.req.URL.EscapedPath())
+	if o.keptPath().evasive {
+		return missing("path", o.req.URL.EscapedPath())
 	}
-	if c.unread && c.form == nil && !c.multipart() {
+	if o.unread && o.form == nil && !o.multipart() {
 		return fault.New(fault.InvalidContentType, "content-type", "The credential is shared by several workspaces: send the body as plain JSON, so that the things that it names can be checked")
 	}
 	return nil
 }
 
 // idsAsked are the ids of stored things in path, query and body.
-func (c *call) idsAsked() ([]namedID, error) {
+func (o *ownerWall) idsAsked() ([]namedID, error) {
 	var ids []namedID
 	switch {
-	case c.keptPath().collection == "models":
-		if c.req.Method == http.MethodDelete {
-			ids = append(ids, namedID{"model", c.keptPath().id})
+	case o.keptPath().collection == "models":
+		if o.req.Method == http.MethodDelete {
+			ids = append(ids, namedID{"model", o.keptPath().id})
 		}
-	case c.keptPath().id != "":
-		ids = append(ids, namedID{"id", c.keptPath().id})
-	case c.keptPath().lists() && c.req.Method == http.MethodGet && c.req.URL.RawQuery != "":
-		q := c.req.URL.Query()
+	case o.keptPath().id != "":
+		ids = append(ids, namedID{"id", o.keptPath().id})
+	case o.keptPath().lists() && o.req.Method == http.MethodGet && o.req.URL.RawQuery != "":
+		q := o.req.URL.Query()
 		for _, name := range []string{"after", "before", "after_id", "before_id"} {
 			if v := q.Get(name); v != "" {
 				ids = append(ids, namedID{name, v})
 			}
 		}
 	}
-	if c.form != nil || len(c.in) == 0 || c.unread || c.keptPath().collection == "" && !mayNameIDs(c.in) {
+	if o.form != nil || len(o.in) == 0 || o.unread || o.keptPath().collection == "" && !mayNameIDs(o.in) {
 		return ids, nil
 	}
-	more, err := idsIn(c.in)
+	more, err := idsIn(o.in)
 	return append(ids, more...), err
 }
 
 // mayRefer checks the ids in the body of a conversation whose bytes go to the
 // provider as they came.
-func (c *call) mayRefer() error {
-	s := c.to.saved
-	if c.rt.Client == nil || s == nil || !c.to.wall.on || !c.sameDialect() {
+func (o *ownerWall) mayRefer() error {
+	s := o.to.saved
+	if o.rt.Client == nil || s == nil || !o.to.wall.on || !o.sameDialect() {
 		return nil
 	}
-	if c.rt.Operation == provider.ResponsesCreate {
-		if err := c.mayReferToItems(s); err != nil {
+	if o.rt.Operation == provider.ResponsesCreate {
+		if err := o.mayReferToItems(s); err != nil {
 			return err
 		}
 	}
-	if !mayNameIDs(c.in) {
+	if !mayNameIDs(o.in) {
 		return nil
 	}
-	ids, err := idsIn(c.in)
+	ids, err := idsIn(o.in)
 	if err != nil {
 		return err
 	}
-	return c.check(s, ids)
+	return o.check(s, ids)
 }
 
 // check refuses ids of other workspaces and, where several workspaces use the
 // credential, ids that nobody made through the gateway.
-func (c *call) check(s *saved, ids []namedID) error {
+func (o *ownerWall) check(s *saved, ids []namedID) error {
 	if len(ids) == 0 {
 		return nil
 	}
@@ -213,13 +213,13 @@ func (c *call) check(s *saved, ids []namedID) error {
 	for i := range ids {
 		names[i] = ids[i].id
 	}
-	who, err := c.owners.of(c.ctx, c.who.Scope, c.to.wall.places, names)
+	who, err := o.owners.of(o.ctx, o.who.Scope, o.to.wall.places, names)
 	if err != nil {
 		return fault.Unavailable(err)
 	}
 	for _, n := range ids {
 		owner, known := who[n.id]
-		if known && owner != c.who.Scope.Workspace || !known && c.to.wall.shared {
+		if known && owner != o.who.Scope.Workspace || !known && o.to.wall.shared {
 			return missing(n.field, n.id)
 		}
 	}
@@ -228,19 +228,19 @@ func (c *call) check(s *saved, ids []namedID) error {
 
 // keep notes whose the things are that an answer tells of. It is called before
 // the client can know the ids.
-func (c *call) keep(answer []byte) error {
-	if !c.keeps() || c.keptPath().collection == "" {
+func (o *ownerWall) keep(answer []byte) error {
+	if !o.keeps() || o.keptPath().collection == "" {
 		return nil
 	}
-	return c.keepIDs(thingsOf(answer, c.makes())...)
+	return o.keepIDs(thingsOf(answer, o.makes())...)
 }
 
 // keepIDs notes that the workspace of the request made things.
-func (c *call) keepIDs(ids ...string) error {
-	if !c.keeps() || len(ids) == 0 {
+func (o *ownerWall) keepIDs(ids ...string) error {
+	if !o.keeps() || len(ids) == 0 {
 		return nil
 	}
-	err := c.owners.own(c.ctx, c.who.Scope, c.to.wall.places, c.to.saved.slug, ids...)
+	err := o.owners.own(o.ctx, o.who.Scope, o.to.wall.places, o.to.saved.slug, ids...)
 	if err != nil {
 		return fault.Unavailable(err)
 	}
@@ -249,15 +249,15 @@ func (c *call) keepIDs(ids ...string) error {
 
 // filtered tells whether the answer is a list that holds things of several
 // workspaces.
-func (c *call) filtered() bool {
-	return c.to.saved != nil && c.to.wall.shared && c.req.Method == http.MethodGet && c.keptPath().lists()
+func (o *ownerWall) filtered() bool {
+	return o.to.saved != nil && o.to.wall.shared && o.req.Method == http.MethodGet && o.keptPath().lists()
 }
 
 var listKeys = wire.NewKeySet("data", "first_id", "last_id", "has_more")
 
 // ownPart leaves in a list only what the workspace made. last is the id of the
 // provider's last entry, more whether further ones follow.
-func (c *call) ownPart(list []byte) (out []byte, left int, last string, more bool, err error) {
+func (o *ownerWall) ownPart(list []byte) (out []byte, left int, last string, more bool, err error) {
 	refused := fault.New(fault.NotAllowed, "provider", "The credential is shared by several workspaces, and this list cannot be divided between them")
 	var w wire.Walk
 	if listKeys.Walk(list, &w) != nil || !w.Spans[0].Present(list) || wire.KindOf(w.Spans[0].Of(list)) != wire.KindArray {
@@ -278,13 +278,13 @@ func (c *call) ownPart(list []byte) (out []byte, left int, last string, more boo
 	if d.Err() != nil {
 		return nil, 0, "", false, refused
 	}
-	who, err := c.owners.of(c.ctx, c.who.Scope, c.to.wall.places, ids)
+	who, err := o.owners.of(o.ctx, o.who.Scope, o.to.wall.places, ids)
 	if err != nil {
 		return nil, 0, "", false, fault.Unavailable(err)
 	}
 	data, first, final := []byte{'['}, "", ""
 	for i, raw := range entries {
-		if who[ids[i]] != c.who.Scope.Workspace {
+		if who[ids[i]] != o.who.Scope.Workspace {
 			continue
 		}
 		if left++; left > 1 {

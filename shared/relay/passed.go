@@ -16,35 +16,35 @@ import (
 
 // sendPassed passes an answer of an operation on as it comes: sound, files,
 // streams of events.
-func (c *call) sendPassed(resp *http.Response) error {
-	h := c.w.Header()
+func (s *sender) sendPassed(resp *http.Response) error {
+	h := s.w.Header()
 	for _, name := range [...]string{"Content-Type", "Content-Disposition", "Content-Encoding", "Cache-Control"} {
 		if v := resp.Header[name]; len(v) > 0 {
 			h[name] = v[:1:1]
 		}
 	}
-	if c.rt.Free && resp.ContentLength >= 0 {
+	if s.rt.Free && resp.ContentLength >= 0 {
 		// Where money is counted the end of the body must wait for the books.
 		h["Content-Length"] = []string{strconv.FormatInt(resp.ContentLength, 10)}
 	}
-	c.answerHeaders(resp.Header)
-	c.head(http.StatusOK)
+	s.answerHeaders(resp.Header)
+	s.head(http.StatusOK)
 	meter := newTailMeter(resp)
-	meter.memory(c)
+	meter.memory(&s.target.request)
 	meter.wide = true // an event may hold an image
-	whole := c.pour(resp.Body, meter, readable(resp.Header.Get("Content-Type")))
+	whole := s.pour(resp.Body, meter, readable(resp.Header.Get("Content-Type")))
 	if meter.stream {
-		c.learnOperation(c.meterEvents(meter.tail))
-		c.settleResponse(meter.wholeEvents(), true)
+		s.learnOperation(s.meterEvents(meter.tail))
+		s.settleResponse(meter.wholeEvents(), true)
 	} else {
-		c.learnOperation(c.meter(nil))
+		s.learnOperation(s.meter(nil))
 	}
 	if !whole {
-		c.rec.ErrorCode, c.rec.ErrorMessage = string(fault.InvalidProviderResponse), "the answer broke off"
-		c.broken = true // the client must see that the body is not whole
+		s.rec.ErrorCode, s.rec.ErrorMessage = string(fault.InvalidProviderResponse), "the answer broke off"
+		s.broken = true // the client must see that the body is not whole
 		return nil
 	}
-	c.books()
+	s.keepBooks()
 	return nil
 }
 
@@ -55,27 +55,27 @@ func readable(contentType string) bool {
 
 // pour sends a body on as it comes, and keeps it for the log where that can show
 // it; whole is false when it broke off.
-func (c *call) pour(body io.Reader, meter *tailMeter, shown bool) (whole bool) {
+func (s *sender) pour(body io.Reader, meter *tailMeter, shown bool) (whole bool) {
 	chunk := newBufferFor(streamChunk)
 	defer chunk.free()
 	p := chunk.b[:cap(chunk.b)]
-	c.flushWhenWaiting(body)
+	s.flushWhenWaiting(body)
 	for {
-		t := c.Now()
+		t := s.Now()
 		n, err := body.Read(p)
-		c.waited += c.Now().Sub(t)
+		s.waited += s.Now().Sub(t)
 		if n > 0 {
 			meter.feed(p[:n])
 			if shown {
-				c.captureAnswer(p[:n])
+				s.captureAnswer(p[:n])
 			} else {
-				c.answered += int64(n)
+				s.answered += int64(n)
 			}
-			c.write(p[:n])
-			c.flushSoon()
+			s.write(p[:n])
+			s.flushSoon()
 		}
 		if err != nil {
-			c.flushWritten()
+			s.flushWritten()
 			return err == io.EOF
 		}
 	}
@@ -83,56 +83,56 @@ func (c *call) pour(body io.Reader, meter *tailMeter, shown bool) (whole bool) {
 
 // holds tells whether a raw answer is read whole before it is sent, because it
 // makes things known or is a list that must be divided.
-func (c *call) holds(resp *http.Response) bool {
-	if resp.StatusCode < 200 || resp.StatusCode > 299 || !c.keeps() {
+func (o *ownerWall) holds(resp *http.Response) bool {
+	if resp.StatusCode < 200 || resp.StatusCode > 299 || !o.keeps() {
 		return false
 	}
-	s := c.keptPath()
+	s := o.keptPath()
 	if s.collection == "" {
 		return false
 	}
-	if c.filtered() {
+	if o.filtered() {
 		return true
 	}
-	return strings.HasPrefix(resp.Header.Get("Content-Type"), "application/json") && (c.req.Method == http.MethodPost || !s.below)
+	return strings.HasPrefix(resp.Header.Get("Content-Type"), "application/json") && (o.req.Method == http.MethodPost || !s.below)
 }
 
 // sendHeld answers with what the provider said as far as it is the workspace's.
-func (c *call) sendHeld(resp *http.Response) error {
+func (s *sender) sendHeld(resp *http.Response) error {
 	buf := newBufferFor(int(min(resp.ContentLength, maxPlainAnswer)) + 1)
 	defer buf.free()
-	if err := c.readWhole(buf, resp, maxPlainAnswer); err != nil {
-		return c.brokenAnswer(err, buf.b)
+	if err := s.readWhole(buf, resp, maxPlainAnswer); err != nil {
+		return s.brokenAnswer(err, buf.b)
 	}
 	out := buf.b
-	if c.filtered() {
+	if s.filtered() {
 		var err error
-		if out, err = c.ownList(out); err != nil {
+		if out, err = s.ownList(out); err != nil {
 			return err
 		}
-	} else if err := c.keep(out); err != nil {
+	} else if err := s.keep(out); err != nil {
 		return err
 	}
-	h := c.w.Header()
-	if c.rt.Shape == Raw {
+	h := s.w.Header()
+	if s.rt.Shape == Raw {
 		egress.CopyResponseHeaders(h, resp.Header)
-		c.hideInHead(h)
+		s.hideInHead(h)
 		h.Del("Content-Encoding") // it was read as what it says
-		c.answerHeaders(nil)
+		s.answerHeaders(nil)
 		meter := newTailMeter(&http.Response{Header: http.Header{"Content-Type": resp.Header["Content-Type"]}})
 		meter.feed(out)
-		c.learnRaw(meter, resp.StatusCode)
+		s.learnRaw(meter, resp.StatusCode)
 	} else {
 		h["Content-Type"] = jsonType
-		c.answerHeaders(resp.Header)
-		c.learnOperation(c.meter(out))
+		s.answerHeaders(resp.Header)
+		s.learnOperation(s.meter(out))
 	}
 	h["Content-Length"] = []string{strconv.Itoa(len(out))}
-	c.captureAnswer(out)
-	c.status = resp.StatusCode
-	c.books()
-	c.head(resp.StatusCode)
-	c.write(out)
+	s.captureAnswer(out)
+	s.status = resp.StatusCode
+	s.keepBooks()
+	s.head(resp.StatusCode)
+	s.write(out)
 	return nil
 }
 
@@ -142,13 +142,13 @@ const maxEmptyPages = 50
 
 // ownList leaves the workspace's own things in a page of a list. Pages that hold
 // none are passed over: clients take an empty one for the end.
-func (c *call) ownList(page []byte) ([]byte, error) {
+func (s *sender) ownList(page []byte) ([]byte, error) {
 	for range maxEmptyPages {
-		out, left, last, more, err := c.ownPart(page)
+		out, left, last, more, err := s.ownPart(page)
 		if err != nil || left > 0 || !more || last == "" {
 			return out, err
 		}
-		if page, err = c.nextPage(last); err != nil {
+		if page, err = s.nextPage(last); err != nil {
 			return nil, err
 		}
 	}
@@ -156,40 +156,40 @@ func (c *call) ownList(page []byte) ([]byte, error) {
 }
 
 // nextPage reads the page of a list behind an id.
-func (c *call) nextPage(after string) ([]byte, error) {
-	q := c.req.URL.Query()
+func (s *sender) nextPage(after string) ([]byte, error) {
+	q := s.req.URL.Query()
 	name := "after"
-	if c.to.target.Provider.Dialect == provider.AnthropicMessages && c.to.jobs == nil {
+	if s.to.target.Provider.Dialect == provider.AnthropicMessages && s.to.jobs == nil {
 		name = "after_id"
 	}
 	q.Set(name, after)
-	old := c.req.URL.RawQuery
-	c.req.URL.RawQuery = q.Encode()
-	defer func() { c.req.URL.RawQuery = old }()
-	resp, err := c.again(c.to.op, c.id)
+	old := s.req.URL.RawQuery
+	s.req.URL.RawQuery = q.Encode()
+	defer func() { s.req.URL.RawQuery = old }()
+	resp, err := s.again(s.to.op, s.id)
 	if err != nil {
 		return nil, err
 	}
 	defer resp.Body.Close()
 	buf := new(buffer)
-	if err := c.readWhole(buf, resp, maxPlainAnswer); err != nil {
-		return nil, c.brokenAnswer(err, buf.b)
+	if err := s.readWhole(buf, resp, maxPlainAnswer); err != nil {
+		return nil, s.brokenAnswer(err, buf.b)
 	}
 	return buf.b, nil
 }
 
 // again calls the target once more in the same request, for what belongs to the
 // same answer.
-func (c *call) again(op provider.Operation, id string) (*http.Response, error) {
-	c.to.op, c.id = op, id
-	c.further = true
-	a := c.attempt(nil)
+func (s *sender) again(op provider.Operation, id string) (*http.Response, error) {
+	s.to.op, s.id = op, id
+	s.further = true
+	a := s.attempt(nil)
 	if a.fault != nil {
 		return nil, a.fault
 	}
 	if a.resp.StatusCode < 200 || a.resp.StatusCode > 299 {
 		a.drop()
-		return nil, fault.Newf(fault.ProviderError, "", "%s refused a part of the answer", c.to.target.Provider.ID)
+		return nil, fault.Newf(fault.ProviderError, "", "%s refused a part of the answer", s.to.target.Provider.ID)
 	}
 	return a.resp, nil
 }
@@ -204,39 +204,39 @@ type batchState struct {
 
 // sendOutput answers with the rows that a batch made: those of its output file,
 // then those that failed.
-func (c *call) sendOutput(resp *http.Response) error {
+func (s *sender) sendOutput(resp *http.Response) error {
 	buf := newBuffer()
 	defer buf.free()
-	if err := c.readWhole(buf, resp, maxErrorAnswer); err != nil {
-		return c.brokenAnswer(err, buf.b)
+	if err := s.readWhole(buf, resp, maxErrorAnswer); err != nil {
+		return s.brokenAnswer(err, buf.b)
 	}
 	var b batchState
 	if err := json.Unmarshal(buf.b, &b); err != nil {
-		return c.unusable(err, buf.b)
+		return s.unusable(err, buf.b)
 	}
-	if err := c.keep(buf.b); err != nil {
+	if err := s.keep(buf.b); err != nil {
 		return err
 	}
-	c.settleBatch(buf.b)
+	s.settleBatch(buf.b)
 	if b.Output == "" && b.Failed == "" {
 		if len(b.Errors) > 0 && !wire.IsNull(b.Errors) {
-			c.sendJSON(b.Errors, resp.Header)
+			s.sendJSON(b.Errors, resp.Header)
 			return nil
 		}
-		return fault.Newf(fault.NotFound, "id", "The batch %q is %s and has no output", clipText(c.id), clipText(b.Status))
+		return fault.Newf(fault.NotFound, "id", "The batch %q is %s and has no output", clipText(s.id), clipText(b.Status))
 	}
-	return c.sendFiles(b.Output, b.Failed)
+	return s.sendFiles(b.Output, b.Failed)
 }
 
 // sendFiles answers with the contents of files, one behind the other.
-func (c *call) sendFiles(ids ...string) error {
+func (s *sender) sendFiles(ids ...string) error {
 	whole, sent := true, false
 	meter := newTailMeter(&http.Response{Header: http.Header{}})
 	for _, id := range ids {
 		if id == "" {
 			continue
 		}
-		resp, err := c.again(provider.FilesContent, id)
+		resp, err := s.again(provider.FilesContent, id)
 		if err != nil {
 			if !sent {
 				return err
@@ -246,24 +246,24 @@ func (c *call) sendFiles(ids ...string) error {
 		}
 		if !sent {
 			sent = true
-			c.w.Header()["Content-Type"] = []string{"application/jsonl"}
-			c.answerHeaders(resp.Header)
-			c.head(http.StatusOK)
+			s.w.Header()["Content-Type"] = []string{"application/jsonl"}
+			s.answerHeaders(resp.Header)
+			s.head(http.StatusOK)
 		}
 		lines := &lineEnd{src: resp.Body}
-		whole = c.pour(lines, meter, true)
+		whole = s.pour(lines, meter, true)
 		_ = resp.Body.Close()
 		if !whole {
 			break
 		}
 	}
-	c.learnOperation(c.meter(nil))
+	s.learnOperation(s.meter(nil))
 	if !whole {
-		c.rec.ErrorCode, c.rec.ErrorMessage = string(fault.InvalidProviderResponse), "the answer broke off"
-		c.broken = true
+		s.rec.ErrorCode, s.rec.ErrorMessage = string(fault.InvalidProviderResponse), "the answer broke off"
+		s.broken = true
 		return nil
 	}
-	c.books()
+	s.keepBooks()
 	return nil
 }
 
@@ -288,7 +288,7 @@ func (l *lineEnd) Read(p []byte) (int, error) {
 
 // watcher looks for things that a stream of events tells to be made.
 type watcher struct {
-	c      *call
+	wall   *ownerWall
 	parser wire.SSEParser
 	seen   int
 	kept   []string // that were noted last; the events of a chat all tell its id
@@ -299,12 +299,12 @@ type watcher struct {
 const maxWatched = 256 << 10
 
 // watch makes a watcher for answers that need one.
-func (c *call) watch(resp *http.Response) *watcher {
-	if !c.keeps() || !c.makes() ||
+func (o *ownerWall) watch(resp *http.Response) *watcher {
+	if !o.keeps() || !o.makes() ||
 		!strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
 		return nil
 	}
-	return &watcher{c: c}
+	return &watcher{wall: o}
 }
 
 var madeKeys = wire.NewKeySet("response")
@@ -324,6 +324,6 @@ func (w *watcher) feed(p []byte) error {
 			return nil
 		}
 		w.kept = ids
-		return w.c.keepIDs(ids...)
+		return w.wall.keepIDs(ids...)
 	})
 }

@@ -31,83 +31,83 @@ func (p *plain) free() {
 
 // takesWhole tells whether an answer is read before it is chosen. What another
 // part of the answer is read for is not: the one that is being sent stands there.
-func (c *call) takesWhole(resp *http.Response) bool {
-	return c.rt.Shape != Raw && c.rt.Shape != Listing && c.rt.Operation != provider.BatchesOutput && !c.further && !c.passes(resp) && !c.filtered()
+func (o *ownerWall) takesWhole(resp *http.Response) bool {
+	return o.rt.Shape != Raw && o.rt.Shape != Listing && o.rt.Operation != provider.BatchesOutput && !o.further && !o.passes(resp) && !o.filtered()
 }
 
 // takePlain reads an answer whole, books it, and judges whether it is one.
-func (c *call) takePlain(resp *http.Response) answer {
-	p := &c.plain
+func (pl *plains) takePlain(resp *http.Response) answer {
+	p := &pl.plain
 	p.free()
 	p.buf = newBufferFor(int(min(resp.ContentLength, maxPlainAnswer)) + 1)
-	t, held := c.Now(), c.lease.Held()
-	err := c.readWhole(p.buf, resp, maxPlainAnswer)
-	c.waited += c.Now().Sub(t)
+	t, held := pl.Now(), pl.lease.Held()
+	err := pl.readWhole(p.buf, resp, maxPlainAnswer)
+	pl.waited += pl.Now().Sub(t)
 	_ = resp.Body.Close()
 	if err == nil {
-		err = c.roomToDecode(len(p.buf.b))
+		err = pl.roomToDecode(len(p.buf.b))
 	}
 	if err != nil {
-		err = c.brokenAnswer(err, p.buf.b)
+		err = pl.brokenAnswer(err, p.buf.b)
 	} else {
-		err = c.readPlain(resp)
+		err = pl.readPlain(resp)
 	}
 	if err != nil {
 		p.free()
-		c.lease.Give(c.lease.Held() - held)
+		pl.lease.Give(pl.lease.Held() - held)
 		return answer{fault: fault.From(err), failed: resp.Header}
 	}
 	return answer{resp: resp, whole: true}
 }
 
 // readPlain reads what was taken: usage, and what of it the client gets.
-func (c *call) readPlain(resp *http.Response) (err error) {
-	p := &c.plain
+func (pl *plains) readPlain(resp *http.Response) (err error) {
+	p := &pl.plain
 	out := p.buf.b
 	switch {
-	case c.to.carrier != nil:
+	case pl.to.carrier != nil:
 		p.made = newBuffer()
-		if p.made.b, p.media, p.meter, err = c.to.carrier.DecodeResponse(p.made.b, out, resp.Header, c.carried()); err != nil {
-			return c.unusable(err, out)
+		if p.made.b, p.media, p.meter, err = pl.to.carrier.DecodeResponse(p.made.b, out, resp.Header, pl.carried()); err != nil {
+			return pl.unusable(err, out)
 		}
-		c.learn(p.meter)
-	case c.sameDialect() && !c.cameAsEvents(out):
+		pl.learn(p.meter)
+	case pl.sameDialect() && !pl.cameAsEvents(out):
 		p.own = true
-		if c.req.Method == http.MethodPost && !enclosed(out) {
-			return c.unusable(errNoJSON, out)
+		if pl.req.Method == http.MethodPost && !enclosed(out) {
+			return pl.unusable(errNoJSON, out)
 		}
-		if p.meter = c.meter(out); p.meter.Err != nil {
-			return c.unusable(p.meter.Err, out)
+		if p.meter = pl.meter(out); p.meter.Err != nil {
+			return pl.unusable(p.meter.Err, out)
 		}
-		if !c.answers(&p.meter, out) {
-			return c.unusable(errNoAnswer, out)
+		if !pl.answers(&p.meter, out) {
+			return pl.unusable(errNoAnswer, out)
 		}
-		if c.operates() {
-			c.learnOperation(p.meter)
+		if pl.operates() {
+			pl.learnOperation(p.meter)
 		} else {
-			c.learn(p.meter)
+			pl.learn(p.meter)
 		}
 	default:
-		p.translated, p.meter, p.signed, err = c.decodeWhole(out)
-		if err != nil && c.cameAsEvents(out) {
-			return c.eventsBroke(err, p.meter, out)
+		p.translated, p.meter, p.signed, err = pl.decodeWhole(out)
+		if err != nil && pl.cameAsEvents(out) {
+			return pl.eventsBroke(err, p.meter, out)
 		}
 		if err != nil {
-			return c.unusable(err, out)
+			return pl.unusable(err, out)
 		}
-		if d, ok := c.to.dialect.(chat.Headed); ok {
+		if d, ok := pl.to.dialect.(chat.Headed); ok {
 			d.ReadHeader(resp.Header, p.translated)
 			p.meter = p.translated.Meter()
 		}
-		c.learn(p.meter)
+		pl.learn(p.meter)
 	}
 	return nil
 }
 
 // operates tells whether the route is metered as an operation, not as a
 // conversation.
-func (c *call) operates() bool {
-	return c.rt.Client == nil && (c.rt.Demand != nil || c.rt.Meter == nil)
+func (pl *plains) operates() bool {
+	return pl.rt.Client == nil && (pl.rt.Demand != nil || pl.rt.Meter == nil)
 }
 
 var (
@@ -117,15 +117,15 @@ var (
 
 // answers tells whether an answer in the client's dialect has anything of one. Who
 // tells of usage, an id or a model has answered; the rest is looked at.
-func (c *call) answers(m *chat.Meter, out []byte) bool {
-	if m.Usage.Known() || m.ID != "" || m.Model != "" || m.OutputBytes > 0 || c.req.Method != http.MethodPost {
+func (tg *target) answers(m *chat.Meter, out []byte) bool {
+	if m.Usage.Known() || m.ID != "" || m.Model != "" || m.OutputBytes > 0 || tg.req.Method != http.MethodPost {
 		return true
 	}
-	if c.rt.Client != nil {
-		r, err := c.rt.Client.DecodeResponse(out, &c.to.traits)
+	if tg.rt.Client != nil {
+		r, err := tg.rt.Client.DecodeResponse(out, &tg.to.traits)
 		return err == nil && (r.Meter().OutputBytes > 0 || len(r.Choices) > 0 && len(r.Choices[0].Parts) > 0)
 	}
-	switch c.rt.Operation {
+	switch tg.rt.Operation {
 	case provider.Embeddings:
 		return bytes.Contains(out, []byte(`"embedding"`))
 	case provider.Moderations:
@@ -135,69 +135,69 @@ func (c *call) answers(m *chat.Meter, out []byte) bool {
 }
 
 // sendPlain answers a unified request that is not streamed.
-func (c *call) sendPlain(a *answer) error {
+func (s *sender) sendPlain(a *answer) error {
 	resp := a.resp
 	if !a.whole {
-		if got := c.takePlain(resp); got.fault != nil {
+		if got := s.takePlain(resp); got.fault != nil {
 			return got.fault
 		}
 	}
-	p := &c.plain
+	p := &s.plain
 	out, kind := p.buf.b, jsonType
 	switch {
 	case p.own:
-		if c.operates() {
-			c.settleBatch(out)
-			c.settleResponse(out, false)
+		if s.operates() {
+			s.settleBatch(out)
+			s.settleResponse(out, false)
 		}
-		if err := c.keepMade(out, p.meter.ID); err != nil {
+		if err := s.keepMade(out, p.meter.ID); err != nil {
 			return err
 		}
 	case p.translated == nil:
-		c.keepReceived(out)
+		s.keepReceived(out)
 		if out = p.made.b; p.media != "" {
 			kind = []string{p.media}
 		}
 	default:
 		enc := newBuffer()
 		defer enc.free()
-		if err := c.encodePlain(enc); err != nil {
+		if err := s.encodePlain(enc); err != nil {
 			return err
 		}
 		out = enc.b
 	}
-	if c.caching != nil {
-		c.keepAnswer(out)
+	if s.caching != nil {
+		s.keepAnswer(out)
 	}
-	c.captureAnswer(out)
-	h := c.w.Header()
+	s.captureAnswer(out)
+	h := s.w.Header()
 	h["Content-Type"] = kind
 	h["Content-Length"] = []string{strconv.Itoa(len(out))}
-	c.answerHeaders(resp.Header)
-	c.status = http.StatusOK
-	c.books()
-	c.head(http.StatusOK)
-	c.write(out)
+	s.answerHeaders(resp.Header)
+	s.status = http.StatusOK
+	s.keepBooks()
+	s.head(http.StatusOK)
+	s.write(out)
 	return nil
 }
 
 // encodePlain writes a decoded answer as the client reads it.
-func (c *call) encodePlain(enc *buffer) error {
-	p := &c.plain
-	o := c.options()
-	if c.sameDialect() {
-		o.Request = c.legacyOnly()
-		if err := c.keepMade(nil, p.meter.ID); err != nil {
+func (pl *plains) encodePlain(enc *buffer) error {
+	p := &pl.plain
+	o := pl.options()
+	if pl.sameDialect() {
+		o.Request = pl.legacyOnly()
+		if err := pl.keepMade(nil, p.meter.ID); err != nil {
 			return err
 		}
 	} else {
-		if err := c.decoded.Promised(p.translated); err != nil {
-			c.keepReceived(p.buf.b)
+		if err := pl.decoded.Promised(p.translated); err != nil {
+			pl.keepReceived(p.buf.b)
 			return err
 		}
-		c.remember(p.signed)
+		pl.remember(p.signed)
 	}
-	c.keepReceived(p.buf.b)
-	enc.b = c.rt.Client.EncodeResponse(enc.b, p.translated, o)
+	pl.keepReceived(p.buf.b)
+	enc.b = pl.rt.Client.EncodeResponse(enc.b, p.translated, o)
 	return nil
 }

@@ -7,13 +7,13 @@ import (
 
 // prompted tells whether a request names no model because the prompt that its
 // provider keeps does: a body of responses with a prompt.
-func (c *call) prompted() bool {
-	return c.rt.Client != nil && c.rt.Client.Name() == provider.OpenAIResponses && c.to.model == "" && c.checked.Span("prompt").Present(c.in)
+func (ch *chooser) prompted() bool {
+	return ch.rt.Client != nil && ch.rt.Client.Name() == provider.OpenAIResponses && ch.to.model == "" && ch.checked.Span("prompt").Present(ch.in)
 }
 
 // needsModel refuses a request without a model, where nobody else names it.
-func (c *call) needsModel() error {
-	if c.to.model == "" && !c.nameless() && !c.prompted() {
+func (ch *chooser) needsModel() error {
+	if ch.to.model == "" && !ch.nameless() && !ch.prompted() {
 		return fault.Invalid("model", "is required")
 	}
 	return nil

@@ -68,7 +68,7 @@ func newTailMeter(resp *http.Response) *tailMeter {
 }
 
 // memory counts what the meter keeps as the call's.
-func (m *tailMeter) memory(c *call) { m.ctx, m.lease = c.ctx, c.lease }
+func (m *tailMeter) memory(q *request) { m.ctx, m.lease = q.ctx, q.lease }
 
 // room tells whether n bytes more may be kept.
 func (m *tailMeter) room(n int) bool {
@@ -162,26 +162,26 @@ func toldInHeaders(h http.Header) (u pricing.Usage) {
 // learnRaw takes over what a passed-through answer reported. Elsewhere than on the
 // paths that meterRaw knows, usage that is not reported is not guessed: the paths
 // of pass-through have no common shape.
-func (c *call) learnRaw(m *tailMeter, status int) {
+func (me *meters) learnRaw(m *tailMeter, status int) {
 	var u pricing.Usage
 	if status >= 200 && status < 300 {
-		got := c.meterRaw(m)
+		got := me.meterRaw(m)
 		if got.Model != "" {
-			c.rec.Model = got.Model
-			if c.to.model == "" {
-				c.to.model = got.Model
+			me.rec.Model = got.Model
+			if me.to.model == "" {
+				me.to.model = got.Model
 			}
 		}
-		c.rec.FinishReason = got.Finish
+		me.rec.FinishReason = got.Finish
 		var told bool
-		if u, told = c.usedRaw(m, got); !told && c.reserved != nil && c.outBound > 0 && c.model != "" && c.req.Method == http.MethodPost {
+		if u, told = me.usedRaw(m, got); !told && me.reserved != nil && me.outBound > 0 && me.model != "" && me.req.Method == http.MethodPost {
 			// A budget is in force: it is settled at an estimate, never at nothing.
-			u = c.estimate(tokensOf(int(m.total)))
+			u = me.estimate(tokensOf(int(m.total)))
 		}
 	}
 	u.Add(pricing.Requests, 1)
-	c.charge(u)
-	if c.rec.Cost > 0 && c.costsNothing() {
-		c.spend() // of a run that has ended
+	me.charge(u)
+	if me.rec.Cost > 0 && me.costsNothing() {
+		me.spend() // of a run that has ended
 	}
 }

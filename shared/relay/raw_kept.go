@@ -14,15 +14,15 @@ import (
 // costsNothing tells whether what is passed through to things that a provider
 // keeps cannot cost anything: it was charged when it was made, or never is. Then no
 // budget asks for its price.
-func (c *call) costsNothing() bool {
-	if c.rt.Shape != Raw {
+func (tg *target) costsNothing() bool {
+	if tg.rt.Shape != Raw {
 		return false
 	}
-	s := c.keptPath()
+	s := tg.keptPath()
 	if s.collection == "" || s.collection == "models" || s.evasive {
 		return false
 	}
-	if c.req.Method == http.MethodGet || c.req.Method == http.MethodDelete {
+	if tg.req.Method == http.MethodGet || tg.req.Method == http.MethodDelete {
 		return true
 	}
 	switch s.collection {
@@ -31,15 +31,15 @@ func (c *call) costsNothing() bool {
 	case "jobs":
 		return s.below // they are paused and resumed
 	case "conversations": // where there are responses a conversation only keeps what is said in them
-		return c.to.target.Provider != nil && c.to.target.Provider.Serves(provider.ResponsesCreate)
+		return tg.to.target.Provider != nil && tg.to.target.Provider.Serves(provider.ResponsesCreate)
 	case "evals":
-		return !runs(c.rawPath())
+		return !runs(tg.rawPath())
 	case "chat/completions":
 		return s.id != "" && !s.below
 	case "responses":
-		return s.id != "" || strings.HasSuffix(c.rawPath(), "/input_tokens")
+		return s.id != "" || strings.HasSuffix(tg.rawPath(), "/input_tokens")
 	case "threads":
-		return !runs(c.rawPath())
+		return !runs(tg.rawPath())
 	}
 	return false
 }
@@ -58,20 +58,20 @@ func runs(path string) bool {
 // usedRaw is what a passed-through answer is charged. told: nothing is to be
 // estimated. A run of a thread is made by the provider in its own time; it is
 // charged with the answer that first tells of its usage, which may be a read.
-func (c *call) usedRaw(m *tailMeter, got chat.Meter) (u pricing.Usage, told bool) {
-	if c.keptPath().collection == "threads" {
-		return c.usedByRun(m.lastRun()), true
+func (me *meters) usedRaw(m *tailMeter, got chat.Meter) (u pricing.Usage, told bool) {
+	if me.keptPath().collection == "threads" {
+		return me.usedByRun(m.lastRun()), true
 	}
-	if at := c.keptPath(); at.collection == "responses" && at.id != "" {
+	if at := me.keptPath(); at.collection == "responses" && at.id != "" {
 		if m.stream {
-			return c.usedByStream(m.wholeEvents()), true
+			return me.usedByStream(m.wholeEvents()), true
 		}
-		return c.usedByResponse(m.tail), true
+		return me.usedByResponse(m.tail), true
 	}
-	if c.makesLater() {
-		return c.usedLater(got), true
+	if me.makesLater() {
+		return me.usedLater(got), true
 	}
-	if c.costsNothing() {
+	if me.costsNothing() {
 		return u, true
 	}
 	return got.Usage, got.Usage.Known()
@@ -80,18 +80,18 @@ func (c *call) usedRaw(m *tailMeter, got chat.Meter) (u pricing.Usage, told bool
 var runKeys = wire.NewKeySet("object", "id")
 
 // usedByRun is the usage of a run that no answer has told before.
-func (c *call) usedByRun(run []byte) (u pricing.Usage) {
+func (me *meters) usedByRun(run []byte) (u pricing.Usage) {
 	var w wire.Walk
-	if len(run) == 0 || runKeys.Walk(run, &w) != nil || !w.Spans[1].Present(run) || c.rawDialect() == nil {
+	if len(run) == 0 || runKeys.Walk(run, &w) != nil || !w.Spans[1].Present(run) || me.rawDialect() == nil {
 		return u
 	}
 	id, err := wire.ScanString(w.Spans[1].Of(run), "id")
-	got := c.rawDialect().MeterResponse(run)
-	if err != nil || id == "" || len(id) > maxID || !got.Usage.Known() || !c.claimBooking(id) {
+	got := me.rawDialect().MeterResponse(run)
+	if err != nil || id == "" || len(id) > maxID || !got.Usage.Known() || !me.claimBooking(id) {
 		return u
 	}
 	if got.Model != "" {
-		c.rec.Model, c.to.model = got.Model, got.Model
+		me.rec.Model, me.to.model = got.Model, got.Model
 	}
 	return got.Usage
 }
@@ -127,13 +127,13 @@ func runIn(data []byte) []byte {
 var storeKey = []byte(`"store"`)
 
 // storesChat tells whether the body has the provider keep a chat completion.
-func (c *call) storesChat() bool {
-	if c.to.saved == nil || !c.to.wall.on {
+func (o *ownerWall) storesChat() bool {
+	if o.to.saved == nil || !o.to.wall.on {
 		return false // whose it is need not be known
 	}
-	body := c.in
-	if c.to.body != nil {
-		body = c.to.body
+	body := o.in
+	if o.to.body != nil {
+		body = o.to.body
 	}
 	if !bytes.Contains(body, storeKey) {
 		return false
@@ -149,10 +149,10 @@ func (c *call) storesChat() bool {
 var chatStore = wire.NewKeySet("store")
 
 // makes tells whether the request has the provider make something that it keeps.
-func (c *call) makes() bool {
-	if c.req.Method != http.MethodPost {
+func (o *ownerWall) makes() bool {
+	if o.req.Method != http.MethodPost {
 		return false
 	}
-	s := c.keptPath()
-	return s.creates() || s.collection == "chat/completions" && s.id == "" && c.storesChat()
+	s := o.keptPath()
+	return s.creates() || s.collection == "chat/completions" && s.id == "" && o.storesChat()
 }

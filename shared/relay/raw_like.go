@@ -36,16 +36,16 @@ func isVersion(s string) bool {
 // meterRaw reads the usage of a passed-through answer: as the gateway's own route
 // of the path does, else in the dialect of the provider. What tells none is
 // estimated where its path tells its shape.
-func (c *call) meterRaw(m *tailMeter) (got chat.Meter) {
-	like := c.like()
+func (me *meters) meterRaw(m *tailMeter) (got chat.Meter) {
+	like := me.like()
 	switch {
 	case like == nil:
 	case like.Client != nil:
 		got = m.meter(like.Client)
 		if !got.Usage.Known() && m.stream && len(m.tail) > 0 && got.Err == nil {
 			// The tail holds the last of its pieces only.
-			got.Usage = c.estimate(got.OutputEstimate() * max(m.total/int64(len(m.tail)), 1))
-			if r, err := like.Client.DecodeRequest(c.in); err == nil {
+			got.Usage = me.estimate(got.OutputEstimate() * max(m.total/int64(len(m.tail)), 1))
+			if r, err := like.Client.DecodeRequest(me.in); err == nil {
 				got.Usage.Set(pricing.Input, EstimateTokens(r))
 			}
 		}
@@ -57,14 +57,14 @@ func (c *call) meterRaw(m *tailMeter) (got chat.Meter) {
 	if got.Usage.Known() {
 		return got
 	}
-	native := m.meter(c.rawDialect())
+	native := m.meter(me.rawDialect())
 	switch {
 	case native.Usage.Known():
-	case like != nil && like.Client == nil && c.wanted.Assumed.Known():
-		got.Usage = c.wanted.Assumed
+	case like != nil && like.Client == nil && me.wanted.Assumed.Known():
+		got.Usage = me.wanted.Assumed
 		return got
-	case c.embedsUntold(m):
-		native.Usage.Set(pricing.Input, tokensOf(max(len(c.in), int(c.req.ContentLength))))
+	case me.embedsUntold(m):
+		native.Usage.Set(pricing.Input, tokensOf(max(len(me.in), int(me.req.ContentLength))))
 		native.Usage.Estimated = true
 	}
 	return native
@@ -72,19 +72,19 @@ func (c *call) meterRaw(m *tailMeter) (got chat.Meter) {
 
 // embedsUntold tells whether the answer has vectors of an API that says nothing of
 // the tokens that they took.
-func (c *call) embedsUntold(m *tailMeter) bool {
-	if !m.json || c.req.Method != http.MethodPost || c.to.target.Provider.Dialect != provider.Gemini {
+func (me *meters) embedsUntold(m *tailMeter) bool {
+	if !m.json || me.req.Method != http.MethodPost || me.to.target.Provider.Dialect != provider.Gemini {
 		return false
 	}
-	path := c.rawPath()
+	path := me.rawPath()
 	return strings.HasSuffix(path, ":embedContent") || strings.HasSuffix(path, ":batchEmbedContents")
 }
 
 // rawDialect reads what is passed through: that in which the provider serves the
 // model, or its usual one.
-func (c *call) rawDialect() chat.Dialect {
-	if d := c.dialects[c.to.target.DialectOf(provider.Chat, c.to.model)]; d != nil {
+func (me *meters) rawDialect() chat.Dialect {
+	if d := me.dialects[me.to.target.DialectOf(provider.Chat, me.to.model)]; d != nil {
 		return d
 	}
-	return c.dialects[c.to.target.Provider.Dialect]
+	return me.dialects[me.to.target.Provider.Dialect]
 }

@@ -3,22 +3,22 @@ package relay
 import "gateway/shared/chat"
 
 // remember keeps the signed reasoning of an answer whose client cannot return it.
-func (c *call) remember(signed []chat.Signed) {
-	if !c.strict() {
+func (tg *target) remember(signed []chat.Signed) {
+	if !tg.strict() {
 		return
 	}
 	for _, s := range signed {
-		if err := c.memory.Put(c.ctx, c.who.Scope, s); err != nil {
-			c.fail("remember reasoning", err)
+		if err := tg.memory.Put(tg.ctx, tg.who.Scope, s); err != nil {
+			tg.fail("remember reasoning", err)
 		}
 	}
 }
 
 // recall is given to the dialect that encodes the next turn.
-func (c *call) recall(toolCallID string) []chat.Part {
-	parts, err := c.memory.Get(c.ctx, c.who.Scope, toolCallID)
+func (tg *target) recall(toolCallID string) []chat.Part {
+	parts, err := tg.memory.Get(tg.ctx, tg.who.Scope, toolCallID)
 	if err != nil {
-		c.fail("recall reasoning", err)
+		tg.fail("recall reasoning", err)
 	}
 	return parts
 }

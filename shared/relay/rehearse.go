@@ -2,6 +2,7 @@ package relay
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -79,11 +80,11 @@ func (c *call) rehearse() error {
 	if rt == nil || rt.Shape == Listing || rt.Shape == Multipart {
 		return fault.Invalid("path", "must be a route of the data plane that takes JSON, such as /chat/completions")
 	}
-	req, err := c.imagined(q)
+	req, err := q.imagined(c.ctx)
 	if err != nil {
 		return err
 	}
-	in := new(call)
+	in := rehearsal{newCall()}
 	in.begin(c.Relay, unsent{}, req, rt)
 	defer in.forget()
 	in.pathID, in.rehearsing = id, true
@@ -110,6 +111,9 @@ func (c *call) rehearse() error {
 	return nil
 }
 
+// rehearsal is a call that is walked through and sends nothing.
+type rehearsal struct{ *call }
+
 // brings tells whether a config comes with the dry run itself.
 func (q *Rehearsal) brings() bool {
 	config := bytes.TrimSpace(q.Config)
@@ -118,8 +122,8 @@ func (q *Rehearsal) brings() bool {
 
 // imagined makes the request that is walked through: the caller's own, with the
 // headers of the dry run.
-func (c *call) imagined(q *Rehearsal) (*http.Request, error) {
-	req, err := http.NewRequestWithContext(c.ctx, q.Method, "http://gateway"+BasePath+q.Path, bytes.NewReader(q.Body))
+func (q *Rehearsal) imagined(ctx context.Context) (*http.Request, error) {
+	req, err := http.NewRequestWithContext(ctx, q.Method, "http://gateway"+BasePath+q.Path, bytes.NewReader(q.Body))
 	if err != nil {
 		return nil, fault.Invalid("path", "must be a path below the base URL, such as /chat/completions")
 	}
@@ -145,35 +149,35 @@ func (c *call) imagined(q *Rehearsal) (*http.Request, error) {
 }
 
 // prepare is admission for a caller who is known already, without counting.
-func (c *call) prepare() error {
-	if !c.who.Has(c.rt.Scope) && !slices.ContainsFunc(c.rt.OrScopes, c.who.Has) {
-		return fault.Newf(fault.NotAllowed, "x-gateway-api-key", "This API key lacks the scope %s", c.rt.Scope)
+func (re rehearsal) prepare() error {
+	if !re.who.Has(re.rt.Scope) && !slices.ContainsFunc(re.rt.OrScopes, re.who.Has) {
+		return fault.Newf(fault.NotAllowed, "x-gateway-api-key", "This API key lacks the scope %s", re.rt.Scope)
 	}
-	if err := c.ask.readHeaders(c.req.Header); err != nil {
+	if err := re.ask.readHeaders(re.req.Header); err != nil {
 		return err
 	}
-	if err := c.readBody(); err != nil {
+	if err := re.readBody(); err != nil {
 		return err
 	}
-	c.mergeMetadata()
-	c.demands = c.own
-	return c.resolve()
+	re.mergeMetadata()
+	re.demands = re.own
+	return re.resolve()
 }
 
 // walkThrough goes from target to target as a request would, with answers that
 // are assumed.
-func (c *call) walkThrough(q *Rehearsal, out *rehearsed) *rehearsedError {
+func (re rehearsal) walkThrough(q *Rehearsal, out *rehearsed) *rehearsedError {
 	outcome := route.Outcome{}
 	called := 0
 	for len(out.Targets) < maxRehearsed {
-		leaf, f := c.walker.Next(outcome)
+		leaf, f := re.walker.Next(outcome)
 		if f != nil {
 			return told(f)
 		}
 		if leaf == nil {
 			break
 		}
-		t := c.imagineTarget(leaf)
+		t := re.imagineTarget(leaf)
 		if t.Error == nil {
 			t.Assumed = http.StatusOK
 			if called < len(q.Assume) {
@@ -182,12 +186,12 @@ func (c *call) walkThrough(q *Rehearsal, out *rehearsed) *rehearsedError {
 			called++
 			outcome = route.Outcome{Status: t.Assumed}
 		} else {
-			c.walker.Refused(fault.Code(t.Error.Code), t.Error.Status)
+			re.walker.Refused(fault.Code(t.Error.Code), t.Error.Status)
 			outcome = route.Outcome{Status: t.Error.Status, Refused: true}
 		}
 		out.Targets = append(out.Targets, t)
 	}
-	out.Decision = decisionOf(c.walker)
+	out.Decision = decisionOf(re.walker)
 	return nil
 }
 
@@ -200,28 +204,28 @@ func orEmpty[T any](list []T) []T {
 }
 
 // imagineTarget is what would be sent to a target.
-func (c *call) imagineTarget(leaf *route.Leaf) rehearsedTarget {
-	c.loss.Reset()
+func (re rehearsal) imagineTarget(leaf *route.Leaf) rehearsedTarget {
+	re.loss.Reset()
 	t := rehearsedTarget{Path: leaf.Path, Losses: []rehearsedLoss{}, Limits: []rehearsedLimit{}, Guardrails: []string{}, TimeoutMS: leaf.Timeout.Milliseconds()}
 	for _, g := range append(slices.Clone(leaf.Input), leaf.Output...) {
 		t.Guardrails = append(t.Guardrails, g.Slug)
 	}
 	if leaf.Cache != nil {
-		age := cache.Age(c.org.Settings.CacheAge(leaf.Cache.MaxAge))
+		age := cache.Age(re.org.Settings.CacheAge(leaf.Cache.MaxAge))
 		t.Cache = &rehearsedCache{leaf.Cache.Mode, int64(age / time.Second)}
 	}
 	if leaf.Retry != nil {
 		t.Retries = leaf.Retry.Attempts
 	}
-	err := c.imagineCall(leaf, &t)
-	if p := c.to.target.Provider; p != nil {
-		t.Provider, t.Model = p.ID, c.to.upstream
-		if c.rec.ProviderSlug != "" && c.to.saved != nil {
-			slug := c.rec.ProviderSlug
+	err := re.imagineCall(leaf, &t)
+	if p := re.to.target.Provider; p != nil {
+		t.Provider, t.Model = p.ID, re.to.upstream
+		if re.rec.ProviderSlug != "" && re.to.saved != nil {
+			slug := re.rec.ProviderSlug
 			t.Slug = &slug
 		}
 	}
-	for _, e := range c.loss.Entries {
+	for _, e := range re.loss.Entries {
 		t.Losses = append(t.Losses, rehearsedLoss{e.Path, e.Reason})
 	}
 	if err != nil {
@@ -230,28 +234,28 @@ func (c *call) imagineTarget(leaf *route.Leaf) rehearsedTarget {
 	return t
 }
 
-func (c *call) imagineCall(leaf *route.Leaf, t *rehearsedTarget) error {
-	if err := c.choose(leaf); err != nil {
+func (re rehearsal) imagineCall(leaf *route.Leaf, t *rehearsedTarget) error {
+	if err := re.choose(leaf); err != nil {
 		return err
 	}
-	if err := c.effective(); err != nil {
+	if err := re.effective(); err != nil {
 		return err
 	}
-	t.Stream, t.Answered = c.stream, c.to.local
+	t.Stream, t.Answered = re.stream, re.to.local
 	var err error
-	if t.Limits, err = c.limitsOf(c.to.subjects...); err != nil {
+	if t.Limits, err = re.limitsOf(re.to.subjects...); err != nil {
 		return err
 	}
-	body, err := c.upstreamBody()
+	body, err := re.upstreamBody()
 	if err != nil {
 		return err
 	}
-	bound := c.boundOf()
+	bound := re.boundOf()
 	t.PriceBound = &rehearsedBound{Cents: float64(bound.Cost) / 1e7, Tokens: bound.Tokens, Priced: bound.Priced}
-	if c.to.local {
+	if re.to.local {
 		return nil
 	}
-	req, err := c.upstreamRequest(body)
+	req, err := re.upstreamRequest(body)
 	if err != nil {
 		return err
 	}
@@ -259,11 +263,11 @@ func (c *call) imagineCall(leaf *route.Leaf, t *rehearsedTarget) error {
 	if json.Valid(body) {
 		t.Body = slices.Clone(body)
 	}
-	if err := c.imagineCredential(req, body); err != nil {
+	if err := re.imagineCredential(req, body); err != nil {
 		return err
 	}
-	shown := appendHeaders(nil, req.Header, c.customNames(slices.Clone(c.ask.Sensitive)))
-	hide(shown, c.to.target.Secrets(nil, true))
+	shown := appendHeaders(nil, req.Header, re.customNames(slices.Clone(re.ask.Sensitive)))
+	hide(shown, re.to.target.Secrets(nil, true))
 	if err := json.Unmarshal(shown, &t.Headers); err != nil {
 		return fault.Internal(err)
 	}
@@ -273,25 +277,25 @@ func (c *call) imagineCall(leaf *route.Leaf, t *rehearsedTarget) error {
 // imagineCredential gives the request its credential, so that one that is missing
 // is told. Where a token would have to be asked for, something stands in its
 // place.
-func (c *call) imagineCredential(req *http.Request, body []byte) error {
-	t := &c.to.target
+func (re rehearsal) imagineCredential(req *http.Request, body []byte) error {
+	t := &re.to.target
 	switch scheme := t.Provider.Auth.Scheme; {
 	case scheme == provider.SigV4Auth || scheme == provider.GoogleOAuth || scheme == provider.OCIAuth,
 		scheme == provider.AzureAuth && t.Field("azure_auth_mode") != "" && t.Credential.Key == "":
 		req.Header.Set("Authorization", "to be made")
 		return nil
 	}
-	return t.Authorize(c.ctx, req, body)
+	return t.Authorize(re.ctx, req, body)
 }
 
 // limitsOf shows limits and where their budgets stand.
-func (c *call) limitsOf(subjects ...*ledger.Subject) ([]rehearsedLimit, error) {
+func (q *request) limitsOf(subjects ...*ledger.Subject) ([]rehearsedLimit, error) {
 	out := []rehearsedLimit{}
 	for _, s := range subjects {
 		if s == nil || len(s.Rates)+len(s.Budgets) == 0 {
 			continue
 		}
-		budgets, err := c.Ledger.State(c.ctx, s)
+		budgets, err := q.Ledger.State(q.ctx, s)
 		if err != nil {
 			return nil, err
 		}
@@ -301,11 +305,11 @@ func (c *call) limitsOf(subjects ...*ledger.Subject) ([]rehearsedLimit, error) {
 }
 
 // forget ends a call that was never sent and leaves no books.
-func (c *call) forget() {
-	for _, f := range c.afterwards {
+func (re rehearsal) forget() {
+	for _, f := range re.afterwards {
 		f()
 	}
-	c.reset()
+	re.reset()
 }
 
 // unsent is the answer that nobody gets.

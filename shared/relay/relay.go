@@ -121,7 +121,7 @@ func New(o Options) *Relay {
 		r.Sleep = sleep
 	}
 	r.breakers, r.picks = breaker.New(o.Now, o.Store.Table(store.Rate), r.background), route.NewPicks(o.Now)
-	r.calls.New = func() any { return new(call) }
+	r.calls.New = func() any { return newCall() }
 	return r
 }
 

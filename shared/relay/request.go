@@ -43,6 +43,7 @@ type request struct {
 	behalf     *Behalf       // who a request is made for that came from no client
 	rehearsing bool          // nothing is sent
 	lease      *egress.Lease // memory of what is held whole
+	afterwards []func()      // to be done once the request is over
 }
 
 // arrive starts the life of a request.

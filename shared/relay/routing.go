@@ -11,64 +11,64 @@ import (
 
 // decided puts what the walk was decided on into the record, and tells other
 // processes what it has learned of targets so far.
-func (c *call) decided() {
-	c.rec.Draws = c.walker.Draws(c.rec.Draws[:0])
-	c.rec.Breakers = c.walker.Breakers(c.rec.Breakers[:0])
-	c.rec.Matches = c.walker.Matches(c.rec.Matches[:0])
-	c.rec.Skips = c.walker.Skips(c.rec.Skips[:0])
-	c.tellBreakers()
+func (bk *books) decided() {
+	bk.rec.Draws = bk.walker.Draws(bk.rec.Draws[:0])
+	bk.rec.Breakers = bk.walker.Breakers(bk.rec.Breakers[:0])
+	bk.rec.Matches = bk.walker.Matches(bk.rec.Matches[:0])
+	bk.rec.Skips = bk.walker.Skips(bk.rec.Skips[:0])
+	bk.tellBreakers()
 }
 
 // tellBreakers tells other processes what the walk learned of targets.
-func (c *call) tellBreakers() {
-	s := c.breakersOf
+func (tg *target) tellBreakers() {
+	s := tg.breakersOf
 	switch {
 	case s == nil || !s.Untold():
-	case c.RecordAfterBody:
-		c.afterwards = append(c.afterwards, func() { s.Tell(nil) })
+	case tg.RecordAfterBody:
+		tg.afterwards = append(tg.afterwards, func() { s.Tell(nil) })
 	default:
 		s.TellSoon()
 	}
 }
 
 // outcome judges the answer of a target for the walk.
-func (c *call) outcome(a *answer) route.Outcome {
+func (x *exchanges) outcome(a *answer) route.Outcome {
 	o := route.Outcome{Status: a.status(), Exception: a.exception(), Refused: a.cached != nil || a.refused()}
 	// Once a head has gone out, or the client's body or the client itself has
 	// gone, there is nothing to be sent to another target.
-	o.Final = c.headSent || c.bodySpent || c.req.Context().Err() != nil
+	o.Final = x.headSent || x.bodySpent || x.req.Context().Err() != nil
 	o.Coming = a.fault == nil && a.cached == nil && a.resp != nil && o.Status < 300
 	if a.fault != nil && o.Refused {
-		c.walker.Refused(a.fault.Code, o.Status)
+		x.walker.Refused(a.fault.Code, o.Status)
 	}
 	return o
 }
 
 // settleBreakers tells breakers how the answer ended that had begun well. One that
 // nobody wants any more says nothing against its provider.
-func (c *call) settleBreakers() {
-	if c.walker == nil {
+func (l *logbook) settleBreakers() {
+	if l.walker == nil {
 		return
 	}
 	status := http.StatusOK
 	switch {
-	case c.gone:
-	case c.endFault != nil:
-		status = c.endFault.Status()
-	case c.broken:
+	case l.gone:
+	case l.endFault != nil:
+		status = l.endFault.Status()
+	case l.broken:
 		status = http.StatusBadGateway
 	}
-	c.walker.Settle(status)
-	c.tellBreakers()
+	l.walker.Settle(status)
+	l.tellBreakers()
 }
 
 // called notes in the last attempt which retry it was and what it waited for.
-func (c *call) called(s *route.Schedule, waited time.Duration) {
-	n := len(c.rec.Attempts)
+func (bk *books) called(s *route.Schedule, waited time.Duration) {
+	n := len(bk.rec.Attempts)
 	if n == 0 || s.Used() == 0 {
 		return
 	}
-	at := &c.rec.Attempts[n-1]
+	at := &bk.rec.Attempts[n-1]
 	at.Retry, at.Wait, at.WaitReason = s.Used(), waited, usage.WaitBackoff
 	if s.Named() {
 		at.WaitReason = usage.WaitNamed
@@ -88,14 +88,14 @@ func (r *Relay) background(where string, err error) {
 func (r *Relay) Close() { r.breakers.Close() }
 
 // beginPatience bounds the times of an attempt.
-func (c *call) beginPatience(ctx context.Context) context.Context {
+func (o *outbound) beginPatience(ctx context.Context) context.Context {
 	var firstToken, idle time.Duration
-	if c.stream && c.rt.Client != nil && c.rt.Shape == Unified {
-		firstToken, idle = c.asked.Over(c.to.leaf.FirstToken, c.to.leaf.Idle)
+	if o.stream && o.rt.Client != nil && o.rt.Shape == Unified {
+		firstToken, idle = o.asked.Over(o.to.leaf.FirstToken, o.to.leaf.Idle)
 	}
-	ctx, release := c.patience.Begin(ctx, c.to.timeout, firstToken, idle)
+	ctx, release := o.patience.Begin(ctx, o.to.timeout, firstToken, idle)
 	if release != nil {
-		c.afterwards = append(c.afterwards, release)
+		o.afterwards = append(o.afterwards, release)
 	}
 	return ctx
 }

@@ -31,15 +31,15 @@ const runOptionsMember = 4
 var providerMembers = map[string]bool{"provider_options": true, "role_arn": true, "model": true, "job_name": true, "output_data_config": true}
 
 // createRun makes a batch. The route has checked the bounds of the body.
-func (c *call) createRun() (*chat.JobAnswer, error) {
-	if c.Runs == nil || c.Bucket == nil {
+func (mr *managedRuns) createRun() (*chat.JobAnswer, error) {
+	if mr.Runs == nil || mr.Bucket == nil {
 		return nil, fault.New(fault.UnsupportedOperation, "x-gateway-provider", "This installation runs no batches of its own; name a provider that does")
 	}
-	d, err := c.readRun()
+	d, err := mr.readRun()
 	if err != nil {
 		return nil, err
 	}
-	f, err := c.rooms.own(c.who.Scope).File(c.ctx, d.Input)
+	f, err := mr.rooms.own(mr.who.Scope).File(mr.ctx, d.Input)
 	if err != nil {
 		return nil, err
 	}
@@ -49,14 +49,14 @@ func (c *call) createRun() (*chat.JobAnswer, error) {
 	if f.Purpose != "batch" {
 		return nil, fault.Invalid("input_file_id", "input_file_id must be a file with the purpose batch")
 	}
-	if err := c.tryOptions(d); err != nil {
+	if err := mr.tryOptions(d); err != nil {
 		return nil, err
 	}
-	b, err := c.batches.Create(c.ctx, c.who.Scope, *d)
+	b, err := mr.batches.Create(mr.ctx, mr.who.Scope, *d)
 	if err != nil {
 		return nil, err
 	}
-	c.wake(c.who.Scope, b)
+	mr.wake(mr.who.Scope, b)
 	return chat.JobJSON(b.Append(nil, false)), nil
 }
 
@@ -64,21 +64,21 @@ func (c *call) createRun() (*chat.JobAnswer, error) {
 // the log is to show it: like the header, it may hold credentials. A body with
 // options that cannot be read in one way only is not shown at all, for it may be
 // one that was refused.
-func (c *call) hideConfig() {
-	if lower := bytes.ToLower(c.in); !bytes.Contains(lower, []byte("gateway_options")) && !bytes.Contains(lower, []byte(`\u`)) {
+func (l *logbook) hideConfig() {
+	if lower := bytes.ToLower(l.in); !bytes.Contains(lower, []byte("gateway_options")) && !bytes.Contains(lower, []byte(`\u`)) {
 		return
 	}
 	var w wire.Walk
-	if runMembers.Walk(c.in, &w) != nil {
-		c.in = nil
+	if runMembers.Walk(l.in, &w) != nil {
+		l.in = nil
 		return
 	}
 	at := w.Spans[runOptionsMember]
-	if !at.Present(c.in) {
+	if !at.Present(l.in) {
 		return
 	}
 	shown := []byte("{")
-	d := wire.NewDecoder(at.Of(c.in))
+	d := wire.NewDecoder(at.Of(l.in))
 	for k := range d.Object {
 		if len(shown) > 1 {
 			shown = append(shown, ',')
@@ -91,21 +91,21 @@ func (c *call) hideConfig() {
 		}
 	}
 	if d.End() != nil {
-		c.in = nil
+		l.in = nil
 		return
 	}
-	c.in = wire.Splice(nil, c.in, runMembers.SetKey(&w, runOptionsMember, append(shown, '}')))
+	l.in = wire.Splice(nil, l.in, runMembers.SetKey(&w, runOptionsMember, append(shown, '}')))
 }
 
 // readRun reads the body of a new batch.
-func (c *call) readRun() (*managed.Definition, error) {
+func (mr *managedRuns) readRun() (*managed.Definition, error) {
 	var w wire.Walk
-	if err := runMembers.Walk(c.in, &w); err != nil {
+	if err := runMembers.Walk(mr.in, &w); err != nil {
 		return nil, err
 	}
-	text := func(i int, name string) (string, error) { return wire.ScanString(w.Spans[i].Of(c.in), name) }
-	d := &managed.Definition{Key: c.keyHash(), Maker: managed.Maker{
-		KeyID: c.who.KeyID, Type: string(c.who.Type), User: c.who.UserID, Slug: c.who.WorkspaceSlug,
+	text := func(i int, name string) (string, error) { return wire.ScanString(w.Spans[i].Of(mr.in), name) }
+	d := &managed.Definition{Key: mr.keyHash(), Maker: managed.Maker{
+		KeyID: mr.who.KeyID, Type: string(mr.who.Type), User: mr.who.UserID, Slug: mr.who.WorkspaceSlug,
 	}}
 	var err error
 	if d.Input, err = text(0, "input_file_id"); err != nil {
@@ -123,16 +123,16 @@ func (c *call) readRun() (*managed.Definition, error) {
 	if d.Window != managed.Immediate && d.Window != managed.Day {
 		return nil, fault.Invalid("completion_window", "completion_window must be immediate, for rows that the gateway runs, or 24h, for a batch of the provider")
 	}
-	if w.Spans[3].Present(c.in) {
-		d.Metadata = bytes.Clone(w.Spans[3].Of(c.in))
+	if w.Spans[3].Present(mr.in) {
+		d.Metadata = bytes.Clone(w.Spans[3].Of(mr.in))
 	}
-	if w.Spans[runOptionsMember].Present(c.in) {
-		if d.Options, err = readRunOptions(w.Spans[runOptionsMember].Of(c.in)); err != nil {
+	if w.Spans[runOptionsMember].Present(mr.in) {
+		if d.Options, err = readRunOptions(w.Spans[runOptionsMember].Of(mr.in)); err != nil {
 			return nil, err
 		}
 	}
 	if d.Window == managed.Day {
-		d.Create, err = c.providersOwn(&w)
+		d.Create, err = mr.providersOwn(&w)
 	}
 	return d, err
 }
@@ -184,11 +184,11 @@ func readRunOptions(raw []byte) (map[string]string, error) {
 }
 
 // providersOwn gathers the members that only the provider's batch is made with.
-func (c *call) providersOwn(w *wire.Walk) (json.RawMessage, error) {
+func (mr *managedRuns) providersOwn(w *wire.Walk) (json.RawMessage, error) {
 	all := map[string]json.RawMessage{}
 	for i, name := range runMembers.Keys() {
-		if providerMembers[name] && w.Spans[i].Present(c.in) {
-			all[name] = bytes.Clone(w.Spans[i].Of(c.in))
+		if providerMembers[name] && w.Spans[i].Present(mr.in) {
+			all[name] = bytes.Clone(w.Spans[i].Of(mr.in))
 		}
 	}
 	if len(all) == 0 {
@@ -203,8 +203,8 @@ func (c *call) providersOwn(w *wire.Walk) (json.RawMessage, error) {
 
 // tryOptions resolves the route that the rows will take, so that what is wrong
 // with it is told at once, as one of gateway_options.
-func (c *call) tryOptions(d *managed.Definition) error {
-	err := c.rowsRoute(d)
+func (mr *managedRuns) tryOptions(d *managed.Definition) error {
+	err := mr.rowsRoute(d)
 	if err == nil {
 		return nil
 	}
@@ -218,7 +218,7 @@ func (c *call) tryOptions(d *managed.Definition) error {
 }
 
 // rowsRoute resolves the route of the rows.
-func (c *call) rowsRoute(d *managed.Definition) error {
+func (mr *managedRuns) rowsRoute(d *managed.Definition) error {
 	h := managed.Headers(d.Options)
 	var ask asked
 	if err := ask.readHeaders(h); err != nil {
@@ -232,7 +232,7 @@ func (c *call) rowsRoute(d *managed.Definition) error {
 	case d.Window == managed.Day && ask.Config != "":
 		return fault.Invalid("gateway_options.x-gateway-config", "gateway_options.x-gateway-config is for rows that the gateway runs: use completion_window immediate")
 	}
-	if err := c.resolveAs(ask, h); err != nil {
+	if err := mr.resolveAs(ask, h); err != nil {
 		return err
 	}
 	slug, saved := strings.CutPrefix(ask.Provider, "@")
@@ -248,15 +248,15 @@ func (c *call) rowsRoute(d *managed.Definition) error {
 		}
 		return nil
 	}
-	_, err := c.loadSaved(slug)
+	_, err := mr.loadSaved(slug)
 	return err
 }
 
 // resolveAs resolves the route that a request of the same caller with other headers
 // would take.
-func (c *call) resolveAs(ask asked, h http.Header) error {
-	other := plan{clientBody: c.clientBody}
-	req, rt := *c.req, *c.rt
+func (p *plan) resolveAs(ask asked, h http.Header) error {
+	other := plan{clientBody: p.clientBody}
+	req, rt := *p.req, *p.rt
 	req.Header, rt.Own = h, false
 	other.ask, other.req, other.rt = ask, &req, &rt
 	other.params = nil // of the body of this one

@@ -32,9 +32,9 @@ func (r *Relay) Batches() *managed.Batches { return r.batches }
 func (r *Relay) Room(sc store.Scope) managed.Room { return r.rooms.own(sc) }
 
 // manage answers a request that no provider is asked for.
-func (c *call) manage() error {
-	c.rec.Provider = ownProvider
-	a, err := c.managed()
+func (mr *managedRuns) manage() error {
+	mr.rec.Provider = ownProvider
+	a, err := mr.managed()
 	if err != nil {
 		return err
 	}
@@ -43,53 +43,53 @@ func (c *call) manage() error {
 		if err != nil {
 			return err
 		}
-		c.sendJSON(body, nil)
+		mr.sendJSON(body, nil)
 		return nil
 	}
 	defer a.Body.Close()
-	return c.sendPassed(&http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {a.Type}}, Body: a.Body, ContentLength: a.Length})
+	return mr.sendPassed(&http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {a.Type}}, Body: a.Body, ContentLength: a.Length})
 }
 
 // managed performs the operation.
-func (c *call) managed() (*chat.JobAnswer, error) {
+func (mr *managedRuns) managed() (*chat.JobAnswer, error) {
 	j := &chat.Job{
-		Operation: string(c.rt.Operation), ID: c.id, Query: url.Values{}, Request: c.ulid, Now: c.start,
-		ProviderName: "files that the gateway keeps", Strict: true, Loss: &c.loss, Room: c.rooms.own(c.who.Scope),
+		Operation: string(mr.rt.Operation), ID: mr.id, Query: url.Values{}, Request: mr.ulid, Now: mr.start,
+		ProviderName: "files that the gateway keeps", Strict: true, Loss: &mr.loss, Room: mr.rooms.own(mr.who.Scope),
 	}
-	if c.req.Method == http.MethodGet {
-		j.Query = c.req.URL.Query()
+	if mr.req.Method == http.MethodGet {
+		j.Query = mr.req.URL.Query()
 	}
-	switch c.rt.Operation {
+	switch mr.rt.Operation {
 	case provider.BatchesCreate:
-		return c.createRun()
+		return mr.createRun()
 	case provider.BatchesList:
-		return c.listRuns(j)
+		return mr.listRuns(j)
 	case provider.BatchesGet, provider.BatchesCancel, provider.BatchesOutput:
-		return c.actOnRun(j)
+		return mr.actOnRun(j)
 	case provider.FilesUpload:
-		up, err := c.jobUpload(c.in)
+		up, err := mr.jobUpload(mr.in)
 		if err != nil {
 			return nil, err
 		}
 		up.File = managed.Checked(up.File)
 		j.Upload = up
 	}
-	a, done, err := job.Held(c.ctx, j)
+	a, done, err := job.Held(mr.ctx, j)
 	if err == nil && !done {
-		err = missing("id", c.id)
+		err = missing("id", mr.id)
 	}
 	return a, err
 }
 
 // listRuns answers with a page of the workspace's batches.
-func (c *call) listRuns(j *chat.Job) (*chat.JobAnswer, error) {
+func (mr *managedRuns) listRuns(j *chat.Job) (*chat.JobAnswer, error) {
 	limit, err := job.Limit(j)
 	if err != nil {
 		return nil, err
 	}
 	after := j.Query.Get("after")
 	if after != "" {
-		b, err := c.batches.Get(c.ctx, c.who.Scope, after)
+		b, err := mr.batches.Get(mr.ctx, mr.who.Scope, after)
 		if err != nil {
 			return nil, err
 		}
@@ -97,7 +97,7 @@ func (c *call) listRuns(j *chat.Job) (*chat.JobAnswer, error) {
 			return nil, fault.Invalid("after", "after must be the id of a batch of the list")
 		}
 	}
-	page, more, err := c.batches.List(c.ctx, c.who.Scope, after, limit)
+	page, more, err := mr.batches.List(mr.ctx, mr.who.Scope, after, limit)
 	if err != nil {
 		return nil, err
 	}
@@ -109,26 +109,26 @@ func (c *call) listRuns(j *chat.Job) (*chat.JobAnswer, error) {
 }
 
 // actOnRun reads or cancels a batch, or gives its rows of output.
-func (c *call) actOnRun(j *chat.Job) (*chat.JobAnswer, error) {
-	b, err := c.batches.Get(c.ctx, c.who.Scope, j.ID)
-	if err == nil && b != nil && c.rt.Operation == provider.BatchesCancel {
-		if b, err = c.batches.Cancel(c.ctx, c.who.Scope, j.ID); err == nil && b != nil {
-			c.wake(c.who.Scope, b)
+func (mr *managedRuns) actOnRun(j *chat.Job) (*chat.JobAnswer, error) {
+	b, err := mr.batches.Get(mr.ctx, mr.who.Scope, j.ID)
+	if err == nil && b != nil && mr.rt.Operation == provider.BatchesCancel {
+		if b, err = mr.batches.Cancel(mr.ctx, mr.who.Scope, j.ID); err == nil && b != nil {
+			mr.wake(mr.who.Scope, b)
 		}
 	}
 	switch {
 	case err != nil:
 		return nil, err
 	case b == nil:
-		return nil, missing("id", c.id)
-	case c.rt.Operation == provider.BatchesOutput:
-		return c.runOutput(b)
+		return nil, missing("id", mr.id)
+	case mr.rt.Operation == provider.BatchesOutput:
+		return mr.runOutput(b)
 	}
 	details := false
 	switch v := j.Query.Get("include_provider_details"); v {
 	case "", "false":
 	case "true":
-		details = c.rt.Operation == provider.BatchesGet
+		details = mr.rt.Operation == provider.BatchesGet
 	default:
 		return nil, fault.Invalid("include_provider_details", "include_provider_details must be true or false")
 	}
@@ -136,8 +136,8 @@ func (c *call) actOnRun(j *chat.Job) (*chat.JobAnswer, error) {
 }
 
 // runOutput streams the rows that were answered, then those that were not.
-func (c *call) runOutput(b *managed.Batch) (*chat.JobAnswer, error) {
-	room := c.rooms.own(c.who.Scope)
+func (mr *managedRuns) runOutput(b *managed.Batch) (*chat.JobAnswer, error) {
+	room := mr.rooms.own(mr.who.Scope)
 	var parts []io.Reader
 	var closers []io.Closer
 	var length int64
@@ -145,21 +145,21 @@ func (c *call) runOutput(b *managed.Batch) (*chat.JobAnswer, error) {
 		if id == "" {
 			continue
 		}
-		f, err := room.File(c.ctx, id)
+		f, err := room.File(mr.ctx, id)
 		if err != nil {
 			return nil, err
 		}
 		if f == nil {
 			continue // deleted by its owner
 		}
-		src := room.Open(c.ctx, f)
+		src := room.Open(mr.ctx, f)
 		parts, closers, length = append(parts, src), append(closers, src), length+f.Bytes
 	}
 	if len(parts) == 0 {
 		if errs := b.ErrorsObject(); errs != nil {
 			return chat.JobJSON(errs), nil
 		}
-		return nil, fault.Newf(fault.NotFound, "id", "The batch %q is %s and has no output", clipText(c.id), b.Status)
+		return nil, fault.Newf(fault.NotFound, "id", "The batch %q is %s and has no output", clipText(mr.id), b.Status)
 	}
 	return &chat.JobAnswer{Type: "application/jsonl", Body: rowsOfOutput{io.MultiReader(parts...), closers}, Length: length}, nil
 }
@@ -179,12 +179,12 @@ func (r rowsOfOutput) Close() error {
 
 // wake sends the message of a batch's next step. One that is lost is sent again by
 // the sweep.
-func (c *call) wake(sc store.Scope, b *managed.Batch) {
-	if c.Runs == nil {
+func (mr *managedRuns) wake(sc store.Scope, b *managed.Batch) {
+	if mr.Runs == nil {
 		return
 	}
-	if err := c.Runs.Send(c.ctx, managed.Message(sc, b.ID, b.Step, 0)); err != nil {
-		c.fail("queue of batches", err)
+	if err := mr.Runs.Send(mr.ctx, managed.Message(sc, b.ID, b.Step, 0)); err != nil {
+		mr.fail("queue of batches", err)
 	}
 }
 

@@ -44,10 +44,10 @@ type saved struct {
 }
 
 // loadSaved finds a saved provider by its slug.
-func (c *call) loadSaved(slug string) (*saved, error) {
-	sc := c.who.Scope
-	s, ok, err := resource.Load(c.ctx, c.view, sc, provider.KindProvider, slug, func(rec resource.Record) (*saved, error) {
-		return decodeSaved(c.ctx, c.view, sc, rec)
+func (p *plan) loadSaved(slug string) (*saved, error) {
+	sc := p.who.Scope
+	s, ok, err := resource.Load(p.ctx, p.view, sc, provider.KindProvider, slug, func(rec resource.Record) (*saved, error) {
+		return decodeSaved(p.ctx, p.view, sc, rec)
 	})
 	if err != nil {
 		return nil, err
@@ -58,7 +58,7 @@ func (c *call) loadSaved(slug string) (*saved, error) {
 	if !s.enabled {
 		return nil, fault.Newf(fault.NotAllowed, "provider", "The integration of provider @%s is not enabled for this workspace", slug)
 	}
-	if s.status == provider.StatusExpired || (!s.until.IsZero() && !c.start.Before(s.until)) {
+	if s.status == provider.StatusExpired || (!s.until.IsZero() && !p.start.Before(s.until)) {
 		return nil, fault.Newf(fault.NotAllowed, "provider", "The provider @%s has expired", slug)
 	}
 	return s, nil

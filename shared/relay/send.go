@@ -9,32 +9,32 @@ import (
 )
 
 // head sends the status line once.
-func (c *call) head(status int) {
-	if c.headSent {
+func (r *reply) head(status int) {
+	if r.headSent {
 		return
 	}
-	c.headSent, c.status = true, status
-	c.w.WriteHeader(status)
+	r.headSent, r.status = true, status
+	r.w.WriteHeader(status)
 }
 
 // write sends bytes; when the client has gone it counts on without sending.
-func (c *call) write(p []byte) {
-	if len(p) == 0 || c.gone {
+func (r *reply) write(p []byte) {
+	if len(p) == 0 || r.gone {
 		return
 	}
-	if c.firstByte == 0 {
-		c.firstByte = c.since()
+	if r.firstByte == 0 {
+		r.firstByte = r.from.since()
 	}
-	if _, err := c.w.Write(p); err != nil {
-		c.clientGone()
+	if _, err := r.w.Write(p); err != nil {
+		r.clientGone()
 	}
 }
 
-func (c *call) flush() {
-	if c.gone {
+func (r *reply) flush() {
+	if r.gone {
 		return
 	}
-	if f, ok := c.w.(http.Flusher); ok {
+	if f, ok := r.w.(http.Flusher); ok {
 		f.Flush()
 	}
 }
@@ -42,40 +42,40 @@ func (c *call) flush() {
 // flushWhenWaiting gathers what is written from here on while the provider's bytes
 // are there, where that can be told, and flushes it before they are waited for: a
 // stream that comes fast goes out in few pieces, one that comes slowly event by event.
-func (c *call) flushWhenWaiting(body io.Reader) {
-	c.gathers = egress.BeforeWaiting(body, c.flushWritten)
+func (r *reply) flushWhenWaiting(body io.Reader) {
+	r.gathers = egress.BeforeWaiting(body, r.flushWritten)
 }
 
 // flushSoon flushes what was written, at once or before the next wait.
-func (c *call) flushSoon() {
-	if c.written = true; !c.gathers {
-		c.flushWritten()
+func (r *reply) flushSoon() {
+	if r.written = true; !r.gathers {
+		r.flushWritten()
 	}
 }
 
 // flushWritten flushes what flushSoon left. The time that takes is not the
 // provider's.
-func (c *call) flushWritten() {
-	if !c.written {
+func (r *reply) flushWritten() {
+	if !r.written {
 		return
 	}
-	c.written = false
-	if !c.gathers {
-		c.flush()
+	r.written = false
+	if !r.gathers {
+		r.flush()
 		return
 	}
-	t := c.Now()
-	c.flush()
-	c.waited -= c.Now().Sub(t)
+	t := r.from.Now()
+	r.flush()
+	r.flushing += r.from.Now().Sub(t)
 }
 
 // clientGone lets the provider's answer be read on for a while, so that what it
 // costs is known, and then cancels it.
-func (c *call) clientGone() {
-	if c.gone {
+func (r *reply) clientGone() {
+	if r.gone {
 		return
 	}
-	c.gone = true
-	drain := time.AfterFunc(c.DrainTime, c.stop)
-	c.afterwards = append(c.afterwards, func() { drain.Stop() })
+	r.gone = true
+	drain := time.AfterFunc(r.from.DrainTime, r.from.stop)
+	r.from.afterwards = append(r.from.afterwards, func() { drain.Stop() })
 }

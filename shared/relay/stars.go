@@ -17,10 +17,10 @@ import (
 
 // secrets are those of the target that was called last, with the tokens that were
 // made of them.
-func (c *call) secrets() []string {
-	all := c.to.target.Secrets(nil, true)
-	for name, values := range c.sentHeader {
-		if !hides(name, nil) && name != c.to.target.Provider.Auth.Name {
+func (m *starMask) secrets() []string {
+	all := m.to.target.Secrets(nil, true)
+	for name, values := range m.sentHeader {
+		if !hides(name, nil) && name != m.to.target.Provider.Auth.Name {
 			continue
 		}
 		for _, v := range values {
@@ -164,20 +164,20 @@ func hideInHeader(h http.Header, secrets []string) {
 }
 
 // hideInHead is hideInHeader for the head of an answer that went well.
-func (c *call) hideInHead(h http.Header) {
-	if c.to.target.Provider == nil {
+func (m *starMask) hideInHead(h http.Header) {
+	if m.to.target.Provider == nil {
 		return
 	}
 	var room [8]string
-	hideInHeader(h, c.to.target.Secrets(room[:0], false))
+	hideInHeader(h, m.to.target.Secrets(room[:0], false))
 }
 
 // hideInFault takes secrets out of what an error says.
-func (c *call) hideInFault(f *fault.Fault) {
-	if f == nil || c.to.target.Provider == nil {
+func (m *starMask) hideInFault(f *fault.Fault) {
+	if f == nil || m.to.target.Provider == nil {
 		return
 	}
-	secrets := c.secrets()
+	secrets := m.secrets()
 	if len(secrets) == 0 {
 		return
 	}
@@ -193,28 +193,28 @@ func (c *call) hideInFault(f *fault.Fault) {
 }
 
 // hideRefusal takes secrets out of a provider's error answer, head and body.
-func (c *call) hideRefusal(h http.Header, body []byte) {
-	secrets := c.secrets()
+func (m *starMask) hideRefusal(h http.Header, body []byte) {
+	secrets := m.secrets()
 	hide(body, secrets)
 	hideInHeader(h, secrets)
 }
 
 // hideRaw has an error answer that is passed through read without secrets. One that
 // cannot be read is not passed on where the credential is a saved one.
-func (c *call) hideRaw(resp *http.Response) error {
-	secrets := c.secrets()
+func (m *starMask) hideRaw(resp *http.Response) error {
+	secrets := m.secrets()
 	if len(secrets) == 0 {
 		return nil
 	}
 	hideInHeader(resp.Header, secrets)
-	if c.req.Method == http.MethodHead {
+	if m.req.Method == http.MethodHead {
 		return nil
 	}
-	if len(resp.Header["Content-Encoding"]) > 0 && !c.to.target.Saved {
+	if len(resp.Header["Content-Encoding"]) > 0 && !m.to.target.Saved {
 		return nil // the credential is the caller's own
 	}
 	if egress.Inflate(resp, 0) != nil {
-		f := fault.Newf(fault.ProviderError, "", "%s refused the request, in a content-encoding that is not read here; ask for gzip or none", c.to.target.Provider.ID)
+		f := fault.Newf(fault.ProviderError, "", "%s refused the request, in a content-encoding that is not read here; ask for gzip or none", m.to.target.Provider.ID)
 		f.Source, f.StatusCode = fault.SourceProvider, max(resp.StatusCode, 300)
 		return f
 	}
@@ -264,13 +264,13 @@ func (s *stars) Read(p []byte) (int, error) {
 
 // hideInLog takes secrets out of what the log keeps. Answers that went well are
 // searched for them as they are, not for other spellings.
-func (c *call) hideInLog() {
-	if c.to.target.Provider == nil {
+func (l *logbook) hideInLog() {
+	if l.to.target.Provider == nil {
 		return
 	}
 	var room [8]string
-	secrets := c.to.target.Secrets(room[:0], false)
-	b := &c.bodies
+	secrets := l.to.target.Secrets(room[:0], false)
+	b := &l.bodies
 	for _, s := range secrets {
 		overwrite(b.Response, s)
 		overwrite(b.Received, s)
@@ -279,15 +279,15 @@ func (c *call) hideInLog() {
 }
 
 // hideInRecord takes secrets out of what the books repeat of an answer.
-func (c *call) hideInRecord() {
-	if c.to.target.Provider == nil {
+func (l *logbook) hideInRecord() {
+	if l.to.target.Provider == nil {
 		return
 	}
 	var room [8]string
-	secrets := c.to.target.Secrets(room[:0], false)
-	c.rec.Model, c.rec.FinishReason = hidden(c.rec.Model, secrets), hidden(c.rec.FinishReason, secrets)
-	for i := range c.rec.Attempts {
-		c.rec.Attempts[i].RequestID = hidden(c.rec.Attempts[i].RequestID, secrets)
+	secrets := l.to.target.Secrets(room[:0], false)
+	l.rec.Model, l.rec.FinishReason = hidden(l.rec.Model, secrets), hidden(l.rec.FinishReason, secrets)
+	for i := range l.rec.Attempts {
+		l.rec.Attempts[i].RequestID = hidden(l.rec.Attempts[i].RequestID, secrets)
 	}
 }
 
@@ -313,8 +313,8 @@ func overwrite(text []byte, s string) {
 
 // tellsSecret tells whether an answer that went well repeats a credential, so that
 // it is not kept.
-func (c *call) tellsSecret(out []byte) bool {
-	for _, s := range c.to.target.Secrets(nil, false) {
+func (m *starMask) tellsSecret(out []byte) bool {
+	for _, s := range m.to.target.Secrets(nil, false) {
 		if bytes.Contains(out, []byte(s)) {
 			return true
 		}
@@ -324,8 +324,8 @@ func (c *call) tellsSecret(out []byte) bool {
 
 // customNames are the headers that the target's credential adds, whose values may
 // be credentials whatever they are called.
-func (c *call) customNames(dst []string) []string {
-	for _, custom := range [...]map[string]string{c.to.target.CustomHeaders, c.to.target.Credential.CustomHeaders} {
+func (m *starMask) customNames(dst []string) []string {
+	for _, custom := range [...]map[string]string{m.to.target.CustomHeaders, m.to.target.Credential.CustomHeaders} {
 		for name := range custom {
 			dst = append(dst, http.CanonicalHeaderKey(name))
 		}

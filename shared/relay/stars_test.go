@@ -93,7 +93,7 @@ func TestWhatIsSecretInACredential(t *testing.T) {
 // Tokens that were made for the request are secrets too.
 func TestDerivedTokensAreHidden(t *testing.T) {
 	t.Parallel()
-	c := &call{}
+	c := newCall()
 	c.to.target.Provider, _ = provider.ByID("bedrock")
 	c.sentHeader = http.Header{
 		"Authorization":        {"AWS4-HMAC-SHA256 Credential=AKIA/2026, SignedHeaders=host, Signature=00112233445566778899"},
@@ -108,7 +108,7 @@ func TestDerivedTokensAreHidden(t *testing.T) {
 
 // Answers that go well are searched without allocating.
 func TestSearchingAGoodAnswerAllocatesNothing(t *testing.T) {
-	c := &call{}
+	c := newCall()
 	c.to.target.Provider, _ = provider.ByID("openai")
 	c.to.target.Credential.Key = "sk-0123456789"
 	c.rec.Model, c.rec.FinishReason = "gpt-4o-mini", "stop"
@@ -120,7 +120,7 @@ func TestSearchingAGoodAnswerAllocatesNothing(t *testing.T) {
 }
 
 func BenchmarkSearchAGoodAnswer(b *testing.B) {
-	c := &call{}
+	c := newCall()
 	c.to.target.Provider, _ = provider.ByID("openai")
 	c.to.target.Credential.Key = "sk-0123456789"
 	c.bodies.Response = bytes.Repeat([]byte(`{"choices":[{"message":"some text of an answer"}]}`), 20)

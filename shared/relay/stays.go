@@ -18,23 +18,23 @@ func storedWithAddress(field string) error {
 
 // hostAsked is the custom host of the request or of the config, and where it
 // stands.
-func (c *call) hostAsked() (host, field string) {
-	if c.ask.CustomHost != "" {
-		return c.ask.CustomHost, "x-gateway-custom-host"
+func (ch *chooser) hostAsked() (host, field string) {
+	if ch.ask.CustomHost != "" {
+		return ch.ask.CustomHost, "x-gateway-custom-host"
 	}
-	return c.to.leaf.CustomHost, "custom_host"
+	return ch.to.leaf.CustomHost, "custom_host"
 }
 
 // staysPut refuses what would move a saved provider: headers, and fields of a
 // config that came with the request.
-func (c *call) staysPut(s *saved, cred *provider.Credential) error {
-	if field := cred.MovedBy(s.provider, c.req.Header); field != "" {
+func (ch *chooser) staysPut(s *saved, cred *provider.Credential) error {
+	if field := cred.MovedBy(s.provider, ch.req.Header); field != "" {
 		return storedWithAddress(field)
 	}
-	if c.config.ID != "" || len(c.to.leaf.Fields) == 0 {
+	if ch.config.ID != "" || len(ch.to.leaf.Fields) == 0 {
 		return nil
 	}
-	if field := cred.MovedByFields(s.provider, c.to.leaf.Fields); field != "" {
+	if field := cred.MovedByFields(s.provider, ch.to.leaf.Fields); field != "" {
 		return storedWithAddress(field)
 	}
 	return nil
@@ -43,14 +43,14 @@ func (c *call) staysPut(s *saved, cred *provider.Credential) error {
 // staysWithConfig refuses what would move the credential of a target of a saved
 // config. inline: the target leaves its provider to the request, which would
 // decide who is given the key.
-func (c *call) staysWithConfig(p *provider.Provider, cred *provider.Credential, inline bool) error {
+func (ch *chooser) staysWithConfig(p *provider.Provider, cred *provider.Credential, inline bool) error {
 	if inline {
 		return storedWithAddress("x-gateway-provider")
 	}
-	if host := c.ask.CustomHost; host != "" && !sameHost(host, c.to.leaf.CustomHost) {
+	if host := ch.ask.CustomHost; host != "" && !sameHost(host, ch.to.leaf.CustomHost) {
 		return storedWithAddress("x-gateway-custom-host")
 	}
-	if field := cred.MovedBy(p, c.req.Header); field != "" {
+	if field := cred.MovedBy(p, ch.req.Header); field != "" {
 		return storedWithAddress(field)
 	}
 	return nil

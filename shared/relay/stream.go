@@ -94,41 +94,41 @@ func (a *answer) meter() chat.Meter {
 // open reads a stream until its first content, its end or an error. An error
 // before any content becomes the answer, with its own status, unless the head
 // has gone out: see headHold.
-func (c *call) open(a *answer) {
-	hold := c.to.leaf.Hold
+func (st *streams) open(a *answer) {
+	hold := st.to.leaf.Hold
 	if hold <= 0 {
 		return // nothing is held: the head goes out as it comes
 	}
-	if c.heldBuf == nil {
-		c.heldBuf = newBuffer()
+	if st.heldBuf == nil {
+		st.heldBuf = newBuffer()
 	}
-	held := c.heldBuf // an attempt that was given up leaves nothing in it that counts
+	held := st.heldBuf // an attempt that was given up leaves nothing in it that counts
 	held.b = held.b[:0]
 	chunk := newBufferFor(streamChunk) // a stream that comes fast is sent on in few pieces
 	defer chunk.free()
 	p := chunk.b[:cap(chunk.b)]
-	h := c.hold(a, hold)
+	h := st.hold(a, hold)
 	defer h.end()
 	for {
-		t := c.Now()
+		t := st.Now()
 		n, err := h.read(p)
-		c.waited += c.Now().Sub(t)
+		st.waited += st.Now().Sub(t)
 		if n > 0 {
-			out, ferr := c.pass(a, p[:n])
+			out, ferr := st.pass(a, p[:n])
 			held.reserve(len(out))
 			held.b = append(held.b, out...)
 			m := a.meter()
-			c.patience.Arrived(m.Started)
+			st.patience.Arrived(m.Started)
 			if ferr != nil || m.Err != nil {
-				hide(held.b, c.secrets())
-				if !m.Started && !c.headSent {
-					c.firstEventFailed(a, m, ferr)
+				hide(held.b, st.secrets())
+				if !m.Started && !st.headSent {
+					st.firstEventFailed(a, m, ferr)
 					return
 				}
 				a.broken = ferr
 				break
 			}
-			if m.Started || m.Complete || len(held.b) > maxHeld || c.headSent && err == nil {
+			if m.Started || m.Complete || len(held.b) > maxHeld || st.headSent && err == nil {
 				break
 			}
 		}
@@ -136,38 +136,38 @@ func (c *call) open(a *answer) {
 			a.ended = true
 			break
 		}
-		if err != nil && c.headSent {
-			a.broken = c.cut(err)
+		if err != nil && st.headSent {
+			a.broken = st.cut(err)
 			break
 		}
 		if err != nil {
-			c.firstEventFailed(a, a.meter(), err)
+			st.firstEventFailed(a, a.meter(), err)
 			return
 		}
 	}
-	if a.ended && !a.meter().Started && !a.meter().Complete && !c.headSent {
-		c.firstEventFailed(a, a.meter(), io.ErrUnexpectedEOF)
+	if a.ended && !a.meter().Started && !a.meter().Complete && !st.headSent {
+		st.firstEventFailed(a, a.meter(), io.ErrUnexpectedEOF)
 		return
 	}
 	a.held = held.b
 }
 
 // firstEventFailed turns a stream that never began into a refusal.
-func (c *call) firstEventFailed(a *answer, m chat.Meter, err error) {
+func (st *streams) firstEventFailed(a *answer, m chat.Meter, err error) {
 	f := m.Err
-	late := c.patience.Late()
+	late := st.patience.Late()
 	switch {
 	case f != nil:
 		f.Source = fault.SourceProvider
 	case late != nil:
 		f = late
 	default:
-		f = fault.Newf(fault.InvalidProviderResponse, "", "The stream of %s broke off before it began", c.to.target.Provider.ID).WithCause(err)
+		f = fault.Newf(fault.InvalidProviderResponse, "", "The stream of %s broke off before it began", st.to.target.Provider.ID).WithCause(err)
 		f.Source = fault.SourceProvider
 	}
-	c.patience.Stop()
+	st.patience.Stop()
 	if m.Usage.Known() {
-		c.charge(m.Usage)
+		st.charge(m.Usage)
 	}
 	a.failed = a.resp.Header
 	a.drop()
@@ -176,41 +176,41 @@ func (c *call) firstEventFailed(a *answer, m chat.Meter, err error) {
 
 // sendStream passes a stream on as it comes. The end of it is held until the
 // books are written.
-func (c *call) sendStream(a *answer) error {
-	err := c.keepMade(nil, a.meter().ID)
-	if err != nil && !c.headSent {
+func (s *sender) sendStream(a *answer) error {
+	err := s.keepMade(nil, a.meter().ID)
+	if err != nil && !s.headSent {
 		return err
 	}
-	c.streamHead(a)
-	c.flushWhenWaiting(a.resp.Body)
+	s.streamHead(a)
+	s.flushWhenWaiting(a.resp.Body)
 	if len(a.held) > 0 {
-		c.piece(a, a.held)
+		s.piece(a, a.held)
 	}
 	if err == nil {
 		err = a.broken
 	}
 	if err == nil && a.meter().Err == nil && !a.ended {
-		err = c.pump(a)
+		err = s.pump(a)
 	}
-	return c.closeStream(a, err)
+	return s.closeStream(a, err)
 }
 
 // pump reads the answer to its end.
-func (c *call) pump(a *answer) error {
+func (s *sender) pump(a *answer) error {
 	chunk := newBufferFor(streamChunk)
 	defer chunk.free()
 	p := chunk.b[:cap(chunk.b)]
 	for {
-		t := c.Now()
+		t := s.Now()
 		n, err := a.resp.Body.Read(p)
-		c.waited += c.Now().Sub(t)
+		s.waited += s.Now().Sub(t)
 		if n > 0 {
-			out, ferr := c.pass(a, p[:n])
-			c.patience.Arrived(a.meter().Started)
+			out, ferr := s.pass(a, p[:n])
+			s.patience.Arrived(a.meter().Started)
 			if a.meter().Err != nil {
-				hide(out, c.secrets())
+				hide(out, s.secrets())
 			}
-			c.piece(a, out)
+			s.piece(a, out)
 			if ferr != nil {
 				return ferr
 			}
@@ -222,31 +222,31 @@ func (c *call) pump(a *answer) error {
 			return nil
 		}
 		if err != nil {
-			return c.cut(err)
+			return s.cut(err)
 		}
 	}
 }
 
 // piece sends a part of a stream on, or keeps it when it holds the stream's end.
-func (c *call) piece(a *answer, out []byte) {
+func (s *sender) piece(a *answer, out []byte) {
 	if len(out) == 0 {
 		return
 	}
-	c.captureAnswer(out)
-	if len(c.tail) > 0 || a.meter().Complete {
-		c.tail = append(c.tail, out...)
+	s.captureAnswer(out)
+	if len(s.tail) > 0 || a.meter().Complete {
+		s.tail = append(s.tail, out...)
 		return
 	}
-	c.write(out)
-	c.flushSoon()
+	s.write(out)
+	s.flushSoon()
 }
 
 // closeStream settles a stream and sends its end: the terminal event when it is
 // whole, an error event without one when it is not.
-func (c *call) closeStream(a *answer, err error) error {
+func (s *sender) closeStream(a *answer, err error) error {
 	var last []byte
 	m := a.meter()
-	c.patience.Stop()
+	s.patience.Stop()
 	if err == nil && m.Err == nil {
 		if a.turn != nil {
 			last, err = a.turn.end()
@@ -259,43 +259,43 @@ func (c *call) closeStream(a *answer, err error) error {
 	}
 	m = a.meter()
 	if a.turn != nil {
-		c.remember(a.turn.dec.Signed())
+		s.remember(a.turn.dec.Signed())
 	}
-	c.learn(m)
+	s.learn(m)
 	if err == nil && m.Err == nil {
-		c.captureAnswer(last)
-		c.tail = append(c.tail, last...)
-		c.keepStream(a)
-		c.books()
-		c.flushTail()
+		s.captureAnswer(last)
+		s.tail = append(s.tail, last...)
+		s.keepStream(a)
+		s.keepBooks()
+		s.flushTail()
 		return nil
 	}
 	f := m.Err
 	if f == nil {
-		f = c.streamBroke(err)
+		f = s.streamBroke(err)
 	}
 	f.Source = fault.SourceProvider
-	c.hideInFault(f)
-	c.endFault = f
-	c.rec.ErrorCode, c.rec.ErrorMessage = string(f.Code), recorded(f)
+	s.hideInFault(f)
+	s.endFault = f
+	s.rec.ErrorCode, s.rec.ErrorMessage = string(f.Code), recorded(f)
 	if a.turn != nil {
 		last = a.turn.enc.Error(last[:0], f)
 	} else if !a.filter.Passed() {
 		// A provider's own error event has been passed on already.
-		o := c.options()
+		o := s.options()
 		o.NextEvent = m.NextEvent
-		last = c.rt.Client.AppendStreamError(last[:0], f, o)
+		last = s.rt.Client.AppendStreamError(last[:0], f, o)
 	}
-	c.captureAnswer(last)
-	c.tail = append(c.tail[:0], last...)
-	c.books()
-	c.flushTail()
+	s.captureAnswer(last)
+	s.tail = append(s.tail[:0], last...)
+	s.keepBooks()
+	s.flushTail()
 	return nil
 }
 
 // cut says why a read of a stream failed: the gateway's own patience comes first.
-func (c *call) cut(err error) error {
-	if f := c.patience.Late(); f != nil {
+func (st *streams) cut(err error) error {
+	if f := st.patience.Late(); f != nil {
 		return f
 	}
 	return err
@@ -307,19 +307,19 @@ var (
 	noCache     = []string{"no-cache"}
 )
 
-func (c *call) streamBroke(err error) *fault.Fault {
+func (tg *target) streamBroke(err error) *fault.Fault {
 	var f *fault.Fault
 	if errors.As(err, &f) {
 		return f
 	}
-	return fault.Newf(fault.InvalidProviderResponse, "", "The stream of %s broke off", c.to.target.Provider.ID).WithCause(err)
+	return fault.Newf(fault.InvalidProviderResponse, "", "The stream of %s broke off", tg.to.target.Provider.ID).WithCause(err)
 }
 
 // flushTail sends what was held for the books.
-func (c *call) flushTail() {
-	c.write(c.tail)
-	c.tail = c.tail[:0]
-	if c.RecordAfterBody {
-		c.flush() // else the server sends it with the end of the body, at once
+func (s *sender) flushTail() {
+	s.write(s.tail)
+	s.tail = s.tail[:0]
+	if s.RecordAfterBody {
+		s.flush() // else the server sends it with the end of the body, at once
 	}
 }

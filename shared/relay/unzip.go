@@ -11,11 +11,11 @@ import (
 
 // readWhole reads an answer whole, inflated where it came compressed, though nobody
 // asked for it. More than limit bytes is errTooLarge.
-func (c *call) readWhole(buf *buffer, resp *http.Response, limit int64) error {
+func (pl *plains) readWhole(buf *buffer, resp *http.Response, limit int64) error {
 	if err := egress.Inflate(resp, 0); err != nil {
 		return err
 	}
-	return buf.readAll(c.ctx, c.lease, resp.Body, resp.ContentLength, limit)
+	return buf.readAll(pl.ctx, pl.lease, resp.Body, resp.ContentLength, limit)
 }
 
 // maxTranslated bounds an answer that is translated, in bytes: while that lasts it
@@ -23,14 +23,14 @@ func (c *call) readWhole(buf *buffer, resp *http.Response, limit int64) error {
 const maxTranslated = 40 << 20
 
 // roomToDecode takes the memory that the translation of n bytes needs.
-func (c *call) roomToDecode(n int) error {
+func (pl *plains) roomToDecode(n int) error {
 	switch {
-	case n <= egress.Uncounted, c.to.carrier == nil && c.sameDialect():
+	case n <= egress.Uncounted, pl.to.carrier == nil && pl.sameDialect():
 		return nil
 	case n > maxTranslated:
-		return fault.Newf(fault.InvalidProviderResponse, "", "The answer of %s is larger than the %d bytes that can be translated", c.to.target.Provider.ID, maxTranslated)
+		return fault.Newf(fault.InvalidProviderResponse, "", "The answer of %s is larger than the %d bytes that can be translated", pl.to.target.Provider.ID, maxTranslated)
 	}
-	return c.lease.Take(c.ctx, int64(n))
+	return pl.lease.Take(pl.ctx, int64(n))
 }
 
 // unreadableAnswer is the fault for an answer that the gateway would not take in:

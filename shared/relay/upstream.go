@@ -11,145 +11,145 @@ import (
 
 // upstreamBody is the body for the target: the client's own, spliced, or its
 // translation. Nil where the body is streamed through.
-func (c *call) upstreamBody() ([]byte, error) {
-	if len(c.in) == 0 {
+func (rq *requests) upstreamBody() ([]byte, error) {
+	if len(rq.in) == 0 {
 		return nil, nil
 	}
-	if c.sending.busy() {
-		c.sendBuf = nil // the target before may still be reading
+	if rq.sending.busy() {
+		rq.sendBuf = nil // the target before may still be reading
 	}
-	if c.form != nil {
-		c.roomToSend()
-		if !c.to.leaf.Plain() {
-			c.loss.Add("override_params", "a config does not change the fields of a form")
-			c.rec.Losses = c.loss.Paths()
+	if rq.form != nil {
+		rq.roomToSend()
+		if !rq.to.leaf.Plain() {
+			rq.loss.Add("override_params", "a config does not change the fields of a form")
+			rq.rec.Losses = rq.loss.Paths()
 		}
-		return c.formBody(), nil
+		return rq.formBody(), nil
 	}
-	src := c.in
-	if c.to.body != nil {
-		src = c.to.body
+	src := rq.in
+	if rq.to.body != nil {
+		src = rq.to.body
 	}
-	if c.rt.Shape == Raw {
-		return c.rawBody(src)
+	if rq.rt.Shape == Raw {
+		return rq.rawBody(src)
 	}
 	switch {
-	case c.sameDialect():
-		src, err := c.mediaInline(src)
+	case rq.sameDialect():
+		src, err := rq.mediaInline(src)
 		if err != nil {
 			return nil, err
 		}
-		return c.spliced(src)
-	case c.to.carrier != nil:
-		c.roomToSend()
-		return c.carriedBody(src)
+		return rq.spliced(src)
+	case rq.to.carrier != nil:
+		rq.roomToSend()
+		return rq.carriedBody(src)
 	}
-	c.roomToSend()
-	return c.translated(src)
+	rq.roomToSend()
+	return rq.translated(src)
 }
 
 // roomToSend makes the buffer for a body that differs from the client's. There is
 // room for a longer model and for asking for usage.
-func (c *call) roomToSend() {
-	if c.sendBuf == nil {
-		c.sendBuf = newBufferFor(len(c.in) + 256)
+func (o *outbound) roomToSend() {
+	if o.sendBuf == nil {
+		o.sendBuf = newBufferFor(len(o.in) + 256)
 	}
 }
 
 // carriedBody is the body of an operation that a translator carries.
-func (c *call) carriedBody(src []byte) ([]byte, error) {
-	a := c.carried()
+func (rq *requests) carriedBody(src []byte) ([]byte, error) {
+	a := rq.carried()
 	a.Body = src
 	var err error
-	c.sendBuf.b, c.to.contentType, err = c.to.carrier.EncodeRequest(c.sendBuf.b[:0], src, a)
+	rq.sendBuf.b, rq.to.contentType, err = rq.to.carrier.EncodeRequest(rq.sendBuf.b[:0], src, a)
 	if err != nil {
 		return nil, err
 	}
-	if c.to.carrier.Name() == provider.AnthropicMessages {
-		c.sendBuf.b, _ = adapt(&c.to.target, c.to.op, provider.AnthropicMessages, c.to.model, c.sendBuf.b)
+	if rq.to.carrier.Name() == provider.AnthropicMessages {
+		rq.sendBuf.b, _ = adapt(&rq.to.target, rq.to.op, provider.AnthropicMessages, rq.to.model, rq.sendBuf.b)
 	}
-	c.rec.Losses = c.loss.Paths()
-	return c.sendBuf.b, c.loss.Err()
+	rq.rec.Losses = rq.loss.Paths()
+	return rq.sendBuf.b, rq.loss.Err()
 }
 
 // rawBody changes a pass-through body only where a saved provider was named in
 // the model.
-func (c *call) rawBody(src []byte) ([]byte, error) {
-	if c.slug == "" || c.to.saved == nil {
+func (o *outbound) rawBody(src []byte) ([]byte, error) {
+	if o.slug == "" || o.to.saved == nil {
 		return src, nil
 	}
-	return c.withModel(src)
+	return o.withModel(src)
 }
 
 // isOwn tells whether src is the client's body as it came, not what a config made
 // of it.
-func (c *call) isOwn(src []byte) bool { return &src[0] == &c.in[0] }
+func (tg *target) isOwn(src []byte) bool { return &src[0] == &tg.in[0] }
 
 // walkOf gives the walk of a body: the one made at admission for the client's
 // own, a new one for what a config made of it.
-func (c *call) walkOf(src []byte) (*wire.Walk, error) {
-	if c.isOwn(src) {
-		return &c.walk, nil
+func (tg *target) walkOf(src []byte) (*wire.Walk, error) {
+	if tg.isOwn(src) {
+		return &tg.walk, nil
 	}
-	return &c.edited, bodyKeys.Walk(src, &c.edited)
+	return &tg.edited, bodyKeys.Walk(src, &tg.edited)
 }
 
 // found is what the dialect's check found of a body; nil for what a config made
 // of the client's.
-func (c *call) found(src []byte) *chat.Checked {
-	if !c.isOwn(src) || c.checked.Keys == nil {
+func (rq *requests) found(src []byte) *chat.Checked {
+	if !rq.isOwn(src) || rq.checked.Keys == nil {
 		return nil
 	}
-	return &c.checked
+	return &rq.checked
 }
 
 // withModel writes the model into its place.
-func (c *call) withModel(src []byte) ([]byte, error) {
-	w, err := c.walkOf(src)
+func (o *outbound) withModel(src []byte) ([]byte, error) {
+	w, err := o.walkOf(src)
 	if err != nil {
 		return nil, err
 	}
-	c.modelJSON = wire.AppendJSONString(c.modelJSON[:0], c.to.model)
-	c.roomToSend()
-	c.sendBuf.b = wire.Splice(c.sendBuf.b[:0], src, bodyKeys.SetKey(w, keyModel, c.modelJSON))
-	return c.sendBuf.b, nil
+	o.modelJSON = wire.AppendJSONString(o.modelJSON[:0], o.to.model)
+	o.roomToSend()
+	o.sendBuf.b = wire.Splice(o.sendBuf.b[:0], src, bodyKeys.SetKey(w, keyModel, o.modelJSON))
+	return o.sendBuf.b, nil
 }
 
 // spliced is the client's body with the model that was decided on, and with
 // usage asked for in streams.
-func (c *call) spliced(src []byte) ([]byte, error) {
-	w, err := c.walkOf(src)
+func (rq *requests) spliced(src []byte) ([]byte, error) {
+	w, err := rq.walkOf(src)
 	if err != nil {
 		return nil, err
 	}
-	if c.rt.Client != nil && c.to.traits.MayExceed(src, c.found(src)) {
-		if err := c.within(src); err != nil {
+	if rq.rt.Client != nil && rq.to.traits.MayExceed(src, rq.found(src)) {
+		if err := rq.within(src); err != nil {
 			return nil, err
 		}
 	}
 	var edits [2]wire.Edit
 	n := 0
-	c.modelJSON = wire.AppendJSONString(c.modelJSON[:0], c.to.upstream)
-	if c.to.upstream != "" && !bytes.Equal(w.Spans[keyModel].Of(src), c.modelJSON) {
-		edits[n] = bodyKeys.SetKey(w, keyModel, c.modelJSON)
+	rq.modelJSON = wire.AppendJSONString(rq.modelJSON[:0], rq.to.upstream)
+	if rq.to.upstream != "" && !bytes.Equal(w.Spans[keyModel].Of(src), rq.modelJSON) {
+		edits[n] = bodyKeys.SetKey(w, keyModel, rq.modelJSON)
 		n++
 	}
-	c.injected = c.stream && !c.wantUsage && c.rt.Client != nil && c.to.asksUsage()
-	if c.injected {
+	rq.injected = rq.stream && !rq.wantUsage && rq.rt.Client != nil && rq.to.asksUsage()
+	if rq.injected {
 		edits[n] = usageEdit(w, src)
 		n++
 	}
 	if n > 0 {
-		c.roomToSend()
-		c.sendBuf.b = wire.Splice(c.sendBuf.b[:0], src, edits[:n]...)
-		src = c.sendBuf.b
+		rq.roomToSend()
+		rq.sendBuf.b = wire.Splice(rq.sendBuf.b[:0], src, edits[:n]...)
+		src = rq.sendBuf.b
 	}
-	adapted, dropped := adapt(&c.to.target, c.to.op, c.to.dialectName(), c.to.model, src)
+	adapted, dropped := adapt(&rq.to.target, rq.to.op, rq.to.dialectName(), rq.to.model, src)
 	for _, name := range dropped {
-		c.loss.Add(name, "the host refuses it")
+		rq.loss.Add(name, "the host refuses it")
 	}
-	c.rec.Losses = c.loss.Paths()
-	return adapted, c.loss.Err()
+	rq.rec.Losses = rq.loss.Paths()
+	return adapted, rq.loss.Err()
 }
 
 // dialectName is the dialect of a conversation; "" for other operations.
@@ -186,71 +186,71 @@ func usageEdit(w *wire.Walk, src []byte) wire.Edit {
 }
 
 // decode reads the conversation of a body, once for the client's own.
-func (c *call) decode(src []byte) (*chat.Request, error) {
+func (tg *target) decode(src []byte) (*chat.Request, error) {
 	// What another target's config made of the body must not reach this one.
-	if own := c.isOwn(src); c.decoded == nil || !own || !c.decodedOwn {
-		r, err := c.rt.Client.DecodeRequest(src)
+	if own := tg.isOwn(src); tg.decoded == nil || !own || !tg.decodedOwn {
+		r, err := tg.rt.Client.DecodeRequest(src)
 		if err != nil {
 			return nil, err
 		}
-		c.decoded, c.decodedOwn = r, own
+		tg.decoded, tg.decodedOwn = r, own
 	}
-	return c.decoded, nil
+	return tg.decoded, nil
 }
 
 // within refuses what the target is known not to do, in a body that is passed on
 // as it is. One that cannot be decoded is the provider's to refuse.
-func (c *call) within(src []byte) error {
-	r, err := c.rt.Client.DecodeRequest(src)
+func (rq *requests) within(src []byte) error {
+	r, err := rq.rt.Client.DecodeRequest(src)
 	if err != nil {
 		return nil
 	}
-	return chat.Refuse(c.rt.Client, r, &c.to.traits, &c.loss)
+	return chat.Refuse(rq.rt.Client, r, &rq.to.traits, &rq.loss)
 }
 
 // translated decodes the request once and encodes it for the target.
-func (c *call) translated(src []byte) ([]byte, error) {
-	r, err := c.decode(src)
+func (rq *requests) translated(src []byte) ([]byte, error) {
+	r, err := rq.decode(src)
 	if err != nil {
 		return nil, err
 	}
-	r.Model = c.to.upstream
+	r.Model = rq.to.upstream
 	r.Renamed, r.Recall = nil, nil
-	if c.strict() {
-		r.Recall = c.recall
+	if rq.strict() {
+		r.Recall = rq.recall
 	}
-	err = c.withMediaBytes(r, func() (err error) {
-		c.sendBuf.b, err = chat.Translate(c.sendBuf.b[:0], c.rt.Client, c.to.dialect, r, &c.to.traits, &c.loss)
+	err = rq.withMediaBytes(r, func() (err error) {
+		rq.sendBuf.b, err = chat.Translate(rq.sendBuf.b[:0], rq.rt.Client, rq.to.dialect, r, &rq.to.traits, &rq.loss)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	if c.to.dialect.Name() == provider.AnthropicMessages {
+	if rq.to.dialect.Name() == provider.AnthropicMessages {
 		// Some hosts of these models take what the address says out of the body.
-		c.sendBuf.b, _ = adapt(&c.to.target, c.to.op, provider.AnthropicMessages, c.to.model, c.sendBuf.b)
+		rq.sendBuf.b, _ = adapt(&rq.to.target, rq.to.op, provider.AnthropicMessages, rq.to.model, rq.sendBuf.b)
 	}
-	if err := c.loss.Err(); err != nil {
+	if err := rq.loss.Err(); err != nil {
 		return nil, err
 	}
-	c.rec.Losses = c.loss.Paths()
-	return c.sendBuf.b, nil
+	rq.rec.Losses = rq.loss.Paths()
+	return rq.sendBuf.b, nil
 }
 
 // formBody is the form for the target, when it is held whole: nil otherwise.
-func (c *call) formBody() []byte {
-	if !c.form.Whole() {
+func (o *outbound) formBody() []byte {
+	if !o.form.Whole() {
 		return nil
 	}
-	if c.to.upstream == "" || c.form.Is("model", c.to.upstream) {
-		return c.in
+	if o.to.upstream == "" || o.form.Is("model", o.to.upstream) {
+		return o.in
 	}
-	c.sendBuf.b = c.form.Set(c.sendBuf.b[:0], "model", c.to.upstream)
-	return c.sendBuf.b
+	o.sendBuf.b = o.form.Set(o.sendBuf.b[:0], "model", o.to.upstream)
+	return o.sendBuf.b
 }
 
 // formStream is the body of a long form; length is -1 when it is not known.
-func (c *call) formStream() (body io.ReadCloser, length int64) {
-	c.upload, length = c.form.Stream(c.req.Body, c.to.upstream, c.req.ContentLength, c.bodyLimit(), unreadable)
-	return c.upload, length
+func (o *outbound) formStream() (body io.ReadCloser, length int64) {
+	o.upload, length = o.form.Stream(o.req.Body, o.to.upstream, o.req.ContentLength, o.bodyLimit(), unreadable)
+	return o.upload, length
 }
