@@ -41,6 +41,7 @@ type conn struct {
 	reused    bool
 	mute      bool // the host closed it, new, without an answer or a protocol agreed on
 	idleSince time.Time
+	links     [lists]links // while it is idle; guarded by the pool's lock
 
 	asking asking
 
@@ -78,13 +79,16 @@ func (c *conn) alive() bool {
 	if c.plain() {
 		return true
 	}
-	if c.sock != nil {
-		c.gone = true
-		if c.sock.Sys().Read(c.peek) != nil || c.gone {
-			return false
-		}
+	if c.sock != nil && !c.silent() {
+		return false
 	}
 	return c.tls == nil || c.drained()
+}
+
+// silent tells whether nothing has come on an idle connection, not even its end.
+func (c *conn) silent() bool {
+	c.gone = true
+	return c.sock.Sys().Read(c.peek) == nil && !c.gone
 }
 
 // drained tells whether TLS holds nothing that it has received already: records

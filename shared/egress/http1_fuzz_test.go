@@ -113,7 +113,7 @@ func FuzzChunks(f *testing.F) {
 			got = append(got, b[:n]...)
 		}
 		if err != io.EOF {
-			if p.n != 0 {
+			if p.all.n != 0 {
 				t.Fatal("a connection with a broken answer was kept")
 			}
 			return

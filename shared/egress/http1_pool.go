@@ -6,11 +6,14 @@ import (
 )
 
 // Bounds of idle connections. Streams hold a connection each, so the pool is as
-// wide as the concurrency that a process is expected to carry.
+// wide as the concurrency that a process is expected to carry. A tenant has half of
+// it at most.
 const (
-	maxIdle        = 2048
-	maxIdlePerHost = 512
-	idleTime       = 90 * time.Second
+	maxIdle          = 2048
+	maxIdlePerHost   = 512
+	maxIdlePerTenant = 1024
+	idleTime         = 90 * time.Second
+	purgeEvery       = time.Second
 )
 
 // hostKey names the connections that one request can use for another's: scheme,
@@ -21,15 +24,62 @@ type hostKey struct {
 	lane   lane
 }
 
-// idlePool keeps connections between requests. The one used last is used first,
-// so that those beyond the need grow old.
+// The lists that an idle connection stands in, each by time of return, the oldest
+// first.
+const (
+	ofAll = iota
+	ofTenant
+	ofHost
+	lists
+)
+
+// idleList is one of them. It is linked through the connections.
+type idleList struct {
+	first, last *conn
+	n           int
+}
+
+type links struct{ prev, next *conn }
+
+func (l *idleList) push(kind int, c *conn) {
+	c.links[kind] = links{prev: l.last}
+	if l.last != nil {
+		l.last.links[kind].next = c
+	} else {
+		l.first = c
+	}
+	l.last = c
+	l.n++
+}
+
+func (l *idleList) remove(kind int, c *conn) {
+	at := c.links[kind]
+	if at.prev != nil {
+		at.prev.links[kind].next = at.next
+	} else {
+		l.first = at.next
+	}
+	if at.next != nil {
+		at.next.links[kind].prev = at.prev
+	} else {
+		l.last = at.prev
+	}
+	c.links[kind] = links{}
+	l.n--
+}
+
+// idlePool keeps connections between requests. The one used last is used first, so
+// that those beyond the need grow old; where there are too many, the one that was
+// used least recently goes.
 type idlePool struct {
 	keep time.Duration // how long a connection stays idle
 
-	mu    sync.Mutex
-	hosts map[hostKey][]*conn // by time of return, the oldest first
-	n     int
-	sweep *time.Timer // nil while there is nothing to sweep
+	mu      sync.Mutex
+	all     idleList
+	tenants map[string]*idleList
+	hosts   map[hostKey]*idleList
+	purged  time.Time
+	sweep   *time.Timer // nil while there is nothing to sweep
 }
 
 // get gives a live connection, or nil.
@@ -51,57 +101,105 @@ func (p *idlePool) pop(key hostKey) *conn {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	list := p.hosts[key]
-	if len(list) == 0 {
+	if list == nil || list.n == 0 {
 		return nil
 	}
-	c := list[len(list)-1]
-	list[len(list)-1] = nil
-	p.hosts[key] = list[:len(list)-1]
-	p.n--
+	c := list.last
+	p.take(c)
 	return c
 }
 
-// put takes a connection back, or closes it when there are enough.
+// take takes a connection out of its lists.
+func (p *idlePool) take(c *conn) {
+	p.all.remove(ofAll, c)
+	tenant, host := p.tenants[c.key.lane.tenant], p.hosts[c.key]
+	tenant.remove(ofTenant, c)
+	host.remove(ofHost, c)
+}
+
+// put takes a connection back. Where that makes too many, those that their hosts
+// have closed go, which count for nothing, and then the one used least recently.
 func (p *idlePool) put(c *conn) {
 	c.idleSince = time.Now()
 	p.mu.Lock()
-	list := p.hosts[c.key]
-	if p.n >= maxIdle || len(list) >= maxIdlePerHost {
-		p.mu.Unlock()
-		c.close()
-		return
-	}
 	if p.hosts == nil {
-		p.hosts = make(map[hostKey][]*conn)
+		p.hosts, p.tenants = make(map[hostKey]*idleList), make(map[string]*idleList)
 	}
-	p.hosts[c.key] = append(list, c)
-	p.n++
+	host, tenant := listOf(p.hosts, c.key), listOf(p.tenants, c.key.lane.tenant)
+	p.all.push(ofAll, c)
+	tenant.push(ofTenant, c)
+	host.push(ofHost, c)
+	var last *conn
+	if p.all.n > maxIdle || tenant.n > maxIdlePerTenant || host.n > maxIdlePerHost {
+		p.purge(c.idleSince)
+		switch {
+		case host.n > maxIdlePerHost:
+			last = host.first
+		case tenant.n > maxIdlePerTenant:
+			last = tenant.first
+		case p.all.n > maxIdle:
+			last = p.all.first
+		}
+		if last != nil {
+			p.take(last)
+		}
+	}
 	if p.sweep == nil {
 		p.sweep = time.AfterFunc(p.keep, p.expire)
 	}
 	p.mu.Unlock()
+	if last != nil {
+		last.close()
+	}
 }
 
-// expire closes what has been idle for too long and forgets hosts without
-// connections.
+func listOf[K comparable](m map[K]*idleList, key K) *idleList {
+	l := m[key]
+	if l == nil {
+		l = new(idleList)
+		m[key] = l
+	}
+	return l
+}
+
+// purge closes what hosts have closed, or spoken on. It looks at every connection,
+// so it is done once in a while.
+func (p *idlePool) purge(now time.Time) {
+	if now.Sub(p.purged) < purgeEvery {
+		return
+	}
+	p.purged = now
+	for c := p.all.first; c != nil; {
+		next := c.links[ofAll].next
+		if c.sock != nil && !c.silent() {
+			p.take(c)
+			c.close()
+		}
+		c = next
+	}
+}
+
+// expire closes what has been idle for too long and forgets hosts and tenants
+// without connections.
 func (p *idlePool) expire() {
 	var old []*conn
 	now := time.Now()
 	p.mu.Lock()
+	for c := p.all.first; c != nil && now.Sub(c.idleSince) >= p.keep; c = p.all.first {
+		p.take(c)
+		old = append(old, c)
+	}
 	for key, list := range p.hosts {
-		n := 0
-		for n < len(list) && now.Sub(list[n].idleSince) >= p.keep {
-			n++
-		}
-		old = append(old, list[:n]...)
-		p.n -= n
-		if n == len(list) {
+		if list.n == 0 {
 			delete(p.hosts, key)
-		} else if n > 0 {
-			p.hosts[key] = append(list[:0:0], list[n:]...)
 		}
 	}
-	if p.sweep = nil; p.n > 0 {
+	for key, list := range p.tenants {
+		if list.n == 0 {
+			delete(p.tenants, key)
+		}
+	}
+	if p.sweep = nil; p.all.n > 0 {
 		p.sweep = time.AfterFunc(p.keep/2, p.expire)
 	}
 	p.mu.Unlock()
@@ -112,16 +210,17 @@ func (p *idlePool) expire() {
 
 func (p *idlePool) closeAll() {
 	p.mu.Lock()
-	hosts := p.hosts
-	p.hosts, p.n = nil, 0
+	first := p.all.first
+	p.hosts, p.tenants, p.all = nil, nil, idleList{}
 	if p.sweep != nil {
 		p.sweep.Stop()
 		p.sweep = nil
 	}
 	p.mu.Unlock()
-	for _, list := range hosts {
-		for _, c := range list {
-			c.close()
-		}
+	for c := first; c != nil; {
+		next := c.links[ofAll].next
+		c.links = [lists]links{}
+		c.close()
+		c = next
 	}
 }

@@ -132,18 +132,18 @@ func TestIdleConnectionsAreBoundedAndGrowOld(t *testing.T) {
 	eventually(t, "the idle connection is closed", func() bool {
 		tr.idle.mu.Lock()
 		defer tr.idle.mu.Unlock()
-		return tr.idle.n == 0 && len(tr.idle.hosts) == 0 && tr.idle.sweep == nil
+		return tr.idle.all.n == 0 && len(tr.idle.hosts) == 0 && tr.idle.sweep == nil
 	})
 	var p idlePool
 	p.keep = time.Hour
 	for i := range maxIdlePerHost + 10 {
 		p.put(&conn{pool: &p, key: hostKey{host: "a"}, net: &piecewise{}})
-		if want := min(i+1, maxIdlePerHost); p.n != want {
-			t.Fatalf("%d connections idle after %d, want %d", p.n, i+1, want)
+		if want := min(i+1, maxIdlePerHost); p.all.n != want {
+			t.Fatalf("%d connections idle after %d, want %d", p.all.n, i+1, want)
 		}
 	}
 	p.closeAll()
-	if p.n != 0 || p.get(hostKey{host: "a"}) != nil {
+	if p.all.n != 0 || p.get(hostKey{host: "a"}) != nil {
 		t.Error("connections are left")
 	}
 }
@@ -200,7 +200,7 @@ func TestOtherRequestsGoToNetHTTP(t *testing.T) {
 	if _, body, err := call(client{tr: tr}, req); err != nil || body != "-1 streamed" {
 		t.Errorf("%q, %v", body, err)
 	}
-	if tr.idle.n != 0 || n.Load() != 1 {
+	if tr.idle.all.n != 0 || n.Load() != 1 {
 		t.Error("a streamed body was not left to net/http")
 	}
 	if tr.standard == nil {
