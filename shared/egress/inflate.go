@@ -28,10 +28,11 @@ const (
 // closes.
 func Inflate(resp *http.Response, most int64) error {
 	coding := codings(resp.Header["Content-Encoding"])
+	if coding == "" {
+		return nil
+	}
 	b := &inflated{body: resp.Body, most: most}
 	switch coding {
-	case "":
-		return nil
 	case "gzip", "x-gzip":
 		b.open = func(r io.Reader) (io.Reader, error) { return gzip.NewReader(r) }
 	case "deflate":

@@ -94,11 +94,12 @@ func (b *clientBody) readBody() error {
 	b.inBuf = newBufferFor(int(min(b.req.ContentLength, limit)) + 1)
 	err = b.inBuf.readAll(b.ctx, b.lease, b.req.Body, b.req.ContentLength, limit)
 	switch {
+	case err == nil:
 	case errors.Is(err, errTooLarge):
 		return fault.Newf(fault.BodyTooLarge, "body", "must have at most %d bytes", limit)
 	case fault.Is(err, fault.ServiceUnavailable):
 		return err
-	case err != nil:
+	default:
 		return unreadable(err)
 	}
 	b.in = b.inBuf.b
