@@ -10,6 +10,7 @@ import (
 	"mime"
 	"net"
 	"net/http"
+	"os"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -228,6 +229,8 @@ func (c *Call) readBody(w http.ResponseWriter) error {
 	case errors.As(err, &large):
 		c.raw = nil
 		return tooLarge
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return fault.New(fault.RequestTimeout, "", "The body stopped coming before its end")
 	case err != nil:
 		return fault.Invalid("", "The body ended early").WithCause(err)
 	}

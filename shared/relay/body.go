@@ -7,6 +7,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"os"
 	"strings"
 
 	"gateway/shared/chat"
@@ -133,6 +134,9 @@ func unreadable(err error) *fault.Fault {
 	var tooBig *http.MaxBytesError
 	if errors.As(err, &tooBig) {
 		return fault.Newf(fault.BodyTooLarge, "body", "must have at most %d bytes", tooBig.Limit)
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return fault.New(fault.RequestTimeout, "body", "The body stopped coming before its end")
 	}
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		return fault.Invalid("body", "ended before the announced content-length")
