@@ -43,9 +43,6 @@ func (ch *chooser) choose(leaf *route.Leaf) error {
 	ch.rec.OptionIndex = leaf.Path
 	// What the target before was must not stand for this one.
 	ch.rec.Provider, ch.rec.ProviderSlug, ch.rec.IntegrationID, ch.rec.Model = "", "", "", ""
-	if len(leaf.Input)+len(leaf.Output) > 0 {
-		return fault.New(fault.UnsupportedOperation, "guardrails", "This installation has no guardrails: a config that asks for checks is not served without them")
-	}
 	if ch.ask.Timeout > 0 {
 		ch.to.timeout = ch.ask.Timeout
 	}

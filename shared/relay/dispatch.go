@@ -8,84 +8,25 @@ import (
 	"gateway/shared/route"
 )
 
-// relay tries targets in the order of the route and sends the answer of the last
-// one that was tried.
-func (c *call) relay() error {
-	var last answer
-	outcome := route.Outcome{}
-	for {
-		leaf, f := c.walker.Next(outcome)
-		if f != nil {
-			last.drop()
-			c.decided()
-			return f
-		}
-		if leaf == nil {
-			break
-		}
-		last.drop()
-		last = c.try(leaf)
-		outcome = c.outcome(&last)
-	}
-	c.decided()
-	if last.resp == nil && last.fault == nil && last.cached == nil {
-		return fault.New(fault.InvalidConfig, "x-gateway-config", "No provider selected, please check the weights")
-	}
-	err := c.send(&last)
-	if f := fault.From(err); f != nil && f.Source == fault.SourceProvider {
-		c.endFault = f
-	}
-	return err
+// fresh forgets what the target before left.
+func (ca *answerCache) fresh() {
+	ca.loss.Reset()
+	ca.rec.RetryCount = 0
+	ca.caching, ca.rec.CacheStatus = nil, cacheDisabled
 }
 
-// try calls one target, with its retries.
-func (c *call) try(leaf *route.Leaf) answer {
-	c.loss.Reset()
-	c.rec.RetryCount = 0
-	c.caching, c.rec.CacheStatus = nil, cacheDisabled
-	if err := c.choose(leaf); err != nil {
-		return refusal(err)
+// prepare chooses the target of a leaf and makes the body for it.
+func (rq *requests) prepare(leaf *route.Leaf) ([]byte, error) {
+	if err := rq.choose(leaf); err != nil {
+		return nil, err
 	}
-	if err := c.effective(); err != nil {
-		return refusal(err)
+	if err := rq.effective(); err != nil {
+		return nil, err
 	}
-	body, err := c.upstreamBody()
-	if err != nil {
-		return refusal(err)
+	if err := rq.guardInput(leaf); err != nil {
+		return nil, err
 	}
-	if hit, err := c.lookUp(leaf, body); err != nil {
-		return refusal(err)
-	} else if hit != nil {
-		return answer{cached: hit}
-	}
-	if err := c.limitTarget(); err != nil {
-		return refusal(err)
-	}
-	if c.to.local {
-		return c.answerHere()
-	}
-	schedule := leaf.Retry.Start()
-	var waited time.Duration
-	for {
-		a := c.attempt(body)
-		if again, plain, ok := c.askAgain(&a); ok {
-			a, body = again, plain
-		}
-		c.called(&schedule, waited)
-		if c.headSent {
-			return a // the stream has begun; nothing can be taken back
-		}
-		wait, again := schedule.Next(a.status(), a.header(), a.connectFailed(), c.Now())
-		c.rec.RetryCount = schedule.Count()
-		if !again || c.bodySpent {
-			return a
-		}
-		a.drop()
-		if err := c.sleep(wait); err != nil {
-			return refusal(err)
-		}
-		waited = wait
-	}
+	return rq.upstreamBody()
 }
 
 func refusal(err error) answer { return answer{fault: fault.From(err)} }

@@ -92,7 +92,7 @@ func (c *call) rehearse() error {
 	// The config is tried out: also one that could not come with a request.
 	in.trial = q.brings()
 	out := &rehearsed{Object: "dry-run", Endpoint: rt.Endpoint, Targets: []rehearsedTarget{}, Decision: noDecision()}
-	if err := in.prepare(); err != nil {
+	if err := in.enter(); err != nil {
 		out.Error = told(err)
 	} else {
 		out.Error = in.walkThrough(q, out)
@@ -148,8 +148,8 @@ func (q *Rehearsal) imagined(ctx context.Context) (*http.Request, error) {
 	return req, nil
 }
 
-// prepare is admission for a caller who is known already, without counting.
-func (re rehearsal) prepare() error {
+// enter is admission for a caller who is known already, without counting.
+func (re rehearsal) enter() error {
 	if !re.who.Has(re.rt.Scope) && !slices.ContainsFunc(re.rt.OrScopes, re.who.Has) {
 		return fault.Newf(fault.NotAllowed, "x-gateway-api-key", "This API key lacks the scope %s", re.rt.Scope)
 	}
@@ -239,6 +239,9 @@ func (re rehearsal) imagineCall(leaf *route.Leaf, t *rehearsedTarget) error {
 		return err
 	}
 	if err := re.effective(); err != nil {
+		return err
+	}
+	if err := re.guardInput(leaf); err != nil {
 		return err
 	}
 	t.Stream, t.Answered = re.stream, re.to.local

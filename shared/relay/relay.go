@@ -137,37 +137,3 @@ func (r *Relay) Serve(w http.ResponseWriter, req *http.Request, rt *Route) { r.s
 func (r *Relay) serve(w http.ResponseWriter, req *http.Request, rt *Route, id string) {
 	r.serveFor(w, req, rt, id, nil)
 }
-
-// serveFor takes a request through the walk that is made for somebody; behalf is
-// nil for those of clients.
-func (r *Relay) serveFor(w http.ResponseWriter, req *http.Request, rt *Route, id string, behalf *Behalf) {
-	c := r.calls.Get().(*call)
-	c.begin(r, w, req, rt)
-	c.pathID, c.behalf = id, behalf
-	if behalf != nil {
-		behalf.Request = c.ulid
-	}
-	err := c.admit()
-	switch {
-	case err != nil:
-	case c.mine:
-		err = c.manage()
-	case rt.Shape == Listing:
-		err = c.list()
-	case rt.DryRun != nil:
-		err = c.rehearse()
-	default:
-		err = c.relay()
-	}
-	if err != nil {
-		c.refuse(err)
-	}
-	c.finish()
-	broken := c.broken
-	c.reset()
-	r.calls.Put(c)
-	if broken {
-		// Known to net/http and to the Lambda host: the connection is cut.
-		panic(http.ErrAbortHandler)
-	}
-}

@@ -1,0 +1,131 @@
+package relay
+
+import (
+	"net/http"
+	"time"
+
+	"gateway/shared/fault"
+	"gateway/shared/route"
+)
+
+// serveFor takes a request through the walk that is made for somebody; behalf is
+// nil for those of clients.
+//
+// The walk: admitted request, body, plan; for each target of the plan guardrails
+// of the input, cache, reservation, attempts, guardrails of the output; the reply;
+// settled and recorded once. What each stage learned is a type in stages.go.
+func (r *Relay) serveFor(w http.ResponseWriter, req *http.Request, rt *Route, id string, behalf *Behalf) {
+	c := r.calls.Get().(*call)
+	c.begin(r, w, req, rt)
+	c.pathID, c.behalf = id, behalf
+	if behalf != nil {
+		behalf.Request = c.ulid
+	}
+	err := c.admit()
+	if err == nil {
+		err = c.serve()
+	}
+	if err != nil {
+		c.refuse(err)
+	}
+	c.finish()
+	broken := c.broken
+	c.reset()
+	r.calls.Put(c)
+	if broken {
+		// Known to net/http and to the Lambda host: the connection is cut.
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// serve answers an admitted request by the stages of its kind.
+func (c *call) serve() error {
+	switch {
+	case c.mine:
+		return c.manage()
+	case c.rt.Shape == Listing:
+		return c.list()
+	case c.rt.DryRun != nil:
+		return c.rehearse()
+	}
+	return c.relay()
+}
+
+// relay tries targets in the order of the plan and sends the answer of the last one
+// that was tried.
+func (c *call) relay() error {
+	var last answer
+	outcome := route.Outcome{}
+	for {
+		leaf, f := c.walker.Next(outcome)
+		if f != nil {
+			last.drop()
+			c.decided()
+			return f
+		}
+		if leaf == nil {
+			break
+		}
+		last.drop()
+		last = c.try(leaf)
+		outcome = c.outcome(&last)
+	}
+	c.decided()
+	if last.resp == nil && last.fault == nil && last.cached == nil {
+		return fault.New(fault.InvalidConfig, "x-gateway-config", "No provider selected, please check the weights")
+	}
+	err := c.send(&last)
+	if f := fault.From(err); f != nil && f.Source == fault.SourceProvider {
+		c.endFault = f
+	}
+	return err
+}
+
+// try takes one target through its stages, up to an answer that can be sent.
+func (c *call) try(leaf *route.Leaf) answer {
+	c.fresh()
+	body, err := c.prepare(leaf)
+	if err != nil {
+		return refusal(err)
+	}
+	hit, err := c.lookUp(leaf, body)
+	if err != nil {
+		return refusal(err)
+	}
+	if hit != nil {
+		return answer{cached: hit}
+	}
+	if err := c.limitTarget(); err != nil {
+		return refusal(err)
+	}
+	if c.to.local {
+		return c.answerHere()
+	}
+	return c.guardOutput(leaf, c.attempts(leaf, body))
+}
+
+// attempts calls the target, again as its config says.
+func (x *exchanges) attempts(leaf *route.Leaf, body []byte) answer {
+	schedule := leaf.Retry.Start()
+	var waited time.Duration
+	for {
+		a := x.attempt(body)
+		if again, plain, ok := x.askAgain(&a); ok {
+			a, body = again, plain
+		}
+		x.called(&schedule, waited)
+		if x.headSent {
+			return a // the stream has begun; nothing can be taken back
+		}
+		wait, again := schedule.Next(a.status(), a.header(), a.connectFailed(), x.Now())
+		x.rec.RetryCount = schedule.Count()
+		if !again || x.bodySpent {
+			return a
+		}
+		a.drop()
+		if err := x.sleep(wait); err != nil {
+			return refusal(err)
+		}
+		waited = wait
+	}
+}
