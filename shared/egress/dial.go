@@ -52,7 +52,7 @@ func newTransport(p Policy, resolver *net.Resolver) *http.Transport {
 		},
 		// A connection that went silent (frozen process, lost route) is found by a
 		// ping instead of by the next request's failure.
-		HTTP2: &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 10 * time.Second},
+		HTTP2: streamBounds(),
 	}
 	t.DialContext = g.dialPlain
 	// With a TLS dialer of its own the transport calls DialContext for http only;

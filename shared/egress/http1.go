@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptrace"
-	"strings"
 	"sync"
 	"time"
 
@@ -35,17 +34,9 @@ type HTTP1 struct {
 	guard    *guard
 	tls      *tls.Config
 	idle     idlePool
-	// http2Only holds the hosts that refused HTTP/1.1, and those that agreed on no
-	// protocol and then closed without a word.
-	http2Only struct {
-		sync.RWMutex
-		hosts map[string]struct{}
-	}
+	streams  *streams
+	offers   offers
 }
-
-// maxHTTP2Hosts bounds the hosts remembered, since callers name them. The ones
-// beyond it are asked again each time.
-const maxHTTP2Hosts = 1024
 
 // NewHTTP1 returns the transport for a policy.
 func NewHTTP1(p Policy) *HTTP1 { return newHTTP1(p, nil) }
@@ -57,6 +48,7 @@ func newHTTP1(p Policy, resolver *net.Resolver) *HTTP1 {
 	t.tls.NextProtos = []string{"http/1.1"}
 	t.tls.ClientSessionCache = tls.NewLRUClientSessionCache(1024)
 	t.idle.keep = idleTime
+	t.streams = newStreams(t)
 	return t
 }
 
@@ -65,6 +57,7 @@ func (t *HTTP1) tells() {}
 // CloseIdleConnections closes the connections that no request uses.
 func (t *HTTP1) CloseIdleConnections() {
 	t.idle.closeAll()
+	t.streams.closeIdle()
 	t.standard.CloseIdleConnections()
 }
 
@@ -75,20 +68,24 @@ func (t *HTTP1) RoundTrip(req *http.Request) (*http.Response, error) {
 	if !ok {
 		return t.standard.RoundTrip(req)
 	}
-	resp, err := t.roundTrip(req, body)
-	if err == errHTTP2Only {
-		if body != nil && req.GetBody != nil {
-			again, err := req.GetBody()
-			if err != nil {
-				return nil, err
-			}
-			req = req.Clone(req.Context())
-			req.Body = again
+	var first *conn
+	for range 3 {
+		resp, err := t.roundTrip(req, body, first)
+		if err != errHTTP2 {
+			return resp, err
 		}
-		return t.standard.RoundTrip(req)
+		if resp, err = t.streams.roundTrip(req, body); !errors.Is(err, errHTTP1) {
+			return resp, err
+		}
+		if made, ok := err.(fresh); ok {
+			first = made.c
+		}
 	}
-	return resp, err
+	return nil, errUndecided
 }
+
+// errUndecided says that a host offers HTTP/2 and takes it back, again and again.
+var errUndecided = errors.New("egress: the host does not decide for a protocol")
 
 // takes tells whether the request is one for here, and gives its body.
 func (t *HTTP1) takes(req *http.Request) (*Body, bool) {
@@ -102,9 +99,6 @@ func (t *HTTP1) takes(req *http.Request) (*Body, bool) {
 		if _, has := req.Header[name]; has {
 			return nil, false
 		}
-	}
-	if req.URL.Scheme == "https" && t.speaksHTTP2Only(req.URL.Host) {
-		return nil, false
 	}
 	if req.Body == nil || req.Body == http.NoBody {
 		return nil, req.ContentLength <= 0
@@ -125,39 +119,34 @@ func plainHost(h string) bool {
 	return h != ""
 }
 
-func (t *HTTP1) speaksHTTP2Only(host string) bool {
-	t.http2Only.RLock()
-	defer t.http2Only.RUnlock()
-	_, ok := t.http2Only.hosts[host]
-	return ok
+// errHTTP2 says that a request is to be sent as a stream.
+var errHTTP2 = errors.New("egress: HTTP/2 is to be used")
+
+// keyOf is the key of a request's connections.
+func keyOf(req *http.Request) hostKey {
+	return hostKey{secure: req.URL.Scheme == "https", host: req.URL.Host, lane: laneOf(req)}
 }
 
-func (t *HTTP1) rememberHTTP2(host string) {
-	t.http2Only.Lock()
-	defer t.http2Only.Unlock()
-	if t.http2Only.hosts == nil {
-		t.http2Only.hosts = make(map[string]struct{})
-	}
-	if len(t.http2Only.hosts) < maxHTTP2Hosts {
-		t.http2Only.hosts[host] = struct{}{}
-	}
-}
-
-// errHTTP2Only says that the host refused HTTP/1.1 in the handshake.
-var errHTTP2Only = errors.New("egress: the host takes HTTP/2 only")
-
-func (t *HTTP1) roundTrip(req *http.Request, body *Body) (*http.Response, error) {
+func (t *HTTP1) roundTrip(req *http.Request, body *Body, c *conn) (*http.Response, error) {
 	ctx := req.Context()
 	if err := ctx.Err(); err != nil {
+		if c != nil {
+			c.close()
+		}
 		wrote(req, body, err)
 		return nil, context.Cause(ctx)
 	}
-	key := hostKey{secure: req.URL.Scheme == "https", host: req.URL.Host, lane: laneOf(req)}
-	for c := t.idle.get(key); ; {
+	key := keyOf(req)
+	if c == nil {
+		c = t.idle.get(key)
+	}
+	for {
 		if c == nil {
 			var err error
 			if c, err = t.connect(ctx, key, req); err != nil {
-				wrote(req, body, err)
+				if err != errHTTP2 {
+					wrote(req, body, err)
+				}
 				return nil, err
 			}
 		}
@@ -171,9 +160,6 @@ func (t *HTTP1) roundTrip(req *http.Request, body *Body) (*http.Response, error)
 		}
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
-		}
-		if key.secure && c.mute {
-			t.rememberHTTP2(key.host)
 		}
 		if !again || body != nil && req.GetBody == nil {
 			return nil, err
@@ -191,15 +177,9 @@ func (t *HTTP1) roundTrip(req *http.Request, body *Body) (*http.Response, error)
 	}
 }
 
-// connect makes a connection to the host of a request.
+// connect makes a connection to the host of a request. errHTTP2: a stream is wanted.
 func (t *HTTP1) connect(ctx context.Context, key hostKey, req *http.Request) (*conn, error) {
-	port := req.URL.Port()
-	if port == "" {
-		if port = "80"; key.secure {
-			port = "443"
-		}
-	}
-	addr := net.JoinHostPort(req.URL.Hostname(), port)
+	addr := address(req)
 	if !key.secure {
 		raw, err := t.guard.dialPlain(ctx, "tcp", addr)
 		if err != nil {
@@ -207,16 +187,43 @@ func (t *HTTP1) connect(ctx context.Context, key hostKey, req *http.Request) (*c
 		}
 		return newConn(&t.idle, key, socket.Wrap(raw), nil), nil
 	}
+	offered := t.offers.of(key.host)
+	both := offered == bothHTTPs
+	if offered == unasked || offered == onlyHTTP2 || both && !t.streams.takePlain(key) {
+		return nil, errHTTP2
+	}
 	raw, err := t.guard.dialTLS(ctx, "tcp", addr, t.tls)
 	if err != nil {
-		// The alert has no type of its own outside of crypto/tls.
-		if strings.Contains(err.Error(), "no application protocol") {
-			t.rememberHTTP2(key.host)
-			return nil, errHTTP2Only
+		if both {
+			t.streams.givePlain(key)
 		}
-		return nil, err
+		if ctx.Err() != nil || !refusedProtocol(err) {
+			return nil, err
+		}
+		if offered = unasked; both {
+			offered = onlyHTTP2
+		}
+		t.offers.set(key.host, offered)
+		return nil, errHTTP2
 	}
-	return newConn(&t.idle, key, raw, raw.(*tls.Conn)), nil
+	secure := raw.(*tls.Conn)
+	c := newConn(&t.idle, key, raw, secure)
+	if both {
+		c.release = sync.OnceFunc(func() { t.streams.givePlain(key) })
+		if secure.ConnectionState().NegotiatedProtocol == "" { // it knows ALPN, and agreed on nothing
+			c.close()
+			t.offers.set(key.host, onlyHTTP2)
+			return nil, errHTTP2
+		}
+	}
+	return c, nil
+}
+
+// refusedProtocol tells whether a host ended a handshake by an alert, a host with
+// which others have succeeded: what was offered is not what it takes.
+func refusedProtocol(err error) bool {
+	var op *net.OpError
+	return errors.As(err, &op) && op.Op == "remote error"
 }
 
 // wrote says that the transport is done with a request's body.

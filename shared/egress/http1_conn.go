@@ -39,7 +39,7 @@ type conn struct {
 	sock      *socket.Conn // what is beneath, or the same; nil where sockets cannot be looked at
 	tls       *tls.ConnectionState
 	reused    bool
-	mute      bool // the host closed it, new, without an answer or a protocol agreed on
+	release   func() // called when it is closed; nil: nobody counts it
 	idleSince time.Time
 	links     [lists]links // while it is idle; guarded by the pool's lock
 
@@ -67,7 +67,12 @@ func newConn(p *idlePool, key hostKey, c net.Conn, secure *tls.Conn) *conn {
 	return n
 }
 
-func (c *conn) close() { _ = c.net.Close() }
+func (c *conn) close() {
+	_ = c.net.Close()
+	if c.release != nil {
+		c.release()
+	}
+}
 
 // plain tells whether requests are sent by turn.
 func (c *conn) plain() bool { return c.sock != nil && c.tls == nil }
@@ -141,7 +146,6 @@ func (c *conn) roundTrip(req *http.Request, body *Body) (resp *http.Response, er
 		if err != nil {
 			return nil, err, false
 		}
-		c.mute = c.tls != nil && c.tls.NegotiatedProtocol == "" && !c.reused && !x.heard && closed(herr)
 		return nil, herr, !x.heard && c.reused && closed(herr) && idempotent(req)
 	}
 	if x.cut {
