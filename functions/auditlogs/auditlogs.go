@@ -27,7 +27,7 @@ func New(r *audit.Reader) admin.Family {
 	f := &family{r}
 	return admin.Family{Name: "auditlogs", Doc: "Who changed what in the administration. A record appears about a second after its change.", Routes: []admin.Route{{
 		Method: "GET", Path: "/audit-logs", Name: "listAuditLogs", Doc: "List audit records, newest first.",
-		Scopes: []string{"audit_logs.list"}, Where: admin.InOrganisation, Query: query(), Answer: answerSchema, Do: f.list,
+		Scopes: []string{"audit_logs.list"}, Where: admin.InOrganisation, Query: query(), Answer: admin.SchemaOf[answer](), Do: f.list,
 	}}}
 }
 
@@ -65,27 +65,29 @@ func (f *family) list(c *admin.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := map[string]any{"records": shown(got.Records), "total": got.Total, "object": "analytics-graph"}
-	if got.TotalIsLowerBound {
-		out["total_is_lower_bound"] = true
-	}
-	if got.Next != "" {
-		out["next_cursor"] = got.Next
-	}
-	return out, nil
+	return answer{shown(got.Records), "analytics-graph", got.Total, got.TotalIsLowerBound, got.Next}, nil
+}
+
+// answer is a page of the log.
+type answer struct {
+	Records    []entry `json:"records"`
+	Object     string  `json:"object" enum:"analytics-graph"`
+	Total      int     `json:"total" doc:"Records over all pages, counted up to 10,000; with a cursor those behind it."`
+	LowerBound bool    `json:"total_is_lower_bound,omitempty" doc:"There may be more than total."`
+	Next       string  `json:"next_cursor,omitempty" doc:"Absent on the last page."`
 }
 
 // entry is an audit record as answers show it: its time has milliseconds, also
 // where they are 0, so that times compare as texts.
 type entry struct {
 	audit.Entry
-	Timestamp any `json:"timestamp"`
+	Timestamp admin.Instant `json:"timestamp"`
 }
 
 func shown(entries []audit.Entry) []entry {
 	out := make([]entry, len(entries))
 	for i := range entries {
-		out[i] = entry{entries[i], admin.FormatTime(entries[i].Timestamp)}
+		out[i] = entry{entries[i], admin.Instant(entries[i].Timestamp)}
 	}
 	return out
 }
@@ -119,25 +121,3 @@ func read(c *admin.Call) (audit.Filter, error) {
 	}
 	return f, err
 }
-
-var answerSchema = func() admin.Schema {
-	record := map[string]admin.Schema{
-		"timestamp": {"type": "string", "format": "date-time"}, "response_status_code": {"type": "integer"},
-		"details": {"type": "object", "additionalProperties": admin.Schema{"type": "string"}, "description": "Fields of events such as rotations and thresholds."},
-	}
-	for _, name := range []string{"id", "method", "uri", "request_id", "user_id", "user_type", "organisation_id", "workspace_id", "resource_type", "action", "resource_id", "client_ip", "country"} {
-		record[name] = admin.Schema{"type": "string"}
-	}
-	for _, name := range []string{"request_body", "query_params", "request_headers"} {
-		record[name] = admin.Schema{"type": "string", "contentMediaType": "application/json", "description": "JSON, with secrets masked."}
-	}
-	entry := admin.ObjectSchema(record)
-	entry["additionalProperties"] = false
-	answer := admin.ObjectSchema(map[string]admin.Schema{
-		"records": {"type": "array", "items": entry}, "object": {"type": "string", "const": "analytics-graph"},
-		"total":                {"type": "integer", "description": "Records over all pages, counted up to 10,000; with a cursor those behind it."},
-		"total_is_lower_bound": {"type": "boolean", "description": "There may be more than total."}, "next_cursor": {"type": "string", "description": "Absent on the last page."},
-	})
-	answer["additionalProperties"] = false
-	return answer
-}()

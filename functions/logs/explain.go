@@ -16,7 +16,7 @@ import (
 // step is one thing that happened to a request, told in words beside the values
 // that it was decided on.
 type step struct {
-	Step     string   `json:"step"`
+	Step     string   `json:"step" enum:"config,condition,draw,breaker,skip,attempt,cache,translation,answer"`
 	Path     *string  `json:"path"` // of the config
 	Text     string   `json:"text"`
 	Index    *int     `json:"index"`     // chosen target, or the condition that held
@@ -28,20 +28,23 @@ type step struct {
 	WaitedMS *float64 `json:"waited_ms"` // before a retry
 }
 
-var stepSchema = strict(map[string]admin.Schema{
-	"step": {"type": "string", "enum": []string{"config", "condition", "draw", "breaker", "skip", "attempt", "cache", "translation", "answer"}},
-	"path": maybe, "text": text, "index": {"type": []string{"integer", "null"}}, "number": {"type": []string{"number", "null"}}, "status": {"type": []string{"integer", "null"}},
-	"code": maybe, "start_ms": {"type": []string{"number", "null"}}, "took_ms": {"type": []string{"number", "null"}}, "waited_ms": {"type": []string{"number", "null"}},
-})
+// explanation is the answer.
+type explanation struct {
+	Object string  `json:"object" enum:"explanation"`
+	LogID  string  `json:"log_id"`
+	Status int     `json:"status"`
+	Steps  []step  `json:"steps"`
+	Cost   float64 `json:"cost"`
+	Timing times   `json:"timing"`
+}
 
-var explainSchema = strict(map[string]admin.Schema{
-	"object": {"type": "string", "const": "explanation"}, "log_id": text, "status": integer, "steps": list(stepSchema), "cost": number,
-	"timing": strict(map[string]admin.Schema{
-		"total_ms": number, "first_byte_ms": {"type": "number", "description": "To the first byte of the answer."},
-		"gateway_ms":    {"type": "number", "description": "All time but that waited for providers."},
-		"first_call_ms": {"type": []string{"number", "null"}, "description": "To the first call to a provider; null: none was called."},
-	}),
-})
+// times is where the time of a request went, from its arrival.
+type times struct {
+	Total     float64  `json:"total_ms"`
+	FirstByte float64  `json:"first_byte_ms" doc:"To the first byte of the answer."`
+	Gateway   float64  `json:"gateway_ms" doc:"All time but that waited for providers."`
+	FirstCall *float64 `json:"first_call_ms" doc:"To the first call to a provider; null: none was called."`
+}
 
 // explain tells why a request went where it went.
 func (f *family) explain(c *admin.Call) (any, error) {
@@ -49,18 +52,14 @@ func (f *family) explain(c *admin.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return map[string]any{
-		"object": "explanation", "log_id": rec.ID, "status": rec.ClientStatus, "steps": steps(&rec), "cost": report.Cents(rec.Cost), "timing": timing(&rec),
-	}, nil
+	return explanation{"explanation", rec.ID, int(rec.ClientStatus), steps(&rec), report.Cents(rec.Cost), timing(&rec)}, nil
 }
 
-// timing is where the time of a request went, from its arrival.
-func timing(r *usage.Record) map[string]any {
-	out := map[string]any{
-		"total_ms": milliseconds(r.Duration), "first_byte_ms": milliseconds(r.TimeToFirstByte), "gateway_ms": milliseconds(r.GatewayTime), "first_call_ms": nil,
-	}
+func timing(r *usage.Record) times {
+	out := times{Total: milliseconds(r.Duration), FirstByte: milliseconds(r.TimeToFirstByte), Gateway: milliseconds(r.GatewayTime)}
 	if len(r.Attempts) > 0 {
-		out["first_call_ms"] = milliseconds(r.Attempts[0].Start)
+		first := milliseconds(r.Attempts[0].Start)
+		out.FirstCall = &first
 	}
 	return out
 }

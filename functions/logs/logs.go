@@ -50,7 +50,7 @@ func New(r *report.Reader, s seal.Sealer) admin.Family {
 		},
 		{
 			Method: "GET", Path: "/logs/{logId}/explain", Name: "explainLog", Doc: "Why each target was chosen, passed over, called again or refused, from what was recorded.",
-			Scopes: []string{"logs.read", "logs.view", "completions.write", "logs.write"}, Where: admin.InEither, Query: readQuery(), Answer: explainSchema, Do: f.explain,
+			Scopes: []string{"logs.read", "logs.view", "completions.write", "logs.write"}, Where: admin.InEither, Query: readQuery(), Answer: admin.SchemaOf[explanation](), Do: f.explain,
 		},
 	}}
 }

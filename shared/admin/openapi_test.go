@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
@@ -86,6 +87,55 @@ func TestDocumentedBodiesAreThoseTheEngineTakes(t *testing.T) {
 		}
 		if err := validate(t, create, []byte(body)); (err == nil) != (got.Status == 200) {
 			t.Errorf("%s: the engine says %d, the document %v", body, got.Status, err)
+		}
+	}
+}
+
+// An answer that is a Go value is described by its type: what encodes from it
+// holds, and whatever differs in a member does not.
+func TestSchemaOfAType(t *testing.T) {
+	t.Parallel()
+	type inner struct {
+		N *int64 `json:"n"`
+	}
+	type answer struct {
+		Kind  string            `json:"kind" enum:"a,b"`
+		At    admin.Instant     `json:"at"`
+		List  []inner           `json:"list"`
+		Pairs map[string]string `json:"pairs,omitempty" doc:"Pairs."`
+		Below inner             `json:"below"`
+		Open  any               `json:"open,omitempty"`
+	}
+	raw, err := json.Marshal(admin.SchemaOf[answer]())
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	c.AssertFormat()
+	if err := c.AddResource("a.json", doc); err != nil {
+		t.Fatal(err)
+	}
+	s, err := c.Compile("a.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := int64(3)
+	good, err := json.Marshal(answer{Kind: "a", At: admin.Instant(time.Now()), List: []inner{{&n}, {}}, Pairs: map[string]string{"k": "v"}})
+	if err != nil || validate(t, s, good) != nil {
+		t.Errorf("%s: %v %v", good, err, validate(t, s, good))
+	}
+	for _, bad := range []string{
+		`{"kind":"c","at":"2026-01-01T00:00:00.000Z","list":[],"below":{"n":1}}`, `{"kind":"a","at":"soon","list":[],"below":{"n":1}}`,
+		`{"kind":"a","at":"2026-01-01T00:00:00.000Z","list":[{}],"below":{"n":1}}`, `{"kind":"a","at":"2026-01-01T00:00:00.000Z","list":[],"below":{"n":"1"}}`,
+		`{"kind":"a","at":"2026-01-01T00:00:00.000Z","list":[],"below":{"n":1},"more":1}`, `{"kind":"a","at":"2026-01-01T00:00:00.000Z","list":[],"below":{"n":1},"pairs":{"k":1}}`,
+		`{"at":"2026-01-01T00:00:00.000Z","list":[],"below":{"n":1}}`, `{"kind":"a","at":"2026-01-01T00:00:00.000Z","list":null,"below":{"n":1}}`,
+	} {
+		if validate(t, s, []byte(bad)) == nil {
+			t.Errorf("%s is as described", bad)
 		}
 	}
 }

@@ -41,6 +41,9 @@ type Member struct {
 	omits bool
 }
 
+// Optional reports whether JSON leaves the member out where it has no value.
+func (m *Member) Optional() bool { return m.omits }
+
 // Members are the members of a struct type, embedded ones too, in their order. A
 // tag that cannot be read is an error: a mistake of the type.
 func Members(t reflect.Type) ([]Member, error) {
