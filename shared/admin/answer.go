@@ -122,20 +122,21 @@ func (a *Answer) write(w http.ResponseWriter) {
 	_, _ = w.Write(a.Body) // a caller who went away needs no answer
 }
 
-// complete gives the routes of a family what they do not say themselves.
+// complete gives the routes of a family what they do not say themselves. Done
+// once, it writes no more: the document is made while the routes serve.
 func (f *Family) complete() {
 	for i := range f.Routes {
 		r := &f.Routes[i]
-		if r.Authenticate == nil && !r.Public {
+		if r.Authenticate == nil && f.Authenticate != nil && !r.Public {
 			r.Authenticate = f.Authenticate
 		}
-		if r.Refusals == nil {
+		if r.Refusals == nil && f.Refusals != nil {
 			r.Refusals = f.Refusals
 		}
-		if r.Produces == "" {
+		if r.Produces == "" && f.Produces != "" {
 			r.Produces = f.Produces
 		}
-		if r.Consumes == nil {
+		if r.Consumes == nil && f.Consumes != nil {
 			r.Consumes = f.Consumes
 		}
 	}
