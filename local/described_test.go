@@ -42,6 +42,9 @@ func (r *running) checkDescribed(method, path string, got *reply) {
 	if !ok || got.status == http.StatusRequestTimeout { // the host's, before any route
 		return
 	}
+	if got.header.Get("Content-Encoding") != "" {
+		return // packed: the same is read plain elsewhere
+	}
 	if wrong := described.document.Check(method, pattern, got.status, got.header.Get("Content-Type"), []byte(got.body)); wrong != "" {
 		r.t.Errorf("%s %s answers otherwise than documented: %s\n%.1000s", method, path, wrong, got.body)
 	}

@@ -49,8 +49,8 @@ func once(text func() (json.RawMessage, error)) func(*admin.Call) (any, error) {
 func Serve(document json.RawMessage) admin.Family {
 	return admin.Family{Name: Name, Doc: "This document.", Routes: []admin.Route{{
 		Method: "GET", Path: "/openapi.json", Name: "getDocument", Doc: "Read the OpenAPI 3.1 document of the whole gateway.", Public: true,
-		Answer: admin.Schema{"type": "object", "description": "An OpenAPI 3.1 document."},
-		Do:     once(func() (json.RawMessage, error) { return document, nil }),
+		Errors: []int{304}, Answer: admin.Schema{"type": "object", "description": "An OpenAPI 3.1 document."},
+		Do: once(func() (json.RawMessage, error) { return document, nil }),
 	}}}
 }
 

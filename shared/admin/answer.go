@@ -168,6 +168,10 @@ func (r *Route) documentAnswers() map[string]any {
 		statuses = append(statuses, 413)
 	}
 	for _, s := range append(statuses, r.Errors...) {
+		if bodyless(s) {
+			out[strconv.Itoa(s)] = map[string]any{"description": "Nothing to send."}
+			continue
+		}
 		out[strconv.Itoa(s)] = map[string]any{"description": "Refused.", "content": map[string]any{media: map[string]any{"schema": refusal}}}
 	}
 	return out
