@@ -3,9 +3,11 @@ package report
 import (
 	"cmp"
 	"context"
+	"math"
 	"slices"
 	"time"
 
+	"gateway/shared/fault"
 	"gateway/shared/store"
 	"gateway/shared/usage/segment"
 )
@@ -91,16 +93,67 @@ func (r *Reader) Groups(ctx context.Context, sc store.Scope, q *GroupQuery) (pag
 	if q.MetadataKey == "" {
 		a.by = groupings[q.By]
 	}
-	byValue, err := r.tally(ctx, sc, &q.Filter, a, 1, func(int64) int { return 0 })
+	leave, err := r.room.enter(ctx, a.weight(1)+2*groupWeight*int64(min(q.wanted(), a.maxGroups())))
 	if err != nil {
 		return nil, 0, err
 	}
-	groups := make([]Group, 0, len(byValue))
-	for value, list := range byValue {
-		if list[0].Requests > 0 && (value != "" || q.MetadataKey != "") {
-			groups = append(groups, Group{value, list[0]})
+	defer leave()
+	for a.shares = 1; a.shares <= maxShares; a.shares *= 4 {
+		list, n, over, err := r.groups(ctx, sc, q, a)
+		if err != nil {
+			return nil, 0, err
+		}
+		if !over {
+			list = list[min(max(q.Offset, 0), len(list)):]
+			if q.Limit > 0 {
+				list = list[:min(q.Limit, len(list))]
+			}
+			return list, n, nil
 		}
 	}
+	return nil, 0, fault.Invalid("time_of_generation_min", "with time_of_generation_max and the filter holds too many groups, about more than %d; narrow them", maxShares*a.maxGroups())
+}
+
+// maxShares is in how many shares groups are gathered, one after the other, where
+// they are too many to be gathered at once.
+const maxShares = 64
+
+// groups gathers the groups share by share, and keeps those up to the end of the page,
+// in order; n counts all. over: a share has too many.
+func (r *Reader) groups(ctx context.Context, sc store.Scope, q *GroupQuery, a aspect) (first []Group, n int, over bool, err error) {
+	wanted := q.wanted()
+	if a.shares > 1 && wanted > a.maxGroups() {
+		return nil, 0, false, fault.Invalid("current_page", "reaches beyond group %d of too many to be put in order; narrow the time or the filter", a.maxGroups())
+	}
+	for a.share = 0; a.share < a.shares; a.share++ {
+		sum, err := r.sum(ctx, sc, &q.Filter, a, 1, func(int64) int { return 0 })
+		if err != nil || sum.over.Load() {
+			return nil, 0, true, err
+		}
+		for value, list := range sum.groups {
+			if list[0].Requests > 0 && (value != "" || q.MetadataKey != "") {
+				first = append(first, Group{value, list[0]})
+				n++
+			}
+			if len(first) >= 2*wanted {
+				first = q.trim(first, wanted)
+			}
+		}
+		first = q.trim(first, wanted)
+	}
+	return first, n, false, nil
+}
+
+// wanted is how many groups, in order, the page ends behind.
+func (q *GroupQuery) wanted() int {
+	if q.Limit == 0 {
+		return math.MaxInt / 2
+	}
+	return max(q.Offset, 0) + q.Limit
+}
+
+// trim puts groups in order, and drops those behind the ones that are wanted.
+func (q *GroupQuery) trim(groups []Group, wanted int) []Group {
 	order := columnOf[cmp.Or(q.OrderBy, "requests")]
 	slices.SortFunc(groups, func(x, y Group) int {
 		c := compareAny(order(&x.Stats), order(&y.Stats))
@@ -109,12 +162,11 @@ func (r *Reader) Groups(ctx context.Context, sc store.Scope, q *GroupQuery) (pag
 		}
 		return cmp.Or(c, cmp.Compare(x.Value, y.Value))
 	})
-	from := min(max(q.Offset, 0), len(groups))
-	to := len(groups)
-	if q.Limit > 0 {
-		to = min(from+q.Limit, to)
+	if len(groups) > wanted {
+		clear(groups[wanted:])
+		groups = groups[:wanted]
 	}
-	return groups[from:to], len(groups), nil
+	return groups
 }
 
 func isQuantile(column string) bool { return column == "p95_latency" || column == "p99_latency" }

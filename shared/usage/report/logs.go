@@ -116,8 +116,13 @@ func (c *counter) users(*hyperloglog.Sketch, string, int) {}
 
 // count counts the records that pass; above maxTotal it may stop early.
 func (r *Reader) count(ctx context.Context, p *plan) (int, error) {
+	leave, err := r.room.enter(ctx, 0)
+	if err != nil {
+		return 0, err
+	}
+	defer leave()
 	var n atomic.Int64
-	err := r.scan(ctx, p, &question{
+	err = r.scan(ctx, p, &question{
 		cubes:   true,
 		bucket:  func(int64) int { return 0 },
 		collect: func() collector { return &counter{n: &n} },
@@ -128,198 +133,181 @@ func (r *Reader) count(ctx context.Context, p *plan) (int, error) {
 }
 
 // frontier is something that records may come from, in the order of its newest
-// record: a segment, one of its row groups, or the matching rows of a group.
+// record: a segment, or one of its row groups.
 type frontier struct {
 	start int64
-	id    string // of rows only
-	kind  int8   // parts and groups are opened before rows of the same start are taken
 	part  *segment.Part
-	file  *segment.File
-	group int
-	rows  []match // matching rows, ascending; the last one is next
+	skip  []uint64 // of groups: what the part leaves out
+	group int      // -1: the segment
 }
-
-// match is a row that passes, without the columns that it stands in.
-type match struct {
-	row   int
-	start int64
-	id    string
-}
-
-const (
-	rowsKind int8 = iota
-	groupKind
-	partKind
-)
 
 type newestFirst []*frontier
 
-func (q newestFirst) Len() int { return len(q) }
-func (q newestFirst) Less(i, j int) bool {
-	return cmp.Or(cmp.Compare(q[j].start, q[i].start), cmp.Compare(q[j].kind, q[i].kind), cmp.Compare(q[j].id, q[i].id)) < 0
-}
-func (q newestFirst) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
-func (q *newestFirst) Push(x any)   { *q = append(*q, x.(*frontier)) }
+func (q newestFirst) Len() int           { return len(q) }
+func (q newestFirst) Less(i, j int) bool { return q[i].start > q[j].start }
+func (q newestFirst) Swap(i, j int)      { q[i], q[j] = q[j], q[i] }
+func (q *newestFirst) Push(x any)        { *q = append(*q, x.(*frontier)) }
 func (q *newestFirst) Pop() any {
 	old := *q
 	last := old[len(old)-1]
+	old[len(old)-1] = nil
 	*q = old[:len(old)-1]
 	return last
 }
 
-// found is a row of the page.
-type found struct {
-	file  *segment.File
-	group int
-	row   int
+// match is a row that passes, without the columns that it stands in.
+type match struct {
+	start      int64
+	id         string
+	part       *segment.Part
+	group, row int
+}
+
+// matchWeight is about what a match takes in memory.
+const matchWeight = 100
+
+// newest keeps the newest rows that pass, as many as a page can need.
+type newest struct {
+	rows []match
+	most int
+}
+
+func (n *newest) add(m match) {
+	if n.rows = append(n.rows, m); len(n.rows) >= 2*n.most {
+		n.trim()
+	}
+}
+
+// trim puts the rows in order, and drops those that are too many.
+func (n *newest) trim() {
+	slices.SortFunc(n.rows, func(x, y match) int { return cmp.Or(cmp.Compare(y.start, x.start), cmp.Compare(y.id, x.id)) })
+	if len(n.rows) > n.most {
+		clear(n.rows[n.most:])
+		n.rows = n.rows[:n.most]
+	}
+}
+
+// full tells that nothing which began at or before start can be on the page any more.
+func (n *newest) full(start int64) bool {
+	if len(n.rows) < n.most {
+		return false
+	}
+	n.trim()
+	return start < n.rows[n.most-1].start
 }
 
 func (r *Reader) page(ctx context.Context, p *plan, before cursor, offset, limit int) (LogPage, error) {
-	list, err := r.archive.List(ctx, p.org, p.from, min(p.to, before.start))
-	if err != nil {
-		return LogPage{}, err
-	}
-	leave, err := shared.enter(ctx)
+	top := newest{most: offset + limit + 1}
+	leave, err := r.room.enter(ctx, int64(2*top.most)*matchWeight)
 	if err != nil {
 		return LogPage{}, err
 	}
 	defer leave()
-	parts, err := r.archive.Overlaps(ctx, list)
+	list, err := r.archive.List(ctx, p.org, p.from, min(p.to, before.start))
 	if err != nil {
 		return LogPage{}, err
 	}
-	most := offset + limit + 1
+	parts := segment.Parts(list)
 	queue := make(newestFirst, 0, len(parts))
 	for i := range parts {
-		queue = append(queue, &frontier{start: parts[i].Max, kind: partKind, part: &parts[i]})
+		queue = append(queue, &frontier{start: parts[i].Max, part: &parts[i], group: -1})
 	}
 	heap.Init(&queue)
-	var hits []found
-	var last cursor
-	more := false
-	for len(queue) > 0 {
-		top := queue[0]
-		switch top.kind {
-		case partKind:
-			heap.Pop(&queue)
-			if err := r.openPart(ctx, p, before, top, &queue); err != nil {
-				return LogPage{}, err
-			}
-		case groupKind:
-			heap.Pop(&queue)
-			if err := r.openGroup(ctx, p, before, top, most, &queue); err != nil {
-				return LogPage{}, err
-			}
-		default:
-			if len(hits) == limit {
-				more = true
-				queue = nil
-				continue
-			}
-			if offset > 0 {
-				offset--
-			} else {
-				hits = append(hits, found{top.file, top.group, top.rows[len(top.rows)-1].row})
-				last = cursor{top.start, top.id}
-			}
-			if top.step() {
-				heap.Fix(&queue, 0)
-			} else {
-				heap.Pop(&queue)
-			}
+	for len(queue) > 0 && !top.full(queue[0].start) {
+		next := heap.Pop(&queue).(*frontier)
+		if next.group < 0 {
+			err = r.openPart(ctx, p, before, next, &queue, &top)
+		} else {
+			err = r.openGroup(ctx, p, before, next, &top)
+		}
+		if err != nil {
+			return LogPage{}, err
 		}
 	}
-	records, err := read(ctx, hits)
+	top.trim()
+	hits := top.rows[min(offset, len(top.rows)):]
+	more := len(hits) > limit
+	hits = hits[:min(limit, len(hits))]
+	records, err := r.read(ctx, hits)
 	if err != nil {
 		return LogPage{}, err
 	}
 	page := LogPage{Records: records}
 	if more {
-		page.Next = last.String()
+		last := &hits[len(hits)-1]
+		page.Next = cursor{last.start, last.id}.String()
 	}
 	return page, nil
 }
 
-// step goes on to the next older row.
-func (f *frontier) step() bool {
-	f.rows = f.rows[:len(f.rows)-1]
-	if len(f.rows) == 0 {
-		return false
+func (r *Reader) openPart(ctx context.Context, p *plan, before cursor, at *frontier, queue *newestFirst, top *newest) error {
+	skip, err := r.twice(ctx, at.part)
+	if err != nil {
+		return err
 	}
-	f.present()
-	return true
-}
-
-func (f *frontier) present() {
-	last := &f.rows[len(f.rows)-1]
-	f.start, f.id = last.start, last.id
-}
-
-func (r *Reader) openPart(ctx context.Context, p *plan, before cursor, top *frontier, queue *newestFirst) error {
-	f, err := r.archive.File(ctx, &top.part.Manifest)
+	f, err := r.open(ctx, &at.part.Manifest)
 	if err != nil {
 		return err
 	}
 	for g := range f.Groups {
-		if f.Groups[g].Last >= p.from && f.Groups[g].First <= min(p.to, before.start) {
-			heap.Push(queue, &frontier{start: f.Groups[g].Last, kind: groupKind, part: top.part, file: f, group: g})
+		if f.Groups[g].Last < p.from || f.Groups[g].First > min(p.to, before.start) {
+			continue
 		}
+		next := &frontier{start: f.Groups[g].Last, part: at.part, skip: skip, group: g}
+		if len(f.Groups) == 1 { // its bytes are there now
+			return r.gather(ctx, p, before, f, next, top)
+		}
+		heap.Push(queue, next)
 	}
 	return nil
 }
 
-// openGroup finds the rows of a group that are on this page or later ones: of
+func (r *Reader) openGroup(ctx context.Context, p *plan, before cursor, at *frontier, top *newest) error {
+	f, err := r.open(ctx, &at.part.Manifest)
+	if err != nil {
+		return err
+	}
+	return r.gather(ctx, p, before, f, at, top)
+}
+
+// gather finds the rows of a group that are on this page or later ones: of
 // those the newest, as many as the page can need. The columns are let go.
-func (r *Reader) openGroup(ctx context.Context, p *plan, before cursor, top *frontier, most int, queue *newestFirst) error {
-	give, err := shared.take(ctx, p.need.weight(&top.file.Groups[top.group], true))
+func (r *Reader) gather(ctx context.Context, p *plan, before cursor, f *segment.File, at *frontier, top *newest) error {
+	give, err := r.room.take(ctx, f.Weight()+p.need.weight(f, at.group, true))
 	if err != nil {
 		return err
 	}
 	defer give()
-	t, err := load(ctx, top.file, top.group, &p.need, true)
-	if err != nil {
+	t, m, err := p.load(ctx, f, at.group, &p.need, true)
+	if err != nil || m.never {
 		return err
 	}
-	ids, err := top.file.Strings(ctx, top.group, segment.ID)
-	if err != nil {
-		return err
-	}
-	t.Dims[segment.ID] = ids
-	m := p.matcher(t)
-	if m.never {
-		return nil
-	}
-	var rows []match
+	ids := t.Dims[segment.ID]
 	starts := t.Ints[segment.Start]
-	for i := len(starts) - 1; i >= 0 && len(rows) < most; i-- {
+	found := 0
+	for i := len(starts) - 1; i >= 0 && found < top.most; i-- {
 		start := starts[i]
 		if start < p.from || start > p.to || start > before.start || start == before.start && ids.At(i) >= before.id || !m.match(i) {
 			continue
 		}
-		if _, twice := top.part.Skip[segment.HashID(ids.At(i))]; !twice {
-			rows = append(rows, match{i, start, strings.Clone(ids.At(i))})
+		if _, twice := slices.BinarySearch(at.skip, segment.HashID(ids.At(i))); !twice {
+			top.add(match{start, strings.Clone(ids.At(i)), at.part, at.group, i})
+			found++
 		}
 	}
-	if len(rows) == 0 {
-		return nil
-	}
-	slices.Reverse(rows)
-	next := &frontier{kind: rowsKind, part: top.part, file: top.file, group: top.group, rows: rows}
-	next.present()
-	heap.Push(queue, next)
 	return nil
 }
 
 // read gets the records of the rows, in their order, group by group.
-func read(ctx context.Context, hits []found) ([]usage.Record, error) {
+func (r *Reader) read(ctx context.Context, hits []match) ([]usage.Record, error) {
 	records := make([]usage.Record, len(hits))
 	type place struct {
-		file  *segment.File
+		part  *segment.Part
 		group int
 	}
 	byGroup := make(map[place][]int) // indexes into hits
 	for i, h := range hits {
-		k := place{h.file, h.group}
+		k := place{h.part, h.group}
 		byGroup[k] = append(byGroup[k], i)
 	}
 	for k, indexes := range byGroup {
@@ -328,7 +316,7 @@ func read(ctx context.Context, hits []found) ([]usage.Record, error) {
 		for i, at := range indexes {
 			rows[i] = hits[at].row
 		}
-		got, err := k.file.Records(ctx, k.group, rows)
+		got, err := r.records(ctx, &k.part.Manifest, k.group, rows)
 		if err != nil {
 			return nil, err
 		}
@@ -337,6 +325,20 @@ func read(ctx context.Context, hits []found) ([]usage.Record, error) {
 		}
 	}
 	return records, nil
+}
+
+// records reads records of one group of a segment.
+func (r *Reader) records(ctx context.Context, m *segment.Manifest, group int, rows []int) ([]usage.Record, error) {
+	f, err := r.open(ctx, m)
+	if err != nil {
+		return nil, err
+	}
+	give, err := r.room.take(ctx, f.RecordsWeight())
+	if err != nil {
+		return nil, err
+	}
+	defer give()
+	return f.Records(ctx, group, rows)
 }
 
 // Log gives one record with its sealed bodies; ok is false when the scope has
@@ -362,12 +364,17 @@ func (r *Reader) Log(ctx context.Context, sc store.Scope, id string) (rec usage.
 
 func (r *Reader) log(ctx context.Context, sc store.Scope, id string, at int64) (usage.Record, bool, error) {
 	until := at + time.Millisecond.Microseconds() - 1
+	leave, err := r.room.enter(ctx, 0)
+	if err != nil {
+		return usage.Record{}, false, err
+	}
+	defer leave()
 	list, err := r.archive.List(ctx, sc.Org, at, until)
 	if err != nil {
 		return usage.Record{}, false, err
 	}
 	for i := range list {
-		f, err := r.archive.File(ctx, &list[i])
+		f, err := r.open(ctx, &list[i])
 		if err != nil {
 			return usage.Record{}, false, err
 		}
@@ -375,27 +382,40 @@ func (r *Reader) log(ctx context.Context, sc store.Scope, id string, at int64) (
 			if f.Groups[g].Last < at || f.Groups[g].First > until {
 				continue
 			}
-			ids, err := f.Strings(ctx, g, segment.ID)
-			if err != nil {
-				return usage.Record{}, false, err
+			if rec, ok, err := r.pick(ctx, f, g, id); err != nil || ok {
+				if ok && sc.Workspace != "" && rec.Workspace != sc.Workspace {
+					return usage.Record{}, false, nil
+				}
+				return rec, ok, err
 			}
-			row := find(ids, id)
-			if row < 0 {
-				continue
-			}
-			records, err := f.Records(ctx, g, []int{row})
-			if err != nil {
-				return usage.Record{}, false, err
-			}
-			rec := records[0]
-			if sc.Workspace != "" && rec.Workspace != sc.Workspace {
-				return usage.Record{}, false, nil
-			}
-			rec.Bodies, err = f.Bodies(ctx, g, row)
-			return rec, true, err
 		}
 	}
 	return usage.Record{}, false, nil
+}
+
+// pick reads the record of an id, with its bodies, from a group that may have it.
+func (r *Reader) pick(ctx context.Context, f *segment.File, group int, id string) (rec usage.Record, ok bool, err error) {
+	need := columns{}
+	give, err := r.room.take(ctx, f.Weight()+need.weight(f, group, true)+f.RecordsWeight()+f.BodiesWeight(group))
+	if err != nil {
+		return usage.Record{}, false, err
+	}
+	defer give()
+	ids, err := f.Strings(ctx, group, segment.ID)
+	if err != nil {
+		return usage.Record{}, false, err
+	}
+	row := find(ids, id)
+	if row < 0 {
+		return usage.Record{}, false, nil
+	}
+	records, err := f.Records(ctx, group, []int{row})
+	if err != nil {
+		return usage.Record{}, false, err
+	}
+	rec = records[0]
+	rec.Bodies, err = f.Bodies(ctx, group, row)
+	return rec, err == nil, err
 }
 
 // find gives the row that has the value, or -1.

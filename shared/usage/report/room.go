@@ -11,48 +11,64 @@ import (
 )
 
 // room is the memory that all questions of a process share. A question is let in
-// as a whole; each row group that it decodes takes its part of the memory and
-// gives it back before the next, so that none holds some while it waits for more.
+// as a whole, with room for what it gathers; each segment that it reads takes its
+// part of the memory and gives it back before the next, so that none holds some
+// while it waits for more.
 type room struct {
 	questions *semaphore.Weighted
 	queue     *semaphore.Weighted // questions that run or wait
-	memory    *semaphore.Weighted
-	bytes     int64
+	gathered  *semaphore.Weighted // bytes of what questions gather for their answers
+	memory    *semaphore.Weighted // bytes of what they read
+	most      int64               // of gathered
+	bytes     int64               // of memory
 	patience  time.Duration
 }
 
-// Bounds of questions: at once, with those that wait, how long one waits, and the
-// memory of what they decode, beside what the archive keeps.
+// questionsBytes is what questions may add to the memory of a process. Garbage comes
+// to as much again as what is in use, so that what they gather, what they read and what
+// the archive keeps may be half of it.
+const questionsBytes = 128 << 20
+
+// Bounds of questions: at once, with those that wait, how long one waits, what they
+// gather, and the memory of what they read.
 const (
-	atOnce    = 4
-	inQueue   = 64
-	maxWait   = 10 * time.Second
-	roomBytes = 48 << 20
+	atOnce        = 4
+	inQueue       = 64
+	maxWait       = 10 * time.Second
+	gatheredBytes = 16 << 20
+	roomBytes     = 20 << 20
 )
 
 // shared is the room of this process.
-var shared = newRoom(atOnce, inQueue, roomBytes, maxWait)
+var shared = newRoom(atOnce, inQueue, gatheredBytes, roomBytes, maxWait)
 
-func newRoom(questions, queue, bytes int64, patience time.Duration) *room {
-	return &room{semaphore.NewWeighted(questions), semaphore.NewWeighted(queue), semaphore.NewWeighted(bytes), bytes, patience}
+func newRoom(questions, queue, gathered, bytes int64, patience time.Duration) *room {
+	weighted := semaphore.NewWeighted
+	return &room{weighted(questions), weighted(queue), weighted(gathered), weighted(bytes), gathered, bytes, patience}
 }
 
-// enter waits until a question may be answered; leave ends it. Too many questions,
-// or too long a wait, are a 503 that says when to try again.
-func (r *room) enter(ctx context.Context) (leave func(), err error) {
+// enter waits until a question that gathers so many bytes may be answered; leave ends
+// it. Too many questions, or too long a wait, are a 503 that says when to try again.
+func (r *room) enter(ctx context.Context, gathers int64) (leave func(), err error) {
 	if !r.queue.TryAcquire(1) {
 		return nil, busy()
 	}
 	waiting, cancel := context.WithTimeout(ctx, r.patience)
 	defer cancel()
-	if r.questions.Acquire(waiting, 1) != nil {
+	gathers = min(gathers, r.most)
+	if err = r.questions.Acquire(waiting, 1); err == nil {
+		if err = r.gathered.Acquire(waiting, gathers); err != nil {
+			r.questions.Release(1)
+		}
+	}
+	if err != nil {
 		r.queue.Release(1)
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
 		return nil, busy()
 	}
-	return func() { r.questions.Release(1); r.queue.Release(1) }, nil
+	return func() { r.gathered.Release(gathers); r.questions.Release(1); r.queue.Release(1) }, nil
 }
 
 func busy() *fault.Fault {
@@ -61,7 +77,7 @@ func busy() *fault.Fault {
 	return f
 }
 
-// take waits for the memory of a row group.
+// take waits for memory to read with.
 func (r *room) take(ctx context.Context, bytes int64) (give func(), err error) {
 	bytes = min(bytes, r.bytes)
 	if err := r.memory.Acquire(ctx, bytes); err != nil {
@@ -70,28 +86,21 @@ func (r *room) take(ctx context.Context, bytes int64) (give func(), err error) {
 	return func() { r.memory.Release(bytes) }, nil
 }
 
-// Bytes that a row takes while a column is decoded: of texts with their index, of
-// numbers.
-const (
-	textWeight   = 96
-	numberWeight = 8
-)
-
-// weight is about what the columns of a row group take, decoded.
-func (c *columns) weight(g *segment.Group, ids bool) int64 {
-	row := int64(len(c.meta)) * textWeight
-	if ids {
-		row += textWeight
-	}
-	for _, on := range c.dims {
-		if on {
-			row += textWeight
+// weight is about what it takes to read the columns of a row group.
+func (c *columns) weight(f *segment.File, group int, ids bool) int64 {
+	sum := int64(0)
+	for d, on := range c.dims {
+		if on || ids && segment.Dim(d) == segment.ID {
+			sum += f.StringsWeight(group, segment.Dim(d))
 		}
 	}
-	for _, on := range c.ints {
+	for i, on := range c.ints {
 		if on {
-			row += numberWeight
+			sum += f.IntsWeight(group, segment.Int(i))
 		}
 	}
-	return row * int64(g.Rows)
+	if n := int64(len(c.meta)); n > 0 {
+		sum += n * f.MetadataWeight(group)
+	}
+	return sum
 }

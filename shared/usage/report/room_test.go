@@ -13,14 +13,14 @@ import (
 
 func TestQuestionsWaitAndAreRefused(t *testing.T) {
 	t.Parallel()
-	r := newRoom(1, 2, 100, time.Hour)
-	leave, err := r.enter(t.Context())
+	r := newRoom(1, 2, 100, 100, time.Hour)
+	leave, err := r.enter(t.Context(), 100)
 	if err != nil {
 		t.Fatal(err)
 	}
 	let := make(chan error)
 	go func() {
-		next, err := r.enter(t.Context())
+		next, err := r.enter(t.Context(), 100)
 		if err == nil {
 			next()
 		}
@@ -30,7 +30,7 @@ func TestQuestionsWaitAndAreRefused(t *testing.T) {
 		r.queue.Release(1)
 		time.Sleep(time.Millisecond)
 	}
-	_, err = r.enter(t.Context())
+	_, err = r.enter(t.Context(), 100)
 	if f := fault.From(err); f.Status() != 503 || f.RetryAfter <= 0 {
 		t.Errorf("a third: %v", err)
 	}
@@ -39,15 +39,15 @@ func TestQuestionsWaitAndAreRefused(t *testing.T) {
 		t.Errorf("the second: %v", err)
 	}
 
-	r = newRoom(1, 2, 100, time.Nanosecond)
-	if leave, err = r.enter(t.Context()); err == nil {
+	r = newRoom(1, 2, 100, 100, time.Nanosecond)
+	if leave, err = r.enter(t.Context(), 100); err == nil {
 		defer leave()
-		if _, err = r.enter(t.Context()); !fault.Is(err, fault.ServiceUnavailable) {
+		if _, err = r.enter(t.Context(), 100); !fault.Is(err, fault.ServiceUnavailable) {
 			t.Errorf("waited too long: %v", err)
 		}
 		gone, cancel := context.WithCancel(t.Context())
 		cancel()
-		if _, err = r.enter(gone); !errors.Is(err, context.Canceled) {
+		if _, err = r.enter(gone, 0); !errors.Is(err, context.Canceled) {
 			t.Errorf("gone: %v", err)
 		}
 	}
@@ -61,7 +61,7 @@ func TestQuestionsWaitAndAreRefused(t *testing.T) {
 func TestMemoryOfQuestionsIsBounded(t *testing.T) {
 	t.Parallel()
 	const most = 100
-	r := newRoom(4, 64, most, time.Hour)
+	r := newRoom(4, 64, 100, most, time.Hour)
 	var used atomic.Int64
 	var all sync.WaitGroup
 	for i := range 200 {

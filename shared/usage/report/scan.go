@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"slices"
 	"sync"
 
 	"github.com/axiomhq/hyperloglog"
@@ -17,10 +18,11 @@ import (
 type Reader struct {
 	archive *segment.Archive
 	bucket  blob.Bucket
+	room    *room
 }
 
 // New reads an archive, and from the bucket the bodies that records name.
-func New(a *segment.Archive, b blob.Bucket) *Reader { return &Reader{a, b} }
+func New(a *segment.Archive, b blob.Bucket) *Reader { return &Reader{a, b, shared} }
 
 // question is what a scan gathers besides testing the filter.
 type question struct {
@@ -31,6 +33,16 @@ type question struct {
 	collect func() collector      // one per goroutine
 	enough  func() bool           // the scan may stop; may be nil
 	merge   func(collector)       // called for each, one at a time
+	alone   *sync.Mutex           // all goroutines share what collect gives, one table at a time; may be nil
+}
+
+// begin waits until a table may be gathered; end lets the next one in.
+func (q *question) begin() (end func()) {
+	if q.alone == nil {
+		return func() {}
+	}
+	q.alone.Lock()
+	return q.alone.Unlock
 }
 
 // collector gathers rows.
@@ -40,7 +52,11 @@ type collector interface {
 	users(u *hyperloglog.Sketch, ws string, bucket int) // users of one hour of one workspace, instead of rows' own
 }
 
-// scan puts every record that passes the plan before a collector, once.
+// readers is how many segments one question reads at once at most.
+const readers = 8
+
+// scan puts every record that passes the plan before a collector, once. The question
+// has entered the room.
 func (r *Reader) scan(ctx context.Context, p *plan, q *question) error {
 	need := q.need
 	for d, on := range p.need.dims {
@@ -56,15 +72,7 @@ func (r *Reader) scan(ctx context.Context, p *plan, q *question) error {
 	if err != nil {
 		return err
 	}
-	leave, err := shared.enter(ctx)
-	if err != nil {
-		return err
-	}
-	defer leave()
-	parts, err := r.archive.Overlaps(ctx, list)
-	if err != nil {
-		return err
-	}
+	parts := segment.Parts(list)
 	work := make(chan *segment.Part)
 	var mu sync.Mutex
 	g, ctx := errgroup.WithContext(ctx)
@@ -83,7 +91,7 @@ func (r *Reader) scan(ctx context.Context, p *plan, q *question) error {
 		return nil
 	})
 	// Twice the processors: some wait for the store while others compute.
-	for range min(len(parts), 2*runtime.GOMAXPROCS(0)) {
+	for range min(len(parts), 2*runtime.GOMAXPROCS(0), readers) {
 		g.Go(func() error {
 			c := q.collect()
 			for part := range work {
@@ -111,20 +119,31 @@ func again(ask func() error) error {
 
 // part scans one segment.
 func (r *Reader) part(ctx context.Context, p *plan, q *question, need *columns, part *segment.Part, c collector) error {
-	var split map[int64]struct{} // hours that the cube cannot answer; nil: all
-	if p.cubes && q.cubes && part.Skip == nil && (!q.users || p.users) {
-		cube, err := r.archive.Cube(ctx, &part.Manifest)
-		if err != nil {
-			return err
-		}
-		if split = p.cube(q, cube, c); len(split) == 0 {
-			return nil
-		}
-	}
-	f, err := r.archive.File(ctx, &part.Manifest)
+	skip, err := r.twice(ctx, part)
 	if err != nil {
 		return err
 	}
+	var split map[int64]struct{} // hours that the cube cannot answer; nil: all
+	if p.cubes && q.cubes && skip == nil && (!q.users || p.users) {
+		if split, err = r.cube(ctx, p, q, part, c); err != nil || len(split) == 0 {
+			return err
+		}
+	}
+	f, err := r.open(ctx, &part.Manifest)
+	if err != nil {
+		return err
+	}
+	weight := int64(0)
+	for g := range f.Groups {
+		if p.wanted(&f.Groups[g], split) {
+			weight = max(weight, need.weight(f, g, skip != nil))
+		}
+	}
+	give, err := r.room.take(ctx, f.Weight()+8*int64(len(skip))+weight)
+	if err != nil {
+		return err
+	}
+	defer give()
 	for g := range f.Groups {
 		if !p.wanted(&f.Groups[g], split) {
 			continue
@@ -132,27 +151,54 @@ func (r *Reader) part(ctx context.Context, p *plan, q *question, need *columns, 
 		if q.enough != nil && q.enough() {
 			return nil
 		}
-		if err := r.group(ctx, p, q, need, part, f, g, split, c); err != nil {
+		t, m, err := p.load(ctx, f, g, need, skip != nil)
+		if err != nil {
 			return err
+		}
+		if !m.never {
+			p.records(q, t, m, skip, split, c)
 		}
 	}
 	return nil
 }
 
-// group scans one row group, within the memory of all questions.
-func (r *Reader) group(ctx context.Context, p *plan, q *question, need *columns, part *segment.Part, f *segment.File, g int, split map[int64]struct{}, c collector) error {
-	ids := part.Skip != nil
-	give, err := shared.take(ctx, need.weight(&f.Groups[g], ids))
+// twice gives the ids that the part leaves out, sorted; nil: none.
+func (r *Reader) twice(ctx context.Context, part *segment.Part) ([]uint64, error) {
+	if !part.Overlaps() {
+		return nil, nil
+	}
+	give, err := r.room.take(ctx, part.TwiceWeight())
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer give()
-	t, err := load(ctx, f, g, need, ids)
+	return r.archive.Twice(ctx, part)
+}
+
+// open opens a segment's file. Who reads columns of it takes room for its bytes too;
+// until then a small file that waits is not counted.
+func (r *Reader) open(ctx context.Context, m *segment.Manifest) (*segment.File, error) {
+	give, err := r.room.take(ctx, m.OpenWeight())
 	if err != nil {
-		return err
+		return nil, err
 	}
-	p.records(q, t, part.Skip, split, c)
-	return nil
+	defer give()
+	return r.archive.File(ctx, m)
+}
+
+// cube scans the cube of a part; split are the hours that it cannot answer.
+func (r *Reader) cube(ctx context.Context, p *plan, q *question, part *segment.Part, c collector) (split map[int64]struct{}, err error) {
+	give, err := r.room.take(ctx, part.CubeWeight())
+	if err != nil {
+		return nil, err
+	}
+	defer give()
+	cube, err := r.archive.Cube(ctx, &part.Manifest)
+	if err != nil {
+		return nil, err
+	}
+	defer q.begin()()
+	return p.cube(q, cube, c), nil
 }
 
 func hourOf(start int64) int64 { return start - start%segment.Hour }
@@ -220,11 +266,8 @@ func (p *plan) wanted(g *segment.Group, split map[int64]struct{}) bool {
 }
 
 // records gives the records that pass to the collector.
-func (p *plan) records(q *question, t *view, skip map[uint64]struct{}, split map[int64]struct{}, c collector) {
-	m := p.matcher(t)
-	if m.never {
-		return
-	}
+func (p *plan) records(q *question, t *view, m *matcher, skip []uint64, split map[int64]struct{}, c collector) {
+	defer q.begin()()
 	c.begin(t)
 	for i, start := range t.Ints[segment.Start] {
 		if start < p.from || start > p.to || !m.match(i) {
@@ -236,7 +279,7 @@ func (p *plan) records(q *question, t *view, skip map[uint64]struct{}, split map
 			}
 		}
 		if skip != nil {
-			if _, twice := skip[segment.HashID(t.Dims[segment.ID].At(i))]; twice {
+			if _, twice := slices.BinarySearch(skip, segment.HashID(t.Dims[segment.ID].At(i))); twice {
 				continue
 			}
 		}
@@ -244,21 +287,33 @@ func (p *plan) records(q *question, t *view, skip map[uint64]struct{}, split map
 	}
 }
 
-// load reads the columns of a row group that are needed.
-func load(ctx context.Context, f *segment.File, group int, need *columns, ids bool) (*view, error) {
+// load reads the columns of a row group that are needed: first those that the filter
+// tests, and the others where one of its records can pass.
+func (p *plan) load(ctx context.Context, f *segment.File, group int, need *columns, ids bool) (*view, *matcher, error) {
 	t := &view{Table: &segment.Table{N: f.Groups[group].Rows}}
-	var err error
+	if err := t.load(ctx, f, group, &p.need, false); err != nil {
+		return nil, nil, err
+	}
+	m := p.matcher(t)
+	if m.never {
+		return t, m, nil
+	}
+	return t, m, t.load(ctx, f, group, need, ids)
+}
+
+// load reads the columns that are not there yet.
+func (t *view) load(ctx context.Context, f *segment.File, group int, need *columns, ids bool) (err error) {
 	for d, on := range need.dims {
-		if on || ids && segment.Dim(d) == segment.ID {
+		if (on || ids && segment.Dim(d) == segment.ID) && t.Dims[d] == nil {
 			if t.Dims[d], err = f.Strings(ctx, group, segment.Dim(d)); err != nil {
-				return nil, err
+				return err
 			}
 		}
 	}
 	for i, on := range need.ints {
-		if on {
+		if on && t.Ints[i] == nil {
 			if t.Ints[i], err = f.Ints(ctx, group, segment.Int(i)); err != nil {
-				return nil, err
+				return err
 			}
 		}
 	}
@@ -266,9 +321,12 @@ func load(ctx context.Context, f *segment.File, group int, need *columns, ids bo
 		if t.meta == nil {
 			t.meta = make(map[string]*segment.Strings)
 		}
+		if t.meta[key] != nil {
+			continue
+		}
 		if t.meta[key], err = f.Metadata(ctx, group, key); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return t, nil
+	return nil
 }

@@ -2,8 +2,10 @@ package report
 
 import (
 	"context"
+	"sync"
 	"time"
 
+	"gateway/shared/fault"
 	"gateway/shared/store"
 	"gateway/shared/usage/segment"
 )
@@ -72,18 +74,41 @@ func (r *Reader) series(ctx context.Context, sc store.Scope, f *Filter, a aspect
 	return b, groups, err
 }
 
+// tally gathers Stats by group, each with n buckets.
 func (r *Reader) tally(ctx context.Context, sc store.Scope, f *Filter, a aspect, n int, bucket func(int64) int) (map[string][]Stats, error) {
+	leave, err := r.room.enter(ctx, a.weight(n))
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	sum, err := r.sum(ctx, sc, f, a, n, bucket)
+	if err != nil {
+		return nil, err
+	}
+	if sum.over.Load() {
+		return nil, fault.Invalid("time_of_generation_max", "is so far from time_of_generation_min that the answer is too large, of more than %d groups by time; narrow the time or the filter", a.maxGroups())
+	}
+	return sum.groups, nil
+}
+
+// sum is tally of a question that has entered the room.
+func (r *Reader) sum(ctx context.Context, sc store.Scope, f *Filter, a aspect, n int, bucket func(int64) int) (*tally, error) {
 	var sum *tally
 	err := again(func() error {
 		sum = newTally(a, n)
-		return r.scan(ctx, compile(sc, f), &question{
+		q := &question{
 			need:    a.need(),
 			cubes:   a.metadataKey == "" && (a.by < segment.NumCubeDims || a.by == segment.NumDims),
 			users:   a.users,
 			bucket:  bucket,
 			collect: func() collector { return newTally(a, n) },
 			merge:   sum.merge,
-		})
+		}
+		if a.large() {
+			q.alone, q.collect, q.merge = new(sync.Mutex), func() collector { return sum }, func(collector) {}
+			q.enough = sum.over.Load
+		}
+		return r.scan(ctx, compile(sc, f), q)
 	})
 	if err != nil {
 		return nil, err
@@ -95,7 +120,7 @@ func (r *Reader) tally(ctx context.Context, sc store.Scope, f *Filter, a aspect,
 			}
 		}
 	}
-	return sum.groups, nil
+	return sum, nil
 }
 
 // total sums the buckets of a series.

@@ -1,6 +1,8 @@
 package report
 
 import (
+	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/axiomhq/hyperloglog"
@@ -100,6 +102,50 @@ type aspect struct {
 	latencies, users bool
 	by               segment.Dim // grouping; NumDims: none
 	metadataKey      string      // grouping by the values of a metadata key
+	share, shares    uint64      // only groups whose hash modulo shares is share; 0 shares: all
+}
+
+// large tells that what is gathered may be much, so that there is to be one of it.
+func (a *aspect) large() bool { return a.users || a.grouped() }
+
+func (a *aspect) grouped() bool { return a.by < segment.NumDims || a.metadataKey != "" }
+
+// Bytes that the Stats of a bucket or group take, with the place of a group, with a
+// usual histogram, and with a sketch of users; and those of a group in order.
+const (
+	statsWeight     = 384
+	groupWeight     = 256
+	histogramWeight = 2 << 10
+	sketchWeight    = 17 << 10
+)
+
+// weight is about what is gathered in so many buckets.
+func (a *aspect) weight(buckets int) int64 {
+	each := int64(statsWeight)
+	if a.latencies {
+		each += histogramWeight
+	}
+	if a.users {
+		each += sketchWeight
+	}
+	switch {
+	case a.grouped():
+		return groupsBytes
+	case a.large():
+		return each * int64(buckets)
+	}
+	return each * int64(buckets) * readers
+}
+
+// groupsBytes is what the groups of one question may come to.
+const groupsBytes = 8 << 20
+
+// maxGroups is how many Stats of groups are gathered at once.
+func (a *aspect) maxGroups() int {
+	if a.latencies {
+		return groupsBytes / (statsWeight + histogramWeight)
+	}
+	return groupsBytes / statsWeight
 }
 
 func (a *aspect) need() (c columns) {
@@ -126,6 +172,7 @@ type tally struct {
 	aspect
 	buckets int
 	groups  map[string][]Stats
+	over    atomic.Bool // there are more groups than are gathered at once
 
 	t       *view
 	group   *segment.Strings // the column of the present table that groups; nil: one group
@@ -168,12 +215,19 @@ func (c *tally) begin(t *view) {
 	}
 }
 
-// list gives the buckets of a group.
+// list gives the buckets of a group; nil: it is not gathered.
 func (c *tally) list(name string) []Stats {
 	l := c.groups[name]
 	if l == nil {
+		if c.shares > 1 && segment.HashID(name)%c.shares != c.share {
+			return nil
+		}
+		if c.grouped() && len(c.groups)*c.buckets >= c.maxGroups() {
+			c.over.Store(true)
+			return nil
+		}
 		l = make([]Stats, c.buckets)
-		c.groups[name] = l
+		c.groups[strings.Clone(name)] = l // keeps no page in memory
 	}
 	return l
 }
@@ -187,7 +241,9 @@ func (c *tally) row(i, bucket int) {
 		name = c.group.Values[code]
 	}
 	if c.lists[code] == nil {
-		c.lists[code] = c.list(name)
+		if c.lists[code] = c.list(name); c.lists[code] == nil {
+			return
+		}
 	}
 	s, t := &c.lists[code][bucket], c.t
 	n := t.Records(i)

@@ -5,22 +5,30 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 
 	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/encoding"
 
 	"gateway/shared/usage"
 )
 
-// File is an open Parquet file of a segment. Columns are decoded once and kept
-// in the archive's cache.
+// File is an open Parquet file of a segment. Columns of few values are decoded once
+// and kept in the archive's cache. A File is one caller's own: it keeps a small file's
+// bytes while it is used.
 type File struct {
-	Groups []Group
+	*outline
 
-	a       *Archive
-	cache   *cache // the archive's, or none
-	m       Manifest
-	whole   []byte // the file, when it was read whole
+	a     *Archive
+	cache *cache // the archive's, or none
+	m     Manifest
+	whole []byte // the file, once it was read whole
+}
+
+// outline is what the end of a file says of it, shared by all who read it.
+type outline struct {
+	Groups  []Group
 	pf      *parquet.File
 	columns map[string]int // leaf index by dotted path
 }
@@ -33,7 +41,7 @@ type Group struct {
 }
 
 // wholeFile is the size up to which a file in the bucket is read at once.
-const wholeFile = 1 << 20
+const wholeFile = 512 << 10
 
 // File opens a segment's file.
 func (a *Archive) File(ctx context.Context, m *Manifest) (*File, error) {
@@ -42,42 +50,53 @@ func (a *Archive) File(ctx context.Context, m *Manifest) (*File, error) {
 
 // columnWeight is about what the description of one column of one group takes
 // in memory, in bytes.
-const columnWeight = 4 << 10
+const columnWeight = 2 << 10
+
+// tail is how much of the end of a large file is read to open it.
+const tail = 128 << 10
+
+// small tells whether the file is read whole.
+func (m *Manifest) small() bool { return !m.inBucket(dataObject) || m.Size <= wholeFile }
+
+// OpenWeight is about how many bytes it takes to open the segment's file.
+func (m *Manifest) OpenWeight() int64 {
+	outline := columnWeight * numColumns * (m.Records/groupRows + 1)
+	if m.small() {
+		return 2*m.Size + outline // as it stands in the store, and copied from there
+	}
+	return tail + outline
+}
 
 // open opens a segment's file, keeping what is decoded in c.
 func (a *Archive) open(ctx context.Context, m *Manifest, c *cache) (*File, error) {
+	f := &File{a: a, cache: c, m: *m}
 	key := m.Name + "/file"
 	if v, ok := c.get(key); ok {
-		return v.(*File), nil
+		f.outline = v.(*outline)
+		return f, nil
 	}
-	f := &File{a: a, cache: c, m: *m, columns: make(map[string]int)}
-	var r io.ReaderAt
-	if !m.inBucket(dataObject) || m.Size <= wholeFile {
-		b, err := a.object(ctx, m, dataObject)
+	r := new(detached)
+	if m.small() {
+		b, err := f.bytes(ctx)
 		if err != nil {
 			return nil, err
 		}
-		f.whole = b
-		r = &extent{b: b}
+		r.ReaderAt = &extent{b: b}
 	} else {
-		const tail = 128 << 10
 		b, err := a.readRange(ctx, m.blobKey(dataObject), m.Size-tail, tail)
 		if err != nil {
 			return nil, err
 		}
-		r = &remote{f: f, ctx: ctx, near: extent{b: b, base: m.Size - tail}}
+		r.ReaderAt = &remote{f: f, ctx: ctx, near: extent{b: b, base: m.Size - tail}}
 	}
 	pf, err := parquet.OpenFile(r, m.Size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
+	r.ReaderAt = nil
 	if err != nil {
 		return nil, fmt.Errorf("segment: file of %s: %w", m.Name, err)
 	}
-	f.pf = pf
+	f.outline = &outline{pf: pf, columns: make(map[string]int)}
 	for i, path := range pf.Schema().Columns() {
-		name := path[0]
-		for _, p := range path[1:] {
-			name += "." + p
-		}
-		f.columns[name] = i
+		f.columns[strings.Join(path, ".")] = i
 	}
 	for _, g := range pf.RowGroups() {
 		chunk, err := f.chunk(len(f.Groups), intColumns[Start])
@@ -90,8 +109,30 @@ func (a *Archive) open(ctx context.Context, m *Manifest, c *cache) (*File, error
 		}
 		f.Groups = append(f.Groups, Group{Rows: int(g.NumRows()), First: first.Int64(), Last: last.Int64()})
 	}
-	c.put(key, f, int64(len(f.whole)+columnWeight*len(f.columns)*len(f.Groups)))
+	c.put(key, f.outline, int64(columnWeight*len(f.columns)*len(f.Groups)))
 	return f, nil
+}
+
+// bytes gives a small file.
+func (f *File) bytes(ctx context.Context) ([]byte, error) {
+	if f.whole != nil {
+		return f.whole, nil
+	}
+	b, err := f.a.object(ctx, &f.m, dataObject)
+	f.whole = b
+	return b, err
+}
+
+// detached reads a file while it is opened. The outline stays in the cache with its
+// reader, which must not keep the file's bytes there too: columns are read by readers
+// of their own.
+type detached struct{ io.ReaderAt }
+
+func (d *detached) ReadAt(p []byte, off int64) (int, error) {
+	if d.ReaderAt == nil {
+		return 0, errOutside
+	}
+	return d.ReaderAt.ReadAt(p, off)
 }
 
 func (f *File) chunk(group int, column string) (*parquet.FileColumnChunk, error) {
@@ -126,6 +167,9 @@ func (e *extent) ReadAt(p []byte, off int64) (int, error) {
 
 var errOutside = errors.New("segment: read outside of what was fetched")
 
+// stretch is how much of a file in the bucket is read at least.
+const stretch = 256 << 10
+
 // remote reads a file in the bucket, a stretch at a time.
 type remote struct {
 	f    *File
@@ -135,7 +179,6 @@ type remote struct {
 }
 
 func (r *remote) ReadAt(p []byte, off int64) (int, error) {
-	const stretch = 256 << 10
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if off < r.near.base || off+int64(len(p)) > r.near.base+int64(len(r.near.b)) {
@@ -154,10 +197,11 @@ func (r *remote) ReadAt(p []byte, off int64) (int, error) {
 
 // reader gives access to one column of one group, fetching it whole.
 func (f *File) reader(ctx context.Context, group int, column string) (io.ReaderAt, error) {
-	if f.whole != nil {
-		return &extent{b: f.whole}, nil
+	if f.m.small() {
+		b, err := f.bytes(ctx)
+		return &extent{b: b}, err
 	}
-	meta := &f.pf.Metadata().RowGroups[group].Columns[f.columns[column]].MetaData
+	meta := f.metadata(group, column)
 	from := meta.DataPageOffset
 	if meta.DictionaryPageOffset > 0 {
 		from = min(from, meta.DictionaryPageOffset)
@@ -234,13 +278,11 @@ func (f *File) strings(ctx context.Context, group int, column string) (*Strings,
 		return v.(*Strings), nil
 	}
 	s := &Strings{Codes: make([]uint32, 0, f.Groups[group].Rows)}
-	var plain map[string]uint32 // of pages without a dictionary
+	keep := true
 	err := f.pages(ctx, group, column, func(p parquet.Page) error {
 		if dict := p.Dictionary(); dict != nil {
 			if len(s.Values) == 0 {
-				for i := range dict.Len() {
-					s.Values = append(s.Values, string(dict.Index(int32(i)).ByteArray()))
-				}
+				s.Values = texts(dict.Page().Data())
 			}
 			data := p.Data()
 			for _, code := range data.Int32() {
@@ -248,21 +290,14 @@ func (f *File) strings(ctx context.Context, group int, column string) (*Strings,
 			}
 			return nil
 		}
-		if plain == nil {
-			plain = make(map[string]uint32, f.Groups[group].Rows)
-		}
-		data := p.Data()
-		bytes, offsets := data.ByteArray()
-		all := string(bytes)
-		for i := 1; i < len(offsets); i++ {
-			v := all[offsets[i-1]:offsets[i]]
-			code, ok := plain[v]
-			if !ok {
-				code = uint32(len(s.Values))
-				plain[v] = code
+		// Without a dictionary nearly every row has a value of its own: what is
+		// equal is not looked for, but for runs.
+		keep = false
+		for _, v := range texts(p.Data()) {
+			if n := len(s.Values); n == 0 || s.Values[n-1] != v {
 				s.Values = append(s.Values, v)
 			}
-			s.Codes = append(s.Codes, code)
+			s.Codes = append(s.Codes, uint32(len(s.Values)-1))
 		}
 		return nil
 	})
@@ -275,12 +310,33 @@ func (f *File) strings(ctx context.Context, group int, column string) (*Strings,
 	if len(s.Values) == 1 {
 		s.Codes = nil
 	}
-	f.cache.put(key, s, s.size())
+	if keep || len(s.Values) == 1 { // others would push out what is asked for again and again
+		f.cache.put(key, s, s.size())
+	}
 	return s, nil
+}
+
+// texts copies the values of a page, all at once.
+func texts(data encoding.Values) []string {
+	bytes, offsets := data.ByteArray()
+	if len(offsets) < 2 {
+		return nil
+	}
+	all, values := string(bytes), make([]string, len(offsets)-1)
+	for i := range values {
+		values[i] = all[offsets[i]:offsets[i+1]]
+	}
+	return values
 }
 
 // Absent is the code of a row that has no value for a metadata key.
 const Absent = ^uint32(0)
+
+// The flat columns of metadata.
+const (
+	metadataKeys   = "metadata.key_value.key"
+	metadataValues = "metadata.key_value.value"
+)
 
 // Metadata reads the values of one metadata key; rows without it have the code
 // Absent.
@@ -296,7 +352,7 @@ func (f *File) Metadata(ctx context.Context, group int, key string) (*Strings, e
 	// The pairs of a group in order, by their place in the flat columns.
 	var at []int // row of each pair that has the key, at its place; -1: another key
 	row := -1
-	err := f.values(ctx, group, "metadata.key_value.key", func(v parquet.Value) {
+	err := f.values(ctx, group, metadataKeys, func(v parquet.Value) {
 		if v.RepetitionLevel() == 0 {
 			row++
 		}
@@ -311,7 +367,7 @@ func (f *File) Metadata(ctx context.Context, group int, key string) (*Strings, e
 	}
 	codes := make(map[string]uint32)
 	i := 0
-	err = f.values(ctx, group, "metadata.key_value.value", func(v parquet.Value) {
+	err = f.values(ctx, group, metadataValues, func(v parquet.Value) {
 		if i < len(at) && at[i] >= 0 && at[i] < len(s.Codes) {
 			code, ok := codes[string(v.ByteArray())]
 			if !ok {
@@ -358,9 +414,13 @@ func (f *File) Records(ctx context.Context, group int, rows []int) ([]usage.Reco
 	if err != nil {
 		return nil, err
 	}
-	var r io.ReaderAt = &extent{b: f.whole}
-	if f.whole == nil {
-		r = &remote{f: f, ctx: ctx}
+	var r io.ReaderAt = &remote{f: f, ctx: ctx}
+	if f.m.small() {
+		b, err := f.bytes(ctx)
+		if err != nil {
+			return nil, err
+		}
+		r = &extent{b: b}
 	}
 	if _, err := chunk.OffsetIndexFrom(r); err != nil && !errors.Is(err, parquet.ErrMissingOffsetIndex) {
 		return nil, fmt.Errorf("segment: events of %s: %w", f.m.Name, err)

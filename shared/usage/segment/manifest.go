@@ -36,6 +36,7 @@ type Manifest struct {
 	Max     int64     // Start of its last record
 	Records int64     //
 	Size    int64     // bytes of the file
+	cube    int64     // bytes of the cube; 0: not noted
 	Created time.Time // to the millisecond
 	blobs   string    // kinds of objects that are in the bucket
 	bodies  bool      // has a pack of bodies of its own
@@ -64,13 +65,13 @@ func (m *Manifest) key() store.Key {
 
 func (m *Manifest) item() store.Item {
 	return store.Item{"id": m.ID, "name": m.Name, "tier": int64(m.Tier), "hour": m.Hour, "min": m.Min, "max": m.Max, "records": m.Records,
-		"size": m.Size, "created": m.Created.UnixMilli(), "blobs": m.blobs, "bodies": m.bodies}
+		"size": m.Size, "cube": m.cube, "created": m.Created.UnixMilli(), "blobs": m.blobs, "bodies": m.bodies}
 }
 
 func manifestOf(org string, it store.Item) Manifest {
 	bodies, _ := it["bodies"].(bool)
 	return Manifest{Org: org, ID: it.String("id"), Name: it.String("name"), Tier: Tier(it.Int("tier")), Hour: it.Int("hour"), Min: it.Int("min"),
-		Max: it.Int("max"), Records: it.Int("records"), Size: it.Int("size"), Created: time.UnixMilli(it.Int("created")), blobs: it.String("blobs"), bodies: bodies}
+		Max: it.Int("max"), Records: it.Int("records"), Size: it.Int("size"), cube: it.Int("cube"), Created: time.UnixMilli(it.Int("created")), blobs: it.String("blobs"), bodies: bodies}
 }
 
 // rename gives the segment's objects a name that no other write has used.
@@ -167,7 +168,7 @@ func (a *Archive) put(ctx context.Context, m *Manifest, objects map[kind][]byte)
 		}
 	}
 	_, m.bodies = objects[bodiesObject]
-	m.Size = int64(len(objects[dataObject]))
+	m.Size, m.cube = int64(len(objects[dataObject])), int64(len(objects[cubeObject]))
 	if len(rows) == 0 {
 		return nil
 	}

@@ -105,6 +105,9 @@ func (w *row) fill(r *usage.Record, ref bodyRef, arena []byte) []byte {
 	return arena
 }
 
+// numColumns is how many columns a file has.
+var numColumns = int64(len(parquet.SchemaOf(row{}).Columns()))
+
 // groupRows is how many records stand in one row group: what is read or left
 // out as one piece.
 const groupRows = 1 << 15

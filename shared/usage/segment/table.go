@@ -45,8 +45,8 @@ const (
 	NumInts
 )
 
-// Strings is a column of texts: a code per row into the distinct values. No
-// codes: every row has the one value.
+// Strings is a column of texts: a code per row into the values, among which one may
+// stand several times. No codes: every row has the one value.
 type Strings struct {
 	Values []string
 	Codes  []uint32
