@@ -56,7 +56,7 @@ func (jc *jobCalls) job(body []byte, at *usage.Attempt) (*chat.Job, error) {
 		Operation: string(jc.to.op), ID: jc.id, Query: url.Values{}, Model: jc.to.upstream, Request: jc.ulid, Now: jc.start,
 		ProviderName: jc.to.target.Provider.ID, Strict: jc.strict(), Loss: &jc.loss, Field: jc.to.target.Field,
 		Header: func(name string) string { return one(jc.req.Header, name) },
-		Talk:   jc.talk, Room: jc.rooms.of(jc.who.Scope),
+		Talk:   jc.talk, Room: jc.rooms.Of(jc.who.Scope),
 		Call: func(ctx context.Context, call *chat.JobCall) (*http.Response, error) {
 			return jc.callJob(ctx, call, at)
 		},

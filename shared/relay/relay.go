@@ -15,6 +15,7 @@ import (
 	"gateway/shared/provider"
 	"gateway/shared/queue"
 	"gateway/shared/relay/breaker"
+	"gateway/shared/relay/heldfiles"
 	"gateway/shared/relay/managed"
 	"gateway/shared/relay/reasoning"
 	"gateway/shared/resource"
@@ -74,7 +75,7 @@ type Relay struct {
 	dialects map[string]chat.Dialect
 	carriers map[string]chat.Translator
 	jobs     map[string]chat.Jobs
-	rooms    *jobRooms
+	rooms    *heldfiles.Rooms
 	batches  *managed.Batches
 	calls    sync.Pool
 	memory   *reasoning.Memory
@@ -115,7 +116,7 @@ func New(o Options) *Relay {
 	for _, j := range o.Jobs {
 		r.jobs[j.Name()] = j
 	}
-	r.rooms = &jobRooms{now: o.Now, table: o.Store.Table(store.Usage), bucket: o.Bucket, seal: o.Sealer}
+	r.rooms = &heldfiles.Rooms{Now: o.Now, Table: o.Store.Table(store.Usage), Bucket: o.Bucket, Sealer: o.Sealer}
 	r.batches = &managed.Batches{Now: o.Now, Store: o.Store, Sealer: o.Sealer}
 	if r.Sleep == nil {
 		r.Sleep = sleep

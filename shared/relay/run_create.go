@@ -39,7 +39,7 @@ func (mr *managedRuns) createRun() (*chat.JobAnswer, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := mr.rooms.own(mr.who.Scope).File(mr.ctx, d.Input)
+	f, err := mr.rooms.Own(mr.who.Scope).File(mr.ctx, d.Input)
 	if err != nil {
 		return nil, err
 	}

@@ -29,7 +29,7 @@ const ownProvider = "gateway"
 func (r *Relay) Batches() *managed.Batches { return r.batches }
 
 // Room is where a workspace's managed files lie.
-func (r *Relay) Room(sc store.Scope) managed.Room { return r.rooms.own(sc) }
+func (r *Relay) Room(sc store.Scope) managed.Room { return r.rooms.Own(sc) }
 
 // manage answers a request that no provider is asked for.
 func (mr *managedRuns) manage() error {
@@ -54,7 +54,7 @@ func (mr *managedRuns) manage() error {
 func (mr *managedRuns) managed() (*chat.JobAnswer, error) {
 	j := &chat.Job{
 		Operation: string(mr.rt.Operation), ID: mr.id, Query: url.Values{}, Request: mr.ulid, Now: mr.start,
-		ProviderName: "files that the gateway keeps", Strict: true, Loss: &mr.loss, Room: mr.rooms.own(mr.who.Scope),
+		ProviderName: "files that the gateway keeps", Strict: true, Loss: &mr.loss, Room: mr.rooms.Own(mr.who.Scope),
 	}
 	if mr.req.Method == http.MethodGet {
 		j.Query = mr.req.URL.Query()
@@ -137,7 +137,7 @@ func (mr *managedRuns) actOnRun(j *chat.Job) (*chat.JobAnswer, error) {
 
 // runOutput streams the rows that were answered, then those that were not.
 func (mr *managedRuns) runOutput(b *managed.Batch) (*chat.JobAnswer, error) {
-	room := mr.rooms.own(mr.who.Scope)
+	room := mr.rooms.Own(mr.who.Scope)
 	var parts []io.Reader
 	var closers []io.Closer
 	var length int64

@@ -1,4 +1,4 @@
-package relay
+package heldfiles
 
 import (
 	"errors"
@@ -33,15 +33,15 @@ func TestAFailedTryLeavesTheFileOfAnother(t *testing.T) {
 		t.Fatal(err)
 	}
 	now := time.Now()
-	rooms := &jobRooms{now: func() time.Time { return now }, table: tables.Table(store.Usage), bucket: bucket, seal: seal.New(master, time.Now)}
-	room := rooms.own(store.Scope{Org: "o", Workspace: "w"})
+	rooms := &Rooms{Now: func() time.Time { return now }, Table: tables.Table(store.Usage), Bucket: bucket, Sealer: seal.New(master, time.Now)}
+	room := rooms.Own(store.Scope{Org: "o", Workspace: "w"})
 	rows := strings.Repeat(`{"custom_id":"a"}`+"\n", 100_000) // more than a chunk
 	const id = "gw_file_1_output"
 	if _, err := room.SaveAs(t.Context(), id, "rows.jsonl", "batch_output", strings.NewReader(rows)); err != nil {
 		t.Fatal(err)
 	}
 	lost := errors.New("the lease is lost")
-	late := io.MultiReader(strings.NewReader(rows[:heldChunk+10]), iotest.ErrReader(lost))
+	late := io.MultiReader(strings.NewReader(rows[:chunkSize+10]), iotest.ErrReader(lost))
 	if _, err := room.SaveAs(t.Context(), id, "rows.jsonl", "batch_output", late); !errors.Is(err, lost) {
 		t.Fatal(err)
 	}
