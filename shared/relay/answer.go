@@ -11,6 +11,7 @@ import (
 	"gateway/shared/fault"
 	"gateway/shared/pricing"
 	"gateway/shared/provider"
+	"gateway/shared/relay/pooled"
 )
 
 // Bounds of what is read of a provider's answer, in bytes.
@@ -204,9 +205,9 @@ func (s *sender) sendRaw(resp *http.Response) error {
 	s.hideInHead(h)
 	s.answerHeaders(nil)
 	s.head(resp.StatusCode)
-	chunk := newBuffer()
-	defer chunk.free()
-	p := chunk.b[:cap(chunk.b)]
+	chunk := pooled.New()
+	defer chunk.Free()
+	p := chunk.B[:cap(chunk.B)]
 	meter := newTailMeter(resp)
 	meter.memory(&s.target.request)
 	like := s.like()

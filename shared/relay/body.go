@@ -13,6 +13,7 @@ import (
 	"gateway/shared/chat"
 	"gateway/shared/fault"
 	"gateway/shared/relay/form"
+	"gateway/shared/relay/pooled"
 	"gateway/shared/wire"
 )
 
@@ -23,7 +24,7 @@ type clientBody struct {
 	id      string     // the variable of the route's path
 	form    *form.Form // of a multipart body
 	in      []byte     // the body, when it is in memory
-	inBuf   *buffer
+	inBuf   *pooled.Buffer
 	size    int64 // bytes, as far as they are known
 	walk    wire.Walk
 	checked chat.Checked
@@ -92,18 +93,18 @@ func (b *clientBody) readBody() error {
 		b.unread = b.req.ContentLength != 0
 		return nil // streamed through
 	}
-	b.inBuf = newBufferFor(int(min(b.req.ContentLength, limit)) + 1)
-	err = b.inBuf.readAll(b.ctx, b.lease, b.req.Body, b.req.ContentLength, limit)
+	b.inBuf = pooled.For(int(min(b.req.ContentLength, limit)) + 1)
+	err = b.inBuf.ReadAll(b.ctx, b.lease, b.req.Body, b.req.ContentLength, limit)
 	switch {
 	case err == nil:
-	case errors.Is(err, errTooLarge):
+	case errors.Is(err, pooled.ErrTooLarge):
 		return fault.Newf(fault.BodyTooLarge, "body", "must have at most %d bytes", limit)
 	case fault.Is(err, fault.ServiceUnavailable):
 		return err
 	default:
 		return unreadable(err)
 	}
-	b.in = b.inBuf.b
+	b.in = b.inBuf.B
 	b.size = int64(len(b.in))
 	if b.rt.Shape == Raw {
 		return b.walkRaw()

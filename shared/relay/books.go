@@ -12,6 +12,7 @@ import (
 	"gateway/shared/ledger"
 	"gateway/shared/pricing"
 	"gateway/shared/provider"
+	"gateway/shared/relay/pooled"
 	"gateway/shared/seal"
 	"gateway/shared/tenant"
 	"gateway/shared/wire"
@@ -219,9 +220,9 @@ func (q *request) logs() bool {
 func (l *logbook) captureAnswer(p []byte) {
 	l.answered += int64(len(p))
 	if l.outBuf == nil {
-		l.outBuf = newBuffer()
+		l.outBuf = pooled.New()
 	}
-	if !l.outBuf.keep(p, maxLoggedBody) {
+	if !l.outBuf.Keep(p, maxLoggedBody) {
 		l.bodies.Cut = true
 	}
 }
@@ -230,10 +231,10 @@ func (l *logbook) captureAnswer(p []byte) {
 // or refused.
 func (l *logbook) keepReceived(p []byte) {
 	if l.receivedBuf == nil {
-		l.receivedBuf = newBuffer()
+		l.receivedBuf = pooled.New()
 	}
-	l.receivedBuf.b = append(l.receivedBuf.b[:0], p[:min(len(p), maxLoggedBody)]...)
-	l.bodies.Received = l.receivedBuf.b
+	l.receivedBuf.B = append(l.receivedBuf.B[:0], p[:min(len(p), maxLoggedBody)]...)
+	l.bodies.Received = l.receivedBuf.B
 }
 
 // keepSent keeps what was sent where it differs from what came in. The body is
@@ -261,15 +262,15 @@ func (l *logbook) sealBodies(ctx context.Context) {
 	}
 	b := &l.bodies
 	if l.outBuf != nil && !(l.rt.Operation == provider.Embeddings && !failed) { // vectors are long and say nothing
-		b.Response = l.outBuf.b
+		b.Response = l.outBuf.B
 	}
-	l.logBuf = newBuffer()
-	l.logBuf.b = appendHeaders(l.logBuf.b, l.w.Header(), nil)
-	b.ResponseHeaders = l.logBuf.b
+	l.logBuf = pooled.New()
+	l.logBuf.B = appendHeaders(l.logBuf.B, l.w.Header(), nil)
+	b.ResponseHeaders = l.logBuf.B
 	if full {
-		n := len(l.logBuf.b)
-		l.logBuf.b = appendHeaders(l.logBuf.b, l.req.Header, l.ask.Sensitive)
-		b.RequestHeaders = l.logBuf.b[n:]
+		n := len(l.logBuf.B)
+		l.logBuf.B = appendHeaders(l.logBuf.B, l.req.Header, l.ask.Sensitive)
+		b.RequestHeaders = l.logBuf.B[n:]
 		if l.rt.Operation == provider.BatchesCreate {
 			l.hideConfig()
 		}
@@ -280,13 +281,13 @@ func (l *logbook) sealBodies(ctx context.Context) {
 	}
 	l.hideInLog()
 	var err error
-	l.sealedBuf = newBufferFor(b.Size() + sealedRoom)
+	l.sealedBuf = pooled.For(b.Size() + sealedRoom)
 	if into, ok := l.Sealer.(writtenSealer); ok {
-		l.sealedBuf.b, err = into.SealWritten(ctx, l.sealedBuf.b, l.rec.BodiesBinding(), b)
-		l.rec.Bodies = l.sealedBuf.b
+		l.sealedBuf.B, err = into.SealWritten(ctx, l.sealedBuf.B, l.rec.BodiesBinding(), b)
+		l.rec.Bodies = l.sealedBuf.B
 	} else {
-		l.sealedBuf.b = b.Append(l.sealedBuf.b)
-		l.rec.Bodies, err = l.Sealer.Seal(ctx, l.rec.BodiesBinding(), l.sealedBuf.b)
+		l.sealedBuf.B = b.Append(l.sealedBuf.B)
+		l.rec.Bodies, err = l.Sealer.Seal(ctx, l.rec.BodiesBinding(), l.sealedBuf.B)
 	}
 	if err != nil {
 		l.fail("seal bodies", err)

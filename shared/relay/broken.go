@@ -8,6 +8,7 @@ import (
 	"gateway/shared/chat"
 	"gateway/shared/fault"
 	"gateway/shared/pricing"
+	"gateway/shared/relay/pooled"
 	"gateway/shared/wire"
 )
 
@@ -29,7 +30,7 @@ func (me *meters) unusable(err error, body []byte) error {
 func (me *meters) brokenAnswer(err error, body []byte) error {
 	hide(body, me.secrets())
 	me.keepReceived(body)
-	if errors.Is(err, errTooLarge) {
+	if errors.Is(err, pooled.ErrTooLarge) {
 		// It is not read for what it tells: that would take its memory twice.
 		me.charge(me.estimate(min(tokensOf(len(body)), me.outBound)))
 		f := fault.Newf(fault.InvalidProviderResponse, "", "The answer of %s is larger than %d bytes", me.to.target.Provider.ID, int64(maxPlainAnswer))

@@ -11,6 +11,7 @@ import (
 
 	"gateway/shared/cache"
 	"gateway/shared/chat"
+	"gateway/shared/relay/pooled"
 	"gateway/shared/route"
 	"gateway/shared/wire"
 )
@@ -366,8 +367,8 @@ func (ca *answerCache) keepStream(a *answer) {
 	if a.turn == nil {
 		o.Request = ca.legacyOnly()
 	}
-	enc := newBuffer()
-	defer enc.free()
-	enc.b = ca.rt.Client.EncodeResponse(enc.b, g.into.Response(), o)
-	ca.keepAnswer(enc.b)
+	enc := pooled.New()
+	defer enc.Free()
+	enc.B = ca.rt.Client.EncodeResponse(enc.B, g.into.Response(), o)
+	ca.keepAnswer(enc.B)
 }

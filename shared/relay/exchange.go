@@ -12,6 +12,7 @@ import (
 	"gateway/shared/egress"
 	"gateway/shared/fault"
 	"gateway/shared/provider"
+	"gateway/shared/relay/pooled"
 	"gateway/shared/usage"
 )
 
@@ -119,9 +120,9 @@ func (st *streams) startStream(resp *http.Response) answer {
 func (st *streams) startTurn(a *answer, dec chat.StreamDecoder, o *chat.Options) {
 	a.turn = newTurn(dec, st.rt.Client.NewStreamEncoder(o))
 	if st.turnBuf == nil {
-		st.turnBuf = newBufferFor(2 * streamChunk)
+		st.turnBuf = pooled.For(2 * streamChunk)
 	}
-	a.turn.out = st.turnBuf.b
+	a.turn.out = st.turnBuf.B
 }
 
 // unreachable says that no answer came.
@@ -141,28 +142,28 @@ func (tg *target) unreachable(err error) *fault.Fault {
 
 // providerRefused reads a provider's error answer.
 func (x *exchanges) providerRefused(resp *http.Response) answer {
-	buf := newBuffer()
-	defer buf.free()
+	buf := pooled.New()
+	defer buf.Free()
 	err := x.readWhole(buf, resp, maxErrorAnswer)
 	if unreadableAnswer(err) != nil {
-		buf.b, err = buf.b[:0], nil // its status still says what it is
+		buf.B, err = buf.B[:0], nil // its status still says what it is
 	}
 	_ = resp.Body.Close()
-	x.hideRefusal(resp.Header, buf.b)
+	x.hideRefusal(resp.Header, buf.B)
 	var f *fault.Fault
 	switch {
-	case err != nil && !errors.Is(err, errTooLarge):
+	case err != nil && !errors.Is(err, pooled.ErrTooLarge):
 		f = fault.Newf(fault.InvalidProviderResponse, "", "The answer of %s broke off", x.to.target.Provider.ID).WithCause(err)
 		f = chat.Told(f, resp.StatusCode, resp.Header) // its status came
 	case x.to.carrier != nil:
-		f = x.to.carrier.DecodeError(resp.StatusCode, resp.Header, buf.b)
+		f = x.to.carrier.DecodeError(resp.StatusCode, resp.Header, buf.B)
 	case x.to.dialect != nil:
-		f = x.to.dialect.DecodeError(resp.StatusCode, resp.Header, buf.b)
+		f = x.to.dialect.DecodeError(resp.StatusCode, resp.Header, buf.B)
 	default:
-		f = x.errorDialect().DecodeError(resp.StatusCode, resp.Header, buf.b)
+		f = x.errorDialect().DecodeError(resp.StatusCode, resp.Header, buf.B)
 	}
 	f.Source = fault.SourceProvider
-	x.keepReceived(buf.b)
+	x.keepReceived(buf.B)
 	return answer{fault: f, failed: resp.Header}
 }
 

@@ -6,6 +6,7 @@ import (
 	"gateway/shared/egress"
 	"gateway/shared/fault"
 	"gateway/shared/relay/form"
+	"gateway/shared/relay/pooled"
 )
 
 // Form is what a route's check may look at: the fields that were read.
@@ -28,14 +29,14 @@ func (b *clientBody) readForm() error {
 			return err
 		}
 	}
-	b.inBuf = newBufferFor(int(min(room, keepBuffer)))
-	f, err := form.Read(b.req.Body, boundary, length, b.inBuf.b)
+	b.inBuf = pooled.For(int(min(room, pooled.Most)))
+	f, err := form.Read(b.req.Body, boundary, length, b.inBuf.B)
 	if err != nil {
 		return unreadForm(err)
 	}
-	if head := f.Head(); cap(head) != cap(b.inBuf.b) {
-		b.inBuf.free()
-		b.inBuf = &buffer{b: head}
+	if head := f.Head(); cap(head) != cap(b.inBuf.B) {
+		b.inBuf.Free()
+		b.inBuf = &pooled.Buffer{B: head}
 	}
 	b.form = f
 	if f.Whole() {

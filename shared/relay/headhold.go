@@ -60,10 +60,10 @@ func (h *headHold) release() {
 	}
 	s := h.s
 	s.streamHead(h.a)
-	if held := s.heldBuf; len(held.b) > 0 {
-		s.captureAnswer(held.b)
-		s.write(held.b)
-		held.b = held.b[:0]
+	if held := s.heldBuf; len(held.B) > 0 {
+		s.captureAnswer(held.B)
+		s.write(held.B)
+		held.B = held.B[:0]
 	}
 	sign := s.signOfLife()
 	s.captureAnswer(sign)

@@ -13,6 +13,7 @@ import (
 	"gateway/shared/fault"
 	"gateway/shared/provider"
 	"gateway/shared/relay/form"
+	"gateway/shared/relay/pooled"
 	"gateway/shared/usage"
 )
 
@@ -294,17 +295,17 @@ func (jc *jobCalls) checkGiven(raw string) error {
 
 // jobRefused reads a provider's error answer.
 func (jc *jobCalls) jobRefused(resp *http.Response) *fault.Fault {
-	buf := newBuffer()
-	defer buf.free()
+	buf := pooled.New()
+	defer buf.Free()
 	err := jc.readWhole(buf, resp, maxErrorAnswer)
 	_ = resp.Body.Close()
-	if err != nil && len(buf.b) == 0 {
+	if err != nil && len(buf.B) == 0 {
 		f := fault.Newf(fault.InvalidProviderResponse, "", "The answer of %s broke off", jc.to.target.Provider.ID).WithCause(err)
 		return chat.Told(f, resp.StatusCode, resp.Header)
 	}
-	jc.hideRefusal(resp.Header, buf.b)
-	jc.keepReceived(buf.b)
-	f := jc.to.jobs.DecodeError(resp.StatusCode, resp.Header, buf.b)
+	jc.hideRefusal(resp.Header, buf.B)
+	jc.keepReceived(buf.B)
+	f := jc.to.jobs.DecodeError(resp.StatusCode, resp.Header, buf.B)
 	f.Source = fault.SourceProvider
 	return f
 }

@@ -10,6 +10,7 @@ import (
 
 	"gateway/shared/fault"
 	"gateway/shared/provider"
+	"gateway/shared/relay/pooled"
 	"gateway/shared/resource"
 	"gateway/shared/route"
 	"gateway/shared/store"
@@ -74,14 +75,14 @@ func (s *sender) sendJSON(body []byte, from http.Header) {
 
 // sendList answers with a provider's list of models in the OpenAI shape.
 func (s *sender) sendList(resp *http.Response) error {
-	buf := newBuffer()
-	defer buf.free()
+	buf := pooled.New()
+	defer buf.Free()
 	if err := s.readWhole(buf, resp, maxPlainAnswer); err != nil {
-		return s.brokenAnswer(err, buf.b)
+		return s.brokenAnswer(err, buf.B)
 	}
-	out, err := openAIModels(buf.b, s.to.target.Provider)
+	out, err := openAIModels(buf.B, s.to.target.Provider)
 	if err != nil {
-		return s.unusable(err, buf.b)
+		return s.unusable(err, buf.B)
 	}
 	s.sendJSON(out, resp.Header)
 	return nil

@@ -14,6 +14,7 @@ import (
 
 	"gateway/shared/egress"
 	"gateway/shared/fault"
+	"gateway/shared/relay/pooled"
 )
 
 // mediaFetcher gets media from the web: by GET only, without any credential or
@@ -154,15 +155,15 @@ func (f *mediaFetcher) read(ctx context.Context, resp *http.Response) ([]byte, e
 	if enc := resp.Header.Get("Content-Encoding"); enc != "" && enc != "identity" {
 		return nil, mediaError("its host compresses it, though it was asked not to")
 	}
-	var content buffer
-	err := content.readAll(ctx, f.lease, &shared{resp.Body, &f.total}, resp.ContentLength, maxMedium)
-	if errors.Is(err, errTooLarge) {
+	var content pooled.Buffer
+	err := content.ReadAll(ctx, f.lease, &shared{resp.Body, &f.total}, resp.ContentLength, maxMedium)
+	if errors.Is(err, pooled.ErrTooLarge) {
 		err = mediaError("it is larger than " + strconv.Itoa(maxMedium>>20) + " MB")
 	}
 	if err == nil { // base64 takes a third more
-		err = f.lease.Take(ctx, int64(len(content.b))/3*4)
+		err = f.lease.Take(ctx, int64(len(content.B))/3*4)
 	}
-	return content.b, err
+	return content.B, err
 }
 
 // shared is read as far as the bound of all media of a request goes.

@@ -11,6 +11,7 @@ import (
 	"gateway/shared/egress"
 	"gateway/shared/fault"
 	"gateway/shared/provider"
+	"gateway/shared/relay/pooled"
 	"gateway/shared/wire"
 )
 
@@ -56,9 +57,9 @@ func readable(contentType string) bool {
 // pour sends a body on as it comes, and keeps it for the log where that can show
 // it; whole is false when it broke off.
 func (s *sender) pour(body io.Reader, meter *tailMeter, shown bool) (whole bool) {
-	chunk := newBufferFor(streamChunk)
-	defer chunk.free()
-	p := chunk.b[:cap(chunk.b)]
+	chunk := pooled.For(streamChunk)
+	defer chunk.Free()
+	p := chunk.B[:cap(chunk.B)]
 	s.flushWhenWaiting(body)
 	for {
 		t := s.Now()
@@ -99,12 +100,12 @@ func (o *ownerWall) holds(resp *http.Response) bool {
 
 // sendHeld answers with what the provider said as far as it is the workspace's.
 func (s *sender) sendHeld(resp *http.Response) error {
-	buf := newBufferFor(int(min(resp.ContentLength, maxPlainAnswer)) + 1)
-	defer buf.free()
+	buf := pooled.For(int(min(resp.ContentLength, maxPlainAnswer)) + 1)
+	defer buf.Free()
 	if err := s.readWhole(buf, resp, maxPlainAnswer); err != nil {
-		return s.brokenAnswer(err, buf.b)
+		return s.brokenAnswer(err, buf.B)
 	}
-	out := buf.b
+	out := buf.B
 	if s.filtered() {
 		var err error
 		if out, err = s.ownList(out); err != nil {
@@ -171,11 +172,11 @@ func (s *sender) nextPage(after string) ([]byte, error) {
 		return nil, err
 	}
 	defer resp.Body.Close()
-	buf := new(buffer)
+	buf := new(pooled.Buffer)
 	if err := s.readWhole(buf, resp, maxPlainAnswer); err != nil {
-		return nil, s.brokenAnswer(err, buf.b)
+		return nil, s.brokenAnswer(err, buf.B)
 	}
-	return buf.b, nil
+	return buf.B, nil
 }
 
 // again calls the target once more in the same request, for what belongs to the
@@ -205,19 +206,19 @@ type batchState struct {
 // sendOutput answers with the rows that a batch made: those of its output file,
 // then those that failed.
 func (s *sender) sendOutput(resp *http.Response) error {
-	buf := newBuffer()
-	defer buf.free()
+	buf := pooled.New()
+	defer buf.Free()
 	if err := s.readWhole(buf, resp, maxErrorAnswer); err != nil {
-		return s.brokenAnswer(err, buf.b)
+		return s.brokenAnswer(err, buf.B)
 	}
 	var b batchState
-	if err := json.Unmarshal(buf.b, &b); err != nil {
-		return s.unusable(err, buf.b)
+	if err := json.Unmarshal(buf.B, &b); err != nil {
+		return s.unusable(err, buf.B)
 	}
-	if err := s.keep(buf.b); err != nil {
+	if err := s.keep(buf.B); err != nil {
 		return err
 	}
-	s.settleBatch(buf.b)
+	s.settleBatch(buf.B)
 	if b.Output == "" && b.Failed == "" {
 		if len(b.Errors) > 0 && !wire.IsNull(b.Errors) {
 			s.sendJSON(b.Errors, resp.Header)

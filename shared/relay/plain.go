@@ -9,23 +9,24 @@ import (
 	"gateway/shared/chat"
 	"gateway/shared/fault"
 	"gateway/shared/provider"
+	"gateway/shared/relay/pooled"
 )
 
 // plain is the answer to a unified request that is not streamed, read whole and
 // found to be one. It is read while targets can still be tried, so that a success
 // that is no answer is retried like a bad gateway.
 type plain struct {
-	buf, made  *buffer // what came; what a carrier made of it
-	media      string  // of what a carrier made; "": JSON
-	own        bool    // it is passed on as it came
+	buf, made  *pooled.Buffer // what came; what a carrier made of it
+	media      string         // of what a carrier made; "": JSON
+	own        bool           // it is passed on as it came
 	meter      chat.Meter
 	translated *chat.Response
 	signed     []chat.Signed
 }
 
 func (p *plain) free() {
-	p.buf.free()
-	p.made.free()
+	p.buf.Free()
+	p.made.Free()
 	*p = plain{}
 }
 
@@ -39,16 +40,16 @@ func (o *ownerWall) takesWhole(resp *http.Response) bool {
 func (pl *plains) takePlain(resp *http.Response) answer {
 	p := &pl.plain
 	p.free()
-	p.buf = newBufferFor(int(min(resp.ContentLength, maxPlainAnswer)) + 1)
+	p.buf = pooled.For(int(min(resp.ContentLength, maxPlainAnswer)) + 1)
 	t, held := pl.Now(), pl.lease.Held()
 	err := pl.readWhole(p.buf, resp, maxPlainAnswer)
 	pl.waited += pl.Now().Sub(t)
 	_ = resp.Body.Close()
 	if err == nil {
-		err = pl.roomToDecode(len(p.buf.b))
+		err = pl.roomToDecode(len(p.buf.B))
 	}
 	if err != nil {
-		err = pl.brokenAnswer(err, p.buf.b)
+		err = pl.brokenAnswer(err, p.buf.B)
 	} else {
 		err = pl.readPlain(resp)
 	}
@@ -63,11 +64,11 @@ func (pl *plains) takePlain(resp *http.Response) answer {
 // readPlain reads what was taken: usage, and what of it the client gets.
 func (pl *plains) readPlain(resp *http.Response) (err error) {
 	p := &pl.plain
-	out := p.buf.b
+	out := p.buf.B
 	switch {
 	case pl.to.carrier != nil:
-		p.made = newBuffer()
-		if p.made.b, p.media, p.meter, err = pl.to.carrier.DecodeResponse(p.made.b, out, resp.Header, pl.carried()); err != nil {
+		p.made = pooled.New()
+		if p.made.B, p.media, p.meter, err = pl.to.carrier.DecodeResponse(p.made.B, out, resp.Header, pl.carried()); err != nil {
 			return pl.unusable(err, out)
 		}
 		pl.learn(p.meter)
@@ -143,7 +144,7 @@ func (s *sender) sendPlain(a *answer) error {
 		}
 	}
 	p := &s.plain
-	out, kind := p.buf.b, jsonType
+	out, kind := p.buf.B, jsonType
 	switch {
 	case p.own:
 		if s.operates() {
@@ -155,16 +156,16 @@ func (s *sender) sendPlain(a *answer) error {
 		}
 	case p.translated == nil:
 		s.keepReceived(out)
-		if out = p.made.b; p.media != "" {
+		if out = p.made.B; p.media != "" {
 			kind = []string{p.media}
 		}
 	default:
-		enc := newBuffer()
-		defer enc.free()
+		enc := pooled.New()
+		defer enc.Free()
 		if err := s.encodePlain(enc); err != nil {
 			return err
 		}
-		out = enc.b
+		out = enc.B
 	}
 	if s.caching != nil {
 		s.keepAnswer(out)
@@ -182,7 +183,7 @@ func (s *sender) sendPlain(a *answer) error {
 }
 
 // encodePlain writes a decoded answer as the client reads it.
-func (pl *plains) encodePlain(enc *buffer) error {
+func (pl *plains) encodePlain(enc *pooled.Buffer) error {
 	p := &pl.plain
 	o := pl.options()
 	if pl.sameDialect() {
@@ -192,12 +193,12 @@ func (pl *plains) encodePlain(enc *buffer) error {
 		}
 	} else {
 		if err := pl.decoded.Promised(p.translated); err != nil {
-			pl.keepReceived(p.buf.b)
+			pl.keepReceived(p.buf.B)
 			return err
 		}
 		pl.remember(p.signed)
 	}
-	pl.keepReceived(p.buf.b)
-	enc.b = pl.rt.Client.EncodeResponse(enc.b, p.translated, o)
+	pl.keepReceived(p.buf.B)
+	enc.B = pl.rt.Client.EncodeResponse(enc.B, p.translated, o)
 	return nil
 }

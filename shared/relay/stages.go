@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"gateway/shared/relay/patience"
+	"gateway/shared/relay/pooled"
 	"net/http"
 	"time"
 
@@ -59,7 +60,7 @@ type outbound struct {
 	*target
 	*ownerWall
 	media      media // fetched for targets that take bytes only
-	sendBuf    *buffer
+	sendBuf    *pooled.Buffer
 	sending    *outgoing // nil until a body in memory is sent
 	modelJSON  []byte
 	injected   bool              // usage was asked for on the client's behalf
@@ -101,10 +102,10 @@ type books struct {
 	reserved        *ledger.Reservation // of key and workspace, for the whole request
 	held            targetHold          // of the target being tried
 	endFault        *fault.Fault        // of the provider: why an answer that had begun did not end well
-	outBuf          *buffer             // capture of the answer for the log
-	sealedBuf       *buffer             // what the log keeps, sealed
-	logBuf          *buffer             // headers for the log
-	receivedBuf     *buffer             // capture of the provider's answer
+	outBuf          *pooled.Buffer      // capture of the answer for the log
+	sealedBuf       *pooled.Buffer      // what the log keeps, sealed
+	logBuf          *pooled.Buffer      // headers for the log
+	receivedBuf     *pooled.Buffer      // capture of the provider's answer
 	inBooks         bool
 	opts            chat.Options
 }
@@ -168,9 +169,9 @@ type streams struct {
 	*books
 	*reply
 	*requests
-	heldBuf *buffer // beginning of a stream
-	turnBuf *buffer // translation of a stream
-	backlog backlog // of the stream that is read
+	heldBuf *pooled.Buffer // beginning of a stream
+	turnBuf *pooled.Buffer // translation of a stream
+	backlog backlog        // of the stream that is read
 }
 
 // plains read an answer that comes whole.
@@ -255,16 +256,16 @@ func (c *call) reset() {
 	c.stop()
 	c.lease.Free()
 	if !c.sending.busy() {
-		c.inBuf.free()
-		c.sendBuf.free()
+		c.inBuf.Free()
+		c.sendBuf.Free()
 	}
-	c.outBuf.free()
-	c.logBuf.free()
-	c.sealedBuf.free()
-	c.receivedBuf.free()
-	c.heldBuf.free()
+	c.outBuf.Free()
+	c.logBuf.Free()
+	c.sealedBuf.Free()
+	c.receivedBuf.Free()
+	c.heldBuf.Free()
 	c.plain.free()
-	c.turnBuf.free()
+	c.turnBuf.Free()
 	clear(c.afterwards)
 	c.walk.Spans = c.walk.Spans[:0] // of another body
 	c.checked.Keys = nil            // likewise

@@ -6,6 +6,7 @@ import (
 
 	"gateway/shared/chat"
 	"gateway/shared/fault"
+	"gateway/shared/relay/pooled"
 	"gateway/shared/wire"
 )
 
@@ -100,13 +101,13 @@ func (st *streams) open(a *answer) {
 		return // nothing is held: the head goes out as it comes
 	}
 	if st.heldBuf == nil {
-		st.heldBuf = newBuffer()
+		st.heldBuf = pooled.New()
 	}
 	held := st.heldBuf // an attempt that was given up leaves nothing in it that counts
-	held.b = held.b[:0]
-	chunk := newBufferFor(streamChunk) // a stream that comes fast is sent on in few pieces
-	defer chunk.free()
-	p := chunk.b[:cap(chunk.b)]
+	held.B = held.B[:0]
+	chunk := pooled.For(streamChunk) // a stream that comes fast is sent on in few pieces
+	defer chunk.Free()
+	p := chunk.B[:cap(chunk.B)]
 	h := st.hold(a, hold)
 	defer h.end()
 	for {
@@ -115,12 +116,12 @@ func (st *streams) open(a *answer) {
 		st.waited += st.Now().Sub(t)
 		if n > 0 {
 			out, ferr := st.pass(a, p[:n])
-			held.reserve(len(out))
-			held.b = append(held.b, out...)
+			held.Reserve(len(out))
+			held.B = append(held.B, out...)
 			m := a.meter()
 			st.patience.Arrived(m.Started)
 			if ferr != nil || m.Err != nil {
-				hide(held.b, st.secrets())
+				hide(held.B, st.secrets())
 				if !m.Started && !st.headSent {
 					st.firstEventFailed(a, m, ferr)
 					return
@@ -128,7 +129,7 @@ func (st *streams) open(a *answer) {
 				a.broken = ferr
 				break
 			}
-			if m.Started || m.Complete || len(held.b) > maxHeld || st.headSent && err == nil {
+			if m.Started || m.Complete || len(held.B) > maxHeld || st.headSent && err == nil {
 				break
 			}
 		}
@@ -149,7 +150,7 @@ func (st *streams) open(a *answer) {
 		st.firstEventFailed(a, a.meter(), io.ErrUnexpectedEOF)
 		return
 	}
-	a.held = held.b
+	a.held = held.B
 }
 
 // firstEventFailed turns a stream that never began into a refusal.
@@ -197,9 +198,9 @@ func (s *sender) sendStream(a *answer) error {
 
 // pump reads the answer to its end.
 func (s *sender) pump(a *answer) error {
-	chunk := newBufferFor(streamChunk)
-	defer chunk.free()
-	p := chunk.b[:cap(chunk.b)]
+	chunk := pooled.For(streamChunk)
+	defer chunk.Free()
+	p := chunk.B[:cap(chunk.B)]
 	for {
 		t := s.Now()
 		n, err := a.resp.Body.Read(p)

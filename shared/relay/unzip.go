@@ -7,15 +7,16 @@ import (
 
 	"gateway/shared/egress"
 	"gateway/shared/fault"
+	"gateway/shared/relay/pooled"
 )
 
 // readWhole reads an answer whole, inflated where it came compressed, though nobody
-// asked for it. More than limit bytes is errTooLarge.
-func (pl *plains) readWhole(buf *buffer, resp *http.Response, limit int64) error {
+// asked for it. More than limit bytes is pooled.ErrTooLarge.
+func (pl *plains) readWhole(buf *pooled.Buffer, resp *http.Response, limit int64) error {
 	if err := egress.Inflate(resp, 0); err != nil {
 		return err
 	}
-	return buf.readAll(pl.ctx, pl.lease, resp.Body, resp.ContentLength, limit)
+	return buf.ReadAll(pl.ctx, pl.lease, resp.Body, resp.ContentLength, limit)
 }
 
 // maxTranslated bounds an answer that is translated, in bytes: while that lasts it

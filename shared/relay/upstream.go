@@ -6,6 +6,7 @@ import (
 
 	"gateway/shared/chat"
 	"gateway/shared/provider"
+	"gateway/shared/relay/pooled"
 	"gateway/shared/wire"
 )
 
@@ -52,7 +53,7 @@ func (rq *requests) upstreamBody() ([]byte, error) {
 // room for a longer model and for asking for usage.
 func (o *outbound) roomToSend() {
 	if o.sendBuf == nil {
-		o.sendBuf = newBufferFor(len(o.in) + 256)
+		o.sendBuf = pooled.For(len(o.in) + 256)
 	}
 }
 
@@ -61,15 +62,15 @@ func (rq *requests) carriedBody(src []byte) ([]byte, error) {
 	a := rq.carried()
 	a.Body = src
 	var err error
-	rq.sendBuf.b, rq.to.contentType, err = rq.to.carrier.EncodeRequest(rq.sendBuf.b[:0], src, a)
+	rq.sendBuf.B, rq.to.contentType, err = rq.to.carrier.EncodeRequest(rq.sendBuf.B[:0], src, a)
 	if err != nil {
 		return nil, err
 	}
 	if rq.to.carrier.Name() == provider.AnthropicMessages {
-		rq.sendBuf.b, _ = adapt(&rq.to.target, rq.to.op, provider.AnthropicMessages, rq.to.model, rq.sendBuf.b)
+		rq.sendBuf.B, _ = adapt(&rq.to.target, rq.to.op, provider.AnthropicMessages, rq.to.model, rq.sendBuf.B)
 	}
 	rq.rec.Losses = rq.loss.Paths()
-	return rq.sendBuf.b, rq.loss.Err()
+	return rq.sendBuf.B, rq.loss.Err()
 }
 
 // rawBody changes a pass-through body only where a saved provider was named in
@@ -111,8 +112,8 @@ func (o *outbound) withModel(src []byte) ([]byte, error) {
 	}
 	o.modelJSON = wire.AppendJSONString(o.modelJSON[:0], o.to.model)
 	o.roomToSend()
-	o.sendBuf.b = wire.Splice(o.sendBuf.b[:0], src, bodyKeys.SetKey(w, keyModel, o.modelJSON))
-	return o.sendBuf.b, nil
+	o.sendBuf.B = wire.Splice(o.sendBuf.B[:0], src, bodyKeys.SetKey(w, keyModel, o.modelJSON))
+	return o.sendBuf.B, nil
 }
 
 // spliced is the client's body with the model that was decided on, and with
@@ -141,8 +142,8 @@ func (rq *requests) spliced(src []byte) ([]byte, error) {
 	}
 	if n > 0 {
 		rq.roomToSend()
-		rq.sendBuf.b = wire.Splice(rq.sendBuf.b[:0], src, edits[:n]...)
-		src = rq.sendBuf.b
+		rq.sendBuf.B = wire.Splice(rq.sendBuf.B[:0], src, edits[:n]...)
+		src = rq.sendBuf.B
 	}
 	adapted, dropped := adapt(&rq.to.target, rq.to.op, rq.to.dialectName(), rq.to.model, src)
 	for _, name := range dropped {
@@ -220,7 +221,7 @@ func (rq *requests) translated(src []byte) ([]byte, error) {
 		r.Recall = rq.recall
 	}
 	err = rq.withMediaBytes(r, func() (err error) {
-		rq.sendBuf.b, err = chat.Translate(rq.sendBuf.b[:0], rq.rt.Client, rq.to.dialect, r, &rq.to.traits, &rq.loss)
+		rq.sendBuf.B, err = chat.Translate(rq.sendBuf.B[:0], rq.rt.Client, rq.to.dialect, r, &rq.to.traits, &rq.loss)
 		return err
 	})
 	if err != nil {
@@ -228,13 +229,13 @@ func (rq *requests) translated(src []byte) ([]byte, error) {
 	}
 	if rq.to.dialect.Name() == provider.AnthropicMessages {
 		// Some hosts of these models take what the address says out of the body.
-		rq.sendBuf.b, _ = adapt(&rq.to.target, rq.to.op, provider.AnthropicMessages, rq.to.model, rq.sendBuf.b)
+		rq.sendBuf.B, _ = adapt(&rq.to.target, rq.to.op, provider.AnthropicMessages, rq.to.model, rq.sendBuf.B)
 	}
 	if err := rq.loss.Err(); err != nil {
 		return nil, err
 	}
 	rq.rec.Losses = rq.loss.Paths()
-	return rq.sendBuf.b, nil
+	return rq.sendBuf.B, nil
 }
 
 // formBody is the form for the target, when it is held whole: nil otherwise.
@@ -245,8 +246,8 @@ func (o *outbound) formBody() []byte {
 	if o.to.upstream == "" || o.form.Is("model", o.to.upstream) {
 		return o.in
 	}
-	o.sendBuf.b = o.form.Set(o.sendBuf.b[:0], "model", o.to.upstream)
-	return o.sendBuf.b
+	o.sendBuf.B = o.form.Set(o.sendBuf.B[:0], "model", o.to.upstream)
+	return o.sendBuf.B
 }
 
 // formStream is the body of a long form; length is -1 when it is not known.
