@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -18,7 +20,11 @@ func serveAWS(t *testing.T, open func(context.Context, options) (*gateway, error
 	t.Helper()
 	t.Setenv("GATEWAY_ADMIN_KEY", "admin-key-of-this-test")
 	t.Setenv("GATEWAY_WORKSPACE_KEY", "workspace-key-of-this-test")
-	g, err := open(t.Context(), options{addr: "127.0.0.1:0", data: t.TempDir(), mock: true, store: "aws"})
+	data := t.TempDir()
+	if err := os.Symlink(awstest.Functions(t), filepath.Join(data, "functions")); err != nil {
+		t.Fatal(err)
+	}
+	g, err := open(t.Context(), options{addr: "127.0.0.1:0", data: data, mock: true, store: "aws"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 )
 
 // A batch of 24 hours is handed to the provider's own batches, is read until it has
@@ -70,18 +69,30 @@ func TestABatchThatTheProviderRefuses(t *testing.T) {
 // A batch that a provider runs is cancelled there.
 func TestABatchAtTheProviderIsCancelled(t *testing.T) {
 	t.Parallel()
-	quick := batchPace.Poll
-	batchPace.Poll = 3 * time.Second // the mock ends a batch when it is read twice
-	t.Cleanup(func() { batchPace.Poll = quick })
-	n := jobHost{provider: "openai", key: `"key":"mock-key",`}.host(t)
-	file := n.keep(n.mine, rowsFor("gpt-4o-mini"))
-	id := n.id("POST", "/batches", fmt.Sprintf(`{"input_file_id":%q,"endpoint":"/v1/chat/completions","completion_window":"24h","gateway_options":{"x-gateway-virtual-key":"common"}}`, file), asGateway(n.mine)...)
-	if got := n.call("POST", "/batches/"+id+"/cancel", "", asGateway(n.mine)...); got.status != 200 || got.json(t)["status"] != "cancelling" {
+	base, cancelled := slowProvider(t)
+	r := start(t)
+	r.admin("POST", "/virtual-keys", fmt.Sprintf(`{"name":"Slow","slug":"slow","provider":"openai","key":"of-the-provider","workspace_id":"default","customHost":%q}`, base))
+	file := r.keep(workspaceKey, chatRows(2, "gpt-4o-mini", greeting))
+	id := r.id("POST", "/batches", fmt.Sprintf(`{"input_file_id":%q,"endpoint":"/v1/chat/completions","completion_window":"24h","gateway_options":{"x-gateway-virtual-key":"slow"}}`, file), asGateway(workspaceKey)...)
+	r.runsThere(id)
+	if got := r.call("POST", "/batches/"+id+"/cancel", "", asGateway(workspaceKey)...); got.status != 200 || got.json(t)["status"] != "cancelling" {
 		t.Fatalf("%d %s", got.status, got.body)
 	}
-	if b := n.ended(n.mine, id); b["status"] != "cancelled" || b["cancelled_at"] == nil {
-		t.Errorf("%v", b)
+	if b := r.ended(workspaceKey, id); b["status"] != "cancelled" || b["cancelled_at"] == nil || cancelled.Load() != 1 {
+		t.Errorf("cancelled %d times: %v", cancelled.Load(), b)
 	}
+}
+
+// runsThere waits until a batch is at work at its provider.
+func (r *running) runsThere(id string) {
+	r.t.Helper()
+	eventually(r.t, func() error {
+		b := r.call("GET", "/batches/"+id+"?include_provider_details=true", "", asGateway(workspaceKey)...).json(r.t)
+		if d, _ := b["provider_details"].(map[string]any); d == nil || d["status"] != "in_progress" {
+			return fmt.Errorf("%v", b)
+		}
+		return nil
+	})
 }
 
 // slowProvider is a provider of OpenAI's shape whose batches run until they are
@@ -122,13 +133,7 @@ func TestABatchAtTheProviderEndsWithItsKey(t *testing.T) {
 	key := made["key"].(string)
 	file := r.keep(key, chatRows(2, "gpt-4o-mini", greeting))
 	id := r.id("POST", "/batches", fmt.Sprintf(`{"input_file_id":%q,"endpoint":"/v1/chat/completions","completion_window":"24h","gateway_options":{"x-gateway-virtual-key":"slow"}}`, file), asGateway(key)...)
-	eventually(t, func() error {
-		b := r.call("GET", "/batches/"+id+"?include_provider_details=true", "", asGateway(workspaceKey)...).json(t)
-		if d, _ := b["provider_details"].(map[string]any); d == nil || d["status"] != "in_progress" {
-			return fmt.Errorf("%v", b)
-		}
-		return nil
-	})
+	r.runsThere(id)
 	if cancelled.Load() != 0 {
 		t.Fatal("it was cancelled with a valid key")
 	}

@@ -207,10 +207,11 @@ func archived(t *testing.T, g *gateway) []usage.Record {
 	return all
 }
 
-// eventually tries f until it succeeds, for at most 20 s.
+// eventually tries f until it succeeds, for at most two minutes: what takes a
+// second may take long on a busy machine.
 func eventually(t *testing.T, f func() error) {
 	t.Helper()
-	deadline := time.Now().Add(20 * time.Second)
+	deadline := time.Now().Add(2 * time.Minute)
 	for {
 		err := f()
 		if err == nil {

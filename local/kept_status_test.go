@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"sync/atomic"
 	"testing"
 )
 
@@ -9,7 +10,7 @@ import (
 // fallbacks, breakers, records and clients see.
 func TestRoutesSeeTheStatusThatTheProviderSent(t *testing.T) {
 	t.Parallel()
-	r := start(t)
+	r := start(t).instance(new(atomic.Int64)) // its retries do not wait
 	type expected struct {
 		name                    string
 		first, attempts, answer int

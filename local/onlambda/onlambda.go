@@ -77,11 +77,12 @@ func New(o Options) *Shim {
 	return s
 }
 
-// Build makes the binaries of all functions for this machine in dir. It needs
-// the source tree and the go command.
+// Build makes the binaries of all functions for this machine in dir, where those
+// that are up to date stay; they are when the source is, so the commit is not
+// stamped into them. It needs the source tree and the go command.
 func Build(ctx context.Context, root, dir string, names ...string) error {
 	cmd := exec.CommandContext(ctx, filepath.Join(root, "scripts", "lambdas.sh"), append([]string{"--out", dir}, names...)...)
-	cmd.Env = append(os.Environ(), "GOOS="+hostOS, "GOARCH="+hostArch)
+	cmd.Env = append(os.Environ(), "GOOS="+hostOS, "GOARCH="+hostArch, "GOFLAGS="+os.Getenv("GOFLAGS")+" -buildvcs=false")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("onlambda: build: %w\n%s", err, out)
 	}

@@ -70,7 +70,7 @@ func functions(t testing.TB) []string {
 func install(t *testing.T) *installation {
 	t.Helper()
 	services := awstest.Start(t)
-	in := &installation{sqs: services.SQS, dir: t.TempDir(), env: services.Env}
+	in := &installation{sqs: services.SQS, dir: awstest.Functions(t), env: services.Env}
 	for name, value := range map[string]string{
 		onaws.EnvEgress: "127.0.0.0/8", onaws.EnvTrustedHosts: "127.0.0.1", onaws.EnvOriginSecrets: "of-the-edge",
 	} {
