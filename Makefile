@@ -5,7 +5,7 @@ NICE  ?=
 # Packages of the main module; infra and scripts/goaws are modules of their own.
 PKG   ?= ./...
 
-.PHONY: help run test unit standard race lint cross fuzz arm clients kill bench matrix synth infra-test lambdas deps clean
+.PHONY: help run test quick unit standard race lint cross fuzz arm clients kill bench matrix synth infra-test lambdas deps clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk 'BEGIN{FS=":.*## "}{printf "  make %-12s %s\n",$$1,$$2}'
@@ -22,8 +22,23 @@ node_modules/.stamp: scripts/testdeps/package-lock.json scripts/clients/package-
 
 test: deps lint cross unit standard infra-test fuzz ## everything that CI runs
 
-unit: deps ## all tests of the main module, with the race detector
-	$(NICE) $(GO) test -race -timeout 15m $(PKG)
+# How long the tests of one package may take: no test waits on the clock, so this is
+# for slow machines alone.
+TIMEOUT ?= 60m
+
+# Vet has run in lint.
+unit: deps ## all tests of the main module, with the race detector where there is concurrency
+	@unraced=$$(grep -v '^#' scripts/unraced.txt | sed 's|^|gateway/|') && all=$$($(GO) list $(PKG)) && \
+	calm=$$(grep -xF "$$unraced" <<<"$$all" || true) && other=$$(grep -vxF "$$unraced" <<<"$$all" || true) && \
+	{ [ -z "$$calm" ] || $(NICE) $(GO) test -vet=off -timeout $(TIMEOUT) $$calm; } && \
+	{ [ -z "$$other" ] || $(NICE) $(GO) test -vet=off -race -timeout $(TIMEOUT) $$other; }
+
+# What is left out here: the emulators of DynamoDB and SQS, the race detector, ./local.
+quick: ## while you work: vet what changed since main, test shared/ and its golden files in short mode
+	@changed=$$( (git diff --name-only --diff-filter=d $$(git merge-base HEAD $(BASE)); git ls-files -o --exclude-standard) | grep -E '\.go$$' | grep -vE '^(infra|scripts/(goaws|lint))/' | xargs -rn1 dirname | sort -u | sed 's|^|./|') && \
+	{ [ -z "$$changed" ] || { echo "vet $$changed" && $(GO) vet $$changed; }; }
+	$(NICE) $(GO) test -vet=off -short -timeout $(TIMEOUT) ./shared/...
+BASE ?= main
 
 # What of the end-to-end tests shows that net/http serves and calls as the engines of
 # this project do: wire, streams, faults, kills and books.
@@ -31,7 +46,7 @@ STANDARD = RefusalsDoNotWait|TargetsThat|Hostile|HeadersEndHere|ByteForByte|Pass
 
 standard: deps ## end-to-end tests with net/http as server and client, and without assembly
 	$(NICE) $(GO) test -tags purego ./shared/wire/...
-	GATEWAY_HTTP=standard $(NICE) $(GO) test -tags purego -timeout 15m -run '$(STANDARD)' ./local
+	GATEWAY_HTTP=standard $(NICE) $(GO) test -tags purego -timeout $(TIMEOUT) -run '$(STANDARD)' ./local
 	GATEWAY_HTTP=standard GOFLAGS="$$GOFLAGS -tags=purego" $(NICE) $(GO) test -count=1 ./scripts/clients/...
 
 lint: ## gofmt, vet and staticcheck

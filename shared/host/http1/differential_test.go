@@ -207,6 +207,9 @@ func TestAnswersSameAsNetHTTP(t *testing.T) {
 // TestSplitAnywhere sends requests in two pieces, cut at every byte, and in pieces
 // of one byte.
 func TestSplitAnywhere(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a thousand connections; left out by -short")
+	}
 	t.Parallel()
 	mine, net, me, them := pair(t)
 	for _, raw := range []string{

@@ -20,6 +20,9 @@ const goawsDir = "../../../scripts/goaws"
 // the test: its standard input is closed.
 func startGoaws(t *testing.T) string {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("-short tests against the strict fake alone")
+	}
 	binary, err := filepath.Abs(filepath.Join(goawsDir, "bin", "goaws"))
 	if err != nil {
 		t.Fatal(err)

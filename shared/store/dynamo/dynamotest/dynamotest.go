@@ -27,9 +27,13 @@ const binary = "scripts/testdeps/node_modules/@dynoxide/linux-x64/dynoxide"
 
 // Start gives the address of a DynamoDB for one test: AWS_ENDPOINT_URL when that
 // is set, else an emulator of its own that ends with the test. Where the
-// emulator is not installed the test is skipped, or fails when CI is set.
+// emulator is not installed the test is skipped, or fails when CI is set; -short
+// skips it too.
 func Start(t testing.TB) (endpoint string) {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("-short tests the embedded store alone")
+	}
 	if !Emulated() {
 		return os.Getenv("AWS_ENDPOINT_URL")
 	}
