@@ -1,0 +1,203 @@
+package admin
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+
+	"gateway/shared/audit"
+	"gateway/shared/fault"
+	"gateway/shared/resource"
+)
+
+func (h history[T]) readQuery() []Field {
+	if h.of() == nil || h.of().Publish == "" {
+		return nil
+	}
+	return []Field{{Name: "version", Type: String, Max: 255, Default: publishedRef, Doc: "Version to read: latest, default (the published one), its number, or a label."}}
+}
+
+// entryShape is the shape of a version in the list: the resource with the
+// members of Shown.
+func (h history[T]) entryShape() *shape[T] {
+	entry := *h.m.shape
+	entry.members = slices.Clone(entry.members)
+	for _, sh := range h.of().Shown {
+		entry.put(sh.Field, func(c *Call, it Item[T], _ map[string]json.RawMessage) any { return sh.Value(c, it) })
+	}
+	return &entry
+}
+
+// routes are the routes below an item.
+func (h history[T]) routes(item string) []Route {
+	if h.of() == nil {
+		return nil
+	}
+	v, word := h.of(), title(h.col.Object)
+	if v.Name == "" {
+		v.Name = operation(h.col.Object)
+	}
+	entry := h.entryShape()
+	out := []Route{h.col.finish("read", Route{
+		Method: "GET", Path: item + "/versions", Name: "list" + v.Name + "Versions", Doc: "List the versions of a " + word + ", newest first.", Role: h.col.ReadRole,
+		Query: v.Paging.Fields(), Answer: ListSchema(entry.schema(false)), Do: func(c *Call) (any, error) { return h.list(c, entry) },
+	})}
+	if v.Publish == "" {
+		return out
+	}
+	out = append(out, h.col.finish("read", Route{
+		Method: "GET", Path: item + "/versions/{versionId}", Name: "get" + v.Name + "Version", Doc: "Read a version of a " + word + ".", Role: h.col.ReadRole,
+		Answer: wrappedSchema(h.col.Wrapped, h.m.shape.schema(false)), Do: h.readOne,
+	}))
+	publish := h.col.finish("update", Route{
+		Method: "PUT", Path: item + "/makeDefault", Name: "publish" + v.Name, Doc: "Publish a version of a " + word + ".", Role: h.col.WriteRole,
+		Body: []Field{{Name: "version", Type: Integer, Required: true, Min: 1, Max: 999_999_999}}, Action: audit.Publish, Answer: emptySchema, Do: h.publish,
+	})
+	publish.Scopes = []string{v.Publish}
+	out = append(out, publish)
+	if v.Labels != "" {
+		out = append(out, h.col.finish("update", Route{
+			Method: "PUT", Path: item + "/versions/{versionId}", Name: "label" + v.Name + "Version", Doc: "Put a label on a version, which it leaves another for; null takes all off.", Role: h.col.WriteRole,
+			Body: []Field{{Name: "label_id", Type: String, Max: 255}}, BodyMode: PartialBody, Action: audit.Update, Answer: emptySchema, Do: h.putLabel,
+		}))
+	}
+	return out
+}
+
+func (h history[T]) list(c *Call, entry *shape[T]) (any, error) {
+	page, err := h.of().Paging.Of(c.Query)
+	if err != nil {
+		return nil, err
+	}
+	it, err := h.col.Find(c)
+	if err != nil {
+		return nil, err
+	}
+	all, err := c.Resources.Versions(c.Context, it.Scope, it.Kind, it.ID)
+	if err != nil {
+		return nil, err
+	}
+	entries := make([]any, 0, min(int64(len(all)), page.Size))
+	for _, v := range Cut(all, page) {
+		one, err := h.as(it, &v)
+		if err != nil {
+			return nil, err
+		}
+		o, err := entry.render(c, one, false)
+		if err != nil {
+			return nil, err
+		}
+		entries = append(entries, o)
+	}
+	return ListEnvelope.Wrap(entries, len(all), page), nil
+}
+
+// named finds the version that the path names by id or number.
+func (h history[T]) named(c *Call, it Item[T]) (*resource.Record, error) {
+	name := c.Param("versionId")
+	if n, err := strconv.ParseInt(name, 10, 64); err == nil {
+		return h.version(c, it, n)
+	}
+	all, err := c.Resources.Versions(c.Context, it.Scope, it.Kind, it.ID)
+	if err != nil {
+		return nil, err
+	}
+	n := slices.IndexFunc(all, func(v resource.Record) bool { return v.VersionID == name })
+	if n < 0 {
+		return nil, fault.Newf(fault.NotFound, "versionId", "This %s has no such version", title(h.col.Object))
+	}
+	return &all[n], nil
+}
+
+func (h history[T]) readOne(c *Call) (any, error) {
+	it, err := h.col.Find(c)
+	if err != nil {
+		return nil, err
+	}
+	v, err := h.named(c, it)
+	if err != nil {
+		return nil, err
+	}
+	if it, err = h.as(it, v); err != nil {
+		return nil, err
+	}
+	o, err := h.col.Show(c, it)
+	return wrapped(h.col.Wrapped, o), err
+}
+
+// publish makes a version the content.
+func (h history[T]) publish(c *Call) (any, error) {
+	return nil, c.Change(func(tx *resource.Tx) error {
+		it, err := h.col.FindIn(c, tx)
+		if err != nil {
+			return err
+		}
+		v, err := h.version(c, it, c.Body.Int("version"))
+		if err != nil {
+			return err
+		}
+		old := *it.Record
+		now, err := h.as(it, v)
+		if err != nil {
+			return err
+		}
+		v.Body = now.Body
+		tx.Publish(it.Record, v)
+		it.UpdatedBy = c.Actor()
+		ch := Change[T]{Old: &old, Was: it.Form, Rec: it.Record, Form: now.Form}
+		if err := h.m.writer.before(c, tx, &ch); err != nil {
+			return err
+		}
+		if err := tx.Update(ch.Rec); err != nil {
+			return err
+		}
+		return h.m.writer.after(c, tx, &ch)
+	})
+}
+
+// putLabel puts a label on the version of the path, or takes all off it.
+func (h history[T]) putLabel(c *Call) (any, error) {
+	return nil, c.Change(func(tx *resource.Tx) error {
+		it, err := h.col.FindIn(c, tx)
+		if err != nil {
+			return err
+		}
+		v, err := h.named(c, it)
+		if err != nil {
+			return err
+		}
+		if it.Labels == nil {
+			it.Labels = make(map[string]int64)
+		}
+		if c.Body.Null("label_id") {
+			for label, n := range it.Labels {
+				if n == v.Version {
+					delete(it.Labels, label)
+				}
+			}
+		} else {
+			label, ok, err := h.label(c, c.Body.Text("label_id"))
+			if err != nil {
+				return err
+			}
+			if !ok {
+				return fault.Invalid("label_id", "is no label of the workspace or the organisation")
+			}
+			it.Labels[label.ID] = v.Version
+		}
+		it.UpdatedBy = c.Actor()
+		return tx.Update(it.Record)
+	})
+}
+
+// LabelsOf are the ids of the labels on the version that an item shows, sorted.
+func LabelsOf(rec *resource.Record) []string {
+	out := []string{}
+	for label, n := range rec.Labels {
+		if n == rec.Version {
+			out = append(out, label)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
