@@ -110,7 +110,7 @@ func BenchmarkRelay(b *testing.B) {
 				Loader: g.core.Loader, Auth: g.core.Auth, Ledger: g.core.Ledger, Book: pricing.Default(), Sink: g.stores.Journal,
 				Sealer: g.core.Sealer, Store: g.core.Store, Egress: g.core.Egress,
 				Transport: recorded(b, g, c.upstream, chatBody(model, c.message, more)),
-				Dialects:  []chat.Dialect{openai.Chat{}, openai.Completions{}, anthropic.Messages{}},
+				Dialects:  []chat.Provider{openai.Chat{}, openai.Completions{}, anthropic.Messages{}},
 			})
 			mux := relay.NewMux(r, assembly.DataPlane())
 			body := chatBody(c.model, c.message, c.more)

@@ -36,7 +36,7 @@ func TestBodyThatIsStillSentIsNotOverwrittenByTheNextRequest(t *testing.T) {
 	mux := relay.NewMux(relay.New(relay.Options{
 		Loader: g.core.Loader, Auth: g.core.Auth, Ledger: g.core.Ledger, Book: pricing.Default(), Sink: g.stores.Journal,
 		Sealer: g.core.Sealer, Store: g.core.Store, Egress: g.core.Egress, Transport: transport,
-		Dialects: []chat.Dialect{openai.Chat{}},
+		Dialects: []chat.Provider{openai.Chat{}},
 	}), assembly.DataPlane())
 	send := func(word string) {
 		req, err := http.NewRequest("POST", "http://gateway/v1/chat/completions", strings.NewReader(chatBody("@mock/gpt-4o-mini", strings.Repeat(word, 1000), "")))

@@ -12,7 +12,7 @@ import (
 	"gateway/shared/dialect/openai"
 )
 
-func meaning(t *testing.T, d chat.Dialect, q Question, embedder string) (Meaning, bool) {
+func meaning(t *testing.T, d chat.RequestReader, q Question, embedder string) (Meaning, bool) {
 	t.Helper()
 	r, err := d.DecodeRequest(q.Body)
 	if err != nil {

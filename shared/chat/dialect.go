@@ -73,15 +73,17 @@ type FilterOptions struct {
 	Injected bool
 }
 
-// Dialect is one wire shape, both ways, plain and streamed. Implementations are
-// stateless and safe for concurrent use. All errors are *fault.Fault.
+// Dialect is one wire shape. What can be done with it is told by the roles that it
+// has; none has methods for a role that it has not. Implementations are stateless
+// and safe for concurrent use. All errors are *fault.Fault.
 type Dialect interface {
 	// Name is the dialect's name: openai.chat, openai.completions,
 	// anthropic.messages.
 	Name() string
+}
 
-	// Client side.
-
+// RequestReader reads what clients send.
+type RequestReader interface {
 	// Check tests the bounds of the specification on a client's body: 400 naming
 	// the field and what is allowed. null counts as absent, unknown fields pass.
 	// A duplicate, escaped or case-variant spelling of a field that counts is 400.
@@ -89,41 +91,82 @@ type Dialect interface {
 	// DecodeRequest reads a body that Check has passed. The result holds no
 	// reference to body.
 	DecodeRequest(body []byte) (*Request, error)
-	// EncodeResponse appends an answer to a client.
+}
+
+// AnswerWriter writes answers to clients.
+type AnswerWriter interface {
+	// EncodeResponse appends an answer.
 	EncodeResponse(dst []byte, r *Response, o *Options) []byte
-	// NewStreamEncoder writes a streamed answer to a client.
+	// NewStreamEncoder writes a streamed answer.
 	NewStreamEncoder(o *Options) StreamEncoder
+}
+
+// ErrorWriter writes errors to clients.
+type ErrorWriter interface {
 	// AppendError appends a plain error body.
 	AppendError(dst []byte, f *fault.Fault, o *Options) []byte
 	// AppendStreamError appends the event that ends a broken stream.
 	AppendStreamError(dst []byte, f *fault.Fault, o *Options) []byte
+}
 
-	// Provider side.
-
+// RequestWriter writes requests to providers.
+type RequestWriter interface {
+	Dialect
 	// EncodeRequest appends the body for a provider. What it cannot carry is in
 	// loss; it refuses what the provider would refuse. The request's Model is
 	// what is sent.
 	EncodeRequest(dst []byte, r *Request, t *Traits, loss *Loss) ([]byte, error)
-	// DecodeResponse reads a provider's answer. An error body inside a success is
-	// an error.
+}
+
+// AnswerReader reads what providers answer.
+type AnswerReader interface {
+	// DecodeResponse reads a plain answer. An error body inside a success is an
+	// error.
 	DecodeResponse(body []byte, t *Traits) (*Response, error)
-	// NewStreamDecoder reads a provider's stream.
+	// NewStreamDecoder reads a stream.
 	NewStreamDecoder(t *Traits) StreamDecoder
-	// DecodeError reads a provider's error answer; the fault's source is the
-	// provider and its cause a *ProviderError.
+}
+
+// ErrorReader reads the errors of providers.
+type ErrorReader interface {
+	// DecodeError reads an error answer; the fault's source is the provider and
+	// its cause a *ProviderError.
 	DecodeError(status int, h http.Header, body []byte) *fault.Fault
+}
 
-	// Same dialect on both sides.
-
-	// MeterResponse reads what the books need of a plain answer that is passed on
-	// as it is.
+// Passer meters answers that are passed on as they are.
+type Passer interface {
+	// MeterResponse reads what the books need of a plain answer.
 	MeterResponse(body []byte) Meter
 	// NewStreamFilter passes a stream on and meters it.
 	NewStreamFilter(o *FilterOptions) StreamFilter
 }
 
-// Headed is a Dialect whose providers tell a part of a plain answer in its
-// headers, usage above all.
+// Client is a dialect in which clients ask.
+type Client interface {
+	Dialect
+	RequestReader
+	AnswerWriter
+	ErrorWriter
+}
+
+// Provider is a dialect in which providers are asked.
+type Provider interface {
+	RequestWriter
+	AnswerReader
+	ErrorReader
+}
+
+// Spoken is a dialect that clients and providers speak, so that requests and
+// answers may go through as they are.
+type Spoken interface {
+	Client
+	Provider
+	Passer
+}
+
+// Headed is a Provider that tells a part of a plain answer in its headers, usage
+// above all.
 type Headed interface {
 	// ReadHeader adds what h tells to an answer that has been decoded.
 	ReadHeader(h http.Header, r *Response)

@@ -22,7 +22,7 @@ type Jobs interface {
 	Do(ctx context.Context, j *Job) (*JobAnswer, error)
 	// Usage is what the rows of the ended batch j.ID used, one entry for each model.
 	Usage(ctx context.Context, j *Job) ([]Meter, error)
-	// DecodeError reads a provider's error answer, as Dialect.DecodeError does.
+	// DecodeError reads a provider's error answer, as ErrorReader does.
 	DecodeError(status int, h http.Header, body []byte) *fault.Fault
 }
 
@@ -58,10 +58,11 @@ const EmbeddingRows = "openai.embeddings"
 
 // Talk is how a client's dialect reaches a model.
 type Talk struct {
-	Client, Provider Dialect
-	Translator       Translator // of rows that are no conversations, in place of both; nil where such rows need none
-	Model            string     // as the provider takes it
-	Traits           *Traits
+	Client     Client
+	Provider   Provider
+	Translator Translator // of rows that are no conversations, in place of both; nil where such rows need none
+	Model      string     // as the provider takes it
+	Traits     *Traits
 	// Adapt changes a body that the provider's dialect wrote where the host differs
 	// from others that speak it; dropped are the members that were left out.
 	Adapt func(body []byte) (adapted []byte, dropped []string)

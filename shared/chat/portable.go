@@ -24,7 +24,7 @@ type Portable interface {
 
 // Translate appends the body for provider of r, which client has decoded. It
 // refuses what t is known not to do, see Refuse. What is lost, and what is wrong, is named as in the client's own body.
-func Translate(dst []byte, client, provider Dialect, r *Request, t *Traits, loss *Loss) ([]byte, error) {
+func Translate(dst []byte, client Dialect, provider RequestWriter, r *Request, t *Traits, loss *Loss) ([]byte, error) {
 	if p, ok := client.(Portable); ok {
 		if err := p.Portable(r); err != nil {
 			return dst, err

@@ -21,7 +21,7 @@ type Translator interface {
 	// DecodeResponse appends the client's answer. An error body inside a success
 	// is an error. An empty contentType is application/json.
 	DecodeResponse(dst, answer []byte, h http.Header, a *Asked) (out []byte, contentType string, m Meter, err error)
-	// DecodeError reads a provider's error answer, as Dialect.DecodeError does.
+	// DecodeError reads a provider's error answer, as ErrorReader does.
 	DecodeError(status int, h http.Header, body []byte) *fault.Fault
 }
 

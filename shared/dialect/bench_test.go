@@ -93,7 +93,7 @@ func openAIStream(n int) [][]byte {
 		chunk("[]", `{"prompt_tokens":120,"completion_tokens":100,"total_tokens":220}`), []byte("data: [DONE]\n\n"))
 }
 
-func benchmarkStream(b *testing.B, provider, client chat.Dialect, pieces [][]byte) {
+func benchmarkStream(b *testing.B, provider chat.AnswerReader, client chat.AnswerWriter, pieces [][]byte) {
 	o := chat.Options{Strict: true, IncludeUsage: true, ID: "gw", Model: "m", Created: 1, ProviderName: "acme"}
 	var out []byte
 	b.ReportAllocs()
@@ -139,7 +139,7 @@ func BenchmarkMeterResponse(b *testing.B) {
 	}
 }
 
-func benchmarkFilter(b *testing.B, d chat.Dialect, pieces [][]byte) {
+func benchmarkFilter(b *testing.B, d chat.Passer, pieces [][]byte) {
 	o := &chat.FilterOptions{}
 	b.ReportAllocs()
 	defer golden.ReportCPU(b)()

@@ -75,29 +75,29 @@ func TestWhatATargetCannotDoIsRefused(t *testing.T) {
 				}
 			}
 			decoded := func() *chat.Request {
-				r, err := golden.Dialects[client].DecodeRequest([]byte(w.body))
+				r, err := golden.Clients[client].DecodeRequest([]byte(w.body))
 				if err != nil {
 					t.Fatalf("%s of %s: %v", w.name, client, err)
 				}
 				return r
 			}
 			var checked chat.Checked
-			if err := golden.Dialects[client].Check([]byte(w.body), &checked); err != nil {
+			if err := golden.Clients[client].Check([]byte(w.body), &checked); err != nil {
 				t.Errorf("%s of %s is out of bounds: %v", w.name, client, err)
 			}
 			if !traits.MayExceed([]byte(w.body), nil) || !traits.MayExceed([]byte(w.body), &checked) {
 				t.Errorf("%s of %s is not looked at when it is passed on", w.name, client)
 			}
-			check("its own dialect", chat.Refuse(golden.Dialects[client], decoded(), &traits, &chat.Loss{StrictAnswer: true}))
-			if err := chat.Refuse(golden.Dialects[client], decoded(), &chat.Traits{}, &chat.Loss{StrictAnswer: true}); err != nil {
+			check("its own dialect", chat.Refuse(golden.Clients[client], decoded(), &traits, &chat.Loss{StrictAnswer: true}))
+			if err := chat.Refuse(golden.Clients[client], decoded(), &chat.Traits{}, &chat.Loss{StrictAnswer: true}); err != nil {
 				t.Errorf("%s of %s is refused without a limit: %v", w.name, client, err)
 			}
-			for name, d := range golden.Dialects {
+			for name, d := range golden.Providers {
 				if client == "anthropic" && w.name == "thinking" && name != client {
 					continue // see TestThinkingOfMessagesIsLeftOut
 				}
 				traits.Provider = "p"
-				_, err := chat.Translate(nil, golden.Dialects[client], d, decoded(), &traits, &chat.Loss{StrictAnswer: true})
+				_, err := chat.Translate(nil, golden.Clients[client], d, decoded(), &traits, &chat.Loss{StrictAnswer: true})
 				check(name, err)
 			}
 		}
@@ -121,22 +121,22 @@ func TestLimitsLetEverythingElsePass(t *testing.T) {
 		"responses": {`{"model":"m","input":"x","text":{"format":{"type":"text"}},"reasoning":{"effort":"low"}}`},
 	} {
 		for _, body := range bodies {
-			r, err := golden.Dialects[client].DecodeRequest([]byte(body))
+			r, err := golden.Clients[client].DecodeRequest([]byte(body))
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := chat.Refuse(golden.Dialects[client], r, &every, &chat.Loss{StrictAnswer: true}); err != nil {
+			if err := chat.Refuse(golden.Clients[client], r, &every, &chat.Loss{StrictAnswer: true}); err != nil {
 				t.Errorf("%s %s: %v", client, body, err)
 			}
 		}
 	}
 	// Clients that do not rely on the exact shape are told what is lost.
-	r, err := golden.Dialects["openai"].DecodeRequest([]byte(wishes["openai"][8].body))
+	r, err := golden.Clients["openai"].DecodeRequest([]byte(wishes["openai"][8].body))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var loss chat.Loss
-	if err := chat.Refuse(golden.Dialects["openai"], r, &every, &loss); err != nil || loss.Header() == "" {
+	if err := chat.Refuse(golden.Clients["openai"], r, &every, &loss); err != nil || loss.Header() == "" {
 		t.Errorf("%v %q", err, loss.Header())
 	}
 }
@@ -145,10 +145,10 @@ func TestLimitsLetEverythingElsePass(t *testing.T) {
 // left out for one of another shape that cannot think, and reported. A target
 // behind it that thinks is told.
 func TestThinkingOfMessagesIsLeftOut(t *testing.T) {
-	client := golden.Dialects["anthropic"]
+	client := golden.Clients["anthropic"]
 	body := []byte(`{"model":"m","max_tokens":4000,"messages":[{"role":"user","content":"x"}],"thinking":{"type":"enabled","budget_tokens":1024,"display":"summarized"}}`)
 	never := chat.Traits{Provider: "p", Thinking: chat.ThinksNever, Limits: chat.Limits{NoThinking: true}}
-	for name, d := range golden.Dialects {
+	for name, d := range golden.Providers {
 		if d.Name() == client.Name() {
 			continue
 		}

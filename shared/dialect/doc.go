@@ -1,5 +1,5 @@
 // Package dialect is the room of the wire shapes. Each folder is one dialect and
-// implements chat.Dialect; they do not know each other, what goes from one to
-// another goes through chat. The golden cases of a pair are in the testdata of its
+// implements those roles of chat that it has; they do not know each other, what
+// goes from one to another goes through chat. The golden cases of a pair are in the testdata of its
 // provider's dialect; golden runs them.
 package dialect

@@ -32,11 +32,11 @@ func TestArgumentsAndNamesAreExact(t *testing.T) {
 			}
 			t.Run(client+"-"+provider, func(t *testing.T) {
 				body := fmt.Sprintf(`{"model":"m",`+ask+`}`, name, exactArguments)
-				r, err := golden.Dialects[client].DecodeRequest([]byte(body))
+				r, err := golden.Clients[client].DecodeRequest([]byte(body))
 				if err != nil {
 					t.Fatalf("%v: %s", err, body)
 				}
-				up, err := chat.Translate(nil, golden.Dialects[client], golden.Dialects[provider], r, &traits, &chat.Loss{})
+				up, err := chat.Translate(nil, golden.Clients[client], golden.Providers[provider], r, &traits, &chat.Loss{})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -55,17 +55,17 @@ func TestArgumentsAndNamesAreExact(t *testing.T) {
 				s := &script{calls: []string{exactArguments}, stop: loopStops[provider]}
 				plain, stream := scripts[provider](s, 0)
 				plain, stream = strings.ReplaceAll(plain, `"now"`, quoted(taken)), strings.ReplaceAll(stream, `"now"`, quoted(taken))
-				o := &chat.Options{Strict: true, ID: "gw-1", Model: "m", Created: 1, Request: r, Origin: golden.Dialects[provider].Name()}
-				answer, err := golden.Dialects[provider].DecodeResponse([]byte(plain), &traits)
+				o := &chat.Options{Strict: true, ID: "gw-1", Model: "m", Created: 1, Request: r, Origin: golden.Providers[provider].Name()}
+				answer, err := golden.Providers[provider].DecodeResponse([]byte(plain), &traits)
 				if err != nil {
 					t.Fatal(err)
 				}
-				checkExactCall(t, "whole", golden.Dialects[client].EncodeResponse(nil, answer, o), name)
-				out, m, _ := golden.Stream(t, golden.Dialects[client], golden.Dialects[provider], &chat.Traits{}, o, []byte(stream), len(stream))
+				checkExactCall(t, "whole", golden.Clients[client].EncodeResponse(nil, answer, o), name)
+				out, m, _ := golden.Stream(t, golden.Clients[client], golden.Providers[provider], &chat.Traits{}, o, []byte(stream), len(stream))
 				if m.Err != nil {
 					t.Fatal(m.Err)
 				}
-				golden.CheckStream(t, golden.Dialects[client].Name(), out, false)
+				golden.CheckStream(t, golden.Clients[client].Name(), out, false)
 				a := &answered{plain: out}
 				switch client {
 				case "openai":

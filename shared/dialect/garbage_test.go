@@ -8,6 +8,7 @@ import (
 
 	"gateway/shared/chat"
 	"gateway/shared/dialect/golden"
+	"gateway/shared/dialect/upstream"
 	"gateway/shared/fault"
 )
 
@@ -77,7 +78,7 @@ func TestGarbageBehindAWholeAnswerIsLeftOut(t *testing.T) {
 // out before the end of the stream.
 func passed(t *testing.T, name, in string, size int) (string, chat.Meter) {
 	t.Helper()
-	f := golden.Dialects[name].NewStreamFilter(&chat.FilterOptions{IncludeUsage: true})
+	f := upstream.Passer(golden.Providers[name]).NewStreamFilter(&chat.FilterOptions{IncludeUsage: true})
 	var out []byte
 	for rest := []byte(in); len(rest) > 0; {
 		n := min(size, len(rest))

@@ -85,13 +85,13 @@ func playLoop(t *testing.T, client loopClient, provider string, shape []string, 
 	var before []json.RawMessage
 	for turn := range 4 {
 		body := fmt.Sprintf(`{"model":"m","stream":%v,%s,%q:[%s]}`, stream, client.head, client.list, history)
-		r, err := golden.Dialects[client.dialect].DecodeRequest([]byte(body))
+		r, err := golden.Clients[client.dialect].DecodeRequest([]byte(body))
 		if err != nil {
 			t.Fatalf("%v: %s", err, body)
 		}
 		r.Recall = func(id string) []chat.Part { return memory[id] }
 		traits := loopTraits[provider]
-		up, err := chat.Translate(nil, golden.Dialects[client.dialect], golden.Dialects[provider], r, &traits, &chat.Loss{})
+		up, err := chat.Translate(nil, golden.Clients[client.dialect], golden.Providers[provider], r, &traits, &chat.Loss{})
 		if err != nil {
 			t.Fatal(err)
 		}

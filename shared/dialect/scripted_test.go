@@ -215,7 +215,7 @@ type answered struct {
 func play(t *testing.T, client, provider string, s *script, turn int, traits chat.Traits, o *chat.Options) (whole, streamed answered) {
 	t.Helper()
 	plain, stream := scripts[provider](s, turn)
-	c, p := golden.Dialects[client], golden.Dialects[provider]
+	c, p := golden.Clients[client], golden.Providers[provider]
 	o.Origin = p.Name()
 	r, err := p.DecodeResponse([]byte(plain), &traits)
 	if err != nil {

@@ -172,12 +172,12 @@ func (s *sender) sendFault(f *fault.Fault) {
 	if f.Source != fault.SourceProvider && f.Status() >= 500 && f.Code == fault.InternalError {
 		h.Set(headerException, "true")
 	}
-	speaker := s.rt.Client
-	if speaker == nil {
-		speaker = s.errorDialect()
-		if s.rt.Errors != nil {
-			speaker = s.rt.Errors
-		}
+	speaker, _ := s.errorDialect().(chat.ErrorWriter)
+	switch {
+	case s.rt.Client != nil:
+		speaker = s.rt.Client
+	case s.rt.Errors != nil:
+		speaker = s.rt.Errors
 	}
 	body := s.withAttempts(speaker.AppendError(nil, f, s.options()))
 	h.Set("Content-Length", strconv.Itoa(len(body)))

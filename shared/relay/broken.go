@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"gateway/shared/chat"
+	"gateway/shared/dialect/upstream"
 	"gateway/shared/fault"
 	"gateway/shared/pricing"
 	"gateway/shared/relay/pooled"
@@ -116,7 +117,7 @@ func (me *meters) whatCame(body []byte) (m chat.Meter, within, answered bool) {
 		}
 		answered = begun && !saysError(mended)
 	default:
-		m = d.MeterResponse(mended)
+		m = upstream.Passer(d).MeterResponse(mended)
 		r, err := d.DecodeResponse(mended, &me.to.traits)
 		if err == nil {
 			got := r.Meter()

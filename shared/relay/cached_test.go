@@ -83,7 +83,7 @@ func TestWithoutACacheNothingIsDone(t *testing.T) {
 
 // gathered puts a stream together and gives the answer in the dialect; ok is
 // false when it cannot be kept.
-func gathered(t *testing.T, d chat.Dialect, stream string, chunk int) (string, bool) {
+func gathered(t *testing.T, d chat.Spoken, stream string, chunk int) (string, bool) {
 	t.Helper()
 	c := asking("chatComplete")
 	c.rt.Client, c.caching = d, &caching{}
@@ -138,7 +138,7 @@ data: {"type":"message_stop"}
 
 func TestStreamsArePutTogether(t *testing.T) {
 	for name, c := range map[string]struct {
-		dialect chat.Dialect
+		dialect chat.Spoken
 		stream  string
 		end     string
 		terms   []string

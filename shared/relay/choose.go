@@ -20,7 +20,7 @@ type choice struct {
 	target  provider.Target
 	traits  chat.Traits
 	model   string
-	dialect chat.Dialect // that the provider speaks for this route; nil on Raw routes
+	dialect chat.Provider // that the provider speaks for this route; nil on Raw routes
 	// carrier translates an operation that is no conversation; nil when the
 	// provider takes the client's own shape.
 	carrier  chat.Translator

@@ -169,7 +169,7 @@ func (x *exchanges) providerRefused(resp *http.Response) answer {
 
 // errorDialect reads the errors of routes that are no conversations: they have
 // the OpenAI shape.
-func (q *request) errorDialect() chat.Dialect { return q.dialects["openai.chat"] }
+func (q *request) errorDialect() chat.Provider { return q.dialects["openai.chat"] }
 
 // upstreamRequest builds the request to the provider.
 func (rq *requests) upstreamRequest(body []byte) (*http.Request, error) {

@@ -170,7 +170,8 @@ func (jc *jobCalls) talk(client, model string) (*chat.Talk, error) {
 			return nil, err
 		}
 	}
-	talk := &chat.Talk{Client: jc.dialects[client], Model: jc.to.target.UpstreamModel(model)}
+	talk := &chat.Talk{Model: jc.to.target.UpstreamModel(model)}
+	talk.Client, _ = jc.dialects[client].(chat.Client)
 	op, known := talkOperations[client]
 	if !known {
 		return nil, unsupported(client, jc.to.target.Provider)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"gateway/shared/chat"
+	"gateway/shared/dialect/upstream"
 	"gateway/shared/pricing"
 	"gateway/shared/provider"
 	"gateway/shared/wire"
@@ -55,7 +56,7 @@ func (me *meters) usedByResponse(answer []byte) (u pricing.Usage) {
 	if object, err := wire.ScanString(w.Spans[0].Of(answer), "object"); err != nil || object != "response" {
 		return u
 	}
-	m := d.MeterResponse(answer)
+	m := upstream.Passer(d).MeterResponse(answer)
 	if u = me.usedLater(m); u.Known() && m.Model != "" {
 		me.rec.Model, me.to.model = m.Model, m.Model
 	}

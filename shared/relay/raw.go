@@ -116,7 +116,7 @@ func (m *tailMeter) wholeEvents() []byte {
 }
 
 // meter reads the usage in the dialect of the provider.
-func (m *tailMeter) meter(d chat.Dialect) chat.Meter {
+func (m *tailMeter) meter(d chat.Passer) chat.Meter {
 	if d == nil || len(m.tail) == 0 {
 		return chat.Meter{OutputBytes: m.total}
 	}

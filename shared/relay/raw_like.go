@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"gateway/shared/chat"
+	"gateway/shared/dialect/upstream"
 	"gateway/shared/pricing"
 	"gateway/shared/provider"
 )
@@ -82,9 +83,9 @@ func (me *meters) embedsUntold(m *tailMeter) bool {
 
 // rawDialect reads what is passed through: that in which the provider serves the
 // model, or its usual one.
-func (me *meters) rawDialect() chat.Dialect {
+func (me *meters) rawDialect() chat.Passer {
 	if d := me.dialects[me.to.target.DialectOf(provider.Chat, me.to.model)]; d != nil {
-		return d
+		return upstream.Passer(d)
 	}
-	return me.dialects[me.to.target.Provider.Dialect]
+	return upstream.Passer(me.dialects[me.to.target.Provider.Dialect])
 }

@@ -38,8 +38,8 @@ type Options struct {
 	Transport http.RoundTripper
 	Trusting  http.RoundTripper // Transport for custom hosts; nil: Transport
 	Egress    egress.Policy
-	Memory    *egress.Memory // of bodies that are held whole; nil: a budget of its own
-	Dialects  []chat.Dialect // by name; what provider.Provider.Dialect refers to
+	Memory    *egress.Memory  // of bodies that are held whole; nil: a budget of its own
+	Dialects  []chat.Provider // by name; what provider.Provider.Dialect refers to
 	// Translators carry the operations that are no conversations; what
 	// provider.Route.Dialect refers to. May be empty.
 	Translators []chat.Translator
@@ -72,7 +72,7 @@ type Options struct {
 // Relay serves the data plane. It is safe for concurrent use.
 type Relay struct {
 	Options
-	dialects map[string]chat.Dialect
+	dialects map[string]chat.Provider
 	carriers map[string]chat.Translator
 	jobs     map[string]chat.Jobs
 	rooms    *heldfiles.Rooms
@@ -99,7 +99,7 @@ func New(o Options) *Relay {
 	if o.Trusting == nil {
 		o.Trusting = o.Transport
 	}
-	r := &Relay{Options: o, tokens: provider.NewTokens(o.Transport, o.Now), dialects: make(map[string]chat.Dialect, len(o.Dialects)), memory: reasoning.New(o.Now, o.Store.Table(store.Usage), o.Sealer)}
+	r := &Relay{Options: o, tokens: provider.NewTokens(o.Transport, o.Now), dialects: make(map[string]chat.Provider, len(o.Dialects)), memory: reasoning.New(o.Now, o.Store.Table(store.Usage), o.Sealer)}
 	if r.Memory == nil {
 		r.Memory = egress.NewMemory(0)
 	}

@@ -40,10 +40,10 @@ type Route struct {
 
 	// Client is the dialect that the caller speaks; nil on routes that are not
 	// conversations.
-	Client chat.Dialect
+	Client chat.Spoken
 	// Errors writes the errors of a route without a Client, for clients that do not
 	// read OpenAI's shape; nil: OpenAI's.
-	Errors chat.Dialect
+	Errors chat.ErrorWriter
 	// Operation is the provider's operation that serves the route.
 	Operation provider.Operation
 	// Check tests a body's bounds on Unified routes without a Client; CheckForm

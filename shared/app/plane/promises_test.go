@@ -55,7 +55,7 @@ var (
 // own words, by a hidden tool, or is refused naming the field. It is never left
 // out, since the answer would look like a good one.
 func TestPromisesAreKeptOrRefused(t *testing.T) {
-	dialects := map[string]chat.Dialect{}
+	dialects := map[string]chat.Provider{}
 	for _, d := range Dialects() {
 		dialects[d.Name()] = d
 	}
@@ -72,14 +72,15 @@ func TestPromisesAreKeptOrRefused(t *testing.T) {
 				continue // not served, or forwarded as it is
 			}
 			at := fmt.Sprintf("%s %s: %s by %s", f.provider, f.model, c.name, name)
-			r, err := dialects[c.client].DecodeRequest([]byte(c.body))
+			client := dialects[c.client].(chat.Client)
+			r, err := client.DecodeRequest([]byte(c.body))
 			if err != nil {
 				t.Fatalf("%s: %v", at, err)
 			}
 			r.Model = f.model
 			traits := target.TraitsFor(context.Background(), f.model)
 			var loss chat.Loss
-			sent, err := chat.Translate(nil, dialects[c.client], dialects[name], r, &traits, &loss)
+			sent, err := chat.Translate(nil, client, dialects[name], r, &traits, &loss)
 			switch fa := fault.From(err); {
 			case err == nil && containsAny(string(sent), c.kept):
 				kept[c.name]++

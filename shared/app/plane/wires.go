@@ -20,18 +20,17 @@ import (
 	"gateway/shared/dialect/rerank"
 	"gateway/shared/dialect/responses"
 	"gateway/shared/dialect/triton"
-	"gateway/shared/dialect/upstream"
 	"gateway/shared/dialect/workersai"
 )
 
 // Dialects are the wire shapes of conversations that the gateway speaks.
-func Dialects() []chat.Dialect {
-	return []chat.Dialect{
+func Dialects() []chat.Provider {
+	return []chat.Provider{
 		openai.Chat{}, openai.Completions{}, anthropic.Messages{},
 		cohere.Chat{}, converse.Converse{}, gemini.Generate{},
-		upstream.Dialect{Wire: cohere.Generate{}}, upstream.Dialect{Wire: ai21.Complete{}}, upstream.Dialect{Wire: bedrock.Invoke{}}, upstream.Dialect{Wire: bytez.Chat{}},
-		upstream.Dialect{Wire: oci.Chat{}}, upstream.Dialect{Wire: palm.Chat{}}, upstream.Dialect{Wire: palm.Text{}},
-		upstream.Dialect{Wire: reka.Chat{}}, upstream.Dialect{Wire: triton.Generate{}}, upstream.Dialect{Wire: workersai.Run{}},
+		cohere.Generate{}, ai21.Complete{}, bedrock.Invoke{}, bytez.Chat{},
+		oci.Chat{}, palm.Chat{}, palm.Text{},
+		reka.Chat{}, triton.Generate{}, workersai.Run{},
 		responses.Responses{},
 	}
 }

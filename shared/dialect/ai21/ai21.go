@@ -17,9 +17,9 @@ import (
 // Complete is POST /{model}/complete, which does not stream.
 type Complete struct{ upstream.Errors }
 
-var _ upstream.Wire = Complete{}
+var _ chat.Provider = Complete{}
 
-// Name implements upstream.Wire.
+// Name implements chat.Dialect.
 func (Complete) Name() string { return "ai21.complete" }
 
 // maxResults is how many answers one request gives.
@@ -28,7 +28,7 @@ const maxResults = 16
 // passed are members that only this provider knows.
 var passed = []string{"minTokens", "countPenalty", "topKReturn", "logitBias", "epoch"}
 
-// EncodeRequest implements upstream.Wire.
+// EncodeRequest implements chat.RequestWriter.
 func (Complete) EncodeRequest(dst []byte, r *chat.Request, _ *chat.Traits, loss *chat.Loss) ([]byte, error) {
 	switch {
 	case r.Completion == nil:
@@ -76,7 +76,7 @@ func Penalty(o *upstream.Object, name string, v chat.Opt[float64]) {
 	}
 }
 
-// DecodeResponse implements upstream.Wire. Tokens are counted by the lists of
+// DecodeResponse implements chat.AnswerReader. Tokens are counted by the lists of
 // tokens that the provider gives.
 func (Complete) DecodeResponse(body []byte, _ *chat.Traits) (*chat.Response, error) {
 	d := wire.NewDecoder(body)
@@ -178,7 +178,7 @@ func completion(d *wire.Decoder, i int, out *chat.Opt[int64]) chat.Choice {
 	return c
 }
 
-// NewStreamDecoder implements upstream.Wire.
+// NewStreamDecoder implements chat.AnswerReader.
 func (w Complete) NewStreamDecoder(t *chat.Traits) chat.StreamDecoder { return upstream.NewWhole(w, t) }
 
 // Embeddings is POST /embed.

@@ -10,7 +10,7 @@ import (
 // Messages is the dialect of POST /messages.
 type Messages struct{}
 
-var _ chat.Dialect = Messages{}
+var _ chat.Spoken = Messages{}
 
 // name is the dialect's name.
 const name = "anthropic.messages"
@@ -18,36 +18,36 @@ const name = "anthropic.messages"
 // Name implements chat.Dialect.
 func (Messages) Name() string { return name }
 
-// Check implements chat.Dialect.
+// Check implements chat.RequestReader.
 func (Messages) Check(body []byte, c *chat.Checked) error { return check(body, c) }
 
-// DecodeRequest implements chat.Dialect.
+// DecodeRequest implements chat.RequestReader.
 func (Messages) DecodeRequest(body []byte) (*chat.Request, error) { return decodeRequest(body) }
 
-// EncodeResponse implements chat.Dialect.
+// EncodeResponse implements chat.AnswerWriter.
 func (Messages) EncodeResponse(dst []byte, r *chat.Response, o *chat.Options) []byte {
 	return encodeResponse(dst, r, o)
 }
 
-// NewStreamEncoder implements chat.Dialect.
+// NewStreamEncoder implements chat.AnswerWriter.
 func (Messages) NewStreamEncoder(o *chat.Options) chat.StreamEncoder { return newStreamEncoder(o) }
 
-// AppendError implements chat.Dialect.
+// AppendError implements chat.ErrorWriter.
 func (Messages) AppendError(dst []byte, f *fault.Fault, o *chat.Options) []byte {
 	return appendError(dst, f, o)
 }
 
-// AppendStreamError implements chat.Dialect.
+// AppendStreamError implements chat.ErrorWriter.
 func (Messages) AppendStreamError(dst []byte, f *fault.Fault, o *chat.Options) []byte {
 	return appendStreamError(dst, f, o)
 }
 
-// EncodeRequest implements chat.Dialect.
+// EncodeRequest implements chat.RequestWriter.
 func (Messages) EncodeRequest(dst []byte, r *chat.Request, t *chat.Traits, loss *chat.Loss) ([]byte, error) {
 	return encodeRequest(dst, r, t, loss)
 }
 
-// DecodeResponse implements chat.Dialect.
+// DecodeResponse implements chat.AnswerReader.
 func (Messages) DecodeResponse(body []byte, _ *chat.Traits) (*chat.Response, error) {
 	r, f := decodeResponse(body)
 	if f != nil {
@@ -56,16 +56,16 @@ func (Messages) DecodeResponse(body []byte, _ *chat.Traits) (*chat.Response, err
 	return r, nil
 }
 
-// NewStreamDecoder implements chat.Dialect.
+// NewStreamDecoder implements chat.AnswerReader.
 func (Messages) NewStreamDecoder(*chat.Traits) chat.StreamDecoder { return new(streamDecoder) }
 
-// DecodeError implements chat.Dialect.
+// DecodeError implements chat.ErrorReader.
 func (Messages) DecodeError(status int, h http.Header, body []byte) *fault.Fault {
 	return decodeError(status, h, body)
 }
 
-// MeterResponse implements chat.Dialect.
+// MeterResponse implements chat.Passer.
 func (Messages) MeterResponse(body []byte) chat.Meter { return meterPlain(body) }
 
-// NewStreamFilter implements chat.Dialect.
+// NewStreamFilter implements chat.Passer.
 func (Messages) NewStreamFilter(o *chat.FilterOptions) chat.StreamFilter { return new(filter) }

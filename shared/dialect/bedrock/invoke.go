@@ -20,11 +20,11 @@ import (
 type Invoke struct{}
 
 var (
-	_ upstream.Wire = Invoke{}
+	_ chat.Provider = Invoke{}
 	_ chat.Headed   = Invoke{}
 )
 
-// Name implements upstream.Wire.
+// Name implements chat.Dialect.
 func (Invoke) Name() string { return "bedrock.invoke" }
 
 // Makers whose models are called so.
@@ -33,7 +33,7 @@ const (
 	familyCohere = "cohere"
 )
 
-// EncodeRequest implements upstream.Wire.
+// EncodeRequest implements chat.RequestWriter.
 func (Invoke) EncodeRequest(dst []byte, r *chat.Request, t *chat.Traits, loss *chat.Loss) ([]byte, error) {
 	for _, x := range r.Extra {
 		// An answer that no guardrail has seen must not look like one that passed it.
@@ -168,7 +168,7 @@ func promptOf(r *chat.Request, loss *chat.Loss) (string, error) {
 	return b.String(), nil
 }
 
-// DecodeResponse implements upstream.Wire. A Command model tells its usage in
+// DecodeResponse implements chat.AnswerReader. A Command model tells its usage in
 // headers only, see ReadHeader.
 func (Invoke) DecodeResponse(body []byte, t *chat.Traits) (*chat.Response, error) {
 	if t.Family == familyAI21 {
@@ -190,12 +190,12 @@ func (Invoke) ReadHeader(h http.Header, r *chat.Response) {
 	}
 }
 
-// DecodeError implements upstream.Wire.
+// DecodeError implements chat.ErrorReader.
 func (Invoke) DecodeError(status int, h http.Header, body []byte) *fault.Fault {
 	return converse.Converse{}.DecodeError(status, h, body)
 }
 
-// NewStreamDecoder implements upstream.Wire. Jurassic models do not stream.
+// NewStreamDecoder implements chat.AnswerReader. Jurassic models do not stream.
 func (w Invoke) NewStreamDecoder(t *chat.Traits) chat.StreamDecoder {
 	if t.Family == familyAI21 {
 		return upstream.NewWhole(w, t)

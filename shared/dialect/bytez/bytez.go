@@ -12,12 +12,12 @@ import (
 // streams is bare text, which does not tell an end from a cut.
 type Chat struct{ upstream.Errors }
 
-var _ upstream.Wire = Chat{}
+var _ chat.Provider = Chat{}
 
-// Name implements upstream.Wire.
+// Name implements chat.Dialect.
 func (Chat) Name() string { return "bytez" }
 
-// EncodeRequest implements upstream.Wire.
+// EncodeRequest implements chat.RequestWriter.
 func (Chat) EncodeRequest(dst []byte, r *chat.Request, _ *chat.Traits, loss *chat.Loss) ([]byte, error) {
 	if err := upstream.Lose(r, loss, "temperature", "top_p", "top_k"); err != nil {
 		return dst, err
@@ -50,7 +50,7 @@ func (Chat) EncodeRequest(dst []byte, r *chat.Request, _ *chat.Traits, loss *cha
 
 var roles = map[chat.Role]string{chat.System: "system", chat.Developer: "system", chat.User: "user", chat.Assistant: "assistant", chat.ToolRole: "user"}
 
-// DecodeResponse implements upstream.Wire: {error} or {output}, a message or its
+// DecodeResponse implements chat.AnswerReader: {error} or {output}, a message or its
 // text. The provider reports neither usage nor why an answer ended.
 func (Chat) DecodeResponse(body []byte, _ *chat.Traits) (*chat.Response, error) {
 	d := wire.NewDecoder(body)
@@ -104,5 +104,5 @@ func output(d *wire.Decoder) []chat.Part {
 	return nil
 }
 
-// NewStreamDecoder implements upstream.Wire.
+// NewStreamDecoder implements chat.AnswerReader.
 func (w Chat) NewStreamDecoder(t *chat.Traits) chat.StreamDecoder { return upstream.NewWhole(w, t) }

@@ -11,7 +11,7 @@ import (
 // Chat is the dialect of POST /v2/chat.
 type Chat struct{}
 
-var _ chat.Dialect = Chat{}
+var _ chat.Spoken = Chat{}
 
 // name is the dialect's name.
 const name = "cohere"
@@ -19,36 +19,36 @@ const name = "cohere"
 // Name implements chat.Dialect.
 func (Chat) Name() string { return name }
 
-// Check implements chat.Dialect.
+// Check implements chat.RequestReader.
 func (Chat) Check(body []byte, c *chat.Checked) error { return check(body, c) }
 
-// DecodeRequest implements chat.Dialect.
+// DecodeRequest implements chat.RequestReader.
 func (Chat) DecodeRequest(body []byte) (*chat.Request, error) { return decodeRequest(body) }
 
-// EncodeResponse implements chat.Dialect.
+// EncodeResponse implements chat.AnswerWriter.
 func (Chat) EncodeResponse(dst []byte, r *chat.Response, o *chat.Options) []byte {
 	return encodeResponse(dst, r, o)
 }
 
-// NewStreamEncoder implements chat.Dialect.
+// NewStreamEncoder implements chat.AnswerWriter.
 func (Chat) NewStreamEncoder(o *chat.Options) chat.StreamEncoder { return &streamEncoder{o: *o} }
 
-// AppendError implements chat.Dialect.
+// AppendError implements chat.ErrorWriter.
 func (Chat) AppendError(dst []byte, f *fault.Fault, o *chat.Options) []byte {
 	return appendError(dst, f, o)
 }
 
-// AppendStreamError implements chat.Dialect.
+// AppendStreamError implements chat.ErrorWriter.
 func (Chat) AppendStreamError(dst []byte, f *fault.Fault, o *chat.Options) []byte {
 	return appendStreamError(dst, f, o)
 }
 
-// EncodeRequest implements chat.Dialect.
+// EncodeRequest implements chat.RequestWriter.
 func (Chat) EncodeRequest(dst []byte, r *chat.Request, t *chat.Traits, loss *chat.Loss) ([]byte, error) {
 	return encodeRequest(dst, r, t, loss)
 }
 
-// DecodeResponse implements chat.Dialect.
+// DecodeResponse implements chat.AnswerReader.
 func (Chat) DecodeResponse(body []byte, _ *chat.Traits) (*chat.Response, error) {
 	r, f := decodeResponse(body)
 	if f != nil {
@@ -57,15 +57,15 @@ func (Chat) DecodeResponse(body []byte, _ *chat.Traits) (*chat.Response, error) 
 	return r, nil
 }
 
-// NewStreamDecoder implements chat.Dialect.
+// NewStreamDecoder implements chat.AnswerReader.
 func (Chat) NewStreamDecoder(*chat.Traits) chat.StreamDecoder { return new(streamDecoder) }
 
-// DecodeError implements chat.Dialect.
+// DecodeError implements chat.ErrorReader.
 func (Chat) DecodeError(status int, h http.Header, body []byte) *fault.Fault {
 	return decodeError(status, h, body)
 }
 
-// NewStreamFilter implements chat.Dialect.
+// NewStreamFilter implements chat.Passer.
 func (Chat) NewStreamFilter(*chat.FilterOptions) chat.StreamFilter {
 	return upstream.NewFilter(new(streamDecoder))
 }

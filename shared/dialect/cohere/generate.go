@@ -13,15 +13,15 @@ import (
 // stream is one JSON object a line.
 type Generate struct{}
 
-var _ upstream.Wire = Generate{}
+var _ chat.Provider = Generate{}
 
-// Name implements upstream.Wire.
+// Name implements chat.Dialect.
 func (Generate) Name() string { return "cohere.generate" }
 
 // maxGenerations is how many answers one request gives.
 const maxGenerations = 5
 
-// EncodeRequest implements upstream.Wire.
+// EncodeRequest implements chat.RequestWriter.
 func (g Generate) EncodeRequest(dst []byte, r *chat.Request, _ *chat.Traits, loss *chat.Loss) ([]byte, error) {
 	if r.N.Set && r.N.Value > maxGenerations {
 		return dst, fault.Invalid("n", "n must be at most %d for this provider", maxGenerations)
@@ -61,7 +61,7 @@ func (g Generate) EncodeRequest(dst []byte, r *chat.Request, _ *chat.Traits, los
 	return o.B, loss.Err()
 }
 
-// DecodeResponse implements upstream.Wire.
+// DecodeResponse implements chat.AnswerReader.
 func (Generate) DecodeResponse(body []byte, _ *chat.Traits) (*chat.Response, error) {
 	d := wire.NewDecoder(body)
 	r := &chat.Response{}
@@ -115,12 +115,12 @@ func generations(d *wire.Decoder, r *chat.Response) (f *fault.Fault) {
 	return f
 }
 
-// DecodeError implements upstream.Wire.
+// DecodeError implements chat.ErrorReader.
 func (Generate) DecodeError(status int, h http.Header, body []byte) *fault.Fault {
 	return decodeError(status, h, body)
 }
 
-// NewStreamDecoder implements upstream.Wire.
+// NewStreamDecoder implements chat.AnswerReader.
 func (Generate) NewStreamDecoder(*chat.Traits) chat.StreamDecoder { return new(generateDecoder) }
 
 // generateDecoder reads {is_finished, event_type, text, index} and the last line

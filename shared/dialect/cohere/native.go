@@ -7,7 +7,7 @@ import (
 	"gateway/shared/wire"
 )
 
-// MeterResponse implements chat.Dialect. The answers of the provider's other
+// MeterResponse implements chat.Passer. The answers of the provider's other
 // operations and of its first version, which are passed through too, tell what is
 // billed in meta: embeddings, rankings, texts; the last object of a stream of the
 // first version holds such an answer as response.

@@ -9,16 +9,7 @@ import (
 	"gateway/shared/wire"
 )
 
-var noKeys = wire.NewKeySet()
-
-// Check implements chat.Dialect. Bodies of this shape come by pass-through only:
-// that it is one JSON object is all that is asked.
-func (Converse) Check(body []byte, c *chat.Checked) error {
-	c.Keys = noKeys
-	return noKeys.Walk(body, &c.Walk)
-}
-
-// EncodeResponse implements chat.Dialect.
+// EncodeResponse implements chat.AnswerWriter.
 func (Converse) EncodeResponse(dst []byte, r *chat.Response, o *chat.Options) []byte {
 	c := &chat.Choice{}
 	if len(r.Choices) > 0 {
@@ -103,7 +94,7 @@ func appendUsage(w *upstream.Object, u *pricing.Usage) {
 	w.Close('}')
 }
 
-// AppendError implements chat.Dialect.
+// AppendError implements chat.ErrorWriter.
 func (Converse) AppendError(dst []byte, f *fault.Fault, _ *chat.Options) []byte {
 	w := upstream.Begin(dst)
 	w.Str("message", f.Message)
@@ -124,12 +115,12 @@ func exception(status int) string {
 	return "validationException"
 }
 
-// AppendStreamError implements chat.Dialect.
+// AppendStreamError implements chat.ErrorWriter.
 func (c Converse) AppendStreamError(dst []byte, f *fault.Fault, o *chat.Options) []byte {
 	return wire.AppendEventStream(dst, wire.EventStreamException+exception(f.Status()), c.AppendError(nil, f, o))
 }
 
-// MeterResponse implements chat.Dialect. Answers of InvokeModel, which are passed
+// MeterResponse implements chat.Passer. Answers of InvokeModel, which are passed
 // through too, have the shape of their model; Claude's is known.
 func (c Converse) MeterResponse(body []byte) chat.Meter {
 	r, f := decodeResponse(body, &chat.Traits{})
@@ -147,7 +138,7 @@ func (c Converse) MeterResponse(body []byte) chat.Meter {
 	return chat.Meter{Err: f}
 }
 
-// NewStreamFilter implements chat.Dialect.
+// NewStreamFilter implements chat.Passer.
 func (Converse) NewStreamFilter(*chat.FilterOptions) chat.StreamFilter {
 	return upstream.NewFilter(newStreamDecoder(&chat.Traits{}))
 }

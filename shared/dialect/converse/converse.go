@@ -10,7 +10,13 @@ import (
 // Converse is the dialect of POST /model/{id}/converse and converse-stream.
 type Converse struct{}
 
-var _ chat.Dialect = Converse{}
+// No route takes requests in its shape.
+var (
+	_ chat.Provider     = Converse{}
+	_ chat.Passer       = Converse{}
+	_ chat.AnswerWriter = Converse{}
+	_ chat.ErrorWriter  = Converse{}
+)
 
 // name is the dialect's name.
 const name = "converse"
@@ -40,12 +46,12 @@ func origin(family string) string {
 // Name implements chat.Dialect.
 func (Converse) Name() string { return name }
 
-// EncodeRequest implements chat.Dialect.
+// EncodeRequest implements chat.RequestWriter.
 func (Converse) EncodeRequest(dst []byte, r *chat.Request, t *chat.Traits, loss *chat.Loss) ([]byte, error) {
 	return encodeRequest(dst, r, t, loss)
 }
 
-// DecodeResponse implements chat.Dialect.
+// DecodeResponse implements chat.AnswerReader.
 func (Converse) DecodeResponse(body []byte, t *chat.Traits) (*chat.Response, error) {
 	r, f := decodeResponse(body, t)
 	if f != nil {
@@ -54,10 +60,10 @@ func (Converse) DecodeResponse(body []byte, t *chat.Traits) (*chat.Response, err
 	return r, nil
 }
 
-// NewStreamDecoder implements chat.Dialect.
+// NewStreamDecoder implements chat.AnswerReader.
 func (Converse) NewStreamDecoder(t *chat.Traits) chat.StreamDecoder { return newStreamDecoder(t) }
 
-// DecodeError implements chat.Dialect.
+// DecodeError implements chat.ErrorReader.
 func (Converse) DecodeError(status int, h http.Header, body []byte) *fault.Fault {
 	return decodeError(status, h, body)
 }

@@ -129,7 +129,7 @@ func FuzzStream(f *testing.F) {
 		}); err != nil || names == 0 {
 			t.Fatalf("%v: %q", err, own)
 		}
-		for _, client := range []chat.Dialect{openai.Chat{}, anthropic.Messages{}} {
+		for _, client := range []chat.Client{openai.Chat{}, anthropic.Messages{}} {
 			out, _ := golden.Through(converse.Converse{}.NewStreamDecoder(&chat.Traits{}), client, o, new(wire.SSEParser), in)
 			golden.WellFormed(t, client, out)
 		}
@@ -150,7 +150,7 @@ func FuzzResponse(f *testing.F) {
 			return
 		}
 		o := &chat.Options{ID: "i", Model: "m"}
-		for _, client := range []chat.Dialect{openai.Chat{}, anthropic.Messages{}, d} {
+		for _, client := range []chat.AnswerWriter{openai.Chat{}, anthropic.Messages{}, d} {
 			if out := client.EncodeResponse(nil, r, o); !json.Valid(out) {
 				t.Fatalf("not JSON: %q", out)
 			}

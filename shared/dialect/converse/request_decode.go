@@ -14,7 +14,7 @@ type requestDecoder struct {
 	r *chat.Request
 }
 
-// DecodeRequest implements chat.Dialect.
+// DecodeRequest reads a request of this shape, as chat.RequestReader does.
 func (Converse) DecodeRequest(body []byte) (*chat.Request, error) {
 	q := requestDecoder{d: wire.NewDecoder(body), r: &chat.Request{Dialect: name}}
 	var system []chat.Part

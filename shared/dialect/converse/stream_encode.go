@@ -8,7 +8,7 @@ import (
 	"gateway/shared/wire"
 )
 
-// NewStreamEncoder implements chat.Dialect.
+// NewStreamEncoder implements chat.AnswerWriter.
 func (Converse) NewStreamEncoder(o *chat.Options) chat.StreamEncoder {
 	return &streamEncoder{o: *o, indexes: map[blockKey]int{}}
 }

@@ -10,7 +10,7 @@ import (
 // Generate is the dialect of :generateContent and :streamGenerateContent.
 type Generate struct{}
 
-var _ chat.Dialect = Generate{}
+var _ chat.Spoken = Generate{}
 
 // name is the dialect's name.
 const name = "gemini"
@@ -18,38 +18,38 @@ const name = "gemini"
 // Name implements chat.Dialect.
 func (Generate) Name() string { return name }
 
-// Check implements chat.Dialect.
+// Check implements chat.RequestReader.
 func (Generate) Check(body []byte, c *chat.Checked) error { return check(body, c) }
 
-// DecodeRequest implements chat.Dialect.
+// DecodeRequest implements chat.RequestReader.
 func (Generate) DecodeRequest(body []byte) (*chat.Request, error) { return decodeRequest(body) }
 
-// EncodeResponse implements chat.Dialect.
+// EncodeResponse implements chat.AnswerWriter.
 func (Generate) EncodeResponse(dst []byte, r *chat.Response, o *chat.Options) []byte {
 	return encodeResponse(dst, r, o)
 }
 
-// NewStreamEncoder implements chat.Dialect.
+// NewStreamEncoder implements chat.AnswerWriter.
 func (Generate) NewStreamEncoder(o *chat.Options) chat.StreamEncoder { return &streamEncoder{o: *o} }
 
-// AppendError implements chat.Dialect.
+// AppendError implements chat.ErrorWriter.
 func (Generate) AppendError(dst []byte, f *fault.Fault, o *chat.Options) []byte {
 	return appendError(dst, f, o)
 }
 
-// AppendStreamError implements chat.Dialect.
+// AppendStreamError implements chat.ErrorWriter.
 func (Generate) AppendStreamError(dst []byte, f *fault.Fault, o *chat.Options) []byte {
 	dst = append(dst, "data: "...)
 	dst = appendError(dst, f, o)
 	return append(dst, "\r\n\r\n"...)
 }
 
-// EncodeRequest implements chat.Dialect.
+// EncodeRequest implements chat.RequestWriter.
 func (Generate) EncodeRequest(dst []byte, r *chat.Request, t *chat.Traits, loss *chat.Loss) ([]byte, error) {
 	return encodeRequest(dst, r, t, loss)
 }
 
-// DecodeResponse implements chat.Dialect.
+// DecodeResponse implements chat.AnswerReader.
 func (Generate) DecodeResponse(body []byte, t *chat.Traits) (*chat.Response, error) {
 	r, f := decodeResponse(body, t)
 	if f != nil {
@@ -58,16 +58,16 @@ func (Generate) DecodeResponse(body []byte, t *chat.Traits) (*chat.Response, err
 	return r, nil
 }
 
-// NewStreamDecoder implements chat.Dialect.
+// NewStreamDecoder implements chat.AnswerReader.
 func (Generate) NewStreamDecoder(t *chat.Traits) chat.StreamDecoder { return &streamDecoder{t: t} }
 
-// DecodeError implements chat.Dialect.
+// DecodeError implements chat.ErrorReader.
 func (Generate) DecodeError(status int, h http.Header, body []byte) *fault.Fault {
 	return decodeError(status, h, body)
 }
 
-// MeterResponse implements chat.Dialect.
+// MeterResponse implements chat.Passer.
 func (Generate) MeterResponse(body []byte) chat.Meter { return meterPlain(body) }
 
-// NewStreamFilter implements chat.Dialect.
+// NewStreamFilter implements chat.Passer.
 func (Generate) NewStreamFilter(*chat.FilterOptions) chat.StreamFilter { return new(filter) }

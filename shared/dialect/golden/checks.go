@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"gateway/shared/chat"
+	"gateway/shared/dialect/upstream"
 	"gateway/shared/fault"
 	"gateway/shared/wire"
 )
@@ -24,7 +25,7 @@ func NotFault(t *testing.T, err error) bool {
 
 // Admitted tells whether the relay would let a client's body through to its
 // translation: it checks the shape, and refuses bytes that are no UTF-8.
-func Admitted(t *testing.T, client chat.Dialect, body []byte) bool {
+func Admitted(t *testing.T, client chat.RequestReader, body []byte) bool {
 	t.Helper()
 	var found chat.Checked
 	return !NotFault(t, client.Check(body, &found)) && wire.CheckUTF8(body) == nil
@@ -60,9 +61,9 @@ func NothingVanishes(t *testing.T, body, up []byte, loss *chat.Loss, places map[
 
 // ReadAnswer reads body as an answer of d and as an error; nil when it is none.
 // What is wrong with it must be said to be the provider's fault.
-func ReadAnswer(t *testing.T, d chat.Dialect, body []byte, traits *chat.Traits) *chat.Response {
+func ReadAnswer(t *testing.T, d chat.Provider, body []byte, traits *chat.Traits) *chat.Response {
 	t.Helper()
-	d.MeterResponse(body)
+	upstream.Passer(d).MeterResponse(body)
 	if f := d.DecodeError(500, nil, body); f == nil || f.Source != fault.SourceProvider {
 		t.Fatalf("%s: an error that is not the provider's", d.Name())
 	}
@@ -77,7 +78,7 @@ func ReadAnswer(t *testing.T, d chat.Dialect, body []byte, traits *chat.Traits) 
 }
 
 // Through takes a stream from a decoder to a client that asked with o.
-func Through(dec chat.StreamDecoder, client chat.Dialect, o *chat.Options, parser chat.EventParser, in []byte) ([]byte, chat.Meter) {
+func Through(dec chat.StreamDecoder, client chat.AnswerWriter, o *chat.Options, parser chat.EventParser, in []byte) ([]byte, chat.Meter) {
 	enc := client.NewStreamEncoder(o)
 	var out []byte
 	event := func(name string, data []byte) error {
@@ -146,7 +147,7 @@ func blocksDoNotOverlap(t *testing.T, stream []byte) {
 
 // Filtered sends a stream through the filter of its own dialect in pieces of size
 // bytes.
-func Filtered(t *testing.T, d chat.Dialect, o chat.FilterOptions, in []byte, size int) ([]byte, chat.Meter) {
+func Filtered(t *testing.T, d chat.Passer, o chat.FilterOptions, in []byte, size int) ([]byte, chat.Meter) {
 	t.Helper()
 	f := d.NewStreamFilter(&o)
 	var out []byte
@@ -164,7 +165,7 @@ func Filtered(t *testing.T, d chat.Dialect, o chat.FilterOptions, in []byte, siz
 }
 
 // Encode translates a body of from for to.
-func Encode(t *testing.T, from, to chat.Dialect, body string, traits chat.Traits, recall func(string) []chat.Part) []byte {
+func Encode(t *testing.T, from chat.RequestReader, to chat.RequestWriter, body string, traits chat.Traits, recall func(string) []chat.Part) []byte {
 	t.Helper()
 	r, err := from.DecodeRequest([]byte(body))
 	if err != nil {

@@ -26,15 +26,23 @@ import (
 	"gateway/shared/dialect/reka"
 	"gateway/shared/dialect/responses"
 	"gateway/shared/dialect/triton"
-	"gateway/shared/dialect/upstream"
 	"gateway/shared/dialect/workersai"
 	"gateway/shared/fault"
 	"gateway/shared/pricing"
 	"gateway/shared/wire"
 )
 
-// Dialects by the names that the folders of testdata use.
-var Dialects = map[string]chat.Dialect{
+// Clients are the dialects that clients speak, by the names that the folders of
+// testdata use.
+var Clients = map[string]chat.Spoken{
+	"openai":      openai.Chat{},
+	"completions": openai.Completions{},
+	"anthropic":   anthropic.Messages{},
+	"responses":   responses.Responses{},
+}
+
+// Providers are all dialects, by the same names.
+var Providers = map[string]chat.Provider{
 	"openai":      openai.Chat{},
 	"completions": openai.Completions{},
 	"anthropic":   anthropic.Messages{},
@@ -42,23 +50,23 @@ var Dialects = map[string]chat.Dialect{
 	"converse":    converse.Converse{},
 	"responses":   responses.Responses{},
 	"cohere":      cohere.Chat{},
-	"generate":    upstream.Dialect{Wire: cohere.Generate{}},
-	"ai21":        upstream.Dialect{Wire: ai21.Complete{}},
-	"invoke":      upstream.Dialect{Wire: bedrock.Invoke{}},
-	"bytez":       upstream.Dialect{Wire: bytez.Chat{}},
-	"oci":         upstream.Dialect{Wire: oci.Chat{}},
-	"palm":        upstream.Dialect{Wire: palm.Chat{}},
-	"palmtext":    upstream.Dialect{Wire: palm.Text{}},
-	"reka":        upstream.Dialect{Wire: reka.Chat{}},
-	"triton":      upstream.Dialect{Wire: triton.Generate{}},
-	"workersai":   upstream.Dialect{Wire: workersai.Run{}},
+	"generate":    cohere.Generate{},
+	"ai21":        ai21.Complete{},
+	"invoke":      bedrock.Invoke{},
+	"bytez":       bytez.Chat{},
+	"oci":         oci.Chat{},
+	"palm":        palm.Chat{},
+	"palmtext":    palm.Text{},
+	"reka":        reka.Chat{},
+	"triton":      triton.Generate{},
+	"workersai":   workersai.Run{},
 }
 
 // pair is one run of a case of two dialects.
 type pair struct {
 	*run
-	client   chat.Dialect
-	provider chat.Dialect
+	client   chat.Spoken
+	provider chat.Provider
 }
 
 // Pairs runs every case of testdata/<client>-<provider>. Its files:
@@ -78,13 +86,13 @@ func Pairs(t *testing.T) {
 	}
 	for _, folder := range folders {
 		client, provider, _ := strings.Cut(filepath.Base(folder), "-")
-		if Dialects[client] == nil || Dialects[provider] == nil {
+		if Clients[client] == nil || Providers[provider] == nil {
 			t.Fatalf("%s names no two dialects", folder)
 		}
 		cases, _ := filepath.Glob(filepath.Join(folder, "*.txtar"))
 		for _, path := range cases {
 			t.Run(filepath.Base(folder)+"/"+strings.TrimSuffix(filepath.Base(path), ".txtar"), func(t *testing.T) {
-				g := &pair{run: open(t, path), client: Dialects[client], provider: Dialects[provider]}
+				g := &pair{run: open(t, path), client: Clients[client], provider: Providers[provider]}
 				g.play()
 				g.compare()
 			})
@@ -211,7 +219,7 @@ func (g *pair) stream(o *chat.Options, in []byte) {
 }
 
 // Stream takes a provider's stream to a client in pieces of size bytes.
-func Stream(t *testing.T, client, provider chat.Dialect, traits *chat.Traits, o *chat.Options, in []byte, size int) ([]byte, chat.Meter, []chat.Signed) {
+func Stream(t *testing.T, client chat.AnswerWriter, provider chat.Provider, traits *chat.Traits, o *chat.Options, in []byte, size int) ([]byte, chat.Meter, []chat.Signed) {
 	dec, enc := chat.Promised(o.Request, provider.NewStreamDecoder(traits)), client.NewStreamEncoder(o)
 	var parser chat.EventParser = new(wire.SSEParser)
 	if framed, ok := dec.(chat.Framed); ok {

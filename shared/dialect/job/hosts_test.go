@@ -70,7 +70,7 @@ const (
 
 // What every provider is sent for a batch and for a fine-tuning job, call by call.
 func TestWhatIsSent(t *testing.T) {
-	talk := func(d chat.Dialect) *chat.Talk {
+	talk := func(d chat.Provider) *chat.Talk {
 		return &chat.Talk{Client: openai.Chat{}, Provider: d, Model: "m", Traits: new(chat.Traits), Adapt: func(b []byte) ([]byte, []string) { return b, nil }}
 	}
 	vectors := func(tr chat.Translator) *chat.Talk {

@@ -13,9 +13,9 @@ import (
 // Chat is POST /{version}/actions/chat.
 type Chat struct{ upstream.Errors }
 
-var _ upstream.Wire = Chat{}
+var _ chat.Provider = Chat{}
 
-// Name implements upstream.Wire.
+// Name implements chat.Dialect.
 func (Chat) Name() string { return "oci" }
 
 // Fields of the credential that stand in the body.
@@ -26,7 +26,7 @@ const (
 
 const maxToolName = 64
 
-// EncodeRequest implements upstream.Wire.
+// EncodeRequest implements chat.RequestWriter.
 func (Chat) EncodeRequest(dst []byte, r *chat.Request, t *chat.Traits, loss *chat.Loss) ([]byte, error) {
 	if err := r.Rename(maxToolName); err != nil {
 		return dst, err

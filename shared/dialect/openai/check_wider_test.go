@@ -20,7 +20,7 @@ func TestBoundsThatSomeHostWidens(t *testing.T) {
 	t.Parallel()
 	const talk = `"messages":[{"role":"user","content":"x"}]`
 	for _, c := range []struct {
-		dialect     chat.Dialect
+		dialect     chat.RequestReader
 		body, field string
 		kind        chat.ExcessKind
 		amount      float64

@@ -15,18 +15,18 @@ import (
 // texts.
 type Completions struct{}
 
-var _ chat.Dialect = Completions{}
+var _ chat.Spoken = Completions{}
 
 // Name implements chat.Dialect.
 func (Completions) Name() string { return "openai.completions" }
 
-// Check implements chat.Dialect.
+// Check implements chat.RequestReader.
 func (Completions) Check(body []byte, c *chat.Checked) error { return completionChecker.check(body, c) }
 
 // defaultCompletionTokens is the documented default of max_tokens.
 const defaultCompletionTokens = 16
 
-// DecodeRequest implements chat.Dialect.
+// DecodeRequest implements chat.RequestReader.
 func (Completions) DecodeRequest(body []byte) (*chat.Request, error) {
 	c := &chat.Completion{Prompts: 1}
 	q := requestDecoder{d: wire.NewDecoder(body), r: &chat.Request{Dialect: "openai.completions", Completion: c}}
@@ -89,7 +89,7 @@ func (q *requestDecoder) prompt() {
 	q.r.Completion.Prompts = n
 }
 
-// EncodeResponse implements chat.Dialect.
+// EncodeResponse implements chat.AnswerWriter.
 func (Completions) EncodeResponse(dst []byte, r *chat.Response, o *chat.Options) []byte {
 	e := newEnvelope(r.ID, r.Model, r.Created, o)
 	dst = e.append(dst, completionObject, o)
@@ -132,7 +132,7 @@ func completionFinish(s chat.StopReason) string {
 	return s.OpenAI()
 }
 
-// NewStreamEncoder implements chat.Dialect.
+// NewStreamEncoder implements chat.AnswerWriter.
 func (Completions) NewStreamEncoder(o *chat.Options) chat.StreamEncoder {
 	return &completionEncoder{o: *o}
 }
@@ -215,37 +215,37 @@ func (s *completionEncoder) Error(dst []byte, f *fault.Fault) []byte {
 	return appendStreamError(dst, f, &s.o)
 }
 
-// AppendError implements chat.Dialect.
+// AppendError implements chat.ErrorWriter.
 func (Completions) AppendError(dst []byte, f *fault.Fault, o *chat.Options) []byte {
 	return appendError(dst, f, o)
 }
 
-// AppendStreamError implements chat.Dialect.
+// AppendStreamError implements chat.ErrorWriter.
 func (Completions) AppendStreamError(dst []byte, f *fault.Fault, o *chat.Options) []byte {
 	return appendStreamError(dst, f, o)
 }
 
-// EncodeRequest implements chat.Dialect. Text completions are only sent to
+// EncodeRequest implements chat.RequestWriter. Text completions are only sent to
 // providers as the client wrote them.
 func (Completions) EncodeRequest(dst []byte, _ *chat.Request, t *chat.Traits, _ *chat.Loss) ([]byte, error) {
 	return dst, fault.Newf(fault.UnsupportedOperation, "", "chat is not supported by %s for this model, which only completes texts", t.Provider)
 }
 
-// DecodeResponse implements chat.Dialect.
+// DecodeResponse implements chat.AnswerReader.
 func (Completions) DecodeResponse(body []byte, t *chat.Traits) (*chat.Response, error) {
 	return Chat{}.DecodeResponse(body, t)
 }
 
-// NewStreamDecoder implements chat.Dialect.
+// NewStreamDecoder implements chat.AnswerReader.
 func (Completions) NewStreamDecoder(*chat.Traits) chat.StreamDecoder { return newStreamDecoder() }
 
-// DecodeError implements chat.Dialect.
+// DecodeError implements chat.ErrorReader.
 func (Completions) DecodeError(status int, h http.Header, body []byte) *fault.Fault {
 	return decodeError(status, h, body)
 }
 
-// MeterResponse implements chat.Dialect.
+// MeterResponse implements chat.Passer.
 func (Completions) MeterResponse(body []byte) chat.Meter { return meterPlain(body, "choices") }
 
-// NewStreamFilter implements chat.Dialect.
+// NewStreamFilter implements chat.Passer.
 func (Completions) NewStreamFilter(o *chat.FilterOptions) chat.StreamFilter { return newFilter(o) }

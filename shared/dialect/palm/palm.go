@@ -20,21 +20,21 @@ type Chat struct{ upstream.Errors }
 type Text struct{ upstream.Errors }
 
 var (
-	_ upstream.Wire   = Chat{}
-	_ upstream.Wire   = Text{}
+	_ chat.Provider   = Chat{}
+	_ chat.Provider   = Text{}
 	_ chat.Translator = Embeddings{}
 )
 
-// Name implements upstream.Wire.
+// Name implements chat.Dialect.
 func (Chat) Name() string { return "palm" }
 
-// Name implements upstream.Wire.
+// Name implements chat.Dialect.
 func (Text) Name() string { return "palm.text" }
 
-// NewStreamDecoder implements upstream.Wire.
+// NewStreamDecoder implements chat.AnswerReader.
 func (w Chat) NewStreamDecoder(t *chat.Traits) chat.StreamDecoder { return upstream.NewWhole(w, t) }
 
-// NewStreamDecoder implements upstream.Wire.
+// NewStreamDecoder implements chat.AnswerReader.
 func (w Text) NewStreamDecoder(t *chat.Traits) chat.StreamDecoder { return upstream.NewWhole(w, t) }
 
 // maxCandidates is how many answers one request gives.
@@ -58,7 +58,7 @@ func sampling(o *upstream.Object, r *chat.Request) {
 	o.IntIf("topK", r.TopK)
 }
 
-// EncodeRequest implements upstream.Wire. System prompts become the context.
+// EncodeRequest implements chat.RequestWriter. System prompts become the context.
 func (Chat) EncodeRequest(dst []byte, r *chat.Request, _ *chat.Traits, loss *chat.Loss) ([]byte, error) {
 	if err := bounds(r); err != nil {
 		return dst, err
@@ -96,7 +96,7 @@ func (Chat) EncodeRequest(dst []byte, r *chat.Request, _ *chat.Traits, loss *cha
 	return o.B, loss.Err()
 }
 
-// EncodeRequest implements upstream.Wire.
+// EncodeRequest implements chat.RequestWriter.
 func (Text) EncodeRequest(dst []byte, r *chat.Request, _ *chat.Traits, loss *chat.Loss) ([]byte, error) {
 	if r.Completion == nil {
 		return dst, fault.New(fault.UnsupportedOperation, "", "This model only completes texts")
@@ -119,12 +119,12 @@ func (Text) EncodeRequest(dst []byte, r *chat.Request, _ *chat.Traits, loss *cha
 	return o.B, loss.Err()
 }
 
-// DecodeResponse implements upstream.Wire.
+// DecodeResponse implements chat.AnswerReader.
 func (Chat) DecodeResponse(body []byte, _ *chat.Traits) (*chat.Response, error) {
 	return decode(body, "content")
 }
 
-// DecodeResponse implements upstream.Wire.
+// DecodeResponse implements chat.AnswerReader.
 func (Text) DecodeResponse(body []byte, _ *chat.Traits) (*chat.Response, error) {
 	return decode(body, "output")
 }

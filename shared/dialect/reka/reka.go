@@ -15,15 +15,15 @@ import (
 // Chat is POST /chat. Its answers are asked for whole.
 type Chat struct{ upstream.Errors }
 
-var _ upstream.Wire = Chat{}
+var _ chat.Provider = Chat{}
 
-// Name implements upstream.Wire.
+// Name implements chat.Dialect.
 func (Chat) Name() string { return "reka" }
 
 // passed are members that only this provider knows.
 var passed = []string{"length_penalty", "retrieval_dataset", "use_search_engine"}
 
-// EncodeRequest implements upstream.Wire. System prompts stand in front of the
+// EncodeRequest implements chat.RequestWriter. System prompts stand in front of the
 // first words of the human, as the history knows no other place for them.
 func (Chat) EncodeRequest(dst []byte, r *chat.Request, _ *chat.Traits, loss *chat.Loss) ([]byte, error) {
 	if r.Temperature.Set && r.Temperature.Value > 1 {
@@ -82,7 +82,7 @@ func reportSystem(r *chat.Request, loss *chat.Loss) {
 	}
 }
 
-// DecodeResponse implements upstream.Wire: {text, finish_reason, metadata:
+// DecodeResponse implements chat.AnswerReader: {text, finish_reason, metadata:
 // {input_tokens, generated_tokens}}.
 func (Chat) DecodeResponse(body []byte, _ *chat.Traits) (*chat.Response, error) {
 	d := wire.NewDecoder(body)
@@ -135,5 +135,5 @@ func usage(d *wire.Decoder, u *pricing.Usage) {
 	}
 }
 
-// NewStreamDecoder implements upstream.Wire.
+// NewStreamDecoder implements chat.AnswerReader.
 func (w Chat) NewStreamDecoder(t *chat.Traits) chat.StreamDecoder { return upstream.NewWhole(w, t) }

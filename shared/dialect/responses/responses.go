@@ -12,7 +12,7 @@ import (
 type Responses struct{}
 
 var (
-	_ chat.Dialect  = Responses{}
+	_ chat.Spoken   = Responses{}
 	_ chat.Named    = Responses{}
 	_ chat.Portable = Responses{}
 )
@@ -23,36 +23,36 @@ const name = "openai.responses"
 // Name implements chat.Dialect.
 func (Responses) Name() string { return name }
 
-// Check implements chat.Dialect.
+// Check implements chat.RequestReader.
 func (Responses) Check(body []byte, c *chat.Checked) error { return check(body, c) }
 
-// DecodeRequest implements chat.Dialect.
+// DecodeRequest implements chat.RequestReader.
 func (Responses) DecodeRequest(body []byte) (*chat.Request, error) { return decodeRequest(body) }
 
-// EncodeResponse implements chat.Dialect.
+// EncodeResponse implements chat.AnswerWriter.
 func (Responses) EncodeResponse(dst []byte, r *chat.Response, o *chat.Options) []byte {
 	return encodeResponse(dst, r, o)
 }
 
-// NewStreamEncoder implements chat.Dialect.
+// NewStreamEncoder implements chat.AnswerWriter.
 func (Responses) NewStreamEncoder(o *chat.Options) chat.StreamEncoder { return newStreamEncoder(o) }
 
-// AppendError implements chat.Dialect.
+// AppendError implements chat.ErrorWriter.
 func (Responses) AppendError(dst []byte, f *fault.Fault, o *chat.Options) []byte {
 	return openai.Chat{}.AppendError(dst, f, o)
 }
 
-// AppendStreamError implements chat.Dialect.
+// AppendStreamError implements chat.ErrorWriter.
 func (Responses) AppendStreamError(dst []byte, f *fault.Fault, o *chat.Options) []byte {
 	return appendErrorEvent(dst, f, o, int(o.NextEvent))
 }
 
-// EncodeRequest implements chat.Dialect.
+// EncodeRequest implements chat.RequestWriter.
 func (Responses) EncodeRequest(dst []byte, r *chat.Request, t *chat.Traits, loss *chat.Loss) ([]byte, error) {
 	return encodeRequest(dst, r, t, loss)
 }
 
-// DecodeResponse implements chat.Dialect.
+// DecodeResponse implements chat.AnswerReader.
 func (Responses) DecodeResponse(body []byte, _ *chat.Traits) (*chat.Response, error) {
 	r, f := decodeResponse(body)
 	if f != nil {
@@ -61,18 +61,18 @@ func (Responses) DecodeResponse(body []byte, _ *chat.Traits) (*chat.Response, er
 	return r, nil
 }
 
-// NewStreamDecoder implements chat.Dialect.
+// NewStreamDecoder implements chat.AnswerReader.
 func (Responses) NewStreamDecoder(*chat.Traits) chat.StreamDecoder { return newStreamDecoder() }
 
-// DecodeError implements chat.Dialect.
+// DecodeError implements chat.ErrorReader.
 func (Responses) DecodeError(status int, h http.Header, body []byte) *fault.Fault {
 	return openai.Chat{}.DecodeError(status, h, body)
 }
 
-// MeterResponse implements chat.Dialect.
+// MeterResponse implements chat.Passer.
 func (Responses) MeterResponse(body []byte) chat.Meter { return meterPlain(body) }
 
-// NewStreamFilter implements chat.Dialect.
+// NewStreamFilter implements chat.Passer.
 func (Responses) NewStreamFilter(*chat.FilterOptions) chat.StreamFilter {
 	return &filter{m: chat.Meter{PieceIsToken: true}}
 }

@@ -24,7 +24,7 @@ func TestItemsPrefixIsStableBetweenTurns(t *testing.T) {
 		`{"role":"assistant","content":"So it is."},{"role":"user","content":"b"}`,
 		`{"type":"message","id":"msg_1","role":"assistant","status":"completed","content":[{"type":"output_text","text":"c","annotations":[]}]},{"role":"user","content":"d"}`,
 	}
-	for _, provider := range []chat.Dialect{anthropic.Messages{}, openai.Chat{}} {
+	for _, provider := range []chat.RequestWriter{anthropic.Messages{}, openai.Chat{}} {
 		var before []byte
 		for i := range turns {
 			body := head + strings.Join(turns[:i+1], ",") + `]}`
@@ -131,7 +131,7 @@ func TestHostileItemsCostNoMoreThanTheirSize(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, provider := range []chat.Dialect{anthropic.Messages{}, openai.Chat{}, responses.Responses{}} {
+			for _, provider := range []chat.RequestWriter{anthropic.Messages{}, openai.Chat{}, responses.Responses{}} {
 				var loss chat.Loss
 				if _, err := chat.Translate(nil, responses.Responses{}, provider, r, &chat.Traits{}, &loss); err != nil {
 					t.Fatal(err)
@@ -151,7 +151,7 @@ func TestHostileItemsCostNoMoreThanTheirSize(t *testing.T) {
 func TestSignedCallsComeBackToGemini(t *testing.T) {
 	answer := `{"candidates":[{"content":{"role":"model","parts":[{"functionCall":{"name":"now","args":{"a":1}},"thoughtSignature":"c2lnLTE="}]},"finishReason":"STOP","index":0}],"usageMetadata":{"promptTokenCount":1,"candidatesTokenCount":1,"totalTokenCount":2},"modelVersion":"gemini-3-pro","responseId":"r1"}`
 	traits := chat.Traits{SignedCalls: true}
-	provider := golden.Dialects["gemini"]
+	provider := golden.Providers["gemini"]
 	r, err := provider.DecodeResponse([]byte(answer), &traits)
 	if err != nil {
 		t.Fatal(err)

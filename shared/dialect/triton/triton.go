@@ -15,15 +15,15 @@ import (
 // Generate is POST /generate and /generate_stream.
 type Generate struct{ upstream.Errors }
 
-var _ upstream.Wire = Generate{}
+var _ chat.Provider = Generate{}
 
-// Name implements upstream.Wire.
+// Name implements chat.Dialect.
 func (Generate) Name() string { return "triton" }
 
 // passed are inputs that deployed models often have.
 var passed = []string{"bad_words", "repetition_penalty", "min_length", "exclude_input_in_output", "return_log_probs", "parameters", "end_id", "pad_id"}
 
-// EncodeRequest implements upstream.Wire.
+// EncodeRequest implements chat.RequestWriter.
 func (Generate) EncodeRequest(dst []byte, r *chat.Request, _ *chat.Traits, loss *chat.Loss) ([]byte, error) {
 	if r.Completion == nil {
 		return dst, fault.New(fault.UnsupportedOperation, "", "This server only completes texts")
@@ -75,7 +75,7 @@ func read(d *wire.Decoder, a *answer) error {
 	return d.End()
 }
 
-// DecodeResponse implements upstream.Wire. The server reports neither usage nor
+// DecodeResponse implements chat.AnswerReader. The server reports neither usage nor
 // why it ended.
 func (Generate) DecodeResponse(body []byte, _ *chat.Traits) (*chat.Response, error) {
 	var a answer
@@ -89,7 +89,7 @@ func (Generate) DecodeResponse(body []byte, _ *chat.Traits) (*chat.Response, err
 	return &chat.Response{Model: a.model, Choices: []chat.Choice{{Parts: []chat.Part{{Kind: chat.Text, Text: text}}}}}, nil
 }
 
-// NewStreamDecoder implements upstream.Wire.
+// NewStreamDecoder implements chat.AnswerReader.
 func (Generate) NewStreamDecoder(*chat.Traits) chat.StreamDecoder { return new(decoder) }
 
 // decoder reads pieces of text until the stream ends, which nothing announces.

@@ -14,7 +14,7 @@ import (
 // knows.
 type Errors struct{}
 
-// DecodeError implements Wire and chat.Translator.
+// DecodeError implements chat.ErrorReader.
 func (Errors) DecodeError(status int, h http.Header, body []byte) *fault.Fault {
 	return DecodeError(status, h, body)
 }

@@ -21,7 +21,7 @@ import (
 )
 
 // wires are the dialects that only providers speak.
-var wires = []upstream.Wire{
+var wires = []chat.Provider{
 	cohere.Generate{}, ai21.Complete{}, bytez.Chat{}, oci.Chat{}, palm.Chat{}, palm.Text{}, reka.Chat{}, triton.Generate{}, workersai.Run{}, bedrock.Invoke{},
 }
 
@@ -31,7 +31,7 @@ func FuzzWireRequest(f *testing.F) {
 	golden.Seeds(f, "openai-*", "request.json")
 	golden.Seeds(f, "completions-*", "request.json")
 	f.Fuzz(func(t *testing.T, body []byte) {
-		for _, client := range []chat.Dialect{openai.Chat{}, openai.Completions{}} {
+		for _, client := range []chat.Client{openai.Chat{}, openai.Completions{}} {
 			if !golden.Admitted(t, client, body) {
 				continue
 			}
@@ -60,7 +60,7 @@ func FuzzWireRequest(f *testing.F) {
 // told wants what the client asked for that is no text to be in the body or in
 // the report: each of these members is written by a wire under a name of its own,
 // so it is enough that a body without loss is longer with it.
-func told(t *testing.T, w upstream.Wire, r *chat.Request, up []byte, loss *chat.Loss) {
+func told(t *testing.T, w chat.Provider, r *chat.Request, up []byte, loss *chat.Loss) {
 	t.Helper()
 	lost := map[string]bool{}
 	for _, e := range loss.Entries {
@@ -97,8 +97,8 @@ func FuzzWireAnswer(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte) {
 		o := &chat.Options{ID: "i", Model: "m"}
 		for _, w := range wires {
-			d := upstream.Dialect{Wire: w}
-			if r := golden.ReadAnswer(t, d, body, &chat.Traits{}); r != nil && !json.Valid(openai.Chat{}.EncodeResponse(nil, r, o)) {
+			pass := upstream.Passer(w)
+			if r := golden.ReadAnswer(t, w, body, &chat.Traits{}); r != nil && !json.Valid(openai.Chat{}.EncodeResponse(nil, r, o)) {
 				t.Fatalf("%s: not JSON", w.Name())
 			}
 			dec := w.NewStreamDecoder(&chat.Traits{})
@@ -108,7 +108,7 @@ func FuzzWireAnswer(f *testing.F) {
 			}
 			out, _ := golden.Through(dec, openai.Chat{}, o, parser, body)
 			golden.WellFormed(t, openai.Chat{}, out)
-			filter := d.NewStreamFilter(&chat.FilterOptions{})
+			filter := pass.NewStreamFilter(&chat.FilterOptions{})
 			if _, err := filter.Feed(append([]byte(nil), body...)); err == nil {
 				filter.End()
 			}

@@ -13,11 +13,11 @@ const maxWhole = 64 << 20
 
 // NewWhole reads the plain answer of a provider that does not stream, for a
 // client that wants a stream: the answer is replayed when it is there.
-func NewWhole(w Wire, t *chat.Traits) chat.StreamDecoder { return &whole{w: w, t: t} }
+func NewWhole(w chat.AnswerReader, t *chat.Traits) chat.StreamDecoder { return &whole{w: w, t: t} }
 
 type whole struct {
 	Stream
-	w      Wire
+	w      chat.AnswerReader
 	t      *chat.Traits
 	signed []chat.Signed
 }

@@ -16,14 +16,14 @@ import (
 // Run is POST /ai/run/{model} with a prompt.
 type Run struct{ upstream.Errors }
 
-var _ upstream.Wire = Run{}
+var _ chat.Provider = Run{}
 
-// Name implements upstream.Wire.
+// Name implements chat.Dialect.
 func (Run) Name() string { return "workers-ai" }
 
 var passed = []string{"raw", "lora", "repetition_penalty"}
 
-// EncodeRequest implements upstream.Wire.
+// EncodeRequest implements chat.RequestWriter.
 func (Run) EncodeRequest(dst []byte, r *chat.Request, _ *chat.Traits, loss *chat.Loss) ([]byte, error) {
 	if r.Completion == nil {
 		return dst, fault.New(fault.UnsupportedOperation, "", "This path only completes texts")
@@ -74,7 +74,7 @@ func readUsage(d *wire.Decoder, u *pricing.Usage) {
 	}
 }
 
-// DecodeResponse implements upstream.Wire: {result: {response, usage}, success,
+// DecodeResponse implements chat.AnswerReader: {result: {response, usage}, success,
 // errors}.
 func (Run) DecodeResponse(body []byte, _ *chat.Traits) (*chat.Response, error) {
 	d := wire.NewDecoder(body)
@@ -118,7 +118,7 @@ func text(d *wire.Decoder) string {
 	return string(d.Raw())
 }
 
-// NewStreamDecoder implements upstream.Wire.
+// NewStreamDecoder implements chat.AnswerReader.
 func (Run) NewStreamDecoder(*chat.Traits) chat.StreamDecoder { return new(decoder) }
 
 // decoder reads {response, p, usage} until [DONE].
