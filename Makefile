@@ -46,7 +46,7 @@ STANDARD = RefusalsDoNotWait|TargetsThat|Hostile|HeadersEndHere|ByteForByte|Pass
 
 standard: deps ## end-to-end tests with net/http as server and client, and without assembly
 	$(NICE) $(GO) test -tags purego ./shared/wire/...
-	GATEWAY_HTTP=standard $(NICE) $(GO) test -tags purego -timeout $(TIMEOUT) -run '$(STANDARD)' ./local
+	GATEWAY_HTTP=standard GATEWAY_RING=off $(NICE) $(GO) test -tags purego -timeout $(TIMEOUT) -run '$(STANDARD)' ./local
 	GATEWAY_HTTP=standard GOFLAGS="$$GOFLAGS -tags=purego" $(NICE) $(GO) test -count=1 ./scripts/clients/...
 
 lint: ## gofmt, vet and staticcheck

@@ -20,8 +20,12 @@ import (
 type options struct {
 	addr, data, store     string
 	mock, durable, lambda bool
+	noRing                bool // the journal is files alone
 	serve                 host.Options
 }
+
+// envRing switches the ring of the journal off that is mapped into memory.
+const envRing = "GATEWAY_RING"
 
 // usageError is a mistake in the command line: exit status 2.
 type usageError struct{ text string }
@@ -70,6 +74,12 @@ func parse(args []string) (options, error) {
 	}
 	if o.serve, err = o.serve.FromEnvironment(); err != nil {
 		return o, usageError{err.Error()}
+	}
+	switch v := os.Getenv(envRing); v {
+	case "", "on", "off":
+		o.noRing = v == "off"
+	default:
+		return o, usageError{envRing + " must be on or off"}
 	}
 	fs := flag.NewFlagSet("local", flag.ContinueOnError)
 	fs.StringVar(&o.addr, "addr", "127.0.0.1:8787", "address to listen on")

@@ -30,7 +30,7 @@ func openStores(ctx context.Context, o options) (*stores, error) {
 	if o.store == "aws" {
 		return openAWS(ctx, o)
 	}
-	s, err := embedded.Open(ctx, o.data, o.durable)
+	s, err := embedded.Open(ctx, o.data, embedded.Options{Durable: o.durable, NoRing: o.noRing})
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +47,7 @@ func openAWS(ctx context.Context, o options) (*stores, error) {
 	if err != nil {
 		return nil, err
 	}
-	journal, err := usage.OpenJournal(filepath.Join(o.data, "journal"), usage.JournalOptions{Durable: o.durable, Bucket: b.Bucket})
+	journal, err := usage.OpenJournal(filepath.Join(o.data, "journal"), usage.JournalOptions{Durable: o.durable, NoRing: o.noRing, Bucket: b.Bucket})
 	if err != nil {
 		return nil, err
 	}

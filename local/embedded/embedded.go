@@ -30,19 +30,25 @@ type Stores struct {
 	queues *queuefile.File
 }
 
+// Options are the choices of stores.
+type Options struct {
+	Durable bool // every commit reaches the disk before it is acknowledged
+	NoRing  bool // see usage.JournalOptions
+}
+
 // Open opens the stores of a folder, making them when they are missing. A folder
 // that another process uses is refused.
-func Open(ctx context.Context, dir string, durable bool) (*Stores, error) {
+func Open(ctx context.Context, dir string, o Options) (*Stores, error) {
 	s := &Stores{}
 	var err error
-	if s.tables, err = sqlite.Open(filepath.Join(dir, "tables.db"), sqlite.Options{Durable: durable}); err != nil {
+	if s.tables, err = sqlite.Open(filepath.Join(dir, "tables.db"), sqlite.Options{Durable: o.Durable}); err != nil {
 		return nil, err
 	}
-	if s.queues, err = queuefile.Open(filepath.Join(dir, "queues.db"), queuefile.Options{Durable: durable}); err != nil {
+	if s.queues, err = queuefile.Open(filepath.Join(dir, "queues.db"), queuefile.Options{Durable: o.Durable}); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	var options []files.Option
-	if durable {
+	if o.Durable {
 		options = append(options, files.Durable())
 	}
 	bucket, err := files.Open(filepath.Join(dir, "blobs"), options...)
@@ -53,7 +59,7 @@ func Open(ctx context.Context, dir string, durable bool) (*Stores, error) {
 	if err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
-	if s.Journal, err = usage.OpenJournal(filepath.Join(dir, "journal"), usage.JournalOptions{Durable: durable, Bucket: bucket}); err != nil {
+	if s.Journal, err = usage.OpenJournal(filepath.Join(dir, "journal"), usage.JournalOptions{Durable: o.Durable, NoRing: o.NoRing, Bucket: bucket}); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	var audit queue.Queue = s.queues.Queue("audit", maxAttempts)

@@ -51,6 +51,9 @@ type JournalOptions struct {
 	MaxFileBytes int64
 	// Durable waits for the disk: many events share one fsync.
 	Durable bool
+	// NoRing writes every event to a file, with one write(2), and maps nothing.
+	// Rings that earlier processes left are read.
+	NoRing bool
 	// Bucket takes sealed bodies above MaxInlineBody; without it they stay in the
 	// event. A bucket that is also a Linker gets the journal's files as objects,
 	// and bodies are written no second time: see Record.Pack.
@@ -135,7 +138,7 @@ func (j *Journal) openRings() error {
 			return fmt.Errorf("usage: journal: %w", err)
 		}
 	}
-	if rd.linker != nil && !j.o.Durable {
+	if rd.linker != nil && !j.o.Durable && !j.o.NoRing {
 		if j.ring, err = newRing(j, next); err == nil {
 			rd.rings = append(rd.rings, j.ring)
 		} // else events go to files, as on systems that have no rings
