@@ -10,6 +10,7 @@ import (
 func (tg *target) effective() error {
 	tg.demands = tg.own
 	if len(tg.in) == 0 || tg.to.leaf.Plain() {
+		tg.byResponses(tg.in)
 		return tg.withinBounds(tg.checked.Excess)
 	}
 	body, err := tg.to.leaf.Apply(nil, tg.in)
@@ -20,6 +21,7 @@ func (tg *target) effective() error {
 	if tg.rt.Shape != Unified {
 		return nil
 	}
+	tg.byResponses(body)
 	if tg.rt.Client != nil {
 		// What a config makes of a body keeps to the same bounds.
 		checked := chat.Checked{ByTarget: true}

@@ -1,0 +1,56 @@
+package provider
+
+import (
+	"net/url"
+	"strings"
+)
+
+// ByResponses tells which conversations a model has by responses alone although its
+// host has chat completions too.
+type ByResponses uint8
+
+const (
+	NeverByResponses          ByResponses = iota
+	ByResponsesWhenEffort                 // with function tools, where an effort other than none is asked for
+	ByResponsesUnlessNoEffort             // with function tools, unless no effort at all is asked for
+)
+
+// reasonsByResponses are the models that refuse function tools with reasoning at
+// /chat/completions, by the beginning of their names. The first reasons only where it
+// is asked to, the others where nothing is said.
+var reasonsByResponses = []struct {
+	name string
+	when ByResponses
+}{{"gpt-5.4", ByResponsesWhenEffort}, {"gpt-5.5", ByResponsesUnlessNoEffort}, {"gpt-5.6", ByResponsesUnlessNoEffort}}
+
+// ToolsByResponses tells when a conversation with function tools has to go to
+// /responses. A host of the caller's own may not have it, and is asked as it always is.
+func (t *Target) ToolsByResponses(model string) ByResponses {
+	switch t.Provider.ID {
+	case "openai":
+		if t.customHost() != "" {
+			return NeverByResponses
+		}
+	case "azure-openai", "azure-ai":
+		if t.customHost() != "" || t.Provider.ID == "azure-ai" && !azureHost(t.Field("azure_foundry_url")) {
+			return NeverByResponses
+		}
+		if name := t.Field("azure_model_name"); name != "" { // that of the deployment is its owner's
+			model = name
+		}
+	default:
+		return NeverByResponses
+	}
+	for _, m := range reasonsByResponses {
+		if version(model, m.name) && !strings.Contains(model, "-chat") && t.Provider.Serves(ResponsesCreate) {
+			return m.when
+		}
+	}
+	return NeverByResponses
+}
+
+// azureHost tells whether an address is one of Azure's own that have /responses.
+func azureHost(address string) bool {
+	u, err := url.Parse(address)
+	return err == nil && (strings.HasSuffix(u.Hostname(), ".services.ai.azure.com") || strings.HasSuffix(u.Hostname(), ".openai.azure.com"))
+}

@@ -1,0 +1,67 @@
+package relay
+
+import (
+	"gateway/shared/provider"
+	"gateway/shared/wire"
+)
+
+// Members of a request for a conversation that say whether it has tools, and reasons.
+var reasonKeys = wire.NewKeySet("tools", "reasoning_effort", "thinking", "output_config")
+
+const (
+	keyTools = iota
+	keyEffort
+	keyThinking
+	keyOutputConfig
+)
+
+// byResponses sends a conversation to /responses where its model takes tools with
+// reasoning nowhere else. body is what the target is asked.
+func (tg *target) byResponses(body []byte) {
+	if tg.rt.Client == nil || tg.to.dialect == nil || tg.to.op != provider.Chat || tg.to.dialect.Name() != provider.OpenAIChat {
+		return
+	}
+	when := tg.to.target.ToolsByResponses(tg.to.model)
+	if when == provider.NeverByResponses || !reasonsWithTools(body, when) {
+		return
+	}
+	if d := tg.dialects[provider.OpenAIResponses]; d != nil {
+		tg.to.dialect, tg.to.op = d, provider.ResponsesCreate
+	}
+}
+
+// reasonsWithTools tells whether a body has tools, and asks for reasoning or leaves it
+// to a model that does so unasked.
+func reasonsWithTools(body []byte, when provider.ByResponses) bool {
+	var w wire.Walk
+	if reasonKeys.Walk(body, &w) != nil {
+		return false
+	}
+	tools := w.Spans[keyTools]
+	if !tools.Present(body) || wire.KindOf(tools.Of(body)) != wire.KindArray || emptyArray(tools.Of(body)) {
+		return false
+	}
+	unless := when == provider.ByResponsesUnlessNoEffort
+	if v := w.Spans[keyEffort]; v.Present(body) && !wire.IsNull(v.Of(body)) {
+		effort, err := wire.ScanString(v.Of(body), "reasoning_effort")
+		return err == nil && effort != "none"
+	}
+	if v := w.Spans[keyThinking]; v.Present(body) && !wire.IsNull(v.Of(body)) {
+		return textIn(v.Of(body), "type") != "disabled" || unless && !w.Spans[keyEffort].Present(body)
+	}
+	if v := w.Spans[keyOutputConfig]; v.Present(body) && !wire.IsNull(v.Of(body)) && textIn(v.Of(body), "effort") != "" {
+		return true
+	}
+	return unless
+}
+
+func emptyArray(raw []byte) bool {
+	for _, c := range raw[1:] {
+		switch c {
+		case ' ', '\t', '\r', '\n':
+		default:
+			return c == ']'
+		}
+	}
+	return true
+}
