@@ -31,7 +31,7 @@ func inBothVariants(t *testing.T, test func(t *testing.T, r *running)) {
 }
 
 // Callers whose key is missing or wrong are told so before their body comes: also
-// where it never does.
+// where it never does. In a row: it sets the environment.
 func TestRefusalsDoNotWaitForBodies(t *testing.T) {
 	inBothVariants(t, func(t *testing.T, r *running) {
 		addr := r.g.server.Addr().String()
@@ -68,7 +68,7 @@ func TestRefusalsDoNotWaitForBodies(t *testing.T) {
 }
 
 // A target that names the server is that of a plain path, also where the path is
-// passed on as it came.
+// passed on as it came. In a row: it sets the environment.
 func TestTargetsThatNameTheServerAreServed(t *testing.T) {
 	inBothVariants(t, func(t *testing.T, r *running) {
 		body := chatBody("gpt-4o-mini", "hello", "")
@@ -99,6 +99,7 @@ func TestTargetsThatNameTheServerAreServed(t *testing.T) {
 // Nothing inflates what a caller sends: a compressed body is refused, or passed on as
 // it is.
 func TestCompressedBodiesAreNotInflated(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	var packed bytes.Buffer
 	z := gzip.NewWriter(&packed)
@@ -117,6 +118,7 @@ func TestCompressedBodiesAreNotInflated(t *testing.T) {
 
 // Who has the document is told so in a few bytes, and who has not gets it small.
 func TestTheDocumentIsKeptByItsReaders(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	first := r.call("GET", "/openapi.json", "", "X-Gateway-Api-Key", "", "Accept-Encoding", "gzip")
 	if first.status != http.StatusOK || first.header.Get("Content-Encoding") != "gzip" || len(first.body) > 100_000 || first.header.Get("Etag") == "" || !strings.HasPrefix(first.header.Get("Cache-Control"), "public") {
