@@ -212,7 +212,7 @@ func (s *sender) sendRaw(resp *http.Response) error {
 	meter.memory(&s.target.request)
 	like := s.like()
 	// A run is told with all its settings, an event may hold an image or a whole response.
-	meter.wide = s.keptPath().collection == "threads" || like != nil && (like.Meter != nil || like.Operation == provider.ResponsesCreate)
+	meter.wide = s.keptPath().Collection == "threads" || like != nil && (like.Meter != nil || like.Operation == provider.ResponsesCreate)
 	s.flushWhenWaiting(resp.Body)
 	for {
 		t := s.Now()
@@ -220,7 +220,7 @@ func (s *sender) sendRaw(resp *http.Response) error {
 		s.waited += s.Now().Sub(t)
 		if n > 0 {
 			meter.feed(p[:n])
-			if err := watch.feed(p[:n]); err != nil {
+			if err := watch.Feed(p[:n]); err != nil {
 				s.fail("note what was made", err)
 			}
 			s.captureAnswer(p[:n])

@@ -13,6 +13,7 @@ import (
 	"gateway/shared/chat"
 	"gateway/shared/fault"
 	"gateway/shared/relay/form"
+	"gateway/shared/relay/kept"
 	"gateway/shared/relay/pooled"
 	"gateway/shared/wire"
 )
@@ -37,7 +38,7 @@ type clientBody struct {
 	merged   map[string]string                         // memory of metadata that no header brought
 	params   func(name string) (json.RawMessage, bool) // param as a value, made once
 	keptRead bool
-	kept     stored // what the path says of things that providers keep
+	kept     kept.Path // what the path says of things that providers keep
 }
 
 // demands are what a body asks for, as far as routing and money go by it. What a

@@ -91,7 +91,7 @@ func (l *logbook) writeBooks() {
 	}
 	l.rec.GatewayTime = max(l.rec.Duration-l.waited+l.flushing, 0)
 	// A provider's answer and a path may say more than a record has room for.
-	l.rec.Model, l.rec.FinishReason = clipBytes(l.rec.Model, maxModel), clipText(l.rec.FinishReason)
+	l.rec.Model, l.rec.FinishReason = fault.Clip(l.rec.Model, maxModel), clipText(l.rec.FinishReason)
 	l.hideInRecord()
 	l.sealBodies(ctx)
 	if err := l.Sink.Emit(ctx, &l.rec); err != nil {

@@ -9,14 +9,15 @@ import (
 	"gateway/shared/fault"
 	"gateway/shared/ledger"
 	"gateway/shared/provider"
+	"gateway/shared/relay/kept"
 	"gateway/shared/route"
 )
 
 // choice is one target made ready: where, with which credential, in which shape.
 type choice struct {
 	leaf    *route.Leaf
-	wall    wall   // around what saved keeps at its provider
-	saved   *saved // nil with a credential of the request or of the config
+	wall    kept.Wall // around what saved keeps at its provider
+	saved   *saved    // nil with a credential of the request or of the config
 	target  provider.Target
 	traits  chat.Traits
 	model   string
@@ -115,7 +116,7 @@ func (ch *chooser) chooseSaved(slug string) error {
 		return err
 	}
 	ch.raise(s, cred)
-	if err := ch.mayUse(s); err != nil {
+	if err := ch.mayUse(); err != nil {
 		return err
 	}
 	if err := ch.staysPut(s, cred); err != nil {

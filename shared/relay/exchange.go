@@ -22,7 +22,7 @@ func (x *exchanges) attempt(body []byte) answer {
 	// What the attempt is charged for while it runs is noted in it.
 	x.rec.Attempts = append(x.rec.Attempts, usage.Attempt{})
 	at := &x.rec.Attempts[len(x.rec.Attempts)-1]
-	at.Provider, at.ProviderSlug, at.Model = x.to.target.Provider.ID, x.rec.ProviderSlug, clipBytes(x.to.model, maxModel)
+	at.Provider, at.ProviderSlug, at.Model = x.to.target.Provider.ID, x.rec.ProviderSlug, fault.Clip(x.to.model, maxModel)
 	at.OptionIndex, at.Start = x.rec.OptionIndex, x.since()
 	a := x.exchange(body, at)
 	x.judge(&a, at)

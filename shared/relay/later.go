@@ -7,6 +7,7 @@ import (
 	"gateway/shared/dialect/upstream"
 	"gateway/shared/pricing"
 	"gateway/shared/provider"
+	"gateway/shared/relay/kept"
 	"gateway/shared/wire"
 )
 
@@ -36,13 +37,16 @@ func (me *meters) makesLater() bool {
 
 // usedLater is what the answer to the creation of such a response is charged.
 func (o *ownerWall) usedLater(m chat.Meter) (u pricing.Usage) {
-	if !m.Usage.Known() || m.ID == "" || len(m.ID) > maxID || !o.claimBooking(m.ID) {
+	if !m.Usage.Known() || m.ID == "" || len(m.ID) > kept.MaxID || !o.claimBooking(m.ID) {
 		return u
 	}
 	return m.Usage
 }
 
-var keptResponse = wire.NewKeySet("object", "background")
+var (
+	keptResponse = wire.NewKeySet("object", "background")
+	responseKey  = wire.NewKeySet("response")
+)
 
 // usedByResponse is the usage of a response made in the background, read from the
 // provider, that no answer has told before.
@@ -68,7 +72,7 @@ func (me *meters) usedByStream(events []byte) pricing.Usage {
 	var last []byte
 	eachEvent(events, func(data []byte) {
 		var w wire.Walk
-		if bytes.Contains(data, backgroundName) && madeKeys.Walk(data, &w) == nil && w.Spans[0].Present(data) {
+		if bytes.Contains(data, backgroundName) && responseKey.Walk(data, &w) == nil && w.Spans[0].Present(data) {
 			last = append(last[:0], w.Spans[0].Of(data)...)
 		}
 	})

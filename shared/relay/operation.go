@@ -10,6 +10,7 @@ import (
 	"gateway/shared/fault"
 	"gateway/shared/pricing"
 	"gateway/shared/provider"
+	"gateway/shared/relay/kept"
 	"gateway/shared/wire"
 )
 
@@ -58,9 +59,9 @@ func textIn(src []byte, name string) string {
 }
 
 // keptPath is what the path says of stored things.
-func (b *clientBody) keptPath() *stored {
+func (b *clientBody) keptPath() *kept.Path {
 	if !b.keptRead {
-		b.kept, b.keptRead = storedIn(b.rawPath()), true
+		b.kept, b.keptRead = kept.PathOf(b.rawPath()), true
 	}
 	return &b.kept
 }

@@ -4,13 +4,13 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 
 	"gateway/shared/egress"
 	"gateway/shared/fault"
 	"gateway/shared/provider"
+	"gateway/shared/relay/kept"
 	"gateway/shared/relay/pooled"
 	"gateway/shared/wire"
 )
@@ -89,13 +89,13 @@ func (o *ownerWall) holds(resp *http.Response) bool {
 		return false
 	}
 	s := o.keptPath()
-	if s.collection == "" {
+	if s.Collection == "" {
 		return false
 	}
 	if o.filtered() {
 		return true
 	}
-	return strings.HasPrefix(resp.Header.Get("Content-Type"), "application/json") && (o.req.Method == http.MethodPost || !s.below)
+	return strings.HasPrefix(resp.Header.Get("Content-Type"), "application/json") && (o.req.Method == http.MethodPost || !s.Below)
 }
 
 // sendHeld answers with what the provider said as far as it is the workspace's.
@@ -145,11 +145,11 @@ const maxEmptyPages = 50
 // none are passed over: clients take an empty one for the end.
 func (s *sender) ownList(page []byte) ([]byte, error) {
 	for range maxEmptyPages {
-		out, left, last, more, err := s.ownPart(page)
-		if err != nil || left > 0 || !more || last == "" {
-			return out, err
+		own, err := s.owners.Divide(s.ctx, s.who.Scope, &s.to.wall, page)
+		if err != nil || own.Entries > 0 || !own.More || own.Last == "" {
+			return own.List, err
 		}
-		if page, err = s.nextPage(last); err != nil {
+		if page, err = s.nextPage(own.Last); err != nil {
 			return nil, err
 		}
 	}
@@ -287,44 +287,11 @@ func (l *lineEnd) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// watcher looks for things that a stream of events tells to be made.
-type watcher struct {
-	wall   *ownerWall
-	parser wire.SSEParser
-	seen   int
-	kept   []string // that were noted last; the events of a chat all tell its id
-}
-
-// maxWatched bounds the bytes of a stream that are looked at: what is made is
-// told at its beginning.
-const maxWatched = 256 << 10
-
 // watch makes a watcher for answers that need one.
-func (o *ownerWall) watch(resp *http.Response) *watcher {
+func (o *ownerWall) watch(resp *http.Response) *kept.Watcher {
 	if !o.keeps() || !o.makes() ||
 		!strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
 		return nil
 	}
-	return &watcher{wall: o}
-}
-
-var madeKeys = wire.NewKeySet("response")
-
-func (w *watcher) feed(p []byte) error {
-	if w == nil || w.seen > maxWatched {
-		return nil
-	}
-	w.seen += len(p)
-	return w.parser.Feed(p, func(_ string, data []byte) error {
-		ids := thingsOf(data, true)
-		var inner wire.Walk
-		if madeKeys.Walk(data, &inner) == nil && inner.Spans[0].Present(data) && wire.KindOf(inner.Spans[0].Of(data)) == wire.KindObject {
-			ids = append(ids, thingsOf(inner.Spans[0].Of(data), true)...)
-		}
-		if slices.Equal(ids, w.kept) {
-			return nil
-		}
-		w.kept = ids
-		return w.wall.keepIDs(ids...)
-	})
+	return kept.Watch(o.keepIDs)
 }

@@ -16,6 +16,7 @@ import (
 	"gateway/shared/queue"
 	"gateway/shared/relay/breaker"
 	"gateway/shared/relay/heldfiles"
+	"gateway/shared/relay/kept"
 	"gateway/shared/relay/managed"
 	"gateway/shared/relay/reasoning"
 	"gateway/shared/resource"
@@ -84,7 +85,7 @@ type Relay struct {
 	breakers *breaker.Shared
 	plainer  plainer // hosts that refuse what is added
 	picks    *route.Picks
-	owners   *owners
+	owners   *kept.Owners
 	tokens   *provider.Tokens
 }
 
@@ -104,7 +105,7 @@ func New(o Options) *Relay {
 		r.Memory = egress.NewMemory(0)
 	}
 	r.hosts = egress.NewHosts(o.Egress)
-	r.owners = &owners{now: o.Now, table: o.Store.Table(store.Usage)}
+	r.owners = &kept.Owners{Now: o.Now, Table: o.Store.Table(store.Usage)}
 	for _, d := range o.Dialects {
 		r.dialects[d.Name()] = d
 	}

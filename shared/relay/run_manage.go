@@ -15,6 +15,7 @@ import (
 	"gateway/shared/fault"
 	"gateway/shared/identity"
 	"gateway/shared/provider"
+	"gateway/shared/relay/kept"
 	"gateway/shared/relay/managed"
 	"gateway/shared/store"
 )
@@ -76,7 +77,7 @@ func (mr *managedRuns) managed() (*chat.JobAnswer, error) {
 	}
 	a, done, err := job.Held(mr.ctx, j)
 	if err == nil && !done {
-		err = missing("id", mr.id)
+		err = kept.Missing("id", mr.id)
 	}
 	return a, err
 }
@@ -120,7 +121,7 @@ func (mr *managedRuns) actOnRun(j *chat.Job) (*chat.JobAnswer, error) {
 	case err != nil:
 		return nil, err
 	case b == nil:
-		return nil, missing("id", mr.id)
+		return nil, kept.Missing("id", mr.id)
 	case mr.rt.Operation == provider.BatchesOutput:
 		return mr.runOutput(b)
 	}

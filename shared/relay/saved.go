@@ -12,6 +12,7 @@ import (
 	"gateway/shared/ledger"
 	"gateway/shared/pricing"
 	"gateway/shared/provider"
+	"gateway/shared/relay/kept"
 	"gateway/shared/resource"
 	"gateway/shared/seal"
 	"gateway/shared/store"
@@ -40,7 +41,7 @@ type saved struct {
 
 	record     resource.Record                     // of the integration, with its sealed secrets
 	credential atomic.Pointer[provider.Credential] // opened once
-	uses       atomic.Pointer[usesKnown]           // see raise
+	users      kept.Users                          // of the credential
 }
 
 // loadSaved finds a saved provider by its slug.

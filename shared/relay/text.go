@@ -4,29 +4,17 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"gateway/shared/chat"
 	"gateway/shared/fault"
 )
 
 // clipText keeps a caller's or provider's text short in messages and records.
-func clipText(s string) string { return clipBytes(s, 300) }
+func clipText(s string) string { return fault.Clip(s, 300) }
 
 // maxModel bounds the name of a model in bytes: an ARN, the longest of them, has
 // at most 2,048 characters. Records, cubes and messages hold names several times.
 const maxModel = 2048
-
-// clipBytes cuts s to about n bytes, between characters, and says so.
-func clipBytes(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n] + "..."
-}
 
 // clipRunes cuts s to at most n characters.
 func clipRunes(s string, n int) string {

@@ -1,4 +1,4 @@
-package relay
+package kept
 
 import (
 	"slices"
@@ -22,43 +22,43 @@ func TestItemsThatTheProviderKeeps(t *testing.T) {
 		`[{"id":"x"}]`:                                                                             "",
 		`{"input":[{"id":`:                                                                         "",
 	} {
-		if got := referredItem([]byte(body)); got != want {
+		if got := ReferredItem([]byte(body)); got != want {
 			t.Errorf("%s: %q, want %q", body, got, want)
 		}
 	}
 }
 
 func TestPathsTellWhatTheyStandFor(t *testing.T) {
-	for path, want := range map[string]stored{
-		"/chat/completions":              {collection: "chat/completions"},
-		"/chat/completions/c1":           {collection: "chat/completions", id: "c1"},
+	for path, want := range map[string]Path{
+		"/chat/completions":              {Collection: "chat/completions"},
+		"/chat/completions/c1":           {Collection: "chat/completions", ID: "c1"},
 		"/embeddings":                    {},
 		"/completions":                   {},
-		"/files":                         {collection: "files"},
-		"/files/":                        {collection: "files"},
-		"/files/f1":                      {collection: "files", id: "f1"},
-		"/files/f1/content":              {collection: "files", id: "f1", below: true},
-		"/openai//Files/f1":              {collection: "files", id: "f1"},
-		"/deployments/d/v1/files/f1":     {collection: "files", id: "f1"},
-		"/files/s3%3A%2F%2Fbucket%2Fkey": {collection: "files", id: "s3://bucket/key"},
-		"/fine_tuning/jobs/j1/events":    {collection: "jobs", id: "j1", below: true},
+		"/files":                         {Collection: "files"},
+		"/files/":                        {Collection: "files"},
+		"/files/f1":                      {Collection: "files", ID: "f1"},
+		"/files/f1/content":              {Collection: "files", ID: "f1", Below: true},
+		"/openai//Files/f1":              {Collection: "files", ID: "f1"},
+		"/deployments/d/v1/files/f1":     {Collection: "files", ID: "f1"},
+		"/files/s3%3A%2F%2Fbucket%2Fkey": {Collection: "files", ID: "s3://bucket/key"},
+		"/fine_tuning/jobs/j1/events":    {Collection: "jobs", ID: "j1", Below: true},
 		"/jobs/j1":                       {},
-		"/threads/runs":                  {collection: "threads"},
-		"/threads/t1/runs":               {collection: "threads", id: "t1", below: true},
-		"/responses/compact":             {collection: "responses"},
-		"/responses/input_tokens":        {collection: "responses"},
-		"/responses/r1/input_items":      {collection: "responses", id: "r1", below: true},
-		"/models/m":                      {collection: "models", id: "m"},
-		"/files/f1/../f2":                {collection: "files", id: "f1", below: true, evasive: true},
-		"/files/f1/%2e%2E/f2":            {collection: "files", id: "f1", below: true, evasive: true},
-		"/files%2Ff1":                    {collection: "files", id: "f1", evasive: true},
-		"/files%5Cf1":                    {collection: "files", id: "f1", evasive: true},
-		"/files;x/f1":                    {collection: "files", id: "f1", evasive: true},
-		"/files/f1;x":                    {collection: "files", id: "f1;x", evasive: true},
-		"/files/%zz":                     {collection: "files", id: "%zz", evasive: true},
-		"/echo/a;b/../c":                 {evasive: true},
+		"/threads/runs":                  {Collection: "threads"},
+		"/threads/t1/runs":               {Collection: "threads", ID: "t1", Below: true},
+		"/responses/compact":             {Collection: "responses"},
+		"/responses/input_tokens":        {Collection: "responses"},
+		"/responses/r1/input_items":      {Collection: "responses", ID: "r1", Below: true},
+		"/models/m":                      {Collection: "models", ID: "m"},
+		"/files/f1/../f2":                {Collection: "files", ID: "f1", Below: true, Evasive: true},
+		"/files/f1/%2e%2E/f2":            {Collection: "files", ID: "f1", Below: true, Evasive: true},
+		"/files%2Ff1":                    {Collection: "files", ID: "f1", Evasive: true},
+		"/files%5Cf1":                    {Collection: "files", ID: "f1", Evasive: true},
+		"/files;x/f1":                    {Collection: "files", ID: "f1", Evasive: true},
+		"/files/f1;x":                    {Collection: "files", ID: "f1;x", Evasive: true},
+		"/files/%zz":                     {Collection: "files", ID: "%zz", Evasive: true},
+		"/echo/a;b/../c":                 {Evasive: true},
 	} {
-		if got := storedIn(path); got != want {
+		if got := PathOf(path); got != want {
 			t.Errorf("%s: %+v, want %+v", path, got, want)
 		}
 	}
@@ -81,22 +81,22 @@ func TestIDsAreFoundAtAnyDepth(t *testing.T) {
 		`{"content":[{"type":"tool_use","input":{"file_id":"mine"}}]}`:                                                                     "",
 		`{"file_id":null,"assistant_id":"","file_id2":"x"}`:                                                                                "",
 	} {
-		found, err := idsIn([]byte(body))
+		found, err := IDsIn([]byte(body))
 		var ids []string
 		for _, f := range found {
-			ids = append(ids, f.id)
+			ids = append(ids, f.ID)
 		}
 		if got := strings.Join(ids, " "); err != nil || got != want {
 			t.Errorf("%s: %q %v, want %q", body, got, err, want)
 		}
-		if want != "" && !mayNameIDs([]byte(body)) {
+		if want != "" && !MayNameIDs([]byte(body)) {
 			t.Errorf("%s: not looked at", body)
 		}
 	}
-	if mayNameIDs([]byte(`{"model":"m","messages":[{"role":"user","content":"Hello, a_b \n"}]}`)) {
+	if MayNameIDs([]byte(`{"model":"m","messages":[{"role":"user","content":"Hello, a_b \n"}]}`)) {
 		t.Error("a plain conversation is walked")
 	}
-	if _, err := idsIn([]byte(`{"file_ids":["` + strings.Repeat(`x","`, maxIDs+1) + `y"]}`)); err == nil {
+	if _, err := IDsIn([]byte(`{"file_ids":["` + strings.Repeat(`x","`, maxIDs+1) + `y"]}`)); err == nil {
 		t.Error("too many ids are taken")
 	}
 }
@@ -118,7 +118,7 @@ func TestThingsOfAnswers(t *testing.T) {
 		{`[]`, true, nil},
 		{`not JSON`, true, nil},
 	} {
-		got := thingsOf([]byte(c.answer), c.made)
+		got := Made([]byte(c.answer), c.made)
 		slices.Sort(got)
 		slices.Sort(c.want)
 		if !slices.Equal(got, c.want) {
@@ -134,15 +134,15 @@ func FuzzStoredPath(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, path string) {
-		s := storedIn(path)
+		s := PathOf(path)
 		lower := strings.ToLower(path)
 		for _, part := range strings.Split(lower, "/") {
-			if part == "files" && s.collection == "" {
+			if part == "files" && s.Collection == "" {
 				t.Errorf("%q is taken for %+v", path, s)
 			}
 		}
-		if s.id != "" && s.collection == "" {
-			t.Errorf("%q: an id without a collection: %+v", path, s)
+		if s.ID != "" && s.Collection == "" {
+			t.Errorf("%q: an id without a Collection: %+v", path, s)
 		}
 	})
 }

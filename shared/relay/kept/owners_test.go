@@ -1,4 +1,4 @@
-package relay
+package kept
 
 import (
 	"path/filepath"
@@ -15,7 +15,8 @@ func TestAFingerprintIsOfTheAccountAndTellsNothing(t *testing.T) {
 	t.Parallel()
 	of := func(id, org, key, host string, fields map[string]string) string {
 		p, _ := provider.ByID(id)
-		return fingerprint(org, &saved{provider: p, customHost: host}, &provider.Credential{Key: key, Fields: fields})
+		a := Account{Provider: p, CustomHost: host, Credential: &provider.Credential{Key: key, Fields: fields}}
+		return a.fingerprint(org)
 	}
 	own := of("openai", "o", "sk-0123456789", "", nil)
 	for name, c := range map[string]struct {
@@ -45,13 +46,13 @@ func TestAFingerprintIsOfTheAccountAndTellsNothing(t *testing.T) {
 	}
 }
 
-func newOwners(t *testing.T, now *time.Time) *owners {
+func newOwners(t *testing.T, now *time.Time) *Owners {
 	tables, err := sqlite.Open(filepath.Join(t.TempDir(), "tables.db"), sqlite.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { tables.Close() })
-	return &owners{now: func() time.Time { return *now }, table: tables.Table(store.Usage)}
+	return &Owners{Now: func() time.Time { return *now }, Table: tables.Table(store.Usage)}
 }
 
 // Rows below an integration are those that there were before credentials were told
@@ -67,9 +68,9 @@ func TestOwnersAreFoundByCredentialAndByIntegration(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	must(o.own(t.Context(), a, []string{"integration"}, "x", "old"))
-	must(o.own(t.Context(), a, []string{"print", "integration"}, "x", "new"))
-	must(o.own(t.Context(), b, []string{"print", "other"}, "x", "new", "theirs")) // whose it is stays so
+	must(o.Own(t.Context(), a, []string{"integration"}, "x", "old"))
+	must(o.Own(t.Context(), a, []string{"print", "integration"}, "x", "new"))
+	must(o.Own(t.Context(), b, []string{"print", "other"}, "x", "new", "theirs")) // whose it is stays so
 	for _, c := range []struct {
 		places []string
 		want   map[string]string
@@ -109,7 +110,7 @@ func TestWhoElseUsesACredential(t *testing.T) {
 	uses(a, true)
 	now = now.Add(usesRenewed + time.Hour)
 	uses(a, true) // and begins anew
-	row, _, err := o.table.Get(t.Context(), a.Organisation().Partition("CREDENTIAL", "print").Key("a"), true)
+	row, _, err := o.Table.Get(t.Context(), a.Organisation().Partition("CREDENTIAL", "print").Key("a"), true)
 	if err != nil || row.Int("until") != now.Add(usesFor).Unix() {
 		t.Errorf("%v %v", row, err)
 	}

@@ -1,0 +1,104 @@
+package kept
+
+import (
+	"context"
+
+	"gateway/shared/pricing"
+	"gateway/shared/store"
+	"gateway/shared/wire"
+)
+
+var bookingKeys = wire.NewKeySet("object", "id", "status", "usage", "model", "endpoint")
+
+// ended are the states in which a batch makes no more usage.
+var ended = map[string]bool{"completed": true, "expired": true, "cancelled": true, "failed": true}
+
+// Ended is a batch that has ended, as its provider tells of it.
+type Ended struct {
+	ID    string
+	Tells bool // of its usage: else that stands with its rows
+	Usage pricing.Usage
+	Known bool // Usage could be read
+	Model string
+}
+
+// EndedBatch reads the answer to a read of a batch; ok is false for one that has
+// not ended.
+func EndedBatch(answer []byte) (b Ended, ok bool) {
+	var w wire.Walk
+	if bookingKeys.Walk(answer, &w) != nil || !w.Spans[1].Present(answer) {
+		return b, false
+	}
+	status, _ := wire.ScanString(w.Spans[2].Of(answer), "status")
+	id, err := wire.ScanString(w.Spans[1].Of(answer), "id")
+	if !ended[status] || err != nil || len(id) > MaxID {
+		return b, false
+	}
+	b.ID = id
+	if b.Tells = w.Spans[3].Present(answer); b.Tells {
+		b.Usage, b.Known = batchUsage(w.Spans[3].Of(answer))
+	}
+	if w.Spans[4].Present(answer) {
+		if model, err := wire.ScanString(w.Spans[4].Of(answer), "model"); err == nil {
+			b.Model = model
+		}
+	}
+	return b, true
+}
+
+// batchUsage reads {input_tokens, input_tokens_details:{cached_tokens},
+// output_tokens, output_tokens_details:{reasoning_tokens}}.
+func batchUsage(raw []byte) (u pricing.Usage, ok bool) {
+	var in, cached, out, reasoning int64
+	d := wire.NewDecoder(raw)
+	count := func(into *int64, inner string) {
+		for k := range d.Object {
+			if string(k) == inner && d.Kind() == wire.KindNumber {
+				*into = d.Int()
+			}
+		}
+	}
+	for k := range d.Object {
+		key := string(k)
+		switch kind := d.Kind(); {
+		case key == "input_tokens" && kind == wire.KindNumber:
+			in = d.Int()
+		case key == "output_tokens" && kind == wire.KindNumber:
+			out = d.Int()
+		case key == "input_tokens_details" && kind == wire.KindObject:
+			count(&cached, "cached_tokens")
+		case key == "output_tokens_details" && kind == wire.KindObject:
+			count(&reasoning, "reasoning_tokens")
+		}
+	}
+	if d.Err() != nil || in < 0 || out < 0 || cached < 0 || cached > in || reasoning < 0 || reasoning > out || in+out == 0 {
+		return u, false
+	}
+	u.Set(pricing.Input, in-cached)
+	u.Set(pricing.CacheRead, cached)
+	u.Set(pricing.Output, out-reasoning)
+	u.Set(pricing.Reasoning, reasoning)
+	return u, true
+}
+
+func bookingKey(sc store.Scope, place, id string) store.Key {
+	return sc.Partition("BATCH", place).Key(id)
+}
+
+// Claim tells whether a request is the first to see the end of what a provider did
+// in its own time: a batch, a run or a response in the background. Such a thing is
+// known below a scope and the provider or integration that made it.
+func (o *Owners) Claim(ctx context.Context, sc store.Scope, place, id, request string) (first bool, err error) {
+	row := store.Row{Key: bookingKey(sc, place, id), Item: store.Item{"request": request}, Expires: o.Now().Add(ownedFor)}
+	err = o.Table.Put(ctx, row, store.IfAbsent())
+	if _, taken := store.AsCondition(err); taken {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// Claimed tells whether the usage of such a thing stands in the books.
+func (o *Owners) Claimed(ctx context.Context, sc store.Scope, place, id string) (bool, error) {
+	_, there, err := o.Table.Get(ctx, bookingKey(sc, place, id), true)
+	return there, err
+}

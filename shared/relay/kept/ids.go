@@ -1,0 +1,209 @@
+package kept
+
+import (
+	"bytes"
+	"strconv"
+	"strings"
+
+	"gateway/shared/fault"
+	"gateway/shared/wire"
+)
+
+// idKeys are the members of bodies whose values are ids of stored things, at any
+// depth: a text or a list of texts.
+var idKeys = map[string]bool{
+	"input_file_id": true, "training_file": true, "validation_file": true, "file_id": true, "file_ids": true, "assistant_id": true,
+	"thread_id": true, "vector_store_id": true, "vector_store_ids": true, "previous_response_id": true, "response_id": true,
+	"conversation": true, "conversation_id": true, "container": true, "container_id": true, "batch_id": true,
+	"cachedContent": true, "cached_content": true,
+}
+
+// foreignKeys hold what belongs to the caller: names in it mean nothing here.
+var foreignKeys = map[string]bool{"metadata": true, "parameters": true, "schema": true, "input_schema": true, "arguments": true}
+
+// maxIDs bounds the ids of things that one body may name.
+const maxIDs = 1000
+
+// Named is an id and the member that holds it.
+type Named struct{ Field, ID string }
+
+// IDsIn finds the ids of stored things in a JSON body.
+func IDsIn(body []byte) ([]Named, error) {
+	if len(body) == 0 {
+		return nil, nil
+	}
+	w := idWalk{d: wire.NewDecoder(body)}
+	w.value("", false)
+	if err := w.d.Err(); err != nil {
+		return nil, err
+	}
+	if len(w.found) > maxIDs {
+		return nil, fault.Invalid(w.found[0].Field, "names more than %d stored things", maxIDs)
+	}
+	return w.found, nil
+}
+
+type idWalk struct {
+	d     *wire.Decoder
+	found []Named
+}
+
+// value reads one value; wanted: it stands under a key of idKeys.
+func (w *idWalk) value(key string, wanted bool) {
+	switch w.d.Kind() {
+	case wire.KindString:
+		if !wanted {
+			w.d.Skip()
+			return
+		}
+		if id := w.d.Str(); plausibleID(key, id) && len(w.found) <= maxIDs {
+			w.found = append(w.found, Named{key, id})
+		}
+	case wire.KindArray:
+		if !wanted {
+			key = ""
+		}
+		for range w.d.Array {
+			w.value(key, wanted)
+		}
+	case wire.KindObject:
+		if key == "input" { // of a tool call; the input of a response is a list
+			w.d.Skip()
+			return
+		}
+		from := typedID{}
+		for k := range w.d.Object {
+			switch name := string(k); {
+			case foreignKeys[name]:
+				w.d.Skip()
+			case key == "source" && (name == "type" || name == "id") && w.d.Kind() == wire.KindString:
+				from.read(name, w.d.Str())
+			case key == "conversation" && name == "id":
+				w.value(key, true)
+			default:
+				w.value(name, idKeys[name])
+			}
+		}
+		if id := from.names(); id != "" && len(w.found) <= maxIDs {
+			w.found = append(w.found, Named{"source", id})
+		}
+	default:
+		w.d.Skip()
+	}
+}
+
+// typedID is the source of an evaluation: {"type":"file_id","id":"..."}, or a word
+// for all that the holder of the credential has stored.
+type typedID struct{ kind, id string }
+
+func (t *typedID) read(name, s string) {
+	if name == "type" {
+		t.kind = s
+	} else {
+		t.id = s
+	}
+}
+
+// names gives the id that the source names. What all workspaces have stored
+// together counts as a thing that nobody made.
+func (t *typedID) names() string {
+	switch t.kind {
+	case "file_id":
+		return t.id
+	case "stored_completions", "responses":
+		return t.kind
+	}
+	return ""
+}
+
+// plausibleID leaves out words that stand where ids may.
+func plausibleID(key, s string) bool {
+	if key == "container" { // also the settings of one
+		return strings.HasPrefix(s, "cntr_") || strings.HasPrefix(s, "container_")
+	}
+	return s != ""
+}
+
+// ReferredItem is the path of the first item of a response's input, or of a
+// conversation, that is not sent but kept by the provider:
+// {"type":"item_reference","id":"..."}, whose type may be left out; "" when there is
+// none.
+func ReferredItem(body []byte) (path string) {
+	if !bytes.Contains(body, idKey) && !bytes.Contains(body, []byte(`\u00`)) {
+		return ""
+	}
+	d := wire.NewDecoder(body)
+	if d.Kind() != wire.KindObject {
+		return ""
+	}
+	for key := range d.Object {
+		name := string(key)
+		if name != "input" && name != "items" || d.Kind() != wire.KindArray {
+			continue
+		}
+		for i := range d.Array {
+			if isReference(d) && path == "" {
+				path = name + "[" + strconv.Itoa(i) + "]"
+			}
+		}
+	}
+	return path
+}
+
+var idKey = []byte(`"id"`)
+
+// isReference reads an item: one without a type is a message when it has a role or
+// a content.
+func isReference(d *wire.Decoder) bool {
+	if d.Kind() != wire.KindObject {
+		d.Skip()
+		return false
+	}
+	kind, id, said := "", false, false
+	for key := range d.Object {
+		switch string(key) {
+		case "type":
+			if d.Kind() == wire.KindString {
+				kind = d.Str()
+			}
+		case "id":
+			id = d.Kind() == wire.KindString
+		case "role", "content":
+			said = said || !d.Null()
+		}
+	}
+	return id && (kind == "item_reference" || kind == "" && !said)
+}
+
+// MayNameIDs looks whether a body may hold a key of idKeys, without walking it.
+// All of them but few have an underscore in them, as has every id; a key can be
+// hidden by an escape only.
+func MayNameIDs(body []byte) bool {
+	for rest := body; ; {
+		i := bytes.IndexByte(rest, '_')
+		if i < 0 {
+			break
+		}
+		if rest = rest[i+1:]; bytes.HasPrefix(rest, idSuffix) {
+			return true
+		}
+	}
+	for rest := body; ; {
+		i := bytes.IndexByte(rest, '\\')
+		if i < 0 || i+1 >= len(rest) {
+			break
+		}
+		if rest[i+1] == 'u' && bytes.HasPrefix(rest[i+2:], escapedLetter) {
+			return true
+		}
+		rest = rest[min(i+2, len(rest)):]
+	}
+	return bytes.Contains(body, conversationKey) || bytes.Contains(body, containerKey)
+}
+
+var (
+	idSuffix        = []byte("id")
+	escapedLetter   = []byte("00")
+	conversationKey = []byte(`"conversation"`)
+	containerKey    = []byte(`"container"`)
+)

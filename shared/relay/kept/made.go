@@ -1,0 +1,117 @@
+package kept
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+
+	"gateway/shared/wire"
+)
+
+// linked are the members of answers that name further things that came to be
+// with the one that is asked for.
+var linked = wire.NewKeySet("id", "object", "output_file_id", "error_file_id", "result_files", "thread_id", "file", "name", "fine_tuned_model", "results_file_id")
+
+// Made gives the ids of what an answer says to exist. made: the answer is of
+// a request that made a thing.
+func Made(answer []byte, made bool) (ids []string) {
+	var w wire.Walk
+	if linked.Walk(answer, &w) != nil {
+		return nil
+	}
+	add := func(raw []byte) {
+		if s, err := wire.ScanString(raw, ""); err == nil && s != "" {
+			ids = append(ids, s)
+		}
+	}
+	for i, key := range linked.Keys() {
+		if !w.Spans[i].Present(answer) {
+			continue
+		}
+		raw := w.Spans[i].Of(answer)
+		switch key {
+		case "object":
+		case "id":
+			if made {
+				add(raw)
+			}
+		case "name": // files/abc, cachedContents/abc; elsewhere the caller's own word
+			if made && w.Spans[0].Absent() && w.Spans[1].Absent() {
+				if s, err := wire.ScanString(raw, ""); err == nil && strings.Contains(s, "/") {
+					ids = append(ids, s[strings.LastIndexByte(s, '/')+1:], s)
+				}
+			}
+		case "result_files":
+			if wire.KindOf(raw) == wire.KindArray {
+				d := wire.NewDecoder(raw)
+				for range d.Array {
+					if v := d.Raw(); wire.KindOf(v) == wire.KindString {
+						add(v)
+					}
+				}
+			}
+		case "file":
+			if wire.KindOf(raw) == wire.KindObject {
+				ids = append(ids, Made(raw, true)...)
+			}
+		default:
+			add(raw)
+		}
+	}
+	return ids
+}
+
+// Watcher looks for things that a stream of events tells to be made.
+type Watcher struct {
+	note   func(ids ...string) error
+	parser wire.SSEParser
+	seen   int
+	noted  []string // that were noted last; the events of a chat all tell its id
+}
+
+// maxWatched bounds the bytes of a stream that are looked at: what is made is
+// told at its beginning.
+const maxWatched = 256 << 10
+
+// Watch makes a watcher that has note keep what it finds.
+func Watch(note func(ids ...string) error) *Watcher { return &Watcher{note: note} }
+
+var madeKeys = wire.NewKeySet("response")
+
+// Feed takes the next bytes of the stream. A nil Watcher takes them too.
+func (w *Watcher) Feed(p []byte) error {
+	if w == nil || w.seen > maxWatched {
+		return nil
+	}
+	w.seen += len(p)
+	return w.parser.Feed(p, func(_ string, data []byte) error {
+		ids := Made(data, true)
+		var inner wire.Walk
+		if madeKeys.Walk(data, &inner) == nil && inner.Spans[0].Present(data) && wire.KindOf(inner.Spans[0].Of(data)) == wire.KindObject {
+			ids = append(ids, Made(inner.Spans[0].Of(data), true)...)
+		}
+		if slices.Equal(ids, w.noted) {
+			return nil
+		}
+		w.noted = ids
+		return w.note(ids...)
+	})
+}
+
+var (
+	storeKey  = []byte(`"store"`)
+	chatStore = wire.NewKeySet("store")
+)
+
+// StoresChat tells whether the body has the provider keep a chat completion.
+func StoresChat(body []byte) bool {
+	if !bytes.Contains(body, storeKey) {
+		return false
+	}
+	var w wire.Walk
+	if chatStore.Walk(body, &w) != nil || !w.Spans[0].Present(body) {
+		return false
+	}
+	yes, err := wire.ScanBool(w.Spans[0].Of(body), "store")
+	return err == nil && yes
+}

@@ -1,0 +1,128 @@
+package kept
+
+import (
+	"context"
+	"time"
+
+	"gateway/shared/fault"
+	"gateway/shared/store"
+)
+
+// Owners knows which workspace made what a provider keeps under a credential of
+// the organisation, or under one that several workspaces have saved. A row stands
+// below the organisation and the credential, and below the integration, so that
+// every workspace that uses either finds it.
+type Owners struct {
+	Now   func() time.Time
+	Table store.Table
+}
+
+// MaxID is how many bytes an id may have; longer ones are not known.
+const MaxID = 512
+
+// Lifetimes of rows. A row that is used in the second half of its life begins a
+// new one.
+const (
+	ownedFor  = 400 * 24 * time.Hour
+	renewWhen = ownedFor / 2
+)
+
+func ownedKey(sc store.Scope, place, id string) store.Key {
+	return sc.Organisation().Partition("OWNED", place).Key(id)
+}
+
+// Own notes that a workspace made things. What another workspace made stays that
+// workspace's.
+func (o *Owners) Own(ctx context.Context, sc store.Scope, places []string, slug string, ids ...string) error {
+	until := o.Now().Add(ownedFor)
+	for _, id := range ids {
+		if id == "" || len(id) > MaxID {
+			continue
+		}
+		for _, place := range places {
+			row := store.Row{Key: ownedKey(sc, place, id), Item: store.Item{"workspace": sc.Workspace, "slug": slug, "until": until.Unix()}, Expires: until}
+			if err := o.Table.Put(ctx, row, store.IfAbsent()); err != nil {
+				if _, there := store.AsCondition(err); !there {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// of gives the workspaces that made the ids, by the first of the places that knows;
+// those that nobody made through the gateway are missing.
+func (o *Owners) of(ctx context.Context, sc store.Scope, places []string, ids []string) (map[string]string, error) {
+	keys := make([]store.Key, 0, len(places)*len(ids))
+	for _, place := range places {
+		for _, id := range ids {
+			if id != "" && len(id) <= MaxID {
+				keys = append(keys, ownedKey(sc, place, id))
+			}
+		}
+	}
+	order := make(map[store.Key]bool, len(keys))
+	unique := keys[:0:0]
+	for _, key := range keys {
+		if !order[key] {
+			order[key], unique = true, append(unique, key)
+		}
+	}
+	items, err := o.Table.GetMany(ctx, unique)
+	if err != nil {
+		return nil, err
+	}
+	who := make(map[string]string, len(items))
+	for _, key := range unique {
+		item, there := items[key]
+		if !there {
+			continue
+		}
+		if _, known := who[key.SK()]; !known {
+			who[key.SK()] = item.String("workspace")
+		}
+		o.renew(ctx, sc, key, item)
+	}
+	return who, nil
+}
+
+// renew keeps the row of a thing that is in use.
+func (o *Owners) renew(ctx context.Context, sc store.Scope, key store.Key, item store.Item) {
+	if item.String("workspace") != sc.Workspace || o.Now().Add(ownedFor-renewWhen).Before(time.Unix(item.Int("until"), 0)) {
+		return
+	}
+	until := o.Now().Add(ownedFor)
+	_, _, _ = o.Table.Update(ctx, store.Update{ // the old life goes on without it
+		Key: key, Set: []store.Assign{{Path: store.At("until"), Value: until.Unix()}}, Expires: until,
+		If: []store.Cond{store.IfEqual(store.At("workspace"), sc.Workspace)},
+	})
+}
+
+// Missing is the answer for things that are not there and for other workspaces'.
+func Missing(field, id string) error {
+	return fault.Newf(fault.NotFound, field, "There is nothing with the id %q", fault.Clip(id, 300))
+}
+
+// Check refuses ids of other workspaces and, where several workspaces use the
+// credential, ids that nobody made through the gateway.
+func (o *Owners) Check(ctx context.Context, sc store.Scope, w *Wall, ids []Named) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	names := make([]string, len(ids))
+	for i := range ids {
+		names[i] = ids[i].ID
+	}
+	who, err := o.of(ctx, sc, w.Places, names)
+	if err != nil {
+		return fault.Unavailable(err)
+	}
+	for _, n := range ids {
+		owner, known := who[n.ID]
+		if known && owner != sc.Workspace || !known && w.Shared {
+			return Missing(n.Field, n.ID)
+		}
+	}
+	return nil
+}

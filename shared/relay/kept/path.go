@@ -1,0 +1,165 @@
+package kept
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+// Path is what a path says of things that a provider keeps.
+type Path struct {
+	Collection string // files, batches, jobs ...; "" when the path names none
+	ID         string // "" for the collection itself
+	Below      bool   // the path goes on behind the id
+	Evasive    bool   // the path can be read in more ways than one
+}
+
+// collections are the path segments behind which providers keep things by ids.
+// The one behind "fine_tuning" is "jobs", that behind "chat" is "completions".
+var collections = map[string]bool{
+	"files": true, "batches": true, "assistants": true, "threads": true, "vector_stores": true, "responses": true, "uploads": true,
+	"conversations": true, "skills": true, "webhook_endpoints": true, "containers": true, "evals": true, "videos": true, "datasets": true, "cachedcontents": true, "tunedmodels": true,
+}
+
+// collectionAt tells whether a segment names a collection.
+func collectionAt(segments []string, i int) (string, bool) {
+	name := strings.ToLower(segments[i])
+	switch {
+	case collections[name]:
+		return name, true
+	case name == "jobs":
+		return name, i > 0 && strings.EqualFold(segments[i-1], "fine_tuning")
+	case name == "completions":
+		return "chat/completions", i > 0 && strings.EqualFold(segments[i-1], "chat")
+	case name == "models":
+		return name, true
+	}
+	return "", false
+}
+
+// verbs stand where ids do, but name what is done: POST /threads/runs makes a
+// thread and runs it.
+var verbs = map[string]map[string]bool{
+	"threads":   {"runs": true},
+	"responses": {"compact": true, "input_tokens": true},
+}
+
+// PathOf finds the first collection in an escaped path, whatever stands before
+// it, and the id behind it.
+func PathOf(escapedPath string) Path {
+	s := pathAmong(strings.Split(escapedPath, "/"))
+	plain, err := url.PathUnescape(escapedPath)
+	if err != nil {
+		s.Evasive = true
+		return s
+	}
+	// A provider may take an escaped slash for a slash, dots for a way back, and
+	// cut what stands behind a semicolon.
+	segments := strings.FieldsFunc(plain, func(r rune) bool { return r == '/' || r == '\\' })
+	for i, seg := range segments {
+		s.Evasive = s.Evasive || seg == "." || seg == ".."
+		segments[i], _, _ = strings.Cut(seg, ";")
+	}
+	s.Evasive = s.Evasive || strings.ContainsAny(plain, `\;`)
+	if s.Collection == "" && plain != escapedPath || s.Evasive {
+		if other := pathAmong(segments); s.Collection == "" {
+			s, s.Evasive = other, true
+		}
+	}
+	return s
+}
+
+func pathAmong(segments []string) (s Path) {
+	kept := segments[:0:0]
+	for _, seg := range segments {
+		if seg == "" {
+			continue
+		}
+		if plain, err := url.PathUnescape(seg); err == nil {
+			seg = plain
+		}
+		kept = append(kept, seg)
+	}
+	for i := range kept {
+		name, ok := collectionAt(kept, i)
+		if !ok {
+			continue
+		}
+		s.Collection = name
+		if i+1 < len(kept) {
+			s.ID, s.Below = kept[i+1], i+2 < len(kept)
+		}
+		if verbs[name][s.ID] && !s.Below {
+			s.ID = ""
+		}
+		return s
+	}
+	return s
+}
+
+// Creates tells whether a POST of the path makes a thing.
+func (s *Path) Creates() bool {
+	return s.Collection != "" && s.Collection != "models" && s.Collection != "chat/completions" && s.ID == ""
+}
+
+// Lists tells whether a GET of the path lists a collection.
+func (s *Path) Lists() bool { return s.Collection != "" && s.Collection != "models" && s.ID == "" }
+
+// IDs are the ids of stored things in the path and, where it lists a collection, in
+// the query of a request.
+func (s *Path) IDs(method string, u *url.URL) (ids []Named) {
+	switch {
+	case s.Collection == "models":
+		if method == http.MethodDelete {
+			ids = append(ids, Named{"model", s.ID})
+		}
+	case s.ID != "":
+		ids = append(ids, Named{"id", s.ID})
+	case s.Lists() && method == http.MethodGet && u.RawQuery != "":
+		q := u.Query()
+		for _, name := range []string{"after", "before", "after_id", "before_id"} {
+			if v := q.Get(name); v != "" {
+				ids = append(ids, Named{name, v})
+			}
+		}
+	}
+	return ids
+}
+
+// Free tells whether a request to the path of what a provider keeps cannot cost
+// anything: it was charged when it was made, or never is. responds: the provider
+// also has responses, so that a conversation only keeps what is said in them.
+func (s *Path) Free(method, path string, responds bool) bool {
+	if s.Collection == "" || s.Collection == "models" || s.Evasive {
+		return false
+	}
+	if method == http.MethodGet || method == http.MethodDelete {
+		return true
+	}
+	switch s.Collection {
+	case "assistants", "vector_stores", "files", "uploads", "skills", "webhook_endpoints":
+		return true
+	case "jobs":
+		return s.Below // they are paused and resumed
+	case "conversations":
+		return responds
+	case "evals", "threads":
+		return !runs(path)
+	case "chat/completions":
+		return s.ID != "" && !s.Below
+	case "responses":
+		return s.ID != "" || strings.HasSuffix(path, "/input_tokens")
+	}
+	return false
+}
+
+// AlwaysNoted tells whether what is made there is noted as its workspace's even
+// while nobody else uses the credential: such things have no other owner to be told
+// by, should another come to use it.
+func (s *Path) AlwaysNoted() bool {
+	switch s.Collection {
+	case "", "models", "responses", "conversations", "chat/completions":
+		return false
+	}
+	return true
+}

@@ -1,0 +1,144 @@
+package kept
+
+import (
+	"context"
+	"crypto/pbkdf2"
+	"crypto/sha256"
+	"encoding/hex"
+	"net/url"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"gateway/shared/provider"
+	"gateway/shared/store"
+)
+
+// One credential may be saved more than once, in several workspaces or
+// integrations: what it made at its provider is kept apart by the credential, not
+// by the record that holds it. Workspaces that use one are found by rows below its
+// fingerprint; who stands there alone has no wall to be kept behind.
+
+const (
+	usesFor       = 90 * 24 * time.Hour // a workspace counts so long after its last use
+	usesRenewed   = 7 * 24 * time.Hour
+	UsesAsked     = time.Second // how old the answer may be on routes of kept things
+	UsesTalked    = time.Minute // and in conversations, which seldom name one
+	fingerprinted = 1024        // rounds: fields may be weaker than keys are
+)
+
+// Account is a credential and where it is used.
+type Account struct {
+	Integration   string // id
+	Provider      *provider.Provider
+	Credential    *provider.Credential
+	CustomHost    string
+	CustomHeaders map[string]string
+}
+
+// fingerprint names a credential at its host within an organisation, without
+// telling it.
+func (a *Account) fingerprint(org string) string {
+	cred := a.Credential
+	material := []string{cred.Key}
+	if cred.Key == "" {
+		for name, v := range cred.Fields {
+			if f, ok := a.Provider.Field(name); ok && f.Part()&provider.Opens != 0 && name != "aws_session_token" {
+				material = append(material, name+"="+v)
+			}
+		}
+		for _, custom := range [...]map[string]string{cred.CustomHeaders, a.CustomHeaders} {
+			for name, v := range custom {
+				material = append(material, strings.ToLower(name)+":"+v)
+			}
+		}
+		slices.Sort(material)
+		material = slices.Compact(material)
+	}
+	t := provider.Target{Provider: a.Provider, Credential: *cred, CustomHost: a.CustomHost}
+	host := ""
+	if raw, err := t.PassthroughURL("/", ""); err == nil {
+		if u, err := url.Parse(raw); err == nil {
+			host = strings.TrimSuffix(strings.ToLower(u.Host), ":443")
+		}
+	}
+	sum, err := pbkdf2.Key(sha256.New, strings.Join(append(material, host), "\x00"), []byte("credential of "+org), fingerprinted, 24)
+	if err != nil {
+		return "" // never: the parameters are fixed
+	}
+	return "credential-" + hex.EncodeToString(sum)
+}
+
+// uses notes that the workspace uses a credential, and tells whether others do.
+func (o *Owners) uses(ctx context.Context, sc store.Scope, print string) (others bool, err error) {
+	at := sc.Organisation().Partition("CREDENTIAL", print)
+	now, mine := o.Now(), false
+	page, err := o.Table.Query(ctx, store.Query{Partition: at, Limit: 100})
+	if err != nil {
+		return false, err
+	}
+	for _, row := range page.Rows {
+		if row.Key.SK() == sc.Workspace {
+			mine = now.Before(time.Unix(row.Item.Int("until"), 0).Add(usesRenewed - usesFor))
+		} else {
+			others = true
+		}
+	}
+	if mine {
+		return others, nil
+	}
+	until := now.Add(usesFor)
+	if err := o.Table.Put(ctx, store.Row{Key: at.Key(sc.Workspace), Item: store.Item{"until": until.Unix()}, Expires: until}); err != nil {
+		return false, err
+	}
+	if others {
+		return true, nil
+	}
+	// Another may have come in between.
+	page, err = o.Table.Query(ctx, store.Query{Partition: at, Limit: 2})
+	return err == nil && len(page.Rows) > 1, err
+}
+
+// Wall is what a request knows of who else uses its credential.
+type Wall struct {
+	On     bool // things are told apart by workspace
+	Shared bool // what nobody made through the gateway is nobody's
+	// Places are below what rows stand: the credential, then the integration, whose
+	// rows outlive a change of the credential and are all that there were once.
+	Places []string
+}
+
+// Users remembers who else uses a credential. It is safe for concurrent use.
+type Users struct{ known atomic.Pointer[usesKnown] }
+
+// usesKnown is what was last learned of a saved credential.
+type usesKnown struct {
+	print  string
+	places []string
+	others bool
+	asked  time.Time
+}
+
+// Around learns which wall stands around what an account keeps, from what users
+// remembers where that is no older than age at a time. With an error others are
+// taken to use it, and the next request asks again.
+func (o *Owners) Around(ctx context.Context, sc store.Scope, users *Users, a *Account, at time.Time, age time.Duration) (Wall, error) {
+	known := users.known.Load()
+	var err error
+	if known == nil || at.Sub(known.asked) > age {
+		now := &usesKnown{asked: at}
+		if known != nil {
+			now.print, now.places = known.print, known.places
+		} else {
+			now.print = a.fingerprint(sc.Org)
+			now.places = []string{now.print, a.Integration}
+		}
+		if now.others, err = o.uses(ctx, sc, now.print); err != nil {
+			now.others, now.asked = true, time.Time{}
+		}
+		users.known.Store(now)
+		known = now
+	}
+	return Wall{On: known.others, Shared: known.others, Places: known.places}, err
+}

@@ -1,0 +1,225 @@
+package relay
+
+import (
+	"encoding/json"
+
+	"gateway/shared/chat"
+	"gateway/shared/dialect/job"
+	"gateway/shared/ledger"
+	"gateway/shared/pricing"
+	"gateway/shared/provider"
+	"gateway/shared/relay/kept"
+	"gateway/shared/store"
+)
+
+// costsNothing tells whether what is passed through to things that a provider
+// keeps cannot cost anything. Then no budget asks for its price.
+func (tg *target) costsNothing() bool {
+	if tg.rt.Shape != Raw {
+		return false
+	}
+	s := tg.keptPath()
+	if s.Collection == "" {
+		return false
+	}
+	p := tg.to.target.Provider
+	return s.Free(tg.req.Method, tg.rawPath(), p != nil && p.Serves(provider.ResponsesCreate))
+}
+
+// usedRaw is what a passed-through answer is charged. told: nothing is to be
+// estimated. A run of a thread is made by the provider in its own time; it is
+// charged with the answer that first tells of its usage, which may be a read.
+func (me *meters) usedRaw(m *tailMeter, got chat.Meter) (u pricing.Usage, told bool) {
+	if me.keptPath().Collection == "threads" {
+		return me.usedByRun(m.lastRun()), true
+	}
+	if at := me.keptPath(); at.Collection == "responses" && at.ID != "" {
+		if m.stream {
+			return me.usedByStream(m.wholeEvents()), true
+		}
+		return me.usedByResponse(m.tail), true
+	}
+	if me.makesLater() {
+		return me.usedLater(got), true
+	}
+	if me.costsNothing() {
+		return u, true
+	}
+	return got.Usage, got.Usage.Known()
+}
+
+// usedByRun is the usage of a run that no answer has told before.
+func (me *meters) usedByRun(run []byte) (u pricing.Usage) {
+	id := kept.RunID(run)
+	if id == "" || me.rawDialect() == nil {
+		return u
+	}
+	got := me.rawDialect().MeterResponse(run)
+	if !got.Usage.Known() || !me.claimBooking(id) {
+		return u
+	}
+	if got.Model != "" {
+		me.rec.Model, me.to.model = got.Model, got.Model
+	}
+	return got.Usage
+}
+
+// lastRun is the last run object that the answer tells of; nil when there is none.
+func (m *tailMeter) lastRun() []byte {
+	if !m.stream {
+		return kept.RunIn(m.tail)
+	}
+	var last []byte
+	eachEvent(m.wholeEvents(), func(data []byte) {
+		if run := kept.RunIn(data); run != nil {
+			last = append(last[:0], run...)
+		}
+	})
+	return last
+}
+
+// settleBatch books the usage of a finished batch with the request that first
+// sees it. The rows of a batch run at the provider, long after it was created,
+// so its cost comes to no request of their own.
+func (s *sender) settleBatch(answer []byte) {
+	if s.rt.Operation != provider.BatchesGet && s.rt.Operation != provider.BatchesOutput || s.to.saved == nil || s.errorDialect() == nil {
+		return
+	}
+	b, ok := kept.EndedBatch(answer)
+	switch {
+	case !ok:
+		return
+	case !b.Tells && s.to.jobs != nil:
+		s.jobUsage(b.ID)
+		return
+	case !b.Tells:
+		s.rowsUsage(b.ID, answer)
+		return
+	}
+	if !b.Known || !s.claimBooking(b.ID) {
+		return
+	}
+	if b.Model != "" {
+		s.to.model, s.rec.Model = b.Model, b.Model
+	}
+	s.wanted.Mode = "batch"
+	s.charge(b.Usage)
+	s.spend()
+}
+
+// rowsUsage books what the rows of an ended batch used, where a host that speaks
+// OpenAI's shape does not tell it with the batch: the output is read once. It is
+// read before it is claimed, so that a reading that fails is done again by the next
+// request.
+func (s *sender) rowsUsage(id string, batch []byte) {
+	var b batchState
+	if json.Unmarshal(batch, &b) != nil || b.Output == "" {
+		return
+	}
+	if claimed, err := s.batchClaimed(id); claimed || err != nil {
+		s.fail("look for a batch's claim", err)
+		return
+	}
+	op, asked := s.to.op, s.id
+	resp, err := s.again(provider.FilesContent, b.Output)
+	s.to.op, s.id = op, asked
+	if err != nil {
+		s.fail("usage of a batch", err)
+		return
+	}
+	used, err := job.RowsUsage(resp.Body)
+	if err != nil {
+		s.fail("usage of a batch", err)
+		return
+	}
+	if s.claimBooking(id) {
+		s.bookRows(used)
+	}
+}
+
+// jobUsage books what the rows of an ended batch used, when its provider tells it
+// with the rows only. It is read before it is claimed, so that a reading that
+// fails is done again by the next request.
+func (jc *jobCalls) jobUsage(id string) {
+	if claimed, err := jc.batchClaimed(id); claimed || err != nil {
+		jc.fail("look for a batch's claim", err)
+		return
+	}
+	j, err := jc.job(nil, &jc.rec.Attempts[len(jc.rec.Attempts)-1])
+	if err != nil {
+		jc.fail("usage of a batch", err)
+		return
+	}
+	j.Operation, j.ID = string(provider.BatchesOutput), id
+	used, err := jc.to.jobs.Usage(jc.ctx, j)
+	if err != nil {
+		jc.fail("usage of a batch", err)
+		return
+	}
+	if len(used) > 0 && jc.claimBooking(id) {
+		jc.bookRows(used)
+	}
+}
+
+// bookRows books what the rows of a batch used, one entry for each model.
+func (me *meters) bookRows(used []chat.Meter) {
+	if len(used) == 0 {
+		return
+	}
+	me.wanted.Mode = "batch"
+	for _, m := range used {
+		if m.Model != "" {
+			me.to.model, me.rec.Model = m.Model, m.Model
+		}
+		me.charge(m.Usage)
+	}
+	me.spend()
+}
+
+// claimBooking tells whether this request is the first to see the end of what a
+// provider did in its own time.
+func (o *ownerWall) claimBooking(id string) bool {
+	sc, place := o.booked()
+	first, err := o.owners.Claim(o.base, sc, place, id, o.ulid)
+	if err != nil {
+		o.fail("claim booking", err)
+	}
+	return first
+}
+
+// batchClaimed tells whether the usage of a batch stands in the books.
+func (o *ownerWall) batchClaimed(id string) (bool, error) {
+	sc, place := o.booked()
+	return o.owners.Claimed(o.ctx, sc, place, id)
+}
+
+// booked is where such things are claimed for the books: what is made with a
+// credential of the caller's own in the caller's workspace.
+func (o *ownerWall) booked() (sc store.Scope, place string) {
+	if o.to.saved == nil {
+		return o.who.Scope, o.to.target.Provider.ID
+	}
+	return o.who.Scope.Organisation(), o.to.saved.integrationID
+}
+
+// spend takes the cost of the request from the budgets though none was reserved:
+// the money is gone already. What an exhausted budget refuses stands in the
+// record alone.
+func (bk *books) spend() {
+	own, its := bk.budgeted()
+	bound := ledger.Bound{Cost: bk.rec.Cost, Tokens: bk.rec.Usage.TotalTokens(), Priced: bk.rec.Priced || bk.org.Settings.Unpriced == "allow"}
+	for _, subjects := range [...][]*ledger.Subject{own, its} {
+		if len(subjects) == 0 {
+			continue
+		}
+		r, err := bk.Ledger.Reserve(bk.base, bk.ulid, subjects, bound)
+		if err != nil {
+			bk.fail("budget of a finished batch", err)
+			continue
+		}
+		if err := r.Settle(bk.base, bk.rec.Cost, bk.rec.Usage.TotalTokens()); err != nil {
+			bk.fail("settle", err)
+		}
+		bk.rec.SettleSubjects = append(bk.rec.SettleSubjects, r.Entries()...)
+	}
+}

@@ -1,0 +1,177 @@
+package relay
+
+import (
+	"net/http"
+
+	"gateway/shared/fault"
+	"gateway/shared/provider"
+	"gateway/shared/relay/kept"
+)
+
+// mayUse checks the ids that the request names against a saved provider, before
+// its credential is opened.
+func (o *ownerWall) mayUse() error {
+	if !o.to.wall.On {
+		return nil // nobody else uses the credential
+	}
+	if o.rt.Client != nil {
+		return nil // see mayRefer: a translated conversation sends no ids
+	}
+	if err := o.mayReach(); err != nil {
+		return err
+	}
+	if at := o.keptPath().Collection; at == "responses" || at == "conversations" {
+		if err := o.mayReferToItems(); err != nil {
+			return err
+		}
+	}
+	ids, err := o.idsAsked()
+	if err != nil {
+		return err
+	}
+	return o.check(ids)
+}
+
+// mayReferToItems refuses items that the provider keeps where several workspaces
+// use the credential: responses do not tell whose items they are.
+func (o *ownerWall) mayReferToItems() error {
+	if !o.to.wall.Shared || o.form != nil {
+		return nil
+	}
+	if field := kept.ReferredItem(o.in); field != "" {
+		return fault.Newf(fault.NotAllowed, field, "%s refers to an item that the provider keeps, and the credential is shared by several workspaces: use previous_response_id, or send the item itself", field)
+	}
+	return nil
+}
+
+// mayReach refuses paths that cannot be read in one way only, and bodies whose
+// ids cannot be read.
+func (o *ownerWall) mayReach() error {
+	if o.keptPath().Collection == "" || !o.to.wall.Shared {
+		return nil
+	}
+	if o.keptPath().Evasive {
+		return kept.Missing("path", o.req.URL.EscapedPath())
+	}
+	if o.unread && o.form == nil && !o.multipart() {
+		return fault.New(fault.InvalidContentType, "content-type", "The credential is shared by several workspaces: send the body as plain JSON, so that the things that it names can be checked")
+	}
+	return nil
+}
+
+// idsAsked are the ids of stored things in path, query and body.
+func (o *ownerWall) idsAsked() ([]kept.Named, error) {
+	ids := o.keptPath().IDs(o.req.Method, o.req.URL)
+	if o.form != nil || len(o.in) == 0 || o.unread || o.keptPath().Collection == "" && !kept.MayNameIDs(o.in) {
+		return ids, nil
+	}
+	more, err := kept.IDsIn(o.in)
+	return append(ids, more...), err
+}
+
+// mayRefer checks the ids in the body of a conversation whose bytes go to the
+// provider as they came.
+func (o *ownerWall) mayRefer() error {
+	if o.rt.Client == nil || o.to.saved == nil || !o.to.wall.On || !o.sameDialect() {
+		return nil
+	}
+	if o.rt.Operation == provider.ResponsesCreate {
+		if err := o.mayReferToItems(); err != nil {
+			return err
+		}
+	}
+	if !kept.MayNameIDs(o.in) {
+		return nil
+	}
+	ids, err := kept.IDsIn(o.in)
+	if err != nil {
+		return err
+	}
+	return o.check(ids)
+}
+
+func (o *ownerWall) check(ids []kept.Named) error {
+	return o.owners.Check(o.ctx, o.who.Scope, &o.to.wall, ids)
+}
+
+// keep notes whose the things are that an answer tells of. It is called before
+// the client can know the ids.
+func (o *ownerWall) keep(answer []byte) error {
+	if !o.keeps() || o.keptPath().Collection == "" {
+		return nil
+	}
+	return o.keepIDs(kept.Made(answer, o.makes())...)
+}
+
+// keepMade notes what a unified answer made: a response, and a chat that is to be
+// kept, by its id, other things by what the answer says.
+func (o *ownerWall) keepMade(answer []byte, id string) error {
+	if o.rt.Client == nil {
+		return o.keep(answer)
+	}
+	if id == "" || !o.sameDialect() {
+		return nil
+	}
+	if o.rt.Operation == provider.ResponsesCreate || o.rt.Operation == provider.Chat && o.storesChat() {
+		return o.keepIDs(id)
+	}
+	return nil
+}
+
+// keepIDs notes that the workspace of the request made things.
+func (o *ownerWall) keepIDs(ids ...string) error {
+	if !o.keeps() || len(ids) == 0 {
+		return nil
+	}
+	if err := o.owners.Own(o.ctx, o.who.Scope, o.to.wall.Places, o.to.saved.slug, ids...); err != nil {
+		return fault.Unavailable(err)
+	}
+	return nil
+}
+
+// filtered tells whether the answer is a list that holds things of several
+// workspaces.
+func (o *ownerWall) filtered() bool {
+	return o.to.saved != nil && o.to.wall.Shared && o.req.Method == http.MethodGet && o.keptPath().Lists()
+}
+
+// raise learns which wall stands around the saved provider's things.
+func (o *ownerWall) raise(s *saved, cred *provider.Credential) {
+	age := kept.UsesAsked
+	if o.rt.Client != nil && o.rt.Operation != provider.ResponsesCreate {
+		age = kept.UsesTalked
+	}
+	a := kept.Account{Integration: s.integrationID, Provider: s.provider, Credential: cred, CustomHost: s.customHost, CustomHeaders: s.customHeaders}
+	w, err := o.owners.Around(o.ctx, o.who.Scope, &s.users, &a, o.start, age)
+	if err != nil {
+		o.fail("who else uses a credential", err)
+	}
+	w.On, w.Shared = w.On || s.orgWide, w.Shared || s.shared
+	o.to.wall = w
+}
+
+// keeps tells whether what the request makes is noted: always where workspaces
+// share the credential.
+func (o *ownerWall) keeps() bool {
+	return o.to.saved != nil && (o.to.wall.On || o.keptPath().AlwaysNoted())
+}
+
+// storesChat tells whether the body has the provider keep a chat completion.
+func (o *ownerWall) storesChat() bool {
+	if o.to.saved == nil || !o.to.wall.On {
+		return false // whose it is need not be known
+	}
+	if o.to.body != nil {
+		return kept.StoresChat(o.to.body)
+	}
+	return kept.StoresChat(o.in)
+}
+
+// makes tells whether the request has the provider make something that it keeps.
+func (o *ownerWall) makes() bool {
+	if o.req.Method != http.MethodPost {
+		return false
+	}
+	s := o.keptPath()
+	return s.Creates() || s.Collection == "chat/completions" && s.ID == "" && o.storesChat()
+}
