@@ -235,6 +235,7 @@ func (s *sender) sendRaw(resp *http.Response) error {
 		}
 		if err != nil {
 			s.rec.ErrorCode, s.rec.ErrorMessage = string(fault.InvalidProviderResponse), "the answer broke off"
+			meter.cut = true
 			s.learnRaw(meter, resp.StatusCode)
 			s.broken = true // the client must see that the body is not whole
 			return nil

@@ -58,14 +58,7 @@ func (me *meters) chargeWhatCame(body []byte) {
 		me.learn(m)
 		return
 	case u.Known():
-		// It broke off within the usage: what is missing is estimated.
-		if e := me.estimate(0); u.InputTokens() == 0 {
-			u.Add(pricing.Input, e.N(pricing.Input))
-		}
-		if !me.rt.NoOutput {
-			madeUp(&u, m)
-		}
-		u.Estimated = true
+		u = me.madeWhole(u, m) // it broke off within the usage: what is missing is estimated
 	case !answered:
 		return
 	case me.rt.Client == nil && me.wanted.Assumed.Known():

@@ -37,6 +37,7 @@ type tailMeter struct {
 	events bool // a stream of server-sent events
 	json   bool
 	lines  bool // a stream of JSON objects, one on each line
+	cut    bool // the answer broke off
 	head   http.Header
 	wide   bool // the end of a stream may be long
 	total  int64
@@ -174,7 +175,12 @@ func (me *meters) learnRaw(m *tailMeter, status int) {
 		}
 		me.rec.FinishReason = got.Finish
 		var told bool
-		if u, told = me.usedRaw(m, got); !told && me.reserved != nil && me.outBound > 0 && me.model != "" && me.req.Method == http.MethodPost {
+		if u, told = me.usedRaw(m, got); !told || u.Known() && u == got.Usage {
+			if came, ok := me.cutRaw(m); ok {
+				u, told = came, true
+			}
+		}
+		if !told && me.reserved != nil && me.outBound > 0 && me.model != "" && me.req.Method == http.MethodPost {
 			// A budget is in force: it is settled at an estimate, never at nothing.
 			u = me.estimate(tokensOf(int(m.total)))
 		}

@@ -1,0 +1,78 @@
+package relay
+
+import (
+	"net/http"
+
+	"gateway/shared/chat"
+	"gateway/shared/dialect/upstream"
+	"gateway/shared/pricing"
+	"gateway/shared/provider"
+	"gateway/shared/wire"
+)
+
+// cutRaw is what a passed-through JSON answer used that broke off before it had told
+// so: what it tells, and an estimate of what came of it. ok is false where nothing of
+// an answer came, or its shape is not known.
+func (me *meters) cutRaw(m *tailMeter) (u pricing.Usage, ok bool) {
+	if !m.cut || !m.json || m.total > maxMended || int64(len(m.tail)) != m.total || me.req.Method != http.MethodPost {
+		return u, false
+	}
+	d := me.rawConversation()
+	mended, open := wire.Mend(m.tail)
+	if d == nil || mended == nil || saysError(mended) {
+		return u, false
+	}
+	got := upstream.Passer(d).MeterResponse(mended)
+	r, err := d.DecodeResponse(mended, &me.to.traits)
+	if err == nil {
+		told := r.Meter()
+		if got.OutputBytes = told.OutputBytes; !got.Usage.Known() {
+			got.Usage = told.Usage
+		}
+	}
+	if got.Model != "" {
+		me.rec.Model = got.Model
+		if me.to.model == "" {
+			me.to.model = got.Model
+		}
+	}
+	within := false
+	for _, name := range open {
+		within = within || aboutUsage(name)
+	}
+	switch {
+	case got.Usage.Known() && within:
+		return me.madeWhole(got.Usage, got), true
+	case got.Usage.Known():
+		return got.Usage, true
+	case got.OutputBytes == 0 && (err != nil || len(r.Choices) == 0 || len(r.Choices[0].Parts) == 0):
+		return u, false
+	}
+	return me.estimate(got.OutputEstimate()), true
+}
+
+// rawConversation reads the conversations of what is passed through; nil: none does.
+func (me *meters) rawConversation() chat.Provider {
+	if like := me.like(); like != nil {
+		if like.Client == nil {
+			return nil
+		}
+		return like.Client
+	}
+	if d := me.dialects[me.to.target.DialectOf(provider.Chat, me.to.model)]; d != nil {
+		return d
+	}
+	return me.dialects[me.to.target.Provider.Dialect]
+}
+
+// madeWhole adds an estimate to usage within which an answer broke off.
+func (me *meters) madeWhole(u pricing.Usage, m chat.Meter) pricing.Usage {
+	if e := me.estimate(0); u.InputTokens() == 0 {
+		u.Add(pricing.Input, e.N(pricing.Input))
+	}
+	if !me.rt.NoOutput {
+		madeUp(&u, m)
+	}
+	u.Estimated = true
+	return u
+}
