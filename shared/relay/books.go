@@ -180,7 +180,7 @@ func (bk *books) boundOf() ledger.Bound {
 		in = max(bk.req.ContentLength, 0)
 	}
 	in += int64(bytes.Count(bk.in, []byte(`"image_url"`))+bytes.Count(bk.in, []byte(`"image"`))) * tokensOfAnImage
-	in += bk.media.documents // what was fetched stands in no body of the client
+	in += bk.media.Documents // what was fetched stands in no body of the client
 	out := bk.outBound
 	price, known := bk.price(in)
 	most := ledger.Bound{Tokens: in + out, Priced: known, Assumed: bk.outAssumed}

@@ -3,6 +3,7 @@ package relay
 import (
 	"crypto/rand"
 	"encoding/hex"
+	"gateway/shared/relay/media"
 	"gateway/shared/relay/patience"
 	"gateway/shared/relay/pooled"
 	"net/http"
@@ -59,7 +60,7 @@ type target struct {
 type outbound struct {
 	*target
 	*ownerWall
-	media      media // fetched for targets that take bytes only
+	media      media.Fetched // fetched for targets that take bytes only
 	sendBuf    *pooled.Buffer
 	sending    *outgoing // nil until a body in memory is sent
 	modelJSON  []byte

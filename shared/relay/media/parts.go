@@ -1,0 +1,238 @@
+// Package media fetches what a client names by a web address, for hosts that take
+// bytes only (chat.Traits.NeedsMediaBytes), once per request whatever targets are
+// tried. What cannot be had is a 400 that names the part, before anything is
+// sent to the provider.
+package media
+
+import (
+	"context"
+	"encoding/base64"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"gateway/shared/chat"
+	"gateway/shared/fault"
+)
+
+// Bounds of what is fetched for a request.
+const (
+	maxMedium = 20 << 20 // bytes of one address
+	maxTotal  = 50 << 20 // bytes of all of them
+	maxURL    = 8 << 10  // length of an address; signed ones are long
+	patience  = 30 * time.Second
+	atOnce    = 8
+	maxHops   = 3   // redirects of one address
+	Most      = 100 // addresses of a request
+)
+
+// Fetched is what was fetched for a request, by address, failures too.
+type Fetched struct {
+	got       map[string]*medium
+	Documents int64 // bytes of documents, for the bound of what they may cost
+}
+
+// medium is what one address gave: its type and content, or why it gave none.
+type medium struct {
+	mime    string
+	data    string // base64, or text when plain
+	text    bool
+	size    int64
+	why     string // why it cannot be used; "" when it can
+	blocked bool   // by the gateway's own rules for addresses
+	cut     bool   // broken off before it was known
+	full    bool   // the gateway had no memory for it
+}
+
+// Wanted is a part that names a web address.
+type Wanted struct {
+	url string
+	at  string // messages[1].content[0]
+}
+
+// In lists the parts whose addresses the host does not read, in order.
+func In(r *chat.Request, t *chat.Traits) (wanted []Wanted) {
+	if !t.NeedsMediaBytes {
+		return nil
+	}
+	for i := range r.Messages {
+		m := &r.Messages[i]
+		for j := range m.Parts {
+			p := &m.Parts[j]
+			at := partPath(m, p)
+			if p.Result != nil {
+				for k := range p.Result.Parts {
+					if u := webAddress(&p.Result.Parts[k], t); u != "" {
+						wanted = append(wanted, Wanted{u, at})
+					}
+				}
+			}
+			if u := webAddress(p, t); u != "" {
+				wanted = append(wanted, Wanted{u, at})
+			}
+		}
+	}
+	return wanted
+}
+
+func partPath(m *chat.Message, p *chat.Part) string {
+	if m.At < 0 {
+		return "system[" + strconv.Itoa(p.At) + "]"
+	}
+	at := "messages[" + strconv.Itoa(m.At) + "].content"
+	if m.Plain {
+		return at
+	}
+	return at + "[" + strconv.Itoa(p.At) + "]"
+}
+
+// webAddress is the address of a part that has to be fetched; "" for others.
+func webAddress(p *chat.Part, t *chat.Traits) string {
+	if p.Media == nil || !isWeb(p.Media.URL) {
+		return ""
+	}
+	if u, err := url.Parse(p.Media.URL); err == nil {
+		host := strings.ToLower(u.Hostname())
+		for _, own := range t.MediaHosts {
+			if host == own || strings.HasSuffix(host, "."+own) {
+				return ""
+			}
+		}
+	}
+	return p.Media.URL
+}
+
+func isWeb(s string) bool {
+	return len(s) > 8 && (strings.EqualFold(s[:8], "https://") || strings.EqualFold(s[:7], "http://"))
+}
+
+// Want notes the addresses that are wanted, and gives those that are not there yet.
+// In a rehearsal, which sends nothing, every address is imagined.
+func (f *Fetched) Want(wanted []Wanted, rehearsing bool) (missing []string, err error) {
+	if f.got == nil {
+		f.got = make(map[string]*medium)
+	}
+	for _, w := range wanted {
+		if f.got[w.url] != nil {
+			continue
+		}
+		if len(f.got) == Most {
+			return nil, fault.Invalid(w.at, "%s is one address too many: this provider takes no addresses, and at most %d are fetched for a request", w.at, Most)
+		}
+		m := new(medium)
+		if rehearsing {
+			m = imagined(w.url)
+		} else {
+			missing = append(missing, w.url)
+		}
+		f.got[w.url] = m
+	}
+	return missing, nil
+}
+
+// Failure is that of the first part whose address gave nothing; nil when all are
+// there.
+func (f *Fetched) Failure(wanted []Wanted) error {
+	for _, w := range wanted {
+		if m := f.got[w.url]; m != nil && m.why != "" {
+			code := fault.InvalidRequest
+			if m.blocked {
+				code = fault.BlockedHost
+			}
+			if m.full {
+				return fault.New(fault.ServiceUnavailable, "", w.at+" could not be fetched: "+m.why)
+			}
+			return fault.New(code, w.at, w.at+" could not be fetched for this provider, which takes no web addresses: "+m.why)
+		}
+	}
+	for _, w := range wanted {
+		if f.got[w.url] == nil {
+			return fault.New(fault.RequestTimeout, "", "The client went away while the media of its request were fetched")
+		}
+	}
+	return nil
+}
+
+// FetchAll fetches what is missing of into, a few at once. The first failure ends the
+// others, and so does the client's going.
+func (f *Fetcher) FetchAll(ctx context.Context, into *Fetched, missing []string) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for _, m := range into.got {
+		f.total.Add(m.size)
+	}
+	var running sync.WaitGroup
+	slots := make(chan struct{}, atOnce)
+	for _, address := range missing {
+		m := into.got[address]
+		slots <- struct{}{}
+		running.Go(func() {
+			defer func() { <-slots }()
+			if f.fetch(ctx, address, m); m.why != "" {
+				cancel()
+			}
+		})
+	}
+	running.Wait()
+	for _, address := range missing {
+		switch m := into.got[address]; {
+		case m.cut: // it says nothing of its address
+			delete(into.got, address)
+		case !strings.HasPrefix(m.mime, "image/"):
+			into.Documents += m.size
+		}
+	}
+}
+
+// imagined stands for an address in a rehearsal, which sends nothing.
+func imagined(address string) *medium {
+	m := &medium{mime: "image/png", data: base64.StdEncoding.EncodeToString([]byte("the bytes of " + address))}
+	if u, err := url.Parse(address); err == nil && strings.HasSuffix(strings.ToLower(u.Path), ".pdf") {
+		m.mime = "application/pdf"
+	}
+	return m
+}
+
+// Inlined is a copy of messages in which content stands for what was fetched.
+func (f *Fetched) Inlined(messages []chat.Message, t *chat.Traits) []chat.Message {
+	out := make([]chat.Message, len(messages))
+	for i := range messages {
+		out[i] = messages[i]
+		out[i].Parts = f.inlinedParts(messages[i].Parts, t)
+	}
+	return out
+}
+
+func (f *Fetched) inlinedParts(parts []chat.Part, t *chat.Traits) []chat.Part {
+	out := make([]chat.Part, len(parts))
+	for i := range parts {
+		p := parts[i]
+		if p.Result != nil && len(p.Result.Parts) > 0 {
+			result := *p.Result
+			result.Parts = f.inlinedParts(result.Parts, t)
+			p.Result = &result
+		}
+		if p.Media != nil && webAddress(&p, t) != "" {
+			p = f.got[p.Media.URL].part(p)
+		}
+		out[i] = p
+	}
+	return out
+}
+
+// part is p with the content in the place of the address. The content decides
+// what kind of part it is.
+func (m *medium) part(p chat.Part) chat.Part {
+	own := *p.Media
+	own.URL, own.MIME, own.Data, own.Plain = "", m.mime, m.data, m.text
+	p.Media = &own
+	switch {
+	case strings.HasPrefix(m.mime, "image/"):
+		p.Kind = chat.Image
+	case m.mime == "application/pdf", m.text:
+		p.Kind = chat.Document
+	}
+	return p
+}
