@@ -11,6 +11,7 @@ import (
 	"gateway/shared/fault"
 	"gateway/shared/pricing"
 	"gateway/shared/provider"
+	"gateway/shared/relay/mask"
 	"gateway/shared/relay/pooled"
 )
 
@@ -167,7 +168,7 @@ func (s *sender) sendFault(f *fault.Fault) {
 	f.SetHeaders(h)
 	s.ownHeaders(h)
 	if passProviderHeaders(h, s.told); s.told != nil {
-		hideInHeader(h, s.secrets())
+		mask.Header(h, s.secrets())
 	}
 	if f.Source != fault.SourceProvider && f.Status() >= 500 && f.Code == fault.InternalError {
 		h.Set(headerException, "true")

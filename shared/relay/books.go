@@ -12,6 +12,7 @@ import (
 	"gateway/shared/ledger"
 	"gateway/shared/pricing"
 	"gateway/shared/provider"
+	"gateway/shared/relay/mask"
 	"gateway/shared/relay/pooled"
 	"gateway/shared/seal"
 	"gateway/shared/tenant"
@@ -250,7 +251,7 @@ func (l *logbook) keepSent(h http.Header, body []byte) {
 	}
 	l.bodies.SentHeaders = appendHeaders(l.bodies.SentHeaders[:0], h, names)
 	var room [8]string
-	hide(l.bodies.SentHeaders, l.to.target.Secrets(room[:0], false))
+	mask.Bytes(l.bodies.SentHeaders, l.to.target.Secrets(room[:0], false))
 }
 
 // sealBodies puts the bodies that the log keeps into the record, sealed.

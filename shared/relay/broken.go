@@ -9,6 +9,7 @@ import (
 	"gateway/shared/dialect/upstream"
 	"gateway/shared/fault"
 	"gateway/shared/pricing"
+	"gateway/shared/relay/mask"
 	"gateway/shared/relay/pooled"
 	"gateway/shared/wire"
 )
@@ -21,7 +22,7 @@ func (me *meters) unusable(err error, body []byte) error {
 		f = fault.Newf(fault.InvalidProviderResponse, "", "Invalid response received from %s", me.to.target.Provider.ID).WithCause(err)
 	}
 	f.Source = fault.SourceProvider
-	hide(body, me.secrets())
+	mask.Bytes(body, me.secrets())
 	me.keepReceived(body)
 	me.chargeWhatCame(body)
 	return f
@@ -29,7 +30,7 @@ func (me *meters) unusable(err error, body []byte) error {
 
 // brokenAnswer answers for a body that did not arrive whole. body is what came.
 func (me *meters) brokenAnswer(err error, body []byte) error {
-	hide(body, me.secrets())
+	mask.Bytes(body, me.secrets())
 	me.keepReceived(body)
 	if errors.Is(err, pooled.ErrTooLarge) {
 		// It is not read for what it tells: that would take its memory twice.

@@ -6,6 +6,7 @@ import (
 	"gateway/shared/chat"
 	"gateway/shared/dialect/upstream"
 	"gateway/shared/fault"
+	"gateway/shared/relay/mask"
 	"gateway/shared/wire"
 )
 
@@ -101,7 +102,7 @@ func (tg *target) decodeWhole(body []byte) (*chat.Response, chat.Meter, []chat.S
 func (me *meters) eventsBroke(err error, m chat.Meter, body []byte) error {
 	f := me.streamBroke(err)
 	f.Source = fault.SourceProvider
-	hide(body, me.secrets())
+	mask.Bytes(body, me.secrets())
 	me.keepReceived(body)
 	if m.Usage.Known() || m.OutputEstimate() > 0 {
 		u := me.used(m)

@@ -14,6 +14,7 @@ import (
 	"gateway/shared/fault"
 	"gateway/shared/ledger"
 	"gateway/shared/provider"
+	"gateway/shared/relay/mask"
 	"gateway/shared/route"
 )
 
@@ -270,7 +271,7 @@ func (re rehearsal) imagineCall(leaf *route.Leaf, t *rehearsedTarget) error {
 		return err
 	}
 	shown := appendHeaders(nil, req.Header, re.customNames(slices.Clone(re.ask.Sensitive)))
-	hide(shown, re.to.target.Secrets(nil, true))
+	mask.Bytes(shown, re.to.target.Secrets(nil, true))
 	if err := json.Unmarshal(shown, &t.Headers); err != nil {
 		return fault.Internal(err)
 	}

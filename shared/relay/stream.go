@@ -6,6 +6,7 @@ import (
 
 	"gateway/shared/chat"
 	"gateway/shared/fault"
+	"gateway/shared/relay/mask"
 	"gateway/shared/relay/pooled"
 	"gateway/shared/wire"
 )
@@ -121,7 +122,7 @@ func (st *streams) open(a *answer) {
 			m := a.meter()
 			st.patience.Arrived(m.Started)
 			if ferr != nil || m.Err != nil {
-				hide(held.B, st.secrets())
+				mask.Bytes(held.B, st.secrets())
 				if !m.Started && !st.headSent {
 					st.firstEventFailed(a, m, ferr)
 					return
@@ -209,7 +210,7 @@ func (s *sender) pump(a *answer) error {
 			out, ferr := s.pass(a, p[:n])
 			s.patience.Arrived(a.meter().Started)
 			if a.meter().Err != nil {
-				hide(out, s.secrets())
+				mask.Bytes(out, s.secrets())
 			}
 			s.piece(a, out)
 			if ferr != nil {

@@ -1,0 +1,176 @@
+// Package mask keeps secrets out of what is shown and stored, whoever said them:
+// they are found by value, in whatever spelling, and overwritten by stars of the
+// same length. An empty secret must not be given.
+package mask
+
+import (
+	"bytes"
+	"net/http"
+
+	"gateway/shared/chat"
+	"gateway/shared/fault"
+)
+
+// Bytes overwrites each secret in text, however it is escaped: as it is, in JSON,
+// in JSON within JSON, or in a URL. It tells whether there was one.
+func Bytes(text []byte, secrets []string) (found bool) {
+	for _, s := range secrets {
+		for at, n := spelledIn(text, s, 0); n > 0; at, n = spelledIn(text, s, at+n) {
+			found = true
+			for j := range n {
+				text[at+j] = '*'
+			}
+		}
+	}
+	return found
+}
+
+// spelledIn finds a secret in text behind from, in whatever spelling; n is 0 when it
+// is not there.
+func spelledIn[T string | []byte](text T, s string, from int) (at, n int) {
+	for i := from; i < len(text); i++ {
+		if b := text[i]; b == s[0] || b == '\\' || b == '%' {
+			if n := spelled(text[i:], s); n > 0 {
+				return i, n
+			}
+		}
+	}
+	return 0, 0
+}
+
+// spelled is how many bytes at the beginning of text say s; 0 when they do not.
+func spelled[T string | []byte](text T, s string) int {
+	at := 0
+	for i := range len(s) {
+		b, n := plainByte(text[at:])
+		switch {
+		case n == 0:
+			return 0
+		case b == s[i]:
+			at += n
+		case text[at] == '+' && s[i] == ' ', // in a query
+			text[at] == s[i]: // a backslash or a percent sign that means itself
+			at++
+		default:
+			return 0
+		}
+	}
+	return at
+}
+
+// plainByte reads one byte of text, escaped or not; n is 0 at its end.
+func plainByte[T string | []byte](text T) (b byte, n int) {
+	if len(text) == 0 {
+		return 0, 0
+	}
+	switch text[0] {
+	case '%':
+		if len(text) >= 3 {
+			if v, ok := hexValue(text[1:3]); ok {
+				return v, 3
+			}
+		}
+	case '\\':
+		n = 1
+		for n < len(text) && text[n] == '\\' {
+			n++ // JSON within JSON
+		}
+		if n == len(text) {
+			return '\\', n
+		}
+		switch e := text[n]; e {
+		case 'u':
+			if len(text) >= n+5 && text[n+1] == '0' && text[n+2] == '0' {
+				if v, ok := hexValue(text[n+3 : n+5]); ok {
+					return v, n + 5
+				}
+			}
+			return '\\', n
+		case 'n':
+			return '\n', n + 1
+		case 'r':
+			return '\r', n + 1
+		case 't':
+			return '\t', n + 1
+		case '"', '/':
+			return e, n + 1
+		}
+		return '\\', n
+	}
+	return text[0], 1
+}
+
+func hexValue[T string | []byte](two T) (v byte, ok bool) {
+	for i := range len(two) {
+		d := two[i]
+		switch {
+		case d >= '0' && d <= '9':
+			d -= '0'
+		case d|0x20 >= 'a' && d|0x20 <= 'f':
+			d = d | 0x20 - 'a' + 10
+		default:
+			return 0, false
+		}
+		v = v<<4 | d
+	}
+	return v, true
+}
+
+// Text gives text without secrets.
+func Text(text string, secrets []string) string {
+	for _, s := range secrets {
+		if _, n := spelledIn(text, s, 0); n > 0 {
+			b := []byte(text)
+			Bytes(b, secrets)
+			return string(b)
+		}
+	}
+	return text
+}
+
+// Header takes secrets out of the values of headers. The values may be
+// shared, so they are replaced.
+func Header(h http.Header, secrets []string) {
+	for name, values := range h {
+		for i, v := range values {
+			if clean := Text(v, secrets); clean != v {
+				values = append([]string(nil), values...)
+				values[i] = clean
+				h[name] = values
+			}
+		}
+	}
+}
+
+// Fault takes secrets out of what an error says.
+func Fault(f *fault.Fault, secrets []string) {
+	f.Message, f.Field = Text(f.Message, secrets), Text(f.Field, secrets)
+	for i := range f.Details {
+		f.Details[i].Field, f.Details[i].Message = Text(f.Details[i].Field, secrets), Text(f.Details[i].Message, secrets)
+	}
+	if said := chat.ProviderErrorOf(f); said != nil {
+		said.Type, said.Param = Text(said.Type, secrets), Text(said.Param, secrets)
+		said.Code, said.Message = Text(said.Code, secrets), Text(said.Message, secrets)
+		Bytes(said.Inner, secrets)
+	}
+}
+
+// Plain overwrites one secret in text as it is, not in other spellings.
+func Plain(text []byte, s string) {
+	short := s[:min(len(s), 63)] // longer ones are searched for in a slower way
+	for i := 0; ; {
+		n := bytes.Index(text[i:], []byte(short))
+		if n < 0 {
+			return
+		}
+		i += n
+		if !bytes.HasPrefix(text[i:], []byte(s)) {
+			i++
+			continue
+		}
+		for j := range len(s) {
+			text[i+j] = '*'
+		}
+		i += len(s)
+	}
+}
