@@ -37,7 +37,7 @@ var wishes = map[string][]struct{ name, body, field string }{
 		{"images", `{"model":"m","max_tokens":9,"messages":[{"role":"user","content":[{"type":"text","text":"x"},{"type":"tool_result","tool_use_id":"t","content":[{"type":"text","text":"x"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"iVBORw0KGgo="}}]}]}]}`, "messages[0].content[1].content[1]"},
 		{"documents", `{"model":"m","max_tokens":9,"messages":[{"role":"user","content":[{"type":"document","source":{"type":"base64","media_type":"application/pdf","data":"JVBERi0="}}]}]}`, "messages[0].content[0]"},
 		{"stream", `{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"x"}],"stream":true}`, "stream"},
-		{"schema", `{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"x"}],"output_config":{"format":{"type":"json_schema","schema":{"type":"object"}}}}`, "response_format"},
+		{"schema", `{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"x"}],"output_config":{"format":{"type":"json_schema","schema":{"type":"object"}}}}`, "output_config.format"},
 		{"thinking", `{"model":"m","max_tokens":4000,"messages":[{"role":"user","content":"x"}],"thinking":{"type":"enabled","budget_tokens":1024}}`, "thinking"},
 	},
 	"responses": {

@@ -10,7 +10,10 @@ import (
 // Messages is the dialect of POST /messages.
 type Messages struct{}
 
-var _ chat.Spoken = Messages{}
+var (
+	_ chat.Spoken = Messages{}
+	_ chat.Named  = Messages{}
+)
 
 // name is the dialect's name.
 const name = "anthropic.messages"

@@ -203,10 +203,7 @@ func (e *requestEncoder) sampling() {
 		e.key("top_k")
 		e.b = strconv.AppendInt(e.b, topK.Value, 10)
 	}
-	e.report("frequency_penalty", r.FrequencyPenalty.Set)
-	e.report("presence_penalty", r.PresencePenalty.Set)
-	e.report("seed", r.Seed.Set)
-	e.report("logit_bias", r.LogitBias != nil)
+	r.Lose(e.loss, notTaken, "temperature", "top_p", "top_k", "stop", "user", "service_tier")
 	if r.Logprobs.Set && r.Logprobs.Value {
 		e.loss.AddAnswer("logprobs", notTaken)
 	} else {

@@ -42,7 +42,7 @@ func asked(r chat.Reasoning) bool {
 func (e *requestEncoder) planThinking() error {
 	e.maxTokens = e.r.MaxTokens
 	r := e.r.Reasoning
-	if e.t.Thinking == chat.ThinksNever {
+	if f := e.t.Family; e.t.Thinking == chat.ThinksNever || f == familyCohere || f == familyAI21 { // which have no word for it
 		if r.Thinking >= chat.ThinkingBudget {
 			e.loss.Add("thinking", "this model cannot be told to think")
 		}

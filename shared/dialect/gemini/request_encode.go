@@ -225,8 +225,7 @@ func (e *requestEncoder) generationConfig() error {
 	} else {
 		e.b = append(e.b, '}')
 	}
-	e.report("logit_bias", r.LogitBias != nil)
-	e.report("user", r.User != "")
+	r.Lose(e.loss, notTaken, "temperature", "top_p", "top_k", "frequency_penalty", "presence_penalty", "seed", "stop", "service_tier")
 	if c := r.Completion; c != nil {
 		e.report("suffix", c.Suffix != "")
 	}

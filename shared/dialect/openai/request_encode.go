@@ -107,7 +107,7 @@ func (e *requestEncoder) bounds() {
 	if len(r.Stop) > 0 {
 		stops := r.Stop
 		if most := max(maxStops, e.t.Room.Stops); len(stops) > most {
-			e.loss.Add("stop_sequences", "the provider takes at most "+strconv.Itoa(most)+" stop strings")
+			e.loss.Add("stop", "the provider takes at most "+strconv.Itoa(most)+" stop strings")
 			stops = stops[:most]
 		}
 		e.key("stop")
@@ -144,7 +144,7 @@ func (e *requestEncoder) sampling() {
 		e.number("frequency_penalty", r.FrequencyPenalty)
 		e.number("presence_penalty", r.PresencePenalty)
 	}
-	e.dropIf(r.TopK.Set, "top_k")
+	r.Lose(e.loss, notTaken, "temperature", "top_p", "frequency_penalty", "presence_penalty", "seed", "logit_bias", "stop", "user", "service_tier")
 	if r.Seed.Set {
 		e.int("seed", r.Seed.Value)
 	}

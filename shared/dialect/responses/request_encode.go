@@ -113,18 +113,7 @@ func (e *requestEncoder) settings() {
 	}
 	number("temperature", r.Temperature)
 	number("top_p", r.TopP)
-	e.dropIf(r.TopK.Set, "top_k")
-	e.dropIf(r.FrequencyPenalty.Set, "frequency_penalty")
-	e.dropIf(r.PresencePenalty.Set, "presence_penalty")
-	e.dropIf(r.Seed.Set, "seed")
-	e.dropIf(r.LogitBias != nil, "logit_bias")
-	if len(r.Stop) > 0 {
-		path := "stop"
-		if r.Dialect == "anthropic.messages" {
-			path = "stop_sequences"
-		}
-		e.loss.Add(path, notTaken)
-	}
+	r.Lose(e.loss, notTaken, "temperature", "top_p", "user", "service_tier")
 	if r.User != "" {
 		e.str("user", r.User)
 	}

@@ -30,21 +30,7 @@ func Path(m *chat.Message, p *chat.Part) string { return m.Path(p) }
 func Lose(r *chat.Request, loss *chat.Loss, carried ...string) error {
 	r.ReportUnread(loss)
 	r.ReportCitations(loss)
-	report := func(name string, set bool) {
-		if set && !slices.Contains(carried, name) {
-			loss.Add(name, NotTaken)
-		}
-	}
-	report("temperature", r.Temperature.Set)
-	report("top_p", r.TopP.Set)
-	report("top_k", r.TopK.Set)
-	report("frequency_penalty", r.FrequencyPenalty.Set)
-	report("presence_penalty", r.PresencePenalty.Set)
-	report("seed", r.Seed.Set)
-	report("logit_bias", r.LogitBias != nil)
-	report("stop", len(r.Stop) > 0)
-	report("user", r.User != "")
-	report("service_tier", r.ServiceTier != "")
+	r.Lose(loss, NotTaken, carried...)
 	if c := r.Completion; c != nil && c.Suffix != "" {
 		loss.Add("suffix", NotTaken)
 	}

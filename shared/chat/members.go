@@ -1,0 +1,66 @@
+package chat
+
+import "slices"
+
+// Member is a member of Request with its place in a client's body.
+type Member struct {
+	Field string // of Request
+	// Path is where it stands in the shape of chat completions, in which encoders
+	// report; Named gives the client's own. Empty where no client writes it.
+	Path string
+	// said tells whether the client gave it; nil for what has members of its own
+	// or a meaning for the whole request, which each encoder looks at.
+	said func(r *Request) bool
+}
+
+// Members are all members of Request: a test holds that none is missing, and that
+// no encoder drops one in silence.
+var Members = []Member{
+	{"Temperature", "temperature", func(r *Request) bool { return r.Temperature.Set }},
+	{"TopP", "top_p", func(r *Request) bool { return r.TopP.Set }},
+	{"TopK", "top_k", func(r *Request) bool { return r.TopK.Set }},
+	{"FrequencyPenalty", "frequency_penalty", func(r *Request) bool { return r.FrequencyPenalty.Set }},
+	{"PresencePenalty", "presence_penalty", func(r *Request) bool { return r.PresencePenalty.Set }},
+	{"Seed", "seed", func(r *Request) bool { return r.Seed.Set }},
+	{"LogitBias", "logit_bias", func(r *Request) bool { return r.LogitBias != nil }},
+	{"Stop", "stop", func(r *Request) bool { return len(r.Stop) > 0 }},
+	{"User", "user", func(r *Request) bool { return r.User != "" }},
+	{"ServiceTier", "service_tier", func(r *Request) bool { return r.ServiceTier != "" }},
+
+	{"Model", "model", nil},
+	{"Messages", "messages", nil},
+	{"Tools", "tools", nil},
+	{"ToolChoice", "tool_choice", nil},
+	{"Parallel", "parallel_tool_calls", nil},
+	{"Format", "response_format", nil},
+	{"Reasoning", "reasoning_effort", nil},
+	{"MaxTokens", "max_tokens", nil},
+	{"N", "n", nil},
+	{"Logprobs", "logprobs", nil},
+	{"TopLogprobs", "top_logprobs", nil},
+	{"Stream", "stream", nil},
+	{"IncludeUsage", "stream_options", nil},
+	{"Completion", "suffix", nil},
+	{"Extra", "extra", nil}, // by their own names
+	{"Unread", "messages", nil},
+
+	{"Dialect", "", nil},
+	{"MaxTokensField", "", nil},
+	{"Legacy", "", nil},
+	{"Renamed", "", nil},
+	{"HiddenAnswer", "", nil},
+	{"UnboundJSON", "", nil},
+	{"Recall", "", nil},
+}
+
+// Lose reports, with reason, the members that the client gave and that are not
+// among carried, which are paths of Members. An encoder that calls it reports
+// members that are added later.
+func (r *Request) Lose(loss *Loss, reason string, carried ...string) {
+	for i := range Members {
+		m := &Members[i]
+		if m.said != nil && m.said(r) && !slices.Contains(carried, m.Path) {
+			loss.Add(m.Path, reason)
+		}
+	}
+}

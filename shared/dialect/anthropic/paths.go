@@ -1,0 +1,27 @@
+package anthropic
+
+import "strings"
+
+// clientNames are members that encoders call by other names.
+var clientNames = map[string]string{
+	"user": "metadata.user_id", "stop": "stop_sequences", "parallel_tool_calls": "tool_choice.disable_parallel_tool_use",
+	"reasoning_effort": "output_config.effort", "response_format": "output_config.format",
+	"response_format.json_schema.schema": "output_config.format.schema",
+}
+
+// ClientPath implements chat.Named: tools[0].function.parameters is
+// tools[0].input_schema, messages[1].tool_calls[2] is messages[1].content[2].
+func (Messages) ClientPath(path string) string {
+	if own, ok := clientNames[path]; ok {
+		return own
+	}
+	switch {
+	case strings.HasPrefix(path, "tools["):
+		path = strings.Replace(path, ".function.parameters", ".input_schema", 1)
+		return strings.Replace(path, "].function.", "].", 1)
+	case strings.HasPrefix(path, "messages["):
+		path = strings.Replace(path, ".tool_calls[", ".content[", 1)
+		return strings.Replace(path, ".function.arguments", ".input", 1)
+	}
+	return path
+}
