@@ -33,6 +33,7 @@ type usageError struct{ text string }
 func (e usageError) Error() string { return e.text }
 
 func main() {
+	host.QuietLog()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
 	err := run(ctx, os.Args[1:], os.Stdout)

@@ -21,4 +21,5 @@ func LogJSON() {
 			return a
 		},
 	})))
+	QuietLog()
 }
