@@ -1,17 +1,20 @@
 package relay
 
-import "gateway/shared/ledger"
+import (
+	"gateway/shared/ledger"
+	"gateway/shared/relay/asked"
+)
 
 // admit takes the request up to the point where a target may be called: known
 // caller, well-formed headers and body, a resolved route, rates counted.
 func (c *call) admit() error {
 	if err := c.identify(); err != nil {
 		// The trace id is sent back even to callers that are refused.
-		c.ask.TraceID, _ = identifier(c.req.Header, headerTrace, maxTraceID)
+		c.ask.TraceID, _ = asked.Identifier(c.req.Header, asked.TraceID, asked.MaxTraceID)
 		c.trace()
 		return err
 	}
-	headerErr := c.ask.readHeaders(c.req.Header)
+	headerErr := c.ask.Read(c.req.Header)
 	c.trace()
 	if headerErr != nil {
 		return headerErr

@@ -11,6 +11,7 @@ import (
 	"gateway/shared/fault"
 	"gateway/shared/pricing"
 	"gateway/shared/provider"
+	"gateway/shared/relay/asked"
 	"gateway/shared/relay/mask"
 	"gateway/shared/relay/pooled"
 )
@@ -20,6 +21,16 @@ const (
 	maxPlainAnswer = 64 << 20 // a unified answer, held in memory
 	maxErrorAnswer = 1 << 20
 	maxLoggedBody  = 1 << 20
+)
+
+// Names of the gateway's own headers of answers, in canonical form.
+const (
+	headerRetryCount    = "X-Gateway-Retry-Attempt-Count"
+	headerCacheStatus   = "X-Gateway-Cache-Status"
+	headerOptionIndex   = "X-Gateway-Last-Used-Option-Index"
+	headerException     = "X-Gateway-Gateway-Exception"
+	headerProviderReqID = "X-Gateway-Provider-Request-Id"
+	prefixProviderLimit = "X-Gateway-Provider-"
 )
 
 // answer is what one target gave: a provider's response whose body is still to
@@ -127,7 +138,7 @@ func (l *logbook) answerHeaders(from http.Header) {
 	passProviderHeaders(h, from)
 	l.hideInHead(h)
 	if !l.loss.Empty() && !l.strict() {
-		h.Set(headerTranslation, l.loss.Header())
+		h.Set(asked.Translation, l.loss.Header())
 	}
 }
 
@@ -150,14 +161,14 @@ func (l *logbook) ownHeaders(h http.Header) {
 		values = append(values, value)
 		h[name] = values[len(values)-1 : len(values) : len(values)]
 	}
-	set(headerTrace, l.ask.TraceID)
+	set(asked.TraceID, l.ask.TraceID)
 	set(headerRetryCount, strconv.Itoa(l.rec.RetryCount))
 	set(headerCacheStatus, l.rec.CacheStatus)
 	if l.rec.OptionIndex != "" {
 		set(headerOptionIndex, l.rec.OptionIndex)
 	}
 	if l.rec.Provider != "" {
-		set(headerProvider, l.rec.Provider)
+		set(asked.Provider, l.rec.Provider)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"gateway/shared/chat"
 	"gateway/shared/fault"
+	"gateway/shared/relay/asked"
 	"gateway/shared/relay/form"
 	"gateway/shared/relay/kept"
 	"gateway/shared/relay/pooled"
@@ -82,7 +83,7 @@ func (b *clientBody) readBody() error {
 	if err != nil {
 		return err
 	}
-	if enc := one(b.req.Header, "Content-Encoding"); enc != "" && enc != "identity" && b.rt.Shape == Unified {
+	if enc := asked.One(b.req.Header, "Content-Encoding"); enc != "" && enc != "identity" && b.rt.Shape == Unified {
 		return fault.Invalid("content-encoding", "must be identity or left out: this route takes bodies as they are")
 	}
 	b.size = max(b.req.ContentLength, 0)
@@ -313,7 +314,7 @@ func (b *clientBody) outputBound(src []byte, w *wire.Walk) (bound int64, assumed
 // contentType gives the media type of the body. Unified routes take JSON; an
 // absent type counts as JSON. Pass-through takes any.
 func (b *clientBody) contentType() (string, error) {
-	v := one(b.req.Header, "Content-Type")
+	v := asked.One(b.req.Header, "Content-Type")
 	if v == "" || v == "application/json" {
 		return "application/json", nil
 	}

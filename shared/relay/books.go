@@ -12,6 +12,7 @@ import (
 	"gateway/shared/ledger"
 	"gateway/shared/pricing"
 	"gateway/shared/provider"
+	"gateway/shared/relay/asked"
 	"gateway/shared/relay/mask"
 	"gateway/shared/relay/pooled"
 	"gateway/shared/seal"
@@ -311,9 +312,9 @@ type writtenSealer interface {
 func hides(name string, sensitive []string) bool {
 	switch name {
 	case "Authorization", "X-Gateway-Api-Key", "X-Api-Key", "Api-Key", "Cookie", "Set-Cookie",
-		"Proxy-Authorization", "X-Goog-Api-Key", "X-Amz-Security-Token", headerConfig:
+		"Proxy-Authorization", "X-Goog-Api-Key", "X-Amz-Security-Token", asked.Config:
 		return true
-	case headerTrace, headerProvider, headerRetryCount, headerCacheStatus, headerOptionIndex, headerProviderReqID:
+	case asked.TraceID, asked.Provider, headerRetryCount, headerCacheStatus, headerOptionIndex, headerProviderReqID:
 		return contains(sensitive, name) // on most requests; none of them is secret
 	}
 	return secretHeader(name) || contains(sensitive, name)
@@ -336,7 +337,7 @@ func appendHeaders(dst []byte, h http.Header, sensitive []string) []byte {
 		}
 		dst = wire.AppendJSONString(dst, name)
 		dst = append(dst, ':')
-		withPassword := name == headerCustomHost && strings.Contains(value, "@")
+		withPassword := name == asked.CustomHost && strings.Contains(value, "@")
 		if withPassword || hides(name, sensitive) {
 			dst = append(dst, `"*****"`...)
 			continue

@@ -11,6 +11,7 @@ import (
 
 	"gateway/shared/cache"
 	"gateway/shared/chat"
+	"gateway/shared/relay/asked"
 	"gateway/shared/relay/pooled"
 	"gateway/shared/route"
 	"gateway/shared/wire"
@@ -80,7 +81,7 @@ func (ca *answerCache) lookUp(leaf *route.Leaf, body []byte) (*cachedAnswer, err
 	if err != nil {
 		return nil, nil // not JSON
 	}
-	ca.caching = &caching{rule: leaf.Cache, age: ca.org.Settings.CacheAge(leaf.Cache.MaxAge), key: key, refresh: one(ca.req.Header, headerCacheRefresh) == "true"}
+	ca.caching = &caching{rule: leaf.Cache, age: ca.org.Settings.CacheAge(leaf.Cache.MaxAge), key: key, refresh: asked.One(ca.req.Header, headerCacheRefresh) == "true"}
 	if ca.caching.refresh {
 		ca.rec.CacheStatus = cacheRefresh
 		ca.seek(leaf, q)
@@ -144,7 +145,7 @@ func asksBackground(body []byte) bool {
 
 // question is what must be equal for an answer to be used again.
 func (ca *answerCache) question(body []byte) (*cache.Question, error) {
-	namespace, err := identifier(ca.req.Header, headerCacheNamespace, maxNamespace)
+	namespace, err := asked.Identifier(ca.req.Header, headerCacheNamespace, maxNamespace)
 	if err != nil {
 		return nil, err
 	}

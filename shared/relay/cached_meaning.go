@@ -14,6 +14,7 @@ import (
 	"gateway/shared/dialect/openai"
 	"gateway/shared/identity"
 	"gateway/shared/provider"
+	"gateway/shared/relay/asked"
 	"gateway/shared/resource"
 	"gateway/shared/route"
 	"gateway/shared/tenant"
@@ -131,13 +132,13 @@ type lineage struct {
 	org      *tenant.Organisation
 	token    string
 	metadata map[string]string
-	ask      asked
+	ask      asked.Headers
 }
 
 var _ cache.Embedder = (*embedder)(nil)
 
 func (ca *answerCache) embedder(with *route.CacheEmbedder) *embedder {
-	ask := asked{TraceID: ca.ask.TraceID, SpanID: newSpanID(), ParentSpanID: ca.ask.SpanID, NoBodies: ca.ask.NoBodies}
+	ask := asked.Headers{TraceID: ca.ask.TraceID, SpanID: asked.NewSpanID(), ParentSpanID: ca.ask.SpanID, NoBodies: ca.ask.NoBodies}
 	if ask.ParentSpanID == "" {
 		ask.ParentSpanID = ca.ulid
 	}

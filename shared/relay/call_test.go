@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"gateway/shared/identity"
+	"gateway/shared/relay/asked"
 	"gateway/shared/tenant"
 )
 
@@ -27,11 +28,11 @@ func TestMetadataEndsWithItsCall(t *testing.T) {
 		{body: `{"user":"bob"}`, want: map[string]string{"_user": "bob"}},
 	} {
 		req := httptest.NewRequest("POST", "/v1/chat/completions", nil)
-		req.Header.Set(headerMetadata, x.sent)
+		req.Header.Set(asked.Metadata, x.sent)
 		c.begin(r, httptest.NewRecorder(), req, &Route{Endpoint: "chatComplete"})
 		c.who, c.ws, c.in = &identity.Principal{}, &tenant.Effective{}, []byte(x.body)
 		c.who.Defaults.Metadata = x.defaults
-		if err := c.ask.readHeaders(req.Header); err != nil {
+		if err := c.ask.Read(req.Header); err != nil {
 			t.Fatal(err)
 		}
 		if err := bodyKeys.Walk(c.in, &c.walk); err != nil {

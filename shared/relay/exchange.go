@@ -12,6 +12,7 @@ import (
 	"gateway/shared/egress"
 	"gateway/shared/fault"
 	"gateway/shared/provider"
+	"gateway/shared/relay/asked"
 	"gateway/shared/relay/pooled"
 	"gateway/shared/usage"
 )
@@ -94,10 +95,10 @@ func (x *exchanges) exchange(body []byte, at *usage.Attempt) answer {
 }
 
 func requestID(h http.Header) string {
-	if id := one(h, "X-Request-Id"); id != "" {
+	if id := asked.One(h, "X-Request-Id"); id != "" {
 		return clipText(id)
 	}
-	return clipText(one(h, "Request-Id"))
+	return clipText(asked.One(h, "Request-Id"))
 }
 
 // startStream prepares what handles the stream and reads it to its first content.

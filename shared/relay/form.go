@@ -5,6 +5,7 @@ import (
 
 	"gateway/shared/egress"
 	"gateway/shared/fault"
+	"gateway/shared/relay/asked"
 	"gateway/shared/relay/form"
 	"gateway/shared/relay/pooled"
 )
@@ -15,7 +16,7 @@ type Form = *form.Form
 // readForm takes a multipart body: whole into memory when it is small, else its
 // fields up to the first file, the rest left in the request.
 func (b *clientBody) readForm() error {
-	boundary, err := form.BoundaryOf(one(b.req.Header, "Content-Type"))
+	boundary, err := form.BoundaryOf(asked.One(b.req.Header, "Content-Type"))
 	if err != nil {
 		return err
 	}

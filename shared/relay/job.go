@@ -12,6 +12,7 @@ import (
 	"gateway/shared/egress"
 	"gateway/shared/fault"
 	"gateway/shared/provider"
+	"gateway/shared/relay/asked"
 	"gateway/shared/relay/form"
 	"gateway/shared/relay/pooled"
 	"gateway/shared/usage"
@@ -56,7 +57,7 @@ func (jc *jobCalls) job(body []byte, at *usage.Attempt) (*chat.Job, error) {
 	j := &chat.Job{
 		Operation: string(jc.to.op), ID: jc.id, Query: url.Values{}, Model: jc.to.upstream, Request: jc.ulid, Now: jc.start,
 		ProviderName: jc.to.target.Provider.ID, Strict: jc.strict(), Loss: &jc.loss, Field: jc.to.target.Field,
-		Header: func(name string) string { return one(jc.req.Header, name) },
+		Header: func(name string) string { return asked.One(jc.req.Header, name) },
 		Talk:   jc.talk, Room: jc.rooms.Of(jc.who.Scope),
 		Call: func(ctx context.Context, call *chat.JobCall) (*http.Response, error) {
 			return jc.callJob(ctx, call, at)

@@ -10,6 +10,7 @@ import (
 
 	"gateway/shared/fault"
 	"gateway/shared/provider"
+	"gateway/shared/relay/asked"
 	"gateway/shared/relay/pooled"
 	"gateway/shared/resource"
 	"gateway/shared/route"
@@ -34,7 +35,7 @@ func (p *plan) routed() bool {
 
 // list answers a Listing route.
 func (c *call) list() error {
-	own := !c.routed() || one(c.req.Header, "X-Gateway-Fetch-Integrated-Models") == "true" || c.walker.FetchIntegrated()
+	own := !c.routed() || asked.One(c.req.Header, "X-Gateway-Fetch-Integrated-Models") == "true" || c.walker.FetchIntegrated()
 	if !own {
 		return c.relay()
 	}

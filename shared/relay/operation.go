@@ -10,6 +10,7 @@ import (
 	"gateway/shared/fault"
 	"gateway/shared/pricing"
 	"gateway/shared/provider"
+	"gateway/shared/relay/asked"
 	"gateway/shared/relay/kept"
 	"gateway/shared/wire"
 )
@@ -68,7 +69,7 @@ func (b *clientBody) keptPath() *kept.Path {
 
 // multipart tells whether the body is a form that is streamed through.
 func (b *clientBody) multipart() bool {
-	return strings.HasPrefix(strings.ToLower(one(b.req.Header, "Content-Type")), "multipart/form-data")
+	return strings.HasPrefix(strings.ToLower(asked.One(b.req.Header, "Content-Type")), "multipart/form-data")
 }
 
 // nameless tells whether the operation can be sent without a model.
@@ -126,7 +127,7 @@ func (tg *target) setBeta(h http.Header) {
 		default:
 			continue
 		}
-		if v := cmp.Or(one(tg.req.Header, own), one(tg.req.Header, bare)); v != "" && h[bare] == nil {
+		if v := cmp.Or(asked.One(tg.req.Header, own), asked.One(tg.req.Header, bare)); v != "" && h[bare] == nil {
 			h[bare] = []string{v}
 		}
 	}
@@ -134,7 +135,7 @@ func (tg *target) setBeta(h http.Header) {
 		return
 	}
 	for _, name := range [...]string{"X-Gateway-Openai-Beta", "Openai-Beta"} {
-		if v := one(tg.req.Header, name); v != "" {
+		if v := asked.One(tg.req.Header, name); v != "" {
 			h["Openai-Beta"] = []string{v}
 			return
 		}

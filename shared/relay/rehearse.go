@@ -14,6 +14,7 @@ import (
 	"gateway/shared/fault"
 	"gateway/shared/ledger"
 	"gateway/shared/provider"
+	"gateway/shared/relay/asked"
 	"gateway/shared/relay/mask"
 	"gateway/shared/route"
 )
@@ -144,7 +145,7 @@ func (q *Rehearsal) imagined(ctx context.Context) (*http.Request, error) {
 				return nil, fault.Invalid("config", "must be a config, or the id or slug of a saved one")
 			}
 		}
-		req.Header[headerConfig] = []string{text}
+		req.Header[asked.Config] = []string{text}
 	}
 	return req, nil
 }
@@ -154,7 +155,7 @@ func (re rehearsal) enter() error {
 	if !re.who.Has(re.rt.Scope) && !slices.ContainsFunc(re.rt.OrScopes, re.who.Has) {
 		return fault.Newf(fault.NotAllowed, "x-gateway-api-key", "This API key lacks the scope %s", re.rt.Scope)
 	}
-	if err := re.ask.readHeaders(re.req.Header); err != nil {
+	if err := re.ask.Read(re.req.Header); err != nil {
 		return err
 	}
 	if err := re.readBody(); err != nil {

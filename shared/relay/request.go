@@ -12,6 +12,7 @@ import (
 	"gateway/shared/egress"
 	"gateway/shared/fault"
 	"gateway/shared/identity"
+	"gateway/shared/relay/asked"
 	"gateway/shared/resource"
 	"gateway/shared/store"
 	"gateway/shared/tenant"
@@ -37,7 +38,7 @@ type request struct {
 	view       *resource.View
 	ws         *tenant.Effective
 	org        *tenant.Organisation
-	ask        asked
+	ask        asked.Headers
 	keyInAuth  bool          // the gateway key came in Authorization
 	token      string        // the gateway key itself, so that it is never sent on
 	behalf     *Behalf       // who a request is made for that came from no client
@@ -80,7 +81,7 @@ func (q *request) trace() {
 	}
 	if q.ask.Traced && q.ask.SpanName == "" {
 		q.ask.SpanName = q.req.Method + " " + q.req.URL.Path
-		q.ask.SpanName = strings.ToValidUTF8(q.ask.SpanName[:min(len(q.ask.SpanName), maxSpanName)], "")
+		q.ask.SpanName = strings.ToValidUTF8(q.ask.SpanName[:min(len(q.ask.SpanName), asked.MaxSpanName)], "")
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"gateway/shared/fault"
 	"gateway/shared/identity"
 	"gateway/shared/provider"
+	"gateway/shared/relay/asked"
 	"gateway/shared/relay/managed"
 	"gateway/shared/wire"
 )
@@ -84,7 +85,7 @@ func (l *logbook) hideConfig() {
 			shown = append(shown, ',')
 		}
 		shown = append(wire.AppendJSONString(shown, string(k)), ':')
-		if v := d.Raw(); strings.EqualFold(string(k), headerConfig) {
+		if v := d.Raw(); strings.EqualFold(string(k), asked.Config) {
 			shown = append(shown, `"*****"`...)
 		} else {
 			shown = append(shown, v...)
@@ -220,8 +221,8 @@ func (mr *managedRuns) tryOptions(d *managed.Definition) error {
 // rowsRoute resolves the route of the rows.
 func (mr *managedRuns) rowsRoute(d *managed.Definition) error {
 	h := managed.Headers(d.Options)
-	var ask asked
-	if err := ask.readHeaders(h); err != nil {
+	var ask asked.Headers
+	if err := ask.Read(h); err != nil {
 		return err
 	}
 	switch {
@@ -254,7 +255,7 @@ func (mr *managedRuns) rowsRoute(d *managed.Definition) error {
 
 // resolveAs resolves the route that a request of the same caller with other headers
 // would take.
-func (p *plan) resolveAs(ask asked, h http.Header) error {
+func (p *plan) resolveAs(ask asked.Headers, h http.Header) error {
 	other := plan{clientBody: p.clientBody}
 	req, rt := *p.req, *p.rt
 	req.Header, rt.Own = h, false

@@ -2,7 +2,6 @@ package relay
 
 import (
 	"crypto/rand"
-	"encoding/hex"
 	"gateway/shared/relay/media"
 	"gateway/shared/relay/patience"
 	"gateway/shared/relay/pooled"
@@ -294,12 +293,6 @@ func newTraceID() string {
 	_, _ = rand.Read(b[:])                      // never fails (crypto/rand)
 	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80 // version 4, variant of RFC 9562
 	return b.String()
-}
-
-func newSpanID() string {
-	var b [8]byte
-	_, _ = rand.Read(b[:])
-	return hex.EncodeToString(b[:])
 }
 
 // strict tells whether the answer must keep to the OpenAI shape.

@@ -1,6 +1,9 @@
-package relay
+// Package asked reads what the gateway's own headers of a request ask for.
+package asked
 
 import (
+	"crypto/rand"
+	"encoding/hex"
 	"net/http"
 	"strconv"
 	"strings"
@@ -14,37 +17,31 @@ import (
 // Names of the gateway's own headers, in canonical form, so that a look-up is
 // one map access.
 const (
-	headerTrace         = "X-Gateway-Trace-Id"
-	headerSpan          = "X-Gateway-Span-Id"
-	headerParentSpan    = "X-Gateway-Parent-Span-Id"
-	headerSpanName      = "X-Gateway-Span-Name"
-	headerMetadata      = "X-Gateway-Metadata"
-	headerProvider      = "X-Gateway-Provider"
-	headerVirtualKey    = "X-Gateway-Virtual-Key"
-	headerConfig        = "X-Gateway-Config"
-	headerCustomHost    = "X-Gateway-Custom-Host"
-	headerTimeout       = "X-Gateway-Request-Timeout"
-	headerForward       = "X-Gateway-Forward-Headers"
-	headerSensitive     = "X-Gateway-Sensitive-Headers"
-	headerDebug         = "X-Gateway-Debug"
-	headerRetryCount    = "X-Gateway-Retry-Attempt-Count"
-	headerCacheStatus   = "X-Gateway-Cache-Status"
-	headerOptionIndex   = "X-Gateway-Last-Used-Option-Index"
-	headerException     = "X-Gateway-Gateway-Exception"
-	headerTranslation   = "X-Gateway-Translation"
-	headerProviderReqID = "X-Gateway-Provider-Request-Id"
-	prefixProviderLimit = "X-Gateway-Provider-"
+	TraceID      = "X-Gateway-Trace-Id"
+	spanID       = "X-Gateway-Span-Id"
+	parentSpanID = "X-Gateway-Parent-Span-Id"
+	spanName     = "X-Gateway-Span-Name"
+	Metadata     = "X-Gateway-Metadata"
+	Provider     = "X-Gateway-Provider"
+	virtualKey   = "X-Gateway-Virtual-Key"
+	Config       = "X-Gateway-Config"
+	CustomHost   = "X-Gateway-Custom-Host"
+	timeout      = "X-Gateway-Request-Timeout"
+	forward      = "X-Gateway-Forward-Headers"
+	sensitive    = "X-Gateway-Sensitive-Headers"
+	debug        = "X-Gateway-Debug"
+	Translation  = "X-Gateway-Translation"
 )
 
 // Bounds of header values, in bytes.
 const (
-	maxTraceID  = 256
-	maxSpanName = 256
+	MaxTraceID  = 256
+	MaxSpanName = 256
 	maxMetadata = 16 << 10
 )
 
-// asked is what the gateway's headers of one request ask for.
-type asked struct {
+// Headers is what the gateway's headers of one request ask for.
+type Headers struct {
 	TraceID, SpanID, ParentSpanID, SpanName string
 	Traced                                  bool // by traceparent
 
@@ -58,57 +55,57 @@ type asked struct {
 	Metadata                                 map[string]string // nil when none was sent
 }
 
-// readHeaders reads the gateway's headers. It allocates only for what is there.
-func (a *asked) readHeaders(h http.Header) error {
-	*a = asked{}
+// Read reads the gateway's headers. It allocates only for what is there.
+func (a *Headers) Read(h http.Header) error {
+	*a = Headers{}
 	var err error
-	if a.TraceID, err = identifier(h, headerTrace, maxTraceID); err != nil {
+	if a.TraceID, err = Identifier(h, TraceID, MaxTraceID); err != nil {
 		return err
 	}
-	if a.SpanID, err = identifier(h, headerSpan, maxTraceID); err != nil {
+	if a.SpanID, err = Identifier(h, spanID, MaxTraceID); err != nil {
 		return err
 	}
-	if a.ParentSpanID, err = identifier(h, headerParentSpan, maxTraceID); err != nil {
+	if a.ParentSpanID, err = Identifier(h, parentSpanID, MaxTraceID); err != nil {
 		return err
 	}
-	if a.SpanName, err = identifier(h, headerSpanName, maxSpanName); err != nil {
+	if a.SpanName, err = Identifier(h, spanName, MaxSpanName); err != nil {
 		return err
 	}
-	for _, name := range [...]string{headerProvider, headerVirtualKey, headerConfig, headerCustomHost} {
+	for _, name := range [...]string{Provider, virtualKey, Config, CustomHost} {
 		if v := h[name]; len(v) > 1 {
 			return fault.Invalid(strings.ToLower(name), "was sent %d times; send it once", len(v))
 		}
 	}
-	a.Provider, a.VirtualKey = one(h, headerProvider), one(h, headerVirtualKey)
-	a.Config, a.CustomHost = one(h, headerConfig), one(h, headerCustomHost)
-	if v := one(h, headerTimeout); v != "" {
+	a.Provider, a.VirtualKey = One(h, Provider), One(h, virtualKey)
+	a.Config, a.CustomHost = One(h, Config), One(h, CustomHost)
+	if v := One(h, timeout); v != "" {
 		// Not a number, zero and negative mean "no timeout", as documented.
 		if ms, err := strconv.ParseInt(v, 10, 32); err == nil && ms > 0 {
 			a.Timeout = time.Duration(ms) * time.Millisecond
 		}
 	}
-	a.Lenient = one(h, "X-Gateway-Strict-Open-Ai-Compliance") == "false" || one(h, "X-Gateway-Strict-Openai-Compliance") == "false"
-	a.NoBodies = one(h, headerDebug) == "false"
-	if v := one(h, headerTranslation); v != "" {
+	a.Lenient = One(h, "X-Gateway-Strict-Open-Ai-Compliance") == "false" || One(h, "X-Gateway-Strict-Openai-Compliance") == "false"
+	a.NoBodies = One(h, debug) == "false"
+	if v := One(h, Translation); v != "" {
 		if v != "strict" {
 			return fault.Invalid("x-gateway-translation", "must be strict, which refuses what a provider cannot be told, or be left out")
 		}
 		a.NoLoss = true
 	}
-	if v := one(h, headerForward); v != "" {
+	if v := One(h, forward); v != "" {
 		if a.Forward, err = forwardList(v); err != nil {
 			return err
 		}
 	}
-	if v := one(h, headerSensitive); v != "" {
+	if v := One(h, sensitive); v != "" {
 		a.Sensitive = canonicalList(v)
 	}
 	return a.readTrace(h)
 }
 
 // readTrace merges W3C trace context and metadata: the gateway's own headers win.
-func (a *asked) readTrace(h http.Header) error {
-	if v := one(h, headerMetadata); v != "" {
+func (a *Headers) readTrace(h http.Header) error {
+	if v := One(h, Metadata); v != "" {
 		if len(v) > maxMetadata {
 			return fault.Invalid("x-gateway-metadata", "must have at most %d bytes", maxMetadata)
 		}
@@ -117,7 +114,7 @@ func (a *asked) readTrace(h http.Header) error {
 		}
 		a.Metadata, _ = wire.ParseMetadata(v) // what is no JSON object counts as empty
 	}
-	if v := one(h, "Baggage"); v != "" && len(v) <= maxMetadata {
+	if v := One(h, "Baggage"); v != "" && len(v) <= maxMetadata {
 		for k, val := range wire.ParseBaggage(v) {
 			if a.Metadata == nil {
 				a.Metadata = make(map[string]string)
@@ -127,7 +124,7 @@ func (a *asked) readTrace(h http.Header) error {
 			}
 		}
 	}
-	if v := one(h, "Traceparent"); v != "" {
+	if v := One(h, "Traceparent"); v != "" {
 		if parent, ok := wire.ParseTraceparent(v); ok {
 			if a.TraceID == "" {
 				a.TraceID = parent.TraceID
@@ -136,7 +133,7 @@ func (a *asked) readTrace(h http.Header) error {
 				a.ParentSpanID = parent.ParentID
 			}
 			if a.SpanID == "" {
-				a.SpanID = newSpanID()
+				a.SpanID = NewSpanID()
 			}
 			a.Traced = true
 		}
@@ -144,17 +141,17 @@ func (a *asked) readTrace(h http.Header) error {
 	return nil
 }
 
-// one is the first value of a header given by its canonical name.
-func one(h http.Header, canonical string) string {
+// One is the first value of a header given by its canonical name.
+func One(h http.Header, canonical string) string {
 	if v := h[canonical]; len(v) > 0 {
 		return v[0]
 	}
 	return ""
 }
 
-// identifier reads an id-like header: bounded, printable.
-func identifier(h http.Header, canonical string, max int) (string, error) {
-	v := one(h, canonical)
+// Identifier reads an id-like header: bounded, printable.
+func Identifier(h http.Header, canonical string, max int) (string, error) {
+	v := One(h, canonical)
 	if len(v) > max {
 		return "", fault.Invalid(strings.ToLower(canonical), "must have at most %d characters", max)
 	}
@@ -190,11 +187,18 @@ func forwardList(v string) ([]string, error) {
 	}
 	for _, n := range names {
 		switch {
-		case n == headerForward:
+		case n == forward:
 			return nil, fault.Invalid("x-gateway-forward-headers", "forward_headers must not contain the 'x-gateway-forward-headers' header")
 		case refusedForward[n]:
 			return nil, fault.Invalid("x-gateway-forward-headers", "the header %s cannot be forwarded", strings.ToLower(n))
 		}
 	}
 	return names, nil
+}
+
+// NewSpanID makes an id as W3C trace context has it: 16 hexadecimal digits.
+func NewSpanID() string {
+	var b [8]byte
+	_, _ = rand.Read(b[:])
+	return hex.EncodeToString(b[:])
 }
