@@ -263,6 +263,9 @@ func (ch *chooser) speakOperation() error {
 		return nil
 	}
 	p, op := ch.to.target.Provider, ch.rt.Operation
+	if err := ch.needsRecording(op); err != nil {
+		return err
+	}
 	if op == provider.BatchesOutput {
 		op = provider.BatchesGet // the batch says which file holds its output
 	}

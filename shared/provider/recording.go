@@ -1,0 +1,5 @@
+package provider
+
+// TakesRecordingURL tells whether the host may take the address of a recording in
+// place of a file. What a host of the caller's own takes is not known.
+func (t *Target) TakesRecordingURL() bool { return t.Provider.ID == "groq" || t.customHost() != "" }
