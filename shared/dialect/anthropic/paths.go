@@ -9,11 +9,26 @@ var clientNames = map[string]string{
 	"response_format.json_schema.schema": "output_config.format.schema",
 }
 
+// ownOnly begins the names in Request.Extra of members that this dialect does not
+// know and encoders call something else by.
+const ownOnly = "messages."
+
+// extraName is the name in Request.Extra of the member key.
+func extraName(key []byte) string {
+	if _, taken := clientNames[string(key)]; taken {
+		return ownOnly + string(key)
+	}
+	return string(key)
+}
+
 // ClientPath implements chat.Named: tools[0].function.parameters is
 // tools[0].input_schema, messages[1].tool_calls[2] is messages[1].content[2].
 func (Messages) ClientPath(path string) string {
 	if own, ok := clientNames[path]; ok {
 		return own
+	}
+	if unknown, ok := strings.CutPrefix(path, ownOnly); ok {
+		return unknown
 	}
 	switch {
 	case strings.HasPrefix(path, "tools["):

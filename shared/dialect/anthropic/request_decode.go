@@ -83,7 +83,7 @@ func (q *requestDecoder) member(key []byte) {
 	case "output_config":
 		q.nested("output_config", q.outputConfig)
 	default:
-		member.Keep(d, string(key), &r.Extra)
+		member.Keep(d, extraName(key), &r.Extra)
 	}
 }
 

@@ -246,6 +246,9 @@ func (e *requestEncoder) serviceTier() {
 // extra passes members of this dialect on when the client speaks it.
 func (e *requestEncoder) extra() {
 	for _, x := range e.r.Extra {
+		if e.r.Dialect == name {
+			x.Name = strings.TrimPrefix(x.Name, ownOnly)
+		}
 		outer, _, nested := strings.Cut(x.Name, ".")
 		switch {
 		case e.r.Dialect != name || nested:
