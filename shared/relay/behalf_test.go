@@ -11,12 +11,12 @@ import (
 func TestAPanicOnBehalfOfSomebodyIsABrokenAnswer(t *testing.T) {
 	m := NewMux(nil, []Route{{Method: http.MethodPost, Path: "/chat/completions"}}) // without a relay every walk panics
 	req := httptest.NewRequest(http.MethodPost, BasePath+"/chat/completions", nil)
-	got := &Recorder{Max: 100}
+	got := httptest.NewRecorder()
 	if broken := m.Run(got, req, &Behalf{Key: "of nobody"}); !broken {
-		t.Errorf("the answer is whole: %d %s", got.Status, got.Body.String())
+		t.Errorf("the answer is whole: %d %s", got.Code, got.Body.String())
 	}
 	unknown := httptest.NewRequest(http.MethodPost, BasePath+"/nowhere", nil)
-	if broken := m.Run(got, unknown, &Behalf{Key: "of nobody"}); broken || got.Status != http.StatusNotFound {
-		t.Errorf("%v %d", broken, got.Status)
+	if broken := m.Run(got, unknown, &Behalf{Key: "of nobody"}); broken || got.Code != http.StatusNotFound {
+		t.Errorf("%v %d", broken, got.Code)
 	}
 }

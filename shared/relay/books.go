@@ -13,6 +13,7 @@ import (
 	"gateway/shared/pricing"
 	"gateway/shared/provider"
 	"gateway/shared/relay/asked"
+	"gateway/shared/relay/managed"
 	"gateway/shared/relay/mask"
 	"gateway/shared/relay/pooled"
 	"gateway/shared/seal"
@@ -274,7 +275,7 @@ func (l *logbook) sealBodies(ctx context.Context) {
 		l.logBuf.B = appendHeaders(l.logBuf.B, l.req.Header, l.ask.Sensitive)
 		b.RequestHeaders = l.logBuf.B[n:]
 		if l.rt.Operation == provider.BatchesCreate {
-			l.hideConfig()
+			l.in = managed.HideConfig(l.in)
 		}
 		b.Request = l.in[:min(len(l.in), maxLoggedBody)]
 		b.Cut = b.Cut || len(l.in) > maxLoggedBody

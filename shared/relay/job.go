@@ -3,7 +3,6 @@ package relay
 import (
 	"context"
 	"io"
-	"mime/multipart"
 	"net/http"
 	"net/url"
 	"strings"
@@ -77,58 +76,16 @@ func (jc *jobCalls) job(body []byte, at *usage.Attempt) (*chat.Job, error) {
 
 // jobUpload opens the form up to its file.
 func (o *outbound) jobUpload(body []byte) (*chat.Upload, error) {
-	var src io.Reader
-	if o.form.Whole() {
-		src = strings.NewReader(string(body))
-	} else {
+	var src io.Reader = strings.NewReader(string(body)) // a call that was given up may still read it
+	if !o.form.Whole() {
 		src, _ = o.formStream()
 		o.bodySpent = true
 	}
-	r := multipart.NewReader(src, o.form.Boundary())
-	fields := make(map[string]string)
-	file, err := o.partsUntilFile(r, fields)
+	file, err := form.OpenFile(src, o.form.Boundary(), o.formFault)
 	if err != nil {
 		return nil, err
 	}
-	if file == nil {
-		return nil, fault.Invalid("file", "file is required: the file to upload")
-	}
-	rest := func() (map[string]string, error) {
-		more, err := o.partsUntilFile(r, fields)
-		if err == nil && more != nil {
-			err = fault.Invalid("file", "file must be the only file of the form")
-		}
-		return fields, err
-	}
-	return &chat.Upload{Name: file.FileName(), File: o.brokenForm(file), Fields: rest}, nil
-}
-
-// partsUntilFile reads fields until a file begins; nil at the end of the form.
-func (o *outbound) partsUntilFile(r *multipart.Reader, fields map[string]string) (*multipart.Part, error) {
-	for range form.MaxParts {
-		part, err := r.NextRawPart()
-		if err == io.EOF {
-			return nil, nil
-		}
-		if err != nil {
-			return nil, o.formFault(err)
-		}
-		if _, file, err := form.PartName([]byte("Content-Disposition: " + part.Header.Get("Content-Disposition"))); err == nil && file {
-			return part, nil
-		}
-		text, err := io.ReadAll(io.LimitReader(part, form.MaxHead+1))
-		if err != nil {
-			return nil, o.formFault(err)
-		}
-		if len(text) > form.MaxHead {
-			return nil, fault.Newf(fault.BodyTooLarge, part.FormName(), "must have at most %d bytes", form.MaxHead)
-		}
-		if _, twice := fields[part.FormName()]; twice && !strings.HasSuffix(part.FormName(), "[]") {
-			return nil, fault.Invalid(part.FormName(), "%s stands twice in the form", part.FormName())
-		}
-		fields[part.FormName()] = string(text)
-	}
-	return nil, fault.Invalid("body", "has more than %d parts", form.MaxParts)
+	return &chat.Upload{Name: file.Name, File: file, Fields: file.Rest}, nil
 }
 
 func (o *outbound) formFault(err error) error {
@@ -138,22 +95,6 @@ func (o *outbound) formFault(err error) error {
 		}
 	}
 	return fault.Invalid("body", "is no multipart form that can be read to its end").WithCause(err)
-}
-
-// brokenForm reads a part whose errors are the client's.
-func (o *outbound) brokenForm(part io.Reader) io.Reader { return &formPart{o, part} }
-
-type formPart struct {
-	o    *outbound
-	part io.Reader
-}
-
-func (p *formPart) Read(b []byte) (int, error) {
-	n, err := p.part.Read(b)
-	if err != nil && err != io.EOF {
-		err = p.o.formFault(err)
-	}
-	return n, err
 }
 
 // talk is the conversation between the rows of a batch and one of the target's

@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"strings"
 
-	"gateway/shared/relay"
 	"gateway/shared/relay/managed"
 )
 
@@ -80,7 +79,7 @@ type piped struct {
 	to      *io.PipeWriter
 	header  http.Header
 	status  int
-	refusal *relay.Recorder
+	refusal *recorder
 }
 
 // Header implements http.ResponseWriter.
@@ -97,7 +96,7 @@ func (p *piped) WriteHeader(status int) {
 		return
 	}
 	if p.status = status; status < 200 || status > 299 {
-		p.refusal = &relay.Recorder{Max: maxObject, Status: status}
+		p.refusal = &recorder{Max: maxObject, Status: status}
 		for name, v := range p.header {
 			p.refusal.Header()[name] = v
 		}

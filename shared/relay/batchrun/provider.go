@@ -107,7 +107,7 @@ func (w *work) ask(ctx context.Context, into http.ResponseWriter, method, path s
 
 // object asks for a JSON object.
 func (w *work) object(ctx context.Context, method, path string, body io.Reader, length int64, kind string) ([]byte, error) {
-	got := &relay.Recorder{Max: maxObject}
+	got := &recorder{Max: maxObject}
 	broken, err := w.ask(ctx, got, method, path, body, length, kind)
 	if err != nil {
 		return nil, err
@@ -119,7 +119,7 @@ func (w *work) object(ctx context.Context, method, path string, body io.Reader, 
 }
 
 // refused reads an answer that is an error.
-func refused(got *relay.Recorder) error {
+func refused(got *recorder) error {
 	if got.Status >= 200 && got.Status <= 299 {
 		return nil
 	}

@@ -1,0 +1,65 @@
+package relay
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+
+	"gateway/shared/fault"
+	"gateway/shared/identity"
+	"gateway/shared/relay/managed"
+	"gateway/shared/store"
+)
+
+// Behalf is who a request is made for that came from no client.
+type Behalf struct {
+	Key     string              // hash of the API key
+	Closing *identity.Principal // in place of a key that is no longer valid: see Mux.Admits
+	Request string              // set by Run: the id of the request's record
+}
+
+// Admits tells why the holder of a key may no longer run batches: a fault of 401
+// or 403, nil while it may. Such a key gets closing, who it was of: requests on its
+// behalf may end what was begun with the key, and must begin nothing.
+func (m *Mux) Admits(ctx context.Context, sc store.Scope, d *managed.Definition) (closing *identity.Principal, left *fault.Fault, err error) {
+	const scope = "completions.write"
+	auth := m.relay.Auth
+	who, err := auth.ByHash(ctx, d.Key)
+	switch {
+	case err == nil && who.Has(scope):
+		return nil, nil, nil
+	case err == nil:
+		left = fault.Newf(fault.NotAllowed, "x-gateway-api-key", "This API key lacks the scope %s", scope)
+	default:
+		if left = fault.From(err); left.Status() != http.StatusUnauthorized {
+			return nil, nil, err
+		}
+	}
+	if closing, err = auth.Former(ctx, sc, d.Maker.KeyID, scope); err != nil {
+		return nil, nil, err
+	}
+	closing.Type, closing.UserID, closing.WorkspaceSlug = identity.KeyType(d.Maker.Type), d.Maker.User, d.Maker.Slug
+	return closing, left, nil
+}
+
+// Run takes a request through the walk on behalf of somebody. Its answer is cut
+// off when broken is true; a panic does that too, and ends nothing else. The
+// request brings no credential of the gateway.
+func (m *Mux) Run(w http.ResponseWriter, req *http.Request, behalf *Behalf) (broken bool) {
+	rt, id := m.find(req.Method, req.URL.EscapedPath())
+	if rt == nil {
+		NotFound(w)
+		return false
+	}
+	defer func() {
+		v := recover()
+		if broken = v != nil; broken && v != http.ErrAbortHandler {
+			// Nobody above catches it, as a server does for a client's request.
+			slog.Error("request panicked", "panic", fmt.Sprintf("%T", v), "stack", string(debug.Stack()))
+		}
+	}()
+	m.relay.serveFor(w, req, rt, id, behalf)
+	return false
+}
