@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"gateway/local/mockprovider"
 	"gateway/shared/usage"
@@ -467,7 +468,7 @@ func TestAnEmbedderThatFailsIsAMiss(t *testing.T) {
 
 func TestAnEmbedderThatIsLateIsAMissThatIsPaid(t *testing.T) {
 	t.Parallel()
-	r := start(t)
+	r := startIn(t, t.TempDir(), func(g *gateway) { g.relay.CacheTimes.Embed = 100 * time.Millisecond })
 	config := []string{"X-Gateway-Config", semanticCache}
 	body := chatBody("@mock/gpt-4o-mini", "The embedder is late", "")
 	if err := r.mock.Fault(1, "delay=1s"); err != nil { // of the embedding, which is asked for first

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"gateway/local/mockprovider"
+	"gateway/shared/relay"
 	"gateway/shared/store"
 	"gateway/shared/tenant"
 	"gateway/shared/usage"
@@ -41,7 +42,8 @@ type running struct {
 // start runs a gateway until the test ends.
 func start(t *testing.T) *running { return startIn(t, t.TempDir()) }
 
-func startIn(t *testing.T, dir string) *running {
+// startIn runs a gateway in a folder; set changes it before it serves.
+func startIn(t *testing.T, dir string, set ...func(*gateway)) *running {
 	t.Helper()
 	o, err := parse([]string{"-addr", "127.0.0.1:0", "-data", dir})
 	if err != nil {
@@ -50,6 +52,12 @@ func startIn(t *testing.T, dir string) *running {
 	g, err := open(context.Background(), o)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if g.relay != nil { // what is kept is found, however busy the machine is
+		g.relay.CacheTimes = relay.CacheTimes{LookUp: time.Minute, Keep: time.Minute, Embed: time.Minute}
+	}
+	for _, f := range set {
+		f(g)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)

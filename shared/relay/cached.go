@@ -2,6 +2,7 @@ package relay
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -33,13 +34,18 @@ const (
 	maxNamespace         = 256 // bytes
 )
 
-// How long a request waits for its cache. A store that does not answer is a miss,
-// an answer that cannot be kept in time is not kept.
-const (
-	lookUpTime = time.Second
-	keepTime   = 2 * time.Second
-	embedTime  = 150 * time.Millisecond // for the vector of a text
-)
+// CacheTimes are how long a request waits for its cache. A store that does not answer
+// is a miss, an answer that cannot be kept in time is not kept.
+type CacheTimes struct {
+	LookUp time.Duration // 0: 1 s
+	Keep   time.Duration // 0: 2 s
+	Embed  time.Duration // for the vector of a text; 0: 150 ms
+}
+
+// orStandard is t with the standard times for those that are 0.
+func (t CacheTimes) orStandard() CacheTimes {
+	return CacheTimes{LookUp: cmp.Or(t.LookUp, time.Second), Keep: cmp.Or(t.Keep, 2*time.Second), Embed: cmp.Or(t.Embed, 150*time.Millisecond)}
+}
 
 // cacheable are the request types whose answers may be used again: JSON both
 // ways, and nothing is made at the provider that has a life of its own.
@@ -88,7 +94,7 @@ func (ca *answerCache) lookUp(leaf *route.Leaf, body []byte) (*cachedAnswer, err
 		return nil, nil
 	}
 	ca.rec.CacheStatus = cacheMiss
-	ctx, cancel := context.WithTimeout(ca.ctx, lookUpTime)
+	ctx, cancel := context.WithTimeout(ca.ctx, ca.CacheTimes.LookUp)
 	defer cancel()
 	e, err := ca.Cache.Get(ctx, key, ca.caching.age)
 	if err != nil {
@@ -261,7 +267,7 @@ func (ca *answerCache) keepAnswer(out []byte) {
 	if n := len(ca.rec.Attempts); n > 0 {
 		e.Usage, e.Cost = ca.rec.Attempts[n-1].Usage, ca.rec.Attempts[n-1].Cost
 	}
-	ctx, cancel := context.WithTimeout(ca.ctx, keepTime)
+	ctx, cancel := context.WithTimeout(ca.ctx, ca.CacheTimes.Keep)
 	defer cancel()
 	err := ca.Cache.Put(ctx, k.key, e, k.age)
 	if err == nil && k.seeking != nil && !e.Expires.IsZero() {

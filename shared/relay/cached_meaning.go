@@ -71,7 +71,7 @@ func (k *caching) threshold() float64 {
 func (ca *answerCache) near(ctx context.Context) *cache.Entry {
 	k := ca.caching
 	t := ca.Now()
-	vector, err := k.seeking.Vector(embedTime)
+	vector, err := k.seeking.Vector(ca.CacheTimes.Embed)
 	ca.waited += ca.Now().Sub(t)
 	if err != nil {
 		if !errors.Is(err, cache.ErrLate) {
@@ -89,7 +89,7 @@ func (ca *answerCache) near(ctx context.Context) *cache.Entry {
 // learnMeaning makes a kept answer findable by its meaning. A refresh puts it in
 // place of all answers to the same.
 func (ca *answerCache) learnMeaning(ctx context.Context, k *caching, e *cache.Entry) error {
-	vector, err := k.seeking.Vector(embedTime)
+	vector, err := k.seeking.Vector(ca.CacheTimes.Embed)
 	if err != nil {
 		if k.refresh && !errors.Is(err, cache.ErrLate) {
 			return err
@@ -111,7 +111,7 @@ var embedRoute = &Route{
 }
 
 // embedLimit is how long an embedding may take in all. The request waits for
-// embedTime only.
+// CacheTimes.Embed only.
 const embedLimit = 5 * time.Second
 
 // embedder serves the cache's embeddings as requests of the same caller: they

@@ -54,8 +54,9 @@ type Options struct {
 	// refused.
 	Runs queue.Queue
 	// Cache keeps answers where a config asks for it; nil: none are kept.
-	Cache *cache.Cache
-	Now   func() time.Time
+	Cache      *cache.Cache
+	CacheTimes CacheTimes
+	Now        func() time.Time
 
 	// BlockInline refuses inline configuration whatever the organisation says.
 	BlockInline bool
@@ -94,6 +95,7 @@ func New(o Options) *Relay {
 	if o.DrainTime == 0 {
 		o.DrainTime = 30 * time.Second
 	}
+	o.CacheTimes = o.CacheTimes.orStandard()
 	if o.Now == nil {
 		o.Now = time.Now
 	}
