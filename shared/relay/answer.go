@@ -14,6 +14,7 @@ import (
 	"gateway/shared/relay/asked"
 	"gateway/shared/relay/mask"
 	"gateway/shared/relay/pooled"
+	"gateway/shared/relay/tail"
 )
 
 // Bounds of what is read of a provider's answer, in bytes.
@@ -220,18 +221,18 @@ func (s *sender) sendRaw(resp *http.Response) error {
 	chunk := pooled.New()
 	defer chunk.Free()
 	p := chunk.B[:cap(chunk.B)]
-	meter := newTailMeter(resp)
-	meter.memory(&s.target.request)
+	meter := tail.New(resp)
+	meter.Memory(s.ctx, s.lease)
 	like := s.like()
 	// A run is told with all its settings, an event may hold an image or a whole response.
-	meter.wide = s.keptPath().Collection == "threads" || like != nil && (like.Meter != nil || like.Operation == provider.ResponsesCreate)
+	meter.Wide = s.keptPath().Collection == "threads" || like != nil && (like.Meter != nil || like.Operation == provider.ResponsesCreate)
 	s.flushWhenWaiting(resp.Body)
 	for {
 		t := s.Now()
 		n, err := resp.Body.Read(p)
 		s.waited += s.Now().Sub(t)
 		if n > 0 {
-			meter.feed(p[:n])
+			meter.Feed(p[:n])
 			if err := watch.Feed(p[:n]); err != nil {
 				s.fail("note what was made", err)
 			}
@@ -247,7 +248,7 @@ func (s *sender) sendRaw(resp *http.Response) error {
 		}
 		if err != nil {
 			s.rec.ErrorCode, s.rec.ErrorMessage = string(fault.InvalidProviderResponse), "the answer broke off"
-			meter.cut = true
+			meter.Cut = true
 			s.learnRaw(meter, resp.StatusCode)
 			s.broken = true // the client must see that the body is not whole
 			return nil

@@ -7,18 +7,19 @@ import (
 	"gateway/shared/dialect/upstream"
 	"gateway/shared/pricing"
 	"gateway/shared/provider"
+	"gateway/shared/relay/tail"
 	"gateway/shared/wire"
 )
 
 // cutRaw is what a passed-through JSON answer used that broke off before it had told
 // so: what it tells, and an estimate of what came of it. ok is false where nothing of
 // an answer came, or its shape is not known.
-func (me *meters) cutRaw(m *tailMeter) (u pricing.Usage, ok bool) {
-	if !m.cut || !m.json || m.total > maxMended || int64(len(m.tail)) != m.total || me.req.Method != http.MethodPost {
+func (me *meters) cutRaw(m *tail.Meter) (u pricing.Usage, ok bool) {
+	if !m.Cut || !m.JSON || m.Total > maxMended || int64(len(m.Kept)) != m.Total || me.req.Method != http.MethodPost {
 		return u, false
 	}
 	d := me.rawConversation()
-	mended, open := wire.Mend(m.tail)
+	mended, open := wire.Mend(m.Kept)
 	if d == nil || mended == nil || saysError(mended) {
 		return u, false
 	}

@@ -9,6 +9,7 @@ import (
 	"gateway/shared/pricing"
 	"gateway/shared/provider"
 	"gateway/shared/relay/kept"
+	"gateway/shared/relay/tail"
 	"gateway/shared/store"
 )
 
@@ -29,15 +30,15 @@ func (tg *target) costsNothing() bool {
 // usedRaw is what a passed-through answer is charged. told: nothing is to be
 // estimated. A run of a thread is made by the provider in its own time; it is
 // charged with the answer that first tells of its usage, which may be a read.
-func (me *meters) usedRaw(m *tailMeter, got chat.Meter) (u pricing.Usage, told bool) {
+func (me *meters) usedRaw(m *tail.Meter, got chat.Meter) (u pricing.Usage, told bool) {
 	if me.keptPath().Collection == "threads" {
-		return me.usedByRun(m.lastRun()), true
+		return me.usedByRun(lastRun(m)), true
 	}
 	if at := me.keptPath(); at.Collection == "responses" && at.ID != "" {
-		if m.stream {
-			return me.usedByStream(m.wholeEvents()), true
+		if m.Stream {
+			return me.usedByStream(m.WholeEvents()), true
 		}
-		return me.usedByResponse(m.tail), true
+		return me.usedByResponse(m.Kept), true
 	}
 	if me.makesLater() {
 		return me.usedLater(got), true
@@ -65,12 +66,12 @@ func (me *meters) usedByRun(run []byte) (u pricing.Usage) {
 }
 
 // lastRun is the last run object that the answer tells of; nil when there is none.
-func (m *tailMeter) lastRun() []byte {
-	if !m.stream {
-		return kept.RunIn(m.tail)
+func lastRun(m *tail.Meter) []byte {
+	if !m.Stream {
+		return kept.RunIn(m.Kept)
 	}
 	var last []byte
-	eachEvent(m.wholeEvents(), func(data []byte) {
+	tail.EachEvent(m.WholeEvents(), func(data []byte) {
 		if run := kept.RunIn(data); run != nil {
 			last = append(last[:0], run...)
 		}

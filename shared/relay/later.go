@@ -8,6 +8,7 @@ import (
 	"gateway/shared/pricing"
 	"gateway/shared/provider"
 	"gateway/shared/relay/kept"
+	"gateway/shared/relay/tail"
 	"gateway/shared/wire"
 )
 
@@ -70,7 +71,7 @@ func (me *meters) usedByResponse(answer []byte) (u pricing.Usage) {
 // usedByStream is usedByResponse of the last event that holds a whole response.
 func (me *meters) usedByStream(events []byte) pricing.Usage {
 	var last []byte
-	eachEvent(events, func(data []byte) {
+	tail.EachEvent(events, func(data []byte) {
 		var w wire.Walk
 		if bytes.Contains(data, backgroundName) && responseKey.Walk(data, &w) == nil && w.Spans[0].Present(data) {
 			last = append(last[:0], w.Spans[0].Of(data)...)

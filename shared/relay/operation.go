@@ -12,6 +12,7 @@ import (
 	"gateway/shared/provider"
 	"gateway/shared/relay/asked"
 	"gateway/shared/relay/kept"
+	"gateway/shared/relay/tail"
 	"gateway/shared/wire"
 )
 
@@ -165,31 +166,9 @@ func (me *meters) learnOperation(m chat.Meter) {
 }
 
 // meterEvents reads the usage of a stream from its end.
-func (me *meters) meterEvents(tail []byte) (last chat.Meter) {
+func (me *meters) meterEvents(end []byte) (last chat.Meter) {
 	if me.rt.Meter == nil {
 		return last
 	}
-	return meterEvents(me.rt.Meter, tail)
-}
-
-func meterEvents(meter func([]byte) chat.Meter, tail []byte) (last chat.Meter) {
-	eachEvent(tail, func(data []byte) {
-		if m := meter(data); m.Usage.Known() {
-			last = m
-		}
-	})
-	return last
-}
-
-// eachEvent gives the data of the events of a stream that has ended, the last one
-// also without the empty line behind it. data is valid during the call.
-func eachEvent(stream []byte, f func(data []byte)) {
-	var p wire.SSEParser
-	give := func(_ string, data []byte) error {
-		f(data)
-		return nil
-	}
-	if p.Feed(stream, give) == nil {
-		_ = p.End(give)
-	}
+	return tail.MeterEvents(me.rt.Meter, end)
 }

@@ -12,6 +12,7 @@ import (
 	"gateway/shared/provider"
 	"gateway/shared/relay/kept"
 	"gateway/shared/relay/pooled"
+	"gateway/shared/relay/tail"
 	"gateway/shared/wire"
 )
 
@@ -30,13 +31,13 @@ func (s *sender) sendPassed(resp *http.Response) error {
 	}
 	s.answerHeaders(resp.Header)
 	s.head(http.StatusOK)
-	meter := newTailMeter(resp)
-	meter.memory(&s.target.request)
-	meter.wide = true // an event may hold an image
+	meter := tail.New(resp)
+	meter.Memory(s.ctx, s.lease)
+	meter.Wide = true // an event may hold an image
 	whole := s.pour(resp.Body, meter, readable(resp.Header.Get("Content-Type")))
-	if meter.stream {
-		s.learnOperation(s.meterEvents(meter.tail))
-		s.settleResponse(meter.wholeEvents(), true)
+	if meter.Stream {
+		s.learnOperation(s.meterEvents(meter.Kept))
+		s.settleResponse(meter.WholeEvents(), true)
 	} else {
 		s.learnOperation(s.meter(nil))
 	}
@@ -56,7 +57,7 @@ func readable(contentType string) bool {
 
 // pour sends a body on as it comes, and keeps it for the log where that can show
 // it; whole is false when it broke off.
-func (s *sender) pour(body io.Reader, meter *tailMeter, shown bool) (whole bool) {
+func (s *sender) pour(body io.Reader, meter *tail.Meter, shown bool) (whole bool) {
 	chunk := pooled.For(streamChunk)
 	defer chunk.Free()
 	p := chunk.B[:cap(chunk.B)]
@@ -66,7 +67,7 @@ func (s *sender) pour(body io.Reader, meter *tailMeter, shown bool) (whole bool)
 		n, err := body.Read(p)
 		s.waited += s.Now().Sub(t)
 		if n > 0 {
-			meter.feed(p[:n])
+			meter.Feed(p[:n])
 			if shown {
 				s.captureAnswer(p[:n])
 			} else {
@@ -120,8 +121,8 @@ func (s *sender) sendHeld(resp *http.Response) error {
 		s.hideInHead(h)
 		h.Del("Content-Encoding") // it was read as what it says
 		s.answerHeaders(nil)
-		meter := newTailMeter(&http.Response{Header: http.Header{"Content-Type": resp.Header["Content-Type"]}})
-		meter.feed(out)
+		meter := tail.New(&http.Response{Header: http.Header{"Content-Type": resp.Header["Content-Type"]}})
+		meter.Feed(out)
 		s.learnRaw(meter, resp.StatusCode)
 	} else {
 		h["Content-Type"] = jsonType
@@ -232,7 +233,7 @@ func (s *sender) sendOutput(resp *http.Response) error {
 // sendFiles answers with the contents of files, one behind the other.
 func (s *sender) sendFiles(ids ...string) error {
 	whole, sent := true, false
-	meter := newTailMeter(&http.Response{Header: http.Header{}})
+	meter := tail.New(&http.Response{Header: http.Header{}})
 	for _, id := range ids {
 		if id == "" {
 			continue

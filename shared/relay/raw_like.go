@@ -8,6 +8,7 @@ import (
 	"gateway/shared/dialect/upstream"
 	"gateway/shared/pricing"
 	"gateway/shared/provider"
+	"gateway/shared/relay/tail"
 )
 
 // like is the gateway's own route for what a passed-through request asks: that of
@@ -37,28 +38,28 @@ func isVersion(s string) bool {
 // meterRaw reads the usage of a passed-through answer: as the gateway's own route
 // of the path does, else in the dialect of the provider. What tells none is
 // estimated where its path tells its shape.
-func (me *meters) meterRaw(m *tailMeter) (got chat.Meter) {
+func (me *meters) meterRaw(m *tail.Meter) (got chat.Meter) {
 	like := me.like()
 	switch {
 	case like == nil:
 	case like.Client != nil:
-		got = m.meter(like.Client)
-		if !got.Usage.Known() && m.stream && len(m.tail) > 0 && got.Err == nil {
+		got = m.Read(like.Client)
+		if !got.Usage.Known() && m.Stream && len(m.Kept) > 0 && got.Err == nil {
 			// The tail holds the last of its pieces only.
-			got.Usage = me.estimate(got.OutputEstimate() * max(m.total/int64(len(m.tail)), 1))
+			got.Usage = me.estimate(got.OutputEstimate() * max(m.Total/int64(len(m.Kept)), 1))
 			if r, err := like.Client.DecodeRequest(me.in); err == nil {
 				got.Usage.Set(pricing.Input, EstimateTokens(r))
 			}
 		}
-	case m.json && like.Meter != nil && len(m.tail) > 0:
-		got = like.Meter(m.tail)
-	case m.stream && like.Meter != nil:
-		got = meterEvents(like.Meter, m.wholeEvents())
+	case m.JSON && like.Meter != nil && len(m.Kept) > 0:
+		got = like.Meter(m.Kept)
+	case m.Stream && like.Meter != nil:
+		got = tail.MeterEvents(like.Meter, m.WholeEvents())
 	}
 	if got.Usage.Known() {
 		return got
 	}
-	native := m.meter(me.rawDialect())
+	native := m.Read(me.rawDialect())
 	switch {
 	case native.Usage.Known():
 	case like != nil && like.Client == nil && me.wanted.Assumed.Known():
@@ -73,8 +74,8 @@ func (me *meters) meterRaw(m *tailMeter) (got chat.Meter) {
 
 // embedsUntold tells whether the answer has vectors of an API that says nothing of
 // the tokens that they took.
-func (me *meters) embedsUntold(m *tailMeter) bool {
-	if !m.json || me.req.Method != http.MethodPost || me.to.target.Provider.Dialect != provider.Gemini {
+func (me *meters) embedsUntold(m *tail.Meter) bool {
+	if !m.JSON || me.req.Method != http.MethodPost || me.to.target.Provider.Dialect != provider.Gemini {
 		return false
 	}
 	path := me.rawPath()
