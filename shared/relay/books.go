@@ -147,10 +147,10 @@ func (bk *books) price(inputTokens int64) (pricing.Price, bool) {
 	o := pricing.Options{ContextTokens: inputTokens, Region: bk.to.region(), Quality: bk.wanted.Quality, Size: bk.wanted.Size, Mode: bk.wanted.Mode}
 	model := bk.to.model
 	if s := bk.to.saved; s != nil {
-		if own, ok := s.prices[model]; ok {
-			return s.adjust.Apply(own.Price(o)), true
+		if own, ok := s.Prices[model]; ok {
+			return s.Adjust.Apply(own.Price(o)), true
 		}
-		if m := s.model(model); m != nil && m.BaseModelSlug != "" {
+		if m := s.Model(model); m != nil && m.BaseModelSlug != "" {
 			model = m.BaseModelSlug
 		}
 	}
@@ -164,7 +164,7 @@ func (bk *books) price(inputTokens int64) (pricing.Price, bool) {
 		p, ok = bk.Book.Price(bk.to.target.Provider.ID, bk.rec.Model, o)
 	}
 	if ok && bk.to.saved != nil {
-		p = bk.to.saved.adjust.Apply(p)
+		p = bk.to.saved.Adjust.Apply(p)
 	}
 	return p, ok
 }

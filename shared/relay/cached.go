@@ -167,7 +167,7 @@ func (ca *answerCache) question(body []byte) (*cache.Question, error) {
 		q.Dialect = ca.rt.Client.Name()
 	}
 	if ca.to.saved != nil {
-		q.Saved = ca.to.saved.id
+		q.Saved = ca.to.saved.ID
 	}
 	return q, nil
 }

@@ -10,14 +10,15 @@ import (
 	"gateway/shared/ledger"
 	"gateway/shared/provider"
 	"gateway/shared/relay/kept"
+	"gateway/shared/relay/saved"
 	"gateway/shared/route"
 )
 
 // choice is one target made ready: where, with which credential, in which shape.
 type choice struct {
 	leaf    *route.Leaf
-	wall    kept.Wall // around what saved keeps at its provider
-	saved   *saved    // nil with a credential of the request or of the config
+	wall    kept.Wall       // around what saved keeps at its provider
+	saved   *saved.Provider // nil with a credential of the request or of the config
 	target  provider.Target
 	traits  chat.Traits
 	model   string
@@ -92,26 +93,26 @@ func (p *plan) slugAsked(leaf *route.Leaf) string {
 // chooseSaved uses a saved provider. Its credential goes only to the provider's
 // own address or to the host saved with it.
 func (ch *chooser) chooseSaved(slug string) error {
-	s, err := ch.loadSaved(slug)
+	s, err := saved.Load(ch.ctx, ch.view, ch.who.Scope, slug, ch.start)
 	if err != nil {
 		return err
 	}
-	if host, field := ch.hostAsked(); host != "" && !sameHost(host, s.customHost) {
+	if host, field := ch.hostAsked(); host != "" && !sameHost(host, s.CustomHost) {
 		return storedWithAddress(field)
 	}
 	if ch.rt.Shape == Raw {
-		if named := s.provider.PathModel(ch.rawPath()); named != "" {
+		if named := s.Provider.PathModel(ch.rawPath()); named != "" {
 			ch.to.model = named // whatever the body says
 		}
 	}
 	if ch.to.model != "" {
-		if err := s.allows(ch.to.model); err != nil {
+		if err := s.Allows(ch.to.model); err != nil {
 			return err
 		}
-	} else if (ch.unread || ch.rt.AnyModel || ch.prompted()) && s.integration.Restricts() {
-		return fault.Newf(fault.ModelNotAllowed, "model", "The provider @%s serves some models only, and the model of this body cannot be read; send it as plain JSON", s.slug)
+	} else if (ch.unread || ch.rt.AnyModel || ch.prompted()) && s.Integration.Restricts() {
+		return fault.Newf(fault.ModelNotAllowed, "model", "The provider @%s serves some models only, and the model of this body cannot be read; send it as plain JSON", s.Slug)
 	}
-	cred, err := s.open(ch.ctx, ch.Sealer)
+	cred, err := s.Open(ch.ctx, ch.Sealer)
 	if err != nil {
 		return err
 	}
@@ -122,9 +123,9 @@ func (ch *chooser) chooseSaved(slug string) error {
 	if err := ch.staysPut(s, cred); err != nil {
 		return err
 	}
-	ch.to.saved, ch.to.subjects = s, s.subjects
-	ch.to.target = provider.Target{Provider: s.provider, Saved: true, Credential: *cred, CustomHost: s.customHost, CustomHeaders: s.customHeaders}
-	if m := s.model(ch.to.model); m != nil && m.Configurations != nil {
+	ch.to.saved, ch.to.subjects = s, s.Subjects
+	ch.to.target = provider.Target{Provider: s.Provider, Saved: true, Credential: *cred, CustomHost: s.CustomHost, CustomHeaders: s.CustomHeaders}
+	if m := s.Model(ch.to.model); m != nil && m.Configurations != nil {
 		if m.Configurations.CustomHost != "" {
 			ch.to.target.CustomHost = m.Configurations.CustomHost
 		}
@@ -132,7 +133,7 @@ func (ch *chooser) chooseSaved(slug string) error {
 			ch.to.target.CustomHeaders = m.Configurations.CustomHeaders
 		}
 	}
-	ch.rec.ProviderSlug, ch.rec.IntegrationID = s.slug, s.integrationID
+	ch.rec.ProviderSlug, ch.rec.IntegrationID = s.Slug, s.IntegrationID
 	return nil
 }
 

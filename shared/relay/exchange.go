@@ -258,20 +258,13 @@ func (o *outbound) setBody(req *http.Request, body []byte) {
 	}
 }
 
-// address names an upstream URL of a saved provider, so that it is parsed once.
-type address struct {
-	op     provider.Operation
-	model  string
-	stream bool
-}
-
 func (o *outbound) unifiedURL() (*url.URL, error) {
 	if o.rt.Shape != Listing && o.rt.Client == nil && (o.nameless() || o.through()) {
 		return o.operationURL(o.to.op, o.id)
 	}
 	if s := o.to.saved; s != nil {
-		if u, ok := s.urls.Load(address{o.to.op, o.to.model, o.stream}); ok {
-			return u.(*url.URL), nil
+		if u := s.KnownURL(o.to.op, o.to.model, o.stream); u != nil {
+			return u, nil
 		}
 	}
 	var raw string
@@ -288,8 +281,8 @@ func (o *outbound) unifiedURL() (*url.URL, error) {
 		return o.urls.exact(raw)
 	}
 	u, err := provider.ExactURL(raw)
-	if err == nil && o.to.saved.allows(o.to.model) == nil {
-		o.to.saved.keepURL(address{o.to.op, o.to.model, o.stream}, u)
+	if err == nil && o.to.saved.Allows(o.to.model) == nil {
+		o.to.saved.KeepURL(o.to.op, o.to.model, o.stream, u)
 	}
 	return u, err
 }

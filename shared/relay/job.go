@@ -102,13 +102,13 @@ func (o *outbound) formFault(err error) error {
 func (jc *jobCalls) talk(client, model string) (*chat.Talk, error) {
 	if rest, ok := strings.CutPrefix(model, "@"); ok {
 		slug, name, _ := strings.Cut(rest, "/")
-		if jc.to.saved == nil || slug != jc.to.saved.slug || name == "" {
+		if jc.to.saved == nil || slug != jc.to.saved.Slug || name == "" {
 			return nil, fault.Invalid("model", "model must be one of the provider that runs the batch")
 		}
 		model = name
 	}
 	if jc.to.saved != nil && jc.to.op == provider.BatchesCreate {
-		if err := jc.to.saved.allows(model); err != nil {
+		if err := jc.to.saved.Allows(model); err != nil {
 			return nil, err
 		}
 	}

@@ -200,7 +200,7 @@ func (o *ownerWall) booked() (sc store.Scope, place string) {
 	if o.to.saved == nil {
 		return o.who.Scope, o.to.target.Provider.ID
 	}
-	return o.who.Scope.Organisation(), o.to.saved.integrationID
+	return o.who.Scope.Organisation(), o.to.saved.IntegrationID
 }
 
 // spend takes the cost of the request from the budgets though none was reserved:

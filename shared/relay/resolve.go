@@ -1,58 +1,21 @@
 package relay
 
 import (
-	"context"
 	"encoding/json"
-	"fmt"
 	"gateway/shared/relay/breaker"
 	"gateway/shared/relay/patience"
+	"gateway/shared/relay/saved"
 	"math/rand/v2"
 	"strings"
-	"sync/atomic"
 
 	"gateway/shared/fault"
 	"gateway/shared/provider"
-	"gateway/shared/resource"
 	"gateway/shared/route"
-	"gateway/shared/seal"
 	"gateway/shared/wire"
 )
 
 // maxInlineConfig bounds a config in a header, in bytes.
 const maxInlineConfig = 16 << 10
-
-// savedConfig is a config made ready for requests. It is shared between requests
-// under one View and never changed.
-type savedConfig struct {
-	rec  resource.Record
-	tree atomic.Pointer[route.Tree] // compiled once
-}
-
-// compile gives the config's tree. A config that holds credentials is sealed as
-// a whole; what fails to open it is not remembered.
-func (s *savedConfig) compile(ctx context.Context, sealer seal.Sealer) (*route.Tree, error) {
-	if t := s.tree.Load(); t != nil {
-		return t, nil
-	}
-	body := s.rec.Body
-	if s.rec.HasSecret(route.SealedConfig) {
-		secrets, err := s.rec.OpenSecrets(ctx, sealer)
-		if err != nil {
-			return nil, fault.Unavailable(fmt.Errorf("relay: config %s: %w", s.rec.ID, err))
-		}
-		body = secrets[route.SealedConfig]
-	}
-	cfg, details := route.ParseSaved(body)
-	if len(details) > 0 {
-		return nil, fmt.Errorf("relay: config %s: %s: %s", s.rec.ID, details[0].Field, details[0].Message)
-	}
-	t, details := cfg.Compile()
-	if len(details) > 0 {
-		return nil, fmt.Errorf("relay: config %s: %s: %s", s.rec.ID, details[0].Field, details[0].Message)
-	}
-	s.tree.Store(t)
-	return t, nil
-}
 
 // plan is the way of a read request: the compiled targets and where their walk
 // stands, or that the gateway does it itself.
@@ -175,24 +138,22 @@ func invalidConfig(details []fault.Detail) error {
 
 // useConfig loads a config by id or slug.
 func (p *plan) useConfig(ref string) error {
-	cfg, ok, err := resource.Load(p.ctx, p.view, p.who.Scope, route.KindConfig, ref, func(rec resource.Record) (*savedConfig, error) {
-		return &savedConfig{rec: rec}, nil
-	})
+	cfg, ok, err := saved.LoadConfig(p.ctx, p.view, p.who.Scope, ref)
 	if err != nil {
 		return err
 	}
-	if !ok || cfg.rec.Archived() {
+	if !ok || cfg.Record.Archived() {
 		if ref != strings.TrimSpace(p.ask.Config) { // the request named none
 			return fault.Newf(fault.InvalidConfig, "x-gateway-config", "The default config %q of this API key or its workspace is archived: send another one, or have the default changed", clipText(ref))
 		}
 		return fault.Newf(fault.InvalidConfig, "x-gateway-config", "Invalid config passed: there is no config %q in this workspace, and it is not a JSON object", clipText(ref))
 	}
-	tree, err := cfg.compile(p.ctx, p.Sealer)
+	tree, err := cfg.Compile(p.ctx, p.Sealer)
 	if err != nil {
 		return err
 	}
-	p.config = usedConfig{cfg.rec.ID, cfg.rec.Slug, cfg.rec.Version, tree.Mode()}
-	p.useTree(tree, cfg.rec.ID, cfg.rec.Version)
+	p.config = usedConfig{cfg.Record.ID, cfg.Record.Slug, cfg.Record.Version, tree.Mode()}
+	p.useTree(tree, cfg.Record.ID, cfg.Record.Version)
 	return nil
 }
 

@@ -14,6 +14,7 @@ import (
 	"gateway/shared/relay/asked"
 	"gateway/shared/relay/kept"
 	"gateway/shared/relay/managed"
+	"gateway/shared/relay/saved"
 	"gateway/shared/store"
 )
 
@@ -148,9 +149,9 @@ func (mr *managedRuns) rowsRoute(d *managed.Definition) error {
 	if err := mr.resolveAs(ask, h); err != nil {
 		return err
 	}
-	slug, saved := strings.CutPrefix(ask.Provider, "@")
+	slug, named := strings.CutPrefix(ask.Provider, "@")
 	switch {
-	case saved:
+	case named:
 	case ask.VirtualKey != "":
 		slug = strings.TrimPrefix(ask.VirtualKey, "@")
 	case ask.Provider == "":
@@ -161,7 +162,7 @@ func (mr *managedRuns) rowsRoute(d *managed.Definition) error {
 		}
 		return nil
 	}
-	_, err := mr.loadSaved(slug)
+	_, err := saved.Load(mr.ctx, mr.view, mr.who.Scope, slug, mr.start)
 	return err
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"gateway/shared/fault"
 	"gateway/shared/provider"
+	"gateway/shared/relay/saved"
 )
 
 // This file holds to one rule: what is saved, be it an integration, a config or a
@@ -27,14 +28,14 @@ func (ch *chooser) hostAsked() (host, field string) {
 
 // staysPut refuses what would move a saved provider: headers, and fields of a
 // config that came with the request.
-func (ch *chooser) staysPut(s *saved, cred *provider.Credential) error {
-	if field := cred.MovedBy(s.provider, ch.req.Header); field != "" {
+func (ch *chooser) staysPut(s *saved.Provider, cred *provider.Credential) error {
+	if field := cred.MovedBy(s.Provider, ch.req.Header); field != "" {
 		return storedWithAddress(field)
 	}
 	if ch.config.ID != "" || len(ch.to.leaf.Fields) == 0 {
 		return nil
 	}
-	if field := cred.MovedByFields(s.provider, ch.to.leaf.Fields); field != "" {
+	if field := cred.MovedByFields(s.Provider, ch.to.leaf.Fields); field != "" {
 		return storedWithAddress(field)
 	}
 	return nil
@@ -65,4 +66,11 @@ func sameHost(asked, own string) bool {
 		return false
 	}
 	return a.Scheme == b.Scheme && a.Host == b.Host && trimSlash(a.EscapedPath()) == trimSlash(b.EscapedPath()) && a.RawQuery == b.RawQuery && a.User == nil
+}
+
+func trimSlash(p string) string {
+	for len(p) > 0 && p[len(p)-1] == '/' {
+		p = p[:len(p)-1]
+	}
+	return p
 }

@@ -6,6 +6,7 @@ import (
 	"gateway/shared/fault"
 	"gateway/shared/provider"
 	"gateway/shared/relay/kept"
+	"gateway/shared/relay/saved"
 )
 
 // mayUse checks the ids that the request names against a saved provider, before
@@ -123,7 +124,7 @@ func (o *ownerWall) keepIDs(ids ...string) error {
 	if !o.keeps() || len(ids) == 0 {
 		return nil
 	}
-	if err := o.owners.Own(o.ctx, o.who.Scope, o.to.wall.Places, o.to.saved.slug, ids...); err != nil {
+	if err := o.owners.Own(o.ctx, o.who.Scope, o.to.wall.Places, o.to.saved.Slug, ids...); err != nil {
 		return fault.Unavailable(err)
 	}
 	return nil
@@ -136,17 +137,17 @@ func (o *ownerWall) filtered() bool {
 }
 
 // raise learns which wall stands around the saved provider's things.
-func (o *ownerWall) raise(s *saved, cred *provider.Credential) {
+func (o *ownerWall) raise(s *saved.Provider, cred *provider.Credential) {
 	age := kept.UsesAsked
 	if o.rt.Client != nil && o.rt.Operation != provider.ResponsesCreate {
 		age = kept.UsesTalked
 	}
-	a := kept.Account{Integration: s.integrationID, Provider: s.provider, Credential: cred, CustomHost: s.customHost, CustomHeaders: s.customHeaders}
-	w, err := o.owners.Around(o.ctx, o.who.Scope, &s.users, &a, o.start, age)
+	a := kept.Account{Integration: s.IntegrationID, Provider: s.Provider, Credential: cred, CustomHost: s.CustomHost, CustomHeaders: s.CustomHeaders}
+	w, err := o.owners.Around(o.ctx, o.who.Scope, &s.Users, &a, o.start, age)
 	if err != nil {
 		o.fail("who else uses a credential", err)
 	}
-	w.On, w.Shared = w.On || s.orgWide, w.Shared || s.shared
+	w.On, w.Shared = w.On || s.OrgWide, w.Shared || s.Shared
 	o.to.wall = w
 }
 

@@ -1,0 +1,209 @@
+// Package saved makes saved providers and configs ready for calls. They are shared
+// between requests under one View and never changed.
+package saved
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"gateway/shared/fault"
+	"gateway/shared/ledger"
+	"gateway/shared/pricing"
+	"gateway/shared/provider"
+	"gateway/shared/relay/kept"
+	"gateway/shared/resource"
+	"gateway/shared/seal"
+	"gateway/shared/store"
+)
+
+// Provider is a saved provider made ready for calls. It is shared between requests
+// under one View and never changed.
+type Provider struct {
+	ID, Slug      string
+	IntegrationID string
+	status        string
+	until         time.Time // zero: does not expire
+	Provider      *provider.Provider
+	inst          *provider.Instance
+	Integration   *provider.Integration
+	enabled       bool // the integration is open to the workspace
+	OrgWide       bool // the credential is the organisation's, not the workspace's
+	Shared        bool // other workspaces may use it too
+	Subjects      []*ledger.Subject
+	CustomHost    string
+	CustomHeaders map[string]string
+	Prices        map[string]*pricing.Custom // own prices by model
+	Adjust        *pricing.Adjustments
+	urls          sync.Map // address -> *url.URL
+	kept          atomic.Int64
+
+	record     resource.Record                     // of the integration, with its sealed secrets
+	credential atomic.Pointer[provider.Credential] // opened once
+	Users      kept.Users                          // of the credential
+}
+
+// Load finds a saved provider by its slug, for a request that came at the time
+// now.
+func Load(ctx context.Context, v *resource.View, sc store.Scope, slug string, now time.Time) (*Provider, error) {
+	s, ok, err := resource.Load(ctx, v, sc, provider.KindProvider, slug, func(rec resource.Record) (*Provider, error) {
+		return decode(ctx, v, sc, rec)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if !ok || s.status == provider.StatusArchived {
+		return nil, fault.Newf(fault.UnknownProvider, "provider", "There is no provider @%s in this workspace", fault.Clip(slug, 300))
+	}
+	if !s.enabled {
+		return nil, fault.Newf(fault.NotAllowed, "provider", "The integration of provider @%s is not enabled for this workspace", slug)
+	}
+	if s.status == provider.StatusExpired || (!s.until.IsZero() && !now.Before(s.until)) {
+		return nil, fault.Newf(fault.NotAllowed, "provider", "The provider @%s has expired", slug)
+	}
+	return s, nil
+}
+
+func decode(ctx context.Context, v *resource.View, sc store.Scope, rec resource.Record) (*Provider, error) {
+	inst, err := provider.DecodeInstance(rec)
+	if err != nil {
+		return nil, err
+	}
+	s := &Provider{ID: rec.ID, Slug: rec.Slug, status: rec.Status, inst: inst, IntegrationID: inst.IntegrationID}
+	if inst.ExpiresAt != nil {
+		s.until = *inst.ExpiresAt
+	}
+	if sub := provider.InstanceSubject(sc, rec.ID, rec.Slug, rec.Rev, inst); sub != nil {
+		s.Subjects = append(s.Subjects, sub)
+	}
+	type found struct {
+		rec resource.Record
+		in  *provider.Integration
+	}
+	f, ok, err := resource.Load(ctx, v, inst.IntegrationScope(sc), provider.KindIntegration, inst.IntegrationID, func(r resource.Record) (found, error) {
+		in, err := provider.DecodeIntegration(r)
+		return found{r, in}, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if !ok || f.rec.Archived() {
+		return s, nil // not enabled
+	}
+	p, ok := provider.ByID(f.in.AIProviderID)
+	if !ok {
+		return nil, fmt.Errorf("relay: integration %s names the provider %q, which is not in the catalogue", f.rec.ID, f.in.AIProviderID)
+	}
+	s.Provider, s.Integration = p, f.in
+	s.record = f.rec
+	if inst.IntegrationOrg {
+		access := f.in.Access(sc.Workspace)
+		s.enabled = access.Enabled
+		s.OrgWide, s.Shared = true, f.in.SharedBeyond(sc.Workspace)
+		if sub := provider.AccessSubject(sc, f.rec.ID, f.rec.Slug, f.rec.Rev, access); sub != nil {
+			s.Subjects = append(s.Subjects, sub)
+		}
+	} else {
+		s.enabled = true
+	}
+	s.CustomHost, _ = f.in.Configurations["custom_host"].(string)
+	if hs, ok := f.in.Configurations["custom_headers"].(map[string]any); ok {
+		s.CustomHeaders = make(map[string]string, len(hs))
+		for k, val := range hs {
+			s.CustomHeaders[k], _ = val.(string)
+		}
+	}
+	return s, s.readPrices()
+}
+
+// readPrices parses the integration's own prices once.
+func (s *Provider) readPrices() error {
+	var bad []fault.Detail
+	if len(s.Integration.PricingAdjustments) > 0 {
+		s.Adjust, bad = pricing.ParseAdjustments(s.Integration.PricingAdjustments, "pricing_adjustments")
+	}
+	s.Prices = make(map[string]*pricing.Custom)
+	for _, m := range s.Integration.Models {
+		if len(m.Pricing) == 0 {
+			continue
+		}
+		own, more := pricing.ParseCustom(m.Pricing, "pricing_config")
+		s.Prices[m.Slug], bad = own, append(bad, more...)
+	}
+	if len(bad) > 0 {
+		return fmt.Errorf("relay: prices of integration %s: %s %s", s.IntegrationID, bad[0].Field, bad[0].Message)
+	}
+	return nil
+}
+
+// Open gives the provider's credential, unsealing it the first time.
+func (s *Provider) Open(ctx context.Context, sealer seal.Sealer) (*provider.Credential, error) {
+	if cred := s.credential.Load(); cred != nil {
+		return cred, nil
+	}
+	if len(s.Integration.SecretMappings) > 0 {
+		return nil, fault.Newf(fault.UnsupportedOperation, "provider", "The credential of @%s is mapped to a secret manager, which this installation is not connected to; store the credential on the integration instead", s.Slug)
+	}
+	secrets, err := s.record.OpenSecrets(ctx, sealer)
+	if err != nil {
+		return nil, fault.Unavailable(fmt.Errorf("relay: credential of provider %s: %w", s.ID, err))
+	}
+	fields := make(map[string]any, len(s.Integration.Configurations)+len(secrets))
+	for k, v := range s.Integration.Configurations {
+		fields[k] = v
+	}
+	for k, v := range secrets {
+		if k != provider.SecretKey {
+			fields[k] = string(v)
+		}
+	}
+	cred := provider.CredentialFromConfig(s.Provider, string(secrets[provider.SecretKey]), fields)
+	s.credential.Store(&cred)
+	return &cred, nil
+}
+
+// Allows checks a model against the integration's list.
+func (s *Provider) Allows(model string) error {
+	if s.Integration.Allows(model) {
+		return nil
+	}
+	return fault.Newf(fault.ModelNotAllowed, "model", "The model %q is not enabled for provider @%s", fault.Clip(model, 300), s.Slug)
+}
+
+// Model finds what an integration says of one of its models; nil if nothing.
+func (s *Provider) Model(name string) *provider.IntegrationModel {
+	for i := range s.Integration.Models {
+		if s.Integration.Models[i].Slug == name {
+			return &s.Integration.Models[i]
+		}
+	}
+	return nil
+}
+
+// address names an upstream URL of a saved provider, so that it is parsed once.
+type address struct {
+	op     provider.Operation
+	model  string
+	stream bool
+}
+
+// maxURLs bounds the addresses kept, since models come from callers.
+const maxURLs = 1000
+
+// KnownURL is the address of an operation that was parsed before; nil: none was.
+func (s *Provider) KnownURL(op provider.Operation, model string, stream bool) *url.URL {
+	if u, ok := s.urls.Load(address{op, model, stream}); ok {
+		return u.(*url.URL)
+	}
+	return nil
+}
+
+// KeepURL keeps the parsed address of an operation. Nobody may change it.
+func (s *Provider) KeepURL(op provider.Operation, model string, stream bool, u *url.URL) {
+	if s.kept.Add(1) <= maxURLs {
+		s.urls.Store(address{op, model, stream}, u)
+	}
+}
