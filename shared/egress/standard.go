@@ -49,7 +49,6 @@ func CloseIdle(t http.RoundTripper) {
 type Standard struct {
 	policy   Policy
 	resolver *net.Resolver
-	guard    *guard
 	common   *http.Transport // what those of the lanes are made like
 
 	mu    sync.Mutex
