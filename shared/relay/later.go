@@ -44,21 +44,11 @@ func (o *ownerWall) usedLater(m chat.Meter) (u pricing.Usage) {
 	return m.Usage
 }
 
-var (
-	keptResponse = wire.NewKeySet("object", "background")
-	responseKey  = wire.NewKeySet("response")
-)
-
 // usedByResponse is the usage of a response made in the background, read from the
 // provider, that no answer has told before.
 func (me *meters) usedByResponse(answer []byte) (u pricing.Usage) {
 	d := me.dialects[provider.OpenAIResponses]
-	var w wire.Walk
-	if d == nil || !bytes.Contains(answer, backgroundName) || keptResponse.Walk(answer, &w) != nil ||
-		!w.Spans[0].Present(answer) || string(w.Spans[1].Of(answer)) != "true" {
-		return u
-	}
-	if object, err := wire.ScanString(w.Spans[0].Of(answer), "object"); err != nil || object != "response" {
+	if d == nil || !kept.Background(answer) {
 		return u
 	}
 	m := upstream.Passer(d).MeterResponse(answer)
@@ -72,9 +62,8 @@ func (me *meters) usedByResponse(answer []byte) (u pricing.Usage) {
 func (me *meters) usedByStream(events []byte) pricing.Usage {
 	var last []byte
 	tail.EachEvent(events, func(data []byte) {
-		var w wire.Walk
-		if bytes.Contains(data, backgroundName) && responseKey.Walk(data, &w) == nil && w.Spans[0].Present(data) {
-			last = append(last[:0], w.Spans[0].Of(data)...)
+		if response := kept.BackgroundIn(data); response != nil {
+			last = append(last[:0], response...)
 		}
 	})
 	if wire.KindOf(last) != wire.KindObject {

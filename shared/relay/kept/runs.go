@@ -47,3 +47,29 @@ func RunID(run []byte) string {
 	}
 	return id
 }
+
+var (
+	backgroundName = []byte(`"background"`)
+	backgroundKeys = wire.NewKeySet("object", "background")
+)
+
+// Background tells whether an answer is a response that is made in the background.
+func Background(answer []byte) bool {
+	var w wire.Walk
+	if !bytes.Contains(answer, backgroundName) || backgroundKeys.Walk(answer, &w) != nil ||
+		!w.Spans[0].Present(answer) || string(w.Spans[1].Of(answer)) != "true" {
+		return false
+	}
+	object, err := wire.ScanString(w.Spans[0].Of(answer), "object")
+	return err == nil && object == "response"
+}
+
+// BackgroundIn gives the whole response that an event of a stream holds, where it
+// says whether that is made in the background; nil when there is none.
+func BackgroundIn(event []byte) []byte {
+	var w wire.Walk
+	if !bytes.Contains(event, backgroundName) || madeKeys.Walk(event, &w) != nil || !w.Spans[0].Present(event) {
+		return nil
+	}
+	return w.Spans[0].Of(event)
+}
