@@ -17,16 +17,16 @@ const (
 
 // byResponses sends a conversation to /responses where its model takes tools with
 // reasoning nowhere else. body is what the target is asked.
-func (tg *target) byResponses(body []byte) {
-	if tg.rt.Client == nil || tg.to.dialect == nil || tg.to.op != provider.Chat || tg.to.dialect.Name() != provider.OpenAIChat {
+func (ch *chooser) byResponses(body []byte) {
+	if ch.rt.Client == nil || ch.to.dialect == nil || ch.to.op != provider.Chat || ch.to.dialect.Name() != provider.OpenAIChat {
 		return
 	}
-	when := tg.to.target.ToolsByResponses(tg.to.model)
+	when := ch.to.target.ToolsByResponses(ch.to.model)
 	if when == provider.NeverByResponses || !reasonsWithTools(body, when) {
 		return
 	}
-	if d := tg.dialects[provider.OpenAIResponses]; d != nil {
-		tg.to.dialect, tg.to.op = d, provider.ResponsesCreate
+	if d := ch.dialects[provider.OpenAIResponses]; d != nil {
+		ch.to.dialect, ch.to.op = d, provider.ResponsesCreate
 	}
 }
 

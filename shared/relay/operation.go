@@ -117,8 +117,8 @@ func (tg *target) operationURL(op provider.Operation, id string) (*url.URL, erro
 // setBeta passes on the beta features that the request asks for, and the version
 // of Anthropic's API that it names, to providers that know them. What the saved
 // provider sets stands.
-func (tg *target) setBeta(h http.Header) {
-	for _, extra := range tg.to.target.Provider.Headers {
+func (rq *requests) setBeta(h http.Header) {
+	for _, extra := range rq.to.target.Provider.Headers {
 		var own, bare string
 		switch extra.Name {
 		case "anthropic-version":
@@ -128,15 +128,15 @@ func (tg *target) setBeta(h http.Header) {
 		default:
 			continue
 		}
-		if v := cmp.Or(asked.One(tg.req.Header, own), asked.One(tg.req.Header, bare)); v != "" && h[bare] == nil {
+		if v := cmp.Or(asked.One(rq.req.Header, own), asked.One(rq.req.Header, bare)); v != "" && h[bare] == nil {
 			h[bare] = []string{v}
 		}
 	}
-	if _, known := tg.to.target.Provider.Field("openai_beta"); !known {
+	if _, known := rq.to.target.Provider.Field("openai_beta"); !known {
 		return
 	}
 	for _, name := range [...]string{"X-Gateway-Openai-Beta", "Openai-Beta"} {
-		if v := asked.One(tg.req.Header, name); v != "" {
+		if v := asked.One(rq.req.Header, name); v != "" {
 			h["Openai-Beta"] = []string{v}
 			return
 		}
@@ -166,9 +166,9 @@ func (me *meters) learnOperation(m chat.Meter) {
 }
 
 // meterEvents reads the usage of a stream from its end.
-func (me *meters) meterEvents(end []byte) (last chat.Meter) {
-	if me.rt.Meter == nil {
+func (s *sender) meterEvents(end []byte) (last chat.Meter) {
+	if s.rt.Meter == nil {
 		return last
 	}
-	return tail.MeterEvents(me.rt.Meter, end)
+	return tail.MeterEvents(s.rt.Meter, end)
 }

@@ -118,15 +118,15 @@ var (
 
 // answers tells whether an answer in the client's dialect has anything of one. Who
 // tells of usage, an id or a model has answered; the rest is looked at.
-func (tg *target) answers(m *chat.Meter, out []byte) bool {
-	if m.Usage.Known() || m.ID != "" || m.Model != "" || m.OutputBytes > 0 || tg.req.Method != http.MethodPost {
+func (pl *plains) answers(m *chat.Meter, out []byte) bool {
+	if m.Usage.Known() || m.ID != "" || m.Model != "" || m.OutputBytes > 0 || pl.req.Method != http.MethodPost {
 		return true
 	}
-	if tg.rt.Client != nil {
-		r, err := tg.rt.Client.DecodeResponse(out, &tg.to.traits)
+	if pl.rt.Client != nil {
+		r, err := pl.rt.Client.DecodeResponse(out, &pl.to.traits)
 		return err == nil && (r.Meter().OutputBytes > 0 || len(r.Choices) > 0 && len(r.Choices[0].Parts) > 0)
 	}
-	switch tg.rt.Operation {
+	switch pl.rt.Operation {
 	case provider.Embeddings:
 		return bytes.Contains(out, []byte(`"embedding"`))
 	case provider.Moderations:
