@@ -3,7 +3,6 @@ package golden
 import (
 	"fmt"
 	"strings"
-	"syscall"
 	"testing"
 )
 
@@ -12,14 +11,6 @@ import (
 func ReportCPU(b *testing.B) func() {
 	start := cpu()
 	return func() { b.ReportMetric(float64(cpu()-start)/float64(b.N), "cpu-ns/op") }
-}
-
-func cpu() int64 {
-	var u syscall.Rusage
-	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
-		return 0
-	}
-	return u.Utime.Nano() + u.Stime.Nano()
 }
 
 // ChatOf is a chat request of about size bytes.
