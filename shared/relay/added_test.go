@@ -1,0 +1,52 @@
+package relay
+
+import (
+	"testing"
+
+	"gateway/shared/chat"
+	"gateway/shared/dialect/anthropic"
+	"gateway/shared/dialect/openai"
+	"gateway/shared/fault"
+	"gateway/shared/provider"
+)
+
+// The key for the prompt cache goes to the makers' own hosts alone, which no test
+// reaches: what is known of a refusal of it, and what is left out then, is held here.
+func TestARefusedCacheKeyIsLeftOut(t *testing.T) {
+	t.Parallel()
+	refusal := func(status int, message, param string) *answer {
+		f := fault.New(fault.ProviderError, "", "refused").WithCause(&chat.ProviderError{Status: status, Message: message, Param: param})
+		f.Source = fault.SourceProvider
+		return &answer{fault: f}
+	}
+	for name, c := range map[string]struct {
+		a       *answer
+		own     bool // the client wrote the member itself
+		refused added
+	}{
+		"by its words":          {refusal(400, "Unknown parameter: 'prompt_cache_key'.", ""), false, addedCacheKey},
+		"by its parameter":      {refusal(422, "no", "prompt_cache_key"), false, addedCacheKey},
+		"another member":        {refusal(400, "Unknown parameter: 'seed'.", "seed"), false, 0},
+		"another status":        {refusal(500, "prompt_cache_key", ""), false, 0},
+		"the client's own":      {refusal(400, "prompt_cache_key", ""), true, 0},
+		"what was not added":    {refusal(400, "stream_options", ""), false, 0},
+		"no answer of the host": {&answer{}, false, 0},
+	} {
+		call := newCall()
+		call.rt = &Route{Shape: Unified, Client: anthropic.Messages{}}
+		call.to.target.Provider, _ = provider.ByID("openai")
+		call.to.dialect, call.to.traits.PromptCacheKey = openai.Chat{}, true
+		call.decoded = &chat.Request{}
+		if c.own {
+			call.decoded.Extra = append(call.decoded.Extra, chat.Field{Name: "prompt_cache_key", Raw: []byte(`"k"`)})
+		}
+		if got := call.refusedAdded(c.a); got != c.refused {
+			t.Errorf("%s: %b, want %b", name, got, c.refused)
+			continue
+		}
+		c.refused.without(&call.to.traits)
+		if call.to.traits.PromptCacheKey == (c.refused != 0) {
+			t.Errorf("%s: the key is sent: %v", name, call.to.traits.PromptCacheKey)
+		}
+	}
+}
