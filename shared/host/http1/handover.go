@@ -1,6 +1,7 @@
 package http1
 
 import (
+	"errors"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -51,6 +52,15 @@ func (h *handover) Addr() net.Addr { return h.addr }
 type counted struct {
 	net.Listener
 	s *Server
+}
+
+// Close implements net.Listener. Who ends the server closes the listener first, and
+// then net/http does.
+func (l counted) Close() error {
+	if err := l.Listener.Close(); !errors.Is(err, net.ErrClosed) {
+		return err
+	}
+	return nil
 }
 
 // Accept implements net.Listener.
