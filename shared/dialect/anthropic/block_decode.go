@@ -131,7 +131,16 @@ func (q *requestDecoder) source(media *chat.Media) {
 			media.FileID = d.Str()
 		}
 	}
-	media.Plain = kind == "text"
+	if media.Plain = kind == "text"; media.Plain || media.Data == "" {
+		return
+	}
+	// Other shapes write it into an address, where nothing would be read from it.
+	clean, ok := chat.CleanBase64(media.Data)
+	if !ok {
+		d.Fail("needs data in base64")
+		return
+	}
+	media.Data = clean
 }
 
 // resultContent reads the content of a tool_result. The error only counts when

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"gateway/shared/chat"
 	"gateway/shared/fault"
 	"gateway/shared/pricing"
 )
@@ -104,7 +105,7 @@ func TestCleanBase64(t *testing.T) {
 		{"A", "", false}, {"", "", false}, {"====", "", false}, {"A*AA", "", false}, {"AAAA=", "AAAA", true},
 	}
 	for _, tt := range tests {
-		got, ok := cleanBase64(tt.in)
+		got, ok := chat.CleanBase64(tt.in)
 		if ok != tt.ok || ok && got != tt.want {
 			t.Errorf("%q: %q %v, want %q %v", tt.in, got, ok, tt.want, tt.ok)
 		}

@@ -71,7 +71,7 @@ func (q *requestDecoder) setData(media *chat.Media, mime, data string, plain boo
 		}
 		data = base64.StdEncoding.EncodeToString([]byte(text))
 	}
-	clean, ok := cleanBase64(data)
+	clean, ok := chat.CleanBase64(data)
 	if !ok {
 		d.Fail("is not a valid data: URL: its data is not base64")
 		return
@@ -130,58 +130,6 @@ func (q *requestDecoder) file(media *chat.Media) {
 		media.MIME = mime
 	}
 }
-
-// cleanBase64 checks base64 in either alphabet, with or without padding, and
-// gives it in the standard form. It only copies when it must.
-func cleanBase64(s string) (string, bool) {
-	plain := true
-	n := len(s)
-	for n > 0 && s[n-1] == '=' {
-		n--
-	}
-	for i := range n {
-		if class := base64Class[s[i]]; class != 1 {
-			if class == 0 {
-				return "", false
-			}
-			plain = false
-		}
-	}
-	if plain && len(s)%4 == 0 && len(s)-n <= 2 {
-		return s, n > 0
-	}
-	b := make([]byte, 0, len(s)+3)
-	for i := range n {
-		switch c := s[i]; c {
-		case '-':
-			b = append(b, '+')
-		case '_':
-			b = append(b, '/')
-		case ' ', '\n', '\r', '\t':
-		default:
-			b = append(b, c)
-		}
-	}
-	if len(b)%4 == 1 || len(b) == 0 {
-		return "", false
-	}
-	for len(b)%4 != 0 {
-		b = append(b, '=')
-	}
-	return string(b), true
-}
-
-// base64Class: 1 for the standard alphabet, 2 for what is put right, 0 for what
-// is refused.
-var base64Class = func() (t [256]uint8) {
-	for _, c := range "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/" {
-		t[c] = 1
-	}
-	for _, c := range "-_ \n\r\t" {
-		t[c] = 2
-	}
-	return t
-}()
 
 // sniff tells the type of base64 data by its first bytes; "" if it is none that
 // models take.
