@@ -1,10 +1,11 @@
 package relay
 
 import (
-	"gateway/shared/relay/tail"
 	"net/http"
 	"strings"
 	"testing"
+
+	"gateway/shared/relay/tail"
 )
 
 // The last run is found in a tail that begins in the middle of an event and ends

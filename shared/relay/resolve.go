@@ -2,14 +2,14 @@ package relay
 
 import (
 	"encoding/json"
-	"gateway/shared/relay/breaker"
-	"gateway/shared/relay/patience"
-	"gateway/shared/relay/saved"
 	"math/rand/v2"
 	"strings"
 
 	"gateway/shared/fault"
 	"gateway/shared/provider"
+	"gateway/shared/relay/breaker"
+	"gateway/shared/relay/patience"
+	"gateway/shared/relay/saved"
 	"gateway/shared/route"
 	"gateway/shared/wire"
 )

@@ -2,9 +2,6 @@ package relay
 
 import (
 	"crypto/rand"
-	"gateway/shared/relay/media"
-	"gateway/shared/relay/patience"
-	"gateway/shared/relay/pooled"
 	"net/http"
 	"time"
 
@@ -15,6 +12,9 @@ import (
 	"gateway/shared/fault"
 	"gateway/shared/ledger"
 	"gateway/shared/relay/form"
+	"gateway/shared/relay/media"
+	"gateway/shared/relay/patience"
+	"gateway/shared/relay/pooled"
 	"gateway/shared/usage"
 	"gateway/shared/wire"
 )
@@ -73,11 +73,10 @@ type outbound struct {
 
 // reply is what the client was sent.
 type reply struct {
-	from     *request
-	w        http.ResponseWriter
-	headSent bool
-	status   int
-
+	from      *request
+	w         http.ResponseWriter
+	headSent  bool
+	status    int
 	firstByte time.Duration
 	gone      bool          // the client went
 	gathers   bool          // what is written is flushed before a wait for the provider
@@ -110,7 +109,7 @@ type books struct {
 	opts            chat.Options
 }
 
-// ownerWall keeps what workspaces made at a provider apart: see Owners.
+// ownerWall keeps what workspaces made at a provider apart: see kept.Owners.
 type ownerWall struct {
 	*target
 }

@@ -3,13 +3,13 @@ package saved
 import (
 	"context"
 	"fmt"
-	"gateway/shared/store"
 	"sync/atomic"
 
 	"gateway/shared/fault"
 	"gateway/shared/resource"
 	"gateway/shared/route"
 	"gateway/shared/seal"
+	"gateway/shared/store"
 )
 
 // Config is a config made ready for requests. It is shared between requests
