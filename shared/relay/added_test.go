@@ -8,6 +8,7 @@ import (
 	"gateway/shared/dialect/openai"
 	"gateway/shared/fault"
 	"gateway/shared/provider"
+	"gateway/shared/relay/routes"
 )
 
 // The key for the prompt cache goes to the makers' own hosts alone, which no test
@@ -33,7 +34,7 @@ func TestARefusedCacheKeyIsLeftOut(t *testing.T) {
 		"no answer of the host": {&answer{}, false, 0},
 	} {
 		call := newCall()
-		call.rt = &Route{Shape: Unified, Client: anthropic.Messages{}}
+		call.rt = &routes.Route{Shape: routes.Unified, Client: anthropic.Messages{}}
 		call.to.target.Provider, _ = provider.ByID("openai")
 		call.to.dialect, call.to.traits.PromptCacheKey = openai.Chat{}, true
 		call.decoded = &chat.Request{}

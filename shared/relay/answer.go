@@ -14,6 +14,7 @@ import (
 	"gateway/shared/relay/asked"
 	"gateway/shared/relay/mask"
 	"gateway/shared/relay/pooled"
+	"gateway/shared/relay/routes"
 	"gateway/shared/relay/tail"
 )
 
@@ -90,9 +91,9 @@ func (s *sender) send(a *answer) error {
 	s.told = a.resp.Header
 	defer a.resp.Body.Close()
 	switch {
-	case s.rt.Shape == Raw:
+	case s.rt.Shape == routes.Raw:
 		return s.sendRaw(a.resp)
-	case s.rt.Shape == Listing:
+	case s.rt.Shape == routes.Listing:
 		return s.sendList(a.resp)
 	case s.rt.Operation == provider.BatchesOutput:
 		return s.sendOutput(a.resp)

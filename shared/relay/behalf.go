@@ -10,6 +10,7 @@ import (
 	"gateway/shared/fault"
 	"gateway/shared/identity"
 	"gateway/shared/relay/managed"
+	"gateway/shared/relay/routes"
 	"gateway/shared/store"
 )
 
@@ -48,9 +49,9 @@ func (m *Mux) Admits(ctx context.Context, sc store.Scope, d *managed.Definition)
 // off when broken is true; a panic does that too, and ends nothing else. The
 // request brings no credential of the gateway.
 func (m *Mux) Run(w http.ResponseWriter, req *http.Request, behalf *Behalf) (broken bool) {
-	rt, id := m.find(req.Method, req.URL.EscapedPath())
+	rt, id := m.Match(req.Method, req.URL.EscapedPath())
 	if rt == nil {
-		NotFound(w)
+		routes.NotFound(w)
 		return false
 	}
 	defer func() {

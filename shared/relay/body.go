@@ -16,6 +16,7 @@ import (
 	"gateway/shared/relay/form"
 	"gateway/shared/relay/kept"
 	"gateway/shared/relay/pooled"
+	"gateway/shared/relay/routes"
 	"gateway/shared/wire"
 )
 
@@ -45,10 +46,10 @@ type clientBody struct {
 // demands are what a body asks for, as far as routing and money go by it. What a
 // target's config makes of a body may ask for other things than the client's own.
 type demands struct {
-	stream, wantUsage bool   // wantUsage: the stream shall tell its usage
-	outBound          int64  // most output tokens, times n
-	outAssumed        bool   // the request states no bound
-	wanted            Demand // what the price depends on besides tokens
+	stream, wantUsage bool          // wantUsage: the stream shall tell its usage
+	outBound          int64         // most output tokens, times n
+	outAssumed        bool          // the request states no bound
+	wanted            routes.Demand // what the price depends on besides tokens
 }
 
 // Keys of a JSON body that decide anything here. The dialect checks the rest.
@@ -73,9 +74,9 @@ func (b *clientBody) readBody() error {
 		return err
 	}
 	switch b.rt.Shape {
-	case Resource:
+	case routes.Resource:
 		return nil
-	case Multipart:
+	case routes.Multipart:
 		b.size = max(b.req.ContentLength, 0)
 		return b.readForm()
 	}
@@ -83,7 +84,7 @@ func (b *clientBody) readBody() error {
 	if err != nil {
 		return err
 	}
-	if enc := asked.One(b.req.Header, "Content-Encoding"); enc != "" && enc != "identity" && b.rt.Shape == Unified {
+	if enc := asked.One(b.req.Header, "Content-Encoding"); enc != "" && enc != "identity" && b.rt.Shape == routes.Unified {
 		return fault.Invalid("content-encoding", "must be identity or left out: this route takes bodies as they are")
 	}
 	b.size = max(b.req.ContentLength, 0)
@@ -91,7 +92,7 @@ func (b *clientBody) readBody() error {
 		return nil
 	}
 	limit := b.bodyLimit()
-	if b.rt.Shape == Raw && kind != "application/json" {
+	if b.rt.Shape == routes.Raw && kind != "application/json" {
 		b.unread = b.req.ContentLength != 0
 		return nil // streamed through
 	}
@@ -108,7 +109,7 @@ func (b *clientBody) readBody() error {
 	}
 	b.in = b.inBuf.B
 	b.size = int64(len(b.in))
-	if b.rt.Shape == Raw {
+	if b.rt.Shape == routes.Raw {
 		return b.walkRaw()
 	}
 	return b.walkBody()
@@ -119,7 +120,7 @@ func (b *clientBody) readBody() error {
 func (b *clientBody) bodiless() bool {
 	switch b.req.Method {
 	case http.MethodGet, http.MethodDelete, http.MethodHead:
-		return b.rt.Shape != Raw || b.req.ContentLength == 0
+		return b.rt.Shape != routes.Raw || b.req.ContentLength == 0
 	}
 	return false
 }
@@ -129,7 +130,7 @@ func (b *clientBody) bodyLimit() int64 {
 	if b.rt.MaxBody > 0 {
 		return b.rt.MaxBody
 	}
-	return DefaultMaxBody
+	return routes.DefaultMaxBody
 }
 
 // unreadable says why a client's body did not arrive whole.
@@ -181,7 +182,7 @@ func (b *clientBody) walkBody() error {
 }
 
 // demandsOf reads what a JSON body asks for.
-func (b *clientBody) demandsOf(src []byte, w *wire.Walk, demand func(Get, int64) Demand) (d demands) {
+func (b *clientBody) demandsOf(src []byte, w *wire.Walk, demand func(routes.Get, int64) routes.Demand) (d demands) {
 	if v := w.Spans[keyStream]; v.Present(src) {
 		d.stream, _ = wire.ScanBool(v.Of(src), "stream")
 	}
@@ -294,7 +295,7 @@ func (b *clientBody) outputBound(src []byte, w *wire.Walk) (bound int64, assumed
 	if b.rt.NoOutput {
 		return 0, false
 	}
-	bound, assumed = defaultReserveOutput, true
+	bound, assumed = routes.DefaultReserveOutput, true
 	for _, k := range [...]int{keyMaxCompletionTokens, keyMaxTokens, keyMaxOutputTokens} {
 		if v := w.Spans[k]; v.Present(src) {
 			if n, err := wire.ScanInt(v.Of(src), ""); err == nil && n >= 0 {
@@ -320,12 +321,12 @@ func (b *clientBody) contentType() (string, error) {
 	}
 	kind, _, err := mime.ParseMediaType(v)
 	if err != nil {
-		if b.rt.Shape == Raw {
+		if b.rt.Shape == routes.Raw {
 			return "", nil
 		}
 		return "", fault.New(fault.InvalidContentType, "content-type", "Invalid content type passed: it cannot be parsed; send application/json")
 	}
-	if kind != "application/json" && b.rt.Shape == Unified && b.req.Method == http.MethodPost {
+	if kind != "application/json" && b.rt.Shape == routes.Unified && b.req.Method == http.MethodPost {
 		return "", fault.New(fault.InvalidContentType, "content-type", "Invalid content type passed: this route takes application/json")
 	}
 	return kind, nil

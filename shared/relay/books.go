@@ -16,6 +16,7 @@ import (
 	"gateway/shared/relay/managed"
 	"gateway/shared/relay/mask"
 	"gateway/shared/relay/pooled"
+	"gateway/shared/relay/routes"
 	"gateway/shared/seal"
 	"gateway/shared/tenant"
 	"gateway/shared/wire"
@@ -243,7 +244,7 @@ func (l *logbook) keepReceived(p []byte) {
 // keepSent keeps what was sent where it differs from what came in. The body is
 // not copied: it stands until the next attempt, which is kept in its place.
 func (l *logbook) keepSent(h http.Header, body []byte) {
-	if !l.logs() || len(body) == 0 || l.rt.Shape == Raw || l.sameDialect() {
+	if !l.logs() || len(body) == 0 || l.rt.Shape == routes.Raw || l.sameDialect() {
 		return
 	}
 	l.bodies.Sent = body[:min(len(body), maxLoggedBody)]

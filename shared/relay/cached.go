@@ -14,6 +14,7 @@ import (
 	"gateway/shared/chat"
 	"gateway/shared/relay/asked"
 	"gateway/shared/relay/pooled"
+	"gateway/shared/relay/routes"
 	"gateway/shared/route"
 	"gateway/shared/wire"
 )
@@ -117,7 +118,7 @@ func (ca *answerCache) lookUp(leaf *route.Leaf, body []byte) (*cachedAnswer, err
 
 // mayCache tells whether the request's answer may come from a cache or go to it.
 func (ca *answerCache) mayCache(body []byte) bool {
-	if ca.Cache == nil || ca.rt.Shape != Unified || ca.req.Method != http.MethodPost || !cacheable[ca.rt.Endpoint] || len(body) == 0 {
+	if ca.Cache == nil || ca.rt.Shape != routes.Unified || ca.req.Method != http.MethodPost || !cacheable[ca.rt.Endpoint] || len(body) == 0 {
 		return false
 	}
 	if ca.to.contentType != "" && ca.to.contentType != jsonType[0] {

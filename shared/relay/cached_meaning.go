@@ -15,6 +15,7 @@ import (
 	"gateway/shared/identity"
 	"gateway/shared/provider"
 	"gateway/shared/relay/asked"
+	"gateway/shared/relay/routes"
 	"gateway/shared/resource"
 	"gateway/shared/route"
 	"gateway/shared/tenant"
@@ -105,8 +106,8 @@ func (ca *answerCache) learnMeaning(ctx context.Context, k *caching, e *cache.En
 }
 
 // embedRoute is what an embedding for the cache is served as.
-var embedRoute = &Route{
-	Method: http.MethodPost, Path: "/embeddings", Endpoint: "embed", Shape: Unified, Scope: "completions.write",
+var embedRoute = &routes.Route{
+	Method: http.MethodPost, Path: "/embeddings", Endpoint: "embed", Shape: routes.Unified, Scope: "completions.write",
 	Operation: provider.Embeddings, Check: openai.CheckEmbeddings, Meter: openai.MeterEmbeddings, NoOutput: true,
 }
 
@@ -157,7 +158,7 @@ func (e *embedder) Embed(ctx context.Context, text string) ([]float32, error) {
 		return nil, fmt.Errorf("relay: embedder: %s: %s", details[0].Field, details[0].Message)
 	}
 	req := (&http.Request{
-		Method: http.MethodPost, URL: &url.URL{Path: BasePath + embedRoute.Path}, Header: http.Header{"Content-Type": jsonType},
+		Method: http.MethodPost, URL: &url.URL{Path: routes.BasePath + embedRoute.Path}, Header: http.Header{"Content-Type": jsonType},
 		Body: http.NoBody, ContentLength: int64(len(body)),
 	}).WithContext(context.WithoutCancel(ctx))
 	var w answerInMemory

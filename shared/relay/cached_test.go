@@ -11,6 +11,7 @@ import (
 	"gateway/shared/chat"
 	"gateway/shared/dialect/anthropic"
 	"gateway/shared/dialect/openai"
+	"gateway/shared/relay/routes"
 	"gateway/shared/route"
 	"gateway/shared/tenant"
 	"gateway/shared/wire"
@@ -20,7 +21,7 @@ import (
 func asking(endpoint string) *call {
 	c := newCall()
 	c.Relay = &Relay{Options: Options{Cache: &cache.Cache{}}}
-	c.rt = &Route{Endpoint: endpoint, Shape: Unified, Client: openai.Chat{}}
+	c.rt = &routes.Route{Endpoint: endpoint, Shape: routes.Unified, Client: openai.Chat{}}
 	c.req = &http.Request{Method: http.MethodPost, Header: http.Header{}}
 	c.org, c.in = &tenant.Organisation{}, []byte(`{}`)
 	return c
@@ -40,8 +41,8 @@ func TestWhatMayBeCached(t *testing.T) {
 		"a file":                 {"uploadFile", nil, false},
 		"a batch":                {"createBatch", nil, false},
 		"an edit of an image":    {"imageEdit", nil, false},
-		"pass-through":           {"chatComplete", func(c *call) { c.rt.Shape = Raw }, false},
-		"a list":                 {"chatComplete", func(c *call) { c.rt.Shape = Listing }, false},
+		"pass-through":           {"chatComplete", func(c *call) { c.rt.Shape = routes.Raw }, false},
+		"a list":                 {"chatComplete", func(c *call) { c.rt.Shape = routes.Listing }, false},
 		"GET":                    {"chatComplete", func(c *call) { c.req.Method = http.MethodGet }, false},
 		"a form":                 {"chatComplete", func(c *call) { c.to.contentType = "multipart/form-data; boundary=b" }, false},
 		"no cache":               {"chatComplete", func(c *call) { c.Cache = nil }, false},

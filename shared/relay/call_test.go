@@ -8,6 +8,7 @@ import (
 
 	"gateway/shared/identity"
 	"gateway/shared/relay/asked"
+	"gateway/shared/relay/routes"
 	"gateway/shared/tenant"
 )
 
@@ -29,7 +30,7 @@ func TestMetadataEndsWithItsCall(t *testing.T) {
 	} {
 		req := httptest.NewRequest("POST", "/v1/chat/completions", nil)
 		req.Header.Set(asked.Metadata, x.sent)
-		c.begin(r, httptest.NewRecorder(), req, &Route{Endpoint: "chatComplete"})
+		c.begin(r, httptest.NewRecorder(), req, &routes.Route{Endpoint: "chatComplete"})
 		c.who, c.ws, c.in = &identity.Principal{}, &tenant.Effective{}, []byte(x.body)
 		c.who.Defaults.Metadata = x.defaults
 		if err := c.ask.Read(req.Header); err != nil {

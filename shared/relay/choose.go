@@ -10,6 +10,7 @@ import (
 	"gateway/shared/ledger"
 	"gateway/shared/provider"
 	"gateway/shared/relay/kept"
+	"gateway/shared/relay/routes"
 	"gateway/shared/relay/saved"
 	"gateway/shared/route"
 )
@@ -100,7 +101,7 @@ func (ch *chooser) chooseSaved(slug string) error {
 	if host, field := ch.hostAsked(); host != "" && !sameHost(host, s.CustomHost) {
 		return storedWithAddress(field)
 	}
-	if ch.rt.Shape == Raw {
+	if ch.rt.Shape == routes.Raw {
 		if named := s.Provider.PathModel(ch.rawPath()); named != "" {
 			ch.to.model = named // whatever the body says
 		}
@@ -226,9 +227,9 @@ func (q *request) holdsKey(name string) bool {
 func (ch *chooser) speak() error {
 	p := ch.to.target.Provider
 	switch {
-	case ch.rt.Shape == Raw:
+	case ch.rt.Shape == routes.Raw:
 		return nil
-	case ch.rt.Shape == Listing:
+	case ch.rt.Shape == routes.Listing:
 		ch.to.op = ch.rt.Operation
 		return nil
 	}

@@ -2,6 +2,7 @@ package relay
 
 import (
 	"gateway/shared/chat"
+	"gateway/shared/relay/routes"
 )
 
 // effective makes the body that the target's config makes of the client's, and
@@ -18,7 +19,7 @@ func (ch *chooser) effective() error {
 		return err
 	}
 	ch.to.body = body
-	if ch.rt.Shape != Unified {
+	if ch.rt.Shape != routes.Unified {
 		return nil
 	}
 	ch.byResponses(body)

@@ -14,6 +14,7 @@ import (
 	"gateway/shared/provider"
 	"gateway/shared/relay/asked"
 	"gateway/shared/relay/pooled"
+	"gateway/shared/relay/routes"
 	"gateway/shared/usage"
 )
 
@@ -72,7 +73,7 @@ func (x *exchanges) exchange(body []byte, at *usage.Attempt) answer {
 		return refusal(x.unreachable(err))
 	}
 	at.RequestID = requestID(resp.Header)
-	if x.rt.Shape != Raw && (resp.StatusCode < 200 || resp.StatusCode > 299) {
+	if x.rt.Shape != routes.Raw && (resp.StatusCode < 200 || resp.StatusCode > 299) {
 		// The time for the head counts for an error's whole body.
 		refused := x.providerRefused(resp)
 		patience.Stop()
@@ -85,7 +86,7 @@ func (x *exchanges) exchange(body []byte, at *usage.Attempt) answer {
 		_ = resp.Body.Close()
 		return refusal(patience.Late())
 	}
-	if x.rt.Shape != Raw && x.stream && x.rt.Client != nil {
+	if x.rt.Shape != routes.Raw && x.stream && x.rt.Client != nil {
 		return x.startStream(resp)
 	}
 	if x.takesWhole(resp) {
@@ -184,7 +185,7 @@ func (rq *requests) upstreamRequest(body []byte) (*http.Request, error) {
 	}
 	req := (&http.Request{Method: rq.req.Method, Header: h, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}).WithContext(ctx)
 	var err error
-	if rq.rt.Shape == Raw {
+	if rq.rt.Shape == routes.Raw {
 		if req.URL, err = rq.rawURL(); err != nil {
 			return nil, err
 		}
@@ -250,7 +251,7 @@ func (o *outbound) setBody(req *http.Request, body []byte) {
 	case o.form != nil:
 		req.Body, req.ContentLength = o.formStream()
 		o.bodySpent = true
-	case o.rt.Shape == Raw && o.in == nil && o.req.Body != nil && o.req.ContentLength != 0:
+	case o.rt.Shape == routes.Raw && o.in == nil && o.req.Body != nil && o.req.ContentLength != 0:
 		req.Body, req.ContentLength = exactly(o.req.Body, o.req.ContentLength), o.req.ContentLength
 		o.bodySpent = true
 	default:
@@ -259,7 +260,7 @@ func (o *outbound) setBody(req *http.Request, body []byte) {
 }
 
 func (o *outbound) unifiedURL() (*url.URL, error) {
-	if o.rt.Shape != Listing && o.rt.Client == nil && (o.nameless() || o.through()) {
+	if o.rt.Shape != routes.Listing && o.rt.Client == nil && (o.nameless() || o.through()) {
 		return o.operationURL(o.to.op, o.id)
 	}
 	if s := o.to.saved; s != nil {
@@ -269,7 +270,7 @@ func (o *outbound) unifiedURL() (*url.URL, error) {
 	}
 	var raw string
 	var err error
-	if o.rt.Shape == Listing && !o.to.target.Provider.Serves(o.to.op) {
+	if o.rt.Shape == routes.Listing && !o.to.target.Provider.Serves(o.to.op) {
 		raw, err = o.to.target.PassthroughURL("/models", "")
 	} else {
 		raw, err = o.to.target.URL(o.to.op, o.to.model, o.stream)

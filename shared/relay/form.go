@@ -8,10 +8,8 @@ import (
 	"gateway/shared/relay/asked"
 	"gateway/shared/relay/form"
 	"gateway/shared/relay/pooled"
+	"gateway/shared/relay/routes"
 )
-
-// Form is what a route's check may look at: the fields that were read.
-type Form = *form.Form
 
 // readForm takes a multipart body: whole into memory when it is small, else its
 // fields up to the first file, the rest left in the request.
@@ -47,7 +45,7 @@ func (b *clientBody) readForm() error {
 		b.inBuf = nil // the transport may read its bytes after the request is over
 	}
 	if !b.rt.NoOutput {
-		b.own.outBound, b.own.outAssumed = defaultReserveOutput, true
+		b.own.outBound, b.own.outAssumed = routes.DefaultReserveOutput, true
 	}
 	return b.takeForm()
 }

@@ -9,6 +9,7 @@ import (
 	"gateway/shared/pricing"
 	"gateway/shared/provider"
 	"gateway/shared/relay/kept"
+	"gateway/shared/relay/routes"
 	"gateway/shared/relay/tail"
 	"gateway/shared/store"
 )
@@ -16,7 +17,7 @@ import (
 // costsNothing tells whether what is passed through to things that a provider
 // keeps cannot cost anything. Then no budget asks for its price.
 func (tg *target) costsNothing() bool {
-	if tg.rt.Shape != Raw {
+	if tg.rt.Shape != routes.Raw {
 		return false
 	}
 	s := tg.keptPath()

@@ -8,6 +8,7 @@ import (
 	"gateway/shared/pricing"
 	"gateway/shared/provider"
 	"gateway/shared/relay/kept"
+	"gateway/shared/relay/routes"
 	"gateway/shared/relay/tail"
 	"gateway/shared/wire"
 )
@@ -23,7 +24,7 @@ var backgroundName = []byte(`"background"`)
 // background.
 func (me *meters) makesLater() bool {
 	rt := me.rt
-	if rt.Shape == Raw {
+	if rt.Shape == routes.Raw {
 		rt = me.like()
 	}
 	if rt == nil || rt.Operation != provider.ResponsesCreate || rt == me.rt && !me.sameDialect() {

@@ -1,27 +1,15 @@
 package relay
 
 import (
-	"context"
 	"net/http"
-	"net/url"
 	"strconv"
 
 	"gateway/shared/relay/asked"
 	"gateway/shared/relay/modellist"
 	"gateway/shared/relay/pooled"
-	"gateway/shared/resource"
+	"gateway/shared/relay/routes"
 	"gateway/shared/route"
-	"gateway/shared/store"
 )
-
-// Caller is what a Listing route knows of its request.
-type Caller struct {
-	Context context.Context
-	Scope   store.Scope
-	View    *resource.View
-	Query   url.Values
-	Slugs   []string // saved providers that the request's route is limited to; nil: all
-}
 
 // routed tells whether the request names a provider or a config, so that its
 // list is wanted and not the gateway's own.
@@ -35,7 +23,7 @@ func (c *call) list() error {
 	if !own {
 		return c.relay()
 	}
-	caller := &Caller{Context: c.ctx, Scope: c.who.Scope, View: c.view, Query: c.req.URL.Query()}
+	caller := &routes.Caller{Context: c.ctx, Scope: c.who.Scope, View: c.view, Query: c.req.URL.Query()}
 	if c.routed() {
 		caller.Slugs = c.slugsOfRoute()
 	}

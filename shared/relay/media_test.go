@@ -13,6 +13,7 @@ import (
 	"gateway/shared/egress"
 	"gateway/shared/fault"
 	"gateway/shared/relay/media"
+	"gateway/shared/relay/routes"
 )
 
 var (
@@ -47,7 +48,7 @@ func TestMediaOfARequest(t *testing.T) {
 	t.Cleanup(transport.CloseIdleConnections)
 	newCall := func(rt http.RoundTripper) *call {
 		c := newCall()
-		c.Relay, c.rt = &Relay{Options: Options{Transport: rt, Egress: p, Now: time.Now}}, &Route{}
+		c.Relay, c.rt = &Relay{Options: Options{Transport: rt, Egress: p, Now: time.Now}}, &routes.Route{}
 		c.lease = new(egress.Lease)
 		c.req = httptest.NewRequest("POST", "/", nil)
 		c.to.traits.NeedsMediaBytes, c.to.traits.MediaHosts = true, []string{"files.example"}

@@ -12,6 +12,7 @@ import (
 	"gateway/shared/provider"
 	"gateway/shared/relay/asked"
 	"gateway/shared/relay/kept"
+	"gateway/shared/relay/routes"
 	"gateway/shared/relay/tail"
 	"gateway/shared/wire"
 )
@@ -75,7 +76,7 @@ func (b *clientBody) multipart() bool {
 
 // nameless tells whether the operation can be sent without a model.
 func (b *clientBody) nameless() bool {
-	return b.rt.NoModel || b.rt.Shape == Resource || b.form != nil && !b.form.Whole()
+	return b.rt.NoModel || b.rt.Shape == routes.Resource || b.form != nil && !b.form.Whole()
 }
 
 // through tells whether the operation goes to the route's own path, though the

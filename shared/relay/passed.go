@@ -12,6 +12,7 @@ import (
 	"gateway/shared/provider"
 	"gateway/shared/relay/kept"
 	"gateway/shared/relay/pooled"
+	"gateway/shared/relay/routes"
 	"gateway/shared/relay/tail"
 	"gateway/shared/wire"
 )
@@ -116,7 +117,7 @@ func (s *sender) sendHeld(resp *http.Response) error {
 		return err
 	}
 	h := s.w.Header()
-	if s.rt.Shape == Raw {
+	if s.rt.Shape == routes.Raw {
 		egress.CopyResponseHeaders(h, resp.Header)
 		s.hideInHead(h)
 		h.Del("Content-Encoding") // it was read as what it says

@@ -10,6 +10,7 @@ import (
 	"gateway/shared/fault"
 	"gateway/shared/provider"
 	"gateway/shared/relay/pooled"
+	"gateway/shared/relay/routes"
 )
 
 // plain is the answer to a unified request that is not streamed, read whole and
@@ -33,7 +34,7 @@ func (p *plain) free() {
 // takesWhole tells whether an answer is read before it is chosen. What another
 // part of the answer is read for is not: the one that is being sent stands there.
 func (o *ownerWall) takesWhole(resp *http.Response) bool {
-	return o.rt.Shape != Raw && o.rt.Shape != Listing && o.rt.Operation != provider.BatchesOutput && !o.further && !o.passes(resp) && !o.filtered()
+	return o.rt.Shape != routes.Raw && o.rt.Shape != routes.Listing && o.rt.Operation != provider.BatchesOutput && !o.further && !o.passes(resp) && !o.filtered()
 }
 
 // takePlain reads an answer whole, books it, and judges whether it is one.

@@ -8,31 +8,17 @@ import (
 	"gateway/shared/dialect/upstream"
 	"gateway/shared/pricing"
 	"gateway/shared/provider"
+	"gateway/shared/relay/routes"
 	"gateway/shared/relay/tail"
 )
 
-// like is the gateway's own route for what a passed-through request asks: that of
-// its path behind a version, such as /proxy/v1/responses. Its answer is metered as
-// it would be there. nil: the gateway has none.
-func (b *clientBody) like() *Route {
-	if b.rt.shadowed == nil || b.req.Method != http.MethodPost {
+// like is the gateway's own route for what a passed-through request asks; nil: the
+// gateway has none.
+func (b *clientBody) like() *routes.Route {
+	if b.req.Method != http.MethodPost {
 		return nil
 	}
-	path := b.rawPath()
-	if version, below, ok := strings.Cut(strings.TrimPrefix(path, "/"), "/"); ok && isVersion(version) {
-		path = "/" + below
-	}
-	for _, rt := range b.rt.shadowed.exact[path] {
-		if rt.Method == http.MethodPost && (rt.Client != nil || rt.Meter != nil || rt.Demand != nil) {
-			return rt
-		}
-	}
-	return nil
-}
-
-// isVersion knows v1, v2 and so on.
-func isVersion(s string) bool {
-	return len(s) == 2 && s[0] == 'v' && s[1] >= '0' && s[1] <= '9'
+	return b.rt.Like(b.rawPath())
 }
 
 // meterRaw reads the usage of a passed-through answer: as the gateway's own route

@@ -16,6 +16,7 @@ import (
 	"gateway/shared/provider"
 	"gateway/shared/relay/asked"
 	"gateway/shared/relay/mask"
+	"gateway/shared/relay/routes"
 	"gateway/shared/route"
 )
 
@@ -78,8 +79,8 @@ func (c *call) rehearse() error {
 	if err != nil {
 		return err
 	}
-	rt, id := c.rt.rehearsed.find(q.Method, BasePath+q.Path)
-	if rt == nil || rt.Shape == Listing || rt.Shape == Multipart {
+	rt, id := c.rt.Rehearses(q.Method, q.Path)
+	if rt == nil || rt.Shape == routes.Listing || rt.Shape == routes.Multipart {
 		return fault.Invalid("path", "must be a route of the data plane that takes JSON, such as /chat/completions")
 	}
 	req, err := q.imagined(c.ctx)
@@ -125,7 +126,7 @@ func (q *Rehearsal) brings() bool {
 // imagined makes the request that is walked through: the caller's own, with the
 // headers of the dry run.
 func (q *Rehearsal) imagined(ctx context.Context) (*http.Request, error) {
-	req, err := http.NewRequestWithContext(ctx, q.Method, "http://gateway"+BasePath+q.Path, bytes.NewReader(q.Body))
+	req, err := http.NewRequestWithContext(ctx, q.Method, "http://gateway"+routes.BasePath+q.Path, bytes.NewReader(q.Body))
 	if err != nil {
 		return nil, fault.Invalid("path", "must be a path below the base URL, such as /chat/completions")
 	}

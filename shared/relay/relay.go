@@ -19,6 +19,7 @@ import (
 	"gateway/shared/relay/kept"
 	"gateway/shared/relay/managed"
 	"gateway/shared/relay/reasoning"
+	"gateway/shared/relay/routes"
 	"gateway/shared/resource"
 	"gateway/shared/route"
 	"gateway/shared/seal"
@@ -130,14 +131,16 @@ func New(o Options) *Relay {
 }
 
 // Handler serves one route.
-func (r *Relay) Handler(rt *Route) http.Handler {
+func (r *Relay) Handler(rt *routes.Route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) { r.Serve(w, req, rt) })
 }
 
 // Serve takes a request through the walk and answers it.
-func (r *Relay) Serve(w http.ResponseWriter, req *http.Request, rt *Route) { r.serve(w, req, rt, "") }
+func (r *Relay) Serve(w http.ResponseWriter, req *http.Request, rt *routes.Route) {
+	r.serve(w, req, rt, "")
+}
 
 // serve also takes the value of the variable in the route's path, escaped.
-func (r *Relay) serve(w http.ResponseWriter, req *http.Request, rt *Route, id string) {
+func (r *Relay) serve(w http.ResponseWriter, req *http.Request, rt *routes.Route, id string) {
 	r.serveFor(w, req, rt, id, nil)
 }

@@ -13,6 +13,7 @@ import (
 	"gateway/shared/fault"
 	"gateway/shared/identity"
 	"gateway/shared/relay/asked"
+	"gateway/shared/relay/routes"
 	"gateway/shared/resource"
 	"gateway/shared/store"
 	"gateway/shared/tenant"
@@ -24,7 +25,7 @@ import (
 // first; no later stage changes it.
 type request struct {
 	*Relay
-	rt     *Route
+	rt     *routes.Route
 	req    *http.Request
 	base   context.Context // the request's values; never ends
 	ctx    context.Context // lives on when the client goes
@@ -48,7 +49,7 @@ type request struct {
 }
 
 // arrive starts the life of a request.
-func (q *request) arrive(r *Relay, req *http.Request, rt *Route) {
+func (q *request) arrive(r *Relay, req *http.Request, rt *routes.Route) {
 	q.Relay, q.rt, q.req = r, rt, req
 	q.start = r.Now()
 	q.ulid = ulid.MustNewDefault(q.start).String()

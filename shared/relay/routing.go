@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"time"
 
+	"gateway/shared/relay/routes"
 	"gateway/shared/route"
 	"gateway/shared/usage"
 )
@@ -90,7 +91,7 @@ func (r *Relay) Close() { r.breakers.Close() }
 // beginPatience bounds the times of an attempt.
 func (o *outbound) beginPatience(ctx context.Context) context.Context {
 	var firstToken, idle time.Duration
-	if o.stream && o.rt.Client != nil && o.rt.Shape == Unified {
+	if o.stream && o.rt.Client != nil && o.rt.Shape == routes.Unified {
 		firstToken, idle = o.asked.Over(o.to.leaf.FirstToken, o.to.leaf.Idle)
 	}
 	ctx, release := o.patience.Begin(ctx, o.to.timeout, firstToken, idle)

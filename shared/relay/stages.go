@@ -15,6 +15,7 @@ import (
 	"gateway/shared/relay/media"
 	"gateway/shared/relay/patience"
 	"gateway/shared/relay/pooled"
+	"gateway/shared/relay/routes"
 	"gateway/shared/usage"
 	"gateway/shared/wire"
 )
@@ -243,7 +244,7 @@ func (c *call) connect() {
 	c.reply.from = &c.request
 }
 
-func (c *call) begin(r *Relay, w http.ResponseWriter, req *http.Request, rt *Route) {
+func (c *call) begin(r *Relay, w http.ResponseWriter, req *http.Request, rt *routes.Route) {
 	c.arrive(r, req, rt)
 	c.w, c.lease = w, &c.leased
 	c.rec.CacheStatus = cacheDisabled

@@ -7,6 +7,7 @@ import (
 	"gateway/shared/chat"
 	"gateway/shared/provider"
 	"gateway/shared/relay/pooled"
+	"gateway/shared/relay/routes"
 	"gateway/shared/wire"
 )
 
@@ -31,7 +32,7 @@ func (rq *requests) upstreamBody() ([]byte, error) {
 	if rq.to.body != nil {
 		src = rq.to.body
 	}
-	if rq.rt.Shape == Raw {
+	if rq.rt.Shape == routes.Raw {
 		return rq.rawBody(src)
 	}
 	switch {

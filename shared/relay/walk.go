@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"gateway/shared/fault"
+	"gateway/shared/relay/routes"
 	"gateway/shared/route"
 )
 
@@ -14,7 +15,7 @@ import (
 // The walk: admitted request, body, plan; for each target of the plan guardrails
 // of the input, cache, reservation, attempts, guardrails of the output; the reply;
 // settled and recorded once. What each stage learned is a type in stages.go.
-func (r *Relay) serveFor(w http.ResponseWriter, req *http.Request, rt *Route, id string, behalf *Behalf) {
+func (r *Relay) serveFor(w http.ResponseWriter, req *http.Request, rt *routes.Route, id string, behalf *Behalf) {
 	c := r.calls.Get().(*call)
 	c.begin(r, w, req, rt)
 	c.pathID, c.behalf = id, behalf
@@ -43,7 +44,7 @@ func (c *call) serve() error {
 	switch {
 	case c.mine:
 		return c.manage()
-	case c.rt.Shape == Listing:
+	case c.rt.Shape == routes.Listing:
 		return c.list()
 	case c.rt.DryRun != nil:
 		return c.rehearse()

@@ -1,9 +1,15 @@
-package relay
+package routes
 
 import (
+	"context"
+	"net/url"
+
 	"gateway/shared/chat"
 	"gateway/shared/pricing"
 	"gateway/shared/provider"
+	"gateway/shared/relay/form"
+	"gateway/shared/resource"
+	"gateway/shared/store"
 )
 
 // Shape is how a route treats bodies.
@@ -77,8 +83,8 @@ type Route struct {
 	// DryRun are the routes whose requests this route walks through without
 	// sending anything; its own requests are Rehearsals.
 	DryRun    []Route
-	rehearsed *Mux // of DryRun
-	shadowed  *Mux // of the route of AnyPath: the routes that it reaches past
+	rehearsed *Table // of DryRun
+	shadowed  *Table // of the route of AnyPath: the routes that it reaches past
 	// List makes the answer of a Listing route.
 	List func(c *Caller) ([]byte, error)
 }
@@ -101,4 +107,16 @@ const (
 )
 
 // Output bounds that a reservation assumes when the request states none.
-const defaultReserveOutput = 4096
+const DefaultReserveOutput = 4096
+
+// Caller is what a Listing route knows of its request.
+type Caller struct {
+	Context context.Context
+	Scope   store.Scope
+	View    *resource.View
+	Query   url.Values
+	Slugs   []string // saved providers that the request's route is limited to; nil: all
+}
+
+// Form is what a route's check may look at: the fields that were read.
+type Form = *form.Form

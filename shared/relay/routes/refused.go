@@ -1,4 +1,4 @@
-package relay
+package routes
 
 import (
 	"net/http"
@@ -9,16 +9,16 @@ import (
 	"gateway/shared/relay/reserved"
 )
 
-// refuse answers for what no route takes: 404, or 405 with the methods of a path
+// Refuse answers for what no route takes: 404, or 405 with the methods of a path
 // of the administration that is served here.
-func (m *Mux) refuse(w http.ResponseWriter, req *http.Request) {
+func (t *Table) Refuse(w http.ResponseWriter, req *http.Request) {
 	below, ok := strings.CutPrefix(req.URL.EscapedPath(), BasePath)
 	if !ok || !strings.HasPrefix(below, "/") || !reserved.Takes(below) {
 		NotFound(w)
 		return
 	}
 	f := fault.New(fault.RouteNotFound, "", "The administration has no such route, and its paths are never passed on to a provider; a provider's path of the same name is reached below "+BasePath+"/proxy/")
-	if routes, _ := m.at(below); routes != nil {
+	if routes, _ := t.at(below); routes != nil {
 		var methods []string
 		for _, rt := range routes {
 			methods = append(methods, rt.Method)

@@ -1,0 +1,25 @@
+package relay
+
+import "gateway/shared/relay/routes"
+
+// What a family declares: see relay/routes.
+type (
+	Route  = routes.Route
+	Caller = routes.Caller
+	Get    = routes.Get
+	Demand = routes.Demand
+	Form   = routes.Form
+)
+
+// Shapes of routes, and what their paths stand below.
+const (
+	Unified   = routes.Unified
+	Raw       = routes.Raw
+	Listing   = routes.Listing
+	Resource  = routes.Resource
+	Multipart = routes.Multipart
+
+	AnyPath        = routes.AnyPath
+	BasePath       = routes.BasePath
+	DefaultMaxBody = routes.DefaultMaxBody
+)

@@ -1,0 +1,3 @@
+// Package routes holds what a family of the data plane declares of its routes, and
+// finds the route of a request.
+package routes

@@ -1,0 +1,35 @@
+package routes
+
+import (
+	"net/http"
+	"strings"
+)
+
+// Like is the gateway's own route for what a request of the route of AnyPath posts
+// to a path of a provider: that of the path behind a version, such as
+// /v1/responses. Its answer is metered as it would be there. nil: there is none.
+func (rt *Route) Like(path string) *Route {
+	if rt.shadowed == nil {
+		return nil
+	}
+	if version, below, ok := strings.Cut(strings.TrimPrefix(path, "/"), "/"); ok && isVersion(version) {
+		path = "/" + below
+	}
+	for _, rt := range rt.shadowed.exact[path] {
+		if rt.Method == http.MethodPost && (rt.Client != nil || rt.Meter != nil || rt.Demand != nil) {
+			return rt
+		}
+	}
+	return nil
+}
+
+// isVersion knows v1, v2 and so on.
+func isVersion(s string) bool {
+	return len(s) == 2 && s[0] == 'v' && s[1] >= '0' && s[1] <= '9'
+}
+
+// Rehearses is the route that a dry run at this one walks through, and the value of
+// its path's variable; nil: none is.
+func (rt *Route) Rehearses(method, path string) (*Route, string) {
+	return rt.rehearsed.Match(method, BasePath+path)
+}

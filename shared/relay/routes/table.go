@@ -1,0 +1,143 @@
+package routes
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"gateway/shared/fault"
+	"gateway/shared/relay/reserved"
+)
+
+// AnyPath is the path of the route that takes what no other route takes.
+const AnyPath = "/*"
+
+// BasePath is what every route stands below.
+const BasePath = "/v1"
+
+// Table finds the route of a request by one look at the path, or, for paths with
+// variables, by a look at those that are as long. Paths are matched escaped, as
+// they came.
+type Table struct {
+	exact    map[string][]*Route // by path below BasePath
+	variable map[int][]pattern   // by the number of segments
+	any      *Route
+}
+
+// pattern is the path of a route with variables: {name} is any one segment that
+// is not empty.
+type pattern struct {
+	segments []string
+	routes   []*Route
+}
+
+// NewTable makes the table of routes. Two routes with the same method and path are
+// a mistake of the prograt.
+func NewTable(routes []Route) *Table {
+	t := &Table{exact: make(map[string][]*Route), variable: make(map[int][]pattern)}
+	for i := range routes {
+		rt := &routes[i]
+		if rt.DryRun != nil {
+			rt.rehearsed = NewTable(rt.DryRun)
+		}
+		if rt.Scope == "" && rt.Endpoint != "" {
+			panic("relay: the route " + rt.Path + " has no scope")
+		}
+		if rt.Path == AnyPath {
+			t.any, rt.shadowed = rt, t
+			continue
+		}
+		for _, other := range t.exact[rt.Path] {
+			if other.Method == rt.Method {
+				panic("relay: two routes for " + rt.Method + " " + rt.Path)
+			}
+		}
+		t.exact[rt.Path] = append(t.exact[rt.Path], rt)
+	}
+	for path, routes := range t.exact {
+		if strings.Contains(path, "{") {
+			delete(t.exact, path)
+			segments := strings.Split(path[1:], "/")
+			t.variable[len(segments)] = append(t.variable[len(segments)], pattern{segments, routes})
+		}
+	}
+	return t
+}
+
+// take gives the value of the pattern's variable; ok is false when the path is
+// another.
+func (p *pattern) take(below string) (id string, ok bool) {
+	rest := below[1:]
+	for i, want := range p.segments {
+		segment, after, more := strings.Cut(rest, "/")
+		if more != (i < len(p.segments)-1) {
+			return "", false
+		}
+		switch {
+		case want[0] != '{':
+			if segment != want {
+				return "", false
+			}
+		case segment == "":
+			return "", false
+		default:
+			id = segment
+		}
+		rest = after
+	}
+	return id, true
+}
+
+// at gives the routes of a path below BasePath and the value of its variable.
+func (t *Table) at(below string) (routes []*Route, id string) {
+	if routes = t.exact[below]; routes != nil || len(t.variable) == 0 {
+		return routes, ""
+	}
+	for _, p := range t.variable[strings.Count(below, "/")] {
+		if id, ok := p.take(below); ok {
+			return p.routes, id
+		}
+	}
+	return nil, ""
+}
+
+// Find gives the route of a method and an escaped path; nil when there is none.
+func (t *Table) Find(method, path string) *Route {
+	rt, _ := t.Match(method, path)
+	return rt
+}
+
+// Match also gives the value of the path's variable, escaped.
+func (t *Table) Match(method, path string) (rt *Route, id string) {
+	below, ok := strings.CutPrefix(path, BasePath)
+	if !ok || !strings.HasPrefix(below, "/") {
+		return nil, ""
+	}
+	routes, id := t.at(below)
+	for _, rt := range routes {
+		if rt.Method == method {
+			return rt, id
+		}
+	}
+	if t.any != nil && slices.Contains(t.any.Methods, method) && !reserved.Takes(below) {
+		return t.any, ""
+	}
+	return nil, ""
+}
+
+// Owns tells whether an escaped path is that of a route, with any method.
+func (t *Table) Owns(path string) bool {
+	below, ok := strings.CutPrefix(path, BasePath)
+	if !ok || !strings.HasPrefix(below, "/") {
+		return false
+	}
+	routes, _ := t.at(below)
+	return routes != nil
+}
+
+// NotFound answers for a path that no route takes.
+func NotFound(w http.ResponseWriter) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(fault.New(fault.RouteNotFound, "", "").Status())
+	_, _ = w.Write([]byte(`{"message":"Not Found","ok":false}`))
+}
