@@ -140,7 +140,7 @@ func (g *gateway) assemble() error {
 	if err != nil {
 		return err
 	}
-	if g.server, err = host.Listen(g.options.addr, &front.Front{Data: data, Admin: admin}, g.options.serve); err != nil {
+	if g.server, err = host.Listen(g.options.addr, g.options.serve.Aliases.Handler(&front.Front{Data: data, Admin: admin}), g.options.serve); err != nil {
 		return err
 	}
 	g.workers = []worker{

@@ -49,6 +49,12 @@ func startIn(t *testing.T, dir string, set ...func(*gateway)) *running {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return startWith(t, o, set...)
+}
+
+// startWith runs a gateway with other options.
+func startWith(t *testing.T, o options, set ...func(*gateway)) *running {
+	t.Helper()
 	g, err := open(context.Background(), o)
 	if err != nil {
 		t.Fatal(err)

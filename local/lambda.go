@@ -118,7 +118,7 @@ func closeShim(s *onlambda.Shim) error {
 func functionEnv(secret, mock string) []string {
 	env := append(runtimeapi.HostEnv(), onaws.EnvOriginSecrets+"="+secret)
 	for _, name := range []string{
-		onaws.EnvTablePrefix, onaws.EnvBucket, onaws.EnvAuditQueue, onaws.EnvUsageQueue, onaws.EnvRunQueue, onaws.EnvKey, onaws.EnvFormerKeys, onaws.EnvBlockInline, app.EnvHTTP,
+		onaws.EnvTablePrefix, onaws.EnvBucket, onaws.EnvAuditQueue, onaws.EnvUsageQueue, onaws.EnvRunQueue, onaws.EnvKey, onaws.EnvFormerKeys, onaws.EnvBlockInline, app.EnvHTTP, host.EnvHeaderAliases,
 	} {
 		if v := os.Getenv(name); v != "" {
 			env = append(env, name+"="+v)

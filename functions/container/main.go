@@ -74,7 +74,7 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(err, journal.Close())
 	}
-	server, err := host.Listen(variable(envAddr, ":8080"), healthy(host.OriginSecrets(secrets).Restore(mux)), options)
+	server, err := host.Listen(variable(envAddr, ":8080"), healthy(host.OriginSecrets(secrets).Restore(options.Aliases.Handler(mux))), options)
 	if err != nil {
 		return errors.Join(err, journal.Close())
 	}

@@ -31,6 +31,7 @@ type Options struct {
 	// /healthz.
 	MaxConns, MaxPerAddress int
 	IdleTime                time.Duration // of connections between requests
+	Aliases                 Aliases       // of the headers; the caller puts them around the handler
 }
 
 // DefaultOptions are those of a process that callers reach without a load balancer.
@@ -40,6 +41,10 @@ func DefaultOptions() Options {
 
 // FromEnvironment changes what variables name.
 func (o Options) FromEnvironment() (Options, error) {
+	var err error
+	if o.Aliases, err = AliasesFromEnvironment(); err != nil {
+		return o, err
+	}
 	for name, to := range map[string]*int{EnvMaxConns: &o.MaxConns, EnvMaxPerAddress: &o.MaxPerAddress} {
 		v := os.Getenv(name)
 		if v == "" {

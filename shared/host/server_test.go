@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -101,7 +102,7 @@ func TestOptionsFromTheEnvironment(t *testing.T) {
 		}
 		want := base
 		c.want(&want)
-		if err != nil || got != want {
+		if err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s=%q: %+v, %v", c.name, c.value, got, err)
 		}
 	}

@@ -37,9 +37,13 @@ func open(ctx context.Context, families func(*app.Core) []admin.Family, parts []
 	if err != nil {
 		return nil, err
 	}
+	aliases, err := host.AliasesFromEnvironment()
+	if err != nil {
+		return nil, err
+	}
 	h, err := console.New(in.Core, in.Sender, families(in.Core)...)
 	if err != nil {
 		return nil, err
 	}
-	return host.NewBuffered(h, secrets), nil
+	return host.NewBuffered(aliases.Handler(h), secrets), nil
 }

@@ -41,12 +41,16 @@ func open(ctx context.Context, routes []relay.Route) (*host.Stream, error) {
 	if err != nil {
 		return nil, err
 	}
+	aliases, err := host.AliasesFromEnvironment()
+	if err != nil {
+		return nil, err
+	}
 	vectors, err := onaws.Vectors(ctx)
 	if err != nil {
 		return nil, err
 	}
 	r := plane.New(in.Core, lastResort{in.Sink}, plane.Options{RecordAfterBody: true, Drain: drain, Vectors: vectors})
-	return &host.Stream{Handler: relay.NewMux(r, routes), Secrets: secrets, Thaw: in.CloseIdleConnections}, nil
+	return &host.Stream{Handler: aliases.Handler(relay.NewMux(r, routes)), Secrets: secrets, Thaw: in.CloseIdleConnections}, nil
 }
 
 // LastResort gives a sink whose events go to the log when s does not take them.
