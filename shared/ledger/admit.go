@@ -54,7 +54,7 @@ func (l *Ledger) takeAll(ctx context.Context, subjects []*Subject, m Measure, wa
 		}
 	}
 	helds, errs := make([]*held, len(subjects)), make([]error, len(subjects))
-	each(len(subjects), func(i int) { helds[i], errs[i] = l.take(ctx, subjects[i], m, want) })
+	l.each(len(subjects), func(i int) { helds[i], errs[i] = l.take(ctx, subjects[i], m, want) })
 	var refusal error
 	for i, err := range errs {
 		if f := (*fault.Fault)(nil); errors.As(err, &f) {
@@ -80,7 +80,7 @@ func (l *Ledger) takeAll(ctx context.Context, subjects []*Subject, m Measure, wa
 func (l *Ledger) giveAll(ctx context.Context, helds []*held, amount int64) {
 	ctx, cancel := detached(ctx)
 	defer cancel()
-	each(len(helds), func(i int) {
+	l.each(len(helds), func(i int) {
 		if helds[i] != nil {
 			l.failed(ctx, "give back a rate", l.give(ctx, helds[i], amount))
 		}

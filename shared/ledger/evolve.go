@@ -24,7 +24,10 @@ type evolution struct {
 // period holds only while nobody else has ended it. Of all rows of a subject
 // only the head counts the limit.
 func evolve(key store.Key, it store.Item, want *plan, now time.Time) evolution {
-	have, head := rowPlan(it), isHead(key)
+	have, head := want, isHead(key)
+	if it.String(attrPlan.Attr) != want.text {
+		have = rowPlan(it)
+	}
 	e := evolution{plan: want}
 	if have.text != want.text && have.rev > want.rev {
 		e.plan = have
@@ -169,7 +172,11 @@ var errGone = errors.New("ledger: the row was deleted")
 // returns the row and that plan. it is the row as last read.
 func (l *Ledger) bring(ctx context.Context, key store.Key, it store.Item, want *plan) (store.Item, *plan, error) {
 	for range attempts {
-		e := evolve(key, it, want, l.clock())
+		now := l.clock()
+		if it.String(attrPlan.Attr) == want.text && it.Int(attrResets.Attr) > now.Unix() {
+			return it, want, nil // as a reserve asks of it
+		}
+		e := evolve(key, it, want, now)
 		if !e.changed {
 			return it, e.plan, nil
 		}

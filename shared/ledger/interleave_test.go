@@ -1,12 +1,10 @@
 package ledger
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -24,22 +22,28 @@ type schedule struct {
 	random *rand.Rand
 	faults int // of 100 operations, this many go wrong
 	check  func() error
+	crew   *crew // runs the actors as coroutines; nil: as goroutines
 
 	mu      sync.Mutex
-	waiting []*waiter
+	waiting []waiter // in their order; see compare
 	log     []step
 }
 
+// waiter is an operation that has not happened yet.
 type waiter struct {
 	actor *actor
 	op    operation
-	reply chan fate
+	reply chan fate // of a goroutine
+	hand  *hand     // or of a coroutine
 }
 
 // compare orders waiting operations by what they are, not by which goroutine
 // came first: an actor has at most one operation under way per row.
 func (w *waiter) compare(v *waiter) int {
-	return cmp.Or(strings.Compare(w.actor.name, v.actor.name), strings.Compare(w.op.key, v.op.key))
+	if w.actor != v.actor {
+		return strings.Compare(w.actor.name, v.actor.name)
+	}
+	return w.op.compare(v.op)
 }
 
 // step is an operation and what became of it.
@@ -53,7 +57,7 @@ type step struct {
 func (s *schedule) story() string {
 	var b strings.Builder
 	for _, st := range s.log {
-		fmt.Fprintf(&b, "%s %s write=%t %s\n", st.actor, st.op.key, st.op.write, st.what)
+		fmt.Fprintf(&b, "%s %s write=%t %s\n", st.actor, st.op, st.op.write, st.what)
 	}
 	return b.String()
 }
@@ -73,16 +77,24 @@ func actorOf(ctx context.Context) *actor {
 
 var errCrashed = errors.New("the process is dead")
 
-// run runs the actors to their end in a bubble, and gives the first violation.
-func (s *schedule) run(t *testing.T, actors map[string]func(ctx context.Context)) (err error) {
+// run runs the actors to their end, and gives the first violation.
+func (s *schedule) run(t *testing.T, actors map[string]func(ctx context.Context)) error {
+	s.m.before = s.before
+	defer func() { s.m.before = nil }()
+	if s.crew != nil {
+		return s.crew.run(s, actors)
+	}
+	return s.runGoroutines(t, actors)
+}
+
+// runGoroutines runs the actors in a bubble, in which it is known when all wait.
+func (s *schedule) runGoroutines(t *testing.T, actors map[string]func(ctx context.Context)) (err error) {
 	synctest.Test(t, func(t *testing.T) {
-		s.m.before = s.before
-		defer func() { s.m.before = nil }()
 		var wg sync.WaitGroup
 		for name, f := range actors {
 			wg.Go(func() {
 				a := &actor{name: name}
-				s.wait(&waiter{a, operation{key: begin}, make(chan fate)}) // what precedes its first operation is in order too
+				s.wait(waiter{actor: a, op: begin}) // what precedes its first operation is in order too
 				f(context.WithValue(context.Background(), actorKey{}, a))
 			})
 		}
@@ -91,48 +103,62 @@ func (s *schedule) run(t *testing.T, actors map[string]func(ctx context.Context)
 			if cerr := s.check(); cerr != nil && err == nil {
 				err = cerr
 			}
-			if !s.step() {
+			s.mu.Lock()
+			w, f, any := s.step()
+			s.mu.Unlock()
+			if !any {
 				break
 			}
+			w.reply <- f
 		}
 		wg.Wait()
 	})
 	return err
 }
 
-// begin is the key of each actor's first step, which touches no row.
-const begin = "begin"
+// begin is each actor's first step, which touches no row.
+var begin = operation{pk: "begin"}
 
 func (s *schedule) before(ctx context.Context, op operation) fate {
 	a := actorOf(ctx)
 	if a == nil {
 		return fate{}
 	}
-	return s.wait(&waiter{a, op, make(chan fate)})
+	return s.wait(waiter{actor: a, op: op})
 }
 
-func (s *schedule) wait(w *waiter) fate {
+// wait gives what happens to an operation, when its turn has come.
+func (s *schedule) wait(w waiter) fate {
+	if s.crew != nil {
+		return s.crew.wait(s, w)
+	}
+	w.reply = make(chan fate)
 	s.mu.Lock()
-	s.waiting = append(s.waiting, w)
+	s.queue(w)
 	s.mu.Unlock()
 	return <-w.reply
 }
 
-// step lets one operation happen; false when none waits.
-func (s *schedule) step() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.waiting) == 0 {
-		return false
+func (s *schedule) queue(w waiter) {
+	i := len(s.waiting)
+	s.waiting = append(s.waiting, w)
+	for ; i > 0 && w.compare(&s.waiting[i-1]) < 0; i-- {
+		s.waiting[i] = s.waiting[i-1]
 	}
-	slices.SortFunc(s.waiting, (*waiter).compare)
+	s.waiting[i] = w
+}
+
+// step chooses the operation that happens next, and its fate; false when none waits.
+func (s *schedule) step() (w waiter, f fate, any bool) {
+	if len(s.waiting) == 0 {
+		return w, f, false
+	}
 	i := s.random.IntN(len(s.waiting))
-	w := s.waiting[i]
+	w = s.waiting[i]
 	s.waiting = append(s.waiting[:i], s.waiting[i+1:]...)
-	var f fate
 	what := "done"
 	switch n := s.random.IntN(100); {
-	case w.op.key == begin:
+	case w.op == begin:
 	case w.actor.dead:
 		f.drop, what = errCrashed, "dead"
 	case n >= s.faults:
@@ -148,6 +174,5 @@ func (s *schedule) step() bool {
 		f.lose, w.actor.dead, what = errCrashed, true, "crashed after"
 	}
 	s.log = append(s.log, step{w.actor.name, w.op, what})
-	w.reply <- f
-	return true
+	return w, f, true
 }

@@ -52,6 +52,7 @@ type Ledger struct {
 	clock func() time.Time
 	hooks Hooks
 
+	each       func(n int, f func(i int)) // each, but in tests
 	splitAbove int
 	spread     func(head store.Key, n int) int // the row that a new entry goes to
 	shards     sync.Map                        // head store.Key -> int, for heads known to be split
@@ -63,7 +64,7 @@ type Ledger struct {
 func New(s store.Store, clock func() time.Time, h Hooks) *Ledger {
 	return &Ledger{
 		store: s, rate: s.Table(store.Rate), spend: s.Table(store.Spend),
-		clock: clock, hooks: h, splitAbove: SplitAbove,
+		clock: clock, hooks: h, each: each, splitAbove: SplitAbove,
 		spread: func(_ store.Key, n int) int { return rand.IntN(n) },
 	}
 }

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -14,7 +15,7 @@ import (
 // and a hook before each operation to order, count, fail or lose it.
 type memory struct {
 	mu   sync.Mutex
-	rows map[store.TableName]map[store.Key]store.Item
+	rows map[store.TableName]map[string]partition
 	ops  atomic.Int64
 	done int // writes that changed a row
 	// sums are the totals of each head, kept with every write; see totals.
@@ -23,13 +24,43 @@ type memory struct {
 	before func(ctx context.Context, op operation) fate
 }
 
-// operation is one call of the store: the row or partition that it names first.
-type operation struct {
-	key   string
-	write bool
+// partition is the rows of one partition key by their sort keys.
+type partition map[string]store.Item
+
+func (m *memory) size(t store.TableName) (n int) {
+	for _, rows := range m.rows[t] {
+		n += len(rows)
+	}
+	return n
 }
 
-func onRow(k store.Key, write bool) operation { return operation{k.PK() + "|" + k.SK(), write} }
+func (m *memory) row(t store.TableName, k store.Key) store.Item { return m.rows[t][k.PK()][k.SK()] }
+
+// operation is one call of the store: the row or partition that it names first.
+type operation struct {
+	pk, sk string // sk is empty for a partition
+	write  bool
+}
+
+func onRow(k store.Key, write bool) operation { return operation{k.PK(), k.SK(), write} }
+
+func (op operation) String() string {
+	if op.sk == "" {
+		return op.pk
+	}
+	return op.pk + "|" + op.sk
+}
+
+// compare orders operations by their String, without making it.
+func (op operation) compare(other operation) int {
+	if op.pk == other.pk {
+		return strings.Compare(op.sk, other.sk)
+	}
+	if n := min(len(op.pk), len(other.pk)); op.pk[:n] != other.pk[:n] {
+		return strings.Compare(op.pk, other.pk)
+	}
+	return strings.Compare(op.String(), other.String())
+}
 
 // fate is what happens to one operation.
 type fate struct {
@@ -38,7 +69,7 @@ type fate struct {
 }
 
 func newMemory() *memory {
-	return &memory{rows: map[store.TableName]map[store.Key]store.Item{}, sums: map[store.Key]*totals{}}
+	return &memory{rows: map[store.TableName]map[string]partition{}, sums: map[store.Key]*totals{}}
 }
 
 func (m *memory) Close() error { return nil }
@@ -47,58 +78,74 @@ func (m *memory) Table(n store.TableName) store.Table {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.rows[n] == nil {
-		m.rows[n] = map[store.Key]store.Item{}
+		m.rows[n] = map[string]partition{}
 	}
 	return &memoryTable{m, n}
 }
 
 func (m *memory) Transact(ctx context.Context, actions ...store.Action) error {
-	_, _, err := m.do(ctx, onRow(actions[0].Target(), true), func() (store.Item, store.Item, error) {
-		if err := store.ValidateActions(actions); err != nil {
-			return nil, nil, err
+	f, err := m.meet(ctx, onRow(actions[0].Target(), true))
+	if err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := m.transact(actions); err != nil {
+		return err
+	}
+	return f.lose
+}
+
+func (m *memory) transact(actions []store.Action) error {
+	if err := store.ValidateActions(actions); err != nil {
+		return err
+	}
+	next := make([]store.Item, len(actions))
+	for i := range actions {
+		a := &actions[i]
+		old := m.row(a.Table, a.Target())
+		if !store.Holds(a.Conds(), old) {
+			return &store.ConditionError{Action: i, Key: a.Target(), Current: old}
 		}
-		next := make([]store.Item, len(actions))
-		for i, a := range actions {
-			old := m.rows[a.Table][a.Target()]
-			if !store.Holds(a.Conds(), old) {
-				return nil, nil, &store.ConditionError{Action: i, Key: a.Target(), Current: old}
-			}
-			var err error
-			switch {
-			case a.Put != nil:
-				next[i] = a.Put.Row.Item
-			case a.Update != nil:
-				next[i], err = a.Update.Apply(old)
-			}
-			if err != nil {
-				return nil, nil, err
-			}
+		var err error
+		switch {
+		case a.Put != nil:
+			next[i] = a.Put.Row.Item
+		case a.Update != nil:
+			next[i], err = a.Update.Apply(old)
 		}
-		for i, a := range actions {
-			if a.Check == nil {
-				m.write(a.Table, a.Target(), next[i])
-			}
+		if err != nil {
+			return err
 		}
-		return nil, nil, nil
-	})
-	return err
+	}
+	for i := range actions {
+		if a := &actions[i]; a.Check == nil {
+			m.write(a.Table, a.Target(), next[i])
+		}
+	}
+	return nil
 }
 
 func (m *memory) write(t store.TableName, k store.Key, it store.Item) {
 	m.done++
-	old := m.rows[t][k]
+	rows := m.rows[t][k.PK()]
+	if rows == nil {
+		rows = partition{}
+		m.rows[t][k.PK()] = rows
+	}
+	old := rows[k.SK()]
 	if t == store.Spend && !strings.HasPrefix(k.PK(), "SYS#") {
-		m.count(k, old, it)
+		m.add(k, old, it)
 	}
 	if it == nil {
-		delete(m.rows[t], k)
+		delete(rows, k.SK())
 		return
 	}
-	m.rows[t][k] = it
+	rows[k.SK()] = it
 }
 
-// count brings the totals of a head up to date with a write of one of its rows.
-func (m *memory) count(k store.Key, old, it store.Item) {
+// add brings the totals of a head up to date with a write of one of its rows.
+func (m *memory) add(k store.Key, old, it store.Item) {
 	head := headOf(k)
 	t := m.sums[head]
 	if t == nil {
@@ -132,22 +179,14 @@ func (m *memory) count(k store.Key, old, it store.Item) {
 	t.entries += len(it.Map(attrOpen)) - len(old.Map(attrOpen))
 }
 
-func (m *memory) do(ctx context.Context, op operation, f func() (store.Item, store.Item, error)) (a, b store.Item, err error) {
+// meet counts an operation, waits for its turn and gives its fate; an error is
+// the answer of one that does not happen.
+func (m *memory) meet(ctx context.Context, op operation) (f fate, err error) {
 	m.ops.Add(1)
-	var fate fate
 	if m.before != nil {
-		fate = m.before(ctx, op)
+		f = m.before(ctx, op)
 	}
-	if fate.drop != nil {
-		return nil, nil, fate.drop
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	a, b, err = f()
-	if fate.lose != nil && err == nil {
-		return nil, nil, fate.lose
-	}
-	return a, b, err
+	return f, f.drop
 }
 
 type memoryTable struct {
@@ -156,12 +195,18 @@ type memoryTable struct {
 }
 
 func (t *memoryTable) Get(ctx context.Context, key store.Key, _ bool) (store.Item, bool, error) {
-	it, _, err := t.m.do(ctx, onRow(key, false), func() (store.Item, store.Item, error) { return t.m.rows[t.name][key], nil, nil })
-	return it, it != nil, err
+	f, err := t.m.meet(ctx, onRow(key, false))
+	if err != nil || f.lose != nil {
+		return nil, false, cmp.Or(err, f.lose)
+	}
+	t.m.mu.Lock()
+	defer t.m.mu.Unlock()
+	it := t.m.row(t.name, key)
+	return it, it != nil, nil
 }
 
 func (t *memoryTable) GetMany(ctx context.Context, keys []store.Key) (map[store.Key]store.Item, error) {
-	out := map[store.Key]store.Item{}
+	out := make(map[store.Key]store.Item, len(keys))
 	for _, k := range keys { // one by one: a batch read is not a snapshot
 		if it, ok, err := t.Get(ctx, k, true); err != nil {
 			return nil, err
@@ -186,21 +231,28 @@ func (t *memoryTable) PutMany(ctx context.Context, rows []store.Row) error {
 }
 
 func (t *memoryTable) Update(ctx context.Context, u store.Update) (before, after store.Item, err error) {
-	return t.m.do(ctx, onRow(u.Key, true), func() (store.Item, store.Item, error) {
-		if err := u.Validate(); err != nil {
-			return nil, nil, err
-		}
-		old := t.m.rows[t.name][u.Key]
-		if !store.Holds(u.If, old) {
-			return nil, nil, &store.ConditionError{Key: u.Key, Current: old}
-		}
-		it, err := u.Apply(old)
-		if err != nil {
-			return nil, nil, err
-		}
-		t.m.write(t.name, u.Key, it)
-		return old, it, nil
-	})
+	f, err := t.m.meet(ctx, onRow(u.Key, true))
+	if err != nil {
+		return nil, nil, err
+	}
+	t.m.mu.Lock()
+	defer t.m.mu.Unlock()
+	if err := u.Validate(); err != nil {
+		return nil, nil, err
+	}
+	old := t.m.row(t.name, u.Key)
+	if !store.Holds(u.If, old) {
+		return nil, nil, &store.ConditionError{Key: u.Key, Current: old}
+	}
+	it, err := u.Apply(old)
+	if err != nil {
+		return nil, nil, err
+	}
+	t.m.write(t.name, u.Key, it)
+	if f.lose != nil {
+		return nil, nil, f.lose
+	}
+	return old, it, nil
 }
 
 func (t *memoryTable) Delete(ctx context.Context, key store.Key, conds ...store.Cond) error {
@@ -209,20 +261,23 @@ func (t *memoryTable) Delete(ctx context.Context, key store.Key, conds ...store.
 
 func (t *memoryTable) Query(ctx context.Context, q store.Query) (store.Page, error) {
 	var p store.Page
-	_, _, err := t.m.do(ctx, operation{key: q.Partition.String()}, func() (store.Item, store.Item, error) {
-		for k, it := range t.m.rows[t.name] {
-			if k.Partition() == q.Partition && strings.HasPrefix(k.SK(), q.Prefix) && k.SK() > q.After {
-				p.Rows = append(p.Rows, store.Row{Key: k, Item: it})
-			}
+	f, err := t.m.meet(ctx, operation{pk: q.Partition.String()})
+	if err != nil {
+		return p, err
+	}
+	t.m.mu.Lock()
+	defer t.m.mu.Unlock()
+	for sk, it := range t.m.rows[t.name][q.Partition.String()] {
+		if strings.HasPrefix(sk, q.Prefix) && sk > q.After {
+			p.Rows = append(p.Rows, store.Row{Key: q.Partition.Key(sk), Item: it})
 		}
-		slices.SortFunc(p.Rows, func(a, b store.Row) int { return strings.Compare(a.Key.SK(), b.Key.SK()) })
-		if q.Limit > 0 && len(p.Rows) > q.Limit {
-			p.Rows = p.Rows[:q.Limit]
-			p.Next = p.Rows[q.Limit-1].Key.SK()
-		}
-		return nil, nil, nil
-	})
-	return p, err
+	}
+	slices.SortFunc(p.Rows, func(a, b store.Row) int { return strings.Compare(a.Key.SK(), b.Key.SK()) })
+	if q.Limit > 0 && len(p.Rows) > q.Limit {
+		p.Rows = p.Rows[:q.Limit]
+		p.Next = p.Rows[q.Limit-1].Key.SK()
+	}
+	return p, f.lose
 }
 
 // totals adds up all rows of a head.

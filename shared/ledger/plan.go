@@ -87,20 +87,23 @@ func (p *plan) encode() string {
 func parsePlan(text string, rev int64) *plan {
 	p := &plan{text: text, rev: rev}
 	for part := range strings.SplitSeq(text, ";") {
-		f := strings.Split(part, "|")
-		if len(f) != 8 {
+		if strings.Count(part, "|") != 7 {
 			continue
 		}
+		measure, rest, _ := strings.Cut(part, "|")
+		cadence, rest, _ := strings.Cut(rest, "|")
 		var n [6]int64
 		for i := range n {
-			n[i], _ = strconv.ParseInt(f[i+2], 10, 64)
+			var number string
+			number, rest, _ = strings.Cut(rest, "|")
+			n[i], _ = strconv.ParseInt(number, 10, 64)
 		}
 		for i, m := range slotMeasure {
-			if string(m) != f[0] {
+			if string(m) != measure {
 				continue
 			}
 			s := slot{on: true, limit: n[0], threshold: n[1], setAt: n[4], resetAt: n[5],
-				schedule: Schedule{Cadence: Cadence(f[1]), Days: int(n[2])}}
+				schedule: Schedule{Cadence: Cadence(cadence), Days: int(n[2])}}
 			if n[3] != 0 {
 				s.schedule.First = time.Unix(n[3], 0).UTC()
 			}

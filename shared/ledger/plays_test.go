@@ -11,9 +11,9 @@ import (
 
 // More plays than the property has in a usual run, and one play again:
 //
-//	go test ./shared/ledger -run TestPlays -plays 1000000 [-play SEED] -timeout 0
+//	GOGC=800 go test ./shared/ledger -run TestPlays -plays 1000000 [-play SEED] -timeout 0
 var (
-	plays = flag.Uint64("plays", 200, "number of plays of TestPlays")
+	plays = flag.Uint64("plays", 1000, "number of plays of TestPlays")
 	first = flag.Uint64("play", 1, "seed of the first play")
 )
 
@@ -41,12 +41,13 @@ func TestPlays(t *testing.T) {
 	for worker := range runtime.GOMAXPROCS(0) {
 		t.Run(fmt.Sprint(worker), func(t *testing.T) {
 			t.Parallel()
+			c := newCrew(t)
 			for {
 				seed := next.Add(1) - 1
 				if seed >= last || t.Failed() {
 					return
 				}
-				if _, err := settingOf(seed).play(t); err != nil {
+				if _, err := settingOf(seed).play(t, c); err != nil {
 					t.Errorf("%v: %v", settingOf(seed), err)
 				}
 			}
@@ -60,23 +61,26 @@ func TestPlays(t *testing.T) {
 // writing them and of giving them back were lost.
 func TestPlaysThatOnceFailed(t *testing.T) {
 	t.Parallel()
+	c := newCrew(t)
 	for _, seed := range []uint64{394, 19233, 1026206, 1053852, 1057376} {
-		if _, err := settingOf(seed).play(t); err != nil {
+		if _, err := settingOf(seed).play(t, c); err != nil {
 			t.Errorf("%v: %v", settingOf(seed), err)
 		}
 	}
 }
 
-// A failure can be looked into only when it comes again.
+// A failure can be looked into only when it comes again. Coroutines and goroutines
+// play the same.
 func TestTheSameSeedIsTheSamePlay(t *testing.T) {
 	t.Parallel()
+	c := newCrew(t)
 	for seed := range uint64(60) {
 		s := settingOf(seed)
-		one, err := s.play(t)
+		one, err := s.play(t, c)
 		if err != nil {
 			t.Fatalf("%v: %v", s, err)
 		}
-		two, err := s.play(t)
+		two, err := s.play(t, nil)
 		if err != nil {
 			t.Fatalf("%v: %v", s, err)
 		}

@@ -97,6 +97,9 @@ func (w *world) process(random *rand.Rand) *Ledger {
 		Alert: func(context.Context, Alert) error { return nil },
 	})
 	l.splitAbove = w.split
+	if c := w.story.crew; c != nil {
+		l.each = c.each
+	}
 	l.spread = draws(random)
 	return l
 }
@@ -208,7 +211,9 @@ func (w *world) meddle(ctx context.Context, l *Ledger, random *rand.Rand) {
 func (w *world) balance() error {
 	w.m.mu.Lock()
 	seen := w.m.done
-	w.rows = max(w.rows, len(w.m.rows[store.Spend]))
+	if seen != w.seen {
+		w.rows = max(w.rows, w.m.size(store.Spend))
+	}
 	w.m.mu.Unlock()
 	if seen == w.seen {
 		return nil
@@ -285,11 +290,11 @@ func (w *world) audit() error {
 	return nil
 }
 
-// play runs one world to its end.
-func (p setting) play(t *testing.T) (*world, error) {
+// play runs one world to its end, with the crew or, without one, goroutines.
+func (p setting) play(t *testing.T, c *crew) (*world, error) {
 	random := rand.New(rand.NewPCG(p.seed, 1))
 	w := newWorld(random, p.splitAt, p.change)
-	s := &schedule{m: w.m, random: random, faults: p.faults, check: w.balance}
+	s := &schedule{m: w.m, random: random, faults: p.faults, check: w.balance, crew: c}
 	w.story = s
 	run := map[string]func(context.Context){}
 	for i := range p.actors {
@@ -309,6 +314,7 @@ func (p setting) play(t *testing.T) (*world, error) {
 		return w, fmt.Errorf("%w after\n%s", err, s.story())
 	}
 	w.clock.add(3 * Due)
+	w.story.crew = nil
 	l := w.process(random)
 	for range 2 { // the second pass finds entries that crashed under repair
 		if _, err := l.RepairAll(context.Background()); err != nil {
@@ -329,7 +335,7 @@ func TestBudgetsBalanceUnderAnyInterleaving(t *testing.T) {
 				s := setting{rapid.Uint64().Draw(rt, "seed"), rapid.IntRange(1, 6).Draw(rt, "processes"),
 					rapid.IntRange(1, 8).Draw(rt, "requests"), rapid.SampledFrom([]int{0, 5, 30}).Draw(rt, "faults"),
 					rapid.SampledFrom([]int{1, 3, SplitAbove}).Draw(rt, "split above"), change}
-				w, err := s.play(t)
+				w, err := s.play(t, nil)
 				if err != nil {
 					rt.Fatal(err)
 				}

@@ -30,7 +30,7 @@ func TestRatesHoldUnderAnyInterleaving(t *testing.T) {
 			m.mu.Lock()
 			defer m.mu.Unlock()
 			for _, s := range subjects {
-				row := m.rows[store.Rate][s.derive().rate]
+				row := m.row(store.Rate, s.derive().rate)
 				for _, n := range s.derive().counts {
 					if used := row.Int(n.n.Attr); used > n.Value || used < 0 {
 						return fmt.Errorf("%s: %d of %s", s.ID, used, n.RateLimit)
@@ -70,7 +70,7 @@ func TestRatesHoldUnderAnyInterleaving(t *testing.T) {
 		if faults > 0 {
 			return
 		}
-		row := m.rows[store.Rate][subjects[0].derive().rate]
+		row := m.row(store.Rate, subjects[0].derive().rate)
 		if got := row.Int("rpm_n"); got != admitted.Load() || open.Load() != 0 {
 			rt.Fatalf("%d counted, %d admitted, %d failed open", got, admitted.Load(), open.Load())
 		}

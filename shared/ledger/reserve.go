@@ -125,7 +125,7 @@ func (r *Reservation) Entries() []usage.Settle {
 // each runs f for all parts concurrently; the first error in order counts.
 func (r *Reservation) each(f func(*part) error) error {
 	errs := make([]error, len(r.parts))
-	each(len(r.parts), func(i int) { errs[i] = f(r.parts[i]) })
+	r.l.each(len(r.parts), func(i int) { errs[i] = f(r.parts[i]) })
 	var refused *fault.Fault
 	for _, err := range errs { // a refusal says more than a store that failed
 		if errors.As(err, &refused) && refused.Code == fault.BudgetExhausted {

@@ -56,9 +56,9 @@ func (l *Ledger) view(ctx context.Context, head store.Key) (*view, error) {
 		return nil, err
 	}
 	l.learn(head, it)
-	v := &view{keys: []store.Key{head}, rows: []store.Item{it}}
-	n := int(it.Int(attrRows.Attr))
-	if n <= 1 {
+	n := max(int(it.Int(attrRows.Attr)), 1)
+	v := &view{keys: append(make([]store.Key, 0, n), head), rows: append(make([]store.Item, 0, n), it)}
+	if n == 1 {
 		return v, nil
 	}
 	keys := make([]store.Key, 0, n-1)
@@ -90,6 +90,7 @@ func (l *Ledger) bringAll(ctx context.Context, v *view, p *plan) (*plan, error) 
 }
 
 func (v *view) available() (all []amounts, total amounts) {
+	all = make([]amounts, 0, len(v.rows))
 	for _, row := range v.rows {
 		a := availableOf(row)
 		all, total = append(all, a), sum(total, a)
@@ -290,10 +291,10 @@ func (l *Ledger) split(ctx context.Context, head store.Key) error {
 
 // addRows makes the shards that do not exist yet, without money.
 func (l *Ledger) addRows(ctx context.Context, head store.Key, row store.Item, want int) error {
-	p := rowPlan(row)
+	empty := newRow(shardKey(head, 1), rowPlan(row), row, l.clock()) // all of them are alike
 	errs := make([]error, want)
-	each(want-1, func(i int) {
-		err := l.spend.Put(ctx, newRow(shardKey(head, i+1), p, row, l.clock()), store.IfAbsent())
+	l.each(want-1, func(i int) {
+		err := l.spend.Put(ctx, store.Row{Key: shardKey(head, i+1), Item: empty.Item}, store.IfAbsent())
 		if _, exists := store.AsCondition(err); !exists {
 			errs[i] = err
 		}

@@ -334,7 +334,10 @@ func ValidateActions(actions []Action) error {
 		table TableName
 		key   Key
 	}
-	seen := make(map[target]bool, len(actions))
+	var seen map[target]bool
+	if len(actions) > 1 {
+		seen = make(map[target]bool, len(actions))
+	}
 	size := 0
 	for i := range actions {
 		a := &actions[i]
@@ -348,7 +351,9 @@ func ValidateActions(actions []Action) error {
 		if seen[t] {
 			return ErrDuplicate
 		}
-		seen[t] = true
+		if seen != nil {
+			seen[t] = true
+		}
 		if a.Put != nil {
 			size += a.Put.Row.Item.Size(t.key)
 		}
