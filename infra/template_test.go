@@ -33,6 +33,7 @@ type template map[string]resource
 type synthesised struct {
 	options
 	data, functions, workers, edge template
+	exports                        []any // outputs of the data stack that others import
 	stacks                         []awscdk.Stack
 }
 
@@ -75,11 +76,19 @@ func synth(t *testing.T, context map[string]any) *synthesised {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var whole struct{ Resources template }
+		var whole struct {
+			Resources template
+			Outputs   map[string]any
+		}
 		if err := json.Unmarshal(raw, &whole); err != nil {
 			t.Fatal(err)
 		}
 		*to = whole.Resources
+		for _, o := range whole.Outputs {
+			if i == 0 && at(o, "Export") != nil {
+				s.exports = append(s.exports, o)
+			}
+		}
 	}
 	return s
 }

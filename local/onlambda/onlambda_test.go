@@ -26,7 +26,6 @@ import (
 	"gateway/shared/app"
 	"gateway/shared/app/onaws"
 	"gateway/shared/audit"
-	"gateway/shared/host/placement"
 	"gateway/shared/host/runtimeapi"
 	"gateway/shared/queue/sqs"
 	"gateway/shared/queue/sqstest"
@@ -368,46 +367,8 @@ func (in *installation) withoutContainer(t *testing.T) {
 
 // samples replays events/<function>.json.
 func (in *installation) samples(t *testing.T) {
-	_, places := placement.Families()
 	for _, name := range functions(t) {
-		t.Run(name, func(t *testing.T) {
-			raw, err := os.ReadFile(filepath.Join(root, "events", name+".json"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			p := runtimeapi.Pool{Binary: filepath.Join(in.dir, name, "bootstrap"), Env: in.env, Log: testLog{t}}
-			defer p.Close(t.Context())
-			a, err := p.Invoke(t.Context(), raw, time.Minute)
-			if err != nil {
-				t.Fatal(err)
-			}
-			body, err := io.ReadAll(a.Body)
-			if err != nil {
-				t.Fatal(err)
-			}
-			switch places[name] {
-			case placement.Stream:
-				if a.Status != 200 || len(body) == 0 || !a.Stream {
-					t.Errorf("%d %s", a.Status, body)
-				}
-			case placement.Buffered:
-				var out struct{ StatusCode int }
-				if err := json.Unmarshal(body, &out); err != nil || out.StatusCode != 200 {
-					t.Errorf("%s: %v", body, err)
-				}
-			default: // a sample message that is no record comes back; a task has nothing to say
-				if want := map[string]string{"repair": "null", "requeue": "null"}[name]; want != string(body) && !strings.Contains(string(body), "059f36b4-87a3-44ab-83d2-661975830a7d") {
-					t.Errorf("%s", body)
-				}
-			}
-			<-a.Settled
-		})
-	}
-	for _, task := range []string{"budgets", "outbox", "keys", "compact"} {
-		var out any
-		if err := in.shim.Call(t.Context(), "repair", map[string]string{"task": task}, &out); err != nil {
-			t.Errorf("task %s: %v", task, err)
-		}
+		t.Run(name, func(t *testing.T) { in.replay(t, name, in.env) })
 	}
 }
 

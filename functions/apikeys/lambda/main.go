@@ -5,9 +5,12 @@ import (
 	"gateway/functions/apikeys"
 	"gateway/shared/admin"
 	"gateway/shared/app"
+	"gateway/shared/app/onaws"
 	"gateway/shared/host/administration"
 )
 
 func main() {
-	administration.Main(func(c *app.Core) []admin.Family { return []admin.Family{apikeys.New(c.Ledger)} })
+	administration.Main(func(c *app.Core) []admin.Family {
+		return []admin.Family{apikeys.New(c.Ledger)}
+	}, onaws.Keys)
 }

@@ -15,5 +15,5 @@ func main() {
 	administration.Main(func(c *app.Core) []admin.Family {
 		archive := segment.New(c.Store, c.Bucket, segment.Options{Retention: c.Retention})
 		return []admin.Family{logs.New(report.New(archive, c.Bucket), c.Sealer)}
-	}, onaws.Bucket)
+	}, onaws.Bucket, onaws.Keys)
 }

@@ -16,7 +16,7 @@ import (
 
 func main() {
 	host.LogJSON()
-	core, err := onaws.Open(context.Background(), onaws.Bucket, onaws.UsageQueue, onaws.AuditQueue)
+	core, err := onaws.Open(context.Background(), onaws.Bucket, onaws.UsageQueue, onaws.AuditQueue, onaws.Keys)
 	if err != nil {
 		slog.Error("the function cannot start", "error", err.Error())
 		os.Exit(1)

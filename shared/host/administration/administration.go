@@ -14,10 +14,12 @@ import (
 	"gateway/shared/app/console"
 	"gateway/shared/app/onaws"
 	"gateway/shared/host"
+	"gateway/shared/seal"
 )
 
 // Main serves families until the platform ends the process. parts are what the
-// families need besides tables, keys and the queues.
+// families need besides the tables and the queues: a function whose families seal
+// or open nothing has no key.
 func Main(families func(*app.Core) []admin.Family, parts ...onaws.Part) {
 	host.LogJSON()
 	b, err := open(context.Background(), families, parts)
@@ -29,9 +31,12 @@ func Main(families func(*app.Core) []admin.Family, parts ...onaws.Part) {
 }
 
 func open(ctx context.Context, families func(*app.Core) []admin.Family, parts []onaws.Part) (*host.Buffered, error) {
-	in, err := onaws.Open(ctx, append([]onaws.Part{onaws.AuditQueue, onaws.UsageQueue, onaws.Keys}, parts...)...)
+	in, err := onaws.Open(ctx, append([]onaws.Part{onaws.AuditQueue, onaws.UsageQueue}, parts...)...)
 	if err != nil {
 		return nil, err
+	}
+	if in.Sealer == nil {
+		in.Sealer = seal.Absent{}
 	}
 	secrets, err := onaws.OriginSecrets()
 	if err != nil {
