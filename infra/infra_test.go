@@ -26,6 +26,7 @@ func TestTemplates(t *testing.T) {
 	t.Run("edge", s.edgeAsDeployed)
 	t.Run("firewalls", s.firewalls)
 	t.Run("nag", s.nag)
+	t.Run("written down", s.installationIsWrittenDown)
 }
 
 func (s *synthesised) sizes(t *testing.T) {

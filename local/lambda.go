@@ -4,15 +4,10 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
-	"io"
-	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	"gateway/local/onlambda"
@@ -26,17 +21,9 @@ import (
 	"gateway/shared/relay/managed"
 )
 
-// runLambda serves through the real function binaries: this process is only the
-// edge, the API and the platform around them.
-func runLambda(ctx context.Context, o options, out io.Writer) error {
-	g, err := openLambda(ctx, o)
-	if err != nil {
-		return err
-	}
-	return g.serve(ctx, out)
-}
-
-// openLambda builds the functions and puts them behind one address.
+// openLambda serves through the real function binaries: this process is only the
+// edge, the API and the platform around them. The function that the printed
+// example calls is built first, the others when they are first needed.
 func openLambda(ctx context.Context, o options) (_ *gateway, err error) {
 	g := &gateway{options: o, stores: &stores{close: func() error { return nil }}}
 	defer func() {
@@ -62,21 +49,22 @@ func openLambda(ctx context.Context, o options) (_ *gateway, err error) {
 	if err != nil {
 		return nil, err
 	}
-	functions, err := filepath.Abs(filepath.Join(o.data, "functions"))
-	if err != nil {
+	dir := o.functions
+	if dir == "" {
+		dir = filepath.Join(o.data, "functions")
+	}
+	if dir, err = filepath.Abs(dir); err != nil {
 		return nil, err
 	}
-	if err = onlambda.Build(ctx, root, functions); err != nil {
-		return nil, err
-	}
+	b := &builder{root: root, dir: dir, log: os.Stderr}
 	secret := rand.Text()
 	env := functionEnv(secret, g.mockHost())
-	container, err := startContainer(ctx, functions, o.data, env)
-	if err != nil {
+	c := &container{builder: b, data: o.data, env: env}
+	shim := onlambda.New(onlambda.Options{Dir: dir, Env: env, Log: os.Stderr, Secret: secret, Container: c.start, Build: b.build})
+	g.stores.close = func() error { return errors.Join(closeShim(shim), c.stop()) }
+	if err = shim.Prepare(ctx, "chat"); err != nil {
 		return nil, err
 	}
-	shim := onlambda.New(onlambda.Options{Dir: functions, Env: env, Log: os.Stderr, Secret: secret, Container: container.addr})
-	g.stores.close = func() error { return errors.Join(closeShim(shim), container.stop()) }
 	if g.server, err = host.Listen(o.addr, shim, o.serve); err != nil {
 		return nil, err
 	}
@@ -141,58 +129,7 @@ func moduleRoot() (string, error) {
 	out, err := exec.Command("go", "env", "GOMOD").Output()
 	mod := strings.TrimSpace(string(out))
 	if err != nil || mod == "" || mod == os.DevNull {
-		return "", errors.New("-lambda builds the functions: start it within the source tree, with the go command at hand")
+		return "", errors.New("-store aws -lambda builds the functions: start it within the source tree, with the go command at hand")
 	}
 	return filepath.Dir(mod), nil
-}
-
-// containerProcess is the container's binary on this machine.
-type containerProcess struct {
-	addr string
-	cmd  *exec.Cmd
-	done chan error
-}
-
-// startContainer starts the container and waits until it is ready.
-func startContainer(ctx context.Context, functions, data string, env []string) (*containerProcess, error) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, err
-	}
-	c := &containerProcess{addr: ln.Addr().String(), done: make(chan error, 1)}
-	if err := ln.Close(); err != nil {
-		return nil, err
-	}
-	c.cmd = exec.Command(filepath.Join(functions, "container", "gateway"))
-	c.cmd.Env = append(env, "GATEWAY_ADDR="+c.addr, "GATEWAY_JOURNAL="+filepath.Join(data, "container-journal"))
-	c.cmd.Stderr = os.Stderr
-	if err := c.cmd.Start(); err != nil {
-		return nil, fmt.Errorf("container: %w", err)
-	}
-	go func() { c.done <- c.cmd.Wait() }()
-	for {
-		res, err := http.Get("http://" + c.addr + "/healthz")
-		if err == nil {
-			res.Body.Close()
-			return c, nil
-		}
-		select {
-		case err := <-c.done:
-			return nil, fmt.Errorf("container: it ended: %w", errors.Join(err, io.ErrUnexpectedEOF))
-		case <-ctx.Done():
-			return nil, errors.Join(ctx.Err(), c.stop())
-		case <-time.After(20 * time.Millisecond):
-		}
-	}
-}
-
-// stop lets the container finish its answers and send its events.
-func (c *containerProcess) stop() error {
-	_ = c.cmd.Process.Signal(syscall.SIGTERM) // it may have ended already
-	select {
-	case err := <-c.done:
-		return err
-	case <-time.After(closeTime + 10*time.Second):
-		return errors.Join(errors.New("container: it does not stop"), c.cmd.Process.Kill())
-	}
 }

@@ -20,7 +20,8 @@ import (
 type options struct {
 	addr, data, store     string
 	mock, durable, lambda bool
-	noRing                bool // the journal is files alone
+	noRing                bool   // the journal is files alone
+	functions             string // folder of the functions' binaries; "": one in data
 	serve                 host.Options
 }
 
@@ -57,10 +58,19 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if o.lambda {
-		return runLambda(ctx, o, out)
+	end, err := standIn(ctx, &o, os.Stderr)
+	if err != nil {
+		return err
 	}
-	g, err := open(ctx, o)
+	return errors.Join(serve(ctx, o, out), end())
+}
+
+func serve(ctx context.Context, o options, out io.Writer) error {
+	make := open
+	if o.lambda {
+		make = openLambda
+	}
+	g, err := make(ctx, o)
 	if err != nil {
 		return err
 	}
@@ -86,7 +96,7 @@ func parse(args []string) (options, error) {
 	fs.StringVar(&o.addr, "addr", "127.0.0.1:8787", "address to listen on")
 	fs.StringVar(&o.data, "data", ".gateway", "folder of the embedded stores")
 	fs.BoolVar(&o.mock, "mock", true, "run the built-in mock provider")
-	fs.StringVar(&o.store, "store", "embedded", "embedded or aws")
+	fs.StringVar(&o.store, "store", "embedded", "embedded or aws; without AWS_ENDPOINT_URL and without names of an installation, stand-ins of AWS are started")
 	fs.BoolVar(&o.durable, "durable", false, "flush every commit to the disk before it is acknowledged")
 	fs.BoolVar(&o.lambda, "lambda", false, "run the real function binaries behind a fake Lambda Runtime API; needs -store aws")
 	fs.IntVar(&o.serve.MaxConns, "max-connections", o.serve.MaxConns, "connections in all; 0: no bound")

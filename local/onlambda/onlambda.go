@@ -17,6 +17,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -47,9 +48,15 @@ type Options struct {
 	Log io.Writer
 	// Secret proves to the functions that a request came through this edge.
 	Secret string
-	// Container is where the container listens; empty: there is none, and its
-	// routes do what the placement table says then.
-	Container string
+	// Container starts the container when the first request needs it, and gives
+	// where it listens; nil: there is none, and its routes do what the placement
+	// table says then. It is called again until it succeeds.
+	Container func(context.Context) (string, error)
+	// Build makes a function's binary before its first event; nil: all are there.
+	// It is called again until it succeeds.
+	Build func(ctx context.Context, function string) error
+	// EnvOf gives what one function sees besides Env; nil: nothing.
+	EnvOf func(function string) []string
 	// Max is how many environments a function may have; 0: 10.
 	Max int
 }
@@ -58,23 +65,48 @@ type Options struct {
 // concurrent use.
 type Shim struct {
 	o         Options
-	container http.Handler
+	container once[http.Handler]
 
 	mu    sync.Mutex
-	pools map[string]*runtimeapi.Pool
+	pools map[string]*once[*runtimeapi.Pool]
+}
+
+// once makes a value when it is first needed, and tries again after a failure.
+type once[T any] struct {
+	mu    sync.Mutex
+	made  bool
+	value T
+}
+
+func (o *once[T]) get(make func() (T, error)) (T, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.made {
+		return o.value, nil
+	}
+	v, err := make()
+	if err == nil {
+		o.value, o.made = v, true
+	}
+	return v, err
 }
 
 // New makes a shim. Functions start with their first event.
-func New(o Options) *Shim {
-	s := &Shim{o: o, pools: map[string]*runtimeapi.Pool{}}
-	if o.Container != "" {
-		to := &url.URL{Scheme: "http", Host: o.Container}
-		s.container = &httputil.ReverseProxy{
+func New(o Options) *Shim { return &Shim{o: o, pools: map[string]*once[*runtimeapi.Pool]{}} }
+
+// toContainer gives what hands requests to the container.
+func (s *Shim) toContainer(ctx context.Context) (http.Handler, error) {
+	return s.container.get(func() (http.Handler, error) {
+		addr, err := s.o.Container(context.WithoutCancel(ctx))
+		if err != nil {
+			return nil, err
+		}
+		to := &url.URL{Scheme: "http", Host: addr}
+		return &httputil.ReverseProxy{
 			Rewrite:       func(p *httputil.ProxyRequest) { p.SetURL(to); p.Out.Host = p.In.Host; s.forwarded(p.Out.Header, p.In) },
 			FlushInterval: -1,
-		}
-	}
-	return s
+		}, nil
+	})
 }
 
 // Build makes the binaries of all functions for this machine in dir, where those
@@ -90,15 +122,32 @@ func Build(ctx context.Context, root, dir string, names ...string) error {
 }
 
 // pool gives the environments of a function.
-func (s *Shim) pool(name string) *runtimeapi.Pool {
+func (s *Shim) pool(ctx context.Context, name string) (*runtimeapi.Pool, error) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	p := s.pools[name]
 	if p == nil {
-		p = &runtimeapi.Pool{Binary: filepath.Join(s.o.Dir, name, "bootstrap"), Env: s.o.Env, Log: s.o.Log, Max: s.o.Max}
+		p = &once[*runtimeapi.Pool]{}
 		s.pools[name] = p
 	}
-	return p
+	s.mu.Unlock()
+	return p.get(func() (*runtimeapi.Pool, error) {
+		if s.o.Build != nil {
+			if err := s.o.Build(ctx, name); err != nil {
+				return nil, err
+			}
+		}
+		env := s.o.Env
+		if s.o.EnvOf != nil {
+			env = append(slices.Clone(env), s.o.EnvOf(name)...)
+		}
+		return &runtimeapi.Pool{Binary: filepath.Join(s.o.Dir, name, "bootstrap"), Env: env, Log: s.o.Log, Max: s.o.Max}, nil
+	})
+}
+
+// Prepare makes a function ready for its first event.
+func (s *Shim) Prepare(ctx context.Context, name string) error {
+	_, err := s.pool(ctx, name)
+	return err
 }
 
 // Close ends the functions once they have nothing under way, or when ctx ends.
@@ -107,7 +156,11 @@ func (s *Shim) Close(ctx context.Context) error {
 	defer s.mu.Unlock()
 	var errs []error
 	for _, p := range s.pools {
-		errs = append(errs, p.Close(ctx))
+		p.mu.Lock()
+		if p.made {
+			errs = append(errs, p.value.Close(ctx))
+		}
+		p.mu.Unlock()
 	}
 	return errors.Join(errs...)
 }
@@ -136,8 +189,13 @@ func (s *Shim) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if place == placement.Stream && large {
 		place = placement.Container
 	}
-	if place == placement.Container && s.container != nil {
-		s.container.ServeHTTP(w, r)
+	if place == placement.Container && s.o.Container != nil {
+		to, err := s.toContainer(r.Context())
+		if err != nil {
+			s.broken(w, "the container", err)
+			return
+		}
+		to.ServeHTTP(w, r)
 		return
 	}
 	if route.Place == placement.Container {
@@ -177,12 +235,9 @@ func (s *Shim) invoke(w http.ResponseWriter, r *http.Request, route placement.Ro
 		timeout = bufferedTimeout
 	}
 	// The platform does not tell a function that its client has gone.
-	a, err := s.pool(route.Family).Invoke(context.WithoutCancel(r.Context()), ev, timeout)
+	a, err := s.start(context.WithoutCancel(r.Context()), route.Family, ev, timeout)
 	if err != nil {
-		f := fault.Internal(err)
-		f.StatusCode = http.StatusBadGateway // as API Gateway answers
-		_, _ = fmt.Fprintf(s.o.Log, "function %s: %v\n", route.Family, err)
-		refuse(w, f)
+		s.broken(w, "function "+route.Family, err)
 		return
 	}
 	defer a.Body.Close()
@@ -197,6 +252,23 @@ func (s *Shim) invoke(w http.ResponseWriter, r *http.Request, route placement.Ro
 	if err := copyFlushing(w, a.Body); err != nil {
 		panic(http.ErrAbortHandler) // the client must see that it is not whole
 	}
+}
+
+// start gives an event to a function.
+func (s *Shim) start(ctx context.Context, function string, event []byte, timeout time.Duration) (*runtimeapi.Answer, error) {
+	p, err := s.pool(ctx, function)
+	if err != nil {
+		return nil, err
+	}
+	return p.Invoke(ctx, event, timeout)
+}
+
+// broken answers as API Gateway does where a function fails.
+func (s *Shim) broken(w http.ResponseWriter, what string, err error) {
+	f := fault.Internal(err)
+	f.StatusCode = http.StatusBadGateway
+	_, _ = fmt.Fprintf(s.o.Log, "%s: %v\n", what, err)
+	refuse(w, f)
 }
 
 // copyFlushing sends each chunk as it comes. A client that has gone does not end

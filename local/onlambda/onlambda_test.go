@@ -222,7 +222,7 @@ func (in *installation) change(t *testing.T) {
 	if res.StatusCode != 200 {
 		t.Fatalf("%d %s", res.StatusCode, body)
 	}
-	if len(in.sqs.Messages("audit")) == 0 {
+	if len(in.sqs.Messages("gateway-audit")) == 0 {
 		t.Fatal("no audit record was sent")
 	}
 	in.drain(t, "audit", onaws.EnvAuditQueue)
@@ -235,7 +235,7 @@ func (in *installation) change(t *testing.T) {
 }
 
 func (in *installation) usage(t *testing.T) {
-	if n := len(in.sqs.Messages("usage")); n < 2 {
+	if n := len(in.sqs.Messages("gateway-usage")); n < 2 {
 		t.Fatalf("%d usage events were sent for two requests", n)
 	}
 	in.drain(t, "usage", onaws.EnvUsageQueue)
@@ -267,7 +267,7 @@ func (in *installation) drain(t *testing.T, name, env string) {
 	ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
 	defer stop()
 	go func() { // ends with ctx
-		for len(in.sqs.Messages(name)) > 0 && ctx.Err() == nil {
+		for len(in.sqs.Messages("gateway-"+name)) > 0 && ctx.Err() == nil {
 			time.Sleep(5 * time.Millisecond)
 		}
 		stop()
@@ -275,7 +275,7 @@ func (in *installation) drain(t *testing.T, name, env string) {
 	if err := in.shim.Poll(ctx, sqs.New(cfg, os.Getenv(env)), name); err != nil {
 		t.Fatal(err)
 	}
-	if n := len(in.sqs.Messages(name)); n > 0 {
+	if n := len(in.sqs.Messages("gateway-" + name)); n > 0 {
 		t.Errorf("%d messages are left in %s", n, name)
 	}
 }
@@ -321,7 +321,7 @@ func (in *installation) lostEvent(t *testing.T) {
 	}
 	<-a.Settled
 	in.sqs.SetFaults(sqstest.Faults{})
-	before := len(in.sqs.Messages("usage"))
+	before := len(in.sqs.Messages("gateway-usage"))
 	// What a process prints arrives some time after it was printed.
 	for deadline := time.Now().Add(10 * time.Second); !strings.HasSuffix(log.text(), "}\n") && time.Now().Before(deadline); {
 		time.Sleep(time.Millisecond)
@@ -331,7 +331,7 @@ func (in *installation) lostEvent(t *testing.T) {
 	if err := in.shim.Call(t.Context(), "requeue", logDelivery(t, lines), &out); err != nil {
 		t.Fatal(err)
 	}
-	if n := len(in.sqs.Messages("usage")) - before; n != 1 {
+	if n := len(in.sqs.Messages("gateway-usage")) - before; n != 1 {
 		t.Errorf("%d events came back from the log: %q", n, lines)
 	}
 	if strings.Contains(strings.Join(lines, ""), workspaceKey) {

@@ -77,7 +77,7 @@ func (s *Shim) Call(ctx context.Context, function string, event, out any) error 
 	if err != nil {
 		return fmt.Errorf("onlambda: event: %w", err)
 	}
-	a, err := s.pool(function).Invoke(ctx, raw, workerTimeout)
+	a, err := s.start(ctx, function, raw, workerTimeout)
 	if err != nil {
 		return err
 	}

@@ -4,10 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
-	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -20,10 +17,8 @@ import (
 
 	"gateway/shared/store"
 	"gateway/shared/store/dynamo"
+	"gateway/shared/store/dynamo/emulator"
 )
-
-// binary is where npm puts the emulator, seen from the module's root.
-const binary = "scripts/testdeps/node_modules/@dynoxide/linux-x64/dynoxide"
 
 // Start gives the address of a DynamoDB for one test: AWS_ENDPOINT_URL when that
 // is set, else an emulator of its own that ends with the test. Where the
@@ -41,69 +36,19 @@ func Start(t testing.TB) (endpoint string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(root, filepath.FromSlash(binary))
-	if _, err := os.Stat(path); err != nil {
-		message := fmt.Sprintf("NOT TESTED ON DYNAMODB: %s is missing; run: npm ci --prefix scripts/testdeps", binary)
-		if os.Getenv("CI") != "" {
-			t.Fatal(message)
-		}
-		t.Skip(message)
+	e, err := emulator.Start(root)
+	if errors.Is(err, emulator.ErrMissing) && os.Getenv("CI") == "" {
+		t.Skipf("NOT TESTED ON DYNAMODB: %v", err)
 	}
-	for range 5 { // another process may take the free port first
-		if endpoint, err = launch(t, path); err == nil {
-			return endpoint
-		}
+	if err != nil {
+		t.Fatal(err)
 	}
-	t.Fatal(err)
-	return ""
+	t.Cleanup(e.Close)
+	return e.URL()
 }
 
 // Emulated says that Start runs the emulator, not what AWS_ENDPOINT_URL names.
 func Emulated() bool { return os.Getenv("AWS_ENDPOINT_URL") == "" }
-
-func launch(t testing.TB, path string) (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	addr := l.Addr().String()
-	_, port, _ := net.SplitHostPort(addr)
-	l.Close()
-
-	var said strings.Builder
-	cmd := exec.Command(path, "serve", "--host", "127.0.0.1", "--port", port)
-	cmd.Stdout, cmd.Stderr = &said, &said
-	endWithParent(cmd)
-	if err := cmd.Start(); err != nil {
-		return "", err
-	}
-	ended := make(chan struct{})
-	go func() {
-		_ = cmd.Wait() // killed below
-		close(ended)
-	}()
-	stop := func() {
-		_ = cmd.Process.Kill()
-		<-ended
-	}
-	deadline := time.After(10 * time.Second)
-	for {
-		c, err := net.Dial("tcp", addr)
-		if err == nil {
-			c.Close()
-			t.Cleanup(stop)
-			return "http://" + addr, nil
-		}
-		select {
-		case <-ended:
-			return "", fmt.Errorf("the emulator ended: %s", said.String())
-		case <-deadline:
-			stop()
-			return "", fmt.Errorf("the emulator does not answer: %s", said.String())
-		case <-time.After(2 * time.Millisecond):
-		}
-	}
-}
 
 func moduleRoot() (string, error) {
 	dir, err := os.Getwd()

@@ -1,0 +1,160 @@
+package standin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http/httptest"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/johannesboyne/gofakes3"
+	"github.com/johannesboyne/gofakes3/backend/s3mem"
+
+	"gateway/shared/app/onaws"
+	"gateway/shared/queue/sqstest"
+	"gateway/shared/seal/kmstest"
+	"gateway/shared/store/dynamo/emulator"
+)
+
+// Services are the services of one process.
+type Services struct {
+	SQS *sqstest.Server
+	KMS *kmstest.Server
+
+	dynamo *emulator.Server
+	front  *httptest.Server // before the emulator
+	s3     *httptest.Server
+	key    string
+	queues map[string]string // addresses by name
+}
+
+// Region is where the stand-ins say that they are.
+const Region = "eu-west-1"
+
+// Start starts the services with the queues and the tables of the installation,
+// its bucket and its key. root is the source tree, where npm has put the emulator;
+// emulator.ErrMissing is given where it has not.
+func Start(ctx context.Context, root string) (_ *Services, err error) {
+	s := &Services{queues: map[string]string{}}
+	defer func() {
+		if err != nil {
+			s.Close()
+		}
+	}()
+	if s.dynamo, err = emulator.Start(root); err != nil {
+		return nil, err
+	}
+	if s.front, err = likeDynamoDB(s.dynamo.URL()); err != nil {
+		return nil, err
+	}
+	if err = s.makeTables(ctx); err != nil {
+		return nil, err
+	}
+	backend := s3mem.New()
+	if err = backend.CreateBucket(bucketName); err != nil {
+		return nil, err
+	}
+	s.s3 = httptest.NewServer(gofakes3.New(backend).Server())
+	s.KMS = kmstest.Start()
+	s.key = s.KMS.CreateKey()
+	s.SQS = sqstest.Start()
+	in := Described()
+	for _, name := range in.order() {
+		q := in.Queues[name]
+		s.queues[name] = s.SQS.Create(name, sqstest.Options{
+			Visibility: time.Duration(q.VisibilityTimeout) * time.Second, MaxReceives: q.MaxReceives, DeadLetter: q.DeadLetter,
+		})
+	}
+	return s, nil
+}
+
+// Close ends all of it.
+func (s *Services) Close() {
+	for _, server := range []*httptest.Server{s.front, s.s3} {
+		if server != nil {
+			server.CloseClientConnections()
+			server.Close()
+		}
+	}
+	if s.SQS != nil {
+		s.SQS.Close()
+	}
+	if s.KMS != nil {
+		s.KMS.Close()
+	}
+	if s.dynamo != nil {
+		s.dynamo.Close()
+	}
+}
+
+// Endpoints are the variables that lead to the services, with their values.
+func (s *Services) Endpoints() map[string]string {
+	return map[string]string{
+		"AWS_ENDPOINT_URL_DYNAMODB": s.front.URL, "AWS_ENDPOINT_URL_SQS": s.SQS.URL(),
+		"AWS_ENDPOINT_URL_S3": s.s3.URL, "AWS_ENDPOINT_URL_KMS": s.KMS.URL(),
+	}
+}
+
+// Identity are the variables of who calls, with an access key of that id. The
+// services take any.
+func Identity(accessKey string) map[string]string {
+	return map[string]string{"AWS_REGION": Region, "AWS_ACCESS_KEY_ID": accessKey, "AWS_SECRET_ACCESS_KEY": "secret"}
+}
+
+// Named are the variables that name the installation's resources.
+func (s *Services) Named() map[string]string {
+	return map[string]string{
+		onaws.EnvTablePrefix: tablePrefix, onaws.EnvBucket: bucketName, onaws.EnvKey: s.key, onaws.EnvAuditQueue: s.queues["gateway-audit"],
+		onaws.EnvUsageQueue: s.queues["gateway-usage"], onaws.EnvRunQueue: s.queues["gateway-batches"],
+	}
+}
+
+// tablePrefix is before the names of the tables.
+const tablePrefix = "gateway-"
+
+// Of gives a function's environment as its template has it, with the addresses
+// that things have here. Values that are references to secrets are left out.
+func (s *Services) Of(function string) map[string]string {
+	out := map[string]string{}
+	for name, v := range Described().Functions[function].Environment {
+		switch queue, isQueue := strings.CutPrefix(v, queueURLs); {
+		case isQueue:
+			out[name] = s.queues[queue]
+		case v == keyARN:
+			out[name] = s.key
+		case !strings.HasPrefix(v, "{{"):
+			out[name] = v
+		}
+	}
+	return out
+}
+
+// Pairs writes variables as name=value, in their order.
+func Pairs(vars ...map[string]string) (out []string) {
+	for _, m := range vars {
+		for _, name := range slices.Sorted(maps.Keys(m)) {
+			out = append(out, name+"="+m[name])
+		}
+	}
+	return out
+}
+
+// Set sets variables for this process.
+func Set(vars ...map[string]string) error {
+	var errs []error
+	for _, m := range vars {
+		for name, v := range m {
+			errs = append(errs, os.Setenv(name, v))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// String names the services and where they are.
+func (s *Services) String() string {
+	return fmt.Sprintf("DynamoDB %s, SQS %s, S3 %s, KMS %s", s.front.URL, s.SQS.URL(), s.s3.URL, s.KMS.URL())
+}

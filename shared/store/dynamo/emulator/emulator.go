@@ -1,0 +1,116 @@
+package emulator
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"time"
+)
+
+// Binary is where npm puts the emulator, seen from the module's root.
+const Binary = "scripts/testdeps/node_modules/@dynoxide/linux-x64/dynoxide"
+
+// Install is the command that puts it there.
+const Install = "npm ci --prefix scripts/testdeps"
+
+// ErrMissing is given where the emulator is not installed.
+var ErrMissing = errors.New(Binary + " is missing (it runs on Linux with an x64 processor); run: " + Install)
+
+// Server is one emulator. What it holds is in memory and ends with it.
+type Server struct {
+	addr  string
+	cmd   *exec.Cmd
+	ended chan struct{}
+	said  said
+}
+
+// Start runs the emulator that is installed below root.
+func Start(root string) (*Server, error) {
+	path := filepath.Join(root, filepath.FromSlash(Binary))
+	if _, err := os.Stat(path); err != nil {
+		return nil, ErrMissing
+	}
+	var s *Server
+	var err error
+	for range 5 { // another process may take the free port first
+		if s, err = launch(path); err == nil {
+			return s, nil
+		}
+	}
+	return nil, fmt.Errorf("emulator of DynamoDB: %w", err)
+}
+
+// URL is the endpoint.
+func (s *Server) URL() string { return "http://" + s.addr }
+
+// Close ends the process.
+func (s *Server) Close() {
+	_ = s.cmd.Process.Kill() // it may have ended already
+	<-s.ended
+}
+
+// startTime is how long it may take until the emulator answers: far more than it
+// needs, for busy machines.
+const startTime = time.Minute
+
+func launch(path string) (*Server, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{addr: l.Addr().String(), ended: make(chan struct{})}
+	_, port, _ := net.SplitHostPort(s.addr)
+	l.Close()
+	s.cmd = exec.Command(path, "serve", "--host", "127.0.0.1", "--port", port)
+	s.cmd.Stdout, s.cmd.Stderr = &s.said, &s.said
+	apart(s.cmd)
+	if err := s.cmd.Start(); err != nil {
+		return nil, err
+	}
+	go func() {
+		_ = s.cmd.Wait() // killed by Close
+		close(s.ended)
+	}()
+	deadline := time.After(startTime)
+	for {
+		c, err := net.Dial("tcp", s.addr)
+		if err == nil {
+			c.Close()
+			return s, nil
+		}
+		select {
+		case <-s.ended:
+			return nil, fmt.Errorf("it ended: %s", s.said.text())
+		case <-deadline:
+			s.Close()
+			return nil, fmt.Errorf("it does not answer: %s", s.said.text())
+		case <-time.After(2 * time.Millisecond):
+		}
+	}
+}
+
+// said keeps what the process prints while it starts.
+type said struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (s *said) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.b.Len() < 4096 {
+		s.b.Write(p)
+	}
+	return len(p), nil
+}
+
+func (s *said) text() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.String()
+}
