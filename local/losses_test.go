@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 )
@@ -27,5 +28,55 @@ func TestStrictTranslationRefusesWhatWouldBeLost(t *testing.T) {
 	}
 	if got = r.call("POST", "/chat/completions", whole, "X-Gateway-Translation", "lax"); got.status != 400 || !strings.Contains(got.body, "x-gateway-translation") {
 		t.Errorf("an unknown value: %d %s", got.status, got.body)
+	}
+}
+
+// What an answer has and the client's shape has no place for is in the log of the
+// request, whole and streamed, and in the header where it can still be told.
+func TestWhatAClientMissesOfAnAnswerIsTold(t *testing.T) {
+	t.Parallel()
+	r := start(t)
+	thinks := func(more string) string {
+		return chatBody("@mock-anthropic/claude-sonnet-4-5", "Hello", `,"max_completion_tokens":3000,"reasoning_effort":"low"`+more)
+	}
+	messages := func(more string) string {
+		return chatBody("@mock/gpt-4o-mini", "Hello", `,"max_tokens":9`+more)
+	}
+	lenient := []string{"X-Gateway-Strict-Open-Ai-Compliance", "false"}
+	asked := []struct {
+		path, body string
+		headers    []string
+		missed     string // in the log; "" for nothing
+		header     bool
+	}{
+		{"/chat/completions", thinks(""), nil, "choices[0].message.thinking", false},
+		{"/chat/completions", thinks(`,"stream":true`), nil, "choices[0].message.thinking", false},
+		{"/chat/completions", thinks(""), lenient, "", false},
+		{"/chat/completions", thinks(`,"stream":true`), lenient, "", false},
+		{"/responses", `{"model":"@mock-anthropic/claude-sonnet-4-5","input":"Hello","max_output_tokens":3000,"reasoning":{"effort":"low"}}`, nil, "", false},
+		{"/messages", messages(""), nil, "system_fingerprint", false},
+		{"/messages", messages(""), lenient, "system_fingerprint", true},
+		{"/chat/completions", chatBody("@mock/gpt-4o-mini", "Hello", ""), lenient, "", false},
+	}
+	for _, c := range asked {
+		got := r.call("POST", c.path, c.body, c.headers...)
+		if got.status != 200 {
+			t.Fatalf("%s %s: %d %s", c.path, c.body, got.status, got.body)
+		}
+		if header := got.header.Get("X-Gateway-Translation"); strings.Contains(header, "missed="+c.missed) != (c.header && c.missed != "") {
+			t.Errorf("%s %s: the header is %q", c.path, c.body, header)
+		}
+	}
+	rows := r.logs(len(asked), workspaceKey)
+	for i, c := range asked {
+		id := rows[len(rows)-1-i]["id"].(string)
+		missed, _ := json.Marshal(member(r.get("/logs/"+id, workspaceKey), "decision/missed"))
+		told, _ := json.Marshal(r.get("/logs/"+id+"/explain", workspaceKey)["steps"])
+		if got := strings.Contains(string(missed), `"`+c.missed+`"`); got != (c.missed != "") || c.missed == "" && string(missed) != "[]" {
+			t.Errorf("%s %s: the log says %s", c.path, c.body, missed)
+		}
+		if got := strings.Contains(string(told), c.missed+" of the answer has no place"); c.missed != "" && !got {
+			t.Errorf("%s %s: %s", c.path, c.body, told)
+		}
 	}
 }

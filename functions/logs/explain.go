@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"gateway/shared/admin"
+	"gateway/shared/chat"
 	"gateway/shared/usage"
 	"gateway/shared/usage/report"
 )
@@ -84,7 +85,11 @@ func steps(r *usage.Record) []step {
 		out = append(out, cached(r))
 	}
 	for _, lost := range r.Losses {
-		out = append(out, step{Step: "translation", Text: lost + " was not carried to the provider"})
+		text := lost + " was not carried to the provider"
+		if path, ok := chat.OfAnswer(lost); ok {
+			text = path + " of the answer has no place in the client's shape"
+		}
+		out = append(out, step{Step: "translation", Text: text})
 	}
 	return append(out, outcome(r))
 }

@@ -27,7 +27,7 @@ func TestExplanationTellsTheWalkInItsOrder(t *testing.T) {
 		{Provider: "openai", ProviderSlug: "main", Model: "m", OptionIndex: r.OptionIndex, Retry: 1, Wait: 2 * time.Second, WaitReason: usage.WaitNamed},
 		{Provider: "anthropic", Model: "n", OptionIndex: r.OptionIndex, Retry: 2, Wait: time.Second, WaitReason: usage.WaitBackoff, Status: 200},
 	}
-	r.Losses, r.FinishReason, r.ClientGone = []string{"logit_bias"}, "end_turn", true
+	r.Losses, r.FinishReason, r.ClientGone = []string{"logit_bias", "answer: choices[0].message.thinking"}, "end_turn", true
 	var got []string
 	for _, s := range steps(&r) {
 		path := ""
@@ -53,6 +53,7 @@ func TestExplanationTellsTheWalkInItsOrder(t *testing.T) {
 		"attempt: config.targets[1].targets[10] Called @main again, retry 1: no answer, after the time that the provider asked for",
 		"attempt: config.targets[1].targets[10] Called anthropic again, retry 2: 200",
 		"translation: logit_bias was not carried to the provider",
+		"translation: choices[0].message.thinking of the answer has no place in the client's shape",
 		"answer: config.targets[1].targets[10] Answered 200, ended by the provider with end_turn; the client had gone",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"gateway/shared/admin"
+	"gateway/shared/chat"
 	"gateway/shared/pricing"
 	"gateway/shared/seal"
 	"gateway/shared/usage"
@@ -163,9 +164,13 @@ func decision(r *usage.Record) map[string]any {
 	for i, s := range r.Skips {
 		skips[i] = map[string]any{"path": s.Path, "reason": s.Reason, "code": orNull(s.Code), "status": s.Status}
 	}
-	losses := r.Losses
-	if losses == nil {
-		losses = []string{}
+	losses, missed := []string{}, []string{}
+	for _, lost := range r.Losses {
+		if path, ok := chat.OfAnswer(lost); ok {
+			missed = append(missed, path)
+		} else {
+			losses = append(losses, lost)
+		}
 	}
-	return map[string]any{"draws": draws, "breakers": breakers, "matches": matches, "skips": skips, "losses": losses}
+	return map[string]any{"draws": draws, "breakers": breakers, "matches": matches, "skips": skips, "losses": losses, "missed": missed}
 }

@@ -98,7 +98,7 @@ func TestAnswersAreAsDocumented(t *testing.T) {
 	in := install(t)
 	full := made(admintest.Org, in.One, admintest.OneSlug, time.Minute)
 	full.Attempts = []usage.Attempt{{Provider: "openai", Model: "gpt-4o", Status: 500, ErrorCode: "x"}, {Provider: "openai", Status: 200, Usage: full.Usage, Cost: full.Cost}}
-	full.Draws, full.Breakers, full.Losses = []usage.Draw{{Path: "config", Number: 1 << 31, Chosen: 1}}, []usage.Breaker{{Path: "config", Open: true}}, []string{"logprobs"}
+	full.Draws, full.Breakers, full.Losses = []usage.Draw{{Path: "config", Number: 1 << 31, Chosen: 1}}, []usage.Breaker{{Path: "config", Open: true}}, []string{"logprobs", "answer: logprobs"}
 	full.Matches, full.Skips = []usage.Match{{Path: "config", Condition: -1, Chosen: 1}}, []usage.Skip{{Path: "config.targets[0]", Reason: usage.SkipOpen, Code: "x", Status: 429}}
 	full.Attempts[1].Retry, full.Attempts[1].Wait, full.Attempts[1].WaitReason = 1, time.Second, usage.WaitNamed
 	full.ConfigID, full.ConfigSlug, full.ConfigVersion, full.OptionIndex, full.Mode = "c", "pc-a", 3, "config.targets[1].targets[2]", "fallback"

@@ -49,6 +49,10 @@ func strict(members map[string]admin.Schema) admin.Schema {
 	return s
 }
 
+func describedTexts(doc string) admin.Schema {
+	return admin.Schema{"type": "array", "items": text, "description": doc}
+}
+
 func list(of admin.Schema) admin.Schema { return admin.Schema{"type": "array", "items": of} }
 
 var listSchema = strict(map[string]admin.Schema{
@@ -80,7 +84,9 @@ var logSchema = strict(map[string]admin.Schema{
 		"draws":    list(strict(map[string]admin.Schema{"path": text, "number": number, "chosen": integer, "sticky": maybe})),
 		"breakers": list(strict(map[string]admin.Schema{"path": text, "open": boolean, "probe": boolean})),
 		"matches":  list(strict(map[string]admin.Schema{"path": text, "condition": {"type": "integer", "description": "-1: the default."}, "chosen": integer})),
-		"skips":    list(strict(map[string]admin.Schema{"path": text, "reason": text, "code": maybe, "status": integer})), "losses": texts,
+		"skips":    list(strict(map[string]admin.Schema{"path": text, "reason": text, "code": maybe, "status": integer})),
+		"losses":   describedTexts("Of the request: what the provider was not told."),
+		"missed":   describedTexts("Of the provider's answer: what the client's shape has no place for."),
 	}),
 	"feedback":   {"type": "array"},
 	"bodies_cut": {"type": "boolean", "description": "A body was longer than logs keep."}, "bodies_unreadable": boolean,

@@ -99,6 +99,8 @@ type AnswerWriter interface {
 	EncodeResponse(dst []byte, r *Response, o *Options) []byte
 	// NewStreamEncoder writes a streamed answer.
 	NewStreamEncoder(o *Options) StreamEncoder
+	// Held tells what both have a place for; the rest is reported, see Missed.
+	Held(o *Options) Held
 }
 
 // ErrorWriter writes errors to clients.

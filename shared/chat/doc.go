@@ -11,7 +11,9 @@
 //   - Schemas, tool arguments and unknown fields are kept as the bytes that
 //     came, so that the prefix of a conversation is byte-identical from turn to
 //     turn and the provider's prompt cache stays warm.
-//   - Nothing vanishes silently: what an encoder cannot carry is in the Loss.
+//   - Nothing vanishes silently: what an encoder cannot carry of a request is in
+//     the Loss, and so is what a client's shape cannot hold of an answer. Tests
+//     walk the members of both, so that a new one has to be carried or reported.
 //
 // What must never come in: the shape of any one wire (that is a dialect), HTTP,
 // credentials.

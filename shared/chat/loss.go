@@ -26,23 +26,36 @@ type Loss struct {
 	Entries []Lost
 	More    int // losses beyond the first maxLost, which have no entry
 	refused bool
+
+	// Missed is what of the provider's answer the client does not get, by the names
+	// of the client's answer. It is paid for and refuses nothing.
+	Missed     []Lost
+	MoreMissed int
 }
 
 // maxLost bounds the entries of a report.
 const maxLost = 100
 
 // Add reports that path was not carried.
-func (l *Loss) Add(path, reason string) {
-	for _, e := range l.Entries {
-		if e.Path == path {
-			return
+func (l *Loss) Add(path, reason string) { l.Entries = note(l.Entries, &l.More, path, reason) }
+
+// AddMissed reports that path of the answer does not reach the client.
+func (l *Loss) AddMissed(path, reason string) {
+	l.Missed = note(l.Missed, &l.MoreMissed, path, reason)
+}
+
+// note adds a loss to a list, once for each path.
+func note(list []Lost, more *int, path, reason string) []Lost {
+	for i := range list {
+		if list[i].Path == path {
+			return list
 		}
 	}
-	if len(l.Entries) == maxLost {
-		l.More++
-		return
+	if len(list) == maxLost {
+		*more++
+		return list
 	}
-	l.Entries = append(l.Entries, Lost{Path: path, Reason: reason})
+	return append(list, Lost{Path: path, Reason: reason})
 }
 
 // AddAnswer reports that the client will miss path in the answer.
@@ -57,10 +70,13 @@ func (l *Loss) AddAnswer(path, reason string) {
 }
 
 // Reset forgets what was reported, for the next target.
-func (l *Loss) Reset() { l.Entries, l.More, l.refused = l.Entries[:0], 0, false }
+func (l *Loss) Reset() {
+	l.Entries, l.More, l.refused = l.Entries[:0], 0, false
+	l.Missed, l.MoreMissed = l.Missed[:0], 0
+}
 
-// Empty reports whether everything was carried.
-func (l *Loss) Empty() bool { return len(l.Entries) == 0 }
+// Empty reports whether everything was carried, both ways.
+func (l *Loss) Empty() bool { return len(l.Entries) == 0 && len(l.Missed) == 0 }
 
 // Err is a 400 that names what would be lost, when the report refuses; else nil.
 // What is lost without harm to the client is not among the reasons.
@@ -83,14 +99,25 @@ func (l *Loss) Err() error {
 	return fault.Newf(fault.TranslationLoss, why.Entries[0].Path, "The provider of this target cannot be told everything: %s", why.Header())
 }
 
-// Paths lists what was lost, for the record.
+// ofAnswer begins the paths in a record of what of the answer was lost.
+const ofAnswer = "answer: "
+
+// OfAnswer tells what of an answer was lost by an entry of Paths; ok is false when
+// it is of the request.
+func OfAnswer(lost string) (path string, ok bool) { return strings.CutPrefix(lost, ofAnswer) }
+
+// Paths lists what was lost, for the record: of the request, then of the answer,
+// see OfAnswer.
 func (l *Loss) Paths() []string {
-	if len(l.Entries) == 0 {
+	if l.Empty() {
 		return nil
 	}
-	paths := make([]string, len(l.Entries))
-	for i, e := range l.Entries {
-		paths[i] = e.Path
+	paths := make([]string, 0, len(l.Entries)+len(l.Missed))
+	for i := range l.Entries {
+		paths = append(paths, l.Entries[i].Path)
+	}
+	for i := range l.Missed {
+		paths = append(paths, ofAnswer+l.Missed[i].Path)
 	}
 	return paths
 }
@@ -99,14 +126,24 @@ func (l *Loss) Paths() []string {
 const maxHeader = 2048
 
 // Header is the value of the x-gateway-translation header:
-// "dropped=path (reason), path (reason)". It is printable ASCII.
+// "dropped=path (reason), path (reason)" of the request,
+// "missed=path (reason)" of the answer, and "; " between. It is printable ASCII.
 func (l *Loss) Header() string {
-	if len(l.Entries) == 0 {
-		return ""
-	}
 	var b strings.Builder
-	b.WriteString("dropped=")
-	for i, e := range l.Entries {
+	header(&b, "dropped=", l.Entries, l.More)
+	header(&b, "missed=", l.Missed, l.MoreMissed)
+	return b.String()
+}
+
+func header(b *strings.Builder, word string, list []Lost, more int) {
+	if len(list) == 0 {
+		return
+	}
+	if b.Len() > 0 {
+		b.WriteString("; ")
+	}
+	b.WriteString(word)
+	for i, e := range list {
 		if b.Len()+len(e.Path)+len(e.Reason) > maxHeader {
 			b.WriteString(", ...")
 			break
@@ -114,17 +151,16 @@ func (l *Loss) Header() string {
 		if i > 0 {
 			b.WriteString(", ")
 		}
-		appendPrintable(&b, e.Path)
+		appendPrintable(b, e.Path)
 		b.WriteString(" (")
-		appendPrintable(&b, e.Reason)
+		appendPrintable(b, e.Reason)
 		b.WriteByte(')')
 	}
-	if l.More > 0 {
+	if more > 0 {
 		b.WriteString(", and ")
-		b.WriteString(strconv.Itoa(l.More))
+		b.WriteString(strconv.Itoa(more))
 		b.WriteString(" more")
 	}
-	return b.String()
 }
 
 func appendPrintable(b *strings.Builder, s string) {

@@ -37,13 +37,17 @@ func (p *replay) give(d Delta) {
 }
 
 func (p *replay) choice(c *Choice) {
-	calls := 0
+	calls, logprobs := 0, c.Logprobs
 	for block := range c.Parts {
 		part := &c.Parts[block]
 		d := Delta{Choice: c.Index, Block: block, Call: -1}
 		switch part.Kind {
 		case Text:
+			if part.Text != "" {
+				d.Logprobs, logprobs = logprobs, nil // with the first text, for all of it
+			}
 			p.text(d, DeltaText, part.Text)
+			d.Logprobs = nil
 			if len(part.Citations) > 0 {
 				p.citations(d, part.Citations)
 			}
@@ -93,6 +97,7 @@ func (p *replay) text(d Delta, kind DeltaKind, s string) {
 		p.json = wire.AppendJSONString(p.json[:0], s[:n])
 		d.JSON = p.json
 		p.give(d)
+		d.Logprobs = nil
 		s = s[n:]
 	}
 }
@@ -113,8 +118,9 @@ func (p *replay) citations(d Delta, list []byte) {
 // that asked for one of a provider that only streams, and for what is kept of a
 // stream. The zero Collector is ready.
 type Collector struct {
-	r      Response
-	blocks []collected
+	r        Response
+	blocks   []collected
+	logprobs []logprobs
 }
 
 // collected is one block in the making.
@@ -138,6 +144,9 @@ func (c *Collector) Add(d *Delta) {
 		}
 	case DeltaText:
 		c.piece(d, Text)
+		if len(d.Logprobs) > 0 {
+			c.tokens(d)
+		}
 	case DeltaRefusal:
 		c.piece(d, Refusal)
 	case DeltaThinking:
@@ -210,7 +219,11 @@ func (c *Collector) Response() *Response {
 		ch := c.choice(b.choice)
 		ch.Parts = append(ch.Parts, b.part())
 	}
-	c.blocks = nil
+	for i := range c.logprobs {
+		l := &c.logprobs[i]
+		c.choice(l.choice).Logprobs = l.object()
+	}
+	c.blocks, c.logprobs = nil, nil
 	return &c.r
 }
 

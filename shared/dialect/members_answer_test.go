@@ -3,12 +3,17 @@ package dialect_test
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"reflect"
 	"slices"
-	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"gateway/shared/chat"
+	"gateway/shared/dialect/cohere"
+	"gateway/shared/dialect/converse"
+	"gateway/shared/dialect/gemini"
 	"gateway/shared/dialect/golden"
 	"gateway/shared/pricing"
 )
@@ -21,68 +26,243 @@ func told() *chat.Response {
 	}
 }
 
-// answers sets one member of an answer to what cannot be taken for its absence.
-var answers = map[string]func(r *chat.Response){
-	"Response.ID":                func(r *chat.Response) { r.ID = "a-2" },
-	"Response.Model":             func(r *chat.Response) { r.Model = "m-2" },
-	"Response.Created":           func(r *chat.Response) { r.Created++ },
-	"Response.Choices":           func(r *chat.Response) { r.Choices = append(r.Choices, chat.Choice{Index: 1}) },
-	"Response.Usage":             func(r *chat.Response) { r.Usage.Set(pricing.Output, 7) },
-	"Response.ReportedTotal":     func(r *chat.Response) { r.ReportedTotal = 77 },
-	"Response.Billed":            func(r *chat.Response) { r.Billed = new(pricing.Usage); r.Billed.Set(pricing.Output, 9) },
-	"Response.SystemFingerprint": func(r *chat.Response) { r.SystemFingerprint = "fp" },
-	"Response.ServiceTier":       func(r *chat.Response) { r.ServiceTier = "flex" },
-	"Choice.Index":               func(r *chat.Response) { r.Choices[0].Index = 1 },
-	"Choice.Parts": func(r *chat.Response) {
-		r.Choices[0].Parts = append(r.Choices[0].Parts, chat.Part{Kind: chat.Text, Text: "ho"})
-	},
-	"Choice.Stop":         func(r *chat.Response) { r.Choices[0].Stop = chat.StopLength },
-	"Choice.Native":       func(r *chat.Response) { r.Choices[0].Native = "done" },
-	"Choice.StopSequence": func(r *chat.Response) { r.Choices[0].Stop, r.Choices[0].StopSequence = chat.StopSequence, "END" },
-	"Choice.Logprobs": func(r *chat.Response) {
-		r.Choices[0].Logprobs = json.RawMessage(`{"content":[{"token":"hi","logprob":-1,"bytes":null,"top_logprobs":[]}],"refusal":null}`)
-	},
-	"Choice.Extra": func(r *chat.Response) { r.Choices[0].Extra = []chat.Field{{Name: "x", Raw: json.RawMessage(`1`)}} },
+// also adds parts to an answer.
+func also(parts ...chat.Part) func(r *chat.Response) {
+	return func(r *chat.Response) { r.Choices[0].Parts = append(r.Choices[0].Parts, parts...) }
 }
 
-// TestNoMemberOfAnAnswerIsDroppedUnknown walks the members of an answer: with each
-// alone every client's body is another one, or the member is among those that the
-// client's shape is known to have no place for.
-func TestNoMemberOfAnAnswerIsDroppedUnknown(t *testing.T) {
+// calls adds a tool call, changed by each of change.
+func calls(change ...func(c *chat.ToolCall)) func(r *chat.Response) {
+	return func(r *chat.Response) {
+		c := &chat.ToolCall{ID: "c-1", Name: "f", Arguments: `{"a":1}`}
+		for _, by := range change {
+			by(c)
+		}
+		also(chat.Part{Kind: chat.Call, Call: c})(r)
+	}
+}
+
+// thought adds reasoning.
+func thought(text, signature string) func(r *chat.Response) {
+	return also(chat.Part{Kind: chat.Reasoned, Origin: "test", Text: text, Signature: signature})
+}
+
+// cited puts a source on the text.
+func cited(source string) func(r *chat.Response) {
+	return func(r *chat.Response) { r.Choices[0].Parts[0].Citations = json.RawMessage("[" + source + "]") }
+}
+
+// change is an answer without a member and with it.
+type change struct{ without, with func(r *chat.Response) }
+
+// answers sets one member of an answer to what cannot be taken for its absence. A
+// member that means several things has several lines.
+var answers = map[string]change{
+	"Response.ID":      {with: func(r *chat.Response) { r.ID = "a-2" }},
+	"Response.Model":   {with: func(r *chat.Response) { r.Model = "m-2" }},
+	"Response.Created": {with: func(r *chat.Response) { r.Created++ }},
+	"Response.Choices": {with: func(r *chat.Response) {
+		r.Choices = append(r.Choices, chat.Choice{Index: 1, Parts: told().Choices[0].Parts})
+	}},
+	"Response.Usage":             {with: func(r *chat.Response) { r.Usage.Set(pricing.Output, 7) }},
+	"Response.ReportedTotal":     {with: func(r *chat.Response) { r.ReportedTotal = 77 }},
+	"Response.Billed":            {with: func(r *chat.Response) { r.Billed = new(pricing.Usage); r.Billed.Set(pricing.Output, 9) }},
+	"Response.SystemFingerprint": {with: func(r *chat.Response) { r.SystemFingerprint = "fp" }},
+	"Response.ServiceTier":       {with: func(r *chat.Response) { r.ServiceTier = "flex" }},
+	"Choice.Index":               {with: func(r *chat.Response) { r.Choices[0].Index = 1 }},
+	"Choice.Parts":               {with: also(chat.Part{Kind: chat.Text, Text: "ho"})},
+	"Choice.Stop":                {with: func(r *chat.Response) { r.Choices[0].Stop = chat.StopLength }},
+	"Choice.Native":              {with: func(r *chat.Response) { r.Choices[0].Native = "done" }},
+	"Choice.StopSequence": {
+		without: func(r *chat.Response) { r.Choices[0].Stop = chat.StopSequence },
+		with:    func(r *chat.Response) { r.Choices[0].StopSequence = "END" },
+	},
+	"Choice.Logprobs": {with: func(r *chat.Response) {
+		r.Choices[0].Logprobs = json.RawMessage(`{"content":[{"token":"hi","logprob":-1,"bytes":null,"top_logprobs":[]}],"refusal":null}`)
+	}},
+	"Choice.Extra": {with: func(r *chat.Response) { r.Choices[0].Extra = []chat.Field{{Name: "x", Raw: json.RawMessage(`1`)}} }},
+
+	"Part.Kind":               {with: also(chat.Part{Kind: chat.Refusal, Text: "no"})},
+	"Part.Text":               {with: func(r *chat.Response) { r.Choices[0].Parts[0].Text = "hi!" }},
+	"Part.Text of reasoning":  {with: thought("hm", "")},
+	"Part.Signature":          {without: thought("hm", ""), with: func(r *chat.Response) { r.Choices[0].Parts[1].Signature = "c2ln" }},
+	"Part.Data":               {with: also(chat.Part{Kind: chat.RedactedReasoned, Origin: "test", Data: "eA=="})},
+	"Part.Call":               {with: calls()},
+	"Part.Call, a second":     {without: calls(), with: calls(func(c *chat.ToolCall) { c.ID, c.Name = "c-2", "g" })},
+	"Part.Raw":                {with: also(chat.Part{Kind: chat.Foreign, Type: "image", Origin: "elsewhere", Raw: json.RawMessage(`{"type":"image"}`)})},
+	"Part.Type":               {with: also(chat.Part{Kind: chat.Foreign, Type: "image", Origin: "elsewhere", Raw: json.RawMessage(`{"type":"image"}`)})},
+	"Part.Origin":             {with: also(chat.Part{Kind: chat.Foreign, Type: "image", Origin: "anthropic.messages", Raw: json.RawMessage(`{"type":"image"}`)})},
+	"Part.Citations":          {with: cited(`{"type":"url_citation","url":"https://a.example","title":"A"}`)},
+	"Part.Citations, a place": {with: cited(`{"type":"char_location","cited_text":"x","document_index":0,"document_title":"d","start_char_index":0,"end_char_index":1}`)},
+	"Part.Citations, a name":  {with: cited(`{"start":0,"end":1,"text":"h","sources":[{"type":"tool","id":"t"}]}`)},
+	"ToolCall.ID":             {without: calls(), with: func(r *chat.Response) { r.Choices[0].Parts[1].Call.ID = "c-9" }},
+	"ToolCall.Name":           {without: calls(), with: func(r *chat.Response) { r.Choices[0].Parts[1].Call.Name = "g" }},
+	"ToolCall.Arguments":      {without: calls(), with: func(r *chat.Response) { r.Choices[0].Parts[1].Call.Arguments = `{"a":2}` }},
+	"ToolCall.Signature":      {without: calls(), with: func(r *chat.Response) { r.Choices[0].Parts[1].Call.Signature = "c2ln" }},
+}
+
+// untold are the members of which the report says nothing: what other members say
+// too, what is the gateway's own to make, and what only requests have.
+var untold = map[string]string{
+	"Response.Created":       "the gateway dates answers itself",
+	"Response.ID":            "the gateway names answers itself where the shape has no place for it",
+	"Response.Model":         "who asked knows, and the log tells it",
+	"Response.ReportedTotal": "of the books", "Response.Billed": "of the books",
+	"Choice.Index":  "told by what stands at it",
+	"Choice.Native": "Stop says it in the client's words, and the log as it came",
+	"Part.Origin":   "of reasoning it goes into the signature",
+	"Part.Cache":    "of requests", "Part.Media": "of requests", "Part.Result": "of requests", "Part.At": "of requests",
+	"ToolCall.ID":     "a function_call of older clients has none, and is answered without",
+	"ToolCall.Custom": "tells how the arguments are to be read",
+}
+
+// notStreamed are the members that no step of a stream has.
+var notStreamed = []string{"Response.SystemFingerprint", "Response.ServiceTier", "Response.ReportedTotal", "Response.Billed"}
+
+// writers are all shapes in which clients are answered.
+func writers() map[string]chat.AnswerWriter {
+	out := map[string]chat.AnswerWriter{"gemini": gemini.Generate{}, "converse": converse.Converse{}, "cohere": cohere.Chat{}}
+	for name, d := range golden.Clients {
+		out[name] = d
+	}
+	return out
+}
+
+// written is an answer as a client gets it, and what the report says of it.
+func written(d chat.AnswerWriter, r *chat.Response, o chat.Options, stream bool) (out []byte, missed []string) {
+	var loss chat.Loss
+	m := chat.MissedBy(d, &o, &loss)
+	if stream {
+		enc := d.NewStreamEncoder(&o)
+		_ = r.Replay(func(step *chat.Delta) error {
+			m.Piece(step)
+			out = enc.Append(out, step)
+			return nil
+		})
+		out = enc.Finish(out)
+	} else {
+		m.Whole(r)
+		out = d.EncodeResponse(nil, r, &o)
+	}
+	return out, loss.Paths()
+}
+
+// TestNoMemberOfAnAnswerIsDroppedInSilence walks the members of an answer, whole
+// and streamed: with each alone every client's answer is another one, or the
+// report names it, and never both.
+func TestNoMemberOfAnAnswerIsDroppedInSilence(t *testing.T) {
 	t.Parallel()
-	walked := 0
-	for _, of := range []reflect.Type{reflect.TypeFor[chat.Response](), reflect.TypeFor[chat.Choice]()} {
+	members := map[string]bool{}
+	for _, of := range []reflect.Type{reflect.TypeFor[chat.Response](), reflect.TypeFor[chat.Choice](), reflect.TypeFor[chat.Part](), reflect.TypeFor[chat.ToolCall]()} {
 		for i := range of.NumField() {
-			walked++
 			member := of.Name() + "." + of.Field(i).Name
-			set := answers[member]
-			if set == nil {
+			members[member] = true
+			if _, tried := answers[member]; !tried && untold[member] == "" {
 				t.Errorf("%s is not tried", member)
-				continue
 			}
-			for client, d := range golden.Clients {
-				o := &chat.Options{ID: "gw-1", Created: 1, ProviderName: "p"}
-				r := told()
-				set(r)
-				carried := !bytes.Equal(d.EncodeResponse(nil, told(), o), d.EncodeResponse(nil, r, o))
-				if without := slices.Contains(strings.Fields(noPlace[client]), member); carried == without {
-					t.Errorf("%s to %s: carried %v, known to have no place %v", member, client, carried, without)
+		}
+	}
+	for member := range untold {
+		if !members[member] {
+			t.Errorf("%s is no member", member)
+		}
+	}
+	ways := map[string]chat.Options{
+		"strict":  {Strict: true},
+		"lenient": {},
+		"legacy":  {Strict: true, Request: &chat.Request{Legacy: true}},
+	}
+	for member, c := range answers {
+		for client, d := range writers() {
+			for way, o := range ways {
+				for _, stream := range []bool{false, true} {
+					if stream && slices.Contains(notStreamed, member) || untold[member] != "" {
+						continue
+					}
+					o.ID, o.Created, o.ProviderName, o.IncludeUsage, o.Origin = "gw-1", 1, "p", true, "elsewhere"
+					without, with := told(), told()
+					if c.without != nil {
+						c.without(without)
+						c.without(with)
+					}
+					c.with(with)
+					before, known := written(d, without, o, stream)
+					after, missed := written(d, with, o, stream)
+					switch carried := !bytes.Equal(before, after); {
+					case !carried && len(missed) == 0:
+						t.Errorf("%s is dropped for %s in silence, %s, stream %v\n%s", member, client, way, stream, after)
+					case carried && !slices.Equal(known, missed):
+						t.Errorf("%s is carried to %s and reported, %s, stream %v: %q\n%s", member, client, way, stream, missed, after)
+					}
 				}
 			}
 		}
 	}
-	if walked != len(answers) {
-		t.Errorf("%d members, %d are tried", walked, len(answers))
+}
+
+// A name is the client's own, and what a shape gives in other words is not lost.
+func TestWhatAnAnswerLosesIsNamedInTheClientsWords(t *testing.T) {
+	t.Parallel()
+	full := func() *chat.Response {
+		r := told()
+		for _, member := range slices.Sorted(maps.Keys(answers)) {
+			if c := answers[member]; member != "Choice.Index" && c.without == nil {
+				c.with(r)
+			}
+		}
+		thought("hm", "c2ln")(r)
+		calls(func(c *chat.ToolCall) { c.ID, c.Signature = "c-2", "c2ln" })(r)
+		answers["Part.Citations, a name"].with(r)
+		r.Choices[0].Stop, r.Choices[0].StopSequence = chat.StopSequence, "END"
+		return r
+	}
+	want := map[string][]string{}
+	for client, paths := range map[string]string{
+		"openai":      `["choices[0].message.citations","choices[0].message.image","choices[0].message.redacted_thinking","choices[0].message.thinking","choices[0].message.thinking.signature","choices[0].message.tool_calls.thought_signature","choices[0].stop_sequence","choices[0].x"]`,
+		"completions": `["choices[0].citations","choices[0].image","choices[0].logprobs","choices[0].redacted_thinking","choices[0].refusal","choices[0].stop_sequence","choices[0].thinking","choices[0].thinking.signature","choices[0].tool_calls","choices[0].x"]`,
+		"anthropic":   `["choices[1]","content.citations","content.image","content.tool_calls.thought_signature","logprobs","service_tier","system_fingerprint","x"]`,
+		"responses":   `["choices[1]","output.citations","output.image","output.tool_calls.thought_signature","stop_sequence","system_fingerprint","x"]`,
+	} {
+		var list []string
+		if err := json.Unmarshal([]byte(paths), &list); err != nil {
+			t.Fatal(err)
+		}
+		want[client] = list
+	}
+	for client, d := range golden.Clients {
+		var got []string
+		_, missed := written(d, full(), chat.Options{Strict: true, Origin: "elsewhere"}, false)
+		for _, lost := range missed {
+			path, ok := chat.OfAnswer(lost)
+			if !ok {
+				t.Errorf("%q is not of the answer", lost)
+			}
+			got = append(got, path)
+		}
+		slices.Sort(got)
+		if diff := cmp.Diff(want[client], got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", client, diff)
+		}
 	}
 }
 
-// booksOnly are the members of which no client is told.
-const booksOnly = "Response.ReportedTotal Response.Billed "
-
-// noPlace are the members that a client's shape has no place for.
-var noPlace = map[string]string{
-	"openai":      booksOnly + "Choice.StopSequence",
-	"completions": booksOnly + "Choice.StopSequence Choice.Logprobs Choice.Extra",
-	"anthropic":   booksOnly + "Response.Created Response.Choices Response.SystemFingerprint Response.ServiceTier Choice.Index Choice.Native Choice.Logprobs Choice.Extra",
-	"responses":   booksOnly + "Response.Choices Response.SystemFingerprint Choice.Index Choice.Native Choice.StopSequence Choice.Extra",
+// A report of an answer of which nothing is lost costs nothing.
+func TestAnAnswerThatIsWholeMakesNoReport(t *testing.T) {
+	r := told()
+	calls()(r)
+	for client, d := range golden.Clients {
+		if client == "completions" {
+			continue
+		}
+		o := &chat.Options{Strict: true}
+		var loss chat.Loss
+		text := chat.Delta{Kind: chat.DeltaText, Call: -1, JSON: []byte(`"hi"`)}
+		if n := testing.AllocsPerRun(100, func() {
+			m := chat.MissedBy(d, o, &loss)
+			m.Whole(r)
+			m.Piece(&text)
+		}); n > 0 || !loss.Empty() {
+			t.Errorf("%s: %v allocations, %q", client, n, loss.Header())
+		}
+	}
 }

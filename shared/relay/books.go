@@ -208,6 +208,13 @@ func (bk *books) options() *chat.Options {
 	return &bk.opts
 }
 
+// noteMissed records what of the answer the client does not get.
+func (bk *books) noteMissed() {
+	if len(bk.loss.Missed) > 0 {
+		bk.rec.Losses = bk.loss.Paths()
+	}
+}
+
 // logs tells whether bodies are kept.
 func (q *request) logs() bool {
 	if q.org == nil {

@@ -120,7 +120,7 @@ func (st *streams) startStream(resp *http.Response) answer {
 
 // startTurn begins to translate what dec reads for the client.
 func (st *streams) startTurn(a *answer, dec chat.StreamDecoder, o *chat.Options) {
-	a.turn = newTurn(dec, st.rt.Client.NewStreamEncoder(o))
+	a.turn = newTurn(dec, st.rt.Client, o, &st.loss)
 	if st.turnBuf == nil {
 		st.turnBuf = pooled.For(2 * streamChunk)
 	}

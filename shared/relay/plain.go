@@ -200,6 +200,9 @@ func (pl *plains) encodePlain(enc *pooled.Buffer) error {
 		pl.remember(p.signed)
 	}
 	pl.keepReceived(p.buf.B)
+	missed := chat.MissedBy(pl.rt.Client, o, &pl.loss)
+	missed.Whole(p.translated)
+	pl.noteMissed()
 	enc.B = pl.rt.Client.EncodeResponse(enc.B, p.translated, o)
 	return nil
 }

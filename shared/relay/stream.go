@@ -24,6 +24,7 @@ type turn struct {
 	dec    chat.StreamDecoder
 	enc    chat.StreamEncoder
 	out    []byte
+	missed chat.Missed // what of the answer the client does not get
 	began  bool
 	gather *gathering // nil: the answer is not kept
 
@@ -32,8 +33,8 @@ type turn struct {
 	onDelta func(*chat.Delta) error
 }
 
-func newTurn(dec chat.StreamDecoder, enc chat.StreamEncoder) *turn {
-	t := &turn{dec: dec, enc: enc}
+func newTurn(dec chat.StreamDecoder, client chat.AnswerWriter, o *chat.Options, loss *chat.Loss) *turn {
+	t := &turn{dec: dec, enc: client.NewStreamEncoder(o), missed: chat.MissedBy(client, o, loss)}
 	if framed, ok := dec.(chat.Framed); ok {
 		t.parser = framed.Parser()
 	} else {
@@ -58,6 +59,7 @@ func (t *turn) delta(d *chat.Delta) error {
 	if t.gather != nil {
 		t.gather.add(d)
 	}
+	t.missed.Piece(d)
 	t.out = t.enc.Append(t.out, d)
 	return nil
 }
@@ -262,6 +264,7 @@ func (s *sender) closeStream(a *answer, err error) error {
 	m = a.meter()
 	if a.turn != nil {
 		s.remember(a.turn.dec.Signed())
+		s.noteMissed()
 	}
 	s.learn(m)
 	if err == nil && m.Err == nil {

@@ -92,7 +92,11 @@ func (s *streamEncoder) Append(dst []byte, d *chat.Delta) []byte {
 	case chat.DeltaSignature:
 		dst = s.piece(dst, blockID{blockThinking, d.Block}, "signature_delta", "signature", d.JSON)
 	case chat.DeltaRedacted:
-		dst = s.redacted(dst, d)
+		dst = s.whole(dst, d, append(append([]byte(`{"type":"redacted_thinking","data":`), d.JSON...), '}'))
+	case chat.DeltaForeign:
+		if s.o.Origin == name {
+			dst = s.whole(dst, d, bytes.ReplaceAll(d.JSON, []byte{'\n'}, []byte{' '}))
+		}
 	case chat.DeltaToolStart:
 		dst = s.toolStart(dst, d)
 	case chat.DeltaToolArgs:
@@ -242,9 +246,8 @@ func (s *streamEncoder) toolStart(dst []byte, d *chat.Delta) []byte {
 	return s.start(dst, id, start)
 }
 
-// redacted writes a block that comes whole.
-func (s *streamEncoder) redacted(dst []byte, d *chat.Delta) []byte {
-	block := append(append([]byte(`{"type":"redacted_thinking","data":`), d.JSON...), '}')
+// whole writes a block that comes whole.
+func (s *streamEncoder) whole(dst []byte, d *chat.Delta, block []byte) []byte {
 	id := blockID{blockRedacted, d.Block}
 	if s.blocked() {
 		s.waiting = append(s.waiting, &waitingBlock{blockID: id, start: block, stopped: true})

@@ -1,0 +1,224 @@
+package chat
+
+import "strconv"
+
+// Holds are things that an answer may have and that not every client's shape has
+// a place for.
+type Holds uint16
+
+// The things; what is not among them has a place in every shape, or is the
+// gateway's own affair.
+const (
+	HoldsChoices     Holds = 1 << iota // more than the first
+	HoldsFingerprint                   // Response.SystemFingerprint
+	HoldsTier                          // Response.ServiceTier
+	HoldsSequence                      // Choice.StopSequence
+	HoldsLogprobs                      // Choice.Logprobs, Delta.Logprobs
+	HoldsExtra                         // Choice.Extra, Delta.Extra
+	HoldsRefusals                      // parts that are a Refusal
+	HoldsThinking                      // that are Reasoned
+	HoldsRedacted                      // that are RedactedReasoned
+	HoldsCitations                     // Part.Citations, as far as Held.Cites takes them
+	HoldsForeign                       // blocks of other dialects
+	HoldsCalls                         // the first tool call
+	HoldsMoreCalls                     // the others
+	HoldsSigned                        // Part.Signature of what is Reasoned
+	HoldsSignedCalls                   // ToolCall.Signature
+)
+
+// Held tells what of an answer the shape of a client has a place for.
+type Held struct {
+	Holds Holds
+	// Own is the dialect whose foreign blocks are written though those of others
+	// are not.
+	Own string
+	// Cites tells whether a source, one JSON object, is written; nil: all are.
+	Cites func(citation []byte) bool
+	// Content is where the parts of an answer stand in a choice, Choice where the
+	// choice stands, without its number; empty for a shape of one answer.
+	Content, Choice string
+}
+
+// Names of what is lost, below the choice or its content.
+const (
+	lostSequence  = "stop_sequence"
+	lostLogprobs  = "logprobs"
+	lostRefusal   = "refusal"
+	lostThinking  = "thinking"
+	lostRedacted  = "redacted_thinking"
+	lostCitations = "citations"
+	lostCalls     = "tool_calls"
+	lostSigned    = "thinking.signature"
+	lostCallSign  = "tool_calls.thought_signature"
+)
+
+// NoPlace is the reason of what is lost of an answer.
+const NoPlace = "no place in the client's shape"
+
+// Missed reports what of an answer its client does not get. It looks at what the
+// client's encoder is given, whole or streamed: nothing is made while nothing is
+// lost.
+type Missed struct {
+	held   Held
+	origin string // the provider's dialect
+	loss   *Loss
+}
+
+// MissedBy begins a report for an answer that client writes with o.
+func MissedBy(client AnswerWriter, o *Options, loss *Loss) Missed {
+	return Missed{client.Held(o), o.Origin, loss}
+}
+
+// no tells whether the client has no place for a thing.
+func (m *Missed) no(h Holds) bool { return m.held.Holds&h == 0 }
+
+// add reports a thing of a choice; content says that it is one of its parts.
+func (m *Missed) add(choice int, content bool, name string) {
+	path := name
+	if content && m.held.Content != "" {
+		path = m.held.Content + "." + path
+	}
+	if m.held.Choice != "" {
+		path = m.held.Choice + "[" + strconv.Itoa(choice) + "]." + path
+	}
+	m.loss.AddMissed(path, NoPlace)
+}
+
+// further reports a choice that is not the first.
+func (m *Missed) further(choice int) {
+	m.loss.AddMissed("choices["+strconv.Itoa(choice)+"]", NoPlace)
+}
+
+// Whole looks at an answer.
+func (m *Missed) Whole(r *Response) {
+	if r.SystemFingerprint != "" && m.no(HoldsFingerprint) {
+		m.loss.AddMissed("system_fingerprint", NoPlace)
+	}
+	if r.ServiceTier != "" && m.no(HoldsTier) {
+		m.loss.AddMissed("service_tier", NoPlace)
+	}
+	for i := range r.Choices {
+		if i > 0 && m.no(HoldsChoices) {
+			m.further(i)
+			continue
+		}
+		m.choice(&r.Choices[i])
+	}
+}
+
+func (m *Missed) choice(c *Choice) {
+	m.stop(c.Index, c.Stop, c.StopSequence, c.Extra)
+	if len(c.Logprobs) > 0 && m.no(HoldsLogprobs) {
+		m.add(c.Index, false, lostLogprobs)
+	}
+	calls := 0
+	for i := range c.Parts {
+		p := &c.Parts[i]
+		switch {
+		case p.Kind == Foreign:
+			m.foreign(c.Index, p.Type, p.Origin)
+		case p.Kind == Call:
+			m.call(c.Index, calls, p.Call.Signature)
+			calls++
+		case p.Kind == Reasoned:
+			m.reasoned(c.Index, p.Text != "", p.Signature != "")
+		case p.Kind == RedactedReasoned && m.no(HoldsRedacted):
+			m.add(c.Index, true, lostRedacted)
+		case p.Kind == Refusal && m.no(HoldsRefusals):
+			m.add(c.Index, true, lostRefusal)
+		case p.Kind == Text:
+			m.cited(c.Index, p)
+		}
+	}
+}
+
+// stop looks at how a choice ended. A stop string that only the provider knows is
+// told by a shape that has a place for it, or not at all.
+func (m *Missed) stop(choice int, stop StopReason, sequence string, extra []Field) {
+	if stop == StopSequence && sequence != "" && m.no(HoldsSequence) {
+		m.add(choice, false, lostSequence)
+	}
+	if m.no(HoldsExtra) {
+		for _, x := range extra {
+			m.add(choice, false, clipName(x.Name))
+		}
+	}
+}
+
+func (m *Missed) reasoned(choice int, text, signed bool) {
+	if text && m.no(HoldsThinking) {
+		m.add(choice, true, lostThinking)
+	}
+	if signed && m.no(HoldsSigned) {
+		m.add(choice, true, lostSigned)
+	}
+}
+
+func (m *Missed) foreign(choice int, kind, origin string) {
+	if !m.no(HoldsForeign) || origin != "" && origin == m.held.Own {
+		return
+	}
+	if kind == "" {
+		kind = "block"
+	}
+	m.add(choice, true, clipName(kind))
+}
+
+func (m *Missed) call(choice, n int, signature string) {
+	switch {
+	case n == 0 && m.no(HoldsCalls), n > 0 && m.no(HoldsMoreCalls):
+		m.add(choice, true, lostCalls)
+	case signature != "" && m.no(HoldsSignedCalls):
+		m.add(choice, true, lostCallSign)
+	}
+}
+
+// cited looks at the sources of a text.
+func (m *Missed) cited(choice int, p *Part) {
+	if len(p.Citations) == 0 || m.held.Cites == nil && !m.no(HoldsCitations) {
+		return
+	}
+	r := replay{emit: func(d *Delta) error { m.source(choice, d.JSON); return nil }}
+	r.citations(Delta{}, p.Citations)
+}
+
+func (m *Missed) source(choice int, citation []byte) {
+	if m.no(HoldsCitations) || m.held.Cites != nil && !m.held.Cites(citation) {
+		m.add(choice, true, lostCitations)
+	}
+}
+
+// Piece looks at one step of a stream.
+func (m *Missed) Piece(d *Delta) {
+	if d.Kind == DeltaStart || d.Kind == DeltaUsage || d.Kind == DeltaPing || d.Kind == DeltaBlockStop {
+		return
+	}
+	if d.Choice > 0 && m.no(HoldsChoices) {
+		m.further(d.Choice)
+		return
+	}
+	switch d.Kind {
+	case DeltaText:
+		if d.Logprobs != nil && m.no(HoldsLogprobs) {
+			m.add(d.Choice, false, lostLogprobs)
+		}
+	case DeltaRefusal:
+		if m.no(HoldsRefusals) {
+			m.add(d.Choice, true, lostRefusal)
+		}
+	case DeltaThinking, DeltaSignature:
+		m.reasoned(d.Choice, d.Kind == DeltaThinking, d.Kind == DeltaSignature)
+	case DeltaRedacted:
+		if m.no(HoldsRedacted) {
+			m.add(d.Choice, true, lostRedacted)
+		}
+	case DeltaCitation:
+		m.source(d.Choice, d.JSON)
+	case DeltaForeign:
+		m.foreign(d.Choice, "", m.origin)
+	case DeltaToolStart:
+		m.call(d.Choice, d.Call, d.Signature)
+	case DeltaStop:
+		m.stop(d.Choice, d.Stop, d.StopSequence, d.Extra)
+	}
+}

@@ -1,0 +1,17 @@
+package anthropic
+
+import (
+	"gateway/shared/chat"
+	"gateway/shared/dialect/cite"
+)
+
+// Held implements chat.AnswerWriter.
+func (Messages) Held(*chat.Options) chat.Held {
+	return chat.Held{
+		Holds: chat.HoldsSequence | chat.HoldsRefusals | chat.HoldsThinking | chat.HoldsSigned | chat.HoldsRedacted |
+			chat.HoldsCitations | chat.HoldsCalls | chat.HoldsMoreCalls,
+		Own:     name,
+		Cites:   func(citation []byte) bool { c := cite.Read(citation); return c.AppendMessages(nil) != nil },
+		Content: "content",
+	}
+}

@@ -1,0 +1,11 @@
+package converse
+
+import "gateway/shared/chat"
+
+// Held implements chat.AnswerWriter.
+func (Converse) Held(*chat.Options) chat.Held {
+	return chat.Held{
+		Holds:   chat.HoldsRefusals | chat.HoldsThinking | chat.HoldsSigned | chat.HoldsRedacted | chat.HoldsCalls | chat.HoldsMoreCalls,
+		Content: "output.message.content",
+	}
+}

@@ -1,0 +1,37 @@
+package openai
+
+import (
+	"gateway/shared/chat"
+	"gateway/shared/dialect/cite"
+)
+
+// Held implements chat.AnswerWriter. What the shape itself has no place for goes
+// into members of the gateway's own, which only clients see that do not keep to it.
+func (Chat) Held(o *chat.Options) chat.Held {
+	h := chat.Held{
+		Holds: chat.HoldsChoices | chat.HoldsFingerprint | chat.HoldsTier | chat.HoldsLogprobs | chat.HoldsRefusals |
+			chat.HoldsCitations | chat.HoldsCalls | chat.HoldsMoreCalls,
+		Cites:  addressed,
+		Choice: "choices", Content: "message",
+	}
+	if !o.Strict {
+		h.Cites = nil
+		h.Holds |= chat.HoldsExtra | chat.HoldsThinking | chat.HoldsSigned | chat.HoldsRedacted | chat.HoldsForeign | chat.HoldsSignedCalls
+	}
+	if o.Legacy() {
+		h.Holds &^= chat.HoldsMoreCalls
+	}
+	return h
+}
+
+// addressed tells whether a source has an address, without which it is no
+// annotation.
+func addressed(citation []byte) bool {
+	c := cite.Read(citation)
+	return c.URL != ""
+}
+
+// Held implements chat.AnswerWriter: a text completion is text and nothing else.
+func (Completions) Held(*chat.Options) chat.Held {
+	return chat.Held{Holds: chat.HoldsChoices | chat.HoldsFingerprint | chat.HoldsTier, Choice: "choices"}
+}
