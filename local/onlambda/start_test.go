@@ -232,7 +232,7 @@ func (in *installation) container(t *testing.T, env []string) {
 	if err := <-ended; err != nil {
 		t.Errorf("%v\n%s", err, log.text())
 	}
-	if n := len(in.sqs.Messages("usage")); n == 0 {
+	if n := len(in.sqs.Messages("gateway-usage")); n == 0 {
 		t.Errorf("%d usage events are queued", n)
 	}
 }

@@ -39,7 +39,6 @@ type Queue struct {
 // Function is a function of the template: memory in MB, timeout in seconds.
 type Function struct {
 	Memory, Timeout int
-	Environment     map[string]string
 	Policy          []Statement
 }
 
@@ -74,12 +73,8 @@ var Described = sync.OnceValue(func() *Installation {
 	return &in
 })
 
-// Names in the installation that have an address of their own here.
-const (
-	bucketName = "gateway-bucket"
-	keyARN     = "arn:aws:kms:us-east-1:123456789012:key/SealKey"
-	queueURLs  = "https://sqs.us-east-1.amazonaws.com/123456789012/"
-)
+// bucketName is the bucket's name in the policies of the installation.
+const bucketName = "gateway-bucket"
 
 // order gives the names of queues so that each stands behind its dead letters'.
 func (in *Installation) order() []string {

@@ -4,11 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http/httptest"
 	"os"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/johannesboyne/gofakes3"
@@ -115,33 +112,6 @@ func (s *Services) Named() map[string]string {
 
 // tablePrefix is before the names of the tables.
 const tablePrefix = "gateway-"
-
-// Of gives a function's environment as its template has it, with the addresses
-// that things have here. Values that are references to secrets are left out.
-func (s *Services) Of(function string) map[string]string {
-	out := map[string]string{}
-	for name, v := range Described().Functions[function].Environment {
-		switch queue, isQueue := strings.CutPrefix(v, queueURLs); {
-		case isQueue:
-			out[name] = s.queues[queue]
-		case v == keyARN:
-			out[name] = s.key
-		case !strings.HasPrefix(v, "{{"):
-			out[name] = v
-		}
-	}
-	return out
-}
-
-// Pairs writes variables as name=value, in their order.
-func Pairs(vars ...map[string]string) (out []string) {
-	for _, m := range vars {
-		for _, name := range slices.Sorted(maps.Keys(m)) {
-			out = append(out, name+"="+m[name])
-		}
-	}
-	return out
-}
 
 // Set sets variables for this process.
 func Set(vars ...map[string]string) error {
