@@ -65,6 +65,7 @@ func newWorkerStack(scope constructs.Construct, props *awscdk.StackProps, o opti
 			ReportBatchItemFailures: jsii.Bool(true), MaxConcurrency: jsii.Number(b.concurrency),
 		}))
 	}
+	newSetupOutputs(w.stack, w.functions["repair"])
 	w.requeueLostEvents(o)
 	w.dead = awssqs.NewQueue(w.stack, jsii.String("Dead-tasks"), &awssqs.QueueProps{
 		QueueName: jsii.String(o.name + "-tasks-dead"), Encryption: awssqs.QueueEncryption_SQS_MANAGED, EnforceSSL: jsii.Bool(true),

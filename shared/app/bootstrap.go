@@ -23,7 +23,11 @@ type First struct {
 	MockURL string
 	// AllowInline lets requests bring their own configuration.
 	AllowInline bool
+	Audited     bool // the audit log tells of the keys
 }
+
+// defaultTenant is the id of the first organisation and the slug of its workspace.
+const defaultTenant = "default"
 
 // Made is what Bootstrap made; the raw keys are shown this once.
 type Made struct{ AdminKey, WorkspaceKey string }
@@ -40,10 +44,10 @@ var dataPlaneScopes = []string{
 // then nil. MockURL is brought up to date in any case.
 func (c *Core) Bootstrap(ctx context.Context, f First) (made *Made, err error) {
 	if f.Organisation == "" {
-		f.Organisation = "default"
+		f.Organisation = defaultTenant
 	}
 	if f.Workspace == "" {
-		f.Workspace = "default"
+		f.Workspace = defaultTenant
 	}
 	sc := store.Scope{Org: f.Organisation}
 	_, exists, err := c.Resources.Get(ctx, sc, tenant.KindOrganisation, f.Organisation)
@@ -94,7 +98,10 @@ func (c *Core) makeTenant(ctx context.Context, sc store.Scope, f First) (*Made, 
 			return err
 		}
 		key := identity.Key{Type: identity.WorkspaceService, CreationMode: "auto", Scopes: dataPlaneScopes, Secret: identity.SecretOf(made.WorkspaceKey)}
-		return createKey(tx, store.Scope{Org: sc.Org, Workspace: ws.ID}, "first workspace key", &key, ws.Slug)
+		if err := createKey(tx, store.Scope{Org: sc.Org, Workspace: ws.ID}, "first workspace key", &key, ws.Slug); err != nil || !f.Audited {
+			return err
+		}
+		return auditFirst(tx, &ws, made)
 	})
 }
 

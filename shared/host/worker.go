@@ -4,7 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/aws/aws-lambda-go/events"
 
@@ -42,19 +45,36 @@ func SQS(work Batch) func(context.Context, events.SQSEvent) (events.SQSEventResp
 // Task is one job that a schedule starts.
 type Task func(ctx context.Context) error
 
+// Question is a job that somebody starts by hand and that answers.
+type Question func(ctx context.Context) (any, error)
+
 // Schedule adapts named tasks to scheduler events of the form {"task":"name"}.
 func Schedule(tasks map[string]Task) func(context.Context, json.RawMessage) error {
+	run := Tasks(tasks, nil)
 	return func(ctx context.Context, raw json.RawMessage) error {
+		_, err := run(ctx, raw)
+		return err
+	}
+}
+
+// Tasks is Schedule for a worker that is also asked: the answer of a task is null.
+func Tasks(tasks map[string]Task, questions map[string]Question) func(context.Context, json.RawMessage) (any, error) {
+	return func(ctx context.Context, raw json.RawMessage) (any, error) {
 		var ev struct {
 			Task string `json:"task"`
 		}
 		if err := json.Unmarshal(raw, &ev); err != nil {
-			return fmt.Errorf("host: schedule event: %w", err)
+			return nil, fmt.Errorf(`host: the event must be an object such as {"task":"name"}: %w`, err)
+		}
+		if ask, ok := questions[ev.Task]; ok {
+			return ask(ctx)
 		}
 		run, ok := tasks[ev.Task]
 		if !ok {
-			return fmt.Errorf("host: no task %q", ev.Task)
+			names := append(slices.Collect(maps.Keys(tasks)), slices.Collect(maps.Keys(questions))...)
+			slices.Sort(names)
+			return nil, fmt.Errorf("host: there is no task %q; there are %s", ev.Task, strings.Join(names, ", "))
 		}
-		return run(ctx)
+		return nil, run(ctx)
 	}
 }

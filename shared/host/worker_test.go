@@ -158,3 +158,24 @@ func TestSchedules(t *testing.T) {
 		}
 	}
 }
+
+func TestTasksAnswerAndSayWhichThereAre(t *testing.T) {
+	t.Parallel()
+	run := host.Tasks(scheduled(), map[string]host.Question{"ask": func(context.Context) (any, error) { return "answer", nil }})
+	if out, err := run(t.Context(), []byte(`{"task":"ask"}`)); err != nil || out != "answer" {
+		t.Errorf("%v %v", out, err)
+	}
+	if out, err := run(t.Context(), []byte(`{"task":"done"}`)); err != nil || out != nil {
+		t.Errorf("%v %v", out, err)
+	}
+	for _, ev := range []string{`{"task":"asks"}`, `{"task":""}`, `{}`, `null`} {
+		if _, err := run(t.Context(), []byte(ev)); err == nil || !strings.Contains(err.Error(), "there are ask, done, failed") {
+			t.Errorf("%s: %v", ev, err)
+		}
+	}
+	for _, ev := range []string{``, `[]`, `"setup"`, `{"task":1}`} {
+		if _, err := run(t.Context(), []byte(ev)); err == nil || !strings.Contains(err.Error(), `{"task":"name"}`) {
+			t.Errorf("%s: %v", ev, err)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 // Command lambda is the worker of everything that is due by the clock: budgets
 // of requests that died, audit records left in the outbox, keys past their
-// expiry or transition, and small segments to be merged.
+// expiry or transition, and small segments to be merged. It also sets an empty
+// installation up when it is asked to.
 package main
 
 import (
@@ -21,5 +22,5 @@ func main() {
 		slog.Error("the function cannot start", "error", err.Error())
 		os.Exit(1)
 	}
-	lambda.Start(host.Schedule(tasks(core)))
+	lambda.Start(host.Tasks(tasks(core), questions(core)))
 }

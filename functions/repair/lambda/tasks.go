@@ -34,3 +34,10 @@ func tasks(core *onaws.Installation) map[string]host.Task {
 		"vectors": onaws.SweepVectors,
 	}
 }
+
+// questions are the jobs that are started by hand.
+func questions(core *onaws.Installation) map[string]host.Question {
+	return map[string]host.Question{
+		"setup": func(ctx context.Context) (any, error) { return core.Setup(ctx) },
+	}
+}
