@@ -32,7 +32,7 @@ var addedWords = [...]struct {
 
 // adds tells what the body for the target holds besides what the client wrote.
 func (tg *target) adds() (a added) {
-	if tg.rt.Client == nil || tg.to.dialect == nil {
+	if tg.Route.Client == nil || tg.to.dialect == nil {
 		return 0
 	}
 	if tg.stream && !tg.wantUsage && tg.to.asksUsage() {
@@ -62,7 +62,7 @@ func (a added) without(t *chat.Traits) {
 
 // refusedAdded tells which added members a host's refusal names.
 func (x *exchanges) refusedAdded(a *answer) (refused added) {
-	if a.fault == nil || x.bodySpent || x.rt.Client == nil || a.refused() {
+	if a.fault == nil || x.bodySpent || x.Route.Client == nil || a.refused() {
 		return 0
 	}
 	told := chat.ProviderErrorOf(a.fault)

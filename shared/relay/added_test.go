@@ -34,7 +34,7 @@ func TestARefusedCacheKeyIsLeftOut(t *testing.T) {
 		"no answer of the host": {&answer{}, false, 0},
 	} {
 		call := newCall()
-		call.rt = &routes.Route{Shape: routes.Unified, Client: anthropic.Messages{}}
+		call.Route = &routes.Route{Shape: routes.Unified, Client: anthropic.Messages{}}
 		call.to.target.Provider, _ = provider.ByID("openai")
 		call.to.dialect, call.to.traits.PromptCacheKey = openai.Chat{}, true
 		call.decoded = &chat.Request{}

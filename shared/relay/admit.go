@@ -8,14 +8,14 @@ import (
 // admit takes the request up to the point where a target may be called: known
 // caller, well-formed headers and body, a resolved route, rates counted.
 func (c *call) admit() error {
-	if err := c.identify(); err != nil {
+	if err := c.Identify(); err != nil {
 		// The trace id is sent back even to callers that are refused.
-		c.ask.TraceID, _ = asked.Identifier(c.req.Header, asked.TraceID, asked.MaxTraceID)
-		c.trace()
+		c.Ask.TraceID, _ = asked.Identifier(c.Req.Header, asked.TraceID, asked.MaxTraceID)
+		c.Trace()
 		return err
 	}
-	headerErr := c.ask.Read(c.req.Header)
-	c.trace()
+	headerErr := c.Ask.Read(c.Req.Header)
+	c.Trace()
 	if headerErr != nil {
 		return headerErr
 	}
@@ -26,7 +26,7 @@ func (c *call) admit() error {
 	}
 	c.mergeMetadata()
 	c.demands = c.own
-	if err := c.resolve(); err != nil {
+	if err := c.resolve(c.sources); err != nil {
 		return err
 	}
 	return c.countRequest()
@@ -34,16 +34,16 @@ func (c *call) admit() error {
 
 // countRequest counts the request against the rates of key and workspace.
 func (bk *books) countRequest() error {
-	if bk.who.Subject == nil && bk.ws.Subject == nil {
+	if bk.Who.Subject == nil && bk.WS.Subject == nil {
 		return nil
 	}
 	var subjects []*ledger.Subject
-	for _, s := range []*ledger.Subject{bk.who.Subject, bk.ws.Subject} {
+	for _, s := range []*ledger.Subject{bk.Who.Subject, bk.WS.Subject} {
 		if s != nil {
 			subjects = append(subjects, s)
 		}
 	}
 	var err error
-	bk.admitted, err = bk.Ledger.Admit(bk.ctx, subjects)
+	bk.admitted, err = bk.Ledger.Admit(bk.Ctx, subjects)
 	return err
 }

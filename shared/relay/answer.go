@@ -91,11 +91,11 @@ func (s *sender) send(a *answer) error {
 	s.told = a.resp.Header
 	defer a.resp.Body.Close()
 	switch {
-	case s.rt.Shape == routes.Raw:
+	case s.Route.Shape == routes.Raw:
 		return s.sendRaw(a.resp)
-	case s.rt.Shape == routes.Listing:
+	case s.Route.Shape == routes.Listing:
 		return s.sendList(a.resp)
-	case s.rt.Operation == provider.BatchesOutput:
+	case s.Route.Operation == provider.BatchesOutput:
 		return s.sendOutput(a.resp)
 	case s.passes(a.resp):
 		return s.sendPassed(a.resp)
@@ -109,13 +109,13 @@ func (s *sender) send(a *answer) error {
 
 // meter reads usage and model of an answer in the client's own dialect.
 func (me *meters) meter(out []byte) chat.Meter {
-	if me.rt.Client != nil {
-		return me.rt.Client.MeterResponse(out)
+	if me.Route.Client != nil {
+		return me.Route.Client.MeterResponse(out)
 	}
-	if me.rt.Meter == nil {
+	if me.Route.Meter == nil {
 		return chat.Meter{Complete: true, Started: true}
 	}
-	return me.rt.Meter(out)
+	return me.Route.Meter(out)
 }
 
 // learn takes over what an answer reported.
@@ -163,7 +163,7 @@ func (l *logbook) ownHeaders(h http.Header) {
 		values = append(values, value)
 		h[name] = values[len(values)-1 : len(values) : len(values)]
 	}
-	set(asked.TraceID, l.ask.TraceID)
+	set(asked.TraceID, l.Ask.TraceID)
 	set(headerRetryCount, strconv.Itoa(l.rec.RetryCount))
 	set(headerCacheStatus, l.rec.CacheStatus)
 	if l.rec.OptionIndex != "" {
@@ -188,10 +188,10 @@ func (s *sender) sendFault(f *fault.Fault) {
 	}
 	speaker, _ := s.errorDialect().(chat.ErrorWriter)
 	switch {
-	case s.rt.Client != nil:
-		speaker = s.rt.Client
-	case s.rt.Errors != nil:
-		speaker = s.rt.Errors
+	case s.Route.Client != nil:
+		speaker = s.Route.Client
+	case s.Route.Errors != nil:
+		speaker = s.Route.Errors
 	}
 	body := s.withAttempts(speaker.AppendError(nil, f, s.options()))
 	h.Set("Content-Length", strconv.Itoa(len(body)))
@@ -223,7 +223,7 @@ func (s *sender) sendRaw(resp *http.Response) error {
 	defer chunk.Free()
 	p := chunk.B[:cap(chunk.B)]
 	meter := tail.New(resp)
-	meter.Memory(s.ctx, s.lease)
+	meter.Memory(s.Ctx, s.Lease)
 	like := s.like()
 	// A run is told with all its settings, an event may hold an image or a whole response.
 	meter.Wide = s.keptPath().Collection == "threads" || like != nil && (like.Meter != nil || like.Operation == provider.ResponsesCreate)
@@ -235,7 +235,7 @@ func (s *sender) sendRaw(resp *http.Response) error {
 		if n > 0 {
 			meter.Feed(p[:n])
 			if err := watch.Feed(p[:n]); err != nil {
-				s.fail("note what was made", err)
+				s.Fail("note what was made", err)
 			}
 			s.captureAnswer(p[:n])
 			s.write(p[:n])

@@ -9,17 +9,11 @@ import (
 
 	"gateway/shared/fault"
 	"gateway/shared/identity"
+	"gateway/shared/relay/admitted"
 	"gateway/shared/relay/managed"
 	"gateway/shared/relay/routes"
 	"gateway/shared/store"
 )
-
-// Behalf is who a request is made for that came from no client.
-type Behalf struct {
-	Key     string              // hash of the API key
-	Closing *identity.Principal // in place of a key that is no longer valid: see Mux.Admits
-	Request string              // set by Run: the id of the request's record
-}
 
 // Admits tells why the holder of a key may no longer run batches: a fault of 401
 // or 403, nil while it may. Such a key gets closing, who it was of: requests on its
@@ -48,7 +42,7 @@ func (m *Mux) Admits(ctx context.Context, sc store.Scope, d *managed.Definition)
 // Run takes a request through the walk on behalf of somebody. Its answer is cut
 // off when broken is true; a panic does that too, and ends nothing else. The
 // request brings no credential of the gateway.
-func (m *Mux) Run(w http.ResponseWriter, req *http.Request, behalf *Behalf) (broken bool) {
+func (m *Mux) Run(w http.ResponseWriter, req *http.Request, behalf *admitted.Behalf) (broken bool) {
 	rt, id := m.Match(req.Method, req.URL.EscapedPath())
 	if rt == nil {
 		routes.NotFound(w)

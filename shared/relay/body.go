@@ -12,6 +12,7 @@ import (
 
 	"gateway/shared/chat"
 	"gateway/shared/fault"
+	"gateway/shared/relay/admitted"
 	"gateway/shared/relay/asked"
 	"gateway/shared/relay/form"
 	"gateway/shared/relay/kept"
@@ -23,7 +24,7 @@ import (
 // clientBody is what was read of an admitted request behind its head: the body or
 // the part of it that is held, and what it asks for. No later stage changes it.
 type clientBody struct {
-	request
+	admitted.Request
 	id      string     // the variable of the route's path
 	form    *form.Form // of a multipart body
 	in      []byte     // the body, when it is in memory
@@ -73,31 +74,31 @@ func (b *clientBody) readBody() error {
 	if err := b.readID(); err != nil {
 		return err
 	}
-	switch b.rt.Shape {
+	switch b.Route.Shape {
 	case routes.Resource:
 		return nil
 	case routes.Multipart:
-		b.size = max(b.req.ContentLength, 0)
+		b.size = max(b.Req.ContentLength, 0)
 		return b.readForm()
 	}
 	kind, err := b.contentType()
 	if err != nil {
 		return err
 	}
-	if enc := asked.One(b.req.Header, "Content-Encoding"); enc != "" && enc != "identity" && b.rt.Shape == routes.Unified {
+	if enc := asked.One(b.Req.Header, "Content-Encoding"); enc != "" && enc != "identity" && b.Route.Shape == routes.Unified {
 		return fault.Invalid("content-encoding", "must be identity or left out: this route takes bodies as they are")
 	}
-	b.size = max(b.req.ContentLength, 0)
+	b.size = max(b.Req.ContentLength, 0)
 	if b.bodiless() {
 		return nil
 	}
 	limit := b.bodyLimit()
-	if b.rt.Shape == routes.Raw && kind != "application/json" {
-		b.unread = b.req.ContentLength != 0
+	if b.Route.Shape == routes.Raw && kind != "application/json" {
+		b.unread = b.Req.ContentLength != 0
 		return nil // streamed through
 	}
-	b.inBuf = pooled.For(int(min(b.req.ContentLength, limit)) + 1)
-	err = b.inBuf.ReadAll(b.ctx, b.lease, b.req.Body, b.req.ContentLength, limit)
+	b.inBuf = pooled.For(int(min(b.Req.ContentLength, limit)) + 1)
+	err = b.inBuf.ReadAll(b.Ctx, b.Lease, b.Req.Body, b.Req.ContentLength, limit)
 	switch {
 	case err == nil:
 	case errors.Is(err, pooled.ErrTooLarge):
@@ -109,7 +110,7 @@ func (b *clientBody) readBody() error {
 	}
 	b.in = b.inBuf.B
 	b.size = int64(len(b.in))
-	if b.rt.Shape == routes.Raw {
+	if b.Route.Shape == routes.Raw {
 		return b.walkRaw()
 	}
 	return b.walkBody()
@@ -118,17 +119,17 @@ func (b *clientBody) readBody() error {
 // bodiless tells whether there is no body to read: operations that read or delete
 // have none, but a provider's own path may.
 func (b *clientBody) bodiless() bool {
-	switch b.req.Method {
+	switch b.Req.Method {
 	case http.MethodGet, http.MethodDelete, http.MethodHead:
-		return b.rt.Shape != routes.Raw || b.req.ContentLength == 0
+		return b.Route.Shape != routes.Raw || b.Req.ContentLength == 0
 	}
 	return false
 }
 
 // bodyLimit is the most bytes that a body may have.
 func (b *clientBody) bodyLimit() int64 {
-	if b.rt.MaxBody > 0 {
-		return b.rt.MaxBody
+	if b.Route.MaxBody > 0 {
+		return b.Route.MaxBody
 	}
 	return routes.DefaultMaxBody
 }
@@ -154,14 +155,14 @@ func (b *clientBody) walkBody() error {
 	if err != nil {
 		return err
 	}
-	if b.rt.Client != nil {
+	if b.Route.Client != nil {
 		// The dialect's check walks the body: what it found is found.
 		b.checked.ByTarget = true
-		if err = b.rt.Client.Check(b.in, &b.checked); err == nil {
+		if err = b.Route.Client.Check(b.in, &b.checked); err == nil {
 			b.takeWalk()
 		}
-	} else if err = bodyKeys.Walk(b.in, &b.walk); err == nil && b.rt.Check != nil {
-		err = b.rt.Check(b.in)
+	} else if err = bodyKeys.Walk(b.in, &b.walk); err == nil && b.Route.Check != nil {
+		err = b.Route.Check(b.in)
 	}
 	if err != nil {
 		return err
@@ -169,15 +170,15 @@ func (b *clientBody) walkBody() error {
 	if err := b.readModel(true); err != nil {
 		return err
 	}
-	if b.model == "" && b.rt.DefaultModel != "" {
-		b.model = b.rt.DefaultModel
+	if b.model == "" && b.Route.DefaultModel != "" {
+		b.model = b.Route.DefaultModel
 	}
 	if v := b.walk.Spans[keyStream]; v.Present(b.in) {
 		if _, err = wire.ScanBool(v.Of(b.in), "stream"); err != nil {
 			return err
 		}
 	}
-	b.own = b.demandsOf(b.in, &b.walk, b.rt.Demand)
+	b.own = b.demandsOf(b.in, &b.walk, b.Route.Demand)
 	return nil
 }
 
@@ -226,7 +227,7 @@ func (b *clientBody) walkRaw() error {
 	if b.readModel(false) != nil {
 		b.model = ""
 	}
-	like, demand := b.like(), b.rt.Demand
+	like, demand := b.like(), b.Route.Demand
 	if like != nil {
 		demand = like.Demand
 	}
@@ -292,7 +293,7 @@ var includeUsage = wire.NewKeySet("include_usage")
 // outputBound is the most output tokens that a body may cost: what it says, else
 // the reserve, times n.
 func (b *clientBody) outputBound(src []byte, w *wire.Walk) (bound int64, assumed bool) {
-	if b.rt.NoOutput {
+	if b.Route.NoOutput {
 		return 0, false
 	}
 	bound, assumed = routes.DefaultReserveOutput, true
@@ -315,18 +316,18 @@ func (b *clientBody) outputBound(src []byte, w *wire.Walk) (bound int64, assumed
 // contentType gives the media type of the body. Unified routes take JSON; an
 // absent type counts as JSON. Pass-through takes any.
 func (b *clientBody) contentType() (string, error) {
-	v := asked.One(b.req.Header, "Content-Type")
+	v := asked.One(b.Req.Header, "Content-Type")
 	if v == "" || v == "application/json" {
 		return "application/json", nil
 	}
 	kind, _, err := mime.ParseMediaType(v)
 	if err != nil {
-		if b.rt.Shape == routes.Raw {
+		if b.Route.Shape == routes.Raw {
 			return "", nil
 		}
 		return "", fault.New(fault.InvalidContentType, "content-type", "Invalid content type passed: it cannot be parsed; send application/json")
 	}
-	if kind != "application/json" && b.rt.Shape == routes.Unified && b.req.Method == http.MethodPost {
+	if kind != "application/json" && b.Route.Shape == routes.Unified && b.Req.Method == http.MethodPost {
 		return "", fault.New(fault.InvalidContentType, "content-type", "Invalid content type passed: this route takes application/json")
 	}
 	return kind, nil
@@ -335,13 +336,13 @@ func (b *clientBody) contentType() (string, error) {
 // mergeMetadata joins metadata: workspace over key over request; the body's user
 // fills _user when nothing else does.
 func (b *clientBody) mergeMetadata() {
-	m := b.ask.Metadata
-	keyed, spaced := b.who.Defaults.Metadata, b.ws.Defaults.Metadata
+	m := b.Ask.Metadata
+	keyed, spaced := b.Who.Defaults.Metadata, b.WS.Defaults.Metadata
 	var user string
 	if len(b.walk.Spans) > keyUser && b.walk.Spans[keyUser].Present(b.in) {
 		user, _ = wire.ScanString(b.walk.Spans[keyUser].Of(b.in), "user")
 	}
-	if m == nil && len(keyed) == 0 && len(spaced) == 0 && user == "" && b.who.UserID == "" {
+	if m == nil && len(keyed) == 0 && len(spaced) == 0 && user == "" && b.Who.UserID == "" {
 		return
 	}
 	if m == nil {
@@ -358,7 +359,7 @@ func (b *clientBody) mergeMetadata() {
 	}
 	if _, have := m["_user"]; !have {
 		if user == "" {
-			user = b.who.UserID
+			user = b.Who.UserID
 		}
 		if user != "" {
 			m["_user"] = clipRunes(user, 128)

@@ -18,7 +18,6 @@ import (
 	"gateway/shared/relay/pooled"
 	"gateway/shared/relay/routes"
 	"gateway/shared/seal"
-	"gateway/shared/tenant"
 	"gateway/shared/wire"
 )
 
@@ -44,9 +43,7 @@ func (c *call) finish() {
 	if !c.inBooks {
 		c.writeBooks()
 	}
-	for _, f := range c.afterwards {
-		f()
-	}
+	c.Over()
 }
 
 // refusedByLimit tells whether a fault is that of a limit.
@@ -62,7 +59,7 @@ func (l *logbook) writeBooks() {
 	l.inBooks = true
 	l.settleBreakers()
 	l.describe()
-	ctx := l.base
+	ctx := l.Base
 	l.settleTarget()
 	if l.reserved != nil {
 		var err error
@@ -72,7 +69,7 @@ func (l *logbook) writeBooks() {
 			err = l.reserved.Settle(ctx, l.rec.Cost, l.rec.Usage.TotalTokens())
 		}
 		if err != nil {
-			l.fail("settle", err)
+			l.Fail("settle", err)
 		}
 		l.rec.SettleSubjects = append(l.rec.SettleSubjects, l.reserved.Entries()...)
 	}
@@ -83,12 +80,12 @@ func (l *logbook) writeBooks() {
 	for _, a := range l.admittedTargets {
 		a.SettleTokens(ctx, l.rec.Usage.TotalTokens())
 	}
-	if l.who == nil {
+	if l.Who == nil {
 		return // an unknown caller has no books
 	}
 	l.rec.ClientStatus, l.rec.ClientGone = l.status, l.gone
 	l.rec.ResponseBytes = l.answered
-	l.rec.Duration = l.since()
+	l.rec.Duration = l.Since()
 	l.rec.TimeToFirstByte = l.firstByte
 	if l.firstByte == 0 {
 		l.rec.TimeToFirstByte = l.rec.Duration
@@ -99,17 +96,17 @@ func (l *logbook) writeBooks() {
 	l.hideInRecord()
 	l.sealBodies(ctx)
 	if err := l.Sink.Emit(ctx, &l.rec); err != nil {
-		l.fail("usage event", err)
+		l.Fail("usage event", err)
 	}
 }
 
 // describe puts into the record what the stages before the targets learned.
 func (l *logbook) describe() {
 	r := &l.rec
-	r.ID, r.Start = l.ulid, l.start
-	r.Endpoint, r.Method, r.Path = l.rt.Endpoint, l.req.Method, l.req.URL.EscapedPath()
-	r.TraceID, r.SpanID, r.ParentSpanID, r.SpanName = l.ask.TraceID, l.ask.SpanID, l.ask.ParentSpanID, l.ask.SpanName
-	if who := l.who; who != nil {
+	r.ID, r.Start = l.ULID, l.Start
+	r.Endpoint, r.Method, r.Path = l.Route.Endpoint, l.Req.Method, l.Req.URL.EscapedPath()
+	r.TraceID, r.SpanID, r.ParentSpanID, r.SpanName = l.Ask.TraceID, l.Ask.SpanID, l.Ask.ParentSpanID, l.Ask.SpanName
+	if who := l.Who; who != nil {
 		r.Org, r.Workspace, r.WorkspaceSlug = who.Scope.Org, who.Scope.Workspace, who.WorkspaceSlug
 		r.KeyID, r.KeyType, r.UserID = who.KeyID, string(who.Type), who.UserID
 	}
@@ -157,7 +154,7 @@ func (bk *books) price(inputTokens int64) (pricing.Price, bool) {
 	}
 	p, ok := bk.Book.Price(bk.to.target.Provider.ID, model, o)
 	if !ok {
-		if as := bk.to.target.PricedAs(bk.base, model); as != model {
+		if as := bk.to.target.PricedAs(bk.Base, model); as != model {
 			p, ok = bk.Book.Price(bk.to.target.Provider.ID, as, o)
 		}
 	}
@@ -181,7 +178,7 @@ func (bk *books) boundOf() ledger.Bound {
 	if bk.form != nil {
 		in = bk.form.Text()
 	} else if in == 0 {
-		in = max(bk.req.ContentLength, 0)
+		in = max(bk.Req.ContentLength, 0)
 	}
 	in += int64(bytes.Count(bk.in, []byte(`"image_url"`))+bytes.Count(bk.in, []byte(`"image"`))) * tokensOfAnImage
 	in += bk.media.Documents // what was fetched stands in no body of the client
@@ -190,7 +187,7 @@ func (bk *books) boundOf() ledger.Bound {
 	most := ledger.Bound{Tokens: in + out, Priced: known, Assumed: bk.outAssumed}
 	if known {
 		most.Cost = price.Bound(in, out) + price.Cost(bk.wanted.Most)
-	} else if bk.org.Settings.Unpriced == "allow" {
+	} else if bk.Org.Settings.Unpriced == "allow" {
 		most.Priced = true
 	}
 	return most
@@ -199,8 +196,8 @@ func (bk *books) boundOf() ledger.Bound {
 // options are what the dialects write an answer with.
 func (bk *books) options() *chat.Options {
 	bk.opts = chat.Options{
-		Strict: bk.strict(), IncludeUsage: bk.wantUsage, Model: bk.to.model, ID: bk.ulid,
-		Created: bk.start.Unix(), ProviderName: bk.rec.Provider, Request: bk.decoded,
+		Strict: bk.strict(), IncludeUsage: bk.wantUsage, Model: bk.to.model, ID: bk.ULID,
+		Created: bk.Start.Unix(), ProviderName: bk.rec.Provider, Request: bk.decoded,
 	}
 	if bk.to.dialect != nil {
 		bk.opts.Origin = bk.to.dialect.Name()
@@ -213,18 +210,6 @@ func (bk *books) noteMissed() {
 	if len(bk.loss.Missed) > 0 {
 		bk.rec.Losses = bk.loss.Paths()
 	}
-}
-
-// logs tells whether bodies are kept.
-func (q *request) logs() bool {
-	if q.org == nil {
-		return false
-	}
-	s := &q.org.Settings
-	if s.EnforceDebug != nil {
-		return *s.EnforceDebug
-	}
-	return s.RequestLogging != tenant.LogMetrics && !q.ask.NoBodies
 }
 
 // captureAnswer keeps what the client gets for the log, and counts it.
@@ -251,11 +236,11 @@ func (l *logbook) keepReceived(p []byte) {
 // keepSent keeps what was sent where it differs from what came in. The body is
 // not copied: it stands until the next attempt, which is kept in its place.
 func (l *logbook) keepSent(h http.Header, body []byte) {
-	if !l.logs() || len(body) == 0 || l.rt.Shape == routes.Raw || l.sameDialect() {
+	if !l.Logs() || len(body) == 0 || l.Route.Shape == routes.Raw || l.sameDialect() {
 		return
 	}
 	l.bodies.Sent = body[:min(len(body), maxLoggedBody)]
-	names := l.ask.Sensitive
+	names := l.Ask.Sensitive
 	if len(l.to.target.CustomHeaders)+len(l.to.target.Credential.CustomHeaders) > 0 {
 		names = l.customNames(slices.Clone(names))
 	}
@@ -266,13 +251,13 @@ func (l *logbook) keepSent(h http.Header, body []byte) {
 
 // sealBodies puts the bodies that the log keeps into the record, sealed.
 func (l *logbook) sealBodies(ctx context.Context) {
-	full := l.logs()
+	full := l.Logs()
 	failed := l.status < 200 || l.status > 299
 	if !full && !failed {
 		return
 	}
 	b := &l.bodies
-	if l.outBuf != nil && !(l.rt.Operation == provider.Embeddings && !failed) { // vectors are long and say nothing
+	if l.outBuf != nil && !(l.Route.Operation == provider.Embeddings && !failed) { // vectors are long and say nothing
 		b.Response = l.outBuf.B
 	}
 	l.logBuf = pooled.New()
@@ -280,9 +265,9 @@ func (l *logbook) sealBodies(ctx context.Context) {
 	b.ResponseHeaders = l.logBuf.B
 	if full {
 		n := len(l.logBuf.B)
-		l.logBuf.B = appendHeaders(l.logBuf.B, l.req.Header, l.ask.Sensitive)
+		l.logBuf.B = appendHeaders(l.logBuf.B, l.Req.Header, l.Ask.Sensitive)
 		b.RequestHeaders = l.logBuf.B[n:]
-		if l.rt.Operation == provider.BatchesCreate {
+		if l.Route.Operation == provider.BatchesCreate {
 			l.in = managed.HideConfig(l.in)
 		}
 		b.Request = l.in[:min(len(l.in), maxLoggedBody)]
@@ -301,7 +286,7 @@ func (l *logbook) sealBodies(ctx context.Context) {
 		l.rec.Bodies, err = l.Sealer.Seal(ctx, l.rec.BodiesBinding(), l.sealedBuf.B)
 	}
 	if err != nil {
-		l.fail("seal bodies", err)
+		l.Fail("seal bodies", err)
 		l.rec.Bodies = nil
 	}
 }

@@ -62,7 +62,7 @@ func (me *meters) chargeWhatCame(body []byte) {
 		u = me.madeWhole(u, m) // it broke off within the usage: what is missing is estimated
 	case !answered:
 		return
-	case me.rt.Client == nil && me.wanted.Assumed.Known():
+	case me.Route.Client == nil && me.wanted.Assumed.Known():
 		u = me.wanted.Assumed
 		u.Estimated = true
 	default:
@@ -96,7 +96,7 @@ func (me *meters) whatCame(body []byte) (m chat.Meter, within, answered bool) {
 	begun := open != nil && len(mended) > len("{}")
 	d := me.to.dialect
 	if d == nil {
-		d = me.rt.Client
+		d = me.Route.Client
 	}
 	switch {
 	case me.to.carrier != nil:
@@ -106,8 +106,8 @@ func (me *meters) whatCame(body []byte) (m chat.Meter, within, answered bool) {
 		}
 		answered = begun && !saysError(mended)
 	case d == nil:
-		if me.rt.Meter != nil {
-			m = me.rt.Meter(mended)
+		if me.Route.Meter != nil {
+			m = me.Route.Meter(mended)
 		}
 		answered = begun && !saysError(mended)
 	default:

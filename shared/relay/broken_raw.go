@@ -15,7 +15,7 @@ import (
 // so: what it tells, and an estimate of what came of it. ok is false where nothing of
 // an answer came, or its shape is not known.
 func (me *meters) cutRaw(m *tail.Meter) (u pricing.Usage, ok bool) {
-	if !m.Cut || !m.JSON || m.Total > maxMended || int64(len(m.Kept)) != m.Total || me.req.Method != http.MethodPost {
+	if !m.Cut || !m.JSON || m.Total > maxMended || int64(len(m.Kept)) != m.Total || me.Req.Method != http.MethodPost {
 		return u, false
 	}
 	d := me.rawConversation()
@@ -71,7 +71,7 @@ func (me *meters) madeWhole(u pricing.Usage, m chat.Meter) pricing.Usage {
 	if e := me.estimate(0); u.InputTokens() == 0 {
 		u.Add(pricing.Input, e.N(pricing.Input))
 	}
-	if !me.rt.NoOutput {
+	if !me.Route.NoOutput {
 		madeUp(&u, m)
 	}
 	u.Estimated = true

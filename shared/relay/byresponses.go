@@ -18,7 +18,7 @@ const (
 // byResponses sends a conversation to /responses where its model takes tools with
 // reasoning nowhere else. body is what the target is asked.
 func (ch *chooser) byResponses(body []byte) {
-	if ch.rt.Client == nil || ch.to.dialect == nil || ch.to.op != provider.Chat || ch.to.dialect.Name() != provider.OpenAIChat {
+	if ch.Route.Client == nil || ch.to.dialect == nil || ch.to.op != provider.Chat || ch.to.dialect.Name() != provider.OpenAIChat {
 		return
 	}
 	when := ch.to.target.ToolsByResponses(ch.to.model)

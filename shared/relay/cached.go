@@ -88,18 +88,18 @@ func (ca *answerCache) lookUp(leaf *route.Leaf, body []byte) (*cachedAnswer, err
 	if err != nil {
 		return nil, nil // not JSON
 	}
-	ca.caching = &caching{rule: leaf.Cache, age: ca.org.Settings.CacheAge(leaf.Cache.MaxAge), key: key, refresh: asked.One(ca.req.Header, headerCacheRefresh) == "true"}
+	ca.caching = &caching{rule: leaf.Cache, age: ca.Org.Settings.CacheAge(leaf.Cache.MaxAge), key: key, refresh: asked.One(ca.Req.Header, headerCacheRefresh) == "true"}
 	if ca.caching.refresh {
 		ca.rec.CacheStatus = cacheRefresh
 		ca.seek(leaf, q)
 		return nil, nil
 	}
 	ca.rec.CacheStatus = cacheMiss
-	ctx, cancel := context.WithTimeout(ca.ctx, ca.CacheTimes.LookUp)
+	ctx, cancel := context.WithTimeout(ca.Ctx, ca.CacheTimes.LookUp)
 	defer cancel()
 	e, err := ca.Cache.Get(ctx, key, ca.caching.age)
 	if err != nil {
-		ca.fail("cache look-up", err)
+		ca.Fail("cache look-up", err)
 	}
 	if a := ca.usable(e); a != nil {
 		ca.rec.CacheStatus = cacheHit
@@ -118,23 +118,23 @@ func (ca *answerCache) lookUp(leaf *route.Leaf, body []byte) (*cachedAnswer, err
 
 // mayCache tells whether the request's answer may come from a cache or go to it.
 func (ca *answerCache) mayCache(body []byte) bool {
-	if ca.Cache == nil || ca.rt.Shape != routes.Unified || ca.req.Method != http.MethodPost || !cacheable[ca.rt.Endpoint] || len(body) == 0 {
+	if ca.Cache == nil || ca.Route.Shape != routes.Unified || ca.Req.Method != http.MethodPost || !cacheable[ca.Route.Endpoint] || len(body) == 0 {
 		return false
 	}
 	if ca.to.contentType != "" && ca.to.contentType != jsonType[0] {
 		return false
 	}
-	if enforced := ca.org.Settings.EnforceDebug; enforced != nil {
+	if enforced := ca.Org.Settings.EnforceDebug; enforced != nil {
 		return *enforced && !ca.background()
 	}
-	return !ca.ask.NoBodies && !ca.background()
+	return !ca.Ask.NoBodies && !ca.background()
 }
 
 var backgroundKey = wire.NewKeySet("background")
 
 // background tells whether the answer is but a ticket for one that comes later.
 func (b *clientBody) background() bool {
-	if b.rt.Endpoint != "createModelResponse" {
+	if b.Route.Endpoint != "createModelResponse" {
 		return false
 	}
 	return asksBackground(b.in)
@@ -152,7 +152,7 @@ func asksBackground(body []byte) bool {
 
 // question is what must be equal for an answer to be used again.
 func (ca *answerCache) question(body []byte) (*cache.Question, error) {
-	namespace, err := asked.Identifier(ca.req.Header, headerCacheNamespace, maxNamespace)
+	namespace, err := asked.Identifier(ca.Req.Header, headerCacheNamespace, maxNamespace)
 	if err != nil {
 		return nil, err
 	}
@@ -161,11 +161,11 @@ func (ca *answerCache) question(body []byte) (*cache.Question, error) {
 		return nil, err
 	}
 	q := &cache.Question{
-		Scope: ca.who.Scope, Operation: ca.rt.Endpoint, Lenient: !ca.strict(),
+		Scope: ca.Who.Scope, Operation: ca.Route.Endpoint, Lenient: !ca.strict(),
 		Provider: ca.to.target.Provider.ID, Model: ca.to.model, URL: url, Metadata: ca.metadata, Namespace: namespace, Body: body,
 	}
-	if ca.rt.Client != nil {
-		q.Dialect = ca.rt.Client.Name()
+	if ca.Route.Client != nil {
+		q.Dialect = ca.Route.Client.Name()
 	}
 	if ca.to.saved != nil {
 		q.Saved = ca.to.saved.ID
@@ -179,7 +179,7 @@ func (ca *answerCache) answerURL() (string, error) {
 	switch {
 	case ca.to.local:
 		return "", nil
-	case ca.rt.Client == nil && ca.through():
+	case ca.Route.Client == nil && ca.through():
 		u, err := ca.operationURL(ca.to.op, ca.id)
 		if err != nil {
 			return "", err
@@ -196,13 +196,13 @@ func (ca *answerCache) usable(e *cache.Entry) *cachedAnswer {
 		return nil
 	}
 	a := &cachedAnswer{entry: e}
-	if ca.stream && ca.rt.Client != nil {
+	if ca.stream && ca.Route.Client != nil {
 		var err error
-		if a.whole, err = ca.rt.Client.DecodeResponse(e.Body, &chat.Traits{Provider: e.Provider}); err != nil {
-			ca.fail("cached answer", err)
+		if a.whole, err = ca.Route.Client.DecodeResponse(e.Body, &chat.Traits{Provider: e.Provider}); err != nil {
+			ca.Fail("cached answer", err)
 			return nil
 		}
-		a.whole.Created = ca.start.Unix()
+		a.whole.Created = ca.Start.Unix()
 	}
 	return a
 }
@@ -237,7 +237,7 @@ func (s *sender) sendCached(a *cachedAnswer) error {
 func (ca *answerCache) replayed(r *chat.Response) []byte {
 	o := ca.options()
 	o.Request = ca.legacyOnly()
-	enc := ca.rt.Client.NewStreamEncoder(o)
+	enc := ca.Route.Client.NewStreamEncoder(o)
 	var out []byte
 	_ = r.Replay(func(d *chat.Delta) error {
 		out = enc.Append(out, d)
@@ -249,7 +249,7 @@ func (ca *answerCache) replayed(r *chat.Response) []byte {
 // legacyOnly is what of the request still counts for an answer that is already in
 // the client's shape: whether calls are read as function_call.
 func (b *clientBody) legacyOnly() *chat.Request {
-	r, err := b.rt.Client.DecodeRequest(b.in)
+	r, err := b.Route.Client.DecodeRequest(b.in)
 	if err != nil || !r.Legacy {
 		return nil
 	}
@@ -268,14 +268,14 @@ func (ca *answerCache) keepAnswer(out []byte) {
 	if n := len(ca.rec.Attempts); n > 0 {
 		e.Usage, e.Cost = ca.rec.Attempts[n-1].Usage, ca.rec.Attempts[n-1].Cost
 	}
-	ctx, cancel := context.WithTimeout(ca.ctx, ca.CacheTimes.Keep)
+	ctx, cancel := context.WithTimeout(ca.Ctx, ca.CacheTimes.Keep)
 	defer cancel()
 	err := ca.Cache.Put(ctx, k.key, e, k.age)
 	if err == nil && k.seeking != nil && !e.Expires.IsZero() {
 		err = ca.learnMeaning(ctx, k, e)
 	}
 	if err != nil && !errors.Is(err, cache.ErrLate) {
-		ca.fail("keep answer", err)
+		ca.Fail("keep answer", err)
 	}
 }
 
@@ -285,10 +285,10 @@ func (ca *answerCache) whole(out []byte) bool {
 	if wire.KindOf(bytes.TrimSpace(out)) != wire.KindObject || !json.Valid(out) {
 		return false
 	}
-	if ca.rt.Client == nil {
+	if ca.Route.Client == nil {
 		return true
 	}
-	_, err := ca.rt.Client.DecodeResponse(out, &chat.Traits{Provider: ca.rec.Provider})
+	_, err := ca.Route.Client.DecodeResponse(out, &chat.Traits{Provider: ca.rec.Provider})
 	return err == nil
 }
 
@@ -319,7 +319,7 @@ func (ca *answerCache) gather(a *answer) {
 		a.turn.gather = g
 		return
 	}
-	g.dec = ca.rt.Client.NewStreamDecoder(&ca.to.traits)
+	g.dec = ca.Route.Client.NewStreamDecoder(&ca.to.traits)
 	g.parser = new(wire.SSEParser)
 	if framed, ok := g.dec.(chat.Framed); ok {
 		g.parser = framed.Parser()
@@ -377,6 +377,6 @@ func (ca *answerCache) keepStream(a *answer) {
 	}
 	enc := pooled.New()
 	defer enc.Free()
-	enc.B = ca.rt.Client.EncodeResponse(enc.B, g.into.Response(), o)
+	enc.B = ca.Route.Client.EncodeResponse(enc.B, g.into.Response(), o)
 	ca.keepAnswer(enc.B)
 }

@@ -27,7 +27,7 @@ import (
 func (ca *answerCache) seek(leaf *route.Leaf, q *cache.Question) bool {
 	k := ca.caching
 	with := k.rule.Embedder
-	if k.rule.Mode != "semantic" || with == nil || !ca.Cache.Semantic() || ca.rt.Client == nil {
+	if k.rule.Mode != "semantic" || with == nil || !ca.Cache.Semantic() || ca.Route.Client == nil {
 		return false
 	}
 	own := *q
@@ -38,7 +38,7 @@ func (ca *answerCache) seek(leaf *route.Leaf, q *cache.Question) bool {
 			return false
 		}
 	}
-	r, err := ca.rt.Client.DecodeRequest(own.Body)
+	r, err := ca.Route.Client.DecodeRequest(own.Body)
 	if err != nil {
 		return false
 	}
@@ -46,11 +46,11 @@ func (ca *answerCache) seek(leaf *route.Leaf, q *cache.Question) bool {
 	if k.meaning, ok = cache.MeaningOf(&own, r, with.Slug+"/"+with.Model); !ok {
 		return false
 	}
-	k.seeking = ca.Cache.Seek(ca.base, ca.embedder(with), k.meaning.Text)
+	k.seeking = ca.Cache.Seek(ca.Base, ca.embedder(with), k.meaning.Text)
 	// It has been paid for and must be in the books before the process may be
 	// frozen.
 	seeking := k.seeking
-	ca.afterwards = append(ca.afterwards, func() {
+	ca.After(func() {
 		if !seeking.Done() {
 			ca.flush()
 			seeking.Wait()
@@ -76,13 +76,13 @@ func (ca *answerCache) near(ctx context.Context) *cache.Entry {
 	ca.waited += ca.Now().Sub(t)
 	if err != nil {
 		if !errors.Is(err, cache.ErrLate) {
-			ca.fail("cache embedder", err)
+			ca.Fail("cache embedder", err)
 		}
 		return nil
 	}
 	e, err := ca.Cache.Near(ctx, k.meaning.Bucket, vector, k.threshold(), k.age)
 	if err != nil {
-		ca.fail("cache neighbours", err)
+		ca.Fail("cache neighbours", err)
 	}
 	return e
 }
@@ -139,11 +139,11 @@ type lineage struct {
 var _ cache.Embedder = (*embedder)(nil)
 
 func (ca *answerCache) embedder(with *route.CacheEmbedder) *embedder {
-	ask := asked.Headers{TraceID: ca.ask.TraceID, SpanID: asked.NewSpanID(), ParentSpanID: ca.ask.SpanID, NoBodies: ca.ask.NoBodies}
+	ask := asked.Headers{TraceID: ca.Ask.TraceID, SpanID: asked.NewSpanID(), ParentSpanID: ca.Ask.SpanID, NoBodies: ca.Ask.NoBodies}
 	if ask.ParentSpanID == "" {
-		ask.ParentSpanID = ca.ulid
+		ask.ParentSpanID = ca.ULID
 	}
-	return &embedder{relay: ca.Relay, with: with, from: lineage{ca.who, ca.view, ca.ws, ca.org, ca.token, maps.Clone(ca.metadata), ask}}
+	return &embedder{relay: ca.Relay, with: with, from: lineage{ca.Who, ca.View, ca.WS, ca.Org, ca.Token, maps.Clone(ca.metadata), ask}}
 }
 
 // Embed implements cache.Embedder.
@@ -182,10 +182,10 @@ func (e *embedder) Embed(ctx context.Context, text string) ([]float32, error) {
 func (r *Relay) serveChild(w http.ResponseWriter, req *http.Request, from *lineage, body []byte, tree *route.Tree) {
 	c := r.calls.Get().(*call)
 	c.begin(r, w, req, embedRoute)
-	limit := time.AfterFunc(2*embedLimit, c.stop)
-	c.who, c.view, c.ws, c.org = from.who, from.view, from.ws, from.org
-	c.token, c.metadata, c.ask = from.token, from.metadata, from.ask
-	c.trace()
+	limit := time.AfterFunc(2*embedLimit, c.Stop)
+	c.Who, c.View, c.WS, c.Org = from.who, from.view, from.ws, from.org
+	c.Token, c.metadata, c.Ask = from.token, from.metadata, from.ask
+	c.Trace()
 	c.in, c.size = body, int64(len(body))
 	err := c.walkBody()
 	if err == nil {

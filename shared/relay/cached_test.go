@@ -21,9 +21,9 @@ import (
 func asking(endpoint string) *call {
 	c := newCall()
 	c.Relay = &Relay{Options: Options{Cache: &cache.Cache{}}}
-	c.rt = &routes.Route{Endpoint: endpoint, Shape: routes.Unified, Client: openai.Chat{}}
-	c.req = &http.Request{Method: http.MethodPost, Header: http.Header{}}
-	c.org, c.in = &tenant.Organisation{}, []byte(`{}`)
+	c.Route = &routes.Route{Endpoint: endpoint, Shape: routes.Unified, Client: openai.Chat{}}
+	c.Req = &http.Request{Method: http.MethodPost, Header: http.Header{}}
+	c.Org, c.in = &tenant.Organisation{}, []byte(`{}`)
 	return c
 }
 
@@ -41,14 +41,14 @@ func TestWhatMayBeCached(t *testing.T) {
 		"a file":                 {"uploadFile", nil, false},
 		"a batch":                {"createBatch", nil, false},
 		"an edit of an image":    {"imageEdit", nil, false},
-		"pass-through":           {"chatComplete", func(c *call) { c.rt.Shape = routes.Raw }, false},
-		"a list":                 {"chatComplete", func(c *call) { c.rt.Shape = routes.Listing }, false},
-		"GET":                    {"chatComplete", func(c *call) { c.req.Method = http.MethodGet }, false},
+		"pass-through":           {"chatComplete", func(c *call) { c.Route.Shape = routes.Raw }, false},
+		"a list":                 {"chatComplete", func(c *call) { c.Route.Shape = routes.Listing }, false},
+		"GET":                    {"chatComplete", func(c *call) { c.Req.Method = http.MethodGet }, false},
 		"a form":                 {"chatComplete", func(c *call) { c.to.contentType = "multipart/form-data; boundary=b" }, false},
 		"no cache":               {"chatComplete", func(c *call) { c.Cache = nil }, false},
-		"debug off":              {"chatComplete", func(c *call) { c.ask.NoBodies = true }, false},
-		"debug enforced":         {"chatComplete", func(c *call) { c.ask.NoBodies, c.org.Settings.EnforceDebug = true, &yes }, true},
-		"debug refused":          {"chatComplete", func(c *call) { c.org.Settings.EnforceDebug = &no }, false},
+		"debug off":              {"chatComplete", func(c *call) { c.Ask.NoBodies = true }, false},
+		"debug enforced":         {"chatComplete", func(c *call) { c.Ask.NoBodies, c.Org.Settings.EnforceDebug = true, &yes }, true},
+		"debug refused":          {"chatComplete", func(c *call) { c.Org.Settings.EnforceDebug = &no }, false},
 		"a response":             {"createModelResponse", func(c *call) { c.in = []byte(`{"background":false}`) }, true},
 		"one in the background":  {"createModelResponse", func(c *call) { c.in = []byte(`{"background":true}`) }, false},
 		"one that is not clear":  {"createModelResponse", func(c *call) { c.in = []byte(`{"Background":true}`) }, false},
@@ -87,7 +87,7 @@ func TestWithoutACacheNothingIsDone(t *testing.T) {
 func gathered(t *testing.T, d chat.Spoken, stream string, chunk int) (string, bool) {
 	t.Helper()
 	c := asking("chatComplete")
-	c.rt.Client, c.caching = d, &caching{}
+	c.Route.Client, c.caching = d, &caching{}
 	a := &answer{}
 	c.gather(a)
 	for in := []byte(stream); len(in) > 0; {
@@ -210,7 +210,7 @@ func TestWhatIsWhole(t *testing.T) {
 			t.Errorf("%q: %v", body, got)
 		}
 	}
-	c.rt.Client = nil
+	c.Route.Client = nil
 	for body, want := range map[string]bool{`{}`: true, " \n{}": true, `{}{`: false, `"x"`: false} {
 		if got := c.whole([]byte(body)); got != want {
 			t.Errorf("%q: %v", body, got)
@@ -221,7 +221,7 @@ func TestWhatIsWhole(t *testing.T) {
 func TestNamespaceIsChecked(t *testing.T) {
 	c := asking("chatComplete")
 	for _, v := range []string{strings.Repeat("n", maxNamespace+1), "a\tb"} {
-		c.req.Header[headerCacheNamespace] = []string{v}
+		c.Req.Header[headerCacheNamespace] = []string{v}
 		_, err := c.lookUp(&route.Leaf{Cache: &route.Cache{Mode: "simple"}}, []byte(`{}`))
 		var f interface{ Status() int }
 		if !errors.As(err, &f) || f.Status() != http.StatusBadRequest || !strings.Contains(err.Error(), "namespace") {

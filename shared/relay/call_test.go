@@ -30,10 +30,11 @@ func TestMetadataEndsWithItsCall(t *testing.T) {
 	} {
 		req := httptest.NewRequest("POST", "/v1/chat/completions", nil)
 		req.Header.Set(asked.Metadata, x.sent)
+		r.doors = r.newDoors()
 		c.begin(r, httptest.NewRecorder(), req, &routes.Route{Endpoint: "chatComplete"})
-		c.who, c.ws, c.in = &identity.Principal{}, &tenant.Effective{}, []byte(x.body)
-		c.who.Defaults.Metadata = x.defaults
-		if err := c.ask.Read(req.Header); err != nil {
+		c.Who, c.WS, c.in = &identity.Principal{}, &tenant.Effective{}, []byte(x.body)
+		c.Who.Defaults.Metadata = x.defaults
+		if err := c.Ask.Read(req.Header); err != nil {
 			t.Fatal(err)
 		}
 		if err := bodyKeys.Walk(c.in, &c.walk); err != nil {

@@ -1,7 +1,6 @@
 package relay
 
 import (
-	"net/http"
 	"strings"
 	"time"
 
@@ -46,11 +45,11 @@ func (ch *chooser) choose(leaf *route.Leaf) error {
 	ch.rec.OptionIndex = leaf.Path
 	// What the target before was must not stand for this one.
 	ch.rec.Provider, ch.rec.ProviderSlug, ch.rec.IntegrationID, ch.rec.Model = "", "", "", ""
-	if ch.ask.Timeout > 0 {
-		ch.to.timeout = ch.ask.Timeout
+	if ch.Ask.Timeout > 0 {
+		ch.to.timeout = ch.Ask.Timeout
 	}
-	if len(ch.ask.Forward) > 0 {
-		ch.to.forward = ch.ask.Forward
+	if len(ch.Ask.Forward) > 0 {
+		ch.to.forward = ch.Ask.Forward
 	}
 	slug, model := leaf.Slug, leaf.Model
 	if model != "" {
@@ -68,7 +67,7 @@ func (ch *chooser) choose(leaf *route.Leaf) error {
 	if err != nil {
 		return err
 	}
-	if !ch.rehearsing { // a rehearsal asks no token service and no catalogue
+	if !ch.Rehearsing { // a rehearsal asks no token service and no catalogue
 		ch.to.target.Signer, ch.to.target.Trusting = ch.tokens, ch.Trusting
 	}
 	ch.rec.Provider = ch.to.target.Provider.ID
@@ -79,13 +78,13 @@ func (ch *chooser) choose(leaf *route.Leaf) error {
 // slugAsked is the saved provider that the request itself names: header before
 // virtual key before the body's @slug/model.
 func (p *plan) slugAsked(leaf *route.Leaf) string {
-	if s, ok := strings.CutPrefix(p.ask.Provider, "@"); ok {
+	if s, ok := strings.CutPrefix(p.Ask.Provider, "@"); ok {
 		return s
 	}
-	if p.ask.VirtualKey != "" {
-		return strings.TrimPrefix(p.ask.VirtualKey, "@")
+	if p.Ask.VirtualKey != "" {
+		return strings.TrimPrefix(p.Ask.VirtualKey, "@")
 	}
-	if p.ask.Provider == "" || leaf.Passthrough {
+	if p.Ask.Provider == "" || leaf.Passthrough {
 		return p.slug
 	}
 	return ""
@@ -94,14 +93,14 @@ func (p *plan) slugAsked(leaf *route.Leaf) string {
 // chooseSaved uses a saved provider. Its credential goes only to the provider's
 // own address or to the host saved with it.
 func (ch *chooser) chooseSaved(slug string) error {
-	s, err := saved.Load(ch.ctx, ch.view, ch.who.Scope, slug, ch.start)
+	s, err := saved.Load(ch.Ctx, ch.View, ch.Who.Scope, slug, ch.Start)
 	if err != nil {
 		return err
 	}
 	if host, field := ch.hostAsked(); host != "" && !sameHost(host, s.CustomHost) {
 		return storedWithAddress(field)
 	}
-	if ch.rt.Shape == routes.Raw {
+	if ch.Route.Shape == routes.Raw {
 		if named := s.Provider.PathModel(ch.rawPath()); named != "" {
 			ch.to.model = named // whatever the body says
 		}
@@ -110,10 +109,10 @@ func (ch *chooser) chooseSaved(slug string) error {
 		if err := s.Allows(ch.to.model); err != nil {
 			return err
 		}
-	} else if (ch.unread || ch.rt.AnyModel || ch.prompted()) && s.Integration.Restricts() {
+	} else if (ch.unread || ch.Route.AnyModel || ch.prompted()) && s.Integration.Restricts() {
 		return fault.Newf(fault.ModelNotAllowed, "model", "The provider @%s serves some models only, and the model of this body cannot be read; send it as plain JSON", s.Slug)
 	}
-	cred, err := s.Open(ch.ctx, ch.Sealer)
+	cred, err := s.Open(ch.Ctx, ch.Sealer)
 	if err != nil {
 		return err
 	}
@@ -144,7 +143,7 @@ func (ch *chooser) chooseDirect(leaf *route.Leaf) error {
 	name := leaf.Provider
 	inline := name == ""
 	if inline {
-		name = ch.ask.Provider
+		name = ch.Ask.Provider
 	}
 	if name == "" {
 		return fault.New(fault.MissingProvider, "x-gateway-provider", "Either x-gateway-config or x-gateway-provider header is required; or name a saved provider in the model as @slug/model")
@@ -153,8 +152,8 @@ func (ch *chooser) chooseDirect(leaf *route.Leaf) error {
 	if !ok {
 		return fault.Newf(fault.UnknownProvider, "x-gateway-provider", "Invalid provider passed: %q is not a provider of this gateway", clipText(name))
 	}
-	if inline && ch.blocksInline() {
-		return ch.blocked(fault.InlineProviderBlocked, "x-gateway-provider", "a provider name")
+	if inline && ch.BlocksInline() {
+		return ch.Blocked(fault.InlineProviderBlocked, "x-gateway-provider", "a provider name")
 	}
 	var cred provider.Credential
 	var err error
@@ -169,7 +168,7 @@ func (ch *chooser) chooseDirect(leaf *route.Leaf) error {
 	}
 	if cred.Key == "" {
 		var sent provider.Credential
-		if sent, err = provider.CredentialFromHeaders(p, ch.headersForProvider()); err != nil {
+		if sent, err = provider.CredentialFromHeaders(p, ch.HeadersForProvider()); err != nil {
 			return err
 		}
 		cred = cred.Or(sent)
@@ -188,83 +187,48 @@ func (ch *chooser) chooseDirect(leaf *route.Leaf) error {
 	return nil
 }
 
-// keyHeaders are where clients put keys. A client that is set up for one
-// provider may send the gateway's key in any of them.
-var keyHeaders = [...]string{"X-Api-Key", "Api-Key", "X-Goog-Api-Key"}
-
-// headersForProvider are the client's headers without the gateway key, wherever
-// it came.
-func (q *request) headersForProvider() http.Header {
-	h, mine := q.req.Header, false
-	drop := func(name string) {
-		if !mine {
-			h, mine = h.Clone(), true
-		}
-		h.Del(name)
-	}
-	if q.keyInAuth {
-		drop("Authorization")
-	}
-	for _, name := range keyHeaders {
-		if q.holdsKey(name) {
-			drop(name)
-		}
-	}
-	return h
-}
-
-// holdsKey tells whether a header of the client carries the gateway key.
-func (q *request) holdsKey(name string) bool {
-	for _, v := range q.req.Header[name] {
-		if strings.TrimSpace(v) == q.token {
-			return true
-		}
-	}
-	return false
-}
-
 // speak settles which dialect the target speaks on this route.
 func (ch *chooser) speak() error {
 	p := ch.to.target.Provider
 	switch {
-	case ch.rt.Shape == routes.Raw:
+	case ch.Route.Shape == routes.Raw:
 		return nil
-	case ch.rt.Shape == routes.Listing:
-		ch.to.op = ch.rt.Operation
+	case ch.Route.Shape == routes.Listing:
+		ch.to.op = ch.Route.Operation
 		return nil
 	}
 	if err := ch.needsModel(); err != nil {
 		return err
 	}
-	if ch.rt.Client == nil {
+	if ch.Route.Client == nil {
 		return ch.speakOperation()
 	}
-	name, op, ok := ch.to.target.Speaks(ch.rt.Operation, ch.rt.Client.Name(), ch.to.model)
+	name, op, ok := ch.to.target.Speaks(ch.Route.Operation, ch.Route.Client.Name(), ch.to.model)
 	if ok {
 		ch.to.dialect, ok = ch.dialects[name]
 	}
 	if !ok {
-		return unsupported(ch.rt.Endpoint, p)
+		return unsupported(ch.Route.Endpoint, p)
 	}
 	if ch.to.model == "" && !ch.sameDialect() {
 		return fault.Invalid("model", "is required: %s keeps no prompts that name one", p.ID)
 	}
-	ch.to.op, ch.to.traits = op, ch.to.target.TraitsFor(ch.ctx, ch.to.model)
+	ch.to.op, ch.to.traits = op, ch.to.target.TraitsFor(ch.Ctx, ch.to.model)
 	ch.plainer.apply(ch.target)
 	ch.to.upstream = ch.to.target.UpstreamModel(ch.to.model)
-	ch.loss.Strict, ch.loss.StrictAnswer = ch.ask.NoLoss, ch.strict()
+	ch.loss.Strict, ch.loss.StrictAnswer = ch.Ask.NoLoss, ch.strict()
 	return ch.mayRefer()
 }
 
 // speakOperation settles how the target takes an operation that is no
 // conversation: in the client's own shape, or by a translator.
 func (ch *chooser) speakOperation() error {
-	ch.loss.Strict, ch.loss.StrictAnswer = ch.ask.NoLoss, false
-	if ch.rt.Local != nil && ch.to.target.DialectOf(ch.rt.Operation, ch.to.model) == "" {
-		ch.to.op, ch.to.local = ch.rt.Operation, true
+	ch.loss.Strict, ch.loss.StrictAnswer = ch.Ask.NoLoss, false
+	if ch.Route.Local != nil && ch.to.target.DialectOf(ch.Route.Operation, ch.to.model) == "" {
+		ch.to.op, ch.to.local = ch.Route.Operation, true
 		return nil
 	}
-	p, op := ch.to.target.Provider, ch.rt.Operation
+	p, op := ch.to.target.Provider, ch.Route.Operation
 	if err := ch.needsRecording(op); err != nil {
 		return err
 	}
@@ -274,10 +238,10 @@ func (ch *chooser) speakOperation() error {
 	name := ch.to.target.DialectOf(op, ch.to.model)
 	ch.to.jobs = ch.jobs[name]
 	if ch.to.carrier = ch.carriers[name]; ch.to.carrier == nil && ch.to.jobs == nil && name != provider.OpenAI && name != provider.OpenAIResponses && !ch.through() {
-		return unsupported(ch.rt.Endpoint, p)
+		return unsupported(ch.Route.Endpoint, p)
 	}
-	ch.to.op, ch.to.traits = op, ch.to.target.TraitsFor(ch.ctx, ch.to.model)
-	if ch.to.model != "" && !(ch.rt.NoModel && ch.model == "") {
+	ch.to.op, ch.to.traits = op, ch.to.target.TraitsFor(ch.Ctx, ch.to.model)
+	if ch.to.model != "" && !(ch.Route.NoModel && ch.model == "") {
 		ch.to.upstream = ch.to.target.UpstreamModel(ch.to.model)
 	}
 	return nil
@@ -287,7 +251,7 @@ func (ch *chooser) speakOperation() error {
 func (tg *target) carried() *chat.Asked {
 	return &chat.Asked{
 		Body: tg.in, Model: tg.to.upstream, Operation: string(tg.to.op), Traits: &tg.to.traits, Loss: &tg.loss, Field: tg.to.target.Field,
-		ID: tg.ulid, Created: tg.start.Unix(), ProviderName: tg.to.target.Provider.ID, Strict: tg.strict(),
+		ID: tg.ULID, Created: tg.Start.Unix(), ProviderName: tg.to.target.Provider.ID, Strict: tg.strict(),
 	}
 }
 
@@ -307,16 +271,8 @@ func unsupported(endpoint string, p *provider.Provider) error {
 
 // sameDialect tells whether the bytes can be forwarded.
 func (tg *target) sameDialect() bool {
-	if tg.rt.Client == nil {
+	if tg.Route.Client == nil {
 		return tg.to.carrier == nil
 	}
-	return tg.to.dialect.Name() == tg.rt.Client.Name()
-}
-
-// blocksInline tells whether the organisation or the installation refuses what a
-// request brings along.
-func (q *request) blocksInline() bool { return q.BlockInline || q.org.Settings.BlockInlineConfig }
-
-func (q *request) blocked(code fault.Code, field, what string) error {
-	return fault.Newf(code, field, "This organisation takes saved configuration only: %s cannot be sent with a request", what)
+	return tg.to.dialect.Name() == tg.Route.Client.Name()
 }

@@ -1,6 +1,12 @@
 package relay
 
-import "gateway/shared/relay/routes"
+import (
+	"gateway/shared/relay/admitted"
+	"gateway/shared/relay/routes"
+)
+
+// Behalf is who a request is made for that came from no client.
+type Behalf = admitted.Behalf
 
 // What a family declares: see relay/routes.
 type (

@@ -51,7 +51,7 @@ func (a *answer) header() http.Header {
 // sleep waits before a retry, unless the client goes.
 func (o *outbound) sleep(d time.Duration) error {
 	defer func(from time.Time) { o.waited += o.Now().Sub(from) }(o.Now())
-	ctx := o.req.Context()
+	ctx := o.Req.Context()
 	if ctx.Err() != nil || d > 0 && !o.Sleep(ctx.Done(), d) {
 		return fault.New(fault.RequestTimeout, "", "The client went away before a retry")
 	}

@@ -19,14 +19,14 @@ func (ch *chooser) effective() error {
 		return err
 	}
 	ch.to.body = body
-	if ch.rt.Shape != routes.Unified {
+	if ch.Route.Shape != routes.Unified {
 		return nil
 	}
 	ch.byResponses(body)
-	if ch.rt.Client != nil {
+	if ch.Route.Client != nil {
 		// What a config makes of a body keeps to the same bounds.
 		checked := chat.Checked{ByTarget: true}
-		if err := ch.rt.Client.Check(body, &checked); err != nil {
+		if err := ch.Route.Client.Check(body, &checked); err != nil {
 			return err
 		}
 		if err := ch.withinBounds(checked.Excess); err != nil {
@@ -36,6 +36,6 @@ func (ch *chooser) effective() error {
 	if err := bodyKeys.Walk(body, &ch.edited); err != nil {
 		return err
 	}
-	ch.demands = ch.demandsOf(body, &ch.edited, ch.rt.Demand)
+	ch.demands = ch.demandsOf(body, &ch.edited, ch.Route.Demand)
 	return nil
 }

@@ -22,7 +22,7 @@ func (me *meters) used(m chat.Meter) pricing.Usage {
 	if !u.Known() {
 		return me.estimate(m.OutputEstimate())
 	}
-	if me.stream && !m.Complete && !me.rt.NoOutput {
+	if me.stream && !m.Complete && !me.Route.NoOutput {
 		madeUp(&u, m)
 	}
 	return u
@@ -41,7 +41,7 @@ func madeUp(u *pricing.Usage, m chat.Meter) {
 func (me *meters) estimate(output int64) pricing.Usage {
 	var u pricing.Usage
 	u.Set(pricing.Input, me.estimateInput())
-	if !me.rt.NoOutput {
+	if !me.Route.NoOutput {
 		u.Set(pricing.Output, output)
 	}
 	u.Estimated = true
@@ -52,8 +52,8 @@ func (me *meters) estimate(output int64) pricing.Usage {
 // four for each message; other bodies count as they are.
 func (me *meters) estimateInput() int64 {
 	r := me.decoded
-	if r == nil && me.rt.Client != nil {
-		r, _ = me.rt.Client.DecodeRequest(me.in) // a body that was answered can be read
+	if r == nil && me.Route.Client != nil {
+		r, _ = me.Route.Client.DecodeRequest(me.in) // a body that was answered can be read
 	}
 	if r == nil {
 		return tokensOf(len(me.in))

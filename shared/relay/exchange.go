@@ -25,7 +25,7 @@ func (x *exchanges) attempt(body []byte) answer {
 	x.rec.Attempts = append(x.rec.Attempts, usage.Attempt{})
 	at := &x.rec.Attempts[len(x.rec.Attempts)-1]
 	at.Provider, at.ProviderSlug, at.Model = x.to.target.Provider.ID, x.rec.ProviderSlug, fault.Clip(x.to.model, maxModel)
-	at.OptionIndex, at.Start = x.rec.OptionIndex, x.since()
+	at.OptionIndex, at.Start = x.rec.OptionIndex, x.Since()
 	a := x.exchange(body, at)
 	x.judge(&a, at)
 	return a
@@ -33,7 +33,7 @@ func (x *exchanges) attempt(body []byte) answer {
 
 // judge notes how an attempt ended.
 func (bk *books) judge(a *answer, at *usage.Attempt) {
-	at.Latency = bk.since() - at.Start
+	at.Latency = bk.Since() - at.Start
 	if a.fault != nil {
 		at.Status, at.ErrorCode = a.fault.Status(), string(a.fault.Code)
 		if a.connectFailed() {
@@ -73,7 +73,7 @@ func (x *exchanges) exchange(body []byte, at *usage.Attempt) answer {
 		return refusal(x.unreachable(err))
 	}
 	at.RequestID = requestID(resp.Header)
-	if x.rt.Shape != routes.Raw && (resp.StatusCode < 200 || resp.StatusCode > 299) {
+	if x.Route.Shape != routes.Raw && (resp.StatusCode < 200 || resp.StatusCode > 299) {
 		// The time for the head counts for an error's whole body.
 		refused := x.providerRefused(resp)
 		patience.Stop()
@@ -86,7 +86,7 @@ func (x *exchanges) exchange(body []byte, at *usage.Attempt) answer {
 		_ = resp.Body.Close()
 		return refusal(patience.Late())
 	}
-	if x.rt.Shape != routes.Raw && x.stream && x.rt.Client != nil {
+	if x.Route.Shape != routes.Raw && x.stream && x.Route.Client != nil {
 		return x.startStream(resp)
 	}
 	if x.takesWhole(resp) {
@@ -109,7 +109,7 @@ func (st *streams) startStream(resp *http.Response) answer {
 		return refusal(unreadableAnswer(err))
 	}
 	if st.sameDialect() {
-		a.filter = st.rt.Client.NewStreamFilter(&chat.FilterOptions{Strict: st.strict(), IncludeUsage: st.wantUsage, Injected: st.injected})
+		a.filter = st.Route.Client.NewStreamFilter(&chat.FilterOptions{Strict: st.strict(), IncludeUsage: st.wantUsage, Injected: st.injected})
 	} else {
 		st.startTurn(a, chat.Promised(st.decoded, st.to.dialect.NewStreamDecoder(&st.to.traits)), st.options())
 	}
@@ -120,7 +120,7 @@ func (st *streams) startStream(resp *http.Response) answer {
 
 // startTurn begins to translate what dec reads for the client.
 func (st *streams) startTurn(a *answer, dec chat.StreamDecoder, o *chat.Options) {
-	a.turn = newTurn(dec, st.rt.Client, o, &st.loss)
+	a.turn = newTurn(dec, st.Route.Client, o, &st.loss)
 	if st.turnBuf == nil {
 		st.turnBuf = pooled.For(2 * streamChunk)
 	}
@@ -171,39 +171,39 @@ func (x *exchanges) providerRefused(resp *http.Response) answer {
 
 // errorDialect reads the errors of routes that are no conversations: they have
 // the OpenAI shape.
-func (q *request) errorDialect() chat.Provider { return q.dialects["openai.chat"] }
+func (r *Relay) errorDialect() chat.Provider { return r.dialects["openai.chat"] }
 
 // upstreamRequest builds the request to the provider.
 func (rq *requests) upstreamRequest(body []byte) (*http.Request, error) {
 	h := make(http.Header, 8)
-	ctx := rq.ctx
+	ctx := rq.Ctx
 	if len(body) > 0 {
 		if rq.sending == nil {
 			rq.sending = newOutgoing(rq.out())
 		}
 		ctx = rq.sending.watch(ctx)
 	}
-	req := (&http.Request{Method: rq.req.Method, Header: h, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}).WithContext(ctx)
+	req := (&http.Request{Method: rq.Req.Method, Header: h, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}).WithContext(ctx)
 	var err error
-	if rq.rt.Shape == routes.Raw {
+	if rq.Route.Shape == routes.Raw {
 		if req.URL, err = rq.rawURL(); err != nil {
 			return nil, err
 		}
-		egress.CopyRequestHeaders(h, rq.headersForProvider())
+		egress.CopyRequestHeaders(h, rq.HeadersForProvider())
 	} else {
 		if req.URL, err = rq.unifiedURL(); err != nil {
 			return nil, err
 		}
 		switch {
 		case rq.form != nil:
-			h["Content-Type"] = rq.req.Header["Content-Type"][:1:1]
+			h["Content-Type"] = rq.Req.Header["Content-Type"][:1:1]
 		case rq.to.contentType != "":
 			h["Content-Type"] = []string{rq.to.contentType}
 		case len(body) > 0:
 			h["Content-Type"] = jsonType
 		}
 		h["Accept"] = acceptJSON
-		if (rq.rt.Binary || rq.rt.Media) && rq.to.carrier == nil {
+		if (rq.Route.Binary || rq.Route.Media) && rq.to.carrier == nil {
 			h["Accept"] = acceptAll
 		}
 		if rq.stream {
@@ -211,7 +211,7 @@ func (rq *requests) upstreamRequest(body []byte) (*http.Request, error) {
 		}
 	}
 	for _, name := range rq.to.forward {
-		if v, ok := rq.req.Header[name]; ok && egress.Forwardable(name) && !(name == "Authorization" && rq.keyInAuth) && !rq.holdsKey(name) {
+		if v, ok := rq.Req.Header[name]; ok && egress.Forwardable(name) && !(name == "Authorization" && rq.KeyInAuth) && !rq.HoldsKey(name) {
 			h[name] = v
 		}
 	}
@@ -222,10 +222,10 @@ func (rq *requests) upstreamRequest(body []byte) (*http.Request, error) {
 	}
 	rq.setBeta(h)
 	rq.setBody(req, body)
-	if rq.rehearsing {
+	if rq.Rehearsing {
 		return req, nil // no token is asked for
 	}
-	if err := rq.to.target.Authorize(rq.ctx, req, body); err != nil {
+	if err := rq.to.target.Authorize(rq.Ctx, req, body); err != nil {
 		return nil, err
 	}
 	h["User-Agent"] = userAgent
@@ -251,8 +251,8 @@ func (o *outbound) setBody(req *http.Request, body []byte) {
 	case o.form != nil:
 		req.Body, req.ContentLength = o.formStream()
 		o.bodySpent = true
-	case o.rt.Shape == routes.Raw && o.in == nil && o.req.Body != nil && o.req.ContentLength != 0:
-		req.Body, req.ContentLength = exactly(o.req.Body, o.req.ContentLength), o.req.ContentLength
+	case o.Route.Shape == routes.Raw && o.in == nil && o.Req.Body != nil && o.Req.ContentLength != 0:
+		req.Body, req.ContentLength = exactly(o.Req.Body, o.Req.ContentLength), o.Req.ContentLength
 		o.bodySpent = true
 	default:
 		req.Body = http.NoBody
@@ -260,7 +260,7 @@ func (o *outbound) setBody(req *http.Request, body []byte) {
 }
 
 func (o *outbound) unifiedURL() (*url.URL, error) {
-	if o.rt.Shape != routes.Listing && o.rt.Client == nil && (o.nameless() || o.through()) {
+	if o.Route.Shape != routes.Listing && o.Route.Client == nil && (o.nameless() || o.through()) {
 		return o.operationURL(o.to.op, o.id)
 	}
 	if s := o.to.saved; s != nil {
@@ -270,7 +270,7 @@ func (o *outbound) unifiedURL() (*url.URL, error) {
 	}
 	var raw string
 	var err error
-	if o.rt.Shape == routes.Listing && !o.to.target.Provider.Serves(o.to.op) {
+	if o.Route.Shape == routes.Listing && !o.to.target.Provider.Serves(o.to.op) {
 		raw, err = o.to.target.PassthroughURL("/models", "")
 	} else {
 		raw, err = o.to.target.URL(o.to.op, o.to.model, o.stream)
@@ -310,7 +310,7 @@ func (e *exactURLs) exact(raw string) (*url.URL, error) {
 }
 
 func (o *outbound) rawURL() (*url.URL, error) {
-	raw, err := o.to.target.PassthroughURL(o.rawPath(), o.req.URL.RawQuery)
+	raw, err := o.to.target.PassthroughURL(o.rawPath(), o.Req.URL.RawQuery)
 	if err != nil {
 		return nil, err
 	}

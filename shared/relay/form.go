@@ -14,22 +14,22 @@ import (
 // readForm takes a multipart body: whole into memory when it is small, else its
 // fields up to the first file, the rest left in the request.
 func (b *clientBody) readForm() error {
-	boundary, err := form.BoundaryOf(asked.One(b.req.Header, "Content-Type"))
+	boundary, err := form.BoundaryOf(asked.One(b.Req.Header, "Content-Type"))
 	if err != nil {
 		return err
 	}
-	limit, length := b.bodyLimit(), b.req.ContentLength
+	limit, length := b.bodyLimit(), b.Req.ContentLength
 	if length > limit {
 		return fault.Newf(fault.BodyTooLarge, "body", "must have at most %d bytes", limit)
 	}
 	room := form.Room(length)
 	if room > egress.Uncounted {
-		if err := b.lease.Take(b.ctx, room); err != nil {
+		if err := b.Lease.Take(b.Ctx, room); err != nil {
 			return err
 		}
 	}
 	b.inBuf = pooled.For(int(min(room, pooled.Most)))
-	f, err := form.Read(b.req.Body, boundary, length, b.inBuf.B)
+	f, err := form.Read(b.Req.Body, boundary, length, b.inBuf.B)
 	if err != nil {
 		return unreadForm(err)
 	}
@@ -44,7 +44,7 @@ func (b *clientBody) readForm() error {
 	} else {
 		b.inBuf = nil // the transport may read its bytes after the request is over
 	}
-	if !b.rt.NoOutput {
+	if !b.Route.NoOutput {
 		b.own.outBound, b.own.outAssumed = routes.DefaultReserveOutput, true
 	}
 	return b.takeForm()
@@ -72,21 +72,21 @@ func (b *clientBody) takeForm() error {
 		}
 		b.own.stream = v == "true"
 	}
-	if b.rt.CheckForm != nil {
-		if err := b.rt.CheckForm(b.form); err != nil {
+	if b.Route.CheckForm != nil {
+		if err := b.Route.CheckForm(b.form); err != nil {
 			return err
 		}
 	}
-	if b.rt.Demand != nil {
-		b.own.wanted = b.rt.Demand(b.field, max(b.req.ContentLength, int64(len(b.form.Head()))))
+	if b.Route.Demand != nil {
+		b.own.wanted = b.Route.Demand(b.field, max(b.Req.ContentLength, int64(len(b.form.Head()))))
 	}
-	if b.rt.NoModel {
+	if b.Route.NoModel {
 		return nil
 	}
 	name, ok := b.form.Get("model")
 	if !ok {
-		if b.rt.DefaultModel != "" {
-			name = b.rt.DefaultModel
+		if b.Route.DefaultModel != "" {
+			name = b.Route.DefaultModel
 		} else if b.form.Whole() {
 			return fault.Invalid("model", "model is required")
 		}

@@ -80,7 +80,7 @@ var (
 // signOfLife is what clients of the route's dialect pass over: a comment, or the
 // ping event where the dialect has one.
 func (st *streams) signOfLife() []byte {
-	if st.rt.Client.Name() == "anthropic.messages" {
+	if st.Route.Client.Name() == "anthropic.messages" {
 		return pingSign
 	}
 	return commentSign

@@ -13,7 +13,7 @@ func (bk *books) limitTarget() error {
 	if err != nil {
 		// What one limit refuses is not charged to the others.
 		for _, a := range bk.admittedTargets[before:] {
-			a.GiveBack(bk.base)
+			a.GiveBack(bk.Base)
 		}
 		bk.admittedTargets = bk.admittedTargets[:before]
 	}
@@ -22,13 +22,13 @@ func (bk *books) limitTarget() error {
 
 func (bk *books) countTarget() error {
 	if rates := withRates(bk.to.subjects); len(rates) > 0 {
-		admitted, err := bk.Ledger.Admit(bk.ctx, rates)
+		admitted, err := bk.Ledger.Admit(bk.Ctx, rates)
 		if err != nil {
 			return err
 		}
 		bk.admittedTargets = append(bk.admittedTargets, admitted)
 	}
-	if bk.rt.Free || bk.costsNothing() {
+	if bk.Route.Free || bk.costsNothing() {
 		return nil
 	}
 	own, its := bk.budgeted()
@@ -43,9 +43,9 @@ func (bk *books) countTarget() error {
 	var err error
 	if len(own) > 0 {
 		if bk.reserved == nil {
-			bk.reserved, err = bk.Ledger.Reserve(bk.ctx, bk.ulid, own, bound)
+			bk.reserved, err = bk.Ledger.Reserve(bk.Ctx, bk.ULID, own, bound)
 		} else {
-			err = bk.reserved.Raise(bk.ctx, bound)
+			err = bk.reserved.Raise(bk.Ctx, bound)
 		}
 		if err != nil {
 			return err
@@ -56,16 +56,16 @@ func (bk *books) countTarget() error {
 		return nil
 	}
 	bk.held.attempts, bk.held.cost, bk.held.tokens = len(bk.rec.Attempts), bk.rec.Cost, bk.rec.Usage.TotalTokens()
-	bk.held.reserved, err = bk.Ledger.Reserve(bk.ctx, bk.ulid, its, bound)
+	bk.held.reserved, err = bk.Ledger.Reserve(bk.Ctx, bk.ULID, its, bound)
 	return err
 }
 
 func (bk *books) reserveTokens(bound int64) error {
-	if err := bk.admitted.ReserveTokens(bk.ctx, bound); err != nil {
+	if err := bk.admitted.ReserveTokens(bk.Ctx, bound); err != nil {
 		return err
 	}
 	for _, a := range bk.admittedTargets {
-		if err := a.ReserveTokens(bk.ctx, bound); err != nil {
+		if err := a.ReserveTokens(bk.Ctx, bound); err != nil {
 			return err
 		}
 	}
@@ -87,7 +87,7 @@ func (bk *books) settleTarget() {
 	if h.reserved == nil {
 		return
 	}
-	ctx := bk.base
+	ctx := bk.Base
 	var err error
 	if len(bk.rec.Attempts) == h.attempts {
 		err = h.reserved.Release(ctx)
@@ -95,7 +95,7 @@ func (bk *books) settleTarget() {
 		err = h.reserved.Settle(ctx, bk.rec.Cost-h.cost, bk.rec.Usage.TotalTokens()-h.tokens)
 	}
 	if err != nil {
-		bk.fail("settle", err)
+		bk.Fail("settle", err)
 	}
 	bk.rec.SettleSubjects = append(bk.rec.SettleSubjects, h.reserved.Entries()...)
 	h.reserved = nil
@@ -114,7 +114,7 @@ func withRates(subjects []*ledger.Subject) []*ledger.Subject {
 // budgeted are the subjects with a budget in force: the caller's own and the
 // target's.
 func (bk *books) budgeted() (own, its []*ledger.Subject) {
-	for _, s := range [...]*ledger.Subject{bk.who.Subject, bk.ws.Subject} {
+	for _, s := range [...]*ledger.Subject{bk.Who.Subject, bk.WS.Subject} {
 		if s != nil && len(s.Budgets) > 0 {
 			own = append(own, s)
 		}

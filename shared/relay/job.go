@@ -24,7 +24,7 @@ import (
 // exchangeJob performs an operation of the target's jobs. Its calls count as one
 // attempt.
 func (jc *jobCalls) exchangeJob(body []byte, at *usage.Attempt) answer {
-	ctx := jc.beginPatience(jc.ctx)
+	ctx := jc.beginPatience(jc.Ctx)
 	j, err := jc.job(body, at)
 	if err != nil {
 		return refusal(err)
@@ -54,16 +54,16 @@ func (jc *jobCalls) exchangeJob(body []byte, at *usage.Attempt) answer {
 // job is the operation for the target.
 func (jc *jobCalls) job(body []byte, at *usage.Attempt) (*chat.Job, error) {
 	j := &chat.Job{
-		Operation: string(jc.to.op), ID: jc.id, Query: url.Values{}, Model: jc.to.upstream, Request: jc.ulid, Now: jc.start,
+		Operation: string(jc.to.op), ID: jc.id, Query: url.Values{}, Model: jc.to.upstream, Request: jc.ULID, Now: jc.Start,
 		ProviderName: jc.to.target.Provider.ID, Strict: jc.strict(), Loss: &jc.loss, Field: jc.to.target.Field,
-		Header: func(name string) string { return asked.One(jc.req.Header, name) },
-		Talk:   jc.talk, Room: jc.rooms.Of(jc.who.Scope),
+		Header: func(name string) string { return asked.One(jc.Req.Header, name) },
+		Talk:   jc.talk, Room: jc.rooms.Of(jc.Who.Scope),
 		Call: func(ctx context.Context, call *chat.JobCall) (*http.Response, error) {
 			return jc.callJob(ctx, call, at)
 		},
 	}
-	if jc.req.Method == http.MethodGet || jc.req.Method == http.MethodDelete {
-		j.Query = jc.req.URL.Query()
+	if jc.Req.Method == http.MethodGet || jc.Req.Method == http.MethodDelete {
+		j.Query = jc.Req.URL.Query()
 	}
 	if jc.form == nil {
 		j.Body = body
@@ -132,7 +132,7 @@ func (jc *jobCalls) talk(client, model string) (*chat.Talk, error) {
 	if !ok {
 		return nil, unsupported(client, jc.to.target.Provider)
 	}
-	traits := jc.to.target.TraitsFor(jc.ctx, model)
+	traits := jc.to.target.TraitsFor(jc.Ctx, model)
 	talk.Traits = &traits
 	return talk, nil
 }
@@ -189,7 +189,7 @@ func (jc *jobCalls) callJob(ctx context.Context, call *chat.JobCall, at *usage.A
 		req.Header[k] = v
 	}
 	if call.URL == "" {
-		err = target.Authorize(jc.ctx, req, call.Body)
+		err = target.Authorize(jc.Ctx, req, call.Body)
 	}
 	if err != nil {
 		_ = req.Body.Close()

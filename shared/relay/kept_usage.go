@@ -17,7 +17,7 @@ import (
 // costsNothing tells whether what is passed through to things that a provider
 // keeps cannot cost anything. Then no budget asks for its price.
 func (tg *target) costsNothing() bool {
-	if tg.rt.Shape != routes.Raw {
+	if tg.Route.Shape != routes.Raw {
 		return false
 	}
 	s := tg.keptPath()
@@ -25,7 +25,7 @@ func (tg *target) costsNothing() bool {
 		return false
 	}
 	p := tg.to.target.Provider
-	return s.Free(tg.req.Method, tg.rawPath(), p != nil && p.Serves(provider.ResponsesCreate))
+	return s.Free(tg.Req.Method, tg.rawPath(), p != nil && p.Serves(provider.ResponsesCreate))
 }
 
 // usedRaw is what a passed-through answer is charged. told: nothing is to be
@@ -84,7 +84,7 @@ func lastRun(m *tail.Meter) []byte {
 // sees it. The rows of a batch run at the provider, long after it was created,
 // so its cost comes to no request of their own.
 func (s *sender) settleBatch(answer []byte) {
-	if s.rt.Operation != provider.BatchesGet && s.rt.Operation != provider.BatchesOutput || s.to.saved == nil || s.errorDialect() == nil {
+	if s.Route.Operation != provider.BatchesGet && s.Route.Operation != provider.BatchesOutput || s.to.saved == nil || s.errorDialect() == nil {
 		return
 	}
 	b, ok := kept.EndedBatch(answer)
@@ -119,19 +119,19 @@ func (s *sender) rowsUsage(id string, batch []byte) {
 		return
 	}
 	if claimed, err := s.batchClaimed(id); claimed || err != nil {
-		s.fail("look for a batch's claim", err)
+		s.Fail("look for a batch's claim", err)
 		return
 	}
 	op, asked := s.to.op, s.id
 	resp, err := s.again(provider.FilesContent, b.Output)
 	s.to.op, s.id = op, asked
 	if err != nil {
-		s.fail("usage of a batch", err)
+		s.Fail("usage of a batch", err)
 		return
 	}
 	used, err := job.RowsUsage(resp.Body)
 	if err != nil {
-		s.fail("usage of a batch", err)
+		s.Fail("usage of a batch", err)
 		return
 	}
 	if s.claimBooking(id) {
@@ -144,18 +144,18 @@ func (s *sender) rowsUsage(id string, batch []byte) {
 // fails is done again by the next request.
 func (jc *jobCalls) jobUsage(id string) {
 	if claimed, err := jc.batchClaimed(id); claimed || err != nil {
-		jc.fail("look for a batch's claim", err)
+		jc.Fail("look for a batch's claim", err)
 		return
 	}
 	j, err := jc.job(nil, &jc.rec.Attempts[len(jc.rec.Attempts)-1])
 	if err != nil {
-		jc.fail("usage of a batch", err)
+		jc.Fail("usage of a batch", err)
 		return
 	}
 	j.Operation, j.ID = string(provider.BatchesOutput), id
-	used, err := jc.to.jobs.Usage(jc.ctx, j)
+	used, err := jc.to.jobs.Usage(jc.Ctx, j)
 	if err != nil {
-		jc.fail("usage of a batch", err)
+		jc.Fail("usage of a batch", err)
 		return
 	}
 	if len(used) > 0 && jc.claimBooking(id) {
@@ -182,9 +182,9 @@ func (me *meters) bookRows(used []chat.Meter) {
 // provider did in its own time.
 func (o *ownerWall) claimBooking(id string) bool {
 	sc, place := o.booked()
-	first, err := o.owners.Claim(o.base, sc, place, id, o.ulid)
+	first, err := o.owners.Claim(o.Base, sc, place, id, o.ULID)
 	if err != nil {
-		o.fail("claim booking", err)
+		o.Fail("claim booking", err)
 	}
 	return first
 }
@@ -192,16 +192,16 @@ func (o *ownerWall) claimBooking(id string) bool {
 // batchClaimed tells whether the usage of a batch stands in the books.
 func (o *ownerWall) batchClaimed(id string) (bool, error) {
 	sc, place := o.booked()
-	return o.owners.Claimed(o.ctx, sc, place, id)
+	return o.owners.Claimed(o.Ctx, sc, place, id)
 }
 
 // booked is where such things are claimed for the books: what is made with a
 // credential of the caller's own in the caller's workspace.
 func (o *ownerWall) booked() (sc store.Scope, place string) {
 	if o.to.saved == nil {
-		return o.who.Scope, o.to.target.Provider.ID
+		return o.Who.Scope, o.to.target.Provider.ID
 	}
-	return o.who.Scope.Organisation(), o.to.saved.IntegrationID
+	return o.Who.Scope.Organisation(), o.to.saved.IntegrationID
 }
 
 // spend takes the cost of the request from the budgets though none was reserved:
@@ -209,18 +209,18 @@ func (o *ownerWall) booked() (sc store.Scope, place string) {
 // record alone.
 func (bk *books) spend() {
 	own, its := bk.budgeted()
-	bound := ledger.Bound{Cost: bk.rec.Cost, Tokens: bk.rec.Usage.TotalTokens(), Priced: bk.rec.Priced || bk.org.Settings.Unpriced == "allow"}
+	bound := ledger.Bound{Cost: bk.rec.Cost, Tokens: bk.rec.Usage.TotalTokens(), Priced: bk.rec.Priced || bk.Org.Settings.Unpriced == "allow"}
 	for _, subjects := range [...][]*ledger.Subject{own, its} {
 		if len(subjects) == 0 {
 			continue
 		}
-		r, err := bk.Ledger.Reserve(bk.base, bk.ulid, subjects, bound)
+		r, err := bk.Ledger.Reserve(bk.Base, bk.ULID, subjects, bound)
 		if err != nil {
-			bk.fail("budget of a finished batch", err)
+			bk.Fail("budget of a finished batch", err)
 			continue
 		}
-		if err := r.Settle(bk.base, bk.rec.Cost, bk.rec.Usage.TotalTokens()); err != nil {
-			bk.fail("settle", err)
+		if err := r.Settle(bk.Base, bk.rec.Cost, bk.rec.Usage.TotalTokens()); err != nil {
+			bk.Fail("settle", err)
 		}
 		bk.rec.SettleSubjects = append(bk.rec.SettleSubjects, r.Entries()...)
 	}

@@ -23,11 +23,11 @@ var backgroundName = []byte(`"background"`)
 // makesLater tells whether the request has the provider make a response in the
 // background.
 func (me *meters) makesLater() bool {
-	rt := me.rt
+	rt := me.Route
 	if rt.Shape == routes.Raw {
 		rt = me.like()
 	}
-	if rt == nil || rt.Operation != provider.ResponsesCreate || rt == me.rt && !me.sameDialect() {
+	if rt == nil || rt.Operation != provider.ResponsesCreate || rt == me.Route && !me.sameDialect() {
 		return false
 	}
 	body := me.in
@@ -76,7 +76,7 @@ func (me *meters) usedByStream(events []byte) pricing.Usage {
 // settleResponse books a response made in the background with the request that
 // first reads its end.
 func (me *meters) settleResponse(answer []byte, stream bool) {
-	if me.rt.Operation != provider.ResponsesGet {
+	if me.Route.Operation != provider.ResponsesGet {
 		return
 	}
 	var u pricing.Usage

@@ -14,20 +14,20 @@ import (
 // routed tells whether the request names a provider or a config, so that its
 // list is wanted and not the gateway's own.
 func (p *plan) routed() bool {
-	return p.ask.Provider != "" || p.ask.VirtualKey != "" || p.config.ID != "" || p.ask.Config != ""
+	return p.Ask.Provider != "" || p.Ask.VirtualKey != "" || p.config.ID != "" || p.Ask.Config != ""
 }
 
 // list answers a Listing route.
 func (c *call) list() error {
-	own := !c.routed() || asked.One(c.req.Header, "X-Gateway-Fetch-Integrated-Models") == "true" || c.walker.FetchIntegrated()
+	own := !c.routed() || asked.One(c.Req.Header, "X-Gateway-Fetch-Integrated-Models") == "true" || c.walker.FetchIntegrated()
 	if !own {
 		return c.relay()
 	}
-	caller := &routes.Caller{Context: c.ctx, Scope: c.who.Scope, View: c.view, Query: c.req.URL.Query()}
+	caller := &routes.Caller{Context: c.Ctx, Scope: c.Who.Scope, View: c.View, Query: c.Req.URL.Query()}
 	if c.routed() {
 		caller.Slugs = c.slugsOfRoute()
 	}
-	body, err := c.rt.List(caller)
+	body, err := c.Route.List(caller)
 	if err != nil {
 		return err
 	}

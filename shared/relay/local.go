@@ -8,7 +8,7 @@ import (
 
 // answerHere answers in the provider's place.
 func (b *clientBody) answerHere() answer {
-	body, err := b.rt.Local(b.in)
+	body, err := b.Route.Local(b.in)
 	if err != nil {
 		return refusal(err)
 	}

@@ -18,7 +18,7 @@ func (o *outbound) withMediaBytes(r *chat.Request, encode func() error) error {
 		return encode()
 	}
 	if err := o.fetchMedia(wanted); err != nil {
-		return inWordsOf(o.rt.Client, err)
+		return inWordsOf(o.Route.Client, err)
 	}
 	addressed := r.Messages
 	r.Messages = o.media.Inlined(addressed, &o.to.traits)
@@ -29,14 +29,14 @@ func (o *outbound) withMediaBytes(r *chat.Request, encode func() error) error {
 // fetchMedia fetches the addresses that are not there yet. The error is that of
 // the first part that failed.
 func (o *outbound) fetchMedia(wanted []media.Wanted) error {
-	missing, err := o.media.Want(wanted, o.rehearsing)
+	missing, err := o.media.Want(wanted, o.Rehearsing)
 	if err != nil {
 		return err
 	}
 	if len(missing) > 0 {
 		from := o.Now()
-		f := media.NewFetcher(o.Transport, o.Egress.WithoutTrusted(), o.lease)
-		f.FetchAll(egress.WithLaneOf(o.req.Context(), o.ctx), &o.media, missing)
+		f := media.NewFetcher(o.Transport, o.Egress.WithoutTrusted(), o.Lease)
+		f.FetchAll(egress.WithLaneOf(o.Req.Context(), o.Ctx), &o.media, missing)
 		o.waited += o.Now().Sub(from)
 	}
 	return o.media.Failure(wanted)
@@ -45,7 +45,7 @@ func (o *outbound) fetchMedia(wanted []media.Wanted) error {
 // mediaInline gives the body of a host that speaks the client's dialect and takes
 // bytes only: src, when it names no web address.
 func (o *outbound) mediaInline(src []byte) ([]byte, error) {
-	if o.rt.Client == nil || !o.to.traits.NeedsMediaBytes || !bytes.Contains(src, []byte("http")) {
+	if o.Route.Client == nil || !o.to.traits.NeedsMediaBytes || !bytes.Contains(src, []byte("http")) {
 		return src, nil
 	}
 	r, err := o.decode(src)
@@ -57,7 +57,7 @@ func (o *outbound) mediaInline(src []byte) ([]byte, error) {
 	}
 	var out []byte
 	err = o.withMediaBytes(r, func() (err error) {
-		out, err = chat.Translate(nil, o.rt.Client, o.rt.Client, r, &o.to.traits, &o.loss)
+		out, err = chat.Translate(nil, o.Route.Client, o.Route.Client, r, &o.to.traits, &o.loss)
 		return err
 	})
 	return out, err

@@ -48,9 +48,9 @@ func TestMediaOfARequest(t *testing.T) {
 	t.Cleanup(transport.CloseIdleConnections)
 	newCall := func(rt http.RoundTripper) *call {
 		c := newCall()
-		c.Relay, c.rt = &Relay{Options: Options{Transport: rt, Egress: p, Now: time.Now}}, &routes.Route{}
-		c.lease = new(egress.Lease)
-		c.req = httptest.NewRequest("POST", "/", nil)
+		c.Relay, c.Route = &Relay{Options: Options{Transport: rt, Egress: p, Now: time.Now}}, &routes.Route{}
+		c.Lease = new(egress.Lease)
+		c.Req = httptest.NewRequest("POST", "/", nil)
 		c.to.traits.NeedsMediaBytes, c.to.traits.MediaHosts = true, []string{"files.example"}
 		return c
 	}
@@ -102,14 +102,14 @@ func TestMediaOfARequest(t *testing.T) {
 		t.Errorf("%v after %d requests", f, down.n.Load())
 	}
 	imagined := newCall(down)
-	imagined.rehearsing = true
+	imagined.Rehearsing = true
 	if err := imagined.withMediaBytes(conversation(image("https://x.example/a.png", 0)), func() error { return nil }); err != nil || down.n.Load() != 0 {
 		t.Errorf("%v after %d requests", err, down.n.Load())
 	}
 	gone := newCall(transport)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	gone.req = gone.req.WithContext(ctx)
+	gone.Req = gone.Req.WithContext(ctx)
 	if f := fault.From(gone.withMediaBytes(conversation(image(s.URL+"/a.png", 0)), nil)); f.Code != fault.RequestTimeout {
 		t.Errorf("%v", f)
 	}

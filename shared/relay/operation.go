@@ -22,10 +22,10 @@ import (
 // readID reads the variable of the route's path. A saved provider may be named
 // in it as in a model: @slug/id.
 func (b *clientBody) readID() error {
-	if b.pathID == "" {
+	if b.PathID == "" {
 		return nil
 	}
-	id, err := url.PathUnescape(b.pathID)
+	id, err := url.PathUnescape(b.PathID)
 	if err != nil {
 		return fault.Invalid("id", "id is not well escaped")
 	}
@@ -71,12 +71,12 @@ func (b *clientBody) keptPath() *kept.Path {
 
 // multipart tells whether the body is a form that is streamed through.
 func (b *clientBody) multipart() bool {
-	return strings.HasPrefix(strings.ToLower(asked.One(b.req.Header, "Content-Type")), "multipart/form-data")
+	return strings.HasPrefix(strings.ToLower(asked.One(b.Req.Header, "Content-Type")), "multipart/form-data")
 }
 
 // nameless tells whether the operation can be sent without a model.
 func (b *clientBody) nameless() bool {
-	return b.rt.NoModel || b.rt.Shape == routes.Resource || b.form != nil && !b.form.Whole()
+	return b.Route.NoModel || b.Route.Shape == routes.Resource || b.form != nil && !b.form.Whole()
 }
 
 // through tells whether the operation goes to the route's own path, though the
@@ -85,7 +85,7 @@ func (b *clientBody) nameless() bool {
 // not known to have.
 func (tg *target) through() bool {
 	p := tg.to.target.Provider
-	if !tg.rt.Through || p.Serves(tg.rt.Operation) || p.Dialect != provider.OpenAIChat {
+	if !tg.Route.Through || p.Serves(tg.Route.Operation) || p.Dialect != provider.OpenAIChat {
 		return false
 	}
 	own, _ := tg.to.target.OwnHost()
@@ -95,13 +95,13 @@ func (tg *target) through() bool {
 // operationURL is the address of an operation that is not bound to a model.
 func (tg *target) operationURL(op provider.Operation, id string) (*url.URL, error) {
 	query := ""
-	if tg.req.Method == http.MethodGet || tg.req.Method == http.MethodDelete {
-		query = tg.req.URL.RawQuery
+	if tg.Req.Method == http.MethodGet || tg.Req.Method == http.MethodDelete {
+		query = tg.Req.URL.RawQuery
 	}
 	var raw string
 	var err error
 	if tg.through() {
-		path := tg.rt.Path
+		path := tg.Route.Path
 		if id != "" {
 			path = path[:strings.IndexByte(path, '{')] + url.PathEscape(id)
 		}
@@ -129,7 +129,7 @@ func (rq *requests) setBeta(h http.Header) {
 		default:
 			continue
 		}
-		if v := cmp.Or(asked.One(rq.req.Header, own), asked.One(rq.req.Header, bare)); v != "" && h[bare] == nil {
+		if v := cmp.Or(asked.One(rq.Req.Header, own), asked.One(rq.Req.Header, bare)); v != "" && h[bare] == nil {
 			h[bare] = []string{v}
 		}
 	}
@@ -137,7 +137,7 @@ func (rq *requests) setBeta(h http.Header) {
 		return
 	}
 	for _, name := range [...]string{"X-Gateway-Openai-Beta", "Openai-Beta"} {
-		if v := asked.One(rq.req.Header, name); v != "" {
+		if v := asked.One(rq.Req.Header, name); v != "" {
 			h["Openai-Beta"] = []string{v}
 			return
 		}
@@ -146,10 +146,10 @@ func (rq *requests) setBeta(h http.Header) {
 
 // passes tells whether an answer is passed on as it comes.
 func (tg *target) passes(resp *http.Response) bool {
-	if tg.rt.Client != nil || tg.to.carrier != nil {
+	if tg.Route.Client != nil || tg.to.carrier != nil {
 		return false
 	}
-	return tg.rt.Binary || tg.rt.Media && !strings.HasPrefix(resp.Header.Get("Content-Type"), "application/json")
+	return tg.Route.Binary || tg.Route.Media && !strings.HasPrefix(resp.Header.Get("Content-Type"), "application/json")
 }
 
 // learnOperation takes over what the answer of an operation reported. What is
@@ -168,8 +168,8 @@ func (me *meters) learnOperation(m chat.Meter) {
 
 // meterEvents reads the usage of a stream from its end.
 func (s *sender) meterEvents(end []byte) (last chat.Meter) {
-	if s.rt.Meter == nil {
+	if s.Route.Meter == nil {
 		return last
 	}
-	return tail.MeterEvents(s.rt.Meter, end)
+	return tail.MeterEvents(s.Route.Meter, end)
 }

@@ -26,7 +26,7 @@ func (st *streams) pass(a *answer, in []byte) ([]byte, error) {
 	}
 	out, err := a.pass(in)
 	if err == nil {
-		err = st.backlog.came(st.ctx, st.lease, len(in), len(out))
+		err = st.backlog.came(st.Ctx, st.Lease, len(in), len(out))
 	}
 	return out, err
 }
@@ -61,7 +61,7 @@ func (st *streams) takeWhole(a *answer) {
 // cameAsEvents tells whether the body of a conversation's plain answer is a
 // stream that nobody asked for.
 func (tg *target) cameAsEvents(body []byte) bool {
-	if tg.rt.Client == nil || tg.to.dialect == nil {
+	if tg.Route.Client == nil || tg.to.dialect == nil {
 		return false
 	}
 	body = bytes.TrimLeft(body, " \t\r\n")

@@ -26,14 +26,14 @@ func (s *sender) sendPassed(resp *http.Response) error {
 			h[name] = v[:1:1]
 		}
 	}
-	if s.rt.Free && resp.ContentLength >= 0 {
+	if s.Route.Free && resp.ContentLength >= 0 {
 		// Where money is counted the end of the body must wait for the books.
 		h["Content-Length"] = []string{strconv.FormatInt(resp.ContentLength, 10)}
 	}
 	s.answerHeaders(resp.Header)
 	s.head(http.StatusOK)
 	meter := tail.New(resp)
-	meter.Memory(s.ctx, s.lease)
+	meter.Memory(s.Ctx, s.Lease)
 	meter.Wide = true // an event may hold an image
 	whole := s.pour(resp.Body, meter, readable(resp.Header.Get("Content-Type")))
 	if meter.Stream {
@@ -97,7 +97,7 @@ func (o *ownerWall) holds(resp *http.Response) bool {
 	if o.filtered() {
 		return true
 	}
-	return strings.HasPrefix(resp.Header.Get("Content-Type"), "application/json") && (o.req.Method == http.MethodPost || !s.Below)
+	return strings.HasPrefix(resp.Header.Get("Content-Type"), "application/json") && (o.Req.Method == http.MethodPost || !s.Below)
 }
 
 // sendHeld answers with what the provider said as far as it is the workspace's.
@@ -117,7 +117,7 @@ func (s *sender) sendHeld(resp *http.Response) error {
 		return err
 	}
 	h := s.w.Header()
-	if s.rt.Shape == routes.Raw {
+	if s.Route.Shape == routes.Raw {
 		egress.CopyResponseHeaders(h, resp.Header)
 		s.hideInHead(h)
 		h.Del("Content-Encoding") // it was read as what it says
@@ -147,7 +147,7 @@ const maxEmptyPages = 50
 // none are passed over: clients take an empty one for the end.
 func (s *sender) ownList(page []byte) ([]byte, error) {
 	for range maxEmptyPages {
-		own, err := s.owners.Divide(s.ctx, s.who.Scope, &s.to.wall, page)
+		own, err := s.owners.Divide(s.Ctx, s.Who.Scope, &s.to.wall, page)
 		if err != nil || own.Entries > 0 || !own.More || own.Last == "" {
 			return own.List, err
 		}
@@ -160,15 +160,15 @@ func (s *sender) ownList(page []byte) ([]byte, error) {
 
 // nextPage reads the page of a list behind an id.
 func (s *sender) nextPage(after string) ([]byte, error) {
-	q := s.req.URL.Query()
+	q := s.Req.URL.Query()
 	name := "after"
 	if s.to.target.Provider.Dialect == provider.AnthropicMessages && s.to.jobs == nil {
 		name = "after_id"
 	}
 	q.Set(name, after)
-	old := s.req.URL.RawQuery
-	s.req.URL.RawQuery = q.Encode()
-	defer func() { s.req.URL.RawQuery = old }()
+	old := s.Req.URL.RawQuery
+	s.Req.URL.RawQuery = q.Encode()
+	defer func() { s.Req.URL.RawQuery = old }()
 	resp, err := s.again(s.to.op, s.id)
 	if err != nil {
 		return nil, err

@@ -34,7 +34,7 @@ func (p *plain) free() {
 // takesWhole tells whether an answer is read before it is chosen. What another
 // part of the answer is read for is not: the one that is being sent stands there.
 func (o *ownerWall) takesWhole(resp *http.Response) bool {
-	return o.rt.Shape != routes.Raw && o.rt.Shape != routes.Listing && o.rt.Operation != provider.BatchesOutput && !o.further && !o.passes(resp) && !o.filtered()
+	return o.Route.Shape != routes.Raw && o.Route.Shape != routes.Listing && o.Route.Operation != provider.BatchesOutput && !o.further && !o.passes(resp) && !o.filtered()
 }
 
 // takePlain reads an answer whole, books it, and judges whether it is one.
@@ -42,7 +42,7 @@ func (pl *plains) takePlain(resp *http.Response) answer {
 	p := &pl.plain
 	p.free()
 	p.buf = pooled.For(int(min(resp.ContentLength, maxPlainAnswer)) + 1)
-	t, held := pl.Now(), pl.lease.Held()
+	t, held := pl.Now(), pl.Lease.Held()
 	err := pl.readWhole(p.buf, resp, maxPlainAnswer)
 	pl.waited += pl.Now().Sub(t)
 	_ = resp.Body.Close()
@@ -56,7 +56,7 @@ func (pl *plains) takePlain(resp *http.Response) answer {
 	}
 	if err != nil {
 		p.free()
-		pl.lease.Give(pl.lease.Held() - held)
+		pl.Lease.Give(pl.Lease.Held() - held)
 		return answer{fault: fault.From(err), failed: resp.Header}
 	}
 	return answer{resp: resp, whole: true}
@@ -75,7 +75,7 @@ func (pl *plains) readPlain(resp *http.Response) (err error) {
 		pl.learn(p.meter)
 	case pl.sameDialect() && !pl.cameAsEvents(out):
 		p.own = true
-		if pl.req.Method == http.MethodPost && !enclosed(out) {
+		if pl.Req.Method == http.MethodPost && !enclosed(out) {
 			return pl.unusable(errNoJSON, out)
 		}
 		if p.meter = pl.meter(out); p.meter.Err != nil {
@@ -109,7 +109,7 @@ func (pl *plains) readPlain(resp *http.Response) (err error) {
 // operates tells whether the route is metered as an operation, not as a
 // conversation.
 func (pl *plains) operates() bool {
-	return pl.rt.Client == nil && (pl.rt.Demand != nil || pl.rt.Meter == nil)
+	return pl.Route.Client == nil && (pl.Route.Demand != nil || pl.Route.Meter == nil)
 }
 
 var (
@@ -120,14 +120,14 @@ var (
 // answers tells whether an answer in the client's dialect has anything of one. Who
 // tells of usage, an id or a model has answered; the rest is looked at.
 func (pl *plains) answers(m *chat.Meter, out []byte) bool {
-	if m.Usage.Known() || m.ID != "" || m.Model != "" || m.OutputBytes > 0 || pl.req.Method != http.MethodPost {
+	if m.Usage.Known() || m.ID != "" || m.Model != "" || m.OutputBytes > 0 || pl.Req.Method != http.MethodPost {
 		return true
 	}
-	if pl.rt.Client != nil {
-		r, err := pl.rt.Client.DecodeResponse(out, &pl.to.traits)
+	if pl.Route.Client != nil {
+		r, err := pl.Route.Client.DecodeResponse(out, &pl.to.traits)
 		return err == nil && (r.Meter().OutputBytes > 0 || len(r.Choices) > 0 && len(r.Choices[0].Parts) > 0)
 	}
-	switch pl.rt.Operation {
+	switch pl.Route.Operation {
 	case provider.Embeddings:
 		return bytes.Contains(out, []byte(`"embedding"`))
 	case provider.Moderations:
@@ -200,9 +200,9 @@ func (pl *plains) encodePlain(enc *pooled.Buffer) error {
 		pl.remember(p.signed)
 	}
 	pl.keepReceived(p.buf.B)
-	missed := chat.MissedBy(pl.rt.Client, o, &pl.loss)
+	missed := chat.MissedBy(pl.Route.Client, o, &pl.loss)
 	missed.Whole(p.translated)
 	pl.noteMissed()
-	enc.B = pl.rt.Client.EncodeResponse(enc.B, p.translated, o)
+	enc.B = pl.Route.Client.EncodeResponse(enc.B, p.translated, o)
 	return nil
 }

@@ -8,7 +8,7 @@ import (
 // prompted tells whether a request names no model because the prompt that its
 // provider keeps does: a body of responses with a prompt.
 func (ch *chooser) prompted() bool {
-	return ch.rt.Client != nil && ch.rt.Client.Name() == provider.OpenAIResponses && ch.to.model == "" && ch.checked.Span("prompt").Present(ch.in)
+	return ch.Route.Client != nil && ch.Route.Client.Name() == provider.OpenAIResponses && ch.to.model == "" && ch.checked.Span("prompt").Present(ch.in)
 }
 
 // needsModel refuses a request without a model, where nobody else names it.

@@ -15,10 +15,10 @@ import (
 // like is the gateway's own route for what a passed-through request asks; nil: the
 // gateway has none.
 func (b *clientBody) like() *routes.Route {
-	if b.req.Method != http.MethodPost {
+	if b.Req.Method != http.MethodPost {
 		return nil
 	}
-	return b.rt.Like(b.rawPath())
+	return b.Route.Like(b.rawPath())
 }
 
 // meterRaw reads the usage of a passed-through answer: as the gateway's own route
@@ -52,7 +52,7 @@ func (me *meters) meterRaw(m *tail.Meter) (got chat.Meter) {
 		got.Usage = me.wanted.Assumed
 		return got
 	case me.embedsUntold(m):
-		native.Usage.Set(pricing.Input, tokensOf(max(len(me.in), int(me.req.ContentLength))))
+		native.Usage.Set(pricing.Input, tokensOf(max(len(me.in), int(me.Req.ContentLength))))
 		native.Usage.Estimated = true
 	}
 	return native
@@ -61,7 +61,7 @@ func (me *meters) meterRaw(m *tail.Meter) (got chat.Meter) {
 // embedsUntold tells whether the answer has vectors of an API that says nothing of
 // the tokens that they took.
 func (me *meters) embedsUntold(m *tail.Meter) bool {
-	if !m.JSON || me.req.Method != http.MethodPost || me.to.target.Provider.Dialect != provider.Gemini {
+	if !m.JSON || me.Req.Method != http.MethodPost || me.to.target.Provider.Dialect != provider.Gemini {
 		return false
 	}
 	path := me.rawPath()

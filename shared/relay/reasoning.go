@@ -8,17 +8,17 @@ func (tg *target) remember(signed []chat.Signed) {
 		return
 	}
 	for _, s := range signed {
-		if err := tg.memory.Put(tg.ctx, tg.who.Scope, s); err != nil {
-			tg.fail("remember reasoning", err)
+		if err := tg.memory.Put(tg.Ctx, tg.Who.Scope, s); err != nil {
+			tg.Fail("remember reasoning", err)
 		}
 	}
 }
 
 // recall is given to the dialect that encodes the next turn.
 func (tg *target) recall(toolCallID string) []chat.Part {
-	parts, err := tg.memory.Get(tg.ctx, tg.who.Scope, toolCallID)
+	parts, err := tg.memory.Get(tg.Ctx, tg.Who.Scope, toolCallID)
 	if err != nil {
-		tg.fail("recall reasoning", err)
+		tg.Fail("recall reasoning", err)
 	}
 	return parts
 }

@@ -79,19 +79,20 @@ func (c *call) rehearse() error {
 	if err != nil {
 		return err
 	}
-	rt, id := c.rt.Rehearses(q.Method, q.Path)
+	rt, id := c.Route.Rehearses(q.Method, q.Path)
 	if rt == nil || rt.Shape == routes.Listing || rt.Shape == routes.Multipart {
 		return fault.Invalid("path", "must be a route of the data plane that takes JSON, such as /chat/completions")
 	}
-	req, err := q.imagined(c.ctx)
+	req, err := q.imagined(c.Ctx)
 	if err != nil {
 		return err
 	}
 	in := rehearsal{newCall()}
 	in.begin(c.Relay, unsent{}, req, rt)
 	defer in.forget()
-	in.pathID, in.rehearsing = id, true
-	in.who, in.view, in.ws, in.org, in.token, in.keyInAuth = c.who, c.view, c.ws, c.org, c.token, false
+	in.PathID, in.Rehearsing = id, true
+	in.Caller = c.Caller
+	in.KeyInAuth = false
 	// The config is tried out: also one that could not come with a request.
 	in.trial = q.brings()
 	out := &rehearsed{Object: "dry-run", Endpoint: rt.Endpoint, Targets: []rehearsedTarget{}, Decision: noDecision()}
@@ -103,7 +104,7 @@ func (c *call) rehearse() error {
 	if in.config != (usedConfig{}) {
 		out.Config = &rehearsedConfig{in.config.ID, in.config.Slug, in.config.Version, in.config.Mode}
 	}
-	if out.Limits, err = c.limitsOf(c.who.Subject, c.ws.Subject); err != nil {
+	if out.Limits, err = c.limitsOf(c.Who.Subject, c.WS.Subject); err != nil {
 		return err
 	}
 	body, err := json.Marshal(out)
@@ -153,10 +154,10 @@ func (q *Rehearsal) imagined(ctx context.Context) (*http.Request, error) {
 
 // enter is admission for a caller who is known already, without counting.
 func (re rehearsal) enter() error {
-	if !re.who.Has(re.rt.Scope) && !slices.ContainsFunc(re.rt.OrScopes, re.who.Has) {
-		return fault.Newf(fault.NotAllowed, "x-gateway-api-key", "This API key lacks the scope %s", re.rt.Scope)
+	if !re.Who.Has(re.Route.Scope) && !slices.ContainsFunc(re.Route.OrScopes, re.Who.Has) {
+		return fault.Newf(fault.NotAllowed, "x-gateway-api-key", "This API key lacks the scope %s", re.Route.Scope)
 	}
-	if err := re.ask.Read(re.req.Header); err != nil {
+	if err := re.Ask.Read(re.Req.Header); err != nil {
 		return err
 	}
 	if err := re.readBody(); err != nil {
@@ -164,7 +165,7 @@ func (re rehearsal) enter() error {
 	}
 	re.mergeMetadata()
 	re.demands = re.own
-	return re.resolve()
+	return re.resolve(re.sources)
 }
 
 // walkThrough goes from target to target as a request would, with answers that
@@ -214,7 +215,7 @@ func (re rehearsal) imagineTarget(leaf *route.Leaf) rehearsedTarget {
 		t.Guardrails = append(t.Guardrails, g.Slug)
 	}
 	if leaf.Cache != nil {
-		age := cache.Age(re.org.Settings.CacheAge(leaf.Cache.MaxAge))
+		age := cache.Age(re.Org.Settings.CacheAge(leaf.Cache.MaxAge))
 		t.Cache = &rehearsedCache{leaf.Cache.Mode, int64(age / time.Second)}
 	}
 	if leaf.Retry != nil {
@@ -272,7 +273,7 @@ func (re rehearsal) imagineCall(leaf *route.Leaf, t *rehearsedTarget) error {
 	if err := re.imagineCredential(req, body); err != nil {
 		return err
 	}
-	shown := appendHeaders(nil, req.Header, re.customNames(slices.Clone(re.ask.Sensitive)))
+	shown := appendHeaders(nil, req.Header, re.customNames(slices.Clone(re.Ask.Sensitive)))
 	mask.Bytes(shown, re.to.target.Secrets(nil, true))
 	if err := json.Unmarshal(shown, &t.Headers); err != nil {
 		return fault.Internal(err)
@@ -291,17 +292,17 @@ func (re rehearsal) imagineCredential(req *http.Request, body []byte) error {
 		req.Header.Set("Authorization", "to be made")
 		return nil
 	}
-	return t.Authorize(re.ctx, req, body)
+	return t.Authorize(re.Ctx, req, body)
 }
 
 // limitsOf shows limits and where their budgets stand.
-func (q *request) limitsOf(subjects ...*ledger.Subject) ([]rehearsedLimit, error) {
+func (tg *target) limitsOf(subjects ...*ledger.Subject) ([]rehearsedLimit, error) {
 	out := []rehearsedLimit{}
 	for _, s := range subjects {
 		if s == nil || len(s.Rates)+len(s.Budgets) == 0 {
 			continue
 		}
-		budgets, err := q.Ledger.State(q.ctx, s)
+		budgets, err := tg.Ledger.State(tg.Ctx, s)
 		if err != nil {
 			return nil, err
 		}
@@ -312,9 +313,7 @@ func (q *request) limitsOf(subjects ...*ledger.Subject) ([]rehearsedLimit, error
 
 // forget ends a call that was never sent and leaves no books.
 func (re rehearsal) forget() {
-	for _, f := range re.afterwards {
-		f()
-	}
+	re.Over()
 	re.reset()
 }
 

@@ -14,6 +14,7 @@ import (
 	"gateway/shared/pricing"
 	"gateway/shared/provider"
 	"gateway/shared/queue"
+	"gateway/shared/relay/admitted"
 	"gateway/shared/relay/breaker"
 	"gateway/shared/relay/heldfiles"
 	"gateway/shared/relay/kept"
@@ -75,6 +76,8 @@ type Options struct {
 // Relay serves the data plane. It is safe for concurrent use.
 type Relay struct {
 	Options
+	doors    *admitted.Doors
+	sources  *sources
 	dialects map[string]chat.Provider
 	carriers map[string]chat.Translator
 	jobs     map[string]chat.Jobs
@@ -86,7 +89,6 @@ type Relay struct {
 	urls     exactURLs     // of their targets
 	breakers *breaker.Shared
 	plainer  plainer // hosts that refuse what is added
-	picks    *route.Picks
 	owners   *kept.Owners
 	tokens   *provider.Tokens
 }
@@ -107,6 +109,7 @@ func New(o Options) *Relay {
 	if r.Memory == nil {
 		r.Memory = egress.NewMemory(0)
 	}
+	r.doors = r.newDoors()
 	r.hosts = egress.NewHosts(o.Egress)
 	r.owners = &kept.Owners{Now: o.Now, Table: o.Store.Table(store.Usage)}
 	for _, d := range o.Dialects {
@@ -125,9 +128,14 @@ func New(o Options) *Relay {
 	if r.Sleep == nil {
 		r.Sleep = sleep
 	}
-	r.breakers, r.picks = breaker.New(o.Now, o.Store.Table(store.Rate), r.background), route.NewPicks(o.Now)
+	r.breakers = breaker.New(o.Now, o.Store.Table(store.Rate), r.failAside)
+	r.sources = &sources{o.Sealer, r.breakers, route.NewPicks(o.Now)}
 	r.calls.New = func() any { return newCall() }
 	return r
+}
+
+func (r *Relay) newDoors() *admitted.Doors {
+	return &admitted.Doors{Auth: r.Auth, Loader: r.Loader, Memory: r.Memory, BlockInline: r.BlockInline, DrainTime: r.DrainTime, Now: r.Now, Fault: r.fault}
 }
 
 // Handler serves one route.

@@ -11,6 +11,7 @@ import (
 	"gateway/shared/relay/patience"
 	"gateway/shared/relay/saved"
 	"gateway/shared/route"
+	"gateway/shared/seal"
 	"gateway/shared/wire"
 )
 
@@ -30,6 +31,13 @@ type plan struct {
 	breakersOf *breaker.Config // nil: the config has none
 }
 
+// sources are what plans are made of beside the request.
+type sources struct {
+	sealer   seal.Sealer
+	breakers *breaker.Shared
+	picks    *route.Picks
+}
+
 // usedConfig names a config; ID, Slug and Version are zero for one that came with
 // the request.
 type usedConfig struct {
@@ -41,31 +49,31 @@ type usedConfig struct {
 // resolve finds the tree of targets: the request's config, else the key's
 // default, else the workspace's for user keys, else its default config, else what
 // the headers and the model name.
-func (p *plan) resolve() error {
-	if p.mine = p.rt.Own && p.ask.Provider == ownProvider; p.mine {
+func (p *plan) resolve(from *sources) error {
+	if p.mine = p.Route.Own && p.Ask.Provider == ownProvider; p.mine {
 		return nil
 	}
 	if err := p.checkInline(); err != nil {
 		return err
 	}
-	if err := p.asked.Read(p.req.Header); err != nil {
+	if err := p.asked.Read(p.Req.Header); err != nil {
 		return err
 	}
-	sent := strings.TrimSpace(p.ask.Config)
+	sent := strings.TrimSpace(p.Ask.Config)
 	switch {
-	case sent != "" && p.who.Defaults.RefusesConfig():
+	case sent != "" && p.Who.Defaults.RefusesConfig():
 		return fault.New(fault.ConfigOverrideRefused, "x-gateway-config", "Requests with this API key may not bring a config of their own")
 	case strings.HasPrefix(sent, "{"):
 		return p.inlineConfig(sent)
 	case sent != "":
-		return p.useConfig(sent)
-	case p.who.Defaults.ConfigID != "":
-		return p.useConfig(p.who.Defaults.ConfigID)
-	case p.ws.Defaults.UserAPIKeyConfig != "" && p.who.UserID != "":
-		return p.useConfig(p.ws.Defaults.UserAPIKeyConfig)
-	case p.ws.DefaultConfig != "":
-		return p.useConfig(p.ws.DefaultConfig)
-	case p.rt.Own && p.ask.Provider == "" && p.ask.VirtualKey == "" && p.slug == "":
+		return p.useConfig(from, sent)
+	case p.Who.Defaults.ConfigID != "":
+		return p.useConfig(from, p.Who.Defaults.ConfigID)
+	case p.WS.Defaults.UserAPIKeyConfig != "" && p.Who.UserID != "":
+		return p.useConfig(from, p.WS.Defaults.UserAPIKeyConfig)
+	case p.WS.DefaultConfig != "":
+		return p.useConfig(from, p.WS.DefaultConfig)
+	case p.Route.Own && p.Ask.Provider == "" && p.Ask.VirtualKey == "" && p.slug == "":
 		p.mine = true
 		return nil
 	}
@@ -86,21 +94,21 @@ var headerTree = route.Single()
 // checkInline refuses what a request brings along where only saved
 // configuration is taken; the first violation is named.
 func (p *plan) checkInline() error {
-	if !p.blocksInline() {
+	if !p.BlocksInline() {
 		return nil
 	}
 	switch {
-	case strings.HasPrefix(strings.TrimSpace(p.ask.Config), "{") && !p.trial:
-		return p.blocked(fault.InlineConfigBlocked, "x-gateway-config", "a config in JSON")
-	case p.ask.Provider != "" && !strings.HasPrefix(p.ask.Provider, "@"):
-		return p.blocked(fault.InlineProviderBlocked, "x-gateway-provider", "a provider name")
-	case p.ask.CustomHost != "":
-		return p.blocked(fault.InlineHostBlocked, "x-gateway-custom-host", "a custom host")
-	case len(p.ask.Forward) > 0:
-		return p.blocked(fault.InlineForwardBlocked, "x-gateway-forward-headers", "a list of headers to forward")
+	case strings.HasPrefix(strings.TrimSpace(p.Ask.Config), "{") && !p.trial:
+		return p.Blocked(fault.InlineConfigBlocked, "x-gateway-config", "a config in JSON")
+	case p.Ask.Provider != "" && !strings.HasPrefix(p.Ask.Provider, "@"):
+		return p.Blocked(fault.InlineProviderBlocked, "x-gateway-provider", "a provider name")
+	case p.Ask.CustomHost != "":
+		return p.Blocked(fault.InlineHostBlocked, "x-gateway-custom-host", "a custom host")
+	case len(p.Ask.Forward) > 0:
+		return p.Blocked(fault.InlineForwardBlocked, "x-gateway-forward-headers", "a list of headers to forward")
 	}
-	if name := provider.URLHeader(p.req.Header); name != "" {
-		return p.blocked(fault.InlineURLBlocked, strings.ToLower(name), "a provider address")
+	if name := provider.URLHeader(p.Req.Header); name != "" {
+		return p.Blocked(fault.InlineURLBlocked, strings.ToLower(name), "a provider address")
 	}
 	return nil
 }
@@ -137,23 +145,23 @@ func invalidConfig(details []fault.Detail) error {
 }
 
 // useConfig loads a config by id or slug.
-func (p *plan) useConfig(ref string) error {
-	cfg, ok, err := saved.LoadConfig(p.ctx, p.view, p.who.Scope, ref)
+func (p *plan) useConfig(from *sources, ref string) error {
+	cfg, ok, err := saved.LoadConfig(p.Ctx, p.View, p.Who.Scope, ref)
 	if err != nil {
 		return err
 	}
 	if !ok || cfg.Record.Archived() {
-		if ref != strings.TrimSpace(p.ask.Config) { // the request named none
+		if ref != strings.TrimSpace(p.Ask.Config) { // the request named none
 			return fault.Newf(fault.InvalidConfig, "x-gateway-config", "The default config %q of this API key or its workspace is archived: send another one, or have the default changed", clipText(ref))
 		}
 		return fault.Newf(fault.InvalidConfig, "x-gateway-config", "Invalid config passed: there is no config %q in this workspace, and it is not a JSON object", clipText(ref))
 	}
-	tree, err := cfg.Compile(p.ctx, p.Sealer)
+	tree, err := cfg.Compile(p.Ctx, from.sealer)
 	if err != nil {
 		return err
 	}
 	p.config = usedConfig{cfg.Record.ID, cfg.Record.Slug, cfg.Record.Version, tree.Mode()}
-	p.useTree(tree, cfg.Record.ID, cfg.Record.Version)
+	p.useTree(from, tree, cfg.Record.ID, cfg.Record.Version)
 	return nil
 }
 
@@ -162,7 +170,7 @@ func (p *plan) routeContext() route.Context {
 	if p.params == nil {
 		p.params = p.param
 	}
-	return route.Context{Metadata: p.metadata, Params: p.params, Path: p.req.URL.Path, Random: rand.Uint32}
+	return route.Context{Metadata: p.metadata, Params: p.params, Path: p.Req.URL.Path, Random: rand.Uint32}
 }
 
 // member gives a top-level member of a JSON body.
@@ -181,18 +189,18 @@ func member(body []byte, name string) (json.RawMessage, bool) {
 func (b *clientBody) param(name string) (json.RawMessage, bool) { return member(b.in, name) }
 
 // useTree starts the walk of a saved config.
-func (p *plan) useTree(tree *route.Tree, config string, version int64) {
+func (p *plan) useTree(from *sources, tree *route.Tree, config string, version int64) {
 	ctx := p.routeContext()
-	scope := p.who.Scope
+	scope := p.Who.Scope
 	if tree.Guarded() {
 		key := route.ConfigKey{Org: scope.Org, Workspace: scope.Workspace, Config: config, Version: version}
-		p.breakersOf = p.breakers.Of(p.ctx, key)
+		p.breakersOf = from.breakers.Of(p.Ctx, key)
 		ctx.Breakers = p.breakersOf
 	}
 	if tree.Sticky() {
-		ctx.Sticky = p.picks.Of(scope.Org, scope.Workspace, config)
+		ctx.Sticky = from.picks.Of(scope.Org, scope.Workspace, config)
 	}
-	if p.rehearsing {
+	if p.Rehearsing {
 		ctx = onlyLooking(ctx)
 	}
 	p.startWalk(tree, ctx)

@@ -26,7 +26,7 @@ func (tg *target) tellBreakers() {
 	switch {
 	case s == nil || !s.Untold():
 	case tg.RecordAfterBody:
-		tg.afterwards = append(tg.afterwards, func() { s.Tell(nil) })
+		tg.After(func() { s.Tell(nil) })
 	default:
 		s.TellSoon()
 	}
@@ -37,7 +37,7 @@ func (x *exchanges) outcome(a *answer) route.Outcome {
 	o := route.Outcome{Status: a.status(), Exception: a.exception(), Refused: a.cached != nil || a.refused()}
 	// Once a head has gone out, or the client's body or the client itself has
 	// gone, there is nothing to be sent to another target.
-	o.Final = x.headSent || x.bodySpent || x.req.Context().Err() != nil
+	o.Final = x.headSent || x.bodySpent || x.Req.Context().Err() != nil
 	o.Coming = a.fault == nil && a.cached == nil && a.resp != nil && o.Status < 300
 	if a.fault != nil && o.Refused {
 		x.walker.Refused(a.fault.Code, o.Status)
@@ -76,13 +76,9 @@ func (bk *books) called(s *route.Schedule, waited time.Duration) {
 	}
 }
 
-// background reports a failure that no request sees.
-func (r *Relay) background(where string, err error) {
-	if r.Faults != nil {
-		r.Faults(where, err)
-		return
-	}
-	logFault(where, "", err)
+// failAside reports a failure that no request sees.
+func (r *Relay) failAside(where string, err error) {
+	r.fault(where, "", err)
 }
 
 // Close waits until what this process knows of breakers is told to others.
@@ -91,12 +87,12 @@ func (r *Relay) Close() { r.breakers.Close() }
 // beginPatience bounds the times of an attempt.
 func (o *outbound) beginPatience(ctx context.Context) context.Context {
 	var firstToken, idle time.Duration
-	if o.stream && o.rt.Client != nil && o.rt.Shape == routes.Unified {
+	if o.stream && o.Route.Client != nil && o.Route.Shape == routes.Unified {
 		firstToken, idle = o.asked.Over(o.to.leaf.FirstToken, o.to.leaf.Idle)
 	}
 	ctx, release := o.patience.Begin(ctx, o.to.timeout, firstToken, idle)
 	if release != nil {
-		o.afterwards = append(o.afterwards, release)
+		o.After(release)
 	}
 	return ctx
 }

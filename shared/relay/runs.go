@@ -9,7 +9,6 @@ import (
 	"gateway/shared/chat"
 	"gateway/shared/dialect/job"
 	"gateway/shared/fault"
-	"gateway/shared/identity"
 	"gateway/shared/provider"
 	"gateway/shared/relay/asked"
 	"gateway/shared/relay/kept"
@@ -52,20 +51,20 @@ func (mr *managedRuns) manage() error {
 // managed performs the operation.
 func (mr *managedRuns) managed() (*chat.JobAnswer, error) {
 	j := &chat.Job{
-		Operation: string(mr.rt.Operation), ID: mr.id, Query: url.Values{}, Request: mr.ulid, Now: mr.start,
-		ProviderName: "files that the gateway keeps", Strict: true, Loss: &mr.loss, Room: mr.rooms.Own(mr.who.Scope),
+		Operation: string(mr.Route.Operation), ID: mr.id, Query: url.Values{}, Request: mr.ULID, Now: mr.Start,
+		ProviderName: "files that the gateway keeps", Strict: true, Loss: &mr.loss, Room: mr.rooms.Own(mr.Who.Scope),
 	}
-	desk := managed.Desk{Batches: mr.batches, Room: mr.rooms.Own(mr.who.Scope), Scope: mr.who.Scope, Wake: mr.wake}
-	if mr.req.Method == http.MethodGet {
-		j.Query = mr.req.URL.Query()
+	desk := managed.Desk{Batches: mr.batches, Room: mr.rooms.Own(mr.Who.Scope), Scope: mr.Who.Scope, Wake: mr.wake}
+	if mr.Req.Method == http.MethodGet {
+		j.Query = mr.Req.URL.Query()
 	}
-	switch mr.rt.Operation {
+	switch mr.Route.Operation {
 	case provider.BatchesCreate:
 		return mr.createRun(&desk)
 	case provider.BatchesList:
-		return desk.List(mr.ctx, j)
+		return desk.List(mr.Ctx, j)
 	case provider.BatchesGet, provider.BatchesCancel, provider.BatchesOutput:
-		return desk.Act(mr.ctx, j)
+		return desk.Act(mr.Ctx, j)
 	case provider.FilesUpload:
 		up, err := mr.jobUpload(mr.in)
 		if err != nil {
@@ -74,7 +73,7 @@ func (mr *managedRuns) managed() (*chat.JobAnswer, error) {
 		up.File = managed.Checked(up.File)
 		j.Upload = up
 	}
-	a, done, err := job.Held(mr.ctx, j)
+	a, done, err := job.Held(mr.Ctx, j)
 	if err == nil && !done {
 		err = kept.Missing("id", mr.id)
 	}
@@ -90,18 +89,10 @@ func (mr *managedRuns) createRun(desk *managed.Desk) (*chat.JobAnswer, error) {
 	if err != nil {
 		return nil, err
 	}
-	d.Key, d.Maker = mr.keyHash(), managed.Maker{
-		KeyID: mr.who.KeyID, Type: string(mr.who.Type), User: mr.who.UserID, Slug: mr.who.WorkspaceSlug,
+	d.Key, d.Maker = mr.KeyHash(), managed.Maker{
+		KeyID: mr.Who.KeyID, Type: string(mr.Who.Type), User: mr.Who.UserID, Slug: mr.Who.WorkspaceSlug,
 	}
-	return desk.Create(mr.ctx, d, mr.tryOptions)
-}
-
-// keyHash names the caller's key without telling it.
-func (q *request) keyHash() string {
-	if q.behalf != nil {
-		return q.behalf.Key
-	}
-	return identity.HashToken(q.token)
+	return desk.Create(mr.Ctx, d, mr.tryOptions)
 }
 
 // wake sends the message of a batch's next step. One that is lost is sent again by
@@ -110,8 +101,8 @@ func (mr *managedRuns) wake(b *managed.Batch) {
 	if mr.Runs == nil {
 		return
 	}
-	if err := mr.Runs.Send(mr.ctx, managed.Message(mr.who.Scope, b.ID, b.Step, 0)); err != nil {
-		mr.fail("queue of batches", err)
+	if err := mr.Runs.Send(mr.Ctx, managed.Message(mr.Who.Scope, b.ID, b.Step, 0)); err != nil {
+		mr.Fail("queue of batches", err)
 	}
 }
 
@@ -146,7 +137,7 @@ func (mr *managedRuns) rowsRoute(d *managed.Definition) error {
 	case d.Window == managed.Day && ask.Config != "":
 		return fault.Invalid("gateway_options.x-gateway-config", "gateway_options.x-gateway-config is for rows that the gateway runs: use completion_window immediate")
 	}
-	if err := mr.resolveAs(ask, h); err != nil {
+	if err := mr.resolveAs(mr.sources, ask, h); err != nil {
 		return err
 	}
 	slug, named := strings.CutPrefix(ask.Provider, "@")
@@ -162,17 +153,17 @@ func (mr *managedRuns) rowsRoute(d *managed.Definition) error {
 		}
 		return nil
 	}
-	_, err := saved.Load(mr.ctx, mr.view, mr.who.Scope, slug, mr.start)
+	_, err := saved.Load(mr.Ctx, mr.View, mr.Who.Scope, slug, mr.Start)
 	return err
 }
 
 // resolveAs resolves the route that a request of the same caller with other headers
 // would take.
-func (p *plan) resolveAs(ask asked.Headers, h http.Header) error {
+func (p *plan) resolveAs(from *sources, ask asked.Headers, h http.Header) error {
 	other := plan{clientBody: p.clientBody}
-	req, rt := *p.req, *p.rt
+	req, rt := *p.Req, *p.Route
 	req.Header, rt.Own = h, false
-	other.ask, other.req, other.rt = ask, &req, &rt
+	other.Ask, other.Req, other.Route = ask, &req, &rt
 	other.params = nil // of the body of this one
-	return other.resolve()
+	return other.resolve(from)
 }

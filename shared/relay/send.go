@@ -3,7 +3,6 @@ package relay
 import (
 	"io"
 	"net/http"
-	"time"
 
 	"gateway/shared/egress"
 )
@@ -23,7 +22,7 @@ func (r *reply) write(p []byte) {
 		return
 	}
 	if r.firstByte == 0 {
-		r.firstByte = r.from.since()
+		r.firstByte = r.from.Since()
 	}
 	if _, err := r.w.Write(p); err != nil {
 		r.clientGone()
@@ -69,13 +68,11 @@ func (r *reply) flushWritten() {
 	r.flushing += r.from.Now().Sub(t)
 }
 
-// clientGone lets the provider's answer be read on for a while, so that what it
-// costs is known, and then cancels it.
+// clientGone notes that the client went.
 func (r *reply) clientGone() {
 	if r.gone {
 		return
 	}
 	r.gone = true
-	drain := time.AfterFunc(r.from.DrainTime, r.from.stop)
-	r.from.afterwards = append(r.from.afterwards, func() { drain.Stop() })
+	r.from.Leave()
 }

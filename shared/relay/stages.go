@@ -1,16 +1,14 @@
 package relay
 
 import (
-	"crypto/rand"
 	"net/http"
 	"time"
-
-	"github.com/google/uuid"
 
 	"gateway/shared/chat"
 	"gateway/shared/egress"
 	"gateway/shared/fault"
 	"gateway/shared/ledger"
+	"gateway/shared/relay/admitted"
 	"gateway/shared/relay/form"
 	"gateway/shared/relay/media"
 	"gateway/shared/relay/patience"
@@ -46,6 +44,7 @@ type call struct {
 // target is what was decided on for one target of the plan: how it is reached, in
 // which shape, and what of the request it is told.
 type target struct {
+	*Relay
 	plan
 	demands    // of the body for the target
 	to         choice
@@ -74,7 +73,7 @@ type outbound struct {
 
 // reply is what the client was sent.
 type reply struct {
-	from      *request
+	from      *admitted.Request
 	w         http.ResponseWriter
 	headSent  bool
 	status    int
@@ -241,20 +240,18 @@ func (c *call) connect() {
 	c.exchanges.target, c.exchanges.outbound, c.exchanges.books, c.exchanges.reply, c.exchanges.jobCalls = &c.target, &c.outbound, &c.books, &c.reply, &c.jobCalls
 	c.sender.target, c.sender.outbound, c.sender.books, c.sender.reply, c.sender.exchanges = &c.target, &c.outbound, &c.books, &c.reply, &c.exchanges
 	c.managedRuns.target, c.managedRuns.sender = &c.target, &c.sender
-	c.reply.from = &c.request
+	c.reply.from = &c.Request
 }
 
 func (c *call) begin(r *Relay, w http.ResponseWriter, req *http.Request, rt *routes.Route) {
-	c.arrive(r, req, rt)
-	c.w, c.lease = w, &c.leased
+	c.Arrive(r.doors, req, rt, &c.leased)
+	c.Relay, c.w = r, w
 	c.rec.CacheStatus = cacheDisabled
 }
 
 // reset drops every reference, so that the pool keeps no request alive.
 func (c *call) reset() {
-	c.alive.client.Stop()
-	c.stop()
-	c.lease.Free()
+	afterwards := c.End()
 	if !c.sending.busy() {
 		c.inBuf.Free()
 		c.sendBuf.Free()
@@ -266,7 +263,6 @@ func (c *call) reset() {
 	c.heldBuf.Free()
 	c.plain.free()
 	c.turnBuf.Free()
-	clear(c.afterwards)
 	c.walk.Spans = c.walk.Spans[:0] // of another body
 	c.checked.Keys = nil            // likewise
 	clear(c.checked.Excess)
@@ -276,27 +272,19 @@ func (c *call) reset() {
 	// What keeps its memory is taken out one by one: a literal of all would be
 	// built beside the call first.
 	walk, edited, checked := c.walk, c.edited, c.checked
-	tail, modelJSON, afterwards, params := c.tail[:0], c.modelJSON[:0], c.afterwards[:0], c.params
+	tail, modelJSON, params := c.tail[:0], c.modelJSON[:0], c.params
 	merged, sentHeaders := c.merged, c.bodies.SentHeaders[:0]
 	clear(merged)
 	*c = call{}
 	c.connect()
 	c.walk, c.edited, c.checked = walk, edited, checked
 	c.merged, c.bodies.SentHeaders = merged, sentHeaders
-	c.tail, c.modelJSON, c.afterwards, c.params = tail, modelJSON, afterwards, params
+	c.tail, c.modelJSON, c.Afterwards, c.params = tail, modelJSON, afterwards, params
 	c.rec.Attempts = attempts
 }
 
-// newTraceID makes a random UUID. The package's own way needs memory for its bytes.
-func newTraceID() string {
-	var b uuid.UUID
-	_, _ = rand.Read(b[:])                      // never fails (crypto/rand)
-	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80 // version 4, variant of RFC 9562
-	return b.String()
-}
-
 // strict tells whether the answer must keep to the OpenAI shape.
-func (tg *target) strict() bool { return !tg.ask.Lenient && !tg.to.lenient }
+func (tg *target) strict() bool { return !tg.Ask.Lenient && !tg.to.lenient }
 
 // refuse answers with an error, or ends a started stream with an error event.
 func (c *call) refuse(err error) {
@@ -304,7 +292,7 @@ func (c *call) refuse(err error) {
 	c.hideInFault(f)
 	c.rec.ErrorCode, c.rec.ErrorMessage = string(f.Code), recorded(f)
 	if f.Status() >= 500 && f.Source != fault.SourceProvider {
-		c.fail("request", f)
+		c.Fail("request", f)
 	}
 	if c.headSent {
 		return // the stream has told it already

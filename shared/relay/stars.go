@@ -67,7 +67,7 @@ func (m *starMask) hideRaw(resp *http.Response) error {
 		return nil
 	}
 	mask.Header(resp.Header, secrets)
-	if m.req.Method == http.MethodHead {
+	if m.Req.Method == http.MethodHead {
 		return nil
 	}
 	if len(resp.Header["Content-Encoding"]) > 0 && !m.to.target.Saved {

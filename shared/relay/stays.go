@@ -20,8 +20,8 @@ func storedWithAddress(field string) error {
 // hostAsked is the custom host of the request or of the config, and where it
 // stands.
 func (ch *chooser) hostAsked() (host, field string) {
-	if ch.ask.CustomHost != "" {
-		return ch.ask.CustomHost, "x-gateway-custom-host"
+	if ch.Ask.CustomHost != "" {
+		return ch.Ask.CustomHost, "x-gateway-custom-host"
 	}
 	return ch.to.leaf.CustomHost, "custom_host"
 }
@@ -29,7 +29,7 @@ func (ch *chooser) hostAsked() (host, field string) {
 // staysPut refuses what would move a saved provider: headers, and fields of a
 // config that came with the request.
 func (ch *chooser) staysPut(s *saved.Provider, cred *provider.Credential) error {
-	if field := cred.MovedBy(s.Provider, ch.req.Header); field != "" {
+	if field := cred.MovedBy(s.Provider, ch.Req.Header); field != "" {
 		return storedWithAddress(field)
 	}
 	if ch.config.ID != "" || len(ch.to.leaf.Fields) == 0 {
@@ -48,10 +48,10 @@ func (ch *chooser) staysWithConfig(p *provider.Provider, cred *provider.Credenti
 	if inline {
 		return storedWithAddress("x-gateway-provider")
 	}
-	if host := ch.ask.CustomHost; host != "" && !sameHost(host, ch.to.leaf.CustomHost) {
+	if host := ch.Ask.CustomHost; host != "" && !sameHost(host, ch.to.leaf.CustomHost) {
 		return storedWithAddress("x-gateway-custom-host")
 	}
-	if field := cred.MovedBy(p, ch.req.Header); field != "" {
+	if field := cred.MovedBy(p, ch.Req.Header); field != "" {
 		return storedWithAddress(field)
 	}
 	return nil

@@ -289,7 +289,7 @@ func (s *sender) closeStream(a *answer, err error) error {
 		// A provider's own error event has been passed on already.
 		o := s.options()
 		o.NextEvent = m.NextEvent
-		last = s.rt.Client.AppendStreamError(last[:0], f, o)
+		last = s.Route.Client.AppendStreamError(last[:0], f, o)
 	}
 	s.captureAnswer(last)
 	s.tail = append(s.tail[:0], last...)

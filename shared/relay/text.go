@@ -27,8 +27,13 @@ func clipRunes(s string, n int) string {
 	return s
 }
 
-func logFault(where, requestID string, err error) {
-	slog.Error("gateway failure", "where", where, "request_id", requestID, "error", err.Error())
+// fault reports a failure that no caller sees; request is "" where it is of none.
+func (r *Relay) fault(where, request string, err error) {
+	if r.Faults != nil {
+		r.Faults(where, err)
+		return
+	}
+	slog.Error("gateway failure", "where", where, "request_id", request, "error", err.Error())
 }
 
 // secretHeader tells by its name whether a provider header of the gateway holds

@@ -16,7 +16,7 @@ func (pl *plains) readWhole(buf *pooled.Buffer, resp *http.Response, limit int64
 	if err := egress.Inflate(resp, 0); err != nil {
 		return err
 	}
-	return buf.ReadAll(pl.ctx, pl.lease, resp.Body, resp.ContentLength, limit)
+	return buf.ReadAll(pl.Ctx, pl.Lease, resp.Body, resp.ContentLength, limit)
 }
 
 // maxTranslated bounds an answer that is translated, in bytes: while that lasts it
@@ -31,7 +31,7 @@ func (pl *plains) roomToDecode(n int) error {
 	case n > maxTranslated:
 		return fault.Newf(fault.InvalidProviderResponse, "", "The answer of %s is larger than the %d bytes that can be translated", pl.to.target.Provider.ID, maxTranslated)
 	}
-	return pl.lease.Take(pl.ctx, int64(n))
+	return pl.Lease.Take(pl.Ctx, int64(n))
 }
 
 // unreadableAnswer is the fault for an answer that the gateway would not take in:

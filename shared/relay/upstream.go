@@ -32,7 +32,7 @@ func (rq *requests) upstreamBody() ([]byte, error) {
 	if rq.to.body != nil {
 		src = rq.to.body
 	}
-	if rq.rt.Shape == routes.Raw {
+	if rq.Route.Shape == routes.Raw {
 		return rq.rawBody(src)
 	}
 	switch {
@@ -124,7 +124,7 @@ func (rq *requests) spliced(src []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if rq.rt.Client != nil && rq.to.traits.MayExceed(src, rq.found(src)) {
+	if rq.Route.Client != nil && rq.to.traits.MayExceed(src, rq.found(src)) {
 		if err := rq.within(src); err != nil {
 			return nil, err
 		}
@@ -136,7 +136,7 @@ func (rq *requests) spliced(src []byte) ([]byte, error) {
 		edits[n] = bodyKeys.SetKey(w, keyModel, rq.modelJSON)
 		n++
 	}
-	rq.injected = rq.stream && !rq.wantUsage && rq.rt.Client != nil && rq.to.asksUsage()
+	rq.injected = rq.stream && !rq.wantUsage && rq.Route.Client != nil && rq.to.asksUsage()
 	if rq.injected {
 		edits[n] = usageEdit(w, src)
 		n++
@@ -191,7 +191,7 @@ func usageEdit(w *wire.Walk, src []byte) wire.Edit {
 func (tg *target) decode(src []byte) (*chat.Request, error) {
 	// What another target's config made of the body must not reach this one.
 	if own := tg.isOwn(src); tg.decoded == nil || !own || !tg.decodedOwn {
-		r, err := tg.rt.Client.DecodeRequest(src)
+		r, err := tg.Route.Client.DecodeRequest(src)
 		if err != nil {
 			return nil, err
 		}
@@ -203,11 +203,11 @@ func (tg *target) decode(src []byte) (*chat.Request, error) {
 // within refuses what the target is known not to do, in a body that is passed on
 // as it is. One that cannot be decoded is the provider's to refuse.
 func (rq *requests) within(src []byte) error {
-	r, err := rq.rt.Client.DecodeRequest(src)
+	r, err := rq.Route.Client.DecodeRequest(src)
 	if err != nil {
 		return nil
 	}
-	return chat.Refuse(rq.rt.Client, r, &rq.to.traits, &rq.loss)
+	return chat.Refuse(rq.Route.Client, r, &rq.to.traits, &rq.loss)
 }
 
 // translated decodes the request once and encodes it for the target.
@@ -222,7 +222,7 @@ func (rq *requests) translated(src []byte) ([]byte, error) {
 		r.Recall = rq.recall
 	}
 	err = rq.withMediaBytes(r, func() (err error) {
-		rq.sendBuf.B, err = chat.Translate(rq.sendBuf.B[:0], rq.rt.Client, rq.to.dialect, r, &rq.to.traits, &rq.loss)
+		rq.sendBuf.B, err = chat.Translate(rq.sendBuf.B[:0], rq.Route.Client, rq.to.dialect, r, &rq.to.traits, &rq.loss)
 		return err
 	})
 	if err != nil {
@@ -253,6 +253,6 @@ func (o *outbound) formBody() []byte {
 
 // formStream is the body of a long form; length is -1 when it is not known.
 func (o *outbound) formStream() (body io.ReadCloser, length int64) {
-	o.upload, length = o.form.Stream(o.req.Body, o.to.upstream, o.req.ContentLength, o.bodyLimit(), unreadable)
+	o.upload, length = o.form.Stream(o.Req.Body, o.to.upstream, o.Req.ContentLength, o.bodyLimit(), unreadable)
 	return o.upload, length
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"gateway/shared/fault"
+	"gateway/shared/relay/admitted"
 	"gateway/shared/relay/routes"
 	"gateway/shared/route"
 )
@@ -15,12 +16,12 @@ import (
 // The walk: admitted request, body, plan; for each target of the plan guardrails
 // of the input, cache, reservation, attempts, guardrails of the output; the reply;
 // settled and recorded once. What each stage learned is a type in stages.go.
-func (r *Relay) serveFor(w http.ResponseWriter, req *http.Request, rt *routes.Route, id string, behalf *Behalf) {
+func (r *Relay) serveFor(w http.ResponseWriter, req *http.Request, rt *routes.Route, id string, behalf *admitted.Behalf) {
 	c := r.calls.Get().(*call)
 	c.begin(r, w, req, rt)
-	c.pathID, c.behalf = id, behalf
+	c.PathID, c.Behalf = id, behalf
 	if behalf != nil {
-		behalf.Request = c.ulid
+		behalf.Request = c.ULID
 	}
 	err := c.admit()
 	if err == nil {
@@ -44,9 +45,9 @@ func (c *call) serve() error {
 	switch {
 	case c.mine:
 		return c.manage()
-	case c.rt.Shape == routes.Listing:
+	case c.Route.Shape == routes.Listing:
 		return c.list()
-	case c.rt.DryRun != nil:
+	case c.Route.DryRun != nil:
 		return c.rehearse()
 	}
 	return c.relay()

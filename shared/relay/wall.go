@@ -15,7 +15,7 @@ func (o *ownerWall) mayUse() error {
 	if !o.to.wall.On {
 		return nil // nobody else uses the credential
 	}
-	if o.rt.Client != nil {
+	if o.Route.Client != nil {
 		return nil // see mayRefer: a translated conversation sends no ids
 	}
 	if err := o.mayReach(); err != nil {
@@ -52,7 +52,7 @@ func (o *ownerWall) mayReach() error {
 		return nil
 	}
 	if o.keptPath().Evasive {
-		return kept.Missing("path", o.req.URL.EscapedPath())
+		return kept.Missing("path", o.Req.URL.EscapedPath())
 	}
 	if o.unread && o.form == nil && !o.multipart() {
 		return fault.New(fault.InvalidContentType, "content-type", "The credential is shared by several workspaces: send the body as plain JSON, so that the things that it names can be checked")
@@ -62,7 +62,7 @@ func (o *ownerWall) mayReach() error {
 
 // idsAsked are the ids of stored things in path, query and body.
 func (o *ownerWall) idsAsked() ([]kept.Named, error) {
-	ids := o.keptPath().IDs(o.req.Method, o.req.URL)
+	ids := o.keptPath().IDs(o.Req.Method, o.Req.URL)
 	if o.form != nil || len(o.in) == 0 || o.unread || o.keptPath().Collection == "" && !kept.MayNameIDs(o.in) {
 		return ids, nil
 	}
@@ -73,10 +73,10 @@ func (o *ownerWall) idsAsked() ([]kept.Named, error) {
 // mayRefer checks the ids in the body of a conversation whose bytes go to the
 // provider as they came.
 func (o *ownerWall) mayRefer() error {
-	if o.rt.Client == nil || o.to.saved == nil || !o.to.wall.On || !o.sameDialect() {
+	if o.Route.Client == nil || o.to.saved == nil || !o.to.wall.On || !o.sameDialect() {
 		return nil
 	}
-	if o.rt.Operation == provider.ResponsesCreate {
+	if o.Route.Operation == provider.ResponsesCreate {
 		if err := o.mayReferToItems(); err != nil {
 			return err
 		}
@@ -92,7 +92,7 @@ func (o *ownerWall) mayRefer() error {
 }
 
 func (o *ownerWall) check(ids []kept.Named) error {
-	return o.owners.Check(o.ctx, o.who.Scope, &o.to.wall, ids)
+	return o.owners.Check(o.Ctx, o.Who.Scope, &o.to.wall, ids)
 }
 
 // keep notes whose the things are that an answer tells of. It is called before
@@ -107,13 +107,13 @@ func (o *ownerWall) keep(answer []byte) error {
 // keepMade notes what a unified answer made: a response, and a chat that is to be
 // kept, by its id, other things by what the answer says.
 func (o *ownerWall) keepMade(answer []byte, id string) error {
-	if o.rt.Client == nil {
+	if o.Route.Client == nil {
 		return o.keep(answer)
 	}
 	if id == "" || !o.sameDialect() {
 		return nil
 	}
-	if o.rt.Operation == provider.ResponsesCreate || o.rt.Operation == provider.Chat && o.storesChat() {
+	if o.Route.Operation == provider.ResponsesCreate || o.Route.Operation == provider.Chat && o.storesChat() {
 		return o.keepIDs(id)
 	}
 	return nil
@@ -124,7 +124,7 @@ func (o *ownerWall) keepIDs(ids ...string) error {
 	if !o.keeps() || len(ids) == 0 {
 		return nil
 	}
-	if err := o.owners.Own(o.ctx, o.who.Scope, o.to.wall.Places, o.to.saved.Slug, ids...); err != nil {
+	if err := o.owners.Own(o.Ctx, o.Who.Scope, o.to.wall.Places, o.to.saved.Slug, ids...); err != nil {
 		return fault.Unavailable(err)
 	}
 	return nil
@@ -133,19 +133,19 @@ func (o *ownerWall) keepIDs(ids ...string) error {
 // filtered tells whether the answer is a list that holds things of several
 // workspaces.
 func (o *ownerWall) filtered() bool {
-	return o.to.saved != nil && o.to.wall.Shared && o.req.Method == http.MethodGet && o.keptPath().Lists()
+	return o.to.saved != nil && o.to.wall.Shared && o.Req.Method == http.MethodGet && o.keptPath().Lists()
 }
 
 // raise learns which wall stands around the saved provider's things.
 func (o *ownerWall) raise(s *saved.Provider, cred *provider.Credential) {
 	age := kept.UsesAsked
-	if o.rt.Client != nil && o.rt.Operation != provider.ResponsesCreate {
+	if o.Route.Client != nil && o.Route.Operation != provider.ResponsesCreate {
 		age = kept.UsesTalked
 	}
 	a := kept.Account{Integration: s.IntegrationID, Provider: s.Provider, Credential: cred, CustomHost: s.CustomHost, CustomHeaders: s.CustomHeaders}
-	w, err := o.owners.Around(o.ctx, o.who.Scope, &s.Users, &a, o.start, age)
+	w, err := o.owners.Around(o.Ctx, o.Who.Scope, &s.Users, &a, o.Start, age)
 	if err != nil {
-		o.fail("who else uses a credential", err)
+		o.Fail("who else uses a credential", err)
 	}
 	w.On, w.Shared = w.On || s.OrgWide, w.Shared || s.Shared
 	o.to.wall = w
@@ -170,7 +170,7 @@ func (o *ownerWall) storesChat() bool {
 
 // makes tells whether the request has the provider make something that it keeps.
 func (o *ownerWall) makes() bool {
-	if o.req.Method != http.MethodPost {
+	if o.Req.Method != http.MethodPost {
 		return false
 	}
 	s := o.keptPath()

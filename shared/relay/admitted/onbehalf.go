@@ -1,0 +1,10 @@
+package admitted
+
+import "gateway/shared/identity"
+
+// Behalf is who a request is made for that came from no client.
+type Behalf struct {
+	Key     string              // hash of the API key
+	Closing *identity.Principal // in place of a key that is no longer valid: see Mux.Admits
+	Request string              // set by Run: the id of the request's record
+}

@@ -1,0 +1,205 @@
+package admitted
+
+import (
+	"context"
+	"crypto/rand"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/oklog/ulid/v2"
+
+	"gateway/shared/egress"
+	"gateway/shared/fault"
+	"gateway/shared/identity"
+	"gateway/shared/relay/asked"
+	"gateway/shared/relay/routes"
+	"gateway/shared/resource"
+	"gateway/shared/store"
+	"gateway/shared/tenant"
+	"gateway/shared/wire/life"
+)
+
+// Doors are what requests come in through. All are required.
+type Doors struct {
+	Auth        *identity.Authenticator
+	Loader      *resource.Loader
+	Memory      *egress.Memory // of bodies that are held whole
+	BlockInline bool           // inline configuration is refused whatever the organisation says
+	DrainTime   time.Duration  // how long an answer is read on after the client went
+	Now         func() time.Time
+	Fault       func(where, request string, err error) // is told of failures that no caller sees
+}
+
+// Request is a client's request that is admitted: who asks, within which
+// organisation and workspace, and what the gateway's headers ask for. It is made
+// first; no later stage changes it.
+type Request struct {
+	Caller
+	doors  *Doors
+	Route  *routes.Route
+	Req    *http.Request
+	Base   context.Context // the request's values; never ends
+	Ctx    context.Context // lives on when the client goes
+	Stop   context.CancelFunc
+	alive  *lifetime // what ctx and stop are of
+	Start  time.Time
+	ULID   string // id of the record
+	PathID string // the variable of the route's path, escaped
+
+	Ask        asked.Headers
+	Behalf     *Behalf       // who a request is made for that came from no client
+	Rehearsing bool          // nothing is sent
+	Lease      *egress.Lease // memory of what is held whole
+	Afterwards []func()      // to be done once the request is over
+}
+
+// Caller is who asks.
+type Caller struct {
+	Who       *identity.Principal
+	View      *resource.View
+	WS        *tenant.Effective
+	Org       *tenant.Organisation
+	Token     string // the gateway key itself, so that it is never sent on
+	KeyInAuth bool   // it came in Authorization
+}
+
+// Arrive starts the life of a request. Its bodies are held in the memory of lease.
+func (q *Request) Arrive(d *Doors, req *http.Request, rt *routes.Route, lease *egress.Lease) {
+	q.doors, q.Route, q.Req, q.Lease = d, rt, req, lease
+	q.Start = d.Now()
+	q.ULID = ulid.MustNewDefault(q.Start).String()
+	q.Base = life.Endless(req.Context())
+	q.alive = new(lifetime)
+	q.alive.lane.Context = q.Base
+	q.alive.Begin(&q.alive.lane)
+	q.Ctx, q.Stop = &q.alive.Life, q.alive.End // a bare Life: who waits for its end needs no channel
+	// A client that goes while the provider is silent is noticed here, not by a
+	// write. Nothing of the pooled call is touched from the other goroutine.
+	q.alive.drain = d.DrainTime
+	q.alive.client.Begin(req.Context(), q.alive.left)
+}
+
+// After has f called once the request is over.
+func (q *Request) After(f func()) { q.Afterwards = append(q.Afterwards, f) }
+
+// Over does what is to be done once the request is over.
+func (q *Request) Over() {
+	for _, f := range q.Afterwards {
+		f()
+	}
+}
+
+// Leave lets the provider's answer be read on for a while, so that what it costs is
+// known, and then cancels it: the client has gone.
+func (q *Request) Leave() {
+	drain := time.AfterFunc(q.doors.DrainTime, q.Stop)
+	q.After(func() { drain.Stop() })
+}
+
+// End frees what a request holds. The memory that another may use is its result.
+func (q *Request) End() (afterwards []func()) {
+	q.alive.client.Stop()
+	q.Stop()
+	q.Lease.Free()
+	clear(q.Afterwards)
+	return q.Afterwards[:0]
+}
+
+// lifetime is the context of a request's work. It outlives the pooled call.
+type lifetime struct {
+	life.Life
+	client life.Watch // over the client's own context
+	lane   egress.Lane
+	drain  time.Duration
+}
+
+// left: the client has gone, and the answer is read on for a while.
+func (l *lifetime) left() { time.AfterFunc(l.drain, l.End) }
+
+// Trace settles the names of the request in traces.
+func (q *Request) Trace() {
+	if q.Ask.TraceID == "" {
+		q.Ask.TraceID = newTraceID()
+	}
+	if q.Ask.Traced && q.Ask.SpanName == "" {
+		q.Ask.SpanName = q.Req.Method + " " + q.Req.URL.Path
+		q.Ask.SpanName = strings.ToValidUTF8(q.Ask.SpanName[:min(len(q.Ask.SpanName), asked.MaxSpanName)], "")
+	}
+}
+
+// Identify finds the caller, its workspace and its organisation's settings.
+func (q *Request) Identify() error {
+	if err := q.authenticate(); err != nil {
+		return err
+	}
+	who := q.Who
+	q.Lease.Of(q.doors.Memory, who.Scope.Org)
+	q.alive.lane.Tenant, q.alive.lane.Workspace = who.Scope.Org, who.Scope.Workspace
+	if who.Type == identity.OrganisationService {
+		return fault.New(fault.NotAllowed, "x-gateway-api-key", "An organisation key manages the gateway and cannot call models; use a workspace key")
+	}
+	if !who.Has(q.Route.Scope) && !slices.ContainsFunc(q.Route.OrScopes, who.Has) {
+		return fault.Newf(fault.NotAllowed, "x-gateway-api-key", "This API key lacks the scope %s", q.Route.Scope)
+	}
+	var err error
+	if q.View, err = q.doors.Loader.Fresh(q.Ctx, who.Scope.Org); err != nil {
+		return err
+	}
+	orgScope := store.Scope{Org: who.Scope.Org}
+	ws, ok, err := resource.Load(q.Ctx, q.View, orgScope, tenant.KindWorkspace, who.Scope.Workspace, tenant.DecodeWorkspace)
+	if err != nil {
+		return err
+	}
+	if !ok || ws.Status != tenant.StatusActive {
+		return fault.New(fault.NotAllowed, "x-gateway-api-key", "The workspace of this API key is not active")
+	}
+	org, ok, err := resource.Load(q.Ctx, q.View, orgScope, tenant.KindOrganisation, who.Scope.Org, tenant.DecodeOrganisation)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		org = &tenant.Organisation{Settings: tenant.Settings{BlockInlineConfig: true}}
+	}
+	q.WS, q.Org = ws, org
+	return nil
+}
+
+// authenticate finds the caller by the key of the request, or by the one that the
+// request is made for.
+func (q *Request) authenticate() (err error) {
+	if q.Behalf != nil {
+		if q.Who = q.Behalf.Closing; q.Who != nil {
+			return nil
+		}
+		q.Who, err = q.doors.Auth.ByHash(q.Ctx, q.Behalf.Key)
+		return err
+	}
+	if q.Token, q.KeyInAuth, err = identity.Token(q.Req.Header); err == nil {
+		q.Who, err = q.doors.Auth.Authenticate(q.Ctx, q.Token)
+	}
+	return err
+}
+
+// Now is the time.
+func (q *Request) Now() time.Time { return q.doors.Now() }
+
+// Since is the time from arrival.
+func (q *Request) Since() time.Duration { return q.Now().Sub(q.Start) }
+
+// Fail reports a failure that the caller does not see.
+func (q *Request) Fail(where string, err error) {
+	if err != nil {
+		q.doors.Fault(where, q.ULID, err)
+	}
+}
+
+// newTraceID makes a random UUID. The package's own way needs memory for its bytes.
+func newTraceID() string {
+	var b uuid.UUID
+	_, _ = rand.Read(b[:])                      // never fails (crypto/rand)
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80 // version 4, variant of RFC 9562
+	return b.String()
+}
