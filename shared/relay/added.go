@@ -35,7 +35,7 @@ func (tg *target) adds() (a added) {
 	if tg.Route.Client == nil || tg.to.dialect == nil {
 		return 0
 	}
-	if tg.stream && !tg.wantUsage && tg.to.asksUsage() {
+	if tg.Stream && !tg.WantUsage && tg.to.asksUsage() {
 		a |= addedStreamOptions
 	}
 	if tg.sameDialect() || tg.decoded == nil {

@@ -19,13 +19,10 @@ func (c *call) admit() error {
 	if headerErr != nil {
 		return headerErr
 	}
-	if err := c.readBody(); err != nil {
-		c.walk.Spans = c.walk.Spans[:0] // half a body says nothing
-		c.mergeMetadata()               // the record of the refusal is found by it
+	if err := c.Read(); err != nil {
 		return err
 	}
-	c.mergeMetadata()
-	c.demands = c.own
+	c.Demands = c.Own
 	if err := c.resolve(c.sources); err != nil {
 		return err
 	}

@@ -224,9 +224,9 @@ func (s *sender) sendRaw(resp *http.Response) error {
 	p := chunk.B[:cap(chunk.B)]
 	meter := tail.New(resp)
 	meter.Memory(s.Ctx, s.Lease)
-	like := s.like()
+	like := s.Like()
 	// A run is told with all its settings, an event may hold an image or a whole response.
-	meter.Wide = s.keptPath().Collection == "threads" || like != nil && (like.Meter != nil || like.Operation == provider.ResponsesCreate)
+	meter.Wide = s.KeptPath().Collection == "threads" || like != nil && (like.Meter != nil || like.Operation == provider.ResponsesCreate)
 	s.flushWhenWaiting(resp.Body)
 	for {
 		t := s.Now()

@@ -13,6 +13,7 @@ import (
 	"gateway/shared/pricing"
 	"gateway/shared/provider"
 	"gateway/shared/relay/asked"
+	"gateway/shared/relay/inbound"
 	"gateway/shared/relay/managed"
 	"gateway/shared/relay/mask"
 	"gateway/shared/relay/pooled"
@@ -92,7 +93,7 @@ func (l *logbook) writeBooks() {
 	}
 	l.rec.GatewayTime = max(l.rec.Duration-l.waited+l.flushing, 0)
 	// A provider's answer and a path may say more than a record has room for.
-	l.rec.Model, l.rec.FinishReason = fault.Clip(l.rec.Model, maxModel), clipText(l.rec.FinishReason)
+	l.rec.Model, l.rec.FinishReason = fault.Clip(l.rec.Model, inbound.MaxModel), clipText(l.rec.FinishReason)
 	l.hideInRecord()
 	l.sealBodies(ctx)
 	if err := l.Sink.Emit(ctx, &l.rec); err != nil {
@@ -110,8 +111,8 @@ func (l *logbook) describe() {
 		r.Org, r.Workspace, r.WorkspaceSlug = who.Scope.Org, who.Scope.Workspace, who.WorkspaceSlug
 		r.KeyID, r.KeyType, r.UserID = who.KeyID, string(who.Type), who.UserID
 	}
-	r.RequestBytes, r.Stream, r.RequestModel = l.size, l.stream, l.model
-	r.Metadata, r.EndUser = l.metadata, l.metadata["_user"]
+	r.RequestBytes, r.Stream, r.RequestModel = l.Size, l.Stream, l.Model
+	r.Metadata, r.EndUser = l.Metadata, l.Metadata["_user"]
 	r.ConfigID, r.ConfigSlug, r.ConfigVersion, r.Mode = l.config.ID, l.config.Slug, l.config.Version, l.config.Mode
 }
 
@@ -142,7 +143,7 @@ func (bk *books) price(inputTokens int64) (pricing.Price, bool) {
 	if bk.to.target.Provider == nil {
 		return pricing.Price{}, false
 	}
-	o := pricing.Options{ContextTokens: inputTokens, Region: bk.to.region(), Quality: bk.wanted.Quality, Size: bk.wanted.Size, Mode: bk.wanted.Mode}
+	o := pricing.Options{ContextTokens: inputTokens, Region: bk.to.region(), Quality: bk.Wanted.Quality, Size: bk.Wanted.Size, Mode: bk.Wanted.Mode}
 	model := bk.to.model
 	if s := bk.to.saved; s != nil {
 		if own, ok := s.Prices[model]; ok {
@@ -174,19 +175,19 @@ const tokensOfAnImage = 4000
 // boundOf is the most that the request can cost at this target. A token is at
 // least one byte of the body.
 func (bk *books) boundOf() ledger.Bound {
-	in := int64(max(len(bk.in), len(bk.to.body)))
-	if bk.form != nil {
-		in = bk.form.Text()
+	in := int64(max(len(bk.In), len(bk.to.body)))
+	if bk.Form != nil {
+		in = bk.Form.Text()
 	} else if in == 0 {
 		in = max(bk.Req.ContentLength, 0)
 	}
-	in += int64(bytes.Count(bk.in, []byte(`"image_url"`))+bytes.Count(bk.in, []byte(`"image"`))) * tokensOfAnImage
+	in += int64(bytes.Count(bk.In, []byte(`"image_url"`))+bytes.Count(bk.In, []byte(`"image"`))) * tokensOfAnImage
 	in += bk.media.Documents // what was fetched stands in no body of the client
-	out := bk.outBound
+	out := bk.OutBound
 	price, known := bk.price(in)
-	most := ledger.Bound{Tokens: in + out, Priced: known, Assumed: bk.outAssumed}
+	most := ledger.Bound{Tokens: in + out, Priced: known, Assumed: bk.OutAssumed}
 	if known {
-		most.Cost = price.Bound(in, out) + price.Cost(bk.wanted.Most)
+		most.Cost = price.Bound(in, out) + price.Cost(bk.Wanted.Most)
 	} else if bk.Org.Settings.Unpriced == "allow" {
 		most.Priced = true
 	}
@@ -196,7 +197,7 @@ func (bk *books) boundOf() ledger.Bound {
 // options are what the dialects write an answer with.
 func (bk *books) options() *chat.Options {
 	bk.opts = chat.Options{
-		Strict: bk.strict(), IncludeUsage: bk.wantUsage, Model: bk.to.model, ID: bk.ULID,
+		Strict: bk.strict(), IncludeUsage: bk.WantUsage, Model: bk.to.model, ID: bk.ULID,
 		Created: bk.Start.Unix(), ProviderName: bk.rec.Provider, Request: bk.decoded,
 	}
 	if bk.to.dialect != nil {
@@ -268,10 +269,10 @@ func (l *logbook) sealBodies(ctx context.Context) {
 		l.logBuf.B = appendHeaders(l.logBuf.B, l.Req.Header, l.Ask.Sensitive)
 		b.RequestHeaders = l.logBuf.B[n:]
 		if l.Route.Operation == provider.BatchesCreate {
-			l.in = managed.HideConfig(l.in)
+			l.In = managed.HideConfig(l.In)
 		}
-		b.Request = l.in[:min(len(l.in), maxLoggedBody)]
-		b.Cut = b.Cut || len(l.in) > maxLoggedBody
+		b.Request = l.In[:min(len(l.In), maxLoggedBody)]
+		b.Cut = b.Cut || len(l.In) > maxLoggedBody
 	} else {
 		b.Sent, b.SentHeaders = nil, nil
 	}

@@ -34,7 +34,7 @@ func (me *meters) brokenAnswer(err error, body []byte) error {
 	me.keepReceived(body)
 	if errors.Is(err, pooled.ErrTooLarge) {
 		// It is not read for what it tells: that would take its memory twice.
-		me.charge(me.estimate(min(tokensOf(len(body)), me.outBound)))
+		me.charge(me.estimate(min(tokensOf(len(body)), me.OutBound)))
 		f := fault.Newf(fault.InvalidProviderResponse, "", "The answer of %s is larger than %d bytes", me.to.target.Provider.ID, int64(maxPlainAnswer))
 		f.Source = fault.SourceProvider
 		return f
@@ -62,8 +62,8 @@ func (me *meters) chargeWhatCame(body []byte) {
 		u = me.madeWhole(u, m) // it broke off within the usage: what is missing is estimated
 	case !answered:
 		return
-	case me.Route.Client == nil && me.wanted.Assumed.Known():
-		u = me.wanted.Assumed
+	case me.Route.Client == nil && me.Wanted.Assumed.Known():
+		u = me.Wanted.Assumed
 		u.Estimated = true
 	default:
 		u = me.estimate(m.OutputEstimate())

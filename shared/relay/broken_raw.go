@@ -54,7 +54,7 @@ func (me *meters) cutRaw(m *tail.Meter) (u pricing.Usage, ok bool) {
 
 // rawConversation reads the conversations of what is passed through; nil: none does.
 func (me *meters) rawConversation() chat.Provider {
-	if like := me.like(); like != nil {
+	if like := me.Like(); like != nil {
 		if like.Client == nil {
 			return nil
 		}

@@ -2,6 +2,7 @@ package relay
 
 import (
 	"gateway/shared/provider"
+	"gateway/shared/relay/inbound"
 	"gateway/shared/wire"
 )
 
@@ -47,9 +48,9 @@ func reasonsWithTools(body []byte, when provider.ByResponses) bool {
 		return err == nil && effort != "none"
 	}
 	if v := w.Spans[keyThinking]; v.Present(body) && !wire.IsNull(v.Of(body)) {
-		return textIn(v.Of(body), "type") != "disabled" || unless && !w.Spans[keyEffort].Present(body)
+		return inbound.TextIn(v.Of(body), "type") != "disabled" || unless && !w.Spans[keyEffort].Present(body)
 	}
-	if v := w.Spans[keyOutputConfig]; v.Present(body) && !wire.IsNull(v.Of(body)) && textIn(v.Of(body), "effort") != "" {
+	if v := w.Spans[keyOutputConfig]; v.Present(body) && !wire.IsNull(v.Of(body)) && inbound.TextIn(v.Of(body), "effort") != "" {
 		return true
 	}
 	return unless

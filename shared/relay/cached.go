@@ -125,29 +125,9 @@ func (ca *answerCache) mayCache(body []byte) bool {
 		return false
 	}
 	if enforced := ca.Org.Settings.EnforceDebug; enforced != nil {
-		return *enforced && !ca.background()
+		return *enforced && !ca.Background()
 	}
-	return !ca.Ask.NoBodies && !ca.background()
-}
-
-var backgroundKey = wire.NewKeySet("background")
-
-// background tells whether the answer is but a ticket for one that comes later.
-func (b *clientBody) background() bool {
-	if b.Route.Endpoint != "createModelResponse" {
-		return false
-	}
-	return asksBackground(b.in)
-}
-
-// asksBackground tells whether the body of a response asks for it to be made in
-// the background; one that cannot be read may.
-func asksBackground(body []byte) bool {
-	var w wire.Walk
-	if backgroundKey.Walk(body, &w) != nil {
-		return true
-	}
-	return w.Spans[0].Present(body) && string(w.Spans[0].Of(body)) != "false"
+	return !ca.Ask.NoBodies && !ca.Background()
 }
 
 // question is what must be equal for an answer to be used again.
@@ -162,7 +142,7 @@ func (ca *answerCache) question(body []byte) (*cache.Question, error) {
 	}
 	q := &cache.Question{
 		Scope: ca.Who.Scope, Operation: ca.Route.Endpoint, Lenient: !ca.strict(),
-		Provider: ca.to.target.Provider.ID, Model: ca.to.model, URL: url, Metadata: ca.metadata, Namespace: namespace, Body: body,
+		Provider: ca.to.target.Provider.ID, Model: ca.to.model, URL: url, Metadata: ca.Metadata, Namespace: namespace, Body: body,
 	}
 	if ca.Route.Client != nil {
 		q.Dialect = ca.Route.Client.Name()
@@ -180,7 +160,7 @@ func (ca *answerCache) answerURL() (string, error) {
 	case ca.to.local:
 		return "", nil
 	case ca.Route.Client == nil && ca.through():
-		u, err := ca.operationURL(ca.to.op, ca.id)
+		u, err := ca.operationURL(ca.to.op, ca.ID)
 		if err != nil {
 			return "", err
 		}
@@ -196,7 +176,7 @@ func (ca *answerCache) usable(e *cache.Entry) *cachedAnswer {
 		return nil
 	}
 	a := &cachedAnswer{entry: e}
-	if ca.stream && ca.Route.Client != nil {
+	if ca.Stream && ca.Route.Client != nil {
 		var err error
 		if a.whole, err = ca.Route.Client.DecodeResponse(e.Body, &chat.Traits{Provider: e.Provider}); err != nil {
 			ca.Fail("cached answer", err)
@@ -236,7 +216,7 @@ func (s *sender) sendCached(a *cachedAnswer) error {
 // replayed is a whole answer as a stream in the client's dialect.
 func (ca *answerCache) replayed(r *chat.Response) []byte {
 	o := ca.options()
-	o.Request = ca.legacyOnly()
+	o.Request = ca.LegacyOnly()
 	enc := ca.Route.Client.NewStreamEncoder(o)
 	var out []byte
 	_ = r.Replay(func(d *chat.Delta) error {
@@ -244,16 +224,6 @@ func (ca *answerCache) replayed(r *chat.Response) []byte {
 		return nil
 	})
 	return enc.Finish(out)
-}
-
-// legacyOnly is what of the request still counts for an answer that is already in
-// the client's shape: whether calls are read as function_call.
-func (b *clientBody) legacyOnly() *chat.Request {
-	r, err := b.Route.Client.DecodeRequest(b.in)
-	if err != nil || !r.Legacy {
-		return nil
-	}
-	return &chat.Request{Legacy: true}
 }
 
 // keepAnswer keeps a whole answer in the client's shape before its last byte goes
@@ -373,7 +343,7 @@ func (ca *answerCache) keepStream(a *answer) {
 	}
 	o := ca.options()
 	if a.turn == nil {
-		o.Request = ca.legacyOnly()
+		o.Request = ca.LegacyOnly()
 	}
 	enc := pooled.New()
 	defer enc.Free()

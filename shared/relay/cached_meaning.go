@@ -31,10 +31,10 @@ func (ca *answerCache) seek(leaf *route.Leaf, q *cache.Question) bool {
 		return false
 	}
 	own := *q
-	own.Body = ca.in
+	own.Body = ca.In
 	if !leaf.Plain() {
 		var err error
-		if own.Body, err = leaf.Apply(nil, ca.in); err != nil {
+		if own.Body, err = leaf.Apply(nil, ca.In); err != nil {
 			return false
 		}
 	}
@@ -143,7 +143,7 @@ func (ca *answerCache) embedder(with *route.CacheEmbedder) *embedder {
 	if ask.ParentSpanID == "" {
 		ask.ParentSpanID = ca.ULID
 	}
-	return &embedder{relay: ca.Relay, with: with, from: lineage{ca.Who, ca.View, ca.WS, ca.Org, ca.Token, maps.Clone(ca.metadata), ask}}
+	return &embedder{relay: ca.Relay, with: with, from: lineage{ca.Who, ca.View, ca.WS, ca.Org, ca.Token, maps.Clone(ca.Metadata), ask}}
 }
 
 // Embed implements cache.Embedder.
@@ -184,12 +184,11 @@ func (r *Relay) serveChild(w http.ResponseWriter, req *http.Request, from *linea
 	c.begin(r, w, req, embedRoute)
 	limit := time.AfterFunc(2*embedLimit, c.Stop)
 	c.Who, c.View, c.WS, c.Org = from.who, from.view, from.ws, from.org
-	c.Token, c.metadata, c.Ask = from.token, from.metadata, from.ask
+	c.Token, c.Metadata, c.Ask = from.token, from.metadata, from.ask
 	c.Trace()
-	c.in, c.size = body, int64(len(body))
-	err := c.walkBody()
+	err := c.ReadFrom(body)
 	if err == nil {
-		c.demands = c.own
+		c.Demands = c.Own
 		c.walker = tree.Start(c.routeContext())
 		err = c.relay()
 	}

@@ -23,7 +23,7 @@ func asking(endpoint string) *call {
 	c.Relay = &Relay{Options: Options{Cache: &cache.Cache{}}}
 	c.Route = &routes.Route{Endpoint: endpoint, Shape: routes.Unified, Client: openai.Chat{}}
 	c.Req = &http.Request{Method: http.MethodPost, Header: http.Header{}}
-	c.Org, c.in = &tenant.Organisation{}, []byte(`{}`)
+	c.Org, c.In = &tenant.Organisation{}, []byte(`{}`)
 	return c
 }
 
@@ -49,10 +49,10 @@ func TestWhatMayBeCached(t *testing.T) {
 		"debug off":              {"chatComplete", func(c *call) { c.Ask.NoBodies = true }, false},
 		"debug enforced":         {"chatComplete", func(c *call) { c.Ask.NoBodies, c.Org.Settings.EnforceDebug = true, &yes }, true},
 		"debug refused":          {"chatComplete", func(c *call) { c.Org.Settings.EnforceDebug = &no }, false},
-		"a response":             {"createModelResponse", func(c *call) { c.in = []byte(`{"background":false}`) }, true},
-		"one in the background":  {"createModelResponse", func(c *call) { c.in = []byte(`{"background":true}`) }, false},
-		"one that is not clear":  {"createModelResponse", func(c *call) { c.in = []byte(`{"Background":true}`) }, false},
-		"one that is not object": {"createModelResponse", func(c *call) { c.in = []byte(`[]`) }, false},
+		"a response":             {"createModelResponse", func(c *call) { c.In = []byte(`{"background":false}`) }, true},
+		"one in the background":  {"createModelResponse", func(c *call) { c.In = []byte(`{"background":true}`) }, false},
+		"one that is not clear":  {"createModelResponse", func(c *call) { c.In = []byte(`{"Background":true}`) }, false},
+		"one that is not object": {"createModelResponse", func(c *call) { c.In = []byte(`[]`) }, false},
 	} {
 		got := asking(c.endpoint)
 		if c.change != nil {

@@ -3,6 +3,7 @@ package relay
 import (
 	"maps"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -28,26 +29,25 @@ func TestMetadataEndsWithItsCall(t *testing.T) {
 		{body: `{"user":"eve"}`, sent: `{"a":"b"}`, want: map[string]string{"a": "b", "_user": "eve"}},
 		{body: `{"user":"bob"}`, want: map[string]string{"_user": "bob"}},
 	} {
-		req := httptest.NewRequest("POST", "/v1/chat/completions", nil)
+		req := httptest.NewRequest("POST", "/v1/chat/completions", strings.NewReader(x.body))
 		req.Header.Set(asked.Metadata, x.sent)
 		r.doors = r.newDoors()
-		c.begin(r, httptest.NewRecorder(), req, &routes.Route{Endpoint: "chatComplete"})
-		c.Who, c.WS, c.in = &identity.Principal{}, &tenant.Effective{}, []byte(x.body)
+		c.begin(r, httptest.NewRecorder(), req, &routes.Route{Endpoint: "chatComplete", Shape: routes.Unified})
+		c.Who, c.WS = &identity.Principal{}, &tenant.Effective{}
 		c.Who.Defaults.Metadata = x.defaults
 		if err := c.Ask.Read(req.Header); err != nil {
 			t.Fatal(err)
 		}
-		if err := bodyKeys.Walk(c.in, &c.walk); err != nil {
+		if err := c.Read(); err != nil {
 			t.Fatal(err)
 		}
-		c.mergeMetadata()
 		c.describe()
-		if !maps.Equal(c.metadata, x.want) || !maps.Equal(c.rec.Metadata, x.want) || c.rec.EndUser != x.want["_user"] {
-			t.Errorf("%s: %v, %v, %q; want %v", x.body, c.metadata, c.rec.Metadata, c.rec.EndUser, x.want)
+		if !maps.Equal(c.Metadata, x.want) || !maps.Equal(c.rec.Metadata, x.want) || c.rec.EndUser != x.want["_user"] {
+			t.Errorf("%s: %v, %v, %q; want %v", x.body, c.Metadata, c.rec.Metadata, c.rec.EndUser, x.want)
 		}
 		c.reset()
-		if c.metadata != nil || c.rec.Metadata != nil || len(c.merged) > 0 {
-			t.Errorf("%s: metadata is left: %v %v %v", x.body, c.metadata, c.rec.Metadata, c.merged)
+		if c.Metadata != nil || c.rec.Metadata != nil {
+			t.Errorf("%s: metadata is left: %v %v", x.body, c.Metadata, c.rec.Metadata)
 		}
 	}
 }

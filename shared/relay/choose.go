@@ -41,7 +41,7 @@ type choice struct {
 
 // choose makes a leaf of the route into a target.
 func (ch *chooser) choose(leaf *route.Leaf) error {
-	ch.to = choice{leaf: leaf, model: ch.model, lenient: leaf.Lenient, timeout: leaf.Timeout, forward: leaf.Forward}
+	ch.to = choice{leaf: leaf, model: ch.Model, lenient: leaf.Lenient, timeout: leaf.Timeout, forward: leaf.Forward}
 	ch.rec.OptionIndex = leaf.Path
 	// What the target before was must not stand for this one.
 	ch.rec.Provider, ch.rec.ProviderSlug, ch.rec.IntegrationID, ch.rec.Model = "", "", "", ""
@@ -85,7 +85,7 @@ func (p *plan) slugAsked(leaf *route.Leaf) string {
 		return strings.TrimPrefix(p.Ask.VirtualKey, "@")
 	}
 	if p.Ask.Provider == "" || leaf.Passthrough {
-		return p.slug
+		return p.Slug
 	}
 	return ""
 }
@@ -101,7 +101,7 @@ func (ch *chooser) chooseSaved(slug string) error {
 		return storedWithAddress(field)
 	}
 	if ch.Route.Shape == routes.Raw {
-		if named := s.Provider.PathModel(ch.rawPath()); named != "" {
+		if named := s.Provider.PathModel(ch.RawPath()); named != "" {
 			ch.to.model = named // whatever the body says
 		}
 	}
@@ -109,7 +109,7 @@ func (ch *chooser) chooseSaved(slug string) error {
 		if err := s.Allows(ch.to.model); err != nil {
 			return err
 		}
-	} else if (ch.unread || ch.Route.AnyModel || ch.prompted()) && s.Integration.Restricts() {
+	} else if (ch.Unread || ch.Route.AnyModel || ch.prompted()) && s.Integration.Restricts() {
 		return fault.Newf(fault.ModelNotAllowed, "model", "The provider @%s serves some models only, and the model of this body cannot be read; send it as plain JSON", s.Slug)
 	}
 	cred, err := s.Open(ch.Ctx, ch.Sealer)
@@ -241,7 +241,7 @@ func (ch *chooser) speakOperation() error {
 		return unsupported(ch.Route.Endpoint, p)
 	}
 	ch.to.op, ch.to.traits = op, ch.to.target.TraitsFor(ch.Ctx, ch.to.model)
-	if ch.to.model != "" && !(ch.Route.NoModel && ch.model == "") {
+	if ch.to.model != "" && !(ch.Route.NoModel && ch.Model == "") {
 		ch.to.upstream = ch.to.target.UpstreamModel(ch.to.model)
 	}
 	return nil
@@ -250,7 +250,7 @@ func (ch *chooser) speakOperation() error {
 // carried is what a translator may know of the request.
 func (tg *target) carried() *chat.Asked {
 	return &chat.Asked{
-		Body: tg.in, Model: tg.to.upstream, Operation: string(tg.to.op), Traits: &tg.to.traits, Loss: &tg.loss, Field: tg.to.target.Field,
+		Body: tg.In, Model: tg.to.upstream, Operation: string(tg.to.op), Traits: &tg.to.traits, Loss: &tg.loss, Field: tg.to.target.Field,
 		ID: tg.ULID, Created: tg.Start.Unix(), ProviderName: tg.to.target.Provider.ID, Strict: tg.strict(),
 	}
 }

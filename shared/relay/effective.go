@@ -9,12 +9,12 @@ import (
 // goes by it from here on: whether the answer is a stream, whether usage is told
 // in it, and what it may cost.
 func (ch *chooser) effective() error {
-	ch.demands = ch.own
-	if len(ch.in) == 0 || ch.to.leaf.Plain() {
-		ch.byResponses(ch.in)
-		return ch.withinBounds(ch.checked.Excess)
+	ch.Demands = ch.Own
+	if len(ch.In) == 0 || ch.to.leaf.Plain() {
+		ch.byResponses(ch.In)
+		return ch.withinBounds(ch.Excess())
 	}
-	body, err := ch.to.leaf.Apply(nil, ch.in)
+	body, err := ch.to.leaf.Apply(nil, ch.In)
 	if err != nil {
 		return err
 	}
@@ -33,9 +33,6 @@ func (ch *chooser) effective() error {
 			return err
 		}
 	}
-	if err := bodyKeys.Walk(body, &ch.edited); err != nil {
-		return err
-	}
-	ch.demands = ch.demandsOf(body, &ch.edited, ch.Route.Demand)
-	return nil
+	ch.Demands, err = ch.DemandsOf(body, &ch.edited)
+	return err
 }

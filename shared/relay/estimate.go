@@ -22,7 +22,7 @@ func (me *meters) used(m chat.Meter) pricing.Usage {
 	if !u.Known() {
 		return me.estimate(m.OutputEstimate())
 	}
-	if me.stream && !m.Complete && !me.Route.NoOutput {
+	if me.Stream && !m.Complete && !me.Route.NoOutput {
 		madeUp(&u, m)
 	}
 	return u
@@ -53,10 +53,10 @@ func (me *meters) estimate(output int64) pricing.Usage {
 func (me *meters) estimateInput() int64 {
 	r := me.decoded
 	if r == nil && me.Route.Client != nil {
-		r, _ = me.Route.Client.DecodeRequest(me.in) // a body that was answered can be read
+		r, _ = me.Route.Client.DecodeRequest(me.In) // a body that was answered can be read
 	}
 	if r == nil {
-		return tokensOf(len(me.in))
+		return tokensOf(len(me.In))
 	}
 	return EstimateTokens(r)
 }

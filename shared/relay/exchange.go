@@ -13,6 +13,7 @@ import (
 	"gateway/shared/fault"
 	"gateway/shared/provider"
 	"gateway/shared/relay/asked"
+	"gateway/shared/relay/inbound"
 	"gateway/shared/relay/pooled"
 	"gateway/shared/relay/routes"
 	"gateway/shared/usage"
@@ -24,7 +25,7 @@ func (x *exchanges) attempt(body []byte) answer {
 	// What the attempt is charged for while it runs is noted in it.
 	x.rec.Attempts = append(x.rec.Attempts, usage.Attempt{})
 	at := &x.rec.Attempts[len(x.rec.Attempts)-1]
-	at.Provider, at.ProviderSlug, at.Model = x.to.target.Provider.ID, x.rec.ProviderSlug, fault.Clip(x.to.model, maxModel)
+	at.Provider, at.ProviderSlug, at.Model = x.to.target.Provider.ID, x.rec.ProviderSlug, fault.Clip(x.to.model, inbound.MaxModel)
 	at.OptionIndex, at.Start = x.rec.OptionIndex, x.Since()
 	a := x.exchange(body, at)
 	x.judge(&a, at)
@@ -86,7 +87,7 @@ func (x *exchanges) exchange(body []byte, at *usage.Attempt) answer {
 		_ = resp.Body.Close()
 		return refusal(patience.Late())
 	}
-	if x.Route.Shape != routes.Raw && x.stream && x.Route.Client != nil {
+	if x.Route.Shape != routes.Raw && x.Stream && x.Route.Client != nil {
 		return x.startStream(resp)
 	}
 	if x.takesWhole(resp) {
@@ -109,7 +110,7 @@ func (st *streams) startStream(resp *http.Response) answer {
 		return refusal(unreadableAnswer(err))
 	}
 	if st.sameDialect() {
-		a.filter = st.Route.Client.NewStreamFilter(&chat.FilterOptions{Strict: st.strict(), IncludeUsage: st.wantUsage, Injected: st.injected})
+		a.filter = st.Route.Client.NewStreamFilter(&chat.FilterOptions{Strict: st.strict(), IncludeUsage: st.WantUsage, Injected: st.injected})
 	} else {
 		st.startTurn(a, chat.Promised(st.decoded, st.to.dialect.NewStreamDecoder(&st.to.traits)), st.options())
 	}
@@ -195,7 +196,7 @@ func (rq *requests) upstreamRequest(body []byte) (*http.Request, error) {
 			return nil, err
 		}
 		switch {
-		case rq.form != nil:
+		case rq.Form != nil:
 			h["Content-Type"] = rq.Req.Header["Content-Type"][:1:1]
 		case rq.to.contentType != "":
 			h["Content-Type"] = []string{rq.to.contentType}
@@ -206,7 +207,7 @@ func (rq *requests) upstreamRequest(body []byte) (*http.Request, error) {
 		if (rq.Route.Binary || rq.Route.Media) && rq.to.carrier == nil {
 			h["Accept"] = acceptAll
 		}
-		if rq.stream {
+		if rq.Stream {
 			h["Accept"] = acceptStream
 		}
 	}
@@ -248,10 +249,10 @@ func (o *outbound) setBody(req *http.Request, body []byte) {
 	switch {
 	case len(body) > 0:
 		o.sending.attach(req, body)
-	case o.form != nil:
+	case o.Form != nil:
 		req.Body, req.ContentLength = o.formStream()
 		o.bodySpent = true
-	case o.Route.Shape == routes.Raw && o.in == nil && o.Req.Body != nil && o.Req.ContentLength != 0:
+	case o.Route.Shape == routes.Raw && o.In == nil && o.Req.Body != nil && o.Req.ContentLength != 0:
 		req.Body, req.ContentLength = exactly(o.Req.Body, o.Req.ContentLength), o.Req.ContentLength
 		o.bodySpent = true
 	default:
@@ -260,11 +261,11 @@ func (o *outbound) setBody(req *http.Request, body []byte) {
 }
 
 func (o *outbound) unifiedURL() (*url.URL, error) {
-	if o.Route.Shape != routes.Listing && o.Route.Client == nil && (o.nameless() || o.through()) {
-		return o.operationURL(o.to.op, o.id)
+	if o.Route.Shape != routes.Listing && o.Route.Client == nil && (o.Nameless() || o.through()) {
+		return o.operationURL(o.to.op, o.ID)
 	}
 	if s := o.to.saved; s != nil {
-		if u := s.KnownURL(o.to.op, o.to.model, o.stream); u != nil {
+		if u := s.KnownURL(o.to.op, o.to.model, o.Stream); u != nil {
 			return u, nil
 		}
 	}
@@ -273,7 +274,7 @@ func (o *outbound) unifiedURL() (*url.URL, error) {
 	if o.Route.Shape == routes.Listing && !o.to.target.Provider.Serves(o.to.op) {
 		raw, err = o.to.target.PassthroughURL("/models", "")
 	} else {
-		raw, err = o.to.target.URL(o.to.op, o.to.model, o.stream)
+		raw, err = o.to.target.URL(o.to.op, o.to.model, o.Stream)
 	}
 	if err != nil {
 		return nil, err
@@ -283,7 +284,7 @@ func (o *outbound) unifiedURL() (*url.URL, error) {
 	}
 	u, err := provider.ExactURL(raw)
 	if err == nil && o.to.saved.Allows(o.to.model) == nil {
-		o.to.saved.KeepURL(o.to.op, o.to.model, o.stream, u)
+		o.to.saved.KeepURL(o.to.op, o.to.model, o.Stream, u)
 	}
 	return u, err
 }
@@ -310,7 +311,7 @@ func (e *exactURLs) exact(raw string) (*url.URL, error) {
 }
 
 func (o *outbound) rawURL() (*url.URL, error) {
-	raw, err := o.to.target.PassthroughURL(o.rawPath(), o.Req.URL.RawQuery)
+	raw, err := o.to.target.PassthroughURL(o.RawPath(), o.Req.URL.RawQuery)
 	if err != nil {
 		return nil, err
 	}

@@ -54,7 +54,7 @@ func (jc *jobCalls) exchangeJob(body []byte, at *usage.Attempt) answer {
 // job is the operation for the target.
 func (jc *jobCalls) job(body []byte, at *usage.Attempt) (*chat.Job, error) {
 	j := &chat.Job{
-		Operation: string(jc.to.op), ID: jc.id, Query: url.Values{}, Model: jc.to.upstream, Request: jc.ULID, Now: jc.Start,
+		Operation: string(jc.to.op), ID: jc.ID, Query: url.Values{}, Model: jc.to.upstream, Request: jc.ULID, Now: jc.Start,
 		ProviderName: jc.to.target.Provider.ID, Strict: jc.strict(), Loss: &jc.loss, Field: jc.to.target.Field,
 		Header: func(name string) string { return asked.One(jc.Req.Header, name) },
 		Talk:   jc.talk, Room: jc.rooms.Of(jc.Who.Scope),
@@ -65,7 +65,7 @@ func (jc *jobCalls) job(body []byte, at *usage.Attempt) (*chat.Job, error) {
 	if jc.Req.Method == http.MethodGet || jc.Req.Method == http.MethodDelete {
 		j.Query = jc.Req.URL.Query()
 	}
-	if jc.form == nil {
+	if jc.Form == nil {
 		j.Body = body
 		return j, nil
 	}
@@ -77,11 +77,11 @@ func (jc *jobCalls) job(body []byte, at *usage.Attempt) (*chat.Job, error) {
 // jobUpload opens the form up to its file.
 func (o *outbound) jobUpload(body []byte) (*chat.Upload, error) {
 	var src io.Reader = strings.NewReader(string(body)) // a call that was given up may still read it
-	if !o.form.Whole() {
+	if !o.Form.Whole() {
 		src, _ = o.formStream()
 		o.bodySpent = true
 	}
-	file, err := form.OpenFile(src, o.form.Boundary(), o.formFault)
+	file, err := form.OpenFile(src, o.Form.Boundary(), o.formFault)
 	if err != nil {
 		return nil, err
 	}

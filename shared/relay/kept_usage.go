@@ -20,22 +20,22 @@ func (tg *target) costsNothing() bool {
 	if tg.Route.Shape != routes.Raw {
 		return false
 	}
-	s := tg.keptPath()
+	s := tg.KeptPath()
 	if s.Collection == "" {
 		return false
 	}
 	p := tg.to.target.Provider
-	return s.Free(tg.Req.Method, tg.rawPath(), p != nil && p.Serves(provider.ResponsesCreate))
+	return s.Free(tg.Req.Method, tg.RawPath(), p != nil && p.Serves(provider.ResponsesCreate))
 }
 
 // usedRaw is what a passed-through answer is charged. told: nothing is to be
 // estimated. A run of a thread is made by the provider in its own time; it is
 // charged with the answer that first tells of its usage, which may be a read.
 func (me *meters) usedRaw(m *tail.Meter, got chat.Meter) (u pricing.Usage, told bool) {
-	if me.keptPath().Collection == "threads" {
+	if me.KeptPath().Collection == "threads" {
 		return me.usedByRun(lastRun(m)), true
 	}
-	if at := me.keptPath(); at.Collection == "responses" && at.ID != "" {
+	if at := me.KeptPath(); at.Collection == "responses" && at.ID != "" {
 		if m.Stream {
 			return me.usedByStream(m.WholeEvents()), true
 		}
@@ -104,7 +104,7 @@ func (s *sender) settleBatch(answer []byte) {
 	if b.Model != "" {
 		s.to.model, s.rec.Model = b.Model, b.Model
 	}
-	s.wanted.Mode = "batch"
+	s.Wanted.Mode = "batch"
 	s.charge(b.Usage)
 	s.spend()
 }
@@ -122,9 +122,9 @@ func (s *sender) rowsUsage(id string, batch []byte) {
 		s.Fail("look for a batch's claim", err)
 		return
 	}
-	op, asked := s.to.op, s.id
+	op, asked := s.to.op, s.ID
 	resp, err := s.again(provider.FilesContent, b.Output)
-	s.to.op, s.id = op, asked
+	s.to.op, s.ID = op, asked
 	if err != nil {
 		s.Fail("usage of a batch", err)
 		return
@@ -168,7 +168,7 @@ func (me *meters) bookRows(used []chat.Meter) {
 	if len(used) == 0 {
 		return
 	}
-	me.wanted.Mode = "batch"
+	me.Wanted.Mode = "batch"
 	for _, m := range used {
 		if m.Model != "" {
 			me.to.model, me.rec.Model = m.Model, m.Model

@@ -7,6 +7,7 @@ import (
 	"gateway/shared/dialect/upstream"
 	"gateway/shared/pricing"
 	"gateway/shared/provider"
+	"gateway/shared/relay/inbound"
 	"gateway/shared/relay/kept"
 	"gateway/shared/relay/routes"
 	"gateway/shared/relay/tail"
@@ -25,16 +26,16 @@ var backgroundName = []byte(`"background"`)
 func (me *meters) makesLater() bool {
 	rt := me.Route
 	if rt.Shape == routes.Raw {
-		rt = me.like()
+		rt = me.Like()
 	}
 	if rt == nil || rt.Operation != provider.ResponsesCreate || rt == me.Route && !me.sameDialect() {
 		return false
 	}
-	body := me.in
+	body := me.In
 	if me.to.body != nil {
 		body = me.to.body // what the config makes of it
 	}
-	return bytes.Contains(body, backgroundName) && asksBackground(body)
+	return bytes.Contains(body, backgroundName) && inbound.AsksBackground(body)
 }
 
 // usedLater is what the answer to the creation of such a response is charged.

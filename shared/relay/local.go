@@ -7,8 +7,8 @@ import (
 )
 
 // answerHere answers in the provider's place.
-func (b *clientBody) answerHere() answer {
-	body, err := b.Route.Local(b.in)
+func (x *exchanges) answerHere() answer {
+	body, err := x.Route.Local(x.In)
 	if err != nil {
 		return refusal(err)
 	}

@@ -7,77 +7,13 @@ import (
 	"strings"
 
 	"gateway/shared/chat"
-	"gateway/shared/fault"
 	"gateway/shared/pricing"
 	"gateway/shared/provider"
 	"gateway/shared/relay/asked"
-	"gateway/shared/relay/kept"
-	"gateway/shared/relay/routes"
 	"gateway/shared/relay/tail"
-	"gateway/shared/wire"
 )
 
 // This file holds what routes that are no conversations need on their walk.
-
-// readID reads the variable of the route's path. A saved provider may be named
-// in it as in a model: @slug/id.
-func (b *clientBody) readID() error {
-	if b.PathID == "" {
-		return nil
-	}
-	id, err := url.PathUnescape(b.PathID)
-	if err != nil {
-		return fault.Invalid("id", "id is not well escaped")
-	}
-	for i := range len(id) {
-		if id[i] < 0x20 || id[i] == 0x7f {
-			return fault.Invalid("id", "id must not contain control characters")
-		}
-	}
-	if len(id) > 2048 {
-		return fault.Invalid("id", "id must have at most 2048 bytes")
-	}
-	if rest, ok := strings.CutPrefix(id, "@"); ok {
-		slug, name, ok := strings.Cut(rest, "/")
-		if !ok || slug == "" || name == "" {
-			return fault.Invalid("id", "a saved provider is named as @slug/id")
-		}
-		b.slug, id = slug, name
-	}
-	b.id = id
-	return nil
-}
-
-// textIn gives a top-level member of a JSON body as text; numbers as they stand,
-// "" when it is not there.
-func textIn(src []byte, name string) string {
-	raw, ok := member(src, name)
-	if !ok || len(raw) == 0 || wire.IsNull(raw) {
-		return ""
-	}
-	if s, err := wire.ScanString(raw, name); err == nil {
-		return s
-	}
-	return string(raw)
-}
-
-// keptPath is what the path says of stored things.
-func (b *clientBody) keptPath() *kept.Path {
-	if !b.keptRead {
-		b.kept, b.keptRead = kept.PathOf(b.rawPath()), true
-	}
-	return &b.kept
-}
-
-// multipart tells whether the body is a form that is streamed through.
-func (b *clientBody) multipart() bool {
-	return strings.HasPrefix(strings.ToLower(asked.One(b.Req.Header, "Content-Type")), "multipart/form-data")
-}
-
-// nameless tells whether the operation can be sent without a model.
-func (b *clientBody) nameless() bool {
-	return b.Route.NoModel || b.Route.Shape == routes.Resource || b.form != nil && !b.form.Whole()
-}
 
 // through tells whether the operation goes to the route's own path, though the
 // provider's row does not have it: at a host of the target's own, whose operations
@@ -160,7 +96,7 @@ func (me *meters) learnOperation(m chat.Meter) {
 	}
 	u := m.Usage
 	if !u.Known() {
-		u = me.wanted.Assumed
+		u = me.Wanted.Assumed
 	}
 	u.Add(pricing.Requests, 1)
 	me.charge(u)

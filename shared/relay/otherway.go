@@ -51,7 +51,7 @@ func (st *streams) takeWhole(a *answer) {
 	if a.turn != nil {
 		dec = chat.Promised(st.decoded, dec)
 	} else {
-		o.Request = st.legacyOnly()
+		o.Request = st.LegacyOnly()
 	}
 	a.filter, a.gather = nil, nil
 	st.startTurn(a, dec, o)

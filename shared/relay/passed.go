@@ -90,7 +90,7 @@ func (o *ownerWall) holds(resp *http.Response) bool {
 	if resp.StatusCode < 200 || resp.StatusCode > 299 || !o.keeps() {
 		return false
 	}
-	s := o.keptPath()
+	s := o.KeptPath()
 	if s.Collection == "" {
 		return false
 	}
@@ -169,7 +169,7 @@ func (s *sender) nextPage(after string) ([]byte, error) {
 	old := s.Req.URL.RawQuery
 	s.Req.URL.RawQuery = q.Encode()
 	defer func() { s.Req.URL.RawQuery = old }()
-	resp, err := s.again(s.to.op, s.id)
+	resp, err := s.again(s.to.op, s.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -184,7 +184,7 @@ func (s *sender) nextPage(after string) ([]byte, error) {
 // again calls the target once more in the same request, for what belongs to the
 // same answer.
 func (s *sender) again(op provider.Operation, id string) (*http.Response, error) {
-	s.to.op, s.id = op, id
+	s.to.op, s.ID = op, id
 	s.further = true
 	a := s.attempt(nil)
 	if a.fault != nil {
@@ -226,7 +226,7 @@ func (s *sender) sendOutput(resp *http.Response) error {
 			s.sendJSON(b.Errors, resp.Header)
 			return nil
 		}
-		return fault.Newf(fault.NotFound, "id", "The batch %q is %s and has no output", clipText(s.id), clipText(b.Status))
+		return fault.Newf(fault.NotFound, "id", "The batch %q is %s and has no output", clipText(s.ID), clipText(b.Status))
 	}
 	return s.sendFiles(b.Output, b.Failed)
 }

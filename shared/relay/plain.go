@@ -188,7 +188,7 @@ func (pl *plains) encodePlain(enc *pooled.Buffer) error {
 	p := &pl.plain
 	o := pl.options()
 	if pl.sameDialect() {
-		o.Request = pl.legacyOnly()
+		o.Request = pl.LegacyOnly()
 		if err := pl.keepMade(nil, p.meter.ID); err != nil {
 			return err
 		}

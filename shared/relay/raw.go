@@ -2,29 +2,10 @@ package relay
 
 import (
 	"net/http"
-	"net/url"
-	"strings"
 
 	"gateway/shared/pricing"
 	"gateway/shared/relay/tail"
 )
-
-// rawPath is the path behind the gateway's base, as it came on the wire.
-// /proxy/{anything} reaches paths that the gateway's own routes shadow.
-func (b *clientBody) rawPath() string {
-	path := b.Req.URL.EscapedPath()
-	if b.Req.RequestURI != "" {
-		path, _, _ = strings.Cut(b.Req.RequestURI, "?")
-	}
-	path = strings.TrimPrefix(path, "/v1")
-	if b.slug != "" && b.PathID != "" {
-		path = strings.TrimSuffix(path, b.PathID) + url.PathEscape(b.id) // the saved provider was named in it
-	}
-	if rest, ok := strings.CutPrefix(path, "/proxy/"); ok {
-		return "/" + rest
-	}
-	return path
-}
 
 // learnRaw takes over what a passed-through answer reported. Elsewhere than on the
 // paths that meterRaw knows, usage that is not reported is not guessed: the paths
@@ -46,7 +27,7 @@ func (me *meters) learnRaw(m *tail.Meter, status int) {
 				u, told = came, true
 			}
 		}
-		if !told && me.reserved != nil && me.outBound > 0 && me.model != "" && me.Req.Method == http.MethodPost {
+		if !told && me.reserved != nil && me.OutBound > 0 && me.Model != "" && me.Req.Method == http.MethodPost {
 			// A budget is in force: it is settled at an estimate, never at nothing.
 			u = me.estimate(tokensOf(int(m.Total)))
 		}

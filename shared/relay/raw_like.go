@@ -8,24 +8,14 @@ import (
 	"gateway/shared/dialect/upstream"
 	"gateway/shared/pricing"
 	"gateway/shared/provider"
-	"gateway/shared/relay/routes"
 	"gateway/shared/relay/tail"
 )
-
-// like is the gateway's own route for what a passed-through request asks; nil: the
-// gateway has none.
-func (b *clientBody) like() *routes.Route {
-	if b.Req.Method != http.MethodPost {
-		return nil
-	}
-	return b.Route.Like(b.rawPath())
-}
 
 // meterRaw reads the usage of a passed-through answer: as the gateway's own route
 // of the path does, else in the dialect of the provider. What tells none is
 // estimated where its path tells its shape.
 func (me *meters) meterRaw(m *tail.Meter) (got chat.Meter) {
-	like := me.like()
+	like := me.Like()
 	switch {
 	case like == nil:
 	case like.Client != nil:
@@ -33,7 +23,7 @@ func (me *meters) meterRaw(m *tail.Meter) (got chat.Meter) {
 		if !got.Usage.Known() && m.Stream && len(m.Kept) > 0 && got.Err == nil {
 			// The tail holds the last of its pieces only.
 			got.Usage = me.estimate(got.OutputEstimate() * max(m.Total/int64(len(m.Kept)), 1))
-			if r, err := like.Client.DecodeRequest(me.in); err == nil {
+			if r, err := like.Client.DecodeRequest(me.In); err == nil {
 				got.Usage.Set(pricing.Input, EstimateTokens(r))
 			}
 		}
@@ -48,11 +38,11 @@ func (me *meters) meterRaw(m *tail.Meter) (got chat.Meter) {
 	native := m.Read(me.rawDialect())
 	switch {
 	case native.Usage.Known():
-	case like != nil && like.Client == nil && me.wanted.Assumed.Known():
-		got.Usage = me.wanted.Assumed
+	case like != nil && like.Client == nil && me.Wanted.Assumed.Known():
+		got.Usage = me.Wanted.Assumed
 		return got
 	case me.embedsUntold(m):
-		native.Usage.Set(pricing.Input, tokensOf(max(len(me.in), int(me.Req.ContentLength))))
+		native.Usage.Set(pricing.Input, tokensOf(max(len(me.In), int(me.Req.ContentLength))))
 		native.Usage.Estimated = true
 	}
 	return native
@@ -64,7 +54,7 @@ func (me *meters) embedsUntold(m *tail.Meter) bool {
 	if !m.JSON || me.Req.Method != http.MethodPost || me.to.target.Provider.Dialect != provider.Gemini {
 		return false
 	}
-	path := me.rawPath()
+	path := me.RawPath()
 	return strings.HasSuffix(path, ":embedContent") || strings.HasSuffix(path, ":batchEmbedContents")
 }
 

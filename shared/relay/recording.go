@@ -8,7 +8,7 @@ import (
 // needsRecording refuses a form without a file where the target takes no address of a
 // recording in its place.
 func (ch *chooser) needsRecording(op provider.Operation) error {
-	if op != provider.AudioTranscription && op != provider.AudioTranslation || ch.form == nil || !ch.form.Whole() || ch.form.HasFile("file") || ch.to.target.TakesRecordingURL() {
+	if op != provider.AudioTranscription && op != provider.AudioTranslation || ch.Form == nil || !ch.Form.Whole() || ch.Form.HasFile("file") || ch.to.target.TakesRecordingURL() {
 		return nil
 	}
 	return fault.Newf(fault.InvalidRequest, "file", "file is required: a file; %s takes no url in its place", ch.to.target.Provider.ID)

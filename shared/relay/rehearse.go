@@ -75,7 +75,7 @@ func headerText(s string) bool {
 
 // rehearse answers a dry run.
 func (c *call) rehearse() error {
-	q, err := ReadRehearsal(c.in)
+	q, err := ReadRehearsal(c.In)
 	if err != nil {
 		return err
 	}
@@ -160,11 +160,10 @@ func (re rehearsal) enter() error {
 	if err := re.Ask.Read(re.Req.Header); err != nil {
 		return err
 	}
-	if err := re.readBody(); err != nil {
+	if err := re.Read(); err != nil {
 		return err
 	}
-	re.mergeMetadata()
-	re.demands = re.own
+	re.Demands = re.Own
 	return re.resolve(re.sources)
 }
 
@@ -248,7 +247,7 @@ func (re rehearsal) imagineCall(leaf *route.Leaf, t *rehearsedTarget) error {
 	if err := re.guardInput(leaf); err != nil {
 		return err
 	}
-	t.Stream, t.Answered = re.stream, re.to.local
+	t.Stream, t.Answered = re.Stream, re.to.local
 	var err error
 	if t.Limits, err = re.limitsOf(re.to.subjects...); err != nil {
 		return err

@@ -1,18 +1,17 @@
 package relay
 
 import (
-	"encoding/json"
 	"math/rand/v2"
 	"strings"
 
 	"gateway/shared/fault"
 	"gateway/shared/provider"
 	"gateway/shared/relay/breaker"
+	"gateway/shared/relay/inbound"
 	"gateway/shared/relay/patience"
 	"gateway/shared/relay/saved"
 	"gateway/shared/route"
 	"gateway/shared/seal"
-	"gateway/shared/wire"
 )
 
 // maxInlineConfig bounds a config in a header, in bytes.
@@ -21,7 +20,7 @@ const maxInlineConfig = 16 << 10
 // plan is the way of a read request: the compiled targets and where their walk
 // stands, or that the gateway does it itself.
 type plan struct {
-	clientBody
+	inbound.Body
 	mine       bool            // the gateway does it itself: no provider is asked
 	trial      bool            // the config is only tried out: nothing is sent
 	config     usedConfig      // that the targets are of; zero: none
@@ -73,7 +72,7 @@ func (p *plan) resolve(from *sources) error {
 		return p.useConfig(from, p.WS.Defaults.UserAPIKeyConfig)
 	case p.WS.DefaultConfig != "":
 		return p.useConfig(from, p.WS.DefaultConfig)
-	case p.Route.Own && p.Ask.Provider == "" && p.Ask.VirtualKey == "" && p.slug == "":
+	case p.Route.Own && p.Ask.Provider == "" && p.Ask.VirtualKey == "" && p.Slug == "":
 		p.mine = true
 		return nil
 	}
@@ -167,26 +166,8 @@ func (p *plan) useConfig(from *sources, ref string) error {
 
 // routeContext is what conditions and draws look at.
 func (p *plan) routeContext() route.Context {
-	if p.params == nil {
-		p.params = p.param
-	}
-	return route.Context{Metadata: p.metadata, Params: p.params, Path: p.Req.URL.Path, Random: rand.Uint32}
+	return route.Context{Metadata: p.Metadata, Params: p.AsParams(), Path: p.Req.URL.Path, Random: rand.Uint32}
 }
-
-// member gives a top-level member of a JSON body.
-func member(body []byte, name string) (json.RawMessage, bool) {
-	if len(body) == 0 {
-		return nil, false
-	}
-	var w wire.Walk
-	if wire.NewKeySet(name).Walk(body, &w) != nil || w.Spans[0].Absent() {
-		return nil, false
-	}
-	return json.RawMessage(w.Spans[0].Of(body)), true
-}
-
-// param gives a top-level field of the client's body to a condition.
-func (b *clientBody) param(name string) (json.RawMessage, bool) { return member(b.in, name) }
 
 // useTree starts the walk of a saved config.
 func (p *plan) useTree(from *sources, tree *route.Tree, config string, version int64) {

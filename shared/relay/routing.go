@@ -87,7 +87,7 @@ func (r *Relay) Close() { r.breakers.Close() }
 // beginPatience bounds the times of an attempt.
 func (o *outbound) beginPatience(ctx context.Context) context.Context {
 	var firstToken, idle time.Duration
-	if o.stream && o.Route.Client != nil && o.Route.Shape == routes.Unified {
+	if o.Stream && o.Route.Client != nil && o.Route.Shape == routes.Unified {
 		firstToken, idle = o.asked.Over(o.to.leaf.FirstToken, o.to.leaf.Idle)
 	}
 	ctx, release := o.patience.Begin(ctx, o.to.timeout, firstToken, idle)

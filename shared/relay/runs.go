@@ -51,7 +51,7 @@ func (mr *managedRuns) manage() error {
 // managed performs the operation.
 func (mr *managedRuns) managed() (*chat.JobAnswer, error) {
 	j := &chat.Job{
-		Operation: string(mr.Route.Operation), ID: mr.id, Query: url.Values{}, Request: mr.ULID, Now: mr.Start,
+		Operation: string(mr.Route.Operation), ID: mr.ID, Query: url.Values{}, Request: mr.ULID, Now: mr.Start,
 		ProviderName: "files that the gateway keeps", Strict: true, Loss: &mr.loss, Room: mr.rooms.Own(mr.Who.Scope),
 	}
 	desk := managed.Desk{Batches: mr.batches, Room: mr.rooms.Own(mr.Who.Scope), Scope: mr.Who.Scope, Wake: mr.wake}
@@ -66,7 +66,7 @@ func (mr *managedRuns) managed() (*chat.JobAnswer, error) {
 	case provider.BatchesGet, provider.BatchesCancel, provider.BatchesOutput:
 		return desk.Act(mr.Ctx, j)
 	case provider.FilesUpload:
-		up, err := mr.jobUpload(mr.in)
+		up, err := mr.jobUpload(mr.In)
 		if err != nil {
 			return nil, err
 		}
@@ -75,7 +75,7 @@ func (mr *managedRuns) managed() (*chat.JobAnswer, error) {
 	}
 	a, done, err := job.Held(mr.Ctx, j)
 	if err == nil && !done {
-		err = kept.Missing("id", mr.id)
+		err = kept.Missing("id", mr.ID)
 	}
 	return a, err
 }
@@ -85,7 +85,7 @@ func (mr *managedRuns) createRun(desk *managed.Desk) (*chat.JobAnswer, error) {
 	if mr.Runs == nil || mr.Bucket == nil {
 		return nil, fault.New(fault.UnsupportedOperation, "x-gateway-provider", "This installation runs no batches of its own; name a provider that does")
 	}
-	d, err := managed.ReadDefinition(mr.in)
+	d, err := managed.ReadDefinition(mr.In)
 	if err != nil {
 		return nil, err
 	}
@@ -160,10 +160,6 @@ func (mr *managedRuns) rowsRoute(d *managed.Definition) error {
 // resolveAs resolves the route that a request of the same caller with other headers
 // would take.
 func (p *plan) resolveAs(from *sources, ask asked.Headers, h http.Header) error {
-	other := plan{clientBody: p.clientBody}
-	req, rt := *p.Req, *p.Route
-	req.Header, rt.Own = h, false
-	other.Ask, other.Req, other.Route = ask, &req, &rt
-	other.params = nil // of the body of this one
+	other := plan{Body: p.With(ask, h)}
 	return other.resolve(from)
 }

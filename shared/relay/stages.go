@@ -10,6 +10,7 @@ import (
 	"gateway/shared/ledger"
 	"gateway/shared/relay/admitted"
 	"gateway/shared/relay/form"
+	"gateway/shared/relay/inbound"
 	"gateway/shared/relay/media"
 	"gateway/shared/relay/patience"
 	"gateway/shared/relay/pooled"
@@ -46,13 +47,13 @@ type call struct {
 type target struct {
 	*Relay
 	plan
-	demands    // of the body for the target
-	to         choice
-	decoded    *chat.Request // canonical form, made once
-	decodedOwn bool          // decoded is of the client's own body, not of an edited one
-	loss       chat.Loss
-	edited     wire.Walk // of a body that a config has changed
-	further    bool      // a further part of the answer that is being sent is read
+	inbound.Demands // of the body for the target
+	to              choice
+	decoded         *chat.Request // canonical form, made once
+	decodedOwn      bool          // decoded is of the client's own body, not of an edited one
+	loss            chat.Loss
+	edited          wire.Walk // of a body that a config has changed
+	further         bool      // a further part of the answer that is being sent is read
 }
 
 // outbound is the request to a target: its body and what is known of its way out.
@@ -251,11 +252,11 @@ func (c *call) begin(r *Relay, w http.ResponseWriter, req *http.Request, rt *rou
 
 // reset drops every reference, so that the pool keeps no request alive.
 func (c *call) reset() {
-	afterwards := c.End()
-	if !c.sending.busy() {
-		c.inBuf.Free()
+	spare := !c.sending.busy()
+	if spare {
 		c.sendBuf.Free()
 	}
+	in := c.Leftover(spare)
 	c.outBuf.Free()
 	c.logBuf.Free()
 	c.sealedBuf.Free()
@@ -263,23 +264,17 @@ func (c *call) reset() {
 	c.heldBuf.Free()
 	c.plain.free()
 	c.turnBuf.Free()
-	c.walk.Spans = c.walk.Spans[:0] // of another body
-	c.checked.Keys = nil            // likewise
-	clear(c.checked.Excess)
-	c.checked.Excess = c.checked.Excess[:0]
 	clear(c.rec.Attempts)
 	attempts := c.rec.Attempts[:0]
 	// What keeps its memory is taken out one by one: a literal of all would be
 	// built beside the call first.
-	walk, edited, checked := c.walk, c.edited, c.checked
-	tail, modelJSON, params := c.tail[:0], c.modelJSON[:0], c.params
-	merged, sentHeaders := c.merged, c.bodies.SentHeaders[:0]
-	clear(merged)
+	edited, sentHeaders := c.edited, c.bodies.SentHeaders[:0]
+	tail, modelJSON := c.tail[:0], c.modelJSON[:0]
 	*c = call{}
 	c.connect()
-	c.walk, c.edited, c.checked = walk, edited, checked
-	c.merged, c.bodies.SentHeaders = merged, sentHeaders
-	c.tail, c.modelJSON, c.Afterwards, c.params = tail, modelJSON, afterwards, params
+	c.Reuse(in)
+	c.edited, c.bodies.SentHeaders = edited, sentHeaders
+	c.tail, c.modelJSON = tail, modelJSON
 	c.rec.Attempts = attempts
 }
 

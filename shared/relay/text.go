@@ -12,21 +12,6 @@ import (
 // clipText keeps a caller's or provider's text short in messages and records.
 func clipText(s string) string { return fault.Clip(s, 300) }
 
-// maxModel bounds the name of a model in bytes: an ARN, the longest of them, has
-// at most 2,048 characters. Records, cubes and messages hold names several times.
-const maxModel = 2048
-
-// clipRunes cuts s to at most n characters.
-func clipRunes(s string, n int) string {
-	for i := range s {
-		if n == 0 {
-			return s[:i]
-		}
-		n--
-	}
-	return s
-}
-
 // fault reports a failure that no caller sees; request is "" where it is of none.
 func (r *Relay) fault(where, request string, err error) {
 	if r.Faults != nil {

@@ -1,11 +1,11 @@
 package relay
 
 import (
-	"bytes"
 	"io"
 
 	"gateway/shared/chat"
 	"gateway/shared/provider"
+	"gateway/shared/relay/inbound"
 	"gateway/shared/relay/pooled"
 	"gateway/shared/relay/routes"
 	"gateway/shared/wire"
@@ -14,13 +14,13 @@ import (
 // upstreamBody is the body for the target: the client's own, spliced, or its
 // translation. Nil where the body is streamed through.
 func (rq *requests) upstreamBody() ([]byte, error) {
-	if len(rq.in) == 0 {
+	if len(rq.In) == 0 {
 		return nil, nil
 	}
 	if rq.sending.busy() {
 		rq.sendBuf = nil // the target before may still be reading
 	}
-	if rq.form != nil {
+	if rq.Form != nil {
 		rq.roomToSend()
 		if !rq.to.leaf.Plain() {
 			rq.loss.Add("override_params", "a config does not change the fields of a form")
@@ -28,7 +28,7 @@ func (rq *requests) upstreamBody() ([]byte, error) {
 		}
 		return rq.formBody(), nil
 	}
-	src := rq.in
+	src := rq.In
 	if rq.to.body != nil {
 		src = rq.to.body
 	}
@@ -54,7 +54,7 @@ func (rq *requests) upstreamBody() ([]byte, error) {
 // room for a longer model and for asking for usage.
 func (o *outbound) roomToSend() {
 	if o.sendBuf == nil {
-		o.sendBuf = pooled.For(len(o.in) + 256)
+		o.sendBuf = pooled.For(len(o.In) + 256)
 	}
 }
 
@@ -77,54 +77,41 @@ func (rq *requests) carriedBody(src []byte) ([]byte, error) {
 // rawBody changes a pass-through body only where a saved provider was named in
 // the model.
 func (o *outbound) rawBody(src []byte) ([]byte, error) {
-	if o.slug == "" || o.to.saved == nil {
+	if o.Slug == "" || o.to.saved == nil {
 		return src, nil
 	}
 	return o.withModel(src)
 }
 
-// isOwn tells whether src is the client's body as it came, not what a config made
-// of it.
-func (tg *target) isOwn(src []byte) bool { return &src[0] == &tg.in[0] }
-
-// walkOf gives the walk of a body: the one made at admission for the client's
-// own, a new one for what a config made of it.
-func (tg *target) walkOf(src []byte) (*wire.Walk, error) {
-	if tg.isOwn(src) {
-		return &tg.walk, nil
-	}
-	return &tg.edited, bodyKeys.Walk(src, &tg.edited)
-}
-
-// found is what the dialect's check found of a body; nil for what a config made
+// foundOf is what the dialect's check found of a body; nil for what a config made
 // of the client's.
-func (rq *requests) found(src []byte) *chat.Checked {
-	if !rq.isOwn(src) || rq.checked.Keys == nil {
+func (rq *requests) foundOf(src []byte) *chat.Checked {
+	if !rq.IsOwn(src) {
 		return nil
 	}
-	return &rq.checked
+	return rq.Found()
 }
 
 // withModel writes the model into its place.
 func (o *outbound) withModel(src []byte) ([]byte, error) {
-	w, err := o.walkOf(src)
+	w, err := o.WalkFor(src, &o.edited)
 	if err != nil {
 		return nil, err
 	}
 	o.modelJSON = wire.AppendJSONString(o.modelJSON[:0], o.to.model)
 	o.roomToSend()
-	o.sendBuf.B = wire.Splice(o.sendBuf.B[:0], src, bodyKeys.SetKey(w, keyModel, o.modelJSON))
+	o.sendBuf.B = wire.Splice(o.sendBuf.B[:0], src, inbound.SetModel(w, o.modelJSON))
 	return o.sendBuf.B, nil
 }
 
 // spliced is the client's body with the model that was decided on, and with
 // usage asked for in streams.
 func (rq *requests) spliced(src []byte) ([]byte, error) {
-	w, err := rq.walkOf(src)
+	w, err := rq.WalkFor(src, &rq.edited)
 	if err != nil {
 		return nil, err
 	}
-	if rq.Route.Client != nil && rq.to.traits.MayExceed(src, rq.found(src)) {
+	if rq.Route.Client != nil && rq.to.traits.MayExceed(src, rq.foundOf(src)) {
 		if err := rq.within(src); err != nil {
 			return nil, err
 		}
@@ -132,13 +119,13 @@ func (rq *requests) spliced(src []byte) ([]byte, error) {
 	var edits [2]wire.Edit
 	n := 0
 	rq.modelJSON = wire.AppendJSONString(rq.modelJSON[:0], rq.to.upstream)
-	if rq.to.upstream != "" && !bytes.Equal(w.Spans[keyModel].Of(src), rq.modelJSON) {
-		edits[n] = bodyKeys.SetKey(w, keyModel, rq.modelJSON)
+	if rq.to.upstream != "" && !inbound.ModelIs(w, src, rq.modelJSON) {
+		edits[n] = inbound.SetModel(w, rq.modelJSON)
 		n++
 	}
-	rq.injected = rq.stream && !rq.wantUsage && rq.Route.Client != nil && rq.to.asksUsage()
+	rq.injected = rq.Stream && !rq.WantUsage && rq.Route.Client != nil && rq.to.asksUsage()
 	if rq.injected {
-		edits[n] = usageEdit(w, src)
+		edits[n] = inbound.UsageEdit(w, src)
 		n++
 	}
 	if n > 0 {
@@ -171,26 +158,10 @@ func (t *choice) asksUsage() bool {
 	return false
 }
 
-var askUsage = []byte(`{"include_usage":true}`)
-
-// usageEdit asks for usage, whatever other stream options the client set.
-func usageEdit(w *wire.Walk, src []byte) wire.Edit {
-	v := w.Spans[keyStreamOptions]
-	if !v.Present(src) || src[v.Start] != '{' {
-		return bodyKeys.SetKey(w, keyStreamOptions, askUsage)
-	}
-	raw := v.Of(src)
-	var inner wire.Walk
-	if includeUsage.Walk(raw, &inner) != nil {
-		return bodyKeys.SetKey(w, keyStreamOptions, askUsage)
-	}
-	return wire.Replace(v, wire.Splice(nil, raw, includeUsage.SetKey(&inner, 0, []byte("true"))))
-}
-
 // decode reads the conversation of a body, once for the client's own.
 func (tg *target) decode(src []byte) (*chat.Request, error) {
 	// What another target's config made of the body must not reach this one.
-	if own := tg.isOwn(src); tg.decoded == nil || !own || !tg.decodedOwn {
+	if own := tg.IsOwn(src); tg.decoded == nil || !own || !tg.decodedOwn {
 		r, err := tg.Route.Client.DecodeRequest(src)
 		if err != nil {
 			return nil, err
@@ -241,18 +212,18 @@ func (rq *requests) translated(src []byte) ([]byte, error) {
 
 // formBody is the form for the target, when it is held whole: nil otherwise.
 func (o *outbound) formBody() []byte {
-	if !o.form.Whole() {
+	if !o.Form.Whole() {
 		return nil
 	}
-	if o.to.upstream == "" || o.form.Is("model", o.to.upstream) {
-		return o.in
+	if o.to.upstream == "" || o.Form.Is("model", o.to.upstream) {
+		return o.In
 	}
-	o.sendBuf.B = o.form.Set(o.sendBuf.B[:0], "model", o.to.upstream)
+	o.sendBuf.B = o.Form.Set(o.sendBuf.B[:0], "model", o.to.upstream)
 	return o.sendBuf.B
 }
 
 // formStream is the body of a long form; length is -1 when it is not known.
 func (o *outbound) formStream() (body io.ReadCloser, length int64) {
-	o.upload, length = o.form.Stream(o.Req.Body, o.to.upstream, o.Req.ContentLength, o.bodyLimit(), unreadable)
+	o.upload, length = o.Form.Stream(o.Req.Body, o.to.upstream, o.Req.ContentLength, o.BodyLimit(), inbound.Unreadable)
 	return o.upload, length
 }

@@ -21,7 +21,7 @@ func (o *ownerWall) mayUse() error {
 	if err := o.mayReach(); err != nil {
 		return err
 	}
-	if at := o.keptPath().Collection; at == "responses" || at == "conversations" {
+	if at := o.KeptPath().Collection; at == "responses" || at == "conversations" {
 		if err := o.mayReferToItems(); err != nil {
 			return err
 		}
@@ -36,10 +36,10 @@ func (o *ownerWall) mayUse() error {
 // mayReferToItems refuses items that the provider keeps where several workspaces
 // use the credential: responses do not tell whose items they are.
 func (o *ownerWall) mayReferToItems() error {
-	if !o.to.wall.Shared || o.form != nil {
+	if !o.to.wall.Shared || o.Form != nil {
 		return nil
 	}
-	if field := kept.ReferredItem(o.in); field != "" {
+	if field := kept.ReferredItem(o.In); field != "" {
 		return fault.Newf(fault.NotAllowed, field, "%s refers to an item that the provider keeps, and the credential is shared by several workspaces: use previous_response_id, or send the item itself", field)
 	}
 	return nil
@@ -48,13 +48,13 @@ func (o *ownerWall) mayReferToItems() error {
 // mayReach refuses paths that cannot be read in one way only, and bodies whose
 // ids cannot be read.
 func (o *ownerWall) mayReach() error {
-	if o.keptPath().Collection == "" || !o.to.wall.Shared {
+	if o.KeptPath().Collection == "" || !o.to.wall.Shared {
 		return nil
 	}
-	if o.keptPath().Evasive {
+	if o.KeptPath().Evasive {
 		return kept.Missing("path", o.Req.URL.EscapedPath())
 	}
-	if o.unread && o.form == nil && !o.multipart() {
+	if o.Unread && o.Form == nil && !o.Multipart() {
 		return fault.New(fault.InvalidContentType, "content-type", "The credential is shared by several workspaces: send the body as plain JSON, so that the things that it names can be checked")
 	}
 	return nil
@@ -62,11 +62,11 @@ func (o *ownerWall) mayReach() error {
 
 // idsAsked are the ids of stored things in path, query and body.
 func (o *ownerWall) idsAsked() ([]kept.Named, error) {
-	ids := o.keptPath().IDs(o.Req.Method, o.Req.URL)
-	if o.form != nil || len(o.in) == 0 || o.unread || o.keptPath().Collection == "" && !kept.MayNameIDs(o.in) {
+	ids := o.KeptPath().IDs(o.Req.Method, o.Req.URL)
+	if o.Form != nil || len(o.In) == 0 || o.Unread || o.KeptPath().Collection == "" && !kept.MayNameIDs(o.In) {
 		return ids, nil
 	}
-	more, err := kept.IDsIn(o.in)
+	more, err := kept.IDsIn(o.In)
 	return append(ids, more...), err
 }
 
@@ -81,10 +81,10 @@ func (o *ownerWall) mayRefer() error {
 			return err
 		}
 	}
-	if !kept.MayNameIDs(o.in) {
+	if !kept.MayNameIDs(o.In) {
 		return nil
 	}
-	ids, err := kept.IDsIn(o.in)
+	ids, err := kept.IDsIn(o.In)
 	if err != nil {
 		return err
 	}
@@ -98,7 +98,7 @@ func (o *ownerWall) check(ids []kept.Named) error {
 // keep notes whose the things are that an answer tells of. It is called before
 // the client can know the ids.
 func (o *ownerWall) keep(answer []byte) error {
-	if !o.keeps() || o.keptPath().Collection == "" {
+	if !o.keeps() || o.KeptPath().Collection == "" {
 		return nil
 	}
 	return o.keepIDs(kept.Made(answer, o.makes())...)
@@ -133,7 +133,7 @@ func (o *ownerWall) keepIDs(ids ...string) error {
 // filtered tells whether the answer is a list that holds things of several
 // workspaces.
 func (o *ownerWall) filtered() bool {
-	return o.to.saved != nil && o.to.wall.Shared && o.Req.Method == http.MethodGet && o.keptPath().Lists()
+	return o.to.saved != nil && o.to.wall.Shared && o.Req.Method == http.MethodGet && o.KeptPath().Lists()
 }
 
 // raise learns which wall stands around the saved provider's things.
@@ -154,7 +154,7 @@ func (o *ownerWall) raise(s *saved.Provider, cred *provider.Credential) {
 // keeps tells whether what the request makes is noted: always where workspaces
 // share the credential.
 func (o *ownerWall) keeps() bool {
-	return o.to.saved != nil && (o.to.wall.On || o.keptPath().AlwaysNoted())
+	return o.to.saved != nil && (o.to.wall.On || o.KeptPath().AlwaysNoted())
 }
 
 // storesChat tells whether the body has the provider keep a chat completion.
@@ -165,7 +165,7 @@ func (o *ownerWall) storesChat() bool {
 	if o.to.body != nil {
 		return kept.StoresChat(o.to.body)
 	}
-	return kept.StoresChat(o.in)
+	return kept.StoresChat(o.In)
 }
 
 // makes tells whether the request has the provider make something that it keeps.
@@ -173,6 +173,6 @@ func (o *ownerWall) makes() bool {
 	if o.Req.Method != http.MethodPost {
 		return false
 	}
-	s := o.keptPath()
+	s := o.KeptPath()
 	return s.Creates() || s.Collection == "chat/completions" && s.ID == "" && o.storesChat()
 }

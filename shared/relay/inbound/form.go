@@ -1,4 +1,4 @@
-package relay
+package inbound
 
 import (
 	"errors"
@@ -13,12 +13,12 @@ import (
 
 // readForm takes a multipart body: whole into memory when it is small, else its
 // fields up to the first file, the rest left in the request.
-func (b *clientBody) readForm() error {
+func (b *Body) readForm() error {
 	boundary, err := form.BoundaryOf(asked.One(b.Req.Header, "Content-Type"))
 	if err != nil {
 		return err
 	}
-	limit, length := b.bodyLimit(), b.Req.ContentLength
+	limit, length := b.BodyLimit(), b.Req.ContentLength
 	if length > limit {
 		return fault.Newf(fault.BodyTooLarge, "body", "must have at most %d bytes", limit)
 	}
@@ -37,15 +37,15 @@ func (b *clientBody) readForm() error {
 		b.inBuf.Free()
 		b.inBuf = &pooled.Buffer{B: head}
 	}
-	b.form = f
+	b.Form = f
 	if f.Whole() {
-		b.in = f.Head()
-		b.size = int64(len(b.in))
+		b.In = f.Head()
+		b.Size = int64(len(b.In))
 	} else {
 		b.inBuf = nil // the transport may read its bytes after the request is over
 	}
 	if !b.Route.NoOutput {
-		b.own.outBound, b.own.outAssumed = routes.DefaultReserveOutput, true
+		b.Own.OutBound, b.Own.OutAssumed = routes.DefaultReserveOutput, true
 	}
 	return b.takeForm()
 }
@@ -58,40 +58,40 @@ func unreadForm(err error) error {
 	case errors.As(err, &long):
 		return fault.Newf(fault.BodyTooLarge, "body", "has more than %d bytes of fields before its first file", int64(long))
 	case errors.As(err, &broken):
-		return unreadable(broken.Err)
+		return Unreadable(broken.Err)
 	}
 	return err
 }
 
 // takeForm takes over from the fields what routing and accounting need, and
 // checks their bounds.
-func (b *clientBody) takeForm() error {
-	if v, ok := b.form.Get("stream"); ok {
+func (b *Body) takeForm() error {
+	if v, ok := b.Form.Get("stream"); ok {
 		if v != "true" && v != "false" {
 			return fault.Invalid("stream", `stream must be "true" or "false"`)
 		}
-		b.own.stream = v == "true"
+		b.Own.Stream = v == "true"
 	}
 	if b.Route.CheckForm != nil {
-		if err := b.Route.CheckForm(b.form); err != nil {
+		if err := b.Route.CheckForm(b.Form); err != nil {
 			return err
 		}
 	}
 	if b.Route.Demand != nil {
-		b.own.wanted = b.Route.Demand(b.field, max(b.Req.ContentLength, int64(len(b.form.Head()))))
+		b.Own.Wanted = b.Route.Demand(b.field, max(b.Req.ContentLength, int64(len(b.Form.Head()))))
 	}
 	if b.Route.NoModel {
 		return nil
 	}
-	name, ok := b.form.Get("model")
+	name, ok := b.Form.Get("model")
 	if !ok {
 		if b.Route.DefaultModel != "" {
 			name = b.Route.DefaultModel
-		} else if b.form.Whole() {
+		} else if b.Form.Whole() {
 			return fault.Invalid("model", "model is required")
 		}
-		b.model = name
-		b.unread = !b.form.Whole() && name == ""
+		b.Model = name
+		b.Unread = !b.Form.Whole() && name == ""
 		return nil
 	}
 	if name == "" {
@@ -101,7 +101,7 @@ func (b *clientBody) takeForm() error {
 }
 
 // field gives a field of the form, "" when it is not there.
-func (b *clientBody) field(name string) string {
-	v, _ := b.form.Get(name)
+func (b *Body) field(name string) string {
+	v, _ := b.Form.Get(name)
 	return v
 }

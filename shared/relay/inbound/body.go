@@ -1,4 +1,4 @@
-package relay
+package inbound
 
 import (
 	"bytes"
@@ -21,36 +21,27 @@ import (
 	"gateway/shared/wire"
 )
 
-// clientBody is what was read of an admitted request behind its head: the body or
+// Body is what was read of an admitted request behind its head: the body or
 // the part of it that is held, and what it asks for. No later stage changes it.
-type clientBody struct {
+type Body struct {
 	admitted.Request
-	id      string     // the variable of the route's path
-	form    *form.Form // of a multipart body
-	in      []byte     // the body, when it is in memory
+	ID      string     // the variable of the route's path
+	Form    *form.Form // of a multipart body
+	In      []byte     // the body, when it is in memory
 	inBuf   *pooled.Buffer
-	size    int64 // bytes, as far as they are known
+	Size    int64 // bytes, as far as they are known
 	walk    wire.Walk
 	checked chat.Checked
-	unread  bool    // the body's model could not be read: it is not JSON, or hides it
-	model   string  // as the client named it, without @slug/
-	slug    string  // of @slug/model in the body, or of @slug/id in the path
-	own     demands // of the body as it came
+	Unread  bool    // the body's model could not be read: it is not JSON, or hides it
+	Model   string  // as the client named it, without @slug/
+	Slug    string  // of @slug/model in the body, or of @slug/id in the path
+	Own     Demands // of the body as it came
 
-	metadata map[string]string
+	Metadata map[string]string
 	merged   map[string]string                         // memory of metadata that no header brought
 	params   func(name string) (json.RawMessage, bool) // param as a value, made once
 	keptRead bool
 	kept     kept.Path // what the path says of things that providers keep
-}
-
-// demands are what a body asks for, as far as routing and money go by it. What a
-// target's config makes of a body may ask for other things than the client's own.
-type demands struct {
-	stream, wantUsage bool          // wantUsage: the stream shall tell its usage
-	outBound          int64         // most output tokens, times n
-	outAssumed        bool          // the request states no bound
-	wanted            routes.Demand // what the price depends on besides tokens
 }
 
 // Keys of a JSON body that decide anything here. The dialect checks the rest.
@@ -68,9 +59,19 @@ const (
 	keyInput
 )
 
-// readBody takes the body into memory and walks it, where the route has a JSON
-// body. Pass-through bodies that are large or not JSON stay in the request.
-func (b *clientBody) readBody() error {
+// Read takes the body into memory and walks it, where the route has a JSON body.
+// Pass-through bodies that are large or not JSON stay in the request. The metadata
+// is there also when it fails: the record of the refusal is found by it.
+func (b *Body) Read() error {
+	err := b.take()
+	if err != nil {
+		b.walk.Spans = b.walk.Spans[:0] // half a body says nothing
+	}
+	b.mergeMetadata()
+	return err
+}
+
+func (b *Body) take() error {
 	if err := b.readID(); err != nil {
 		return err
 	}
@@ -78,7 +79,7 @@ func (b *clientBody) readBody() error {
 	case routes.Resource:
 		return nil
 	case routes.Multipart:
-		b.size = max(b.Req.ContentLength, 0)
+		b.Size = max(b.Req.ContentLength, 0)
 		return b.readForm()
 	}
 	kind, err := b.contentType()
@@ -88,13 +89,13 @@ func (b *clientBody) readBody() error {
 	if enc := asked.One(b.Req.Header, "Content-Encoding"); enc != "" && enc != "identity" && b.Route.Shape == routes.Unified {
 		return fault.Invalid("content-encoding", "must be identity or left out: this route takes bodies as they are")
 	}
-	b.size = max(b.Req.ContentLength, 0)
+	b.Size = max(b.Req.ContentLength, 0)
 	if b.bodiless() {
 		return nil
 	}
-	limit := b.bodyLimit()
+	limit := b.BodyLimit()
 	if b.Route.Shape == routes.Raw && kind != "application/json" {
-		b.unread = b.Req.ContentLength != 0
+		b.Unread = b.Req.ContentLength != 0
 		return nil // streamed through
 	}
 	b.inBuf = pooled.For(int(min(b.Req.ContentLength, limit)) + 1)
@@ -106,10 +107,10 @@ func (b *clientBody) readBody() error {
 	case fault.Is(err, fault.ServiceUnavailable):
 		return err
 	default:
-		return unreadable(err)
+		return Unreadable(err)
 	}
-	b.in = b.inBuf.B
-	b.size = int64(len(b.in))
+	b.In = b.inBuf.B
+	b.Size = int64(len(b.In))
 	if b.Route.Shape == routes.Raw {
 		return b.walkRaw()
 	}
@@ -118,7 +119,7 @@ func (b *clientBody) readBody() error {
 
 // bodiless tells whether there is no body to read: operations that read or delete
 // have none, but a provider's own path may.
-func (b *clientBody) bodiless() bool {
+func (b *Body) bodiless() bool {
 	switch b.Req.Method {
 	case http.MethodGet, http.MethodDelete, http.MethodHead:
 		return b.Route.Shape != routes.Raw || b.Req.ContentLength == 0
@@ -126,16 +127,16 @@ func (b *clientBody) bodiless() bool {
 	return false
 }
 
-// bodyLimit is the most bytes that a body may have.
-func (b *clientBody) bodyLimit() int64 {
+// BodyLimit is the most bytes that a body may have.
+func (b *Body) BodyLimit() int64 {
 	if b.Route.MaxBody > 0 {
 		return b.Route.MaxBody
 	}
 	return routes.DefaultMaxBody
 }
 
-// unreadable says why a client's body did not arrive whole.
-func unreadable(err error) *fault.Fault {
+// Unreadable says why a client's body did not arrive whole.
+func Unreadable(err error) *fault.Fault {
 	var tooBig *http.MaxBytesError
 	if errors.As(err, &tooBig) {
 		return fault.Newf(fault.BodyTooLarge, "body", "must have at most %d bytes", tooBig.Limit)
@@ -149,20 +150,26 @@ func unreadable(err error) *fault.Fault {
 	return fault.Invalid("body", "could not be read to its end").WithCause(err)
 }
 
+// ReadFrom takes a unified body that no client sent.
+func (b *Body) ReadFrom(body []byte) error {
+	b.In, b.Size = body, int64(len(body))
+	return b.walkBody()
+}
+
 // walkBody finds what the walk needs in a unified body and checks its bounds.
-func (b *clientBody) walkBody() error {
-	err := wire.CheckUTF8(b.in)
+func (b *Body) walkBody() error {
+	err := wire.CheckUTF8(b.In)
 	if err != nil {
 		return err
 	}
 	if b.Route.Client != nil {
 		// The dialect's check walks the body: what it found is found.
 		b.checked.ByTarget = true
-		if err = b.Route.Client.Check(b.in, &b.checked); err == nil {
+		if err = b.Route.Client.Check(b.In, &b.checked); err == nil {
 			b.takeWalk()
 		}
-	} else if err = bodyKeys.Walk(b.in, &b.walk); err == nil && b.Route.Check != nil {
-		err = b.Route.Check(b.in)
+	} else if err = bodyKeys.Walk(b.In, &b.walk); err == nil && b.Route.Check != nil {
+		err = b.Route.Check(b.In)
 	}
 	if err != nil {
 		return err
@@ -170,34 +177,35 @@ func (b *clientBody) walkBody() error {
 	if err := b.readModel(true); err != nil {
 		return err
 	}
-	if b.model == "" && b.Route.DefaultModel != "" {
-		b.model = b.Route.DefaultModel
+	if b.Model == "" && b.Route.DefaultModel != "" {
+		b.Model = b.Route.DefaultModel
 	}
-	if v := b.walk.Spans[keyStream]; v.Present(b.in) {
-		if _, err = wire.ScanBool(v.Of(b.in), "stream"); err != nil {
+	if v := b.walk.Spans[keyStream]; v.Present(b.In) {
+		if _, err = wire.ScanBool(v.Of(b.In), "stream"); err != nil {
 			return err
 		}
 	}
-	b.own = b.demandsOf(b.in, &b.walk, b.Route.Demand)
+	b.Own = b.readDemands(b.In, &b.walk, b.Route.Demand)
 	return nil
 }
 
-// demandsOf reads what a JSON body asks for.
-func (b *clientBody) demandsOf(src []byte, w *wire.Walk, demand func(routes.Get, int64) routes.Demand) (d demands) {
-	if v := w.Spans[keyStream]; v.Present(src) {
-		d.stream, _ = wire.ScanBool(v.Of(src), "stream")
+// Excess is what of the body passes the bounds of the specification.
+func (b *Body) Excess() []chat.Excess { return b.checked.Excess }
+
+// Has tells whether a conversation's body has a member that its dialect knows.
+func (b *Body) Has(name string) bool { return b.checked.Span(name).Present(b.In) }
+
+// Found is what the dialect's check found of the body; nil: there was none.
+func (b *Body) Found() *chat.Checked {
+	if b.checked.Keys == nil {
+		return nil
 	}
-	d.wantUsage = usageAsked(src, w)
-	d.outBound, d.outAssumed = b.outputBound(src, w)
-	if demand != nil {
-		d.wanted = demand(func(name string) string { return textIn(src, name) }, int64(len(src)))
-	}
-	return d
+	return &b.checked
 }
 
 // takeWalk takes over what the dialect's check found of the members that are
 // read here. Those that the dialect does not know do not count.
-func (b *clientBody) takeWalk() {
+func (b *Body) takeWalk() {
 	from, w := &b.checked.Walk, &b.walk
 	w.ObjectStart, w.ObjectEnd, w.Empty = from.ObjectStart, from.ObjectEnd, from.Empty
 	w.Spans, w.Keys = append(w.Spans[:0], noSpans[:]...), append(w.Keys[:0], noSpans[:]...)
@@ -213,38 +221,38 @@ var noSpans [keyInput + 1]wire.Span
 // walkRaw looks at a pass-through body only for routing and accounting: what is
 // not a well-formed object is the provider's to refuse. An object is read here,
 // and is refused where another reader could find other text in it.
-func (b *clientBody) walkRaw() error {
-	if wire.KindOf(bytes.TrimLeft(b.in, " \t\r\n")) == wire.KindObject {
-		if err := wire.CheckUTF8(b.in); err != nil {
+func (b *Body) walkRaw() error {
+	if wire.KindOf(bytes.TrimLeft(b.In, " \t\r\n")) == wire.KindObject {
+		if err := wire.CheckUTF8(b.In); err != nil {
 			return err
 		}
 	}
-	if len(b.in) == 0 || bodyKeys.Walk(b.in, &b.walk) != nil {
+	if len(b.In) == 0 || bodyKeys.Walk(b.In, &b.walk) != nil {
 		b.walk.Spans = b.walk.Spans[:0]
-		b.unread = len(b.in) > 0
+		b.Unread = len(b.In) > 0
 		return nil
 	}
 	if b.readModel(false) != nil {
-		b.model = ""
+		b.Model = ""
 	}
-	like, demand := b.like(), b.Route.Demand
+	like, demand := b.Like(), b.Route.Demand
 	if like != nil {
 		demand = like.Demand
 	}
-	b.own = b.demandsOf(b.in, &b.walk, demand)
+	b.Own = b.readDemands(b.In, &b.walk, demand)
 	if like != nil && like.NoOutput {
-		b.own.outBound = 0
+		b.Own.OutBound = 0
 	}
 	return nil
 }
 
 // readModel splits "@slug/model".
-func (b *clientBody) readModel(required bool) error {
+func (b *Body) readModel(required bool) error {
 	v := b.walk.Spans[keyModel]
-	if !v.Present(b.in) {
+	if !v.Present(b.In) {
 		return nil // the target may set it; dispatch refuses a body without one
 	}
-	name, err := wire.ScanString(v.Of(b.in), "model")
+	name, err := wire.ScanString(v.Of(b.In), "model")
 	if err != nil {
 		return err
 	}
@@ -255,7 +263,7 @@ func (b *clientBody) readModel(required bool) error {
 }
 
 // splitModel takes a model apart that may name its saved provider.
-func (b *clientBody) splitModel(name string, required bool) error {
+func (b *Body) splitModel(name string, required bool) error {
 	if rest, ok := strings.CutPrefix(name, "@"); ok {
 		slug, model, ok := strings.Cut(rest, "/")
 		if !ok || slug == "" || model == "" {
@@ -264,58 +272,18 @@ func (b *clientBody) splitModel(name string, required bool) error {
 			}
 			return nil
 		}
-		b.slug, name = slug, model
+		b.Slug, name = slug, model
 	}
-	if len(name) > maxModel {
-		return fault.Invalid("model", "must have at most %d bytes", maxModel)
+	if len(name) > MaxModel {
+		return fault.Invalid("model", "must have at most %d bytes", MaxModel)
 	}
-	b.model = name
+	b.Model = name
 	return nil
-}
-
-// usageAsked reads stream_options.include_usage.
-func usageAsked(src []byte, w *wire.Walk) bool {
-	v := w.Spans[keyStreamOptions]
-	if !v.Present(src) {
-		return false
-	}
-	var inner wire.Walk
-	raw := v.Of(src)
-	if includeUsage.Walk(raw, &inner) != nil || inner.Spans[0].Absent() {
-		return false
-	}
-	asked, _ := wire.ScanBool(inner.Spans[0].Of(raw), "stream_options.include_usage")
-	return asked
-}
-
-var includeUsage = wire.NewKeySet("include_usage")
-
-// outputBound is the most output tokens that a body may cost: what it says, else
-// the reserve, times n.
-func (b *clientBody) outputBound(src []byte, w *wire.Walk) (bound int64, assumed bool) {
-	if b.Route.NoOutput {
-		return 0, false
-	}
-	bound, assumed = routes.DefaultReserveOutput, true
-	for _, k := range [...]int{keyMaxCompletionTokens, keyMaxTokens, keyMaxOutputTokens} {
-		if v := w.Spans[k]; v.Present(src) {
-			if n, err := wire.ScanInt(v.Of(src), ""); err == nil && n >= 0 {
-				bound, assumed = n, false
-				break
-			}
-		}
-	}
-	if v := w.Spans[keyN]; v.Present(src) {
-		if n, err := wire.ScanInt(v.Of(src), "n"); err == nil && n > 1 && n <= 128 {
-			bound *= n
-		}
-	}
-	return bound, assumed
 }
 
 // contentType gives the media type of the body. Unified routes take JSON; an
 // absent type counts as JSON. Pass-through takes any.
-func (b *clientBody) contentType() (string, error) {
+func (b *Body) contentType() (string, error) {
 	v := asked.One(b.Req.Header, "Content-Type")
 	if v == "" || v == "application/json" {
 		return "application/json", nil
@@ -335,12 +303,12 @@ func (b *clientBody) contentType() (string, error) {
 
 // mergeMetadata joins metadata: workspace over key over request; the body's user
 // fills _user when nothing else does.
-func (b *clientBody) mergeMetadata() {
+func (b *Body) mergeMetadata() {
 	m := b.Ask.Metadata
 	keyed, spaced := b.Who.Defaults.Metadata, b.WS.Defaults.Metadata
 	var user string
-	if len(b.walk.Spans) > keyUser && b.walk.Spans[keyUser].Present(b.in) {
-		user, _ = wire.ScanString(b.walk.Spans[keyUser].Of(b.in), "user")
+	if len(b.walk.Spans) > keyUser && b.walk.Spans[keyUser].Present(b.In) {
+		user, _ = wire.ScanString(b.walk.Spans[keyUser].Of(b.In), "user")
 	}
 	if m == nil && len(keyed) == 0 && len(spaced) == 0 && user == "" && b.Who.UserID == "" {
 		return
@@ -365,5 +333,5 @@ func (b *clientBody) mergeMetadata() {
 			m["_user"] = clipRunes(user, 128)
 		}
 	}
-	b.metadata = m
+	b.Metadata = m
 }

@@ -1,4 +1,4 @@
-package relay
+package inbound
 
 import (
 	"errors"
@@ -24,7 +24,7 @@ func TestWhyABodyDidNotArrive(t *testing.T) {
 		{&net.OpError{Op: "read", Net: "tcp", Err: os.ErrDeadlineExceeded}, 408},
 		{fmt.Errorf("form: %w", &net.OpError{Op: "read", Net: "tcp", Err: os.ErrDeadlineExceeded}), 408},
 	} {
-		if f := unreadable(c.err); f.Status() != c.status || f.Field != "body" {
+		if f := Unreadable(c.err); f.Status() != c.status || f.Field != "body" {
 			t.Errorf("%v: %d at %q", c.err, f.Status(), f.Field)
 		}
 	}

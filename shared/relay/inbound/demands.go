@@ -1,0 +1,118 @@
+package inbound
+
+import (
+	"bytes"
+
+	"gateway/shared/relay/routes"
+	"gateway/shared/wire"
+)
+
+// Demands are what a body asks for, as far as routing and money go by it. What a
+// target's config makes of a body may ask for other things than the client's own.
+type Demands struct {
+	Stream, WantUsage bool          // wantUsage: the stream shall tell its usage
+	OutBound          int64         // most output tokens, times n
+	OutAssumed        bool          // the request states no bound
+	Wanted            routes.Demand // what the price depends on besides tokens
+}
+
+// DemandsOf reads what a body asks for that a config made of the client's. w is its
+// walk.
+func (b *Body) DemandsOf(body []byte, w *wire.Walk) (Demands, error) {
+	if err := walkOf(body, w); err != nil {
+		return b.Own, err
+	}
+	return b.readDemands(body, w, b.Route.Demand), nil
+}
+
+// readDemands reads what a JSON body asks for.
+func (b *Body) readDemands(src []byte, w *wire.Walk, demand func(routes.Get, int64) routes.Demand) (d Demands) {
+	if v := w.Spans[keyStream]; v.Present(src) {
+		d.Stream, _ = wire.ScanBool(v.Of(src), "stream")
+	}
+	d.WantUsage = usageAsked(src, w)
+	d.OutBound, d.OutAssumed = b.outputBound(src, w)
+	if demand != nil {
+		d.Wanted = demand(func(name string) string { return TextIn(src, name) }, int64(len(src)))
+	}
+	return d
+}
+
+// usageAsked reads stream_options.include_usage.
+func usageAsked(src []byte, w *wire.Walk) bool {
+	v := w.Spans[keyStreamOptions]
+	if !v.Present(src) {
+		return false
+	}
+	var inner wire.Walk
+	raw := v.Of(src)
+	if includeUsage.Walk(raw, &inner) != nil || inner.Spans[0].Absent() {
+		return false
+	}
+	asked, _ := wire.ScanBool(inner.Spans[0].Of(raw), "stream_options.include_usage")
+	return asked
+}
+
+var includeUsage = wire.NewKeySet("include_usage")
+
+// outputBound is the most output tokens that a body may cost: what it says, else
+// the reserve, times n.
+func (b *Body) outputBound(src []byte, w *wire.Walk) (bound int64, assumed bool) {
+	if b.Route.NoOutput {
+		return 0, false
+	}
+	bound, assumed = routes.DefaultReserveOutput, true
+	for _, k := range [...]int{keyMaxCompletionTokens, keyMaxTokens, keyMaxOutputTokens} {
+		if v := w.Spans[k]; v.Present(src) {
+			if n, err := wire.ScanInt(v.Of(src), ""); err == nil && n >= 0 {
+				bound, assumed = n, false
+				break
+			}
+		}
+	}
+	if v := w.Spans[keyN]; v.Present(src) {
+		if n, err := wire.ScanInt(v.Of(src), "n"); err == nil && n > 1 && n <= 128 {
+			bound *= n
+		}
+	}
+	return bound, assumed
+}
+
+var askUsage = []byte(`{"include_usage":true}`)
+
+// UsageEdit asks for usage, whatever other stream options the client set.
+func UsageEdit(w *wire.Walk, src []byte) wire.Edit {
+	v := w.Spans[keyStreamOptions]
+	if !v.Present(src) || src[v.Start] != '{' {
+		return bodyKeys.SetKey(w, keyStreamOptions, askUsage)
+	}
+	raw := v.Of(src)
+	var inner wire.Walk
+	if includeUsage.Walk(raw, &inner) != nil {
+		return bodyKeys.SetKey(w, keyStreamOptions, askUsage)
+	}
+	return wire.Replace(v, wire.Splice(nil, raw, includeUsage.SetKey(&inner, 0, []byte("true"))))
+}
+
+// ModelIs tells whether a body names a model, given as JSON; setModel names it.
+func ModelIs(w *wire.Walk, src, model []byte) bool {
+	return bytes.Equal(w.Spans[keyModel].Of(src), model)
+}
+
+func SetModel(w *wire.Walk, model []byte) wire.Edit { return bodyKeys.SetKey(w, keyModel, model) }
+
+// walkOf walks a JSON body.
+func walkOf(body []byte, w *wire.Walk) error { return bodyKeys.Walk(body, w) }
+
+// WalkFor gives the walk of a body: the one made at admission for the client's
+// own, a new one for what a config made of it.
+func (b *Body) WalkFor(src []byte, edited *wire.Walk) (*wire.Walk, error) {
+	if b.IsOwn(src) {
+		return &b.walk, nil
+	}
+	return edited, walkOf(src, edited)
+}
+
+// IsOwn tells whether src is the client's body as it came, not what a config made
+// of it.
+func (b *Body) IsOwn(src []byte) bool { return &src[0] == &b.In[0] }

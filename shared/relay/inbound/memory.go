@@ -1,0 +1,37 @@
+package inbound
+
+import (
+	"encoding/json"
+
+	"gateway/shared/chat"
+	"gateway/shared/wire"
+)
+
+// memory is what the body of one request leaves for that of another.
+type memory struct {
+	walk       wire.Walk
+	checked    chat.Checked
+	merged     map[string]string
+	params     func(name string) (json.RawMessage, bool)
+	afterwards []func()
+}
+
+// Leftover is the body's memory, emptied; the body is over. spare: nobody else reads
+// its bytes any more.
+func (b *Body) Leftover(spare bool) memory {
+	afterwards := b.End()
+	if spare {
+		b.inBuf.Free()
+	}
+	b.walk.Spans = b.walk.Spans[:0] // of another body
+	b.checked.Keys = nil            // likewise
+	clear(b.checked.Excess)
+	b.checked.Excess = b.checked.Excess[:0]
+	clear(b.merged)
+	return memory{b.walk, b.checked, b.merged, b.params, afterwards}
+}
+
+// Reuse gives an empty body the memory of one that is over.
+func (b *Body) Reuse(m memory) {
+	b.walk, b.checked, b.merged, b.params, b.Afterwards = m.walk, m.checked, m.merged, m.params, m.afterwards
+}

@@ -1,0 +1,96 @@
+package inbound
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+
+	"gateway/shared/fault"
+	"gateway/shared/relay/asked"
+	"gateway/shared/relay/kept"
+	"gateway/shared/relay/routes"
+)
+
+// readID reads the variable of the route's path. A saved provider may be named
+// in it as in a model: @slug/id.
+func (b *Body) readID() error {
+	if b.PathID == "" {
+		return nil
+	}
+	id, err := url.PathUnescape(b.PathID)
+	if err != nil {
+		return fault.Invalid("id", "id is not well escaped")
+	}
+	for i := range len(id) {
+		if id[i] < 0x20 || id[i] == 0x7f {
+			return fault.Invalid("id", "id must not contain control characters")
+		}
+	}
+	if len(id) > 2048 {
+		return fault.Invalid("id", "id must have at most 2048 bytes")
+	}
+	if rest, ok := strings.CutPrefix(id, "@"); ok {
+		slug, name, ok := strings.Cut(rest, "/")
+		if !ok || slug == "" || name == "" {
+			return fault.Invalid("id", "a saved provider is named as @slug/id")
+		}
+		b.Slug, id = slug, name
+	}
+	b.ID = id
+	return nil
+}
+
+// KeptPath is what the path says of stored things.
+func (b *Body) KeptPath() *kept.Path {
+	if !b.keptRead {
+		b.kept, b.keptRead = kept.PathOf(b.RawPath()), true
+	}
+	return &b.kept
+}
+
+// Multipart tells whether the body is a form that is streamed through.
+func (b *Body) Multipart() bool {
+	return strings.HasPrefix(strings.ToLower(asked.One(b.Req.Header, "Content-Type")), "multipart/form-data")
+}
+
+// Nameless tells whether the operation can be sent without a model.
+func (b *Body) Nameless() bool {
+	return b.Route.NoModel || b.Route.Shape == routes.Resource || b.Form != nil && !b.Form.Whole()
+}
+
+// RawPath is the path behind the gateway's base, as it came on the wire.
+// /proxy/{anything} reaches paths that the gateway's own routes shadow.
+func (b *Body) RawPath() string {
+	path := b.Req.URL.EscapedPath()
+	if b.Req.RequestURI != "" {
+		path, _, _ = strings.Cut(b.Req.RequestURI, "?")
+	}
+	path = strings.TrimPrefix(path, "/v1")
+	if b.Slug != "" && b.PathID != "" {
+		path = strings.TrimSuffix(path, b.PathID) + url.PathEscape(b.ID) // the saved provider was named in it
+	}
+	if rest, ok := strings.CutPrefix(path, "/proxy/"); ok {
+		return "/" + rest
+	}
+	return path
+}
+
+// Like is the gateway's own route for what a passed-through request asks; nil: the
+// gateway has none.
+func (b *Body) Like() *routes.Route {
+	if b.Req.Method != http.MethodPost {
+		return nil
+	}
+	return b.Route.Like(b.RawPath())
+}
+
+// With is the same body of a request with other headers, at a route that the gateway
+// does not serve itself.
+func (b *Body) With(ask asked.Headers, h http.Header) Body {
+	other := *b
+	req, rt := *b.Req, *b.Route
+	req.Header, rt.Own = h, false
+	other.Ask, other.Req, other.Route = ask, &req, &rt
+	other.params = nil // of the body of this one
+	return other
+}
