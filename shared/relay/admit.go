@@ -23,7 +23,7 @@ func (c *call) admit() error {
 		return err
 	}
 	c.Demands = c.Own
-	if err := c.resolve(c.sources); err != nil {
+	if err := c.Resolve(c.sources); err != nil {
 		return err
 	}
 	return c.countRequest()

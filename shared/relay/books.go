@@ -113,7 +113,7 @@ func (l *logbook) describe() {
 	}
 	r.RequestBytes, r.Stream, r.RequestModel = l.Size, l.Stream, l.Model
 	r.Metadata, r.EndUser = l.Metadata, l.Metadata["_user"]
-	r.ConfigID, r.ConfigSlug, r.ConfigVersion, r.Mode = l.config.ID, l.config.Slug, l.config.Version, l.config.Mode
+	r.ConfigID, r.ConfigSlug, r.ConfigVersion, r.Mode = l.Config.ID, l.Config.Slug, l.Config.Version, l.Config.Mode
 }
 
 // maxCharge bounds what one answer is charged: ten million dollars. Budgets and

@@ -189,7 +189,7 @@ func (r *Relay) serveChild(w http.ResponseWriter, req *http.Request, from *linea
 	err := c.ReadFrom(body)
 	if err == nil {
 		c.Demands = c.Own
-		c.walker = tree.Start(c.routeContext())
+		c.Follow(tree)
 		err = c.relay()
 	}
 	if err != nil {

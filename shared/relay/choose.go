@@ -1,7 +1,6 @@
 package relay
 
 import (
-	"strings"
 	"time"
 
 	"gateway/shared/chat"
@@ -56,7 +55,7 @@ func (ch *chooser) choose(leaf *route.Leaf) error {
 		ch.to.model = model
 	}
 	if slug == "" && leaf.Provider == "" {
-		slug = ch.slugAsked(leaf)
+		slug = ch.SlugAsked(leaf)
 	}
 	var err error
 	if slug != "" {
@@ -73,21 +72,6 @@ func (ch *chooser) choose(leaf *route.Leaf) error {
 	ch.rec.Provider = ch.to.target.Provider.ID
 	ch.rec.Model = ch.to.model
 	return ch.speak()
-}
-
-// slugAsked is the saved provider that the request itself names: header before
-// virtual key before the body's @slug/model.
-func (p *plan) slugAsked(leaf *route.Leaf) string {
-	if s, ok := strings.CutPrefix(p.Ask.Provider, "@"); ok {
-		return s
-	}
-	if p.Ask.VirtualKey != "" {
-		return strings.TrimPrefix(p.Ask.VirtualKey, "@")
-	}
-	if p.Ask.Provider == "" || leaf.Passthrough {
-		return p.Slug
-	}
-	return ""
 }
 
 // chooseSaved uses a saved provider. Its credential goes only to the provider's
@@ -160,7 +144,7 @@ func (ch *chooser) chooseDirect(leaf *route.Leaf) error {
 	if leaf.APIKey != "" || !inline {
 		cred = provider.CredentialFromConfig(p, leaf.APIKey, leaf.Fields)
 	}
-	saved := ch.config.ID != "" && (leaf.APIKey != "" || !inline) && p.Holds(leaf.APIKey, leaf.Fields)
+	saved := ch.Config.ID != "" && (leaf.APIKey != "" || !inline) && p.Holds(leaf.APIKey, leaf.Fields)
 	if saved {
 		if err := ch.staysWithConfig(p, &cred, inline); err != nil {
 			return err

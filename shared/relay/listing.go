@@ -8,24 +8,17 @@ import (
 	"gateway/shared/relay/modellist"
 	"gateway/shared/relay/pooled"
 	"gateway/shared/relay/routes"
-	"gateway/shared/route"
 )
-
-// routed tells whether the request names a provider or a config, so that its
-// list is wanted and not the gateway's own.
-func (p *plan) routed() bool {
-	return p.Ask.Provider != "" || p.Ask.VirtualKey != "" || p.config.ID != "" || p.Ask.Config != ""
-}
 
 // list answers a Listing route.
 func (c *call) list() error {
-	own := !c.routed() || asked.One(c.Req.Header, "X-Gateway-Fetch-Integrated-Models") == "true" || c.walker.FetchIntegrated()
+	own := !c.Routed() || asked.One(c.Req.Header, "X-Gateway-Fetch-Integrated-Models") == "true" || c.Walker.FetchIntegrated()
 	if !own {
 		return c.relay()
 	}
 	caller := &routes.Caller{Context: c.Ctx, Scope: c.Who.Scope, View: c.View, Query: c.Req.URL.Query()}
-	if c.routed() {
-		caller.Slugs = c.slugsOfRoute()
+	if c.Routed() {
+		caller.Slugs = c.SlugsOfRoute()
 	}
 	body, err := c.Route.List(caller)
 	if err != nil {
@@ -33,16 +26,6 @@ func (c *call) list() error {
 	}
 	c.sendJSON(body, nil)
 	return nil
-}
-
-// slugsOfRoute are the saved providers that the route's leaves name; nil when a
-// leaf takes its provider from the request and the request names none.
-func (p *plan) slugsOfRoute() []string {
-	slugs := p.walker.Slugs()
-	if s := p.slugAsked(&route.Leaf{}); s != "" {
-		slugs = append(slugs, s)
-	}
-	return slugs
 }
 
 // sendJSON answers with a body of the gateway's own.

@@ -16,6 +16,7 @@ import (
 	"gateway/shared/provider"
 	"gateway/shared/relay/asked"
 	"gateway/shared/relay/mask"
+	"gateway/shared/relay/plan"
 	"gateway/shared/relay/routes"
 	"gateway/shared/route"
 )
@@ -94,15 +95,15 @@ func (c *call) rehearse() error {
 	in.Caller = c.Caller
 	in.KeyInAuth = false
 	// The config is tried out: also one that could not come with a request.
-	in.trial = q.brings()
+	in.Trial = q.brings()
 	out := &rehearsed{Object: "dry-run", Endpoint: rt.Endpoint, Targets: []rehearsedTarget{}, Decision: noDecision()}
 	if err := in.enter(); err != nil {
 		out.Error = told(err)
 	} else {
 		out.Error = in.walkThrough(q, out)
 	}
-	if in.config != (usedConfig{}) {
-		out.Config = &rehearsedConfig{in.config.ID, in.config.Slug, in.config.Version, in.config.Mode}
+	if in.Config != (plan.UsedConfig{}) {
+		out.Config = &rehearsedConfig{in.Config.ID, in.Config.Slug, in.Config.Version, in.Config.Mode}
 	}
 	if out.Limits, err = c.limitsOf(c.Who.Subject, c.WS.Subject); err != nil {
 		return err
@@ -164,7 +165,7 @@ func (re rehearsal) enter() error {
 		return err
 	}
 	re.Demands = re.Own
-	return re.resolve(re.sources)
+	return re.Resolve(re.sources)
 }
 
 // walkThrough goes from target to target as a request would, with answers that
@@ -173,7 +174,7 @@ func (re rehearsal) walkThrough(q *Rehearsal, out *rehearsed) *rehearsedError {
 	outcome := route.Outcome{}
 	called := 0
 	for len(out.Targets) < maxRehearsed {
-		leaf, f := re.walker.Next(outcome)
+		leaf, f := re.Walker.Next(outcome)
 		if f != nil {
 			return told(f)
 		}
@@ -189,12 +190,12 @@ func (re rehearsal) walkThrough(q *Rehearsal, out *rehearsed) *rehearsedError {
 			called++
 			outcome = route.Outcome{Status: t.Assumed}
 		} else {
-			re.walker.Refused(fault.Code(t.Error.Code), t.Error.Status)
+			re.Walker.Refused(fault.Code(t.Error.Code), t.Error.Status)
 			outcome = route.Outcome{Status: t.Error.Status, Refused: true}
 		}
 		out.Targets = append(out.Targets, t)
 	}
-	out.Decision = decisionOf(re.walker)
+	out.Decision = decisionOf(re.Walker)
 	return nil
 }
 
@@ -322,26 +323,3 @@ type unsent struct{}
 func (unsent) Header() http.Header         { return http.Header{} }
 func (unsent) Write(p []byte) (int, error) { return io.Discard.Write(p) }
 func (unsent) WriteHeader(int)             {}
-
-// onlyLooking takes care that a walk changes nothing.
-func onlyLooking(ctx route.Context) route.Context {
-	if ctx.Breakers != nil {
-		ctx.Breakers = watching{ctx.Breakers}
-	}
-	if ctx.Sticky != nil {
-		ctx.Sticky = looking{ctx.Sticky}
-	}
-	return ctx
-}
-
-// watching are breakers that are looked at and not changed.
-type watching struct{ route.Breakers }
-
-func (watching) Claim(string, *route.Breaker) bool        { return true }
-func (watching) Release(string)                           {}
-func (watching) Record(string, *route.Breaker, int, bool) {}
-
-// looking are sticky picks that are looked at and not changed.
-type looking struct{ route.Sticky }
-
-func (looking) Keep(route.StickyKey, int, time.Duration) {}

@@ -19,6 +19,7 @@ import (
 	"gateway/shared/relay/heldfiles"
 	"gateway/shared/relay/kept"
 	"gateway/shared/relay/managed"
+	"gateway/shared/relay/plan"
 	"gateway/shared/relay/reasoning"
 	"gateway/shared/relay/routes"
 	"gateway/shared/resource"
@@ -77,7 +78,7 @@ type Options struct {
 type Relay struct {
 	Options
 	doors    *admitted.Doors
-	sources  *sources
+	sources  *plan.Sources
 	dialects map[string]chat.Provider
 	carriers map[string]chat.Translator
 	jobs     map[string]chat.Jobs
@@ -129,7 +130,7 @@ func New(o Options) *Relay {
 		r.Sleep = sleep
 	}
 	r.breakers = breaker.New(o.Now, o.Store.Table(store.Rate), r.failAside)
-	r.sources = &sources{o.Sealer, r.breakers, route.NewPicks(o.Now)}
+	r.sources = &plan.Sources{Sealer: o.Sealer, Breakers: r.breakers, Picks: route.NewPicks(o.Now)}
 	r.calls.New = func() any { return newCall() }
 	return r
 }

@@ -13,16 +13,16 @@ import (
 // decided puts what the walk was decided on into the record, and tells other
 // processes what it has learned of targets so far.
 func (bk *books) decided() {
-	bk.rec.Draws = bk.walker.Draws(bk.rec.Draws[:0])
-	bk.rec.Breakers = bk.walker.Breakers(bk.rec.Breakers[:0])
-	bk.rec.Matches = bk.walker.Matches(bk.rec.Matches[:0])
-	bk.rec.Skips = bk.walker.Skips(bk.rec.Skips[:0])
+	bk.rec.Draws = bk.Walker.Draws(bk.rec.Draws[:0])
+	bk.rec.Breakers = bk.Walker.Breakers(bk.rec.Breakers[:0])
+	bk.rec.Matches = bk.Walker.Matches(bk.rec.Matches[:0])
+	bk.rec.Skips = bk.Walker.Skips(bk.rec.Skips[:0])
 	bk.tellBreakers()
 }
 
 // tellBreakers tells other processes what the walk learned of targets.
 func (tg *target) tellBreakers() {
-	s := tg.breakersOf
+	s := tg.BreakersOf
 	switch {
 	case s == nil || !s.Untold():
 	case tg.RecordAfterBody:
@@ -40,7 +40,7 @@ func (x *exchanges) outcome(a *answer) route.Outcome {
 	o.Final = x.headSent || x.bodySpent || x.Req.Context().Err() != nil
 	o.Coming = a.fault == nil && a.cached == nil && a.resp != nil && o.Status < 300
 	if a.fault != nil && o.Refused {
-		x.walker.Refused(a.fault.Code, o.Status)
+		x.Walker.Refused(a.fault.Code, o.Status)
 	}
 	return o
 }
@@ -48,7 +48,7 @@ func (x *exchanges) outcome(a *answer) route.Outcome {
 // settleBreakers tells breakers how the answer ended that had begun well. One that
 // nobody wants any more says nothing against its provider.
 func (l *logbook) settleBreakers() {
-	if l.walker == nil {
+	if l.Walker == nil {
 		return
 	}
 	status := http.StatusOK
@@ -59,7 +59,7 @@ func (l *logbook) settleBreakers() {
 	case l.broken:
 		status = http.StatusBadGateway
 	}
-	l.walker.Settle(status)
+	l.Walker.Settle(status)
 	l.tellBreakers()
 }
 
@@ -88,7 +88,7 @@ func (r *Relay) Close() { r.breakers.Close() }
 func (o *outbound) beginPatience(ctx context.Context) context.Context {
 	var firstToken, idle time.Duration
 	if o.Stream && o.Route.Client != nil && o.Route.Shape == routes.Unified {
-		firstToken, idle = o.asked.Over(o.to.leaf.FirstToken, o.to.leaf.Idle)
+		firstToken, idle = o.Asked.Over(o.to.leaf.FirstToken, o.to.leaf.Idle)
 	}
 	ctx, release := o.patience.Begin(ctx, o.to.timeout, firstToken, idle)
 	if release != nil {

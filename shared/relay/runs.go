@@ -13,15 +13,13 @@ import (
 	"gateway/shared/relay/asked"
 	"gateway/shared/relay/kept"
 	"gateway/shared/relay/managed"
+	"gateway/shared/relay/plan"
 	"gateway/shared/relay/saved"
 	"gateway/shared/store"
 )
 
 // This file serves the routes of files and batches where the gateway is the one
 // who keeps and runs them.
-
-// ownProvider is what x-gateway-provider names then.
-const ownProvider = "gateway"
 
 // Batches gives the batches that the gateway runs, Room a workspace's files.
 func (r *Relay) Batches() *managed.Batches { return r.batches }
@@ -31,7 +29,7 @@ func (r *Relay) Room(sc store.Scope) managed.Room { return r.rooms.Own(sc) }
 
 // manage answers a request that no provider is asked for.
 func (mr *managedRuns) manage() error {
-	mr.rec.Provider = ownProvider
+	mr.rec.Provider = plan.OwnProvider
 	a, err := mr.managed()
 	if err != nil {
 		return err
@@ -130,14 +128,14 @@ func (mr *managedRuns) rowsRoute(d *managed.Definition) error {
 		return err
 	}
 	switch {
-	case ask.Provider == ownProvider:
+	case ask.Provider == plan.OwnProvider:
 		return fault.Invalid("x-gateway-provider", "x-gateway-provider must name who answers the rows")
 	case d.Window == managed.Day && ask.Provider == "" && ask.VirtualKey == "":
 		return fault.Invalid("gateway_options", "gateway_options must name the provider that runs the batch, by x-gateway-virtual-key or x-gateway-provider")
 	case d.Window == managed.Day && ask.Config != "":
 		return fault.Invalid("gateway_options.x-gateway-config", "gateway_options.x-gateway-config is for rows that the gateway runs: use completion_window immediate")
 	}
-	if err := mr.resolveAs(mr.sources, ask, h); err != nil {
+	if err := mr.ResolveAs(mr.sources, ask, h); err != nil {
 		return err
 	}
 	slug, named := strings.CutPrefix(ask.Provider, "@")
@@ -155,11 +153,4 @@ func (mr *managedRuns) rowsRoute(d *managed.Definition) error {
 	}
 	_, err := saved.Load(mr.Ctx, mr.View, mr.Who.Scope, slug, mr.Start)
 	return err
-}
-
-// resolveAs resolves the route that a request of the same caller with other headers
-// would take.
-func (p *plan) resolveAs(from *sources, ask asked.Headers, h http.Header) error {
-	other := plan{Body: p.With(ask, h)}
-	return other.resolve(from)
 }

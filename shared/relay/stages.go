@@ -13,6 +13,7 @@ import (
 	"gateway/shared/relay/inbound"
 	"gateway/shared/relay/media"
 	"gateway/shared/relay/patience"
+	"gateway/shared/relay/plan"
 	"gateway/shared/relay/pooled"
 	"gateway/shared/relay/routes"
 	"gateway/shared/usage"
@@ -46,7 +47,7 @@ type call struct {
 // which shape, and what of the request it is told.
 type target struct {
 	*Relay
-	plan
+	plan.Plan
 	inbound.Demands // of the body for the target
 	to              choice
 	decoded         *chat.Request // canonical form, made once

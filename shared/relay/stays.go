@@ -32,7 +32,7 @@ func (ch *chooser) staysPut(s *saved.Provider, cred *provider.Credential) error 
 	if field := cred.MovedBy(s.Provider, ch.Req.Header); field != "" {
 		return storedWithAddress(field)
 	}
-	if ch.config.ID != "" || len(ch.to.leaf.Fields) == 0 {
+	if ch.Config.ID != "" || len(ch.to.leaf.Fields) == 0 {
 		return nil
 	}
 	if field := cred.MovedByFields(s.Provider, ch.to.leaf.Fields); field != "" {

@@ -43,7 +43,7 @@ func (r *Relay) serveFor(w http.ResponseWriter, req *http.Request, rt *routes.Ro
 // serve answers an admitted request by the stages of its kind.
 func (c *call) serve() error {
 	switch {
-	case c.mine:
+	case c.Mine:
 		return c.manage()
 	case c.Route.Shape == routes.Listing:
 		return c.list()
@@ -59,7 +59,7 @@ func (c *call) relay() error {
 	var last answer
 	outcome := route.Outcome{}
 	for {
-		leaf, f := c.walker.Next(outcome)
+		leaf, f := c.Walker.Next(outcome)
 		if f != nil {
 			last.drop()
 			c.decided()

@@ -1,4 +1,4 @@
-package relay
+package plan
 
 import (
 	"math/rand/v2"
@@ -6,56 +6,24 @@ import (
 
 	"gateway/shared/fault"
 	"gateway/shared/provider"
-	"gateway/shared/relay/breaker"
-	"gateway/shared/relay/inbound"
-	"gateway/shared/relay/patience"
 	"gateway/shared/relay/saved"
 	"gateway/shared/route"
-	"gateway/shared/seal"
 )
 
 // maxInlineConfig bounds a config in a header, in bytes.
 const maxInlineConfig = 16 << 10
 
-// plan is the way of a read request: the compiled targets and where their walk
-// stands, or that the gateway does it itself.
-type plan struct {
-	inbound.Body
-	mine       bool            // the gateway does it itself: no provider is asked
-	trial      bool            // the config is only tried out: nothing is sent
-	config     usedConfig      // that the targets are of; zero: none
-	asked      patience.Asked  // of the request's headers
-	walker     *route.Walk     // nil: no route has been found
-	way        route.Walk      // its memory
-	breakersOf *breaker.Config // nil: the config has none
-}
-
-// sources are what plans are made of beside the request.
-type sources struct {
-	sealer   seal.Sealer
-	breakers *breaker.Shared
-	picks    *route.Picks
-}
-
-// usedConfig names a config; ID, Slug and Version are zero for one that came with
-// the request.
-type usedConfig struct {
-	ID, Slug string
-	Version  int64
-	Mode     string
-}
-
-// resolve finds the tree of targets: the request's config, else the key's
+// Resolve finds the tree of targets: the request's config, else the key's
 // default, else the workspace's for user keys, else its default config, else what
 // the headers and the model name.
-func (p *plan) resolve(from *sources) error {
-	if p.mine = p.Route.Own && p.Ask.Provider == ownProvider; p.mine {
+func (p *Plan) Resolve(from *Sources) error {
+	if p.Mine = p.Route.Own && p.Ask.Provider == OwnProvider; p.Mine {
 		return nil
 	}
 	if err := p.checkInline(); err != nil {
 		return err
 	}
-	if err := p.asked.Read(p.Req.Header); err != nil {
+	if err := p.Asked.Read(p.Req.Header); err != nil {
 		return err
 	}
 	sent := strings.TrimSpace(p.Ask.Config)
@@ -73,31 +41,30 @@ func (p *plan) resolve(from *sources) error {
 	case p.WS.DefaultConfig != "":
 		return p.useConfig(from, p.WS.DefaultConfig)
 	case p.Route.Own && p.Ask.Provider == "" && p.Ask.VirtualKey == "" && p.Slug == "":
-		p.mine = true
+		p.Mine = true
 		return nil
 	}
 	p.startWalk(headerTree, p.routeContext())
 	return nil
 }
 
-// startWalk begins the walk of a tree.
-func (p *plan) startWalk(t *route.Tree, ctx route.Context) {
-	p.walker = &p.way
-	t.StartIn(p.walker, ctx)
-}
+// Follow begins the walk of a tree that no request asked for.
+func (p *Plan) Follow(t *route.Tree) { p.startWalk(t, p.routeContext()) }
 
-// headerTree is the route of a request without a config: one target that takes
-// everything from the request.
-var headerTree = route.Single()
+// startWalk begins the walk of a tree.
+func (p *Plan) startWalk(t *route.Tree, ctx route.Context) {
+	p.Walker = &p.way
+	t.StartIn(p.Walker, ctx)
+}
 
 // checkInline refuses what a request brings along where only saved
 // configuration is taken; the first violation is named.
-func (p *plan) checkInline() error {
+func (p *Plan) checkInline() error {
 	if !p.BlocksInline() {
 		return nil
 	}
 	switch {
-	case strings.HasPrefix(strings.TrimSpace(p.Ask.Config), "{") && !p.trial:
+	case strings.HasPrefix(strings.TrimSpace(p.Ask.Config), "{") && !p.Trial:
 		return p.Blocked(fault.InlineConfigBlocked, "x-gateway-config", "a config in JSON")
 	case p.Ask.Provider != "" && !strings.HasPrefix(p.Ask.Provider, "@"):
 		return p.Blocked(fault.InlineProviderBlocked, "x-gateway-provider", "a provider name")
@@ -113,7 +80,7 @@ func (p *plan) checkInline() error {
 }
 
 // inlineConfig compiles the config of the header.
-func (p *plan) inlineConfig(text string) error {
+func (p *Plan) inlineConfig(text string) error {
 	if len(text) > maxInlineConfig {
 		return fault.Newf(fault.InvalidConfig, "x-gateway-config", "must have at most %d bytes; save larger configs", maxInlineConfig)
 	}
@@ -125,7 +92,7 @@ func (p *plan) inlineConfig(text string) error {
 	if len(details) > 0 {
 		return invalidConfig(details)
 	}
-	p.config.Mode = tree.Mode()
+	p.Config.Mode = tree.Mode()
 	p.startWalk(tree, p.routeContext())
 	return nil
 }
@@ -144,42 +111,42 @@ func invalidConfig(details []fault.Detail) error {
 }
 
 // useConfig loads a config by id or slug.
-func (p *plan) useConfig(from *sources, ref string) error {
+func (p *Plan) useConfig(from *Sources, ref string) error {
 	cfg, ok, err := saved.LoadConfig(p.Ctx, p.View, p.Who.Scope, ref)
 	if err != nil {
 		return err
 	}
 	if !ok || cfg.Record.Archived() {
 		if ref != strings.TrimSpace(p.Ask.Config) { // the request named none
-			return fault.Newf(fault.InvalidConfig, "x-gateway-config", "The default config %q of this API key or its workspace is archived: send another one, or have the default changed", clipText(ref))
+			return fault.Newf(fault.InvalidConfig, "x-gateway-config", "The default config %q of this API key or its workspace is archived: send another one, or have the default changed", fault.Clip(ref, 300))
 		}
-		return fault.Newf(fault.InvalidConfig, "x-gateway-config", "Invalid config passed: there is no config %q in this workspace, and it is not a JSON object", clipText(ref))
+		return fault.Newf(fault.InvalidConfig, "x-gateway-config", "Invalid config passed: there is no config %q in this workspace, and it is not a JSON object", fault.Clip(ref, 300))
 	}
-	tree, err := cfg.Compile(p.Ctx, from.sealer)
+	tree, err := cfg.Compile(p.Ctx, from.Sealer)
 	if err != nil {
 		return err
 	}
-	p.config = usedConfig{cfg.Record.ID, cfg.Record.Slug, cfg.Record.Version, tree.Mode()}
+	p.Config = UsedConfig{cfg.Record.ID, cfg.Record.Slug, cfg.Record.Version, tree.Mode()}
 	p.useTree(from, tree, cfg.Record.ID, cfg.Record.Version)
 	return nil
 }
 
 // routeContext is what conditions and draws look at.
-func (p *plan) routeContext() route.Context {
+func (p *Plan) routeContext() route.Context {
 	return route.Context{Metadata: p.Metadata, Params: p.AsParams(), Path: p.Req.URL.Path, Random: rand.Uint32}
 }
 
 // useTree starts the walk of a saved config.
-func (p *plan) useTree(from *sources, tree *route.Tree, config string, version int64) {
+func (p *Plan) useTree(from *Sources, tree *route.Tree, config string, version int64) {
 	ctx := p.routeContext()
 	scope := p.Who.Scope
 	if tree.Guarded() {
 		key := route.ConfigKey{Org: scope.Org, Workspace: scope.Workspace, Config: config, Version: version}
-		p.breakersOf = from.breakers.Of(p.Ctx, key)
-		ctx.Breakers = p.breakersOf
+		p.BreakersOf = from.Breakers.Of(p.Ctx, key)
+		ctx.Breakers = p.BreakersOf
 	}
 	if tree.Sticky() {
-		ctx.Sticky = from.picks.Of(scope.Org, scope.Workspace, config)
+		ctx.Sticky = from.Picks.Of(scope.Org, scope.Workspace, config)
 	}
 	if p.Rehearsing {
 		ctx = onlyLooking(ctx)

@@ -1,0 +1,32 @@
+package plan
+
+import (
+	"time"
+
+	"gateway/shared/route"
+)
+
+// onlyLooking takes care that a walk changes nothing.
+func onlyLooking(ctx route.Context) route.Context {
+	if ctx.Breakers != nil {
+		ctx.Breakers = watching{ctx.Breakers}
+	}
+	if ctx.Sticky != nil {
+		ctx.Sticky = looking{ctx.Sticky}
+	}
+	return ctx
+}
+
+// watching are breakers that are looked at and not changed.
+type watching struct{ route.Breakers }
+
+func (watching) Claim(string, *route.Breaker) bool { return true }
+
+func (watching) Release(string) {}
+
+func (watching) Record(string, *route.Breaker, int, bool) {}
+
+// looking are sticky picks that are looked at and not changed.
+type looking struct{ route.Sticky }
+
+func (looking) Keep(route.StickyKey, int, time.Duration) {}

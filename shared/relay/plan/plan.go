@@ -1,0 +1,86 @@
+package plan
+
+import (
+	"net/http"
+	"strings"
+
+	"gateway/shared/relay/asked"
+	"gateway/shared/relay/breaker"
+	"gateway/shared/relay/inbound"
+	"gateway/shared/relay/patience"
+	"gateway/shared/route"
+	"gateway/shared/seal"
+)
+
+// Plan is the way of a read request: the compiled targets and where their walk
+// stands, or that the gateway does it itself.
+type Plan struct {
+	inbound.Body
+	Mine       bool            // the gateway does it itself: no provider is asked
+	Trial      bool            // the config is only tried out: nothing is sent
+	Config     UsedConfig      // that the targets are of; zero: none
+	Asked      patience.Asked  // of the request's headers
+	Walker     *route.Walk     // nil: no route has been found
+	way        route.Walk      // its memory
+	BreakersOf *breaker.Config // nil: the config has none
+}
+
+// UsedConfig names a config; ID, Slug and Version are zero for one that came with
+// the request.
+type UsedConfig struct {
+	ID, Slug string
+	Version  int64
+	Mode     string
+}
+
+// Sources are what plans are made of beside the request.
+type Sources struct {
+	Sealer   seal.Sealer
+	Breakers *breaker.Shared
+	Picks    *route.Picks
+}
+
+// headerTree is the route of a request without a config: one target that takes
+// everything from the request.
+var headerTree = route.Single()
+
+// SlugAsked is the saved provider that the request itself names: header before
+// virtual key before the body's @slug/model.
+func (p *Plan) SlugAsked(leaf *route.Leaf) string {
+	if s, ok := strings.CutPrefix(p.Ask.Provider, "@"); ok {
+		return s
+	}
+	if p.Ask.VirtualKey != "" {
+		return strings.TrimPrefix(p.Ask.VirtualKey, "@")
+	}
+	if p.Ask.Provider == "" || leaf.Passthrough {
+		return p.Slug
+	}
+	return ""
+}
+
+// Routed tells whether the request names a provider or a config, so that its
+// list is wanted and not the gateway's own.
+func (p *Plan) Routed() bool {
+	return p.Ask.Provider != "" || p.Ask.VirtualKey != "" || p.Config.ID != "" || p.Ask.Config != ""
+}
+
+// SlugsOfRoute are the saved providers that the route's leaves name; nil when a
+// leaf takes its provider from the request and the request names none.
+func (p *Plan) SlugsOfRoute() []string {
+	slugs := p.Walker.Slugs()
+	if s := p.SlugAsked(&route.Leaf{}); s != "" {
+		slugs = append(slugs, s)
+	}
+	return slugs
+}
+
+// ResolveAs resolves the route that a request of the same caller with other headers
+// would take.
+func (p *Plan) ResolveAs(from *Sources, ask asked.Headers, h http.Header) error {
+	other := Plan{Body: p.With(ask, h)}
+	return other.Resolve(from)
+}
+
+// OwnProvider is what x-gateway-provider names then.
+const OwnProvider = "gateway"
