@@ -22,6 +22,7 @@ import (
 	"gateway/shared/app/onaws"
 	"gateway/shared/app/plane"
 	"gateway/shared/host"
+	"gateway/shared/host/door"
 	"gateway/shared/host/placement"
 	"gateway/shared/relay"
 	"gateway/shared/usage"
@@ -74,7 +75,7 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(err, journal.Close())
 	}
-	server, err := host.Listen(variable(envAddr, ":8080"), healthy(host.OriginSecrets(secrets).Restore(options.Aliases.Handler(mux))), options)
+	server, err := host.Listen(variable(envAddr, ":8080"), healthy(host.BehindEdge(door.Of(secrets, core.Store), options.Aliases.Handler(mux))), options)
 	if err != nil {
 		return errors.Join(err, journal.Close())
 	}

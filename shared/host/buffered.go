@@ -4,12 +4,14 @@ import (
 	"context"
 	"maps"
 	"net/http"
+	"strings"
 
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/awslabs/aws-lambda-go-api-proxy/core"
 	"github.com/awslabs/aws-lambda-go-api-proxy/httpadapter"
 
 	"gateway/shared/fault"
+	"gateway/shared/host/door"
 )
 
 // maxBuffered is what an answer may measure, in bytes: Lambda's 6 MB less room
@@ -18,15 +20,25 @@ const maxBuffered = 5 << 20
 
 // Buffered adapts a handler to API Gateway REST events answered at once; the
 // administration uses it.
-type Buffered struct{ adapter *httpadapter.HandlerAdapter }
+type Buffered struct {
+	adapter *httpadapter.HandlerAdapter
+	door    *door.Door
+}
 
-// NewBuffered makes the adapter.
-func NewBuffered(h http.Handler, secrets OriginSecrets) *Buffered {
-	return &Buffered{adapter: httpadapter.New(restoreCaller(h, secrets))}
+// NewBuffered makes the adapter. A nil door stands open.
+func NewBuffered(h http.Handler, d *door.Door) *Buffered {
+	return &Buffered{adapter: httpadapter.New(restoreCaller(h)), door: d}
 }
 
 // Invoke is the Lambda handler.
 func (b *Buffered) Invoke(ctx context.Context, ev events.APIGatewayProxyRequest) (events.APIGatewayProxyResponse, error) {
+	h := eventHeader(&ev)
+	if err := b.door.Enter(ctx, h); err != nil {
+		return plainRefusal(fault.From(err)), nil
+	}
+	if ip := clientIP(h); b.door != nil && ip != "" {
+		ev.RequestContext.Identity.SourceIP = ip
+	}
 	strip(ev.Headers)
 	strip(ev.MultiValueHeaders)
 	u, err := eventURL(&ev)
@@ -44,28 +56,30 @@ func (b *Buffered) Invoke(ctx context.Context, ev events.APIGatewayProxyRequest)
 	return out, err
 }
 
-// strip removes what only the adapter may set.
+// strip removes what only the adapter may set, and what is not for handlers.
 func strip[V any](headers map[string]V) {
-	maps.DeleteFunc(headers, func(name string, _ V) bool { return reserved(name) })
+	maps.DeleteFunc(headers, func(name string, _ V) bool { return reserved(name) || strings.EqualFold(name, door.Header) })
 }
 
 func plainRefusal(f *fault.Fault) events.APIGatewayProxyResponse {
+	h := http.Header{}
+	f.SetHeaders(h)
+	h.Set("Content-Type", "application/json")
 	return events.APIGatewayProxyResponse{
-		StatusCode: f.Status(), Headers: map[string]string{"Content-Type": "application/json"},
+		StatusCode: f.Status(), MultiValueHeaders: h,
 		Body: string(f.AdminBody("")),
 	}
 }
 
 // restoreCaller sets the caller's address, which the adapter leaves without a
 // port, and answers when the handler does not.
-func restoreCaller(h http.Handler, secrets OriginSecrets) http.Handler {
+func restoreCaller(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if rc, ok := core.GetAPIGatewayContextFromContext(r.Context()); ok {
 			r.RemoteAddr = remoteAddr(rc.Identity.SourceIP)
 		}
 		r.Header.Del("Host")
 		r.Header.Del("Accept-Encoding") // the API passes on text alone; the edge compresses
-		secrets.restore(r)
 		tracked := &trackedWriter{ResponseWriter: w}
 		defer func() {
 			if p := recover(); p != nil {

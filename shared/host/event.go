@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"gateway/shared/fault"
+	"gateway/shared/host/door"
 )
 
 // stagePrefix is the API's stage, which clients see as the version segment.
@@ -19,28 +20,31 @@ const stagePrefix = "/v1"
 // may set.
 const proxyHeaders = "x-golambdaproxy-"
 
-// newRequest builds the request that a REST API (v1) event stands for.
-func newRequest(ctx context.Context, ev *events.APIGatewayProxyRequest, secrets OriginSecrets) (*http.Request, error) {
+// newRequest builds the request that a REST API (v1) event stands for, if it came
+// through the edge.
+func newRequest(ctx context.Context, ev *events.APIGatewayProxyRequest, d *door.Door) (*http.Request, error) {
+	req := &http.Request{
+		Method: ev.HTTPMethod, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: eventHeader(ev), Body: http.NoBody,
+		RemoteAddr: remoteAddr(ev.RequestContext.Identity.SourceIP),
+	}
+	req = req.WithContext(ctx)
+	if err := enter(d, req); err != nil {
+		return nil, err
+	}
 	body, err := eventBody(ev)
 	if err != nil {
 		return nil, err
 	}
-	u, err := eventURL(ev)
-	if err != nil {
+	if req.URL, err = eventURL(ev); err != nil {
 		return nil, err
 	}
-	req := &http.Request{
-		Method: ev.HTTPMethod, URL: u, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: eventHeader(ev), Body: http.NoBody, RequestURI: u.RequestURI(),
-		RemoteAddr: remoteAddr(ev.RequestContext.Identity.SourceIP),
-	}
-	req.Host = req.Header.Get("Host")
+	req.RequestURI, req.Host = req.URL.RequestURI(), req.Header.Get("Host")
 	req.Header.Del("Host") // as net/http does
 	if len(body) > 0 {
 		req.Body, req.ContentLength = newBody(body), int64(len(body))
 	}
-	secrets.restore(req)
-	return req.WithContext(ctx), nil
+	return req, nil
 }
 
 // eventPath is the escaped path as the client sent it, below /v1.

@@ -2,36 +2,46 @@ package host
 
 import (
 	"bytes"
-	"crypto/subtle"
 	"io"
 	"net"
 	"net/http"
 	"net/netip"
 	"strings"
+
+	"gateway/shared/fault"
+	"gateway/shared/host/door"
 )
 
-// originSecretHeader is set by the edge. A request that carries a current value
-// came through it, so its X-Forwarded-For can be believed.
-const originSecretHeader = "X-Gateway-Origin-Secret"
-
-// OriginSecrets are the values, at most two at a time, that the edge proves
-// itself with. Two are live while one is replaced by the next.
-type OriginSecrets []string
-
-// Restore gives h requests whose RemoteAddr is the caller's as the edge saw it,
-// for hosts behind a load balancer. The secret does not reach h.
-func (s OriginSecrets) Restore(h http.Handler) http.Handler {
+// BehindEdge gives h the requests that come through the edge, with the caller's
+// address as the edge saw it, for hosts behind a load balancer. The secret does not
+// reach h.
+func BehindEdge(d *door.Door, h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		s.restore(r)
+		if err := enter(d, r); err != nil {
+			f := fault.From(err)
+			f.SetHeaders(w.Header())
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(f.Status())
+			_, _ = w.Write(f.DataBody(false)) // the caller may be gone
+			return
+		}
 		h.ServeHTTP(w, r)
 	})
 }
 
-func (s OriginSecrets) restore(r *http.Request) {
-	if ip := s.clientIP(r.Header); ip != "" {
-		r.RemoteAddr = remoteAddr(ip)
+// enter lets a request in or gives the fault that says why not. Its address is the
+// caller's then: what the header says is believed of the edge alone.
+func enter(d *door.Door, r *http.Request) error {
+	if err := d.Enter(r.Context(), r.Header); err != nil {
+		return err
 	}
-	r.Header.Del(originSecretHeader)
+	if d != nil {
+		if ip := clientIP(r.Header); ip != "" {
+			r.RemoteAddr = remoteAddr(ip)
+		}
+	}
+	r.Header.Del(door.Header)
+	return nil
 }
 
 // remoteAddr is an address in the form of http.Request.RemoteAddr; the port is
@@ -39,21 +49,8 @@ func (s OriginSecrets) restore(r *http.Request) {
 func remoteAddr(ip string) string { return net.JoinHostPort(ip, "0") }
 
 // clientIP is the caller's address as the edge saw it: the second from the right
-// of X-Forwarded-For, and only when the origin secret is right. Empty otherwise.
-func (s OriginSecrets) clientIP(h http.Header) string {
-	sent := h.Values(originSecretHeader)
-	if len(sent) != 1 || sent[0] == "" {
-		return ""
-	}
-	ok := 0
-	for _, want := range s {
-		if want != "" {
-			ok |= subtle.ConstantTimeCompare([]byte(sent[0]), []byte(want))
-		}
-	}
-	if ok == 0 {
-		return ""
-	}
+// of X-Forwarded-For. Empty when there is none.
+func clientIP(h http.Header) string {
 	hops := strings.Split(strings.Join(h.Values("X-Forwarded-For"), ","), ",")
 	if len(hops) < 2 {
 		return ""

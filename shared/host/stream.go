@@ -16,6 +16,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"gateway/shared/fault"
+	"gateway/shared/host/door"
 )
 
 // MaxLambdaBody is the largest request body, in bytes, that is safe in a Lambda
@@ -45,7 +46,7 @@ type BodyEnder interface{ EndBody() }
 // safe for concurrent invocations.
 type Stream struct {
 	Handler   http.Handler
-	Secrets   OriginSecrets
+	Door      *door.Door       // nil: it stands open
 	KeepAlive time.Duration    // quiet time of a server-sent event stream before a comment line; 0: 15 s
 	Thaw      func()           // called before a request that comes after more than 20 s of frozen time
 	Now       func() time.Time // nil: time.Now
@@ -59,7 +60,7 @@ func (s *Stream) Invoke(ctx context.Context, ev events.APIGatewayProxyRequest) (
 	if s.frozen() && s.Thaw != nil {
 		s.Thaw()
 	}
-	req, err := newRequest(ctx, &ev, s.Secrets)
+	req, err := newRequest(ctx, &ev, s.Door)
 	if err == nil && req.ContentLength > MaxLambdaBody {
 		err = fault.Newf(fault.BodyTooLarge, "body", "must have at most %d bytes on this route", MaxLambdaBody)
 	}
@@ -143,8 +144,11 @@ func (s *Stream) touch() {
 }
 
 func refusal(f *fault.Fault) *events.APIGatewayProxyStreamingResponse {
+	h := http.Header{}
+	f.SetHeaders(h)
+	h.Set("Content-Type", "application/json")
 	return &events.APIGatewayProxyStreamingResponse{
-		StatusCode: f.Status(), Headers: map[string]string{"Content-Type": "application/json"},
+		StatusCode: f.Status(), MultiValueHeaders: h,
 		Body: strings.NewReader(string(f.DataBody(false))),
 	}
 }

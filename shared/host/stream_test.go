@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"gateway/shared/host"
+	"gateway/shared/host/door"
 )
 
 // clock is what the function under test takes for the time; /later moves it on.
@@ -40,11 +41,11 @@ func (c *clock) now() time.Time {
 func functions() map[string]any {
 	c := &clock{}
 	stream := &host.Stream{
-		Handler: streamHandler(c), Secrets: host.OriginSecrets{"old-secret", "new-secret"},
+		Handler: streamHandler(c), Door: door.New([]string{"old-secret", "new-secret"}, nil, nil),
 		KeepAlive: 60 * time.Millisecond, Now: c.now,
 		Thaw: func() { c.mu.Lock(); c.thaws++; c.mu.Unlock() },
 	}
-	buffered := host.NewBuffered(http.HandlerFunc(bufferedHandler), host.OriginSecrets{"new-secret"})
+	buffered := host.NewBuffered(http.HandlerFunc(bufferedHandler), door.New([]string{"new-secret"}, nil, nil))
 	return map[string]any{"stream": stream.Invoke, "buffered": buffered.Invoke, "sqs": host.SQS(sqsWork), "schedule": host.Schedule(scheduled())}
 }
 
@@ -374,35 +375,4 @@ func TestRequestOfAnEvent(t *testing.T) {
 			t.Errorf("%d %s", a.Status, body)
 		}
 	})
-}
-
-func TestCallersAddressNeedsTheOriginSecret(t *testing.T) {
-	e := start(t, "stream")
-	for name, c := range map[string]struct {
-		secret []string
-		hops   string
-		want   string
-	}{
-		"no secret":              {nil, "203.0.113.9, 130.176.1.1", "130.176.1.1:0"},
-		"a wrong one":            {[]string{"guess"}, "203.0.113.9, 130.176.1.1", "130.176.1.1:0"},
-		"the new one":            {[]string{"new-secret"}, "198.51.100.1, 203.0.113.9, 130.176.1.1", "203.0.113.9:0"},
-		"the old one":            {[]string{"old-secret"}, "2001:db8::1, 130.176.1.1", "[2001:db8::1]:0"},
-		"two values":             {[]string{"new-secret", "guess"}, "203.0.113.9, 130.176.1.1", "130.176.1.1:0"},
-		"one hop":                {[]string{"new-secret"}, "203.0.113.9", "130.176.1.1:0"},
-		"a hop that is none":     {[]string{"new-secret"}, "unknown, 130.176.1.1", "130.176.1.1:0"},
-		"an empty one":           {[]string{""}, "203.0.113.9, 130.176.1.1", "130.176.1.1:0"},
-		"a mapped address":       {[]string{"new-secret"}, "::ffff:203.0.113.9, 130.176.1.1", "203.0.113.9:0"},
-		"a zone, which is local": {[]string{"new-secret"}, "fe80::1%eth0, 130.176.1.1", "[fe80::1]:0"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			ev := event("GET", "/echo", withHeader("X-Forwarded-For", c.hops), withHeader("X-Gateway-Origin-Secret", c.secret...))
-			s := asked(t, readAll(t, invoke(t, e, ev, time.Minute)))
-			if s.Remote != c.want {
-				t.Errorf("%s, want %s", s.Remote, c.want)
-			}
-			if s.Header.Get("X-Gateway-Origin-Secret") != "" {
-				t.Error("the handler sees the origin secret")
-			}
-		})
-	}
 }

@@ -17,7 +17,7 @@ const (
 	EnvRunQueue      = "GATEWAY_BATCH_QUEUE_URL"       // steps of batches that the gateway runs; none: it runs none
 	EnvKey           = "GATEWAY_KMS_KEY_ID"            // wraps the data keys
 	EnvFormerKeys    = "GATEWAY_KMS_FORMER_KEY_IDS"    // unwrap only; comma list
-	EnvOriginSecrets = "GATEWAY_ORIGIN_SECRETS"        // of the edge, at most two; comma list
+	EnvOriginSecrets = "GATEWAY_ORIGIN_SECRETS"        // of the edge at deployment, at most two; comma list, or "off"
 	EnvEgress        = "GATEWAY_EGRESS_ALLOW"          // reachable besides public addresses; none
 	EnvTrustedHosts  = "TRUSTED_CUSTOM_HOSTS"          // custom hosts that may be called by plain HTTP
 	EnvBlockInline   = "BLOCK_INLINE_CONFIG"           // "true": no inline configuration
@@ -46,18 +46,6 @@ func list(name string) []string {
 		}
 	}
 	return out
-}
-
-// maxSecrets is how many origin secrets may live at a time.
-const maxSecrets = 2
-
-// OriginSecrets are the values that the edge proves itself with.
-func OriginSecrets() ([]string, error) {
-	secrets := list(EnvOriginSecrets)
-	if len(secrets) > maxSecrets {
-		return nil, fmt.Errorf("onaws: %s has %d values, at most %d may live at a time", EnvOriginSecrets, len(secrets), maxSecrets)
-	}
-	return secrets, nil
 }
 
 // policy is what may be dialled. Without EnvEgress that is public addresses.

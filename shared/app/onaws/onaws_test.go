@@ -60,7 +60,7 @@ func TestUnknownPartIsAnError(t *testing.T) {
 }
 
 func TestOriginSecrets(t *testing.T) {
-	for value, want := range map[string]int{"": 0, "a": 1, "a,b": 2, " a , ": 1, "a,b,c": -1} {
+	for value, want := range map[string]int{"": -1, " , ": -1, "off": 0, "a": 1, "a,b": 2, " a , ": 1, "a,off": 2, "a,b,c": -1} {
 		t.Setenv(EnvOriginSecrets, value)
 		got, err := OriginSecrets()
 		if err != nil && want >= 0 || err == nil && len(got) != want {

@@ -14,6 +14,7 @@ import (
 	"gateway/shared/app/console"
 	"gateway/shared/app/onaws"
 	"gateway/shared/host"
+	"gateway/shared/host/door"
 	"gateway/shared/seal"
 )
 
@@ -50,5 +51,5 @@ func open(ctx context.Context, families func(*app.Core) []admin.Family, parts []
 	if err != nil {
 		return nil, err
 	}
-	return host.NewBuffered(aliases.Handler(h), secrets), nil
+	return host.NewBuffered(aliases.Handler(h), door.Of(secrets, in.Store)), nil
 }

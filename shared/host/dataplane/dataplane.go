@@ -13,6 +13,7 @@ import (
 	"gateway/shared/app/onaws"
 	"gateway/shared/app/plane"
 	"gateway/shared/host"
+	"gateway/shared/host/door"
 	"gateway/shared/relay"
 	"gateway/shared/usage"
 )
@@ -50,7 +51,7 @@ func open(ctx context.Context, routes []relay.Route) (*host.Stream, error) {
 		return nil, err
 	}
 	r := plane.New(in.Core, lastResort{in.Sink}, plane.Options{RecordAfterBody: true, Drain: drain, Vectors: vectors})
-	return &host.Stream{Handler: aliases.Handler(relay.NewMux(r, routes)), Secrets: secrets, Thaw: in.CloseIdleConnections}, nil
+	return &host.Stream{Handler: aliases.Handler(relay.NewMux(r, routes)), Door: door.Of(secrets, in.Store), Thaw: in.CloseIdleConnections}, nil
 }
 
 // LastResort gives a sink whose events go to the log when s does not take them.
