@@ -54,10 +54,13 @@ type Door struct {
 // known does not change once it is in a door.
 type known struct {
 	accepted []Digest
-	whole    bool      // the ring has been read once
 	asOf     time.Time // of the last reading that succeeded
 	tried    time.Time // the start of the last one
 }
+
+// certain tells whether who is not accepted is to be refused: the last reading
+// succeeded.
+func (k *known) certain() bool { return k.asOf.Equal(k.tried) }
 
 // New makes a door for the secrets at deployment. read may be nil: there are no
 // rotations. now nil: time.Now.
@@ -71,7 +74,7 @@ func New(secrets []string, read Read, now func() time.Time) *Door {
 			d.deployed = append(d.deployed, DigestOf(s))
 		}
 	}
-	d.known.Store(&known{accepted: d.deployed, whole: read == nil})
+	d.known.Store(&known{accepted: d.deployed})
 	return d
 }
 
@@ -105,7 +108,7 @@ func (d *Door) Enter(ctx context.Context, h http.Header) error {
 	switch {
 	case k.accepts(&presented):
 		return nil
-	case !k.whole:
+	case !k.certain():
 		return fault.Unavailable(nil)
 	}
 	return refused()
@@ -122,7 +125,7 @@ func (d *Door) renew(ctx context.Context) *known {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit) // others go by it too
 	defer cancel()
 	if ring, err := d.read(ctx); err == nil {
-		k.accepted, k.whole, k.asOf = ring.accepted(d.deployed), true, k.tried
+		k.accepted, k.asOf = ring.accepted(d.deployed), k.tried
 	}
 	d.known.Store(&k)
 	return &k

@@ -1,6 +1,7 @@
 package door
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -47,6 +48,7 @@ func (r Ring) With(secrets ...string) Ring {
 			out.Live = append(out.Live, d)
 		}
 	}
+	slices.SortFunc(out.Live, func(a, b Digest) int { return bytes.Compare(a[:], b[:]) })
 	for _, d := range slices.Concat(r.Retired, r.Live) {
 		if !slices.Contains(out.Live, d) && !slices.Contains(out.Retired, d) {
 			out.Retired = append(out.Retired, d)
