@@ -5,7 +5,6 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2/awscloudwatch"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awscloudwatchactions"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsdynamodb"
-	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awskms"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awss3"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awssecretsmanager"
@@ -31,15 +30,14 @@ var (
 
 // dataStack holds what outlives everything else.
 type dataStack struct {
-	stack  awscdk.Stack
-	tables map[string]awsdynamodb.TableV2
-	// seals wraps the data keys of credentials and bodies; logsKey encrypts logs.
-	seals, logsKey awskms.Key
-	bucket         awss3.Bucket
-	accessLogs     awss3.Bucket
-	queues         map[string]awssqs.Queue // audit, usage and batches
-	dead           map[string]awssqs.Queue
-	originSecret   awssecretsmanager.Secret
+	stack        awscdk.Stack
+	tables       map[string]awsdynamodb.TableV2
+	seals        awskms.Key // wraps the data keys of credentials and bodies
+	bucket       awss3.Bucket
+	accessLogs   awss3.Bucket
+	queues       map[string]awssqs.Queue // audit, usage and batches
+	dead         map[string]awssqs.Queue
+	originSecret awssecretsmanager.Secret
 }
 
 func newDataStack(scope constructs.Construct, props *awscdk.StackProps, o options) *dataStack {
@@ -79,17 +77,6 @@ func (d *dataStack) keys(o options) {
 		Description: jsii.String("Wraps the data keys of credentials and logged bodies"), Alias: jsii.String("alias/" + o.name + "-seal"),
 		EnableKeyRotation: jsii.Bool(true), RemovalPolicy: awscdk.RemovalPolicy_RETAIN,
 	})
-	d.logsKey = awskms.NewKey(d.stack, jsii.String("LogKey"), &awskms.KeyProps{
-		Description: jsii.String("Encrypts the logs"), EnableKeyRotation: jsii.Bool(true), RemovalPolicy: awscdk.RemovalPolicy_RETAIN,
-	})
-	d.logsKey.AddToResourcePolicy(awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{
-		Principals: &[]awsiam.IPrincipal{awsiam.NewServicePrincipal(jsii.String("logs."+o.region+".amazonaws.com"), nil)},
-		Actions:    jsii.Strings("kms:Encrypt", "kms:Decrypt", "kms:ReEncryptFrom", "kms:ReEncryptTo", "kms:GenerateDataKey", "kms:DescribeKey"),
-		Resources:  jsii.Strings("*"), // in a key policy: this key
-		Conditions: &map[string]any{"ArnLike": map[string]any{
-			"kms:EncryptionContext:aws:logs:arn": d.stack.FormatArn(&awscdk.ArnComponents{Service: jsii.String("logs"), Resource: jsii.String("log-group"), ResourceName: jsii.String("/" + o.name + "/*"), ArnFormat: awscdk.ArnFormat_COLON_RESOURCE_NAME}),
-		}},
-	}), nil)
 }
 
 // Where large answers of the cache, and files for batches, stand in the bucket.

@@ -16,7 +16,10 @@ type edgeStack struct {
 
 func newEdgeStack(scope constructs.Construct, props *awscdk.StackProps, o options, d *dataStack, f *functionStack) *edgeStack {
 	e := &edgeStack{stack: awscdk.NewStack(scope, jsii.String("Edge"), props)}
-	acl := newFirewall(e.stack, "Firewall", o.name+"-edge", "CLOUDFRONT")
+	var acl *string // none
+	if o.firewall == "on" {
+		acl = newFirewall(e.stack, "Firewall", o.name+"-edge").AttrArn()
+	}
 	function := awscloudfront.NewFunction(e.stack, jsii.String("Router"), &awscloudfront.FunctionProps{
 		Code: awscloudfront.FunctionCode_FromInline(jsii.String(router(o))), Runtime: awscloudfront.FunctionRuntime_JS_2_0(),
 		Comment: jsii.String("Chooses between the API and the container"),
@@ -49,11 +52,12 @@ func newEdgeStack(scope constructs.Construct, props *awscdk.StackProps, o option
 	}
 	e.distribution = awscloudfront.NewDistribution(e.stack, jsii.String("Distribution"), &awscloudfront.DistributionProps{
 		DefaultBehavior:     behaviour(api, awscloudfront.OriginRequestPolicy_ALL_VIEWER_EXCEPT_HOST_HEADER()),
-		AdditionalBehaviors: &more, WebAclId: acl.AttrArn(), HttpVersion: awscloudfront.HttpVersion_HTTP2_AND_3,
+		AdditionalBehaviors: &more, WebAclId: acl, HttpVersion: awscloudfront.HttpVersion_HTTP2_AND_3,
 		MinimumProtocolVersion: awscloudfront.SecurityPolicyProtocol_TLS_V1_2_2021,
 		EnableLogging:          jsii.Bool(true), LogBucket: d.accessLogs, LogFilePrefix: jsii.String("edge/"),
 		Comment: jsii.String(o.name),
 	})
+	e.known(o)
 	awscdk.NewCfnOutput(e.stack, jsii.String("Address"), &awscdk.CfnOutputProps{
 		Value: jsii.String("https://" + *e.distribution.DistributionDomainName() + "/v1"), Description: jsii.String("Base URL of the gateway"),
 	})

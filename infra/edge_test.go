@@ -40,26 +40,24 @@ func (s *synthesised) edgeAsDeployed(t *testing.T) {
 }
 
 func (s *synthesised) firewalls(t *testing.T) {
-	_, edge := s.edge.of("AWS::WAFv2::WebACL")
-	_, api := s.functions.of("AWS::WAFv2::WebACL")
-	_, links := s.functions.of("AWS::WAFv2::WebACLAssociation")
-	if len(edge) != 1 || len(api) != 1 || len(links) != 1 {
-		t.Fatalf("%d, %d, %d", len(edge), len(api), len(links))
-	}
-	if edge[0].Properties["Scope"] != "CLOUDFRONT" || api[0].Properties["Scope"] != "REGIONAL" {
-		t.Error("a firewall has the scope of the other")
-	}
-	for _, acl := range []resource{edge[0], api[0]} {
-		rules := text(acl.Properties["Rules"])
-		for _, rule := range bodyRules {
-			if !strings.Contains(rules, `{"ActionToUse":{"Count":{}},"Name":"`+rule+`"}`) {
-				t.Errorf("%s does not only count", rule)
-			}
+	for _, tpl := range []template{s.data, s.functions, s.workers} {
+		if ids, _ := tpl.of("AWS::WAFv2::WebACL"); len(ids) > 0 {
+			t.Errorf("a second firewall: %v", ids)
 		}
-		for _, prefix := range administrationPrefixes() {
-			if !strings.Contains(rules, `"SearchString":"/v1/`+prefix+`"`) {
-				t.Errorf("bodies to /%s are not looked at", prefix)
-			}
+	}
+	_, all := s.edge.of("AWS::WAFv2::WebACL")
+	if len(all) != 1 || all[0].Properties["Scope"] != "CLOUDFRONT" {
+		t.Fatalf("%s", text(all))
+	}
+	rules := text(all[0].Properties["Rules"])
+	for _, rule := range bodyRules {
+		if !strings.Contains(rules, `{"ActionToUse":{"Count":{}},"Name":"`+rule+`"}`) {
+			t.Errorf("%s does not only count", rule)
+		}
+	}
+	for _, prefix := range administrationPrefixes() {
+		if !strings.Contains(rules, `"SearchString":"/v1/`+prefix+`"`) {
+			t.Errorf("bodies to /%s are not looked at", prefix)
 		}
 	}
 }

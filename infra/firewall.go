@@ -18,24 +18,23 @@ const requestsPerAddress = 20_000
 // attacks, so they only count, and block on the administration's paths.
 var bodyRules = []string{"SizeRestrictions_BODY", "CrossSiteScripting_BODY", "GenericLFI_BODY", "GenericRFI_BODY", "EC2MetaDataSSRF_BODY"}
 
-// newFirewall makes a web ACL for the distribution or the API.
-func newFirewall(stack awscdk.Stack, id, name, scope string) awswafv2.CfnWebACL {
+// newFirewall makes the web ACL of the distribution. The API needs none: its
+// functions answer the edge alone.
+func newFirewall(stack awscdk.Stack, id, name string) awswafv2.CfnWebACL {
 	rules := []any{
 		managed(0, "AWSManagedRulesCommonRuleSet", append(slices.Clone(bodyRules), "NoUserAgent_HEADER")...),
 		blockBodies(1),
 		managed(2, "AWSManagedRulesKnownBadInputsRuleSet", "Log4JRCE_BODY", "JavaDeserializationRCE_BODY"),
 	}
-	if scope == "CLOUDFRONT" { // the API sees the edge's addresses only
-		rules = append(rules, &awswafv2.CfnWebACL_RuleProperty{
-			Name: jsii.String("requests-per-address"), Priority: jsii.Number(3), VisibilityConfig: visible("requests-per-address"),
-			Action: &awswafv2.CfnWebACL_RuleActionProperty{Block: map[string]any{}},
-			Statement: &awswafv2.CfnWebACL_StatementProperty{RateBasedStatement: &awswafv2.CfnWebACL_RateBasedStatementProperty{
-				AggregateKeyType: jsii.String("IP"), Limit: jsii.Number(requestsPerAddress),
-			}},
-		})
-	}
+	rules = append(rules, &awswafv2.CfnWebACL_RuleProperty{
+		Name: jsii.String("requests-per-address"), Priority: jsii.Number(3), VisibilityConfig: visible("requests-per-address"),
+		Action: &awswafv2.CfnWebACL_RuleActionProperty{Block: map[string]any{}},
+		Statement: &awswafv2.CfnWebACL_StatementProperty{RateBasedStatement: &awswafv2.CfnWebACL_RateBasedStatementProperty{
+			AggregateKeyType: jsii.String("IP"), Limit: jsii.Number(requestsPerAddress),
+		}},
+	})
 	return awswafv2.NewCfnWebACL(stack, jsii.String(id), &awswafv2.CfnWebACLProps{
-		Name: jsii.String(name), Scope: jsii.String(scope), VisibilityConfig: visible(name), Rules: rules,
+		Name: jsii.String(name), Scope: jsii.String("CLOUDFRONT"), VisibilityConfig: visible(name), Rules: rules,
 		DefaultAction: &awswafv2.CfnWebACL_DefaultActionProperty{Allow: map[string]any{}},
 	})
 }

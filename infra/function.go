@@ -54,10 +54,12 @@ func newFunction(stack awscdk.Stack, d *dataStack, o options, name string, s sha
 	return awslambda.NewFunction(stack, jsii.String("Function-"+name), props)
 }
 
-// newLogs makes an encrypted log group below /<installation>/.
+// newLogs makes a log group below /<installation>/. CloudWatch encrypts it with a
+// key of its own: no prompt, answer or credential is logged, and a key of ours costs
+// a dollar a month.
 func newLogs(stack awscdk.Stack, d *dataStack, o options, name string) awslogs.LogGroup {
 	return awslogs.NewLogGroup(stack, jsii.String("Logs-"+name), &awslogs.LogGroupProps{
 		LogGroupName: jsii.String("/" + o.name + "/" + name), Retention: awslogs.RetentionDays_ONE_MONTH,
-		EncryptionKey: d.logsKey, RemovalPolicy: awscdk.RemovalPolicy_DESTROY,
+		RemovalPolicy: awscdk.RemovalPolicy_DESTROY,
 	})
 }

@@ -5,7 +5,6 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsapigateway"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
-	"github.com/aws/aws-cdk-go/awscdk/v2/awswafv2"
 	"github.com/aws/constructs-go/constructs/v10"
 	"github.com/aws/jsii-runtime-go"
 
@@ -63,7 +62,7 @@ func (f *functionStack) newAPI(o options, d *dataStack) {
 			AccessLogFormat:      awsapigateway.AccessLogFormat_JsonWithStandardFields(nil),
 			LoggingLevel:         awsapigateway.MethodLoggingLevel_ERROR,
 			DataTraceEnabled:     jsii.Bool(false), // it would log keys and prompts
-			MetricsEnabled:       jsii.Bool(true),
+			MetricsEnabled:       jsii.Bool(false), // five metrics a method, at 0.30 USD each
 		},
 	})
 	f.api.LatestDeployment().AddToLogicalId(map[string]any{"placement": placement.Hash(), "container": o.container})
@@ -73,8 +72,4 @@ func (f *functionStack) newAPI(o options, d *dataStack) {
 			SourceArn: f.api.ArnForExecuteApi(jsii.String("*"), jsii.String("/*"), jsii.String("v1")),
 		})
 	}
-	acl := newFirewall(f.stack, "Firewall", o.name+"-api", "REGIONAL")
-	awswafv2.NewCfnWebACLAssociation(f.stack, jsii.String("FirewallOfApi"), &awswafv2.CfnWebACLAssociationProps{
-		ResourceArn: f.api.DeploymentStage().StageArn(), WebAclArn: acl.AttrArn(),
-	})
 }

@@ -25,6 +25,7 @@ func TestTemplates(t *testing.T) {
 	t.Run("container", s.containerAsDeployed)
 	t.Run("edge", s.edgeAsDeployed)
 	t.Run("firewalls", s.firewalls)
+	t.Run("door", s.doorAsDeployed)
 	t.Run("nag", s.nag)
 	t.Run("written down", s.installationIsWrittenDown)
 }
@@ -200,13 +201,14 @@ func TestHighAvailability(t *testing.T) {
 }
 
 func TestContextIsChecked(t *testing.T) {
-	good := options{name: "gateway", region: "us-east-1", chat: "lambda", container: "on", dist: fakeDist(t)}
+	good := options{name: "gateway", region: "us-east-1", chat: "lambda", container: "on", firewall: "on", dist: fakeDist(t)}
 	if err := good.check(); err != nil {
 		t.Fatal(err)
 	}
 	for name, change := range map[string]func(*options){
 		"chat":                 func(o *options) { o.chat = "both" },
 		"container":            func(o *options) { o.container = "maybe" },
+		"firewall":             func(o *options) { o.firewall = "maybe" },
 		"chat needs container": func(o *options) { o.chat, o.container = "container", "off" },
 		"region":               func(o *options) { o.region = "eu-west-1" },
 		"dist":                 func(o *options) { o.dist = t.TempDir() },

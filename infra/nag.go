@@ -13,20 +13,22 @@ type reasons map[string]string
 func suppress(in *installation) {
 	for stack, of := range map[awscdk.Stack]reasons{
 		in.data.stack: {
-			"AwsSolutions-SMG4": "The origin secret is replaced by hand: both values must be deployed to the edge and the origins in between",
+			"AwsSolutions-SMG4": "A task of the repair worker replaces the origin secret: it waits for the edge, of which the service's own rotation knows nothing",
 		},
 		in.functions.stack: {
 			"AwsSolutions-IAM4":  "The account's role for API Gateway's logs is AWS's own policy, made for it",
 			"AwsSolutions-IAM5":  "Objects of the one bucket are named by organisation and time; the token of an image registry has no resource",
+			"AwsSolutions-APIG3": "The functions answer the edge alone, and the edge has the firewall",
 			"AwsSolutions-APIG2": "The functions check every request themselves and name the field; the API's own check would answer in another shape",
 			"AwsSolutions-ECS2":  "The variables hold names of resources and the origin secret as a dynamic reference, no credentials",
 		},
 		in.workers.stack: {
-			"AwsSolutions-IAM5": "Objects of the one bucket are named by organisation and time; schedules may start each version of one function",
+			"AwsSolutions-IAM5": "Objects of the one bucket are named by organisation and time; schedules may start each version of one function; of distributions the one with the installation's tag",
 			"AwsSolutions-SQS3": "The queue is one of dead letters",
 		},
 		in.edge.stack: {
 			"AwsSolutions-CFR4": "Without a domain of its own the distribution has CloudFront's certificate, whose lowest version cannot be chosen",
+			"AwsSolutions-CFR2": "firewall=off is asked for by who deploys",
 		},
 	} {
 		var list []*cdknag.NagPackSuppression

@@ -15,6 +15,7 @@ type options struct {
 	name      string // of the installation; before the names of its resources
 	region    string // WAF for CloudFront exists in us-east-1 only, so the default is there
 	chat      string // where chat, messages, embeddings and models run: lambda or container
+	firewall  string // on or off
 	container string // on: one task; ha: two in two zones with a NAT gateway each; off
 	dist      string // folder of what scripts/lambdas.sh built
 	alarms    string // ARN of a topic that alarms are sent to; empty: none
@@ -32,7 +33,7 @@ func optionsOf(app awscdk.App) (options, error) {
 	}
 	o := options{
 		name: get("name", "gateway"), region: get("region", "us-east-1"), chat: get("chat", "lambda"),
-		container: get("container", "on"), dist: get("dist", "dist"), alarms: get("alarmTopicArn", ""),
+		container: get("container", "on"), firewall: get("firewall", "on"), dist: get("dist", "dist"), alarms: get("alarmTopicArn", ""),
 		bodyDays: get("bodyRetentionDays", ""), recordDays: get("recordRetentionDays", ""), vectorBucket: get("vectorBucket", ""),
 	}
 	return o, o.check()
@@ -44,6 +45,8 @@ func (o *options) check() error {
 		return fmt.Errorf("context chat=%s: must be lambda or container", o.chat)
 	case !slices.Contains([]string{"on", "ha", "off"}, o.container):
 		return fmt.Errorf("context container=%s: must be on, ha or off", o.container)
+	case !slices.Contains([]string{"on", "off"}, o.firewall):
+		return fmt.Errorf("context firewall=%s: must be on or off", o.firewall)
 	case o.chat == "container" && o.container == "off":
 		return fmt.Errorf("context chat=container needs container=on or ha")
 	case o.region != "us-east-1":

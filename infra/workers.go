@@ -43,6 +43,7 @@ var schedules = map[string]awsscheduler.ScheduleExpression{
 	"retain":  awsscheduler.ScheduleExpression_Rate(awscdk.Duration_Hours(jsii.Number(6))),
 	"vectors": awsscheduler.ScheduleExpression_Rate(awscdk.Duration_Days(jsii.Number(1))),
 	"budgets": awsscheduler.ScheduleExpression_Rate(awscdk.Duration_Days(jsii.Number(1))),
+	"origin":  awsscheduler.ScheduleExpression_Rate(awscdk.Duration_Hours(jsii.Number(1))), // a step of a rotation
 }
 
 // workerStack does what no caller waits for.
@@ -56,8 +57,13 @@ func newWorkerStack(scope constructs.Construct, props *awscdk.StackProps, o opti
 	w := &workerStack{stack: awscdk.NewStack(scope, jsii.String("Workers"), props), functions: map[string]awslambda.Function{}}
 	w.stack.AddDependency(f.stack, jsii.String("The logs must be there before they are read"))
 	for _, name := range []string{"usage", "audit", "repair", "requeue", "batchruns"} {
-		w.functions[name] = newFunction(w.stack, d, o, name, workerShapes[name], rightsOf(name, ""), nil)
+		extra := map[string]*string(nil)
+		if name == "repair" {
+			extra = d.rotationEnvironment(o)
+		}
+		w.functions[name] = newFunction(w.stack, d, o, name, workerShapes[name], rightsOf(name, ""), extra)
 	}
+	d.grantRotation(o, w.functions["repair"])
 	for _, name := range []string{"usage", "audit", "batchruns"} {
 		b := batches[name]
 		w.functions[name].AddEventSource(awslambdaeventsources.NewSqsEventSource(d.queues[b.queue], &awslambdaeventsources.SqsEventSourceProps{
@@ -72,7 +78,7 @@ func newWorkerStack(scope constructs.Construct, props *awscdk.StackProps, o opti
 		RetentionPeriod: awscdk.Duration_Seconds(jsii.Number(retentionSeconds)),
 	})
 	alarmOnDead(w.stack, "Alarm-tasks", w.dead, o)
-	for _, task := range []string{"outbox", "keys", "compact", "retain", "vectors", "budgets"} {
+	for _, task := range []string{"outbox", "keys", "compact", "retain", "vectors", "budgets", "origin"} {
 		awsscheduler.NewSchedule(w.stack, jsii.String("Schedule-"+task), &awsscheduler.ScheduleProps{
 			Schedule: schedules[task], Description: jsii.String("Task " + task + " of the repair worker"),
 			Target: awsschedulertargets.NewLambdaInvoke(w.functions["repair"], &awsschedulertargets.ScheduleTargetBaseProps{

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 
 	"gateway/functions/expiry"
+	"gateway/functions/originsecret"
 	"gateway/shared/app/onaws"
 	"gateway/shared/host"
 	"gateway/shared/usage/segment"
@@ -32,6 +33,24 @@ func tasks(core *onaws.Installation) map[string]host.Task {
 		"compact": archive.Compact,
 		"retain":  archive.Retain,
 		"vectors": onaws.SweepVectors,
+		"origin":  rotation(core, (*originsecret.Rotation).Run),
+		// For a secret that somebody may have seen: aws lambda invoke --payload '{"task":"origin-now"}'
+		"origin-now": rotation(core, (*originsecret.Rotation).Begin),
+	}
+}
+
+// rotation is a step of replacing the edge's secret; none where there is no edge.
+func rotation(core *onaws.Installation, step func(*originsecret.Rotation, context.Context) error) host.Task {
+	return func(ctx context.Context) error {
+		cfg, err := onaws.Config(ctx)
+		if err != nil {
+			return err
+		}
+		cloud := originsecret.FromEnvironment(cfg)
+		if cloud == nil {
+			return nil
+		}
+		return step(&originsecret.Rotation{Vault: cloud, Edge: cloud, Store: core.Store}, ctx)
 	}
 }
 

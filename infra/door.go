@@ -1,0 +1,58 @@
+package main
+
+import (
+	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsssm"
+	"github.com/aws/jsii-runtime-go"
+)
+
+// The edge adds the origin secret to what it sends, and functions and the container
+// let in nothing else. The worker that replaces the secret finds the distribution by
+// a parameter, since the edge's stack is made after all others, and may change one
+// that carries the installation's tag.
+
+// edgeRegion is where CloudFront is controlled.
+const edgeRegion = "us-east-1"
+
+// installationTag marks the distribution of an installation.
+const installationTag = "gateway-installation"
+
+// distributionParameter names the parameter with the id of the distribution.
+func distributionParameter(o options) string { return "/" + o.name + "/distribution" }
+
+// known lets the worker find the distribution.
+func (e *edgeStack) known(o options) {
+	awscdk.Tags_Of(e.distribution).Add(jsii.String(installationTag), jsii.String(o.name), nil)
+	awsssm.NewStringParameter(e.stack, jsii.String("DistributionId"), &awsssm.StringParameterProps{
+		ParameterName: jsii.String(distributionParameter(o)), StringValue: e.distribution.DistributionId(),
+		Description: jsii.String("The distribution that sends the origin secret"),
+	})
+}
+
+// rotationEnvironment is what a worker that replaces the secret must know.
+func (d *dataStack) rotationEnvironment(o options) map[string]*string {
+	return map[string]*string{
+		"GATEWAY_ORIGIN_SECRET_ID":       d.originSecret.SecretArn(),
+		"GATEWAY_DISTRIBUTION_PARAMETER": jsii.String(distributionParameter(o)),
+	}
+}
+
+// grantRotation lets a worker replace the secret.
+func (d *dataStack) grantRotation(o options, to awslambda.Function) {
+	arn := func(service, region, resource, name string) *string {
+		return d.stack.FormatArn(&awscdk.ArnComponents{Service: jsii.String(service), Region: jsii.String(region), Resource: jsii.String(resource), ResourceName: jsii.String(name)})
+	}
+	to.AddToRolePolicy(awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{
+		Actions: jsii.Strings("secretsmanager:GetSecretValue", "secretsmanager:PutSecretValue"), Resources: &[]*string{d.originSecret.SecretArn()},
+	}))
+	to.AddToRolePolicy(awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{
+		Actions: jsii.Strings("ssm:GetParameter"), Resources: &[]*string{arn("ssm", edgeRegion, "parameter", distributionParameter(o)[1:])},
+	}))
+	to.AddToRolePolicy(awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{
+		Actions:    jsii.Strings("cloudfront:GetDistribution", "cloudfront:GetDistributionConfig", "cloudfront:UpdateDistribution"),
+		Resources:  &[]*string{arn("cloudfront", "", "distribution", "*")},
+		Conditions: &map[string]any{"StringEquals": map[string]any{"aws:ResourceTag/" + installationTag: o.name}},
+	}))
+}
