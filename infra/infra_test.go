@@ -137,7 +137,7 @@ func (s *synthesised) bucketAndKeys(t *testing.T) {
 		}
 	}
 	_, keys := s.data.of("AWS::KMS::Key")
-	if len(keys) != 2 {
+	if len(keys) != 1 {
 		t.Fatalf("%d keys", len(keys))
 	}
 	for _, k := range keys {

@@ -51,6 +51,7 @@ func resolved(t *testing.T, v string) string {
 	v = strings.NewReplacer(
 		"{{resolve:secretsmanager:{OriginSecret}:SecretString:current::}}", edgeSecret,
 		"{{resolve:secretsmanager:{OriginSecret}:SecretString:previous::}}", "",
+		"{OriginSecret}", "the-origin-secret",
 		"{Bucket}", os.Getenv(onaws.EnvBucket), "{SealKey}", os.Getenv(onaws.EnvKey),
 		"{Queueaudit}", os.Getenv(onaws.EnvAuditQueue), "{Queueusage}", os.Getenv(onaws.EnvUsageQueue), "{Queuebatches}", os.Getenv(onaws.EnvRunQueue),
 	).Replace(v)
