@@ -2,8 +2,12 @@ package app
 
 import (
 	"context"
+	"crypto/sha256"
 	"log/slog"
+	"strconv"
 	"time"
+
+	"github.com/oklog/ulid/v2"
 
 	"gateway/shared/audit"
 	"gateway/shared/ledger"
@@ -38,10 +42,24 @@ func LedgerHooks(sink usage.Sink, recorder func() Recorder) ledger.Hooks {
 }
 
 // unconfirmed is the record of a request that died before it was settled: it has
-// the request's id, so that a record that comes late counts as the same.
+// the request's id and arrival, so that a record that comes late counts as the
+// same. A request that the budgets were charged for once more has a record for
+// each further charge, at the same time and with an id that hangs on nothing but
+// the request and the turn: a repeated report is the same record.
 func unconfirmed(u ledger.Unconfirmed) *usage.Record {
+	id, start := u.RequestID, u.Reserved
+	if arrived, err := ulid.ParseStrict(id); err == nil {
+		start = arrived.Timestamp().UTC()
+		if u.Turn > 0 {
+			further := sha256.Sum256([]byte(id + "#" + strconv.Itoa(u.Turn)))
+			copy(arrived[6:], further[:])
+			id = arrived.String()
+		}
+	} else if u.Turn > 0 {
+		id += "#" + strconv.Itoa(u.Turn)
+	}
 	r := &usage.Record{
-		ID: u.RequestID, Start: u.Reserved, Org: u.Scope.Org, Workspace: u.Scope.Workspace, Endpoint: "unconfirmed",
+		ID: id, Start: start, Org: u.Scope.Org, Workspace: u.Scope.Workspace, Endpoint: "unconfirmed",
 		Unconfirmed: true, Priced: true, Cost: u.Cost, CacheStatus: "DISABLED", ErrorCode: "unconfirmed",
 		ErrorMessage: "the request ended without settling; its reservation was booked",
 	}

@@ -19,8 +19,9 @@ import (
 // when repair may settle it. It is stored under 8 random characters of the map
 // "open", in few bytes, because each update of a row costs by the row's size:
 //
-//	flags (1 byte: slots, ULID, repairing), due (4 bytes, Unix seconds),
-//	amounts of its slots (varints), request id (16 bytes when it is a ULID).
+//	flags (1 byte: slots, ULID, beyond, turn, repairing), due (4 bytes, Unix
+//	seconds), amounts of its slots (varints), beyond (varints, unless nothing),
+//	turn (varint, unless 0), request id (16 bytes when it is a ULID).
 //
 // Updates compare the whole value, so that an entry that changed unseen (a
 // raise whose answer was lost, a repair that began) is noticed.
@@ -29,11 +30,20 @@ type entry struct {
 	repairing bool
 	due       int64 // Unix seconds
 	amounts   amounts
-	request   string
+	// beyond is what the request may use besides, and this subject has no budget
+	// for or another entry of the request holds: for the record, see Unconfirmed.
+	beyond  amounts
+	turn    int // of the request's entries of this subject that may have been written: the first, the second...
+	request string
 }
+
+// whole is what a record of the entry says.
+func (e *entry) whole() amounts { return sum(e.amounts, e.beyond) }
 
 const (
 	entryULID      = 0x10
+	entryBeyond    = 0x20
+	entryTurn      = 0x40
 	entryRepairing = 0x80
 	entrySlots     = 1<<numSlots - 1
 )
@@ -56,6 +66,16 @@ func (e *entry) encode() []byte {
 			b = binary.AppendUvarint(b, uint64(n))
 		}
 	}
+	if !e.beyond.zero() {
+		b[0] |= entryBeyond
+		for _, n := range e.beyond {
+			b = binary.AppendUvarint(b, uint64(n))
+		}
+	}
+	if e.turn > 0 {
+		b[0] |= entryTurn
+		b = binary.AppendUvarint(b, uint64(e.turn))
+	}
 	if packed {
 		return append(b, id[:]...)
 	}
@@ -69,18 +89,34 @@ func decodeEntry(b []byte) (entry, error) {
 		return entry{}, errEntry
 	}
 	e := entry{slots: b[0] & entrySlots, repairing: b[0]&entryRepairing != 0, due: int64(binary.BigEndian.Uint32(b[1:]))}
-	packed := b[0]&entryULID != 0
+	flags := b[0]
 	b = b[5:]
-	for i := range e.amounts {
-		if e.slots&(1<<i) == 0 {
-			continue
-		}
+	ok := true
+	number := func() int64 {
 		n, size := binary.Uvarint(b)
 		if size <= 0 || int64(n) < 0 {
-			return entry{}, errEntry
+			ok, size = false, len(b)
 		}
-		e.amounts[i], b = int64(n), b[size:]
+		b = b[size:]
+		return int64(n)
 	}
+	for i := range e.amounts {
+		if e.slots&(1<<i) != 0 {
+			e.amounts[i] = number()
+		}
+	}
+	if flags&entryBeyond != 0 {
+		for i := range e.beyond {
+			e.beyond[i] = number()
+		}
+	}
+	if flags&entryTurn != 0 {
+		e.turn = int(number())
+	}
+	if !ok {
+		return entry{}, errEntry
+	}
+	packed := flags&entryULID != 0
 	e.request = string(b)
 	if packed {
 		if len(b) != 16 {

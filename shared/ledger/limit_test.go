@@ -278,6 +278,7 @@ func FuzzDecodeEntry(f *testing.F) {
 		{slots: 1, due: 1_700_000_000, amounts: amounts{5}, request: "01J9ZQ5M8T3V4W5X6Y7Z8A9B0C"},
 		{slots: 7, due: 1, amounts: amounts{1, 2, 3}, request: "other", repairing: true},
 		{slots: 2},
+		{slots: 1, due: 2, amounts: amounts{9}, beyond: amounts{0, 300, 1}, turn: 1, request: "01J9ZQ5M8T3V4W5X6Y7Z8A9B0C"},
 	} {
 		f.Add(e.encode())
 	}
@@ -304,6 +305,10 @@ func TestEntriesRoundTrip(t *testing.T) {
 			if e.slots&(1<<i) != 0 {
 				e.amounts[i] = rapid.Int64Range(0, math.MaxInt64).Draw(t, "amount")
 			}
+		}
+		if rapid.Bool().Draw(t, "more") {
+			e.beyond[rapid.IntRange(0, 2).Draw(t, "slot")] = rapid.Int64Range(0, math.MaxInt64).Draw(t, "beyond")
+			e.turn = rapid.IntRange(0, 1000).Draw(t, "turn")
 		}
 		got, err := decodeEntry(e.encode())
 		if err != nil || got != e {

@@ -39,7 +39,7 @@ func (l *Ledger) giveBack(ctx context.Context, p *part) error {
 			return err
 		}
 		if met == entryRepairs || met == entryAbsent && entryPast(d.value, l.clock().Unix()) {
-			p.charged = sum(p.charged, d.entry.amounts)
+			p.settledByRepair(&d.entry)
 		}
 		p.lost = p.lost[1:]
 	}

@@ -31,7 +31,9 @@ type world struct {
 	settled     map[string]amounts // request|subject -> what it was settled at, attempted
 	unforeseen  map[string]bool    // settled without an entry: a crash may lose it
 	unconfirmed map[string]map[string]amounts
-	crowd       int // most open entries of one head
+	turns       map[turn]string // the entry reported of it
+	twice       error           // two were
+	crowd       int             // most open entries of one head
 	rows        int
 	refused     int
 	seen        int // writes at the last look
@@ -39,10 +41,16 @@ type world struct {
 	looked      map[string]int // writes of the head's rows at the last look
 }
 
+// turn is one of the entries of a request|subject, as its record knows it.
+type turn struct {
+	id string
+	n  int
+}
+
 func newWorld(random *rand.Rand, split int, change bool) *world {
 	w := &world{
 		m: newMemory(), clock: clockAt("2026-11-27T23:50:00Z"), split: split, change: change,
-		settled: map[string]amounts{}, unforeseen: map[string]bool{}, unconfirmed: map[string]map[string]amounts{}, budgets: map[string][]UsageLimit{},
+		settled: map[string]amounts{}, unforeseen: map[string]bool{}, unconfirmed: map[string]map[string]amounts{}, turns: map[turn]string{}, budgets: map[string][]UsageLimit{},
 		heads: map[string]store.Key{}, looked: map[string]int{},
 	}
 	for _, name := range []string{"key", "workspace", "policy"} {
@@ -87,7 +95,11 @@ func (w *world) process(random *rand.Rand) *Ledger {
 			}
 			w.mu.Lock()
 			defer w.mu.Unlock()
-			id, a := u.RequestID+"|"+u.ID, amounts{int64(u.Cost), u.Tokens, u.Requests}
+			id, a := u.RequestID+"|"+u.ID, u.booked
+			if first, again := w.turns[turn{id, u.Turn}]; again && first != u.Entry {
+				w.twice = fmt.Errorf("two entries of turn %d of %s: one record, two charges", u.Turn, id)
+			}
+			w.turns[turn{id, u.Turn}] = u.Entry
 			if w.unconfirmed[id] == nil {
 				w.unconfirmed[id] = map[string]amounts{}
 			}
@@ -244,6 +256,9 @@ func (w *world) balance() error {
 // audit compares, at the end, what was charged with what the requests say: what
 // was settled, or what repair reported, whichever the entry met first.
 func (w *world) audit() error {
+	if w.twice != nil {
+		return w.twice
+	}
 	for _, name := range []string{"key", "workspace", "policy"} {
 		t, found := w.m.totals(w.heads[name])
 		if !found {

@@ -40,10 +40,11 @@ func (l *Ledger) raise(ctx context.Context, p *part, request string, b Bound) er
 	for range attempts {
 		now := l.clock()
 		more := p.lacking(want)
-		if more.zero() && p.entry.due-now.Unix() > int64(Due/time.Second)/2 {
+		beyond := p.beyond(b, sum(p.entry.amounts, more))
+		if more.zero() && beyond == p.entry.beyond && p.entry.due-now.Unix() > int64(Due/time.Second)/2 {
 			return nil
 		}
-		u, e := raiseUpdate(p, more, now)
+		u, e := raiseUpdate(p, more, beyond, now)
 		_, after, err := l.spend.Update(ctx, u)
 		if err == nil {
 			p.entry, p.value, p.unsure = e, e.encode(), amounts{}
@@ -90,17 +91,35 @@ func (l *Ledger) raise(ctx context.Context, p *part, request string, b Bound) er
 // is the entry, where it still stands. Where it does not, and the answer of a
 // raise was lost, it counts as raised: a request is never charged twice.
 func (p *part) repaired(stored []byte) error {
-	settled := atLeast(p.entry.amounts, p.unsure)
+	e := p.entry
+	e.amounts = atLeast(e.amounts, p.unsure)
 	if stored != nil {
-		e, err := decodeEntry(stored)
-		if err != nil {
+		var err error
+		if e, err = decodeEntry(stored); err != nil {
 			return err
 		}
-		settled = e.amounts
 	}
-	p.charged = sum(p.charged, settled)
+	p.settledByRepair(&e)
 	p.id, p.value, p.unsure = "", nil, amounts{}
 	return nil
+}
+
+// settledByRepair notes an entry that repair has settled and reported.
+func (p *part) settledByRepair(e *entry) {
+	p.charged, p.reported = sum(p.charged, e.amounts), sum(p.reported, e.whole())
+}
+
+// beyond is what an entry with the amounts is to say besides, so that its record
+// and those of entries that repair has settled say the request's bound.
+func (p *part) beyond(b Bound, have amounts) (more amounts) {
+	all := amounts{slotTokens: b.Tokens, slotRequests: 1}
+	if b.Priced {
+		all[slotCost] = int64(b.Cost)
+	}
+	for i := range all {
+		more[i] = max(all[i]-p.reported[i]-have[i], 0)
+	}
+	return more
 }
 
 func atLeast(a, b amounts) amounts {
@@ -120,9 +139,9 @@ func (p *part) lacking(want amounts) (more amounts) {
 	return more
 }
 
-func raiseUpdate(p *part, more amounts, now time.Time) (store.Update, entry) {
+func raiseUpdate(p *part, more, beyond amounts, now time.Time) (store.Update, entry) {
 	e := p.entry
-	e.amounts, e.due = sum(e.amounts, more), dueAt(now)
+	e.amounts, e.beyond, e.due = sum(e.amounts, more), beyond, dueAt(now)
 	path := store.In(attrOpen, p.id)
 	u := store.Update{Key: p.key, If: []store.Cond{store.IfEqual(path, p.value)}}
 	for i, n := range more {

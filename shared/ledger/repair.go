@@ -15,17 +15,23 @@ import (
 )
 
 // Unconfirmed is an entry that nobody settled in time, and that is settled at
-// its bound. The record of it has the request's id, so that a record of the
-// request itself that comes late is seen as the same.
+// its bound. Entries of one turn, one for each subject of the request, say the
+// same and are to be one record. That of turn 0 has the request's id, so that a
+// record of the request itself that comes late is seen as the same; those of
+// further turns, which a subject's budgets were charged for as well, have ids of
+// their own.
 type Unconfirmed struct {
 	RequestID        string
-	Entry            string // of this report: a request that repair met twice has two of one subject
+	Entry            string // of this report, by which a repeated one is known
+	Turn             int    // of the subject's entries of the request: 0 the first, 1 the second
 	Scope            store.Scope
-	Kind, ID, Bucket string // the subject; a request with several has one entry for each
-	Cost             pricing.NanoDollars
-	Tokens           int64
-	Requests         int64
-	Reserved         time.Time // when it was reserved or last raised
+	Kind, ID, Bucket string              // the subject; a request with several has one entry for each
+	Cost             pricing.NanoDollars // of the request, whether or not the subject has a budget for it
+	Tokens           int64               // likewise
+	Requests         int64               // likewise
+	Reserved         time.Time           // when it was reserved or last raised
+
+	booked amounts // what the subject's budgets are charged
 }
 
 // repairBatch is the number of entries that one update settles.
@@ -168,11 +174,12 @@ func (l *Ledger) report(ctx context.Context, row store.Item, o overdue) error {
 		return nil
 	}
 	e := &o.entry
+	whole := e.whole()
 	return l.hooks.Unconfirmed(ctx, Unconfirmed{
-		RequestID: e.request, Entry: o.id,
+		RequestID: e.request, Entry: o.id, Turn: e.turn, booked: e.amounts,
 		Scope: store.Scope{Org: row.String("org"), Workspace: row.String("workspace")},
 		Kind:  row.String("kind"), ID: row.String("id"), Bucket: row.String("bucket"),
-		Cost: pricing.NanoDollars(e.amounts[slotCost]), Tokens: e.amounts[slotTokens], Requests: e.amounts[slotRequests],
+		Cost: pricing.NanoDollars(whole[slotCost]), Tokens: whole[slotTokens], Requests: whole[slotRequests],
 		Reserved: time.Unix(e.due, 0).Add(-Due).UTC(),
 	})
 }

@@ -38,16 +38,18 @@ type Reservation struct {
 
 // part is the share of one subject.
 type part struct {
-	subject *Subject
-	plan    *plan
-	key     store.Key // of the row that holds the entry
-	id      string    // of the entry; empty: none
-	value   []byte    // the entry as this process wrote it last
-	entry   entry
-	unsure  amounts // what the entry may hold: a raise whose answer was lost
-	charged amounts // by entries of this request that repair has settled
-	lost    []doubtful
-	done    bool
+	subject  *Subject
+	plan     *plan
+	key      store.Key // of the row that holds the entry
+	id       string    // of the entry; empty: none
+	value    []byte    // the entry as this process wrote it last
+	entry    entry
+	turn     int     // of the next entry
+	unsure   amounts // what the entry may hold: a raise whose answer was lost
+	charged  amounts // by entries of this request that repair has settled
+	reported amounts // likewise, in their records
+	lost     []doubtful
+	done     bool
 }
 
 // Reserve takes the bound from every budget of the subjects: one conditional
@@ -178,7 +180,7 @@ func (p *part) rest(final amounts) amounts {
 }
 
 // open writes an entry with what the bound takes. A forced entry takes nothing
-// and needs nothing: it stands for a charge that was not foreseen.
+// and needs nothing: it stands for a charge that was not foreseen, the bound.
 func (l *Ledger) open(ctx context.Context, p *part, request string, b Bound, force bool) error {
 	if err := l.giveBack(ctx, p); err != nil {
 		return err
@@ -199,16 +201,17 @@ func (l *Ledger) open(ctx context.Context, p *part, request string, b Bound, for
 			}
 		}
 		now := l.clock()
-		e := entry{slots: p.plan.on(), due: dueAt(now), amounts: want, request: request}
+		e := entry{slots: p.plan.on(), due: dueAt(now), amounts: want, beyond: p.beyond(b, want), turn: p.turn, request: request}
 		id, value := newEntryID(), e.encode()
 		_, after, err := l.spend.Update(ctx, openUpdate(p, id, value, want, need, b.Assumed, now))
 		if err == nil {
-			p.id, p.value, p.entry = id, value, e
+			p.id, p.value, p.entry, p.turn = id, value, e, p.turn+1
 			l.touched(ctx, p.key, after)
 			return nil
 		}
 		failed, ok := store.AsCondition(err)
 		if !ok {
+			p.turn++
 			l.undo(ctx, p, doubtful{p.key, id, value, e}, err)
 			return err
 		}

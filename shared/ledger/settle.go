@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 
+	"gateway/shared/pricing"
 	"gateway/shared/store"
 	"gateway/shared/usage"
 )
@@ -35,7 +36,7 @@ func (r *Reservation) settle(ctx context.Context, final amounts) error {
 			}
 			// Nothing was reserved, because the bound was nothing: an entry
 			// makes the charge one that can be repeated.
-			if err := r.l.open(ctx, p, r.request, Bound{}, true); err != nil {
+			if err := r.l.open(ctx, p, r.request, chargeOf(final), true); err != nil {
 				return err
 			}
 		}
@@ -45,6 +46,11 @@ func (r *Reservation) settle(ctx context.Context, final amounts) error {
 		p.done = true
 		return nil
 	})
+}
+
+// chargeOf is the bound of a request that has ended.
+func chargeOf(final amounts) Bound {
+	return Bound{Cost: pricing.NanoDollars(final[slotCost]), Tokens: final[slotTokens], Priced: true}
 }
 
 // SettleEntry repeats the settle of one entry of a record. It does nothing when
