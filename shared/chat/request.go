@@ -1,7 +1,6 @@
 package chat
 
 import (
-	"bytes"
 	"encoding/json"
 	"slices"
 	"strconv"
@@ -108,47 +107,6 @@ func (r *Request) Unknown(message, part int, member []byte) {
 func (r *Request) ReportUnread(loss *Loss) {
 	for _, path := range r.Unread {
 		loss.Add(path, "not known")
-	}
-}
-
-// ReportCitations adds the sources of earlier answers to a report, for a provider
-// that is not told them.
-func (r *Request) ReportCitations(loss *Loss) {
-	r.eachPart(func(m *Message, p *Part) {
-		if p.Kind == Text && len(p.Citations) > 0 {
-			loss.Add(m.Path(p)+".citations", "sources of earlier answers are not taken by this provider")
-		}
-	})
-}
-
-// ReportDocuments adds what is said about documents beside their content to a
-// report: their context, and that they are to be cited.
-func (r *Request) ReportDocuments(loss *Loss) {
-	r.eachPart(func(m *Message, p *Part) {
-		if p.Media == nil {
-			return
-		}
-		if p.Media.Context != "" {
-			loss.Add(m.Path(p)+".context", "not taken by this provider")
-		}
-		if bytes.Contains(p.Media.Citations, []byte("true")) {
-			loss.Add(m.Path(p)+".citations", "not taken by this provider")
-		}
-	})
-}
-
-// eachPart gives all parts, those of tool results too.
-func (r *Request) eachPart(give func(m *Message, p *Part)) {
-	for i := range r.Messages {
-		m := &r.Messages[i]
-		for j := range m.Parts {
-			give(m, &m.Parts[j])
-			if result := m.Parts[j].Result; result != nil {
-				for k := range result.Parts {
-					give(m, &result.Parts[k])
-				}
-			}
-		}
 	}
 }
 

@@ -36,6 +36,7 @@ func (Messages) ClientPath(path string) string {
 		return strings.Replace(path, "].function.", "].", 1)
 	case strings.HasPrefix(path, "messages["):
 		path = strings.Replace(path, ".tool_calls[", ".content[", 1)
+		path = strings.Replace(path, ".file.filename", ".title", 1)
 		return strings.Replace(path, ".function.arguments", ".input", 1)
 	}
 	return path

@@ -47,6 +47,7 @@ func encodeRequest(dst []byte, r *chat.Request, t *chat.Traits, loss *chat.Loss)
 		return dst, err
 	}
 	r.ReportUnread(loss)
+	r.ReportBelow(loss, chat.BelowCallSignatures)
 	if err := e.plan(); err != nil {
 		return dst, err
 	}

@@ -38,7 +38,7 @@ func encodeRequest(dst []byte, r *chat.Request, t *chat.Traits, loss *chat.Loss)
 		return dst, err
 	}
 	carried := append([]string{"temperature", "top_p", "top_k", "frequency_penalty", "presence_penalty", "seed", "stop", "logprobs", "tools", "response_format", "reasoning"}, passed...)
-	r.ReportDocuments(loss)
+	r.ReportBelow(loss, chat.BelowDocuments|chat.BelowResultMarkers|chat.BelowWay)
 	if err := upstream.Lose(r, loss, carried...); err != nil {
 		return dst, err
 	}

@@ -56,6 +56,7 @@ func (e *requestEncoder) planThinking() error {
 		return nil
 	}
 	if e.t.Family != familyAnthropic {
+		e.r.ReportBelow(e.loss, chat.BelowWay)
 		e.planEffort(r)
 		return nil
 	}
@@ -91,6 +92,9 @@ func (e *requestEncoder) planAsSaid(r chat.Reasoning) {
 func (e *requestEncoder) planEffort(r chat.Reasoning) {
 	if r.Budget.Set {
 		e.loss.Add("thinking.budget_tokens", "this model takes an effort only")
+	}
+	if r.Display != "" {
+		e.loss.Add("thinking.display", "this model takes an effort only")
 	}
 	switch effort := r.Effort; {
 	case r.Thinking == chat.ThinkingOff:

@@ -42,8 +42,7 @@ func encodeRequest(dst []byte, r *chat.Request, t *chat.Traits, loss *chat.Loss)
 		return dst, err
 	}
 	r.ReportUnread(loss)
-	r.ReportCitations(loss)
-	r.ReportDocuments(loss)
+	r.ReportBelow(loss, chat.BelowCitations|chat.BelowDocuments|chat.BelowTitles|chat.BelowResultMarkers|chat.BelowWay)
 	e.extra.sort(&e)
 	e.planRecalls()
 	if err := e.planTools(); err != nil {
@@ -263,6 +262,9 @@ func (e *requestEncoder) format() error {
 	e.str("responseMimeType", "application/json")
 	if f.Kind != chat.FormatSchema {
 		return nil
+	}
+	if f.Description != "" {
+		e.loss.Add("response_format.json_schema.description", notTaken)
 	}
 	if e.t.Schema != chat.SchemaSubset {
 		e.raw("responseJsonSchema", f.Schema)

@@ -128,3 +128,27 @@ func list(d *wire.Decoder, element func(i int)) {
 		element(i)
 	}
 }
+
+// reportTool reports what neither format has a place for in a tool, which stands
+// at a path.
+func reportTool(t *chat.Tool, at string, loss *chat.Loss) {
+	if t.Strict.Value {
+		loss.Add(at+".strict", upstream.NotTaken)
+	}
+	if t.Cache != chat.NoCache {
+		loss.Add(at+".cache_control", upstream.NotTaken)
+	}
+	for _, x := range t.Extra {
+		loss.Add(at+"."+x.Name, upstream.NotTaken)
+	}
+}
+
+// reportResult is reportTool for the result of a tool.
+func reportResult(m *chat.Message, p *chat.Part, loss *chat.Loss) {
+	if p.Cache != chat.NoCache {
+		loss.Add(upstream.Path(m, nil)+".cache_control", upstream.NotTaken)
+	}
+	if p.Result.IsError {
+		loss.Add(upstream.Path(m, nil)+".is_error", upstream.NotTaken)
+	}
+}

@@ -50,6 +50,9 @@ func (e *cohereEncoder) write() error {
 		e.Str("type", "JSON_OBJECT")
 		if f.Kind == chat.FormatSchema {
 			e.Raw("schema", f.Schema)
+			if f.Description != "" {
+				e.loss.Add("response_format.json_schema.description", upstream.NotTaken)
+			}
 		}
 		e.Close('}')
 	}
@@ -77,6 +80,7 @@ func (e *cohereEncoder) tools() {
 			e.parameters(t.Schema)
 		}
 		e.Close('}')
+		reportTool(t, at, e.loss)
 	}
 	if n > 0 {
 		e.Close(']')
@@ -218,7 +222,9 @@ func (e *cohereEncoder) chatbot(m *chat.Message) error {
 	calls := 0
 	for _, p := range m.Parts {
 		if p.Kind == chat.Call {
-			calls++
+			if calls++; p.Cache != chat.NoCache {
+				e.loss.Add(upstream.Path(m, &p)+".cache_control", upstream.NotTaken)
+			}
 			continue
 		}
 		said.Parts = append(said.Parts, p)
@@ -271,6 +277,7 @@ func (e *cohereEncoder) results(messages []*chat.Message) error {
 			if call == nil {
 				return fault.Invalid(at+".tool_call_id", "%s.tool_call_id must name a tool call of this conversation", at)
 			}
+			reportResult(m, &m.Parts[i], e.loss)
 			inner := chat.Message{At: m.At, Parts: r.Parts}
 			text, err := upstream.Flat(&inner, e.loss)
 			if err != nil {

@@ -124,12 +124,7 @@ func (e *genericEncoder) tools() error {
 			e.Raw("parameters", t.Schema)
 		}
 		e.Close('}')
-		if t.Strict.Value {
-			e.loss.Add(at+".strict", upstream.NotTaken)
-		}
-		if t.Cache != chat.NoCache {
-			e.loss.Add(at+".cache_control", upstream.NotTaken)
-		}
+		reportTool(t, at, e.loss)
 	}
 	e.Close(']')
 	if n == 0 {
@@ -174,9 +169,7 @@ func (e *genericEncoder) message(m *chat.Message) error {
 				return err
 			}
 			e.Close('}')
-			if p.Result.IsError {
-				e.loss.Add(upstream.Path(m, nil)+".is_error", upstream.NotTaken)
-			}
+			reportResult(m, p, e.loss)
 		}
 		return nil
 	}

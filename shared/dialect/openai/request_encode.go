@@ -32,8 +32,7 @@ func encodeChatRequest(dst []byte, r *chat.Request, t *chat.Traits, loss *chat.L
 	}
 	r.HiddenAnswer = false
 	r.ReportUnread(loss)
-	r.ReportCitations(loss)
-	r.ReportDocuments(loss)
+	r.ReportBelow(loss, chat.BelowCitations|chat.BelowDocuments|chat.BelowRemoteTitles|chat.BelowCallSignatures|chat.BelowResultMarkers)
 	e := requestEncoder{b: dst, r: r, t: t, loss: loss, max: longest}
 	if r.Completion != nil && r.Completion.Prompts > 1 {
 		return dst, fault.Invalid("prompt", "prompt must be one text for this provider, not a list of %d", r.Completion.Prompts)

@@ -29,6 +29,9 @@ var clientNames = map[string]string{
 	"max_tokens": "max_output_tokens", "max_completion_tokens": "max_output_tokens",
 }
 
+// ownTail is the end of a path in a part, as clients write it.
+var ownTail = strings.NewReplacer(".image_url.detail", ".detail", ".file.filename", ".filename")
+
 func clientName(name string) string {
 	name = strings.TrimPrefix(name, ownOnly)
 	if own, ok := clientNames[name]; ok {
@@ -59,7 +62,7 @@ func (Responses) ClientPath(path string) string {
 		}
 		digits, tail, _ := strings.Cut(inner, "]")
 		if at, err := strconv.Atoi(digits); err == nil && at >= 1<<itemShift {
-			return itemPath(at) + strings.Replace(strings.TrimPrefix(tail, ".function"), ".image_url.detail", ".detail", 1)
+			return itemPath(at) + ownTail.Replace(strings.TrimPrefix(tail, ".function"))
 		}
 	}
 	if before, ok := strings.CutSuffix(rest, ".tool_call_id"); ok {

@@ -37,8 +37,7 @@ func encodeRequest(dst []byte, r *chat.Request, t *chat.Traits, loss *chat.Loss)
 		return dst, err
 	}
 	r.ReportUnread(loss)
-	r.ReportCitations(loss)
-	r.ReportDocuments(loss)
+	r.ReportBelow(loss, chat.BelowCitations|chat.BelowDocuments|chat.BelowRemoteTitles|chat.BelowCallSignatures|chat.BelowResultMarkers|chat.BelowWay)
 	e.b = append(e.b, `{"model":`...)
 	e.b = wire.AppendJSONString(e.b, r.Model)
 	if err := e.input(); err != nil {

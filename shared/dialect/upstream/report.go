@@ -29,7 +29,7 @@ func Path(m *chat.Message, p *chat.Part) string { return m.Path(p) }
 // Model, messages, max_tokens and stream are always carried.
 func Lose(r *chat.Request, loss *chat.Loss, carried ...string) error {
 	r.ReportUnread(loss)
-	r.ReportCitations(loss)
+	r.ReportBelow(loss, chat.BelowCitations|chat.BelowCallSignatures)
 	r.Lose(loss, NotTaken, carried...)
 	if c := r.Completion; c != nil && c.Suffix != "" {
 		loss.Add("suffix", NotTaken)
