@@ -23,6 +23,7 @@ import (
 	"gateway/shared/app/plane"
 	"gateway/shared/host"
 	"gateway/shared/host/door"
+	"gateway/shared/host/meter"
 	"gateway/shared/host/placement"
 	"gateway/shared/relay"
 	"gateway/shared/usage"
@@ -61,6 +62,8 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	m := meter.Process(onaws.Prefix())
+	defer m.Flush()
 	journal, err := usage.OpenJournal(variable(envJournal, filepath.Join(os.TempDir(), "journal")), usage.JournalOptions{Bucket: core.Bucket})
 	if err != nil {
 		return fmt.Errorf("container: %w", err)
@@ -69,13 +72,13 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(err, journal.Close())
 	}
-	data := plane.New(core.Core, journal, plane.Options{Vectors: vectors})
+	data := plane.New(core.Core, m.Sink(journal), plane.Options{Vectors: vectors})
 	mux := relay.NewMux(data, assembly.DataPlane())
 	options, err := serveOptions(core.Core)
 	if err != nil {
 		return errors.Join(err, journal.Close())
 	}
-	server, err := host.Listen(variable(envAddr, ":8080"), healthy(host.BehindEdge(door.Of(secrets, core.Store), options.Aliases.Handler(mux))), options)
+	server, err := host.Listen(variable(envAddr, ":8080"), healthy(host.BehindEdge(door.Of(secrets, core.Store).OnRefused(m.Around), options.Aliases.Handler(mux))), options)
 	if err != nil {
 		return errors.Join(err, journal.Close())
 	}

@@ -87,6 +87,12 @@ var catalogue = map[Code]row{
 	ServiceUnavailable:      {503, "api_error", "AB04"},
 }
 
+// Known tells whether a code is of the catalogue; providers have codes of their own.
+func Known(c Code) bool {
+	_, ok := catalogue[c]
+	return ok
+}
+
 func entry(c Code) row {
 	if r, ok := catalogue[c]; ok {
 		return r

@@ -3,6 +3,7 @@ package fault
 import (
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 )
 
@@ -59,8 +60,18 @@ func Internal(cause error) *Fault {
 // Unavailable wraps a failure of something the gateway depends on (store,
 // queue, key service): 503, worth a retry.
 func Unavailable(cause error) *Fault {
+	if told := unavailable.Load(); told != nil {
+		(*told)()
+	}
 	return &Fault{Code: ServiceUnavailable, Message: "A service that the gateway depends on did not answer; try again", RetryAfter: time.Second, cause: cause}
 }
+
+// unavailable is told of each failure of something the gateway depends on.
+var unavailable atomic.Pointer[func()]
+
+// OnUnavailable has f called for each fault that Unavailable makes. One per process,
+// set by its main function.
+func OnUnavailable(f func()) { unavailable.Store(&f) }
 
 // Invalids gathers field errors into one 400; nil when there are none.
 func Invalids(details []Detail) *Fault {

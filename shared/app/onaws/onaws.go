@@ -1,6 +1,7 @@
 package onaws
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -142,12 +143,11 @@ func Backends(ctx context.Context, parts ...Part) (b app.Backends, err error) {
 
 // Store opens the tables.
 func Store(ctx context.Context, cfg aws.Config) (*dynamo.Store, error) {
-	prefix := os.Getenv(EnvTablePrefix)
-	if prefix == "" {
-		prefix = defaultPrefix
-	}
-	return dynamo.New(ctx, dynamo.Options{Prefix: prefix, Config: &cfg})
+	return dynamo.New(ctx, dynamo.Options{Prefix: Prefix(), Config: &cfg})
 }
+
+// Prefix is that of the tables: the installation's name with a hyphen.
+func Prefix() string { return cmp.Or(os.Getenv(EnvTablePrefix), defaultPrefix) }
 
 // s3Options put the bucket into the path where S3 is not AWS's own.
 func s3Options() []s3.Option {

@@ -15,6 +15,7 @@ import (
 	"gateway/shared/app/onaws"
 	"gateway/shared/host"
 	"gateway/shared/host/door"
+	"gateway/shared/host/meter"
 	"gateway/shared/seal"
 )
 
@@ -32,6 +33,7 @@ func Main(families func(*app.Core) []admin.Family, parts ...onaws.Part) {
 }
 
 func open(ctx context.Context, families func(*app.Core) []admin.Family, parts []onaws.Part) (*host.Buffered, error) {
+	m := meter.Process(onaws.Prefix())
 	in, err := onaws.Open(ctx, append([]onaws.Part{onaws.AuditQueue, onaws.UsageQueue}, parts...)...)
 	if err != nil {
 		return nil, err
@@ -51,5 +53,5 @@ func open(ctx context.Context, families func(*app.Core) []admin.Family, parts []
 	if err != nil {
 		return nil, err
 	}
-	return host.NewBuffered(aliases.Handler(h), door.Of(secrets, in.Store)), nil
+	return host.NewBuffered(m.Handler(aliases.Handler(h)), door.Of(secrets, in.Store).OnRefused(m.Around)), nil
 }

@@ -14,6 +14,7 @@ import (
 	"gateway/shared/app/plane"
 	"gateway/shared/host"
 	"gateway/shared/host/door"
+	"gateway/shared/host/meter"
 	"gateway/shared/relay"
 	"gateway/shared/usage"
 )
@@ -34,6 +35,7 @@ func Main(routes []relay.Route) {
 }
 
 func open(ctx context.Context, routes []relay.Route) (*host.Stream, error) {
+	m := meter.Process(onaws.Prefix())
 	in, err := onaws.Open(ctx, onaws.Bucket, onaws.UsageQueue, onaws.AuditQueue, onaws.Keys)
 	if err != nil {
 		return nil, err
@@ -50,8 +52,8 @@ func open(ctx context.Context, routes []relay.Route) (*host.Stream, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := plane.New(in.Core, lastResort{in.Sink}, plane.Options{RecordAfterBody: true, Drain: drain, Vectors: vectors})
-	return &host.Stream{Handler: aliases.Handler(relay.NewMux(r, routes)), Door: door.Of(secrets, in.Store), Thaw: in.CloseIdleConnections}, nil
+	r := plane.New(in.Core, m.Sink(lastResort{in.Sink}), plane.Options{RecordAfterBody: true, Drain: drain, Vectors: vectors})
+	return &host.Stream{Handler: aliases.Handler(relay.NewMux(r, routes)), Door: door.Of(secrets, in.Store).OnRefused(m.Around), Thaw: in.CloseIdleConnections}, nil
 }
 
 // LastResort gives a sink whose events go to the log when s does not take them.

@@ -47,6 +47,7 @@ type Door struct {
 	deployed []Digest
 	read     Read
 	now      func() time.Time
+	refused  func() // told of each refusal; nil: nobody
 	known    atomic.Pointer[known]
 	reading  sync.Mutex // one at a time
 }
@@ -84,7 +85,23 @@ func (d *Door) Enter(ctx context.Context, h http.Header) error {
 	if d == nil {
 		return nil
 	}
-	sent := h[Header]
+	err := d.enter(ctx, h[Header])
+	if err != nil && d.refused != nil {
+		d.refused()
+	}
+	return err
+}
+
+// OnRefused has f called for each request that is not let in. Call it before the
+// first.
+func (d *Door) OnRefused(f func()) *Door {
+	if d != nil {
+		d.refused = f
+	}
+	return d
+}
+
+func (d *Door) enter(ctx context.Context, sent []string) error {
 	if len(sent) != 1 || sent[0] == "" {
 		return refused()
 	}

@@ -1,0 +1,266 @@
+// Package meter tells an operator how a process does: numbers as one line of
+// CloudWatch's embedded metric format, at most one a minute and at once when
+// something fails, and one line for each request that failed and for one in a
+// hundred of the others. Both are JSON. They hold ids, names of routes, statuses
+// and times, and nothing that callers or providers wrote.
+package meter
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"math"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"gateway/shared/fault"
+	"gateway/shared/usage"
+)
+
+// Namespace is that of the metrics, in CloudWatch. Their one dimension is
+// Installation.
+const Namespace = "Gateway"
+
+// Names of the metrics.
+const (
+	Requests      = "Requests"      // answered by this process, of known callers
+	Failures      = "Failures"      // of these, 5xx that are the gateway's own doing
+	StoreFailures = "StoreFailures" // a store, queue or key service did not answer; what counts money refuses then
+	AroundEdge    = "AroundEdge"    // requests that did not come through the edge
+	LoggedErrors  = "LoggedErrors"  // lines of level ERROR
+	GatewayTime   = "GatewayTime"   // milliseconds of a request that are not the provider's
+)
+
+const (
+	every       = time.Minute
+	whenFailing = 10 * time.Second
+	maxValues   = 100 // of one metric in a line, by the format's rule
+	sampled     = 100 // one of so many requests that went well has a line
+)
+
+// Meter counts. It is safe for concurrent use.
+type Meter struct {
+	out  io.Writer
+	name string
+	now  func() time.Time
+
+	mu     sync.Mutex
+	since  time.Time // of the last line
+	counts map[string]int64
+	times  map[float64]int64 // how often a GatewayTime was seen
+	served int64
+}
+
+// New makes a meter of an installation that writes to out. now nil: time.Now.
+func New(out io.Writer, installation string, now func() time.Time) *Meter {
+	if now == nil {
+		now = time.Now
+	}
+	return &Meter{out: out, name: installation, now: now, counts: map[string]int64{}, times: map[float64]int64{}}
+}
+
+// Sink watches the records that go to a sink.
+func (m *Meter) Sink(to usage.Sink) usage.Sink { return watched{to, m} }
+
+type watched struct {
+	usage.Sink
+	m *Meter
+}
+
+// Emit implements usage.Sink.
+func (w watched) Emit(ctx context.Context, r *usage.Record) error {
+	if !r.Unconfirmed { // a record without a request
+		w.m.request(r)
+	}
+	return w.Sink.Emit(ctx, r)
+}
+
+func (m *Meter) request(r *usage.Record) {
+	own := ownFailure(r)
+	m.mu.Lock()
+	m.counts[Requests]++
+	m.times[rounded(r.GatewayTime)]++
+	if own {
+		m.counts[Failures]++
+	}
+	m.served++
+	line := r.ClientStatus >= 500 || m.served%sampled == 1
+	m.flushIfDue(own)
+	m.mu.Unlock()
+	if line {
+		logRequest(r)
+	}
+}
+
+// ownFailure tells whether a 5xx is not a provider's.
+func ownFailure(r *usage.Record) bool {
+	switch fault.Code(r.ErrorCode) {
+	case fault.InternalError, fault.ServiceUnavailable:
+		return r.ClientStatus >= 500
+	}
+	return false
+}
+
+// logRequest writes the line of a request. What it says is the gateway's own.
+func logRequest(r *usage.Record) {
+	level := slog.LevelInfo
+	if r.ClientStatus >= 500 {
+		level = slog.LevelWarn
+	}
+	slog.Log(context.Background(), level, "request", "request_id", r.ID, "workspace", r.Workspace, "key", r.KeyID, "route", r.Endpoint,
+		"status", r.ClientStatus, "code", known(r.ErrorCode), "provider", r.Provider, "cache", r.CacheStatus, "stream", r.Stream,
+		"attempts", len(r.Attempts), "ms", r.Duration.Milliseconds(), "gateway_ms", milliseconds(r.GatewayTime))
+}
+
+// known is a code of the gateway's; a provider may name its codes as it likes.
+func known(code string) string {
+	if code == "" || fault.Known(fault.Code(code)) {
+		return code
+	}
+	return "provider"
+}
+
+// Handler counts what a family of the administration answers.
+func (m *Meter) Handler(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s := &status{ResponseWriter: w, code: http.StatusOK}
+		h.ServeHTTP(s, r)
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.counts[Requests]++
+		if s.code >= 500 {
+			m.counts[Failures]++
+		}
+		m.flushIfDue(s.code >= 500)
+	})
+}
+
+// status knows what was answered.
+type status struct {
+	http.ResponseWriter
+	code int
+}
+
+func (s *status) WriteHeader(code int) {
+	s.code = code
+	s.ResponseWriter.WriteHeader(code)
+}
+
+// Unwrap serves http.ResponseController.
+func (s *status) Unwrap() http.ResponseWriter { return s.ResponseWriter }
+
+// Count adds one to a metric that nothing else counts.
+func (m *Meter) Count(metric string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.counts[metric]++
+	m.flushIfDue(true)
+}
+
+// Around counts a request that did not come through the edge.
+func (m *Meter) Around() { m.Count(AroundEdge) }
+
+// Flush writes what has been counted since the last line.
+func (m *Meter) Flush() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.flush()
+}
+
+func (m *Meter) flushIfDue(failing bool) {
+	since := m.now().Sub(m.since)
+	if since >= every || failing && since >= whenFailing || len(m.times) >= maxValues {
+		m.flush()
+	}
+}
+
+// metric names a metric to the format.
+type metric struct {
+	Name string
+	Unit string
+}
+
+// distribution is a metric of many values.
+type distribution struct {
+	Values []float64
+	Counts []int64
+}
+
+func (m *Meter) flush() {
+	if len(m.counts) == 0 && len(m.times) == 0 {
+		return
+	}
+	now := m.now()
+	line := map[string]any{"Installation": m.name, "level": "INFO", "message": "metrics", "timestamp": now.UTC().Format(time.RFC3339Nano)}
+	var names []metric
+	for _, name := range []string{Requests, Failures, StoreFailures, AroundEdge, LoggedErrors} {
+		if n := m.counts[name]; n > 0 {
+			names, line[name] = append(names, metric{name, "Count"}), n
+		}
+	}
+	if len(m.times) > 0 {
+		var d distribution
+		for v, n := range m.times {
+			d.Values, d.Counts = append(d.Values, v), append(d.Counts, n)
+		}
+		names, line[GatewayTime] = append(names, metric{GatewayTime, "Milliseconds"}), d
+	}
+	line["_aws"] = map[string]any{"Timestamp": now.UnixMilli(), "CloudWatchMetrics": []any{map[string]any{
+		"Namespace": Namespace, "Dimensions": [][]string{{"Installation"}}, "Metrics": names,
+	}}}
+	if text, err := json.Marshal(line); err == nil { // numbers and names always can be
+		_, _ = m.out.Write(append(text, '\n')) // the log is all there is to tell it to
+	}
+	clear(m.counts)
+	clear(m.times)
+	m.since = now
+}
+
+// rounded is a time in milliseconds with two digits that count, so that many
+// requests are few values.
+func rounded(d time.Duration) float64 {
+	ms := milliseconds(d)
+	if ms <= 0.1 {
+		return 0.1
+	}
+	unit := math.Pow(10, math.Floor(math.Log10(ms))-1)
+	return math.Round(math.Round(ms/unit)*unit*1000) / 1000
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+// Process is the meter of a process as it is deployed. It counts the errors in its
+// log and the failures of what it depends on, too. prefix is that of its tables, the
+// installation's name with a hyphen.
+func Process(prefix string) *Meter {
+	m := New(os.Stderr, strings.TrimSuffix(prefix, "-"), nil)
+	slog.SetDefault(slog.New(counting{slog.Default().Handler(), m}))
+	fault.OnUnavailable(func() { m.Count(StoreFailures) })
+	return m
+}
+
+// counting is a log whose errors are counted.
+type counting struct {
+	slog.Handler
+	m *Meter
+}
+
+// Handle implements slog.Handler.
+func (c counting) Handle(ctx context.Context, r slog.Record) error {
+	if r.Level >= slog.LevelError {
+		c.m.Count(LoggedErrors)
+	}
+	return c.Handler.Handle(ctx, r)
+}
+
+// WithAttrs implements slog.Handler.
+func (c counting) WithAttrs(a []slog.Attr) slog.Handler { return counting{c.Handler.WithAttrs(a), c.m} }
+
+// WithGroup implements slog.Handler.
+func (c counting) WithGroup(name string) slog.Handler {
+	return counting{c.Handler.WithGroup(name), c.m}
+}
