@@ -27,6 +27,7 @@ type containerService struct {
 	service  awsecs.FargateService
 	task     awsecs.FargateTaskDefinition
 	balancer awselasticloadbalancingv2.ApplicationLoadBalancer
+	targets  awselasticloadbalancingv2.ApplicationTargetGroup
 }
 
 func newContainer(stack awscdk.Stack, d *dataStack, o options) *containerService {
@@ -45,7 +46,7 @@ func newContainer(stack awscdk.Stack, d *dataStack, o options) *containerService
 			"All": {Destination: awsec2.FlowLogDestination_ToCloudWatchLogs(newLogs(stack, d, o, "flow"), nil), TrafficType: awsec2.FlowLogTrafficType_REJECT},
 		},
 	})
-	c.cluster = awsecs.NewCluster(stack, jsii.String("Cluster"), &awsecs.ClusterProps{Vpc: c.vpc, ContainerInsightsV2: awsecs.ContainerInsights_ENABLED})
+	c.cluster = awsecs.NewCluster(stack, jsii.String("Cluster"), &awsecs.ClusterProps{Vpc: c.vpc, ContainerInsightsV2: awsecs.ContainerInsights_DISABLED})
 	c.newTask(stack, d, o)
 	inside := awsec2.NewSecurityGroup(stack, jsii.String("TaskGroup"), &awsec2.SecurityGroupProps{Vpc: c.vpc, Description: jsii.String("Tasks of the container")})
 	c.service = awsecs.NewFargateService(stack, jsii.String("Service"), &awsecs.FargateServiceProps{
@@ -92,7 +93,7 @@ func (c *containerService) newBalancer(stack awscdk.Stack, d *dataStack) {
 	listener := c.balancer.AddListener(jsii.String("Http"), &awselasticloadbalancingv2.BaseApplicationListenerProps{
 		Port: jsii.Number(80), Protocol: awselasticloadbalancingv2.ApplicationProtocol_HTTP, Open: jsii.Bool(false),
 	})
-	listener.AddTargets(jsii.String("Tasks"), &awselasticloadbalancingv2.AddApplicationTargetsProps{
+	c.targets = listener.AddTargets(jsii.String("Tasks"), &awselasticloadbalancingv2.AddApplicationTargetsProps{
 		Port: jsii.Number(containerPort), Protocol: awselasticloadbalancingv2.ApplicationProtocol_HTTP,
 		Targets:             &[]awselasticloadbalancingv2.IApplicationLoadBalancerTarget{c.service},
 		DeregistrationDelay: awscdk.Duration_Seconds(jsii.Number(stopSeconds)),

@@ -2,13 +2,10 @@ package main
 
 import (
 	"github.com/aws/aws-cdk-go/awscdk/v2"
-	"github.com/aws/aws-cdk-go/awscdk/v2/awscloudwatch"
-	"github.com/aws/aws-cdk-go/awscdk/v2/awscloudwatchactions"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsdynamodb"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awskms"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awss3"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awssecretsmanager"
-	"github.com/aws/aws-cdk-go/awscdk/v2/awssns"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awssqs"
 	"github.com/aws/constructs-go/constructs/v10"
 	"github.com/aws/jsii-runtime-go"
@@ -59,7 +56,7 @@ func newDataStack(scope constructs.Construct, props *awscdk.StackProps, o option
 	}
 	d.keys(o)
 	d.buckets()
-	for _, name := range []string{"audit", "usage", "batches"} {
+	for _, name := range queueNames {
 		d.queue(o, name)
 	}
 	d.originSecret = awssecretsmanager.NewSecret(d.stack, jsii.String("OriginSecret"), &awssecretsmanager.SecretProps{
@@ -108,7 +105,7 @@ func (d *dataStack) buckets() {
 	})
 }
 
-// queue makes a queue, its dead letters and their alarm.
+// queue makes a queue and its dead letters.
 func (d *dataStack) queue(o options, name string) {
 	full := o.name + "-" + name
 	dead := awssqs.NewQueue(d.stack, jsii.String("Dead-"+name), &awssqs.QueueProps{
@@ -128,19 +125,4 @@ func (d *dataStack) queue(o options, name string) {
 		RetentionPeriod: awscdk.Duration_Seconds(jsii.Number(retentionSeconds)),
 		DeadLetterQueue: &awssqs.DeadLetterQueue{Queue: dead, MaxReceiveCount: jsii.Number(maxReceives)},
 	})
-	alarmOnDead(d.stack, "Alarm-"+name, dead, o)
-}
-
-// alarmOnDead alarms when a queue of dead letters holds anything.
-func alarmOnDead(stack awscdk.Stack, id string, dead awssqs.Queue, o options) {
-	alarm := awscloudwatch.NewAlarm(stack, jsii.String(id), &awscloudwatch.AlarmProps{
-		AlarmDescription:  jsii.String("Messages that no worker could handle; look at them and send them again"),
-		Metric:            dead.MetricApproximateNumberOfMessagesVisible(&awscloudwatch.MetricOptions{Period: awscdk.Duration_Minutes(jsii.Number(1)), Statistic: jsii.String("Maximum")}),
-		Threshold:         jsii.Number(0),
-		EvaluationPeriods: jsii.Number(1), ComparisonOperator: awscloudwatch.ComparisonOperator_GREATER_THAN_THRESHOLD,
-		TreatMissingData: awscloudwatch.TreatMissingData_NOT_BREACHING,
-	})
-	if o.alarms != "" {
-		alarm.AddAlarmAction(awscloudwatchactions.NewSnsAction(awssns.Topic_FromTopicArn(stack, jsii.String(id+"-Topic"), jsii.String(o.alarms))))
-	}
 }

@@ -16,7 +16,8 @@ import (
 // edgeRegion is where CloudFront is controlled.
 const edgeRegion = "us-east-1"
 
-// installationTag marks the distribution of an installation.
+// installationTag marks what belongs to an installation, for its budget and for the
+// worker that may change its distribution.
 const installationTag = "gateway-installation"
 
 // distributionParameter names the parameter with the id of the distribution.
@@ -24,7 +25,6 @@ func distributionParameter(o options) string { return "/" + o.name + "/distribut
 
 // known lets the worker find the distribution.
 func (e *edgeStack) known(o options) {
-	awscdk.Tags_Of(e.distribution).Add(jsii.String(installationTag), jsii.String(o.name), nil)
 	awsssm.NewStringParameter(e.stack, jsii.String("DistributionId"), &awsssm.StringParameterProps{
 		ParameterName: jsii.String(distributionParameter(o)), StringValue: e.distribution.DistributionId(),
 		Description: jsii.String("The distribution that sends the origin secret"),

@@ -26,6 +26,8 @@ func TestTemplates(t *testing.T) {
 	t.Run("edge", s.edgeAsDeployed)
 	t.Run("firewalls", s.firewalls)
 	t.Run("door", s.doorAsDeployed)
+	t.Run("watches", s.watches)
+	t.Run("dashboards", s.dashboards)
 	t.Run("nag", s.nag)
 	t.Run("written down", s.installationIsWrittenDown)
 }
@@ -98,18 +100,6 @@ func (s *synthesised) queues(t *testing.T) {
 	for _, p := range policies {
 		if !strings.Contains(text(p.Properties), `"aws:SecureTransport":"false"`) {
 			t.Errorf("%s", text(p))
-		}
-	}
-	for name, tpl := range map[string]template{"data": s.data, "workers": s.workers} {
-		_, alarms := tpl.of("AWS::CloudWatch::Alarm")
-		if want := map[string]int{"data": 3, "workers": 1}[name]; len(alarms) != want {
-			t.Errorf("%s: %d alarms, want %d", name, len(alarms), want)
-		}
-		for _, a := range alarms {
-			if a.Properties["Threshold"] != 0.0 || a.Properties["ComparisonOperator"] != "GreaterThanThreshold" ||
-				a.Properties["MetricName"] != "ApproximateNumberOfMessagesVisible" {
-				t.Errorf("%s", text(a))
-			}
 		}
 	}
 }
@@ -191,17 +181,12 @@ func TestHighAvailability(t *testing.T) {
 	if services[0].Properties["DesiredCount"] != 2.0 || len(gateways) != 2 {
 		t.Errorf("%d NAT gateways, %s", len(gateways), text(services))
 	}
-	_, alarms := s.data.of("AWS::CloudWatch::Alarm")
-	for _, a := range alarms {
-		if !strings.Contains(text(a.Properties["AlarmActions"]), "alarms") {
-			t.Errorf("%s", text(a))
-		}
-	}
+	t.Run("watches", s.watches)
 	s.nag(t)
 }
 
 func TestContextIsChecked(t *testing.T) {
-	good := options{name: "gateway", region: "us-east-1", chat: "lambda", container: "on", firewall: "on", dist: fakeDist(t)}
+	good := options{name: "gateway", region: "us-east-1", chat: "lambda", container: "on", firewall: "on", dashboard: "on", dist: fakeDist(t)}
 	if err := good.check(); err != nil {
 		t.Fatal(err)
 	}

@@ -39,6 +39,7 @@ func build(app awscdk.App, o options) *installation {
 			Env:         &awscdk.Environment{Region: jsii.String(o.region)},
 		}
 	}
+	awscdk.Tags_Of(app).Add(jsii.String(installationTag), jsii.String(o.name), nil)
 	in := &installation{}
 	in.data = newDataStack(app, props("data"), o)
 	in.functions = newFunctionStack(app, props("functions"), o, in.data)

@@ -20,6 +20,7 @@ func suppress(in *installation) {
 			"AwsSolutions-IAM5":  "Objects of the one bucket are named by organisation and time; the token of an image registry has no resource",
 			"AwsSolutions-APIG3": "The functions answer the edge alone, and the edge has the firewall",
 			"AwsSolutions-APIG2": "The functions check every request themselves and name the field; the API's own check would answer in another shape",
+			"AwsSolutions-ECS4":  "Container Insights is paid for by the metric; the gateway counts its requests itself, and the balancer its tasks",
 			"AwsSolutions-ECS2":  "The variables hold names of resources and the origin secret as a dynamic reference, no credentials",
 		},
 		in.workers.stack: {

@@ -61,6 +61,13 @@ func fakeDist(t *testing.T) string {
 	return dir
 }
 
+// optionsFrom reads context values as the app does.
+func optionsFrom(t *testing.T, context map[string]any) (options, error) {
+	t.Helper()
+	context["dist"] = fakeDist(t)
+	return optionsOf(awscdk.NewApp(&awscdk.AppProps{Context: &context, Outdir: jsii.String(t.TempDir()), AnalyticsReporting: jsii.Bool(false)}))
+}
+
 func synth(t *testing.T, context map[string]any) *synthesised {
 	t.Helper()
 	context["dist"] = fakeDist(t)

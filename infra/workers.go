@@ -35,9 +35,11 @@ var batches = map[string]struct {
 	"batchruns": {"batches", 1, 0, 18},
 }
 
-// schedules are the tasks of the repair worker and how often they run.
+// schedules are the tasks of the repair worker and how often they run. What a commit
+// leaves in the outbox, and the steps of batches, travel by their queues at once: the
+// schedules are nets for what a process that died let fall.
 var schedules = map[string]awsscheduler.ScheduleExpression{
-	"outbox":  awsscheduler.ScheduleExpression_Rate(awscdk.Duration_Minutes(jsii.Number(1))),
+	"outbox":  awsscheduler.ScheduleExpression_Rate(awscdk.Duration_Minutes(jsii.Number(15))),
 	"keys":    awsscheduler.ScheduleExpression_Rate(awscdk.Duration_Minutes(jsii.Number(5))),
 	"compact": awsscheduler.ScheduleExpression_Rate(awscdk.Duration_Minutes(jsii.Number(5))),
 	"retain":  awsscheduler.ScheduleExpression_Rate(awscdk.Duration_Hours(jsii.Number(6))),
@@ -77,7 +79,7 @@ func newWorkerStack(scope constructs.Construct, props *awscdk.StackProps, o opti
 		QueueName: jsii.String(o.name + "-tasks-dead"), Encryption: awssqs.QueueEncryption_SQS_MANAGED, EnforceSSL: jsii.Bool(true),
 		RetentionPeriod: awscdk.Duration_Seconds(jsii.Number(retentionSeconds)),
 	})
-	alarmOnDead(w.stack, "Alarm-tasks", w.dead, o)
+	w.watch(o, d, f)
 	for _, task := range []string{"outbox", "keys", "compact", "retain", "vectors", "budgets", "origin"} {
 		awsscheduler.NewSchedule(w.stack, jsii.String("Schedule-"+task), &awsscheduler.ScheduleProps{
 			Schedule: schedules[task], Description: jsii.String("Task " + task + " of the repair worker"),
@@ -88,7 +90,7 @@ func newWorkerStack(scope constructs.Construct, props *awscdk.StackProps, o opti
 		})
 	}
 	awsscheduler.NewSchedule(w.stack, jsii.String("Schedule-sweep"), &awsscheduler.ScheduleProps{
-		Schedule:    awsscheduler.ScheduleExpression_Rate(awscdk.Duration_Minutes(jsii.Number(1))),
+		Schedule:    awsscheduler.ScheduleExpression_Rate(awscdk.Duration_Minutes(jsii.Number(15))),
 		Description: jsii.String("Asks for a look at batches that nobody goes on with"),
 		Target: awsschedulertargets.NewSqsSendMessage(d.queues["batches"], &awsschedulertargets.SqsSendMessageProps{
 			Input:         awsscheduler.ScheduleTargetInput_FromObject(map[string]any{"sweep": true}),

@@ -163,6 +163,28 @@ func TestCommittedRecordIsSentAtOnceAndStaysWhenTheQueueIsDown(t *testing.T) {
 	}
 }
 
+// What stayed in the outbox while the queue was down does not wait for the clock: it
+// goes out with the next change.
+func TestWhatTheQueueRefusedGoesOutWithTheNextChange(t *testing.T) {
+	h := newHouse(t)
+	q := &memoryQueue{down: true}
+	NewSender(h.r, q)
+	for range 3 {
+		h.change(t, Entry{Action: Create})
+	}
+	if h.waiting(t) != 3 {
+		t.Fatalf("%d waiting", h.waiting(t))
+	}
+	h.now = h.now.Add(sweepAfter + time.Second)
+	h.change(t, Entry{Action: Update}) // still down
+	q.down = false
+	h.now = h.now.Add(sweepAfter + time.Second)
+	h.change(t, Entry{Action: Delete})
+	if h.waiting(t) != 0 || len(q.sent) != 5 {
+		t.Errorf("%d waiting, %d of 5 sent", h.waiting(t), len(q.sent))
+	}
+}
+
 func TestBackgroundSenderSendsWithoutKeepingTheCaller(t *testing.T) {
 	h := newHouse(t)
 	q := &memoryQueue{}

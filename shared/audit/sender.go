@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/oklog/ulid/v2"
@@ -28,6 +29,7 @@ type Sender struct {
 	resources *resource.Resources
 	control   store.Table
 	queue     queue.Queue
+	left      atomic.Int64            // when something last stayed in the outbox for want of the queue, in ms; 0: nothing
 	wake      chan []resource.Message // nil: sent before Change returns
 }
 
@@ -54,12 +56,33 @@ func NewBackgroundSender(r *resource.Resources, q queue.Queue) *Sender {
 // outbox.
 func (s *Sender) committed(ctx context.Context, ms []resource.Message) {
 	if s.wake == nil {
-		s.logged(s.send(ctx, ms))
+		s.sendNow(ctx, ms)
 		return
 	}
 	select {
 	case s.wake <- ms:
 	default:
+	}
+}
+
+// sendNow sends the messages of a commit, and when the queue takes them again what
+// was left behind while it did not. A process that ends before is seen to by the
+// sweep of the clock.
+func (s *Sender) sendNow(ctx context.Context, ms []resource.Message) {
+	now := s.resources.Now()
+	if err := s.send(ctx, ms); err != nil {
+		s.left.Store(now.UnixMilli())
+		s.logged(err)
+		return
+	}
+	at := s.left.Load()
+	if at == 0 {
+		return
+	}
+	_, err := s.Sweep(ctx)
+	s.logged(err)
+	if err == nil && now.Sub(time.UnixMilli(at)) > sweepAfter { // Sweep leaves what is younger
+		s.left.CompareAndSwap(at, 0)
 	}
 }
 

@@ -18,21 +18,8 @@ import (
 	"time"
 
 	"gateway/shared/fault"
+	"gateway/shared/host/metric"
 	"gateway/shared/usage"
-)
-
-// Namespace is that of the metrics, in CloudWatch. Their one dimension is
-// Installation.
-const Namespace = "Gateway"
-
-// Names of the metrics.
-const (
-	Requests      = "Requests"      // answered by this process, of known callers
-	Failures      = "Failures"      // of these, 5xx that are the gateway's own doing
-	StoreFailures = "StoreFailures" // a store, queue or key service did not answer; what counts money refuses then
-	AroundEdge    = "AroundEdge"    // requests that did not come through the edge
-	LoggedErrors  = "LoggedErrors"  // lines of level ERROR
-	GatewayTime   = "GatewayTime"   // milliseconds of a request that are not the provider's
 )
 
 const (
@@ -82,10 +69,10 @@ func (w watched) Emit(ctx context.Context, r *usage.Record) error {
 func (m *Meter) request(r *usage.Record) {
 	own := ownFailure(r)
 	m.mu.Lock()
-	m.counts[Requests]++
+	m.counts[metric.Requests]++
 	m.times[rounded(r.GatewayTime)]++
 	if own {
-		m.counts[Failures]++
+		m.counts[metric.Failures]++
 	}
 	m.served++
 	line := r.ClientStatus >= 500 || m.served%sampled == 1
@@ -131,9 +118,9 @@ func (m *Meter) Handler(h http.Handler) http.Handler {
 		h.ServeHTTP(s, r)
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		m.counts[Requests]++
+		m.counts[metric.Requests]++
 		if s.code >= 500 {
-			m.counts[Failures]++
+			m.counts[metric.Failures]++
 		}
 		m.flushIfDue(s.code >= 500)
 	})
@@ -154,15 +141,15 @@ func (s *status) WriteHeader(code int) {
 func (s *status) Unwrap() http.ResponseWriter { return s.ResponseWriter }
 
 // Count adds one to a metric that nothing else counts.
-func (m *Meter) Count(metric string) {
+func (m *Meter) Count(name string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.counts[metric]++
+	m.counts[name]++
 	m.flushIfDue(true)
 }
 
 // Around counts a request that did not come through the edge.
-func (m *Meter) Around() { m.Count(AroundEdge) }
+func (m *Meter) Around() { m.Count(metric.AroundEdge) }
 
 // Flush writes what has been counted since the last line.
 func (m *Meter) Flush() {
@@ -178,8 +165,8 @@ func (m *Meter) flushIfDue(failing bool) {
 	}
 }
 
-// metric names a metric to the format.
-type metric struct {
+// named names a metric to the format.
+type named struct {
 	Name string
 	Unit string
 }
@@ -196,10 +183,10 @@ func (m *Meter) flush() {
 	}
 	now := m.now()
 	line := map[string]any{"Installation": m.name, "level": "INFO", "message": "metrics", "timestamp": now.UTC().Format(time.RFC3339Nano)}
-	var names []metric
-	for _, name := range []string{Requests, Failures, StoreFailures, AroundEdge, LoggedErrors} {
+	var names []named
+	for _, name := range []string{metric.Requests, metric.Failures, metric.StoreFailures, metric.AroundEdge, metric.LoggedErrors} {
 		if n := m.counts[name]; n > 0 {
-			names, line[name] = append(names, metric{name, "Count"}), n
+			names, line[name] = append(names, named{name, "Count"}), n
 		}
 	}
 	if len(m.times) > 0 {
@@ -207,10 +194,10 @@ func (m *Meter) flush() {
 		for v, n := range m.times {
 			d.Values, d.Counts = append(d.Values, v), append(d.Counts, n)
 		}
-		names, line[GatewayTime] = append(names, metric{GatewayTime, "Milliseconds"}), d
+		names, line[metric.GatewayTime] = append(names, named{metric.GatewayTime, "Milliseconds"}), d
 	}
 	line["_aws"] = map[string]any{"Timestamp": now.UnixMilli(), "CloudWatchMetrics": []any{map[string]any{
-		"Namespace": Namespace, "Dimensions": [][]string{{"Installation"}}, "Metrics": names,
+		"Namespace": metric.Namespace, "Dimensions": [][]string{{"Installation"}}, "Metrics": names,
 	}}}
 	if text, err := json.Marshal(line); err == nil { // numbers and names always can be
 		_, _ = m.out.Write(append(text, '\n')) // the log is all there is to tell it to
@@ -239,7 +226,7 @@ func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 
 func Process(prefix string) *Meter {
 	m := New(os.Stderr, strings.TrimSuffix(prefix, "-"), nil)
 	slog.SetDefault(slog.New(counting{slog.Default().Handler(), m}))
-	fault.OnUnavailable(func() { m.Count(StoreFailures) })
+	fault.OnUnavailable(func() { m.Count(metric.StoreFailures) })
 	return m
 }
 
@@ -252,7 +239,7 @@ type counting struct {
 // Handle implements slog.Handler.
 func (c counting) Handle(ctx context.Context, r slog.Record) error {
 	if r.Level >= slog.LevelError {
-		c.m.Count(LoggedErrors)
+		c.m.Count(metric.LoggedErrors)
 	}
 	return c.Handler.Handle(ctx, r)
 }

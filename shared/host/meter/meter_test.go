@@ -16,6 +16,7 @@ import (
 
 	"gateway/shared/fault"
 	"gateway/shared/host/meter"
+	"gateway/shared/host/metric"
 	"gateway/shared/usage"
 )
 
@@ -47,7 +48,7 @@ func lines(t *testing.T, out string) (all []line) {
 			t.Fatalf("%s", text)
 		}
 		d := l.AWS.CloudWatchMetrics[0]
-		if d.Namespace != meter.Namespace || !reflect.DeepEqual(d.Dimensions, [][]string{{"Installation"}}) || l.rest["Installation"] != "gateway" {
+		if d.Namespace != metric.Namespace || !reflect.DeepEqual(d.Dimensions, [][]string{{"Installation"}}) || l.rest["Installation"] != "gateway" {
 			t.Errorf("%s", text)
 		}
 		if len(d.Metrics) == 0 || len(text) > 8<<10 {
@@ -115,8 +116,8 @@ func TestNumbersGoOutOnceAMinute(t *testing.T) {
 	m.Flush()
 	total := 0
 	for _, l := range lines(t, out.String()) {
-		total += l.count(meter.Requests)
-		if l.count(meter.Failures) > 0 {
+		total += l.count(metric.Requests)
+		if l.count(metric.Failures) > 0 {
 			t.Error("failures of requests that went well")
 		}
 	}
@@ -144,7 +145,7 @@ func TestFailuresGoOutSoon(t *testing.T) {
 		clock.at = clock.at.Add(11 * time.Second)
 		_ = s.Emit(t.Context(), c.record)
 		all := lines(t, out.String())
-		if len(all) != 1+c.want || c.want == 1 && all[1].count(meter.Failures) != 1 {
+		if len(all) != 1+c.want || c.want == 1 && all[1].count(metric.Failures) != 1 {
 			t.Errorf("%s: %s", name, out)
 		}
 	}
@@ -161,7 +162,7 @@ func TestManyTimesFitTheFormat(t *testing.T) {
 	total := 0
 	all := lines(t, out.String())
 	for _, l := range all {
-		for _, n := range l.rest[meter.GatewayTime].(map[string]any)["Counts"].([]any) {
+		for _, n := range l.rest[metric.GatewayTime].(map[string]any)["Counts"].([]any) {
 			total += int(n.(float64))
 		}
 	}
@@ -184,11 +185,11 @@ func TestTheAdministrationIsCounted(t *testing.T) {
 	m.Flush()
 	sum := map[string]int{}
 	for _, l := range lines(t, out.String()) {
-		for _, name := range []string{meter.Requests, meter.Failures, meter.AroundEdge} {
+		for _, name := range []string{metric.Requests, metric.Failures, metric.AroundEdge} {
 			sum[name] += l.count(name)
 		}
 	}
-	if sum[meter.Requests] != 3 || sum[meter.Failures] != 1 || sum[meter.AroundEdge] != 1 {
+	if sum[metric.Requests] != 3 || sum[metric.Failures] != 1 || sum[metric.AroundEdge] != 1 {
 		t.Errorf("%v", sum)
 	}
 }
@@ -266,7 +267,7 @@ func TestManyAtATime(t *testing.T) {
 	m.Flush()
 	total := 0
 	for _, l := range lines(t, out.String()) {
-		total += l.count(meter.Requests)
+		total += l.count(metric.Requests)
 	}
 	if total != 4000 {
 		t.Errorf("%d of 4000", total)

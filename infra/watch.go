@@ -1,0 +1,174 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsbudgets"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awscloudwatch"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awscloudwatchactions"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awssns"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awssqs"
+	"github.com/aws/jsii-runtime-go"
+
+	"gateway/shared/host/metric"
+)
+
+// watched is a condition that somebody is to hear of. RUNBOOK.md tells for each by
+// its name what it means and what to do.
+type watched struct {
+	name    string
+	says    string
+	of      awscloudwatch.IMetric
+	above   float64
+	periods float64 // that it must hold for
+}
+
+// queueNames are the queues of the data stack.
+var queueNames = []string{"audit", "usage", "batches"}
+
+// watch makes the alarms, the dashboard and the budget of an installation. An alarm
+// costs by the metrics it looks at, and ten of an account are free.
+func (w *workerStack) watch(o options, d *dataStack, f *functionStack) {
+	five := awscdk.Duration_Minutes(jsii.Number(5))
+	own := func(name, statistic string) awscloudwatch.Metric {
+		return awscloudwatch.NewMetric(&awscloudwatch.MetricProps{
+			Namespace: jsii.String(metric.Namespace), MetricName: jsii.String(name), Statistic: jsii.String(statistic), Period: five,
+			DimensionsMap: &map[string]*string{"Installation": jsii.String(o.name)},
+		})
+	}
+	lambda := func(name string) awscloudwatch.Metric { // of all functions of the account in this region
+		return awscloudwatch.NewMetric(&awscloudwatch.MetricProps{Namespace: jsii.String("AWS/Lambda"), MetricName: jsii.String(name), Statistic: jsii.String("Sum"), Period: five})
+	}
+	api := func(name, statistic string) awscloudwatch.Metric {
+		return awscloudwatch.NewMetric(&awscloudwatch.MetricProps{
+			Namespace: jsii.String("AWS/ApiGateway"), MetricName: jsii.String(name), Statistic: jsii.String(statistic), Period: five,
+			DimensionsMap: &map[string]*string{"ApiName": jsii.String(o.name), "Stage": jsii.String("v1")},
+		})
+	}
+	depth, age := w.deadLetters(d)
+	lag := awscloudwatch.NewMetric(&awscloudwatch.MetricProps{
+		Namespace: jsii.String("AWS/SQS"), MetricName: jsii.String("ApproximateAgeOfOldestMessage"), Statistic: jsii.String("Maximum"), Period: five,
+		DimensionsMap: &map[string]*string{"QueueName": d.queues["usage"].QueueName()},
+	})
+	rate := awscloudwatch.NewMathExpression(&awscloudwatch.MathExpressionProps{
+		Expression: jsii.String("IF(calls > 20, 100 * errors / calls, 0)"), Period: five, Label: jsii.String("5xx in percent"),
+		UsingMetrics: &map[string]awscloudwatch.IMetric{"errors": api("5XXError", "Sum"), "calls": api("Count", "Sum")},
+	})
+	all := []watched{
+		{"server-errors", "More than 5 % of the answers of the API were 5xx for ten minutes", rate, 5, 2},
+		{"function-errors", "Functions ended with an error", lambda("Errors"), 5, 1},
+		{"throttles", "Functions were asked for more often than the account lets them run", lambda("Throttles"), 0, 1},
+		{"slow", "The gateway itself took more than half a second of one request in a hundred", own(metric.GatewayTime, "p99"), 500, 3},
+		{"store-failures", "A store, queue or key service did not answer; what counts money refuses then", own(metric.StoreFailures, "Sum"), 5, 1},
+		{"usage-lag", "Usage events wait for more than ten minutes", lag, 600, 1},
+		{"dead-letters", "Messages that no worker could handle wait", depth, 0, 1},
+		{"dead-letters-old", "Messages that no worker could handle are lost in a few days", age, 7 * 24 * 3600, 1},
+	}
+	if f.container != nil {
+		unhealthy := f.container.targets.Metrics().UnhealthyHostCount(&awscloudwatch.MetricOptions{Period: five, Statistic: jsii.String("Maximum")})
+		all = append(all, watched{"container-unhealthy", "A task of the container does not answer", unhealthy, 0, 2})
+	}
+	for _, c := range all {
+		w.alarm(o, c)
+	}
+	w.dashboard(o, all, []awscloudwatch.IMetric{own(metric.Requests, "Sum"), own(metric.Failures, "Sum"), own(metric.AroundEdge, "Sum"), own(metric.LoggedErrors, "Sum")},
+		[]awscloudwatch.IMetric{own(metric.GatewayTime, "p50"), own(metric.GatewayTime, "p99"), api("Latency", "p99")},
+		[]awscloudwatch.IMetric{api("Count", "Sum"), api("4XXError", "Sum"), api("5XXError", "Sum"), lambda("ConcurrentExecutions")})
+	budget(w.stack, o)
+}
+
+// deadLetters are how many messages wait in all queues of dead letters, and for how
+// long.
+func (w *workerStack) deadLetters(d *dataStack) (depth, age awscloudwatch.IMetric) {
+	of := func(expression, name, label string) awscloudwatch.IMetric {
+		using := map[string]awscloudwatch.IMetric{}
+		add := func(id string, q awssqs.Queue) {
+			using[id] = awscloudwatch.NewMetric(&awscloudwatch.MetricProps{
+				Namespace: jsii.String("AWS/SQS"), MetricName: jsii.String(name), Statistic: jsii.String("Maximum"),
+				Period:        awscdk.Duration_Minutes(jsii.Number(5)),
+				DimensionsMap: &map[string]*string{"QueueName": q.QueueName()},
+			})
+		}
+		for _, q := range queueNames {
+			add(q, d.dead[q])
+		}
+		add("tasks", w.dead)
+		return awscloudwatch.NewMathExpression(&awscloudwatch.MathExpressionProps{
+			Expression: jsii.String(expression), UsingMetrics: &using, Label: jsii.String(label), Period: awscdk.Duration_Minutes(jsii.Number(5)),
+		})
+	}
+	return of("FILL(audit,0)+FILL(usage,0)+FILL(batches,0)+FILL(tasks,0)", "ApproximateNumberOfMessagesVisible", "dead letters"),
+		of("MAX([FILL(audit,0),FILL(usage,0),FILL(batches,0),FILL(tasks,0)])", "ApproximateAgeOfOldestMessage", "oldest dead letter, seconds")
+}
+
+func (w *workerStack) alarm(o options, c watched) {
+	alarm := awscloudwatch.NewAlarm(w.stack, jsii.String("Alarm-"+c.name), &awscloudwatch.AlarmProps{
+		AlarmName:        jsii.String(o.name + "-" + c.name),
+		AlarmDescription: jsii.String(c.says + ". What to do: infra/RUNBOOK.md, " + c.name),
+		Metric:           c.of, Threshold: jsii.Number(c.above), EvaluationPeriods: jsii.Number(c.periods),
+		ComparisonOperator: awscloudwatch.ComparisonOperator_GREATER_THAN_THRESHOLD,
+		TreatMissingData:   awscloudwatch.TreatMissingData_NOT_BREACHING,
+	})
+	if o.alarms != "" {
+		topic := awssns.Topic_FromTopicArn(w.stack, jsii.String("Topic-"+c.name), jsii.String(o.alarms))
+		alarm.AddAlarmAction(awscloudwatchactions.NewSnsAction(topic))
+		alarm.AddOkAction(awscloudwatchactions.NewSnsAction(topic))
+	}
+}
+
+// dashboard shows on one page what the alarms look at and how much there is to do.
+// Three of an account are free, with fifty metrics each.
+func (w *workerStack) dashboard(o options, all []watched, rows ...[]awscloudwatch.IMetric) {
+	if o.dashboard == "off" {
+		return
+	}
+	page := awscloudwatch.NewDashboard(w.stack, jsii.String("Dashboard"), &awscloudwatch.DashboardProps{DashboardName: jsii.String(o.name)})
+	graph := func(title string, metrics ...awscloudwatch.IMetric) awscloudwatch.IWidget {
+		return awscloudwatch.NewGraphWidget(&awscloudwatch.GraphWidgetProps{Title: jsii.String(title), Left: &metrics, Width: jsii.Number(8), Height: jsii.Number(6)})
+	}
+	var widgets []awscloudwatch.IWidget
+	for i, title := range []string{"Requests and failures", "Milliseconds", "API and concurrency"} {
+		widgets = append(widgets, graph(title, rows[i]...))
+	}
+	page.AddWidgets(widgets...)
+	for i := 0; i < len(all); i += 3 {
+		var row []awscloudwatch.IWidget
+		for _, c := range all[i:min(i+3, len(all))] {
+			row = append(row, graph(c.name, c.of))
+		}
+		page.AddWidgets(row...)
+	}
+}
+
+// budget tells when what the installation costs in a month passes what is meant,
+// and when it is going to. It counts what carries the installation's tag, which has
+// to be made a tag of cost allocation once.
+func budget(stack awscdk.Stack, o options) {
+	if o.budget == 0 {
+		return
+	}
+	var subscribers []any
+	if o.alarms != "" {
+		subscribers = append(subscribers, &awsbudgets.CfnBudget_SubscriberProperty{SubscriptionType: jsii.String("SNS"), Address: jsii.String(o.alarms)})
+	}
+	var notices []any
+	for _, kind := range []string{"ACTUAL", "FORECASTED"} {
+		if len(subscribers) > 0 {
+			notices = append(notices, &awsbudgets.CfnBudget_NotificationWithSubscribersProperty{
+				Notification: &awsbudgets.CfnBudget_NotificationProperty{
+					NotificationType: jsii.String(kind), ComparisonOperator: jsii.String("GREATER_THAN"), Threshold: jsii.Number(100), ThresholdType: jsii.String("PERCENTAGE"),
+				},
+				Subscribers: subscribers,
+			})
+		}
+	}
+	awsbudgets.NewCfnBudget(stack, jsii.String("Budget"), &awsbudgets.CfnBudgetProps{
+		Budget: &awsbudgets.CfnBudget_BudgetDataProperty{
+			BudgetName: jsii.String(o.name + "-spend"), BudgetType: jsii.String("COST"), TimeUnit: jsii.String("MONTHLY"),
+			BudgetLimit: &awsbudgets.CfnBudget_SpendProperty{Amount: jsii.Number(o.budget), Unit: jsii.String("USD")},
+			CostFilters: map[string]any{"TagKeyValue": []string{fmt.Sprintf("user:%s$%s", installationTag, o.name)}},
+		},
+		NotificationsWithSubscribers: notices,
+	})
+}

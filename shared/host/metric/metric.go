@@ -1,0 +1,17 @@
+// Package metric names the metrics that processes tell CloudWatch and that alarms
+// look at.
+package metric
+
+// Namespace is that of the metrics, in CloudWatch. Their one dimension is
+// Installation.
+const Namespace = "Gateway"
+
+// Names of the metrics.
+const (
+	Requests      = "Requests"      // answered by this process, of known callers
+	Failures      = "Failures"      // of these, 5xx that are the gateway's own doing
+	StoreFailures = "StoreFailures" // a store, queue or key service did not answer; what counts money refuses then
+	AroundEdge    = "AroundEdge"    // requests that did not come through the edge
+	LoggedErrors  = "LoggedErrors"  // lines of level ERROR
+	GatewayTime   = "GatewayTime"   // milliseconds of a request that are not the provider's
+)
