@@ -77,11 +77,12 @@ func (l *Ledger) raise(ctx context.Context, p *part, request string, b Bound) er
 		}
 		p.key = row
 		if short := lacks(left, more); short >= 0 {
-			if !b.Assumed || left[short] <= 0 {
+			within := sum(p.entry.amounts, p.charged)[short] > b.Spent.amounts()[short] // what it holds is not all spent
+			if !b.Assumed || left[short] <= 0 && !within {
 				l.noteRefusal(ctx, p, failed.Current, short, more[short])
 				return l.refusal(p, short, left[short], more[short])
 			}
-			want[short] -= more[short] - left[short]
+			want[short] -= more[short] - max(left[short], 0)
 		}
 	}
 	return store.ErrContended
@@ -116,6 +117,7 @@ func (p *part) beyond(b Bound, have amounts) (more amounts) {
 	if b.Priced {
 		all[slotCost] = int64(b.Cost)
 	}
+	all = sum(all, sum(b.Spent.amounts(), b.Before.amounts()))
 	for i := range all {
 		more[i] = max(all[i]-p.reported[i]-have[i], 0)
 	}

@@ -22,7 +22,21 @@ type Bound struct {
 	// limit on its output. Such a request is let through while anything is
 	// available, and reserves what is left of its bound.
 	Assumed bool
+	// Spent is what the request has been charged already by these subjects' count:
+	// the reservation is to cover it beside what can come.
+	Spent Used
+	// Before is what it was charged that these subjects do not pay for. Only the
+	// record of an entry that nobody settles tells of it.
+	Before Used
 }
+
+// Used is a part of what a request costs.
+type Used struct {
+	Cost   pricing.NanoDollars
+	Tokens int64
+}
+
+func (u Used) amounts() amounts { return amounts{slotCost: int64(u.Cost), slotTokens: u.Tokens} }
 
 // Reservation is what a request holds of budgets until it is settled. The nil
 // Reservation, that of a request without budgets, is ready to use.
@@ -162,6 +176,7 @@ func (p *part) demand(b Bound) (want, need amounts) {
 	if b.Priced {
 		want[slotCost] = max(int64(b.Cost), 0)
 	}
+	want = sum(want, b.Spent.amounts())
 	want = p.rest(p.plan.mask(want))
 	need = want
 	if !b.Priced && p.plan.slots[slotCost].on {

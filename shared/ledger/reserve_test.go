@@ -186,8 +186,17 @@ func TestAssumedBoundsTakeWhatIsLeft(t *testing.T) {
 	if _, err := l.Reserve(ctx, "r", []*Subject{s}, guess); !fault.Is(err, fault.BudgetExhausted) {
 		t.Errorf("nothing is left: %v", err)
 	}
-	if err := r.Raise(ctx, Bound{Priced: true, Tokens: 8192, Assumed: true}); !fault.Is(err, fault.BudgetExhausted) {
-		t.Errorf("a raise with nothing left: %v", err)
+	if err := r.Raise(ctx, Bound{Priced: true, Tokens: 8192, Assumed: true}); err != nil {
+		t.Errorf("a raise while the request holds all that is left: %v", err)
+	}
+	if err := r.Raise(ctx, Bound{Priced: true, Tokens: 8192, Assumed: true, Spent: Used{Tokens: 99}}); err != nil {
+		t.Errorf("a further attempt with 1 left: %v", err)
+	}
+	if err := r.Raise(ctx, Bound{Priced: true, Tokens: 8192, Assumed: true, Spent: Used{Tokens: 100}}); !fault.Is(err, fault.BudgetExhausted) {
+		t.Errorf("a further attempt with nothing left: %v", err)
+	}
+	if b := stateOf(t, l, s); b.Reserved != 100 {
+		t.Errorf("%+v", b)
 	}
 	if err := r.Settle(ctx, 0, 30); err != nil {
 		t.Fatal(err)

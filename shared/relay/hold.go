@@ -1,9 +1,6 @@
 package relay
 
-import (
-	"gateway/shared/ledger"
-	"gateway/shared/pricing"
-)
+import "gateway/shared/ledger"
 
 // limitTarget checks the limits of the target and reserves money once per
 // request, more when this target is dearer than the one before.
@@ -41,11 +38,14 @@ func (bk *books) countTarget() error {
 		return err
 	}
 	var err error
+	bk.covered = bk.spentSoFar()
 	if len(own) > 0 {
+		all := bound
+		all.Spent = bk.covered
 		if bk.reserved == nil {
-			bk.reserved, err = bk.Ledger.Reserve(bk.Ctx, bk.ULID, own, bound)
+			bk.reserved, err = bk.Ledger.Reserve(bk.Ctx, bk.ULID, own, all)
 		} else {
-			err = bk.reserved.Raise(bk.Ctx, bound)
+			err = bk.reserved.Raise(bk.Ctx, all)
 		}
 		if err != nil {
 			return err
@@ -55,9 +55,36 @@ func (bk *books) countTarget() error {
 	if len(its) == 0 {
 		return nil
 	}
-	bk.held.attempts, bk.held.cost, bk.held.tokens = len(bk.rec.Attempts), bk.rec.Cost, bk.rec.Usage.TotalTokens()
+	bk.held.attempts, bk.held.before = len(bk.rec.Attempts), bk.covered
+	bound.Before = bk.covered
 	bk.held.reserved, err = bk.Ledger.Reserve(bk.Ctx, bk.ULID, its, bound)
 	return err
+}
+
+func (bk *books) spentSoFar() ledger.Used {
+	return ledger.Used{Cost: bk.rec.Cost, Tokens: bk.rec.Usage.TotalTokens()}
+}
+
+// coverAgain makes the reservations cover a further attempt at the target beside
+// what those before were charged; nothing is asked of the store while that is
+// nothing. An error: the budgets do not allow it.
+func (bk *books) coverAgain() error {
+	spent := bk.spentSoFar()
+	if spent == bk.covered || bk.reserved == nil && bk.held.reserved == nil {
+		return nil
+	}
+	bound := bk.boundOf()
+	bound.Spent = spent
+	if err := bk.reserved.Raise(bk.Ctx, bound); err != nil {
+		return err
+	}
+	before := bk.held.before
+	bound.Spent, bound.Before = ledger.Used{Cost: spent.Cost - before.Cost, Tokens: spent.Tokens - before.Tokens}, before
+	if err := bk.held.reserved.Raise(bk.Ctx, bound); err != nil {
+		return err
+	}
+	bk.covered = spent
+	return nil
 }
 
 func (bk *books) reserveTokens(bound int64) error {
@@ -76,9 +103,8 @@ func (bk *books) reserveTokens(bound int64) error {
 // integration pay for what this target used only.
 type targetHold struct {
 	reserved *ledger.Reservation
-	attempts int                 // of the request before this target
-	cost     pricing.NanoDollars // likewise
-	tokens   int64
+	attempts int         // of the request before this target
+	before   ledger.Used // likewise
 }
 
 // settleTarget settles the budgets of the target that was tried last.
@@ -92,7 +118,7 @@ func (bk *books) settleTarget() {
 	if len(bk.rec.Attempts) == h.attempts {
 		err = h.reserved.Release(ctx)
 	} else {
-		err = h.reserved.Settle(ctx, bk.rec.Cost-h.cost, bk.rec.Usage.TotalTokens()-h.tokens)
+		err = h.reserved.Settle(ctx, bk.rec.Cost-h.before.Cost, bk.rec.Usage.TotalTokens()-h.before.Tokens)
 	}
 	if err != nil {
 		bk.Fail("settle", err)

@@ -102,6 +102,7 @@ type books struct {
 	admittedTargets []*ledger.Admission
 	reserved        *ledger.Reservation // of key and workspace, for the whole request
 	held            targetHold          // of the target being tried
+	covered         ledger.Used         // charged so far, as what is reserved knows it
 	endFault        *fault.Fault        // of the provider: why an answer that had begun did not end well
 	outBuf          *pooled.Buffer      // capture of the answer for the log
 	sealedBuf       *pooled.Buffer      // what the log keeps, sealed

@@ -119,10 +119,15 @@ func (x *exchanges) attempts(leaf *route.Leaf, body []byte) answer {
 		if x.headSent {
 			return a // the stream has begun; nothing can be taken back
 		}
+		tried := schedule.Count()
 		wait, again := schedule.Next(a.status(), a.header(), a.connectFailed(), x.Now())
 		x.rec.RetryCount = schedule.Count()
 		if !again || x.bodySpent {
 			return a
+		}
+		if x.coverAgain() != nil {
+			x.rec.RetryCount = tried
+			return a // the answer that is there: what it was charged leaves no room for another
 		}
 		a.drop()
 		if err := x.sleep(wait); err != nil {
