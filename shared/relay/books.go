@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 
 	"gateway/shared/chat"
 	"gateway/shared/fault"
@@ -105,7 +104,7 @@ func (l *logbook) writeBooks() {
 // describe puts into the record what the stages before the targets learned.
 func (l *logbook) describe() {
 	r := &l.rec
-	r.ID, r.Start = l.ULID, l.Start.Truncate(time.Millisecond) // the time of its id, as a record of repair has it
+	r.ID, r.Start = l.ULID, l.Start
 	r.Endpoint, r.Method, r.Path = l.Route.Endpoint, l.Req.Method, l.Req.URL.EscapedPath()
 	r.TraceID, r.SpanID, r.ParentSpanID, r.SpanName = l.Ask.TraceID, l.Ask.SpanID, l.Ask.ParentSpanID, l.Ask.SpanName
 	if who := l.Who; who != nil {

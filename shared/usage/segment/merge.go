@@ -75,7 +75,7 @@ type merger struct {
 	rows     []row
 	arena    []byte
 	pack     []byte
-	seen     map[string]struct{} // ids at the present microsecond
+	seen     map[string]struct{} // ids at the present millisecond
 	seenAt   int64
 	records  int64
 	min, max int64
@@ -120,9 +120,9 @@ func (w *merger) run(ctx context.Context, inputs []Manifest) (id string, err err
 func (w *merger) add(ctx context.Context, from *walk, hash func([]byte) (int, error)) error {
 	r := &from.records[from.at]
 	start := r.Start.UnixMicro()
-	if start != w.seenAt {
+	if at := start / sameTime; at != w.seenAt {
 		clear(w.seen)
-		w.seenAt = start
+		w.seenAt = at
 	}
 	if _, twice := w.seen[r.ID]; twice {
 		return nil

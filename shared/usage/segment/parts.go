@@ -41,7 +41,7 @@ func Parts(list []Manifest) []Part {
 	for _, i := range byMin {
 		kept := open[:0]
 		for _, j := range open {
-			if list[j].Max < list[i].Min {
+			if list[j].Max/sameTime < list[i].Min/sameTime {
 				continue
 			}
 			kept = append(kept, j)

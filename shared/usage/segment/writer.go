@@ -96,6 +96,28 @@ func byStart(x, y *usage.Record) int {
 	return cmp.Compare(x.ID, y.ID)
 }
 
+// sameTime is how far apart, in microseconds, records of one id may say that they
+// start: one that repair makes of a request that died knows the time of its id only,
+// which has milliseconds.
+const sameTime = 1000
+
+// once leaves out of records in their order those whose id another one of their
+// millisecond has.
+func once(records []*usage.Record) []*usage.Record {
+	kept := records[:0]
+next:
+	for _, r := range records {
+		at := r.Start.UnixMicro() / sameTime
+		for i := len(kept) - 1; i >= 0 && kept[i].Start.UnixMicro()/sameTime == at; i-- {
+			if kept[i].ID == r.ID {
+				continue next
+			}
+		}
+		kept = append(kept, r)
+	}
+	return kept
+}
+
 // batch is the buffers of one ingestion, reused.
 type batch struct {
 	rows  []row
@@ -119,7 +141,7 @@ func (b *batch) free() {
 
 func (a *Archive) ingest(ctx context.Context, k groupKey, records []*usage.Record) error {
 	slices.SortFunc(records, byStart)
-	records = slices.CompactFunc(records, func(x, y *usage.Record) bool { return x.ID == y.ID })
+	records = once(records)
 	b := batches.get()
 	defer b.free()
 	b.rows, b.arena, b.pack = b.rows[:0], b.arena[:0], b.pack[:0]
