@@ -121,9 +121,9 @@ func (me *meters) meter(out []byte) chat.Meter {
 // learn takes over what an answer reported.
 func (me *meters) learn(m chat.Meter) {
 	if m.Model != "" {
-		me.rec.Model = m.Model
+		me.heard.model = m.Model
 	}
-	me.rec.FinishReason = m.Finish
+	me.heard.finish = m.Finish
 	u := me.used(m)
 	u.Add(pricing.Requests, 1)
 	me.charge(u)
@@ -164,13 +164,13 @@ func (l *logbook) ownHeaders(h http.Header) {
 		h[name] = values[len(values)-1 : len(values) : len(values)]
 	}
 	set(asked.TraceID, l.Ask.TraceID)
-	set(headerRetryCount, strconv.Itoa(l.rec.RetryCount))
-	set(headerCacheStatus, l.rec.CacheStatus)
-	if l.rec.OptionIndex != "" {
-		set(headerOptionIndex, l.rec.OptionIndex)
+	set(headerRetryCount, strconv.Itoa(l.retries))
+	set(headerCacheStatus, l.reused.status)
+	if l.to.names.option != "" {
+		set(headerOptionIndex, l.to.names.option)
 	}
-	if l.rec.Provider != "" {
-		set(asked.Provider, l.rec.Provider)
+	if l.to.names.provider != "" {
+		set(asked.Provider, l.to.names.provider)
 	}
 }
 
@@ -196,7 +196,7 @@ func (s *sender) sendFault(f *fault.Fault) {
 	body := s.withAttempts(speaker.AppendError(nil, f, s.options()))
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	s.captureAnswer(body)
-	s.rec.ErrorCode, s.rec.ErrorMessage = string(f.Code), recorded(f)
+	s.failure = f
 	s.status = f.Status()
 	s.keepBooks()
 	s.head(f.Status())
@@ -248,7 +248,7 @@ func (s *sender) sendRaw(resp *http.Response) error {
 			break
 		}
 		if err != nil {
-			s.rec.ErrorCode, s.rec.ErrorMessage = string(fault.InvalidProviderResponse), "the answer broke off"
+			s.failure = brokeOff()
 			meter.Cut = true
 			s.learnRaw(meter, resp.StatusCode)
 			s.broken = true // the client must see that the body is not whole

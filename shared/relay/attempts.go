@@ -15,27 +15,27 @@ func (l *logbook) withAttempts(body []byte) []byte {
 	if l.Walker == nil || l.strict() || len(body) == 0 || body[0] != '{' {
 		return body
 	}
-	refused := 0
-	for i := range l.rec.Skips {
-		if l.rec.Skips[i].Reason == usage.SkipRefused {
+	refused, skips := 0, l.Walker.Skips(nil)
+	for i := range skips {
+		if skips[i].Reason == usage.SkipRefused {
 			refused++
 		}
 	}
 	if len(l.rec.Attempts)+refused < 2 {
 		return body
 	}
-	return wire.Splice(nil, body, wire.InsertAt(0, "attempts", l.appendAttempts(nil)))
+	return wire.Splice(nil, body, wire.InsertAt(0, "attempts", l.appendAttempts(nil, skips)))
 }
 
 // appendAttempts writes the calls, then the targets that the gateway refused.
-func (l *logbook) appendAttempts(dst []byte) []byte {
+func (l *logbook) appendAttempts(dst []byte, skips []usage.Skip) []byte {
 	dst = append(dst, '[')
 	for i := range l.rec.Attempts {
 		a := &l.rec.Attempts[i]
 		dst = appendAttempt(dst, a.OptionIndex, a.Provider, a.Model, a.Status, a.ErrorCode)
 	}
-	for i := range l.rec.Skips {
-		if s := &l.rec.Skips[i]; s.Reason == usage.SkipRefused {
+	for i := range skips {
+		if s := &skips[i]; s.Reason == usage.SkipRefused {
 			dst = appendAttempt(dst, s.Path, "", "", s.Status, s.Code)
 		}
 	}

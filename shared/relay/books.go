@@ -2,6 +2,7 @@ package relay
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"net/http"
 	"slices"
@@ -48,8 +49,8 @@ func (c *call) finish() {
 }
 
 // refusedByLimit tells whether a fault is that of a limit.
-func refusedByLimit(code string) bool {
-	switch fault.Code(code) {
+func refusedByLimit(code fault.Code) bool {
+	switch code {
 	case fault.RateLimited, fault.BudgetExhausted, fault.UnpricedModel:
 		return true
 	}
@@ -58,8 +59,8 @@ func refusedByLimit(code string) bool {
 
 func (l *logbook) writeBooks() {
 	l.inBooks = true
-	l.settleBreakers()
 	l.describe()
+	l.settleBreakers()
 	ctx := l.Base
 	l.settleTarget()
 	if l.reserved != nil {
@@ -74,7 +75,7 @@ func (l *logbook) writeBooks() {
 		}
 		l.rec.SettleSubjects = append(l.rec.SettleSubjects, l.reserved.Entries()...)
 	}
-	if refusedByLimit(l.rec.ErrorCode) && len(l.rec.Attempts) == 0 {
+	if l.failure != nil && refusedByLimit(l.failure.Code) && len(l.rec.Attempts) == 0 {
 		l.admitted.GiveBack(ctx)
 	}
 	l.admitted.SettleTokens(ctx, l.rec.Usage.TotalTokens())
@@ -101,8 +102,46 @@ func (l *logbook) writeBooks() {
 	}
 }
 
-// describe puts into the record what the stages before the targets learned.
+// describe puts into the record what the stages learned.
 func (l *logbook) describe() {
+	l.describeRequest()
+	l.describeWalk()
+	l.describeAnswer()
+}
+
+// describeWalk tells what the walk was decided on, before it is settled.
+func (l *logbook) describeWalk() {
+	if l.Walker == nil {
+		return
+	}
+	r := &l.rec
+	r.Draws, r.Breakers = l.Walker.Draws(r.Draws[:0]), l.Walker.Breakers(r.Breakers[:0])
+	r.Matches, r.Skips = l.Walker.Matches(r.Matches[:0]), l.Walker.Skips(r.Skips[:0])
+}
+
+// describeAnswer tells who was asked last and what came of it.
+func (l *logbook) describeAnswer() {
+	r, to := &l.rec, &l.to.names
+	r.OptionIndex, r.Provider, r.ProviderSlug, r.IntegrationID = to.option, to.provider, to.slug, to.integration
+	r.Model, r.FinishReason = l.heardModel(), l.heard.finish
+	r.RetryCount, r.CacheStatus, r.Losses = l.retries, l.reused.status, l.loss.Paths()
+	if hit := l.reused.hit; hit != nil {
+		r.CacheSaved, r.Priced = hit.Cost, true
+	}
+	if f := l.failure; f != nil {
+		r.ErrorCode, r.ErrorMessage = string(f.Code), recorded(f)
+	}
+}
+
+// heardModel is the model that answered, as it calls itself, else the one that was
+// asked.
+func (bk *books) heardModel() string { return cmp.Or(bk.heard.model, bk.to.names.model) }
+
+// modelOf is the model that an answer is charged as.
+func (bk *books) modelOf() string { return cmp.Or(bk.heard.priced, bk.to.model) }
+
+// describeRequest tells what the stages before the targets learned.
+func (l *logbook) describeRequest() {
 	r := &l.rec
 	r.ID, r.Start = l.ULID, l.Start
 	r.Endpoint, r.Method, r.Path = l.Route.Endpoint, l.Req.Method, l.Req.URL.EscapedPath()
@@ -143,8 +182,8 @@ func (bk *books) price(inputTokens int64) (pricing.Price, bool) {
 	if bk.to.target.Provider == nil {
 		return pricing.Price{}, false
 	}
-	o := pricing.Options{ContextTokens: inputTokens, Region: bk.to.region(), Quality: bk.Wanted.Quality, Size: bk.Wanted.Size, Mode: bk.Wanted.Mode}
-	model := bk.to.model
+	o := pricing.Options{ContextTokens: inputTokens, Region: bk.to.region(), Quality: bk.Wanted.Quality, Size: bk.Wanted.Size, Mode: cmp.Or(bk.heard.mode, bk.Wanted.Mode)}
+	model := bk.modelOf()
 	if s := bk.to.saved; s != nil {
 		if own, ok := s.Prices[model]; ok {
 			return s.Adjust.Apply(own.Price(o)), true
@@ -159,8 +198,8 @@ func (bk *books) price(inputTokens int64) (pricing.Price, bool) {
 			p, ok = bk.Book.Price(bk.to.target.Provider.ID, as, o)
 		}
 	}
-	if !ok && bk.rec.Model != "" && bk.rec.Model != model {
-		p, ok = bk.Book.Price(bk.to.target.Provider.ID, bk.rec.Model, o)
+	if heard := bk.heardModel(); !ok && heard != "" && heard != model {
+		p, ok = bk.Book.Price(bk.to.target.Provider.ID, heard, o)
 	}
 	if ok && bk.to.saved != nil {
 		p = bk.to.saved.Adjust.Apply(p)
@@ -198,19 +237,12 @@ func (bk *books) boundOf() ledger.Bound {
 func (bk *books) options() *chat.Options {
 	bk.opts = chat.Options{
 		Strict: bk.strict(), IncludeUsage: bk.WantUsage, Model: bk.to.model, ID: bk.ULID,
-		Created: bk.Start.Unix(), ProviderName: bk.rec.Provider, Request: bk.decoded,
+		Created: bk.Start.Unix(), ProviderName: bk.to.names.provider, Request: bk.decoded,
 	}
 	if bk.to.dialect != nil {
 		bk.opts.Origin = bk.to.dialect.Name()
 	}
 	return &bk.opts
-}
-
-// noteMissed records what of the answer the client does not get.
-func (bk *books) noteMissed() {
-	if len(bk.loss.Missed) > 0 {
-		bk.rec.Losses = bk.loss.Paths()
-	}
 }
 
 // captureAnswer keeps what the client gets for the log, and counts it.
@@ -268,11 +300,12 @@ func (l *logbook) sealBodies(ctx context.Context) {
 		n := len(l.logBuf.B)
 		l.logBuf.B = appendHeaders(l.logBuf.B, l.Req.Header, l.Ask.Sensitive)
 		b.RequestHeaders = l.logBuf.B[n:]
+		in := l.In
 		if l.Route.Operation == provider.BatchesCreate {
-			l.In = managed.HideConfig(l.In)
+			in = managed.HideConfig(in)
 		}
-		b.Request = l.In[:min(len(l.In), maxLoggedBody)]
-		b.Cut = b.Cut || len(l.In) > maxLoggedBody
+		b.Request = in[:min(len(in), maxLoggedBody)]
+		b.Cut = b.Cut || len(in) > maxLoggedBody
 	} else {
 		b.Sent, b.SentHeaders = nil, nil
 	}

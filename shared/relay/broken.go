@@ -69,7 +69,7 @@ func (me *meters) chargeWhatCame(body []byte) {
 		u = me.estimate(m.OutputEstimate())
 	}
 	if m.Model != "" {
-		me.rec.Model = m.Model
+		me.heard.model = m.Model
 	}
 	u.Add(pricing.Requests, 1)
 	me.charge(u)

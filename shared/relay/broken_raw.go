@@ -32,9 +32,9 @@ func (me *meters) cutRaw(m *tail.Meter) (u pricing.Usage, ok bool) {
 		}
 	}
 	if got.Model != "" {
-		me.rec.Model = got.Model
+		me.heard.model = got.Model
 		if me.to.model == "" {
-			me.to.model = got.Model
+			me.heard.priced = got.Model
 		}
 	}
 	within := false
@@ -60,7 +60,7 @@ func (me *meters) rawConversation() chat.Provider {
 		}
 		return like.Client
 	}
-	if d := me.dialects[me.to.target.DialectOf(provider.Chat, me.to.model)]; d != nil {
+	if d := me.dialects[me.to.target.DialectOf(provider.Chat, me.modelOf())]; d != nil {
 		return d
 	}
 	return me.dialects[me.to.target.Provider.Dialect]

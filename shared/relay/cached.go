@@ -90,11 +90,11 @@ func (ca *answerCache) lookUp(leaf *route.Leaf, body []byte) (*cachedAnswer, err
 	}
 	ca.caching = &caching{rule: leaf.Cache, age: ca.Org.Settings.CacheAge(leaf.Cache.MaxAge), key: key, refresh: asked.One(ca.Req.Header, headerCacheRefresh) == "true"}
 	if ca.caching.refresh {
-		ca.rec.CacheStatus = cacheRefresh
+		ca.reused.status = cacheRefresh
 		ca.seek(leaf, q)
 		return nil, nil
 	}
-	ca.rec.CacheStatus = cacheMiss
+	ca.reused.status = cacheMiss
 	ctx, cancel := context.WithTimeout(ca.Ctx, ca.CacheTimes.LookUp)
 	defer cancel()
 	e, err := ca.Cache.Get(ctx, key, ca.caching.age)
@@ -102,15 +102,15 @@ func (ca *answerCache) lookUp(leaf *route.Leaf, body []byte) (*cachedAnswer, err
 		ca.Fail("cache look-up", err)
 	}
 	if a := ca.usable(e); a != nil {
-		ca.rec.CacheStatus = cacheHit
+		ca.reused.status = cacheHit
 		return a, nil
 	}
 	if !ca.seek(leaf, q) {
 		return nil, nil
 	}
-	ca.rec.CacheStatus = cacheSemanticMiss
+	ca.reused.status = cacheSemanticMiss
 	if a := ca.usable(ca.near(ctx)); a != nil {
-		ca.rec.CacheStatus = cacheSemanticHit
+		ca.reused.status = cacheSemanticHit
 		return a, nil
 	}
 	return nil, nil
@@ -160,7 +160,7 @@ func (ca *answerCache) answerURL() (string, error) {
 	case ca.to.local:
 		return "", nil
 	case ca.Route.Client == nil && ca.through():
-		u, err := ca.operationURL(ca.to.op, ca.ID)
+		u, err := ca.operationURL(ca.asks())
 		if err != nil {
 			return "", err
 		}
@@ -191,9 +191,9 @@ func (ca *answerCache) usable(e *cache.Entry) *cachedAnswer {
 // paid.
 func (s *sender) sendCached(a *cachedAnswer) error {
 	e := a.entry
-	s.rec.FinishReason, s.rec.CacheSaved, s.rec.Priced = e.Finish, e.Cost, true
+	s.heard.finish, s.reused.hit = e.Finish, e
 	if e.Model != "" {
-		s.rec.Model = e.Model
+		s.heard.model = e.Model
 	}
 	out := e.Body
 	h := s.w.Header()
@@ -234,7 +234,7 @@ func (ca *answerCache) keepAnswer(out []byte) {
 	if k == nil || !ca.whole(out) || ca.tellsSecret(out) {
 		return
 	}
-	e := &cache.Entry{Body: out, Provider: ca.rec.Provider, Model: ca.rec.Model, Finish: ca.rec.FinishReason}
+	e := &cache.Entry{Body: out, Provider: ca.to.names.provider, Model: ca.heardModel(), Finish: ca.heard.finish}
 	if n := len(ca.rec.Attempts); n > 0 {
 		e.Usage, e.Cost = ca.rec.Attempts[n-1].Usage, ca.rec.Attempts[n-1].Cost
 	}
@@ -258,7 +258,7 @@ func (ca *answerCache) whole(out []byte) bool {
 	if ca.Route.Client == nil {
 		return true
 	}
-	_, err := ca.Route.Client.DecodeResponse(out, &chat.Traits{Provider: ca.rec.Provider})
+	_, err := ca.Route.Client.DecodeResponse(out, &chat.Traits{Provider: ca.to.names.provider})
 	return err == nil
 }
 

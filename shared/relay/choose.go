@@ -31,6 +31,7 @@ type choice struct {
 	// contentType is that of the body that carrier made; "" is JSON.
 	contentType string
 	op          provider.Operation
+	names       names
 	lenient     bool
 	timeout     time.Duration
 	body        []byte // what the leaf's config makes of the client's; nil: nothing
@@ -38,12 +39,13 @@ type choice struct {
 	subjects    []*ledger.Subject // limits of the provider and of its integration
 }
 
+// names are what records and answers call a target.
+type names struct{ option, provider, slug, integration, model string }
+
 // choose makes a leaf of the route into a target.
 func (ch *chooser) choose(leaf *route.Leaf) error {
 	ch.to = choice{leaf: leaf, model: ch.Model, lenient: leaf.Lenient, timeout: leaf.Timeout, forward: leaf.Forward}
-	ch.rec.OptionIndex = leaf.Path
-	// What the target before was must not stand for this one.
-	ch.rec.Provider, ch.rec.ProviderSlug, ch.rec.IntegrationID, ch.rec.Model = "", "", "", ""
+	ch.to.names.option = leaf.Path
 	if ch.Ask.Timeout > 0 {
 		ch.to.timeout = ch.Ask.Timeout
 	}
@@ -69,8 +71,7 @@ func (ch *chooser) choose(leaf *route.Leaf) error {
 	if !ch.Rehearsing { // a rehearsal asks no token service and no catalogue
 		ch.to.target.Signer, ch.to.target.Trusting = ch.tokens, ch.Trusting
 	}
-	ch.rec.Provider = ch.to.target.Provider.ID
-	ch.rec.Model = ch.to.model
+	ch.to.names.provider, ch.to.names.model = ch.to.target.Provider.ID, ch.to.model
 	return ch.speak()
 }
 
@@ -117,7 +118,7 @@ func (ch *chooser) chooseSaved(slug string) error {
 			ch.to.target.CustomHeaders = m.Configurations.CustomHeaders
 		}
 	}
-	ch.rec.ProviderSlug, ch.rec.IntegrationID = s.Slug, s.IntegrationID
+	ch.to.names.slug, ch.to.names.integration = s.Slug, s.IntegrationID
 	return nil
 }
 

@@ -11,8 +11,8 @@ import (
 // fresh forgets what the target before left.
 func (ca *answerCache) fresh() {
 	ca.loss.Reset()
-	ca.rec.RetryCount = 0
-	ca.caching, ca.rec.CacheStatus = nil, cacheDisabled
+	ca.retries, ca.heard.model = 0, ""
+	ca.caching, ca.reused.status = nil, cacheDisabled
 }
 
 // prepare chooses the target of a leaf and makes the body for it.

@@ -25,8 +25,8 @@ func (x *exchanges) attempt(body []byte) answer {
 	// What the attempt is charged for while it runs is noted in it.
 	x.rec.Attempts = append(x.rec.Attempts, usage.Attempt{})
 	at := &x.rec.Attempts[len(x.rec.Attempts)-1]
-	at.Provider, at.ProviderSlug, at.Model = x.to.target.Provider.ID, x.rec.ProviderSlug, fault.Clip(x.to.model, inbound.MaxModel)
-	at.OptionIndex, at.Start = x.rec.OptionIndex, x.Since()
+	at.Provider, at.ProviderSlug, at.Model = x.to.target.Provider.ID, x.to.names.slug, fault.Clip(x.modelOf(), inbound.MaxModel)
+	at.OptionIndex, at.Start = x.to.names.option, x.Since()
 	a := x.exchange(body, at)
 	x.judge(&a, at)
 	return a
@@ -260,9 +260,17 @@ func (o *outbound) setBody(req *http.Request, body []byte) {
 	}
 }
 
+// asks is the part of the answer that is asked for: the first, or a further one.
+func (o *outbound) asks() part {
+	if o.part.further {
+		return o.part
+	}
+	return part{op: o.to.op, id: o.ID, query: o.Req.URL.RawQuery}
+}
+
 func (o *outbound) unifiedURL() (*url.URL, error) {
 	if o.Route.Shape != routes.Listing && o.Route.Client == nil && (o.Nameless() || o.through()) {
-		return o.operationURL(o.to.op, o.ID)
+		return o.operationURL(o.asks())
 	}
 	if s := o.to.saved; s != nil {
 		if u := s.KnownURL(o.to.op, o.to.model, o.Stream); u != nil {

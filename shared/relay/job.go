@@ -45,7 +45,6 @@ func (jc *jobCalls) exchangeJob(body []byte, at *usage.Attempt) answer {
 		}
 		return refusal(err)
 	}
-	jc.rec.Losses = jc.loss.Paths()
 	return answer{resp: &http.Response{
 		StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {got.Type}}, Body: got.Body, ContentLength: got.Length,
 	}}
@@ -53,8 +52,9 @@ func (jc *jobCalls) exchangeJob(body []byte, at *usage.Attempt) answer {
 
 // job is the operation for the target.
 func (jc *jobCalls) job(body []byte, at *usage.Attempt) (*chat.Job, error) {
+	part := jc.asks()
 	j := &chat.Job{
-		Operation: string(jc.to.op), ID: jc.ID, Query: url.Values{}, Model: jc.to.upstream, Request: jc.ULID, Now: jc.Start,
+		Operation: string(part.op), ID: part.id, Query: url.Values{}, Model: jc.to.upstream, Request: jc.ULID, Now: jc.Start,
 		ProviderName: jc.to.target.Provider.ID, Strict: jc.strict(), Loss: &jc.loss, Field: jc.to.target.Field,
 		Header: func(name string) string { return asked.One(jc.Req.Header, name) },
 		Talk:   jc.talk, Room: jc.rooms.Of(jc.Who.Scope),
@@ -63,7 +63,7 @@ func (jc *jobCalls) job(body []byte, at *usage.Attempt) (*chat.Job, error) {
 		},
 	}
 	if jc.Req.Method == http.MethodGet || jc.Req.Method == http.MethodDelete {
-		j.Query = jc.Req.URL.Query()
+		j.Query, _ = url.ParseQuery(part.query) // like URL.Query: what is wrong is left out
 	}
 	if jc.Form == nil {
 		j.Body = body

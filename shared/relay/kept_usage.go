@@ -61,7 +61,7 @@ func (me *meters) usedByRun(run []byte) (u pricing.Usage) {
 		return u
 	}
 	if got.Model != "" {
-		me.rec.Model, me.to.model = got.Model, got.Model
+		me.heard.model, me.heard.priced = got.Model, got.Model
 	}
 	return got.Usage
 }
@@ -102,9 +102,9 @@ func (s *sender) settleBatch(answer []byte) {
 		return
 	}
 	if b.Model != "" {
-		s.to.model, s.rec.Model = b.Model, b.Model
+		s.heard.model, s.heard.priced = b.Model, b.Model
 	}
-	s.Wanted.Mode = "batch"
+	s.heard.mode = "batch"
 	s.charge(b.Usage)
 	s.spend()
 }
@@ -122,9 +122,7 @@ func (s *sender) rowsUsage(id string, batch []byte) {
 		s.Fail("look for a batch's claim", err)
 		return
 	}
-	op, asked := s.to.op, s.ID
-	resp, err := s.again(provider.FilesContent, b.Output)
-	s.to.op, s.ID = op, asked
+	resp, err := s.again(part{op: provider.FilesContent, id: b.Output, query: s.Req.URL.RawQuery})
 	if err != nil {
 		s.Fail("usage of a batch", err)
 		return
@@ -168,10 +166,10 @@ func (me *meters) bookRows(used []chat.Meter) {
 	if len(used) == 0 {
 		return
 	}
-	me.Wanted.Mode = "batch"
+	me.heard.mode = "batch"
 	for _, m := range used {
 		if m.Model != "" {
-			me.to.model, me.rec.Model = m.Model, m.Model
+			me.heard.model, me.heard.priced = m.Model, m.Model
 		}
 		me.charge(m.Usage)
 	}

@@ -55,7 +55,7 @@ func (me *meters) usedByResponse(answer []byte) (u pricing.Usage) {
 	}
 	m := upstream.Passer(d).MeterResponse(answer)
 	if u = me.usedLater(m); u.Known() && m.Model != "" {
-		me.rec.Model, me.to.model = m.Model, m.Model
+		me.heard.model, me.heard.priced = m.Model, m.Model
 	}
 	return u
 }

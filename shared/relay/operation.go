@@ -29,10 +29,10 @@ func (tg *target) through() bool {
 }
 
 // operationURL is the address of an operation that is not bound to a model.
-func (tg *target) operationURL(op provider.Operation, id string) (*url.URL, error) {
-	query := ""
+func (tg *target) operationURL(of part) (*url.URL, error) {
+	op, id, query := of.op, of.id, ""
 	if tg.Req.Method == http.MethodGet || tg.Req.Method == http.MethodDelete {
-		query = tg.Req.URL.RawQuery
+		query = of.query
 	}
 	var raw string
 	var err error
@@ -92,7 +92,7 @@ func (tg *target) passes(resp *http.Response) bool {
 // not reported counts as was assumed before.
 func (me *meters) learnOperation(m chat.Meter) {
 	if m.Model != "" {
-		me.rec.Model = m.Model
+		me.heard.model = m.Model
 	}
 	u := m.Usage
 	if !u.Known() {

@@ -43,7 +43,7 @@ func (s *sender) sendPassed(resp *http.Response) error {
 		s.learnOperation(s.meter(nil))
 	}
 	if !whole {
-		s.rec.ErrorCode, s.rec.ErrorMessage = string(fault.InvalidProviderResponse), "the answer broke off"
+		s.failure = brokeOff()
 		s.broken = true // the client must see that the body is not whole
 		return nil
 	}
@@ -166,10 +166,7 @@ func (s *sender) nextPage(after string) ([]byte, error) {
 		name = "after_id"
 	}
 	q.Set(name, after)
-	old := s.Req.URL.RawQuery
-	s.Req.URL.RawQuery = q.Encode()
-	defer func() { s.Req.URL.RawQuery = old }()
-	resp, err := s.again(s.to.op, s.ID)
+	resp, err := s.again(part{op: s.to.op, id: s.ID, query: q.Encode()})
 	if err != nil {
 		return nil, err
 	}
@@ -183,9 +180,8 @@ func (s *sender) nextPage(after string) ([]byte, error) {
 
 // again calls the target once more in the same request, for what belongs to the
 // same answer.
-func (s *sender) again(op provider.Operation, id string) (*http.Response, error) {
-	s.to.op, s.ID = op, id
-	s.further = true
+func (s *sender) again(of part) (*http.Response, error) {
+	s.part, s.part.further = of, true
 	a := s.attempt(nil)
 	if a.fault != nil {
 		return nil, a.fault
@@ -239,7 +235,7 @@ func (s *sender) sendFiles(ids ...string) error {
 		if id == "" {
 			continue
 		}
-		resp, err := s.again(provider.FilesContent, id)
+		resp, err := s.again(part{op: provider.FilesContent, id: id, query: s.Req.URL.RawQuery})
 		if err != nil {
 			if !sent {
 				return err
@@ -262,7 +258,7 @@ func (s *sender) sendFiles(ids ...string) error {
 	}
 	s.learnOperation(s.meter(nil))
 	if !whole {
-		s.rec.ErrorCode, s.rec.ErrorMessage = string(fault.InvalidProviderResponse), "the answer broke off"
+		s.failure = brokeOff()
 		s.broken = true
 		return nil
 	}

@@ -33,8 +33,8 @@ func (p *plain) free() {
 
 // takesWhole tells whether an answer is read before it is chosen. What another
 // part of the answer is read for is not: the one that is being sent stands there.
-func (o *ownerWall) takesWhole(resp *http.Response) bool {
-	return o.Route.Shape != routes.Raw && o.Route.Shape != routes.Listing && o.Route.Operation != provider.BatchesOutput && !o.further && !o.passes(resp) && !o.filtered()
+func (o *outbound) takesWhole(resp *http.Response) bool {
+	return o.Route.Shape != routes.Raw && o.Route.Shape != routes.Listing && o.Route.Operation != provider.BatchesOutput && !o.part.further && !o.passes(resp) && !o.filtered()
 }
 
 // takePlain reads an answer whole, books it, and judges whether it is one.
@@ -202,7 +202,6 @@ func (pl *plains) encodePlain(enc *pooled.Buffer) error {
 	pl.keepReceived(p.buf.B)
 	missed := chat.MissedBy(pl.Route.Client, o, &pl.loss)
 	missed.Whole(p.translated)
-	pl.noteMissed()
 	enc.B = pl.Route.Client.EncodeResponse(enc.B, p.translated, o)
 	return nil
 }

@@ -15,12 +15,12 @@ func (me *meters) learnRaw(m *tail.Meter, status int) {
 	if status >= 200 && status < 300 {
 		got := me.meterRaw(m)
 		if got.Model != "" {
-			me.rec.Model = got.Model
+			me.heard.model = got.Model
 			if me.to.model == "" {
-				me.to.model = got.Model
+				me.heard.priced = got.Model
 			}
 		}
-		me.rec.FinishReason = got.Finish
+		me.heard.finish = got.Finish
 		var told bool
 		if u, told = me.usedRaw(m, got); !told || u.Known() && u == got.Usage {
 			if came, ok := me.cutRaw(m); ok {

@@ -61,7 +61,7 @@ func (me *meters) embedsUntold(m *tail.Meter) bool {
 // rawDialect reads what is passed through: that in which the provider serves the
 // model, or its usual one.
 func (me *meters) rawDialect() chat.Passer {
-	if d := me.dialects[me.to.target.DialectOf(provider.Chat, me.to.model)]; d != nil {
+	if d := me.dialects[me.to.target.DialectOf(provider.Chat, me.modelOf())]; d != nil {
 		return upstream.Passer(d)
 	}
 	return upstream.Passer(me.dialects[me.to.target.Provider.Dialect])

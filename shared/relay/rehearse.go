@@ -224,8 +224,8 @@ func (re rehearsal) imagineTarget(leaf *route.Leaf) rehearsedTarget {
 	err := re.imagineCall(leaf, &t)
 	if p := re.to.target.Provider; p != nil {
 		t.Provider, t.Model = p.ID, re.to.upstream
-		if re.rec.ProviderSlug != "" && re.to.saved != nil {
-			slug := re.rec.ProviderSlug
+		if re.to.names.slug != "" && re.to.saved != nil {
+			slug := re.to.names.slug
 			t.Slug = &slug
 		}
 	}

@@ -10,16 +10,6 @@ import (
 	"gateway/shared/usage"
 )
 
-// decided puts what the walk was decided on into the record, and tells other
-// processes what it has learned of targets so far.
-func (bk *books) decided() {
-	bk.rec.Draws = bk.Walker.Draws(bk.rec.Draws[:0])
-	bk.rec.Breakers = bk.Walker.Breakers(bk.rec.Breakers[:0])
-	bk.rec.Matches = bk.Walker.Matches(bk.rec.Matches[:0])
-	bk.rec.Skips = bk.Walker.Skips(bk.rec.Skips[:0])
-	bk.tellBreakers()
-}
-
 // tellBreakers tells other processes what the walk learned of targets.
 func (tg *target) tellBreakers() {
 	s := tg.BreakersOf

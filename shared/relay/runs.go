@@ -29,7 +29,7 @@ func (r *Relay) Room(sc store.Scope) managed.Room { return r.rooms.Own(sc) }
 
 // manage answers a request that no provider is asked for.
 func (mr *managedRuns) manage() error {
-	mr.rec.Provider = plan.OwnProvider
+	mr.to.names.provider = plan.OwnProvider
 	a, err := mr.managed()
 	if err != nil {
 		return err

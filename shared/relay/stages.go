@@ -4,10 +4,12 @@ import (
 	"net/http"
 	"time"
 
+	"gateway/shared/cache"
 	"gateway/shared/chat"
 	"gateway/shared/egress"
 	"gateway/shared/fault"
 	"gateway/shared/ledger"
+	"gateway/shared/provider"
 	"gateway/shared/relay/admitted"
 	"gateway/shared/relay/form"
 	"gateway/shared/relay/inbound"
@@ -54,7 +56,7 @@ type target struct {
 	decodedOwn      bool          // decoded is of the client's own body, not of an edited one
 	loss            chat.Loss
 	edited          wire.Walk // of a body that a config has changed
-	further         bool      // a further part of the answer that is being sent is read
+
 }
 
 // outbound is the request to a target: its body and what is known of its way out.
@@ -70,7 +72,16 @@ type outbound struct {
 	upload     *form.Upload      // the body that is streamed
 	sentHeader http.Header       // of the request that was sent last
 	patience   patience.Patience // of the attempt under way
+	part       part              // that is asked for after the answer has begun
 	waited     time.Duration     // for the provider
+}
+
+// part is what of an answer is asked for in a request of its own: a page of a list,
+// a file.
+type part struct {
+	op        provider.Operation
+	id, query string
+	further   bool // there has been another
 }
 
 // reply is what the client was sent.
@@ -87,6 +98,7 @@ type reply struct {
 	told      http.Header   // of the answer that is sent, or became an error
 	flushing  time.Duration // time that the gateway itself took while it was to wait for the provider
 	tail      []byte        // last bytes, held until the books are written
+	failure   *fault.Fault  // why the answer is no good one; nil: it is
 }
 
 // books are what is recorded of the request, and what it holds of limits until they
@@ -96,6 +108,9 @@ type books struct {
 	*outbound
 	*starMask
 	rec             usage.Record
+	heard           heard
+	reused          reused
+	retries         int   // of the target that was tried last
 	answered        int64 // bytes of the answer's body
 	bodies          usage.Bodies
 	admitted        *ledger.Admission
@@ -110,6 +125,19 @@ type books struct {
 	receivedBuf     *pooled.Buffer      // capture of the provider's answer
 	inBooks         bool
 	opts            chat.Options
+}
+
+// heard is what an answer says of itself.
+type heard struct {
+	model, finish string
+	priced        string // the model that it is charged as; "": the target's
+	mode          string // of its price; "": the request's
+}
+
+// reused is what the cache did.
+type reused struct {
+	status string
+	hit    *cache.Entry
 }
 
 // ownerWall keeps what workspaces made at a provider apart: see kept.Owners.
@@ -249,7 +277,7 @@ func (c *call) connect() {
 func (c *call) begin(r *Relay, w http.ResponseWriter, req *http.Request, rt *routes.Route) {
 	c.Arrive(r.doors, req, rt, &c.leased)
 	c.Relay, c.w = r, w
-	c.rec.CacheStatus = cacheDisabled
+	c.reused.status = cacheDisabled
 }
 
 // reset drops every reference, so that the pool keeps no request alive.
@@ -287,7 +315,7 @@ func (tg *target) strict() bool { return !tg.Ask.Lenient && !tg.to.lenient }
 func (c *call) refuse(err error) {
 	f := fault.From(err)
 	c.hideInFault(f)
-	c.rec.ErrorCode, c.rec.ErrorMessage = string(f.Code), recorded(f)
+	c.failure = f
 	if f.Status() >= 500 && f.Source != fault.SourceProvider {
 		c.Fail("request", f)
 	}

@@ -264,7 +264,6 @@ func (s *sender) closeStream(a *answer, err error) error {
 	m = a.meter()
 	if a.turn != nil {
 		s.remember(a.turn.dec.Signed())
-		s.noteMissed()
 	}
 	s.learn(m)
 	if err == nil && m.Err == nil {
@@ -282,7 +281,7 @@ func (s *sender) closeStream(a *answer, err error) error {
 	f.Source = fault.SourceProvider
 	s.hideInFault(f)
 	s.endFault = f
-	s.rec.ErrorCode, s.rec.ErrorMessage = string(f.Code), recorded(f)
+	s.failure = f
 	if a.turn != nil {
 		last = a.turn.enc.Error(last[:0], f)
 	} else if !a.filter.Passed() {

@@ -37,6 +37,11 @@ func secretHeader(name string) bool {
 
 func contains(list []string, s string) bool { return slices.Contains(list, s) }
 
+// brokeOff is what the books say of an answer that is cut.
+func brokeOff() *fault.Fault {
+	return fault.New(fault.InvalidProviderResponse, "", "the answer broke off")
+}
+
 // recorded is what the books keep of a refusal. Providers repeat prompts in their
 // errors, so of theirs only status, type and code are kept; the words stand in
 // the sealed bodies.

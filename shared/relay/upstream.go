@@ -24,7 +24,6 @@ func (rq *requests) upstreamBody() ([]byte, error) {
 		rq.roomToSend()
 		if !rq.to.leaf.Plain() {
 			rq.loss.Add("override_params", "a config does not change the fields of a form")
-			rq.rec.Losses = rq.loss.Paths()
 		}
 		return rq.formBody(), nil
 	}
@@ -70,7 +69,6 @@ func (rq *requests) carriedBody(src []byte) ([]byte, error) {
 	if rq.to.carrier.Name() == provider.AnthropicMessages {
 		rq.sendBuf.B, _ = adapt(&rq.to.target, rq.to.op, provider.AnthropicMessages, rq.to.model, rq.sendBuf.B)
 	}
-	rq.rec.Losses = rq.loss.Paths()
 	return rq.sendBuf.B, rq.loss.Err()
 }
 
@@ -137,7 +135,6 @@ func (rq *requests) spliced(src []byte) ([]byte, error) {
 	for _, name := range dropped {
 		rq.loss.Add(name, "the host refuses it")
 	}
-	rq.rec.Losses = rq.loss.Paths()
 	return adapted, rq.loss.Err()
 }
 
@@ -206,7 +203,6 @@ func (rq *requests) translated(src []byte) ([]byte, error) {
 	if err := rq.loss.Err(); err != nil {
 		return nil, err
 	}
-	rq.rec.Losses = rq.loss.Paths()
 	return rq.sendBuf.B, nil
 }
 

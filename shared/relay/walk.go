@@ -62,7 +62,7 @@ func (c *call) relay() error {
 		leaf, f := c.Walker.Next(outcome)
 		if f != nil {
 			last.drop()
-			c.decided()
+			c.tellBreakers()
 			return f
 		}
 		if leaf == nil {
@@ -72,7 +72,7 @@ func (c *call) relay() error {
 		last = c.try(leaf)
 		outcome = c.outcome(&last)
 	}
-	c.decided()
+	c.tellBreakers()
 	if last.resp == nil && last.fault == nil && last.cached == nil {
 		return fault.New(fault.InvalidConfig, "x-gateway-config", "No provider selected, please check the weights")
 	}
@@ -121,7 +121,7 @@ func (x *exchanges) attempts(leaf *route.Leaf, body []byte) answer {
 		}
 		tried := schedule.Count()
 		wait, again := schedule.Next(a.status(), a.header(), a.connectFailed(), x.Now())
-		x.rec.RetryCount = schedule.Count()
+		x.retries = schedule.Count()
 		if !again || x.bodySpent {
 			return a
 		}
