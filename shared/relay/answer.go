@@ -97,9 +97,9 @@ func (s *sender) send(a *answer) error {
 		return s.sendList(a.resp)
 	case s.Route.Operation == provider.BatchesOutput:
 		return s.sendOutput(a.resp)
-	case s.passes(a.resp):
+	case s.Passes(a.resp):
 		return s.sendPassed(a.resp)
-	case s.filtered():
+	case s.Filtered():
 		return s.sendHeld(a.resp)
 	case a.filter != nil || a.turn != nil:
 		return s.sendStream(a)
@@ -139,8 +139,8 @@ func (l *logbook) answerHeaders(from http.Header) {
 	}
 	passProviderHeaders(h, from)
 	l.hideInHead(h)
-	if !l.loss.Empty() && !l.strict() {
-		h.Set(asked.Translation, l.loss.Header())
+	if !l.Loss.Empty() && !l.Strict() {
+		h.Set(asked.Translation, l.Loss.Header())
 	}
 }
 
@@ -166,11 +166,11 @@ func (l *logbook) ownHeaders(h http.Header) {
 	set(asked.TraceID, l.Ask.TraceID)
 	set(headerRetryCount, strconv.Itoa(l.retries))
 	set(headerCacheStatus, l.reused.status)
-	if l.to.names.option != "" {
-		set(headerOptionIndex, l.to.names.option)
+	if l.To.Names.Option != "" {
+		set(headerOptionIndex, l.To.Names.Option)
 	}
-	if l.to.names.provider != "" {
-		set(asked.Provider, l.to.names.provider)
+	if l.To.Names.Provider != "" {
+		set(asked.Provider, l.To.Names.Provider)
 	}
 }
 
@@ -205,10 +205,10 @@ func (s *sender) sendFault(f *fault.Fault) {
 
 // sendRaw passes an answer through byte for byte, as it comes.
 func (s *sender) sendRaw(resp *http.Response) error {
-	if s.holds(resp) {
+	if s.Holds(resp) {
 		return s.sendHeld(resp)
 	}
-	watch := s.watch(resp)
+	watch := s.Watch(resp)
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		if err := s.hideRaw(resp); err != nil {
 			return err

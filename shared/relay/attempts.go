@@ -12,7 +12,7 @@ import (
 // that do not keep to the strict shape. An error of the only target that was
 // tried once stays as it is.
 func (l *logbook) withAttempts(body []byte) []byte {
-	if l.Walker == nil || l.strict() || len(body) == 0 || body[0] != '{' {
+	if l.Walker == nil || l.Strict() || len(body) == 0 || body[0] != '{' {
 		return body
 	}
 	refused, skips := 0, l.Walker.Skips(nil)

@@ -121,10 +121,10 @@ func (l *logbook) describeWalk() {
 
 // describeAnswer tells who was asked last and what came of it.
 func (l *logbook) describeAnswer() {
-	r, to := &l.rec, &l.to.names
-	r.OptionIndex, r.Provider, r.ProviderSlug, r.IntegrationID = to.option, to.provider, to.slug, to.integration
+	r, to := &l.rec, &l.To.Names
+	r.OptionIndex, r.Provider, r.ProviderSlug, r.IntegrationID = to.Option, to.Provider, to.Slug, to.Integration
 	r.Model, r.FinishReason = l.heardModel(), l.heard.finish
-	r.RetryCount, r.CacheStatus, r.Losses = l.retries, l.reused.status, l.loss.Paths()
+	r.RetryCount, r.CacheStatus, r.Losses = l.retries, l.reused.status, l.Loss.Paths()
 	if hit := l.reused.hit; hit != nil {
 		r.CacheSaved, r.Priced = hit.Cost, true
 	}
@@ -135,10 +135,10 @@ func (l *logbook) describeAnswer() {
 
 // heardModel is the model that answered, as it calls itself, else the one that was
 // asked.
-func (bk *books) heardModel() string { return cmp.Or(bk.heard.model, bk.to.names.model) }
+func (bk *books) heardModel() string { return cmp.Or(bk.heard.model, bk.To.Names.Model) }
 
 // modelOf is the model that an answer is charged as.
-func (bk *books) modelOf() string { return cmp.Or(bk.heard.priced, bk.to.model) }
+func (bk *books) modelOf() string { return cmp.Or(bk.heard.priced, bk.To.Model) }
 
 // describeRequest tells what the stages before the targets learned.
 func (l *logbook) describeRequest() {
@@ -179,12 +179,12 @@ func (bk *books) charge(u pricing.Usage) {
 // price finds what the target's model costs: the integration's own price before
 // the book's, with the integration's adjustments.
 func (bk *books) price(inputTokens int64) (pricing.Price, bool) {
-	if bk.to.target.Provider == nil {
+	if bk.To.Target.Provider == nil {
 		return pricing.Price{}, false
 	}
-	o := pricing.Options{ContextTokens: inputTokens, Region: bk.to.region(), Quality: bk.Wanted.Quality, Size: bk.Wanted.Size, Mode: cmp.Or(bk.heard.mode, bk.Wanted.Mode)}
+	o := pricing.Options{ContextTokens: inputTokens, Region: bk.To.Region(), Quality: bk.Wanted.Quality, Size: bk.Wanted.Size, Mode: cmp.Or(bk.heard.mode, bk.Wanted.Mode)}
 	model := bk.modelOf()
-	if s := bk.to.saved; s != nil {
+	if s := bk.To.Saved; s != nil {
 		if own, ok := s.Prices[model]; ok {
 			return s.Adjust.Apply(own.Price(o)), true
 		}
@@ -192,17 +192,17 @@ func (bk *books) price(inputTokens int64) (pricing.Price, bool) {
 			model = m.BaseModelSlug
 		}
 	}
-	p, ok := bk.Book.Price(bk.to.target.Provider.ID, model, o)
+	p, ok := bk.Book.Price(bk.To.Target.Provider.ID, model, o)
 	if !ok {
-		if as := bk.to.target.PricedAs(bk.Base, model); as != model {
-			p, ok = bk.Book.Price(bk.to.target.Provider.ID, as, o)
+		if as := bk.To.Target.PricedAs(bk.Base, model); as != model {
+			p, ok = bk.Book.Price(bk.To.Target.Provider.ID, as, o)
 		}
 	}
 	if heard := bk.heardModel(); !ok && heard != "" && heard != model {
-		p, ok = bk.Book.Price(bk.to.target.Provider.ID, heard, o)
+		p, ok = bk.Book.Price(bk.To.Target.Provider.ID, heard, o)
 	}
-	if ok && bk.to.saved != nil {
-		p = bk.to.saved.Adjust.Apply(p)
+	if ok && bk.To.Saved != nil {
+		p = bk.To.Saved.Adjust.Apply(p)
 	}
 	return p, ok
 }
@@ -214,7 +214,7 @@ const tokensOfAnImage = 4000
 // boundOf is the most that the request can cost at this target. A token is at
 // least one byte of the body.
 func (bk *books) boundOf() ledger.Bound {
-	in := int64(max(len(bk.In), len(bk.to.body)))
+	in := int64(max(len(bk.In), len(bk.To.Body)))
 	if bk.Form != nil {
 		in = bk.Form.Text()
 	} else if in == 0 {
@@ -236,11 +236,11 @@ func (bk *books) boundOf() ledger.Bound {
 // options are what the dialects write an answer with.
 func (bk *books) options() *chat.Options {
 	bk.opts = chat.Options{
-		Strict: bk.strict(), IncludeUsage: bk.WantUsage, Model: bk.to.model, ID: bk.ULID,
-		Created: bk.Start.Unix(), ProviderName: bk.to.names.provider, Request: bk.decoded,
+		Strict: bk.Strict(), IncludeUsage: bk.WantUsage, Model: bk.To.Model, ID: bk.ULID,
+		Created: bk.Start.Unix(), ProviderName: bk.To.Names.Provider, Request: bk.Decoded,
 	}
-	if bk.to.dialect != nil {
-		bk.opts.Origin = bk.to.dialect.Name()
+	if bk.To.Dialect != nil {
+		bk.opts.Origin = bk.To.Dialect.Name()
 	}
 	return &bk.opts
 }
@@ -269,17 +269,17 @@ func (l *logbook) keepReceived(p []byte) {
 // keepSent keeps what was sent where it differs from what came in. The body is
 // not copied: it stands until the next attempt, which is kept in its place.
 func (l *logbook) keepSent(h http.Header, body []byte) {
-	if !l.Logs() || len(body) == 0 || l.Route.Shape == routes.Raw || l.sameDialect() {
+	if !l.Logs() || len(body) == 0 || l.Route.Shape == routes.Raw || l.SameDialect() {
 		return
 	}
 	l.bodies.Sent = body[:min(len(body), maxLoggedBody)]
 	names := l.Ask.Sensitive
-	if len(l.to.target.CustomHeaders)+len(l.to.target.Credential.CustomHeaders) > 0 {
+	if len(l.To.Target.CustomHeaders)+len(l.To.Target.Credential.CustomHeaders) > 0 {
 		names = l.customNames(slices.Clone(names))
 	}
 	l.bodies.SentHeaders = appendHeaders(l.bodies.SentHeaders[:0], h, names)
 	var room [8]string
-	mask.Bytes(l.bodies.SentHeaders, l.to.target.Secrets(room[:0], false))
+	mask.Bytes(l.bodies.SentHeaders, l.To.Target.Secrets(room[:0], false))
 }
 
 // sealBodies puts the bodies that the log keeps into the record, sealed.

@@ -19,7 +19,7 @@ import (
 func (me *meters) unusable(err error, body []byte) error {
 	f := fault.From(err)
 	if f.Code == fault.InternalError {
-		f = fault.Newf(fault.InvalidProviderResponse, "", "Invalid response received from %s", me.to.target.Provider.ID).WithCause(err)
+		f = fault.Newf(fault.InvalidProviderResponse, "", "Invalid response received from %s", me.To.Target.Provider.ID).WithCause(err)
 	}
 	f.Source = fault.SourceProvider
 	mask.Bytes(body, me.secrets())
@@ -35,7 +35,7 @@ func (me *meters) brokenAnswer(err error, body []byte) error {
 	if errors.Is(err, pooled.ErrTooLarge) {
 		// It is not read for what it tells: that would take its memory twice.
 		me.charge(me.estimate(min(tokensOf(len(body)), me.OutBound)))
-		f := fault.Newf(fault.InvalidProviderResponse, "", "The answer of %s is larger than %d bytes", me.to.target.Provider.ID, int64(maxPlainAnswer))
+		f := fault.Newf(fault.InvalidProviderResponse, "", "The answer of %s is larger than %d bytes", me.To.Target.Provider.ID, int64(maxPlainAnswer))
 		f.Source = fault.SourceProvider
 		return f
 	}
@@ -43,7 +43,7 @@ func (me *meters) brokenAnswer(err error, body []byte) error {
 	if f := unreadableAnswer(err); f != nil {
 		return f
 	}
-	f := fault.Newf(fault.InvalidProviderResponse, "", "The answer of %s broke off", me.to.target.Provider.ID).WithCause(err)
+	f := fault.Newf(fault.InvalidProviderResponse, "", "The answer of %s broke off", me.To.Target.Provider.ID).WithCause(err)
 	f.Source = fault.SourceProvider
 	return f
 }
@@ -94,13 +94,13 @@ func (me *meters) whatCame(body []byte) (m chat.Meter, within, answered bool) {
 		within = within || aboutUsage(name)
 	}
 	begun := open != nil && len(mended) > len("{}")
-	d := me.to.dialect
+	d := me.To.Dialect
 	if d == nil {
 		d = me.Route.Client
 	}
 	switch {
-	case me.to.carrier != nil:
-		_, _, got, err := me.to.carrier.DecodeResponse(nil, mended, nil, me.carried())
+	case me.To.Carrier != nil:
+		_, _, got, err := me.To.Carrier.DecodeResponse(nil, mended, nil, me.Carried())
 		if err == nil || got.Usage.Known() {
 			m = got
 		}
@@ -112,7 +112,7 @@ func (me *meters) whatCame(body []byte) (m chat.Meter, within, answered bool) {
 		answered = begun && !saysError(mended)
 	default:
 		m = upstream.Passer(d).MeterResponse(mended)
-		r, err := d.DecodeResponse(mended, &me.to.traits)
+		r, err := d.DecodeResponse(mended, &me.To.Traits)
 		if err == nil {
 			got := r.Meter()
 			if m.OutputBytes = got.OutputBytes; !m.Usage.Known() {

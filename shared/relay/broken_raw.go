@@ -24,7 +24,7 @@ func (me *meters) cutRaw(m *tail.Meter) (u pricing.Usage, ok bool) {
 		return u, false
 	}
 	got := upstream.Passer(d).MeterResponse(mended)
-	r, err := d.DecodeResponse(mended, &me.to.traits)
+	r, err := d.DecodeResponse(mended, &me.To.Traits)
 	if err == nil {
 		told := r.Meter()
 		if got.OutputBytes = told.OutputBytes; !got.Usage.Known() {
@@ -33,7 +33,7 @@ func (me *meters) cutRaw(m *tail.Meter) (u pricing.Usage, ok bool) {
 	}
 	if got.Model != "" {
 		me.heard.model = got.Model
-		if me.to.model == "" {
+		if me.To.Model == "" {
 			me.heard.priced = got.Model
 		}
 	}
@@ -60,10 +60,10 @@ func (me *meters) rawConversation() chat.Provider {
 		}
 		return like.Client
 	}
-	if d := me.dialects[me.to.target.DialectOf(provider.Chat, me.modelOf())]; d != nil {
+	if d := me.dialects[me.To.Target.DialectOf(provider.Chat, me.modelOf())]; d != nil {
 		return d
 	}
-	return me.dialects[me.to.target.Provider.Dialect]
+	return me.dialects[me.To.Target.Provider.Dialect]
 }
 
 // madeWhole adds an estimate to usage within which an answer broke off.

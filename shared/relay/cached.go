@@ -121,7 +121,7 @@ func (ca *answerCache) mayCache(body []byte) bool {
 	if ca.Cache == nil || ca.Route.Shape != routes.Unified || ca.Req.Method != http.MethodPost || !cacheable[ca.Route.Endpoint] || len(body) == 0 {
 		return false
 	}
-	if ca.to.contentType != "" && ca.to.contentType != jsonType[0] {
+	if ca.To.ContentType != "" && ca.To.ContentType != jsonType[0] {
 		return false
 	}
 	if enforced := ca.Org.Settings.EnforceDebug; enforced != nil {
@@ -141,14 +141,14 @@ func (ca *answerCache) question(body []byte) (*cache.Question, error) {
 		return nil, err
 	}
 	q := &cache.Question{
-		Scope: ca.Who.Scope, Operation: ca.Route.Endpoint, Lenient: !ca.strict(),
-		Provider: ca.to.target.Provider.ID, Model: ca.to.model, URL: url, Metadata: ca.Metadata, Namespace: namespace, Body: body,
+		Scope: ca.Who.Scope, Operation: ca.Route.Endpoint, Lenient: !ca.Strict(),
+		Provider: ca.To.Target.Provider.ID, Model: ca.To.Model, URL: url, Metadata: ca.Metadata, Namespace: namespace, Body: body,
 	}
 	if ca.Route.Client != nil {
 		q.Dialect = ca.Route.Client.Name()
 	}
-	if ca.to.saved != nil {
-		q.Saved = ca.to.saved.ID
+	if ca.To.Saved != nil {
+		q.Saved = ca.To.Saved.ID
 	}
 	return q, nil
 }
@@ -157,16 +157,16 @@ func (ca *answerCache) question(body []byte) (*cache.Question, error) {
 // another one. What the gateway answers itself comes from nowhere.
 func (ca *answerCache) answerURL() (string, error) {
 	switch {
-	case ca.to.local:
+	case ca.To.Local:
 		return "", nil
-	case ca.Route.Client == nil && ca.through():
-		u, err := ca.operationURL(ca.asks())
+	case ca.Route.Client == nil && ca.Through():
+		u, err := ca.OperationURL(ca.asks())
 		if err != nil {
 			return "", err
 		}
 		return u.String(), nil
 	}
-	return ca.to.target.URL(ca.to.op, ca.to.model, false)
+	return ca.To.Target.URL(ca.To.Op, ca.To.Model, false)
 }
 
 // usable makes a kept answer ready to be sent; nil when there is none, or when it
@@ -234,7 +234,7 @@ func (ca *answerCache) keepAnswer(out []byte) {
 	if k == nil || !ca.whole(out) || ca.tellsSecret(out) {
 		return
 	}
-	e := &cache.Entry{Body: out, Provider: ca.to.names.provider, Model: ca.heardModel(), Finish: ca.heard.finish}
+	e := &cache.Entry{Body: out, Provider: ca.To.Names.Provider, Model: ca.heardModel(), Finish: ca.heard.finish}
 	if n := len(ca.rec.Attempts); n > 0 {
 		e.Usage, e.Cost = ca.rec.Attempts[n-1].Usage, ca.rec.Attempts[n-1].Cost
 	}
@@ -258,7 +258,7 @@ func (ca *answerCache) whole(out []byte) bool {
 	if ca.Route.Client == nil {
 		return true
 	}
-	_, err := ca.Route.Client.DecodeResponse(out, &chat.Traits{Provider: ca.to.names.provider})
+	_, err := ca.Route.Client.DecodeResponse(out, &chat.Traits{Provider: ca.To.Names.Provider})
 	return err == nil
 }
 
@@ -285,11 +285,11 @@ func (ca *answerCache) gather(a *answer) {
 	}
 	g := &gathering{}
 	if a.turn != nil {
-		g.hidden = ca.decoded != nil && ca.decoded.HiddenAnswer
+		g.hidden = ca.Decoded != nil && ca.Decoded.HiddenAnswer
 		a.turn.gather = g
 		return
 	}
-	g.dec = ca.Route.Client.NewStreamDecoder(&ca.to.traits)
+	g.dec = ca.Route.Client.NewStreamDecoder(&ca.To.Traits)
 	g.parser = new(wire.SSEParser)
 	if framed, ok := g.dec.(chat.Framed); ok {
 		g.parser = framed.Parser()

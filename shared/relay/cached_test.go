@@ -44,7 +44,7 @@ func TestWhatMayBeCached(t *testing.T) {
 		"pass-through":           {"chatComplete", func(c *call) { c.Route.Shape = routes.Raw }, false},
 		"a list":                 {"chatComplete", func(c *call) { c.Route.Shape = routes.Listing }, false},
 		"GET":                    {"chatComplete", func(c *call) { c.Req.Method = http.MethodGet }, false},
-		"a form":                 {"chatComplete", func(c *call) { c.to.contentType = "multipart/form-data; boundary=b" }, false},
+		"a form":                 {"chatComplete", func(c *call) { c.To.ContentType = "multipart/form-data; boundary=b" }, false},
 		"no cache":               {"chatComplete", func(c *call) { c.Cache = nil }, false},
 		"debug off":              {"chatComplete", func(c *call) { c.Ask.NoBodies = true }, false},
 		"debug enforced":         {"chatComplete", func(c *call) { c.Ask.NoBodies, c.Org.Settings.EnforceDebug = true, &yes }, true},

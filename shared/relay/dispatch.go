@@ -10,17 +10,14 @@ import (
 
 // fresh forgets what the target before left.
 func (ca *answerCache) fresh() {
-	ca.loss.Reset()
+	ca.Loss.Reset()
 	ca.retries, ca.heard.model = 0, ""
 	ca.caching, ca.reused.status = nil, cacheDisabled
 }
 
 // prepare chooses the target of a leaf and makes the body for it.
 func (rq *requests) prepare(leaf *route.Leaf) ([]byte, error) {
-	if err := rq.choose(leaf); err != nil {
-		return nil, err
-	}
-	if err := rq.effective(); err != nil {
+	if err := rq.Choose(leaf); err != nil {
 		return nil, err
 	}
 	if err := rq.guardInput(leaf); err != nil {

@@ -16,7 +16,7 @@ const (
 // missing.
 func (me *meters) used(m chat.Meter) pricing.Usage {
 	if me.makesLater() {
-		return me.usedLater(m)
+		return me.UsedLater(m)
 	}
 	u := m.Usage
 	if !u.Known() {
@@ -51,7 +51,7 @@ func (me *meters) estimate(output int64) pricing.Usage {
 // estimateInput counts the text of a conversation, a token for four bytes and
 // four for each message; other bodies count as they are.
 func (me *meters) estimateInput() int64 {
-	r := me.decoded
+	r := me.Decoded
 	if r == nil && me.Route.Client != nil {
 		r, _ = me.Route.Client.DecodeRequest(me.In) // a body that was answered can be read
 	}

@@ -2,7 +2,6 @@ package relay
 
 import (
 	"errors"
-	"net"
 	"net/http"
 	"net/url"
 	"sync"
@@ -13,6 +12,7 @@ import (
 	"gateway/shared/fault"
 	"gateway/shared/provider"
 	"gateway/shared/relay/asked"
+	"gateway/shared/relay/chosen"
 	"gateway/shared/relay/inbound"
 	"gateway/shared/relay/pooled"
 	"gateway/shared/relay/routes"
@@ -25,8 +25,8 @@ func (x *exchanges) attempt(body []byte) answer {
 	// What the attempt is charged for while it runs is noted in it.
 	x.rec.Attempts = append(x.rec.Attempts, usage.Attempt{})
 	at := &x.rec.Attempts[len(x.rec.Attempts)-1]
-	at.Provider, at.ProviderSlug, at.Model = x.to.target.Provider.ID, x.to.names.slug, fault.Clip(x.modelOf(), inbound.MaxModel)
-	at.OptionIndex, at.Start = x.to.names.option, x.Since()
+	at.Provider, at.ProviderSlug, at.Model = x.To.Target.Provider.ID, x.To.Names.Slug, fault.Clip(x.modelOf(), inbound.MaxModel)
+	at.OptionIndex, at.Start = x.To.Names.Option, x.Since()
 	a := x.exchange(body, at)
 	x.judge(&a, at)
 	return a
@@ -48,7 +48,7 @@ func (bk *books) judge(a *answer, at *usage.Attempt) {
 
 // exchange sends the request and judges the head of the answer.
 func (x *exchanges) exchange(body []byte, at *usage.Attempt) answer {
-	if x.to.jobs != nil {
+	if x.To.Jobs != nil {
 		return x.exchangeJob(body, at)
 	}
 	req, err := x.upstreamRequest(body)
@@ -71,7 +71,7 @@ func (x *exchanges) exchange(body []byte, at *usage.Attempt) answer {
 		if f := patience.Late(); f != nil {
 			return refusal(f)
 		}
-		return refusal(x.unreachable(err))
+		return refusal(x.Unreachable(err))
 	}
 	at.RequestID = requestID(resp.Header)
 	if x.Route.Shape != routes.Raw && (resp.StatusCode < 200 || resp.StatusCode > 299) {
@@ -109,10 +109,10 @@ func (st *streams) startStream(resp *http.Response) answer {
 	if err := egress.Inflate(resp, 0); err != nil {
 		return refusal(unreadableAnswer(err))
 	}
-	if st.sameDialect() {
-		a.filter = st.Route.Client.NewStreamFilter(&chat.FilterOptions{Strict: st.strict(), IncludeUsage: st.WantUsage, Injected: st.injected})
+	if st.SameDialect() {
+		a.filter = st.Route.Client.NewStreamFilter(&chat.FilterOptions{Strict: st.Strict(), IncludeUsage: st.WantUsage, Injected: st.injected})
 	} else {
-		st.startTurn(a, chat.Promised(st.decoded, st.to.dialect.NewStreamDecoder(&st.to.traits)), st.options())
+		st.startTurn(a, chat.Promised(st.Decoded, st.To.Dialect.NewStreamDecoder(&st.To.Traits)), st.options())
 	}
 	st.gather(a)
 	st.open(a)
@@ -121,26 +121,11 @@ func (st *streams) startStream(resp *http.Response) answer {
 
 // startTurn begins to translate what dec reads for the client.
 func (st *streams) startTurn(a *answer, dec chat.StreamDecoder, o *chat.Options) {
-	a.turn = newTurn(dec, st.Route.Client, o, &st.loss)
+	a.turn = newTurn(dec, st.Route.Client, o, &st.Loss)
 	if st.turnBuf == nil {
 		st.turnBuf = pooled.For(2 * streamChunk)
 	}
 	a.turn.out = st.turnBuf.B
-}
-
-// unreachable says that no answer came.
-func (tg *target) unreachable(err error) *fault.Fault {
-	if egress.Refused(err) {
-		return fault.From(err)
-	}
-	why := "did not answer"
-	var dns *net.DNSError
-	if errors.As(err, &dns) {
-		why = "has an address that cannot be resolved"
-	}
-	f := fault.Newf(fault.ProviderUnreachable, "", "The provider %s %s", tg.to.target.Provider.ID, why).WithCause(err)
-	f.Source = fault.SourceProvider
-	return f
 }
 
 // providerRefused reads a provider's error answer.
@@ -156,12 +141,12 @@ func (x *exchanges) providerRefused(resp *http.Response) answer {
 	var f *fault.Fault
 	switch {
 	case err != nil && !errors.Is(err, pooled.ErrTooLarge):
-		f = fault.Newf(fault.InvalidProviderResponse, "", "The answer of %s broke off", x.to.target.Provider.ID).WithCause(err)
+		f = fault.Newf(fault.InvalidProviderResponse, "", "The answer of %s broke off", x.To.Target.Provider.ID).WithCause(err)
 		f = chat.Told(f, resp.StatusCode, resp.Header) // its status came
-	case x.to.carrier != nil:
-		f = x.to.carrier.DecodeError(resp.StatusCode, resp.Header, buf.B)
-	case x.to.dialect != nil:
-		f = x.to.dialect.DecodeError(resp.StatusCode, resp.Header, buf.B)
+	case x.To.Carrier != nil:
+		f = x.To.Carrier.DecodeError(resp.StatusCode, resp.Header, buf.B)
+	case x.To.Dialect != nil:
+		f = x.To.Dialect.DecodeError(resp.StatusCode, resp.Header, buf.B)
 	default:
 		f = x.errorDialect().DecodeError(resp.StatusCode, resp.Header, buf.B)
 	}
@@ -198,25 +183,25 @@ func (rq *requests) upstreamRequest(body []byte) (*http.Request, error) {
 		switch {
 		case rq.Form != nil:
 			h["Content-Type"] = rq.Req.Header["Content-Type"][:1:1]
-		case rq.to.contentType != "":
-			h["Content-Type"] = []string{rq.to.contentType}
+		case rq.To.ContentType != "":
+			h["Content-Type"] = []string{rq.To.ContentType}
 		case len(body) > 0:
 			h["Content-Type"] = jsonType
 		}
 		h["Accept"] = acceptJSON
-		if (rq.Route.Binary || rq.Route.Media) && rq.to.carrier == nil {
+		if (rq.Route.Binary || rq.Route.Media) && rq.To.Carrier == nil {
 			h["Accept"] = acceptAll
 		}
 		if rq.Stream {
 			h["Accept"] = acceptStream
 		}
 	}
-	for _, name := range rq.to.forward {
+	for _, name := range rq.To.Forward {
 		if v, ok := rq.Req.Header[name]; ok && egress.Forwardable(name) && !(name == "Authorization" && rq.KeyInAuth) && !rq.HoldsKey(name) {
 			h[name] = v
 		}
 	}
-	for k, v := range rq.to.target.CustomHeaders {
+	for k, v := range rq.To.Target.CustomHeaders {
 		if egress.Forwardable(k) {
 			h.Set(k, v)
 		}
@@ -226,7 +211,7 @@ func (rq *requests) upstreamRequest(body []byte) (*http.Request, error) {
 	if rq.Rehearsing {
 		return req, nil // no token is asked for
 	}
-	if err := rq.to.target.Authorize(rq.Ctx, req, body); err != nil {
+	if err := rq.To.Target.Authorize(rq.Ctx, req, body); err != nil {
 		return nil, err
 	}
 	h["User-Agent"] = userAgent
@@ -260,39 +245,47 @@ func (o *outbound) setBody(req *http.Request, body []byte) {
 	}
 }
 
+// out is the way to the target.
+func (o *outbound) out() http.RoundTripper {
+	if o.AtOwnHost() {
+		return o.Trusting
+	}
+	return o.Transport
+}
+
 // asks is the part of the answer that is asked for: the first, or a further one.
-func (o *outbound) asks() part {
-	if o.part.further {
+func (o *outbound) asks() chosen.Part {
+	if o.part.Further {
 		return o.part
 	}
-	return part{op: o.to.op, id: o.ID, query: o.Req.URL.RawQuery}
+	return chosen.Part{Op: o.To.Op, ID: o.ID, Query: o.Req.URL.RawQuery}
 }
 
 func (o *outbound) unifiedURL() (*url.URL, error) {
-	if o.Route.Shape != routes.Listing && o.Route.Client == nil && (o.Nameless() || o.through()) {
-		return o.operationURL(o.asks())
+	if o.Route.Shape != routes.Listing && o.Route.Client == nil && (o.Nameless() || o.Through()) {
+		return o.OperationURL(o.asks())
 	}
-	if s := o.to.saved; s != nil {
-		if u := s.KnownURL(o.to.op, o.to.model, o.Stream); u != nil {
+	if s := o.To.Saved; s != nil {
+		if u := s.KnownURL(o.To.Op, o.To.Model, o.Stream); u != nil {
 			return u, nil
 		}
 	}
 	var raw string
 	var err error
-	if o.Route.Shape == routes.Listing && !o.to.target.Provider.Serves(o.to.op) {
-		raw, err = o.to.target.PassthroughURL("/models", "")
+	if o.Route.Shape == routes.Listing && !o.To.Target.Provider.Serves(o.To.Op) {
+		raw, err = o.To.Target.PassthroughURL("/models", "")
 	} else {
-		raw, err = o.to.target.URL(o.to.op, o.to.model, o.Stream)
+		raw, err = o.To.Target.URL(o.To.Op, o.To.Model, o.Stream)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if o.to.saved == nil {
+	if o.To.Saved == nil {
 		return o.urls.exact(raw)
 	}
 	u, err := provider.ExactURL(raw)
-	if err == nil && o.to.saved.Allows(o.to.model) == nil {
-		o.to.saved.KeepURL(o.to.op, o.to.model, o.Stream, u)
+	if err == nil && o.To.Saved.Allows(o.To.Model) == nil {
+		o.To.Saved.KeepURL(o.To.Op, o.To.Model, o.Stream, u)
 	}
 	return u, err
 }
@@ -319,7 +312,7 @@ func (e *exactURLs) exact(raw string) (*url.URL, error) {
 }
 
 func (o *outbound) rawURL() (*url.URL, error) {
-	raw, err := o.to.target.PassthroughURL(o.RawPath(), o.Req.URL.RawQuery)
+	raw, err := o.To.Target.PassthroughURL(o.RawPath(), o.asks().Query)
 	if err != nil {
 		return nil, err
 	}

@@ -8,7 +8,7 @@ import (
 // guardInput is where the guardrails before a target judge what it is to be sent.
 // None are known here: a config that asks for some is refused, so that nobody is
 // served without the checks that were asked for.
-func (tg *target) guardInput(leaf *route.Leaf) error {
+func (rq *requests) guardInput(leaf *route.Leaf) error {
 	if len(leaf.Input)+len(leaf.Output) == 0 {
 		return nil
 	}

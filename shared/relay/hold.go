@@ -18,14 +18,14 @@ func (bk *books) limitTarget() error {
 }
 
 func (bk *books) countTarget() error {
-	if rates := withRates(bk.to.subjects); len(rates) > 0 {
+	if rates := withRates(bk.To.Subjects); len(rates) > 0 {
 		admitted, err := bk.Ledger.Admit(bk.Ctx, rates)
 		if err != nil {
 			return err
 		}
 		bk.admittedTargets = append(bk.admittedTargets, admitted)
 	}
-	if bk.Route.Free || bk.costsNothing() {
+	if bk.Route.Free || bk.CostsNothing() {
 		return nil
 	}
 	own, its := bk.budgeted()
@@ -145,7 +145,7 @@ func (bk *books) budgeted() (own, its []*ledger.Subject) {
 			own = append(own, s)
 		}
 	}
-	for _, s := range bk.to.subjects {
+	for _, s := range bk.To.Subjects {
 		if len(s.Budgets) > 0 {
 			its = append(its, s)
 		}

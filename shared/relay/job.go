@@ -12,6 +12,7 @@ import (
 	"gateway/shared/fault"
 	"gateway/shared/provider"
 	"gateway/shared/relay/asked"
+	"gateway/shared/relay/chosen"
 	"gateway/shared/relay/form"
 	"gateway/shared/relay/pooled"
 	"gateway/shared/usage"
@@ -29,7 +30,7 @@ func (jc *jobCalls) exchangeJob(body []byte, at *usage.Attempt) answer {
 	if err != nil {
 		return refusal(err)
 	}
-	got, err := jc.to.jobs.Do(ctx, j)
+	got, err := jc.To.Jobs.Do(ctx, j)
 	patience := &jc.patience
 	if err == nil && !patience.HeadCame() {
 		_ = got.Body.Close()
@@ -54,8 +55,8 @@ func (jc *jobCalls) exchangeJob(body []byte, at *usage.Attempt) answer {
 func (jc *jobCalls) job(body []byte, at *usage.Attempt) (*chat.Job, error) {
 	part := jc.asks()
 	j := &chat.Job{
-		Operation: string(part.op), ID: part.id, Query: url.Values{}, Model: jc.to.upstream, Request: jc.ULID, Now: jc.Start,
-		ProviderName: jc.to.target.Provider.ID, Strict: jc.strict(), Loss: &jc.loss, Field: jc.to.target.Field,
+		Operation: string(part.Op), ID: part.ID, Query: url.Values{}, Model: jc.To.Upstream, Request: jc.ULID, Now: jc.Start,
+		ProviderName: jc.To.Target.Provider.ID, Strict: jc.Strict(), Loss: &jc.Loss, Field: jc.To.Target.Field,
 		Header: func(name string) string { return asked.One(jc.Req.Header, name) },
 		Talk:   jc.talk, Room: jc.rooms.Of(jc.Who.Scope),
 		Call: func(ctx context.Context, call *chat.JobCall) (*http.Response, error) {
@@ -63,7 +64,7 @@ func (jc *jobCalls) job(body []byte, at *usage.Attempt) (*chat.Job, error) {
 		},
 	}
 	if jc.Req.Method == http.MethodGet || jc.Req.Method == http.MethodDelete {
-		j.Query, _ = url.ParseQuery(part.query) // like URL.Query: what is wrong is left out
+		j.Query, _ = url.ParseQuery(part.Query) // like URL.Query: what is wrong is left out
 	}
 	if jc.Form == nil {
 		j.Body = body
@@ -102,37 +103,37 @@ func (o *outbound) formFault(err error) error {
 func (jc *jobCalls) talk(client, model string) (*chat.Talk, error) {
 	if rest, ok := strings.CutPrefix(model, "@"); ok {
 		slug, name, _ := strings.Cut(rest, "/")
-		if jc.to.saved == nil || slug != jc.to.saved.Slug || name == "" {
+		if jc.To.Saved == nil || slug != jc.To.Saved.Slug || name == "" {
 			return nil, fault.Invalid("model", "model must be one of the provider that runs the batch")
 		}
 		model = name
 	}
-	if jc.to.saved != nil && jc.to.op == provider.BatchesCreate {
-		if err := jc.to.saved.Allows(model); err != nil {
+	if jc.To.Saved != nil && jc.To.Op == provider.BatchesCreate {
+		if err := jc.To.Saved.Allows(model); err != nil {
 			return nil, err
 		}
 	}
-	talk := &chat.Talk{Model: jc.to.target.UpstreamModel(model)}
+	talk := &chat.Talk{Model: jc.To.Target.UpstreamModel(model)}
 	talk.Client, _ = jc.dialects[client].(chat.Client)
 	op, known := talkOperations[client]
 	if !known {
-		return nil, unsupported(client, jc.to.target.Provider)
+		return nil, chosen.Unsupported(client, jc.To.Target.Provider)
 	}
 	ok := false
 	if op == provider.Embeddings {
-		name := jc.to.target.DialectOf(op, model)
-		talk.Adapt = func(body []byte) ([]byte, []string) { return adapt(&jc.to.target, op, name, model, body) }
+		name := jc.To.Target.DialectOf(op, model)
+		talk.Adapt = func(body []byte) ([]byte, []string) { return adapt(&jc.To.Target, op, name, model, body) }
 		if talk.Translator, ok = jc.carriers[name]; name == provider.OpenAI {
 			ok = true
 		}
-	} else if name, spoken, found := jc.to.target.Speaks(op, client, model); found && talk.Client != nil {
+	} else if name, spoken, found := jc.To.Target.Speaks(op, client, model); found && talk.Client != nil {
 		talk.Provider, ok = jc.dialects[name]
-		talk.Adapt = func(body []byte) ([]byte, []string) { return adapt(&jc.to.target, spoken, name, model, body) }
+		talk.Adapt = func(body []byte) ([]byte, []string) { return adapt(&jc.To.Target, spoken, name, model, body) }
 	}
 	if !ok {
-		return nil, unsupported(client, jc.to.target.Provider)
+		return nil, chosen.Unsupported(client, jc.To.Target.Provider)
 	}
-	traits := jc.to.target.TraitsFor(jc.Ctx, model)
+	traits := jc.To.Target.TraitsFor(jc.Ctx, model)
 	talk.Traits = &traits
 	return talk, nil
 }
@@ -147,7 +148,7 @@ var talkOperations = map[string]provider.Operation{
 
 // callJob sends one request of an operation.
 func (jc *jobCalls) callJob(ctx context.Context, call *chat.JobCall, at *usage.Attempt) (*http.Response, error) {
-	target := jc.to.target
+	target := jc.To.Target
 	var raw string
 	var err error
 	switch {
@@ -199,13 +200,13 @@ func (jc *jobCalls) callJob(ctx context.Context, call *chat.JobCall, at *usage.A
 	jc.sentHeader = req.Header
 	t := jc.Now()
 	out := jc.out()
-	if call.URL != "" && !jc.ownHost(call.URL) {
+	if call.URL != "" && !jc.OwnHost(call.URL) {
 		out = jc.Transport
 	}
 	resp, err := out.RoundTrip(req)
 	jc.waited += jc.Now().Sub(t)
 	if err != nil {
-		return nil, jc.unreachable(err)
+		return nil, jc.Unreachable(err)
 	}
 	at.RequestID = requestID(resp.Header)
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
@@ -223,13 +224,13 @@ func (jc *jobCalls) checkGiven(raw string) error {
 	u, err := url.Parse(raw)
 	if err == nil {
 		policy := jc.Egress
-		if !jc.ownHost(raw) {
+		if !jc.OwnHost(raw) {
 			policy = policy.WithoutTrusted()
 		}
 		_, err = policy.CheckURL(strings.ToLower(u.Scheme)+"://"+u.Host+"/", "")
 	}
 	if err != nil {
-		f := fault.Newf(fault.InvalidProviderResponse, "", "%s gave an address that cannot be called", jc.to.target.Provider.ID)
+		f := fault.Newf(fault.InvalidProviderResponse, "", "%s gave an address that cannot be called", jc.To.Target.Provider.ID)
 		f.Source = fault.SourceProvider
 		return f
 	}
@@ -243,12 +244,12 @@ func (jc *jobCalls) jobRefused(resp *http.Response) *fault.Fault {
 	err := jc.readWhole(buf, resp, maxErrorAnswer)
 	_ = resp.Body.Close()
 	if err != nil && len(buf.B) == 0 {
-		f := fault.Newf(fault.InvalidProviderResponse, "", "The answer of %s broke off", jc.to.target.Provider.ID).WithCause(err)
+		f := fault.Newf(fault.InvalidProviderResponse, "", "The answer of %s broke off", jc.To.Target.Provider.ID).WithCause(err)
 		return chat.Told(f, resp.StatusCode, resp.Header)
 	}
 	jc.hideRefusal(resp.Header, buf.B)
 	jc.keepReceived(buf.B)
-	f := jc.to.jobs.DecodeError(resp.StatusCode, resp.Header, buf.B)
+	f := jc.To.Jobs.DecodeError(resp.StatusCode, resp.Header, buf.B)
 	f.Source = fault.SourceProvider
 	return f
 }

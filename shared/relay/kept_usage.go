@@ -8,25 +8,10 @@ import (
 	"gateway/shared/ledger"
 	"gateway/shared/pricing"
 	"gateway/shared/provider"
+	"gateway/shared/relay/chosen"
 	"gateway/shared/relay/kept"
-	"gateway/shared/relay/routes"
 	"gateway/shared/relay/tail"
-	"gateway/shared/store"
 )
-
-// costsNothing tells whether what is passed through to things that a provider
-// keeps cannot cost anything. Then no budget asks for its price.
-func (tg *target) costsNothing() bool {
-	if tg.Route.Shape != routes.Raw {
-		return false
-	}
-	s := tg.KeptPath()
-	if s.Collection == "" {
-		return false
-	}
-	p := tg.to.target.Provider
-	return s.Free(tg.Req.Method, tg.RawPath(), p != nil && p.Serves(provider.ResponsesCreate))
-}
 
 // usedRaw is what a passed-through answer is charged. told: nothing is to be
 // estimated. A run of a thread is made by the provider in its own time; it is
@@ -42,9 +27,9 @@ func (me *meters) usedRaw(m *tail.Meter, got chat.Meter) (u pricing.Usage, told 
 		return me.usedByResponse(m.Kept), true
 	}
 	if me.makesLater() {
-		return me.usedLater(got), true
+		return me.UsedLater(got), true
 	}
-	if me.costsNothing() {
+	if me.CostsNothing() {
 		return u, true
 	}
 	return got.Usage, got.Usage.Known()
@@ -57,7 +42,7 @@ func (me *meters) usedByRun(run []byte) (u pricing.Usage) {
 		return u
 	}
 	got := me.rawDialect().MeterResponse(run)
-	if !got.Usage.Known() || !me.claimBooking(id) {
+	if !got.Usage.Known() || !me.ClaimBooking(id) {
 		return u
 	}
 	if got.Model != "" {
@@ -84,21 +69,21 @@ func lastRun(m *tail.Meter) []byte {
 // sees it. The rows of a batch run at the provider, long after it was created,
 // so its cost comes to no request of their own.
 func (s *sender) settleBatch(answer []byte) {
-	if s.Route.Operation != provider.BatchesGet && s.Route.Operation != provider.BatchesOutput || s.to.saved == nil || s.errorDialect() == nil {
+	if s.Route.Operation != provider.BatchesGet && s.Route.Operation != provider.BatchesOutput || s.To.Saved == nil || s.errorDialect() == nil {
 		return
 	}
 	b, ok := kept.EndedBatch(answer)
 	switch {
 	case !ok:
 		return
-	case !b.Tells && s.to.jobs != nil:
+	case !b.Tells && s.To.Jobs != nil:
 		s.jobUsage(b.ID)
 		return
 	case !b.Tells:
 		s.rowsUsage(b.ID, answer)
 		return
 	}
-	if !b.Known || !s.claimBooking(b.ID) {
+	if !b.Known || !s.ClaimBooking(b.ID) {
 		return
 	}
 	if b.Model != "" {
@@ -118,11 +103,11 @@ func (s *sender) rowsUsage(id string, batch []byte) {
 	if json.Unmarshal(batch, &b) != nil || b.Output == "" {
 		return
 	}
-	if claimed, err := s.batchClaimed(id); claimed || err != nil {
+	if claimed, err := s.BatchClaimed(id); claimed || err != nil {
 		s.Fail("look for a batch's claim", err)
 		return
 	}
-	resp, err := s.again(part{op: provider.FilesContent, id: b.Output, query: s.Req.URL.RawQuery})
+	resp, err := s.again(chosen.Part{Op: provider.FilesContent, ID: b.Output, Query: s.Req.URL.RawQuery})
 	if err != nil {
 		s.Fail("usage of a batch", err)
 		return
@@ -132,7 +117,7 @@ func (s *sender) rowsUsage(id string, batch []byte) {
 		s.Fail("usage of a batch", err)
 		return
 	}
-	if s.claimBooking(id) {
+	if s.ClaimBooking(id) {
 		s.bookRows(used)
 	}
 }
@@ -141,7 +126,7 @@ func (s *sender) rowsUsage(id string, batch []byte) {
 // with the rows only. It is read before it is claimed, so that a reading that
 // fails is done again by the next request.
 func (jc *jobCalls) jobUsage(id string) {
-	if claimed, err := jc.batchClaimed(id); claimed || err != nil {
+	if claimed, err := jc.BatchClaimed(id); claimed || err != nil {
 		jc.Fail("look for a batch's claim", err)
 		return
 	}
@@ -151,12 +136,12 @@ func (jc *jobCalls) jobUsage(id string) {
 		return
 	}
 	j.Operation, j.ID = string(provider.BatchesOutput), id
-	used, err := jc.to.jobs.Usage(jc.Ctx, j)
+	used, err := jc.To.Jobs.Usage(jc.Ctx, j)
 	if err != nil {
 		jc.Fail("usage of a batch", err)
 		return
 	}
-	if len(used) > 0 && jc.claimBooking(id) {
+	if len(used) > 0 && jc.ClaimBooking(id) {
 		jc.bookRows(used)
 	}
 }
@@ -174,32 +159,6 @@ func (me *meters) bookRows(used []chat.Meter) {
 		me.charge(m.Usage)
 	}
 	me.spend()
-}
-
-// claimBooking tells whether this request is the first to see the end of what a
-// provider did in its own time.
-func (o *ownerWall) claimBooking(id string) bool {
-	sc, place := o.booked()
-	first, err := o.owners.Claim(o.Base, sc, place, id, o.ULID)
-	if err != nil {
-		o.Fail("claim booking", err)
-	}
-	return first
-}
-
-// batchClaimed tells whether the usage of a batch stands in the books.
-func (o *ownerWall) batchClaimed(id string) (bool, error) {
-	sc, place := o.booked()
-	return o.owners.Claimed(o.Ctx, sc, place, id)
-}
-
-// booked is where such things are claimed for the books: what is made with a
-// credential of the caller's own in the caller's workspace.
-func (o *ownerWall) booked() (sc store.Scope, place string) {
-	if o.to.saved == nil {
-		return o.Who.Scope, o.to.target.Provider.ID
-	}
-	return o.Who.Scope.Organisation(), o.to.saved.IntegrationID
 }
 
 // spend takes the cost of the request from the budgets though none was reserved:

@@ -3,7 +3,6 @@ package relay
 import (
 	"bytes"
 
-	"gateway/shared/chat"
 	"gateway/shared/dialect/upstream"
 	"gateway/shared/pricing"
 	"gateway/shared/provider"
@@ -28,22 +27,14 @@ func (me *meters) makesLater() bool {
 	if rt.Shape == routes.Raw {
 		rt = me.Like()
 	}
-	if rt == nil || rt.Operation != provider.ResponsesCreate || rt == me.Route && !me.sameDialect() {
+	if rt == nil || rt.Operation != provider.ResponsesCreate || rt == me.Route && !me.SameDialect() {
 		return false
 	}
 	body := me.In
-	if me.to.body != nil {
-		body = me.to.body // what the config makes of it
+	if me.To.Body != nil {
+		body = me.To.Body // what the config makes of it
 	}
 	return bytes.Contains(body, backgroundName) && inbound.AsksBackground(body)
-}
-
-// usedLater is what the answer to the creation of such a response is charged.
-func (o *ownerWall) usedLater(m chat.Meter) (u pricing.Usage) {
-	if !m.Usage.Known() || m.ID == "" || len(m.ID) > kept.MaxID || !o.claimBooking(m.ID) {
-		return u
-	}
-	return m.Usage
 }
 
 // usedByResponse is the usage of a response made in the background, read from the
@@ -54,7 +45,7 @@ func (me *meters) usedByResponse(answer []byte) (u pricing.Usage) {
 		return u
 	}
 	m := upstream.Passer(d).MeterResponse(answer)
-	if u = me.usedLater(m); u.Known() && m.Model != "" {
+	if u = me.UsedLater(m); u.Known() && m.Model != "" {
 		me.heard.model, me.heard.priced = m.Model, m.Model
 	}
 	return u

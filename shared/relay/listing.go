@@ -48,7 +48,7 @@ func (s *sender) sendList(resp *http.Response) error {
 	if err := s.readWhole(buf, resp, maxPlainAnswer); err != nil {
 		return s.brokenAnswer(err, buf.B)
 	}
-	out, err := modellist.OpenAI(buf.B, s.to.target.Provider)
+	out, err := modellist.OpenAI(buf.B, s.To.Target.Provider)
 	if err != nil {
 		return s.unusable(err, buf.B)
 	}

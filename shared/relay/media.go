@@ -13,7 +13,7 @@ import (
 // withMediaBytes puts bytes in the place of the web addresses of r for the time
 // of encode. r itself stays as it is, for targets that read addresses.
 func (o *outbound) withMediaBytes(r *chat.Request, encode func() error) error {
-	wanted := media.In(r, &o.to.traits)
+	wanted := media.In(r, &o.To.Traits)
 	if len(wanted) == 0 {
 		return encode()
 	}
@@ -21,7 +21,7 @@ func (o *outbound) withMediaBytes(r *chat.Request, encode func() error) error {
 		return inWordsOf(o.Route.Client, err)
 	}
 	addressed := r.Messages
-	r.Messages = o.media.Inlined(addressed, &o.to.traits)
+	r.Messages = o.media.Inlined(addressed, &o.To.Traits)
 	defer func() { r.Messages = addressed }()
 	return encode()
 }
@@ -45,19 +45,19 @@ func (o *outbound) fetchMedia(wanted []media.Wanted) error {
 // mediaInline gives the body of a host that speaks the client's dialect and takes
 // bytes only: src, when it names no web address.
 func (o *outbound) mediaInline(src []byte) ([]byte, error) {
-	if o.Route.Client == nil || !o.to.traits.NeedsMediaBytes || !bytes.Contains(src, []byte("http")) {
+	if o.Route.Client == nil || !o.To.Traits.NeedsMediaBytes || !bytes.Contains(src, []byte("http")) {
 		return src, nil
 	}
-	r, err := o.decode(src)
+	r, err := o.Decode(src)
 	if err != nil {
 		return nil, err
 	}
-	if len(media.In(r, &o.to.traits)) == 0 {
+	if len(media.In(r, &o.To.Traits)) == 0 {
 		return src, nil
 	}
 	var out []byte
 	err = o.withMediaBytes(r, func() (err error) {
-		out, err = chat.Translate(nil, o.Route.Client, o.Route.Client, r, &o.to.traits, &o.loss)
+		out, err = chat.Translate(nil, o.Route.Client, o.Route.Client, r, &o.To.Traits, &o.Loss)
 		return err
 	})
 	return out, err

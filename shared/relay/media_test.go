@@ -51,7 +51,7 @@ func TestMediaOfARequest(t *testing.T) {
 		c.Relay, c.Route = &Relay{Options: Options{Transport: rt, Egress: p, Now: time.Now}}, &routes.Route{}
 		c.Lease = new(egress.Lease)
 		c.Req = httptest.NewRequest("POST", "/", nil)
-		c.to.traits.NeedsMediaBytes, c.to.traits.MediaHosts = true, []string{"files.example"}
+		c.To.Traits.NeedsMediaBytes, c.To.Traits.MediaHosts = true, []string{"files.example"}
 		return c
 	}
 	image := func(address string, at int) chat.Part {

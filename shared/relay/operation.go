@@ -3,59 +3,20 @@ package relay
 import (
 	"cmp"
 	"net/http"
-	"net/url"
-	"strings"
 
 	"gateway/shared/chat"
 	"gateway/shared/pricing"
-	"gateway/shared/provider"
 	"gateway/shared/relay/asked"
 	"gateway/shared/relay/tail"
 )
 
 // This file holds what routes that are no conversations need on their walk.
 
-// through tells whether the operation goes to the route's own path, though the
-// provider's row does not have it: at a host of the target's own, whose operations
-// nobody knows here. The catalogue's own addresses are not asked for what they are
-// not known to have.
-func (tg *target) through() bool {
-	p := tg.to.target.Provider
-	if !tg.Route.Through || p.Serves(tg.Route.Operation) || p.Dialect != provider.OpenAIChat {
-		return false
-	}
-	own, _ := tg.to.target.OwnHost()
-	return own != ""
-}
-
-// operationURL is the address of an operation that is not bound to a model.
-func (tg *target) operationURL(of part) (*url.URL, error) {
-	op, id, query := of.op, of.id, ""
-	if tg.Req.Method == http.MethodGet || tg.Req.Method == http.MethodDelete {
-		query = of.query
-	}
-	var raw string
-	var err error
-	if tg.through() {
-		path := tg.Route.Path
-		if id != "" {
-			path = path[:strings.IndexByte(path, '{')] + url.PathEscape(id)
-		}
-		raw, err = tg.to.target.PassthroughURL(path, "")
-	} else {
-		raw, err = tg.to.target.ResourceURL(op, id)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return provider.ExactURL(provider.AddQuery(raw, query))
-}
-
 // setBeta passes on the beta features that the request asks for, and the version
 // of Anthropic's API that it names, to providers that know them. What the saved
 // provider sets stands.
 func (rq *requests) setBeta(h http.Header) {
-	for _, extra := range rq.to.target.Provider.Headers {
+	for _, extra := range rq.To.Target.Provider.Headers {
 		var own, bare string
 		switch extra.Name {
 		case "anthropic-version":
@@ -69,7 +30,7 @@ func (rq *requests) setBeta(h http.Header) {
 			h[bare] = []string{v}
 		}
 	}
-	if _, known := rq.to.target.Provider.Field("openai_beta"); !known {
+	if _, known := rq.To.Target.Provider.Field("openai_beta"); !known {
 		return
 	}
 	for _, name := range [...]string{"X-Gateway-Openai-Beta", "Openai-Beta"} {
@@ -78,14 +39,6 @@ func (rq *requests) setBeta(h http.Header) {
 			return
 		}
 	}
-}
-
-// passes tells whether an answer is passed on as it comes.
-func (tg *target) passes(resp *http.Response) bool {
-	if tg.Route.Client != nil || tg.to.carrier != nil {
-		return false
-	}
-	return tg.Route.Binary || tg.Route.Media && !strings.HasPrefix(resp.Header.Get("Content-Type"), "application/json")
 }
 
 // learnOperation takes over what the answer of an operation reported. What is

@@ -46,10 +46,10 @@ func (a *answer) readsEvents() bool {
 
 // takeWhole makes a an answer that comes whole and is replayed as a stream.
 func (st *streams) takeWhole(a *answer) {
-	dec := upstream.NewWhole(st.to.dialect, &st.to.traits)
+	dec := upstream.NewWhole(st.To.Dialect, &st.To.Traits)
 	o := st.options()
 	if a.turn != nil {
-		dec = chat.Promised(st.decoded, dec)
+		dec = chat.Promised(st.Decoded, dec)
 	} else {
 		o.Request = st.LegacyOnly()
 	}
@@ -60,8 +60,8 @@ func (st *streams) takeWhole(a *answer) {
 
 // cameAsEvents tells whether the body of a conversation's plain answer is a
 // stream that nobody asked for.
-func (tg *target) cameAsEvents(body []byte) bool {
-	if tg.Route.Client == nil || tg.to.dialect == nil {
+func (me *meters) cameAsEvents(body []byte) bool {
+	if me.Route.Client == nil || me.To.Dialect == nil {
 		return false
 	}
 	body = bytes.TrimLeft(body, " \t\r\n")
@@ -70,15 +70,15 @@ func (tg *target) cameAsEvents(body []byte) bool {
 
 // decodeWhole reads an answer of the provider's dialect: a plain one, or a stream
 // that is put together.
-func (tg *target) decodeWhole(body []byte) (*chat.Response, chat.Meter, []chat.Signed, error) {
-	if !tg.cameAsEvents(body) {
-		r, err := tg.to.dialect.DecodeResponse(body, &tg.to.traits)
+func (me *meters) decodeWhole(body []byte) (*chat.Response, chat.Meter, []chat.Signed, error) {
+	if !me.cameAsEvents(body) {
+		r, err := me.To.Dialect.DecodeResponse(body, &me.To.Traits)
 		if err != nil {
 			return nil, chat.Meter{}, nil, err
 		}
 		return r, r.Meter(), r.Signed(), nil
 	}
-	dec := tg.to.dialect.NewStreamDecoder(&tg.to.traits)
+	dec := me.To.Dialect.NewStreamDecoder(&me.To.Traits)
 	parser := chat.EventParser(new(wire.SSEParser))
 	if framed, ok := dec.(chat.Framed); ok {
 		parser = framed.Parser()
@@ -100,7 +100,7 @@ func (tg *target) decodeWhole(body []byte) (*chat.Response, chat.Meter, []chat.S
 // eventsBroke answers for a stream that nobody asked for and that cannot be put
 // together. What came of it was made, and is paid for.
 func (me *meters) eventsBroke(err error, m chat.Meter, body []byte) error {
-	f := me.streamBroke(err)
+	f := me.StreamBroke(err)
 	f.Source = fault.SourceProvider
 	mask.Bytes(body, me.secrets())
 	me.keepReceived(body)

@@ -10,7 +10,7 @@ import (
 	"gateway/shared/egress"
 	"gateway/shared/fault"
 	"gateway/shared/provider"
-	"gateway/shared/relay/kept"
+	"gateway/shared/relay/chosen"
 	"gateway/shared/relay/pooled"
 	"gateway/shared/relay/routes"
 	"gateway/shared/relay/tail"
@@ -84,22 +84,6 @@ func (s *sender) pour(body io.Reader, meter *tail.Meter, shown bool) (whole bool
 	}
 }
 
-// holds tells whether a raw answer is read whole before it is sent, because it
-// makes things known or is a list that must be divided.
-func (o *ownerWall) holds(resp *http.Response) bool {
-	if resp.StatusCode < 200 || resp.StatusCode > 299 || !o.keeps() {
-		return false
-	}
-	s := o.KeptPath()
-	if s.Collection == "" {
-		return false
-	}
-	if o.filtered() {
-		return true
-	}
-	return strings.HasPrefix(resp.Header.Get("Content-Type"), "application/json") && (o.Req.Method == http.MethodPost || !s.Below)
-}
-
 // sendHeld answers with what the provider said as far as it is the workspace's.
 func (s *sender) sendHeld(resp *http.Response) error {
 	buf := pooled.For(int(min(resp.ContentLength, maxPlainAnswer)) + 1)
@@ -108,12 +92,12 @@ func (s *sender) sendHeld(resp *http.Response) error {
 		return s.brokenAnswer(err, buf.B)
 	}
 	out := buf.B
-	if s.filtered() {
+	if s.Filtered() {
 		var err error
 		if out, err = s.ownList(out); err != nil {
 			return err
 		}
-	} else if err := s.keep(out); err != nil {
+	} else if err := s.Keep(out); err != nil {
 		return err
 	}
 	h := s.w.Header()
@@ -147,7 +131,7 @@ const maxEmptyPages = 50
 // none are passed over: clients take an empty one for the end.
 func (s *sender) ownList(page []byte) ([]byte, error) {
 	for range maxEmptyPages {
-		own, err := s.owners.Divide(s.Ctx, s.Who.Scope, &s.to.wall, page)
+		own, err := s.owners.Divide(s.Ctx, s.Who.Scope, &s.To.Wall, page)
 		if err != nil || own.Entries > 0 || !own.More || own.Last == "" {
 			return own.List, err
 		}
@@ -162,11 +146,11 @@ func (s *sender) ownList(page []byte) ([]byte, error) {
 func (s *sender) nextPage(after string) ([]byte, error) {
 	q := s.Req.URL.Query()
 	name := "after"
-	if s.to.target.Provider.Dialect == provider.AnthropicMessages && s.to.jobs == nil {
+	if s.To.Target.Provider.Dialect == provider.AnthropicMessages && s.To.Jobs == nil {
 		name = "after_id"
 	}
 	q.Set(name, after)
-	resp, err := s.again(part{op: s.to.op, id: s.ID, query: q.Encode()})
+	resp, err := s.again(chosen.Part{Op: s.To.Op, ID: s.ID, Query: q.Encode()})
 	if err != nil {
 		return nil, err
 	}
@@ -180,15 +164,15 @@ func (s *sender) nextPage(after string) ([]byte, error) {
 
 // again calls the target once more in the same request, for what belongs to the
 // same answer.
-func (s *sender) again(of part) (*http.Response, error) {
-	s.part, s.part.further = of, true
+func (s *sender) again(of chosen.Part) (*http.Response, error) {
+	s.part, s.part.Further = of, true
 	a := s.attempt(nil)
 	if a.fault != nil {
 		return nil, a.fault
 	}
 	if a.resp.StatusCode < 200 || a.resp.StatusCode > 299 {
 		a.drop()
-		return nil, fault.Newf(fault.ProviderError, "", "%s refused a part of the answer", s.to.target.Provider.ID)
+		return nil, fault.Newf(fault.ProviderError, "", "%s refused a part of the answer", s.To.Target.Provider.ID)
 	}
 	return a.resp, nil
 }
@@ -213,7 +197,7 @@ func (s *sender) sendOutput(resp *http.Response) error {
 	if err := json.Unmarshal(buf.B, &b); err != nil {
 		return s.unusable(err, buf.B)
 	}
-	if err := s.keep(buf.B); err != nil {
+	if err := s.Keep(buf.B); err != nil {
 		return err
 	}
 	s.settleBatch(buf.B)
@@ -235,7 +219,7 @@ func (s *sender) sendFiles(ids ...string) error {
 		if id == "" {
 			continue
 		}
-		resp, err := s.again(part{op: provider.FilesContent, id: id, query: s.Req.URL.RawQuery})
+		resp, err := s.again(chosen.Part{Op: provider.FilesContent, ID: id, Query: s.Req.URL.RawQuery})
 		if err != nil {
 			if !sent {
 				return err
@@ -283,13 +267,4 @@ func (l *lineEnd) Read(p []byte) (int, error) {
 		n++
 	}
 	return n, err
-}
-
-// watch makes a watcher for answers that need one.
-func (o *ownerWall) watch(resp *http.Response) *kept.Watcher {
-	if !o.keeps() || !o.makes() ||
-		!strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
-		return nil
-	}
-	return kept.Watch(o.keepIDs)
 }

@@ -34,7 +34,7 @@ func (p *plain) free() {
 // takesWhole tells whether an answer is read before it is chosen. What another
 // part of the answer is read for is not: the one that is being sent stands there.
 func (o *outbound) takesWhole(resp *http.Response) bool {
-	return o.Route.Shape != routes.Raw && o.Route.Shape != routes.Listing && o.Route.Operation != provider.BatchesOutput && !o.part.further && !o.passes(resp) && !o.filtered()
+	return o.Route.Shape != routes.Raw && o.Route.Shape != routes.Listing && o.Route.Operation != provider.BatchesOutput && !o.part.Further && !o.Passes(resp) && !o.Filtered()
 }
 
 // takePlain reads an answer whole, books it, and judges whether it is one.
@@ -67,13 +67,13 @@ func (pl *plains) readPlain(resp *http.Response) (err error) {
 	p := &pl.plain
 	out := p.buf.B
 	switch {
-	case pl.to.carrier != nil:
+	case pl.To.Carrier != nil:
 		p.made = pooled.New()
-		if p.made.B, p.media, p.meter, err = pl.to.carrier.DecodeResponse(p.made.B, out, resp.Header, pl.carried()); err != nil {
+		if p.made.B, p.media, p.meter, err = pl.To.Carrier.DecodeResponse(p.made.B, out, resp.Header, pl.Carried()); err != nil {
 			return pl.unusable(err, out)
 		}
 		pl.learn(p.meter)
-	case pl.sameDialect() && !pl.cameAsEvents(out):
+	case pl.SameDialect() && !pl.cameAsEvents(out):
 		p.own = true
 		if pl.Req.Method == http.MethodPost && !enclosed(out) {
 			return pl.unusable(errNoJSON, out)
@@ -97,7 +97,7 @@ func (pl *plains) readPlain(resp *http.Response) (err error) {
 		if err != nil {
 			return pl.unusable(err, out)
 		}
-		if d, ok := pl.to.dialect.(chat.Headed); ok {
+		if d, ok := pl.To.Dialect.(chat.Headed); ok {
 			d.ReadHeader(resp.Header, p.translated)
 			p.meter = p.translated.Meter()
 		}
@@ -124,7 +124,7 @@ func (pl *plains) answers(m *chat.Meter, out []byte) bool {
 		return true
 	}
 	if pl.Route.Client != nil {
-		r, err := pl.Route.Client.DecodeResponse(out, &pl.to.traits)
+		r, err := pl.Route.Client.DecodeResponse(out, &pl.To.Traits)
 		return err == nil && (r.Meter().OutputBytes > 0 || len(r.Choices) > 0 && len(r.Choices[0].Parts) > 0)
 	}
 	switch pl.Route.Operation {
@@ -152,7 +152,7 @@ func (s *sender) sendPlain(a *answer) error {
 			s.settleBatch(out)
 			s.settleResponse(out, false)
 		}
-		if err := s.keepMade(out, p.meter.ID); err != nil {
+		if err := s.KeepMade(out, p.meter.ID); err != nil {
 			return err
 		}
 	case p.translated == nil:
@@ -187,20 +187,20 @@ func (s *sender) sendPlain(a *answer) error {
 func (pl *plains) encodePlain(enc *pooled.Buffer) error {
 	p := &pl.plain
 	o := pl.options()
-	if pl.sameDialect() {
+	if pl.SameDialect() {
 		o.Request = pl.LegacyOnly()
-		if err := pl.keepMade(nil, p.meter.ID); err != nil {
+		if err := pl.KeepMade(nil, p.meter.ID); err != nil {
 			return err
 		}
 	} else {
-		if err := pl.decoded.Promised(p.translated); err != nil {
+		if err := pl.Decoded.Promised(p.translated); err != nil {
 			pl.keepReceived(p.buf.B)
 			return err
 		}
-		pl.remember(p.signed)
+		pl.Remember(p.signed)
 	}
 	pl.keepReceived(p.buf.B)
-	missed := chat.MissedBy(pl.Route.Client, o, &pl.loss)
+	missed := chat.MissedBy(pl.Route.Client, o, &pl.Loss)
 	missed.Whole(p.translated)
 	enc.B = pl.Route.Client.EncodeResponse(enc.B, p.translated, o)
 	return nil

@@ -16,7 +16,7 @@ func (me *meters) learnRaw(m *tail.Meter, status int) {
 		got := me.meterRaw(m)
 		if got.Model != "" {
 			me.heard.model = got.Model
-			if me.to.model == "" {
+			if me.To.Model == "" {
 				me.heard.priced = got.Model
 			}
 		}
@@ -34,7 +34,7 @@ func (me *meters) learnRaw(m *tail.Meter, status int) {
 	}
 	u.Add(pricing.Requests, 1)
 	me.charge(u)
-	if me.rec.Cost > 0 && me.costsNothing() {
+	if me.rec.Cost > 0 && me.CostsNothing() {
 		me.spend() // of a run that has ended
 	}
 }

@@ -51,7 +51,7 @@ func (me *meters) meterRaw(m *tail.Meter) (got chat.Meter) {
 // embedsUntold tells whether the answer has vectors of an API that says nothing of
 // the tokens that they took.
 func (me *meters) embedsUntold(m *tail.Meter) bool {
-	if !m.JSON || me.Req.Method != http.MethodPost || me.to.target.Provider.Dialect != provider.Gemini {
+	if !m.JSON || me.Req.Method != http.MethodPost || me.To.Target.Provider.Dialect != provider.Gemini {
 		return false
 	}
 	path := me.RawPath()
@@ -61,8 +61,8 @@ func (me *meters) embedsUntold(m *tail.Meter) bool {
 // rawDialect reads what is passed through: that in which the provider serves the
 // model, or its usual one.
 func (me *meters) rawDialect() chat.Passer {
-	if d := me.dialects[me.to.target.DialectOf(provider.Chat, me.modelOf())]; d != nil {
+	if d := me.dialects[me.To.Target.DialectOf(provider.Chat, me.modelOf())]; d != nil {
 		return upstream.Passer(d)
 	}
-	return upstream.Passer(me.dialects[me.to.target.Provider.Dialect])
+	return upstream.Passer(me.dialects[me.To.Target.Provider.Dialect])
 }

@@ -209,7 +209,7 @@ func orEmpty[T any](list []T) []T {
 
 // imagineTarget is what would be sent to a target.
 func (re rehearsal) imagineTarget(leaf *route.Leaf) rehearsedTarget {
-	re.loss.Reset()
+	re.Loss.Reset()
 	t := rehearsedTarget{Path: leaf.Path, Losses: []rehearsedLoss{}, Limits: []rehearsedLimit{}, Guardrails: []string{}, TimeoutMS: leaf.Timeout.Milliseconds()}
 	for _, g := range append(slices.Clone(leaf.Input), leaf.Output...) {
 		t.Guardrails = append(t.Guardrails, g.Slug)
@@ -222,14 +222,14 @@ func (re rehearsal) imagineTarget(leaf *route.Leaf) rehearsedTarget {
 		t.Retries = leaf.Retry.Attempts
 	}
 	err := re.imagineCall(leaf, &t)
-	if p := re.to.target.Provider; p != nil {
-		t.Provider, t.Model = p.ID, re.to.upstream
-		if re.to.names.slug != "" && re.to.saved != nil {
-			slug := re.to.names.slug
+	if p := re.To.Target.Provider; p != nil {
+		t.Provider, t.Model = p.ID, re.To.Upstream
+		if re.To.Names.Slug != "" && re.To.Saved != nil {
+			slug := re.To.Names.Slug
 			t.Slug = &slug
 		}
 	}
-	for _, e := range re.loss.Entries {
+	for _, e := range re.Loss.Entries {
 		t.Losses = append(t.Losses, rehearsedLoss{e.Path, e.Reason})
 	}
 	if err != nil {
@@ -239,18 +239,15 @@ func (re rehearsal) imagineTarget(leaf *route.Leaf) rehearsedTarget {
 }
 
 func (re rehearsal) imagineCall(leaf *route.Leaf, t *rehearsedTarget) error {
-	if err := re.choose(leaf); err != nil {
-		return err
-	}
-	if err := re.effective(); err != nil {
+	if err := re.Choose(leaf); err != nil {
 		return err
 	}
 	if err := re.guardInput(leaf); err != nil {
 		return err
 	}
-	t.Stream, t.Answered = re.Stream, re.to.local
+	t.Stream, t.Answered = re.Stream, re.To.Local
 	var err error
-	if t.Limits, err = re.limitsOf(re.to.subjects...); err != nil {
+	if t.Limits, err = re.limitsOf(re.To.Subjects...); err != nil {
 		return err
 	}
 	body, err := re.upstreamBody()
@@ -259,7 +256,7 @@ func (re rehearsal) imagineCall(leaf *route.Leaf, t *rehearsedTarget) error {
 	}
 	bound := re.boundOf()
 	t.PriceBound = &rehearsedBound{Cents: float64(bound.Cost) / 1e7, Tokens: bound.Tokens, Priced: bound.Priced}
-	if re.to.local {
+	if re.To.Local {
 		return nil
 	}
 	req, err := re.upstreamRequest(body)
@@ -274,7 +271,7 @@ func (re rehearsal) imagineCall(leaf *route.Leaf, t *rehearsedTarget) error {
 		return err
 	}
 	shown := appendHeaders(nil, req.Header, re.customNames(slices.Clone(re.Ask.Sensitive)))
-	mask.Bytes(shown, re.to.target.Secrets(nil, true))
+	mask.Bytes(shown, re.To.Target.Secrets(nil, true))
 	if err := json.Unmarshal(shown, &t.Headers); err != nil {
 		return fault.Internal(err)
 	}
@@ -285,7 +282,7 @@ func (re rehearsal) imagineCall(leaf *route.Leaf, t *rehearsedTarget) error {
 // is told. Where a token would have to be asked for, something stands in its
 // place.
 func (re rehearsal) imagineCredential(req *http.Request, body []byte) error {
-	t := &re.to.target
+	t := &re.To.Target
 	switch scheme := t.Provider.Auth.Scheme; {
 	case scheme == provider.SigV4Auth || scheme == provider.GoogleOAuth || scheme == provider.OCIAuth,
 		scheme == provider.AzureAuth && t.Field("azure_auth_mode") != "" && t.Credential.Key == "":
@@ -296,13 +293,13 @@ func (re rehearsal) imagineCredential(req *http.Request, body []byte) error {
 }
 
 // limitsOf shows limits and where their budgets stand.
-func (tg *target) limitsOf(subjects ...*ledger.Subject) ([]rehearsedLimit, error) {
+func (o *outbound) limitsOf(subjects ...*ledger.Subject) ([]rehearsedLimit, error) {
 	out := []rehearsedLimit{}
 	for _, s := range subjects {
 		if s == nil || len(s.Rates)+len(s.Budgets) == 0 {
 			continue
 		}
-		budgets, err := tg.Ledger.State(tg.Ctx, s)
+		budgets, err := o.Ledger.State(o.Ctx, s)
 		if err != nil {
 			return nil, err
 		}

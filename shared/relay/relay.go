@@ -16,6 +16,7 @@ import (
 	"gateway/shared/queue"
 	"gateway/shared/relay/admitted"
 	"gateway/shared/relay/breaker"
+	"gateway/shared/relay/chosen"
 	"gateway/shared/relay/heldfiles"
 	"gateway/shared/relay/kept"
 	"gateway/shared/relay/managed"
@@ -85,13 +86,10 @@ type Relay struct {
 	rooms    *heldfiles.Rooms
 	batches  *managed.Batches
 	calls    sync.Pool
-	memory   *reasoning.Memory
-	hosts    *egress.Hosts // addresses that requests name
-	urls     exactURLs     // of their targets
+	means    *chosen.Means
+	urls     exactURLs // of their targets
 	breakers *breaker.Shared
-	plainer  plainer // hosts that refuse what is added
 	owners   *kept.Owners
-	tokens   *provider.Tokens
 }
 
 // New makes a relay.
@@ -106,12 +104,11 @@ func New(o Options) *Relay {
 	if o.Trusting == nil {
 		o.Trusting = o.Transport
 	}
-	r := &Relay{Options: o, tokens: provider.NewTokens(o.Transport, o.Now), dialects: make(map[string]chat.Provider, len(o.Dialects)), memory: reasoning.New(o.Now, o.Store.Table(store.Usage), o.Sealer)}
+	r := &Relay{Options: o, dialects: make(map[string]chat.Provider, len(o.Dialects))}
 	if r.Memory == nil {
 		r.Memory = egress.NewMemory(0)
 	}
 	r.doors = r.newDoors()
-	r.hosts = egress.NewHosts(o.Egress)
 	r.owners = &kept.Owners{Now: o.Now, Table: o.Store.Table(store.Usage)}
 	for _, d := range o.Dialects {
 		r.dialects[d.Name()] = d
@@ -123,6 +120,10 @@ func New(o Options) *Relay {
 	r.jobs = make(map[string]chat.Jobs, len(o.Jobs))
 	for _, j := range o.Jobs {
 		r.jobs[j.Name()] = j
+	}
+	r.means = &chosen.Means{
+		Sealer: o.Sealer, Owners: r.owners, Hosts: egress.NewHosts(o.Egress), Tokens: provider.NewTokens(o.Transport, o.Now), Trusting: o.Trusting,
+		Dialects: r.dialects, Carriers: r.carriers, Jobs: r.jobs, Memory: reasoning.New(o.Now, o.Store.Table(store.Usage), o.Sealer),
 	}
 	r.rooms = &heldfiles.Rooms{Now: o.Now, Table: o.Store.Table(store.Usage), Bucket: o.Bucket, Sealer: o.Sealer}
 	r.batches = &managed.Batches{Now: o.Now, Store: o.Store, Sealer: o.Sealer}

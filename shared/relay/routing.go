@@ -11,12 +11,12 @@ import (
 )
 
 // tellBreakers tells other processes what the walk learned of targets.
-func (tg *target) tellBreakers() {
-	s := tg.BreakersOf
+func (o *outbound) tellBreakers() {
+	s := o.BreakersOf
 	switch {
 	case s == nil || !s.Untold():
-	case tg.RecordAfterBody:
-		tg.After(func() { s.Tell(nil) })
+	case o.RecordAfterBody:
+		o.After(func() { s.Tell(nil) })
 	default:
 		s.TellSoon()
 	}
@@ -78,9 +78,9 @@ func (r *Relay) Close() { r.breakers.Close() }
 func (o *outbound) beginPatience(ctx context.Context) context.Context {
 	var firstToken, idle time.Duration
 	if o.Stream && o.Route.Client != nil && o.Route.Shape == routes.Unified {
-		firstToken, idle = o.Asked.Over(o.to.leaf.FirstToken, o.to.leaf.Idle)
+		firstToken, idle = o.Asked.Over(o.To.Leaf.FirstToken, o.To.Leaf.Idle)
 	}
-	ctx, release := o.patience.Begin(ctx, o.to.timeout, firstToken, idle)
+	ctx, release := o.patience.Begin(ctx, o.To.Timeout, firstToken, idle)
 	if release != nil {
 		o.After(release)
 	}

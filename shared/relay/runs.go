@@ -29,7 +29,7 @@ func (r *Relay) Room(sc store.Scope) managed.Room { return r.rooms.Own(sc) }
 
 // manage answers a request that no provider is asked for.
 func (mr *managedRuns) manage() error {
-	mr.to.names.provider = plan.OwnProvider
+	mr.To.Names.Provider = plan.OwnProvider
 	a, err := mr.managed()
 	if err != nil {
 		return err
@@ -50,7 +50,7 @@ func (mr *managedRuns) manage() error {
 func (mr *managedRuns) managed() (*chat.JobAnswer, error) {
 	j := &chat.Job{
 		Operation: string(mr.Route.Operation), ID: mr.ID, Query: url.Values{}, Request: mr.ULID, Now: mr.Start,
-		ProviderName: "files that the gateway keeps", Strict: true, Loss: &mr.loss, Room: mr.rooms.Own(mr.Who.Scope),
+		ProviderName: "files that the gateway keeps", Strict: true, Loss: &mr.Loss, Room: mr.rooms.Own(mr.Who.Scope),
 	}
 	desk := managed.Desk{Batches: mr.batches, Room: mr.rooms.Own(mr.Who.Scope), Scope: mr.Who.Scope, Wake: mr.wake}
 	if mr.Req.Method == http.MethodGet {

@@ -9,24 +9,21 @@ import (
 	"gateway/shared/egress"
 	"gateway/shared/fault"
 	"gateway/shared/ledger"
-	"gateway/shared/provider"
 	"gateway/shared/relay/admitted"
+	"gateway/shared/relay/chosen"
 	"gateway/shared/relay/form"
-	"gateway/shared/relay/inbound"
 	"gateway/shared/relay/media"
 	"gateway/shared/relay/patience"
-	"gateway/shared/relay/plan"
 	"gateway/shared/relay/pooled"
 	"gateway/shared/relay/routes"
 	"gateway/shared/usage"
-	"gateway/shared/wire"
 )
 
 // call is one request on its walk. It is pooled: nothing of it may be kept once
 // finish has returned.
 type call struct {
-	target
-	ownerWall
+	chosen.Target
+	chosen.Wall
 	outbound
 	starMask
 	books
@@ -34,7 +31,7 @@ type call struct {
 	logbook
 	meters
 	answerCache
-	chooser
+	chosen.Chooser
 	requests
 	streams
 	plains
@@ -45,24 +42,11 @@ type call struct {
 	leased egress.Lease // of the request
 }
 
-// target is what was decided on for one target of the plan: how it is reached, in
-// which shape, and what of the request it is told.
-type target struct {
-	*Relay
-	plan.Plan
-	inbound.Demands // of the body for the target
-	to              choice
-	decoded         *chat.Request // canonical form, made once
-	decodedOwn      bool          // decoded is of the client's own body, not of an edited one
-	loss            chat.Loss
-	edited          wire.Walk // of a body that a config has changed
-
-}
-
 // outbound is the request to a target: its body and what is known of its way out.
 type outbound struct {
-	*target
-	*ownerWall
+	*Relay
+	*chosen.Target
+	*chosen.Wall
 	media      media.Fetched // fetched for targets that take bytes only
 	sendBuf    *pooled.Buffer
 	sending    *outgoing // nil until a body in memory is sent
@@ -72,16 +56,8 @@ type outbound struct {
 	upload     *form.Upload      // the body that is streamed
 	sentHeader http.Header       // of the request that was sent last
 	patience   patience.Patience // of the attempt under way
-	part       part              // that is asked for after the answer has begun
+	part       chosen.Part       // that is asked for after the answer has begun
 	waited     time.Duration     // for the provider
-}
-
-// part is what of an answer is asked for in a request of its own: a page of a list,
-// a file.
-type part struct {
-	op        provider.Operation
-	id, query string
-	further   bool // there has been another
 }
 
 // reply is what the client was sent.
@@ -104,7 +80,7 @@ type reply struct {
 // books are what is recorded of the request, and what it holds of limits until they
 // are settled.
 type books struct {
-	*target
+	*chosen.Target
 	*outbound
 	*starMask
 	rec             usage.Record
@@ -140,20 +116,15 @@ type reused struct {
 	hit    *cache.Entry
 }
 
-// ownerWall keeps what workspaces made at a provider apart: see kept.Owners.
-type ownerWall struct {
-	*target
-}
-
 // starMask hides credentials by their value.
 type starMask struct {
-	*target
+	*chosen.Target
 	*outbound
 }
 
 // logbook keeps bodies for the log and fills the record.
 type logbook struct {
-	*target
+	*chosen.Target
 	*outbound
 	*books
 	*reply
@@ -161,7 +132,7 @@ type logbook struct {
 
 // meters read what an answer used and charge it.
 type meters struct {
-	*target
+	*chosen.Target
 	*outbound
 	*books
 	*logbook
@@ -169,32 +140,25 @@ type meters struct {
 
 // answerCache looks up and keeps the answers of a target.
 type answerCache struct {
-	*target
+	*chosen.Target
 	*outbound
 	*books
 	*meters
 	caching *caching // nil: the target's answers are not kept
 }
 
-// chooser makes a leaf of the plan into a target.
-type chooser struct {
-	*target
+// requests make the request to a target.
+type requests struct {
+	*chosen.Target
 	*outbound
 	*books
 	*answerCache
-}
-
-// requests make the request to a target.
-type requests struct {
-	*target
-	*outbound
-	*books
-	*chooser
+	*chosen.Chooser
 }
 
 // streams read the beginning of an answer that is a stream, and handle it.
 type streams struct {
-	*target
+	*chosen.Target
 	*outbound
 	*books
 	*reply
@@ -206,7 +170,7 @@ type streams struct {
 
 // plains read an answer that comes whole.
 type plains struct {
-	*target
+	*chosen.Target
 	*outbound
 	*books
 	*streams
@@ -216,7 +180,7 @@ type plains struct {
 // jobCalls carry what a provider has in a shape of its own and does in its own time:
 // files, batches and fine-tuning jobs.
 type jobCalls struct {
-	*target
+	*chosen.Target
 	*outbound
 	*books
 	*plains
@@ -225,7 +189,7 @@ type jobCalls struct {
 // exchanges call a target and judge what comes of it before anything is sent to the
 // client.
 type exchanges struct {
-	*target
+	*chosen.Target
 	*outbound
 	*books
 	*reply
@@ -234,7 +198,7 @@ type exchanges struct {
 
 // sender gives the client the answer of the target that was tried last.
 type sender struct {
-	*target
+	*chosen.Target
 	*outbound
 	*books
 	*reply
@@ -243,7 +207,7 @@ type sender struct {
 
 // managedRuns serve the files and batches that the gateway itself keeps and runs.
 type managedRuns struct {
-	*target
+	*chosen.Target
 	*sender
 }
 
@@ -256,27 +220,27 @@ func newCall() *call {
 // connect lets each stage see those before it: what it reads most stands one step
 // away, the others behind it.
 func (c *call) connect() {
-	c.ownerWall.target = &c.target
-	c.outbound.target, c.outbound.ownerWall = &c.target, &c.ownerWall
-	c.starMask.target, c.starMask.outbound = &c.target, &c.outbound
-	c.books.target, c.books.outbound, c.books.starMask = &c.target, &c.outbound, &c.starMask
-	c.logbook.target, c.logbook.outbound, c.logbook.books, c.logbook.reply = &c.target, &c.outbound, &c.books, &c.reply
-	c.meters.target, c.meters.outbound, c.meters.books, c.meters.logbook = &c.target, &c.outbound, &c.books, &c.logbook
-	c.answerCache.target, c.answerCache.outbound, c.answerCache.books, c.answerCache.meters = &c.target, &c.outbound, &c.books, &c.meters
-	c.chooser.target, c.chooser.outbound, c.chooser.books, c.chooser.answerCache = &c.target, &c.outbound, &c.books, &c.answerCache
-	c.requests.target, c.requests.outbound, c.requests.books, c.requests.chooser = &c.target, &c.outbound, &c.books, &c.chooser
-	c.streams.target, c.streams.outbound, c.streams.books, c.streams.reply, c.streams.requests = &c.target, &c.outbound, &c.books, &c.reply, &c.requests
-	c.plains.target, c.plains.outbound, c.plains.books, c.plains.streams = &c.target, &c.outbound, &c.books, &c.streams
-	c.jobCalls.target, c.jobCalls.outbound, c.jobCalls.books, c.jobCalls.plains = &c.target, &c.outbound, &c.books, &c.plains
-	c.exchanges.target, c.exchanges.outbound, c.exchanges.books, c.exchanges.reply, c.exchanges.jobCalls = &c.target, &c.outbound, &c.books, &c.reply, &c.jobCalls
-	c.sender.target, c.sender.outbound, c.sender.books, c.sender.reply, c.sender.exchanges = &c.target, &c.outbound, &c.books, &c.reply, &c.exchanges
-	c.managedRuns.target, c.managedRuns.sender = &c.target, &c.sender
+	c.Wall.Target = &c.Target
+	c.outbound.Target, c.outbound.Wall = &c.Target, &c.Wall
+	c.starMask.Target, c.starMask.outbound = &c.Target, &c.outbound
+	c.books.Target, c.books.outbound, c.books.starMask = &c.Target, &c.outbound, &c.starMask
+	c.logbook.Target, c.logbook.outbound, c.logbook.books, c.logbook.reply = &c.Target, &c.outbound, &c.books, &c.reply
+	c.meters.Target, c.meters.outbound, c.meters.books, c.meters.logbook = &c.Target, &c.outbound, &c.books, &c.logbook
+	c.answerCache.Target, c.answerCache.outbound, c.answerCache.books, c.answerCache.meters = &c.Target, &c.outbound, &c.books, &c.meters
+	c.Chooser.Target, c.Chooser.Wall = &c.Target, &c.Wall
+	c.requests.Target, c.requests.outbound, c.requests.books, c.requests.answerCache, c.requests.Chooser = &c.Target, &c.outbound, &c.books, &c.answerCache, &c.Chooser
+	c.streams.Target, c.streams.outbound, c.streams.books, c.streams.reply, c.streams.requests = &c.Target, &c.outbound, &c.books, &c.reply, &c.requests
+	c.plains.Target, c.plains.outbound, c.plains.books, c.plains.streams = &c.Target, &c.outbound, &c.books, &c.streams
+	c.jobCalls.Target, c.jobCalls.outbound, c.jobCalls.books, c.jobCalls.plains = &c.Target, &c.outbound, &c.books, &c.plains
+	c.exchanges.Target, c.exchanges.outbound, c.exchanges.books, c.exchanges.reply, c.exchanges.jobCalls = &c.Target, &c.outbound, &c.books, &c.reply, &c.jobCalls
+	c.sender.Target, c.sender.outbound, c.sender.books, c.sender.reply, c.sender.exchanges = &c.Target, &c.outbound, &c.books, &c.reply, &c.exchanges
+	c.managedRuns.Target, c.managedRuns.sender = &c.Target, &c.sender
 	c.reply.from = &c.Request
 }
 
 func (c *call) begin(r *Relay, w http.ResponseWriter, req *http.Request, rt *routes.Route) {
 	c.Arrive(r.doors, req, rt, &c.leased)
-	c.Relay, c.w = r, w
+	c.Relay, c.Means, c.w = r, r.means, w
 	c.reused.status = cacheDisabled
 }
 
@@ -286,7 +250,7 @@ func (c *call) reset() {
 	if spare {
 		c.sendBuf.Free()
 	}
-	in := c.Leftover(spare)
+	in := c.Target.Leftover(spare)
 	c.outBuf.Free()
 	c.logBuf.Free()
 	c.sealedBuf.Free()
@@ -298,18 +262,15 @@ func (c *call) reset() {
 	attempts := c.rec.Attempts[:0]
 	// What keeps its memory is taken out one by one: a literal of all would be
 	// built beside the call first.
-	edited, sentHeaders := c.edited, c.bodies.SentHeaders[:0]
+	sentHeaders := c.bodies.SentHeaders[:0]
 	tail, modelJSON := c.tail[:0], c.modelJSON[:0]
 	*c = call{}
 	c.connect()
-	c.Reuse(in)
-	c.edited, c.bodies.SentHeaders = edited, sentHeaders
+	c.Target.Reuse(in)
+	c.bodies.SentHeaders = sentHeaders
 	c.tail, c.modelJSON = tail, modelJSON
 	c.rec.Attempts = attempts
 }
-
-// strict tells whether the answer must keep to the OpenAI shape.
-func (tg *target) strict() bool { return !tg.Ask.Lenient && !tg.to.lenient }
 
 // refuse answers with an error, or ends a started stream with an error event.
 func (c *call) refuse(err error) {

@@ -17,9 +17,9 @@ import (
 // secrets are those of the target that was called last, with the tokens that were
 // made of them.
 func (m *starMask) secrets() []string {
-	all := m.to.target.Secrets(nil, true)
+	all := m.To.Target.Secrets(nil, true)
 	for name, values := range m.sentHeader {
-		if !hides(name, nil) && name != m.to.target.Provider.Auth.Name {
+		if !hides(name, nil) && name != m.To.Target.Provider.Auth.Name {
 			continue
 		}
 		for _, v := range values {
@@ -33,16 +33,16 @@ func (m *starMask) secrets() []string {
 
 // hideInHead is hideInHeader for the head of an answer that went well.
 func (m *starMask) hideInHead(h http.Header) {
-	if m.to.target.Provider == nil {
+	if m.To.Target.Provider == nil {
 		return
 	}
 	var room [8]string
-	mask.Header(h, m.to.target.Secrets(room[:0], false))
+	mask.Header(h, m.To.Target.Secrets(room[:0], false))
 }
 
 // hideInFault takes secrets out of what an error says.
 func (m *starMask) hideInFault(f *fault.Fault) {
-	if f == nil || m.to.target.Provider == nil {
+	if f == nil || m.To.Target.Provider == nil {
 		return
 	}
 	secrets := m.secrets()
@@ -70,11 +70,11 @@ func (m *starMask) hideRaw(resp *http.Response) error {
 	if m.Req.Method == http.MethodHead {
 		return nil
 	}
-	if len(resp.Header["Content-Encoding"]) > 0 && !m.to.target.Saved {
+	if len(resp.Header["Content-Encoding"]) > 0 && !m.To.Target.Saved {
 		return nil // the credential is the caller's own
 	}
 	if egress.Inflate(resp, 0) != nil {
-		f := fault.Newf(fault.ProviderError, "", "%s refused the request, in a content-encoding that is not read here; ask for gzip or none", m.to.target.Provider.ID)
+		f := fault.Newf(fault.ProviderError, "", "%s refused the request, in a content-encoding that is not read here; ask for gzip or none", m.To.Target.Provider.ID)
 		f.Source, f.StatusCode = fault.SourceProvider, max(resp.StatusCode, 300)
 		return f
 	}
@@ -85,11 +85,11 @@ func (m *starMask) hideRaw(resp *http.Response) error {
 // hideInLog takes secrets out of what the log keeps. Answers that went well are
 // searched for them as they are, not for other spellings.
 func (l *logbook) hideInLog() {
-	if l.to.target.Provider == nil {
+	if l.To.Target.Provider == nil {
 		return
 	}
 	var room [8]string
-	secrets := l.to.target.Secrets(room[:0], false)
+	secrets := l.To.Target.Secrets(room[:0], false)
 	b := &l.bodies
 	for _, s := range secrets {
 		mask.Plain(b.Response, s)
@@ -100,11 +100,11 @@ func (l *logbook) hideInLog() {
 
 // hideInRecord takes secrets out of what the books repeat of an answer.
 func (l *logbook) hideInRecord() {
-	if l.to.target.Provider == nil {
+	if l.To.Target.Provider == nil {
 		return
 	}
 	var room [8]string
-	secrets := l.to.target.Secrets(room[:0], false)
+	secrets := l.To.Target.Secrets(room[:0], false)
 	l.rec.Model, l.rec.FinishReason = mask.Text(l.rec.Model, secrets), mask.Text(l.rec.FinishReason, secrets)
 	for i := range l.rec.Attempts {
 		l.rec.Attempts[i].RequestID = mask.Text(l.rec.Attempts[i].RequestID, secrets)
@@ -114,7 +114,7 @@ func (l *logbook) hideInRecord() {
 // tellsSecret tells whether an answer that went well repeats a credential, so that
 // it is not kept.
 func (m *starMask) tellsSecret(out []byte) bool {
-	for _, s := range m.to.target.Secrets(nil, false) {
+	for _, s := range m.To.Target.Secrets(nil, false) {
 		if bytes.Contains(out, []byte(s)) {
 			return true
 		}
@@ -125,7 +125,7 @@ func (m *starMask) tellsSecret(out []byte) bool {
 // customNames are the headers that the target's credential adds, whose values may
 // be credentials whatever they are called.
 func (m *starMask) customNames(dst []string) []string {
-	for _, custom := range [...]map[string]string{m.to.target.CustomHeaders, m.to.target.Credential.CustomHeaders} {
+	for _, custom := range [...]map[string]string{m.To.Target.CustomHeaders, m.To.Target.Credential.CustomHeaders} {
 		for name := range custom {
 			dst = append(dst, http.CanonicalHeaderKey(name))
 		}

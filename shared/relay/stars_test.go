@@ -39,7 +39,7 @@ func TestWhatIsSecretInACredential(t *testing.T) {
 func TestDerivedTokensAreHidden(t *testing.T) {
 	t.Parallel()
 	c := newCall()
-	c.to.target.Provider, _ = provider.ByID("bedrock")
+	c.To.Target.Provider, _ = provider.ByID("bedrock")
 	c.sentHeader = http.Header{
 		"Authorization":        {"AWS4-HMAC-SHA256 Credential=AKIA/2026, SignedHeaders=host, Signature=00112233445566778899"},
 		"X-Amz-Security-Token": {"session-token-0123456789"}, "Accept": {"application/json"},
@@ -54,8 +54,8 @@ func TestDerivedTokensAreHidden(t *testing.T) {
 // Answers that go well are searched without allocating.
 func TestSearchingAGoodAnswerAllocatesNothing(t *testing.T) {
 	c := newCall()
-	c.to.target.Provider, _ = provider.ByID("openai")
-	c.to.target.Credential.Key = "sk-0123456789"
+	c.To.Target.Provider, _ = provider.ByID("openai")
+	c.To.Target.Credential.Key = "sk-0123456789"
 	c.rec.Model, c.rec.FinishReason = "gpt-4o-mini", "stop"
 	c.bodies.Response = bytes.Repeat([]byte("sk-answer "), 1000)
 	h := http.Header{"X-Request-Id": {"abc"}}
@@ -66,8 +66,8 @@ func TestSearchingAGoodAnswerAllocatesNothing(t *testing.T) {
 
 func BenchmarkSearchAGoodAnswer(b *testing.B) {
 	c := newCall()
-	c.to.target.Provider, _ = provider.ByID("openai")
-	c.to.target.Credential.Key = "sk-0123456789"
+	c.To.Target.Provider, _ = provider.ByID("openai")
+	c.To.Target.Credential.Key = "sk-0123456789"
 	c.bodies.Response = bytes.Repeat([]byte(`{"choices":[{"message":"some text of an answer"}]}`), 20)
 	b.ReportAllocs()
 	for b.Loop() {

@@ -1,7 +1,6 @@
 package relay
 
 import (
-	"errors"
 	"io"
 
 	"gateway/shared/chat"
@@ -99,7 +98,7 @@ func (a *answer) meter() chat.Meter {
 // before any content becomes the answer, with its own status, unless the head
 // has gone out: see headHold.
 func (st *streams) open(a *answer) {
-	hold := st.to.leaf.Hold
+	hold := st.To.Leaf.Hold
 	if hold <= 0 {
 		return // nothing is held: the head goes out as it comes
 	}
@@ -166,7 +165,7 @@ func (st *streams) firstEventFailed(a *answer, m chat.Meter, err error) {
 	case late != nil:
 		f = late
 	default:
-		f = fault.Newf(fault.InvalidProviderResponse, "", "The stream of %s broke off before it began", st.to.target.Provider.ID).WithCause(err)
+		f = fault.Newf(fault.InvalidProviderResponse, "", "The stream of %s broke off before it began", st.To.Target.Provider.ID).WithCause(err)
 		f.Source = fault.SourceProvider
 	}
 	st.patience.Stop()
@@ -181,7 +180,7 @@ func (st *streams) firstEventFailed(a *answer, m chat.Meter, err error) {
 // sendStream passes a stream on as it comes. The end of it is held until the
 // books are written.
 func (s *sender) sendStream(a *answer) error {
-	err := s.keepMade(nil, a.meter().ID)
+	err := s.KeepMade(nil, a.meter().ID)
 	if err != nil && !s.headSent {
 		return err
 	}
@@ -263,7 +262,7 @@ func (s *sender) closeStream(a *answer, err error) error {
 	}
 	m = a.meter()
 	if a.turn != nil {
-		s.remember(a.turn.dec.Signed())
+		s.Remember(a.turn.dec.Signed())
 	}
 	s.learn(m)
 	if err == nil && m.Err == nil {
@@ -276,7 +275,7 @@ func (s *sender) closeStream(a *answer, err error) error {
 	}
 	f := m.Err
 	if f == nil {
-		f = s.streamBroke(err)
+		f = s.StreamBroke(err)
 	}
 	f.Source = fault.SourceProvider
 	s.hideInFault(f)
@@ -310,14 +309,6 @@ var (
 	eventStream = []string{"text/event-stream; charset=utf-8"}
 	noCache     = []string{"no-cache"}
 )
-
-func (tg *target) streamBroke(err error) *fault.Fault {
-	var f *fault.Fault
-	if errors.As(err, &f) {
-		return f
-	}
-	return fault.Newf(fault.InvalidProviderResponse, "", "The stream of %s broke off", tg.to.target.Provider.ID).WithCause(err)
-}
 
 // flushTail sends what was held for the books.
 func (s *sender) flushTail() {

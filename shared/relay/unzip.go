@@ -26,10 +26,10 @@ const maxTranslated = 40 << 20
 // roomToDecode takes the memory that the translation of n bytes needs.
 func (pl *plains) roomToDecode(n int) error {
 	switch {
-	case n <= egress.Uncounted, pl.to.carrier == nil && pl.sameDialect():
+	case n <= egress.Uncounted, pl.To.Carrier == nil && pl.SameDialect():
 		return nil
 	case n > maxTranslated:
-		return fault.Newf(fault.InvalidProviderResponse, "", "The answer of %s is larger than the %d bytes that can be translated", pl.to.target.Provider.ID, maxTranslated)
+		return fault.Newf(fault.InvalidProviderResponse, "", "The answer of %s is larger than the %d bytes that can be translated", pl.To.Target.Provider.ID, maxTranslated)
 	}
 	return pl.Lease.Take(pl.Ctx, int64(n))
 }

@@ -22,26 +22,26 @@ func (rq *requests) upstreamBody() ([]byte, error) {
 	}
 	if rq.Form != nil {
 		rq.roomToSend()
-		if !rq.to.leaf.Plain() {
-			rq.loss.Add("override_params", "a config does not change the fields of a form")
+		if !rq.To.Leaf.Plain() {
+			rq.Loss.Add("override_params", "a config does not change the fields of a form")
 		}
 		return rq.formBody(), nil
 	}
 	src := rq.In
-	if rq.to.body != nil {
-		src = rq.to.body
+	if rq.To.Body != nil {
+		src = rq.To.Body
 	}
 	if rq.Route.Shape == routes.Raw {
 		return rq.rawBody(src)
 	}
 	switch {
-	case rq.sameDialect():
+	case rq.SameDialect():
 		src, err := rq.mediaInline(src)
 		if err != nil {
 			return nil, err
 		}
 		return rq.spliced(src)
-	case rq.to.carrier != nil:
+	case rq.To.Carrier != nil:
 		rq.roomToSend()
 		return rq.carriedBody(src)
 	}
@@ -59,23 +59,23 @@ func (o *outbound) roomToSend() {
 
 // carriedBody is the body of an operation that a translator carries.
 func (rq *requests) carriedBody(src []byte) ([]byte, error) {
-	a := rq.carried()
+	a := rq.Carried()
 	a.Body = src
 	var err error
-	rq.sendBuf.B, rq.to.contentType, err = rq.to.carrier.EncodeRequest(rq.sendBuf.B[:0], src, a)
+	rq.sendBuf.B, rq.To.ContentType, err = rq.To.Carrier.EncodeRequest(rq.sendBuf.B[:0], src, a)
 	if err != nil {
 		return nil, err
 	}
-	if rq.to.carrier.Name() == provider.AnthropicMessages {
-		rq.sendBuf.B, _ = adapt(&rq.to.target, rq.to.op, provider.AnthropicMessages, rq.to.model, rq.sendBuf.B)
+	if rq.To.Carrier.Name() == provider.AnthropicMessages {
+		rq.sendBuf.B, _ = adapt(&rq.To.Target, rq.To.Op, provider.AnthropicMessages, rq.To.Model, rq.sendBuf.B)
 	}
-	return rq.sendBuf.B, rq.loss.Err()
+	return rq.sendBuf.B, rq.Loss.Err()
 }
 
 // rawBody changes a pass-through body only where a saved provider was named in
 // the model.
 func (o *outbound) rawBody(src []byte) ([]byte, error) {
-	if o.Slug == "" || o.to.saved == nil {
+	if o.Slug == "" || o.To.Saved == nil {
 		return src, nil
 	}
 	return o.withModel(src)
@@ -92,11 +92,11 @@ func (rq *requests) foundOf(src []byte) *chat.Checked {
 
 // withModel writes the model into its place.
 func (o *outbound) withModel(src []byte) ([]byte, error) {
-	w, err := o.WalkFor(src, &o.edited)
+	w, err := o.WalkFor(src, &o.Edited)
 	if err != nil {
 		return nil, err
 	}
-	o.modelJSON = wire.AppendJSONString(o.modelJSON[:0], o.to.model)
+	o.modelJSON = wire.AppendJSONString(o.modelJSON[:0], o.To.Model)
 	o.roomToSend()
 	o.sendBuf.B = wire.Splice(o.sendBuf.B[:0], src, inbound.SetModel(w, o.modelJSON))
 	return o.sendBuf.B, nil
@@ -105,23 +105,23 @@ func (o *outbound) withModel(src []byte) ([]byte, error) {
 // spliced is the client's body with the model that was decided on, and with
 // usage asked for in streams.
 func (rq *requests) spliced(src []byte) ([]byte, error) {
-	w, err := rq.WalkFor(src, &rq.edited)
+	w, err := rq.WalkFor(src, &rq.Edited)
 	if err != nil {
 		return nil, err
 	}
-	if rq.Route.Client != nil && rq.to.traits.MayExceed(src, rq.foundOf(src)) {
+	if rq.Route.Client != nil && rq.To.Traits.MayExceed(src, rq.foundOf(src)) {
 		if err := rq.within(src); err != nil {
 			return nil, err
 		}
 	}
 	var edits [2]wire.Edit
 	n := 0
-	rq.modelJSON = wire.AppendJSONString(rq.modelJSON[:0], rq.to.upstream)
-	if rq.to.upstream != "" && !inbound.ModelIs(w, src, rq.modelJSON) {
+	rq.modelJSON = wire.AppendJSONString(rq.modelJSON[:0], rq.To.Upstream)
+	if rq.To.Upstream != "" && !inbound.ModelIs(w, src, rq.modelJSON) {
 		edits[n] = inbound.SetModel(w, rq.modelJSON)
 		n++
 	}
-	rq.injected = rq.Stream && !rq.WantUsage && rq.Route.Client != nil && rq.to.asksUsage()
+	rq.injected = rq.Stream && !rq.WantUsage && rq.Route.Client != nil && rq.To.AsksUsage()
 	if rq.injected {
 		edits[n] = inbound.UsageEdit(w, src)
 		n++
@@ -131,41 +131,11 @@ func (rq *requests) spliced(src []byte) ([]byte, error) {
 		rq.sendBuf.B = wire.Splice(rq.sendBuf.B[:0], src, edits[:n]...)
 		src = rq.sendBuf.B
 	}
-	adapted, dropped := adapt(&rq.to.target, rq.to.op, rq.to.dialectName(), rq.to.model, src)
+	adapted, dropped := adapt(&rq.To.Target, rq.To.Op, rq.To.DialectName(), rq.To.Model, src)
 	for _, name := range dropped {
-		rq.loss.Add(name, "the host refuses it")
+		rq.Loss.Add(name, "the host refuses it")
 	}
-	return adapted, rq.loss.Err()
-}
-
-// dialectName is the dialect of a conversation; "" for other operations.
-func (t *choice) dialectName() string {
-	if t.dialect == nil {
-		return ""
-	}
-	return t.dialect.Name()
-}
-
-// asksUsage tells whether the target reports usage in streams only when asked.
-func (t *choice) asksUsage() bool {
-	switch t.dialect.Name() {
-	case provider.OpenAIChat, provider.OpenAICompletions:
-		return !t.traits.NoStreamUsage
-	}
-	return false
-}
-
-// decode reads the conversation of a body, once for the client's own.
-func (tg *target) decode(src []byte) (*chat.Request, error) {
-	// What another target's config made of the body must not reach this one.
-	if own := tg.IsOwn(src); tg.decoded == nil || !own || !tg.decodedOwn {
-		r, err := tg.Route.Client.DecodeRequest(src)
-		if err != nil {
-			return nil, err
-		}
-		tg.decoded, tg.decodedOwn = r, own
-	}
-	return tg.decoded, nil
+	return adapted, rq.Loss.Err()
 }
 
 // within refuses what the target is known not to do, in a body that is passed on
@@ -175,32 +145,32 @@ func (rq *requests) within(src []byte) error {
 	if err != nil {
 		return nil
 	}
-	return chat.Refuse(rq.Route.Client, r, &rq.to.traits, &rq.loss)
+	return chat.Refuse(rq.Route.Client, r, &rq.To.Traits, &rq.Loss)
 }
 
 // translated decodes the request once and encodes it for the target.
 func (rq *requests) translated(src []byte) ([]byte, error) {
-	r, err := rq.decode(src)
+	r, err := rq.Decode(src)
 	if err != nil {
 		return nil, err
 	}
-	r.Model = rq.to.upstream
+	r.Model = rq.To.Upstream
 	r.Renamed, r.Recall = nil, nil
-	if rq.strict() {
-		r.Recall = rq.recall
+	if rq.Strict() {
+		r.Recall = rq.Recall
 	}
 	err = rq.withMediaBytes(r, func() (err error) {
-		rq.sendBuf.B, err = chat.Translate(rq.sendBuf.B[:0], rq.Route.Client, rq.to.dialect, r, &rq.to.traits, &rq.loss)
+		rq.sendBuf.B, err = chat.Translate(rq.sendBuf.B[:0], rq.Route.Client, rq.To.Dialect, r, &rq.To.Traits, &rq.Loss)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	if rq.to.dialect.Name() == provider.AnthropicMessages {
+	if rq.To.Dialect.Name() == provider.AnthropicMessages {
 		// Some hosts of these models take what the address says out of the body.
-		rq.sendBuf.B, _ = adapt(&rq.to.target, rq.to.op, provider.AnthropicMessages, rq.to.model, rq.sendBuf.B)
+		rq.sendBuf.B, _ = adapt(&rq.To.Target, rq.To.Op, provider.AnthropicMessages, rq.To.Model, rq.sendBuf.B)
 	}
-	if err := rq.loss.Err(); err != nil {
+	if err := rq.Loss.Err(); err != nil {
 		return nil, err
 	}
 	return rq.sendBuf.B, nil
@@ -211,15 +181,15 @@ func (o *outbound) formBody() []byte {
 	if !o.Form.Whole() {
 		return nil
 	}
-	if o.to.upstream == "" || o.Form.Is("model", o.to.upstream) {
+	if o.To.Upstream == "" || o.Form.Is("model", o.To.Upstream) {
 		return o.In
 	}
-	o.sendBuf.B = o.Form.Set(o.sendBuf.B[:0], "model", o.to.upstream)
+	o.sendBuf.B = o.Form.Set(o.sendBuf.B[:0], "model", o.To.Upstream)
 	return o.sendBuf.B
 }
 
 // formStream is the body of a long form; length is -1 when it is not known.
 func (o *outbound) formStream() (body io.ReadCloser, length int64) {
-	o.upload, length = o.Form.Stream(o.Req.Body, o.to.upstream, o.Req.ContentLength, o.BodyLimit(), inbound.Unreadable)
+	o.upload, length = o.Form.Stream(o.Req.Body, o.To.Upstream, o.Req.ContentLength, o.BodyLimit(), inbound.Unreadable)
 	return o.upload, length
 }

@@ -100,7 +100,7 @@ func (c *call) try(leaf *route.Leaf) answer {
 	if err := c.limitTarget(); err != nil {
 		return refusal(err)
 	}
-	if c.to.local {
+	if c.To.Local {
 		return c.answerHere()
 	}
 	return c.guardOutput(leaf, c.attempts(leaf, body))

@@ -7,8 +7,8 @@ import (
 	"gateway/shared/wire"
 )
 
-// memory is what the body of one request leaves for that of another.
-type memory struct {
+// Memory is what the body of one request leaves for that of another.
+type Memory struct {
 	walk       wire.Walk
 	checked    chat.Checked
 	merged     map[string]string
@@ -18,7 +18,7 @@ type memory struct {
 
 // Leftover is the body's memory, emptied; the body is over. spare: nobody else reads
 // its bytes any more.
-func (b *Body) Leftover(spare bool) memory {
+func (b *Body) Leftover(spare bool) Memory {
 	afterwards := b.End()
 	if spare {
 		b.inBuf.Free()
@@ -28,10 +28,10 @@ func (b *Body) Leftover(spare bool) memory {
 	clear(b.checked.Excess)
 	b.checked.Excess = b.checked.Excess[:0]
 	clear(b.merged)
-	return memory{b.walk, b.checked, b.merged, b.params, afterwards}
+	return Memory{b.walk, b.checked, b.merged, b.params, afterwards}
 }
 
 // Reuse gives an empty body the memory of one that is over.
-func (b *Body) Reuse(m memory) {
+func (b *Body) Reuse(m Memory) {
 	b.walk, b.checked, b.merged, b.params, b.Afterwards = m.walk, m.checked, m.merged, m.params, m.afterwards
 }

@@ -1,4 +1,4 @@
-package relay
+package chosen
 
 import (
 	"gateway/shared/provider"
@@ -18,16 +18,16 @@ const (
 
 // byResponses sends a conversation to /responses where its model takes tools with
 // reasoning nowhere else. body is what the target is asked.
-func (ch *chooser) byResponses(body []byte) {
-	if ch.Route.Client == nil || ch.to.dialect == nil || ch.to.op != provider.Chat || ch.to.dialect.Name() != provider.OpenAIChat {
+func (ch *Chooser) byResponses(body []byte) {
+	if ch.Route.Client == nil || ch.To.Dialect == nil || ch.To.Op != provider.Chat || ch.To.Dialect.Name() != provider.OpenAIChat {
 		return
 	}
-	when := ch.to.target.ToolsByResponses(ch.to.model)
+	when := ch.To.Target.ToolsByResponses(ch.To.Model)
 	if when == provider.NeverByResponses || !reasonsWithTools(body, when) {
 		return
 	}
-	if d := ch.dialects[provider.OpenAIResponses]; d != nil {
-		ch.to.dialect, ch.to.op = d, provider.ResponsesCreate
+	if d := ch.Means.Dialects[provider.OpenAIResponses]; d != nil {
+		ch.To.Dialect, ch.To.Op = d, provider.ResponsesCreate
 	}
 }
 

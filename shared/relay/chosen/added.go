@@ -1,4 +1,4 @@
-package relay
+package chosen
 
 import (
 	"hash/maphash"
@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"gateway/shared/chat"
+	"gateway/shared/fault"
 	"gateway/shared/provider"
 )
 
@@ -31,22 +32,22 @@ var addedWords = [...]struct {
 }{{addedStreamOptions, "stream_options"}, {addedStreamOptions, "include_usage"}, {addedCacheKey, "prompt_cache_key"}, {addedStrict, "strict"}}
 
 // adds tells what the body for the target holds besides what the client wrote.
-func (tg *target) adds() (a added) {
-	if tg.Route.Client == nil || tg.to.dialect == nil {
+func (tg *Target) adds() (a added) {
+	if tg.Route.Client == nil || tg.To.Dialect == nil {
 		return 0
 	}
-	if tg.Stream && !tg.WantUsage && tg.to.asksUsage() {
+	if tg.Stream && !tg.WantUsage && tg.To.AsksUsage() {
 		a |= addedStreamOptions
 	}
-	if tg.sameDialect() || tg.decoded == nil {
+	if tg.SameDialect() || tg.Decoded == nil {
 		return a
 	}
-	switch tg.to.dialect.Name() {
+	switch tg.To.Dialect.Name() {
 	case provider.OpenAIChat, provider.OpenAIResponses:
-		if tg.to.traits.PromptCacheKey && chat.Fields(tg.decoded.Extra).Find("prompt_cache_key") == nil {
+		if tg.To.Traits.PromptCacheKey && chat.Fields(tg.Decoded.Extra).Find("prompt_cache_key") == nil {
 			a |= addedCacheKey
 		}
-		if tg.decoded.Format.AssumedStrict && !tg.to.traits.NoAssumedStrict {
+		if tg.Decoded.Format.AssumedStrict && !tg.To.Traits.NoAssumedStrict {
 			a |= addedStrict
 		}
 	}
@@ -60,16 +61,13 @@ func (a added) without(t *chat.Traits) {
 	t.NoAssumedStrict = t.NoAssumedStrict || a&addedStrict != 0
 }
 
-// refusedAdded tells which added members a host's refusal names.
-func (x *exchanges) refusedAdded(a *answer) (refused added) {
-	if a.fault == nil || x.bodySpent || x.Route.Client == nil || a.refused() {
+// RefusedAdded tells which added members a host's refusal names.
+func (tg *Target) RefusedAdded(f *fault.Fault) (refused added) {
+	told := chat.ProviderErrorOf(f)
+	if tg.Route.Client == nil || told == nil || told.Status != http.StatusBadRequest && told.Status != http.StatusUnprocessableEntity {
 		return 0
 	}
-	told := chat.ProviderErrorOf(a.fault)
-	if told == nil || told.Status != http.StatusBadRequest && told.Status != http.StatusUnprocessableEntity {
-		return 0
-	}
-	ours := x.adds()
+	ours := tg.adds()
 	for _, w := range addedWords {
 		if ours&w.what != 0 && (strings.Contains(told.Param, w.word) || strings.Contains(told.Message, w.word)) {
 			refused |= w.what
@@ -78,30 +76,16 @@ func (x *exchanges) refusedAdded(a *answer) (refused added) {
 	return refused
 }
 
-// askAgain asks a host that refused what was added once more, without it. ok is
-// false when there is nothing to leave out.
-func (x *exchanges) askAgain(a *answer) (again answer, body []byte, ok bool) {
-	refused := x.refusedAdded(a)
-	if refused == 0 {
-		return *a, nil, false
-	}
-	refused.without(&x.to.traits)
-	body, err := x.upstreamBody()
-	if err != nil {
-		return *a, nil, false
-	}
-	a.drop()
-	again = x.attempt(body)
-	if again.fault == nil || x.headSent {
-		x.plainer.learn(x.hostModel(), refused)
-	}
-	return again, body, true
-}
+// LeaveOut takes members out of what is added for the target.
+func (tg *Target) LeaveOut(refused added) { refused.without(&tg.To.Traits) }
+
+// LearnRefused remembers what the target's host has refused.
+func (tg *Target) LearnRefused(refused added) { tg.Means.plainer.learn(tg.hostModel(), refused) }
 
 // hostModel names the target that may refuse what is added.
-func (tg *target) hostModel() hostModel {
-	host, _ := tg.to.target.OwnHost()
-	return hostModel{tg.to.target.Provider.ID, host, tg.to.model}
+func (tg *Target) hostModel() hostModel {
+	host, _ := tg.To.Target.OwnHost()
+	return hostModel{tg.To.Target.Provider.ID, host, tg.To.Model}
 }
 
 type hostModel struct{ provider, host, model string }
@@ -141,12 +125,12 @@ func (p *plainer) learn(of hostModel, refused added) {
 }
 
 // apply leaves out what the host is known to refuse.
-func (p *plainer) apply(to *target) {
+func (p *plainer) apply(to *Target) {
 	if !p.used.Load() {
 		return
 	}
 	of := to.hostModel()
 	if known := p.place(of).Load(); known != nil && known.of == of {
-		known.leaves.without(&to.to.traits)
+		known.leaves.without(&to.To.Traits)
 	}
 }

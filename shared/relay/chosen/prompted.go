@@ -1,4 +1,4 @@
-package relay
+package chosen
 
 import (
 	"gateway/shared/fault"
@@ -7,13 +7,13 @@ import (
 
 // prompted tells whether a request names no model because the prompt that its
 // provider keeps does: a body of responses with a prompt.
-func (ch *chooser) prompted() bool {
-	return ch.Route.Client != nil && ch.Route.Client.Name() == provider.OpenAIResponses && ch.to.model == "" && ch.Has("prompt")
+func (ch *Chooser) prompted() bool {
+	return ch.Route.Client != nil && ch.Route.Client.Name() == provider.OpenAIResponses && ch.To.Model == "" && ch.Has("prompt")
 }
 
 // needsModel refuses a request without a model, where nobody else names it.
-func (ch *chooser) needsModel() error {
-	if ch.to.model == "" && !ch.Nameless() && !ch.prompted() {
+func (ch *Chooser) needsModel() error {
+	if ch.To.Model == "" && !ch.Nameless() && !ch.prompted() {
 		return fault.Invalid("model", "is required")
 	}
 	return nil

@@ -1,4 +1,4 @@
-package relay
+package chosen
 
 import (
 	"net/http"
@@ -11,8 +11,8 @@ import (
 
 // mayUse checks the ids that the request names against a saved provider, before
 // its credential is opened.
-func (o *ownerWall) mayUse() error {
-	if !o.to.wall.On {
+func (o *Wall) mayUse() error {
+	if !o.To.Wall.On {
 		return nil // nobody else uses the credential
 	}
 	if o.Route.Client != nil {
@@ -35,8 +35,8 @@ func (o *ownerWall) mayUse() error {
 
 // mayReferToItems refuses items that the provider keeps where several workspaces
 // use the credential: responses do not tell whose items they are.
-func (o *ownerWall) mayReferToItems() error {
-	if !o.to.wall.Shared || o.Form != nil {
+func (o *Wall) mayReferToItems() error {
+	if !o.To.Wall.Shared || o.Form != nil {
 		return nil
 	}
 	if field := kept.ReferredItem(o.In); field != "" {
@@ -47,8 +47,8 @@ func (o *ownerWall) mayReferToItems() error {
 
 // mayReach refuses paths that cannot be read in one way only, and bodies whose
 // ids cannot be read.
-func (o *ownerWall) mayReach() error {
-	if o.KeptPath().Collection == "" || !o.to.wall.Shared {
+func (o *Wall) mayReach() error {
+	if o.KeptPath().Collection == "" || !o.To.Wall.Shared {
 		return nil
 	}
 	if o.KeptPath().Evasive {
@@ -61,7 +61,7 @@ func (o *ownerWall) mayReach() error {
 }
 
 // idsAsked are the ids of stored things in path, query and body.
-func (o *ownerWall) idsAsked() ([]kept.Named, error) {
+func (o *Wall) idsAsked() ([]kept.Named, error) {
 	ids := o.KeptPath().IDs(o.Req.Method, o.Req.URL)
 	if o.Form != nil || len(o.In) == 0 || o.Unread || o.KeptPath().Collection == "" && !kept.MayNameIDs(o.In) {
 		return ids, nil
@@ -72,8 +72,8 @@ func (o *ownerWall) idsAsked() ([]kept.Named, error) {
 
 // mayRefer checks the ids in the body of a conversation whose bytes go to the
 // provider as they came.
-func (o *ownerWall) mayRefer() error {
-	if o.Route.Client == nil || o.to.saved == nil || !o.to.wall.On || !o.sameDialect() {
+func (o *Wall) mayRefer() error {
+	if o.Route.Client == nil || o.To.Saved == nil || !o.To.Wall.On || !o.SameDialect() {
 		return nil
 	}
 	if o.Route.Operation == provider.ResponsesCreate {
@@ -91,26 +91,26 @@ func (o *ownerWall) mayRefer() error {
 	return o.check(ids)
 }
 
-func (o *ownerWall) check(ids []kept.Named) error {
-	return o.owners.Check(o.Ctx, o.Who.Scope, &o.to.wall, ids)
+func (o *Wall) check(ids []kept.Named) error {
+	return o.Means.Owners.Check(o.Ctx, o.Who.Scope, &o.To.Wall, ids)
 }
 
-// keep notes whose the things are that an answer tells of. It is called before
+// Keep notes whose the things are that an answer tells of. It is called before
 // the client can know the ids.
-func (o *ownerWall) keep(answer []byte) error {
+func (o *Wall) Keep(answer []byte) error {
 	if !o.keeps() || o.KeptPath().Collection == "" {
 		return nil
 	}
 	return o.keepIDs(kept.Made(answer, o.makes())...)
 }
 
-// keepMade notes what a unified answer made: a response, and a chat that is to be
+// KeepMade notes what a unified answer made: a response, and a chat that is to be
 // kept, by its id, other things by what the answer says.
-func (o *ownerWall) keepMade(answer []byte, id string) error {
+func (o *Wall) KeepMade(answer []byte, id string) error {
 	if o.Route.Client == nil {
-		return o.keep(answer)
+		return o.Keep(answer)
 	}
-	if id == "" || !o.sameDialect() {
+	if id == "" || !o.SameDialect() {
 		return nil
 	}
 	if o.Route.Operation == provider.ResponsesCreate || o.Route.Operation == provider.Chat && o.storesChat() {
@@ -120,56 +120,56 @@ func (o *ownerWall) keepMade(answer []byte, id string) error {
 }
 
 // keepIDs notes that the workspace of the request made things.
-func (o *ownerWall) keepIDs(ids ...string) error {
+func (o *Wall) keepIDs(ids ...string) error {
 	if !o.keeps() || len(ids) == 0 {
 		return nil
 	}
-	if err := o.owners.Own(o.Ctx, o.Who.Scope, o.to.wall.Places, o.to.saved.Slug, ids...); err != nil {
+	if err := o.Means.Owners.Own(o.Ctx, o.Who.Scope, o.To.Wall.Places, o.To.Saved.Slug, ids...); err != nil {
 		return fault.Unavailable(err)
 	}
 	return nil
 }
 
-// filtered tells whether the answer is a list that holds things of several
+// Filtered tells whether the answer is a list that holds things of several
 // workspaces.
-func (o *ownerWall) filtered() bool {
-	return o.to.saved != nil && o.to.wall.Shared && o.Req.Method == http.MethodGet && o.KeptPath().Lists()
+func (o *Wall) Filtered() bool {
+	return o.To.Saved != nil && o.To.Wall.Shared && o.Req.Method == http.MethodGet && o.KeptPath().Lists()
 }
 
 // raise learns which wall stands around the saved provider's things.
-func (o *ownerWall) raise(s *saved.Provider, cred *provider.Credential) {
+func (o *Wall) raise(s *saved.Provider, cred *provider.Credential) {
 	age := kept.UsesAsked
 	if o.Route.Client != nil && o.Route.Operation != provider.ResponsesCreate {
 		age = kept.UsesTalked
 	}
 	a := kept.Account{Integration: s.IntegrationID, Provider: s.Provider, Credential: cred, CustomHost: s.CustomHost, CustomHeaders: s.CustomHeaders}
-	w, err := o.owners.Around(o.Ctx, o.Who.Scope, &s.Users, &a, o.Start, age)
+	w, err := o.Means.Owners.Around(o.Ctx, o.Who.Scope, &s.Users, &a, o.Start, age)
 	if err != nil {
 		o.Fail("who else uses a credential", err)
 	}
 	w.On, w.Shared = w.On || s.OrgWide, w.Shared || s.Shared
-	o.to.wall = w
+	o.To.Wall = w
 }
 
 // keeps tells whether what the request makes is noted: always where workspaces
 // share the credential.
-func (o *ownerWall) keeps() bool {
-	return o.to.saved != nil && (o.to.wall.On || o.KeptPath().AlwaysNoted())
+func (o *Wall) keeps() bool {
+	return o.To.Saved != nil && (o.To.Wall.On || o.KeptPath().AlwaysNoted())
 }
 
 // storesChat tells whether the body has the provider keep a chat completion.
-func (o *ownerWall) storesChat() bool {
-	if o.to.saved == nil || !o.to.wall.On {
+func (o *Wall) storesChat() bool {
+	if o.To.Saved == nil || !o.To.Wall.On {
 		return false // whose it is need not be known
 	}
-	if o.to.body != nil {
-		return kept.StoresChat(o.to.body)
+	if o.To.Body != nil {
+		return kept.StoresChat(o.To.Body)
 	}
 	return kept.StoresChat(o.In)
 }
 
 // makes tells whether the request has the provider make something that it keeps.
-func (o *ownerWall) makes() bool {
+func (o *Wall) makes() bool {
 	if o.Req.Method != http.MethodPost {
 		return false
 	}

@@ -1,4 +1,4 @@
-package relay
+package chosen
 
 import (
 	"net/url"
@@ -19,23 +19,23 @@ func storedWithAddress(field string) error {
 
 // hostAsked is the custom host of the request or of the config, and where it
 // stands.
-func (ch *chooser) hostAsked() (host, field string) {
+func (ch *Chooser) hostAsked() (host, field string) {
 	if ch.Ask.CustomHost != "" {
 		return ch.Ask.CustomHost, "x-gateway-custom-host"
 	}
-	return ch.to.leaf.CustomHost, "custom_host"
+	return ch.To.Leaf.CustomHost, "custom_host"
 }
 
 // staysPut refuses what would move a saved provider: headers, and fields of a
 // config that came with the request.
-func (ch *chooser) staysPut(s *saved.Provider, cred *provider.Credential) error {
+func (ch *Chooser) staysPut(s *saved.Provider, cred *provider.Credential) error {
 	if field := cred.MovedBy(s.Provider, ch.Req.Header); field != "" {
 		return storedWithAddress(field)
 	}
-	if ch.Config.ID != "" || len(ch.to.leaf.Fields) == 0 {
+	if ch.Config.ID != "" || len(ch.To.Leaf.Fields) == 0 {
 		return nil
 	}
-	if field := cred.MovedByFields(s.Provider, ch.to.leaf.Fields); field != "" {
+	if field := cred.MovedByFields(s.Provider, ch.To.Leaf.Fields); field != "" {
 		return storedWithAddress(field)
 	}
 	return nil
@@ -44,11 +44,11 @@ func (ch *chooser) staysPut(s *saved.Provider, cred *provider.Credential) error 
 // staysWithConfig refuses what would move the credential of a target of a saved
 // config. inline: the target leaves its provider to the request, which would
 // decide who is given the key.
-func (ch *chooser) staysWithConfig(p *provider.Provider, cred *provider.Credential, inline bool) error {
+func (ch *Chooser) staysWithConfig(p *provider.Provider, cred *provider.Credential, inline bool) error {
 	if inline {
 		return storedWithAddress("x-gateway-provider")
 	}
-	if host := ch.Ask.CustomHost; host != "" && !sameHost(host, ch.to.leaf.CustomHost) {
+	if host := ch.Ask.CustomHost; host != "" && !sameHost(host, ch.To.Leaf.CustomHost) {
 		return storedWithAddress("x-gateway-custom-host")
 	}
 	if field := cred.MovedBy(p, ch.Req.Header); field != "" {

@@ -1,4 +1,4 @@
-package relay
+package chosen
 
 import (
 	"testing"
@@ -15,13 +15,13 @@ import (
 // reaches: what is known of a refusal of it, and what is left out then, is held here.
 func TestARefusedCacheKeyIsLeftOut(t *testing.T) {
 	t.Parallel()
-	refusal := func(status int, message, param string) *answer {
+	refusal := func(status int, message, param string) *fault.Fault {
 		f := fault.New(fault.ProviderError, "", "refused").WithCause(&chat.ProviderError{Status: status, Message: message, Param: param})
 		f.Source = fault.SourceProvider
-		return &answer{fault: f}
+		return f
 	}
 	for name, c := range map[string]struct {
-		a       *answer
+		a       *fault.Fault
 		own     bool // the client wrote the member itself
 		refused added
 	}{
@@ -31,23 +31,23 @@ func TestARefusedCacheKeyIsLeftOut(t *testing.T) {
 		"another status":        {refusal(500, "prompt_cache_key", ""), false, 0},
 		"the client's own":      {refusal(400, "prompt_cache_key", ""), true, 0},
 		"what was not added":    {refusal(400, "stream_options", ""), false, 0},
-		"no answer of the host": {&answer{}, false, 0},
+		"no answer of the host": {fault.New(fault.ProviderUnreachable, "", "x"), false, 0},
 	} {
-		call := newCall()
+		call := newChooser(&Means{})
 		call.Route = &routes.Route{Shape: routes.Unified, Client: anthropic.Messages{}}
-		call.to.target.Provider, _ = provider.ByID("openai")
-		call.to.dialect, call.to.traits.PromptCacheKey = openai.Chat{}, true
-		call.decoded = &chat.Request{}
+		call.To.Target.Provider, _ = provider.ByID("openai")
+		call.To.Dialect, call.To.Traits.PromptCacheKey = openai.Chat{}, true
+		call.Decoded = &chat.Request{}
 		if c.own {
-			call.decoded.Extra = append(call.decoded.Extra, chat.Field{Name: "prompt_cache_key", Raw: []byte(`"k"`)})
+			call.Decoded.Extra = append(call.Decoded.Extra, chat.Field{Name: "prompt_cache_key", Raw: []byte(`"k"`)})
 		}
-		if got := call.refusedAdded(c.a); got != c.refused {
+		if got := call.RefusedAdded(c.a); got != c.refused {
 			t.Errorf("%s: %b, want %b", name, got, c.refused)
 			continue
 		}
-		c.refused.without(&call.to.traits)
-		if call.to.traits.PromptCacheKey == (c.refused != 0) {
-			t.Errorf("%s: the key is sent: %v", name, call.to.traits.PromptCacheKey)
+		c.refused.without(&call.To.Traits)
+		if call.To.Traits.PromptCacheKey == (c.refused != 0) {
+			t.Errorf("%s: the key is sent: %v", name, call.To.Traits.PromptCacheKey)
 		}
 	}
 }

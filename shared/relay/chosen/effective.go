@@ -1,4 +1,4 @@
-package relay
+package chosen
 
 import (
 	"gateway/shared/chat"
@@ -8,17 +8,17 @@ import (
 // effective makes the body that the target's config makes of the client's, and
 // goes by it from here on: whether the answer is a stream, whether usage is told
 // in it, and what it may cost.
-func (ch *chooser) effective() error {
+func (ch *Chooser) effective() error {
 	ch.Demands = ch.Own
-	if len(ch.In) == 0 || ch.to.leaf.Plain() {
+	if len(ch.In) == 0 || ch.To.Leaf.Plain() {
 		ch.byResponses(ch.In)
 		return ch.withinBounds(ch.Excess())
 	}
-	body, err := ch.to.leaf.Apply(nil, ch.In)
+	body, err := ch.To.Leaf.Apply(nil, ch.In)
 	if err != nil {
 		return err
 	}
-	ch.to.body = body
+	ch.To.Body = body
 	if ch.Route.Shape != routes.Unified {
 		return nil
 	}
@@ -33,6 +33,6 @@ func (ch *chooser) effective() error {
 			return err
 		}
 	}
-	ch.Demands, err = ch.DemandsOf(body, &ch.edited)
+	ch.Demands, err = ch.DemandsOf(body, &ch.Edited)
 	return err
 }

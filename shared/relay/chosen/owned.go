@@ -1,0 +1,75 @@
+package chosen
+
+import (
+	"net/http"
+	"strings"
+
+	"gateway/shared/chat"
+	"gateway/shared/pricing"
+	"gateway/shared/relay/kept"
+	"gateway/shared/store"
+)
+
+// Wall keeps what workspaces made at a provider apart: see kept.Owners.
+type Wall struct {
+	*Target
+}
+
+// ClaimBooking tells whether this request is the first to see the end of what a
+// provider did in its own time.
+func (o *Wall) ClaimBooking(id string) bool {
+	sc, place := o.booked()
+	first, err := o.Means.Owners.Claim(o.Base, sc, place, id, o.ULID)
+	if err != nil {
+		o.Fail("claim booking", err)
+	}
+	return first
+}
+
+// BatchClaimed tells whether the usage of a batch stands in the books.
+func (o *Wall) BatchClaimed(id string) (bool, error) {
+	sc, place := o.booked()
+	return o.Means.Owners.Claimed(o.Ctx, sc, place, id)
+}
+
+// booked is where such things are claimed for the books: what is made with a
+// credential of the caller's own in the caller's workspace.
+func (o *Wall) booked() (sc store.Scope, place string) {
+	if o.To.Saved == nil {
+		return o.Who.Scope, o.To.Target.Provider.ID
+	}
+	return o.Who.Scope.Organisation(), o.To.Saved.IntegrationID
+}
+
+// UsedLater is what the answer to the creation of such a response is charged.
+func (o *Wall) UsedLater(m chat.Meter) (u pricing.Usage) {
+	if !m.Usage.Known() || m.ID == "" || len(m.ID) > kept.MaxID || !o.ClaimBooking(m.ID) {
+		return u
+	}
+	return m.Usage
+}
+
+// Holds tells whether a raw answer is read whole before it is sent, because it
+// makes things known or is a list that must be divided.
+func (o *Wall) Holds(resp *http.Response) bool {
+	if resp.StatusCode < 200 || resp.StatusCode > 299 || !o.keeps() {
+		return false
+	}
+	s := o.KeptPath()
+	if s.Collection == "" {
+		return false
+	}
+	if o.Filtered() {
+		return true
+	}
+	return strings.HasPrefix(resp.Header.Get("Content-Type"), "application/json") && (o.Req.Method == http.MethodPost || !s.Below)
+}
+
+// Watch makes a watcher for answers that need one.
+func (o *Wall) Watch(resp *http.Response) *kept.Watcher {
+	if !o.keeps() || !o.makes() ||
+		!strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
+		return nil
+	}
+	return kept.Watch(o.keepIDs)
+}

@@ -1,0 +1,251 @@
+package chosen
+
+import (
+	"errors"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"gateway/shared/chat"
+	"gateway/shared/egress"
+	"gateway/shared/fault"
+	"gateway/shared/ledger"
+	"gateway/shared/provider"
+	"gateway/shared/relay/inbound"
+	"gateway/shared/relay/kept"
+	"gateway/shared/relay/plan"
+	"gateway/shared/relay/reasoning"
+	"gateway/shared/relay/routes"
+	"gateway/shared/relay/saved"
+	"gateway/shared/route"
+	"gateway/shared/seal"
+	"gateway/shared/wire"
+)
+
+// Target is what was decided on for one target of the plan: how it is reached, in
+// which shape, and what of the request it is told.
+type Target struct {
+	plan.Plan
+	Means           *Means
+	inbound.Demands // of the body for the target
+	To              Choice
+	Decoded         *chat.Request // canonical form, made once
+	decodedOwn      bool          // decoded is of the client's own body, not of an edited one
+	Loss            chat.Loss
+	Edited          wire.Walk // of a body that a config has changed
+}
+
+// Means are what targets are made with beside the plan.
+type Means struct {
+	Sealer   seal.Sealer
+	Owners   *kept.Owners
+	Hosts    *egress.Hosts // addresses that requests name
+	Tokens   *provider.Tokens
+	Trusting http.RoundTripper // to services of tokens at custom hosts
+	Dialects map[string]chat.Provider
+	Carriers map[string]chat.Translator
+	Jobs     map[string]chat.Jobs
+	Memory   *reasoning.Memory
+	plainer  plainer // hosts that refuse what is added
+}
+
+// targetMemory is what the targets of one request leave for those of another.
+type targetMemory struct {
+	body   inbound.Memory
+	edited wire.Walk
+}
+
+// Leftover is the memory of targets that are over; spare: nobody else reads the bytes
+// of the body any more.
+func (tg *Target) Leftover(spare bool) targetMemory {
+	return targetMemory{tg.Body.Leftover(spare), tg.Edited}
+}
+
+// Reuse gives an empty target memory.
+func (tg *Target) Reuse(m targetMemory) {
+	tg.Body.Reuse(m.body)
+	tg.Edited = m.edited
+}
+
+// names are what records and answers call a target.
+type names struct{ Option, Provider, Slug, Integration, Model string }
+
+// Choice is one target made ready: where, with which credential, in which shape.
+type Choice struct {
+	Leaf    *route.Leaf
+	Wall    kept.Wall       // around what saved keeps at its provider
+	Saved   *saved.Provider // nil with a credential of the request or of the config
+	Target  provider.Target
+	Traits  chat.Traits
+	Model   string
+	Dialect chat.Provider // that the provider speaks for this route; nil on Raw routes
+	// carrier translates an operation that is no conversation; nil when the
+	// provider takes the client's own shape.
+	Carrier  chat.Translator
+	Jobs     chat.Jobs // carries files, batches and fine-tuning jobs; likewise
+	Local    bool      // the gateway answers itself, see Route.Local
+	Upstream string    // the model as the provider takes it
+	// contentType is that of the body that carrier made; "" is JSON.
+	ContentType string
+	Op          provider.Operation
+	Names       names
+	lenient     bool
+	Timeout     time.Duration
+	Body        []byte // what the leaf's config makes of the client's; nil: nothing
+	Forward     []string
+	Subjects    []*ledger.Subject // limits of the provider and of its integration
+}
+
+// Strict tells whether the answer must keep to the OpenAI shape.
+func (tg *Target) Strict() bool { return !tg.Ask.Lenient && !tg.To.lenient }
+
+// SameDialect tells whether the bytes can be forwarded.
+func (tg *Target) SameDialect() bool {
+	if tg.Route.Client == nil {
+		return tg.To.Carrier == nil
+	}
+	return tg.To.Dialect.Name() == tg.Route.Client.Name()
+}
+
+// Carried is what a translator may know of the request.
+func (tg *Target) Carried() *chat.Asked {
+	return &chat.Asked{
+		Body: tg.In, Model: tg.To.Upstream, Operation: string(tg.To.Op), Traits: &tg.To.Traits, Loss: &tg.Loss, Field: tg.To.Target.Field,
+		ID: tg.ULID, Created: tg.Start.Unix(), ProviderName: tg.To.Target.Provider.ID, Strict: tg.Strict(),
+	}
+}
+
+// Region is where the target runs, for its price.
+func (t *Choice) Region() string {
+	for _, f := range [...]string{"aws_region", "vertex_region", "oracle_region"} {
+		if v := t.Target.Field(f); v != "" {
+			return v
+		}
+	}
+	return ""
+}
+
+// DialectName is the dialect of a conversation; "" for other operations.
+func (t *Choice) DialectName() string {
+	if t.Dialect == nil {
+		return ""
+	}
+	return t.Dialect.Name()
+}
+
+// AsksUsage tells whether the target reports usage in streams only when asked.
+func (t *Choice) AsksUsage() bool {
+	switch t.Dialect.Name() {
+	case provider.OpenAIChat, provider.OpenAICompletions:
+		return !t.Traits.NoStreamUsage
+	}
+	return false
+}
+
+// Decode reads the conversation of a body, once for the client's own.
+func (tg *Target) Decode(src []byte) (*chat.Request, error) {
+	// What another target's config made of the body must not reach this one.
+	if own := tg.IsOwn(src); tg.Decoded == nil || !own || !tg.decodedOwn {
+		r, err := tg.Route.Client.DecodeRequest(src)
+		if err != nil {
+			return nil, err
+		}
+		tg.Decoded, tg.decodedOwn = r, own
+	}
+	return tg.Decoded, nil
+}
+
+// Through tells whether the operation goes to the route's own path, though the
+// provider's row does not have it: at a host of the target's own, whose operations
+// nobody knows here. The catalogue's own addresses are not asked for what they are
+// not known to have.
+func (tg *Target) Through() bool {
+	p := tg.To.Target.Provider
+	if !tg.Route.Through || p.Serves(tg.Route.Operation) || p.Dialect != provider.OpenAIChat {
+		return false
+	}
+	own, _ := tg.To.Target.OwnHost()
+	return own != ""
+}
+
+// OperationURL is the address of an operation that is not bound to a model.
+func (tg *Target) OperationURL(of Part) (*url.URL, error) {
+	op, id, query := of.Op, of.ID, ""
+	if tg.Req.Method == http.MethodGet || tg.Req.Method == http.MethodDelete {
+		query = of.Query
+	}
+	var raw string
+	var err error
+	if tg.Through() {
+		path := tg.Route.Path
+		if id != "" {
+			path = path[:strings.IndexByte(path, '{')] + url.PathEscape(id)
+		}
+		raw, err = tg.To.Target.PassthroughURL(path, "")
+	} else {
+		raw, err = tg.To.Target.ResourceURL(op, id)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return provider.ExactURL(provider.AddQuery(raw, query))
+}
+
+// Part is what of an answer is asked for in a request of its own: a page of a list,
+// a file.
+type Part struct {
+	Op        provider.Operation
+	ID, Query string
+	Further   bool // there has been another
+}
+
+// Unreachable says that no answer came.
+func (tg *Target) Unreachable(err error) *fault.Fault {
+	if egress.Refused(err) {
+		return fault.From(err)
+	}
+	why := "did not answer"
+	var dns *net.DNSError
+	if errors.As(err, &dns) {
+		why = "has an address that cannot be resolved"
+	}
+	f := fault.Newf(fault.ProviderUnreachable, "", "The provider %s %s", tg.To.Target.Provider.ID, why).WithCause(err)
+	f.Source = fault.SourceProvider
+	return f
+}
+
+func (tg *Target) StreamBroke(err error) *fault.Fault {
+	var f *fault.Fault
+	if errors.As(err, &f) {
+		return f
+	}
+	return fault.Newf(fault.InvalidProviderResponse, "", "The stream of %s broke off", tg.To.Target.Provider.ID).WithCause(err)
+}
+
+// CostsNothing tells whether what is passed through to things that a provider
+// keeps cannot cost anything. Then no budget asks for its price.
+func (tg *Target) CostsNothing() bool {
+	if tg.Route.Shape != routes.Raw {
+		return false
+	}
+	s := tg.KeptPath()
+	if s.Collection == "" {
+		return false
+	}
+	p := tg.To.Target.Provider
+	return s.Free(tg.Req.Method, tg.RawPath(), p != nil && p.Serves(provider.ResponsesCreate))
+}
+
+func Unsupported(endpoint string, p *provider.Provider) error {
+	return fault.Newf(fault.UnsupportedOperation, "x-gateway-provider", "%s is not supported by %s", endpoint, p.ID)
+}
+
+// Passes tells whether an answer is passed on as it comes.
+func (tg *Target) Passes(resp *http.Response) bool {
+	if tg.Route.Client != nil || tg.To.Carrier != nil {
+		return false
+	}
+	return tg.Route.Binary || tg.Route.Media && !strings.HasPrefix(resp.Header.Get("Content-Type"), "application/json")
+}
