@@ -26,7 +26,7 @@ const (
 	jsonInstruction       = chat.JSONInstruction
 )
 
-func (e *requestEncoder) planFormat() error {
+func (e *toolEncoder) planFormat() error {
 	for i := range e.r.Tools {
 		if e.r.Tools[i].Name == answerTool {
 			return fault.Invalid("tools", "The tool name %s is reserved", answerTool)
@@ -59,7 +59,7 @@ func unsupportedFormat(message string) error {
 }
 
 // writeOutputConfig writes effort and native format.
-func (e *requestEncoder) writeOutputConfig() {
+func (e *toolEncoder) writeOutputConfig() {
 	if e.think.effort == "" && e.format != formatNative {
 		return
 	}
@@ -81,7 +81,7 @@ func (e *requestEncoder) writeOutputConfig() {
 }
 
 // tools writes tools and tool_choice.
-func (e *requestEncoder) tools() error {
+func (e *toolEncoder) tools() error {
 	r := e.r
 	n := 0
 	if e.format == formatTool {
@@ -125,7 +125,7 @@ func (e *requestEncoder) tools() error {
 }
 
 // answerTool writes the hidden tool.
-func (e *requestEncoder) answerTool() {
+func (e *toolEncoder) answerTool() {
 	f := &e.r.Format
 	description := answerToolDescription
 	if f.Description != "" {
@@ -139,7 +139,7 @@ func (e *requestEncoder) answerTool() {
 }
 
 // tool writes one tool; false when it cannot be carried.
-func (e *requestEncoder) tool(t *chat.Tool, at place) bool {
+func (e *toolEncoder) tool(t *chat.Tool, at place) bool {
 	if t.Foreign != "" {
 		return e.foreignTool(t, at)
 	}
@@ -176,7 +176,7 @@ var typeKey = wire.NewKeySet("type")
 
 // schema writes the schema of arguments as it came; the provider only wants a
 // type at its root.
-func (e *requestEncoder) schema(raw []byte) {
+func (e *toolEncoder) schema(raw []byte) {
 	if raw == nil {
 		e.b = append(e.b, `{"type":"object","properties":{}}`...)
 		return
@@ -192,7 +192,7 @@ func (e *requestEncoder) schema(raw []byte) {
 // foreignTool writes a tool of the provider's own. The OpenAI dialect holds it
 // as {type:T, T:{name:V,...}}: V is the type here and T the name. A custom tool of
 // that dialect looks the same, but there V is its own name.
-func (e *requestEncoder) foreignTool(t *chat.Tool, at place) bool {
+func (e *toolEncoder) foreignTool(t *chat.Tool, at place) bool {
 	if e.r.Dialect == name {
 		e.b = append(e.b, t.Raw...)
 		return true
@@ -236,7 +236,7 @@ func (e *requestEncoder) foreignTool(t *chat.Tool, at place) bool {
 }
 
 // toolChoice writes which tools may be called. own counts the client's tools.
-func (e *requestEncoder) toolChoice(own int) {
+func (e *toolEncoder) toolChoice(own int) {
 	choice := e.r.ToolChoice
 	if e.think.on() && choice.Forced() {
 		choice = chat.ToolChoice{Mode: chat.ToolsAuto}

@@ -10,7 +10,7 @@ import (
 )
 
 // dropName reports the name of a participant.
-func (e *requestEncoder) dropName(m *chat.Message) {
+func (e *base) dropName(m *chat.Message) {
 	if m.Name != "" && m.Role != chat.ToolRole {
 		e.loss.Add(path(m, nil)+".name", notTaken)
 	}
@@ -62,7 +62,7 @@ func (e *requestEncoder) system() error {
 }
 
 // blankMarker reports the cache marker of a text that is left out as it is blank.
-func (e *requestEncoder) blankMarker(p *chat.Part, at place) {
+func (e *base) blankMarker(p *chat.Part, at place) {
 	if p.Cache == chat.NoCache {
 		return
 	}

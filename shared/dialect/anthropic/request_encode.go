@@ -18,25 +18,39 @@ const (
 
 const notTaken = "not taken by this provider"
 
-// requestEncoder writes one request for a provider. Everything that does not
-// change from turn to turn is written before the messages, which come last, so
-// that a conversation's bytes only grow at their end.
-type requestEncoder struct {
+// base is what all that writes a request has: the body, and which cache markers
+// it gets.
+type base struct {
 	b    []byte
 	r    *chat.Request
 	t    *chat.Traits
 	loss *chat.Loss
 	max  int // longest tool name
+	skip int // cache markers that are left out, from the front
+}
 
+// thoughtEncoder decides on reasoning, and writes it.
+type thoughtEncoder struct {
+	base
 	think     thinking
 	maxTokens int64
-	format    formatMode
-	skip      int                        // cache markers that are left out, from the front
 	recalled  map[*chat.Part][]chat.Part // signed reasoning in front of calls
 }
 
+// toolEncoder writes tools, and what makes the model answer in JSON.
+type toolEncoder struct {
+	thoughtEncoder
+	format formatMode
+}
+
+// requestEncoder writes one request for a provider. Everything that does not
+// change from turn to turn is written before the messages, which come last, so
+// that a conversation's bytes only grow at their end.
+type requestEncoder struct{ toolEncoder }
+
 func encodeRequest(dst []byte, r *chat.Request, t *chat.Traits, loss *chat.Loss) ([]byte, error) {
-	e := requestEncoder{b: dst, r: r, t: t, loss: loss, max: t.MaxToolName}
+	var e requestEncoder
+	e.base = base{b: dst, r: r, t: t, loss: loss, max: t.MaxToolName}
 	if e.max == 0 {
 		e.max = maxToolName
 	}
@@ -109,11 +123,11 @@ func (e *requestEncoder) plan() error {
 	return nil
 }
 
-func (e *requestEncoder) key(name string) {
+func (e *base) key(name string) {
 	e.b = append(append(append(e.b, `,"`...), name...), `":`...)
 }
 
-func (e *requestEncoder) str(name, value string) {
+func (e *base) str(name, value string) {
 	e.key(name)
 	e.b = wire.AppendJSONString(e.b, value)
 }
@@ -219,14 +233,14 @@ func (e *requestEncoder) sampling() {
 	}
 }
 
-func (e *requestEncoder) drop(v *chat.Opt[float64], path, reason string) {
+func (e *base) drop(v *chat.Opt[float64], path, reason string) {
 	if v.Set {
 		v.Set = false
 		e.loss.Add(path, reason)
 	}
 }
 
-func (e *requestEncoder) report(path string, set bool) {
+func (e *base) report(path string, set bool) {
 	if set {
 		e.loss.Add(path, notTaken)
 	}
@@ -270,7 +284,7 @@ func (e *requestEncoder) extra() {
 
 // planMarkers counts the cache markers; the provider takes four, the last ones
 // are kept.
-func (e *requestEncoder) planMarkers() {
+func (e *base) planMarkers() {
 	n := 0
 	add := func(c chat.Cache) {
 		if c != chat.NoCache {
@@ -297,7 +311,7 @@ func (e *requestEncoder) planMarkers() {
 // marker writes a cache marker into the object that is being written. Markers
 // come in the order in which planMarkers counts them, but for system prompts
 // that stand between messages.
-func (e *requestEncoder) marker(c chat.Cache, at place) {
+func (e *base) marker(c chat.Cache, at place) {
 	if c == chat.NoCache {
 		return
 	}

@@ -44,7 +44,7 @@ func budgetEffort(budget int64) string {
 // minBudget is the least budget of thinking, in tokens.
 const minBudget = 1024
 
-func (e *requestEncoder) planThinking() error {
+func (e *thoughtEncoder) planThinking() error {
 	r := e.r.Reasoning
 	field := "thinking"
 	if r.Thinking == chat.ThinkingUnsaid {
@@ -94,14 +94,14 @@ func (e *requestEncoder) planThinking() error {
 	return e.checkThinking(field)
 }
 
-func (e *requestEncoder) reportEffort(reason string) {
+func (e *thoughtEncoder) reportEffort(reason string) {
 	if e.r.Reasoning.Effort != "" {
 		e.loss.Add("reasoning_effort", reason)
 	}
 }
 
 // planBudget sets a budget, which must be below the bound of tokens.
-func (e *requestEncoder) planBudget(r chat.Reasoning) error {
+func (e *thoughtEncoder) planBudget(r chat.Reasoning) error {
 	e.think.mode = chat.ThinkingBudget
 	limit := e.t.DefaultMaxTokens
 	if r.Budget.Set {
@@ -133,7 +133,7 @@ func (e *requestEncoder) planBudget(r chat.Reasoning) error {
 }
 
 // checkThinking refuses or takes out what thinking cannot stand beside.
-func (e *requestEncoder) checkThinking(field string) error {
+func (e *thoughtEncoder) checkThinking(field string) error {
 	if !e.think.on() {
 		return nil
 	}
@@ -153,7 +153,7 @@ func (e *requestEncoder) checkThinking(field string) error {
 
 // canThink reports whether the turn that tool results answer begins with signed
 // reasoning, which the provider wants back once thinking is on.
-func (e *requestEncoder) canThink() bool {
+func (e *thoughtEncoder) canThink() bool {
 	ms := e.r.Messages
 	i := len(ms) - 1
 	for i >= 0 && (ms[i].Role == chat.System || ms[i].Role == chat.Developer) {
@@ -186,7 +186,7 @@ const maxRecalls = 64
 
 // recall looks up what was kept for calls in front of which the client gave no
 // signed reasoning, the newest first. Without thinking nothing is wanted back.
-func (e *requestEncoder) recall() {
+func (e *thoughtEncoder) recall() {
 	if !e.think.on() || e.r.Recall == nil {
 		return
 	}
@@ -231,7 +231,7 @@ func anySigned(m *chat.Message) bool {
 
 // reasoning gives the signed reasoning that stands first in an assistant's turn:
 // what the client returned, else what was kept for its first call.
-func (e *requestEncoder) reasoning(m *chat.Message) []chat.Part {
+func (e *thoughtEncoder) reasoning(m *chat.Message) []chat.Part {
 	var own []chat.Part
 	for i := range m.Parts {
 		if p := &m.Parts[i]; signed(p) {
@@ -256,7 +256,7 @@ func firstCall(m *chat.Message) *chat.Part {
 	return nil
 }
 
-func (e *requestEncoder) writeThinking() {
+func (e *thoughtEncoder) writeThinking() {
 	if e.think.mode == chat.ThinkingUnsaid {
 		return
 	}

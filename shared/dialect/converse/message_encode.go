@@ -53,7 +53,7 @@ func (e *requestEncoder) system() error {
 }
 
 // dropName reports the name of a participant.
-func (e *requestEncoder) dropName(m *chat.Message) {
+func (e *base) dropName(m *chat.Message) {
 	if m.Name != "" && m.Role != chat.ToolRole {
 		e.loss.Add(upstream.Path(m, nil)+".name", notTaken)
 	}
@@ -377,7 +377,7 @@ func (e *requestEncoder) result(m *chat.Message, p *chat.Part) error {
 }
 
 // lostMarkerOf reports a cache marker of which there is one too many in a result.
-func (e *requestEncoder) lostMarkerOf(m *chat.Message, p *chat.Part) {
+func (e *base) lostMarkerOf(m *chat.Message, p *chat.Part) {
 	e.skip = max(0, e.skip-1)
 	e.loss.Add(upstream.Path(m, p)+".cache_control", "one cache point stands behind a whole result ("+strconv.Itoa(len(m.Parts))+" parts)")
 }

@@ -18,24 +18,43 @@ const (
 
 const notTaken = upstream.NotTaken
 
-// requestEncoder writes one request.
-type requestEncoder struct {
+// base is what all that writes a request has: the body, and which cache points
+// it gets.
+type base struct {
 	upstream.Object
 	r    *chat.Request
 	t    *chat.Traits
 	loss *chat.Loss
+	skip int // cache markers that are left out, from the front
+}
 
+// thoughtEncoder decides on reasoning.
+type thoughtEncoder struct {
+	base
 	think     thinking
 	maxTokens chat.Opt[int64]
-	format    formatMode
-	flat      bool // tool calls and results of the history are given as text
-	skip      int  // cache markers that are left out, from the front
 	recalled  map[*chat.Part][]chat.Part
+}
+
+// toolEncoder writes tools, and what makes the model answer in JSON.
+type toolEncoder struct {
+	thoughtEncoder
+	format formatMode
+	flat   bool // tool calls and results of the history are given as text
+}
+
+// settingsEncoder writes what stands beside the messages.
+type settingsEncoder struct{ toolEncoder }
+
+// requestEncoder writes one request: the messages behind all the others.
+type requestEncoder struct {
+	settingsEncoder
 	documents map[string]int // names that were given to documents
 }
 
 func encodeRequest(dst []byte, r *chat.Request, t *chat.Traits, loss *chat.Loss) ([]byte, error) {
-	e := requestEncoder{Object: *upstream.Begin(dst), r: r, t: t, loss: loss}
+	var e requestEncoder
+	e.base = base{Object: *upstream.Begin(dst), r: r, t: t, loss: loss}
 	if err := r.Rename(maxToolName); err != nil {
 		return dst, err
 	}
@@ -70,7 +89,7 @@ func encodeRequest(dst []byte, r *chat.Request, t *chat.Traits, loss *chat.Loss)
 }
 
 // refuse tests what this provider's own bounds are narrower in.
-func (e *requestEncoder) refuse() error {
+func (e *settingsEncoder) refuse() error {
 	r := e.r
 	for i, s := range r.Stop {
 		if strings.TrimSpace(s) == "" {
@@ -91,7 +110,7 @@ func (e *requestEncoder) refuse() error {
 }
 
 // inference writes inferenceConfig.
-func (e *requestEncoder) inference() {
+func (e *settingsEncoder) inference() {
 	r := e.r
 	temperature, topP := r.Temperature, r.TopP
 	drop := func(v *chat.Opt[float64], path, reason string) {
@@ -133,7 +152,7 @@ func (e *requestEncoder) inference() {
 
 // planMarkers counts the cache markers; the provider takes four, the last ones
 // are kept.
-func (e *requestEncoder) planMarkers() error {
+func (e *base) planMarkers() error {
 	if e.t.NoCacheControl {
 		return nil
 	}
@@ -165,7 +184,7 @@ func (e *requestEncoder) planMarkers() error {
 
 // cachePoint writes a cache point behind the element that was marked; path names
 // what was marked.
-func (e *requestEncoder) cachePoint(c chat.Cache, path func() string) {
+func (e *base) cachePoint(c chat.Cache, path func() string) {
 	if c == chat.NoCache {
 		return
 	}
@@ -194,7 +213,7 @@ func (e *requestEncoder) cachePoint(c chat.Cache, path func() string) {
 }
 
 // lostMarker reports the cache marker of a text that is left out.
-func (e *requestEncoder) lostMarker(c chat.Cache, path func() string) {
+func (e *base) lostMarker(c chat.Cache, path func() string) {
 	if c == chat.NoCache {
 		return
 	}

@@ -32,7 +32,7 @@ var additionalNames = map[string]bool{"additionalModelRequestFields": true, "add
 var claudeMembers = map[string]bool{"anthropic_beta": true, "anthropic_version": true}
 
 // carried names what this wire has a place for; everything else is reported.
-func (e *requestEncoder) carried() []string {
+func (e *settingsEncoder) carried() []string {
 	names := []string{"temperature", "top_p", "stop", "service_tier", "reasoning", "response_format", "tools"}
 	for _, x := range e.r.Extra {
 		_, known := passed[x.Name]
@@ -62,13 +62,13 @@ func (e *requestEncoder) carried() []string {
 }
 
 // claudes reports whether the model is Claude, or may be: that behind an ARN.
-func (e *requestEncoder) claudes() bool { return e.t.Family == familyAnthropic || e.t.Family == "" }
+func (e *base) claudes() bool { return e.t.Family == familyAnthropic || e.t.Family == "" }
 
 // tiers are the service tiers of this provider by the client's word.
 var tiers = map[string]string{"auto": "default", "default": "default", "standard": "default", "standard_only": "default", "priority": "priority", "flex": "flex", "reserved": "reserved"}
 
 // settings writes the members beside the conversation.
-func (e *requestEncoder) settings() error {
+func (e *settingsEncoder) settings() error {
 	written := map[string]bool{}
 	for _, x := range e.r.Extra {
 		to, ok := passed[x.Name]
@@ -130,7 +130,7 @@ func metadataText(s string) bool {
 
 // additional writes additionalModelRequestFields: what the client put there, and
 // what only this maker's models know. The client's own members win.
-func (e *requestEncoder) additional() error {
+func (e *settingsEncoder) additional() error {
 	start := len(e.B)
 	e.Key("additionalModelRequestFields")
 	e.Open('{')
@@ -179,7 +179,7 @@ func (e *requestEncoder) additional() error {
 }
 
 // ofFamily writes what the models of one maker know.
-func (e *requestEncoder) ofFamily() {
+func (e *settingsEncoder) ofFamily() {
 	r := e.r
 	switch e.t.Family {
 	case familyAnthropic:
@@ -233,7 +233,7 @@ func (e *requestEncoder) ofFamily() {
 }
 
 // asSaid writes how the model is to think in the words of the client's dialect.
-func (e *requestEncoder) asSaid() {
+func (e *settingsEncoder) asSaid() {
 	if e.think.mode >= chat.ThinkingBudget {
 		e.claudeThinking()
 	}
@@ -248,7 +248,7 @@ func (e *requestEncoder) asSaid() {
 
 // penalty writes a penalty as this maker's older models take it; its newer ones
 // take a number.
-func (e *requestEncoder) penalty(old, current string, v chat.Opt[float64]) {
+func (e *settingsEncoder) penalty(old, current string, v chat.Opt[float64]) {
 	if !v.Set {
 		return
 	}
@@ -263,7 +263,7 @@ func (e *requestEncoder) penalty(old, current string, v chat.Opt[float64]) {
 }
 
 // ofClaude writes what Claude knows.
-func (e *requestEncoder) ofClaude() {
+func (e *settingsEncoder) ofClaude() {
 	r := e.r
 	if topK := r.TopK; topK.Set {
 		switch {
@@ -300,7 +300,7 @@ func (e *requestEncoder) ofClaude() {
 	}
 }
 
-func (e *requestEncoder) claudeThinking() {
+func (e *settingsEncoder) claudeThinking() {
 	e.Key("thinking")
 	e.Open('{')
 	switch {
@@ -318,7 +318,7 @@ func (e *requestEncoder) claudeThinking() {
 	e.Close('}')
 }
 
-func (e *requestEncoder) claudeEffort() {
+func (e *settingsEncoder) claudeEffort() {
 	if e.think.effort != "" {
 		e.Key("output_config")
 		e.Open('{')
@@ -329,7 +329,7 @@ func (e *requestEncoder) claudeEffort() {
 
 // betas are the beta features that the client and the credential ask for. The
 // client may write a list, or a text with commas.
-func (e *requestEncoder) betas() []string {
+func (e *settingsEncoder) betas() []string {
 	var all []string
 	add := func(list string) {
 		for _, one := range strings.Split(list, ",") {

@@ -39,7 +39,7 @@ func asked(r chat.Reasoning) bool {
 	return r.On() || r.Thinking == chat.ThinkingUnsaid && r.Effort == "minimal"
 }
 
-func (e *requestEncoder) planThinking() error {
+func (e *thoughtEncoder) planThinking() error {
 	e.maxTokens = e.r.MaxTokens
 	r := e.r.Reasoning
 	if f := e.t.Family; e.t.Thinking == chat.ThinksNever || f == familyCohere || f == familyAI21 { // which have no word for it
@@ -78,7 +78,7 @@ func (e *requestEncoder) planThinking() error {
 
 // planAsSaid: who made the model behind an ARN is not known, so that it is told
 // what the client wrote.
-func (e *requestEncoder) planAsSaid(r chat.Reasoning) {
+func (e *thoughtEncoder) planAsSaid(r chat.Reasoning) {
 	if r.Thinking >= chat.ThinkingBudget {
 		e.think.mode, e.think.budget = r.Thinking, r.Budget.Value
 		e.recall()
@@ -89,7 +89,7 @@ func (e *requestEncoder) planAsSaid(r chat.Reasoning) {
 }
 
 // planEffort: models of other makers take an effort only.
-func (e *requestEncoder) planEffort(r chat.Reasoning) {
+func (e *thoughtEncoder) planEffort(r chat.Reasoning) {
 	if r.Budget.Set {
 		e.loss.Add("thinking.budget_tokens", "this model takes an effort only")
 	}
@@ -109,7 +109,7 @@ func (e *requestEncoder) planEffort(r chat.Reasoning) {
 	}
 }
 
-func (e *requestEncoder) planAdaptive(r chat.Reasoning) {
+func (e *thoughtEncoder) planAdaptive(r chat.Reasoning) {
 	e.think.mode, e.think.effort = chat.ThinkingAdaptive, r.Effort
 	switch {
 	case r.Effort == "minimal":
@@ -127,7 +127,7 @@ func (e *requestEncoder) planAdaptive(r chat.Reasoning) {
 }
 
 // planBudget sets a budget, which must be below the bound of tokens.
-func (e *requestEncoder) planBudget(r chat.Reasoning) error {
+func (e *thoughtEncoder) planBudget(r chat.Reasoning) error {
 	e.think.mode = chat.ThinkingBudget
 	if r.Budget.Set {
 		if e.think.budget = r.Budget.Value; e.think.budget < minBudget {
@@ -158,7 +158,7 @@ func (e *requestEncoder) planBudget(r chat.Reasoning) error {
 }
 
 // bound is n tokens, or what the model can give if that is less.
-func (e *requestEncoder) bound(n int64) int64 {
+func (e *thoughtEncoder) bound(n int64) int64 {
 	if most := e.t.DefaultMaxTokens; most > 0 {
 		return min(n, most)
 	}
@@ -166,7 +166,7 @@ func (e *requestEncoder) bound(n int64) int64 {
 }
 
 // checkThinking refuses or takes out what thinking cannot stand beside.
-func (e *requestEncoder) checkThinking() error {
+func (e *thoughtEncoder) checkThinking() error {
 	if !e.think.on() {
 		return nil
 	}
@@ -189,7 +189,7 @@ func (e *requestEncoder) checkThinking() error {
 }
 
 // signed reports whether the model takes a reasoning part back.
-func (e *requestEncoder) signed(p *chat.Part) bool {
+func (e *thoughtEncoder) signed(p *chat.Part) bool {
 	if p.Origin != "" && p.Origin != name && p.Origin != origin(e.t.Family) {
 		return false
 	}
@@ -198,7 +198,7 @@ func (e *requestEncoder) signed(p *chat.Part) bool {
 
 // canThink reports whether the turn that tool results answer begins with signed
 // reasoning, which the provider wants back once thinking is on.
-func (e *requestEncoder) canThink() bool {
+func (e *thoughtEncoder) canThink() bool {
 	ms := e.r.Messages
 	last := lastSpoken(ms)
 	if last < 0 || ms[last].Role != chat.ToolRole {
@@ -239,7 +239,7 @@ const maxRecalls = 64
 
 // recall looks up what was kept for calls in front of which the client gave no
 // signed reasoning, the newest first.
-func (e *requestEncoder) recall() {
+func (e *thoughtEncoder) recall() {
 	if e.r.Recall == nil {
 		return
 	}
@@ -269,7 +269,7 @@ func (e *requestEncoder) recall() {
 	}
 }
 
-func (e *requestEncoder) anySigned(m *chat.Message) bool {
+func (e *thoughtEncoder) anySigned(m *chat.Message) bool {
 	for i := range m.Parts {
 		if e.signed(&m.Parts[i]) {
 			return true

@@ -26,7 +26,7 @@ const (
 	jsonInstruction       = chat.JSONInstruction
 )
 
-func (e *requestEncoder) planFormat() error {
+func (e *toolEncoder) planFormat() error {
 	for i := range e.r.Tools {
 		if e.r.Tools[i].Name == answerTool {
 			return fault.Invalid("tools", "The tool name %s is reserved", answerTool)
@@ -59,7 +59,7 @@ func unsupportedFormat(message string) error {
 }
 
 // outputConfig writes the schema of the answer. The wire takes it as text.
-func (e *requestEncoder) outputConfig() {
+func (e *toolEncoder) outputConfig() {
 	if e.format != formatNative {
 		return
 	}
@@ -74,7 +74,7 @@ func (e *requestEncoder) outputConfig() {
 	e.B = append(e.B, "}}}}"...)
 }
 
-func (e *requestEncoder) toolPath(i int) string {
+func (e *toolEncoder) toolPath(i int) string {
 	if e.r.Legacy {
 		return "functions[" + strconv.Itoa(i) + "]"
 	}
@@ -83,7 +83,7 @@ func (e *requestEncoder) toolPath(i int) string {
 
 // planTools decides whether tools are offered at all. Without a tool the wire
 // refuses calls and results in the history, which are then given as text.
-func (e *requestEncoder) planTools() error {
+func (e *toolEncoder) planTools() error {
 	offered := e.format == formatTool
 	if e.r.ToolChoice.Mode == chat.ToolsNone {
 		if len(e.r.Tools) > 0 {
@@ -111,7 +111,7 @@ func (e *requestEncoder) planTools() error {
 }
 
 // tools writes toolConfig.
-func (e *requestEncoder) tools() error {
+func (e *toolEncoder) tools() error {
 	own, start := 0, len(e.B)
 	e.Key("toolConfig")
 	e.B = append(e.B, `{"tools":[`...)
@@ -146,7 +146,7 @@ func (e *requestEncoder) tools() error {
 	return nil
 }
 
-func (e *requestEncoder) tool(t *chat.Tool, i int) {
+func (e *toolEncoder) tool(t *chat.Tool, i int) {
 	strict := t.Strict.Set && t.Strict.Value
 	if strict && e.t.NoStrictTools {
 		strict = false
@@ -168,7 +168,7 @@ var typeKey = wire.NewKeySet("type")
 
 // toolSpec writes one tool. The schema goes out as it came; the provider only
 // wants a type at its root.
-func (e *requestEncoder) toolSpec(name, description string, schema []byte, strict bool) {
+func (e *toolEncoder) toolSpec(name, description string, schema []byte, strict bool) {
 	e.Open('{')
 	e.Key("toolSpec")
 	e.Open('{')
@@ -194,7 +194,7 @@ func (e *requestEncoder) toolSpec(name, description string, schema []byte, stric
 
 // choice is the tool choice that is asked for, given what else the request wants.
 // own counts the client's tools.
-func (e *requestEncoder) choice(own int) chat.ToolChoice {
+func (e *toolEncoder) choice(own int) chat.ToolChoice {
 	c := e.r.ToolChoice
 	if e.think.on() && c.Forced() && e.t.Family == familyAnthropic {
 		c = chat.ToolChoice{Mode: chat.ToolsAuto}
@@ -212,7 +212,7 @@ func (e *requestEncoder) choice(own int) chat.ToolChoice {
 
 // toolChoice writes which tools may be called. What holds the model to one call
 // at a time is not known to the wire: see single.
-func (e *requestEncoder) toolChoice(own int) {
+func (e *toolEncoder) toolChoice(own int) {
 	if e.single() {
 		return // among the additional fields
 	}
@@ -232,13 +232,13 @@ func (e *requestEncoder) toolChoice(own int) {
 
 // single reports whether the model must make one call at a time, which Claude is
 // told in its own tool choice.
-func (e *requestEncoder) single() bool {
+func (e *toolEncoder) single() bool {
 	return e.r.Parallel.Set && !e.r.Parallel.Value && !e.flat && e.t.Family == familyAnthropic
 }
 
 // claudeChoice writes the tool choice in Claude's own shape, with the one thing
 // that the wire has no word for.
-func (e *requestEncoder) claudeChoice() {
+func (e *toolEncoder) claudeChoice() {
 	own := 0
 	for i := range e.r.Tools {
 		if e.r.Tools[i].Foreign == "" {
@@ -263,7 +263,7 @@ func (e *requestEncoder) claudeChoice() {
 
 // foreignTools writes Claude's own tools (computer, bash, text editor) in its own
 // shape.
-func (e *requestEncoder) foreignTools() {
+func (e *toolEncoder) foreignTools() {
 	open := false
 	for i := range e.r.Tools {
 		t := &e.r.Tools[i]

@@ -36,7 +36,7 @@ func path(m *chat.Message, p *chat.Part) string {
 
 // contents writes the turns. Neighbours of one role become one turn, but for
 // tool results, which stand alone and in the order of their calls.
-func (e *requestEncoder) contents() error {
+func (e *contentsEncoder) contents() error {
 	e.key("contents")
 	e.b = append(e.b, '[')
 	ms := e.r.Messages
@@ -100,7 +100,7 @@ func (e *requestEncoder) contents() error {
 }
 
 // noteCalls remembers the names of the calls, which results are told by.
-func (e *requestEncoder) noteCalls(m *chat.Message) {
+func (e *contentsEncoder) noteCalls(m *chat.Message) {
 	for i := range m.Parts {
 		if c := m.Parts[i].Call; c != nil && c.ID != "" {
 			if e.names == nil {
@@ -112,7 +112,7 @@ func (e *requestEncoder) noteCalls(m *chat.Message) {
 }
 
 // parts writes the parts of a message.
-func (e *requestEncoder) parts(m *chat.Message) error {
+func (e *contentsEncoder) parts(m *chat.Message) error {
 	s := e.signatures(m)
 	for i := range m.Parts {
 		p := &m.Parts[i]
@@ -165,7 +165,7 @@ func (e *requestEncoder) parts(m *chat.Message) error {
 
 // foreign opens a part of the provider's own, as it was given to the client, or
 // a video as clients of the OpenAI shape write it; false when it is neither.
-func (e *requestEncoder) foreign(m *chat.Message, p *chat.Part) bool {
+func (e *contentsEncoder) foreign(m *chat.Message, p *chat.Part) bool {
 	d := wire.NewDecoder(p.Raw)
 	var inner []byte
 	for key := range d.Object {
@@ -225,7 +225,7 @@ func videoMedia(inner []byte) *chat.Media {
 }
 
 // call writes the inside of a functionCall part.
-func (e *requestEncoder) call(m *chat.Message, p *chat.Part) error {
+func (e *contentsEncoder) call(m *chat.Message, p *chat.Part) error {
 	c := p.Call
 	args := []byte(strings.TrimSpace(c.Arguments))
 	switch {
@@ -261,7 +261,7 @@ type result struct {
 
 // results writes the tool messages from i on as one turn, in the order of their
 // calls, and gives the index of the last one.
-func (e *requestEncoder) results(i int) (last int, err error) {
+func (e *contentsEncoder) results(i int) (last int, err error) {
 	ms := e.r.Messages
 	order := callOrder(ms[:i])
 	var rs []result
@@ -331,7 +331,7 @@ func callOrder(ms []chat.Message) map[string]int {
 
 // result writes one functionResponse. Its response must be an object: a success
 // stands under output, a failure under error.
-func (e *requestEncoder) result(r *result, media *[]result) error {
+func (e *contentsEncoder) result(r *result, media *[]result) error {
 	res := r.p.Result
 	e.marker(r.m, r.p)
 	e.item()

@@ -98,7 +98,7 @@ func (x *extras) config(e *requestEncoder) {
 }
 
 // camelObject writes an object with its own members' names in camel case.
-func (e *requestEncoder) camelObject(raw []byte) {
+func (e *base) camelObject(raw []byte) {
 	e.b = append(e.b, '{')
 	d := wire.NewDecoder(raw)
 	for key := range d.Object {

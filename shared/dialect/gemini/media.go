@@ -9,7 +9,7 @@ import (
 )
 
 // media writes the inside of an inlineData or fileData part.
-func (e *requestEncoder) media(p *chat.Part, at string) error {
+func (e *base) media(p *chat.Part, at string) error {
 	m := p.Media
 	switch {
 	case e.t.NoImages && p.Kind == chat.Image:
@@ -63,7 +63,7 @@ func (e *requestEncoder) media(p *chat.Part, at string) error {
 const filesHost = "generativelanguage.googleapis.com/"
 
 // fileID writes a file that the provider keeps: files/abc or its whole address.
-func (e *requestEncoder) fileID(m *chat.Media, at string) error {
+func (e *base) fileID(m *chat.Media, at string) error {
 	switch id := m.FileID; {
 	case strings.HasPrefix(id, "gs://"):
 		e.fileData(id, mimeOf(id, m.MIME))
@@ -77,7 +77,7 @@ func (e *requestEncoder) fileID(m *chat.Media, at string) error {
 	return nil
 }
 
-func (e *requestEncoder) fileData(uri, mime string) {
+func (e *base) fileData(uri, mime string) {
 	e.key("fileData")
 	e.b = append(e.b, '{')
 	if mime != "" {

@@ -17,23 +17,43 @@ const (
 
 const notTaken = "not taken by this provider"
 
-// requestEncoder writes one request for a provider. What does not change from
-// turn to turn comes before the contents, so that a conversation's bytes only
-// grow at their end.
-type requestEncoder struct {
+// base is what all that writes a request has: the body and its members, media and
+// schemas.
+type base struct {
 	b    []byte
 	r    *chat.Request
 	t    *chat.Traits
 	loss *chat.Loss
-
-	names      map[string]string // tool names by the ids of their calls
-	unrecalled int               // turns with calls that are not looked up
-	tools      toolPlan
-	extra      extras
 }
 
+// thoughtEncoder writes how much the model may think, and finds the signatures of
+// what it thought.
+type thoughtEncoder struct {
+	base
+	unrecalled int // turns with calls that are not looked up
+}
+
+// toolEncoder writes tools.
+type toolEncoder struct {
+	thoughtEncoder
+	tools toolPlan
+	extra extras
+}
+
+// contentsEncoder writes the messages.
+type contentsEncoder struct {
+	toolEncoder
+	names map[string]string // tool names by the ids of their calls
+}
+
+// requestEncoder writes one request for a provider. What does not change from
+// turn to turn comes before the contents, so that a conversation's bytes only
+// grow at their end.
+type requestEncoder struct{ contentsEncoder }
+
 func encodeRequest(dst []byte, r *chat.Request, t *chat.Traits, loss *chat.Loss) ([]byte, error) {
-	e := requestEncoder{b: dst, r: r, t: t, loss: loss}
+	var e requestEncoder
+	e.base = base{b: dst, r: r, t: t, loss: loss}
 	r.HiddenAnswer = false
 	if err := r.Rename(maxToolName); err != nil {
 		return dst, err
@@ -81,42 +101,42 @@ func (e *requestEncoder) refuse() error {
 }
 
 // key begins a member; item an element. The comma depends on what stands before.
-func (e *requestEncoder) key(name string) {
+func (e *base) key(name string) {
 	e.item()
 	e.b = append(append(append(e.b, '"'), name...), `":`...)
 }
 
-func (e *requestEncoder) item() {
+func (e *base) item() {
 	if c := e.b[len(e.b)-1]; c != '{' && c != '[' {
 		e.b = append(e.b, ',')
 	}
 }
 
-func (e *requestEncoder) str(name, value string) {
+func (e *base) str(name, value string) {
 	e.key(name)
 	e.b = wire.AppendJSONString(e.b, value)
 }
 
-func (e *requestEncoder) raw(name string, value []byte) {
+func (e *base) raw(name string, value []byte) {
 	e.key(name)
 	e.b = append(e.b, value...)
 }
 
-func (e *requestEncoder) float(name string, v chat.Opt[float64]) {
+func (e *base) float(name string, v chat.Opt[float64]) {
 	if v.Set {
 		e.key(name)
 		e.b = strconv.AppendFloat(e.b, v.Value, 'g', -1, 64)
 	}
 }
 
-func (e *requestEncoder) int(name string, v chat.Opt[int64]) {
+func (e *base) int(name string, v chat.Opt[int64]) {
 	if v.Set {
 		e.key(name)
 		e.b = strconv.AppendInt(e.b, v.Value, 10)
 	}
 }
 
-func (e *requestEncoder) report(path string, set bool) {
+func (e *base) report(path string, set bool) {
 	if set {
 		e.loss.Add(path, notTaken)
 	}
@@ -172,14 +192,14 @@ func (e *requestEncoder) system() {
 }
 
 // marker reports a cache marker: this provider keeps prefixes by itself.
-func (e *requestEncoder) marker(m *chat.Message, p *chat.Part) {
+func (e *base) marker(m *chat.Message, p *chat.Part) {
 	if p.Cache != chat.NoCache {
 		e.loss.Add(path(m, p)+".cache_control", "this provider caches by itself")
 	}
 }
 
 // dropName reports the name of a participant.
-func (e *requestEncoder) dropName(m *chat.Message) {
+func (e *base) dropName(m *chat.Message) {
 	if m.Name != "" && m.Role != chat.ToolRole {
 		e.loss.Add(path(m, nil)+".name", notTaken)
 	}

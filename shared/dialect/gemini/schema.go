@@ -14,7 +14,7 @@ const maxSchema = 256 << 10
 // subset appends a JSON schema in the subset that older models take: references
 // put in place, null as nullable, const as enum, and only known keywords. What
 // is narrowed or left out is reported below path. raw is not changed.
-func (e *requestEncoder) subset(raw []byte, path string) ([]byte, error) {
+func (e *base) subset(raw []byte, path string) ([]byte, error) {
 	s := subsetter{e: e, root: raw, path: path, limit: len(e.b) + maxSchema}
 	s.node(s.members(raw), path, false)
 	if s.large {
@@ -24,7 +24,7 @@ func (e *requestEncoder) subset(raw []byte, path string) ([]byte, error) {
 }
 
 type subsetter struct {
-	e     *requestEncoder
+	e     *base
 	root  []byte
 	path  string
 	limit int

@@ -54,7 +54,7 @@ const maxRecalls = 64
 // behind it; what the client did not return is looked up by the call's id; the
 // first call of a turn that still has none gets the stand-in where the model
 // insists.
-func (e *requestEncoder) signatures(m *chat.Message) signed {
+func (e *thoughtEncoder) signatures(m *chat.Message) signed {
 	s := signed{of: make([]string, len(m.Parts)), moved: make([]bool, len(m.Parts))}
 	if m.Role != chat.Assistant {
 		return s
@@ -100,7 +100,7 @@ func (e *requestEncoder) signatures(m *chat.Message) signed {
 }
 
 // callSignature is the signature that a client gave back with the call itself.
-func (e *requestEncoder) callSignature(c *chat.ToolCall) string {
+func (e *thoughtEncoder) callSignature(c *chat.ToolCall) string {
 	if c.Signature == "" {
 		return ""
 	}
@@ -111,7 +111,7 @@ func (e *requestEncoder) callSignature(c *chat.ToolCall) string {
 }
 
 // planRecalls counts the turns with calls that are not looked up.
-func (e *requestEncoder) planRecalls() {
+func (e *thoughtEncoder) planRecalls() {
 	e.unrecalled = -maxRecalls
 	for i := range e.r.Messages {
 		for j := range e.r.Messages[i].Parts {
@@ -125,7 +125,7 @@ func (e *requestEncoder) planRecalls() {
 
 // recalled looks up what was kept for the first call of a turn of a client that
 // cannot return it.
-func (e *requestEncoder) recalled(id string) string {
+func (e *thoughtEncoder) recalled(id string) string {
 	if e.unrecalled--; e.r.Recall == nil || id == "" || e.unrecalled >= 0 {
 		return ""
 	}

@@ -60,7 +60,7 @@ func level(effort, known string) string {
 }
 
 // thinking writes thinkingConfig.
-func (e *requestEncoder) thinking() error {
+func (e *thoughtEncoder) thinking() error {
 	r := e.r.Reasoning
 	if r.Thinking == chat.ThinkingUnsaid && r.Effort == "" {
 		return nil
@@ -94,7 +94,7 @@ func (e *requestEncoder) thinking() error {
 }
 
 // thinkingLevel: models from Gemini 3 on take a level, and always think.
-func (e *requestEncoder) thinkingLevel(r chat.Reasoning, off bool) {
+func (e *thoughtEncoder) thinkingLevel(r chat.Reasoning, off bool) {
 	effort := r.Effort
 	switch {
 	case off:
@@ -113,7 +113,7 @@ func (e *requestEncoder) thinkingLevel(r chat.Reasoning, off bool) {
 }
 
 // reportOff tells that thinking goes on at its least.
-func (e *requestEncoder) reportOff(r chat.Reasoning) {
+func (e *thoughtEncoder) reportOff(r chat.Reasoning) {
 	at := "thinking.type"
 	if r.Thinking == chat.ThinkingUnsaid {
 		at = "reasoning_effort"
@@ -122,7 +122,7 @@ func (e *requestEncoder) reportOff(r chat.Reasoning) {
 }
 
 // thinkingBudget: models of Gemini 2.5 take a number of tokens.
-func (e *requestEncoder) thinkingBudget(r chat.Reasoning, off bool) error {
+func (e *thoughtEncoder) thinkingBudget(r chat.Reasoning, off bool) error {
 	limit := e.t.MaxBudget
 	if limit == 0 {
 		limit = maxBudget

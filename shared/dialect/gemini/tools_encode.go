@@ -28,7 +28,7 @@ type toolPlan struct {
 	skip      []bool // tools that cannot be carried
 }
 
-func (e *requestEncoder) toolPath(i int) string {
+func (e *toolEncoder) toolPath(i int) string {
 	if e.r.Legacy {
 		return indexed("functions", i)
 	}
@@ -36,7 +36,7 @@ func (e *requestEncoder) toolPath(i int) string {
 }
 
 // planTools finds out what can be carried, since other members depend on it.
-func (e *requestEncoder) planTools() error {
+func (e *toolEncoder) planTools() error {
 	r := e.r
 	e.tools.skip = make([]bool, len(r.Tools))
 	for i := range r.Tools {
@@ -59,7 +59,7 @@ func (e *requestEncoder) planTools() error {
 }
 
 // writeTools writes tools and toolConfig.
-func (e *requestEncoder) writeTools() error {
+func (e *toolEncoder) writeTools() error {
 	if e.tools.functions+e.tools.builtin == 0 {
 		return nil
 	}
@@ -93,7 +93,7 @@ func (e *requestEncoder) writeTools() error {
 }
 
 // function writes one functionDeclaration.
-func (e *requestEncoder) function(t *chat.Tool, i int) error {
+func (e *toolEncoder) function(t *chat.Tool, i int) error {
 	at := e.toolPath(i)
 	if !e.r.Legacy {
 		at += ".function"
@@ -135,7 +135,7 @@ var typeKey = wire.NewKeySet("type")
 
 // jsonSchema writes a schema of arguments as it came; only a type is wanted at
 // its root.
-func (e *requestEncoder) jsonSchema(raw []byte) {
+func (e *toolEncoder) jsonSchema(raw []byte) {
 	var w wire.Walk
 	if typeKey.Walk(raw, &w) != nil || !w.Spans[0].Absent() {
 		e.b = append(e.b, raw...)
@@ -146,7 +146,7 @@ func (e *requestEncoder) jsonSchema(raw []byte) {
 
 // builtin writes a tool of the provider's own with the settings that the client
 // gave: the parameters of a function, or the member named like the tool's type.
-func (e *requestEncoder) builtin(t *chat.Tool, own string) {
+func (e *toolEncoder) builtin(t *chat.Tool, own string) {
 	settings := []byte(t.Schema)
 	if t.Foreign != "" {
 		d := wire.NewDecoder(t.Raw)
@@ -179,7 +179,7 @@ func (e *requestEncoder) builtin(t *chat.Tool, own string) {
 }
 
 // toolConfig writes which functions may be called.
-func (e *requestEncoder) toolConfig() {
+func (e *toolEncoder) toolConfig() {
 	mode := ""
 	switch e.r.ToolChoice.Mode {
 	case chat.ToolsAuto:
