@@ -4,72 +4,24 @@ import (
 	"bytes"
 
 	"gateway/shared/chat"
+	"gateway/shared/dialect/claude"
 	"gateway/shared/dialect/upstream"
 	"gateway/shared/fault"
 	"gateway/shared/wire"
 )
 
-// formatMode is how the answer is made JSON.
-type formatMode uint8
-
-const (
-	formatNone     formatMode = iota
-	formatNative              // output_config.format
-	formatTool                // by the hidden tool
-	formatInstruct            // by a sentence in the system prompt
-)
-
-// The hidden tool, and what the model is told about answers in JSON.
-const (
-	answerTool            = chat.AnswerTool
-	answerToolDescription = chat.AnswerToolDescription
-	jsonInstruction       = chat.JSONInstruction
-)
-
-func (e *toolEncoder) planFormat() error {
-	for i := range e.r.Tools {
-		if e.r.Tools[i].Name == answerTool {
-			return fault.Invalid("tools", "The tool name %s is reserved", answerTool)
-		}
-	}
-	e.r.HiddenAnswer, e.r.UnboundJSON = false, false
-	switch e.r.Format.Kind {
-	case chat.FormatJSON:
-		e.format = formatInstruct
-		e.r.UnboundJSON = true
-		e.loss.Add("response_format", upstream.InWords)
-	case chat.FormatSchema:
-		switch {
-		case e.t.Schema == chat.SchemaNative:
-			e.format = formatNative
-		case e.t.Schema == chat.SchemaNone || e.t.NoTools:
-			return unsupportedFormat("This model cannot answer in a JSON schema")
-		case e.think.on():
-			return unsupportedFormat("This model cannot answer in a JSON schema while it thinks")
-		default:
-			e.format = formatTool
-			e.r.HiddenAnswer, e.r.UnboundJSON = true, true
-		}
-	}
-	return nil
-}
-
-func unsupportedFormat(message string) error {
-	return fault.New(fault.UnsupportedResponse, "response_format", message)
-}
-
 // writeOutputConfig writes effort and native format.
 func (e *toolEncoder) writeOutputConfig() {
-	if e.think.effort == "" && e.format != formatNative {
+	if e.think.Effort == "" && e.format != claude.Native {
 		return
 	}
 	e.b = append(e.b, `,"output_config":{`...)
 	n := len(e.b)
-	if e.think.effort != "" {
+	if e.think.Effort != "" {
 		e.b = append(e.b, `"effort":`...)
-		e.b = wire.AppendJSONString(e.b, e.think.effort)
+		e.b = wire.AppendJSONString(e.b, e.think.Effort)
 	}
-	if e.format == formatNative {
+	if e.format == claude.Native {
 		if len(e.b) > n {
 			e.b = append(e.b, ',')
 		}
@@ -84,7 +36,7 @@ func (e *toolEncoder) writeOutputConfig() {
 func (e *toolEncoder) tools() error {
 	r := e.r
 	n := 0
-	if e.format == formatTool {
+	if e.format == claude.ByTool {
 		e.b = append(e.b, `,"tools":[`...)
 		n++
 		e.answerTool()
@@ -127,11 +79,11 @@ func (e *toolEncoder) tools() error {
 // answerTool writes the hidden tool.
 func (e *toolEncoder) answerTool() {
 	f := &e.r.Format
-	description := answerToolDescription
+	description := chat.AnswerToolDescription
 	if f.Description != "" {
 		description += " " + f.Description
 	}
-	e.b = append(e.b, `{"name":"`+answerTool+`","description":`...)
+	e.b = append(e.b, `{"name":"`+chat.AnswerTool+`","description":`...)
 	e.b = wire.AppendJSONString(e.b, description)
 	e.b = append(e.b, `,"input_schema":`...)
 	e.schema(f.Schema)
@@ -237,18 +189,7 @@ func (e *toolEncoder) foreignTool(t *chat.Tool, at place) bool {
 
 // toolChoice writes which tools may be called. own counts the client's tools.
 func (e *toolEncoder) toolChoice(own int) {
-	choice := e.r.ToolChoice
-	if e.think.on() && choice.Forced() {
-		choice = chat.ToolChoice{Mode: chat.ToolsAuto}
-	}
-	if e.format == formatTool {
-		switch {
-		case own == 0 || choice.Mode == chat.ToolsNone:
-			choice = chat.ToolChoice{Mode: chat.ToolsNamed, Name: answerTool}
-		case choice.Mode != chat.ToolsNamed:
-			choice = chat.ToolChoice{Mode: chat.ToolsRequired}
-		}
-	}
+	choice := claude.Choice(e.r, e.format, e.think.On(), own)
 	single := e.r.Parallel.Set && !e.r.Parallel.Value
 	switch choice.Mode {
 	case chat.ToolsUnsaid:

@@ -5,6 +5,7 @@ import (
 
 	"gateway/shared/chat"
 	"gateway/shared/dialect/cite"
+	"gateway/shared/dialect/claude"
 	"gateway/shared/fault"
 	"gateway/shared/wire"
 )
@@ -45,12 +46,12 @@ func (e *requestEncoder) system() error {
 		}
 		e.dropName(m)
 	}
-	if e.format == formatInstruct {
+	if e.format == claude.InWords {
 		if n++; n > 1 {
 			e.b = append(e.b, ',')
 		}
 		e.b = append(e.b, `{"type":"text","text":`...)
-		e.b = wire.AppendJSONString(e.b, jsonInstruction)
+		e.b = wire.AppendJSONString(e.b, chat.JSONInstruction)
 		e.b = append(e.b, '}')
 	}
 	if n == 0 {
@@ -96,7 +97,7 @@ func (e *requestEncoder) messages() error {
 	list := len(e.b)
 	users := false
 	ms := e.r.Messages
-	last := lastSpoken(ms)
+	last := claude.LastSpoken(ms)
 	for i := 0; i < len(ms); i++ {
 		m := &ms[i]
 		start := len(e.b)
@@ -131,16 +132,6 @@ func (e *requestEncoder) messages() error {
 	}
 	e.b = append(e.b, ']')
 	return nil
-}
-
-// lastSpoken is the index of the last message that is not a system prompt.
-func lastSpoken(ms []chat.Message) int {
-	for i := len(ms) - 1; i >= 0; i-- {
-		if ms[i].Role != chat.System && ms[i].Role != chat.Developer {
-			return i
-		}
-	}
-	return -1
 }
 
 // user writes a message of the user and gives the number of its blocks.

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"gateway/shared/chat"
+	"gateway/shared/dialect/claude"
 	"gateway/shared/fault"
 	"gateway/shared/wire"
 )
@@ -13,7 +14,6 @@ import (
 const (
 	defaultMaxTokens = 4096 // where neither client nor catalogue says one
 	maxToolName      = 128
-	maxMarkers       = 4 // cache markers in one request
 )
 
 const notTaken = "not taken by this provider"
@@ -32,7 +32,7 @@ type base struct {
 // thoughtEncoder decides on reasoning, and writes it.
 type thoughtEncoder struct {
 	base
-	think     thinking
+	think     claude.Thinking
 	maxTokens int64
 	recalled  map[*chat.Part][]chat.Part // signed reasoning in front of calls
 }
@@ -40,7 +40,7 @@ type thoughtEncoder struct {
 // toolEncoder writes tools, and what makes the model answer in JSON.
 type toolEncoder struct {
 	thoughtEncoder
-	format formatMode
+	format claude.JSON
 }
 
 // requestEncoder writes one request for a provider. Everything that does not
@@ -88,22 +88,7 @@ func (e *requestEncoder) refuse() error {
 			return fault.Invalid("best_of", "best_of must be 1 for this provider, which gives one answer")
 		}
 	}
-	for i, s := range r.Stop {
-		if strings.TrimSpace(s) == "" {
-			field := "stop"
-			if len(r.Stop) > 1 {
-				field = "stop[" + strconv.Itoa(i) + "]"
-			}
-			return fault.Invalid(field, "%s must not be only white space for this provider", field)
-		}
-	}
-	if r.MaxTokens.Set && r.MaxTokens.Value < 0 { // 0 warms a cache
-		return fault.Invalid(r.MaxTokensField, "%s must be at least 0 for this provider", r.MaxTokensField)
-	}
-	if v := r.Temperature; v.Set && v.Value > 1 && !e.t.ClampTemperature && e.t.Sampling != chat.SamplingNone {
-		return fault.Invalid("temperature", "temperature must be between 0 and 1 for this provider")
-	}
-	return nil
+	return claude.Refuse(r, e.t, 0) // a bound of 0 warms a cache
 }
 
 // plan decides on what several members depend on: thinking, the bound of
@@ -116,10 +101,11 @@ func (e *requestEncoder) plan() error {
 	if err := e.planThinking(); err != nil {
 		return err
 	}
-	if err := e.planFormat(); err != nil {
+	var err error
+	if e.format, err = claude.PlanJSON(e.r, e.t, e.t.Schema != chat.SchemaNone, e.think.On(), e.loss); err != nil {
 		return err
 	}
-	e.planMarkers()
+	e.skip = claude.Skipped(e.r, true)
 	return nil
 }
 
@@ -187,7 +173,7 @@ func (e *requestEncoder) sampling() {
 			topK.Set = false
 			e.loss.Add("top_k", "not taken by this model")
 		}
-	case e.think.on():
+	case e.think.On():
 		if temperature.Value != 1 {
 			e.drop(&temperature, "temperature", "not taken with thinking")
 		}
@@ -282,34 +268,8 @@ func (e *requestEncoder) extra() {
 	}
 }
 
-// planMarkers counts the cache markers; the provider takes four, the last ones
-// are kept.
-func (e *base) planMarkers() {
-	n := 0
-	add := func(c chat.Cache) {
-		if c != chat.NoCache {
-			n++
-		}
-	}
-	for i := range e.r.Tools {
-		add(e.r.Tools[i].Cache)
-	}
-	for i := range e.r.Messages {
-		for j := range e.r.Messages[i].Parts {
-			p := &e.r.Messages[i].Parts[j]
-			add(p.Cache)
-			if p.Result != nil {
-				for k := range p.Result.Parts {
-					add(p.Result.Parts[k].Cache)
-				}
-			}
-		}
-	}
-	e.skip = max(0, n-maxMarkers)
-}
-
 // marker writes a cache marker into the object that is being written. Markers
-// come in the order in which planMarkers counts them, but for system prompts
+// come in the order in which they are counted, but for system prompts
 // that stand between messages.
 func (e *base) marker(c chat.Cache, at place) {
 	if c == chat.NoCache {

@@ -89,7 +89,7 @@ func (s *streamDecoder) blockStart(index int, raw []byte, emit func(*chat.Delta)
 	case "redacted_thinking":
 		b.kind = blockRedacted
 	case "tool_use":
-		if b.kind = blockTool; o.tool == answerTool {
+		if b.kind = blockTool; o.tool == chat.AnswerTool {
 			b.kind = blockAnswer
 			s.hidden = true
 		} else {

@@ -4,18 +4,10 @@ import (
 	"strconv"
 
 	"gateway/shared/chat"
+	"gateway/shared/dialect/claude"
 	"gateway/shared/fault"
 	"gateway/shared/wire"
 )
-
-// thinking is how the request tells the model to think.
-type thinking struct {
-	mode   chat.Thinking // ThinkingUnsaid: nothing is written
-	budget int64
-	effort string // output_config.effort; empty: nothing is written
-}
-
-func (t thinking) on() bool { return t.mode >= chat.ThinkingBudget }
 
 // budgets are the tokens that an effort stands for.
 func effortBudget(effort string) int64 {
@@ -41,9 +33,6 @@ func budgetEffort(budget int64) string {
 	return "high"
 }
 
-// minBudget is the least budget of thinking, in tokens.
-const minBudget = 1024
-
 func (e *thoughtEncoder) planThinking() error {
 	r := e.r.Reasoning
 	field := "thinking"
@@ -60,16 +49,16 @@ func (e *thoughtEncoder) planThinking() error {
 	quiet := r.Effort == "none" || r.Effort == "minimal"
 	switch {
 	case r.Thinking == chat.ThinkingOff:
-		e.think.mode = chat.ThinkingOff
+		e.think.Mode = chat.ThinkingOff
 	case !r.On():
 	case r.Way != "": // of a later day: it goes on as it was said
-		e.think.mode = chat.ThinkingAdaptive
+		e.think.Mode = chat.ThinkingAdaptive
 	case e.t.Thinking == chat.ThinksAdaptively, e.t.Thinking == chat.ThinksEither && !(r.Thinking == chat.ThinkingBudget && r.Budget.Set):
-		e.think.mode = chat.ThinkingAdaptive
+		e.think.Mode = chat.ThinkingAdaptive
 		if r.Budget.Set {
 			e.loss.Add("thinking.budget_tokens", "this model sets its own budget")
 			if r.Effort == "" {
-				e.think.effort = budgetEffort(r.Budget.Value)
+				e.think.Effort = budgetEffort(r.Budget.Value)
 			}
 		}
 	default:
@@ -79,19 +68,22 @@ func (e *thoughtEncoder) planThinking() error {
 	}
 	switch {
 	case r.Effort == "" || quiet:
-		if quiet && !e.think.on() && e.think.mode == chat.ThinkingUnsaid {
-			e.think.effort = "" // not thinking is this provider's default
+		if quiet && !e.think.On() && e.think.Mode == chat.ThinkingUnsaid {
+			e.think.Effort = "" // not thinking is this provider's default
 		}
 	default:
-		e.think.effort = r.Effort
+		e.think.Effort = r.Effort
 	}
 	if e.t.NoEffort {
-		if e.think.effort != "" && e.think.mode == chat.ThinkingAdaptive {
+		if e.think.Effort != "" && e.think.Mode == chat.ThinkingAdaptive {
 			e.reportEffort(notTaken)
 		}
-		e.think.effort = ""
+		e.think.Effort = ""
 	}
-	return e.checkThinking(field)
+	turns := claude.Turns{Request: e.r, Signed: signed}
+	err := turns.Check(&e.think, e.t, field, e.loss)
+	e.recalled = turns.Recalled
+	return err
 }
 
 func (e *thoughtEncoder) reportEffort(reason string) {
@@ -102,72 +94,34 @@ func (e *thoughtEncoder) reportEffort(reason string) {
 
 // planBudget sets a budget, which must be below the bound of tokens.
 func (e *thoughtEncoder) planBudget(r chat.Reasoning) error {
-	e.think.mode = chat.ThinkingBudget
+	e.think.Mode = chat.ThinkingBudget
 	limit := e.t.DefaultMaxTokens
 	if r.Budget.Set {
-		e.think.budget = r.Budget.Value
-		if e.think.budget < minBudget {
-			return fault.Invalid("thinking.budget_tokens", "thinking.budget_tokens must be at least %d for this provider", minBudget)
+		e.think.Budget = r.Budget.Value
+		if e.think.Budget < claude.MinBudget {
+			return fault.Invalid("thinking.budget_tokens", "thinking.budget_tokens must be at least %d for this provider", claude.MinBudget)
 		}
-		if e.think.budget < e.maxTokens {
+		if e.think.Budget < e.maxTokens {
 			return nil
 		}
 		if e.r.MaxTokens.Set {
 			return fault.Invalid("thinking.budget_tokens", "thinking.budget_tokens must be less than %s, which is %d", e.r.MaxTokensField, e.maxTokens)
 		}
-		e.maxTokens = e.think.budget + defaultMaxTokens
+		e.maxTokens = e.think.Budget + defaultMaxTokens
 		return nil
 	}
 	// Only an effort was given: the bound that the client set is for the answer.
-	e.think.budget = effortBudget(r.Effort)
-	if e.think.budget >= e.maxTokens {
-		e.maxTokens += e.think.budget
+	e.think.Budget = effortBudget(r.Effort)
+	if e.think.Budget >= e.maxTokens {
+		e.maxTokens += e.think.Budget
 	}
 	if limit > 0 && e.maxTokens > limit {
 		e.maxTokens = limit
-		if e.think.budget >= limit {
-			e.think.budget = max(minBudget, limit/2)
+		if e.think.Budget >= limit {
+			e.think.Budget = max(claude.MinBudget, limit/2)
 		}
 	}
 	return nil
-}
-
-// checkThinking refuses or takes out what thinking cannot stand beside.
-func (e *thoughtEncoder) checkThinking(field string) error {
-	if !e.think.on() {
-		return nil
-	}
-	if e.r.ToolChoice.Forced() {
-		if !e.t.DowngradeToolChoice {
-			return fault.Invalid("tool_choice", "tool_choice cannot force a tool while %s is on: this provider takes auto or none with it", field)
-		}
-		e.loss.Add("tool_choice", "auto: a tool cannot be forced with thinking")
-	}
-	e.recall()
-	if e.think.mode == chat.ThinkingBudget && !e.canThink() {
-		e.loss.Add(field, "the signed reasoning of the tool call that is answered is not known")
-		e.think = thinking{}
-	}
-	return nil
-}
-
-// canThink reports whether the turn that tool results answer begins with signed
-// reasoning, which the provider wants back once thinking is on.
-func (e *thoughtEncoder) canThink() bool {
-	ms := e.r.Messages
-	i := len(ms) - 1
-	for i >= 0 && (ms[i].Role == chat.System || ms[i].Role == chat.Developer) {
-		i--
-	}
-	if i < 0 || ms[i].Role != chat.ToolRole {
-		return true
-	}
-	for ; i >= 0 && ms[i].Role != chat.Assistant; i-- {
-		if ms[i].Role == chat.User {
-			return true
-		}
-	}
-	return i < 0 || len(e.reasoning(&ms[i])) > 0 || firstCall(&ms[i]) == nil
 }
 
 // signed reports whether the provider takes a reasoning part back.
@@ -179,54 +133,6 @@ func signed(p *chat.Part) bool {
 		return false
 	}
 	return p.Kind == chat.RedactedReasoned && p.Data != "" || p.Kind == chat.Reasoned && p.Signature != ""
-}
-
-// maxRecalls bounds the tool calls that are looked up for one request.
-const maxRecalls = 64
-
-// recall looks up what was kept for calls in front of which the client gave no
-// signed reasoning, the newest first. Without thinking nothing is wanted back.
-func (e *thoughtEncoder) recall() {
-	if !e.think.on() || e.r.Recall == nil {
-		return
-	}
-	left := maxRecalls
-	ms := e.r.Messages
-	for i := len(ms) - 1; i >= 0; i-- {
-		if ms[i].Role != chat.Assistant || anySigned(&ms[i]) {
-			continue
-		}
-		for j := range ms[i].Parts {
-			p := &ms[i].Parts[j]
-			if p.Call == nil {
-				continue
-			}
-			if left--; left < 0 {
-				return
-			}
-			var kept []chat.Part
-			for _, q := range e.r.Recall(p.Call.ID) {
-				if signed(&q) {
-					kept = append(kept, q)
-				}
-			}
-			if len(kept) > 0 {
-				if e.recalled == nil {
-					e.recalled = make(map[*chat.Part][]chat.Part)
-				}
-				e.recalled[p] = kept
-			}
-		}
-	}
-}
-
-func anySigned(m *chat.Message) bool {
-	for i := range m.Parts {
-		if signed(&m.Parts[i]) {
-			return true
-		}
-	}
-	return false
 }
 
 // reasoning gives the signed reasoning that stands first in an assistant's turn:
@@ -257,17 +163,17 @@ func firstCall(m *chat.Message) *chat.Part {
 }
 
 func (e *thoughtEncoder) writeThinking() {
-	if e.think.mode == chat.ThinkingUnsaid {
+	if e.think.Mode == chat.ThinkingUnsaid {
 		return
 	}
 	e.key("thinking")
-	switch e.think.mode {
+	switch e.think.Mode {
 	case chat.ThinkingOff:
 		e.b = append(e.b, `{"type":"disabled"}`...)
 		return
 	case chat.ThinkingBudget:
 		e.b = append(e.b, `{"type":"enabled","budget_tokens":`...)
-		e.b = strconv.AppendInt(e.b, e.think.budget, 10)
+		e.b = strconv.AppendInt(e.b, e.think.Budget, 10)
 	case chat.ThinkingAdaptive:
 		e.b = append(e.b, `{"type":`...)
 		if r := &e.r.Reasoning; r.Way == "" {

@@ -21,9 +21,9 @@ var (
 // name is the dialect's name.
 const name = "converse"
 
-// claude is the origin of reasoning that Claude has signed: its signatures are
+// messages is the origin of reasoning that Claude has signed: its signatures are
 // good on every host that serves it.
-const claude = "anthropic.messages"
+const messages = "anthropic.messages"
 
 // Families that have ways of their own.
 const (
@@ -38,7 +38,7 @@ const (
 // origin is the origin of reasoning that a model of the family has signed.
 func origin(family string) string {
 	if family == familyAnthropic {
-		return claude
+		return messages
 	}
 	return name
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"gateway/shared/chat"
+	"gateway/shared/dialect/claude"
 	"gateway/shared/dialect/upstream"
 	"gateway/shared/fault"
 )
@@ -41,8 +42,8 @@ func (e *requestEncoder) system() error {
 		}
 		e.dropName(m)
 	}
-	if e.format == formatInstruct {
-		e.text(jsonInstruction)
+	if e.format == claude.InWords {
+		e.text(chat.JSONInstruction)
 	}
 	if len(e.B) == list {
 		e.B = e.B[:start]
@@ -72,7 +73,7 @@ func (e *requestEncoder) messages() error {
 	e.Key("messages")
 	e.Open('[')
 	ms := e.r.Messages
-	last := lastSpoken(ms)
+	last := claude.LastSpoken(ms)
 	users := 0
 	var role byte // of the message that is open: u, a, or 0 for none
 	for i := 0; i < len(ms); {

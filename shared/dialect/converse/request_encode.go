@@ -1,19 +1,15 @@
 package converse
 
 import (
-	"strconv"
-	"strings"
-
 	"gateway/shared/chat"
+	"gateway/shared/dialect/claude"
 	"gateway/shared/dialect/upstream"
-	"gateway/shared/fault"
 )
 
 // Bounds of the provider.
 const (
 	maxToolName = 64
 	maxToolID   = 64
-	maxMarkers  = 4 // cache points in one request
 )
 
 const notTaken = upstream.NotTaken
@@ -31,7 +27,7 @@ type base struct {
 // thoughtEncoder decides on reasoning.
 type thoughtEncoder struct {
 	base
-	think     thinking
+	think     claude.Thinking
 	maxTokens chat.Opt[int64]
 	recalled  map[*chat.Part][]chat.Part
 }
@@ -39,7 +35,7 @@ type thoughtEncoder struct {
 // toolEncoder writes tools, and what makes the model answer in JSON.
 type toolEncoder struct {
 	thoughtEncoder
-	format formatMode
+	format claude.JSON
 	flat   bool // tool calls and results of the history are given as text
 }
 
@@ -90,23 +86,7 @@ func encodeRequest(dst []byte, r *chat.Request, t *chat.Traits, loss *chat.Loss)
 
 // refuse tests what this provider's own bounds are narrower in.
 func (e *settingsEncoder) refuse() error {
-	r := e.r
-	for i, s := range r.Stop {
-		if strings.TrimSpace(s) == "" {
-			field := "stop"
-			if len(r.Stop) > 1 {
-				field = "stop[" + strconv.Itoa(i) + "]"
-			}
-			return fault.Invalid(field, "%s must not be only white space for this provider", field)
-		}
-	}
-	if r.MaxTokens.Set && r.MaxTokens.Value < 1 {
-		return fault.Invalid(r.MaxTokensField, "%s must be at least 1 for this provider", r.MaxTokensField)
-	}
-	if v := r.Temperature; v.Set && v.Value > 1 && !e.t.ClampTemperature && e.t.Sampling != chat.SamplingNone {
-		return fault.Invalid("temperature", "temperature must be between 0 and 1 for this provider")
-	}
-	return nil
+	return claude.Refuse(e.r, e.t, 1)
 }
 
 // inference writes inferenceConfig.
@@ -123,7 +103,7 @@ func (e *settingsEncoder) inference() {
 	case e.t.Sampling == chat.SamplingNone:
 		drop(&temperature, "temperature", "not taken by this model")
 		drop(&topP, "top_p", "not taken by this model")
-	case e.think.on() && e.t.Family == familyAnthropic:
+	case e.think.On() && e.t.Family == familyAnthropic:
 		if temperature.Value != 1 {
 			drop(&temperature, "temperature", "not taken with thinking")
 		}
@@ -156,29 +136,7 @@ func (e *base) planMarkers() error {
 	if e.t.NoCacheControl {
 		return nil
 	}
-	n := 0
-	add := func(c chat.Cache) {
-		if c != chat.NoCache {
-			n++
-		}
-	}
-	for i := range e.r.Tools {
-		if e.t.Family != familyAmazon {
-			add(e.r.Tools[i].Cache)
-		}
-	}
-	for i := range e.r.Messages {
-		for j := range e.r.Messages[i].Parts {
-			p := &e.r.Messages[i].Parts[j]
-			add(p.Cache)
-			if p.Result != nil {
-				for k := range p.Result.Parts {
-					add(p.Result.Parts[k].Cache)
-				}
-			}
-		}
-	}
-	e.skip = max(0, n-maxMarkers)
+	e.skip = claude.Skipped(e.r, e.t.Family != familyAmazon)
 	return nil
 }
 

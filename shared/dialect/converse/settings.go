@@ -209,22 +209,22 @@ func (e *settingsEncoder) ofFamily() {
 			e.IntIf("topK", r.TopK)
 			e.Close('}')
 		}
-		if e.think.on() {
+		if e.think.On() {
 			e.Key("reasoningConfig")
 			e.Open('{')
 			e.Str("type", "enabled")
-			e.Str("maxReasoningEffort", e.think.effort)
+			e.Str("maxReasoningEffort", e.think.Effort)
 			e.Close('}')
 		}
 	case familyMistral:
 		e.IntIf("top_k", r.TopK)
-		e.StrIf("reasoning_effort", e.think.effort)
+		e.StrIf("reasoning_effort", e.think.Effort)
 	case "":
 		e.IntIf("top_k", r.TopK)
 		e.ListIf("anthropic_beta", e.betas())
 		e.asSaid()
 	default: // of OpenAI, and of makers who took its names over
-		e.StrIf("reasoning_effort", e.think.effort)
+		e.StrIf("reasoning_effort", e.think.Effort)
 	}
 	e.foreignTools() // reported: Claude alone has such tools
 	if r.Parallel.Set && !r.Parallel.Value && !e.flat {
@@ -234,15 +234,15 @@ func (e *settingsEncoder) ofFamily() {
 
 // asSaid writes how the model is to think in the words of the client's dialect.
 func (e *settingsEncoder) asSaid() {
-	if e.think.mode >= chat.ThinkingBudget {
+	if e.think.Mode >= chat.ThinkingBudget {
 		e.claudeThinking()
 	}
 	switch {
-	case e.think.effort == "":
-	case e.r.Dialect == claude:
+	case e.think.Effort == "":
+	case e.r.Dialect == messages:
 		e.claudeEffort()
 	default:
-		e.Str("reasoning_effort", e.think.effort)
+		e.Str("reasoning_effort", e.think.Effort)
 	}
 }
 
@@ -269,13 +269,13 @@ func (e *settingsEncoder) ofClaude() {
 		switch {
 		case e.t.Sampling == chat.SamplingNone:
 			e.loss.Add("top_k", "not taken by this model")
-		case e.think.on():
+		case e.think.On():
 			e.loss.Add("top_k", "not taken with thinking")
 		default:
 			e.IntIf("top_k", topK)
 		}
 	}
-	switch e.think.mode {
+	switch e.think.Mode {
 	case chat.ThinkingOff:
 		e.Raw("thinking", []byte(`{"type":"disabled"}`))
 	case chat.ThinkingBudget, chat.ThinkingAdaptive:
@@ -306,23 +306,23 @@ func (e *settingsEncoder) claudeThinking() {
 	switch {
 	case e.r.Reasoning.Way != "":
 		e.Str("type", e.r.Reasoning.Way)
-	case e.think.mode == chat.ThinkingAdaptive:
+	case e.think.Mode == chat.ThinkingAdaptive:
 		e.Str("type", "adaptive")
 	default:
 		e.Str("type", "enabled")
 	}
-	if e.think.budget > 0 {
-		e.Int("budget_tokens", e.think.budget)
+	if e.think.Budget > 0 {
+		e.Int("budget_tokens", e.think.Budget)
 	}
 	e.StrIf("display", e.r.Reasoning.Display)
 	e.Close('}')
 }
 
 func (e *settingsEncoder) claudeEffort() {
-	if e.think.effort != "" {
+	if e.think.Effort != "" {
 		e.Key("output_config")
 		e.Open('{')
-		e.Str("effort", e.think.effort)
+		e.Str("effort", e.think.Effort)
 		e.Close('}')
 	}
 }

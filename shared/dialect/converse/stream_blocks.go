@@ -81,7 +81,7 @@ func (s *streamDecoder) blockStart(emit func(*chat.Delta) error) error {
 		return nil
 	}
 	b.tool = true
-	if tool == answerTool {
+	if tool == chat.AnswerTool {
 		b.answer, s.hidden = true, true
 		return nil
 	}

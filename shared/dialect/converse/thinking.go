@@ -2,20 +2,11 @@ package converse
 
 import (
 	"gateway/shared/chat"
+	"gateway/shared/dialect/claude"
 	"gateway/shared/fault"
 )
 
-// thinking is how the request tells the model to think.
-type thinking struct {
-	mode   chat.Thinking // ThinkingUnsaid: nothing is written
-	budget int64
-	effort string // empty: nothing is written
-}
-
-func (t thinking) on() bool { return t.mode >= chat.ThinkingBudget }
-
 const (
-	minBudget = 1024
 	// usualMaxTokens is the bound that a budget is measured by where the client
 	// set none.
 	usualMaxTokens = 16384
@@ -62,10 +53,10 @@ func (e *thoughtEncoder) planThinking() error {
 	}
 	switch {
 	case r.Thinking == chat.ThinkingOff:
-		e.think.mode = chat.ThinkingOff
+		e.think.Mode = chat.ThinkingOff
 	case !asked(r):
 	case r.Way != "":
-		e.think.mode, e.think.budget = chat.ThinkingAdaptive, r.Budget.Value
+		e.think.Mode, e.think.Budget = chat.ThinkingAdaptive, r.Budget.Value
 	case e.t.Thinking == chat.ThinksAdaptively, e.t.Thinking == chat.ThinksEither && !(r.Thinking == chat.ThinkingBudget && r.Budget.Set):
 		e.planAdaptive(r)
 	default:
@@ -80,11 +71,11 @@ func (e *thoughtEncoder) planThinking() error {
 // what the client wrote.
 func (e *thoughtEncoder) planAsSaid(r chat.Reasoning) {
 	if r.Thinking >= chat.ThinkingBudget {
-		e.think.mode, e.think.budget = r.Thinking, r.Budget.Value
+		e.think.Mode, e.think.Budget = r.Thinking, r.Budget.Value
 		e.recall()
 	}
 	if r.Effort != "none" || r.Thinking == chat.ThinkingUnsaid {
-		e.think.effort = r.Effort
+		e.think.Effort = r.Effort
 	}
 }
 
@@ -99,47 +90,47 @@ func (e *thoughtEncoder) planEffort(r chat.Reasoning) {
 	switch effort := r.Effort; {
 	case r.Thinking == chat.ThinkingOff:
 	case effort == "minimal":
-		e.think.mode, e.think.effort = chat.ThinkingAdaptive, "low"
+		e.think.Mode, e.think.Effort = chat.ThinkingAdaptive, "low"
 	case effort == "xhigh" || effort == "max":
-		e.think.mode, e.think.effort = chat.ThinkingAdaptive, "high"
+		e.think.Mode, e.think.Effort = chat.ThinkingAdaptive, "high"
 	case effort != "" && effort != "none":
-		e.think.mode, e.think.effort = chat.ThinkingAdaptive, effort
+		e.think.Mode, e.think.Effort = chat.ThinkingAdaptive, effort
 	case r.Thinking >= chat.ThinkingBudget:
-		e.think.mode, e.think.effort = chat.ThinkingAdaptive, "medium"
+		e.think.Mode, e.think.Effort = chat.ThinkingAdaptive, "medium"
 	}
 }
 
 func (e *thoughtEncoder) planAdaptive(r chat.Reasoning) {
-	e.think.mode, e.think.effort = chat.ThinkingAdaptive, r.Effort
+	e.think.Mode, e.think.Effort = chat.ThinkingAdaptive, r.Effort
 	switch {
 	case r.Effort == "minimal":
-		e.think.effort = "low"
+		e.think.Effort = "low"
 	case r.Effort == "none":
-		e.think.effort = ""
+		e.think.Effort = ""
 	}
 	if r.Budget.Set {
 		e.loss.Add("thinking.budget_tokens", "this model sets its own budget")
 	}
-	if e.t.NoEffort && e.think.effort != "" {
+	if e.t.NoEffort && e.think.Effort != "" {
 		e.loss.Add("reasoning_effort", notTaken)
-		e.think.effort = ""
+		e.think.Effort = ""
 	}
 }
 
 // planBudget sets a budget, which must be below the bound of tokens.
 func (e *thoughtEncoder) planBudget(r chat.Reasoning) error {
-	e.think.mode = chat.ThinkingBudget
+	e.think.Mode = chat.ThinkingBudget
 	if r.Budget.Set {
-		if e.think.budget = r.Budget.Value; e.think.budget < minBudget {
-			return fault.Invalid("thinking.budget_tokens", "thinking.budget_tokens must be at least %d for this provider", minBudget)
+		if e.think.Budget = r.Budget.Value; e.think.Budget < claude.MinBudget {
+			return fault.Invalid("thinking.budget_tokens", "thinking.budget_tokens must be at least %d for this provider", claude.MinBudget)
 		}
 		switch {
 		case !e.maxTokens.Set:
-			e.maxTokens = chat.Some(e.bound(e.think.budget + usualMaxTokens))
-			if e.think.budget >= e.maxTokens.Value {
+			e.maxTokens = chat.Some(e.bound(e.think.Budget + usualMaxTokens))
+			if e.think.Budget >= e.maxTokens.Value {
 				return fault.Invalid("thinking.budget_tokens", "thinking.budget_tokens must be less than the %d tokens that the model gives", e.maxTokens.Value)
 			}
-		case e.think.budget >= e.maxTokens.Value:
+		case e.think.Budget >= e.maxTokens.Value:
 			return fault.Invalid("thinking.budget_tokens", "thinking.budget_tokens must be less than %s, which is %d", e.r.MaxTokensField, e.maxTokens.Value)
 		}
 		return nil
@@ -149,11 +140,11 @@ func (e *thoughtEncoder) planBudget(r chat.Reasoning) error {
 		e.maxTokens = chat.Some(e.bound(usualMaxTokens))
 	}
 	limit := e.maxTokens.Value
-	if limit <= minBudget {
+	if limit <= claude.MinBudget {
 		field := e.r.MaxTokensField
-		return fault.Invalid(field, "%s must be more than %d for a model that thinks; it is %d", field, minBudget, limit)
+		return fault.Invalid(field, "%s must be more than %d for a model that thinks; it is %d", field, claude.MinBudget, limit)
 	}
-	e.think.budget = max(minBudget, limit/10*share(r.Effort))
+	e.think.Budget = max(claude.MinBudget, limit/10*share(r.Effort))
 	return nil
 }
 
@@ -167,25 +158,23 @@ func (e *thoughtEncoder) bound(n int64) int64 {
 
 // checkThinking refuses or takes out what thinking cannot stand beside.
 func (e *thoughtEncoder) checkThinking() error {
-	if !e.think.on() {
-		return nil
+	field := "thinking"
+	if e.r.Reasoning.Thinking == chat.ThinkingUnsaid {
+		field = "reasoning_effort"
 	}
-	if e.r.ToolChoice.Forced() {
-		if !e.t.DowngradeToolChoice {
-			return fault.Invalid("tool_choice", "tool_choice cannot force a tool while the model thinks: this provider takes auto or none with it")
-		}
-		e.loss.Add("tool_choice", "auto: a tool cannot be forced with thinking")
-	}
-	e.recall()
-	if e.think.mode == chat.ThinkingBudget && !e.canThink() {
-		field := "thinking"
-		if e.r.Reasoning.Thinking == chat.ThinkingUnsaid {
-			field = "reasoning_effort"
-		}
-		e.loss.Add(field, "the signed reasoning of the tool call that is answered is not known")
-		e.think = thinking{}
-	}
-	return nil
+	turns := e.turns()
+	err := turns.Check(&e.think, e.t, field, e.loss)
+	e.recalled = turns.Recalled
+	return err
+}
+
+func (e *thoughtEncoder) turns() claude.Turns { return claude.Turns{Request: e.r, Signed: e.signed} }
+
+// recall looks up the reasoning that the client did not give back.
+func (e *thoughtEncoder) recall() {
+	turns := e.turns()
+	turns.Recall()
+	e.recalled = turns.Recalled
 }
 
 // signed reports whether the model takes a reasoning part back.
@@ -194,88 +183,6 @@ func (e *thoughtEncoder) signed(p *chat.Part) bool {
 		return false
 	}
 	return p.Kind == chat.RedactedReasoned && isBase64(p.Data) || p.Kind == chat.Reasoned && p.Signature != ""
-}
-
-// canThink reports whether the turn that tool results answer begins with signed
-// reasoning, which the provider wants back once thinking is on.
-func (e *thoughtEncoder) canThink() bool {
-	ms := e.r.Messages
-	last := lastSpoken(ms)
-	if last < 0 || ms[last].Role != chat.ToolRole {
-		return true
-	}
-	for i := last; i >= 0; i-- {
-		switch ms[i].Role {
-		case chat.User:
-			return true
-		case chat.Assistant:
-			for j := range ms[i].Parts {
-				p := &ms[i].Parts[j]
-				if e.signed(p) || len(e.recalled[p]) > 0 {
-					return true
-				}
-				if p.Call != nil {
-					return false
-				}
-			}
-			return true
-		}
-	}
-	return true
-}
-
-// lastSpoken is the index of the last message that is not a system prompt.
-func lastSpoken(ms []chat.Message) int {
-	for i := len(ms) - 1; i >= 0; i-- {
-		if ms[i].Role != chat.System && ms[i].Role != chat.Developer {
-			return i
-		}
-	}
-	return -1
-}
-
-// maxRecalls bounds the tool calls that are looked up for one request.
-const maxRecalls = 64
-
-// recall looks up what was kept for calls in front of which the client gave no
-// signed reasoning, the newest first.
-func (e *thoughtEncoder) recall() {
-	if e.r.Recall == nil {
-		return
-	}
-	left := maxRecalls
-	ms := e.r.Messages
-	for i := len(ms) - 1; i >= 0; i-- {
-		if ms[i].Role != chat.Assistant || e.anySigned(&ms[i]) {
-			continue
-		}
-		for j := range ms[i].Parts {
-			p := &ms[i].Parts[j]
-			if p.Call == nil {
-				continue
-			}
-			if left--; left < 0 {
-				return
-			}
-			for _, q := range e.r.Recall(p.Call.ID) {
-				if e.signed(&q) {
-					if e.recalled == nil {
-						e.recalled = make(map[*chat.Part][]chat.Part)
-					}
-					e.recalled[p] = append(e.recalled[p], q)
-				}
-			}
-		}
-	}
-}
-
-func (e *thoughtEncoder) anySigned(m *chat.Message) bool {
-	for i := range m.Parts {
-		if e.signed(&m.Parts[i]) {
-			return true
-		}
-	}
-	return false
 }
 
 // isBase64 reports whether s is what the wire takes for bytes.

@@ -4,63 +4,20 @@ import (
 	"strconv"
 
 	"gateway/shared/chat"
+	"gateway/shared/dialect/claude"
 	"gateway/shared/dialect/upstream"
 	"gateway/shared/fault"
 	"gateway/shared/wire"
 )
 
-// formatMode is how the answer is made JSON.
-type formatMode uint8
-
-const (
-	formatNone     formatMode = iota
-	formatNative              // outputConfig.textFormat
-	formatTool                // by the hidden tool
-	formatInstruct            // by a sentence in the system prompt
-)
-
-// The hidden tool, and what the model is told about answers in JSON.
-const (
-	answerTool            = chat.AnswerTool
-	answerToolDescription = chat.AnswerToolDescription
-	jsonInstruction       = chat.JSONInstruction
-)
-
-func (e *toolEncoder) planFormat() error {
-	for i := range e.r.Tools {
-		if e.r.Tools[i].Name == answerTool {
-			return fault.Invalid("tools", "The tool name %s is reserved", answerTool)
-		}
-	}
-	e.r.HiddenAnswer, e.r.UnboundJSON = false, false
-	switch e.r.Format.Kind {
-	case chat.FormatJSON:
-		e.format = formatInstruct
-		e.r.UnboundJSON = true
-		e.loss.Add("response_format", upstream.InWords)
-	case chat.FormatSchema:
-		switch {
-		case e.t.Schema == chat.SchemaNative:
-			e.format = formatNative
-		case e.t.Schema != chat.SchemaByTool || e.t.NoTools:
-			return unsupportedFormat("This model cannot answer in a JSON schema")
-		case e.think.on():
-			return unsupportedFormat("This model cannot answer in a JSON schema while it thinks")
-		default:
-			e.format = formatTool
-			e.r.HiddenAnswer, e.r.UnboundJSON = true, true
-		}
-	}
-	return nil
-}
-
-func unsupportedFormat(message string) error {
-	return fault.New(fault.UnsupportedResponse, "response_format", message)
+func (e *toolEncoder) planFormat() (err error) {
+	e.format, err = claude.PlanJSON(e.r, e.t, e.t.Schema == chat.SchemaByTool, e.think.On(), e.loss)
+	return err
 }
 
 // outputConfig writes the schema of the answer. The wire takes it as text.
 func (e *toolEncoder) outputConfig() {
-	if e.format != formatNative {
+	if e.format != claude.Native {
 		return
 	}
 	f := &e.r.Format
@@ -84,7 +41,7 @@ func (e *toolEncoder) toolPath(i int) string {
 // planTools decides whether tools are offered at all. Without a tool the wire
 // refuses calls and results in the history, which are then given as text.
 func (e *toolEncoder) planTools() error {
-	offered := e.format == formatTool
+	offered := e.format == claude.ByTool
 	if e.r.ToolChoice.Mode == chat.ToolsNone {
 		if len(e.r.Tools) > 0 {
 			e.loss.Add("tools", "left out, as tool_choice is none")
@@ -116,13 +73,13 @@ func (e *toolEncoder) tools() error {
 	e.Key("toolConfig")
 	e.B = append(e.B, `{"tools":[`...)
 	list := len(e.B)
-	if e.format == formatTool {
+	if e.format == claude.ByTool {
 		f := &e.r.Format
-		description := answerToolDescription
+		description := chat.AnswerToolDescription
 		if f.Description != "" {
 			description += " " + f.Description
 		}
-		e.toolSpec(answerTool, description, f.Schema, false)
+		e.toolSpec(chat.AnswerTool, description, f.Schema, false)
 	}
 	for i := range e.r.Tools {
 		t := &e.r.Tools[i]
@@ -195,19 +152,7 @@ func (e *toolEncoder) toolSpec(name, description string, schema []byte, strict b
 // choice is the tool choice that is asked for, given what else the request wants.
 // own counts the client's tools.
 func (e *toolEncoder) choice(own int) chat.ToolChoice {
-	c := e.r.ToolChoice
-	if e.think.on() && c.Forced() && e.t.Family == familyAnthropic {
-		c = chat.ToolChoice{Mode: chat.ToolsAuto}
-	}
-	if e.format == formatTool {
-		switch {
-		case own == 0 || c.Mode == chat.ToolsNone:
-			c = chat.ToolChoice{Mode: chat.ToolsNamed, Name: answerTool}
-		case c.Mode != chat.ToolsNamed:
-			c = chat.ToolChoice{Mode: chat.ToolsRequired}
-		}
-	}
-	return c
+	return claude.Choice(e.r, e.format, e.think.On() && e.t.Family == familyAnthropic, own)
 }
 
 // toolChoice writes which tools may be called. What holds the model to one call
@@ -292,7 +237,7 @@ func (e *toolEncoder) foreignTools() {
 // OpenAI dialect holds it as {type:T, T:{name:V,...}}: V is the type there and T
 // the name.
 func claudeTool(t *chat.Tool, client string) []byte {
-	if client == claude {
+	if client == messages {
 		return t.Raw
 	}
 	d := wire.NewDecoder(t.Raw)

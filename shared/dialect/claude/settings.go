@@ -1,0 +1,124 @@
+package claude
+
+import (
+	"strconv"
+	"strings"
+
+	"gateway/shared/chat"
+	"gateway/shared/dialect/upstream"
+	"gateway/shared/fault"
+)
+
+const (
+	// MaxMarkers bounds the cache markers of one request.
+	MaxMarkers = 4
+	// MinBudget is the least budget of thinking, in tokens.
+	MinBudget = 1024
+)
+
+// Refuse tests stop strings, the bound of tokens and the temperature. least is the
+// least bound of tokens.
+func Refuse(r *chat.Request, t *chat.Traits, least int64) error {
+	for i, s := range r.Stop {
+		if strings.TrimSpace(s) == "" {
+			field := "stop"
+			if len(r.Stop) > 1 {
+				field = "stop[" + strconv.Itoa(i) + "]"
+			}
+			return fault.Invalid(field, "%s must not be only white space for this provider", field)
+		}
+	}
+	if r.MaxTokens.Set && r.MaxTokens.Value < least {
+		return fault.Invalid(r.MaxTokensField, "%s must be at least %d for this provider", r.MaxTokensField, least)
+	}
+	if v := r.Temperature; v.Set && v.Value > 1 && !t.ClampTemperature && t.Sampling != chat.SamplingNone {
+		return fault.Invalid("temperature", "temperature must be between 0 and 1 for this provider")
+	}
+	return nil
+}
+
+// Skipped counts how many cache markers are left out, from the front: the last
+// ones are kept. tools tells whether those of tools count.
+func Skipped(r *chat.Request, tools bool) int {
+	n := 0
+	add := func(c chat.Cache) {
+		if c != chat.NoCache {
+			n++
+		}
+	}
+	if tools {
+		for i := range r.Tools {
+			add(r.Tools[i].Cache)
+		}
+	}
+	for i := range r.Messages {
+		for j := range r.Messages[i].Parts {
+			p := &r.Messages[i].Parts[j]
+			add(p.Cache)
+			if p.Result == nil {
+				continue
+			}
+			for k := range p.Result.Parts {
+				add(p.Result.Parts[k].Cache)
+			}
+		}
+	}
+	return max(0, n-MaxMarkers)
+}
+
+// JSON is how the answer is made JSON.
+type JSON uint8
+
+// The ways; the zero value is plain text.
+const (
+	NoJSON  JSON = iota
+	Native       // by a member of the wire
+	ByTool       // by the hidden tool
+	InWords      // by a sentence in the system prompt
+)
+
+// PlanJSON chooses the way to the format that r asks for. byTool tells whether the
+// hidden tool may stand in for a schema, thinks that the model reasons, beside which
+// it cannot be held to a tool.
+func PlanJSON(r *chat.Request, t *chat.Traits, byTool, thinks bool, loss *chat.Loss) (JSON, error) {
+	for i := range r.Tools {
+		if r.Tools[i].Name == chat.AnswerTool {
+			return NoJSON, fault.Invalid("tools", "The tool name %s is reserved", chat.AnswerTool)
+		}
+	}
+	r.HiddenAnswer, r.UnboundJSON = false, false
+	switch {
+	case r.Format.Kind == chat.FormatJSON:
+		r.UnboundJSON = true
+		loss.Add("response_format", upstream.InWords)
+		return InWords, nil
+	case r.Format.Kind != chat.FormatSchema:
+		return NoJSON, nil
+	case t.Schema == chat.SchemaNative:
+		return Native, nil
+	case !byTool || t.NoTools:
+		return NoJSON, fault.New(fault.UnsupportedResponse, "response_format", "This model cannot answer in a JSON schema")
+	case thinks:
+		return NoJSON, fault.New(fault.UnsupportedResponse, "response_format", "This model cannot answer in a JSON schema while it thinks")
+	}
+	r.HiddenAnswer, r.UnboundJSON = true, true
+	return ByTool, nil
+}
+
+// Choice is the tool choice that is asked for, given what else the request wants:
+// nothing is forced beside thinking, and the hidden tool may be the only one. own
+// counts the client's tools.
+func Choice(r *chat.Request, way JSON, thinks bool, own int) chat.ToolChoice {
+	c := r.ToolChoice
+	if thinks && c.Forced() {
+		c = chat.ToolChoice{Mode: chat.ToolsAuto}
+	}
+	switch {
+	case way != ByTool:
+	case own == 0 || c.Mode == chat.ToolsNone:
+		c = chat.ToolChoice{Mode: chat.ToolsNamed, Name: chat.AnswerTool}
+	case c.Mode != chat.ToolsNamed:
+		c = chat.ToolChoice{Mode: chat.ToolsRequired}
+	}
+	return c
+}

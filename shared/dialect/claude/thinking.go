@@ -1,0 +1,137 @@
+package claude
+
+import (
+	"gateway/shared/chat"
+	"gateway/shared/fault"
+)
+
+// Thinking is how a request tells the model to think.
+type Thinking struct {
+	Mode   chat.Thinking // ThinkingUnsaid: nothing is written
+	Budget int64
+	Effort string // empty: nothing is written
+}
+
+// On tells whether the model thinks.
+func (t Thinking) On() bool { return t.Mode >= chat.ThinkingBudget }
+
+// Turns are the turns of a conversation, with the signed reasoning in them.
+type Turns struct {
+	Request *chat.Request
+	// Signed tells whether the model takes a part back.
+	Signed func(*chat.Part) bool
+	// Recalled is what Recall found, by the part of the call.
+	Recalled map[*chat.Part][]chat.Part
+}
+
+// maxRecalls bounds the tool calls that are looked up for one request.
+const maxRecalls = 64
+
+// Recall looks up what was kept for calls in front of which the client gave no
+// signed reasoning, the newest first.
+func (t *Turns) Recall() {
+	if t.Request.Recall == nil {
+		return
+	}
+	left := maxRecalls
+	ms := t.Request.Messages
+	for i := len(ms) - 1; i >= 0; i-- {
+		if ms[i].Role != chat.Assistant || t.anySigned(&ms[i]) {
+			continue
+		}
+		for j := range ms[i].Parts {
+			p := &ms[i].Parts[j]
+			if p.Call == nil {
+				continue
+			}
+			if left--; left < 0 {
+				return
+			}
+			t.recall(p)
+		}
+	}
+}
+
+func (t *Turns) recall(p *chat.Part) {
+	for _, q := range t.Request.Recall(p.Call.ID) {
+		if !t.Signed(&q) {
+			continue
+		}
+		if t.Recalled == nil {
+			t.Recalled = make(map[*chat.Part][]chat.Part)
+		}
+		t.Recalled[p] = append(t.Recalled[p], q)
+	}
+}
+
+func (t *Turns) anySigned(m *chat.Message) bool {
+	for i := range m.Parts {
+		if t.Signed(&m.Parts[i]) {
+			return true
+		}
+	}
+	return false
+}
+
+// Begun reports whether the turn that tool results answer begins with signed
+// reasoning, which the provider wants back once the model thinks.
+func (t *Turns) Begun() bool {
+	ms := t.Request.Messages
+	last := LastSpoken(ms)
+	if last < 0 || ms[last].Role != chat.ToolRole {
+		return true
+	}
+	for i := last; i >= 0; i-- {
+		switch ms[i].Role {
+		case chat.User:
+			return true
+		case chat.Assistant:
+			return t.begins(&ms[i])
+		}
+	}
+	return true
+}
+
+func (t *Turns) begins(m *chat.Message) bool {
+	for i := range m.Parts {
+		p := &m.Parts[i]
+		if t.Signed(p) || len(t.Recalled[p]) > 0 {
+			return true
+		}
+		if p.Call != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// Check refuses or takes out what thinking cannot stand beside. field is how the
+// client asked for it.
+func (t *Turns) Check(think *Thinking, traits *chat.Traits, field string, loss *chat.Loss) error {
+	if !think.On() {
+		return nil
+	}
+	if t.Request.ToolChoice.Forced() {
+		if !traits.DowngradeToolChoice {
+			return fault.Invalid("tool_choice", "tool_choice cannot force a tool while %s is on: this provider takes auto or none with it", field)
+		}
+		loss.Add("tool_choice", "auto: a tool cannot be forced with thinking")
+	}
+	t.Recall()
+	if think.Mode == chat.ThinkingBudget && !t.Begun() {
+		loss.Add(field, "the signed reasoning of the tool call that is answered is not known")
+		*think = Thinking{}
+	}
+	return nil
+}
+
+// LastSpoken is the index of the last message that is not a system prompt, -1 for
+// none.
+func LastSpoken(ms []chat.Message) int {
+	for i := len(ms) - 1; i >= 0; i-- {
+		if ms[i].Role != chat.System && ms[i].Role != chat.Developer {
+			return i
+		}
+	}
+	return -1
+}
