@@ -103,17 +103,29 @@ func (s *synthesised) rightsOfKind(t *testing.T, name, all string) {
 	_, places := placement.Families()
 	opens := strings.Contains(all, "kms:Decrypt")
 	switch {
+	case name == "dryrun":
+		for _, not := range []string{"dynamodb:PutItem", "dynamodb:DeleteItem", "s3:DeleteObject", "s3:ListBucket", "/held/*", "SYS#OUTBOX"} {
+			if !opens || strings.Contains(all, not) {
+				t.Errorf("%s: %s: %s", name, not, all)
+			}
+		}
 	case places[name] == placement.Stream, name == "batchruns":
-		reads, deletes := strings.Count(all, "s3:GetObject"), strings.Count(all, "s3:DeleteObject")
-		if !opens || reads != 1 || deletes != 1 || strings.Count(all, "/cache/*") != 1 || strings.Count(all, "/held/*") != 2 {
+		if !opens || strings.Count(all, "/cache/*") != 2 || strings.Count(all, "/held/*") != 3 || strings.Count(all, "/bodies/*") != 1 || strings.Contains(all, "/segments/*") {
 			t.Errorf("%s: %s", name, all)
 		}
+		if d := statementOf(t, all, "kms:Decrypt"); strings.Contains(d, `"log"`) {
+			t.Errorf("%s may open logged bodies: %s", name, d)
+		}
 	case name == "logs": // it shows logged bodies
-		if !opens || strings.Contains(all, "kms:GenerateDataKey") {
+		if d := statementOf(t, all, "kms:Decrypt"); !strings.Contains(d, `"kms:EncryptionContext:purpose":["log"]`) || strings.Contains(all, "kms:GenerateDataKey") {
 			t.Errorf("%s: %s", name, all)
 		}
 	case name == "apikeys": // it hands out secrets that were rotated automatically
-		if !opens {
+		if d := statementOf(t, all, "kms:Decrypt"); !strings.Contains(d, `"kms:EncryptionContext:purpose":["control"]`) {
+			t.Errorf("%s: %s", name, all)
+		}
+	case name == "docs":
+		if strings.Contains(all, "table/") || strings.Contains(all, "Tablecontrol") || strings.Contains(all, "sqs:") || strings.Contains(all, "s3:") {
 			t.Errorf("%s: %s", name, all)
 		}
 	case opens:
@@ -121,6 +133,43 @@ func (s *synthesised) rightsOfKind(t *testing.T, name, all string) {
 	}
 	if name == "audit" && (strings.Contains(all, "dynamodb:UpdateItem") || strings.Contains(all, "dynamodb:DeleteItem") || !strings.Contains(all, "dynamodb:PutItem")) {
 		t.Errorf("audit may change records: %s", all)
+	}
+}
+
+// statementOf is the one statement with an action, as text. A key is used with an
+// encryption context alone, and the bucket is listed by prefix.
+func statementOf(t *testing.T, all, action string) string {
+	t.Helper()
+	var list []map[string]any
+	if err := json.Unmarshal([]byte(all), &list); err != nil {
+		t.Fatal(err)
+	}
+	found := ""
+	for _, st := range list {
+		if strings.Contains(text(st["Action"]), action) {
+			found += text(st)
+		}
+	}
+	return found
+}
+
+// Each use of the key names its purpose and its organisation, each list its prefix.
+func (s *synthesised) conditions(t *testing.T) {
+	for _, tpl := range []template{s.functions, s.workers} {
+		for _, name := range functionNames(tpl) {
+			for _, st := range statements(tpl, name) {
+				actions, when := text(st["Action"]), text(st["Condition"])
+				if strings.Contains(actions, "kms:") && (!strings.Contains(when, "kms:EncryptionContext:purpose") || !strings.Contains(when, "kms:EncryptionContext:org")) ||
+					strings.Contains(actions, "s3:ListBucket") && !strings.Contains(when, "s3:prefix") {
+					t.Errorf("%s: %s", name, text(st))
+				}
+				for _, object := range []string{"s3:GetObject", "s3:PutObject", "s3:DeleteObject"} {
+					if strings.Contains(actions, object) && strings.Contains(text(st["Resource"]), `"/*"`) {
+						t.Errorf("%s: %s on the whole bucket", name, object)
+					}
+				}
+			}
+		}
 	}
 }
 

@@ -20,6 +20,7 @@ func TestTemplates(t *testing.T) {
 	t.Run("bucket and keys", s.bucketAndKeys)
 	t.Run("functions", s.functionsAsDeployed)
 	t.Run("rights", s.rights)
+	t.Run("conditions", s.conditions)
 	t.Run("api", s.api)
 	t.Run("workers", s.workersAsDeployed)
 	t.Run("container", s.containerAsDeployed)

@@ -100,15 +100,37 @@ func (s *synthesised) described(t *testing.T) map[string]any {
 		w := s.world(stack, tpl, exports)
 		for id, name := range functionNames(tpl) {
 			p := tpl[id].Properties
-			var policy []any
-			for _, st := range statements(tpl, name) {
-				policy = append(policy, w.resolved(st))
-			}
-			slices.SortFunc(policy, func(a, b any) int { return strings.Compare(text(a), text(b)) })
-			functions[name] = map[string]any{"Memory": p["MemorySize"], "Timeout": p["Timeout"], "Policy": policy}
+			functions[name] = map[string]any{"Memory": p["MemorySize"], "Timeout": p["Timeout"], "Policy": w.policy(statements(tpl, name))}
 		}
 	}
+	functions["container"] = map[string]any{"Policy": s.taskPolicy(s.world("functions", s.functions, exports))}
 	return map[string]any{"Tables": tables, "Queues": queues, "Functions": functions}
+}
+
+// policy works out the statements of a role, in an order that does not change.
+func (w *world) policy(of []map[string]any) (out []any) {
+	for _, st := range of {
+		out = append(out, w.resolved(st))
+	}
+	slices.SortFunc(out, func(a, b any) int { return strings.Compare(text(a), text(b)) })
+	return out
+}
+
+// taskPolicy is what the container may do.
+func (s *synthesised) taskPolicy(w *world) []any {
+	_, tasks := s.functions.of("AWS::ECS::TaskDefinition")
+	role := at(tasks[0].Properties, "TaskRoleArn", "Fn::GetAtt", 0)
+	var all []map[string]any
+	_, policies := s.functions.of("AWS::IAM::Policy")
+	for _, p := range policies {
+		if at(p.Properties, "Roles", 0, "Ref") != role {
+			continue
+		}
+		for _, st := range at(p.Properties, "PolicyDocument", "Statement").([]any) {
+			all = append(all, st.(map[string]any))
+		}
+	}
+	return w.policy(all)
 }
 
 // world is what is known while values of a stack are worked out.

@@ -1,41 +1,61 @@
 package main
 
 import (
-	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"slices"
 
-	"github.com/aws/aws-cdk-go/awscdk/v2/awsecs"
-	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
 	"github.com/aws/jsii-runtime-go"
 
 	"gateway/shared/host/placement"
 )
 
-// rights are what a function may do, and no more.
+// rights are what a function may do, and no more. The tests of local/onlambda drive
+// every function with its role and tell what is missing and what nothing uses.
 type rights struct {
-	read, write []string // tables; those of write are also read
-	append      []string // tables that are only added to
-	outbox      bool     // the rows of the control table that records leave by
-	bucketRead  bool
-	bucketWrite bool
-	bucketPrune bool // delete objects
-	cache       bool // read answers of the cache and use its vectors; keep files for batches
-	sends       []string
-	seal, open  bool // use of the key that wraps data keys
+	tables  map[string][]string // actions on a table, without their service
+	outbox  bool                // the rows of the control table that records leave by
+	gets    []string            // prefixes of the bucket: objects that are read,
+	puts    []string            // written,
+	deletes []string            // deleted
+	lists   []string            // and listed
+	// absent has S3 tell which objects below gets are not there; without it that is
+	// a refusal like any other.
+	absent  bool
+	vectors bool     // the index of the semantic cache
+	sends   []string // queues
+	names   []string // queues whose address a process must have to start
+	// Purposes of KMS's encryption context whose data keys are made and opened: the
+	// tables of sealed values, "log" for bodies, "held" for files.
+	seals, opens []string
 }
 
 // outboxKeys are the partitions of the outbox.
 const outboxKeys = "SYS#OUTBOX#*"
 
-var readTable = []string{"dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:Query"}
+// Prefixes of the bucket besides cachedAnswers and heldFiles.
+const (
+	loggedBodies = "bodies/"
+	segments     = "segments/"
+)
 
-var writeTable = append(slices.Clone(readTable), "dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:DeleteItem", "dynamodb:BatchWriteItem", "dynamodb:ConditionCheckItem")
+// Actions on tables as the store uses them: a transaction needs those of its parts.
+var (
+	lookUp   = []string{"GetItem"}
+	readMany = []string{"GetItem", "BatchGetItem"}
+	readAll  = []string{"GetItem", "BatchGetItem", "Query"}
+	manage   = []string{"GetItem", "BatchGetItem", "Query", "PutItem", "UpdateItem", "DeleteItem", "ConditionCheckItem"}
+)
 
 // dataPlane reads what the administration wrote, counts and settles, and sends
-// its events.
+// its events. Rates stand with the state of breakers, which is read; usage holds
+// answers of the cache and what is known of things that providers keep.
 var dataPlane = rights{
-	read: []string{"control", "keys"}, write: []string{"rate", "spend", "usage"}, bucketWrite: true,
-	sends: []string{"usage", "audit"}, outbox: true, seal: true, open: true, cache: true,
+	tables: map[string][]string{
+		"control": readMany, "keys": lookUp, "rate": {"GetItem", "UpdateItem"},
+		"spend": {"GetItem", "BatchGetItem", "PutItem", "UpdateItem"},
+		"usage": {"GetItem", "BatchGetItem", "Query", "PutItem", "UpdateItem", "DeleteItem"},
+	},
+	gets: []string{cachedAnswers, heldFiles}, puts: []string{loggedBodies, cachedAnswers, heldFiles}, deletes: []string{heldFiles}, lists: []string{heldFiles},
+	vectors: true, sends: []string{"usage", "audit"}, outbox: true, seals: []string{"log", "usage", "held"}, opens: []string{"control", "usage", "held"},
 }
 
 // withBatches may also ask for steps of batches.
@@ -45,24 +65,63 @@ var withBatches = func() rights {
 	return r
 }()
 
+// rehearsal walks through requests and sends none: it counts and logs itself, and
+// changes nothing else.
+var rehearsal = rights{
+	tables: map[string][]string{"control": readMany, "keys": lookUp, "rate": {"GetItem", "UpdateItem"}, "spend": readMany, "usage": readAll},
+	gets:   []string{cachedAnswers}, puts: []string{loggedBodies}, sends: []string{"usage"}, names: []string{"audit"},
+	vectors: true, seals: []string{"log"}, opens: []string{"control", "usage"},
+}
+
 // administration changes resources. It seals credentials and can open none.
-var administration = rights{write: []string{"control", "keys", "rate", "spend"}, sends: []string{"audit", "usage"}, seal: true}
+var administration = rights{
+	tables: map[string][]string{"control": manage, "keys": lookUp},
+	sends:  []string{"audit"}, names: []string{"usage"}, seals: []string{"control"},
+}
+
+// limited administers what has limits: it reads and corrects their counters, which
+// may end requests that were under way.
+func limited(keys ...string) rights {
+	r := administration
+	r.tables = map[string][]string{"control": manage, "keys": keys, "rate": {"DeleteItem"}, "spend": {"GetItem", "BatchGetItem", "UpdateItem", "DeleteItem"}}
+	r.sends, r.names = []string{"audit", "usage"}, nil
+	return r
+}
+
+// reader is an administration that changes nothing.
+func reader(of string, actions ...string) rights {
+	return rights{tables: map[string][]string{"control": readMany, "keys": lookUp, of: actions}, names: []string{"audit", "usage"}}
+}
 
 // exceptions are the functions whose rights are not those of their kind.
-var exceptions = map[string]rights{
-	"analytics": {read: []string{"keys", "usage"}, write: []string{"control"}, bucketRead: true, sends: []string{"audit", "usage"}},
-	"logs":      {read: []string{"keys", "usage"}, write: []string{"control"}, bucketRead: true, sends: []string{"audit", "usage"}, open: true},
-	"auditlogs": {read: []string{"keys", "audit"}, write: []string{"control"}, sends: []string{"audit", "usage"}},
-	"docs":      {read: []string{"keys"}, write: []string{"control"}, sends: []string{"audit", "usage"}},
-	"usage":     {write: []string{"usage", "spend"}, read: []string{"control"}, bucketRead: true, bucketWrite: true, sends: []string{"audit", "usage"}, outbox: true},
-	"requeue":   {sends: []string{"usage"}},
-	"batches":   withBatches,
-	"batchruns": withBatches,
-	"audit":     {append: []string{"audit"}},
-	"repair":    {cache: true, write: []string{"control", "keys", "spend", "usage"}, bucketRead: true, bucketWrite: true, bucketPrune: true, sends: []string{"audit", "usage"}, seal: true},
-	// It hands out the secrets that automatic rotations have made.
-	"apikeys": {write: []string{"control", "keys", "rate", "spend"}, sends: []string{"audit", "usage"}, seal: true, open: true},
-}
+var exceptions = func() map[string]rights {
+	analytics := reader("usage", "GetItem", "Query")
+	analytics.gets, analytics.absent = []string{segments}, true
+	logs := analytics
+	logs.gets, logs.opens = []string{segments, loggedBodies}, []string{"log"}
+	apikeys := limited("GetItem", "PutItem", "DeleteItem")
+	apikeys.opens = []string{"control"} // secrets that automatic rotations have made
+	return map[string]rights{
+		"analytics": analytics, "logs": logs, "auditlogs": reader("audit", "Query"),
+		"docs":    {tables: map[string][]string{"keys": lookUp}, names: []string{"audit", "usage"}}, // the document is in the binary
+		"apikeys": apikeys, "workspaces": limited("GetItem", "PutItem", "DeleteItem"), "integrations": limited(lookUp...), "providers": limited(lookUp...),
+		"dryrun": rehearsal, "batches": withBatches, "batchruns": withBatches,
+		"usage": {
+			tables: map[string][]string{"usage": {"PutItem", "BatchWriteItem"}, "spend": {"GetItem", "BatchGetItem", "PutItem", "UpdateItem"}},
+			puts:   []string{segments}, sends: []string{"audit", "usage"}, outbox: true,
+		},
+		"requeue": {sends: []string{"usage"}},
+		"audit":   {tables: map[string][]string{"audit": {"PutItem"}}},
+		"repair": {
+			tables: map[string][]string{
+				"control": manage, "keys": {"GetItem", "PutItem", "DeleteItem"}, "spend": {"GetItem", "BatchGetItem", "Query", "PutItem", "UpdateItem"},
+				"usage": {"GetItem", "Query", "PutItem", "DeleteItem", "BatchWriteItem"},
+			},
+			gets: []string{segments}, absent: true, puts: []string{segments}, deletes: []string{segments, loggedBodies}, lists: []string{loggedBodies},
+			vectors: true, sends: []string{"audit", "usage"}, seals: []string{"control"},
+		},
+	}
+}()
 
 func rightsOf(name string, place placement.Place) rights {
 	if r, ok := exceptions[name]; ok {
@@ -74,79 +133,10 @@ func rightsOf(name string, place placement.Place) rights {
 	return administration
 }
 
-// grant gives the rights to a function's role.
-func (r rights) grant(d *dataStack, o options, to awsiam.Role) {
-	r.statements(d, o, func(s awsiam.PolicyStatement) { to.AddToPolicy(s) })
-}
-
-// grantTask gives the rights to a task.
-func (r rights) grantTask(d *dataStack, o options, to awsecs.TaskDefinition) {
-	r.statements(d, o, func(s awsiam.PolicyStatement) { to.AddToTaskRolePolicy(s) })
-}
-
-// statements writes the rights down.
-func (r rights) statements(d *dataStack, o options, add func(awsiam.PolicyStatement)) {
-	allow := func(actions []string, resources ...*string) {
-		if len(resources) > 0 {
-			add(awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{Actions: jsii.Strings(actions...), Resources: &resources}))
-		}
-	}
-	tables := func(names []string) (arns []*string) {
-		for _, n := range names {
-			arns = append(arns, d.tables[n].TableArn())
-		}
-		return arns
-	}
-	allow(readTable, tables(r.read)...)
-	allow(writeTable, tables(r.write)...)
-	allow([]string{"dynamodb:PutItem"}, tables(r.append)...)
-	if r.outbox {
-		add(awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{
-			Actions: jsii.Strings("dynamodb:PutItem", "dynamodb:DeleteItem"), Resources: &[]*string{d.tables["control"].TableArn()},
-			Conditions: &map[string]any{"ForAllValues:StringLike": map[string]any{"dynamodb:LeadingKeys": []string{outboxKeys}}},
-		}))
-	}
-	objects := d.bucket.ArnForObjects(jsii.String("*"))
-	if r.bucketRead {
-		allow([]string{"s3:GetObject"}, objects)
-		allow([]string{"s3:ListBucket"}, d.bucket.BucketArn())
-	}
-	if r.bucketWrite {
-		allow([]string{"s3:PutObject"}, objects)
-	}
-	if r.cache {
-		held := d.bucket.ArnForObjects(jsii.String(heldFiles + "*"))
-		allow([]string{"s3:GetObject"}, d.bucket.ArnForObjects(jsii.String(cachedAnswers+"*")), held)
-		allow([]string{"s3:DeleteObject"}, held)
-		add(awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{
-			Actions: jsii.Strings("s3:ListBucket"), Resources: &[]*string{d.bucket.BucketArn()},
-			Conditions: &map[string]any{"StringLike": map[string]any{"s3:prefix": heldFiles + "*"}},
-		}))
-		if o.vectorBucket != "" {
-			arn := d.stack.FormatArn(&awscdk.ArnComponents{Service: jsii.String("s3vectors"), Resource: jsii.String("bucket"), ResourceName: jsii.String(o.vectorBucket)})
-			allow([]string{"s3vectors:ListIndexes"}, arn)
-			allow([]string{"s3vectors:CreateIndex", "s3vectors:PutVectors", "s3vectors:QueryVectors", "s3vectors:GetVectors", "s3vectors:ListVectors", "s3vectors:DeleteVectors"},
-				jsii.String(*arn+"/index/*"))
-		}
-	}
-	if r.bucketPrune {
-		allow([]string{"s3:DeleteObject"}, objects)
-	}
-	for _, q := range r.sends {
-		allow([]string{"sqs:SendMessage"}, d.queues[q].QueueArn())
-	}
-	if r.seal {
-		allow([]string{"kms:GenerateDataKey"}, d.seals.KeyArn())
-	}
-	if r.open {
-		allow([]string{"kms:Decrypt"}, d.seals.KeyArn())
-	}
-}
-
 // environment is what a process must know to use its rights.
 func (r rights) environment(d *dataStack, o options) map[string]*string {
 	env := map[string]*string{"GATEWAY_TABLE_PREFIX": jsii.String(o.name + "-")}
-	if r.bucketRead || r.bucketWrite {
+	if len(r.gets)+len(r.puts) > 0 {
 		env["GATEWAY_BUCKET"] = d.bucket.BucketName()
 		for name, days := range map[string]string{"GATEWAY_BODY_RETENTION_DAYS": o.bodyDays, "GATEWAY_RECORD_RETENTION_DAYS": o.recordDays} {
 			if days != "" {
@@ -154,13 +144,13 @@ func (r rights) environment(d *dataStack, o options) map[string]*string {
 			}
 		}
 	}
-	if r.cache && o.vectorBucket != "" {
+	if r.vectors && o.vectorBucket != "" {
 		env["GATEWAY_VECTOR_BUCKET"] = jsii.String(o.vectorBucket)
 	}
-	for _, q := range r.sends {
+	for _, q := range slices.Concat(r.sends, r.names) {
 		env["GATEWAY_"+map[string]string{"audit": "AUDIT", "usage": "USAGE", "batches": "BATCH"}[q]+"_QUEUE_URL"] = d.queues[q].QueueUrl()
 	}
-	if r.seal || r.open {
+	if len(r.seals)+len(r.opens) > 0 {
 		env["GATEWAY_KMS_KEY_ID"] = d.seals.KeyArn()
 	}
 	return env

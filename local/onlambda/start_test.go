@@ -243,6 +243,29 @@ func (in *installation) container(t *testing.T, env []string) {
 func (in *installation) tasks(t *testing.T, env []string) {
 	t.Helper()
 	sc := store.Scope{Org: "default"}
+	rec := in.dueKey(t)
+	p := runtimeapi.Pool{Binary: filepath.Join(in.dir, "repair", "bootstrap"), Env: env, Log: testLog{t}}
+	defer p.Close(t.Context())
+	for _, task := range []string{"budgets", "outbox", "keys", "compact", "retain"} {
+		a, err := p.Invoke(t.Context(), []byte(`{"task":"`+task+`"}`), time.Minute)
+		if err != nil {
+			t.Errorf("%s: %v", task, err)
+			continue
+		}
+		if out, err := io.ReadAll(a.Body); err != nil || string(out) != "null" {
+			t.Errorf("%s: %s %v", task, out, err)
+		}
+	}
+	now, ok, err := in.core.Resources.Get(t.Context(), sc, identity.KindKey, rec.ID)
+	if err != nil || !ok || !now.HasSecret(identity.UncollectedSecret) {
+		t.Errorf("the key that was due has no new secret: %v", err)
+	}
+}
+
+// dueKey makes a key whose rotation is due.
+func (in *installation) dueKey(t *testing.T) resource.Record {
+	t.Helper()
+	sc := store.Scope{Org: "default"}
 	due := time.Now().UTC().Add(-time.Hour)
 	key := identity.Key{
 		Type: identity.OrganisationService, Scopes: []string{"audit_logs.list"},
@@ -268,20 +291,5 @@ func (in *installation) tasks(t *testing.T, env []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := runtimeapi.Pool{Binary: filepath.Join(in.dir, "repair", "bootstrap"), Env: env, Log: testLog{t}}
-	defer p.Close(t.Context())
-	for _, task := range []string{"budgets", "outbox", "keys", "compact", "retain"} {
-		a, err := p.Invoke(t.Context(), []byte(`{"task":"`+task+`"}`), time.Minute)
-		if err != nil {
-			t.Errorf("%s: %v", task, err)
-			continue
-		}
-		if out, err := io.ReadAll(a.Body); err != nil || string(out) != "null" {
-			t.Errorf("%s: %s %v", task, out, err)
-		}
-	}
-	now, ok, err := in.core.Resources.Get(t.Context(), sc, identity.KindKey, rec.ID)
-	if err != nil || !ok || !now.HasSecret(identity.UncollectedSecret) {
-		t.Errorf("the key that was due has no new secret: %v", err)
-	}
+	return rec
 }

@@ -1,0 +1,515 @@
+package onlambda_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"mime/multipart"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+
+	"gateway/local/awstest"
+	"gateway/local/awstest/rights"
+	"gateway/local/mockprovider"
+	"gateway/local/onlambda"
+	"gateway/local/standin"
+	"gateway/shared/app/onaws"
+	"gateway/shared/host/placement"
+	"gateway/shared/queue/sqs"
+	"gateway/shared/queue/sqstest"
+	"gateway/shared/usage"
+)
+
+// keyInPolicies is what the policies of the templates call the key.
+const keyInPolicies = "arn:aws:kms:us-east-1:123456789012:key/SealKey"
+
+// restricted is an installation whose functions, and container, call with access
+// keys of their own and may do what their roles in the templates allow.
+type restricted struct {
+	*installation
+	t        *testing.T
+	recorder *rights.Recorder
+	policies map[string][]standin.Statement
+	log      output // what the functions print
+}
+
+func restrict(t *testing.T) *restricted {
+	t.Helper()
+	services := awstest.Start(t)
+	in := &restricted{installation: &installation{sqs: services.SQS, dir: awstest.Functions(t)}, t: t, policies: map[string][]standin.Statement{}}
+	for name, f := range standin.Described().Functions {
+		in.policies[name] = f.Policy
+	}
+	var err error
+	var led map[string]string
+	if in.recorder, led, err = rights.Record(services.Endpoints(), in.policies, keyInPolicies); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(in.recorder.Close)
+	for name, v := range led {
+		t.Setenv(name, v)
+	}
+	mock := mockprovider.New(mockprovider.Options{})
+	if _, err := mock.Listen("127.0.0.1:0"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { mock.Close() })
+	in.fill(t, mock.URL()+"/v1")
+	if err := onlambda.Build(t.Context(), root, in.dir, append(functions(t), "container")...); err != nil {
+		t.Fatal(err)
+	}
+	provider := strings.TrimPrefix(mock.URL(), "http://")
+	set := templates(t)["usual"]
+	env := func(name string) []string {
+		return append(processEnv(t, set[name], provider), "AWS_ACCESS_KEY_ID="+name, onaws.EnvTablePrefix+"=gateway-")
+	}
+	addr := in.startContainer(env("container"))
+	in.shim = onlambda.New(onlambda.Options{
+		Dir: in.dir, EnvOf: env, Log: &in.log, Secret: edgeSecret, Max: 2,
+		Container: func(context.Context) (string, error) { return addr, nil },
+	})
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+		defer cancel()
+		if err := in.shim.Close(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	front := httptest.NewServer(in.shim)
+	t.Cleanup(front.Close)
+	in.url = front.URL
+	return in
+}
+
+// startContainer starts the container until the test ends.
+func (in *restricted) startContainer(env []string) (addr string) {
+	in.t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		in.t.Fatal(err)
+	}
+	addr = ln.Addr().String()
+	if err := ln.Close(); err != nil {
+		in.t.Fatal(err)
+	}
+	env = slices.DeleteFunc(env, func(v string) bool { return strings.HasPrefix(v, "AWS_LAMBDA") })
+	var log output
+	cmd := exec.Command(filepath.Join(in.dir, "container", "gateway"))
+	cmd.Env = append(env, "GATEWAY_ADDR="+addr, "GATEWAY_JOURNAL="+in.t.TempDir())
+	cmd.Stdout, cmd.Stderr = &log, &log
+	if err := cmd.Start(); err != nil {
+		in.t.Fatal(err)
+	}
+	in.t.Cleanup(func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		if err := cmd.Wait(); err != nil {
+			in.t.Errorf("%v\n%s", err, log.text())
+		}
+	})
+	in.until(func() error {
+		res, err := http.Get("http://" + addr + "/healthz")
+		if err == nil {
+			res.Body.Close()
+		}
+		return err
+	})
+	return addr
+}
+
+// until tries f until it succeeds, for two minutes at most.
+func (in *restricted) until(f func() error) {
+	in.t.Helper()
+	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(10 * time.Millisecond) {
+		err := f()
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			in.t.Fatal(err)
+		}
+	}
+}
+
+// ask sends a request and gives its answer, which must be a 200.
+func (in *restricted) ask(method, path, key, body string, header ...string) map[string]any {
+	in.t.Helper()
+	res := in.do(in.t, method, path, key, body, header...)
+	text := whole(in.t, res)
+	if res.StatusCode != 200 {
+		in.t.Errorf("%s %s: %d %.600s\nrefused: %q", method, path, res.StatusCode, text, in.recorder.Refused())
+		return nil
+	}
+	var out map[string]any
+	_ = json.Unmarshal([]byte(text), &out) // a stream has none
+	return out
+}
+
+// work lets the workers of the queues run until f succeeds.
+func (in *restricted) work(f func() error) {
+	in.t.Helper()
+	cfg, err := onaws.Config(in.t.Context())
+	if err != nil {
+		in.t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(in.t.Context())
+	var polls sync.WaitGroup
+	for name, env := range map[string]string{"usage": onaws.EnvUsageQueue, "audit": onaws.EnvAuditQueue, "batchruns": onaws.EnvRunQueue} {
+		q := sqs.New(cfg, os.Getenv(env))
+		polls.Go(func() { _ = in.shim.Poll(ctx, q, name) })
+	}
+	in.until(f)
+	in.until(in.idle) // what is received when the polls end stays hidden
+	stop()
+	polls.Wait()
+}
+
+// anything is what work waits for where the queues are to be emptied.
+func anything() error { return nil }
+
+// idle tells whether the queues of events are empty.
+func (in *restricted) idle() error {
+	for _, name := range []string{"gateway-usage", "gateway-audit", "gateway-batches"} {
+		if n := len(in.sqs.Messages(name)); n > 0 {
+			return fmt.Errorf("%d messages in %s", n, name)
+		}
+	}
+	return nil
+}
+
+// TestRolesAreWhatFunctionsUse drives all functions and the container as they are
+// deployed, each with the rights of its role, and compares both ways: what was
+// refused, and what a role allows and nothing used.
+func TestRolesAreWhatFunctionsUse(t *testing.T) {
+	in := restrict(t)
+	in.leaveOld()
+	in.administer()
+	in.serve()
+	in.runBatch()
+	in.repair()
+	in.readUsage()
+	in.loseEvent()
+	if t.Failed() {
+		t.Logf("%s", in.log.text())
+	}
+	for _, refused := range in.recorder.Refused() {
+		t.Errorf("missing: %s", refused)
+	}
+	t.Logf("%d calls were evaluated", in.recorder.Calls())
+	in.compareUnused()
+}
+
+// limitedKey is a key whose requests are counted and reserve money.
+func (in *restricted) limitedKey() string {
+	got := in.ask("POST", "/api-keys/workspace/service", adminKey, `{"name":"limited","workspace_id":"default","scopes":["completions.write","logs.view","logs.list"],
+		"rate_limits":[{"type":"requests","unit":"rpd","value":10000}],"usage_limits":{"type":"cost","credit_limit":100,"alert_threshold":1}}`)
+	key, _ := got["key"].(string)
+	return key
+}
+
+// administer makes, changes, reads and deletes one resource of each family.
+func (in *restricted) administer() {
+	made := func(path, body string) string {
+		out := in.ask("POST", path, adminKey, body)
+		for _, name := range []string{"slug", "id"} {
+			if v, ok := out[name].(string); ok && v != "" {
+				return v
+			}
+		}
+		if data, ok := out["data"].(map[string]any); ok {
+			for _, name := range []string{"slug", "id"} {
+				if v, ok := data[name].(string); ok && v != "" {
+					return v
+				}
+			}
+		}
+		return fmt.Sprint(out["id"])
+	}
+	for _, r := range []struct{ path, create, update string }{
+		{"/configs", `{"name":"A","workspace_id":"default","config":{"retry":{"attempts":1}}}`, `{"name":"B"}`},
+		{"/integrations", `{"name":"A","ai_provider_id":"openai","key":"sk-of-a-provider"}`, `{"name":"B"}`},
+		{"/admin/workspaces", `{"name":"W"}`, `{"name":"V"}`},
+		{"/api-keys", "", `{"name":"C"}`},
+		{"/virtual-keys", `{"name":"V","workspace_id":"default","provider":"openai","key":"sk-of-a-provider"}`, `{"name":"W"}`},
+	} {
+		id := ""
+		if r.path == "/api-keys" {
+			got := in.ask("POST", "/api-keys/workspace/service", adminKey, `{"name":"B","workspace_id":"default","scopes":["completions.write"],"rate_limits":[{"type":"requests","unit":"rpd","value":10}]}`)
+			id, _ = got["id"].(string)
+			in.ask("POST", "/api-keys/"+id+"/rotate", adminKey, `{}`)
+		} else {
+			id = made(r.path, r.create)
+		}
+		of := "?workspace_id=default"
+		in.ask("GET", r.path+of, adminKey, "")
+		in.ask("GET", r.path+"/"+id+of, adminKey, "")
+		in.ask("PUT", r.path+"/"+id+of, adminKey, r.update)
+		gone := ""
+		if r.path == "/admin/workspaces" {
+			gone = fmt.Sprintf(`{"name":%q}`, "V")
+		}
+		in.ask("DELETE", r.path+"/"+id+of, adminKey, gone)
+	}
+	in.ask("GET", "/openapi.json", adminKey, "")
+	in.ask("GET", "/admin/organisation/settings", adminKey, "")
+	in.ask("PUT", "/admin/organisation/settings", adminKey, `{"request_logging":{"mode":"full"}}`)
+}
+
+// serve sends each function of the data plane its sample, with a key that has
+// limits, as it is and with a large body, through the cache where it has one.
+func (in *restricted) serve() {
+	limited := in.limitedKey()
+	const cached = `{"cache":{"mode":"semantic","embedder":{"provider":"@mock","model":"text-embedding-3-small"}}}`
+	names, places := placement.Families()
+	for _, name := range names {
+		if places[name] != placement.Stream {
+			continue
+		}
+		raw, err := os.ReadFile(filepath.Join(root, "events", name+".json"))
+		if err != nil {
+			in.t.Fatal(err)
+		}
+		var ev struct {
+			HTTPMethod, Path, Body string
+			Headers                map[string]string
+		}
+		if err := json.Unmarshal(raw, &ev); err != nil {
+			in.t.Fatal(err)
+		}
+		provider, key := []string{"x-gateway-provider", "@mock"}, limited
+		if name == "messages" {
+			ev.Body = strings.Replace(ev.Body, "claude-sonnet-4-5", "gpt-4o-mini", 1)
+		}
+		if name == "rerank" || name == "models" {
+			key = workspaceKey // they have no price
+		}
+		for range 2 {
+			in.ask(ev.HTTPMethod, ev.Path, key, ev.Body, append(slices.Clone(provider), "x-gateway-config", cached)...)
+		}
+		if ev.HTTPMethod == "POST" && name != "audio" && name != "dryrun" && name != "images" {
+			// Its bodies are too large for an event, its answer for a row of the cache.
+			for _, say := range []string{noise(300 << 10), strings.Repeat("many words ", 40_000), ""} {
+				large := strings.Replace(ev.Body, "Hello", "mock: say="+say, 1)
+				for range 2 {
+					in.ask(ev.HTTPMethod, ev.Path, key, large, append(slices.Clone(provider), "x-gateway-config", `{"cache":{"mode":"simple"}}`)...)
+				}
+			}
+		}
+	}
+	breaks := `{"targets":[{"provider":"@mock","cb_config":{"failure_threshold":5,"cooldown_interval":30000}}],"strategy":{"mode":"single"}}`
+	in.ask("POST", "/chat/completions", limited, hello, "x-gateway-config", breaks)
+	in.ask("POST", "/configs/dry-run", workspaceKey, `{"path":"/chat/completions","config":`+breaks+`,"body":`+hello+`}`)
+	if res := in.do(in.t, "POST", "/chat/completions", "nobody", hello); res.StatusCode != 401 {
+		in.t.Errorf("an unknown key: %d", res.StatusCode)
+	}
+}
+
+// runBatch keeps a file in the container, runs a batch over it and deletes both.
+func (in *restricted) runBatch() {
+	key := in.limitedKey()
+	var body bytes.Buffer
+	form := multipart.NewWriter(&body)
+	_ = form.WriteField("purpose", "batch") // a buffer takes all
+	part, _ := form.CreateFormFile("file", "rows.jsonl")
+	for i := range 3 {
+		fmt.Fprintf(part, `{"custom_id":"row-%d","method":"POST","url":"/v1/chat/completions","body":{"model":"@mock/gpt-4o-mini","max_tokens":20,"messages":[{"role":"user","content":"Hello %d"}]}}`+"\n", i, i)
+	}
+	form.Close()
+	gateway := []string{"x-gateway-provider", "gateway"}
+	file := in.ask("POST", "/files", workspaceKey, body.String(), append(gateway, "content-type", form.FormDataContentType())...)
+	batch := in.ask("POST", "/batches", workspaceKey, fmt.Sprintf(`{"input_file_id":%q,"endpoint":"/v1/chat/completions","completion_window":"immediate"}`, file["id"]), gateway...)
+	in.work(func() error {
+		b := in.ask("GET", fmt.Sprint("/batches/", batch["id"]), workspaceKey, "", gateway...)
+		if b["status"] != "completed" {
+			return fmt.Errorf("the batch: %v", b)
+		}
+		return nil
+	})
+	in.ask("GET", fmt.Sprint("/batches/", batch["id"], "/output"), workspaceKey, "", gateway...)
+	in.ask("GET", fmt.Sprint("/files/", file["id"], "/content"), workspaceKey, "", gateway...)
+	in.ask("DELETE", fmt.Sprint("/files/", file["id"]), workspaceKey, "", gateway...)
+	in.ask("POST", "/chat/completions", key, hello, "x-gateway-provider", "@mock")
+	in.work(anything)
+}
+
+// noise is text that does not compress.
+func noise(n int) string {
+	b := make([]byte, n/2)
+	_, _ = rand.Read(b) // never fails
+	return hex.EncodeToString(b)
+}
+
+// leaveOld leaves records of hours that are over, and of a day whose records are
+// not kept any more.
+func (in *restricted) leaveOld() {
+	for range 2 {
+		for i, days := range []int{2, 2, 2, 2, 400} {
+			at := time.Now().UTC().AddDate(0, 0, -days)
+			rec := &usage.Record{
+				ID: ulid.MustNew(ulid.Timestamp(at), rand.Reader).String(), Start: at, Org: "default", Workspace: "default",
+				Endpoint: "chatComplete", ClientStatus: 200, Bodies: []byte(noise(240 << 10)),
+			}
+			if i >= 3 {
+				rec.Bodies = []byte(noise(400 << 10)) // larger than an event
+			}
+			if err := in.core.Sink.Emit(in.t.Context(), rec); err != nil {
+				in.t.Fatal(err)
+			}
+		}
+		in.work(anything)
+	}
+}
+
+// repair runs the tasks of the schedules over what there is, until small segments
+// have been merged, which waits some seconds for late ones.
+func (in *restricted) repair() {
+	run := func(task string) {
+		var out any
+		if err := in.shim.Call(in.t.Context(), "repair", map[string]string{"task": task}, &out); err != nil {
+			in.t.Errorf("task %s: %v", task, err)
+		}
+	}
+	in.dueKey(in.t)
+	for _, task := range []string{"budgets", "outbox", "keys", "retain"} {
+		run(task)
+	}
+	in.until(func() error {
+		run("compact")
+		if slices.ContainsFunc(in.recorder.Unused("repair"), func(g rights.Grant) bool {
+			return g.Action == "dynamodb:GetItem" && strings.HasSuffix(g.Resource, "-usage")
+		}) {
+			return errors.New("no segments were merged")
+		}
+		return nil
+	})
+	in.work(anything)
+}
+
+// readUsage reads what the requests left behind.
+func (in *restricted) readUsage() {
+	now := time.Now().UTC()
+	from, to := now.Add(-time.Hour).Format(time.RFC3339), now.Add(time.Hour).Format(time.RFC3339)
+	span := "?workspace_slug=default&time_of_generation_min=" + from + "&time_of_generation_max=" + to
+	list := in.ask("GET", "/logs"+span+"&page_size=100", adminKey, "")
+	rows, _ := list["data"].([]any)
+	if len(rows) < 20 {
+		in.t.Errorf("%d logs", len(rows))
+	}
+	for _, row := range rows {
+		in.ask("GET", fmt.Sprint("/logs/", row.(map[string]any)["id"], "?workspace_slug=default"), adminKey, "")
+	}
+	in.ask("GET", "/analytics/graphs/requests"+span, adminKey, "")
+	in.ask("GET", "/analytics/groups/ai-models"+span, adminKey, "")
+	in.ask("GET", "/audit-logs?start_time="+from+"&end_time="+to, adminKey, "")
+	in.work(anything)
+}
+
+// loseEvent has an event that cannot be queued come back from the log.
+func (in *restricted) loseEvent() {
+	in.sqs.SetFaults(sqstest.Faults{Request: func(action string) int {
+		if strings.HasPrefix(action, "SendMessage") {
+			return http.StatusServiceUnavailable
+		}
+		return 0
+	}})
+	in.ask("POST", "/chat/completions", workspaceKey, hello, "x-gateway-provider", "@mock")
+	lost := func() bool { return strings.Contains(in.log.text(), "usage event is not queued") }
+	in.until(func() error {
+		if !lost() {
+			return errors.New("no event is in the log")
+		}
+		return nil
+	})
+	in.sqs.SetFaults(sqstest.Faults{})
+	var out any
+	if err := in.shim.Call(in.t.Context(), "requeue", logDelivery(in.t, strings.Split(in.log.text(), "\n")), &out); err != nil {
+		in.t.Error(err)
+	}
+	in.work(anything)
+}
+
+// kind groups functions that run the same code with the same rights.
+func kind(name string) string {
+	_, places := placement.Families()
+	switch {
+	case name == "dryrun":
+	case name == "container", name == "batchruns", places[name] == placement.Stream:
+		return "data-plane"
+	case slices.Contains([]string{"apikeys", "workspaces", "integrations", "providers"}, name):
+		return "limited"
+	case slices.Contains([]string{"analytics", "logs", "auditlogs", "docs"}, name):
+	case places[name] == placement.Buffered:
+		return "administration"
+	}
+	return name
+}
+
+// unusedFile lists, with the reason for each, what roles allow and nothing here used:
+// kind, action, resource, reason; * is every kind.
+const unusedFile = "testdata/unused.txt"
+
+// compareUnused holds the list against what was unused by every function of a kind,
+// both ways.
+func (in *restricted) compareUnused() {
+	in.t.Helper()
+	given, left := map[string]int{}, map[string]int{}
+	row := func(name string, g rights.Grant) string {
+		resource := strings.NewReplacer("arn:aws:", "", "us-east-1:123456789012:", "", ":::", ":").Replace(g.Resource)
+		if strings.HasPrefix(resource, "logs:") {
+			return "* " + g.Action + " logs"
+		}
+		return kind(name) + " " + g.Action + " " + resource
+	}
+	for name, policy := range in.policies {
+		for _, g := range rights.Grants(policy) {
+			given[row(name, g)]++
+		}
+		for _, g := range in.recorder.Unused(name) {
+			left[row(name, g)]++
+		}
+	}
+	raw, err := os.ReadFile(unusedFile)
+	if err != nil {
+		in.t.Fatal(err)
+	}
+	known := map[string]bool{}
+	for line := range strings.Lines(string(raw)) {
+		f := strings.Fields(line)
+		if len(f) == 0 || f[0] == "#" {
+			continue
+		}
+		if len(f) < 5 {
+			in.t.Errorf("%s: no reason: %s", unusedFile, line)
+			continue
+		}
+		known[strings.Join(f[:3], " ")] = true
+	}
+	for _, r := range slices.Sorted(maps.Keys(given)) {
+		switch unused := left[r] == given[r]; {
+		case unused && !known[r]:
+			in.t.Errorf("allowed, never used and not in %s: %s", unusedFile, r)
+		case !unused && known[r]:
+			in.t.Errorf("used, and in %s: %s", unusedFile, r)
+		}
+		delete(known, r)
+	}
+	for r := range known {
+		in.t.Errorf("%s: nobody may %s", unusedFile, r)
+	}
+}
