@@ -58,11 +58,12 @@ func TestPlays(t *testing.T) {
 // Plays that once ended with books that did not balance: budgets that were reset
 // twice at once (394), two repaired entries of one request that were taken for
 // one (19233), and entries that a request went on beside, because the answers of
-// writing them and of giving them back were lost.
+// writing them and of giving them back were lost. In 422798 the test was wrong: a
+// charge without an entry met a limit that was set after the request began.
 func TestPlaysThatOnceFailed(t *testing.T) {
 	t.Parallel()
 	c := newCrew(t)
-	for _, seed := range []uint64{394, 19233, 1026206, 1053852, 1057376} {
+	for _, seed := range []uint64{394, 19233, 422798, 1026206, 1053852, 1057376} {
 		if _, err := settingOf(seed).play(t, c); err != nil {
 			t.Errorf("%v: %v", settingOf(seed), err)
 		}

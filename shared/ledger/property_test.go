@@ -163,12 +163,9 @@ func (w *world) request(ctx context.Context, l *Ledger, random *rand.Rand, id st
 	}
 	w.mu.Lock()
 	for _, p := range r.parts {
-		counted := p.plan.mask(actual)
+		counted := actual // without an entry it is charged by the limits that it meets then
 		for i := range counted {
-			if p.id == "" {
-				break
-			}
-			if counted[i] = actual[i]; p.entry.slots&(1<<i) == 0 {
+			if p.id != "" && p.entry.slots&(1<<i) == 0 {
 				counted[i] = 0
 			}
 		}

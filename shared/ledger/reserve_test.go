@@ -175,6 +175,34 @@ func TestAChargeThatWasNotForeseenIsMade(t *testing.T) {
 	}
 }
 
+// Such a charge is made by the limits that are in force when it is made.
+func TestAChargeThatWasNotForeseenMeetsALimitThatIsNew(t *testing.T) {
+	t.Parallel()
+	l := New(newMemory(), time.Now, Hooks{})
+	before := budgeted(Key, "k", dollars(1))
+	r, err := l.Reserve(ctx, "r", []*Subject{before}, Bound{Priced: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	after := budgeted(Key, "k", dollars(1), UsageLimit{Type: Tokens, CreditLimit: 100})
+	after.Revision = before.Revision + 1
+	if !spend(t, l, 0.1, before) {
+		t.Fatal("refused")
+	}
+	if err := l.Apply(ctx, after); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := r.Settle(ctx, 0.2*dollar, 39); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all, err := l.State(ctx, after)
+	if err != nil || all[0].Usage != 0.3*dollar || all[1].Usage != 39 || all[1].Reserved != 0 {
+		t.Errorf("%+v, %v", all, err)
+	}
+}
+
 func TestAssumedBoundsTakeWhatIsLeft(t *testing.T) {
 	l := New(newMemory(), time.Now, Hooks{})
 	s := budgeted(Key, "k", UsageLimit{Type: Tokens, CreditLimit: 100})
