@@ -80,7 +80,21 @@ func build(routes []relay.Route, families []admin.Family) (json.RawMessage, erro
 		}
 		maps.Copy(at, operations)
 	}
-	return json.Marshal(doc)
+	return withExamples(doc)
+}
+
+// withExamples writes the document as JSON, with an example beside every body.
+func withExamples(doc map[string]any) (json.RawMessage, error) {
+	raw, err := json.Marshal(doc)
+	if err != nil {
+		return nil, fmt.Errorf("docs: %w", err)
+	}
+	var plain map[string]any // as JSON has it, whatever the schemas were made of
+	if err := json.Unmarshal(raw, &plain); err != nil {
+		return nil, fmt.Errorf("docs: %w", err)
+	}
+	addExamples(plain)
+	return json.Marshal(plain)
 }
 
 // tag of all data-plane operations.

@@ -1,0 +1,225 @@
+package docs
+
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Examples of bodies are made from their schemas, so that none can be out of date:
+// of a request the members that it needs, of an answer all of them.
+
+// addExamples puts an example beside each JSON schema of a body.
+func addExamples(doc map[string]any) {
+	components, _ := doc["components"].(map[string]any)
+	schemas, _ := components["schemas"].(map[string]any)
+	x := exampler{schemas}
+	for _, at := range doc["paths"].(map[string]any) {
+		for _, o := range at.(map[string]any) {
+			op, ok := o.(map[string]any)
+			if !ok {
+				continue
+			}
+			if body, ok := op["requestBody"].(map[string]any); ok {
+				x.into(body, false)
+			}
+			answers, _ := op["responses"].(map[string]any)
+			for status, answer := range answers {
+				if strings.HasPrefix(status, "2") {
+					x.into(answer.(map[string]any), true)
+				}
+			}
+		}
+	}
+}
+
+type exampler struct{ schemas map[string]any }
+
+// into puts the example of a body beside its schema.
+func (x exampler) into(body map[string]any, whole bool) {
+	contents, _ := body["content"].(map[string]any)
+	for media, c := range contents {
+		kept, ok := c.(map[string]any)
+		if !ok || !strings.HasSuffix(media, "json") || kept["schema"] == nil {
+			continue
+		}
+		if _, there := kept["example"]; !there {
+			kept["example"] = x.of(kept["schema"], "", whole, 0)
+		}
+	}
+}
+
+// maxExample bounds how deep an example goes: schemas may name themselves.
+const maxExample = 8
+
+// of gives a value that fits the schema of the member name.
+func (x exampler) of(schema any, name string, whole bool, depth int) any {
+	s := members(schema)
+	if ref, ok := s["$ref"].(string); ok {
+		s = members(x.schemas[ref[strings.LastIndexByte(ref, '/')+1:]])
+	}
+	for _, key := range []string{"example", "const", "default"} {
+		if v, ok := s[key]; ok && v != nil {
+			return v
+		}
+	}
+	if choice := values(s["enum"]); len(choice) > 0 {
+		if slices.Contains(choice, any("user")) {
+			return "user"
+		}
+		return choice[0]
+	}
+	for _, key := range []string{"oneOf", "anyOf"} {
+		for _, one := range values(s[key]) {
+			if members(one)["type"] != "null" {
+				return x.of(one, name, whole, depth)
+			}
+		}
+	}
+	switch kindOf(s) {
+	case "string":
+		return sample(s, name)
+	case "integer", "number":
+		return number(s, name)
+	case "boolean":
+		return true
+	case "array":
+		return x.array(s, name, whole, depth)
+	case "object":
+		return x.object(s, whole, depth)
+	}
+	return map[string]any{}
+}
+
+func (x exampler) array(s map[string]any, name string, whole bool, depth int) any {
+	out := []any{}
+	if depth >= maxExample {
+		return out
+	}
+	for range max(1, int(float(s["minItems"], 0))) {
+		out = append(out, x.of(s["items"], strings.TrimSuffix(name, "s"), whole, depth+1))
+	}
+	return out
+}
+
+// always are members of a request that its example shows, although it does without.
+var always = []string{"model", "messages", "input", "content", "name"}
+
+func (x exampler) object(s map[string]any, whole bool, depth int) any {
+	out := map[string]any{}
+	if depth >= maxExample {
+		return out
+	}
+	properties := members(s["properties"])
+	var required []string
+	for _, r := range values(s["required"]) {
+		required = append(required, r.(string))
+	}
+	for _, name := range slices.Sorted(maps.Keys(properties)) {
+		if readOnly, _ := members(properties[name])["readOnly"].(bool); readOnly && !whole {
+			continue
+		}
+		if whole || slices.Contains(required, name) || slices.Contains(always, name) {
+			out[name] = x.of(properties[name], name, whole, depth+1)
+		}
+	}
+	if more := members(s["additionalProperties"]); len(more) > 0 && len(properties) == 0 {
+		out["team"] = x.of(more, "team", whole, depth+1)
+	}
+	return out
+}
+
+// kindOf is the type of a schema; of several the first that is not null.
+func kindOf(s map[string]any) string {
+	switch t := s["type"].(type) {
+	case string:
+		return t
+	default:
+		for _, k := range values(t) {
+			if k != "null" {
+				return k.(string)
+			}
+		}
+	}
+	if s["properties"] != nil {
+		return "object"
+	}
+	return ""
+}
+
+// usual are what members of usual names hold.
+var usual = map[string]string{
+	"id": "2f0c8a1e-6f0b-4c53-9f5e-0d5c1f6f2a11", "name": "Support bot", "slug": "support-bot-a1b2c3", "description": "Answers of the support team.",
+	"email": "ann@example.com", "model": "@openai/gpt-5.4", "content": "Hello", "text": "Hello", "input": "Hello", "prompt": "Hello", "query": "Hello",
+	"url": "https://example.com/", "key": "a-secret", "currency": "USD", "team": "support", "color_code": "#3366ff", "status": "active",
+	"provider": "openai", "ai_provider_id": "openai", "object": "object", "message": "Done.", "workspace_id": "ws-suppor-a1b2c3", "status_code": "200",
+}
+
+// sample is a text for the member name, within its bounds.
+func sample(s map[string]any, name string) string {
+	v, known := usual[name]
+	switch {
+	case s["format"] == "date-time":
+		return "2026-11-23T12:00:00.000Z"
+	case s["pattern"] == "^AB0[1-9]$":
+		return "AB01"
+	case known:
+	case strings.HasSuffix(name, "_id"):
+		v = usual["id"]
+	case strings.Contains(name, "url"):
+		v = usual["url"]
+	case strings.Contains(name, "email"):
+		v = usual["email"]
+	case strings.HasPrefix(name, "masked_"):
+		v = "Xk*******S4"
+	default:
+		v = "text"
+	}
+	for len(v) < int(float(s["minLength"], 0)) {
+		v += "-"
+	}
+	if most := int(float(s["maxLength"], 1<<20)); len(v) > most {
+		v = v[:most]
+	}
+	return v
+}
+
+func number(s map[string]any, name string) any {
+	v := 1.0
+	switch {
+	case strings.Contains(name, "tokens"):
+		v = 100
+	case name == "credit_limit" || name == "value":
+		v = 500
+	}
+	v = min(max(v, float(s["minimum"], v)), float(s["maximum"], v))
+	if least, ok := s["exclusiveMinimum"]; ok && v <= float(least, v) {
+		v = float(least, v) + 1
+	}
+	return v
+}
+
+// float reads a number of a schema, which is one of Go's kinds or JSON's.
+func float(v any, otherwise float64) float64 {
+	switch n := v.(type) {
+	case float64:
+		return n
+	case int:
+		return float64(n)
+	case int64:
+		return float64(n)
+	}
+	return otherwise
+}
+
+// members and values read schemas that stand in the document as Go values of other
+// kinds, or as JSON has them.
+func members(v any) map[string]any {
+	m, _ := v.(map[string]any)
+	return m
+}
+
+func values(v any) []any {
+	a, _ := v.([]any)
+	return a
+}
