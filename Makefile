@@ -5,7 +5,7 @@ NICE  ?=
 # Packages of the main module; infra and scripts/goaws are modules of their own.
 PKG   ?= ./...
 
-.PHONY: help run test quick unit standard race lint cross fuzz arm clients kill bench matrix synth infra-test lambdas deps clean
+.PHONY: help run test quick unit standard race lint contract cross fuzz arm clients kill bench matrix synth infra-test lambdas deps clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk 'BEGIN{FS=":.*## "}{printf "  make %-12s %s\n",$$1,$$2}'
@@ -20,7 +20,7 @@ node_modules/.stamp: scripts/testdeps/package-lock.json scripts/clients/package-
 	npm ci --silent --no-audit --no-fund --prefix scripts/clients
 	@mkdir -p node_modules && touch $@
 
-test: deps lint cross unit standard infra-test fuzz ## everything that CI runs
+test: deps lint contract cross unit standard infra-test fuzz ## everything that CI runs
 
 # How long the tests of one package may take: no test waits on the clock, so this is
 # for slow machines alone.
@@ -54,6 +54,9 @@ lint: ## gofmt, vet and staticcheck
 	$(GO) vet $(PKG)
 	cd scripts/lint && $(GO) build -o ../../bin/staticcheck honnef.co/go/tools/cmd/staticcheck
 	bin/staticcheck $(PKG)
+
+contract: ## the OpenAPI document breaks no client of the last release
+	scripts/contract.sh
 
 # Platforms that no test here runs on. Commands are vetted and not linked; of the
 # platform that has no files of its own only what has some for others is compiled.

@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"gateway/shared/admin"
+	"gateway/shared/fault"
 	"gateway/shared/relay"
 )
 
@@ -27,14 +28,18 @@ const (
 // New makes the family. The document tells about the routes, the families, and
 // this family itself.
 func New(routes []relay.Route, families ...admin.Family) admin.Family {
-	own := Serve(nil)
-	all := append(families[:len(families):len(families)], own)
-	own.Routes[0].Do = once(func() (json.RawMessage, error) { return build(routes, all) })
-	return own
+	all := append(families[:len(families):len(families)], serve(nil))
+	return serve(func() (json.RawMessage, error) { return build(routes, all) })
 }
 
-// once serves a document that is made when somebody asks for it.
-func once(text func() (json.RawMessage, error)) func(*admin.Call) (any, error) {
+// Serve makes the family of a document that was built before.
+func Serve(document json.RawMessage) admin.Family {
+	return serve(func() (json.RawMessage, error) { return document, nil })
+}
+
+// serve makes the family of a document that is built when somebody asks for it.
+func serve(text func() (json.RawMessage, error)) admin.Family {
+	text = sync.OnceValues(text)
 	document := sync.OnceValues(func() (*admin.Document, error) {
 		raw, err := text()
 		if err != nil {
@@ -42,16 +47,41 @@ func once(text func() (json.RawMessage, error)) func(*admin.Call) (any, error) {
 		}
 		return admin.NewDocument(raw)
 	})
-	return func(*admin.Call) (any, error) { return document() }
-}
-
-// Serve makes the family of a document that was built before.
-func Serve(document json.RawMessage) admin.Family {
-	return admin.Family{Name: Name, Doc: "This document.", Routes: []admin.Route{{
-		Method: "GET", Path: "/openapi.json", Name: "getDocument", Doc: "Read the OpenAPI 3.1 document of the whole gateway.", Public: true,
-		Errors: []int{304}, Answer: admin.Schema{"type": "object", "description": "An OpenAPI 3.1 document."},
-		Do: once(func() (json.RawMessage, error) { return document, nil }),
-	}}}
+	pages := sync.OnceValues(func() (map[string]*admin.Document, error) {
+		raw, err := text()
+		if err != nil {
+			return nil, err
+		}
+		return makePages(raw)
+	})
+	page := func(name string) (any, error) {
+		all, err := pages()
+		if err != nil {
+			return nil, err
+		}
+		if p, ok := all[name]; ok {
+			return p, nil
+		}
+		return nil, fault.New(fault.NotFound, "family", "No family of routes has this name; /docs lists them")
+	}
+	html := admin.Schema{"type": "string"}
+	return admin.Family{Name: Name, Doc: "This document, for programs and for people.", Routes: []admin.Route{
+		{
+			Method: "GET", Path: "/openapi.json", Name: "getDocument", Doc: "Read the OpenAPI 3.1 document of the whole gateway.", Public: true,
+			Errors: []int{304}, Answer: admin.Schema{"type": "object", "description": "An OpenAPI 3.1 document."},
+			Do: func(*admin.Call) (any, error) { return document() },
+		},
+		{
+			Method: "GET", Path: "/docs", Name: "getReference", Doc: "Read the reference: every route, on pages without outside assets.", Public: true,
+			Errors: []int{304}, Produces: pageType, Answer: html,
+			Do: func(*admin.Call) (any, error) { return page("") },
+		},
+		{
+			Method: "GET", Path: "/docs/{family}", Name: "getReferenceOfFamily", Doc: "Read the reference of one family of routes.", Public: true,
+			Errors: []int{304, 404}, Produces: pageType, Answer: html,
+			Do: func(c *admin.Call) (any, error) { return page(c.Param("family")) },
+		},
+	}}
 }
 
 // build puts the data plane into the document of the administration.

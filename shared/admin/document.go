@@ -14,39 +14,50 @@ import (
 // Document is an answer that is the same for everybody and may be large. It is made
 // ready once: who asks for it often costs little more than a look at a header.
 type Document struct {
-	plain, packed []byte // JSON, and the same by gzip
+	plain, packed []byte // the text, and the same by gzip
 	tag           string
+	media         string
 }
+
+// pagePolicy: a page is text with a style of its own; it loads, runs and sends nothing.
+const pagePolicy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 // documentAge is how long others may keep a document without asking, in seconds.
 const documentAge = 300
 
 // NewDocument makes a document of JSON.
 func NewDocument(text json.RawMessage) (*Document, error) {
-	var plain, packed bytes.Buffer
+	var plain bytes.Buffer
 	if err := json.Compact(&plain, text); err != nil {
 		return nil, err
 	}
+	return NewPage(jsonType, plain.Bytes())
+}
+
+// NewPage makes a document of another media type.
+func NewPage(media string, text []byte) (*Document, error) {
+	var packed bytes.Buffer
 	z, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
 	if err != nil {
 		return nil, err
 	}
-	_, err = z.Write(plain.Bytes())
+	_, err = z.Write(text)
 	if err == nil {
 		err = z.Close()
 	}
-	sum := sha256.Sum256(plain.Bytes())
+	sum := sha256.Sum256(text)
 	// Weak: both forms are the same document.
-	return &Document{plain: plain.Bytes(), packed: packed.Bytes(), tag: `W/"` + hex.EncodeToString(sum[:12]) + `"`}, err
+	return &Document{plain: text, packed: packed.Bytes(), media: media, tag: `W/"` + hex.EncodeToString(sum[:12]) + `"`}, err
 }
 
-// JSON is the document's text.
+// JSON is the text of a document of JSON.
 func (d *Document) JSON() json.RawMessage { return d.plain }
 
 // ServeHTTP answers with the document, or with its tag for who has it.
 func (d *Document) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
-	h.Set("Content-Type", "application/json")
+	h.Set("Content-Type", d.media)
+	h.Set("Content-Security-Policy", pagePolicy)
 	h.Set("Cache-Control", "public, max-age="+strconv.Itoa(documentAge))
 	h.Set("Etag", d.tag)
 	h.Set("Vary", "Accept-Encoding")

@@ -61,7 +61,9 @@ func documentMatchesRouter(t *testing.T, h *House) {
 			t.Errorf("%v and %v have the operationId %q", op, other, id)
 		}
 		ids[id] = op
-		if got := h.Do(op.method, concrete(op.path, "x"), "", nil); got.Status == http.StatusNotFound || got.Status == http.StatusMethodNotAllowed {
+		// A public route may say that what its path names does not exist.
+		got := h.Do(op.method, concrete(op.path, "x"), "", nil)
+		if got.Status == http.StatusNotFound && strings.Contains(string(got.Body), "no such route") || got.Status == http.StatusMethodNotAllowed {
 			t.Errorf("%s %s is documented and answers %d", op.method, op.path, got.Status)
 		}
 	}

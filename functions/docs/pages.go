@@ -1,0 +1,261 @@
+package docs
+
+import (
+	"bytes"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gateway/shared/admin"
+)
+
+// pageType is the media type of the reference.
+const pageType = "text/html; charset=utf-8"
+
+//go:embed page.html
+var pageSource string
+
+var pageTemplate = template.Must(template.New("page").Parse(pageSource))
+
+// page is what the template shows: the overview, or one family.
+type page struct {
+	Title, Version string
+	Families       []*familyPage
+	Family         *familyPage // nil: the overview
+	Root, Up       string      // what leads to the pages of families, and above them
+}
+
+type familyPage struct {
+	Name, Doc  string
+	Operations []operationPage
+}
+
+type operationPage struct {
+	ID, Method, Path, Doc string
+	Scopes                []string
+	Public                bool
+	Parameters, Body      []row
+	Example, Answer       string
+	Media                 string // of the answer
+	Statuses              []string
+}
+
+// row is a parameter or a member of a body.
+type row struct {
+	Name, In, Type, Doc string
+	Required            bool
+}
+
+// methods in the order that people read them.
+var methodOrder = []string{"get", "post", "put", "patch", "delete"}
+
+// makePages writes the reference: the overview under "", each family under its name.
+func makePages(raw json.RawMessage) (map[string]*admin.Document, error) {
+	var doc map[string]any
+	if err := json.Unmarshal(raw, &doc); err != nil {
+		return nil, fmt.Errorf("docs: %w", err)
+	}
+	families := familiesOf(doc)
+	out := make(map[string]*admin.Document, len(families)+1)
+	info := members(doc["info"])
+	for _, f := range append([]*familyPage{nil}, families...) {
+		var text bytes.Buffer
+		p := page{Title: fmt.Sprint(info["title"]), Version: fmt.Sprint(info["version"]), Families: families, Family: f, Root: "docs/"}
+		if f != nil {
+			p.Root, p.Up = "", "../"
+		}
+		if err := pageTemplate.Execute(&text, p); err != nil {
+			return nil, fmt.Errorf("docs: %w", err)
+		}
+		name := ""
+		if f != nil {
+			name = f.Name
+		}
+		var err error
+		if out[name], err = admin.NewPage(pageType, text.Bytes()); err != nil {
+			return nil, fmt.Errorf("docs: %w", err)
+		}
+	}
+	return out, nil
+}
+
+// familiesOf sorts the operations of a document into its tags.
+func familiesOf(doc map[string]any) []*familyPage {
+	var out []*familyPage
+	byName := map[string]*familyPage{}
+	for _, t := range values(doc["tags"]) {
+		tag := members(t)
+		f := &familyPage{Name: fmt.Sprint(tag["name"]), Doc: fmt.Sprint(tag["description"])}
+		byName[f.Name], out = f, append(out, f)
+	}
+	w := writer{members(members(doc["components"])["schemas"]), members(members(doc["components"])["parameters"])}
+	paths := members(doc["paths"])
+	for _, path := range slices.Sorted(maps.Keys(paths)) {
+		at := members(paths[path])
+		for _, method := range methodOrder {
+			op, ok := at[method].(map[string]any)
+			if !ok {
+				continue
+			}
+			for _, t := range values(op["tags"]) {
+				if f := byName[fmt.Sprint(t)]; f != nil {
+					f.Operations = append(f.Operations, w.operation(strings.ToUpper(method), path, op))
+				}
+			}
+		}
+	}
+	return slices.DeleteFunc(out, func(f *familyPage) bool { return len(f.Operations) == 0 })
+}
+
+// writer knows what the document refers to.
+type writer struct{ schemas, parameters map[string]any }
+
+func (w writer) operation(method, path string, op map[string]any) operationPage {
+	p := operationPage{ID: fmt.Sprint(op["operationId"]), Method: method, Path: path, Doc: textOf(op["summary"])}
+	for _, s := range values(op["x-gateway-scopes"]) {
+		p.Scopes = append(p.Scopes, fmt.Sprint(s))
+	}
+	p.Public = len(values(op["security"])) == 0
+	for _, v := range values(op["parameters"]) {
+		given := members(v)
+		if ref, ok := given["$ref"].(string); ok {
+			given = members(w.parameters[ref[strings.LastIndexByte(ref, '/')+1:]])
+		}
+		schema := members(given["schema"])
+		r := row{Name: textOf(given["name"]), In: textOf(given["in"]), Type: typeOf(schema), Doc: textOf(given["description"])}
+		if r.Doc == "" {
+			r.Doc = textOf(schema["description"])
+		}
+		r.Doc = sentence(r.Doc, bounds(schema))
+		r.Required, _ = given["required"].(bool)
+		p.Parameters = append(p.Parameters, r)
+	}
+	for _, media := range members(members(op["requestBody"])["content"]) {
+		c := members(media)
+		p.Body = w.rows(nil, "", members(c["schema"]), 0)
+		p.Example = pretty(c["example"])
+	}
+	answers := members(op["responses"])
+	p.Statuses = slices.Sorted(maps.Keys(answers))
+	for _, status := range p.Statuses {
+		if status[0] != '2' {
+			continue
+		}
+		content := members(members(answers[status])["content"])
+		p.Media = strings.Join(slices.Sorted(maps.Keys(content)), ", ")
+		for _, c := range content {
+			if e := members(c)["example"]; e != nil {
+				p.Answer = pretty(e)
+			}
+		}
+	}
+	return p
+}
+
+// maxRows bounds how deep members of members are listed.
+const maxRows = 4
+
+// rows lists the members of a schema, with those inside them.
+func (w writer) rows(out []row, prefix string, s map[string]any, depth int) []row {
+	if ref, ok := s["$ref"].(string); ok {
+		s = members(w.schemas[ref[strings.LastIndexByte(ref, '/')+1:]])
+	}
+	if depth > maxRows {
+		return out
+	}
+	if items := members(s["items"]); len(items) > 0 {
+		return w.rows(out, prefix+"[]", items, depth+1)
+	}
+	properties := members(s["properties"])
+	for _, name := range slices.Sorted(maps.Keys(properties)) {
+		of := members(properties[name])
+		if readOnly, _ := of["readOnly"].(bool); readOnly {
+			continue
+		}
+		at := strings.TrimPrefix(prefix+"."+name, ".")
+		out = append(out, row{Name: at, Type: typeOf(of), Doc: sentence(textOf(of["description"]), bounds(of)), Required: slices.Contains(values(s["required"]), any(name))})
+		out = w.rows(out, at, of, depth+1)
+	}
+	return out
+}
+
+// typeOf is a schema's type in words.
+func typeOf(s map[string]any) string {
+	var all []string
+	switch t := s["type"].(type) {
+	case string:
+		all = []string{t}
+	default:
+		for _, one := range values(t) {
+			all = append(all, fmt.Sprint(one))
+		}
+	}
+	for _, key := range []string{"oneOf", "anyOf"} {
+		for _, one := range values(s[key]) {
+			all = append(all, typeOf(members(one)))
+		}
+	}
+	if format := textOf(s["format"]); format != "" {
+		return strings.Join(all, " or ") + " (" + format + ")"
+	}
+	return strings.Join(slices.Compact(all), " or ")
+}
+
+// bounds are what a schema asks of a value, in words.
+func bounds(s map[string]any) string {
+	var out []string
+	if choice := values(s["enum"]); len(choice) > 0 {
+		var names []string
+		for _, c := range choice {
+			names = append(names, plain(c))
+		}
+		out = append(out, "one of "+strings.Join(names, ", "))
+	}
+	for _, b := range []struct{ key, words string }{
+		{"minimum", "at least %s"}, {"maximum", "at most %s"}, {"minLength", "at least %s characters"}, {"maxLength", "at most %s characters"},
+		{"minItems", "at least %s entries"}, {"maxItems", "at most %s entries"}, {"maxProperties", "at most %s members"}, {"pattern", "as %s"}, {"default", "%s by default"},
+	} {
+		if v, ok := s[b.key]; ok && v != nil {
+			out = append(out, fmt.Sprintf(b.words, plain(v)))
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+// sentence joins a description and its bounds.
+func sentence(doc, bounds string) string {
+	if bounds == "" {
+		return doc
+	}
+	bounds = strings.ToUpper(bounds[:1]) + bounds[1:] + "."
+	return strings.TrimSpace(doc + " " + bounds)
+}
+
+// plain writes a JSON value as people do: whole numbers without an exponent.
+func plain(v any) string {
+	if n, ok := v.(float64); ok {
+		return strconv.FormatFloat(n, 'f', -1, 64)
+	}
+	return fmt.Sprint(v)
+}
+
+func textOf(v any) string {
+	s, _ := v.(string)
+	return s
+}
+
+func pretty(v any) string {
+	if v == nil {
+		return ""
+	}
+	raw, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return ""
+	}
+	return string(raw)
+}

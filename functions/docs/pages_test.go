@@ -1,0 +1,135 @@
+package docs
+
+import (
+	"encoding/json"
+	"regexp"
+	"strings"
+	"testing"
+
+	"golang.org/x/net/html"
+
+	"gateway/functions/docs/document"
+)
+
+// pages are those of the whole gateway.
+func pages(t *testing.T) map[string]string {
+	t.Helper()
+	all, err := makePages(document.JSON)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]string{}
+	for name, p := range all {
+		out[name] = string(p.JSON())
+	}
+	return out
+}
+
+// Every operation of the document stands on the overview and on a page of its
+// family, with its path and scopes.
+func TestTheReferenceShowsEveryOperation(t *testing.T) {
+	t.Parallel()
+	all := pages(t)
+	var doc struct {
+		Paths map[string]map[string]struct {
+			OperationID string   `json:"operationId"`
+			Tags        []string `json:"tags"`
+			Scopes      []string `json:"x-gateway-scopes"`
+		} `json:"paths"`
+	}
+	if err := json.Unmarshal(document.JSON, &doc); err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for path, at := range doc.Paths {
+		for method, op := range at {
+			n++
+			line := strings.ToUpper(method) + " " + html.EscapeString(path)
+			if !strings.Contains(all[""], line) {
+				t.Errorf("the overview lacks %s", line)
+			}
+			for _, tag := range op.Tags {
+				body := all[tag]
+				at := strings.Index(body, `<section id="`+op.OperationID+`">`)
+				if at < 0 {
+					t.Errorf("the page %s lacks %s", tag, op.OperationID)
+					continue
+				}
+				for _, scope := range op.Scopes {
+					if !strings.Contains(body[at:], "<code>"+scope+"</code>") {
+						t.Errorf("%s does not name the scope %s", op.OperationID, scope)
+					}
+				}
+			}
+		}
+	}
+	if n < 100 {
+		t.Errorf("only %d operations", n)
+	}
+}
+
+// Pages are well formed, load nothing from elsewhere, run nothing, and their links
+// lead to pages and sections that exist.
+func TestPagesStandAlone(t *testing.T) {
+	t.Parallel()
+	all := pages(t)
+	outside := regexp.MustCompile(`(?i)<(script|link|img|iframe|object|form)|(src|action)=|url\(|@import|\son[a-z]+=`)
+	for name, body := range all {
+		if found := outside.FindString(body); found != "" {
+			t.Errorf("page %q has %q", name, found)
+		}
+		root, err := html.Parse(strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n := range root.Descendants() {
+			if n.Type != html.ElementNode || n.Data != "a" {
+				continue
+			}
+			for _, a := range n.Attr {
+				if a.Key == "href" {
+					checkLink(t, all, name, a.Val)
+				}
+			}
+		}
+	}
+}
+
+func checkLink(t *testing.T, all map[string]string, from, href string) {
+	t.Helper()
+	path, section, _ := strings.Cut(href, "#")
+	to := from
+	switch {
+	case path == "" || path == "openapi.json" && from == "" || path == "../openapi.json" && from != "":
+		if path != "" {
+			return
+		}
+	case path == "docs" && from == "" || path == "../docs" && from != "":
+		to = ""
+	case from == "":
+		to = strings.TrimPrefix(path, "docs/")
+	default:
+		to = path
+	}
+	body, ok := all[to]
+	if !ok || section != "" && !strings.Contains(body, `id="`+section+`"`) {
+		t.Errorf("page %q has a link to %q, which is nowhere", from, href)
+	}
+}
+
+func TestTheReferenceIsServed(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	a := h.Do("GET", "/docs", "", nil)
+	if a.Status != 200 || a.Header.Get("Content-Type") != pageType || !strings.Contains(string(a.Body), "DELETE /things/{thingId}") || !strings.HasPrefix(a.Header.Get("Content-Security-Policy"), "default-src 'none'") {
+		t.Errorf("/docs: %d %v %.200s", a.Status, a.Header, a.Body)
+	}
+	if a := h.Do("GET", "/docs/things", "", nil); a.Status != 200 || !strings.Contains(string(a.Body), "configs.delete") {
+		t.Errorf("/docs/things: %d %.200s", a.Status, a.Body)
+	}
+	for _, path := range []string{"/docs/nothing", "/docs/..", "/docs/%2e%2e", "/docs/<script>"} {
+		if a := h.Do("GET", path, "", nil); a.Status != 404 || strings.Contains(string(a.Body), "script") {
+			t.Errorf("%s: %d %s", path, a.Status, a.Body)
+		}
+	}
+}
