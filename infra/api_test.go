@@ -33,7 +33,7 @@ func (s *synthesised) api(t *testing.T) {
 		}
 		in := at(paths, unifyVariables(r.Path), method, "x-amazon-apigateway-integration")
 		uri := text(at(in, "uri"))
-		if !strings.Contains(uri, "Function"+r.Family) {
+		if !strings.Contains(uri, `"Live`+r.Family) {
 			t.Errorf("%s %s goes to %s", r.Method, r.Path, uri)
 		}
 		stream := at(in, "responseTransferMode") == "STREAM" && at(in, "timeoutInMillis") == 900_000.0 && strings.Contains(uri, "response-streaming-invocations")
@@ -49,7 +49,7 @@ func (s *synthesised) api(t *testing.T) {
 	}
 	for _, r := range placement.Table() {
 		uri := text(at(paths, unifyVariables(r.Path), "x-amazon-apigateway-any-method", "x-amazon-apigateway-integration", "uri"))
-		if r.Place == placement.Buffered && !strings.Contains(uri, "Function"+r.Family) {
+		if r.Place == placement.Buffered && !strings.Contains(uri, `"Live`+r.Family) {
 			t.Errorf("other methods of %s go to %s", r.Path, uri)
 		}
 	}

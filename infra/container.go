@@ -1,6 +1,7 @@
 package main
 
 import (
+	"maps"
 	"path/filepath"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
@@ -8,6 +9,7 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsec2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsecs"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awselasticloadbalancingv2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
 	"github.com/aws/jsii-runtime-go"
 
 	"gateway/shared/host/placement"
@@ -69,6 +71,12 @@ func (c *containerService) newTask(stack awscdk.Stack, d *dataStack, o options) 
 	})
 	withBatches.grantTask(d, o, c.task)
 	env := withBatches.environment(d, o)
+	maps.Copy(env, o.outward())
+	o.lend(stack, env, func(s awsiam.PolicyStatement) { c.task.AddToTaskRolePolicy(s) })
+	env["AWS_REGION"] = stack.Region()
+	if o.logLevel != "info" {
+		env["GATEWAY_LOG_LEVEL"] = jsii.String(o.logLevel)
+	}
 	env["GOMEMLIMIT"] = jsii.String("920MiB")
 	env["GATEWAY_JOURNAL"] = jsii.String("/journal")
 	env["GATEWAY_ORIGIN_SECRETS"] = d.originSecrets()

@@ -44,14 +44,14 @@ func newDataStack(scope constructs.Construct, props *awscdk.StackProps, o option
 	}
 	for _, name := range tableNames {
 		d.tables[name] = awsdynamodb.NewTableV2(d.stack, jsii.String("Table-"+name), &awsdynamodb.TablePropsV2{
-			TableName:                        jsii.String(o.name + "-" + name),
+			TableName:                        jsii.String(d.tablesBegin(o) + name),
 			PartitionKey:                     &awsdynamodb.Attribute{Name: jsii.String("pk"), Type: awsdynamodb.AttributeType_STRING},
 			SortKey:                          &awsdynamodb.Attribute{Name: jsii.String("sk"), Type: awsdynamodb.AttributeType_STRING},
 			Billing:                          awsdynamodb.Billing_OnDemand(nil),
 			PointInTimeRecoverySpecification: &awsdynamodb.PointInTimeRecoverySpecification{PointInTimeRecoveryEnabled: jsii.Bool(true)},
-			DeletionProtection:               jsii.Bool(true),
+			DeletionProtection:               jsii.Bool(o.protect == "on"),
 			TimeToLiveAttribute:              jsii.String("expires"),
-			RemovalPolicy:                    awscdk.RemovalPolicy_RETAIN,
+			RemovalPolicy:                    kept,
 		})
 	}
 	d.keys(o)
@@ -72,7 +72,7 @@ func newDataStack(scope constructs.Construct, props *awscdk.StackProps, o option
 func (d *dataStack) keys(o options) {
 	d.seals = awskms.NewKey(d.stack, jsii.String("SealKey"), &awskms.KeyProps{
 		Description: jsii.String("Wraps the data keys of credentials and logged bodies"), Alias: jsii.String("alias/" + o.name + "-seal"),
-		EnableKeyRotation: jsii.Bool(true), RemovalPolicy: awscdk.RemovalPolicy_RETAIN,
+		EnableKeyRotation: jsii.Bool(true), RemovalPolicy: kept,
 	})
 }
 
@@ -88,7 +88,7 @@ func (d *dataStack) buckets() {
 		BlockPublicAccess: awss3.BlockPublicAccess_BLOCK_ALL(), EnforceSSL: jsii.Bool(true), Encryption: awss3.BucketEncryption_S3_MANAGED,
 		ObjectOwnership: awss3.ObjectOwnership_OBJECT_WRITER, // CloudFront writes its logs by ACL
 		LifecycleRules:  &[]*awss3.LifecycleRule{{Expiration: day(90)}},
-		RemovalPolicy:   awscdk.RemovalPolicy_RETAIN,
+		RemovalPolicy:   kept,
 	})
 	d.bucket = awss3.NewBucket(d.stack, jsii.String("Bucket"), &awss3.BucketProps{
 		BlockPublicAccess: awss3.BlockPublicAccess_BLOCK_ALL(), EnforceSSL: jsii.Bool(true), Encryption: awss3.BucketEncryption_S3_MANAGED,
@@ -101,16 +101,16 @@ func (d *dataStack) buckets() {
 		}, {
 			Prefix: jsii.String(heldFiles), Expiration: day(31), // files that the gateway keeps for providers without a store
 		}},
-		RemovalPolicy: awscdk.RemovalPolicy_RETAIN,
+		RemovalPolicy: kept,
 	})
 }
 
 // queue makes a queue and its dead letters.
 func (d *dataStack) queue(o options, name string) {
-	full := o.name + "-" + name
+	full := unique(d.stack, o) + name
 	dead := awssqs.NewQueue(d.stack, jsii.String("Dead-"+name), &awssqs.QueueProps{
 		QueueName: jsii.String(full + "-dead"), Encryption: awssqs.QueueEncryption_SQS_MANAGED, EnforceSSL: jsii.Bool(true),
-		RetentionPeriod: awscdk.Duration_Seconds(jsii.Number(retentionSeconds)), RemovalPolicy: awscdk.RemovalPolicy_RETAIN,
+		RetentionPeriod: awscdk.Duration_Seconds(jsii.Number(retentionSeconds)), RemovalPolicy: kept,
 	})
 	// By its name: a reference would close a circle with the queue's own redrive
 	// policy.

@@ -13,9 +13,6 @@ import (
 // a parameter, since the edge's stack is made after all others, and may change one
 // that carries the installation's tag.
 
-// edgeRegion is where CloudFront is controlled.
-const edgeRegion = "us-east-1"
-
 // installationTag marks what belongs to an installation, for its budget and for the
 // worker that may change its distribution.
 const installationTag = "gateway-installation"
@@ -48,7 +45,7 @@ func (d *dataStack) grantRotation(o options, to awslambda.Function) {
 		Actions: jsii.Strings("secretsmanager:GetSecretValue", "secretsmanager:PutSecretValue"), Resources: &[]*string{d.originSecret.SecretArn()},
 	}))
 	to.AddToRolePolicy(awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{
-		Actions: jsii.Strings("ssm:GetParameter"), Resources: &[]*string{arn("ssm", edgeRegion, "parameter", distributionParameter(o)[1:])},
+		Actions: jsii.Strings("ssm:GetParameter"), Resources: &[]*string{arn("ssm", o.region, "parameter", distributionParameter(o)[1:])},
 	}))
 	to.AddToRolePolicy(awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{
 		Actions:    jsii.Strings("cloudfront:GetDistribution", "cloudfront:GetDistributionConfig", "cloudfront:UpdateDistribution"),

@@ -14,11 +14,22 @@ type edgeStack struct {
 	distribution awscloudfront.Distribution
 }
 
-func newEdgeStack(scope constructs.Construct, props *awscdk.StackProps, o options, d *dataStack, f *functionStack) *edgeStack {
-	e := &edgeStack{stack: awscdk.NewStack(scope, jsii.String("Edge"), props)}
+// newEdgeStack makes the edge, and the stack of its firewall where that is one of
+// its own; props gives the properties of a stack by its name.
+func newEdgeStack(scope constructs.Construct, props func(string) *awscdk.StackProps, o options, d *dataStack, f *functionStack) (e *edgeStack, firewall awscdk.Stack) {
+	own := props("edge")
+	e = &edgeStack{}
 	var acl *string // none
-	if o.firewall == "on" {
+	switch {
+	case o.firewall != "on":
+		e.stack = awscdk.NewStack(scope, jsii.String("Edge"), own)
+	case o.region == firewallRegion:
+		e.stack = awscdk.NewStack(scope, jsii.String("Edge"), own)
 		acl = newFirewall(e.stack, "Firewall", o.name+"-edge").AttrArn()
+	default:
+		own.CrossRegionReferences = jsii.Bool(true)
+		e.stack = awscdk.NewStack(scope, jsii.String("Edge"), own)
+		firewall, acl = newFirewallStack(scope, props("firewall"), o)
 	}
 	function := awscloudfront.NewFunction(e.stack, jsii.String("Router"), &awscloudfront.FunctionProps{
 		Code: awscloudfront.FunctionCode_FromInline(jsii.String(router(o))), Runtime: awscloudfront.FunctionRuntime_JS_2_0(),
@@ -50,16 +61,13 @@ func newEdgeStack(scope constructs.Construct, props *awscdk.StackProps, o option
 		// function can choose.
 		more["/v1/realtime*"] = behaviour(origin, awscloudfront.OriginRequestPolicy_ALL_VIEWER())
 	}
-	e.distribution = awscloudfront.NewDistribution(e.stack, jsii.String("Distribution"), &awscloudfront.DistributionProps{
+	e.distribution = awscloudfront.NewDistribution(e.stack, jsii.String("Distribution"), e.named(o, d, &awscloudfront.DistributionProps{
 		DefaultBehavior:     behaviour(api, awscloudfront.OriginRequestPolicy_ALL_VIEWER_EXCEPT_HOST_HEADER()),
 		AdditionalBehaviors: &more, WebAclId: acl, HttpVersion: awscloudfront.HttpVersion_HTTP2_AND_3,
 		MinimumProtocolVersion: awscloudfront.SecurityPolicyProtocol_TLS_V1_2_2021,
-		EnableLogging:          jsii.Bool(true), LogBucket: d.accessLogs, LogFilePrefix: jsii.String("edge/"),
-		Comment: jsii.String(o.name),
-	})
+		Comment:                jsii.String(o.name),
+	}))
 	e.known(o)
-	awscdk.NewCfnOutput(e.stack, jsii.String("Address"), &awscdk.CfnOutputProps{
-		Value: jsii.String("https://" + *e.distribution.DistributionDomainName() + "/v1"), Description: jsii.String("Base URL of the gateway"),
-	})
-	return e
+	e.address(o)
+	return e, firewall
 }

@@ -13,14 +13,13 @@ import (
 
 // shape is how a function runs.
 type shape struct {
-	memory   float64 // MB
-	timeout  float64 // seconds
-	reserved float64 // concurrent executions; 0: none reserved
-	loops    bool    // it sends to the queue that it is fed from, for as long as there is work
+	memory  float64 // MB
+	timeout float64 // seconds
+	loops   bool    // it sends to the queue that it is fed from, for as long as there is work
 }
 
 // newFunction makes a function with a role, a log group and rights of its own.
-func newFunction(stack awscdk.Stack, d *dataStack, o options, name string, s shape, r rights, extra map[string]*string) awslambda.Function {
+func newFunction(stack awscdk.Stack, d *dataStack, o options, name string, s shape, r rights, extra map[string]*string, more ...awsiam.PolicyStatement) awslambda.Function {
 	logs := newLogs(stack, d, o, name)
 	role := awsiam.NewRole(stack, jsii.String("Role-"+name), &awsiam.RoleProps{
 		AssumedBy:   awsiam.NewServicePrincipal(jsii.String("lambda.amazonaws.com"), nil),
@@ -30,6 +29,9 @@ func newFunction(stack awscdk.Stack, d *dataStack, o options, name string, s sha
 		Actions: jsii.Strings("logs:CreateLogStream", "logs:PutLogEvents"), Resources: &[]*string{logs.LogGroupArn()},
 	}))
 	r.grant(d, o, role)
+	for _, s := range more {
+		role.AddToPolicy(s)
+	}
 	env := r.environment(d, o)
 	// Go's own memory stays below the function's, so that it collects in time.
 	env["GOMEMLIMIT"] = jsii.String(strconv.Itoa(int(s.memory*9/10)) + "MiB")
@@ -44,12 +46,13 @@ func newFunction(stack awscdk.Stack, d *dataStack, o options, name string, s sha
 		Runtime: awslambda.Runtime_PROVIDED_AL2023(), Architecture: awslambda.Architecture_ARM_64(), Handler: jsii.String("bootstrap"),
 		Code: awslambda.Code_FromAsset(jsii.String(filepath.Join(o.dist, name)), nil),
 		Role: role, LogGroup: logs, LoggingFormat: awslambda.LoggingFormat_JSON,
-		SystemLogLevelV2: awslambda.SystemLogLevel_WARN, ApplicationLogLevelV2: awslambda.ApplicationLogLevel_INFO,
+		SystemLogLevelV2: awslambda.SystemLogLevel_WARN, ApplicationLogLevelV2: o.applicationLogLevel(),
 		MemorySize: jsii.Number(s.memory), Timeout: awscdk.Duration_Seconds(jsii.Number(s.timeout)),
 		Environment: &env, RecursiveLoop: loop,
+		CurrentVersionOptions: &awslambda.VersionOptions{RemovalPolicy: kept}, // what an alias can be led back to
 	}
-	if s.reserved > 0 {
-		props.ReservedConcurrentExecutions = jsii.Number(s.reserved)
+	if n, ok := o.reserved[name]; ok {
+		props.ReservedConcurrentExecutions = jsii.Number(n)
 	}
 	return awslambda.NewFunction(stack, jsii.String("Function-"+name), props)
 }

@@ -13,11 +13,11 @@ import (
 
 // Shapes of the functions that serve requests. The data plane waits for models
 // most of its time: the smallest memory that keeps p99. The administration is
-// bounded so that it cannot take the data plane's concurrency.
+// bounded by reservedConcurrency where it must not take the data plane's concurrency.
 var (
 	dataPlaneShape      = shape{memory: 256, timeout: 900}
-	administrationShape = shape{memory: 256, timeout: 29, reserved: 20}
-	analyticsShape      = shape{memory: 1024, timeout: 29, reserved: 20}
+	administrationShape = shape{memory: 256, timeout: 29}
+	analyticsShape      = shape{memory: 1024, timeout: 29}
 )
 
 // functionStack serves requests: the functions, their API and the container.
@@ -25,11 +25,13 @@ type functionStack struct {
 	stack     awscdk.Stack
 	api       awsapigateway.SpecRestApi
 	functions map[string]awslambda.Function
-	container *containerService // nil: none
+	live      map[string]awslambda.Alias // what is called
+	container *containerService          // nil: none
 }
 
 func newFunctionStack(scope constructs.Construct, props *awscdk.StackProps, o options, d *dataStack) *functionStack {
-	f := &functionStack{stack: awscdk.NewStack(scope, jsii.String("Functions"), props), functions: map[string]awslambda.Function{}}
+	f := &functionStack{stack: awscdk.NewStack(scope, jsii.String("Functions"), props), functions: map[string]awslambda.Function{}, live: map[string]awslambda.Alias{}}
+	shifter := newShifter(f.stack, o)
 	names, places := placement.Families()
 	for _, name := range names {
 		s := dataPlaneShape
@@ -39,8 +41,17 @@ func newFunctionStack(scope constructs.Construct, props *awscdk.StackProps, o op
 		if name == "analytics" || name == "logs" {
 			s = analyticsShape
 		}
-		extra := map[string]*string{"GATEWAY_ORIGIN_SECRETS": d.originSecrets()}
-		f.functions[name] = newFunction(f.stack, d, o, name, s, rightsOf(name, places[name]), extra)
+		extra := o.outward()
+		extra["GATEWAY_ORIGIN_SECRETS"] = d.originSecrets()
+		var lent []awsiam.PolicyStatement
+		if places[name] == placement.Stream {
+			o.lend(f.stack, extra, func(s awsiam.PolicyStatement) { lent = append(lent, s) })
+		}
+		f.functions[name] = newFunction(f.stack, d, o, name, s, rightsOf(name, places[name]), extra, lent...)
+		f.live[name] = live(f.stack, name, f.functions[name])
+		if places[name] == placement.Stream {
+			shifter.shift(name, f.live[name])
+		}
 	}
 	f.newAPI(o, d)
 	if o.hasContainer() {
@@ -51,11 +62,11 @@ func newFunctionStack(scope constructs.Construct, props *awscdk.StackProps, o op
 
 func (f *functionStack) newAPI(o options, d *dataStack) {
 	access := newLogs(f.stack, d, o, "api")
-	definition := openAPI(o, o.name, func(family string) string { return *f.functions[family].FunctionArn() })
+	definition := openAPI(o, o.name, func(family string) string { return *f.live[family].FunctionArn() })
 	f.api = awsapigateway.NewSpecRestApi(f.stack, jsii.String("Api"), &awsapigateway.SpecRestApiProps{
 		RestApiName: jsii.String(o.name), ApiDefinition: awsapigateway.ApiDefinition_FromInline(definition),
 		EndpointTypes:  &[]awsapigateway.EndpointType{awsapigateway.EndpointType_REGIONAL},
-		CloudWatchRole: jsii.Bool(true), FailOnWarnings: jsii.Bool(true),
+		CloudWatchRole: jsii.Bool(true), CloudWatchRoleRemovalPolicy: kept, FailOnWarnings: jsii.Bool(true),
 		DeployOptions: &awsapigateway.StageOptions{
 			StageName:            jsii.String("v1"),
 			AccessLogDestination: awsapigateway.NewLogGroupLogDestination(access),
@@ -65,8 +76,8 @@ func (f *functionStack) newAPI(o options, d *dataStack) {
 			MetricsEnabled:       jsii.Bool(false), // five metrics a method, at 0.30 USD each
 		},
 	})
-	f.api.LatestDeployment().AddToLogicalId(map[string]any{"placement": placement.Hash(), "container": o.container})
-	for _, fn := range f.functions {
+	f.api.LatestDeployment().AddToLogicalId(map[string]any{"placement": placement.Hash(), "container": o.container, "called": liveAlias})
+	for _, fn := range f.live {
 		fn.AddPermission(jsii.String("Api"), &awslambda.Permission{
 			Principal: awsiam.NewServicePrincipal(jsii.String("apigateway.amazonaws.com"), nil),
 			SourceArn: f.api.ArnForExecuteApi(jsii.String("*"), jsii.String("/*"), jsii.String("v1")),

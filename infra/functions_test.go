@@ -31,7 +31,7 @@ func (s *synthesised) functionsAsDeployed(t *testing.T) {
 			at(p, "LoggingConfig", "LogFormat") != "JSON" || at(p, "LoggingConfig", "SystemLogLevel") != "WARN" || at(p, "LoggingConfig", "LogGroup") == nil {
 			t.Errorf("%s: %s", name, text(p))
 		}
-		if at(env, "GOMEMLIMIT") == nil || at(env, "GATEWAY_TABLE_PREFIX") != "gateway-" || !strings.Contains(text(at(env, "GATEWAY_ORIGIN_SECRETS")), "resolve:secretsmanager") {
+		if at(env, "GOMEMLIMIT") == nil || at(env, "GATEWAY_TABLE_PREFIX") == nil || !strings.Contains(text(at(env, "GATEWAY_ORIGIN_SECRETS")), "resolve:secretsmanager") {
 			t.Errorf("%s: %s", name, text(env))
 		}
 		switch places[name] {
@@ -40,7 +40,7 @@ func (s *synthesised) functionsAsDeployed(t *testing.T) {
 				t.Errorf("%s: %s", name, text(p))
 			}
 		case placement.Buffered:
-			if p["Timeout"] != 29.0 || p["ReservedConcurrentExecutions"] == nil {
+			if p["Timeout"] != 29.0 || p["ReservedConcurrentExecutions"] != nil {
 				t.Errorf("%s: %s", name, text(p))
 			}
 		}
@@ -175,7 +175,7 @@ func (s *synthesised) conditions(t *testing.T) {
 
 func (s *synthesised) workersAsDeployed(t *testing.T) {
 	for id, name := range functionNames(s.workers) {
-		if p := s.workers[id].Properties; p["ReservedConcurrentExecutions"] == nil || p["Timeout"] == nil {
+		if p := s.workers[id].Properties; p["ReservedConcurrentExecutions"] != nil || p["Timeout"] == nil {
 			t.Errorf("%s: %s", name, text(p))
 		}
 		// A batch is a loop through its queue, which is not to be cut after 16 turns.

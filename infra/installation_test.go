@@ -13,6 +13,12 @@ import (
 // from, so that there is no second list of them.
 const installationFile = "../local/standin/installation.json"
 
+// physical is a name without what makes it one of its stack alone.
+func physical(v any) string {
+	whole := (&world{stackID: stackIDOf("gateway-data")}).text(v)
+	return strings.Replace(whole, "gateway-0a1b2c3d-", "gateway-", 1)
+}
+
 // nameOf gives a resource of a template a name that is the same in each run, as
 // what Ref or an attribute of it gives.
 func nameOf(tpl template, id, attribute string) string {
@@ -22,10 +28,10 @@ func nameOf(tpl template, id, attribute string) string {
 	ref, arn := plain, ""
 	switch res.Type {
 	case "AWS::DynamoDB::GlobalTable":
-		ref = res.Properties["TableName"].(string)
+		ref = physical(res.Properties["TableName"])
 		arn = "arn:aws:dynamodb" + account + "table/" + ref
 	case "AWS::SQS::Queue":
-		name := res.Properties["QueueName"].(string)
+		name := physical(res.Properties["QueueName"])
 		ref, arn = "https://sqs.us-east-1.amazonaws.com/123456789012/"+name, "arn:aws:sqs"+account+name
 	case "AWS::S3::Bucket":
 		ref = "gateway-" + strings.ToLower(plain)
@@ -82,7 +88,7 @@ func (s *synthesised) described(t *testing.T) map[string]any {
 	_, all := s.data.of("AWS::DynamoDB::GlobalTable")
 	for _, res := range all {
 		p := res.Properties
-		tables[p["TableName"].(string)] = map[string]any{"KeySchema": p["KeySchema"], "AttributeDefinitions": p["AttributeDefinitions"], "BillingMode": p["BillingMode"], "TimeToLive": at(p, "TimeToLiveSpecification", "AttributeName"), "VectorIndexes": p["VectorIndexes"]}
+		tables[physical(p["TableName"])] = map[string]any{"KeySchema": p["KeySchema"], "AttributeDefinitions": p["AttributeDefinitions"], "BillingMode": p["BillingMode"], "TimeToLive": at(p, "TimeToLiveSpecification", "AttributeName"), "VectorIndexes": p["VectorIndexes"]}
 	}
 	for stack, tpl := range map[string]template{"data": s.data, "workers": s.workers} {
 		_, all := tpl.of("AWS::SQS::Queue")
@@ -93,7 +99,7 @@ func (s *synthesised) described(t *testing.T) map[string]any {
 				dead := s.world(stack, tpl, exports).text(at(redrive, "deadLetterTargetArn"))
 				q["DeadLetter"], q["MaxReceives"] = dead[strings.LastIndexByte(dead, ':')+1:], at(redrive, "maxReceiveCount")
 			}
-			queues[p["QueueName"].(string)] = q
+			queues[physical(p["QueueName"])] = q
 		}
 	}
 	for stack, tpl := range map[string]template{"functions": s.functions, "workers": s.workers} {

@@ -28,9 +28,10 @@ type installation struct {
 	functions *functionStack
 	workers   *workerStack
 	edge      *edgeStack
+	firewall  awscdk.Stack // nil where the edge's stack has it, or there is none
 }
 
-// build makes the four stacks. Each refers only to those before it.
+// build makes the stacks. Each refers only to those before it.
 func build(app awscdk.App, o options) *installation {
 	props := func(what string) *awscdk.StackProps {
 		return &awscdk.StackProps{
@@ -44,7 +45,7 @@ func build(app awscdk.App, o options) *installation {
 	in.data = newDataStack(app, props("data"), o)
 	in.functions = newFunctionStack(app, props("functions"), o, in.data)
 	in.workers = newWorkerStack(app, props("workers"), o, in.data, in.functions)
-	in.edge = newEdgeStack(app, props("edge"), o, in.data, in.functions)
+	in.edge, in.firewall = newEdgeStack(app, props, o, in.data, in.functions)
 	awscdk.Aspects_Of(app).Add(cdknag.NewAwsSolutionsChecks(&cdknag.NagPackProps{Verbose: jsii.Bool(true)}), nil)
 	suppress(in)
 	return in

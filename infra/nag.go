@@ -16,7 +16,7 @@ func suppress(in *installation) {
 			"AwsSolutions-SMG4": "A task of the repair worker replaces the origin secret: it waits for the edge, of which the service's own rotation knows nothing",
 		},
 		in.functions.stack: {
-			"AwsSolutions-IAM4":  "The account's role for API Gateway's logs is AWS's own policy, made for it",
+			"AwsSolutions-IAM4":  "The account's role for API Gateway's logs and the one for CodeDeploy are AWS's own policies, made for them",
 			"AwsSolutions-IAM5":  "Objects of the one bucket are named by organisation and time; the token of an image registry has no resource",
 			"AwsSolutions-APIG3": "The functions answer the edge alone, and the edge has the firewall",
 			"AwsSolutions-APIG2": "The functions check every request themselves and name the field; the API's own check would answer in another shape",
@@ -30,6 +30,7 @@ func suppress(in *installation) {
 		in.edge.stack: {
 			"AwsSolutions-CFR4": "Without a domain of its own the distribution has CloudFront's certificate, whose lowest version cannot be chosen",
 			"AwsSolutions-CFR2": "firewall=off is asked for by who deploys",
+			"AwsSolutions-CFR3": "CloudFront writes no logs to buckets of some regions",
 		},
 	} {
 		var list []*cdknag.NagPackSuppression

@@ -135,7 +135,7 @@ func rightsOf(name string, place placement.Place) rights {
 
 // environment is what a process must know to use its rights.
 func (r rights) environment(d *dataStack, o options) map[string]*string {
-	env := map[string]*string{"GATEWAY_TABLE_PREFIX": jsii.String(o.name + "-")}
+	env := map[string]*string{"GATEWAY_TABLE_PREFIX": jsii.String(d.tablesBegin(o))}
 	if len(r.gets)+len(r.puts) > 0 {
 		env["GATEWAY_BUCKET"] = d.bucket.BucketName()
 		for name, days := range map[string]string{"GATEWAY_BODY_RETENTION_DAYS": o.bodyDays, "GATEWAY_RECORD_RETENTION_DAYS": o.recordDays} {

@@ -24,6 +24,7 @@ type resource struct {
 	Type           string
 	Properties     map[string]any
 	DeletionPolicy string
+	UpdatePolicy   any
 }
 
 // template is a synthesised stack.
@@ -78,6 +79,9 @@ func synth(t *testing.T, context map[string]any) *synthesised {
 	}
 	in := build(app, o)
 	s := &synthesised{options: o, stacks: []awscdk.Stack{in.data.stack, in.functions.stack, in.workers.stack, in.edge.stack}}
+	if in.firewall != nil {
+		s.stacks = append(s.stacks, in.firewall)
+	}
 	for i, to := range []*template{&s.data, &s.functions, &s.workers, &s.edge} {
 		raw, err := json.Marshal(assertions.Template_FromStack(s.stacks[i], nil).ToJSON())
 		if err != nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslambdaeventsources"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslogs"
@@ -17,12 +18,12 @@ import (
 
 // workerShapes are those of the workers; few at a time make larger segments.
 var workerShapes = map[string]shape{
-	"usage":   {memory: 1024, timeout: workerTimeout, reserved: 5},
-	"audit":   {memory: 256, timeout: workerTimeout, reserved: 5},
-	"repair":  {memory: 1024, timeout: 900, reserved: 4},
-	"requeue": {memory: 128, timeout: 60, reserved: 2},
+	"usage":   {memory: 1024, timeout: workerTimeout},
+	"audit":   {memory: 256, timeout: workerTimeout},
+	"repair":  {memory: 1024, timeout: 900},
+	"requeue": {memory: 128, timeout: 60},
 	// A step waits for 25 answers most of its time.
-	"batchruns": {memory: 512, timeout: runTimeout, reserved: 20, loops: true},
+	"batchruns": {memory: 512, timeout: runTimeout, loops: true},
 }
 
 // batches are how queues feed their workers.
@@ -52,23 +53,30 @@ var schedules = map[string]awsscheduler.ScheduleExpression{
 type workerStack struct {
 	stack     awscdk.Stack
 	functions map[string]awslambda.Function
-	dead      awssqs.Queue // starts of tasks that failed
+	live      map[string]awslambda.Alias // what is called
+	dead      awssqs.Queue               // starts of tasks that failed
 }
 
 func newWorkerStack(scope constructs.Construct, props *awscdk.StackProps, o options, d *dataStack, f *functionStack) *workerStack {
-	w := &workerStack{stack: awscdk.NewStack(scope, jsii.String("Workers"), props), functions: map[string]awslambda.Function{}}
+	w := &workerStack{stack: awscdk.NewStack(scope, jsii.String("Workers"), props), functions: map[string]awslambda.Function{}, live: map[string]awslambda.Alias{}}
 	w.stack.AddDependency(f.stack, jsii.String("The logs must be there before they are read"))
-	for _, name := range []string{"usage", "audit", "repair", "requeue", "batchruns"} {
+	for _, name := range workerNames {
 		extra := map[string]*string(nil)
-		if name == "repair" {
+		var lent []awsiam.PolicyStatement
+		switch name {
+		case "repair":
 			extra = d.rotationEnvironment(o)
+		case "batchruns": // it calls providers
+			extra = o.outward()
+			o.lend(w.stack, extra, func(s awsiam.PolicyStatement) { lent = append(lent, s) })
 		}
-		w.functions[name] = newFunction(w.stack, d, o, name, workerShapes[name], rightsOf(name, ""), extra)
+		w.functions[name] = newFunction(w.stack, d, o, name, workerShapes[name], rightsOf(name, ""), extra, lent...)
+		w.live[name] = live(w.stack, name, w.functions[name])
 	}
 	d.grantRotation(o, w.functions["repair"])
 	for _, name := range []string{"usage", "audit", "batchruns"} {
 		b := batches[name]
-		w.functions[name].AddEventSource(awslambdaeventsources.NewSqsEventSource(d.queues[b.queue], &awslambdaeventsources.SqsEventSourceProps{
+		w.live[name].AddEventSource(awslambdaeventsources.NewSqsEventSource(d.queues[b.queue], &awslambdaeventsources.SqsEventSourceProps{
 			BatchSize: jsii.Number(b.size), MaxBatchingWindow: awscdk.Duration_Seconds(jsii.Number(b.window)),
 			ReportBatchItemFailures: jsii.Bool(true), MaxConcurrency: jsii.Number(b.concurrency),
 		}))
@@ -76,14 +84,14 @@ func newWorkerStack(scope constructs.Construct, props *awscdk.StackProps, o opti
 	newSetupOutputs(w.stack, w.functions["repair"])
 	w.requeueLostEvents(o)
 	w.dead = awssqs.NewQueue(w.stack, jsii.String("Dead-tasks"), &awssqs.QueueProps{
-		QueueName: jsii.String(o.name + "-tasks-dead"), Encryption: awssqs.QueueEncryption_SQS_MANAGED, EnforceSSL: jsii.Bool(true),
+		QueueName: jsii.String(unique(w.stack, o) + "tasks-dead"), Encryption: awssqs.QueueEncryption_SQS_MANAGED, EnforceSSL: jsii.Bool(true),
 		RetentionPeriod: awscdk.Duration_Seconds(jsii.Number(retentionSeconds)),
 	})
 	w.watch(o, d, f)
 	for _, task := range []string{"outbox", "keys", "compact", "retain", "vectors", "budgets", "origin"} {
 		awsscheduler.NewSchedule(w.stack, jsii.String("Schedule-"+task), &awsscheduler.ScheduleProps{
 			Schedule: schedules[task], Description: jsii.String("Task " + task + " of the repair worker"),
-			Target: awsschedulertargets.NewLambdaInvoke(w.functions["repair"], &awsschedulertargets.ScheduleTargetBaseProps{
+			Target: awsschedulertargets.NewLambdaInvoke(w.live["repair"], &awsschedulertargets.ScheduleTargetBaseProps{
 				Input:         awsscheduler.ScheduleTargetInput_FromObject(map[string]any{"task": task}),
 				RetryAttempts: jsii.Number(2), MaxEventAge: awscdk.Duration_Hours(jsii.Number(1)), DeadLetterQueue: w.dead,
 			}),
@@ -110,7 +118,7 @@ func (w *workerStack) requeueLostEvents(o options) {
 		}
 		group := awslogs.LogGroup_FromLogGroupName(w.stack, jsii.String("LogsOf-"+name), jsii.String("/"+o.name+"/"+name))
 		awslogs.NewSubscriptionFilter(w.stack, jsii.String("Lost-"+name), &awslogs.SubscriptionFilterProps{
-			LogGroup: group, Destination: awslogsdestinations.NewLambdaDestination(w.functions["requeue"], nil),
+			LogGroup: group, Destination: awslogsdestinations.NewLambdaDestination(w.live["requeue"], nil),
 			FilterPattern: awslogs.FilterPattern_StringValue(jsii.String("$.message"), jsii.String("="), jsii.String("usage event is not queued")),
 		})
 	}

@@ -21,10 +21,10 @@ import (
 // Names of the variables of a rotation.
 const (
 	EnvSecret    = "GATEWAY_ORIGIN_SECRET_ID"       // the secret in Secrets Manager
-	EnvParameter = "GATEWAY_DISTRIBUTION_PARAMETER" // the parameter, in edgeRegion, that names the distribution
+	EnvParameter = "GATEWAY_DISTRIBUTION_PARAMETER" // the parameter that names the distribution
 )
 
-// edgeRegion is where CloudFront is controlled, and where its stack stands.
+// edgeRegion is where CloudFront is controlled.
 const edgeRegion = "us-east-1"
 
 // Cloud is the secret in Secrets Manager and the distribution of CloudFront. Its
@@ -119,7 +119,7 @@ func (c *Cloud) Send(ctx context.Context, value string) error {
 
 func (c *Cloud) distribution(ctx context.Context) (string, error) {
 	var out struct{ Parameter struct{ Value string } }
-	err := c.json(ctx, "ssm", edgeRegion, "AmazonSSM.GetParameter", map[string]any{"Name": c.Parameter}, &out)
+	err := c.json(ctx, "ssm", c.Config.Region, "AmazonSSM.GetParameter", map[string]any{"Name": c.Parameter}, &out)
 	if err != nil {
 		return "", err
 	}

@@ -38,7 +38,7 @@ func (f *cloudFake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case strings.HasPrefix(action, "secretsmanager."):
 		service, region = "secretsmanager", "eu-west-1"
 	case strings.HasPrefix(action, "AmazonSSM."):
-		service = "ssm"
+		service, region = "ssm", "eu-west-1"
 	default:
 		action = r.Method + " " + r.URL.Path
 	}

@@ -1,0 +1,221 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/regioninfo"
+
+	"gateway/shared/egress"
+	"gateway/shared/host/placement"
+)
+
+// contextValue is one value that `cdk -c name=value` or cdk.json sets.
+type contextValue struct {
+	name, otherwise string
+	allowed         string // in words, for the refusal of another value
+	// set takes a value over; false: it is not allowed.
+	set func(o *options, v string) bool
+}
+
+// contextValues are all of them; the README's table has a row for each.
+var contextValues = []contextValue{
+	{"name", "gateway", "2 to 30 of a-z, 0-9 and -, beginning with a letter and not ending with -", matching(`[a-z][a-z0-9-]{0,28}[a-z0-9]`, func(o *options) *string { return &o.name })},
+	{"region", "us-east-1", "a region of AWS, such as eu-west-1 (those of China, GovCloud and isolated partitions are not supported)", setRegion},
+	{"chat", "lambda", "lambda or container", oneOf(func(o *options) *string { return &o.chat }, "lambda", "container")},
+	{"container", "off", "on, ha or off", oneOf(func(o *options) *string { return &o.container }, "on", "ha", "off")},
+	{"firewall", "on", "on or off", oneOf(func(o *options) *string { return &o.firewall }, "on", "off")},
+	{"dashboard", "on", "on or off", oneOf(func(o *options) *string { return &o.dashboard }, "on", "off")},
+	{"monthlyBudget", "0", "a number of USD, 1 to 1000000000, or 0 for none", setBudget},
+	{"dist", "dist", "a folder", matching(`.+`, func(o *options) *string { return &o.dist })},
+	{"alarmTopicArn", "", "the ARN of an SNS topic in the region of the installation", matching(`arn:aws:sns:[a-z0-9-]+:\d{12}:[A-Za-z0-9_-]{1,256}`, func(o *options) *string { return &o.alarms })},
+	{"bodyRetentionDays", "", "0 (for ever) to 36500 days, at most recordRetentionDays", days(func(o *options) *string { return &o.bodyDays })},
+	{"recordRetentionDays", "", "0 (for ever) to 36500 days", days(func(o *options) *string { return &o.recordDays })},
+	{"vectorBucket", "", "the name of an S3 vector bucket: 3 to 63 of a-z, 0-9 and -", matching(`[a-z0-9][a-z0-9-]{1,61}[a-z0-9]`, func(o *options) *string { return &o.vectorBucket })},
+	{"domain", "", "a host name, such as gateway.example.com", matching(`([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,63}`, func(o *options) *string { return &o.domain })},
+	{"certificateArn", "", "the ARN of a certificate of ACM in us-east-1, which is where CloudFront looks", matching(`arn:aws:acm:us-east-1:\d{12}:certificate/[A-Za-z0-9-]+`, func(o *options) *string { return &o.certificate })},
+	{"egressAllow", "", "a comma list of CIDRs, addresses and host:port pairs, of 1,000 characters at most", setEgress},
+	{"trustedCustomHosts", "", "a comma list of host names, *.domain, addresses and host:port pairs, of 1,000 characters at most", setTrusted},
+	{"blockInlineConfig", "false", "true or false", oneOf(func(o *options) *string { return &o.blockInline }, "true", "false")},
+	{"awsServiceRole", "off", "off, or a comma list of bedrock and ARNs of roles (arn:aws:iam::123456789012:role/name)", setServiceRole},
+	{"logLevel", "info", "debug, info, warn or error", oneOf(func(o *options) *string { return &o.logLevel }, "debug", "info", "warn", "error")},
+	{"reservedConcurrency", "", "a comma list of function=number (1 to 10000); administration= and workers= stand for each function of theirs", setReserved},
+	{"shift", "canary", "canary (10 % for 5 minutes), linear (10 % more each minute) or off", oneOf(func(o *options) *string { return &o.shift }, "canary", "linear", "off")},
+	{"deletionProtection", "off", "on or off", oneOf(func(o *options) *string { return &o.protect }, "on", "off")},
+	{"tablePrefix", "", "1 to 40 of a-z, 0-9, - and _, ending with -", matching(`[a-z0-9_-]{0,39}-`, func(o *options) *string { return &o.tablePrefix })},
+}
+
+// optionsOf reads the context. All that is wrong with it is said together.
+func optionsOf(app awscdk.App) (options, error) {
+	given, _ := app.Node().GetAllContext(nil).(map[string]any)
+	return parseContext(given)
+}
+
+func parseContext(given map[string]any) (options, error) {
+	o := options{}
+	var errs []error
+	known := map[string]bool{}
+	for _, c := range contextValues {
+		known[c.name] = true
+		v, err := contextText(given[c.name])
+		if v == "" {
+			v = c.otherwise
+		}
+		if err != nil || v != "" && !c.set(&o, v) {
+			errs = append(errs, fmt.Errorf("context %s=%s: must be %s", c.name, shownContext(given[c.name]), c.allowed))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		if !known[name] && ownContext.MatchString(name) {
+			errs = append(errs, fmt.Errorf("context %s: there is no such value; there are %s", name, strings.Join(slices.Sorted(maps.Keys(known)), ", ")))
+		}
+	}
+	if len(errs) == 0 {
+		errs = append(errs, o.check())
+	}
+	return o, errors.Join(errs...)
+}
+
+// ownContext matches names that can only be meant for this app: those of the CDK
+// have other characters in them.
+var ownContext = regexp.MustCompile(`^[A-Za-z]+$`)
+
+// contextText is a value as the command line would give it: cdk.json may hold
+// numbers and booleans.
+func contextText(v any) (string, error) {
+	switch v := v.(type) {
+	case nil:
+		return "", nil
+	case string:
+		return strings.TrimSpace(v), nil
+	case bool, float64:
+		return fmt.Sprint(v), nil
+	}
+	return "", errors.New("no text")
+}
+
+// shownContext is a value as a refusal repeats it: shortened.
+func shownContext(v any) string {
+	text, err := contextText(v)
+	if err != nil {
+		raw, _ := json.Marshal(v) // it came from JSON
+		text = string(raw)
+	}
+	if len(text) > 80 {
+		text = text[:80] + "..."
+	}
+	return text
+}
+
+func oneOf(to func(*options) *string, values ...string) func(*options, string) bool {
+	return func(o *options, v string) bool {
+		*to(o) = v
+		return slices.Contains(values, v)
+	}
+}
+
+func matching(pattern string, to func(*options) *string) func(*options, string) bool {
+	whole := regexp.MustCompile(`^(?:` + pattern + `)$`)
+	return func(o *options, v string) bool {
+		*to(o) = v
+		return whole.MatchString(v)
+	}
+}
+
+func days(to func(*options) *string) func(*options, string) bool {
+	return func(o *options, v string) bool {
+		*to(o) = v
+		n, err := strconv.Atoi(v)
+		return err == nil && n >= 0 && n <= 36500
+	}
+}
+
+func setBudget(o *options, v string) bool {
+	n, err := strconv.ParseFloat(v, 64)
+	o.budget = n
+	return err == nil && (n == 0 || n >= 1 && n <= 1e9)
+}
+
+func setRegion(o *options, v string) bool {
+	o.region = v
+	partition := regioninfo.RegionInfo_Get(&v).Partition()
+	for _, r := range *regioninfo.RegionInfo_Regions() {
+		if *r.Name() == v {
+			return partition != nil && *partition == "aws"
+		}
+	}
+	return false
+}
+
+// maxList is the most characters of a list: a function's variables have 4 KB.
+const maxList = 1000
+
+func setEgress(o *options, v string) bool {
+	o.egressAllow = v
+	_, err := egress.ParseAllow(v)
+	return err == nil && len(v) <= maxList
+}
+
+func setTrusted(o *options, v string) bool {
+	o.trustedHosts = v
+	_, err := egress.ParseTrusted(v)
+	return err == nil && len(v) <= maxList
+}
+
+var roleARN = regexp.MustCompile(`^arn:aws:iam::\d{12}:role/[\w+=,.@/-]{1,576}$`)
+
+func setServiceRole(o *options, v string) bool {
+	if v == "off" {
+		return true
+	}
+	for part := range strings.SplitSeq(v, ",") {
+		switch part = strings.TrimSpace(part); {
+		case part == "bedrock":
+			o.bedrock = true
+		case roleARN.MatchString(part):
+			o.lentRoles = append(o.lentRoles, part)
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// workerNames are the functions that no caller waits for.
+var workerNames = []string{"usage", "audit", "repair", "requeue", "batchruns"}
+
+func setReserved(o *options, v string) bool {
+	o.reserved = map[string]float64{}
+	families, places := placement.Families()
+	for part := range strings.SplitSeq(v, ",") {
+		name, number, _ := strings.Cut(strings.TrimSpace(part), "=")
+		n, err := strconv.Atoi(number)
+		if err != nil || n < 1 || n > 10000 {
+			return false
+		}
+		var of []string
+		switch {
+		case name == "workers":
+			of = workerNames
+		case name == "administration":
+			of = slices.DeleteFunc(slices.Clone(families), func(f string) bool { return places[f] != placement.Buffered })
+		case slices.Contains(families, name), slices.Contains(workerNames, name):
+			of = []string{name}
+		default:
+			return false
+		}
+		for _, f := range of {
+			if _, twice := o.reserved[f]; !twice || len(of) == 1 {
+				o.reserved[f] = float64(n)
+			}
+		}
+	}
+	return true
+}

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+// fine are values that are allowed, and wrong ones that are not, by name.
+var fine = map[string][]any{
+	"name": {"ai", "gateway-2"}, "region": {"eu-west-1", "us-east-1", "ap-southeast-4"}, "chat": {"lambda"}, "container": {"on", "ha", "off"},
+	"firewall": {"on", "off"}, "dashboard": {"on", "off"}, "monthlyBudget": {"0", "1", "2.5", 250.0}, "dist": {}, "alarmTopicArn": {"arn:aws:sns:us-east-1:123456789012:alarms"},
+	"bodyRetentionDays": {"0", "90", 90.0}, "recordRetentionDays": {"0", "36500", 400.0}, "vectorBucket": {"vectors-1"},
+	"egressAllow": {"10.0.0.0/8", "10.1.2.3, models.internal:8443"}, "trustedCustomHosts": {"models.internal", "*.lab.example.com,10.0.0.1"},
+	"blockInlineConfig": {"true", "false", true, false}, "logLevel": {"debug", "info", "warn", "error"},
+	"awsServiceRole":      {"off", "bedrock", "arn:aws:iam::123456789012:role/a/b", "bedrock, arn:aws:iam::123456789012:role/models"},
+	"reservedConcurrency": {"usage=5", "administration=10,analytics=2", "workers=1,repair=3"},
+	"shift":               {"canary", "linear", "off"}, "deletionProtection": {"on", "off"}, "tablePrefix": {"gateway-", "a_b-"},
+	"domain": {}, "certificateArn": {}, // together, below
+}
+
+var wrong = map[string][]any{
+	"name":   {"Gateway", "g", "1gateway", "gateway-", "a b", strings.Repeat("a", 31), "gate/way", []any{"gateway"}},
+	"region": {"eu-west-9", "europe", "us-east-1a", "cn-north-1", "us-gov-west-1", "US-EAST-1"}, "chat": {"both", true}, "container": {"maybe", "ON", true},
+	"firewall": {"yes"}, "dashboard": {"yes"}, "monthlyBudget": {"-1", "a lot", "0.5", "NaN", "1e12", "inf"}, "dist": {}, "alarmTopicArn": {"alarms", "arn:aws:sns:us-east-1:1:alarms", "arn:aws:sqs:us-east-1:123456789012:alarms"},
+	"bodyRetentionDays": {"-1", "ninety", "1.5", 1.5, "36501"}, "recordRetentionDays": {"-1", "x", "36501"}, "vectorBucket": {"Vectors", "v", "a.b"},
+	"egressAllow": {"10.0.0.0/40", "https://models.internal", strings.Repeat("10.0.0.0/8,", 100)}, "trustedCustomHosts": {"https://a", "*", strings.Repeat("a.internal,", 100)},
+	"blockInlineConfig": {"yes", "1", 1.0}, "logLevel": {"trace", "INFO"},
+	"awsServiceRole":      {"on", "true", "bedrock,s3", "arn:aws:iam::123456789012:user/a", "arn:aws:iam::12:role/a"},
+	"reservedConcurrency": {"5", "usage", "usage=0", "usage=-1", "usage=x", "nobody=5", "usage=5,", "usage=10001"},
+	"shift":               {"on", "canary10"}, "deletionProtection": {"true"}, "tablePrefix": {"Gateway-", "gateway", strings.Repeat("a", 40) + "-"},
+	"domain":         {"https://gateway.example.com", "gateway", "gateway.example.com/v1", "*.example.com"},
+	"certificateArn": {"arn:aws:acm:eu-west-1:123456789012:certificate/1", "certificate/1"},
+}
+
+func TestContextIsChecked(t *testing.T) {
+	dist := fakeDist(t)
+	for _, c := range contextValues {
+		if _, ok := fine[c.name]; !ok {
+			t.Errorf("%s is not tried", c.name)
+		}
+		for _, v := range fine[c.name] {
+			if _, err := parseContext(map[string]any{"dist": dist, c.name: v}); err != nil {
+				t.Errorf("%s=%v is allowed: %v", c.name, v, err)
+			}
+		}
+		for _, v := range wrong[c.name] {
+			_, err := parseContext(map[string]any{"dist": dist, c.name: v})
+			if err == nil || !strings.HasPrefix(err.Error(), "context "+c.name+"=") || !strings.Contains(err.Error(), "must be "+c.allowed) || len(err.Error()) > 500 {
+				t.Errorf("%s=%v: %v", c.name, v, err)
+			}
+		}
+	}
+	if len(wrong) != len(contextValues) || len(fine) != len(contextValues) {
+		t.Error("a value is tried that does not exist")
+	}
+}
+
+func TestContextIsCheckedTogether(t *testing.T) {
+	dist := fakeDist(t)
+	_, err := parseContext(map[string]any{"dist": dist, "chat": "both", "container": "maybe", "contaner": "off", "region": "moon", "@aws-cdk/core:x": true, "cli-telemetry": false, "availability-zones:account=1": []any{}})
+	if err == nil {
+		t.Fatal("nothing was said")
+	}
+	for _, want := range []string{"context chat=both: must be lambda or container", "context container=maybe", "context region=moon", "context contaner: there is no such value; there are alarmTopicArn,"} {
+		if strings.Count(err.Error(), want) != 1 {
+			t.Errorf("%q is not said once: %v", want, err)
+		}
+	}
+	if n := strings.Count(err.Error(), "\n"); n != 3 {
+		t.Errorf("%d lines: %v", n+1, err)
+	}
+	const certificate = "arn:aws:acm:us-east-1:123456789012:certificate/1"
+	for name, c := range map[string]struct {
+		context map[string]any
+		says    string // "": it is allowed
+	}{
+		"chat needs a container":      {map[string]any{"chat": "container"}, "needs container=on or ha"},
+		"chat with one":               {map[string]any{"chat": "container", "container": "ha"}, ""},
+		"domain alone":                {map[string]any{"domain": "gateway.example.com"}, "set both or neither"},
+		"certificate alone":           {map[string]any{"certificateArn": certificate}, "set both or neither"},
+		"domain and certificate":      {map[string]any{"domain": "gateway.example.com", "certificateArn": certificate}, ""},
+		"alarms elsewhere":            {map[string]any{"region": "eu-west-1", "alarmTopicArn": "arn:aws:sns:us-east-1:123456789012:alarms"}, "the topic must be in eu-west-1"},
+		"alarms in the region":        {map[string]any{"region": "eu-west-1", "alarmTopicArn": "arn:aws:sns:eu-west-1:123456789012:alarms"}, ""},
+		"bodies longer than records":  {map[string]any{"bodyRetentionDays": "90", "recordRetentionDays": "30"}, "at most recordRetentionDays=30"},
+		"bodies for ever":             {map[string]any{"bodyRetentionDays": "0", "recordRetentionDays": "30"}, "at most recordRetentionDays=30"},
+		"everything for ever":         {map[string]any{"bodyRetentionDays": "0", "recordRetentionDays": "0"}, ""},
+		"no functions":                {map[string]any{"dist": t.TempDir()}, "run scripts/lambdas.sh"},
+		"no functions and no contain": {map[string]any{"dist": t.TempDir(), "chat": "container"}, "needs container=on or ha"},
+	} {
+		if _, ok := c.context["dist"]; !ok {
+			c.context["dist"] = dist
+		}
+		_, err := parseContext(c.context)
+		if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestEveryContextValueIsInTheReadme keeps its table whole.
+func TestEveryContextValueIsInTheReadme(t *testing.T) {
+	t.Parallel()
+	raw, err := os.ReadFile("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range contextValues {
+		if c.name != "dist" && !strings.Contains(string(raw), "\n| `"+c.name+"`") && !strings.Contains(string(raw), ", `"+c.name+"` |") {
+			t.Errorf("%s has no row", c.name)
+		}
+	}
+}

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
+	"github.com/aws/jsii-runtime-go"
+)
+
+// What context values say to the processes themselves.
+
+// outward are variables of processes that look at addresses or call them.
+func (o *options) outward() map[string]*string {
+	env := map[string]*string{}
+	set := func(name, v string) {
+		if v != "" {
+			env[name] = jsii.String(v)
+		}
+	}
+	set("GATEWAY_EGRESS_ALLOW", o.egressAllow)
+	set("TRUSTED_CUSTOM_HOSTS", o.trustedHosts)
+	if o.blockInline == "true" {
+		set("BLOCK_INLINE_CONFIG", "true")
+	}
+	return env
+}
+
+// lends tells whether saved providers may use the process's own credentials.
+func (o *options) lends() bool { return o.bedrock || len(o.lentRoles) > 0 }
+
+// lend gives a process that calls providers what its own credentials are lent for.
+func (o *options) lend(stack awscdk.Stack, env map[string]*string, add func(awsiam.PolicyStatement)) {
+	if !o.lends() {
+		return
+	}
+	env["GATEWAY_AWS_SERVICE_ROLE"] = jsii.String("true")
+	if o.bedrock {
+		any := func(resource, account string) *string {
+			return stack.FormatArn(&awscdk.ArnComponents{Service: jsii.String("bedrock"), Region: jsii.String("*"), Account: jsii.String(account), Resource: jsii.String(resource), ResourceName: jsii.String("*")})
+		}
+		own := *stack.Account()
+		add(awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{
+			Actions:   jsii.Strings("bedrock:InvokeModel", "bedrock:InvokeModelWithResponseStream", "bedrock:CountTokens"),
+			Resources: &[]*string{any("foundation-model", ""), any("inference-profile", own), any("application-inference-profile", own)},
+		}))
+	}
+	if len(o.lentRoles) > 0 {
+		add(awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{Actions: jsii.Strings("sts:AssumeRole"), Resources: jsii.Strings(o.lentRoles...)}))
+	}
+}
+
+// applicationLogLevel is the level below which Lambda drops lines.
+func (o *options) applicationLogLevel() awslambda.ApplicationLogLevel {
+	return map[string]awslambda.ApplicationLogLevel{
+		"debug": awslambda.ApplicationLogLevel_DEBUG, "info": awslambda.ApplicationLogLevel_INFO,
+		"warn": awslambda.ApplicationLogLevel_WARN, "error": awslambda.ApplicationLogLevel_ERROR,
+	}[o.logLevel]
+}
