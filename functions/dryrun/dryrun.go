@@ -2,7 +2,10 @@
 // would be called with what, at what price, within which limits. Nothing is sent.
 package dryrun
 
-import "gateway/shared/relay"
+import (
+	"gateway/shared/relay"
+	"gateway/shared/relay/rehearsal"
+)
 
 // Routes are the family's routes; of are the data plane's, which can be rehearsed.
 func Routes(of []relay.Route) []relay.Route {
@@ -10,6 +13,6 @@ func Routes(of []relay.Route) []relay.Route {
 		Method: "POST", Path: "/configs/dry-run", Endpoint: "configDryRun", Shape: relay.Unified,
 		Scope: "configs.read", OrScopes: []string{"completions.write"},
 		NoModel: true, Free: true, NoOutput: true, DryRun: of,
-		Check: func(body []byte) error { _, err := relay.ReadRehearsal(body); return err },
+		Check: func(body []byte) error { _, err := rehearsal.Read(body); return err },
 	}}
 }

@@ -1,6 +1,7 @@
-package relay
+package rehearsal
 
 import (
+	"context"
 	"encoding/json"
 
 	"gateway/shared/fault"
@@ -8,26 +9,26 @@ import (
 	"gateway/shared/route"
 )
 
-// rehearsed is the answer of a dry run.
-type rehearsed struct {
+// Answer is the answer of a dry run.
+type Answer struct {
 	Object   string            `json:"object"`
 	Endpoint string            `json:"endpoint"`
-	Config   *rehearsedConfig  `json:"config"`
-	Targets  []rehearsedTarget `json:"targets"`
-	Limits   []rehearsedLimit  `json:"limits"` // of the key and the workspace
+	Config   *Config           `json:"config"`
+	Targets  []Target          `json:"targets"`
+	Limits   []Limit           `json:"limits"` // of the key and the workspace
 	Decision rehearsedDecision `json:"decision"`
-	Error    *rehearsedError   `json:"error"` // why the request would be refused whatever the targets do
+	Error    *Error            `json:"error"` // why the request would be refused whatever the targets do
 	Sent     bool              `json:"sent"`
 }
 
-type rehearsedConfig struct {
+type Config struct {
 	ID      string `json:"id"`
 	Slug    string `json:"slug"`
 	Version int64  `json:"version"`
 	Mode    string `json:"mode"`
 }
 
-type rehearsedTarget struct {
+type Target struct {
 	Path       string            `json:"path"`
 	Provider   string            `json:"provider"`
 	Slug       *string           `json:"slug"`
@@ -37,42 +38,42 @@ type rehearsedTarget struct {
 	Headers    map[string]string `json:"headers,omitempty"` // secrets masked
 	Body       json.RawMessage   `json:"body,omitempty"`
 	Stream     bool              `json:"stream"`
-	PriceBound *rehearsedBound   `json:"price_bound,omitempty"`
-	Losses     []rehearsedLoss   `json:"losses"`
-	Limits     []rehearsedLimit  `json:"limits"`
+	PriceBound *Bound            `json:"price_bound,omitempty"`
+	Losses     []Loss            `json:"losses"`
+	Limits     []Limit           `json:"limits"`
 	Guardrails []string          `json:"guardrails"`
-	Cache      *rehearsedCache   `json:"cache"`
+	Cache      *Cache            `json:"cache"`
 	Retries    int               `json:"retries"`
 	TimeoutMS  int64             `json:"timeout_ms"`
 	Answered   bool              `json:"answered_here"` // the gateway answers for the provider
-	Error      *rehearsedError   `json:"error"`
+	Error      *Error            `json:"error"`
 	Assumed    int               `json:"assumed_status"`
 }
 
-type rehearsedBound struct {
+type Bound struct {
 	Cents  float64 `json:"cents"`
 	Tokens int64   `json:"tokens"`
 	Priced bool    `json:"priced"`
 }
 
-type rehearsedLoss struct {
+type Loss struct {
 	Path   string `json:"path"`
 	Reason string `json:"reason"`
 }
 
-type rehearsedCache struct {
+type Cache struct {
 	Mode   string `json:"mode"`
 	MaxAge int64  `json:"max_age"`
 }
 
-type rehearsedLimit struct {
+type Limit struct {
 	Kind    string               `json:"kind"`
 	Name    string               `json:"name"`
 	Rates   []ledger.RateLimit   `json:"rate_limits"`
 	Budgets []ledger.BudgetState `json:"usage_limits"`
 }
 
-type rehearsedError struct {
+type Error struct {
 	Status  int    `json:"status"`
 	Code    string `json:"code"`
 	Field   string `json:"field,omitempty"`
@@ -102,12 +103,12 @@ func orNull(s string) any {
 	return s
 }
 
-func noDecision() rehearsedDecision {
+func NoDecision() rehearsedDecision {
 	return rehearsedDecision{Draws: []map[string]any{}, Matches: []map[string]any{}, Breakers: []map[string]any{}, Skips: []map[string]any{}}
 }
 
-func decisionOf(w *route.Walk) rehearsedDecision {
-	d := noDecision()
+func DecisionOf(w *route.Walk) rehearsedDecision {
+	d := NoDecision()
 	for _, v := range w.Draws(nil) {
 		d.Draws = append(d.Draws, map[string]any{"path": v.Path, "number": float64(v.Number) / (1 << 32), "chosen": v.Chosen, "sticky": orNull(v.Sticky)})
 	}
@@ -123,11 +124,27 @@ func decisionOf(w *route.Walk) rehearsedDecision {
 	return d
 }
 
-func told(err error) *rehearsedError {
+func Told(err error) *Error {
 	f := fault.From(err)
-	out := &rehearsedError{Status: f.Status(), Code: string(f.Code), Field: f.Field, Message: f.Message}
+	out := &Error{Status: f.Status(), Code: string(f.Code), Field: f.Field, Message: f.Message}
 	for _, d := range f.Details {
 		out.Errors = append(out.Errors, rehearsedDetail{d.Field, d.Message})
 	}
 	return out
+}
+
+// Limits shows limits and where their budgets stand.
+func Limits(ctx context.Context, from *ledger.Ledger, subjects ...*ledger.Subject) ([]Limit, error) {
+	out := []Limit{}
+	for _, s := range subjects {
+		if s == nil || len(s.Rates)+len(s.Budgets) == 0 {
+			continue
+		}
+		budgets, err := from.State(ctx, s)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, Limit{Kind: s.Kind, Name: s.Label, Rates: orEmpty(s.Rates), Budgets: orEmpty(budgets)})
+	}
+	return out, nil
 }

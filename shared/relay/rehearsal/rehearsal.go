@@ -1,0 +1,119 @@
+package rehearsal
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+
+	"gateway/shared/fault"
+	"gateway/shared/relay/asked"
+	"gateway/shared/relay/routes"
+)
+
+// Request is a request that is to be walked through without sending anything:
+// the body of a dry run.
+type Request struct {
+	// Config is a config in JSON, or the id or slug of a saved one; absent: what
+	// the key and the workspace have as default.
+	Config  json.RawMessage   `json:"config"`
+	Method  string            `json:"method"` // POST when empty
+	Path    string            `json:"path"`   // below the base URL
+	Headers map[string]string `json:"headers"`
+	Body    json.RawMessage   `json:"body"`
+	// Assume are the statuses that the targets are taken to answer with, in the
+	// order in which they are called; 200 for those beyond it.
+	Assume []int `json:"assume"`
+}
+
+// MaxTargets bounds the targets of one answer.
+const MaxTargets = 100
+
+// Read reads and checks the body of a dry run.
+func Read(body []byte) (*Request, error) {
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.DisallowUnknownFields()
+	q := &Request{Method: http.MethodPost}
+	if err := d.Decode(q); err != nil {
+		return nil, fault.New(fault.InvalidRequest, "body", "must be an object of config, method, path, headers, body and assume, each of its own type")
+	}
+	switch {
+	case !strings.HasPrefix(q.Path, "/") || strings.ContainsAny(q.Path, " ?#\t\r\n") || len(q.Path) > 2048:
+		return nil, fault.Invalid("path", "must be a path below the base URL, such as /chat/completions")
+	case !slices.Contains([]string{"POST", "GET", "PUT", "DELETE"}, q.Method):
+		return nil, fault.Invalid("method", "must be POST, GET, PUT or DELETE")
+	case len(q.Assume) > MaxTargets:
+		return nil, fault.Invalid("assume", "must have at most %d statuses", MaxTargets)
+	case len(q.Headers) > 100:
+		return nil, fault.Invalid("headers", "must have at most 100 members")
+	}
+	for _, status := range q.Assume {
+		if status < 200 || status > 599 {
+			return nil, fault.Invalid("assume", "must hold statuses from 200 to 599")
+		}
+	}
+	for name, value := range q.Headers {
+		if !headerText(name) || strings.ContainsAny(value, "\r\n\x00") {
+			return nil, fault.Invalid("headers", "must hold names and values of headers")
+		}
+	}
+	return q, nil
+}
+
+func headerText(s string) bool {
+	return s != "" && !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r >= 0x7f || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r) })
+}
+
+// Brings tells whether a config comes with the dry run itself.
+func (q *Request) Brings() bool {
+	config := bytes.TrimSpace(q.Config)
+	return len(config) > 0 && string(config) != "null"
+}
+
+// Imagined makes the request that is walked through: the caller's own, with the
+// headers of the dry run.
+func (q *Request) Imagined(ctx context.Context) (*http.Request, error) {
+	req, err := http.NewRequestWithContext(ctx, q.Method, "http://gateway"+routes.BasePath+q.Path, bytes.NewReader(q.Body))
+	if err != nil {
+		return nil, fault.Invalid("path", "must be a path below the base URL, such as /chat/completions")
+	}
+	for name, value := range q.Headers {
+		req.Header.Set(name, value)
+	}
+	if len(q.Body) > 0 {
+		req.Header.Set("Content-Type", "application/json")
+	} else {
+		req.Body, req.ContentLength = http.NoBody, 0
+	}
+	if q.Brings() {
+		config := bytes.TrimSpace(q.Config)
+		text := string(config)
+		if config[0] == '"' {
+			if json.Unmarshal(config, &text) != nil {
+				return nil, fault.Invalid("config", "must be a config, or the id or slug of a saved one")
+			}
+		}
+		req.Header[asked.Config] = []string{text}
+	}
+	return req, nil
+}
+
+// orEmpty shows no entries as an empty list.
+func orEmpty[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}
+
+// Unsent is the answer that nobody gets.
+type Unsent struct{}
+
+func (Unsent) Header() http.Header { return http.Header{} }
+
+func (Unsent) Write(p []byte) (int, error) { return io.Discard.Write(p) }
+
+func (Unsent) WriteHeader(int) {}
