@@ -16,6 +16,7 @@ import (
 	"gateway/shared/relay/pooled"
 	"gateway/shared/relay/routes"
 	"gateway/shared/relay/tail"
+	"gateway/shared/relay/turn"
 )
 
 // Bounds of what is read of a provider's answer, in bytes.
@@ -43,14 +44,11 @@ type answer struct {
 	// held is the beginning of a stream, read to learn whether it starts with
 	// an error.
 	held   []byte
-	opened bool // its first byte was seen
 	whole  bool // its body was read and stands in the call
 	ended  bool // the stream ended within held
 	broken error
 	failed http.Header // of the response that became a refusal
-	filter chat.StreamFilter
-	turn   *turn // translation of the stream
-	gather *gathering
+	stream turn.Stream
 	cached *cachedAnswer // instead of a response: an answer that was kept
 }
 
@@ -101,7 +99,7 @@ func (s *sender) send(a *answer) error {
 		return s.sendPassed(a.resp)
 	case s.Filtered():
 		return s.sendHeld(a.resp)
-	case a.filter != nil || a.turn != nil:
+	case a.stream.Is():
 		return s.sendStream(a)
 	}
 	return s.sendPlain(a)

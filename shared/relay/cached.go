@@ -15,6 +15,7 @@ import (
 	"gateway/shared/relay/asked"
 	"gateway/shared/relay/pooled"
 	"gateway/shared/relay/routes"
+	"gateway/shared/relay/turn"
 	"gateway/shared/route"
 	"gateway/shared/wire"
 )
@@ -217,13 +218,7 @@ func (s *sender) sendCached(a *cachedAnswer) error {
 func (ca *answerCache) replayed(r *chat.Response) []byte {
 	o := ca.options()
 	o.Request = ca.LegacyOnly()
-	enc := ca.Route.Client.NewStreamEncoder(o)
-	var out []byte
-	_ = r.Replay(func(d *chat.Delta) error {
-		out = enc.Append(out, d)
-		return nil
-	})
-	return enc.Finish(out)
+	return turn.Replay(r, ca.Route.Client.NewStreamEncoder(o))
 }
 
 // keepAnswer keeps a whole answer in the client's shape before its last byte goes
@@ -262,91 +257,33 @@ func (ca *answerCache) whole(out []byte) bool {
 	return err == nil
 }
 
-// gathering puts a stream together to the JSON answer that is kept.
-type gathering struct {
-	// Of a stream that is passed on as it is; nil where a turn gives its deltas.
-	parser  chat.EventParser
-	dec     chat.StreamDecoder
-	onEvent func(name string, data []byte) error
-	onDelta func(*chat.Delta) error
-
-	into   chat.Collector
-	size   int
-	hidden bool // only the text of the hidden tool counts
-	beside bool // there was other text
-	told   bool // the hidden tool has spoken
-	lost   bool // the answer cannot be kept
-}
-
 // gather begins to put a stream together where it is to be kept.
 func (ca *answerCache) gather(a *answer) {
 	if ca.caching == nil {
 		return
 	}
-	g := &gathering{}
-	if a.turn != nil {
-		g.hidden = ca.Decoded != nil && ca.Decoded.HiddenAnswer
-		a.turn.gather = g
+	if a.stream.Translated() {
+		a.stream.Gather(cache.MaxBody, ca.Decoded != nil && ca.Decoded.HiddenAnswer, nil)
 		return
 	}
-	g.dec = ca.Route.Client.NewStreamDecoder(&ca.To.Traits)
-	g.parser = new(wire.SSEParser)
-	if framed, ok := g.dec.(chat.Framed); ok {
-		g.parser = framed.Parser()
-	}
-	g.onDelta = func(d *chat.Delta) error { g.add(d); return nil }
-	g.onEvent = func(name string, data []byte) error { return g.dec.Event(name, data, g.onDelta) }
-	a.gather = g
-}
-
-// feed reads what arrived of a stream that is passed on.
-func (g *gathering) feed(in []byte) {
-	if !g.lost && g.parser.Feed(in, g.onEvent) != nil {
-		g.lost = true
-	}
-}
-
-// add takes one delta.
-func (g *gathering) add(d *chat.Delta) {
-	if g.lost {
-		return
-	}
-	if d.Kind == chat.DeltaText && g.hidden {
-		if !d.Answer {
-			g.beside = true
-			return
-		}
-		g.told = true
-	}
-	g.size += len(d.JSON)
-	if g.size > cache.MaxBody || len(d.Logprobs) > 0 {
-		g.lost, g.into = true, chat.Collector{} // too large, or a part that is not put together
-		return
-	}
-	g.into.Add(d)
+	a.stream.Gather(cache.MaxBody, false, ca.Route.Client.NewStreamDecoder(&ca.To.Traits))
 }
 
 // keepStream keeps a stream that has come whole.
 func (ca *answerCache) keepStream(a *answer) {
-	g := a.gather
-	if a.turn != nil {
-		g = a.turn.gather
-	}
-	if g == nil || ca.caching == nil {
+	if ca.caching == nil {
 		return
 	}
-	if g.dec != nil && !g.lost {
-		g.lost = g.parser.End(g.onEvent) != nil || g.dec.End() != nil
-	}
-	if g.lost || g.hidden && g.beside && !g.told {
+	whole := a.stream.Gathered()
+	if whole == nil {
 		return
 	}
 	o := ca.options()
-	if a.turn == nil {
+	if !a.stream.Translated() {
 		o.Request = ca.LegacyOnly()
 	}
 	enc := pooled.New()
 	defer enc.Free()
-	enc.B = ca.Route.Client.EncodeResponse(enc.B, g.into.Response(), o)
+	enc.B = ca.Route.Client.EncodeResponse(enc.B, whole, o)
 	ca.keepAnswer(enc.B)
 }

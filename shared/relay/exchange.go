@@ -16,6 +16,7 @@ import (
 	"gateway/shared/relay/inbound"
 	"gateway/shared/relay/pooled"
 	"gateway/shared/relay/routes"
+	"gateway/shared/relay/turn"
 	"gateway/shared/usage"
 )
 
@@ -110,22 +111,21 @@ func (st *streams) startStream(resp *http.Response) answer {
 		return refusal(unreadableAnswer(err))
 	}
 	if st.SameDialect() {
-		a.filter = st.Route.Client.NewStreamFilter(&chat.FilterOptions{Strict: st.Strict(), IncludeUsage: st.WantUsage, Injected: st.injected})
+		a.stream = turn.Pass(st.Route.Client.NewStreamFilter(&chat.FilterOptions{Strict: st.Strict(), IncludeUsage: st.WantUsage, Injected: st.injected}))
 	} else {
-		st.startTurn(a, chat.Promised(st.Decoded, st.To.Dialect.NewStreamDecoder(&st.To.Traits)), st.options())
+		a.stream = st.translate(chat.Promised(st.Decoded, st.To.Dialect.NewStreamDecoder(&st.To.Traits)), st.options())
 	}
 	st.gather(a)
 	st.open(a)
 	return *a
 }
 
-// startTurn begins to translate what dec reads for the client.
-func (st *streams) startTurn(a *answer, dec chat.StreamDecoder, o *chat.Options) {
-	a.turn = newTurn(dec, st.Route.Client, o, &st.Loss)
+// translate begins to translate what dec reads for the client.
+func (st *streams) translate(dec chat.StreamDecoder, o *chat.Options) turn.Stream {
 	if st.turnBuf == nil {
 		st.turnBuf = pooled.For(2 * streamChunk)
 	}
-	a.turn.out = st.turnBuf.B
+	return turn.Translate(dec, st.Route.Client, o, &st.Loss, st.turnBuf.B)
 }
 
 // providerRefused reads a provider's error answer.

@@ -1,13 +1,11 @@
 package relay
 
 import (
-	"bytes"
-
 	"gateway/shared/chat"
 	"gateway/shared/dialect/upstream"
 	"gateway/shared/fault"
 	"gateway/shared/relay/mask"
-	"gateway/shared/wire"
+	"gateway/shared/relay/turn"
 )
 
 // Some hosts answer the other way than they were asked: whole where a stream was
@@ -16,45 +14,26 @@ import (
 
 // pass gives the next bytes of an answer to whatever handles the stream.
 func (st *streams) pass(a *answer, in []byte) ([]byte, error) {
-	if !a.opened {
-		if first := bytes.TrimLeft(in, " \t\r\n"); len(first) > 0 {
-			a.opened = true
-			if first[0] == '{' && a.readsEvents() {
-				st.takeWhole(a)
-			}
-		}
+	if a.stream.ComesWhole(in) {
+		st.takeWhole(a)
 	}
-	out, err := a.pass(in)
+	out, err := a.stream.Feed(in)
 	if err == nil {
-		err = st.backlog.came(st.Ctx, st.Lease, len(in), len(out))
+		err = st.backlog.Came(st.Ctx, st.Lease, len(in), len(out))
 	}
 	return out, err
-}
-
-// readsEvents tells whether server-sent events are expected, none of which can
-// begin like an object.
-func (a *answer) readsEvents() bool {
-	if a.turn == nil {
-		return true
-	}
-	switch a.turn.parser.(type) {
-	case *wire.SSEParser, *upstream.Events:
-		return true
-	}
-	return false
 }
 
 // takeWhole makes a an answer that comes whole and is replayed as a stream.
 func (st *streams) takeWhole(a *answer) {
 	dec := upstream.NewWhole(st.To.Dialect, &st.To.Traits)
 	o := st.options()
-	if a.turn != nil {
+	if a.stream.Translated() {
 		dec = chat.Promised(st.Decoded, dec)
 	} else {
 		o.Request = st.LegacyOnly()
 	}
-	a.filter, a.gather = nil, nil
-	st.startTurn(a, dec, o)
+	a.stream.Instead(st.translate(dec, o))
 	st.gather(a)
 }
 
@@ -64,8 +43,7 @@ func (me *meters) cameAsEvents(body []byte) bool {
 	if me.Route.Client == nil || me.To.Dialect == nil {
 		return false
 	}
-	body = bytes.TrimLeft(body, " \t\r\n")
-	return bytes.HasPrefix(body, []byte("data:")) || bytes.HasPrefix(body, []byte("event:")) || bytes.HasPrefix(body, []byte(":"))
+	return turn.IsEvents(body)
 }
 
 // decodeWhole reads an answer of the provider's dialect: a plain one, or a stream
@@ -78,23 +56,7 @@ func (me *meters) decodeWhole(body []byte) (*chat.Response, chat.Meter, []chat.S
 		}
 		return r, r.Meter(), r.Signed(), nil
 	}
-	dec := me.To.Dialect.NewStreamDecoder(&me.To.Traits)
-	parser := chat.EventParser(new(wire.SSEParser))
-	if framed, ok := dec.(chat.Framed); ok {
-		parser = framed.Parser()
-	}
-	var into chat.Collector
-	onDelta := func(d *chat.Delta) error { into.Add(d); return nil }
-	onEvent := func(name string, data []byte) error { return dec.Event(name, data, onDelta) }
-	err := parser.Feed(body, onEvent)
-	if err == nil {
-		err = parser.End(onEvent)
-	}
-	if err == nil {
-		err = dec.End()
-	}
-	m := dec.Meter()
-	return into.Response(), m, dec.Signed(), err
+	return turn.Collect(me.To.Dialect.NewStreamDecoder(&me.To.Traits), body)
 }
 
 // eventsBroke answers for a stream that nobody asked for and that cannot be put

@@ -16,6 +16,7 @@ import (
 	"gateway/shared/relay/patience"
 	"gateway/shared/relay/pooled"
 	"gateway/shared/relay/routes"
+	"gateway/shared/relay/turn"
 	"gateway/shared/usage"
 )
 
@@ -165,7 +166,7 @@ type streams struct {
 	*requests
 	heldBuf *pooled.Buffer // beginning of a stream
 	turnBuf *pooled.Buffer // translation of a stream
-	backlog backlog        // of the stream that is read
+	backlog turn.Backlog   // of the stream that is read
 }
 
 // plains read an answer that comes whole.

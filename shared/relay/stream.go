@@ -7,7 +7,6 @@ import (
 	"gateway/shared/fault"
 	"gateway/shared/relay/mask"
 	"gateway/shared/relay/pooled"
-	"gateway/shared/wire"
 )
 
 // maxHeld bounds the bytes held before the first content.
@@ -15,84 +14,6 @@ const maxHeld = 256 << 10
 
 // streamChunk is how much of a stream is read at once.
 const streamChunk = 32 << 10
-
-// turn translates a stream: provider events to canonical deltas to the client's
-// events.
-type turn struct {
-	parser chat.EventParser
-	dec    chat.StreamDecoder
-	enc    chat.StreamEncoder
-	out    []byte
-	missed chat.Missed // what of the answer the client does not get
-	began  bool
-	gather *gathering // nil: the answer is not kept
-
-	// The two methods as values, made once and not for every event.
-	onEvent func(name string, data []byte) error
-	onDelta func(*chat.Delta) error
-}
-
-func newTurn(dec chat.StreamDecoder, client chat.AnswerWriter, o *chat.Options, loss *chat.Loss) *turn {
-	t := &turn{dec: dec, enc: client.NewStreamEncoder(o), missed: chat.MissedBy(client, o, loss)}
-	if framed, ok := dec.(chat.Framed); ok {
-		t.parser = framed.Parser()
-	} else {
-		t.parser = new(wire.SSEParser)
-	}
-	t.onEvent, t.onDelta = t.event, t.delta
-	return t
-}
-
-// feed translates what arrived; the result is valid until the next call.
-func (t *turn) feed(in []byte) ([]byte, error) {
-	t.out = t.out[:0]
-	err := t.parser.Feed(in, t.onEvent)
-	return t.out, err
-}
-
-// event gives one event of the provider to the decoder.
-func (t *turn) event(name string, data []byte) error { return t.dec.Event(name, data, t.onDelta) }
-
-func (t *turn) delta(d *chat.Delta) error {
-	t.began = t.began || d.HasContent()
-	if t.gather != nil {
-		t.gather.add(d)
-	}
-	t.missed.Piece(d)
-	t.out = t.enc.Append(t.out, d)
-	return nil
-}
-
-// end closes a translated stream.
-func (t *turn) end() ([]byte, error) {
-	t.out = t.out[:0]
-	if err := t.parser.End(t.onEvent); err != nil {
-		return t.out, err
-	}
-	if err := t.dec.End(); err != nil {
-		return t.out, err
-	}
-	t.out = t.enc.Finish(t.out)
-	return t.out, nil
-}
-
-// pass gives the next bytes of the answer to whatever handles the stream.
-func (a *answer) pass(in []byte) ([]byte, error) {
-	if a.turn != nil {
-		return a.turn.feed(in)
-	}
-	if a.gather != nil {
-		a.gather.feed(in) // before the filter, which may change the bytes
-	}
-	return a.filter.Feed(in)
-}
-
-func (a *answer) meter() chat.Meter {
-	if a.turn != nil {
-		return a.turn.dec.Meter()
-	}
-	return a.filter.Meter()
-}
 
 // open reads a stream until its first content, its end or an error. An error
 // before any content becomes the answer, with its own status, unless the head
@@ -120,7 +41,7 @@ func (st *streams) open(a *answer) {
 			out, ferr := st.pass(a, p[:n])
 			held.Reserve(len(out))
 			held.B = append(held.B, out...)
-			m := a.meter()
+			m := a.stream.Meter()
 			st.patience.Arrived(m.Started)
 			if ferr != nil || m.Err != nil {
 				mask.Bytes(held.B, st.secrets())
@@ -144,12 +65,12 @@ func (st *streams) open(a *answer) {
 			break
 		}
 		if err != nil {
-			st.firstEventFailed(a, a.meter(), err)
+			st.firstEventFailed(a, a.stream.Meter(), err)
 			return
 		}
 	}
-	if a.ended && !a.meter().Started && !a.meter().Complete && !st.headSent {
-		st.firstEventFailed(a, a.meter(), io.ErrUnexpectedEOF)
+	if a.ended && !a.stream.Meter().Started && !a.stream.Meter().Complete && !st.headSent {
+		st.firstEventFailed(a, a.stream.Meter(), io.ErrUnexpectedEOF)
 		return
 	}
 	a.held = held.B
@@ -180,7 +101,7 @@ func (st *streams) firstEventFailed(a *answer, m chat.Meter, err error) {
 // sendStream passes a stream on as it comes. The end of it is held until the
 // books are written.
 func (s *sender) sendStream(a *answer) error {
-	err := s.KeepMade(nil, a.meter().ID)
+	err := s.KeepMade(nil, a.stream.Meter().ID)
 	if err != nil && !s.headSent {
 		return err
 	}
@@ -192,7 +113,7 @@ func (s *sender) sendStream(a *answer) error {
 	if err == nil {
 		err = a.broken
 	}
-	if err == nil && a.meter().Err == nil && !a.ended {
+	if err == nil && a.stream.Meter().Err == nil && !a.ended {
 		err = s.pump(a)
 	}
 	return s.closeStream(a, err)
@@ -209,16 +130,16 @@ func (s *sender) pump(a *answer) error {
 		s.waited += s.Now().Sub(t)
 		if n > 0 {
 			out, ferr := s.pass(a, p[:n])
-			s.patience.Arrived(a.meter().Started)
-			if a.meter().Err != nil {
+			s.patience.Arrived(a.stream.Meter().Started)
+			if a.stream.Meter().Err != nil {
 				mask.Bytes(out, s.secrets())
 			}
 			s.piece(a, out)
 			if ferr != nil {
 				return ferr
 			}
-			if a.meter().Err != nil {
-				return a.meter().Err
+			if a.stream.Meter().Err != nil {
+				return a.stream.Meter().Err
 			}
 		}
 		if err == io.EOF {
@@ -236,7 +157,7 @@ func (s *sender) piece(a *answer, out []byte) {
 		return
 	}
 	s.captureAnswer(out)
-	if len(s.tail) > 0 || a.meter().Complete {
+	if len(s.tail) > 0 || a.stream.Meter().Complete {
 		s.tail = append(s.tail, out...)
 		return
 	}
@@ -248,22 +169,13 @@ func (s *sender) piece(a *answer, out []byte) {
 // whole, an error event without one when it is not.
 func (s *sender) closeStream(a *answer, err error) error {
 	var last []byte
-	m := a.meter()
+	m := a.stream.Meter()
 	s.patience.Stop()
 	if err == nil && m.Err == nil {
-		if a.turn != nil {
-			last, err = a.turn.end()
-		} else {
-			last = a.filter.End()
-			if !a.filter.Meter().Complete {
-				err = io.ErrUnexpectedEOF
-			}
-		}
+		last, err = a.stream.End()
 	}
-	m = a.meter()
-	if a.turn != nil {
-		s.Remember(a.turn.dec.Signed())
-	}
+	m = a.stream.Meter()
+	s.Remember(a.stream.Signed())
 	s.learn(m)
 	if err == nil && m.Err == nil {
 		s.captureAnswer(last)
@@ -281,9 +193,9 @@ func (s *sender) closeStream(a *answer, err error) error {
 	s.hideInFault(f)
 	s.endFault = f
 	s.failure = f
-	if a.turn != nil {
-		last = a.turn.enc.Error(last[:0], f)
-	} else if !a.filter.Passed() {
+	if ended, ok := a.stream.AppendError(last[:0], f); ok {
+		last = ended
+	} else if !a.stream.TellsError() {
 		// A provider's own error event has been passed on already.
 		o := s.options()
 		o.NextEvent = m.NextEvent
