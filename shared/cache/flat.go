@@ -94,6 +94,7 @@ func (f *Flat) Add(ctx context.Context, b Bucket, v Vector) error {
 	if err := f.table.Put(ctx, store.Row{Key: key, Item: store.Item{attrSealed: sealed}, Expires: v.Expires}); err != nil {
 		return err
 	}
+	bucket = f.present(b, bucket)
 	lost := bucket.put(flatVector{q, v.ID, v.Expires.Unix()}, f.o.MaxVectors)
 	f.grown(b, bucket)
 	if lost == "" {
@@ -133,6 +134,18 @@ func (f *Flat) load(ctx context.Context, b Bucket) (*flatBucket, error) {
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
+}
+
+// present is the bucket that requests find in memory: since had was loaded it may
+// have been forgotten and read again, perhaps before a row that is written now. A
+// bucket that comes later reads that row.
+func (f *Flat) present(b Bucket, had *flatBucket) *flatBucket {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if bucket := f.buckets[b]; bucket != nil {
+		return bucket
+	}
+	return had
 }
 
 // fill reads a bucket's rows. A bucket that cannot be read is forgotten, so that

@@ -75,6 +75,10 @@ type Config struct {
 	io   sync.Mutex   // one read or round of writes at a time
 
 	telling atomic.Bool // some request or goroutine is in Tell
+
+	order    sync.Mutex
+	released int              // probes given back: a read that began before the last one is not taken over
+	leases   map[string]int64 // of probes of this process, by path: as they stand in the row
 }
 
 // refresh reads the row when what is known is older than fresh.
@@ -96,13 +100,35 @@ func (s *Config) refresh(ctx context.Context) {
 	began := s.shared.now()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTime)
 	defer cancel()
-	it, _, err := s.shared.table.Get(ctx, s.row, true)
-	s.read.Store(began.UnixNano())
-	if err != nil {
-		s.shared.fail("read breakers", err)
-		return
+	for range 3 {
+		before := s.releases()
+		it, _, err := s.shared.table.Get(ctx, s.row, true)
+		s.read.Store(began.UnixNano())
+		if err != nil {
+			s.shared.fail("read breakers", err)
+			return
+		}
+		if s.takeOver(read(it), before) {
+			return
+		}
 	}
-	s.Merge(read(it))
+}
+
+func (s *Config) releases() int {
+	s.order.Lock()
+	defer s.order.Unlock()
+	return s.released
+}
+
+// takeOver merges what was read, unless a probe was given back since.
+func (s *Config) takeOver(all map[string]route.Shared, before int) bool {
+	s.order.Lock()
+	defer s.order.Unlock()
+	if s.released != before {
+		return false
+	}
+	s.Merge(all)
+	return true
 }
 
 // age is the time since the last read; a clock that was set back counts as old.
@@ -124,8 +150,8 @@ func (s *Config) Claim(path string, b *route.Breaker) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), claimTime)
 	defer cancel()
 	now := s.shared.now()
-	lease := store.At(attrProbe + path)
-	u := store.Update{Key: s.row, Set: []store.Assign{{Path: lease, Value: now.Add(b.Cooldown).UnixMilli()}}, If: []store.Cond{store.IfMissing(lease)}, Expires: expiry(now, b)}
+	lease, until := store.At(attrProbe+path), now.Add(b.Cooldown).UnixMilli()
+	u := store.Update{Key: s.row, Set: []store.Assign{{Path: lease, Value: until}}, If: []store.Cond{store.IfMissing(lease)}, Expires: expiry(now, b)}
 	_, _, err := s.shared.table.Update(ctx, u)
 	clash, other := store.AsCondition(err)
 	if other && clash.Current.Int(lease.Attr) <= now.UnixMilli() { // its time is over
@@ -135,24 +161,41 @@ func (s *Config) Claim(path string, b *route.Breaker) bool {
 	}
 	switch {
 	case other:
-		until := time.UnixMilli(clash.Current.Int(lease.Attr))
-		s.Held(path, until)
+		s.Held(path, time.UnixMilli(clash.Current.Int(lease.Attr)))
 		return false
 	case err != nil:
 		s.shared.fail("claim a probe", err)
 	}
+	s.order.Lock()
+	defer s.order.Unlock()
+	if s.leases == nil {
+		s.leases = map[string]int64{}
+	}
+	s.leases[path] = until
 	return true
 }
 
-// Release implements route.Breakers.
+// Release implements route.Breakers: the row first, so that whoever claims the
+// probe here next does not meet the lease that is being given back. The lease of
+// another process, which came when this one's time was over, stands.
 func (s *Config) Release(path string) {
-	s.ConfigCircuits.Release(path)
-	ctx, cancel := context.WithTimeout(context.Background(), claimTime)
-	defer cancel()
-	_, _, err := s.shared.table.Update(ctx, store.Update{Key: s.row, Remove: []store.Path{store.At(attrProbe + path)}})
-	if err != nil {
-		s.shared.fail("release a probe", err)
+	s.order.Lock()
+	until, claimed := s.leases[path]
+	delete(s.leases, path)
+	s.order.Unlock()
+	if claimed {
+		ctx, cancel := context.WithTimeout(context.Background(), claimTime)
+		defer cancel()
+		lease := store.At(attrProbe + path)
+		_, _, err := s.shared.table.Update(ctx, store.Update{Key: s.row, Remove: []store.Path{lease}, If: []store.Cond{store.IfEqual(lease, until)}})
+		if _, others := store.AsCondition(err); err != nil && !others {
+			s.shared.fail("release a probe", err)
+		}
 	}
+	s.order.Lock()
+	defer s.order.Unlock()
+	s.released++ // what is being read now may show the lease still
+	s.ConfigCircuits.Release(path)
 }
 
 // Tell writes what other processes have not been told. wait passes the time
