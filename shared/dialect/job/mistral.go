@@ -2,7 +2,6 @@ package job
 
 import (
 	"context"
-	"io"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -31,48 +30,35 @@ func (Mistral) DecodeError(status int, h http.Header, body []byte) *fault.Fault 
 }
 
 // Do implements chat.Jobs.
-func (m Mistral) Do(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
-	return steps{
-		"batches_create":  m.create,
-		"batches_get":     by(m.one, http.MethodGet),
-		"batches_cancel":  by(m.one, http.MethodPost),
-		"batches_list":    m.list,
-		"finetune_create": m.tune,
-		"finetune_get":    by(m.tuning, http.MethodGet),
-		"finetune_cancel": by(m.tuning, http.MethodPost),
-		"finetune_list":   m.tunings,
-	}.do(ctx, j, "batch fine-tune", m.open)
+func (Mistral) Do(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
+	return onMistral.do(ctx, j)
 }
 
 // Usage implements chat.Jobs.
-func (m Mistral) Usage(ctx context.Context, j *chat.Job) ([]chat.Meter, error) {
-	return usageOf(ctx, j, m.open)
+func (Mistral) Usage(ctx context.Context, j *chat.Job) ([]chat.Meter, error) {
+	return usageOf(ctx, j, onMistral.open)
 }
 
-// create uploads the rows and starts a job.
-func (m Mistral) create(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
-	want, err := readHosted(j)
-	if err != nil {
-		return nil, err
-	}
-	f, err := inputFile(ctx, j, "input_file_id", want.Input, "batch")
-	if err != nil {
-		return nil, err
-	}
-	r, err := newRows(j, want, openai.Chat{}.Name(), chat.EmbeddingRows)
-	if err != nil {
-		return nil, err
-	}
-	r.one, r.shape = true, withoutModel
-	file := r.rowsFile(ctx, f, mostMistral)
-	file.fields = [][2]string{{"purpose", "batch"}}
-	id, err := sendForm(ctx, j, file, "")
-	if err := r.fault(err); err != nil {
-		return nil, err
-	}
-	want.Model, want.Rows = r.last.Model, r.n
+var onMistral = uploads[*mistralJob, *mistralTuning]{
+	most: mostMistral, mostExamples: mostMistral,
+	wires:      []string{openai.Chat{}.Name(), chat.EmbeddingRows},
+	along:      func(f *hostFile, purpose string) { f.fields = [][2]string{{"purpose", purpose}} },
+	purposes:   [2]string{"batch", "fine-tune"},
+	prepare:    func(r *rows) { r.one, r.shape = true, withoutModel },
+	body:       mistralBatch,
+	read:       readJob[mistralJob],
+	list:       pages[*mistralJob]{numbered, func() pageReader[*mistralJob] { return numberedPage[*mistralJob](new(int)) }},
+	lost:       []string{"batch_size", "learning_rate_multiplier"},
+	readTuning: readJob[mistralTuning],
+	tuning:     mistralTune,
+	tunings:    pages[*mistralTuning]{numbered, func() pageReader[*mistralTuning] { return numberedPage[*mistralTuning](new(int)) }},
+}
+
+// mistralBatch is the body of a new batch, whose rows have one model.
+func mistralBatch(want *asked, r *rows, file string) []byte {
+	want.Model = r.last.Model
 	o := upstream.Begin(nil)
-	o.List("input_files", []string{id})
+	o.List("input_files", []string{file})
 	o.Str("endpoint", hostEndpoint(want.Endpoint))
 	o.Str("model", want.Model)
 	if len(want.Metadata) > 0 {
@@ -80,19 +66,31 @@ func (m Mistral) create(ctx context.Context, j *chat.Job) (*chat.JobAnswer, erro
 	}
 	o.Int("timeout_hours", 24)
 	o.Close('}')
-	resp, err := j.Call(ctx, &chat.JobCall{Method: http.MethodPost, Operation: j.Operation, Header: jsonBody, Body: o.B})
-	if err != nil {
-		return nil, err
+	return o.B
+}
+
+// mistralTune is the body of a new fine-tuning job.
+func mistralTune(want *tuneAsked, training, validation string, hyper map[string]string) []byte {
+	o := upstream.Begin(nil)
+	o.Str("model", want.Model)
+	o.Key("training_files")
+	o.Open('[')
+	o.Open('{')
+	o.Str("file_id", training)
+	o.Int("weight", 1)
+	o.B = append(o.B, "}]"...)
+	if validation != "" {
+		o.List("validation_files", []string{validation})
 	}
-	job, err := m.read(resp)
-	if err != nil {
-		return nil, err
+	o.StrIf("suffix", want.Suffix)
+	o.Bool("auto_start", true)
+	o.Key("hyperparameters")
+	o.Open('{')
+	if n := hyper["n_epochs"]; n != "" {
+		o.Raw("epochs", []byte(n))
 	}
-	made := job.batch()
-	if err := remember(ctx, j, made.ID, &want.note); err != nil {
-		return nil, err
-	}
-	return answerBatch(ctx, j, made)
+	o.B = append(o.B, "}}"...)
+	return o.B
 }
 
 // mistralJob is a batch at Mistral AI. Times are Unix seconds.
@@ -139,32 +137,9 @@ func (m *mistralJob) batch() *Batch {
 	return b
 }
 
-func (Mistral) read(resp *http.Response) (*mistralJob, error) {
-	job := new(mistralJob)
-	if err := readJSON(resp, job); err != nil {
-		return nil, err
-	}
-	if job.ID == "" || job.Status == "" {
-		return nil, upstream.Invalid("The provider's answer is no job", nil)
-	}
-	return job, nil
-}
+func (m *mistralJob) told() bool { return m.ID != "" && m.Status != "" }
 
-func (m Mistral) job(ctx context.Context, j *chat.Job, op, method, id string) (*mistralJob, error) {
-	resp, err := j.Call(ctx, &chat.JobCall{Method: method, Operation: op, ID: id})
-	if err != nil {
-		return nil, err
-	}
-	return m.read(resp)
-}
-
-func (m Mistral) one(ctx context.Context, j *chat.Job, method string) (*chat.JobAnswer, error) {
-	job, err := m.job(ctx, j, j.Operation, method, j.ID)
-	if err != nil {
-		return nil, err
-	}
-	return answerBatch(ctx, j, job.batch())
-}
+func (m *mistralJob) files() (string, string) { return m.Output, m.Failures }
 
 // numbered asks for a page of a list whose pages have numbers and one length.
 func numbered(_ int, token string) url.Values {
@@ -185,114 +160,6 @@ func numberedPage[T any](n *int) func(*http.Response) ([]T, string, error) {
 		}
 		return page.Data, strconv.Itoa(*n), nil
 	}
-}
-
-func (Mistral) list(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
-	jobs, more, err := tokenPage(ctx, j, func(m *mistralJob) string { return m.ID }, numbered, numberedPage[mistralJob](new(int)))
-	if err != nil {
-		return nil, err
-	}
-	batches := make([]*Batch, len(jobs))
-	for i := range jobs {
-		batches[i] = jobs[i].batch()
-	}
-	return answerBatches(ctx, j, batches, more)
-}
-
-// open reads the rows that a job made.
-func (m Mistral) open(ctx context.Context, j *chat.Job, batch string) (*results, error) {
-	job, err := m.job(ctx, j, "batches_get", http.MethodGet, batch)
-	if err != nil {
-		return nil, err
-	}
-	return hostResults(ctx, j, job.batch(), contents(job.Output, job.Failures))
-}
-
-// tune uploads the files and starts a fine-tuning job.
-func (m Mistral) tune(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
-	want, err := readTune(j)
-	if err != nil {
-		return nil, err
-	}
-	hyper, err := want.hyper()
-	if err != nil {
-		return nil, err
-	}
-	want.loseOptions(j)
-	for _, name := range []string{"batch_size", "learning_rate_multiplier"} {
-		if hyper[name] != "" {
-			j.Loss.Add("hyperparameters."+name, upstream.NotTaken)
-		}
-	}
-	if err := j.Loss.Err(); err != nil {
-		return nil, err
-	}
-	training, validation, err := want.send(ctx, j, mostMistral, func(f *hostFile) { f.fields = [][2]string{{"purpose", "fine-tune"}} })
-	if err != nil {
-		return nil, err
-	}
-	o := upstream.Begin(nil)
-	o.Str("model", want.Model)
-	o.Key("training_files")
-	o.Open('[')
-	o.Open('{')
-	o.Str("file_id", training)
-	o.Int("weight", 1)
-	o.B = append(o.B, "}]"...)
-	if validation != "" {
-		o.List("validation_files", []string{validation})
-	}
-	o.StrIf("suffix", want.Suffix)
-	o.Bool("auto_start", true)
-	o.Key("hyperparameters")
-	o.Open('{')
-	if n := hyper["n_epochs"]; n != "" {
-		o.Raw("epochs", []byte(n))
-	}
-	o.B = append(o.B, "}}"...)
-	resp, err := j.Call(ctx, &chat.JobCall{Method: http.MethodPost, Operation: j.Operation, Header: jsonBody, Body: o.B})
-	if err != nil {
-		return nil, err
-	}
-	return m.answer(ctx, j, resp, &want.tuneNote)
-}
-
-// loseOptions reports what only clouds know.
-func (a *tuneAsked) loseOptions(j *chat.Job) {
-	if a.RoleARN != "" || a.JobName != "" {
-		j.Loss.Add("provider_options", upstream.NotTaken)
-	}
-}
-
-// send uploads the files of a job as conversations and gives their ids at the
-// provider; prepare says what is sent along.
-func (a *tuneAsked) send(ctx context.Context, j *chat.Job, most int64, prepare func(*hostFile)) (training, validation string, err error) {
-	if training, err = sendExamples(ctx, j, "training_file", a.Training, most, prepare); err != nil || a.Validation == "" {
-		return training, "", err
-	}
-	validation, err = sendExamples(ctx, j, "validation_file", a.Validation, most, prepare)
-	return training, validation, err
-}
-
-func sendExamples(ctx context.Context, j *chat.Job, field, id string, most int64, prepare func(*hostFile)) (string, error) {
-	f, count, err := examplesFile(ctx, j, field, id, most, appendTalk)
-	if err != nil {
-		return "", err
-	}
-	if err := someExamples(f, field, count); err != nil {
-		return "", err
-	}
-	prepare(f)
-	sent, err := sendForm(ctx, j, f, "")
-	return sent, tooLong(err, j, field, most)
-}
-
-// someExamples reads examples to their end before anything is sent.
-func someExamples(f *hostFile, field string, count *int) error {
-	src := f.source()
-	defer src.Close()
-	_, err := io.Copy(io.Discard, src)
-	return examplesFault(err, field, *count)
 }
 
 // mistralTuning is a fine-tuning job at Mistral AI. Times are Unix seconds.
@@ -327,38 +194,4 @@ func (m *mistralTuning) tuning() *Tuning {
 	return t
 }
 
-func (Mistral) answer(ctx context.Context, j *chat.Job, resp *http.Response, n *tuneNote) (*chat.JobAnswer, error) {
-	var job mistralTuning
-	if err := readJSON(resp, &job); err != nil {
-		return nil, err
-	}
-	if job.ID == "" || job.Status == "" {
-		return nil, upstream.Invalid("The provider's answer is no job", nil)
-	}
-	if n != nil {
-		if err := rememberTuning(ctx, j, job.ID, n); err != nil {
-			return nil, err
-		}
-	}
-	return answerTuning(ctx, j, job.tuning())
-}
-
-func (m Mistral) tuning(ctx context.Context, j *chat.Job, method string) (*chat.JobAnswer, error) {
-	resp, err := j.Call(ctx, &chat.JobCall{Method: method, Operation: j.Operation, ID: j.ID})
-	if err != nil {
-		return nil, err
-	}
-	return m.answer(ctx, j, resp, nil)
-}
-
-func (Mistral) tunings(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
-	jobs, more, err := tokenPage(ctx, j, func(m *mistralTuning) string { return m.ID }, numbered, numberedPage[mistralTuning](new(int)))
-	if err != nil {
-		return nil, err
-	}
-	page := make([]*Tuning, len(jobs))
-	for i := range jobs {
-		page[i] = jobs[i].tuning()
-	}
-	return answerTunings(ctx, j, page, more)
-}
+func (m *mistralTuning) told() bool { return m.ID != "" && m.Status != "" }

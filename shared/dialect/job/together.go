@@ -31,58 +31,39 @@ func (Together) DecodeError(status int, h http.Header, body []byte) *fault.Fault
 }
 
 // Do implements chat.Jobs.
-func (t Together) Do(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
-	return steps{
-		"batches_create":  t.create,
-		"batches_get":     by(t.one, http.MethodGet),
-		"batches_cancel":  by(t.one, http.MethodPost),
-		"batches_list":    t.list,
-		"finetune_create": t.tune,
-		"finetune_get":    by(t.tuning, http.MethodGet),
-		"finetune_cancel": by(t.tuning, http.MethodPost),
-		"finetune_list":   t.tunings,
-	}.do(ctx, j, "batch fine-tune", t.open)
+func (Together) Do(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
+	return onTogether.do(ctx, j)
 }
 
 // Usage implements chat.Jobs.
-func (t Together) Usage(ctx context.Context, j *chat.Job) ([]chat.Meter, error) {
-	return usageOf(ctx, j, t.open)
+func (Together) Usage(ctx context.Context, j *chat.Job) ([]chat.Meter, error) {
+	return usageOf(ctx, j, onTogether.open)
 }
 
-// forTogether says what is sent along with a file.
-func forTogether(purpose string) func(*hostFile) {
-	return func(f *hostFile) {
+var onTogether = uploads[*togetherJob, *togetherTuning]{
+	most: mostTogether, mostExamples: maxExamples,
+	wires: []string{openai.Chat{}.Name(), openai.Completions{}.Name()},
+	along: func(f *hostFile, purpose string) {
 		f.fields = [][2]string{{"purpose", purpose}, {"file_name", f.name}, {"file_type", "jsonl"}}
-	}
+	},
+	purposes:   [2]string{"batch-api", "fine-tune"},
+	body:       togetherBatch,
+	read:       readTogether,
+	fared:      countTogether,
+	list:       pages[*togetherJob]{none, func() pageReader[*togetherJob] { return listed[*togetherJob] }},
+	lost:       []string{"learning_rate_multiplier"},
+	readTuning: readJob[togetherTuning],
+	tuning:     togetherTune,
+	tunings:    pages[*togetherTuning]{none, func() pageReader[*togetherTuning] { return listed[*togetherTuning] }},
 }
 
-// create uploads the rows and starts a batch.
-func (t Together) create(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
-	want, err := readHosted(j)
-	if err != nil {
-		return nil, err
-	}
-	f, err := inputFile(ctx, j, "input_file_id", want.Input, "batch")
-	if err != nil {
-		return nil, err
-	}
-	r, err := newRows(j, want, openai.Chat{}.Name(), openai.Completions{}.Name())
-	if err != nil {
-		return nil, err
-	}
-	file := r.rowsFile(ctx, f, mostTogether)
-	forTogether("batch-api")(file)
-	id, err := sendForm(ctx, j, file, "")
-	if err := r.fault(err); err != nil {
-		return nil, err
-	}
-	if want.Rows = r.n; len(r.talks) == 1 {
+// togetherBatch is the body of a new batch. Rows of several models tell theirs.
+func togetherBatch(want *asked, r *rows, file string) []byte {
+	if want.Model = ""; len(r.talks) == 1 {
 		want.Model = r.last.Model
-	} else {
-		want.Model = "" // rows tell theirs
 	}
 	o := upstream.Begin(nil)
-	o.Str("input_file_id", id)
+	o.Str("input_file_id", file)
 	if r.last.Wire() == (openai.Completions{}).Name() {
 		o.Str("endpoint", "/v1/completions")
 	} else {
@@ -90,19 +71,23 @@ func (t Together) create(ctx context.Context, j *chat.Job) (*chat.JobAnswer, err
 	}
 	o.Str("completion_window", "24h")
 	o.Close('}')
-	resp, err := j.Call(ctx, &chat.JobCall{Method: http.MethodPost, Operation: j.Operation, Header: jsonBody, Body: o.B})
-	if err != nil {
-		return nil, err
+	return o.B
+}
+
+// togetherTune is the body of a new fine-tuning job.
+func togetherTune(want *tuneAsked, training, validation string, hyper map[string]string) []byte {
+	o := upstream.Begin(nil)
+	o.Str("model", want.Model)
+	o.Str("training_file", training)
+	o.StrIf("validation_file", validation)
+	o.StrIf("suffix", want.Suffix)
+	for _, name := range []string{"n_epochs", "batch_size"} {
+		if n := hyper[name]; n != "" {
+			o.Raw(name, []byte(n))
+		}
 	}
-	job, err := t.read(resp)
-	if err != nil {
-		return nil, err
-	}
-	made := job.batch()
-	if err := remember(ctx, j, made.ID, &want.note); err != nil {
-		return nil, err
-	}
-	return answerBatch(ctx, j, made)
+	o.Close('}')
+	return o.B
 }
 
 // togetherJob is a batch at Together AI. It tells its progress in percent and not
@@ -142,8 +127,10 @@ func (t *togetherJob) batch() *Batch {
 	return b
 }
 
-// read reads a batch, which stands in a member when it is new.
-func (Together) read(resp *http.Response) (*togetherJob, error) {
+func (t *togetherJob) files() (string, string) { return t.Output, t.Failures }
+
+// readTogether reads a batch, which stands in a member when it is new.
+func readTogether(resp *http.Response) (*togetherJob, error) {
 	var answer struct {
 		togetherJob
 		Job *togetherJob `json:"job"`
@@ -161,31 +148,12 @@ func (Together) read(resp *http.Response) (*togetherJob, error) {
 	return job, nil
 }
 
-func (t Together) job(ctx context.Context, j *chat.Job, op, method, id string) (*togetherJob, error) {
-	resp, err := j.Call(ctx, &chat.JobCall{Method: method, Operation: op, ID: id})
-	if err != nil {
-		return nil, err
+// countTogether adds how the rows of an ended batch fared, which nothing but its
+// files tells.
+func countTogether(ctx context.Context, j *chat.Job, b *Batch, job *togetherJob) error {
+	if b.Ended == 0 || job.Output+job.Failures == "" {
+		return nil
 	}
-	return t.read(resp)
-}
-
-func (t Together) one(ctx context.Context, j *chat.Job, method string) (*chat.JobAnswer, error) {
-	job, err := t.job(ctx, j, j.Operation, method, j.ID)
-	if err != nil {
-		return nil, err
-	}
-	b := job.batch()
-	if b.Ended > 0 && job.Output+job.Failures != "" {
-		if err := t.count(ctx, j, b, job); err != nil {
-			return nil, err
-		}
-	}
-	return answerBatch(ctx, j, b)
-}
-
-// count adds how the rows of an ended batch fared, which nothing but its files
-// tells.
-func (t Together) count(ctx context.Context, j *chat.Job, b *Batch, job *togetherJob) error {
 	got, err := hostResults(ctx, j, job.batch(), contents(job.Output, job.Failures))
 	if err != nil {
 		return err
@@ -226,66 +194,6 @@ func listed[T any](resp *http.Response) ([]T, string, error) {
 	return entries, "", nil
 }
 
-func (Together) list(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
-	jobs, more, err := tokenPage(ctx, j, func(t *togetherJob) string { return t.ID }, none, listed[togetherJob])
-	if err != nil {
-		return nil, err
-	}
-	batches := make([]*Batch, len(jobs))
-	for i := range jobs {
-		batches[i] = jobs[i].batch()
-	}
-	return answerBatches(ctx, j, batches, more)
-}
-
-// open reads the rows that a batch made.
-func (t Together) open(ctx context.Context, j *chat.Job, batch string) (*results, error) {
-	job, err := t.job(ctx, j, "batches_get", http.MethodGet, batch)
-	if err != nil {
-		return nil, err
-	}
-	return hostResults(ctx, j, job.batch(), contents(job.Output, job.Failures))
-}
-
-// tune uploads the files and starts a fine-tuning job.
-func (t Together) tune(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
-	want, err := readTune(j)
-	if err != nil {
-		return nil, err
-	}
-	hyper, err := want.hyper()
-	if err != nil {
-		return nil, err
-	}
-	want.loseOptions(j)
-	if hyper["learning_rate_multiplier"] != "" {
-		j.Loss.Add("hyperparameters.learning_rate_multiplier", upstream.NotTaken)
-	}
-	if err := j.Loss.Err(); err != nil {
-		return nil, err
-	}
-	training, validation, err := want.send(ctx, j, maxExamples, forTogether("fine-tune"))
-	if err != nil {
-		return nil, err
-	}
-	o := upstream.Begin(nil)
-	o.Str("model", want.Model)
-	o.Str("training_file", training)
-	o.StrIf("validation_file", validation)
-	o.StrIf("suffix", want.Suffix)
-	for _, name := range []string{"n_epochs", "batch_size"} {
-		if n := hyper[name]; n != "" {
-			o.Raw(name, []byte(n))
-		}
-	}
-	o.Close('}')
-	resp, err := j.Call(ctx, &chat.JobCall{Method: http.MethodPost, Operation: j.Operation, Header: jsonBody, Body: o.B})
-	if err != nil {
-		return nil, err
-	}
-	return t.answer(ctx, j, resp, &want.tuneNote)
-}
-
 // maxExamples bounds a file of examples, in bytes: what the room takes, and what
 // the provider's shape adds.
 const maxExamples = 1 << 30
@@ -321,38 +229,4 @@ func (t *togetherTuning) tuning() *Tuning {
 	return out
 }
 
-func (Together) answer(ctx context.Context, j *chat.Job, resp *http.Response, n *tuneNote) (*chat.JobAnswer, error) {
-	var job togetherTuning
-	if err := readJSON(resp, &job); err != nil {
-		return nil, err
-	}
-	if job.ID == "" {
-		return nil, upstream.Invalid("The provider's answer is no job", nil)
-	}
-	if n != nil {
-		if err := rememberTuning(ctx, j, job.ID, n); err != nil {
-			return nil, err
-		}
-	}
-	return answerTuning(ctx, j, job.tuning())
-}
-
-func (t Together) tuning(ctx context.Context, j *chat.Job, method string) (*chat.JobAnswer, error) {
-	resp, err := j.Call(ctx, &chat.JobCall{Method: method, Operation: j.Operation, ID: j.ID})
-	if err != nil {
-		return nil, err
-	}
-	return t.answer(ctx, j, resp, nil)
-}
-
-func (Together) tunings(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
-	jobs, more, err := tokenPage(ctx, j, func(t *togetherTuning) string { return t.ID }, none, listed[togetherTuning])
-	if err != nil {
-		return nil, err
-	}
-	page := make([]*Tuning, len(jobs))
-	for i := range jobs {
-		page[i] = jobs[i].tuning()
-	}
-	return answerTunings(ctx, j, page, more)
-}
+func (t *togetherTuning) told() bool { return t.ID != "" }
