@@ -28,22 +28,14 @@ var carried = map[string][]string{
 func FuzzRequest(f *testing.F) {
 	golden.Seeds(f, "openai-anthropic", "request.json")
 	f.Fuzz(func(t *testing.T, body []byte) {
-		if !golden.Admitted(t, openai.Chat{}, body) {
-			return
-		}
-		r, err := openai.Chat{}.DecodeRequest(body)
-		if golden.NotFault(t, err) {
+		r := golden.Decoded(t, openai.Chat{}, body)
+		if r == nil {
 			return
 		}
 		for _, traits := range []chat.Traits{{}, {Schema: chat.SchemaNative, Thinking: chat.ThinksAdaptively, Sampling: chat.SamplingNone}} {
-			var loss chat.Loss
-			up, err := anthropic.Messages{}.EncodeRequest(nil, r, &traits, &loss)
-			if golden.NotFault(t, err) {
+			up := golden.Carried(t, body, r, anthropic.Messages{}, &traits, carried, golden.SilentInChat, nil)
+			if up == nil {
 				continue
-			}
-			golden.NothingVanishes(t, body, up, &loss, carried, func(name string) bool { return golden.SilentInChat(name, r) })
-			if !json.Valid(up) {
-				t.Fatalf("not JSON: %q", up)
 			}
 			// What was written can be read again, and written the same way.
 			again, err := anthropic.Messages{}.DecodeRequest(up)
@@ -61,11 +53,8 @@ func FuzzRequest(f *testing.F) {
 func FuzzMessagesRequest(f *testing.F) {
 	golden.Seeds(f, "anthropic-openai", "request.json")
 	f.Fuzz(func(t *testing.T, body []byte) {
-		if !golden.Admitted(t, anthropic.Messages{}, body) {
-			return
-		}
-		r, err := anthropic.Messages{}.DecodeRequest(body)
-		if golden.NotFault(t, err) {
+		r := golden.Decoded(t, anthropic.Messages{}, body)
+		if r == nil {
 			return
 		}
 		var loss chat.Loss
@@ -89,11 +78,8 @@ var carriedBack = map[string][]string{
 func FuzzCompletionRequest(f *testing.F) {
 	golden.Seeds(f, "completions-*", "request.json")
 	f.Fuzz(func(t *testing.T, body []byte) {
-		if !golden.Admitted(t, openai.Completions{}, body) {
-			return
-		}
-		r, err := openai.Completions{}.DecodeRequest(body)
-		if golden.NotFault(t, err) {
+		r := golden.Decoded(t, openai.Completions{}, body)
+		if r == nil {
 			return
 		}
 		up, err := anthropic.Messages{}.EncodeRequest(nil, r, &chat.Traits{}, &chat.Loss{})
@@ -144,11 +130,7 @@ func FuzzFilter(f *testing.F) {
 	f.Fuzz(func(t *testing.T, in []byte, size uint8) {
 		for _, d := range []chat.Spoken{openai.Chat{}, anthropic.Messages{}} {
 			for _, o := range []chat.FilterOptions{{}, {Injected: true}, {Injected: true, IncludeUsage: true, Strict: true}} {
-				whole, m := golden.Filtered(t, d, o, in, len(in))
-				pieces, n := golden.Filtered(t, d, o, in, int(size)%37+1)
-				if !bytes.Equal(whole, pieces) || m.Complete != n.Complete || m.Usage != n.Usage || m.Finish != n.Finish {
-					t.Fatalf("pieces of %d differ:\n%q\n%q", int(size)%37+1, whole, pieces)
-				}
+				whole, m := golden.SamePieces(t, d, o, in, int(size)%37+1)
 				if o == (chat.FilterOptions{}) && m.Err == nil && m.Complete && !bytes.HasPrefix(whole, in[:min(len(in), len(bytes.TrimRight(whole, "\r\n")))]) && !bytes.HasSuffix(whole, []byte("data: [DONE]\n\n")) {
 					t.Fatalf("changed:\n%q\n%q", in, whole)
 				}

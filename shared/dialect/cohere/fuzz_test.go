@@ -45,20 +45,15 @@ func silentOnCohere(name string, r *chat.Request) bool {
 func FuzzRequest(f *testing.F) {
 	golden.Seeds(f, "openai-cohere", "request.json")
 	f.Fuzz(func(t *testing.T, body []byte) {
-		if !golden.Admitted(t, openai.Chat{}, body) {
-			return
-		}
-		r, err := openai.Chat{}.DecodeRequest(body)
-		if golden.NotFault(t, err) {
+		r := golden.Decoded(t, openai.Chat{}, body)
+		if r == nil {
 			return
 		}
 		for _, traits := range []chat.Traits{{}, {Thinking: chat.ThinksNever, Limits: chat.Limits{NoImages: true}, ClampTemperature: true}} {
-			var loss chat.Loss
-			up, err := cohere.Chat{}.EncodeRequest(nil, r, &traits, &loss)
-			if golden.NotFault(t, err) {
+			up := golden.Carried(t, body, r, cohere.Chat{}, &traits, carriedToCohere, silentOnCohere, nil)
+			if up == nil {
 				continue
 			}
-			golden.NothingVanishes(t, body, up, &loss, carriedToCohere, func(name string) bool { return silentOnCohere(name, r) })
 			if !golden.Admitted(t, cohere.Chat{}, up) {
 				t.Fatalf("its own check refuses\n%s", up)
 			}
@@ -76,11 +71,8 @@ func FuzzRequest(f *testing.F) {
 func FuzzOwnRequest(f *testing.F) {
 	golden.Seeds(f, "openai-cohere", "upstream_request.json")
 	f.Fuzz(func(t *testing.T, body []byte) {
-		if !golden.Admitted(t, cohere.Chat{}, body) {
-			return
-		}
-		r, err := cohere.Chat{}.DecodeRequest(body)
-		if golden.NotFault(t, err) {
+		r := golden.Decoded(t, cohere.Chat{}, body)
+		if r == nil {
 			return
 		}
 		up, err := cohere.Chat{}.EncodeRequest(nil, r, &chat.Traits{}, &chat.Loss{})

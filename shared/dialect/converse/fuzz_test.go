@@ -54,26 +54,18 @@ func FuzzRequest(f *testing.F) {
 	golden.Seeds(f, "openai-converse", "request.json")
 	golden.Seeds(f, "openai-anthropic", "request.json")
 	f.Fuzz(func(t *testing.T, body []byte) {
-		if !golden.Admitted(t, openai.Chat{}, body) {
-			return
-		}
-		r, err := openai.Chat{}.DecodeRequest(body)
-		if golden.NotFault(t, err) {
+		r := golden.Decoded(t, openai.Chat{}, body)
+		if r == nil {
 			return
 		}
 		for _, traits := range []chat.Traits{
 			{Family: "anthropic", Schema: chat.SchemaNative}, {Family: "anthropic", Thinking: chat.ThinksAdaptively, Sampling: chat.SamplingNone},
 			{Family: "amazon", Thinking: chat.ThinksAdaptively}, {Family: "cohere", Thinking: chat.ThinksNever, NoCacheControl: true, NoStrictTools: true}, {Thinking: chat.ThinksNever, Schema: chat.SchemaNone},
 		} {
-			var loss chat.Loss
-			up, err := converse.Converse{}.EncodeRequest(nil, r, &traits, &loss)
-			if golden.NotFault(t, err) {
+			up := golden.Carried(t, body, r, converse.Converse{}, &traits, carriedByConverse, silentOnConverse, nil)
+			if up == nil {
 				continue
 			}
-			if !json.Valid(up) {
-				t.Fatalf("not JSON: %q", up)
-			}
-			golden.NothingVanishes(t, body, up, &loss, carriedByConverse, func(name string) bool { return silentOnConverse(name, r) })
 			turnsAlternate(t, up)
 			again, err := converse.Converse{}.DecodeRequest(up)
 			if err != nil {

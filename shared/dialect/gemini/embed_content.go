@@ -31,26 +31,44 @@ func (VertexEmbedContent) EncodeRequest(dst, body []byte, a *chat.Asked) ([]byte
 		return dst, "", err
 	}
 	r.Lose(a.Loss, "dimensions", "task_type", "taskType", "title", "auto_truncate")
-	task, title, err := purpose(r)
-	if err != nil {
+	o := upstream.Begin(dst)
+	if err := appendEmbed(o, r, 0); err != nil {
 		return dst, "", err
 	}
-	o := upstream.Begin(dst)
-	if err := appendContent(o, r, 0); err != nil {
+	if err := appendTruncate(o, r); err != nil {
 		return dst, "", err
+	}
+	o.Close('}')
+	return o.B, "", nil
+}
+
+// appendEmbed writes what is asked for input i: the content, and what its vector is
+// for.
+func appendEmbed(o *upstream.Object, r *embedding.Request, i int) error {
+	task, title, err := purpose(r)
+	if err != nil {
+		return err
+	}
+	if err := appendContent(o, r, i); err != nil {
+		return err
 	}
 	o.StrIf("taskType", task)
 	o.StrIf("title", title)
 	o.IntIf("outputDimensionality", r.Dimensions)
-	if truncate := r.Member("auto_truncate"); truncate != nil {
-		v, err := wire.ScanBool(truncate, "auto_truncate")
-		if err != nil {
-			return dst, "", err
-		}
+	return nil
+}
+
+// appendTruncate writes whether an input that is too long is cut.
+func appendTruncate(o *upstream.Object, r *embedding.Request) error {
+	raw := r.Member("auto_truncate")
+	if raw == nil {
+		return nil
+	}
+	v, err := wire.ScanBool(raw, "auto_truncate")
+	if err == nil {
 		o.Bool("autoTruncate", v)
 	}
-	o.Close('}')
-	return o.B, "", nil
+	return err
 }
 
 // appendContent writes input i as a content: its text and its image are one thing.
@@ -93,28 +111,41 @@ func appendContent(o *upstream.Object, r *embedding.Request, i int) error {
 
 // DecodeResponse implements chat.Translator.
 func (VertexEmbedContent) DecodeResponse(dst, answer []byte, _ http.Header, a *chat.Asked) ([]byte, string, chat.Meter, error) {
+	out, m, err := embedded(dst, answer, a, "embedding", func(d *wire.Decoder) []embedding.Vector {
+		return []embedding.Vector{{Raw: values(d)}}
+	})
+	return out, "", m, err
+}
+
+// embedded appends the client's answer of one whose vectors stand in a member, with
+// the tokens beside them.
+func embedded(dst, answer []byte, a *chat.Asked, member string, read func(*wire.Decoder) []embedding.Vector) ([]byte, chat.Meter, error) {
 	d := wire.NewDecoder(answer)
-	var read embedding.Answer
+	var got embedding.Answer
 	var u counts
 	for key := range d.Object {
 		switch string(key) {
-		case "embedding":
-			read.Vectors = []embedding.Vector{{Raw: values(d)}}
+		case member:
+			got.Vectors = read(d)
 		case "usageMetadata":
 			u.readFrom(d)
 		}
 	}
+	if u.prompt > 0 {
+		got.Usage.Set(pricing.Input, u.prompt.Get())
+	}
+	return finish(dst, answer, d, &got, a)
+}
+
+// finish appends the client's answer of vectors that d has read.
+func finish(dst, answer []byte, d *wire.Decoder, got *embedding.Answer, a *chat.Asked) ([]byte, chat.Meter, error) {
 	switch err := d.End(); {
 	case err != nil:
-		return dst, "", chat.Meter{}, upstream.Invalid("The provider's answer is not JSON", err)
-	case read.Vectors == nil:
-		return dst, "", chat.Meter{}, inBandError(answer)
+		return dst, chat.Meter{}, upstream.Invalid("The provider's answer is not JSON", err)
+	case got.Vectors == nil:
+		return dst, chat.Meter{}, inBandError(answer)
 	}
-	if u.prompt > 0 {
-		read.Usage.Set(pricing.Input, u.prompt.Get())
-	}
-	out, m, err := read.Append(dst, a)
-	return out, "", m, err
+	return got.Append(dst, a)
 }
 
 // DecodeError implements chat.Translator.

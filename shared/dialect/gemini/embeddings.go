@@ -36,22 +36,15 @@ func (Embeddings) EncodeRequest(dst, body []byte, a *chat.Asked) ([]byte, string
 		return dst, "", err
 	}
 	r.Lose(a.Loss, "dimensions", "task_type", "taskType", "title")
-	task, title, err := purpose(r)
-	if err != nil {
-		return dst, "", err
-	}
 	o := upstream.Begin(dst)
 	o.Key("requests")
 	o.Open('[')
 	for i := range r.Inputs {
 		o.Open('{')
 		o.Str("model", "models/"+strings.TrimPrefix(a.Model, "models/"))
-		if err := appendContent(o, r, i); err != nil {
+		if err := appendEmbed(o, r, i); err != nil {
 			return dst, "", err
 		}
-		o.StrIf("taskType", task)
-		o.StrIf("title", title)
-		o.IntIf("outputDimensionality", r.Dimensions)
 		o.Close('}')
 	}
 	o.Close(']')
@@ -83,30 +76,17 @@ func inline(r *embedding.Request, i int) (mime, data string, err error) {
 
 // DecodeResponse implements chat.Translator.
 func (Embeddings) DecodeResponse(dst, answer []byte, _ http.Header, a *chat.Asked) ([]byte, string, chat.Meter, error) {
-	d := wire.NewDecoder(answer)
-	var read embedding.Answer
-	var u counts
-	for key := range d.Object {
-		switch {
-		case string(key) == "embeddings" && d.Kind() == wire.KindArray:
-			read.Vectors = []embedding.Vector{}
-			for i := range d.Array {
-				read.Vectors = append(read.Vectors, embedding.Vector{Index: i, Raw: values(d)})
-			}
-		case string(key) == "usageMetadata":
-			u.readFrom(d)
+	out, m, err := embedded(dst, answer, a, "embeddings", func(d *wire.Decoder) []embedding.Vector {
+		if d.Kind() != wire.KindArray {
+			d.Skip()
+			return nil
 		}
-	}
-	switch err := d.End(); {
-	case err != nil:
-		return dst, "", chat.Meter{}, upstream.Invalid("The provider's answer is not JSON", err)
-	case read.Vectors == nil:
-		return dst, "", chat.Meter{}, inBandError(answer)
-	}
-	if u.prompt > 0 {
-		read.Usage.Set(pricing.Input, u.prompt.Get())
-	}
-	out, m, err := read.Append(dst, a)
+		all := []embedding.Vector{}
+		for i := range d.Array {
+			all = append(all, embedding.Vector{Index: i, Raw: values(d)})
+		}
+		return all
+	})
 	return out, "", m, err
 }
 
@@ -186,19 +166,14 @@ func textInstances(o *upstream.Object, r *embedding.Request) error {
 		o.Close('}')
 	}
 	o.Close(']')
-	truncate := r.Member("auto_truncate")
-	if !r.Dimensions.Set && truncate == nil {
+	if !r.Dimensions.Set && r.Member("auto_truncate") == nil {
 		return nil
 	}
 	o.Key("parameters")
 	o.Open('{')
 	o.IntIf("outputDimensionality", r.Dimensions)
-	if truncate != nil {
-		v, err := wire.ScanBool(truncate, "auto_truncate")
-		if err != nil {
-			return err
-		}
-		o.Bool("autoTruncate", v)
+	if err := appendTruncate(o, r); err != nil {
+		return err
 	}
 	o.Close('}')
 	return nil
@@ -252,19 +227,13 @@ func (VertexEmbeddings) DecodeResponse(dst, answer []byte, _ http.Header, a *cha
 			read.Vectors = append(read.Vectors, embedding.Vector{Index: i, Raw: prediction(d, &tokens)})
 		}
 	}
-	switch err := d.End(); {
-	case err != nil:
-		return dst, "", chat.Meter{}, upstream.Invalid("The provider's answer is not JSON", err)
-	case read.Vectors == nil:
-		return dst, "", chat.Meter{}, inBandError(answer)
-	}
 	if tokens.Set {
 		read.Usage.Set(pricing.Input, tokens.Value)
 	}
 	if n := images(a.Body); n > 0 && multimodal(a.Model) {
 		read.Usage.Set(pricing.InputImages, n)
 	}
-	out, m, err := read.Append(dst, a)
+	out, m, err := finish(dst, answer, d, &read, a)
 	return out, "", m, err
 }
 

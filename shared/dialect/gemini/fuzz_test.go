@@ -70,26 +70,18 @@ func FuzzRequest(f *testing.F) {
 	golden.Seeds(f, "openai-gemini", "request.json")
 	golden.Seeds(f, "openai-anthropic", "request.json")
 	f.Fuzz(func(t *testing.T, body []byte) {
-		if !golden.Admitted(t, openai.Chat{}, body) {
-			return
-		}
-		r, err := openai.Chat{}.DecodeRequest(body)
-		if golden.NotFault(t, err) {
+		r := golden.Decoded(t, openai.Chat{}, body)
+		if r == nil {
 			return
 		}
 		for _, traits := range []chat.Traits{
 			{Provider: "google"}, {Provider: "google", Thinking: chat.ThinksAdaptively, SignedCalls: true, Efforts: "low high"},
 			{Provider: "vertex-ai", Thinking: chat.ThinksNever, Schema: chat.SchemaSubset},
 		} {
-			var loss chat.Loss
-			up, err := gemini.Generate{}.EncodeRequest(nil, r, &traits, &loss)
-			if golden.NotFault(t, err) {
+			up := golden.Carried(t, body, r, gemini.Generate{}, &traits, geminiPlaces, quiet, flattened)
+			if up == nil {
 				continue
 			}
-			if !json.Valid(up) {
-				t.Fatalf("%v: %s", err, up)
-			}
-			golden.NothingVanishes(t, body, flattened(t, up), &loss, geminiPlaces, func(name string) bool { return quiet(name, r) })
 			again, err := gemini.Generate{}.DecodeRequest(up)
 			if golden.NotFault(t, err) {
 				t.Fatalf("%v\n%s", err, up)
@@ -155,11 +147,7 @@ func FuzzAnswer(f *testing.F) {
 func FuzzFilter(f *testing.F) {
 	golden.Seeds(f, "openai-gemini", "upstream_response.sse")
 	f.Fuzz(func(t *testing.T, in []byte) {
-		whole, m := golden.Filtered(t, gemini.Generate{}, chat.FilterOptions{}, in, len(in))
-		pieces, n := golden.Filtered(t, gemini.Generate{}, chat.FilterOptions{}, in, 7)
-		if string(whole) != string(pieces) || m.Complete != n.Complete || m.Usage != n.Usage || m.Finish != n.Finish {
-			t.Fatalf("pieces differ:\n%q\n%q", whole, pieces)
-		}
+		golden.SamePieces(t, gemini.Generate{}, chat.FilterOptions{}, in, 7)
 	})
 }
 

@@ -73,11 +73,8 @@ func onlyForeign(r *chat.Request) bool {
 func FuzzRequest(f *testing.F) {
 	golden.Seeds(f, "responses-*", "request.json")
 	f.Fuzz(func(t *testing.T, body []byte) {
-		if !golden.Admitted(t, responses.Responses{}, body) {
-			return
-		}
-		r, err := responses.Responses{}.DecodeRequest(body)
-		if golden.NotFault(t, err) {
+		r := golden.Decoded(t, responses.Responses{}, body)
+		if r == nil {
 			return
 		}
 		var members map[string]json.RawMessage
@@ -126,11 +123,8 @@ func FuzzRequestOfOthers(f *testing.F) {
 	golden.Seeds(f, "openai-*", "request.json")
 	f.Fuzz(func(t *testing.T, body []byte) {
 		for _, client := range []chat.Spoken{openai.Chat{}, anthropic.Messages{}} {
-			if !golden.Admitted(t, client, body) {
-				continue
-			}
-			r, err := client.DecodeRequest(body)
-			if golden.NotFault(t, err) {
+			r := golden.Decoded(t, client, body)
+			if r == nil {
 				continue
 			}
 			var loss chat.Loss
@@ -185,10 +179,6 @@ func FuzzAnswer(f *testing.F) {
 				golden.CheckResponses(t, out)
 			}
 		}
-		whole, m := golden.Filtered(t, own, chat.FilterOptions{}, body, len(body))
-		pieces, n := golden.Filtered(t, own, chat.FilterOptions{}, body, 7)
-		if string(whole) != string(pieces) || m.Complete != n.Complete || m.Usage != n.Usage || m.Finish != n.Finish {
-			t.Fatalf("pieces differ:\n%q\n%q", whole, pieces)
-		}
+		golden.SamePieces(t, own, chat.FilterOptions{}, body, 7)
 	})
 }
