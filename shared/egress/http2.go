@@ -218,7 +218,7 @@ func (s *streams) dial(key hostKey, addr string, d *dialing) {
 		if secure.ConnectionState().NegotiatedProtocol == http2.NextProtoTLS {
 			if made, err = s.transport.NewClientConn(raw); err != nil {
 				_ = raw.Close()
-			} else if s.owner.offers.of(key.host) != onlyHTTP2 {
+			} else if awaitSettings(made); s.owner.offers.of(key.host) != onlyHTTP2 {
 				s.owner.offers.set(key.host, bothHTTPs)
 			}
 		} else {
@@ -243,6 +243,22 @@ func (s *streams) dial(key hostKey, addr string, d *dialing) {
 	s.forget(key)
 	d.err = err
 	close(d.done)
+}
+
+// settingsTime is how long a new connection waits for what its host says of itself.
+const settingsTime = 500 * time.Millisecond
+
+// awaitSettings waits until the host has said how many streams it takes: its first
+// frame, which comes with the handshake. Before it a client takes 100 for granted, and
+// a stream too many that is on its way while the host's word comes in is an error of
+// the protocol, which cannot be sent again. A host that says nothing is taken as it is.
+func awaitSettings(c *http2.ClientConn) {
+	for waited := time.Duration(0); waited < settingsTime; waited += time.Millisecond {
+		if state := c.State(); state.MaxConcurrentStreams > 0 || state.Closed || state.Closing {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
 }
 
 // MarkDead implements http2.ClientConnPool.

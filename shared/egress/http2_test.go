@@ -15,6 +15,9 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
+
+	"golang.org/x/net/http2"
 )
 
 // manyStreams is a host that offers both protocols and counts its connections. A
@@ -205,5 +208,67 @@ func BenchmarkColdBurst(b *testing.B) {
 				tr.CloseIdleConnections()
 			}
 		})
+	}
+}
+
+// No stream begins before the host has said how many it takes.
+func TestStreamsWaitForWhatTheHostTakes(t *testing.T) {
+	t.Parallel()
+	certificate := httptest.NewUnstartedServer(nil)
+	certificate.StartTLS()
+	defer certificate.Close()
+	ln, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: certificate.TLS.Certificates, NextProtos: []string{"h2"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	said := make(chan struct{}) // the host has said it
+	early := make(chan bool, 1)
+	go func() {
+		c, err := ln.Accept()
+		if err != nil {
+			return
+		}
+		defer c.Close()
+		if _, err := io.ReadFull(c, make([]byte, len(http2.ClientPreface))); err != nil {
+			return
+		}
+		f := http2.NewFramer(c, c)
+		streams := false
+		for {
+			frame, err := f.ReadFrame()
+			if err != nil {
+				return
+			}
+			if w, ok := frame.(*http2.WindowUpdateFrame); ok && w.StreamID == 0 { // the last of the client's own beginning
+				select {
+				case <-said:
+				default:
+					// Whoever does not wait has sent by now, or does so soon.
+					time.Sleep(20 * time.Millisecond)
+					close(said)
+					_ = f.WriteSettings(http2.Setting{ID: http2.SettingMaxConcurrentStreams, Val: 1})
+				}
+			}
+			if _, ok := frame.(*http2.HeadersFrame); ok {
+				streams = true
+			}
+			if s, ok := frame.(*http2.SettingsFrame); ok && s.IsAck() {
+				early <- streams
+				return
+			}
+		}
+	}()
+	p := mustAllow(t, "127.0.0.0/8")
+	p.RootCAs = x509.NewCertPool()
+	p.RootCAs.AddCert(certificate.Certificate())
+	tr := NewHTTP1(p)
+	defer tr.CloseIdleConnections()
+	tr.offers.set(ln.Addr().String(), onlyHTTP2)
+	for range 5 {
+		go func() { _, _, _ = call(client{tr: tr}, ask("POST", "https://"+ln.Addr().String(), []byte("x"))) }()
+	}
+	if <-early {
+		t.Error("a stream began before the host had said what it takes")
 	}
 }
