@@ -23,16 +23,11 @@ import (
 const (
 	maxPlainAnswer = 64 << 20 // a unified answer, held in memory
 	maxErrorAnswer = 1 << 20
-	maxLoggedBody  = 1 << 20
 )
 
 // Names of the gateway's own headers of answers, in canonical form.
 const (
-	headerRetryCount    = "X-Gateway-Retry-Attempt-Count"
-	headerCacheStatus   = "X-Gateway-Cache-Status"
-	headerOptionIndex   = "X-Gateway-Last-Used-Option-Index"
 	headerException     = "X-Gateway-Gateway-Exception"
-	headerProviderReqID = "X-Gateway-Provider-Request-Id"
 	prefixProviderLimit = "X-Gateway-Provider-"
 )
 
@@ -148,7 +143,7 @@ func passProviderHeaders(h, from http.Header) {
 	for name, values := range from {
 		switch {
 		case name == "X-Request-Id" || name == "Request-Id":
-			h[headerProviderReqID] = values
+			h[asked.ProviderRequestID] = values
 		case strings.HasPrefix(name, "X-Ratelimit-") || strings.HasPrefix(name, "Anthropic-Ratelimit-"):
 			h[prefixProviderLimit+strings.TrimPrefix(name, "X-")] = values
 		}
@@ -162,10 +157,10 @@ func (l *logbook) ownHeaders(h http.Header) {
 		h[name] = values[len(values)-1 : len(values) : len(values)]
 	}
 	set(asked.TraceID, l.Ask.TraceID)
-	set(headerRetryCount, strconv.Itoa(l.retries))
-	set(headerCacheStatus, l.reused.status)
+	set(asked.RetryCount, strconv.Itoa(l.retries))
+	set(asked.CacheStatus, l.reused.status)
 	if l.To.Names.Option != "" {
-		set(headerOptionIndex, l.To.Names.Option)
+		set(asked.OptionIndex, l.To.Names.Option)
 	}
 	if l.To.Names.Provider != "" {
 		set(asked.Provider, l.To.Names.Provider)

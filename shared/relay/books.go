@@ -6,21 +6,15 @@ import (
 	"context"
 	"net/http"
 	"slices"
-	"strings"
 
 	"gateway/shared/chat"
 	"gateway/shared/fault"
 	"gateway/shared/ledger"
 	"gateway/shared/pricing"
 	"gateway/shared/provider"
-	"gateway/shared/relay/asked"
 	"gateway/shared/relay/inbound"
 	"gateway/shared/relay/managed"
-	"gateway/shared/relay/mask"
-	"gateway/shared/relay/pooled"
 	"gateway/shared/relay/routes"
-	"gateway/shared/seal"
-	"gateway/shared/wire"
 )
 
 // keepBooks settles the request and writes its record, once. It is called before the
@@ -248,23 +242,12 @@ func (bk *books) options() *chat.Options {
 // captureAnswer keeps what the client gets for the log, and counts it.
 func (l *logbook) captureAnswer(p []byte) {
 	l.answered += int64(len(p))
-	if l.outBuf == nil {
-		l.outBuf = pooled.New()
-	}
-	if !l.outBuf.Keep(p, maxLoggedBody) {
-		l.bodies.Cut = true
-	}
+	l.bodies.Answer(p)
 }
 
 // keepReceived keeps the provider's own words of an answer that was translated
 // or refused.
-func (l *logbook) keepReceived(p []byte) {
-	if l.receivedBuf == nil {
-		l.receivedBuf = pooled.New()
-	}
-	l.receivedBuf.B = append(l.receivedBuf.B[:0], p[:min(len(p), maxLoggedBody)]...)
-	l.bodies.Received = l.receivedBuf.B
-}
+func (l *logbook) keepReceived(p []byte) { l.bodies.Receive(p) }
 
 // keepSent keeps what was sent where it differs from what came in. The body is
 // not copied: it stands until the next attempt, which is kept in its place.
@@ -272,14 +255,12 @@ func (l *logbook) keepSent(h http.Header, body []byte) {
 	if !l.Logs() || len(body) == 0 || l.Route.Shape == routes.Raw || l.SameDialect() {
 		return
 	}
-	l.bodies.Sent = body[:min(len(body), maxLoggedBody)]
 	names := l.Ask.Sensitive
 	if len(l.To.Target.CustomHeaders)+len(l.To.Target.Credential.CustomHeaders) > 0 {
 		names = l.customNames(slices.Clone(names))
 	}
-	l.bodies.SentHeaders = appendHeaders(l.bodies.SentHeaders[:0], h, names)
 	var room [8]string
-	mask.Bytes(l.bodies.SentHeaders, l.To.Target.Secrets(room[:0], false))
+	l.bodies.Send(h, body, names, l.To.Target.Secrets(room[:0], false))
 }
 
 // sealBodies puts the bodies that the log keeps into the record, sealed.
@@ -290,90 +271,22 @@ func (l *logbook) sealBodies(ctx context.Context) {
 		return
 	}
 	b := &l.bodies
-	if l.outBuf != nil && !(l.Route.Operation == provider.Embeddings && !failed) { // vectors are long and say nothing
-		b.Response = l.outBuf.B
-	}
-	l.logBuf = pooled.New()
-	l.logBuf.B = appendHeaders(l.logBuf.B, l.w.Header(), nil)
-	b.ResponseHeaders = l.logBuf.B
+	b.Head(l.w.Header())
 	if full {
-		n := len(l.logBuf.B)
-		l.logBuf.B = appendHeaders(l.logBuf.B, l.Req.Header, l.Ask.Sensitive)
-		b.RequestHeaders = l.logBuf.B[n:]
 		in := l.In
 		if l.Route.Operation == provider.BatchesCreate {
 			in = managed.HideConfig(in)
 		}
-		b.Request = in[:min(len(in), maxLoggedBody)]
-		b.Cut = b.Cut || len(in) > maxLoggedBody
+		b.Request(l.Req.Header, l.Ask.Sensitive, in)
 	} else {
-		b.Sent, b.SentHeaders = nil, nil
+		b.Unsent()
+	}
+	if l.Route.Operation == provider.Embeddings && !failed {
+		b.Unanswered() // vectors are long and say nothing
 	}
 	l.hideInLog()
 	var err error
-	l.sealedBuf = pooled.For(b.Size() + sealedRoom)
-	if into, ok := l.Sealer.(writtenSealer); ok {
-		l.sealedBuf.B, err = into.SealWritten(ctx, l.sealedBuf.B, l.rec.BodiesBinding(), b)
-		l.rec.Bodies = l.sealedBuf.B
-	} else {
-		l.sealedBuf.B = b.Append(l.sealedBuf.B)
-		l.rec.Bodies, err = l.Sealer.Seal(ctx, l.rec.BodiesBinding(), l.sealedBuf.B)
-	}
-	if err != nil {
+	if l.rec.Bodies, err = b.Seal(ctx, l.Sealer, l.rec.BodiesBinding()); err != nil {
 		l.Fail("seal bodies", err)
-		l.rec.Bodies = nil
 	}
 }
-
-// sealedRoom is by how much a sealed value may be longer than its plain one; a
-// wrong guess costs a copy.
-const sealedRoom = 512
-
-// writtenSealer is a Sealer that seals into memory that it is given, where the
-// value has written itself.
-type writtenSealer interface {
-	SealWritten(ctx context.Context, dst []byte, b seal.Binding, plain seal.Writer) ([]byte, error)
-}
-
-// hides tells whether the value of a header never reaches a log, because it may
-// be a credential or because the caller named it as sensitive.
-func hides(name string, sensitive []string) bool {
-	switch name {
-	case "Authorization", "X-Gateway-Api-Key", "X-Api-Key", "Api-Key", "Cookie", "Set-Cookie",
-		"Proxy-Authorization", "X-Goog-Api-Key", "X-Amz-Security-Token", asked.Config:
-		return true
-	case asked.TraceID, asked.Provider, headerRetryCount, headerCacheStatus, headerOptionIndex, headerProviderReqID:
-		return contains(sensitive, name) // on most requests; none of them is secret
-	}
-	return secretHeader(name) || contains(sensitive, name)
-}
-
-// appendHeaders writes headers as a JSON object in the order of their names;
-// credentials, and what the caller named as sensitive, are masked.
-func appendHeaders(dst []byte, h http.Header, sensitive []string) []byte {
-	var room [32]headerLine // most requests have fewer headers; more are sorted in the heap
-	lines := room[:0]
-	for name, values := range h {
-		lines = append(lines, headerLine{name, values[0]})
-	}
-	slices.SortFunc(lines, func(a, b headerLine) int { return strings.Compare(a.name, b.name) })
-	dst = append(dst, '{')
-	for i := range lines {
-		name, value := lines[i].name, lines[i].value
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = wire.AppendJSONString(dst, name)
-		dst = append(dst, ':')
-		withPassword := name == asked.CustomHost && strings.Contains(value, "@")
-		if withPassword || hides(name, sensitive) {
-			dst = append(dst, `"*****"`...)
-			continue
-		}
-		dst = wire.AppendJSONString(dst, value)
-	}
-	return append(dst, '}')
-}
-
-// headerLine is a header with its first value.
-type headerLine struct{ name, value string }

@@ -9,6 +9,7 @@ import (
 	"gateway/shared/cache"
 	"gateway/shared/fault"
 	"gateway/shared/provider"
+	"gateway/shared/relay/logged"
 	"gateway/shared/relay/mask"
 	"gateway/shared/relay/plan"
 	"gateway/shared/relay/rehearsal"
@@ -170,7 +171,7 @@ func (re dryCall) imagineCall(leaf *route.Leaf, t *rehearsal.Target) error {
 	if err := re.imagineCredential(req, body); err != nil {
 		return err
 	}
-	shown := appendHeaders(nil, req.Header, re.customNames(slices.Clone(re.Ask.Sensitive)))
+	shown := logged.AppendHeaders(nil, req.Header, re.customNames(slices.Clone(re.Ask.Sensitive)))
 	mask.Bytes(shown, re.To.Target.Secrets(nil, true))
 	if err := json.Unmarshal(shown, &t.Headers); err != nil {
 		return fault.Internal(err)

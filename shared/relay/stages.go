@@ -12,6 +12,7 @@ import (
 	"gateway/shared/relay/admitted"
 	"gateway/shared/relay/chosen"
 	"gateway/shared/relay/form"
+	"gateway/shared/relay/logged"
 	"gateway/shared/relay/media"
 	"gateway/shared/relay/patience"
 	"gateway/shared/relay/pooled"
@@ -89,17 +90,13 @@ type books struct {
 	reused          reused
 	retries         int   // of the target that was tried last
 	answered        int64 // bytes of the answer's body
-	bodies          usage.Bodies
+	bodies          logged.Bodies
 	admitted        *ledger.Admission
 	admittedTargets []*ledger.Admission
 	reserved        *ledger.Reservation // of key and workspace, for the whole request
 	held            targetHold          // of the target being tried
 	covered         ledger.Used         // charged so far, as what is reserved knows it
 	endFault        *fault.Fault        // of the provider: why an answer that had begun did not end well
-	outBuf          *pooled.Buffer      // capture of the answer for the log
-	sealedBuf       *pooled.Buffer      // what the log keeps, sealed
-	logBuf          *pooled.Buffer      // headers for the log
-	receivedBuf     *pooled.Buffer      // capture of the provider's answer
 	inBooks         bool
 	opts            chat.Options
 }
@@ -252,10 +249,6 @@ func (c *call) reset() {
 		c.sendBuf.Free()
 	}
 	in := c.Target.Leftover(spare)
-	c.outBuf.Free()
-	c.logBuf.Free()
-	c.sealedBuf.Free()
-	c.receivedBuf.Free()
 	c.heldBuf.Free()
 	c.plain.free()
 	c.turnBuf.Free()
@@ -263,12 +256,13 @@ func (c *call) reset() {
 	attempts := c.rec.Attempts[:0]
 	// What keeps its memory is taken out one by one: a literal of all would be
 	// built beside the call first.
-	sentHeaders := c.bodies.SentHeaders[:0]
+	c.bodies.Free()
+	bodies := c.bodies
 	tail, modelJSON := c.tail[:0], c.modelJSON[:0]
 	*c = call{}
 	c.connect()
 	c.Target.Reuse(in)
-	c.bodies.SentHeaders = sentHeaders
+	c.bodies = bodies
 	c.tail, c.modelJSON = tail, modelJSON
 	c.rec.Attempts = attempts
 }

@@ -7,6 +7,7 @@ import (
 	"gateway/shared/egress"
 	"gateway/shared/fault"
 	"gateway/shared/provider"
+	"gateway/shared/relay/logged"
 	"gateway/shared/relay/mask"
 )
 
@@ -19,7 +20,7 @@ import (
 func (m *starMask) secrets() []string {
 	all := m.To.Target.Secrets(nil, true)
 	for name, values := range m.sentHeader {
-		if !hides(name, nil) && name != m.To.Target.Provider.Auth.Name {
+		if !logged.Hides(name, nil) && name != m.To.Target.Provider.Auth.Name {
 			continue
 		}
 		for _, v := range values {
@@ -82,20 +83,14 @@ func (m *starMask) hideRaw(resp *http.Response) error {
 	return nil
 }
 
-// hideInLog takes secrets out of what the log keeps. Answers that went well are
-// searched for them as they are, not for other spellings.
+// hideInLog takes secrets out of what the log keeps.
 func (l *logbook) hideInLog() {
 	if l.To.Target.Provider == nil {
 		return
 	}
 	var room [8]string
 	secrets := l.To.Target.Secrets(room[:0], false)
-	b := &l.bodies
-	for _, s := range secrets {
-		mask.Plain(b.Response, s)
-		mask.Plain(b.Received, s)
-		mask.Plain(b.ResponseHeaders, s)
-	}
+	l.bodies.Hide(secrets)
 }
 
 // hideInRecord takes secrets out of what the books repeat of an answer.

@@ -2,8 +2,6 @@ package relay
 
 import (
 	"log/slog"
-	"slices"
-	"strings"
 
 	"gateway/shared/chat"
 	"gateway/shared/fault"
@@ -20,22 +18,6 @@ func (r *Relay) fault(where, request string, err error) {
 	}
 	slog.Error("gateway failure", "where", where, "request_id", request, "error", err.Error())
 }
-
-// secretHeader tells by its name whether a provider header of the gateway holds
-// a secret.
-func secretHeader(name string) bool {
-	if !strings.HasPrefix(name, "X-Gateway-") {
-		return false
-	}
-	for _, part := range []string{"Secret", "Token", "Private-Key", "Password", "Passphrase", "Account-Json"} {
-		if strings.Contains(name, part) {
-			return true
-		}
-	}
-	return false
-}
-
-func contains(list []string, s string) bool { return slices.Contains(list, s) }
 
 // brokeOff is what the books say of an answer that is cut.
 func brokeOff() *fault.Fault {

@@ -33,6 +33,14 @@ const (
 	Translation  = "X-Gateway-Translation"
 )
 
+// Names of headers that answers have, likewise.
+const (
+	RetryCount        = "X-Gateway-Retry-Attempt-Count"
+	CacheStatus       = "X-Gateway-Cache-Status"
+	OptionIndex       = "X-Gateway-Last-Used-Option-Index"
+	ProviderRequestID = "X-Gateway-Provider-Request-Id"
+)
+
 // Bounds of header values, in bytes.
 const (
 	MaxTraceID  = 256

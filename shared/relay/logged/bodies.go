@@ -1,0 +1,124 @@
+// Package logged keeps what the log shows of a request and its answer: bounded, with
+// credentials hidden, and sealed.
+package logged
+
+import (
+	"context"
+	"net/http"
+
+	"gateway/shared/relay/mask"
+	"gateway/shared/relay/pooled"
+	"gateway/shared/seal"
+	"gateway/shared/usage"
+)
+
+// MaxBody bounds each body in a log, in bytes.
+const MaxBody = 1 << 20
+
+// Bodies are the bodies of one request. The zero value has none. Free gives their
+// memory back.
+type Bodies struct {
+	of       usage.Bodies
+	answer   *pooled.Buffer
+	received *pooled.Buffer
+	headers  *pooled.Buffer
+	sealed   *pooled.Buffer
+}
+
+// Answer keeps the next piece of what the client gets.
+func (b *Bodies) Answer(p []byte) {
+	if b.answer == nil {
+		b.answer = pooled.New()
+	}
+	if !b.answer.Keep(p, MaxBody) {
+		b.of.Cut = true
+	}
+}
+
+// Receive keeps what the provider said, in place of what it said before.
+func (b *Bodies) Receive(p []byte) {
+	if b.received == nil {
+		b.received = pooled.New()
+	}
+	b.received.B = append(b.received.B[:0], p[:min(len(p), MaxBody)]...)
+	b.of.Received = b.received.B
+}
+
+// Send keeps what a provider was sent, in place of what was sent before. The body is
+// not copied and must stand until Seal. The values of hidden headers, and secrets
+// anywhere in the others, are not shown.
+func (b *Bodies) Send(h http.Header, body []byte, hidden, secrets []string) {
+	b.of.Sent = body[:min(len(body), MaxBody)]
+	b.of.SentHeaders = AppendHeaders(b.of.SentHeaders[:0], h, hidden)
+	mask.Bytes(b.of.SentHeaders, secrets)
+}
+
+// Unsent leaves out what was sent.
+func (b *Bodies) Unsent() { b.of.Sent, b.of.SentHeaders = nil, nil }
+
+// Head takes the headers of the answer; the answer is whole.
+func (b *Bodies) Head(h http.Header) {
+	if b.answer != nil {
+		b.of.Response = b.answer.B
+	}
+	b.headers = pooled.New()
+	b.headers.B = AppendHeaders(b.headers.B, h, nil)
+	b.of.ResponseHeaders = b.headers.B
+}
+
+// Unanswered leaves out the body of the answer.
+func (b *Bodies) Unanswered() { b.of.Response = nil }
+
+// Request takes what the client sent. It is called behind Head.
+func (b *Bodies) Request(h http.Header, hidden []string, body []byte) {
+	n := len(b.headers.B)
+	b.headers.B = AppendHeaders(b.headers.B, h, hidden)
+	b.of.RequestHeaders = b.headers.B[n:]
+	b.of.Request = body[:min(len(body), MaxBody)]
+	b.of.Cut = b.of.Cut || len(body) > MaxBody
+}
+
+// Hide takes secrets out of what came of the provider. Answers that went well are
+// searched for them as they are, not for other spellings.
+func (b *Bodies) Hide(secrets []string) {
+	for _, s := range secrets {
+		mask.Plain(b.of.Response, s)
+		mask.Plain(b.of.Received, s)
+		mask.Plain(b.of.ResponseHeaders, s)
+	}
+}
+
+// sealedRoom is by how much a sealed value may be longer than its plain one; a
+// wrong guess costs a copy.
+const sealedRoom = 512
+
+// writtenSealer is a Sealer that seals into memory that it is given, where the
+// value has written itself.
+type writtenSealer interface {
+	SealWritten(ctx context.Context, dst []byte, b seal.Binding, plain seal.Writer) ([]byte, error)
+}
+
+// Seal gives the bodies sealed; they are valid until Free.
+func (b *Bodies) Seal(ctx context.Context, s seal.Sealer, to seal.Binding) ([]byte, error) {
+	b.sealed = pooled.For(b.of.Size() + sealedRoom)
+	if into, ok := s.(writtenSealer); ok {
+		var err error
+		if b.sealed.B, err = into.SealWritten(ctx, b.sealed.B, to, &b.of); err != nil {
+			return nil, err
+		}
+		return b.sealed.B, nil
+	}
+	b.sealed.B = b.of.Append(b.sealed.B)
+	return s.Seal(ctx, to, b.sealed.B)
+}
+
+// Free gives the memory back and forgets what was kept.
+func (b *Bodies) Free() {
+	b.answer.Free()
+	b.received.Free()
+	b.headers.Free()
+	b.sealed.Free()
+	headers := b.of.SentHeaders[:0]
+	*b = Bodies{}
+	b.of.SentHeaders = headers
+}

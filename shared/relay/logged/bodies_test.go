@@ -1,0 +1,133 @@
+package logged
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+
+	"gateway/shared/seal"
+	"gateway/shared/usage"
+)
+
+// open shows what is sealed.
+type open struct{ seal.Sealer }
+
+func (open) Seal(_ context.Context, _ seal.Binding, plain []byte) ([]byte, error) {
+	return bytes.Clone(plain), nil
+}
+
+type broken struct{ seal.Sealer }
+
+func (broken) Seal(context.Context, seal.Binding, []byte) ([]byte, error) {
+	return nil, errors.New("no key")
+}
+
+func sealed(t *testing.T, b *Bodies) *usage.Bodies {
+	t.Helper()
+	text, err := b.Seal(context.Background(), open{}, seal.Binding{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := usage.DecodeBodies(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &got
+}
+
+func TestWhatALogShows(t *testing.T) {
+	t.Parallel()
+	const secret = "sk-0123456789"
+	var b Bodies
+	for range 2 { // the second time in the memory of the first
+		b.Send(http.Header{"Authorization": {"Bearer " + secret}, "X-Custom": {"basic " + secret}, "X-Named": {"value"}, "X-Other": {"shown"}}, []byte("sent"), []string{"X-Named"}, []string{secret})
+		b.Receive([]byte("before"))
+		b.Receive([]byte("received " + secret))
+		b.Answer([]byte("ans"))
+		b.Answer([]byte("wer " + secret))
+		b.Head(http.Header{"X-Answer": {secret}})
+		b.Request(http.Header{"Cookie": {"c"}, "X-Gateway-Aws-Secret-Access-Key": {"s"}, "X-Mine": {"m"}}, []string{"X-Mine"}, []byte("request"))
+		b.Hide([]string{secret})
+		got := sealed(t, &b)
+		stars := strings.Repeat("*", len(secret))
+		for name, c := range map[string]struct {
+			got  []byte
+			want string
+		}{
+			"sent": {got.Sent, "sent"}, "request": {got.Request, "request"}, "answer": {got.Response, "answer " + stars}, "received": {got.Received, "received " + stars},
+			"sent headers":    {got.SentHeaders, `{"Authorization":"*****","X-Custom":"basic ` + stars + `","X-Named":"*****","X-Other":"shown"}`},
+			"request headers": {got.RequestHeaders, `{"Cookie":"*****","X-Gateway-Aws-Secret-Access-Key":"*****","X-Mine":"*****"}`},
+			"answer headers":  {got.ResponseHeaders, `{"X-Answer":"` + stars + `"}`},
+		} {
+			if string(c.got) != c.want {
+				t.Errorf("%s: %s", name, c.got)
+			}
+		}
+		if got.Cut {
+			t.Error("nothing was cut")
+		}
+		b.Free()
+	}
+}
+
+func TestWhatALogLeavesOut(t *testing.T) {
+	t.Parallel()
+	var b Bodies
+	b.Send(http.Header{}, []byte("sent"), nil, nil)
+	b.Answer([]byte("vectors"))
+	b.Head(http.Header{})
+	b.Unsent()
+	b.Unanswered()
+	if got := sealed(t, &b); len(got.Sent)+len(got.SentHeaders)+len(got.Response)+len(got.Request) != 0 {
+		t.Errorf("%+v", got)
+	}
+	b.Free()
+	b.Head(http.Header{})
+	if got, err := b.Seal(context.Background(), broken{}, seal.Binding{}); got != nil || err == nil {
+		t.Errorf("%s, %v", got, err)
+	}
+}
+
+// Every body is bounded, and the log says so of what the caller can see.
+func TestLongBodiesAreCut(t *testing.T) {
+	t.Parallel()
+	long := make([]byte, MaxBody+1)
+	for name, keep := range map[string]func(b *Bodies){
+		"answer":  func(b *Bodies) { b.Answer(long); b.Head(nil) },
+		"request": func(b *Bodies) { b.Head(nil); b.Request(nil, nil, long) },
+	} {
+		var b Bodies
+		keep(&b)
+		if got := sealed(t, &b); !got.Cut || len(got.Request)+len(got.Response) != MaxBody {
+			t.Errorf("%s: cut %t, %d bytes", name, got.Cut, len(got.Request)+len(got.Response))
+		}
+	}
+	var b Bodies
+	b.Receive(long)
+	b.Send(nil, long, nil, nil)
+	b.Head(nil)
+	if got := sealed(t, &b); len(got.Received) != MaxBody || len(got.Sent) != MaxBody {
+		t.Errorf("%d and %d bytes", len(got.Received), len(got.Sent))
+	}
+}
+
+func TestHeadersThatHoldSecrets(t *testing.T) {
+	t.Parallel()
+	for name, hidden := range map[string]bool{
+		"Authorization": true, "Set-Cookie": true, "X-Api-Key": true, "X-Gateway-Config": true, "X-Gateway-Azure-Ad-Token": true, "X-Gateway-Vertex-Service-Account-Json": true,
+		"X-Gateway-Provider": false, "X-Gateway-Trace-Id": false, "Content-Type": false, "X-Token": false,
+	} {
+		if Hides(name, nil) != hidden || !Hides(name, []string{name}) {
+			t.Errorf("%s: hidden %t", name, Hides(name, nil))
+		}
+	}
+	shown := AppendHeaders(nil, http.Header{"X-Gateway-Custom-Host": {"https://u:p@h"}, "B": {"\"b\"", "second"}, "A": {"a"}}, nil)
+	var in map[string]string
+	if err := json.Unmarshal(shown, &in); err != nil || in["B"] != `"b"` || !bytes.HasPrefix(shown, []byte(`{"A"`)) || in["X-Gateway-Custom-Host"] != "*****" {
+		t.Errorf("%v %s", err, shown)
+	}
+}

@@ -1,0 +1,67 @@
+package logged
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"gateway/shared/relay/asked"
+	"gateway/shared/wire"
+)
+
+// Hides tells whether the value of a header never reaches a log, because it may
+// be a credential or because the caller named it as sensitive.
+func Hides(name string, sensitive []string) bool {
+	switch name {
+	case "Authorization", "X-Gateway-Api-Key", "X-Api-Key", "Api-Key", "Cookie", "Set-Cookie",
+		"Proxy-Authorization", "X-Goog-Api-Key", "X-Amz-Security-Token", asked.Config:
+		return true
+	case asked.TraceID, asked.Provider, asked.RetryCount, asked.CacheStatus, asked.OptionIndex, asked.ProviderRequestID:
+		return slices.Contains(sensitive, name) // on most requests; none of them is secret
+	}
+	return secretHeader(name) || slices.Contains(sensitive, name)
+}
+
+// AppendHeaders writes headers as a JSON object in the order of their names;
+// credentials, and what the caller named as sensitive, are masked.
+func AppendHeaders(dst []byte, h http.Header, sensitive []string) []byte {
+	var room [32]headerLine // most requests have fewer headers; more are sorted in the heap
+	lines := room[:0]
+	for name, values := range h {
+		lines = append(lines, headerLine{name, values[0]})
+	}
+	slices.SortFunc(lines, func(a, b headerLine) int { return strings.Compare(a.name, b.name) })
+	dst = append(dst, '{')
+	for i := range lines {
+		name, value := lines[i].name, lines[i].value
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = wire.AppendJSONString(dst, name)
+		dst = append(dst, ':')
+		withPassword := name == asked.CustomHost && strings.Contains(value, "@")
+		if withPassword || Hides(name, sensitive) {
+			dst = append(dst, `"*****"`...)
+			continue
+		}
+		dst = wire.AppendJSONString(dst, value)
+	}
+	return append(dst, '}')
+}
+
+// headerLine is a header with its first value.
+type headerLine struct{ name, value string }
+
+// secretHeader tells by its name whether a provider header of the gateway holds
+// a secret.
+func secretHeader(name string) bool {
+	if !strings.HasPrefix(name, "X-Gateway-") {
+		return false
+	}
+	for _, part := range []string{"Secret", "Token", "Private-Key", "Password", "Passphrase", "Account-Json"} {
+		if strings.Contains(name, part) {
+			return true
+		}
+	}
+	return false
+}
