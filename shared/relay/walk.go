@@ -126,7 +126,7 @@ func (x *exchanges) attempts(leaf *route.Leaf, body []byte) answer {
 			return a
 		}
 		if x.coverAgain() != nil {
-			x.rec.RetryCount = tried
+			x.retries = tried
 			return a // the answer that is there: what it was charged leaves no room for another
 		}
 		a.drop()
