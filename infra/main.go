@@ -4,6 +4,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/jsii-runtime-go"
@@ -12,7 +13,7 @@ import (
 
 func main() {
 	defer jsii.Close()
-	app := awscdk.NewApp(nil)
+	app := awscdk.NewApp(&awscdk.AppProps{Outdir: outdir(os.Getenv("CDK_OUTDIR"))})
 	o, err := optionsOf(app)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -20,6 +21,19 @@ func main() {
 	}
 	build(app, o)
 	app.Synth(nil)
+}
+
+// outdir is the folder for the templates. The CDK's command line names it as seen
+// from its own, which is the one above: cdk.json has the app started in infra.
+func outdir(named string) *string {
+	switch {
+	case named == "":
+		return nil
+	case filepath.IsAbs(named):
+		return &named
+	}
+	above := filepath.Join("..", named)
+	return &above
 }
 
 // installation are the stacks of one gateway.

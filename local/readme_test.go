@@ -23,6 +23,7 @@ var (
 // tests and the programs of scripts read.
 var theirs = []string{
 	"AWS_LAMBDA_RUNTIME_API", "AWS_LAMBDA_FUNCTION_NAME", "AWS_LAMBDA_FUNCTION_MEMORY_SIZE", "AWS_LAMBDA_FUNCTION_VERSION", "AWS_LAMBDA_LOG_LEVEL",
+	"AWS_ENDPOINT_URL_", // the beginning of one for each service
 	"AWS_DEFAULT_REGION", "AWS_DEFAULT_PROFILE", "AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE",
 }
 
