@@ -39,6 +39,7 @@ var contextValues = []contextValue{
 	{"bodyRetentionDays", "", "0 (for ever) to 36500 days, at most recordRetentionDays", days(func(o *options) *string { return &o.bodyDays })},
 	{"recordRetentionDays", "", "0 (for ever) to 36500 days", days(func(o *options) *string { return &o.recordDays })},
 	{"vectorBucket", "", "the name of an S3 vector bucket: 3 to 63 of a-z, 0-9 and -", matching(`[a-z0-9][a-z0-9-]{1,61}[a-z0-9]`, func(o *options) *string { return &o.vectorBucket })},
+	{"vectorDimensions", "", "a comma list of at most 5 numbers of dimensions, 1 to 4096", setVectorDimensions},
 	{"domain", "", "a host name, such as gateway.example.com", matching(`([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,63}`, func(o *options) *string { return &o.domain })},
 	{"certificateArn", "", "the ARN of a certificate of ACM in us-east-1, which is where CloudFront looks", matching(`arn:aws:acm:us-east-1:\d{12}:certificate/[A-Za-z0-9-]+`, func(o *options) *string { return &o.certificate })},
 	{"egressAllow", "", "a comma list of CIDRs, addresses and host:port pairs, of 1,000 characters at most", setEgress},

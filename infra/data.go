@@ -29,7 +29,8 @@ var (
 type dataStack struct {
 	stack        awscdk.Stack
 	tables       map[string]awsdynamodb.TableV2
-	seals        awskms.Key // wraps the data keys of credentials and bodies
+	vectors      awsdynamodb.TableV2 // of the semantic cache; nil: none
+	seals        awskms.Key          // wraps the data keys of credentials and bodies
 	bucket       awss3.Bucket
 	accessLogs   awss3.Bucket
 	queues       map[string]awssqs.Queue // audit, usage and batches
@@ -54,6 +55,7 @@ func newDataStack(scope constructs.Construct, props *awscdk.StackProps, o option
 			RemovalPolicy:                    kept,
 		})
 	}
+	d.vectors = d.newVectorTable(o)
 	d.keys(o)
 	d.buckets()
 	for _, name := range queueNames {

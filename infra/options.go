@@ -23,6 +23,7 @@ type options struct {
 	// Days that logged bodies and usage records are kept; empty: the standard.
 	bodyDays, recordDays string
 	vectorBucket         string // S3 vector bucket of the semantic cache; empty: vectors stand in the tables
+	vectorDimensions     []int  // of vector indexes of a DynamoDB table of their own; none: no such table
 	domain, certificate  string // host name of the edge and its certificate; empty: CloudFront's own
 	egressAllow          string // what may be dialled besides public addresses
 	trustedHosts         string // custom hosts that may be private
@@ -42,6 +43,9 @@ func (o *options) check() error {
 	wrong := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 	if o.chat == "container" && o.container == "off" {
 		wrong("context chat=container: needs container=on or ha")
+	}
+	if o.vectorBucket != "" && len(o.vectorDimensions) > 0 {
+		wrong("context vectorBucket and vectorDimensions: vectors stand in one of them, set one")
 	}
 	if (o.domain == "") != (o.certificate == "") {
 		wrong("context domain and certificateArn: set both or neither")

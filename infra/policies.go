@@ -59,6 +59,9 @@ func (r rights) statements(d *dataStack, o options, add func(awsiam.PolicyStatem
 		allow(nil, []string{"s3vectors:CreateIndex", "s3vectors:PutVectors", "s3vectors:QueryVectors", "s3vectors:GetVectors", "s3vectors:ListVectors", "s3vectors:DeleteVectors"},
 			jsii.String(*arn+"/index/*"))
 	}
+	if r.vectors {
+		d.onVectorTable(allow)
+	}
 	for _, q := range r.sends {
 		allow(nil, []string{"sqs:SendMessage"}, d.queues[q].QueueArn())
 	}

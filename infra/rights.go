@@ -147,6 +147,9 @@ func (r rights) environment(d *dataStack, o options) map[string]*string {
 	if r.vectors && o.vectorBucket != "" {
 		env["GATEWAY_VECTOR_BUCKET"] = jsii.String(o.vectorBucket)
 	}
+	if r.vectors {
+		d.vectorEnvironment(o, env)
+	}
 	for _, q := range slices.Concat(r.sends, r.names) {
 		env["GATEWAY_"+map[string]string{"audit": "AUDIT", "usage": "USAGE", "batches": "BATCH"}[q]+"_QUEUE_URL"] = d.queues[q].QueueUrl()
 	}

@@ -1,6 +1,7 @@
 package onaws
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -83,5 +84,39 @@ func TestEgressOfAnInstallation(t *testing.T) {
 	t.Setenv(EnvEgress, "nonsense")
 	if _, err = Open(t.Context()); err == nil || !strings.Contains(err.Error(), EnvEgress) {
 		t.Errorf("%v", err)
+	}
+}
+
+// A context value of the stacks chooses where vectors stand.
+func TestVectorsStandInOnePlace(t *testing.T) {
+	for name, c := range map[string]struct{ bucket, table, dimensions, kind, says string }{
+		"tables":             {kind: "<nil>"},
+		"bucket":             {bucket: "vectors", kind: "*s3vectors.Index"},
+		"table":              {table: "arn:aws:dynamodb:eu-west-1:1:table/v", dimensions: "1536, 3072", kind: "*dynamovectors.Index"},
+		"both":               {bucket: "vectors", table: "t", dimensions: "2", says: EnvVectorBucket},
+		"no dimensions":      {table: "t", says: EnvVectorDimensions},
+		"dimensions of text": {table: "t", dimensions: "many", says: "1 to 4096"},
+		"too many":           {table: "t", dimensions: "5000", says: "1 to 4096"},
+		"none":               {table: "t", dimensions: "0", says: "1 to 4096"},
+	} {
+		clearEnv(t)
+		t.Setenv(EnvVectorBucket, c.bucket)
+		t.Setenv(EnvVectorTable, c.table)
+		t.Setenv(EnvVectorDimensions, c.dimensions)
+		v, err := Vectors(t.Context())
+		if c.says != "" {
+			if err == nil || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("%s: %v", name, err)
+			}
+			continue
+		}
+		if got := fmt.Sprintf("%T", v); err != nil || got != c.kind {
+			t.Errorf("%s: %s, %v", name, got, err)
+		}
+		if c.bucket == "" {
+			if err := SweepVectors(t.Context()); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
 	}
 }

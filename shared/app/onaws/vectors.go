@@ -2,36 +2,71 @@ package onaws
 
 import (
 	"context"
+	"fmt"
 	"os"
+	"strconv"
 
 	"gateway/shared/cache"
+	"gateway/shared/cache/dynamovectors"
 	"gateway/shared/cache/s3vectors"
 )
 
-// EnvVectorBucket names the S3 vector bucket of the semantic cache. Without one
-// its vectors stand in the tables, which suits thousands of questions a
-// workspace, not millions.
-const EnvVectorBucket = "GATEWAY_VECTOR_BUCKET"
+// Where the vectors of the semantic cache stand: in an S3 vector bucket, or in a
+// DynamoDB table with vector indexes. Without either they stand in the other
+// tables, which suits thousands of questions a workspace, not millions.
+const (
+	EnvVectorBucket     = "GATEWAY_VECTOR_BUCKET"
+	EnvVectorTable      = "GATEWAY_VECTOR_TABLE"      // the table's ARN
+	EnvVectorDimensions = "GATEWAY_VECTOR_DIMENSIONS" // of its indexes; comma list
+)
 
-// Vectors is the index of the semantic cache; nil without EnvVectorBucket.
+// Vectors is the index of the semantic cache; nil without a variable that names
+// one.
 func Vectors(ctx context.Context) (cache.Neighbours, error) {
-	name := os.Getenv(EnvVectorBucket)
-	if name == "" {
+	bucket, table := os.Getenv(EnvVectorBucket), os.Getenv(EnvVectorTable)
+	if bucket == "" && table == "" {
 		return nil, nil
+	}
+	if bucket != "" && table != "" {
+		return nil, fmt.Errorf("onaws: %s and %s are both set: vectors stand in one of them", EnvVectorBucket, EnvVectorTable)
+	}
+	dimensions, err := vectorDimensions()
+	if err != nil {
+		return nil, err
+	}
+	if table != "" && len(dimensions) == 0 {
+		return nil, fmt.Errorf("onaws: %s needs %s: the numbers of dimensions that its indexes take", EnvVectorTable, EnvVectorDimensions)
 	}
 	cfg, err := Config(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return s3vectors.New(cfg, name, nil), nil
+	if table != "" {
+		return dynamovectors.New(cfg, table, dimensions, nil), nil
+	}
+	return s3vectors.New(cfg, bucket, nil), nil
 }
 
-// SweepVectors deletes vectors of answers that are not kept any more. Without
-// EnvVectorBucket there is nothing to do: rows of the tables expire by themselves.
+func vectorDimensions() (out []int, err error) {
+	for _, text := range list(EnvVectorDimensions) {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 || n > cache.MaxDimensions {
+			return nil, fmt.Errorf("onaws: %s: %q must be a number from 1 to %d", EnvVectorDimensions, text, cache.MaxDimensions)
+		}
+		out = append(out, n)
+	}
+	return out, nil
+}
+
+// SweepVectors deletes vectors of answers that are not kept any more from an S3
+// vector bucket. Rows of tables expire by themselves.
 func SweepVectors(ctx context.Context) error {
 	v, err := Vectors(ctx)
-	if err != nil || v == nil {
+	if err != nil {
 		return err
 	}
-	return v.(*s3vectors.Index).Sweep(ctx)
+	if index, ok := v.(*s3vectors.Index); ok {
+		return index.Sweep(ctx)
+	}
+	return nil
 }
