@@ -36,6 +36,7 @@ func (s *sender) sendPassed(resp *http.Response) error {
 	meter.Memory(s.Ctx, s.Lease)
 	meter.Wide = true // an event may hold an image
 	whole := s.pour(resp.Body, meter, readable(resp.Header.Get("Content-Type")))
+	meter.Unpack()
 	if meter.Stream {
 		s.learnOperation(s.meterEvents(meter.Kept))
 		s.settleResponse(meter.WholeEvents(), true)

@@ -12,6 +12,7 @@ import (
 // of pass-through have no common shape.
 func (me *meters) learnRaw(m *tail.Meter, status int) {
 	var u pricing.Usage
+	unread := m.Unpack()
 	if status >= 200 && status < 300 {
 		got := me.meterRaw(m)
 		if got.Model != "" {
@@ -29,7 +30,11 @@ func (me *meters) learnRaw(m *tail.Meter, status int) {
 		}
 		if !told && me.reserved != nil && me.OutBound > 0 && me.Model != "" && me.Req.Method == http.MethodPost {
 			// A budget is in force: it is settled at an estimate, never at nothing.
-			u = me.estimate(tokensOf(int(m.Total)))
+			made := tokensOf(int(m.Total))
+			if unread {
+				made = min(10*made, me.OutBound) // text shrinks to a tenth at most
+			}
+			u = me.estimate(made)
 		}
 	}
 	u.Add(pricing.Requests, 1)

@@ -29,6 +29,7 @@ type Meter struct {
 	ctx    context.Context
 	lease  *egress.Lease // nil: its memory is not counted
 	leased int64
+	packed bool // what is kept is the beginning of what came compressed; see Unpack
 }
 
 const (
@@ -45,11 +46,9 @@ func New(resp *http.Response) *Meter {
 		lines:  strings.HasPrefix(kind, "application/stream+json") || strings.HasPrefix(kind, "application/x-ndjson"),
 		head:   resp.Header,
 	}
-	if resp.Header.Get("Content-Encoding") != "" {
-		m.Stream, m.JSON, m.lines = false, false, false // its bytes say nothing without decoding
-	}
 	m.Stream = m.Stream || m.lines
 	m.events = m.Stream && strings.HasPrefix(kind, "text/event-stream")
+	m.packed = (m.Stream || m.JSON) && resp.Header.Get("Content-Encoding") != ""
 	return m
 }
 
@@ -74,6 +73,10 @@ func (m *Meter) room(n int) bool {
 func (m *Meter) Feed(p []byte) {
 	m.Total += int64(len(p))
 	if !m.JSON && !m.Stream {
+		return
+	}
+	if m.packed {
+		m.feedPacked(p)
 		return
 	}
 	if !m.room(len(p)) {
