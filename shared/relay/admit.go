@@ -1,7 +1,6 @@
 package relay
 
 import (
-	"gateway/shared/ledger"
 	"gateway/shared/relay/asked"
 )
 
@@ -31,16 +30,5 @@ func (c *call) admit() error {
 
 // countRequest counts the request against the rates of key and workspace.
 func (bk *books) countRequest() error {
-	if bk.Who.Subject == nil && bk.WS.Subject == nil {
-		return nil
-	}
-	var subjects []*ledger.Subject
-	for _, s := range []*ledger.Subject{bk.Who.Subject, bk.WS.Subject} {
-		if s != nil {
-			subjects = append(subjects, s)
-		}
-	}
-	var err error
-	bk.admitted, err = bk.Ledger.Admit(bk.Ctx, subjects)
-	return err
+	return bk.purse.CountRequest(bk.Ctx, bk.Ledger, bk.Who.Subject, bk.WS.Subject)
 }

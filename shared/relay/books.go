@@ -42,43 +42,18 @@ func (c *call) finish() {
 	c.Over()
 }
 
-// refusedByLimit tells whether a fault is that of a limit.
-func refusedByLimit(code fault.Code) bool {
-	switch code {
-	case fault.RateLimited, fault.BudgetExhausted, fault.UnpricedModel:
-		return true
-	}
-	return false
-}
-
 func (l *logbook) writeBooks() {
 	l.inBooks = true
 	l.describe()
 	l.settleBreakers()
 	ctx := l.Base
-	l.settleTarget()
-	if l.reserved != nil {
-		var err error
-		if len(l.rec.Attempts) == 0 {
-			err = l.reserved.Release(ctx) // nothing was sent
-		} else {
-			err = l.reserved.Settle(ctx, l.rec.Cost, l.rec.Usage.TotalTokens())
-		}
-		if err != nil {
-			l.Fail("settle", err)
-		}
-		l.rec.SettleSubjects = append(l.rec.SettleSubjects, l.reserved.Entries()...)
-	}
-	if l.failure != nil && refusedByLimit(l.failure.Code) && len(l.rec.Attempts) == 0 {
-		l.admitted.GiveBack(ctx)
-	}
-	l.admitted.SettleTokens(ctx, l.rec.Usage.TotalTokens())
-	for _, a := range l.admittedTargets {
-		a.SettleTokens(ctx, l.rec.Usage.TotalTokens())
+	for _, err := range l.purse.Settle(ctx, l.failure) {
+		l.Fail("settle", err)
 	}
 	if l.Who == nil {
 		return // an unknown caller has no books
 	}
+	l.describeMoney()
 	l.rec.ClientStatus, l.rec.ClientGone = l.status, l.gone
 	l.rec.ResponseBytes = l.answered
 	l.rec.Duration = l.Since()
@@ -119,11 +94,18 @@ func (l *logbook) describeAnswer() {
 	r.OptionIndex, r.Provider, r.ProviderSlug, r.IntegrationID = to.Option, to.Provider, to.Slug, to.Integration
 	r.Model, r.FinishReason = l.heardModel(), l.heard.finish
 	r.RetryCount, r.CacheStatus, r.Losses = l.retries, l.reused.status, l.Loss.Paths()
-	if hit := l.reused.hit; hit != nil {
-		r.CacheSaved, r.Priced = hit.Cost, true
-	}
 	if f := l.failure; f != nil {
 		r.ErrorCode, r.ErrorMessage = string(f.Code), recorded(f)
+	}
+}
+
+// describeMoney tells what was called and what it cost, once it is settled.
+func (l *logbook) describeMoney() {
+	r, p := &l.rec, &l.purse
+	r.Attempts, r.Usage, r.Cost, r.Priced, r.SettleSubjects = p.Attempts, p.Usage, p.Cost, p.Priced, p.Entries
+	r.UpstreamLatency = l.upstream
+	if hit := l.reused.hit; hit != nil {
+		r.CacheSaved, r.Priced = hit.Cost, true
 	}
 }
 
@@ -149,25 +131,11 @@ func (l *logbook) describeRequest() {
 	r.ConfigID, r.ConfigSlug, r.ConfigVersion, r.Mode = l.Config.ID, l.Config.Slug, l.Config.Version, l.Config.Mode
 }
 
-// maxCharge bounds what one answer is charged: ten million dollars. Budgets and
-// cubes sum thousands of these without running over.
-const maxCharge pricing.NanoDollars = 10_000_000 * 1_000_000_000
-
 // charge counts the usage of the answering attempt and prices it.
 func (bk *books) charge(u pricing.Usage) {
 	u = u.Bounded()
 	price, known := bk.price(u.InputTokens())
-	var cost pricing.NanoDollars
-	if known {
-		cost = min(price.Cost(u), maxCharge)
-	}
-	bk.rec.Priced = known
-	bk.rec.Usage = bk.rec.Usage.Plus(u)
-	bk.rec.Cost += cost
-	if n := len(bk.rec.Attempts); n > 0 {
-		last := &bk.rec.Attempts[n-1]
-		last.Usage, last.Cost = last.Usage.Plus(u), last.Cost+cost
-	}
+	bk.purse.Charge(u, price, known)
 }
 
 // price finds what the target's model costs: the integration's own price before

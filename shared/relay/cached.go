@@ -230,8 +230,8 @@ func (ca *answerCache) keepAnswer(out []byte) {
 		return
 	}
 	e := &cache.Entry{Body: out, Provider: ca.To.Names.Provider, Model: ca.heardModel(), Finish: ca.heard.finish}
-	if n := len(ca.rec.Attempts); n > 0 {
-		e.Usage, e.Cost = ca.rec.Attempts[n-1].Usage, ca.rec.Attempts[n-1].Cost
+	if last := ca.purse.Last(); last != nil {
+		e.Usage, e.Cost = last.Usage, last.Cost
 	}
 	ctx, cancel := context.WithTimeout(ca.Ctx, ca.CacheTimes.Keep)
 	defer cancel()

@@ -24,8 +24,7 @@ import (
 // head is good.
 func (x *exchanges) attempt(body []byte) answer {
 	// What the attempt is charged for while it runs is noted in it.
-	x.rec.Attempts = append(x.rec.Attempts, usage.Attempt{})
-	at := &x.rec.Attempts[len(x.rec.Attempts)-1]
+	at := x.purse.Try()
 	at.Provider, at.ProviderSlug, at.Model = x.To.Target.Provider.ID, x.To.Names.Slug, fault.Clip(x.modelOf(), inbound.MaxModel)
 	at.OptionIndex, at.Start = x.To.Names.Option, x.Since()
 	a := x.exchange(body, at)
@@ -43,7 +42,7 @@ func (bk *books) judge(a *answer, at *usage.Attempt) {
 		}
 	} else {
 		at.Status = a.resp.StatusCode
-		bk.rec.UpstreamLatency = at.Latency
+		bk.upstream = at.Latency
 	}
 }
 

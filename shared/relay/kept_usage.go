@@ -5,7 +5,6 @@ import (
 
 	"gateway/shared/chat"
 	"gateway/shared/dialect/job"
-	"gateway/shared/ledger"
 	"gateway/shared/pricing"
 	"gateway/shared/provider"
 	"gateway/shared/relay/chosen"
@@ -130,7 +129,7 @@ func (jc *jobCalls) jobUsage(id string) {
 		jc.Fail("look for a batch's claim", err)
 		return
 	}
-	j, err := jc.job(nil, &jc.rec.Attempts[len(jc.rec.Attempts)-1])
+	j, err := jc.job(nil, jc.purse.Last())
 	if err != nil {
 		jc.Fail("usage of a batch", err)
 		return
@@ -159,26 +158,4 @@ func (me *meters) bookRows(used []chat.Meter) {
 		me.charge(m.Usage)
 	}
 	me.spend()
-}
-
-// spend takes the cost of the request from the budgets though none was reserved:
-// the money is gone already. What an exhausted budget refuses stands in the
-// record alone.
-func (bk *books) spend() {
-	own, its := bk.budgeted()
-	bound := ledger.Bound{Cost: bk.rec.Cost, Tokens: bk.rec.Usage.TotalTokens(), Priced: bk.rec.Priced || bk.Org.Settings.Unpriced == "allow"}
-	for _, subjects := range [...][]*ledger.Subject{own, its} {
-		if len(subjects) == 0 {
-			continue
-		}
-		r, err := bk.Ledger.Reserve(bk.Base, bk.ULID, subjects, bound)
-		if err != nil {
-			bk.Fail("budget of a finished batch", err)
-			continue
-		}
-		if err := r.Settle(bk.Base, bk.rec.Cost, bk.rec.Usage.TotalTokens()); err != nil {
-			bk.Fail("settle", err)
-		}
-		bk.rec.SettleSubjects = append(bk.rec.SettleSubjects, r.Entries()...)
-	}
 }

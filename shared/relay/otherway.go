@@ -39,8 +39,8 @@ func (st *streams) takeWhole(a *answer) {
 
 // cameAsEvents tells whether the body of a conversation's plain answer is a
 // stream that nobody asked for.
-func (me *meters) cameAsEvents(body []byte) bool {
-	if me.Route.Client == nil || me.To.Dialect == nil {
+func (pl *plains) cameAsEvents(body []byte) bool {
+	if pl.Route.Client == nil || pl.To.Dialect == nil {
 		return false
 	}
 	return turn.IsEvents(body)
@@ -48,15 +48,15 @@ func (me *meters) cameAsEvents(body []byte) bool {
 
 // decodeWhole reads an answer of the provider's dialect: a plain one, or a stream
 // that is put together.
-func (me *meters) decodeWhole(body []byte) (*chat.Response, chat.Meter, []chat.Signed, error) {
-	if !me.cameAsEvents(body) {
-		r, err := me.To.Dialect.DecodeResponse(body, &me.To.Traits)
+func (pl *plains) decodeWhole(body []byte) (*chat.Response, chat.Meter, []chat.Signed, error) {
+	if !pl.cameAsEvents(body) {
+		r, err := pl.To.Dialect.DecodeResponse(body, &pl.To.Traits)
 		if err != nil {
 			return nil, chat.Meter{}, nil, err
 		}
 		return r, r.Meter(), r.Signed(), nil
 	}
-	return turn.Collect(me.To.Dialect.NewStreamDecoder(&me.To.Traits), body)
+	return turn.Collect(pl.To.Dialect.NewStreamDecoder(&pl.To.Traits), body)
 }
 
 // eventsBroke answers for a stream that nobody asked for and that cannot be put

@@ -28,7 +28,7 @@ func (me *meters) learnRaw(m *tail.Meter, status int) {
 				u, told = came, true
 			}
 		}
-		if !told && me.reserved != nil && me.OutBound > 0 && me.Model != "" && me.Req.Method == http.MethodPost {
+		if !told && me.purse.Holds() && me.OutBound > 0 && me.Model != "" && me.Req.Method == http.MethodPost {
 			// A budget is in force: it is settled at an estimate, never at nothing.
 			made := tokensOf(int(m.Total))
 			if unread {
@@ -39,7 +39,7 @@ func (me *meters) learnRaw(m *tail.Meter, status int) {
 	}
 	u.Add(pricing.Requests, 1)
 	me.charge(u)
-	if me.rec.Cost > 0 && me.CostsNothing() {
+	if me.purse.Cost > 0 && me.CostsNothing() {
 		me.spend() // of a run that has ended
 	}
 }

@@ -55,11 +55,10 @@ func (l *logbook) settleBreakers() {
 
 // called notes in the last attempt which retry it was and what it waited for.
 func (bk *books) called(s *route.Schedule, waited time.Duration) {
-	n := len(bk.rec.Attempts)
-	if n == 0 || s.Used() == 0 {
+	at := bk.purse.Last()
+	if at == nil || s.Used() == 0 {
 		return
 	}
-	at := &bk.rec.Attempts[n-1]
 	at.Retry, at.Wait, at.WaitReason = s.Used(), waited, usage.WaitBackoff
 	if s.Named() {
 		at.WaitReason = usage.WaitNamed

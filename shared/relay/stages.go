@@ -8,7 +8,6 @@ import (
 	"gateway/shared/chat"
 	"gateway/shared/egress"
 	"gateway/shared/fault"
-	"gateway/shared/ledger"
 	"gateway/shared/relay/admitted"
 	"gateway/shared/relay/chosen"
 	"gateway/shared/relay/form"
@@ -16,6 +15,7 @@ import (
 	"gateway/shared/relay/media"
 	"gateway/shared/relay/patience"
 	"gateway/shared/relay/pooled"
+	"gateway/shared/relay/purse"
 	"gateway/shared/relay/routes"
 	"gateway/shared/relay/turn"
 	"gateway/shared/usage"
@@ -85,20 +85,17 @@ type books struct {
 	*chosen.Target
 	*outbound
 	*starMask
-	rec             usage.Record
-	heard           heard
-	reused          reused
-	retries         int   // of the target that was tried last
-	answered        int64 // bytes of the answer's body
-	bodies          logged.Bodies
-	admitted        *ledger.Admission
-	admittedTargets []*ledger.Admission
-	reserved        *ledger.Reservation // of key and workspace, for the whole request
-	held            targetHold          // of the target being tried
-	covered         ledger.Used         // charged so far, as what is reserved knows it
-	endFault        *fault.Fault        // of the provider: why an answer that had begun did not end well
-	inBooks         bool
-	opts            chat.Options
+	rec      usage.Record // see describe
+	purse    purse.Purse
+	upstream time.Duration // of the attempt that answered
+	heard    heard
+	reused   reused
+	retries  int   // of the target that was tried last
+	answered int64 // bytes of the answer's body
+	bodies   logged.Bodies
+	endFault *fault.Fault // of the provider: why an answer that had begun did not end well
+	inBooks  bool
+	opts     chat.Options
 }
 
 // heard is what an answer says of itself.
@@ -252,8 +249,7 @@ func (c *call) reset() {
 	c.heldBuf.Free()
 	c.plain.free()
 	c.turnBuf.Free()
-	clear(c.rec.Attempts)
-	attempts := c.rec.Attempts[:0]
+	attempts := c.purse.Leftover()
 	// What keeps its memory is taken out one by one: a literal of all would be
 	// built beside the call first.
 	c.bodies.Free()
@@ -264,7 +260,7 @@ func (c *call) reset() {
 	c.Target.Reuse(in)
 	c.bodies = bodies
 	c.tail, c.modelJSON = tail, modelJSON
-	c.rec.Attempts = attempts
+	c.purse.Attempts = attempts
 }
 
 // refuse answers with an error, or ends a started stream with an error event.

@@ -1,0 +1,289 @@
+// Package purse holds what one request takes of limits and budgets, from the first
+// count to its settlement, and adds up what it spent: the one place from which money
+// gets into the books.
+package purse
+
+import (
+	"context"
+
+	"gateway/shared/fault"
+	"gateway/shared/ledger"
+	"gateway/shared/pricing"
+	"gateway/shared/usage"
+)
+
+// Purse is what one request takes and spends. The zero value has taken nothing. It is
+// not safe for concurrent use.
+type Purse struct {
+	Attempts []usage.Attempt // the calls so far, each with what it was charged
+	Usage    pricing.Usage   // of all of them
+	Cost     pricing.NanoDollars
+	Priced   bool           // the last charge had a price
+	Entries  []usage.Settle // of the budgets that were settled
+
+	admitted        *ledger.Admission   // of the caller's rates
+	admittedTargets []*ledger.Admission // of those of targets
+	reserved        *ledger.Reservation // of key and workspace, for the whole request
+	held            targetHold          // of the target being tried
+	covered         ledger.Used         // what the reservations have room for beside the target's bound
+	failed          []error             // of settlements
+}
+
+// targetHold is what the budgets of one target hold: its provider and its
+// integration pay for what this target used only.
+type targetHold struct {
+	reserved *ledger.Reservation
+	attempts int         // of the request before this target
+	before   ledger.Used // likewise
+}
+
+// maxCharge bounds what one answer is charged: ten million dollars. Budgets and
+// cubes sum thousands of these without running over.
+const maxCharge pricing.NanoDollars = 10_000_000 * 1_000_000_000
+
+// Try begins a call. What it points to stands until the next.
+func (p *Purse) Try() *usage.Attempt {
+	p.Attempts = append(p.Attempts, usage.Attempt{})
+	return p.Last()
+}
+
+// Last is the call that was begun last; nil: there was none.
+func (p *Purse) Last() *usage.Attempt {
+	if len(p.Attempts) == 0 {
+		return nil
+	}
+	return &p.Attempts[len(p.Attempts)-1]
+}
+
+// Charge counts what the last call used; known tells that it has a price.
+func (p *Purse) Charge(u pricing.Usage, price pricing.Price, known bool) {
+	var cost pricing.NanoDollars
+	if known {
+		cost = min(price.Cost(u), maxCharge)
+	}
+	p.Priced = known
+	p.Usage = p.Usage.Plus(u)
+	p.Cost += cost
+	if last := p.Last(); last != nil {
+		last.Usage, last.Cost = last.Usage.Plus(u), last.Cost+cost
+	}
+}
+
+// spent is what the request was charged so far.
+func (p *Purse) spent() ledger.Used { return ledger.Used{Cost: p.Cost, Tokens: p.Usage.TotalTokens()} }
+
+// CountRequest counts the request against the rates of its caller; nil subjects have
+// none.
+func (p *Purse) CountRequest(ctx context.Context, l *ledger.Ledger, of ...*ledger.Subject) error {
+	var subjects []*ledger.Subject
+	for _, s := range of {
+		if s != nil {
+			subjects = append(subjects, s)
+		}
+	}
+	if len(subjects) == 0 {
+		return nil
+	}
+	var err error
+	p.admitted, err = l.Admit(ctx, subjects)
+	return err
+}
+
+// CountTarget counts the request against the rates of a target.
+func (p *Purse) CountTarget(ctx context.Context, l *ledger.Ledger, subjects []*ledger.Subject) error {
+	rates := withRates(subjects)
+	if len(rates) == 0 {
+		return nil
+	}
+	admitted, err := l.Admit(ctx, rates)
+	if err == nil {
+		p.admittedTargets = append(p.admittedTargets, admitted)
+	}
+	return err
+}
+
+// Counted is how many targets were counted; see GiveBack.
+func (p *Purse) Counted() int { return len(p.admittedTargets) }
+
+// GiveBack takes back what targets were counted behind the first n: what one limit
+// refuses is not charged to the others.
+func (p *Purse) GiveBack(ctx context.Context, n int) {
+	for _, a := range p.admittedTargets[n:] {
+		a.GiveBack(ctx)
+	}
+	p.admittedTargets = p.admittedTargets[:n]
+}
+
+// Asks tells whether anybody wants to know what a target may cost: budgets of the
+// caller or of the target, or rates that count tokens.
+func (p *Purse) Asks(own, its []*ledger.Subject) bool {
+	return len(own) > 0 || len(its) > 0 || p.admitted != nil || len(p.admittedTargets) > 0
+}
+
+// Reserve reserves what a target may cost at most: of the caller's budgets, own, once
+// for the request and more when this target is dearer; of the target's budgets, its,
+// once the target before is settled.
+func (p *Purse) Reserve(ctx, base context.Context, l *ledger.Ledger, id string, own, its []*ledger.Subject, bound ledger.Bound) error {
+	if err := p.reserveTokens(ctx, bound.Tokens); err != nil {
+		return err
+	}
+	var err error
+	p.covered = p.spent()
+	if len(own) > 0 {
+		all := bound
+		all.Spent = p.covered
+		if p.reserved == nil {
+			p.reserved, err = l.Reserve(ctx, id, own, all)
+		} else {
+			err = p.reserved.Raise(ctx, all)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	p.settleTarget(base)
+	if len(its) == 0 {
+		return nil
+	}
+	p.held.attempts, p.held.before = len(p.Attempts), p.covered
+	bound.Before = p.covered
+	p.held.reserved, err = l.Reserve(ctx, id, its, bound)
+	return err
+}
+
+// Holds tells whether a budget of the caller has something reserved.
+func (p *Purse) Holds() bool { return p.reserved != nil }
+
+// Short tells whether the reservations have to be raised for a further call of the
+// target: those before were charged. See CoverAgain.
+func (p *Purse) Short() bool {
+	return p.spent() != p.covered && (p.reserved != nil || p.held.reserved != nil)
+}
+
+// CoverAgain makes the reservations cover a further call of the target beside what
+// those before were charged. An error: the budgets do not allow it.
+func (p *Purse) CoverAgain(ctx context.Context, bound ledger.Bound) error {
+	spent := p.spent()
+	bound.Spent = spent
+	if err := p.reserved.Raise(ctx, bound); err != nil {
+		return err
+	}
+	before := p.held.before
+	bound.Spent, bound.Before = ledger.Used{Cost: spent.Cost - before.Cost, Tokens: spent.Tokens - before.Tokens}, before
+	if err := p.held.reserved.Raise(ctx, bound); err != nil {
+		return err
+	}
+	p.covered = spent
+	return nil
+}
+
+// Spend takes the cost of the request from budgets though none was reserved: the money
+// is gone already. What an exhausted budget refuses stands in the record alone; it is
+// the error. Budgets that are not priced take it where unpriced allows that.
+func (p *Purse) Spend(base context.Context, l *ledger.Ledger, id string, unpriced bool, of ...[]*ledger.Subject) (refused error) {
+	bound := ledger.Bound{Cost: p.Cost, Tokens: p.Usage.TotalTokens(), Priced: p.Priced || unpriced}
+	for _, subjects := range of {
+		if len(subjects) == 0 {
+			continue
+		}
+		r, err := l.Reserve(base, id, subjects, bound)
+		if err != nil {
+			refused = err
+			continue
+		}
+		p.settle(r, r.Settle(base, p.Cost, p.Usage.TotalTokens()))
+	}
+	return refused
+}
+
+// Settle ends what the request holds, once: budgets get what it did not use, rates
+// their tokens. failure is why the client got no good answer; where a limit refused it
+// before anything was sent, it counts against none. The errors are of budgets that
+// repair will settle.
+func (p *Purse) Settle(base context.Context, failure *fault.Fault) []error {
+	p.settleTarget(base)
+	if r := p.reserved; r != nil {
+		if len(p.Attempts) == 0 {
+			p.settle(r, r.Release(base)) // nothing was sent
+		} else {
+			p.settle(r, r.Settle(base, p.Cost, p.Usage.TotalTokens()))
+		}
+	}
+	if failure != nil && ofLimit(failure.Code) && len(p.Attempts) == 0 {
+		p.admitted.GiveBack(base)
+	}
+	p.admitted.SettleTokens(base, p.Usage.TotalTokens())
+	for _, a := range p.admittedTargets {
+		a.SettleTokens(base, p.Usage.TotalTokens())
+	}
+	return p.failed
+}
+
+// ofLimit tells whether a fault is that of a limit.
+func ofLimit(code fault.Code) bool {
+	switch code {
+	case fault.RateLimited, fault.BudgetExhausted, fault.UnpricedModel:
+		return true
+	}
+	return false
+}
+
+// settleTarget settles the budgets of the target that was tried last.
+func (p *Purse) settleTarget(base context.Context) {
+	h := &p.held
+	if h.reserved == nil {
+		return
+	}
+	if len(p.Attempts) == h.attempts {
+		p.settle(h.reserved, h.reserved.Release(base))
+	} else {
+		p.settle(h.reserved, h.reserved.Settle(base, p.Cost-h.before.Cost, p.Usage.TotalTokens()-h.before.Tokens))
+	}
+	h.reserved = nil
+}
+
+// settle notes how a settlement went.
+func (p *Purse) settle(r *ledger.Reservation, err error) {
+	if err != nil {
+		p.failed = append(p.failed, err)
+	}
+	p.Entries = append(p.Entries, r.Entries()...)
+}
+
+func (p *Purse) reserveTokens(ctx context.Context, bound int64) error {
+	if err := p.admitted.ReserveTokens(ctx, bound); err != nil {
+		return err
+	}
+	for _, a := range p.admittedTargets {
+		if err := a.ReserveTokens(ctx, bound); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func withRates(subjects []*ledger.Subject) []*ledger.Subject {
+	var out []*ledger.Subject
+	for _, s := range subjects {
+		if len(s.Rates) > 0 {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// Budgeted are the subjects with a budget in force; nil subjects have none.
+func Budgeted(of ...*ledger.Subject) (budgeted []*ledger.Subject) {
+	for _, s := range of {
+		if s != nil && len(s.Budgets) > 0 {
+			budgeted = append(budgeted, s)
+		}
+	}
+	return budgeted
+}
+
+// Leftover is the memory of the calls, emptied, for another request.
+func (p *Purse) Leftover() []usage.Attempt {
+	clear(p.Attempts)
+	return p.Attempts[:0]
+}
