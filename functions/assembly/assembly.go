@@ -12,6 +12,7 @@ import (
 	"gateway/functions/auditlogs"
 	"gateway/functions/batches"
 	"gateway/functions/chat"
+	"gateway/functions/collections"
 	"gateway/functions/configs"
 	"gateway/functions/docs"
 	"gateway/functions/dryrun"
@@ -25,7 +26,9 @@ import (
 	"gateway/functions/models"
 	"gateway/functions/moderations"
 	"gateway/functions/organisation"
+	"gateway/functions/partials"
 	"gateway/functions/passthrough"
+	"gateway/functions/prompts"
 	"gateway/functions/providers"
 	"gateway/functions/rerank"
 	"gateway/functions/responses"
@@ -46,6 +49,7 @@ func Administration(c *app.Core, archive *segment.Archive) []admin.Family {
 	families = append(families,
 		integrations.New(integrations.Deps{Ledger: c.Ledger, CheckURL: c.Egress.CheckURL}),
 		providers.New(providers.Deps{Ledger: c.Ledger, CheckURL: c.Egress.CheckURL}))
+	families = append(families, prompts.New(), partials.New(), collections.New())
 	families = append(families, analytics.New(reader), logs.New(reader, c.Sealer), auditlogs.New(audit.NewReader(c.Store, c.Now)))
 	return append(families, docs.New(DataPlane(), families...)) // the document tells about all before it
 }

@@ -87,7 +87,7 @@ func (f *family) collection() *admin.Collection[content] {
 		Before: func(c *admin.Call, tx *resource.Tx, ch *change) error {
 			ch.Form.raw = ch.Was.raw
 			if c.Body.Given("config") {
-				if err := f.setContent(c, ch.Rec, ch.Form, c.Body.Raw("config")); err != nil {
+				if err := f.setContent(c, tx, ch.Rec, ch.Form, c.Body.Raw("config")); err != nil {
 					return err
 				}
 			}
@@ -118,8 +118,8 @@ func check(raw json.RawMessage) []fault.Detail {
 
 // setContent puts a config into the record: as it is, or when it holds secrets
 // sealed as a whole, with a masked copy to show.
-func (f *family) setContent(c *admin.Call, rec *resource.Record, form *content, raw json.RawMessage) error {
-	if err := f.references(c, raw); err != nil {
+func (f *family) setContent(c *admin.Call, tx *resource.Tx, rec *resource.Record, form *content, raw json.RawMessage) error {
+	if err := f.references(c, tx, rec, raw); err != nil {
 		return err
 	}
 	masked, found, err := maskSecrets(raw)

@@ -6,26 +6,23 @@ import (
 
 	"gateway/shared/admin"
 	"gateway/shared/fault"
+	"gateway/shared/guard"
+	"gateway/shared/prompt"
 	"gateway/shared/provider"
 	"gateway/shared/resource"
 	"gateway/shared/route"
 	"gateway/shared/store"
 )
 
-// Kinds of what a config may name, of the workspace or the organisation.
-const (
-	kindGuardrail resource.Kind = "GUARDRAIL"
-	kindPrompt    resource.Kind = "PROMPT"
-)
-
 // references refuses a config that names what the workspace does not have, or a
 // host that the gateway may not call; all of them at once.
-func (f *family) references(c *admin.Call, raw json.RawMessage) error {
+func (f *family) references(c *admin.Call, tx *resource.Tx, rec *resource.Record, raw json.RawMessage) error {
 	cfg, bad := route.Parse(raw, route.Strict)
 	if len(bad) > 0 {
 		return fault.Invalids(bad) // the field's own check has refused it already
 	}
 	refs, organisation := cfg.Refs(), c.Organisation()
+	held := map[string]resource.Ref{}
 	for _, kind := range []struct {
 		refs    []route.Ref
 		kind    resource.Kind
@@ -33,8 +30,8 @@ func (f *family) references(c *admin.Call, raw json.RawMessage) error {
 		message string
 	}{
 		{refs.Providers, provider.KindProvider, []store.Scope{c.Scope}, "names no saved provider of this workspace"},
-		{refs.Guardrails, kindGuardrail, []store.Scope{c.Scope, organisation}, "is no guardrail of the workspace or the organisation"},
-		{refs.Prompts, kindPrompt, []store.Scope{c.Scope}, "is no prompt of this workspace"},
+		{refs.Guardrails, guard.KindGuardrail, []store.Scope{c.Scope, organisation}, "is no guardrail of the workspace or the organisation"},
+		{refs.Prompts, prompt.KindPrompt, []store.Scope{c.Scope}, "is no prompt of this workspace"},
 	} {
 		if len(kind.refs) == 0 {
 			continue
@@ -43,8 +40,15 @@ func (f *family) references(c *admin.Call, raw json.RawMessage) error {
 		if err != nil {
 			return err
 		}
+		if kind.kind == prompt.KindPrompt {
+			if err := sharedPrompts(c, known); err != nil {
+				return err
+			}
+		}
 		for _, ref := range kind.refs {
-			if !known[ref.Name] {
+			if of, ok := known[ref.Name]; ok {
+				held[of.ID] = of
+			} else {
 				bad = append(bad, fault.Detail{Field: "config." + ref.Field, Message: kind.message})
 			}
 		}
@@ -66,6 +70,62 @@ func (f *family) references(c *admin.Call, raw json.RawMessage) error {
 	if refused := fault.Invalids(bad); refused != nil {
 		return refused
 	}
+	return hold(tx, rec, refs, held)
+}
+
+// maxHeld bounds how many of the things that a config names are kept from being
+// deleted while it is saved; who deletes one looks for configs that name it.
+const maxHeld = 40
+
+// hold notes that the config names guardrails or prompts.
+func hold(tx *resource.Tx, rec *resource.Record, refs route.Refs, held map[string]resource.Ref) error {
+	if rec.Fields == nil {
+		rec.Fields = make(map[string]string, 1)
+	}
+	if delete(rec.Fields, route.RefersField); len(refs.Guardrails)+len(refs.Prompts) > 0 {
+		rec.Fields[route.RefersField] = "1"
+	}
+	n := 0
+	for _, of := range held {
+		if of.Kind == provider.KindProvider {
+			continue
+		}
+		if n++; n > maxHeld {
+			break
+		}
+		if err := tx.Hold(of); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sharedPrompts adds the prompts that other workspaces share with the call's.
+func sharedPrompts(c *admin.Call, known map[string]resource.Ref) error {
+	rows, err := c.Resources.List(c.Context, c.Organisation(), prompt.KindShare)
+	if err != nil || len(rows) == 0 {
+		return err
+	}
+	ids := make([]string, len(rows))
+	for i := range rows {
+		ids[i] = rows[i].ID
+	}
+	recs, err := c.Resources.GetMany(c.Context, c.Organisation(), prompt.KindShare, ids)
+	if err != nil {
+		return err
+	}
+	for i := range recs {
+		var share prompt.Share
+		if json.Unmarshal(recs[i].Body, &share) != nil || !share.OpenTo(c.Scope.Workspace) {
+			continue
+		}
+		of := resource.Ref{Scope: store.Scope{Org: c.Scope.Org, Workspace: share.Owner}, Kind: prompt.KindPrompt, ID: recs[i].ID, Name: recs[i].Name}
+		for _, name := range []string{recs[i].ID, recs[i].Slug} {
+			if _, own := known[name]; !own {
+				known[name] = of
+			}
+		}
+	}
 	return nil
 }
 
@@ -74,17 +134,18 @@ const maxBad = 50
 
 // namesOf are the ids and slugs of the live resources of a kind. A config may
 // name thousands, so the lists are read and not each one.
-func namesOf(c *admin.Call, kind resource.Kind, in []store.Scope) (map[string]bool, error) {
-	known := map[string]bool{}
+func namesOf(c *admin.Call, kind resource.Kind, in []store.Scope) (map[string]resource.Ref, error) {
+	known := map[string]resource.Ref{}
 	for _, sc := range in {
 		rows, err := c.Resources.List(c.Context, sc, kind)
 		if err != nil {
 			return nil, err
 		}
 		for i := range rows {
-			known[rows[i].ID] = true
-			if rows[i].Slug != "" {
-				known[rows[i].Slug] = true
+			of := resource.Ref{Scope: sc, Kind: kind, ID: rows[i].ID, Name: rows[i].Name}
+			known[rows[i].ID] = of
+			if _, taken := known[rows[i].Slug]; !taken && rows[i].Slug != "" {
+				known[rows[i].Slug] = of
 			}
 		}
 	}

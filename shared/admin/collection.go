@@ -214,7 +214,7 @@ func (col *Collection[T]) Routes() []Route {
 		{"read", Route{Method: "GET", Path: item, Aliases: itemAliases, Name: "get" + id, Doc: "Read a " + word + ".", Role: col.ReadRole,
 			Query: append(slices.Clone(col.ReadQuery), m.past.readQuery()...), Answer: wrappedSchema(col.Wrapped, m.shape.schema(false)), Do: m.finder.read}},
 		{"update", Route{Method: "PUT", Path: item, Aliases: itemAliases, Name: "update" + id, Doc: "Change a " + word + ": absent fields stay, null clears.", Role: col.WriteRole,
-			Body: m.fields, BodyMode: PartialBody, Answer: col.replySchema(col.Updated), Action: audit.Update, Errors: []int{409}, Do: m.writer.update}},
+			Body: m.fields, BodyMode: PartialBody, Answer: col.updateSchema(), Action: audit.Update, Errors: []int{409}, Do: m.writer.update}},
 		{"delete", Route{Method: "DELETE", Path: item, Aliases: itemAliases, Name: "delete" + id, Doc: "Delete a " + word + ".", Role: col.WriteRole,
 			Body: col.DeleteBody, BodyMode: OptionalBody, Answer: emptySchema, Action: audit.Delete, Errors: []int{409}, Do: m.writer.delete}},
 	}

@@ -53,6 +53,15 @@ func (col *Collection[T]) reply(c *Call, r *Reply, it Item[T], byDefault ...stri
 	return wrapped(r.Wrapped, out), nil
 }
 
+// updateSchema describes what updates answer.
+func (col *Collection[T]) updateSchema() Schema {
+	plain := col.replySchema(col.Updated)
+	if v := col.Versions; v != nil && v.Drafted != nil {
+		return Schema{"anyOf": []any{col.replySchema(v.Drafted), plain}}
+	}
+	return plain
+}
+
 func (col *Collection[T]) replySchema(r *Reply, byDefault ...string) Schema {
 	s := col.made.shape
 	switch {

@@ -22,6 +22,9 @@ type Versions[T any] struct {
 	// form makes a version; When replaces that.
 	Of   []string
 	When func(in Values, ch *Change[T]) bool
+	// Beside are those of Of that make no version where they come alone: they change
+	// the content that is published, in its version too.
+	Beside []string
 	// Shown are members of the entries of the list, beside or in place of those
 	// of the resource.
 	Shown  []Shown[T]
@@ -33,6 +36,9 @@ type Versions[T any] struct {
 	// not named from the newest version; without it, Together must all come.
 	Patch    bool
 	Together []string
+	// Drafted says what of the record an update answers that made a version which
+	// is not published yet; nil: what every update answers.
+	Drafted *Reply
 	// Labels are the kind of the labels that versions carry; "": none.
 	Labels resource.Kind
 	Name   string // of the operations: listConfigVersions
@@ -72,8 +78,24 @@ func (h history[T]) moves(in Values, ch *Change[T]) bool {
 	return !sameBody(ch)
 }
 
-// content reports whether the body names content.
-func (h history[T]) content(in Values) bool { return slices.ContainsFunc(h.of().Of, in.Has) }
+// content reports whether the body names content that makes a version.
+func (h history[T]) content(in Values) bool {
+	return slices.ContainsFunc(h.of().Of, func(name string) bool { return in.Has(name) && !slices.Contains(h.of().Beside, name) })
+}
+
+// rewrite changes the version row of what is published, where the body changed
+// only what stands beside the content.
+func (h history[T]) rewrite(c *Call, tx *resource.Tx, it Item[T]) error {
+	if h.of() == nil || !slices.ContainsFunc(h.of().Beside, c.Body.Has) {
+		return nil
+	}
+	v, err := h.version(c, it, it.Version)
+	if err != nil {
+		return err
+	}
+	v.Body = it.Body
+	return tx.UpdateVersion(v)
+}
 
 // drafts reports whether the call makes a version that is published later.
 func (h history[T]) drafts(c *Call) bool {

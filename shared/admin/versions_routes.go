@@ -83,6 +83,9 @@ func (h history[T]) list(c *Call, entry *shape[T]) (any, error) {
 		if err != nil {
 			return nil, err
 		}
+		if h.of().Publish != "" {
+			one.Created = v.Updated // when the version was made
+		}
 		o, err := entry.render(c, one, false)
 		if err != nil {
 			return nil, err

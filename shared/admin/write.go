@@ -152,8 +152,8 @@ func (w writer[T]) update(c *Call) (any, error) {
 		}
 		if w.m.past.drafts(c) {
 			ch, err = w.m.past.stageDraft(c, tx, it)
-		} else {
-			ch, err = w.stageUpdate(c, tx, c.Body, it)
+		} else if ch, err = w.stageUpdate(c, tx, c.Body, it); err == nil {
+			err = w.m.past.rewrite(c, tx, ch.Item())
 		}
 		if err != nil {
 			return err
@@ -165,6 +165,13 @@ func (w writer[T]) update(c *Call) (any, error) {
 		return nil, err
 	}
 	w.committed(c, &ch)
+	if v := w.col.Versions; ch.Draft != nil && v.Drafted != nil {
+		form, err := w.col.decode(ch.Draft)
+		if err != nil {
+			return nil, err
+		}
+		return w.col.reply(c, v.Drafted, Item[T]{ch.Draft, form})
+	}
 	return w.col.reply(c, w.col.Updated, ch.Item())
 }
 

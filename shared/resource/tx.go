@@ -276,6 +276,15 @@ func (t *Tx) Use(of, by Ref) error {
 	setString(it, "ws", by.Scope.Workspace)
 	setString(it, "name", by.Name)
 	t.put(store.Control, store.Row{Key: useKey(of, by), Item: it}, nil)
+	return t.Hold(of)
+}
+
+// Hold stages that a record must exist when the change runs, and moves its Rev on,
+// so that a deletion of it that runs at the same time looks again at who uses it.
+func (t *Tx) Hold(of Ref) error {
+	if err := own(t, of.Scope); err != nil {
+		return err
+	}
 	key := recordKey(of.Scope, of.Kind, of.ID)
 	if t.has(store.Control, key) {
 		return nil // written by this change already
@@ -333,8 +342,16 @@ const maxNamedUsers = 10
 // there are none.
 func (t *Tx) RefuseIfUsed(of Ref) error {
 	users, err := t.r.Users(t.ctx, of)
-	if err != nil || len(users) == 0 {
+	if err != nil {
 		return err
+	}
+	return InUse(of, users)
+}
+
+// InUse is the refusal to delete a record that lists its users; nil without any.
+func InUse(of Ref, users []Ref) error {
+	if len(users) == 0 {
+		return nil
 	}
 	names := make([]string, 0, maxNamedUsers)
 	for _, u := range users[:min(len(users), maxNamedUsers)] {

@@ -50,7 +50,8 @@ func (c *Config) Refs() Refs {
 				refs.Guardrails = append(refs.Guardrails, Ref{g.Field, g.Slug})
 			}
 		}
-		add(&refs.Prompts, "prompt_id", n.PromptID)
+		id, _, _ := strings.Cut(n.PromptID, "@") // behind it the version
+		add(&refs.Prompts, "prompt_id", id)
 	})
 	return refs
 }

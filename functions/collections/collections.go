@@ -1,0 +1,185 @@
+// Package collections is the family of what puts prompts in order: collections,
+// which are folders, and labels, which versions carry.
+package collections
+
+import (
+	"strconv"
+	"time"
+
+	"gateway/shared/admin"
+	"gateway/shared/fault"
+	"gateway/shared/prompt"
+	"gateway/shared/resource"
+)
+
+// New makes the family.
+func New() admin.Family {
+	return admin.Family{Name: "collections", Doc: "Collections of prompts, and labels of their versions.", Routes: append(collections().Routes(), labels().Routes()...)}
+}
+
+// item and change are a collection and what happens to it.
+type (
+	item   = admin.Item[prompt.Collection]
+	change = admin.Change[prompt.Collection]
+)
+
+func collections() *admin.Collection[prompt.Collection] {
+	return &admin.Collection[prompt.Collection]{
+		Kind: prompt.KindCollection, Object: "collection", Path: "/collections", Param: "collectionId",
+		Scope: "prompts", Resource: "collections", Where: admin.InWorkspace, WriteRole: admin.Manager, Missing: fault.NotFound,
+		Slugs: &admin.Slugs{Prefix: "col-"},
+		List:  admin.List{Envelope: &admin.TotalEnvelope, Search: true},
+		Fields: []admin.Field{
+			admin.NameField(prompt.MaxName),
+			{Name: "parent_collection_id", In: "parent_collection_id", CreateOnly: true},
+		},
+		Shown: []admin.Shown[prompt.Collection]{
+			{Field: admin.Field{Name: "is_default", Type: admin.Integer, Required: true}, Value: func(_ *admin.Call, it item) any { return admin.Flag(it.Form.IsDefault) }},
+			{Field: admin.Field{Name: "collection_details", Type: admin.Object, Required: true, Doc: "How much is in it.", Form: detailsSchema}},
+			{Field: admin.Field{Name: "child_collections", Type: admin.Array, Required: true, Single: true, Doc: "Collections in it.", Form: childrenSchema}},
+		},
+		Admit: func(c *admin.Call, _ string) error {
+			_, err := prompt.DefaultCollection(c.Context, c.Resources, c.Scope)
+			return err
+		},
+		Adjust: func(action string, r *admin.Route) {
+			if action == "create" {
+				r.Errors = append(r.Errors, 404)
+			}
+		},
+		Before: before, Retire: retire, Decorate: decorate,
+	}
+}
+
+var (
+	detailsSchema = admin.Schema(admin.Closed(map[string]admin.Schema{
+		"child_collections_count": {"type": "integer"}, "prompts_count": {"type": "integer"},
+		"child_collections_last_updated_at": {"type": []string{"string", "null"}, "format": "date-time"},
+		"prompts_last_updated_at":           {"type": []string{"string", "null"}, "format": "date-time"},
+	}))
+	childrenSchema = admin.Schema{"type": "array", "items": admin.Closed(map[string]admin.Schema{
+		"id": {"type": "string"}, "name": {"type": "string"}, "last_updated_at": {"type": []string{"string", "null"}, "format": "date-time"}, "collection_details": detailsSchema,
+	})}
+)
+
+// maxNested is how deep collections stand in each other.
+const maxNested = 10
+
+func before(_ *admin.Call, tx *resource.Tx, ch *change) error {
+	if ch.Rec.Fields == nil {
+		ch.Rec.Fields = map[string]string{}
+	}
+	ch.Rec.Fields[prompt.FieldUpdated] = strconv.FormatInt(tx.Now().UnixMilli(), 10)
+	if !ch.Creates() || ch.Form.ParentID == "" {
+		return nil
+	}
+	rec, ok, err := tx.Get(ch.Rec.Scope, prompt.KindCollection, ch.Form.ParentID)
+	if err != nil {
+		return err
+	}
+	if !ok || rec.Archived() {
+		return fault.New(fault.NotFound, "parent_collection_id", "This collection does not exist")
+	}
+	ch.Form.ParentID, ch.Rec.Fields[prompt.FieldParent] = rec.ID, rec.ID
+	hold := rec.Ref()
+	for depth := 2; rec.Fields[prompt.FieldParent] != ""; depth++ {
+		if depth == maxNested {
+			return fault.Invalid("parent_collection_id", "collections may stand %d deep in each other", maxNested)
+		}
+		if rec, ok, err = tx.Get(ch.Rec.Scope, prompt.KindCollection, rec.Fields[prompt.FieldParent]); err != nil || !ok {
+			return err
+		}
+	}
+	return tx.Hold(hold)
+}
+
+// retire keeps a collection that is not empty, and the default one.
+func retire(c *admin.Call, tx *resource.Tx, it item) error {
+	if it.Form.IsDefault {
+		return fault.New(fault.NotFound, "collectionId", "The default collection cannot be deleted")
+	}
+	var users []resource.Ref
+	for _, of := range []struct {
+		kind  resource.Kind
+		field string
+	}{{prompt.KindCollection, prompt.FieldParent}, {prompt.KindPrompt, prompt.FieldCollection}} {
+		rows, err := c.Resources.List(c.Context, it.Scope, of.kind)
+		if err != nil {
+			return err
+		}
+		for i := range rows {
+			if rows[i].Fields[of.field] == it.ID {
+				users = append(users, resource.Ref{Scope: it.Scope, Kind: of.kind, ID: rows[i].ID, Name: rows[i].Name})
+			}
+		}
+	}
+	return resource.InUse(it.Ref(), users)
+}
+
+// inside is what collections hold, counted from the rows of lists.
+type inside struct {
+	children, prompts         int
+	childrenLatest, promptsAt int64
+}
+
+func decorate(c *admin.Call, items []item, objects []admin.Members) error {
+	children, err := c.Resources.List(c.Context, c.Scope, prompt.KindCollection)
+	if err != nil {
+		return err
+	}
+	prompts, err := c.Resources.List(c.Context, c.Scope, prompt.KindPrompt)
+	if err != nil {
+		return err
+	}
+	held := map[string]*inside{}
+	of := func(id string) *inside {
+		if held[id] == nil {
+			held[id] = new(inside)
+		}
+		return held[id]
+	}
+	for i := range children {
+		in := of(children[i].Fields[prompt.FieldParent])
+		in.children, in.childrenLatest = in.children+1, max(in.childrenLatest, updated(&children[i]))
+	}
+	for i := range prompts {
+		in := of(prompts[i].Fields[prompt.FieldCollection])
+		in.prompts, in.promptsAt = in.prompts+1, max(in.promptsAt, updated(&prompts[i]))
+	}
+	for i, it := range items {
+		objects[i]["collection_details"] = of(it.ID).shown()
+	}
+	if len(items) != 1 { // lists leave it out
+		return nil
+	}
+	below := []admin.Members{}
+	for i := range children {
+		if n := &children[i]; n.Fields[prompt.FieldParent] == items[0].ID {
+			below = append(below, admin.Members{"id": n.ID, "name": n.Name, "last_updated_at": at(updated(n)), "collection_details": of(n.ID).shown()})
+		}
+	}
+	objects[0]["child_collections"] = below
+	return nil
+}
+
+func (in *inside) shown() admin.Members {
+	return admin.Members{
+		"child_collections_count": in.children, "prompts_count": in.prompts,
+		"child_collections_last_updated_at": at(in.childrenLatest), "prompts_last_updated_at": at(in.promptsAt),
+	}
+}
+
+func updated(row *resource.Row) int64 {
+	n, err := strconv.ParseInt(row.Fields[prompt.FieldUpdated], 10, 64)
+	if err != nil {
+		return row.Created.UnixMilli()
+	}
+	return n
+}
+
+func at(ms int64) any {
+	if ms == 0 {
+		return nil
+	}
+	return admin.FormatTime(time.UnixMilli(ms))
+}

@@ -1,0 +1,118 @@
+// Package partials is the family of partials: text that templates of prompts take
+// in, under a slug, with versions of which one is published.
+package partials
+
+import (
+	"gateway/shared/admin"
+	"gateway/shared/fault"
+	"gateway/shared/prompt"
+	"gateway/shared/resource"
+)
+
+// item and change are a partial and what happens to it.
+type (
+	item   = admin.Item[prompt.Partial]
+	change = admin.Change[prompt.Partial]
+)
+
+// New makes the family.
+func New() admin.Family {
+	return admin.Family{Name: "partials", Doc: "Partials: text that the templates of prompts take in.", Routes: describe().Routes()}
+}
+
+func describe() *admin.Collection[prompt.Partial] {
+	return &admin.Collection[prompt.Partial]{
+		Kind: prompt.KindPartial, Object: "partial", Path: "/prompts/partials", Param: "partialId",
+		Scope: "prompts", Resource: "prompt_partials", Where: admin.InWorkspace, WriteRole: admin.Manager, Missing: fault.NotFound,
+		Slugs: &admin.Slugs{Prefix: "pp-"}, ArchivedReachable: true,
+		List: admin.List{Search: true, Status: true, Match: matches, Query: []admin.Field{
+			{Name: "collection_id", Type: admin.String, Max: 255, Doc: "Partials are in no collection: with one there are none."},
+		}},
+		Fields: []admin.Field{
+			admin.NameField(prompt.MaxName), {Name: "string", Required: true, Single: true},
+			{Name: "version_description", Single: true},
+			{Name: "description", In: "version_description", Hidden: true, UpdateOnly: true, Doc: "version_description by its other name."},
+			{Name: "status", Type: admin.String, Enum: []string{"active", resource.StatusArchived}, Column: true, UpdateOnly: true},
+		},
+		Shown: []admin.Shown[prompt.Partial]{
+			member("version_id", admin.String, func(it item) any { return it.VersionID }),
+			member("version", admin.Integer, func(it item) any { return it.Version }),
+			member("prompt_partial_version_id", admin.String, func(it item) any { return it.VersionID }),
+			{Field: admin.Field{Name: "collection_id", Type: admin.String, Doc: "Always null: partials are in no collection."}, Value: func(*admin.Call, item) any { return nil }},
+		},
+		Versions: &admin.Versions[prompt.Partial]{
+			Of: []string{"string", "version_description", "description"}, Beside: []string{"version_description", "description"},
+			Publish: "prompts.publish", Drafted: &admin.Reply{Members: []string{"prompt_partial_version_id"}},
+			Shown: []admin.Shown[prompt.Partial]{
+				member("prompt_partial_id", admin.String, func(it item) any { return it.ID }),
+				member("description", admin.String, func(it item) any { return it.Form.Description }),
+				member("prompt_version_status", admin.String, func(it item) any { return it.Status }),
+			},
+		},
+		Check: check, Before: before, Retire: retire,
+		Created: &admin.Reply{Members: []string{"id", "slug", "version_id"}},
+	}
+}
+
+func member(name string, t admin.Type, value func(it item) any) admin.Shown[prompt.Partial] {
+	return admin.Shown[prompt.Partial]{Field: admin.Field{Name: name, Type: t, Required: true, Single: true}, Value: func(_ *admin.Call, it item) any { return value(it) }}
+}
+
+func matches(c *admin.Call, _ *resource.Row) bool { return c.Query.Text("collection_id") == "" }
+
+func check(c *admin.Call, ch *change) []fault.Detail {
+	bad := ch.Form.Validate()
+	if c.Body.Given("description") && c.Body.Given("version_description") {
+		bad = append(bad, fault.Detail{Field: "description", Message: "is version_description by another name: send one of the two"})
+	}
+	return bad
+}
+
+// keptPartials is where a call keeps that some version takes in others.
+const keptPartials = "some version takes in partials"
+
+// before refuses a text that takes in what does not exist, or itself; it also runs
+// when a version is published.
+func before(c *admin.Call, tx *resource.Tx, ch *change) error {
+	if ch.Rec.Archived() && ch.Old != nil && !ch.Old.Archived() {
+		return unused(c, ch.Rec)
+	}
+	refs := ch.Form.Partials()
+	if len(refs) > 0 {
+		c.Keep(keptPartials, true)
+	}
+	if c.Kept(keptPartials) == true {
+		if ch.Rec.Fields == nil {
+			ch.Rec.Fields = map[string]string{}
+		}
+		ch.Rec.Fields[prompt.FieldPartials] = "1"
+	}
+	if len(refs) == 0 || ch.Form.String == ch.Was.String {
+		return nil
+	}
+	g := prompt.Graph{Resources: c.Resources, Scope: ch.Rec.Scope, Get: tx.Get}
+	named, bad, err := g.Check(c.Context, prompt.Node{ID: ch.Rec.ID, Version: ch.Rec.Version, Partials: refs})
+	if err != nil {
+		return err
+	}
+	if refused := fault.Invalids(bad); refused != nil {
+		return refused
+	}
+	for i := range named {
+		if err := tx.Hold(named[i].Ref()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// retire keeps a partial that others take in.
+func retire(c *admin.Call, _ *resource.Tx, it item) error { return unused(c, it.Record) }
+
+func unused(c *admin.Call, rec *resource.Record) error {
+	users, err := prompt.Graph{Resources: c.Resources, Scope: rec.Scope}.Users(c.Context, rec)
+	if err != nil {
+		return err
+	}
+	return resource.InUse(rec.Ref(), users)
+}

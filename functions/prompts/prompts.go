@@ -1,0 +1,168 @@
+// Package prompts is the family of saved prompts: templates under a slug, with
+// versions of which one is published, labels, sharing and forks.
+package prompts
+
+import (
+	"encoding/json"
+
+	"gateway/shared/admin"
+	"gateway/shared/fault"
+	"gateway/shared/prompt"
+	"gateway/shared/resource"
+)
+
+// New makes the family.
+func New() admin.Family {
+	f := &family{}
+	f.prompts = f.describe()
+	return admin.Family{Name: "prompts", Doc: "Saved prompts: templates with versions, labels, sharing and forks.", Routes: append(f.prompts.Routes(), f.sharing()...)}
+}
+
+type family struct {
+	prompts *admin.Collection[prompt.Prompt]
+}
+
+// item and change are a prompt and what happens to it.
+type (
+	item   = admin.Item[prompt.Prompt]
+	change = admin.Change[prompt.Prompt]
+)
+
+// content are the fields that versions have, details those of them that alone make
+// no version.
+var (
+	content = []string{"string", "parameters", "model", "functions", "tools", "tool_choice", "template_metadata", "prompt_metadata", "is_raw_template", "virtual_key", "version_description"}
+	details = []string{"virtual_key", "version_description"}
+)
+
+var slugs = admin.Slugs{Prefix: "pp-"}
+
+func (f *family) describe() *admin.Collection[prompt.Prompt] {
+	return &admin.Collection[prompt.Prompt]{
+		Kind: prompt.KindPrompt, Object: "prompt", Path: "/prompts", Param: "promptId",
+		Scope: "prompts", Where: admin.InWorkspace, WriteRole: admin.Manager, Missing: fault.NotFound,
+		Slugs: &slugs,
+		List: admin.List{Envelope: &admin.TotalEnvelope, Search: true, Match: matches, Query: []admin.Field{
+			{Name: "collection_id", Type: admin.String, Max: 255, Doc: "Only those of this collection, by id or slug."},
+			{Name: "type", Type: admin.String, Enum: []string{"shared"}, Doc: "shared lists what other workspaces share with this one."},
+			showShare,
+		}},
+		ReadQuery: []admin.Field{showShare},
+		Fields:    fields(), Shown: shown(), Decorate: f.decorate,
+		Versions: &admin.Versions[prompt.Prompt]{
+			Of: content, Beside: details, Together: []string{"string", "parameters", "model", "virtual_key"}, Patch: true,
+			Publish: "prompts.publish", Labels: prompt.KindLabel, Shown: entry(),
+			Drafted: &admin.Reply{Members: []string{"id", "slug", "prompt_version_id"}},
+		},
+		Admit: f.admit, Across: across, Check: check, Before: f.before, Retire: f.retire,
+		Created: &admin.Reply{Members: []string{"id", "slug", "version_id", "object"}},
+	}
+}
+
+func fields() []admin.Field {
+	of := func(name string) admin.Field { return admin.Field{Name: name, Single: true} }
+	text, parameters, key := of("string"), of("parameters"), of("virtual_key")
+	text.Required, parameters.Required, key.Required = true, true, true
+	parameters.Absent = map[string]any{}
+	raw := of("is_raw_template")
+	raw.Type, raw.Convert, raw.Absent = admin.Any, zeroOrOne, 0
+	raw.Form = admin.Schema{"type": []string{"integer", "boolean"}, "minimum": 0, "maximum": 1}
+	description, alias := of("version_description"), of("prompt_metadata")
+	description.Hidden = true
+	alias.In, alias.Hidden, alias.UpdateOnly = "template_metadata", true, true
+	alias.Doc = "template_metadata by its other name."
+	return []admin.Field{
+		admin.NameField(prompt.MaxName), {Name: "collection_id", Required: true},
+		text, parameters, key, {Name: "model"}, of("functions"), of("tools"), of("tool_choice"), of("template_metadata"), alias, raw, description,
+	}
+}
+
+// zeroOrOne takes truth values too.
+func zeroOrOne(raw json.RawMessage) (json.RawMessage, []fault.Detail) {
+	switch string(raw) {
+	case "true", "1":
+		return json.RawMessage("1"), nil
+	case "false", "0":
+		return json.RawMessage("0"), nil
+	}
+	return nil, []fault.Detail{{Message: "must be 0 or 1"}}
+}
+
+// one is a member of single reads that always has a value.
+func one(name string, t admin.Type, value func(it item) any) admin.Shown[prompt.Prompt] {
+	return admin.Shown[prompt.Prompt]{Field: admin.Field{Name: name, Type: t, Required: true, Single: true}, Value: func(_ *admin.Call, it item) any { return value(it) }}
+}
+
+func shown() []admin.Shown[prompt.Prompt] {
+	description := one("prompt_version_description", admin.String, func(it item) any { return admin.OrNull(it.Form.Description) })
+	description.Required = false
+	return []admin.Shown[prompt.Prompt]{
+		one("version_id", admin.String, func(it item) any { return it.VersionID }),
+		one("prompt_version", admin.Integer, func(it item) any { return it.Version }),
+		one("prompt_version_id", admin.String, func(it item) any { return it.VersionID }),
+		one("prompt_version_status", admin.String, func(it item) any { return it.Status }),
+		description,
+		{Field: admin.Field{Name: "prompt_version_label_id", Type: admin.String, Single: true, Doc: "Label of the version; null without one."}, Value: labelOf},
+		{Field: admin.Field{Name: "prompt_version_label_ids", Type: admin.Array, Of: &admin.Field{Type: admin.String}, Required: true, Single: true, Doc: "All labels of the version."},
+			Value: func(c *admin.Call, it item) any { return labels(c, it) }},
+		{Field: admin.Field{Name: "prompt_share", Type: admin.Object, Optional: true, Doc: "With show_prompt_share: who sees the prompt beside its workspace; null: nobody.", Form: shareSchema}},
+	}
+}
+
+// entry are the members of versions in their list.
+func entry() []admin.Shown[prompt.Prompt] {
+	description := one("prompt_description", admin.String, func(it item) any { return admin.OrNull(it.Form.Description) })
+	description.Required = false
+	return []admin.Shown[prompt.Prompt]{
+		one("id", admin.String, func(it item) any { return it.VersionID }),
+		one("prompt_id", admin.String, func(it item) any { return it.ID }),
+		one("prompt_template", admin.String, func(it item) any { return it.Form.String }),
+		description,
+		{Field: admin.Field{Name: "label_id", Type: admin.String, Doc: "Label of the version; null without one."}, Value: labelOf},
+	}
+}
+
+// labels are those of the version that are still there.
+func labels(c *admin.Call, it item) []string {
+	out := []string{}
+	known, _ := c.Kept(keptLabels).(map[string]bool)
+	for _, id := range admin.LabelsOf(it.Record) {
+		if known[id] {
+			out = append(out, id)
+		}
+	}
+	return out
+}
+
+func labelOf(c *admin.Call, it item) any {
+	if all := labels(c, it); len(all) > 0 {
+		return all[0]
+	}
+	return nil
+}
+
+func check(c *admin.Call, ch *change) []fault.Detail {
+	bad := ch.Form.Validate()
+	if c.Body.Given("prompt_metadata") && c.Body.Given("template_metadata") {
+		bad = append(bad, fault.Detail{Field: "prompt_metadata", Message: "is template_metadata by another name: send one of the two"})
+	}
+	return bad
+}
+
+// retire keeps a prompt that configs name or that other workspaces see.
+func (f *family) retire(c *admin.Call, tx *resource.Tx, it item) error {
+	users, err := usersOf(c, it.Record)
+	if err != nil {
+		return err
+	}
+	if err := resource.InUse(it.Ref(), users); err != nil {
+		return err
+	}
+	if _, shared, err := tx.Get(it.Scope.Organisation(), prompt.KindShare, it.ID); err != nil || shared {
+		if err == nil {
+			err = fault.New(fault.Conflict, "", "this prompt is shared with other workspaces; take the share back first")
+		}
+		return err
+	}
+	return nil
+}

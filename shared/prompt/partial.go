@@ -1,0 +1,122 @@
+package prompt
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"gateway/shared/fault"
+	"gateway/shared/fault/bound"
+	"gateway/shared/resource"
+)
+
+// Partial is the stored form of a partial: text that templates of prompts and
+// other partials take in.
+type Partial struct {
+	String      string `json:"string,omitempty" min:"1" max:"300000" doc:"The template."`
+	Description string `json:"version_description,omitempty" max:"1024"`
+}
+
+// Validate gives all errors of the partial's own fields.
+func (p *Partial) Validate() []fault.Detail {
+	bad := bound.Check(p)
+	if _, err := Parse(p.String); err != nil {
+		bad = append(bad, fault.Detail{Field: "string", Message: err.Error()})
+	}
+	return bad
+}
+
+// Partials are the partials that it names itself, each once.
+func (p *Partial) Partials() []Reference {
+	t, err := Parse(p.String)
+	if err != nil {
+		return nil
+	}
+	return t.Partials()
+}
+
+// DecodePartial reads a record, or one of its versions, for requests.
+func DecodePartial(rec resource.Record) (*Template, error) {
+	var p Partial
+	if err := json.Unmarshal(rec.Body, &p); err != nil {
+		return nil, fmt.Errorf("prompt: stored partial %s: %w", rec.ID, err)
+	}
+	t, err := Parse(p.String)
+	if err != nil {
+		return nil, fmt.Errorf("prompt: stored partial %s: %w", rec.ID, err)
+	}
+	return t, nil
+}
+
+// Collection is the stored form of a folder of prompts.
+type Collection struct {
+	ParentID  string `json:"parent_collection_id,omitempty" max:"255" doc:"Collection that it is in, by id or slug."`
+	IsDefault bool   `json:"is_default,omitempty"`
+}
+
+// Label is the stored form of a name that versions of prompts carry.
+type Label struct {
+	Description string `json:"description,omitempty" max:"1024"`
+	Color       string `json:"color_code,omitempty" max:"64"`
+	// Universal labels are everywhere; they cannot be changed.
+	Universal bool `json:"is_universal,omitempty"`
+}
+
+// ErrCycle says that a partial would take itself in.
+var ErrCycle = errors.New("would take itself in")
+
+// Node is a version of a partial in the graph of who takes in whom.
+type Node struct {
+	ID       string
+	Version  int64
+	Partials []Reference
+}
+
+// Closure walks over what a text takes in, directly or not, and gives the error of
+// the first reference that has one: ErrNoPartial, ErrCycle, ErrTooDeep, or that of
+// find. start is the text itself; its ID is empty for a prompt. The reference is
+// the one of the text by which the error is reached.
+func Closure(start Node, find func(Reference) (Node, error)) (Reference, error) {
+	done := map[place]bool{}
+	var walk func(n Node, path []place) error
+	walk = func(n Node, path []place) error {
+		for _, ref := range n.Partials {
+			next, err := find(ref)
+			if err != nil {
+				return err
+			}
+			key := place{next.ID, next.Version}
+			for _, p := range path {
+				if p == key {
+					return ErrCycle
+				}
+			}
+			if len(path) > maxDepth {
+				return ErrTooDeep
+			}
+			if done[key] {
+				continue
+			}
+			if err := walk(next, append(path, key)); err != nil {
+				return err
+			}
+			done[key] = true
+		}
+		return nil
+	}
+	own := place{start.ID, start.Version}
+	for _, ref := range start.Partials {
+		one := start
+		one.Partials = []Reference{ref}
+		if err := walk(one, []place{own}); err != nil {
+			return ref, err
+		}
+	}
+	return Reference{}, nil
+}
+
+// place names a version in the graph.
+type place struct {
+	id      string
+	version int64
+}

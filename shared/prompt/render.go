@@ -1,0 +1,215 @@
+package prompt
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"gateway/shared/wire"
+)
+
+// Bounds of what a template becomes.
+const (
+	MaxRendered = 4 << 20 // bytes
+	maxDepth    = 10      // of partials in partials
+	maxSteps    = 1_000_000
+)
+
+// Errors of rendering; all are the caller's.
+var (
+	ErrTooLong    = fmt.Errorf("the rendered text has more than %d bytes", MaxRendered)
+	ErrTooDeep    = fmt.Errorf("partials stand more than %d deep in each other", maxDepth)
+	ErrTooLarge   = errors.New("the template repeats too much")
+	ErrNoPartial  = errors.New("a partial does not exist")
+	errNoPartials = func(Reference) (*Template, error) { return nil, ErrNoPartial }
+)
+
+// Partials gives a saved partial.
+type Partials func(Reference) (*Template, error)
+
+// Render fills the template. Variables are as encoding/json decodes them, with
+// numbers as json.Number. jsonText writes values as they stand inside of JSON: texts
+// of {{name}} are escaped, all else is JSON.
+func (t *Template) Render(variables any, partials Partials, jsonText bool) (string, error) {
+	if partials == nil {
+		partials = errNoPartials
+	}
+	r := renderer{partials: partials, json: jsonText, context: []any{variables}}
+	if err := r.nodes(t.nodes); err != nil {
+		return "", err
+	}
+	return r.out.String(), nil
+}
+
+type renderer struct {
+	out      strings.Builder
+	context  []any // innermost last
+	partials Partials
+	json     bool
+	depth    int
+	steps    int
+}
+
+func (r *renderer) write(s string) error {
+	if r.out.Len()+len(s) > MaxRendered {
+		return ErrTooLong
+	}
+	r.out.WriteString(s)
+	return nil
+}
+
+func (r *renderer) nodes(nodes []node) error {
+	for i := range nodes {
+		if r.steps++; r.steps > maxSteps {
+			return ErrTooLarge
+		}
+		if err := r.node(&nodes[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *renderer) node(n *node) error {
+	switch n.kind {
+	case literal:
+		return r.write(n.text)
+	case variable, verbatim:
+		return r.value(r.look(n.path), n.kind == verbatim)
+	case section:
+		return r.section(n)
+	case inverted:
+		if v := r.look(n.path); falsy(v) {
+			return r.nodes(n.inner)
+		}
+		return nil
+	}
+	return r.partial(n)
+}
+
+func (r *renderer) section(n *node) error {
+	v := r.look(n.path)
+	if falsy(v) {
+		return nil
+	}
+	list, many := v.([]any)
+	if !many {
+		if _, object := v.(map[string]any); !object {
+			return r.nodes(n.inner)
+		}
+		list = []any{v}
+	}
+	for _, item := range list {
+		r.context = append(r.context, item)
+		err := r.nodes(n.inner)
+		r.context = r.context[:len(r.context)-1]
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *renderer) partial(n *node) error {
+	var t *Template
+	var err error
+	if n.kind == saved {
+		t, err = r.partials(ParseReference(n.text))
+	} else {
+		text, ok := r.look(n.path).(string)
+		if !ok {
+			return r.value(r.look(n.path), false)
+		}
+		t, err = Parse(text)
+	}
+	if err == nil && n.indent != "" {
+		t, err = Parse(indented(t.source, n.indent))
+	}
+	if err != nil {
+		return err
+	}
+	if r.depth++; r.depth > maxDepth {
+		return ErrTooDeep
+	}
+	err = r.nodes(t.nodes)
+	r.depth--
+	return err
+}
+
+// indented puts an indent before each line.
+func indented(text, indent string) string {
+	body, last := strings.CutSuffix(text, "\n")
+	out := indent + strings.ReplaceAll(body, "\n", "\n"+indent)
+	if last {
+		out += "\n"
+	}
+	return out
+}
+
+// look finds a name: its first part in the innermost object that has it, the
+// others below that.
+func (r *renderer) look(path []string) any {
+	if len(path) == 0 {
+		return r.context[len(r.context)-1]
+	}
+	for i := len(r.context) - 1; i >= 0; i-- {
+		object, ok := r.context[i].(map[string]any)
+		if !ok {
+			continue
+		}
+		v, ok := object[path[0]]
+		if !ok {
+			continue
+		}
+		for _, name := range path[1:] {
+			object, ok = v.(map[string]any)
+			if !ok {
+				return nil
+			}
+			v = object[name]
+		}
+		return v
+	}
+	return nil
+}
+
+// falsy is what leaves a section out.
+func falsy(v any) bool {
+	switch x := v.(type) {
+	case nil:
+		return true
+	case bool:
+		return !x
+	case string:
+		return x == ""
+	case json.Number:
+		n, err := x.Float64()
+		return err == nil && n == 0
+	case float64:
+		return x == 0
+	case []any:
+		return len(x) == 0
+	}
+	return false
+}
+
+func (r *renderer) value(v any, verbatim bool) error {
+	switch x := v.(type) {
+	case nil:
+		return nil
+	case string:
+		if r.json && !verbatim {
+			quoted := wire.AppendJSONString(nil, x)
+			return r.write(string(quoted[1 : len(quoted)-1]))
+		}
+		return r.write(x)
+	case json.Number:
+		return r.write(x.String())
+	}
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("prompt: a variable has no JSON: %w", err)
+	}
+	return r.write(string(raw))
+}
