@@ -21,6 +21,7 @@ var taken = []string{prompt.Latest, "default", "published"}
 func labels() *admin.Collection[prompt.Label] {
 	name := admin.NameField(64)
 	name.Pattern = labelName
+	name.Form = admin.Schema{"type": "string", "minLength": 1, "maxLength": 64, "pattern": labelName.String(), "example": "canary"}
 	return &admin.Collection[prompt.Label]{
 		Kind: prompt.KindLabel, Object: "label", Path: "/labels", Param: "labelId", UUIDOnly: true,
 		Resource: "labels", Missing: fault.NotFound, WriteRole: admin.Manager,

@@ -247,6 +247,8 @@ func (in *restricted) administer() {
 		{"/admin/workspaces", `{"name":"W"}`, `{"name":"V"}`},
 		{"/api-keys", "", `{"name":"C"}`},
 		{"/virtual-keys", `{"name":"V","workspace_id":"default","provider":"openai","key":"sk-of-a-provider"}`, `{"name":"W"}`},
+		{"/prompts/partials", `{"name":"P","workspace_id":"default","string":"x"}`, `{"string":"y"}`},
+		{"/collections", `{"name":"C","workspace_id":"default"}`, `{"name":"D"}`},
 	} {
 		id := ""
 		if r.path == "/api-keys" {
