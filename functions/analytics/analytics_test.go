@@ -94,12 +94,12 @@ func TestFamilyChecks(t *testing.T) {
 
 func TestEveryGraphHasItsDocument(t *testing.T) {
 	for _, name := range report.GraphNames() {
-		if shapes[name].doc == "" {
-			t.Errorf("%s has no shape", name)
+		if docs[name] == "" {
+			t.Errorf("%s has no document", name)
 		}
 	}
-	if len(shapes) != len(report.GraphNames()) {
-		t.Error("there are shapes of graphs that there are not")
+	if len(docs) != len(report.GraphNames()) {
+		t.Error("there are documents of graphs that there are not")
 	}
 }
 

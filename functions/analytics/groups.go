@@ -1,6 +1,7 @@
 package analytics
 
 import (
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -57,7 +58,7 @@ func (f *family) groupRoutes() []admin.Route {
 	route := func(path, name, doc string, row admin.Schema, of func(c *admin.Call) (grouping, error)) admin.Route {
 		return admin.Route{
 			Method: "GET", Path: "/analytics/groups/" + path, Name: name, Doc: doc, Scopes: scopes, Where: admin.InEither,
-			Query: groupQuery(), Answer: listSchema(row),
+			Query: groupQuery(), Answer: pageSchema(row),
 			Do: func(c *admin.Call) (any, error) {
 				g, err := of(c)
 				if err != nil {
@@ -121,11 +122,11 @@ func (f *family) groups(c *admin.Call, g *grouping) (any, error) {
 		return nil, usagequery.Failed(err)
 	}
 	page = page[:min(limit, len(page))]
-	rows := make([]any, len(page))
+	rows := make([]map[string]any, len(page))
 	for i := range page {
 		rows[i] = g.row(&page[i], shown)
 	}
-	return map[string]any{"object": "list", "total": total, "data": rows}, nil
+	return groupPage{"list", int64(total), rows}, nil
 }
 
 // order reads order_by.
@@ -159,32 +160,54 @@ func (g *grouping) row(group *report.Group, shown []string) map[string]any {
 	return row
 }
 
-func listSchema(row admin.Schema) admin.Schema {
-	return closed(map[string]admin.Schema{
-		"object": {"type": "string", "const": "list"}, "total": {"type": "integer", "description": "Groups over all pages."}, "data": {"type": "array", "items": row},
-	})
+// groupPage is a page of groups.
+type groupPage struct {
+	Object string           `json:"object" enum:"list"`
+	Total  int64            `json:"total" doc:"Groups over all pages."`
+	Data   []map[string]any `json:"data"`
 }
 
-// rowSchema describes a row, whose value is in one of the members.
+// groupHead are the members of every row, groupFeedback those about feedback.
+type (
+	groupHead struct {
+		Requests int64  `json:"requests"`
+		Object   string `json:"object" enum:"analytics-group"`
+	}
+	groupFeedback struct {
+		Average float64 `json:"avg_weighted_feedback"`
+		With    int64   `json:"requests_with_feedback"`
+	}
+)
+
+func pageSchema(row admin.Schema) admin.Schema {
+	s := admin.SchemaOf[groupPage]()
+	s["properties"].(map[string]admin.Schema)["data"]["items"] = row
+	return s
+}
+
+// rowSchema describes a row by the types of its columns. Its value is in one of the
+// members.
 func rowSchema(members, always []string, feedback bool) admin.Schema {
-	props := map[string]admin.Schema{"requests": {"type": "integer"}, "object": {"type": "string", "const": "analytics-group"}}
-	for _, name := range columns {
-		props[name] = admin.Schema{"type": "number"}
-		if name == "first_seen" || name == "last_seen" {
-			props[name] = admin.Schema{"type": "string", "format": "date-time"}
+	of := func(name string, t reflect.Type, required bool) admin.Schema {
+		s := admin.Schema{"properties": map[string]admin.Schema{name: admin.SchemaOfType(t)}, "required": []string{}}
+		if required {
+			s["required"] = []string{name}
 		}
+		return s
+	}
+	parts := []admin.Schema{admin.SchemaOf[groupHead]()}
+	for _, name := range columns {
+		parts = append(parts, of(name, report.ColumnType(name), slices.Contains(always, name)))
 	}
 	if feedback {
-		props["avg_weighted_feedback"], props["requests_with_feedback"] = admin.Schema{"type": "number"}, admin.Schema{"type": "integer"}
-		always = append(slices.Clone(always), "avg_weighted_feedback", "requests_with_feedback")
+		parts = append(parts, admin.SchemaOf[groupFeedback]())
 	}
 	for _, name := range members {
-		props[name] = admin.Schema{"type": "string"}
+		t := reflect.TypeFor[string]()
 		if name == "status_code" {
-			props[name] = admin.Schema{"type": "integer"}
+			t = reflect.TypeFor[int]()
 		}
+		parts = append(parts, of(name, t, false))
 	}
-	s := closed(props)
-	s["required"] = append([]string{"requests", "object"}, always...)
-	return s
+	return admin.MergeSchemas(parts...)
 }

@@ -44,58 +44,93 @@ func (f *family) open(ctx context.Context, rec *usage.Record) (c content, err er
 // gatewayHeaders begin with this, in lower case.
 const gatewayHeaders = "x-gateway-"
 
-// whole is a log as the single read shows it.
-func whole(r *usage.Record, c *content, organisation, configVersion string) map[string]any {
-	m := row(r, organisation, configVersion)
-	delete(m, "created_at") // these stand beside the metrics
-	delete(m, "object")
-	request := message(c.RequestHeaders, c.Request)
-	request["url"], request["method"] = r.Path, r.Method
-	if h, ok := request["headers"].(map[string]string); ok {
-		fromClient(m, h)
-		request["gatewayHeaders"] = split(h)
-	}
-	response := message(c.ResponseHeaders, c.Response)
-	response["status"], response["responseTime"], response["lastUsedOptionJsonPath"] = r.ClientStatus, milliseconds(r.Duration), orNull(r.OptionIndex)
-	out := map[string]any{
-		"_id": r.ID, "object": "log", "organisation_id": r.Org, "created_at": admin.FormatTime(r.Start),
-		"request": request, "response": response, "metrics": m, "usage": units(&r.Usage),
-		"attempts": attempts(r), "decision": decision(r), "feedback": []any{},
-		"bodies_cut": c.Cut, "bodies_unreadable": c.unreadable,
-	}
-	if len(c.Sent) > 0 {
-		sent := message(c.SentHeaders, c.Sent)
-		sent["method"] = r.Method
-		out["transformedRequest"] = sent
-	}
-	if len(c.Received) > 0 {
-		out["originalResponse"] = message(nil, c.Received)
-	}
-	return out
+// log is a log as the single read shows it.
+type log struct {
+	ID           string           `json:"_id"`
+	Object       string           `json:"object" enum:"log"`
+	Organisation string           `json:"organisation_id"`
+	Created      admin.Instant    `json:"created_at"`
+	Request      request          `json:"request"`
+	Response     response         `json:"response"`
+	Sent         *sent            `json:"transformedRequest,omitempty"`
+	Received     *message         `json:"originalResponse,omitempty"`
+	Metrics      metrics          `json:"metrics"`
+	Usage        map[string]int64 `json:"usage" doc:"Units by class."`
+	Attempts     []attempt        `json:"attempts"`
+	Decision     decision         `json:"decision"`
+	Feedback     []any            `json:"feedback"`
+	Cut          bool             `json:"bodies_cut" doc:"A body was longer than logs keep."`
+	Unreadable   bool             `json:"bodies_unreadable"`
 }
 
 // message is a part of a log: headers and body, where they are kept. JSON is
 // shown as such, other text as a string, and what is no text in base64.
-func message(headers, body []byte) map[string]any {
-	m := map[string]any{}
+type message struct {
+	Headers  map[string]string `json:"headers,omitempty"`
+	Body     any               `json:"body,omitempty" doc:"JSON, or text; base64 where body_encoding says so."`
+	Encoding string            `json:"body_encoding,omitempty" enum:"base64"`
+}
+
+// request is what the client sent, response what it got, sent what the provider was
+// sent.
+type (
+	request struct {
+		message
+		URL            string            `json:"url"`
+		Method         string            `json:"method"`
+		GatewayHeaders map[string]string `json:"gatewayHeaders,omitempty"`
+	}
+	response struct {
+		message
+		Status         int     `json:"status"`
+		Time           float64 `json:"responseTime"`
+		LastUsedOption *string `json:"lastUsedOptionJsonPath"`
+	}
+	sent struct {
+		message
+		Method string `json:"method"`
+	}
+)
+
+// whole is a record with its bodies.
+func whole(r *usage.Record, c *content, organisation, configVersion string) log {
+	out := log{
+		ID: r.ID, Object: "log", Organisation: r.Org, Created: admin.Instant(r.Start),
+		Request:  request{message: messageOf(c.RequestHeaders, c.Request), URL: r.Path, Method: r.Method},
+		Response: response{messageOf(c.ResponseHeaders, c.Response), r.ClientStatus, milliseconds(r.Duration), orNull(r.OptionIndex)},
+		Metrics:  metricsOf(r, organisation, configVersion), Usage: units(&r.Usage),
+		Attempts: attempts(r), Decision: decisionOf(r), Feedback: []any{}, Cut: c.Cut, Unreadable: c.unreadable,
+	}
+	fromClient(&out.Metrics, out.Request.Headers)
+	out.Request.GatewayHeaders = split(out.Request.Headers)
+	if len(c.Sent) > 0 {
+		out.Sent = &sent{messageOf(c.SentHeaders, c.Sent), r.Method}
+	}
+	if len(c.Received) > 0 {
+		m := messageOf(nil, c.Received)
+		out.Received = &m
+	}
+	return out
+}
+
+func messageOf(headers, body []byte) (m message) {
 	if len(headers) > 0 {
 		var named map[string]string
 		if err := json.Unmarshal(headers, &named); err == nil {
-			lower := make(map[string]string, len(named))
+			m.Headers = make(map[string]string, len(named))
 			for k, v := range named {
-				lower[strings.ToLower(k)] = v
+				m.Headers[strings.ToLower(k)] = v
 			}
-			m["headers"] = lower
 		}
 	}
 	switch {
 	case len(body) == 0:
 	case !utf8.Valid(body):
-		m["body"], m["body_encoding"] = base64.StdEncoding.EncodeToString(body), "base64"
+		m.Body, m.Encoding = base64.StdEncoding.EncodeToString(body), "base64"
 	case json.Valid(body):
-		m["body"] = json.RawMessage(body)
+		m.Body = json.RawMessage(body)
 	default:
-		m["body"] = string(body)
+		m.Body = string(body)
 	}
 	return m
 }
@@ -113,12 +148,9 @@ func split(h map[string]string) map[string]string {
 }
 
 // fromClient tells what client library made the request.
-func fromClient(metrics map[string]any, h map[string]string) {
-	for name, header := range map[string]string{
-		"source": "user-agent", "runtime": "x-stainless-runtime", "runtime_version": "x-stainless-runtime-version", "sdk_version": "x-stainless-package-version",
-	} {
-		metrics[name] = orNull(h[header])
-	}
+func fromClient(m *metrics, h map[string]string) {
+	m.Source, m.Runtime = orNull(h["user-agent"]), orNull(h["x-stainless-runtime"])
+	m.RuntimeVersion, m.SdkVersion = orNull(h["x-stainless-runtime-version"]), orNull(h["x-stainless-package-version"])
 }
 
 // units are the counts of a usage by class; classes that were not reported are
@@ -133,44 +165,95 @@ func units(u *pricing.Usage) map[string]int64 {
 	return out
 }
 
+// attempt is a call to a provider.
+type attempt struct {
+	Provider   string           `json:"ai_org"`
+	Slug       *string          `json:"virtual_key"`
+	Model      string           `json:"ai_model"`
+	Option     *string          `json:"option"`
+	Status     int              `json:"response_status_code" doc:"0: no answer."`
+	RequestID  *string          `json:"provider_request_id"`
+	ErrorCode  *string          `json:"error_code"`
+	Start      float64          `json:"start"`
+	Latency    float64          `json:"latency"`
+	Usage      map[string]int64 `json:"usage" doc:"Units by class."`
+	Cost       float64          `json:"cost"`
+	Retry      int              `json:"retry" doc:"0: the first call of its target."`
+	Wait       float64          `json:"wait"`
+	WaitReason *string          `json:"wait_reason"`
+}
+
 // attempts are the calls to providers, in their order.
-func attempts(r *usage.Record) []any {
-	out := make([]any, len(r.Attempts))
+func attempts(r *usage.Record) []attempt {
+	out := make([]attempt, len(r.Attempts))
 	for i := range r.Attempts {
 		a := &r.Attempts[i]
-		out[i] = map[string]any{
-			"ai_org": a.Provider, "virtual_key": orNull(a.ProviderSlug), "ai_model": a.Model, "option": orNull(a.OptionIndex),
-			"response_status_code": a.Status, "provider_request_id": orNull(a.RequestID), "error_code": orNull(a.ErrorCode),
-			"start": milliseconds(a.Start), "latency": milliseconds(a.Latency), "usage": units(&a.Usage), "cost": report.Cents(a.Cost),
-			"retry": a.Retry, "wait": milliseconds(a.Wait), "wait_reason": orNull(a.WaitReason),
+		out[i] = attempt{
+			a.Provider, orNull(a.ProviderSlug), a.Model, orNull(a.OptionIndex), a.Status, orNull(a.RequestID), orNull(a.ErrorCode),
+			milliseconds(a.Start), milliseconds(a.Latency), units(&a.Usage), report.Cents(a.Cost), a.Retry, milliseconds(a.Wait), orNull(a.WaitReason),
 		}
 	}
 	return out
 }
 
-// decision is what the routing was decided on.
-func decision(r *usage.Record) map[string]any {
-	draws, breakers := make([]any, len(r.Draws)), make([]any, len(r.Breakers))
-	for i, d := range r.Draws {
-		draws[i] = map[string]any{"path": d.Path, "number": float64(d.Number) / (1 << 32), "chosen": d.Chosen, "sticky": orNull(d.Sticky)}
+// decision is what the routing was decided on, and what was lost between shapes.
+type decision struct {
+	Draws    []draw    `json:"draws"`
+	Breakers []circuit `json:"breakers"`
+	Matches  []match   `json:"matches"`
+	Skips    []skip    `json:"skips"`
+	Losses   []string  `json:"losses" doc:"Of the request: what the provider was not told."`
+	Missed   []string  `json:"missed" doc:"Of the provider's answer: what the client's shape has no place for."`
+}
+
+type (
+	draw struct {
+		Path   string  `json:"path"`
+		Number float64 `json:"number"`
+		Chosen int     `json:"chosen"`
+		Sticky *string `json:"sticky"`
+	}
+	circuit struct {
+		Path  string `json:"path"`
+		Open  bool   `json:"open"`
+		Probe bool   `json:"probe"`
+	}
+	match struct {
+		Path      string `json:"path"`
+		Condition int    `json:"condition" doc:"-1: the default."`
+		Chosen    int    `json:"chosen"`
+	}
+	skip struct {
+		Path   string  `json:"path"`
+		Reason string  `json:"reason"`
+		Code   *string `json:"code"`
+		Status int     `json:"status"`
+	}
+)
+
+func decisionOf(r *usage.Record) decision {
+	d := decision{
+		Draws: make([]draw, len(r.Draws)), Breakers: make([]circuit, len(r.Breakers)), Matches: make([]match, len(r.Matches)), Skips: make([]skip, len(r.Skips)),
+		Losses: []string{}, Missed: []string{},
+	}
+	for i, w := range r.Draws {
+		d.Draws[i] = draw{w.Path, float64(w.Number) / (1 << 32), w.Chosen, orNull(w.Sticky)}
 	}
 	for i, b := range r.Breakers {
-		breakers[i] = map[string]any{"path": b.Path, "open": b.Open, "probe": b.Probe}
+		d.Breakers[i] = circuit{b.Path, b.Open, b.Probe}
 	}
-	matches, skips := make([]any, len(r.Matches)), make([]any, len(r.Skips))
 	for i, m := range r.Matches {
-		matches[i] = map[string]any{"path": m.Path, "condition": m.Condition, "chosen": m.Chosen}
+		d.Matches[i] = match{m.Path, m.Condition, m.Chosen}
 	}
 	for i, s := range r.Skips {
-		skips[i] = map[string]any{"path": s.Path, "reason": s.Reason, "code": orNull(s.Code), "status": s.Status}
+		d.Skips[i] = skip{s.Path, s.Reason, orNull(s.Code), s.Status}
 	}
-	losses, missed := []string{}, []string{}
 	for _, lost := range r.Losses {
 		if path, ok := chat.OfAnswer(lost); ok {
-			missed = append(missed, path)
+			d.Missed = append(d.Missed, path)
 		} else {
-			losses = append(losses, lost)
+			d.Losses = append(d.Losses, lost)
 		}
 	}
-	return map[string]any{"draws": draws, "breakers": breakers, "matches": matches, "skips": skips, "losses": losses, "missed": missed}
+	return d
 }

@@ -42,11 +42,11 @@ func New(r *report.Reader, s seal.Sealer) admin.Family {
 	return admin.Family{Name: "logs", Doc: "What was asked and answered. A log appears about a second after its request ended.", Routes: []admin.Route{
 		{
 			Method: "GET", Path: "/logs", Name: "listLogs", Doc: "List logs, newest first, without their bodies.",
-			Scopes: []string{"logs.list"}, Where: admin.InEither, Query: listQuery(), Answer: listSchema, Do: f.list,
+			Scopes: []string{"logs.list"}, Where: admin.InEither, Query: listQuery(), Answer: admin.SchemaOf[list](), Do: f.list,
 		},
 		{
 			Method: "GET", Path: "/logs/{logId}", Name: "getLog", Doc: "Read a log with its bodies. Secrets in headers are masked.",
-			Scopes: []string{"logs.read", "logs.view", "completions.write", "logs.write"}, Where: admin.InEither, Query: readQuery(), Answer: logSchema, Do: f.read,
+			Scopes: []string{"logs.read", "logs.view", "completions.write", "logs.write"}, Where: admin.InEither, Query: readQuery(), Answer: admin.SchemaOf[log](), Do: f.read,
 		},
 		{
 			Method: "GET", Path: "/logs/{logId}/explain", Name: "explainLog", Doc: "Why each target was chosen, passed over, called again or refused, from what was recorded.",
@@ -86,30 +86,34 @@ func (f *family) list(c *admin.Call) (any, error) {
 	if err != nil {
 		return nil, usagequery.Failed(err)
 	}
-	out := map[string]any{"object": "list", "total": page.Total}
-	if page.TotalIsLowerBound {
-		out["total_is_lower_bound"] = true
+	out := list{Object: "list", Total: int64(page.Total), LowerBound: page.TotalIsLowerBound, Data: []row{}}
+	if limit == 0 {
+		return out, nil
 	}
-	rows := []any{}
-	if limit > 0 {
-		org, err := organisationName(c)
+	org, err := organisationName(c)
+	if err != nil {
+		return nil, err
+	}
+	versions := configVersions{}
+	for i := range page.Records {
+		r := &page.Records[i]
+		version, err := versions.id(c, r)
 		if err != nil {
 			return nil, err
 		}
-		versions := configVersions{}
-		for i := range page.Records {
-			version, err := versions.id(c, &page.Records[i])
-			if err != nil {
-				return nil, err
-			}
-			rows = append(rows, row(&page.Records[i], org, version))
-		}
-		if page.Next != "" {
-			out["next_cursor"] = page.Next
-		}
+		out.Data = append(out.Data, row{metricsOf(r, org, version), admin.Instant(r.Start), "log"})
 	}
-	out["data"] = rows
+	out.Next = page.Next
 	return out, nil
+}
+
+// list is a page of logs.
+type list struct {
+	Object     string `json:"object" enum:"list"`
+	Total      int64  `json:"total" doc:"Logs over all pages, counted up to 10,000."`
+	LowerBound bool   `json:"total_is_lower_bound,omitempty" doc:"There are more than total."`
+	Next       string `json:"next_cursor,omitempty" doc:"Absent on the last page."`
+	Data       []row  `json:"data"`
 }
 
 // readList reads the query of the list. limit is the size of the page, which

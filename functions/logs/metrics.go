@@ -12,128 +12,187 @@ import (
 	"gateway/shared/usage/report"
 )
 
-// metric is one member of the metrics of a log.
-type metric struct {
-	name string
-	kind string // JSON type; with ? it may be null
-	of   func(r *usage.Record) any
-}
-
 // metrics of a log, in the order of the groups of the documentation: identity,
 // prompt and config, outcome, model, cache, trace, request, metadata, timing.
 // Times are in milliseconds, cost is in US cents. pre_processing_time is from
 // arrival to the first call to a provider, gateway_processing_time all time but
 // that waited for providers.
-var metrics = []metric{
-	{"id", "string", func(r *usage.Record) any { return r.ID }},
-	{"organisation_id", "string", func(r *usage.Record) any { return r.Org }},
-	{"workspace_id", "string", func(r *usage.Record) any { return r.Workspace }},
-	{"workspace_slug", "string", func(r *usage.Record) any { return r.WorkspaceSlug }},
-	{"api_key_id", "string?", func(r *usage.Record) any { return orNull(r.KeyID) }},
-	{"user_id", "string?", func(r *usage.Record) any { return orNull(r.UserID) }},
-	{"virtual_key", "string?", func(r *usage.Record) any { return orNull(r.ProviderSlug) }},
+type metrics struct {
+	ID             string  `json:"id"`
+	OrganisationID string  `json:"organisation_id"`
+	WorkspaceID    string  `json:"workspace_id"`
+	WorkspaceSlug  string  `json:"workspace_slug"`
+	APIKeyID       *string `json:"api_key_id"`
+	UserID         *string `json:"user_id"`
+	VirtualKey     *string `json:"virtual_key"`
 
-	{"prompt_id", "string?", func(r *usage.Record) any { return orNull(r.PromptID) }},
-	{"prompt_slug", "string?", func(r *usage.Record) any { return orNull(r.PromptSlug) }},
-	{"config_id", "string?", func(r *usage.Record) any { return orNull(r.ConfigID) }},
-	{"config", "string?", func(r *usage.Record) any { return orNull(r.ConfigSlug) }},
-	{"config_version", "integer?", func(r *usage.Record) any {
-		if r.ConfigVersion == 0 {
-			return nil
-		}
-		return r.ConfigVersion
-	}},
+	PromptID      *string `json:"prompt_id"`
+	PromptSlug    *string `json:"prompt_slug"`
+	ConfigID      *string `json:"config_id"`
+	Config        *string `json:"config"`
+	ConfigVersion *int64  `json:"config_version"`
 
-	{"is_success", "boolean", func(r *usage.Record) any { return r.Success() }},
-	{"response_status_code", "integer", func(r *usage.Record) any { return r.ClientStatus }},
-	{"response_time", "number", func(r *usage.Record) any { return milliseconds(r.Duration) }},
-	{"endpoint", "string", func(r *usage.Record) any { return r.Endpoint }},
-	{"is_proxy_call", "boolean", func(r *usage.Record) any { return r.Endpoint == "proxy" }},
-	{"stream_mode", "integer", func(r *usage.Record) any { return oneIf(r.Stream) }},
-	{"mode", "string", func(r *usage.Record) any {
-		if r.Mode == "" {
-			return "single"
-		}
-		return r.Mode
-	}},
-	{"last_used_option_index", "integer", func(r *usage.Record) any { return optionIndex(r.OptionIndex) }},
-	{"retry_success_count", "integer", func(r *usage.Record) any { return r.RetryCount }},
-	{"client_gone", "boolean", func(r *usage.Record) any { return r.ClientGone }},
-	{"finish_reason", "string?", func(r *usage.Record) any { return orNull(r.FinishReason) }},
-	{"error_code", "string?", func(r *usage.Record) any { return orNull(r.ErrorCode) }},
-	{"error_message", "string?", func(r *usage.Record) any { return orNull(r.ErrorMessage) }},
+	IsSuccess           bool    `json:"is_success"`
+	ResponseStatusCode  int64   `json:"response_status_code"`
+	ResponseTime        float64 `json:"response_time"`
+	Endpoint            string  `json:"endpoint"`
+	IsProxyCall         bool    `json:"is_proxy_call"`
+	StreamMode          int64   `json:"stream_mode"`
+	Mode                string  `json:"mode"`
+	LastUsedOptionIndex int64   `json:"last_used_option_index"`
+	RetrySuccessCount   int64   `json:"retry_success_count"`
+	ClientGone          bool    `json:"client_gone"`
+	FinishReason        *string `json:"finish_reason"`
+	ErrorCode           *string `json:"error_code"`
+	ErrorMessage        *string `json:"error_message"`
 
-	{"ai_org", "string?", func(r *usage.Record) any { return orNull(r.Provider) }},
-	{"ai_model", "string?", func(r *usage.Record) any { return orNull(model(r)) }},
-	{"req_units", "integer", func(r *usage.Record) any { return r.Usage.InputTokens() }},
-	{"res_units", "integer", func(r *usage.Record) any { return r.Usage.OutputTokens() }},
-	{"total_units", "integer", func(r *usage.Record) any { return r.Usage.TotalTokens() }},
-	{"units_estimated", "boolean", func(r *usage.Record) any { return r.Usage.Estimated }},
-	{"cost", "number", func(r *usage.Record) any { return report.Cents(r.Cost) }},
-	{"cost_currency", "string", func(*usage.Record) any { return "USD" }},
-	{"is_priced", "boolean", func(r *usage.Record) any { return r.Priced }},
+	AIOrg          *string `json:"ai_org"`
+	AIModel        *string `json:"ai_model"`
+	ReqUnits       int64   `json:"req_units"`
+	ResUnits       int64   `json:"res_units"`
+	TotalUnits     int64   `json:"total_units"`
+	UnitsEstimated bool    `json:"units_estimated"`
+	Cost           float64 `json:"cost"`
+	CostCurrency   string  `json:"cost_currency"`
+	IsPriced       bool    `json:"is_priced"`
 
-	{"cache_status", "string", func(r *usage.Record) any { return r.CacheStatus }},
-	{"cache_type", "string?", func(r *usage.Record) any { return cacheType(r.CacheStatus) }},
-	{"cache_savings", "number", func(r *usage.Record) any { return report.Cents(r.CacheSaved) }},
+	CacheStatus  string  `json:"cache_status"`
+	CacheType    *string `json:"cache_type"`
+	CacheSavings float64 `json:"cache_savings"`
 
-	{"trace_id", "string?", func(r *usage.Record) any { return orNull(r.TraceID) }},
-	{"span_id", "string?", func(r *usage.Record) any { return orNull(r.SpanID) }},
-	{"span_name", "string?", func(r *usage.Record) any { return orNull(r.SpanName) }},
-	{"parent_span_id", "string?", func(r *usage.Record) any { return orNull(r.ParentSpanID) }},
+	TraceID      *string `json:"trace_id"`
+	SpanID       *string `json:"span_id"`
+	SpanName     *string `json:"span_name"`
+	ParentSpanID *string `json:"parent_span_id"`
 
-	{"request_url", "string", func(r *usage.Record) any { return r.Path }},
-	{"request_method", "string", func(r *usage.Record) any { return r.Method }},
-	{"request_bytes", "integer", func(r *usage.Record) any { return r.RequestBytes }},
-	{"response_bytes", "integer", func(r *usage.Record) any { return r.ResponseBytes }},
+	RequestURL    string `json:"request_url"`
+	RequestMethod string `json:"request_method"`
+	RequestBytes  int64  `json:"request_bytes"`
+	ResponseBytes int64  `json:"response_bytes"`
 
-	{"metadata.key", "array", func(r *usage.Record) any { return keys(r.Metadata) }},
-	{"metadata.value", "array", func(r *usage.Record) any {
-		values := make([]string, 0, len(r.Metadata))
-		for _, k := range keys(r.Metadata) {
-			values = append(values, r.Metadata[k])
-		}
-		return values
-	}},
+	MetadataKey   []string `json:"metadata.key"`
+	MetadataValue []string `json:"metadata.value"`
 
-	{"pre_processing_time", "number?", func(r *usage.Record) any {
-		if len(r.Attempts) == 0 {
-			return nil
-		}
-		return milliseconds(r.Attempts[0].Start)
-	}},
-	{"time_to_first_byte", "number", func(r *usage.Record) any { return milliseconds(r.TimeToFirstByte) }},
-	{"gateway_processing_time", "number", func(r *usage.Record) any { return milliseconds(r.GatewayTime) }},
-	{"upstream_response_time", "number", func(r *usage.Record) any { return milliseconds(r.UpstreamLatency) }},
+	PreProcessingTime     *float64 `json:"pre_processing_time"`
+	TimeToFirstByte       float64  `json:"time_to_first_byte"`
+	GatewayProcessingTime float64  `json:"gateway_processing_time"`
+	UpstreamResponseTime  float64  `json:"upstream_response_time"`
+
+	OrganisationName string  `json:"organisation_name"`
+	ConfigVersionID  *string `json:"config_version_id"`
+
+	// From the request's headers, where a log is read with them.
+	Source         *string `json:"source"`
+	Runtime        *string `json:"runtime"`
+	RuntimeVersion *string `json:"runtime_version"`
+	SdkVersion     *string `json:"sdk_version"`
+
+	// The documentation names these, and records do not hold them: null.
+	PromptVersionID     *string `json:"prompt_version_id"`
+	InternalTraceID     *string `json:"internal_trace_id"`
+	RequestParsingTime  *string `json:"request_parsing_time"`
+	CacheProcessingTime *string `json:"cache_processing_time"`
+	ResponseParsingTime *string `json:"response_parsing_time"`
 }
 
-// unrecorded are members that the documentation names and records do not hold;
-// they are null. The log itself finds the first four in the request's headers.
-var unrecorded = []string{
-	"source", "runtime", "runtime_version", "sdk_version", "prompt_version_id", "internal_trace_id",
-	"request_parsing_time", "cache_processing_time", "response_parsing_time",
-}
+// metricsOf are the metrics of a record. configVersion is the id of the version of
+// the config that was in force, "" for none.
+func metricsOf(r *usage.Record, organisation, configVersion string) metrics {
+	return metrics{
+		ID:             r.ID,
+		OrganisationID: r.Org,
+		WorkspaceID:    r.Workspace,
+		WorkspaceSlug:  r.WorkspaceSlug,
+		APIKeyID:       orNull(r.KeyID),
+		UserID:         orNull(r.UserID),
+		VirtualKey:     orNull(r.ProviderSlug),
 
-// row is a log of the list: its metrics. configVersion is the id of the version
-// of the config that was in force, "" for none.
-func row(r *usage.Record, organisation, configVersion string) map[string]any {
-	out := make(map[string]any, len(metrics)+len(unrecorded)+4)
-	out["config_version_id"] = orNull(configVersion)
-	for i := range metrics {
-		out[metrics[i].name] = metrics[i].of(r)
+		PromptID:      orNull(r.PromptID),
+		PromptSlug:    orNull(r.PromptSlug),
+		ConfigID:      orNull(r.ConfigID),
+		Config:        orNull(r.ConfigSlug),
+		ConfigVersion: orNull(r.ConfigVersion),
+
+		IsSuccess:           r.Success(),
+		ResponseStatusCode:  int64(r.ClientStatus),
+		ResponseTime:        milliseconds(r.Duration),
+		Endpoint:            r.Endpoint,
+		IsProxyCall:         r.Endpoint == "proxy",
+		StreamMode:          int64(oneIf(r.Stream)),
+		Mode:                or(r.Mode, "single"),
+		LastUsedOptionIndex: int64(optionIndex(r.OptionIndex)),
+		RetrySuccessCount:   int64(r.RetryCount),
+		ClientGone:          r.ClientGone,
+		FinishReason:        orNull(r.FinishReason),
+		ErrorCode:           orNull(r.ErrorCode),
+		ErrorMessage:        orNull(r.ErrorMessage),
+
+		AIOrg:          orNull(r.Provider),
+		AIModel:        orNull(model(r)),
+		ReqUnits:       r.Usage.InputTokens(),
+		ResUnits:       r.Usage.OutputTokens(),
+		TotalUnits:     r.Usage.TotalTokens(),
+		UnitsEstimated: r.Usage.Estimated,
+		Cost:           report.Cents(r.Cost),
+		CostCurrency:   "USD",
+		IsPriced:       r.Priced,
+
+		CacheStatus:  r.CacheStatus,
+		CacheType:    cacheType(r.CacheStatus),
+		CacheSavings: report.Cents(r.CacheSaved),
+
+		TraceID:      orNull(r.TraceID),
+		SpanID:       orNull(r.SpanID),
+		SpanName:     orNull(r.SpanName),
+		ParentSpanID: orNull(r.ParentSpanID),
+
+		RequestURL:    r.Path,
+		RequestMethod: r.Method,
+		RequestBytes:  r.RequestBytes,
+		ResponseBytes: r.ResponseBytes,
+
+		MetadataKey:   keys(r.Metadata),
+		MetadataValue: values(r.Metadata),
+
+		PreProcessingTime:     beforeCalls(r),
+		TimeToFirstByte:       milliseconds(r.TimeToFirstByte),
+		GatewayProcessingTime: milliseconds(r.GatewayTime),
+		UpstreamResponseTime:  milliseconds(r.UpstreamLatency),
+
+		OrganisationName: organisation, ConfigVersionID: orNull(configVersion),
 	}
-	for _, name := range unrecorded {
-		out[name] = nil
-	}
-	out["organisation_name"], out["created_at"], out["object"] = organisation, admin.FormatTime(r.Start), "log"
-	return out
 }
 
-func orNull(s string) any {
-	if s == "" {
+// row is a log of the list.
+type row struct {
+	metrics
+	Created admin.Instant `json:"created_at"`
+	Object  string        `json:"object" enum:"log"`
+}
+
+// orNull is null for what is empty.
+func orNull[T comparable](v T) *T {
+	if v == *new(T) {
 		return nil
 	}
-	return s
+	return &v
+}
+
+// beforeCalls is the time to the first call to a provider; null: none was called.
+func beforeCalls(r *usage.Record) *float64 {
+	if len(r.Attempts) == 0 {
+		return nil
+	}
+	return ms(r.Attempts[0].Start)
+}
+
+// values are those of a map in the order of keys.
+func values(m map[string]string) []string {
+	out := make([]string, 0, len(m))
+	for _, k := range keys(m) {
+		out = append(out, m[k])
+	}
+	return out
 }
 
 func oneIf(b bool) int {
@@ -165,14 +224,15 @@ func optionIndex(path string) int {
 	return n
 }
 
-func cacheType(status string) any {
+// cacheType is the kind of a cache; null: none was in force.
+func cacheType(status string) *string {
 	switch {
 	case status == "" || status == "DISABLED":
 		return nil
 	case strings.HasPrefix(status, "SEMANTIC"):
-		return "semantic"
+		return orNull("semantic")
 	}
-	return "simple"
+	return orNull("simple")
 }
 
 func keys(m map[string]string) []string {

@@ -2,6 +2,7 @@ package admin
 
 import (
 	"encoding/json"
+	"maps"
 	"reflect"
 	"slices"
 	"time"
@@ -21,6 +22,21 @@ var instantType = reflect.TypeFor[Instant]()
 // twice: an object has the members of its struct and no other; those with
 // omitempty may be absent, pointers may be null. The tags doc and enum count.
 func SchemaOf[T any]() Schema { return schemaOf(reflect.TypeFor[T](), "", bound.Bound{}) }
+
+// SchemaOfType is SchemaOf for a type that is not known when this is compiled.
+func SchemaOfType(t reflect.Type) Schema { return schemaOf(t, "", bound.Bound{}) }
+
+// MergeSchemas describes objects that have the members of all of several schemas of
+// SchemaOf.
+func MergeSchemas(objects ...Schema) Schema {
+	props, required := map[string]Schema{}, []string{}
+	for _, s := range objects {
+		maps.Copy(props, s["properties"].(map[string]Schema))
+		required = append(required, s["required"].([]string)...)
+	}
+	slices.Sort(required)
+	return Schema{"type": "object", "properties": props, "required": required, "additionalProperties": false}
+}
 
 func schemaOf(t reflect.Type, doc string, b bound.Bound) Schema {
 	null := t.Kind() == reflect.Pointer

@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"context"
+	"reflect"
 	"slices"
 	"strconv"
 	"time"
@@ -21,19 +22,19 @@ type Graph struct {
 
 // Shapes of summaries and points. Timestamps are the starts of buckets.
 type (
-	Total struct {
+	Sum struct {
 		Total int64 `json:"total"`
 	}
 	TotalPoint struct {
-		Timestamp time.Time `json:"timestamp"`
-		Total
+		Bucket
+		Sum
 	}
 	Money struct {
 		Total float64 `json:"total"`
 		Avg   float64 `json:"avg"`
 	}
 	MoneyPoint struct {
-		Timestamp time.Time `json:"timestamp"`
+		Bucket
 		Money
 	}
 	Tokens struct {
@@ -41,7 +42,7 @@ type (
 		Avg   float64 `json:"avg"`
 	}
 	TokensPoint struct {
-		Timestamp time.Time `json:"timestamp"`
+		Bucket
 		Tokens
 	}
 	Latency struct {
@@ -51,7 +52,7 @@ type (
 		P99 float64 `json:"p99"`
 	}
 	LatencyPoint struct {
-		Timestamp time.Time `json:"timestamp"`
+		Bucket
 		Latency
 	}
 	UserRequests struct {
@@ -60,23 +61,23 @@ type (
 		Avg    float64 `json:"avg"`
 	}
 	AvgPoint struct {
-		Timestamp time.Time `json:"timestamp"`
-		Avg       float64   `json:"avg"`
+		Bucket
+		Avg float64 `json:"avg"`
 	}
-	Rate struct {
+	Share struct {
 		Rate float64 `json:"rate"`
 	}
 	RatePoint struct {
-		Timestamp time.Time `json:"timestamp"`
-		Rate
+		Bucket
+		Share
 	}
 	StatusCount struct {
 		Status int   `json:"response_status_code"`
 		Count  int64 `json:"count"`
 	}
 	StackPoint struct {
-		Timestamp time.Time     `json:"timestamp"`
-		Stats     []StatusCount `json:"stats"`
+		Bucket
+		Stats []StatusCount `json:"stats"`
 	}
 	StatusCodes struct {
 		Errors int64 `json:"total_errors"`
@@ -95,73 +96,121 @@ type (
 		Count   int64 `json:"count"`
 	}
 	RescuedPoint struct {
-		Timestamp time.Time    `json:"timestamp"`
-		Retry     []RetryCount `json:"retry"`
-		Fallback  int64        `json:"fallback"`
+		Bucket
+		Retry    []RetryCount `json:"retry"`
+		Fallback int64        `json:"fallback"`
 	}
 	HitRate struct {
 		Total int64   `json:"total"`
 		Rate  float64 `json:"rate"`
 	}
 	HitRatePoint struct {
-		Timestamp     time.Time `json:"timestamp"`
-		SimpleHits    int64     `json:"simple_hits"`
-		SemanticHits  int64     `json:"semantic_hits"`
-		Rate          float64   `json:"rate"`
-		SimpleSaved   float64   `json:"cumulative_simple_cache_savings"`
-		SemanticSaved float64   `json:"cumulative_semantic_cache_savings"`
+		Bucket
+		SimpleHits    int64   `json:"simple_hits"`
+		SemanticHits  int64   `json:"semantic_hits"`
+		Rate          float64 `json:"rate"`
+		SimpleSaved   float64 `json:"cumulative_simple_cache_savings"`
+		SemanticSaved float64 `json:"cumulative_semantic_cache_savings"`
 	}
 	Empty struct{}
+
+	// Bucket begins a point of time.
+	Bucket struct {
+		Timestamp time.Time `json:"timestamp" doc:"Beginning of the bucket: a minute, an hour, a day or a week, by the length of the time."`
+	}
 )
 
-// drawing makes one graph.
+// drawing makes one graph, whose summary and points are of the given types.
 type drawing struct {
-	aspect
-	// draw gets the whole and the buckets.
-	draw func(sum *Stats, list []Stats, b *buckets) Graph
-	// own draws from the groups instead.
-	own func(ctx context.Context, r *Reader, sc store.Scope, f *Filter) (Graph, error)
+	summary, point reflect.Type
+	draw           func(ctx context.Context, r *Reader, sc store.Scope, f *Filter) (Graph, error)
 }
 
 var plain = aspect{by: segment.NumDims}
 
+// over draws the buckets of a time: start begins a graph and gives what makes each
+// of its points.
+func over[S, P any](a aspect, sum func(*Stats) S, start func() func(Bucket, *Stats) P) drawing {
+	return drawing{reflect.TypeFor[S](), reflect.TypeFor[P](), func(ctx context.Context, r *Reader, sc store.Scope, f *Filter) (Graph, error) {
+		b, groups, err := r.series(ctx, sc, f, a)
+		if err != nil {
+			return Graph{}, err
+		}
+		list := groups[""]
+		if list == nil {
+			list = make([]Stats, b.n)
+		}
+		point, points := start(), make([]P, len(list))
+		for i := range list {
+			points[i] = point(Bucket{b.at(i)}, &list[i])
+		}
+		return graph(sum(total(list)), points), nil
+	}}
+}
+
+// each is over where a point knows nothing of those before it.
+func each[S, P any](a aspect, sum func(*Stats) S, point func(Bucket, *Stats) P) drawing {
+	return over(a, sum, func() func(Bucket, *Stats) P { return point })
+}
+
+// own draws in a way of its own.
+func own[S, P any](draw func(ctx context.Context, r *Reader, sc store.Scope, f *Filter) (S, []P, error)) drawing {
+	return drawing{reflect.TypeFor[S](), reflect.TypeFor[P](), func(ctx context.Context, r *Reader, sc store.Scope, f *Filter) (Graph, error) {
+		summary, points, err := draw(ctx, r, sc, f)
+		if err != nil {
+			return Graph{}, err
+		}
+		return graph(summary, points), nil
+	}}
+}
+
+func graph[P any](summary any, points []P) Graph {
+	g := Graph{Summary: summary, Points: make([]any, len(points)), Object: "analytics-graph"}
+	for i := range points {
+		g.Points[i] = points[i]
+	}
+	return g
+}
+
 // graphs by the end of their path.
 var graphs = map[string]drawing{
-	"requests": {aspect: plain, draw: func(sum *Stats, list []Stats, b *buckets) Graph {
-		return points(Total{sum.Requests}, list, b, func(s *Stats, at time.Time) any { return TotalPoint{at, Total{s.Requests}} })
-	}},
-	"cost": {aspect: plain, draw: func(sum *Stats, list []Stats, b *buckets) Graph {
-		return points(money(sum), list, b, func(s *Stats, at time.Time) any { return MoneyPoint{at, money(s)} })
-	}},
-	"tokens": {aspect: plain, draw: func(sum *Stats, list []Stats, b *buckets) Graph {
-		return points(tokens(sum), list, b, func(s *Stats, at time.Time) any { return TokensPoint{at, tokens(s)} })
-	}},
-	"latency": {aspect: aspect{by: segment.NumDims, latencies: true}, draw: func(sum *Stats, list []Stats, b *buckets) Graph {
-		return points(latency(sum), list, b, func(s *Stats, at time.Time) any { return LatencyPoint{at, latency(s)} })
-	}},
-	"users": {aspect: aspect{by: segment.NumDims, users: true}, draw: func(sum *Stats, list []Stats, b *buckets) Graph {
-		return points(Total{sum.Users()}, list, b, func(s *Stats, at time.Time) any { return TotalPoint{at, Total{s.Users()}} })
-	}},
-	"users/requests": {aspect: aspect{by: segment.NumDims, users: true}, draw: func(sum *Stats, list []Stats, b *buckets) Graph {
-		avg := func(s *Stats) float64 { return ratio(float64(s.WithUser), s.Users()) }
-		return points(UserRequests{sum.WithUser, sum.Users(), avg(sum)}, list, b, func(s *Stats, at time.Time) any { return AvgPoint{at, avg(s)} })
-	}},
-	"errors": {aspect: plain, draw: func(sum *Stats, list []Stats, b *buckets) Graph {
-		return points(Total{sum.Errors}, list, b, func(s *Stats, at time.Time) any { return TotalPoint{at, Total{s.Errors}} })
-	}},
-	"errors/rate": {aspect: plain, draw: func(sum *Stats, list []Stats, b *buckets) Graph {
-		rate := func(s *Stats) Rate { return Rate{ratio(100*float64(s.Errors), s.Requests)} }
-		return points(rate(sum), list, b, func(s *Stats, at time.Time) any { return RatePoint{at, rate(s)} })
-	}},
-	"cache/hit-rate": {aspect: plain, draw: hitRate},
-	"cache/latency": {aspect: plain, draw: func(_ *Stats, list []Stats, b *buckets) Graph {
-		return points(Empty{}, list, b, func(s *Stats, at time.Time) any {
-			return AvgPoint{at, milliseconds(s.hitTime, s.Hits+s.Semantic)}
-		})
-	}},
-	"errors/stacks":       {own: stacks},
-	"errors/status-codes": {own: statusCodes},
-	"requests/rescued":    {own: rescued},
+	"requests": each(plain, requests, func(b Bucket, s *Stats) TotalPoint { return TotalPoint{b, requests(s)} }),
+	"cost":     each(plain, money, func(b Bucket, s *Stats) MoneyPoint { return MoneyPoint{b, money(s)} }),
+	"tokens":   each(plain, tokens, func(b Bucket, s *Stats) TokensPoint { return TokensPoint{b, tokens(s)} }),
+	"latency": each(aspect{by: segment.NumDims, latencies: true}, latency, func(b Bucket, s *Stats) LatencyPoint {
+		return LatencyPoint{b, latency(s)}
+	}),
+	"users": each(aspect{by: segment.NumDims, users: true}, users, func(b Bucket, s *Stats) TotalPoint { return TotalPoint{b, users(s)} }),
+	"users/requests": each(aspect{by: segment.NumDims, users: true}, userRequests, func(b Bucket, s *Stats) AvgPoint {
+		return AvgPoint{b, userRequests(s).Avg}
+	}),
+	"errors":         each(plain, failures, func(b Bucket, s *Stats) TotalPoint { return TotalPoint{b, failures(s)} }),
+	"errors/rate":    each(plain, rate, func(b Bucket, s *Stats) RatePoint { return RatePoint{b, rate(s)} }),
+	"cache/hit-rate": over(plain, hitRate, hitRates),
+	"cache/latency": each(plain, func(*Stats) Empty { return Empty{} }, func(b Bucket, s *Stats) AvgPoint {
+		return AvgPoint{b, milliseconds(s.hitTime, s.Hits+s.Semantic)}
+	}),
+	"errors/stacks":       own(stacks),
+	"errors/status-codes": own(statusCodes),
+	"requests/rescued":    own(rescued),
+}
+
+func requests(s *Stats) Sum { return Sum{s.Requests} }
+
+func users(s *Stats) Sum { return Sum{s.Users()} }
+
+func failures(s *Stats) Sum { return Sum{s.Errors} }
+
+func userRequests(s *Stats) UserRequests {
+	return UserRequests{s.WithUser, s.Users(), ratio(float64(s.WithUser), s.Users())}
+}
+
+func rate(s *Stats) Share { return Share{ratio(100*float64(s.Errors), s.Requests)} }
+
+// GraphTypes are the types of the summary and of a point of a graph of GraphNames,
+// from which it is described.
+func GraphTypes(name string) (summary, point reflect.Type) {
+	return graphs[name].summary, graphs[name].point
 }
 
 // GraphNames lists the graphs there are, as the ends of their paths.
@@ -180,27 +229,8 @@ func (r *Reader) Graph(ctx context.Context, sc store.Scope, name string, f *Filt
 	if !ok {
 		return Graph{}, false, nil
 	}
-	if d.own != nil {
-		g, err = d.own(ctx, r, sc, f)
-		return g, true, err
-	}
-	b, groups, err := r.series(ctx, sc, f, d.aspect)
-	if err != nil {
-		return Graph{}, true, err
-	}
-	list := groups[""]
-	if list == nil {
-		list = make([]Stats, b.n)
-	}
-	return d.draw(total(list), list, &b), true, nil
-}
-
-func points(summary any, list []Stats, b *buckets, point func(*Stats, time.Time) any) Graph {
-	g := Graph{Summary: summary, Points: make([]any, len(list)), Object: "analytics-graph"}
-	for i := range list {
-		g.Points[i] = point(&list[i], b.at(i))
-	}
-	return g
+	g, err = d.draw(ctx, r, sc, f)
+	return g, true, err
 }
 
 func money(s *Stats) Money { return Money{Cents(s.Cost), ratio(Cents(s.Cost), s.Requests)} }
@@ -214,14 +244,19 @@ func latency(s *Stats) Latency {
 	return Latency{s.AvgLatency(), s.Latency(0.5), s.Latency(0.9), s.Latency(0.99)}
 }
 
-func hitRate(sum *Stats, list []Stats, b *buckets) Graph {
-	rate := func(s *Stats) float64 { return ratio(100*float64(s.Hits+s.Semantic), s.Requests) }
+func hitRate(s *Stats) HitRate {
+	hits := s.Hits + s.Semantic
+	return HitRate{hits, ratio(100*float64(hits), s.Requests)}
+}
+
+// hitRates makes the points of one graph, whose savings are running totals.
+func hitRates() func(Bucket, *Stats) HitRatePoint {
 	var run Stats
-	return points(HitRate{sum.Hits + sum.Semantic, rate(sum)}, list, b, func(s *Stats, at time.Time) any {
+	return func(b Bucket, s *Stats) HitRatePoint {
 		run.Saved += s.Saved
 		run.simpleSaved += s.simpleSaved
-		return HitRatePoint{at, s.Hits, s.Semantic, rate(s), Cents(run.simpleSaved), Cents(run.Saved - run.simpleSaved)}
-	})
+		return HitRatePoint{b, s.Hits, s.Semantic, hitRate(s).Rate, Cents(run.simpleSaved), Cents(run.Saved - run.simpleSaved)}
+	}
 }
 
 // byNumber gives the groups of a dimension that is a number, in its order.
@@ -236,35 +271,31 @@ func byNumber(groups map[string][]Stats) []int {
 	return numbers
 }
 
-func stacks(ctx context.Context, r *Reader, sc store.Scope, f *Filter) (Graph, error) {
+func stacks(ctx context.Context, r *Reader, sc store.Scope, f *Filter) (Sum, []StackPoint, error) {
 	b, groups, err := r.series(ctx, sc, f, aspect{by: segment.Status})
 	if err != nil {
-		return Graph{}, err
+		return Sum{}, nil, err
 	}
-	var all int64
-	g := Graph{Points: make([]any, b.n), Object: "analytics-graph"}
+	var all Sum
+	list := make([]StackPoint, b.n)
 	codes := byNumber(groups)
-	for i := range g.Points {
-		p := StackPoint{Timestamp: b.at(i), Stats: []StatusCount{}}
+	for i := range list {
+		list[i] = StackPoint{Bucket{b.at(i)}, []StatusCount{}}
 		for _, code := range codes {
 			if n := groups[strconv.Itoa(code)][i].Errors; n > 0 {
-				p.Stats = append(p.Stats, StatusCount{code, n})
-				all += n
+				list[i].Stats = append(list[i].Stats, StatusCount{code, n})
+				all.Total += n
 			}
 		}
-		g.Points[i] = p
 	}
-	g.Summary = Total{all}
-	return g, nil
+	return all, list, nil
 }
 
-func statusCodes(ctx context.Context, r *Reader, sc store.Scope, f *Filter) (Graph, error) {
+func statusCodes(ctx context.Context, r *Reader, sc store.Scope, f *Filter) (summary StatusCodes, list []StatusCode, err error) {
 	groups, err := r.tally(ctx, sc, f, aspect{by: segment.Status}, 1, func(int64) int { return 0 })
 	if err != nil {
-		return Graph{}, err
+		return summary, nil, err
 	}
-	var summary StatusCodes
-	var list []StatusCode
 	for _, code := range byNumber(groups) {
 		if n := groups[strconv.Itoa(code)][0].Errors; n > 0 {
 			list = append(list, StatusCode{code, n})
@@ -273,28 +304,23 @@ func statusCodes(ctx context.Context, r *Reader, sc store.Scope, f *Filter) (Gra
 		}
 	}
 	slices.SortStableFunc(list, func(x, y StatusCode) int { return cmp.Compare(y.Count, x.Count) })
-	g := Graph{Summary: summary, Points: make([]any, len(list)), Object: "analytics-graph"}
-	for i := range list {
-		g.Points[i] = list[i]
-	}
-	return g, nil
+	return summary, list, nil
 }
 
 // rescued counts the requests that a retry or a later target saved.
-func rescued(ctx context.Context, r *Reader, sc store.Scope, f *Filter) (Graph, error) {
+func rescued(ctx context.Context, r *Reader, sc store.Scope, f *Filter) (summary Rescued, list []RescuedPoint, err error) {
 	b, retries, err := r.series(ctx, sc, f, aspect{by: segment.Retries})
 	if err != nil {
-		return Graph{}, err
+		return summary, nil, err
 	}
 	_, fallbacks, err := r.series(ctx, sc, f, aspect{by: segment.Fallback})
 	if err != nil {
-		return Graph{}, err
+		return summary, nil, err
 	}
-	var summary Rescued
-	g := Graph{Points: make([]any, b.n), Object: "analytics-graph"}
+	list = make([]RescuedPoint, b.n)
 	counts := byNumber(retries)
-	for i := range g.Points {
-		p := RescuedPoint{Timestamp: b.at(i), Retry: []RetryCount{}}
+	for i := range list {
+		p := RescuedPoint{Bucket: Bucket{b.at(i)}, Retry: []RetryCount{}}
 		for _, n := range counts {
 			if s := &retries[strconv.Itoa(n)][i]; n > 0 && s.Requests > s.Errors {
 				p.Retry = append(p.Retry, RetryCount{n, s.Requests - s.Errors})
@@ -305,10 +331,9 @@ func rescued(ctx context.Context, r *Reader, sc store.Scope, f *Filter) (Graph, 
 			p.Fallback = list[i].Requests
 			summary.Fallback += p.Fallback
 		}
-		g.Points[i] = p
+		list[i] = p
 	}
-	g.Summary = summary
-	return g, nil
+	return summary, list, nil
 }
 
 // CacheSummary is the answer about all cache hits of a time.

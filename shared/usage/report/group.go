@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"math"
+	"reflect"
 	"slices"
 	"time"
 
@@ -56,6 +57,9 @@ func Columns() []string {
 	slices.Sort(names)
 	return names
 }
+
+// ColumnType is the type of a column of Columns, from which it is described.
+func ColumnType(name string) reflect.Type { return reflect.TypeOf(columnOf[name](new(Stats))) }
 
 // GroupQuery asks for groups.
 type GroupQuery struct {

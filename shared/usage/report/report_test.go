@@ -254,7 +254,7 @@ func TestTwoWritersOfTheSameEventsCountThemOnce(t *testing.T) {
 	check := func(when string) {
 		t.Helper()
 		g, _, err := h.reader.Graph(context.Background(), sc, "requests", f)
-		if err != nil || g.Summary != (Total{300}) {
+		if err != nil || g.Summary != (Sum{300}) {
 			t.Fatalf("%s: %v %v", when, g.Summary, err)
 		}
 		page, err := h.reader.Logs(context.Background(), sc, &LogQuery{Filter: *f, Limit: 1000})
