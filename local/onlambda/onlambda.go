@@ -150,6 +150,15 @@ func (s *Shim) Prepare(ctx context.Context, name string) error {
 	return err
 }
 
+// Started counts the environments that a function has had: its cold starts.
+func (s *Shim) Started(ctx context.Context, name string) int {
+	p, err := s.pool(ctx, name)
+	if err != nil {
+		return 0
+	}
+	return p.Started()
+}
+
 // Close ends the functions once they have nothing under way, or when ctx ends.
 func (s *Shim) Close(ctx context.Context) error {
 	s.mu.Lock()

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -29,6 +30,7 @@ type Recorder struct {
 
 	mu      sync.Mutex
 	used    map[string]map[Grant]int
+	actions map[string]map[string]int
 	refused []string
 	calls   int
 	fronts  []*httptest.Server
@@ -38,7 +40,7 @@ type Recorder struct {
 // gives the variables that lead to itself. Callers that no policy is known of may
 // do anything and are not recorded.
 func Record(endpoints map[string]string, policies map[string][]standin.Statement, keyARN string) (*Recorder, map[string]string, error) {
-	r := &Recorder{policies: policies, keyARN: keyARN, used: map[string]map[Grant]int{}}
+	r := &Recorder{policies: policies, keyARN: keyARN, used: map[string]map[Grant]int{}, actions: map[string]map[string]int{}}
 	led := map[string]string{}
 	for name, endpoint := range endpoints {
 		service := map[string]string{"AWS_ENDPOINT_URL_DYNAMODB": "dynamodb", "AWS_ENDPOINT_URL_SQS": "sqs", "AWS_ENDPOINT_URL_S3": "s3", "AWS_ENDPOINT_URL_KMS": "kms"}[name]
@@ -108,6 +110,10 @@ func (r *Recorder) check(who, service string, req *http.Request, body []byte) er
 			r.refused = append(r.refused, err.Error())
 			return err
 		}
+		if r.actions[who] == nil {
+			r.actions[who] = map[string]int{}
+		}
+		r.actions[who][u.Action]++
 		for _, i := range by {
 			r.note(who, policy[i], u)
 		}
@@ -148,6 +154,13 @@ func (r *Recorder) Calls() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.calls
+}
+
+// Actions counts what a function did, by action.
+func (r *Recorder) Actions(who string) map[string]int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return maps.Clone(r.actions[who])
 }
 
 // Unused are the grants of a function that nothing used.

@@ -69,10 +69,18 @@ type Pool struct {
 	Log    io.Writer
 	Max    int // environments at a time; 0: 10. More events wait.
 
-	once sync.Once
-	busy chan struct{} // one for each event under way
-	mu   sync.Mutex
-	idle []*Environment
+	once    sync.Once
+	busy    chan struct{} // one for each event under way
+	mu      sync.Mutex
+	idle    []*Environment
+	started int
+}
+
+// Started counts the environments so far: each is a cold start.
+func (p *Pool) Started() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.started
 }
 
 func (p *Pool) init() {
@@ -130,6 +138,7 @@ func (p *Pool) take() (*Environment, error) {
 			return e, nil
 		}
 	}
+	p.started++
 	p.mu.Unlock()
 	return Start(p.Binary, p.Env, p.Log)
 }

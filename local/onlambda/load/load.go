@@ -1,0 +1,202 @@
+package load
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"gateway/local/awstest/rights"
+	"gateway/local/mockprovider"
+	"gateway/local/onlambda"
+	"gateway/local/standin"
+	"gateway/shared/app"
+	"gateway/shared/app/onaws"
+)
+
+// Options of a run. All of it is bounded: the time by the context.
+type Options struct {
+	Root         string // the source tree
+	Dir          string // of the functions' binaries, which are built when they are not there
+	Environments int    // of the function, and as many clients
+	Requests     int    // of each part; a half of those is what the limit of the first lets pass
+	Delay        time.Duration
+	// ThrottleEvery is after how many calls DynamoDB throttles one; 0: never.
+	ThrottleEvery int
+	Log           io.Writer
+}
+
+// Report is what a run found.
+type Report struct {
+	Requests              int         // of both parts
+	Rated, Passed         int         // requests that the rate limit let pass, and what it should
+	Limited               int         // 429
+	Paid, Unpaid          int         // requests that the budget let pass, and 412
+	Spent, Limit, Billed  int64       // nano-dollars: of the budget's key, and the provider's own bill of it
+	Others                map[int]int // answers that should not be, by status
+	Records               int         // events in the queue
+	ColdStarts            int
+	Throttled             int            // calls that DynamoDB throttled
+	Actions               map[string]int // of the function, as IAM names them
+	Refused               []string       // calls that its role did not allow
+	FunctionTime, Elapsed time.Duration  // sum over the requests; of the run
+	Memory                int            // MB of the function
+}
+
+// Wrong says what did not hold; nothing when all did.
+func (r *Report) Wrong() error {
+	var errs []error
+	check := func(ok bool, format string, args ...any) {
+		if !ok {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
+	}
+	check(r.Rated == r.Passed, "%d requests passed a limit of %d", r.Rated, r.Passed)
+	check(len(r.Others) == 0, "answers of other statuses: %v", r.Others)
+	check(r.Records == r.Requests, "%d records of %d requests", r.Records, r.Requests)
+	check(r.Spent == r.Billed, "the books say %d nano-dollars, the provider's bill %d", r.Spent, r.Billed)
+	check(r.Spent <= r.Limit, "%d nano-dollars were spent of %d", r.Spent, r.Limit)
+	check(r.Paid > 0 && r.Unpaid > 0, "%d requests were paid and %d refused: the budget was not met", r.Paid, r.Unpaid)
+	check(len(r.Refused) == 0, "the role of the function refused: %q", r.Refused)
+	return errors.Join(errs...)
+}
+
+// run is one run under way.
+type run struct {
+	o        Options
+	services *standin.Services
+	recorder *rights.Recorder
+	core     *onaws.Installation
+	mock     *mockprovider.Server
+	shim     *onlambda.Shim
+	front    *httptest.Server
+	client   *http.Client
+
+	calls, throttled atomic.Int64
+	loading          atomic.Bool // DynamoDB throttles only then
+	closers          []func() error
+}
+
+// Run makes an installation, loads it and takes it down. It sets variables of this
+// process.
+func Run(ctx context.Context, o Options) (_ *Report, err error) {
+	r := &run{o: o}
+	defer func() {
+		slices.Reverse(r.closers)
+		for _, c := range r.closers {
+			err = errors.Join(err, c())
+		}
+	}()
+	if err := r.install(ctx); err != nil {
+		return nil, err
+	}
+	out := &Report{Others: map[int]int{}, Memory: standin.Described().Functions[function].Memory, Passed: o.Requests / 2}
+	begun := time.Now()
+	if err := errors.Join(r.rates(ctx, out), r.money(ctx, out)); err != nil {
+		return nil, err
+	}
+	out.Elapsed = time.Since(begun)
+	out.ColdStarts, out.Throttled = r.shim.Started(ctx, function), int(r.throttled.Load())
+	out.Actions, out.Refused = r.recorder.Actions(function), r.recorder.Refused()
+	// The event of a request leaves after its last byte: closing waits for it.
+	if err := r.closeShim(); err != nil {
+		return nil, err
+	}
+	out.Records = len(r.services.SQS.Messages("gateway-usage"))
+	return out, ctx.Err()
+}
+
+// function is the one that is driven.
+const function = "chat"
+
+const adminKey = "admin-key-of-the-load"
+
+// install starts the stand-ins, with the recorder and the throttle before them, the
+// mock provider and the function behind the edge.
+func (r *run) install(ctx context.Context) (err error) {
+	if r.services, err = standin.Start(ctx, r.o.Root); err != nil {
+		return err
+	}
+	r.closers = append(r.closers, func() error { r.services.Close(); return nil })
+	endpoints := r.services.Endpoints()
+	throttle := httptest.NewServer(r.throttle(endpoints["AWS_ENDPOINT_URL_DYNAMODB"]))
+	r.closers = append(r.closers, func() error { throttle.CloseClientConnections(); throttle.Close(); return nil })
+	endpoints["AWS_ENDPOINT_URL_DYNAMODB"] = throttle.URL
+	policies := map[string][]standin.Statement{function: standin.Described().Functions[function].Policy}
+	var led map[string]string
+	if r.recorder, led, err = rights.Record(endpoints, policies, "arn:aws:kms:us-east-1:123456789012:key/SealKey"); err != nil {
+		return err
+	}
+	r.closers = append(r.closers, func() error { r.recorder.Close(); return nil })
+	r.mock = mockprovider.New(mockprovider.Options{})
+	if _, err = r.mock.Listen("127.0.0.1:0"); err != nil {
+		return err
+	}
+	r.closers = append(r.closers, r.mock.Close)
+	provider := strings.TrimPrefix(r.mock.URL(), "http://")
+	if err = standin.Set(led, r.services.Named(), standin.Identity("load"), map[string]string{onaws.EnvTrustedHosts: provider}); err != nil {
+		return err
+	}
+	if r.core, err = onaws.Open(ctx, onaws.Bucket, onaws.AuditQueue, onaws.UsageQueue, onaws.Keys); err != nil {
+		return err
+	}
+	if _, err = r.core.Bootstrap(ctx, app.First{AdminKey: adminKey, WorkspaceKey: "workspace-key-of-the-load", MockURL: r.mock.URL() + "/v1", AllowInline: true}); err != nil {
+		return err
+	}
+	return r.start(led, provider)
+}
+
+// start puts the functions behind one address, each with the access key and the
+// role of its own.
+func (r *run) start(led map[string]string, provider string) error {
+	secret := rand.Text()
+	var env []string
+	for _, vars := range []map[string]string{led, r.services.Named(), standin.Identity(function), {onaws.EnvTrustedHosts: provider, onaws.EnvOriginSecrets: secret}} {
+		for name, v := range vars {
+			env = append(env, name+"="+v)
+		}
+	}
+	var building sync.Mutex
+	r.shim = onlambda.New(onlambda.Options{
+		Dir: r.o.Dir, Env: env, Log: r.o.Log, Secret: secret, Max: r.o.Environments,
+		EnvOf: func(name string) []string { return []string{"AWS_ACCESS_KEY_ID=" + name} },
+		Build: func(ctx context.Context, name string) error {
+			building.Lock()
+			defer building.Unlock()
+			return onlambda.Build(ctx, r.o.Root, r.o.Dir, name)
+		},
+	})
+	r.closers = append(r.closers, r.closeShim)
+	r.front = httptest.NewServer(r.shim)
+	r.closers = append(r.closers, func() error { r.front.Close(); return nil })
+	r.client = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: r.o.Environments}}
+	return nil
+}
+
+func (r *run) closeShim() error {
+	if r.shim == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	shim := r.shim
+	r.shim = nil
+	return shim.Close(ctx)
+}
+
+// Dir is where binaries for tests and tools are built below a source tree.
+func Dir(root string) (string, error) {
+	dir := filepath.Join(root, "bin", "functions-"+runtime.GOOS+"-"+runtime.GOARCH)
+	return dir, os.MkdirAll(dir, 0o755)
+}
