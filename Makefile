@@ -87,6 +87,11 @@ bench: ## gateway CPU per request beside a bare reverse proxy
 load: deps ## the function chat in 50 environments on one DynamoDB: limits, records, cold starts, cost
 	$(GO) run ./scripts/load
 
+localstack: deps ## contracts, stacks of tables, queues and workers, and the smoke test on LocalStack (needs Docker)
+	npm ci --silent --no-audit --no-fund --prefix infra
+	docker compose -f local/compose.yaml up -d --wait
+	AWS_ENDPOINT_URL=http://127.0.0.1:4566 scripts/endpoint.sh --deploy; code=$$?; docker compose -f local/compose.yaml down; exit $$code
+
 lambdas: ## build every function for Lambda into dist/
 	scripts/lambdas.sh
 

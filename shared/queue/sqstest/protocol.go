@@ -136,6 +136,10 @@ func (s *Server) dispatch(r *http.Request, action string, body []byte) (any, *fa
 		return act(s, body, (*Server).change)
 	case "ChangeMessageVisibilityBatch":
 		return act(s, body, (*Server).changeBatch)
+	case "CreateQueue":
+		return act(s, body, (*Server).createQueue)
+	case "DeleteQueue":
+		return act(s, body, (*Server).deleteQueue)
 	case "GetQueueUrl":
 		return act(s, body, (*Server).queueURL)
 	case "GetQueueAttributes":

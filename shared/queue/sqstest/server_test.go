@@ -141,3 +141,36 @@ func TestAMessageReceivedTooOftenGoesToTheDeadLetterQueue(t *testing.T) {
 		t.Errorf("%v", answer)
 	}
 }
+
+func TestQueuesAreMadeOnce(t *testing.T) {
+	s := Start()
+	defer s.Close()
+	_, made := call(t, s, "CreateQueue", `{"QueueName":"dead"}`)
+	dead, _ := made["QueueUrl"].(string)
+	const policy = `{\"deadLetterTargetArn\":\"arn:aws:sqs:us-east-1:123456789012:dead\",\"maxReceiveCount\":\"3\"}`
+	for name, c := range map[string]struct {
+		body, code string
+	}{
+		"again":                  {`{"QueueName":"dead"}`, ""},
+		"with what it has":       {`{"QueueName":"dead","Attributes":{"VisibilityTimeout":"30"}}`, ""},
+		"with something else":    {`{"QueueName":"dead","Attributes":{"VisibilityTimeout":"31"}}`, "QueueNameExists"},
+		"with dead letters":      {`{"QueueName":"q","Attributes":{"RedrivePolicy":"` + policy + `"}}`, ""},
+		"with none of its own":   {`{"QueueName":"dead","Attributes":{"RedrivePolicy":"` + policy + `"}}`, "QueueNameExists"},
+		"a bad name":             {`{"QueueName":"a b"}`, "InvalidParameterValue"},
+		"an unknown attribute":   {`{"QueueName":"r","Attributes":{"Colour":"red"}}`, "InvalidAttributeName"},
+		"a bad timeout":          {`{"QueueName":"r","Attributes":{"VisibilityTimeout":"soon"}}`, "InvalidAttributeValue"},
+		"dead letters elsewhere": {`{"QueueName":"r","Attributes":{"RedrivePolicy":"` + strings.Replace(policy, ":dead", ":other", 1) + `"}}`, "InvalidParameterValue"},
+		"no policy":              {`{"QueueName":"r","Attributes":{"RedrivePolicy":"x"}}`, "InvalidParameterValue"},
+	} {
+		status, answer := call(t, s, "CreateQueue", c.body)
+		if c.code == "" && (status != 200 || answer["QueueUrl"] == nil) || c.code != "" && answer["__type"] != "com.amazonaws.sqs#"+c.code {
+			t.Errorf("%s: %d %v, want %q", name, status, answer, c.code)
+		}
+	}
+	if status, _ := call(t, s, "DeleteQueue", `{"QueueUrl":"`+dead+`"}`); status != 200 {
+		t.Errorf("deleting: %d", status)
+	}
+	if _, answer := call(t, s, "GetQueueUrl", `{"QueueName":"dead"}`); answer["__type"] != "com.amazonaws.sqs#QueueDoesNotExist" {
+		t.Errorf("%v", answer)
+	}
+}

@@ -22,15 +22,16 @@ const arnPrefix = "arn:aws:kms:eu-west-1:123456789012:key/"
 type Server struct {
 	http *httptest.Server
 
-	mu     sync.Mutex
-	keys   map[string]cipher.AEAD // by ARN
-	status int
-	calls  map[string]int
+	mu      sync.Mutex
+	keys    map[string]cipher.AEAD // by ARN
+	aliases map[string]string      // ARNs by "alias/name"
+	status  int
+	calls   map[string]int
 }
 
 // Start serves on loopback until Close.
 func Start() *Server {
-	s := &Server{keys: map[string]cipher.AEAD{}, calls: map[string]int{}}
+	s := &Server{keys: map[string]cipher.AEAD{}, aliases: map[string]string{}, calls: map[string]int{}}
 	s.http = httptest.NewServer(http.HandlerFunc(s.serve))
 	return s
 }
@@ -43,6 +44,12 @@ func (s *Server) URL() string { return s.http.URL }
 
 // CreateKey makes a symmetric key and gives its ARN.
 func (s *Server) CreateKey() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.newKey()
+}
+
+func (s *Server) newKey() string {
 	master := make([]byte, 32)
 	_, _ = rand.Read(master) // never fails
 	block, err := aes.NewCipher(master)
@@ -54,9 +61,7 @@ func (s *Server) CreateKey() string {
 		panic(err)
 	}
 	arn := arnPrefix + strings.ToLower(rand.Text())
-	s.mu.Lock()
 	s.keys[arn] = aead
-	s.mu.Unlock()
 	return arn
 }
 
@@ -118,6 +123,14 @@ func (s *Server) answer(r *http.Request) (any, *failure) {
 		return act(body, s.generate)
 	case "Decrypt":
 		return act(body, s.decrypt)
+	case "CreateKey":
+		return act(body, s.create)
+	case "DescribeKey":
+		return act(body, s.describe)
+	case "CreateAlias":
+		return act(body, s.alias)
+	case "ScheduleKeyDeletion":
+		return act(body, s.schedule)
 	}
 	return nil, fail("UnknownOperationException", "%s is not served here", action)
 }
@@ -135,6 +148,9 @@ func act[T any](body []byte, run func(*T) (any, *failure)) (any, *failure) {
 
 // find gives a key by its ARN or id.
 func (s *Server) find(id string) (string, cipher.AEAD, *failure) {
+	if arn := s.aliases[id]; arn != "" {
+		id = arn
+	}
 	if !strings.HasPrefix(id, "arn:") {
 		id = arnPrefix + id
 	}
