@@ -96,7 +96,11 @@ func TestQuestionsAreAnsweredWithinTheirMemory(t *testing.T) { // alone: it coun
 	if sum := int64(gatheredBytes + roomBytes + segment.CacheBytes); 2*sum > questionsBytes {
 		t.Errorf("%d bytes are handed out: with as much garbage that is more than %d", sum, questionsBytes)
 	}
-	h, ids := many(t, 40, 2500)
+	segments := 40
+	if testing.Short() {
+		segments = 5
+	}
+	h, ids := many(t, segments, 2500)
 	for _, name := range slices.Sorted(maps.Keys(asked(h, ids))) {
 		t.Run(name, func(t *testing.T) {
 			h.open() // nothing is in the cache
@@ -139,7 +143,11 @@ func heapBytes() uint64 {
 // TestWeightsAreHonest: what reading leaves in memory is not more than is counted for
 // it, of small files and of those in the bucket.
 func TestWeightsAreHonest(t *testing.T) { // alone: it counts the memory of the process
-	for _, each := range []int{20, 1000, 40_000} {
+	sizes := []int{20, 1000, 40_000}
+	if testing.Short() {
+		sizes = sizes[:2]
+	}
+	for _, each := range sizes {
 		h, _ := many(t, 1, each)
 		list, err := h.archive.List(t.Context(), "org-1", 0, noon.Add(time.Hour).UnixMicro())
 		if err != nil || len(list) == 0 {

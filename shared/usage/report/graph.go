@@ -17,7 +17,7 @@ import (
 type Graph struct {
 	Summary any    `json:"summary"`
 	Points  []any  `json:"data_points"`
-	Object  string `json:"object"`
+	Object  string `json:"object" enum:"analytics-graph"`
 }
 
 // Shapes of summaries and points. Timestamps are the starts of buckets.
