@@ -68,6 +68,9 @@ func TestChargedAttemptsNeverPassABudget(t *testing.T) {
 					if used > budget || attempts != 3 {
 						t.Errorf("%d tokens of %d in %d attempts; three have room: %d %s", used, budget, attempts, got.status, got.body)
 					}
+					if n := got.header.Get("X-Gateway-Retry-Attempt-Count"); name == "retries" && n != "2" {
+						t.Errorf("%s retries are told; two were made", n)
+					}
 				})
 			}
 		}

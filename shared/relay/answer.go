@@ -188,12 +188,8 @@ func (s *sender) sendFault(f *fault.Fault) {
 	}
 	body := s.withAttempts(speaker.AppendError(nil, f, s.options()))
 	h.Set("Content-Length", strconv.Itoa(len(body)))
-	s.captureAnswer(body)
 	s.failure = f
-	s.status = f.Status()
-	s.keepBooks()
-	s.head(f.Status())
-	s.write(body)
+	s.sendWhole(f.Status(), body)
 }
 
 // sendRaw passes an answer through byte for byte, as it comes.

@@ -205,12 +205,8 @@ func (s *sender) sendCached(a *cachedAnswer) error {
 		h["Content-Type"] = jsonType
 		h["Content-Length"] = []string{strconv.Itoa(len(out))}
 	}
-	s.captureAnswer(out)
 	s.answerHeaders(nil)
-	s.status = http.StatusOK
-	s.keepBooks()
-	s.head(http.StatusOK)
-	s.write(out)
+	s.sendWhole(http.StatusOK, out)
 	return nil
 }
 

@@ -1,15 +1,91 @@
 // Package relay is the data plane's one walk. Every route of every family takes
 // it: identify, read and walk the body, resolve the route, count the request,
 // per target reserve money and call the provider, send the answer back, settle,
-// write one record.
+// write one record. The administration API does not meet this package.
 //
-// Data travels one way: a call is filled from the request, each stage gets what
-// the earlier ones learned and nothing later calls back. The administration API
-// does not meet this package.
+// # The walk
+//
+// Data travels one way. The first four stages are packages of their own: each is a
+// value that is made from the one before and read by those behind it, and cannot name
+// what comes later.
+//
+//	admitted.Request   who asks, under which settings, what the headers ask for
+//	inbound.Body       what of the body is held, and what it asks for
+//	plan.Plan          the compiled targets of the config, and where their walk stands
+//
+//	  for each target of the plan (try, in walk.go):
+//	chosen.Target      where it is, with which credential, in which shape
+//	guardInput         what it is to be sent, before it is written for the target
+//	requests           the body for the target, and the request to it
+//	answerCache        an answer that was kept
+//	purse.Purse        counted against limits, money reserved
+//	exchanges          attempts, each judged before anything is sent to the client
+//	guardStream, guardOutput
+//	                   what came, before the client gets it
+//
+//	sender             the answer of the target that was tried last
+//	logbook            settled and recorded, once: writeBooks fills the record from
+//	                   what the stages have learned; nobody else writes it
+//
+// The stages in this package stand in stages.go, each with what it sees of those
+// before it. serve chooses the set of stages: a dry run stops before the request is
+// sent (rehearse.go), files and batches of the gateway's own ask no provider (runs.go),
+// lists of models may not (listing.go); a request of the gateway's own begins behind
+// its parent's admission (cached_meaning.go), and rows of batches begin at the top
+// (behalf.go). Pass-through takes the same stages and is sent by sendRaw.
 //
 // Same dialect on both sides: the bytes are forwarded and edited by splicing.
 // Different dialects: decode, canonical conversation, encode, with a report of
 // what was not carried.
+//
+// # Where guards stand
+//
+// The three stages of guards.go see each target by itself, and are empty. What each
+// has at hand:
+//
+//	guardInput   of a conversation the canonical request, by Decode of To.Body or else
+//	             of In; of other JSON and of pass-through the bytes in the client's or
+//	             the provider's own shape; of a form its fields that are held. A body
+//	             in To.Body goes in place of the client's; an error is the target's
+//	             refusal, which other targets of the plan may still answer for. Nothing
+//	             has been counted or paid.
+//	guardStream  a stream of a conversation before its first byte is read: stream hands
+//	             on what the client gets piece by piece, and the deltas of both ways of
+//	             it, which turn puts together for the cache likewise. Nothing goes to
+//	             the client before the target's Hold is over, so that a refusal of the
+//	             beginning still has a status of its own; a later one ends the stream
+//	             with an error event.
+//	guardOutput  every answer, before another target is tried and before anything but
+//	             a stream's beginning is sent: one that is whole stands in plain with
+//	             its canonical form where it was translated; one that is passed through
+//	             is resp, in the provider's shape and unread, whose Body may be
+//	             replaced; one that was kept is cached. A refusal returned in its place
+//	             is the target's, and what the provider was paid stands in the books.
+//
+// # Rooms below
+//
+//	asked       what the gateway's own headers ask for
+//	routes      what a family declares, and the route of a path
+//	reserved    paths of the administration, never passed on
+//	admitted, inbound, plan, chosen
+//	            the first stages of the walk
+//	form        multipart bodies
+//	saved       providers and configs that are saved, made ready
+//	breaker     targets that fail, told to other processes
+//	kept        what providers keep under ids, and whose it is
+//	media       what is named by address, fetched
+//	patience    the times of an attempt
+//	turn        streams, passed on or translated
+//	tail        the usage at the end of what is passed through
+//	mask        secrets by their value
+//	purse       money and limits of one request
+//	logged      bodies for the log
+//	reasoning   signed reasoning for clients that cannot return it
+//	modellist   lists of models
+//	rehearsal   what a dry run says and is told
+//	heldfiles, managed, batchrun
+//	            files that the gateway holds, batches that it runs, and their steps
+//	pooled      memory of bodies
 //
 // # Media by address
 //

@@ -114,6 +114,7 @@ func (st *streams) startStream(resp *http.Response) answer {
 	} else {
 		a.stream = st.translate(chat.Promised(st.Decoded, st.To.Dialect.NewStreamDecoder(&st.To.Traits)), st.options())
 	}
+	st.guardStream(st.To.Leaf, a)
 	st.gather(a)
 	st.open(a)
 	return *a

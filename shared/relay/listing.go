@@ -30,15 +30,20 @@ func (c *call) list() error {
 
 // sendJSON answers with a body of the gateway's own.
 func (s *sender) sendJSON(body []byte, from http.Header) {
-	s.captureAnswer(body)
 	h := s.w.Header()
 	h.Set("Content-Type", "application/json")
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	s.answerHeaders(from)
-	s.status = http.StatusOK
+	s.sendWhole(http.StatusOK, body)
+}
+
+// sendWhole sends an answer whose headers are set, once it is in the books.
+func (s *sender) sendWhole(status int, out []byte) {
+	s.captureAnswer(out)
+	s.status = status
 	s.keepBooks()
-	s.head(http.StatusOK)
-	s.write(body)
+	s.head(status)
+	s.write(out)
 }
 
 // sendList answers with a provider's list of models in the OpenAI shape.

@@ -116,11 +116,7 @@ func (s *sender) sendHeld(resp *http.Response) error {
 		s.learnOperation(s.meter(out))
 	}
 	h["Content-Length"] = []string{strconv.Itoa(len(out))}
-	s.captureAnswer(out)
-	s.status = resp.StatusCode
-	s.keepBooks()
-	s.head(resp.StatusCode)
-	s.write(out)
+	s.sendWhole(resp.StatusCode, out)
 	return nil
 }
 

@@ -171,15 +171,11 @@ func (s *sender) sendPlain(a *answer) error {
 	if s.caching != nil {
 		s.keepAnswer(out)
 	}
-	s.captureAnswer(out)
 	h := s.w.Header()
 	h["Content-Type"] = kind
 	h["Content-Length"] = []string{strconv.Itoa(len(out))}
 	s.answerHeaders(resp.Header)
-	s.status = http.StatusOK
-	s.keepBooks()
-	s.head(http.StatusOK)
-	s.write(out)
+	s.sendWhole(http.StatusOK, out)
 	return nil
 }
 

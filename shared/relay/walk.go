@@ -95,13 +95,13 @@ func (c *call) try(leaf *route.Leaf) answer {
 		return refusal(err)
 	}
 	if hit != nil {
-		return answer{cached: hit}
+		return c.guardOutput(leaf, answer{cached: hit})
 	}
 	if err := c.limitTarget(); err != nil {
 		return refusal(err)
 	}
 	if c.To.Local {
-		return c.answerHere()
+		return c.guardOutput(leaf, c.answerHere())
 	}
 	return c.guardOutput(leaf, c.attempts(leaf, body))
 }

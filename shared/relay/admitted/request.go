@@ -130,8 +130,21 @@ func (q *Request) Trace() {
 	}
 }
 
-// Identify finds the caller, its workspace and its organisation's settings.
-func (q *Request) Identify() error {
+// Admit finds who asks, under which settings, and what the headers ask for. The trace
+// is there also when it fails: it is sent back even to callers that are refused.
+func (q *Request) Admit() error {
+	err := q.identify()
+	if err != nil {
+		q.Ask.TraceID, _ = asked.Identifier(q.Req.Header, asked.TraceID, asked.MaxTraceID)
+	} else {
+		err = q.Ask.Read(q.Req.Header)
+	}
+	q.Trace()
+	return err
+}
+
+// identify finds the caller, its workspace and its organisation's settings.
+func (q *Request) identify() error {
 	if err := q.authenticate(); err != nil {
 		return err
 	}
