@@ -74,6 +74,7 @@
 //	breaker     targets that fail, told to other processes
 //	kept        what providers keep under ids, and whose it is
 //	media       what is named by address, fetched
+//	outgoing    the bytes that are sent, until the transport is done with them
 //	patience    the times of an attempt
 //	turn        streams, passed on or translated
 //	tail        the usage at the end of what is passed through

@@ -14,6 +14,7 @@ import (
 	"gateway/shared/relay/asked"
 	"gateway/shared/relay/chosen"
 	"gateway/shared/relay/inbound"
+	"gateway/shared/relay/outgoing"
 	"gateway/shared/relay/pooled"
 	"gateway/shared/relay/routes"
 	"gateway/shared/relay/turn"
@@ -165,9 +166,9 @@ func (rq *requests) upstreamRequest(body []byte) (*http.Request, error) {
 	ctx := rq.Ctx
 	if len(body) > 0 {
 		if rq.sending == nil {
-			rq.sending = newOutgoing(rq.out())
+			rq.sending = outgoing.New(rq.out())
 		}
-		ctx = rq.sending.watch(ctx)
+		ctx = rq.sending.Watch(ctx)
 	}
 	req := (&http.Request{Method: rq.Req.Method, Header: h, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}).WithContext(ctx)
 	var err error
@@ -233,12 +234,12 @@ var (
 func (o *outbound) setBody(req *http.Request, body []byte) {
 	switch {
 	case len(body) > 0:
-		o.sending.attach(req, body)
+		o.sending.Attach(req, body)
 	case o.Form != nil:
 		req.Body, req.ContentLength = o.formStream()
 		o.bodySpent = true
 	case o.Route.Shape == routes.Raw && o.In == nil && o.Req.Body != nil && o.Req.ContentLength != 0:
-		req.Body, req.ContentLength = exactly(o.Req.Body, o.Req.ContentLength), o.Req.ContentLength
+		req.Body, req.ContentLength = outgoing.Exactly(o.Req.Body, o.Req.ContentLength), o.Req.ContentLength
 		o.bodySpent = true
 	default:
 		req.Body = http.NoBody

@@ -13,6 +13,7 @@ import (
 	"gateway/shared/relay/form"
 	"gateway/shared/relay/logged"
 	"gateway/shared/relay/media"
+	"gateway/shared/relay/outgoing"
 	"gateway/shared/relay/patience"
 	"gateway/shared/relay/pooled"
 	"gateway/shared/relay/purse"
@@ -51,7 +52,7 @@ type outbound struct {
 	*chosen.Wall
 	media      media.Fetched // fetched for targets that take bytes only
 	sendBuf    *pooled.Buffer
-	sending    *outgoing // nil until a body in memory is sent
+	sending    *outgoing.Bytes // nil until a body in memory is sent
 	modelJSON  []byte
 	injected   bool              // usage was asked for on the client's behalf
 	bodySpent  bool              // the client's body was streamed and cannot be sent again
@@ -241,7 +242,7 @@ func (c *call) begin(r *Relay, w http.ResponseWriter, req *http.Request, rt *rou
 
 // reset drops every reference, so that the pool keeps no request alive.
 func (c *call) reset() {
-	spare := !c.sending.busy()
+	spare := !c.sending.Busy()
 	if spare {
 		c.sendBuf.Free()
 	}

@@ -17,7 +17,7 @@ func (rq *requests) upstreamBody() ([]byte, error) {
 	if len(rq.In) == 0 {
 		return nil, nil
 	}
-	if rq.sending.busy() {
+	if rq.sending.Busy() {
 		rq.sendBuf = nil // the target before may still be reading
 	}
 	if rq.Form != nil {

@@ -1,4 +1,4 @@
-package relay
+package outgoing
 
 import (
 	"errors"
@@ -25,17 +25,17 @@ func TestTransportTellsWhenItIsDoneWithABody(t *testing.T) {
 		transport http.RoundTripper
 		closes    bool // asks for a new connection, which HTTP1 leaves to net/http
 	}{{http.DefaultTransport, false}, {own, false}, {own, true}} {
-		o := newOutgoing(c.transport)
-		if o.busy() || (*outgoing)(nil).busy() {
+		o := New(c.transport)
+		if o.Busy() || (*Bytes)(nil).Busy() {
 			t.Error("busy with nothing")
 		}
-		req, err := http.NewRequestWithContext(o.watch(t.Context()), "POST", srv.URL, nil)
+		req, err := http.NewRequestWithContext(o.Watch(t.Context()), "POST", srv.URL, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		req.Close = c.closes
-		o.attach(req, []byte("the body"))
-		if !o.busy() {
+		o.Attach(req, []byte("the body"))
+		if !o.Busy() {
 			t.Error("not busy with a body that was not sent")
 		}
 		resp, err := c.transport.RoundTrip(req)
@@ -46,7 +46,7 @@ func TestTransportTellsWhenItIsDoneWithABody(t *testing.T) {
 		if err := errors.Join(err, resp.Body.Close()); err != nil || string(got) != "the body" {
 			t.Errorf("%q %v", got, err)
 		}
-		for o.busy() { // the test's own time limit ends this
+		for o.Busy() { // the test's own time limit ends this
 			time.Sleep(time.Millisecond)
 		}
 	}
@@ -70,7 +70,7 @@ func (c *closable) Close() error { c.closed = true; return nil }
 
 func TestStreamedBodyEndsWhereItsLengthSays(t *testing.T) {
 	src := &closable{Reader: strings.NewReader("abcdef")}
-	body := exactly(src, 4)
+	body := Exactly(src, 4)
 	if _, err := io.ReadFull(body, make([]byte, 4)); err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +78,7 @@ func TestStreamedBodyEndsWhereItsLengthSays(t *testing.T) {
 	if n, err := body.Read(make([]byte, 4)); n != 0 || err != io.EOF {
 		t.Errorf("past the end: %d bytes, %v", n, err)
 	}
-	if open := exactly(src, -1); open != io.ReadCloser(src) {
+	if open := Exactly(src, -1); open != io.ReadCloser(src) {
 		t.Error("a body of unknown length was wrapped")
 	}
 }

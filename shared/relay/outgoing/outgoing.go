@@ -1,4 +1,6 @@
-package relay
+// Package outgoing watches the bytes of bodies that are sent to providers, so that
+// their memory is not used again too early.
+package outgoing
 
 import (
 	"context"
@@ -10,19 +12,19 @@ import (
 	"gateway/shared/egress"
 )
 
-// outgoing watches the pooled bytes that a request sends to providers. A
+// Bytes watches the pooled bytes that a request sends to providers. A
 // transport may read a body after its answer has begun, even after the request
 // is over; bytes that went back to the pool too early would then be another
 // request's, sent to the wrong provider. It outlives the pooled call.
-type outgoing struct {
+type Bytes struct {
 	trace   *httptrace.ClientTrace // nil: the bodies tell
 	wrote   func()
 	handed  atomic.Int32 // readers given to the transport
 	written atomic.Int32 // of them, those that it is done with
 }
 
-func newOutgoing(t http.RoundTripper) *outgoing {
-	o := new(outgoing)
+func New(t http.RoundTripper) *Bytes {
+	o := new(Bytes)
 	o.wrote = func() { o.written.Add(1) }
 	if !egress.Tells(t) {
 		o.trace = &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { o.wrote() }}
@@ -30,20 +32,20 @@ func newOutgoing(t http.RoundTripper) *outgoing {
 	return o
 }
 
-// busy tells whether the bytes may still be read. A transport that does not
+// Busy tells whether the bytes may still be read. A transport that does not
 // tell is taken for one that does.
-func (o *outgoing) busy() bool { return o != nil && o.written.Load() < o.handed.Load() }
+func (o *Bytes) Busy() bool { return o != nil && o.written.Load() < o.handed.Load() }
 
-// watch makes the transport tell when it has written a request.
-func (o *outgoing) watch(ctx context.Context) context.Context {
+// Watch makes the transport tell when it has written a request.
+func (o *Bytes) Watch(ctx context.Context) context.Context {
 	if o.trace == nil {
 		return ctx
 	}
 	return httptrace.WithClientTrace(ctx, o.trace)
 }
 
-// attach gives a request its body, which can be sent again on another connection.
-func (o *outgoing) attach(req *http.Request, body []byte) {
+// Attach gives a request its body, which can be sent again on another connection.
+func (o *Bytes) Attach(req *http.Request, body []byte) {
 	req.ContentLength = int64(len(body))
 	req.GetBody = func() (io.ReadCloser, error) {
 		o.handed.Add(1)
@@ -55,11 +57,11 @@ func (o *outgoing) attach(req *http.Request, body []byte) {
 	req.Body, _ = req.GetBody()
 }
 
-// exactly ends a streamed body of a known length by itself. A transport looks
+// Exactly ends a streamed body of a known length by itself. A transport looks
 // past the end of a body; when a fast provider has answered by then, the server
 // has closed the client's body, and the transport would take that for a failed
 // write and cut the answer off.
-func exactly(body io.ReadCloser, length int64) io.ReadCloser {
+func Exactly(body io.ReadCloser, length int64) io.ReadCloser {
 	if length < 0 {
 		return body
 	}
