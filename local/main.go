@@ -13,6 +13,7 @@ import (
 	"syscall"
 
 	"gateway/shared/app"
+	"gateway/shared/app/onaws"
 	"gateway/shared/host"
 )
 
@@ -47,7 +48,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, wrong.text)
 		os.Exit(2)
 	default:
-		fmt.Fprintln(os.Stderr, "gateway:", err)
+		fmt.Fprintln(os.Stderr, "gateway:", onaws.Advise(err))
 		os.Exit(1)
 	}
 }

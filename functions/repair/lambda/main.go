@@ -6,6 +6,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"log/slog"
 	"os"
 
@@ -22,5 +23,9 @@ func main() {
 		slog.Error("the function cannot start", "error", err.Error())
 		os.Exit(1)
 	}
-	lambda.Start(host.Tasks(tasks(core), questions(core)))
+	run := host.Tasks(tasks(core), questions(core))
+	lambda.Start(func(ctx context.Context, event json.RawMessage) (any, error) {
+		out, err := run(ctx, event)
+		return out, onaws.Advise(err)
+	})
 }

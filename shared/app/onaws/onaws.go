@@ -98,7 +98,10 @@ func Config(ctx context.Context) (aws.Config, error) {
 	})
 	cfg, err := config.LoadDefaultConfig(ctx, config.WithHTTPClient(client))
 	if err != nil {
-		return cfg, fmt.Errorf("onaws: %w", err)
+		return cfg, Advise(fmt.Errorf("onaws: %w", err))
+	}
+	if cfg.Region == "" {
+		return cfg, errors.New("onaws: AWS_REGION must be set to the region of the installation, such as eu-west-1")
 	}
 	return cfg, nil
 }

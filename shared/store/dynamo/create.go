@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -52,6 +53,9 @@ func (s *Store) finishTable(ctx context.Context, t *table) error {
 	if err := ready.Wait(ctx, &dynamodb.DescribeTableInput{TableName: t.dynamo}, 2*time.Minute); err != nil {
 		return err
 	}
+	if err := s.ours(ctx, t); err != nil {
+		return err
+	}
 	err := s.do(ctx, repeat, func(ctx context.Context) error {
 		_, err := s.client.UpdateTimeToLive(ctx, &dynamodb.UpdateTimeToLiveInput{
 			TableName: t.dynamo,
@@ -63,6 +67,26 @@ func (s *Store) finishTable(ctx context.Context, t *table) error {
 	})
 	if err != nil && strings.Contains(err.Error(), "already enabled") {
 		return nil
+	}
+	return err
+}
+
+// ours is an error when a table that was there before has another key.
+func (s *Store) ours(ctx context.Context, t *table) error {
+	var key []string
+	err := s.do(ctx, read, func(ctx context.Context) error {
+		got, err := s.client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: t.dynamo})
+		if err != nil {
+			return err
+		}
+		key = key[:0]
+		for _, e := range got.Table.KeySchema {
+			key = append(key, aws.ToString(e.AttributeName)+" "+string(e.KeyType))
+		}
+		return nil
+	})
+	if err == nil && !slices.Equal(key, []string{attrPK + " HASH", attrSK + " RANGE"}) {
+		err = fmt.Errorf("it exists already with another key (%s): set GATEWAY_TABLE_PREFIX to a prefix of its own, or delete it", strings.Join(key, ", "))
 	}
 	return err
 }
