@@ -15,7 +15,8 @@ import (
 )
 
 // Batch handles queue messages and names those to be delivered again. An error
-// means that none was handled.
+// means that none was handled. With Task it is where all work that nobody waits for
+// comes in; DECISION.md says what else could call it.
 type Batch func(ctx context.Context, messages []queue.Message) (failed []queue.Message, err error)
 
 // SQS adapts a batch worker to a Lambda event source with partial failures. An
