@@ -19,6 +19,7 @@ import (
 	"gateway/functions/embeddings"
 	"gateway/functions/files"
 	"gateway/functions/finetuning"
+	"gateway/functions/guardrails"
 	"gateway/functions/images"
 	"gateway/functions/integrations"
 	"gateway/functions/logs"
@@ -49,7 +50,7 @@ func Administration(c *app.Core, archive *segment.Archive) []admin.Family {
 	families = append(families,
 		integrations.New(integrations.Deps{Ledger: c.Ledger, CheckURL: c.Egress.CheckURL}),
 		providers.New(providers.Deps{Ledger: c.Ledger, CheckURL: c.Egress.CheckURL}))
-	families = append(families, prompts.New(), partials.New(), collections.New())
+	families = append(families, prompts.New(), partials.New(), collections.New(), guardrails.New(guardrails.Deps{CheckURL: c.Egress.CheckURL}))
 	families = append(families, analytics.New(reader), logs.New(reader, c.Sealer), auditlogs.New(audit.NewReader(c.Store, c.Now)))
 	return append(families, docs.New(DataPlane(), families...)) // the document tells about all before it
 }

@@ -9,7 +9,9 @@ import (
 	"gateway/shared/admin"
 	"gateway/shared/audit"
 	"gateway/shared/fault"
+	"gateway/shared/guard"
 	"gateway/shared/identity"
+	"gateway/shared/prompt"
 	"gateway/shared/provider"
 	"gateway/shared/resource"
 	"gateway/shared/route"
@@ -78,7 +80,7 @@ func errNotEmpty(counts []string) error {
 // first, so that nobody adds anything with them. When it fails half way, the
 // workspace is still there and the call can be repeated.
 func (f *family) empty(c *admin.Call, rec *resource.Record, force bool) error {
-	kinds := append([]resource.Kind{provider.KindProvider, route.KindConfig}, f.Dependants...)
+	kinds := append([]resource.Kind{provider.KindProvider, route.KindConfig, prompt.KindPrompt, prompt.KindPartial, guard.KindGuardrail}, f.Dependants...)
 	sc := inside(rec)
 	if !force {
 		if err := c.Resources.Change(c.Context, rec.Scope, func(tx *resource.Tx) error { return tx.RefuseIfUsed(rec.Ref()) }); err != nil {
@@ -98,7 +100,7 @@ func (f *family) empty(c *admin.Call, rec *resource.Record, force bool) error {
 			return errNotEmpty(counts)
 		}
 	}
-	for _, k := range append([]resource.Kind{identity.KindKey}, append(kinds, provider.KindIntegration)...) {
+	for _, k := range append([]resource.Kind{identity.KindKey}, append(kinds, along...)...) {
 		err := admin.Drain(c, sc, k, rowsOfRecord, func(tx *resource.Tx, rec *resource.Record) error {
 			if err := release(tx, rec); err != nil {
 				return err
@@ -111,6 +113,9 @@ func (f *family) empty(c *admin.Call, rec *resource.Record, force bool) error {
 	}
 	return nil
 }
+
+// along are the kinds that go with a workspace without being asked about.
+var along = []resource.Kind{provider.KindIntegration, prompt.KindCollection, prompt.KindLabel}
 
 // rowsOfRecord is how many rows a record takes when it is archived: a key up to
 // nine.
@@ -137,6 +142,12 @@ func release(tx *resource.Tx, rec *resource.Record) error {
 		}
 		of := resource.Ref{Scope: in.IntegrationScope(rec.Scope), Kind: provider.KindIntegration, ID: in.IntegrationID}
 		return tx.Unuse(of, rec.Ref())
+	case prompt.KindPrompt: // nobody sees it any more
+		share, ok, err := tx.Get(rec.Scope.Organisation(), prompt.KindShare, rec.ID)
+		if err != nil || !ok {
+			return err
+		}
+		return tx.Delete(&share)
 	}
 	return nil
 }

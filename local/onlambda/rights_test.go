@@ -248,6 +248,7 @@ func (in *restricted) administer() {
 		{"/api-keys", "", `{"name":"C"}`},
 		{"/virtual-keys", `{"name":"V","workspace_id":"default","provider":"openai","key":"sk-of-a-provider"}`, `{"name":"W"}`},
 		{"/prompts/partials", `{"name":"P","workspace_id":"default","string":"x"}`, `{"string":"y"}`},
+		{"/guardrails", `{"name":"G","workspace_id":"default","checks":[{"id":"default.contains","parameters":{"words":["a"]}}],"actions":{}}`, `{"name":"H"}`},
 		{"/collections", `{"name":"C","workspace_id":"default"}`, `{"name":"D"}`},
 	} {
 		id := ""

@@ -1,7 +1,95 @@
 package guard
 
-import "gateway/shared/resource"
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"gateway/shared/resource"
+)
 
 // KindGuardrail is the kind of saved guardrails, of the organisation or of a
 // workspace.
 const KindGuardrail resource.Kind = "GUARDRAIL"
+
+// SealedChecks is the name under which the checks of a guardrail are sealed as a
+// whole when they hold secrets; the record's body then shows them masked.
+const SealedChecks = "checks"
+
+// MaxChecks bounds the checks of one guardrail.
+const MaxChecks = 50
+
+// Guardrail is the stored form of a guardrail: the body of its record, and of each
+// of its versions.
+type Guardrail struct {
+	Checks  []Applied `json:"checks,omitempty"`
+	Actions Actions   `json:"actions"`
+}
+
+// Applied is a check with its parameters, as a guardrail has it.
+type Applied struct {
+	ID         string                     `json:"id"`
+	Name       string                     `json:"name,omitempty"`
+	Enabled    bool                       `json:"is_enabled"`
+	Parameters map[string]json.RawMessage `json:"parameters"`
+	Forward    []string                   `json:"forward_headers,omitempty"`
+}
+
+// Actions say what becomes of the outcome.
+type Actions struct {
+	Deny       bool   `json:"deny"`
+	Async      bool   `json:"async"`
+	Sequential bool   `json:"sequential"`
+	Soft       bool   `json:"soft_deny_200"` // a refusal is answered with status 200
+	OnSuccess  Branch `json:"on_success"`
+	OnFail     Branch `json:"on_fail"`
+}
+
+// Branch is what is done for one outcome.
+type Branch struct {
+	Feedback Feedback `json:"feedback"`
+}
+
+// Feedback is what is recorded on the request's trace.
+type Feedback struct {
+	Value    int64           `json:"value"`
+	Weight   float64         `json:"weight"`
+	Metadata json.RawMessage `json:"metadata"`
+}
+
+// StandardActions are those of a guardrail that says nothing.
+func StandardActions() Actions {
+	none := json.RawMessage(`""`)
+	return Actions{OnSuccess: Branch{Feedback{5, 1, none}}, OnFail: Branch{Feedback{-5, 1, none}}}
+}
+
+// ErrSealed says that checks have secrets that were not opened.
+var ErrSealed = errors.New("guard: the checks are sealed")
+
+// Saved is a version of a guardrail as requests use it. It is shared and never
+// changed.
+type Saved struct {
+	ID, Slug, Name, Status, VersionID string
+	Guardrail
+}
+
+// Decode reads a record, or one of its versions. opened are its secrets, see
+// resource.Record.OpenSecrets; a guardrail whose checks are sealed needs them.
+func Decode(rec resource.Record, opened map[string][]byte) (*Saved, error) {
+	s := &Saved{ID: rec.ID, Slug: rec.Slug, Name: rec.Name, Status: rec.Status, VersionID: rec.VersionID}
+	if err := json.Unmarshal(rec.Body, &s.Guardrail); err != nil {
+		return nil, fmt.Errorf("guard: stored guardrail %s: %w", rec.ID, err)
+	}
+	if !rec.HasSecret(SealedChecks) {
+		return s, nil
+	}
+	whole, ok := opened[SealedChecks]
+	if !ok {
+		return nil, ErrSealed
+	}
+	s.Checks = nil
+	if err := json.Unmarshal(whole, &s.Checks); err != nil {
+		return nil, fmt.Errorf("guard: sealed checks of guardrail %s: %w", rec.ID, err)
+	}
+	return s, nil
+}

@@ -1,0 +1,141 @@
+// Package guardrails is the family of saved guardrails: checks of requests and
+// answers with what becomes of their outcome, of the organisation or a workspace.
+package guardrails
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"gateway/shared/admin"
+	"gateway/shared/fault"
+	"gateway/shared/guard"
+	"gateway/shared/resource"
+)
+
+// Deps is what the family works with.
+type Deps struct {
+	// CheckURL is the egress rule for hosts that people name.
+	CheckURL guard.URLCheck
+}
+
+// New makes the family.
+func New(d Deps) admin.Family {
+	return admin.Family{Name: "guardrails", Doc: "Guardrails: checks of requests and answers, and what becomes of their outcome.", Routes: (&family{d}).describe().Routes()}
+}
+
+type family struct{ Deps }
+
+// item and change are a guardrail and what happens to it.
+type (
+	item   = admin.Item[guard.Guardrail]
+	change = admin.Change[guard.Guardrail]
+)
+
+func (f *family) describe() *admin.Collection[guard.Guardrail] {
+	return &admin.Collection[guard.Guardrail]{
+		Kind: guard.KindGuardrail, Object: "guardrail", Path: "/guardrails", Param: "guardrailId",
+		Resource: "guardrails", WriteRole: admin.Manager, Missing: fault.NotAllowed,
+		Slugs:  &admin.Slugs{Prefix: "pg-"},
+		Levels: &admin.Levels[guard.Guardrail]{Organisation: "organisation_guardrails", Workspace: "guardrails"},
+		List:   admin.List{Paging: admin.Paging{DefaultSize: 100}, Envelope: &admin.TotalEnvelope, IDs: "ids"},
+		Fields: []admin.Field{
+			admin.NameField(255),
+			{Name: "checks", Type: admin.Any, Required: true, Trigger: true, Form: guard.Document(), Doc: "What is checked.", Check: f.checked},
+			{Name: "actions", Type: admin.Any, Required: true, Single: true, Form: actionsSchema, Doc: "What becomes of the outcome.", Convert: actions},
+		},
+		Shown: []admin.Shown[guard.Guardrail]{
+			{Field: admin.Field{Name: "checks", Type: admin.Array, Required: true, Single: true, Form: checksSchema}, Value: func(_ *admin.Call, it item) any { return shownChecks(it.Form.Checks) }},
+			text("owner_id", false, func(it item) any { return it.CreatedBy }),
+			text("updated_by", false, func(it item) any { return it.UpdatedBy }),
+			text("version_id", true, func(it item) any { return it.VersionID }),
+		},
+		Versions: &admin.Versions[guard.Guardrail]{When: func(admin.Values, *change) bool { return true }, Paging: admin.Paging{DefaultSize: 100}},
+		Before:   f.before, Retire: retire,
+		Created: &admin.Reply{Members: []string{"id", "slug", "version_id"}},
+		Updated: &admin.Reply{Members: []string{"id", "slug", "version_id"}},
+	}
+}
+
+func text(name string, single bool, value func(it item) any) admin.Shown[guard.Guardrail] {
+	return admin.Shown[guard.Guardrail]{Field: admin.Field{Name: name, Type: admin.String, Required: true, Single: single}, Value: func(_ *admin.Call, it item) any { return value(it) }}
+}
+
+var (
+	feedbackSchema = map[string]any{"type": "object", "properties": map[string]any{"feedback": map[string]any{"type": "object", "properties": map[string]any{
+		"value": map[string]any{"type": "integer", "minimum": -10, "maximum": 10}, "weight": map[string]any{"type": "number", "minimum": 0, "maximum": 1}, "metadata": map[string]any{"type": []string{"string", "object"}},
+	}}}}
+	actionsSchema = admin.Schema{"type": "object", "properties": map[string]any{
+		"deny": map[string]any{"type": "boolean", "default": false}, "async": map[string]any{"type": "boolean", "default": false}, "sequential": map[string]any{"type": "boolean", "default": false},
+		"soft_deny_200": map[string]any{"type": "boolean", "default": false}, "on_success": feedbackSchema, "on_fail": feedbackSchema,
+	}}
+	checksSchema = admin.Schema{"type": "array", "items": map[string]any{"type": "object", "required": []string{"id", "is_enabled", "parameters"}, "properties": map[string]any{
+		"id": map[string]any{"type": "string"}, "name": map[string]any{"type": "string"}, "is_enabled": map[string]any{"type": "boolean"},
+		"parameters": map[string]any{"type": "object", "description": "Secrets are masked."}, "forward_headers": map[string]any{"type": "array", "items": map[string]any{"type": "string"}},
+	}}}
+)
+
+func shownChecks(checks []guard.Applied) []guard.Applied {
+	if checks == nil {
+		return []guard.Applied{}
+	}
+	return checks
+}
+
+// checked gives all errors of the checks.
+func (f *family) checked(raw json.RawMessage) []fault.Detail {
+	checks, bad := guard.ParseChecks(raw, f.CheckURL)
+	if len(bad) > 0 {
+		return bad
+	}
+	_, _, bad = guard.MaskChecks(checks)
+	return bad
+}
+
+// actions stores them whole, with what was not said.
+func actions(raw json.RawMessage) (json.RawMessage, []fault.Detail) {
+	a, bad := guard.ParseActions(raw)
+	if len(bad) > 0 {
+		return nil, bad
+	}
+	out, err := json.Marshal(a)
+	if err != nil {
+		return nil, []fault.Detail{{Message: "cannot be stored"}}
+	}
+	return out, nil
+}
+
+// before puts the checks into the record: as they are, or where they hold secrets
+// sealed as a whole, with a masked copy to show.
+func (f *family) before(c *admin.Call, _ *resource.Tx, ch *change) error {
+	if c.Caller.OfOrganisation() && ch.Rec.Scope.Workspace == "" {
+		c.AuditAs("organisation_guardrails")
+	}
+	if !c.Body.Given("checks") {
+		return nil
+	}
+	checks, bad := guard.ParseChecks(c.Body.Raw("checks"), f.CheckURL)
+	if refused := fault.Invalids(bad); refused != nil {
+		return refused
+	}
+	masked, found, _ := guard.MaskChecks(checks)
+	ch.Form.Checks = masked
+	var plain []byte
+	if found {
+		var err error
+		if plain, err = json.Marshal(checks); err != nil {
+			return fmt.Errorf("guardrails: encode: %w", err)
+		}
+	}
+	if !found && !ch.Rec.HasSecret(guard.SealedChecks) {
+		return nil
+	}
+	if err := ch.Rec.SetSecret(c.Context, c.Sealer, guard.SealedChecks, plain); err != nil {
+		var known *fault.Fault
+		if errors.As(err, &known) {
+			return err
+		}
+		return fault.Unavailable(err)
+	}
+	return nil
+}

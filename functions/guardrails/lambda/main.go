@@ -1,0 +1,15 @@
+// Command lambda serves the family guardrails as a function.
+package main
+
+import (
+	"gateway/functions/guardrails"
+	"gateway/shared/admin"
+	"gateway/shared/app"
+	"gateway/shared/host/administration"
+)
+
+func main() {
+	administration.Main(func(c *app.Core) []admin.Family {
+		return []admin.Family{guardrails.New(guardrails.Deps{CheckURL: c.Egress.CheckURL})}
+	})
+}

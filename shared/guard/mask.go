@@ -1,0 +1,122 @@
+package guard
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"gateway/shared/audit"
+	"gateway/shared/fault"
+)
+
+// MaskChecks gives a copy of checks to store and show, with their secrets masked,
+// and whether they have any: credentials, headers that go to a customer's host, and
+// whatever is called like a secret. A secret that is masked already is refused: it
+// would be stored as the secret.
+func MaskChecks(checks []Applied) (masked []Applied, found bool, bad []fault.Detail) {
+	m := &masker{}
+	masked = slices.Clone(checks)
+	for i := range masked {
+		out := make(map[string]json.RawMessage, len(checks[i].Parameters))
+		for name, raw := range checks[i].Parameters {
+			out[name] = m.member(checks[i].ID, name, raw, fmt.Sprintf("[%d].parameters.%s", i, name))
+		}
+		masked[i].Parameters = out
+	}
+	return masked, m.found, m.bad
+}
+
+type masker struct {
+	found bool
+	bad   []fault.Detail
+}
+
+// wholly are parameters whose texts are all secrets.
+var wholly = []string{"credentials", "headers"}
+
+// known reports whether the table says what a parameter is: then it is no secret,
+// whatever it is called.
+func known(check, name string) bool {
+	c, ok := Find(check)
+	return ok && slices.ContainsFunc(c.Parameters(), func(p Param) bool { return p.Name == name })
+}
+
+func (m *masker) member(check, name string, raw json.RawMessage, path string) json.RawMessage {
+	all := slices.Contains(wholly, name)
+	if !all && known(check, name) {
+		return raw
+	}
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	var v any
+	if d.Decode(&v) != nil {
+		return raw
+	}
+	had := m.found
+	m.found = false
+	if all || audit.SecretName(name) {
+		v = m.hide(v, path)
+	} else {
+		v = m.below(v, path)
+	}
+	changed := m.found
+	m.found = had || changed
+	if !changed {
+		return raw
+	}
+	out, err := json.Marshal(v)
+	if err != nil {
+		return json.RawMessage("null")
+	}
+	return out
+}
+
+// below hides what is called like a secret.
+func (m *masker) below(v any, path string) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for k, e := range v {
+			if audit.SecretName(k) {
+				v[k] = m.hide(e, path+"."+k)
+			} else {
+				v[k] = m.below(e, path+"."+k)
+			}
+		}
+	case []any:
+		for i, e := range v {
+			v[i] = m.below(e, fmt.Sprintf("%s[%d]", path, i))
+		}
+	}
+	return v
+}
+
+// hide masks every text below v.
+func (m *masker) hide(v any, path string) any {
+	switch v := v.(type) {
+	case string:
+		if v == "" {
+			return v
+		}
+		m.found = true
+		if looksMasked(v) {
+			m.bad = append(m.bad, fault.Detail{Field: path, Message: "is masked, as reads show it; send the whole value"})
+		}
+		return audit.Mask(v)
+	case map[string]any:
+		for k, e := range v {
+			v[k] = m.hide(e, path+"."+k)
+		}
+	case []any:
+		for i, e := range v {
+			v[i] = m.hide(e, fmt.Sprintf("%s[%d]", path, i))
+		}
+	}
+	return v
+}
+
+// looksMasked reports whether a text is what audit.Mask makes.
+func looksMasked(s string) bool {
+	r := []rune(s)
+	return s == "****" || len(r) == 8 && string(r[2:6]) == "****"
+}

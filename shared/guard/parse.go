@@ -1,0 +1,338 @@
+package guard
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	"gateway/shared/fault"
+	"gateway/shared/wire"
+)
+
+// URLCheck is the egress rule for hosts that people name.
+type URLCheck func(raw, field string) (*url.URL, error)
+
+// maxBad bounds the errors of one reading.
+const maxBad = 50
+
+// ParseChecks reads the checks of a guardrail that is saved. All errors are given
+// at once, with their paths below the list: [0].parameters.rule.
+func ParseChecks(raw json.RawMessage, check URLCheck) ([]Applied, []fault.Detail) {
+	r := &reader{url: check}
+	var list []json.RawMessage
+	if json.Unmarshal(raw, &list) != nil {
+		return nil, []fault.Detail{{Message: "must be a list of checks"}}
+	}
+	if len(list) == 0 || len(list) > MaxChecks {
+		return nil, []fault.Detail{{Message: fmt.Sprintf("must have 1 to %d checks", MaxChecks)}}
+	}
+	out := make([]Applied, len(list))
+	for i, one := range list {
+		r.applied(&out[i], one, fmt.Sprintf("[%d]", i))
+	}
+	if len(r.bad) > 0 {
+		return nil, r.bad
+	}
+	return out, nil
+}
+
+type reader struct {
+	url URLCheck
+	bad []fault.Detail
+}
+
+func (r *reader) add(path, format string, args ...any) {
+	if len(r.bad) < maxBad {
+		r.bad = append(r.bad, fault.Detail{Field: path, Message: fmt.Sprintf(format, args...)})
+	}
+}
+
+func (r *reader) applied(a *Applied, raw json.RawMessage, path string) {
+	in := objectOf(raw)
+	if in == nil {
+		r.add(path, "must be an object with id and parameters")
+		return
+	}
+	a.Enabled = true
+	r.into(in, "name", path, &a.Name, "a string")
+	if len(a.Name) > 255 {
+		r.add(path+".name", "must have at most 255 characters")
+	}
+	r.into(in, "is_enabled", path, &a.Enabled, "true or false")
+	if r.into(in, "forward_headers", path, &a.Forward, "a list of names of headers") {
+		r.headers(a.Forward, path+".forward_headers")
+	}
+	if !r.into(in, "id", path, &a.ID, "a string") {
+		if in["id"] == nil || string(in["id"]) == "null" {
+			r.add(path+".id", "is required: the id of a check, such as default.regexMatch")
+		}
+		return
+	}
+	row, ok := Find(a.ID)
+	if !ok {
+		r.add(path+".id", "is no check; there are %s", strings.Join(near(a.ID), ", "))
+		return
+	}
+	a.ID = row.ID
+	at := path + ".parameters"
+	if p, ok := in["parameters"]; ok && string(p) != "null" && objectOf(p) == nil {
+		r.add(at, "must be an object")
+		return
+	}
+	a.Parameters = objectOf(in["parameters"])
+	if a.Parameters == nil {
+		a.Parameters = map[string]json.RawMessage{}
+	}
+	r.parameters(row, a.Parameters, at)
+}
+
+// into reads a member; it reports whether it has a value of the form.
+func (r *reader) into(in map[string]json.RawMessage, name, path string, to any, form string) bool {
+	raw, ok := in[name]
+	if !ok || string(raw) == "null" {
+		return false
+	}
+	if json.Unmarshal(raw, to) != nil {
+		r.add(path+"."+name, "must be %s", form)
+		return false
+	}
+	return true
+}
+
+// parameters checks those that the table knows; others belong to the check's maker.
+func (r *reader) parameters(row *Check, in map[string]json.RawMessage, path string) {
+	before := len(r.bad)
+	for _, p := range row.Parameters() {
+		raw, ok := in[p.Name]
+		if ok && string(raw) == "null" {
+			delete(in, p.Name)
+			ok = false
+		}
+		if !ok {
+			if p.Required {
+				r.add(path+"."+p.Name, "is required: %s", p.form())
+			}
+			continue
+		}
+		r.value(&p, raw, path+"."+p.Name)
+	}
+	if row.also == nil || len(r.bad) > before {
+		return
+	}
+	for _, d := range row.also(in) {
+		r.add(path+"."+d.Field, "%s", d.Message)
+	}
+}
+
+// form is what a parameter must be, in words.
+func (p *Param) form() string {
+	switch p.Type {
+	case Text:
+		return "a string"
+	case Integer:
+		return "a whole number"
+	case Number:
+		return "a number"
+	case Flag:
+		return "true or false"
+	case Texts, Listed, TextOrList, Headers:
+		return "a list of strings"
+	case Object:
+		return "an object"
+	case Pattern, Replaced:
+		return "a regular expression of JavaScript"
+	case Schema:
+		return "a JSON Schema"
+	case URL:
+		return "an address that begins with https://"
+	}
+	return "a value"
+}
+
+func (r *reader) value(p *Param, raw json.RawMessage, path string) {
+	switch p.Type {
+	case Text, Pattern, Replaced, URL:
+		var s string
+		if json.Unmarshal(raw, &s) != nil {
+			r.add(path, "must be %s", p.form())
+			return
+		}
+		r.text(p, s, path)
+	case Integer, Number:
+		r.number(p, raw, path)
+	case Flag:
+		var b bool
+		if json.Unmarshal(raw, &b) != nil {
+			r.add(path, "must be true or false")
+		}
+	case Texts, Listed, TextOrList, Headers:
+		r.texts(p, raw, path)
+	case Object:
+		r.object(p, raw, path)
+	case Schema:
+		if objectOf(raw) == nil {
+			r.add(path, "must be an object: a JSON Schema")
+		} else if _, err := CompileSchema(raw); err != nil {
+			r.add(path, "%s", err.Error())
+		}
+	}
+}
+
+// maxText bounds texts that have no bound of their own, in bytes.
+const maxText = 65_536
+
+func (r *reader) text(p *Param, s, path string) {
+	most := p.Max
+	if most == 0 {
+		most = maxText
+	}
+	n := int64(len([]rune(s)))
+	var err error
+	switch {
+	case len(p.Enum) > 0 && !slices.Contains(p.Enum, s):
+		r.add(path, "must be one of %s", strings.Join(p.Enum, ", "))
+		return
+	case n == 0 && (p.Min > 0 || p.Required):
+		r.add(path, "must not be empty")
+		return
+	case n < p.Min || n > most:
+		r.add(path, "must have %d to %d characters", p.Min, most)
+		return
+	}
+	switch p.Type {
+	case Pattern:
+		_, err = CompilePattern(s)
+	case Replaced:
+		_, _, err = CompileReplaced(s)
+	case URL:
+		if _, wrong := r.url(s, path); wrong != nil {
+			r.add(path, "%s", fault.From(wrong).Message)
+		}
+	}
+	if err != nil {
+		r.add(path, "%s", err.Error())
+	}
+}
+
+func (r *reader) number(p *Param, raw json.RawMessage, path string) {
+	var x float64
+	if json.Unmarshal(raw, &x) != nil || p.Type == Integer && x != float64(int64(x)) {
+		r.add(path, "must be %s", p.form())
+		return
+	}
+	if x < float64(p.Min) || p.Max != 0 && x > float64(p.Max) {
+		r.add(path, "must be %d to %d", p.Min, p.Max)
+	}
+}
+
+// maxEntries bounds lists and objects that have no bound of their own.
+const maxEntries = 1000
+
+func (r *reader) texts(p *Param, raw json.RawMessage, path string) {
+	var list []string
+	var one string
+	if json.Unmarshal(raw, &list) != nil {
+		if p.Type != Listed && p.Type != TextOrList || json.Unmarshal(raw, &one) != nil {
+			r.add(path, "must be %s", p.form())
+			return
+		}
+		list = listOf(raw)
+		if p.Type == TextOrList {
+			list = []string{one}
+		}
+	}
+	if int64(len(list)) < p.Min || len(list) > maxEntries {
+		r.add(path, "must have %d to %d entries", p.Min, maxEntries)
+		return
+	}
+	if p.Type == Headers {
+		r.headers(list, path)
+		return
+	}
+	for i, s := range list {
+		switch at := fmt.Sprintf("%s[%d]", path, i); {
+		case len(p.Enum) > 0 && !slices.Contains(p.Enum, s):
+			r.add(at, "must be one of %s", strings.Join(p.Enum, ", "))
+		case s == "":
+			r.add(at, "must not be empty")
+		case len(s) > maxText:
+			r.add(at, "must have at most %d bytes", maxText)
+		}
+	}
+}
+
+// object takes JSON text of an object too.
+func (r *reader) object(p *Param, raw json.RawMessage, path string) {
+	in := objectOf(raw)
+	if in == nil {
+		var s string
+		if json.Unmarshal(raw, &s) != nil || wire.CheckStrict([]byte(s), wire.MaxDepth) != nil || objectOf([]byte(s)) == nil {
+			r.add(path, "must be an object")
+			return
+		}
+		in = objectOf([]byte(s))
+	}
+	if int64(len(in)) < p.Min || len(in) > maxEntries {
+		r.add(path, "must have %d to %d members", p.Min, maxEntries)
+	}
+	for i := range p.Members {
+		m := &p.Members[i]
+		if v, ok := in[m.Name]; ok && string(v) != "null" {
+			r.value(m, v, path+"."+m.Name)
+		} else if m.Required {
+			r.add(path+"."+m.Name, "is required: %s", m.form())
+		}
+	}
+}
+
+// neverForwarded are headers of clients that no check gets to see.
+var neverForwarded = words(`authorization x-api-key ocp-apim-subscription-key proxy-authorization cookie set-cookie host content-length connection keep-alive
+	proxy-authenticate proxy-connection te trailer transfer-encoding upgrade metadata metadata-flavor x-aws-ec2-metadata-token x-aws-ec2-metadata-token-ttl-seconds x-google-metadata-request`)
+
+// gatewayHeaders are those of the gateway that may go along.
+var gatewayHeaders = words("x-gateway-trace-id x-gateway-span-id")
+
+func (r *reader) headers(names []string, path string) {
+	if len(names) > 100 {
+		r.add(path, "must have at most 100 entries")
+		return
+	}
+	for i, name := range names {
+		at := fmt.Sprintf("%s[%d]", path, i)
+		switch {
+		case name == "" || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-") != "":
+			r.add(at, "must be the name of a header in small letters, digits and dashes")
+		case slices.Contains(neverForwarded, name), strings.HasPrefix(name, "x-gateway-") && !slices.Contains(gatewayHeaders, name):
+			r.add(at, "is a header that is never forwarded")
+		}
+	}
+}
+
+// objectOf are the members of an object; nil of anything else.
+func objectOf(raw json.RawMessage) map[string]json.RawMessage {
+	var m map[string]json.RawMessage
+	if len(raw) == 0 || json.Unmarshal(raw, &m) != nil {
+		return nil
+	}
+	return m
+}
+
+// listOf are the texts of a list, or of one text with commas; others are left out.
+func listOf(raw json.RawMessage) []string {
+	var list []string
+	var one string
+	if len(raw) == 0 || json.Unmarshal(raw, &list) == nil {
+		return list
+	}
+	if json.Unmarshal(raw, &one) != nil {
+		return nil
+	}
+	for _, part := range strings.Split(one, ",") {
+		if part = strings.TrimSpace(part); part != "" {
+			list = append(list, part)
+		}
+	}
+	return list
+}

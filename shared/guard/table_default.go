@@ -1,0 +1,165 @@
+package guard
+
+import (
+	"encoding/json"
+	"slices"
+
+	"gateway/shared/fault"
+)
+
+// languages are the formats of code that are told apart.
+var languages = []string{"SQL", "Python", "TypeScript", "JavaScript", "Java", "C#", "C++", "C", "Ruby", "PHP", "Swift", "Kotlin", "Go", "Rust", "Scala", "R", "Perl", "Shell", "HTML", "CSS", "XML", "JSON", "YAML", "Markdown", "Dockerfile"}
+
+// RequestTypes are the kinds of requests that checks and policies name.
+var RequestTypes = []string{
+	"complete", "chatComplete", "embed", "rerank", "moderate", "proxy", "imageGenerate", "createSpeech", "createTranscription", "createTranslation", "realtime",
+	"uploadFile", "listFiles", "retrieveFile", "deleteFile", "retrieveFileContent", "createBatch", "retrieveBatch", "cancelBatch", "listBatches", "getBatchOutput",
+	"listFinetunes", "createFinetune", "retrieveFinetune", "cancelFinetune", "createModelResponse", "getModelResponse", "deleteModelResponse", "listResponseInputItems", "messages", "otel",
+}
+
+// counted are the bounds of a check that counts.
+func counted(least, most string, limit int64) []Param {
+	return []Param{{Name: least, Type: Integer, Max: 1_000_000_000, Default: 0}, {Name: most, Type: Integer, Max: 1_000_000_000, Default: limit}, not}
+}
+
+// ordered refuses a least that is above the most.
+func ordered(least, most string) func(map[string]json.RawMessage) []fault.Detail {
+	return func(params map[string]json.RawMessage) []fault.Detail {
+		var a, b int64
+		if params[least] == nil || params[most] == nil || json.Unmarshal(params[least], &a) != nil || json.Unmarshal(params[most], &b) != nil || a <= b {
+			return nil
+		}
+		return []fault.Detail{{Field: least, Message: "must not be more than " + most}}
+	}
+}
+
+// basicChecks judge texts, and need nothing else.
+var basicChecks = []*Check{
+	{ID: "default.regexMatch", Phase: Both, Category: Basic, Params: []Param{{Name: "rule", Type: Pattern, Required: true}, not}, Doc: "The text matches a pattern."},
+	{ID: "default.regexReplace", Phase: Both, Category: Basic, Mutates: true, Doc: "Replaces what matches a pattern.",
+		Params: []Param{{Name: "rule", Type: Replaced, Required: true}, {Name: "redactText", Type: Text, Default: "[REDACTED]"}, {Name: "failOnDetection", Type: Flag, Default: false}}},
+	{ID: "default.sentenceCount", Phase: Both, Category: Basic, Params: counted("minSentences", "maxSentences", 99_999), also: ordered("minSentences", "maxSentences"), Doc: "So many sentences."},
+	{ID: "default.wordCount", Phase: Both, Category: Basic, Params: counted("minWords", "maxWords", 99_999), also: ordered("minWords", "maxWords"), Doc: "So many words."},
+	{ID: "default.characterCount", Phase: Both, Category: Basic, Params: counted("minCharacters", "maxCharacters", 9_999_999), also: ordered("minCharacters", "maxCharacters"), Doc: "So many characters."},
+	{ID: "default.jsonSchema", Phase: After, Category: Basic, Params: []Param{{Name: "schema", Type: Schema, Required: true}, not}, Doc: "The answer has JSON that fits a schema."},
+	{ID: "default.jsonKeys", Phase: After, Category: Basic, Params: []Param{{Name: "keys", Type: Texts, Required: true, Min: 1}, anyOf}, Doc: "The answer has JSON with keys."},
+	{ID: "default.contains", Phase: Both, Category: Basic, Params: []Param{{Name: "words", Type: Texts, Required: true, Min: 1}, anyOf}, Doc: "The text has words."},
+	{ID: "default.containsCode", Phase: After, Category: Basic, Params: []Param{{Name: "format", Type: Text, Required: true, Enum: languages}, not}, Doc: "The answer has code."},
+	{ID: "default.alluppercase", Aliases: []string{"default.isAllUpperCase", "default.allUpperCase"}, Phase: Both, Category: Basic, Params: []Param{not}, Doc: "The text is upper case."},
+	{ID: "default.alllowercase", Aliases: []string{"default.isAllLowerCase", "default.allLowerCase"}, Phase: Both, Category: Basic, Params: []Param{not}, Doc: "The text is lower case."},
+	{ID: "default.endsWith", Phase: Both, Category: Basic, Params: []Param{{Name: "suffix", Type: Text, Required: true, Min: 1}, not}, Doc: "The text ends with a suffix."},
+	{ID: "default.notNull", Phase: After, Category: Basic, Params: []Param{not}, Doc: "The answer is not empty."},
+	{ID: "default.addPrefix", Phase: Before, Category: Basic, Mutates: true, Doc: "Puts a text before a message.", Params: []Param{
+		{Name: "prefix", Type: Text, Required: true, Min: 1, Default: "Please respond helpfully and accurately to the following: "},
+		{Name: "applyToRole", Type: Text, Enum: []string{"user", "system", "assistant"}, Default: "user"}, {Name: "addToExisting", Type: Flag, Default: true}, {Name: "onlyIfEmpty", Type: Flag, Default: false}}},
+}
+
+// requestChecks judge what a request is, beside its text.
+var requestChecks = []*Check{
+	{ID: "default.modelwhitelist", Aliases: []string{"default.modelWhitelist"}, Phase: Before, Category: Basic, Params: []Param{{Name: "models", Type: Texts, Required: true, Min: 1}, not}, Doc: "The model is one of a list."},
+	{ID: "default.modelRules", Phase: Before, Category: Basic, Params: []Param{{Name: "rules", Type: Object, Required: true, Members: []Param{{Name: "defaults", Type: Texts}, {Name: "metadata", Type: Object}}}, not}, also: modelRules, Doc: "The model is one that the metadata of the request allows."},
+	{ID: "default.requiredMetadataKeys", Phase: Before, Category: Basic, Params: []Param{{Name: "metadataKeys", Type: Texts, Required: true, Min: 1}, allOf}, Doc: "The request has metadata."},
+	{ID: "default.requiredMetadataKeyPairs", Phase: Before, Category: Basic, Doc: "The request has pairs of metadata.", also: metadataPairs, Params: []Param{
+		{Name: "metadataPairs", Type: Object, Required: true, Min: 1}, allOf, {Name: "matchType", Type: Text, Enum: []string{"exact", "contains", "containsAll", "regex"}, Default: "exact"}}},
+	{ID: "default.allowedRequestTypes", Phase: Before, Category: Basic, Doc: "The request is of a kind that is allowed.", also: notBoth("allowedTypes", "blockedTypes"), Params: []Param{
+		{Name: "allowedTypes", Type: Listed, Enum: RequestTypes}, {Name: "blockedTypes", Type: Listed, Enum: RequestTypes}}},
+	{ID: "default.requestParametersCheck", Phase: Before, Category: Basic, Doc: "Tools and parameters of the request are allowed.", also: requestParameters, Params: []Param{
+		{Name: "tools", Type: Object, Members: []Param{{Name: "blockedTypes", Type: Texts}, {Name: "allowedTypes", Type: Texts}, {Name: "blockedFunctionNames", Type: Texts}, {Name: "allowedFunctionNames", Type: Texts}}},
+		{Name: "params", Type: Object, Members: []Param{{Name: "blockedKeys", Type: Texts}, {Name: "allowedKeys", Type: Texts}, {Name: "values", Type: Object}}}}},
+}
+
+// remoteChecks call hosts that the customer names.
+var remoteChecks = []*Check{
+	{ID: "default.jwt", Phase: Before, Category: Remote, Doc: "A header of the request has a valid token.", also: jwt, Params: []Param{
+		{Name: "jwksUri", Type: URL}, {Name: "jwks", Type: Object}, {Name: "introspectEndpoint", Type: URL}, {Name: "headerKey", Type: Text, Min: 1, Max: 255, Default: "Authorization"},
+		{Name: "cacheMaxAge", Type: Integer, Max: 604_800, Default: 86_400}, {Name: "clockTolerance", Type: Integer, Max: 3600, Default: 5}, {Name: "maxTokenAge", Type: Text, Max: 32, Default: "1d"},
+		{Name: "algorithms", Type: Texts, Enum: []string{"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"}, Default: []string{"RS256"}},
+		{Name: "introspectContentType", Type: Text, Max: 255}, {Name: "introspectCacheMaxAge", Type: Integer, Max: 604_800}, {Name: "requiredClaims", Type: Texts}, {Name: "claimValues", Type: Object},
+		{Name: "headerPayloadMatch", Type: Texts}, {Name: "extractClaims", Type: Texts}, {Name: "claimPrefix", Type: Text, Max: 64, Default: "x-jwt-"}}},
+	{ID: "default.validUrls", Phase: After, Category: Remote, Params: []Param{{Name: "onlyDNS", Type: Flag, Default: false}, not}, Doc: "Addresses in the answer exist."},
+	{ID: "default.webhook", Phase: Both, Category: Remote, Params: []Param{{Name: "webhookURL", Type: URL, Required: true}, {Name: "headers", Type: Object}}, Doc: "A service of the customer judges."},
+	{ID: "default.log", Phase: Both, Category: Remote, Params: []Param{{Name: "logURL", Type: URL, Required: true}, {Name: "headers", Type: Object}}, Doc: "Sends the request and the answer to a service of the customer."},
+	{ID: "default.inlineImageUrls", Phase: Before, Category: Remote, Mutates: true, Doc: "Fetches images and puts them into the request.", Params: []Param{
+		{Name: "providers", Type: Texts}, {Name: "maxSizeBytes", Type: Integer, Min: 1, Max: 20 << 20, Default: 20 << 20}, {Name: "timeoutMs", Type: Integer, Min: 1, Max: maxTimeout, Default: 30_000}}},
+}
+
+// notBoth refuses an entry that two lists have.
+func notBoth(allowed, blocked string) func(map[string]json.RawMessage) []fault.Detail {
+	return func(params map[string]json.RawMessage) []fault.Detail {
+		other := listOf(params[allowed])
+		for _, e := range listOf(params[blocked]) {
+			if slices.Contains(other, e) {
+				return []fault.Detail{{Field: blocked, Message: "has an entry of " + allowed + " too"}}
+			}
+		}
+		return nil
+	}
+}
+
+func requestParameters(params map[string]json.RawMessage) []fault.Detail {
+	var bad []fault.Detail
+	for _, c := range []struct{ top, allowed, blocked string }{
+		{"tools", "allowedTypes", "blockedTypes"}, {"tools", "allowedFunctionNames", "blockedFunctionNames"}, {"params", "allowedKeys", "blockedKeys"},
+	} {
+		for _, d := range notBoth(c.allowed, c.blocked)(objectOf(params[c.top])) {
+			bad = append(bad, fault.Detail{Field: c.top + "." + d.Field, Message: d.Message})
+		}
+	}
+	for name, raw := range objectOf(objectOf(params["params"])["values"]) {
+		rule := objectOf(raw)
+		if rule == nil {
+			bad = append(bad, fault.Detail{Field: "params.values." + clip(name), Message: "must be an object with blockedValues and allowedValues"})
+		}
+		for _, list := range []string{"blockedValues", "allowedValues"} {
+			var values []any
+			if v, ok := rule[list]; ok && json.Unmarshal(v, &values) != nil {
+				bad = append(bad, fault.Detail{Field: "params.values." + clip(name) + "." + list, Message: "must be an array"})
+			}
+		}
+	}
+	return bad
+}
+
+// modelRules wants {"metadata":{key:{value:[models]}}}.
+func modelRules(params map[string]json.RawMessage) []fault.Detail {
+	var bad []fault.Detail
+	for key, raw := range objectOf(objectOf(params["rules"])["metadata"]) {
+		values := objectOf(raw)
+		if values == nil {
+			bad = append(bad, fault.Detail{Field: "rules.metadata." + clip(key), Message: "must be an object of lists of models by value"})
+		}
+		for value, raw := range values {
+			var models []string
+			if json.Unmarshal(raw, &models) != nil {
+				bad = append(bad, fault.Detail{Field: "rules.metadata." + clip(key) + "." + clip(value), Message: "must be a list of models"})
+			}
+		}
+	}
+	return bad
+}
+
+// metadataPairs wants patterns that compile where pairs are matched by pattern.
+func metadataPairs(params map[string]json.RawMessage) []fault.Detail {
+	var bad []fault.Detail
+	if string(params["matchType"]) != `"regex"` {
+		return nil
+	}
+	for key, raw := range objectOf(params["metadataPairs"]) {
+		for _, text := range listOf(raw) {
+			if _, err := CompilePattern(text); err != nil {
+				bad = append(bad, fault.Detail{Field: "metadataPairs." + clip(key), Message: err.Error()})
+			}
+		}
+	}
+	return bad
+}
+
+// jwt wants one source of keys.
+func jwt(params map[string]json.RawMessage) []fault.Detail {
+	for _, name := range []string{"jwksUri", "jwks", "introspectEndpoint"} {
+		if params[name] != nil {
+			return nil
+		}
+	}
+	return []fault.Detail{{Field: "jwksUri", Message: "is required, or jwks or introspectEndpoint in its place"}}
+}

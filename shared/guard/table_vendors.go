@@ -1,0 +1,126 @@
+package guard
+
+import "strings"
+
+// words is a list of texts, written with spaces.
+func words(text string) []string { return strings.Fields(text) }
+
+// categories are entries of a list.
+func categories(name string, required bool, list ...string) Param {
+	p := Param{Name: name, Type: Texts, Required: required, Enum: list}
+	if required {
+		p.Min = 1
+	}
+	return p
+}
+
+func flag(name string, standard bool) Param { return Param{Name: name, Type: Flag, Default: standard} }
+
+// share is a threshold from 0 to 1.
+func share(name string) Param { return Param{Name: name, Type: Number, Max: 1, Default: 0.5} }
+
+func text(name string) Param { return Param{Name: name, Type: Text, Max: 4096} }
+
+func many(name string) Param { return Param{Name: name, Type: Texts} }
+
+func count(name string, standard int64) Param {
+	return Param{Name: name, Type: Integer, Min: 1, Max: 1000, Default: standard}
+}
+
+// tongues are the languages that the gateway's own judge tells apart.
+var tongues = words(`eng_Latn zho_Hans spa_Latn ara_Arab por_Latn ind_Latn fra_Latn jpn_Jpan rus_Cyrl deu_Latn kor_Hang tur_Latn ita_Latn pes_Arab pol_Latn vie_Latn nld_Latn
+	hin_Deva tha_Thai heb_Hebr ben_Beng swe_Latn ces_Latn ron_Latn ell_Grek ukr_Cyrl dan_Latn fin_Latn nor_Latn hun_Latn cat_Latn bul_Cyrl msa_Latn hrv_Latn arb_Latn slk_Latn
+	lit_Latn lav_Latn srp_Cyrl slv_Latn est_Latn urd_Arab fil_Latn aze_Latn tam_Taml tel_Telu mar_Deva kan_Knda fas_Arab`)
+
+// modelChecks ask the gateway's own judges.
+var modelChecks = []*Check{
+	{ID: "gateway.moderateContent", Phase: Both, Category: Model, Doc: "The text is harmless.", Params: []Param{
+		categories("categories", true, words("hate hate/threatening harassment harassment/threatening self-harm self-harm/intent self-harm/instructions sexual sexual/minors violence violence/graphic")...), not}},
+	{ID: "gateway.language", Phase: Both, Category: Model, Params: []Param{{Name: "language", Type: TextOrList, Enum: tongues}, not}, Doc: "The text is in a language."},
+	{ID: "gateway.pii", Phase: Both, Category: Model, Mutates: true, Params: []Param{redact, categories("categories", true, words("EMAIL_ADDRESS PHONE_NUMBER LOCATION_ADDRESS NAME IP_ADDRESS CREDIT_CARD SSN")...), not}, Doc: "The text tells nothing about a person."},
+	{ID: "gateway.gibberish", Phase: Both, Category: Model, Params: []Param{not}, Doc: "The text makes sense."},
+}
+
+// vendor is a row of a vendor's check.
+func vendor(id string, phase Phase, doc string, params ...Param) *Check {
+	return &Check{ID: id, Phase: phase, Category: Vendor, Doc: doc, Params: params}
+}
+
+// changing is a vendor's check that can also change the text.
+func changing(id string, phase Phase, doc string, params ...Param) *Check {
+	c := vendor(id, phase, doc, append(params, redact)...)
+	c.Mutates = true
+	return c
+}
+
+var (
+	azureVersion = text("apiVersion")
+	mode         = Param{Name: "mode", Type: Text, Enum: []string{"speed", "balanced", "quality"}, Default: "balanced"}
+	slow         = timeout(15_000)
+)
+
+// vendorChecks ask vendors. What a vendor adds to its own parameters passes: only
+// what is known here is looked at.
+var vendorChecks = []*Check{
+	{ID: "acuvity.scan", Phase: Both, Category: Vendor, Mutates: true, Doc: "Acuvity scans the text.", Params: []Param{
+		flag("prompt_injection", true), flag("toxic", true), flag("jail_break", true), flag("malicious_url", true), flag("biased", true), flag("harmful", true),
+		share("prompt_injection_threshold"), share("toxic_threshold"), share("jail_break_threshold"), share("malicious_url_threshold"), share("biased_threshold"), share("harmful_threshold"),
+		flag("language", true), {Name: "language_values", Type: TextOrList, Enum: words("english chinese spanish french german japanese gibberish")},
+		flag("pii", true), flag("pii_redact", false), many("pii_categories"), flag("secrets", true), flag("secrets_redact", false), many("secrets_categories")}},
+	vendor("akto.scan", Both, "Akto scans the text.", flag("deny", true)),
+	vendor("alibaba-cloud-ai.guard", Both, "Alibaba Cloud judges the text."),
+	vendor("aporia.validateProject", Both, "Aporia judges by a project.", needed(text("projectID"))),
+	vendor("azure.contentSafety", Both, "Azure judges how harmful the text is.", many("blocklistNames"), azureVersion, Param{Name: "severity", Type: Integer, Max: 7, Default: 2}, categories("categories", false, words("Hate SelfHarm Sexual Violence")...)),
+	changing("azure.pii", Both, "Azure looks for what tells about a person.", Param{Name: "domain", Type: Text, Enum: []string{"none", "phi"}, Default: "none"}, azureVersion, text("modelVersion"), text("language"), many("piiCategories")),
+	vendor("azure.shieldPrompt", Before, "Azure looks for attacks.", azureVersion),
+	vendor("azure.protectedMaterial", After, "Azure looks for texts of others.", azureVersion),
+	changing("bedrock.guard", Both, "A guardrail of Bedrock judges.", needed(text("guardrailId")), needed(Param{Name: "guardrailVersion", Type: Text, Min: 1, Max: 64}), Param{Name: "customHost", Type: URL}),
+	vendor("cato.scan", Both, "Cato scans the text.", text("userEmail"), text("keyAlias")),
+	changing("crowdstrike-aidr.guardChatCompletions", Both, "CrowdStrike judges the conversation."),
+	{ID: "exa.online", Phase: Before, Category: Vendor, Mutates: true, Doc: "Exa's findings go into the request.", Params: []Param{
+		count("numResults", 10), text("prefix"), text("suffix"), many("includeDomains"), many("excludeDomains"), timeout(10_000)}},
+	changing("f5-guardrails.scan", Both, "F5 scans the text.", needed(text("projectId"))),
+	vendor("javelin.guardrails", Both, "Javelin judges the text."),
+	{ID: "lakera.guard", Phase: Both, Category: Vendor, Mutates: true, Doc: "Lakera judges the text.", Params: []Param{text("projectID"), flag("endInclusive", false), timeout(30_000)}},
+	vendor("lasso.classify", Both, "Lasso judges the text.", text("conversationId"), text("userId")),
+	vendor("mistral.moderateContent", Both, "Mistral moderates the text.", categories("categories", true, words("sexual hate_and_discrimination violence_and_threats dangerous_and_criminal_content selfharm health financial law pii")...), text("model")),
+	vendor("pangea.textGuard", Both, "Pangea judges the text.", text("recipe"), flag("debug", false), Param{Name: "overrides", Type: Object}),
+	changing("pangea.pii", Both, "Pangea looks for what tells about a person."),
+	vendor("panw-prisma-airs.intercept", Both, "Prisma AIRS scans the text.", text("profile_name"), text("profile_id"), text("ai_model"), text("app_user"), text("app_name"),
+		Param{Name: "scan_scope", Type: Text, Enum: []string{"last_message", "last_user_message", "user_messages", "all_messages"}, Default: "last_message"}, flag("strip_scaffolding", false)),
+	vendor("patronus.isConcise", After, "Patronus: the answer is concise.", slow),
+	vendor("patronus.isHelpful", After, "Patronus: the answer helps.", slow),
+	vendor("patronus.isPolite", After, "Patronus: the answer is polite.", slow),
+	vendor("patronus.noApologies", After, "Patronus: the answer does not apologise.", slow),
+	vendor("patronus.noGenderBias", After, "Patronus: the answer has no gender bias.", slow),
+	vendor("patronus.noRacialBias", After, "Patronus: the answer has no racial bias.", slow),
+	vendor("patronus.retrievalAnswerRelevance", After, "Patronus: the answer is to the question.", slow),
+	vendor("patronus.retrievalHallucination", After, "Patronus: the answer is grounded.", slow),
+	vendor("patronus.toxicity", After, "Patronus: the answer is not toxic.", slow),
+	vendor("patronus.custom", After, "Patronus judges by a profile.", needed(Param{Name: "profile", Type: Text, Min: 1, Max: 255}), slow),
+	changing("patronus.pii", After, "Patronus looks for what tells about a person.", slow),
+	changing("patronus.phi", After, "Patronus looks for what tells about health.", slow),
+	vendor("pillar.scanPrompt", Before, "Pillar scans the prompt.", categories("scanners", true, words("prompt_injection pii secrets toxic_language invisible_characters")...)),
+	vendor("pillar.scanResponse", After, "Pillar scans the answer.", categories("scanners", true, words("pii secrets toxic_language prompt_injection invisible_characters")...)),
+	vendor("promptfoo.guard", Before, "Promptfoo looks for jailbreaks."),
+	changing("promptfoo.pii", Both, "Promptfoo looks for what tells about a person."),
+	vendor("promptfoo.harm", Both, "Promptfoo looks for harm."),
+	changing("promptsecurity.protectPrompt", Before, "Prompt Security judges the prompt.", Param{Name: "policy", Type: Object}, flag("monitorOnly", false), text("user"), many("userGroups")),
+	changing("promptsecurity.protectResponse", After, "Prompt Security judges the answer.", Param{Name: "policy", Type: Object}, flag("monitorOnly", false), text("user"), many("userGroups")),
+	vendor("qualifire.contentModeration", Both, "Qualifire moderates.", timeout(60_000)),
+	vendor("qualifire.pii", Both, "Qualifire looks for what tells about a person.", timeout(60_000)),
+	vendor("qualifire.promptInjections", Before, "Qualifire looks for injections.", timeout(60_000)),
+	vendor("qualifire.hallucinations", After, "Qualifire looks for hallucinations.", mode, timeout(60_000)),
+	vendor("qualifire.grounding", After, "Qualifire: the answer is grounded.", mode, timeout(60_000)),
+	vendor("qualifire.toolUseQuality", After, "Qualifire judges the use of tools.", mode, timeout(60_000)),
+	vendor("qualifire.policy", Both, "Qualifire judges by policies.", Param{Name: "policies", Type: Texts, Required: true, Min: 1}, mode, timeout(60_000),
+		Param{Name: "policy_target", Type: Text, Enum: []string{"input", "output", "both"}, Default: "both"}),
+	vendor("singulr.guard", Both, "Singulr judges the text."),
+	vendor("sydelabs.sydeguard", Both, "SydeLabs scores the prompt.", share("prompt_injection_threshold"), share("toxicity_threshold"), share("evasion_threshold")),
+	{ID: "tavily.online", Phase: Before, Category: Vendor, Mutates: true, Doc: "Tavily's findings go into the request.", Params: []Param{
+		text("prefix"), text("suffix"), count("maxResults", 5), {Name: "searchDepth", Type: Text, Enum: words("advanced basic fast ultra-fast"), Default: "basic"}, count("chunksPerSource", 3),
+		text("topic"), text("timeRange"), text("startDate"), text("endDate"), {Name: "includeAnswer", Type: Anything}, {Name: "includeRawContent", Type: Anything}, flag("includeImages", false),
+		many("includeDomains"), many("excludeDomains"), text("country"), flag("autoParameters", false), flag("exactMatch", false), flag("includeUsage", false), flag("safeSearch", false), timeout(30_000)}},
+	vendor("walledai.walledprotect", Both, "Walled AI judges the text.", flag("generic_safety_check", true), many("greetings_list"), many("pii_list"), many("compliance_list")),
+	vendor("zscaler.scan", Both, "Zscaler scans the text.", needed(Param{Name: "policyId", Type: TextOrList, Min: 1}), timeout(10_000)),
+}
