@@ -63,7 +63,15 @@ func plainly(ctx context.Context, err error) error {
 // gives them.
 type plainBody struct {
 	io.ReadCloser
-	ctx context.Context
+	ctx  context.Context
+	stop func() bool // nil: the body ends with ctx by itself
+}
+
+func (b *plainBody) Close() error {
+	if b.stop != nil {
+		b.stop()
+	}
+	return b.ReadCloser.Close()
 }
 
 func (b *plainBody) Read(p []byte) (int, error) {
@@ -78,12 +86,30 @@ func (b *plainBody) Read(p []byte) (int, error) {
 }
 
 // plainAnswer is the answer of another engine as this room gives its own.
-func plainAnswer(ctx context.Context, resp *http.Response, err error) (*http.Response, error) {
+//
+// A stream of HTTP/2 whose answer has begun before its request was sent does not
+// hear that its context is over while the host opens no window: such an answer is
+// closed then, which ends both.
+func plainAnswer(req *http.Request, resp *http.Response, err error) (*http.Response, error) {
+	ctx := req.Context()
 	if err != nil {
 		return nil, plainly(ctx, err)
 	}
 	if resp.StatusCode != http.StatusSwitchingProtocols && resp.Body != http.NoBody {
-		resp.Body = &plainBody{resp.Body, ctx}
+		b := &plainBody{ReadCloser: resp.Body, ctx: ctx}
+		if resp.ProtoMajor == 2 && !sent(req) {
+			b.stop = context.AfterFunc(ctx, func() { _ = b.ReadCloser.Close() })
+		}
+		resp.Body = b
 	}
 	return resp, nil
+}
+
+// sent tells whether all of the request is known to have gone out.
+func sent(req *http.Request) bool {
+	if req.Body == nil || req.Body == http.NoBody {
+		return true
+	}
+	b, ok := req.Body.(*Body)
+	return ok && b.sent.Load()
 }

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"gateway/shared/wire/socket"
@@ -257,6 +258,7 @@ type Body struct {
 	data []byte
 	read int
 	done func() // nil: nobody is told
+	sent atomic.Bool
 }
 
 // NewBody gives a body of b, which is not copied.

@@ -150,7 +150,7 @@ func (s *streams) roundTrip(req *http.Request, body *Body) (*http.Response, erro
 		}
 		wrote(req, body, err)
 	}
-	return plainAnswer(req.Context(), resp, err)
+	return plainAnswer(req, resp, err)
 }
 
 func (s *streams) of(key hostKey) *streamHost {
@@ -218,7 +218,7 @@ func (s *streams) dial(key hostKey, addr string, d *dialing) {
 		if secure.ConnectionState().NegotiatedProtocol == http2.NextProtoTLS {
 			if made, err = s.transport.NewClientConn(raw); err != nil {
 				_ = raw.Close()
-			} else if awaitSettings(made); s.owner.offers.of(key.host) != onlyHTTP2 {
+			} else if made, err = usable(made); s.owner.offers.of(key.host) != onlyHTTP2 {
 				s.owner.offers.set(key.host, bothHTTPs)
 			}
 		} else {
@@ -259,6 +259,17 @@ func awaitSettings(c *http2.ClientConn) {
 		}
 		time.Sleep(time.Millisecond)
 	}
+}
+
+// usable waits for the host's word and gives the connection, or closes it where the
+// host takes no streams at all: another one would not be told anything else.
+func usable(c *http2.ClientConn) (*http2.ClientConn, error) {
+	awaitSettings(c)
+	if c.CanTakeNewRequest() {
+		return c, nil
+	}
+	_ = c.Close()
+	return nil, errBusy
 }
 
 // MarkDead implements http2.ClientConnPool.

@@ -85,7 +85,7 @@ func (s *Standard) RoundTrip(req *http.Request) (*http.Response, error) {
 		return s.common.RoundTrip(req)
 	}
 	resp, err := s.of(laneOf(req)).RoundTrip(told(req))
-	return plainAnswer(req.Context(), resp, err)
+	return plainAnswer(req, resp, err)
 }
 
 // of is the transport of a lane.
@@ -142,6 +142,9 @@ func told(req *http.Request) *http.Request {
 	if !ok || b.done == nil {
 		return req
 	}
-	trace := &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { b.done() }}
+	trace := &httptrace.ClientTrace{
+		WroteHeaders: func() { b.sent.Store(false) }, // it may be sent once more
+		WroteRequest: func(httptrace.WroteRequestInfo) { b.sent.Store(true); b.done() },
+	}
 	return req.WithContext(httptrace.WithClientTrace(req.Context(), trace))
 }

@@ -4,19 +4,44 @@ import (
 	"bytes"
 	"io"
 	"log"
+	"sync/atomic"
+	"time"
 )
 
 // QuietLog keeps the bytes of other hosts out of the process's log: net/http logs
 // what a host sends on an idle connection, by the log package and in full.
-func QuietLog() { log.SetOutput(withoutHostBytes{log.Writer()}) }
+func QuietLog() { log.SetOutput(withoutHostBytes{to: log.Writer(), said: new(atomic.Int64)}) }
 
-// withoutHostBytes cuts what such a line quotes.
-type withoutHostBytes struct{ to io.Writer }
+// withoutHostBytes cuts what such a line quotes. Of the lines that a host makes with
+// frames of HTTP/2 that are none of its business, one a second is enough: each frame
+// of ten bytes is one.
+type withoutHostBytes struct {
+	to   io.Writer
+	said *atomic.Int64 // Unix seconds of the last such line
+}
+
+var ofFrames = [][]byte{
+	[]byte("Transport: unhandled response frame type"), []byte("Transport received unsolicited DATA frame"), []byte("protocol error: received "),
+}
+
+// repeated tells whether a line is one too many of those.
+func (w withoutHostBytes) repeated(line []byte) bool {
+	for _, text := range ofFrames {
+		if bytes.Contains(line, text) {
+			now := time.Now().Unix()
+			return w.said.Swap(now) == now
+		}
+	}
+	return false
+}
 
 var unsolicited, quoted, behind = []byte("Unsolicited response received on idle HTTP channel"), []byte(` starting with "`), []byte(`"; err=`)
 
 // Write implements io.Writer; p is one line of the log package.
 func (w withoutHostBytes) Write(p []byte) (int, error) {
+	if w.repeated(p) {
+		return len(p), nil
+	}
 	line := p
 	if at := bytes.Index(line, unsolicited); at >= 0 {
 		if from := bytes.Index(line[at:], quoted); from >= 0 {

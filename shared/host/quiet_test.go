@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -18,7 +19,7 @@ import (
 func TestBytesOfAHostStayOutOfTheLog(t *testing.T) {
 	var out lines
 	before := log.Writer()
-	log.SetOutput(withoutHostBytes{&out})
+	log.SetOutput(withoutHostBytes{to: &out, said: new(atomic.Int64)})
 	t.Cleanup(func() { log.SetOutput(before) })
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -62,8 +63,34 @@ func TestOtherLinesAreLoggedAsTheyAre(t *testing.T) {
 	t.Parallel()
 	for _, line := range []string{"plain\n", "", ` starting with "x"; err=nil` + "\n", "Unsolicited response received on idle HTTP channel\n"} {
 		var out bytes.Buffer
-		if n, err := fmt.Fprint(withoutHostBytes{&out}, line); err != nil || n != len(line) || out.String() != line {
+		if n, err := fmt.Fprint(withoutHostBytes{to: &out, said: new(atomic.Int64)}, line); err != nil || n != len(line) || out.String() != line {
 			t.Errorf("%q became %q: %d, %v", line, out.String(), n, err)
+		}
+	}
+}
+
+// A host may send 50,000 frames a second that each make a line.
+func TestFramesOfAHostDoNotFloodTheLog(t *testing.T) {
+	t.Parallel()
+	for _, line := range []string{
+		"Transport: unhandled response frame type *http2.UnknownFrame", "2026/11/23 04:42:09 Transport: unhandled response frame type *http2.UnknownFrame",
+		"http2: Transport received unsolicited DATA frame; closing connection", "protocol error: received DATA after END_STREAM",
+		"protocol error: received *http2.PingFrame before a SETTINGS frame",
+	} {
+		var out bytes.Buffer
+		w, began := withoutHostBytes{to: &out, said: new(atomic.Int64)}, time.Now()
+		for range 20_000 {
+			if n, err := fmt.Fprintln(w, line); err != nil || n != len(line)+1 {
+				t.Fatal(n, err)
+			}
+		}
+		if n, most := strings.Count(out.String(), "\n"), int(time.Since(began)/time.Second)+2; n == 0 || n > most {
+			t.Errorf("%s: %d lines in the log", line, n)
+		}
+		fmt.Fprintln(w, "another line")
+		fmt.Fprintln(w, "another line")
+		if strings.Count(out.String(), "another line") != 2 {
+			t.Error("other lines are left out too")
 		}
 	}
 }
