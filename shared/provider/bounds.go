@@ -13,8 +13,10 @@ var rooms = map[string]chat.Room{
 	"deepseek": {Stops: 16},
 	// "A list of up to 5 strings": docs.cohere.com, Chat, stop_sequences.
 	"cohere": {Stops: 5},
-	// "Up to 5": ai.google.dev, GenerationConfig, stopSequences. 512 declarations:
-	// Vertex AI, Function calling, limitations.
+	// "Up to 5": ai.google.dev, GenerationConfig, stopSequences. "At most 512 function
+	// declarations can be specified": the Gemini API's own refusal, as in
+	// github.com/google-gemini/gemini-cli/issues/19083 and 25440. References of Vertex
+	// AI for older models say 64 and 128; what it refuses is for it to say.
 	"google":    {Stops: 5, Tools: 512},
 	"vertex-ai": {Stops: 5, Tools: 512},
 	// The Messages API bounds neither list of its own: docs.anthropic.com, Create a

@@ -17,7 +17,12 @@ const (
 
 // reasonsByResponses are the models that refuse function tools with reasoning at
 // /chat/completions, by the beginning of their names. The first reasons only where it
-// is asked to, the others where nothing is said.
+// is asked to, the others where nothing is said: "Function tools with reasoning_effort
+// are not supported for gpt-5.4 in /v1/chat/completions. Please use /v1/responses
+// instead", as in github.com/openai/openai-openapi/issues/541 (gpt-5.4),
+// github.com/charmbracelet/crush/issues/2913 and github.com/jeffdafoe/llm-memory-api/pull/178
+// (gpt-5.5, also without reasoning_effort), github.com/BerriAI/litellm/pull/34569
+// (gpt-5.6, which takes tools with the effort none alone).
 var reasonsByResponses = []struct {
 	name string
 	when ByResponses

@@ -9,6 +9,8 @@ package main
 
 import (
 	"bytes"
+	"crypto/tls"
+	"crypto/x509"
 	"flag"
 	"fmt"
 	"io"
@@ -17,6 +19,7 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/url"
+	"os"
 	"sync"
 	"time"
 )
@@ -30,6 +33,7 @@ func (b *buffers) Put(v []byte) { b.pool.Put(&v) }
 func main() {
 	addr := flag.String("addr", "127.0.0.1:9102", "listen address")
 	to := flag.String("upstream", "http://127.0.0.1:9100", "where everything goes")
+	ca := flag.String("ca", "", "file of the certificate that an HTTPS upstream is verified by")
 	flag.Parse()
 	u, err := url.Parse(*to)
 	if err != nil {
@@ -40,14 +44,30 @@ func main() {
 		log.Fatal(err)
 	}
 	fmt.Printf("listening on %s\n", ln.Addr())
-	log.Fatal(http.Serve(ln, handler(u)))
+	log.Fatal(http.Serve(ln, handler(u, roots(*ca))))
 }
 
-func handler(u *url.URL) http.Handler {
+// roots reads the certificate that a file holds.
+func roots(file string) *tls.Config {
+	if file == "" {
+		return nil
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		log.Fatal(err)
+	}
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(text)
+	return &tls.Config{RootCAs: pool}
+}
+
+// handler forwards to u, over HTTP/2 where it is offered.
+func handler(u *url.URL, secure *tls.Config) http.Handler {
 	p := &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(u) },
 		Transport: &http.Transport{
 			MaxIdleConns: 1024, MaxIdleConnsPerHost: 1024, IdleConnTimeout: 90 * time.Second, DisableCompression: true,
+			TLSClientConfig: secure, ForceAttemptHTTP2: secure != nil,
 		},
 		BufferPool: &buffers{sync.Pool{New: func() any { b := make([]byte, 32<<10); return &b }}},
 	}

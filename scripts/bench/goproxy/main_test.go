@@ -21,7 +21,7 @@ func TestForwardsBothWays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	proxy := httptest.NewServer(handler(u))
+	proxy := httptest.NewServer(handler(u, nil))
 	defer proxy.Close()
 	resp, err := http.Post(proxy.URL+"/v1/x", "text/plain", strings.NewReader("hello"))
 	if err != nil {

@@ -98,6 +98,9 @@ func (u *upstream) control(k *prepared, query string) []byte {
 	if n, err := strconv.Atoi(v.Get("chunks")); err == nil {
 		chunks = n
 	}
+	if v.Get("drop") == "1" {
+		u.secure.drop()
+	}
 	if keep := v.Get("keep"); keep != "" {
 		u.keepLast.Store(keep == "1")
 	}

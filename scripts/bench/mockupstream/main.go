@@ -7,7 +7,8 @@
 //
 // It prints "listening on ADDR". While it runs,
 // GET /__ctl?latency=60ms&chunks=100&delay=5ms sets how it answers, /__stats
-// counts what it has answered and /__last shows the last model request.
+// counts what it has answered and /__last shows the last model request. With -secure
+// it answers over TLS, too; GET /__ctl?drop=1 closes those connections.
 package main
 
 import (
@@ -25,13 +26,20 @@ func main() {
 	latency := flag.Duration("latency", 0, "delay before the first byte of every answer")
 	chunks := flag.Int("chunks", 100, "content chunks in a stream")
 	delay := flag.Duration("delay", 0, "delay between two chunks of a stream (0: they are written one after the other)")
+	secure := flag.String("secure", "", "folder for the addresses of HTTPS listeners and their certificate; empty: none")
 	flag.Parse()
 	ln, err := net.Listen("tcp", *addr)
 	if err != nil {
 		log.Fatal(err)
 	}
+	u := newUpstream(*latency, *delay, *chunks)
+	if *secure != "" {
+		if err := u.serveSecure(*secure); err != nil {
+			log.Fatal(err)
+		}
+	}
 	fmt.Printf("listening on %s\n", ln.Addr())
-	log.Fatal(newUpstream(*latency, *delay, *chunks).serve(ln))
+	log.Fatal(u.serve(ln))
 }
 
 // upstream answers from what is prepared.
@@ -39,6 +47,7 @@ type upstream struct {
 	ready atomic.Pointer[prepared]
 	hits  [4]atomic.Int64 // by kind
 
+	secure   secured
 	keepLast atomic.Bool
 	mu       sync.Mutex
 	last     []byte
@@ -53,7 +62,7 @@ const (
 )
 
 func newUpstream(latency, delay time.Duration, chunks int) *upstream {
-	u := &upstream{}
+	u := &upstream{secure: secured{open: make(map[net.Conn]struct{})}}
 	u.ready.Store(prepare(latency, delay, chunks))
 	u.keepLast.Store(true)
 	return u

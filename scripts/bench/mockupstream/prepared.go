@@ -14,6 +14,7 @@ type prepared struct {
 
 	chat, embeddings, message  []byte
 	chatChunks, messageChunks  [][]byte // one chunked-encoding frame each
+	chatEvents                 []string // those of chatChunks
 	openAIModels, claudeModels []byte
 }
 
@@ -39,7 +40,8 @@ func prepare(latency, delay time.Duration, chunks int) *prepared {
 	k.openAIModels = plain(`{"object":"list","data":[{"id":"gpt-4o-mini","object":"model","created":1715367049,"owned_by":"system"},{"id":"gpt-4o","object":"model","created":1715367049,"owned_by":"system"},{"id":"text-embedding-3-small","object":"model","created":1705948997,"owned_by":"system"}]}`)
 	k.claudeModels = plain(`{"data":[{"type":"model","id":"claude-3-5-sonnet-20241022","display_name":"Claude 3.5 Sonnet","created_at":"2024-10-22T00:00:00Z"}],"has_more":false,"first_id":"claude-3-5-sonnet-20241022","last_id":"claude-3-5-sonnet-20241022"}`)
 
-	k.chatChunks = frames(chatEvents(chunks))
+	k.chatEvents = chatEvents(chunks)
+	k.chatChunks = frames(k.chatEvents)
 	k.messageChunks = frames(messageEvents(chunks))
 	return k
 }

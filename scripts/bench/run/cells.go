@@ -13,7 +13,9 @@ type cell struct {
 	size       int    // bytes of a request, about
 	chunks     int
 	conns      int
-	translated bool // the gateway sends it to an Anthropic upstream; the proxy cannot
+	burst      int    // so many requests at once on cold connections, again and again; 0: a steady load
+	over       string // the upstream is reached by HTTPS: tls1 by HTTP/1.1, tls2 by HTTP/2
+	translated bool   // the gateway sends it to an Anthropic upstream; the proxy cannot
 	// limit is the target for the gateway: at most limitRatio times the bare
 	// proxy's CPU, or at most limitMicros a request. 0: no such target.
 	limitRatio, limitMicros float64
@@ -27,6 +29,19 @@ var cells = []cell{
 	{name: "anthropic-stream", what: "the same as a stream of 100 chunks", kind: "stream", size: 1024, chunks: 100, conns: 16, translated: true, limitMicros: 300},
 }
 
+// secureCells are those of -tls: the first cells again over HTTPS, and bursts.
+func secureCells() (all []cell) {
+	for _, over := range []string{"tls1", "tls2"} {
+		by := map[string]string{"tls1": "HTTP/1.1", "tls2": "HTTP/2"}[over]
+		for _, c := range cells[:3] {
+			c.name, c.what, c.over = c.name+"-"+over, c.what+", HTTPS by "+by, over
+			all = append(all, c)
+		}
+		all = append(all, cell{name: "burst-" + over, what: "100 requests at once without a connection, HTTPS by " + by, kind: "chat", size: 1024, conns: 100, burst: 100, over: over, limitRatio: 1})
+	}
+	return all
+}
+
 // Limits of the whole process, whatever the cell.
 const (
 	limitPeakMiB = 64
@@ -37,6 +52,7 @@ const (
 type target struct {
 	name    string
 	base    string
+	over    string // the cells that it takes
 	headers func(translated bool) map[string]string
 	pid     int
 }

@@ -46,6 +46,7 @@ func run() error {
 	flag.DurationVar(&s.d, "d", 2*time.Second, "length of one measurement, at most 10s")
 	flag.DurationVar(&s.warm, "warm", 300*time.Millisecond, "warm-up before a measurement")
 	flag.DurationVar(&s.patience, "wait", 0, "wait up to this long for a quiet machine before a measurement")
+	secure := flag.Bool("tls", false, "measure over HTTPS upstreams, too: HTTP/1.1, HTTP/2 and bursts on cold connections")
 	only := flag.String("cells", "", "comma list of cells; empty: all")
 	cold := flag.Int("cold", 10, "start-ups to measure, at most 50; 0: none")
 	out := flag.String("out", "", "file for every sample, as JSON")
@@ -58,9 +59,12 @@ func run() error {
 		return errors.New("a flag is out of its range: see -help")
 	}
 	use := cells
+	if *secure {
+		use = append(slices.Clone(cells), secureCells()...)
+	}
 	if *only != "" {
 		names := strings.Split(*only, ",")
-		use = slices.DeleteFunc(slices.Clone(cells), func(c cell) bool { return !slices.Contains(names, c.name) })
+		use = slices.DeleteFunc(slices.Clone(use), func(c cell) bool { return !slices.Contains(names, c.name) })
 		if len(use) != len(names) {
 			return fmt.Errorf("-cells %s: not all of these are cells", *only)
 		}
@@ -104,7 +108,7 @@ func bench(ctx context.Context, s settings, use []cell, cold int) (all []sample,
 		return nil, nil, err
 	}
 	const free = "127.0.0.1:0"
-	upstream, err := start(listenLine, nil, bin["mockupstream"], "-addr", free)
+	upstream, err := start(listenLine, nil, bin["mockupstream"], "-addr", free, "-secure", dir)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -115,14 +119,34 @@ func bench(ctx context.Context, s settings, use []cell, cold int) (all []sample,
 	}
 	defer proxy.stop()
 	data := filepath.Join(dir, "data")
-	gateway, err := start(readyLine, gatewayEnv, bin["gateway"], "-addr", free, "-data", data, "-mock=false")
+	ca := filepath.Join(dir, "ca.pem")
+	gateway, err := start(readyLine, append([]string{"GATEWAY_CA_BUNDLE=" + ca}, gatewayEnv...), bin["gateway"], "-addr", free, "-data", data, "-mock=false")
 	if err != nil {
 		return nil, nil, err
 	}
-	all, err = measure(ctx, s, use, []target{
+	targets := []target{
 		{name: proxyName, base: proxy.base, pid: proxy.pid()},
 		{name: gatewayName, base: gateway.base, pid: gateway.pid(), headers: gatewayHeaders(upstream.base)},
-	}, upstream)
+	}
+	for over, file := range map[string]string{"tls1": "http1.addr", "tls2": "http2.addr"} {
+		if !slices.ContainsFunc(use, func(c cell) bool { return c.over == over }) {
+			continue
+		}
+		addr, err := os.ReadFile(filepath.Join(dir, file))
+		if err != nil {
+			return nil, nil, err
+		}
+		host := "https://" + string(addr)
+		bare, err := start(listenLine, nil, bin["goproxy"], "-addr", free, "-upstream", host, "-ca", ca)
+		if err != nil {
+			gateway.stop()
+			return nil, nil, err
+		}
+		defer bare.stop()
+		targets = append(targets, target{name: proxyName, base: bare.base, pid: bare.pid(), over: over},
+			target{name: gatewayName, base: gateway.base, pid: gateway.pid(), headers: gatewayHeaders(host), over: over})
+	}
+	all, err = measure(ctx, s, use, targets, upstream)
 	gateway.stop()
 	if err != nil {
 		return all, nil, err

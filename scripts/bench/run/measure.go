@@ -35,9 +35,10 @@ type settings struct {
 func measure(ctx context.Context, s settings, use []cell, targets []target, upstream *process) (all []sample, err error) {
 	for round := range s.rounds {
 		for _, c := range use {
-			if err := control(upstream.base, c); err != nil {
+			if err := control(upstream.base, c, false); err != nil {
 				return all, err
 			}
+			targets := slices.DeleteFunc(slices.Clone(targets), func(t target) bool { return t.over != c.over })
 			for i := range targets {
 				if ctx.Err() != nil {
 					return all, ctx.Err()
@@ -67,7 +68,7 @@ func measureOne(ctx context.Context, s settings, c cell, t target, upstream *pro
 	}
 	cpu, elsewhere, at := cpuOf(t.pid), others(), time.Now()
 	spec.Duration = s.d
-	r, err := loadgen.Run(spec)
+	r, err := load(c, spec, upstream)
 	if err != nil {
 		return sample{}, err
 	}
@@ -82,9 +83,47 @@ func measureOne(ctx context.Context, s settings, c cell, t target, upstream *pro
 	return x, nil
 }
 
-// control tells the upstream how to answer.
-func control(base string, c cell) error {
-	resp, err := http.Get(fmt.Sprintf("%s/__ctl?latency=0s&delay=0s&chunks=%d&keep=0", base, max(1, c.chunks)))
+// load sends a steady load, or bursts, before each of which the upstream closes its
+// connections. The latencies are those of the last burst.
+func load(c cell, spec loadgen.Spec, upstream *process) (sum loadgen.Result, err error) {
+	if c.burst == 0 {
+		return loadgen.Run(spec)
+	}
+	end := time.Now().Add(spec.Duration)
+	spec.Duration, spec.Requests = 0, c.burst
+	var requests, failed int
+	for n := 0; n == 0 || time.Now().Before(end) && n < mostBursts; n++ {
+		if err := control(upstream.base, c, true); err != nil {
+			return sum, err
+		}
+		time.Sleep(noticed)
+		first := sum.FirstErr
+		if sum, err = loadgen.Run(spec); err != nil {
+			return sum, err
+		}
+		if first != "" {
+			sum.FirstErr = first
+		}
+		requests, failed = requests+sum.Requests, failed+sum.Errors
+	}
+	sum.Requests, sum.Errors = requests, failed
+	return sum, nil
+}
+
+// Bounds of bursts: how many make a measurement, and the time in which a target
+// notices that its connections are gone.
+const (
+	mostBursts = 50
+	noticed    = 100 * time.Millisecond
+)
+
+// control tells the upstream how to answer, and to drop its connections over TLS.
+func control(base string, c cell, drop bool) error {
+	query := fmt.Sprintf("latency=0s&delay=0s&chunks=%d&keep=0", max(1, c.chunks))
+	if drop {
+		query += "&drop=1"
+	}
+	resp, err := http.Get(base + "/__ctl?" + query)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,157 @@
+package main
+
+import (
+	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"io"
+	"log"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+)
+
+// The files of -secure: the certificate of an authority of this process's own, and
+// the addresses of the listeners that it vouches for.
+const (
+	caFile    = "ca.pem"
+	http1File = "http1.addr"
+	http2File = "http2.addr"
+)
+
+// secured are the connections over TLS, which GET /__ctl?drop=1 closes. There are no
+// tickets of sessions: every handshake is a whole one.
+type secured struct {
+	mu   sync.Mutex
+	open map[net.Conn]struct{}
+}
+
+// listen offers one protocol on a free port of loopback.
+func (s *secured) listen(cert tls.Certificate, protocol string) (net.Listener, error) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	return tls.NewListener(&noting{ln, s}, &tls.Config{Certificates: []tls.Certificate{cert}, NextProtos: []string{protocol}, SessionTicketsDisabled: true}), nil
+}
+
+func (s *secured) drop() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for c := range s.open {
+		_ = c.Close()
+	}
+}
+
+// noting notes what it accepts.
+type noting struct {
+	net.Listener
+	of *secured
+}
+
+func (n *noting) Accept() (net.Conn, error) {
+	c, err := n.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	n.of.mu.Lock()
+	defer n.of.mu.Unlock()
+	n.of.open[c] = struct{}{}
+	return &noted{Conn: c, of: n.of}, nil
+}
+
+type noted struct {
+	net.Conn
+	of *secured
+}
+
+func (c *noted) Close() error {
+	c.of.mu.Lock()
+	delete(c.of.open, c.Conn)
+	c.of.mu.Unlock()
+	return c.Conn.Close()
+}
+
+// serveSecure answers over TLS, by HTTP/1.1 and by HTTP/2, each on a port of its own,
+// and writes into dir where and with whose certificate.
+func (u *upstream) serveSecure(dir string) error {
+	cert, ca, err := certify()
+	if err != nil {
+		return err
+	}
+	one, err := u.secure.listen(cert, "http/1.1")
+	if err != nil {
+		return err
+	}
+	two, err := u.secure.listen(cert, "h2")
+	if err != nil {
+		return err
+	}
+	go func() { log.Fatal(u.serve(one)) }()
+	protocols := new(http.Protocols)
+	protocols.SetHTTP2(true)
+	server := &http.Server{Handler: http.HandlerFunc(u.streamed), Protocols: protocols, HTTP2: &http.HTTP2Config{MaxConcurrentStreams: 250}, ErrorLog: log.New(io.Discard, "", 0)}
+	go func() { log.Fatal(server.Serve(two)) }()
+	for name, content := range map[string]string{caFile: string(ca), http1File: one.Addr().String(), http2File: two.Addr().String()} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// streamed answers a request of HTTP/2 with what the others get, without the framing
+// of HTTP/1.1.
+func (u *upstream) streamed(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return
+	}
+	k := u.ready.Load()
+	if !strings.HasSuffix(r.URL.Path, "/chat/completions") {
+		http.NotFound(w, r)
+		return
+	}
+	u.hits[kindChat].Add(1)
+	if !wantsStream(body) {
+		_, text, _ := bytes.Cut(k.chat, []byte("\r\n\r\n"))
+		w.Header()["Content-Type"] = []string{"application/json"}
+		_, _ = w.Write(text)
+		return
+	}
+	w.Header()["Content-Type"] = []string{"text/event-stream; charset=utf-8"}
+	flush := http.NewResponseController(w)
+	for _, event := range k.chatEvents {
+		if _, err := io.WriteString(w, event); err != nil || flush.Flush() != nil {
+			return
+		}
+	}
+}
+
+// certify makes an authority and a certificate for loopback.
+func certify() (cert tls.Certificate, ca []byte, err error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return cert, nil, err
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "benchmark"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour), IsCA: true, BasicConstraintsValid: true,
+		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		return cert, nil, err
+	}
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), nil
+}
