@@ -38,6 +38,7 @@ func outdir(named string) *string {
 
 // installation are the stacks of one gateway.
 type installation struct {
+	exempt    []int // of each exemption, at how many resources it is noted
 	data      *dataStack
 	functions *functionStack
 	workers   *workerStack
@@ -61,6 +62,6 @@ func build(app awscdk.App, o options) *installation {
 	in.workers = newWorkerStack(app, props("workers"), o, in.data, in.functions)
 	in.edge, in.firewall = newEdgeStack(app, props, o, in.data, in.functions)
 	awscdk.Aspects_Of(app).Add(cdknag.NewAwsSolutionsChecks(&cdknag.NagPackProps{Verbose: jsii.Bool(true)}), nil)
-	suppress(in)
+	in.exempt = suppress(in)
 	return in
 }

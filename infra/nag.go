@@ -1,42 +1,75 @@
 package main
 
 import (
+	"regexp"
+
 	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/constructs-go/constructs/v10"
 	"github.com/aws/jsii-runtime-go"
 	"github.com/cdklabs/cdk-nag-go/cdknag/v2"
 )
 
-// reasons are the rules that do not fit, and why, by stack.
-type reasons map[string]string
+// exemption is a rule of the pack that resources do not follow, and why.
+type exemption struct {
+	at   string // the paths of the resources, as a regular expression
+	rule string // without AwsSolutions-
+	// of are the findings of the rule that are meant, as regular expressions of
+	// ECMAScript; none: all.
+	of     []string
+	reason string
+}
 
-// suppress records why rules of the pack are not followed.
-func suppress(in *installation) {
-	for stack, of := range map[awscdk.Stack]reasons{
-		in.data.stack: {
-			"AwsSolutions-SMG4": "A task of the repair worker replaces the origin secret: it waits for the edge, of which the service's own rotation knows nothing",
-		},
-		in.functions.stack: {
-			"AwsSolutions-IAM4":  "The account's role for API Gateway's logs and the one for CodeDeploy are AWS's own policies, made for them",
-			"AwsSolutions-IAM5":  "Objects of the one bucket are named by organisation and time; the token of an image registry has no resource",
-			"AwsSolutions-APIG3": "The functions answer the edge alone, and the edge has the firewall",
-			"AwsSolutions-APIG2": "The functions check every request themselves and name the field; the API's own check would answer in another shape",
-			"AwsSolutions-ECS4":  "Container Insights is paid for by the metric; the gateway counts its requests itself, and the balancer its tasks",
-			"AwsSolutions-ECS2":  "The variables hold names of resources and the origin secret as a dynamic reference, no credentials",
-		},
-		in.workers.stack: {
-			"AwsSolutions-IAM5": "Objects of the one bucket are named by organisation and time; schedules may start each version of one function; of distributions the one with the installation's tag",
-			"AwsSolutions-SQS3": "The queue is one of dead letters",
-		},
-		in.edge.stack: {
-			"AwsSolutions-CFR4": "Without a domain of its own the distribution has CloudFront's certificate, whose lowest version cannot be chosen",
-			"AwsSolutions-CFR2": "firewall=off is asked for by who deploys",
-			"AwsSolutions-CFR3": "CloudFront writes no logs to buckets of some regions",
-		},
-	} {
-		var list []*cdknag.NagPackSuppression
-		for id, reason := range of {
-			list = append(list, &cdknag.NagPackSuppression{Id: jsii.String(id), Reason: jsii.String(reason)})
-		}
-		cdknag.NagSuppressions_AddStackSuppressions(stack, &list, jsii.Bool(true))
+// Roles of functions and the container.
+const roles = `Functions/Role-[a-z]+|Workers/Role-[a-z]+|Functions/Task/TaskRole`
+
+// exemptions are all of them. A finding that none is for fails the tests.
+var exemptions = []exemption{
+	{"Data/OriginSecret", "SMG4", nil, "A task of the repair worker replaces the origin secret: it waits for the edge, of which the service's own rotation knows nothing"},
+	{roles, "IAM5", []string{`/^Resource::.*\/(bodies|cache|held|segments)\/\*$/`}, "Objects below a prefix are named by organisation and time"},
+	{roles, "IAM5", []string{`/^Resource::.*:s3vectors:.*\/index\/\*$/`}, "The vector bucket is the semantic cache's own: its indexes are named by numbers of dimensions"},
+	{roles, "IAM5", []string{`/^Resource::.*\/index\/answers-\*$/`}, "Indexes of the one table are named by numbers of dimensions"},
+	{roles, "IAM5", []string{`/^Resource::.*:bedrock:.*$/`}, "awsServiceRole=bedrock lets saved providers name any model"},
+	{"Workers/Role-repair", "IAM5", []string{`/^Resource::.*:cloudfront:.*:distribution\/\*$/`}, "Of distributions the one with the installation's tag"},
+	{"Functions/Task/ExecutionRole", "IAM5", []string{`/^Resource::\*$/`}, "The token of an image registry has no resource"},
+	{"Functions/Api/CloudWatchRole", "IAM4", []string{`/AmazonAPIGatewayPushToCloudWatchLogs$/`}, "The account's role for API Gateway's logs is AWS's own policy, made for it"},
+	{"Functions/Role-versions", "IAM4", []string{`/AWSCodeDeployRoleForLambdaLimited$/`}, "CodeDeploy's role is AWS's own policy, made for it"},
+	{"Functions/Api", "APIG2", nil, "The functions check every request themselves and name the field; the API's own check would answer in another shape"},
+	{"Functions/Api/DeploymentStage.v1", "APIG3", nil, "The functions answer the edge alone, and the edge has the firewall"},
+	{"Functions/Cluster", "ECS4", nil, "Container Insights is paid for by the metric; the gateway counts its requests itself, and the balancer its tasks"},
+	{"Functions/Task", "ECS2", nil, "The variables hold names of resources and the origin secret as a dynamic reference, no credentials"},
+	{"Workers/Dead-tasks", "SQS3", nil, "The queue is one of dead letters"},
+	{"Edge/Distribution", "CFR4", nil, "Without a domain of its own the distribution has CloudFront's certificate, whose lowest version cannot be chosen"},
+	{"Edge/Distribution", "CFR2", nil, "firewall=off is asked for by who deploys"},
+	{"Edge/Distribution", "CFR3", nil, "CloudFront writes no logs to buckets of some regions"},
+}
+
+// suppress notes at the resources why they do not follow rules of the pack, and
+// gives how many each exemption was noted at.
+func suppress(in *installation) (noted []int) {
+	noted = make([]int, len(exemptions))
+	paths := make([]*regexp.Regexp, len(exemptions))
+	for i, e := range exemptions {
+		paths[i] = regexp.MustCompile(`^(?:` + e.at + `)$`)
 	}
+	for _, stack := range []awscdk.Stack{in.data.stack, in.functions.stack, in.workers.stack, in.edge.stack} {
+		for _, c := range *stack.Node().FindAll(constructs.ConstructOrder_PREORDER) {
+			path := *c.Node().Path()
+			for i, e := range exemptions {
+				if !paths[i].MatchString(path) {
+					continue
+				}
+				note := &cdknag.NagPackSuppression{Id: jsii.String("AwsSolutions-" + e.rule), Reason: jsii.String(e.reason)}
+				if len(e.of) > 0 {
+					var findings []any
+					for _, f := range e.of {
+						findings = append(findings, &cdknag.RegexAppliesTo{Regex: jsii.String(f)})
+					}
+					note.AppliesTo = &findings
+				}
+				cdknag.NagSuppressions_AddResourceSuppressions(c, &[]*cdknag.NagPackSuppression{note}, jsii.Bool(true))
+				noted[i]++
+			}
+		}
+	}
+	return noted
 }
