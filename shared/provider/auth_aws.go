@@ -29,13 +29,13 @@ const maxSignedBody = 20 << 20
 // authorizeAWS sends a bearer key, or signs the request with AWS Signature
 // Version 4. A signature that came with the caller's request is for another host
 // and is taken out.
-func (t *Target) authorizeAWS(ctx context.Context, req *http.Request, body []byte) error {
+func (t awsAccess) authorizeAWS(ctx context.Context, req *http.Request, body []byte) error {
 	for _, name := range []string{"X-Amz-Date", "X-Amz-Security-Token", "X-Amz-Content-Sha256", "X-Amz-Signature"} {
 		req.Header.Del(name)
 	}
 	mode := t.awsMode()
 	if mode == awsAPIKey {
-		return t.keyHeader(req.Header, "Authorization", "Bearer ")
+		return headers{t.Target}.keyHeader(req.Header, "Authorization", "Bearer ")
 	}
 	req.Header.Del("Authorization")
 	region, err := t.awsRegion()
@@ -57,7 +57,7 @@ func (t *Target) authorizeAWS(ctx context.Context, req *http.Request, body []byt
 }
 
 // awsMode is the target's aws_auth_type; a key alone is sent as it is.
-func (t *Target) awsMode() string {
+func (t awsAccess) awsMode() string {
 	mode := t.Field("aws_auth_type")
 	switch {
 	case mode != "":
@@ -69,7 +69,7 @@ func (t *Target) awsMode() string {
 }
 
 // awsService is the name that requests are signed for.
-func (t *Target) awsService() string {
+func (t awsAccess) awsService() string {
 	if own := t.Field("aws_service"); own != "" && hostLabel(own, false) {
 		return own
 	}
@@ -77,7 +77,7 @@ func (t *Target) awsService() string {
 }
 
 // awsRegion is the region that requests go to and are signed for.
-func (t *Target) awsRegion() (string, error) {
+func (t awsAccess) awsRegion() (string, error) {
 	region := t.Field("aws_region")
 	switch {
 	case region == "":

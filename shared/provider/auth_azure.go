@@ -19,7 +19,7 @@ const (
 // authorizeAzure sends, in this order of preference, a ready-made Entra token,
 // the token of the target's azure_auth_mode, or the key in the way of the
 // service.
-func (t *Target) authorizeAzure(ctx context.Context, req *http.Request) error {
+func (t azureAccess) authorizeAzure(ctx context.Context, req *http.Request) error {
 	token := t.Field("azure_ad_token")
 	if token != "" && !printable(token) {
 		return fault.Invalid("azure_ad_token", "azure_ad_token must not contain spaces or control characters")
@@ -31,7 +31,7 @@ func (t *Target) authorizeAzure(ctx context.Context, req *http.Request) error {
 		}
 	}
 	if t.anthropicDeployment() && req.Header.Get("anthropic-version") == "" {
-		version, _ := t.headerValue("{anthropic_version|2023-06-01}")
+		version, _ := headers{t.Target}.headerValue("{anthropic_version|2023-06-01}")
 		req.Header.Set("anthropic-version", version)
 	}
 	switch {
@@ -39,7 +39,7 @@ func (t *Target) authorizeAzure(ctx context.Context, req *http.Request) error {
 		req.Header.Set("Authorization", "Bearer "+token)
 		return nil
 	case t.anthropicDeployment():
-		return t.keyHeader(req.Header, "x-api-key", "")
+		return headers{t.Target}.keyHeader(req.Header, "x-api-key", "")
 	}
-	return t.keyHeader(req.Header, t.Provider.Auth.Name, t.Provider.Auth.Prefix)
+	return headers{t.Target}.keyHeader(req.Header, t.Provider.Auth.Name, t.Provider.Auth.Prefix)
 }

@@ -36,14 +36,14 @@ const (
 
 // authorizeGoogle sends an access token: the key, which is one, or the token that
 // Google gives for a service account.
-func (t *Target) authorizeGoogle(ctx context.Context, req *http.Request) error {
+func (t googleAccess) authorizeGoogle(ctx context.Context, req *http.Request) error {
 	req.Header.Del("X-Goog-Api-Key") // of a caller: it would count beside the token
 	switch mode := t.googleMode(); mode {
 	case googleBasic:
 		if t.Credential.Key == "" {
 			return fault.New(fault.InvalidRequest, "api_key", "vertex-ai needs an OAuth access token as api_key, or a service account in vertex_service_account_json")
 		}
-		return t.keyHeader(req.Header, "Authorization", "Bearer ")
+		return headers{t.Target}.keyHeader(req.Header, "Authorization", "Bearer ")
 	case googleServiceAccount:
 		token, err := t.serviceAccountToken(ctx)
 		if err != nil {
@@ -65,7 +65,7 @@ func (t *Target) authorizeGoogle(ctx context.Context, req *http.Request) error {
 
 // googleMode is the target's vertex_auth_type; a service account is used where
 // it is given.
-func (t *Target) googleMode() string {
+func (t googleAccess) googleMode() string {
 	if mode := t.Field("vertex_auth_type"); mode != "" {
 		return mode
 	}
@@ -129,7 +129,7 @@ func rsaKey(text string) (*rsa.PrivateKey, bool) {
 // serviceAccountToken trades a signed assertion for an access token (RFC 7523),
 // which is kept until shortly before it expires. The token endpoint is that of
 // the key file; what it may be is the egress policy's to say.
-func (t *Target) serviceAccountToken(ctx context.Context) (string, error) {
+func (t googleAccess) serviceAccountToken(ctx context.Context) (string, error) {
 	signer, err := t.signer()
 	if err != nil {
 		return "", err

@@ -19,7 +19,7 @@ import (
 
 // authorizeOCI signs the request as Oracle Cloud wants it: RSA-SHA256 over the
 // request line, date, host and, with a body, its hash, type and length.
-func (t *Target) authorizeOCI(_ context.Context, req *http.Request, body []byte) error {
+func (t ociAccess) authorizeOCI(_ context.Context, req *http.Request, body []byte) error {
 	keyID, err := t.ociKeyID()
 	if err != nil {
 		return err
@@ -61,7 +61,7 @@ func (t *Target) authorizeOCI(_ context.Context, req *http.Request, body []byte)
 }
 
 // ociKeyID names the key: tenancy, user and fingerprint.
-func (t *Target) ociKeyID() (string, error) {
+func (t ociAccess) ociKeyID() (string, error) {
 	var parts [3]string
 	for i, name := range [...]string{"oracle_tenancy", "oracle_user", "oracle_fingerprint"} {
 		v := t.Field(name)
@@ -75,7 +75,7 @@ func (t *Target) ociKeyID() (string, error) {
 
 // ociKey reads the private key: PEM, also on one line with \n for its breaks, in
 // PKCS #1 or PKCS #8, the former also encrypted with oracle_key_passphrase.
-func (t *Target) ociKey() (*rsa.PrivateKey, error) {
+func (t ociAccess) ociKey() (*rsa.PrivateKey, error) {
 	const field = "oracle_private_key"
 	text := strings.ReplaceAll(t.Field(field), `\n`, "\n")
 	block, _ := pem.Decode([]byte(text))

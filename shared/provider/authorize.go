@@ -13,36 +13,36 @@ import (
 // whatever the caller sent under the same names. body is what will be sent;
 // schemes that sign a request read it.
 func (t *Target) Authorize(ctx context.Context, req *http.Request, body []byte) error {
-	if err := t.ownHeaders(req.Header); err != nil {
+	if err := (headers{t}).ownHeaders(req.Header); err != nil {
 		return err
 	}
-	t.messagesVersion(req)
+	headers{t}.messagesVersion(req)
 	switch auth := t.Provider.Auth; auth.Scheme {
 	case HeaderAuth:
-		return t.keyHeader(req.Header, auth.Name, auth.Prefix)
+		return headers{t}.keyHeader(req.Header, auth.Name, auth.Prefix)
 	case QueryAuth:
 		if t.Credential.Key == "" {
-			return t.missingKey()
+			return headers{t}.missingKey()
 		}
 		u := *req.URL // the URL may be shared between requests
 		u.RawQuery = strings.TrimPrefix(u.RawQuery+"&"+auth.Name+"="+url.QueryEscape(t.Credential.Key), "&")
 		req.URL = &u
 		return nil
 	case AzureAuth:
-		return t.authorizeAzure(ctx, req)
+		return azureAccess{t}.authorizeAzure(ctx, req)
 	case SigV4Auth:
-		return t.authorizeAWS(ctx, req, body)
+		return awsAccess{t}.authorizeAWS(ctx, req, body)
 	case GoogleOAuth:
-		return t.authorizeGoogle(ctx, req)
+		return googleAccess{t}.authorizeGoogle(ctx, req)
 	case OCIAuth:
-		return t.authorizeOCI(ctx, req, body)
+		return ociAccess{t}.authorizeOCI(ctx, req, body)
 	}
 	return nil
 }
 
 // messagesVersion names the version of the Messages API where a host of several
 // dialects serves it.
-func (t *Target) messagesVersion(req *http.Request) {
+func (t headers) messagesVersion(req *http.Request) {
 	if t.Provider.DialectOf(Messages) != AnthropicMessages || req.Header["Anthropic-Version"] != nil || req.URL == nil {
 		return
 	}
@@ -62,7 +62,7 @@ func (t *Target) messagesVersion(req *http.Request) {
 
 // ownHeaders sets the extra headers of the row and the custom headers. A
 // row's standard value does not replace what the caller sent.
-func (t *Target) ownHeaders(h http.Header) error {
+func (t headers) ownHeaders(h http.Header) error {
 	for _, extra := range t.Provider.Headers {
 		value, standard := t.headerValue(extra.Value)
 		if value == "" || standard && sent(h, extra.Name) {
@@ -90,7 +90,7 @@ func sent(h http.Header, name string) bool {
 
 // headerValue fills a header's template of at most one field. standard: the
 // value is the row's, not the credential's.
-func (t *Target) headerValue(template string) (value string, standard bool) {
+func (t headers) headerValue(template string) (value string, standard bool) {
 	inner, ok := strings.CutPrefix(template, "{")
 	if !ok {
 		return template, true
@@ -104,7 +104,7 @@ func (t *Target) headerValue(template string) (value string, standard bool) {
 
 // keyHeader sends the key in a header. A provider that can do without a key
 // gets none.
-func (t *Target) keyHeader(h http.Header, name, prefix string) error {
+func (t headers) keyHeader(h http.Header, name, prefix string) error {
 	key := t.Credential.Key
 	if key == "" {
 		if t.Provider.Key == "" || t.Provider.Dialect == OpenAIChat && t.ownHost() {
@@ -119,7 +119,7 @@ func (t *Target) keyHeader(h http.Header, name, prefix string) error {
 	return nil
 }
 
-func (t *Target) missingKey() *fault.Fault {
+func (t headers) missingKey() *fault.Fault {
 	return fault.Newf(fault.InvalidRequest, "api_key", "%s needs an API key: use a saved provider, or send Authorization: Bearer <key> with the provider's name", t.Provider.ID)
 }
 

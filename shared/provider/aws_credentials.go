@@ -34,7 +34,7 @@ const (
 )
 
 // awsCredentials gives what the target's requests are signed with.
-func (t *Target) awsCredentials(ctx context.Context, mode, region string) (awsKeys, error) {
+func (t awsAccess) awsCredentials(ctx context.Context, mode, region string) (awsKeys, error) {
 	switch mode {
 	case awsAccessKey:
 		return t.ownAWSKeys()
@@ -50,7 +50,7 @@ func (t *Target) awsCredentials(ctx context.Context, mode, region string) (awsKe
 }
 
 // ownAWSKeys are the access keys of the credential.
-func (t *Target) ownAWSKeys() (awsKeys, error) {
+func (t awsAccess) ownAWSKeys() (awsKeys, error) {
 	k := awsKeys{t.Field("aws_access_key_id"), t.Field("aws_secret_access_key"), t.Field("aws_session_token")}
 	switch {
 	case k.ID == "":
@@ -67,7 +67,7 @@ func (t *Target) ownAWSKeys() (awsKeys, error) {
 
 // mayBorrow refuses the gateway's own credentials: to callers always, and to
 // saved providers unless the operator lends them.
-func (t *Target) mayBorrow() error {
+func (t awsAccess) mayBorrow() error {
 	switch {
 	case t.CallerKey:
 		return fault.New(fault.InvalidRequest, "aws_auth_type", "The gateway's own AWS credentials are not lent to requests; send aws_access_key_id and aws_secret_access_key, or use a saved provider")
@@ -88,7 +88,7 @@ func processKeys() (awsKeys, error) {
 
 // assumedRole gives the session of the role aws_role_arn. It is assumed with the
 // credential's own access keys when it has some, else by the gateway.
-func (t *Target) assumedRole(ctx context.Context, region string) (awsKeys, error) {
+func (t awsAccess) assumedRole(ctx context.Context, region string) (awsKeys, error) {
 	arn := t.Field("aws_role_arn")
 	if !roleARN(arn) {
 		return awsKeys{}, fault.Invalid("aws_role_arn", "aws_role_arn must be the ARN of an IAM role, such as arn:aws:iam::123456789012:role/name, for aws_auth_type assumedRole")
@@ -107,7 +107,7 @@ func roleARN(s string) bool {
 }
 
 // roleSource is who assumes the role.
-func (t *Target) roleSource(ctx context.Context, region string) (awsKeys, error) {
+func (t awsAccess) roleSource(ctx context.Context, region string) (awsKeys, error) {
 	if t.Field("aws_access_key_id") != "" {
 		return t.ownAWSKeys()
 	}
@@ -134,7 +134,7 @@ func (t *Target) roleSource(ctx context.Context, region string) (awsKeys, error)
 
 // assume gives the session of a role, from the cache or from the token service.
 // field is what an error names.
-func (t *Target) assume(ctx context.Context, source awsKeys, region, arn, externalID, field string) (awsKeys, error) {
+func (t awsAccess) assume(ctx context.Context, source awsKeys, region, arn, externalID, field string) (awsKeys, error) {
 	s, err := t.signer()
 	if err != nil {
 		return awsKeys{}, err

@@ -17,7 +17,7 @@ import (
 // model behind a Bedrock inference profile and the beta features asked for, and
 // with what the gateway does for the target before a body is encoded.
 func (t *Target) TraitsFor(ctx context.Context, model string) chat.Traits {
-	traits := t.credentialTraits(ctx, model)
+	traits := awsAccess{t}.credentialTraits(ctx, model)
 	if t.ownHost() {
 		t.permit(&traits, model)
 	}
@@ -26,7 +26,7 @@ func (t *Target) TraitsFor(ctx context.Context, model string) chat.Traits {
 	return traits
 }
 
-func (t *Target) credentialTraits(ctx context.Context, model string) chat.Traits {
+func (t awsAccess) credentialTraits(ctx context.Context, model string) chat.Traits {
 	if t.Provider.ID == "bedrock-mantle" && mantleClaude(model) {
 		traits := chat.Traits{Provider: t.Provider.ID}
 		claude(&traits, strings.TrimPrefix(model, "anthropic."))
@@ -117,7 +117,7 @@ func invoked(id string) bool {
 }
 
 // bedrock changes the place of operations of which a model decides.
-func (t *Target) bedrock(op Operation, a *ask, p *place) {
+func (t addressing) bedrock(op Operation, a *ask, p *place) {
 	switch {
 	case op == MessagesCountTokens && !strings.HasPrefix(a.model, "arn:"):
 		a.model = bedrockID(a.model) // inference profiles count nothing
@@ -139,7 +139,7 @@ const (
 // foundationModel is the model that model stands for. The model of an
 // application's inference profile has to be asked for; where that fails the
 // profile is taken for a model of an unknown maker.
-func (t *Target) foundationModel(ctx context.Context, model string) string {
+func (t awsAccess) foundationModel(ctx context.Context, model string) string {
 	if !strings.HasPrefix(model, "arn:") || bedrockID(model) != "" || t.Signer == nil {
 		return model
 	}
@@ -167,7 +167,7 @@ func (t *Target) foundationModel(ctx context.Context, model string) string {
 func (t *Target) PricedAs(ctx context.Context, model string) string {
 	switch t.Provider.ID {
 	case "bedrock":
-		return t.foundationModel(ctx, model)
+		return awsAccess{t}.foundationModel(ctx, model)
 	case "vertex-ai":
 		_, name := vertexModel(model)
 		return name
@@ -176,7 +176,7 @@ func (t *Target) PricedAs(ctx context.Context, model string) string {
 }
 
 // askProfile asks Bedrock for the first model of an inference profile.
-func (t *Target) askProfile(ctx context.Context, rt http.RoundTripper, region, profile string) (string, error) {
+func (t awsAccess) askProfile(ctx context.Context, rt http.RoundTripper, region, profile string) (string, error) {
 	base := t.customHost()
 	switch {
 	case base == "":

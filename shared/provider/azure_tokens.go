@@ -38,7 +38,7 @@ const (
 )
 
 // azureToken gives an access token for the target, from the cache or from Entra.
-func (t *Target) azureToken(ctx context.Context, mode string) (string, error) {
+func (t azureAccess) azureToken(ctx context.Context, mode string) (string, error) {
 	switch mode {
 	case azureEntra:
 		return t.entraToken(ctx)
@@ -52,7 +52,7 @@ func (t *Target) azureToken(ctx context.Context, mode string) (string, error) {
 	return "", fault.Invalid("azure_auth_mode", "azure_auth_mode must be default, entra, managed, entraFederated or workload")
 }
 
-func (t *Target) entraScope() string {
+func (t azureAccess) entraScope() string {
 	if s := t.Field("azure_entra_scope"); s != "" {
 		return s
 	}
@@ -60,7 +60,7 @@ func (t *Target) entraScope() string {
 }
 
 // entraToken is the token of an application that has a secret.
-func (t *Target) entraToken(ctx context.Context) (string, error) {
+func (t azureAccess) entraToken(ctx context.Context) (string, error) {
 	secret := t.Field("azure_entra_client_secret")
 	if secret == "" {
 		return "", fault.Invalid("azure_entra_client_secret", "azure_entra_client_secret is required by azure_auth_mode entra")
@@ -73,7 +73,7 @@ func (t *Target) entraToken(ctx context.Context) (string, error) {
 
 // workloadToken trades the token in the file that the gateway's own platform
 // keeps fresh.
-func (t *Target) workloadToken(ctx context.Context) (string, error) {
+func (t azureAccess) workloadToken(ctx context.Context) (string, error) {
 	if err := t.mayBorrowAzure(azureWorkload); err != nil {
 		return "", err
 	}
@@ -103,7 +103,7 @@ func assertion(token string) url.Values {
 }
 
 // federatedToken trades a token that AWS gives for the gateway's own identity.
-func (t *Target) federatedToken(ctx context.Context) (string, error) {
+func (t azureAccess) federatedToken(ctx context.Context) (string, error) {
 	if err := t.mayBorrowFor(azureEntraFederated); err != nil {
 		return "", err
 	}
@@ -134,7 +134,7 @@ func (t *Target) federatedToken(ctx context.Context) (string, error) {
 }
 
 // mayBorrowFor refuses the gateway's own AWS identity to whom it is not lent.
-func (t *Target) mayBorrowFor(mode string) error {
+func (t azureAccess) mayBorrowFor(mode string) error {
 	if t.CallerKey || os.Getenv(awsLendVariable) != "true" {
 		return fault.Newf(fault.InvalidRequest, "azure_auth_mode", "azure_auth_mode %s works with the gateway's own AWS identity, which saved providers may use when the operator sets %s=true", mode, awsLendVariable)
 	}
@@ -143,7 +143,7 @@ func (t *Target) mayBorrowFor(mode string) error {
 
 // mayBorrowAzure refuses the gateway's own identity: to callers always, and to
 // saved providers unless the operator lends it.
-func (t *Target) mayBorrowAzure(mode string) error {
+func (t azureAccess) mayBorrowAzure(mode string) error {
 	if t.CallerKey || os.Getenv(azureLendVariable) != "true" {
 		return fault.Newf(fault.InvalidRequest, "azure_auth_mode", "azure_auth_mode %s works with the gateway's own identity, which saved providers may use when the operator sets %s=true; use entra, or an api_key", mode, azureLendVariable)
 	}
@@ -152,7 +152,7 @@ func (t *Target) mayBorrowAzure(mode string) error {
 
 // fromEntra gets a token by the client credentials flow. proof makes what proves
 // the client; source is what the proof depends on.
-func (t *Target) fromEntra(ctx context.Context, tenant, tenantField, client, clientField, source string, proof func(context.Context, http.RoundTripper) (url.Values, error)) (string, error) {
+func (t azureAccess) fromEntra(ctx context.Context, tenant, tenantField, client, clientField, source string, proof func(context.Context, http.RoundTripper) (url.Values, error)) (string, error) {
 	switch {
 	case !pathSegment(tenant):
 		return "", fault.Invalid(tenantField, "%s must be the id or domain of an Entra tenant", tenantField)
@@ -183,7 +183,7 @@ func (t *Target) fromEntra(ctx context.Context, tenant, tenantField, client, cli
 }
 
 // managedToken asks the identity service of the gateway's own host.
-func (t *Target) managedToken(ctx context.Context) (string, error) {
+func (t azureAccess) managedToken(ctx context.Context) (string, error) {
 	if err := t.mayBorrowAzure(azureManaged); err != nil {
 		return "", err
 	}

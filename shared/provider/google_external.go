@@ -81,7 +81,7 @@ func (s *externalSource) aws() bool { return s.Environment != "" }
 
 // external gives the identity of a target whose vertex_auth_type is workload: that
 // of its credential, else the operator's.
-func (t *Target) external() (*externalAccount, error) {
+func (t googleAccess) external() (*externalAccount, error) {
 	if text := t.Field(accountField); text != "" {
 		return parseExternal(text, accountField, false)
 	}

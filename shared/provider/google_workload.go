@@ -22,7 +22,7 @@ import (
 // googleWorkloadToken trades an identity of another cloud for an access token of
 // Google: a token of the other side for a federated one at Google's token service,
 // and that one, where a service account is named, for a token of the account.
-func (t *Target) googleWorkloadToken(ctx context.Context) (string, error) {
+func (t googleAccess) googleWorkloadToken(ctx context.Context) (string, error) {
 	signer, err := t.signer()
 	if err != nil {
 		return "", err
@@ -38,8 +38,8 @@ func (t *Target) googleWorkloadToken(ctx context.Context) (string, error) {
 		}
 	}
 	kept, _ := json.Marshal(a)
-	return signer.Get(ctx, TokenKey("google-workload", string(kept), who.key(t)), func(ctx context.Context, rt http.RoundTripper) (string, time.Time, error) {
-		subject, err := a.subject(ctx, rt, t, who, signer.Now())
+	return signer.Get(ctx, TokenKey("google-workload", string(kept), who.key(t.Target)), func(ctx context.Context, rt http.RoundTripper) (string, time.Time, error) {
+		subject, err := a.subject(ctx, rt, t.Target, who, signer.Now())
 		if err != nil {
 			return "", time.Time{}, err
 		}
@@ -60,14 +60,14 @@ type awsIdentity struct {
 
 // awsIdentity settles by whom the target signs: the credential's own keys, the
 // role that it names, or the gateway, where it is lent.
-func (t *Target) awsIdentity() (*awsIdentity, error) {
+func (t googleAccess) awsIdentity() (*awsIdentity, error) {
 	who := &awsIdentity{region: os.Getenv("AWS_REGION"), role: t.Field("aws_role_arn") != ""}
 	if !hostLabel(who.region, false) {
 		who.region = "us-east-1"
 	}
 	var err error
 	if t.Field("aws_access_key_id") != "" {
-		who.keys, err = t.ownAWSKeys()
+		who.keys, err = awsAccess{t.Target}.ownAWSKeys()
 		return who, err
 	}
 	sources := who.role && os.Getenv(awsSourceID) != ""
@@ -96,7 +96,7 @@ func (a *externalAccount) subject(ctx context.Context, rt http.RoundTripper, t *
 		keys := who.keys
 		if who.role {
 			var err error
-			if keys, err = t.assumedRole(ctx, who.region); err != nil {
+			if keys, err = (awsAccess{t}).assumedRole(ctx, who.region); err != nil {
 				return "", err
 			}
 		}

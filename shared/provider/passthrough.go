@@ -17,7 +17,7 @@ func (t *Target) PassthroughURL(escapedPath, rawQuery string) (string, error) {
 	template := t.Provider.Base
 	switch t.Provider.ID {
 	case "azure-openai":
-		if full, ok, err := t.azureFullHost(escapedPath); ok || err != nil {
+		if full, ok, err := (addressing{t}).azureFullHost(escapedPath); ok || err != nil {
 			return exactQuery(full, rawQuery), err
 		}
 	case "meshy":
@@ -29,7 +29,7 @@ func (t *Target) PassthroughURL(escapedPath, rawQuery string) (string, error) {
 			template = "{huggingface_base_url}"
 		}
 	}
-	base, err := t.base(template)
+	base, err := addressing{t}.base(template)
 	if err != nil {
 		return "", err
 	}
@@ -49,7 +49,7 @@ func exactQuery(rawURL, rawQuery string) string {
 // azureFullHost reads a path that names a whole Azure host, such as
 // /my-resource.openai.azure.com/openai/deployments. A stored credential goes
 // only to its own resource.
-func (t *Target) azureFullHost(path string) (string, bool, error) {
+func (t addressing) azureFullHost(path string) (string, bool, error) {
 	const domain = ".openai.azure.com"
 	if !strings.Contains(path, domain) {
 		return "", false, nil

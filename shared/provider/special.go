@@ -13,7 +13,7 @@ type place struct{ base, prefix, path string }
 
 // regionalBase is the base URL template of a provider whose host depends on
 // its region in a way of its own.
-func (t *Target) regionalBase(template string) string {
+func (t addressing) regionalBase(template string) string {
 	switch t.Provider.ID {
 	case "vertex-ai":
 		switch region := t.Field("vertex_region"); region {
@@ -33,7 +33,7 @@ func (t *Target) regionalBase(template string) string {
 
 // special changes the place of the few providers whose addresses depend on
 // more than a template can say.
-func (t *Target) special(op Operation, a *ask, p *place) error {
+func (t addressing) special(op Operation, a *ask, p *place) error {
 	switch t.Provider.ID {
 	case "azure-openai":
 		t.azureOpenAI(op, a, p)
@@ -96,7 +96,7 @@ func (a *ask) fireworks(p *place) {
 
 // azureOpenAI: the operations on a model hang below its deployment, the others
 // below the resource; api_version v1 is the style without either.
-func (t *Target) azureOpenAI(op Operation, a *ask, p *place) {
+func (t addressing) azureOpenAI(op Operation, a *ask, p *place) {
 	d := t.Deployment(a.model)
 	query := "?api-version=" + url.QueryEscape(d.APIVersion)
 	if d.APIVersion == "v1" {
@@ -188,7 +188,7 @@ func (t *Target) anthropicDeployment() bool {
 	return t.Provider.ID == "azure-ai" && strings.Contains(t.Field("azure_foundry_url"), "anthropic")
 }
 
-func (t *Target) azureAI(op Operation, p *place) {
+func (t addressing) azureAI(op Operation, p *place) {
 	if t.anthropicDeployment() {
 		if op == Chat || op == Messages {
 			p.path = "/v1/messages"
@@ -211,7 +211,7 @@ func (t *Target) azureAI(op Operation, p *place) {
 	}
 }
 
-func (t *Target) databricks(op Operation, p *place) {
+func (t addressing) databricks(op Operation, p *place) {
 	switch {
 	case op == Messages:
 		p.prefix = "/ai-gateway/anthropic"
@@ -243,8 +243,8 @@ func embedsContent(publisher, name string) bool {
 		!strings.HasPrefix(name, "gemini-embedding-001") && !strings.HasPrefix(name, "gemini-embedding-exp")
 }
 
-func (t *Target) vertex(op Operation, a *ask, p *place) error {
-	project, err := t.vertexProject()
+func (t addressing) vertex(op Operation, a *ask, p *place) error {
+	project, err := googleAccess{t.Target}.vertexProject()
 	if err != nil {
 		return err
 	}
@@ -283,7 +283,7 @@ func (t *Target) vertex(op Operation, a *ask, p *place) error {
 
 // vertexProject is the project of the service account, which wins, or the
 // field vertex_project_id.
-func (t *Target) vertexProject() (string, error) {
+func (t googleAccess) vertexProject() (string, error) {
 	project := t.Field("vertex_project_id")
 	if account := t.Field("vertex_service_account_json"); account != "" {
 		var key struct {

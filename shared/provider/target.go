@@ -49,6 +49,17 @@ type Target struct {
 	Trusting http.RoundTripper
 }
 
+// What a target does is told by what it is about: each of these is a target, and
+// sees nothing but it.
+type (
+	addressing   struct{ *Target } // where an operation is
+	headers      struct{ *Target } // keys, and headers of the target's own
+	awsAccess    struct{ *Target } // signatures of AWS, and the credentials for them
+	azureAccess  struct{ *Target } // tokens of Entra
+	googleAccess struct{ *Target } // tokens of Google Cloud
+	ociAccess    struct{ *Target } // signatures of Oracle Cloud
+)
+
 // Field gives the value of a credential field; "" when it is not set.
 func (t *Target) Field(name string) string { return t.Credential.Fields[name] }
 
@@ -88,15 +99,15 @@ type ask struct {
 
 // URL is the address of op for model.
 func (t *Target) URL(op Operation, model string, stream bool) (string, error) {
-	return t.address(op, ask{model: model, stream: stream})
+	return addressing{t}.address(op, ask{model: model, stream: stream})
 }
 
 // ResourceURL is the address of op on the file, batch, job or response id.
 func (t *Target) ResourceURL(op Operation, id string) (string, error) {
-	return t.address(op, ask{id: id})
+	return addressing{t}.address(op, ask{id: id})
 }
 
-func (t *Target) address(op Operation, a ask) (string, error) {
+func (t addressing) address(op Operation, a ask) (string, error) {
 	r, ok := t.Provider.Route(op)
 	if !ok {
 		return "", fault.Newf(fault.UnsupportedOperation, "", "%s is not supported by %s", op, t.Provider.ID)
@@ -126,7 +137,7 @@ func (t *Target) address(op Operation, a ask) (string, error) {
 }
 
 // base is the target's base URL without a slash at the end.
-func (t *Target) base(template string) (string, error) {
+func (t addressing) base(template string) (string, error) {
 	if host := t.customHost(); host != "" {
 		return strings.TrimRight(host, "/"), nil
 	}
@@ -139,7 +150,7 @@ func (t *Target) base(template string) (string, error) {
 
 // expand fills a template: {field}, {field|default}, {model} with its slashes
 // kept, {model!} and {id!} escaped as one segment.
-func (t *Target) expand(template string, a ask) (string, error) {
+func (t addressing) expand(template string, a ask) (string, error) {
 	if strings.IndexByte(template, '{') < 0 {
 		return template, nil
 	}
@@ -160,7 +171,7 @@ func (t *Target) expand(template string, a ask) (string, error) {
 	}
 }
 
-func (t *Target) placeholder(name string, a ask, inQuery bool) (string, error) {
+func (t addressing) placeholder(name string, a ask, inQuery bool) (string, error) {
 	name, whole := strings.CutSuffix(name, "!")
 	switch name {
 	case "model", "base_model":
