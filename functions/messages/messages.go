@@ -9,6 +9,7 @@ import (
 	"gateway/shared/pricing"
 	"gateway/shared/provider"
 	"gateway/shared/relay"
+	"gateway/shared/relay/came"
 )
 
 // Routes are the family's routes.
@@ -39,6 +40,6 @@ func estimate(body []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := strconv.AppendInt([]byte(`{"input_tokens":`), relay.EstimateTokens(r), 10)
+	out := strconv.AppendInt([]byte(`{"input_tokens":`), came.TokensOf(r), 10)
 	return append(out, `,"estimated":true}`...), nil
 }

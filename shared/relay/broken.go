@@ -1,17 +1,14 @@
 package relay
 
 import (
-	"bytes"
 	"errors"
-	"strings"
 
 	"gateway/shared/chat"
-	"gateway/shared/dialect/upstream"
 	"gateway/shared/fault"
 	"gateway/shared/pricing"
+	"gateway/shared/relay/came"
 	"gateway/shared/relay/mask"
 	"gateway/shared/relay/pooled"
-	"gateway/shared/wire"
 )
 
 // unusable answers for a success that is none. What it tells of its usage was
@@ -34,7 +31,7 @@ func (me *meters) brokenAnswer(err error, body []byte) error {
 	me.keepReceived(body)
 	if errors.Is(err, pooled.ErrTooLarge) {
 		// It is not read for what it tells: that would take its memory twice.
-		me.charge(me.estimate(min(tokensOf(len(body)), me.OutBound)))
+		me.charge(me.estimate(min(came.Tokens(len(body)), me.OutBound)))
 		f := fault.Newf(fault.InvalidProviderResponse, "", "The answer of %s is larger than %d bytes", me.To.Target.Provider.ID, int64(maxPlainAnswer))
 		f.Source = fault.SourceProvider
 		return f
@@ -75,81 +72,25 @@ func (me *meters) chargeWhatCame(body []byte) {
 	me.charge(u)
 }
 
-// maxMended bounds the answers that are read for what came of them, in bytes: they
-// stand in memory twice for that.
-const maxMended = 4 << 20
-
 // whatCame reads the beginning of an answer. within tells that it broke off within
 // its usage, answered that something of an answer is in it.
 func (me *meters) whatCame(body []byte) (m chat.Meter, within, answered bool) {
-	if len(body) > maxMended {
+	if len(body) > came.MaxRead {
 		m.OutputBytes = int64(len(body))
 		return m, false, true
 	}
-	mended, open := wire.Mend(body)
-	if mended == nil {
-		return m, false, false
-	}
-	for _, name := range open {
-		within = within || aboutUsage(name)
-	}
-	begun := open != nil && len(mended) > len("{}")
 	d := me.To.Dialect
 	if d == nil {
 		d = me.Route.Client
 	}
+	var b came.Beginning
 	switch {
 	case me.To.Carrier != nil:
-		_, _, got, err := me.To.Carrier.DecodeResponse(nil, mended, nil, me.Carried())
-		if err == nil || got.Usage.Known() {
-			m = got
-		}
-		answered = begun && !saysError(mended)
+		b, _ = came.Carried(me.To.Carrier, me.Carried(), body)
 	case d == nil:
-		if me.Route.Meter != nil {
-			m = me.Route.Meter(mended)
-		}
-		answered = begun && !saysError(mended)
+		b, _ = came.Operation(me.Route.Meter, body)
 	default:
-		m = upstream.Passer(d).MeterResponse(mended)
-		r, err := d.DecodeResponse(mended, &me.To.Traits)
-		if err == nil {
-			got := r.Meter()
-			if m.OutputBytes = got.OutputBytes; !m.Usage.Known() {
-				m.Usage = got.Usage
-			}
-			answered = len(r.Choices) > 0 && len(r.Choices[0].Parts) > 0
-		}
-		answered = answered || m.OutputBytes > 0 || begun && m.Err == nil && !saysError(mended)
+		b, _ = came.Conversation(d, &me.To.Traits, body)
 	}
-	return m, within, answered
-}
-
-// aboutUsage tells the members under which providers tell usage.
-func aboutUsage(name string) bool {
-	name = strings.ToLower(name)
-	return strings.Contains(name, "usage") || strings.Contains(name, "tokens") || strings.Contains(name, "billed")
-}
-
-var errorKey = wire.NewKeySet("error")
-
-// saysError tells whether a body has an error at its top.
-func saysError(body []byte) bool {
-	var w wire.Walk
-	if errorKey.Walk(body, &w) != nil {
-		return false
-	}
-	return w.Spans[0].Present(body) && !wire.IsNull(w.Spans[0].Of(body))
-}
-
-// enclosed reports whether an answer that is passed on as it came can be a JSON
-// object or list: it is not empty, no page and not cut. What stands between the
-// brackets is not read.
-func enclosed(out []byte) bool {
-	out = bytes.Trim(out, " \t\r\n")
-	if len(out) < 2 {
-		return false
-	}
-	first, last := out[0], out[len(out)-1]
-	return first == '{' && last == '}' || first == '[' && last == ']'
+	return b.Meter, b.Within, b.Answered()
 }

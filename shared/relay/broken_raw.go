@@ -4,49 +4,40 @@ import (
 	"net/http"
 
 	"gateway/shared/chat"
-	"gateway/shared/dialect/upstream"
 	"gateway/shared/pricing"
 	"gateway/shared/provider"
+	"gateway/shared/relay/came"
 	"gateway/shared/relay/tail"
-	"gateway/shared/wire"
 )
 
 // cutRaw is what a passed-through JSON answer used that broke off before it had told
 // so: what it tells, and an estimate of what came of it. ok is false where nothing of
 // an answer came, or its shape is not known.
 func (me *meters) cutRaw(m *tail.Meter) (u pricing.Usage, ok bool) {
-	if !m.Cut || !m.JSON || m.Total > maxMended || int64(len(m.Kept)) != m.Total || me.Req.Method != http.MethodPost {
+	if !m.Cut || !m.JSON || m.Total > came.MaxRead || int64(len(m.Kept)) != m.Total || me.Req.Method != http.MethodPost {
 		return u, false
 	}
 	d := me.rawConversation()
-	mended, open := wire.Mend(m.Kept)
-	if d == nil || mended == nil || saysError(mended) {
+	if d == nil {
 		return u, false
 	}
-	got := upstream.Passer(d).MeterResponse(mended)
-	r, err := d.DecodeResponse(mended, &me.To.Traits)
-	if err == nil {
-		told := r.Meter()
-		if got.OutputBytes = told.OutputBytes; !got.Usage.Known() {
-			got.Usage = told.Usage
-		}
+	b, ok := came.Conversation(d, &me.To.Traits, m.Kept)
+	if !ok || b.Refused {
+		return u, false
 	}
+	got := b.Meter
 	if got.Model != "" {
 		me.heard.model = got.Model
 		if me.To.Model == "" {
 			me.heard.priced = got.Model
 		}
 	}
-	within := false
-	for _, name := range open {
-		within = within || aboutUsage(name)
-	}
 	switch {
-	case got.Usage.Known() && within:
+	case got.Usage.Known() && b.Within:
 		return me.madeWhole(got.Usage, got), true
 	case got.Usage.Known():
 		return got.Usage, true
-	case got.OutputBytes == 0 && (err != nil || len(r.Choices) == 0 || len(r.Choices[0].Parts) == 0):
+	case !b.Made:
 		return u, false
 	}
 	return me.estimate(got.OutputEstimate()), true
@@ -72,7 +63,7 @@ func (me *meters) madeWhole(u pricing.Usage, m chat.Meter) pricing.Usage {
 		u.Add(pricing.Input, e.N(pricing.Input))
 	}
 	if !me.Route.NoOutput {
-		madeUp(&u, m)
+		came.MadeUp(&u, m)
 	}
 	u.Estimated = true
 	return u

@@ -78,6 +78,7 @@
 //	patience    the times of an attempt
 //	turn        streams, passed on or translated
 //	tail        the usage at the end of what is passed through
+//	came        what came of an answer that is not whole, and estimates of usage
 //	mask        secrets by their value
 //	purse       money and limits of one request
 //	logged      bodies for the log

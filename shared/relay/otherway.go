@@ -4,6 +4,7 @@ import (
 	"gateway/shared/chat"
 	"gateway/shared/dialect/upstream"
 	"gateway/shared/fault"
+	"gateway/shared/relay/came"
 	"gateway/shared/relay/mask"
 	"gateway/shared/relay/turn"
 )
@@ -68,7 +69,7 @@ func (me *meters) eventsBroke(err error, m chat.Meter, body []byte) error {
 	me.keepReceived(body)
 	if m.Usage.Known() || m.OutputEstimate() > 0 {
 		u := me.used(m)
-		madeUp(&u, m)
+		came.MadeUp(&u, m)
 		me.charge(u)
 	}
 	return f

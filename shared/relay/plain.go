@@ -9,6 +9,7 @@ import (
 	"gateway/shared/chat"
 	"gateway/shared/fault"
 	"gateway/shared/provider"
+	"gateway/shared/relay/came"
 	"gateway/shared/relay/pooled"
 	"gateway/shared/relay/routes"
 )
@@ -75,7 +76,7 @@ func (pl *plains) readPlain(resp *http.Response) (err error) {
 		pl.learn(p.meter)
 	case pl.SameDialect() && !pl.cameAsEvents(out):
 		p.own = true
-		if pl.Req.Method == http.MethodPost && !enclosed(out) {
+		if pl.Req.Method == http.MethodPost && !came.Enclosed(out) {
 			return pl.unusable(errNoJSON, out)
 		}
 		if p.meter = pl.meter(out); p.meter.Err != nil {

@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"gateway/shared/pricing"
+	"gateway/shared/relay/came"
 	"gateway/shared/relay/tail"
 )
 
@@ -30,7 +31,7 @@ func (me *meters) learnRaw(m *tail.Meter, status int) {
 		}
 		if !told && me.purse.Holds() && me.OutBound > 0 && me.Model != "" && me.Req.Method == http.MethodPost {
 			// A budget is in force: it is settled at an estimate, never at nothing.
-			made := tokensOf(int(m.Total))
+			made := came.Tokens(int(m.Total))
 			if unread {
 				made = min(10*made, me.OutBound) // text shrinks to a tenth at most
 			}

@@ -8,6 +8,7 @@ import (
 	"gateway/shared/dialect/upstream"
 	"gateway/shared/pricing"
 	"gateway/shared/provider"
+	"gateway/shared/relay/came"
 	"gateway/shared/relay/tail"
 )
 
@@ -24,7 +25,7 @@ func (me *meters) meterRaw(m *tail.Meter) (got chat.Meter) {
 			// The tail holds the last of its pieces only.
 			got.Usage = me.estimate(got.OutputEstimate() * max(m.Total/int64(len(m.Kept)), 1))
 			if r, err := like.Client.DecodeRequest(me.In); err == nil {
-				got.Usage.Set(pricing.Input, EstimateTokens(r))
+				got.Usage.Set(pricing.Input, came.TokensOf(r))
 			}
 		}
 	case m.JSON && like.Meter != nil && len(m.Kept) > 0:
@@ -42,7 +43,7 @@ func (me *meters) meterRaw(m *tail.Meter) (got chat.Meter) {
 		got.Usage = me.Wanted.Assumed
 		return got
 	case me.embedsUntold(m):
-		native.Usage.Set(pricing.Input, tokensOf(max(len(me.In), int(me.Req.ContentLength))))
+		native.Usage.Set(pricing.Input, came.Tokens(max(len(me.In), int(me.Req.ContentLength))))
 		native.Usage.Estimated = true
 	}
 	return native
