@@ -15,8 +15,9 @@ var rooms = map[string]chat.Room{
 	"cohere": {Stops: 5},
 	// "Up to 5": ai.google.dev, GenerationConfig, stopSequences. "At most 512 function
 	// declarations can be specified": the Gemini API's own refusal, as in
-	// github.com/google-gemini/gemini-cli/issues/19083 and 25440. References of Vertex
-	// AI for older models say 64 and 128; what it refuses is for it to say.
+	// github.com/google-gemini/gemini-cli/issues/19083 and 25440. "Maximum 512 function
+	// declarations can be provided": Vertex AI, REST reference, Tool (older ones say 64
+	// and 128).
 	"google":    {Stops: 5, Tools: 512},
 	"vertex-ai": {Stops: 5, Tools: 512},
 	// The Messages API bounds neither list of its own: docs.anthropic.com, Create a
