@@ -34,6 +34,7 @@ var contextValues = []contextValue{
 	{"firewall", "on", "on or off", oneOf(func(o *options) *string { return &o.firewall }, "on", "off")},
 	{"dashboard", "on", "on or off", oneOf(func(o *options) *string { return &o.dashboard }, "on", "off")},
 	{"monthlyBudget", "0", "a number of USD, 1 to 1000000000, or 0 for none", setBudget},
+	{"usageWindow", "60", "a whole number of seconds, 0 to 300", setWindow},
 	{"dist", "dist", "a folder", matching(`.+`, func(o *options) *string { return &o.dist })},
 	{"alarmTopicArn", "", "the ARN of an SNS topic in the region of the installation", matching(`arn:aws:sns:[a-z0-9-]+:\d{12}:[A-Za-z0-9_-]{1,256}`, func(o *options) *string { return &o.alarms })},
 	{"bodyRetentionDays", "", "0 (for ever) to 36500 days, at most recordRetentionDays", days(func(o *options) *string { return &o.bodyDays })},
@@ -142,6 +143,12 @@ func setBudget(o *options, v string) bool {
 	n, err := strconv.ParseFloat(v, 64)
 	o.budget = n
 	return err == nil && (n == 0 || n >= 1 && n <= 1e9)
+}
+
+func setWindow(o *options, v string) bool {
+	n, err := strconv.ParseUint(v, 10, 16)
+	o.window = float64(n)
+	return err == nil && o.window <= mostWindow
 }
 
 func setRegion(o *options, v string) bool {

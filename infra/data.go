@@ -18,9 +18,10 @@ var tableNames = []string{"control", "keys", "rate", "spend", "usage", "audit"}
 // for six times as long and the batching window.
 var (
 	workerTimeout    = 120.0
-	batchWindow      = 5.0
-	queueVisibility  = map[string]float64{"audit": 6*workerTimeout + batchWindow, "usage": 6*workerTimeout + batchWindow, "batches": 6 * runTimeout}
+	auditWindow      = 5.0
+	queueVisibility  = map[string]float64{"audit": 6*workerTimeout + auditWindow, "usage": 6*workerTimeout + mostWindow, "batches": 6 * runTimeout}
 	runTimeout       = 900.0 // of one step of a batch
+	mostWindow       = 300.0 // that messages may be gathered for
 	maxReceives      = 5.0
 	retentionSeconds = 14.0 * 24 * 3600
 )

@@ -15,10 +15,15 @@ import (
 // most of its time: the smallest memory that keeps p99. The administration is
 // bounded by reservedConcurrency where it must not take the data plane's concurrency.
 var (
-	dataPlaneShape      = shape{memory: 256, timeout: 900}
+	dataPlaneShape      = shape{memory: 192, timeout: 900}
 	administrationShape = shape{memory: 256, timeout: 29}
 	analyticsShape      = shape{memory: 1024, timeout: 29}
 )
+
+// accessLine is the API's line of a request: a quarter of what the standard one
+// costs, and no address or user agent, which the edge logs.
+const accessLine = `{"request_id":"$context.requestId","method":"$context.httpMethod","route":"$context.resourcePath","status":"$context.status",` +
+	`"ms":"$context.responseLatency","bytes":"$context.responseLength","error":"$context.error.responseType"}`
 
 // functionStack serves requests: the functions, their API and the container.
 type functionStack struct {
@@ -70,7 +75,7 @@ func (f *functionStack) newAPI(o options, d *dataStack) {
 		DeployOptions: &awsapigateway.StageOptions{
 			StageName:            jsii.String("v1"),
 			AccessLogDestination: awsapigateway.NewLogGroupLogDestination(access),
-			AccessLogFormat:      awsapigateway.AccessLogFormat_JsonWithStandardFields(nil),
+			AccessLogFormat:      awsapigateway.AccessLogFormat_Custom(jsii.String(accessLine)),
 			LoggingLevel:         awsapigateway.MethodLoggingLevel_ERROR,
 			DataTraceEnabled:     jsii.Bool(false), // it would log keys and prompts
 			MetricsEnabled:       jsii.Bool(false), // five metrics a method, at 0.30 USD each

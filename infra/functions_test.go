@@ -189,7 +189,7 @@ func (s *synthesised) workersAsDeployed(t *testing.T) {
 	}
 	for _, src := range sources {
 		p := src.Properties
-		if text(p["FunctionResponseTypes"]) != `["ReportBatchItemFailures"]` || p["MaximumBatchingWindowInSeconds"] != map[float64]any{1000: 5.0, 100: 5.0, 1: 0.0}[p["BatchSize"].(float64)] ||
+		if text(p["FunctionResponseTypes"]) != `["ReportBatchItemFailures"]` || p["MaximumBatchingWindowInSeconds"] != map[float64]any{2000: 60.0, 100: 5.0, 1: 0.0}[p["BatchSize"].(float64)] ||
 			at(p, "ScalingConfig", "MaximumConcurrency") == nil || p["FilterCriteria"] != nil || p["ProvisionedPollerConfig"] != nil {
 			t.Errorf("%s", text(p))
 		}

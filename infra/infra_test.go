@@ -90,7 +90,7 @@ func (s *synthesised) queues(t *testing.T) {
 			}
 			continue
 		}
-		if p["VisibilityTimeout"] != map[bool]float64{false: 725, true: 5400}[name == "gateway-batches"] || at(p, "RedrivePolicy", "maxReceiveCount") != 5.0 || p["MaximumMessageSize"] != float64(1<<20) {
+		if p["VisibilityTimeout"] != map[any]float64{"gateway-audit": 725, "gateway-usage": 1020, "gateway-batches": 5400}[name] || at(p, "RedrivePolicy", "maxReceiveCount") != 5.0 || p["MaximumMessageSize"] != float64(1<<20) {
 			t.Errorf("%s", text(p))
 		}
 	}

@@ -107,8 +107,8 @@ var exceptions = func() map[string]rights {
 		"apikeys": apikeys, "workspaces": limited("GetItem", "PutItem", "DeleteItem"), "integrations": limited(lookUp...), "providers": limited(lookUp...),
 		"dryrun": rehearsal, "batches": withBatches, "batchruns": withBatches,
 		"usage": {
-			tables: map[string][]string{"usage": {"PutItem", "BatchWriteItem"}, "spend": {"GetItem", "BatchGetItem", "PutItem", "UpdateItem"}},
-			puts:   []string{segments}, sends: []string{"audit", "usage"}, outbox: true,
+			tables: map[string][]string{"usage": {"PutItem", "DeleteItem", "BatchWriteItem"}, "spend": {"GetItem", "BatchGetItem", "PutItem", "UpdateItem"}},
+			puts:   []string{segments}, deletes: []string{segments}, sends: []string{"audit", "usage"}, outbox: true,
 		},
 		"requeue": {sends: []string{"usage"}},
 		"audit":   {tables: map[string][]string{"audit": {"PutItem"}}},
@@ -135,7 +135,7 @@ func rightsOf(name string, place placement.Place) rights {
 
 // environment is what a process must know to use its rights.
 func (r rights) environment(d *dataStack, o options) map[string]*string {
-	env := map[string]*string{"GATEWAY_TABLE_PREFIX": jsii.String(d.tablesBegin(o))}
+	env := map[string]*string{"GATEWAY_NAME": jsii.String(o.name), "GATEWAY_TABLE_PREFIX": jsii.String(d.tablesBegin(o))}
 	if len(r.gets)+len(r.puts) > 0 {
 		env["GATEWAY_BUCKET"] = d.bucket.BucketName()
 		for name, days := range map[string]string{"GATEWAY_BODY_RETENTION_DAYS": o.bodyDays, "GATEWAY_RECORD_RETENTION_DAYS": o.recordDays} {

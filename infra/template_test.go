@@ -34,7 +34,8 @@ type template map[string]resource
 type synthesised struct {
 	options
 	data, functions, workers, edge template
-	exports                        []any // outputs of the data stack that others import
+	memory                         map[string]float64 // MB of functions, by readMemory
+	exports                        []any              // outputs of the data stack that others import
 	stacks                         []awscdk.Stack
 }
 
@@ -60,13 +61,6 @@ func fakeDist(t *testing.T) string {
 		}
 	}
 	return dir
-}
-
-// optionsFrom reads context values as the app does.
-func optionsFrom(t *testing.T, context map[string]any) (options, error) {
-	t.Helper()
-	context["dist"] = fakeDist(t)
-	return optionsOf(awscdk.NewApp(&awscdk.AppProps{Context: &context, Outdir: jsii.String(t.TempDir()), AnalyticsReporting: jsii.Bool(false)}))
 }
 
 func synth(t *testing.T, context map[string]any) *synthesised {

@@ -135,14 +135,3 @@ func TestAlarmsAreSent(t *testing.T) {
 		}
 	}
 }
-
-func TestBudgetsAreChecked(t *testing.T) {
-	for _, bad := range []string{"-1", "a lot", "0.5", "NaN", "1e12"} {
-		if _, err := optionsFrom(t, map[string]any{"monthlyBudget": bad}); err == nil || !strings.Contains(err.Error(), "monthlyBudget") {
-			t.Errorf("%s: %v", bad, err)
-		}
-	}
-	if _, err := optionsFrom(t, map[string]any{"dashboard": "maybe"}); err == nil || !strings.Contains(err.Error(), "dashboard") {
-		t.Errorf("%v", err)
-	}
-}

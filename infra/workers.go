@@ -16,9 +16,10 @@ import (
 	"gateway/shared/host/placement"
 )
 
-// workerShapes are those of the workers; few at a time make larger segments.
+// workerShapes are those of the workers. Few at a time make larger segments: each is
+// paid for by itself, whatever it holds.
 var workerShapes = map[string]shape{
-	"usage":   {memory: 1024, timeout: workerTimeout},
+	"usage":   {memory: 512, timeout: workerTimeout},
 	"audit":   {memory: 256, timeout: workerTimeout},
 	"repair":  {memory: 1024, timeout: 900},
 	"requeue": {memory: 128, timeout: 60},
@@ -31,8 +32,8 @@ var batches = map[string]struct {
 	queue                     string
 	size, window, concurrency float64
 }{
-	"usage":     {"usage", 1000, batchWindow, 4},
-	"audit":     {"audit", 100, batchWindow, 4},
+	"usage":     {"usage", 2000, 0, 2}, // its window is a context value
+	"audit":     {"audit", 100, auditWindow, 2},
 	"batchruns": {"batches", 1, 0, 18},
 }
 
@@ -76,6 +77,9 @@ func newWorkerStack(scope constructs.Construct, props *awscdk.StackProps, o opti
 	d.grantRotation(o, w.functions["repair"])
 	for _, name := range []string{"usage", "audit", "batchruns"} {
 		b := batches[name]
+		if name == "usage" {
+			b.window = o.window
+		}
 		w.live[name].AddEventSource(awslambdaeventsources.NewSqsEventSource(d.queues[b.queue], &awslambdaeventsources.SqsEventSourceProps{
 			BatchSize: jsii.Number(b.size), MaxBatchingWindow: awscdk.Duration_Seconds(jsii.Number(b.window)),
 			ReportBatchItemFailures: jsii.Bool(true), MaxConcurrency: jsii.Number(b.concurrency),

@@ -62,7 +62,7 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	m := meter.Process(onaws.Prefix())
+	m := meter.Process(onaws.Name())
 	defer m.Flush()
 	journal, err := usage.OpenJournal(variable(envJournal, filepath.Join(os.TempDir(), "journal")), usage.JournalOptions{Bucket: core.Bucket})
 	if err != nil {

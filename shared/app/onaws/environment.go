@@ -10,6 +10,7 @@ import (
 
 // Names of the variables that describe an installation.
 const (
+	EnvName          = "GATEWAY_NAME"                  // of the installation; "gateway"
 	EnvTablePrefix   = "GATEWAY_TABLE_PREFIX"          // before the names of the tables; "gateway-"
 	EnvBucket        = "GATEWAY_BUCKET"                // segments and large bodies
 	EnvAuditQueue    = "GATEWAY_AUDIT_QUEUE_URL"       // audit records
@@ -27,6 +28,8 @@ const (
 
 // defaultPrefix is that of the tables.
 const defaultPrefix = "gateway-"
+
+const defaultName = "gateway"
 
 // need gives a variable's value; its absence is an error.
 func need(name string) (string, error) {

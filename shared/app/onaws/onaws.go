@@ -146,11 +146,11 @@ func Backends(ctx context.Context, parts ...Part) (b app.Backends, err error) {
 
 // Store opens the tables.
 func Store(ctx context.Context, cfg aws.Config) (*dynamo.Store, error) {
-	return dynamo.New(ctx, dynamo.Options{Prefix: Prefix(), Config: &cfg})
+	return dynamo.New(ctx, dynamo.Options{Prefix: cmp.Or(os.Getenv(EnvTablePrefix), defaultPrefix), Config: &cfg})
 }
 
-// Prefix is that of the tables: the installation's name with a hyphen.
-func Prefix() string { return cmp.Or(os.Getenv(EnvTablePrefix), defaultPrefix) }
+// Name is the installation's.
+func Name() string { return cmp.Or(os.Getenv(EnvName), defaultName) }
 
 // s3Options put the bucket into the path where S3 is not AWS's own.
 func s3Options() []s3.Option {

@@ -33,7 +33,7 @@ func Main(families func(*app.Core) []admin.Family, parts ...onaws.Part) {
 }
 
 func open(ctx context.Context, families func(*app.Core) []admin.Family, parts []onaws.Part) (*host.Buffered, error) {
-	m := meter.Process(onaws.Prefix())
+	m := meter.Process(onaws.Name())
 	in, err := onaws.Open(ctx, append([]onaws.Part{onaws.AuditQueue, onaws.UsageQueue}, parts...)...)
 	if err != nil {
 		return nil, err

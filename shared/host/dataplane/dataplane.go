@@ -35,7 +35,7 @@ func Main(routes []relay.Route) {
 }
 
 func open(ctx context.Context, routes []relay.Route) (*host.Stream, error) {
-	m := meter.Process(onaws.Prefix())
+	m := meter.Process(onaws.Name())
 	in, err := onaws.Open(ctx, onaws.Bucket, onaws.UsageQueue, onaws.AuditQueue, onaws.Keys)
 	if err != nil {
 		return nil, err

@@ -13,7 +13,6 @@ import (
 	"math"
 	"net/http"
 	"os"
-	"strings"
 	"sync"
 	"time"
 
@@ -221,10 +220,9 @@ func rounded(d time.Duration) float64 {
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 // Process is the meter of a process as it is deployed. It counts the errors in its
-// log and the failures of what it depends on, too. prefix is that of its tables, the
-// installation's name with a hyphen.
-func Process(prefix string) *Meter {
-	m := New(os.Stderr, strings.TrimSuffix(prefix, "-"), nil)
+// log and the failures of what it depends on, too.
+func Process(installation string) *Meter {
+	m := New(os.Stderr, installation, nil)
 	slog.SetDefault(slog.New(counting{slog.Default().Handler(), m}))
 	fault.OnUnavailable(func() { m.Count(metric.StoreFailures) })
 	return m

@@ -29,11 +29,16 @@ type Options struct {
 	Retention     usage.Retention            // how long usage is kept; for ever when zero
 	MaxDayRecords int64                      // days with more stay in hours; 500,000 when 0
 	Clock         func() time.Time           // time.Now when nil
+	Inline        int                        // bytes up to which an object stands in the store; as much as a row holds when 0
 	OnBad         func(id string, err error) // hears of records that cannot be kept; may be nil
 }
 
 // CacheBytes is what an archive keeps in memory where nothing else is said.
 const CacheBytes = 20 << 20
+
+// Cheapest is the Inline where a row is paid for by the kilobyte and an object in the
+// bucket by itself: eight units of writing cost what one object does.
+const Cheapest = 8 << 10
 
 // New opens the archive of a store and a bucket.
 func New(s store.Store, b blob.Bucket, o Options) *Archive {
@@ -42,6 +47,9 @@ func New(s store.Store, b blob.Bucket, o Options) *Archive {
 	}
 	if o.MaxDayRecords <= 0 {
 		o.MaxDayRecords = 500_000
+	}
+	if o.Inline <= 0 || o.Inline > maxInline {
+		o.Inline = maxInline
 	}
 	if o.Clock == nil {
 		o.Clock = time.Now

@@ -171,7 +171,7 @@ func TestFilesInTheBucketHaveBounds(t *testing.T) {
 		rows[i].fill(&r, bodyRef{}, nil)
 	}
 	for _, events := range []int{0, maxInline + 1} {
-		err := encodeBatch(rows, events, func(file []byte) error {
+		err := encodeBatch(rows, events, maxInline, func(file []byte) error {
 			f, err := parquet.OpenFile(bytes.NewReader(file), int64(len(file)))
 			if err != nil {
 				return err

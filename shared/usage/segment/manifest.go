@@ -158,7 +158,7 @@ func (a *Archive) put(ctx context.Context, m *Manifest, objects map[kind][]byte)
 		b, ok := objects[k]
 		switch {
 		case !ok:
-		case len(b) <= maxInline:
+		case len(b) <= a.o.Inline:
 			rows = append(rows, store.Row{Key: m.objectKey(k), Item: store.Item{"b": b}})
 		default:
 			if err := a.bucket.Put(ctx, m.blobKey(k), b); err != nil {

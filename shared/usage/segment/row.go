@@ -160,9 +160,9 @@ var (
 
 // encodeBatch writes the rows of a batch, whose events have the given size
 // together, and calls use with the file, which is valid until use returns.
-func encodeBatch(rows []row, events int, use func(file []byte) error) error {
+func encodeBatch(rows []row, events, inline int, use func(file []byte) error) error {
 	pool := inlineEncoders
-	if events > maxInline {
+	if events > inline {
 		pool = quickEncoders
 	}
 	e := pool.get()
@@ -179,8 +179,8 @@ func encodeBatch(rows []row, events int, use func(file []byte) error) error {
 	if err != nil {
 		return err
 	}
-	if pool == inlineEncoders && len(file) > maxInline {
-		return encodeBatch(rows, len(file), use)
+	if pool == inlineEncoders && len(file) > inline {
+		return encodeBatch(rows, len(file), inline, use)
 	}
 	return use(file)
 }

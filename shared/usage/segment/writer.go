@@ -176,7 +176,7 @@ func (a *Archive) ingest(ctx context.Context, k groupKey, records []*usage.Recor
 	if len(b.pack) > 0 {
 		objects[bodiesObject] = b.pack
 	}
-	err = encodeBatch(b.rows, len(b.arena), func(file []byte) error {
+	err = encodeBatch(b.rows, len(b.arena), a.o.Inline, func(file []byte) error {
 		objects[dataObject] = file
 		return a.put(ctx, &m, objects)
 	})
