@@ -101,11 +101,14 @@ var exceptions = func() map[string]rights {
 	logs.gets, logs.opens = []string{segments, loggedBodies}, []string{"log"}
 	apikeys := limited("GetItem", "PutItem", "DeleteItem")
 	apikeys.opens = []string{"control"} // secrets that automatic rotations have made
+	policies := administration          // it lists counters and sets them back
+	policies.tables = map[string][]string{"control": manage, "keys": lookUp, "spend": {"GetItem", "BatchGetItem", "Query", "UpdateItem"}}
+	policies.sends, policies.names, policies.seals = []string{"audit", "usage"}, nil, nil
 	return map[string]rights{
 		"analytics": analytics, "logs": logs, "auditlogs": reader("audit", "Query"),
 		"docs":    {tables: map[string][]string{"keys": lookUp}, names: []string{"audit", "usage"}}, // the document is in the binary
 		"apikeys": apikeys, "workspaces": limited("GetItem", "PutItem", "DeleteItem"), "integrations": limited(lookUp...), "providers": limited(lookUp...),
-		"dryrun": rehearsal, "batches": withBatches, "batchruns": withBatches,
+		"policies": policies, "dryrun": rehearsal, "batches": withBatches, "batchruns": withBatches,
 		"usage": {
 			tables: map[string][]string{"usage": {"PutItem", "DeleteItem", "BatchWriteItem"}, "spend": {"GetItem", "BatchGetItem", "PutItem", "UpdateItem"}},
 			puts:   []string{segments}, deletes: []string{segments}, sends: []string{"audit", "usage"}, outbox: true,

@@ -29,6 +29,7 @@ import (
 	"gateway/functions/organisation"
 	"gateway/functions/partials"
 	"gateway/functions/passthrough"
+	"gateway/functions/policies"
 	"gateway/functions/prompts"
 	"gateway/functions/providers"
 	"gateway/functions/rerank"
@@ -50,7 +51,7 @@ func Administration(c *app.Core, archive *segment.Archive) []admin.Family {
 	families = append(families,
 		integrations.New(integrations.Deps{Ledger: c.Ledger, CheckURL: c.Egress.CheckURL}),
 		providers.New(providers.Deps{Ledger: c.Ledger, CheckURL: c.Egress.CheckURL}))
-	families = append(families, prompts.New(), partials.New(), collections.New(), guardrails.New(guardrails.Deps{CheckURL: c.Egress.CheckURL}))
+	families = append(families, prompts.New(), partials.New(), collections.New(), guardrails.New(guardrails.Deps{CheckURL: c.Egress.CheckURL}), policies.New(c.Ledger))
 	families = append(families, analytics.New(reader), logs.New(reader, c.Sealer), auditlogs.New(audit.NewReader(c.Store, c.Now)))
 	return append(families, docs.New(DataPlane(), families...)) // the document tells about all before it
 }

@@ -11,6 +11,7 @@ import (
 	"gateway/shared/fault"
 	"gateway/shared/guard"
 	"gateway/shared/identity"
+	"gateway/shared/ledger"
 	"gateway/shared/prompt"
 	"gateway/shared/provider"
 	"gateway/shared/resource"
@@ -115,7 +116,7 @@ func (f *family) empty(c *admin.Call, rec *resource.Record, force bool) error {
 }
 
 // along are the kinds that go with a workspace without being asked about.
-var along = []resource.Kind{provider.KindIntegration, prompt.KindCollection, prompt.KindLabel}
+var along = []resource.Kind{provider.KindIntegration, prompt.KindCollection, prompt.KindLabel, ledger.KindUsagePolicy, ledger.KindRatePolicy}
 
 // rowsOfRecord is how many rows a record takes when it is archived: a key up to
 // nine.

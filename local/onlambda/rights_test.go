@@ -249,6 +249,7 @@ func (in *restricted) administer() {
 		{"/virtual-keys", `{"name":"V","workspace_id":"default","provider":"openai","key":"sk-of-a-provider"}`, `{"name":"W"}`},
 		{"/prompts/partials", `{"name":"P","workspace_id":"default","string":"x"}`, `{"string":"y"}`},
 		{"/guardrails", `{"name":"G","workspace_id":"default","checks":[{"id":"default.contains","parameters":{"words":["a"]}}],"actions":{}}`, `{"name":"H"}`},
+		{"/policies/usage-limits", `{"name":"P","workspace_id":"default","conditions":[{"key":"api_key","value":"*"}],"group_by":[{"key":"api_key"}],"type":"requests","credit_limit":10}`, `{"reset_usage_for_value":"api_key:none"}`},
 		{"/collections", `{"name":"C","workspace_id":"default"}`, `{"name":"D"}`},
 	} {
 		id := ""

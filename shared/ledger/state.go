@@ -302,3 +302,12 @@ func (l *Ledger) Clear(ctx context.Context, s *Subject) error {
 	l.shards.Delete(c.head)
 	return nil
 }
+
+// Counts reports whether a subject has counters: whether something was spent on it.
+func (l *Ledger) Counts(ctx context.Context, s *Subject) (bool, error) {
+	v, err := l.view(ctx, s.derive().head)
+	if err != nil {
+		return false, closed(err)
+	}
+	return v != nil, nil
+}
