@@ -35,7 +35,7 @@ func (t awsAccess) authorizeAWS(ctx context.Context, req *http.Request, body []b
 	}
 	mode := t.awsMode()
 	if mode == awsAPIKey {
-		return headers{t.Target}.keyHeader(req.Header, "Authorization", "Bearer ")
+		return headers(t).keyHeader(req.Header, "Authorization", "Bearer ")
 	}
 	req.Header.Del("Authorization")
 	region, err := t.awsRegion()

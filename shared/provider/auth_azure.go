@@ -31,7 +31,7 @@ func (t azureAccess) authorizeAzure(ctx context.Context, req *http.Request) erro
 		}
 	}
 	if t.anthropicDeployment() && req.Header.Get("anthropic-version") == "" {
-		version, _ := headers{t.Target}.headerValue("{anthropic_version|2023-06-01}")
+		version, _ := headers(t).headerValue("{anthropic_version|2023-06-01}")
 		req.Header.Set("anthropic-version", version)
 	}
 	switch {
@@ -39,7 +39,7 @@ func (t azureAccess) authorizeAzure(ctx context.Context, req *http.Request) erro
 		req.Header.Set("Authorization", "Bearer "+token)
 		return nil
 	case t.anthropicDeployment():
-		return headers{t.Target}.keyHeader(req.Header, "x-api-key", "")
+		return headers(t).keyHeader(req.Header, "x-api-key", "")
 	}
-	return headers{t.Target}.keyHeader(req.Header, t.Provider.Auth.Name, t.Provider.Auth.Prefix)
+	return headers(t).keyHeader(req.Header, t.Provider.Auth.Name, t.Provider.Auth.Prefix)
 }

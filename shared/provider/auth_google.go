@@ -43,7 +43,7 @@ func (t googleAccess) authorizeGoogle(ctx context.Context, req *http.Request) er
 		if t.Credential.Key == "" {
 			return fault.New(fault.InvalidRequest, "api_key", "vertex-ai needs an OAuth access token as api_key, or a service account in vertex_service_account_json")
 		}
-		return headers{t.Target}.keyHeader(req.Header, "Authorization", "Bearer ")
+		return headers(t).keyHeader(req.Header, "Authorization", "Bearer ")
 	case googleServiceAccount:
 		token, err := t.serviceAccountToken(ctx)
 		if err != nil {

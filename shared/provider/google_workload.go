@@ -67,7 +67,7 @@ func (t googleAccess) awsIdentity() (*awsIdentity, error) {
 	}
 	var err error
 	if t.Field("aws_access_key_id") != "" {
-		who.keys, err = awsAccess{t.Target}.ownAWSKeys()
+		who.keys, err = awsAccess(t).ownAWSKeys()
 		return who, err
 	}
 	sources := who.role && os.Getenv(awsSourceID) != ""

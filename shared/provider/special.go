@@ -244,7 +244,7 @@ func embedsContent(publisher, name string) bool {
 }
 
 func (t addressing) vertex(op Operation, a *ask, p *place) error {
-	project, err := googleAccess{t.Target}.vertexProject()
+	project, err := googleAccess(t).vertexProject()
 	if err != nil {
 		return err
 	}
