@@ -28,7 +28,7 @@ func New(r *audit.Reader) admin.Family {
 	return admin.Family{Name: "auditlogs", Doc: "Who changed what in the administration. A record appears about a second after its change.", Routes: []admin.Route{{
 		Method: "GET", Path: "/audit-logs", Name: "listAuditLogs", Doc: "List audit records, newest first.",
 		Scopes: []string{"audit_logs.list"}, Where: admin.InOrganisation, Query: query(), Answer: admin.SchemaOf[answer](), Do: f.list,
-	}}}
+	}, f.stateRoute()}}
 }
 
 func query() []admin.Field {

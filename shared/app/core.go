@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"time"
 
+	"gateway/shared/audit"
 	"gateway/shared/blob"
 	"gateway/shared/egress"
 	"gateway/shared/identity"
@@ -63,6 +64,7 @@ func New(b Backends, s Settings) *Core {
 		opts = append(opts, resource.Embedded())
 	}
 	r := resource.New(b.Store, opts...)
+	r.BeforeCommit(audit.Follow)
 	l := resource.NewLoader(r)
 	return &Core{
 		Backends: b, Settings: s, Resources: r, Loader: l,

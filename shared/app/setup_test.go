@@ -90,7 +90,10 @@ func outbox(t *testing.T, c *app.Core, keys *app.SetUp) int {
 					t.Error("the audit log is told a raw key")
 				}
 			}
-			n++
+			// Beside the records travel the states of what was made.
+			if !strings.Contains(string(row.Item.Bytes("body")), `"action":"state"`) {
+				n++
+			}
 		}
 	}
 	return n

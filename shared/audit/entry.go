@@ -82,7 +82,7 @@ func (e *Entry) complete(now time.Time, org string) {
 // Append puts the record into the outbox as part of a change.
 func Append(tx *resource.Tx, e Entry) error {
 	e.complete(tx.Now(), tx.Scope().Org)
-	body, err := json.Marshal(&e)
+	body, err := json.Marshal(&message{Entry: e})
 	if err != nil {
 		return fmt.Errorf("audit: encode: %w", err)
 	}

@@ -2,6 +2,7 @@ package audit
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -29,18 +30,47 @@ func (w *Worker) Handle(ctx context.Context, messages []queue.Message) (failed [
 }
 
 func (w *Worker) write(ctx context.Context, m queue.Message) error {
-	e, err := decodeEntry(m.Body)
-	if err != nil {
-		return err
+	var msg message
+	if err := json.Unmarshal(m.Body, &msg); err != nil {
+		return fmt.Errorf("audit: decode: %w", err)
 	}
+	e := &msg.Entry
 	if e.ID == "" || e.OrganisationID == "" || e.Timestamp.IsZero() {
 		return errors.New("audit: a record without id, organisation or time")
+	}
+	if err := w.writeStates(ctx, &msg); err != nil || e.Action == stateMark {
+		return err
 	}
 	row, err := e.row()
 	if err != nil {
 		return err
 	}
-	err = w.table.Put(ctx, row, store.IfAbsent())
+	return w.add(ctx, row)
+}
+
+func (w *Worker) writeStates(ctx context.Context, msg *message) error {
+	if len(msg.States) == 0 {
+		return nil
+	}
+	states, err := unpack(msg.States)
+	if err != nil {
+		return err
+	}
+	for i := range states {
+		row, err := stateRow(msg.OrganisationID, &states[i])
+		if err != nil {
+			return err
+		}
+		if err := w.add(ctx, row); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// add writes a row unless it is there.
+func (w *Worker) add(ctx context.Context, row store.Row) error {
+	err := w.table.Put(ctx, row, store.IfAbsent())
 	if _, there := store.AsCondition(err); there {
 		return nil
 	}

@@ -51,6 +51,14 @@ func (r *Resources) try(ctx context.Context, sc store.Scope, f func(*Tx) error) 
 	if err := f(t); err != nil {
 		return nil, err
 	}
+	r.mu.Lock()
+	before := r.before
+	r.mu.Unlock()
+	if before != nil {
+		if err := before(t); err != nil {
+			return nil, err
+		}
+	}
 	if err := stageCounts(t); err != nil {
 		return nil, err
 	}

@@ -27,6 +27,7 @@ type Resources struct {
 	mu       sync.Mutex
 	changed  []func(org string)
 	afterOut func(ctx context.Context, messages []Message)
+	before   func(*Tx) error
 }
 
 // Option sets up Resources.
@@ -75,6 +76,14 @@ func (r *Resources) OnOutbox(f func(ctx context.Context, messages []Message)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.afterOut = f
+}
+
+// BeforeCommit has f see every change before it is committed; what f stages belongs
+// to it. There is one f.
+func (r *Resources) BeforeCommit(f func(*Tx) error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.before = f
 }
 
 // Get reads a record by id or slug, consistently. An id wins over a slug.

@@ -1,9 +1,11 @@
 package resource
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -57,6 +59,30 @@ func DecodeMessage(shard int, row store.Row) Message {
 // NewMessage makes a message outside of a Tx, for what has no change to go with.
 func (r *Resources) NewMessage(topic, org string, body []byte) Message {
 	return Message{ID: r.ids.next(r.now()), Shard: rand.IntN(OutboxPartitions), Topic: topic, Org: org, Body: body}
+}
+
+// Changed is a record as a change leaves it.
+type Changed struct {
+	Record
+	Deleted bool // only Scope, Kind, ID and Rev are given
+}
+
+// Changed gives the records that were created, updated and deleted so far, in the
+// order of their keys.
+func (t *Tx) Changed() []Changed {
+	out := make([]Changed, 0, len(t.records)+len(t.deleted))
+	for _, rec := range t.records {
+		if rec.Rev > 0 {
+			out = append(out, Changed{Record: rec.clone()})
+		}
+	}
+	for _, ref := range t.deleted {
+		out = append(out, Changed{Record: Record{Scope: ref.Scope, Kind: ref.Kind, ID: ref.ID}, Deleted: true})
+	}
+	slices.SortFunc(out, func(a, b Changed) int {
+		return cmp.Or(cmp.Compare(a.Scope.Workspace, b.Scope.Workspace), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.ID, b.ID))
+	})
+	return out
 }
 
 // Context, Now and Scope are those of the change.

@@ -108,11 +108,20 @@ func build(t testing.TB, s store.Store, r *resource.Resources, make func(admin.D
 	t.Helper()
 	var err error
 	h := &House{Store: s, Resources: r, t: t, queue: &memoryQueue{}, document: &lazyDocument{}}
+	h.Resources.BeforeCommit(audit.Follow)
+	sender := audit.NewSender(h.Resources, h.queue)
+	if t, ok := t.(*testing.T); ok {
+		t.Cleanup(func() {
+			if !t.Failed() {
+				h.trailTells()
+			}
+		})
+	}
 	h.One = h.workspace(Org, OneSlug, "One")
 	h.Two = h.workspace(Org, TwoSlug, "Two")
 	h.Three = h.workspace(OtherOrg, ThreeSlug, "Three")
 	h.callers = h.makeCallers()
-	d := admin.Deps{Resources: h.Resources, Sealer: Sealer{}, Authenticate: h.authenticate, Audit: audit.NewSender(h.Resources, h.queue)}
+	d := admin.Deps{Resources: h.Resources, Sealer: Sealer{}, Authenticate: h.authenticate, Audit: sender}
 	h.Families = make(d)
 	if h.Handler, err = admin.NewHandler(d, h.Families...); err != nil {
 		t.Fatal(err)

@@ -1,0 +1,210 @@
+package audit
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"time"
+
+	"gateway/shared/fault"
+	"gateway/shared/resource"
+	"gateway/shared/store"
+)
+
+// State is a resource as a change left it, secrets masked. The trail has one of each
+// change, so that what was true at a time is read from the trail alone.
+type State struct {
+	Workspace string            `json:"workspace,omitempty"`
+	Kind      resource.Kind     `json:"kind"`
+	ID        string            `json:"id"`
+	At        int64             `json:"at"` // Unix milliseconds of the change
+	Rev       int64             `json:"rev"`
+	Deleted   bool              `json:"deleted,omitempty"`
+	Slug      string            `json:"slug,omitempty"`
+	Name      string            `json:"name,omitempty"`
+	Status    string            `json:"status,omitempty"`
+	Version   int64             `json:"version,omitempty"`
+	VersionID string            `json:"version_id,omitempty"`
+	Labels    map[string]int64  `json:"labels,omitempty"`
+	Tags      map[string]string `json:"tags,omitempty"`
+	Created   time.Time         `json:"created,omitzero"`
+	Updated   time.Time         `json:"updated,omitzero"`
+	CreatedBy string            `json:"created_by,omitempty"`
+	UpdatedBy string            `json:"updated_by,omitempty"`
+	Body      json.RawMessage   `json:"body,omitempty"` // the stored form
+	Cut       bool              `json:"cut,omitempty"`  // the body was too large to be kept
+}
+
+// Bounds of states on their way, in bytes: messages of a queue carry 256 KB.
+const (
+	maxMessage = 96 << 10 // states that go together
+	maxState   = 160 << 10
+	readStates = 50 // rows read at a time
+)
+
+// StateOf is the state of a record that a change leaves.
+func StateOf(c *resource.Changed, now time.Time) State {
+	s := State{Workspace: c.Scope.Workspace, Kind: c.Kind, ID: c.ID, At: now.UnixMilli(), Rev: c.Rev, Deleted: c.Deleted}
+	if c.Deleted {
+		return s
+	}
+	s.Slug, s.Name, s.Status, s.Version, s.VersionID = c.Slug, c.Name, c.Status, c.Version, c.VersionID
+	s.Labels, s.Tags, s.Created, s.Updated, s.CreatedBy, s.UpdatedBy = c.Labels, c.Tags, c.Created, c.Updated, c.CreatedBy, c.UpdatedBy
+	s.Body = maskWhole(c.Body)
+	return s
+}
+
+// maskWhole masks a body that is kept whole.
+func maskWhole(body []byte) json.RawMessage {
+	if len(body) == 0 {
+		return nil
+	}
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.UseNumber()
+	var v any
+	if d.Decode(&v) != nil {
+		return nil // no stored form is not JSON
+	}
+	raw, err := json.Marshal(maskValue(v, false, 0))
+	if err != nil {
+		return nil
+	}
+	return raw
+}
+
+// message is what travels in a message of the topic: an entry, states, or both.
+type message struct {
+	Entry
+	States []byte `json:"states,omitempty"` // gzip of a JSON array
+}
+
+// stateMark is the action of a message that carries states and no entry.
+const stateMark = "state"
+
+// Follow puts the states of all that a change leaves into the outbox, as part of the
+// change; see resource.Resources.BeforeCommit.
+func Follow(tx *resource.Tx) error {
+	var part []State
+	size := 0
+	send := func() error {
+		if len(part) == 0 {
+			return nil
+		}
+		e := Entry{Action: stateMark}
+		e.complete(tx.Now(), tx.Scope().Org)
+		packed, err := pack(part)
+		if err != nil {
+			return err
+		}
+		body, err := json.Marshal(&message{Entry: e, States: packed})
+		if err != nil {
+			return fmt.Errorf("audit: encode: %w", err)
+		}
+		tx.Outbox(Topic, body)
+		part, size = nil, 0
+		return nil
+	}
+	for _, c := range tx.Changed() {
+		s := StateOf(&c, tx.Now())
+		if len(s.Body) > maxState {
+			if packed, err := pack([]State{s}); err != nil || len(packed) > maxMessage {
+				s.Body, s.Cut = nil, true
+			}
+		}
+		if size > 0 && size+len(s.Body) > maxMessage {
+			if err := send(); err != nil {
+				return err
+			}
+		}
+		part, size = append(part, s), size+len(s.Body)
+	}
+	return send()
+}
+
+func pack(states []State) ([]byte, error) {
+	raw, err := json.Marshal(states)
+	if err != nil {
+		return nil, fmt.Errorf("audit: encode: %w", err)
+	}
+	var out bytes.Buffer
+	z := gzip.NewWriter(&out)
+	_, err = z.Write(raw)
+	if err == nil {
+		err = z.Close()
+	}
+	return out.Bytes(), err
+}
+
+// unpack reads what pack wrote; most is what its JSON may take.
+func unpack(packed []byte) (states []State, err error) {
+	const most = 64 << 20
+	z, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		return nil, fmt.Errorf("audit: states: %w", err)
+	}
+	raw, err := io.ReadAll(io.LimitReader(z, most))
+	if err != nil {
+		return nil, fmt.Errorf("audit: states: %w", err)
+	}
+	if err := json.Unmarshal(raw, &states); err != nil {
+		return nil, fmt.Errorf("audit: states: %w", err)
+	}
+	return states, nil
+}
+
+// statePartition holds the states of a resource in the order of their time. What has
+// the same id in several workspaces, or as several kinds, stands together: ids that
+// are no UUIDs, such as that of settings.
+func statePartition(org, id string) store.Partition {
+	return store.Scope{Org: org}.Partition("STATE", id)
+}
+
+// stateRow is a state as stored. Delivered twice it is the same row.
+func stateRow(org string, s *State) (store.Row, error) {
+	body, err := pack([]State{*s})
+	if err != nil {
+		return store.Row{}, err
+	}
+	rev := s.Rev
+	if s.Deleted {
+		rev = 1<<63 - 1 // nothing comes behind it in its time
+	}
+	sk := fmt.Sprintf("%013d#%019d#%s#%s", s.At, rev, s.Kind, s.Workspace)
+	return store.Row{Key: statePartition(org, s.ID).Key(sk), Item: store.Item{"state": body, "ws": s.Workspace, "kind": string(s.Kind)}}, nil
+}
+
+// maxStates bounds the rows that are looked at for one state.
+const maxStates = 10_000
+
+// At gives a resource as it was at a time: ok is false where the trail knows of none,
+// and the state is a deleted one where it was gone by then. is chooses among what has
+// the same id: kinds, and workspaces by their id.
+func (r *Reader) At(ctx context.Context, org, id string, at time.Time, is func(k resource.Kind, workspace string) bool) (State, bool, error) {
+	q := store.Query{
+		Partition: statePartition(org, id), To: fmt.Sprintf("%013d#~", min(max(at.UnixMilli(), 0), 9_999_999_999_999)), Reverse: true, Limit: readStates,
+	}
+	for read := 0; read < maxStates; read += readStates {
+		page, err := r.table.Query(ctx, q)
+		if err != nil {
+			return State{}, false, fault.Unavailable(err)
+		}
+		for _, row := range page.Rows {
+			if !is(resource.Kind(row.Item.String("kind")), row.Item.String("ws")) {
+				continue
+			}
+			states, err := unpack(row.Item.Bytes("state"))
+			if err != nil || len(states) != 1 {
+				return State{}, false, fault.Internal(err)
+			}
+			return states[0], true, nil
+		}
+		if page.Next == "" {
+			break
+		}
+		q.After = page.Next
+	}
+	return State{}, false, nil
+}
