@@ -20,8 +20,8 @@ type State struct {
 	Workspace string            `json:"workspace,omitempty"`
 	Kind      resource.Kind     `json:"kind"`
 	ID        string            `json:"id"`
-	At        int64             `json:"at"` // Unix milliseconds of the change
-	Rev       int64             `json:"rev"`
+	At        int64             `json:"at"`  // Unix milliseconds of the change
+	Seq       string            `json:"seq"` // ULID: the order of changes
 	Deleted   bool              `json:"deleted,omitempty"`
 	Slug      string            `json:"slug,omitempty"`
 	Name      string            `json:"name,omitempty"`
@@ -47,7 +47,7 @@ const (
 
 // StateOf is the state of a record that a change leaves.
 func StateOf(c *resource.Changed, now time.Time) State {
-	s := State{Workspace: c.Scope.Workspace, Kind: c.Kind, ID: c.ID, At: now.UnixMilli(), Rev: c.Rev, Deleted: c.Deleted}
+	s := State{Workspace: c.Scope.Workspace, Kind: c.Kind, ID: c.ID, At: now.UnixMilli(), Deleted: c.Deleted}
 	if c.Deleted {
 		return s
 	}
@@ -109,6 +109,7 @@ func Follow(tx *resource.Tx) error {
 	}
 	for _, c := range tx.Changed() {
 		s := StateOf(&c, tx.Now())
+		s.Seq = tx.Sequence()
 		if len(s.Body) > maxState {
 			if packed, err := pack([]State{s}); err != nil || len(packed) > maxMessage {
 				s.Body, s.Cut = nil, true
@@ -168,12 +169,7 @@ func stateRow(org string, s *State) (store.Row, error) {
 	if err != nil {
 		return store.Row{}, err
 	}
-	rev := s.Rev
-	if s.Deleted {
-		rev = 1<<63 - 1 // nothing comes behind it in its time
-	}
-	sk := fmt.Sprintf("%013d#%019d#%s#%s", s.At, rev, s.Kind, s.Workspace)
-	return store.Row{Key: statePartition(org, s.ID).Key(sk), Item: store.Item{"state": body, "ws": s.Workspace, "kind": string(s.Kind)}}, nil
+	return store.Row{Key: statePartition(org, s.ID).Key(fmt.Sprintf("%013d#%s", s.At, s.Seq)), Item: store.Item{"state": body, "ws": s.Workspace, "kind": string(s.Kind)}}, nil
 }
 
 // maxStates bounds the rows that are looked at for one state.

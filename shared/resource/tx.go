@@ -85,6 +85,10 @@ func (t *Tx) Changed() []Changed {
 	return out
 }
 
+// Sequence is a ULID of the change's time, greater than those that this process gave
+// before: of two changes of one record the later has the greater.
+func (t *Tx) Sequence() string { return t.r.ids.next(t.now) }
+
 // Context, Now and Scope are those of the change.
 func (t *Tx) Context() context.Context { return t.ctx }
 func (t *Tx) Now() time.Time           { return t.now }
