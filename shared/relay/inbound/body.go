@@ -24,24 +24,34 @@ import (
 // Body is what was read of an admitted request behind its head: the body or
 // the part of it that is held, and what it asks for. No later stage changes it.
 type Body struct {
-	admitted.Request
-	ID      string     // the variable of the route's path
-	Form    *form.Form // of a multipart body
-	In      []byte     // the body, when it is in memory
-	inBuf   *pooled.Buffer
-	Size    int64 // bytes, as far as they are known
-	walk    wire.Walk
-	checked chat.Checked
-	Unread  bool    // the body's model could not be read: it is not JSON, or hides it
-	Model   string  // as the client named it, without @slug/
-	Slug    string  // of @slug/model in the body, or of @slug/id in the path
-	Own     Demands // of the body as it came
+	path
+	held
+	inBuf  *pooled.Buffer
+	Size   int64   // bytes, as far as they are known
+	Unread bool    // the body's model could not be read: it is not JSON, or hides it
+	Model  string  // as the client named it, without @slug/
+	Own    Demands // of the body as it came
 
 	Metadata map[string]string
 	merged   map[string]string                         // memory of metadata that no header brought
 	params   func(name string) (json.RawMessage, bool) // param as a value, made once
+}
+
+// path is what a request says beside its body: its path, and that of a form.
+type path struct {
+	admitted.Request
+	ID       string     // the variable of the route's path
+	Form     *form.Form // of a multipart body
+	Slug     string     // of @slug/model in the body, or of @slug/id in the path
 	keptRead bool
 	kept     kept.Path // what the path says of things that providers keep
+}
+
+// held is a body in memory, and what was found in it.
+type held struct {
+	In      []byte // the body, when it is in memory
+	walk    wire.Walk
+	checked chat.Checked
 }
 
 // Keys of a JSON body that decide anything here. The dialect checks the rest.
@@ -190,13 +200,13 @@ func (b *Body) walkBody() error {
 }
 
 // Excess is what of the body passes the bounds of the specification.
-func (b *Body) Excess() []chat.Excess { return b.checked.Excess }
+func (b *held) Excess() []chat.Excess { return b.checked.Excess }
 
 // Has tells whether a conversation's body has a member that its dialect knows.
-func (b *Body) Has(name string) bool { return b.checked.Span(name).Present(b.In) }
+func (b *held) Has(name string) bool { return b.checked.Span(name).Present(b.In) }
 
 // Found is what the dialect's check found of the body; nil: there was none.
-func (b *Body) Found() *chat.Checked {
+func (b *held) Found() *chat.Checked {
 	if b.checked.Keys == nil {
 		return nil
 	}
@@ -205,7 +215,7 @@ func (b *Body) Found() *chat.Checked {
 
 // takeWalk takes over what the dialect's check found of the members that are
 // read here. Those that the dialect does not know do not count.
-func (b *Body) takeWalk() {
+func (b *held) takeWalk() {
 	from, w := &b.checked.Walk, &b.walk
 	w.ObjectStart, w.ObjectEnd, w.Empty = from.ObjectStart, from.ObjectEnd, from.Empty
 	w.Spans, w.Keys = append(w.Spans[:0], noSpans[:]...), append(w.Keys[:0], noSpans[:]...)

@@ -106,7 +106,7 @@ func walkOf(body []byte, w *wire.Walk) error { return bodyKeys.Walk(body, w) }
 
 // WalkFor gives the walk of a body: the one made at admission for the client's
 // own, a new one for what a config made of it.
-func (b *Body) WalkFor(src []byte, edited *wire.Walk) (*wire.Walk, error) {
+func (b *held) WalkFor(src []byte, edited *wire.Walk) (*wire.Walk, error) {
 	if b.IsOwn(src) {
 		return &b.walk, nil
 	}
@@ -115,4 +115,4 @@ func (b *Body) WalkFor(src []byte, edited *wire.Walk) (*wire.Walk, error) {
 
 // IsOwn tells whether src is the client's body as it came, not what a config made
 // of it.
-func (b *Body) IsOwn(src []byte) bool { return &src[0] == &b.In[0] }
+func (b *held) IsOwn(src []byte) bool { return &src[0] == &b.In[0] }

@@ -41,7 +41,7 @@ func (b *Body) AsParams() func(name string) (json.RawMessage, bool) {
 }
 
 // param gives a top-level field of the client's body to a condition.
-func (b *Body) param(name string) (json.RawMessage, bool) { return member(b.In, name) }
+func (b *held) param(name string) (json.RawMessage, bool) { return member(b.In, name) }
 
 var backgroundKey = wire.NewKeySet("background")
 

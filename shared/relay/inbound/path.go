@@ -13,7 +13,7 @@ import (
 
 // readID reads the variable of the route's path. A saved provider may be named
 // in it as in a model: @slug/id.
-func (b *Body) readID() error {
+func (b *path) readID() error {
 	if b.PathID == "" {
 		return nil
 	}
@@ -41,7 +41,7 @@ func (b *Body) readID() error {
 }
 
 // KeptPath is what the path says of stored things.
-func (b *Body) KeptPath() *kept.Path {
+func (b *path) KeptPath() *kept.Path {
 	if !b.keptRead {
 		b.kept, b.keptRead = kept.PathOf(b.RawPath()), true
 	}
@@ -49,18 +49,18 @@ func (b *Body) KeptPath() *kept.Path {
 }
 
 // Multipart tells whether the body is a form that is streamed through.
-func (b *Body) Multipart() bool {
+func (b *path) Multipart() bool {
 	return strings.HasPrefix(strings.ToLower(asked.One(b.Req.Header, "Content-Type")), "multipart/form-data")
 }
 
 // Nameless tells whether the operation can be sent without a model.
-func (b *Body) Nameless() bool {
+func (b *path) Nameless() bool {
 	return b.Route.NoModel || b.Route.Shape == routes.Resource || b.Form != nil && !b.Form.Whole()
 }
 
 // RawPath is the path behind the gateway's base, as it came on the wire.
 // /proxy/{anything} reaches paths that the gateway's own routes shadow.
-func (b *Body) RawPath() string {
+func (b *path) RawPath() string {
 	path := b.Req.URL.EscapedPath()
 	if b.Req.RequestURI != "" {
 		path, _, _ = strings.Cut(b.Req.RequestURI, "?")
@@ -77,7 +77,7 @@ func (b *Body) RawPath() string {
 
 // Like is the gateway's own route for what a passed-through request asks; nil: the
 // gateway has none.
-func (b *Body) Like() *routes.Route {
+func (b *path) Like() *routes.Route {
 	if b.Req.Method != http.MethodPost {
 		return nil
 	}
