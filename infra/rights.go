@@ -106,8 +106,9 @@ var exceptions = func() map[string]rights {
 	policies.sends, policies.names, policies.seals = []string{"audit", "usage"}, nil, nil
 	return map[string]rights{
 		"analytics": analytics, "logs": logs, "auditlogs": reader("audit", "Query"),
-		"docs":    {tables: map[string][]string{"keys": lookUp}, names: []string{"audit", "usage"}}, // the document is in the binary
-		"apikeys": apikeys, "workspaces": limited("GetItem", "PutItem", "DeleteItem"), "integrations": limited(lookUp...), "providers": limited(lookUp...),
+		"docs":         {tables: map[string][]string{"keys": lookUp}, names: []string{"audit", "usage"}}, // the document is in the binary
+		"modelpricing": {names: []string{"audit", "usage"}},                                              // anybody reads the prices in the binary
+		"apikeys":      apikeys, "workspaces": limited("GetItem", "PutItem", "DeleteItem"), "integrations": limited(lookUp...), "providers": limited(lookUp...),
 		"policies": policies, "dryrun": rehearsal, "batches": withBatches, "batchruns": withBatches,
 		"usage": {
 			tables: map[string][]string{"usage": {"PutItem", "DeleteItem", "BatchWriteItem"}, "spend": {"GetItem", "BatchGetItem", "PutItem", "UpdateItem"}},

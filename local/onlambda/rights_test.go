@@ -271,6 +271,7 @@ func (in *restricted) administer() {
 		in.ask("DELETE", r.path+"/"+id+of, adminKey, gone)
 	}
 	in.ask("GET", "/openapi.json", adminKey, "")
+	in.ask("GET", "/pricing/openai.json", adminKey, "")
 	in.ask("GET", "/admin/organisation/settings", adminKey, "")
 	in.ask("PUT", "/admin/organisation/settings", adminKey, `{"request_logging":{"mode":"full"}}`)
 }
