@@ -51,6 +51,9 @@ var contextValues = []contextValue{
 	{"reservedConcurrency", "", "a comma list of function=number (1 to 10000); administration= and workers= stand for each function of theirs", setReserved},
 	{"shift", "canary", "canary (10 % for 5 minutes), linear (10 % more each minute) or off", oneOf(func(o *options) *string { return &o.shift }, "canary", "linear", "off")},
 	{"deletionProtection", "off", "on or off", oneOf(func(o *options) *string { return &o.protect }, "on", "off")},
+	{"mailFrom", "", "an e-mail address of an identity of SES", matching(`[^@\s]+@[^@\s]+\.[^@\s]+`, func(o *options) *string { return &o.mailFrom })},
+	{"mailIdentity", "", "the ARN of an identity of SES", matching(`arn:aws:ses:[a-z0-9-]+:\d{12}:identity/[^\s*]+`, func(o *options) *string { return &o.mailIdentity })},
+	{"publicUrl", "", "an address that begins with https:// and ends with /v1", matching(`https://[^\s?#]+/v1`, func(o *options) *string { return &o.publicURL })},
 	{"tablePrefix", "", "1 to 40 of a-z, 0-9, - and _, ending with -", matching(`[a-z0-9_-]{0,39}-`, func(o *options) *string { return &o.tablePrefix })},
 }
 

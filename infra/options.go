@@ -25,17 +25,19 @@ type options struct {
 	bodyDays, recordDays string
 	vectorBucket         string // S3 vector bucket of the semantic cache; empty: vectors stand in the tables
 	vectorDimensions     []int  // of vector indexes of a DynamoDB table of their own; none: no such table
-	domain, certificate  string // host name of the edge and its certificate; empty: CloudFront's own
-	egressAllow          string // what may be dialled besides public addresses
-	trustedHosts         string // custom hosts that may be private
-	blockInline          string // true: requests may only name what is saved
-	bedrock              bool   // saved providers may use the functions' own role for Bedrock
-	lentRoles            []string
-	logLevel             string
-	reserved             map[string]float64 // concurrent executions by function; absent: not reserved
-	shift                string             // how the data plane goes over to a new version
-	protect              string             // on: tables cannot be deleted
-	tablePrefix          string             // before the names of tables; empty: one that is new with each installation
+	// Sender of mails, its identity, and the base URL of links in mails; none: no mail.
+	mailFrom, mailIdentity, publicURL string
+	domain, certificate               string // host name of the edge and its certificate; empty: CloudFront's own
+	egressAllow                       string // what may be dialled besides public addresses
+	trustedHosts                      string // custom hosts that may be private
+	blockInline                       string // true: requests may only name what is saved
+	bedrock                           bool   // saved providers may use the functions' own role for Bedrock
+	lentRoles                         []string
+	logLevel                          string
+	reserved                          map[string]float64 // concurrent executions by function; absent: not reserved
+	shift                             string             // how the data plane goes over to a new version
+	protect                           string             // on: tables cannot be deleted
+	tablePrefix                       string             // before the names of tables; empty: one that is new with each installation
 }
 
 // check is about what several values, or the disk, must agree on.
@@ -50,6 +52,9 @@ func (o *options) check() error {
 	}
 	if (o.domain == "") != (o.certificate == "") {
 		wrong("context domain and certificateArn: set both or neither")
+	}
+	if (o.mailFrom == "") != (o.mailIdentity == "") || o.mailFrom != "" && o.address() == "" {
+		wrong("context mailFrom and mailIdentity: set both or neither, and with them publicUrl or domain, which links in mails begin with")
 	}
 	if parts := strings.Split(o.alarms, ":"); o.alarms != "" && parts[3] != o.region {
 		wrong("context alarmTopicArn=%s: the topic must be in %s, where the alarms are", o.alarms, o.region)
@@ -66,3 +71,11 @@ func (o *options) check() error {
 }
 
 func (o *options) hasContainer() bool { return o.container != "off" }
+
+// address is the base URL that people know; "" where it is CloudFront's own.
+func (o *options) address() string {
+	if o.publicURL == "" && o.domain != "" {
+		return "https://" + o.domain + "/v1"
+	}
+	return o.publicURL
+}

@@ -65,6 +65,9 @@ func (r rights) statements(d *dataStack, o options, add func(awsiam.PolicyStatem
 	for _, q := range r.sends {
 		allow(nil, []string{"sqs:SendMessage"}, d.queues[q].QueueArn())
 	}
+	if r.mails && o.mailIdentity != "" {
+		allow(nil, []string{"ses:SendEmail"}, jsii.String(o.mailIdentity))
+	}
 	r.onKey(d, "kms:GenerateDataKey", r.seals, allow)
 	r.onKey(d, "kms:Decrypt", r.opens, allow)
 }

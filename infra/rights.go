@@ -26,6 +26,7 @@ type rights struct {
 	// Purposes of KMS's encryption context whose data keys are made and opened: the
 	// tables of sealed values, "log" for bodies, "held" for files.
 	seals, opens []string
+	mails        bool // sends mails, from the installation's identity
 }
 
 // outboxKeys are the partitions of the outbox.
@@ -104,7 +105,10 @@ var exceptions = func() map[string]rights {
 	policies := administration          // it lists counters and sets them back
 	policies.tables = map[string][]string{"control": manage, "keys": lookUp, "spend": {"GetItem", "BatchGetItem", "Query", "UpdateItem"}}
 	policies.sends, policies.names, policies.seals = []string{"audit", "usage"}, nil, nil
+	users := administration
+	users.tables, users.mails = map[string][]string{"control": manage, "keys": {"GetItem", "PutItem", "DeleteItem"}}, true
 	return map[string]rights{
+		"users":     users,
 		"analytics": analytics, "logs": logs, "auditlogs": reader("audit", "Query"),
 		"docs":         {tables: map[string][]string{"keys": lookUp}, names: []string{"audit", "usage"}}, // the document is in the binary
 		"modelpricing": {names: []string{"audit", "usage"}},                                              // anybody reads the prices in the binary
@@ -156,6 +160,13 @@ func (r rights) environment(d *dataStack, o options) map[string]*string {
 	}
 	for _, q := range slices.Concat(r.sends, r.names) {
 		env["GATEWAY_"+map[string]string{"audit": "AUDIT", "usage": "USAGE", "batches": "BATCH"}[q]+"_QUEUE_URL"] = d.queues[q].QueueUrl()
+	}
+	if r.mails {
+		for name, v := range map[string]string{"GATEWAY_MAIL_FROM": o.mailFrom, "GATEWAY_MAIL_IDENTITY": o.mailIdentity, "GATEWAY_PUBLIC_URL": o.address()} {
+			if v != "" {
+				env[name] = jsii.String(v)
+			}
+		}
 	}
 	if len(r.seals)+len(r.opens) > 0 {
 		env["GATEWAY_KMS_KEY_ID"] = d.seals.KeyArn()

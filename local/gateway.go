@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -19,10 +20,13 @@ import (
 	"gateway/shared/app"
 	"gateway/shared/app/console"
 	"gateway/shared/app/front"
+	"gateway/shared/app/onaws"
 	"gateway/shared/app/plane"
 	"gateway/shared/audit"
 	"gateway/shared/egress"
 	"gateway/shared/host"
+	"gateway/shared/notice"
+	"gateway/shared/notice/folder"
 	"gateway/shared/relay"
 	"gateway/shared/relay/batchrun"
 	"gateway/shared/usage"
@@ -74,6 +78,7 @@ func open(ctx context.Context, o options) (_ *gateway, err error) {
 	g.core = app.New(g.stores.Backends, app.Settings{
 		Retention: retention,
 		Egress:    policy, BlockInline: os.Getenv("BLOCK_INLINE_CONFIG") == "true", StandardHTTP: o.serve.Standard,
+		PublicURL: os.Getenv(onaws.EnvPublicURL), Mailer: mailer(o.data),
 		Ledger: app.LedgerHooks(g.stores.Journal, func() app.Recorder { return g.sender }),
 	})
 	g.sender = audit.NewBackgroundSender(g.core.Resources, g.core.Audit)
@@ -81,6 +86,15 @@ func open(ctx context.Context, o options) (_ *gateway, err error) {
 		return nil, err
 	}
 	return g, g.assemble()
+}
+
+// mailer puts mails into a folder beside the stores.
+func mailer(data string) notice.Mailer {
+	from := os.Getenv(onaws.EnvMailFrom)
+	if from == "" {
+		from = "gateway@localhost"
+	}
+	return folder.Open(filepath.Join(data, "mail"), from)
 }
 
 // startMock starts the mock provider, if there is to be one.

@@ -107,6 +107,7 @@ func functionEnv(secret, mock string) []string {
 	env := append(runtimeapi.HostEnv(), onaws.EnvOriginSecrets+"="+secret)
 	for _, name := range []string{
 		onaws.EnvTablePrefix, onaws.EnvBucket, onaws.EnvAuditQueue, onaws.EnvUsageQueue, onaws.EnvRunQueue, onaws.EnvKey, onaws.EnvFormerKeys, onaws.EnvBlockInline, app.EnvHTTP, host.EnvHeaderAliases,
+		onaws.EnvMailFrom, onaws.EnvMailIdentity, onaws.EnvPublicURL,
 	} {
 		if v := os.Getenv(name); v != "" {
 			env = append(env, name+"="+v)

@@ -177,6 +177,9 @@ func (f *family) before(c *admin.Call, tx *resource.Tx, ch *change) error {
 			return err
 		}
 	}
+	if err := byTheRules(c, tx, ch); err != nil {
+		return err
+	}
 	if err := withinOwnRights(c, k.Scopes, ch.Was.Scopes); err != nil {
 		return err
 	}
@@ -205,37 +208,10 @@ func begin(c *admin.Call, ch *change) error {
 	case k.Type != identity.WorkspaceUser && k.UserID != "":
 		return fault.Invalid("user_id", "is for workspace/user keys only")
 	}
-	if err := checkUser(c, k); err != nil {
-		return err
-	}
 	var raw string
 	raw, k.Secret = identity.NewSecret()
 	ch.Rec.Fields = map[string]string{"type": string(k.Type), "user": k.UserID}
 	c.Keep(rawKey, raw)
-	return nil
-}
-
-// checkUser refuses an owner that cannot be a user of the workspace. What is
-// stored of users are their keys: a user belongs to a workspace when it has a
-// key there. A key of the organisation may bring in a new one, by its UUID; keys
-// of a workspace name themselves or a user that the workspace has.
-func checkUser(c *admin.Call, k *identity.Key) error {
-	if k.UserID == "" || k.UserID == c.Caller.UserID {
-		return nil
-	}
-	if !admin.IsUUID(k.UserID) {
-		return fault.Invalid("user_id", "must be the UUID of a user")
-	}
-	if c.Caller.OfOrganisation() {
-		return nil
-	}
-	rows, err := c.Resources.List(c.Context, c.Scope, identity.KindKey)
-	if err != nil {
-		return err
-	}
-	if !slices.ContainsFunc(rows, func(r resource.Row) bool { return r.Fields["user"] == k.UserID }) {
-		return fault.Invalid("user_id", "is no user of the workspace; a key of the organisation can make the first key of a user")
-	}
 	return nil
 }
 

@@ -12,7 +12,7 @@ import (
 
 func TestAuditRecordsNameTheTypeOfTheKey(t *testing.T) {
 	h := newHouse(t)
-	user := h.Caller(admintest.MemberKey).UserID
+	user := addUser(t, h, "ann@example.com", "member", h.One)
 	for path, sent := range map[string]string{
 		"workspace/service":    body(h, ""),
 		"workspace/user":       body(h, fmt.Sprintf(`"user_id":%q`, user)),

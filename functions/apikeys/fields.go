@@ -17,7 +17,7 @@ func fields() []admin.Field {
 	return []admin.Field{
 		{Name: "name", Doc: "Name for people.", Required: true, Min: 1, Max: identity.MaxName, Column: true},
 		{Name: "description", Doc: "What the key is for.", Absent: ""},
-		{Name: "user_id", Doc: "User that a workspace/user key belongs to: the caller, a user that has a key in the workspace, or with an organisation key any UUID.", CreateOnly: true, Fixed: true},
+		{Name: "user_id", Doc: "User that a workspace/user key belongs to: the caller, or another member of the workspace.", CreateOnly: true, Fixed: true},
 		{Name: "scopes", Doc: "What the key may do; within the rights of the key that asks.", Required: true},
 		{Name: "defaults", Doc: "What requests with the key start from.", Merge: true, Full: true, Fields: []admin.Field{
 			{Name: "metadata"}, {Name: "config_id"}, {Name: "allow_config_override", Default: true, Hidden: true},
@@ -44,6 +44,9 @@ func (f *family) limits() *admin.Limits[identity.Key] {
 	}
 }
 
+// hidden is how users see the keys of others.
+const hidden = "*****"
+
 // rawKey is where a call keeps the raw key for its answer.
 const rawKey = "raw key"
 
@@ -60,6 +63,9 @@ func shown() []admin.Shown[identity.Key] {
 		of("key", admin.String, "The key, masked; whole in the answer of a create, and nowhere else.", func(c *admin.Call, it item) any {
 			if raw := c.Kept(rawKey); raw != nil {
 				return raw
+			}
+			if it.Form.UserID != "" && c.Caller.UserID != "" && it.Form.UserID != c.Caller.UserID {
+				return hidden // of somebody else
 			}
 			return it.Form.Secret.Masked
 		}),

@@ -24,7 +24,6 @@ import (
 	"gateway/functions/integrations"
 	"gateway/functions/logs"
 	"gateway/functions/messages"
-	"gateway/functions/modelpricing"
 	"gateway/functions/models"
 	"gateway/functions/moderations"
 	"gateway/functions/organisation"
@@ -35,11 +34,11 @@ import (
 	"gateway/functions/providers"
 	"gateway/functions/rerank"
 	"gateway/functions/responses"
+	"gateway/functions/users"
 	"gateway/functions/workspaces"
 	"gateway/shared/admin"
 	"gateway/shared/app"
 	"gateway/shared/audit"
-	"gateway/shared/pricing"
 	"gateway/shared/relay"
 	"gateway/shared/usage/report"
 	"gateway/shared/usage/segment"
@@ -49,11 +48,11 @@ import (
 // logs and analytics read.
 func Administration(c *app.Core, archive *segment.Archive) []admin.Family {
 	reader := report.New(archive, c.Bucket)
-	families := []admin.Family{configs.New(configs.Deps{CheckURL: c.Egress.CheckURL}), apikeys.New(c.Ledger), workspaces.New(workspaces.Deps{Ledger: c.Ledger}), organisation.New()}
+	families := []admin.Family{configs.New(configs.Deps{CheckURL: c.Egress.CheckURL}), apikeys.New(c.Ledger), workspaces.New(workspaces.Deps{Ledger: c.Ledger}), organisation.New(), users.New(users.Deps{Mailer: c.Mailer, PublicURL: c.PublicURL})}
 	families = append(families,
 		integrations.New(integrations.Deps{Ledger: c.Ledger, CheckURL: c.Egress.CheckURL}),
 		providers.New(providers.Deps{Ledger: c.Ledger, CheckURL: c.Egress.CheckURL}))
-	families = append(families, prompts.New(), partials.New(), collections.New(), guardrails.New(guardrails.Deps{CheckURL: c.Egress.CheckURL}), policies.New(c.Ledger), modelpricing.New(pricing.Default()))
+	families = append(families, prompts.New(), partials.New(), collections.New(), guardrails.New(guardrails.Deps{CheckURL: c.Egress.CheckURL}), policies.New(c.Ledger))
 	families = append(families, analytics.New(reader), logs.New(reader, c.Sealer), auditlogs.New(audit.NewReader(c.Store, c.Now)))
 	return append(families, docs.New(DataPlane(), families...)) // the document tells about all before it
 }

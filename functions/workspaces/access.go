@@ -18,13 +18,13 @@ func openDefaults(c *admin.Call, tx *resource.Tx, rec *resource.Record) error {
 	if err != nil {
 		return err
 	}
-	made := 0
+	made := len(c.Body.Texts("users")) // which take rows as well
 	for _, row := range rows {
 		of, ok, err := tx.Get(c.Organisation(), provider.KindIntegration, row.ID)
 		if err != nil {
 			return err
 		}
-		if !ok || of.Archived() || made == maxDefaults {
+		if !ok || of.Archived() || made >= maxDefaults {
 			continue
 		}
 		in, err := provider.DecodeIntegration(of)

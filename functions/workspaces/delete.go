@@ -11,6 +11,7 @@ import (
 	"gateway/shared/fault"
 	"gateway/shared/guard"
 	"gateway/shared/identity"
+	"gateway/shared/identity/people"
 	"gateway/shared/ledger"
 	"gateway/shared/prompt"
 	"gateway/shared/provider"
@@ -112,11 +113,20 @@ func (f *family) empty(c *admin.Call, rec *resource.Record, force bool) error {
 			return err
 		}
 	}
-	return nil
+	return admin.Drain(c, sc, people.KindMember, rowsOfMember, func(tx *resource.Tx, rec *resource.Record) error {
+		more, err := people.Leave(tx, c.Resources, rec, c.Actor())
+		if more {
+			return fault.New(fault.Conflict, "", "Keys are made in the workspace while it is deleted; try again")
+		}
+		return err
+	})
 }
 
 // along are the kinds that go with a workspace without being asked about.
 var along = []resource.Kind{provider.KindIntegration, prompt.KindCollection, prompt.KindLabel, ledger.KindUsagePolicy, ledger.KindRatePolicy}
+
+// rowsOfMember is how many rows a membership takes when it ends.
+const rowsOfMember = 6
 
 // rowsOfRecord is how many rows a record takes when it is archived: a key up to
 // nine.

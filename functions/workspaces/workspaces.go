@@ -9,6 +9,7 @@ import (
 
 	"gateway/shared/admin"
 	"gateway/shared/fault"
+	"gateway/shared/identity/people"
 	"gateway/shared/ledger"
 	"gateway/shared/resource"
 	"gateway/shared/route"
@@ -29,14 +30,17 @@ type Deps struct {
 
 // New makes the family.
 func New(d Deps) admin.Family {
-	f := &family{d, nil}
+	f := &family{Deps: d}
 	f.workspaces = f.describe()
-	return admin.Family{Name: "workspaces", Doc: "Workspaces: the units of isolation.", Routes: append(f.workspaces.Routes(), f.deleteRoute())}
+	f.members = f.describeMembers()
+	routes := append(f.workspaces.Routes(), f.deleteRoute())
+	return admin.Family{Name: "workspaces", Doc: "Workspaces: the units of isolation.", Routes: append(append(routes, f.members.Routes()...), f.addRoute())}
 }
 
 type family struct {
 	Deps
 	workspaces *admin.Collection[tenant.Workspace]
+	members    *admin.Collection[people.Membership]
 }
 
 // item and change are a workspace and what happens to it.
@@ -68,6 +72,7 @@ func (f *family) describe() *admin.Collection[tenant.Workspace] {
 			{Name: "description", Absent: ""},
 			{Name: "icon", Absent: "", Doc: "An emoji; empty removes it."},
 			{Name: "defaults", Merge: true, Open: true, Doc: "What applies to every request of the workspace."},
+			{Name: "users", Type: admin.Array, Of: &admin.Field{Type: admin.String, Min: 1, Max: 64}, Max: maxFirst, CreateOnly: true, Trigger: true, Doc: "Ids of users of the organisation that become its admins."},
 		},
 		Limits: &admin.Limits[tenant.Workspace]{
 			Ledger: f.Ledger, Place: ledger.OnWorkspace,
@@ -92,6 +97,9 @@ func (f *family) describe() *admin.Collection[tenant.Workspace] {
 		After: func(c *admin.Call, tx *resource.Tx, ch *change) error {
 			if !ch.Creates() {
 				return nil
+			}
+			if err := f.startWith(c, tx, ch); err != nil {
+				return err
 			}
 			return openDefaults(c, tx, ch.Rec)
 		},

@@ -132,6 +132,9 @@ type List struct {
 	// Status adds the query parameter status, a comma list of active and
 	// archived; without it only live records are listed.
 	Status bool
+	// Ended lists archived records beside the live ones: those that have come to
+	// an end and are still of interest.
+	Ended bool
 	// Tags adds the query parameter tags, a JSON object that must be part of a
 	// record's tags.
 	Tags bool

@@ -32,7 +32,13 @@ type Deps struct {
 	// ClientIP is the caller's address for the audit log; nil: RemoteAddr, which
 	// the host has set to it.
 	ClientIP func(*http.Request) string
+	// Rights is what the settings say about the roles of users; nil: nothing.
+	Rights Rights
 }
+
+// Rights tells whether settings allow a user what a scope stands for, whatever
+// the route asks of its role; decided is false where they say nothing.
+type Rights func(ctx context.Context, c *Caller, scope string) (allowed, decided bool, err error)
 
 // Recorder takes audit records that have no change to go with; *audit.Sender.
 type Recorder interface {
@@ -265,6 +271,25 @@ func (c *Call) locate(raw map[string]json.RawMessage, p *problems) error {
 		p.add(workspaceID, "%s", fault.From(err).Message)
 	} else if err != nil {
 		return err
+	}
+	return c.checkRole()
+}
+
+// checkRole refuses a user whose role is less than the route asks for, unless the
+// settings say what the role may. Owners and admins are not bound by them.
+func (c *Call) checkRole() error {
+	if c.Caller.UserID != "" && c.handler.deps.Rights != nil && rank[c.Caller.Role] < rank[Admin] {
+		for _, scope := range c.Route.Scopes {
+			allowed, decided, err := c.handler.deps.Rights(c.Context, &c.Caller, scope)
+			switch {
+			case err != nil:
+				return err
+			case decided && !allowed:
+				return Denied()
+			case decided:
+				return nil
+			}
+		}
 	}
 	if !c.Caller.AtLeast(c.Route.Role) {
 		return Denied()

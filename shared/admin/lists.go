@@ -125,6 +125,7 @@ func (l lister[T]) rows(c *Call) ([]placed, error) {
 	if err != nil {
 		return nil, err
 	}
+	archived = archived || l.col.List.Ended
 	scopes := []store.Scope{c.Scope}
 	if l.col.Across != nil {
 		if scopes, err = l.col.Across(c); err != nil {

@@ -9,6 +9,7 @@ import (
 	"gateway/shared/egress"
 	"gateway/shared/identity"
 	"gateway/shared/ledger"
+	"gateway/shared/notice"
 	"gateway/shared/queue"
 	"gateway/shared/resource"
 	"gateway/shared/seal"
@@ -38,6 +39,8 @@ type Settings struct {
 	StandardHTTP bool             // calls go out through net/http; see EnvHTTP
 	Retention    usage.Retention  // how long usage is kept; for ever when zero
 	Now          func() time.Time // nil: time.Now
+	Mailer       notice.Mailer    // nil: no mail is sent
+	PublicURL    string           // base URL that links in mails begin with; "": where the request went
 }
 
 // Core is what every process of an installation has in common.

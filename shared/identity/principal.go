@@ -25,7 +25,6 @@ type Principal struct {
 	Scope         store.Scope // Workspace is empty for organisation keys
 	WorkspaceSlug string
 	UserID        string
-	Role          string // of the user in the workspace; empty for service keys
 	Scopes        ScopeSet
 	Defaults      Defaults
 	Subject       *ledger.Subject // nil without limits
@@ -92,9 +91,9 @@ func NewAuthenticator(l *resource.Loader, now func() time.Time) *Authenticator {
 	return &Authenticator{loader: l, now: now}
 }
 
-// errInvalidKey is one answer for unknown, wrong and archived keys, so that the
+// ErrInvalidKey is the one answer for unknown, wrong and archived keys, so that the
 // answer does not tell them apart.
-func errInvalidKey() *fault.Fault {
+func ErrInvalidKey() *fault.Fault {
 	return fault.New(fault.Unauthorized, "x-gateway-api-key", "Invalid API key. Send a valid key in x-gateway-api-key, or as Authorization: Bearer")
 }
 
@@ -105,7 +104,7 @@ const maxToken = 8 << 10
 // archived or past its expiry.
 func (a *Authenticator) Authenticate(ctx context.Context, token string) (*Principal, error) {
 	if token == "" || len(token) > maxToken {
-		return nil, errInvalidKey()
+		return nil, ErrInvalidKey()
 	}
 	sum := sha256.Sum256([]byte(token))
 	var hash [2 * sha256.Size]byte
@@ -122,11 +121,11 @@ func (a *Authenticator) ByHash(ctx context.Context, hash string) (*Principal, er
 		return nil, err
 	}
 	if !ok || p.Status == StatusArchived {
-		return nil, errInvalidKey()
+		return nil, ErrInvalidKey()
 	}
 	if p.Status == StatusExpired || (!p.Until.IsZero() && !a.now().Before(p.Until)) {
 		if p.rotated {
-			return nil, errInvalidKey()
+			return nil, ErrInvalidKey()
 		}
 		return nil, fault.New(fault.KeyExpired, "x-gateway-api-key", "This API key has expired")
 	}

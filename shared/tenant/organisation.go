@@ -27,24 +27,9 @@ const (
 // Organisation is the stored form of an organisation: the body of its resource.
 type Organisation struct {
 	Settings Settings `json:"settings"`
-}
-
-// Settings that requests depend on.
-type Settings struct {
-	// BlockInlineConfig refuses whatever a request brings instead of naming
-	// something saved. On for organisations made by the API.
-	BlockInlineConfig bool `json:"block_inline_config"`
-	// RequestLogging is LogFull (also when empty) or LogMetrics.
-	RequestLogging string `json:"request_logging,omitempty" enum:"full,metrics"`
-	// EnforceDebug, when not nil, overrides the x-gateway-debug header.
-	EnforceDebug *bool `json:"enforce_debug,omitempty"`
-	// Unpriced is UnpricedRefuse (also when empty) or UnpricedAllow: what happens
-	// to a model without a price while a cost budget is in force.
-	Unpriced string `json:"unpriced,omitempty" enum:"refuse,allow"`
-	// CacheMaxAge is how many seconds answers of the cache are used where a config
-	// does not say, and the most where it does; 0: the standard, and no bound but
-	// that of configs.
-	CacheMaxAge int64 `json:"cache_max_age,omitempty" min:"60" max:"25923000"`
+	// Guardrails, by id, of the requests of every workspace that is not excluded.
+	InputGuardrails  []string `json:"input_guardrails,omitempty" max:"100"`
+	OutputGuardrails []string `json:"output_guardrails,omitempty" max:"100"`
 }
 
 // CacheAge is how long an answer of the cache may be used for a config that asks

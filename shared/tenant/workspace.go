@@ -63,6 +63,15 @@ type Effective struct {
 	Subject       *ledger.Subject // nil without limits
 }
 
+// ReadWorkspace reads the stored form.
+func ReadWorkspace(rec resource.Record) (*Workspace, error) {
+	w := new(Workspace)
+	if err := json.Unmarshal(rec.Body, w); err != nil {
+		return nil, fmt.Errorf("tenant: workspace %s: %w", rec.ID, err)
+	}
+	return w, nil
+}
+
 // DecodeWorkspace reads a workspace resource for requests.
 func DecodeWorkspace(rec resource.Record) (*Effective, error) {
 	var w Workspace

@@ -9,17 +9,21 @@ import (
 	"gateway/shared/admin"
 	"gateway/shared/app"
 	"gateway/shared/identity"
+	"gateway/shared/identity/people"
+	"gateway/shared/resource"
+	"gateway/shared/tenant"
 )
 
 // New makes the handler that serves the families.
 func New(c *app.Core, audit admin.Recorder, families ...admin.Family) (*admin.Handler, error) {
 	return admin.NewHandler(admin.Deps{
-		Resources: c.Resources, Sealer: c.Sealer, Authenticate: Authenticate(c.Auth), Audit: audit,
+		Resources: c.Resources, Sealer: c.Sealer, Authenticate: Authenticate(c.Auth, c.Loader), Audit: audit, Rights: rights(c.Loader),
 	}, families...)
 }
 
-// Authenticate finds the caller of an administration request by its API key.
-func Authenticate(a *identity.Authenticator) admin.Authenticate {
+// Authenticate finds the caller of an administration request by its API key. The
+// key of a user has the role that the user has now.
+func Authenticate(a *identity.Authenticator, l *resource.Loader) admin.Authenticate {
 	return func(ctx context.Context, r *http.Request) (admin.Caller, error) {
 		token, _, err := identity.Token(r.Header)
 		if err != nil {
@@ -29,8 +33,38 @@ func Authenticate(a *identity.Authenticator) admin.Authenticate {
 		if err != nil {
 			return admin.Caller{}, err
 		}
-		return admin.Caller{
-			KeyID: p.KeyID, UserID: p.UserID, Type: string(p.Type), Scope: p.Scope, Role: admin.Role(p.Role), Scopes: p.Scopes,
-		}, nil
+		c := admin.Caller{KeyID: p.KeyID, UserID: p.UserID, Type: string(p.Type), Scope: p.Scope, Scopes: p.Scopes}
+		if p.UserID == "" {
+			return c, nil
+		}
+		v, err := l.Fresh(ctx, p.Scope.Org)
+		if err != nil {
+			return admin.Caller{}, err
+		}
+		role, ok, err := people.LoadRole(ctx, v, p.Scope, p.UserID)
+		if err != nil {
+			return admin.Caller{}, err
+		}
+		if !ok {
+			return admin.Caller{}, identity.ErrInvalidKey()
+		}
+		c.Role = admin.Role(role)
+		return c, nil
+	}
+}
+
+// rights are what the settings that hold for a caller say about its role.
+func rights(l *resource.Loader) admin.Rights {
+	return func(ctx context.Context, c *admin.Caller, scope string) (allowed, decided bool, err error) {
+		v, err := l.Fresh(ctx, c.Scope.Org)
+		if err != nil {
+			return false, false, err
+		}
+		org, err := tenant.LoadSettings(ctx, v, c.Scope)
+		if err != nil {
+			return false, false, err
+		}
+		allowed, decided = org.Settings.Rule(string(c.Role), scope)
+		return allowed, decided, nil
 	}
 }

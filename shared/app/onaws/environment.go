@@ -22,6 +22,9 @@ const (
 	EnvEgress        = "GATEWAY_EGRESS_ALLOW"          // reachable besides public addresses; none
 	EnvTrustedHosts  = "TRUSTED_CUSTOM_HOSTS"          // custom hosts that may be called by plain HTTP
 	EnvBlockInline   = "BLOCK_INLINE_CONFIG"           // "true": no inline configuration
+	EnvMailFrom      = "GATEWAY_MAIL_FROM"             // sender of mails; none: no mail is sent
+	EnvMailIdentity  = "GATEWAY_MAIL_IDENTITY"         // ARN of the sender's identity in SES
+	EnvPublicURL     = "GATEWAY_PUBLIC_URL"            // base URL that links in mails begin with
 	EnvBodyDays      = "GATEWAY_BODY_RETENTION_DAYS"   // days that bodies are kept; 90, 0 for ever
 	EnvRecordDays    = "GATEWAY_RECORD_RETENTION_DAYS" // days that records are kept; 365, 0 for ever
 )

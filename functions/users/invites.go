@@ -1,0 +1,281 @@
+package users
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"gateway/shared/admin"
+	"gateway/shared/audit"
+	"gateway/shared/fault"
+	"gateway/shared/identity"
+	"gateway/shared/identity/people"
+	"gateway/shared/resource"
+	"gateway/shared/tenant"
+)
+
+type (
+	invite       = admin.Item[people.Invite]
+	inviteChange = admin.Change[people.Invite]
+)
+
+// tokenKey is where a call keeps the token for its answer and its mail.
+const tokenKey = "token"
+
+func (f *family) describeInvites() *admin.Collection[people.Invite] {
+	text := func(name string) admin.Field { return admin.Field{Name: name, Type: admin.String, Required: true} }
+	return &admin.Collection[people.Invite]{
+		Kind: people.KindInvite, Object: "invite", Path: "/admin/users/invites", Aliases: []string{"/users/invites", "/invites"}, UUIDOnly: true, ArchivedReachable: true,
+		Scope: "organisation_users", Where: admin.InOrganisation, ReadRole: admin.Admin, WriteRole: admin.Admin, Without: []string{"update"},
+		List: admin.List{Paging: paging, Ended: true, Match: matchesInvite, Query: []admin.Field{
+			{Name: "role", Type: admin.String, Enum: []string{people.Admin, people.Member}, Doc: "Only those with this role."}, emailQuery,
+			{Name: "status", Type: admin.String, Enum: []string{people.Pending, people.Cancelled, people.Accepted, people.Expired}, Doc: "Only those in this state."},
+		}},
+		Fields: []admin.Field{
+			{Name: "email", Required: true, Doc: "Who is invited."},
+			{Name: "role", Required: true, Doc: "The role in the organisation."},
+			{Name: "workspaces", Doc: "Workspaces that come with the invitation; members need one.", Of: &admin.Field{Fields: []admin.Field{
+				{Name: "id", Required: true}, {Name: "role", Required: true},
+			}}},
+			{Name: "workspace_api_key_details", Doc: "Gives whoever accepts a key with these scopes in each workspace.", Hidden: true},
+		},
+		Shown: []admin.Shown[people.Invite]{
+			{Field: admin.Field{Name: "status", Type: admin.String, Required: true, Enum: []string{people.Pending, people.Cancelled, people.Accepted, people.Expired}},
+				Value: func(c *admin.Call, it invite) any { return it.Form.StateAt(c.Now) }},
+			{Field: admin.Field{Name: "expires_at", Type: admin.Timestamp, Required: true}, Value: func(_ *admin.Call, it invite) any { return admin.FormatTime(it.Form.ExpiresAt) }},
+			{Field: admin.Field{Name: "accepted_at", Type: admin.Timestamp}, Value: func(_ *admin.Call, it invite) any {
+				if it.Form.AcceptedAt == nil {
+					return nil
+				}
+				return admin.FormatTime(*it.Form.AcceptedAt)
+			}},
+			{Field: admin.Field{Name: "invited_by", Type: admin.String}, Value: func(_ *admin.Call, it invite) any { return admin.OrNull(it.Form.InvitedBy) }},
+			{Field: admin.Field{Name: "workspaces", Type: admin.Array, Required: true, Of: &admin.Field{Type: admin.Object, Fields: []admin.Field{text("workspace_id"), text("role")}}},
+				Value: func(_ *admin.Call, it invite) any { return shownWorkspaces(it.Form.Workspaces) }},
+		},
+		Adjust: func(action string, r *admin.Route) {
+			switch action {
+			case "create":
+				r.Action, r.Resource = audit.Invite, "organisation_users"
+				r.Answer = admin.Closed(map[string]admin.Schema{"id": {"type": "string"}, "invite_link": {"type": "string"}})
+				r.Doc = "Invite somebody by e-mail. The link is valid once, for 7 days."
+				r.Do = f.answerLink(r.Do)
+			case "delete":
+				r.Doc, r.Do = "Cancel an invitation that is pending.", f.invites.At("delete", f.cancel)
+			}
+		},
+		Check:   checkInvite,
+		Before:  f.ask,
+		Created: &admin.Reply{Members: []string{"id"}},
+	}
+}
+
+func shownWorkspaces(all []people.InvitedTo) any {
+	out := make([]admin.Members, len(all))
+	for i, to := range all {
+		out[i] = admin.Members{"workspace_id": to.ID, "role": to.Role}
+	}
+	return out
+}
+
+func matchesInvite(c *admin.Call, row *resource.Row) bool {
+	return matches(c, row) && (!c.Query.Given("status") || people.StateOf(row, c.Now) == c.Query.Text("status"))
+}
+
+// checkInvite gives what the workspaces and scopes of a body do not allow.
+func checkInvite(_ *admin.Call, ch *inviteChange) (bad []fault.Detail) {
+	form := ch.Form
+	if len(form.Workspaces) == 0 && form.Role == people.Member {
+		bad = append(bad, fault.Detail{Field: "workspaces", Message: "must name a workspace for a member"})
+	}
+	if form.Keys == nil {
+		return bad
+	}
+	if len(form.Keys.Scopes) == 0 {
+		bad = append(bad, fault.Detail{Field: "workspace_api_key_details.scopes", Message: "must have an entry"})
+	}
+	for i, s := range form.Keys.Scopes {
+		if !identity.WorkspaceUser.Grantable(identity.NormalScope(s)) {
+			bad = append(bad, fault.Detail{Field: fmt.Sprintf("workspace_api_key_details.scopes[%d]", i), Message: "is not a scope that keys of users may hold"})
+		}
+	}
+	return bad
+}
+
+// ask settles the workspaces of a new invitation and gives it its token.
+func (f *family) ask(c *admin.Call, tx *resource.Tx, ch *inviteChange) error {
+	form := ch.Form
+	var bad []fault.Detail
+	seen := map[string]bool{}
+	for i := range form.Workspaces {
+		to, at := &form.Workspaces[i], fmt.Sprintf("workspaces[%d].id", i)
+		ws, ok, err := tx.Get(c.Organisation(), tenant.KindWorkspace, to.ID)
+		switch {
+		case err != nil:
+			return err
+		case !ok || ws.Archived():
+			bad = append(bad, fault.Detail{Field: at, Message: "is no workspace of the organisation"})
+		case seen[ws.ID]:
+			bad = append(bad, fault.Detail{Field: at, Message: "is named twice"})
+		}
+		to.ID, seen[ws.ID] = ws.ID, true
+	}
+	if refused := fault.Invalids(bad); refused != nil {
+		return refused
+	}
+	if form.Keys != nil {
+		form.Keys.Scopes = identity.NewScopeSet(form.Keys.Scopes...).Sorted()
+		for i, s := range form.Keys.Scopes {
+			if !c.Caller.HasAny([]string{s}) && (!c.Caller.OfOrganisation() || identity.OrganisationService.Grantable(s)) {
+				f := fault.Invalid(fmt.Sprintf("workspace_api_key_details.scopes[%d]", i), "goes beyond the rights of the key that asks for it")
+				f.Code = fault.NotAllowed
+				return f
+			}
+		}
+	}
+	form.InvitedBy = c.Actor()
+	token, err := people.Ask(tx, ch.Rec, form)
+	c.Keep(tokenKey, token)
+	c.Keep("invite", *form)
+	return err
+}
+
+// inviteRoutes are the routes of one invitation beside those that every record
+// has.
+func (f *family) inviteRoutes() []admin.Route {
+	var aliases, accepts []string
+	for _, p := range []string{"/users/invites", "/invites"} {
+		aliases, accepts = append(aliases, p+"/{id}/resend"), append(accepts, p+"/accept")
+	}
+	routes := f.invites.Below(admin.Route{
+		Method: "POST", Path: "/admin/users/invites/{id}/resend", Aliases: aliases, Name: "resendInvite", Action: audit.Resend, Errors: []int{409},
+		Doc:    "Send an invitation again, with a new link and the whole time; the link before opens nothing any more.",
+		Answer: admin.Closed(map[string]admin.Schema{"inviteLink": {"type": "string"}}), Do: f.invites.At("update", f.resend),
+	})
+	token := admin.Field{Name: "token", Type: admin.String, Max: 256, Doc: "The token of the link; not needed with the query parameter."}
+	query := []admin.Field{{Name: "token", Type: admin.String, Max: 256, Doc: "The token of the link."}}
+	accept := admin.Route{
+		Method: "POST", Path: "/admin/users/invites/accept", Aliases: accepts, Name: "acceptInvite", Public: true, Action: actionAccept, Resource: "organisation_users",
+		Doc:   "Accept an invitation: the user joins the organisation and the workspaces, and gets a key where that was said.",
+		Query: query, Errors: []int{404, 409}, Answer: acceptedAnswer, Do: f.accept, BodyMode: admin.OptionalBody,
+		Body: []admin.Field{token, {Name: "first_name", Type: admin.String, Max: 255}, {Name: "last_name", Type: admin.String, Max: 255}},
+	}
+	page := admin.Route{
+		Method: "GET", Path: accept.Path, Aliases: accepts, Name: "showInvite", Public: true, Produces: "text/html; charset=utf-8", Query: query,
+		Doc: "The page behind the link of an invitation. Reading it accepts nothing.", Answer: admin.Schema{"type": "string"}, Do: f.page,
+	}
+	return append(routes, accept, page)
+}
+
+// answerLink sends the mail of a new invitation and answers with its link.
+func (f *family) answerLink(create func(*admin.Call) (any, error)) func(*admin.Call) (any, error) {
+	return func(c *admin.Call) (any, error) {
+		made, err := create(c)
+		if err != nil {
+			var conflict *fault.Fault
+			if errors.As(err, &conflict) && conflict.Code == fault.Conflict && conflict.Field == "slug" {
+				err = fault.New(fault.Conflict, "email", "has a pending invitation already: resend or delete that one")
+			}
+			return nil, err
+		}
+		form := c.Kept("invite").(people.Invite)
+		return admin.Members{"id": made.(admin.Members)["id"], "invite_link": f.deliver(c, &form, c.Kept(tokenKey).(string))}, nil
+	}
+}
+
+// pending finds the invitation of the path, if it can still be changed.
+func (f *family) pending(c *admin.Call, tx *resource.Tx, states ...string) (invite, error) {
+	it, err := f.invites.FindIn(c, tx)
+	if err != nil {
+		return it, err
+	}
+	if state := it.Form.StateAt(tx.Now()); it.Archived() || !slices.Contains(states, state) {
+		return it, fault.Newf(fault.Conflict, "id", "the invitation is %s", state)
+	}
+	return it, nil
+}
+
+func (f *family) cancel(c *admin.Call) (any, error) {
+	return nil, c.Change(func(tx *resource.Tx) error {
+		it, err := f.pending(c, tx, people.Pending, people.Expired)
+		if err != nil {
+			return err
+		}
+		return people.Close(tx, it.Record, it.Form, people.Cancelled, c.Actor())
+	})
+}
+
+func (f *family) resend(c *admin.Call) (any, error) {
+	var token string
+	var form people.Invite
+	err := c.Change(func(tx *resource.Tx) error {
+		it, err := f.pending(c, tx, people.Pending, people.Expired)
+		if err != nil {
+			return err
+		}
+		if token, err = people.Renew(tx, it.Record, it.Form); err != nil {
+			return err
+		}
+		form = *it.Form
+		return f.invites.Save(c, tx, it)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return admin.Members{"inviteLink": f.deliver(c, &form, token)}, nil
+}
+
+// accept takes an invitation by its token. The user is who the audit log names.
+func (f *family) accept(c *admin.Call) (any, error) {
+	token := c.Body.Text("token")
+	if token == "" {
+		token = c.Query.Text("token")
+	}
+	if token == "" {
+		return nil, fault.Invalid("token", "is required: the token of the link")
+	}
+	org, id, err := people.OfToken(c.Context, c.Resources.Store(), token)
+	if err != nil {
+		return nil, err
+	}
+	c.Caller.Scope, c.Scope = org, org
+	c.About(id)
+	keys, all := map[string]admin.Members{}, []admin.Members{}
+	a := &people.Acceptance{
+		Org: org, ID: id, Token: token, Claim: c.RequestID, Rows: 4 + identity.RowsOfKey, FirstName: c.Body.Text("first_name"), LastName: c.Body.Text("last_name"),
+		Joined: func(tx *resource.Tx, user *resource.Record, workspace string, i *people.Invite) error {
+			var scopes []string
+			if i.Keys != nil {
+				scopes = i.Keys.Scopes
+			}
+			rec, raw, err := people.HandIfAsked(tx, c.Resources, workspace, user, scopes)
+			if rec != nil {
+				keys[workspace] = admin.Members{"id": rec.ID, "workspace_id": workspace, "key": raw}
+			}
+			return err
+		},
+	}
+	err = admin.Rounds(c, func(tx *resource.Tx) (bool, error) {
+		more, err := a.Step(tx)
+		if a.User != nil {
+			c.Caller.UserID = a.User.ID
+		}
+		return more, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	joined := shownWorkspaces(a.Invite.Workspaces)
+	for _, to := range a.Invite.Workspaces {
+		if k, made := keys[to.ID]; made {
+			all = append(all, k)
+		}
+	}
+	return admin.Members{
+		"object": "invite-acceptance", "user_id": a.User.ID, "organisation_id": org.Org, "email": a.Invite.Email, "role": a.Invite.Role, "workspaces": joined, "api_keys": all,
+	}, nil
+}
+
+// until is a time in prose.
+func until(t time.Time) string { return t.UTC().Format("2 January 2006, 15:04 UTC") }

@@ -1,0 +1,150 @@
+// Package users is the family of the organisation's users and of those who are
+// invited to become one: list, read, change and remove; invite, resend, accept.
+package users
+
+import (
+	"gateway/shared/admin"
+	"gateway/shared/audit"
+	"gateway/shared/fault"
+	"gateway/shared/identity/people"
+	"gateway/shared/notice"
+	"gateway/shared/resource"
+	"gateway/shared/tenant"
+)
+
+// Deps is what the family works with.
+type Deps struct {
+	// Mailer carries invitations; nil: their links are in answers only.
+	Mailer notice.Mailer
+	// PublicURL is where people reach the gateway, such as
+	// https://gateway.example.com/v1; "": where the request went.
+	PublicURL string
+}
+
+// New makes the family.
+func New(d Deps) admin.Family {
+	f := &family{Deps: d}
+	f.users, f.invites = f.describeUsers(), f.describeInvites()
+	routes := append(f.users.Routes(), f.invites.Routes()...)
+	return admin.Family{Name: "users", Doc: "Users of the organisation, and invitations.", Routes: append(routes, f.inviteRoutes()...)}
+}
+
+type family struct {
+	Deps
+	users   *admin.Collection[people.User]
+	invites *admin.Collection[people.Invite]
+}
+
+type item = admin.Item[people.User]
+
+// paging is that of both lists.
+var paging = admin.Paging{DefaultSize: 100, CamelToo: true}
+
+var emailQuery = admin.Field{Name: "email", Type: admin.String, Max: 254, Doc: "Only the one with this address."}
+
+func (f *family) describeUsers() *admin.Collection[people.User] {
+	return &admin.Collection[people.User]{
+		Kind: people.KindUser, Object: "user", Path: "/admin/users", Aliases: []string{"/users"}, UUIDOnly: true,
+		Scope: "organisation_users", Where: admin.InOrganisation, ReadRole: admin.Admin, WriteRole: admin.Admin, Without: []string{"create"},
+		List: admin.List{Paging: paging, Match: matches, Query: []admin.Field{
+			{Name: "role", Type: admin.String, Enum: []string{people.Owner, people.Admin, people.Member}, Doc: "Only those with this role."}, emailQuery,
+		}},
+		Fields: []admin.Field{
+			{Name: "email", Fixed: true}, {Name: "first_name", Fixed: true, Absent: ""}, {Name: "last_name", Fixed: true, Absent: ""},
+			{Name: "role", Enum: []string{people.Owner, people.Admin, people.Member}},
+		},
+		Shown: []admin.Shown[people.User]{
+			{Field: admin.Field{Name: "workspace_ids", Type: admin.Array, Of: &admin.Field{Type: admin.String}, Required: true, Doc: "Workspaces that the user is a member of; all of them for owners and admins."}, Value: workspaces},
+		},
+		Adjust: func(action string, r *admin.Route) {
+			switch action {
+			case "update":
+				r.Body = []admin.Field{{Name: "role", Type: admin.String, Required: true, Enum: []string{people.Admin, people.Member}, Doc: "The role in the organisation."}}
+				r.BodyMode, r.Doc, r.Do = admin.WholeBody, "Change the role of a user. Owners keep theirs here.", f.users.At("update", f.setRole)
+			case "delete":
+				r.Doc = "Remove a user, with its memberships and keys. The last owner stays."
+				r.Do = f.users.At("delete", f.remove)
+			}
+		},
+	}
+}
+
+// matches compares an address as it is stored, in one spelling.
+func matches(c *admin.Call, row *resource.Row) bool {
+	return (!c.Query.Given("role") || row.Fields["role"] == c.Query.Text("role")) && (!c.Query.Given("email") || row.Fields["email"] == people.Spelled(c.Query.Text("email")))
+}
+
+// allWorkspaces is where a call keeps the ids of all workspaces.
+const allWorkspaces = "all workspaces"
+
+func workspaces(c *admin.Call, it item) any {
+	if !it.Form.RunsOrganisation() {
+		return admin.OrEmpty(it.Form.Workspaces)
+	}
+	if ids := c.Kept(allWorkspaces); ids != nil {
+		return ids
+	}
+	rows, err := c.Resources.List(c.Context, c.Organisation(), tenant.KindWorkspace)
+	if err != nil {
+		return admin.OrEmpty(it.Form.Workspaces) // as much as is known
+	}
+	ids := make([]string, len(rows))
+	for i := range rows {
+		ids[i] = rows[i].ID
+	}
+	c.Keep(allWorkspaces, ids)
+	return ids
+}
+
+// setRole makes a user an admin or a member of the organisation. Who is an admin
+// no more loses its keys in workspaces that it is no member of.
+func (f *family) setRole(c *admin.Call) (any, error) {
+	role := c.Body.Text("role")
+	changed := false
+	return nil, admin.Rounds(c, func(tx *resource.Tx) (more bool, err error) {
+		it, err := f.users.FindIn(c, tx)
+		if err != nil {
+			return false, err
+		}
+		u := it.Form
+		switch {
+		case u.Role == people.Owner:
+			return false, fault.New(fault.NotAllowed, "role", "The role of an owner cannot be changed here")
+		case u.Role == role && !changed:
+			return false, fault.Invalid("role", "is what the user has already")
+		case u.Role == role: // the rest of a demotion
+			return people.Sweep(tx, c.Resources, it.Record, u)
+		}
+		if err := people.SetRole(tx, it.Record, u, role, c.Actor()); err != nil {
+			return false, err
+		}
+		changed = role == people.Member
+		return changed, nil
+	})
+}
+
+func (f *family) remove(c *admin.Call) (any, error) {
+	begun := false
+	return nil, admin.Rounds(c, func(tx *resource.Tx) (more bool, err error) {
+		it, err := f.users.FindIn(c, tx)
+		if err != nil {
+			if begun && fault.Is(err, fault.NotAllowed) {
+				return false, nil // another call has finished it
+			}
+			return false, err
+		}
+		begun = true
+		return people.Remove(tx, c.Resources, it.Record, it.Form, c.Actor())
+	})
+}
+
+var acceptedAnswer = admin.Closed(map[string]admin.Schema{
+	"object": {"type": "string", "const": "invite-acceptance"}, "user_id": {"type": "string"}, "organisation_id": {"type": "string"},
+	"email": {"type": "string"}, "role": {"type": "string"},
+	"workspaces": {"type": "array", "items": admin.Closed(map[string]admin.Schema{"workspace_id": {"type": "string"}, "role": {"type": "string"}})},
+	"api_keys": {"type": "array", "items": admin.Closed(map[string]admin.Schema{
+		"id": {"type": "string"}, "workspace_id": {"type": "string"}, "key": {"type": "string"},
+	}), "description": "Keys that were made for the user. They are in this answer only."},
+})
+
+const actionAccept = audit.Accept

@@ -1,0 +1,457 @@
+package users
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"gateway/shared/admin/admintest"
+	"gateway/shared/identity"
+	"gateway/shared/identity/people"
+	"gateway/shared/notice"
+	"gateway/shared/resource"
+	"gateway/shared/store"
+	"gateway/shared/store/sqlite"
+	"gateway/shared/tenant"
+)
+
+const chief = admintest.AdminKey
+
+// box keeps mails.
+type box struct {
+	mu   sync.Mutex
+	sent []notice.Mail
+	fail error
+}
+
+func (b *box) Send(_ context.Context, m notice.Mail) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.sent = append(b.sent, m)
+	return b.fail
+}
+
+func newHouse(t testing.TB) (*admintest.House, *box) {
+	b := &box{}
+	return admintest.New(t, New(Deps{Mailer: b, PublicURL: "https://gateway.example.com/v1/"})), b
+}
+
+var org = store.Scope{Org: admintest.Org}
+
+// addUser makes a user with a role, as a member of workspaces, and gives its id.
+func addUser(t testing.TB, h *admintest.House, email, role string, workspaces ...string) string {
+	t.Helper()
+	var id string
+	err := h.Resources.Change(context.Background(), org, func(tx *resource.Tx) error {
+		u := &people.User{Email: email, FirstName: "F", LastName: "L", Role: role}
+		rec, err := people.Create(tx, org, u, "test")
+		if err != nil {
+			return err
+		}
+		id = rec.ID
+		for _, ws := range workspaces {
+			if _, err := people.Join(tx, rec, u, ws, people.Member, "test"); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+// handKey makes a key of a user, which may hold one.
+func handKey(t testing.TB, h *admintest.House, user, workspace string) (id string) {
+	t.Helper()
+	sc := store.Scope{Org: admintest.Org, Workspace: workspace}
+	err := h.Resources.Change(context.Background(), org, func(tx *resource.Tx) error {
+		if _, err := people.Holds(tx, sc, user, "user_id"); err != nil {
+			return err
+		}
+		rec, _, _, err := people.ByID(tx, sc, user)
+		if err != nil {
+			return err
+		}
+		k, _, err := people.Hand(tx, h.Resources, nil, sc, &rec, nil, "test")
+		if err == nil {
+			id = k.ID
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+func keyLives(t testing.TB, h *admintest.House, workspace, id string) bool {
+	t.Helper()
+	sc := store.Scope{Org: admintest.Org, Workspace: workspace}
+	rec, ok, err := h.Resources.Get(context.Background(), sc, identity.KindKey, id)
+	if err != nil || !ok {
+		t.Fatal(ok, err)
+	}
+	var k identity.Key
+	if err := json.Unmarshal(rec.Body, &k); err != nil {
+		t.Fatal(err)
+	}
+	_, found, err := h.Store.Table(store.Keys).Get(context.Background(), identity.CredentialKey(k.Secret), true)
+	if err != nil || found == rec.Archived() {
+		t.Errorf("the key is archived: %v, and opens: %v, %v", rec.Archived(), found, err)
+	}
+	return found
+}
+
+func TestFamilyChecks(t *testing.T) {
+	t.Parallel()
+	h, _ := newHouse(t)
+	admintest.CheckFamily(t, h)
+	admintest.BadBodies(t, h, "POST", "/users/invites", chief, `{"email":"ann@example.com","role":"admin"}`)
+	id := addUser(t, h, "ann@example.com", people.Member)
+	admintest.BadBodies(t, h, "PUT", "/admin/users/"+id, chief, `{"role":"admin"}`)
+	invite := h.Do("POST", "/invites", chief, `{"email":"bob@example.com","role":"admin"}`).OK().Text("id")
+	for path, one := range map[string]string{"/admin/users/": id, "/users/invites/": invite} {
+		for _, call := range [][2]string{{"GET", ""}, {"DELETE", ""}} {
+			foreign, missing := h.Do(call[0], path+one, admintest.OtherAdmin, nil), h.Do(call[0], path+resource.NewID(), admintest.OtherAdmin, nil)
+			if foreign.Status != 403 || foreign.Same() != missing.Same() {
+				t.Errorf("%s %s: %s", call[0], path, foreign.Body)
+			}
+		}
+	}
+}
+
+func TestUsersAreListedByRoleAndAddressInPages(t *testing.T) {
+	t.Parallel()
+	h, _ := newHouse(t)
+	owner, boss := addUser(t, h, "owner@example.com", people.Owner), addUser(t, h, "boss@example.com", people.Admin)
+	ann := addUser(t, h, "Ann@Example.com", people.Member, h.One)
+	for query, want := range map[string]string{
+		"": "ann boss owner", "?role=admin": "boss", "?role=owner": "owner", "?role=member": "ann", "?email=ANN@example.com": "ann", "?email=no@example.com": "",
+		"?currentPage=1&pageSize=2": "owner", "?current_page=0&page_size=1": "ann",
+	} {
+		a := h.Do("GET", "/admin/users"+query, chief, nil).OK()
+		var got []string
+		for _, e := range a.At("data").([]any) {
+			name, _, _ := strings.Cut(e.(map[string]any)["email"].(string), "@")
+			got = append(got, name)
+		}
+		if strings.Join(got, " ") != want || a.Text("object") != "list" {
+			t.Errorf("%s: %v, want %s", query, got, want)
+		}
+	}
+	a := h.Do("GET", "/users/"+ann, chief, nil).OK()
+	if a.Text("object") != "user" || a.Text("first_name") != "F" || a.Text("email") != "ann@example.com" || fmt.Sprint(a.At("workspace_ids")) != "["+h.One+"]" {
+		t.Errorf("%s", a.Body)
+	}
+	for _, id := range []string{owner, boss} {
+		if n := len(h.Do("GET", "/users/"+id, chief, nil).OK().At("workspace_ids").([]any)); n != 2 {
+			t.Errorf("somebody who runs the organisation sees %d workspaces", n)
+		}
+	}
+	if got := h.Do("GET", "/users", admintest.OtherAdmin, nil).OK(); got.At("total") != 0.0 {
+		t.Errorf("another organisation lists %s", got.Body)
+	}
+}
+
+func TestRolesOfUsersAreChanged(t *testing.T) {
+	t.Parallel()
+	h, _ := newHouse(t)
+	owner, ann := addUser(t, h, "owner@example.com", people.Owner), addUser(t, h, "ann@example.com", people.Member, h.One)
+	put := func(id, body string) admintest.Answer { return h.Do("PUT", "/admin/users/"+id, chief, body) }
+	put(ann, `{"role":"member"}`).Refused(400, "AB01", "role")
+	put(ann, `{"role":"owner"}`).Refused(400, "AB01", "role")
+	put(ann, `{}`).Refused(400, "AB01", "role")
+	put(ann, `{"role":null}`).Refused(400, "AB01", "role")
+	for _, role := range []string{"admin", "member"} {
+		put(owner, `{"role":"`+role+`"}`).Refused(403, "AB03", "role")
+	}
+	if got := string(put(ann, `{"role":"admin"}`).OK().Body); got != "{}" {
+		t.Errorf("answered %s", got)
+	}
+	// As an admin she may have keys where she is no member, and loses them with the role.
+	own, other := handKey(t, h, ann, h.One), handKey(t, h, ann, h.Two)
+	put(ann, `{"role":"member"}`).OK()
+	if !keyLives(t, h, h.One, own) || keyLives(t, h, h.Two, other) {
+		t.Error("the wrong keys died with the role")
+	}
+}
+
+func TestRemovedUsersLoseMembershipsAndKeys(t *testing.T) {
+	t.Parallel()
+	h, _ := newHouse(t)
+	ann, bob := addUser(t, h, "ann@example.com", people.Member, h.One, h.Two), addUser(t, h, "bob@example.com", people.Member, h.One)
+	var keys [][2]string
+	for range 12 { // more than one change takes
+		keys = append(keys, [2]string{h.One, handKey(t, h, ann, h.One)}, [2]string{h.Two, handKey(t, h, ann, h.Two)})
+	}
+	kept := handKey(t, h, bob, h.One)
+	h.Do("DELETE", "/admin/users/"+ann, chief, nil).OK()
+	for _, k := range keys {
+		if keyLives(t, h, k[0], k[1]) {
+			t.Fatal("a key of a removed user lives")
+		}
+	}
+	if !keyLives(t, h, h.One, kept) {
+		t.Error("a key of another user died")
+	}
+	for _, ws := range []string{h.One, h.Two} {
+		if _, ok, err := h.Resources.Get(t.Context(), store.Scope{Org: admintest.Org, Workspace: ws}, people.KindMember, ann); ok || err != nil {
+			t.Errorf("a membership is left: %v", err)
+		}
+	}
+	h.Do("GET", "/admin/users/"+ann, chief, nil).Refused(403, "AB03", "")
+	addUser(t, h, "ann@example.com", people.Member)
+	changes := 0
+	for _, e := range h.Audit() {
+		if e.Action == "delete" && e.ResourceID == ann && e.StatusCode == 200 {
+			changes++
+		}
+	}
+	if changes != 1 {
+		t.Errorf("%d audit records of the removal", changes)
+	}
+}
+
+// Of two owners that go at the same time one stays, and keeps all it has.
+func TestTheLastOwnerStays(t *testing.T) {
+	t.Parallel()
+	for range 5 {
+		h, _ := newHouse(t)
+		a, b := addUser(t, h, "a@example.com", people.Owner, h.One), addUser(t, h, "b@example.com", people.Owner, h.One)
+		var wg sync.WaitGroup
+		status := make([]int, 2)
+		for i, id := range []string{a, b} {
+			wg.Go(func() { status[i] = h.Do("DELETE", "/admin/users/"+id, chief, nil).Status })
+		}
+		wg.Wait()
+		if status[0]+status[1] != 200+403 {
+			t.Errorf("statuses %v", status)
+		}
+		left := a
+		if status[0] == 200 {
+			left = b
+		}
+		h.Do("DELETE", "/admin/users/"+left, chief, nil).Refused(403, "AB03", "")
+		got := h.Do("GET", "/admin/users/"+left, chief, nil).OK()
+		_, member, err := h.Resources.Get(t.Context(), store.Scope{Org: admintest.Org, Workspace: h.One}, people.KindMember, left)
+		if got.Text("role") != "owner" || !member || err != nil {
+			t.Errorf("the last owner: %s, member %v, %v", got.Body, member, err)
+		}
+	}
+	// The role is kept too, by whatever takes it away.
+	h, _ := newHouse(t)
+	id := addUser(t, h, "a@example.com", people.Owner)
+	err := h.Resources.Change(t.Context(), org, func(tx *resource.Tx) error {
+		rec, u, _, err := people.ByID(tx, org, id)
+		if err != nil {
+			return err
+		}
+		return people.SetRole(tx, &rec, u, people.Admin, "test")
+	})
+	if err == nil || err.Error() != people.ErrLastOwner().Error() {
+		t.Errorf("the last owner lost the role: %v", err)
+	}
+}
+
+// tokenOf takes the token out of a link.
+func tokenOf(t testing.TB, link string) string {
+	t.Helper()
+	u, err := url.Parse(link)
+	if err != nil || !strings.HasPrefix(link, "https://gateway.example.com/v1/invites/accept?token=") {
+		t.Fatalf("link %q: %v", link, err)
+	}
+	return u.Query().Get("token")
+}
+
+func invitation1(h *admintest.House, more string) string {
+	return `{"email":"Ann@Example.com","role":"member","workspaces":[{"id":"` + admintest.OneSlug + `","role":"manager"},{"id":"` + h.Two + `","role":"member"}]` + more + `}`
+}
+
+func TestAnInvitationIsSentAndAcceptedOnce(t *testing.T) {
+	t.Parallel()
+	h, mails := newHouse(t)
+	made := h.Do("POST", "/admin/users/invites", chief, invitation1(h, `,"workspace_api_key_details":{"scopes":["completions.write"]}`)).OK()
+	link, id := made.Text("invite_link"), made.Text("id")
+	token := tokenOf(t, link)
+	if len(mails.sent) != 1 || mails.sent[0].To[0] != "ann@example.com" || !strings.Contains(mails.sent[0].Text, link) || !strings.Contains(mails.sent[0].HTML, token) {
+		t.Fatalf("mails: %+v", mails.sent)
+	}
+	a := h.Do("GET", "/users/invites/"+id, chief, nil).OK()
+	if a.Text("status") != "pending" || a.Text("email") != "ann@example.com" || a.Text("workspaces", "0", "workspace_id") != h.One || a.Text("workspaces", "0", "role") != "manager" || a.At("accepted_at") != nil || a.Text("invited_by") == "" || a.Text("object") != "invite" {
+		t.Errorf("%s", a.Body)
+	}
+	rec, _, err := h.Resources.Get(t.Context(), org, people.KindInvite, id)
+	if err != nil || strings.Contains(string(rec.Body), token) || strings.Contains(string(a.Body), token) {
+		t.Errorf("the token is kept: %v %s", err, rec.Body)
+	}
+	// Looking at the page accepts nothing.
+	for range 2 {
+		if page := h.Do("GET", "/invites/accept?token="+token, "", nil).OK(); !strings.Contains(page.Header.Get("Content-Security-Policy"), "script-src 'nonce-") || page.Header.Get("Referrer-Policy") != "no-referrer" {
+			t.Errorf("%v", page.Header)
+		}
+	}
+	done := h.Do("POST", "/invites/accept?token="+token, "", `{"first_name":"Ann","last_name":"Lee"}`).OK()
+	user := done.Text("user_id")
+	if len(done.At("api_keys").([]any)) != 2 || len(done.Text("api_keys", "0", "key")) < 30 || done.Text("organisation_id") != admintest.Org {
+		t.Fatalf("%s", done.Body)
+	}
+	for i, ws := range []string{h.One, h.Two} {
+		if !keyLives(t, h, ws, done.Text("api_keys", fmt.Sprint(i), "id")) {
+			t.Error("a key that was handed out opens nothing")
+		}
+	}
+	u := h.Do("GET", "/users/"+user, chief, nil).OK()
+	if u.Text("first_name") != "Ann" || u.Text("role") != "member" || len(u.At("workspace_ids").([]any)) != 2 {
+		t.Errorf("%s", u.Body)
+	}
+	if a = h.Do("GET", "/users/invites/"+id, chief, nil).OK(); a.Text("status") != "accepted" || a.Text("accepted_at") == "" {
+		t.Errorf("%s", a.Body)
+	}
+	missing := h.Do("POST", "/invites/accept", "", `{"token":"`+strings.Repeat("x", 43)+`"}`).Refused(404, "AB08", "token")
+	if again := h.Do("POST", "/users/invites/accept", "", `{"token":"`+token+`"}`); again.Same() != missing.Same() {
+		t.Errorf("a used token: %s", again.Body)
+	}
+	h.Do("POST", "/invites/accept", "", nil).Refused(400, "AB01", "token")
+	h.Do("POST", "/invites", chief, invitation1(h, "")).Refused(409, "AB07", "email") // a user
+	log, err := json.Marshal(h.Audit())
+	if err != nil || strings.Contains(string(log), token) || !strings.Contains(string(log), `"action":"accept"`) || !strings.Contains(string(log), user) {
+		t.Errorf("the audit log: %v %s", err, log)
+	}
+}
+
+func TestInvitationsEnd(t *testing.T) {
+	t.Parallel()
+	at := time.Now()
+	var mu sync.Mutex
+	clock := func() time.Time { mu.Lock(); defer mu.Unlock(); return at }
+	h := houseAt(t, clock)
+	post := func() admintest.Answer { return h.Do("POST", "/invites", chief, invitation1(h, "")) }
+	accept := func(link string) admintest.Answer {
+		return h.Do("POST", "/invites/accept", "", `{"token":"`+tokenOf(t, link)+`"}`)
+	}
+	first := post().OK()
+	post().Refused(409, "AB07", "email")
+	sent := h.Do("POST", "/invites/"+first.Text("id")+"/resend", chief, nil).OK().Text("inviteLink")
+	accept(first.Text("invite_link")).Refused(404, "AB08", "token")
+
+	mu.Lock()
+	at = at.Add(people.InviteTTL)
+	mu.Unlock()
+	accept(sent).Refused(404, "AB08", "token")
+	if got := h.Do("GET", "/invites/"+first.Text("id"), chief, nil).OK().Text("status"); got != "expired" {
+		t.Errorf("status %s", got)
+	}
+	second := post().OK() // an expired one is not in the way
+	h.Do("POST", "/invites/"+first.Text("id")+"/resend", chief, nil).Refused(409, "AB07", "id")
+	if got := string(h.Do("DELETE", "/admin/users/invites/"+second.Text("id"), chief, nil).OK().Body); got != "{}" {
+		t.Errorf("answered %s", got)
+	}
+	accept(second.Text("invite_link")).Refused(404, "AB08", "token")
+	h.Do("DELETE", "/admin/users/invites/"+second.Text("id"), chief, nil).Refused(409, "AB07", "id")
+	third := post().OK()
+	accept(third.Text("invite_link")).OK()
+	for status, want := range map[string]string{"": "3", "pending": "0", "expired": "1", "cancelled": "1", "accepted": "1"} {
+		query := "?pageSize=10"
+		if status != "" {
+			query += "&status=" + status
+		}
+		if got := fmt.Sprint(h.Do("GET", "/invites"+query, chief, nil).OK().At("total")); got != want {
+			t.Errorf("%s: %s, want %s", status, got, want)
+		}
+	}
+}
+
+func houseAt(t testing.TB, now func() time.Time) *admintest.House {
+	s, err := sqlite.Open(filepath.Join(t.TempDir(), "store.db"), sqlite.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	r := resource.New(s, resource.Embedded(), resource.Clock(now))
+	return admintest.Over(t, s, r, New(Deps{PublicURL: "https://gateway.example.com/v1"}))
+}
+
+func TestBadInvitationsAreRefusedWithTheirFields(t *testing.T) {
+	t.Parallel()
+	h, _ := newHouse(t)
+	for body, field := range map[string]string{
+		`{}`: "email", `{"email":"ann@example.com"}`: "role", `{"email":"ann","role":"admin"}`: "email", `{"email":"Ann <ann@example.com>","role":"admin"}`: "email",
+		`{"email":"ann@example.com\r\nBcc: x@y.com","role":"admin"}`:                                                                                         "email",
+		`{"email":7,"role":"admin"}`:                                                                                                                         "email",
+		`{"email":"ann@example.com","role":"owner"}`:                                                                                                         "role",
+		`{"email":"ann@example.com","role":"member"}`:                                                                                                        "workspaces",
+		`{"email":"ann@example.com","role":"member","workspaces":[]}`:                                                                                        "workspaces",
+		`{"email":"ann@example.com","role":"admin","workspaces":[{"id":"nowhere","role":"member"}]}`:                                                         "workspaces[0].id",
+		`{"email":"ann@example.com","role":"admin","workspaces":[{"id":"` + h.Three + `","role":"member"}]}`:                                                 "workspaces[0].id",
+		`{"email":"ann@example.com","role":"admin","workspaces":[{"id":"` + h.One + `","role":"owner"}]}`:                                                    "workspaces[0].role",
+		`{"email":"ann@example.com","role":"admin","workspaces":[{"id":"` + h.One + `"}]}`:                                                                   "workspaces[0].role",
+		`{"email":"ann@example.com","role":"admin","workspaces":[{"id":"` + h.One + `","role":"member"},{"id":"` + admintest.OneSlug + `","role":"admin"}]}`: "workspaces[1].id",
+		`{"email":"ann@example.com","role":"admin","workspace_api_key_details":{"scopes":["audit_logs.list"]}}`:                                              "workspace_api_key_details.scopes[0]",
+		`{"email":"ann@example.com","role":"admin","workspace_api_key_details":{"scopes":[]}}`:                                                               "workspace_api_key_details.scopes",
+	} {
+		if a := h.Do("POST", "/users/invites", chief, body); a.Status == 200 {
+			t.Errorf("accepted: %s", body)
+		} else {
+			a.Refused(400, "AB01", field)
+		}
+	}
+	if got := h.Do("GET", "/users/invites", chief, nil).OK(); got.At("total") != 0.0 {
+		t.Errorf("a refused invitation was kept: %s", got.Body)
+	}
+}
+
+// An invitation for more workspaces than one change takes is accepted as a whole,
+// and by one of several calls.
+func TestALargeInvitationIsAcceptedByOneCall(t *testing.T) {
+	t.Parallel()
+	h, _ := newHouse(t)
+	var entries []string
+	for i := range 30 {
+		rec := resource.Record{Scope: org, Kind: tenant.KindWorkspace, Slug: fmt.Sprintf("ws-more-%06d", i), Name: "More", Status: "active", Body: []byte("{}")}
+		if err := h.Resources.Change(t.Context(), org, func(tx *resource.Tx) error { return tx.Create(&rec) }); err != nil {
+			t.Fatal(err)
+		}
+		entries = append(entries, `{"id":"`+rec.ID+`","role":"member"}`)
+	}
+	link := h.Do("POST", "/invites", chief, `{"email":"ann@example.com","role":"member","workspace_api_key_details":{"scopes":["completions.write"]},"workspaces":[`+strings.Join(entries, ",")+`]}`).OK().Text("invite_link")
+	var wg sync.WaitGroup
+	answers := make([]admintest.Answer, 4)
+	for i := range answers {
+		wg.Go(func() { answers[i] = h.Do("POST", "/invites/accept", "", `{"token":"`+tokenOf(t, link)+`"}`) })
+	}
+	wg.Wait()
+	done := 0
+	for _, a := range answers {
+		switch a.Status {
+		case 200:
+			if done++; len(a.At("api_keys").([]any)) != 30 {
+				t.Errorf("%s", a.Body)
+			}
+		case 404, 409:
+		default:
+			t.Errorf("%d %s", a.Status, a.Body)
+		}
+	}
+	if users := h.Do("GET", "/users", chief, nil).OK(); done != 1 || users.At("total") != 1.0 || len(users.At("data", "0", "workspace_ids").([]any)) != 30 {
+		t.Errorf("%d accepted: %s", done, users.Body)
+	}
+}
+
+func TestAnInvitationStandsWithoutItsMail(t *testing.T) {
+	t.Parallel()
+	h, mails := newHouse(t)
+	mails.fail = errors.New("no")
+	link := h.Do("POST", "/invites", chief, invitation1(h, "")).OK().Text("invite_link")
+	if a := h.Do("POST", "/invites/accept", "", `{"token":"`+tokenOf(t, link)+`"}`).OK(); len(a.At("api_keys").([]any)) != 0 {
+		t.Errorf("keys that nobody asked for: %s", a.Body)
+	}
+}

@@ -1,0 +1,256 @@
+package workspaces
+
+import (
+	"fmt"
+	"slices"
+
+	"gateway/shared/admin"
+	"gateway/shared/audit"
+	"gateway/shared/fault"
+	"gateway/shared/identity"
+	"gateway/shared/identity/people"
+	"gateway/shared/resource"
+)
+
+// member is a membership with the user's id as its own.
+type member = admin.Item[people.Membership]
+
+// maxMembers is how many one call adds.
+const maxMembers = 1000
+
+var memberRoles = []string{people.Admin, people.Manager, people.Member}
+
+// describeMembers are the members of a workspace. Who runs the organisation is an
+// admin of it without being one.
+func (f *family) describeMembers() *admin.Collection[people.Membership] {
+	text := func(name, doc string) admin.Shown[people.Membership] {
+		return admin.Shown[people.Membership]{Field: admin.Field{Name: name, Type: admin.String, Doc: doc, Absent: ""}}
+	}
+	return &admin.Collection[people.Membership]{
+		Kind: people.KindMember, Object: "workspace-user", Path: "/admin/workspaces/{id}/users", Aliases: []string{"/workspaces/{id}/users"}, Param: "userId", UUIDOnly: true,
+		Scope: "workspace_users", Where: admin.Shared, WriteRole: admin.Manager, Parent: f.workspaces.AsWorkspace(), Without: []string{"create"},
+		List: admin.List{Query: []admin.Field{
+			{Name: "role", Type: admin.String, Enum: memberRoles, Doc: "Only those with this role."}, {Name: "email", Type: admin.String, Max: 254, Doc: "Only the one with this address."},
+		}, Match: func(c *admin.Call, row *resource.Row) bool {
+			return (!c.Query.Given("role") || row.Fields["role"] == c.Query.Text("role")) && (!c.Query.Given("email") || row.Fields["email"] == people.Spelled(c.Query.Text("email")))
+		}},
+		Fields: []admin.Field{{Name: "email", Fixed: true}, {Name: "role", Enum: memberRoles}},
+		Shown: []admin.Shown[people.Membership]{
+			text("first_name", ""), text("last_name", ""), text("org_role", "owner, admin or member."),
+			{Field: admin.Field{Name: "workspace_id", Type: admin.String, Required: true}, Value: func(_ *admin.Call, it member) any { return it.Scope.Workspace }},
+			{Field: admin.Field{Name: "scopes", Type: admin.Array, Of: &admin.Field{Type: admin.String}, Required: true, Doc: "What the role allows."}, Value: func(_ *admin.Call, it member) any { return people.ScopesOf(it.Form.Role) }},
+			{Field: admin.Field{Name: "settings", Type: admin.Object, Open: true}, Value: func(*admin.Call, member) any { return nil }},
+		},
+		Decorate: names,
+		Adjust: func(action string, r *admin.Route) {
+			switch action {
+			case "update":
+				r.Body = []admin.Field{{Name: "role", Type: admin.String, Required: true, Enum: memberRoles, Doc: "The role in the workspace."}}
+				r.BodyMode, r.Doc, r.Do = admin.WholeBody, "Change the role of a member: never above one's own.", f.members.At("update", f.setMemberRole)
+			case "delete":
+				r.Doc, r.Do = "Remove a member. The user's keys of the workspace die with the membership.", f.members.At("delete", f.removeMember)
+			}
+		},
+	}
+}
+
+// addRoute makes users of the organisation members of a workspace.
+func (f *family) addRoute() admin.Route {
+	r := f.members.Below(admin.Route{
+		Method: "POST", Path: "/admin/workspaces/{id}/users", Aliases: []string{"/workspaces/{id}/users"}, Name: "addWorkspaceUsers", Action: audit.Create,
+		Doc:    "Make users of the organisation members of a workspace; of members the role is changed. Roles are never above one's own.",
+		Scopes: f.members.ScopesFor("create"), Answer: admin.Nothing, Errors: []int{409}, Do: f.members.At("create", f.addMembers),
+		Body: []admin.Field{{Name: "users", Type: admin.Array, Required: true, Min: 1, Max: maxMembers, Of: &admin.Field{Type: admin.Object, Fields: []admin.Field{
+			{Name: "id", Type: admin.String, Required: true, Min: 1, Max: 64, Doc: "Id of the user."}, {Name: "role", Type: admin.String, Required: true, Enum: memberRoles},
+		}}}},
+	})
+	return r[0]
+}
+
+// names shows who the members are; the users of a page are read together.
+func names(c *admin.Call, items []member, objects []admin.Members) error {
+	ids := make([]string, len(items))
+	for i := range items {
+		ids[i] = items[i].ID
+	}
+	recs, err := c.Resources.GetMany(c.Context, c.Organisation(), people.KindUser, ids)
+	if err != nil {
+		return err
+	}
+	users := make(map[string]*people.User, len(recs))
+	for i := range recs {
+		if users[recs[i].ID], err = people.DecodeUser(recs[i]); err != nil {
+			return err
+		}
+	}
+	for i := range items {
+		if u := users[items[i].ID]; u != nil {
+			objects[i]["first_name"], objects[i]["last_name"], objects[i]["org_role"] = u.FirstName, u.LastName, u.Role
+		}
+	}
+	return nil
+}
+
+// within refuses a role above the caller's own. Keys of services have none.
+func within(c *admin.Call, role string) error {
+	if c.Caller.UserID != "" && people.Above(role, string(c.Caller.Role)) {
+		return admin.Denied()
+	}
+	return nil
+}
+
+func (f *family) addMembers(c *admin.Call) (any, error) {
+	sent := c.Body.Objects("users")
+	seen := map[string]bool{}
+	var bad []fault.Detail
+	for i, in := range sent {
+		if err := within(c, in.Text("role")); err != nil {
+			return nil, err
+		}
+		if id := in.Text("id"); seen[id] {
+			bad = append(bad, fault.Detail{Field: fmt.Sprintf("users[%d].id", i), Message: "is named twice"})
+		} else {
+			seen[id] = true
+		}
+	}
+	if err := f.allUsers(c, sent, bad); err != nil {
+		return nil, err
+	}
+	type entry struct {
+		at int
+		in admin.Values
+	}
+	entries := make([]entry, len(sent))
+	for i := range sent {
+		entries[i] = entry{i, sent[i]}
+	}
+	return nil, admin.InChunks(c, entries, 6+identity.RowsOfKey, func(tx *resource.Tx, part []entry) error {
+		if err := tx.Require(c.ParentRecord().Ref()); err != nil {
+			return err
+		}
+		for _, e := range part {
+			if err := f.addMember(c, tx, e.in.Text("id"), e.in.Text("role"), fmt.Sprintf("users[%d].id", e.at)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// allUsers refuses entries that name nobody before anything is written.
+func (f *family) allUsers(c *admin.Call, sent []admin.Values, bad []fault.Detail) error {
+	rows, err := c.Resources.List(c.Context, c.Organisation(), people.KindUser)
+	if err != nil {
+		return err
+	}
+	known := make(map[string]bool, len(rows))
+	for i := range rows {
+		known[rows[i].ID] = true
+	}
+	for i, in := range sent {
+		if !known[in.Text("id")] {
+			bad = append(bad, fault.Detail{Field: fmt.Sprintf("users[%d].id", i), Message: "is no user of the organisation"})
+		}
+	}
+	if refused := fault.Invalids(bad); refused != nil {
+		return refused
+	}
+	return nil
+}
+
+func (f *family) addMember(c *admin.Call, tx *resource.Tx, id, role, field string) error {
+	user, u, ok, err := people.ByID(tx, c.Organisation(), id)
+	if err != nil {
+		return err
+	}
+	if !ok || u.Leaving {
+		return fault.Invalid(field, "is no user of the organisation")
+	}
+	if u.MemberOf(c.Scope.Workspace) {
+		was, there, err := tx.Get(c.Scope, people.KindMember, id)
+		if err != nil {
+			return err
+		}
+		if there {
+			if err := withinMember(c, &was); err != nil {
+				return err
+			}
+		}
+	}
+	joined, err := people.Join(tx, &user, u, c.Scope.Workspace, role, c.Actor())
+	if err != nil || !joined {
+		return err
+	}
+	creates, err := people.Creates(tx, c.Scope)
+	if err != nil || !creates {
+		return err
+	}
+	_, _, err = people.Hand(tx, c.Resources, c.Sealer, c.Scope, &user, nil, c.Actor())
+	return err
+}
+
+// withinMember refuses to touch a member whose role is above the caller's.
+func withinMember(c *admin.Call, rec *resource.Record) error {
+	form, err := people.DecodeMembership(*rec)
+	if err != nil {
+		return err
+	}
+	return within(c, form.Role)
+}
+
+func (f *family) setMemberRole(c *admin.Call) (any, error) {
+	role := c.Body.Text("role")
+	return nil, c.Change(func(tx *resource.Tx) error {
+		it, err := f.members.FindIn(c, tx)
+		if err != nil {
+			return err
+		}
+		if err := within(c, it.Form.Role); err != nil {
+			return err
+		}
+		if err := within(c, role); err != nil {
+			return err
+		}
+		return people.SetMemberRole(tx, it.Record, role, c.Actor())
+	})
+}
+
+func (f *family) removeMember(c *admin.Call) (any, error) {
+	begun := false
+	return nil, admin.Rounds(c, func(tx *resource.Tx) (more bool, err error) {
+		it, err := f.members.FindIn(c, tx)
+		if err != nil {
+			if begun && fault.Is(err, fault.NotAllowed) {
+				return false, nil // another call has finished it
+			}
+			return false, err
+		}
+		if err := within(c, it.Form.Role); err != nil {
+			return false, err
+		}
+		begun = true
+		return people.Leave(tx, c.Resources, it.Record, c.Actor())
+	})
+}
+
+// startWith makes the users that a new workspace names its admins.
+func (f *family) startWith(c *admin.Call, tx *resource.Tx, ch *change) error {
+	ids := c.Body.Texts("users")
+	slices.Sort(ids)
+	for i, id := range slices.Compact(ids) {
+		user, u, ok, err := people.ByID(tx, c.Organisation(), id)
+		if err != nil {
+			return err
+		}
+		if !ok || u.Leaving {
+			return fault.Invalid(fmt.Sprintf("users[%d]", i), "is no user of the organisation")
+		}
+		if _, err := people.Join(tx, &user, u, ch.Rec.ID, people.Admin, c.Actor()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// maxFirst is how many users a new workspace begins with.
+const maxFirst = 8

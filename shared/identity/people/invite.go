@@ -1,0 +1,284 @@
+package people
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"slices"
+	"time"
+
+	"gateway/shared/fault"
+	"gateway/shared/identity"
+	"gateway/shared/notice"
+	"gateway/shared/resource"
+	"gateway/shared/store"
+	"gateway/shared/tenant"
+)
+
+// InviteTTL is how long an invitation can be accepted.
+const InviteTTL = 7 * 24 * time.Hour
+
+// States of an invite. Expired is derived from the time and never stored.
+const (
+	Pending   = "pending"
+	Cancelled = "cancelled"
+	Accepted  = "accepted"
+	Expired   = "expired"
+)
+
+// Invite is the stored form of an invitation. Its token is known to nobody but
+// the one who was invited: what is stored is a hash.
+type Invite struct {
+	Email      string          `json:"email" min:"3" max:"254"`
+	Role       string          `json:"role" enum:"admin,member"`
+	Workspaces []InvitedTo     `json:"workspaces,omitempty" max:"100"`
+	Keys       *InvitedWithKey `json:"workspace_api_key_details,omitempty"`
+	TokenHash  string          `json:"token_hash"`
+	State      string          `json:"state"`
+	ExpiresAt  time.Time       `json:"expires_at"`
+	AcceptedAt *time.Time      `json:"accepted_at,omitempty"`
+	InvitedBy  string          `json:"invited_by,omitempty"`
+	UserID     string          `json:"user_id,omitempty"` // of who accepted
+	// Claim is who is accepting it, for acceptances of several changes.
+	Claim   string    `json:"claim,omitempty"`
+	ClaimAt time.Time `json:"claim_at,omitzero"`
+}
+
+// InvitedTo is a workspace that comes with an invitation. It is named by id in
+// the stored form.
+type InvitedTo struct {
+	ID   string `json:"id" min:"1" max:"255" doc:"Id or slug of the workspace."`
+	Role string `json:"role" enum:"admin,manager,member"`
+}
+
+// InvitedWithKey says that who accepts gets a key in each workspace.
+type InvitedWithKey struct {
+	Scopes []string `json:"scopes" min:"1" max:"500" each:"max=255"`
+}
+
+// StateAt is the state of the invite at a time.
+func (i *Invite) StateAt(now time.Time) string {
+	if i.State == Pending && !now.Before(i.ExpiresAt) {
+		return Expired
+	}
+	return i.State
+}
+
+// DecodeInvite reads the stored form.
+func DecodeInvite(rec resource.Record) (*Invite, error) { return decode[Invite](rec) }
+
+// credentialKind is the partition kind of the rows that tokens are found by.
+const credentialKind = "INVITE"
+
+// maxToken bounds what is hashed.
+const maxToken = 256
+
+// Ask makes a new invite ready to be stored: its address, its place among those
+// that are pending, its token, which is given back. A user or a pending invite of
+// the same address is a fault.Conflict at email.
+func Ask(tx *resource.Tx, rec *resource.Record, form *Invite) (token string, err error) {
+	address, ok := notice.Address(form.Email)
+	if !ok {
+		return "", fault.Invalid("email", "is not an e-mail address")
+	}
+	form.Email = address
+	if _, _, there, err := find(tx, rec.Scope, slugOf(address)); err != nil || there {
+		if there {
+			err = fault.New(fault.Conflict, "email", "is the address of a user of the organisation")
+		}
+		return "", err
+	}
+	old, ok, err := tx.Get(rec.Scope, KindInvite, slugOf(address))
+	if err != nil {
+		return "", err
+	}
+	if ok && !old.Archived() {
+		was, err := DecodeInvite(old)
+		if err != nil {
+			return "", err
+		}
+		if was.StateAt(tx.Now()) == Pending {
+			return "", fault.New(fault.Conflict, "email", "has a pending invitation already: resend or delete that one")
+		}
+		if err := Close(tx, &old, was, Expired, old.UpdatedBy); err != nil {
+			return "", err
+		}
+	}
+	rec.Slug, rec.Name, form.State = slugOf(address), address, Pending
+	return Renew(tx, rec, form)
+}
+
+// Renew gives an invite a new token and its whole time again. What it was found
+// by before opens nothing any more. The caller stores rec and form.
+func Renew(tx *resource.Tx, rec *resource.Record, form *Invite) (token string, err error) {
+	if form.TokenHash != "" {
+		tx.DeleteCredential(store.Credential(credentialKind, form.TokenHash))
+	}
+	var b [32]byte
+	_, _ = rand.Read(b[:]) // never fails (crypto/rand)
+	token = base64.RawURLEncoding.EncodeToString(b[:])
+	form.TokenHash, form.ExpiresAt = identity.HashToken(token), now(tx).Add(InviteTTL)
+	rec.Fields = form.fields()
+	return token, tx.CreateCredential(store.Row{
+		Key:  store.Credential(credentialKind, form.TokenHash),
+		Item: store.Item{"org": rec.Scope.Org, "id": rec.ID},
+	})
+}
+
+func (i *Invite) fields() map[string]string {
+	return map[string]string{"email": i.Email, "role": i.Role, "state": i.State, "until": i.ExpiresAt.UTC().Format(time.RFC3339Nano)}
+}
+
+// StateOf is the state of an invite at a time, by its row in a list.
+func StateOf(row *resource.Row, now time.Time) string {
+	until, _ := time.Parse(time.RFC3339Nano, row.Fields["until"])
+	i := Invite{State: row.Fields["state"], ExpiresAt: until}
+	return i.StateAt(now)
+}
+
+// Close stages the end of an invite that was read: nothing opens it any more, and
+// its address may be invited again.
+func Close(tx *resource.Tx, rec *resource.Record, form *Invite, state, actor string) error {
+	tx.DeleteCredential(store.Credential(credentialKind, form.TokenHash))
+	form.State, form.TokenHash, form.Claim = state, "", ""
+	rec.UpdatedBy, rec.Fields = actor, form.fields()
+	if err := encode(rec, form); err != nil {
+		return err
+	}
+	return tx.ArchiveAndFreeSlug(rec)
+}
+
+// errGone is one answer for tokens that are unknown, used, replaced or too old.
+func errGone() error {
+	return fault.New(fault.NotFound, "token", "This invitation is not valid any more; ask for another")
+}
+
+// OfToken finds the invite that a token opens: its organisation and its id.
+func OfToken(ctx context.Context, s store.Store, token string) (org store.Scope, id string, err error) {
+	if token == "" || len(token) > maxToken {
+		return org, "", errGone()
+	}
+	it, ok, err := s.Table(store.Keys).Get(ctx, store.Credential(credentialKind, identity.HashToken(token)), true)
+	if err != nil {
+		return org, "", fault.Unavailable(err)
+	}
+	if !ok {
+		return org, "", errGone()
+	}
+	return store.Scope{Org: it.String("org")}, it.String("id"), nil
+}
+
+// claimTTL is how long one call may take to accept an invite before another may
+// go on with it.
+const claimTTL = time.Minute
+
+// Acceptance is an invite being accepted, in as many changes as it takes: Step
+// runs in each.
+type Acceptance struct {
+	Org       store.Scope
+	ID, Token string
+	FirstName string // of a user that is new
+	LastName  string
+	Claim     string // of this call
+	// Joined is called for each workspace that the user joins, in the change.
+	Joined func(tx *resource.Tx, user *resource.Record, workspace string, i *Invite) error
+	// Rows is how many rows joining a workspace takes at most.
+	Rows int
+
+	User   *resource.Record // who it is
+	Invite *Invite
+}
+
+// Step does a part. When it fails, what was done stays, and the invite can be
+// accepted again.
+func (a *Acceptance) Step(tx *resource.Tx) (more bool, err error) {
+	rec, ok, err := tx.Get(a.Org, KindInvite, a.ID)
+	if err != nil {
+		return false, err
+	}
+	if !ok || rec.Archived() {
+		return false, errGone()
+	}
+	form, err := DecodeInvite(rec)
+	if err != nil {
+		return false, err
+	}
+	at := now(tx)
+	if form.StateAt(at) != Pending || form.TokenHash != identity.HashToken(a.Token) {
+		return false, errGone()
+	}
+	if form.Claim != "" && form.Claim != a.Claim && at.Sub(form.ClaimAt) < claimTTL {
+		return false, fault.New(fault.Conflict, "token", "this invitation is being accepted; try again in a minute")
+	}
+	a.Invite = form
+	user, u, err := a.user(tx, form)
+	if err != nil {
+		return false, err
+	}
+	a.User = user
+	if more, err = a.join(tx, user, u, form); err != nil {
+		return false, err
+	}
+	if more {
+		form.Claim, form.ClaimAt = a.Claim, at
+		if err := encode(&rec, form); err != nil {
+			return false, err
+		}
+		return true, tx.Update(&rec)
+	}
+	form.AcceptedAt, form.UserID = &at, user.ID
+	return false, Close(tx, &rec, form, Accepted, user.ID)
+}
+
+// user finds or makes who was invited.
+func (a *Acceptance) user(tx *resource.Tx, form *Invite) (*resource.Record, *User, error) {
+	user, u, ok, err := find(tx, a.Org, slugOf(form.Email))
+	if err != nil {
+		return nil, nil, err
+	}
+	if ok {
+		if u.Leaving {
+			return nil, nil, errGone()
+		}
+		return &user, u, nil
+	}
+	u = &User{Email: form.Email, FirstName: a.FirstName, LastName: a.LastName, Role: form.Role}
+	rec, err := Create(tx, a.Org, u, form.InvitedBy)
+	return rec, u, err
+}
+
+// roomForWorkspaces is how many rows a change has for them.
+const roomForWorkspaces = 75
+
+// join makes the user a member of the workspaces that it is not yet in.
+func (a *Acceptance) join(tx *resource.Tx, user *resource.Record, u *User, form *Invite) (more bool, err error) {
+	most := max(1, roomForWorkspaces/max(a.Rows, 1))
+	for _, to := range form.Workspaces {
+		if u.MemberOf(to.ID) {
+			continue
+		}
+		ws, ok, err := tx.Get(a.Org, tenant.KindWorkspace, to.ID)
+		if err != nil {
+			return false, err
+		}
+		if !ok || ws.Archived() {
+			continue // it went after the invitation was sent
+		}
+		if most == 0 {
+			return true, nil
+		}
+		most--
+		if _, err := Join(tx, user, u, ws.ID, to.Role, form.InvitedBy); err != nil {
+			return false, err
+		}
+		if err := a.Joined(tx, user, ws.ID, form); err != nil {
+			return false, err
+		}
+	}
+	return false, nil
+}
+
+// Names tells whether the invite is for a workspace.
+func (i *Invite) Names(workspace string) bool {
+	return slices.ContainsFunc(i.Workspaces, func(to InvitedTo) bool { return to.ID == workspace })
+}

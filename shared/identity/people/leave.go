@@ -1,0 +1,143 @@
+package people
+
+import (
+	"context"
+	"slices"
+
+	"gateway/shared/identity"
+	"gateway/shared/resource"
+	"gateway/shared/store"
+	"gateway/shared/tenant"
+)
+
+// keysPerRound is how many keys one change retires beside the membership.
+const keysPerRound = 80 / identity.RowsOfKey
+
+// retireKeys retires the keys that a user has in a workspace, as many as fit into
+// a change; left tells whether there are more. The caller writes a record that
+// new keys of the user touch (the member's or the user's), so that none is made
+// meanwhile unseen.
+func retireKeys(tx *resource.Tx, r *resource.Resources, sc store.Scope, user string, most int) (done int, left bool, err error) {
+	rows, err := r.List(tx.Context(), sc, identity.KindKey)
+	if err != nil {
+		return 0, false, err
+	}
+	for i := range rows {
+		if rows[i].Fields["user"] != user {
+			continue
+		}
+		rec, ok, err := tx.Get(sc, identity.KindKey, rows[i].ID)
+		if err != nil {
+			return done, false, err
+		}
+		if !ok || rec.Archived() {
+			continue
+		}
+		if done == most {
+			return done, true, nil
+		}
+		if err := identity.Retire(tx, &rec); err != nil {
+			return done, false, err
+		}
+		done++
+	}
+	return done, false, nil
+}
+
+// Leave ends a membership and retires the user's keys in the workspace: a part of
+// it in each change, until more is false. member is the record of the membership,
+// read in this change.
+func Leave(tx *resource.Tx, r *resource.Resources, member *resource.Record, actor string) (more bool, err error) {
+	if _, more, err = retireKeys(tx, r, member.Scope, member.ID, keysPerRound); err != nil || more {
+		return more, err
+	}
+	user, u, ok, err := ByID(tx, member.Scope, member.ID)
+	if err != nil {
+		return false, err
+	}
+	if ok {
+		u.Workspaces = slices.DeleteFunc(u.Workspaces, func(id string) bool { return id == member.Scope.Workspace })
+		if err := Save(tx, &user, u, actor); err != nil {
+			return false, err
+		}
+	}
+	return false, tx.Delete(member)
+}
+
+// Remove ends a user with its memberships and keys, a part in each change until
+// more is false. The first change decides whether the user may go. user was read
+// in this change.
+func Remove(tx *resource.Tx, r *resource.Resources, user *resource.Record, u *User, actor string) (more bool, err error) {
+	switch {
+	case !u.Leaving:
+		if u.Role == Owner {
+			countOwners(tx, user.Scope, -1)
+			u.Role = Admin
+		}
+		u.Leaving = true
+		return true, Save(tx, user, u, actor)
+	case len(u.Workspaces) > 0:
+		_, err := leaveFirst(tx, r, user, u, actor)
+		return true, err
+	}
+	if more, err = Sweep(tx, r, user, u); err != nil || more {
+		return more, err
+	}
+	return false, tx.Delete(user)
+}
+
+// leaveFirst ends the first of a user's memberships.
+func leaveFirst(tx *resource.Tx, r *resource.Resources, user *resource.Record, u *User, actor string) (more bool, err error) {
+	sc := store.Scope{Org: user.Scope.Org, Workspace: u.Workspaces[0]}
+	member, ok, err := tx.Get(sc, KindMember, user.ID)
+	if err != nil {
+		return false, err
+	}
+	if ok {
+		return Leave(tx, r, &member, actor)
+	}
+	u.Workspaces = u.Workspaces[1:]
+	return true, Save(tx, user, u, actor)
+}
+
+// Sweep retires the keys that a user has in workspaces that it is no member of:
+// owners and admins may have some, and lose them with the role. A part in each
+// change, until more is false. The caller writes the user's record.
+func Sweep(tx *resource.Tx, r *resource.Resources, user *resource.Record, u *User) (more bool, err error) {
+	scopes, err := otherWorkspaces(tx.Context(), r, user.Scope, u)
+	if err != nil {
+		return false, err
+	}
+	lists, err := r.ListMany(tx.Context(), scopes, identity.KindKey, false)
+	if err != nil {
+		return false, err
+	}
+	most := keysPerRound
+	for n, rows := range lists {
+		if !slices.ContainsFunc(rows, func(row resource.Row) bool { return row.Fields["user"] == user.ID }) {
+			continue
+		}
+		done, left, err := retireKeys(tx, r, scopes[n], user.ID, most)
+		if err != nil || left {
+			return left, err
+		}
+		if most -= done; most == 0 {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+func otherWorkspaces(ctx context.Context, r *resource.Resources, org store.Scope, u *User) ([]store.Scope, error) {
+	rows, err := r.List(ctx, org, tenant.KindWorkspace)
+	if err != nil {
+		return nil, err
+	}
+	var out []store.Scope
+	for i := range rows {
+		if !u.MemberOf(rows[i].ID) {
+			out = append(out, store.Scope{Org: org.Org, Workspace: rows[i].ID})
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,256 @@
+// Package people knows the users of an organisation, what they are in it and in
+// its workspaces, and who is invited. A user belongs to the organisation; its
+// memberships stand in the workspaces and, as a list, with the user.
+//
+// Whatever makes or ends a membership goes through here, so that a user's keys
+// die with it.
+package people
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"gateway/shared/fault"
+	"gateway/shared/notice"
+	"gateway/shared/resource"
+	"gateway/shared/store"
+)
+
+// Kinds of the stored resources. Users and invites are the organisation's,
+// members their workspace's; the id of a member is the user's.
+const (
+	KindUser   resource.Kind = "USER"
+	KindMember resource.Kind = "MEMBER"
+	KindInvite resource.Kind = "INVITE"
+)
+
+// Roles. Owner is one of the organisation only, Manager one of a workspace only.
+const (
+	Owner   = "owner"
+	Admin   = "admin"
+	Manager = "manager"
+	Member  = "member"
+)
+
+var rank = map[string]int{Member: 1, Manager: 2, Admin: 3, Owner: 4}
+
+// Above reports whether a role is more than another.
+func Above(role, other string) bool { return rank[role] > rank[other] }
+
+// User is the stored form of a user.
+type User struct {
+	Email      string   `json:"email" min:"3" max:"254"` // as Address gives it
+	FirstName  string   `json:"first_name,omitempty" max:"255"`
+	LastName   string   `json:"last_name,omitempty" max:"255"`
+	Role       string   `json:"role" enum:"owner,admin,member"`
+	Workspaces []string `json:"workspaces,omitempty"` // ids of those that it is a member of, sorted
+	// Leaving marks a user whose removal has begun: it may nothing any more.
+	Leaving bool `json:"leaving,omitempty"`
+}
+
+// MaxWorkspaces is how many workspaces one user may be a member of.
+const MaxWorkspaces = 2000
+
+// RunsOrganisation reports whether the user is an admin of every workspace
+// without being a member.
+func (u *User) RunsOrganisation() bool { return !u.Leaving && (u.Role == Owner || u.Role == Admin) }
+
+// MemberOf reports whether the user is a member of a workspace.
+func (u *User) MemberOf(workspace string) bool {
+	_, in := slices.BinarySearch(u.Workspaces, workspace)
+	return in
+}
+
+// RoleIn is what the user is in a workspace; "": nothing. member is the role of
+// its membership there, "" for none.
+func (u *User) RoleIn(member string) string {
+	switch {
+	case u.Leaving:
+		return ""
+	case u.RunsOrganisation():
+		return u.Role
+	}
+	return member
+}
+
+// Membership is the stored form of a member of a workspace.
+type Membership struct {
+	Email string `json:"email"` // of the user, for lists
+	Role  string `json:"role" enum:"admin,manager,member"`
+}
+
+// slugOf is how a person is found by its address: addresses have characters that
+// slugs have not.
+func slugOf(email string) string {
+	sum := sha256.Sum256([]byte(email))
+	return "mail-" + hex.EncodeToString(sum[:])
+}
+
+// ByEmail finds a user by its address, in any spelling.
+func ByEmail(tx *resource.Tx, org store.Scope, email string) (rec resource.Record, u *User, ok bool, err error) {
+	address, ok := notice.Address(email)
+	if !ok {
+		return rec, nil, false, nil
+	}
+	return find(tx, org.Organisation(), slugOf(address))
+}
+
+// ByID finds a user by its id.
+func ByID(tx *resource.Tx, org store.Scope, id string) (rec resource.Record, u *User, ok bool, err error) {
+	return find(tx, org.Organisation(), id)
+}
+
+func find(tx *resource.Tx, org store.Scope, name string) (resource.Record, *User, bool, error) {
+	rec, ok, err := tx.Get(org, KindUser, name)
+	if err != nil || !ok || rec.Archived() {
+		return rec, nil, false, err
+	}
+	u, err := DecodeUser(rec)
+	return rec, u, err == nil, err
+}
+
+// DecodeUser and DecodeMembership read the stored forms.
+func DecodeUser(rec resource.Record) (*User, error) { return decode[User](rec) }
+
+func DecodeMembership(rec resource.Record) (*Membership, error) { return decode[Membership](rec) }
+
+func decode[T any](rec resource.Record) (*T, error) {
+	form := new(T)
+	if err := json.Unmarshal(rec.Body, form); err != nil {
+		return nil, fmt.Errorf("people: stored %s %s: %w", rec.Kind, rec.ID, err)
+	}
+	return form, nil
+}
+
+func encode(rec *resource.Record, form any) error {
+	var err error
+	if rec.Body, err = json.Marshal(form); err != nil {
+		return fmt.Errorf("people: encode %s: %w", rec.Kind, err)
+	}
+	return nil
+}
+
+// Create stages a new user. Email is put into its one spelling; one that is taken
+// is a fault.Conflict at email.
+func Create(tx *resource.Tx, org store.Scope, u *User, actor string) (*resource.Record, error) {
+	address, ok := notice.Address(u.Email)
+	if !ok {
+		return nil, fault.Invalid("email", "is not an e-mail address")
+	}
+	u.Email = address
+	if _, _, taken, err := find(tx, org.Organisation(), slugOf(address)); err != nil || taken {
+		if taken {
+			err = fault.New(fault.Conflict, "email", "a user of the organisation has this address already")
+		}
+		return nil, err
+	}
+	rec := &resource.Record{
+		Scope: org.Organisation(), Kind: KindUser, ID: resource.NewID(), Slug: slugOf(address), Name: address, Status: "active",
+		CreatedBy: actor, UpdatedBy: actor, Fields: map[string]string{"role": u.Role, "email": address},
+	}
+	if err := encode(rec, u); err != nil {
+		return nil, err
+	}
+	if u.Role == Owner {
+		countOwners(tx, org, 1)
+	}
+	return rec, tx.Create(rec)
+}
+
+// Save stages a user that was read and changed.
+func Save(tx *resource.Tx, rec *resource.Record, u *User, actor string) error {
+	rec.UpdatedBy = actor
+	rec.Fields = map[string]string{"role": u.Role, "email": u.Email}
+	if err := encode(rec, u); err != nil {
+		return err
+	}
+	return tx.Update(rec)
+}
+
+// countOwners keeps how many owners an organisation has. The count never falls to
+// nothing, also when two owners go at the same time.
+func countOwners(tx *resource.Tx, org store.Scope, delta int64) {
+	u := &store.Update{Key: org.Organisation().Partition().Key("OWNERS"), Add: []store.Increment{{Path: store.At("n"), By: delta}}}
+	var last error
+	if delta < 0 {
+		u.If = []store.Cond{store.IfAtLeast(store.At("n"), 1-delta)}
+		last = ErrLastOwner()
+	}
+	tx.Do(store.Action{Table: store.Control, Update: u}, last)
+}
+
+// ErrLastOwner is the refusal of what would leave an organisation without owners.
+func ErrLastOwner() error {
+	return fault.New(fault.NotAllowed, "", "The last owner of the organisation can neither leave nor lose the role")
+}
+
+// SetRole stages another role of a user in the organisation. What it loses with
+// the role goes by Sweep.
+func SetRole(tx *resource.Tx, rec *resource.Record, u *User, role, actor string) error {
+	switch {
+	case u.Role == Owner && role != Owner:
+		countOwners(tx, rec.Scope, -1)
+	case u.Role != Owner && role == Owner:
+		countOwners(tx, rec.Scope, 1)
+	}
+	u.Role = role
+	return Save(tx, rec, u, actor)
+}
+
+// Join stages the membership of a user in a workspace; one that is there already
+// gets the role. joined tells whether it is new.
+func Join(tx *resource.Tx, user *resource.Record, u *User, workspace, role, actor string) (joined bool, err error) {
+	sc := store.Scope{Org: user.Scope.Org, Workspace: workspace}
+	rec, ok, err := tx.Get(sc, KindMember, user.ID)
+	if err != nil {
+		return false, err
+	}
+	form := Membership{Email: u.Email, Role: role}
+	if ok {
+		return false, saveMember(tx, &rec, &form, actor)
+	}
+	if len(u.Workspaces) >= MaxWorkspaces {
+		return false, fault.Newf(fault.QuotaReached, "", "a user is a member of at most %d workspaces", MaxWorkspaces)
+	}
+	rec = resource.Record{Scope: sc, Kind: KindMember, ID: user.ID, Name: u.Email, Status: "active", CreatedBy: actor, UpdatedBy: actor}
+	rec.Fields = form.fields()
+	if err := encode(&rec, &form); err != nil {
+		return false, err
+	}
+	if err := tx.Create(&rec); err != nil {
+		return false, err
+	}
+	u.Workspaces = append(u.Workspaces, workspace)
+	slices.Sort(u.Workspaces)
+	u.Workspaces = slices.Compact(u.Workspaces)
+	return true, Save(tx, user, u, actor)
+}
+
+func (m *Membership) fields() map[string]string {
+	return map[string]string{"role": m.Role, "email": m.Email}
+}
+
+func saveMember(tx *resource.Tx, rec *resource.Record, form *Membership, actor string) error {
+	rec.UpdatedBy, rec.Fields = actor, form.fields()
+	if err := encode(rec, form); err != nil {
+		return err
+	}
+	return tx.Update(rec)
+}
+
+// SetMemberRole stages another role of a member.
+func SetMemberRole(tx *resource.Tx, rec *resource.Record, role, actor string) error {
+	form, err := DecodeMembership(*rec)
+	if err != nil {
+		return err
+	}
+	form.Role = role
+	return saveMember(tx, rec, form, actor)
+}
+
+// now is the time in the one precision that is stored.
+func now(tx *resource.Tx) time.Time { return tx.Now().UTC().Truncate(time.Millisecond) }

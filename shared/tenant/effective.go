@@ -1,0 +1,155 @@
+package tenant
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync/atomic"
+
+	"gateway/shared/resource"
+	"gateway/shared/store"
+)
+
+// KindOverrides is the resource kind of what a workspace sets for itself: one
+// record in its scope, whose id is OverridesID.
+const KindOverrides resource.Kind = "WORKSPACE_SETTINGS"
+
+// OverridesID is the id of that record.
+const OverridesID = "settings"
+
+// Origins of a value that holds.
+const (
+	FromWorkspace    = "workspace"
+	FromOrganisation = "organisation"
+	FromStandard     = "standard"
+)
+
+// Value is a setting that holds in a workspace, and where it comes from.
+type Value struct {
+	Raw    json.RawMessage // nil: nobody has set it and there is no standard
+	Origin string
+}
+
+// Hold is the one place that says which value of a setting holds in a workspace:
+// its own where it may have one, else the organisation's, else the standard. The
+// maps are members of stored settings.
+func Hold(member string, own, of, standard map[string]json.RawMessage, may bool) Value {
+	if raw, ok := own[member]; ok && may {
+		return Value{raw, FromWorkspace}
+	}
+	raw, ok := of[member]
+	if !ok {
+		return Value{standard[member], FromStandard}
+	}
+	if string(raw) == string(standard[member]) {
+		return Value{raw, FromStandard}
+	}
+	return Value{raw, FromOrganisation}
+}
+
+// Overrides is what a workspace sets for itself, as stored.
+type Overrides struct {
+	own map[string]json.RawMessage
+	// held keeps what holds beside the settings that it was made of, which are
+	// shared and never change.
+	held atomic.Pointer[held]
+}
+
+type held struct {
+	of, settings *Organisation
+}
+
+// DecodeOverrides reads the record for requests.
+func DecodeOverrides(rec resource.Record) (*Overrides, error) {
+	o := &Overrides{}
+	if err := json.Unmarshal(rec.Body, &o.own); err != nil {
+		return nil, fmt.Errorf("tenant: settings of workspace %s: %w", rec.Scope.Workspace, err)
+	}
+	return o, nil
+}
+
+// Over gives what holds in the workspace of an organisation. The value is shared:
+// it is never changed.
+func (o *Overrides) Over(of *Organisation) (*Organisation, error) {
+	if h := o.held.Load(); h != nil && h.of == of {
+		return h.settings, nil
+	}
+	settings, err := o.over(of)
+	if err == nil {
+		o.held.Store(&held{of, settings})
+	}
+	return settings, err
+}
+
+func (o *Overrides) over(of *Organisation) (*Organisation, error) {
+	raw, err := json.Marshal(&of.Settings)
+	if err != nil {
+		return nil, fmt.Errorf("tenant: settings: %w", err)
+	}
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &members); err != nil {
+		return nil, fmt.Errorf("tenant: settings: %w", err)
+	}
+	for member := range o.own {
+		if v := Hold(member, o.own, members, nil, of.Settings.Overridable(member)); v.Raw != nil {
+			members[member] = v.Raw
+		}
+	}
+	if raw, err = json.Marshal(members); err != nil {
+		return nil, fmt.Errorf("tenant: settings: %w", err)
+	}
+	out := *of
+	out.Settings = Settings{}
+	if err := json.Unmarshal(raw, &out.Settings); err != nil {
+		return nil, fmt.Errorf("tenant: settings: %w", err)
+	}
+	return &out, nil
+}
+
+// standard is an organisation that nothing is stored of.
+var standard = &Organisation{Settings: Settings{BlockInlineConfig: true}}
+
+// LoadSettings gives the organisation with the settings that hold in a scope of
+// it. The value is shared: it is never changed.
+func LoadSettings(ctx context.Context, v *resource.View, sc store.Scope) (*Organisation, error) {
+	org, ok, err := resource.Load(ctx, v, sc.Organisation(), KindOrganisation, sc.Org, DecodeOrganisation)
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		org = standard
+	}
+	if sc.Workspace == "" || org.Settings.Open == (Open{}) {
+		return org, nil
+	}
+	own, ok, err := resource.Load(ctx, v, sc, KindOverrides, OverridesID, DecodeOverrides)
+	if err != nil || !ok {
+		return org, err
+	}
+	return own.Over(org)
+}
+
+// ReadSettings is LoadSettings within a change, which reads the store.
+func ReadSettings(tx *resource.Tx, sc store.Scope) (*Organisation, error) {
+	rec, ok, err := tx.Get(sc.Organisation(), KindOrganisation, sc.Org)
+	if err != nil {
+		return nil, err
+	}
+	org := standard
+	if ok {
+		if org, err = DecodeOrganisation(rec); err != nil {
+			return nil, err
+		}
+	}
+	if sc.Workspace == "" || org.Settings.Open == (Open{}) {
+		return org, nil
+	}
+	if rec, ok, err = tx.Get(sc, KindOverrides, OverridesID); err != nil || !ok {
+		return org, err
+	}
+	own, err := DecodeOverrides(rec)
+	if err != nil {
+		return nil, err
+	}
+	return own.Over(org)
+}

@@ -1,0 +1,218 @@
+package tenant
+
+import (
+	"reflect"
+	"strings"
+	"sync"
+)
+
+// Rights are what the roles of a workspace may do; nil is the standard. Owners
+// and admins of the organisation are bound by the last two only, admins of a
+// workspace by none.
+type Rights struct {
+	MembersViewAllData  *bool `json:"membersViewAllData,omitempty" category:"data_visibility" standard:"true" doc:"false: logs and analytics of own keys only."`
+	ManagersViewAllData *bool `json:"managersViewAllData,omitempty" category:"data_visibility" standard:"true" doc:"false: logs and analytics of own keys only."`
+
+	MembersViewAnalytics  *bool `json:"membersViewAnalytics,omitempty" category:"analytics" standard:"true"`
+	ManagersViewAnalytics *bool `json:"managersViewAnalytics,omitempty" category:"analytics" standard:"true"`
+
+	MembersViewLogs         *bool `json:"membersViewLogs,omitempty" category:"logs" standard:"true" doc:"Logs with their bodies."`
+	MembersViewLogMetadata  *bool `json:"membersViewLogMetadata,omitempty" category:"logs" standard:"true" doc:"Logs without bodies."`
+	ManagersViewLogs        *bool `json:"managersViewLogs,omitempty" category:"logs" standard:"true" doc:"Logs with their bodies."`
+	ManagersViewLogMetadata *bool `json:"managersViewLogMetadata,omitempty" category:"logs" standard:"true" doc:"Logs without bodies."`
+
+	MembersViewPrompts   *bool `json:"membersViewPrompts,omitempty" category:"prompts" standard:"true"`
+	MembersWritePrompts  *bool `json:"membersWritePrompts,omitempty" category:"prompts" standard:"false"`
+	ManagersViewPrompts  *bool `json:"managersViewPrompts,omitempty" category:"prompts" standard:"true"`
+	ManagersWritePrompts *bool `json:"managersWritePrompts,omitempty" category:"prompts" standard:"true"`
+
+	MembersViewGuardrails   *bool `json:"membersViewGuardrails,omitempty" category:"guardrails" standard:"true"`
+	ManagersViewGuardrails  *bool `json:"managersViewGuardrails,omitempty" category:"guardrails" standard:"true"`
+	ManagersWriteGuardrails *bool `json:"managersWriteGuardrails,omitempty" category:"guardrails" standard:"true"`
+
+	MembersViewConfigs   *bool `json:"membersViewConfigs,omitempty" category:"configs" standard:"true"`
+	MembersWriteConfigs  *bool `json:"membersWriteConfigs,omitempty" category:"configs" standard:"false"`
+	ManagersViewConfigs  *bool `json:"managersViewConfigs,omitempty" category:"configs" standard:"true"`
+	ManagersWriteConfigs *bool `json:"managersWriteConfigs,omitempty" category:"configs" standard:"true"`
+
+	MembersViewAPIKeys    *bool `json:"membersViewApiKeys,omitempty" category:"api_keys" standard:"true" doc:"Their own."`
+	MembersManageAPIKeys  *bool `json:"membersManageApiKeys,omitempty" category:"api_keys" standard:"false" doc:"Their own; rotating them is always allowed."`
+	ManagersViewAPIKeys   *bool `json:"managersViewApiKeys,omitempty" category:"api_keys" standard:"true"`
+	ManagersManageAPIKeys *bool `json:"managersManageApiKeys,omitempty" category:"api_keys" standard:"true"`
+
+	MembersViewProviders    *bool `json:"membersViewProviders,omitempty" category:"providers" standard:"true"`
+	ManagersViewProviders   *bool `json:"managersViewProviders,omitempty" category:"providers" standard:"true"`
+	ManagersManageProviders *bool `json:"managersManageProviders,omitempty" category:"providers" standard:"true"`
+
+	ManagersWriteWsIntegrations    *bool `json:"managersWriteWsIntegrations,omitempty" category:"integrations" standard:"true"`
+	ManagersWriteWsMCPIntegrations *bool `json:"managersWriteWsMcpIntegrations,omitempty" category:"integrations" standard:"true"`
+	ManagersWriteMCPServers        *bool `json:"managersWriteMcpServers,omitempty" category:"integrations" standard:"true"`
+
+	ManagersManageWorkspace *bool `json:"managersManageWorkspace,omitempty" category:"workspace_management" standard:"false" doc:"Settings and budgets of the workspace."`
+
+	AdminsViewLogs        *bool `json:"organisationAdminsViewLogs,omitempty" standard:"true" doc:"Logs with their bodies."`
+	AdminsViewLogMetadata *bool `json:"organisationAdminsViewLogMetadata,omitempty" standard:"true" doc:"Logs without bodies."`
+}
+
+// Right is a member of Rights as others see it.
+type Right struct {
+	Name     string // in JSON
+	Category string // that workspaces may be given; "": never
+	Standard bool
+	index    int
+}
+
+// AllRights lists them, in their order.
+var AllRights = sync.OnceValue(func() []Right {
+	t := reflect.TypeFor[Rights]()
+	out := make([]Right, t.NumField())
+	for i := range out {
+		tag := t.Field(i).Tag
+		name, _, _ := strings.Cut(tag.Get("json"), ",")
+		out[i] = Right{name, tag.Get("category"), tag.Get("standard") == "true", i}
+	}
+	return out
+})
+
+// Has tells whether a right holds; known is false for a name that is none.
+func (r *Rights) Has(name string) (holds, known bool) {
+	for _, right := range AllRights() {
+		if right.Name != name {
+			continue
+		}
+		if v := reflect.ValueOf(r).Elem().Field(right.index); !v.IsNil() {
+			return v.Elem().Bool(), true
+		}
+		return right.Standard, true
+	}
+	return false, false
+}
+
+// prefixes are how rights name the roles that they bind.
+var prefixes = map[string]string{"member": "members", "manager": "managers"}
+
+// subjects are how rights name the families of scopes.
+var subjects = map[string]string{
+	"prompts": "Prompts", "configs": "Configs", "guardrails": "Guardrails", "analytics": "Analytics",
+	"providers": "Providers", "virtual_keys": "Providers", "workspace_service_api_keys": "ApiKeys", "workspace_user_api_keys": "ApiKeys",
+	"workspace_integrations": "WsIntegrations", "workspace_mcp_integrations": "WsMcpIntegrations", "mcp_servers": "McpServers",
+}
+
+// verbs are how rights name actions.
+var verbs = map[string][]string{
+	"list": {"View"}, "read": {"View"}, "view": {"View"},
+	"create": {"Write", "Manage"}, "update": {"Write", "Manage"}, "delete": {"Write", "Manage"}, "publish": {"Write", "Manage"}, "duplicate": {"Write", "Manage"}, "copy": {"Write", "Manage"},
+}
+
+// Rule tells what the settings say about a role that uses a scope, such as
+// configs.update; decided is false where they leave it to the role.
+func (r *Rights) Rule(role, scope string) (allowed, decided bool) {
+	who := prefixes[role]
+	if who == "" {
+		return false, false
+	}
+	family, action, _ := strings.Cut(scope, ".")
+	switch {
+	case scope == "workspaces.update":
+		return r.Has(who + "ManageWorkspace")
+	case family == "logs" && (action == "list" || action == "view" || action == "read"):
+		all, _ := r.Has(who + "ViewLogs")
+		some, _ := r.Has(who + "ViewLogMetadata")
+		return all || some, true
+	case family == "logs" && action == "export":
+		return r.Has(who + "ViewLogs")
+	}
+	for _, verb := range verbs[action] {
+		if holds, known := r.Has(who + verb + subjects[family]); known && subjects[family] != "" {
+			return holds, true
+		}
+	}
+	return false, false
+}
+
+// SeesBodies tells whether a role may read logs with their bodies, SeesAll
+// whether it sees what other keys than its own left.
+func (r *Rights) SeesBodies(role string) bool { return r.seen(role, "ViewLogs") }
+func (r *Rights) SeesAll(role string) bool    { return r.seen(role, "ViewAllData") }
+
+func (r *Rights) seen(role, what string) bool {
+	who := prefixes[role]
+	if who == "" {
+		return true
+	}
+	holds, _ := r.Has(who + what)
+	return holds
+}
+
+// Open are the categories of settings that workspaces may set for themselves.
+type Open struct {
+	DataVisibility      bool `json:"open_data_visibility,omitempty"`
+	Analytics           bool `json:"open_analytics,omitempty"`
+	Logs                bool `json:"open_logs,omitempty"`
+	Prompts             bool `json:"open_prompts,omitempty"`
+	Guardrails          bool `json:"open_guardrails,omitempty"`
+	Configs             bool `json:"open_configs,omitempty"`
+	APIKeys             bool `json:"open_api_keys,omitempty"`
+	Providers           bool `json:"open_providers,omitempty"`
+	Integrations        bool `json:"open_integrations,omitempty"`
+	WorkspaceManagement bool `json:"open_workspace_management,omitempty"`
+	DataPlaneSecurity   bool `json:"open_data_plane_security_settings,omitempty"`
+	RequestLogging      bool `json:"open_request_logging,omitempty"`
+	Models              bool `json:"open_model_settings,omitempty"`
+	UserKeySettings     bool `json:"open_user_api_key_settings,omitempty"`
+	Exports             bool `json:"open_export_settings,omitempty"`
+}
+
+// Categories are the names of Open, in their order.
+var Categories = sync.OnceValue(func() []string {
+	t := reflect.TypeFor[Open]()
+	out := make([]string, t.NumField())
+	for i := range out {
+		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
+		out[i] = strings.TrimPrefix(name, OpenPrefix)
+	}
+	return out
+})
+
+// OpenPrefix stands before the categories in the stored form.
+const OpenPrefix = "open_"
+
+// To tells whether workspaces may set a category for themselves.
+func (o *Open) To(category string) bool {
+	for i, name := range Categories() {
+		if name == category {
+			return reflect.ValueOf(o).Elem().Field(i).Bool()
+		}
+	}
+	return false
+}
+
+// categories are those of the settings that are no rights. What has none is the
+// organisation's alone.
+var categories = map[string]string{
+	"block_inline_config": "data_plane_security_settings",
+	"request_logging":     "request_logging", "enforce_debug": "request_logging",
+	"allowed_models": "model_settings", "denied_export_fields": "export_settings",
+	"user_api_key_auto_create": "user_api_key_settings", "user_api_key_ttl": "user_api_key_settings", "user_api_key_max_ttl": "user_api_key_settings",
+	"max_user_api_keys": "user_api_key_settings", "user_api_key_rotation_period": "user_api_key_settings",
+}
+
+var categoryOf = sync.OnceValue(func() map[string]string {
+	out := make(map[string]string)
+	for member, c := range categories {
+		out[member] = c
+	}
+	for _, r := range AllRights() {
+		if r.Category != "" {
+			out[r.Name] = r.Category
+		}
+	}
+	return out
+})
+
+// CategoryOf is the category of a setting by its stored name; "": workspaces
+// never set it.
+func CategoryOf(member string) string { return categoryOf()[member] }
+
+// Overridable tells whether workspaces may set a member for themselves.
+func (s *Settings) Overridable(member string) bool { return s.Open.To(CategoryOf(member)) }

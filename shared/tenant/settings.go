@@ -1,0 +1,127 @@
+package tenant
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"time"
+
+	"gateway/shared/fault"
+	"gateway/shared/fault/bound"
+)
+
+// Settings of an organisation. A workspace may have values of its own for those
+// whose category the organisation has opened; see Overlay.
+type Settings struct {
+	// BlockInlineConfig refuses whatever a request brings instead of naming
+	// something saved. On for organisations made by the API.
+	BlockInlineConfig bool `json:"block_inline_config"`
+	// RequestLogging is LogFull (also when empty) or LogMetrics.
+	RequestLogging string `json:"request_logging,omitempty" enum:"full,metrics"`
+	// EnforceDebug, when not nil, overrides the x-gateway-debug header.
+	EnforceDebug *bool `json:"enforce_debug,omitempty"`
+	// Unpriced is UnpricedRefuse (also when empty) or UnpricedAllow: what happens
+	// to a model without a price while a cost budget is in force.
+	Unpriced string `json:"unpriced,omitempty" enum:"refuse,allow"`
+	// CacheMaxAge is how many seconds answers of the cache are used where a config
+	// does not say, and the most where it does; 0: the standard, and no bound but
+	// that of configs.
+	CacheMaxAge int64 `json:"cache_max_age,omitempty" min:"60" max:"25923000"`
+	// AllowedModels are the models that requests may call; empty: every one. An
+	// entry is a model or provider/model, and may end in *.
+	AllowedModels []string `json:"allowed_models,omitempty" max:"1000" each:"min=1 max=255"`
+
+	// MaxSessionTTL is how old a session may be, in seconds; 0: as old as it is.
+	MaxSessionTTL int64 `json:"max_session_ttl,omitempty" min:"900" max:"31536000"`
+	// JWKSURL and JWKS are the keys that signed tokens are checked with; one of them.
+	JWKSURL string          `json:"jwks_url,omitempty" min:"1" max:"2048"`
+	JWKS    json.RawMessage `json:"jwks,omitempty"`
+	// DeniedExportFields are never exported.
+	DeniedExportFields []string `json:"denied_export_fields,omitempty" max:"100" each:"min=1 max=64"`
+
+	// Schemas of the metadata that new keys and workspaces have by default.
+	KeyMetadata       *MetadataSchema `json:"key_metadata,omitempty"`
+	WorkspaceMetadata *MetadataSchema `json:"workspace_metadata,omitempty"`
+
+	UserKeys
+	Rights
+	Open
+}
+
+// UserKeys are the rules of keys of users.
+type UserKeys struct {
+	AutoCreate        *bool          `json:"user_api_key_auto_create,omitempty" doc:"Whether a user gets a key on joining a workspace."`
+	DefaultAutoCreate *bool          `json:"default_workspace_user_api_key_auto_create,omitempty" doc:"The same for the default workspace."`
+	TTL               int64          `json:"user_api_key_ttl,omitempty" min:"60" max:"315360000" doc:"Seconds until a new key expires that does not say when."`
+	MaxTTL            int64          `json:"user_api_key_max_ttl,omitempty" min:"60" max:"315360000" doc:"The most seconds until a key expires; keys that never expire are then refused."`
+	MaxKeys           int64          `json:"max_user_api_keys,omitempty" min:"1" max:"10000" doc:"How many keys of users a workspace may have."`
+	RotationPeriod    RotationPeriod `json:"user_api_key_rotation_period,omitempty" doc:"Days after which keys are rotated: 1 to 365, weekly or monthly."`
+}
+
+// Validate gives what does not go together.
+func (s *Settings) Validate() []fault.Detail {
+	d := bound.Check(s)
+	if k := s.UserKeys; k.MaxTTL > 0 && k.TTL > k.MaxTTL {
+		d = append(d, fault.Detail{Field: "user_api_key_settings.user_api_key_ttl", Message: "must not exceed user_api_key_max_ttl"})
+	}
+	if s.JWKSURL != "" && len(s.JWKS) > 0 {
+		d = append(d, fault.Detail{Field: "auth_settings.jwks", Message: "cannot be set together with jwks_url"})
+	}
+	return d
+}
+
+// CreatesKeys tells whether a user that joins a workspace gets a key.
+func (k *UserKeys) CreatesKeys(defaultWorkspace bool) bool {
+	on := k.AutoCreate
+	if defaultWorkspace {
+		on = k.DefaultAutoCreate
+	}
+	return on != nil && *on
+}
+
+// Expiry gives when a key expires for which asked was said, which may be nil; said
+// tells whether something was, be it null. ok is false when that is later than
+// the maximum.
+func (k *UserKeys) Expiry(asked *time.Time, said bool, now time.Time) (at *time.Time, ok bool) {
+	if asked == nil && !said {
+		ttl := k.TTL
+		if ttl == 0 {
+			ttl = k.MaxTTL
+		}
+		if ttl == 0 {
+			return nil, true
+		}
+		t := now.Add(time.Duration(ttl) * time.Second).UTC().Truncate(time.Millisecond)
+		return &t, true
+	}
+	if k.MaxTTL > 0 && (asked == nil || asked.Sub(now) > time.Duration(k.MaxTTL)*time.Second) {
+		return asked, false
+	}
+	return asked, true
+}
+
+// RotationPeriod is a number of days. weekly and monthly are 7 and 30.
+type RotationPeriod int
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (p *RotationPeriod) UnmarshalJSON(raw []byte) error {
+	var days int
+	switch string(raw) {
+	case "null":
+		return nil
+	case `"weekly"`:
+		days = 7
+	case `"monthly"`:
+		days = 30
+	default:
+		var err error
+		if days, err = strconv.Atoi(string(raw)); err != nil || days < 1 || days > 365 {
+			return fault.Invalid("", "must be 1 to 365, weekly or monthly")
+		}
+	}
+	*p = RotationPeriod(days)
+	return nil
+}
+
+// String is the period in prose.
+func (p RotationPeriod) String() string { return fmt.Sprintf("%d days", int(p)) }
