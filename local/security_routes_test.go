@@ -327,7 +327,24 @@ func (r *running) things() map[string]struct{ names, missing []string } {
 	}
 	const uuid, ulid = "0b5e0dc5-0000-4000-8000-00000000dead", "01ARZ3NDEKTSV4RRFFQ69G5FAV"
 	slugged := []string{uuid, "no-such-thing"}
+	in := fmt.Sprintf(`"workspace_id":%q`, ws)
+	made := func(path, fields string) map[string]any { return r.admin("POST", path, "{"+fields+","+in+"}") }
+	collection := made("/collections", `"name":"theirs"`)
+	label := made("/labels", `"name":"theirs"`)
+	prompt := made("/prompts", fmt.Sprintf(`"name":"theirs","collection_id":%q,"string":"Hello","parameters":{},"virtual_key":"mock","model":"gpt-4o-mini"`, collection["id"]))
+	partial := made("/prompts/partials", `"name":"theirs","string":"Hello"`)
+	guardrail := made("/guardrails", `"name":"theirs","checks":[{"id":"default.contains","parameters":{"words":["x"]}}],"actions":{}`)
+	usage := made("/policies/usage-limits", `"name":"theirs","conditions":[{"key":"api_key","value":"*"}],"group_by":[{"key":"api_key"}],"type":"cost","credit_limit":5`)
+	rate := made("/policies/rate-limits", `"name":"theirs","conditions":[{"key":"api_key","value":"*"}],"group_by":[{"key":"api_key"}],"type":"requests","unit":"rpm","value":5`)
 	return map[string]struct{ names, missing []string }{
+		"/collections/":           {texts(collection["id"], collection["slug"]), slugged},
+		"/labels/":                {texts(label["id"]), []string{uuid}},
+		"/prompts/":               {texts(prompt["id"], prompt["slug"]), slugged},
+		"/prompts/partials/":      {texts(partial["id"], partial["slug"]), slugged},
+		"/guardrails/":            {texts(guardrail["id"], guardrail["slug"]), slugged},
+		"/policies/usage-limits/": {texts(usage["id"]), []string{uuid}},
+		"/policies/rate-limits/":  {texts(rate["id"]), []string{uuid}},
+
 		"/configs/":          {texts(config["id"], config["slug"]), slugged},
 		"/providers/":        {texts(provider["id"], "mock"), slugged},
 		"/virtual-keys/":     {texts(provider["id"], "mock"), slugged},
@@ -340,7 +357,7 @@ func (r *running) things() map[string]struct{ names, missing []string } {
 }
 
 // notThings are path variables that name no resource.
-var notThings = regexp.MustCompile(`\{(type|subType|groupBy|metadataKey)\}`)
+var notThings = regexp.MustCompile(`\{(type|subType|groupBy|metadataKey|family)\}`)
 
 func TestAnotherOrganisationsThingsAreMissing(t *testing.T) {
 	t.Parallel()
@@ -349,14 +366,24 @@ func TestAnotherOrganisationsThingsAreMissing(t *testing.T) {
 	r.tenant("other", otherAdmin, otherData)
 	things := r.things()
 	bodies := map[string]string{
-		"PUT /integrations/{slug}/models":             `{"models":[{"slug":"gpt-4o","enabled":false}]}`,
-		"PUT /integrations/{slug}/integration-models": `{"models":[{"slug":"gpt-4o","enabled":false}]}`,
-		"PUT /integrations/{slug}/workspaces":         `{"workspaces":[],"global_workspace_access":{"enabled":true}}`,
-		"POST /api-keys/{id}/rotate":                  `{}`,
-		"DELETE /workspaces/{id}":                     `{"name":"default"}`,
-		"DELETE /admin/workspaces/{id}":               `{"name":"default"}`,
+		"PUT /integrations/{slug}/models":               `{"models":[{"slug":"gpt-4o","enabled":false}]}`,
+		"PUT /integrations/{slug}/integration-models":   `{"models":[{"slug":"gpt-4o","enabled":false}]}`,
+		"PUT /integrations/{slug}/workspaces":           `{"workspaces":[],"global_workspace_access":{"enabled":true}}`,
+		"POST /api-keys/{id}/rotate":                    `{}`,
+		"POST /prompts/{promptId}/share":                `{"organisation":true}`,
+		"PUT /prompts/{promptId}/share":                 `{"organisation":true}`,
+		"POST /prompts/{promptId}/unshare":              `{}`,
+		"POST /prompts/{promptId}/fork":                 `{}`,
+		"PUT /prompts/{promptId}/makeDefault":           `{"version":1}`,
+		"PUT /prompts/partials/{partialId}/makeDefault": `{"version":1}`,
+		"PUT /prompts/{promptId}/versions/{versionId}":  `{"label_id":null}`,
+		"DELETE /workspaces/{id}":                       `{"name":"default"}`,
+		"DELETE /admin/workspaces/{id}":                 `{"name":"default"}`,
 	}
 	queries := map[string]string{"/logs/": "workspace_id=other-space", "/configs/": "workspace_id=other-space", "/providers/": "workspace_id=other-space", "/virtual-keys/": "workspace_id=other-space"}
+	for _, collection := range []string{"/collections/", "/prompts/", "/prompts/partials/", "/policies/usage-limits/", "/policies/rate-limits/"} {
+		queries[collection] = "workspace_id=other-space"
+	}
 	tried := 0
 	for _, d := range r.doors() {
 		if d.route == nil || !strings.Contains(d.path, "{") || notThings.MatchString(d.path) {

@@ -128,6 +128,7 @@ func asPrinted(t *testing.T, out string) {
 }
 
 // What names an installation, or an endpoint, is used and nothing stands in for it.
+// In a row: it sets variables of the environment.
 func TestStandInsOnlyWhereNothingIsNamed(t *testing.T) {
 	for name, c := range map[string]struct{ store, variable, value string }{
 		"embedded":           {"embedded", "AWS_REGION", "eu-west-1"},
