@@ -82,6 +82,7 @@ func open(ctx context.Context, o options) (_ *gateway, err error) {
 		Ledger: app.LedgerHooks(g.stores.Journal, func() app.Recorder { return g.sender }),
 	})
 	g.sender = audit.NewBackgroundSender(g.core.Resources, g.core.Audit)
+	g.core.Records = g.sender
 	if err = g.begin(ctx); err != nil {
 		return nil, err
 	}

@@ -52,6 +52,8 @@ type Core struct {
 	Auth      *identity.Authenticator
 	Ledger    *ledger.Ledger
 	Transport http.RoundTripper // the guarded way out
+	// Records takes audit records that have no change to go with; nil: nobody does.
+	Records Recorder
 	// Trusting also reaches the trusted hosts: for custom hosts alone. Its
 	// connections are its own.
 	Trusting http.RoundTripper
@@ -69,13 +71,15 @@ func New(b Backends, s Settings) *Core {
 	r := resource.New(b.Store, opts...)
 	r.BeforeCommit(audit.Follow)
 	l := resource.NewLoader(r)
-	return &Core{
+	c := &Core{
 		Backends: b, Settings: s, Resources: r, Loader: l,
 		Auth:      identity.NewAuthenticator(l, s.Now),
 		Ledger:    ledger.New(b.Store, s.Now, s.Ledger),
 		Transport: egress.New(s.Egress.WithoutTrusted(), egress.Options{Standard: s.StandardHTTP}),
 		Trusting:  egress.New(s.Egress, egress.Options{Standard: s.StandardHTTP}),
 	}
+	c.Auth.Tokens = c.tokens()
+	return c
 }
 
 // CloseIdleConnections closes the outbound connections that no request uses.

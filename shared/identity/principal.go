@@ -25,6 +25,7 @@ type Principal struct {
 	Scope         store.Scope // Workspace is empty for organisation keys
 	WorkspaceSlug string
 	UserID        string
+	EndUser       string // whom a signed token names, for logs; it may be no user of the gateway
 	Scopes        ScopeSet
 	Defaults      Defaults
 	Subject       *ledger.Subject // nil without limits
@@ -48,6 +49,10 @@ type principalBody struct {
 	RateLimits    []ledger.RateLimit `json:"rate_limits,omitempty"`
 	UsageLimits   *ledger.UsageLimit `json:"usage_limits,omitempty"`
 	Defaults      Defaults           `json:"defaults"`
+
+	// Of signed tokens that were entrusted with work.
+	EndUser string              `json:"end_user,omitempty"`
+	Budgets []ledger.UsageLimit `json:"budgets,omitempty"`
 }
 
 // decodePrincipal reads a credential row.
@@ -64,7 +69,11 @@ func decodePrincipal(it store.Item) (*Principal, error) {
 	if ms := it.Int("until"); ms != 0 {
 		p.Until = time.UnixMilli(ms)
 	}
+	p.EndUser = b.EndUser
 	p.Subject = SubjectOf(p.Scope, b.ID, b.Name, b.Revision, b.RateLimits, b.UsageLimits)
+	if len(b.Budgets) > 0 {
+		p.Subject = TokenSubject(p.Scope, b.ID, b.Name, b.RateLimits, b.Budgets)
+	}
 	return p, nil
 }
 
@@ -80,10 +89,30 @@ func SubjectOf(sc store.Scope, id, name string, revision int64, rates []ledger.R
 	return s
 }
 
+// TokenSubject is the ledger subject of a signed token; nil when it has no limits.
+func TokenSubject(sc store.Scope, id, name string, rates []ledger.RateLimit, budgets []ledger.UsageLimit) *ledger.Subject {
+	if len(rates) == 0 && len(budgets) == 0 {
+		return nil
+	}
+	return &ledger.Subject{Scope: sc, Kind: ledger.Key, ID: id, Label: name, Rates: rates, Budgets: budgets, Revision: 1}
+}
+
 // Authenticator turns the credential of a request into a Principal.
 type Authenticator struct {
+	// Tokens takes credentials that are signed tokens; nil: they are unknown keys.
+	Tokens TokenVerifier
+
 	loader *resource.Loader
 	now    func() time.Time
+}
+
+// TokenVerifier turns signed tokens into principals.
+type TokenVerifier interface {
+	// Is tells whether a credential is such a token and no key.
+	Is(credential string) bool
+	// Verify gives who it stands for, with the errors of Authenticate and 403 for a
+	// token whose workspace or scopes cannot be had.
+	Verify(ctx context.Context, token string) (*Principal, error)
 }
 
 // NewAuthenticator reads keys through the loader.
@@ -103,6 +132,9 @@ const maxToken = 8 << 10
 // Authenticate finds the principal of a raw token: 401 when it is unknown,
 // archived or past its expiry.
 func (a *Authenticator) Authenticate(ctx context.Context, token string) (*Principal, error) {
+	if a.Tokens != nil && a.Tokens.Is(token) {
+		return a.Tokens.Verify(ctx, token)
+	}
 	if token == "" || len(token) > maxToken {
 		return nil, ErrInvalidKey()
 	}
@@ -130,6 +162,28 @@ func (a *Authenticator) ByHash(ctx context.Context, hash string) (*Principal, er
 		return nil, fault.New(fault.KeyExpired, "x-gateway-api-key", "This API key has expired")
 	}
 	return p, nil
+}
+
+// Entrust lets ByHash find a signed token until a time that may lie beyond its own
+// end: for work that was begun with it and takes longer. The token itself opens
+// nothing by that, as it is never looked up by its hash. Keys need nothing of it.
+func (a *Authenticator) Entrust(ctx context.Context, p *Principal, hash string, until time.Time) error {
+	if p.Type != SignedToken {
+		return nil
+	}
+	b := principalBody{
+		ID: p.KeyID, Revision: 1, Name: p.Name, Type: p.Type, UserID: p.UserID, EndUser: p.EndUser, WorkspaceSlug: p.WorkspaceSlug,
+		Scopes: p.Scopes.Sorted(), Defaults: p.Defaults,
+	}
+	if p.Subject != nil {
+		b.RateLimits, b.Budgets = p.Subject.Rates, p.Subject.Budgets
+	}
+	body, err := json.Marshal(b)
+	if err != nil {
+		return fmt.Errorf("identity: encode token: %w", err)
+	}
+	it := store.Item{"org": p.Scope.Org, "ws": p.Scope.Workspace, "id": p.KeyID, "status": StatusActive, "body": body, "until": until.UnixMilli()}
+	return a.loader.Keep(ctx, p.Scope, store.Row{Key: store.Credential(credentialKind, hash), Item: it, Expires: until})
 }
 
 // Former gives who a key was that is no longer valid, so that work which was begun

@@ -13,6 +13,9 @@ const (
 	OrganisationService KeyType = "organisation-service" // admin key: every workspace, no data plane
 	WorkspaceService    KeyType = "workspace-service"
 	WorkspaceUser       KeyType = "workspace-user"
+	// SignedToken is no key of ours: a JSON Web Token of an issuer that the
+	// organisation trusts. It reaches one workspace.
+	SignedToken KeyType = "jwt"
 )
 
 // holders is a set of key types.
@@ -22,6 +25,7 @@ const (
 	org holders = 1 << iota // organisation-service
 	svc                     // workspace-service
 	usr                     // workspace-user
+	jwt                     // signed tokens, besides what user keys may hold
 	ws  = svc | usr
 	all = org | ws
 )
@@ -75,6 +79,7 @@ var scopeTable = []scopeFamily{
 	{"agent_server_user_access", "read update list", all},
 	{"agents", "invoke", ws},
 	{"completions", "write", ws},
+	{"completions", "read", jwt},
 	{"models", "list", ws},
 	{"feedbacks", "read write", ws},
 	{"analytics", "view", all},
@@ -86,7 +91,11 @@ var grantable = func() map[string]holders {
 	m := make(map[string]holders)
 	for _, f := range scopeTable {
 		for _, a := range strings.Fields(f.actions) {
-			m[f.resource+"."+a] = f.who
+			who := f.who
+			if who&usr != 0 || who&svc != 0 && (a == "read" || a == "list") {
+				who |= jwt // a token reads what a key of its workspace may read
+			}
+			m[f.resource+"."+a] = who
 		}
 	}
 	return m
@@ -100,6 +109,8 @@ func (t KeyType) holder() holders {
 		return svc
 	case WorkspaceUser:
 		return usr
+	case SignedToken:
+		return jwt
 	}
 	return 0
 }

@@ -90,6 +90,9 @@ func (mr *managedRuns) createRun(desk *managed.Desk) (*chat.JobAnswer, error) {
 	d.Key, d.Maker = mr.KeyHash(), managed.Maker{
 		KeyID: mr.Who.KeyID, Type: string(mr.Who.Type), User: mr.Who.UserID, Slug: mr.Who.WorkspaceSlug,
 	}
+	if err := mr.Auth.Entrust(mr.Ctx, mr.Who, d.Key, mr.Now().Add(managed.Lifetime)); err != nil {
+		return nil, err
+	}
 	return desk.Create(mr.Ctx, d, mr.tryOptions)
 }
 

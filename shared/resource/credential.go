@@ -134,3 +134,8 @@ func (l *Loader) isUnknown(id credentialID) (unknown bool, asked moment) {
 	delete(l.unknown, id)
 	return false, asked
 }
+
+// Keep stores a credential that belongs to no resource.
+func (l *Loader) Keep(ctx context.Context, sc store.Scope, row store.Row) error {
+	return l.r.Change(ctx, sc, func(tx *Tx) error { return tx.PutCredential(row) })
+}

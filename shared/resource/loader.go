@@ -122,6 +122,23 @@ func (l *Loader) Fresh(ctx context.Context, org string) (*View, error) {
 	return l.check(ctx, o)
 }
 
+// Exists tells whether anything was ever stored for the organisation: for names that
+// come from outside, so that none is remembered that is not real. It costs a read
+// where the organisation is not known to this process.
+func (l *Loader) Exists(ctx context.Context, org string) (bool, error) {
+	if o, ok := l.orgs.get(org); ok && o.view.Load() != nil {
+		return true, nil
+	}
+	if !validID(org) {
+		return false, nil
+	}
+	n, err := l.tryGeneration(ctx, org)
+	if err != nil {
+		return false, fault.Unavailable(err)
+	}
+	return n > 0, nil
+}
+
 func (l *Loader) organisation(org string) *organisation {
 	if o, ok := l.orgs.get(org); ok {
 		return o

@@ -77,6 +77,7 @@ func Open(ctx context.Context, parts ...Part) (*Installation, error) {
 	in.Core = app.New(b, s)
 	if b.Audit != nil {
 		in.Sender = audit.NewSender(in.Resources, in.Audit)
+		in.Records = in.Sender
 	}
 	return in, nil
 }

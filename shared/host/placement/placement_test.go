@@ -47,7 +47,7 @@ func TestMostSpecificRouteWins(t *testing.T) {
 		{"POST", "/configs/pc-1", "configs", "/configs/{slug}"},
 		{"DELETE", "/logs/groups/model", "analytics", "/logs/groups/{groupBy}"},
 		{"POST", "/configs/", "passthrough", "/{path+}"},
-		{"POST", "/guardrails", "passthrough", "/{path+}"},
+		{"POST", "/guardrails", "guardrails", "/guardrails"},
 	} {
 		r, ok := Find(c.method, c.path)
 		if ok != (c.family != "") || r.Family != c.family || r.Path != c.pattern {

@@ -2,6 +2,7 @@ package inbound
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io"
@@ -320,7 +321,7 @@ func (b *Body) mergeMetadata() {
 	if len(b.walk.Spans) > keyUser && b.walk.Spans[keyUser].Present(b.In) {
 		user, _ = wire.ScanString(b.walk.Spans[keyUser].Of(b.In), "user")
 	}
-	if m == nil && len(keyed) == 0 && len(spaced) == 0 && user == "" && b.Who.UserID == "" {
+	if m == nil && len(keyed) == 0 && len(spaced) == 0 && user == "" && b.Who.UserID == "" && b.Who.EndUser == "" {
 		return
 	}
 	if m == nil {
@@ -337,7 +338,7 @@ func (b *Body) mergeMetadata() {
 	}
 	if _, have := m["_user"]; !have {
 		if user == "" {
-			user = b.Who.UserID
+			user = cmp.Or(b.Who.EndUser, b.Who.UserID)
 		}
 		if user != "" {
 			m["_user"] = clipRunes(user, 128)

@@ -1,0 +1,38 @@
+package app
+
+import (
+	"context"
+	"log/slog"
+
+	"gateway/shared/audit"
+	"gateway/shared/identity/jwt"
+	"gateway/shared/identity/people"
+	"gateway/shared/route"
+	"gateway/shared/tenant"
+)
+
+// tokens accepts signed tokens by the keys that organisations have named.
+func (c *Core) tokens() *jwt.Verifier {
+	return jwt.New(jwt.Options{
+		Loader: c.Loader, Client: c.Transport, Now: c.Now, ConfigKind: route.KindConfig, Users: people.Named{},
+		Settings: func(_ string, o *tenant.Organisation) jwt.Settings {
+			return jwt.Settings{URL: o.Settings.JWKSURL, Set: o.Settings.JWKS}
+		},
+		Refused: c.refused,
+	})
+}
+
+// refused tells the audit log of a token that was not accepted. It is not lost when
+// the queue fails: it waits in the outbox.
+func (c *Core) refused(ctx context.Context, org string, r jwt.Refusal) {
+	if c.Records == nil {
+		return
+	}
+	err := c.Records.Record(context.WithoutCancel(ctx), org, audit.Entry{
+		Action: audit.Login, ResourceType: "auth", StatusCode: r.Status,
+		Details: map[string]string{"jwtToken": r.Masked, "error": r.Reason},
+	})
+	if err != nil {
+		slog.Error("a refused token is not in the audit log", "error", err)
+	}
+}

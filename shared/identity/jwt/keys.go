@@ -1,0 +1,217 @@
+package jwt
+
+import (
+	"context"
+	"crypto/rsa"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/MicahParks/keyfunc/v3"
+	golangjwt "github.com/golang-jwt/jwt/v5"
+
+	"gateway/shared/fault"
+)
+
+// Times and bounds of key sets.
+const (
+	keepSet    = 24 * time.Hour  // an address is asked again after this time
+	askAgain   = time.Minute     // for a key that is not in the set, and after a failure
+	askTimeout = 5 * time.Second // of one request
+	maxSet     = 256 << 10       // bytes
+	maxSets    = 10_000          // organisations whose sets a process keeps
+	minRSA     = 2048            // bits
+)
+
+// Settings tell where an organisation's keys are: at an address, or in place.
+type Settings struct {
+	URL string
+	Set json.RawMessage // {"keys":[...]}
+}
+
+// On tells whether tokens are accepted at all.
+func (s Settings) On() bool { return s.URL != "" || len(s.Set) > 0 }
+
+// print tells two settings apart.
+func (s Settings) print() [sha256.Size]byte {
+	return sha256.Sum256(append([]byte(s.URL+"\x00"), s.Set...))
+}
+
+// CheckSet tells what is wrong with a key set that an organisation gives in place.
+func CheckSet(raw json.RawMessage) error {
+	if len(raw) > maxSet {
+		return fmt.Errorf("must have at most %d bytes", maxSet)
+	}
+	_, err := parseSet(raw)
+	return err
+}
+
+// CheckURL tells what is wrong with the address of a key set.
+func CheckURL(address string) error {
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil || u.Fragment != "" {
+		return errors.New("must be an https address without user and fragment")
+	}
+	return nil
+}
+
+// keySet is what is known of an organisation's keys.
+type keySet struct {
+	of [sha256.Size]byte // the settings
+
+	mu   sync.Mutex
+	keys keyfunc.Keyfunc
+	read time.Time // when the address last answered
+
+	asking sync.Mutex // held while the address is asked: others wait for the same answer
+	tried  time.Time  // when it was last asked
+	failed error      // what became of that
+}
+
+func (s *keySet) now() (keyfunc.Keyfunc, time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.keys, s.read
+}
+
+func (s *keySet) put(k keyfunc.Keyfunc, at time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.keys, s.read = k, at
+}
+
+// parseSet reads a key set that holds at least one key for RS256 signatures. Keys
+// for other things are left out: an issuer's set may have some.
+func parseSet(raw []byte) (keyfunc.Keyfunc, error) {
+	var whole struct {
+		Keys []json.RawMessage `json:"keys"`
+	}
+	if err := json.Unmarshal(raw, &whole); err != nil || len(whole.Keys) == 0 {
+		return nil, errors.New(`must be a JSON object with "keys", an array of at least one key`)
+	}
+	usable := whole.Keys[:0]
+	for i, one := range whole.Keys {
+		var k struct {
+			Kty, Use, Alg, Kid string
+			D, P, K            json.RawMessage
+		}
+		if json.Unmarshal(one, &k) != nil {
+			return nil, fmt.Errorf("keys[%d] is not a key", i)
+		}
+		if k.D != nil || k.P != nil || k.K != nil {
+			return nil, fmt.Errorf("keys[%d] holds a secret or a private key; only public keys belong into the set", i)
+		}
+		if k.Kty == "RSA" && k.Kid != "" && (k.Use == "" || k.Use == "sig") && (k.Alg == "" || k.Alg == "RS256") {
+			usable = append(usable, one)
+		}
+	}
+	if len(usable) == 0 {
+		return nil, errors.New("must hold an RSA key with a kid, for RS256 signatures")
+	}
+	whole.Keys = usable
+	raw, err := json.Marshal(whole)
+	if err != nil {
+		return nil, err
+	}
+	set, err := keyfunc.NewJWKSetJSON(raw)
+	if err != nil {
+		return nil, errors.New("holds a key that cannot be read")
+	}
+	return set, nil
+}
+
+// key gives the key that a token was signed with. An address is asked when its set
+// is old, and once a minute for a key that is not in it; a set that was read before
+// is used on while the address fails.
+func (v *Verifier) key(ctx context.Context, s *keySet, at Settings, h header) (*rsa.PublicKey, error) {
+	keys, read := s.now()
+	if at.URL == "" {
+		if keys == nil {
+			var err error
+			if keys, err = parseSet(at.Set); err != nil {
+				return nil, fault.New(fault.NotAllowed, "x-gateway-api-key", "The organisation's key set for tokens "+err.Error())
+			}
+			s.put(keys, v.now())
+		}
+		return find(keys, h)
+	}
+	if keys != nil && v.now().Sub(read) < keepSet {
+		if k, err := find(keys, h); err == nil {
+			return k, nil
+		}
+	}
+	failed := v.ask(ctx, s, at.URL, read)
+	if keys, _ = s.now(); keys == nil {
+		return nil, fault.New(fault.ServiceUnavailable, "x-gateway-api-key", "The organisation's keys for tokens cannot be read from their address").WithCause(failed)
+	}
+	return find(keys, h)
+}
+
+// ask reads the set from its address, unless that was done within the last minute or
+// while the caller waited: read is the set that it has seen. The error is that of the
+// last try.
+func (v *Verifier) ask(ctx context.Context, s *keySet, address string, read time.Time) error {
+	s.asking.Lock()
+	defer s.asking.Unlock()
+	if _, last := s.now(); !last.Equal(read) {
+		return nil
+	}
+	now := v.now()
+	if !s.tried.IsZero() && now.Sub(s.tried) < askAgain {
+		return s.failed
+	}
+	s.tried = now
+	var set keyfunc.Keyfunc
+	if set, s.failed = v.fetch(ctx, address); s.failed == nil {
+		s.put(set, now)
+	}
+	return s.failed
+}
+
+func (v *Verifier) fetch(ctx context.Context, address string) (keyfunc.Keyfunc, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTimeout)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Accept", "application/json")
+	resp, err := v.client.RoundTrip(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("the address answered %d", resp.StatusCode)
+	}
+	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxSet+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(raw) > maxSet {
+		return nil, fmt.Errorf("the address answered more than %d bytes", maxSet)
+	}
+	return parseSet(raw)
+}
+
+// find gives the key of a set that a header names.
+func find(set keyfunc.Keyfunc, h header) (*rsa.PublicKey, error) {
+	found, err := set.Keyfunc(&golangjwt.Token{Header: map[string]any{"kid": h.Kid, "alg": h.Alg}, Method: golangjwt.SigningMethodRS256})
+	if err != nil {
+		return nil, invalid("signing key not found")
+	}
+	k, ok := found.(*rsa.PublicKey)
+	switch {
+	case !ok:
+		return nil, invalid("its signing key is no RSA key")
+	case k.N.BitLen() < minRSA:
+		return nil, invalid("its signing key has fewer than %d bits", minRSA)
+	}
+	return k, nil
+}

@@ -1,0 +1,332 @@
+package jwt
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	golangjwt "github.com/golang-jwt/jwt/v5"
+
+	"gateway/shared/fault"
+	"gateway/shared/identity"
+	"gateway/shared/resource"
+	"gateway/shared/store"
+	"gateway/shared/tenant"
+)
+
+// skew is how far the clocks of issuer and gateway may be apart.
+const skew = 5 * time.Second
+
+// maxKnown bounds the tokens that a process remembers.
+const maxKnown = 50_000
+
+// Options are what a Verifier works with.
+type Options struct {
+	Loader *resource.Loader
+	Client http.RoundTripper // guarded: addresses of key sets are given by customers
+	Now    func() time.Time
+	// Settings gives where the keys of an organisation are.
+	Settings func(id string, o *tenant.Organisation) Settings
+	// ConfigKind is the kind of configs; a default that is none is left out.
+	ConfigKind resource.Kind
+	// Users finds the platform user of an e-mail address; nil: there are none.
+	Users Users
+	// Refused is told of each refusal whose organisation is known, at most once a
+	// minute for a token; nil: nobody is.
+	Refused func(ctx context.Context, org string, r Refusal)
+}
+
+// Users knows the platform users of an organisation.
+type Users interface {
+	// Member finds a user by its e-mail address; empty where there is none. member
+	// tells whether it may work in the workspace.
+	Member(ctx context.Context, v *resource.View, workspace store.Scope, email string) (id string, member bool, err error)
+}
+
+// Refusal is what the audit log is told of a token that was not accepted.
+type Refusal struct {
+	Masked string // the token: its first and last two characters
+	Reason string
+	Status int
+}
+
+// Verifier turns tokens into principals. It is an identity.TokenVerifier.
+type Verifier struct {
+	Options
+	client http.RoundTripper
+	now    func() time.Time
+
+	mu      sync.Mutex
+	sets    map[string]*keySet // by organisation
+	known   map[[sha256.Size]byte]*known
+	refused map[[sha256.Size]byte]time.Time // tokens that were told of lately
+}
+
+// known is a token that was found good.
+type known struct {
+	principal *identity.Principal
+	email     string
+	of        [sha256.Size]byte // the settings then
+}
+
+// New makes a Verifier.
+func New(o Options) *Verifier {
+	return &Verifier{
+		Options: o, client: o.Client, now: o.Now,
+		sets: map[string]*keySet{}, known: map[[sha256.Size]byte]*known{}, refused: map[[sha256.Size]byte]time.Time{},
+	}
+}
+
+// Is tells whether a credential is a token and no key.
+func (v *Verifier) Is(credential string) bool { return Is(credential) }
+
+// Verify gives who a token stands for: 401 when it is not valid or its organisation
+// is unknown, 403 when what it names may not be reached, 503 when keys or stores
+// cannot be read.
+func (v *Verifier) Verify(ctx context.Context, token string) (*identity.Principal, error) {
+	org, p, err := v.verify(ctx, token)
+	if err != nil && org != "" {
+		v.tell(ctx, org, token, fault.From(err))
+	}
+	return p, err
+}
+
+// verify also names the organisation, once it is known to exist.
+func (v *Verifier) verify(ctx context.Context, token string) (string, *identity.Principal, error) {
+	if len(token) > maxToken {
+		return "", nil, invalid("it has more than %d bytes", maxToken)
+	}
+	parts := strings.Split(token, ".")
+	if len(parts) != 3 {
+		return "", nil, invalid("it does not have three parts")
+	}
+	sum := sha256.Sum256([]byte(token))
+	k := v.remembered(sum)
+	var organisation string
+	var err error
+	if k != nil {
+		organisation = k.principal.Scope.Org
+	} else if organisation, err = organisationOf(parts[1]); err != nil {
+		return "", nil, err
+	}
+	view, at, err := v.organisation(ctx, organisation)
+	if view == nil {
+		return "", nil, err
+	}
+	if err == nil && (k == nil || k.of != at.print()) {
+		if k, err = v.admit(ctx, view, at, token, parts); err == nil {
+			v.remember(sum, k)
+		}
+	}
+	if err != nil {
+		return organisation, nil, err
+	}
+	p, err := v.current(ctx, view, k)
+	return organisation, p, err
+}
+
+// organisation finds the organisation and where its keys are. The view is nil where
+// there is no such organisation.
+func (v *Verifier) organisation(ctx context.Context, id string) (*resource.View, Settings, error) {
+	there, err := v.Loader.Exists(ctx, id)
+	if err != nil {
+		return nil, Settings{}, err
+	}
+	if !there {
+		return nil, Settings{}, invalid("its organisation is not known here")
+	}
+	view, err := v.Loader.Fresh(ctx, id)
+	if err != nil {
+		return nil, Settings{}, err
+	}
+	org, ok, err := resource.Load(ctx, view, store.Scope{Org: id}, tenant.KindOrganisation, id, tenant.DecodeOrganisation)
+	if err != nil {
+		return nil, Settings{}, err
+	}
+	if !ok {
+		return nil, Settings{}, invalid("its organisation is not known here")
+	}
+	at := v.Settings(id, org)
+	if !at.On() {
+		return view, at, fault.New(fault.NotAllowed, "x-gateway-api-key", "The token's organisation accepts no tokens: no key set is configured")
+	}
+	return view, at, nil
+}
+
+// admit checks the signature and the times of a token, and reads what it stands for.
+func (v *Verifier) admit(ctx context.Context, view *resource.View, at Settings, token string, parts []string) (*known, error) {
+	h, err := readHeader(parts[0])
+	if err != nil {
+		return nil, err
+	}
+	c, err := readClaims(parts[1])
+	if err != nil {
+		return nil, err
+	}
+	key, err := v.key(ctx, v.set(c.Organisation, at), at, h)
+	if err != nil {
+		return nil, err
+	}
+	parser := golangjwt.NewParser(
+		golangjwt.WithValidMethods([]string{"RS256"}), golangjwt.WithExpirationRequired(), golangjwt.WithIssuedAt(),
+		golangjwt.WithLeeway(skew), golangjwt.WithStrictDecoding(), golangjwt.WithTimeFunc(v.now),
+	)
+	if _, err = parser.ParseWithClaims(token, &c.RegisteredClaims, func(*golangjwt.Token) (any, error) { return key, nil }); err != nil {
+		return nil, said(err)
+	}
+	if len(c.Scopes) == 0 {
+		return nil, fault.New(fault.NotAllowed, "x-gateway-api-key", "The token names no scope that a token may hold, in the claim scope")
+	}
+	orgScope := store.Scope{Org: c.Organisation}
+	ws, ok, err := resource.Load(ctx, view, orgScope, tenant.KindWorkspace, c.Workspace, tenant.DecodeWorkspace)
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		return nil, errWorkspace()
+	}
+	if id := c.Defaults.ConfigID; id != "" {
+		_, ok, err := resource.Load(ctx, view, ws.Scope, v.ConfigKind, id, func(r resource.Record) (string, error) { return r.Status, nil })
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			c.Defaults.ConfigID = ""
+		}
+	}
+	sum := sha256.Sum256([]byte(token))
+	id := "jwt-" + hex.EncodeToString(sum[:16])
+	p := &identity.Principal{
+		KeyID: id, Name: c.User, Type: identity.SignedToken, Scope: ws.Scope, WorkspaceSlug: ws.Slug,
+		EndUser: c.User, Scopes: identity.NewScopeSet(c.Scopes...), Defaults: c.Defaults, Status: identity.StatusActive,
+		Until: c.ExpiresAt.Add(skew),
+	}
+	p.Subject = identity.TokenSubject(ws.Scope, id, c.User, c.Rates, c.Budgets)
+	return &known{principal: p, email: c.Email, of: at.print()}, nil
+}
+
+// current checks what can change while a token lives: the clock, the workspace, and
+// the membership of the user that it names.
+func (v *Verifier) current(ctx context.Context, view *resource.View, k *known) (*identity.Principal, error) {
+	p := k.principal
+	if !v.now().Before(p.Until) {
+		return nil, invalid("it has expired")
+	}
+	ws, ok, err := resource.Load(ctx, view, store.Scope{Org: p.Scope.Org}, tenant.KindWorkspace, p.Scope.Workspace, tenant.DecodeWorkspace)
+	if err != nil {
+		return nil, err
+	}
+	if !ok || ws.Status != tenant.StatusActive {
+		return nil, errWorkspace()
+	}
+	if v.Users == nil || k.email == "" {
+		return p, nil
+	}
+	id, member, err := v.Users.Member(ctx, view, p.Scope, k.email)
+	switch {
+	case err != nil:
+		return nil, err
+	case id == "":
+		return p, nil
+	case !member:
+		return nil, fault.New(fault.NotAllowed, "x-gateway-api-key", "The token's user is not a member of its workspace")
+	}
+	named := *p
+	named.UserID = id
+	return &named, nil
+}
+
+func errWorkspace() error {
+	return fault.New(fault.NotAllowed, "x-gateway-api-key", "The token's workspace does not exist or is not active")
+}
+
+// said gives the library's refusals in our words; they quote nothing of the token.
+func said(err error) error {
+	for _, c := range []struct {
+		is  error
+		say string
+	}{
+		{golangjwt.ErrTokenSignatureInvalid, "its signature does not fit the signing key"},
+		{golangjwt.ErrTokenExpired, "it has expired"},
+		{golangjwt.ErrTokenRequiredClaimMissing, "the claim exp is missing"},
+		{golangjwt.ErrTokenNotValidYet, "it is not valid yet (nbf)"},
+		{golangjwt.ErrTokenUsedBeforeIssued, "it was issued in the future (iat)"},
+	} {
+		if errors.Is(err, c.is) {
+			return invalid("%s", c.say)
+		}
+	}
+	return invalid("it cannot be read: exp, nbf and iat must be numbers, and the signature base64url without padding")
+}
+
+// set gives the place of an organisation's keys under its settings of now.
+func (v *Verifier) set(org string, at Settings) *keySet {
+	of := at.print()
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	s := v.sets[org]
+	if s == nil || s.of != of {
+		if len(v.sets) >= maxSets {
+			clear(v.sets)
+		}
+		s = &keySet{of: of}
+		v.sets[org] = s
+	}
+	return s
+}
+
+func (v *Verifier) remembered(sum [sha256.Size]byte) *known {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.known[sum]
+}
+
+func (v *Verifier) remember(sum [sha256.Size]byte, k *known) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if len(v.known) >= maxKnown {
+		now := v.now()
+		for s, old := range v.known {
+			if !now.Before(old.principal.Until) {
+				delete(v.known, s)
+			}
+		}
+		if len(v.known) >= maxKnown {
+			clear(v.known)
+		}
+	}
+	v.known[sum] = k
+}
+
+// tell reports a refusal, once a minute for a token.
+func (v *Verifier) tell(ctx context.Context, org, token string, f *fault.Fault) {
+	if v.Refused == nil || f.Status() >= 500 {
+		return
+	}
+	const every, most = time.Minute, 1000
+	sum, now := sha256.Sum256([]byte(token)), v.now()
+	v.mu.Lock()
+	last, told := v.refused[sum]
+	if told = told && now.Sub(last) < every; !told {
+		if len(v.refused) >= most {
+			for s, at := range v.refused {
+				if now.Sub(at) >= every {
+					delete(v.refused, s)
+				}
+			}
+		}
+		// Who sends thousands of tokens a minute fills the log no further.
+		if told = len(v.refused) >= most; !told {
+			v.refused[sum] = now
+		}
+	}
+	v.mu.Unlock()
+	if !told {
+		v.Refused(ctx, org, Refusal{Masked: identity.Mask(token), Reason: f.Message, Status: f.Status()})
+	}
+}

@@ -1,0 +1,35 @@
+package people
+
+import (
+	"context"
+
+	"gateway/shared/notice"
+	"gateway/shared/resource"
+	"gateway/shared/store"
+)
+
+// Named finds the users that signed tokens name; it is jwt.Users.
+type Named struct{}
+
+// named is a user with its id.
+type named struct {
+	id   string
+	live bool
+}
+
+// Member finds a user by its e-mail address; the id is empty where there is none.
+// member tells whether it is somebody in the workspace.
+func (Named) Member(ctx context.Context, v *resource.View, workspace store.Scope, email string) (id string, member bool, err error) {
+	address, ok := notice.Address(email)
+	if !ok {
+		return "", false, nil
+	}
+	u, ok, err := resource.Load(ctx, v, workspace.Organisation(), KindUser, slugOf(address), func(rec resource.Record) (named, error) {
+		return named{rec.ID, !rec.Archived()}, nil
+	})
+	if err != nil || !ok || !u.live {
+		return "", false, err
+	}
+	_, member, err = LoadRole(ctx, v, workspace, u.id)
+	return u.id, member, err
+}
