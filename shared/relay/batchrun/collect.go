@@ -12,7 +12,7 @@ import (
 )
 
 // collect keeps the provider's files of output.
-func (w *work) collect(ctx context.Context) (func(*managed.Progress), error) {
+func (w hosted) collect(ctx context.Context) (func(*managed.Progress), error) {
 	from := &w.batch.Provider
 	output, good, err := w.fetch(ctx, from.Output, "output")
 	if err != nil {
@@ -33,7 +33,7 @@ func (w *work) collect(ctx context.Context) (func(*managed.Progress), error) {
 }
 
 // fetch keeps one file of the provider, and counts its rows.
-func (w *work) fetch(ctx context.Context, file, kind string) (id string, rows int64, err error) {
+func (w hosted) fetch(ctx context.Context, file, kind string) (id string, rows int64, err error) {
 	if file == "" {
 		return "", 0, nil
 	}

@@ -31,7 +31,7 @@ type request struct {
 }
 
 // flush runs the next rows. The step behind the last of them waits for nothing.
-func (w *work) flush(ctx context.Context) (made func(*managed.Progress), delay time.Duration, err error) {
+func (w rows) flush(ctx context.Context) (made func(*managed.Progress), delay time.Duration, err error) {
 	rows, offset, line, over, err := w.next(ctx)
 	if err != nil {
 		return nil, 0, err
@@ -69,7 +69,7 @@ func (w *work) flush(ctx context.Context) (made func(*managed.Progress), delay t
 }
 
 // next reads the rows of a step; over says that none come behind them.
-func (w *work) next(ctx context.Context) (rows []request, offset int64, line int, over bool, err error) {
+func (w rows) next(ctx context.Context) (rows []request, offset int64, line int, over bool, err error) {
 	room, f, err := w.input(ctx)
 	if err != nil {
 		return nil, 0, 0, false, err
@@ -100,7 +100,7 @@ func (w *work) next(ctx context.Context) (rows []request, offset int64, line int
 
 // runRows runs the rows that have no answer yet, as many at a time as their answers
 // have room, and notes in good what became of them.
-func (w *work) runRows(ctx context.Context, rows []request, good map[int]bool) error {
+func (w rows) runRows(ctx context.Context, rows []request, good map[int]bool) error {
 	running, stop := w.running(ctx)
 	defer stop()
 	var mu sync.Mutex
@@ -136,7 +136,7 @@ func (w *work) runRows(ctx context.Context, rows []request, good map[int]bool) e
 }
 
 // units is the room that the answer of a row takes.
-func (w *work) units(q *request) int {
+func (w rows) units(q *request) int {
 	if w.batch.Endpoint != "/v1/embeddings" {
 		return 1
 	}
@@ -154,7 +154,7 @@ func (w *work) running(ctx context.Context) (context.Context, context.CancelFunc
 }
 
 // row runs one row until an answer can be accepted.
-func (w *work) row(ctx context.Context, q *request) (good bool, err error) {
+func (w rows) row(ctx context.Context, q *request) (good bool, err error) {
 	limited, cancel := context.WithTimeout(ctx, w.Pace.Row)
 	defer cancel()
 	body, err := w.withModel(q.body)
@@ -196,7 +196,7 @@ func (w *work) row(ctx context.Context, q *request) (good bool, err error) {
 }
 
 // send1 takes a row through the walk once.
-func (w *work) send1(ctx context.Context, q *request, body []byte, behalf *relay.Behalf) (*recorder, bool) {
+func (w rows) send1(ctx context.Context, q *request, body []byte, behalf *relay.Behalf) (*recorder, bool) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, w.batch.Endpoint, bytes.NewReader(body))
 	if err != nil { // an endpoint is one of a list
 		return &recorder{Status: http.StatusInternalServerError}, false
@@ -252,7 +252,7 @@ func again(got *recorder) bool {
 
 // wait waits before a retry: as long as the answer asks for. It is false when that
 // is too long, or when time runs out.
-func (w *work) wait(ctx context.Context, d time.Duration, got *recorder) bool {
+func (w rows) wait(ctx context.Context, d time.Duration, got *recorder) bool {
 	if n, err := strconv.Atoi(got.Header().Get("Retry-After")); err == nil && n > 0 {
 		if d = max(d, time.Duration(n)*time.Second); d > w.Pace.Wait {
 			return false

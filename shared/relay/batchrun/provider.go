@@ -32,7 +32,7 @@ const maxObject = 1 << 20
 var errLater = errors.New("batchrun: the provider is to be asked later")
 
 // handOver does the next stage of a batch that a provider runs.
-func (w *work) handOver(ctx context.Context) (made func(*managed.Progress), delay time.Duration, err error) {
+func (w hosted) handOver(ctx context.Context) (made func(*managed.Progress), delay time.Duration, err error) {
 	var left *fault.Fault
 	if w.closing, left, err = w.Mux.Admits(context.WithoutCancel(ctx), w.sc, &w.batch.Definition); err != nil {
 		return nil, 0, err
@@ -73,7 +73,7 @@ func (w *work) handOver(ctx context.Context) (made func(*managed.Progress), dela
 
 // leaving cancels a batch whose key is no longer valid. What the provider has done
 // until then is still read, kept and booked.
-func (w *work) leaving(left *fault.Fault) func(*managed.Progress) {
+func (w hosted) leaving(left *fault.Fault) func(*managed.Progress) {
 	return func(p *managed.Progress) {
 		if p.Status == managed.InProgress {
 			p.Status, p.Cancelling = managed.Cancelling, w.Now().Unix()
@@ -83,12 +83,12 @@ func (w *work) leaving(left *fault.Fault) func(*managed.Progress) {
 }
 
 // pollDelay grows with the time that the batch has taken.
-func (w *work) pollDelay() time.Duration {
+func (w hosted) pollDelay() time.Duration {
 	return min(w.Pace.Poll*time.Duration(1+w.batch.Step/10), 10*w.Pace.Poll)
 }
 
 // ask takes a request of the gateway's own through the walk, for the batch.
-func (w *work) ask(ctx context.Context, into http.ResponseWriter, method, path string, body io.Reader, length int64, kind string) (broken bool, err error) {
+func (w hosted) ask(ctx context.Context, into http.ResponseWriter, method, path string, body io.Reader, length int64, kind string) (broken bool, err error) {
 	req, err := http.NewRequestWithContext(ctx, method, "/v1"+path, body)
 	if err != nil {
 		return false, fault.Internal(err)
@@ -106,7 +106,7 @@ func (w *work) ask(ctx context.Context, into http.ResponseWriter, method, path s
 }
 
 // object asks for a JSON object.
-func (w *work) object(ctx context.Context, method, path string, body io.Reader, length int64, kind string) ([]byte, error) {
+func (w hosted) object(ctx context.Context, method, path string, body io.Reader, length int64, kind string) ([]byte, error) {
 	got := &recorder{Max: maxObject}
 	broken, err := w.ask(ctx, got, method, path, body, length, kind)
 	if err != nil {
@@ -175,7 +175,7 @@ type counts struct {
 
 // create makes the provider's batch, once: a try that broke off is looked for
 // among the provider's batches, by the file that only it has.
-func (w *work) create(ctx context.Context) (func(*managed.Progress), error) {
+func (w hosted) create(ctx context.Context) (func(*managed.Progress), error) {
 	if w.batch.Provider.Stage == stageCreating {
 		found, err := w.madeBefore(ctx)
 		if err != nil || found != nil {
@@ -214,7 +214,7 @@ func (w *work) create(ctx context.Context) (func(*managed.Progress), error) {
 	return w.madeAs(&b, answer), nil
 }
 
-func (w *work) madeAs(b *batchObject, answer []byte) func(*managed.Progress) {
+func (w hosted) madeAs(b *batchObject, answer []byte) func(*managed.Progress) {
 	return func(p *managed.Progress) {
 		p.Provider.Batch, p.Provider.Status, p.Provider.Stage = b.ID, short(b.Status), stagePoll
 		p.Provider.Answer = shown(answer)
@@ -238,7 +238,7 @@ const maxMessage = 1 << 10
 func short(s string) string { return strings.ToValidUTF8(s[:min(len(s), maxMessage)], "") }
 
 // madeBefore looks for the batch of this batch's file; nil when there is none.
-func (w *work) madeBefore(ctx context.Context) (func(*managed.Progress), error) {
+func (w hosted) madeBefore(ctx context.Context) (func(*managed.Progress), error) {
 	answer, err := w.object(ctx, http.MethodGet, "/batches?limit=100", nil, 0, "")
 	if err != nil {
 		return nil, err
@@ -260,7 +260,7 @@ func (w *work) madeBefore(ctx context.Context) (func(*managed.Progress), error) 
 
 // poll looks at the provider's batch. The walk books its usage with the request
 // that sees it ended first.
-func (w *work) poll(ctx context.Context) (func(*managed.Progress), error) {
+func (w hosted) poll(ctx context.Context) (func(*managed.Progress), error) {
 	path := "/batches/" + url.PathEscape(w.batch.Provider.Batch)
 	if w.batch.Status == managed.Cancelling && w.batch.Provider.Status != "cancelling" && !providerEnded(w.batch.Provider.Status) {
 		if _, err := w.object(ctx, http.MethodPost, path+"/cancel", nil, 0, ""); err != nil && fault.From(err).Status() >= 500 {

@@ -15,7 +15,7 @@ import (
 )
 
 // upload gives the rows to the provider.
-func (w *work) upload(ctx context.Context) (func(*managed.Progress), error) {
+func (w hosted) upload(ctx context.Context) (func(*managed.Progress), error) {
 	length, err := w.formLength(ctx)
 	if err != nil {
 		return nil, err
@@ -45,7 +45,7 @@ func (w *work) upload(ctx context.Context) (func(*managed.Progress), error) {
 const boundary = "gateway-batch-rows-7f1c0a52e3"
 
 // formLength is how long the form will be.
-func (w *work) formLength(ctx context.Context) (int64, error) {
+func (w hosted) formLength(ctx context.Context) (int64, error) {
 	var n counter
 	form := multipart.NewWriter(&n)
 	if err := form.SetBoundary(boundary); err != nil {
@@ -65,7 +65,7 @@ func (c *counter) Write(p []byte) (int, error) {
 }
 
 // writeForm writes the upload.
-func (w *work) writeForm(ctx context.Context, form *multipart.Writer) error {
+func (w hosted) writeForm(ctx context.Context, form *multipart.Writer) error {
 	if err := form.WriteField("purpose", "batch"); err != nil {
 		return err
 	}
@@ -99,7 +99,7 @@ func (w *work) writeForm(ctx context.Context, form *multipart.Writer) error {
 }
 
 // providersRow writes a row with the model as the provider knows it.
-func (w *work) providersRow(dst, line []byte) ([]byte, error) {
+func (w hosted) providersRow(dst, line []byte) ([]byte, error) {
 	row, err := managed.ParseRow(line)
 	if err != nil {
 		return dst, err

@@ -26,6 +26,12 @@ type work struct {
 	closing *identity.Principal
 }
 
+// rows runs the rows of a batch through the walk, one by one or side by side.
+type rows struct{ *work }
+
+// hosted is a batch that a provider runs: what is sent there, asked and fetched.
+type hosted struct{ *work }
+
 // errStopped says that the process stops before the step is done.
 var errStopped = errors.New("batchrun: the process stops")
 
@@ -120,11 +126,11 @@ func (w *work) step(ctx context.Context) (made func(*managed.Progress), delay ti
 		made, err = w.validate(ctx)
 		return made, 0, err
 	case b.Provider.Stage != "":
-		return w.handOver(ctx)
+		return hosted{w}.handOver(ctx)
 	case w.Now().Unix() >= b.Expires:
 		return w.ending(managed.Expired), 0, nil
 	}
-	return w.flush(ctx)
+	return rows{w}.flush(ctx)
 }
 
 // ending begins the end of the batch.
