@@ -126,7 +126,7 @@ func TestEveryRouteRefusesCallersWithoutAValidKey(t *testing.T) {
 	wrong := map[string]string{
 		"a letter more": workspaceKey + "x", "a letter less": workspaceKey[:len(workspaceKey)-1], "other case": strings.ToUpper(workspaceKey),
 		"deleted": deleted, "its hash": identity.HashToken(workspaceKey), "a kilobyte": strings.Repeat("k", 1024), "nine kilobytes": strings.Repeat("k", 9<<10),
-		"not ASCII": "schlüssel-\xff", "a JWT without signature": "eyJhbGciOiJub25lIn0.eyJvcmciOiJkZWZhdWx0In0.",
+		"not ASCII": "schlüssel-\xff",
 		"SQL": "' OR 1=1 --", "key row": "KEY#" + identity.HashToken(workspaceKey),
 	}
 	before := len(r.mock.Requests(1000))
@@ -153,6 +153,7 @@ func TestEveryRouteRefusesCallersWithoutAValidKey(t *testing.T) {
 			}
 			for name, headers := range map[string][]string{
 				"no key": {"X-Gateway-Api-Key", ""}, "expired": {"X-Gateway-Api-Key", expired}, "basic": {"X-Gateway-Api-Key", "", "Authorization", "Basic " + workspaceKey},
+				"a JWT without signature": {"X-Gateway-Api-Key", "eyJhbGciOiJub25lIn0.eyJvcmciOiJkZWZhdWx0In0."}, // is told why
 			} {
 				if got := ask(headers...); got.status != 401 {
 					t.Errorf("%s with %s: %d %s", d, name, got.status, got.body)
@@ -336,7 +337,23 @@ func (r *running) things() map[string]struct{ names, missing []string } {
 	guardrail := made("/guardrails", `"name":"theirs","checks":[{"id":"default.contains","parameters":{"words":["x"]}}],"actions":{}`)
 	usage := made("/policies/usage-limits", `"name":"theirs","conditions":[{"key":"api_key","value":"*"}],"group_by":[{"key":"api_key"}],"type":"cost","credit_limit":5`)
 	rate := made("/policies/rate-limits", `"name":"theirs","conditions":[{"key":"api_key","value":"*"}],"group_by":[{"key":"api_key"}],"type":"requests","unit":"rpm","value":5`)
+	invite := func(email string) string {
+		made := r.admin("POST", "/admin/users/invites", fmt.Sprintf(`{"email":%q,"role":"member","workspaces":[{"id":%q,"role":"member"}]}`, email, ws))
+		link := made["invite_link"].(string)
+		if strings.HasPrefix(email, "joined") {
+			token := link[strings.LastIndex(link, "=")+1:]
+			got := r.call("POST", "/invites/accept?token="+token, `{"first_name":"A","last_name":"B"}`, "X-Gateway-Api-Key", "")
+			return got.json(r.t)["user_id"].(string)
+		}
+		return made["id"].(string)
+	}
+	user, invitation := invite("joined@example.com"), invite("asked@example.com")
 	return map[string]struct{ names, missing []string }{
+		"/users/":                 {[]string{user}, []string{uuid}},
+		"/admin/users/":           {[]string{user}, []string{uuid}},
+		"/users/invites/":         {[]string{invitation}, []string{uuid}},
+		"/admin/users/invites/":   {[]string{invitation}, []string{uuid}},
+		"/invites/":               {[]string{invitation}, []string{uuid}},
 		"/collections/":           {texts(collection["id"], collection["slug"]), slugged},
 		"/labels/":                {texts(label["id"]), []string{uuid}},
 		"/prompts/":               {texts(prompt["id"], prompt["slug"]), slugged},
@@ -376,6 +393,12 @@ func TestAnotherOrganisationsThingsAreMissing(t *testing.T) {
 		"POST /prompts/{promptId}/fork":                 `{}`,
 		"PUT /prompts/{promptId}/makeDefault":           `{"version":1}`,
 		"PUT /prompts/partials/{partialId}/makeDefault": `{"version":1}`,
+		"POST /workspaces/{id}/users":                   `{"users":[{"id":"0b5e0dc5-0000-4000-8000-00000000dead","role":"member"}]}`,
+		"POST /admin/workspaces/{id}/users":             `{"users":[{"id":"0b5e0dc5-0000-4000-8000-00000000dead","role":"member"}]}`,
+		"PUT /workspaces/{id}/users/{userId}":           `{"role":"member"}`,
+		"PUT /admin/workspaces/{id}/users/{userId}":     `{"role":"member"}`,
+		"PUT /users/{id}":                               `{"role":"admin"}`,
+		"PUT /admin/users/{id}":                         `{"role":"admin"}`,
 		"PUT /prompts/{promptId}/versions/{versionId}":  `{"label_id":null}`,
 		"DELETE /workspaces/{id}":                       `{"name":"default"}`,
 		"DELETE /admin/workspaces/{id}":                 `{"name":"default"}`,

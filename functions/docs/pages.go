@@ -1,11 +1,8 @@
 package docs
 
 import (
-	"bytes"
-	_ "embed"
 	"encoding/json"
 	"fmt"
-	"html/template"
 	"maps"
 	"slices"
 	"strconv"
@@ -17,12 +14,7 @@ import (
 // pageType is the media type of the reference.
 const pageType = "text/html; charset=utf-8"
 
-//go:embed page.html
-var pageSource string
-
-var pageTemplate = template.Must(template.New("page").Parse(pageSource))
-
-// page is what the template shows: the overview, or one family.
+// page is what is shown: the overview, or one family.
 type page struct {
 	Title, Version string
 	Families       []*familyPage
@@ -64,20 +56,16 @@ func makePages(raw json.RawMessage) (map[string]*admin.Document, error) {
 	out := make(map[string]*admin.Document, len(families)+1)
 	info := members(doc["info"])
 	for _, f := range append([]*familyPage{nil}, families...) {
-		var text bytes.Buffer
 		p := page{Title: fmt.Sprint(info["title"]), Version: fmt.Sprint(info["version"]), Families: families, Family: f, Root: "docs/"}
 		if f != nil {
 			p.Root, p.Up = "", "../"
-		}
-		if err := pageTemplate.Execute(&text, p); err != nil {
-			return nil, fmt.Errorf("docs: %w", err)
 		}
 		name := ""
 		if f != nil {
 			name = f.Name
 		}
 		var err error
-		if out[name], err = admin.NewPage(pageType, text.Bytes()); err != nil {
+		if out[name], err = admin.NewPage(pageType, p.render()); err != nil {
 			return nil, fmt.Errorf("docs: %w", err)
 		}
 	}

@@ -323,7 +323,7 @@ func (in *installation) lostEvent(t *testing.T) {
 	in.sqs.SetFaults(sqstest.Faults{})
 	before := len(in.sqs.Messages("gateway-usage"))
 	// What a process prints arrives some time after it was printed.
-	for deadline := time.Now().Add(10 * time.Second); !strings.HasSuffix(log.text(), "}\n") && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(10 * time.Second); !lostIsLogged(log.text()) && time.Now().Before(deadline); {
 		time.Sleep(time.Millisecond)
 	}
 	lines := strings.Split(log.text(), "\n")
@@ -404,4 +404,11 @@ func (in *installation) startAndSize(t *testing.T) {
 			t.Error(err)
 		}
 	}
+}
+
+// lostIsLogged tells whether the line of an event that could not be queued has come
+// whole.
+func lostIsLogged(log string) bool {
+	_, rest, found := strings.Cut(log, "usage event is not queued")
+	return found && strings.Contains(rest, "}\n")
 }

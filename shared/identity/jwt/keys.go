@@ -4,17 +4,17 @@ import (
 	"context"
 	"crypto/rsa"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"math/big"
 	"net/http"
 	"net/url"
+	"strings"
 	"sync"
 	"time"
-
-	"github.com/MicahParks/keyfunc/v3"
-	golangjwt "github.com/golang-jwt/jwt/v5"
 
 	"gateway/shared/fault"
 )
@@ -27,6 +27,7 @@ const (
 	maxSet     = 256 << 10       // bytes
 	maxSets    = 10_000          // organisations whose sets a process keeps
 	minRSA     = 2048            // bits
+	maxRSA     = 16 << 10
 )
 
 // Settings tell where an organisation's keys are: at an address, or in place.
@@ -66,7 +67,7 @@ type keySet struct {
 	of [sha256.Size]byte // the settings
 
 	mu   sync.Mutex
-	keys keyfunc.Keyfunc
+	keys map[string]*rsa.PublicKey
 	read time.Time // when the address last answered
 
 	asking sync.Mutex // held while the address is asked: others wait for the same answer
@@ -74,56 +75,75 @@ type keySet struct {
 	failed error      // what became of that
 }
 
-func (s *keySet) now() (keyfunc.Keyfunc, time.Time) {
+func (s *keySet) now() (map[string]*rsa.PublicKey, time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.keys, s.read
 }
 
-func (s *keySet) put(k keyfunc.Keyfunc, at time.Time) {
+func (s *keySet) put(k map[string]*rsa.PublicKey, at time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.keys, s.read = k, at
 }
 
-// parseSet reads a key set that holds at least one key for RS256 signatures. Keys
-// for other things are left out: an issuer's set may have some.
-func parseSet(raw []byte) (keyfunc.Keyfunc, error) {
+// parseSet reads a key set: the keys for RS256 signatures by their kid, at least one.
+// Keys for other things are left out: an issuer's set may have some.
+func parseSet(raw []byte) (map[string]*rsa.PublicKey, error) {
 	var whole struct {
 		Keys []json.RawMessage `json:"keys"`
 	}
 	if err := json.Unmarshal(raw, &whole); err != nil || len(whole.Keys) == 0 {
 		return nil, errors.New(`must be a JSON object with "keys", an array of at least one key`)
 	}
-	usable := whole.Keys[:0]
+	out := make(map[string]*rsa.PublicKey, len(whole.Keys))
 	for i, one := range whole.Keys {
-		var k struct {
-			Kty, Use, Alg, Kid string
-			D, P, K            json.RawMessage
-		}
+		var k jsonKey
 		if json.Unmarshal(one, &k) != nil {
 			return nil, fmt.Errorf("keys[%d] is not a key", i)
 		}
 		if k.D != nil || k.P != nil || k.K != nil {
 			return nil, fmt.Errorf("keys[%d] holds a secret or a private key; only public keys belong into the set", i)
 		}
-		if k.Kty == "RSA" && k.Kid != "" && (k.Use == "" || k.Use == "sig") && (k.Alg == "" || k.Alg == "RS256") {
-			usable = append(usable, one)
+		if k.Kty != "RSA" || k.Kid == "" || k.Use != "" && k.Use != "sig" || k.Alg != "" && k.Alg != "RS256" {
+			continue
+		}
+		public, ok := k.public()
+		if !ok {
+			return nil, fmt.Errorf("keys[%d] cannot be read: n and e must be base64url", i)
+		}
+		if out[k.Kid] == nil {
+			out[k.Kid] = public
 		}
 	}
-	if len(usable) == 0 {
+	if len(out) == 0 {
 		return nil, errors.New("must hold an RSA key with a kid, for RS256 signatures")
 	}
-	whole.Keys = usable
-	raw, err := json.Marshal(whole)
-	if err != nil {
-		return nil, err
+	return out, nil
+}
+
+// jsonKey is a key of a set (RFC 7517, RFC 7518 6.3).
+type jsonKey struct {
+	Kty, Use, Alg, Kid string
+	N, E               string
+	D, P, K            json.RawMessage // of keys that are not public
+}
+
+// public is the key; its modulus is bounded so that a signature costs what it should.
+func (k *jsonKey) public() (*rsa.PublicKey, bool) {
+	n, err := base64.RawURLEncoding.DecodeString(strings.TrimRight(k.N, "="))
+	if err != nil || len(n) == 0 || len(n) > maxRSA/8 {
+		return nil, false
 	}
-	set, err := keyfunc.NewJWKSetJSON(raw)
-	if err != nil {
-		return nil, errors.New("holds a key that cannot be read")
+	e, err := base64.RawURLEncoding.DecodeString(strings.TrimRight(k.E, "="))
+	if err != nil || len(e) == 0 || len(e) > 4 {
+		return nil, false
 	}
-	return set, nil
+	exponent := 0
+	for _, b := range e {
+		exponent = exponent<<8 | int(b)
+	}
+	return &rsa.PublicKey{N: new(big.Int).SetBytes(n), E: exponent}, exponent > 2 && exponent < 1<<31
 }
 
 // key gives the key that a token was signed with. An address is asked when its set
@@ -167,14 +187,14 @@ func (v *Verifier) ask(ctx context.Context, s *keySet, address string, read time
 		return s.failed
 	}
 	s.tried = now
-	var set keyfunc.Keyfunc
+	var set map[string]*rsa.PublicKey
 	if set, s.failed = v.fetch(ctx, address); s.failed == nil {
 		s.put(set, now)
 	}
 	return s.failed
 }
 
-func (v *Verifier) fetch(ctx context.Context, address string) (keyfunc.Keyfunc, error) {
+func (v *Verifier) fetch(ctx context.Context, address string) (map[string]*rsa.PublicKey, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTimeout)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
@@ -201,15 +221,11 @@ func (v *Verifier) fetch(ctx context.Context, address string) (keyfunc.Keyfunc, 
 }
 
 // find gives the key of a set that a header names.
-func find(set keyfunc.Keyfunc, h header) (*rsa.PublicKey, error) {
-	found, err := set.Keyfunc(&golangjwt.Token{Header: map[string]any{"kid": h.Kid, "alg": h.Alg}, Method: golangjwt.SigningMethodRS256})
-	if err != nil {
-		return nil, invalid("signing key not found")
-	}
-	k, ok := found.(*rsa.PublicKey)
+func find(set map[string]*rsa.PublicKey, h header) (*rsa.PublicKey, error) {
+	k := set[h.Kid]
 	switch {
-	case !ok:
-		return nil, invalid("its signing key is no RSA key")
+	case k == nil:
+		return nil, invalid("signing key not found")
 	case k.N.BitLen() < minRSA:
 		return nil, invalid("its signing key has fewer than %d bits", minRSA)
 	}
