@@ -127,7 +127,7 @@ func TestEveryRouteRefusesCallersWithoutAValidKey(t *testing.T) {
 		"a letter more": workspaceKey + "x", "a letter less": workspaceKey[:len(workspaceKey)-1], "other case": strings.ToUpper(workspaceKey),
 		"deleted": deleted, "its hash": identity.HashToken(workspaceKey), "a kilobyte": strings.Repeat("k", 1024), "nine kilobytes": strings.Repeat("k", 9<<10),
 		"not ASCII": "schlüssel-\xff",
-		"SQL": "' OR 1=1 --", "key row": "KEY#" + identity.HashToken(workspaceKey),
+		"SQL":       "' OR 1=1 --", "key row": "KEY#" + identity.HashToken(workspaceKey),
 	}
 	before := len(r.mock.Requests(1000))
 	for _, d := range r.doors() {
