@@ -24,6 +24,7 @@ import (
 	"gateway/functions/integrations"
 	"gateway/functions/logs"
 	"gateway/functions/messages"
+	"gateway/functions/modelpricing"
 	"gateway/functions/models"
 	"gateway/functions/moderations"
 	"gateway/functions/organisation"
@@ -39,6 +40,7 @@ import (
 	"gateway/shared/admin"
 	"gateway/shared/app"
 	"gateway/shared/audit"
+	"gateway/shared/pricing"
 	"gateway/shared/relay"
 	"gateway/shared/usage/report"
 	"gateway/shared/usage/segment"
@@ -52,7 +54,7 @@ func Administration(c *app.Core, archive *segment.Archive) []admin.Family {
 	families = append(families,
 		integrations.New(integrations.Deps{Ledger: c.Ledger, CheckURL: c.Egress.CheckURL}),
 		providers.New(providers.Deps{Ledger: c.Ledger, CheckURL: c.Egress.CheckURL}))
-	families = append(families, prompts.New(), partials.New(), collections.New(), guardrails.New(guardrails.Deps{CheckURL: c.Egress.CheckURL}), policies.New(c.Ledger))
+	families = append(families, prompts.New(), partials.New(), collections.New(), guardrails.New(guardrails.Deps{CheckURL: c.Egress.CheckURL}), policies.New(c.Ledger), modelpricing.New(pricing.Default()))
 	families = append(families, analytics.New(reader), logs.New(reader, c.Sealer), auditlogs.New(audit.NewReader(c.Store, c.Now)))
 	return append(families, docs.New(DataPlane(), families...)) // the document tells about all before it
 }

@@ -98,7 +98,7 @@ func (f *family) state(c *admin.Call) (any, error) {
 		return nil, fault.New(fault.NotFound, "id", "The trail knows of no such resource at this time")
 	}
 	out := state{
-		Object: "resource-state", Type: typeName(s.Kind), ID: s.ID, Since: admin.Instant(time.UnixMilli(s.At).UTC()), Deleted: s.Deleted,
+		Object: "resource-state", Type: typeName(s.Kind), ID: s.ID, Since: admin.Instant(time.Unix(0, s.At).UTC()), Deleted: s.Deleted,
 		Slug: s.Slug, Name: s.Name, Status: s.Status, Version: s.Version, VersionID: s.VersionID, Labels: s.Labels, Tags: s.Tags,
 		CreatedBy: s.CreatedBy, UpdatedBy: s.UpdatedBy, Cut: s.Cut, Resource: map[string]any{},
 	}

@@ -20,8 +20,7 @@ type State struct {
 	Workspace string            `json:"workspace,omitempty"`
 	Kind      resource.Kind     `json:"kind"`
 	ID        string            `json:"id"`
-	At        int64             `json:"at"`  // Unix milliseconds of the change
-	Seq       string            `json:"seq"` // ULID: the order of changes
+	At        int64             `json:"at"` // Unix nanoseconds; see resource.Tx.Sequence
 	Deleted   bool              `json:"deleted,omitempty"`
 	Slug      string            `json:"slug,omitempty"`
 	Name      string            `json:"name,omitempty"`
@@ -46,8 +45,8 @@ const (
 )
 
 // StateOf is the state of a record that a change leaves.
-func StateOf(c *resource.Changed, now time.Time) State {
-	s := State{Workspace: c.Scope.Workspace, Kind: c.Kind, ID: c.ID, At: now.UnixMilli(), Deleted: c.Deleted}
+func StateOf(c *resource.Changed) State {
+	s := State{Workspace: c.Scope.Workspace, Kind: c.Kind, ID: c.ID, Deleted: c.Deleted}
 	if c.Deleted {
 		return s
 	}
@@ -108,8 +107,8 @@ func Follow(tx *resource.Tx) error {
 		return nil
 	}
 	for _, c := range tx.Changed() {
-		s := StateOf(&c, tx.Now())
-		s.Seq = tx.Sequence()
+		s := StateOf(&c)
+		s.At = tx.Sequence()
 		if len(s.Body) > maxState {
 			if packed, err := pack([]State{s}); err != nil || len(packed) > maxMessage {
 				s.Body, s.Cut = nil, true
@@ -169,8 +168,11 @@ func stateRow(org string, s *State) (store.Row, error) {
 	if err != nil {
 		return store.Row{}, err
 	}
-	return store.Row{Key: statePartition(org, s.ID).Key(fmt.Sprintf("%013d#%s", s.At, s.Seq)), Item: store.Item{"state": body, "ws": s.Workspace, "kind": string(s.Kind)}}, nil
+	return store.Row{Key: statePartition(org, s.ID).Key(fmt.Sprintf("%019d", s.At)), Item: store.Item{"state": body, "ws": s.Workspace, "kind": string(s.Kind)}}, nil
 }
+
+// lastMilli is the last millisecond that can be written in nanoseconds.
+const lastMilli = 9_223_372_036_853
 
 // maxStates bounds the rows that are looked at for one state.
 const maxStates = 10_000
@@ -179,8 +181,10 @@ const maxStates = 10_000
 // and the state is a deleted one where it was gone by then. is chooses among what has
 // the same id: kinds, and workspaces by their id.
 func (r *Reader) At(ctx context.Context, org, id string, at time.Time, is func(k resource.Kind, workspace string) bool) (State, bool, error) {
+	// Callers know times to the millisecond: all of it counts.
+	until := min(max(at.UnixMilli(), 0), lastMilli)*1e6 + 999_999
 	q := store.Query{
-		Partition: statePartition(org, id), To: fmt.Sprintf("%013d#~", min(max(at.UnixMilli(), 0), 9_999_999_999_999)), Reverse: true, Limit: readStates,
+		Partition: statePartition(org, id), To: fmt.Sprintf("%019d", until), Reverse: true, Limit: readStates,
 	}
 	for read := 0; read < maxStates; read += readStates {
 		page, err := r.table.Query(ctx, q)

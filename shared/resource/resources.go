@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"gateway/shared/fault"
@@ -28,6 +29,8 @@ type Resources struct {
 	changed  []func(org string)
 	afterOut func(ctx context.Context, messages []Message)
 	before   func(*Tx) error
+
+	sequence atomic.Int64 // the last of Tx.Sequence
 }
 
 // Option sets up Resources.

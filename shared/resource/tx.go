@@ -85,9 +85,18 @@ func (t *Tx) Changed() []Changed {
 	return out
 }
 
-// Sequence is a ULID of the change's time, greater than those that this process gave
-// before: of two changes of one record the later has the greater.
-func (t *Tx) Sequence() string { return t.r.ids.next(t.now) }
+// Sequence is the time at which it is asked for, in Unix nanoseconds, and greater than
+// all that this process gave before: asked for when everything is read, it puts the
+// changes of a record in the order of their commits.
+func (t *Tx) Sequence() int64 {
+	for now := t.r.now().UnixNano(); ; {
+		last := t.r.sequence.Load()
+		next := max(now, last+1)
+		if t.r.sequence.CompareAndSwap(last, next) {
+			return next
+		}
+	}
+}
 
 // Context, Now and Scope are those of the change.
 func (t *Tx) Context() context.Context { return t.ctx }

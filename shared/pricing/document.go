@@ -1,0 +1,91 @@
+package pricing
+
+import (
+	"encoding/json"
+	"math/bits"
+	"strconv"
+	"strings"
+)
+
+// wireNames are the names of classes in documents of prices. The others stand
+// below additional_units under their own names.
+var wireNames = map[Class]string{
+	Input: "request_token", Output: "response_token", CacheRead: "cache_read_input_token", CacheWrite5m: "cache_write_input_token", AudioIn: "request_audio_token",
+	AudioOut: "response_audio_token", AudioCacheRead: "cache_read_audio_input_token", Reasoning: "reasoning_token", ImageIn: "request_image_token", ImageOut: "response_image_token",
+	ImageCacheRead: "cache_read_image_input_token",
+}
+
+var unitNames = map[Class]string{
+	CacheWrite1h: "cache_write_1h", WebSearches: "web_search", FileSearches: "file_search", EnterpriseSearches: "enterprise_web_search", MapSearches: "maps", XSearches: "x_search",
+	CodeExecutions: "code_execution", AttachmentSearches: "attachment_search", RoutingUnits: "routing_units", InputImages: "input_image", Megapixels: "megapixels", VideoOut: "output_video_token",
+	Seconds: "video_seconds", Images: "generated_images", Pages: "search",
+}
+
+// Tagged is a price in a document: US cents per unit.
+type Tagged struct {
+	Price json.Number `json:"price"`
+}
+
+// Document is a model's price as it is told to others.
+type Document struct {
+	PayAsYouGo map[string]any    `json:"pay_as_you_go"`
+	Batch      map[string]Tagged `json:"batch_config,omitempty"`
+	Currency   string            `json:"currency"`
+}
+
+// Document tells the price of a model; ok is false where it has none.
+func (b *Book) Document(provider, model string) (d Document, ok bool) {
+	p, ok := b.Price(provider, model, Options{})
+	if !ok {
+		return d, false
+	}
+	d = Document{PayAsYouGo: map[string]any{}, Currency: "USD"}
+	units := map[string]Tagged{}
+	for set := p.has; set != 0; set &= set - 1 {
+		c := Class(bits.TrailingZeros32(set))
+		at := Tagged{cents(p.rate[c])}
+		if name, plain := wireNames[c]; plain {
+			d.PayAsYouGo[name] = at
+		} else if name, known := unitNames[c]; known {
+			units[name] = at
+		} else {
+			units[c.String()] = at
+		}
+	}
+	if p.byMinute {
+		units["minute"] = Tagged{cents(p.minute)}
+	}
+	if len(units) > 0 {
+		d.PayAsYouGo["additional_units"] = units
+	}
+	batch, ok := b.Price(provider, model, Options{Mode: "batch"})
+	if !ok {
+		return d, true
+	}
+	for set := batch.has; set != 0; set &= set - 1 {
+		c := Class(bits.TrailingZeros32(set))
+		if name, plain := wireNames[c]; plain && batch.rate[c] != p.rate[c] {
+			if d.Batch == nil {
+				d.Batch = map[string]Tagged{}
+			}
+			d.Batch[name] = Tagged{cents(batch.rate[c])}
+		}
+	}
+	return d, true
+}
+
+// centsPlaces: a cent is 10^13 femto-dollars.
+const centsPlaces = 13
+
+// cents is a price in femto-dollars as a number of cents, exactly.
+func cents(femtos int64) json.Number {
+	s := strconv.FormatInt(femtos, 10)
+	if len(s) <= centsPlaces {
+		s = strings.Repeat("0", centsPlaces+1-len(s)) + s
+	}
+	whole, part := s[:len(s)-centsPlaces], strings.TrimRight(s[len(s)-centsPlaces:], "0")
+	if part == "" {
+		return json.Number(whole)
+	}
+	return json.Number(whole + "." + part)
+}
