@@ -111,7 +111,7 @@ var exceptions = func() map[string]rights {
 		"users":     users,
 		"analytics": analytics, "logs": logs, "auditlogs": reader("audit", "Query"),
 		"docs":         {tables: map[string][]string{"keys": lookUp}, names: []string{"audit", "usage"}}, // the document is in the binary
-		"modelpricing": {names: []string{"audit", "usage"}},                                              // anybody reads the prices in the binary
+		"modelpricing": {tables: map[string][]string{"keys": lookUp}, names: []string{"audit", "usage"}}, // anybody reads the prices in the binary
 		"apikeys":      apikeys, "workspaces": limited("GetItem", "PutItem", "DeleteItem"), "integrations": limited(lookUp...), "providers": limited(lookUp...),
 		"policies": policies, "dryrun": rehearsal, "batches": withBatches, "batchruns": withBatches,
 		"usage": {
