@@ -374,7 +374,7 @@ func (r *running) things() map[string]struct{ names, missing []string } {
 }
 
 // notThings are path variables that name no resource.
-var notThings = regexp.MustCompile(`\{(type|subType|groupBy|metadataKey|family)\}`)
+var notThings = regexp.MustCompile(`\{(type|subType|groupBy|metadataKey|family|provider|file)\}`)
 
 func TestAnotherOrganisationsThingsAreMissing(t *testing.T) {
 	t.Parallel()
