@@ -54,10 +54,10 @@ func maskSecrets(raw json.RawMessage) (masked json.RawMessage, found bool, err e
 	}
 	m := &masker{}
 	m.node(root, "config")
-	if f := fault.Invalids(m.bad); f != nil {
+	if f := fault.Invalids(m.Bad); f != nil {
 		return nil, false, f
 	}
-	if !m.found {
+	if !m.Found {
 		return raw, false, nil
 	}
 	masked, err = json.Marshal(root)
@@ -65,8 +65,7 @@ func maskSecrets(raw json.RawMessage) (masked json.RawMessage, found bool, err e
 }
 
 type masker struct {
-	found bool
-	bad   []fault.Detail
+	audit.Texts
 }
 
 // node masks the secrets of the root or a target, and of the targets below.
@@ -75,7 +74,7 @@ func (m *masker) node(n map[string]any, path string) {
 		at := path + "." + key
 		switch {
 		case secretFields[key]:
-			n[key] = m.hide(v, at)
+			n[key] = m.Hide(v, at)
 		case hookFields[key]:
 			n[key] = m.hook(v, at)
 		case key == "targets":
@@ -89,43 +88,13 @@ func (m *masker) node(n map[string]any, path string) {
 	}
 }
 
-// hide masks every text below v.
-func (m *masker) hide(v any, path string) any {
-	switch v := v.(type) {
-	case string:
-		if v == "" {
-			return v
-		}
-		m.found = true
-		if looksMasked(v) {
-			m.bad = append(m.bad, fault.Detail{Field: path, Message: "is masked, as reads show it; send the whole value"})
-		}
-		return audit.Mask(v)
-	case map[string]any:
-		for k, e := range v {
-			v[k] = m.hide(e, path+"."+k)
-		}
-	case []any:
-		for i, e := range v {
-			v[i] = m.hide(e, path+"["+strconv.Itoa(i)+"]")
-		}
-	}
-	return v
-}
-
-// looksMasked reports whether a text is what audit.Mask makes.
-func looksMasked(s string) bool {
-	r := []rune(s)
-	return s == "****" || (len(r) == 8 && string(r[2:6]) == "****")
-}
-
 // hook masks what is called like a secret below v.
 func (m *masker) hook(v any, path string) any {
 	switch v := v.(type) {
 	case map[string]any:
 		for k, e := range v {
 			if audit.SecretName(k) {
-				v[k] = m.hide(e, path+"."+k)
+				v[k] = m.Hide(e, path+"."+k)
 			} else {
 				v[k] = m.hook(e, path+"."+k)
 			}

@@ -24,12 +24,11 @@ func MaskChecks(checks []Applied) (masked []Applied, found bool, bad []fault.Det
 		}
 		masked[i].Parameters = out
 	}
-	return masked, m.found, m.bad
+	return masked, m.Found, m.Bad
 }
 
 type masker struct {
-	found bool
-	bad   []fault.Detail
+	audit.Texts
 }
 
 // wholly are parameters whose texts are all secrets.
@@ -53,15 +52,15 @@ func (m *masker) member(check, name string, raw json.RawMessage, path string) js
 	if d.Decode(&v) != nil {
 		return raw
 	}
-	had := m.found
-	m.found = false
+	had := m.Found
+	m.Found = false
 	if all || audit.SecretName(name) {
-		v = m.hide(v, path)
+		v = m.Hide(v, path)
 	} else {
 		v = m.below(v, path)
 	}
-	changed := m.found
-	m.found = had || changed
+	changed := m.Found
+	m.Found = had || changed
 	if !changed {
 		return raw
 	}
@@ -78,7 +77,7 @@ func (m *masker) below(v any, path string) any {
 	case map[string]any:
 		for k, e := range v {
 			if audit.SecretName(k) {
-				v[k] = m.hide(e, path+"."+k)
+				v[k] = m.Hide(e, path+"."+k)
 			} else {
 				v[k] = m.below(e, path+"."+k)
 			}
@@ -89,34 +88,4 @@ func (m *masker) below(v any, path string) any {
 		}
 	}
 	return v
-}
-
-// hide masks every text below v.
-func (m *masker) hide(v any, path string) any {
-	switch v := v.(type) {
-	case string:
-		if v == "" {
-			return v
-		}
-		m.found = true
-		if looksMasked(v) {
-			m.bad = append(m.bad, fault.Detail{Field: path, Message: "is masked, as reads show it; send the whole value"})
-		}
-		return audit.Mask(v)
-	case map[string]any:
-		for k, e := range v {
-			v[k] = m.hide(e, path+"."+k)
-		}
-	case []any:
-		for i, e := range v {
-			v[i] = m.hide(e, fmt.Sprintf("%s[%d]", path, i))
-		}
-	}
-	return v
-}
-
-// looksMasked reports whether a text is what audit.Mask makes.
-func looksMasked(s string) bool {
-	r := []rune(s)
-	return s == "****" || len(r) == 8 && string(r[2:6]) == "****"
 }
