@@ -1,0 +1,63 @@
+package judge
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+
+	"gateway/shared/guard"
+)
+
+// Subject is what one check is shown. It is read only: a check that changes texts
+// says so in its Verdict.
+type Subject struct {
+	Phase guard.Phase // guard.Before or guard.After, one of them
+	// Kind is the type of the request: chatComplete, complete, embed, messages,
+	// createModelResponse, proxy...
+	Kind     string
+	Provider string
+	Model    string
+	Stream   bool
+	Status   int // of the provider's answer; 0 before it
+	// Texts are those to be judged, one for each part of the message, and "" for a
+	// part that is no text, so that a Verdict can change part by part.
+	Texts []string
+	// ToolCalls says that the answer holds calls of tools.
+	ToolCalls bool
+	// Request and Response are the bodies as JSON; Response is nil before the answer.
+	Request, Response json.RawMessage
+	Metadata          map[string]string
+	// Headers are those of the client, for checks that read or forward them.
+	Headers http.Header
+	// Parameters are those of the check, validated when they were saved; credentials
+	// of the hook stand under "credentials".
+	Parameters map[string]json.RawMessage
+	// Client calls other hosts, through the guarded dialer.
+	Client *http.Client
+}
+
+// Verdict is what a check says. An error stands beside the verdict: the check then
+// passes unless its parameter failOnError is true, which is the chain's to decide.
+type Verdict struct {
+	Pass bool
+	Data any // what the answer tells of the check under "data"; marshalled as JSON
+	Err  *Failure
+	// Texts replace those of the subject part by part; nil keeps one. A nil slice
+	// changes nothing.
+	Texts []*string
+	// Body replaces the whole request before it, or the whole answer behind it.
+	Body json.RawMessage
+	// Headers are added to what is sent to the provider.
+	Headers http.Header
+	Log     any
+}
+
+// Failure is an error of a check, with names that its users know.
+type Failure struct {
+	Name    string `json:"name"`
+	Message string `json:"message"`
+}
+
+// Func runs one check. It ends with ctx, never panics for what a subject holds, and
+// keeps no part of the subject.
+type Func func(ctx context.Context, s *Subject) Verdict
