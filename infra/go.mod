@@ -2,6 +2,8 @@ module gateway/infra
 
 go 1.26.0
 
+ignore ./node_modules
+
 require (
 	gateway v0.0.0
 	github.com/aws/aws-cdk-go/awscdk/v2 v2.260.0
