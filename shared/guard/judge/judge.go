@@ -47,6 +47,9 @@ type Verdict struct {
 	Texts []*string
 	// Body replaces the whole request before it, or the whole answer behind it.
 	Body json.RawMessage
+	// Restore are the values that tokens in Texts stand for, to be put back into the
+	// answer: see mask.Restorer. Nil where nothing is put back.
+	Restore map[string]string
 	// Headers are added to what is sent to the provider.
 	Headers http.Header
 	Log     any

@@ -1,0 +1,131 @@
+package mask
+
+import (
+	"strconv"
+	"strings"
+)
+
+// Span is a part of a text, in bytes, and the label of its token. Labels are capital
+// letters and underscores.
+type Span struct {
+	Start, End int
+	Label      string
+}
+
+// maxLabel and maxDigits bound what is read as a token.
+const (
+	maxLabel  = 40
+	maxDigits = 9
+)
+
+// Texts replaces the spans of each text, which are in order and do not overlap, by
+// tokens numbered for each label and value. Numbers begin behind those of tokens that
+// the texts already hold, so that no two values share one. A text without spans
+// stays, as nil. values are the parts by token.
+func Texts(texts []string, spans [][]Span) (out []*string, values map[string]string) {
+	used := map[string]int{}
+	for _, t := range texts {
+		highest(t, used)
+	}
+	values = map[string]string{}
+	known := map[[2]string]string{}
+	out = make([]*string, len(texts))
+	for i, t := range texts {
+		if len(spans[i]) == 0 {
+			continue
+		}
+		var b strings.Builder
+		b.Grow(len(t) + 8*len(spans[i]))
+		from := 0
+		for _, s := range spans[i] {
+			value := t[s.Start:s.End]
+			token, ok := known[[2]string{s.Label, value}]
+			if !ok {
+				used[s.Label]++
+				token = "{{" + s.Label + "_" + strconv.Itoa(used[s.Label]) + "}}"
+				known[[2]string{s.Label, value}] = token
+				values[token] = value
+			}
+			b.WriteString(t[from:s.Start])
+			b.WriteString(token)
+			from = s.End
+		}
+		b.WriteString(t[from:])
+		text := b.String()
+		out[i] = &text
+	}
+	return out, values
+}
+
+// highest notes the highest number of each label among the tokens of a text.
+func highest(text string, used map[string]int) {
+	for i := strings.Index(text, "{{"); i >= 0; {
+		n, whole := token(text[i:])
+		if whole {
+			label, number, _ := cutLast(text[i+2 : i+n-2])
+			if k, err := strconv.Atoi(number); err == nil && k > used[label] {
+				used[label] = k
+			}
+		}
+		next := strings.Index(text[i+max(n, 1):], "{{")
+		if next < 0 {
+			return
+		}
+		i += max(n, 1) + next
+	}
+}
+
+// cutLast cuts at the last underscore.
+func cutLast(s string) (label, number string, ok bool) {
+	i := strings.LastIndexByte(s, '_')
+	if i < 0 {
+		return s, "", false
+	}
+	return s[:i], s[i+1:], true
+}
+
+// token reads a token at the start of s. whole: s begins with one of n bytes. Else n
+// is 0, or len(s) when s is the beginning of one and more must be seen.
+func token(s string) (n int, whole bool) {
+	i := 0
+	more := func() (int, bool) { return len(s), false }
+	for ; i < 2; i++ {
+		if i == len(s) {
+			return more()
+		}
+		if s[i] != '{' {
+			return 0, false
+		}
+	}
+	from := i
+	for i < len(s) && (s[i] >= 'A' && s[i] <= 'Z' || s[i] == '_') {
+		i++
+	}
+	switch {
+	case i-from > maxLabel || i == from && i < len(s):
+		return 0, false
+	case i == len(s):
+		return more()
+	case s[i-1] != '_' || i-from < 2:
+		return 0, false
+	}
+	from = i
+	for i < len(s) && s[i] >= '0' && s[i] <= '9' {
+		i++
+	}
+	switch {
+	case i-from > maxDigits || i == from && i < len(s):
+		return 0, false
+	case i == len(s):
+		return more()
+	}
+	for end := i + 2; i < end; i++ {
+		if i == len(s) {
+			return more()
+		}
+		if s[i] != '}' {
+			return 0, false
+		}
+	}
+	return i, true
+}

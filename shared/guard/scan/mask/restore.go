@@ -1,0 +1,104 @@
+package mask
+
+import (
+	"encoding/json"
+	"maps"
+	"strings"
+)
+
+// Restorer puts values back in the place of their tokens. What it puts back is not
+// looked at again: a value that looks like a token stays. Tokens that it does not
+// know stay too. The zero value knows none.
+type Restorer struct {
+	values map[string]string
+}
+
+// Add makes more values known, as Texts gives them.
+func (r *Restorer) Add(values map[string]string) {
+	if r.values == nil {
+		r.values = make(map[string]string, len(values))
+	}
+	maps.Copy(r.values, values)
+}
+
+// Empty reports whether there is nothing to put back.
+func (r *Restorer) Empty() bool { return len(r.values) == 0 }
+
+// Text puts values back into a whole text.
+func (r *Restorer) Text(s string) string {
+	st := r.Stream(false)
+	out := st.Push(s)
+	return out + st.End()
+}
+
+// JSON puts values back into JSON, where tokens stand within strings.
+func (r *Restorer) JSON(raw []byte) []byte {
+	st := r.Stream(true)
+	out := st.Push(string(raw))
+	return []byte(out + st.End())
+}
+
+// Stream puts values back into a text that comes in pieces. inJSON: the text is JSON,
+// such as the arguments of a tool, and values are escaped.
+func (r *Restorer) Stream(inJSON bool) *Stream { return &Stream{values: r.values, inJSON: inJSON} }
+
+// Stream is one text that comes in pieces. It holds back no more than the beginning
+// of a token, which is at most some 60 bytes.
+type Stream struct {
+	values map[string]string
+	inJSON bool
+	held   string
+}
+
+// Push takes the next piece and gives what can be sent of what came so far.
+func (s *Stream) Push(piece string) string {
+	if len(s.values) == 0 || s.held == "" && strings.IndexByte(piece, '{') < 0 {
+		return piece
+	}
+	text := s.held + piece
+	s.held = ""
+	var b strings.Builder
+	for {
+		i := strings.IndexByte(text, '{')
+		if i < 0 {
+			b.WriteString(text)
+			return b.String()
+		}
+		b.WriteString(text[:i])
+		text = text[i:]
+		n, whole := token(text)
+		switch {
+		case whole:
+			b.WriteString(s.value(text[:n]))
+		case n > 0:
+			s.held = strings.Clone(text)
+			return b.String()
+		default:
+			n = 1
+			b.WriteByte('{')
+		}
+		text = text[n:]
+	}
+}
+
+// End gives what was held back when the text has ended.
+func (s *Stream) End() string {
+	held := s.held
+	s.held = ""
+	return held
+}
+
+func (s *Stream) value(token string) string {
+	v, ok := s.values[token]
+	switch {
+	case !ok:
+		return token
+	case s.inJSON:
+		quoted, err := json.Marshal(v)
+		if err != nil {
+			return token
+		}
+		return string(quoted[1 : len(quoted)-1])
+	}
+	return v
+}
