@@ -19,9 +19,15 @@ type Subject struct {
 	Model    string
 	Stream   bool
 	Status   int // of the provider's answer; 0 before it
+	TraceID  string
 	// Texts are those to be judged, one for each part of the message, and "" for a
 	// part that is no text, so that a Verdict can change part by part.
 	Texts []string
+	// Asked are, behind the answer, the texts of the request that the same check
+	// would be shown before it; nil before the answer.
+	Asked []string
+	// Changed says that an earlier check has changed the body of its phase.
+	Changed bool
 	// ToolCalls says that the answer holds calls of tools.
 	ToolCalls bool
 	// Request and Response are the bodies as JSON; Response is nil before the answer.
@@ -52,6 +58,9 @@ type Verdict struct {
 	Restore map[string]string
 	// Headers are added to what is sent to the provider.
 	Headers http.Header
+	// Restore are the texts that were taken out of the request, by the token that
+	// stands for each: the chain puts them back where a token comes in the answer.
+	Restore map[string]string
 	Log     any
 }
 
@@ -64,3 +73,23 @@ type Failure struct {
 // Func runs one check. It ends with ctx, never panics for what a subject holds, and
 // keeps no part of the subject.
 type Func func(ctx context.Context, s *Subject) Verdict
+
+// Maker makes the function of one check of a guardrail, once: what its parameters
+// are compiled to is kept by the function, which many requests then call at the
+// same time. The parameters are those that each Subject holds, too. A parameter that
+// cannot be used is an error of every verdict, not of the making.
+type Maker func(parameters map[string]json.RawMessage) Func
+
+// Made are makers of functions that compile nothing.
+func Made(funcs map[string]Func) map[string]Maker {
+	out := make(map[string]Maker, len(funcs))
+	for id, f := range funcs {
+		out[id] = func(map[string]json.RawMessage) Func { return f }
+	}
+	return out
+}
+
+// Failed is a verdict that is an error.
+func Failed(name, message string) Verdict {
+	return Verdict{Err: &Failure{Name: name, Message: message}}
+}

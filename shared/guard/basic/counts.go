@@ -1,0 +1,94 @@
+package basic
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"unicode"
+
+	"gateway/shared/guard/judge"
+)
+
+// between makes a check that counts something and holds it between two bounds.
+type between struct {
+	least, most string // parameters
+	standard    float64
+	name, many  string // of the count in the data, and in prose
+	empty       bool   // an empty text has a count, 0
+	whole       bool   // the bounds are whole numbers
+	count       func(text string) int
+}
+
+func sentenceCount(raw map[string]json.RawMessage) judge.Func {
+	return between{"minSentences", "maxSentences", 99_999, "sentenceCount", "sentences", true, false, sentences}.make(raw)
+}
+
+func wordCount(raw map[string]json.RawMessage) judge.Func {
+	return between{"minWords", "maxWords", 99_999, "wordCount", "words", false, true, words}.make(raw)
+}
+
+func characterCount(raw map[string]json.RawMessage) judge.Func {
+	return between{"minCharacters", "maxCharacters", 9_999_999, "characterCount", "characters", false, true, utf16}.make(raw)
+}
+
+func (b between) make(raw map[string]json.RawMessage) judge.Func {
+	p := parameters(raw)
+	least, lok := b.bound(p, b.least, 0)
+	most, mok := b.bound(p, b.most, b.standard)
+	if !lok || !mok {
+		return always(failed(fmt.Sprintf("%s and %s must be numbers", b.least, b.most)))
+	}
+	not := get(p, "not", false)
+	return func(_ context.Context, s *judge.Subject) judge.Verdict {
+		text := joined(s)
+		if text == "" && !b.empty {
+			return failed("Missing text to analyze")
+		}
+		n := b.count(text)
+		in := float64(n) >= least && float64(n) <= most
+		which := "are"
+		if !in {
+			which = "are not"
+		}
+		return judge.Verdict{Pass: in != not, Data: map[string]any{
+			b.name: n, b.least: least, b.most: most, "not": not, "verdict": in != not, "textExcerpt": excerpt(text),
+			"explanation": fmt.Sprintf("%d %s %s within %v and %v", n, b.many, which, least, most),
+		}}
+	}
+}
+
+func (b between) bound(p parameters, name string, standard float64) (float64, bool) {
+	raw, there := p[name]
+	if !there || string(raw) == "null" {
+		return standard, true
+	}
+	f, ok := read[float64](p, name)
+	return f, ok && (!b.whole || f == math.Trunc(f))
+}
+
+// sentences counts the marks that end one.
+func sentences(text string) int {
+	n := 0
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
+		case '.', '!', '?':
+			n++
+		}
+	}
+	return n
+}
+
+// words counts what white space parts.
+func words(text string) int {
+	n, in := 0, false
+	for _, r := range text {
+		// JavaScript takes the mark of byte order for white space, too.
+		space := r == ' ' || r != 0x85 && (unicode.IsSpace(r) || r == 0xfeff)
+		if !space && !in {
+			n++
+		}
+		in = !space
+	}
+	return n
+}

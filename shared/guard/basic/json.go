@@ -1,0 +1,217 @@
+package basic
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"gateway/shared/guard"
+	"gateway/shared/guard/judge"
+)
+
+// Bounds of what is looked for in an answer.
+const (
+	maxCandidates = 100 // pieces of JSON that are tried
+	maxInvalid    = 20  // mistakes that are told
+)
+
+type schemaData struct {
+	Matched     any       `json:"matchedJson"`
+	Not         bool      `json:"not"`
+	Explanation string    `json:"explanation"`
+	Errors      []invalid `json:"validationErrors,omitempty"`
+}
+
+type invalid struct {
+	Path    string `json:"path"`
+	Message string `json:"message"`
+}
+
+// jsonSchema passes an answer with JSON that fits a schema. Without any JSON it fails,
+// also with not: nothing has been said that does not fit.
+func jsonSchema(raw map[string]json.RawMessage) judge.Func {
+	p := parameters(raw)
+	not := get(p, "not", false)
+	text := p["schema"]
+	if inner, ok := read[string](p, "schema"); ok {
+		text = []byte(inner)
+	}
+	if len(text) == 0 || string(text) == "null" {
+		return always(failed("Missing schema"))
+	}
+	schema, err := guard.SchemaOf(text)
+	if err != nil {
+		return always(failed("The schema " + err.Error()))
+	}
+	return func(_ context.Context, s *judge.Subject) judge.Verdict {
+		answer := joined(s)
+		if answer == "" {
+			return failed("Missing text to check")
+		}
+		var first *schemaData
+		for value := range candidates(answer) {
+			err := schema.Validate(value)
+			if err == nil {
+				d := &schemaData{Matched: value, Not: not, Explanation: "JSON of the answer fits the schema"}
+				return judge.Verdict{Pass: !not, Data: d}
+			}
+			if first == nil {
+				first = &schemaData{Matched: value, Not: not, Explanation: "JSON of the answer does not fit the schema", Errors: mistakes(err)}
+			}
+		}
+		if first == nil {
+			return judge.Verdict{Data: &schemaData{Not: not, Explanation: "The answer has no JSON"}}
+		}
+		return judge.Verdict{Pass: not, Data: first}
+	}
+}
+
+// mistakes are where a value does not fit.
+func mistakes(err error) []invalid {
+	var wrong *jsonschema.ValidationError
+	if !errors.As(err, &wrong) {
+		return []invalid{{"", "could not be checked"}}
+	}
+	var out []invalid
+	var leaves func(e *jsonschema.ValidationError)
+	leaves = func(e *jsonschema.ValidationError) {
+		for _, c := range e.Causes {
+			leaves(c)
+		}
+		if len(e.Causes) == 0 && len(out) < maxInvalid {
+			out = append(out, invalid{"/" + strings.Join(e.InstanceLocation, "/"), said(e)})
+		}
+	}
+	leaves(wrong)
+	return out
+}
+
+// said is what one mistake is, without the place that the library puts before it.
+func said(e *jsonschema.ValidationError) string {
+	text := e.Error()
+	if at := strings.LastIndex(text, "- at '"); at >= 0 {
+		text = text[at:]
+	}
+	if _, behind, ok := strings.Cut(text, "': "); ok {
+		return behind
+	}
+	return text
+}
+
+type keysData struct {
+	Matched     any      `json:"matchedJson"`
+	Verdict     bool     `json:"verdict"`
+	Explanation string   `json:"explanation"`
+	Present     []string `json:"presentKeys"`
+	Missing     []string `json:"missingKeys"`
+	Operator    string   `json:"operator"`
+}
+
+// jsonKeys passes an answer with JSON that has any, all or none of its keys at the
+// top.
+func jsonKeys(raw map[string]json.RawMessage) judge.Func {
+	p := parameters(raw)
+	keys, ok := read[[]string](p, "keys")
+	operator := get(p, "operator", "any")
+	if !ok || len(keys) == 0 {
+		return always(failed("Missing keys"))
+	}
+	return func(_ context.Context, s *judge.Subject) judge.Verdict {
+		answer := joined(s)
+		if answer == "" {
+			return failed("Missing text to check")
+		}
+		var best *keysData
+		for value := range candidates(answer) {
+			object, ok := value.(map[string]any)
+			if !ok {
+				continue
+			}
+			d := &keysData{Matched: value, Present: []string{}, Missing: []string{}, Operator: operator}
+			for _, k := range keys {
+				if _, has := object[k]; has {
+					d.Present = append(d.Present, k)
+				} else {
+					d.Missing = append(d.Missing, k)
+				}
+			}
+			if d.Verdict, d.Explanation = held(operator, len(d.Present), len(d.Missing), "keys"); d.Verdict {
+				return judge.Verdict{Pass: true, Data: d}
+			}
+			if best == nil || len(d.Present) > len(best.Present) {
+				best = d
+			}
+		}
+		if best == nil {
+			best = &keysData{Explanation: "The answer has no JSON", Present: []string{}, Missing: slices.Clone(keys), Operator: operator}
+		}
+		return judge.Verdict{Data: best}
+	}
+}
+
+// candidates gives the JSON of an answer: its fenced blocks, and where none is JSON
+// the objects that stand in it.
+func candidates(text string) func(func(any) bool) {
+	return func(yield func(any) bool) {
+		n, found := 0, false
+		try := func(raw string) bool {
+			if n++; n > maxCandidates {
+				return false
+			}
+			value, err := jsonschema.UnmarshalJSON(bytes.NewReader([]byte(raw)))
+			if err != nil {
+				return true
+			}
+			found = true
+			return yield(value)
+		}
+		for f := range fences(text) {
+			if (f.tag == "" || strings.EqualFold(f.tag, "json")) && !try(strings.TrimSpace(f.body)) {
+				return
+			}
+		}
+		if found {
+			return
+		}
+		for at := strings.IndexByte(text, '{'); at >= 0 && n <= maxCandidates; {
+			end := closing(text, at)
+			if end < 0 {
+				n++
+				end = at + 1
+			} else if !try(text[at:end]) {
+				return
+			}
+			next := strings.IndexByte(text[end:], '{')
+			if next < 0 {
+				return
+			}
+			at = end + next
+		}
+	}
+}
+
+// closing is where the object that opens at a place ends; -1 where it does not.
+func closing(text string, at int) int {
+	depth, in := 0, false
+	for i := at; i < len(text); i++ {
+		switch c := text[i]; {
+		case in && c == '\\':
+			i++
+		case c == '"':
+			in = !in
+		case in:
+		case c == '{':
+			depth++
+		case c == '}':
+			if depth--; depth == 0 {
+				return i + 1
+			}
+		}
+	}
+	return -1
+}

@@ -1,0 +1,140 @@
+package basic
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+
+	"gateway/shared/guard"
+	"gateway/shared/guard/judge"
+)
+
+type metadataData struct {
+	Missing     []string `json:"missing_metadata_keys"`
+	Found       []string `json:"found_metadata_keys"`
+	Operator    string   `json:"operator"`
+	Verdict     bool     `json:"verdict"`
+	Explanation string   `json:"explanation"`
+}
+
+// passing is an error of a check that is asked for something that it cannot do: it
+// holds nothing against the request.
+func passing(message string) judge.Verdict {
+	v := failed(message)
+	v.Pass = true
+	return v
+}
+
+// metadataKeys passes a request whose metadata have all, any or none of the keys.
+func metadataKeys(raw map[string]json.RawMessage) judge.Func {
+	p := parameters(raw)
+	keys, ok := read[[]string](p, "metadataKeys")
+	operator := get(p, "operator", "all")
+	if !ok || len(keys) == 0 {
+		return always(passing("Missing or invalid metadataKeys"))
+	}
+	if !slices.Contains([]string{"all", "any", "none"}, operator) {
+		return always(passing("The operator must be all, any or none"))
+	}
+	return func(_ context.Context, s *judge.Subject) judge.Verdict {
+		d := &metadataData{Missing: []string{}, Found: []string{}, Operator: operator}
+		for _, k := range keys {
+			if _, has := s.Metadata[k]; has {
+				d.Found = append(d.Found, k)
+			} else {
+				d.Missing = append(d.Missing, k)
+			}
+		}
+		d.Verdict, d.Explanation = held(operator, len(d.Found), len(d.Missing), "metadata keys")
+		return judge.Verdict{Pass: d.Verdict, Data: d}
+	}
+}
+
+type pairsData struct {
+	Missing     []string `json:"missing_metadata_pairs"`
+	Found       []string `json:"found_metadata_pairs"`
+	Operator    string   `json:"operator"`
+	MatchType   string   `json:"matchType"`
+	Verdict     bool     `json:"verdict"`
+	Explanation string   `json:"explanation"`
+}
+
+// metadataPairs passes a request whose metadata have all, any or none of the pairs,
+// by equality, by a part, by all of several parts, or by a pattern.
+func metadataPairs(raw map[string]json.RawMessage) judge.Func {
+	p := parameters(raw)
+	pairs, ok := object[map[string]json.RawMessage](p, "metadataPairs")
+	operator, how := get(p, "operator", "all"), get(p, "matchType", "exact")
+	if !ok || len(pairs) == 0 {
+		return always(passing("Missing or invalid metadataPairs"))
+	}
+	wanted := make(map[string][]string, len(pairs))
+	for key, value := range pairs {
+		wanted[key] = Primitives(value)
+	}
+	keys := slices.Sorted(maps.Keys(wanted))
+	return func(_ context.Context, s *judge.Subject) judge.Verdict {
+		d := &pairsData{Missing: []string{}, Found: []string{}, Operator: operator, MatchType: how}
+		for _, key := range keys {
+			said, has := s.Metadata[key]
+			fits, err := Matches(how, said, wanted[key])
+			if err != nil {
+				return passing(err.Error())
+			}
+			if has && fits {
+				d.Found = append(d.Found, key)
+			} else {
+				d.Missing = append(d.Missing, key)
+			}
+		}
+		d.Verdict, d.Explanation = held(operator, len(d.Found), len(d.Missing), "metadata pairs")
+		return judge.Verdict{Pass: d.Verdict, Data: d}
+	}
+}
+
+// Primitives are the texts of a value, or of the entries of a list.
+func Primitives(raw json.RawMessage) []string {
+	var list []json.RawMessage
+	if json.Unmarshal(raw, &list) != nil {
+		list = []json.RawMessage{raw}
+	}
+	out := make([]string, 0, len(list))
+	for _, e := range list {
+		var text string
+		if json.Unmarshal(e, &text) != nil {
+			text = strings.TrimSpace(string(e)) // a number, true or false
+		}
+		out = append(out, text)
+	}
+	return out
+}
+
+// Matches tells whether a value is one of those wanted (exact), holds one of them
+// (contains) or all of them (containsAll), or fits one as a pattern (regex).
+func Matches(how, said string, wanted []string) (bool, error) {
+	var err error
+	one := func(w string) bool {
+		switch how {
+		case "contains", "containsAll":
+			return strings.Contains(said, w)
+		case "regex":
+			re, wrong := guard.PatternOf(w)
+			if wrong != nil {
+				err = wrong
+				return false
+			}
+			fits, wrong := re.MatchString(said)
+			if wrong != nil {
+				err = errTooSlow
+			}
+			return fits
+		}
+		return said == w
+	}
+	if how == "containsAll" {
+		return len(wanted) > 0 && !slices.ContainsFunc(wanted, func(w string) bool { return !one(w) }), err
+	}
+	return slices.ContainsFunc(wanted, one), err
+}

@@ -1,0 +1,227 @@
+package basic
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+
+	"gateway/shared/guard/judge"
+	"gateway/shared/wire"
+)
+
+var errNoText = errors.New("basic: no text to put a prefix before")
+
+type prefixData struct {
+	Prefix      string `json:"prefix"`
+	Role        string `json:"applyToRole"`
+	Explanation string `json:"explanation"`
+}
+
+// prefixer puts a text before the first message of a role.
+type prefixer struct {
+	prefix, role string
+	add, ifEmpty bool
+}
+
+// addPrefix puts a text before a message, or a message of its own in front.
+func addPrefix(raw map[string]json.RawMessage) judge.Func {
+	p := parameters(raw)
+	a := prefixer{
+		prefix: get(p, "prefix", "Please respond helpfully and accurately to the following: "), role: get(p, "applyToRole", "user"),
+		add: get(p, "addToExisting", true), ifEmpty: get(p, "onlyIfEmpty", false),
+	}
+	return func(_ context.Context, s *judge.Subject) judge.Verdict {
+		d := &prefixData{Prefix: excerpt(a.prefix), Role: a.role, Explanation: "The prefix was added"}
+		body, err := a.apply(s.Kind, s.Request)
+		switch {
+		case err != nil:
+			v := failed("The request has no messages that a prefix could stand before")
+			v.Pass = true
+			return v
+		case body == nil:
+			d.Explanation = "The message has content: no prefix was added"
+		}
+		return judge.Verdict{Pass: true, Data: d, Body: body}
+	}
+}
+
+// apply gives the changed body; nil where it stays as it is.
+func (a *prefixer) apply(kind string, body []byte) ([]byte, error) {
+	switch kind {
+	case "complete":
+		return a.prompt(body)
+	case "messages":
+		if a.role == "system" {
+			return a.system(body)
+		}
+		return a.messages(body, "messages")
+	case "createModelResponse":
+		return a.messages(body, "input")
+	}
+	return a.messages(body, "messages")
+}
+
+// member finds a member of the body.
+func member(body []byte, name string) (wire.Walk, *wire.KeySet, []byte, error) {
+	keys := wire.NewKeySet(name)
+	var w wire.Walk
+	if err := keys.Walk(body, &w); err != nil {
+		return w, keys, nil, err
+	}
+	return w, keys, w.Spans[0].Of(body), nil
+}
+
+func set(body []byte, w *wire.Walk, keys *wire.KeySet, raw []byte) []byte {
+	return wire.Splice(nil, body, keys.SetKey(w, 0, raw))
+}
+
+func text(s string) []byte { return wire.AppendJSONString(nil, s) }
+
+// prompt changes the first prompt of a text completion.
+func (a *prefixer) prompt(body []byte) ([]byte, error) {
+	w, keys, raw, err := member(body, "prompt")
+	if err != nil {
+		return nil, err
+	}
+	var one string
+	var list []json.RawMessage
+	switch {
+	case json.Unmarshal(raw, &one) == nil:
+		if one != "" && a.ifEmpty {
+			return nil, nil
+		}
+		return set(body, &w, keys, text(a.prefix+one)), nil
+	case json.Unmarshal(raw, &list) == nil && len(list) > 0 && json.Unmarshal(list[0], &one) == nil:
+		if one != "" && a.ifEmpty {
+			return nil, nil
+		}
+		list[0] = text(a.prefix + one)
+		return set(body, &w, keys, array(list)), nil
+	}
+	return nil, errNoText
+}
+
+// system changes the system prompt that stands beside the messages.
+func (a *prefixer) system(body []byte) ([]byte, error) {
+	w, keys, raw, err := member(body, "system")
+	if err != nil {
+		return nil, err
+	}
+	if raw == nil || wire.IsNull(raw) {
+		return set(body, &w, keys, text(a.prefix)), nil
+	}
+	now, err := a.contentOf(raw, "text")
+	if err != nil || now == nil {
+		return nil, err
+	}
+	return set(body, &w, keys, now), nil
+}
+
+// messages changes the first message of the role in a list, or adds one.
+func (a *prefixer) messages(body []byte, name string) ([]byte, error) {
+	w, keys, raw, err := member(body, name)
+	if err != nil {
+		return nil, err
+	}
+	kind := "text"
+	if name == "input" {
+		kind = "input_text"
+		var one string
+		if json.Unmarshal(raw, &one) == nil { // the whole input is what the user says
+			raw = array([]json.RawMessage{message("user", text(one))})
+		}
+	}
+	var list []json.RawMessage
+	if err := json.Unmarshal(raw, &list); err != nil {
+		return nil, err
+	}
+	at := slices.IndexFunc(list, a.speaks)
+	if at < 0 {
+		at = len(list)
+		if a.role == "system" {
+			at = 0
+		}
+		list = slices.Insert(list, at, json.RawMessage(message(a.role, text(a.prefix))))
+		return set(body, &w, keys, array(list)), nil
+	}
+	mw, mkeys, content, err := member(list[at], "content")
+	if err != nil {
+		return nil, err
+	}
+	if a.ifEmpty && !empty(content) {
+		return nil, nil
+	}
+	if !a.add {
+		list = slices.Insert(list, at, json.RawMessage(message(a.role, text(a.prefix))))
+		return set(body, &w, keys, array(list)), nil
+	}
+	now, err := a.contentOf(content, kind)
+	if err != nil || now == nil {
+		return nil, err
+	}
+	list[at] = set(list[at], &mw, mkeys, now)
+	return set(body, &w, keys, array(list)), nil
+}
+
+func (a *prefixer) speaks(m json.RawMessage) bool {
+	var who struct{ Role string }
+	return json.Unmarshal(m, &who) == nil && who.Role == a.role
+}
+
+// contentOf puts the prefix before a content: a text, or a list of parts of which the
+// first text is changed.
+func (a *prefixer) contentOf(raw []byte, kind string) ([]byte, error) {
+	var one string
+	if raw == nil || wire.IsNull(raw) || json.Unmarshal(raw, &one) == nil {
+		if one != "" && a.ifEmpty {
+			return nil, nil
+		}
+		return text(a.prefix + one), nil
+	}
+	var parts []json.RawMessage
+	if err := json.Unmarshal(raw, &parts); err != nil {
+		return nil, err
+	}
+	for i, p := range parts {
+		var part struct {
+			Type string
+			Text *string
+		}
+		if json.Unmarshal(p, &part) != nil || part.Text == nil || part.Type != kind {
+			continue
+		}
+		w, keys, _, err := member(p, "text")
+		if err != nil {
+			return nil, err
+		}
+		parts[i] = set(p, &w, keys, text(a.prefix+*part.Text))
+		return array(parts), nil
+	}
+	own := append([]byte(`{"type":"`+kind+`","text":`), text(a.prefix)...)
+	return array(slices.Insert(parts, 0, json.RawMessage(append(own, '}')))), nil
+}
+
+// empty tells whether a content says nothing.
+func empty(raw []byte) bool {
+	trimmed := bytes.TrimSpace(raw)
+	return len(trimmed) == 0 || wire.IsNull(trimmed) || string(trimmed) == `""` || string(trimmed) == "[]"
+}
+
+func message(role string, content []byte) []byte {
+	m := wire.AppendJSONString([]byte(`{"role":`), role)
+	return append(append(append(m, `,"content":`...), content...), '}')
+}
+
+func array(list []json.RawMessage) []byte {
+	return append(append([]byte{'['}, bytes.Join(asBytes(list), []byte{','})...), ']')
+}
+
+func asBytes(list []json.RawMessage) [][]byte {
+	out := make([][]byte, len(list))
+	for i := range list {
+		out[i] = list[i]
+	}
+	return out
+}

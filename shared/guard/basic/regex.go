@@ -1,0 +1,151 @@
+package basic
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+
+	"github.com/dlclark/regexp2"
+
+	"gateway/shared/guard"
+	"gateway/shared/guard/judge"
+)
+
+// matchData is what regexMatch tells.
+type matchData struct {
+	Pattern     string        `json:"regexPattern"`
+	Not         bool          `json:"not"`
+	Verdict     bool          `json:"verdict"`
+	Explanation string        `json:"explanation"`
+	Details     *matchDetails `json:"matchDetails"`
+	Excerpt     string        `json:"textExcerpt"`
+}
+
+type matchDetails struct {
+	Matched  string            `json:"matchedText"`
+	Index    int               `json:"index"` // in the units of JavaScript
+	Groups   map[string]string `json:"groups"`
+	Captures []string          `json:"captures"`
+}
+
+// tooSlow is told of a pattern that goes back and forth for longer than anybody waits.
+const tooSlow = "The pattern took too long on this text"
+
+var errTooSlow = errors.New(tooSlow)
+
+// regexMatch passes a text in which a pattern is found, or with not one without.
+func regexMatch(raw map[string]json.RawMessage) judge.Func {
+	p := parameters(raw)
+	rule, not := get(p, "rule", ""), get(p, "not", false)
+	if rule == "" {
+		return always(failed("Missing regex pattern"))
+	}
+	re, err := guard.PatternOf(rule)
+	if err != nil {
+		return always(failed("The pattern " + err.Error()))
+	}
+	return func(_ context.Context, s *judge.Subject) judge.Verdict {
+		text := joined(s)
+		if text == "" {
+			return failed("Missing text to match")
+		}
+		m, err := re.FindStringMatch(text)
+		if err != nil {
+			return failed(tooSlow)
+		}
+		d := &matchData{Pattern: rule, Not: not, Verdict: (m != nil) != not, Details: details(re, m, text), Excerpt: excerpt(text)}
+		switch {
+		case m == nil && not:
+			d.Explanation = "The text does not match the pattern, as it must not"
+		case m == nil:
+			d.Explanation = "The text does not match the pattern"
+		case not:
+			d.Explanation = "The text matches the pattern, which it must not"
+		default:
+			d.Explanation = "The text matches the pattern"
+		}
+		return judge.Verdict{Pass: d.Verdict, Data: d}
+	}
+}
+
+func details(re *regexp2.Regexp, m *regexp2.Match, text string) *matchDetails {
+	if m == nil {
+		return nil
+	}
+	d := &matchDetails{Matched: m.String(), Captures: []string{}}
+	n := 0
+	for i := range text {
+		if n == m.Index {
+			d.Index = utf16(text[:i])
+			break
+		}
+		n++
+	}
+	for i, g := range m.Groups() {
+		if i == 0 {
+			continue
+		}
+		d.Captures = append(d.Captures, g.String())
+		if name := re.GroupNameFromNumber(i); strings.Trim(name, "0123456789") != "" {
+			if d.Groups == nil {
+				d.Groups = map[string]string{}
+			}
+			d.Groups[name] = g.String()
+		}
+	}
+	return d
+}
+
+type replaceData struct {
+	Pattern     string `json:"regexPattern"`
+	Verdict     bool   `json:"verdict"`
+	Explanation string `json:"explanation"`
+}
+
+// regexReplace puts a text in the place of what a pattern finds, part by part: of its
+// first match, or of all where the pattern has the flag g.
+func regexReplace(raw map[string]json.RawMessage) judge.Func {
+	p := parameters(raw)
+	rule, by, fails := get(p, "rule", ""), get(p, "redactText", "[REDACTED]"), get(p, "failOnDetection", false)
+	if rule == "" {
+		return always(failed("Missing regex pattern"))
+	}
+	re, global, err := guard.ReplacedOf(rule)
+	if err != nil {
+		return always(failed("The pattern " + err.Error()))
+	}
+	count := 1
+	if global {
+		count = -1
+	}
+	return func(_ context.Context, s *judge.Subject) judge.Verdict {
+		if joined(s) == "" {
+			return failed("Missing text to match")
+		}
+		var out []*string
+		for i, text := range s.Texts {
+			if text == "" {
+				continue
+			}
+			found := false
+			// What is put in is the text itself: no $1 of it is a group.
+			now, err := re.ReplaceFunc(text, func(regexp2.Match) string { found = true; return by }, -1, count)
+			if err != nil {
+				return failed(tooSlow)
+			}
+			if !found {
+				continue
+			}
+			if out == nil {
+				out = make([]*string, len(s.Texts))
+			}
+			out[i] = &now
+		}
+		d := &replaceData{Pattern: rule, Verdict: !(out != nil && fails), Explanation: "The pattern was not found"}
+		if out != nil {
+			d.Explanation = "The pattern was found and replaced"
+		}
+		return judge.Verdict{Pass: d.Verdict, Data: d, Texts: out}
+	}
+}

@@ -1,0 +1,178 @@
+package basic
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"gateway/shared/guard/judge"
+)
+
+type modelData struct {
+	Model       string   `json:"currentModel"`
+	Models      []string `json:"models"`
+	Not         bool     `json:"not"`
+	Verdict     bool     `json:"verdict"`
+	Explanation string   `json:"explanation"`
+}
+
+func (d *modelData) judged(in bool) judge.Verdict {
+	d.Verdict, d.Explanation = in != d.Not, "The model is not in the list"
+	if in {
+		d.Explanation = "The model is in the list"
+	}
+	return judge.Verdict{Pass: d.Verdict, Data: d}
+}
+
+// modelList passes the models of a list, or with not all others.
+func modelList(raw map[string]json.RawMessage) judge.Func {
+	p := parameters(raw)
+	models, ok := read[[]string](p, "models")
+	not := get(p, "not", false)
+	if !ok || len(models) == 0 {
+		return always(failed("Missing models"))
+	}
+	return func(_ context.Context, s *judge.Subject) judge.Verdict {
+		if s.Model == "" {
+			return failed("Missing model in the request")
+		}
+		d := &modelData{Model: s.Model, Models: models, Not: not}
+		return d.judged(slices.Contains(models, s.Model))
+	}
+}
+
+// rules are lists of models by values of metadata.
+type rules struct {
+	Defaults []string                       `json:"defaults"`
+	Metadata map[string]map[string][]string `json:"metadata"`
+}
+
+// modelRules passes the models that the metadata of the request allows, or where none
+// of it has a rule those of the defaults. * stands for every model.
+func modelRules(raw map[string]json.RawMessage) judge.Func {
+	p := parameters(raw)
+	r, ok := object[rules](p, "rules")
+	not := get(p, "not", false)
+	if !ok {
+		return always(failed("Missing rules"))
+	}
+	return func(_ context.Context, s *judge.Subject) judge.Verdict {
+		if s.Model == "" {
+			return failed("Missing model in the request")
+		}
+		var models []string
+		for key, values := range r.Metadata {
+			said, has := s.Metadata[key]
+			if !has {
+				continue
+			}
+			for _, value := range valuesOf(said) {
+				models = append(models, values[value]...)
+			}
+		}
+		if len(models) == 0 {
+			models = r.Defaults
+		}
+		if len(models) == 0 {
+			return failed("No rule is for this request, and there are no defaults")
+		}
+		d := &modelData{Model: s.Model, Models: models, Not: not}
+		return d.judged(slices.Contains(models, s.Model) || slices.Contains(models, "*"))
+	}
+}
+
+// valuesOf are the values of a piece of metadata, which may be a list in JSON.
+func valuesOf(said string) []string {
+	var list []string
+	if strings.HasPrefix(said, "[") && json.Unmarshal([]byte(said), &list) == nil {
+		return list
+	}
+	return []string{said}
+}
+
+type typesData struct {
+	Current     string   `json:"currentRequestType"`
+	Allowed     []string `json:"allowedTypes"`
+	Blocked     []string `json:"blockedTypes"`
+	Mode        string   `json:"mode"`
+	Source      string   `json:"source"`
+	Verdict     bool     `json:"verdict"`
+	Explanation string   `json:"explanation"`
+}
+
+// requestTypes passes kinds of requests that are allowed and not blocked. A list that
+// is empty is looked for in the metadata: supported_endpoints, blocked_endpoints.
+func requestTypes(raw map[string]json.RawMessage) judge.Func {
+	allowed, blocked := listed(raw["allowedTypes"]), listed(raw["blockedTypes"])
+	return func(_ context.Context, s *judge.Subject) judge.Verdict {
+		d := &typesData{Current: s.Kind, Allowed: allowed, Blocked: blocked, Source: "default"}
+		if len(allowed)+len(blocked) > 0 {
+			d.Source = "parameters"
+		}
+		if len(allowed) == 0 {
+			d.Allowed = split(s.Metadata["supported_endpoints"])
+		}
+		if len(blocked) == 0 {
+			d.Blocked = split(s.Metadata["blocked_endpoints"])
+		}
+		if d.Source == "default" && len(d.Allowed)+len(d.Blocked) > 0 {
+			d.Source = "metadata"
+		}
+		for _, t := range d.Allowed {
+			if slices.Contains(d.Blocked, t) {
+				return failed("A type of request is both allowed and blocked: " + excerpt(t))
+			}
+		}
+		switch a, b := len(d.Allowed) > 0, len(d.Blocked) > 0; {
+		case a && b:
+			d.Mode = "combined"
+		case a:
+			d.Mode = "allowlist"
+		case b:
+			d.Mode = "blocklist"
+		default:
+			d.Mode = "unrestricted"
+		}
+		switch {
+		case slices.Contains(d.Blocked, s.Kind):
+			d.Explanation = "The type of the request is blocked"
+		case len(d.Allowed) > 0 && !slices.Contains(d.Allowed, s.Kind):
+			d.Explanation = "The type of the request is not among those allowed"
+		default:
+			d.Verdict, d.Explanation = true, "The type of the request is allowed"
+		}
+		return judge.Verdict{Pass: d.Verdict, Data: d}
+	}
+}
+
+// listed reads a list of texts, or a text with commas.
+func listed(raw json.RawMessage) []string {
+	var list []string
+	var text string
+	if json.Unmarshal(raw, &list) == nil {
+		return orNone(list)
+	}
+	_ = json.Unmarshal(raw, &text)
+	return split(text)
+}
+
+func split(text string) []string {
+	list := []string{}
+	if strings.HasPrefix(text, "[") && json.Unmarshal([]byte(text), &list) == nil {
+		return orNone(list)
+	}
+	for _, e := range strings.Split(text, ",") {
+		if e = strings.TrimSpace(e); e != "" {
+			list = append(list, e)
+		}
+	}
+	return list
+}
+
+func orNone(list []string) []string {
+	if list == nil {
+		return []string{}
+	}
+	return list
+}

@@ -1,0 +1,147 @@
+package basic
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	"gateway/shared/guard/judge"
+)
+
+type containsData struct {
+	Explanation string   `json:"explanation"`
+	Found       []string `json:"foundWords"`
+	Missing     []string `json:"missingWords"`
+	Operator    string   `json:"operator"`
+	Verdict     bool     `json:"verdict"`
+}
+
+// contains passes a text with any, all or none of its words, which are told apart by
+// case and need not stand alone.
+func contains(raw map[string]json.RawMessage) judge.Func {
+	p := parameters(raw)
+	list, ok := read[[]string](p, "words")
+	operator := get(p, "operator", "any")
+	if !ok || len(list) == 0 {
+		return always(failed("Missing words to look for"))
+	}
+	return func(_ context.Context, s *judge.Subject) judge.Verdict {
+		text := joined(s)
+		d := &containsData{Found: []string{}, Missing: []string{}, Operator: operator}
+		for _, w := range list {
+			if strings.Contains(text, w) {
+				d.Found = append(d.Found, w)
+			} else {
+				d.Missing = append(d.Missing, w)
+			}
+		}
+		d.Verdict, d.Explanation = held(operator, len(d.Found), len(d.Missing), "words")
+		return judge.Verdict{Pass: d.Verdict, Data: d}
+	}
+}
+
+// held applies any, all or none.
+func held(operator string, found, missing int, of string) (bool, string) {
+	var pass bool
+	switch operator {
+	case "any":
+		pass = found > 0
+	case "all":
+		pass = missing == 0
+	case "none":
+		pass = found == 0
+	default:
+		return false, "The operator must be any, all or none"
+	}
+	state := "is met"
+	if !pass {
+		state = "is not met"
+	}
+	return pass, "The rule " + operator + " of the " + of + " " + state
+}
+
+type suffixData struct {
+	Suffix      string `json:"suffix"`
+	Not         bool   `json:"not"`
+	Verdict     bool   `json:"verdict"`
+	Explanation string `json:"explanation"`
+	Excerpt     string `json:"textExcerpt"`
+}
+
+// endsWith passes a text that ends with a suffix; a full stop may follow.
+func endsWith(raw map[string]json.RawMessage) judge.Func {
+	p := parameters(raw)
+	suffix, not := get(p, "suffix", ""), get(p, "not", false)
+	if suffix == "" {
+		return always(failed("Missing suffix"))
+	}
+	return func(_ context.Context, s *judge.Subject) judge.Verdict {
+		text := joined(s)
+		if text == "" {
+			return failed("Missing text to check")
+		}
+		ends := strings.HasSuffix(text, suffix) || strings.HasSuffix(text, suffix+".")
+		d := &suffixData{Suffix: suffix, Not: not, Verdict: ends != not, Explanation: "The text does not end with the suffix", Excerpt: excerpt(text)}
+		if ends {
+			d.Explanation = "The text ends with the suffix"
+		}
+		return judge.Verdict{Pass: d.Verdict, Data: d}
+	}
+}
+
+type caseData struct {
+	Not         bool   `json:"not"`
+	Verdict     bool   `json:"verdict"`
+	Explanation string `json:"explanation"`
+	Excerpt     string `json:"textExcerpt"`
+}
+
+// letterCase passes a text whose letters A to Z are all of one case; those of other
+// alphabets do not count.
+func letterCase(upper bool) judge.Maker {
+	first, last, name := byte('a'), byte('z'), "upper"
+	if !upper {
+		first, last, name = 'A', 'Z', "lower"
+	}
+	return func(raw map[string]json.RawMessage) judge.Func {
+		not := get(parameters(raw), "not", false)
+		return func(_ context.Context, s *judge.Subject) judge.Verdict {
+			text := joined(s)
+			if text == "" {
+				return failed("Missing text to check")
+			}
+			all := true
+			for i := 0; i < len(text) && all; i++ {
+				all = text[i] < first || text[i] > last
+			}
+			d := &caseData{Not: not, Verdict: all != not, Explanation: "The text is all " + name + " case", Excerpt: excerpt(text)}
+			if !all {
+				d.Explanation = "The text is not all " + name + " case"
+			}
+			return judge.Verdict{Pass: d.Verdict, Data: d}
+		}
+	}
+}
+
+type nullData struct {
+	Not         bool   `json:"not"`
+	Verdict     bool   `json:"verdict"`
+	Explanation string `json:"explanation"`
+}
+
+// notNull passes an answer that says something, or calls tools: there is then nothing
+// that could be missing.
+func notNull(raw map[string]json.RawMessage) judge.Func {
+	not := get(parameters(raw), "not", false)
+	return func(_ context.Context, s *judge.Subject) judge.Verdict {
+		if s.ToolCalls {
+			return judge.Verdict{Pass: true, Data: &nullData{not, true, "The answer calls tools: the check is skipped"}}
+		}
+		is := strings.TrimSpace(joined(s)) != ""
+		d := &nullData{not, is != not, "The answer has content"}
+		if !is {
+			d.Explanation = "The answer is empty"
+		}
+		return judge.Verdict{Pass: d.Verdict, Data: d}
+	}
+}

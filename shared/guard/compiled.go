@@ -1,0 +1,68 @@
+package guard
+
+import (
+	"sync"
+
+	"github.com/dlclark/regexp2"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// maxCompiled bounds the patterns and the schemas that are kept compiled: configs that
+// come with requests bring new ones without end.
+const maxCompiled = 512
+
+// compiled keeps what texts were compiled to. When it is full it forgets all.
+type compiled[T any] struct {
+	mu    sync.Mutex
+	known map[string]T
+}
+
+func (c *compiled[T]) get(text string, compile func() (T, error)) (T, error) {
+	c.mu.Lock()
+	v, ok := c.known[text]
+	c.mu.Unlock()
+	if ok {
+		return v, nil
+	}
+	v, err := compile()
+	if err != nil {
+		return v, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.known == nil || len(c.known) >= maxCompiled {
+		c.known = make(map[string]T)
+	}
+	c.known[text] = v
+	return v, nil
+}
+
+type replacing struct {
+	re     *regexp2.Regexp
+	global bool
+}
+
+var (
+	patterns  compiled[*regexp2.Regexp]
+	replaced  compiled[replacing]
+	compiling compiled[*jsonschema.Schema]
+)
+
+// PatternOf is CompilePattern, which is done once for a text.
+func PatternOf(text string) (*regexp2.Regexp, error) {
+	return patterns.get(text, func() (*regexp2.Regexp, error) { return CompilePattern(text) })
+}
+
+// ReplacedOf is CompileReplaced, which is done once for a text.
+func ReplacedOf(text string) (re *regexp2.Regexp, global bool, err error) {
+	r, err := replaced.get(text, func() (replacing, error) {
+		re, global, err := CompileReplaced(text)
+		return replacing{re, global}, err
+	})
+	return r.re, r.global, err
+}
+
+// SchemaOf is CompileSchema, which is done once for a text.
+func SchemaOf(raw []byte) (*jsonschema.Schema, error) {
+	return compiling.get(string(raw), func() (*jsonschema.Schema, error) { return CompileSchema(raw) })
+}
