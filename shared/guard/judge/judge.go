@@ -58,9 +58,6 @@ type Verdict struct {
 	Restore map[string]string
 	// Headers are added to what is sent to the provider.
 	Headers http.Header
-	// Restore are the texts that were taken out of the request, by the token that
-	// stands for each: the chain puts them back where a token comes in the answer.
-	Restore map[string]string
 	Log     any
 }
 
