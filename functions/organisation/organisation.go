@@ -4,6 +4,7 @@ package organisation
 
 import (
 	"encoding/json"
+	"slices"
 
 	"gateway/shared/admin"
 	"gateway/shared/fault"
@@ -39,7 +40,7 @@ func New() admin.Family {
 			}},
 		},
 	}
-	return admin.Family{Name: "organisation", Doc: "Settings of the organisation that requests of every workspace go by.", Routes: settings.Routes()}
+	return admin.Family{Name: "organisation", Doc: "Settings of the organisation that requests of every workspace go by.", Routes: slices.Concat(settings.Routes(), defaultRoutes(), exclusionRoutes())}
 }
 
 // keySet checks a key set that is given in place.

@@ -15,8 +15,8 @@ const changesDetail = "changes"
 // maxChanges bounds it, in bytes; beyond, only the names of the fields are told.
 const maxChanges = 4096
 
-// noteChanges adds what an update changed to the audit record of the call.
-func noteChanges(c *Call, diff map[string][2]any) {
+// NoteChanges adds what an update changed to the audit record of the call.
+func NoteChanges(c *Call, diff map[string][2]any) {
 	if len(diff) == 0 {
 		return
 	}

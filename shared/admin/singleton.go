@@ -229,7 +229,7 @@ func (s *Singleton[T]) update(c *Call) (any, error) {
 		if err != nil {
 			return err
 		}
-		noteChanges(c, s.apply(c.Body, st.set, s.standard))
+		NoteChanges(c, s.apply(c.Body, st.set, s.standard))
 		if err := s.check(st.set); err != nil {
 			return err
 		}
@@ -338,7 +338,7 @@ func (s *Singleton[T]) updateWorkspace(c *Call) (any, error) {
 		if err != nil {
 			return err
 		}
-		noteChanges(c, s.apply(c.Body, own.set, nil))
+		NoteChanges(c, s.apply(c.Body, own.set, nil))
 		effective := map[string]json.RawMessage{}
 		for _, from := range []map[string]json.RawMessage{of.set, own.set} {
 			for member, v := range from {

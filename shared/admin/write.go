@@ -158,7 +158,7 @@ func (w writer[T]) update(c *Call) (any, error) {
 		if err != nil {
 			return err
 		}
-		noteChanges(c, w.changes(c, &ch))
+		NoteChanges(c, w.changes(c, &ch))
 		return nil
 	})
 	if err != nil {

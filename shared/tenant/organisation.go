@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"gateway/shared/resource"
+	"gateway/shared/store"
 )
 
 // KindOrganisation is the resource kind of the organisation itself: one row,
@@ -27,7 +28,8 @@ const (
 // Organisation is the stored form of an organisation: the body of its resource.
 type Organisation struct {
 	Settings Settings `json:"settings"`
-	// Guardrails, by id, of the requests of every workspace that is not excluded.
+	// Guardrails, by id, of the requests of every workspace that is not excluded; see
+	// Effective.Guardrails.
 	InputGuardrails  []string `json:"input_guardrails,omitempty" max:"100"`
 	OutputGuardrails []string `json:"output_guardrails,omitempty" max:"100"`
 }
@@ -50,4 +52,33 @@ func DecodeOrganisation(rec resource.Record) (*Organisation, error) {
 		return nil, fmt.Errorf("tenant: organisation %s: %w", rec.ID, err)
 	}
 	return &o, nil
+}
+
+// AmendOrganisation changes the record of an organisation within a change. One that
+// nothing is stored of yet begins with the standard.
+func AmendOrganisation(tx *resource.Tx, sc store.Scope, actor string, f func(o *Organisation) error) error {
+	rec, ok, err := tx.Get(sc.Organisation(), KindOrganisation, sc.Org)
+	if err != nil {
+		return err
+	}
+	o := *standard
+	if ok {
+		stored, err := DecodeOrganisation(rec)
+		if err != nil {
+			return err
+		}
+		o = *stored
+	} else {
+		rec = resource.Record{Scope: sc.Organisation(), Kind: KindOrganisation, ID: sc.Org, Name: sc.Org, Status: StatusActive, CreatedBy: actor}
+	}
+	if err := f(&o); err != nil {
+		return err
+	}
+	if rec.Body, err = json.Marshal(&o); err != nil {
+		return fmt.Errorf("tenant: encode organisation %s: %w", sc.Org, err)
+	}
+	if rec.UpdatedBy = actor; !ok {
+		return tx.Create(&rec)
+	}
+	return tx.Update(&rec)
 }

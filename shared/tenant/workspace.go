@@ -3,6 +3,7 @@ package tenant
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"gateway/shared/fault"
 	"gateway/shared/fault/bound"
@@ -21,6 +22,13 @@ const (
 	StatusArchived = "archived"
 )
 
+// Fields of a workspace's list row: not empty where the organisation's guardrails
+// leave the workspace out.
+const (
+	InputExcluded  = "no_input"
+	OutputExcluded = "no_output"
+)
+
 // MaxName bounds a workspace's name, in characters.
 const MaxName = 255
 
@@ -35,6 +43,9 @@ type Workspace struct {
 	// DefaultConfig is the id of the config of requests that name none and whose
 	// key has none. It is set where configs are.
 	DefaultConfig string `json:"default_config,omitempty"`
+	// Without the guardrails that the organisation gives to its workspaces.
+	InputExcluded  bool `json:"input_guardrails_excluded,omitempty"`
+	OutputExcluded bool `json:"output_guardrails_excluded,omitempty"`
 }
 
 // WorkspaceDefaults apply to every request of the workspace.
@@ -61,6 +72,32 @@ type Effective struct {
 	// DefaultConfig is the id of the config of requests that no other one is for.
 	DefaultConfig string
 	Subject       *ledger.Subject // nil without limits
+
+	inputExcluded, outputExcluded bool
+}
+
+// Guardrails are those of every request of the workspace: the organisation's,
+// unless the workspace is excluded from them, and then its own. Each is an id or a
+// slug, of the workspace or else of the organisation. The lists are shared: they
+// are never changed.
+func (e *Effective) Guardrails(of *Organisation) (input, output []string) {
+	return merged(of.InputGuardrails, e.Defaults.InputGuardrails, e.inputExcluded), merged(of.OutputGuardrails, e.Defaults.OutputGuardrails, e.outputExcluded)
+}
+
+func merged(shared, own []string, excluded bool) []string {
+	switch {
+	case excluded || len(shared) == 0:
+		return own
+	case len(own) == 0:
+		return shared
+	}
+	out := slices.Clone(shared)
+	for _, name := range own {
+		if !slices.Contains(shared, name) {
+			out = append(out, name)
+		}
+	}
+	return out
 }
 
 // ReadWorkspace reads the stored form.
@@ -79,7 +116,7 @@ func DecodeWorkspace(rec resource.Record) (*Effective, error) {
 		return nil, fmt.Errorf("tenant: workspace %s: %w", rec.ID, err)
 	}
 	sc := store.Scope{Org: rec.Scope.Org, Workspace: rec.ID}
-	e := &Effective{Scope: sc, Slug: rec.Slug, Name: rec.Name, Status: rec.Status, Defaults: w.Defaults, DefaultConfig: w.DefaultConfig}
+	e := &Effective{Scope: sc, Slug: rec.Slug, Name: rec.Name, Status: rec.Status, Defaults: w.Defaults, DefaultConfig: w.DefaultConfig, inputExcluded: w.InputExcluded, outputExcluded: w.OutputExcluded}
 	e.Subject = WorkspaceSubject(sc, rec.Name, rec.Rev, &w)
 	return e, nil
 }

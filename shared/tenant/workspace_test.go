@@ -68,3 +68,32 @@ func TestBoundsAreInCharacters(t *testing.T) {
 		t.Errorf("a longer name: %v", d)
 	}
 }
+
+func TestGuardrailsOfAWorkspace(t *testing.T) {
+	of := &Organisation{InputGuardrails: []string{"a", "b"}, OutputGuardrails: []string{"c"}}
+	for _, c := range []struct {
+		w    Workspace
+		want string
+	}{
+		{Workspace{}, "a b|c"},
+		{Workspace{InputExcluded: true}, "|c"},
+		{Workspace{InputExcluded: true, OutputExcluded: true, Defaults: WorkspaceDefaults{OutputGuardrails: []string{"c"}}}, "|c"},
+		{Workspace{Defaults: WorkspaceDefaults{InputGuardrails: []string{"own", "a"}}}, "a b own|c"},
+		{Workspace{OutputExcluded: true, Defaults: WorkspaceDefaults{InputGuardrails: []string{"own"}, OutputGuardrails: []string{"own"}}}, "a b own|own"},
+	} {
+		body, err := json.Marshal(c.w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := DecodeWorkspace(resource.Record{Scope: store.Scope{Org: "o"}, ID: "w", Body: body})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 2 { // the lists of the organisation stay as they are
+			in, out := e.Guardrails(of)
+			if got := strings.Join(in, " ") + "|" + strings.Join(out, " "); got != c.want {
+				t.Errorf("%+v: %s, want %s", c.w, got, c.want)
+			}
+		}
+	}
+}

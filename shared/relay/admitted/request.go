@@ -61,9 +61,9 @@ type Caller struct {
 	Who       *identity.Principal
 	View      *resource.View
 	WS        *tenant.Effective
-	Org       *tenant.Organisation
-	Token     string // the gateway key itself, so that it is never sent on
-	KeyInAuth bool   // it came in Authorization
+	Org       *tenant.Organisation // with the settings that hold in the workspace
+	Token     string               // the gateway key itself, so that it is never sent on
+	KeyInAuth bool                 // it came in Authorization
 }
 
 // Arrive starts the life of a request. Its bodies are held in the memory of lease.
@@ -169,15 +169,9 @@ func (q *Request) identify() error {
 	if !ok || ws.Status != tenant.StatusActive {
 		return fault.New(fault.NotAllowed, "x-gateway-api-key", "The workspace of this API key is not active")
 	}
-	org, ok, err := resource.Load(q.Ctx, q.View, orgScope, tenant.KindOrganisation, who.Scope.Org, tenant.DecodeOrganisation)
-	if err != nil {
-		return err
-	}
-	if !ok {
-		org = &tenant.Organisation{Settings: tenant.Settings{BlockInlineConfig: true}}
-	}
-	q.WS, q.Org = ws, org
-	return nil
+	q.WS = ws
+	q.Org, err = tenant.LoadSettings(q.Ctx, q.View, who.Scope)
+	return err
 }
 
 // authenticate finds the caller by the key of the request, or by the one that the

@@ -1,0 +1,168 @@
+package organisation
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+
+	"gateway/shared/admin"
+	"gateway/shared/audit"
+	"gateway/shared/fault"
+	"gateway/shared/resource"
+	"gateway/shared/tenant"
+)
+
+// maxExclusions bounds the workspaces of one call.
+const maxExclusions = 1000
+
+// rowsOfWorkspace is how many rows the change of a workspace takes.
+const rowsOfWorkspace = 3
+
+// exclusion is one of the lists of guardrails that workspaces are left out of.
+type exclusion struct {
+	name  string // in paths
+	what  string // in prose
+	field string // of list rows
+	of    func(w *tenant.Workspace) *bool
+}
+
+var exclusions = []exclusion{
+	{"input-guardrails", "InputGuardrail", tenant.InputExcluded, func(w *tenant.Workspace) *bool { return &w.InputExcluded }},
+	{"output-guardrails", "OutputGuardrail", tenant.OutputExcluded, func(w *tenant.Workspace) *bool { return &w.OutputExcluded }},
+}
+
+var exclusionsSchema = admin.ListSchema(admin.Closed(map[string]admin.Schema{
+	"workspace_id": {"type": "string"}, "slug": {"type": "string"}, "name": {"type": "string"}, "excluded": {"type": "boolean", "const": true}, "object": {"type": "string", "const": "workspace-exclusion"},
+}))
+
+// exclusionRoutes are the workspaces that the organisation's guardrails leave out.
+func exclusionRoutes() []admin.Route {
+	paging := admin.Paging{DefaultSize: 100}
+	var out []admin.Route
+	for _, x := range exclusions {
+		route := admin.Route{Path: "/workspace-exclusions/" + x.name, Where: admin.InOrganisation, Role: admin.Admin, Resource: "organisation_exclusions"}
+		list, put := route, route
+		list.Method, list.Name, list.Doc = "GET", "list"+x.what+"Exclusions", "List the workspaces that the organisation's "+x.name+" leave out."
+		list.Scopes, list.Query, list.Answer, list.Do = []string{"organisation_exclusions.list"}, paging.Fields(), exclusionsSchema, x.list(paging)
+		put.Method, put.Name, put.Doc = "PUT", "update"+x.what+"Exclusions", "Leave workspaces out of the organisation's "+x.name+", or take them in again."
+		put.Scopes, put.Action, put.Answer, put.Do = []string{"organisation_exclusions.update"}, audit.Manage, admin.Nothing, x.put
+		put.Body = []admin.Field{
+			{Name: "workspaces", Required: true, Type: admin.Array, Max: maxExclusions, Of: &admin.Field{Type: admin.Object, Fields: []admin.Field{
+				{Name: "workspace_id", Type: admin.String, Required: true, Min: 1, Max: 255, Doc: "Id or slug of the workspace."},
+				{Name: "excluded", Type: admin.Boolean, Required: true},
+			}}, Doc: "Empty with override_existing only."},
+			{Name: "override_existing", Type: admin.Boolean, Default: false, Doc: "Workspaces that are not named are taken in again."},
+		}
+		out = append(out, list, put)
+	}
+	return out
+}
+
+func (x exclusion) list(paging admin.Paging) func(*admin.Call) (any, error) {
+	return func(c *admin.Call) (any, error) {
+		page, err := paging.Of(c.Query)
+		if err != nil {
+			return nil, err
+		}
+		rows, err := c.Resources.List(c.Context, c.Organisation(), tenant.KindWorkspace)
+		if err != nil {
+			return nil, err
+		}
+		entries := []any{}
+		for i := range rows {
+			if r := &rows[i]; r.Fields[x.field] != "" {
+				entries = append(entries, admin.Members{"workspace_id": r.ID, "slug": r.Slug, "name": r.Name, "excluded": true, "object": "workspace-exclusion"})
+			}
+		}
+		return admin.ListEnvelope.Wrap(admin.Cut(entries, page), len(entries), page), nil
+	}
+}
+
+// switched is a workspace with what it is to be.
+type switched struct {
+	id       string
+	excluded bool
+}
+
+func (x exclusion) put(c *admin.Call) (any, error) {
+	c.About(c.Caller.Scope.Org)
+	rows, err := c.Resources.List(c.Context, c.Organisation(), tenant.KindWorkspace)
+	if err != nil {
+		return nil, err
+	}
+	all, err := x.asked(c, rows)
+	if err != nil {
+		return nil, err
+	}
+	return nil, admin.InChunks(c, all, rowsOfWorkspace, func(tx *resource.Tx, part []switched) error {
+		for _, s := range part {
+			if err := x.set(c, tx, s); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// asked are the workspaces of a call that are to be changed.
+func (x exclusion) asked(c *admin.Call, rows []resource.Row) ([]switched, error) {
+	sent, override := c.Body.Objects("workspaces"), c.Body.Bool("override_existing")
+	if len(sent) == 0 && !override {
+		return nil, fault.Invalid("workspaces", "must have an entry; it may be empty with override_existing true")
+	}
+	byName := make(map[string]*resource.Row, 2*len(rows))
+	for i := range rows {
+		byName[rows[i].Slug] = &rows[i]
+	}
+	for i := range rows { // an id wins over a slug
+		byName[rows[i].ID] = &rows[i]
+	}
+	wanted := make(map[string]bool, len(sent))
+	var bad []fault.Detail
+	for n, in := range sent {
+		row, known := byName[in.Text("workspace_id")]
+		if !known {
+			bad = append(bad, fault.Detail{Field: fmt.Sprintf("workspaces[%d].workspace_id", n), Message: "is no workspace of the organisation"})
+			continue
+		}
+		if _, twice := wanted[row.ID]; twice {
+			bad = append(bad, fault.Detail{Field: fmt.Sprintf("workspaces[%d].workspace_id", n), Message: "is named twice"})
+		}
+		wanted[row.ID] = in.Bool("excluded")
+	}
+	if err := refusedBy(bad); err != nil {
+		return nil, err
+	}
+	var all []switched
+	for i := range rows {
+		excluded, named := wanted[rows[i].ID]
+		if (named || override) && excluded != (rows[i].Fields[x.field] != "") {
+			all = append(all, switched{rows[i].ID, excluded})
+		}
+	}
+	return all, nil
+}
+
+// set changes a workspace. One that went meanwhile needs no change.
+func (x exclusion) set(c *admin.Call, tx *resource.Tx, s switched) error {
+	rec, ok, err := tx.Get(c.Organisation(), tenant.KindWorkspace, s.id)
+	if err != nil || !ok || rec.Archived() {
+		return err
+	}
+	w, err := tenant.ReadWorkspace(rec)
+	if err != nil {
+		return err
+	}
+	*x.of(w) = s.excluded
+	if rec.Body, err = json.Marshal(w); err != nil {
+		return fmt.Errorf("organisation: encode workspace %s: %w", s.id, err)
+	}
+	if rec.Fields = maps.Clone(rec.Fields); rec.Fields == nil {
+		rec.Fields = map[string]string{}
+	}
+	if delete(rec.Fields, x.field); s.excluded {
+		rec.Fields[x.field] = "1"
+	}
+	rec.UpdatedBy = c.Actor()
+	return tx.Update(&rec)
+}
