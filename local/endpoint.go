@@ -41,7 +41,7 @@ func prepareEndpoint(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	tables, err := onaws.Store(ctx, cfg)
+	tables, err := onaws.Store(cfg)
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 
 	"gateway/shared/app"
 	"gateway/shared/app/onaws"
+	"gateway/shared/app/onaws/profiles"
 	"gateway/shared/host"
 )
 
@@ -36,6 +37,7 @@ func (e usageError) Error() string { return e.text }
 
 func main() {
 	host.QuietLog()
+	onaws.Use(profiles.Load)
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
 	err := run(ctx, os.Args[1:], os.Stdout)

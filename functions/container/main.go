@@ -20,6 +20,7 @@ import (
 	"gateway/functions/assembly"
 	"gateway/shared/app"
 	"gateway/shared/app/onaws"
+	"gateway/shared/app/onaws/profiles"
 	"gateway/shared/app/plane"
 	"gateway/shared/host"
 	"gateway/shared/host/door"
@@ -43,6 +44,7 @@ const (
 
 func main() {
 	host.LogJSON()
+	onaws.Use(profiles.Load) // it may run on machines that have roles
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
 	if err := run(ctx); err != nil {

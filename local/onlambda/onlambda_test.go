@@ -107,7 +107,7 @@ func (in *installation) fill(t *testing.T, mockURL string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tables, err := onaws.Store(t.Context(), cfg)
+	tables, err := onaws.Store(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,7 +31,7 @@ func TestFirstKeys(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tables, err := onaws.Store(t.Context(), cfg)
+	tables, err := onaws.Store(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

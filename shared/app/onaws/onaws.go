@@ -5,13 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
-	"github.com/aws/aws-sdk-go-v2/config"
 
 	"gateway/shared/app"
 	"gateway/shared/audit"
@@ -36,10 +32,6 @@ const (
 	// RunQueue is opened by whoever finds its variable; naming it makes it needed.
 	RunQueue
 )
-
-// idleConnections is how many connections to one service wait for use. One
-// process has few requests under way.
-const idleConnections = 64
 
 // Installation is a core on AWS, and what carries its records.
 type Installation struct {
@@ -90,23 +82,6 @@ func (in *Installation) recorder() app.Recorder {
 	return in.Sender
 }
 
-// Config is AWS's configuration from the environment and its files, with one
-// HTTP client for all services, which honours AWS_CA_BUNDLE.
-func Config(ctx context.Context) (aws.Config, error) {
-	client := awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
-		t.MaxIdleConnsPerHost = idleConnections
-		t.IdleConnTimeout = 50 * time.Second
-	})
-	cfg, err := config.LoadDefaultConfig(ctx, config.WithHTTPClient(client))
-	if err != nil {
-		return cfg, Advise(fmt.Errorf("onaws: %w", err))
-	}
-	if cfg.Region == "" {
-		return cfg, errors.New("onaws: AWS_REGION must be set to the region of the installation, such as eu-west-1")
-	}
-	return cfg, nil
-}
-
 // Backends opens the tables and the parts that are named.
 func Backends(ctx context.Context, parts ...Part) (b app.Backends, err error) {
 	cfg, err := Config(ctx)
@@ -141,13 +116,13 @@ func Backends(ctx context.Context, parts ...Part) (b app.Backends, err error) {
 	if url := os.Getenv(EnvRunQueue); url != "" {
 		b.Runs = sqs.New(cfg, url)
 	}
-	b.Store, err = Store(ctx, cfg)
+	b.Store, err = Store(cfg)
 	return b, err
 }
 
 // Store opens the tables.
-func Store(ctx context.Context, cfg aws.Config) (*dynamo.Store, error) {
-	return dynamo.New(ctx, dynamo.Options{Prefix: cmp.Or(os.Getenv(EnvTablePrefix), defaultPrefix), Config: &cfg})
+func Store(cfg aws.Config) (*dynamo.Store, error) {
+	return dynamo.New(dynamo.Options{Prefix: cmp.Or(os.Getenv(EnvTablePrefix), defaultPrefix), Config: &cfg})
 }
 
 // Name is the installation's.

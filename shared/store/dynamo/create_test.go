@@ -24,7 +24,7 @@ func TestCreateTablesBesideAnother(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := dynamo.New(t.Context(), dynamo.Options{Prefix: "somebodys-", Config: config})
+	s, err := dynamo.New(dynamo.Options{Prefix: "somebodys-", Config: config})
 	if err != nil {
 		t.Fatal(err)
 	}

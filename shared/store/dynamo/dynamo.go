@@ -1,13 +1,10 @@
 package dynamo
 
 import (
-	"context"
-	"fmt"
+	"errors"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
-	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"gateway/shared/store"
@@ -17,14 +14,10 @@ import (
 type Options struct {
 	// Prefix stands before the table's name: "gateway-" makes gateway-control.
 	Prefix string
-	// Config is the configuration to use, when the caller shares one among its
-	// clients; else it is loaded from the environment and the files of AWS.
+	// Config holds the credentials, the Region and the HTTP client. A plain
+	// *http.Client fails where AWS_CA_BUNDLE is set: make it with
+	// awshttp.NewBuildableClient.
 	Config *aws.Config
-	// Region and Endpoint replace those of the configuration.
-	Region, Endpoint string
-	// HTTPClient replaces the configuration's. A plain *http.Client fails where
-	// AWS_CA_BUNDLE is set: make it with awshttp.NewBuildableClient.
-	HTTPClient aws.HTTPClient
 	// Attempts is the most calls made for one operation that is throttled or
 	// meets a conflict; five.
 	Attempts int
@@ -48,31 +41,13 @@ type Store struct {
 var _ store.Store = (*Store)(nil)
 
 // New makes a store. Nothing is sent before its first use.
-func New(ctx context.Context, o Options) (*Store, error) {
-	cfg := o.Config
-	if cfg == nil {
-		load := []func(*config.LoadOptions) error{config.WithHTTPClient(newHTTPClient())}
-		if o.Region != "" {
-			load = append(load, config.WithRegion(o.Region))
-		}
-		loaded, err := config.LoadDefaultConfig(ctx, load...)
-		if err != nil {
-			return nil, fmt.Errorf("store: dynamodb: %w", err)
-		}
-		cfg = &loaded
+func New(o Options) (*Store, error) {
+	if o.Config == nil {
+		return nil, errors.New("store: dynamodb: no configuration")
 	}
-	client := dynamodb.NewFromConfig(*cfg, func(c *dynamodb.Options) {
+	client := dynamodb.NewFromConfig(*o.Config, func(c *dynamodb.Options) {
 		// This package knows which calls may be repeated; the SDK does not.
 		c.Retryer = aws.NopRetryer{}
-		if o.Region != "" {
-			c.Region = o.Region
-		}
-		if o.Endpoint != "" {
-			c.BaseEndpoint = aws.String(o.Endpoint)
-		}
-		if o.HTTPClient != nil {
-			c.HTTPClient = o.HTTPClient
-		}
 	})
 	s := &Store{
 		client: client, prefix: o.Prefix, attempts: o.Attempts, backoff: o.Backoff, clock: o.Clock,
@@ -91,12 +66,6 @@ func New(ctx context.Context, o Options) (*Store, error) {
 		s.tables[name] = &table{s: s, name: name, dynamo: aws.String(o.Prefix + string(name))}
 	}
 	return s, nil
-}
-
-// newHTTPClient keeps more idle connections to the one host than the SDK's ten,
-// and gives up on an answer after a time that DynamoDB never takes.
-func newHTTPClient() *awshttp.BuildableClient {
-	return awshttp.NewBuildableClient().WithTimeout(5 * time.Second).WithTransportOptions(tuneTransport)
 }
 
 // Table gives one of store.TableNames. The operations on any other name fail

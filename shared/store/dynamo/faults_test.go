@@ -396,7 +396,7 @@ func TestTheContextEndsTheWait(t *testing.T) {
 		refuse(w, "", "ThrottlingException", "")
 	}))
 	t.Cleanup(srv.Close)
-	s, err := dynamo.New(t.Context(), dynamo.Options{Config: dynamotest.Config(srv.URL), Backoff: time.Hour})
+	s, err := dynamo.New(dynamo.Options{Config: dynamotest.Config(srv.URL), Backoff: time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -414,7 +414,7 @@ func TestTheContextEndsTheWait(t *testing.T) {
 func TestNobodyThereIsNotUncertain(t *testing.T) {
 	srv := httptest.NewServer(http.NotFoundHandler())
 	srv.Close() // the port refuses connections now
-	s, err := dynamo.New(t.Context(), dynamo.Options{Config: dynamotest.Config(srv.URL), Attempts: 2, Backoff: time.Microsecond})
+	s, err := dynamo.New(dynamo.Options{Config: dynamotest.Config(srv.URL), Attempts: 2, Backoff: time.Microsecond})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -431,7 +431,7 @@ func TestMissingTablesAndRightsAreDefinite(t *testing.T) {
 			calls++
 			reply(w, 400, `{"__type":"com.amazonaws.dynamodb.v20120810#`+code+`","message":"no"}`)
 		}))
-		s, err := dynamo.New(t.Context(), dynamo.Options{Config: dynamotest.Config(srv.URL), Backoff: time.Microsecond})
+		s, err := dynamo.New(dynamo.Options{Config: dynamotest.Config(srv.URL), Backoff: time.Microsecond})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -98,7 +98,7 @@ func Open(t testing.TB, endpoint string, options ...func(*dynamo.Options)) *dyna
 	for _, f := range options {
 		f(&o)
 	}
-	s, err := dynamo.New(t.Context(), o)
+	s, err := dynamo.New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
