@@ -66,7 +66,8 @@ func (f *family) describe() *admin.Collection[identity.Key] {
 		Adjust: func(action string, r *admin.Route) {
 			if action == "create" {
 				r.Path, r.WhereOf = "/api-keys/{type}/{subType}", placeOf
-				r.Body = append(slices.Clone(r.Body), admin.Field{Name: workspaceID, Type: admin.String, Max: 255, Trigger: true})
+				r.Params = []admin.Field{{Name: "type", Type: admin.String, Enum: []string{"organisation", "workspace"}}, {Name: "subType", Type: admin.String, Enum: []string{"service", "user"}}}
+				r.Body = append(slices.Clone(r.Body), admin.Field{Name: workspaceID, Type: admin.String, Max: 255, Trigger: true, Refers: "/admin/workspaces"})
 				r.Doc = "Create an API key: organisation/service, workspace/service or workspace/user. The raw key is in this answer only."
 			}
 		},

@@ -17,10 +17,10 @@ func fields() []admin.Field {
 	return []admin.Field{
 		{Name: "name", Doc: "Name for people.", Required: true, Min: 1, Max: identity.MaxName, Column: true},
 		{Name: "description", Doc: "What the key is for.", Absent: ""},
-		{Name: "user_id", Doc: "User that a workspace/user key belongs to: the caller, or another member of the workspace.", CreateOnly: true, Fixed: true},
-		{Name: "scopes", Doc: "What the key may do; within the rights of the key that asks.", Required: true},
+		{Name: "user_id", Refers: "/admin/users", Doc: "User that a workspace/user key belongs to: the caller, or another member of the workspace.", CreateOnly: true, Fixed: true},
+		{Name: "scopes", Doc: "What the key may do; within the rights of the key that asks.", Required: true, Example: []string{"configs.list"}},
 		{Name: "defaults", Doc: "What requests with the key start from.", Merge: true, Full: true, Fields: []admin.Field{
-			{Name: "metadata"}, {Name: "config_id"}, {Name: "allow_config_override", Default: true, Hidden: true},
+			{Name: "metadata"}, {Name: "config_id", Refers: "/configs"}, {Name: "allow_config_override", Default: true, Hidden: true},
 		}},
 		{Name: "alert_emails", Doc: "Further recipients of alerts."},
 		{Name: "expires_at", Doc: "When the key stops working."},

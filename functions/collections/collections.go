@@ -31,7 +31,7 @@ func collections() *admin.Collection[prompt.Collection] {
 		List:  admin.List{Envelope: &admin.TotalEnvelope, Search: true},
 		Fields: []admin.Field{
 			admin.NameField(prompt.MaxName),
-			{Name: "parent_collection_id", In: "parent_collection_id", CreateOnly: true},
+			{Name: "parent_collection_id", In: "parent_collection_id", Refers: "/collections", CreateOnly: true},
 		},
 		Shown: []admin.Shown[prompt.Collection]{
 			{Field: admin.Field{Name: "is_default", Type: admin.Integer, Required: true}, Value: func(_ *admin.Call, it item) any { return admin.Flag(it.Form.IsDefault) }},

@@ -51,7 +51,7 @@ func workspaceFields() []admin.Field {
 	create := admin.Field{Name: "create_default_provider", Doc: "Whether a workspace that gets access gets a provider too.", Type: admin.Boolean, Default: true}
 	slug := admin.SlugField(provider.MaxSlug)
 	slug.Name, slug.Doc, slug.Column, slug.CreateOnly = "default_provider_slug", "Slug of that provider.", false, false
-	entry := append([]admin.Field{{Name: "id", Doc: "Id or slug of the workspace.", Type: admin.String, Required: true, Min: 1, Max: 255}}, access...)
+	entry := append([]admin.Field{{Name: "id", Doc: "Id or slug of the workspace.", Type: admin.String, Refers: "/admin/workspaces", Required: true, Min: 1, Max: 255}}, access...)
 	entry = append(entry, admin.Field{Name: "reset_usage", Doc: "true sets the usage back to nothing.", Type: admin.Boolean}, create, slug)
 	return []admin.Field{
 		{Name: "workspaces", Type: admin.Array, Max: maxWorkspaces, Of: &admin.Field{Type: admin.Object, Fields: entry}},

@@ -63,6 +63,7 @@ func fields() []admin.Field {
 	of := func(name string) admin.Field { return admin.Field{Name: name, Single: true} }
 	text, parameters, key := of("string"), of("parameters"), of("virtual_key")
 	text.Required, parameters.Required, key.Required = true, true, true
+	key.Refers = "/providers"
 	parameters.Absent = map[string]any{}
 	raw := of("is_raw_template")
 	raw.Type, raw.Convert, raw.Absent = admin.Any, zeroOrOne, 0
@@ -72,7 +73,7 @@ func fields() []admin.Field {
 	alias.In, alias.Hidden, alias.UpdateOnly = "template_metadata", true, true
 	alias.Doc = "template_metadata by its other name."
 	return []admin.Field{
-		admin.NameField(prompt.MaxName), {Name: "collection_id", Required: true},
+		admin.NameField(prompt.MaxName), {Name: "collection_id", Required: true, Refers: "/collections"},
 		text, parameters, key, {Name: "model"}, of("functions"), of("tools"), of("tool_choice"), of("template_metadata"), alias, raw, description,
 	}
 }

@@ -183,8 +183,8 @@ func (f *family) sharing() []admin.Route {
 		{Method: "POST", Path: at + "/fork", Name: "forkPrompt", Doc: "Copy a prompt that the workspace sees, with a history of its own.", Action: audit.Duplicate, BodyMode: admin.OptionalBody,
 			Scopes: []string{"prompts.create"}, Body: []admin.Field{
 				{Name: "name", Type: admin.String, Min: 1, Max: prompt.MaxName, Doc: "Default the name of the prompt."},
-				{Name: "collection_id", Type: admin.String, Max: 255, Doc: "Default the default collection of the workspace."},
-				{Name: "virtual_key", Type: admin.String, Max: 255, Doc: "Saved provider of the workspace; default the one of the same slug."},
+				{Name: "collection_id", Type: admin.String, Max: 255, Refers: "/collections", Doc: "Default the default collection of the workspace."},
+				{Name: "virtual_key", Type: admin.String, Max: 255, Refers: "/providers", Doc: "Saved provider of the workspace; default the one of the same slug."},
 			}, Do: f.prompts.At("read", f.fork)},
 	}
 	for i := range routes {

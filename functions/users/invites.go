@@ -36,7 +36,7 @@ func (f *family) describeInvites() *admin.Collection[people.Invite] {
 			{Name: "email", Required: true, Doc: "Who is invited."},
 			{Name: "role", Required: true, Doc: "The role in the organisation."},
 			{Name: "workspaces", Doc: "Workspaces that come with the invitation; members need one.", Of: &admin.Field{Fields: []admin.Field{
-				{Name: "id", Required: true}, {Name: "role", Required: true},
+				{Name: "id", Required: true, Refers: "/admin/workspaces"}, {Name: "role", Required: true},
 			}}},
 			{Name: "workspace_api_key_details", Doc: "Gives whoever accepts a key with these scopes in each workspace.", Hidden: true},
 		},

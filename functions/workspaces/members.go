@@ -58,10 +58,11 @@ func (f *family) describeMembers() *admin.Collection[people.Membership] {
 func (f *family) addRoute() admin.Route {
 	r := f.members.Below(admin.Route{
 		Method: "POST", Path: "/admin/workspaces/{id}/users", Aliases: []string{"/workspaces/{id}/users"}, Name: "addWorkspaceUsers", Action: audit.Create,
+		Makes: "/admin/workspaces/{id}/users/{userId}", Named: map[string]string{"userId": "$request.body#/users/0/id"},
 		Doc:    "Make users of the organisation members of a workspace; of members the role is changed. Roles are never above one's own.",
 		Scopes: f.members.ScopesFor("create"), Answer: admin.Nothing, Errors: []int{409}, Do: f.members.At("create", f.addMembers),
 		Body: []admin.Field{{Name: "users", Type: admin.Array, Required: true, Min: 1, Max: maxMembers, Of: &admin.Field{Type: admin.Object, Fields: []admin.Field{
-			{Name: "id", Type: admin.String, Required: true, Min: 1, Max: 64, Doc: "Id of the user."}, {Name: "role", Type: admin.String, Required: true, Enum: memberRoles},
+			{Name: "id", Type: admin.String, Required: true, Min: 1, Max: 64, Refers: "/admin/users", Doc: "Id of the user."}, {Name: "role", Type: admin.String, Required: true, Enum: memberRoles},
 		}}}},
 	})
 	return r[0]

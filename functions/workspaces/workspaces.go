@@ -56,7 +56,7 @@ func (f *family) describe() *admin.Collection[tenant.Workspace] {
 		Slugs: &admin.Slugs{Prefix: "ws-"}, Without: []string{"delete"},
 		Adjust: func(action string, r *admin.Route) {
 			if action == "create" {
-				r.Where = admin.InOrganisation
+				r.Where, r.Named = admin.InOrganisation, map[string]string{"name_format": "plain"}
 			}
 		},
 		May: func(c *admin.Call, _ string, row *resource.Row) bool {
@@ -72,7 +72,7 @@ func (f *family) describe() *admin.Collection[tenant.Workspace] {
 			{Name: "description", Absent: ""},
 			{Name: "icon", Absent: "", Doc: "An emoji; empty removes it."},
 			{Name: "defaults", Merge: true, Open: true, Doc: "What applies to every request of the workspace."},
-			{Name: "users", Type: admin.Array, Of: &admin.Field{Type: admin.String, Min: 1, Max: 64}, Max: maxFirst, CreateOnly: true, Trigger: true, Doc: "Ids of users of the organisation that become its admins."},
+			{Name: "users", Type: admin.Array, Of: &admin.Field{Type: admin.String, Min: 1, Max: 64, Refers: "/admin/users"}, Max: maxFirst, CreateOnly: true, Trigger: true, Doc: "Ids of users of the organisation that become its admins."},
 		},
 		Limits: &admin.Limits[tenant.Workspace]{
 			Ledger: f.Ledger, Place: ledger.OnWorkspace,

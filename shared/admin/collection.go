@@ -174,6 +174,10 @@ func (col *Collection[T]) compile() (*machine[T], error) {
 			}
 		}
 		m.shape = newShape(col, m.fields)
+		for i := range m.fields {
+			f := &m.fields[i]
+			f.unread = f.Secret || f.Name == resetField || !m.shape.has(f.Name)
+		}
 		m.finder = finder[T]{col}
 		m.lister = lister[T]{col, m}
 		m.writer = writer[T]{col, m}
@@ -213,7 +217,7 @@ func (col *Collection[T]) Routes() []Route {
 		{"list", Route{Method: "GET", Path: col.Path, Aliases: col.Aliases, Name: "list" + id + "s", Doc: "List " + word + "s.", Role: col.ReadRole,
 			Query: m.lister.query(), Answer: col.envelope().Schema(m.shape.schema(true)), Do: m.lister.list}},
 		{"create", Route{Method: "POST", Path: col.Path, Aliases: col.Aliases, Name: "create" + id, Doc: "Create a " + word + ".", Role: col.WriteRole,
-			Body: m.fields, Answer: col.replySchema(col.Created, "id", "slug"), Action: audit.Create, Errors: []int{409}, Do: m.writer.create}},
+			Body: m.fields, Answer: col.replySchema(col.Created, "id", "slug"), Action: audit.Create, Errors: []int{409}, Makes: item, Do: m.writer.create}},
 		{"read", Route{Method: "GET", Path: item, Aliases: itemAliases, Name: "get" + id, Doc: "Read a " + word + ".", Role: col.ReadRole,
 			Query: append(slices.Clone(col.ReadQuery), m.past.readQuery()...), Answer: wrappedSchema(col.Wrapped, m.shape.schema(false)), Do: m.finder.read}},
 		{"update", Route{Method: "PUT", Path: item, Aliases: itemAliases, Name: "update" + id, Doc: "Change a " + word + ": absent fields stay, null clears.", Role: col.WriteRole,
@@ -222,6 +226,9 @@ func (col *Collection[T]) Routes() []Route {
 			Body: col.DeleteBody, BodyMode: OptionalBody, Answer: emptySchema, Action: audit.Delete, Errors: []int{409}, Do: m.writer.delete}},
 	}
 	var out []Route
+	if v := col.Versions; v != nil && v.Publish != "" {
+		routes[1].Named = map[string]string{"version": latest}
+	}
 	for _, r := range routes {
 		if !slices.Contains(col.Without, r.action) {
 			out = append(out, col.finish(r.action, r.Route))

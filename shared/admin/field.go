@@ -54,7 +54,11 @@ type Field struct {
 	Fields   []Field // of Object
 	Open     bool    // Object: other members are allowed
 	Default  any     // for the document only
+	Example  any     // for the document only, where none can be made of the rest
 	Form     Schema  // for the document: what Check or Convert takes, where Type does not say it
+	// Refers is the path of the collection whose items the value names, such as
+	// /configs; for the document, so that a client knows what has to be there first.
+	Refers string
 	// Check gives errors that the description cannot express. Field names are
 	// below the field ("" is the field itself).
 	Check func(raw json.RawMessage) []fault.Detail
@@ -86,6 +90,7 @@ type Field struct {
 	Full     bool // Object: all its members are shown, with or without a value
 
 	instant bool // the stored member is a time.Time
+	unread  bool // no member of answers
 
 	// Column says that the record itself holds the field, not its body: Name,
 	// slug, status and tags.

@@ -31,7 +31,7 @@ func (l *Limits[T]) flatFields() []Field {
 	var out []Field
 	for _, name := range l.flatNames() {
 		form, _ := members[name].(map[string]any)
-		out = append(out, Field{Name: name, Type: Any, Form: form, Trigger: true})
+		out = append(out, Field{Name: name, Type: Any, Form: form, Trigger: true, Fixed: name == "type"})
 	}
 	return out
 }

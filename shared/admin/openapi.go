@@ -43,6 +43,7 @@ func (f *Field) schema() Schema {
 	if f.Default != nil {
 		s["default"] = f.Default
 	}
+	f.use(s)
 	if f.Form != nil {
 		maps.Copy(s, f.Form)
 		return s
@@ -152,7 +153,7 @@ func SuccessSchema(data Schema) Schema {
 }
 
 // workspaceField is the parameter of routes that act in a workspace.
-var workspaceField = Field{Name: "workspace_id", Type: String, Max: 255, Doc: "Workspace, by id or slug. Needed with organisation keys; other keys are bound to theirs."}
+var workspaceField = Field{Name: "workspace_id", Type: String, Max: 255, Refers: "/admin/workspaces", Doc: "Workspace, by id or slug. Needed with organisation keys; other keys are bound to theirs."}
 
 // OpenAPI is the OpenAPI 3.1 document of the families, always the same bytes for
 // the same descriptions.
@@ -171,6 +172,11 @@ func OpenAPI(title, version string, families ...Family) []byte {
 				}
 				paths[path][strings.ToLower(r.Method)] = r.document(f.Name, path, n)
 			}
+		}
+	}
+	for i := range families {
+		for j := range families[i].Routes {
+			families[i].Routes[j].link(paths)
 		}
 	}
 	doc := map[string]any{
@@ -271,7 +277,11 @@ func (r *Route) parameters(path string) []any {
 	var out []any
 	for _, seg := range strings.Split(path, "/") {
 		if name, ok := strings.CutPrefix(seg, "{"); ok {
-			out = append(out, map[string]any{"name": strings.TrimSuffix(name, "}"), "in": "path", "required": true, "schema": stringSchema})
+			name, schema := strings.TrimSuffix(name, "}"), stringSchema
+			if n := slices.IndexFunc(r.Params, func(f Field) bool { return f.Name == name }); n >= 0 {
+				schema = r.Params[n].schema()
+			}
+			out = append(out, map[string]any{"name": name, "in": "path", "required": true, "schema": schema})
 		}
 	}
 	query := slices.Clone(r.Query)

@@ -47,6 +47,14 @@ type Route struct {
 	BodyMode BodyMode
 	MaxBody  int64 // bytes; 0: DefaultMaxBody
 
+	// Params describe path variables that are no ids, such as the kinds of a thing.
+	Params []Field
+	// Makes is the path of the item that a create makes; Named tells, as runtime
+	// expressions of OpenAPI, where its variables stand when not in the answer, and
+	// which query shows what was written.
+	Makes string
+	Named map[string]string
+
 	Status int    // of an answer; default 200
 	Answer Schema // of that status
 	Errors []int  // statuses to document beside those of every route

@@ -1,0 +1,144 @@
+package assembly_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"gateway/functions/assembly"
+	"gateway/shared/admin"
+	"gateway/shared/admin/admintest"
+	"gateway/shared/admin/admintest/drive"
+	"gateway/shared/app"
+	"gateway/shared/app/console"
+	"gateway/shared/audit"
+	"gateway/shared/egress"
+	"gateway/shared/queue"
+	"gateway/shared/store"
+	"gateway/shared/store/sqlite"
+	"gateway/shared/usage/segment"
+)
+
+// installation is the whole administration over an embedded store, with the keys
+// and roles of the real thing.
+type installation struct {
+	t        testing.TB
+	core     *app.Core
+	handler  *admin.Handler
+	families []admin.Family
+	doc      *drive.Document
+	checked  *admintest.Document
+}
+
+// Raw keys of the first organisation, and of another one.
+const (
+	rootKey, firstKey   = "root-key-of-the-organisation-0001", "key-of-the-first-workspace-0001"
+	otherRoot, otherKey = "root-key-of-the-other-organisation", "key-of-the-other-workspace-00001"
+)
+
+// install makes an installation whose tables wrap may look at.
+func install(t testing.TB, wrap func(store.Store) store.Store) *installation {
+	t.Helper()
+	opened, err := sqlite.Open(filepath.Join(t.TempDir(), "tables.db"), sqlite.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { opened.Close() })
+	var s store.Store = opened
+	if wrap != nil {
+		s = wrap(s)
+	}
+	in := &installation{t: t, core: app.New(app.Backends{Store: s, Embedded: true, Sealer: admintest.Sealer{}}, app.Settings{Egress: egress.Policy{}})}
+	for _, f := range []app.First{
+		{Organisation: "first", Workspace: "first-space", AdminKey: rootKey, WorkspaceKey: firstKey},
+		{Organisation: "other", Workspace: "other-space", AdminKey: otherRoot, WorkspaceKey: otherKey},
+	} {
+		if _, err := in.core.Bootstrap(context.Background(), f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	in.families = assembly.Administration(in.core, segment.New(s, nil, segment.Options{}))
+	if in.handler, err = console.New(in.core, audit.NewSender(in.core.Resources, nowhere{}), in.families...); err != nil {
+		t.Fatal(err)
+	}
+	raw := admin.OpenAPI("test", "1", in.families...)
+	_, raw = in.ask("GET", "/openapi.json", rootKey, nil) // with examples
+	if in.doc, err = drive.Read(raw); err != nil {
+		t.Fatal(err)
+	}
+	if in.checked, err = admintest.NewDocument(raw); err != nil {
+		t.Fatal(err)
+	}
+	return in
+}
+
+// nowhere is a queue that drops audit records, which stay in the outbox.
+type nowhere struct{ queue.Queue }
+
+func (nowhere) Send(context.Context, ...queue.Outgoing) error { return nil }
+
+// ask makes a call and holds its answer against the document.
+func (in *installation) ask(method, path, key string, body []byte) (int, []byte) {
+	in.t.Helper()
+	a := in.send(method, path, key, body)
+	return a.Code, a.Body.Bytes()
+}
+
+func (in *installation) send(method, path, key string, body []byte) *httptest.ResponseRecorder {
+	in.t.Helper()
+	r := httptest.NewRequest(method, "/v1"+path, bytes.NewReader(body))
+	r.RemoteAddr = "192.0.2.7:4711"
+	if key != "" {
+		r.Header.Set("x-gateway-api-key", key)
+	}
+	if len(body) > 0 {
+		r.Header.Set("content-type", "application/json")
+	}
+	w := httptest.NewRecorder()
+	in.handler.ServeHTTP(w, r)
+	if pattern, ok := in.handler.Pattern(method, r.URL.EscapedPath()); ok && in.checked != nil {
+		if wrong := in.checked.Check(method, pattern, w.Code, w.Header().Get("Content-Type"), w.Body.Bytes()); wrong != "" {
+			in.t.Errorf("%s %s answers otherwise than documented: %s\n%.1000s", method, path, wrong, w.Body.Bytes())
+		}
+	}
+	return w
+}
+
+// as makes calls with a key.
+func (in *installation) as(key string) drive.Send {
+	return func(method, path string, body []byte) (int, []byte) { return in.ask(method, path, key, body) }
+}
+
+// must makes a call that succeeds.
+func (in *installation) must(method, path, key, body string) map[string]any {
+	in.t.Helper()
+	status, raw := in.ask(method, path, key, []byte(body))
+	var out map[string]any
+	if err := json.Unmarshal(raw, &out); status != http.StatusOK || err != nil {
+		in.t.Fatalf("%s %s: %d %s", method, path, status, raw)
+	}
+	return out
+}
+
+// user makes a user of an organisation, who joins a workspace where one is named.
+func (in *installation) user(key, email, role, workspace, roleThere string) (id string) {
+	in.t.Helper()
+	spaces := "[]"
+	if workspace != "" {
+		spaces = fmt.Sprintf(`[{"id":%q,"role":%q}]`, workspace, roleThere)
+	}
+	made := in.must("POST", "/invites", key, fmt.Sprintf(`{"email":%q,"role":%q,"workspaces":%s}`, email, role, spaces))
+	link := made["invite_link"].(string)
+	token := link[strings.LastIndexByte(link, '=')+1:]
+	return in.must("POST", "/invites/accept?token="+token, "", `{"first_name":"A","last_name":"B"}`)["user_id"].(string)
+}
+
+// slow gives long tests a deadline that a slow machine keeps, too.
+const slow = 2 * time.Minute

@@ -1,0 +1,238 @@
+package drive
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+)
+
+// tries is how often a body is mended by what its refusal names.
+const tries = 6
+
+// Make makes a thing. Where the schema does not say all, as with members that only
+// some kinds of a thing need, the refusal names what is missing or too much.
+func (w *World) Make(create *Operation, place Place, enums map[string]string) (*Thing, error) {
+	path, err := w.Path(create, place, enums)
+	if err != nil {
+		return nil, err
+	}
+	path, _, _ = strings.Cut(path, "?") // the body names the workspace
+	body, err := w.Body(create, place)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := w.persist(create, path, body, place)
+	if err != nil {
+		return nil, err
+	}
+	t := &Thing{Create: create, Place: place, Sent: body, Variables: map[string]string{}, Answer: answer}
+	values, _ := w.Values(create, place, enums)
+	for name, expression := range create.Links["read"].Variables {
+		v, err := evaluate(expression, values, body, answer)
+		if err != nil {
+			return nil, err
+		}
+		if v != "" {
+			t.Variables[name] = v
+		}
+	}
+	read := w.Doc.Linked(create, "read")
+	vs := Variables(read.Path)
+	t.Key = t.Variables[vs[len(vs)-1]]
+	t.Names = []string{t.Key}
+	w.name(t, Collection(read.Path), answer)
+	if got, err := w.Get(t); err == nil {
+		w.name(t, Collection(read.Path), got)
+	}
+	return t, nil
+}
+
+// persist sends a body until it is taken.
+func (w *World) persist(op *Operation, path string, body map[string]any, place Place) (map[string]any, error) {
+	added := map[string]bool{}
+	for n := 0; ; n++ {
+		answer, err := w.Call(op, path, body)
+		var refused *Refused
+		if err == nil || !errors.As(err, &refused) || refused.Status != 400 || n == tries {
+			return answer, err
+		}
+		mended, failed := w.mend(op, refused, body, added, place)
+		if failed != nil || !mended {
+			return nil, errors.Join(err, failed)
+		}
+	}
+}
+
+// mend adds what a refusal misses and takes out what it does not want.
+func (w *World) mend(op *Operation, refused *Refused, body map[string]any, added map[string]bool, place Place) (mended bool, err error) {
+	for field := range refused.Fields() {
+		top, _, _ := strings.Cut(field, ".")
+		top, _, _ = strings.Cut(top, "[")
+		s := w.takes(op, top)
+		_, sent := body[top]
+		switch {
+		case s == nil || added[top]:
+		case !sent && top == workspaceID:
+			return false, nil
+		case !sent:
+			if body[top], err = w.filled(s, top, Sample(s, top, w.made), place); err != nil {
+				return false, err
+			}
+			added[top], mended = true, true
+		case top == field && !contains(texts(op.Body["required"]), top) && top != workspaceID:
+			delete(body, top)
+			added[top], mended = true, true
+		}
+	}
+	return mended, nil
+}
+
+func contains(all []string, one string) bool {
+	for _, s := range all {
+		if s == one {
+			return true
+		}
+	}
+	return false
+}
+
+// Call sends a body and reads the answer.
+func (w *World) Call(op *Operation, path string, body any) (map[string]any, error) {
+	var raw []byte
+	if body != nil {
+		var err error
+		if raw, err = json.Marshal(body); err != nil {
+			return nil, err
+		}
+	}
+	status, answer := w.Send(op.Method, path, raw)
+	if status != 200 {
+		return nil, &Refused{op, path, status, answer, raw}
+	}
+	var out map[string]any
+	if err := json.Unmarshal(answer, &out); err != nil {
+		return nil, fmt.Errorf("%s %s: %w: %s", op.Method, path, err, answer)
+	}
+	return out, nil
+}
+
+// Get reads a thing, out of its envelope.
+func (w *World) Get(t *Thing) (map[string]any, error) {
+	read := w.Doc.Linked(t.Create, "read")
+	path, err := w.Path(read, t.Place, t.Variables)
+	if err != nil {
+		return nil, err
+	}
+	got, err := w.Call(read, path, nil)
+	if data := object(got["data"]); data != nil && got["success"] == true {
+		return data, err
+	}
+	return got, err
+}
+
+// Update changes a thing.
+func (w *World) Update(t *Thing, body map[string]any) error {
+	update := w.Doc.Linked(t.Create, "update")
+	path, err := w.Path(update, t.Place, t.Variables)
+	if err != nil {
+		return err
+	}
+	if t.Variables["version"] == "" {
+		_, err = w.Call(update, path, body)
+		var refused *Refused
+		if !errors.As(err, &refused) || refused.Status != 400 {
+			return err
+		}
+	}
+	whole := map[string]any{} // what belongs together, as in a version, is sent together
+	for name := range object(update.Body["properties"]) {
+		if v, ok := t.Sent[name]; ok {
+			whole[name] = v
+		}
+	}
+	maps.Copy(whole, body)
+	_, err = w.Call(update, path, whole)
+	return err
+}
+
+// Delete removes a thing. What the body of the delete asks for it is told as the
+// thing has it: that is how a client confirms.
+func (w *World) Delete(t *Thing) error {
+	op := w.Doc.Linked(t.Create, "delete")
+	path, err := w.Path(op, t.Place, t.Variables)
+	if err != nil {
+		return err
+	}
+	var body any
+	if op.BodyRequired || len(texts(op.Body["required"])) > 0 {
+		b, err := w.Confirm(op, t)
+		if err != nil {
+			return err
+		}
+		body = b
+	}
+	_, err = w.Call(op, path, body)
+	if err == nil {
+		w.Forget(t)
+	}
+	return err
+}
+
+// Confirm is the body of a delete.
+func (w *World) Confirm(op *Operation, t *Thing) (map[string]any, error) {
+	got, err := w.Get(t)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]any{}
+	for name := range maps.Keys(object(op.Body["properties"])) {
+		if v, ok := got[name]; ok && contains(required(op), name) {
+			out[name] = v
+		}
+	}
+	return out, nil
+}
+
+// required are the members that the example of a body shows, which has what is
+// required.
+func required(op *Operation) []string {
+	out := texts(op.Body["required"])
+	for name := range object(op.Example) {
+		out = append(out, name)
+	}
+	return out
+}
+
+// evaluate reads a runtime expression of the document.
+func evaluate(expression string, path map[string]string, sent, answer map[string]any) (string, error) {
+	if name, ok := strings.CutPrefix(expression, "$request.path."); ok {
+		return path[name], nil
+	}
+	if !strings.HasPrefix(expression, "$") {
+		return expression, nil // a constant
+	}
+	from := sent
+	pointer, ok := strings.CutPrefix(expression, "$request.body#/")
+	if !ok {
+		if pointer, ok = strings.CutPrefix(expression, "$response.body#/"); !ok {
+			return "", fmt.Errorf("drive: the expression %s is not known", expression)
+		}
+		from = answer
+	}
+	var v any = from
+	for seg := range strings.SplitSeq(pointer, "/") {
+		switch x := v.(type) {
+		case map[string]any:
+			v = x[seg]
+		case []any:
+			var i int
+			if _, err := fmt.Sscan(seg, &i); err != nil || i >= len(x) {
+				return "", fmt.Errorf("drive: %s points at nothing", expression)
+			}
+			v = x[i]
+		}
+	}
+	return text(v), nil
+}

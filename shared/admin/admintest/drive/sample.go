@@ -1,0 +1,146 @@
+package drive
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// RefersTo marks a value that names an item of a collection; Immutable one that an
+// update does not change.
+const (
+	RefersTo  = "x-gateway-refers-to"
+	Immutable = "x-gateway-immutable"
+)
+
+// far is a time that nothing has reached.
+const far = "2027-01-31T00:00:00.000Z"
+
+// Sample is a value that fits a schema; n makes texts differ.
+func Sample(s Schema, name string, n int) any {
+	s = branch(s, nil)
+	for _, key := range []string{"example", "const", "default"} {
+		if v := s[key]; v != nil {
+			return v
+		}
+	}
+	if choice := list(s["enum"]); len(choice) > 0 {
+		of := slices.DeleteFunc(slices.Clone(choice), func(v any) bool { return v == nil })
+		return of[n%len(of)]
+	}
+	switch kindOf(s) {
+	case "string":
+		return word(s, name, n)
+	case "integer", "number":
+		return number(s, n)
+	case "boolean":
+		return n%2 == 0
+	case "array":
+		out := []any{}
+		for range max(1, int(bound(s, "minItems", 0))) {
+			out = append(out, Sample(object(s["items"]), strings.TrimSuffix(name, "s"), n))
+		}
+		return out
+	case "object":
+		out := map[string]any{}
+		for _, r := range texts(s["required"]) {
+			out[r] = Sample(object(object(s["properties"])[r]), r, n)
+		}
+		if more := object(s["additionalProperties"]); more != nil && len(object(s["properties"])) == 0 {
+			out["team"] = Sample(more, "team", n)
+		}
+		return out
+	}
+	return map[string]any{}
+}
+
+func bound(s Schema, key string, otherwise float64) float64 {
+	if v, ok := s[key].(float64); ok {
+		return v
+	}
+	return otherwise
+}
+
+func number(s Schema, n int) any {
+	low, high := bound(s, "minimum", 0), bound(s, "maximum", 1<<30)
+	if least, ok := s["exclusiveMinimum"].(float64); ok {
+		low = least + 1
+	}
+	return min(max(low, 1)+float64(n%7), high)
+}
+
+// word is a text of the bounds and the pattern; those of different n differ.
+func word(s Schema, name string, n int) string {
+	if s["format"] == "date-time" {
+		return strings.Replace(far, "2027", fmt.Sprint(2027+n%50), 1)
+	}
+	least, most := int(bound(s, "minLength", 0)), int(bound(s, "maxLength", 1<<16))
+	pattern := regexp.MustCompile(text(s["pattern"]))
+	var tries []string
+	switch {
+	case s["format"] == "email" || strings.Contains(name, "email"):
+		tries = []string{fmt.Sprintf("ann-%d@example.com", n)}
+	case strings.Contains(name, "url") || strings.Contains(name, "host"):
+		tries = []string{fmt.Sprintf("https://example.com/%d", n)}
+	case strings.Contains(name, "color"):
+		tries = []string{fmt.Sprintf("#%06x", 0x100+n)}
+	}
+	tries = append(tries, fmt.Sprintf("%s-%d", strings.ReplaceAll(name, "_", "-"), n), fmt.Sprintf("sample-%d", n), fmt.Sprintf("s%d", n))
+	for _, t := range tries {
+		for len(t) < least {
+			t += "x"
+		}
+		if len(t) <= most && pattern.MatchString(t) {
+			return t
+		}
+	}
+	return tries[0]
+}
+
+// Other is a value that fits and is not v; ok is false where the schema has none
+// that can be told.
+func Other(s Schema, name string, v any) (any, bool) {
+	if s[RefersTo] != nil {
+		return nil, false
+	}
+	s = branch(s, v)
+	switch kindOf(s) {
+	case "string", "integer", "number", "boolean":
+	case "object":
+		if more := object(s["additionalProperties"]); more == nil || len(object(s["properties"])) > 0 {
+			return nil, false
+		}
+	default:
+		return nil, false
+	}
+	plain := maps.Clone(s)
+	delete(plain, "default")
+	delete(plain, "example")
+	for n := 1; n < 20; n++ {
+		if o := Sample(plain, name, n); fmt.Sprint(o) != fmt.Sprint(v) {
+			return o, true
+		}
+	}
+	return nil, false
+}
+
+// copyOf is a deep copy of a JSON value.
+func copyOf(v any) any {
+	switch x := v.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(x))
+		for k, e := range x {
+			out[k] = copyOf(e)
+		}
+		return out
+	case []any:
+		out := make([]any, len(x))
+		for i := range x {
+			out[i] = copyOf(x[i])
+		}
+		return out
+	}
+	return v
+}

@@ -1,0 +1,406 @@
+package drive
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// Send makes a call and gives its status and answer.
+type Send func(method, path string, body []byte) (int, []byte)
+
+// Place is where things are made.
+type Place bool
+
+// The places: in a workspace, which is named, and in the organisation.
+const (
+	Workspace    Place = true
+	Organisation Place = false
+)
+
+// World is what a client has made. It is not safe for concurrent use.
+type World struct {
+	Doc  *Document
+	Send Send
+	// In is the workspace that workspace_id names; "": one that the client makes.
+	In     string
+	things map[string]*Thing
+	names  map[string][]string // of things, by collection and any of their names
+	made   int
+}
+
+// NewWorld is an empty world.
+func NewWorld(d *Document, send Send) *World {
+	return &World{Doc: d, Send: send, things: map[string]*Thing{}, names: map[string][]string{}}
+}
+
+// Thing is a resource that was made.
+type Thing struct {
+	Create    *Operation
+	Place     Place
+	Variables map[string]string // of the paths of its operations, and workspace_id
+	Key       string            // how others refer to it
+	Names     []string          // all that it is called
+	Sent      map[string]any
+	Answer    map[string]any
+}
+
+// Refused is an answer that is none of success.
+type Refused struct {
+	Op     *Operation
+	Path   string
+	Status int
+	Body   []byte
+	Sent   []byte
+}
+
+func (r *Refused) Error() string {
+	return fmt.Sprintf("%s %s: %d %.600s, sent %.600s", r.Op.Method, r.Path, r.Status, r.Body, r.Sent)
+}
+
+// Fields are the fields that a refusal names, with what it says of each.
+func (r *Refused) Fields() map[string]string {
+	var b struct {
+		Data struct {
+			Message string
+			Errors  []struct{ Field, Message string }
+		}
+		Error struct{ Param string }
+	}
+	out := map[string]string{}
+	if json.Unmarshal(r.Body, &b) != nil {
+		return out
+	}
+	for _, e := range b.Data.Errors {
+		out[e.Field] = e.Message
+	}
+	if b.Error.Param != "" && out[b.Error.Param] == "" {
+		out[b.Error.Param] = b.Data.Message
+	}
+	return out
+}
+
+// Need is a thing of the collection, made when there is none.
+func (w *World) Need(collection string, place Place) (*Thing, error) {
+	at := fmt.Sprint(collection, place)
+	if t := w.things[at]; t != nil {
+		return t, nil
+	}
+	create := w.Doc.created[collection]
+	var t *Thing
+	var err error
+	if create == nil {
+		t, err = w.find(collection, place)
+	} else {
+		if place == Workspace && w.takes(create, workspaceID) == nil {
+			if place = Organisation; len(Variables(create.Path)) == 0 {
+				t, err := w.Need(collection, place)
+				w.things[at] = t
+				return t, err
+			}
+		}
+		for _, enums := range w.Variants(create) {
+			if t, err = w.Make(create, place, enums); err == nil {
+				break
+			}
+		}
+		if err != nil && place == Organisation && w.takes(create, workspaceID) != nil {
+			return w.Need(collection, Workspace)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	w.things[at] = t
+	return t, nil
+}
+
+// Forget makes the next Need make another thing.
+func (w *World) Forget(t *Thing) {
+	maps.DeleteFunc(w.things, func(_ string, o *Thing) bool { return o == t })
+}
+
+// takes is the schema of a member of an operation's body; nil when it has none.
+func (w *World) takes(op *Operation, member string) Schema {
+	return object(object(op.Body["properties"])[member])
+}
+
+// find takes the first entry of a collection that nothing makes.
+func (w *World) find(collection string, place Place) (*Thing, error) {
+	op := w.Doc.At("GET", collection)
+	if op == nil {
+		return nil, fmt.Errorf("drive: nothing makes what %s has, and nothing lists it", collection)
+	}
+	path, err := w.Path(op, place, nil)
+	if err != nil {
+		return nil, err
+	}
+	status, answer := w.Send("GET", path, nil)
+	entries := Entries(answer)
+	if status != 200 || len(entries) == 0 {
+		return nil, fmt.Errorf("drive: %s has nothing: %d %s", path, status, answer)
+	}
+	e := entries[len(entries)-1]
+	t := &Thing{Place: place, Variables: map[string]string{}, Answer: e}
+	w.name(t, collection, e)
+	return t, nil
+}
+
+// Entries are the entries of a list's answer, whatever its envelope.
+func Entries(answer []byte) (out []map[string]any) {
+	var v map[string]any
+	if json.Unmarshal(answer, &v) != nil {
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(v)) {
+		for _, e := range list(v[name]) {
+			if o := object(e); o != nil {
+				out = append(out, o)
+			}
+		}
+	}
+	return out
+}
+
+// name notes what a thing is called by the members of an object.
+func (w *World) name(t *Thing, collection string, of map[string]any) {
+	if data := object(of["data"]); data != nil {
+		of = data
+	}
+	for _, m := range []string{"id", "slug"} {
+		if s := text(of[m]); s != "" && !slices.Contains(t.Names, s) {
+			t.Names = append(t.Names, s)
+		}
+	}
+	if t.Key == "" && len(t.Names) > 0 {
+		t.Key = t.Names[0]
+	}
+	for _, n := range t.Names {
+		w.names[collection+" "+n] = t.Names
+	}
+}
+
+// NamesOf are all names of what a name means.
+func (w *World) NamesOf(collection, name string) []string {
+	if all := w.names[collection+" "+name]; all != nil {
+		return all
+	}
+	return []string{name}
+}
+
+// Variants are the values of the path variables of an operation that are no ids:
+// each combination.
+func (w *World) Variants(op *Operation) []map[string]string {
+	out := []map[string]string{{}}
+	for _, p := range op.Path1 {
+		choice := texts(p.Schema["enum"])
+		if len(choice) == 0 {
+			continue
+		}
+		var more []map[string]string
+		for _, m := range out {
+			for _, c := range choice {
+				one := maps.Clone(m)
+				one[p.Name] = c
+				more = append(more, one)
+			}
+		}
+		out = more
+	}
+	return out
+}
+
+// usual are values of variables that name nothing in the organisation.
+var usual = map[string]string{"provider": "openai", "model": "gpt-4o-mini", "file": "openai.json", "groupBy": "model", "metadataKey": "team", "family": "configs"}
+
+// Values finds the values of an operation's path variables; known ones are taken as
+// they are.
+func (w *World) Values(op *Operation, place Place, known map[string]string) (map[string]string, error) {
+	out := map[string]string{}
+	segs, at := strings.Split(op.Path, "/"), ""
+	for i, seg := range segs {
+		if i == 0 {
+			continue
+		}
+		name := strings.Trim(seg, "{}")
+		switch {
+		case name == seg:
+		case known[name] != "":
+			out[name] = known[name]
+		case w.Doc.created[collectionAs(at)] != nil || w.Doc.At("GET", at) != nil && usual[name] == "":
+			key, err := w.keyAt(at, place, out)
+			if err != nil {
+				return nil, err
+			}
+			out[name] = key
+		case usual[name] != "":
+			out[name] = usual[name]
+		default:
+			return nil, fmt.Errorf("drive: %s: the document does not tell what {%s} is", op.Path, name)
+		}
+		at += "/" + seg
+	}
+	return out, nil
+}
+
+func collectionAs(at string) string { return at }
+
+// keyAt is the key of something in the collection at a path, whose own variables
+// have values.
+func (w *World) keyAt(collection string, place Place, values map[string]string) (string, error) {
+	if len(Variables(collection)) > 0 && w.Doc.created[collection] == nil {
+		op := w.Doc.At("GET", collection)
+		path, err := w.Path(op, place, values)
+		if err != nil {
+			return "", err
+		}
+		status, answer := w.Send("GET", path, nil)
+		entries := Entries(answer)
+		if status != 200 || len(entries) == 0 {
+			return "", fmt.Errorf("drive: %s has nothing: %d %s", path, status, answer)
+		}
+		return text(entries[0]["id"]), nil
+	}
+	t, err := w.Need(collection, place)
+	if err != nil {
+		return "", err
+	}
+	for name, v := range t.Variables { // those of the thing that it is below
+		if _, ok := values[name]; ok {
+			values[name] = v
+		}
+	}
+	return t.Key, nil
+}
+
+// Path is the path of an operation with values in it, and its query: what is
+// required, and the workspace.
+func (w *World) Path(op *Operation, place Place, known map[string]string) (string, error) {
+	values, err := w.Values(op, place, known)
+	if err != nil {
+		return "", err
+	}
+	segs := strings.Split(op.Path, "/")
+	for i, seg := range segs {
+		if v, ok := values[strings.Trim(seg, "{}")]; ok && strings.HasPrefix(seg, "{") {
+			segs[i] = url.PathEscape(v)
+		}
+	}
+	query := url.Values{}
+	for _, p := range op.Query {
+		switch {
+		case p.Name == workspaceID && place == Workspace:
+			ws, err := w.workspace()
+			if err != nil {
+				return "", err
+			}
+			query.Set(p.Name, ws)
+		case p.Name == workspaceID:
+		case known[p.Name] != "": // what a link asks for
+			query.Set(p.Name, known[p.Name])
+		case p.Schema["format"] == "date-time" && p.Required:
+			year := "2026"
+			if strings.Contains(p.Name, "max") || strings.Contains(p.Name, "end") {
+				year = "2027"
+			}
+			query.Set(p.Name, year+"-01-01T00:00:00Z")
+		case p.Required:
+			query.Set(p.Name, fmt.Sprint(Sample(p.Schema, p.Name, 1)))
+		}
+	}
+	path := strings.Join(segs, "/")
+	if len(query) > 0 {
+		path += "?" + query.Encode()
+	}
+	return path, nil
+}
+
+func (w *World) workspace() (string, error) {
+	if w.In != "" {
+		return w.In, nil
+	}
+	for _, op := range w.Doc.Operations {
+		if to := text(w.takes(op, workspaceID)[RefersTo]); to != "" {
+			t, err := w.Need(to, Organisation)
+			if err != nil {
+				return "", err
+			}
+			w.In = t.Key
+			return w.In, nil
+		}
+	}
+	return "", fmt.Errorf("drive: nothing says what workspace_id refers to")
+}
+
+// Body is a new body for an operation, of its example and schema.
+func (w *World) Body(op *Operation, place Place) (map[string]any, error) {
+	w.made++
+	body, _ := copyOf(op.Example).(map[string]any)
+	if body == nil {
+		body = object(Sample(op.Body, "", w.made))
+	}
+	if err := w.fill(op.Body, body, place); err != nil {
+		return nil, err
+	}
+	delete(body, workspaceID)
+	if place == Workspace && w.takes(op, workspaceID) != nil {
+		ws, err := w.workspace()
+		if err != nil {
+			return nil, err
+		}
+		body[workspaceID] = ws
+	}
+	return body, nil
+}
+
+// fill puts real names where a body refers to something, and fresh texts where a
+// name must be its own.
+func (w *World) fill(s Schema, body map[string]any, place Place) error {
+	for name, v := range body {
+		if name == workspaceID {
+			continue
+		}
+		filled, err := w.filled(object(object(s["properties"])[name]), name, v, place)
+		if err != nil {
+			return err
+		}
+		body[name] = filled
+	}
+	return nil
+}
+
+// own are members whose value no other thing may have.
+var own = []string{"name", "slug", "email"}
+
+func (w *World) filled(s Schema, name string, v any, place Place) (any, error) {
+	if to := text(s[RefersTo]); to != "" {
+		t, err := w.Need(to, place)
+		if err != nil {
+			return nil, err
+		}
+		return t.Key, nil
+	}
+	s = branch(s, v)
+	switch x := v.(type) {
+	case map[string]any:
+		return x, w.fill(s, x, place)
+	case []any:
+		for i := range x {
+			var err error
+			if x[i], err = w.filled(object(s["items"]), name, x[i], place); err != nil {
+				return nil, err
+			}
+		}
+	case string:
+		if slices.Contains(own, name) && s["enum"] == nil {
+			return word(s, name, w.made), nil
+		}
+		if s["format"] == "date-time" {
+			return far, nil
+		}
+	}
+	return v, nil
+}
