@@ -38,7 +38,10 @@ func ask(c *admin.Call) (store.Scope, report.Filter, error) {
 		return sc, report.Filter{}, err
 	}
 	f, err := usagequery.TimedFilter(c.Query)
-	return sc, f, err
+	if err != nil {
+		return sc, f, err
+	}
+	return sc, f, usagequery.Restrict(c, &f)
 }
 
 // graph is the route of one graph.

@@ -99,3 +99,70 @@ func TestSettingsOfTheOrganisationHoldForRequests(t *testing.T) {
 		}
 	}
 }
+
+// A workspace may have a value of its own where the organisation lets it: requests go
+// by what holds in their workspace.
+func TestSettingsOfAWorkspaceHoldForItsRequests(t *testing.T) {
+	h := newHouse(t)
+	m := newModel(t)
+	h.admin("POST", "/virtual-keys", `{"name":"s","slug":"saved","provider":"openai","key":"k","workspace_id":"default","customHost":"`+m.url+`"}`)
+	const own = "/admin/workspaces/default/settings"
+	inline := map[string]string{"X-Gateway-Config": `{"retry":{"attempts":1}}`}
+	expect := func(want int) {
+		t.Helper()
+		if got := h.asked(workspaceKey, inline); got.Code != want {
+			t.Errorf("%d %s", got.Code, got.Body)
+		}
+	}
+	h.admin("PUT", "/admin/organisation/settings", `{"data_plane_security_settings":{"block_inline_config":true},"workspace_overrides":{"data_plane_security_settings":true}}`)
+	expect(http.StatusBadRequest)
+	h.admin("PUT", own, `{"data_plane_security_settings":{"block_inline_config":false}}`)
+	expect(http.StatusOK)
+	h.admin("PUT", "/admin/organisation/settings", `{"workspace_overrides":{"data_plane_security_settings":false}}`)
+	expect(http.StatusBadRequest)
+	h.admin("PUT", "/admin/organisation/settings", `{"workspace_overrides":{"data_plane_security_settings":true}}`)
+	expect(http.StatusBadRequest)
+}
+
+func TestModelsThatTheSettingsAllow(t *testing.T) {
+	h := newHouse(t)
+	m := newModel(t)
+	h.admin("POST", "/virtual-keys", `{"name":"s","slug":"saved","provider":"openai","key":"k","workspace_id":"default","customHost":"`+m.url+`"}`)
+	const settings, own = "/admin/organisation/settings", "/admin/workspaces/default/settings"
+	for _, c := range []struct {
+		path, body string
+		allowed    bool
+	}{
+		{settings, `{"model_settings":{"allowed_models":["gpt-4o-mini"]}}`, true},
+		{settings, `{"model_settings":{"allowed_models":["gpt-4o"]}}`, false},
+		{settings, `{"model_settings":{"allowed_models":["openai/gpt-*"]}}`, true},
+		{settings, `{"model_settings":{"allowed_models":["anthropic/*"]}}`, false},
+		{settings, `{"model_settings":{"allowed_models":["*"]}}`, true},
+		{settings, `{"model_settings":{"allowed_models":["claude-*"]},"workspace_overrides":{"model_settings":true}}`, false},
+		{own, `{"model_settings":{"allowed_models":["gpt-4o-mini"]}}`, true},
+		{own, `{"model_settings":{"allowed_models":null}}`, false},
+		{settings, `{"model_settings":null}`, true},
+	} {
+		h.admin("PUT", c.path, c.body)
+		got := h.asked(workspaceKey, nil)
+		if c.allowed && got.Code != http.StatusOK || !c.allowed && got.Code != http.StatusForbidden {
+			t.Errorf("%s: %d %s", c.body, got.Code, got.Body)
+		}
+		if text := got.Body.String(); !c.allowed && (!strings.Contains(text, `gpt-4o-mini\" of openai`) || !strings.Contains(text, "model_not_allowed") || !strings.Contains(text, "allowed are")) {
+			t.Errorf("%s: %s", c.body, text)
+		}
+		listed := strings.Contains(h.get(workspaceKey, "/models").Body.String(), `"@saved/gpt-4o-mini"`)
+		if listed != c.allowed {
+			t.Errorf("%s: the model is listed: %v", c.body, listed)
+		}
+	}
+}
+
+func (h *house) get(key, path string) *httptest.ResponseRecorder {
+	h.t.Helper()
+	r := httptest.NewRequest("GET", "/v1"+path, nil)
+	r.Header.Set("X-Gateway-Api-Key", key)
+	w := httptest.NewRecorder()
+	h.handler.ServeHTTP(w, r)
+	return w
+}

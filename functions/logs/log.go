@@ -61,6 +61,7 @@ type log struct {
 	Feedback     []any            `json:"feedback"`
 	Cut          bool             `json:"bodies_cut" doc:"A body was longer than logs keep."`
 	Unreadable   bool             `json:"bodies_unreadable"`
+	Hidden       bool             `json:"bodies_hidden" doc:"The caller's role is shown logs without their bodies and headers."`
 }
 
 // message is a part of a log: headers and body, where they are kept. JSON is

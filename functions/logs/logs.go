@@ -82,6 +82,9 @@ func (f *family) list(c *admin.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := usagequery.Restrict(c, &q.Filter); err != nil {
+		return nil, err
+	}
 	page, err := f.reader.Logs(c.Context, sc, &q)
 	if err != nil {
 		return nil, usagequery.Failed(err)
@@ -161,6 +164,11 @@ func (f *family) record(c *admin.Call) (usage.Record, error) {
 	if err != nil {
 		return usage.Record{}, usagequery.Failed(err)
 	}
+	if ok {
+		if ok, err = usagequery.Shows(c, &rec); err != nil {
+			return usage.Record{}, err
+		}
+	}
 	if !ok {
 		return usage.Record{}, fault.New(fault.NotFound, "logId", "This log does not exist; logs appear about a second after their request ended")
 	}
@@ -172,9 +180,15 @@ func (f *family) read(c *admin.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	content, err := f.open(c.Context, &rec)
+	bodies, err := c.Sees(tenant.SeeBodies)
 	if err != nil {
 		return nil, err
+	}
+	var content content
+	if bodies {
+		if content, err = f.open(c.Context, &rec); err != nil {
+			return nil, err
+		}
 	}
 	org, err := organisationName(c)
 	if err != nil {
@@ -184,7 +198,9 @@ func (f *family) read(c *admin.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return whole(&rec, &content, org, version), nil
+	out := whole(&rec, &content, org, version)
+	out.Hidden = !bodies
+	return out, nil
 }
 
 // configVersions are the ids of versions of configs that an answer has read.

@@ -15,6 +15,7 @@ import (
 	"gateway/shared/provider"
 	"gateway/shared/relay"
 	"gateway/shared/resource"
+	"gateway/shared/tenant"
 	"gateway/shared/wire"
 )
 
@@ -80,6 +81,10 @@ func callable(c *relay.Caller) ([]model, error) {
 	if err != nil {
 		return nil, err
 	}
+	org, err := tenant.LoadSettings(c.Context, c.View, c.Scope)
+	if err != nil {
+		return nil, err
+	}
 	var all []model
 	for _, s := range instances {
 		in, ok, err := resource.Load(c.Context, c.View, s.inst.IntegrationScope(c.Scope), provider.KindIntegration, s.inst.IntegrationID, provider.DecodeIntegration)
@@ -90,6 +95,9 @@ func callable(c *relay.Caller) ([]model, error) {
 			continue
 		}
 		for _, name := range in.Callable(pricing.Default().Models(in.AIProviderID)) {
+			if !org.Settings.AllowsModel(in.AIProviderID, name) {
+				continue
+			}
 			all = append(all, model{slug: s.rec.Slug, name: name, service: in.AIProviderID, created: s.rec.Created.Unix()})
 		}
 	}

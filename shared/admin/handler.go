@@ -276,9 +276,9 @@ func (c *Call) locate(raw map[string]json.RawMessage, p *problems) error {
 }
 
 // checkRole refuses a user whose role is less than the route asks for, unless the
-// settings say what the role may. Owners and admins are not bound by them.
+// settings say what the role may. They do not bind owners.
 func (c *Call) checkRole() error {
-	if c.Caller.UserID != "" && c.handler.deps.Rights != nil && rank[c.Caller.Role] < rank[Admin] {
+	if c.bound() {
 		for _, scope := range c.Route.Scopes {
 			allowed, decided, err := c.handler.deps.Rights(c.Context, &c.Caller, scope)
 			switch {
@@ -295,6 +295,21 @@ func (c *Call) checkRole() error {
 		return Denied()
 	}
 	return nil
+}
+
+// bound tells whether settings say what the caller may.
+func (c *Call) bound() bool {
+	return c.Caller.UserID != "" && c.handler.deps.Rights != nil && rank[c.Caller.Role] < rank[Owner]
+}
+
+// Sees tells whether the settings let the caller see what goes beyond a route, such
+// as tenant.SeeOthers. Where they say nothing they do.
+func (c *Call) Sees(what string) (bool, error) {
+	if !c.bound() {
+		return true, nil
+	}
+	allowed, decided, err := c.handler.deps.Rights(c.Context, &c.Caller, what)
+	return allowed || !decided, err
 }
 
 const workspaceID = "workspace_id"

@@ -3,8 +3,10 @@ package admin
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
+	"strings"
 
 	"gateway/shared/audit"
 	"gateway/shared/fault"
@@ -27,34 +29,15 @@ type Singleton[T any] struct {
 	Title        string  // in prose: settings of the organisation
 	Sections     []Field // objects, whose members are members of T
 	Standard     T
-	Overrides    *Overrides[T]
+	// Changed sees the stored members before and after a change of the
+	// organisation's, to which it may add; nil: nobody does.
+	Changed   func(was, now map[string]json.RawMessage) error
+	Overrides *Overrides[T]
 
 	standard map[string]json.RawMessage
+	own      []Field // sections of workspaces
 	wrong    error
 }
-
-// Overrides are the settings of one workspace.
-type Overrides[T any] struct {
-	Path   string  // with the variable of Parent
-	Parent *Parent // the collection of workspaces, AsWorkspace
-	Kind   resource.Kind
-	Scope  string
-	Role   Role
-	Title  string
-	// Allowed tells whether the organisation lets its workspaces set a section;
-	// nil: every one.
-	Allowed func(of *T, section string) bool
-}
-
-// Origins of a value.
-const (
-	fromWorkspace    = "workspace"
-	fromOrganisation = "organisation"
-	fromStandard     = "standard"
-)
-
-// overrideID is the id of the one record of a workspace.
-const overrideID = "settings"
 
 // Routes makes the routes of the description.
 func (s *Singleton[T]) Routes() []Route {
@@ -67,16 +50,10 @@ func (s *Singleton[T]) Routes() []Route {
 		base.with("GET", "get"+name, "Read the "+s.Title+".", s.Scope+".read", func(c *Call) (any, error) { return s.read(c) }),
 		base.with("PUT", "update"+name, "Change the "+s.Title+": absent sections and members stay, null sets the standard. Requests go by them within 2 seconds.", s.Scope+".update", s.update),
 	}
-	out[0].Answer = s.schema(false)
+	out[0].Answer = Closed(s.members(s.Sections))
 	out[1].Body = s.Sections
-	if o := s.Overrides; o != nil {
-		base = Route{Path: o.Path, Where: Shared, Role: o.Role, Resource: o.Scope}
-		of := []Route{
-			base.with("GET", "getWorkspace"+name, "Read the "+o.Title+": the values that hold, and where they come from.", o.Scope+".read", s.inside(s.readWorkspace)),
-			base.with("PUT", "updateWorkspace"+name, "Change the "+o.Title+": absent members stay, null takes the organisation's.", o.Scope+".update", s.inside(s.updateWorkspace)),
-		}
-		of[0].Answer, of[1].Body = s.schema(true), s.Sections
-		out = append(out, of...)
+	if s.Overrides != nil {
+		out = append(out, s.workspaceRoutes(name)...)
 	}
 	return out
 }
@@ -99,7 +76,9 @@ func (s *Singleton[T]) compile() {
 			return
 		}
 	}
-	s.standard, s.wrong = membersOf(s.Standard)
+	if s.standard, s.wrong = membersOf(s.Standard); s.Overrides != nil {
+		s.own = s.Overrides.sections(s.Sections)
+	}
 }
 
 func membersOf(v any) (map[string]json.RawMessage, error) {
@@ -111,24 +90,25 @@ func membersOf(v any) (map[string]json.RawMessage, error) {
 	return out, json.Unmarshal(raw, &out)
 }
 
-func (s *Singleton[T]) schema(workspace bool) Schema {
+// members are the schemas of an answer's members.
+func (s *Singleton[T]) members(sections []Field) map[string]Schema {
 	members := map[string]Schema{"object": listOf(s.Object), "organisation_id": stringSchema, "last_updated_at": timeSchema}
-	origins := map[string]Schema{}
-	for i := range s.Sections {
-		members[s.Sections[i].Name] = s.Sections[i].shownSchema()
-		for j := range s.Sections[i].Fields {
-			origins[s.path(i, j)] = Schema{"type": "string", "enum": []string{fromWorkspace, fromOrganisation, fromStandard}}
-		}
+	for i := range sections {
+		members[sections[i].Name] = sections[i].shownSchema()
 	}
-	if workspace {
-		members["workspace_id"], members["origins"] = stringSchema, Closed(origins)
-	}
-	return Closed(members)
+	return members
 }
 
-// path names a member in refusals and origins.
-func (s *Singleton[T]) path(section, member int) string {
-	return s.Sections[section].Name + "." + s.Sections[section].Fields[member].Name
+// paths name the stored members of sections in refusals and origins.
+func paths(sections []Field) map[string]string {
+	out := map[string]string{}
+	for i := range sections {
+		for j := range sections[i].Fields {
+			f := &sections[i].Fields[j]
+			out[f.member()] = sections[i].Name + "." + f.Name
+		}
+	}
+	return out
 }
 
 // settings are stored settings: the record and the members that it holds.
@@ -139,7 +119,7 @@ type settings struct {
 }
 
 // load reads settings; what is not stored yet has the members of initial.
-func load(get func(store.Scope, resource.Kind, string) (resource.Record, bool, error), rec resource.Record, in string, initial map[string]json.RawMessage) (settings, error) {
+func load(get getter, rec resource.Record, in string, initial map[string]json.RawMessage) (settings, error) {
 	out := settings{rec: rec, body: map[string]json.RawMessage{}, set: map[string]json.RawMessage{}}
 	stored, ok, err := get(rec.Scope, rec.Kind, rec.ID)
 	if err != nil {
@@ -189,12 +169,15 @@ func (s *Singleton[T]) record(c *Call) resource.Record {
 	return resource.Record{Scope: org, Kind: s.Kind, ID: org.Org, Name: org.Org, Status: "active"}
 }
 
-func (s *Singleton[T]) ofOrganisation(c *Call, get func(store.Scope, resource.Kind, string) (resource.Record, bool, error)) (settings, error) {
+func (s *Singleton[T]) ofOrganisation(c *Call, get getter) (settings, error) {
 	return load(get, s.record(c), s.In, s.standard)
 }
 
+// getter reads a record.
+type getter func(store.Scope, resource.Kind, string) (resource.Record, bool, error)
+
 // reader reads outside of a change, as a Tx does within.
-func reader(c *Call) func(store.Scope, resource.Kind, string) (resource.Record, bool, error) {
+func reader(c *Call) getter {
 	return func(sc store.Scope, k resource.Kind, id string) (resource.Record, bool, error) {
 		return c.Resources.Get(c.Context, sc, k, id)
 	}
@@ -206,18 +189,18 @@ func (s *Singleton[T]) read(c *Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.show(c, &of, func(member string) json.RawMessage { return of.set[member] }), nil
+	return s.show(c, s.Sections, &of, of.set), nil
 }
 
-func (s *Singleton[T]) show(c *Call, st *settings, value func(member string) json.RawMessage) Members {
+func (s *Singleton[T]) show(c *Call, sections []Field, st *settings, values map[string]json.RawMessage) Members {
 	out := Members{"object": s.Object, "organisation_id": c.Caller.Scope.Org, "last_updated_at": FormatTime(st.rec.Updated)}
-	for i := range s.Sections {
+	for i := range sections {
 		section := Members{}
-		for j := range s.Sections[i].Fields {
-			f := &s.Sections[i].Fields[j]
-			section[f.Name] = f.show(value(f.member()))
+		for j := range sections[i].Fields {
+			f := &sections[i].Fields[j]
+			section[f.Name] = f.show(values[f.member()])
 		}
-		out[s.Sections[i].Name] = section
+		out[sections[i].Name] = section
 	}
 	return out
 }
@@ -229,27 +212,33 @@ func (s *Singleton[T]) update(c *Call) (any, error) {
 		if err != nil {
 			return err
 		}
-		NoteChanges(c, s.apply(c.Body, st.set, s.standard))
+		was := maps.Clone(st.set)
+		apply(s.Sections, c.Body, st.set, s.standard)
 		if err := s.check(st.set); err != nil {
 			return err
 		}
+		if s.Changed != nil {
+			if err := s.Changed(was, st.set); err != nil {
+				return err
+			}
+		}
+		noteSections(c, s.Sections, was, st.set)
 		return st.save(c, tx, s.In)
 	})
 }
 
-// apply puts the sections of a body into set. No value of a section that is null,
-// and null, are what initial has, else nothing. It tells what changed.
-func (s *Singleton[T]) apply(body Values, set, initial map[string]json.RawMessage) map[string][2]any {
-	diff := map[string][2]any{}
-	for i := range s.Sections {
-		section := s.Sections[i].Name
+// apply puts the sections of a body into set. The values of a section that is null,
+// and of null, are what initial has, else nothing.
+func apply(sections []Field, body Values, set, initial map[string]json.RawMessage) {
+	for i := range sections {
+		section := sections[i].Name
 		given, _ := body.Object(section)
-		for j := range s.Sections[i].Fields {
-			f := &s.Sections[i].Fields[j]
+		for j := range sections[i].Fields {
+			f := &sections[i].Fields[j]
 			if !given.Has(f.Name) && !body.Null(section) {
 				continue
 			}
-			was, now := set[f.member()], f.stored(given.Raw(f.Name))
+			now := f.stored(given.Raw(f.Name))
 			if !given.Given(f.Name) {
 				now = initial[f.member()]
 			}
@@ -258,113 +247,49 @@ func (s *Singleton[T]) apply(body Values, set, initial map[string]json.RawMessag
 			} else {
 				set[f.member()] = now
 			}
-			if string(was) != string(now) {
-				diff[s.path(i, j)] = [2]any{was, now}
-			}
 		}
 	}
-	return diff
 }
 
-// check reads the members as T, which may refuse them.
+// noteSections tells the audit log what a change of settings did.
+func noteSections(c *Call, sections []Field, was, now map[string]json.RawMessage) {
+	diff := map[string][2]any{}
+	for member, path := range paths(sections) {
+		if string(was[member]) != string(now[member]) {
+			diff[path] = [2]any{was[member], now[member]}
+		}
+	}
+	NoteChanges(c, diff)
+}
+
+// check reads the members as T, which may refuse them, and keeps them as T writes
+// them.
 func (s *Singleton[T]) check(set map[string]json.RawMessage) error {
 	form, bad := decodeForm[T](set)
 	if v, ok := any(form).(interface{ Validate() []fault.Detail }); ok && form != nil {
 		bad = append(bad, v.Validate()...)
 	}
-	if f := fault.Invalids(bad); f != nil {
-		return f
-	}
-	return nil
-}
-
-// inside finds the workspace of a call before do.
-func (s *Singleton[T]) inside(do func(*Call) (any, error)) func(*Call) (any, error) {
-	return func(c *Call) (any, error) {
-		if err := s.Overrides.Parent.enter(c); err != nil {
-			return nil, err
+	at := paths(s.Sections)
+	for i := range bad {
+		member, below := bad[i].Field, ""
+		if n := strings.IndexAny(member, ".["); n >= 0 {
+			member, below = member[:n], member[n:]
 		}
-		c.About(c.Scope.Workspace)
-		return do(c)
-	}
-}
-
-func (s *Singleton[T]) own(c *Call, get func(store.Scope, resource.Kind, string) (resource.Record, bool, error)) (settings, error) {
-	return load(get, resource.Record{Scope: c.Scope, Kind: s.Overrides.Kind, ID: overrideID, Status: "active"}, "", nil)
-}
-
-// readWorkspace shows what holds in a workspace and where it comes from.
-func (s *Singleton[T]) readWorkspace(c *Call) (any, error) {
-	of, err := s.ofOrganisation(c, reader(c))
-	if err != nil {
-		return nil, err
-	}
-	own, err := s.own(c, reader(c))
-	if err != nil {
-		return nil, err
-	}
-	form, _ := decodeForm[T](of.set)
-	origins := map[string]string{}
-	effective := map[string]json.RawMessage{}
-	for i := range s.Sections {
-		may := s.Overrides.Allowed == nil || form != nil && s.Overrides.Allowed(form, s.Sections[i].Name)
-		for j := range s.Sections[i].Fields {
-			member, origin := s.Sections[i].Fields[j].member(), fromStandard
-			value, set := of.set[member]
-			if set && string(value) != string(s.standard[member]) {
-				origin = fromOrganisation
-			}
-			if v, ok := own.set[member]; ok && may {
-				value, origin = v, fromWorkspace
-			}
-			effective[member], origins[s.path(i, j)] = value, origin
-		}
-	}
-	out := s.show(c, &own, func(member string) json.RawMessage { return effective[member] })
-	out["workspace_id"], out["origins"] = c.Scope.Workspace, origins
-	return out, nil
-}
-
-func (s *Singleton[T]) updateWorkspace(c *Call) (any, error) {
-	return nil, c.Change(func(tx *resource.Tx) error {
-		of, err := s.ofOrganisation(c, tx.Get)
-		if err != nil {
-			return err
-		}
-		if err := s.allowed(c, of.set); err != nil {
-			return err
-		}
-		own, err := s.own(c, tx.Get)
-		if err != nil {
-			return err
-		}
-		NoteChanges(c, s.apply(c.Body, own.set, nil))
-		effective := map[string]json.RawMessage{}
-		for _, from := range []map[string]json.RawMessage{of.set, own.set} {
-			for member, v := range from {
-				effective[member] = v
-			}
-		}
-		if err := s.check(effective); err != nil {
-			return err
-		}
-		return own.save(c, tx, "")
-	})
-}
-
-// allowed refuses sections that the organisation keeps to itself.
-func (s *Singleton[T]) allowed(c *Call, of map[string]json.RawMessage) error {
-	form, bad := decodeForm[T](of)
-	if s.Overrides.Allowed == nil || form == nil {
-		return nil
-	}
-	for i := range s.Sections {
-		if name := s.Sections[i].Name; c.Body.Has(name) && !s.Overrides.Allowed(form, name) {
-			bad = append(bad, fault.Detail{Field: name, Message: "is set by the organisation for all of its workspaces"})
+		if path, ok := at[member]; ok {
+			bad[i].Field = path + below
 		}
 	}
 	if f := fault.Invalids(bad); f != nil {
 		return f
+	}
+	written, err := membersOf(form)
+	if err != nil {
+		return fmt.Errorf("admin: encode %s: %w", s.Kind, err)
+	}
+	for member := range set {
+		if raw, ok := written[member]; ok { // it leaves out what is nothing
+			set[member] = raw
+		}
 	}
 	return nil
 }

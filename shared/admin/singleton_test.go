@@ -23,7 +23,7 @@ type options struct {
 
 func (o *options) Validate() []fault.Detail {
 	if o.Loud && o.Level == "low" {
-		return []fault.Detail{{Field: "sounds.level", Message: "low is not loud"}}
+		return []fault.Detail{{Field: "level", Message: "low is not loud"}}
 	}
 	return nil
 }
@@ -43,9 +43,8 @@ func optionFamily() admin.Family {
 			{Name: "overrides", Fields: []admin.Field{{Name: "locked", Absent: false}}},
 		},
 		Overrides: &admin.Overrides[options]{Path: "/workspaces/{id}/options", Parent: spaces.AsWorkspace(), Kind: "OPTIONS", Scope: "options", Role: admin.Admin, Title: "options of a workspace",
-			Allowed: func(of *options, section string) bool {
-				return section == "sounds" || section == "limits" && !of.Locked
-			}},
+			Ever:    func(member string) bool { return member != "locked" },
+			Allowed: func(of *options, member string) bool { return member == "loud" || member == "level" || !of.Locked }},
 	}
 	return admin.Family{Name: "options", Doc: "Options.", Routes: s.Routes()}
 }
@@ -123,9 +122,11 @@ func TestAWorkspaceOverridesAndTellsWhereAValueComesFrom(t *testing.T) {
 	h.Do("PUT", at, admintest.AdminKey, `{"sounds":{"level":null}}`).OK()
 	want("sounds.level", "low", "organisation")
 
-	h.Do("PUT", at, admintest.AdminKey, `{"overrides":{"locked":false}}`).Refused(400, "AB01", "overrides")
+	h.Do("PUT", at, admintest.AdminKey, `{"overrides":{"locked":false}}`).Refused(400, "AB01", "")
+	h.Do("PUT", at, admintest.AdminKey, `{"overrides":{"locked":false},"sounds":{"level":"high"}}`).Refused(400, "AB01", "overrides")
 	h.Do("PUT", "/options", admintest.AdminKey, `{"overrides":{"locked":true}}`).OK()
-	h.Do("PUT", at, admintest.AdminKey, `{"limits":{"maximum":4}}`).Refused(400, "AB01", "limits")
+	h.Do("PUT", at, admintest.AdminKey, `{"limits":{"maximum":4}}`).Refused(400, "AB01", "limits.maximum")
+	h.Do("PUT", at, admintest.AdminKey, `{"limits":null}`).Refused(400, "AB01", "limits")
 	if a := h.Do("GET", at, admintest.AdminKey, nil).OK(); a.At("limits", "strict") != true || a.Text("origins", "limits.strict") != "standard" {
 		t.Errorf("a section that was locked: %s", a.Body)
 	}

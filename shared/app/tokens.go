@@ -16,7 +16,7 @@ func (c *Core) tokens() *jwt.Verifier {
 	return jwt.New(jwt.Options{
 		Loader: c.Loader, Client: c.Transport, Now: c.Now, ConfigKind: route.KindConfig, Users: people.Named{},
 		Settings: func(_ string, o *tenant.Organisation) jwt.Settings {
-			return jwt.Settings{URL: o.Settings.JWKSURL, Set: o.Settings.JWKS}
+			return jwt.Settings{URL: o.Settings.JWKSURL, Set: o.Settings.JWKS, MaxAge: o.Settings.MaxSession()}
 		},
 		Refused: c.refused,
 	})

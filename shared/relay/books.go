@@ -9,6 +9,7 @@ import (
 
 	"gateway/shared/chat"
 	"gateway/shared/fault"
+	"gateway/shared/identity"
 	"gateway/shared/ledger"
 	"gateway/shared/pricing"
 	"gateway/shared/provider"
@@ -124,7 +125,10 @@ func (l *logbook) describeRequest() {
 	r.TraceID, r.SpanID, r.ParentSpanID, r.SpanName = l.Ask.TraceID, l.Ask.SpanID, l.Ask.ParentSpanID, l.Ask.SpanName
 	if who := l.Who; who != nil {
 		r.Org, r.Workspace, r.WorkspaceSlug = who.Scope.Org, who.Scope.Workspace, who.WorkspaceSlug
-		r.KeyID, r.KeyType, r.UserID = who.KeyID, string(who.Type), who.UserID
+		r.KeyID, r.KeyType = who.KeyID, string(who.Type)
+		if who.Type != identity.SignedToken { // whoever made the token says whose it is
+			r.UserID = who.UserID
+		}
 	}
 	r.RequestBytes, r.Stream, r.RequestModel = l.Size, l.Stream, l.Model
 	r.Metadata, r.EndUser = l.Metadata, l.Metadata["_user"]

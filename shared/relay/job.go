@@ -108,6 +108,11 @@ func (jc *jobCalls) talk(client, model string) (*chat.Talk, error) {
 		}
 		model = name
 	}
+	if jc.To.Op == provider.BatchesCreate {
+		if err := jc.MayCall(jc.To.Target.Provider, model); err != nil {
+			return nil, err
+		}
+	}
 	if jc.To.Saved != nil && jc.To.Op == provider.BatchesCreate {
 		if err := jc.To.Saved.Allows(model); err != nil {
 			return nil, err

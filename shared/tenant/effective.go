@@ -26,25 +26,78 @@ const (
 
 // Value is a setting that holds in a workspace, and where it comes from.
 type Value struct {
-	Raw    json.RawMessage // nil: nobody has set it and there is no standard
+	Raw    json.RawMessage // nil: nobody has set it, and there is no standard
 	Origin string
 }
 
 // Hold is the one place that says which value of a setting holds in a workspace:
-// its own where it may have one, else the organisation's, else the standard. The
-// maps are members of stored settings.
-func Hold(member string, own, of, standard map[string]json.RawMessage, may bool) Value {
-	if raw, ok := own[member]; ok && may {
+// its own, of what is Kept, else the organisation's, else the standard. The maps are
+// members of stored settings.
+func Hold(member string, kept, of, standard map[string]json.RawMessage) Value {
+	if raw, ok := kept[member]; ok {
 		return Value{raw, FromWorkspace}
 	}
 	raw, ok := of[member]
-	if !ok {
+	if !ok || string(raw) == string(standard[member]) {
 		return Value{standard[member], FromStandard}
 	}
-	if string(raw) == string(standard[member]) {
-		return Value{raw, FromStandard}
-	}
 	return Value{raw, FromOrganisation}
+}
+
+// openings is the member of a workspace's settings that has the Openings of the
+// organisation which they were set under.
+const openings = "openings"
+
+// Kept gives what still counts of what a workspace has set for itself: nothing of a
+// category that is closed, or was closed since.
+func (s *Settings) Kept(own map[string]json.RawMessage) map[string]json.RawMessage {
+	var then map[string]int64
+	if raw, ok := own[openings]; ok && json.Unmarshal(raw, &then) != nil {
+		return nil
+	}
+	out := make(map[string]json.RawMessage, len(own))
+	for member, raw := range own {
+		if c := CategoryOf(member); s.Open.To(c) && then[c] == s.Openings[c] {
+			out[member] = raw
+		}
+	}
+	return out
+}
+
+// Mark notes with what a workspace sets for itself when it was set.
+func (s *Settings) Mark(own map[string]json.RawMessage) error {
+	delete(own, openings)
+	if len(s.Openings) == 0 {
+		return nil
+	}
+	raw, err := json.Marshal(s.Openings)
+	own[openings] = raw
+	return err
+}
+
+// CountOpenings counts in the members of settings which categories a change opens:
+// what workspaces had set before does not count again.
+func CountOpenings(was, now map[string]json.RawMessage) error {
+	var n map[string]int64
+	if raw, ok := now[openings]; ok {
+		if err := json.Unmarshal(raw, &n); err != nil {
+			return fmt.Errorf("tenant: settings: %w", err)
+		}
+	}
+	for _, c := range Categories() {
+		if member := OpenPrefix + c; string(now[member]) == "true" && string(was[member]) != "true" {
+			if n == nil {
+				n = map[string]int64{}
+			}
+			n[c]++
+		}
+	}
+	if n == nil {
+		return nil
+	}
+	raw, err := json.Marshal(n)
+	now[openings] = raw
+	return err
 }
 
 // Overrides is what a workspace sets for itself, as stored.
@@ -90,10 +143,9 @@ func (o *Overrides) over(of *Organisation) (*Organisation, error) {
 	if err := json.Unmarshal(raw, &members); err != nil {
 		return nil, fmt.Errorf("tenant: settings: %w", err)
 	}
-	for member := range o.own {
-		if v := Hold(member, o.own, members, nil, of.Settings.Overridable(member)); v.Raw != nil {
-			members[member] = v.Raw
-		}
+	kept := of.Settings.Kept(o.own)
+	for member := range kept {
+		members[member] = Hold(member, kept, members, nil).Raw
 	}
 	if raw, err = json.Marshal(members); err != nil {
 		return nil, fmt.Errorf("tenant: settings: %w", err)

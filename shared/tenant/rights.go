@@ -88,8 +88,18 @@ func (r *Rights) Has(name string) (holds, known bool) {
 	return false, false
 }
 
+// OrganisationAdmin is the role of an admin of the organisation, where it is another
+// than that of an admin of a workspace.
+const OrganisationAdmin = "organisation-admin"
+
 // prefixes are how rights name the roles that they bind.
-var prefixes = map[string]string{"member": "members", "manager": "managers"}
+var prefixes = map[string]string{"member": "members", "manager": "managers", OrganisationAdmin: "organisationAdmins"}
+
+// What a role may see of logs and analytics, in the place of scopes.
+const (
+	SeeBodies = "see.bodies" // of logs
+	SeeOthers = "see.others" // what other keys than its own left
+)
 
 // subjects are how rights name the families of scopes.
 var subjects = map[string]string{
@@ -113,6 +123,10 @@ func (r *Rights) Rule(role, scope string) (allowed, decided bool) {
 	}
 	family, action, _ := strings.Cut(scope, ".")
 	switch {
+	case scope == SeeBodies:
+		return r.Has(who + "ViewLogs")
+	case scope == SeeOthers:
+		return r.Has(who + "ViewAllData")
 	case scope == "workspaces.update":
 		return r.Has(who + "ManageWorkspace")
 	case family == "logs" && (action == "list" || action == "view" || action == "read"):
@@ -130,20 +144,6 @@ func (r *Rights) Rule(role, scope string) (allowed, decided bool) {
 	return false, false
 }
 
-// SeesBodies tells whether a role may read logs with their bodies, SeesAll
-// whether it sees what other keys than its own left.
-func (r *Rights) SeesBodies(role string) bool { return r.seen(role, "ViewLogs") }
-func (r *Rights) SeesAll(role string) bool    { return r.seen(role, "ViewAllData") }
-
-func (r *Rights) seen(role, what string) bool {
-	who := prefixes[role]
-	if who == "" {
-		return true
-	}
-	holds, _ := r.Has(who + what)
-	return holds
-}
-
 // Open are the categories of settings that workspaces may set for themselves.
 type Open struct {
 	DataVisibility      bool `json:"open_data_visibility,omitempty"`
@@ -157,7 +157,7 @@ type Open struct {
 	Integrations        bool `json:"open_integrations,omitempty"`
 	WorkspaceManagement bool `json:"open_workspace_management,omitempty"`
 	DataPlaneSecurity   bool `json:"open_data_plane_security_settings,omitempty"`
-	RequestLogging      bool `json:"open_request_logging,omitempty"`
+	LoggingMode         bool `json:"open_request_logging,omitempty"`
 	Models              bool `json:"open_model_settings,omitempty"`
 	UserKeySettings     bool `json:"open_user_api_key_settings,omitempty"`
 	Exports             bool `json:"open_export_settings,omitempty"`

@@ -3,7 +3,9 @@ package tenant
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"gateway/shared/fault"
@@ -11,7 +13,7 @@ import (
 )
 
 // Settings of an organisation. A workspace may have values of its own for those
-// whose category the organisation has opened; see Overlay.
+// whose category the organisation has opened; see LoadSettings.
 type Settings struct {
 	// BlockInlineConfig refuses whatever a request brings instead of naming
 	// something saved. On for organisations made by the API.
@@ -27,8 +29,8 @@ type Settings struct {
 	// does not say, and the most where it does; 0: the standard, and no bound but
 	// that of configs.
 	CacheMaxAge int64 `json:"cache_max_age,omitempty" min:"60" max:"25923000"`
-	// AllowedModels are the models that requests may call; empty: every one. An
-	// entry is a model or provider/model, and may end in *.
+	// AllowedModels are the models that requests may call; empty: every one. See
+	// AllowsModel.
 	AllowedModels []string `json:"allowed_models,omitempty" max:"1000" each:"min=1 max=255"`
 
 	// MaxSessionTTL is how old a session may be, in seconds; 0: as old as it is.
@@ -46,6 +48,8 @@ type Settings struct {
 	UserKeys
 	Rights
 	Open
+	// Openings counts by category how often it was opened to workspaces.
+	Openings map[string]int64 `json:"openings,omitempty"`
 }
 
 // UserKeys are the rules of keys of users.
@@ -62,12 +66,36 @@ type UserKeys struct {
 func (s *Settings) Validate() []fault.Detail {
 	d := bound.Check(s)
 	if k := s.UserKeys; k.MaxTTL > 0 && k.TTL > k.MaxTTL {
-		d = append(d, fault.Detail{Field: "user_api_key_settings.user_api_key_ttl", Message: "must not exceed user_api_key_max_ttl"})
+		d = append(d, fault.Detail{Field: "user_api_key_ttl", Message: "must not exceed user_api_key_max_ttl"})
 	}
 	if s.JWKSURL != "" && len(s.JWKS) > 0 {
-		d = append(d, fault.Detail{Field: "auth_settings.jwks", Message: "cannot be set together with jwks_url"})
+		d = append(d, fault.Detail{Field: "jwks", Message: "cannot be set together with jwks_url"})
 	}
 	return d
+}
+
+// MaxSession is how old a session may be; 0: as old as it is.
+func (s *Settings) MaxSession() time.Duration { return time.Duration(s.MaxSessionTTL) * time.Second }
+
+// AllowsModel tells whether requests may call a model of a provider. An entry of the
+// list is a model, or provider/model, and may end in *; what has a slash names its
+// provider, so that no other one's model of such a name is meant.
+func (s *Settings) AllowsModel(provider, model string) bool {
+	if len(s.AllowedModels) == 0 {
+		return true
+	}
+	return slices.ContainsFunc(s.AllowedModels, func(entry string) bool {
+		if of, rest, two := strings.Cut(entry, "/"); two {
+			if of != provider {
+				return false
+			}
+			entry = rest
+		}
+		if start, all := strings.CutSuffix(entry, "*"); all {
+			return strings.HasPrefix(model, start)
+		}
+		return entry == model
+	})
 }
 
 // CreatesKeys tells whether a user that joins a workspace gets a key.
@@ -125,3 +153,9 @@ func (p *RotationPeriod) UnmarshalJSON(raw []byte) error {
 
 // String is the period in prose.
 func (p RotationPeriod) String() string { return fmt.Sprintf("%d days", int(p)) }
+
+// ExportFields are the fields that exports of logs can have, and can be denied.
+var ExportFields = []string{
+	"id", "trace_id", "created_at", "request", "response", "is_success", "ai_org", "ai_model", "req_units", "res_units", "total_units", "request_url",
+	"cost", "cost_currency", "response_time", "response_status_code", "mode", "config", "prompt_slug", "metadata",
+}

@@ -62,6 +62,7 @@ type House struct {
 	queue           *memoryQueue
 	callers         map[string]admin.Caller
 	document        *lazyDocument
+	governed        *bool // see Govern
 }
 
 type allScopes struct{}
@@ -107,7 +108,7 @@ func Over(t testing.TB, s store.Store, r *resource.Resources, families ...admin.
 func build(t testing.TB, s store.Store, r *resource.Resources, make func(admin.Deps) []admin.Family) *House {
 	t.Helper()
 	var err error
-	h := &House{Store: s, Resources: r, t: t, queue: &memoryQueue{}, document: &lazyDocument{}}
+	h := &House{Store: s, Resources: r, t: t, queue: &memoryQueue{}, document: &lazyDocument{}, governed: new(bool)}
 	h.Resources.BeforeCommit(audit.Follow)
 	sender := audit.NewSender(h.Resources, h.queue)
 	if t, ok := t.(*testing.T); ok {
@@ -121,7 +122,7 @@ func build(t testing.TB, s store.Store, r *resource.Resources, make func(admin.D
 	h.Two = h.workspace(Org, TwoSlug, "Two")
 	h.Three = h.workspace(OtherOrg, ThreeSlug, "Three")
 	h.callers = h.makeCallers()
-	d := admin.Deps{Resources: h.Resources, Sealer: Sealer{}, Authenticate: h.authenticate, Audit: sender}
+	d := admin.Deps{Resources: h.Resources, Sealer: Sealer{}, Authenticate: h.authenticate, Audit: sender, Rights: h.rights}
 	h.Families = make(d)
 	if h.Handler, err = admin.NewHandler(d, h.Families...); err != nil {
 		t.Fatal(err)

@@ -64,7 +64,24 @@ func rights(l *resource.Loader) admin.Rights {
 		if err != nil {
 			return false, false, err
 		}
-		allowed, decided = org.Settings.Rule(string(c.Role), scope)
+		role, err := boundAs(ctx, v, c)
+		if err != nil {
+			return false, false, err
+		}
+		allowed, decided = org.Settings.Rule(role, scope)
 		return allowed, decided, nil
 	}
+}
+
+// boundAs is the role that settings name the caller by: admins of the organisation
+// have one of their own.
+func boundAs(ctx context.Context, v *resource.View, c *admin.Caller) (string, error) {
+	if c.Role != admin.Admin {
+		return string(c.Role), nil
+	}
+	u, ok, err := resource.Load(ctx, v, c.Scope.Organisation(), people.KindUser, c.UserID, people.DecodeUser)
+	if err == nil && ok && u.RunsOrganisation() {
+		return tenant.OrganisationAdmin, nil
+	}
+	return string(c.Role), err
 }

@@ -34,6 +34,8 @@ const (
 type Settings struct {
 	URL string
 	Set json.RawMessage // {"keys":[...]}
+	// MaxAge is how long after its claim iat a token is good; 0: as long as it says.
+	MaxAge time.Duration
 }
 
 // On tells whether tokens are accepted at all.

@@ -71,6 +71,7 @@ type Verifier struct {
 type known struct {
 	principal *identity.Principal
 	email     string
+	issued    time.Time         // zero where the token does not say
 	of        [sha256.Size]byte // the settings then
 }
 
@@ -124,6 +125,9 @@ func (v *Verifier) verify(ctx context.Context, token string) (string, *identity.
 		}
 	}
 	if err != nil {
+		return organisation, nil, err
+	}
+	if err = v.fresh(at, k); err != nil {
 		return organisation, nil, err
 	}
 	p, err := v.current(ctx, view, k)
@@ -207,7 +211,24 @@ func (v *Verifier) admit(ctx context.Context, view *resource.View, at Settings, 
 		Until: c.ExpiresAt.Add(skew),
 	}
 	p.Subject = identity.TokenSubject(ws.Scope, id, c.User, c.Rates, c.Budgets)
-	return &known{principal: p, email: c.Email, of: at.print()}, nil
+	k := &known{principal: p, email: c.Email, of: at.print()}
+	if c.IssuedAt != nil {
+		k.issued = c.IssuedAt.Time
+	}
+	return k, nil
+}
+
+// fresh refuses a token that is older than sessions of its organisation may be.
+func (v *Verifier) fresh(at Settings, k *known) error {
+	switch {
+	case at.MaxAge == 0:
+		return nil
+	case k.issued.IsZero():
+		return invalid("the claim iat is missing, and the organisation ends sessions after %d seconds", int64(at.MaxAge.Seconds()))
+	case v.now().Sub(k.issued) > at.MaxAge+skew:
+		return invalid("it was issued more than %d seconds ago, which is when the organisation ends sessions; sign in again", int64(at.MaxAge.Seconds()))
+	}
+	return nil
 }
 
 // current checks what can change while a token lives: the clock, the workspace, and

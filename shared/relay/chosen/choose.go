@@ -60,16 +60,15 @@ func (ch *Chooser) chooseSaved(slug string) error {
 	if host, field := ch.hostAsked(); host != "" && !sameHost(host, s.CustomHost) {
 		return storedWithAddress(field)
 	}
-	if ch.Route.Shape == routes.Raw {
-		if named := s.Provider.PathModel(ch.RawPath()); named != "" {
-			ch.To.Model = named // whatever the body says
-		}
+	ch.named(s.Provider)
+	if err := ch.mayCall(s.Provider); err != nil {
+		return err
 	}
 	if ch.To.Model != "" {
 		if err := s.Allows(ch.To.Model); err != nil {
 			return err
 		}
-	} else if (ch.Unread || ch.Route.AnyModel || ch.prompted()) && s.Integration.Restricts() {
+	} else if ch.hidden() && s.Integration.Restricts() {
 		return fault.Newf(fault.ModelNotAllowed, "model", "The provider @%s serves some models only, and the model of this body cannot be read; send it as plain JSON", s.Slug)
 	}
 	cred, err := s.Open(ch.Ctx, ch.Means.Sealer)
@@ -114,6 +113,10 @@ func (ch *Chooser) chooseDirect(leaf *route.Leaf) error {
 	}
 	if inline && ch.BlocksInline() {
 		return ch.Blocked(fault.InlineProviderBlocked, "x-gateway-provider", "a provider name")
+	}
+	ch.named(p)
+	if err := ch.mayCall(p); err != nil {
+		return err
 	}
 	var cred provider.Credential
 	var err error

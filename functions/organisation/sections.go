@@ -1,0 +1,103 @@
+package organisation
+
+import (
+	"encoding/json"
+	"strings"
+
+	"gateway/shared/admin"
+	"gateway/shared/fault"
+	"gateway/shared/identity/jwt"
+	"gateway/shared/tenant"
+)
+
+// sections are the settings as bodies and answers have them.
+func sections() []admin.Field {
+	return []admin.Field{
+		{Name: "security_settings", Doc: "What the roles of a workspace may do and see. Admins are bound by the last two only.", Fields: rights()},
+		{Name: "data_plane_security_settings", Doc: "What requests may bring with them.", Fields: []admin.Field{
+			{Name: "block_inline_config", Absent: false, Default: true, Doc: "Refuse inline configs, bare provider names, custom hosts, provider URLs and forwarded headers of requests."},
+		}},
+		{Name: "model_settings", Doc: "What requests may call.", Fields: []admin.Field{
+			{Name: "allowed_models", Absent: []any{}, Of: &admin.Field{Check: pattern}, Doc: "Models that may be called, whatever providers offer: model or provider/model, where a * at the end stands for anything; empty or null: every model."},
+		}},
+		{Name: "request_logging", Doc: "What is kept of requests.", Fields: []admin.Field{
+			{Name: "mode", In: "request_logging", Absent: tenant.LogFull, Doc: "full keeps bodies; metrics keeps none."},
+			{Name: "enforce_debug", Doc: "Takes the place of the header x-gateway-debug of every request; null leaves it to requests."},
+		}},
+		{Name: "export_settings", Doc: "What may leave with exports of logs.", Fields: []admin.Field{
+			{Name: "deniedFields", In: "denied_export_fields", Absent: []any{}, Of: &admin.Field{Enum: tenant.ExportFields}, Doc: "Fields that no export has."},
+		}},
+		{Name: "user_api_key_settings", Doc: "Rules of the keys of users.", Fields: []admin.Field{
+			{Name: "user_api_key_auto_create", Absent: false}, {Name: "default_workspace_user_api_key_auto_create", Absent: false},
+			{Name: "user_api_key_ttl"}, {Name: "user_api_key_max_ttl"}, {Name: "max_user_api_keys"},
+			{Name: "user_api_key_rotation_period", Form: admin.Schema{"type": []string{"integer", "string", "null"}, "minimum": 1, "maximum": 365, "pattern": "^(weekly|monthly)$"}},
+		}},
+		{Name: "cache_settings", Doc: "How answers are used again.", Fields: []admin.Field{
+			{Name: "max_age", In: "cache_max_age", Doc: "Seconds that an answer is used where a config does not say, and the most where it does; null: 604800, and no bound but that of configs."},
+		}},
+		{Name: "session_settings", Doc: "How long people stay signed in.", Fields: []admin.Field{
+			{Name: "max_session_ttl", Doc: "Seconds after which a session ends and its user has to sign in again; for JSON Web Tokens counted from their iat, which they then need. null: as long as the session itself says."},
+		}},
+		{Name: "auth_settings", Doc: "Who may call besides holders of keys: those whose JSON Web Tokens are signed by an issuer of the organisation.", Fields: []admin.Field{
+			{Name: "jwks_url", Doc: "Address of the issuer's key set; null: none.", Check: keysAddress},
+			{Name: "jwks", Type: admin.Object, Open: true, Doc: "The issuer's key set in place of an address: public RSA keys for RS256; null: none.", Check: keySet},
+		}},
+		{Name: "metadata_schemas", Doc: "Which metadata new keys and workspaces must have: JSON schemas (draft 07) of objects of texts.", Fields: []admin.Field{
+			{Name: "api_key", In: "key_metadata", Doc: "Of API keys, also when their metadata is changed.", Check: tenant.CheckMetadataSchema},
+			{Name: "workspace", In: "workspace_metadata", Doc: "Of workspaces, also when their metadata is changed.", Check: tenant.CheckMetadataSchema},
+		}},
+		{Name: "budget_settings", Doc: "What holds for every budget.", Fields: []admin.Field{
+			{Name: "unpriced", Absent: tenant.UnpricedRefuse, Doc: "Whether models without a price may be called while a cost budget is in force."},
+		}},
+		{Name: "workspace_overrides", Doc: "Which settings workspaces may have of their own. One that is switched off gives every workspace the organisation's again.", Fields: categories()},
+	}
+}
+
+func rights() []admin.Field {
+	var out []admin.Field
+	for _, r := range tenant.AllRights() {
+		out = append(out, admin.Field{Name: r.Name, Absent: r.Standard, Default: r.Standard})
+	}
+	return out
+}
+
+func categories() []admin.Field {
+	var out []admin.Field
+	for _, c := range tenant.Categories() {
+		out = append(out, admin.Field{Name: c, In: tenant.OpenPrefix + c, Absent: false, Default: false})
+	}
+	return out
+}
+
+// pattern checks an entry of the allowed models.
+func pattern(raw json.RawMessage) []fault.Detail {
+	var entry string
+	if json.Unmarshal(raw, &entry) != nil {
+		return nil // its type is checked elsewhere
+	}
+	of, model, two := strings.Cut(entry, "/")
+	if strings.Contains(strings.TrimSuffix(entry, "*"), "*") || two && (of == "" || model == "") || strings.HasPrefix(entry, "@") || strings.TrimSpace(entry) != entry {
+		return []fault.Detail{{Message: "must be a model or provider/model, with a * at its end or none"}}
+	}
+	return nil
+}
+
+// keySet checks a key set that is given in place.
+func keySet(raw json.RawMessage) []fault.Detail { return problem(jwt.CheckSet(raw)) }
+
+// keysAddress checks the address of a key set. Where it leads is for the dialer to
+// refuse, each time.
+func keysAddress(raw json.RawMessage) []fault.Detail {
+	var address string
+	if json.Unmarshal(raw, &address) != nil {
+		return nil // its type is checked elsewhere
+	}
+	return problem(jwt.CheckURL(address))
+}
+
+func problem(err error) []fault.Detail {
+	if err == nil {
+		return nil
+	}
+	return []fault.Detail{{Message: err.Error()}}
+}

@@ -1,0 +1,186 @@
+package admin
+
+import (
+	"encoding/json"
+	"slices"
+
+	"gateway/shared/fault"
+	"gateway/shared/resource"
+	"gateway/shared/tenant"
+)
+
+// Overrides are the settings of one workspace: those of the organisation that it may
+// have values of its own of. Members are named as they are stored.
+type Overrides[T any] struct {
+	Path    string // with the variable of Parent
+	Aliases []string
+	Parent  *Parent // the collection of workspaces, AsWorkspace
+	Kind    resource.Kind
+	Scope   string
+	Role    Role
+	Title   string
+	// Ever tells whether a workspace can have a member at all; nil: every one.
+	Ever func(member string) bool
+	// Allowed tells whether the organisation lets its workspaces set a member; nil:
+	// every one.
+	Allowed func(of *T, member string) bool
+	// Kept gives what counts of what a workspace has set; nil: what is Allowed.
+	Kept func(of *T, own map[string]json.RawMessage) map[string]json.RawMessage
+	// Mark adds to what a workspace sets what Kept asks for; nil: nothing.
+	Mark func(of *T, own map[string]json.RawMessage) error
+}
+
+// sections are those that workspaces may set something of.
+func (o *Overrides[T]) sections(all []Field) []Field {
+	var out []Field
+	for _, section := range all {
+		section.Fields = slices.DeleteFunc(slices.Clone(section.Fields), func(f Field) bool { return o.Ever != nil && !o.Ever(f.member()) })
+		if len(section.Fields) > 0 {
+			out = append(out, section)
+		}
+	}
+	return out
+}
+
+func (o *Overrides[T]) kept(of *T, own map[string]json.RawMessage) map[string]json.RawMessage {
+	if o.Kept != nil {
+		return o.Kept(of, own)
+	}
+	out := make(map[string]json.RawMessage, len(own))
+	for member, raw := range own {
+		if o.Allowed == nil || o.Allowed(of, member) {
+			out[member] = raw
+		}
+	}
+	return out
+}
+
+func (s *Singleton[T]) workspaceRoutes(name string) []Route {
+	o := s.Overrides
+	base := Route{Path: o.Path, Aliases: o.Aliases, Where: Shared, Role: o.Role, Resource: o.Scope}
+	read := base.with("GET", "getWorkspace"+name, "Read the "+o.Title+": the values that hold, and where they come from.", o.Scope+".read", s.inside(s.readWorkspace))
+	read.Role = ""
+	members, origins := s.members(s.own), map[string]Schema{}
+	for _, path := range paths(s.own) {
+		origins[path] = Schema{"type": "string", "enum": []string{tenant.FromWorkspace, tenant.FromOrganisation, tenant.FromStandard}}
+	}
+	members["workspace_id"], members["origins"] = stringSchema, Closed(origins)
+	read.Answer = Closed(members)
+	update := base.with("PUT", "updateWorkspace"+name, "Change the "+o.Title+": absent members stay, null takes the organisation's. What the organisation keeps to itself is refused.", o.Scope+".update", s.inside(s.updateWorkspace))
+	update.Body = s.own
+	return []Route{read, update}
+}
+
+// inside finds the workspace of a call before do.
+func (s *Singleton[T]) inside(do func(*Call) (any, error)) func(*Call) (any, error) {
+	return func(c *Call) (any, error) {
+		if err := s.Overrides.Parent.enter(c); err != nil {
+			return nil, err
+		}
+		c.About(c.Scope.Workspace)
+		return do(c)
+	}
+}
+
+// ownSettings are those of the call's workspace, with what the organisation's are
+// read as.
+func (s *Singleton[T]) ownSettings(c *Call, get getter) (of, own settings, form *T, err error) {
+	if of, err = s.ofOrganisation(c, get); err != nil {
+		return of, own, nil, err
+	}
+	form, bad := decodeForm[T](of.set)
+	if refused := fault.Invalids(bad); refused != nil {
+		return of, own, nil, refused // of what is stored: not the caller's
+	}
+	own, err = load(get, resource.Record{Scope: c.Scope, Kind: s.Overrides.Kind, ID: tenant.OverridesID, Status: "active"}, "", nil)
+	return of, own, form, err
+}
+
+// readWorkspace shows what holds in a workspace and where it comes from.
+func (s *Singleton[T]) readWorkspace(c *Call) (any, error) {
+	of, own, form, err := s.ownSettings(c, reader(c))
+	if err != nil {
+		return nil, err
+	}
+	kept := s.Overrides.kept(form, own.set)
+	origins, values := map[string]string{}, map[string]json.RawMessage{}
+	for member, path := range paths(s.own) {
+		v := tenant.Hold(member, kept, of.set, s.standard)
+		values[member], origins[path] = v.Raw, v.Origin
+	}
+	out := s.show(c, s.own, &own, values)
+	out["workspace_id"], out["origins"] = c.Scope.Workspace, origins
+	return out, nil
+}
+
+func (s *Singleton[T]) updateWorkspace(c *Call) (any, error) {
+	return nil, c.Change(func(tx *resource.Tx) error {
+		of, own, form, err := s.ownSettings(c, tx.Get)
+		if err != nil {
+			return err
+		}
+		if err := s.allowed(c, form); err != nil {
+			return err
+		}
+		was := own.set
+		own.set = s.Overrides.kept(form, was)
+		apply(s.own, c.Body, own.set, nil)
+		effective := map[string]json.RawMessage{}
+		for _, from := range []map[string]json.RawMessage{of.set, own.set} {
+			for member, v := range from {
+				effective[member] = v
+			}
+		}
+		if err := s.check(effective); err != nil {
+			return err
+		}
+		for member := range own.set {
+			own.set[member] = effective[member]
+		}
+		noteSections(c, s.own, was, own.set)
+		if s.Overrides.Mark != nil {
+			if err := s.Overrides.Mark(form, own.set); err != nil {
+				return err
+			}
+		}
+		return own.save(c, tx, "")
+	})
+}
+
+// allowed refuses members that the organisation keeps to itself. Giving up those of a
+// section at once needs one that it does not.
+func (s *Singleton[T]) allowed(c *Call, of *T) error {
+	var bad []fault.Detail
+	refuse := func(field string) {
+		bad = append(bad, fault.Detail{Field: field, Message: "is set by the organisation for all of its workspaces"})
+	}
+	var sent map[string]json.RawMessage
+	if err := json.Unmarshal(c.Raw(), &sent); err != nil {
+		return fault.Invalid("", "must be a JSON object")
+	}
+	for i := range s.Sections { // sections of the organisation alone are no fields of the route
+		name := s.Sections[i].Name
+		if _, there := sent[name]; there && !slices.ContainsFunc(s.own, func(f Field) bool { return f.Name == name }) {
+			refuse(name)
+		}
+	}
+	for i := range s.own {
+		section := &s.own[i]
+		given, _ := c.Body.Object(section.Name)
+		one := false
+		for j := range section.Fields {
+			f := &section.Fields[j]
+			may := s.Overrides.Allowed == nil || s.Overrides.Allowed(of, f.member())
+			if one = one || may; !may && given.Has(f.Name) {
+				refuse(section.Name + "." + f.Name)
+			}
+		}
+		if !one && c.Body.Null(section.Name) {
+			refuse(section.Name)
+		}
+	}
+	if f := fault.Invalids(bad); f != nil {
+		return f
+	}
+	return nil
+}

@@ -1,0 +1,25 @@
+package usagequery
+
+import (
+	"gateway/shared/admin"
+	"gateway/shared/tenant"
+	"gateway/shared/usage"
+	"gateway/shared/usage/report"
+)
+
+// Restrict keeps a filter to what the caller may see: users whose role is not shown
+// what others did see what their own keys left. Requests of services and of signed
+// tokens belong to no user.
+func Restrict(c *admin.Call, f *report.Filter) error {
+	all, err := c.Sees(tenant.SeeOthers)
+	if err == nil && !all {
+		f.UserIDs = []string{c.Caller.UserID}
+	}
+	return err
+}
+
+// Shows tells whether the caller may see a record, by the same rule.
+func Shows(c *admin.Call, r *usage.Record) (bool, error) {
+	all, err := c.Sees(tenant.SeeOthers)
+	return all || r.UserID != "" && r.UserID == c.Caller.UserID, err
+}
