@@ -68,6 +68,28 @@ func (f *family) addRoute() admin.Route {
 	return r[0]
 }
 
+// usersField are the members of a workspace that is read alone.
+var usersField = admin.Field{Name: "users", Type: admin.Array, Single: true, Optional: true, Doc: "The members, newest first, for callers with the scope workspace_users.list.", Form: admin.Schema{"type": "array", "items": admin.Closed(map[string]admin.Schema{
+	"id": {"type": "string"}, "email": {"type": "string"}, "role": {"type": "string", "enum": memberRoles},
+})}}
+
+// showUsers adds the members to a workspace that is read alone, for who may list them.
+func showUsers(c *admin.Call, items []item, objects []admin.Members) error {
+	if c.Route.Name != "getWorkspace" || len(items) != 1 || !c.Caller.HasAny([]string{"workspace_users.list"}) {
+		return nil
+	}
+	rows, err := c.Resources.List(c.Context, inside(items[0].Record), people.KindMember)
+	if err != nil {
+		return err
+	}
+	users := make([]any, len(rows))
+	for i := range rows {
+		users[i] = admin.Members{"id": rows[i].ID, "email": rows[i].Fields["email"], "role": rows[i].Fields["role"]}
+	}
+	objects[0][usersField.Name] = users
+	return nil
+}
+
 // names shows who the members are; the users of a page are read together.
 func names(c *admin.Call, items []member, objects []admin.Members) error {
 	ids := make([]string, len(items))

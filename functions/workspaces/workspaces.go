@@ -60,7 +60,7 @@ func (f *family) describe() *admin.Collection[tenant.Workspace] {
 			}
 		},
 		May: func(c *admin.Call, _ string, row *resource.Row) bool {
-			return c.Caller.OfOrganisation() || c.Caller.Scope.Workspace == row.ID
+			return c.Caller.OfOrganisation() || c.Caller.Scope.Workspace == row.ID && row.Status != resource.StatusArchived
 		},
 		List: admin.List{Status: true, Match: matches, Query: []admin.Field{
 			{Name: "name", Type: admin.String, Max: tenant.MaxName, Doc: "Part of the name; case counts."},
@@ -86,9 +86,13 @@ func (f *family) describe() *admin.Collection[tenant.Workspace] {
 			{Field: admin.Field{Name: "name", Type: admin.String, Required: true}, Value: displayName},
 			{Field: admin.Field{Name: "is_default", Type: admin.Integer, Required: true}, Value: func(_ *admin.Call, it item) any { return admin.Flag(it.Form.IsDefault) }},
 			{Field: admin.Field{Name: "defaults", Type: admin.Object, Required: true, Open: true}, Value: shownDefaults},
+			{Field: usersField},
 		},
 		Check: func(_ *admin.Call, ch *change) []fault.Detail { return ch.Form.Validate(ch.Rec.Name) },
-		Before: func(_ *admin.Call, tx *resource.Tx, ch *change) error {
+		Before: func(c *admin.Call, tx *resource.Tx, ch *change) error {
+			if err := describe(c, tx, ch); err != nil {
+				return err
+			}
 			if err := checkGuardrails(tx, ch); err != nil {
 				return err
 			}
@@ -103,8 +107,30 @@ func (f *family) describe() *admin.Collection[tenant.Workspace] {
 			}
 			return openDefaults(c, tx, ch.Rec)
 		},
-		Created: &admin.Reply{},
+		Decorate: showUsers,
+		Created:  &admin.Reply{},
 	}
+}
+
+// describe holds the metadata of a workspace against the schema of the organisation,
+// when it is made and when its metadata is changed. A new one gets the defaults.
+func describe(c *admin.Call, tx *resource.Tx, ch *change) error {
+	defaults, _ := c.Body.Object("defaults")
+	if !ch.Creates() && !defaults.Has("metadata") && !c.Body.Null("defaults") {
+		return nil
+	}
+	org, err := tenant.ReadSettings(tx, c.Organisation())
+	if err != nil {
+		return err
+	}
+	schema, metadata := org.Settings.WorkspaceMetadata, &ch.Form.Defaults.Metadata
+	if ch.Creates() {
+		*metadata = schema.Complete(*metadata)
+	}
+	if refused := fault.Invalids(schema.Check("defaults.metadata", *metadata)); refused != nil {
+		return refused
+	}
+	return nil
 }
 
 func matches(c *admin.Call, row *resource.Row) bool {
