@@ -135,8 +135,8 @@ func placeNew(c *admin.Call) error {
 		return err
 	}
 	c.AuditAs(families[t])
-	if !c.Caller.HasAny([]string{families[t] + ".create"}) {
-		return admin.Denied()
+	if !c.Caller.HasAny([]string{families[t] + ".create"}) || t != identity.WorkspaceUser && !c.Caller.AtLeast(admin.Manager) {
+		return admin.Denied() // members have keys of their own at most
 	}
 	if t == identity.OrganisationService && (c.Body.Text(workspaceID) != "" || c.Request.URL.Query().Get(workspaceID) != "") {
 		// Ignoring it would give a key that reaches more than was asked for.

@@ -24,7 +24,7 @@ func byTheRules(c *admin.Call, tx *resource.Tx, ch *change) error {
 		k.Defaults.Metadata = s.KeyMetadata.Complete(k.Defaults.Metadata)
 	}
 	var bad []fault.Detail
-	if ch.Creates() || c.Body.Has("defaults") {
+	if sent, _ := c.Body.Object("defaults"); ch.Creates() || sent.Has("metadata") || c.Body.Null("defaults") {
 		bad = s.KeyMetadata.Check("defaults.metadata", k.Defaults.Metadata)
 	}
 	if k.Type == identity.WorkspaceUser {

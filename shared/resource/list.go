@@ -99,17 +99,33 @@ func (r *Resources) listUnder(ctx context.Context, gen int64, sc store.Scope, k 
 	if rows, ok := r.lists.get(key, gen); ok {
 		return rows, nil
 	}
+	rows, err := r.listNow(ctx, sc, k, archived)
+	if err != nil {
+		return nil, err
+	}
+	r.lists.put(key, gen, rows)
+	return rows, nil
+}
+
+// listNow reads a list from the store.
+func (r *Resources) listNow(ctx context.Context, sc store.Scope, k Kind, archived bool) ([]Row, error) {
 	rows := make([]Row, 0, 64)
 	q := store.Query{Partition: sc.Partition(), Prefix: listTop(archived) + "#" + string(k) + "#", Reverse: true}
 	err := each(ctx, r.control, q, func(row store.Row) error {
 		rows = append(rows, decodeRow(row.Key.SK(), row.Item))
 		return nil
 	})
-	if err != nil {
+	return rows, err
+}
+
+// List gives the rows of all live records as the store has them at this moment: with
+// all that was committed, and nothing that this change stages. It is for changes that
+// lean on how many there are, and costs a read of them all.
+func (t *Tx) List(sc store.Scope, k Kind) ([]Row, error) {
+	if err := own(t, sc); err != nil {
 		return nil, err
 	}
-	r.lists.put(key, gen, rows)
-	return rows, nil
+	return t.r.listNow(t.ctx, sc, k, false)
 }
 
 // listGeneration is what cached lists of the organisation are kept under: the

@@ -133,6 +133,11 @@ func (r *Rights) Rule(role, scope string) (allowed, decided bool) {
 		all, _ := r.Has(who + "ViewLogs")
 		some, _ := r.Has(who + "ViewLogMetadata")
 		return all || some, true
+	case subjects[family] == "ApiKeys" && action == "rotate":
+		if role == "member" {
+			return true, true // their own
+		}
+		return r.Has(who + "ManageApiKeys")
 	case family == "logs" && action == "export":
 		return r.Has(who + "ViewLogs")
 	}

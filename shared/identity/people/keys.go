@@ -161,7 +161,7 @@ func Full(tx *resource.Tx, r *resource.Resources, sc store.Scope, s *tenant.Sett
 	if err != nil {
 		return false, fault.Unavailable(err)
 	}
-	rows, err := r.List(tx.Context(), sc, identity.KindKey)
+	rows, err := tx.List(sc, identity.KindKey) // not as it is cached: another may have been made just now
 	if err != nil {
 		return false, err
 	}
