@@ -1,0 +1,121 @@
+package secret
+
+import (
+	"strings"
+
+	"gateway/shared/guard/scan/mask"
+)
+
+// Bounds of texts of chance, in characters and in sixteenths of bits a character.
+const (
+	shortest  = 10       // behind a name
+	longest   = 36       // from here on by itself
+	hexBits   = 3 * 16   // of hexadecimal digits behind a name
+	wordBits  = 3*16 + 4 // of others behind a name
+	aloneBits = 4*16 + 6 // by itself
+)
+
+// chance finds a text that is as good as chance.
+func chance(text string, from, end int, kinds uint8) (mask.Span, bool) {
+	word := text[from:end]
+	if kinds&figure == 0 || kinds&(small|large) == 0 || len(word) > 512 {
+		return mask.Span{}, false
+	}
+	if named(text, from) {
+		size := pair(text, end) - from
+		if len(word) < shortest || holder(word) || worded(word) {
+			return mask.Span{}, false
+		}
+		least := wordBits
+		if kinds&(large|mark) == 0 && hexadecimal(word) {
+			least = hexBits
+		}
+		if spread(word) >= least-8 {
+			return mask.Span{Start: from, End: from + size, Label: Token}, true
+		}
+		return mask.Span{}, false
+	}
+	if len(word) < longest || kinds&small == 0 || kinds&large == 0 || strings.Count(word, "/")+strings.Count(word, ".")+strings.Count(word, "-")+strings.Count(word, "_") > len(word)/12 || worded(word) {
+		return mask.Span{}, false
+	}
+	if from > 0 && strings.IndexByte(",;", text[from-1]) >= 0 && from > 6 && strings.HasSuffix(text[:from-1], "base64") {
+		return mask.Span{}, false // an image or a file
+	}
+	return mask.Span{Start: from, End: from + len(word), Label: Token}, spread(word) >= aloneBits
+}
+
+// pair takes the signs of equality that end base64.
+func pair(text string, end int) int {
+	for k := 0; k < 2 && end < len(text) && text[end] == '='; k++ {
+		end++
+	}
+	return end
+}
+
+func hexadecimal(s string) bool {
+	for i := range len(s) {
+		if class[s[i]]&figure == 0 && (s[i]|32 < 'a' || s[i]|32 > 'f') {
+			return false
+		}
+	}
+	return true
+}
+
+// worded reports whether a text is made of words: long rows of small letters between
+// few other signs, as in names of files.
+func worded(s string) bool {
+	letters, rows, row := 0, 0, 0
+	for i := 0; i <= len(s); i++ {
+		if i < len(s) && class[s[i]]&small != 0 {
+			row++
+			continue
+		}
+		if row >= 4 {
+			rows++
+			letters += row
+		}
+		row = 0
+	}
+	return letters*2 > len(s)
+}
+
+// names end what is called a secret.
+var names = []string{"password", "passwd", "pwd", "secret", "token", "apikey", "api_key", "api-key", "accesskey", "access_key", "secret_key", "secretkey", "accountkey", "client_secret", "auth", "credential", "credentials", "passphrase", "private_key", "bearer", "signing_key", "api key", "encryption_key", "auth_key", "key"}
+
+// named reports whether the name of a secret stands before a place: password = "...
+func named(text string, at int) bool {
+	i := at
+	sign := false
+	for i > 0 && at-i < 8 {
+		switch c := text[i-1]; c {
+		case ' ', '"', '\'', '`', '>':
+		case '=', ':':
+			sign = true
+		default:
+			goto name
+		}
+		i--
+	}
+name:
+	if i == 0 || i == at {
+		return false
+	}
+	from := i
+	for from > 0 && i-from < 24 && (class[text[from-1]]&(small|large) != 0 || text[from-1] == '_' || text[from-1] == '-' || text[from-1] == ' ') {
+		from--
+	}
+	word := strings.ToLower(text[from:i])
+	for _, n := range names {
+		if strings.HasSuffix(word, n) && (sign || n == "bearer") {
+			return n != "key" || len(word) == 3 || word[len(word)-4] == '_' || word[len(word)-4] == '-'
+		}
+	}
+	if is, ok := strings.CutSuffix(word, " is"); ok {
+		for _, n := range names {
+			if n != "key" && n != "auth" && strings.HasSuffix(is, n) {
+				return true
+			}
+		}
+	}
+	return false
+}
