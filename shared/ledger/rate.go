@@ -76,6 +76,9 @@ func (l *Ledger) take(ctx context.Context, s *Subject, m Measure, want int64) (*
 		}
 		if len(u.Set) > 0 {
 			u.Expires = c.rateExpiry(l.clock().Unix())
+			if s.Bucket != "" {
+				u.Set = append(u.Set, store.Assign{Path: attrBucket, Value: s.Bucket})
+			}
 		}
 		_, _, err := l.rate.Update(ctx, u)
 		if err == nil {

@@ -171,6 +171,7 @@ func reserved(row store.Item) (total amounts) {
 type Bucket struct {
 	ValueKey string
 	Budgets  []BudgetState
+	Place    string // where a list goes on behind it
 }
 
 // Buckets lists the buckets of a policy by their value keys. policy is the
@@ -188,11 +189,16 @@ func (l *Ledger) Buckets(ctx context.Context, policy *Subject, after string, lim
 			}
 			s := &Subject{Scope: policy.Scope, Kind: policy.Kind, ID: policy.ID, Bucket: row.Item.String("bucket"),
 				Label: policy.Label, Budgets: policy.Budgets, Revision: policy.Revision}
-			states, err := l.State(ctx, s)
+			var states []BudgetState
+			if row.Item.Int(attrRows.Attr) > 1 {
+				states, err = l.State(ctx, s)
+			} else { // it is read already
+				states, err = l.state(ctx, s, &view{keys: []store.Key{row.Key}, rows: []store.Item{row.Item}})
+			}
 			if err != nil {
 				return nil, "", err
 			}
-			list = append(list, Bucket{s.Bucket, states})
+			list = append(list, Bucket{s.Bucket, states, row.Key.SK()})
 			if limit > 0 && len(list) == limit {
 				return list, row.Key.SK(), nil
 			}
