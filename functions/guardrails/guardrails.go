@@ -67,7 +67,9 @@ var (
 	}}}}
 	actionsSchema = admin.Schema{"type": "object", "properties": map[string]any{
 		"deny": map[string]any{"type": "boolean", "default": false}, "async": map[string]any{"type": "boolean", "default": false}, "sequential": map[string]any{"type": "boolean", "default": false},
-		"soft_deny_200": map[string]any{"type": "boolean", "default": false}, "on_success": feedbackSchema, "on_fail": feedbackSchema,
+		"soft_deny_200": map[string]any{"type": "boolean", "default": false}, "stream": map[string]any{"enum": []string{"after", "hold", "window"}, "default": "after"},
+		"stream_window": map[string]any{"type": "integer", "minimum": guard.MinWindow, "maximum": guard.MaxWindow, "default": guard.StandardWindow},
+		"on_success":    feedbackSchema, "on_fail": feedbackSchema,
 	}}
 	checksSchema = admin.Schema{"type": "array", "items": map[string]any{"type": "object", "required": []string{"id", "is_enabled", "parameters"}, "properties": map[string]any{
 		"id": map[string]any{"type": "string"}, "name": map[string]any{"type": "string"}, "is_enabled": map[string]any{"type": "boolean"},

@@ -18,6 +18,12 @@ func ParseActions(raw json.RawMessage) (Actions, []fault.Detail) {
 	for name, to := range map[string]*bool{"deny": &a.Deny, "async": &a.Async, "sequential": &a.Sequential, "soft_deny_200": &a.Soft} {
 		r.into(in, name, "", to, "true or false")
 	}
+	if r.into(in, "stream", "", &a.Stream, "after, hold or window") && !slices.Contains([]When{StreamAfter, StreamHold, StreamWindow}, a.Stream) {
+		r.add(".stream", "must be after, hold or window")
+	}
+	if r.into(in, "stream_window", "", &a.Window, "a whole number of characters") && (a.Window < MinWindow || a.Window > MaxWindow) {
+		r.add(".stream_window", "must be %d to %d", MinWindow, MaxWindow)
+	}
 	r.branch(in, []string{"on_success", "onSuccess"}, &a.OnSuccess, nil)
 	r.branch(in, []string{"on_fail", "onFail"}, &a.OnFail, func(word string) bool {
 		_, said := in["deny"]

@@ -85,6 +85,7 @@ var (
 	anyOf   = Param{Name: "operator", Type: Text, Enum: []string{"any", "all", "none"}, Default: "any"}
 	allOf   = Param{Name: "operator", Type: Text, Enum: []string{"any", "all", "none"}, Default: "all"}
 	failing = Param{Name: "failOnError", Type: Flag, Default: false}
+	scope   = Param{Name: "scope", Type: Text, Enum: []string{"last_message", "all_messages", "system", "tool_arguments", "tool_results", "reasoning"}, Default: "last_message"}
 	soft    = Param{Name: "soft_deny_200", Type: Flag, Default: false}
 	forward = Param{Name: "forwardHeaders", Type: Headers}
 	opening = Param{Name: "credentials", Type: Object}
@@ -116,13 +117,13 @@ func (c *Check) Parameters() []Param {
 func (c *Check) shared() []Param {
 	switch c.Category {
 	case Remote:
-		return []Param{failing, soft, forward, timeout(3000)}
+		return []Param{failing, scope, soft, forward, timeout(3000)}
 	case Model:
-		return []Param{failing, soft, timeout(5000)}
+		return []Param{failing, scope, soft, timeout(5000)}
 	case Vendor:
-		return []Param{failing, soft, forward, opening, timeout(5000)}
+		return []Param{failing, scope, soft, forward, opening, timeout(5000)}
 	}
-	return []Param{failing, soft}
+	return []Param{failing, scope, soft}
 }
 
 // Find gives the check of an id, or of one of its other names.

@@ -211,7 +211,7 @@ func TestEveryParameterIsChecked(t *testing.T) {
 func TestChecksTellAllTheirErrors(t *testing.T) {
 	t.Parallel()
 	for raw, fields := range map[string]string{
-		`{}`: "", `[]`: "", `null`: "", `"x"`: "", `[1]`: "[0]", `[{}]`: "[0].id", `[{"id":5}]`: "[0].id", `[{"id":"default.nothing"}]`: "[0].id", `[{"id":"nobody.nothing"}]`: "[0].id",
+		`{}`: "", `[]`: "", `null`: "", `"x"`: "", `[1]`: "[0]", `[{}]`: "[0].id", `[{"id":5}]`: "[0].id", `[{"id":"default.nothing"}]`: "[0].id",
 		`[{"id":"default.contains"}]`:                                             "[0].parameters.words",
 		`[{"id":"default.contains","parameters":[]}]`:                             "[0].parameters",
 		`[{"id":"default.alluppercase","is_enabled":"yes","name":5}]`:             "[0].name [0].is_enabled",
@@ -223,7 +223,8 @@ func TestChecksTellAllTheirErrors(t *testing.T) {
 		`[{"id":"default.requestParametersCheck","parameters":{"params":{"values":{"n":{"blockedValues":1}}}}}]`:                              "[0].parameters.params.values.n.blockedValues",
 		`[{"id":"default.modelRules","parameters":{"rules":{"metadata":{"team":{"a":"gpt"}}}}}]`:                                              "[0].parameters.rules.metadata.team.a",
 		`[{"id":"default.requiredMetadataKeyPairs","parameters":{"metadataPairs":{"a":"("},"matchType":"regex"}}]`:                            "[0].parameters.metadataPairs.a",
-		`[{"id":"default.jwt","parameters":{}}]`: "[0].parameters.jwksUri",
+		`[{"id":"default.jwt","parameters":{}}]`:                      "[0].parameters.jwksUri",
+		`[{"id":"new-vendor.scan","parameters":1},{"id":"no check"}]`: "[0].parameters [1].id",
 	} {
 		_, bad := ParseChecks(json.RawMessage(raw), public)
 		var got []string

@@ -43,6 +43,10 @@ type Actions struct {
 	Soft       bool   `json:"soft_deny_200"` // a refusal is answered with status 200
 	OnSuccess  Branch `json:"on_success"`
 	OnFail     Branch `json:"on_fail"`
+	// Stream says when an output guardrail judges a stream: after, hold or window;
+	// Window is of how many characters.
+	Stream When `json:"stream,omitempty"`
+	Window int  `json:"stream_window,omitempty"`
 }
 
 // Branch is what is done for one outcome.

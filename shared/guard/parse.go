@@ -71,11 +71,10 @@ func (r *reader) applied(a *Applied, raw json.RawMessage, path string) {
 		return
 	}
 	row, ok := Find(a.ID)
-	if !ok {
+	if !ok && !Foreign(a.ID) {
 		r.add(path+".id", "is no check; there are %s", strings.Join(near(a.ID), ", "))
 		return
 	}
-	a.ID = row.ID
 	at := path + ".parameters"
 	if p, ok := in["parameters"]; ok && string(p) != "null" && objectOf(p) == nil {
 		r.add(at, "must be an object")
@@ -85,7 +84,10 @@ func (r *reader) applied(a *Applied, raw json.RawMessage, path string) {
 	if a.Parameters == nil {
 		a.Parameters = map[string]json.RawMessage{}
 	}
-	r.parameters(row, a.Parameters, at)
+	if ok { // the parameters of others are their maker's
+		a.ID = row.ID
+		r.parameters(row, a.Parameters, at)
+	}
 }
 
 // into reads a member; it reports whether it has a value of the form.

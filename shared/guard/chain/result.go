@@ -1,0 +1,134 @@
+package chain
+
+import (
+	"encoding/json"
+	"strings"
+	"time"
+
+	"gateway/shared/guard/judge"
+	"gateway/shared/wire"
+)
+
+// Result is what a hook said, as answers and logs tell it.
+type Result struct {
+	Verdict     bool          `json:"verdict"`
+	ID          string        `json:"id"`
+	Transformed bool          `json:"transformed"`
+	Checks      []CheckResult `json:"checks"`
+	Feedback    *Feedback     `json:"feedback"`
+	Time        int64         `json:"execution_time"` // milliseconds
+	Async       bool          `json:"async"`
+	Type        string        `json:"type"`
+	Created     time.Time     `json:"created_at"`
+	Deny        bool          `json:"deny"` // it has failed, and denies
+}
+
+// CheckResult is what a check of it said.
+type CheckResult struct {
+	ID          string         `json:"id"`
+	Verdict     bool           `json:"verdict"`
+	Data        any            `json:"data"`
+	Error       *judge.Failure `json:"error,omitempty"`
+	Time        int64          `json:"execution_time"` // milliseconds
+	Transformed bool           `json:"transformed"`
+	Created     time.Time      `json:"created_at"`
+	Log         any            `json:"log"`
+	FailOnError bool           `json:"fail_on_error"`
+}
+
+// passes tells whether the check holds nothing against the hook.
+func (c *CheckResult) passes() bool { return c.Verdict || c.Error != nil && !c.FailOnError }
+
+// Feedback is what is recorded on the request's trace.
+type Feedback struct {
+	Value    int64          `json:"value"`
+	Weight   float64        `json:"weight"`
+	Metadata map[string]any `json:"metadata"`
+}
+
+// feedback is that of the branch which the checks lead to.
+func (h *Hook) feedbackOf(checks []CheckResult) *Feedback {
+	var passed, failed, errored []string
+	for i := range checks {
+		switch c := &checks[i]; {
+		case c.Error != nil:
+			errored = append(errored, c.ID)
+		case c.Verdict:
+			passed = append(passed, c.ID)
+		default:
+			failed = append(failed, c.ID)
+		}
+	}
+	f := h.feedback.success
+	if len(failed) > 0 {
+		f = h.feedback.fail
+	}
+	if f == nil {
+		return nil
+	}
+	out := &Feedback{Value: f.Value, Weight: f.Weight, Metadata: map[string]any{}}
+	var text string
+	if json.Unmarshal(f.Metadata, &out.Metadata) != nil && json.Unmarshal(f.Metadata, &text) == nil && text != "" {
+		out.Metadata = map[string]any{"metadata": text}
+	}
+	if out.Metadata == nil {
+		out.Metadata = map[string]any{}
+	}
+	for name, list := range map[string][]string{"successfulChecks": passed, "failedChecks": failed, "erroredChecks": errored} {
+		out.Metadata[name] = strings.Join(list, ", ")
+	}
+	return out
+}
+
+// Results are what the hooks of a request said; those that ran beside it are not among
+// them.
+type Results struct {
+	Before, After []Result
+}
+
+// Empty tells whether no hook said anything.
+func (r *Results) Empty() bool { return len(r.Before)+len(r.After) == 0 }
+
+// Append writes the member's value of an answer: {"before_request_hooks":[],...}.
+// An answer that comes from a cache has no hooks behind it.
+func (r *Results) Append(dst []byte, after bool) []byte {
+	dst = append(dst, `{"before_request_hooks":`...)
+	dst = appendResults(dst, r.Before)
+	if after {
+		dst = append(dst, `,"after_request_hooks":`...)
+		dst = appendResults(dst, r.After)
+	}
+	return append(dst, '}')
+}
+
+func appendResults(dst []byte, list []Result) []byte {
+	if len(list) == 0 {
+		return append(dst, '[', ']')
+	}
+	raw, err := json.Marshal(list)
+	if err != nil {
+		return append(dst, '[', ']') // what a check told of itself is no JSON
+	}
+	return append(dst, raw...)
+}
+
+// Into puts the results into an answer that is an object, behind its other members.
+func (r *Results) Into(dst, body []byte, after bool) []byte {
+	end := len(body)
+	for end > 0 && (body[end-1] == ' ' || body[end-1] == '\n' || body[end-1] == '\r' || body[end-1] == '\t') {
+		end--
+	}
+	if end < 2 || body[end-1] != '}' || wire.KindOf(body) != wire.KindObject {
+		return append(dst, body...)
+	}
+	dst = append(dst, body[:end-1]...)
+	at := len(dst) - 1
+	for at > 0 && (dst[at] == ' ' || dst[at] == '\n' || dst[at] == '\r' || dst[at] == '\t') {
+		at--
+	}
+	if dst[at] != '{' {
+		dst = append(dst, ',')
+	}
+	dst = append(dst, `"hook_results":`...)
+	return append(append(r.Append(dst, after), '}'), body[end:]...)
+}

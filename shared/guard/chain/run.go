@@ -1,0 +1,338 @@
+package chain
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"net/http"
+	"sync"
+	"time"
+
+	"gateway/shared/guard"
+	"gateway/shared/guard/judge"
+	"gateway/shared/guard/said"
+	"gateway/shared/wire"
+)
+
+// Call is what the hooks of a target are shown.
+type Call struct {
+	Kind, Provider, Model, TraceID string
+	Stream                         bool
+	Passed                         bool // the body is passed through unread: only types of requests are judged
+	Metadata                       map[string]string
+	Headers                        http.Header
+	Request                        []byte
+	Response                       []byte // in the client's shape; nil before the answer
+	Status                         int
+	Client                         *http.Client
+	Now                            func() time.Time
+}
+
+// Outcome is what hooks lead to.
+type Outcome struct {
+	Results []Result
+	Failed  bool   // a hook that does not deny has failed
+	Denied  bool   // one that denies has
+	Soft    bool   // the denial is told as an answer
+	Body    []byte // changed; nil: it stays
+	Headers http.Header
+	Restore map[string]string
+}
+
+// Hooks are those of one phase of a target, in the order of their results.
+type Hooks []*Hook
+
+// Apart gives the hooks that run beside the request, and the others. A mutator beside
+// the request has nothing to change, and does not run; nor do mutators of embeddings.
+func (hs Hooks) Apart(kind string) (beside, in Hooks) {
+	for _, h := range hs {
+		switch {
+		case h.Mutator && (h.Async || kind == "embed"):
+		case h.Async:
+			beside = append(beside, h)
+		default:
+			in = append(in, h)
+		}
+	}
+	return beside, in
+}
+
+// Local tells whether none of the hooks leaves this process.
+func (hs Hooks) Local() bool {
+	for _, h := range hs {
+		if !h.local {
+			return false
+		}
+	}
+	return true
+}
+
+// Run runs the hooks side by side on the same body. Where several change it, each of
+// the later ones is run once more on what those before it have left: nothing that one
+// took out comes back by another.
+func (hs Hooks) Run(ctx context.Context, phase guard.Phase, c *Call) Outcome {
+	done := make([]ran, len(hs))
+	var wait sync.WaitGroup
+	for i, h := range hs {
+		if h.local || len(hs) == 1 {
+			continue
+		}
+		wait.Go(func() { done[i] = h.run(ctx, phase, c) })
+	}
+	for i, h := range hs {
+		if h.local || len(hs) == 1 {
+			done[i] = h.run(ctx, phase, c)
+		}
+	}
+	wait.Wait()
+	out := Outcome{Results: make([]Result, 0, len(hs))}
+	for i, h := range hs {
+		r := &done[i]
+		if r.skipped {
+			continue
+		}
+		if r.body != nil && out.Body != nil {
+			again := *c
+			again.with(phase, out.Body)
+			done[i] = h.run(ctx, phase, &again)
+		}
+		out.take(h, r)
+	}
+	return out
+}
+
+func (o *Outcome) take(h *Hook, r *ran) {
+	o.Results = append(o.Results, r.Result)
+	if r.body != nil {
+		o.Body = r.body
+	}
+	for name, values := range r.headers {
+		if o.Headers == nil {
+			o.Headers = http.Header{}
+		}
+		o.Headers[name] = values
+	}
+	if len(r.restore) > 0 {
+		if o.Restore == nil {
+			o.Restore = map[string]string{}
+		}
+		maps.Copy(o.Restore, r.restore)
+	}
+	switch {
+	case r.Deny:
+		o.Soft = (o.Soft || !o.Denied) && r.soft // a hard denial wins
+		o.Denied = true
+	case !r.Verdict && !h.Async:
+		o.Failed = true
+	}
+}
+
+// with puts a body in the place of that of the phase.
+func (c *Call) with(phase guard.Phase, body []byte) {
+	if phase == guard.Before {
+		c.Request = body
+	} else {
+		c.Response = body
+	}
+}
+
+func (c *Call) of(phase guard.Phase) []byte {
+	if phase == guard.Before {
+		return c.Request
+	}
+	return c.Response
+}
+
+// ran is one run of a hook.
+type ran struct {
+	Result
+	skipped bool
+	soft    bool
+	body    []byte
+	headers http.Header
+	restore map[string]string
+}
+
+// Beside runs the hooks whose outcome nobody waits for.
+func (hs Hooks) Beside(ctx context.Context, phase guard.Phase, c *Call) []Result {
+	return hs.Run(ctx, phase, c).Results
+}
+
+// run runs the checks of a hook.
+func (h *Hook) run(ctx context.Context, phase guard.Phase, c *Call) ran {
+	start := c.Now()
+	r := ran{Result: Result{ID: h.ID, Async: h.Async, Type: "guardrail", Created: start.UTC(), Verdict: true}}
+	if h.Mutator {
+		r.Type = "mutator"
+	}
+	var which []*check
+	for i := range h.checks {
+		// What is passed through unread is judged by its type alone.
+		if !c.Passed || h.checks[i].id == "default.allowedRequestTypes" {
+			which = append(which, &h.checks[i])
+		}
+	}
+	if r.skipped = c.Passed && len(which) == 0; r.skipped {
+		return r
+	}
+	g := group{call: *c, phase: phase, found: map[said.Scope]*said.Found{}}
+	if h.Sequential {
+		r.sequential(ctx, &g, which)
+	} else {
+		r.parallel(ctx, &g, which)
+	}
+	for i := range r.Checks {
+		ok := r.Checks[i].passes()
+		r.soft = r.soft || !ok && which[i].soft
+		r.Verdict = r.Verdict && (ok || h.Mutator)
+	}
+	r.soft = r.soft || h.Soft
+	r.Deny = h.Deny && !r.Verdict && !h.Async
+	r.Transformed = r.body != nil
+	r.Feedback = h.feedbackOf(r.Checks)
+	r.Time = c.Now().Sub(start).Milliseconds()
+	return r
+}
+
+// group is what the checks of one hook are shown.
+type group struct {
+	call  Call
+	phase guard.Phase
+	found map[said.Scope]*said.Found
+}
+
+// find gives the texts of a scope.
+func (g *group) find(s said.Scope) *said.Found {
+	f := g.found[s]
+	if f == nil {
+		one := said.Found{}
+		if g.phase == guard.Before {
+			one = said.InRequest(g.call.Kind, g.call.Request, s)
+		} else {
+			one = said.InAnswer(g.call.Kind, g.call.Response, s)
+		}
+		f = &one
+		g.found[s] = f
+	}
+	return f
+}
+
+// subject is what one check is shown.
+func (g *group) subject(k *check, changed bool) *judge.Subject {
+	c, f := &g.call, g.find(k.scope)
+	s := &judge.Subject{
+		Phase: g.phase, Kind: c.Kind, Provider: c.Provider, Model: c.Model, Stream: c.Stream, Status: c.Status, TraceID: c.TraceID,
+		Texts: f.Texts, ToolCalls: f.ToolCalls, Changed: changed, Request: c.Request, Metadata: c.Metadata, Headers: c.Headers, Parameters: k.parameters, Client: c.Client,
+	}
+	if g.phase == guard.After {
+		s.Response = c.Response
+		if !k.local || k.mutates {
+			s.Asked = said.InRequest(c.Kind, c.Request, said.LastMessage).Texts
+		}
+	}
+	return s
+}
+
+// sequential runs the checks one by one; each sees what those before it changed.
+func (r *ran) sequential(ctx context.Context, g *group, which []*check) {
+	for _, k := range which {
+		v, res := g.judge(ctx, k, g.subject(k, r.body != nil))
+		if body := g.changed(&v, k, g.call.of(g.phase)); body != nil {
+			r.body, res.Transformed = body, true
+			g.call.with(g.phase, body)
+			clear(g.found)
+		}
+		r.keep(&v, res)
+	}
+}
+
+// parallel runs the checks side by side on the same body; of two that change the same
+// text the later one counts.
+func (r *ran) parallel(ctx context.Context, g *group, which []*check) {
+	verdicts, results := make([]judge.Verdict, len(which)), make([]CheckResult, len(which))
+	var wait sync.WaitGroup
+	for i, k := range which {
+		if !k.local && len(which) > 1 {
+			s := g.subject(k, false)
+			wait.Go(func() { verdicts[i], results[i] = g.judge(ctx, k, s) })
+		}
+	}
+	for i, k := range which {
+		if k.local || len(which) == 1 {
+			verdicts[i], results[i] = g.judge(ctx, k, g.subject(k, false))
+		}
+	}
+	wait.Wait()
+	for i, k := range which {
+		from := g.call.of(g.phase)
+		if r.body != nil {
+			from = r.body
+		}
+		if body := g.changed(&verdicts[i], k, from); body != nil {
+			r.body, results[i].Transformed = body, true
+		}
+		r.keep(&verdicts[i], results[i])
+	}
+}
+
+func (r *ran) keep(v *judge.Verdict, res CheckResult) {
+	r.Checks = append(r.Checks, res)
+	if v.Headers != nil {
+		if r.headers == nil {
+			r.headers = http.Header{}
+		}
+		maps.Copy(r.headers, v.Headers)
+	}
+	if len(v.Restore) > 0 {
+		if r.restore == nil {
+			r.restore = map[string]string{}
+		}
+		maps.Copy(r.restore, v.Restore)
+	}
+}
+
+// changed gives the body that a verdict makes of another; nil where it changes none.
+func (g *group) changed(v *judge.Verdict, k *check, from []byte) []byte {
+	if v.Body != nil {
+		if wire.KindOf(v.Body) != wire.KindObject || wire.CheckStrict(v.Body, wire.MaxDepth) != nil {
+			return nil
+		}
+		return v.Body
+	}
+	if v.Texts == nil {
+		return nil
+	}
+	f := said.Found{}
+	if g.phase == guard.Before {
+		f = said.InRequest(g.call.Kind, from, k.scope)
+	} else {
+		f = said.InAnswer(g.call.Kind, from, k.scope)
+	}
+	body := f.With(from, v.Texts)
+	if len(body) == 0 || &body[0] == &from[0] {
+		return nil
+	}
+	return body
+}
+
+// judge runs one check. One that breaks is an error of the check.
+func (g *group) judge(ctx context.Context, k *check, s *judge.Subject) (v judge.Verdict, res CheckResult) {
+	start := g.call.Now()
+	defer func() {
+		if recover() != nil {
+			v = judge.Failed("Check error", "Error executing check")
+		}
+		res = CheckResult{ID: k.id, Verdict: v.Pass, Data: v.Data, Error: v.Err, Created: start.UTC(), Log: v.Log, FailOnError: k.failOnError}
+		res.Time = g.call.Now().Sub(start).Milliseconds()
+		if v.Data != nil {
+			res.Data = nil
+			if raw, err := json.Marshal(v.Data); err == nil {
+				res.Data = json.RawMessage(raw)
+			}
+		}
+	}()
+	if !k.runs(g.phase) {
+		return judge.Failed("Error", "The check runs before the request only"), res
+	}
+	return k.run(ctx, s), res
+}

@@ -1,0 +1,59 @@
+package chain
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync/atomic"
+
+	"gateway/shared/fault"
+	"gateway/shared/guard"
+	"gateway/shared/resource"
+	"gateway/shared/seal"
+	"gateway/shared/store"
+)
+
+// saved is a saved guardrail; it is made ready when it is needed first.
+type saved struct {
+	record resource.Record
+	ready  atomic.Pointer[Hook]
+}
+
+func decode(rec resource.Record) (*saved, error) { return &saved{record: rec}, nil }
+
+// Load gives a saved guardrail of a workspace, or else of its organisation, by its id or
+// slug. One that is gone is an error: nobody is served without the checks that were
+// asked for. What fails to open its secrets is not remembered.
+func (k *Kit) Load(ctx context.Context, v *resource.View, sc store.Scope, ref string, sealer seal.Sealer) (*Hook, error) {
+	ref = strings.TrimPrefix(ref, "@")
+	for _, in := range [...]store.Scope{sc, sc.Organisation()} {
+		s, ok, err := resource.Load(ctx, v, in, guard.KindGuardrail, ref, decode)
+		if err != nil {
+			return nil, err
+		}
+		if ok && !s.record.Archived() {
+			return s.hook(ctx, k, sealer)
+		}
+	}
+	return nil, fault.Newf(fault.InvalidConfig, "guardrails", "There is no guardrail %q in this workspace or its organisation: the config or the defaults that name it must be changed", fault.Clip(ref, 300))
+}
+
+func (s *saved) hook(ctx context.Context, k *Kit, sealer seal.Sealer) (*Hook, error) {
+	if h := s.ready.Load(); h != nil {
+		return h, nil
+	}
+	var opened map[string][]byte
+	if s.record.HasSecret(guard.SealedChecks) {
+		var err error
+		if opened, err = s.record.OpenSecrets(ctx, sealer); err != nil {
+			return nil, fault.Unavailable(fmt.Errorf("chain: guardrail %s: %w", s.record.ID, err))
+		}
+	}
+	g, err := guard.Decode(s.record, opened)
+	if err != nil {
+		return nil, err
+	}
+	h := k.Ready(g.HookOf())
+	s.ready.Store(h)
+	return h, nil
+}

@@ -1,0 +1,217 @@
+package guard
+
+import (
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"gateway/shared/fault"
+)
+
+// Hook is a guardrail as a request runs it: one that is saved, or one that a config
+// writes out.
+type Hook struct {
+	ID      string
+	Mutator bool // it changes texts and judges nothing
+	Checks  []Applied
+	Actions Actions
+	// Feedback that was not asked for is not given.
+	OnSuccess, OnFail bool
+	Credentials       json.RawMessage
+}
+
+// When says when the output hooks of a stream judge it.
+type When string
+
+// The ways. The zero When is StreamAfter.
+const (
+	StreamAfter  When = "after"  // once it has ended; nothing of it is held back
+	StreamHold   When = "hold"   // before any of it is sent
+	StreamWindow When = "window" // piece by piece: a text is sent once what follows it has passed, too
+)
+
+// Bounds of the window, in characters.
+const (
+	StandardWindow = 200
+	MinWindow      = 20
+	MaxWindow      = 10_000
+)
+
+// HookOf is a saved guardrail as a hook.
+func (s *Saved) HookOf() *Hook {
+	return &Hook{ID: s.Slug, Checks: s.Checks, Actions: s.Actions, OnSuccess: true, OnFail: true}
+}
+
+// reservedMembers of a guardrail that a config writes out are no checks.
+var reservedMembers = words("deny async sequential on_fail on_success onFail onSuccess id type guardrail_version_id checks soft_deny_200 stream stream_window credentials name is_enabled")
+
+// ReadHook reads a guardrail that a config writes out: one with a list of checks, or in
+// short with a member for each. before says for which side, which its own id tells when
+// it has none. What is wrong with a check shows where it runs.
+func ReadHook(raw json.RawMessage, before, mutator bool) *Hook {
+	h, _ := parseHook(raw, before, mutator, nil)
+	return h
+}
+
+// CheckHook gives what is wrong with a guardrail that a config writes out, for one that
+// is saved; all of it, with paths below the guardrail.
+func CheckHook(raw json.RawMessage, check URLCheck) []fault.Detail {
+	_, bad := parseHook(raw, true, false, &reader{url: check})
+	return bad
+}
+
+func parseHook(raw json.RawMessage, before, mutator bool, r *reader) (*Hook, []fault.Detail) {
+	strict := r != nil
+	if !strict {
+		r = &reader{}
+	}
+	in := objectOf(raw)
+	h := &Hook{Mutator: mutator}
+	_ = json.Unmarshal(in["id"], &h.ID)
+	var kind string
+	if json.Unmarshal(in["type"], &kind) == nil && kind == "mutator" {
+		h.Mutator = true
+	}
+	if strict && kind != "" && kind != "mutator" && kind != "guardrail" {
+		r.add("type", "must be guardrail or mutator")
+	}
+	var wrong []fault.Detail
+	h.Actions, wrong = ParseActions(raw)
+	h.OnSuccess, h.OnFail = feeds(in, "on_success", "onSuccess"), feeds(in, "on_fail", "onFail")
+	r.bad = append(r.bad, wrong...)
+	h.Credentials = in["credentials"]
+	if h.ID == "" {
+		side := "output"
+		if before {
+			side = "input"
+		}
+		h.ID = side + "_guardrail_" + mark(raw)
+	}
+	if list, ok := in["checks"]; ok {
+		h.listed(list, r, strict)
+	}
+	for _, name := range slices.Sorted(maps.Keys(in)) {
+		if !slices.Contains(reservedMembers, name) {
+			h.short(name, in[name], r, strict)
+		}
+	}
+	if strict && len(h.Checks) > MaxChecks {
+		r.add("checks", "must have at most %d checks", MaxChecks)
+	}
+	return h, r.bad
+}
+
+// feeds tells whether feedback was asked for.
+func feeds(in map[string]json.RawMessage, names ...string) bool {
+	for _, name := range names {
+		if f, ok := objectOf(in[name])["feedback"]; ok && string(f) != "null" {
+			return true
+		}
+	}
+	return false
+}
+
+// mark is a short name for a text, the same each time.
+func mark(raw []byte) string {
+	const letters = "abcdefghijklmnopqrstuvwxyz0123456789"
+	f := fnv.New32a()
+	_, _ = f.Write(raw)
+	n := f.Sum32()
+	var out [3]byte
+	for i := range out {
+		out[i] = letters[n%36]
+		n /= 36
+	}
+	return string(out[:])
+}
+
+// listed reads a list of checks.
+func (h *Hook) listed(raw json.RawMessage, r *reader, strict bool) {
+	var list []json.RawMessage
+	if json.Unmarshal(raw, &list) != nil {
+		r.add("checks", "must be a list of checks")
+		return
+	}
+	for i, one := range list {
+		var a Applied
+		if strict {
+			r.applied(&a, one, fmt.Sprintf("checks[%d]", i))
+		} else {
+			a = lenient(one)
+		}
+		h.Checks = append(h.Checks, a)
+	}
+}
+
+// lenient reads a check as it is.
+func lenient(raw json.RawMessage) Applied {
+	in := objectOf(raw)
+	a := Applied{Enabled: true, Parameters: objectOf(in["parameters"])}
+	_ = json.Unmarshal(in["id"], &a.ID)
+	_ = json.Unmarshal(in["name"], &a.Name)
+	if json.Unmarshal(in["is_enabled"], &a.Enabled) != nil {
+		a.Enabled = true
+	}
+	_ = json.Unmarshal(in["forward_headers"], &a.Forward)
+	return a.named()
+}
+
+// named takes another name of a check for its id.
+func (a Applied) named() Applied {
+	if row, ok := Find(a.ID); ok {
+		a.ID = row.ID
+	}
+	if a.Parameters == nil {
+		a.Parameters = map[string]json.RawMessage{}
+	}
+	return a
+}
+
+// short reads a check that is a member: its name is the id, its value the parameters.
+func (h *Hook) short(name string, raw json.RawMessage, r *reader, strict bool) {
+	a := Applied{ID: name, Enabled: true, Parameters: objectOf(raw)}
+	if !strings.Contains(name, ".") {
+		a.ID = "default." + name
+	}
+	_ = json.Unmarshal(a.Parameters["id"], &a.ID)
+	if json.Unmarshal(a.Parameters["is_enabled"], &a.Enabled) != nil {
+		a.Enabled = true
+	}
+	_ = json.Unmarshal(a.Parameters["forward_headers"], &a.Forward)
+	for _, own := range []string{"id", "is_enabled", "forward_headers"} {
+		delete(a.Parameters, own)
+	}
+	a = a.named()
+	h.Checks = append(h.Checks, a)
+	if !strict {
+		return
+	}
+	if objectOf(raw) == nil {
+		r.add(name, "must be an object: the parameters of the check")
+		return
+	}
+	if len(a.Forward) > 0 {
+		r.headers(a.Forward, name+".forward_headers")
+	}
+	row, ok := Find(a.ID)
+	switch {
+	case ok:
+		r.parameters(row, a.Parameters, name)
+	case !Foreign(a.ID):
+		r.add(name, "is no check; there are %s", strings.Join(near(a.ID), ", "))
+	}
+}
+
+var foreignID = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,63}\.[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`)
+
+// Foreign tells whether an id may be a check of a vendor that is not known here. Such
+// a check can be saved; where it runs it has no verdict, and the hook is refused when it
+// denies.
+func Foreign(id string) bool {
+	plugin, _, _ := strings.Cut(id, ".")
+	return plugin != "default" && plugin != "gateway" && foreignID.MatchString(id)
+}
