@@ -73,18 +73,18 @@ func TestALogHidesThePasswordOfAnAddress(t *testing.T) {
 	}
 }
 
-// TestGuardrailsAreNeverDroppedInSilence: guardrails do not exist yet, so what
-// asks for one must not be served as if it had passed.
-func TestGuardrailsAreNeverDroppedInSilence(t *testing.T) {
+// TestEveryRouteAsksGuardrails: whatever a route takes and gives, its guardrails are
+// asked whether it may be called at all.
+func TestEveryRouteAsksGuardrails(t *testing.T) {
 	t.Parallel()
 	r := start(t)
-	for _, field := range []string{"input_guardrails", "output_guardrails", "before_request_hooks", "after_request_hooks"} {
+	for _, field := range []string{"input_guardrails", "before_request_hooks"} {
 		for _, s := range rows(t) {
 			if s.costs == listed {
 				continue
 			}
-			headers := append([]string{"X-Gateway-Config", `{"provider":"@mock","` + field + `":[{"default.contains":{"words":["x"]},"deny":true}]}`}, s.headers...)
-			if got := r.call(s.method, s.path, s.body, headers...); got.status == 200 {
+			headers := append([]string{"X-Gateway-Config", `{"provider":"@mock","` + field + `":[{"id":"g","default.allowedRequestTypes":{"allowedTypes":["otel"]},"deny":true}]}`}, s.headers...)
+			if got := r.call(s.method, s.path, s.body, headers...); got.status != 446 || !strings.Contains(got.body, "hook_results") {
 				t.Errorf("%s %s with %s: %d %.120s", s.method, s.path, field, got.status, got.body)
 			}
 		}

@@ -53,6 +53,15 @@ func (f *family) references(c *admin.Call, tx *resource.Tx, rec *resource.Record
 			}
 		}
 	}
+	for _, g := range cfg.Guardrails() {
+		for _, d := range guard.CheckHook(g.Raw, guard.URLCheck(f.CheckURL)) {
+			at := "config." + g.Field
+			if d.Field != "" {
+				at += "." + d.Field
+			}
+			bad = append(bad, fault.Detail{Field: at, Message: d.Message})
+		}
+	}
 	for _, host := range cfg.Hosts() {
 		if _, err := f.CheckURL(host.URL, host.Field); err != nil {
 			bad = append(bad, fault.Detail{Field: "config." + host.Field, Message: fault.From(err).Message})

@@ -17,7 +17,7 @@ import (
 // step is one thing that happened to a request, told in words beside the values
 // that it was decided on.
 type step struct {
-	Step     string   `json:"step" enum:"config,condition,draw,breaker,skip,attempt,cache,translation,answer"`
+	Step     string   `json:"step" enum:"config,condition,draw,breaker,guardrail,skip,attempt,cache,translation,answer"`
 	Path     *string  `json:"path"` // of the config
 	Text     string   `json:"text"`
 	Index    *int     `json:"index"`     // chosen target, or the condition that held
@@ -74,6 +74,7 @@ func steps(r *usage.Record) []step {
 	within = append(within, conditions(r)...)
 	within = append(within, draws(r)...)
 	within = append(within, breakers(r)...)
+	within = append(within, guards(r)...)
 	within = append(within, skips(r)...)
 	slices.SortStableFunc(within, func(a, b step) int { return comparePaths(*a.Path, *b.Path) })
 	out = append(out, within...)
@@ -171,6 +172,35 @@ func breakers(r *usage.Record) []step {
 		case b.Open:
 			out[i].Text = "The circuit breaker of this target was open"
 		}
+	}
+	return out
+}
+
+// guards tells what guardrails said, of each target that was tried.
+func guards(r *usage.Record) []step {
+	out := make([]step, len(r.Guards))
+	for i := range r.Guards {
+		g := &r.Guards[i]
+		text := "The guardrail " + g.Hook + " before this target"
+		if g.Phase == usage.GuardAfter {
+			text = "The guardrail " + g.Hook + " behind this target's answer"
+		}
+		switch {
+		case g.Verdict:
+			text += " passed"
+		case g.Denied:
+			text += " failed and denied: " + strings.Join(g.Failed, ", ")
+		default:
+			text += " failed: " + strings.Join(g.Failed, ", ")
+		}
+		if g.Transformed {
+			text += ", and changed the text"
+		}
+		if len(g.Errored) > 0 {
+			text += "; errors in " + strings.Join(g.Errored, ", ")
+		}
+		took := float64(g.TookMS)
+		out[i] = step{Step: "guardrail", Path: &g.Path, Text: text, TookMS: &took}
 	}
 	return out
 }

@@ -220,6 +220,7 @@ type Meter struct {
 	ReportedTotal int64
 	Complete      bool // the terminal event was seen
 	Started       bool // the first content was seen
+	Held          bool // content has come and is held back by guardrails: Started is then false
 	Err           *fault.Fault
 	OutputBytes   int64 // text made, for an estimate where usage is missing
 	Pieces        int64 // pieces of text in a stream

@@ -215,3 +215,6 @@ func Foreign(id string) bool {
 	plugin, _, _ := strings.Cut(id, ".")
 	return plugin != "default" && plugin != "gateway" && foreignID.MatchString(id)
 }
+
+// Saved tells whether an id may be that of a saved guardrail.
+func (h *Hook) Saved() bool { return strings.HasPrefix(h.ID, "pg-") }

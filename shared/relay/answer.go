@@ -12,6 +12,7 @@ import (
 	"gateway/shared/pricing"
 	"gateway/shared/provider"
 	"gateway/shared/relay/asked"
+	"gateway/shared/relay/guarded"
 	"gateway/shared/relay/mask"
 	"gateway/shared/relay/pooled"
 	"gateway/shared/relay/routes"
@@ -45,11 +46,15 @@ type answer struct {
 	failed http.Header // of the response that became a refusal
 	stream turn.Stream
 	cached *cachedAnswer // instead of a response: an answer that was kept
+	soft   bool          // a guardrail that does not deny has failed
 }
 
 func (a *answer) status() int {
 	if a.fault != nil {
 		return a.fault.Status()
+	}
+	if a.soft {
+		return guarded.StatusFailed
 	}
 	if a.cached != nil {
 		return http.StatusOK
@@ -187,6 +192,9 @@ func (s *sender) sendFault(f *fault.Fault) {
 		speaker = s.Route.Errors
 	}
 	body := s.withAttempts(speaker.AppendError(nil, f, s.options()))
+	if f.Code == fault.GuardrailDenied {
+		body = s.deniedBody(h)
+	}
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	s.failure = f
 	s.sendWhole(f.Status(), body)
@@ -207,7 +215,7 @@ func (s *sender) sendRaw(resp *http.Response) error {
 	egress.CopyResponseHeaders(h, resp.Header)
 	s.hideInHead(h)
 	s.answerHeaders(nil)
-	s.head(resp.StatusCode)
+	s.head(s.guards.Status(resp.StatusCode))
 	chunk := pooled.New()
 	defer chunk.Free()
 	p := chunk.B[:cap(chunk.B)]

@@ -86,6 +86,7 @@ func (l *logbook) describeWalk() {
 	}
 	r := &l.rec
 	r.Draws, r.Breakers = l.Walker.Draws(r.Draws[:0]), l.Walker.Breakers(r.Breakers[:0])
+	r.Guards = l.guards.Notes(l.RecordAfterBody)
 	r.Matches, r.Skips = l.Walker.Matches(r.Matches[:0]), l.Walker.Skips(r.Skips[:0])
 }
 
@@ -246,6 +247,9 @@ func (l *logbook) sealBodies(ctx context.Context) {
 	b.Head(l.w.Header())
 	if full {
 		in := l.In
+		if l.guards.Sent != nil {
+			in = l.guards.Sent // what was taken out of it is in no log
+		}
 		if l.Route.Operation == provider.BatchesCreate {
 			in = managed.HideConfig(in)
 		}

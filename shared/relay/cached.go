@@ -184,6 +184,7 @@ func (ca *answerCache) usable(e *cache.Entry) *cachedAnswer {
 			return nil
 		}
 		a.whole.Created = ca.Start.Unix()
+		ca.guards.Restore(a.whole)
 	}
 	return a
 }
@@ -203,10 +204,11 @@ func (s *sender) sendCached(a *cachedAnswer) error {
 		h["Content-Type"], h["Cache-Control"] = eventStream, noCache
 	} else {
 		h["Content-Type"] = jsonType
+		out = s.guards.Told(s.guards.Restored(out), false)
 		h["Content-Length"] = []string{strconv.Itoa(len(out))}
 	}
 	s.answerHeaders(nil)
-	s.sendWhole(http.StatusOK, out)
+	s.sendWhole(s.guards.Status(http.StatusOK), out)
 	return nil
 }
 
@@ -214,7 +216,7 @@ func (s *sender) sendCached(a *cachedAnswer) error {
 func (ca *answerCache) replayed(r *chat.Response) []byte {
 	o := ca.options()
 	o.Request = ca.LegacyOnly()
-	return turn.Replay(r, ca.Route.Client.NewStreamEncoder(o))
+	return ca.streamTold(turn.Replay(r, ca.Route.Client.NewStreamEncoder(o)))
 }
 
 // keepAnswer keeps a whole answer in the client's shape before its last byte goes
@@ -222,7 +224,7 @@ func (ca *answerCache) replayed(r *chat.Response) []byte {
 // is before anything of the gateway's own is added to it.
 func (ca *answerCache) keepAnswer(out []byte) {
 	k := ca.caching
-	if k == nil || !ca.whole(out) || ca.tellsSecret(out) {
+	if k == nil || ca.guards.Failed() || !ca.whole(out) || ca.tellsSecret(out) {
 		return
 	}
 	e := &cache.Entry{Body: out, Provider: ca.To.Names.Provider, Model: ca.heardModel(), Finish: ca.heard.finish}
@@ -253,16 +255,17 @@ func (ca *answerCache) whole(out []byte) bool {
 	return err == nil
 }
 
-// gather begins to put a stream together where it is to be kept.
+// gather begins to put a stream together where it is to be kept, or judged at its end.
 func (ca *answerCache) gather(a *answer) {
-	if ca.caching == nil {
+	judged := ca.guards.JudgesEnd()
+	if ca.caching == nil && !judged {
 		return
 	}
 	if a.stream.Translated() {
-		a.stream.Gather(cache.MaxBody, ca.Decoded != nil && ca.Decoded.HiddenAnswer, nil)
+		a.stream.Gather(cache.MaxBody, ca.Decoded != nil && ca.Decoded.HiddenAnswer, judged, nil)
 		return
 	}
-	a.stream.Gather(cache.MaxBody, false, ca.Route.Client.NewStreamDecoder(&ca.To.Traits))
+	a.stream.Gather(cache.MaxBody, false, judged, ca.Route.Client.NewStreamDecoder(&ca.To.Traits))
 }
 
 // keepStream keeps a stream that has come whole.
@@ -274,12 +277,17 @@ func (ca *answerCache) keepStream(a *answer) {
 	if whole == nil {
 		return
 	}
-	o := ca.options()
-	if !a.stream.Translated() {
-		o.Request = ca.LegacyOnly()
-	}
 	enc := pooled.New()
 	defer enc.Free()
-	enc.B = ca.Route.Client.EncodeResponse(enc.B, whole, o)
+	enc.B = ca.encodeWhole(enc.B, a, whole)
 	ca.keepAnswer(enc.B)
+}
+
+// encodeWhole writes a stream that was put together as a whole answer.
+func (ca *answerCache) encodeWhole(dst []byte, a *answer, whole *chat.Response) []byte {
+	o := ca.options()
+	if !a.stream.Translated() || ca.SameDialect() {
+		o.Request = ca.LegacyOnly()
+	}
+	return ca.Route.Client.EncodeResponse(dst, whole, o)
 }

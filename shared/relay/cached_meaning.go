@@ -182,6 +182,7 @@ func (e *embedder) Embed(ctx context.Context, text string) ([]float32, error) {
 func (r *Relay) serveChild(w http.ResponseWriter, req *http.Request, from *lineage, body []byte, tree *route.Tree) {
 	c := r.calls.Get().(*call)
 	c.begin(r, w, req, embedRoute)
+	c.Child = true
 	limit := time.AfterFunc(2*embedLimit, c.Stop)
 	c.Who, c.View, c.WS, c.Org = from.who, from.view, from.ws, from.org
 	c.Token, c.Metadata, c.Ask = from.token, from.metadata, from.ask

@@ -11,6 +11,7 @@ import (
 // fresh forgets what the target before left.
 func (ca *answerCache) fresh() {
 	ca.Loss.Reset()
+	ca.guards.Fresh()
 	ca.retries, ca.heard.model = 0, ""
 	ca.caching, ca.reused.status = nil, cacheDisabled
 }

@@ -40,8 +40,9 @@
 //
 // # Where guards stand
 //
-// The three stages of guards.go see each target by itself, and are empty. What each
-// has at hand:
+// The three stages of guards.go see each target by itself; what they know and said is
+// in guarded, the checks are the room's of guardrails. A target without guardrails costs
+// them nothing. What each has at hand:
 //
 //	guardInput   of a conversation the canonical request, by Decode of To.Body or else
 //	             of In; of other JSON and of pass-through the bytes in the client's or

@@ -115,7 +115,7 @@ func (st *streams) startStream(resp *http.Response) answer {
 	} else {
 		a.stream = st.translate(chat.Promised(st.Decoded, st.To.Dialect.NewStreamDecoder(&st.To.Traits)), st.options())
 	}
-	st.guardStream(st.To.Leaf, a)
+	st.guardStream(a)
 	st.gather(a)
 	st.open(a)
 	return *a
@@ -126,7 +126,7 @@ func (st *streams) translate(dec chat.StreamDecoder, o *chat.Options) turn.Strea
 	if st.turnBuf == nil {
 		st.turnBuf = pooled.For(2 * streamChunk)
 	}
-	return turn.Translate(dec, st.Route.Client, o, &st.Loss, st.turnBuf.B)
+	return turn.Translate(dec, st.guards.Writer(st.Route.Client), o, &st.Loss, st.turnBuf.B)
 }
 
 // providerRefused reads a provider's error answer.

@@ -1,29 +1,199 @@
 package relay
 
 import (
+	"net/http"
+
+	"gateway/shared/chat"
 	"gateway/shared/fault"
+	"gateway/shared/relay/guarded"
+	"gateway/shared/relay/pooled"
+	"gateway/shared/relay/routes"
 	"gateway/shared/route"
+	"gateway/shared/wire"
 )
 
-// The guard stages stand in their places and are empty: see the package's doc for
-// what each of them sees.
-
-// guardInput is where the guardrails before a target judge what it is to be sent.
-// The target is chosen, and the client's body is what its config made of it; what is
-// put in To.Body goes in its place. None are known here: a config that asks for some
-// is refused, so that nobody is served without the checks that were asked for.
+// guardInput is where the guardrails before a target judge what it is to be sent. The
+// target is chosen, and the client's body is what its config made of it. What they make
+// of it goes in its place, and the target is asked for that.
 func (rq *requests) guardInput(leaf *route.Leaf) error {
-	if len(leaf.Input)+len(leaf.Output) == 0 {
+	if !guarded.Wants(leaf, &rq.Request) {
 		return nil
 	}
-	return fault.New(fault.UnsupportedOperation, "guardrails", "This installation has no guardrails: a config that asks for checks is not served without them")
+	body := rq.In
+	if rq.To.Body != nil {
+		body = rq.To.Body
+	}
+	if rq.Form != nil {
+		body = nil
+	}
+	changed, err := rq.guards.Input(rq.Relay.guards, rq.Target, leaf, body)
+	if err != nil || changed == nil {
+		return err
+	}
+	return rq.Rewrite(changed)
+}
+
+// guardOutput is where the guardrails behind a target judge its answer. What they refuse
+// becomes the answer; of a stream, guardStream has had judged what was held of it.
+func (x *exchanges) guardOutput(_ *route.Leaf, a answer) answer {
+	if !x.guards.On || a.fault != nil {
+		return a
+	}
+	if x.guards.Outputs() && a.whole && a.status() == http.StatusOK {
+		out, err := x.inClientShape()
+		if err == nil {
+			err = asError(x.guards.Output(out))
+		}
+		if err != nil {
+			return answer{fault: fault.From(err), failed: a.resp.Header}
+		}
+		if x.guards.Changed {
+			x.keepReceived(nil) // what was taken out of it is in no log
+		}
+	}
+	a.soft = a.status() == http.StatusOK && x.guards.Failed()
+	return a
+}
+
+func asError(f *fault.Fault) error {
+	if f == nil {
+		return nil
+	}
+	return f
+}
+
+// inClientShape is a whole answer as the client would get it, in memory of its own.
+func (pl *plains) inClientShape() ([]byte, error) {
+	p := &pl.plain
+	switch {
+	case p.own:
+		return p.buf.B, nil
+	case p.translated == nil:
+		pl.keepReceived(p.buf.B)
+		return p.made.B, nil
+	}
+	enc := pooled.Buffer{}
+	err := pl.encodePlain(&enc)
+	return enc.B, err
+}
+
+// repeats tells whether the target is called once more because of what guardrails said
+// of its answer: its config lists their status.
+func (x *exchanges) repeats(s *route.Schedule, a *answer) bool {
+	refused, _ := x.guards.Refused()
+	if !a.soft && !refused || x.headSent || x.bodySpent || !s.Repeat(a.status()) {
+		return false
+	}
+	if x.coverAgain() != nil {
+		return false
+	}
+	x.retries = s.Count()
+	a.drop()
+	x.guards.Again()
+	return true
+}
+
+// deniedBody is what the client is told of a denial: an error with what the hooks said,
+// or, where the guardrail says so, an answer with the error for its text.
+func (s *streams) deniedBody(h http.Header) []byte {
+	if _, soft := s.guards.Refused(); !soft || s.Route.Client == nil || s.Route.Shape != routes.Unified {
+		body := append(wire.AppendJSONString([]byte(`{"error":{"message":`), guarded.Denied), `,"type":"hooks_failed","param":null,"code":null},"hook_results":`...)
+		return append(s.guards.Results.Append(body, true), '}')
+	}
+	r := &chat.Response{ID: s.ULID, Model: s.To.Model, Created: s.Start.Unix(), Choices: []chat.Choice{{Parts: []chat.Part{{Kind: chat.Text, Text: guarded.Denied}}, Stop: chat.StopEnd, Native: "stop"}}}
+	if s.Stream {
+		h["Content-Type"], h["Cache-Control"] = eventStream, noCache
+		return s.replayed(r)
+	}
+	return s.guards.Told(s.Route.Client.EncodeResponse(nil, r, s.options()), true)
 }
 
 // guardStream is where the guardrails behind a target begin to judge an answer that is
-// a stream, before its first byte is read.
-func (st *streams) guardStream(*route.Leaf, *answer) {}
+// a stream, before its first byte is read. One that is judged on its way is decoded and
+// written anew, also where client and provider speak the same dialect.
+func (st *streams) guardStream(a *answer) {
+	if !st.guards.On {
+		return
+	}
+	st.guards.Again()
+	if !st.guards.OnItsWay() || st.Route.Client == nil {
+		return
+	}
+	dec, o := st.To.Dialect.NewStreamDecoder(&st.To.Traits), st.options()
+	if st.SameDialect() {
+		o.Request = st.LegacyOnly()
+	} else {
+		dec = chat.Promised(st.Decoded, dec)
+	}
+	a.stream = st.translate(st.guarded(dec, o), o)
+}
 
-// guardOutput is where the guardrails behind a target judge its answer: one that is
-// whole, or passed through as it comes, or kept, or the gateway's own; of a stream what
-// was held of it. What it refuses becomes the answer.
-func (x *exchanges) guardOutput(_ *route.Leaf, a answer) answer { return a }
+// guarded is a decoder whose stream is judged on its way.
+func (st *streams) guarded(dec chat.StreamDecoder, o *chat.Options) chat.StreamDecoder {
+	if !st.guards.On || st.Route.Client == nil {
+		return dec
+	}
+	return st.guards.Decoder(dec, guarded.Shape{Client: st.Route.Client, Options: *o, Traits: &st.To.Traits})
+}
+
+// drain reads a stream that was denied to its end, for what it used: it was made, and
+// is paid for.
+func (st *streams) drain(a *answer) {
+	st.Leave()
+	chunk := pooled.For(streamChunk)
+	defer chunk.Free()
+	p := chunk.B[:cap(chunk.B)]
+	for !a.ended {
+		n, err := a.resp.Body.Read(p)
+		if n > 0 {
+			if _, ferr := st.pass(a, p[:n]); ferr != nil {
+				return
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// denyStream ends a stream that has begun with the denial, at once; then it is read on
+// and settled.
+func (s *streams) denyStream(a *answer, f *fault.Fault) error {
+	s.failure = f
+	last, _ := a.stream.AppendError(nil, f)
+	last = append(last, s.guards.LastEvent(s.Route.Endpoint, s.Strict())...)
+	s.captureAnswer(last)
+	s.tail = s.tail[:0]
+	s.write(last)
+	s.flush()
+	s.drain(a)
+	s.Remember(a.stream.Signed())
+	s.learn(a.stream.Meter())
+	s.keepBooks()
+	return nil
+}
+
+// judgeEnd has the guardrails that do not judge a stream on its way look at it once it
+// has ended. The client has all of it by then.
+func (s *streams) judgeEnd(a *answer) {
+	if !s.guards.On {
+		return
+	}
+	if whole := a.stream.Judged(); whole != nil {
+		s.write(s.tail)
+		s.tail = s.tail[:0]
+		s.flush()
+		s.guards.End(s.encodeWhole(nil, a, whole))
+	}
+	told := s.guards.LastEvent(s.Route.Endpoint, s.Strict())
+	s.captureAnswer(told)
+	s.tail = append(s.tail, told...)
+}
+
+// streamTold is a whole stream with what the hooks before it said.
+func (ca *answerCache) streamTold(out []byte) []byte {
+	if told := ca.guards.FirstEvent(ca.Route.Endpoint, ca.Strict()); len(told) > 0 {
+		return append(told, out...)
+	}
+	return out
+}

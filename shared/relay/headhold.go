@@ -88,9 +88,16 @@ func (st *streams) signOfLife() []byte {
 
 // streamHead sends the head of a stream.
 func (st *streams) streamHead(a *answer) {
+	if st.headSent {
+		return
+	}
 	h := st.w.Header()
 	h["Content-Type"] = eventStream
 	h["Cache-Control"] = noCache
 	st.answerHeaders(a.resp.Header)
-	st.head(http.StatusOK)
+	st.head(st.guards.Status(http.StatusOK))
+	if told := st.guards.FirstEvent(st.Route.Endpoint, st.Strict()); len(told) > 0 {
+		st.captureAnswer(told)
+		st.write(told)
+	}
 }

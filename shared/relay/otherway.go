@@ -34,7 +34,7 @@ func (st *streams) takeWhole(a *answer) {
 	} else {
 		o.Request = st.LegacyOnly()
 	}
-	a.stream.Instead(st.translate(dec, o))
+	a.stream.Instead(st.translate(st.guarded(dec, o), o))
 	st.gather(a)
 }
 

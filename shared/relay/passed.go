@@ -31,7 +31,7 @@ func (s *sender) sendPassed(resp *http.Response) error {
 		h["Content-Length"] = []string{strconv.FormatInt(resp.ContentLength, 10)}
 	}
 	s.answerHeaders(resp.Header)
-	s.head(http.StatusOK)
+	s.head(s.guards.Status(http.StatusOK))
 	meter := tail.New(resp)
 	meter.Memory(s.Ctx, s.Lease)
 	meter.Wide = true // an event may hold an image

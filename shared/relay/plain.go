@@ -148,6 +148,14 @@ func (s *sender) sendPlain(a *answer) error {
 	p := &s.plain
 	out, kind := p.buf.B, jsonType
 	switch {
+	case s.guards.Answer != nil:
+		out = s.guards.Answer
+		if !p.own {
+			break
+		}
+		if err := s.KeepMade(p.buf.B, p.meter.ID); err != nil {
+			return err
+		}
 	case p.own:
 		if s.operates() {
 			s.settleBatch(out)
@@ -172,11 +180,14 @@ func (s *sender) sendPlain(a *answer) error {
 	if s.caching != nil {
 		s.keepAnswer(out)
 	}
+	if s.guards.On && kind[0] == jsonType[0] {
+		out = s.guards.Told(s.guards.Restored(out), true)
+	}
 	h := s.w.Header()
 	h["Content-Type"] = kind
 	h["Content-Length"] = []string{strconv.Itoa(len(out))}
 	s.answerHeaders(resp.Header)
-	s.sendWhole(http.StatusOK, out)
+	s.sendWhole(s.guards.Status(http.StatusOK), out)
 	return nil
 }
 

@@ -112,9 +112,6 @@ func (re dryCall) walkThrough(q *rehearsal.Request, out *rehearsal.Answer) *rehe
 func (re dryCall) imagineTarget(leaf *route.Leaf) rehearsal.Target {
 	re.Loss.Reset()
 	t := rehearsal.Target{Path: leaf.Path, Losses: []rehearsal.Loss{}, Limits: []rehearsal.Limit{}, Guardrails: []string{}, TimeoutMS: leaf.Timeout.Milliseconds()}
-	for _, g := range append(slices.Clone(leaf.Input), leaf.Output...) {
-		t.Guardrails = append(t.Guardrails, g.Slug)
-	}
 	if leaf.Cache != nil {
 		age := cache.Age(re.Org.Settings.CacheAge(leaf.Cache.MaxAge))
 		t.Cache = &rehearsal.Cache{Mode: leaf.Cache.Mode, MaxAge: int64(age / time.Second)}
@@ -122,7 +119,12 @@ func (re dryCall) imagineTarget(leaf *route.Leaf) rehearsal.Target {
 	if leaf.Retry != nil {
 		t.Retries = leaf.Retry.Attempts
 	}
+	re.guards.Fresh()
 	err := re.imagineCall(leaf, &t)
+	if re.guards.On {
+		t.Guardrails = append(t.Guardrails, re.guards.Names...)
+		t.Verdicts = re.guards.Results.Append(nil, false)
+	}
 	if p := re.To.Target.Provider; p != nil {
 		t.Provider, t.Model = p.ID, re.To.Upstream
 		if re.To.Names.Slug != "" && re.To.Saved != nil {

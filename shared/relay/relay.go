@@ -9,6 +9,7 @@ import (
 	"gateway/shared/cache"
 	"gateway/shared/chat"
 	"gateway/shared/egress"
+	"gateway/shared/guard/judge"
 	"gateway/shared/identity"
 	"gateway/shared/ledger"
 	"gateway/shared/pricing"
@@ -17,6 +18,7 @@ import (
 	"gateway/shared/relay/admitted"
 	"gateway/shared/relay/breaker"
 	"gateway/shared/relay/chosen"
+	"gateway/shared/relay/guarded"
 	"gateway/shared/relay/heldfiles"
 	"gateway/shared/relay/kept"
 	"gateway/shared/relay/managed"
@@ -60,6 +62,7 @@ type Options struct {
 	// Cache keeps answers where a config asks for it; nil: none are kept.
 	Cache      *cache.Cache
 	CacheTimes CacheTimes
+	Checks     map[string]judge.Maker // what makes the checks of guardrails, by id
 	Now        func() time.Time
 
 	// BlockInline refuses inline configuration whatever the organisation says.
@@ -85,6 +88,7 @@ type Relay struct {
 	jobs     map[string]chat.Jobs
 	rooms    *heldfiles.Rooms
 	batches  *managed.Batches
+	guards   *guarded.Means
 	calls    sync.Pool
 	means    *chosen.Means
 	urls     exactURLs // of their targets
@@ -108,6 +112,7 @@ func New(o Options) *Relay {
 	if r.Memory == nil {
 		r.Memory = egress.NewMemory(0)
 	}
+	r.guards = guarded.NewMeans(o.Checks, o.Sealer, o.Trusting, o.Now)
 	r.doors = r.newDoors()
 	r.owners = &kept.Owners{Now: o.Now, Table: o.Store.Table(store.Usage)}
 	for _, d := range o.Dialects {

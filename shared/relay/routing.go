@@ -70,8 +70,12 @@ func (r *Relay) failAside(where string, err error) {
 	r.fault(where, "", err)
 }
 
-// Close waits until what this process knows of breakers is told to others.
-func (r *Relay) Close() { r.breakers.Close() }
+// Close waits until what this process knows of breakers is told to others, and for
+// guardrails that run beside requests.
+func (r *Relay) Close() {
+	r.breakers.Close()
+	r.guards.Close()
+}
 
 // beginPatience bounds the times of an attempt.
 func (o *outbound) beginPatience(ctx context.Context) context.Context {

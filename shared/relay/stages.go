@@ -11,6 +11,7 @@ import (
 	"gateway/shared/relay/admitted"
 	"gateway/shared/relay/chosen"
 	"gateway/shared/relay/form"
+	"gateway/shared/relay/guarded"
 	"gateway/shared/relay/logged"
 	"gateway/shared/relay/media"
 	"gateway/shared/relay/outgoing"
@@ -94,6 +95,7 @@ type books struct {
 	retries  int   // of the target that was tried last
 	answered int64 // bytes of the answer's body
 	bodies   logged.Bodies
+	guards   guarded.State
 	endFault *fault.Fault // of the provider: why an answer that had begun did not end well
 	inBooks  bool
 	opts     chat.Options

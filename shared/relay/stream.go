@@ -42,7 +42,7 @@ func (st *streams) open(a *answer) {
 			held.Reserve(len(out))
 			held.B = append(held.B, out...)
 			m := a.stream.Meter()
-			st.patience.Arrived(m.Started)
+			st.patience.Arrived(m.Started || m.Held)
 			if ferr != nil || m.Err != nil {
 				mask.Bytes(held.B, st.secrets())
 				if !m.Started && !st.headSent {
@@ -81,6 +81,14 @@ func (st *streams) firstEventFailed(a *answer, m chat.Meter, err error) {
 	f := m.Err
 	late := st.patience.Late()
 	switch {
+	case fault.Is(err, fault.GuardrailDenied):
+		st.drain(a)
+		st.learn(a.stream.Meter())
+		st.patience.Stop()
+		a.failed = a.resp.Header
+		a.drop()
+		a.fault = fault.From(err)
+		return
 	case f != nil:
 		f.Source = fault.SourceProvider
 	case late != nil:
@@ -130,7 +138,8 @@ func (s *sender) pump(a *answer) error {
 		s.waited += s.Now().Sub(t)
 		if n > 0 {
 			out, ferr := s.pass(a, p[:n])
-			s.patience.Arrived(a.stream.Meter().Started)
+			m := a.stream.Meter()
+			s.patience.Arrived(m.Started || m.Held)
 			if a.stream.Meter().Err != nil {
 				mask.Bytes(out, s.secrets())
 			}
@@ -171,8 +180,13 @@ func (s *sender) closeStream(a *answer, err error) error {
 	var last []byte
 	m := a.stream.Meter()
 	s.patience.Stop()
+	if fault.Is(err, fault.GuardrailDenied) {
+		return s.denyStream(a, fault.From(err))
+	}
 	if err == nil && m.Err == nil {
-		last, err = a.stream.End()
+		if last, err = a.stream.End(); fault.Is(err, fault.GuardrailDenied) {
+			return s.denyStream(a, fault.From(err))
+		}
 	}
 	m = a.stream.Meter()
 	s.Remember(a.stream.Signed())
@@ -181,6 +195,7 @@ func (s *sender) closeStream(a *answer, err error) error {
 		s.captureAnswer(last)
 		s.tail = append(s.tail, last...)
 		s.keepStream(a)
+		s.judgeEnd(a)
 		s.keepBooks()
 		s.flushTail()
 		return nil

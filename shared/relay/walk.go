@@ -103,10 +103,11 @@ func (c *call) try(leaf *route.Leaf) answer {
 	if c.To.Local {
 		return c.guardOutput(leaf, c.answerHere())
 	}
-	return c.guardOutput(leaf, c.attempts(leaf, body))
+	return c.attempts(leaf, body)
 }
 
-// attempts calls the target, again as its config says.
+// attempts calls the target, again as its config says. Guardrails judge the answer
+// that is left, and may have it made once more.
 func (x *exchanges) attempts(leaf *route.Leaf, body []byte) answer {
 	schedule := leaf.Retry.Start()
 	var waited time.Duration
@@ -123,11 +124,15 @@ func (x *exchanges) attempts(leaf *route.Leaf, body []byte) answer {
 		wait, again := schedule.Next(a.status(), a.header(), a.connectFailed(), x.Now())
 		x.retries = schedule.Count()
 		if !again || x.bodySpent {
+			if a = x.guardOutput(leaf, a); x.repeats(&schedule, &a) {
+				waited = 0
+				continue
+			}
 			return a
 		}
 		if x.coverAgain() != nil {
 			x.retries = tried
-			return a // the answer that is there: what it was charged leaves no room for another
+			return x.guardOutput(leaf, a) // the answer that is there: what it was charged leaves no room for another
 		}
 		a.drop()
 		if err := x.sleep(wait); err != nil {

@@ -56,6 +56,19 @@ func (c *Config) Refs() Refs {
 	return refs
 }
 
+// Guardrails are those that the config writes out.
+func (c *Config) Guardrails() []Guardrail {
+	var out []Guardrail
+	c.each(func(n *Config) {
+		for _, g := range slices.Concat(n.Input, n.Output) {
+			if g.Slug == "" {
+				out = append(out, g)
+			}
+		}
+	})
+	return out
+}
+
 // Host is an address in a config that must pass the egress rules.
 type Host struct{ Field, URL string }
 

@@ -3,6 +3,7 @@ package route
 import (
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"gateway/shared/fault"
@@ -71,6 +72,9 @@ type Leaf struct {
 	Lenient    bool     // strict_open_ai_compliance is false
 	Input      []Guardrail
 	Output     []Guardrail
+
+	// Made is what Input and Output were made into, once, by whoever runs them.
+	Made atomic.Value
 
 	FetchIntegrated bool
 	edits           edits

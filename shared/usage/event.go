@@ -19,14 +19,16 @@ import (
 // The payload of version 1 is the record's fields in the order of AppendEvent:
 // strings and lists as length and content, numbers as varints. Version 2 adds
 // what explains a decision (see explained) behind it; a record that has nothing
-// of that is written as version 1. Later versions may only be read by gateways
+// of that is written as version 1. Version 3 adds what guardrails said behind both
+// others. Later versions may only be read by gateways
 // that know them.
 const (
-	eventMagic   = 0xA7
-	eventVersion = 2
-	eventPlain   = 1
-	eventHead    = 6
-	eventTail    = 4
+	eventMagic     = 0xA7
+	eventVersion   = 3
+	eventExplained = 2
+	eventPlain     = 1
+	eventHead      = 6
+	eventTail      = 4
 )
 
 // MaxEvent bounds one event; a larger length in a file is damage.
@@ -46,9 +48,11 @@ func (r *Record) AppendEvent(dst []byte) []byte {
 	start := len(dst)
 	dst = append(dst, eventMagic, eventPlain, 0, 0, 0, 0)
 	dst = r.appendPayload(dst)
-	if r.explained() {
-		dst[start+1] = eventVersion
+	if dst[start+1] = r.version(); dst[start+1] >= eventExplained {
 		dst = r.appendExplained(dst)
+	}
+	if dst[start+1] >= eventVersion {
+		dst = r.appendGuards(dst)
 	}
 	binary.LittleEndian.PutUint32(dst[start+2:], uint32(len(dst)-start-eventHead))
 	return binary.LittleEndian.AppendUint32(dst, crc32.Checksum(dst[start:], castagnoli))
@@ -61,9 +65,11 @@ func (r *Record) appendAround(dst []byte) (event []byte, cut int) {
 	dst = binary.AppendUvarint(dst, uint64(len(r.Bodies)))
 	cut = len(dst)
 	dst = r.appendBare(dst)
-	if r.explained() {
-		dst[start+1] = eventVersion
+	if dst[start+1] = r.version(); dst[start+1] >= eventExplained {
 		dst = r.appendExplained(dst)
+	}
+	if dst[start+1] >= eventVersion {
+		dst = r.appendGuards(dst)
 	}
 	binary.LittleEndian.PutUint32(dst[start+2:], uint32(len(dst)-start-eventHead+len(r.Bodies)))
 	sum := crc32.Checksum(dst[start:cut], castagnoli)
@@ -250,6 +256,9 @@ func (r *Record) readBare(b []byte, version byte) bool {
 	c.record(r)
 	if version > eventPlain {
 		c.explained(r)
+	}
+	if version > eventExplained {
+		c.guards(r)
 	}
 	return !c.bad && c.rest == ""
 }

@@ -43,6 +43,7 @@ type Record struct {
 	Breakers             []Breaker
 	Matches              []Match // conditional strategies, in order
 	Skips                []Skip  // targets that were passed over, in order
+	Guards               []Guard // guardrails that were run, in order
 	PromptID, PromptSlug string
 
 	// Outcome.
@@ -168,6 +169,27 @@ const (
 	SkipOpen    = "breaker_open"
 	SkipProbe   = "breaker_probe_taken" // another request is trying it
 	SkipRefused = "refused"             // the gateway itself refused it: limits, credentials, an unknown provider
+)
+
+// Guard is what one guardrail said of the request or of an answer, of each target that
+// was tried.
+type Guard struct {
+	Hook    string
+	Phase   string // GuardBefore or GuardAfter
+	Path    string // of the target
+	Verdict bool
+	Denied  bool // it has failed and denies
+	Async   bool // it ran beside the request
+	// Transformed: it changed the body.
+	Transformed     bool
+	TookMS          int64
+	Failed, Errored []string // ids of checks
+}
+
+// When guardrails run.
+const (
+	GuardBefore = "before"
+	GuardAfter  = "after"
 )
 
 // Settle names one budget reservation of the request and what it settled at.

@@ -121,3 +121,28 @@ func judgesWhole(id string, params map[string]json.RawMessage) bool {
 func (c *check) runs(phase guard.Phase) bool {
 	return phase == guard.Before || c.phase&guard.After != 0
 }
+
+// Streams says when the hook judges a stream. One that was to judge it piece by piece,
+// and has a check that needs the whole answer or looks at more than its text, holds it.
+func (h *Hook) Streams() guard.When {
+	switch h.Actions.Stream {
+	case guard.StreamHold:
+		return guard.StreamHold
+	case guard.StreamWindow:
+		for i := range h.checks {
+			if c := &h.checks[i]; c.whole || c.scope != "" && c.scope != said.LastMessage && c.scope != said.AllMessages {
+				return guard.StreamHold
+			}
+		}
+		return guard.StreamWindow
+	}
+	return guard.StreamAfter
+}
+
+// WindowSize is that of its window, in characters.
+func (h *Hook) WindowSize() int {
+	if h.Window == 0 {
+		return guard.StandardWindow
+	}
+	return h.Window
+}

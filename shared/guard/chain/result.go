@@ -95,10 +95,14 @@ func (r *Results) Append(dst []byte, after bool) []byte {
 	dst = append(dst, `{"before_request_hooks":`...)
 	dst = appendResults(dst, r.Before)
 	if after {
-		dst = append(dst, `,"after_request_hooks":`...)
-		dst = appendResults(dst, r.After)
+		dst = r.AppendAfter(append(dst, ','))
 	}
 	return append(dst, '}')
+}
+
+// AppendAfter writes the member of the hooks behind the answer.
+func (r *Results) AppendAfter(dst []byte) []byte {
+	return appendResults(append(dst, `"after_request_hooks":`...), r.After)
 }
 
 func appendResults(dst []byte, list []Result) []byte {

@@ -1,6 +1,7 @@
 package chain
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"maps"
@@ -17,6 +18,7 @@ import (
 // Call is what the hooks of a target are shown.
 type Call struct {
 	Kind, Provider, Model, TraceID string
+	Shape                          string // that the bodies have where it is not that of Kind
 	Stream                         bool
 	Passed                         bool // the body is passed through unread: only types of requests are judged
 	Metadata                       map[string]string
@@ -65,6 +67,31 @@ func (hs Hooks) Local() bool {
 		}
 	}
 	return true
+}
+
+// Here gives the hooks with the checks alone that ask nobody outside of this process.
+func (hs Hooks) Here() Hooks {
+	out := make(Hooks, 0, len(hs))
+	for _, h := range hs {
+		own := *h
+		own.local, own.checks = true, nil
+		for _, c := range h.checks {
+			if c.local {
+				own.checks = append(own.checks, c)
+			}
+		}
+		out = append(out, &own)
+	}
+	return out
+}
+
+// Names are the ids of the hooks.
+func (hs Hooks) Names() []string {
+	out := []string{}
+	for _, h := range hs {
+		out = append(out, h.ID)
+	}
+	return out
 }
 
 // Run runs the hooks side by side on the same body. Where several change it, each of
@@ -135,6 +162,9 @@ func (c *Call) with(phase guard.Phase, body []byte) {
 		c.Response = body
 	}
 }
+
+// shape is that of the answer.
+func (c *Call) shape() string { return cmp.Or(c.Shape, c.Kind) }
 
 func (c *Call) of(phase guard.Phase) []byte {
 	if phase == guard.Before {
@@ -209,7 +239,7 @@ func (g *group) find(s said.Scope) *said.Found {
 		if g.phase == guard.Before {
 			one = said.InRequest(g.call.Kind, g.call.Request, s)
 		} else {
-			one = said.InAnswer(g.call.Kind, g.call.Response, s)
+			one = said.InAnswer(g.call.shape(), g.call.Response, s)
 		}
 		f = &one
 		g.found[s] = f
@@ -306,7 +336,7 @@ func (g *group) changed(v *judge.Verdict, k *check, from []byte) []byte {
 	if g.phase == guard.Before {
 		f = said.InRequest(g.call.Kind, from, k.scope)
 	} else {
-		f = said.InAnswer(g.call.Kind, from, k.scope)
+		f = said.InAnswer(g.call.shape(), from, k.scope)
 	}
 	body := f.With(from, v.Texts)
 	if len(body) == 0 || &body[0] == &from[0] {

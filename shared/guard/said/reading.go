@@ -12,6 +12,7 @@ type reading struct {
 	flat   bool // an answer of one choice whose items are its parts
 	pieces []piece
 	last   int
+	twice  []wire.Span // members that say again what stands in others
 }
 
 // add notes the next value as a piece.
@@ -145,6 +146,15 @@ func (r *reading) message(at int, system bool) {
 			r.add(at, false, thought)
 		case "summary":
 			r.content(at, false, thought)
+		case "content_blocks":
+			if !r.answer {
+				r.content(at, system, text)
+				continue
+			}
+			start := r.d.KeySpan().Start
+			if r.d.Raw() != nil {
+				r.twice = append(r.twice, wire.Span{Start: start, End: r.d.Offset()})
+			}
 		}
 	}
 	for i := from; i < len(r.pieces); i++ {

@@ -45,6 +45,7 @@ type Found struct {
 	// ToolCalls says that the whole body, and of an answer its first choice, calls tools.
 	ToolCalls bool
 	places    []wire.Span
+	twice     []wire.Span // members that say the same again
 }
 
 // InRequest finds the texts of a client's body. kind is the type of the request. A
@@ -91,7 +92,7 @@ func (r *reading) choose(scope Scope, last int) Found {
 	if r.d.Err() != nil {
 		return Found{}
 	}
-	var f Found
+	f := Found{twice: r.twice}
 	for i := range r.pieces {
 		p := &r.pieces[i]
 		if p.class == arguments && (!r.answer || p.message <= 0 || r.flat) {
@@ -141,6 +142,9 @@ func (f *Found) With(body []byte, texts []*string) []byte {
 	}
 	if len(edits) == 0 {
 		return body
+	}
+	for _, again := range f.twice {
+		edits = append(edits, wire.Delete(again))
 	}
 	return wire.Splice(nil, body, edits...)
 }

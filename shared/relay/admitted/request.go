@@ -52,6 +52,7 @@ type Request struct {
 	Ask        asked.Headers
 	Behalf     *Behalf       // who a request is made for that came from no client
 	Rehearsing bool          // nothing is sent
+	Child      bool          // it is the gateway's own, for another request: without cache and guardrails
 	Lease      *egress.Lease // memory of what is held whole
 	Afterwards []func()      // to be done once the request is over
 }

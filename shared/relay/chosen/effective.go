@@ -18,6 +18,12 @@ func (ch *Chooser) effective() error {
 	if err != nil {
 		return err
 	}
+	return ch.Rewrite(body)
+}
+
+// Rewrite takes a body in place of the client's: what a config or a guardrail has made
+// of it.
+func (ch *Chooser) Rewrite(body []byte) error {
 	ch.To.Body = body
 	if ch.Route.Shape != routes.Unified {
 		return nil
@@ -33,6 +39,7 @@ func (ch *Chooser) effective() error {
 			return err
 		}
 	}
+	var err error
 	ch.Demands, err = ch.DemandsOf(body, &ch.Edited)
 	return err
 }

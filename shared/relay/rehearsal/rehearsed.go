@@ -42,12 +42,15 @@ type Target struct {
 	Losses     []Loss            `json:"losses"`
 	Limits     []Limit           `json:"limits"`
 	Guardrails []string          `json:"guardrails"`
-	Cache      *Cache            `json:"cache"`
-	Retries    int               `json:"retries"`
-	TimeoutMS  int64             `json:"timeout_ms"`
-	Answered   bool              `json:"answered_here"` // the gateway answers for the provider
-	Error      *Error            `json:"error"`
-	Assumed    int               `json:"assumed_status"`
+	// Verdicts are what those before the target said, as far as they ask nobody outside
+	// of the gateway: before_request_hooks.
+	Verdicts  json.RawMessage `json:"hook_results,omitempty"`
+	Cache     *Cache          `json:"cache"`
+	Retries   int             `json:"retries"`
+	TimeoutMS int64           `json:"timeout_ms"`
+	Answered  bool            `json:"answered_here"` // the gateway answers for the provider
+	Error     *Error          `json:"error"`
+	Assumed   int             `json:"assumed_status"`
 }
 
 type Bound struct {

@@ -55,13 +55,15 @@ type gathering struct {
 	beside bool // there was other text
 	told   bool // the hidden tool has spoken
 	lost   bool // the answer cannot be kept
+	ended  bool
+	judged bool // it is put together whatever it has: somebody looks at it
 }
 
 // Gather begins to put the stream together, up to a size of most bytes. dec reads
 // a stream that is passed on; hidden: of one that is translated only the text of the
-// hidden tool counts.
-func (s *Stream) Gather(most int, hidden bool, dec chat.StreamDecoder) {
-	g := &gathering{most: most}
+// hidden tool counts. judged: what cannot be kept is put together as well, see Judged.
+func (s *Stream) Gather(most int, hidden, judged bool, dec chat.StreamDecoder) {
+	g := &gathering{most: most, judged: judged}
 	if s.over != nil {
 		g.hidden = hidden
 		s.over.gather = g
@@ -76,14 +78,14 @@ func (s *Stream) Gather(most int, hidden bool, dec chat.StreamDecoder) {
 
 // feed reads what arrived of a stream that is passed on.
 func (g *gathering) feed(in []byte) {
-	if !g.lost && g.parser.Feed(in, g.onEvent) != nil {
+	if (!g.lost || g.judged) && g.parser.Feed(in, g.onEvent) != nil {
 		g.lost = true
 	}
 }
 
 // add takes one delta.
 func (g *gathering) add(d *chat.Delta) {
-	if g.lost {
+	if g.lost && !g.judged {
 		return
 	}
 	if d.Kind == chat.DeltaText && g.hidden {
@@ -95,8 +97,11 @@ func (g *gathering) add(d *chat.Delta) {
 	}
 	g.size += len(d.JSON)
 	if g.size > g.most || len(d.Logprobs) > 0 {
-		g.lost, g.into = true, chat.Collector{} // too large, or a part that is not put together
-		return
+		g.lost = true // too large, or a part that is not put together
+		if !g.judged {
+			g.into = chat.Collector{}
+			return
+		}
 	}
 	g.into.Add(d)
 }
@@ -111,11 +116,31 @@ func (s *Stream) Gathered() *chat.Response {
 	if g == nil {
 		return nil
 	}
-	if g.dec != nil && !g.lost {
-		g.lost = g.parser.End(g.onEvent) != nil || g.dec.End() != nil
-	}
+	g.end()
 	if g.lost || g.hidden && g.beside && !g.told {
 		return nil
 	}
 	return g.into.Response()
+}
+
+// Judged is the answer of a stream that has come to its end, for who judges it: also
+// one that cannot be kept. nil where it was not put together for that.
+func (s *Stream) Judged() *chat.Response {
+	g := s.gather
+	if s.over != nil {
+		g = s.over.gather
+	}
+	if g == nil || !g.judged {
+		return nil
+	}
+	g.end()
+	return g.into.Response()
+}
+
+// end reads the end of a stream that is passed on.
+func (g *gathering) end() {
+	if g.dec != nil && !g.ended {
+		g.ended = true
+		g.lost = g.parser.End(g.onEvent) != nil || g.dec.End() != nil || g.lost
+	}
 }

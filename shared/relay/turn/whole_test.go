@@ -19,7 +19,7 @@ const most = 1 << 16
 func gathered(t *testing.T, d chat.Spoken, stream string, chunk int) (string, bool) {
 	t.Helper()
 	s := Pass(d.NewStreamFilter(&chat.FilterOptions{}))
-	s.Gather(most, false, d.NewStreamDecoder(&chat.Traits{}))
+	s.Gather(most, false, false, d.NewStreamDecoder(&chat.Traits{}))
 	for in := []byte(stream); len(in) > 0; {
 		n := min(chunk, len(in))
 		_, _ = s.Feed(bytes.Clone(in[:n])) // what passes on is not looked at

@@ -1,0 +1,93 @@
+package window
+
+import (
+	"gateway/shared/chat"
+	"gateway/shared/fault"
+)
+
+// Verdict says what becomes of a whole answer: another one in its place, which is nil
+// where it stays, or that it is denied.
+type Verdict func(whole *chat.Response) (now *chat.Response, denied *fault.Fault)
+
+// Whole gives a decoder that gives nothing on before the whole answer is there and has
+// been judged.
+func Whole(dec chat.StreamDecoder, judge Verdict) chat.StreamDecoder {
+	h := &whole{front: front{dec: dec}, judge: judge}
+	h.give = h.delta
+	return h
+}
+
+type whole struct {
+	front
+	judge    Verdict
+	kept     []chat.Delta
+	into     chat.Collector
+	released bool
+}
+
+// Event implements chat.StreamDecoder.
+func (h *whole) Event(event string, data []byte, emit func(*chat.Delta) error) error {
+	if err := h.event(event, data, emit); err != nil {
+		return err
+	}
+	if !h.released && h.dec.Meter().Complete {
+		if err := h.release(); err != nil {
+			return err
+		}
+	}
+	return h.tell()
+}
+
+// End implements chat.StreamDecoder.
+func (h *whole) End() error {
+	if err := h.dec.End(); err != nil || h.told {
+		return err
+	}
+	if !h.released {
+		if err := h.release(); err != nil {
+			return err
+		}
+	}
+	return h.tell()
+}
+
+// Meter implements chat.StreamDecoder.
+func (h *whole) Meter() chat.Meter {
+	m := h.dec.Meter()
+	if m.Held = m.Started && (!h.released || h.denied != nil); m.Held {
+		m.Started = false
+	}
+	return m
+}
+
+func (h *whole) delta(d *chat.Delta) error {
+	switch {
+	case h.denied != nil || d.Kind == chat.DeltaPing && !h.released:
+		return nil
+	case h.released:
+		return h.emit(d)
+	}
+	h.into.Add(d)
+	h.kept = append(h.kept, clone(d))
+	return nil
+}
+
+// release judges the answer and gives it on.
+func (h *whole) release() error {
+	h.released = true
+	now, denied := h.judge(h.into.Response())
+	kept := h.kept
+	h.kept = nil
+	if h.denied = denied; denied != nil || h.emit == nil {
+		return nil
+	}
+	if now != nil {
+		return now.Replay(h.emit)
+	}
+	for i := range kept {
+		if err := h.emit(&kept[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,308 @@
+package window
+
+import (
+	"bytes"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"gateway/shared/chat"
+	"gateway/shared/fault"
+	"gateway/shared/wire"
+)
+
+// Judge says what becomes of a text: what is sent in its place, or that it is denied.
+type Judge func(text string) (now string, denied *fault.Fault)
+
+// Texts gives a decoder whose texts pass through a window of so many characters.
+//
+// A text is given on as far as at least size characters behind it have come and have
+// been judged together with it. So whatever a check forbids that is no longer than the
+// window is seen whole before any of it is sent, however the stream is cut into pieces.
+// What a check puts in the place of something is given on where the rest of the text,
+// judged by itself, reads the same: then nothing that was changed reaches across. Until
+// then more text is waited for, at most the whole answer.
+func Texts(dec chat.StreamDecoder, size int, judge Judge) chat.StreamDecoder {
+	g := &texts{front: front{dec: dec}, size: size, judge: judge, lines: map[int]*line{}}
+	g.give = g.delta
+	return g
+}
+
+// front is what both decoders have in common.
+type front struct {
+	dec    chat.StreamDecoder
+	emit   func(*chat.Delta) error
+	give   func(*chat.Delta) error
+	denied *fault.Fault
+	told   bool // the denial
+}
+
+// Parser implements chat.Framed.
+func (f *front) Parser() chat.EventParser {
+	if framed, ok := f.dec.(chat.Framed); ok {
+		return framed.Parser()
+	}
+	return new(wire.SSEParser)
+}
+
+// Signed implements chat.StreamDecoder.
+func (f *front) Signed() []chat.Signed { return f.dec.Signed() }
+
+func nothing(*chat.Delta) error { return nil }
+
+// event reads an event. After a denial it is read for its usage alone: what is denied
+// was made, and is paid for.
+func (f *front) event(event string, data []byte, emit func(*chat.Delta) error) error {
+	if f.told {
+		return f.dec.Event(event, data, nothing)
+	}
+	f.emit = emit
+	return f.dec.Event(event, data, f.give)
+}
+
+// tell gives the denial once.
+func (f *front) tell() error {
+	if f.denied == nil || f.told {
+		return nil
+	}
+	f.told = true
+	return f.denied
+}
+
+// texts is a decoder with a window.
+type texts struct {
+	front
+	size  int
+	judge Judge
+	lines map[int]*line // by choice
+	sent  bool          // something has been given on
+	came  bool
+	json  []byte
+}
+
+// line is what of one choice has come and was not given on.
+type line struct {
+	kept []chat.Delta
+	text []byte // of the texts among them
+	next int    // characters at which it is judged again
+}
+
+// Event implements chat.StreamDecoder.
+func (g *texts) Event(event string, data []byte, emit func(*chat.Delta) error) error {
+	if err := g.event(event, data, emit); err != nil {
+		return err
+	}
+	return g.tell()
+}
+
+// End implements chat.StreamDecoder.
+func (g *texts) End() error {
+	if g.told {
+		return g.dec.End()
+	}
+	err := g.dec.End()
+	for choice := range g.lines {
+		if err == nil {
+			err = g.finish(choice)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return g.tell()
+}
+
+// Meter implements chat.StreamDecoder. Nothing has begun before something was sent.
+func (g *texts) Meter() chat.Meter {
+	m := g.dec.Meter()
+	if m.Held = m.Started && !g.sent; m.Held {
+		m.Started = false
+	}
+	return m
+}
+
+func (g *texts) delta(d *chat.Delta) error {
+	if g.denied != nil {
+		return nil
+	}
+	switch d.Kind {
+	case chat.DeltaStart, chat.DeltaUsage, chat.DeltaPing:
+		return g.emit(d)
+	case chat.DeltaStop:
+		if err := g.finish(d.Choice); err != nil || g.denied != nil {
+			return err
+		}
+		return g.pass(d)
+	case chat.DeltaText, chat.DeltaRefusal:
+		return g.text(d)
+	}
+	if l := g.lines[d.Choice]; l != nil && len(l.kept) > 0 {
+		l.kept = append(l.kept, clone(d)) // the order of what comes stays
+		return nil
+	}
+	return g.pass(d)
+}
+
+func (g *texts) pass(d *chat.Delta) error {
+	g.sent = g.sent || d.HasContent()
+	return g.emit(d)
+}
+
+func clone(d *chat.Delta) chat.Delta {
+	k := *d
+	k.JSON, k.Logprobs = bytes.Clone(d.JSON), bytes.Clone(d.Logprobs)
+	k.Extra = append([]chat.Field(nil), d.Extra...)
+	if d.Usage != nil {
+		u := *d.Usage
+		k.Usage = &u
+	}
+	return k
+}
+
+// text takes the next piece of a text.
+func (g *texts) text(d *chat.Delta) error {
+	l := g.lines[d.Choice]
+	if l == nil {
+		l = &line{next: 2 * g.size}
+		g.lines[d.Choice] = l
+	}
+	l.kept = append(l.kept, clone(d))
+	l.text = wire.AppendUnquoted(l.text, d.JSON)
+	if len(l.text) < l.next || utf8.RuneCount(l.text) < l.next {
+		return nil
+	}
+	return g.advance(l)
+}
+
+// advance judges what has come and gives on what has passed.
+func (g *texts) advance(l *line) error {
+	now, denied := g.judge(string(l.text))
+	if g.denied = denied; denied != nil {
+		return nil
+	}
+	cut := g.cut(l.text)
+	if now == string(l.text) {
+		if cut > 0 {
+			return g.release(l, cut, nil)
+		}
+	} else {
+		for ; cut > 0; cut = wordEnd(l.text, cut/2) {
+			rest, denied := g.judge(string(l.text[cut:]))
+			if denied == nil && strings.HasSuffix(now, rest) {
+				head := now[:len(now)-len(rest)]
+				return g.release(l, cut, &head)
+			}
+		}
+	}
+	l.next = utf8.RuneCount(l.text) + g.size
+	return nil
+}
+
+// cut is where a text may end that is given on: size characters before its end, behind
+// a word.
+func (g *texts) cut(text []byte) int {
+	at := len(text)
+	for range g.size {
+		if at == 0 {
+			return 0
+		}
+		_, n := utf8.DecodeLastRune(text[:at])
+		at -= n
+	}
+	return wordEnd(text, at)
+}
+
+// wordEnd is the end of the last word at or before a place. A text without white space
+// is cut between characters.
+func wordEnd(text []byte, at int) int {
+	for at > 0 && at < len(text) && !utf8.RuneStart(text[at]) {
+		at--
+	}
+	if i := bytes.LastIndexFunc(text[:at], unicode.IsSpace); i >= 0 {
+		_, n := utf8.DecodeRune(text[i:])
+		return i + n
+	}
+	return at
+}
+
+// finish judges the rest of a choice and gives it on.
+func (g *texts) finish(choice int) error {
+	l := g.lines[choice]
+	if l == nil || len(l.kept) == 0 {
+		return nil
+	}
+	now, denied := g.judge(string(l.text))
+	if g.denied = denied; denied != nil {
+		return nil
+	}
+	if now == string(l.text) {
+		return g.release(l, len(l.text), nil)
+	}
+	return g.release(l, len(l.text), &now)
+}
+
+// release gives on what stands before a place of the text; in its place now, where that
+// is not nil.
+func (g *texts) release(l *line, cut int, now *string) error {
+	whole := cut == len(l.text)
+	at, i := 0, 0
+	for ; i < len(l.kept) && (at < cut || whole); i++ {
+		d := &l.kept[i]
+		if d.Kind != chat.DeltaText && d.Kind != chat.DeltaRefusal {
+			if err := g.pass(d); err != nil {
+				return err
+			}
+			continue
+		}
+		piece := wire.AppendUnquoted(nil, d.JSON)
+		if end := at + len(piece); end > cut {
+			if err := g.piece(d, piece[:cut-at], now); err != nil {
+				return err
+			}
+			now = empty(now)
+			d.JSON, d.Logprobs = wire.AppendJSONString(nil, piece[cut-at:]), nil
+			break
+		}
+		at += len(piece)
+		if now == nil {
+			if err := g.pass(d); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := g.piece(d, nil, now); err != nil {
+			return err
+		}
+		now = empty(now)
+	}
+	l.kept = append(l.kept[:0], l.kept[i:]...)
+	l.text = append(l.text[:0], l.text[cut:]...)
+	l.next = max(2*g.size, utf8.RuneCount(l.text)+g.size)
+	if whole {
+		l.next = 2 * g.size
+	}
+	return nil
+}
+
+func empty(now *string) *string {
+	if now == nil {
+		return nil
+	}
+	none := ""
+	return &none
+}
+
+// piece gives on a text in the place of a delta's; without its logprobs, which hold
+// the text too.
+func (g *texts) piece(d *chat.Delta, text []byte, now *string) error {
+	if now != nil {
+		text = []byte(*now)
+	}
+	if len(text) == 0 {
+		return nil
+	}
+	c := *d
+	g.json = wire.AppendJSONString(g.json[:0], text)
+	c.JSON, c.Logprobs = g.json, nil
+	return g.pass(&c)
+}

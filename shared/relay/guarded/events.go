@@ -1,0 +1,57 @@
+package guarded
+
+import (
+	"gateway/shared/chat"
+	"gateway/shared/guard/chain"
+	"gateway/shared/wire"
+)
+
+// FirstEvent is what a stream begins with: what the hooks before it said, for clients
+// that do not keep to the strict shape.
+func (s *State) FirstEvent(endpoint string, strict bool) []byte {
+	if !s.On || strict || len(s.Results.Before) == 0 {
+		return nil
+	}
+	return event(endpoint, (&chain.Results{Before: s.Results.Before}).Append(nil, false))
+}
+
+// LastEvent is what a stream ends with, behind its terminal event: what the hooks
+// behind it said.
+func (s *State) LastEvent(endpoint string, strict bool) []byte {
+	if !s.On || strict || len(s.Results.After) == 0 {
+		return nil
+	}
+	return event(endpoint, append((&chain.Results{After: s.Results.After}).AppendAfter([]byte{'{'}), '}'))
+}
+
+// event is one event of hook results. Where clients read events by their names it has
+// one, which those that do not know it pass over.
+func event(endpoint string, results []byte) []byte {
+	switch endpoint {
+	case "messages":
+		return wire.AppendSSE(nil, "hook_results", append(append([]byte(`{"type":"hook_results","hook_results":`), results...), '}'))
+	case "createModelResponse":
+		return wire.AppendSSE(nil, "hook_results", append(append([]byte(`{"type":"hook_results","hook_results":`), results...), '}'))
+	}
+	return wire.AppendSSE(nil, "", append(append([]byte(`{"hook_results":`), results...), '}'))
+}
+
+// Restore puts values of the request back into a whole answer that is told as a
+// stream.
+func (s *State) Restore(r *chat.Response) {
+	if !s.Restores() {
+		return
+	}
+	for i := range r.Choices {
+		parts := r.Choices[i].Parts
+		for j := range parts {
+			p := &parts[j]
+			p.Text = s.restore.Text(p.Text)
+			if p.Call != nil {
+				call := *p.Call
+				call.Arguments = string(s.restore.JSON([]byte(call.Arguments)))
+				p.Call = &call
+			}
+		}
+	}
+}

@@ -1,0 +1,167 @@
+package guarded
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"gateway/shared/guard"
+	"gateway/shared/guard/chain"
+	"gateway/shared/guard/judge"
+	"gateway/shared/relay/admitted"
+	"gateway/shared/route"
+	"gateway/shared/seal"
+)
+
+// Means are what guardrails are run with.
+type Means struct {
+	kit    *chain.Kit
+	sealer seal.Sealer
+	client *http.Client
+	now    func() time.Time
+	beside sync.WaitGroup // hooks whose outcome nobody waits for
+}
+
+// NewMeans makes them of the register of checks. out is the guarded way to hosts that
+// customers name.
+func NewMeans(makers map[string]judge.Maker, sealer seal.Sealer, out http.RoundTripper, now func() time.Time) *Means {
+	client := &http.Client{Transport: out, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	return &Means{kit: chain.NewKit(makers), sealer: sealer, client: client, now: now}
+}
+
+// Close waits for the hooks that run beside requests.
+func (m *Means) Close() { m.beside.Wait() }
+
+// Wants tells whether a target has guardrails at all: of its config, of the workspace
+// or of the organisation. It costs nothing where there are none.
+func Wants(leaf *route.Leaf, q *admitted.Request) bool {
+	if len(leaf.Input)+len(leaf.Output) > 0 {
+		return !q.Child
+	}
+	if q.Child || q.WS == nil || q.Org == nil {
+		return false
+	}
+	d := &q.WS.Defaults
+	return len(d.InputGuardrails)+len(d.OutputGuardrails)+len(q.Org.InputGuardrails)+len(q.Org.OutputGuardrails) > 0
+}
+
+// named is a place of a config: a guardrail that it writes out, made ready, or the name
+// of a saved one.
+type named struct {
+	hook *chain.Hook
+	ref  string
+}
+
+// leafHooks are those of a config's target.
+type leafHooks struct{ input, output []named }
+
+// ofLeaf makes the guardrails of a config's target ready, once.
+func (m *Means) ofLeaf(leaf *route.Leaf) *leafHooks {
+	if made, ok := leaf.Made.Load().(*leafHooks); ok {
+		return made
+	}
+	made := &leafHooks{m.read(leaf.Input, true), m.read(leaf.Output, false)}
+	leaf.Made.Store(made)
+	return made
+}
+
+func (m *Means) read(list []route.Guardrail, before bool) []named {
+	out := make([]named, len(list))
+	for i := range list {
+		g := &list[i]
+		if g.Slug != "" {
+			out[i].ref = g.Slug
+			continue
+		}
+		h := guard.ReadHook(g.Raw, before, g.Form == route.FormMutator)
+		if len(h.Checks) == 0 && h.Saved() {
+			out[i].ref = h.ID
+			continue
+		}
+		out[i].hook = m.kit.Ready(h)
+	}
+	return out
+}
+
+// hooks are those of a target, the config's before the defaults; one that stands there
+// twice runs once.
+func (m *Means) hooks(ctx context.Context, q *admitted.Request, of []named, defaults []string) (chain.Hooks, error) {
+	out := make(chain.Hooks, 0, len(of)+len(defaults))
+	add := func(h *chain.Hook) {
+		for _, have := range out {
+			if have == h {
+				return
+			}
+		}
+		out = append(out, h)
+	}
+	for _, n := range of {
+		if n.hook != nil {
+			out = append(out, n.hook)
+			continue
+		}
+		h, err := m.kit.Load(ctx, q.View, q.Who.Scope, n.ref, m.sealer)
+		if err != nil {
+			return nil, err
+		}
+		add(h)
+	}
+	for _, ref := range defaults {
+		h, err := m.kit.Load(ctx, q.View, q.Who.Scope, ref, m.sealer)
+		if err != nil {
+			return nil, err
+		}
+		add(h)
+	}
+	return out, nil
+}
+
+// besideTime bounds hooks whose outcome nobody waits for.
+const besideTime = 70 * time.Second
+
+// aside are the hooks that run beside one request. Nothing of the request is touched
+// by them once it is over.
+type aside struct {
+	wait sync.WaitGroup
+	mu   sync.Mutex
+	done []Noted
+	over bool // the record is written: what comes now is told to the log
+}
+
+// run starts hooks beside the request. What they are shown is their own.
+func (a *aside) run(m *Means, ctx context.Context, hooks chain.Hooks, phase guard.Phase, c chain.Call, target, request string) {
+	c.Headers = c.Headers.Clone()
+	c.Request, c.Response = append([]byte(nil), c.Request...), append([]byte(nil), c.Response...)
+	a.wait.Add(1)
+	m.beside.Add(1)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), besideTime)
+	go func() {
+		defer m.beside.Done()
+		defer a.wait.Done()
+		defer cancel()
+		results := hooks.Beside(ctx, phase, &c)
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		for i := range results {
+			n := note(&results[i], phase, target)
+			if !a.over {
+				a.done = append(a.done, n)
+				continue
+			}
+			slog.Info("guardrail beside a request", "request_id", request, "guardrail", n.Hook, "phase", n.Phase, "verdict", n.Verdict, "failed", n.Failed)
+		}
+	}()
+}
+
+// end gives what has come; all of it when wait is true.
+func (a *aside) end(wait bool) []Noted {
+	if wait {
+		a.wait.Wait()
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.over = true
+	return a.done
+}

@@ -1,0 +1,154 @@
+package guarded
+
+import (
+	"encoding/json"
+
+	"gateway/shared/chat"
+	"gateway/shared/fault"
+	"gateway/shared/guard"
+	"gateway/shared/guard/chain"
+	"gateway/shared/guard/window"
+	"gateway/shared/wire"
+)
+
+// Shape is how the client reads answers.
+type Shape struct {
+	Client  chat.Spoken
+	Options chat.Options
+	Traits  *chat.Traits
+}
+
+// OnItsWay tells whether a stream is judged or changed on its way.
+func (s *State) OnItsWay() bool {
+	if s.Restores() {
+		return true
+	}
+	for _, h := range s.out {
+		if h.Streams() != guard.StreamAfter {
+			return true
+		}
+	}
+	return false
+}
+
+// JudgesEnd tells whether hooks judge a stream once it has ended.
+func (s *State) JudgesEnd() bool {
+	return s.On && (len(s.by(guard.StreamAfter)) > 0 || len(s.outBeside) > 0)
+}
+
+// by gives the hooks that judge streams in a way.
+func (s *State) by(when guard.When) (out chain.Hooks) {
+	for _, h := range s.out {
+		if h.Streams() == when {
+			out = append(out, h)
+		}
+	}
+	return out
+}
+
+// Writer is a writer of answers that puts values of the request back.
+func (s *State) Writer(to chat.AnswerWriter) chat.AnswerWriter {
+	if !s.Restores() {
+		return to
+	}
+	return window.Restoring(to, &s.restore)
+}
+
+// Decoder gives a decoder whose stream is judged on its way.
+func (s *State) Decoder(dec chat.StreamDecoder, shape Shape) chat.StreamDecoder {
+	if hooks := s.by(guard.StreamWindow); len(hooks) > 0 {
+		size := 0
+		for _, h := range hooks {
+			size = max(size, h.WindowSize())
+		}
+		dec = window.Texts(dec, size, s.pieces(hooks))
+	}
+	if hooks := s.by(guard.StreamHold); len(hooks) > 0 {
+		dec = window.Whole(dec, func(whole *chat.Response) (*chat.Response, *fault.Fault) { return s.hold(hooks, whole, shape) })
+	}
+	return dec
+}
+
+// pieces judges pieces of a stream. What a hook says of all of them is one result: that
+// of the first piece that fails, else that of the last.
+func (s *State) pieces(hooks chain.Hooks) window.Judge {
+	first, noted := len(s.Results.After), len(s.notes)
+	return func(text string) (string, *fault.Fault) {
+		c := s.call
+		c.Shape, c.Status = "complete", 200
+		c.Response = append(wire.AppendJSONString([]byte(`{"choices":[{"text":`), text), `}]}`...)
+		o := untold(hooks.Run(s.ctx, guard.After, &c))
+		if len(s.Results.After) == first {
+			s.Results.After = append(s.Results.After, o.Results...)
+			s.note(o.Results, guard.After)
+		} else {
+			for i := range o.Results {
+				have := &s.Results.After[first+i]
+				changed := have.Transformed || o.Results[i].Transformed
+				if have.Verdict {
+					*have = o.Results[i]
+				}
+				have.Transformed = changed
+				s.notes[noted+i] = note(have, guard.After, s.target)
+			}
+		}
+		s.failed = s.failed || o.Failed
+		switch {
+		case o.Denied:
+			return "", s.denial(false)
+		case o.Body == nil:
+			return text, nil
+		}
+		var now struct {
+			Choices []struct{ Text string }
+		}
+		if json.Unmarshal(o.Body, &now) != nil || len(now.Choices) != 1 {
+			return "", s.denial(false) // what was changed cannot be told
+		}
+		return now.Choices[0].Text, nil
+	}
+}
+
+// untold leaves out what checks tell of a text: it must not reach the client that way.
+func untold(o chain.Outcome) chain.Outcome {
+	for i := range o.Results {
+		for j := range o.Results[i].Checks {
+			o.Results[i].Checks[j].Data = nil
+		}
+	}
+	return o
+}
+
+// hold judges a whole stream.
+func (s *State) hold(hooks chain.Hooks, whole *chat.Response, shape Shape) (*chat.Response, *fault.Fault) {
+	o := shape.Options
+	s.call.Response, s.call.Status = shape.Client.EncodeResponse(nil, whole, &o), 200
+	out := untold(hooks.Run(s.ctx, guard.After, &s.call))
+	s.Results.After = append(s.Results.After, out.Results...)
+	s.note(out.Results, guard.After)
+	s.failed = s.failed || out.Failed
+	switch {
+	case out.Denied:
+		return nil, s.denial(out.Soft)
+	case out.Body == nil:
+		return nil, nil
+	}
+	now, err := shape.Client.DecodeResponse(out.Body, shape.Traits)
+	if err != nil {
+		return nil, s.denial(false) // what was changed cannot be told
+	}
+	now.Usage, now.Billed = whole.Usage, whole.Billed
+	return now, nil
+}
+
+// End runs the hooks that judge a stream once it has ended. They tell what they think
+// of it; all of it has been sent.
+func (s *State) End(answer []byte) {
+	s.call.Response, s.call.Status = answer, 200
+	if len(s.outBeside) > 0 {
+		s.runAside(s.outBeside, guard.After)
+	}
+	o := s.by(guard.StreamAfter).Run(s.ctx, guard.After, &s.call)
+	s.Results.After = append(s.Results.After, o.Results...)
+	s.note(o.Results, guard.After)
+}

@@ -1,0 +1,68 @@
+package usage
+
+import "encoding/binary"
+
+// version is the first version of the encoding that can carry the record.
+func (r *Record) version() byte {
+	switch {
+	case len(r.Guards) > 0:
+		return eventVersion
+	case r.explained():
+		return eventExplained
+	}
+	return eventPlain
+}
+
+const (
+	guardPasses = 1 << iota
+	guardDenies
+	guardAside
+	guardChanges
+)
+
+// appendGuards appends what version 3 adds.
+func (r *Record) appendGuards(b []byte) []byte {
+	b = binary.AppendUvarint(b, uint64(len(r.Guards)))
+	for i := range r.Guards {
+		g := &r.Guards[i]
+		b = appendString(appendString(appendString(b, g.Hook), g.Phase), g.Path)
+		flags := uint64(0)
+		for flag, set := range map[uint64]bool{guardPasses: g.Verdict, guardDenies: g.Denied, guardAside: g.Async, guardChanges: g.Transformed} {
+			if set {
+				flags |= flag
+			}
+		}
+		b = binary.AppendVarint(binary.AppendUvarint(b, flags), g.TookMS)
+		for _, list := range [...][]string{g.Failed, g.Errored} {
+			b = binary.AppendUvarint(b, uint64(len(list)))
+			for _, id := range list {
+				b = appendString(b, id)
+			}
+		}
+	}
+	return b
+}
+
+// guards reads what appendGuards wrote.
+func (c *cursor) guards(r *Record) {
+	n := c.count(7)
+	if n == 0 {
+		return
+	}
+	r.Guards = make([]Guard, n)
+	for i := range r.Guards {
+		g := &r.Guards[i]
+		g.Hook, g.Phase, g.Path = c.str(), c.str(), c.str()
+		flags := c.uint()
+		g.Verdict, g.Denied, g.Async, g.Transformed = flags&guardPasses != 0, flags&guardDenies != 0, flags&guardAside != 0, flags&guardChanges != 0
+		g.TookMS = c.int()
+		for _, list := range [...]*[]string{&g.Failed, &g.Errored} {
+			if n := c.count(1); n > 0 {
+				*list = make([]string, n)
+				for i := range *list {
+					(*list)[i] = c.str()
+				}
+			}
+		}
+	}
+}
