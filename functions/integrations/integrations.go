@@ -58,7 +58,10 @@ func (f *family) describe() *admin.Collection[provider.Integration] {
 		Fields: fields(), Shown: shown(),
 		List: admin.List{Paging: admin.Paging{DefaultSize: 100}, Tags: true},
 		Adjust: func(action string, r *admin.Route) {
-			if action == "delete" {
+			switch action {
+			case "create", "update":
+				r.Errors = append(r.Errors, 404) // a secret reference that goes at the same time
+			case "delete":
 				r.Doc = "Delete an integration, and the providers that are made of it."
 				r.Do = f.col.At("delete", f.delete)
 			}
@@ -72,7 +75,7 @@ func (f *family) describe() *admin.Collection[provider.Integration] {
 			} else if !c.Body.Has("key") && !c.Body.Has("configurations") && !c.Body.Has("secret_mappings") {
 				return nil
 			}
-			return f.setCredentials(c, ch)
+			return f.setCredentials(c, tx, ch)
 		},
 		After:    defaultProvider,
 		Decorate: countWorkspaces,
@@ -93,7 +96,7 @@ func plainSlug(c *admin.Call, tx *resource.Tx, rec *resource.Record) error {
 }
 
 // setCredentials puts key, configurations and mappings of the body into place.
-func (f *family) setCredentials(c *admin.Call, ch *change) error {
+func (f *family) setCredentials(c *admin.Call, tx *resource.Tx, ch *change) error {
 	set := provider.Change{ClearAll: c.Body.Null("configurations")}
 	if c.Body.Has("key") {
 		key := c.Body.Text("key")
@@ -108,7 +111,10 @@ func (f *family) setCredentials(c *admin.Call, ch *change) error {
 			return err
 		}
 	}
-	return set.Apply(c.Context, provider.Keeper{Sealer: c.Sealer, CheckURL: f.CheckURL}, ch.Rec, ch.Form)
+	if err := set.Apply(c.Context, provider.Keeper{Sealer: c.Sealer, CheckURL: f.CheckURL}, ch.Rec, ch.Form); err != nil || set.Mappings == nil {
+		return err
+	}
+	return provider.LinkSecrets(tx, ch.Rec.Ref(), ch.Was.SecretMappings, ch.Form.SecretMappings)
 }
 
 // defaultProvider makes the workspace of a new integration able to call it.

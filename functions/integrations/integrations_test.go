@@ -214,6 +214,7 @@ func TestWorkspaceIntegrationBringsAProvider(t *testing.T) {
 
 func TestMappedKeyNeedsNoKey(t *testing.T) {
 	h := newHouse(t)
+	h.SecretReference("vault-1")
 	slug := h.Do("POST", "/integrations", chief, `{"name":"a","ai_provider_id":"openai","secret_mappings":[{"target_field":"key","secret_reference_id":"vault-1","secret_key":"k","value_format":"string"}]}`).OK().Text("slug")
 	a := h.Do("GET", "/integrations/"+slug, chief, nil).OK()
 	if a.Text("secret_mappings", "0", "secret_reference_id") != "vault-1" || a.At("masked_key") != nil {

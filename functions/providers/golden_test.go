@@ -12,6 +12,7 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 func TestAnswersKeepTheirShape(t *testing.T) {
 	h := newHouse(t)
 	integrate(t, h, admintest.Org, h.One, "own")
+	h.SecretReference("vault")
 	h.Golden(*update, "answers.txt",
 		admintest.As(key, "POST", "/providers", `{"name":"Mine","slug":"mine","integration_id":"own","note":"n","tags":{"team":"a"},"usage_limits":{"credit_limit":5,"alert_threshold":4,"periodic_reset_days":7},"rate_limits":{"type":"requests","unit":"rpm","value":9},"expires_at":"2999-01-01T00:00:00Z"}`),
 		admintest.As(key, "GET", "/providers/mine?include_configurations=true", ""),

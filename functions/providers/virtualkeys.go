@@ -26,6 +26,11 @@ func (f *family) keys() *admin.Collection[provider.Instance] {
 			}
 			return inFuture(c, ch)
 		},
+		Adjust: func(action string, r *admin.Route) {
+			if action == "create" || action == "update" {
+				r.Errors = append(r.Errors, 404) // a secret reference that goes at the same time
+			}
+		},
 		Created: &admin.Reply{Members: []string{"slug"}, Wrapped: true},
 	})
 }
@@ -57,6 +62,9 @@ func (f *family) bringIntegration(c *admin.Call, tx *resource.Tx, rec *resource.
 		return legacyNames(c.Body, err)
 	}
 	if of.Body, err = encode(i); err != nil {
+		return err
+	}
+	if err := provider.LinkSecrets(tx, of.Ref(), nil, i.SecretMappings); err != nil {
 		return err
 	}
 	in.Bind(&of, &i)
@@ -98,8 +106,12 @@ func (f *family) changeIntegration(c *admin.Call, tx *resource.Tx, rec *resource
 	if err != nil {
 		return err
 	}
+	was := i.SecretMappings
 	if err := ch.Apply(c.Context, f.keeper(c), &of, i); err != nil {
 		return legacyNames(c.Body, err)
+	}
+	if err := provider.LinkSecrets(tx, of.Ref(), was, i.SecretMappings); err != nil {
+		return err
 	}
 	if of.Body, err = encode(i); err != nil {
 		return err

@@ -113,6 +113,7 @@ func TestFieldNamesAreUnique(t *testing.T) {
 
 func TestMappedKeyOfAVirtualKey(t *testing.T) {
 	h := newHouse(t)
+	h.SecretReference("vault")
 	h.Do("POST", "/virtual-keys", key, `{"name":"k","slug":"k","provider":"bedrock","awsRegion":"us-east-1","awsAccessKeyId":"AKID","secret_mappings":[{"target_field":"model_config.awsSecretAccessKey","secret_reference_id":"vault"}]}`).OK()
 	if _, i := integrationOf(t, h, "k"); i.SecretMappings[0].TargetField != "configurations.aws_secret_access_key" {
 		t.Errorf("stored mapping %+v", i.SecretMappings)

@@ -45,6 +45,9 @@ func (bk *books) judge(a *answer, at *usage.Attempt) {
 		at.Status = a.resp.StatusCode
 		bk.upstream = at.Latency
 	}
+	if at.Status == http.StatusUnauthorized {
+		bk.CredentialRefused()
+	}
 }
 
 // exchange sends the request and judges the head of the answer.

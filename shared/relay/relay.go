@@ -126,8 +126,10 @@ func New(o Options) *Relay {
 	for _, j := range o.Jobs {
 		r.jobs[j.Name()] = j
 	}
+	tokens := provider.NewTokens(o.Transport, o.Now)
 	r.means = &chosen.Means{
-		Sealer: o.Sealer, Owners: r.owners, Hosts: egress.NewHosts(o.Egress), Tokens: provider.NewTokens(o.Transport, o.Now), Trusting: o.Trusting,
+		Sealer: o.Sealer, Secrets: provider.NewSecrets(o.Sealer, tokens, o.Transport),
+		Owners: r.owners, Hosts: egress.NewHosts(o.Egress), Tokens: tokens, Trusting: o.Trusting,
 		Dialects: r.dialects, Carriers: r.carriers, Jobs: r.jobs, Memory: reasoning.New(o.Now, o.Store.Table(store.Usage), o.Sealer),
 	}
 	r.rooms = &heldfiles.Rooms{Now: o.Now, Table: o.Store.Table(store.Usage), Bucket: o.Bucket, Sealer: o.Sealer}

@@ -71,11 +71,14 @@ func (ch *Chooser) chooseSaved(slug string) error {
 	} else if ch.hidden() && s.Integration.Restricts() {
 		return fault.Newf(fault.ModelNotAllowed, "model", "The provider @%s serves some models only, and the model of this body cannot be read; send it as plain JSON", s.Slug)
 	}
-	cred, err := s.Open(ch.Ctx, ch.Means.Sealer)
-	if err != nil {
-		return err
+	opened := s.Ready(ch.Start)
+	if opened == nil {
+		if opened, err = s.Open(ch.Ctx, ch.opening()); err != nil {
+			return err
+		}
 	}
-	ch.raise(s, cred)
+	cred := opened.Credential
+	ch.raise(s, opened)
 	if err := ch.mayUse(); err != nil {
 		return err
 	}
@@ -94,6 +97,18 @@ func (ch *Chooser) chooseSaved(slug string) error {
 	}
 	ch.To.Names.Slug, ch.To.Names.Integration = s.Slug, s.IntegrationID
 	return nil
+}
+
+// opening is what saved credentials are opened with.
+func (tg *Target) opening() *saved.Means {
+	return &saved.Means{Sealer: tg.Means.Sealer, Secrets: tg.Means.Secrets, View: tg.View, Scope: tg.Who.Scope, Now: tg.Start, Rehearsing: tg.Rehearsing}
+}
+
+// CredentialRefused says that the target's provider did not take its credential.
+func (tg *Target) CredentialRefused() {
+	if tg.To.Saved != nil && !tg.Rehearsing {
+		tg.To.Saved.Refused(tg.Ctx, tg.opening())
+	}
 }
 
 // chooseDirect uses a provider by name with a credential that the request or the

@@ -40,6 +40,7 @@ type Target struct {
 // Means are what targets are made with beside the plan.
 type Means struct {
 	Sealer   seal.Sealer
+	Secrets  *provider.Secrets // of external managers
 	Owners   *kept.Owners
 	Hosts    *egress.Hosts // addresses that requests name
 	Tokens   *provider.Tokens

@@ -137,13 +137,13 @@ func (o *Wall) Filtered() bool {
 }
 
 // raise learns which wall stands around the saved provider's things.
-func (o *Wall) raise(s *saved.Provider, cred *provider.Credential) {
+func (o *Wall) raise(s *saved.Provider, cred *saved.Opened) {
 	age := kept.UsesAsked
 	if o.Route.Client != nil && o.Route.Operation != provider.ResponsesCreate {
 		age = kept.UsesTalked
 	}
-	a := kept.Account{Integration: s.IntegrationID, Provider: s.Provider, Credential: cred, CustomHost: s.CustomHost, CustomHeaders: s.CustomHeaders}
-	w, err := o.Means.Owners.Around(o.Ctx, o.Who.Scope, &s.Users, &a, o.Start, age)
+	a := kept.Account{Integration: s.IntegrationID, Provider: s.Provider, Credential: cred.Credential, CustomHost: s.CustomHost, CustomHeaders: s.CustomHeaders}
+	w, err := o.Means.Owners.Around(o.Ctx, o.Who.Scope, cred.Users, &a, o.Start, age)
 	if err != nil {
 		o.Fail("who else uses a credential", err)
 	}

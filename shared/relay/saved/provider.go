@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"reflect"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -41,9 +42,27 @@ type Provider struct {
 	urls          sync.Map // address -> *url.URL
 	kept          atomic.Int64
 
-	record     resource.Record                     // of the integration, with its sealed secrets
-	credential atomic.Pointer[provider.Credential] // opened once
-	Users      kept.Users                          // of the credential
+	record resource.Record // of the integration, with its sealed secrets
+	moves  bool            // a secret manager says where it is, so that no address is kept
+	opened atomic.Pointer[Opened]
+}
+
+// Opened is a credential ready for use. It is shared and never changed.
+type Opened struct {
+	*provider.Credential
+	Users *kept.Users // of the credential
+	until time.Time   // zero: as long as the provider
+}
+
+// Means are what credentials are opened with.
+type Means struct {
+	Sealer  seal.Sealer
+	Secrets *provider.Secrets
+	View    *resource.View
+	Scope   store.Scope // of the request
+	Now     time.Time
+	// Rehearsing asks no secret manager: what it would give is made up.
+	Rehearsing bool
 }
 
 // Load finds a saved provider by its slug, for a request that came at the time
@@ -98,7 +117,7 @@ func decode(ctx context.Context, v *resource.View, sc store.Scope, rec resource.
 		return nil, fmt.Errorf("relay: integration %s names the provider %q, which is not in the catalogue", f.rec.ID, f.in.AIProviderID)
 	}
 	s.Provider, s.Integration = p, f.in
-	s.record = f.rec
+	s.record, s.moves = f.rec, f.in.MapsAddress()
 	if inst.IntegrationOrg {
 		access := f.in.Access(sc.Workspace)
 		s.enabled = access.Enabled
@@ -139,15 +158,33 @@ func (s *Provider) readPrices() error {
 	return nil
 }
 
-// Open gives the provider's credential, unsealing it the first time.
-func (s *Provider) Open(ctx context.Context, sealer seal.Sealer) (*provider.Credential, error) {
-	if cred := s.credential.Load(); cred != nil {
-		return cred, nil
+// Ready gives the credential that was opened before; nil where it has to be opened
+// now.
+func (s *Provider) Ready(now time.Time) *Opened {
+	if o := s.opened.Load(); o != nil && (o.until.IsZero() || now.Before(o.until)) {
+		return o
 	}
-	if len(s.Integration.SecretMappings) > 0 {
-		return nil, fault.Newf(fault.UnsupportedOperation, "provider", "The credential of @%s is mapped to a secret manager, which this installation is not connected to; store the credential on the integration instead", s.Slug)
+	return nil
+}
+
+// Open gives the provider's credential: unsealed the first time, and filled by
+// secret managers as often as their values have to be asked for.
+func (s *Provider) Open(ctx context.Context, m *Means) (*Opened, error) {
+	was := s.opened.Load()
+	if ready := s.Ready(m.Now); ready != nil {
+		return ready, nil
 	}
-	secrets, err := s.record.OpenSecrets(ctx, sealer)
+	var values map[string]string
+	now := &Opened{}
+	if mappings := s.Integration.SecretMappings; len(mappings) > 0 && m.Rehearsing {
+		values = madeUp(mappings)
+	} else if len(mappings) > 0 {
+		var err error
+		if values, now.until, err = m.Secrets.Values(ctx, m.View, m.Scope, mappings); err != nil {
+			return nil, err
+		}
+	}
+	secrets, err := s.record.OpenSecrets(ctx, m.Sealer)
 	if err != nil {
 		return nil, fault.Unavailable(fmt.Errorf("relay: credential of provider %s: %w", s.ID, err))
 	}
@@ -160,9 +197,36 @@ func (s *Provider) Open(ctx context.Context, sealer seal.Sealer) (*provider.Cred
 			fields[k] = string(v)
 		}
 	}
-	cred := provider.CredentialFromConfig(s.Provider, string(secrets[provider.SecretKey]), fields)
-	s.credential.Store(&cred)
-	return &cred, nil
+	key := string(secrets[provider.SecretKey])
+	provider.Fill(values, &key, fields)
+	cred := provider.CredentialFromConfig(s.Provider, key, fields)
+	now.Credential, now.Users = &cred, new(kept.Users)
+	if was != nil && reflect.DeepEqual(was.Credential, now.Credential) {
+		now.Credential, now.Users = was.Credential, was.Users
+	}
+	if !m.Rehearsing || len(values) == 0 {
+		s.opened.Store(now)
+	}
+	return now, nil
+}
+
+// madeUp are values for a request that is not sent.
+func madeUp(mappings []provider.SecretMapping) map[string]string {
+	values := make(map[string]string, len(mappings))
+	for i := range mappings {
+		values[mappings[i].TargetField] = "mapped"
+	}
+	return values
+}
+
+// Refused says that the provider did not take the credential: where a secret
+// manager gave it, it may have another now.
+func (s *Provider) Refused(ctx context.Context, m *Means) {
+	if len(s.Integration.SecretMappings) == 0 {
+		return
+	}
+	m.Secrets.Doubt(ctx, m.View, m.Scope, s.Integration.SecretMappings)
+	s.opened.Store(nil)
 }
 
 // Allows checks a model against the integration's list.
@@ -195,6 +259,9 @@ const maxURLs = 1000
 
 // KnownURL is the address of an operation that was parsed before; nil: none was.
 func (s *Provider) KnownURL(op provider.Operation, model string, stream bool) *url.URL {
+	if s.moves {
+		return nil
+	}
 	if u, ok := s.urls.Load(address{op, model, stream}); ok {
 		return u.(*url.URL)
 	}
@@ -203,7 +270,7 @@ func (s *Provider) KnownURL(op provider.Operation, model string, stream bool) *u
 
 // KeepURL keeps the parsed address of an operation. Nobody may change it.
 func (s *Provider) KeepURL(op provider.Operation, model string, stream bool, u *url.URL) {
-	if s.kept.Add(1) <= maxURLs {
+	if !s.moves && s.kept.Add(1) <= maxURLs {
 		s.urls.Store(address{op, model, stream}, u)
 	}
 }

@@ -1,0 +1,182 @@
+package provider
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"gateway/shared/fault"
+	"gateway/shared/resource"
+	"gateway/shared/seal"
+	"gateway/shared/seal/reference"
+	"gateway/shared/store"
+)
+
+// Secrets gives the values that secret mappings name, whatever they are mapped to.
+type Secrets struct {
+	resolver *reference.Resolver
+	sealer   seal.Sealer
+}
+
+// NewSecrets makes Secrets whose calls go through transport.
+func NewSecrets(sealer seal.Sealer, tokens *Tokens, transport http.RoundTripper) *Secrets {
+	return &Secrets{reference.New(transport, Proofs{tokens}, tokens.Now), sealer}
+}
+
+// Values gives the value of each mapping by its target field, and until when they
+// may be used without asking here again. sc is the workspace that they are used in.
+// The error is a fault that names the reference and tells nothing of a secret.
+func (s *Secrets) Values(ctx context.Context, v *resource.View, sc store.Scope, mappings []SecretMapping) (map[string]string, time.Time, error) {
+	out := make(map[string]string, len(mappings))
+	var until time.Time
+	for i := range mappings {
+		m := &mappings[i]
+		source, err := s.source(ctx, v, sc, m.SecretReferenceID)
+		if err != nil {
+			return nil, until, err
+		}
+		value, good, err := s.resolver.Value(ctx, source)
+		if err != nil {
+			return nil, until, err
+		}
+		key := m.SecretKey
+		if key == "" {
+			key = source.SecretKey
+		}
+		text, err := value.Read(key, m.ValueFormat)
+		if err != nil {
+			return nil, until, source.Named(err)
+		}
+		if out[m.TargetField] = text; until.IsZero() || good.Before(until) {
+			until = good
+		}
+	}
+	return out, until, nil
+}
+
+// Doubt has the managers be asked again, since who was given the values refused
+// them.
+func (s *Secrets) Doubt(ctx context.Context, v *resource.View, sc store.Scope, mappings []SecretMapping) {
+	for i := range mappings {
+		if source, err := s.source(ctx, v, sc, mappings[i].SecretReferenceID); err == nil {
+			s.resolver.Doubt(source)
+		}
+	}
+}
+
+// source finds a reference that the workspace may use.
+func (s *Secrets) source(ctx context.Context, v *resource.View, sc store.Scope, name string) (*reference.Source, error) {
+	source, ok, err := resource.Load(ctx, v, sc.Organisation(), reference.Kind, name, func(rec resource.Record) (*reference.Source, error) {
+		if rec.Archived() {
+			return nil, nil
+		}
+		return SourceOf(rec, s.sealer)
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case !ok || source == nil:
+		return nil, fault.Newf(fault.ProviderError, "secret_mappings", "The secret reference %s does not exist", fault.Clip(name, 300))
+	case !source.OpenTo(sc.Workspace):
+		return nil, fault.Newf(fault.NotAllowed, "secret_mappings", "The secret reference %s is not open to this workspace", fault.Clip(name, 300))
+	}
+	return source, nil
+}
+
+// SourceOf makes the record of a secret reference ready to be resolved.
+func SourceOf(rec resource.Record, sealer seal.Sealer) (*reference.Source, error) {
+	name := rec.Slug
+	if name == "" {
+		name = rec.ID
+	}
+	return reference.NewSource(rec.Scope.Org, rec.ID, name, rec.Body, rec.Sealed, func(ctx context.Context) (map[string][]byte, error) {
+		return rec.OpenSecrets(ctx, sealer)
+	})
+}
+
+// LinkSecrets stages that by, which was mapped to secret references, is now mapped
+// to others: none of them can be deleted while it is. The error is a 400 that names
+// mappings whose reference does not exist, or is not open to by's workspace.
+func LinkSecrets(tx *resource.Tx, by resource.Ref, was, now []SecretMapping) error {
+	org := by.Scope.Organisation()
+	before, after := map[string]resource.Ref{}, map[string]resource.Ref{}
+	for _, m := range was {
+		rec, ok, err := tx.Get(org, reference.Kind, m.SecretReferenceID)
+		if err != nil {
+			return err
+		}
+		if ok {
+			before[rec.ID] = rec.Ref()
+		}
+	}
+	var bad []fault.Detail
+	for n, m := range now {
+		at := fmt.Sprintf("secret_mappings[%d].secret_reference_id", n)
+		rec, ok, err := tx.Get(org, reference.Kind, m.SecretReferenceID)
+		if err != nil {
+			return err
+		}
+		if !ok || rec.Archived() {
+			bad = append(bad, fault.Detail{Field: at, Message: "is no secret reference of the organisation"})
+			continue
+		}
+		form, err := reference.Decode(rec.Body)
+		if err != nil {
+			return err
+		}
+		if by.Scope.Workspace != "" && !form.OpenTo(by.Scope.Workspace) {
+			bad = append(bad, fault.Detail{Field: at, Message: "is no secret reference of the organisation"})
+			continue
+		}
+		after[rec.ID] = rec.Ref()
+	}
+	if refused := fault.Invalids(bad); refused != nil {
+		return refused
+	}
+	for id, of := range before {
+		if _, stays := after[id]; !stays {
+			if err := tx.Unuse(of, by); err != nil {
+				return err
+			}
+		}
+	}
+	for id, of := range after {
+		if _, stood := before[id]; stood {
+			continue
+		}
+		if err := tx.Use(of, by); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Fill puts the values of mappings into a key and configurations, in place of what
+// stood there.
+func Fill(values map[string]string, key *string, fields map[string]any) {
+	for target, v := range values {
+		if target == SecretKey {
+			*key = v
+		} else if name, ok := strings.CutPrefix(target, configPrefix); ok {
+			fields[name] = v
+		}
+	}
+}
+
+// MapsAddress tells whether mappings fill what moves the host that is called.
+func (i *Integration) MapsAddress() bool {
+	p, ok := ByID(i.AIProviderID)
+	if !ok {
+		return true
+	}
+	for _, m := range i.SecretMappings {
+		if name, isField := strings.CutPrefix(m.TargetField, configPrefix); isField {
+			if f, known := p.Field(name); !known || f.Part()&Places != 0 {
+				return true
+			}
+		}
+	}
+	return false
+}

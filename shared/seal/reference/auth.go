@@ -1,0 +1,350 @@
+package reference
+
+import (
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+
+	"gateway/shared/fault"
+)
+
+// Names of the fields of auth_config.
+const (
+	awsAuthType   = "aws_auth_type"
+	azureAuthMode = "azure_auth_mode"
+	vaultAuthType = "vault_auth_type"
+
+	awsRegion      = "aws_region"
+	azureVaultURL  = "azure_vault_url"
+	vaultAddr      = "vault_addr"
+	vaultNamespace = "vault_namespace"
+	vaultTokenName = "vault_token"
+	vaultRoleID    = "vault_role_id"
+	vaultSecretID  = "vault_secret_id"
+	vaultRole      = "vault_role"
+)
+
+// The ways to prove who asks.
+const (
+	accessKey, assumedRole, serviceRole = "accessKey", "assumedRole", "serviceRole"
+	entra, managed, standard            = "entra", "managed", "default"
+	token, appRole, kubernetes          = "token", "approle", "kubernetes"
+)
+
+// Field is a member of auth_config.
+type Field struct {
+	Name     string
+	Secret   bool
+	Optional bool
+	rule     func(e *edit, v string) string // "" or what is wrong
+}
+
+// mode is a way of a manager to be asked.
+type mode struct {
+	name   string
+	fields []Field
+}
+
+// managers are the ways of each manager, by the field that names them.
+var managers = map[string]struct {
+	choice string
+	modes  []mode
+}{
+	AWS: {awsAuthType, []mode{
+		{accessKey, []Field{{Name: "aws_access_key_id", rule: visible}, {Name: "aws_secret_access_key", Secret: true, rule: visible}, {Name: awsRegion, rule: label}}},
+		{assumedRole, []Field{{Name: "aws_role_arn", rule: roleARN}, {Name: "aws_external_id", Optional: true, rule: visible}, {Name: awsRegion, rule: label}}},
+		{serviceRole, []Field{{Name: awsRegion, Optional: true, rule: label}}},
+	}},
+	Azure: {azureAuthMode, []mode{
+		{entra, []Field{{Name: "azure_entra_tenant_id", rule: segment}, {Name: "azure_entra_client_id", rule: visible}, {Name: "azure_entra_client_secret", Secret: true, rule: visible}, {Name: azureVaultURL, rule: anyVault}}},
+		{managed, []Field{{Name: "azure_managed_client_id", Optional: true, rule: visible}, {Name: azureVaultURL, rule: azureVault}}},
+		{standard, []Field{{Name: azureVaultURL, rule: azureVault}}},
+	}},
+	Vault: {vaultAuthType, []mode{
+		{token, []Field{{Name: vaultAddr, rule: address}, {Name: vaultTokenName, Secret: true, rule: visible}, {Name: vaultNamespace, Optional: true, rule: namespace}}},
+		{appRole, []Field{{Name: vaultAddr, rule: address}, {Name: vaultRoleID, rule: visible}, {Name: vaultSecretID, Secret: true, rule: visible}, {Name: vaultNamespace, Optional: true, rule: namespace}}},
+		{kubernetes, []Field{{Name: vaultAddr, rule: address}, {Name: vaultRole, rule: visible}, {Name: vaultNamespace, Optional: true, rule: namespace}}},
+	}},
+}
+
+// maxAuth bounds a member of auth_config, in bytes.
+const maxAuth = 8192
+
+// maskedPrefix begins the members that reads show in place of secrets.
+const maskedPrefix = "masked_"
+
+// Secrets are the names of all fields that are sealed.
+func Secrets() []string {
+	var out []string
+	for _, m := range managers {
+		for _, w := range m.modes {
+			for _, f := range w.fields {
+				if f.Secret {
+					out = append(out, f.Name)
+				}
+			}
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// URLCheck refuses addresses that must not be reached, such as
+// egress.Policy.CheckURL, and gives the others in their one spelling.
+type URLCheck func(raw, field string) (*url.URL, error)
+
+// edit is a change of auth_config under way.
+type edit struct {
+	r     *Reference
+	given map[string]any
+	has   func(secret string) bool
+	check URLCheck
+	bad   []fault.Detail
+}
+
+// SetAuth merges given into the reference's auth_config, member by member: null
+// or "" removes one. secrets are those to be sealed, nil for one to be removed; has
+// tells which are sealed already. What the way of asking does not know is dropped
+// where it was stored and refused where it was given. Members that start with
+// masked_ are what reads show, and ignored.
+func (r *Reference) SetAuth(given map[string]any, has func(secret string) bool, check URLCheck) (secrets map[string]*string, bad []fault.Detail) {
+	m, ok := managers[r.ManagerType]
+	if !ok {
+		return nil, []fault.Detail{{Field: "manager_type", Message: "must be aws_sm, azure_kv or hashicorp_vault"}}
+	}
+	e := &edit{r: r, given: given, has: has, check: check}
+	plain := maps.Clone(r.Auth)
+	if plain == nil {
+		plain = map[string]string{}
+	}
+	chosen := plain[m.choice]
+	if v, there := given[m.choice]; there {
+		chosen, _ = v.(string)
+	}
+	names := make([]string, len(m.modes))
+	at := -1
+	for i := range m.modes {
+		if names[i] = m.modes[i].name; names[i] == chosen {
+			at = i
+		}
+	}
+	if at < 0 {
+		e.fail(m.choice, "must be %s", strings.Join(names, ", "))
+		return nil, e.bad
+	}
+	e.refuseOthers(m.choice, &m.modes[at])
+	next := map[string]string{m.choice: chosen}
+	secrets = map[string]*string{}
+	for i := range m.modes[at].fields {
+		e.field(&m.modes[at].fields[i], plain, next, secrets)
+	}
+	for _, name := range Secrets() {
+		if _, told := secrets[name]; !told && has(name) && !m.modes[at].knows(name) {
+			secrets[name] = nil
+		}
+	}
+	if len(e.bad) > 0 {
+		return nil, e.bad
+	}
+	r.Auth = next
+	return secrets, nil
+}
+
+func (m *mode) knows(name string) bool {
+	return slices.ContainsFunc(m.fields, func(f Field) bool { return f.Name == name })
+}
+
+func (e *edit) fail(name, format string, args ...any) {
+	e.bad = append(e.bad, fault.Detail{Field: "auth_config." + name, Message: fmt.Sprintf(format, args...)})
+}
+
+// refuseOthers refuses what the way of asking does not know.
+func (e *edit) refuseOthers(choice string, m *mode) {
+	for _, name := range slices.Sorted(maps.Keys(e.given)) {
+		if name != choice && !m.knows(name) && !strings.HasPrefix(name, maskedPrefix) && e.given[name] != nil {
+			e.fail(name, "is not a field of %s %s", choice, m.name)
+		}
+	}
+}
+
+// field settles one member.
+func (e *edit) field(f *Field, plain, next map[string]string, secrets map[string]*string) {
+	v, given := e.given[f.Name]
+	text, isText := v.(string)
+	switch {
+	case given && v != nil && !isText:
+		e.fail(f.Name, "must be a string")
+		return
+	case !given && f.Secret && e.has(f.Name):
+		return
+	case !given:
+		text = plain[f.Name]
+	}
+	switch {
+	case text == "" && !f.Optional:
+		e.fail(f.Name, "is required")
+		return
+	case text == "":
+		return
+	case len(text) > maxAuth:
+		e.fail(f.Name, "must have at most %d bytes", maxAuth)
+		return
+	}
+	if why := f.rule(e, text); why != "" {
+		e.fail(f.Name, "%s", why)
+		return
+	}
+	if f.Secret {
+		secrets[f.Name] = &text
+		return
+	}
+	if f.Name == azureVaultURL || f.Name == vaultAddr {
+		text = strings.TrimRight(text, "/")
+	}
+	next[f.Name] = text
+}
+
+// Rules of fields.
+
+func visible(_ *edit, v string) string {
+	for i := range len(v) {
+		if v[i] <= ' ' || v[i] >= 0x7f {
+			return "must be of visible ASCII characters"
+		}
+	}
+	return ""
+}
+
+func label(_ *edit, v string) string {
+	if len(v) > 63 || strings.Trim(v, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" || v[0] == '-' || v[len(v)-1] == '-' {
+		return "must be of lower-case letters, digits and -"
+	}
+	return ""
+}
+
+func segment(_ *edit, v string) string {
+	if strings.Trim(v, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_") != "" || v == "." || v == ".." {
+		return "must be of letters, digits, dot, - and _"
+	}
+	return ""
+}
+
+func roleARN(e *edit, v string) string {
+	rest, ok := strings.CutPrefix(v, "arn:")
+	if !ok || !strings.Contains(rest, ":iam::") || !strings.Contains(rest, ":role/") || visible(e, v) != "" {
+		return "must be the ARN of an IAM role"
+	}
+	return ""
+}
+
+func namespace(e *edit, v string) string {
+	if why := visible(e, v); why != "" {
+		return why
+	}
+	return ""
+}
+
+func address(e *edit, v string) string {
+	u, err := e.check(v, "auth_config."+vaultAddr)
+	if err != nil {
+		return fault.From(err).Message
+	}
+	if u.RawQuery != "" {
+		return "must not have a query"
+	}
+	return ""
+}
+
+func anyVault(e *edit, v string) string {
+	u, err := e.check(v, "auth_config."+azureVaultURL)
+	if err != nil {
+		return fault.From(err).Message
+	}
+	if strings.Trim(u.Path, "/") != "" || u.RawQuery != "" {
+		return "must be the address of a vault alone, such as https://name.vault.azure.net"
+	}
+	return ""
+}
+
+// azureVault is a vault of Azure's own: what the gateway's identity proves goes to
+// no other host.
+func azureVault(e *edit, v string) string {
+	if why := anyVault(e, v); why != "" {
+		return why
+	}
+	u, err := url.Parse(v)
+	if err != nil || u.Scheme != "https" || u.Port() != "" || cloudOf(u.Hostname()) == "" {
+		return "must be https://<name>.vault.azure.net with this azure_auth_mode"
+	}
+	return ""
+}
+
+// clouds are the hosts of key vaults.
+var clouds = []string{"vault.azure.net", "vault.azure.cn", "vault.usgovcloudapi.net"}
+
+// cloudOf is the cloud that a vault's host is of; "" for another host.
+func cloudOf(host string) string {
+	for _, c := range clouds {
+		if name, ok := strings.CutSuffix(strings.ToLower(host), "."+c); ok && name != "" && !strings.Contains(name, ".") {
+			return c
+		}
+	}
+	return ""
+}
+
+// CheckPath gives what is wrong with where the secret is; "" when nothing is.
+func (r *Reference) CheckPath() string {
+	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+	p := r.SecretPath
+	switch r.ManagerType {
+	case AWS:
+		if strings.Trim(p, letters+"/_+=.@-:") != "" || len(p) > 2048 {
+			return "must be the name or the ARN of a secret"
+		}
+	case Azure:
+		name, version, versioned := strings.Cut(p, "/")
+		if name == "" || len(name) > 127 || strings.Trim(name, letters+"-") != "" || versioned && (version == "" || strings.Trim(version, letters) != "") {
+			return "must be the name of a secret, or name/version"
+		}
+	case Vault:
+		for _, s := range strings.Split(strings.Trim(p, "/"), "/") {
+			if s == "" || s == "." || s == ".." {
+				return "must be a path such as secret/data/name"
+			}
+		}
+		for i := range len(p) {
+			if p[i] < ' ' || p[i] >= 0x7f || p[i] == '?' || p[i] == '#' || p[i] == '%' || p[i] == '\\' {
+				return "must be of ASCII characters without ? # % and \\"
+			}
+		}
+	}
+	return ""
+}
+
+// FieldNames are the names of all members that auth_config may have, besides those
+// of Choices.
+func FieldNames() []string {
+	var out []string
+	for _, m := range managers {
+		for _, w := range m.modes {
+			for _, f := range w.fields {
+				out = append(out, f.Name)
+			}
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// Choices are the members that name a way to be asked, with their values.
+func Choices() map[string][]string {
+	out := map[string][]string{}
+	for _, m := range managers {
+		for _, w := range m.modes {
+			out[m.choice] = append(out[m.choice], w.name)
+		}
+	}
+	return out
+}

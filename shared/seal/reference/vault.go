@@ -1,0 +1,232 @@
+package reference
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"time"
+)
+
+// vaultToken is a token that a login gave.
+type vaultToken struct {
+	token     string
+	renewable bool
+	renew     time.Time // from when on its life is prolonged
+	ends      time.Time // from when on it is not used; zero: it does not end
+}
+
+const (
+	vaultName = "Vault"
+	maxTokens = 1024
+)
+
+// fromVault reads a secret of a key-value engine, of either version. A token of a
+// login that Vault does not take any more is replaced once.
+func (r *Resolver) fromVault(ctx context.Context, auth map[string]string, path string) (*Value, error) {
+	v := vault{r: r, auth: auth, address: strings.TrimRight(auth[vaultAddr], "/")}
+	if auth[vaultAuthType] == token {
+		return v.read(ctx, auth[vaultTokenName], path)
+	}
+	key := v.key()
+	t, err := v.login(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	value, err := v.read(ctx, t, path)
+	if !errors.Is(err, errForbidden) {
+		return value, err
+	}
+	r.mu.Lock()
+	delete(r.tokens, key)
+	r.mu.Unlock()
+	if t, err = v.login(ctx, key); err != nil {
+		return nil, err
+	}
+	return v.read(ctx, t, path)
+}
+
+// vault is one server of Vault, asked as one reference says.
+type vault struct {
+	r       *Resolver
+	auth    map[string]string
+	address string
+}
+
+// errForbidden says that Vault does not take the token, or not for this.
+var errForbidden = errors.New("reference: forbidden by Vault")
+
+// vaultAnswer is what Vault answers.
+type vaultAnswer struct {
+	Data     json.RawMessage `json:"data"`
+	Errors   []string        `json:"errors"`
+	Warnings []string        `json:"warnings"`
+	Auth     *struct {
+		Token     string `json:"client_token"`
+		Seconds   int64  `json:"lease_duration"`
+		Renewable bool   `json:"renewable"`
+	} `json:"auth"`
+}
+
+// call asks Vault. body nil is a GET.
+func (v *vault) call(ctx context.Context, token, path string, body any) (int, *vaultAnswer, error) {
+	method, send := http.MethodGet, []byte(nil)
+	if body != nil {
+		method = http.MethodPost
+		var err error
+		if send, err = json.Marshal(body); err != nil {
+			return 0, nil, refused("cannot be asked for")
+		}
+	}
+	segments := strings.Split(strings.Trim(path, "/"), "/")
+	for i, s := range segments {
+		segments[i] = url.PathEscape(s)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, v.address+"/v1/"+strings.Join(segments, "/"), bytes.NewReader(send))
+	if err != nil {
+		return 0, nil, refused("has a vault_addr that is not a URL")
+	}
+	req.Header.Set("X-Vault-Request", "true")
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if token != "" {
+		req.Header.Set("X-Vault-Token", token)
+	}
+	if ns := v.auth[vaultNamespace]; ns != "" {
+		req.Header.Set("X-Vault-Namespace", ns)
+	}
+	status, answer, err := v.r.ask(req, vaultName)
+	if err != nil {
+		return 0, nil, err
+	}
+	var a vaultAnswer
+	if json.Unmarshal(answer, &a) != nil && status < 300 {
+		return 0, nil, passing(nil, "has an answer of Vault that cannot be read")
+	}
+	// 412 and 472 to 474 are nodes that do not serve just now.
+	if status >= 500 || status == http.StatusTooManyRequests || status == http.StatusPreconditionFailed || status >= 300 && status < 400 || status >= 472 && status <= 474 {
+		return 0, nil, passing(nil, "has no answer: Vault answered %d", status)
+	}
+	return status, &a, nil
+}
+
+// read gives the secret at a path. A path as the command line of Vault names it
+// lacks the part that version 2 puts behind the mount; Vault says so.
+func (v *vault) read(ctx context.Context, token, path string) (*Value, error) {
+	status, a, err := v.call(ctx, token, path, nil)
+	if err != nil {
+		return nil, err
+	}
+	if status == http.StatusNotFound && slices.ContainsFunc(a.Warnings, func(w string) bool { return strings.Contains(w, "versioned K/V") }) {
+		if mount, rest, ok := strings.Cut(strings.Trim(path, "/"), "/"); ok {
+			if status, a, err = v.call(ctx, token, mount+"/data/"+rest, nil); err != nil {
+				return nil, err
+			}
+		}
+	}
+	switch {
+	case status == http.StatusForbidden:
+		return nil, &failure{why: "was not given by Vault: 403, the token is not valid or may not read it", final: true, cause: errForbidden}
+	case status != http.StatusOK:
+		return nil, refused("was not given by Vault: %d", status)
+	}
+	var members map[string]json.RawMessage
+	if json.Unmarshal(a.Data, &members) != nil || members == nil {
+		return nil, passing(nil, "has an answer of Vault that cannot be read")
+	}
+	// Version 2 wraps the members and tells of their version.
+	if inner, ok := members["data"]; ok && len(members) == 2 && members["metadata"] != nil {
+		var data map[string]json.RawMessage
+		if json.Unmarshal(inner, &data) != nil {
+			return nil, passing(nil, "has an answer of Vault that cannot be read")
+		}
+		if data == nil {
+			return nil, refused("has been deleted in Vault")
+		}
+		members = data
+	}
+	return newObject(members)
+}
+
+// key names the token of a login.
+func (v *vault) key() [sha256.Size]byte {
+	var text []byte
+	for _, s := range []string{v.address, v.auth[vaultNamespace], v.auth[vaultAuthType], v.auth[vaultRoleID], v.auth[vaultSecretID], v.auth[vaultRole]} {
+		text = fmt.Appendf(text, "%d:%s", len(s), s)
+	}
+	return sha256.Sum256(text)
+}
+
+// login gives a token: the kept one, prolonged in the last third of its life, or
+// that of a new login.
+func (v *vault) login(ctx context.Context, key [sha256.Size]byte) (string, error) {
+	now := v.r.now()
+	v.r.mu.Lock()
+	t := v.r.tokens[key]
+	v.r.mu.Unlock()
+	if t != nil && (t.ends.IsZero() || now.Before(t.ends)) {
+		if !t.renewable || t.ends.IsZero() || now.Before(t.renew) {
+			return t.token, nil
+		}
+		if status, a, err := v.call(ctx, t.token, "auth/token/renew-self", struct{}{}); err == nil && status == http.StatusOK && a.Auth != nil {
+			return v.keep(key, a, t.token)
+		}
+	}
+	path, proof, err := v.proof()
+	if err != nil {
+		return "", err
+	}
+	status, a, err := v.call(ctx, "", path, proof)
+	if err != nil {
+		return "", err
+	}
+	if status != http.StatusOK {
+		return "", refused("cannot be asked for: Vault refuses the %s login with %d", v.auth[vaultAuthType], status)
+	}
+	return v.keep(key, a, "")
+}
+
+// keep remembers a token. was is the one that was prolonged.
+func (v *vault) keep(key [sha256.Size]byte, a *vaultAnswer, was string) (string, error) {
+	if a.Auth == nil || a.Auth.Token == "" && was == "" || visible(nil, a.Auth.Token) != "" || a.Auth.Seconds < 0 {
+		return "", passing(nil, "has no answer: Vault gave a login without a token")
+	}
+	t := &vaultToken{token: a.Auth.Token, renewable: a.Auth.Renewable}
+	if t.token == "" {
+		t.token = was
+	}
+	if life := time.Duration(min(a.Auth.Seconds, 1<<31)) * time.Second; life > 0 {
+		now := v.r.now()
+		t.renew, t.ends = now.Add(life*2/3), now.Add(life-min(life/10, time.Minute))
+	}
+	v.r.mu.Lock()
+	defer v.r.mu.Unlock()
+	if len(v.r.tokens) >= maxTokens {
+		clear(v.r.tokens)
+	}
+	v.r.tokens[key] = t
+	return t.token, nil
+}
+
+// proof is the path and the body of a login.
+func (v *vault) proof() (path string, body any, err error) {
+	if v.auth[vaultAuthType] == appRole {
+		return "auth/approle/login", map[string]string{"role_id": v.auth[vaultRoleID], "secret_id": v.auth[vaultSecretID]}, nil
+	}
+	if !slices.Contains(v.r.host.vaults, v.address) {
+		return "", nil, refused("cannot be asked for: the operator has not named this vault_addr in %s, so that it is not given the gateway's own token", EnvKubernetesVaults)
+	}
+	jwt, err := os.ReadFile(v.r.host.tokenFile)
+	if err != nil {
+		return "", nil, passing(err, "cannot be asked for: the token of the gateway's own service account cannot be read")
+	}
+	return "auth/kubernetes/login", map[string]string{"jwt": strings.TrimSpace(string(jwt)), "role": v.auth[vaultRole]}, nil
+}
