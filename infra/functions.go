@@ -49,8 +49,12 @@ func newFunctionStack(scope constructs.Construct, props *awscdk.StackProps, o op
 		extra := o.outward()
 		extra["GATEWAY_ORIGIN_SECRETS"] = d.originSecrets()
 		var lent []awsiam.PolicyStatement
-		if places[name] == placement.Stream {
-			o.lend(f.stack, extra, func(s awsiam.PolicyStatement) { lent = append(lent, s) })
+		take := func(s awsiam.PolicyStatement) { lent = append(lent, s) }
+		switch {
+		case places[name] == placement.Stream:
+			o.lend(f.stack, extra, take)
+		case name == "secretreferences": // a reference is verified with the roles that requests ask with
+			o.lendRoles(extra, take)
 		}
 		f.functions[name] = newFunction(f.stack, d, o, name, s, rightsOf(name, places[name]), extra, lent...)
 		f.live[name] = live(f.stack, name, f.functions[name])

@@ -124,6 +124,10 @@ func (s *synthesised) rightsOfKind(t *testing.T, name, all string) {
 		if d := statementOf(t, all, "kms:Decrypt"); !strings.Contains(d, `"kms:EncryptionContext:purpose":["control"]`) {
 			t.Errorf("%s: %s", name, all)
 		}
+	case name == "secretreferences": // it verifies references with their credentials
+		if d := statementOf(t, all, "kms:Decrypt"); !strings.Contains(d, `"kms:EncryptionContext:purpose":["control"]`) {
+			t.Errorf("%s: %s", name, all)
+		}
 	case name == "docs":
 		if strings.Contains(all, "table/") || strings.Contains(all, "Tablecontrol") || strings.Contains(all, "sqs:") || strings.Contains(all, "s3:") {
 			t.Errorf("%s: %s", name, all)

@@ -107,8 +107,10 @@ var exceptions = func() map[string]rights {
 	policies.sends, policies.names, policies.seals = []string{"audit", "usage"}, nil, nil
 	users := administration
 	users.tables, users.mails = map[string][]string{"control": manage, "keys": {"GetItem", "PutItem", "DeleteItem"}}, true
+	references := administration
+	references.opens = []string{"control"} // the credential of a reference that is verified
 	return map[string]rights{
-		"users":     users,
+		"users": users, "secretreferences": references,
 		"analytics": analytics, "logs": logs, "auditlogs": reader("audit", "Query"),
 		"docs":         {tables: map[string][]string{"keys": lookUp}, names: []string{"audit", "usage"}}, // the document is in the binary
 		"modelpricing": {tables: map[string][]string{"keys": lookUp}, names: []string{"audit", "usage"}}, // anybody reads the prices in the binary

@@ -44,9 +44,16 @@ func (o *options) lend(stack awscdk.Stack, env map[string]*string, add func(awsi
 			Resources: &[]*string{any("foundation-model", ""), any("inference-profile", own), any("application-inference-profile", own)},
 		}))
 	}
-	if len(o.lentRoles) > 0 {
-		add(awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{Actions: jsii.Strings("sts:AssumeRole"), Resources: jsii.Strings(o.lentRoles...)}))
+	o.lendRoles(env, add)
+}
+
+// lendRoles gives a process the roles that it may assume for customers.
+func (o *options) lendRoles(env map[string]*string, add func(awsiam.PolicyStatement)) {
+	if len(o.lentRoles) == 0 {
+		return
 	}
+	env["GATEWAY_AWS_SERVICE_ROLE"] = jsii.String("true")
+	add(awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{Actions: jsii.Strings("sts:AssumeRole"), Resources: jsii.Strings(o.lentRoles...)}))
 }
 
 // applicationLogLevel is the level below which Lambda drops lines.

@@ -337,6 +337,7 @@ func (r *running) things() map[string]struct{ names, missing []string } {
 	guardrail := made("/guardrails", `"name":"theirs","checks":[{"id":"default.contains","parameters":{"words":["x"]}}],"actions":{}`)
 	usage := made("/policies/usage-limits", `"name":"theirs","conditions":[{"key":"api_key","value":"*"}],"group_by":[{"key":"api_key"}],"type":"cost","credit_limit":5`)
 	rate := made("/policies/rate-limits", `"name":"theirs","conditions":[{"key":"api_key","value":"*"}],"group_by":[{"key":"api_key"}],"type":"requests","unit":"rpm","value":5`)
+	reference := r.admin("POST", "/secret-references", `{"name":"theirs","manager_type":"hashicorp_vault","secret_path":"kv/a","auth_config":{"vault_auth_type":"token","vault_addr":"https://vault.example.com","vault_token":"hvs.theirs"}}`)
 	invite := func(email string) string {
 		made := r.admin("POST", "/admin/users/invites", fmt.Sprintf(`{"email":%q,"role":"member","workspaces":[{"id":%q,"role":"member"}]}`, email, ws))
 		link := made["invite_link"].(string)
@@ -361,6 +362,8 @@ func (r *running) things() map[string]struct{ names, missing []string } {
 		"/guardrails/":            {texts(guardrail["id"], guardrail["slug"]), slugged},
 		"/policies/usage-limits/": {texts(usage["id"]), []string{uuid}},
 		"/policies/rate-limits/":  {texts(rate["id"]), []string{uuid}},
+
+		"/secret-references/": {texts(reference["id"], reference["slug"]), slugged},
 
 		"/configs/":          {texts(config["id"], config["slug"]), slugged},
 		"/providers/":        {texts(provider["id"], "mock"), slugged},

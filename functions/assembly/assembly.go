@@ -35,6 +35,7 @@ import (
 	"gateway/functions/providers"
 	"gateway/functions/rerank"
 	"gateway/functions/responses"
+	"gateway/functions/secretreferences"
 	"gateway/functions/users"
 	"gateway/functions/workspaces"
 	"gateway/shared/admin"
@@ -55,6 +56,7 @@ func Administration(c *app.Core, archive *segment.Archive) []admin.Family {
 		integrations.New(integrations.Deps{Ledger: c.Ledger, CheckURL: c.Egress.CheckURL}),
 		providers.New(providers.Deps{Ledger: c.Ledger, CheckURL: c.Egress.CheckURL}))
 	families = append(families, prompts.New(), partials.New(), collections.New(), guardrails.New(guardrails.Deps{CheckURL: c.Egress.CheckURL}), policies.New(c.Ledger), modelpricing.New(pricing.Default()))
+	families = append(families, secretreferences.New(secretreferences.Deps{CheckURL: c.Egress.CheckURL, Transport: c.Transport, Now: c.Now}))
 	families = append(families, analytics.New(reader), logs.New(reader, c.Sealer), auditlogs.New(audit.NewReader(c.Store, c.Now)))
 	return append(families, docs.New(DataPlane(), families...)) // the document tells about all before it
 }

@@ -10,12 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"gateway/functions/integrations"
-	"gateway/functions/providers"
-	"gateway/shared/admin"
 	"gateway/shared/admin/admintest"
 	"gateway/shared/egress"
-	"gateway/shared/ledger"
 	"gateway/shared/seal/managertest"
 	"gateway/shared/seal/reference"
 	"gateway/shared/store"
@@ -42,13 +38,7 @@ func newHouse(t *testing.T) *admintest.House {
 	}
 	rt := egress.New(p, egress.Options{})
 	t.Cleanup(func() { egress.CloseIdle(rt) })
-	return admintest.Build(t, func(d admin.Deps) []admin.Family {
-		l := ledger.New(d.Resources.Store(), time.Now, ledger.Hooks{})
-		return []admin.Family{
-			New(Deps{CheckURL: p.CheckURL, Transport: rt}),
-			integrations.New(integrations.Deps{Ledger: l, CheckURL: p.CheckURL}), providers.New(providers.Deps{Ledger: l, CheckURL: p.CheckURL}),
-		}
-	})
+	return admintest.New(t, New(Deps{CheckURL: p.CheckURL, Transport: rt}))
 }
 
 func create(t *testing.T, h *admintest.House, body string) string {
@@ -252,52 +242,6 @@ func TestAccessOfWorkspaces(t *testing.T) {
 		allowed, err := json.Marshal(got.At("allowed_workspaces"))
 		if err != nil || fmt.Sprint(got.At("allow_all_workspaces")) != c.all || string(allowed) != c.allowed {
 			t.Errorf("%s: %s %v", c.body, got.Body, err)
-		}
-	}
-}
-
-func TestMappedReferencesStay(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
-	at := path + "/" + create(t, h, aws)
-	mapped := `,"secret_mappings":[{"target_field":"key","secret_reference_id":"openai-key"}]`
-	h.Do("POST", "/integrations", chief, `{"name":"I","slug":"i","ai_provider_id":"openai"`+mapped+`}`).OK()
-	h.Do("POST", "/virtual-keys", admintest.WorkspaceA, `{"name":"K","slug":"k","provider":"openai"`+mapped+`}`).OK()
-	in := h.Do("DELETE", at, chief, nil).Refused(409, "AB07", "").Failure()
-	if !strings.Contains(in.Message, `"I"`) || !strings.Contains(in.Message, `"K"`) {
-		t.Errorf("users are not named: %s", in.Message)
-	}
-	h.Do("PUT", "/integrations/i", chief, `{"secret_mappings":[],"key":"sk-abcdefgh"}`).OK()
-	h.Do("DELETE", at, chief, nil).Refused(409, "AB07", "")
-	h.Do("DELETE", "/virtual-keys/k", admintest.WorkspaceA, nil).OK()
-	h.Do("DELETE", at, chief, nil).OK()
-	h.Do("GET", at, chief, nil).Refused(404, "AB08", "")
-
-	// What may be mapped: a reference of the organisation that is open to the workspace.
-	h.Do("POST", "/integrations", chief, `{"name":"I","ai_provider_id":"openai"`+mapped+`}`).Refused(400, "AB01", "secret_mappings[0].secret_reference_id")
-	two := create(t, h, strings.Replace(aws, `"tags"`, `"allowed_workspaces":["`+h.Two+`"],"tags"`, 1))
-	body := `{"name":"I","ai_provider_id":"openai","secret_mappings":[{"target_field":"key","secret_reference_id":"` + two + `"}]}`
-	h.Do("POST", "/integrations", admintest.WorkspaceA, body).Refused(400, "AB01", "secret_mappings[0].secret_reference_id")
-	h.Do("POST", "/integrations", admintest.WorkspaceB, body).OK()
-	h.Do("POST", "/virtual-keys", admintest.WorkspaceA, strings.Replace(body, "ai_provider_id", "provider", 1)).Refused(400, "AB01", "secret_mappings[0].secret_reference_id")
-	foreign := h.Do("POST", path, admintest.OtherAdmin, aws)
-	h.Do("POST", "/integrations", chief, strings.Replace(body, two, foreign.OK().Text("id"), 1)).Refused(400, "AB01", "secret_mappings[0].secret_reference_id")
-}
-
-func TestADeletionAndAMappingAtATimeLeaveNoMappingToNothing(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
-	for n := range 8 {
-		slug := fmt.Sprintf("r-%d", n)
-		create(t, h, strings.Replace(aws, "openai-key", slug, 1))
-		done := make(chan int)
-		go func() {
-			done <- h.Do("POST", "/integrations", chief, fmt.Sprintf(`{"name":"I","slug":"i-%d","ai_provider_id":"openai","secret_mappings":[{"target_field":"key","secret_reference_id":"%s"}]}`, n, slug)).Status
-		}()
-		deleted := h.Do("DELETE", path+"/"+slug, chief, nil).Status
-		mapped := <-done
-		if (deleted == 200) == (mapped == 200) {
-			t.Errorf("deleted %d and mapped %d", deleted, mapped)
 		}
 	}
 }

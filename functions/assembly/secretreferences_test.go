@@ -1,0 +1,81 @@
+package assembly_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"gateway/functions/integrations"
+	"gateway/functions/providers"
+	"gateway/functions/secretreferences"
+	"gateway/shared/admin"
+	"gateway/shared/admin/admintest"
+	"gateway/shared/egress"
+	"gateway/shared/ledger"
+)
+
+const (
+	references = "/secret-references"
+	reference  = `{"name":"Key of OpenAI","slug":"openai-key","manager_type":"aws_sm","secret_path":"prod/openai","tags":{"team":"a"},"auth_config":{"aws_auth_type":"accessKey","aws_access_key_id":"AKID","aws_secret_access_key":"CANARY-0123456789","aws_region":"eu-west-1"}}`
+)
+
+func newHouseOfReferences(t *testing.T) *admintest.House {
+	t.Helper()
+	rt := egress.New(egress.Policy{}, egress.Options{})
+	t.Cleanup(func() { egress.CloseIdle(rt) })
+	check := egress.Policy{}.CheckURL
+	return admintest.Build(t, func(d admin.Deps) []admin.Family {
+		l := ledger.New(d.Resources.Store(), time.Now, ledger.Hooks{})
+		return []admin.Family{
+			secretreferences.New(secretreferences.Deps{CheckURL: check, Transport: rt}),
+			integrations.New(integrations.Deps{Ledger: l, CheckURL: check}), providers.New(providers.Deps{Ledger: l, CheckURL: check}),
+		}
+	})
+}
+
+func TestMappedReferencesStay(t *testing.T) {
+	t.Parallel()
+	h := newHouseOfReferences(t)
+	at := references + "/" + h.Do("POST", references, admintest.AdminKey, reference).OK().Text("id")
+	mapped := `,"secret_mappings":[{"target_field":"key","secret_reference_id":"openai-key"}]`
+	h.Do("POST", "/integrations", admintest.AdminKey, `{"name":"I","slug":"i","ai_provider_id":"openai"`+mapped+`}`).OK()
+	h.Do("POST", "/virtual-keys", admintest.WorkspaceA, `{"name":"K","slug":"k","provider":"openai"`+mapped+`}`).OK()
+	in := h.Do("DELETE", at, admintest.AdminKey, nil).Refused(409, "AB07", "").Failure()
+	if !strings.Contains(in.Message, `"I"`) || !strings.Contains(in.Message, `"K"`) {
+		t.Errorf("users are not named: %s", in.Message)
+	}
+	h.Do("PUT", "/integrations/i", admintest.AdminKey, `{"secret_mappings":[],"key":"sk-abcdefgh"}`).OK()
+	h.Do("DELETE", at, admintest.AdminKey, nil).Refused(409, "AB07", "")
+	h.Do("DELETE", "/virtual-keys/k", admintest.WorkspaceA, nil).OK()
+	h.Do("DELETE", at, admintest.AdminKey, nil).OK()
+	h.Do("GET", at, admintest.AdminKey, nil).Refused(404, "AB08", "")
+
+	// What may be mapped: a reference of the organisation that is open to the workspace.
+	h.Do("POST", "/integrations", admintest.AdminKey, `{"name":"I","ai_provider_id":"openai"`+mapped+`}`).Refused(400, "AB01", "secret_mappings[0].secret_reference_id")
+	two := h.Do("POST", references, admintest.AdminKey, strings.Replace(reference, `"tags"`, `"allowed_workspaces":["`+h.Two+`"],"tags"`, 1)).OK().Text("id")
+	body := `{"name":"I","ai_provider_id":"openai","secret_mappings":[{"target_field":"key","secret_reference_id":"` + two + `"}]}`
+	h.Do("POST", "/integrations", admintest.WorkspaceA, body).Refused(400, "AB01", "secret_mappings[0].secret_reference_id")
+	h.Do("POST", "/integrations", admintest.WorkspaceB, body).OK()
+	h.Do("POST", "/virtual-keys", admintest.WorkspaceA, strings.Replace(body, "ai_provider_id", "provider", 1)).Refused(400, "AB01", "secret_mappings[0].secret_reference_id")
+	foreign := h.Do("POST", references, admintest.OtherAdmin, reference)
+	h.Do("POST", "/integrations", admintest.AdminKey, strings.Replace(body, two, foreign.OK().Text("id"), 1)).Refused(400, "AB01", "secret_mappings[0].secret_reference_id")
+}
+
+func TestADeletionAndAMappingAtATimeLeaveNoMappingToNothing(t *testing.T) {
+	t.Parallel()
+	h := newHouseOfReferences(t)
+	for n := range 8 {
+		slug := fmt.Sprintf("r-%d", n)
+		h.Do("POST", references, admintest.AdminKey, strings.Replace(reference, "openai-key", slug, 1)).OK()
+		done := make(chan int)
+		go func() {
+			done <- h.Do("POST", "/integrations", admintest.AdminKey, fmt.Sprintf(`{"name":"I","slug":"i-%d","ai_provider_id":"openai","secret_mappings":[{"target_field":"key","secret_reference_id":"%s"}]}`, n, slug)).Status
+		}()
+		deleted := h.Do("DELETE", references+"/"+slug, admintest.AdminKey, nil).Status
+		mapped := <-done
+		if (deleted == 200) == (mapped == 200) {
+			t.Errorf("deleted %d and mapped %d", deleted, mapped)
+		}
+	}
+}
