@@ -102,7 +102,9 @@ func authSchema() admin.Schema {
 	for name, values := range reference.Choices() {
 		members[name] = map[string]any{"type": "string", "enum": values}
 	}
-	return admin.Schema{"type": "object", "properties": members, "additionalProperties": true}
+	return admin.Schema{"type": "object", "properties": members, "additionalProperties": true, "example": map[string]any{
+		"aws_auth_type": "assumedRole", "aws_role_arn": "arn:aws:iam::123456789012:role/reader", "aws_region": "eu-west-1",
+	}}
 }
 
 // shownAuth is the auth_config as reads show it.
