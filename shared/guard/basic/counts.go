@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"unicode"
+	"unicode/utf8"
 
 	"gateway/shared/guard/judge"
 )
@@ -83,6 +84,12 @@ func sentences(text string) int {
 func words(text string) int {
 	n, in := 0, false
 	for _, r := range text {
+		if r > ' ' && r < utf8.RuneSelf {
+			if !in {
+				n, in = n+1, true
+			}
+			continue
+		}
 		// JavaScript takes the mark of byte order for white space, too.
 		space := r == ' ' || r != 0x85 && (unicode.IsSpace(r) || r == 0xfeff)
 		if !space && !in {
