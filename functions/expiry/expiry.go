@@ -150,13 +150,17 @@ func workspaceSlug(tx *resource.Tx, sc store.Scope) (string, error) {
 }
 
 // dropOldSecret removes the secret before the last rotation once its transition
-// has ended.
-func dropOldSecret(_ context.Context, _ *resource.Tx, _ *resource.Record, k *identity.Key, now time.Time) (bool, error) {
+// has ended, and says so in the audit log.
+func dropOldSecret(_ context.Context, tx *resource.Tx, rec *resource.Record, k *identity.Key, now time.Time) (bool, error) {
 	if k.Previous == nil || k.Previous.ExpiresAt == nil || k.Previous.ExpiresAt.After(now) {
 		return false, nil
 	}
+	old := k.Previous.Masked
 	k.Previous = nil
-	return true, nil
+	return true, audit.Append(tx, audit.Entry{
+		ResourceType: k.Type.ScopeFamily(), Action: audit.Update, ResourceID: rec.ID, WorkspaceID: rec.Scope.Workspace, StatusCode: 200,
+		Details: map[string]string{"api_key_id": rec.ID, "event": "old_secret_expired", "old_key_masked": old},
+	})
 }
 
 // rotate gives a key its policy's new secret, and says so in the audit log.

@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
+	"gateway/shared/audit"
 	"gateway/shared/identity"
 	"gateway/shared/resource"
 	"gateway/shared/store"
@@ -147,5 +149,68 @@ func TestRotationIsLeftOutWithinATransitionAndForEndedKeys(t *testing.T) {
 		if identity.RotateDue(k, identity.StatusActive, now) != "" || k.Secret != secret {
 			t.Errorf("%s: rotated", name)
 		}
+	}
+}
+
+// Several workers at once, with clocks apart, after a long pause: each change is made
+// and told to the audit log once.
+func TestWorkersAtATimeDoEachThingOnce(t *testing.T) {
+	s, err := sqlite.Open(filepath.Join(t.TempDir(), "t.db"), sqlite.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	now := time.Date(2026, 11, 20, 10, 30, 0, 0, time.UTC)
+	at := func(d time.Duration) *resource.Resources {
+		return resource.New(s, resource.Clock(func() time.Time { return now.Add(d) }))
+	}
+	r := at(0)
+	ends := now.Add(time.Hour)
+	_, secret := identity.NewSecret()
+	keep(t, r, "ending", &identity.Key{Type: identity.OrganisationService, Scopes: []string{"audit_logs.list"}, Secret: secret, ExpiresAt: &ends})
+	_, first := identity.NewSecret()
+	rotated := identity.Key{Type: identity.OrganisationService, Scopes: []string{"audit_logs.list"}, Secret: first}
+	if _, err := identity.Rotate(&rotated, now, identity.MinTransition); err != nil {
+		t.Fatal(err)
+	}
+	keep(t, r, "rotated", &rotated)
+	now = now.Add(40 * 24 * time.Hour)
+	if err := s.Table(store.Control).Put(context.Background(), store.Row{Key: progress, Item: store.Item{"since": ends.Add(-3 * time.Hour).UnixMilli()}}); err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	for _, apart := range []time.Duration{0, -20 * time.Minute, 15 * time.Minute, 0} {
+		wg.Go(func() {
+			w := Worker{Resources: at(apart)}
+			for range 2 {
+				if err := w.Run(context.Background()); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	told := map[string]int{}
+	for shard := range resource.OutboxPartitions {
+		page, err := s.Table(store.Control).Query(context.Background(), store.Query{Partition: resource.OutboxPartition(shard)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, row := range page.Rows {
+			var e audit.Entry
+			if err := json.Unmarshal(resource.DecodeMessage(shard, row).Body, &e); err != nil {
+				t.Fatal(err)
+			}
+			told[e.ResourceID+" "+e.Details["event"]+e.Details["status"]]++
+		}
+	}
+	if len(told) != 2 || told["ending expired"] != 1 || told["rotated old_secret_expired"] != 1 {
+		t.Errorf("the audit log was told %v", told)
+	}
+	if rec, _ := load(t, r, "ending"); rec.Status != identity.StatusExpired {
+		t.Errorf("the key is %s", rec.Status)
+	}
+	if _, k := load(t, r, "rotated"); k.Previous != nil {
+		t.Error("the old secret is still there")
 	}
 }
