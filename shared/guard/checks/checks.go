@@ -6,6 +6,7 @@ import (
 
 	"gateway/shared/guard/basic"
 	"gateway/shared/guard/judge"
+	"gateway/shared/guard/remote"
 )
 
 // Deps are what checks need beside what they are shown.
@@ -27,5 +28,6 @@ func Makers(d Deps) map[string]judge.Maker {
 func parts(Deps) []map[string]judge.Maker {
 	return []map[string]judge.Maker{
 		basic.Makers(),
+		remote.Makers(),
 	}
 }
