@@ -67,7 +67,7 @@ func fields() []admin.Field {
 	parameters.Absent = map[string]any{}
 	raw := of("is_raw_template")
 	raw.Type, raw.Convert, raw.Absent = admin.Any, zeroOrOne, 0
-	raw.Form = admin.Schema{"type": []string{"integer", "boolean"}, "minimum": 0, "maximum": 1}
+	raw.Form = admin.Schema{"type": []string{"integer", "boolean", "null"}, "minimum": 0, "maximum": 1}
 	description, alias := of("version_description"), of("prompt_metadata")
 	description.Hidden = true
 	alias.In, alias.Hidden, alias.UpdateOnly = "template_metadata", true, true

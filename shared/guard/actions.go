@@ -24,13 +24,13 @@ func ParseActions(raw json.RawMessage) (Actions, []fault.Detail) {
 	if r.into(in, "stream_window", "", &a.Window, "a whole number of characters") && (a.Window < MinWindow || a.Window > MaxWindow) {
 		r.add(".stream_window", "must be %d to %d", MinWindow, MaxWindow)
 	}
-	r.branch(in, []string{"on_success", "onSuccess"}, &a.OnSuccess, nil)
+	r.branch(in, []string{"on_success", "onSuccess"}, &a.OnSuccess, isWord)
 	r.branch(in, []string{"on_fail", "onFail"}, &a.OnFail, func(word string) bool {
 		_, said := in["deny"]
 		if !said {
 			a.Deny = word == "block"
 		}
-		return slices.Contains([]string{"block", "log", "warn"}, word)
+		return isWord(word)
 	})
 	for i := range r.bad { // members of the whole have no name before them
 		if r.bad[i].Field != "" && r.bad[i].Field[0] == '.' {
@@ -40,6 +40,8 @@ func ParseActions(raw json.RawMessage) (Actions, []fault.Detail) {
 	return a, r.bad
 }
 
+func isWord(s string) bool { return slices.Contains([]string{"block", "log", "warn"}, s) }
+
 func (r *reader) branch(in map[string]json.RawMessage, names []string, b *Branch, word func(string) bool) {
 	for _, name := range names {
 		raw, ok := in[name]
@@ -48,7 +50,7 @@ func (r *reader) branch(in map[string]json.RawMessage, names []string, b *Branch
 		}
 		var said string
 		if json.Unmarshal(raw, &said) == nil {
-			if word != nil && !word(said) {
+			if !word(said) {
 				r.add(name, "must be an object, or block, log or warn")
 			}
 			continue

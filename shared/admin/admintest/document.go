@@ -68,6 +68,23 @@ func (d *Document) Check(method, path string, status int, contentType string, bo
 	return ""
 }
 
+// Takes tells what is wrong with a body by the document; "" is one that the schema
+// of the operation's body allows.
+func (d *Document) Takes(method, path string, body []byte) string {
+	schema, err := d.schema([]string{"paths", path, strings.ToLower(method), "requestBody", "content", "application/json", "schema"})
+	if err != nil {
+		return err.Error()
+	}
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(body))
+	if err == nil {
+		err = schema.Validate(value)
+	}
+	if err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
 // Tells reports whether the document has the operation.
 func (d *Document) Tells(method, path string) bool {
 	return d.at([]string{"paths", path, strings.ToLower(method)}) != nil

@@ -1,0 +1,162 @@
+package assembly_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"gateway/shared/admin/admintest/drive"
+	"gateway/shared/store"
+)
+
+// TestHostileBodiesChangeNothing sends each writing route of the document what is
+// made of its schema to be refused: what the schema forbids is refused with the
+// path of the field, nothing is an internal error, and what is refused leaves the
+// tables as they were, byte for byte.
+func TestHostileBodiesChangeNothing(t *testing.T) {
+	t.Parallel()
+	families := map[string][]*drive.Operation{}
+	for _, op := range install(t, nil).doc.Operations {
+		if op.Body != nil && !op.Alias && op.Tag != "inference" {
+			families[op.Tag] = append(families[op.Tag], op)
+		}
+	}
+	for tag := range families {
+		t.Run(tag, func(t *testing.T) {
+			t.Parallel()
+			var rows *watched
+			in := install(t, func(s store.Store) store.Store { rows = watch(s); return rows })
+			in.user(rootKey, "member@example.com", "member", "first-space", "member")
+			w := drive.NewWorld(in.doc, in.as(rootKey))
+			for _, op := range families[tag] {
+				in.t = t
+				hostile(t, in, w, rows, in.doc.At(op.Method, op.Path))
+			}
+		})
+	}
+}
+
+// hostile tries one operation: first what must be refused, then what may be taken.
+func hostile(t *testing.T, in *installation, w *drive.World, rows *watched, op *drive.Operation) {
+	t.Helper()
+	name := op.Method + " " + op.Path
+	path, body, err := request(w, op, drive.Workspace)
+	if err != nil {
+		t.Errorf("%s: %v", name, err)
+		return
+	}
+	path, _, _ = strings.Cut(path, "?")
+	all := drive.Hostiles(op.Body, body)
+	if len(all) < 30 {
+		t.Errorf("%s: only %d bodies", name, len(all))
+	}
+	var perhaps []drive.Hostile
+	before, mistakes := rows.dump(t), 0
+	try := func(h drive.Hostile, wrong string) {
+		done := rows.changes()
+		status, answer := in.ask(op.Method, path, rootKey, h.Body)
+		bad := judge(h, wrong, status, answer)
+		if bad == "" && status >= 300 && rows.changes() != done {
+			bad = "refused and changed something"
+		}
+		if bad == "" {
+			return
+		}
+		if mistakes++; mistakes <= 12 {
+			t.Errorf("%s: %s, %s at %q: %d %.300s, sent %.200q; the schema: %.300s", bad, name, h.Name, h.Field, status, answer, h.Body, wrong)
+		}
+	}
+	for _, h := range all {
+		wrong := "no JSON"
+		if !h.Broken {
+			wrong = in.checked.Takes(op.Method, op.Path, h.Body)
+		}
+		if wrong == "" || h.Name == "null" { // which in many a member is as absent
+			wrong = ""
+			perhaps = append(perhaps, h)
+			continue
+		}
+		try(h, wrong)
+	}
+	if after := rows.dump(t); after != before {
+		t.Errorf("%s: refused bodies changed the tables:\n%s", name, firstDifference(before, after))
+	}
+	for _, h := range perhaps {
+		try(h, "")
+	}
+	if mistakes > 12 {
+		t.Errorf("%s: and %d more", name, mistakes-12)
+	}
+}
+
+// judge tells what is wrong with the answer to a hostile body; wrong is what the
+// schema has against it.
+func judge(h drive.Hostile, wrong string, status int, answer []byte) string {
+	switch {
+	case status < 300 && wrong != "":
+		return "taken"
+	case status < 300, h.Name == "too large" && status == http.StatusRequestEntityTooLarge:
+	case !slices.Contains([]int{400, 403, 404, 409}, status), wrong != "" && status != 400 && status != 403:
+		return "another refusal"
+	case wrong != "" && status == 400 && !names(answer, h.Field):
+		return "the field is not named"
+	}
+	return ""
+}
+
+// request is a path and a body that an operation takes, or would take if what it
+// is about were in another state.
+func request(w *drive.World, op *drive.Operation, place drive.Place) (string, map[string]any, error) {
+	var err error
+	for _, enums := range w.Variants(op) {
+		var path string
+		var body map[string]any
+		if path, err = w.Path(op, place, enums); err != nil {
+			continue
+		}
+		if w.Doc.Linked(op, "read") == nil {
+			body, err = w.Body(op, place)
+			return path, body, err
+		}
+		var made *drive.Thing
+		if made, err = w.Make(op, place, enums); err == nil {
+			return path, made.Sent, nil
+		}
+	}
+	return "", nil, err
+}
+
+// names tells whether a refusal names a field, what it is in, or what is in it.
+func names(answer []byte, field string) bool {
+	var b struct {
+		Data  struct{ Errors []struct{ Field string } }
+		Error struct{ Param string }
+	}
+	if json.Unmarshal(answer, &b) != nil {
+		return false
+	}
+	fields := []string{b.Error.Param}
+	for _, e := range b.Data.Errors {
+		fields = append(fields, e.Field)
+	}
+	return field == "" || slices.ContainsFunc(fields, func(f string) bool {
+		return f != "" && (strings.HasPrefix(f, field) || strings.HasPrefix(field, f))
+	})
+}
+
+func firstDifference(a, b string) string {
+	x, y := strings.Split(a, "\n"), strings.Split(b, "\n")
+	for i := range y {
+		if i >= len(x) || x[i] != y[i] {
+			was := ""
+			if i < len(x) {
+				was = x[i]
+			}
+			return fmt.Sprintf("%.600s\n%.600s", was, y[i])
+		}
+	}
+	return "rows are gone"
+}
