@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"gateway/functions/assembly"
 	"gateway/shared/admin"
@@ -68,8 +67,7 @@ func install(t testing.TB, wrap func(store.Store) store.Store) *installation {
 	if in.handler, err = console.New(in.core, audit.NewSender(in.core.Resources, nowhere{}), in.families...); err != nil {
 		t.Fatal(err)
 	}
-	raw := admin.OpenAPI("test", "1", in.families...)
-	_, raw = in.ask("GET", "/openapi.json", rootKey, nil) // with examples
+	_, raw := in.ask("GET", "/openapi.json", rootKey, nil) // with examples
 	if in.doc, err = drive.Read(raw); err != nil {
 		t.Fatal(err)
 	}
@@ -139,6 +137,3 @@ func (in *installation) user(key, email, role, workspace, roleThere string) (id 
 	token := link[strings.LastIndexByte(link, '=')+1:]
 	return in.must("POST", "/invites/accept?token="+token, "", `{"first_name":"A","last_name":"B"}`)["user_id"].(string)
 }
-
-// slow gives long tests a deadline that a slow machine keeps, too.
-const slow = 2 * time.Minute

@@ -60,15 +60,6 @@ func (w *watched) changes() int {
 	return w.done
 }
 
-// calls are the reads and writes since the last call of it.
-func (w *watched) calls() (reads, writes int) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	reads, writes = w.reads, w.writes
-	w.reads, w.writes = 0, 0
-	return reads, writes
-}
-
 func (w *watched) Transact(ctx context.Context, actions ...store.Action) error {
 	var keys []store.Key
 	for _, a := range actions {
