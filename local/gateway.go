@@ -20,7 +20,6 @@ import (
 	"gateway/shared/app"
 	"gateway/shared/app/console"
 	"gateway/shared/app/front"
-	"gateway/shared/app/onaws"
 	"gateway/shared/app/plane"
 	"gateway/shared/audit"
 	"gateway/shared/egress"
@@ -78,7 +77,7 @@ func open(ctx context.Context, o options) (_ *gateway, err error) {
 	g.core = app.New(g.stores.Backends, app.Settings{
 		Retention: retention,
 		Egress:    policy, BlockInline: os.Getenv("BLOCK_INLINE_CONFIG") == "true", StandardHTTP: o.serve.Standard,
-		PublicURL: os.Getenv(onaws.EnvPublicURL), Mailer: mailer(o.data),
+		PublicURL: os.Getenv("GATEWAY_PUBLIC_URL"), Mailer: mailer(o.data),
 		Ledger: app.LedgerHooks(g.stores.Journal, func() app.Recorder { return g.sender }),
 	})
 	g.sender = audit.NewBackgroundSender(g.core.Resources, g.core.Audit)
@@ -91,7 +90,7 @@ func open(ctx context.Context, o options) (_ *gateway, err error) {
 
 // mailer puts mails into a folder beside the stores.
 func mailer(data string) notice.Mailer {
-	from := os.Getenv(onaws.EnvMailFrom)
+	from := os.Getenv("GATEWAY_MAIL_FROM")
 	if from == "" {
 		from = "gateway@localhost"
 	}

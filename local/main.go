@@ -13,8 +13,6 @@ import (
 	"syscall"
 
 	"gateway/shared/app"
-	"gateway/shared/app/onaws"
-	"gateway/shared/app/onaws/profiles"
 	"gateway/shared/host"
 )
 
@@ -37,7 +35,6 @@ func (e usageError) Error() string { return e.text }
 
 func main() {
 	host.QuietLog()
-	onaws.Use(profiles.Load)
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
 	err := run(ctx, os.Args[1:], os.Stdout)
@@ -50,7 +47,10 @@ func main() {
 		fmt.Fprintln(os.Stderr, wrong.text)
 		os.Exit(2)
 	default:
-		fmt.Fprintln(os.Stderr, "gateway:", onaws.Advise(err))
+		if aws != nil {
+			err = aws.Advise(err)
+		}
+		fmt.Fprintln(os.Stderr, "gateway:", err)
 		os.Exit(1)
 	}
 }
@@ -60,6 +60,9 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	o, err := parse(args)
 	if err != nil {
 		return err
+	}
+	if o.store == "aws" && aws == nil {
+		return becomeLinked(ctx, o, args)
 	}
 	end, err := standIn(ctx, &o, os.Stderr)
 	if err != nil {

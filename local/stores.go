@@ -8,7 +8,6 @@ import (
 
 	"gateway/local/embedded"
 	"gateway/shared/app"
-	"gateway/shared/app/onaws"
 	"gateway/shared/usage"
 )
 
@@ -40,10 +39,7 @@ func openStores(ctx context.Context, o options) (*stores, error) {
 // openAWS opens the stores on AWS, or on what AWS_ENDPOINT_URL names. Usage
 // events wait in a journal in the folder, as in the container.
 func openAWS(ctx context.Context, o options) (*stores, error) {
-	if err := prepareEndpoint(ctx); err != nil {
-		return nil, err
-	}
-	b, err := onaws.Backends(ctx, onaws.Bucket, onaws.AuditQueue, onaws.Keys)
+	b, err := aws.Backends(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -27,7 +27,7 @@ data=$(mktemp -d)
 export GATEWAY_ADMIN_KEY=admin-key-of-the-smoke-test GATEWAY_WORKSPACE_KEY=workspace-key-of-the-smoke-test
 # What a run before this one has left would have other keys.
 export GATEWAY_TABLE_PREFIX=smoke-$RANDOM-
-go build -o "$data/gateway" ./local
+go build -tags aws -o "$data/gateway" ./local
 "$data/gateway" -store aws -lambda -addr 127.0.0.1:0 -data "$data" >"$data/out" 2>"$data/log" &
 gateway=$!
 trap 'kill $gateway 2>/dev/null && wait $gateway 2>/dev/null; rm -rf "$data"' EXIT

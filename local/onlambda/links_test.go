@@ -2,6 +2,7 @@ package onlambda_test
 
 import (
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
@@ -57,4 +58,21 @@ func forbidden(name string, place placement.Place) []string {
 		list = append(list, "gateway/shared/relay", "gateway/shared/admin", "gateway/shared/dialect")
 	}
 	return list
+}
+
+// TestTheLocalGatewayLinksNoServiceOfAWS keeps its memory small: what -store aws
+// needs is linked by the build tag aws.
+func TestTheLocalGatewayLinksNoServiceOfAWS(t *testing.T) {
+	for tags, want := range map[string]bool{"none": false, "aws": true} {
+		out, err := exec.Command("go", "list", "-tags", tags, "-deps", "gateway/local").Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		deps := strings.Fields(string(out))
+		for _, part := range []string{"github.com/aws/aws-sdk-go-v2/service/dynamodb", "github.com/aws/aws-sdk-go-v2/config", "github.com/johannesboyne/gofakes3", "gateway/local/cloud"} {
+			if got := slices.Contains(deps, part); got != want {
+				t.Errorf("tags %s: %s is linked: %v, want %v", tags, part, got, want)
+			}
+		}
+	}
 }

@@ -1,4 +1,4 @@
-package main
+package cloud
 
 import (
 	"context"
@@ -6,31 +6,31 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 
+	"gateway/local/source"
 	"gateway/local/standin"
 	"gateway/shared/app/onaws"
 	"gateway/shared/store/dynamo/emulator"
 )
 
-// standIn starts stand-ins of AWS where the command line asks for AWS and nothing
-// says which: no endpoint, and no name of an installation's resources. What they
-// hold ends with the process, so the folder of this run's journals does too; only
-// the functions' binaries stay. end stops the stand-ins.
-func standIn(ctx context.Context, o *options, log io.Writer) (end func() error, err error) {
-	if o.store != "aws" || elsewhere() || named() {
-		return func() error { return nil }, nil
+// StandIn starts stand-ins of AWS where nothing says which AWS: no endpoint, and
+// no name of an installation's resources. What they hold ends with the process, so
+// the folder of this run's journals does too, which it gives; "" where nothing is
+// stood in for. end stops the stand-ins.
+func (Side) StandIn(ctx context.Context, log io.Writer) (data string, end func() error, err error) {
+	if elsewhere() || named() {
+		return "", func() error { return nil }, nil
 	}
-	root, err := moduleRoot()
+	root, err := source.Root()
 	if err != nil {
-		return nil, err
+		return "", nil, err
 	}
 	s, err := standin.Start(ctx, root)
 	if errors.Is(err, emulator.ErrMissing) {
-		return nil, fmt.Errorf("no AWS_ENDPOINT_URL is set, and the stand-ins of AWS cannot start: %w\n(or set AWS_ENDPOINT_URL to an AWS-compatible endpoint)", err)
+		return "", nil, fmt.Errorf("no AWS_ENDPOINT_URL is set, and the stand-ins of AWS cannot start: %w\n(or set AWS_ENDPOINT_URL to an AWS-compatible endpoint)", err)
 	}
 	if err != nil {
-		return nil, err
+		return "", nil, err
 	}
 	// A profile of the user's would win over the access key of the stand-ins.
 	for _, name := range []string{"AWS_PROFILE", "AWS_DEFAULT_PROFILE", "AWS_SESSION_TOKEN", "AWS_DEFAULT_REGION"} {
@@ -39,16 +39,14 @@ func standIn(ctx context.Context, o *options, log io.Writer) (end func() error, 
 	err = errors.Join(err, standin.Set(s.Endpoints(), s.Named(), standin.Identity("local")))
 	if err != nil {
 		s.Close()
-		return nil, err
+		return "", nil, err
 	}
-	o.functions = filepath.Join(o.data, "functions")
-	if o.data, err = os.MkdirTemp("", "gateway-"); err != nil {
+	if data, err = os.MkdirTemp("", "gateway-"); err != nil {
 		s.Close()
-		return nil, err
+		return "", nil, err
 	}
-	data := o.data
 	_, _ = fmt.Fprintf(log, "stand-ins of AWS, in memory: %s\n", s)
-	return func() error {
+	return data, func() error {
 		s.Close()
 		return os.RemoveAll(data)
 	}, nil

@@ -1,0 +1,10 @@
+//go:build aws
+
+package main
+
+import "gateway/local/cloud"
+
+func init() {
+	aws = cloud.Side{}
+	aws.Configure()
+}

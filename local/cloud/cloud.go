@@ -1,0 +1,39 @@
+package cloud
+
+import (
+	"context"
+
+	"gateway/shared/app"
+	"gateway/shared/app/onaws"
+	"gateway/shared/app/onaws/profiles"
+)
+
+// Side does what the local gateway asks of AWS.
+type Side struct{}
+
+// Configure lets the process find its credentials as AWS's command line does.
+func (Side) Configure() { onaws.Use(profiles.Load) }
+
+// Advise puts what to do before an error of AWS.
+func (Side) Advise(err error) error { return onaws.Advise(err) }
+
+// Backends are those of a gateway whose usage events wait in a journal, as in the
+// container.
+func (Side) Backends(ctx context.Context) (app.Backends, error) {
+	if err := prepareEndpoint(ctx); err != nil {
+		return app.Backends{}, err
+	}
+	return onaws.Backends(ctx, onaws.Bucket, onaws.AuditQueue, onaws.Keys)
+}
+
+// Core is that of a gateway whose requests are served by functions.
+func (Side) Core(ctx context.Context) (*app.Core, error) {
+	if err := prepareEndpoint(ctx); err != nil {
+		return nil, err
+	}
+	in, err := onaws.Open(ctx, onaws.Bucket, onaws.AuditQueue, onaws.UsageQueue, onaws.Keys)
+	if err != nil {
+		return nil, err
+	}
+	return in.Core, nil
+}

@@ -1,0 +1,19 @@
+package source
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// Root is the folder of the module that this process was started in.
+func Root() (string, error) {
+	out, err := exec.Command("go", "env", "GOMOD").Output()
+	mod := strings.TrimSpace(string(out))
+	if err != nil || mod == "" || mod == os.DevNull {
+		return "", errors.New("-store aws builds programs: start it within the source tree, with the go command at hand")
+	}
+	return filepath.Dir(mod), nil
+}
