@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -50,6 +51,13 @@ func (r *running) logs(n int, key string) []map[string]any {
 // member finds a value by its path, with slashes.
 func member(v any, path string) any {
 	for _, name := range strings.Split(path, "/") {
+		if list, ok := v.([]any); ok {
+			n, err := strconv.Atoi(name)
+			if v = nil; err == nil && n < len(list) {
+				v = list[n]
+			}
+			continue
+		}
 		m, _ := v.(map[string]any)
 		v = m[name]
 	}

@@ -31,6 +31,7 @@ import (
 	"gateway/functions/partials"
 	"gateway/functions/passthrough"
 	"gateway/functions/policies"
+	"gateway/functions/promptruns"
 	"gateway/functions/prompts"
 	"gateway/functions/providers"
 	"gateway/functions/rerank"
@@ -64,6 +65,6 @@ func Administration(c *app.Core, archive *segment.Archive) []admin.Family {
 // DataPlane are the routes of all data-plane families.
 func DataPlane() []relay.Route {
 	all := slices.Concat(chat.Routes(), messages.Routes(), responses.Routes(), embeddings.Routes(), models.Routes(), moderations.Routes(), images.Routes(), audio.Routes(),
-		files.Routes(), batches.Routes(), finetuning.Routes(), rerank.Routes(), passthrough.Routes())
+		files.Routes(), batches.Routes(), finetuning.Routes(), rerank.Routes(), promptruns.Routes(), passthrough.Routes())
 	return append(all, dryrun.Routes(all)...)
 }

@@ -28,6 +28,7 @@ type metrics struct {
 
 	PromptID      *string `json:"prompt_id"`
 	PromptSlug    *string `json:"prompt_slug"`
+	PromptVersion *int64  `json:"prompt_version"`
 	ConfigID      *string `json:"config_id"`
 	Config        *string `json:"config"`
 	ConfigVersion *int64  `json:"config_version"`
@@ -98,6 +99,7 @@ type metrics struct {
 // metricsOf are the metrics of a record. configVersion is the id of the version of
 // the config that was in force, "" for none.
 func metricsOf(r *usage.Record, organisation, configVersion string) metrics {
+	promptID, promptVersion := r.PromptVersion()
 	return metrics{
 		ID:             r.ID,
 		OrganisationID: r.Org,
@@ -107,8 +109,9 @@ func metricsOf(r *usage.Record, organisation, configVersion string) metrics {
 		UserID:         orNull(r.UserID),
 		VirtualKey:     orNull(r.ProviderSlug),
 
-		PromptID:      orNull(r.PromptID),
+		PromptID:      orNull(promptID),
 		PromptSlug:    orNull(r.PromptSlug),
+		PromptVersion: orNull(promptVersion),
 		ConfigID:      orNull(r.ConfigID),
 		Config:        orNull(r.ConfigSlug),
 		ConfigVersion: orNull(r.ConfigVersion),

@@ -143,27 +143,29 @@ func (c *Compiled) Partials() []Reference {
 // Render fills in the template: the JSON of the messages, or the text of a
 // completion. The error is a *fault.Fault (400) about the template or the variables.
 func (c *Compiled) Render(variables map[string]any, partials Partials) (string, error) {
-	var b strings.Builder
+	r := newRenderer(variables, partials)
+	r.json = c.raw && c.Type == Chat
+	var whole []byte // of JSON whose texts are filled in one by one
 	for i := range c.pieces {
 		p := &c.pieces[i]
 		if p.fill == nil {
-			b.WriteString(p.text)
+			whole = append(whole, p.text...)
 			continue
 		}
-		text, err := p.fill.Render(variables, partials, c.raw && c.Type == Chat)
-		if err != nil {
+		if err := r.nodes(p.fill.nodes); err != nil {
 			return "", refused(err)
 		}
 		if c.Type == Chat && !c.raw {
-			b.Write(wire.AppendJSONString(nil, text))
-		} else {
-			b.WriteString(text)
+			whole, r.out = wire.AppendJSONString(whole, r.out), r.out[:0]
 		}
-		if b.Len() > MaxRendered {
+		if len(whole) > MaxRendered {
 			return "", refused(ErrTooLong)
 		}
 	}
-	out := b.String()
+	out := string(whole)
+	if c.Type != Chat || c.raw {
+		out = string(r.out)
+	}
 	if c.raw && c.Type == Chat {
 		var list []json.RawMessage
 		if err := json.Unmarshal([]byte(out), &list); err != nil {
@@ -187,5 +189,5 @@ func refused(err error) error {
 	if errors.As(err, &f) {
 		return err
 	}
-	return fault.Invalid("variables", "%s", err.Error())
+	return fault.Invalid("prompt", "%s", err.Error())
 }

@@ -109,6 +109,8 @@ type Saved struct {
 	Version                int64
 	Prompt                 *Prompt
 	Compiled               *Compiled
+	base                   []member // of its bodies
+	size                   int      // of base, in bytes, about
 }
 
 // DecodePrompt reads a record, or one of its versions, for requests.
@@ -121,7 +123,9 @@ func DecodePrompt(rec resource.Record) (*Saved, error) {
 	if len(bad) > 0 {
 		return nil, fmt.Errorf("prompt: stored prompt %s: %s: %s", rec.ID, bad[0].Field, bad[0].Message)
 	}
-	return &Saved{rec.ID, rec.Slug, rec.Name, rec.Status, rec.Version, p, c}, nil
+	s := &Saved{ID: rec.ID, Slug: rec.Slug, Name: rec.Name, Status: rec.Status, Version: rec.Version, Prompt: p, Compiled: c}
+	s.base, s.size = p.members()
+	return s, nil
 }
 
 // Share says which workspaces see a prompt beside its own: the body of a record

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"gateway/shared/fault"
 	"gateway/shared/wire"
 )
 
@@ -32,19 +33,27 @@ type Partials func(Reference) (*Template, error)
 // numbers as json.Number. jsonText writes values as they stand inside of JSON: texts
 // of {{name}} are escaped, all else is JSON.
 func (t *Template) Render(variables any, partials Partials, jsonText bool) (string, error) {
-	if partials == nil {
-		partials = errNoPartials
-	}
-	r := renderer{partials: partials, json: jsonText, context: []any{variables}}
+	r := newRenderer(variables, partials)
+	r.json = jsonText
 	if err := r.nodes(t.nodes); err != nil {
 		return "", err
 	}
-	return r.out.String(), nil
+	return string(r.out), nil
+}
+
+func newRenderer(variables any, partials Partials) *renderer {
+	if partials == nil {
+		partials = errNoPartials
+	}
+	r := &renderer{partials: partials}
+	r.context = append(r.memory[:0], variables)
+	return r
 }
 
 type renderer struct {
-	out      strings.Builder
+	out      []byte
 	context  []any // innermost last
+	memory   [8]any
 	partials Partials
 	json     bool
 	depth    int
@@ -52,10 +61,10 @@ type renderer struct {
 }
 
 func (r *renderer) write(s string) error {
-	if r.out.Len()+len(s) > MaxRendered {
+	if len(r.out)+len(s) > MaxRendered {
 		return ErrTooLong
 	}
-	r.out.WriteString(s)
+	r.out = append(r.out, s...)
 	return nil
 }
 
@@ -115,16 +124,18 @@ func (r *renderer) partial(n *node) error {
 	var t *Template
 	var err error
 	if n.kind == saved {
-		t, err = r.partials(ParseReference(n.text))
+		t, err = r.partials(n.ref)
 	} else {
 		text, ok := r.look(n.path).(string)
 		if !ok {
 			return r.value(r.look(n.path), false)
 		}
-		t, err = Parse(text)
+		if t, err = Parse(text); err != nil {
+			err = fault.Invalid("variables", "%s is a template of its own that cannot be read: %s", fault.Clip(strings.Join(n.path, "."), 64), err)
+		}
 	}
 	if err == nil && n.indent != "" {
-		t, err = Parse(indented(t.source, n.indent))
+		t, err = t.behind(n.indent)
 	}
 	if err != nil {
 		return err
@@ -135,6 +146,19 @@ func (r *renderer) partial(n *node) error {
 	err = r.nodes(t.nodes)
 	r.depth--
 	return err
+}
+
+// behind is the template with an indent before each line. The last one is kept, as a
+// partial mostly stands in one place.
+func (t *Template) behind(indent string) (*Template, error) {
+	if last := t.last.Load(); last != nil && last.indent == indent {
+		return last.template, nil
+	}
+	deeper, err := Parse(indented(t.source, indent))
+	if err == nil {
+		t.last.Store(&deeperTemplate{indent, deeper})
+	}
+	return deeper, err
 }
 
 // indented puts an indent before each line.

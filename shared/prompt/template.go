@@ -3,12 +3,20 @@ package prompt
 import (
 	"fmt"
 	"strings"
+	"sync/atomic"
 )
 
 // Template is a parsed text. It is never changed, so requests share it.
 type Template struct {
 	source string
 	nodes  []node
+	last   atomic.Pointer[deeperTemplate] // see behind
+}
+
+// deeperTemplate is a template as it stands where it is taken in behind an indent.
+type deeperTemplate struct {
+	indent   string
+	template *Template
 }
 
 // kind is what a node of a template does.
@@ -26,10 +34,11 @@ const (
 
 type node struct {
 	kind   kind
-	text   string   // of a literal; of a partial its name
-	path   []string // of a name a.b; empty: the current item
-	inner  []node   // of a section
-	indent string   // before a partial that stands alone on its line
+	text   string    // of a literal; of a partial its name
+	ref    Reference // of a saved partial
+	path   []string  // of a name a.b; empty: the current item
+	inner  []node    // of a section
+	indent string    // before a partial that stands alone on its line
 }
 
 // Bounds of templates.
@@ -57,7 +66,7 @@ func Parse(text string) (*Template, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Template{text, nodes}, nil
+	return &Template{source: text, nodes: nodes}, nil
 }
 
 // Static reports whether the template has no tags.
@@ -71,9 +80,9 @@ func (t *Template) Partials() []Reference {
 	seen := map[Reference]bool{}
 	eachNode(t.nodes, func(n *node) {
 		if n.kind == saved {
-			if ref := ParseReference(n.text); !seen[ref] {
-				seen[ref] = true
-				out = append(out, ref)
+			if !seen[n.ref] {
+				seen[n.ref] = true
+				out = append(out, n.ref)
 			}
 		}
 	})
@@ -215,7 +224,7 @@ func (p *parser) add(out []node, t tag, indent string, depth int) ([]node, error
 		}
 		return append(out, n), nil
 	case '>':
-		n := node{kind: saved, text: t.name, indent: indent}
+		n := node{kind: saved, text: t.name, ref: ParseReference(t.name), indent: indent}
 		if t.private {
 			n.kind, n.path = brought, names(t.name)
 		} else if err := CheckReference(t.name); err != nil {

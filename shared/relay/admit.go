@@ -9,10 +9,10 @@ func (c *call) admit() error {
 	if err := c.Read(); err != nil {
 		return err
 	}
-	c.Demands = c.Own
 	if err := c.Resolve(c.sources); err != nil {
 		return err
 	}
+	c.Demands = c.Own
 	return c.countRequest()
 }
 

@@ -133,6 +133,10 @@ func (l *logbook) describeRequest() {
 	}
 	r.RequestBytes, r.Stream, r.RequestModel = l.Size, l.Stream, l.Model
 	r.Metadata, r.EndUser = l.Metadata, l.Metadata["_user"]
+	if by := cmp.Or(l.To.Prompt, l.Filled); by != nil {
+		r.PromptSlug = by.Slug
+		r.SetPrompt(by.ID, by.Version)
+	}
 	r.ConfigID, r.ConfigSlug, r.ConfigVersion, r.Mode = l.Config.ID, l.Config.Slug, l.Config.Version, l.Config.Mode
 }
 
@@ -247,6 +251,9 @@ func (l *logbook) sealBodies(ctx context.Context) {
 	b.Head(l.w.Header())
 	if full {
 		in := l.In
+		if p := l.To.Prompt; p != l.Filled && p != nil {
+			in = p.Body
+		}
 		if l.guards.Sent != nil {
 			in = l.guards.Sent // what was taken out of it is in no log
 		}

@@ -32,11 +32,8 @@ func (ca *answerCache) seek(leaf *route.Leaf, q *cache.Question) bool {
 	}
 	own := *q
 	own.Body = ca.In
-	if !leaf.Plain() {
-		var err error
-		if own.Body, err = leaf.Apply(nil, ca.In); err != nil {
-			return false
-		}
+	if ca.To.Body != nil {
+		own.Body = ca.To.Body
 	}
 	r, err := ca.Route.Client.DecodeRequest(own.Body)
 	if err != nil {

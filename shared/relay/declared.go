@@ -15,6 +15,7 @@ type (
 	Get    = routes.Get
 	Demand = routes.Demand
 	Form   = routes.Form
+	Prompt = routes.Prompt
 )
 
 // Shapes of routes, and what their paths stand below.

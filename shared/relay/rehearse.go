@@ -24,7 +24,7 @@ func (c *call) rehearse() error {
 		return err
 	}
 	rt, id := c.Route.Rehearses(q.Method, q.Path)
-	if rt == nil || rt.Shape == routes.Listing || rt.Shape == routes.Multipart {
+	if rt == nil || rt.Shape == routes.Listing || rt.Shape == routes.Multipart || rt.Prompt != nil && rt.Prompt.Render {
 		return fault.Invalid("path", "must be a route of the data plane that takes JSON, such as /chat/completions")
 	}
 	req, err := q.Imagined(c.Ctx)
@@ -73,8 +73,9 @@ func (re dryCall) enter() error {
 	if err := re.Read(); err != nil {
 		return err
 	}
+	err := re.Resolve(re.sources)
 	re.Demands = re.Own
-	return re.Resolve(re.sources)
+	return err
 }
 
 // walkThrough goes from target to target as a request would, with answers that

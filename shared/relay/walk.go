@@ -49,6 +49,8 @@ func (c *call) serve() error {
 		return c.list()
 	case c.Route.DryRun != nil:
 		return c.rehearse()
+	case c.Route.Prompt != nil:
+		return c.rendered()
 	}
 	return c.relay()
 }

@@ -283,6 +283,18 @@ func (t *Tree) Slugs() []string {
 	return slugs
 }
 
+// Prompts are the prompts that the leaves name; nil unless each of them names one.
+func (t *Tree) Prompts() []string {
+	var names []string
+	for _, l := range t.leaves {
+		if l.PromptID == "" {
+			return nil
+		}
+		names = append(names, l.PromptID)
+	}
+	return names
+}
+
 // FetchIntegrated reports whether a leaf asks for the gateway's own list of
 // models.
 func (t *Tree) FetchIntegrated() bool {

@@ -81,6 +81,9 @@ func (t *Tree) StartIn(w *Walk, ctx Context) {
 	w.stack = w.frames[:0]
 }
 
+// Prompts are the prompts of the tree's leaves; nil unless each leaf has one.
+func (w *Walk) Prompts() []string { return w.tree.Prompts() }
+
 // Mode, Slugs and FetchIntegrated are those of the tree.
 func (w *Walk) Mode() string          { return w.tree.Mode() }
 func (w *Walk) Slugs() []string       { return w.tree.Slugs() }

@@ -44,7 +44,7 @@ type Record struct {
 	Matches              []Match // conditional strategies, in order
 	Skips                []Skip  // targets that were passed over, in order
 	Guards               []Guard // guardrails that were run, in order
-	PromptID, PromptSlug string
+	PromptID, PromptSlug string  // see SetPrompt
 
 	// Outcome.
 	Provider       string // type name, e.g. openai

@@ -12,6 +12,7 @@ import (
 	"gateway/functions/messages"
 	"gateway/functions/moderations"
 	"gateway/functions/passthrough"
+	"gateway/functions/promptruns"
 	"gateway/functions/rerank"
 	"gateway/functions/responses"
 	"gateway/shared/host/dataplane"
@@ -19,5 +20,5 @@ import (
 
 func main() {
 	dataplane.Main(dryrun.Routes(slices.Concat(chat.Routes(), messages.Routes(), responses.Routes(), embeddings.Routes(), moderations.Routes(),
-		images.Routes(), audio.Routes(), rerank.Routes(), passthrough.Routes())))
+		images.Routes(), audio.Routes(), rerank.Routes(), promptruns.Routes(), passthrough.Routes())))
 }

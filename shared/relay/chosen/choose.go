@@ -27,14 +27,17 @@ func (ch *Chooser) reach(leaf *route.Leaf) error {
 	if len(ch.Ask.Forward) > 0 {
 		ch.To.Forward = ch.Ask.Forward
 	}
+	own, err := ch.fill(leaf)
+	if err != nil {
+		return err
+	}
 	slug, model := leaf.Slug, leaf.Model
 	if model != "" {
 		ch.To.Model = model
 	}
 	if slug == "" && leaf.Provider == "" {
-		slug = ch.SlugAsked(leaf)
+		slug = ch.SlugAskedOr(leaf, own)
 	}
-	var err error
 	if slug != "" {
 		err = ch.chooseSaved(slug)
 	} else {

@@ -10,13 +10,19 @@ import (
 // in it, and what it may cost.
 func (ch *Chooser) effective() error {
 	ch.Demands = ch.Own
-	if len(ch.In) == 0 || ch.To.Leaf.Plain() {
-		ch.byResponses(ch.In)
+	body, other := ch.In, ch.To.Prompt != ch.Filled
+	if other {
+		body = ch.To.Prompt.Body
+	}
+	if len(body) == 0 || ch.To.Leaf.Plain() && !other {
+		ch.byResponses(body)
 		return ch.withinBounds(ch.Excess())
 	}
-	body, err := ch.To.Leaf.Apply(nil, ch.In)
-	if err != nil {
-		return err
+	var err error
+	if !ch.To.Leaf.Plain() {
+		if body, err = ch.To.Leaf.Apply(nil, body); err != nil {
+			return err
+		}
 	}
 	return ch.Rewrite(body)
 }

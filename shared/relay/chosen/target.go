@@ -12,6 +12,7 @@ import (
 	"gateway/shared/egress"
 	"gateway/shared/fault"
 	"gateway/shared/ledger"
+	"gateway/shared/prompt"
 	"gateway/shared/provider"
 	"gateway/shared/relay/inbound"
 	"gateway/shared/relay/kept"
@@ -76,6 +77,7 @@ type names struct{ Option, Provider, Slug, Integration, Model string }
 // Choice is one target made ready: where, with which credential, in which shape.
 type Choice struct {
 	Leaf    *route.Leaf
+	Prompt  *prompt.Filled  // that made the body; nil: the client wrote it
 	Wall    kept.Wall       // around what saved keeps at its provider
 	Saved   *saved.Provider // nil with a credential of the request or of the config
 	Target  provider.Target

@@ -13,6 +13,7 @@ import (
 
 	"gateway/shared/chat"
 	"gateway/shared/fault"
+	"gateway/shared/prompt"
 	"gateway/shared/relay/admitted"
 	"gateway/shared/relay/asked"
 	"gateway/shared/relay/form"
@@ -36,6 +37,9 @@ type Body struct {
 	Metadata map[string]string
 	merged   map[string]string                         // memory of metadata that no header brought
 	params   func(name string) (json.RawMessage, bool) // param as a value, made once
+
+	Filled  *prompt.Filled  // the prompt that made the body; nil: the client wrote it
+	prompts *prompt.Request // what the client asked of prompts; nil: nothing
 }
 
 // path is what a request says beside its body: its path, and that of a form.
@@ -122,8 +126,11 @@ func (b *Body) take() error {
 	}
 	b.In = b.inBuf.B
 	b.Size = int64(len(b.In))
-	if b.Route.Shape == routes.Raw {
+	switch {
+	case b.Route.Shape == routes.Raw:
 		return b.walkRaw()
+	case b.Route.Prompt != nil:
+		return b.readPrompt()
 	}
 	return b.walkBody()
 }

@@ -29,7 +29,7 @@ func (b *path) readID() error {
 	if len(id) > 2048 {
 		return fault.Invalid("id", "id must have at most 2048 bytes")
 	}
-	if rest, ok := strings.CutPrefix(id, "@"); ok {
+	if rest, ok := strings.CutPrefix(id, "@"); ok && b.Route.Prompt == nil {
 		slug, name, ok := strings.Cut(rest, "/")
 		if !ok || slug == "" || name == "" {
 			return fault.Invalid("id", "a saved provider is named as @slug/id")

@@ -46,7 +46,10 @@ var headerTree = route.Single()
 
 // SlugAsked is the saved provider that the request itself names: header before
 // virtual key before the body's @slug/model.
-func (p *Plan) SlugAsked(leaf *route.Leaf) string {
+func (p *Plan) SlugAsked(leaf *route.Leaf) string { return p.SlugAskedOr(leaf, p.Slug) }
+
+// SlugAskedOr is SlugAsked with another body, whose model names slug.
+func (p *Plan) SlugAskedOr(leaf *route.Leaf, slug string) string {
 	if s, ok := strings.CutPrefix(p.Ask.Provider, "@"); ok {
 		return s
 	}
@@ -54,7 +57,7 @@ func (p *Plan) SlugAsked(leaf *route.Leaf) string {
 		return strings.TrimPrefix(p.Ask.VirtualKey, "@")
 	}
 	if p.Ask.Provider == "" || leaf.Passthrough {
-		return p.Slug
+		return slug
 	}
 	return ""
 }

@@ -13,10 +13,40 @@ import (
 // maxInlineConfig bounds a config in a header, in bytes.
 const maxInlineConfig = 16 << 10
 
-// Resolve finds the tree of targets: the request's config, else the key's
+// Resolve finds the tree of targets, and where a saved prompt makes the body, makes it:
+// the tree may name the prompts.
+func (p *Plan) Resolve(from *Sources) error {
+	if !p.AsksPrompt() {
+		return p.resolve(from)
+	}
+	if !p.Route.Prompt.Render {
+		if err := p.resolve(from); err != nil {
+			return err
+		}
+	}
+	return p.fill()
+}
+
+// fill makes the body. Where each target has a prompt of its own, the one of the path
+// does not count, and the first of them says what the request is.
+func (p *Plan) fill() error {
+	name := p.ID
+	if p.Walker != nil {
+		if own := p.Walker.Prompts(); len(own) > 0 {
+			name = own[0]
+		}
+	}
+	by, err := p.FilledBy(name)
+	if err != nil {
+		return err
+	}
+	return p.Fill(by)
+}
+
+// resolve finds the tree of targets: the request's config, else the key's
 // default, else the workspace's for user keys, else its default config, else what
 // the headers and the model name.
-func (p *Plan) Resolve(from *Sources) error {
+func (p *Plan) resolve(from *Sources) error {
 	if p.Mine = p.Route.Own && p.Ask.Provider == OwnProvider; p.Mine {
 		return nil
 	}

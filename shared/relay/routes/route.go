@@ -85,6 +85,8 @@ type Route struct {
 	DryRun    []Route
 	rehearsed *Table // of DryRun
 	shadowed  *Table // of the route of AnyPath: the routes that it reaches past
+	// Prompt: the body is made of a saved prompt, which the path names.
+	Prompt *Prompt
 	// List makes the answer of a Listing route.
 	List func(c *Caller) ([]byte, error)
 }

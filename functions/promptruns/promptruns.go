@@ -1,0 +1,32 @@
+// Package promptruns is the family that uses saved prompts: it fills them in, and
+// asks models what comes of them.
+package promptruns
+
+import (
+	"gateway/shared/dialect/openai"
+	"gateway/shared/provider"
+	"gateway/shared/relay"
+)
+
+// completions is the scope of calls of models.
+const completions = "completions.write"
+
+// Routes are the family's routes.
+func Routes() []relay.Route {
+	chat := relay.Route{
+		Method: "POST", Path: "/prompts/{promptId}/completions", Endpoint: "chatComplete", Shape: relay.Unified, Scope: completions,
+		Client: openai.Chat{}, Operation: provider.Chat,
+	}
+	text := chat
+	text.Endpoint, text.Client, text.Operation = "complete", openai.Completions{}, provider.Completions
+	return []relay.Route{
+		{
+			Method: "POST", Path: "/prompts/{promptId}/completions", Endpoint: "promptCompletions", Shape: relay.Unified, Scope: completions,
+			Errors: openai.Chat{}, Prompt: &relay.Prompt{Chat: &chat, Completion: &text},
+		},
+		{
+			Method: "POST", Path: "/prompts/{promptId}/render", Endpoint: "promptRender", Shape: relay.Unified, Scope: "prompts.render",
+			NoModel: true, Free: true, NoOutput: true, Prompt: &relay.Prompt{Render: true},
+		},
+	}
+}

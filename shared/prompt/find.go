@@ -1,0 +1,204 @@
+package prompt
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+
+	"gateway/shared/fault"
+	"gateway/shared/resource"
+	"gateway/shared/store"
+)
+
+// Shelf is what a request sees of prompts and partials: what is known of its
+// organisation, which is at most resource.MaxStale behind the store, from the
+// workspace of its caller.
+type Shelf struct {
+	View  *resource.View
+	Scope store.Scope // of the caller
+}
+
+// Found is a version of a prompt that a request uses.
+type Found struct {
+	*Saved
+	Scope store.Scope // of the prompt: another workspace's where it is shared
+}
+
+// head is a record as it is named: its published content, and which versions there are.
+type head[T any] struct {
+	id        string
+	archived  bool
+	published int64
+	newest    int64
+	labels    map[string]int64
+	content   T // of the published version
+}
+
+// versioned decodes a record and its published content.
+func versioned[T any](decode func(resource.Record) (T, error)) func(resource.Record) (*head[T], error) {
+	return func(rec resource.Record) (*head[T], error) {
+		content, err := decode(rec)
+		if err != nil {
+			return nil, err
+		}
+		return &head[T]{rec.ID, rec.Archived(), rec.Version, rec.Latest, maps.Clone(rec.Labels), content}, nil
+	}
+}
+
+// missing is the one answer for prompts that do not exist, are archived, or are others'.
+func missing(ref string) error {
+	return fault.Newf(fault.NotFound, "prompt", "There is no prompt %q in this workspace, or no such version of it", fault.Clip(ref, 300))
+}
+
+// Find gives the version that name@version means: the published one without a version,
+// else @latest, a number, or a label, of the caller's workspace or shared with it.
+func (s Shelf) Find(ctx context.Context, name string) (*Found, error) {
+	ref := ParseReference(name)
+	sc, h, err := s.head(ctx, ref.Name)
+	if err != nil {
+		return nil, err
+	}
+	if h == nil {
+		return nil, missing(name)
+	}
+	n, numbered := ref.Number(h.published, h.newest)
+	if !numbered {
+		if n, err = s.labelled(ctx, sc, h, ref.Version); err != nil {
+			return nil, err
+		}
+	}
+	saved, err := s.version(ctx, sc, h, n)
+	if err == nil && saved == nil {
+		err = missing(name)
+	}
+	return &Found{saved, sc}, err
+}
+
+// version gives version n of a prompt; nil: there is none to be used.
+func (s Shelf) version(ctx context.Context, sc store.Scope, h *head[*Saved], n int64) (*Saved, error) {
+	if n == h.published {
+		return h.content, nil
+	}
+	saved, ok, err := resource.LoadVersion(ctx, s.View, sc, KindPrompt, h.id, n, DecodePrompt)
+	if err != nil || !ok || saved.Status == resource.StatusArchived {
+		return nil, err
+	}
+	return saved, nil
+}
+
+// head finds a prompt by id or slug, and where it is; nil: there is none.
+func (s Shelf) head(ctx context.Context, name string) (store.Scope, *head[*Saved], error) {
+	h, ok, err := resource.Load(ctx, s.View, s.Scope, KindPrompt, name, versioned(DecodePrompt))
+	if err != nil {
+		return s.Scope, nil, err
+	}
+	if ok {
+		if h.archived {
+			h = nil
+		}
+		return s.Scope, h, nil
+	}
+	share, ok, err := resource.Load(ctx, s.View, s.Scope.Organisation(), KindShare, name, decodeShare)
+	if err != nil || !ok || !share.open.OpenTo(s.Scope.Workspace) {
+		return s.Scope, nil, err
+	}
+	owner := store.Scope{Org: s.Scope.Org, Workspace: share.open.Owner}
+	h, ok, err = resource.Load(ctx, s.View, owner, KindPrompt, share.id, versioned(DecodePrompt))
+	if err != nil || !ok || h.archived {
+		return owner, nil, err
+	}
+	return owner, h, nil
+}
+
+type sharedAs struct {
+	id   string // of the prompt
+	open *Share
+}
+
+func decodeShare(rec resource.Record) (*sharedAs, error) {
+	s := new(Share)
+	if err := json.Unmarshal(rec.Body, s); err != nil {
+		return nil, fmt.Errorf("prompt: stored share %s: %w", rec.ID, err)
+	}
+	return &sharedAs{rec.ID, s}, nil
+}
+
+// labelled is the version that carries a label, by its name or id; 0: none does.
+func (s Shelf) labelled(ctx context.Context, sc store.Scope, h *head[*Saved], label string) (int64, error) {
+	if len(h.labels) == 0 {
+		return 0, nil
+	}
+	for _, of := range []store.Scope{sc, sc.Organisation()} {
+		id, ok, err := resource.Load(ctx, s.View, of, KindLabel, label, func(rec resource.Record) (string, error) { return rec.ID, nil })
+		if err != nil {
+			return 0, err
+		}
+		if ok {
+			return h.labels[id], nil
+		}
+	}
+	return 0, nil
+}
+
+// Partials gives the saved partials of a workspace.
+func (s Shelf) Partials(ctx context.Context, sc store.Scope) Partials {
+	return func(ref Reference) (*Template, error) {
+		h, ok, err := resource.Load(ctx, s.View, sc, KindPartial, ref.Name, versioned(DecodePartial))
+		if err != nil {
+			return nil, unavailable(err)
+		}
+		n, named := ref.Number(0, 0)
+		if ok {
+			n, named = ref.Number(h.published, h.newest)
+		}
+		if !ok || h.archived || !named {
+			return nil, noPartial(ref)
+		}
+		if n == h.published {
+			return h.content, nil
+		}
+		t, ok, err := resource.LoadVersion(ctx, s.View, sc, KindPartial, h.id, n, DecodePartial)
+		switch {
+		case err != nil:
+			return nil, unavailable(err)
+		case !ok:
+			return nil, noPartial(ref)
+		}
+		return t, nil
+	}
+}
+
+func noPartial(ref Reference) error {
+	return fault.Newf(fault.InvalidRequest, "prompt", "The template takes in the partial %q, which does not exist in the workspace, or not in that version", fault.Clip(ref.String(), 300))
+}
+
+// unavailable keeps a failure of the store from being told as the caller's.
+func unavailable(err error) error {
+	var f *fault.Fault
+	if errors.As(err, &f) {
+		return f
+	}
+	return fault.Unavailable(err)
+}
+
+// Filled is a prompt with a request's variables in its places.
+type Filled struct {
+	*Found
+	Asked string // the name by which it was asked for
+	Body  []byte // for the provider
+}
+
+// Fill finds a prompt and makes the body of it.
+func (s Shelf) Fill(ctx context.Context, name string, q *Request) (*Filled, error) {
+	found, err := s.Find(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	body, err := found.Body(q, s.Partials(ctx, found.Scope))
+	if err != nil {
+		return nil, err
+	}
+	return &Filled{found, name, body}, nil
+}

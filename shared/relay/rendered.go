@@ -1,0 +1,17 @@
+package relay
+
+import (
+	"encoding/json"
+
+	"gateway/shared/fault"
+)
+
+// rendered answers with the body that a saved prompt makes; nobody is asked.
+func (s *sender) rendered() error {
+	body, err := json.Marshal(map[string]any{"success": true, "data": json.RawMessage(s.Filled.Body)})
+	if err != nil {
+		return fault.Internal(err)
+	}
+	s.sendJSON(body, nil)
+	return nil
+}
