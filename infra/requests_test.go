@@ -86,7 +86,7 @@ func (p priceTable) million(t *testing.T, of ...amounts) float64 {
 }
 
 // modelFamilies wait for a model; the others that stream ask a provider something.
-var modelFamilies = []string{"chat", "messages", "responses", "embeddings", "moderations", "images", "rerank"}
+var modelFamilies = []string{"chat", "messages", "responses", "embeddings", "moderations", "images", "rerank", "promptruns"}
 
 // TestPriceOfRequests makes the prices of a million requests of every route, of
 // keeping their records, and of the container beside them, and holds README equal.
@@ -171,7 +171,7 @@ func routesOf(t *testing.T) map[string][]placement.Route {
 		case r.Without == placement.Refused, r.Family == placement.PassThrough:
 		case r.Place == placement.Buffered:
 			groups["administration"] = append(groups["administration"], r)
-		case r.Family == "dryrun":
+		case r.Family == "dryrun", r.Path == "/prompts/{promptId}/render":
 			groups["dryrun"] = append(groups["dryrun"], r)
 		case r.Method == "GET" && r.Path == "/models":
 			groups["models"] = append(groups["models"], r)

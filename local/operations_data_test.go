@@ -49,6 +49,11 @@ func (r *running) id(method, path, body string, headers ...string) string {
 	return got.json(r.t)["id"].(string)
 }
 
+func aPrompt(r *running) string {
+	r.t.Helper()
+	return r.prompt(`[{"role":"user","content":"{{name}}"}]`, "")
+}
+
 func aFile(r *running) string {
 	r.t.Helper()
 	return r.id("POST", "/files", form("purpose", "batch", "file", "rows.jsonl:"+batchRows), formOnMock...)

@@ -14,6 +14,7 @@ import (
 
 // row is a data-plane route with a request that it serves.
 type row struct {
+	scope              string // of a key that may call it
 	method, path, body string
 	headers            []string
 	endpoint           string
@@ -40,46 +41,48 @@ const (
 
 // samples are requests by method and path of a registered route.
 var samples = map[string]row{
-	"POST /chat/completions":             {body: chatBody("@mock/gpt-4o-mini", "Hello", `,"max_tokens":50`), costs: metered},
-	"POST /completions":                  {body: `{"model":"@mock/gpt-3.5-turbo-instruct","prompt":"Once","max_tokens":9}`, costs: metered},
-	"POST /responses":                    {body: `{"model":"@mock/gpt-4o-mini","input":"Hello","max_output_tokens":50}`, costs: metered},
-	"GET /responses/{id}":                {headers: onMock, costs: free, prepare: aResponse},
-	"DELETE /responses/{id}":             {headers: onMock, costs: free, prepare: aResponse},
-	"GET /responses/{id}/input_items":    {headers: onMock, costs: free, prepare: aResponse},
-	"POST /messages/count_tokens":        {body: chatBody("@mock-anthropic/claude-sonnet-4-5", "Hello", ""), costs: free},
-	"POST /messages":                     {body: chatBody("@mock-anthropic/claude-sonnet-4-5", "Hello", `,"max_tokens":50`), costs: metered},
-	"POST /embeddings":                   {body: `{"model":"@mock/text-embedding-3-small","input":["a","b"]}`, costs: metered},
-	"POST /configs/dry-run":              {body: `{"path":"/chat/completions","body":{"model":"@mock/gpt-4o-mini","messages":[{"role":"user","content":"Hello"}]}}`, costs: listed},
-	"GET /models":                        {costs: listed},
-	"GET /models/{model}":                {path: "/models/gpt-4o-mini", headers: onMock, costs: free},
-	"DELETE /models/{model}":             {path: "/models/gpt-4o-mini", headers: onMock, costs: free},
-	"POST /moderations":                  {body: `{"model":"@mock/text-moderation-latest","input":"Hello"}`, costs: called},
-	"POST /images/generations":           {body: `{"model":"@mock/dall-e-3","prompt":"A fox"}`, costs: metered},
-	"POST /images/edits":                 {body: form("model", "@mock/dall-e-2", "prompt", "A hat", "image", "fox.png:PNG"), headers: formType, costs: metered},
-	"POST /images/variations":            {body: form("model", "@mock/dall-e-2", "image", "fox.png:PNG"), headers: formType, costs: metered},
-	"POST /audio/speech":                 {body: `{"model":"@mock/tts-1","input":"Hello","voice":"alloy"}`, costs: metered},
-	"POST /audio/transcriptions":         {body: form("model", "@mock/whisper-1", "file", "a.mp3:sound"), headers: formType, costs: metered},
-	"POST /audio/translations":           {body: form("file", "a.mp3:sound", "model", "@mock/whisper-1"), headers: formType, costs: metered},
-	"POST /rerank":                       {body: `{"model":"@mock/rerank-v3.5","query":"fox","documents":["a fox"]}`, costs: called},
-	"POST /ocr":                          {body: `{"model":"@mock/mistral-ocr-latest","document":{"type":"document_url","document_url":"https://x.example/a.pdf"}}`, costs: called},
-	"POST /files":                        {body: form("purpose", "batch", "file", "rows.jsonl:"+batchRows), headers: formOnMock, costs: free},
-	"GET /files":                         {headers: onMock, costs: free},
-	"GET /files/{id}":                    {headers: onMock, costs: free, prepare: aFile},
-	"DELETE /files/{id}":                 {headers: onMock, costs: free, prepare: aFile},
-	"GET /files/{id}/content":            {headers: onMock, costs: free, prepare: aFile},
-	"POST /batches":                      {body: `{"input_file_id":"{id}","endpoint":"/v1/chat/completions","completion_window":"24h"}`, headers: onMock, costs: called, prepare: aFile},
-	"GET /batches":                       {headers: onMock, costs: free},
-	"GET /batches/{id}":                  {headers: onMock, costs: free, prepare: aBatch},
-	"POST /batches/{id}/cancel":          {headers: onMock, costs: free, prepare: aBatch},
-	"GET /batches/{id}/output":           {headers: onMock, costs: free, prepare: aDoneBatch},
-	"POST /fine_tuning/jobs":             {body: `{"model":"gpt-4o-mini","training_file":"{id}"}`, headers: onMock, costs: called, prepare: aTrainingFile},
-	"GET /fine_tuning/jobs":              {headers: onMock, costs: free},
-	"GET /fine_tuning/jobs/{id}":         {headers: onMock, costs: free, prepare: aJob},
-	"POST /fine_tuning/jobs/{id}/cancel": {headers: onMock, costs: free, prepare: aJob},
-	"POST /*":                            {path: "/proxy/chat/completions", body: chatBody("gpt-4o-mini", "Hello", `,"max_tokens":50`), headers: []string{"X-Gateway-Provider", "@mock"}, costs: metered},
-	"PUT /*":                             {path: "/proxy/echo/x", body: `{"model":"gpt-4o-mini"}`, headers: []string{"X-Gateway-Provider", "@mock"}, costs: called},
-	"GET /*":                             {path: "/proxy/echo/x", headers: []string{"X-Gateway-Provider", "@mock"}, costs: called},
-	"DELETE /*":                          {path: "/echo/x", headers: []string{"X-Gateway-Provider", "@mock"}, costs: called},
+	"POST /chat/completions":               {body: chatBody("@mock/gpt-4o-mini", "Hello", `,"max_tokens":50`), costs: metered},
+	"POST /completions":                    {body: `{"model":"@mock/gpt-3.5-turbo-instruct","prompt":"Once","max_tokens":9}`, costs: metered},
+	"POST /responses":                      {body: `{"model":"@mock/gpt-4o-mini","input":"Hello","max_output_tokens":50}`, costs: metered},
+	"GET /responses/{id}":                  {headers: onMock, costs: free, prepare: aResponse},
+	"DELETE /responses/{id}":               {headers: onMock, costs: free, prepare: aResponse},
+	"GET /responses/{id}/input_items":      {headers: onMock, costs: free, prepare: aResponse},
+	"POST /messages/count_tokens":          {body: chatBody("@mock-anthropic/claude-sonnet-4-5", "Hello", ""), costs: free},
+	"POST /messages":                       {body: chatBody("@mock-anthropic/claude-sonnet-4-5", "Hello", `,"max_tokens":50`), costs: metered},
+	"POST /embeddings":                     {body: `{"model":"@mock/text-embedding-3-small","input":["a","b"]}`, costs: metered},
+	"POST /configs/dry-run":                {body: `{"path":"/chat/completions","body":{"model":"@mock/gpt-4o-mini","messages":[{"role":"user","content":"Hello"}]}}`, costs: listed},
+	"GET /models":                          {costs: listed},
+	"GET /models/{model}":                  {path: "/models/gpt-4o-mini", headers: onMock, costs: free},
+	"DELETE /models/{model}":               {path: "/models/gpt-4o-mini", headers: onMock, costs: free},
+	"POST /moderations":                    {body: `{"model":"@mock/text-moderation-latest","input":"Hello"}`, costs: called},
+	"POST /images/generations":             {body: `{"model":"@mock/dall-e-3","prompt":"A fox"}`, costs: metered},
+	"POST /images/edits":                   {body: form("model", "@mock/dall-e-2", "prompt", "A hat", "image", "fox.png:PNG"), headers: formType, costs: metered},
+	"POST /images/variations":              {body: form("model", "@mock/dall-e-2", "image", "fox.png:PNG"), headers: formType, costs: metered},
+	"POST /audio/speech":                   {body: `{"model":"@mock/tts-1","input":"Hello","voice":"alloy"}`, costs: metered},
+	"POST /audio/transcriptions":           {body: form("model", "@mock/whisper-1", "file", "a.mp3:sound"), headers: formType, costs: metered},
+	"POST /audio/translations":             {body: form("file", "a.mp3:sound", "model", "@mock/whisper-1"), headers: formType, costs: metered},
+	"POST /rerank":                         {body: `{"model":"@mock/rerank-v3.5","query":"fox","documents":["a fox"]}`, costs: called},
+	"POST /ocr":                            {body: `{"model":"@mock/mistral-ocr-latest","document":{"type":"document_url","document_url":"https://x.example/a.pdf"}}`, costs: called},
+	"POST /prompts/{promptId}/completions": {path: "/prompts/{id}/completions", body: `{"variables":{"name":"Hello"},"model":"gpt-4o-mini"}`, costs: metered, prepare: aPrompt},
+	"POST /prompts/{promptId}/render":      {path: "/prompts/{id}/render", body: `{"variables":{"name":"Hello"}}`, costs: listed, prepare: aPrompt},
+	"POST /files":                          {body: form("purpose", "batch", "file", "rows.jsonl:"+batchRows), headers: formOnMock, costs: free},
+	"GET /files":                           {headers: onMock, costs: free},
+	"GET /files/{id}":                      {headers: onMock, costs: free, prepare: aFile},
+	"DELETE /files/{id}":                   {headers: onMock, costs: free, prepare: aFile},
+	"GET /files/{id}/content":              {headers: onMock, costs: free, prepare: aFile},
+	"POST /batches":                        {body: `{"input_file_id":"{id}","endpoint":"/v1/chat/completions","completion_window":"24h"}`, headers: onMock, costs: called, prepare: aFile},
+	"GET /batches":                         {headers: onMock, costs: free},
+	"GET /batches/{id}":                    {headers: onMock, costs: free, prepare: aBatch},
+	"POST /batches/{id}/cancel":            {headers: onMock, costs: free, prepare: aBatch},
+	"GET /batches/{id}/output":             {headers: onMock, costs: free, prepare: aDoneBatch},
+	"POST /fine_tuning/jobs":               {body: `{"model":"gpt-4o-mini","training_file":"{id}"}`, headers: onMock, costs: called, prepare: aTrainingFile},
+	"GET /fine_tuning/jobs":                {headers: onMock, costs: free},
+	"GET /fine_tuning/jobs/{id}":           {headers: onMock, costs: free, prepare: aJob},
+	"POST /fine_tuning/jobs/{id}/cancel":   {headers: onMock, costs: free, prepare: aJob},
+	"POST /*":                              {path: "/proxy/chat/completions", body: chatBody("gpt-4o-mini", "Hello", `,"max_tokens":50`), headers: []string{"X-Gateway-Provider", "@mock"}, costs: metered},
+	"PUT /*":                               {path: "/proxy/echo/x", body: `{"model":"gpt-4o-mini"}`, headers: []string{"X-Gateway-Provider", "@mock"}, costs: called},
+	"GET /*":                               {path: "/proxy/echo/x", headers: []string{"X-Gateway-Provider", "@mock"}, costs: called},
+	"DELETE /*":                            {path: "/echo/x", headers: []string{"X-Gateway-Provider", "@mock"}, costs: called},
 }
 
 // rows are the registered routes, each with its sample; a route without one, and
@@ -100,11 +103,17 @@ func rows(t *testing.T) (all []row) {
 				continue
 			}
 			used[name] = true
-			s.method, s.endpoint = m, rt.Endpoint
+			s.method, s.endpoint, s.scope = m, rt.Endpoint, "completions.write"
+			if rt.Prompt != nil {
+				s.scope = rt.Scope
+			}
+			if rt.Prompt != nil && rt.Prompt.Chat != nil {
+				s.endpoint = rt.Prompt.Chat.Endpoint // the prompt says what it is
+			}
 			if s.path == "" {
 				s.path = rt.Path
 			}
-			if rt.Scope == "" || rt.Endpoint == "" || rt.Shape == 0 || rt.Shape != relay.Raw && rt.Shape != relay.Listing && rt.DryRun == nil && rt.Operation == "" {
+			if rt.Scope == "" || rt.Endpoint == "" || rt.Shape == 0 || rt.Shape != relay.Raw && rt.Shape != relay.Listing && rt.DryRun == nil && rt.Prompt == nil && rt.Operation == "" {
 				t.Errorf("the route %s declares no scope, endpoint, shape or operation", name)
 			}
 			all = append(all, s)
@@ -216,13 +225,13 @@ func checkScope(t *testing.T, r *running, s *row) {
 	if got := s.send(r, r.keyWith("configs.list", ""), ""); got.status != 403 {
 		t.Errorf("with another scope: %d %s", got.status, got.body)
 	}
-	if got := s.send(r, r.keyWith("completions.write", ""), ""); got.status != 200 {
+	if got := s.send(r, r.keyWith(s.scope, ""), ""); got.status != 200 {
 		t.Errorf("with its scope: %d %s", got.status, got.body)
 	}
 }
 
 func checkLimit(t *testing.T, r *running, s *row) {
-	key := r.keyWith("completions.write", `,"rate_limits":[{"type":"requests","unit":"rpd","value":2}]`)
+	key := r.keyWith(s.scope, `,"rate_limits":[{"type":"requests","unit":"rpd","value":2}]`)
 	for i, want := range []int{200, 200, 429, 429} {
 		if got := s.send(r, key, ""); got.status != want || want == 429 && got.header.Get("Retry-After") == "" {
 			t.Errorf("request %d: %d %v %s", i+1, got.status, got.header, got.body)
@@ -242,7 +251,7 @@ func checkBudget(t *testing.T, r *running, s *row) {
 	for _, model := range []string{"gpt-4o-mini", "gpt-3.5-turbo-instruct", "claude-sonnet-4-5", "text-embedding-3-small", "text-moderation-latest", "dall-e-2", "dall-e-3", "tts-1", "whisper-1"} {
 		unpriced.body = strings.ReplaceAll(unpriced.body, model, "nobody-knows-this-model")
 	}
-	if got := unpriced.send(r, r.keyWith("completions.write", `,"usage_limits":{"type":"cost","credit_limit":1}`), ""); got.status != want {
+	if got := unpriced.send(r, r.keyWith(s.scope, `,"usage_limits":{"type":"cost","credit_limit":1}`), ""); got.status != want {
 		t.Errorf("without a price: %d %s", got.status, got.body)
 	}
 	if want != http.StatusOK && r.mock.Bill().Total.Requests != before {

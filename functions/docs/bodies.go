@@ -77,6 +77,20 @@ func sampling(members map[string]admin.Schema) map[string]admin.Schema {
 	return members
 }
 
+// prompted is a body for a saved prompt: its variables, and members that take the place
+// of the prompt's own.
+func prompted(members map[string]admin.Schema) admin.Schema {
+	all := map[string]admin.Schema{
+		"variables": {"type": []string{"object", "null"}, "description": "Values for the template, by name.", "example": map[string]any{"name": "World"}},
+		"stream":    {"type": "boolean", "example": false},
+		"model":     model, "messages": {"type": "array", "items": open, "description": "In place of the template's."}, "max_completion_tokens": integer, "temperature": within("number", 0, 2),
+	}
+	for name, s := range members {
+		all[name] = s
+	}
+	return request(nil, all)
+}
+
 // choice is an entry of choices.
 func choice(members map[string]admin.Schema) admin.Schema {
 	members["index"], members["finish_reason"] = integer, maybe
@@ -92,6 +106,16 @@ func completion(kind string, of admin.Schema) admin.Schema {
 
 // bodies by the endpoint of a route.
 var bodies = map[string]body{
+	"promptCompletions": {
+		doc: "Fill in a saved prompt and ask its model.", streams: true, request: prompted(nil), answer: oneOf(
+			completion("chat.completion", choice(map[string]admin.Schema{"message": open, "logprobs": {}})),
+			completion("text_completion", choice(map[string]admin.Schema{"text": text, "logprobs": {}})),
+		),
+	},
+	"promptRender": {
+		doc: "Fill in a saved prompt, and get the body that could be sent to a model.", request: prompted(nil),
+		answer: object([]string{"success", "data"}, map[string]admin.Schema{"success": {"type": "boolean", "const": true}, "data": open}),
+	},
 	"chatComplete": {
 		doc: "Continue a conversation, in the OpenAI shape.", streams: true,
 		request: request([]string{"messages"}, sampling(map[string]admin.Schema{

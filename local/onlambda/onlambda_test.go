@@ -27,9 +27,12 @@ import (
 	"gateway/shared/app/onaws"
 	"gateway/shared/audit"
 	"gateway/shared/host/runtimeapi"
+	"gateway/shared/prompt"
 	"gateway/shared/queue/sqs"
 	"gateway/shared/queue/sqstest"
+	"gateway/shared/resource"
 	"gateway/shared/store"
+	"gateway/shared/tenant"
 	"gateway/shared/usage/report"
 	"gateway/shared/usage/segment"
 )
@@ -121,6 +124,7 @@ func (in *installation) fill(t *testing.T, mockURL string) {
 	if _, err := in.core.Bootstrap(t.Context(), first); err != nil {
 		t.Fatal(err)
 	}
+	in.samplePrompt(t)
 }
 
 type testLog struct{ t *testing.T }
@@ -362,6 +366,30 @@ func (in *installation) withoutContainer(t *testing.T) {
 		if body := whole(t, res); res.StatusCode != status || !strings.Contains(body, "container") {
 			t.Errorf("%s: %d %s", path, res.StatusCode, body)
 		}
+	}
+}
+
+// samplePrompt saves the prompt that the sample of promptruns names.
+func (in *installation) samplePrompt(t *testing.T) {
+	t.Helper()
+	org := store.Scope{Org: "default"}
+	ws, ok, err := in.core.Resources.Get(t.Context(), org, tenant.KindWorkspace, "default")
+	if err != nil || !ok {
+		t.Fatalf("the default workspace: %t %v", ok, err)
+	}
+	err = in.core.Resources.Change(t.Context(), org, func(tx *resource.Tx) error {
+		rec := resource.Record{
+			Scope: store.Scope{Org: org.Org, Workspace: ws.ID}, Kind: prompt.KindPrompt, Slug: "pp-sample-000000", Name: "A sample", Status: "active",
+			Body: []byte(`{"string":"[{\"role\":\"user\",\"content\":\"{{name}}\"}]","parameters":{},"virtual_key":"mock","model":"gpt-4o-mini"}`),
+		}
+		if err := tx.Create(&rec); err != nil {
+			return err
+		}
+		tx.FirstVersion(&rec)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 
