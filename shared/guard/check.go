@@ -136,7 +136,7 @@ func Find(id string) (*Check, bool) {
 func Table() []*Check { return all }
 
 var (
-	all  = slices.Concat(basicChecks, requestChecks, remoteChecks, modelChecks, vendorChecks)
+	all  = slices.Concat(basicChecks, requestChecks, remoteChecks, modelChecks, localChecks, vendorChecks)
 	byID = func() map[string]*Check {
 		m := map[string]*Check{}
 		for _, c := range all {

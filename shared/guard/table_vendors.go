@@ -37,7 +37,7 @@ var modelChecks = []*Check{
 	{ID: "gateway.moderateContent", Phase: Both, Category: Model, Doc: "The text is harmless.", Params: []Param{
 		categories("categories", true, words("hate hate/threatening harassment harassment/threatening self-harm self-harm/intent self-harm/instructions sexual sexual/minors violence violence/graphic")...), not}},
 	{ID: "gateway.language", Phase: Both, Category: Model, Params: []Param{{Name: "language", Type: TextOrList, Enum: tongues}, not}, Doc: "The text is in a language."},
-	{ID: "gateway.pii", Phase: Both, Category: Model, Mutates: true, Params: []Param{redact, categories("categories", true, words("EMAIL_ADDRESS PHONE_NUMBER LOCATION_ADDRESS NAME IP_ADDRESS CREDIT_CARD SSN")...), not}, Doc: "The text tells nothing about a person."},
+	{ID: "gateway.pii", Phase: Both, Category: Model, Mutates: true, Params: []Param{redact, categories("categories", true, words("EMAIL_ADDRESS PHONE_NUMBER LOCATION_ADDRESS NAME IP_ADDRESS CREDIT_CARD SSN IBAN NATIONAL_ID")...), restore, not}, Doc: "The text tells nothing about a person."},
 	{ID: "gateway.gibberish", Phase: Both, Category: Model, Params: []Param{not}, Doc: "The text makes sense."},
 }
 

@@ -7,6 +7,7 @@ import (
 	"gateway/shared/guard/basic"
 	"gateway/shared/guard/judge"
 	"gateway/shared/guard/remote"
+	"gateway/shared/guard/scan"
 )
 
 // Deps are what checks need beside what they are shown.
@@ -29,5 +30,6 @@ func parts(Deps) []map[string]judge.Maker {
 	return []map[string]judge.Maker{
 		basic.Makers(),
 		remote.Makers(),
+		judge.Made(scan.Funcs()),
 	}
 }

@@ -1,0 +1,62 @@
+package scan
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	"gateway/shared/guard/judge"
+	"gateway/shared/guard/scan/leak"
+)
+
+// leaks judges how much of the system's part of the request the answer tells.
+func leaks(_ context.Context, s *judge.Subject) judge.Verdict {
+	share, longest := leak.Share(system(s.Request), joined(s))
+	least, row := parameter(s, "threshold", 0.3), parameter(s, "minWords", leak.Least)
+	return verdict(s, share > 0 && share >= least || longest >= row, map[string]any{"share": share, "words": longest, "threshold": least})
+}
+
+// system is what a request says before its users: in messages, beside them, or as
+// instructions.
+func system(request json.RawMessage) string {
+	var in struct {
+		System       json.RawMessage `json:"system"`
+		Instructions json.RawMessage `json:"instructions"`
+		Messages     []turn          `json:"messages"`
+		Input        json.RawMessage `json:"input"`
+	}
+	if len(request) == 0 || json.Unmarshal(request, &in) != nil {
+		return ""
+	}
+	parts := []string{content(in.System), content(in.Instructions)}
+	var items []turn
+	_ = json.Unmarshal(in.Input, &items) // a text has none
+	for _, m := range append(in.Messages, items...) {
+		if m.Role == "system" || m.Role == "developer" {
+			parts = append(parts, content(m.Content))
+		}
+	}
+	return strings.TrimSpace(strings.Join(parts, "\n"))
+}
+
+type turn struct {
+	Role    string          `json:"role"`
+	Content json.RawMessage `json:"content"`
+}
+
+// content is a text, or those of parts.
+func content(raw json.RawMessage) string {
+	var text string
+	if len(raw) == 0 || json.Unmarshal(raw, &text) == nil {
+		return text
+	}
+	var parts []struct{ Text string }
+	if json.Unmarshal(raw, &parts) != nil {
+		return ""
+	}
+	var b strings.Builder
+	for _, p := range parts {
+		b.WriteString(p.Text + "\n")
+	}
+	return b.String()
+}

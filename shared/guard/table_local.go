@@ -1,0 +1,14 @@
+package guard
+
+// restore puts what was redacted back into the answer.
+var restore = flag("restore", false)
+
+// localChecks are further ones of the gateway's own judges.
+var localChecks = []*Check{
+	{ID: "gateway.secrets", Phase: Both, Category: Model, Mutates: true, Params: []Param{redact, restore, flag("entropy", true), not}, Doc: "The text has no keys or passwords."},
+	{ID: "gateway.promptInjection", Phase: Both, Category: Model, Params: []Param{share("threshold"), not}, Doc: "The text is no attack on the model."},
+	{ID: "gateway.profanity", Phase: Both, Category: Model, Mutates: true, Params: []Param{redact, restore, not}, Doc: "The text is polite."},
+	{ID: "gateway.invisibleUnicode", Phase: Both, Category: Model, Mutates: true, Params: []Param{redact, not}, Doc: "The text has no characters that nobody sees."},
+	{ID: "gateway.systemPromptLeak", Phase: After, Category: Model, Doc: "The answer does not tell the system prompt.", Params: []Param{
+		{Name: "threshold", Type: Number, Max: 1, Default: 0.3}, {Name: "minWords", Type: Integer, Min: 4, Max: 1000, Default: 12}, not}},
+}
