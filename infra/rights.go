@@ -27,6 +27,8 @@ type rights struct {
 	// tables of sealed values, "log" for bodies, "held" for files.
 	seals, opens []string
 	mails        bool // sends mails, from the installation's identity
+	addressed    bool // tells people where the gateway is
+	retains      bool // keeps things as long as records
 }
 
 // outboxKeys are the partitions of the outbox.
@@ -109,7 +111,14 @@ var exceptions = func() map[string]rights {
 	users.tables, users.mails = map[string][]string{"control": manage, "keys": {"GetItem", "PutItem", "DeleteItem"}}, true
 	references := administration
 	references.opens = []string{"control"} // the credential of a reference that is verified
+	registries := administration           // they call what they register, to test it
+	registries.opens, registries.addressed = []string{"control"}, true
+	plain := administration
+	plain.seals = nil
+	feedback := reader("usage", "GetItem", "PutItem")
+	feedback.retains = true
 	return map[string]rights{
+		"mcpservers": registries, "agentservers": registries, "deployments": plain, "scim": plain, "feedback": feedback,
 		"users": users, "secretreferences": references,
 		"analytics": analytics, "logs": logs, "auditlogs": reader("audit", "Query"),
 		"docs":         {tables: map[string][]string{"keys": lookUp}, names: []string{"audit", "usage"}}, // the document is in the binary
@@ -153,6 +162,12 @@ func (r rights) environment(d *dataStack, o options) map[string]*string {
 				env[name] = jsii.String(days)
 			}
 		}
+	}
+	if r.retains && o.recordDays != "" {
+		env["GATEWAY_RECORD_RETENTION_DAYS"] = jsii.String(o.recordDays)
+	}
+	if r.addressed && o.address() != "" {
+		env["GATEWAY_PUBLIC_URL"] = jsii.String(o.address())
 	}
 	if r.vectors && o.vectorBucket != "" {
 		env["GATEWAY_VECTOR_BUCKET"] = jsii.String(o.vectorBucket)

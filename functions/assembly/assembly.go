@@ -6,6 +6,7 @@ package assembly
 import (
 	"slices"
 
+	"gateway/functions/agentservers"
 	"gateway/functions/analytics"
 	"gateway/functions/apikeys"
 	"gateway/functions/audio"
@@ -14,15 +15,18 @@ import (
 	"gateway/functions/chat"
 	"gateway/functions/collections"
 	"gateway/functions/configs"
+	"gateway/functions/deployments"
 	"gateway/functions/docs"
 	"gateway/functions/dryrun"
 	"gateway/functions/embeddings"
+	"gateway/functions/feedback"
 	"gateway/functions/files"
 	"gateway/functions/finetuning"
 	"gateway/functions/guardrails"
 	"gateway/functions/images"
 	"gateway/functions/integrations"
 	"gateway/functions/logs"
+	"gateway/functions/mcpservers"
 	"gateway/functions/messages"
 	"gateway/functions/modelpricing"
 	"gateway/functions/models"
@@ -36,14 +40,18 @@ import (
 	"gateway/functions/providers"
 	"gateway/functions/rerank"
 	"gateway/functions/responses"
+	"gateway/functions/scim"
 	"gateway/functions/secretreferences"
 	"gateway/functions/users"
 	"gateway/functions/workspaces"
+	"gateway/shared/a2a"
 	"gateway/shared/admin"
 	"gateway/shared/app"
 	"gateway/shared/audit"
+	"gateway/shared/mcp"
 	"gateway/shared/pricing"
 	"gateway/shared/relay"
+	ratings "gateway/shared/usage/feedback"
 	"gateway/shared/usage/report"
 	"gateway/shared/usage/segment"
 )
@@ -58,7 +66,12 @@ func Administration(c *app.Core, archive *segment.Archive) []admin.Family {
 		providers.New(providers.Deps{Ledger: c.Ledger, CheckURL: c.Egress.CheckURL}))
 	families = append(families, prompts.New(), partials.New(), collections.New(), guardrails.New(guardrails.Deps{CheckURL: c.Egress.CheckURL}), policies.New(c.Ledger), modelpricing.New(pricing.Default()))
 	families = append(families, secretreferences.New(secretreferences.Deps{CheckURL: c.Egress.CheckURL, Transport: c.Transport, Now: c.Now}))
-	families = append(families, analytics.New(reader), logs.New(reader, c.Sealer), auditlogs.New(audit.NewReader(c.Store, c.Now)))
+	rated := ratings.New(c.Store, c.Now, c.Retention.Records)
+	families = append(families,
+		mcpservers.New(mcpservers.Deps{CheckURL: c.Egress.CheckURL, PublicURL: c.PublicURL, Opener: &mcp.Opener{Sealer: c.Sealer, Via: c.Transport, Now: c.Now}}),
+		agentservers.New(agentservers.Deps{CheckURL: c.Egress.CheckURL, PublicURL: c.PublicURL, Opener: &a2a.Opener{Sealer: c.Sealer, Via: c.Transport}}),
+		deployments.New(deployments.Deps{CheckURL: c.Egress.CheckURL, Via: c.Transport}), scim.New(), feedback.New(rated))
+	families = append(families, analytics.New(reader), logs.New(reader, c.Sealer, rated), auditlogs.New(audit.NewReader(c.Store, c.Now)))
 	return append(families, docs.New(DataPlane(), families...)) // the document tells about all before it
 }
 

@@ -14,6 +14,7 @@ import (
 	"gateway/shared/pricing"
 	"gateway/shared/seal"
 	"gateway/shared/usage"
+	"gateway/shared/usage/feedback"
 	"gateway/shared/usage/report"
 )
 
@@ -58,10 +59,29 @@ type log struct {
 	Usage        map[string]int64 `json:"usage" doc:"Units by class."`
 	Attempts     []attempt        `json:"attempts"`
 	Decision     decision         `json:"decision"`
-	Feedback     []any            `json:"feedback"`
+	Feedback     []rating         `json:"feedback" doc:"Of the request's trace."`
 	Cut          bool             `json:"bodies_cut" doc:"A body was longer than logs keep."`
 	Unreadable   bool             `json:"bodies_unreadable"`
 	Hidden       bool             `json:"bodies_hidden" doc:"The caller's role is shown logs without their bodies and headers."`
+}
+
+// rating is a feedback.
+type rating struct {
+	ID       string          `json:"id"`
+	Value    int64           `json:"value"`
+	Weight   float64         `json:"weight"`
+	Metadata json.RawMessage `json:"metadata" doc:"null where none was given."`
+	Created  admin.Instant   `json:"created_at"`
+	Updated  admin.Instant   `json:"last_updated_at"`
+}
+
+func ratings(all []feedback.Feedback) []rating {
+	out := make([]rating, len(all))
+	for i := range all {
+		f := &all[i]
+		out[i] = rating{f.ID, f.Value, f.Weight, f.Metadata, admin.Instant(f.Created), admin.Instant(f.Updated)}
+	}
+	return out
 }
 
 // message is a part of a log: headers and body, where they are kept. JSON is
@@ -100,7 +120,7 @@ func whole(r *usage.Record, c *content, organisation, configVersion string) log 
 		Request:  request{message: messageOf(c.RequestHeaders, c.Request), URL: r.Path, Method: r.Method},
 		Response: response{messageOf(c.ResponseHeaders, c.Response), r.ClientStatus, milliseconds(r.Duration), orNull(r.OptionIndex)},
 		Metrics:  metricsOf(r, organisation, configVersion), Usage: units(&r.Usage),
-		Attempts: attempts(r), Decision: decisionOf(r), Feedback: []any{}, Cut: c.Cut, Unreadable: c.unreadable,
+		Attempts: attempts(r), Decision: decisionOf(r), Feedback: []rating{}, Cut: c.Cut, Unreadable: c.unreadable,
 	}
 	fromClient(&out.Metrics, out.Request.Headers)
 	out.Request.GatewayHeaders = split(out.Request.Headers)

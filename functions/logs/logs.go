@@ -16,6 +16,7 @@ import (
 	"gateway/shared/store"
 	"gateway/shared/tenant"
 	"gateway/shared/usage"
+	"gateway/shared/usage/feedback"
 	"gateway/shared/usage/report"
 )
 
@@ -34,11 +35,13 @@ const defaultSpan = 30 * 24 * time.Hour
 type family struct {
 	reader *report.Reader
 	sealer seal.Sealer
+	rated  *feedback.Store
 }
 
-// New makes the family. The sealer opens the bodies of logs.
-func New(r *report.Reader, s seal.Sealer) admin.Family {
-	f := &family{reader: r, sealer: s}
+// New makes the family. The sealer opens the bodies of logs; rated has what clients
+// said about answers.
+func New(r *report.Reader, s seal.Sealer, rated *feedback.Store) admin.Family {
+	f := &family{reader: r, sealer: s, rated: rated}
 	return admin.Family{Name: "logs", Doc: "What was asked and answered. A log appears about a second after its request ended.", Routes: []admin.Route{
 		{
 			Method: "GET", Path: "/logs", Name: "listLogs", Doc: "List logs, newest first, without their bodies.",
@@ -198,8 +201,12 @@ func (f *family) read(c *admin.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	rated, err := f.rated.OfTrace(c.Context, store.Scope{Org: rec.Org, Workspace: rec.Workspace}, rec.TraceID)
+	if err != nil {
+		return nil, err
+	}
 	out := whole(&rec, &content, org, version)
-	out.Hidden = !bodies
+	out.Hidden, out.Feedback = !bodies, ratings(rated)
 	return out, nil
 }
 

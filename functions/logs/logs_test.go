@@ -23,6 +23,7 @@ import (
 	"gateway/shared/seal"
 	"gateway/shared/tenant"
 	"gateway/shared/usage"
+	"gateway/shared/usage/feedback"
 	"gateway/shared/usage/report"
 	"gateway/shared/usage/segment"
 )
@@ -56,7 +57,7 @@ func install(t testing.TB) *installation {
 			t.Fatal(err)
 		}
 		in.archive = segment.New(d.Resources.Store(), b, segment.Options{})
-		return []admin.Family{New(report.New(in.archive, b), in.sealer)}
+		return []admin.Family{New(report.New(in.archive, b), in.sealer, feedback.New(d.Resources.Store(), time.Now, 0))}
 	})
 	return in
 }

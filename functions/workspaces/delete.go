@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"gateway/shared/a2a"
 	"gateway/shared/admin"
 	"gateway/shared/audit"
 	"gateway/shared/fault"
@@ -13,6 +14,7 @@ import (
 	"gateway/shared/identity"
 	"gateway/shared/identity/people"
 	"gateway/shared/ledger"
+	"gateway/shared/mcp"
 	"gateway/shared/prompt"
 	"gateway/shared/provider"
 	"gateway/shared/resource"
@@ -82,7 +84,7 @@ func errNotEmpty(counts []string) error {
 // first, so that nobody adds anything with them. When it fails half way, the
 // workspace is still there and the call can be repeated.
 func (f *family) empty(c *admin.Call, rec *resource.Record, force bool) error {
-	kinds := append([]resource.Kind{provider.KindProvider, route.KindConfig, prompt.KindPrompt, prompt.KindPartial, guard.KindGuardrail}, f.Dependants...)
+	kinds := append([]resource.Kind{provider.KindProvider, route.KindConfig, prompt.KindPrompt, prompt.KindPartial, guard.KindGuardrail, mcp.KindServer, a2a.KindServer}, f.Dependants...)
 	sc := inside(rec)
 	if !force {
 		if err := c.Resources.Change(c.Context, rec.Scope, func(tx *resource.Tx) error { return tx.RefuseIfUsed(rec.Ref()) }); err != nil {
@@ -123,7 +125,7 @@ func (f *family) empty(c *admin.Call, rec *resource.Record, force bool) error {
 }
 
 // along are the kinds that go with a workspace without being asked about.
-var along = []resource.Kind{provider.KindIntegration, prompt.KindCollection, prompt.KindLabel, ledger.KindUsagePolicy, ledger.KindRatePolicy}
+var along = []resource.Kind{provider.KindIntegration, mcp.KindIntegration, a2a.KindIntegration, prompt.KindCollection, prompt.KindLabel, ledger.KindUsagePolicy, ledger.KindRatePolicy}
 
 // rowsOfMember is how many rows a membership takes when it ends.
 const rowsOfMember = 6
@@ -153,6 +155,10 @@ func release(tx *resource.Tx, rec *resource.Record) error {
 		}
 		of := resource.Ref{Scope: in.IntegrationScope(rec.Scope), Kind: provider.KindIntegration, ID: in.IntegrationID}
 		return tx.Unuse(of, rec.Ref())
+	case mcp.KindServer:
+		return mcp.Release(tx, rec)
+	case a2a.KindServer:
+		return a2a.Release(tx, rec)
 	case prompt.KindPrompt: // nobody sees it any more
 		share, ok, err := tx.Get(rec.Scope.Organisation(), prompt.KindShare, rec.ID)
 		if err != nil || !ok {

@@ -251,6 +251,9 @@ func (in *restricted) administer() {
 		{"/guardrails", `{"name":"G","workspace_id":"default","checks":[{"id":"default.contains","parameters":{"words":["a"]}}],"actions":{}}`, `{"name":"H"}`},
 		{"/policies/usage-limits", `{"name":"P","workspace_id":"default","conditions":[{"key":"api_key","value":"*"}],"group_by":[{"key":"api_key"}],"type":"requests","credit_limit":10}`, `{"reset_usage_for_value":"api_key:none"}`},
 		{"/collections", `{"name":"C","workspace_id":"default"}`, `{"name":"D"}`},
+		{"/mcp-integrations", `{"name":"M","workspace_id":"default","url":"https://mcp.example.com/mcp","auth_type":"oauth_auto","transport":"http","configurations":{"headers":{"X-A":"a value of a header"}}}`, `{"name":"N"}`},
+		{"/agent-integrations", `{"name":"M","workspace_id":"default","url":"https://agent.example.com","auth_type":"headers","configurations":{"headers":{"X-A":"a value of a header"}}}`, `{"name":"N"}`},
+		{"/deployments", `{"name":"M","type":"production"}`, `{"name":"N"}`},
 	} {
 		id := ""
 		if r.path == "/api-keys" {
@@ -272,6 +275,12 @@ func (in *restricted) administer() {
 	}
 	in.ask("GET", "/openapi.json", adminKey, "")
 	in.ask("GET", "/pricing/openai.json", adminKey, "")
+	mapped := in.ask("POST", "/scim/workspaces", adminKey, `{"workspace_id":"default","role":"member","scim_group_name":"M"}`)
+	in.ask("DELETE", fmt.Sprint("/scim/workspaces/", mapped["id"]), adminKey, "")
+	rated := in.ask("POST", "/feedback", workspaceKey, `{"trace_id":"t","value":1}`)
+	if ids, ok := rated["feedback_ids"].([]any); ok && len(ids) == 1 {
+		in.ask("PUT", fmt.Sprint("/feedback/", ids[0]), workspaceKey, `{"value":2}`)
+	}
 	in.ask("GET", "/admin/organisation/settings", adminKey, "")
 	in.ask("PUT", "/admin/organisation/settings", adminKey, `{"request_logging":{"mode":"full"}}`)
 }

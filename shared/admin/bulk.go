@@ -29,7 +29,7 @@ func Rounds(c *Call, f func(tx *resource.Tx) (more bool, err error)) error {
 		var more bool
 		err := c.Resources.Change(c.Context, c.Organisation(), func(tx *resource.Tx) error {
 			var err error
-			if more, err = f(tx); err != nil || more || !first || !c.Route.changes() {
+			if more, err = f(tx); err != nil || more || !first || !c.Route.changes() || c.Route.Unrecorded {
 				return err
 			}
 			return audit.Append(tx, c.entry(c.Route.status()))

@@ -24,6 +24,7 @@ type Call struct {
 	Scope     store.Scope // where the call acts
 	Query     Values
 	Body      Values
+	Each      []Values  // of a route whose bodies may be lists
 	Now       time.Time // the time of the call; changes have their own
 
 	Resources *resource.Resources

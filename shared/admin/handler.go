@@ -137,7 +137,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // record puts the call into the audit log, unless its change did.
 func (h *Handler) record(c *Call, status int) {
-	if c.recorded || c.Route == nil || !c.Route.changes() || c.Caller.Scope.Org == "" || h.deps.Audit == nil {
+	if c.recorded || c.Route == nil || !c.Route.changes() || c.Route.Unrecorded || c.Caller.Scope.Org == "" || h.deps.Audit == nil {
 		return
 	}
 	ctx := context.WithoutCancel(c.Context)
@@ -174,7 +174,7 @@ func (h *Handler) serve(w http.ResponseWriter, c *Call) (answer any, err error) 
 		c.Scope = c.Caller.Scope
 	}
 	readErr := c.readBody(w)
-	if !c.Route.Public && !c.Caller.HasAny(c.Route.Scopes) {
+	if !c.Route.Public && (!c.Caller.HasAny(c.Route.Scopes) || c.Route.ByWorkspaces && c.Caller.OfOrganisation()) {
 		return nil, Denied()
 	}
 	if readErr != nil {
@@ -184,13 +184,17 @@ func (h *Handler) serve(w http.ResponseWriter, c *Call) (answer any, err error) 
 	if err != nil {
 		return nil, err
 	}
+	list, err := c.parseEach()
+	if err != nil {
+		return nil, err
+	}
 	var p problems
 	if !c.Route.Public {
 		if err := c.locate(raw, &p); err != nil {
 			return nil, err
 		}
 	}
-	if err := c.validate(w, raw, &p); err != nil {
+	if err := c.validate(w, raw, list, &p); err != nil {
 		return nil, err
 	}
 	return c.Route.Do(c)
@@ -252,6 +256,9 @@ func (c *Call) parseBody() (map[string]json.RawMessage, error) {
 		if err != nil || !c.Route.takes(media) {
 			return nil, fault.New(fault.InvalidContentType, "content-type", "The body must be sent as "+c.Route.consumes())
 		}
+	}
+	if c.isList() {
+		return nil, nil // parseEach reads it
 	}
 	return parseObject(c.raw)
 }
@@ -339,9 +346,11 @@ func isText(raw json.RawMessage) bool {
 
 // validate checks query and body and gives all errors at once, after those that
 // p has already.
-func (c *Call) validate(w http.ResponseWriter, raw map[string]json.RawMessage, p *problems) error {
+func (c *Call) validate(w http.ResponseWriter, raw map[string]json.RawMessage, list []map[string]json.RawMessage, p *problems) error {
 	c.Query = checkQuery(c.Request.URL.RawQuery, c.Route.Query, p)
-	if c.Route.Body != nil {
+	if c.isList() {
+		tellIgnored(w, c.checkEach(list, p))
+	} else if c.Route.Body != nil {
 		m := creating
 		if c.Route.BodyMode != WholeBody {
 			m = updating
@@ -355,6 +364,9 @@ func (c *Call) validate(w http.ResponseWriter, raw map[string]json.RawMessage, p
 	}
 	if f := fault.Invalids(p.list); f != nil {
 		return f
+	}
+	if c.Route.Each > 0 && !c.isList() {
+		c.Each = []Values{c.Body}
 	}
 	return nil
 }

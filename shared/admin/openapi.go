@@ -270,6 +270,9 @@ func (r *Route) bodySchema() Schema {
 	if r.Where == InWorkspace || r.Where == InEither {
 		s["properties"].(map[string]Schema)["workspace_id"] = nullable(workspaceField.schema())
 	}
+	if r.Each > 0 {
+		return Schema{"oneOf": []any{s, Schema{"type": "array", "minItems": 1, "maxItems": r.Each, "items": s}}}
+	}
 	return s
 }
 

@@ -46,6 +46,9 @@ type Route struct {
 	Body     []Field // top-level members; nil: no body is read
 	BodyMode BodyMode
 	MaxBody  int64 // bytes; 0: DefaultMaxBody
+	// Each says that the body is one object, or a list of at most so many; Call.Each
+	// has them.
+	Each int
 
 	// Params describe path variables that are no ids, such as the kinds of a thing.
 	Params []Field
@@ -67,8 +70,11 @@ type Route struct {
 	Refusals     *Refusals
 
 	// Action and Resource are what the audit log calls it; methods that change
-	// something must have both.
+	// something must have both, unless what they write is no administration but the
+	// data of clients: Unrecorded. ByWorkspaces refuses keys of the organisation.
 	Action, Resource string
+	Unrecorded       bool
+	ByWorkspaces     bool
 
 	// Do serves the call. What it gives is encoded as JSON and answered with
 	// Status; nil is {}, an Answer is answered as it is, and a *Document answers.
@@ -123,7 +129,7 @@ func (r *Route) validate() error {
 		return bad("has no scope: nobody could call it, or everybody")
 	case !r.Public && r.Where == 0:
 		return bad("does not say where it acts")
-	case r.changes() && !r.Public && (r.Action == "" || r.Resource == ""):
+	case r.changes() && !r.Public && !r.Unrecorded && (r.Action == "" || r.Resource == ""):
 		return bad("changes something and does not say how the audit log calls it")
 	}
 	for _, p := range r.paths() {

@@ -202,6 +202,13 @@ func (w writer[T]) delete(c *Call) (any, error) {
 		if err != nil {
 			return nil, err
 		}
+		users, err := c.Resources.Users(c.Context, it.Ref())
+		if err == nil {
+			err = resource.InUse(it.Ref(), users) // before anything below it goes
+		}
+		if err != nil {
+			return nil, err
+		}
 		for _, kind := range w.col.children {
 			if err := Empty(c, it.Ref(), kind); err != nil {
 				return nil, err

@@ -39,6 +39,7 @@ var secretWords = []string{
 // secretTrees are names below which every value is masked.
 var secretTrees = map[string]bool{
 	"authconfig": true, "customheaders": true, "credentials": true, "jwks": true, "requestheaders": true,
+	"headers": true, "passthroughheaders": true, "passthroughheader": true,
 }
 
 // plainNames look like secrets and are not.

@@ -1,0 +1,124 @@
+package agentservers
+
+import (
+	"gateway/shared/a2a"
+	"gateway/shared/admin"
+	"gateway/shared/audit"
+	"gateway/shared/fault"
+	"gateway/shared/resource"
+	"gateway/shared/store"
+)
+
+func (f *family) describeServers() *admin.Collection[a2a.Server] {
+	slug := admin.SlugField(a2a.MaxSlug)
+	slug.Min, slug.Doc = a2a.MinSlug, "Part of the agent's address, unique in the organisation; made of the name when absent."
+	of := func(name, doc string, value func(c *admin.Call, it server) any) admin.Shown[a2a.Server] {
+		return admin.Shown[a2a.Server]{Field: admin.Field{Name: name, Type: admin.String, Required: true, Doc: doc}, Value: value}
+	}
+	return &admin.Collection[a2a.Server]{
+		Kind: a2a.KindServer, Object: "agent-server", Path: "/agent-servers", Param: "serverId",
+		Scope: "agent_servers", Where: admin.InWorkspace, WriteRole: admin.Manager, Slugs: &admin.Slugs{Max: 40},
+		List: admin.List{Paging: admin.Paging{DefaultSize: 100, MaxSize: 100}, Envelope: &admin.TotalEnvelope, Search: true, IDs: "id"},
+		Fields: []admin.Field{
+			admin.NameField(a2a.MaxName), slug, {Name: "description"},
+			{Name: "agent_integration_id", Doc: "Id or slug of the integration, which cannot be changed.", Type: admin.String, Required: true, Min: 1, Max: 255, Trigger: true, CreateOnly: true, Refers: "/agent-integrations"},
+		},
+		Shown: []admin.Shown[a2a.Server]{
+			of("owner_id", "", func(_ *admin.Call, it server) any { return it.CreatedBy }),
+			of("agent_integration_id", "", func(_ *admin.Call, it server) any { return it.Form.IntegrationID }),
+			of("agent_integration_slug", "", func(_ *admin.Call, it server) any { return it.Form.IntegrationSlug }),
+			of("url", "Where clients call the agent.", func(c *admin.Call, it server) any { return f.address(c, it) }),
+		},
+		Before: f.bind,
+		After: func(_ *admin.Call, tx *resource.Tx, ch *serverChange) error {
+			if !ch.Creates() {
+				return nil
+			}
+			a2a.Claim(tx, ch.Rec)
+			return tx.Use(ch.Form.Integration(ch.Rec.Scope), ch.Rec.Ref())
+		},
+		Retire: func(_ *admin.Call, tx *resource.Tx, it server) error { return a2a.Release(tx, it.Record) },
+	}
+}
+
+func (f *family) address(c *admin.Call, it server) string {
+	return f.base(c.Request) + "/agent/" + it.Slug
+}
+
+// bind finds the integration of a new server: the workspace's own before the
+// organisation's. One that does not exist and one that is not open to the workspace
+// are the same.
+func (f *family) bind(c *admin.Call, tx *resource.Tx, ch *serverChange) error {
+	if !ch.Creates() {
+		return nil
+	}
+	for _, sc := range []store.Scope{ch.Rec.Scope, ch.Rec.Scope.Organisation()} {
+		of, ok, err := tx.Get(sc, a2a.KindIntegration, c.Body.Text("agent_integration_id"))
+		if err != nil {
+			return err
+		}
+		if !ok || of.Archived() {
+			continue
+		}
+		i, err := a2a.DecodeIntegration(of)
+		if err != nil {
+			return err
+		}
+		if !i.Access.OpenTo(&of, ch.Rec.Scope.Workspace) {
+			break
+		}
+		ch.Form.IntegrationID, ch.Form.IntegrationSlug, ch.Form.IntegrationOrg = of.ID, of.Slug, sc.Workspace == ""
+		return nil
+	}
+	return admin.Denied()
+}
+
+// whole is the server that the path names, and its integration.
+func (f *family) whole(c *admin.Call) (server, integration, error) {
+	it, err := f.servers.Find(c)
+	if err != nil {
+		return it, integration{}, err
+	}
+	ref := it.Form.Integration(it.Scope)
+	rec, ok, err := c.Resources.Get(c.Context, ref.Scope, ref.Kind, ref.ID)
+	if err == nil && !ok {
+		err = admin.Denied()
+	}
+	if err != nil {
+		return it, integration{}, err
+	}
+	form, err := a2a.DecodeIntegration(rec)
+	return it, integration{Record: &rec, Form: form}, err
+}
+
+// serverRoutes are the routes of one server beside those of every record.
+func (f *family) serverRoutes() []admin.Route {
+	const item = "/agent-servers/{serverId}"
+	return f.servers.Below(
+		admin.Route{Method: "GET", Path: item + "/agent-card", Name: "getAgentServerCard", Doc: "Read the agent's card as clients get it: with the gateway's address, without skills that are disabled.", Answer: cardSchema,
+			Do: f.servers.At("read", f.card)},
+		admin.Route{Method: "POST", Path: item + "/test", Name: "testAgentServer", Doc: "Fetch the agent's card and keep it.", Action: audit.Test, Answer: probeSchema,
+			Do: f.servers.At("update", func(c *admin.Call) (any, error) {
+				_, of, err := f.whole(c)
+				if err != nil {
+					return nil, err
+				}
+				return f.probe(c, of.Record, of.Form.URL)
+			})},
+	)
+}
+
+func (f *family) card(c *admin.Call) (any, error) {
+	it, of, err := f.whole(c)
+	if err != nil {
+		return nil, err
+	}
+	if len(of.Form.Card) == 0 {
+		return nil, fault.New(fault.NotFound, "", "The agent has shown no card yet; test it")
+	}
+	off, err := f.disabled(c, it, of)
+	if err != nil {
+		return nil, err
+	}
+	return a2a.Rewrite(of.Form.Card, f.address(c, it), func(skill string) bool { return off[skill] })
+}

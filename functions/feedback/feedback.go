@@ -1,0 +1,100 @@
+// Package feedback is the family by which clients rate answers: a value and a weight
+// on the trace of a request, which logs and analytics then show.
+package feedback
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"gateway/shared/admin"
+	"gateway/shared/fault"
+	"gateway/shared/resource"
+	"gateway/shared/usage/feedback"
+)
+
+// MaxEach is how many feedbacks one call gives.
+const MaxEach = 100
+
+// New makes the family.
+func New(s *feedback.Store) admin.Family {
+	f := &family{s}
+	scopes := []string{"logs.write", "feedbacks.write", "completions.write"}
+	value := admin.Field{Name: "value", Type: admin.Integer, Required: true, Min: feedback.LeastValue, Max: feedback.MostValue, Doc: "What the answer was worth, -10 to 10."}
+	more := []admin.Field{
+		{Name: "weight", Type: admin.Number, Max: 1, Default: 1, Doc: "How much it counts, 0 to 1."},
+		{Name: "metadata", Type: admin.Object, Open: true, Check: smallMetadata, Doc: "Anything; _user, _organisation, _prompt and _environment have the meaning that they have in metadata of requests."},
+	}
+	trace := admin.Field{Name: "trace_id", Type: admin.String, Required: true, Min: 1, Max: feedback.MaxTrace, Doc: "Trace of the request, which need not have ended."}
+	return admin.Family{Name: "feedback", Doc: "Ratings of answers.", Routes: []admin.Route{
+		{
+			Method: "POST", Path: "/feedback", Name: "createFeedback", Doc: "Rate an answer, or several: one object or a list of them.",
+			Scopes: scopes, Where: admin.InWorkspace, ByWorkspaces: true, Unrecorded: true, Each: MaxEach, MaxBody: 2 << 20,
+			Body: append([]admin.Field{trace, value}, more...), Answer: answer, Do: f.create,
+		},
+		{
+			Method: "PUT", Path: "/feedback/{id}", Name: "updateFeedback", Doc: "Change a rating; the value has to be given, the rest stays where it is not.",
+			Scopes: scopes, Where: admin.InWorkspace, ByWorkspaces: true, Unrecorded: true,
+			Body: append([]admin.Field{value}, more...), Answer: answer, Do: f.update,
+		},
+	}}
+}
+
+type family struct{ store *feedback.Store }
+
+var answer = admin.Closed(map[string]admin.Schema{
+	"status": {"type": "string", "const": "success"}, "message": {"type": "string"}, "feedback_ids": {"type": "array", "items": admin.Schema{"type": "string", "format": "uuid"}},
+})
+
+func smallMetadata(raw json.RawMessage) []fault.Detail {
+	if len(raw) > feedback.MaxMetadata {
+		return []fault.Detail{{Message: fmt.Sprintf("may have %d bytes", feedback.MaxMetadata)}}
+	}
+	return nil
+}
+
+// metadata is that of a body; nil for none.
+func metadata(v admin.Values) json.RawMessage {
+	if !v.Given("metadata") {
+		return nil
+	}
+	return v.Raw("metadata")
+}
+
+func (f *family) create(c *admin.Call) (any, error) {
+	all, ids := make([]feedback.Feedback, len(c.Each)), make([]string, len(c.Each))
+	for i, in := range c.Each {
+		ids[i] = resource.NewID()
+		all[i] = feedback.Feedback{ID: ids[i], Trace: in.Text("trace_id"), Value: in.Int("value"), Weight: 1, Metadata: metadata(in), Key: c.Caller.KeyID}
+		if in.Given("weight") {
+			all[i].Weight = in.Float("weight")
+		}
+	}
+	if err := f.store.Add(c.Context, c.Scope, all); err != nil {
+		return nil, err
+	}
+	return admin.Members{"status": "success", "message": "Feedback saved", "feedback_ids": ids}, nil
+}
+
+func (f *family) update(c *admin.Call) (any, error) {
+	id, ch := c.Param("id"), feedback.Change{Value: c.Body.Int("value")}
+	if c.Body.Given("weight") {
+		w := c.Body.Float("weight")
+		ch.Weight = &w
+	}
+	if c.Body.Has("metadata") {
+		m := metadata(c.Body)
+		ch.Metadata = &m
+	}
+	missing := fault.New(fault.NotFound, "id", "This feedback does not exist")
+	if !admin.IsUUID(id) {
+		return nil, missing
+	}
+	ok, err := f.store.Update(c.Context, c.Scope, id, ch)
+	switch {
+	case err != nil:
+		return nil, err
+	case !ok:
+		return nil, missing
+	}
+	return admin.Members{"status": "success", "message": "Feedback updated", "feedback_ids": []string{id}}, nil
+}

@@ -1,0 +1,123 @@
+package mcpservers
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"gateway/shared/admin"
+	"gateway/shared/admin/admintest"
+	"gateway/shared/egress"
+	"gateway/shared/identity/people"
+	"gateway/shared/mcp"
+	"gateway/shared/resource"
+	"gateway/shared/store"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+const (
+	key   = admintest.WorkspaceA
+	chief = admintest.AdminKey
+
+	quiet = `{"name":"Up","slug":"up","url":"https://mcp.example.com/mcp","auth_type":"oauth_auto","transport":"http"}`
+)
+
+// newHouse is an installation that reaches this machine.
+func newHouse(t testing.TB) *admintest.House {
+	t.Helper()
+	policy, err := egress.ParseAllow("127.0.0.0/8")
+	if err != nil {
+		t.Fatal(err)
+	}
+	via := egress.New(policy, egress.Options{})
+	t.Cleanup(func() { egress.CloseIdle(via) })
+	return admintest.Build(t, func(d admin.Deps) []admin.Family {
+		return []admin.Family{New(Deps{
+			CheckURL: policy.CheckURL, PublicURL: "https://gateway.example.com/v1/",
+			Opener: &mcp.Opener{Sealer: admintest.Sealer{}, Via: via, Now: time.Now},
+		})}
+	})
+}
+
+// fixture is a server of the official SDK.
+type fixture struct {
+	*httptest.Server
+	server *sdk.Server
+	token  string // what it wants as Authorization; "": nothing
+}
+
+type args struct {
+	Text string `json:"text"`
+}
+
+func newUpstream(t testing.TB, sse bool) *fixture {
+	t.Helper()
+	u := &fixture{server: sdk.NewServer(&sdk.Implementation{Name: "fixture", Title: "Fixture", Version: "1.2.3"}, &sdk.ServerOptions{PageSize: 3})}
+	for i := range 7 {
+		u.tool(fmt.Sprintf("tool%d", i))
+	}
+	u.server.AddPrompt(&sdk.Prompt{Name: "greet", Description: "Greets."}, func(context.Context, *sdk.GetPromptRequest) (*sdk.GetPromptResult, error) {
+		return &sdk.GetPromptResult{}, nil
+	})
+	read := func(context.Context, *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
+		return &sdk.ReadResourceResult{}, nil
+	}
+	u.server.AddResource(&sdk.Resource{Name: "readme", URI: "file:///readme", MIMEType: "text/plain"}, read)
+	u.server.AddResourceTemplate(&sdk.ResourceTemplate{Name: "files", URITemplate: "file:///{path}"}, read)
+	get := func(*http.Request) *sdk.Server { return u.server }
+	var h http.Handler = sdk.NewStreamableHTTPHandler(get, nil)
+	if sse {
+		h = sdk.NewSSEHandler(get, nil)
+	}
+	u.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if u.token != "" && r.Header.Get("Authorization") != u.token {
+			http.Error(w, "no", http.StatusUnauthorized)
+			return
+		}
+		h.ServeHTTP(w, r)
+	}))
+	t.Cleanup(func() {
+		u.CloseClientConnections()
+		u.Close()
+	})
+	return u
+}
+
+func (u *fixture) tool(name string) {
+	sdk.AddTool(u.server, &sdk.Tool{Name: name, Description: "Says it."}, func(_ context.Context, _ *sdk.CallToolRequest, a args) (*sdk.CallToolResult, any, error) {
+		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: a.Text}}}, nil, nil
+	})
+}
+
+// register makes an integration of the first workspace.
+func register(h *admintest.House, url, more string) admintest.Answer {
+	return h.Do("POST", "/mcp-integrations", key, fmt.Sprintf(`{"name":"Up","url":%q,"transport":"http",%s}`, url, strings.TrimPrefix(more, ","))).OK()
+}
+
+// member makes a user of the first workspace.
+func member(t testing.TB, h *admintest.House, email, role string) (id string) {
+	t.Helper()
+	org := store.Scope{Org: admintest.Org}
+	err := h.Resources.Change(context.Background(), org, func(tx *resource.Tx) error {
+		u := &people.User{Email: email, FirstName: "F", LastName: "L", Role: people.Member}
+		rec, err := people.Create(tx, org, u, "test")
+		if err != nil {
+			return err
+		}
+		id = rec.ID
+		_, err = people.Join(tx, rec, u, h.One, role, "test")
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id
+}

@@ -1,0 +1,69 @@
+// Package mcpservers is the family of registered MCP servers: integrations, which
+// the organisation or a workspace registers, and servers, which are integrations in
+// one workspace, with what they can do and who may use them.
+package mcpservers
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"gateway/shared/admin"
+	"gateway/shared/mcp"
+	"gateway/shared/provider"
+)
+
+// Deps is what the family works with.
+type Deps struct {
+	// CheckURL is the egress rule for hosts that people name.
+	CheckURL provider.URLCheck
+	// Opener calls servers, to test them and to learn what they can do.
+	Opener *mcp.Opener
+	// PublicURL is where clients reach the gateway, such as
+	// https://gateway.example.com/v1; "": where the request went.
+	PublicURL string
+}
+
+// New makes the family.
+func New(d Deps) admin.Family {
+	f := &family{Deps: d}
+	f.integrations, f.servers = f.describeIntegrations(), f.describeServers()
+	f.known, f.overrides, f.connections = f.describeKnown(), f.describeOverrides(), f.describeConnections()
+	return admin.Family{
+		Name: "mcpservers", Doc: "MCP integrations and servers.",
+		Routes: slices.Concat(f.integrations.Routes(), f.integrationRoutes(), f.servers.Routes(), f.serverRoutes()),
+	}
+}
+
+type family struct {
+	Deps
+	integrations *admin.Collection[mcp.Integration]
+	servers      *admin.Collection[mcp.Server]
+	known        *admin.Collection[mcp.Capability]
+	overrides    *admin.Collection[mcp.Override]
+	connections  *admin.Collection[mcp.Connection]
+}
+
+// Items and changes of the two.
+type (
+	integration       = admin.Item[mcp.Integration]
+	integrationChange = admin.Change[mcp.Integration]
+	server            = admin.Item[mcp.Server]
+	serverChange      = admin.Change[mcp.Server]
+)
+
+// base is the address that servers are reached below.
+func (f *family) base(r *http.Request) string {
+	if f.PublicURL != "" {
+		return strings.TrimRight(f.PublicURL, "/")
+	}
+	scheme := "http"
+	if r.TLS != nil {
+		scheme = "https"
+	}
+	return scheme + "://" + r.Host + "/v1"
+}
+
+func text(name string) admin.Field {
+	return admin.Field{Name: name, Type: admin.String, Optional: false}
+}

@@ -1,0 +1,181 @@
+package mcpservers
+
+import (
+	"gateway/shared/admin"
+	"gateway/shared/admin/sharing"
+	"gateway/shared/audit"
+	"gateway/shared/mcp"
+	"gateway/shared/resource"
+	"gateway/shared/store"
+	"gateway/shared/tenant"
+)
+
+const scopeServers = "mcp_servers"
+
+func (f *family) describeServers() *admin.Collection[mcp.Server] {
+	slug := admin.SlugField(mcp.MaxSlug)
+	slug.Min, slug.Doc = mcp.MinSlug, "Part of the server's address, unique in the organisation; made of the name when absent."
+	of := func(fd admin.Field, value func(c *admin.Call, it server) any) admin.Shown[mcp.Server] {
+		return admin.Shown[mcp.Server]{Field: fd, Value: value}
+	}
+	shown := []admin.Shown[mcp.Server]{
+		of(admin.Field{Name: "owner_id", Type: admin.String, Required: true}, func(_ *admin.Call, it server) any { return it.CreatedBy }),
+		of(admin.Field{Name: "mcp_integration_id", Type: admin.String, Required: true}, func(_ *admin.Call, it server) any { return it.Form.IntegrationID }),
+		of(admin.Field{Name: "mcp_integration_slug", Type: admin.String, Required: true}, func(_ *admin.Call, it server) any { return it.Form.IntegrationSlug }),
+		of(admin.Field{Name: "url", Type: admin.String, Required: true, Doc: "Where clients connect to."}, func(c *admin.Call, it server) any { return f.base(c.Request) + "/" + it.Slug + "/mcp" }),
+		{Field: text("mcp_integration_url")}, {Field: text("auth_type")}, {Field: text("workspace_name")}, {Field: text("workspace_slug")},
+		{Field: admin.Field{Name: "mcp_integration_details", Type: admin.Object, Open: true, Single: true, Optional: true, Doc: "For keys of services; secrets are masked."}},
+	}
+	for _, m := range said {
+		fd := m.Field
+		if fd.Name == "sync_status" {
+			fd.Absent = mcp.SyncPending
+		}
+		shown = append(shown, admin.Shown[mcp.Server]{Field: fd})
+	}
+	return &admin.Collection[mcp.Server]{
+		Kind: mcp.KindServer, Object: "mcp-server", Path: "/mcp-servers", Param: "serverId",
+		Scope: scopeServers, Where: admin.InWorkspace, WriteRole: admin.Manager, Slugs: &admin.Slugs{Max: 40},
+		List: admin.List{Paging: admin.Paging{DefaultSize: 100, MaxSize: 100}, Envelope: &admin.TotalEnvelope, Search: true, IDs: "id"},
+		Fields: []admin.Field{
+			admin.NameField(mcp.MaxName), slug, {Name: "description"},
+			{Name: "mcp_integration_id", Doc: "Id or slug of the integration, which cannot be changed.", Type: admin.String, Required: true, Min: 1, Max: 255, Trigger: true, CreateOnly: true, Refers: "/mcp-integrations"},
+		},
+		Shown: shown, Before: f.bind, Decorate: f.decorateServers,
+		After: func(_ *admin.Call, tx *resource.Tx, ch *serverChange) error {
+			if !ch.Creates() {
+				return nil
+			}
+			mcp.Claim(tx, ch.Rec)
+			return tx.Use(ch.Form.Integration(ch.Rec.Scope), ch.Rec.Ref())
+		},
+		Retire: func(_ *admin.Call, tx *resource.Tx, it server) error { return mcp.Release(tx, it.Record) },
+	}
+}
+
+// bind finds the integration of a new server: the workspace's own before the
+// organisation's. One that does not exist and one that is not open to the workspace
+// are the same.
+func (f *family) bind(c *admin.Call, tx *resource.Tx, ch *serverChange) error {
+	if !ch.Creates() {
+		return nil
+	}
+	for _, sc := range []store.Scope{ch.Rec.Scope, ch.Rec.Scope.Organisation()} {
+		of, ok, err := tx.Get(sc, mcp.KindIntegration, c.Body.Text("mcp_integration_id"))
+		if err != nil {
+			return err
+		}
+		if !ok || of.Archived() {
+			continue
+		}
+		i, err := mcp.DecodeIntegration(of)
+		if err != nil {
+			return err
+		}
+		if !i.Access.OpenTo(&of, ch.Rec.Scope.Workspace) {
+			break
+		}
+		ch.Form.IntegrationID, ch.Form.IntegrationSlug, ch.Form.IntegrationOrg = of.ID, of.Slug, sc.Workspace == ""
+		return nil
+	}
+	return admin.Denied()
+}
+
+// decorateServers adds what the integrations and the workspace say, which are read
+// together.
+func (f *family) decorateServers(c *admin.Call, items []server, objects []admin.Members) error {
+	ids := map[store.Scope][]string{}
+	for _, it := range items {
+		sc := it.Form.IntegrationScope(it.Scope)
+		ids[sc] = append(ids[sc], it.Form.IntegrationID)
+	}
+	found := map[string]integration{}
+	for sc, of := range ids {
+		recs, err := c.Resources.GetMany(c.Context, sc, mcp.KindIntegration, of)
+		if err != nil {
+			return err
+		}
+		for i := range recs {
+			form, err := mcp.DecodeIntegration(recs[i])
+			if err != nil {
+				return err
+			}
+			found[recs[i].ID] = integration{Record: &recs[i], Form: form}
+		}
+	}
+	spaces, err := c.Resources.List(c.Context, c.Organisation(), tenant.KindWorkspace)
+	if err != nil {
+		return err
+	}
+	for n, it := range items {
+		for i := range spaces {
+			if spaces[i].ID == it.Scope.Workspace {
+				objects[n]["workspace_name"], objects[n]["workspace_slug"] = spaces[i].Name, spaces[i].Slug
+			}
+		}
+		if of, ok := found[it.Form.IntegrationID]; ok {
+			showIntegration(c, of, objects[n])
+		}
+	}
+	return nil
+}
+
+func showIntegration(c *admin.Call, of integration, o admin.Members) {
+	i := of.Form
+	o["mcp_integration_url"], o["auth_type"] = i.URL, i.AuthType
+	for _, m := range said {
+		o[m.Name] = m.of(&i.Synced)
+	}
+	if c.Caller.UserID == "" {
+		o["mcp_integration_details"] = admin.Members{
+			"id": of.ID, "slug": of.Slug, "status": of.Status, "configurations": admin.OrEmptyMap(i.Configurations), "url": i.URL, "transport": i.Transport, "auth_type": i.AuthType,
+		}
+	}
+}
+
+// serverRoutes are the routes of one server beside those of every record.
+func (f *family) serverRoutes() []admin.Route {
+	const item = "/mcp-servers/{serverId}"
+	routes := f.servers.Below(
+		admin.Route{Method: "GET", Path: item + "/metadata", Name: "getMcpServerMetadata", Doc: "Read what the server said of itself.", Answer: metadataSchema,
+			Do: f.servers.At("read", func(c *admin.Call) (any, error) {
+				_, of, err := f.ofServer(c)
+				if err != nil {
+					return nil, err
+				}
+				return metadata(&of.Form.Synced), nil
+			})},
+		admin.Route{Method: "POST", Path: item + "/test", Name: "testMcpServer", Doc: "Ask the server, and learn what it can do.", Action: audit.Test, Answer: probeSchema,
+			Do: f.servers.At("update", func(c *admin.Call) (any, error) {
+				_, of, err := f.ofServer(c)
+				if err != nil {
+					return nil, err
+				}
+				return f.probe(c, of.Record)
+			})},
+	)
+	routes = append(routes, f.overrideRoutes()...)
+	routes = append(routes, sharing.Users[mcp.Server]{
+		Of: f.servers, Path: item + "/user-access", Object: "mcp-server-user", Name: "McpServer", Kind: mcp.KindUser,
+		Default: func(s *mcp.Server) *string { return &s.UserAccess }, Connected: connected,
+	}.Routes()...)
+	return append(routes, f.connectionRoutes()...)
+}
+
+// ofServer is the server that the path names, and its integration.
+func (f *family) ofServer(c *admin.Call) (server, integration, error) {
+	it, err := f.servers.Find(c)
+	if err != nil {
+		return it, integration{}, err
+	}
+	ref := it.Form.Integration(it.Scope)
+	rec, ok, err := c.Resources.Get(c.Context, ref.Scope, ref.Kind, ref.ID)
+	if err == nil && !ok {
+		err = admin.Denied()
+	}
+	if err != nil {
+		return it, integration{}, err
+	}
+	form, err := mcp.DecodeIntegration(rec)
+	return it, integration{Record: &rec, Form: form}, err
+}

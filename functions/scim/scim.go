@@ -1,0 +1,183 @@
+// Package scim is the family of what an identity provider's groups mean: the
+// workspaces that their members join, and with which role.
+package scim
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+
+	"gateway/shared/admin"
+	"gateway/shared/fault"
+	"gateway/shared/identity/people"
+	"gateway/shared/resource"
+)
+
+// New makes the family.
+func New() admin.Family {
+	f := &family{}
+	f.mappings = f.describe()
+	return admin.Family{Name: "scim", Doc: "Groups of an identity provider, and the workspaces that their members join.", Routes: append(f.mappings.Routes(), groups().Routes()...)}
+}
+
+type family struct {
+	mappings *admin.Collection[people.Mapping]
+}
+
+type (
+	item   = admin.Item[people.Mapping]
+	change = admin.Change[people.Mapping]
+)
+
+// scopes are those of the organisation's settings.
+func scopes(action string) []string {
+	if action == "list" || action == "read" {
+		return []string{"organisation_settings.read"}
+	}
+	return []string{"organisation_settings.update"}
+}
+
+var (
+	roles  = []string{people.Admin, people.Manager, people.Member}
+	paging = admin.Paging{Page: "page", Size: "page_size", DefaultSize: 100}
+)
+
+// mappingEnvelope is the form of the list.
+var mappingEnvelope = admin.Envelope{
+	Wrap: func(entries []any, total int, p admin.Page) any {
+		return admin.Members{"mappings": entries, "total_count": total, "page": p.Number, "page_size": p.Size}
+	},
+	Schema: func(entry admin.Schema) admin.Schema {
+		return admin.Closed(map[string]admin.Schema{"mappings": {"type": "array", "items": entry}, "total_count": {"type": "integer"}, "page": {"type": "integer"}, "page_size": {"type": "integer"}})
+	},
+}
+
+// success is the answer of a delete.
+var success = admin.Closed(map[string]admin.Schema{"success": {"type": "boolean", "const": true}})
+
+func (f *family) describe() *admin.Collection[people.Mapping] {
+	role := admin.Field{Name: "role", Required: true, Convert: spelled, Type: admin.String, Min: 1, Max: 16, Doc: "admin, manager or member, in any case.", Form: admin.Schema{"type": "string", "example": "member"}}
+	return &admin.Collection[people.Mapping]{
+		Kind: people.KindMapping, Object: "scim-workspace-mapping", Path: "/scim/workspaces", Param: "mappingId", UUIDOnly: true,
+		Scopes: scopes, Resource: "scim_mappings", Where: admin.InOrganisation, ReadRole: admin.Admin, WriteRole: admin.Admin, Missing: fault.NotFound, Without: []string{"read", "update"},
+		List: admin.List{Paging: paging, Envelope: &mappingEnvelope, Match: matches, Query: []admin.Field{
+			{Name: "workspace_id", Type: admin.String, Min: 1, Max: 255, Doc: "Only those of this workspace, by id or slug."},
+			{Name: "scim_group_id", Type: admin.String, Min: 1, Max: 64, Doc: "Only those of this group."},
+			{Name: "role", Type: admin.String, Enum: roles, Doc: "Only those that give this role."},
+		}},
+		Fields: []admin.Field{
+			{Name: "workspace_id", Required: true, Type: admin.String, Min: 1, Max: 255, Doc: "Id or slug of the workspace.", Refers: "/admin/workspaces"}, role,
+			{Name: "scim_group_id", Type: admin.String, Min: 1, Max: 64, Doc: "Id of the group; or its name."},
+			{Name: "scim_group_name", Type: admin.String, Min: 1, Max: 255, Trigger: true, Doc: "Name of the group, which is made where there is none."},
+			{Name: "scim_group", Type: admin.String, UpdateOnly: true},
+		},
+		Before:  f.bind,
+		Created: &admin.Reply{},
+		Adjust: func(action string, r *admin.Route) {
+			switch action {
+			case "create":
+				r.Doc = "Have the members of a group join a workspace."
+				create := r.Do
+				r.Do = func(c *admin.Call) (any, error) {
+					made, err := create(c)
+					var taken *fault.Fault
+					if errors.As(err, &taken) && taken.Code == fault.Conflict && taken.Field == "slug" {
+						err = fault.New(fault.Conflict, "workspace_id", "the group is mapped to this workspace already")
+					}
+					return made, err
+				}
+			case "delete":
+				r.Doc, r.Answer, r.Do = "Take back a mapping. Who came by it stays in the workspace.", success, f.mappings.At("delete", f.remove)
+			}
+		},
+	}
+}
+
+// spelled is a role in lower case.
+func spelled(raw json.RawMessage) (json.RawMessage, []fault.Detail) {
+	var s string
+	if json.Unmarshal(raw, &s) != nil || !slices.Contains(roles, strings.ToLower(s)) {
+		return nil, []fault.Detail{{Message: "must be one of " + strings.Join(roles, ", ")}}
+	}
+	out, err := json.Marshal(strings.ToLower(s))
+	if err != nil {
+		return nil, []fault.Detail{{Message: "cannot be stored"}}
+	}
+	return out, nil
+}
+
+// asked is where a call keeps the workspace that it asks for.
+const asked = "workspace"
+
+func matches(c *admin.Call, row *resource.Row) bool {
+	if c.Query.Given("workspace_id") {
+		id, _ := c.Kept(asked).(string)
+		if id == "" {
+			id = c.Query.Text("workspace_id")
+			if ws, ok, err := c.Workspace(id); err == nil && ok {
+				id = ws.ID
+			}
+			c.Keep(asked, id)
+		}
+		if row.Fields[people.FieldWorkspace] != id {
+			return false
+		}
+	}
+	return (!c.Query.Given("scim_group_id") || row.Fields[people.FieldGroup] == c.Query.Text("scim_group_id")) &&
+		(!c.Query.Given("role") || row.Fields[people.FieldRole] == c.Query.Text("role"))
+}
+
+// bind finds workspace and group of a new mapping.
+func (f *family) bind(c *admin.Call, tx *resource.Tx, ch *change) error {
+	if c.Body.Given("scim_group_id") == c.Body.Given("scim_group_name") {
+		return fault.Invalid("scim_group_id", "must be given, or scim_group_name: one of the two")
+	}
+	ws, ok, err := c.Workspace(ch.Form.WorkspaceID)
+	if err != nil {
+		return err
+	}
+	if !ok || ws.Archived() {
+		return fault.Invalid("workspace_id", "is no workspace of the organisation")
+	}
+	ch.Form.WorkspaceID = ws.ID
+	var of resource.Record
+	var g *people.Group
+	if c.Body.Given("scim_group_name") {
+		name := strings.TrimSpace(c.Body.Text("scim_group_name"))
+		if name == "" {
+			return fault.Invalid("scim_group_name", "must not be blank")
+		}
+		of, g, err = people.GroupByName(tx, c.Organisation(), name, c.Actor())
+	} else {
+		of, g, err = people.GroupByID(tx, c.Organisation(), c.Body.Text("scim_group_id"))
+	}
+	if err != nil {
+		return err
+	}
+	return people.Map(tx, ch.Rec, ch.Form, of, g, c.Actor())
+}
+
+func (f *family) remove(c *admin.Call) (any, error) {
+	return admin.Members{"success": true}, c.Change(func(tx *resource.Tx) error {
+		it, err := f.mappings.FindIn(c, tx)
+		if err != nil {
+			return err
+		}
+		return people.Unmap(tx, it.Record, it.Form, c.Actor())
+	})
+}
+
+// groups lists those that the identity provider has brought, or a mapping has named.
+func groups() *admin.Collection[people.Group] {
+	return &admin.Collection[people.Group]{
+		Kind: people.KindGroup, Object: "scim-group", Path: "/scim/groups", Param: "groupId",
+		Scopes: scopes, Resource: "scim_groups", Where: admin.InOrganisation, ReadRole: admin.Admin, Without: []string{"create", "read", "update", "delete"},
+		List:   admin.List{Paging: paging, Search: true},
+		Fields: []admin.Field{admin.NameField(255)},
+		Shown: []admin.Shown[people.Group]{
+			{Field: admin.Field{Name: "role", Type: admin.String, Doc: "What its mappings give."}, Value: func(_ *admin.Call, it admin.Item[people.Group]) any { return admin.OrNull(it.Form.Role) }},
+			{Field: admin.Field{Name: "mappings", Type: admin.Integer, Required: true, Doc: "How many workspaces its members join."}, Value: func(_ *admin.Call, it admin.Item[people.Group]) any { return it.Form.Mappings }},
+		},
+	}
+}

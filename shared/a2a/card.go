@@ -1,0 +1,223 @@
+package a2a
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+
+	"gateway/shared/egress"
+	"gateway/shared/wire"
+)
+
+// Bounds of cards, in bytes: of one that is fetched, and of one that is kept with its
+// integration.
+const (
+	MaxCard     = 1 << 20
+	MaxKeptCard = 200 << 10
+	maxDepth    = 64
+)
+
+// Paths of a card below an agent's address; the first is that of the protocol, the
+// other of its first versions.
+var cardPaths = []string{"/.well-known/agent-card.json", "/.well-known/agent.json"}
+
+// Failure is an agent that does not show a card as the protocol says. Its text holds
+// nothing that the agent said.
+type Failure struct {
+	Status int // of HTTP; 0: none came
+	Why    string
+	Cause  error
+}
+
+// Error implements error.
+func (f *Failure) Error() string { return f.Why }
+
+// Unwrap gives what led to it.
+func (f *Failure) Unwrap() error { return f.Cause }
+
+func fail(status int, format string, args ...any) *Failure {
+	return &Failure{Status: status, Why: fmt.Sprintf(format, args...)}
+}
+
+// Fetch gets the card of the agent at an address, with the headers given.
+func Fetch(ctx context.Context, via http.RoundTripper, address string, headers http.Header) (json.RawMessage, error) {
+	if strings.Contains(address, "#") {
+		return nil, fail(0, "the agent's address has a fragment")
+	}
+	base, query, _ := strings.Cut(address, "?")
+	var last error
+	for _, path := range cardPaths {
+		at := strings.TrimRight(base, "/") + path
+		if query != "" {
+			at += "?" + query
+		}
+		card, err := fetch(ctx, via, at, headers)
+		if err == nil {
+			return card, nil
+		}
+		var f *Failure
+		if last == nil || errors.As(err, &f) && f.Status != http.StatusNotFound {
+			last = err
+		}
+		if !errors.As(err, &f) || f.Status == 0 {
+			break // the other path is at the same host
+		}
+	}
+	return nil, last
+}
+
+func fetch(ctx context.Context, via http.RoundTripper, at string, headers http.Header) (json.RawMessage, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at, nil)
+	if err != nil {
+		return nil, fail(0, "the agent's address cannot be called")
+	}
+	for name, values := range headers {
+		req.Header[name] = values
+	}
+	req.Header.Set("Accept", "application/json")
+	resp, err := via.RoundTrip(req)
+	if err != nil {
+		f := fail(0, "the agent cannot be reached")
+		switch {
+		case egress.Refused(err):
+			f.Why = "the agent's address is one that the gateway does not call"
+		case errors.Is(err, context.DeadlineExceeded):
+			f.Why = "the agent did not answer in time"
+		}
+		f.Cause = err
+		return nil, f
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return nil, fail(resp.StatusCode, "the agent answers with status %d and no card", resp.StatusCode)
+	}
+	raw, err := io.ReadAll(io.LimitReader(resp.Body, MaxCard+1))
+	switch {
+	case err != nil:
+		return nil, fail(resp.StatusCode, "the agent's card ended early")
+	case len(raw) > MaxCard:
+		return nil, fail(resp.StatusCode, "the agent's card has more than %d bytes", MaxCard)
+	}
+	return raw, CheckCard(raw)
+}
+
+// CheckCard tells whether something is the card of an agent: an object with a name,
+// and addresses as either version of the protocol writes them.
+func CheckCard(raw []byte) error {
+	var card struct {
+		Name       *string         `json:"name"`
+		URL        *string         `json:"url"`
+		Interfaces json.RawMessage `json:"supportedInterfaces"`
+	}
+	if wire.CheckStrict(raw, maxDepth) != nil || json.Unmarshal(raw, &card) != nil {
+		return fail(http.StatusOK, "what the agent shows is not the JSON of a card")
+	}
+	list := bytes.TrimSpace(card.Interfaces)
+	if card.Name == nil || *card.Name == "" || (card.URL == nil || *card.URL == "") && (len(list) == 0 || list[0] != '[') {
+		return fail(http.StatusOK, "what the agent shows is no card: it has no name, or neither url nor supportedInterfaces")
+	}
+	return nil
+}
+
+// Skill is a skill of a card.
+type Skill struct {
+	ID, Name, Description string
+	Tags                  []string
+}
+
+// Skills are the skills of a card that have an id, in its order.
+func Skills(card json.RawMessage) []Skill {
+	var c struct {
+		Skills []struct {
+			ID, Name, Description string
+			Tags                  []string
+		} `json:"skills"`
+	}
+	if json.Unmarshal(card, &c) != nil {
+		return nil // a card without a list of skills has none
+	}
+	var out []Skill
+	for _, s := range c.Skills {
+		if s.ID != "" && len(s.ID) <= MaxSkill && !slices.ContainsFunc(out, func(o Skill) bool { return o.ID == s.ID }) {
+			out = append(out, Skill(s))
+		}
+	}
+	return out
+}
+
+// Rewrite is a card as clients of the gateway get it: its addresses are the gateway's,
+// skills that are disabled are left out, and what was signed is not any more.
+func Rewrite(card json.RawMessage, address string, disabled func(skill string) bool) (json.RawMessage, error) {
+	var c map[string]json.RawMessage
+	if err := json.Unmarshal(card, &c); err != nil {
+		return nil, fmt.Errorf("a2a: stored card: %w", err)
+	}
+	here, err := json.Marshal(address)
+	if err != nil {
+		return nil, fmt.Errorf("a2a: %w", err)
+	}
+	delete(c, "signatures")
+	if _, has := c["url"]; has {
+		c["url"] = here
+	}
+	for _, list := range []string{"additionalInterfaces", "supportedInterfaces"} {
+		if raw, has := c[list]; has {
+			if c[list], err = rewriteInterfaces(raw, here); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if raw, has := c["skills"]; has {
+		if c["skills"], err = without(raw, disabled); err != nil {
+			return nil, err
+		}
+	}
+	return json.Marshal(c)
+}
+
+// rewriteInterfaces puts the gateway's address into interfaces that it serves; gRPC is
+// none of them.
+func rewriteInterfaces(raw, here json.RawMessage) (json.RawMessage, error) {
+	var all []map[string]json.RawMessage
+	if json.Unmarshal(raw, &all) != nil {
+		return json.RawMessage("[]"), nil // nothing that a client could use
+	}
+	out := make([]map[string]json.RawMessage, 0, len(all))
+	for _, i := range all {
+		binding := text(i["protocolBinding"]) + text(i["transport"])
+		if strings.EqualFold(binding, "GRPC") {
+			continue
+		}
+		i["url"] = here
+		out = append(out, i)
+	}
+	return json.Marshal(out)
+}
+
+func text(raw json.RawMessage) (s string) {
+	_ = json.Unmarshal(raw, &s) // another form is none
+	return s
+}
+
+func without(raw json.RawMessage, disabled func(string) bool) (json.RawMessage, error) {
+	var all []json.RawMessage
+	if json.Unmarshal(raw, &all) != nil {
+		return json.RawMessage("[]"), nil
+	}
+	out := make([]json.RawMessage, 0, len(all))
+	for _, one := range all {
+		var s struct {
+			ID string `json:"id"`
+		}
+		if json.Unmarshal(one, &s) == nil && !disabled(s.ID) {
+			out = append(out, one)
+		}
+	}
+	return json.Marshal(out)
+}

@@ -1,0 +1,125 @@
+package a2a
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"gateway/shared/fault"
+	"gateway/shared/fault/bound"
+	"gateway/shared/provider"
+	"gateway/shared/resource"
+	"gateway/shared/seal"
+	"gateway/shared/tenant/upstream"
+)
+
+// Configuration is how an agent is called. Its members are stored one by one: an
+// update names those that it changes.
+type Configuration struct {
+	Headers        map[string]string `json:"headers,omitempty" max:"50" each:"max=8192" doc:"Sent with each call."`
+	ForwardHeaders *upstream.Forward `json:"forward_headers,omitempty" doc:"Which of a client's headers go to the agent."`
+}
+
+const confHeaders = "headers"
+
+var secretsOf = upstream.Secrets{confHeaders: nil}
+
+// Configure checks what is changed, seals what is secret of it into rec and keeps the
+// rest.
+func (i *Integration) Configure(ctx context.Context, s seal.Sealer, rec *resource.Record, ch upstream.Change) error {
+	sent := new(Configuration)
+	if err := upstream.Open(ch.Members, nil, sent); err != nil {
+		return fault.Invalid("configurations", "does not have the expected form")
+	}
+	next, err := ch.Apply(ctx, s, rec, i.Configurations, secretsOf, func() []fault.Detail {
+		return upstream.CheckHeaders(upstream.Prefix+confHeaders, sent.Headers)
+	})
+	if err == nil {
+		i.Configurations = next
+	}
+	return err
+}
+
+// Configuration reads the stored members, with what was sealed in its place. sealed
+// is what Record.OpenSecrets gives; without it secrets are masked.
+func (i *Integration) Configuration(sealed map[string][]byte) (*Configuration, error) {
+	c := new(Configuration)
+	return c, upstream.Open(i.Configurations, sealed, c)
+}
+
+// Check gives what is out of bounds and what does not go together, once the
+// configurations are in place.
+func (i *Integration) Check() []fault.Detail {
+	bad := append(bound.Check(i), i.Access.Validate()...)
+	c, err := i.Configuration(nil)
+	if err != nil {
+		return append(bad, fault.Detail{Field: "configurations", Message: "does not have the expected form"})
+	}
+	if i.AuthType == AuthHeaders && len(c.Headers) == 0 && len(i.SecretMappings) == 0 {
+		bad = append(bad, fault.Detail{Field: "configurations.headers", Message: "is required with auth_type headers, unless secret_mappings fill it"})
+	}
+	if strings.Contains(i.URL, "#") {
+		bad = append(bad, fault.Detail{Field: "url", Message: "must not have a fragment"})
+	}
+	return bad
+}
+
+// CheckMappings gives what is wrong with the targets of secret mappings.
+func CheckMappings(list []provider.SecretMapping) (bad []fault.Detail) {
+	var seen []string
+	for n, m := range list {
+		at := fmt.Sprintf("secret_mappings[%d].target_field", n)
+		if m.TargetField != upstream.Prefix+confHeaders && !strings.HasPrefix(m.TargetField, upstream.Prefix+confHeaders+".") {
+			bad = append(bad, fault.Detail{Field: at, Message: "must be configurations.headers, or configurations.headers.<name>"})
+		}
+		if slices.Contains(seen, m.TargetField) {
+			bad = append(bad, fault.Detail{Field: at, Message: "is mapped twice"})
+		}
+		seen = append(seen, m.TargetField)
+	}
+	return bad
+}
+
+// Resolver fetches the value of a secret mapping.
+type Resolver func(ctx context.Context, rec *resource.Record, m provider.SecretMapping) (string, error)
+
+// Opener gives what agents are called with.
+type Opener struct {
+	Sealer  seal.Sealer
+	Via     http.RoundTripper
+	Resolve Resolver // nil: integrations with secret mappings cannot be called
+}
+
+// Open gives the headers of each call of an integration.
+func (o *Opener) Open(ctx context.Context, rec *resource.Record) (*Integration, http.Header, error) {
+	i, err := DecodeIntegration(*rec)
+	if err != nil {
+		return nil, nil, err
+	}
+	sealed, err := rec.OpenSecrets(ctx, o.Sealer)
+	if err != nil {
+		return nil, nil, err
+	}
+	c, err := i.Configuration(sealed)
+	if err != nil {
+		return nil, nil, err
+	}
+	h := http.Header{}
+	for name, v := range c.Headers {
+		h.Set(name, v)
+	}
+	for _, m := range i.SecretMappings {
+		name, one := strings.CutPrefix(m.TargetField, upstream.Prefix+confHeaders+".")
+		if o.Resolve == nil || !one {
+			return i, nil, fail(0, "the agent's credentials are in a secret manager, which is not reached from here")
+		}
+		v, err := o.Resolve(ctx, rec, m)
+		if err != nil {
+			return i, nil, err
+		}
+		h.Set(name, v)
+	}
+	return i, h, nil
+}

@@ -1,0 +1,142 @@
+package a2a
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"gateway/shared/fault"
+	"gateway/shared/provider"
+	"gateway/shared/resource"
+	"gateway/shared/store"
+	"gateway/shared/tenant/access"
+)
+
+// Kinds of the stored resources. An integration belongs to the organisation or to
+// one workspace, a server always to a workspace. Switches stand below the one that
+// they hold for, users below their server.
+const (
+	KindIntegration       resource.Kind = "AGENT_INTEGRATION"
+	KindServer            resource.Kind = "AGENT_SERVER"
+	KindIntegrationSwitch resource.Kind = "AGENT_INTEGRATION_SKILL"
+	KindServerSwitch      resource.Kind = "AGENT_SERVER_SKILL"
+	KindUser              resource.Kind = "AGENT_USER_ACCESS"
+)
+
+// Values of Integration.AuthType.
+const (
+	AuthNone    = "none"
+	AuthHeaders = "headers"
+)
+
+// Integration is the stored form of a registered agent.
+type Integration struct {
+	URL         string `json:"url" min:"1" max:"2048"`
+	AuthType    string `json:"auth_type" enum:"none,headers"`
+	Description string `json:"description,omitempty" max:"2048"`
+	// Configurations are those of Configuration by name, with secrets masked; a
+	// member that has some is sealed whole under its name.
+	Configurations map[string]json.RawMessage `json:"configurations,omitempty"`
+	SecretMappings []provider.SecretMapping   `json:"secret_mappings,omitempty"`
+	Access         access.Workspaces          `json:"access"`
+	Card           json.RawMessage            `json:"card,omitempty"` // as the agent shows it
+	Synced         Synced                     `json:"synced"`
+}
+
+// Synced tells when the card was fetched last, and what went wrong.
+type Synced struct {
+	Status string     `json:"sync_status,omitempty" enum:"pending,success,failed"`
+	At     *time.Time `json:"last_synced_at,omitempty"`
+	Error  string     `json:"sync_error,omitempty"`
+}
+
+// Values of Synced.Status.
+const (
+	SyncPending = "pending"
+	SyncSuccess = "success"
+	SyncFailed  = "failed"
+)
+
+// Server is the stored form of an agent in one workspace.
+type Server struct {
+	Description     string `json:"description,omitempty" max:"500"`
+	IntegrationID   string `json:"agent_integration_id"`
+	IntegrationOrg  bool   `json:"integration_org,omitempty"` // the integration is the organisation's
+	IntegrationSlug string `json:"agent_integration_slug"`
+	// UserAccess holds for users without an entry of their own.
+	UserAccess string `json:"default_user_access,omitempty" enum:"allow,deny"`
+}
+
+// Switch is what an integration or a server says of a skill.
+type Switch struct {
+	Skill   string `json:"skill"`
+	Enabled bool   `json:"enabled"`
+}
+
+// Bounds in characters.
+const (
+	MaxName     = 255
+	MinSlug     = 3
+	MaxSlug     = 50
+	MaxSlugLong = 255 // of integrations
+	MaxSkill    = 512 // of the id of a skill
+)
+
+// IntegrationScope is where the server's integration lives.
+func (s *Server) IntegrationScope(sc store.Scope) store.Scope {
+	if s.IntegrationOrg {
+		return sc.Organisation()
+	}
+	return sc
+}
+
+// Integration is the reference to the server's integration.
+func (s *Server) Integration(sc store.Scope) resource.Ref {
+	return resource.Ref{Scope: s.IntegrationScope(sc), Kind: KindIntegration, ID: s.IntegrationID}
+}
+
+// SwitchID is the id of the switch of a skill, whose own id may have any characters.
+func SwitchID(skill string) string {
+	sum := sha256.Sum256([]byte(skill))
+	return "skill-" + hex.EncodeToString(sum[:16])
+}
+
+// claim is the row by which a server's slug is one of a kind in its organisation.
+func claim(org store.Scope, slug string) store.Key {
+	return org.Organisation().Partition().Key("AGENT_SLUG", slug)
+}
+
+// Claim stages that a new server takes its slug, which no other of the organisation
+// may have.
+func Claim(tx *resource.Tx, rec *resource.Record) {
+	row := store.Row{Key: claim(rec.Scope, rec.Slug), Item: store.Item{"id": rec.ID, "ws": rec.Scope.Workspace}}
+	taken := fault.Newf(fault.Conflict, "slug", "the slug %q is taken by another agent server of the organisation; choose another", rec.Slug)
+	tx.Do(store.Action{Table: store.Control, Put: &store.Put{Row: row, If: []store.Cond{store.IfAbsent()}}}, taken)
+}
+
+// Release stages that a server that goes gives back its slug and its integration.
+func Release(tx *resource.Tx, rec *resource.Record) error {
+	s, err := DecodeServer(*rec)
+	if err != nil {
+		return err
+	}
+	tx.Do(store.Action{Table: store.Control, Delete: &store.Delete{Key: claim(rec.Scope, rec.Slug)}}, nil)
+	return tx.Unuse(s.Integration(rec.Scope), rec.Ref())
+}
+
+// DecodeIntegration, DecodeServer and DecodeSwitch read the stored forms.
+func DecodeIntegration(rec resource.Record) (*Integration, error) { return decode[Integration](rec) }
+
+func DecodeServer(rec resource.Record) (*Server, error) { return decode[Server](rec) }
+
+func DecodeSwitch(rec resource.Record) (*Switch, error) { return decode[Switch](rec) }
+
+func decode[T any](rec resource.Record) (*T, error) {
+	form := new(T)
+	if err := json.Unmarshal(rec.Body, form); err != nil {
+		return nil, fmt.Errorf("a2a: stored %s %s: %w", rec.Kind, rec.ID, err)
+	}
+	return form, nil
+}

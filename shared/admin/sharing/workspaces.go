@@ -1,0 +1,210 @@
+// Package sharing makes the routes by which a resource of the organisation is opened
+// to workspaces, and what stands in a workspace to users, for the families that have
+// such resources.
+package sharing
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"gateway/shared/admin"
+	"gateway/shared/audit"
+	"gateway/shared/fault"
+	"gateway/shared/resource"
+	"gateway/shared/tenant"
+	"gateway/shared/tenant/access"
+)
+
+// maxNamed is how many workspaces, or users, one call names.
+const maxNamed = 1000
+
+// Workspaces describes the routes of a collection whose records are opened to
+// workspaces.
+type Workspaces[T any] struct {
+	Of   *admin.Collection[T]
+	Name string // of the resource in operation ids: McpIntegration
+	// Entries gives the entries of a record.
+	Entries func(form *T) *access.Workspaces
+}
+
+var paging = admin.Paging{DefaultSize: 1000}
+
+// Routes are GET and PUT below the item of the collection.
+func (w Workspaces[T]) Routes(path string) []admin.Route {
+	version := admin.Field{Name: "version", Type: admin.String, Max: 16, Doc: "With a version the list is called data, and has its total."}
+	return w.Of.Below(
+		admin.Route{Method: "GET", Path: path, Name: "list" + w.Name + "Workspaces", Doc: "List the workspaces that have access, or settings of their own.",
+			Query: append(paging.Fields(), version), Answer: listSchema, Do: w.Of.At("read", w.list)},
+		admin.Route{Method: "PUT", Path: path, Name: "update" + w.Name + "Workspaces", Doc: "Give access to workspaces, or take it.", Action: audit.Manage, Errors: []int{409},
+			Body: fields(), BodyMode: admin.PartialBody, Answer: admin.Nothing, Do: w.Of.At("update", w.put)},
+	)
+}
+
+func fields() []admin.Field {
+	enabled := admin.Field{Name: "enabled", Type: admin.Boolean, Required: true}
+	return []admin.Field{
+		{Name: "workspaces", Type: admin.Array, Max: maxNamed, Of: &admin.Field{Type: admin.Object, Fields: []admin.Field{
+			{Name: "id", Doc: "Id or slug of the workspace.", Type: admin.String, Required: true, Min: 1, Max: 255}, enabled,
+		}}},
+		{Name: "global_workspace_access", Doc: "What workspaces without an entry get, also those made later; null: nothing.", Type: admin.Object, Fields: []admin.Field{enabled}},
+		{Name: "override_existing_workspace_access", Doc: "Workspaces lose their entries and follow the global access.", Type: admin.Boolean},
+	}
+}
+
+var (
+	entrySchema = admin.Closed(map[string]admin.Schema{
+		"id": {"type": "string"}, "enabled": {"type": "boolean"}, "status": {"type": "string"},
+		"created_at": {"type": []string{"string", "null"}, "format": "date-time"}, "last_updated_at": {"type": []string{"string", "null"}, "format": "date-time"},
+	})
+	// GlobalSchema is the member global_workspace_access of answers.
+	GlobalSchema = admin.Closed(map[string]admin.Schema{"enabled": {"type": "boolean"}})
+	listSchema   = admin.Schema{"anyOf": []any{
+		admin.Closed(map[string]admin.Schema{"workspaces": {"type": "array", "items": entrySchema}, "global_workspace_access": GlobalSchema}),
+		admin.Closed(map[string]admin.Schema{"data": {"type": "array", "items": entrySchema}, "total": {"type": "integer"}, "global_workspace_access": GlobalSchema}),
+	}}
+)
+
+// Global is the member global_workspace_access of an answer.
+func Global(w *access.Workspaces) admin.Members { return admin.Members{"enabled": w.Global} }
+
+// Count is how many live workspaces have access to a record.
+func Count(rec *resource.Record, w *access.Workspaces, spaces []resource.Row) int {
+	if rec.Scope.Workspace != "" {
+		return 1
+	}
+	n := 0
+	for i := range spaces {
+		if w.Enabled(spaces[i].ID) {
+			n++
+		}
+	}
+	return n
+}
+
+func (w Workspaces[T]) list(c *admin.Call) (any, error) {
+	page, err := paging.Of(c.Query)
+	if err != nil {
+		return nil, err
+	}
+	it, err := w.Of.Find(c)
+	if err != nil {
+		return nil, err
+	}
+	spaces, err := c.Resources.List(c.Context, c.Organisation(), tenant.KindWorkspace)
+	if err != nil {
+		return nil, err
+	}
+	entries := w.Entries(it.Form)
+	var all []admin.Members
+	for i := range spaces {
+		own, has := entries.Entry(spaces[i].ID)
+		switch {
+		case it.Scope.Workspace != "":
+			if spaces[i].ID != it.Scope.Workspace {
+				continue
+			}
+			own = access.Workspace{ID: spaces[i].ID, Enabled: true, Created: it.Created.UnixMilli(), Updated: it.Updated.UnixMilli()}
+		case !has && !entries.Global:
+			continue
+		case !c.Caller.OfOrganisation() && spaces[i].ID != c.Caller.Scope.Workspace:
+			continue
+		}
+		all = append(all, shown(c, &spaces[i], own))
+	}
+	out := admin.Members{"global_workspace_access": Global(entries), "workspaces": admin.OrEmpty(admin.Cut(all, page))}
+	if c.Query.Given("version") {
+		out = admin.Members{"global_workspace_access": Global(entries), "data": out["workspaces"], "total": len(all)}
+	}
+	return out, nil
+}
+
+// shown is an entry: workspaces see themselves by their slug, the organisation by id.
+func shown(c *admin.Call, ws *resource.Row, own access.Workspace) admin.Members {
+	id := ws.ID
+	if !c.Caller.OfOrganisation() {
+		id = ws.Slug
+	}
+	return admin.Members{"id": id, "enabled": own.Enabled, "status": ws.Status, "created_at": at(own.Created), "last_updated_at": at(own.Updated)}
+}
+
+func at(ms int64) any {
+	if ms == 0 {
+		return nil
+	}
+	return admin.FormatTime(time.UnixMilli(ms))
+}
+
+func (w Workspaces[T]) put(c *admin.Call) (any, error) {
+	return nil, w.Of.Edit(c, func(_ *resource.Tx, ch *admin.Change[T]) error {
+		if ch.Rec.Scope.Workspace != "" {
+			return fault.Invalid("workspaces", "cannot be set: it belongs to one workspace")
+		}
+		return Apply(c, w.Entries(ch.Form))
+	})
+}
+
+// Apply changes entries as the body says.
+func Apply(c *admin.Call, entries *access.Workspaces) error {
+	sent := c.Body.Objects("workspaces")
+	ids, err := named(c, sent)
+	if err != nil {
+		return err
+	}
+	if c.Body.Has("global_workspace_access") {
+		in, _ := c.Body.Object("global_workspace_access") // null takes it
+		entries.Global = in.Bool("enabled")
+	}
+	if c.Body.Bool("override_existing_workspace_access") {
+		entries.Own = nil
+	}
+	entries.Own = slices.Clone(entries.Own)
+	for n, in := range sent {
+		entries.Set(ids[n], in.Bool("enabled"), c.Now)
+	}
+	if bad := fault.Invalids(entries.Validate()); bad != nil {
+		return bad
+	}
+	return nil
+}
+
+// named finds the workspaces of the entries, by id or slug.
+func named(c *admin.Call, sent []admin.Values) ([]string, error) {
+	names := make([]string, len(sent))
+	for n, in := range sent {
+		names[n] = in.Text("id")
+	}
+	return Named(c, names, func(n int) string { return fmt.Sprintf("workspaces[%d].id", n) })
+}
+
+// Named gives the ids of workspaces, by id or slug; field is where the n-th stands in
+// the body.
+func Named(c *admin.Call, names []string, field func(n int) string) ([]string, error) {
+	spaces, err := c.Resources.List(c.Context, c.Organisation(), tenant.KindWorkspace)
+	if err != nil {
+		return nil, err
+	}
+	ids := make(map[string]string, 2*len(spaces))
+	for i := range spaces {
+		ids[spaces[i].Slug] = spaces[i].ID
+	}
+	for i := range spaces { // an id wins over a slug
+		ids[spaces[i].ID] = spaces[i].ID
+	}
+	out, seen := make([]string, len(names)), map[string]bool{}
+	var bad []fault.Detail
+	for n, name := range names {
+		id, ok := ids[name]
+		switch {
+		case !ok:
+			bad = append(bad, fault.Detail{Field: field(n), Message: "is no workspace of the organisation"})
+		case seen[id]:
+			bad = append(bad, fault.Detail{Field: field(n), Message: "is named twice"})
+		}
+		out[n], seen[id] = id, true
+	}
+	if refused := fault.Invalids(bad); refused != nil {
+		return nil, refused
+	}
+	return out, nil
+}

@@ -1,0 +1,173 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"gateway/shared/fault"
+	"gateway/shared/provider"
+	"gateway/shared/resource"
+	"gateway/shared/seal"
+	"gateway/shared/tenant/upstream"
+)
+
+// Texts is one text or a list of them.
+type Texts []string
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (t *Texts) UnmarshalJSON(raw []byte) error {
+	var one string
+	if json.Unmarshal(raw, &one) == nil {
+		*t = Texts{one}
+		return nil
+	}
+	return json.Unmarshal(raw, (*[]string)(t))
+}
+
+// lockedParams cannot be set by authorization_params.
+var lockedParams = []string{"response_type", "client_id", "client_secret", "code_challenge", "code_challenge_method", "redirect_uri", "state", "scope", "resource"}
+
+func checkParams(field string, params map[string]string) (bad []fault.Detail) {
+	for _, name := range slices.Sorted(maps.Keys(params)) {
+		if slices.Contains(lockedParams, name) {
+			bad = append(bad, fault.Detail{Field: field + ".authorization_params." + name, Message: "is written by the gateway itself"})
+		}
+	}
+	return bad
+}
+
+// Keeper is what a configuration is stored with.
+type Keeper struct {
+	Sealer   seal.Sealer
+	CheckURL provider.URLCheck
+}
+
+// check gives what the members do not say by their bounds. Fields begin with
+// configurations.
+func (c *Configuration) check(k Keeper) (bad []fault.Detail) {
+	const at = "configurations."
+	for name, headers := range map[string]map[string]string{confHeaders: c.Headers, confCustom: c.CustomHeaders, confPassthrough: c.PassthroughHeaders, confPassOne: c.PassthroughHeader} {
+		bad = append(bad, upstream.CheckHeaders(at+name, headers)...)
+	}
+	address := func(field, raw string) {
+		if raw == "" {
+			return
+		}
+		if _, err := k.CheckURL(raw, field); err != nil {
+			bad = append(bad, fault.Detail{Field: field, Message: fault.From(err).Message})
+		}
+	}
+	if o := c.OAuth; o != nil {
+		address(at+"oauth_metadata.issuer", o.Issuer)
+		address(at+"oauth_metadata.authorization_endpoint", o.AuthorizationEndpoint)
+		address(at+"oauth_metadata.token_endpoint", o.TokenEndpoint)
+		bad = append(bad, checkParams(at+confOAuth, o.AuthorizationParams)...)
+	}
+	if e := c.External; e != nil {
+		address(at+"external_auth_config.authorization_endpoint", e.AuthorizationEndpoint)
+		address(at+"external_auth_config.token_endpoint", e.TokenEndpoint)
+		bad = append(bad, checkParams(at+confExternal, e.AuthorizationParams)...)
+	}
+	if j := c.JWT; j != nil {
+		address(at+"jwt_validation.jwksUri", j.JWKSURI)
+		address(at+"jwt_validation.introspectEndpoint", j.IntrospectEndpoint)
+		bad = append(bad, j.check(at+confJWT)...)
+	}
+	if f := c.Identity; f != nil && f.HeaderName != "" && (!upstream.HeaderName.MatchString(f.HeaderName) || upstream.Ours(strings.ToLower(f.HeaderName))) {
+		bad = append(bad, fault.Detail{Field: at + "user_identity_forwarding.header_name", Message: "is not a header that can be sent"})
+	}
+	return bad
+}
+
+func (j *JWTValidation) check(at string) (bad []fault.Detail) {
+	sources := 0
+	for _, given := range []bool{j.JWKSURI != "", len(j.JWKS) > 0, j.IntrospectEndpoint != ""} {
+		if given {
+			sources++
+		}
+	}
+	if sources != 1 {
+		bad = append(bad, fault.Detail{Field: at, Message: "must have exactly one of jwksUri, jwks, introspectEndpoint"})
+	}
+	if j.MaxTokenAge != "" {
+		if d, err := time.ParseDuration(j.MaxTokenAge); err != nil || d <= 0 {
+			bad = append(bad, fault.Detail{Field: at + ".maxTokenAge", Message: "must be a duration such as 30m or 12h"})
+		}
+	}
+	for _, claim := range slices.Sorted(maps.Keys(j.ClaimValues)) {
+		v := j.ClaimValues[claim]
+		if len(v.Values) == 0 {
+			bad = append(bad, fault.Detail{Field: at + ".claimValues." + claim + ".values", Message: "must have an entry"})
+		}
+		for _, text := range v.Values {
+			if _, err := regexp.Compile(text); v.MatchType == "regex" && err != nil {
+				bad = append(bad, fault.Detail{Field: at + ".claimValues." + claim + ".values", Message: "must be a regular expression"})
+			}
+		}
+	}
+	return bad
+}
+
+// checkCredentials gives what the way to authenticate needs and does not have.
+func (i *Integration) checkCredentials() []fault.Detail {
+	mapped := slices.ContainsFunc(i.SecretMappings, func(m provider.SecretMapping) bool { return strings.HasPrefix(m.TargetField, configPrefix) })
+	c, err := i.Configuration(nil)
+	if err != nil {
+		return []fault.Detail{{Field: "configurations", Message: "does not have the expected form"}}
+	}
+	switch {
+	case i.AuthType == AuthHeaders && !mapped && len(c.Headers)+len(c.CustomHeaders)+len(c.PassthroughHeaders)+len(c.PassthroughHeader) == 0:
+		return []fault.Detail{{Field: "configurations.headers", Message: "is required with auth_type headers, unless secret_mappings fill it"}}
+	case i.AuthType == AuthClientCredentials && (c.OAuth == nil || c.OAuth.ClientID == "" || c.OAuth.TokenEndpoint == "" || c.OAuth.ClientSecret == "" && !mapped):
+		return []fault.Detail{{Field: "configurations.oauth_metadata", Message: "must have token_endpoint, client_id and client_secret with auth_type oauth_client_credentials"}}
+	}
+	return nil
+}
+
+const configPrefix = upstream.Prefix
+
+// secretsOf are the members that have secrets.
+var secretsOf = upstream.Secrets{
+	confHeaders: nil, confCustom: nil, confPassthrough: nil, confPassOne: nil,
+	confOAuth: {"client_secret"}, confExternal: {"client_secret"}, confJWT: {"introspectClientSecret"},
+}
+
+// Configure checks what is changed, seals what is secret of it into rec and keeps the
+// rest.
+func (i *Integration) Configure(ctx context.Context, k Keeper, rec *resource.Record, ch upstream.Change) error {
+	sent := new(Configuration)
+	if err := upstream.Open(ch.Members, nil, sent); err != nil {
+		return fault.Invalid("configurations", "does not have the expected form")
+	}
+	for _, name := range announced {
+		delete(ch.Members, name)
+	}
+	next, err := ch.Apply(ctx, k.Sealer, rec, i.Configurations, secretsOf, func() []fault.Detail { return sent.check(k) })
+	if err == nil {
+		i.Configurations = next
+	}
+	return err
+}
+
+// CheckMappings gives what is wrong with the targets of secret mappings.
+func CheckMappings(list []provider.SecretMapping) (bad []fault.Detail) {
+	seen := map[string]bool{}
+	for n, m := range list {
+		at := fmt.Sprintf("secret_mappings[%d].target_field", n)
+		top, _, _ := strings.Cut(strings.TrimPrefix(m.TargetField, configPrefix), ".")
+		if _, known := secretsOf[top]; !known || !strings.HasPrefix(m.TargetField, configPrefix) {
+			bad = append(bad, fault.Detail{Field: at, Message: "must be configurations.<field>, such as configurations.headers.Authorization or configurations.oauth_metadata.client_secret"})
+		}
+		if seen[m.TargetField] {
+			bad = append(bad, fault.Detail{Field: at, Message: "is mapped twice"})
+		}
+		seen[m.TargetField] = true
+	}
+	return bad
+}

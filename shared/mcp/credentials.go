@@ -1,0 +1,199 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"gateway/shared/egress"
+	"gateway/shared/provider"
+	"gateway/shared/resource"
+	"gateway/shared/seal"
+	"gateway/shared/store"
+)
+
+// Resolver fetches the value of a secret mapping; for resources of a scope.
+type Resolver func(ctx context.Context, sc store.Scope, m provider.SecretMapping) (string, error)
+
+// Opener makes integrations callable.
+type Opener struct {
+	Sealer  seal.Sealer
+	Via     http.RoundTripper
+	Resolve Resolver // nil: integrations with secret mappings cannot be called
+	Now     func() time.Time
+
+	tokens sync.Map // of client credentials: *grant by the integration and its revision
+}
+
+// ErrSignIn says that the upstream needs a sign-in of each user.
+var ErrSignIn = errors.New("mcp: the server needs a sign-in by each user")
+
+// Open gives the address and the credentials of an integration. A *Failure is the
+// upstream's.
+func (o *Opener) Open(ctx context.Context, rec *resource.Record) (*Upstream, *Configuration, error) {
+	i, err := DecodeIntegration(*rec)
+	if err != nil {
+		return nil, nil, err
+	}
+	sealed, err := rec.OpenSecrets(ctx, o.Sealer)
+	if err != nil {
+		return nil, nil, err
+	}
+	c, err := i.Configuration(sealed)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := o.fill(ctx, rec.Scope, i, c); err != nil {
+		return nil, nil, err
+	}
+	u := &Upstream{URL: i.URL, Transport: i.Transport, Via: o.Via, Headers: c.Static()}
+	switch i.AuthType {
+	case AuthOAuth:
+		return u, c, ErrSignIn
+	case AuthClientCredentials:
+		token, err := o.token(ctx, rec, i, c.OAuth)
+		if err != nil {
+			return nil, nil, err
+		}
+		u.Headers.Set("Authorization", "Bearer "+token)
+	}
+	return u, c, nil
+}
+
+// Static are the headers that are sent with each call.
+func (c *Configuration) Static() http.Header {
+	h := http.Header{}
+	for _, of := range []map[string]string{c.CustomHeaders, c.Headers, c.PassthroughHeader, c.PassthroughHeaders} {
+		for _, name := range slices.Sorted(maps.Keys(of)) {
+			h.Set(name, of[name])
+		}
+	}
+	return h
+}
+
+// fill puts the values of secret mappings into their places.
+func (o *Opener) fill(ctx context.Context, sc store.Scope, i *Integration, c *Configuration) error {
+	for _, m := range i.SecretMappings {
+		if o.Resolve == nil {
+			return fail(0, "the server's credentials are in a secret manager, which is not reached from here")
+		}
+		value, err := o.Resolve(ctx, sc, m)
+		if err != nil {
+			return err
+		}
+		if err := c.put(strings.TrimPrefix(m.TargetField, configPrefix), value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// put sets a member, such as headers.Authorization, to a value. A whole member takes
+// the JSON of an object.
+func (c *Configuration) put(target, value string) error {
+	top, below, deep := strings.Cut(target, ".")
+	patch := map[string]json.RawMessage{top: json.RawMessage(value)}
+	if deep {
+		inner, err := json.Marshal(map[string]string{below: value})
+		if err != nil {
+			return err
+		}
+		patch[top] = inner
+	}
+	raw, err := json.Marshal(patch)
+	if err != nil || json.Unmarshal(raw, c) != nil { // members that are there stay
+		return fail(0, "a secret of the server's credentials does not have the form of its field")
+	}
+	return nil
+}
+
+// grant is a token of client credentials.
+type grant struct {
+	mu      sync.Mutex
+	token   string
+	expires time.Time
+}
+
+type grantKey struct {
+	org, workspace, id string
+	rev                int64
+}
+
+const (
+	early    = 30 * time.Second // before its end a token is replaced
+	lasts    = 5 * time.Minute  // a token whose end is not told
+	maxToken = 64 << 10
+)
+
+// token gives a token of the client credentials, asked for once until it expires.
+func (o *Opener) token(ctx context.Context, rec *resource.Record, i *Integration, m *OAuthMetadata) (string, error) {
+	v, _ := o.tokens.LoadOrStore(grantKey{rec.Scope.Org, rec.Scope.Workspace, rec.ID, rec.Rev}, new(grant))
+	g := v.(*grant)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.token != "" && o.Now().Before(g.expires) {
+		return g.token, nil
+	}
+	token, expires, err := o.ask(ctx, i, m)
+	if err != nil {
+		return "", err
+	}
+	g.token, g.expires = token, expires
+	return token, nil
+}
+
+// Forget drops the token of an integration that its upstream refuses.
+func (o *Opener) Forget(rec *resource.Record) {
+	o.tokens.Delete(grantKey{rec.Scope.Org, rec.Scope.Workspace, rec.ID, rec.Rev})
+}
+
+func (o *Opener) ask(ctx context.Context, i *Integration, m *OAuthMetadata) (string, time.Time, error) {
+	form := url.Values{"grant_type": {"client_credentials"}, "resource": {i.URL}}
+	if m.Scope != "" {
+		form.Set("scope", m.Scope)
+	}
+	for name, v := range m.AuthorizationParams {
+		form.Set(name, v)
+	}
+	post := m.TokenEndpointAuth == "client_secret_post"
+	if post {
+		form.Set("client_id", m.ClientID)
+		form.Set("client_secret", m.ClientSecret)
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, m.TokenEndpoint, strings.NewReader(form.Encode()))
+	if err != nil {
+		return "", time.Time{}, fail(0, "the address of tokens cannot be called")
+	}
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	req.Header.Set("Accept", "application/json")
+	if !post {
+		req.SetBasicAuth(url.QueryEscape(m.ClientID), url.QueryEscape(m.ClientSecret))
+	}
+	resp, err := o.Via.RoundTrip(req)
+	if err != nil {
+		return "", time.Time{}, unreachable(err)
+	}
+	defer resp.Body.Close()
+	raw, err := io.ReadAll(egress.CapBody(resp.Body, maxToken))
+	var out struct {
+		Token   string  `json:"access_token"`
+		Type    string  `json:"token_type"`
+		Expires float64 `json:"expires_in"`
+	}
+	if err != nil || resp.StatusCode != http.StatusOK || json.Unmarshal(raw, &out) != nil || out.Token == "" || !strings.EqualFold(out.Type, "bearer") {
+		return "", time.Time{}, fail(resp.StatusCode, "the server's address of tokens gives none for the client's credentials")
+	}
+	left := lasts
+	if out.Expires > 0 {
+		left = time.Duration(min(out.Expires, 86_400) * float64(time.Second))
+	}
+	return out.Token, o.Now().Add(max(left-early, time.Second)), nil
+}

@@ -1,0 +1,198 @@
+package mcp
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"gateway/shared/fault"
+	"gateway/shared/fault/bound"
+	"gateway/shared/provider"
+	"gateway/shared/resource"
+	"gateway/shared/store"
+	"gateway/shared/tenant/access"
+)
+
+// Kinds of the stored resources. An integration belongs to the organisation or to
+// one workspace, a server always to a workspace. Capabilities stand below their
+// integration; overrides, users and connections below their server.
+const (
+	KindIntegration resource.Kind = "MCP_INTEGRATION"
+	KindServer      resource.Kind = "MCP_SERVER"
+	KindCapability  resource.Kind = "MCP_CAPABILITY"
+	KindOverride    resource.Kind = "MCP_OVERRIDE"
+	KindUser        resource.Kind = "MCP_USER_ACCESS"
+	KindConnection  resource.Kind = "MCP_CONNECTION"
+)
+
+// Values of Integration.AuthType.
+const (
+	AuthNone              = "none"
+	AuthHeaders           = "headers"
+	AuthOAuth             = "oauth_auto"
+	AuthClientCredentials = "oauth_client_credentials"
+)
+
+// Transports towards upstreams.
+const (
+	TransportHTTP = "http"
+	TransportSSE  = "sse"
+)
+
+// Integration is the stored form of a registered server.
+type Integration struct {
+	URL         string `json:"url" min:"1" max:"2048"`
+	AuthType    string `json:"auth_type" enum:"oauth_auto,headers,none,oauth_client_credentials"`
+	Transport   string `json:"transport" enum:"http,sse"`
+	Description string `json:"description,omitempty" max:"2048"`
+	// Configurations are those of Configuration by name, with secrets masked; a
+	// member that has some is sealed whole under its name.
+	Configurations map[string]json.RawMessage `json:"configurations,omitempty"`
+	SecretMappings []provider.SecretMapping   `json:"secret_mappings,omitempty"`
+	Access         access.Workspaces          `json:"access"`
+	Synced         Metadata                   `json:"synced"`
+}
+
+// Metadata is what the server said of itself when it was asked last.
+type Metadata struct {
+	Title           string          `json:"title,omitempty"`
+	Description     string          `json:"description,omitempty"`
+	Icons           json.RawMessage `json:"icons,omitempty"`
+	ServerName      string          `json:"server_name,omitempty"`
+	ServerVersion   string          `json:"server_version,omitempty"`
+	ProtocolVersion string          `json:"protocol_version,omitempty"`
+	Capabilities    json.RawMessage `json:"capability_flags,omitempty"`
+	Instructions    string          `json:"instructions,omitempty"`
+	Status          string          `json:"sync_status,omitempty" enum:"pending,success,failed"`
+	At              *time.Time      `json:"last_synced_at,omitempty"`
+	Error           string          `json:"sync_error,omitempty"`
+}
+
+// Values of Metadata.Status.
+const (
+	SyncPending = "pending"
+	SyncSuccess = "success"
+	SyncFailed  = "failed"
+)
+
+// Check gives what is out of bounds and what does not go together, once the
+// configurations are in place.
+func (i *Integration) Check() []fault.Detail {
+	bad := append(bound.Check(i), i.Access.Validate()...)
+	return append(bad, i.checkCredentials()...)
+}
+
+// Server is the stored form of an integration in one workspace.
+type Server struct {
+	Description     string `json:"description,omitempty" max:"500"`
+	IntegrationID   string `json:"mcp_integration_id"`
+	IntegrationOrg  bool   `json:"integration_org,omitempty"` // the integration is the organisation's
+	IntegrationSlug string `json:"mcp_integration_slug"`
+	// UserAccess holds for users without an entry of their own.
+	UserAccess string `json:"default_user_access,omitempty" enum:"allow,deny"`
+}
+
+// Bounds of servers, in characters.
+const (
+	MaxName     = 255
+	MinSlug     = 3
+	MaxSlug     = 50
+	MaxSlugLong = 255 // of integrations
+)
+
+// IntegrationScope is where the server's integration lives.
+func (s *Server) IntegrationScope(sc store.Scope) store.Scope {
+	if s.IntegrationOrg {
+		return sc.Organisation()
+	}
+	return sc
+}
+
+// Integration is the reference to the server's integration.
+func (s *Server) Integration(sc store.Scope) resource.Ref {
+	return resource.Ref{Scope: s.IntegrationScope(sc), Kind: KindIntegration, ID: s.IntegrationID}
+}
+
+// Types of capabilities.
+const (
+	Tool             = "tool"
+	Prompt           = "prompt"
+	Resource         = "resource"
+	ResourceTemplate = "resource_template"
+)
+
+// Types lists the types of capabilities.
+var Types = []string{Tool, Prompt, Resource, ResourceTemplate}
+
+// Capability is the stored form of what an upstream can do. Its record has the name;
+// Shape is what the upstream said, unchanged.
+type Capability struct {
+	Type    string          `json:"type" enum:"tool,prompt,resource,resource_template"`
+	Enabled bool            `json:"enabled"`
+	Shape   json.RawMessage `json:"shape,omitempty"`
+}
+
+// Override is what a server says of a capability of its integration. Its id is the
+// capability's.
+type Override struct {
+	Type    string `json:"type" enum:"tool,prompt,resource,resource_template"`
+	Name    string `json:"name"`
+	Enabled bool   `json:"enabled"`
+}
+
+// CapabilityID is the id of a capability: names may be longer than ids, and have
+// characters that ids have not. Resources and templates are told apart by their
+// address, tools and prompts by their name.
+func CapabilityID(kind, key string) string {
+	sum := sha256.Sum256([]byte(key))
+	return kind + "-" + hex.EncodeToString(sum[:16])
+}
+
+// Connection is the stored form of what a user has signed in to. Tokens are sealed
+// beside it.
+type Connection struct {
+	Issuer    string     `json:"issuer,omitempty"`
+	ExpiresAt *time.Time `json:"expires_at,omitempty"`
+}
+
+// claim is the row by which a server's slug is one of a kind in its organisation.
+func claim(org store.Scope, slug string) store.Key {
+	return org.Organisation().Partition().Key("MCP_SLUG", slug)
+}
+
+// Claim stages that a new server takes its slug, which no other of the organisation
+// may have.
+func Claim(tx *resource.Tx, rec *resource.Record) {
+	row := store.Row{Key: claim(rec.Scope, rec.Slug), Item: store.Item{"id": rec.ID, "ws": rec.Scope.Workspace}}
+	taken := fault.Newf(fault.Conflict, "slug", "the slug %q is taken by another mcp server of the organisation; choose another", rec.Slug)
+	tx.Do(store.Action{Table: store.Control, Put: &store.Put{Row: row, If: []store.Cond{store.IfAbsent()}}}, taken)
+}
+
+// Release stages that a server that goes gives back its slug and its integration.
+func Release(tx *resource.Tx, rec *resource.Record) error {
+	s, err := DecodeServer(*rec)
+	if err != nil {
+		return err
+	}
+	tx.Do(store.Action{Table: store.Control, Delete: &store.Delete{Key: claim(rec.Scope, rec.Slug)}}, nil)
+	return tx.Unuse(s.Integration(rec.Scope), rec.Ref())
+}
+
+// DecodeIntegration, DecodeServer and the others read the stored forms.
+func DecodeIntegration(rec resource.Record) (*Integration, error) { return decode[Integration](rec) }
+
+func DecodeServer(rec resource.Record) (*Server, error) { return decode[Server](rec) }
+
+func DecodeCapability(rec resource.Record) (*Capability, error) { return decode[Capability](rec) }
+
+func DecodeOverride(rec resource.Record) (*Override, error) { return decode[Override](rec) }
+
+func decode[T any](rec resource.Record) (*T, error) {
+	form := new(T)
+	if err := json.Unmarshal(rec.Body, form); err != nil {
+		return nil, fmt.Errorf("mcp: stored %s %s: %w", rec.Kind, rec.ID, err)
+	}
+	return form, nil
+}

@@ -1,0 +1,134 @@
+// Package upstream holds what registered servers and agents have in common: which
+// headers go to them, and configurations whose secrets are sealed member by member.
+package upstream
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"gateway/shared/egress"
+	"gateway/shared/fault"
+)
+
+// Forward names headers of clients that go to the upstream.
+type Forward struct {
+	Mode    string    `json:"mode"` // allowlist or all-except
+	Headers []Renamed `json:"headers"`
+}
+
+// Modes of Forward.
+const (
+	AllowList = "allowlist"
+	AllExcept = "all-except"
+)
+
+// Renamed is a header, and what the upstream gets it as.
+type Renamed struct {
+	From string `json:"from"`
+	To   string `json:"to"`
+}
+
+// UnmarshalJSON takes a list of names, or a mode with names.
+func (f *Forward) UnmarshalJSON(raw []byte) error {
+	var names []Renamed
+	if json.Unmarshal(raw, &names) == nil {
+		*f = Forward{AllowList, names}
+		return nil
+	}
+	type plain Forward
+	return json.Unmarshal(raw, (*plain)(f))
+}
+
+// UnmarshalJSON takes a name, or a name and another.
+func (r *Renamed) UnmarshalJSON(raw []byte) error {
+	var name string
+	if json.Unmarshal(raw, &name) == nil {
+		*r = Renamed{name, name}
+		return nil
+	}
+	type plain Renamed
+	return json.Unmarshal(raw, (*plain)(r))
+}
+
+const maxForwarded = 64
+
+// HeaderName is what a header's name may be.
+var HeaderName = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}$")
+
+// neverForwarded are headers of clients that no upstream gets.
+var neverForwarded = []string{"cookie", "set-cookie", "x-api-key", "x-gateway-api-key", "api-key", "apikey", "x-auth-token", "x-access-token", "x-user-claims", "x-user-jwt"}
+
+// Forwardable reports whether a header of a client may go to an upstream. Those of
+// the protocol are the gateway's own.
+func Forwardable(name string) bool {
+	lower := strings.ToLower(name)
+	return HeaderName.MatchString(name) && egress.Forwardable(name) && !slices.Contains(neverForwarded, lower) && !Ours(lower)
+}
+
+// Ours are headers that the gateway writes on every call; in lower case.
+func Ours(lower string) bool {
+	switch lower {
+	case "accept", "content-type", "content-length", "host", "last-event-id":
+		return true
+	}
+	return strings.HasPrefix(lower, "mcp-")
+}
+
+// CheckForward gives what is wrong with forward_headers.
+func CheckForward(raw json.RawMessage) (bad []fault.Detail) {
+	var f Forward
+	if json.Unmarshal(raw, &f) != nil {
+		return []fault.Detail{{Message: "must be a list of header names, or an object with mode and headers, whose entries are names or objects with from and to"}}
+	}
+	if f.Mode != AllowList && f.Mode != AllExcept {
+		bad = append(bad, fault.Detail{Field: "mode", Message: "must be one of allowlist, all-except"})
+	}
+	if len(f.Headers) > maxForwarded {
+		bad = append(bad, fault.Detail{Message: fmt.Sprintf("may name %d headers", maxForwarded)})
+	}
+	for i, h := range f.Headers {
+		for _, name := range []string{h.From, h.To} {
+			if !HeaderName.MatchString(name) {
+				bad = append(bad, fault.Detail{Field: fmt.Sprintf("[%d]", i), Message: "must be the name of a header"})
+				break
+			}
+			if f.Mode == AllowList && !Forwardable(name) {
+				bad = append(bad, fault.Detail{Field: fmt.Sprintf("[%d]", i), Message: "names a header that is never forwarded"})
+				break
+			}
+		}
+	}
+	return bad
+}
+
+// CheckHeaders gives what is wrong with headers that are sent with each call.
+func CheckHeaders(field string, headers map[string]string) (bad []fault.Detail) {
+	for _, name := range slices.Sorted(maps.Keys(headers)) {
+		switch v := headers[name]; {
+		case !HeaderName.MatchString(name) || !egress.Forwardable(name):
+			bad = append(bad, fault.Detail{Field: field + "." + name, Message: "is not a header that can be sent"})
+		case Ours(strings.ToLower(name)):
+			bad = append(bad, fault.Detail{Field: field + "." + name, Message: "is written by the gateway itself"})
+		case !egress.ValidHeaderValue(v):
+			bad = append(bad, fault.Detail{Field: field + "." + name, Message: "is not a value that a header can have"})
+		}
+	}
+	return bad
+}
+
+// ForwardSchema describes forward_headers.
+var ForwardSchema = map[string]any{"oneOf": []any{
+	map[string]any{"type": "array", "items": renamedSchema},
+	map[string]any{"type": "object", "required": []string{"mode", "headers"}, "properties": map[string]any{
+		"mode": map[string]any{"type": "string", "enum": []string{AllowList, AllExcept}}, "headers": map[string]any{"type": "array", "items": renamedSchema},
+	}},
+}}
+
+var renamedSchema = map[string]any{"oneOf": []any{
+	map[string]any{"type": "string"},
+	map[string]any{"type": "object", "required": []string{"from", "to"}, "properties": map[string]any{"from": map[string]any{"type": "string"}, "to": map[string]any{"type": "string"}}},
+}}

@@ -1,0 +1,227 @@
+// Package feedback keeps what clients say about answers, by the trace of the request
+// and by time.
+//
+// Rows of the usage table, in the partition FEEDBACK of a workspace:
+//
+//	ID#<id>                 where the other two are
+//	TRACE#<hash>#<id>       the feedback, for the logs of its trace
+//	AT#<milliseconds>#<id>  the feedback, for what is counted over a time
+//
+// The three are written together. A trace need not exist: its request may still be
+// under way.
+package feedback
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"gateway/shared/fault"
+	"gateway/shared/store"
+)
+
+// Feedback is one rating.
+type Feedback struct {
+	ID       string          `json:"id"`
+	Trace    string          `json:"trace_id" min:"1" max:"256"`
+	Value    int64           `json:"value" min:"-10" max:"10"`
+	Weight   float64         `json:"weight" max:"1"`
+	Metadata json.RawMessage `json:"metadata,omitempty"` // an object; nil: none
+	Key      string          `json:"api_key_id,omitempty"`
+	Created  time.Time       `json:"created_at"`
+	Updated  time.Time       `json:"last_updated_at"`
+}
+
+// Bounds of feedback.
+const (
+	MaxTrace    = 256     // characters
+	MaxMetadata = 8 << 10 // bytes
+	LeastValue  = -10
+	MostValue   = 10
+)
+
+// Weighted is the value as it counts.
+func (f *Feedback) Weighted() float64 { return float64(f.Value) * f.Weight }
+
+// Store reads and writes feedback.
+type Store struct {
+	store store.Store
+	table store.Table
+	now   func() time.Time
+	keep  time.Duration
+}
+
+// New makes a Store. keep is how long feedback is kept; 0: for ever.
+func New(s store.Store, now func() time.Time, keep time.Duration) *Store {
+	return &Store{store: s, table: s.Table(store.Usage), now: now, keep: keep}
+}
+
+// partition is that of a workspace.
+func partition(sc store.Scope) store.Partition { return sc.Partition("FEEDBACK") }
+
+func hash(trace string) string {
+	sum := sha256.Sum256([]byte(trace))
+	return hex.EncodeToString(sum[:16])
+}
+
+func keys(sc store.Scope, id, traceHash, at string) (byID, byTrace, byTime store.Key) {
+	p := partition(sc)
+	return p.Key("ID", id), p.Key("TRACE", traceHash, id), p.Key("AT", at, id)
+}
+
+func timeKey(t time.Time) string { return fmt.Sprintf("%013d", t.UnixMilli()) }
+
+// perWrite is how many feedbacks one transaction writes.
+const perWrite = store.MaxTransactActions / 3
+
+// Add keeps feedbacks, which get their times. Of many the first are kept when a later
+// write fails; the error then says how many.
+func (s *Store) Add(ctx context.Context, sc store.Scope, all []Feedback) error {
+	now := s.now().UTC().Truncate(time.Millisecond)
+	for done := 0; done < len(all); done += perWrite {
+		part := all[done:min(done+perWrite, len(all))]
+		var actions []store.Action
+		for i := range part {
+			f := &part[i]
+			f.Created, f.Updated = now, now
+			put, err := s.puts(sc, f)
+			if err != nil {
+				return err
+			}
+			actions = append(actions, put...)
+		}
+		if err := s.store.Transact(ctx, actions...); err != nil {
+			return fault.Unavailable(fmt.Errorf("feedback: %d of %d are kept: %w", done, len(all), err))
+		}
+	}
+	return nil
+}
+
+func (s *Store) puts(sc store.Scope, f *Feedback, conds ...store.Cond) ([]store.Action, error) {
+	body, err := json.Marshal(f)
+	if err != nil {
+		return nil, fmt.Errorf("feedback: encode: %w", err)
+	}
+	var expires time.Time
+	if s.keep > 0 {
+		expires = f.Created.Add(s.keep)
+	}
+	traceHash, at := hash(f.Trace), timeKey(f.Created)
+	byID, byTrace, byTime := keys(sc, f.ID, traceHash, at)
+	whole := store.Item{"body": body}
+	var out []store.Action
+	for _, row := range []store.Row{{Key: byID, Item: store.Item{"trace": traceHash, "at": at}}, {Key: byTrace, Item: whole}, {Key: byTime, Item: whole}} {
+		row.Expires = expires
+		out = append(out, store.Action{Table: store.Usage, Put: &store.Put{Row: row, If: conds}})
+	}
+	return out, nil
+}
+
+// Change is what an update says; nil leaves a member.
+type Change struct {
+	Value    int64
+	Weight   *float64
+	Metadata *json.RawMessage
+}
+
+// Update changes a feedback; ok is false where the workspace has none of this id.
+func (s *Store) Update(ctx context.Context, sc store.Scope, id string, ch Change) (ok bool, err error) {
+	byID, _, _ := keys(sc, id, "", "")
+	at, ok, err := s.table.Get(ctx, byID, true)
+	if err != nil || !ok {
+		return false, unavailable(err)
+	}
+	_, byTrace, _ := keys(sc, id, at.String("trace"), at.String("at"))
+	item, ok, err := s.table.Get(ctx, byTrace, true)
+	if err != nil || !ok {
+		return false, unavailable(err)
+	}
+	f, err := decode(item)
+	if err != nil {
+		return false, err
+	}
+	f.Value, f.Updated = ch.Value, s.now().UTC().Truncate(time.Millisecond)
+	if ch.Weight != nil {
+		f.Weight = *ch.Weight
+	}
+	if ch.Metadata != nil {
+		f.Metadata = *ch.Metadata
+	}
+	actions, err := s.puts(sc, f, store.IfPresent())
+	if err != nil {
+		return false, err
+	}
+	var gone *store.ConditionError
+	if err := s.store.Transact(ctx, actions...); errors.As(err, &gone) {
+		return false, nil // its time was over meanwhile
+	} else if err != nil {
+		return false, unavailable(err)
+	}
+	return true, nil
+}
+
+func unavailable(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fault.Unavailable(err)
+}
+
+func decode(item store.Item) (*Feedback, error) {
+	f := new(Feedback)
+	if err := json.Unmarshal(item.Bytes("body"), f); err != nil {
+		return nil, fmt.Errorf("feedback: stored: %w", err)
+	}
+	return f, nil
+}
+
+// maxOfTrace is how many feedbacks of a trace are read.
+const maxOfTrace = 100
+
+// OfTrace gives the feedbacks of a trace, at most a hundred.
+func (s *Store) OfTrace(ctx context.Context, sc store.Scope, trace string) ([]Feedback, error) {
+	if trace == "" {
+		return nil, nil
+	}
+	var out []Feedback
+	err := s.each(ctx, store.Query{Partition: partition(sc), Prefix: "TRACE#" + hash(trace) + "#", Limit: maxOfTrace}, func(f *Feedback) bool {
+		if f.Trace == trace {
+			out = append(out, *f)
+		}
+		return len(out) < maxOfTrace
+	})
+	return out, err
+}
+
+// Between gives the feedbacks of a time, the oldest first, until yield says that it is
+// enough. to is not part of it.
+func (s *Store) Between(ctx context.Context, sc store.Scope, from, to time.Time, yield func(*Feedback) bool) error {
+	return s.each(ctx, store.Query{Partition: partition(sc), From: "AT#" + timeKey(from), To: "AT#" + timeKey(to)}, yield)
+}
+
+// each gives the feedbacks of a query, over its pages.
+func (s *Store) each(ctx context.Context, q store.Query, yield func(*Feedback) bool) error {
+	for {
+		page, err := s.table.Query(ctx, q)
+		if err != nil {
+			return unavailable(err)
+		}
+		for _, row := range page.Rows {
+			f, err := decode(row.Item)
+			if err != nil {
+				return err
+			}
+			if !yield(f) {
+				return nil
+			}
+		}
+		if page.Next == "" {
+			return nil
+		}
+		q.After = page.Next
+	}
+}
