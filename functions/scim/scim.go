@@ -25,10 +25,7 @@ type family struct {
 	mappings *admin.Collection[people.Mapping]
 }
 
-type (
-	item   = admin.Item[people.Mapping]
-	change = admin.Change[people.Mapping]
-)
+type change = admin.Change[people.Mapping]
 
 // scopes are those of the organisation's settings.
 func scopes(action string) []string {

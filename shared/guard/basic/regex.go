@@ -32,7 +32,7 @@ type matchDetails struct {
 // tooSlow is told of a pattern that goes back and forth for longer than anybody waits.
 const tooSlow = "The pattern took too long on this text"
 
-var errTooSlow = errors.New(tooSlow)
+var errTooSlow = errors.New("the pattern took too long on this text")
 
 // regexMatch passes a text in which a pattern is found, or with not one without.
 func regexMatch(raw map[string]json.RawMessage) judge.Func {

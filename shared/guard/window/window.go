@@ -76,7 +76,6 @@ type texts struct {
 	judge Judge
 	lines map[int]*line // by choice
 	sent  bool          // something has been given on
-	came  bool
 	json  []byte
 }
 
@@ -259,7 +258,6 @@ func (g *texts) release(l *line, cut int, now *string) error {
 			if err := g.piece(d, piece[:cut-at], now); err != nil {
 				return err
 			}
-			now = empty(now)
 			d.JSON, d.Logprobs = wire.AppendJSONString(nil, piece[cut-at:]), nil
 			break
 		}

@@ -87,7 +87,6 @@ type entry struct {
 	fetched time.Time
 	next    time.Time // when the manager is asked again
 	until   time.Time // how long the value may stand
-	seen    time.Time
 }
 
 // call is a resolution under way.

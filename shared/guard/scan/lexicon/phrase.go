@@ -14,7 +14,6 @@ type Phrases struct {
 	words   *Set
 	entries [][]entry // by the number of a word
 	gaps    []int32   // by step, all rules in a row
-	firsts  []bool    // by step
 	states  sync.Pool
 }
 
