@@ -150,8 +150,8 @@ func TestReservedConcurrency(t *testing.T) {
 	}
 }
 
-// TestLentCredentials: who calls providers has the rights that are lent, nobody
-// else, and only those that were named.
+// TestLentCredentials: who calls providers has the rights that are lent, who
+// verifies references to secrets the role, nobody else, and only those that were named.
 func TestLentCredentials(t *testing.T) {
 	_, places := placement.Families()
 	for value, c := range map[string]struct{ bedrock, role bool }{
@@ -162,14 +162,15 @@ func TestLentCredentials(t *testing.T) {
 		for _, tpl := range []template{s.functions, s.workers} {
 			for _, name := range functionNames(tpl) {
 				calls := places[name] == placement.Stream || name == "batchruns"
+				asks := calls || name == "secretreferences" // of AWS's secret manager, to verify
 				all := text(statements(tpl, name))
 				if got := strings.Contains(all, `"bedrock:InvokeModel"`); got != (calls && c.bedrock) {
 					t.Errorf("%s, %s: may use Bedrock: %v", value, name, got)
 				}
-				if got := strings.Contains(all, `"sts:AssumeRole"`); got != (calls && c.role) || got && !strings.Contains(all, `"arn:aws:iam::123456789012:role/models"`) {
+				if got := strings.Contains(all, `"sts:AssumeRole"`); got != (asks && c.role) || got && !strings.Contains(all, `"arn:aws:iam::123456789012:role/models"`) {
 					t.Errorf("%s, %s: may assume roles: %v", value, name, got)
 				}
-				if got := env[name]["GATEWAY_AWS_SERVICE_ROLE"] == "true"; got != (calls && value != "off") {
+				if got := env[name]["GATEWAY_AWS_SERVICE_ROLE"] == "true"; got != (calls && value != "off" || asks && c.role) {
 					t.Errorf("%s, %s: lends: %v", value, name, got)
 				}
 			}
