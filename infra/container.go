@@ -79,7 +79,7 @@ func (c *containerService) newTask(stack awscdk.Stack, d *dataStack, o options) 
 	}
 	env["GOMEMLIMIT"] = jsii.String("920MiB")
 	env["GATEWAY_JOURNAL"] = jsii.String("/journal")
-	env["GATEWAY_ORIGIN_SECRETS"] = d.originSecrets()
+	maps.Copy(env, o.inward(d))
 	container := c.task.AddContainer(jsii.String("gateway"), &awsecs.ContainerDefinitionOptions{
 		Image:       awsecs.ContainerImage_FromAsset(jsii.String(filepath.Join(o.dist, "container")), nil),
 		Environment: &env, StopTimeout: awscdk.Duration_Seconds(jsii.Number(stopSeconds)), ReadonlyRootFilesystem: jsii.Bool(true),

@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2/regioninfo"
 
 	"gateway/shared/egress"
+	"gateway/shared/host/alias"
 	"gateway/shared/host/placement"
 )
 
@@ -45,6 +46,7 @@ var contextValues = []contextValue{
 	{"certificateArn", "", "the ARN of a certificate of ACM in us-east-1, which is where CloudFront looks", matching(`arn:aws:acm:us-east-1:\d{12}:certificate/[A-Za-z0-9-]+`, func(o *options) *string { return &o.certificate })},
 	{"egressAllow", "", "a comma list of CIDRs, addresses and host:port pairs, of 1,000 characters at most", setEgress},
 	{"trustedCustomHosts", "", "a comma list of host names, *.domain, addresses and host:port pairs, of 1,000 characters at most", setTrusted},
+	{"headerAliases", "", "a comma list of prefixes of headers, such as x-acme, of 1,000 characters at most", setHeaderAliases},
 	{"blockInlineConfig", "false", "true or false", oneOf(func(o *options) *string { return &o.blockInline }, "true", "false")},
 	{"awsServiceRole", "off", "off, or a comma list of bedrock and ARNs of roles (arn:aws:iam::123456789012:role/name)", setServiceRole},
 	{"logLevel", "info", "debug, info, warn or error", oneOf(func(o *options) *string { return &o.logLevel }, "debug", "info", "warn", "error")},
@@ -177,6 +179,12 @@ func setEgress(o *options, v string) bool {
 func setTrusted(o *options, v string) bool {
 	o.trustedHosts = v
 	_, err := egress.ParseTrusted(v)
+	return err == nil && len(v) <= maxList
+}
+
+func setHeaderAliases(o *options, v string) bool {
+	o.headerAliases = v
+	_, err := alias.Parse(v)
 	return err == nil && len(v) <= maxList
 }
 

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"maps"
+
 	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsapigateway"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
@@ -47,7 +49,7 @@ func newFunctionStack(scope constructs.Construct, props *awscdk.StackProps, o op
 			s = analyticsShape
 		}
 		extra := o.outward()
-		extra["GATEWAY_ORIGIN_SECRETS"] = d.originSecrets()
+		maps.Copy(extra, o.inward(d))
 		var lent []awsiam.PolicyStatement
 		take := func(s awsiam.PolicyStatement) { lent = append(lent, s) }
 		switch {

@@ -30,6 +30,7 @@ type options struct {
 	domain, certificate               string // host name of the edge and its certificate; empty: CloudFront's own
 	egressAllow                       string // what may be dialled besides public addresses
 	trustedHosts                      string // custom hosts that may be private
+	headerAliases                     string // prefixes of headers that mean x-gateway
 	blockInline                       string // true: requests may only name what is saved
 	bedrock                           bool   // saved providers may use the functions' own role for Bedrock
 	lentRoles                         []string

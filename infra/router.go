@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"strings"
 
+	"gateway/shared/host/alias"
 	"gateway/shared/host/placement"
 )
 
@@ -21,8 +22,17 @@ func router(o options) string {
 		Chat           string   `json:"chat"`
 		Stream         []string `json:"stream"`
 		Administration []string `json:"administration"`
+		Config         []string `json:"config"` // names of the header with a config
 	}
 	routes.Container, routes.Chat, routes.Administration = o.hasContainer(), o.chat, administrationPrefixes()
+	routes.Config = []string{"x-gateway-config"}
+	aliases, err := alias.Parse(o.headerAliases)
+	if err != nil {
+		panic(err) // it was checked with the context
+	}
+	for _, a := range aliases {
+		routes.Config = append(routes.Config, strings.ToLower(a)+"config")
+	}
 	for _, r := range placement.Table() {
 		if r.Place == placement.Stream {
 			routes.Stream = append(routes.Stream, r.Method+" "+r.Path)

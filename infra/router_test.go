@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -83,6 +84,20 @@ console.log(JSON.stringify(out));`
 		places, uris = append(places, r.Place), append(uris, r.URI)
 	}
 	return places, uris
+}
+
+// TestEdgeKnowsHeadersUnderOtherPrefixes: a large config goes to the container under
+// each name that it may have, and under no other.
+func TestEdgeKnowsHeadersUnderOtherPrefixes(t *testing.T) {
+	large := func(name string) edgeRequest {
+		return edgeRequest{Method: "POST", URI: "/v1/messages", Headers: map[string]string{"content-length": "10", name: strings.Repeat("x", 4097)}}
+	}
+	places, _ := route(t, options{chat: "lambda", container: "on", headerAliases: "x-acme,x-other"}, []edgeRequest{
+		large("x-gateway-config"), large("x-acme-config"), large("x-other-config"), large("x-third-config"),
+	})
+	if want := []string{"container", "container", "container", "api"}; !slices.Equal(places, want) {
+		t.Errorf("%v, want %v", places, want)
+	}
 }
 
 func TestEdgeChoosesTheOrigin(t *testing.T) {

@@ -5,6 +5,8 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
 	"github.com/aws/jsii-runtime-go"
+
+	"gateway/shared/host/alias"
 )
 
 // What context values say to the processes themselves.
@@ -21,6 +23,15 @@ func (o *options) outward() map[string]*string {
 	set("TRUSTED_CUSTOM_HOSTS", o.trustedHosts)
 	if o.blockInline == "true" {
 		set("BLOCK_INLINE_CONFIG", "true")
+	}
+	return env
+}
+
+// inward are variables of processes that clients reach.
+func (o *options) inward(d *dataStack) map[string]*string {
+	env := map[string]*string{"GATEWAY_ORIGIN_SECRETS": d.originSecrets()}
+	if o.headerAliases != "" {
+		env[alias.Env] = jsii.String(o.headerAliases)
 	}
 	return env
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"gateway/shared/host"
+	"gateway/shared/host/alias"
 )
 
 // A client that knows another prefix works by address and key alone, on the data
@@ -18,7 +19,7 @@ func TestHeadersUnderAnotherPrefix(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if o.serve.Aliases, err = host.ParseAliases("x-acme"); err != nil {
+	if o.serve.Aliases, err = alias.Parse("x-acme"); err != nil {
 		t.Fatal(err)
 	}
 	g := startWith(t, o)

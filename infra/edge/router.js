@@ -33,7 +33,7 @@ function place(request) {
 function large(request) {
   const headers = request.headers;
   if (value(headers, 'content-type').startsWith('multipart/')) return true;
-  if (value(headers, 'x-gateway-config').length > MAX_CONFIG) return true;
+  if (ROUTES.config.some(function (name) { return value(headers, name).length > MAX_CONFIG; })) return true;
   let sum = request.uri.length;
   for (const name in headers) sum += name.length + headers[name].value.length + 4;
   if (sum > MAX_HEADERS) return true;

@@ -13,7 +13,7 @@ import (
 	"gateway/local/source"
 	"gateway/shared/app"
 	"gateway/shared/app/onaws"
-	"gateway/shared/host"
+	"gateway/shared/host/alias"
 	"gateway/shared/host/runtimeapi"
 	"gateway/shared/queue"
 	"gateway/shared/queue/sqs"
@@ -80,7 +80,7 @@ func closeShim(s *onlambda.Shim) error {
 func functionEnv(secret, allow, trusted string) []string {
 	env := append(runtimeapi.HostEnv(), onaws.EnvOriginSecrets+"="+secret)
 	for _, name := range []string{
-		onaws.EnvTablePrefix, onaws.EnvBucket, onaws.EnvAuditQueue, onaws.EnvUsageQueue, onaws.EnvRunQueue, onaws.EnvKey, onaws.EnvFormerKeys, onaws.EnvBlockInline, app.EnvHTTP, host.EnvHeaderAliases,
+		onaws.EnvTablePrefix, onaws.EnvBucket, onaws.EnvAuditQueue, onaws.EnvUsageQueue, onaws.EnvRunQueue, onaws.EnvKey, onaws.EnvFormerKeys, onaws.EnvBlockInline, app.EnvHTTP, alias.Env,
 		onaws.EnvMailFrom, onaws.EnvMailIdentity, onaws.EnvPublicURL,
 	} {
 		if v := os.Getenv(name); v != "" {

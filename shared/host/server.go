@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"gateway/shared/fault"
+	"gateway/shared/host/alias"
 	"gateway/shared/host/http1"
 )
 
@@ -30,8 +31,8 @@ type Options struct {
 	// them are taken for one request each, which is answered where it asks for
 	// /healthz.
 	MaxConns, MaxPerAddress int
-	IdleTime                time.Duration // of connections between requests
-	Aliases                 Aliases       // of the headers; the caller puts them around the handler
+	IdleTime                time.Duration  // of connections between requests
+	Aliases                 alias.Prefixes // of the headers; the caller puts them around the handler
 }
 
 // DefaultOptions are those of a process that callers reach without a load balancer.
@@ -42,7 +43,7 @@ func DefaultOptions() Options {
 // FromEnvironment changes what variables name.
 func (o Options) FromEnvironment() (Options, error) {
 	var err error
-	if o.Aliases, err = AliasesFromEnvironment(); err != nil {
+	if o.Aliases, err = alias.FromEnvironment(); err != nil {
 		return o, err
 	}
 	for name, to := range map[string]*int{EnvMaxConns: &o.MaxConns, EnvMaxPerAddress: &o.MaxPerAddress} {

@@ -14,6 +14,7 @@ import (
 	"gateway/shared/app/console"
 	"gateway/shared/app/onaws"
 	"gateway/shared/host"
+	"gateway/shared/host/alias"
 	"gateway/shared/host/door"
 	"gateway/shared/host/meter"
 	"gateway/shared/seal"
@@ -45,7 +46,7 @@ func open(ctx context.Context, families func(*app.Core) []admin.Family, parts []
 	if err != nil {
 		return nil, err
 	}
-	aliases, err := host.AliasesFromEnvironment()
+	aliases, err := alias.FromEnvironment()
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 	"gateway/shared/app/onaws"
 	"gateway/shared/app/plane"
 	"gateway/shared/host"
+	"gateway/shared/host/alias"
 	"gateway/shared/host/door"
 	"gateway/shared/host/meter"
 	"gateway/shared/relay"
@@ -44,7 +45,7 @@ func open(ctx context.Context, routes []relay.Route) (*host.Stream, error) {
 	if err != nil {
 		return nil, err
 	}
-	aliases, err := host.AliasesFromEnvironment()
+	aliases, err := alias.FromEnvironment()
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package host_test
+package alias_test
 
 import (
 	"net/http"
@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"gateway/shared/host"
+	"gateway/shared/host/alias"
 )
 
 func TestAliasesAreChecked(t *testing.T) {
@@ -33,7 +34,7 @@ func TestAliasesAreChecked(t *testing.T) {
 		"x-acme,x-acme-more":         "overlap",
 		"x-acme-more,x-other,x-acme": "overlap",
 	} {
-		_, err := host.ParseAliases(list)
+		_, err := alias.Parse(list)
 		switch {
 		case want == "" && err != nil:
 			t.Errorf("%q: %v", list, err)
@@ -66,7 +67,7 @@ var aliasCases = map[string]struct {
 
 func TestAliasesMeanTheGatewaysOwnHeaders(t *testing.T) {
 	t.Parallel()
-	aliases, err := host.ParseAliases("x-acme, x-other")
+	aliases, err := alias.Parse("x-acme, x-other")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +119,7 @@ func (e *ended) EndBody() { e.bodies++ }
 
 func TestAliasesKeepStreamsAndTheirEnd(t *testing.T) {
 	t.Parallel()
-	aliases, err := host.ParseAliases("x-acme")
+	aliases, err := alias.Parse("x-acme")
 	if err != nil {
 		t.Fatal(err)
 	}

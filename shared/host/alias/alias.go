@@ -1,4 +1,4 @@
-package host
+package alias
 
 import (
 	"fmt"
@@ -11,18 +11,18 @@ import (
 	"gateway/shared/fault"
 )
 
-// EnvHeaderAliases names the prefixes of request headers that mean x-gateway; a
+// Env names the prefixes of request headers that mean x-gateway; a
 // comma list, empty by default.
-const EnvHeaderAliases = "GATEWAY_HEADER_ALIASES"
+const Env = "GATEWAY_HEADER_ALIASES"
 
 // gatewayPrefix is that of the gateway's own headers, in canonical form.
 const gatewayPrefix = "X-Gateway-"
 
-// Aliases are prefixes of headers in canonical form with their last hyphen: a
+// Prefixes are prefixes of headers in canonical form with their last hyphen: a
 // request's <alias><rest> is read as X-Gateway-<rest>, and its answer's own headers
 // go out under the alias. So a client of a comparable product works by address and
 // key alone.
-type Aliases []string
+type Prefixes []string
 
 // aliasForm is what a prefix may be.
 var aliasForm = regexp.MustCompile(`^[a-z][a-z0-9-]{0,30}$`)
@@ -35,24 +35,24 @@ var taken = []string{
 	"x-amzn", "x-api", "x-forwarded", "x-goog", "x-ms", "x-request", "x-stainless",
 }
 
-// ParseAliases reads a comma list of prefixes, as x-acme.
-func ParseAliases(list string) (Aliases, error) {
-	var out Aliases
+// Parse reads a comma list of prefixes, as x-acme.
+func Parse(list string) (Prefixes, error) {
+	var out Prefixes
 	for part := range strings.SplitSeq(list, ",") {
 		name := strings.TrimSpace(part)
 		if name == "" {
 			continue
 		}
 		if !aliasForm.MatchString(name) || strings.HasSuffix(name, "-") {
-			return nil, fmt.Errorf("%s: %q must be 1 to 31 small letters, digits and hyphens, begin with a letter and not end with a hyphen", EnvHeaderAliases, name)
+			return nil, fmt.Errorf("%s: %q must be 1 to 31 small letters, digits and hyphens, begin with a letter and not end with a hyphen", Env, name)
 		}
 		if slices.Contains(taken, name) || strings.HasPrefix(name, "x-gateway-") {
-			return nil, fmt.Errorf("%s: %q is the beginning of headers that mean something else; choose another prefix", EnvHeaderAliases, name)
+			return nil, fmt.Errorf("%s: %q is the beginning of headers that mean something else; choose another prefix", Env, name)
 		}
 		prefix := http.CanonicalHeaderKey(name) + "-"
 		for _, other := range out {
 			if strings.HasPrefix(prefix, other) || strings.HasPrefix(other, prefix) {
-				return nil, fmt.Errorf("%s: %q and %q overlap; no prefix may begin with another", EnvHeaderAliases, strings.ToLower(strings.TrimSuffix(other, "-")), name)
+				return nil, fmt.Errorf("%s: %q and %q overlap; no prefix may begin with another", Env, strings.ToLower(strings.TrimSuffix(other, "-")), name)
 			}
 		}
 		out = append(out, prefix)
@@ -60,13 +60,13 @@ func ParseAliases(list string) (Aliases, error) {
 	return out, nil
 }
 
-// AliasesFromEnvironment reads EnvHeaderAliases.
-func AliasesFromEnvironment() (Aliases, error) { return ParseAliases(os.Getenv(EnvHeaderAliases)) }
+// FromEnvironment reads Env.
+func FromEnvironment() (Prefixes, error) { return Parse(os.Getenv(Env)) }
 
 // Handler gives h requests and takes its answers under the gateway's own names.
 // Without aliases it is h itself. It stands behind OriginSecrets.Restore, so that no
 // alias reaches what the edge says.
-func (a Aliases) Handler(h http.Handler) http.Handler {
+func (a Prefixes) Handler(h http.Handler) http.Handler {
 	if len(a) == 0 {
 		return h
 	}
@@ -86,7 +86,7 @@ func (a Aliases) Handler(h http.Handler) http.Handler {
 // rename gives h its own names. Nothing is left under an alias, so nothing of it
 // goes to a provider. It tells which alias was used, the first in the order of a
 // when there are several.
-func (a Aliases) rename(h http.Header) (used string, refused *fault.Fault) {
+func (a Prefixes) rename(h http.Header) (used string, refused *fault.Fault) {
 	for _, prefix := range a {
 		var sent []string
 		for name := range h {
@@ -172,9 +172,9 @@ func (w *aliased) Flush() {
 	}
 }
 
-// EndBody ends the answer; see BodyEnder.
+// EndBody ends the answer; see host.BodyEnder.
 func (w *aliased) EndBody() {
-	if e, ok := w.ResponseWriter.(BodyEnder); ok {
+	if e, ok := w.ResponseWriter.(interface{ EndBody() }); ok {
 		e.EndBody()
 	}
 }
