@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"gateway/shared/host"
 	"gateway/shared/host/alias"
 )
 

@@ -83,6 +83,9 @@ func TestEveryRouteAsksGuardrails(t *testing.T) {
 			if s.costs == listed {
 				continue
 			}
+			if s.prepare != nil {
+				s.path = strings.Replace(s.path, "{id}", s.prepare(r), 1)
+			}
 			headers := append([]string{"X-Gateway-Config", `{"provider":"@mock","` + field + `":[{"id":"g","default.allowedRequestTypes":{"allowedTypes":["otel"]},"deny":true}]}`}, s.headers...)
 			if got := r.call(s.method, s.path, s.body, headers...); got.status != 446 || !strings.Contains(got.body, "hook_results") {
 				t.Errorf("%s %s with %s: %d %.120s", s.method, s.path, field, got.status, got.body)
