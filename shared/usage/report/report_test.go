@@ -279,6 +279,31 @@ func TestTwoWritersOfTheSameEventsCountThemOnce(t *testing.T) {
 	}
 }
 
+// A page that holds all logs and its total are of one moment, whatever arrives
+// meanwhile.
+func TestTotalsOfWholePagesCountTheirRows(t *testing.T) {
+	h := newHouse(t)
+	const n = 120
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for i := range n {
+			if err := h.archive.Ingest(context.Background(), []usage.Record{made(i, noon.Add(-time.Duration(i)*time.Second))}); err != nil {
+				t.Error(err)
+				return
+			}
+		}
+	})
+	f := Filter{From: noon.Add(-24 * time.Hour), To: noon}
+	for seen := 0; seen < n && !t.Failed(); {
+		page, err := h.reader.Logs(context.Background(), sc, &LogQuery{Filter: f, Limit: 1000})
+		if err != nil || page.Total != len(page.Records) || len(page.Records) < seen {
+			t.Errorf("%d logs, total %d, after %d, %v", len(page.Records), page.Total, seen, err)
+		}
+		seen = len(page.Records)
+	}
+	wg.Wait()
+}
+
 func TestBucketsFollowTheRangeAndItsOffset(t *testing.T) {
 	zone := time.FixedZone("", 5*3600+1800)
 	for _, c := range []struct {
