@@ -52,9 +52,8 @@ type blockedParam struct {
 // are allowed. A list of what is allowed that is empty allows all; a rule about the
 // value of a member that is not there holds.
 func requestParameters(raw map[string]json.RawMessage) judge.Func {
-	p := parameters(raw)
-	tools, _ := object[toolRules](p, "tools")
-	params, _ := object[paramRules](p, "params")
+	tools, _ := judge.Object[toolRules](raw, "tools")
+	params, _ := judge.Object[paramRules](raw, "params")
 	if both(tools.BlockedTypes, tools.AllowedTypes) || both(tools.BlockedNames, tools.AllowedNames) || both(params.BlockedKeys, params.AllowedKeys) || params.conflict() {
 		return always(failed("The same entry is both allowed and blocked"))
 	}

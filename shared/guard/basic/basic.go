@@ -2,8 +2,6 @@ package basic
 
 import (
 	"context"
-	"encoding/json"
-	"strings"
 	"unicode/utf8"
 
 	"gateway/shared/guard/judge"
@@ -33,56 +31,6 @@ func Makers() map[string]judge.Maker {
 		"default.allowedRequestTypes":      requestTypes,
 		"default.requestParametersCheck":   requestParameters,
 	}
-}
-
-// parameters are those of a check, as JSON.
-type parameters map[string]json.RawMessage
-
-// get reads a parameter; standard where it is absent, null or of another type.
-func get[T any](p parameters, name string, standard T) T {
-	v, ok := read[T](p, name)
-	if !ok {
-		return standard
-	}
-	return v
-}
-
-// read reads a parameter; ok is false where it is absent, null or of another type.
-func read[T any](p parameters, name string) (v T, ok bool) {
-	raw := p[name]
-	if len(raw) == 0 || string(raw) == "null" {
-		return v, false
-	}
-	return v, json.Unmarshal(raw, &v) == nil
-}
-
-// object reads a parameter that is an object, or JSON text of one.
-func object[T any](p parameters, name string) (v T, ok bool) {
-	if text, is := read[string](p, name); is {
-		return v, json.Unmarshal([]byte(text), &v) == nil
-	}
-	return read[T](p, name)
-}
-
-// joined is the text that a check is about: its parts, one under the other.
-func joined(s *judge.Subject) string {
-	switch len(s.Texts) {
-	case 0:
-		return ""
-	case 1:
-		return s.Texts[0]
-	}
-	var b strings.Builder
-	for _, t := range s.Texts {
-		if t == "" {
-			continue
-		}
-		if b.Len() > 0 {
-			b.WriteByte('\n')
-		}
-		b.WriteString(t)
-	}
-	return b.String()
 }
 
 // excerpt is the beginning of a text: 100 characters.

@@ -29,13 +29,12 @@ type codeData struct {
 
 // containsCode passes an answer that has a fenced block of a language.
 func containsCode(raw map[string]json.RawMessage) judge.Func {
-	p := parameters(raw)
-	format, not := get(p, "format", ""), get(p, "not", false)
+	format, not := judge.Get(raw, "format", ""), judge.Get(raw, "not", false)
 	if format == "" {
 		return always(failed("Missing format"))
 	}
 	return func(_ context.Context, s *judge.Subject) judge.Verdict {
-		text := joined(s)
+		text := s.Text()
 		if text == "" {
 			return failed("Missing text to check")
 		}

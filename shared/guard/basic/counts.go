@@ -34,15 +34,14 @@ func characterCount(raw map[string]json.RawMessage) judge.Func {
 }
 
 func (b between) make(raw map[string]json.RawMessage) judge.Func {
-	p := parameters(raw)
-	least, lok := b.bound(p, b.least, 0)
-	most, mok := b.bound(p, b.most, b.standard)
+	least, lok := b.bound(raw, b.least, 0)
+	most, mok := b.bound(raw, b.most, b.standard)
 	if !lok || !mok {
 		return always(failed(fmt.Sprintf("%s and %s must be numbers", b.least, b.most)))
 	}
-	not := get(p, "not", false)
+	not := judge.Get(raw, "not", false)
 	return func(_ context.Context, s *judge.Subject) judge.Verdict {
-		text := joined(s)
+		text := s.Text()
 		if text == "" && !b.empty {
 			return failed("Missing text to analyze")
 		}
@@ -59,12 +58,12 @@ func (b between) make(raw map[string]json.RawMessage) judge.Func {
 	}
 }
 
-func (b between) bound(p parameters, name string, standard float64) (float64, bool) {
+func (b between) bound(p map[string]json.RawMessage, name string, standard float64) (float64, bool) {
 	raw, there := p[name]
 	if !there || string(raw) == "null" {
 		return standard, true
 	}
-	f, ok := read[float64](p, name)
+	f, ok := judge.Read[float64](p, name)
 	return f, ok && (!b.whole || f == math.Trunc(f))
 }
 

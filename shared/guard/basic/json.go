@@ -35,10 +35,9 @@ type invalid struct {
 // jsonSchema passes an answer with JSON that fits a schema. Without any JSON it fails,
 // also with not: nothing has been said that does not fit.
 func jsonSchema(raw map[string]json.RawMessage) judge.Func {
-	p := parameters(raw)
-	not := get(p, "not", false)
-	text := p["schema"]
-	if inner, ok := read[string](p, "schema"); ok {
+	not := judge.Get(raw, "not", false)
+	text := raw["schema"]
+	if inner, ok := judge.Read[string](raw, "schema"); ok {
 		text = []byte(inner)
 	}
 	if len(text) == 0 || string(text) == "null" {
@@ -49,7 +48,7 @@ func jsonSchema(raw map[string]json.RawMessage) judge.Func {
 		return always(failed("The schema " + err.Error()))
 	}
 	return func(_ context.Context, s *judge.Subject) judge.Verdict {
-		answer := joined(s)
+		answer := s.Text()
 		if answer == "" {
 			return failed("Missing text to check")
 		}
@@ -115,14 +114,13 @@ type keysData struct {
 // jsonKeys passes an answer with JSON that has any, all or none of its keys at the
 // top.
 func jsonKeys(raw map[string]json.RawMessage) judge.Func {
-	p := parameters(raw)
-	keys, ok := read[[]string](p, "keys")
-	operator := get(p, "operator", "any")
+	keys, ok := judge.Read[[]string](raw, "keys")
+	operator := judge.Get(raw, "operator", "any")
 	if !ok || len(keys) == 0 {
 		return always(failed("Missing keys"))
 	}
 	return func(_ context.Context, s *judge.Subject) judge.Verdict {
-		answer := joined(s)
+		answer := s.Text()
 		if answer == "" {
 			return failed("Missing text to check")
 		}

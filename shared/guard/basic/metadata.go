@@ -29,9 +29,8 @@ func passing(message string) judge.Verdict {
 
 // metadataKeys passes a request whose metadata have all, any or none of the keys.
 func metadataKeys(raw map[string]json.RawMessage) judge.Func {
-	p := parameters(raw)
-	keys, ok := read[[]string](p, "metadataKeys")
-	operator := get(p, "operator", "all")
+	keys, ok := judge.Read[[]string](raw, "metadataKeys")
+	operator := judge.Get(raw, "operator", "all")
 	if !ok || len(keys) == 0 {
 		return always(passing("Missing or invalid metadataKeys"))
 	}
@@ -64,9 +63,8 @@ type pairsData struct {
 // metadataPairs passes a request whose metadata have all, any or none of the pairs,
 // by equality, by a part, by all of several parts, or by a pattern.
 func metadataPairs(raw map[string]json.RawMessage) judge.Func {
-	p := parameters(raw)
-	pairs, ok := object[map[string]json.RawMessage](p, "metadataPairs")
-	operator, how := get(p, "operator", "all"), get(p, "matchType", "exact")
+	pairs, ok := judge.Object[map[string]json.RawMessage](raw, "metadataPairs")
+	operator, how := judge.Get(raw, "operator", "all"), judge.Get(raw, "matchType", "exact")
 	if !ok || len(pairs) == 0 {
 		return always(passing("Missing or invalid metadataPairs"))
 	}

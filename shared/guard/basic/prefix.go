@@ -27,10 +27,9 @@ type prefixer struct {
 
 // addPrefix puts a text before a message, or a message of its own in front.
 func addPrefix(raw map[string]json.RawMessage) judge.Func {
-	p := parameters(raw)
 	a := prefixer{
-		prefix: get(p, "prefix", "Please respond helpfully and accurately to the following: "), role: get(p, "applyToRole", "user"),
-		add: get(p, "addToExisting", true), ifEmpty: get(p, "onlyIfEmpty", false),
+		prefix: judge.Get(raw, "prefix", "Please respond helpfully and accurately to the following: "), role: judge.Get(raw, "applyToRole", "user"),
+		add: judge.Get(raw, "addToExisting", true), ifEmpty: judge.Get(raw, "onlyIfEmpty", false),
 	}
 	return func(_ context.Context, s *judge.Subject) judge.Verdict {
 		d := &prefixData{Prefix: excerpt(a.prefix), Role: a.role, Explanation: "The prefix was added"}

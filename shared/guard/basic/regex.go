@@ -36,8 +36,7 @@ var errTooSlow = errors.New("the pattern took too long on this text")
 
 // regexMatch passes a text in which a pattern is found, or with not one without.
 func regexMatch(raw map[string]json.RawMessage) judge.Func {
-	p := parameters(raw)
-	rule, not := get(p, "rule", ""), get(p, "not", false)
+	rule, not := judge.Get(raw, "rule", ""), judge.Get(raw, "not", false)
 	if rule == "" {
 		return always(failed("Missing regex pattern"))
 	}
@@ -46,7 +45,7 @@ func regexMatch(raw map[string]json.RawMessage) judge.Func {
 		return always(failed("The pattern " + err.Error()))
 	}
 	return func(_ context.Context, s *judge.Subject) judge.Verdict {
-		text := joined(s)
+		text := s.Text()
 		if text == "" {
 			return failed("Missing text to match")
 		}
@@ -106,8 +105,7 @@ type replaceData struct {
 // regexReplace puts a text in the place of what a pattern finds, part by part: of its
 // first match, or of all where the pattern has the flag g.
 func regexReplace(raw map[string]json.RawMessage) judge.Func {
-	p := parameters(raw)
-	rule, by, fails := get(p, "rule", ""), get(p, "redactText", "[REDACTED]"), get(p, "failOnDetection", false)
+	rule, by, fails := judge.Get(raw, "rule", ""), judge.Get(raw, "redactText", "[REDACTED]"), judge.Get(raw, "failOnDetection", false)
 	if rule == "" {
 		return always(failed("Missing regex pattern"))
 	}
@@ -120,7 +118,7 @@ func regexReplace(raw map[string]json.RawMessage) judge.Func {
 		count = -1
 	}
 	return func(_ context.Context, s *judge.Subject) judge.Verdict {
-		if joined(s) == "" {
+		if s.Text() == "" {
 			return failed("Missing text to match")
 		}
 		var out []*string

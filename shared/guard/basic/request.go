@@ -27,9 +27,8 @@ func (d *modelData) judged(in bool) judge.Verdict {
 
 // modelList passes the models of a list, or with not all others.
 func modelList(raw map[string]json.RawMessage) judge.Func {
-	p := parameters(raw)
-	models, ok := read[[]string](p, "models")
-	not := get(p, "not", false)
+	models, ok := judge.Read[[]string](raw, "models")
+	not := judge.Get(raw, "not", false)
 	if !ok || len(models) == 0 {
 		return always(failed("Missing models"))
 	}
@@ -51,9 +50,8 @@ type rules struct {
 // modelRules passes the models that the metadata of the request allows, or where none
 // of it has a rule those of the defaults. * stands for every model.
 func modelRules(raw map[string]json.RawMessage) judge.Func {
-	p := parameters(raw)
-	r, ok := object[rules](p, "rules")
-	not := get(p, "not", false)
+	r, ok := judge.Object[rules](raw, "rules")
+	not := judge.Get(raw, "not", false)
 	if !ok {
 		return always(failed("Missing rules"))
 	}

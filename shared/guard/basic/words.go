@@ -19,14 +19,13 @@ type containsData struct {
 // contains passes a text with any, all or none of its words, which are told apart by
 // case and need not stand alone.
 func contains(raw map[string]json.RawMessage) judge.Func {
-	p := parameters(raw)
-	list, ok := read[[]string](p, "words")
-	operator := get(p, "operator", "any")
+	list, ok := judge.Read[[]string](raw, "words")
+	operator := judge.Get(raw, "operator", "any")
 	if !ok || len(list) == 0 {
 		return always(failed("Missing words to look for"))
 	}
 	return func(_ context.Context, s *judge.Subject) judge.Verdict {
-		text := joined(s)
+		text := s.Text()
 		d := &containsData{Found: []string{}, Missing: []string{}, Operator: operator}
 		for _, w := range list {
 			if strings.Contains(text, w) {
@@ -70,13 +69,12 @@ type suffixData struct {
 
 // endsWith passes a text that ends with a suffix; a full stop may follow.
 func endsWith(raw map[string]json.RawMessage) judge.Func {
-	p := parameters(raw)
-	suffix, not := get(p, "suffix", ""), get(p, "not", false)
+	suffix, not := judge.Get(raw, "suffix", ""), judge.Get(raw, "not", false)
 	if suffix == "" {
 		return always(failed("Missing suffix"))
 	}
 	return func(_ context.Context, s *judge.Subject) judge.Verdict {
-		text := joined(s)
+		text := s.Text()
 		if text == "" {
 			return failed("Missing text to check")
 		}
@@ -104,9 +102,9 @@ func letterCase(upper bool) judge.Maker {
 		first, last, name = 'A', 'Z', "lower"
 	}
 	return func(raw map[string]json.RawMessage) judge.Func {
-		not := get(parameters(raw), "not", false)
+		not := judge.Get(raw, "not", false)
 		return func(_ context.Context, s *judge.Subject) judge.Verdict {
-			text := joined(s)
+			text := s.Text()
 			if text == "" {
 				return failed("Missing text to check")
 			}
@@ -132,12 +130,12 @@ type nullData struct {
 // notNull passes an answer that says something, or calls tools: there is then nothing
 // that could be missing.
 func notNull(raw map[string]json.RawMessage) judge.Func {
-	not := get(parameters(raw), "not", false)
+	not := judge.Get(raw, "not", false)
 	return func(_ context.Context, s *judge.Subject) judge.Verdict {
 		if s.ToolCalls {
 			return judge.Verdict{Pass: true, Data: &nullData{not, true, "The answer calls tools: the check is skipped"}}
 		}
-		is := strings.TrimSpace(joined(s)) != ""
+		is := strings.TrimSpace(s.Text()) != ""
 		d := &nullData{not, is != not, "The answer has content"}
 		if !is {
 			d.Explanation = "The answer is empty"

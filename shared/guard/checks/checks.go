@@ -24,12 +24,11 @@ func Makers(d Deps) map[string]judge.Maker {
 	return all
 }
 
-// parts are the packages that know checks, each with its own table. One whose
-// functions compile nothing of their parameters is put in by judge.Made.
+// parts are the packages that know checks, each with its own table.
 func parts(Deps) []map[string]judge.Maker {
 	return []map[string]judge.Maker{
 		basic.Makers(),
 		remote.Makers(),
-		judge.Made(scan.Funcs()),
+		scan.Makers(),
 	}
 }

@@ -77,15 +77,6 @@ type Func func(ctx context.Context, s *Subject) Verdict
 // cannot be used is an error of every verdict, not of the making.
 type Maker func(parameters map[string]json.RawMessage) Func
 
-// Made are makers of functions that compile nothing.
-func Made(funcs map[string]Func) map[string]Maker {
-	out := make(map[string]Maker, len(funcs))
-	for id, f := range funcs {
-		out[id] = func(map[string]json.RawMessage) Func { return f }
-	}
-	return out
-}
-
 // Failed is a verdict that is an error.
 func Failed(name, message string) Verdict {
 	return Verdict{Err: &Failure{Name: name, Message: message}}

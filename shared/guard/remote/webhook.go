@@ -7,7 +7,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"strings"
 	"time"
 
 	"gateway/shared/guard"
@@ -69,7 +68,7 @@ type told struct {
 
 func contextOf(s *judge.Subject) *told {
 	t := &told{Provider: s.Provider, Kind: s.Kind, Metadata: s.Metadata, Event: "beforeRequestHook"}
-	t.Request.JSON, t.Request.Text, t.Request.Stream = s.Request, joined(s.Texts), s.Stream
+	t.Request.JSON, t.Request.Text, t.Request.Stream = s.Request, s.Text(), s.Stream
 	t.Response.JSON = json.RawMessage("{}")
 	if t.Metadata == nil {
 		t.Metadata = map[string]string{}
@@ -79,19 +78,9 @@ func contextOf(s *judge.Subject) *told {
 		return t
 	}
 	status := s.Status
-	t.Event, t.Request.Text = "afterRequestHook", joined(s.Asked)
-	t.Response.JSON, t.Response.Text, t.Response.Status, t.Response.Transformed = s.Response, joined(s.Texts), &status, s.Changed
+	t.Event, t.Request.Text = "afterRequestHook", judge.Joined(s.Asked)
+	t.Response.JSON, t.Response.Text, t.Response.Status, t.Response.Transformed = s.Response, s.Text(), &status, s.Changed
 	return t
-}
-
-func joined(texts []string) string {
-	var kept []string
-	for _, t := range texts {
-		if t != "" {
-			kept = append(kept, t)
-		}
-	}
-	return strings.Join(kept, "\n")
 }
 
 // ask sends what a check was shown, and gives the status and the answer.

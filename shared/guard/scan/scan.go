@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
-	"strings"
 
 	"gateway/shared/guard/judge"
 	"gateway/shared/guard/scan/attack"
@@ -16,9 +15,9 @@ import (
 	"gateway/shared/guard/scan/unseen"
 )
 
-// Funcs gives the function of each check that needs no vendor, by its id.
-func Funcs() map[string]judge.Func {
-	return map[string]judge.Func{
+// Makers gives what makes the function of each check that needs no vendor, by its id.
+func Makers() map[string]judge.Maker {
+	return map[string]judge.Maker{
 		"gateway.pii":              people,
 		"gateway.secrets":          secrets,
 		"gateway.promptInjection":  attacks,
@@ -31,44 +30,24 @@ func Funcs() map[string]judge.Func {
 	}
 }
 
-// parameter reads one, or gives what stands for it.
-func parameter[T any](s *judge.Subject, name string, standard T) T {
-	raw, ok := s.Parameters[name]
-	if !ok {
-		return standard
-	}
-	v := standard
-	if json.Unmarshal(raw, &v) != nil {
-		return standard
-	}
-	return v
-}
+// options are parameters that many of these checks take.
+type options struct{ not, redact, restore bool }
 
-// texts are those of a list, or one text.
-func texts(s *judge.Subject, name string) []string {
-	if one := parameter(s, name, ""); one != "" {
-		return []string{one}
-	}
-	return parameter(s, name, []string(nil))
-}
-
-// joined is the text that is judged as one.
-func joined(s *judge.Subject) string {
-	var parts []string
-	for _, t := range s.Texts {
-		if t != "" {
-			parts = append(parts, t)
-		}
-	}
-	return strings.Join(parts, "\n")
+func optionsOf(p map[string]json.RawMessage) options {
+	return options{judge.Get(p, "not", false), judge.Get(p, "redact", false), judge.Get(p, "restore", false)}
 }
 
 // verdict is one of a check that fails on finding, and the other way round with not.
-func verdict(s *judge.Subject, found bool, data map[string]any) judge.Verdict {
-	not := parameter(s, "not", false)
-	pass := found == not
-	data["not"], data["verdict"] = not, pass
+func (o options) verdict(found bool, data map[string]any) judge.Verdict {
+	pass := found == o.not
+	data["not"], data["verdict"] = o.not, pass
 	return judge.Verdict{Pass: pass, Data: data}
+}
+
+// changed is the verdict of a check that has taken out what it found.
+func (o options) changed(texts []*string, data map[string]any) judge.Verdict {
+	data["redacted"], data["verdict"], data["not"] = true, true, o.not
+	return judge.Verdict{Pass: true, Texts: texts, Data: data}
 }
 
 // counts are the finds of all parts by label, without what was found.
@@ -82,91 +61,104 @@ func counts(spans [][]mask.Span) map[string]int {
 	return out
 }
 
-// masking judges by what find finds in each part, and takes it out where the check is
-// to redact: then it passes.
-func masking(s *judge.Subject, find func(string) []mask.Span) judge.Verdict {
-	spans := make([][]mask.Span, len(s.Texts))
-	for i, t := range s.Texts {
-		spans[i] = find(t)
+// masking makes a check that judges by what find finds in each part, and takes it out
+// where it is to redact: then it passes.
+func masking(p map[string]json.RawMessage, find func(string) []mask.Span) judge.Func {
+	o := optionsOf(p)
+	return func(_ context.Context, s *judge.Subject) judge.Verdict {
+		spans := make([][]mask.Span, len(s.Texts))
+		for i, t := range s.Texts {
+			spans[i] = find(t)
+		}
+		found := counts(spans)
+		if len(found) == 0 || !o.redact {
+			return o.verdict(len(found) > 0, map[string]any{"entities": found})
+		}
+		if s.Kind == "embed" {
+			return judge.Failed("Check error", "redact does not go with embeddings")
+		}
+		out, values := mask.Texts(s.Texts, spans)
+		v := o.changed(out, map[string]any{"entities": found})
+		if o.restore {
+			v.Restore = values
+		}
+		return v
 	}
-	found := counts(spans)
-	if len(found) == 0 || !parameter(s, "redact", false) {
-		return verdict(s, len(found) > 0, map[string]any{"entities": found})
-	}
-	if s.Kind == "embed" {
-		return judge.Failed("Check error", "redact does not go with embeddings")
-	}
-	out, values := mask.Texts(s.Texts, spans)
-	v := judge.Verdict{Pass: true, Texts: out, Data: map[string]any{"entities": found, "redacted": true, "verdict": true, "not": parameter(s, "not", false)}}
-	if parameter(s, "restore", false) {
-		v.Restore = values
-	}
-	return v
 }
 
-func people(_ context.Context, s *judge.Subject) judge.Verdict {
-	set := pii.Of(texts(s, "categories"))
-	return masking(s, func(t string) []mask.Span { return pii.Find(t, set) })
+func people(p map[string]json.RawMessage) judge.Func {
+	set := pii.Of(judge.List(p, "categories"))
+	return masking(p, func(t string) []mask.Span { return pii.Find(t, set) })
 }
 
-func secrets(_ context.Context, s *judge.Subject) judge.Verdict {
-	o := secret.Options{Chance: parameter(s, "entropy", true)}
-	return masking(s, func(t string) []mask.Span { return secret.Find(t, o) })
+func secrets(p map[string]json.RawMessage) judge.Func {
+	o := secret.Options{Chance: judge.Get(p, "entropy", true)}
+	return masking(p, func(t string) []mask.Span { return secret.Find(t, o) })
 }
 
-func profanity(_ context.Context, s *judge.Subject) judge.Verdict {
-	return masking(s, harm.Profanity)
-}
+func profanity(p map[string]json.RawMessage) judge.Func { return masking(p, harm.Profanity) }
 
-func attacks(_ context.Context, s *judge.Subject) judge.Verdict {
-	r := attack.Score(joined(s))
-	least := parameter(s, "threshold", attack.Standard)
-	return verdict(s, r.Score > 0 && r.Score >= least, map[string]any{"score": r.Score, "threshold": least, "kinds": r.Kinds})
+func attacks(p map[string]json.RawMessage) judge.Func {
+	o, least := optionsOf(p), judge.Get(p, "threshold", attack.Standard)
+	return func(_ context.Context, s *judge.Subject) judge.Verdict {
+		r := attack.Score(s.Text())
+		return o.verdict(r.Score > 0 && r.Score >= least, map[string]any{"score": r.Score, "threshold": least, "kinds": r.Kinds})
+	}
 }
 
 // language passes a text in one of the languages, and one that has none to tell.
-func language(_ context.Context, s *judge.Subject) judge.Verdict {
-	code, sure := tongue.Detect(joined(s))
-	want := texts(s, "language")
-	other := code != "" && len(want) > 0 && !slices.ContainsFunc(want, func(w string) bool { return tongue.Same(w, code) })
-	if code == "" { // with not too
-		return judge.Verdict{Pass: true, Data: map[string]any{"language": nil, "score": 0, "verdict": true, "not": parameter(s, "not", false)}}
+func language(p map[string]json.RawMessage) judge.Func {
+	o, want := optionsOf(p), judge.List(p, "language")
+	return func(_ context.Context, s *judge.Subject) judge.Verdict {
+		code, sure := tongue.Detect(s.Text())
+		if code == "" { // with not too
+			return judge.Verdict{Pass: true, Data: map[string]any{"language": nil, "score": 0, "verdict": true, "not": o.not}}
+		}
+		other := len(want) > 0 && !slices.ContainsFunc(want, func(w string) bool { return tongue.Same(w, code) })
+		return o.verdict(other, map[string]any{"language": code, "score": sure})
 	}
-	return verdict(s, other, map[string]any{"language": code, "score": sure})
 }
 
 // noisy is the part of a text from which on it is gibberish.
 const noisy = 0.4
 
-func gibberish(_ context.Context, s *judge.Subject) judge.Verdict {
-	score := tongue.Gibberish(joined(s))
-	label := "clean"
-	if score >= noisy {
-		label = "noise"
+func gibberish(p map[string]json.RawMessage) judge.Func {
+	o := optionsOf(p)
+	return func(_ context.Context, s *judge.Subject) judge.Verdict {
+		score := tongue.Gibberish(s.Text())
+		label := "clean"
+		if score >= noisy {
+			label = "noise"
+		}
+		return o.verdict(score >= noisy, map[string]any{"label": label, "score": score})
 	}
-	return verdict(s, score >= noisy, map[string]any{"label": label, "score": score})
 }
 
-func moderate(_ context.Context, s *judge.Subject) judge.Verdict {
-	want := texts(s, "categories")
-	flagged := slices.DeleteFunc(harm.Categories(joined(s)), func(c string) bool { return !slices.Contains(want, c) })
-	return verdict(s, len(flagged) > 0, map[string]any{"flaggedCategories": flagged})
+func moderate(p map[string]json.RawMessage) judge.Func {
+	o, want := optionsOf(p), judge.List(p, "categories")
+	return func(_ context.Context, s *judge.Subject) judge.Verdict {
+		flagged := slices.DeleteFunc(harm.Categories(s.Text()), func(c string) bool { return !slices.Contains(want, c) })
+		return o.verdict(len(flagged) > 0, map[string]any{"flaggedCategories": flagged})
+	}
 }
 
-func invisible(_ context.Context, s *judge.Subject) judge.Verdict {
-	found := map[string]int{}
-	out := make([]*string, len(s.Texts))
-	for i, t := range s.Texts {
-		count, clean := unseen.Find(t)
-		for k, n := range count {
-			if n > 0 {
-				found[unseen.Names[k]] += n
-				out[i] = &clean
+func invisible(p map[string]json.RawMessage) judge.Func {
+	o := optionsOf(p)
+	return func(_ context.Context, s *judge.Subject) judge.Verdict {
+		found := map[string]int{}
+		out := make([]*string, len(s.Texts))
+		for i, t := range s.Texts {
+			count, clean := unseen.Find(t)
+			for k, n := range count {
+				if n > 0 {
+					found[unseen.Names[k]] += n
+					out[i] = &clean
+				}
 			}
 		}
+		if len(found) == 0 || !o.redact {
+			return o.verdict(len(found) > 0, map[string]any{"characters": found})
+		}
+		return o.changed(out, map[string]any{"characters": found})
 	}
-	if len(found) == 0 || !parameter(s, "redact", false) {
-		return verdict(s, len(found) > 0, map[string]any{"characters": found})
-	}
-	return judge.Verdict{Pass: true, Texts: out, Data: map[string]any{"characters": found, "redacted": true, "verdict": true, "not": parameter(s, "not", false)}}
 }

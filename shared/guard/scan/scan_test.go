@@ -3,6 +3,8 @@ package scan
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"strings"
 	"testing"
 
 	"gateway/shared/guard"
@@ -32,7 +34,7 @@ func TestChecks(t *testing.T) {
 		if err := json.Unmarshal([]byte(c.params), &s.Parameters); err != nil {
 			t.Fatal(err)
 		}
-		if v := Funcs()[c.id](context.Background(), s); v.Pass != c.pass || v.Err != nil {
+		if v := Makers()[c.id](s.Parameters)(context.Background(), s); v.Pass != c.pass || v.Err != nil {
 			t.Errorf("%s %s of %q: %+v", c.id, c.params, c.text, v)
 		}
 	}
@@ -41,7 +43,7 @@ func TestChecks(t *testing.T) {
 func TestWhatIsRedactedComesBack(t *testing.T) {
 	t.Parallel()
 	s := &judge.Subject{Kind: "chatComplete", Texts: []string{"to ann@example.com", "hello"}, Parameters: map[string]json.RawMessage{"categories": json.RawMessage(`["EMAIL_ADDRESS"]`), "redact": json.RawMessage("true"), "restore": json.RawMessage("true")}}
-	v := Funcs()["gateway.pii"](context.Background(), s)
+	v := Makers()["gateway.pii"](s.Parameters)(context.Background(), s)
 	if !v.Pass || v.Texts[1] != nil || *v.Texts[0] != "to {{EMAIL_ADDRESS_1}}" {
 		t.Fatalf("%+v", v)
 	}
@@ -51,7 +53,7 @@ func TestWhatIsRedactedComesBack(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	s.Kind = "embed"
-	if v := Funcs()["gateway.pii"](context.Background(), s); v.Err == nil {
+	if v := Makers()["gateway.pii"](s.Parameters)(context.Background(), s); v.Err == nil {
 		t.Errorf("%+v", v)
 	}
 }
@@ -59,7 +61,7 @@ func TestWhatIsRedactedComesBack(t *testing.T) {
 // Each check that is here stands in the table.
 func TestEachCheckIsInTheTable(t *testing.T) {
 	t.Parallel()
-	for id := range Funcs() {
+	for id := range Makers() {
 		if c, ok := guard.Find(id); !ok || c.ID != id {
 			t.Errorf("%s is not in the table", id)
 		}
@@ -67,15 +69,20 @@ func TestEachCheckIsInTheTable(t *testing.T) {
 }
 
 func BenchmarkFiveChecks(b *testing.B) {
-	text := ""
-	for len(text) < 1000 {
-		text += "The committee met on Tuesday to talk about the new budget of the school. "
+	const line = "The committee met on Tuesday to talk about the new budget of the school, 4 of 12 members by telephone. "
+	params := map[string]json.RawMessage{"categories": json.RawMessage(`["EMAIL_ADDRESS","NAME","CREDIT_CARD","hate"]`)}
+	var five []judge.Func
+	for _, id := range []string{"gateway.pii", "gateway.secrets", "gateway.promptInjection", "gateway.moderateContent", "gateway.invisibleUnicode"} {
+		five = append(five, Makers()[id](params))
 	}
-	s := &judge.Subject{Kind: "chatComplete", Texts: []string{text}, Parameters: map[string]json.RawMessage{"categories": json.RawMessage(`["EMAIL_ADDRESS","NAME","CREDIT_CARD","hate"]`)}}
-	funcs := Funcs()
-	for b.Loop() {
-		for _, id := range []string{"gateway.pii", "gateway.secrets", "gateway.promptInjection", "gateway.moderateContent", "gateway.invisibleUnicode"} {
-			funcs[id](context.Background(), s)
-		}
+	for _, size := range []int{1 << 10, 100 << 10} {
+		s := &judge.Subject{Kind: "chatComplete", Texts: []string{strings.Repeat(line, size/len(line))}, Parameters: params}
+		b.Run(fmt.Sprint(size), func(b *testing.B) {
+			for b.Loop() {
+				for _, check := range five {
+					check(context.Background(), s)
+				}
+			}
+		})
 	}
 }

@@ -36,11 +36,3 @@ func (s *Set) Find(h uint64) (uint16, bool) {
 		}
 	}
 }
-
-// Word finds a word as it stands, or as it is meant.
-func (s *Set) Word(w *Word) (uint16, bool) {
-	if v, ok := s.Find(w.Hash); ok || w.Loose == 0 {
-		return v, ok
-	}
-	return s.Find(w.Loose)
-}
