@@ -17,6 +17,7 @@ type Compiled struct {
 	Type   string // Chat or Completion
 	raw    bool
 	pieces []piece
+	size   int // of the template, in bytes
 }
 
 // piece is JSON text, or the template of a text in it.
@@ -28,7 +29,7 @@ type piece struct {
 // Compile reads the template. What is wrong with it is told with the path of the
 // text in the messages, below the field string, and the tag's line and column.
 func (p *Prompt) Compile() (*Compiled, []fault.Detail) {
-	c := &Compiled{Type: p.Type(), raw: p.Raw == 1}
+	c := &Compiled{Type: p.Type(), raw: p.Raw == 1, size: len(p.String)}
 	if c.raw || c.Type == Completion {
 		t, err := Parse(p.String)
 		if err != nil {
@@ -145,7 +146,11 @@ func (c *Compiled) Partials() []Reference {
 func (c *Compiled) Render(variables map[string]any, partials Partials) (string, error) {
 	r := newRenderer(variables, partials)
 	r.json = c.raw && c.Type == Chat
-	var whole []byte // of JSON whose texts are filled in one by one
+	r.out = make([]byte, 0, c.size+c.size/2)
+	whole := []byte(nil) // of JSON whose texts are filled in one by one
+	if c.Type == Chat && !c.raw {
+		whole = make([]byte, 0, c.size+c.size/2)
+	}
 	for i := range c.pieces {
 		p := &c.pieces[i]
 		if p.fill == nil {

@@ -104,8 +104,8 @@ func (r *renderer) section(n *node) error {
 	}
 	list, many := v.([]any)
 	if !many {
-		if _, object := v.(map[string]any); !object {
-			return r.nodes(n.inner)
+		if _, yes := v.(bool); yes {
+			return r.nodes(n.inner) // as mustache.js: true is a choice, no context
 		}
 		list = []any{v}
 	}
