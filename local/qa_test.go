@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -147,6 +148,44 @@ func TestAnthropicHeadersReachTheProvider(t *testing.T) {
 	openAI := r.call("POST", "/chat/completions", chatBody("gpt-4o-mini", "Hello", ""), "X-Gateway-Provider", "@mock", "Anthropic-Beta", "a")
 	if h := http.Header(r.mock.Requests(1)[0].Headers); openAI.status != 200 || h.Get("Anthropic-Beta") != "" {
 		t.Errorf("%d: another provider got %v", openAI.status, h)
+	}
+}
+
+// Clients of one provider send their only key in its header, and betas on several
+// lines. The key of the gateway goes no further.
+func TestHeadersOfClientsOfOneProvider(t *testing.T) {
+	t.Parallel()
+	r := start(t)
+	for name, c := range map[string]struct{ provider, path, body string }{
+		"X-Api-Key":      {"@mock-anthropic", "/messages", `{"model":"claude-sonnet-4-5","max_tokens":9,"messages":[{"role":"user","content":"Hello"}]}`},
+		"Api-Key":        {"@mock", "/chat/completions", chatBody("gpt-4o-mini", "Hello", "")},
+		"X-Goog-Api-Key": {"@mock", "/chat/completions", chatBody("gpt-4o-mini", "Hello", "")},
+	} {
+		for _, key := range []string{workspaceKey, "unknown"} {
+			req, err := http.NewRequest("POST", r.base+c.path, strings.NewReader(c.body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			req.Header = http.Header{name: {key}, "X-Gateway-Provider": {c.provider}, "Anthropic-Beta": {"a, b", "c"}, "Content-Type": {"application/json"}}
+			resp, err := http.DefaultClient.Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			resp.Body.Close()
+			if key == "unknown" {
+				if resp.StatusCode != 401 {
+					t.Errorf("%s: an unknown key: %d", name, resp.StatusCode)
+				}
+				continue
+			}
+			h := http.Header(r.mock.Requests(1)[0].Headers)
+			if resp.StatusCode != 200 || strings.Contains(fmt.Sprint(h), workspaceKey) {
+				t.Errorf("%s: %d, the provider got %v", name, resp.StatusCode, h)
+			}
+			if got := h.Values("Anthropic-Beta"); name == "X-Api-Key" && (len(got) != 1 || got[0] != "a, b,c") {
+				t.Errorf("betas: %q", got)
+			}
+		}
 	}
 }
 

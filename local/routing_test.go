@@ -295,6 +295,28 @@ func TestAHeadIsNotHeldForEver(t *testing.T) {
 	}
 }
 
+// The first event of a Messages stream goes out before the second is in, where
+// no other target or attempt could take its place.
+func TestFirstEventsOfMessagesGoOutAtOnce(t *testing.T) {
+	t.Parallel()
+	r := start(t)
+	for config, begins := range map[string]bool{
+		`{"provider":"@mock-anthropic"}`:                                                                             true,
+		`{"provider":"@mock-anthropic","retry":{"attempts":1,"on_status_codes":[503]}}`:                              false,
+		`{"strategy":{"mode":"fallback"},"targets":[{"provider":"@mock-anthropic"},{"provider":"@mock-anthropic"}]}`: false,
+	} {
+		got := r.call("POST", "/messages", chatBody("claude-sonnet-4-5", "mock: silence=after:1 for=200ms", `,"stream":true,"max_tokens":50`), "X-Gateway-Config", config)
+		if begins != (got.status == 200 && strings.HasPrefix(got.body, "event: message_start\n")) || !strings.Contains(got.body, `"error"`) {
+			t.Errorf("%s: %d %s", config, got.status, got.body)
+		}
+	}
+	for _, rec := range r.records(3) {
+		if rec.ErrorCode == "" || rec.Usage.InputTokens() == 0 {
+			t.Errorf("%q %+v", rec.ErrorCode, rec.Usage)
+		}
+	}
+}
+
 func TestSilentStreamsEnd(t *testing.T) {
 	t.Parallel()
 	r := start(t)

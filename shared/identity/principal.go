@@ -212,8 +212,13 @@ func (a *Authenticator) Former(ctx context.Context, sc store.Scope, keyID string
 	return p, nil
 }
 
+// keyHeaders are where clients of single providers put their key, in the order in
+// which they are tried.
+var keyHeaders = [...]string{"X-Api-Key", "Api-Key", "X-Goog-Api-Key"}
+
 // Token reads the gateway credential of a request: x-gateway-api-key, else
-// Authorization: Bearer. inAuthorization tells that Authorization holds the
+// Authorization: Bearer, else a header in which clients of one provider send their
+// only key. inAuthorization tells that Authorization holds the
 // gateway's key, alone or as well, and must not go to a provider: clients send
 // one key in both. A header that comes twice is refused.
 func Token(h http.Header) (token string, inAuthorization bool, err error) {
@@ -230,6 +235,15 @@ func Token(h http.Header) (token string, inAuthorization bool, err error) {
 	}
 	if len(v) == 1 && len(v[0]) > 7 && strings.EqualFold(v[0][:7], "Bearer ") {
 		return strings.TrimSpace(v[0][7:]), true, nil
+	}
+	for _, name := range keyHeaders {
+		switch v := h[name]; {
+		case len(v) > 1:
+			return "", false, fault.Invalid(strings.ToLower(name), "was sent %d times; send it once", len(v))
+		case len(v) == 1 && strings.TrimSpace(v[0]) != "":
+			token = strings.TrimSpace(v[0])
+			return token, holds(h["Authorization"], token), nil
+		}
 	}
 	return "", false, fault.New(fault.Unauthorized, "x-gateway-api-key", "No API key was sent. Send one in x-gateway-api-key, or as Authorization: Bearer")
 }

@@ -35,11 +35,15 @@ func CredentialFromHeaders(p *Provider, h http.Header) (Credential, error) {
 			continue
 		case len(values) == 1:
 			v = values[0]
+		case len(values) > 1 && f.list():
+			v = strings.Join(values, ",")
 		case len(values) > 1:
 			_, err = single(h, f.HeaderName()) // names it as it is documented
 		}
 		if v == "" && err == nil && f.Bare != "" {
-			v, err = single(h, f.Bare)
+			if v, err = single(h, f.Bare); f.list() {
+				v, err = strings.Join(h[canonical(f.Bare)], ","), nil
+			}
 		}
 		if err != nil {
 			return Credential{}, err
@@ -53,6 +57,10 @@ func CredentialFromHeaders(p *Provider, h http.Header) (Credential, error) {
 	}
 	return c, nil
 }
+
+// list tells whether the field is a list with commas, so that its header may come
+// on several lines (RFC 9110 §5.3).
+func (f *Field) list() bool { return f.Name == "anthropic_beta" || f.Name == "openai_beta" }
 
 // single is the value of a header; "" without one.
 func single(h http.Header, name string) (string, error) {

@@ -37,6 +37,10 @@ func TestCredentialFromHeaders(t *testing.T) {
 			t.Errorf("%s: %+v %v", c.name, got, err)
 		}
 	}
+	lists := http.Header{"Anthropic-Beta": {"a", "b,c"}}
+	if got, err := CredentialFromHeaders(row(t, "anthropic"), lists); err != nil || got.Fields["anthropic_beta"] != "a,b,c" {
+		t.Errorf("a list on two lines: %v %v", got.Fields, err)
+	}
 	twice := http.Header{"X-Gateway-Openai-Project": {"a", "b"}}
 	if _, err := CredentialFromHeaders(row(t, "openai"), twice); fault.From(err).Status() != 400 || err == nil {
 		t.Errorf("a header that comes twice: %v", err)

@@ -5,6 +5,7 @@ import (
 
 	"gateway/shared/chat"
 	"gateway/shared/fault"
+	"gateway/shared/provider"
 	"gateway/shared/relay/mask"
 	"gateway/shared/relay/pooled"
 )
@@ -17,7 +18,7 @@ const streamChunk = 32 << 10
 
 // open reads a stream until its first content, its end or an error. An error
 // before any content becomes the answer, with its own status, unless the head
-// has gone out: see headHold.
+// has gone out: see headHold and passesEvents.
 func (st *streams) open(a *answer) {
 	hold := st.To.Leaf.Hold
 	if hold <= 0 {
@@ -52,7 +53,7 @@ func (st *streams) open(a *answer) {
 				a.broken = ferr
 				break
 			}
-			if m.Started || m.Complete || len(held.B) > maxHeld || st.headSent && err == nil {
+			if m.Started || m.Complete || len(held.B) > maxHeld || st.headSent && err == nil || len(held.B) > 0 && st.passesEvents() {
 				break
 			}
 		}
@@ -74,6 +75,15 @@ func (st *streams) open(a *answer) {
 		return
 	}
 	a.held = held.B
+}
+
+// passesEvents tells that each event goes out before the next is in, as agents that
+// speak the Messages API with a provider of the same shape count on: nothing is
+// gained by holding the first one where nothing else would be tried.
+func (st *streams) passesEvents() bool {
+	leaf := st.To.Leaf
+	return st.SameDialect() && st.To.Dialect.Name() == provider.AnthropicMessages &&
+		leaf.Retry == nil && leaf.FirstToken == 0 && (st.Walker == nil || st.Walker.Alone())
 }
 
 // firstEventFailed turns a stream that never began into a refusal.

@@ -89,6 +89,9 @@ func (w *Walk) Mode() string          { return w.tree.Mode() }
 func (w *Walk) Slugs() []string       { return w.tree.Slugs() }
 func (w *Walk) FetchIntegrated() bool { return w.tree.FetchIntegrated() }
 
+// Alone tells that the tree has one target.
+func (w *Walk) Alone() bool { return len(w.tree.leaves) == 1 }
+
 // Draws appends the decisions by weight so far to dst.
 func (w *Walk) Draws(dst []usage.Draw) []usage.Draw { return append(dst, w.draws...) }
 

@@ -157,6 +157,15 @@ func One(h http.Header, canonical string) string {
 	return ""
 }
 
+// List is all values of a header given by its canonical name, as one list with
+// commas: a client may send each on a line of its own (RFC 9110 §5.3).
+func List(h http.Header, canonical string) string {
+	if v := h[canonical]; len(v) > 1 {
+		return strings.Join(v, ",")
+	}
+	return One(h, canonical)
+}
+
 // Identifier reads an id-like header: bounded, printable.
 func Identifier(h http.Header, canonical string, max int) (string, error) {
 	v := One(h, canonical)
