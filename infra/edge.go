@@ -43,15 +43,27 @@ func newEdgeStack(scope constructs.Construct, props func(string) *awscdk.StackPr
 		OriginId: jsii.String("api"), OriginPath: jsii.String(""), CustomHeaders: secret,
 		ReadTimeout: awscdk.Duration_Seconds(jsii.Number(120)), ResponseCompletionTimeout: awscdk.Duration_Minutes(jsii.Number(15)),
 	})
-	behaviour := func(origin awscloudfront.IOrigin, policy awscloudfront.IOriginRequestPolicy) *awscloudfront.BehaviorOptions {
+	direct := func(origin awscloudfront.IOrigin, policy awscloudfront.IOriginRequestPolicy) *awscloudfront.BehaviorOptions {
 		return &awscloudfront.BehaviorOptions{
 			Origin: origin, OriginRequestPolicy: policy, CachePolicy: awscloudfront.CachePolicy_CACHING_DISABLED(),
 			AllowedMethods: awscloudfront.AllowedMethods_ALLOW_ALL(), Compress: jsii.Bool(false), // compressing would hold streams back
 			ViewerProtocolPolicy: awscloudfront.ViewerProtocolPolicy_HTTPS_ONLY,
-			FunctionAssociations: &[]*awscloudfront.FunctionAssociation{{EventType: awscloudfront.FunctionEventType_VIEWER_REQUEST, Function: function}},
 		}
 	}
+	behaviour := func(origin awscloudfront.IOrigin, policy awscloudfront.IOriginRequestPolicy) *awscloudfront.BehaviorOptions {
+		b := direct(origin, policy)
+		b.FunctionAssociations = &[]*awscloudfront.FunctionAssociation{{EventType: awscloudfront.FunctionEventType_VIEWER_REQUEST, Function: function}}
+		return b
+	}
+	toAPI := awscloudfront.OriginRequestPolicy_ALL_VIEWER_EXCEPT_HOST_HEADER()
+	whole := behaviour(api, toAPI)
 	more := map[string]*awscloudfront.BehaviorOptions{}
+	if f.container == nil {
+		// There is nothing to choose: the function, which costs by the request, only
+		// renames the paths of version 2.
+		whole = direct(api, toAPI)
+		more["/v2"], more["/v2/*"] = behaviour(api, toAPI), behaviour(api, toAPI)
+	}
 	if c := f.container; c != nil {
 		origin := awscloudfrontorigins.VpcOrigin_WithApplicationLoadBalancer(c.balancer, &awscloudfrontorigins.VpcOriginWithEndpointProps{
 			OriginId: jsii.String("container"), ProtocolPolicy: awscloudfront.OriginProtocolPolicy_HTTP_ONLY, CustomHeaders: secret,
@@ -62,8 +74,7 @@ func newEdgeStack(scope constructs.Construct, props func(string) *awscdk.StackPr
 		more["/v1/realtime*"] = behaviour(origin, awscloudfront.OriginRequestPolicy_ALL_VIEWER())
 	}
 	e.distribution = awscloudfront.NewDistribution(e.stack, jsii.String("Distribution"), e.named(o, d, &awscloudfront.DistributionProps{
-		DefaultBehavior:     behaviour(api, awscloudfront.OriginRequestPolicy_ALL_VIEWER_EXCEPT_HOST_HEADER()),
-		AdditionalBehaviors: &more, WebAclId: acl, HttpVersion: awscloudfront.HttpVersion_HTTP2_AND_3,
+		DefaultBehavior: whole, AdditionalBehaviors: &more, WebAclId: acl, HttpVersion: awscloudfront.HttpVersion_HTTP2_AND_3,
 		MinimumProtocolVersion: awscloudfront.SecurityPolicyProtocol_TLS_V1_2_2021,
 		Comment:                jsii.String(o.name),
 	}))

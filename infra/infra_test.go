@@ -172,6 +172,21 @@ func TestWithoutContainer(t *testing.T) {
 	if n := len(at(all[0].Properties, "DistributionConfig", "Origins").([]any)); n != 1 {
 		t.Errorf("%d origins", n)
 	}
+	// The edge's function only renames the paths of version 2 here.
+	config := at(all[0].Properties, "DistributionConfig")
+	if at(config, "DefaultCacheBehavior", "FunctionAssociations") != nil {
+		t.Errorf("each request pays for a function that chooses nothing: %s", text(config))
+	}
+	var renamed []string
+	for _, b := range at(config, "CacheBehaviors").([]any) {
+		if at(b, "FunctionAssociations", 0, "EventType") != "viewer-request" || at(b, "TargetOriginId") != "api" || at(b, "ViewerProtocolPolicy") != "https-only" {
+			t.Errorf("%s", text(b))
+		}
+		renamed = append(renamed, at(b, "PathPattern").(string))
+	}
+	if !slices.Equal(renamed, []string{"/v2", "/v2/*"}) {
+		t.Errorf("renamed are %v", renamed)
+	}
 	s.nag(t)
 }
 

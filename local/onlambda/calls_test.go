@@ -38,7 +38,7 @@ type calls struct {
 	Reads  float64 `json:"reads,omitempty"`  // units of DynamoDB, of 4 KB read consistently
 	SQS    int     `json:"sqs,omitempty"`    // requests, of 64 KB
 	Puts   int     `json:"puts,omitempty"`   // of S3, and lists
-	Gets   int     `json:"gets,omitempty"`   // of S3
+	Gets   int     `json:"gets,omitempty"`   // of S3; what is deleted there costs nothing
 	KMS    int     `json:"kms,omitempty"`
 
 	Records int `json:"records,omitempty"` // that it is of, when it is no single request
@@ -92,6 +92,9 @@ func (c *counters) counting(service string, to *httputil.ReverseProxy) http.Hand
 			return
 		}
 		action := r.Method
+		if r.URL.Query().Has("list-type") {
+			action = "LIST"
+		}
 		if _, name, ok := strings.Cut(r.Header.Get("X-Amz-Target"), "."); ok {
 			action = name
 		}
@@ -151,9 +154,11 @@ func (c *counters) count(service, action string, body, answer []byte) {
 	case "SQS":
 		c.sum.SQS += 1 + len(body)/(64<<10)
 	case "S3":
-		if action == http.MethodGet {
+		switch action {
+		case http.MethodDelete:
+		case http.MethodGet, http.MethodHead:
 			c.sum.Gets++
-		} else {
+		default:
 			c.sum.Puts++
 		}
 	case "KMS":
@@ -323,9 +328,16 @@ func (m *measured) usageWorker(t *testing.T) map[string]calls {
 	if err != nil {
 		t.Fatal(err)
 	}
+	compact := func(later time.Duration) {
+		at := time.Now().Add(later)
+		archive := segment.New(core.Store, core.Bucket, segment.Options{Inline: segment.Cheapest, MinMerge: segment.FewerMerges, Clock: func() time.Time { return at }})
+		if err := archive.Compact(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for name, size := range batchSizes {
 		m.reset()
-		const batches = 12
+		const batches = 20
 		start := time.Now().UTC().Truncate(time.Hour).Add(time.Minute)
 		for b := range batches {
 			var ev events.SQSEvent
@@ -345,13 +357,12 @@ func (m *measured) usageWorker(t *testing.T) map[string]calls {
 				t.Fatalf("%s %v", out, err)
 			}
 			<-a.Settled
-		}
-		for _, later := range []time.Duration{time.Minute, 2 * time.Hour, 2*time.Hour + 20*time.Minute, 49 * time.Hour, 50 * time.Hour} {
-			at := time.Now().Add(later)
-			archive := segment.New(core.Store, core.Bucket, segment.Options{Inline: segment.Cheapest, Clock: func() time.Time { return at }})
-			if err := archive.Compact(t.Context()); err != nil {
-				t.Fatal(err)
+			if b%5 == 4 { // the schedule: a batch a minute is merged every five
+				compact(time.Minute)
 			}
+		}
+		for _, later := range []time.Duration{2 * time.Hour, 2*time.Hour + 20*time.Minute, 49 * time.Hour, 50 * time.Hour} {
+			compact(later)
 		}
 		sum, _ := m.reset()
 		n := batches * size

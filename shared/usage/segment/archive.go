@@ -30,6 +30,7 @@ type Options struct {
 	MaxDayRecords int64                      // days with more stay in hours; 500,000 when 0
 	Clock         func() time.Time           // time.Now when nil
 	Inline        int                        // bytes up to which an object stands in the store; as much as a row holds when 0
+	MinMerge      int                        // batches of an hour that lasts are merged from this number on; 4 when 0
 	OnBad         func(id string, err error) // hears of records that cannot be kept; may be nil
 }
 
@@ -39,6 +40,10 @@ const CacheBytes = 20 << 20
 // Cheapest is the Inline where a row is paid for by the kilobyte and an object in the
 // bucket by itself: eight units of writing cost what one object does.
 const Cheapest = 8 << 10
+
+// FewerMerges is the MinMerge there: a merge within an hour costs what half a dozen
+// batches do, and is only for readers of that hour.
+const FewerMerges = 12
 
 // New opens the archive of a store and a bucket.
 func New(s store.Store, b blob.Bucket, o Options) *Archive {
@@ -50,6 +55,9 @@ func New(s store.Store, b blob.Bucket, o Options) *Archive {
 	}
 	if o.Inline <= 0 || o.Inline > maxInline {
 		o.Inline = maxInline
+	}
+	if o.MinMerge <= 0 {
+		o.MinMerge = minMinute
 	}
 	if o.Clock == nil {
 		o.Clock = time.Now

@@ -18,7 +18,7 @@ const (
 	hourGrace   = 5 * time.Minute  // after its end, an hour is merged whole
 	dayGrace    = time.Hour        //
 	gonePeriod  = 10 * time.Minute // how long merged segments stay for readers that hold their manifest
-	minMinute   = 4                // fewer batches are left for later
+	minMinute   = 4                // fewer batches are left for later, where nothing else is said
 	maxInputs   = 90               // of one merge: its swap is one transaction
 	maxMinute   = 1 << 13          // records of one merge within an hour that lasts: its file is made in memory
 	hourSeconds = 3600
@@ -143,7 +143,7 @@ func (a *Archive) compactHour(ctx context.Context, org string, hour int64, now t
 			return false, nil // the rest at the next call, when the merged ones are listed
 		}
 	}
-	if over && len(list) > 1 || len(list) >= minMinute {
+	if over && len(list) > 1 || len(list) >= a.o.MinMerge {
 		if err := a.merge(ctx, list, tier, hour); err != nil {
 			return false, err
 		}

@@ -271,3 +271,29 @@ func TestOneMergeTakesABoundedNumberOfRecords(t *testing.T) {
 		}
 	}
 }
+
+// TestFewerMergesOfAnHourThatLasts: where merging costs, what is few waits; the hour
+// is merged whole all the same when it is over.
+func TestFewerMergesOfAnHourThatLasts(t *testing.T) {
+	h := newShelf(t)
+	h.Archive = New(h.store, h.bucket, Options{MinMerge: 6, Clock: func() time.Time { return h.now }})
+	segments := func(want int) {
+		t.Helper()
+		h.compactAt(t, h.now)
+		list := h.all(t)
+		var records int64
+		for _, m := range list {
+			records += m.Records
+		}
+		if len(list) != want || records%3 != 0 || records == 0 {
+			t.Errorf("%d segments of %d records, want %d", len(list), records, want)
+		}
+	}
+	for b := range 7 {
+		h.ingest(t, several(3, noon.Add(time.Duration(b)*time.Minute))...)
+		h.now = noon.Add(time.Duration(b+1) * time.Minute)
+		segments([]int{1, 2, 3, 4, 5, 1, 2}[b])
+	}
+	h.now = noon.Add(2 * time.Hour)
+	segments(1)
+}
