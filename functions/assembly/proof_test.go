@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -34,6 +35,7 @@ type installation struct {
 	families []admin.Family
 	doc      *drive.Document
 	checked  *admintest.Document
+	archive  *segment.Archive
 }
 
 // Raw keys of the first organisation, and of another one.
@@ -55,6 +57,7 @@ func install(t testing.TB, wrap func(store.Store) store.Store) *installation {
 		s = wrap(s)
 	}
 	in := &installation{t: t, core: app.New(app.Backends{Store: s, Embedded: true, Sealer: admintest.Sealer{}}, app.Settings{Egress: egress.Policy{}})}
+	in.core.Transport = nobody{}
 	for _, f := range []app.First{
 		{Organisation: "first", Workspace: "first-space", AdminKey: rootKey, WorkspaceKey: firstKey},
 		{Organisation: "other", Workspace: "other-space", AdminKey: otherRoot, WorkspaceKey: otherKey},
@@ -63,7 +66,8 @@ func install(t testing.TB, wrap func(store.Store) store.Store) *installation {
 			t.Fatal(err)
 		}
 	}
-	in.families = assembly.Administration(in.core, segment.New(s, nil, segment.Options{}))
+	in.archive = segment.New(s, nil, segment.Options{})
+	in.families = assembly.Administration(in.core, in.archive)
 	if in.handler, err = console.New(in.core, audit.NewSender(in.core.Resources, nowhere{}), in.families...); err != nil {
 		t.Fatal(err)
 	}
@@ -75,6 +79,13 @@ func install(t testing.TB, wrap func(store.Store) store.Store) *installation {
 		t.Fatal(err)
 	}
 	return in
+}
+
+// nobody is a network in which no host can be reached.
+type nobody struct{}
+
+func (nobody) RoundTrip(*http.Request) (*http.Response, error) {
+	return nil, errors.New("no such host")
 }
 
 // nowhere is a queue that drops audit records, which stay in the outbox.

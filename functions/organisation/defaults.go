@@ -35,7 +35,7 @@ func defaultRoutes() []admin.Route {
 	members := map[string]admin.Schema{"object": {"type": "string", "const": "organisation-defaults"}, "organisation_id": {"type": "string"}}
 	entry := admin.Schema{"type": "array", "items": admin.Closed(map[string]admin.Schema{"id": {"type": "string"}, "slug": {"type": "string"}})}
 	for _, l := range lists {
-		body = append(body, admin.Field{Name: l.name, Type: admin.Array, Max: maxGuardrails, Of: &admin.Field{Type: admin.String, Min: 1, Max: 255},
+		body = append(body, admin.Field{Name: l.name, Type: admin.Array, Max: maxGuardrails, Of: &admin.Field{Type: admin.String, Min: 1, Max: 255, Refers: "/guardrails"},
 			Doc: l.doc + ": ids or slugs of guardrails of the organisation; null: none."})
 		members[l.name] = entry
 	}

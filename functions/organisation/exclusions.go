@@ -48,7 +48,7 @@ func exclusionRoutes() []admin.Route {
 		put.Scopes, put.Action, put.Answer, put.Do = []string{"organisation_exclusions.update"}, audit.Manage, admin.Nothing, x.put
 		put.Body = []admin.Field{
 			{Name: "workspaces", Required: true, Type: admin.Array, Max: maxExclusions, Of: &admin.Field{Type: admin.Object, Fields: []admin.Field{
-				{Name: "workspace_id", Type: admin.String, Required: true, Min: 1, Max: 255, Doc: "Id or slug of the workspace."},
+				{Name: "workspace_id", Type: admin.String, Required: true, Min: 1, Max: 255, Doc: "Id or slug of the workspace.", Refers: "/admin/workspaces"},
 				{Name: "excluded", Type: admin.Boolean, Required: true},
 			}}, Doc: "Empty with override_existing only."},
 			{Name: "override_existing", Type: admin.Boolean, Default: false, Doc: "Workspaces that are not named are taken in again."},

@@ -45,7 +45,7 @@ func (f *family) describeMembers() *admin.Collection[people.Membership] {
 		Adjust: func(action string, r *admin.Route) {
 			switch action {
 			case "update":
-				r.Body = []admin.Field{{Name: "role", Type: admin.String, Required: true, Enum: memberRoles, Doc: "The role in the workspace."}}
+				r.Body = []admin.Field{{Name: "role", Type: admin.String, Required: true, Enum: memberRoles, Example: people.Member, Doc: "The role in the workspace."}}
 				r.BodyMode, r.Doc, r.Do = admin.WholeBody, "Change the role of a member: never above one's own.", f.members.At("update", f.setMemberRole)
 			case "delete":
 				r.Doc, r.Do = "Remove a member. The user's keys of the workspace die with the membership.", f.members.At("delete", f.removeMember)
@@ -62,7 +62,7 @@ func (f *family) addRoute() admin.Route {
 		Doc:    "Make users of the organisation members of a workspace; of members the role is changed. Roles are never above one's own.",
 		Scopes: f.members.ScopesFor("create"), Answer: admin.Nothing, Errors: []int{409}, Do: f.members.At("create", f.addMembers),
 		Body: []admin.Field{{Name: "users", Type: admin.Array, Required: true, Min: 1, Max: maxMembers, Of: &admin.Field{Type: admin.Object, Fields: []admin.Field{
-			{Name: "id", Type: admin.String, Required: true, Min: 1, Max: 64, Refers: "/admin/users", Doc: "Id of the user."}, {Name: "role", Type: admin.String, Required: true, Enum: memberRoles},
+			{Name: "id", Type: admin.String, Required: true, Min: 1, Max: 64, Refers: "/admin/users", Doc: "Id of the user."}, {Name: "role", Type: admin.String, Required: true, Enum: memberRoles, Example: people.Member},
 		}}}},
 	})
 	return r[0]

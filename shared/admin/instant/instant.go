@@ -41,7 +41,7 @@ func Parse(s string) (t time.Time, ok bool) {
 // Field is a query parameter that holds a point in time.
 func Field(name, doc string, required bool) admin.Field {
 	return admin.Field{
-		Name: name, Type: admin.String, Max: 64, Required: required, Check: check,
+		Name: name, Type: admin.String, Max: 64, Required: required, Check: check, Example: "2026-01-31T15:04:05Z",
 		Doc: doc + " An ISO 8601 time with its offset from UTC, such as 2026-01-31T15:04:05+01:00; UTC without one.",
 	}
 }

@@ -146,15 +146,21 @@ func (w *World) Update(t *Thing, body map[string]any) error {
 			return err
 		}
 	}
-	whole := map[string]any{} // what belongs together, as in a version, is sent together
-	for name := range object(update.Body["properties"]) {
-		if v, ok := t.Sent[name]; ok {
-			whole[name] = v
-		}
-	}
+	whole := w.Whole(update, t) // what belongs together, as in a version, is sent together
 	maps.Copy(whole, body)
 	_, err = w.Call(update, path, whole)
 	return err
+}
+
+// Whole is a body of an update that says all that was sent of a thing.
+func (w *World) Whole(update *Operation, t *Thing) map[string]any {
+	whole := map[string]any{}
+	for name := range object(update.Body["properties"]) {
+		if v, ok := t.Sent[name]; ok && (name != workspaceID || t.Place == Workspace) {
+			whole[name] = v
+		}
+	}
+	return whole
 }
 
 // Delete removes a thing. What the body of the delete asks for it is told as the

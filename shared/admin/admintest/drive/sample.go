@@ -56,6 +56,44 @@ func Sample(s Schema, name string, n int) any {
 	return map[string]any{}
 }
 
+// some is an object with one of the members that it may have, for a body that must
+// have one and does not say which: a plain one, where there is any.
+func some(s Schema, n int) map[string]any {
+	properties := object(s["properties"])
+	for _, kinds := range []string{"boolean", "integer string", "array", "object of boolean", "object"} {
+		for _, name := range slices.Sorted(maps.Keys(properties)) {
+			p := branch(object(properties[name]), nil)
+			if name == workspaceID || p["readOnly"] == true || !slices.Contains(strings.Fields(kinds), kindOf(p)) {
+				continue
+			}
+			v := Sample(p, name, n)
+			switch x := v.(type) {
+			case []any:
+				v = []any{Sample(object(p["items"]), strings.TrimSuffix(name, "s"), n)}
+			case map[string]any:
+				if len(x) == 0 {
+					x = some(p, n)
+				}
+				if v = x; len(x) == 0 || kinds != "object" && !plain(x) {
+					continue
+				}
+			}
+			return map[string]any{name: v}
+		}
+	}
+	return map[string]any{}
+}
+
+// plain tells whether all members are true or false.
+func plain(o map[string]any) bool {
+	for _, v := range o {
+		if _, ok := v.(bool); !ok {
+			return false
+		}
+	}
+	return true
+}
+
 func bound(s Schema, key string, otherwise float64) float64 {
 	if v, ok := s[key].(float64); ok {
 		return v

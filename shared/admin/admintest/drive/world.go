@@ -29,7 +29,11 @@ type World struct {
 	In     string
 	things map[string]*Thing
 	names  map[string][]string // of things, by collection and any of their names
-	made   int
+	// New, where it is not nil, gives the name of another thing of a collection that
+	// no operation makes; "": it cannot.
+	New     func(collection string) string
+	adopted bool // things of a workspace that was there are made below it
+	made    int
 }
 
 // NewWorld is an empty world.
@@ -46,6 +50,7 @@ type Thing struct {
 	Names     []string          // all that it is called
 	Sent      map[string]any
 	Answer    map[string]any
+	adopted   bool
 }
 
 // Refused is an answer that is none of success.
@@ -92,14 +97,24 @@ func (w *World) Need(collection string, place Place) (*Thing, error) {
 	create := w.Doc.created[collection]
 	var t *Thing
 	var err error
+	if create == nil && w.New != nil {
+		if key := w.New(collection); key != "" {
+			t = &Thing{Place: place, Variables: map[string]string{}, Key: key, Names: []string{key}}
+			w.things[at] = t
+			return t, nil
+		}
+	}
 	if create == nil {
 		t, err = w.find(collection, place)
 	} else {
 		if place == Workspace && w.takes(create, workspaceID) == nil {
-			if place = Organisation; len(Variables(create.Path)) == 0 {
-				t, err := w.Need(collection, place)
+			if len(Variables(create.Path)) == 0 {
+				t, err := w.Need(collection, Organisation)
 				w.things[at] = t
 				return t, err
+			}
+			if !w.adopted {
+				place = Organisation
 			}
 		}
 		for _, enums := range w.Variants(create) {
@@ -121,6 +136,18 @@ func (w *World) Need(collection string, place Place) (*Thing, error) {
 // Forget makes the next Need make another thing.
 func (w *World) Forget(t *Thing) {
 	maps.DeleteFunc(w.things, func(_ string, o *Thing) bool { return o == t })
+}
+
+// Adopt makes a thing that is there already what Need gives.
+func (w *World) Adopt(collection string, place Place, names ...string) {
+	w.adopted = true
+	w.things[fmt.Sprint(collection, place)] = &Thing{Place: place, Variables: map[string]string{}, Key: names[0], Names: names, adopted: true}
+}
+
+// ForgetIn makes the next Need make other things of a collection, and of what is
+// below it.
+func (w *World) ForgetIn(collection string) {
+	maps.DeleteFunc(w.things, func(at string, t *Thing) bool { return strings.HasPrefix(at, collection) && !t.adopted })
 }
 
 // takes is the schema of a member of an operation's body; nil when it has none.
@@ -239,7 +266,12 @@ func (w *World) Values(op *Operation, place Place, known map[string]string) (map
 		case usual[name] != "":
 			out[name] = usual[name]
 		default:
-			return nil, fmt.Errorf("drive: %s: the document does not tell what {%s} is", op.Path, name)
+			if w.New != nil {
+				out[name] = w.New(at)
+			}
+			if out[name] == "" {
+				return nil, fmt.Errorf("drive: %s: the document does not tell what {%s} is", op.Path, name)
+			}
 		}
 		at += "/" + seg
 	}
@@ -342,6 +374,9 @@ func (w *World) Body(op *Operation, place Place) (map[string]any, error) {
 	if body == nil {
 		body = object(Sample(op.Body, "", w.made))
 	}
+	if len(body) == 0 && w.Doc.Linked(op, "read") == nil {
+		body = some(op.Body, w.made)
+	}
 	if err := w.fill(op.Body, body, place); err != nil {
 		return nil, err
 	}
@@ -356,10 +391,28 @@ func (w *World) Body(op *Operation, place Place) (map[string]any, error) {
 	return body, nil
 }
 
+// Again is the body of a thing with other names, to make another one.
+func (w *World) Again(t *Thing) (map[string]any, error) {
+	w.made++
+	body, _ := copyOf(t.Sent).(map[string]any)
+	ws := body[workspaceID]
+	if err := w.fill(t.Create.Body, body, t.Place); err != nil {
+		return nil, err
+	}
+	if ws != nil {
+		body[workspaceID] = ws
+	}
+	return body, nil
+}
+
 // fill puts real names where a body refers to something, and fresh texts where a
 // name must be its own.
 func (w *World) fill(s Schema, body map[string]any, place Place) error {
 	for name, v := range body {
+		if name == workspaceID && w.In != "" && object(object(s["properties"])[name])[RefersTo] != nil {
+			body[name] = w.In
+			continue
+		}
 		if name == workspaceID {
 			continue
 		}

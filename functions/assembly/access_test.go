@@ -1,0 +1,409 @@
+package assembly_test
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/rsa"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"math/big"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	golangjwt "github.com/golang-jwt/jwt/v5"
+	"github.com/google/go-cmp/cmp"
+	"github.com/oklog/ulid/v2"
+
+	"gateway/shared/admin/admintest/drive"
+	"gateway/shared/identity"
+	"gateway/shared/identity/people"
+	"gateway/shared/resource"
+	"gateway/shared/store"
+	"gateway/shared/usage"
+)
+
+// caller is a column of the matrix: a key of a kind, of a user with a role where it
+// has one, with every scope that such a key may hold or with some of them.
+type caller struct {
+	name string
+	kind identity.KeyType
+	role string // of the user: owner, org-admin, admin, manager, member
+	key  func(scopes ...string) string
+}
+
+const matrixFile = "testdata/access.txt"
+
+// signingKey signs the tokens of all tests: making one takes a while.
+var signingKey = sync.OnceValue(func() *rsa.PrivateKey {
+	k, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		panic(err)
+	}
+	return k
+})
+
+// callers makes the columns, all of which reach the first workspace.
+func callers(in *installation, workspace string) []caller {
+	in.t.Helper()
+	b64 := base64.RawURLEncoding.EncodeToString
+	public := signingKey().PublicKey
+	in.must("PUT", "/admin/organisation/settings", rootKey, fmt.Sprintf(`{"auth_settings":{"jwks":{"keys":[{"kty":"RSA","kid":"k1","n":%q,"e":%q}]}}}`, b64(public.N.Bytes()), b64(big.NewInt(int64(public.E)).Bytes())))
+	made := 0
+	of := func(kind identity.KeyType, path, fields string) func(...string) string {
+		return func(scopes ...string) string {
+			if len(scopes) == 0 {
+				scopes = identity.ScopesFor(kind)
+			}
+			list, err := json.Marshal(scopes)
+			if err != nil {
+				in.t.Fatal(err)
+			}
+			made++
+			return in.must("POST", "/api-keys/"+path, rootKey, fmt.Sprintf(`{"name":"key-%d","scopes":%s%s}`, made, list, fields))["key"].(string)
+		}
+	}
+	there := fmt.Sprintf(`,"workspace_id":%q`, workspace)
+	out := []caller{
+		{"admin", identity.OrganisationService, "", of(identity.OrganisationService, "organisation/service", "")},
+		{"service", identity.WorkspaceService, "", of(identity.WorkspaceService, "workspace/service", there)},
+	}
+	for _, role := range []string{"owner", "org-admin", "ws-admin", "manager", "member"} {
+		email := role + "@example.com"
+		atTop, inside := "member", strings.TrimPrefix(role, "ws-")
+		if role == "owner" || role == "org-admin" {
+			atTop, inside = "admin", "admin"
+		}
+		id := in.user(rootKey, email, atTop, workspace, inside)
+		if role == "owner" {
+			in.own(id)
+		}
+		out = append(out, caller{role, identity.WorkspaceUser, role, of(identity.WorkspaceUser, "workspace/user", there+fmt.Sprintf(`,"user_id":%q`, id))})
+	}
+	token := func(email string) func(...string) string {
+		return func(scopes ...string) string {
+			if len(scopes) == 0 {
+				scopes = identity.ScopesFor(identity.SignedToken)
+			}
+			made++
+			t := golangjwt.NewWithClaims(golangjwt.SigningMethodRS256, golangjwt.MapClaims{"organisation_id": "first", "workspace_slug": "first-space", "scope": strings.Join(scopes, " "), "exp": time.Now().Add(time.Hour).Unix(), "email_id": email, "jti": fmt.Sprint(made)})
+			t.Header["kid"] = "k1"
+			s, err := t.SignedString(signingKey())
+			if err != nil {
+				in.t.Fatal(err)
+			}
+			return s
+		}
+	}
+	return append(out,
+		caller{"jwt", identity.SignedToken, "", token("nobody@example.com")},
+		caller{"jwt-member", identity.SignedToken, "member", token("member@example.com")})
+}
+
+// own makes a user an owner, which no route does.
+func (in *installation) own(id string) {
+	in.t.Helper()
+	org := store.Scope{Org: "first"}
+	if err := in.core.Resources.Change(context.Background(), org, func(tx *resource.Tx) error {
+		rec, u, _, err := people.ByID(tx, org, id)
+		if err != nil {
+			return err
+		}
+		u.Role = people.Owner
+		if rec.Body, err = json.Marshal(u); err != nil {
+			return err
+		}
+		return tx.Update(&rec)
+	}); err != nil {
+		in.t.Fatal(err)
+	}
+}
+
+// cell is what a caller gets: y where the call is served, - where it is refused as
+// out of reach, otherwise the status.
+func cell(status int, answer []byte) string {
+	switch {
+	case status < 300:
+		return "y"
+	case status == http.StatusForbidden && strings.Contains(string(answer), `"AB03"`):
+		return "-"
+	}
+	return fmt.Sprint(status)
+}
+
+// line is a row of the matrix.
+type line struct {
+	op    *drive.Operation
+	place drive.Place
+	cells []string
+}
+
+func (l *line) name() string {
+	if l.place == drive.Organisation {
+		return l.op.Method + " " + l.op.Path + " organisation"
+	}
+	return l.op.Method + " " + l.op.Path
+}
+
+// tried calls an operation as each of the keys. What is changed by a call that is
+// served is made anew for the next.
+func tried(t *testing.T, in *installation, w *drive.World, op *drive.Operation, place drive.Place, keys []string) *line {
+	t.Helper()
+	l := &line{op: op, place: place}
+	var path string
+	var body []byte
+	fresh := func() bool {
+		p, b, err := once(w, op, place)
+		if err != nil && place == drive.Organisation && strings.Contains(err.Error(), `"param":"workspace_id"`) {
+			return false // things of workspaces alone
+		}
+		if err != nil {
+			t.Errorf("%s %s: %v", op.Method, op.Path, err)
+			return false
+		}
+		if path = p; op.Body == nil {
+			body = nil
+		} else if body, err = json.Marshal(b); err != nil {
+			t.Error(err)
+		}
+		return true
+	}
+	again := func() bool { // after a call that was served
+		if n := strings.LastIndex(op.Path, "/{"); n >= 0 && op.Method != "PUT" {
+			w.ForgetIn(op.Path[:n])
+		}
+		return fresh()
+	}
+	if !fresh() {
+		return nil
+	}
+	if place == drive.Organisation { // whether there is such a place
+		status, answer := in.ask(op.Method, path, rootKey, body)
+		if status == 400 && names(answer, "workspace_id") {
+			return nil
+		}
+		if status < 300 && op.Method != "GET" && !again() {
+			return nil
+		}
+	}
+	for _, key := range slices.Backward(keys) {
+		status, answer := in.ask(op.Method, path, key, body)
+		l.cells = append(l.cells, cell(status, answer))
+		if status >= 300 || op.Method == "GET" {
+			continue
+		}
+		if !again() {
+			return nil
+		}
+	}
+	slices.Reverse(l.cells)
+	return l
+}
+
+// once is a path and a body that an operation takes one time: what it makes has
+// names of its own, an update says all that there is, and what is removed is
+// confirmed.
+func once(w *drive.World, op *drive.Operation, place drive.Place) (string, map[string]any, error) {
+	path, body, err := request(w, op, place)
+	if err != nil || op.Body == nil {
+		return path, nil, err
+	}
+	if w.Doc.Linked(op, "read") != nil {
+		body, err = w.Again(&drive.Thing{Create: op, Place: place, Sent: body})
+		return path, body, err
+	}
+	if op.Path[len(op.Path)-1] != '}' {
+		return path, body, nil
+	}
+	of, err := w.Need(drive.Collection(op.Path), place)
+	if err != nil || of.Create == nil {
+		return path, body, err
+	}
+	switch op {
+	case w.Doc.Linked(of.Create, "delete"):
+		body, err = w.Confirm(op, of)
+	case w.Doc.Linked(of.Create, "update"):
+		if whole := w.Whole(op, of); len(whole) > 0 {
+			body = whole
+		}
+	}
+	return path, body, err
+}
+
+// placeless tells whether an operation is about the organisation alone.
+func placeless(op *drive.Operation) bool {
+	properties, _ := op.Body["properties"].(map[string]any)
+	_, inBody := properties["workspace_id"]
+	return len(drive.Variables(op.Path)) == 0 && !inBody && !slices.ContainsFunc(op.Query, func(p drive.Param) bool { return p.Name == "workspace_id" })
+}
+
+// places are where there are things that an operation is about.
+func places(w *drive.World, op *drive.Operation) []drive.Place {
+	both := []drive.Place{drive.Workspace, drive.Organisation}
+	if placeless(op) {
+		return both[1:]
+	}
+	variables := drive.Variables(op.Path)
+	if len(variables) == 0 {
+		return both
+	}
+	collection, _, _ := strings.Cut(op.Path, "/{")
+	if t, err := w.Need(collection, drive.Organisation); err != nil || t.Create == nil || t.Place != drive.Organisation {
+		return both[:1]
+	}
+	return both
+}
+
+// unprepared are operations on what only use leaves behind; the tests of their
+// families say who may call them.
+var unprepared = []string{"PUT /policies/usage-limits/{policyId}/entities/{entityId}/reset"}
+
+// TestEveryCellOfTheAccessMatrix calls every route as every kind of caller. What each
+// gets is held against the rules and written down.
+func TestEveryCellOfTheAccessMatrix(t *testing.T) {
+	t.Parallel()
+	in, w, all := matrixOf(t)
+	keys := make([]string, len(all))
+	for i, c := range all {
+		keys[i] = c.key()
+	}
+	rules := readRules(t)
+	scoped := scopedKeys{made: map[string]string{}}
+	var lines []*line
+	for _, op := range in.doc.Operations {
+		if op.Alias || op.Tag == "inference" || op.Public || slices.Contains(unprepared, op.Method+" "+op.Path) {
+			continue
+		}
+		for _, place := range places(w, op) {
+			if l := tried(t, in, w, op, place, keys); l != nil {
+				lines = append(lines, l)
+				scoped.check(t, in, w, rules, l, all)
+			}
+		}
+	}
+	rules.compare(t, lines, all)
+	table := write(lines, all)
+	if *update {
+		if err := os.WriteFile(matrixFile, []byte(table), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(matrixFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), table); diff != "" {
+		t.Errorf("the matrix changed (-want +got):\n%s", diff)
+	}
+}
+
+// scopedKeys are keys with some scopes, by caller and scopes.
+type scopedKeys struct{ made map[string]string }
+
+func (k *scopedKeys) of(c *caller, scopes []string) string {
+	at := fmt.Sprint(c.name, scopes)
+	if k.made[at] == "" {
+		k.made[at] = c.key(scopes...)
+	}
+	return k.made[at]
+}
+
+// check calls a route with keys that hold every scope but those that it needs, which
+// are refused, and with keys that hold one of those alone, which are served where the
+// scope is for things of that place.
+func (k *scopedKeys) check(t *testing.T, in *installation, w *drive.World, rules *accessRules, l *line, all []caller) {
+	t.Helper()
+	var keys, wanted, why []string
+	for i := range all {
+		c := &all[i]
+		if !slices.Contains([]string{"admin", "service", "manager", "jwt"}, c.name) {
+			continue
+		}
+		held := identity.ScopesFor(c.kind)
+		rest := slices.DeleteFunc(slices.Clone(held), func(s string) bool { return slices.Contains(l.op.Scopes, s) })
+		keys, wanted, why = append(keys, k.of(c, rest)), append(wanted, "-"), append(why, c.name+" without its scopes")
+		for _, s := range slices.Compact(slices.Sorted(slices.Values(l.op.Scopes))) {
+			if !slices.Contains(held, s) || strings.HasPrefix(l.op.Path, "/api-keys") {
+				continue // which scope a key needs follows from its type, and none makes or renews a key that may more
+			}
+			want := "-"
+			if scopes, _ := rules.scopes(l.op, rules.placeOf(l, c)); slices.Contains(scopes, s) {
+				want = l.cells[i]
+			}
+			keys, wanted, why = append(keys, k.of(c, []string{s})), append(wanted, want), append(why, c.name+" with "+s+" alone")
+		}
+	}
+	got := tried(t, in, w, l.op, l.place, keys)
+	if got == nil {
+		t.Errorf("%s cannot be tried again", l.name())
+		return
+	}
+	for i, cell := range got.cells {
+		if (cell == "-") != (wanted[i] == "-") {
+			t.Errorf("%s as %s: %s, want %s", l.name(), why[i], cell, wanted[i])
+		}
+	}
+}
+
+// matrixOf is an installation with a caller of every kind, and a client that makes
+// what the calls are about.
+func matrixOf(t *testing.T) (*installation, *drive.World, []caller) {
+	t.Helper()
+	in := install(t, nil)
+	in.user(rootKey, "somebody@example.com", "member", "first-space", "member")
+	w := drive.NewWorld(in.doc, in.as(rootKey))
+	w.In = in.must("GET", "/workspaces/first-space", rootKey, "")["id"].(string)
+	w.Adopt("/admin/workspaces", drive.Workspace, w.In)
+	made := 0
+	w.New = func(collection string) string {
+		made++
+		switch collection {
+		case "/admin/users":
+			return in.user(rootKey, fmt.Sprintf("new-%d@example.com", made), "member", w.In, "member")
+		case "/feedback":
+			return in.must("POST", collection, in.serviceKey(w.In), `{"trace_id":"a-trace","value":1}`)["feedback_ids"].([]any)[0].(string)
+		case "/scim/workspaces":
+			in.must("POST", collection, rootKey, fmt.Sprintf(`{"workspace_id":%q,"role":"member","scim_group_name":"group-%d"}`, w.In, made))
+			all := in.must("GET", collection, rootKey, "")["mappings"].([]any)
+			return all[0].(map[string]any)["id"].(string)
+		case "/logs":
+			return in.log(w.In)
+		}
+		return ""
+	}
+	open := map[string]bool{}
+	for name := range in.must("GET", "/admin/organisation/settings", rootKey, "")["workspace_overrides"].(map[string]any) {
+		open[name] = true
+	}
+	raw, err := json.Marshal(map[string]any{"workspace_overrides": open})
+	if err != nil {
+		t.Fatal(err)
+	}
+	in.must("PUT", "/admin/organisation/settings", rootKey, string(raw))
+	return in, w, callers(in, w.In)
+}
+
+// serviceKey is a key of a workspace that may write feedback.
+func (in *installation) serviceKey(workspace string) string {
+	in.t.Helper()
+	return in.must("POST", "/api-keys/workspace/service", rootKey, fmt.Sprintf(`{"name":"k","workspace_id":%q,"scopes":["feedbacks.write"]}`, workspace))["key"].(string)
+}
+
+// log leaves a log behind and gives its id.
+func (in *installation) log(workspace string) string {
+	in.t.Helper()
+	at := time.Now().UTC().Truncate(time.Millisecond)
+	r := usage.Record{
+		ID: ulid.MustNew(ulid.Timestamp(at), ulid.DefaultEntropy()).String(), Start: at, Org: "first", Workspace: workspace, WorkspaceSlug: "first-space",
+		KeyID: "key", KeyType: "workspace-service", Endpoint: "chatComplete", Method: "POST", Path: "/v1/chat/completions", ClientStatus: 200,
+	}
+	if err := in.archive.Ingest(context.Background(), []usage.Record{r}); err != nil {
+		in.t.Fatal(err)
+	}
+	return r.ID
+}
