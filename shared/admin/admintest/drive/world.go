@@ -150,6 +150,17 @@ func (w *World) ForgetIn(collection string) {
 	maps.DeleteFunc(w.things, func(at string, t *Thing) bool { return strings.HasPrefix(at, collection) && !t.adopted })
 }
 
+// All are the names of all things, with where they are.
+func (w *World) All() map[string]Place {
+	out := map[string]Place{}
+	for _, t := range w.things {
+		for _, n := range t.Names {
+			out[n] = t.Place
+		}
+	}
+	return out
+}
+
 // takes is the schema of a member of an operation's body; nil when it has none.
 func (w *World) takes(op *Operation, member string) Schema {
 	return object(object(op.Body["properties"])[member])
