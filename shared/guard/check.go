@@ -88,7 +88,6 @@ var (
 	scope   = Param{Name: "scope", Type: Text, Enum: []string{"last_message", "all_messages", "system", "tool_arguments", "tool_results", "reasoning"}, Default: "last_message"}
 	soft    = Param{Name: "soft_deny_200", Type: Flag, Default: false}
 	forward = Param{Name: "forwardHeaders", Type: Headers}
-	opening = Param{Name: "credentials", Type: Object}
 )
 
 // maxTimeout bounds how long a check may be waited for, in milliseconds.
@@ -121,7 +120,7 @@ func (c *Check) shared() []Param {
 	case Model:
 		return []Param{failing, scope, soft, timeout(5000)}
 	case Vendor:
-		return []Param{failing, scope, soft, forward, opening, timeout(5000)}
+		return []Param{failing, scope, soft, forward, opening(c.ID), timeout(5000)}
 	}
 	return []Param{failing, scope, soft}
 }

@@ -93,7 +93,13 @@ func sample(p *Param) string {
 		if p.Min > 0 {
 			return `{"a":"b"}`
 		}
-		return `{}`
+		var members []string
+		for i := range p.Members {
+			if m := &p.Members[i]; m.Required {
+				members = append(members, fmt.Sprintf("%q:%s", m.Name, sample(m)))
+			}
+		}
+		return "{" + strings.Join(members, ",") + "}"
 	}
 	return `{}`
 }

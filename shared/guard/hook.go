@@ -22,6 +22,7 @@ type Hook struct {
 	// Feedback that was not asked for is not given.
 	OnSuccess, OnFail bool
 	Credentials       json.RawMessage
+	Stored            bool // it is a saved one
 }
 
 // When says when the output hooks of a stream judge it.
@@ -43,7 +44,7 @@ const (
 
 // HookOf is a saved guardrail as a hook.
 func (s *Saved) HookOf() *Hook {
-	return &Hook{ID: s.Slug, Checks: s.Checks, Actions: s.Actions, OnSuccess: true, OnFail: true}
+	return &Hook{ID: s.Slug, Checks: s.Checks, Actions: s.Actions, OnSuccess: true, OnFail: true, Stored: true}
 }
 
 // reservedMembers of a guardrail that a config writes out are no checks.

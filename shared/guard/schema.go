@@ -55,6 +55,7 @@ func (p *Param) schema() map[string]any {
 		s["anyOf"] = []any{map[string]any{"type": "array", "items": p.entry()}, map[string]any{"type": "string"}}
 	case Object:
 		s["type"] = []string{"object", "string"}
+		p.members(s)
 	case Schema:
 		s["type"], s["example"] = "object", map[string]any{"type": "object"}
 	}
@@ -68,6 +69,25 @@ func (p *Param) schema() map[string]any {
 		s["default"] = p.Default
 	}
 	return s
+}
+
+// members describes those of an object that are known.
+func (p *Param) members(s map[string]any) {
+	if len(p.Members) == 0 {
+		return
+	}
+	properties, required := map[string]any{}, []string{}
+	for i := range p.Members {
+		m := &p.Members[i]
+		properties[m.Name] = m.schema()
+		if m.Required {
+			required = append(required, m.Name)
+		}
+	}
+	s["properties"] = properties
+	if len(required) > 0 {
+		s["required"] = required
+	}
 }
 
 func (p *Param) entry() map[string]any {

@@ -41,6 +41,7 @@ type check struct {
 	local       bool
 	mutates     bool
 	whole       bool // it judges a text as a whole: no part of one
+	saved       bool
 }
 
 // Ready makes a hook ready.
@@ -78,7 +79,7 @@ func (k *Kit) check(a *guard.Applied, h *guard.Hook) check {
 	}
 	c := check{
 		id: a.ID, parameters: params, phase: guard.Both, scope: said.Scope(member[string](params, "scope")),
-		failOnError: member[bool](params, "failOnError"), soft: member[bool](params, "soft_deny_200"), local: true, whole: judgesWhole(a.ID, params),
+		failOnError: member[bool](params, "failOnError"), soft: member[bool](params, "soft_deny_200"), local: true, whole: judgesWhole(a.ID, params), saved: h.Stored,
 	}
 	if row, ok := guard.Find(a.ID); ok {
 		c.phase, c.local, c.mutates = row.Phase, row.Category == guard.Basic || row.Category == guard.Model, row.Mutates
@@ -103,6 +104,9 @@ func member[T any](params map[string]json.RawMessage, name string) (v T) {
 var wholly = map[string]bool{
 	"default.sentenceCount": true, "default.wordCount": true, "default.characterCount": true, "default.jsonSchema": true, "default.jsonKeys": true,
 	"default.containsCode": true, "default.endsWith": true, "default.notNull": true, "default.validUrls": true, "default.webhook": true, "default.log": true,
+	"crowdstrike-aidr.guardChatCompletions": true,
+	"patronus.isConcise":                    true, "patronus.isHelpful": true, "patronus.isPolite": true, "patronus.retrievalAnswerRelevance": true, "patronus.retrievalHallucination": true, "patronus.custom": true,
+	"qualifire.hallucinations": true, "qualifire.grounding": true, "qualifire.toolUseQuality": true, "qualifire.policy": true,
 }
 
 func judgesWhole(id string, params map[string]json.RawMessage) bool {

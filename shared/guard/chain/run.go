@@ -252,7 +252,7 @@ func (g *group) subject(k *check, changed bool) *judge.Subject {
 	c, f := &g.call, g.find(k.scope)
 	s := &judge.Subject{
 		Phase: g.phase, Kind: c.Kind, Provider: c.Provider, Model: c.Model, Stream: c.Stream, Status: c.Status, TraceID: c.TraceID,
-		Texts: f.Texts, ToolCalls: f.ToolCalls, Changed: changed, Request: c.Request, Metadata: c.Metadata, Headers: c.Headers, Parameters: k.parameters, Client: c.Client,
+		Texts: f.Texts, ToolCalls: f.ToolCalls, Changed: changed, Request: c.Request, Metadata: c.Metadata, Headers: c.Headers, Parameters: k.parameters, Client: c.Client, Saved: k.saved,
 	}
 	if g.phase == guard.After {
 		s.Response = c.Response

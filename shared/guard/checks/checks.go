@@ -8,11 +8,14 @@ import (
 	"gateway/shared/guard/judge"
 	"gateway/shared/guard/remote"
 	"gateway/shared/guard/scan"
+	"gateway/shared/guard/vendors"
+	"gateway/shared/provider"
 )
 
 // Deps are what checks need beside what they are shown.
 type Deps struct {
-	Now func() time.Time
+	Now    func() time.Time
+	Signer provider.Signer // trades credentials of vendors for short-lived ones
 }
 
 // Makers gives what makes the function of each check, by the id of the table.
@@ -25,10 +28,11 @@ func Makers(d Deps) map[string]judge.Maker {
 }
 
 // parts are the packages that know checks, each with its own table.
-func parts(Deps) []map[string]judge.Maker {
+func parts(d Deps) []map[string]judge.Maker {
 	return []map[string]judge.Maker{
 		basic.Makers(),
 		remote.Makers(),
 		scan.Makers(),
+		vendors.Makers(vendors.Deps{Now: d.Now, Signer: d.Signer}),
 	}
 }

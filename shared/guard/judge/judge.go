@@ -40,6 +40,9 @@ type Subject struct {
 	Parameters map[string]json.RawMessage
 	// Client calls other hosts, through the guarded dialer.
 	Client *http.Client
+	// Saved says that the check is of a saved guardrail, and not of a config that may
+	// have come with the request.
+	Saved bool
 }
 
 // Verdict is what a check says. An error stands beside the verdict: the check then

@@ -98,11 +98,7 @@ func (h *host) ask(ctx context.Context, s *judge.Subject) (int, []byte, error) {
 	for name, value := range h.headers {
 		req.Header.Set(name, value)
 	}
-	for _, name := range h.forward {
-		if v := s.Headers.Get(name); v != "" && req.Header.Get(name) == "" {
-			req.Header.Set(name, v)
-		}
-	}
+	s.Forward(req.Header, h.forward)
 	req.Header.Set("Content-Type", "application/json")
 	resp, err := s.Client.Do(req)
 	if err != nil {

@@ -1,0 +1,157 @@
+package vendors
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+
+	"gateway/shared/egress"
+	"gateway/shared/fault"
+	"gateway/shared/guard/judge"
+	"gateway/shared/provider"
+)
+
+// maxAnswer bounds what is read of a vendor's answer, in bytes.
+const maxAnswer = 20 << 20
+
+// ask makes one call and reads its answer into the run. The first error is kept.
+func (r *run) ask(ctx context.Context, part int, text string) {
+	a := &ask{run: r, part: part, text: text}
+	raw, err := a.call(ctx)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err == nil {
+		err = r.read(a, raw)
+	}
+	if err != nil && r.err == nil {
+		r.err = err
+	}
+}
+
+// read gives an answer to the wire's function.
+func (r *run) read(a *ask, raw []byte) *judge.Failure {
+	bad := false
+	said := answer{bad: &bad}
+	if json.Unmarshal(raw, &said.v) != nil {
+		return r.fails("VendorError", "gave an answer that is no JSON")
+	}
+	failed, findings, texts, body := r.failed, r.findings, slices.Clone(r.texts), r.body
+	if r.judge(a, said); bad {
+		r.failed, r.findings, r.texts, r.body = failed, findings, texts, body
+		return r.fails("VendorError", "gave an answer that cannot be understood")
+	}
+	return nil
+}
+
+// fails is an error that names the vendor.
+func (c *check) fails(name, format string, args ...any) *judge.Failure {
+	return &judge.Failure{Name: name, Message: c.name + " " + fmt.Sprintf(format, args...)}
+}
+
+// call sends what the wire says, and gives the answer of a status of success.
+func (a *ask) call(ctx context.Context) ([]byte, *judge.Failure) {
+	req, body, err := a.request(ctx)
+	if err != nil {
+		return nil, err
+	}
+	key := a.circuit(req)
+	if !a.breakers.may(key) {
+		return nil, a.fails("VendorDown", "has not answered lately and was not asked")
+	}
+	if a.sign != nil {
+		if err := a.sign(ctx, a, req, body); err != nil {
+			a.breakers.told(key, fault.From(err).StatusCode >= 500)
+			return nil, a.fails("CredentialsError", "was not asked: %s", fault.From(err).Message)
+		}
+	}
+	resp, failed := a.s.Client.Do(req)
+	if failed != nil {
+		return nil, a.unanswered(ctx, key, failed, "cannot be reached")
+	}
+	defer resp.Body.Close()
+	raw, failed := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
+	if failed != nil {
+		return nil, a.unanswered(ctx, key, failed, "broke its answer off")
+	}
+	a.breakers.told(key, resp.StatusCode >= 500)
+	switch {
+	case resp.StatusCode < 200 || resp.StatusCode > 299:
+		return nil, a.fails("VendorError", "answered with the status %d", resp.StatusCode)
+	case len(raw) > maxAnswer:
+		return nil, a.fails("VendorError", "gave an answer of more than %d bytes", maxAnswer)
+	}
+	return raw, nil
+}
+
+// unanswered is the error of a call without an answer. One that its request has ended
+// says nothing of the vendor.
+func (a *ask) unanswered(ctx context.Context, key [32]byte, err error, why string) *judge.Failure {
+	var slow net.Error // a dialer may see the time end before the context does
+	late := context.Cause(ctx) == context.DeadlineExceeded || ctx.Err() == nil && errors.As(err, &slow) && slow.Timeout()
+	if late || ctx.Err() == nil {
+		a.breakers.told(key, true)
+	}
+	switch {
+	case late:
+		return a.fails("TimeoutError", "did not answer within %d ms", a.timeout.Milliseconds())
+	case egress.Refused(err):
+		return a.fails("VendorError", "has an address that must not be called")
+	}
+	return a.fails("VendorError", "%s", why)
+}
+
+// circuit names the breaker of a request: its address, what it is asked with, and how
+// long is waited.
+func (a *ask) circuit(req *http.Request) [32]byte {
+	creds, _ := json.Marshal(a.creds)
+	return sha256.Sum256(fmt.Appendf(nil, "%d\n%s\n%s\n%s", a.timeout, a.vendor(), req.URL.Host, creds))
+}
+
+func (w *wire) vendor() string { v, _, _ := strings.Cut(w.id, "."); return v }
+
+// request makes the request of the wire.
+func (a *ask) request(ctx context.Context) (*http.Request, []byte, *judge.Failure) {
+	address, err := a.address(a.url)
+	if err != nil {
+		return nil, nil, err
+	}
+	template := a.bodies[0]
+	if a.behind() {
+		template = a.bodies[1]
+	}
+	body, wrong := json.Marshal(a.fill(template))
+	u, odd := provider.ExactURL(address)
+	if wrong != nil || odd != nil || a.s.Client == nil {
+		return nil, nil, a.fails("VendorError", "has an address that cannot be called")
+	}
+	req, wrong := http.NewRequestWithContext(ctx, http.MethodPost, u.Scheme+"://"+u.Host, bytes.NewReader(body))
+	if wrong != nil {
+		return nil, nil, a.fails("VendorError", "has an address that cannot be called")
+	}
+	req.URL = u
+	a.s.Forward(req.Header, a.forward)
+	for line := range strings.Lines(a.header) {
+		name, template, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ": ")
+		value, err := a.expand(template, plain)
+		switch {
+		case err != nil && strings.HasSuffix(template, "?}"):
+			continue
+		case err != nil:
+			return nil, nil, err
+		case !egress.ValidHeaderValue(value):
+			return nil, nil, a.fails("CredentialsError", "was not asked: what goes into the header %s must not contain line breaks", name)
+		}
+		req.Header.Set(name, value)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "application/json")
+	return req, body, nil
+}

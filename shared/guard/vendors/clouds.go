@@ -1,0 +1,154 @@
+package vendors
+
+import (
+	"context"
+	"net/http"
+	"strings"
+
+	"gateway/shared/guard/judge"
+	"gateway/shared/provider"
+)
+
+// target is a provider whose way to sign requests a check uses. What the check is
+// given in a request is the caller's: the gateway's own identity is lent to checks of
+// saved guardrails alone.
+func (a *ask) target(id string, fields map[string]string) *provider.Target {
+	row, _ := provider.ByID(id)
+	t := &provider.Target{Provider: row, Credential: provider.Credential{Fields: map[string]string{}}, Signer: a.Signer, CallerKey: !a.s.Saved, Saved: a.s.Saved}
+	for field, from := range fields {
+		if v, ok := a.creds[from].(string); ok && v != "" {
+			t.Credential.Fields[field] = v
+		}
+	}
+	return t
+}
+
+// awsFields are the credentials of a check by the names of the catalogue.
+var awsFields = map[string]string{
+	"aws_access_key_id": "awsAccessKeyId", "aws_secret_access_key": "awsSecretAccessKey", "aws_session_token": "awsSessionToken", "aws_region": "awsRegion",
+	"aws_auth_type": "awsAuthType", "aws_role_arn": "awsRoleArn", "aws_external_id": "awsExternalId",
+}
+
+// signAWS signs with AWS Signature Version 4, for the service bedrock.
+func signAWS(ctx context.Context, a *ask, req *http.Request, body []byte) error {
+	return a.target("bedrock", awsFields).Authorize(ctx, req, body)
+}
+
+var azureFields = map[string]string{
+	"azure_entra_tenant_id": "tenantId", "azure_entra_client_id": "clientId", "azure_entra_client_secret": "clientSecret", "azure_managed_client_id": "clientId", "azure_auth_mode": "azureAuthMode",
+}
+
+// signAzure sends the key of the resource, or a token of Entra for it.
+func signAzure(ctx context.Context, a *ask, req *http.Request, body []byte) error {
+	if mode, _ := a.creds["azureAuthMode"].(string); mode == "" || mode == "apiKey" {
+		return nil // it is among the headers of the row
+	}
+	req.Header.Del("Ocp-Apim-Subscription-Key")
+	return a.target("azure-openai", azureFields).Authorize(ctx, req, body)
+}
+
+// azureReady gives the base of the resource's address.
+func azureReady(c *check) *judge.Failure {
+	host, _ := c.creds["customHost"].(string)
+	name, _ := c.creds["resourceName"].(string)
+	mode, _ := c.creds["azureAuthMode"].(string)
+	key, _ := c.creds["apiKey"].(string)
+	switch {
+	case host == "" && (name == "" || strings.Trim(strings.ToLower(name), "abcdefghijklmnopqrstuvwxyz0123456789-") != ""):
+		return c.fails("CredentialsError", "needs credentials.%s.resourceName, letters, digits and dashes", c.nest)
+	case key == "" && (mode == "" || mode == "apiKey"):
+		return c.fails("CredentialsError", "needs credentials.%s.apiKey, or azureAuthMode entra or managed", c.nest)
+	case host == "":
+		host = "https://" + name + ".cognitiveservices.azure.com"
+	}
+	c.creds["base"] = host
+	return nil
+}
+
+// awsReady gives the base of the address in the region.
+func awsReady(c *check) *judge.Failure {
+	host, _ := c.params["customHost"].(string)
+	if own, _ := c.creds["customHost"].(string); own != "" {
+		host = own
+	}
+	region, _ := c.creds["awsRegion"].(string)
+	switch {
+	case region == "":
+		region = "us-east-1"
+	case strings.Trim(region, "abcdefghijklmnopqrstuvwxyz0123456789-") != "":
+		return c.fails("CredentialsError", "needs credentials.awsRegion in small letters, digits and dashes")
+	}
+	if host == "" {
+		host = "https://bedrock-runtime." + region + ".amazonaws.com"
+	}
+	if c.creds == nil {
+		c.creds = map[string]any{}
+	}
+	c.creds["awsRegion"], c.creds["base"] = region, host
+	return nil
+}
+
+// policies are the parts of an assessment of Bedrock, and the lists of each.
+var policies = map[string][]string{
+	"topicPolicy": {"topics"}, "contentPolicy": {"filters"}, "wordPolicy": {"customWords", "managedWordLists"},
+	"sensitiveInformationPolicy": {"piiEntities", "regexes"}, "contextualGroundingPolicy": {"filters"}, "automatedReasoningPolicy": {"findings"},
+}
+
+// bedrock reads the assessments of a guardrail. What it blocks fails. What it masks
+// fails too, unless the check redacts and nothing was blocked; what it only detects
+// (action NONE) is told, and passes.
+func bedrock(a *ask, said answer) {
+	intervened := said.word("action", "NONE", "GUARDRAIL_INTERVENED") == "GUARDRAIL_INTERVENED"
+	blocked, masked, assessed := []string{}, []string{}, false
+	for _, one := range said.listIf("assessments") {
+		for policy, lists := range policies {
+			for _, list := range lists {
+				for _, f := range one.get(policy).listIf(list) {
+					action := optional[string](f, "action")
+					name := label(policy + "/" + first(f, "type", "name"))
+					switch action {
+					case "BLOCKED":
+						blocked, assessed = append(blocked, name), true
+					case "ANONYMIZED":
+						masked, assessed = append(masked, name), true
+					default:
+						a.note(name)
+						assessed = true
+					}
+				}
+			}
+		}
+	}
+	for _, name := range blocked {
+		a.found(name)
+	}
+	switch {
+	case !intervened:
+		return
+	case !assessed:
+		a.found("intervened")
+	case len(blocked) > 0:
+		return
+	}
+	text := ""
+	for _, o := range said.listIf("outputs") {
+		text += o.text("text")
+	}
+	for _, name := range masked {
+		if text == "" {
+			a.found(name)
+			continue
+		}
+		a.redact(a.part, text, name)
+	}
+}
+
+// first is the first of some texts that an answer has.
+func first(a answer, names ...string) string {
+	for _, name := range names {
+		if s, ok := a.get(name).v.(string); ok && s != "" {
+			return s
+		}
+	}
+	return "finding"
+}

@@ -1,0 +1,150 @@
+package vendors
+
+import (
+	"slices"
+	"strconv"
+)
+
+// flags fails where a member is true.
+func flags(path, name string) func(*ask, answer) {
+	return func(a *ask, said answer) {
+		if said.flag(path) {
+			a.found(name)
+		}
+	}
+}
+
+// acts fails where an action is not the one that passes.
+func acts(path, passes string, fails ...string) func(*ask, answer) {
+	return func(a *ask, said answer) {
+		if word := said.word(path, append(fails, passes)...); word != passes {
+			a.found(label(word))
+		}
+	}
+}
+
+func contentSafety(a *ask, said answer) {
+	for _, c := range said.list("categoriesAnalysis") {
+		name, severity := label(c.text("category")), c.number("severity")
+		a.score(name, severity)
+		if severity >= a.number("severity", 2) {
+			a.found(name)
+		}
+	}
+	for _, m := range said.listIf("blocklistsMatch") {
+		a.found(label("blocklist/" + m.text("blocklistName")))
+	}
+}
+
+// documents are the parts of the text, named by their places.
+func documents(a *ask) any {
+	language, _ := a.params["language"].(string)
+	if language == "" {
+		language = "en"
+	}
+	out := []any{}
+	for i, t := range a.s.Texts {
+		if t != "" {
+			out = append(out, map[string]any{"id": strconv.Itoa(i), "language": language, "text": t})
+		}
+	}
+	return out
+}
+
+// azurePII reads the entities of each document. A document that was not judged makes
+// the answer an error.
+func azurePII(a *ask, said answer) {
+	left := len(documents(a).([]any))
+	for _, d := range said.list("results.documents") {
+		part, err := strconv.Atoi(d.text("id"))
+		if err != nil || part < 0 || part >= len(a.s.Texts) {
+			*said.bad = true
+			return
+		}
+		left--
+		redacted := d.text("redactedText")
+		for _, e := range d.list("entities") {
+			a.redact(part, redacted, label(e.text("category")))
+		}
+	}
+	*said.bad = *said.bad || left > 0
+}
+
+// systemOrText is what the system says where it says something, else the text.
+func systemOrText(a *ask) any {
+	system := ""
+	for _, m := range a.conversation() {
+		if m.Role == "system" || m.Role == "developer" {
+			if system != "" {
+				system += "\n"
+			}
+			system += m.Content
+		}
+	}
+	if system == "" {
+		return a.text
+	}
+	return system
+}
+
+func shieldPrompt(a *ask, said answer) {
+	if said.flag("userPromptAnalysis.attackDetected") {
+		a.found("prompt_attack")
+	}
+	for _, d := range said.listIf("documentsAnalysis") {
+		if d.flag("attackDetected") {
+			a.found("document_attack")
+		}
+	}
+}
+
+// f5 reads the outcome of one part. What is blocked is not mended by masking it.
+func f5(a *ask, said answer) {
+	outcome := said.word("result.outcome", "cleared", "flagged", "redacted", "blocked")
+	redacted := optional[string](said, "redactedInput")
+	switch {
+	case outcome == "cleared":
+	case outcome == "blocked" || redacted == "":
+		a.found(outcome)
+	default:
+		a.redact(a.part, redacted, outcome)
+	}
+}
+
+// mistralPath: conversations have an address of their own.
+func mistralPath(a *ask) any {
+	if a.talks() {
+		return "chat/moderations"
+	}
+	return "moderations"
+}
+
+// talks tells whether the request is a conversation.
+func (a *ask) talks() bool { return a.s.Kind == "chatComplete" || a.s.Kind == "messages" }
+
+func mistralInput(a *ask) any {
+	if a.talks() {
+		return []any{a.withAnswer()}
+	}
+	return []string{a.text}
+}
+
+func mistral(a *ask, said answer) {
+	want := a.listed("categories")
+	results := said.list("results")
+	*said.bad = *said.bad || len(results) == 0
+	for _, one := range results {
+		names, values := one.members("categories", true)
+		for i, name := range names {
+			if values[i].flag("") && slices.Contains(want, name) {
+				a.found(name)
+			}
+		}
+		names, values = one.members("category_scores", false)
+		for i, name := range names {
+			if slices.Contains(want, name) {
+				a.score(name, values[i].number(""))
+			}
+		}
+	}
+}

@@ -1,0 +1,80 @@
+package vendors
+
+import (
+	"encoding/json"
+
+	"gateway/shared/guard/judge"
+	"gateway/shared/guard/said"
+)
+
+// message is what vendors are told of one message.
+type message struct {
+	Role    string `json:"role"`
+	Content string `json:"content"`
+}
+
+// conversation are the messages of the request; one of the user where it is none.
+func (a *ask) conversation() []message {
+	var body struct {
+		System       json.RawMessage `json:"system"`
+		Instructions json.RawMessage `json:"instructions"`
+		Messages     []turn          `json:"messages"`
+		Input        json.RawMessage `json:"input"`
+	}
+	out := []message{}
+	add := func(role string, content json.RawMessage) {
+		if text := textOf(content); text != "" {
+			out = append(out, message{role, text})
+		}
+	}
+	if json.Unmarshal(a.s.Request, &body) == nil {
+		switch a.s.Kind {
+		case "createModelResponse":
+			add("system", body.Instructions)
+			_ = json.Unmarshal(body.Input, &body.Messages)
+		case "messages":
+			add("system", body.System)
+		}
+		if a.s.Kind == "chatComplete" || a.s.Kind == "messages" || a.s.Kind == "createModelResponse" {
+			for _, m := range body.Messages {
+				if m.Role == "" {
+					m.Role = "user"
+				}
+				add(m.Role, m.Content)
+			}
+		}
+	}
+	if len(out) == 0 {
+		text := a.text
+		if a.behind() {
+			text = judge.Joined(a.s.Asked)
+		}
+		out = append(out, message{"user", text})
+	}
+	return out
+}
+
+// turn is a message of a request.
+type turn struct {
+	Role    string          `json:"role"`
+	Content json.RawMessage `json:"content"`
+}
+
+// textOf is the text of a content: one text, or those of its parts.
+func textOf(content json.RawMessage) string {
+	if len(content) == 0 {
+		return ""
+	}
+	body := append(append([]byte(`{"messages":[{"role":"user","content":`), content...), `}]}`...)
+	f := said.InRequest("chatComplete", body, said.LastMessage)
+	return judge.Joined(f.Texts)
+}
+
+// withAnswer is the conversation, with the answer behind it.
+func (a *ask) withAnswer() any {
+	list := a.conversation()
+	if a.behind() {
+		list = append(list, message{"assistant", a.text})
+	}
+	return list
+}

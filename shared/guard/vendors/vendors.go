@@ -1,0 +1,244 @@
+package vendors
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"gateway/shared/guard"
+	"gateway/shared/guard/judge"
+	"gateway/shared/provider"
+)
+
+// Deps are what the checks of vendors need beside what they are shown.
+type Deps struct {
+	Now    func() time.Time
+	Signer provider.Signer // trades credentials for short-lived ones
+}
+
+// Makers are the checks of this package, by id.
+func Makers(d Deps) map[string]judge.Maker {
+	b := &breakers{now: d.Now, known: map[[32]byte]*circuit{}}
+	out := make(map[string]judge.Maker, len(wires))
+	for i := range wires {
+		w := &wires[i]
+		out[w.id] = func(params map[string]json.RawMessage) judge.Func { return w.check(d, b, params).run }
+	}
+	return out
+}
+
+// check is a vendor's check with the parameters of one guardrail. It is shared between
+// requests and never changed.
+type check struct {
+	*wire
+	Deps
+	breakers *breakers
+	params   map[string]any // with what the table says of those that are absent
+	creds    map[string]any
+	bodies   [2]any // templates: before the request, behind the answer
+	timeout  time.Duration
+	forward  []string
+	broken   *judge.Failure // the credentials cannot be used
+}
+
+func (w *wire) check(d Deps, b *breakers, raw map[string]json.RawMessage) *check {
+	c := &check{wire: w, Deps: d, breakers: b, params: map[string]any{}, timeout: 5 * time.Second}
+	if row, ok := guard.Find(w.id); ok {
+		for _, p := range row.Parameters() {
+			if p.Default != nil {
+				c.params[p.Name] = p.Default
+			}
+		}
+	}
+	for name := range raw {
+		if v, ok := judge.Read[any](raw, name); ok {
+			c.params[name] = v
+		}
+	}
+	if ms := c.number("timeout", 5000); ms > 0 {
+		c.timeout = time.Duration(min(ms, 60_000)) * time.Millisecond
+	}
+	c.forward = judge.Get(raw, "forwardHeaders", []string(nil))
+	c.creds, _ = judge.Object[map[string]any](raw, "credentials")
+	if inner, ok := c.creds[w.nest].(map[string]any); ok && w.nest != "" {
+		c.creds = inner
+	}
+	delete(c.params, "credentials")
+	for i, text := range []string{w.body, w.after} {
+		if text == "" {
+			text = w.body
+		}
+		if json.Unmarshal([]byte(text), &c.bodies[i]) != nil {
+			c.broken = &judge.Failure{Name: "Check error", Message: "Error executing check"}
+		}
+	}
+	if w.ready != nil && c.broken == nil {
+		c.creds = maps.Clone(c.creds)
+		c.broken = w.ready(c)
+	}
+	return c
+}
+
+// number reads a parameter; standard where it is none.
+func (c *check) number(name string, standard float64) float64 {
+	switch v := c.params[name].(type) {
+	case float64:
+		return v
+	case int64:
+		return float64(v)
+	case int:
+		return float64(v)
+	}
+	return standard
+}
+
+func (c *check) is(name string) bool { v, _ := c.params[name].(bool); return v }
+
+// listed reads a parameter that is a list of texts, or one text.
+func (c *check) listed(name string) []string {
+	switch v := c.params[name].(type) {
+	case string:
+		return []string{v}
+	case []string:
+		return v
+	case []any:
+		var out []string
+		for _, e := range v {
+			if s, ok := e.(string); ok {
+				out = append(out, s)
+			}
+		}
+		return out
+	}
+	return nil
+}
+
+// run is one run of a check: what it is shown, and what comes of it. Its calls run
+// side by side and write under mu.
+type run struct {
+	*check
+	s *judge.Subject
+
+	mu       sync.Mutex
+	failed   bool
+	findings []string
+	scores   map[string]float64
+	texts    []*string
+	body     json.RawMessage
+	err      *judge.Failure
+}
+
+// ask is one call of a run.
+type ask struct {
+	*run
+	part int    // of the subject's texts; -1: all of them
+	text string // of the part, or of all
+}
+
+// run runs the check.
+func (c *check) run(ctx context.Context, s *judge.Subject) judge.Verdict {
+	if c.only != nil && !slices.Contains(c.only, s.Kind) {
+		return judge.Verdict{Pass: true}
+	}
+	text := s.Text()
+	switch {
+	case c.broken != nil:
+		return judge.Verdict{Err: c.broken}
+	case text == "" && !c.empty:
+		return judge.Failed("MissingText", "There is no text to be checked")
+	case c.rewrites(s) && s.Kind == "embed":
+		return judge.Failed("Check error", "redact does not go with embeddings")
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	r := &run{check: c, s: s}
+	if !c.each {
+		r.ask(ctx, -1, text)
+		return r.verdict()
+	}
+	var wait sync.WaitGroup
+	places := make(chan struct{}, maxSideBySide)
+	for i, t := range s.Texts {
+		if t == "" {
+			continue
+		}
+		places <- struct{}{}
+		wait.Go(func() {
+			defer func() { <-places }()
+			r.ask(ctx, i, t)
+		})
+	}
+	wait.Wait()
+	return r.verdict()
+}
+
+// maxSideBySide bounds the calls of one check at a time.
+const maxSideBySide = 8
+
+// rewrites tells whether the check was asked to change what it finds.
+func (c *check) rewrites(*judge.Subject) bool { return c.is("redact") }
+
+// data is what a check tells.
+type data struct {
+	Verdict  bool               `json:"verdict"`
+	Findings []string           `json:"findings"` // labels of the vendor
+	Scores   map[string]float64 `json:"scores,omitempty"`
+	Redacted bool               `json:"redacted"`
+}
+
+func (r *run) verdict() judge.Verdict {
+	if r.err != nil && !r.failed {
+		return judge.Verdict{Err: r.err, Texts: r.texts}
+	}
+	slices.Sort(r.findings)
+	d := &data{Verdict: !r.failed, Findings: slices.Compact(r.findings), Scores: r.scores}
+	if d.Findings == nil {
+		d.Findings = []string{}
+	}
+	v := judge.Verdict{Pass: !r.failed, Data: d, Texts: r.texts, Body: r.body}
+	d.Redacted = r.texts != nil || r.body != nil
+	return v
+}
+
+// found tells of what the vendor holds against the text.
+func (r *run) found(label string) { r.note(label); r.failed = true }
+
+// note tells of what does not fail the check.
+func (r *run) note(label string) {
+	if label != "" {
+		r.findings = append(r.findings, label)
+	}
+}
+
+// score keeps a number that the vendor gave.
+func (r *run) score(name string, x float64) {
+	if r.scores == nil {
+		r.scores = map[string]float64{}
+	}
+	r.scores[name] = max(r.scores[name], x)
+}
+
+// replace puts a text into the place of a part.
+func (r *run) replace(part int, text string) {
+	if part < 0 || part >= len(r.s.Texts) || r.s.Texts[part] == text {
+		return
+	}
+	if r.texts == nil {
+		r.texts = make([]*string, len(r.s.Texts))
+	}
+	r.texts[part] = &text
+}
+
+// redact puts a text into the place of a part where the check is to redact, and else
+// fails it.
+func (r *run) redact(part int, text, label string) {
+	if !r.is("redact") || part < 0 || part >= len(r.s.Texts) || r.s.Texts[part] == text {
+		r.found(label)
+		return
+	}
+	r.note(label)
+	r.replace(part, text)
+}

@@ -1,0 +1,282 @@
+package vendors
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"gateway/shared/guard"
+	"gateway/shared/guard/judge"
+)
+
+// proofOf is the first proof of a check.
+func proofOf(id string) *proof {
+	for i := range proofs {
+		if proofs[i].id == id {
+			return &proofs[i]
+		}
+	}
+	panic(id)
+}
+
+// TestRowsAreOfTheTable: each wire has a row that says what it takes, its parameters are
+// validated with their paths, and its placeholders are known.
+func TestRowsAreOfTheTable(t *testing.T) {
+	t.Parallel()
+	for _, w := range wires {
+		row, ok := guard.Find(w.id)
+		if !ok || row.Category != guard.Vendor {
+			t.Errorf("%s is not in the table", w.id)
+			continue
+		}
+		if c := w.check(Deps{}, nil, nil); c.bodies[0] == nil || c.bodies[1] == nil {
+			t.Errorf("%s: its body is no JSON", w.id)
+		}
+	}
+	for raw, field := range map[string]string{
+		`[{"id":"aporia.validateProject","parameters":{"projectID":"p","credentials":{"apiEndpoint":"https://a.example.com"}}}]`:                 "[0].parameters.credentials.apiKey",
+		`[{"id":"aporia.validateProject","parameters":{"projectID":"p","credentials":{"apiKey":"k","apiEndpoint":"ftp://x"}}}]`:                  "[0].parameters.credentials.apiEndpoint",
+		`[{"id":"aporia.validateProject","parameters":{"credentials":{"apiKey":"k"}}}]`:                                                          "[0].parameters.projectID",
+		`[{"id":"azure.pii","parameters":{"credentials":{"pii":{"apiKey":"k"}}}}]`:                                                               "[0].parameters.credentials.pii.resourceName",
+		`[{"id":"azure.contentSafety","parameters":{"credentials":{"resourceName":"r"}}}]`:                                                       "[0].parameters.credentials.contentSafety",
+		`[{"id":"azure.contentSafety","parameters":{"credentials":{"contentSafety":{"resourceName":"r","azureAuthMode":"guess"}}}}]`:             "[0].parameters.credentials.contentSafety.azureAuthMode",
+		`[{"id":"bedrock.guard","parameters":{"guardrailId":"g","guardrailVersion":"1","credentials":{"awsAuthType":"serviceRole"}}}]`:           "[0].parameters.credentials.awsAuthType",
+		`[{"id":"mistral.moderateContent","parameters":{"categories":["pii"],"timeout":0,"credentials":{"apiKey":"k"}}}]`:                        "[0].parameters.timeout",
+		`[{"id":"mistral.moderateContent","parameters":{"categories":["pii"],"credentials":{"apiKey":5}}}]`:                                      "[0].parameters.credentials.apiKey",
+		`[{"id":"f5-guardrails.scan","parameters":{"projectId":"p","credentials":"{\"apiKey\":\"k\",\"calypsoUrl\":\"http://10.0.0.1:80?\"}"}}]`: "[0].parameters.credentials.calypsoUrl",
+	} {
+		if _, bad := guard.ParseChecks(json.RawMessage(raw), refuse); len(bad) != 1 || bad[0].Field != field {
+			t.Errorf("%s: %v, want %s", raw, bad, field)
+		}
+	}
+}
+
+// TestCredentialsThatCannotBeUsed: nobody is called, and the message names what is
+// missing.
+func TestCredentialsThatCannotBeUsed(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ id, creds, says string }{
+		{"aporia.validateProject", `{}`, "needs apiKey"},
+		{"aporia.validateProject", `{"apiKey":"a\nb"}`, "line breaks"},
+		{"aporia.validateProject", `{"apiKey":"k","apiEndpoint":"file:///etc"}`, "apiEndpoint has a form"},
+		{"aporia.validateProject", `{"apiKey":"k","apiEndpoint":"https://user:pass@a.example.com"}`, "apiEndpoint has a form"},
+		{"azure.contentSafety", `{}`, "credentials.contentSafety.resourceName"},
+		{"azure.contentSafety", `{"contentSafety":{"resourceName":"a.b/c","apiKey":"k"}}`, "credentials.contentSafety.resourceName"},
+		{"azure.contentSafety", `{"contentSafety":{"resourceName":"res"}}`, "azureAuthMode"},
+		{"azure.contentSafety", `{"contentSafety":{"resourceName":"res","azureAuthMode":"managed"}}`, "GATEWAY_AZURE_IDENTITY"},
+		{"azure.contentSafety", `{"contentSafety":{"resourceName":"res","azureAuthMode":"entra","tenantId":"the-tenant","clientId":"the-client","clientSecret":"wrong"}}`, "does not accept"},
+		{"bedrock.guard", `{}`, "aws_access_key_id"},
+		{"bedrock.guard", `{"awsAccessKeyId":"AKID","awsSecretAccessKey":"s","awsRegion":"a/../b"}`, "awsRegion"},
+		{"bedrock.guard", `{"awsAuthType":"assumedRole","awsRoleArn":"arn:aws:iam::123456789012:role/x"}`, "not lent"},
+	} {
+		p := *proofOf(c.id)
+		p.creds = c.creds
+		s := serve(t, &p)
+		s.say(says(200, p.passes[0]))
+		if v := p.run(s, ""); v.Pass || v.Err == nil || v.Err.Name != "CredentialsError" || !strings.Contains(v.Err.Message, c.says) || s.calls.Load() > 0 {
+			t.Errorf("%s %s: %s, %d calls", c.id, c.creds, told(v), s.calls.Load())
+		}
+	}
+}
+
+// TestNothingToCheck: nobody is asked about no text.
+func TestNothingToCheck(t *testing.T) {
+	t.Parallel()
+	p := *proofOf("f5-guardrails.scan")
+	p.texts = []string{"", ""}
+	s := serve(t, &p)
+	if v := p.run(s, ""); v.Err == nil || v.Err.Name != "MissingText" || s.calls.Load() > 0 {
+		t.Error(told(v))
+	}
+	p.texts, p.kind = nil, "embed"
+	if v := p.run(s, `{"redact":true}`); v.Err == nil || s.calls.Load() > 0 {
+		t.Error(told(v))
+	}
+}
+
+// TestPartsAreAskedSideBySide: each part of a message is its own call, and its redaction
+// goes to its place; one that breaks does not undo those of others.
+func TestPartsAreAskedSideBySide(t *testing.T) {
+	t.Parallel()
+	p := *proofOf("f5-guardrails.scan")
+	p.texts = []string{"a", "", "b", "c"}
+	s := serve(t, &p)
+	s.say(says(200, `{"result":{"outcome":"redacted"},"redactedInput":"x"}`))
+	if v := p.run(s, `{"redact":true}`); texts(v) != "x//x/x" || !v.Pass || s.calls.Load() != 3 {
+		t.Errorf("%s %q %d", told(v), texts(v), s.calls.Load())
+	}
+	var n atomic.Int64
+	s.say(func(w http.ResponseWriter, r *http.Request) {
+		if n.Add(1) == 2 {
+			says(500, "")(w, r)
+			return
+		}
+		says(200, `{"result":{"outcome":"redacted"},"redactedInput":"x"}`)(w, r)
+	})
+	if v := p.run(s, `{"redact":true}`); v.Err == nil || strings.Count(texts(v), "x") != 2 {
+		t.Errorf("%s %q", told(v), texts(v))
+	}
+}
+
+// TestAnOutageCostsItsTimeOnce: after three outages nobody asks the vendor for half a
+// minute; then one does. Other credentials are not held up.
+func TestAnOutageCostsItsTimeOnce(t *testing.T) {
+	t.Parallel()
+	p := *proofOf("aporia.validateProject")
+	p.header = map[string]string{"X-Aporia-Api-Key": "*"}
+	s := serve(t, &p)
+	var now atomic.Int64
+	makers := Makers(Deps{Now: func() time.Time { return time.Unix(now.Load(), 0) }})
+	run := func(creds string) judge.Verdict {
+		p := p
+		p.creds = creds
+		sub := p.subject(s, "")
+		return makers[p.id](sub.Parameters)(context.Background(), sub) // as a config that comes with each request
+	}
+	s.say(says(503, ""))
+	for range tripsAt {
+		if v := run(keyed); v.Err == nil || v.Err.Name != "VendorError" {
+			t.Fatal(told(v))
+		}
+	}
+	for range 20 {
+		if v := run(keyed); v.Err == nil || v.Err.Name != "VendorDown" {
+			t.Fatal(told(v))
+		}
+	}
+	if n := s.calls.Load(); n != tripsAt {
+		t.Errorf("%d calls", n)
+	}
+	s.say(says(200, p.passes[0]))
+	if v := run(`{"apiKey":"another"}`); !v.Pass {
+		t.Errorf("another's credentials are held up: %s", told(v))
+	}
+	now.Add(31)
+	s.say(says(503, ""))
+	if v := run(keyed); v.Err.Name != "VendorError" {
+		t.Error(told(v))
+	}
+	if v := run(keyed); v.Err.Name != "VendorDown" {
+		t.Error(told(v))
+	}
+	now.Add(31)
+	s.say(says(200, p.passes[0]))
+	for range 3 {
+		if v := run(keyed); !v.Pass {
+			t.Error(told(v))
+		}
+	}
+	for _, status := range []int{401, 429} { // they cost no time
+		s.say(says(status, ""))
+		for range tripsAt + 2 {
+			if v := run(keyed); v.Err.Name != "VendorError" {
+				t.Error(told(v))
+			}
+		}
+	}
+}
+
+// TestBreakersAreBounded: settings without end are forgotten.
+func TestBreakersAreBounded(t *testing.T) {
+	t.Parallel()
+	b := &breakers{now: time.Now, known: map[[32]byte]*circuit{}}
+	for i := range 3 * maxCircuits {
+		b.told([32]byte{byte(i), byte(i >> 8), byte(i >> 16)}, true)
+	}
+	if len(b.known) > maxCircuits {
+		t.Errorf("%d", len(b.known))
+	}
+}
+
+// TestARequestThatLeavesSaysNothing: a client that goes away is no outage of the vendor.
+func TestARequestThatLeavesSaysNothing(t *testing.T) {
+	t.Parallel()
+	p := *proofOf("aporia.validateProject")
+	s := serve(t, &p)
+	makers := Makers(Deps{Now: time.Now})
+	for range tripsAt {
+		ctx, cancel := context.WithCancel(context.Background())
+		s.say(func(_ http.ResponseWriter, r *http.Request) {
+			cancel()
+			<-r.Context().Done()
+			panic(http.ErrAbortHandler)
+		})
+		sub := p.subject(s, "")
+		if v := makers[p.id](sub.Parameters)(ctx, sub); v.Err == nil {
+			t.Error(told(v))
+		}
+		cancel()
+	}
+	s.say(says(200, p.passes[0]))
+	sub := p.subject(s, "")
+	if v := makers[p.id](sub.Parameters)(context.Background(), sub); !v.Pass {
+		t.Error(told(v))
+	}
+}
+
+// TestHeadersOfTheClientGoAlong, and never in the place of the vendor's own.
+func TestHeadersOfTheClientGoAlong(t *testing.T) {
+	t.Parallel()
+	p := *proofOf("aporia.validateProject")
+	p.header = map[string]string{"X-Aporia-Api-Key": "the-key", "X-Team": "ads", "Traceparent": "*"}
+	s := serve(t, &p)
+	s.say(says(200, p.passes[0]))
+	sub := p.subject(s, `{"forwardHeaders":["x-team","x-aporia-api-key","x-absent","traceparent"]}`)
+	sub.Headers = http.Header{"X-Team": {"ads"}, "X-Aporia-Api-Key": {"the client's"}, "X-Other": {"o"}}
+	if v := Makers(Deps{Now: time.Now})[p.id](sub.Parameters)(context.Background(), sub); !v.Pass {
+		t.Error(told(v), s.refused.Load())
+	}
+}
+
+// FuzzAnswers gives answers of vendors to all wires: whatever they are, no wire panics,
+// and one that passes has understood them.
+func FuzzAnswers(f *testing.F) {
+	for i := range proofs {
+		p := &proofs[i]
+		for _, one := range p.passes {
+			f.Add(i, one)
+		}
+		for one := range p.fails {
+			f.Add(i, one)
+		}
+		for one := range p.masks {
+			f.Add(i, one)
+		}
+		for _, one := range p.wrong {
+			f.Add(i, one)
+		}
+	}
+	f.Fuzz(func(t *testing.T, which int, body string) {
+		p := &proofs[((which%len(proofs))+len(proofs))%len(proofs)]
+		transport := roundTrip(func(*http.Request) (*http.Response, error) {
+			w := &http.Response{StatusCode: 200, Body: http.NoBody}
+			if body != "" {
+				w.Body = reader(body)
+			}
+			return w, nil
+		})
+		sub := p.subjectFor(&http.Client{Transport: transport}, `{"redact":true}`)
+		for _, w := range wires {
+			if w.id != p.id {
+				continue
+			}
+			v := w.check(Deps{Now: time.Now, Signer: signer{}}, &breakers{now: time.Now, known: map[[32]byte]*circuit{}}, sub.Parameters).run(context.Background(), sub)
+			if v.Err != nil && v.Pass {
+				t.Errorf("%s: %s", body, told(v))
+			}
+			if !json.Valid([]byte(body)) && v.Err == nil {
+				t.Errorf("%q is understood: %s", body, told(v))
+			}
+			if _, err := json.Marshal(v.Data); err != nil {
+				t.Errorf("%q: %v", body, err)
+			}
+			if v.Texts != nil && len(v.Texts) != len(sub.Texts) {
+				t.Errorf("%q: %d texts", body, len(v.Texts))
+			}
+		}
+	})
+}

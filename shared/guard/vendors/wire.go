@@ -1,0 +1,213 @@
+package vendors
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"gateway/shared/guard"
+	"gateway/shared/guard/judge"
+)
+
+// wire is a row of the table: how a vendor is asked, and how its answer is read.
+//
+// url and the values of header have placeholders of credentials and parameters:
+// {name}, {name|standard}, {a/b} for the first that is there, {name?} for a header
+// that is left out without it, {%name} for one of values as it is. body is JSON in which a text that begins with $ stands
+// for a value, see ask.value; a member without a value is left out.
+type wire struct {
+	id     string
+	name   string // of the vendor, for messages
+	url    string
+	header string // lines
+	body   string
+	after  string   // behind the answer; "": like body
+	each   bool     // one call for each part of the text
+	empty  bool     // there need be no text
+	only   []string // types of requests that it is for; nil: all
+	nest   string   // the member of the credentials that has those of the check
+	// ready makes further credentials of those that were given.
+	ready func(c *check) *judge.Failure
+	sign  func(ctx context.Context, a *ask, req *http.Request, body []byte) error
+	judge func(a *ask, said answer)
+	// values are further ones of its body and its address, by name.
+	values map[string]func(a *ask) any
+}
+
+// behind tells whether the check runs behind the answer.
+func (r *run) behind() bool { return r.s.Phase == guard.After }
+
+// lookup gives a credential or parameter as a text; "" where there is none.
+func (a *ask) lookup(name string) string {
+	for one := range strings.SplitSeq(name, "/") {
+		v := a.creds[one]
+		if v == nil {
+			v = a.params[one]
+		}
+		if v == nil && a.values[one] != nil {
+			v = a.values[one](a)
+		}
+		switch v := v.(type) {
+		case string:
+			if v != "" {
+				return v
+			}
+		case float64, int64, int, bool:
+			return fmt.Sprint(v)
+		}
+	}
+	return ""
+}
+
+// escape writes a value into a template, of which before is what stands before it.
+type escape func(before, value string) (string, bool)
+
+func plain(_, value string) (string, bool) { return value, true }
+
+// inURL writes a value into an address: a whole address where it begins with the
+// value, a name of a host, a segment of the path, or a value of the query.
+func inURL(before, value string) (string, bool) {
+	if before == "" {
+		u, err := url.Parse(value)
+		return strings.TrimRight(value, "/"), err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != "" && u.User == nil && u.RawQuery == "" && u.Fragment == ""
+	}
+	rest := strings.TrimPrefix(before, "https://")
+	switch {
+	case !strings.Contains(rest, "/"):
+		value = strings.TrimSuffix(strings.TrimPrefix(value, "https://"), "/")
+		return value, value != "" && strings.Trim(strings.ToLower(value), "abcdefghijklmnopqrstuvwxyz0123456789.-") == ""
+	case strings.Contains(rest, "?"):
+		return url.QueryEscape(value), true
+	}
+	return strings.ReplaceAll(url.PathEscape(value), ":", "%3A"), value != "." && value != ".."
+}
+
+func (a *ask) address(template string) (string, *judge.Failure) { return a.expand(template, inURL) }
+
+func (a *ask) expand(template string, write escape) (string, *judge.Failure) {
+	var b strings.Builder
+	for {
+		before, rest, found := strings.Cut(template, "{")
+		b.WriteString(before)
+		if !found {
+			return b.String(), nil
+		}
+		var inside string
+		inside, template, _ = strings.Cut(rest, "}")
+		if own, ok := strings.CutPrefix(inside, "%"); ok {
+			b.WriteString(fmt.Sprint(a.values[own](a)))
+			continue
+		}
+		name, standard, _ := strings.Cut(strings.TrimSuffix(inside, "?"), "|")
+		value := a.lookup(name)
+		if value == "" {
+			if value = standard; value == "" {
+				return "", a.fails("CredentialsError", "needs %s", name)
+			}
+		}
+		text, ok := write(b.String(), value)
+		if !ok {
+			return "", a.fails("CredentialsError", "was not asked: %s has a form that cannot be used", name)
+		}
+		b.WriteString(text)
+	}
+}
+
+// fill gives a template with values in the places of its variables.
+func (a *ask) fill(template any) any {
+	switch t := template.(type) {
+	case string:
+		if name, ok := strings.CutPrefix(t, "$"); ok {
+			return a.value(name)
+		}
+	case []any:
+		out := make([]any, 0, len(t))
+		for _, e := range t {
+			if v := a.fill(e); v != nil {
+				out = append(out, v)
+			}
+		}
+		return out
+	case map[string]any:
+		out := make(map[string]any, len(t))
+		for name, e := range t {
+			if v := a.fill(e); v != nil {
+				out[name] = v
+			}
+		}
+		return out
+	}
+	return template
+}
+
+// value gives a variable of a body; nil where it has none:
+//
+//	text, parts   what is judged, as one text or part by part
+//	asked         behind an answer, the text of the request
+//	answered      behind an answer, its text
+//	messages      the conversation of the request: role and text of each message
+//	body          the whole request, or the whole answer
+//	model, provider, trace, user
+//	?a|b          a before the request, b behind the answer
+//	.name         a parameter; .name|standard
+func (a *ask) value(name string) any {
+	if words, ok := strings.CutPrefix(name, "?"); ok {
+		before, after, _ := strings.Cut(words, "|")
+		if a.behind() {
+			return after
+		}
+		return before
+	}
+	if p, ok := strings.CutPrefix(name, "."); ok {
+		p, standard, _ := strings.Cut(p, "|")
+		if v := a.params[p]; v != nil && v != "" {
+			return v
+		}
+		return some(standard)
+	}
+	switch name {
+	case "text":
+		return a.text
+	case "parts":
+		return a.s.Texts
+	case "asked":
+		if a.behind() {
+			return judge.Joined(a.s.Asked)
+		}
+		return nil
+	case "answered":
+		if a.behind() {
+			return a.text
+		}
+		return nil
+	case "messages":
+		return a.conversation()
+	case "body":
+		if a.behind() {
+			return a.s.Response
+		}
+		return a.s.Request
+	case "model":
+		return some(a.s.Model)
+	case "provider":
+		return some(a.s.Provider)
+	case "trace":
+		return some(a.s.TraceID)
+	case "user":
+		return some(a.s.Metadata["_user"])
+	}
+	if f := a.values[name]; f != nil {
+		return f(a)
+	}
+	return nil
+}
+
+// some is a text, or nothing.
+func some(s string) any {
+	if s == "" {
+		return nil
+	}
+	return s
+}
