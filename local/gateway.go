@@ -148,7 +148,7 @@ func firstKeys() (app.First, error) {
 func (g *gateway) assemble() error {
 	sender := g.sender
 	archive := segment.New(g.core.Store, g.core.Bucket, segment.Options{Retention: g.core.Retention})
-	g.relay = plane.New(g.core, g.stores.Journal, plane.Options{})
+	g.relay = plane.New(g.core, g.stores.Journal, plane.Options{Jobs: plane.Jobs()})
 	data := relay.NewMux(g.relay, assembly.DataPlane())
 	admin, err := console.New(g.core, sender, assembly.Administration(g.core, archive)...)
 	if err != nil {

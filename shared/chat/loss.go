@@ -36,10 +36,16 @@ type Loss struct {
 // maxLost bounds the entries of a report.
 const maxLost = 100
 
+// Add and AddMissed are not inlined: most of their 300 places are seldom reached.
+
 // Add reports that path was not carried.
+//
+//go:noinline
 func (l *Loss) Add(path, reason string) { l.Entries = note(l.Entries, &l.More, path, reason) }
 
 // AddMissed reports that path of the answer does not reach the client.
+//
+//go:noinline
 func (l *Loss) AddMissed(path, reason string) {
 	l.Missed = note(l.Missed, &l.MoreMissed, path, reason)
 }

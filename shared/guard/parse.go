@@ -43,6 +43,7 @@ type reader struct {
 	bad []fault.Detail
 }
 
+//go:noinline
 func (r *reader) add(path, format string, args ...any) {
 	if len(r.bad) < maxBad {
 		r.bad = append(r.bad, fault.Detail{Field: path, Message: fmt.Sprintf(format, args...)})

@@ -1,5 +1,7 @@
 package provider
 
+import "strings"
+
 // Dialects of files, batches and fine-tuning jobs that are not OpenAI's.
 const (
 	AnthropicJobs = "anthropic.jobs"
@@ -10,6 +12,12 @@ const (
 	FireworksJobs = "fireworks.jobs"
 	CohereJobs    = "cohere.jobs"
 )
+
+// OfJobs reports whether op is of files, batches or fine-tuning jobs, which providers
+// have in shapes of their own.
+func OfJobs(op Operation) bool {
+	return strings.HasPrefix(string(op), "files_") || strings.HasPrefix(string(op), "batches_") || strings.HasPrefix(string(op), "finetune_")
+}
 
 // jobRoutes gives routes the dialect and the base of a provider's jobs; base is
 // empty for the provider's own.

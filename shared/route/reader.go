@@ -23,6 +23,7 @@ type value struct {
 	path string
 }
 
+//go:noinline
 func (r *reader) add(path, format string, args ...any) {
 	const most = 100 // a hostile config must not make a giant answer
 	if len(r.details) < most {

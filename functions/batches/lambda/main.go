@@ -3,7 +3,8 @@ package main
 
 import (
 	"gateway/functions/batches"
+	"gateway/shared/app/plane"
 	"gateway/shared/host/dataplane"
 )
 
-func main() { dataplane.Main(batches.Routes()) }
+func main() { dataplane.Main(batches.Routes(), plane.Jobs()...) }

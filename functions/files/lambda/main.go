@@ -3,7 +3,8 @@ package main
 
 import (
 	"gateway/functions/files"
+	"gateway/shared/app/plane"
 	"gateway/shared/host/dataplane"
 )
 
-func main() { dataplane.Main(files.Routes()) }
+func main() { dataplane.Main(files.Routes(), plane.Jobs()...) }

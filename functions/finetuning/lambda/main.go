@@ -3,7 +3,8 @@ package main
 
 import (
 	"gateway/functions/finetuning"
+	"gateway/shared/app/plane"
 	"gateway/shared/host/dataplane"
 )
 
-func main() { dataplane.Main(finetuning.Routes()) }
+func main() { dataplane.Main(finetuning.Routes(), plane.Jobs()...) }

@@ -6,6 +6,7 @@ import (
 
 	"gateway/shared/app"
 	"gateway/shared/cache"
+	"gateway/shared/chat"
 	"gateway/shared/guard/checks"
 	"gateway/shared/pricing"
 	"gateway/shared/provider"
@@ -21,6 +22,9 @@ type Options struct {
 	Drain time.Duration
 	// Faults is told of failures that no caller sees; nil: the log.
 	Faults func(where string, err error)
+	// Jobs carry files, batches and fine-tuning jobs: those of Jobs, in a process with
+	// routes of them; without any the linker leaves them out.
+	Jobs []chat.Jobs
 	// Vectors is the index of the semantic cache; nil: one in the tables.
 	Vectors cache.Neighbours
 }
@@ -30,7 +34,7 @@ func New(c *app.Core, sink usage.Sink, o Options) *relay.Relay {
 	return relay.New(relay.Options{
 		Loader: c.Loader, Auth: c.Auth, Ledger: c.Ledger, Book: pricing.Default(), Sink: sink,
 		Sealer: c.Sealer, Store: c.Store, Transport: c.Transport, Trusting: c.Trusting, Egress: c.Egress, Now: c.Now,
-		Dialects: Dialects(), Translators: Translators(), Jobs: Jobs(), Checks: checks.Makers(checks.Deps{Now: c.Now, Signer: provider.NewTokens(c.Transport, c.Now)}), Bucket: c.Bucket, Runs: c.Runs,
+		Dialects: Dialects(), Translators: Translators(), Jobs: o.Jobs, Checks: checks.Makers(checks.Deps{Now: c.Now, Signer: provider.NewTokens(c.Transport, c.Now)}), Bucket: c.Bucket, Runs: c.Runs,
 		BlockInline:     c.BlockInline,
 		Cache:           Answers(c, o.Vectors),
 		RecordAfterBody: o.RecordAfterBody, DrainTime: o.Drain, Faults: o.Faults,

@@ -54,6 +54,9 @@ func TestEveryOperationOfTheCatalogueIsSpoken(t *testing.T) {
 	for _, p := range provider.All() {
 		for _, r := range p.Routes {
 			pairs++
+			if jobs[p.DialectOf(r.Op)] && !provider.OfJobs(r.Op) {
+				t.Errorf("%s of %s is carried by Jobs, which functions without routes of jobs do not link", r.Op, p.ID)
+			}
 			pair := p.ID + " " + string(r.Op)
 			name := p.DialectOf(r.Op)
 			spoken := known[name] && conversation(r.Op) || carriers[name] != nil || jobs[name] || name == provider.OpenAI || name == provider.OpenAIResponses || byConversation(p, r.Op, known) || listed(r.Op)

@@ -109,6 +109,7 @@ func (e *requestEncoder) plan() error {
 	return nil
 }
 
+//go:noinline
 func (e *base) key(name string) {
 	e.b = append(append(append(e.b, `,"`...), name...), `":`...)
 }

@@ -101,11 +101,14 @@ func (e *requestEncoder) refuse() error {
 }
 
 // key begins a member; item an element. The comma depends on what stands before.
+//
+//go:noinline
 func (e *base) key(name string) {
 	e.item()
 	e.b = append(append(append(e.b, '"'), name...), `":`...)
 }
 
+//go:noinline
 func (e *base) item() {
 	if c := e.b[len(e.b)-1]; c != '{' && c != '[' {
 		e.b = append(e.b, ',')

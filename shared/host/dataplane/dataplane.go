@@ -4,6 +4,7 @@ package dataplane
 import (
 	"context"
 	"encoding/base64"
+	"fmt"
 	"log/slog"
 	"os"
 	"time"
@@ -12,10 +13,12 @@ import (
 
 	"gateway/shared/app/onaws"
 	"gateway/shared/app/plane"
+	"gateway/shared/chat"
 	"gateway/shared/host"
 	"gateway/shared/host/alias"
 	"gateway/shared/host/door"
 	"gateway/shared/host/meter"
+	"gateway/shared/provider"
 	"gateway/shared/relay"
 	"gateway/shared/usage"
 )
@@ -24,10 +27,11 @@ import (
 // known only when the invocation's time is over.
 const drain = time.Second
 
-// Main serves a family's routes until the platform ends the process.
-func Main(routes []relay.Route) {
+// Main serves a family's routes until the platform ends the process. Families of
+// files, batches and fine-tuning jobs name what carries them (plane.Jobs).
+func Main(routes []relay.Route, jobs ...chat.Jobs) {
 	host.LogJSON()
-	s, err := open(context.Background(), routes)
+	s, err := open(context.Background(), routes, jobs)
 	if err != nil {
 		slog.Error("the function cannot start", "error", err.Error())
 		os.Exit(1)
@@ -35,7 +39,10 @@ func Main(routes []relay.Route) {
 	lambda.Start(s.Invoke)
 }
 
-func open(ctx context.Context, routes []relay.Route) (*host.Stream, error) {
+func open(ctx context.Context, routes []relay.Route, jobs []chat.Jobs) (*host.Stream, error) {
+	if err := carried(routes, jobs); err != nil {
+		return nil, err
+	}
 	m := meter.Process(onaws.Name())
 	in, err := onaws.Open(ctx, onaws.Bucket, onaws.UsageQueue, onaws.AuditQueue, onaws.Keys)
 	if err != nil {
@@ -53,8 +60,18 @@ func open(ctx context.Context, routes []relay.Route) (*host.Stream, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := plane.New(in.Core, m.Sink(lastResort{in.Sink}), plane.Options{RecordAfterBody: true, Drain: drain, Vectors: vectors})
+	r := plane.New(in.Core, m.Sink(lastResort{in.Sink}), plane.Options{RecordAfterBody: true, Drain: drain, Jobs: jobs, Vectors: vectors})
 	return &host.Stream{Handler: aliases.Handler(relay.NewMux(r, routes)), Door: door.Of(secrets, in.Store).OnRefused(m.Around), Thaw: in.CloseIdleConnections}, nil
+}
+
+// carried refuses routes of jobs where nothing carries them.
+func carried(routes []relay.Route, jobs []chat.Jobs) error {
+	for _, r := range routes {
+		if len(jobs) == 0 && provider.OfJobs(r.Operation) {
+			return fmt.Errorf("dataplane: %s needs what carries jobs, and none was named", r.Operation)
+		}
+	}
+	return nil
 }
 
 // LastResort gives a sink whose events go to the log when s does not take them.
