@@ -56,6 +56,7 @@ var contextValues = []contextValue{
 	{"mailFrom", "", "an e-mail address of an identity of SES", matching(`[^@\s]+@[^@\s]+\.[^@\s]+`, func(o *options) *string { return &o.mailFrom })},
 	{"mailIdentity", "", "the ARN of an identity of SES", matching(`arn:aws:ses:[a-z0-9-]+:\d{12}:identity/[^\s*]+`, func(o *options) *string { return &o.mailIdentity })},
 	{"publicUrl", "", "an address that begins with https:// and ends with /v1", matching(`https://[^\s?#]+/v1`, func(o *options) *string { return &o.publicURL })},
+	{"formerKeyArns", "", "a comma list of ARNs of KMS keys (arn:aws:kms:us-east-1:123456789012:key/...), of 1,000 characters at most", setFormerKeys},
 	{"tablePrefix", "", "1 to 40 of a-z, 0-9, - and _, ending with -", matching(`[a-z0-9_-]{0,39}-`, func(o *options) *string { return &o.tablePrefix })},
 }
 
@@ -205,6 +206,18 @@ func setServiceRole(o *options, v string) bool {
 		}
 	}
 	return true
+}
+
+var keyARN = regexp.MustCompile(`^arn:aws:kms:[a-z0-9-]+:\d{12}:key/[A-Za-z0-9-]{1,64}$`)
+
+func setFormerKeys(o *options, v string) bool {
+	for part := range strings.SplitSeq(v, ",") {
+		if part = strings.TrimSpace(part); !keyARN.MatchString(part) {
+			return false
+		}
+		o.formerKeys = append(o.formerKeys, part)
+	}
+	return len(v) <= maxList
 }
 
 // workerNames are the functions that no caller waits for.

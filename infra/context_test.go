@@ -16,8 +16,12 @@ var fine = map[string][]any{
 	"awsServiceRole":      {"off", "bedrock", "arn:aws:iam::123456789012:role/a/b", "bedrock, arn:aws:iam::123456789012:role/models"},
 	"reservedConcurrency": {"usage=5", "administration=10,analytics=2", "workers=1,repair=3"},
 	"shift":               {"canary", "linear", "off"}, "deletionProtection": {"on", "off"}, "tablePrefix": {"gateway-", "a_b-"},
-	"domain": {}, "certificateArn": {}, // together, below
+	"formerKeyArns": {"arn:aws:kms:us-east-1:123456789012:key/0f1c1a52-7f0e-4f8f-9c39-3f4f0a9e2b11", formerKeys},
+	"domain":        {}, "certificateArn": {}, // together, below
 }
+
+// formerKeys are two keys that sealed before.
+const formerKeys = "arn:aws:kms:us-east-1:123456789012:key/0f1c1a52-7f0e-4f8f-9c39-3f4f0a9e2b11,arn:aws:kms:us-east-1:123456789012:key/mrk-1234abcd"
 
 var wrong = map[string][]any{
 	"name":   {"Gateway", "g", "1gateway", "gateway-", "a b", strings.Repeat("a", 31), "gate/way", []any{"gateway"}},
@@ -31,6 +35,7 @@ var wrong = map[string][]any{
 	"shift":               {"on", "canary10"}, "deletionProtection": {"true"}, "tablePrefix": {"Gateway-", "gateway", strings.Repeat("a", 40) + "-"},
 	"domain":         {"https://gateway.example.com", "gateway", "gateway.example.com/v1", "*.example.com"},
 	"certificateArn": {"arn:aws:acm:eu-west-1:123456789012:certificate/1", "certificate/1"},
+	"formerKeyArns":  {"alias/gateway-seal", "0f1c1a52-7f0e-4f8f-9c39-3f4f0a9e2b11", formerKeys + ",", strings.Repeat(formerKeys+",", 9) + formerKeys},
 }
 
 func TestContextIsChecked(t *testing.T) {
@@ -86,6 +91,7 @@ func TestContextIsCheckedTogether(t *testing.T) {
 		"domain and certificate":      {map[string]any{"domain": "gateway.example.com", "certificateArn": certificate}, ""},
 		"alarms elsewhere":            {map[string]any{"region": "eu-west-1", "alarmTopicArn": "arn:aws:sns:us-east-1:123456789012:alarms"}, "the topic must be in eu-west-1"},
 		"alarms in the region":        {map[string]any{"region": "eu-west-1", "alarmTopicArn": "arn:aws:sns:eu-west-1:123456789012:alarms"}, ""},
+		"a former key elsewhere":      {map[string]any{"region": "eu-west-1", "formerKeyArns": formerKeys}, "the key must be in eu-west-1"},
 		"bodies longer than records":  {map[string]any{"bodyRetentionDays": "90", "recordRetentionDays": "30"}, "at most recordRetentionDays=30"},
 		"bodies for ever":             {map[string]any{"bodyRetentionDays": "0", "recordRetentionDays": "30"}, "at most recordRetentionDays=30"},
 		"everything for ever":         {map[string]any{"bodyRetentionDays": "0", "recordRetentionDays": "0"}, ""},

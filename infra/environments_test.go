@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -29,6 +30,9 @@ func TestEnvironments(t *testing.T) {
 	for name, context := range map[string]map[string]any{"usual": {"container": "on"}, "everything": everything()} {
 		s := synth(t, context)
 		got[name] = s.environments()
+		if name == "everything" {
+			s.formerKeysOpenAlone(t, got[name])
+		}
 	}
 	if *update {
 		raw, err := json.MarshalIndent(got, "", "  ")
@@ -65,7 +69,7 @@ func everything() map[string]any {
 	return map[string]any{
 		"container": "on", "bodyRetentionDays": "30", "recordRetentionDays": "400", "vectorBucket": "vectors-of-ours",
 		"egressAllow": "10.1.0.0/16,models.internal:8443", "trustedCustomHosts": "models.internal,*.lab.example.com", "blockInlineConfig": "true",
-		"awsServiceRole": "bedrock,arn:aws:iam::123456789012:role/models", "logLevel": "warn", "headerAliases": "x-acme", "tablePrefix": "gateway-",
+		"awsServiceRole": "bedrock,arn:aws:iam::123456789012:role/models", "logLevel": "warn", "headerAliases": "x-acme", "tablePrefix": "gateway-", "formerKeyArns": formerKeys,
 	}
 }
 
@@ -101,4 +105,26 @@ func (s *synthesised) environments() map[string]map[string]string {
 		}
 	}
 	return out
+}
+
+// formerKeysOpenAlone: who opens what is sealed knows the keys of before and may use
+// them for that; nothing is sealed with them, and nobody else has them.
+func (s *synthesised) formerKeysOpenAlone(t *testing.T, environments map[string]map[string]string) {
+	t.Helper()
+	for _, tpl := range []template{s.functions, s.workers} {
+		for _, name := range functionNames(tpl) {
+			all := text(statements(tpl, name))
+			opens, knows := statementOf(t, all, "kms:Decrypt"), environments[name]["GATEWAY_KMS_FORMER_KEY_IDS"] == formerKeys
+			allowed := opens != ""
+			for _, key := range s.formerKeys {
+				allowed = allowed && strings.Contains(opens, key)
+			}
+			if (opens != "") != knows || knows != allowed || strings.Contains(statementOf(t, all, "kms:GenerateDataKey"), ":key/") {
+				t.Errorf("%s: %v %s", name, environments[name], all)
+			}
+		}
+	}
+	if environments["chat"]["GATEWAY_KMS_FORMER_KEY_IDS"] == "" || environments["configs"]["GATEWAY_KMS_FORMER_KEY_IDS"] != "" {
+		t.Errorf("chat: %v, configs: %v", environments["chat"], environments["configs"])
+	}
 }

@@ -39,6 +39,7 @@ type options struct {
 	shift                             string             // how the data plane goes over to a new version
 	protect                           string             // on: tables cannot be deleted
 	tablePrefix                       string             // before the names of tables; empty: one that is new with each installation
+	formerKeys                        []string           // ARNs of KMS keys that wrapped data keys before
 }
 
 // check is about what several values, or the disk, must agree on.
@@ -59,6 +60,11 @@ func (o *options) check() error {
 	}
 	if parts := strings.Split(o.alarms, ":"); o.alarms != "" && parts[3] != o.region {
 		wrong("context alarmTopicArn=%s: the topic must be in %s, where the alarms are", o.alarms, o.region)
+	}
+	for _, key := range o.formerKeys {
+		if strings.Split(key, ":")[3] != o.region {
+			wrong("context formerKeyArns=%s: the key must be in %s, where the installation is", key, o.region)
+		}
 	}
 	bodies, _ := strconv.Atoi(o.bodyDays) // checked before
 	records, _ := strconv.Atoi(o.recordDays)

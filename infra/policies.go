@@ -68,16 +68,16 @@ func (r rights) statements(d *dataStack, o options, add func(awsiam.PolicyStatem
 	if r.mails && o.mailIdentity != "" {
 		allow(nil, []string{"ses:SendEmail"}, jsii.String(o.mailIdentity))
 	}
-	r.onKey(d, "kms:GenerateDataKey", r.seals, allow)
-	r.onKey(d, "kms:Decrypt", r.opens, allow)
+	onKeys("kms:GenerateDataKey", r.seals, allow, d.seals.KeyArn())
+	onKeys("kms:Decrypt", r.opens, allow, append([]*string{d.seals.KeyArn()}, *jsii.Strings(o.formerKeys...)...)...)
 }
 
-func (r rights) onKey(d *dataStack, action string, purposes []string, allow allower) {
+func onKeys(action string, purposes []string, allow allower, keys ...*string) {
 	if len(purposes) > 0 {
 		allow(condition{
 			"StringEquals": {"kms:EncryptionContext:purpose": purposes},
 			"Null":         {"kms:EncryptionContext:org": "false"},
-		}, []string{action}, d.seals.KeyArn())
+		}, []string{action}, keys...)
 	}
 }
 

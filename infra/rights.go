@@ -2,6 +2,7 @@ package main
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/aws/jsii-runtime-go"
 
@@ -187,6 +188,9 @@ func (r rights) environment(d *dataStack, o options) map[string]*string {
 	}
 	if len(r.seals)+len(r.opens) > 0 {
 		env["GATEWAY_KMS_KEY_ID"] = d.seals.KeyArn()
+	}
+	if len(r.opens) > 0 && len(o.formerKeys) > 0 {
+		env["GATEWAY_KMS_FORMER_KEY_IDS"] = jsii.String(strings.Join(o.formerKeys, ","))
 	}
 	return env
 }
