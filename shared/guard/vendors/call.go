@@ -115,7 +115,7 @@ func (a *ask) circuit(req *http.Request) [32]byte {
 	return sha256.Sum256(fmt.Appendf(nil, "%d\n%s\n%s\n%s", a.timeout, a.vendor(), req.URL.Host, creds))
 }
 
-func (w *wire) vendor() string { v, _, _ := strings.Cut(w.id, "."); return v }
+func (w *row) vendor() string { v, _, _ := strings.Cut(w.id, "."); return v }
 
 // request makes the request of the wire.
 func (a *ask) request(ctx context.Context) (*http.Request, []byte, *judge.Failure) {
@@ -128,6 +128,10 @@ func (a *ask) request(ctx context.Context) (*http.Request, []byte, *judge.Failur
 		template = a.bodies[1]
 	}
 	body, wrong := json.Marshal(a.fill(template))
+	kind := "application/json"
+	if a.form != nil {
+		body, kind = a.form(a), "application/x-www-form-urlencoded"
+	}
 	u, odd := provider.ExactURL(address)
 	if wrong != nil || odd != nil || a.s.Client == nil {
 		return nil, nil, a.fails("VendorError", "has an address that cannot be called")
@@ -151,7 +155,7 @@ func (a *ask) request(ctx context.Context) (*http.Request, []byte, *judge.Failur
 		}
 		req.Header.Set(name, value)
 	}
-	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Content-Type", kind)
 	req.Header.Set("Accept", "application/json")
 	return req, body, nil
 }

@@ -78,3 +78,18 @@ func (a *ask) withAnswer() any {
 	}
 	return list
 }
+
+// parted is the text that is judged, each of its parts as a message; places are the
+// parts that they are of.
+func (a *ask) parted() (list []message, places []int) {
+	role := "user"
+	if a.behind() {
+		role = "assistant"
+	}
+	for i, t := range a.s.Texts {
+		if t != "" {
+			list, places = append(list, message{role, t}), append(places, i)
+		}
+	}
+	return list, places
+}

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -63,7 +64,9 @@ func signed(region string) func(*http.Request, []byte) string {
 
 const blocked = `{"usage":{},"action":"GUARDRAIL_INTERVENED","outputs":[{"text":"no"}],"assessments":[{"contentPolicy":{"filters":[{"type":"HATE","confidence":"HIGH","action":"BLOCKED"}]},"sensitiveInformationPolicy":{"piiEntities":[{"type":"EMAIL","match":"ann@example.com","action":"ANONYMIZED"}]}}]}`
 
-var proofs = []proof{
+var proofs = slices.Concat(firstProofs, scanProofs, judgeProofs)
+
+var firstProofs = []proof{
 	{id: "aporia.validateProject", params: `{"projectID":"p 1"}`, creds: `{"apiKey":"the-key"}`, host: "gr-prd.aporia.com", path: "/p%201/validate", header: map[string]string{"X-Aporia-Api-Key": "the-key"},
 		shape: struct {
 			Messages          messages

@@ -2,6 +2,7 @@ package vendors
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -81,7 +82,7 @@ func (s *strict) wrong(r *http.Request, body []byte) string {
 		return "the host " + r.Host
 	case r.URL.EscapedPath()+query(r) != p.path:
 		return "the path " + r.URL.EscapedPath() + query(r)
-	case r.Header.Get("Content-Type") != "application/json":
+	case r.Header.Get("Content-Type") != "application/json" && !p.form:
 		return "the type of the body"
 	}
 	for name, want := range s.p.header {
@@ -96,9 +97,10 @@ func (s *strict) wrong(r *http.Request, body []byte) string {
 	}
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.DisallowUnknownFields()
-	shape := reflect.New(reflect.TypeOf(s.p.shape))
-	if err := d.Decode(shape.Interface()); err != nil {
-		return err.Error()
+	if !s.p.form {
+		if err := d.Decode(reflect.New(reflect.TypeOf(s.p.shape)).Interface()); err != nil {
+			return err.Error()
+		}
 	}
 	if s.p.check != nil {
 		return s.p.check(r, body)
@@ -142,6 +144,9 @@ type proof struct {
 	behind bool
 	texts  []string // nil: one text
 	saved  bool
+	form   bool // the body is no JSON
+	// of the client, where they are others than usual
+	request, response string
 
 	host, path string
 	header     map[string]string // "*": any value
@@ -151,6 +156,7 @@ type proof struct {
 
 	passes []string // answers
 	fails  map[string]string
+	bodies map[string]string // answers; the body that comes of them, where redact is set
 	masks  map[string]string // answers; the texts that come of them, with / between, where redact is set
 	wrong  []string          // answers of status 200 that cannot be understood
 }
@@ -168,20 +174,20 @@ func (p *proof) subject(s *strict, more string) *judge.Subject {
 func (p *proof) subjectFor(client *http.Client, more string) *judge.Subject {
 	raw := map[string]json.RawMessage{}
 	for _, text := range []string{p.params, more, `{"credentials":` + p.creds + `}`} {
-		if text != "" && p.creds+text != `{"credentials":}` {
+		if text != "" && text != `{"credentials":}` {
 			if err := json.Unmarshal([]byte(text), &raw); err != nil {
 				panic(err)
 			}
 		}
 	}
-	sub := &judge.Subject{Phase: guard.Before, Kind: p.kind, Provider: "openai", Model: "m", TraceID: "the-trace", Texts: p.texts, Request: json.RawMessage(request), Metadata: map[string]string{"_user": "ann"},
+	sub := &judge.Subject{Phase: guard.Before, Kind: p.kind, Provider: "openai", Model: "m", TraceID: "the-trace", Texts: p.texts, Request: json.RawMessage(cmp.Or(p.request, request)), Metadata: map[string]string{"_user": "ann"},
 		Parameters: raw, Client: client, Saved: p.saved}
 	if sub.Kind == "" {
 		sub.Kind = "chatComplete"
 	}
 	if p.behind {
 		sub.Phase, sub.Status, sub.Asked = guard.After, 200, []string{askedText}
-		sub.Response = json.RawMessage(`{"choices":[{"index":0,"message":{"role":"assistant","content":"` + answerText + `"}}]}`)
+		sub.Response = json.RawMessage(cmp.Or(p.response, `{"choices":[{"index":0,"message":{"role":"assistant","content":"`+answerText+`"}}]}`))
 	}
 	if sub.Texts == nil {
 		sub.Texts = []string{askedText}
@@ -212,7 +218,7 @@ func TestWires(t *testing.T) {
 			for _, one := range p.passes {
 				s.say(says(200, one))
 				v := p.run(s, "")
-				if !v.Pass || v.Err != nil || v.Texts != nil {
+				if !v.Pass || v.Err != nil || v.Texts != nil || v.Body != nil {
 					t.Errorf("%s: %s %s", one, told(v), s.refused.Load())
 				}
 			}
@@ -232,6 +238,13 @@ func TestWires(t *testing.T) {
 					t.Errorf("%s: %s %q %s", one, told(v), texts(v), s.refused.Load())
 				}
 				hides(t, p, v)
+			}
+			for one, want := range p.bodies {
+				s.say(says(200, one))
+				v := p.run(s, `{"redact":true}`)
+				if !v.Pass || v.Err != nil || string(v.Body) != want {
+					t.Errorf("%s: %s %s %s", one, told(v), v.Body, s.refused.Load())
+				}
 			}
 			p.breaks(t, s)
 		})
@@ -253,6 +266,9 @@ func (p *proof) name() string {
 
 // sends compares the body with the one that is known to be right.
 func (p *proof) sends(t *testing.T, s *strict) {
+	if p.form {
+		return
+	}
 	sent, _ := s.sent.Load().([]byte)
 	if string(sent) != p.golden {
 		t.Errorf("sent\n%s\nnot\n%s", sent, p.golden)

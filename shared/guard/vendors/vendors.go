@@ -33,7 +33,7 @@ func Makers(d Deps) map[string]judge.Maker {
 // check is a vendor's check with the parameters of one guardrail. It is shared between
 // requests and never changed.
 type check struct {
-	*wire
+	*row
 	Deps
 	breakers *breakers
 	params   map[string]any // with what the table says of those that are absent
@@ -44,8 +44,8 @@ type check struct {
 	broken   *judge.Failure // the credentials cannot be used
 }
 
-func (w *wire) check(d Deps, b *breakers, raw map[string]json.RawMessage) *check {
-	c := &check{wire: w, Deps: d, breakers: b, params: map[string]any{}, timeout: 5 * time.Second}
+func (w *row) check(d Deps, b *breakers, raw map[string]json.RawMessage) *check {
+	c := &check{row: w, Deps: d, breakers: b, params: map[string]any{}, timeout: 5 * time.Second}
 	if row, ok := guard.Find(w.id); ok {
 		for _, p := range row.Parameters() {
 			if p.Default != nil {
@@ -128,6 +128,7 @@ type run struct {
 	scores   map[string]float64
 	texts    []*string
 	body     json.RawMessage
+	sources  []source
 	err      *judge.Failure
 }
 
@@ -155,21 +156,28 @@ func (c *check) run(ctx context.Context, s *judge.Subject) judge.Verdict {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	r := &run{check: c, s: s}
-	if !c.each {
-		r.ask(ctx, -1, text)
-		return r.verdict()
-	}
 	var wait sync.WaitGroup
 	places := make(chan struct{}, maxSideBySide)
-	for i, t := range s.Texts {
-		if t == "" {
-			continue
-		}
+	ask := func(part int, text string) {
 		places <- struct{}{}
 		wait.Go(func() {
 			defer func() { <-places }()
-			r.ask(ctx, i, t)
+			r.ask(ctx, part, text)
 		})
+	}
+	switch {
+	case c.each:
+		for i, t := range s.Texts {
+			if t != "" {
+				ask(i, t)
+			}
+		}
+	case c.most > 0 && len(text) > c.most:
+		for piece := range slices.Chunk([]rune(text), c.most) {
+			ask(-1, string(piece))
+		}
+	default:
+		r.ask(ctx, -1, text)
 	}
 	wait.Wait()
 	return r.verdict()
@@ -187,6 +195,7 @@ type data struct {
 	Findings []string           `json:"findings"` // labels of the vendor
 	Scores   map[string]float64 `json:"scores,omitempty"`
 	Redacted bool               `json:"redacted"`
+	Sources  []source           `json:"sources,omitempty"` // of a search
 }
 
 func (r *run) verdict() judge.Verdict {
@@ -194,7 +203,7 @@ func (r *run) verdict() judge.Verdict {
 		return judge.Verdict{Err: r.err, Texts: r.texts}
 	}
 	slices.Sort(r.findings)
-	d := &data{Verdict: !r.failed, Findings: slices.Compact(r.findings), Scores: r.scores}
+	d := &data{Verdict: !r.failed, Findings: slices.Compact(r.findings), Scores: r.scores, Sources: r.sources}
 	if d.Findings == nil {
 		d.Findings = []string{}
 	}

@@ -2,6 +2,7 @@ package vendors
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -11,13 +12,13 @@ import (
 	"gateway/shared/guard/judge"
 )
 
-// wire is a row of the table: how a vendor is asked, and how its answer is read.
+// row is one of the table: how a vendor is asked, and how its answer is read.
 //
 // url and the values of header have placeholders of credentials and parameters:
 // {name}, {name|standard}, {a/b} for the first that is there, {name?} for a header
 // that is left out without it, {%name} for one of values as it is. body is JSON in which a text that begins with $ stands
 // for a value, see ask.value; a member without a value is left out.
-type wire struct {
+type row struct {
 	id     string
 	name   string // of the vendor, for messages
 	url    string
@@ -25,11 +26,15 @@ type wire struct {
 	body   string
 	after  string   // behind the answer; "": like body
 	each   bool     // one call for each part of the text
+	most   int      // characters that the vendor takes in one call; a longer text is asked about piece by piece
 	empty  bool     // there need be no text
 	only   []string // types of requests that it is for; nil: all
 	nest   string   // the member of the credentials that has those of the check
+	arg    string   // what differs between rows of one vendor
 	// ready makes further credentials of those that were given.
 	ready func(c *check) *judge.Failure
+	// form makes the body where it is no JSON but a form.
+	form  func(a *ask) []byte
 	sign  func(ctx context.Context, a *ask, req *http.Request, body []byte) error
 	judge func(a *ask, said answer)
 	// values are further ones of its body and its address, by name.
@@ -145,13 +150,14 @@ func (a *ask) fill(template any) any {
 // value gives a variable of a body; nil where it has none:
 //
 //	text, parts   what is judged, as one text or part by part
-//	asked         behind an answer, the text of the request
+//	asked         the text of the request
 //	answered      behind an answer, its text
 //	messages      the conversation of the request: role and text of each message
+//	talk          the same, with the answer behind it
 //	body          the whole request, or the whole answer
 //	model, provider, trace, user
 //	?a|b          a before the request, b behind the answer
-//	.name         a parameter; .name|standard
+//	.name         a parameter; .name|standard, a text or JSON
 func (a *ask) value(name string) any {
 	if words, ok := strings.CutPrefix(name, "?"); ok {
 		before, after, _ := strings.Cut(words, "|")
@@ -165,6 +171,10 @@ func (a *ask) value(name string) any {
 		if v := a.params[p]; v != nil && v != "" {
 			return v
 		}
+		var v any
+		if json.Unmarshal([]byte(standard), &v) == nil {
+			return v
+		}
 		return some(standard)
 	}
 	switch name {
@@ -172,11 +182,11 @@ func (a *ask) value(name string) any {
 		return a.text
 	case "parts":
 		return a.s.Texts
-	case "asked":
+	case "asked": // of the same request
 		if a.behind() {
 			return judge.Joined(a.s.Asked)
 		}
-		return nil
+		return a.text
 	case "answered":
 		if a.behind() {
 			return a.text
@@ -184,6 +194,8 @@ func (a *ask) value(name string) any {
 		return nil
 	case "messages":
 		return a.conversation()
+	case "talk":
+		return a.withAnswer()
 	case "body":
 		if a.behind() {
 			return a.s.Response

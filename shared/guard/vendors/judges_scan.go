@@ -1,0 +1,496 @@
+package vendors
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gateway/shared/guard/judge"
+	"gateway/shared/wire"
+)
+
+// acuvityReady reads the address from the key, which is a token that names it.
+func acuvityReady(c *check) *judge.Failure {
+	key, _ := c.creds["apiKey"].(string)
+	parts := strings.Split(key, ".")
+	var claims struct {
+		Opaque struct {
+			Apex string `json:"apex-url"`
+		} `json:"opaque"`
+	}
+	if len(parts) == 3 {
+		raw, err := base64.RawURLEncoding.DecodeString(strings.TrimRight(parts[1], "="))
+		if err == nil {
+			_ = json.Unmarshal(raw, &claims)
+		}
+	}
+	if claims.Opaque.Apex == "" {
+		return c.fails("CredentialsError", "needs credentials.apiKey, a token that names its address as opaque.apex-url")
+	}
+	c.creds["base"] = claims.Opaque.Apex
+	return nil
+}
+
+// acuvityGuards are the guards of Acuvity with a threshold: where their score stands.
+var acuvityGuards = [][3]string{
+	{"prompt_injection", "exploits", "prompt_injection"}, {"jail_break", "exploits", "jail_break"}, {"malicious_url", "exploits", "malicious_url"},
+	{"toxic", "malcontents", "toxic"}, {"biased", "malcontents", "biased"}, {"harmful", "malcontents", "harmful"},
+}
+
+func acuvityRedactions(a *ask) any {
+	out := []string{}
+	for _, kind := range []string{"pii", "secrets"} {
+		if a.is(kind) && a.is(kind+"_redact") {
+			out = append(out, a.listed(kind+"_categories")...)
+		}
+	}
+	return out
+}
+
+// acuvity reads an extraction for each part. The language is held against the text
+// where it is another than those that are allowed; what is found of people and secrets
+// is no finding where it was redacted.
+func acuvity(a *ask, said answer) {
+	list := said.list("extractions")
+	*said.bad = *said.bad || len(list) != len(a.s.Texts)
+	for i, e := range list {
+		for _, g := range acuvityGuards {
+			if score := optional[float64](e.get(g[1]), g[2]); score > 0 && a.is(g[0]) {
+				a.score(g[0], score)
+				if score >= a.number(g[0]+"_threshold", 0.5) {
+					a.found(g[0])
+				}
+			}
+		}
+		if names, _ := e.members("languages", false); a.is("language") && len(names) > 0 {
+			want := a.listed("language_values")
+			if len(want) == 0 {
+				want = []string{"english"}
+			}
+			if !slices.ContainsFunc(names, func(n string) bool { return slices.Contains(want, strings.ToLower(n)) }) {
+				a.found(label("language/" + names[0]))
+			}
+		}
+		a.detections(i, e)
+	}
+}
+
+func (a *ask) detections(part int, e answer) {
+	for _, d := range e.listIf("detections") {
+		kind, name := strings.ToLower(d.text("type")), strings.ToLower(d.text("name"))
+		param := map[string]string{"pii": "pii", "secret": "secrets"}[kind]
+		if param == "" || !a.is(param) {
+			continue
+		}
+		categories := a.listed(param + "_categories")
+		in := slices.ContainsFunc(categories, func(c string) bool { return strings.EqualFold(c, name) })
+		switch text := optional[string](e, "data"); {
+		case len(categories) > 0 && !in:
+		case in && a.is(param+"_redact") && text != "" && part < len(a.s.Texts) && text != a.s.Texts[part]:
+			a.note(label(kind + "/" + name))
+			a.replace(part, text)
+		default:
+			a.found(label(kind + "/" + name))
+		}
+	}
+}
+
+func aktoPayload(a *ask) any {
+	model := a.s.Model
+	if model == "" {
+		model = "unknown"
+	}
+	raw, _ := json.Marshal(map[string]string{"prompt": a.text, "model": model})
+	return string(raw)
+}
+
+// akto tells of what is not allowed; deny false holds nothing against it.
+func akto(a *ask, said answer) {
+	switch {
+	case said.flag("Allowed"):
+	case a.is("deny"):
+		a.found("not_allowed")
+	default:
+		a.note("not_allowed")
+	}
+}
+
+// catoMessages are the conversation with its texts as parts.
+func catoMessages(a *ask) any {
+	out := []any{}
+	for _, m := range a.withAnswer().([]message) {
+		out = append(out, map[string]any{"role": m.Role, "content": []any{map[string]any{"type": "text", "text": m.Content}}})
+	}
+	return out
+}
+
+// cato blocks, puts names in the place of others, or looks on. What it makes of the
+// message goes into the first part that is text, and the others are emptied.
+func cato(a *ask, said answer) {
+	action := said.get("required_action")
+	if action.v == nil && said.has("analysis_result") {
+		return
+	}
+	switch action.word("action_type", "monitor_action", "block_action", "anonymize_action") {
+	case "block_action":
+		a.found("block_action")
+	case "anonymize_action":
+		chat := action.get("chat_redaction_result")
+		if chat.v == nil {
+			chat = said.get("redacted_chat")
+		}
+		a.note("anonymize_action")
+		text := chat.text("redacted_new_message.content")
+		for i, t := range a.s.Texts {
+			if t != "" {
+				a.replace(i, text)
+				text = ""
+			}
+		}
+	}
+}
+
+// crowdstrike gives the whole body back where it changed it.
+func crowdstrike(a *ask, said answer) {
+	said.word("status", "Success")
+	result := said.get("result")
+	policy := label(optional[string](result, "policy"))
+	if policy == "" {
+		policy = "policy"
+	}
+	switch {
+	case result.flag("blocked"):
+		a.found(policy)
+	case !optional[bool](result, "transformed"):
+	case !a.is("redact"):
+		a.found(policy)
+	default:
+		body, err := json.Marshal(value[map[string]any](result, "guard_output"))
+		if err != nil || wire.CheckStrict(body, wire.MaxDepth) != nil {
+			*said.bad = true
+			return
+		}
+		a.note(policy)
+		a.body = body
+	}
+}
+
+func javelin(a *ask, said answer) {
+	for _, one := range said.list("assessments") {
+		names, values := one.members("", true)
+		for i, name := range names {
+			if values[i].flag("request_reject") {
+				a.found(label(name))
+			}
+		}
+	}
+}
+
+// lakera masks what it found where all of it tells about people, and else fails. It
+// tells places by characters.
+func lakera(a *ask, said answer) {
+	if !said.flag("flagged") {
+		return
+	}
+	var names []string
+	people := true
+	for _, b := range said.listIf("breakdown") {
+		if b.flag("detected") {
+			name := label(b.text("detector_type"))
+			names, people = append(names, name), people && strings.HasPrefix(name, "pii/")
+		}
+	}
+	_, places := a.parted()
+	spans := make([][]span, len(a.s.Texts))
+	whole := true
+	for _, p := range said.listIf("payload") {
+		at, start, end := int(optional[float64](p, "message_id")), int(p.number("start")), int(p.number("end"))
+		if a.is("endInclusive") {
+			end++
+		}
+		name := optional[string](p, "detector_type")
+		if at < 0 || at >= len(places) || start < 0 || end <= start || end > len([]rune(a.s.Texts[places[at]])) {
+			whole = false
+			continue
+		}
+		spans[places[at]] = append(spans[places[at]], span{start, end, "[MASKED_" + token(name) + "]"})
+	}
+	if len(names) == 0 || !people || !whole || !slices.ContainsFunc(spans, func(s []span) bool { return len(s) > 0 }) {
+		a.found("flagged")
+		for _, name := range names {
+			a.note(name)
+		}
+		return
+	}
+	for i, s := range spans {
+		a.replace(i, masked(a.s.Texts[i], s))
+	}
+	for _, name := range names {
+		a.note(name)
+	}
+}
+
+// token is the last part of a label, in capital letters.
+func token(name string) string {
+	name = name[strings.LastIndexByte(name, '/')+1:]
+	name = strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return '_'
+	}, name)
+	if name = strings.ToUpper(strings.Trim(name, "_")); name == "" {
+		return "PII"
+	}
+	return name
+}
+
+// lasso blocks by the actions of its findings; without any, by its verdict.
+func lasso(a *ask, said answer) {
+	violated := said.flag("violations_detected")
+	names, values := said.members("findings", false)
+	acted := false
+	for i, name := range names {
+		for _, f := range values[i].list("") {
+			acted = true
+			if action := f.text("action"); action == "BLOCK" {
+				a.found(label(name))
+			} else {
+				a.note(label(name + "/" + action))
+			}
+		}
+	}
+	if violated && !acted {
+		a.found("violation")
+	}
+}
+
+func pangea(a *ask, said answer) {
+	said.word("status", "Success")
+	names, values := said.members("result.detectors", true)
+	for i, name := range names {
+		if values[i].v != nil && optional[bool](values[i], "detected") {
+			a.found(label(name))
+		}
+	}
+	if optional[bool](said.get("result"), "blocked") && !a.failed {
+		a.found("blocked")
+	}
+}
+
+func pangeaPII(a *ask, said answer) {
+	said.word("status", "Success")
+	if said.number("result.count") == 0 {
+		return
+	}
+	list := said.list("result.redacted_data")
+	if len(list) != len(a.s.Texts) {
+		*said.bad = true
+		return
+	}
+	for i, one := range list {
+		text := one.text("")
+		if text != a.s.Texts[i] {
+			a.redact(i, text, "pii")
+		}
+	}
+	if len(a.findings) == 0 {
+		a.found("pii")
+	}
+}
+
+func airsProfile(a *ask) any {
+	out := map[string]any{}
+	for _, name := range []string{"profile_name", "profile_id"} {
+		if v, _ := a.params[name].(string); v != "" {
+			out[name] = v
+		}
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	return out
+}
+
+func airsApp(a *ask) any {
+	if name, _ := a.params["app_name"].(string); name != "" {
+		return "gateway-" + name
+	}
+	return "gateway"
+}
+
+// airsContents are what scan_scope chooses of a request, or the answer.
+func airsContents(a *ask) any {
+	if a.behind() {
+		return []any{map[string]any{"response": a.text}}
+	}
+	scope, _ := a.params["scan_scope"].(string)
+	text := a.text
+	if scope != "" && scope != "last_message" {
+		var kept []string
+		for _, m := range a.conversation() {
+			if scope == "all_messages" || m.Role == "user" {
+				kept = append(kept, m.Content)
+			}
+		}
+		if scope == "last_user_message" && len(kept) > 1 {
+			kept = kept[len(kept)-1:]
+		}
+		text = strings.Join(kept, "\n")
+	}
+	if a.is("strip_scaffolding") {
+		text = unwrapped(text)
+	}
+	return []any{map[string]any{"prompt": text}}
+}
+
+// scaffolds are what agents put around the words of their users.
+var scaffolds = []string{"system-reminder", "environment_details", "environment_context", "command-message", "ide_opened_file", "user_info"}
+
+// unwrapped takes what agents add out of a text. A text of nothing else stays.
+func unwrapped(text string) string {
+	out := text
+	for _, name := range scaffolds {
+		for {
+			start := strings.Index(out, "<"+name+">")
+			if start < 0 {
+				break
+			}
+			end := strings.Index(out[start:], "</"+name+">")
+			if end < 0 {
+				break
+			}
+			out = out[:start] + out[start+end+len(name)+3:]
+		}
+	}
+	if out = strings.TrimSpace(out); out == "" {
+		return text
+	}
+	return out
+}
+
+func airs(a *ask, said answer) {
+	category := label(optional[string](said, "category"))
+	if said.word("action", "allow", "block", "alert") == "block" {
+		if category == "" {
+			category = "block"
+		}
+		a.found(category)
+	}
+}
+
+func pillarScanners(a *ask) any {
+	out := map[string]bool{}
+	for _, name := range a.listed("scanners") {
+		out[name] = true
+	}
+	return out
+}
+
+// pillar fails for each scanner that was asked for and has something to say.
+func pillar(a *ask, said answer) {
+	names, values := said.members("", true)
+	seen := 0
+	for i, name := range names {
+		if !slices.Contains(a.listed("scanners"), name) {
+			continue
+		}
+		seen++
+		if on, is := values[i].v.(bool); values[i].v != nil && (!is || on) {
+			a.found(name)
+		}
+	}
+	*said.bad = *said.bad || seen == 0
+}
+
+func (a *ask) promptfoo(said answer) answer {
+	list := said.list("results")
+	if len(list) == 0 {
+		*said.bad = true
+		return answer{bad: said.bad}
+	}
+	return list[0]
+}
+
+func promptfooGuard(a *ask, said answer) {
+	flags("categories.jailbreak", "jailbreak")(a, a.promptfoo(said))
+}
+
+func promptfooHarm(a *ask, said answer) {
+	r := a.promptfoo(said)
+	if !r.flag("flagged") {
+		return
+	}
+	a.found("harm")
+	names, values := r.members("categories", false)
+	for i, name := range names {
+		if optional[bool](values[i], "") {
+			a.note(label(name))
+		}
+	}
+}
+
+// promptfooPII masks by places, told by characters.
+func promptfooPII(a *ask, said answer) {
+	r := a.promptfoo(said)
+	if !r.flag("flagged") {
+		return
+	}
+	var spans []span
+	for _, e := range r.get("payload").listIf("pii") {
+		name := label(e.text("entity_type"))
+		a.note(name)
+		spans = append(spans, span{int(e.number("start")), int(e.number("end")), "[" + token(name) + "]"})
+	}
+	a.redact(a.part, masked(a.text, spans), "pii")
+}
+
+// promptSecurity reads what it says of the prompt or the answer. monitorOnly holds
+// nothing against it.
+func promptSecurity(a *ask, said answer) {
+	one := said.get("result").get(a.arg)
+	if one.v == nil {
+		*said.bad = true
+	}
+	if passed, text := one.flag("passed"), optional[string](one, "modified_text"); passed || a.is("monitorOnly") {
+		if !passed {
+			a.note("not_passed")
+		} else if text != "" && text != a.text && optional[string](one, "action") == "modify" {
+			a.redact(a.part, text, "modify")
+		}
+	} else if text != "" && optional[string](one, "action") == "modify" {
+		a.redact(a.part, text, "modify")
+	} else {
+		a.found("not_passed")
+	}
+	for _, v := range one.listIf("violations") {
+		if name, ok := v.v.(string); ok {
+			a.note(label(name))
+		}
+	}
+}
+
+// zscalerPolicy is the number of a policy, which may come as a text.
+func zscalerPolicy(a *ask) any {
+	id := strings.Join(a.listed("policyId"), "")
+	if n, err := strconv.ParseInt(id, 10, 64); err == nil {
+		return n
+	}
+	return id
+}
+
+func zscaler(a *ask, said answer) {
+	if said.word("action", "ALLOW", "BLOCK", "DETECT") != "ALLOW" {
+		names, values := said.members("detectorResponses", false)
+		for i, name := range names {
+			if optional[bool](values[i], "triggered") {
+				a.note(label(name))
+			}
+		}
+	}
+	if said.text("action") == "BLOCK" {
+		a.found("BLOCK")
+	}
+}

@@ -1,0 +1,34 @@
+package vendors
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// span is a part of a text in characters, and what comes into its place.
+type span struct {
+	start, end int
+	by         string
+}
+
+// masked is a text with spans replaced. Those that overlap become one; what lies
+// outside of the text is left out.
+func masked(text string, spans []span) string {
+	letters := []rune(text)
+	spans = slices.DeleteFunc(slices.Clone(spans), func(s span) bool { return s.start < 0 || s.end <= s.start || s.end > len(letters) })
+	slices.SortFunc(spans, func(a, b span) int { return cmp.Compare(a.start, b.start) })
+	var b strings.Builder
+	from := 0
+	for _, s := range spans {
+		if s.start < from { // it begins within the one before
+			from = max(from, s.end)
+			continue
+		}
+		b.WriteString(string(letters[from:s.start]))
+		b.WriteString(s.by)
+		from = s.end
+	}
+	b.WriteString(string(letters[from:]))
+	return b.String()
+}
