@@ -75,7 +75,7 @@ var vendorChecks = []*Check{
 	vendor("azure.shieldPrompt", Before, "Azure looks for attacks.", azureVersion),
 	vendor("azure.protectedMaterial", After, "Azure looks for texts of others.", azureVersion),
 	changing("bedrock.guard", Both, "A guardrail of Bedrock judges.", needed(text("guardrailId")), needed(Param{Name: "guardrailVersion", Type: Text, Min: 1, Max: 64}), Param{Name: "customHost", Type: URL}),
-	vendor("cato.scan", Both, "Cato scans the text.", text("userEmail"), text("keyAlias")),
+	{ID: "cato.scan", Phase: Both, Category: Vendor, Mutates: true, Doc: "Cato scans the conversation.", Params: []Param{text("userEmail"), text("keyAlias")}},
 	changing("crowdstrike-aidr.guardChatCompletions", Both, "CrowdStrike judges the conversation."),
 	{ID: "exa.online", Phase: Before, Category: Vendor, Mutates: true, Doc: "Exa's findings go into the request.", Params: []Param{
 		count("numResults", 10), text("prefix"), text("suffix"), many("includeDomains"), many("excludeDomains"), timeout(10_000)}},

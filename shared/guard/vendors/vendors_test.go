@@ -280,3 +280,106 @@ func FuzzAnswers(f *testing.F) {
 		}
 	})
 }
+
+// TestLongTextsAreAskedPieceByPiece: nobody hides behind a text that is longer than the
+// vendor takes.
+func TestLongTextsAreAskedPieceByPiece(t *testing.T) {
+	t.Parallel()
+	p := *proofOf("azure.contentSafety")
+	p.texts = []string{strings.Repeat("é", 25_000) + "bad"}
+	s := serve(t, &p)
+	var calls atomic.Int64
+	s.say(func(w http.ResponseWriter, r *http.Request) {
+		calls.Add(1)
+		says(200, `{"categoriesAnalysis":[]}`)(w, r)
+	})
+	if v := p.run(s, ""); !v.Pass || calls.Load() != 3 {
+		t.Errorf("%s, %d calls", told(v), calls.Load())
+	}
+	var n atomic.Int64
+	s.say(func(w http.ResponseWriter, r *http.Request) {
+		if n.Add(1) == 3 {
+			says(200, `{"categoriesAnalysis":[{"category":"Hate","severity":6}]}`)(w, r)
+			return
+		}
+		says(200, `{"categoriesAnalysis":[]}`)(w, r)
+	})
+	if v := p.run(s, ""); v.Pass {
+		t.Error(told(v))
+	}
+}
+
+func TestMasked(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		text  string
+		spans []span
+		want  string
+	}{
+		{"añb", nil, "añb"},
+		{"añb", []span{{1, 2, "x"}}, "axb"},
+		{"abcdef", []span{{3, 5, "y"}, {0, 2, "x"}}, "xcyf"},
+		{"abcdef", []span{{0, 4, "x"}, {2, 6, "y"}}, "x"},
+		{"abcdef", []span{{0, 6, "x"}, {2, 3, "y"}}, "x"},
+		{"abc", []span{{-1, 2, "x"}, {2, 2, "x"}, {2, 1, "x"}, {2, 4, "x"}}, "abc"},
+	} {
+		if got := masked(c.text, c.spans); got != c.want {
+			t.Errorf("%s %v: %s, want %s", c.text, c.spans, got, c.want)
+		}
+	}
+}
+
+func TestScopesOfPrismaAIRS(t *testing.T) {
+	t.Parallel()
+	p := *proofOf("panw-prisma-airs.intercept")
+	p.request = `{"messages":[{"role":"system","content":"s"},{"role":"user","content":"one"},{"role":"assistant","content":"a"},{"role":"user","content":"<system-reminder>r</system-reminder>two"},{"role":"tool","content":"t"}]}`
+	p.texts = []string{"t"}
+	s := serve(t, &p)
+	s.say(says(200, `{"action":"allow"}`))
+	for scope, want := range map[string]string{
+		`"last_message"`: "t", `"last_user_message","strip_scaffolding":true`: "two", `"last_user_message"`: "<system-reminder>r</system-reminder>two",
+		`"user_messages","strip_scaffolding":true`: "one\ntwo", `"all_messages","strip_scaffolding":true`: "s\none\na\ntwo\nt",
+	} {
+		p.params = `{"scan_scope":` + scope + `}`
+		if v := p.run(s, ""); !v.Pass {
+			t.Fatal(told(v))
+		}
+		var sent struct{ Contents []struct{ Prompt string } }
+		if err := json.Unmarshal(s.sent.Load().([]byte), &sent); err != nil || len(sent.Contents) != 1 || sent.Contents[0].Prompt != want {
+			t.Errorf("%s: %+v, want %q", scope, sent, want)
+		}
+	}
+	if got := unwrapped("<user_info>only"); got != "<user_info>only" {
+		t.Error(got)
+	}
+	if got := unwrapped("<user_info>only</user_info>"); got != "<user_info>only</user_info>" {
+		t.Errorf("a text of nothing else is hidden: %q", got)
+	}
+}
+
+// TestSearchesFindAPlace: what was found goes before the messages where nobody speaks
+// for the system, and into no request of another type.
+func TestSearchesFindAPlace(t *testing.T) {
+	t.Parallel()
+	const found = `{"results":[{"title":"T","url":"https://t.example","text":"b"}]}`
+	const block = `\n<web_search_context>\n[1] \"T\"\nURL: https://t.example\nb\n\n</web_search_context>`
+	for body, want := range map[string]string{
+		`{"messages":[{"role":"user","content":"q"}],"model":"m"}`: `{"messages":[{"role":"system","content":"` + block + `"},{"role":"user","content":"q"}],"model":"m"}`,
+		`{"messages":[ ]}`: `{"messages":[{"role":"system","content":"` + block + `"} ]}`,
+		`{"messages":[{"role":"system","content":[{"type":"text","text":"k"}]}]}`: `{"messages":[{"role":"system","content":[{"type":"text","text":"k` + block + `"}]}]}`,
+		`{"messages":5}`: ``,
+	} {
+		p := *proofOf("exa.online")
+		p.request = body
+		s := serve(t, &p)
+		s.say(says(200, found))
+		if v := p.run(s, ""); !v.Pass || string(v.Body) != want {
+			t.Errorf("%s\n%s\nnot\n%s", told(v), v.Body, want)
+		}
+		p.kind = "messages"
+		before := s.calls.Load()
+		if v := p.run(s, ""); !v.Pass || v.Body != nil || s.calls.Load() != before {
+			t.Errorf("%s", told(v))
+		}
+	}
+}
