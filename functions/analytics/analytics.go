@@ -20,13 +20,13 @@ type family struct{ reader *report.Reader }
 
 // New makes the family.
 func New(r *report.Reader) admin.Family {
-	f := &family{reader: r}
+	f, query := &family{reader: r}, usagequery.Fields(true)
 	routes := []admin.Route{{
 		Method: "GET", Path: "/analytics/summary/cache", Name: "getCacheSummary", Doc: "Sum up what the cache did.",
-		Scopes: scopes, Where: admin.InEither, Query: usagequery.Fields(true), Answer: admin.SchemaOf[cacheAnswer](), Do: f.cache,
+		Scopes: scopes, Where: admin.InEither, Query: query, AnswerOf: admin.SchemaOf[cacheAnswer], Do: f.cache,
 	}}
 	for _, name := range report.GraphNames() {
-		routes = append(routes, f.graph(name))
+		routes = append(routes, f.graph(name, query))
 	}
 	return admin.Family{Name: "analytics", Doc: "Usage over time and by group.", Routes: append(routes, f.groupRoutes()...)}
 }
@@ -45,14 +45,14 @@ func ask(c *admin.Call) (store.Scope, report.Filter, error) {
 }
 
 // graph is the route of one graph.
-func (f *family) graph(name string) admin.Route {
+func (f *family) graph(name string, query []admin.Field) admin.Route {
 	id := ""
 	for _, word := range strings.FieldsFunc(name, func(r rune) bool { return r == '/' || r == '-' }) {
 		id += strings.ToUpper(word[:1]) + word[1:]
 	}
 	return admin.Route{
 		Method: "GET", Path: "/analytics/graphs/" + name, Name: "get" + id + "Graph", Doc: docs[name],
-		Scopes: scopes, Where: admin.InEither, Query: usagequery.Fields(true), Answer: graphSchema(name),
+		Scopes: scopes, Where: admin.InEither, Query: query, AnswerOf: func() admin.Schema { return graphSchema(name) },
 		Do: func(c *admin.Call) (any, error) {
 			sc, filter, err := ask(c)
 			if err != nil {

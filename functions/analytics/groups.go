@@ -55,10 +55,11 @@ func checkColumn(name string) string {
 
 // groupRoutes are the routes of the groups.
 func (f *family) groupRoutes() []admin.Route {
-	route := func(path, name, doc string, row admin.Schema, of func(c *admin.Call) (grouping, error)) admin.Route {
+	query := groupQuery()
+	route := func(path, name, doc string, row func() admin.Schema, of func(c *admin.Call) (grouping, error)) admin.Route {
 		return admin.Route{
 			Method: "GET", Path: "/analytics/groups/" + path, Name: name, Doc: doc, Scopes: scopes, Where: admin.InEither,
-			Query: groupQuery(), Answer: pageSchema(row),
+			Query: query, AnswerOf: func() admin.Schema { return pageSchema(row()) },
 			Do: func(c *admin.Call) (any, error) {
 				g, err := of(c)
 				if err != nil {
@@ -68,19 +69,22 @@ func (f *family) groupRoutes() []admin.Route {
 			},
 		}
 	}
+	rows := func(members, always []string, feedback bool) func() admin.Schema {
+		return func() admin.Schema { return rowSchema(members, always, feedback) }
+	}
 	fixed := func(g grouping) func(*admin.Call) (grouping, error) {
 		return func(*admin.Call) (grouping, error) { return g, nil }
 	}
 	users := grouping{by: "users", member: "user", columns: []string{"cost"}}
 	models := grouping{by: "ai-models", member: "ai_model"}
 	metadata := grouping{member: "metadata_value", columns: []string{"cost", "avg_tokens", "last_seen"}, feedback: true}
-	generic := route("{groupBy}", "listGroups", "Group requests by "+strings.Join(byName, ", ")+".", rowSchema(byName, nil, false), named)
+	generic := route("{groupBy}", "listGroups", "Group requests by "+strings.Join(byName, ", ")+".", rows(byName, nil, false), named)
 	generic.Aliases = []string{"/logs/groups/{groupBy}"}
 	return []admin.Route{
-		route("users", "listUserGroups", "Group requests by user: the metadata _user.", rowSchema([]string{users.member}, users.columns, false), fixed(users)),
-		route("ai-models", "listModelGroups", "Group requests by model.", rowSchema([]string{models.member}, nil, false), fixed(models)),
+		route("users", "listUserGroups", "Group requests by user: the metadata _user.", rows([]string{users.member}, users.columns, false), fixed(users)),
+		route("ai-models", "listModelGroups", "Group requests by model.", rows([]string{models.member}, nil, false), fixed(models)),
 		route("metadata/{metadataKey}", "listMetadataGroups", "Group requests by the values of a metadata key.",
-			rowSchema([]string{metadata.member}, metadata.columns, true), func(c *admin.Call) (grouping, error) {
+			rows([]string{metadata.member}, metadata.columns, true), func(c *admin.Call) (grouping, error) {
 				g := metadata
 				if g.metadataKey = c.Param("metadataKey"); len(g.metadataKey) > maxKey {
 					return g, fault.Invalid("metadataKey", "must have at most %d characters", maxKey)

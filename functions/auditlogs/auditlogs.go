@@ -27,7 +27,7 @@ func New(r *audit.Reader) admin.Family {
 	f := &family{r}
 	return admin.Family{Name: "auditlogs", Doc: "Who changed what in the administration. A record appears about a second after its change.", Routes: []admin.Route{{
 		Method: "GET", Path: "/audit-logs", Name: "listAuditLogs", Doc: "List audit records, newest first.",
-		Scopes: []string{"audit_logs.list"}, Where: admin.InOrganisation, Query: query(), Answer: admin.SchemaOf[answer](), Do: f.list,
+		Scopes: []string{"audit_logs.list"}, Where: admin.InOrganisation, Query: query(), AnswerOf: admin.SchemaOf[answer], Do: f.list,
 	}, f.stateRoute()}}
 }
 

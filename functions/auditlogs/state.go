@@ -17,7 +17,7 @@ func (f *family) stateRoute() admin.Route {
 	}
 	return admin.Route{
 		Method: "GET", Path: "/audit-logs/state", Name: "getResourceState", Doc: "Read a resource as it was at a time, from the trail alone.",
-		Scopes: []string{"audit_logs.list"}, Where: admin.InOrganisation, Errors: []int{404}, Answer: admin.SchemaOf[state](), Do: f.state,
+		Scopes: []string{"audit_logs.list"}, Where: admin.InOrganisation, Errors: []int{404}, AnswerOf: admin.SchemaOf[state], Do: f.state,
 		Query: []admin.Field{
 			text("type", true, "What it is: the resource_type of audit records, or the type that answers of this route show, such as configs or config."),
 			text("id", true, "Its id, which is the resource_id of audit records."),

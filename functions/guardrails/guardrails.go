@@ -41,7 +41,7 @@ func (f *family) describe() *admin.Collection[guard.Guardrail] {
 		List:   admin.List{Paging: admin.Paging{DefaultSize: 100}, Envelope: &admin.TotalEnvelope, IDs: "ids"},
 		Fields: []admin.Field{
 			admin.NameField(255),
-			{Name: "checks", Type: admin.Any, Required: true, Trigger: true, Form: guard.Document(), Doc: "What is checked.", Check: f.checked},
+			{Name: "checks", Type: admin.Any, Required: true, Trigger: true, FormOf: guard.Document, Doc: "What is checked.", Check: f.checked},
 			{Name: "actions", Type: admin.Any, Required: true, Single: true, Form: actionsSchema, Doc: "What becomes of the outcome.", Convert: actions},
 		},
 		Shown: []admin.Shown[guard.Guardrail]{

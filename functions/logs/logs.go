@@ -45,15 +45,15 @@ func New(r *report.Reader, s seal.Sealer, rated *feedback.Store) admin.Family {
 	return admin.Family{Name: "logs", Doc: "What was asked and answered. A log appears about a second after its request ended.", Routes: []admin.Route{
 		{
 			Method: "GET", Path: "/logs", Name: "listLogs", Doc: "List logs, newest first, without their bodies.",
-			Scopes: []string{"logs.list"}, Where: admin.InEither, Query: listQuery(), Answer: admin.SchemaOf[list](), Do: f.list,
+			Scopes: []string{"logs.list"}, Where: admin.InEither, Query: listQuery(), AnswerOf: admin.SchemaOf[list], Do: f.list,
 		},
 		{
 			Method: "GET", Path: "/logs/{logId}", Name: "getLog", Doc: "Read a log with its bodies. Secrets in headers are masked.",
-			Scopes: []string{"logs.read", "logs.view", "completions.write", "logs.write"}, Where: admin.InEither, Query: readQuery(), Answer: admin.SchemaOf[log](), Do: f.read,
+			Scopes: []string{"logs.read", "logs.view", "completions.write", "logs.write"}, Where: admin.InEither, Query: readQuery(), AnswerOf: admin.SchemaOf[log], Do: f.read,
 		},
 		{
 			Method: "GET", Path: "/logs/{logId}/explain", Name: "explainLog", Doc: "Why each target was chosen, passed over, called again or refused, from what was recorded.",
-			Scopes: []string{"logs.read", "logs.view", "completions.write", "logs.write"}, Where: admin.InEither, Query: readQuery(), Answer: admin.SchemaOf[explanation](), Do: f.explain,
+			Scopes: []string{"logs.read", "logs.view", "completions.write", "logs.write"}, Where: admin.InEither, Query: readQuery(), AnswerOf: admin.SchemaOf[explanation], Do: f.explain,
 		},
 	}}
 }

@@ -142,9 +142,17 @@ func (f *Family) complete() {
 	}
 }
 
+// answerSchema is the schema of what the route answers.
+func (r *Route) answerSchema() Schema {
+	if r.Answer == nil && r.AnswerOf != nil {
+		return r.AnswerOf()
+	}
+	return r.Answer
+}
+
 // documentAnswers are the answers of the route in the document.
 func (r *Route) documentAnswers() map[string]any {
-	answer := r.Answer
+	answer := r.answerSchema()
 	if answer == nil {
 		answer = Schema{}
 	}

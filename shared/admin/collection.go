@@ -215,13 +215,13 @@ func (col *Collection[T]) Routes() []Route {
 		Route
 	}{
 		{"list", Route{Method: "GET", Path: col.Path, Aliases: col.Aliases, Name: "list" + id + "s", Doc: "List " + word + "s.", Role: col.ReadRole,
-			Query: m.lister.query(), Answer: col.envelope().Schema(m.shape.schema(true)), Do: m.lister.list}},
+			Query: m.lister.query(), AnswerOf: func() Schema { return col.envelope().Schema(m.shape.schema(true)) }, Do: m.lister.list}},
 		{"create", Route{Method: "POST", Path: col.Path, Aliases: col.Aliases, Name: "create" + id, Doc: "Create a " + word + ".", Role: col.WriteRole,
-			Body: m.fields, Answer: col.replySchema(col.Created, "id", "slug"), Action: audit.Create, Errors: []int{409}, Makes: item, Do: m.writer.create}},
+			Body: m.fields, AnswerOf: func() Schema { return col.replySchema(col.Created, "id", "slug") }, Action: audit.Create, Errors: []int{409}, Makes: item, Do: m.writer.create}},
 		{"read", Route{Method: "GET", Path: item, Aliases: itemAliases, Name: "get" + id, Doc: "Read a " + word + ".", Role: col.ReadRole,
-			Query: append(slices.Clone(col.ReadQuery), m.past.readQuery()...), Answer: wrappedSchema(col.Wrapped, m.shape.schema(false)), Do: m.finder.read}},
+			Query: append(slices.Clone(col.ReadQuery), m.past.readQuery()...), AnswerOf: func() Schema { return wrappedSchema(col.Wrapped, m.shape.schema(false)) }, Do: m.finder.read}},
 		{"update", Route{Method: "PUT", Path: item, Aliases: itemAliases, Name: "update" + id, Doc: "Change a " + word + ": absent fields stay, null clears.", Role: col.WriteRole,
-			Body: m.fields, BodyMode: PartialBody, Answer: col.updateSchema(), Action: audit.Update, Errors: []int{409}, Do: m.writer.update}},
+			Body: m.fields, BodyMode: PartialBody, AnswerOf: col.updateSchema, Action: audit.Update, Errors: []int{409}, Do: m.writer.update}},
 		{"delete", Route{Method: "DELETE", Path: item, Aliases: itemAliases, Name: "delete" + id, Doc: "Delete a " + word + ".", Role: col.WriteRole,
 			Body: col.DeleteBody, BodyMode: OptionalBody, Answer: emptySchema, Action: audit.Delete, Errors: []int{409}, Do: m.writer.delete}},
 	}

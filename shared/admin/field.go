@@ -50,12 +50,13 @@ type Field struct {
 	Min, Max int64
 	Pattern  *regexp.Regexp
 	Enum     []string
-	Of       *Field  // of Array and Map
-	Fields   []Field // of Object
-	Open     bool    // Object: other members are allowed
-	Default  any     // for the document only
-	Example  any     // for the document only, where none can be made of the rest
-	Form     Schema  // for the document: what Check or Convert takes, where Type does not say it
+	Of       *Field                // of Array and Map
+	Fields   []Field               // of Object
+	Open     bool                  // Object: other members are allowed
+	Default  any                   // for the document only
+	Example  any                   // for the document only, where none can be made of the rest
+	Form     Schema                // for the document: what Check or Convert takes, where Type does not say it
+	FormOf   func() map[string]any // makes Form when the document is asked for, where it is large
 	// Refers is the path of the collection whose items the value names, such as
 	// /configs; for the document, so that a client knows what has to be there first.
 	Refers string

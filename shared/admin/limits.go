@@ -46,12 +46,12 @@ const (
 // LimitFields are usage_limits and rate_limits of a place, for the bodies of
 // routes that keep limits elsewhere than in a Collection.
 func LimitFields(p ledger.Place) []Field {
-	shown := Field{Name: usageField, Doc: "Budget of dollars or tokens; reads also show current_usage and status. null clears.", Type: Any, Form: p.UsageSchema(),
+	shown := Field{Name: usageField, Doc: "Budget of dollars or tokens; reads also show current_usage and status. null clears.", Type: Any, FormOf: p.UsageSchema,
 		Convert: func(raw json.RawMessage) (json.RawMessage, []fault.Detail) {
 			limits, bad := p.UsageLimits(raw, "")
 			return storedLimits(limits, bad, !p.ManyBudgets())
 		}}
-	rates := Field{Name: rateField, Doc: "Requests or tokens per unit of time. null clears.", Type: Any, Form: p.RateSchema(),
+	rates := Field{Name: rateField, Doc: "Requests or tokens per unit of time. null clears.", Type: Any, FormOf: p.RateSchema,
 		Convert: func(raw json.RawMessage) (json.RawMessage, []fault.Detail) {
 			limits, bad := p.RateLimits(raw, "")
 			return storedLimits(limits, bad, false)

@@ -2,7 +2,6 @@ package admin
 
 import (
 	"encoding/json"
-	"maps"
 	"slices"
 	"time"
 
@@ -23,15 +22,17 @@ func (l *Limits[T]) flatNames() []string {
 
 // flatFields describes them; what they must be is the place's to say.
 func (l *Limits[T]) flatFields() []Field {
-	schema := l.Place.UsageSchema()
+	schema := l.Place.UsageSchema
 	if l.Rate != nil {
-		schema = l.Place.RateSchema()
+		schema = l.Place.RateSchema
 	}
-	members := membersOfSchema(schema)
 	var out []Field
 	for _, name := range l.flatNames() {
-		form, _ := members[name].(map[string]any)
-		out = append(out, Field{Name: name, Type: Any, Form: form, Trigger: true, Fixed: name == "type"})
+		form := func() map[string]any {
+			form, _ := membersOfSchema(schema())[name].(map[string]any)
+			return form
+		}
+		out = append(out, Field{Name: name, Type: Any, FormOf: form, Trigger: true, Fixed: name == "type"})
 	}
 	return out
 }
@@ -61,7 +62,7 @@ func anyList(v any) []any {
 func (l *Limits[T]) flatShown() []Field {
 	out := l.flatFields()
 	for i := range out {
-		out[i].Trigger, out[i].Form = false, maps.Clone(out[i].Form)
+		out[i].Trigger = false
 	}
 	return out
 }

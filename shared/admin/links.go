@@ -73,7 +73,7 @@ func (r *Route) itemOf(n int, path string) string {
 
 // variablesOf are the runtime expressions of the variables of an item's path.
 func (r *Route) variablesOf(item string) map[string]string {
-	properties, at := r.Answer["properties"], "$response.body#/"
+	properties, at := r.answerSchema()["properties"], "$response.body#/"
 	if p, ok := properties.(map[string]Schema); ok && p["data"] != nil && p["success"] != nil {
 		properties, at = p["data"]["properties"], at+"data/"
 	}

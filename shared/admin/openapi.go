@@ -34,6 +34,14 @@ func Closed(members map[string]Schema) Schema {
 	return s
 }
 
+// form is the schema that the description gives, nil where Type says all.
+func (f *Field) form() Schema {
+	if f.Form == nil && f.FormOf != nil {
+		return f.FormOf()
+	}
+	return f.Form
+}
+
 // schema is the JSON schema of a field.
 func (f *Field) schema() Schema {
 	s := Schema{}
@@ -44,8 +52,8 @@ func (f *Field) schema() Schema {
 		s["default"] = f.Default
 	}
 	f.use(s)
-	if f.Form != nil {
-		maps.Copy(s, f.Form)
+	if form := f.form(); form != nil {
+		maps.Copy(s, form)
 		return s
 	}
 	switch f.Type {

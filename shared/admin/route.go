@@ -60,7 +60,10 @@ type Route struct {
 
 	Status int    // of an answer; default 200
 	Answer Schema // of that status
-	Errors []int  // statuses to document beside those of every route
+	// AnswerOf makes Answer when the document is asked for, where it is large: most
+	// processes are never asked.
+	AnswerOf func() Schema
+	Errors   []int // statuses to document beside those of every route
 
 	// Where a route speaks another protocol than the administration: the media
 	// types of answers and bodies, who its callers are, and how it refuses them.

@@ -263,8 +263,8 @@ func (f *Field) readSchema() Schema {
 	if f.Doc != "" {
 		s["description"] = f.Doc
 	}
-	if f.Form != nil {
-		maps.Copy(s, f.Form)
+	if form := f.form(); form != nil {
+		maps.Copy(s, form)
 		return s
 	}
 	switch f.Type {

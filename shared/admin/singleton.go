@@ -50,7 +50,7 @@ func (s *Singleton[T]) Routes() []Route {
 		base.with("GET", "get"+name, "Read the "+s.Title+".", s.Scope+".read", func(c *Call) (any, error) { return s.read(c) }),
 		base.with("PUT", "update"+name, "Change the "+s.Title+": absent sections and members stay, null sets the standard. Requests go by them within 2 seconds.", s.Scope+".update", s.update),
 	}
-	out[0].Answer = Closed(s.members(s.Sections))
+	out[0].AnswerOf = func() Schema { return Closed(s.members(s.Sections)) }
 	out[1].Body = s.Sections
 	if s.Overrides != nil {
 		out = append(out, s.workspaceRoutes(name)...)

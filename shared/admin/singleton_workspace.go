@@ -60,15 +60,20 @@ func (s *Singleton[T]) workspaceRoutes(name string) []Route {
 	base := Route{Path: o.Path, Aliases: o.Aliases, Where: Shared, Role: o.Role, Resource: o.Scope}
 	read := base.with("GET", "getWorkspace"+name, "Read the "+o.Title+": the values that hold, and where they come from.", o.Scope+".read", s.inside(s.readWorkspace))
 	read.Role = ""
+	read.AnswerOf = s.workspaceAnswer
+	update := base.with("PUT", "updateWorkspace"+name, "Change the "+o.Title+": absent members stay, null takes the organisation's. What the organisation keeps to itself is refused.", o.Scope+".update", s.inside(s.updateWorkspace))
+	update.Body = s.own
+	return []Route{read, update}
+}
+
+// workspaceAnswer describes the settings of a workspace with their origins.
+func (s *Singleton[T]) workspaceAnswer() Schema {
 	members, origins := s.members(s.own), map[string]Schema{}
 	for _, path := range paths(s.own) {
 		origins[path] = Schema{"type": "string", "enum": []string{tenant.FromWorkspace, tenant.FromOrganisation, tenant.FromStandard}}
 	}
 	members["workspace_id"], members["origins"] = stringSchema, Closed(origins)
-	read.Answer = Closed(members)
-	update := base.with("PUT", "updateWorkspace"+name, "Change the "+o.Title+": absent members stay, null takes the organisation's. What the organisation keeps to itself is refused.", o.Scope+".update", s.inside(s.updateWorkspace))
-	update.Body = s.own
-	return []Route{read, update}
+	return Closed(members)
 }
 
 // inside finds the workspace of a call before do.
