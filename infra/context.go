@@ -34,6 +34,7 @@ var contextValues = []contextValue{
 	{"container", "off", "on, ha or off", oneOf(func(o *options) *string { return &o.container }, "on", "ha", "off")},
 	{"firewall", "on", "on or off", oneOf(func(o *options) *string { return &o.firewall }, "on", "off")},
 	{"dashboard", "on", "on or off", oneOf(func(o *options) *string { return &o.dashboard }, "on", "off")},
+	{"modelMetrics", "off", "on or off", oneOf(func(o *options) *string { return &o.byModel }, "on", "off")},
 	{"monthlyBudget", "0", "a number of USD, 1 to 1000000000, or 0 for none", setBudget},
 	{"usageWindow", "60", "a whole number of seconds, 0 to 300", setWindow},
 	{"dist", "dist", "a folder", matching(`.+`, func(o *options) *string { return &o.dist })},

@@ -29,6 +29,7 @@ func TestTemplates(t *testing.T) {
 	t.Run("door", s.doorAsDeployed)
 	t.Run("watches", s.watches)
 	t.Run("dashboards", s.dashboards)
+	t.Run("metrics", s.metricsExist)
 	t.Run("nag", s.nag)
 	t.Run("written down", s.installationIsWrittenDown)
 }

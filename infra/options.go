@@ -17,6 +17,7 @@ type options struct {
 	container string  // on: one task; ha: two in two zones with a NAT gateway each; off
 	firewall  string  // on or off
 	dashboard string  // on or off
+	byModel   string  // on: metrics of each provider and model
 	window    float64 // seconds that usage events are gathered for
 	budget    float64 // USD a month that the installation is meant to cost at most; 0: not said
 	dist      string  // folder of what scripts/lambdas.sh built

@@ -30,6 +30,9 @@ func (o *options) outward() map[string]*string {
 // inward are variables of processes that clients reach.
 func (o *options) inward(d *dataStack) map[string]*string {
 	env := map[string]*string{"GATEWAY_ORIGIN_SECRETS": d.originSecrets()}
+	if o.byModel == "on" {
+		env["GATEWAY_MODEL_METRICS"] = jsii.String("true")
+	}
 	if o.headerAliases != "" {
 		env[alias.Env] = jsii.String(o.headerAliases)
 	}

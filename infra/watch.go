@@ -37,8 +37,8 @@ func (w *workerStack) watch(o options, d *dataStack, f *functionStack) {
 			DimensionsMap: &map[string]*string{"Installation": jsii.String(o.name)},
 		})
 	}
-	lambda := func(name string) awscloudwatch.Metric { // of all functions of the account in this region
-		return awscloudwatch.NewMetric(&awscloudwatch.MetricProps{Namespace: jsii.String("AWS/Lambda"), MetricName: jsii.String(name), Statistic: jsii.String("Sum"), Period: five})
+	lambda := func(name, statistic string) awscloudwatch.Metric { // of all functions of the account in this region
+		return awscloudwatch.NewMetric(&awscloudwatch.MetricProps{Namespace: jsii.String("AWS/Lambda"), MetricName: jsii.String(name), Statistic: jsii.String(statistic), Period: five})
 	}
 	api := func(name, statistic string) awscloudwatch.Metric {
 		return awscloudwatch.NewMetric(&awscloudwatch.MetricProps{
@@ -57,8 +57,8 @@ func (w *workerStack) watch(o options, d *dataStack, f *functionStack) {
 	})
 	all := []watched{
 		{"server-errors", "More than 5 % of the answers of the API were 5xx for ten minutes", rate, 5, 2},
-		{"function-errors", "Functions ended with an error", lambda("Errors"), 5, 1},
-		{"throttles", "Functions were asked for more often than the account lets them run", lambda("Throttles"), 0, 1},
+		{"function-errors", "Functions ended with an error", lambda("Errors", "Sum"), 5, 1},
+		{"throttles", "Functions were asked for more often than the account lets them run", lambda("Throttles", "Sum"), 0, 1},
 		{"slow", "The gateway itself took more than half a second of one request in a hundred", own(metric.GatewayTime, "p99"), 500, 3},
 		{"store-failures", "A store, queue or key service did not answer; what counts money refuses then", own(metric.StoreFailures, "Sum"), 5, 1},
 		{"usage-lag", "Usage events wait for more than ten minutes", lag, 600, 1},
@@ -74,7 +74,7 @@ func (w *workerStack) watch(o options, d *dataStack, f *functionStack) {
 	}
 	w.dashboard(o, all, []awscloudwatch.IMetric{own(metric.Requests, "Sum"), own(metric.Failures, "Sum"), own(metric.AroundEdge, "Sum"), own(metric.LoggedErrors, "Sum")},
 		[]awscloudwatch.IMetric{own(metric.GatewayTime, "p50"), own(metric.GatewayTime, "p99"), api("Latency", "p99")},
-		[]awscloudwatch.IMetric{api("Count", "Sum"), api("4XXError", "Sum"), api("5XXError", "Sum"), lambda("ConcurrentExecutions")})
+		[]awscloudwatch.IMetric{api("Count", "Sum"), api("4XXError", "Sum"), api("5XXError", "Sum"), lambda("ConcurrentExecutions", "Maximum")})
 	budget(w.stack, o)
 }
 

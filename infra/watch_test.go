@@ -1,10 +1,14 @@
 package main
 
 import (
+	"encoding/json"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+
+	"gateway/shared/host/metric"
 )
 
 // runbook gives the sections of RUNBOOK.md by their names.
@@ -134,4 +138,130 @@ func TestAlarmsAreSent(t *testing.T) {
 			t.Errorf("nothing in %s carries the tag that the budget counts by", name)
 		}
 	}
+}
+
+// theirs are the metrics of AWS's services that alarms and the dashboard look at, as
+// the services tell them: with these dimensions, and these statistics have a meaning.
+// Our own are those of shared/host/metric.
+var theirs = map[string]struct {
+	dimensions string
+	statistics []string
+}{
+	"AWS/ApiGateway Count": {"ApiName Stage", []string{"Sum"}}, "AWS/ApiGateway 4XXError": {"ApiName Stage", []string{"Sum", "Average"}},
+	"AWS/ApiGateway 5XXError": {"ApiName Stage", []string{"Sum", "Average"}}, "AWS/ApiGateway Latency": {"ApiName Stage", []string{"p99", "Average"}},
+	"AWS/Lambda Errors": {"", []string{"Sum"}}, "AWS/Lambda Throttles": {"", []string{"Sum"}}, "AWS/Lambda ConcurrentExecutions": {"", []string{"Maximum"}},
+	"AWS/SQS ApproximateAgeOfOldestMessage": {"QueueName", []string{"Maximum"}}, "AWS/SQS ApproximateNumberOfMessagesVisible": {"QueueName", []string{"Maximum"}},
+	"AWS/ApplicationELB UnHealthyHostCount": {"LoadBalancer TargetGroup", []string{"Maximum"}},
+	"Gateway " + metric.Requests:            {"Installation", []string{"Sum"}}, "Gateway " + metric.Failures: {"Installation", []string{"Sum"}},
+	"Gateway " + metric.StoreFailures: {"Installation", []string{"Sum"}}, "Gateway " + metric.AroundEdge: {"Installation", []string{"Sum"}},
+	"Gateway " + metric.LoggedErrors: {"Installation", []string{"Sum"}}, "Gateway " + metric.GatewayTime: {"Installation", []string{"p50", "p99"}},
+}
+
+// metricsExist: an alarm on a metric that nobody tells is never in alarm.
+func (s *synthesised) metricsExist(t *testing.T) {
+	used := map[string]bool{}
+	check := func(where, namespace, name, dimensions, statistic string) {
+		known, ok := theirs[namespace+" "+name]
+		if !ok || known.dimensions != dimensions || !slices.Contains(known.statistics, statistic) {
+			t.Errorf("%s looks at %s of %s %s by %q", where, statistic, namespace, name, dimensions)
+		}
+		used[namespace+" "+name] = true
+	}
+	of := func(where string, m any, statistic any) {
+		var dimensions []string
+		list, _ := at(m, "Dimensions").([]any)
+		for _, d := range list {
+			dimensions = append(dimensions, at(d, "Name").(string))
+		}
+		slices.Sort(dimensions)
+		check(where, at(m, "Namespace").(string), at(m, "MetricName").(string), strings.Join(dimensions, " "), statistic.(string))
+	}
+	for _, tpl := range []template{s.functions, s.workers} {
+		_, alarms := tpl.of("AWS::CloudWatch::Alarm")
+		for _, a := range alarms {
+			name := text(a.Properties["AlarmName"])
+			list, many := a.Properties["Metrics"].([]any)
+			if !many {
+				statistic := a.Properties["Statistic"]
+				if statistic == nil {
+					statistic = a.Properties["ExtendedStatistic"]
+				}
+				of(name, any(a.Properties), statistic)
+			}
+			for _, m := range list {
+				if stat := at(m, "MetricStat"); stat != nil {
+					of(name, at(stat, "Metric"), at(stat, "Stat"))
+				}
+			}
+		}
+	}
+	_, boards := s.workers.of("AWS::CloudWatch::Dashboard")
+	for _, b := range boards {
+		for _, m := range s.shownIn(t, b) {
+			check("the dashboard", m.namespace, m.name, strings.Join(m.dimensions, " "), m.statistic)
+		}
+	}
+	for name := range theirs {
+		if !used[name] && (s.hasContainer() || !strings.Contains(name, "ELB")) && s.dashboard == "on" {
+			t.Errorf("nobody looks at %s", name)
+		}
+	}
+}
+
+type shown struct {
+	namespace, name, statistic string
+	dimensions                 []string
+}
+
+// shownIn reads the metrics of a dashboard: each is a list of its namespace, its name,
+// dimensions and their values, and how it is shown. "." stands for what stands there
+// in the one before.
+func (s *synthesised) shownIn(t *testing.T, board resource) (out []shown) {
+	t.Helper()
+	var b strings.Builder
+	parts, ok := at(board.Properties["DashboardBody"], "Fn::Join", 1).([]any)
+	if !ok {
+		parts = []any{board.Properties["DashboardBody"]}
+	}
+	for _, part := range parts {
+		if words, ok := part.(string); ok {
+			b.WriteString(words)
+		} else {
+			b.WriteString("deployed")
+		}
+	}
+	var body struct {
+		Widgets []struct {
+			Properties struct{ Metrics [][]any }
+		}
+	}
+	if err := json.Unmarshal([]byte(b.String()), &body); err != nil {
+		t.Fatalf("%v: %s", err, b.String())
+	}
+	for _, w := range body.Widgets {
+		for _, m := range w.Properties.Metrics {
+			one := shown{statistic: "Average"}
+			var words []string
+			for _, v := range m {
+				switch v := v.(type) {
+				case string:
+					words = append(words, v)
+				case map[string]any:
+					if stat, ok := v["stat"].(string); ok {
+						one.statistic = stat
+					}
+				}
+			}
+			if len(words) == 0 {
+				continue // an expression
+			}
+			one.namespace, one.name = words[0], words[1]
+			for i := 2; i < len(words); i += 2 {
+				one.dimensions = append(one.dimensions, words[i])
+			}
+			slices.Sort(one.dimensions)
+			out = append(out, one)
+		}
+	}
+	return out
 }

@@ -24,6 +24,7 @@ import (
 	"gateway/shared/audit"
 	"gateway/shared/egress"
 	"gateway/shared/host"
+	"gateway/shared/host/meter"
 	"gateway/shared/notice"
 	"gateway/shared/notice/folder"
 	"gateway/shared/relay"
@@ -43,6 +44,7 @@ type gateway struct {
 	made    *app.Made    // the keys of an empty store, which it was filled with
 	given   app.First    // what the environment gave of them
 	relay   *relay.Relay // nil where the container's own main serves
+	metrics *host.Server // nil: nobody asked for them
 	workers []worker
 }
 
@@ -148,7 +150,16 @@ func firstKeys() (app.First, error) {
 func (g *gateway) assemble() error {
 	sender := g.sender
 	archive := segment.New(g.core.Store, g.core.Bucket, segment.Options{Retention: g.core.Retention})
-	g.relay = plane.New(g.core, g.stores.Journal, plane.Options{Jobs: plane.Jobs()})
+	totals, metrics, err := meter.Exposed()
+	if err != nil {
+		return err
+	}
+	g.metrics = metrics
+	var sink usage.Sink = g.stores.Journal
+	if totals != nil {
+		sink = totals.Sink(sink)
+	}
+	g.relay = plane.New(g.core, sink, plane.Options{Jobs: plane.Jobs()})
 	data := relay.NewMux(g.relay, assembly.DataPlane())
 	admin, err := console.New(g.core, sender, assembly.Administration(g.core, archive)...)
 	if err != nil {
@@ -166,6 +177,9 @@ func (g *gateway) assemble() error {
 		g.every(time.Hour, "retention", archive.Retain),
 		g.every(time.Minute, "budget repair", func(ctx context.Context) error { _, err := g.core.Ledger.RepairAll(ctx); return err }),
 		g.every(10*time.Second, "key expiry and rotation", (&expiry.Worker{Resources: g.core.Resources, Sealer: g.core.Sealer}).Run),
+	}
+	if g.metrics != nil {
+		g.workers = append(g.workers, g.metrics.Run)
 	}
 	if g.core.Runs != nil {
 		runner := batchrun.New(plane.Runner(g.core, g.relay, data, batchPace))
@@ -280,6 +294,9 @@ func (g *gateway) announce(out io.Writer) {
 	}
 	if g.mock != nil {
 		fmt.Fprintf(out, "%s:\n  curl %s/chat/completions -H %s -H 'x-gateway-provider: @mock' -H 'content-type: application/json' \\\n    -d '{\"model\":\"gpt-4o-mini\",\"messages\":[{\"role\":\"user\",\"content\":\"Hello\"}]}'\n\n", how, base, key)
+	}
+	if g.metrics != nil {
+		fmt.Fprintf(out, "metrics for Prometheus on http://%s/metrics\n", g.metrics.Addr())
 	}
 	fmt.Fprintf(out, "gateway ready on %s\n", base)
 }

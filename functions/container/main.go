@@ -66,6 +66,13 @@ func run(ctx context.Context) error {
 	}
 	m := meter.Process(onaws.Name())
 	defer m.Flush()
+	totals, exposed, err := meter.Exposed()
+	if err != nil {
+		return err
+	}
+	if totals != nil {
+		m.Adding(totals)
+	}
 	journal, err := usage.OpenJournal(variable(envJournal, filepath.Join(os.TempDir(), "journal")), usage.JournalOptions{Bucket: core.Bucket})
 	if err != nil {
 		return fmt.Errorf("container: %w", err)
@@ -94,6 +101,14 @@ func run(ctx context.Context) error {
 	var wg sync.WaitGroup
 	var left error
 	wg.Go(func() { left = sender.Run(working) })
+	if exposed != nil {
+		slog.Info("metrics ready", "addr", exposed.Addr().String())
+		wg.Go(func() {
+			if err := exposed.Run(working); err != nil {
+				slog.Error("metrics are not served", "error", err.Error())
+			}
+		})
+	}
 	slog.Info("container ready", "addr", server.Addr().String())
 	err = server.Run(ctx)
 	data.Close()

@@ -2,7 +2,8 @@
 // CloudWatch's embedded metric format, at most one a minute and at once when
 // something fails, and one line for each request that failed and for one in a
 // hundred of the others. Both are JSON. They hold ids, names of routes, statuses
-// and times, and nothing that callers or providers wrote.
+// and times, and nothing that callers or providers wrote but names of models that
+// have a price. A long-running process also shows its sums to Prometheus.
 package meter
 
 import (
@@ -28,6 +29,9 @@ const (
 	sampled     = 100 // one of so many requests that went well has a line
 )
 
+// EnvModelMetrics is the variable that makes metrics of providers and models: "true".
+const EnvModelMetrics = "GATEWAY_MODEL_METRICS"
+
 // Meter counts. It is safe for concurrent use.
 type Meter struct {
 	out  io.Writer
@@ -38,7 +42,11 @@ type Meter struct {
 	since  time.Time // of the last line
 	counts map[string]int64
 	times  map[float64]int64 // how often a GatewayTime was seen
+	models series            // since the last line
 	served int64
+
+	byModel bool // models are metrics of their own as well
+	totals  *Totals
 }
 
 // New makes a meter of an installation that writes to out. now nil: time.Now.
@@ -46,8 +54,15 @@ func New(out io.Writer, installation string, now func() time.Time) *Meter {
 	if now == nil {
 		now = time.Now
 	}
-	return &Meter{out: out, name: installation, now: now, counts: map[string]int64{}, times: map[float64]int64{}}
+	return &Meter{out: out, name: installation, now: now, counts: map[string]int64{}, times: map[float64]int64{}, models: series{most: maxInLine}}
 }
+
+// ByModel has what is told by provider and model be metrics of their own, which
+// CloudWatch takes money for by each pair; else it stands in the line alone.
+func (m *Meter) ByModel() { m.byModel = true }
+
+// Adding has everything counted in t, too.
+func (m *Meter) Adding(t *Totals) { m.totals = t }
 
 // Sink watches the records that go to a sink.
 func (m *Meter) Sink(to usage.Sink) usage.Sink { return watched{to, m} }
@@ -67,9 +82,13 @@ func (w watched) Emit(ctx context.Context, r *usage.Record) error {
 
 func (m *Meter) request(r *usage.Record) {
 	own := ownFailure(r)
+	if m.totals != nil {
+		m.totals.request(r)
+	}
 	m.mu.Lock()
 	m.counts[metric.Requests]++
 	m.times[rounded(r.GatewayTime)]++
+	m.models.add(r)
 	if own {
 		m.counts[metric.Failures]++
 	}
@@ -141,6 +160,9 @@ func (s *status) Unwrap() http.ResponseWriter { return s.ResponseWriter }
 
 // Count adds one to a metric that nothing else counts.
 func (m *Meter) Count(name string) {
+	if m.totals != nil {
+		m.totals.count(name)
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.counts[name]++
@@ -159,7 +181,7 @@ func (m *Meter) Flush() {
 
 func (m *Meter) flushIfDue(failing bool) {
 	since := m.now().Sub(m.since)
-	if since >= every || failing && since >= whenFailing || len(m.times) >= maxValues {
+	if since >= every || failing && since >= whenFailing || len(m.times) >= maxValues || m.models.full() {
 		m.flush()
 	}
 }
@@ -195,15 +217,29 @@ func (m *Meter) flush() {
 		}
 		names, line[metric.GatewayTime] = append(names, named{metric.GatewayTime, "Milliseconds"}), d
 	}
+	if len(m.models.of) > 0 && !m.byModel {
+		line["models"] = m.models.list()
+	}
+	m.write(line, now, []string{"Installation"}, names)
+	if m.byModel {
+		m.models.each(func(p pair, s *sums) {
+			m.write(m.modelLine(p, s, now), now, []string{"Installation", metric.Provider, metric.Model}, ofModels)
+		})
+	}
+	clear(m.counts)
+	clear(m.times)
+	clear(m.models.of)
+	m.since = now
+}
+
+// write writes one line of the embedded metric format.
+func (m *Meter) write(line map[string]any, now time.Time, dimensions []string, names []named) {
 	line["_aws"] = map[string]any{"Timestamp": now.UnixMilli(), "CloudWatchMetrics": []any{map[string]any{
-		"Namespace": metric.Namespace, "Dimensions": [][]string{{"Installation"}}, "Metrics": names,
+		"Namespace": metric.Namespace, "Dimensions": [][]string{dimensions}, "Metrics": names,
 	}}}
 	if text, err := json.Marshal(line); err == nil { // numbers and names always can be
 		_, _ = m.out.Write(append(text, '\n')) // the log is all there is to tell it to
 	}
-	clear(m.counts)
-	clear(m.times)
-	m.since = now
 }
 
 // rounded is a time in milliseconds with two digits that count, so that many
@@ -223,6 +259,9 @@ func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 
 // log and the failures of what it depends on, too.
 func Process(installation string) *Meter {
 	m := New(os.Stderr, installation, nil)
+	if os.Getenv(EnvModelMetrics) == "true" {
+		m.ByModel()
+	}
 	slog.SetDefault(slog.New(counting{slog.Default().Handler(), m}))
 	fault.OnUnavailable(func() { m.Count(metric.StoreFailures) })
 	return m

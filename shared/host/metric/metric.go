@@ -15,3 +15,22 @@ const (
 	LoggedErrors  = "LoggedErrors"  // lines of level ERROR
 	GatewayTime   = "GatewayTime"   // milliseconds of a request that are not the provider's
 )
+
+// Names of what is told by provider and model, besides Requests.
+const (
+	Errors       = "Errors"       // answered with 400 or more, whoever failed
+	Latency      = "Latency"      // milliseconds from a request's arrival to its last byte
+	InputTokens  = "InputTokens"  //
+	OutputTokens = "OutputTokens" //
+	Cost         = "Cost"         // USD, as booked
+)
+
+// The dimensions of these besides Installation.
+const (
+	Provider = "Provider"
+	Model    = "Model"
+)
+
+// Other stands for a model that has no price, as callers may name models as they
+// like, and for the providers and models that are too many.
+const Other = "other"

@@ -1,0 +1,49 @@
+package main
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"gateway/shared/host/meter"
+)
+
+// TestMetricsOfALaptop: what was asked stands in the metrics, at an address of their
+// own and nowhere else.
+func TestMetricsOfALaptop(t *testing.T) {
+	t.Setenv(meter.EnvMetricsAddr, "127.0.0.1:0")
+	r := start(t)
+	for _, model := range []string{"gpt-4o-mini", "no-such-model"} { // the mock provider has every model, the price list has not
+		if a := r.call("POST", "/chat/completions", chatBody(model, "Hello", ""), "x-gateway-provider", "@mock"); a.status != 200 {
+			t.Fatalf("%d %s", a.status, a.body)
+		}
+	}
+	read := func(address string) (int, string) {
+		res, err := http.Get(address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		raw, err := io.ReadAll(res.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res.StatusCode, string(raw)
+	}
+	status, text := read("http://" + r.g.metrics.Addr().String() + "/metrics")
+	for _, want := range []string{
+		`gateway_requests_total{provider="openai",model="gpt-4o-mini`, `gateway_requests_total{provider="openai",model="other"} 1`,
+		`gateway_errors_total{provider="openai",model="other"} 0`, `gateway_latency_milliseconds_count{provider="openai",model="gpt-4o-mini`, `gateway_cost_total{provider="openai",model="gpt-4o-mini`,
+	} {
+		if status != 200 || !strings.Contains(text, want) {
+			t.Errorf("%d without %s:\n%s", status, want, text)
+		}
+	}
+	if strings.Contains(text, "no-such-model") {
+		t.Error("a name that a caller made up is a label")
+	}
+	if status, text := read(strings.TrimSuffix(r.base, "/v1") + "/metrics"); status == 200 || strings.Contains(text, "gateway_requests_total") {
+		t.Errorf("the gateway's own address answers %d %s", status, text)
+	}
+}

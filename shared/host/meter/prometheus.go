@@ -1,0 +1,142 @@
+package meter
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"gateway/shared/host/metric"
+	"gateway/shared/usage"
+)
+
+// EnvMetricsAddr is the variable with the address where a long-running process serves
+// its totals to Prometheus; none: nowhere. It asks for no key, so it is not to be
+// reached from outside.
+const EnvMetricsAddr = "GATEWAY_METRICS_ADDR"
+
+// Totals are sums since a process began, for Prometheus to fetch. They are safe for
+// concurrent use.
+type Totals struct {
+	mu     sync.Mutex
+	counts map[string]int64
+	models series
+}
+
+// NewTotals makes sums of nothing yet.
+func NewTotals() *Totals {
+	return &Totals{counts: map[string]int64{metric.Failures: 0}, models: series{most: maxInAll}}
+}
+
+// Sink counts the records that go to a sink.
+func (t *Totals) Sink(to usage.Sink) usage.Sink { return summed{to, t} }
+
+type summed struct {
+	usage.Sink
+	t *Totals
+}
+
+// Emit implements usage.Sink.
+func (s summed) Emit(ctx context.Context, r *usage.Record) error {
+	if !r.Unconfirmed { // a record without a request
+		s.t.request(r)
+	}
+	return s.Sink.Emit(ctx, r)
+}
+
+func (t *Totals) request(r *usage.Record) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.models.add(r)
+	if ownFailure(r) {
+		t.counts[metric.Failures]++
+	}
+}
+
+func (t *Totals) count(name string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.counts[name]++
+}
+
+// ServeHTTP answers GET /metrics in Prometheus's text format, version 0.0.4.
+func (t *Totals) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path != "/metrics" {
+		http.NotFound(w, r)
+		return
+	}
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		w.Header().Set("Allow", "GET, HEAD")
+		w.WriteHeader(http.StatusMethodNotAllowed)
+		return
+	}
+	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+	_, _ = w.Write(t.text()) // who asked has gone
+}
+
+// said are the metrics of pairs that only grow, by name.
+var said = []struct {
+	name, help string
+	of         func(*sums) string
+}{
+	{metric.Requests, "Answered requests of known callers.", func(s *sums) string { return strconv.FormatInt(s.requests, 10) }},
+	{metric.Errors, "Answers of 400 or more, whoever failed.", func(s *sums) string { return strconv.FormatInt(s.errors, 10) }},
+	{metric.InputTokens, "Input tokens as booked.", func(s *sums) string { return strconv.FormatInt(s.input, 10) }},
+	{metric.OutputTokens, "Output tokens as booked.", func(s *sums) string { return strconv.FormatInt(s.output, 10) }},
+	{metric.Cost, "US dollars as booked.", func(s *sums) string { return number(usd(s.cost)) }},
+}
+
+// text is the answer: names are those of CloudWatch, as Prometheus writes names.
+func (t *Totals) text() []byte {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var b bytes.Buffer
+	for _, m := range said {
+		name := prometheusName(m.name) + "_total"
+		fmt.Fprintf(&b, "# HELP %s %s\n# TYPE %s counter\n", name, m.help, name)
+		t.models.each(func(p pair, s *sums) { fmt.Fprintf(&b, "%s{%s} %s\n", name, labels(p), m.of(s)) })
+	}
+	name := prometheusName(metric.Latency) + "_milliseconds"
+	fmt.Fprintf(&b, "# HELP %s From a request's arrival to its last byte.\n# TYPE %s histogram\n", name, name)
+	t.models.each(func(p pair, s *sums) {
+		sum := int64(0)
+		for i, bound := range bounds {
+			sum += s.buckets[i]
+			fmt.Fprintf(&b, "%s_bucket{%s,le=\"%s\"} %d\n", name, labels(p), number(bound), sum)
+		}
+		fmt.Fprintf(&b, "%s_bucket{%s,le=\"+Inf\"} %d\n%s_sum{%s} %s\n%s_count{%s} %d\n", name, labels(p), s.requests, name, labels(p), number(milliseconds(s.latency)), name, labels(p), s.requests)
+	})
+	for _, n := range slices.Sorted(maps.Keys(t.counts)) {
+		name := prometheusName(n) + "_total"
+		fmt.Fprintf(&b, "# TYPE %s counter\n%s %d\n", name, name, t.counts[n])
+	}
+	return b.Bytes()
+}
+
+// prometheusName is a metric's name there: InputTokens is gateway_input_tokens.
+func prometheusName(name string) string {
+	var b strings.Builder
+	b.WriteString(strings.ToLower(metric.Namespace))
+	for _, c := range name {
+		if c >= 'A' && c <= 'Z' {
+			b.WriteByte('_')
+			c += 'a' - 'A'
+		}
+		b.WriteRune(c)
+	}
+	return b.String()
+}
+
+// escaped are the characters that labels escape; a plain name has no line break.
+var escaped = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
+
+func labels(p pair) string {
+	return `provider="` + escaped.Replace(p.provider) + `",model="` + escaped.Replace(p.model) + `"`
+}
+
+func number(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
