@@ -9,6 +9,7 @@ import (
 	"gateway/shared/admin"
 	"gateway/shared/admin/usagequery"
 	"gateway/shared/store"
+	"gateway/shared/usage/feedback"
 	"gateway/shared/usage/report"
 )
 
@@ -16,11 +17,14 @@ import (
 var scopes = []string{"analytics.view"}
 
 // family is the description with what answers it.
-type family struct{ reader *report.Reader }
+type family struct {
+	reader   *report.Reader
+	feedback *feedback.Store
+}
 
 // New makes the family.
-func New(r *report.Reader) admin.Family {
-	f, query := &family{reader: r}, usagequery.Fields(true)
+func New(r *report.Reader, rated *feedback.Store) admin.Family {
+	f, query := &family{r, rated}, usagequery.Fields(true)
 	routes := []admin.Route{{
 		Method: "GET", Path: "/analytics/summary/cache", Name: "getCacheSummary", Doc: "Sum up what the cache did.",
 		Scopes: scopes, Where: admin.InEither, Query: query, AnswerOf: admin.SchemaOf[cacheAnswer], Do: f.cache,
@@ -28,7 +32,7 @@ func New(r *report.Reader) admin.Family {
 	for _, name := range report.GraphNames() {
 		routes = append(routes, f.graph(name, query))
 	}
-	return admin.Family{Name: "analytics", Doc: "Usage over time and by group.", Routes: append(routes, f.groupRoutes()...)}
+	return admin.Family{Name: "analytics", Doc: "Usage over time and by group.", Routes: append(append(routes, f.groupRoutes()...), f.experiments())}
 }
 
 // ask reads what every question has: where it looks, and the filter.

@@ -20,6 +20,7 @@ import (
 	"gateway/shared/blob/files"
 	"gateway/shared/pricing"
 	"gateway/shared/usage"
+	"gateway/shared/usage/feedback"
 	"gateway/shared/usage/report"
 	"gateway/shared/usage/segment"
 )
@@ -36,7 +37,7 @@ func newHouse(t testing.TB) (*admintest.House, *segment.Archive) {
 			t.Fatal(err)
 		}
 		archive = segment.New(d.Resources.Store(), b, segment.Options{})
-		return []admin.Family{New(report.New(archive, b))}
+		return []admin.Family{New(report.New(archive, b), feedback.New(d.Resources.Store(), func() time.Time { return noon }, 0))}
 	})
 	return h, archive
 }

@@ -29,6 +29,7 @@ type metrics struct {
 	PromptID      *string `json:"prompt_id"`
 	PromptSlug    *string `json:"prompt_slug"`
 	PromptVersion *int64  `json:"prompt_version"`
+	ExperimentID  *string `json:"experiment_id"` // that chose the version
 	ConfigID      *string `json:"config_id"`
 	Config        *string `json:"config"`
 	ConfigVersion *int64  `json:"config_version"`
@@ -112,6 +113,7 @@ func metricsOf(r *usage.Record, organisation, configVersion string) metrics {
 		PromptID:      orNull(promptID),
 		PromptSlug:    orNull(r.PromptSlug),
 		PromptVersion: orNull(promptVersion),
+		ExperimentID:  orNull(r.Experiment()),
 		ConfigID:      orNull(r.ConfigID),
 		Config:        orNull(r.ConfigSlug),
 		ConfigVersion: orNull(r.ConfigVersion),

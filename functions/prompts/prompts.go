@@ -4,6 +4,7 @@ package prompts
 
 import (
 	"encoding/json"
+	"slices"
 
 	"gateway/shared/admin"
 	"gateway/shared/fault"
@@ -15,11 +16,14 @@ import (
 func New() admin.Family {
 	f := &family{}
 	f.prompts = f.describe()
-	return admin.Family{Name: "prompts", Doc: "Saved prompts: templates with versions, labels, sharing and forks.", Routes: append(f.prompts.Routes(), f.sharing()...)}
+	f.experiments = f.describeExperiments()
+	routes := slices.Concat(f.prompts.Routes(), f.sharing(), f.experiments.Routes(), f.experimentRoutes())
+	return admin.Family{Name: "prompts", Doc: "Saved prompts: templates with versions, labels, sharing, forks, experiments.", Routes: routes}
 }
 
 type family struct {
-	prompts *admin.Collection[prompt.Prompt]
+	prompts     *admin.Collection[prompt.Prompt]
+	experiments *admin.Collection[prompt.Experiment]
 }
 
 // item and change are a prompt and what happens to it.

@@ -39,6 +39,9 @@ type Versions[T any] struct {
 	// Drafted says what of the record an update answers that made a version which
 	// is not published yet; nil: what every update answers.
 	Drafted *Reply
+	// Ready refuses a version that may not be published yet, nor carry a label; nil:
+	// all may. It is asked before either.
+	Ready func(c *Call, it Item[T], n int64) error
 	// Labels are the kind of the labels that versions carry; "": none.
 	Labels resource.Kind
 	Name   string // of the operations: listConfigVersions

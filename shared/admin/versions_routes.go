@@ -135,27 +135,59 @@ func (h history[T]) publish(c *Call) (any, error) {
 		if err != nil {
 			return err
 		}
-		v, err := h.version(c, it, c.Body.Int("version"))
-		if err != nil {
-			return err
-		}
-		old := *it.Record
-		now, err := h.as(it, v)
-		if err != nil {
-			return err
-		}
-		v.Body = now.Body
-		tx.Publish(it.Record, v)
-		it.UpdatedBy = c.Actor()
-		ch := Change[T]{Old: &old, Was: it.Form, Rec: it.Record, Form: now.Form}
-		if err := h.m.writer.before(c, tx, &ch); err != nil {
-			return err
-		}
-		if err := tx.Update(ch.Rec); err != nil {
-			return err
-		}
-		return h.m.writer.after(c, tx, &ch)
+		return h.publishIn(c, tx, it, c.Body.Int("version"))
 	})
+}
+
+func (h history[T]) publishIn(c *Call, tx *resource.Tx, it Item[T], n int64) error {
+	v, err := h.version(c, it, n)
+	if err != nil {
+		return err
+	}
+	if err := h.ready(c, it, n); err != nil {
+		return err
+	}
+	old := *it.Record
+	now, err := h.as(it, v)
+	if err != nil {
+		return err
+	}
+	v.Body = now.Body
+	tx.Publish(it.Record, v)
+	it.UpdatedBy = c.Actor()
+	ch := Change[T]{Old: &old, Was: it.Form, Rec: it.Record, Form: now.Form}
+	if err := h.m.writer.before(c, tx, &ch); err != nil {
+		return err
+	}
+	if err := tx.Update(ch.Rec); err != nil {
+		return err
+	}
+	return h.m.writer.after(c, tx, &ch)
+}
+
+func (h history[T]) ready(c *Call, it Item[T], n int64) error {
+	if h.of().Ready == nil {
+		return nil
+	}
+	return h.of().Ready(c, it, n)
+}
+
+// Ready refuses a version that may not be published yet.
+func (col *Collection[T]) Ready(c *Call, it Item[T], n int64) error {
+	m, err := col.compile()
+	if err != nil {
+		return err
+	}
+	return m.past.ready(c, it, n)
+}
+
+// Publish makes a version of a record its content, within a change of the family's own.
+func (col *Collection[T]) Publish(c *Call, tx *resource.Tx, it Item[T], n int64) error {
+	m, err := col.compile()
+	if err != nil {
+		return err
+	}
+	return m.past.publishIn(c, tx, it, n)
 }
 
 // putLabel puts a label on the version of the path, or takes all off it.
@@ -185,6 +217,9 @@ func (h history[T]) putLabel(c *Call) (any, error) {
 			}
 			if !ok {
 				return fault.Invalid("label_id", "is no label of the workspace or the organisation")
+			}
+			if err := h.ready(c, it, v.Version); err != nil {
+				return err
 			}
 			it.Labels[label.ID] = v.Version
 		}

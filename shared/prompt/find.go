@@ -18,12 +18,16 @@ import (
 type Shelf struct {
 	View  *resource.View
 	Scope store.Scope // of the caller
+	// User is who asks, for experiments: the value of a key of the metadata, or for ""
+	// the user that the request is for. The answer is never empty.
+	User func(key string) string
 }
 
 // Found is a version of a prompt that a request uses.
 type Found struct {
 	*Saved
-	Scope store.Scope // of the prompt: another workspace's where it is shared
+	Scope      store.Scope // of the prompt: another workspace's where it is shared
+	Experiment string      // id of the one that chose the version; "": none did
 }
 
 // head is a record as it is named: its published content, and which versions there are.
@@ -33,7 +37,8 @@ type head[T any] struct {
 	published int64
 	newest    int64
 	labels    map[string]int64
-	content   T // of the published version
+	running   string // id of the experiment; "": none
+	content   T      // of the published version
 }
 
 // versioned decodes a record and its published content.
@@ -43,7 +48,7 @@ func versioned[T any](decode func(resource.Record) (T, error)) func(resource.Rec
 		if err != nil {
 			return nil, err
 		}
-		return &head[T]{rec.ID, rec.Archived(), rec.Version, rec.Latest, maps.Clone(rec.Labels), content}, nil
+		return &head[T]{rec.ID, rec.Archived(), rec.Version, rec.Latest, maps.Clone(rec.Labels), rec.Fields[FieldExperiment], content}, nil
 	}
 }
 
@@ -53,7 +58,8 @@ func missing(ref string) error {
 }
 
 // Find gives the version that name@version means: the published one without a version,
-// else @latest, a number, or a label, of the caller's workspace or shared with it.
+// or that of the experiment that runs, else @latest, a number, or a label, of the
+// caller's workspace or shared with it.
 func (s Shelf) Find(ctx context.Context, name string) (*Found, error) {
 	ref := ParseReference(name)
 	sc, h, err := s.head(ctx, ref.Name)
@@ -64,6 +70,12 @@ func (s Shelf) Find(ctx context.Context, name string) (*Found, error) {
 		return nil, missing(name)
 	}
 	n, numbered := ref.Number(h.published, h.newest)
+	tried := ""
+	if ref.Version == "" && h.running != "" {
+		if n, tried, err = s.tried(ctx, sc, h); err != nil {
+			return nil, err
+		}
+	}
 	if !numbered {
 		if n, err = s.labelled(ctx, sc, h, ref.Version); err != nil {
 			return nil, err
@@ -73,7 +85,21 @@ func (s Shelf) Find(ctx context.Context, name string) (*Found, error) {
 	if err == nil && saved == nil {
 		err = missing(name)
 	}
-	return &Found{saved, sc}, err
+	return &Found{saved, sc, tried}, err
+}
+
+// tried is the version that the running experiment has for the caller's user, with the
+// id of the experiment; the published one where that has none that can be used.
+func (s Shelf) tried(ctx context.Context, sc store.Scope, h *head[*Saved]) (n int64, id string, err error) {
+	t, ok, err := resource.Load(ctx, s.View, sc, KindExperiment.Of(h.id), h.running, decodeTrial)
+	if err != nil || !ok || t.status != Running {
+		return h.published, "", err
+	}
+	n = t.Pick(t.id, s.User(t.StickyBy))
+	if v, err := s.version(ctx, sc, h, n); err != nil || v == nil {
+		return h.published, "", err // archived meanwhile
+	}
+	return n, t.id, nil
 }
 
 // version gives version n of a prompt; nil: there is none to be used.

@@ -79,6 +79,16 @@ func (q *Request) has(name string) bool {
 	return slices.ContainsFunc(q.root, func(m member) bool { return m.name == name && !wire.IsNull(m.value) })
 }
 
+// Text is a member of the caller's body that is a text; "" for others.
+func (q *Request) Text(name string) (text string) {
+	for _, m := range q.root {
+		if m.name == name && json.Unmarshal(m.value, &text) != nil {
+			return ""
+		}
+	}
+	return text
+}
+
 // instead are pairs of members of which a body has one: the caller's takes the place
 // of the saved one by the other name.
 var instead = map[string]string{"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}

@@ -135,7 +135,7 @@ func (l *logbook) describeRequest() {
 	r.Metadata, r.EndUser = l.Metadata, l.Metadata["_user"]
 	if by := cmp.Or(l.To.Prompt, l.Filled); by != nil {
 		r.PromptSlug = by.Slug
-		r.SetPrompt(by.ID, by.Version)
+		r.SetPrompt(by.ID, by.Version, by.Experiment)
 	}
 	r.ConfigID, r.ConfigSlug, r.ConfigVersion, r.Mode = l.Config.ID, l.Config.Slug, l.Config.Version, l.Config.Mode
 }

@@ -246,3 +246,19 @@ func TestEventsAroundTheirBodies(t *testing.T) {
 		}
 	}
 }
+
+// A prompt's version and experiment stand in one field.
+func TestPromptsTravelWithTheirExperiment(t *testing.T) {
+	t.Parallel()
+	for _, experiment := range []string{"", "e"} {
+		var r Record
+		r.SetPrompt("p", 12, experiment)
+		got, err := DecodeEvent(r.AppendEvent(nil))
+		if id, n := got.PromptVersion(); err != nil || id != "p" || n != 12 || got.Experiment() != experiment {
+			t.Errorf("%s: %q, %d, %q, %v", got.PromptID, id, n, got.Experiment(), err)
+		}
+	}
+	if id, n := new(Record).PromptVersion(); id != "" || n != 0 || new(Record).Experiment() != "" {
+		t.Error("no prompt has a version")
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"gateway/shared/app"
 	"gateway/shared/app/onaws"
 	"gateway/shared/host/administration"
+	"gateway/shared/usage/feedback"
 	"gateway/shared/usage/report"
 	"gateway/shared/usage/segment"
 )
@@ -14,6 +15,6 @@ import (
 func main() {
 	administration.Main(func(c *app.Core) []admin.Family {
 		archive := segment.New(c.Store, c.Bucket, segment.Options{Retention: c.Retention})
-		return []admin.Family{analytics.New(report.New(archive, c.Bucket))}
+		return []admin.Family{analytics.New(report.New(archive, c.Bucket), feedback.New(c.Store, c.Now, c.Retention.Records))}
 	}, onaws.Bucket)
 }

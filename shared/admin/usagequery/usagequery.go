@@ -75,6 +75,7 @@ var lists = []list{
 	}},
 	{"configs", "Configs, by slug.", nil, func(f *report.Filter, e []string) { f.Configs = e }},
 	{"prompt_slug", "Prompts, by slug.", nil, func(f *report.Filter, e []string) { f.Prompts = e }},
+	{"experiment_ids", "Experiments of prompts, by id.", nil, func(f *report.Filter, e []string) { f.Experiments = e }},
 	{"api_key_ids", "API keys, by id.", nil, func(f *report.Filter, e []string) { f.Keys = e }},
 	{"ai_org", "Types of providers, such as openai.", nil, func(f *report.Filter, e []string) { f.Providers = e }},
 	{"ai_model", "Models.", nil, func(f *report.Filter, e []string) { f.Models = e }},

@@ -1,6 +1,7 @@
 package inbound
 
 import (
+	"cmp"
 	"strings"
 
 	"gateway/shared/egress"
@@ -26,7 +27,16 @@ func (b *Body) AsksPrompt() bool { return b.prompts != nil }
 // FilledBy is the prompt of a name, with a version or without, with the request's
 // variables.
 func (b *Body) FilledBy(name string) (*prompt.Filled, error) {
-	return prompt.Shelf{View: b.View, Scope: b.Who.Scope}.Fill(b.Ctx, name, b.prompts)
+	return prompt.Shelf{View: b.View, Scope: b.Who.Scope, User: b.userBy}.Fill(b.Ctx, name, b.prompts)
+}
+
+// userBy is who the request is for, to experiments: the value of a key of its metadata,
+// or for "" its user. A request that does not say is a user of its own.
+func (b *Body) userBy(key string) string {
+	if key == "" {
+		return cmp.Or(b.Metadata["_user"], b.prompts.Text("user"), b.ULID)
+	}
+	return cmp.Or(b.Metadata[key], b.ULID)
 }
 
 // Fill puts the body that a prompt made in the place of the client's. It ends the

@@ -35,6 +35,7 @@ type Filter struct {
 	Providers     []string // type names
 	Configs       []string // slugs
 	Prompts       []string // slugs
+	Experiments   []string // ids
 	Keys          []string // ids of API keys
 	Models        []string
 	ProviderModel []ProviderModel
@@ -131,6 +132,7 @@ func compile(sc store.Scope, f *Filter) *plan {
 	set(segment.Provider, f.Providers)
 	set(segment.Config, f.Configs)
 	set(segment.Prompt, f.Prompts)
+	set(segment.Experiment, f.Experiments)
 	set(segment.Key, f.Keys)
 	set(segment.Model, f.Models)
 	set(segment.CacheStatus, f.CacheStatuses)

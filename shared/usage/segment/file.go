@@ -277,6 +277,9 @@ func (f *File) strings(ctx context.Context, group int, column string) (*Strings,
 	if v, ok := f.cache.get(key); ok {
 		return v.(*Strings), nil
 	}
+	if _, there := f.columns[column]; !there {
+		return &Strings{Values: []string{""}}, nil // the file is older than the column
+	}
 	s := &Strings{Codes: make([]uint32, 0, f.Groups[group].Rows)}
 	keep := true
 	err := f.pages(ctx, group, column, func(p parquet.Page) error {

@@ -189,3 +189,26 @@ func TestFilesInTheBucketHaveBounds(t *testing.T) {
 		}
 	}
 }
+
+// A file that was written before a column of texts was known has nothing in it.
+func TestColumnsThatAFileDoesNotHaveAreEmpty(t *testing.T) {
+	h := newShelf(t)
+	h.ingest(t, several(3, noon)...)
+	list := h.all(t)
+	f, err := h.File(context.Background(), &list[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := *f.outline
+	before.columns = map[string]int{}
+	for name, i := range f.columns {
+		if name != dimColumns[Experiment] {
+			before.columns[name] = i
+		}
+	}
+	f.outline, f.cache = &before, nil
+	s, err := f.Strings(context.Background(), 0, Experiment)
+	if err != nil || s.At(2) != "" || f.StringsWeight(0, Experiment) <= 0 {
+		t.Errorf("%+v %v", s, err)
+	}
+}

@@ -66,6 +66,8 @@ type row struct {
 	BodyOffset    int64             `parquet:"body_offset"`
 	BodyLength    int64             `parquet:"body_length"` // 0: none
 	Event         []byte            `parquet:"event"`
+	PromptVersion string            `parquet:"prompt_version,dict"`
+	Experiment    string            `parquet:"experiment,dict"`
 }
 
 // dimColumns and intColumns name the columns behind a Dim and an Int.
@@ -73,7 +75,7 @@ var dimColumns = [NumDims]string{
 	Workspace: "workspace", WorkspaceSlug: "workspace_slug", Key: "api_key", KeyType: "api_key_type", Provider: "provider",
 	ProviderSlug: "provider_slug", Model: "model", Config: "config", Prompt: "prompt", CacheStatus: "cache_status", Endpoint: "endpoint",
 	Status: "status", Retries: "retries", Fallback: "fallback", EndUser: "end_user", UserID: "user", TraceID: "trace_id", SpanID: "span_id",
-	Mode: "mode", RequestModel: "request_model", ID: "id",
+	Mode: "mode", RequestModel: "request_model", PromptVersion: "prompt_version", Experiment: "experiment", ID: "id",
 }
 
 var intColumns = [NumInts]string{Start: "start", Cost: "cost", Saved: "cache_saved", TokensIn: "tokens_in", TokensOut: "tokens_out", Duration: "duration", WithUser: "with_user"}
@@ -101,8 +103,17 @@ func (w *row) fill(r *usage.Record, ref bodyRef, arena []byte) []byte {
 		FirstByte: r.TimeToFirstByte.Microseconds(), Upstream: r.UpstreamLatency.Microseconds(), Gateway: r.GatewayTime.Microseconds(),
 		RequestBytes: r.RequestBytes, ResponseBytes: r.ResponseBytes,
 		BodyPack: ref.pack, BodyOffset: ref.offset, BodyLength: ref.length, Event: arena[from:len(arena):len(arena)],
+		PromptVersion: promptVersion(r), Experiment: r.Experiment(),
 	}
 	return arena
+}
+
+// promptVersion is the version of the prompt that was used, in decimal.
+func promptVersion(r *usage.Record) string {
+	if _, n := r.PromptVersion(); n > 0 {
+		return decimal(n)
+	}
+	return ""
 }
 
 // numColumns is how many columns a file has.

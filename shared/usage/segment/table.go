@@ -27,6 +27,8 @@ const (
 	SpanID
 	Mode
 	RequestModel
+	PromptVersion // in decimal; empty without a prompt
+	Experiment    // id of the experiment that chose it
 	ID
 	NumDims
 )

@@ -1,0 +1,190 @@
+package analytics
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"time"
+
+	"gateway/shared/admin"
+	"gateway/shared/admin/usagequery"
+	"gateway/shared/fault"
+	"gateway/shared/prompt"
+	"gateway/shared/usage/feedback"
+	"gateway/shared/usage/report"
+)
+
+// maxFeedback is how many ratings one question about an experiment reads.
+const maxFeedback = 50_000
+
+// Results are what became of the versions of an experiment.
+type Results struct {
+	ExperimentID string         `json:"experiment_id"`
+	PromptID     string         `json:"prompt_id"`
+	Status       string         `json:"status"`
+	From         *admin.Instant `json:"from" doc:"Null before the experiment was started."`
+	To           *admin.Instant `json:"to"`
+	Confidence   float64        `json:"confidence" doc:"Of all intervals."`
+	Methods      Methods        `json:"methods"`
+	Partial      bool           `json:"feedback_is_partial" doc:"There are more ratings in the time than one question reads: the first are counted."`
+	Variants     []VariantOf    `json:"variants"`
+	Object       string         `json:"object" enum:"prompt-experiment-results"`
+}
+
+// Methods name how the intervals are made.
+type Methods struct {
+	Rates           string `json:"rates"`
+	Means           string `json:"means"`
+	RateDifferences string `json:"rate_differences"`
+	MeanDifferences string `json:"mean_differences"`
+}
+
+var methods = Methods{"Wilson score", "normal approximation", "Newcombe", "Welch, normal approximation"}
+
+// Measures are what is known of one version, or by how much it is above the first.
+type Measures struct {
+	ErrorRate    Estimate `json:"error_rate" doc:"Per cent of requests that failed; those that guardrails refused are not among them."`
+	DeniedRate   Estimate `json:"denied_rate" doc:"Per cent that guardrails refused."`
+	FailedRate   Estimate `json:"failed_check_rate" doc:"Per cent that went through though a guardrail failed."`
+	Cost         Estimate `json:"cost" doc:"US cents by request."`
+	Latency      Estimate `json:"latency" doc:"Milliseconds by request."`
+	InputTokens  Estimate `json:"input_tokens"`
+	OutputTokens Estimate `json:"output_tokens"`
+	Feedback     Estimate `json:"feedback" doc:"Weighted value by rating."`
+}
+
+// VariantOf is one version.
+type VariantOf struct {
+	Version     int64     `json:"prompt_version"`
+	Weight      int64     `json:"weight"`
+	Requests    int64     `json:"requests"`
+	Share       float64   `json:"share" doc:"Per cent of the experiment's requests."`
+	TotalCost   float64   `json:"total_cost" doc:"US cents."`
+	Ratings     int64     `json:"feedback_count"`
+	Measures    Measures  `json:"measures"`
+	VersusFirst *Measures `json:"versus_first" doc:"By how much it is above the first version; an interval that holds 0 shows no difference."`
+}
+
+// experiments is the route of results.
+func (f *family) experiments() admin.Route {
+	return admin.Route{
+		Method: "GET", Path: "/prompts/{promptId}/experiments/{experimentId}/results", Name: "getPromptExperimentResults",
+		Doc:    "Compare the versions of an experiment: requests, cost, latency, tokens, errors, feedback and verdicts of guardrails, with confidence intervals.",
+		Scopes: scopes, Where: admin.InWorkspace, AnswerOf: admin.SchemaOf[Results], Do: f.results,
+	}
+}
+
+func (f *family) results(c *admin.Call) (any, error) {
+	missing := func(what, name string) error {
+		return fault.Newf(fault.NotFound, name, "This %s does not exist", what)
+	}
+	of, ok, err := c.Resources.Get(c.Context, c.Scope, prompt.KindPrompt, prompt.ParseReference(c.Param("promptId")).Name)
+	if err != nil {
+		return nil, err
+	}
+	if !ok || of.Archived() {
+		return nil, missing("prompt", "promptId")
+	}
+	id := c.Param("experimentId")
+	if !admin.IsUUID(id) {
+		return nil, missing("prompt experiment", "experimentId")
+	}
+	rec, ok, err := c.Resources.Get(c.Context, c.Scope, prompt.KindExperiment.Of(of.ID), id)
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		return nil, missing("prompt experiment", "experimentId")
+	}
+	var e prompt.Experiment
+	if err := json.Unmarshal(rec.Body, &e); err != nil {
+		return nil, fmt.Errorf("analytics: stored experiment %s: %w", rec.ID, err)
+	}
+	out := &Results{
+		ExperimentID: rec.ID, PromptID: of.ID, Status: rec.Status, Confidence: 0.95, Methods: methods, Variants: make([]VariantOf, len(e.Variants)), Object: "prompt-experiment-results",
+	}
+	found := map[string]*report.Variant{}
+	if e.Started != nil {
+		if found, err = f.variants(c, &e, out); err != nil {
+			return nil, err
+		}
+	}
+	out.compare(&e, found)
+	return out, nil
+}
+
+// variants reads what became of the experiment's requests, up to now or its end.
+func (f *family) variants(c *admin.Call, e *prompt.Experiment, out *Results) (map[string]*report.Variant, error) {
+	filter := report.Filter{From: *e.Started, To: c.Now, Experiments: []string{out.ExperimentID}, Endpoints: []string{"chatComplete", "complete"}}
+	if e.Ended != nil {
+		// Requests that began before the end was known everywhere are among them.
+		filter.To = e.Ended.Add(time.Minute)
+	}
+	from, to := admin.Instant(filter.From), admin.Instant(filter.To)
+	out.From, out.To = &from, &to
+	if err := usagequery.Restrict(c, &filter); err != nil {
+		return nil, err
+	}
+	rated := map[string]report.Sample{}
+	n := 0
+	err := f.feedback.Between(c.Context, c.Scope, filter.From, c.Now.Add(time.Second), func(r *feedback.Feedback) bool {
+		if n++; n > maxFeedback {
+			out.Partial = true
+			return false
+		}
+		s := rated[r.Trace]
+		s.Add(r.Weighted())
+		rated[r.Trace] = s
+		return true
+	})
+	if err != nil {
+		return nil, err
+	}
+	found, err := f.reader.Variants(c.Context, c.Scope, &filter, rated)
+	return found, usagequery.Failed(err)
+}
+
+const (
+	cents  = 1e-7 // of a nano-dollar
+	itself = 1.0
+)
+
+// compare makes the entries of the versions, in the order of the experiment.
+func (r *Results) compare(e *prompt.Experiment, found map[string]*report.Variant) {
+	all := make([]report.Variant, len(e.Variants))
+	total := int64(0)
+	for i, v := range e.Variants {
+		if got := found[strconv.FormatInt(v.Version, 10)]; got != nil {
+			all[i] = *got
+		}
+		total += all[i].Requests
+	}
+	for i, v := range e.Variants {
+		s := &all[i]
+		out := VariantOf{Version: v.Version, Weight: v.Weight, Requests: s.Requests, TotalCost: s.Cost.Sum * cents, Ratings: s.Feedback.N, Measures: measure(s)}
+		if total > 0 {
+			out.Share = 100 * float64(s.Requests) / float64(total)
+		}
+		if i > 0 {
+			d := differ(s, &all[0])
+			out.VersusFirst = &d
+		}
+		r.Variants[i] = out
+	}
+}
+
+func measure(s *report.Variant) Measures {
+	return Measures{
+		ErrorRate: rate(s.Errors, s.Requests), DeniedRate: rate(s.Denied, s.Requests), FailedRate: rate(s.Failed, s.Requests),
+		Cost: mean(s.Cost, cents), Latency: mean(s.Duration, itself), InputTokens: mean(s.TokensIn, itself), OutputTokens: mean(s.TokensOut, itself), Feedback: mean(s.Feedback, itself),
+	}
+}
+
+func differ(s, first *report.Variant) Measures {
+	rates := func(k, k0 int64) Estimate { return rateDifference(k, s.Requests, k0, first.Requests) }
+	return Measures{
+		ErrorRate: rates(s.Errors, first.Errors), DeniedRate: rates(s.Denied, first.Denied), FailedRate: rates(s.Failed, first.Failed),
+		Cost: meanDifference(s.Cost, first.Cost, cents), Latency: meanDifference(s.Duration, first.Duration, itself),
+		InputTokens: meanDifference(s.TokensIn, first.TokensIn, itself), OutputTokens: meanDifference(s.TokensOut, first.TokensOut, itself), Feedback: meanDifference(s.Feedback, first.Feedback, itself),
+	}
+}
