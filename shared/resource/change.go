@@ -76,13 +76,29 @@ func (r *Resources) try(ctx context.Context, sc store.Scope, f func(*Tx) error) 
 	for i, s := range t.staged {
 		actions[i] = s.action
 	}
-	if err := r.store.Transact(ctx, actions...); err != nil {
+	lists := r.lists.begin(sc.Org, t.lists)
+	err := r.store.Transact(ctx, actions...)
+	lists.end(outcomeOf(err))
+	if err != nil {
 		if errors.Is(err, store.ErrUncertain) {
 			r.announce(sc.Org) // it may stand
 		}
 		return nil, refusal(t, err)
 	}
 	return t, nil
+}
+
+// outcomeOf tells what a commit left. A condition that did not hold and a conflict
+// have left nothing; of other failures that is not sure.
+func outcomeOf(err error) outcome {
+	_, refused := store.AsCondition(err)
+	switch {
+	case err == nil:
+		return committedOne
+	case refused, errors.Is(err, store.ErrContended), errors.Is(err, store.ErrTooLarge):
+		return nothingDone
+	}
+	return mayBeDone
 }
 
 // stageCounts stages the counts of live records. A count that grows is
@@ -137,7 +153,7 @@ func (r *Resources) committed(ctx context.Context, t *Tx) {
 	if len(t.staged) == 0 {
 		return
 	}
-	r.announce(t.scope.Org)
+	r.tell(t.scope.Org)
 	r.mu.Lock()
 	afterOut := r.afterOut
 	r.mu.Unlock()
@@ -154,7 +170,12 @@ func (r *Resources) committed(ctx context.Context, t *Tx) {
 
 // announce makes this process forget what it has cached of an organisation.
 func (r *Resources) announce(org string) {
-	r.lists.bump(org)
+	r.lists.forgetOf(org)
+	r.tell(org)
+}
+
+// tell has all that follow changes know of one.
+func (r *Resources) tell(org string) {
 	r.mu.Lock()
 	changed := r.changed
 	r.mu.Unlock()

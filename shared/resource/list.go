@@ -64,20 +64,20 @@ func (r *Resources) ListMany(ctx context.Context, scopes []store.Scope, k Kind, 
 	if len(scopes) == 0 {
 		return nil, nil
 	}
-	gen, err := r.listGeneration(ctx, scopes[0].Org)
+	now, err := r.listStamp(ctx, scopes[0].Org)
 	if err != nil {
 		return nil, err
 	}
 	lists, errs := make([][]Row, len(scopes)), make([]error, len(scopes))
 	if len(scopes) == 1 {
-		lists[0], err = r.listUnder(ctx, gen, scopes[0], k, archived)
+		lists[0], err = r.listUnder(ctx, now, scopes[0], k, archived)
 		return lists, err
 	}
 	var wg sync.WaitGroup
 	for first := range min(listReaders, len(scopes)) {
 		wg.Go(func() {
 			for n := first; n < len(scopes); n += listReaders {
-				lists[n], errs[n] = r.listUnder(ctx, gen, scopes[n], k, archived)
+				lists[n], errs[n] = r.listUnder(ctx, now, scopes[n], k, archived)
 			}
 		})
 	}
@@ -86,24 +86,27 @@ func (r *Resources) ListMany(ctx context.Context, scopes []store.Scope, k Kind, 
 }
 
 func (r *Resources) list(ctx context.Context, sc store.Scope, k Kind, archived bool) ([]Row, error) {
-	gen, err := r.listGeneration(ctx, sc.Org)
+	now, err := r.listStamp(ctx, sc.Org)
 	if err != nil {
 		return nil, err
 	}
-	return r.listUnder(ctx, gen, sc, k, archived)
+	return r.listUnder(ctx, now, sc, k, archived)
 }
 
-// listUnder reads a list, or takes the one that is cached under the generation.
-func (r *Resources) listUnder(ctx context.Context, gen int64, sc store.Scope, k Kind, archived bool) ([]Row, error) {
+// listUnder reads a list, or takes the one that is cached and still holds.
+func (r *Resources) listUnder(ctx context.Context, now stamp, sc store.Scope, k Kind, archived bool) ([]Row, error) {
 	key := listID{sc, k, archived}
-	if rows, ok := r.lists.get(key, gen); ok {
+	if rows, ok := r.lists.get(key, now); ok {
 		return rows, nil
 	}
+	began, keep := r.lists.reading(key)
 	rows, err := r.listNow(ctx, sc, k, archived)
 	if err != nil {
 		return nil, err
 	}
-	r.lists.put(key, gen, rows)
+	if keep {
+		r.lists.put(key, began, now, rows)
+	}
 	return rows, nil
 }
 
@@ -128,68 +131,16 @@ func (t *Tx) List(sc store.Scope, k Kind) ([]Row, error) {
 	return t.r.listNow(t.ctx, sc, k, false)
 }
 
-// listGeneration is what cached lists of the organisation are kept under: the
-// stored generation, or with an embedded store the count of own changes.
-func (r *Resources) listGeneration(ctx context.Context, org string) (int64, error) {
+// listStamp is what cached lists of the organisation are held against. With an
+// embedded store this process is the only writer, and its own changes are known.
+func (r *Resources) listStamp(ctx context.Context, org string) (stamp, error) {
 	if r.embedded {
-		return r.lists.own(org), nil
+		return stamp{}, nil
 	}
-	return r.Generation(ctx, org)
-}
-
-// maxCachedRows bounds the memory of cached lists, about 300 bytes a row.
-const maxCachedRows = 200_000
-
-type listID struct {
-	scope    store.Scope
-	kind     Kind
-	archived bool
-}
-
-type cachedList struct {
-	gen  int64
-	rows []Row
-}
-
-// listCache keeps lists under the generation that was read before them.
-type listCache struct {
-	mu      sync.Mutex
-	lists   map[listID]cachedList
-	rows    int
-	changes map[string]int64 // own changes by organisation
-}
-
-func (c *listCache) get(key listID, gen int64) ([]Row, bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	l, ok := c.lists[key]
-	return l.rows, ok && l.gen == gen
-}
-
-func (c *listCache) put(key listID, gen int64, rows []Row) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.rows+len(rows) > maxCachedRows || c.lists == nil {
-		c.lists, c.rows = make(map[listID]cachedList), 0
+	before := r.lists.own(org)
+	gen, err := r.Generation(ctx, org)
+	if err != nil {
+		return stamp{}, err
 	}
-	if len(rows) > maxCachedRows {
-		return
-	}
-	c.rows += len(rows) - len(c.lists[key].rows)
-	c.lists[key] = cachedList{gen, rows}
-}
-
-func (c *listCache) own(org string) int64 {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.changes[org]
-}
-
-func (c *listCache) bump(org string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.changes == nil {
-		c.changes = make(map[string]int64)
-	}
-	c.changes[org]++
+	return stamp{gen: gen, own: before.done, steady: before.writers == 0 && r.lists.own(org) == before}, nil
 }

@@ -3,6 +3,7 @@ package resource
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 
 	"gateway/shared/store"
@@ -135,19 +136,21 @@ func TestWhatWasReadBeforeAChangeIsNotRemembered(t *testing.T) {
 	for _, s := range subjects {
 		for _, step := range [][2]string{{"-", "one"}, {"one", "two"}, {"one", "-"}} {
 			for nth := 1; nth <= 4; nth++ {
-				for _, how := range []string{"embedded", "own change", "another process"} {
+				for _, how := range []string{"embedded", "embedded, itself", "own change", "itself", "another process"} {
 					t.Run(fmt.Sprintf("%s, %s to %s behind read %d, %s", s.name, step[0], step[1], nth, how), func(t *testing.T) {
 						t.Parallel()
 						shared, c := openStore(t), newTestClock()
 						g := &gatedStore{Store: shared}
 						opts := []Option{Clock(c.now)}
-						if how == "embedded" {
+						if strings.HasPrefix(how, "embedded") {
 							opts = append(opts, Embedded())
 						}
 						reader := New(g, opts...)
 						p := gated{reader, NewLoader(reader)}
 						writer := New(shared, Clock(c.now))
-						if how != "another process" {
+						if strings.HasSuffix(how, "itself") {
+							writer = reader
+						} else if how != "another process" {
 							writer.OnChange(reader.announce)
 						}
 						if step[0] != "-" {

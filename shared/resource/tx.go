@@ -27,6 +27,7 @@ type Tx struct {
 	counts  map[countID]int64
 	outbox  []Message
 	deleted []Ref // whose versions are removed after the commit
+	lists   []listPatch
 }
 
 type countID struct {
@@ -149,7 +150,7 @@ func (t *Tx) Create(rec *Record) error {
 	}
 	exists := fault.Newf(fault.Conflict, "id", "a %s with this id exists already", word(rec.Kind))
 	t.put(store.Control, store.Row{Key: recordKey(rec.Scope, rec.Kind, rec.ID), Item: rec.item()}, exists, store.IfAbsent())
-	t.put(store.Control, store.Row{Key: listKey(rec.Scope, rec.Kind, rec.row, rec.archived), Item: rec.listItem()}, nil)
+	t.list(rec)
 	t.records[recordKey(rec.Scope, rec.Kind, rec.ID)] = rec.clone()
 	return nil
 }
@@ -181,7 +182,7 @@ func (t *Tx) Update(rec *Record) error {
 		}
 	}
 	if rec.Archived() != rec.archived {
-		t.delete(store.Control, listKey(rec.Scope, rec.Kind, rec.row, rec.archived), nil)
+		t.unlist(rec)
 		rec.archived = rec.Archived()
 		delta := int64(1)
 		if rec.archived {
@@ -190,9 +191,22 @@ func (t *Tx) Update(rec *Record) error {
 		t.counts[countID{rec.Scope, rec.Kind}] += delta
 	}
 	t.put(store.Control, store.Row{Key: key, Item: rec.item()}, nil, store.IfEqual(store.At("rev"), seen))
-	t.put(store.Control, store.Row{Key: listKey(rec.Scope, rec.Kind, rec.row, rec.archived), Item: rec.listItem()}, nil)
+	t.list(rec)
 	t.records[key] = rec.clone()
 	return nil
+}
+
+// list stages the record's row of the list that it stands in; unlist takes it out.
+func (t *Tx) list(rec *Record) {
+	it := rec.listItem()
+	key := listKey(rec.Scope, rec.Kind, rec.row, rec.archived)
+	t.put(store.Control, store.Row{Key: key, Item: it}, nil)
+	t.lists = append(t.lists, listPatch{list: listID{rec.Scope, rec.Kind, rec.archived}, row: decodeRow(key.SK(), it)})
+}
+
+func (t *Tx) unlist(rec *Record) {
+	t.delete(store.Control, listKey(rec.Scope, rec.Kind, rec.row, rec.archived), nil)
+	t.lists = append(t.lists, listPatch{list: listID{rec.Scope, rec.Kind, rec.archived}, row: Row{Order: rec.row}, gone: true})
 }
 
 // wantedSlug is the slug that the record should own: an archived record whose
@@ -232,7 +246,7 @@ func (t *Tx) Delete(rec *Record) error {
 	key := recordKey(rec.Scope, rec.Kind, rec.ID)
 	dropSlug(t, rec)
 	t.delete(store.Control, key, nil, store.IfEqual(store.At("rev"), rec.Rev))
-	t.delete(store.Control, listKey(rec.Scope, rec.Kind, rec.row, rec.archived), nil)
+	t.unlist(rec)
 	if !rec.archived {
 		t.counts[countID{rec.Scope, rec.Kind}]--
 	}

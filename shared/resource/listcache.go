@@ -1,0 +1,264 @@
+package resource
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+
+	"gateway/shared/store"
+)
+
+// maxCachedRows bounds the memory of cached lists, about 300 bytes a row;
+// maxCachedLists how many are known.
+const (
+	maxCachedRows  = 200_000
+	maxCachedLists = 50_000
+)
+
+type listID struct {
+	scope    store.Scope
+	kind     Kind
+	archived bool
+}
+
+// listPatch is what a change does to a list: the row at an order is replaced, made,
+// or with gone taken out.
+type listPatch struct {
+	list listID
+	row  Row
+	gone bool
+}
+
+// listCache keeps lists as they are stored. A change of this process brings those that
+// it touches up to date when it is committed and nothing else wrote to them at the
+// same time, and otherwise has them forgotten. What other processes change is seen by
+// the stored generation: between two reads of it every change of this process has
+// added one, so whatever it grew beyond those was somebody else's.
+type listCache struct {
+	mu    sync.Mutex
+	lists map[listID]*cachedList
+	orgs  map[string]*ownChanges
+	rows  int
+	clock int64 // counts beginnings and ends of changes
+	floor int64 // reads that began before it are not kept
+}
+
+type cachedList struct {
+	rows    []Row
+	have    bool
+	under   stamp // that was read before the rows
+	touched int64 // clock of the last change that began or ended here
+	writers int   // that have begun and not ended
+}
+
+// ownChanges are those of this process to an organisation.
+type ownChanges struct {
+	done, moves int64 // commits; beginnings and ends
+	writers     int
+}
+
+// stamp is a stored generation with the own commits that had been done when it was
+// read. steady: none began or ended meanwhile, so that the two belong together.
+type stamp struct {
+	gen, own int64
+	steady   bool
+}
+
+// holds tells whether what was read under s is still all that is stored now.
+func (s stamp) holds(now stamp) bool {
+	return s.gen == now.gen || s.steady && now.steady && now.gen-s.gen == now.own-s.own
+}
+
+// own is what to compare after the generation was read.
+func (c *listCache) own(org string) ownChanges {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if o := c.orgs[org]; o != nil {
+		return *o
+	}
+	return ownChanges{}
+}
+
+func (c *listCache) get(key listID, now stamp) ([]Row, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	l := c.lists[key]
+	if l == nil || !l.have || !l.under.holds(now) {
+		return nil, false
+	}
+	return l.rows, true
+}
+
+// reading notes that a list is read from the store; the rows may be kept by put unless
+// a change was under way or has come since.
+func (c *listCache) reading(key listID) (began int64, keep bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	l := c.lists[key]
+	return c.clock, l == nil || l.writers == 0
+}
+
+func (c *listCache) put(key listID, began int64, under stamp, rows []Row) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if l := c.lists[key]; began < c.floor || len(rows) > maxCachedRows || l != nil && (l.touched > began || l.writers > 0) {
+		return
+	}
+	if c.rows+len(rows) > maxCachedRows || len(c.lists) >= maxCachedLists {
+		c.forgetAll()
+	}
+	l := c.list(key)
+	c.rows += len(rows) - len(l.rows)
+	l.rows, l.have, l.under = rows, true, under
+}
+
+// forgetAll forgets all rows, and all lists that nobody writes to.
+func (c *listCache) forgetAll() {
+	c.rows, c.floor = 0, c.clock
+	for key, l := range c.lists {
+		l.rows, l.have = nil, false
+		if l.writers == 0 {
+			delete(c.lists, key)
+		}
+	}
+}
+
+func (c *listCache) list(key listID) *cachedList {
+	l := c.lists[key]
+	if l == nil {
+		if c.lists == nil {
+			c.lists = make(map[listID]*cachedList)
+		}
+		l = &cachedList{}
+		c.lists[key] = l
+	}
+	return l
+}
+
+func (c *listCache) forget(l *cachedList) {
+	c.rows -= len(l.rows)
+	l.rows, l.have = nil, false
+}
+
+// listChange is a change of this process that is being committed.
+type listChange struct {
+	cache   *listCache
+	org     string
+	patches []listPatch
+	lists   map[listID]bool // whether nobody else was writing when it began
+	began   int64
+}
+
+// begin notes a change before it is committed.
+func (c *listCache) begin(org string, patches []listPatch) *listChange {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	o := c.orgs[org]
+	if o == nil {
+		if c.orgs == nil {
+			c.orgs = make(map[string]*ownChanges)
+		}
+		o = &ownChanges{}
+		c.orgs[org] = o
+	}
+	o.writers++
+	o.moves++
+	c.clock++
+	ch := &listChange{cache: c, org: org, patches: patches, lists: make(map[listID]bool), began: c.clock}
+	for i := range patches {
+		key := patches[i].list
+		if _, seen := ch.lists[key]; seen {
+			continue
+		}
+		l := c.list(key)
+		ch.lists[key] = l.writers == 0
+		l.writers++
+		l.touched = c.clock
+	}
+	return ch
+}
+
+// outcome of a change.
+type outcome uint8
+
+const (
+	nothingDone outcome = iota
+	committedOne
+	mayBeDone
+)
+
+// end brings the lists up to date. Where it is not known whether the change stands,
+// all of the organisation are forgotten.
+func (ch *listChange) end(how outcome) {
+	c := ch.cache
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	o := c.orgs[ch.org]
+	o.writers--
+	o.moves++
+	if how == committedOne {
+		o.done++
+	}
+	c.clock++
+	for key, alone := range ch.lists {
+		l := c.list(key)
+		l.writers--
+		alone = alone && l.touched == ch.began
+		if how == nothingDone {
+			continue
+		}
+		l.touched = c.clock
+		if how == mayBeDone || !alone || !l.have || !c.patch(key, l, ch.patches) {
+			c.forget(l)
+		}
+	}
+	if how == mayBeDone {
+		c.forgetEach(ch.org)
+	}
+}
+
+// forgetOf forgets all lists of an organisation, and those that are being read.
+func (c *listCache) forgetOf(org string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.clock++
+	c.forgetEach(org)
+}
+
+func (c *listCache) forgetEach(org string) {
+	for key, l := range c.lists {
+		if key.scope.Org == org {
+			c.forget(l)
+		}
+	}
+	c.floor = c.clock
+}
+
+// patch puts changes into a list that others may be reading; false where they do not
+// fit what is there.
+func (c *listCache) patch(key listID, l *cachedList, patches []listPatch) bool {
+	rows := make([]Row, len(l.rows), len(l.rows)+len(patches))
+	copy(rows, l.rows)
+	for i := range patches {
+		p := &patches[i]
+		if p.list != key {
+			continue
+		}
+		at, found := slices.BinarySearchFunc(rows, p.row.Order, func(r Row, order string) int { return cmp.Compare(order, r.Order) }) // newest first
+		switch {
+		case p.gone && found:
+			rows = slices.Delete(rows, at, at+1)
+		case p.gone:
+			// made and removed, or not live before
+		case found && rows[at].ID == p.row.ID:
+			rows[at] = p.row
+		case found:
+			return false
+		default:
+			rows = slices.Insert(rows, at, p.row)
+		}
+	}
+	c.rows += len(rows) - len(l.rows)
+	l.rows = rows
+	return true
+}
