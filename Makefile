@@ -5,7 +5,7 @@ NICE  ?=
 # Packages of the main module; infra and scripts/goaws are modules of their own.
 PKG   ?= ./...
 
-.PHONY: help run test quick unit standard race lint contract cross fuzz arm clients kill bench matrix load localstack synth infra-test lambdas deps clean
+.PHONY: help run test quick unit standard race lint contract cross fuzz arm clients kill bench bench-admin matrix load localstack synth infra-test lambdas deps clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk 'BEGIN{FS=":.*## "}{printf "  make %-12s %s\n",$$1,$$2}'
@@ -83,6 +83,9 @@ matrix: ## write shared/provider/MATRIX.md from the results of its test
 
 bench: ## gateway CPU per request beside a bare reverse proxy
 	scripts/bench/bench.sh
+
+bench-admin: ## time of each call of the administration in an organisation with 100,000 resources
+	$(GO) test -count=1 -timeout $(TIMEOUT) -run SpeedOfTheAdministration ./functions/assembly -args -bench-admin
 
 load: deps ## the function chat in 50 environments on one DynamoDB: limits, records, cold starts, cost
 	$(GO) run ./scripts/load

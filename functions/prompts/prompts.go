@@ -10,6 +10,8 @@ import (
 	"gateway/shared/fault"
 	"gateway/shared/prompt"
 	"gateway/shared/resource"
+	"gateway/shared/route"
+	"gateway/shared/store"
 )
 
 // New makes the family.
@@ -154,20 +156,19 @@ func check(c *admin.Call, ch *change) []fault.Detail {
 	return bad
 }
 
-// retire keeps a prompt that configs name or that other workspaces see.
+// retire keeps a prompt that other workspaces see, or that configs name: when it is
+// not shared, those of its own workspace.
 func (f *family) retire(c *admin.Call, tx *resource.Tx, it item) error {
-	users, err := usersOf(c, it.Record)
+	_, shared, err := tx.Get(it.Scope.Organisation(), prompt.KindShare, it.ID)
 	if err != nil {
 		return err
 	}
-	if err := resource.InUse(it.Ref(), users); err != nil {
+	if shared {
+		return fault.New(fault.Conflict, "", "this prompt is shared with other workspaces; take the share back first")
+	}
+	users, err := route.Users(c.Context, c.Resources, []store.Scope{it.Scope}, it.Record, func(refs route.Refs) []route.Ref { return refs.Prompts })
+	if err != nil {
 		return err
 	}
-	if _, shared, err := tx.Get(it.Scope.Organisation(), prompt.KindShare, it.ID); err != nil || shared {
-		if err == nil {
-			err = fault.New(fault.Conflict, "", "this prompt is shared with other workspaces; take the share back first")
-		}
-		return err
-	}
-	return nil
+	return resource.InUse(it.Ref(), users)
 }

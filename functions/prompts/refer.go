@@ -9,7 +9,6 @@ import (
 	"gateway/shared/prompt"
 	"gateway/shared/provider"
 	"gateway/shared/resource"
-	"gateway/shared/route"
 )
 
 // Names of what a call keeps for its hooks.
@@ -103,17 +102,6 @@ func partials(c *admin.Call, tx *resource.Tx, ch *change) ([]fault.Detail, error
 		}
 	}
 	return nil, nil
-}
-
-// usersOf are the configs that name a prompt, in the workspaces that see it.
-func usersOf(c *admin.Call, rec *resource.Record) ([]resource.Ref, error) {
-	all := *c
-	all.Scope = c.Organisation()
-	scopes, err := admin.WorkspaceScopes(&all)
-	if err != nil {
-		return nil, err
-	}
-	return route.Users(c.Context, c.Resources, scopes, rec, func(refs route.Refs) []route.Ref { return refs.Prompts })
 }
 
 // matches selects the prompts of a list.

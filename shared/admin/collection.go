@@ -155,6 +155,7 @@ type machine[T any] struct {
 	lister lister[T]
 	writer writer[T]
 	past   history[T]
+	opened openCache[T]
 }
 
 // compile reads the stored type once. The error is a mistake of the description.

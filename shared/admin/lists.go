@@ -53,11 +53,11 @@ func (l lister[T]) list(c *Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	rows, err := l.rows(c)
+	all, err := l.rows(c)
 	if err != nil {
 		return nil, err
 	}
-	items, err := l.items(c, Cut(rows, page))
+	items, err := l.items(c, all.page(page.start, page.Size))
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +75,7 @@ func (l lister[T]) list(c *Call) (any, error) {
 		l.m.shape.leave(objects[i])
 		entries[i] = objects[i]
 	}
-	return l.col.envelope().Wrap(entries, len(rows), page), nil
+	return l.col.envelope().Wrap(entries, all.total(), page), nil
 }
 
 // leave takes out what Decorate set and lists do not show.
@@ -119,8 +119,8 @@ func (l lister[T]) items(c *Call, rows []placed) ([]Item[T], error) {
 	return out, nil
 }
 
-// rows are all rows of the list that the query selects, newest first.
-func (l lister[T]) rows(c *Call) ([]placed, error) {
+// rows are all rows of the list that the query selects.
+func (l lister[T]) rows(c *Call) (merged, error) {
 	live, archived, err := wantedStatus(c.Query.Text("status"), l.col.List.Status)
 	if err != nil {
 		return nil, err
@@ -133,7 +133,7 @@ func (l lister[T]) rows(c *Call) ([]placed, error) {
 		}
 	}
 	wanted := l.filter(c)
-	var out []placed
+	var out merged
 	for _, old := range []bool{false, true} {
 		if (old && !archived) || (!old && !live) {
 			continue
@@ -146,14 +146,15 @@ func (l lister[T]) rows(c *Call) ([]placed, error) {
 			if rows, err = l.open(c, scopes[n], rows); err != nil {
 				return nil, err
 			}
-			for i := range rows {
-				if wanted(&rows[i]) {
-					out = append(out, placed{rows[i], scopes[n]})
-				}
+			one := run{rows: rows, scope: scopes[n]}
+			if wanted != nil {
+				one.keep(wanted)
+			}
+			if one.len() > 0 {
+				out = append(out, &one)
 			}
 		}
 	}
-	slices.SortFunc(out, func(a, b placed) int { return strings.Compare(b.Order, a.Order) })
 	return out, nil
 }
 
@@ -162,22 +163,28 @@ func (l lister[T]) open(c *Call, sc store.Scope, rows []resource.Row) ([]resourc
 	if l.col.Levels == nil || l.col.Levels.Open == nil || sc.Workspace != "" || c.Scope.Workspace == "" || len(rows) == 0 {
 		return rows, nil
 	}
-	all := make([]placed, len(rows))
+	usable := make(map[string]bool, len(rows))
+	judge := func(it Item[T]) { usable[it.ID] = l.col.Levels.Open(it, c.Scope.Workspace) }
+	var unknown []placed
 	for i := range rows {
-		all[i] = placed{rows[i], sc}
+		if it, ok := l.m.opened.get(sc, &rows[i]); ok {
+			judge(it)
+		} else {
+			unknown = append(unknown, placed{rows[i], sc})
+		}
 	}
-	items, err := l.items(c, all)
+	items, err := l.items(c, unknown)
 	if err != nil {
 		return nil, err
 	}
-	usable := make(map[string]bool, len(items))
 	for _, it := range items {
-		usable[it.ID] = l.col.Levels.Open(it, c.Scope.Workspace)
+		judge(it)
+		l.m.opened.put(it)
 	}
 	return slices.DeleteFunc(slices.Clone(rows), func(r resource.Row) bool { return !usable[r.ID] }), nil
 }
 
-// filter is what the query asks of a row.
+// filter is what the query asks of a row; nil where it asks nothing.
 func (l lister[T]) filter(c *Call) func(*resource.Row) bool {
 	col, tags, search := l.col, c.Query.TextMap("tags"), strings.ToLower(c.Query.Text("search"))
 	var ids []string
@@ -189,6 +196,9 @@ func (l lister[T]) filter(c *Call) func(*resource.Row) bool {
 		if f := &l.m.fields[i]; f.Listed && c.Query.Given(f.Name) {
 			listed = append(listed, f.Name)
 		}
+	}
+	if len(tags) == 0 && search == "" && len(ids) == 0 && len(listed) == 0 && col.List.Match == nil && col.May == nil {
+		return nil
 	}
 	return func(row *resource.Row) bool {
 		return hasTags(row.Tags, tags) &&

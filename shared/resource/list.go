@@ -16,17 +16,18 @@ type Row struct {
 	Created                time.Time
 	Order                  string // of creation: later ones are greater
 	Tags, Fields           map[string]string
+	Rev                    int64 // of the record when it was last written; 0 in rows of older versions
 }
 
 // Row is what the list knows about the record.
 func (r *Record) Row() Row {
-	return Row{ID: r.ID, Slug: r.Slug, Name: r.Name, Status: r.Status, Created: r.Created, Order: r.row, Tags: r.Tags, Fields: r.Fields}
+	return Row{ID: r.ID, Slug: r.Slug, Name: r.Name, Status: r.Status, Created: r.Created, Order: r.row, Tags: r.Tags, Fields: r.Fields, Rev: r.Rev}
 }
 
 // listItem is the list row of a record. Its attribute names are short because a
 // list of 10,000 reads them all.
 func (r *Record) listItem() store.Item {
-	it := store.Item{"i": r.ID}
+	it := store.Item{"i": r.ID, "r": r.Rev}
 	setString(it, "s", r.Slug)
 	setString(it, "n", r.Name)
 	setString(it, "t", r.Status)
@@ -40,7 +41,7 @@ func decodeRow(sk string, it store.Item) Row {
 	return Row{
 		ID: it.String("i"), Slug: it.String("s"), Name: it.String("n"), Status: it.String("t"),
 		Created: timeOf(order), Order: order,
-		Tags: stringMap(it.Map("g")), Fields: stringMap(it.Map("f")),
+		Tags: stringMap(it.Map("g")), Fields: stringMap(it.Map("f")), Rev: it.Int("r"),
 	}
 }
 

@@ -1,0 +1,293 @@
+package assembly_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"gateway/shared/admin/admintest/drive"
+	"gateway/shared/resource"
+	"gateway/shared/store"
+)
+
+var benchAdmin = flag.Bool("bench-admin", false, "measure the administration; see make bench-admin")
+
+// What is measured, and the most that the 99th of 100 calls may take.
+const (
+	benchResources = 100_000 // in one organisation
+	benchCalls     = 100
+	mostRead       = 5 * time.Millisecond
+	mostWrite      = 15 * time.Millisecond
+	mostList       = 5 * time.Millisecond
+)
+
+// TestSpeedOfTheAdministration measures each family in an organisation with 100,000
+// resources, on the embedded store. It runs on request alone: no other test asserts a
+// time.
+func TestSpeedOfTheAdministration(t *testing.T) {
+	if !*benchAdmin {
+		t.Skip("measures; run make bench-admin")
+	}
+	e := newEstate(t)
+	e.fill(t)
+	kinds := e.kinds(t)
+	spaces := []string{e.w.In}
+	for i := range 9 {
+		spaces = append(spaces, e.must("POST", "/workspaces", rootKey, fmt.Sprintf(`{"name":"Bench %d"}`, i))["id"].(string))
+	}
+	each := benchResources / len(kinds)
+	began := time.Now()
+	for _, k := range kinds {
+		k.grow(t, e, spaces, each)
+	}
+	fmt.Printf("%d kinds with %d resources each, made in %s; %d calls each\n", len(kinds), each, time.Since(began).Round(time.Second), benchCalls)
+	fmt.Printf("%-28s %12s %12s %12s %12s %12s\n", "ms: half, 99 of 100", "read", "update", "create", "list", "list behind")
+	e.checked = nil // what is measured is not the test
+	for _, k := range kinds {
+		k.measure(t, e)
+	}
+}
+
+// kind is a family of things to be measured.
+type kind struct {
+	name   string
+	thing  *drive.Thing
+	path   string // of creates
+	record resource.Record
+	ids    []string
+}
+
+// kinds finds the stored record of each thing that was made.
+func (e *estate) kinds(t *testing.T) (out []*kind) {
+	t.Helper()
+	for _, create := range e.doc.Creates() {
+		read := e.doc.Linked(create, "read")
+		if len(drive.Variables(read.Path)) != 1 {
+			continue // what is below another thing is counted with it
+		}
+		thing, err := e.w.Need(drive.Collection(read.Path), drive.Workspace)
+		if err != nil || thing.Create == nil {
+			if thing, err = e.w.Need(drive.Collection(read.Path), drive.Organisation); err != nil || thing.Create == nil {
+				continue
+			}
+		}
+		rec, ok := e.stored(t, thing)
+		if !ok {
+			t.Errorf("%s is not stored", create.Path)
+			continue
+		}
+		k := &kind{name: drive.Collection(read.Path), thing: thing, record: rec}
+		for _, enums := range e.w.Variants(create) {
+			if again, err := e.w.Make(create, thing.Place, enums); err == nil {
+				k.path, _ = e.w.Path(create, thing.Place, enums)
+				k.thing = again
+				k.record, _ = e.stored(t, again)
+				break
+			}
+		}
+		k.path, _, _ = strings.Cut(k.path, "?")
+		out = append(out, k)
+	}
+	return out
+}
+
+// stored finds the record of a thing by any of its names.
+func (e *estate) stored(t *testing.T, thing *drive.Thing) (resource.Record, bool) {
+	t.Helper()
+	for _, sc := range []store.Scope{{Org: "first", Workspace: e.w.In}, {Org: "first"}} {
+		for _, k := range e.rows.kindsIn(t, sc) {
+			for _, name := range thing.Names {
+				if rec, ok, err := e.core.Resources.Get(context.Background(), sc, resource.Kind(k), name); err == nil && ok && slices.Contains(thing.Names, rec.ID) {
+					return rec, true
+				}
+			}
+		}
+	}
+	return resource.Record{}, false
+}
+
+// kindsIn are the kinds of records in a scope.
+func (w *watched) kindsIn(t *testing.T, sc store.Scope) []string {
+	t.Helper()
+	found := map[string]bool{}
+	page, err := w.Store.Table(store.Control).Query(context.Background(), store.Query{Partition: sc.Partition(), Prefix: "COUNT#"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range page.Rows {
+		found[strings.TrimPrefix(row.Key.SK(), "COUNT#")] = true
+	}
+	return slices.Sorted(maps.Keys(found))
+}
+
+// grow makes copies of the record: those of workspaces and of both levels in all
+// workspaces, most of them in the first one, the others in the organisation.
+func (k *kind) grow(t *testing.T, e *estate, spaces []string, n int) {
+	t.Helper()
+	const chunk = 20
+	_, versions, err := e.core.Resources.Version(context.Background(), k.record.Scope, k.record.Kind, k.record.ID, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i < n; i += chunk {
+		err := e.core.Resources.Change(context.Background(), store.Scope{Org: "first"}, func(tx *resource.Tx) error {
+			for j := i; j < min(i+chunk, n); j++ {
+				rec := k.record
+				rec.ID, rec.Name, rec.Rev, rec.Sealed = resource.NewID(), fmt.Sprintf("%s %d", k.record.Name, j), 0, nil
+				if rec.Slug != "" {
+					rec.Slug = fmt.Sprintf("%.200s-%d", k.record.Slug, j)
+				}
+				if rec.Scope.Workspace != "" && i*2 > n {
+					rec.Scope.Workspace = spaces[(i/chunk)%len(spaces)]
+				}
+				if err := tx.Create(&rec); err != nil {
+					return err
+				}
+				if versions {
+					tx.FirstVersion(&rec)
+				}
+				if rec.Scope == k.record.Scope {
+					k.ids = append(k.ids, rec.ID)
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatalf("%s: %v", k.name, err)
+		}
+	}
+}
+
+// benchRounds are taken of each, and the best one is told: what is slow in all of them
+// is slow by itself.
+const benchRounds = 3
+
+func rounds(t *testing.T, e *estate, call func(i int) (method, path string, body []byte)) (best took) {
+	t.Helper()
+	for n := range benchRounds {
+		one := timed(t, e, benchCalls, func(i int) (string, string, []byte) { return call(n*benchCalls + i) })
+		if n == 0 || one.most < best.most {
+			best = one
+		}
+	}
+	return best
+}
+
+// timed makes calls and gives the 99th of 100; what is refused is a mistake.
+func timed(t *testing.T, e *estate, n int, call func(i int) (method, path string, body []byte)) took {
+	t.Helper()
+	all := make([]time.Duration, 0, n)
+	for i := range n {
+		method, path, body := call(i)
+		r := httptest.NewRequest(method, "/v1"+path, bytes.NewReader(body))
+		r.Header.Set("x-gateway-api-key", rootKey)
+		if len(body) > 0 {
+			r.Header.Set("content-type", "application/json")
+		}
+		w := httptest.NewRecorder()
+		began := time.Now()
+		e.handler.ServeHTTP(w, r)
+		all = append(all, time.Since(began))
+		if w.Code == 402 {
+			return took{} // there may be no more of them
+		}
+		if w.Code >= 300 {
+			t.Errorf("%s %s: %d %.300s", method, path, w.Code, w.Body)
+			return took{}
+		}
+	}
+	slices.Sort(all)
+	return took{all[n/2], all[(n*99+99)/100-1]}
+}
+
+// took is how long half of the calls took at most, and 99 of 100.
+type took struct{ half, most time.Duration }
+
+func (k *kind) measure(t *testing.T, e *estate) {
+	t.Helper()
+	read := e.doc.Linked(k.thing.Create, "read")
+	list := e.doc.At("GET", k.name)
+	update := e.doc.Linked(k.thing.Create, "update")
+	pick := func() map[string]string {
+		v := maps.Clone(k.thing.Variables)
+		v[drive.Variables(read.Path)[0]] = k.ids[rand.IntN(len(k.ids))]
+		return v
+	}
+	at := func(op *drive.Operation, values map[string]string) string {
+		path, err := e.w.Path(op, k.thing.Place, values)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	paged := func(int) (string, string, []byte) {
+		path := at(list, nil)
+		sign := "?"
+		if strings.Contains(path, "?") {
+			sign = "&"
+		}
+		return "GET", fmt.Sprintf("%s%spage_size=50", path, sign), nil
+	}
+	change := func(i int) (string, string, []byte) {
+		values := pick()
+		body := e.w.Whole(update, k.thing)
+		if _, named := body["name"]; named {
+			body["name"] = fmt.Sprintf("%s-changed-%d", body["name"], i)
+		}
+		delete(body, "slug")
+		raw, err := json.Marshal(body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return "PUT", at(update, values), raw
+	}
+	var reads, updates, creates, lists, behind took
+	reads = rounds(t, e, func(int) (string, string, []byte) { return "GET", at(read, pick()), nil })
+	timed(t, e, 1, paged)
+	lists = rounds(t, e, paged)
+	if update != nil {
+		updates = rounds(t, e, change)
+	}
+	creates = rounds(t, e, func(int) (string, string, []byte) {
+		body, err := e.w.Again(k.thing)
+		if err != nil {
+			t.Fatal(err)
+		}
+		raw, err := json.Marshal(body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return "POST", k.path, raw
+	})
+	if update != nil { // a list behind each change
+		for range benchRounds {
+			var one took
+			for i := range benchCalls {
+				timed(t, e, 1, func(int) (string, string, []byte) { return change(-i) })
+				took := timed(t, e, 1, paged)
+				one.half, one.most = one.half+took.half/benchCalls, max(one.most, took.most)
+			}
+			if behind.most == 0 || one.most < behind.most {
+				behind = one
+			}
+		}
+	}
+	mark := func(d took, most time.Duration) string {
+		s := fmt.Sprintf("%.1f %.1f", float64(d.half.Microseconds())/1000, float64(d.most.Microseconds())/1000)
+		if d.most > most {
+			t.Errorf("%s: %s, at most %s", k.name, s, most)
+			s += "!"
+		}
+		return s
+	}
+	fmt.Printf("%-28s %12s %12s %12s %12s %12s\n", k.name, mark(reads, mostRead), mark(updates, mostWrite), mark(creates, mostWrite), mark(lists, mostList), mark(behind, mostList))
+}
