@@ -9,6 +9,9 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
+
+	"gateway/shared/seal/managertest"
 )
 
 // vendor is a stand-in of a vendor of guardrails.
@@ -135,5 +138,32 @@ func TestAVendorThatIsDownIsNoDenial(t *testing.T) {
 	}
 	if got := r.call("POST", path, body, "x-gateway-config", check(`,"failOnError":true`)); got.status != 446 {
 		t.Errorf("%d %s", got.status, got.body)
+	}
+}
+
+// TestCredentialsOfGuardrailsInASecretManager: a vendor's key that a manager keeps is
+// fetched when a request needs it, and never shown.
+func TestCredentialsOfGuardrailsInASecretManager(t *testing.T) {
+	t.Parallel()
+	server := managertest.NewVault(t, time.Now)
+	server.Tokens["hvs.of-the-gateway"] = time.Time{}
+	server.Secrets["secret/data/f5"] = `{"api_key":"f5-canary-key"}`
+	r := start(t)
+	mask := masker(t)
+	r.admin("POST", "/secret-references", fmt.Sprintf(`{"name":"Key","slug":"f5-key","manager_type":"hashicorp_vault","secret_path":"secret/data/f5","auth_config":{"vault_auth_type":"token","vault_addr":%q,"vault_token":"hvs.of-the-gateway"}}`, server.URL))
+	check := fmt.Sprintf(`{"projectId":"p","redact":true,"credentials":{"calypsoUrl":%q},"secret_mappings":[{"target_field":"credentials.apiKey","secret_reference_id":"f5-key","secret_key":"api_key"}]}`, mask.URL)
+	slug := r.guardrail("masks", `{"id":"f5-guardrails.scan","parameters":`+check+`}`, "")
+	path, body := askedOf("chatComplete", "my hunter2", "")
+	for range 3 {
+		if got := r.call("POST", path, body, "x-gateway-config", `{"passthrough":true,"input_guardrails":["`+slug+`"]}`); got.status != 200 || !strings.Contains(got.body, "my *******") || strings.Contains(got.body, "canary") {
+			t.Errorf("%d %s", got.status, got.body)
+		}
+	}
+	if n := server.Calls("read"); n != 1 {
+		t.Errorf("%d reads", n)
+	}
+	calls := mask.calls.Load()
+	if got := r.call("POST", path, body, "x-gateway-config", `{"passthrough":true,"input_guardrails":[{"f5-guardrails.scan":`+check+`}]}`); !strings.Contains(got.body, "CredentialsError") || mask.calls.Load() != calls {
+		t.Errorf("a config that came with the request is sent the secret: %d %s", got.status, got.body)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"gateway/functions/guardrails"
 	"gateway/functions/partials"
 	"gateway/functions/prompts"
+	"gateway/functions/secretreferences"
 	"gateway/functions/workspaces"
 	"gateway/shared/admin"
 	"gateway/shared/admin/admintest"
@@ -147,4 +148,43 @@ func TestAWorkspaceGoesWithItsRecords(t *testing.T) {
 	if n := h.Do("GET", "/guardrails", admintest.AdminKey, nil).OK().At("total"); n != 0.0 {
 		t.Errorf("%v guardrails are left", n)
 	}
+}
+
+// TestSecretsOfGuardrailsStay: a reference that a check's credentials are in cannot be
+// deleted while it is, and only one that the workspace may use is taken.
+func TestSecretsOfGuardrailsStay(t *testing.T) {
+	t.Parallel()
+	rt := egress.New(egress.Policy{}, egress.Options{})
+	t.Cleanup(func() { egress.CloseIdle(rt) })
+	check := egress.Policy{}.CheckURL
+	h := admintest.Build(t, func(admin.Deps) []admin.Family {
+		return []admin.Family{guardrails.New(guardrails.Deps{CheckURL: check}), secretreferences.New(secretreferences.Deps{CheckURL: check, Transport: rt})}
+	})
+	at := references + "/" + h.Do("POST", references, admintest.AdminKey, reference).OK().Text("id")
+	body := func(mapping string) string {
+		return `{"name":"V","actions":{},"checks":[` + strings.TrimSuffix(strings.TrimPrefix(simpleGuardrail, `{"name":"Words","checks":[`), `],"actions":{"deny":true}}`) +
+			`,{"id":"f5-guardrails.scan","parameters":{"projectId":"p","credentials":{},"secret_mappings":[` + mapping + `]}}]}`
+	}
+	mapped := `{"target_field":"credentials.apiKey","secret_reference_id":"openai-key"}`
+	for mapping, field := range map[string]string{
+		`{"target_field":"credentials.apiKey","secret_reference_id":"nothing"}`:        "checks[1].parameters.secret_mappings[0].secret_reference_id",
+		`{"target_field":"credentials.calypsoUrl","secret_reference_id":"openai-key"}`: "checks[1].parameters.secret_mappings[0].target_field checks[1].parameters.credentials.apiKey",
+		mapped + "," + mapped: "checks[1].parameters.secret_mappings[1].target_field",
+		`{"target_field":"credentials.apiKey","secret_reference_id":"openai-key","value_format":"xml"}`: "checks[1].parameters.secret_mappings[0].value_format",
+	} {
+		got := h.Do("POST", "/guardrails", key, body(mapping))
+		for _, f := range strings.Fields(field) {
+			got.Refused(400, "AB01", f)
+		}
+	}
+	of := "/guardrails/" + h.Do("POST", "/guardrails", key, body(mapped)).OK().Text("slug")
+	if in := h.Do("DELETE", at, admintest.AdminKey, nil).Refused(409, "AB07", "").Failure(); !strings.Contains(in.Message, `"V"`) {
+		t.Error(in.Message)
+	}
+	h.Do("PUT", of, key, simpleGuardrail).OK()
+	h.Do("DELETE", of, key, nil).OK()
+	again := "/guardrails/" + h.Do("POST", "/guardrails", key, body(mapped)).OK().Text("slug")
+	h.Do("DELETE", at, admintest.AdminKey, nil).Refused(409, "AB07", "")
+	h.Do("DELETE", again, key, nil).OK()
+	h.Do("DELETE", at, admintest.AdminKey, nil).OK()
 }

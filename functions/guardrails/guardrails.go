@@ -10,6 +10,7 @@ import (
 	"gateway/shared/admin"
 	"gateway/shared/fault"
 	"gateway/shared/guard"
+	"gateway/shared/provider"
 	"gateway/shared/resource"
 )
 
@@ -107,9 +108,14 @@ func actions(raw json.RawMessage) (json.RawMessage, []fault.Detail) {
 	return out, nil
 }
 
+// link keeps the secret references that checks use from going.
+func link(tx *resource.Tx, by resource.Ref, was, now []guard.Applied) error {
+	return guard.LinkSecrets(func(was, now []provider.SecretMapping) error { return provider.LinkSecrets(tx, by, was, now) }, was, now)
+}
+
 // before puts the checks into the record: as they are, or where they hold secrets
 // sealed as a whole, with a masked copy to show.
-func (f *family) before(c *admin.Call, _ *resource.Tx, ch *change) error {
+func (f *family) before(c *admin.Call, tx *resource.Tx, ch *change) error {
 	if c.Caller.OfOrganisation() && ch.Rec.Scope.Workspace == "" {
 		c.AuditAs("organisation_guardrails")
 	}
@@ -121,6 +127,13 @@ func (f *family) before(c *admin.Call, _ *resource.Tx, ch *change) error {
 		return refused
 	}
 	masked, found, _ := guard.MaskChecks(checks)
+	var was []guard.Applied
+	if !ch.Creates() {
+		was = ch.Was.Checks
+	}
+	if err := link(tx, ch.Rec.Ref(), was, masked); err != nil {
+		return err
+	}
 	ch.Form.Checks = masked
 	var plain []byte
 	if found {

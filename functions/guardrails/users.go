@@ -31,7 +31,10 @@ func retire(c *admin.Call, tx *resource.Tx, it item) error {
 	if err != nil {
 		return err
 	}
-	return resource.InUse(it.Ref(), append(users, standing...))
+	if err := resource.InUse(it.Ref(), append(users, standing...)); err != nil {
+		return err
+	}
+	return link(tx, it.Ref(), it.Form.Checks, nil)
 }
 
 // standard are the workspaces, and the organisation, that check by the guardrail

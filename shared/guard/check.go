@@ -26,6 +26,7 @@ const (
 	URL             // of a host that the gateway may call
 	Headers         // names of headers of the client that go along
 	TextOrList      // a text, or a list of texts
+	Mapped          // secret mappings of credentials
 	Anything
 )
 
@@ -120,7 +121,7 @@ func (c *Check) shared() []Param {
 	case Model:
 		return []Param{failing, scope, soft, timeout(5000)}
 	case Vendor:
-		return []Param{failing, scope, soft, forward, opening(c.ID), timeout(5000)}
+		return []Param{failing, scope, soft, forward, opening(c.ID), mappings, timeout(5000)}
 	}
 	return []Param{failing, scope, soft}
 }

@@ -89,6 +89,8 @@ func sample(p *Param) string {
 		return `["x-tenant"]`
 	case Schema:
 		return `{"type":"object"}`
+	case Mapped:
+		return `[]`
 	case Object:
 		if p.Min > 0 {
 			return `{"a":"b"}`
@@ -145,6 +147,8 @@ func wrong(p *Param) (out []string) {
 		out = []string{"5", `["Authorization"]`, `["authorization"]`, `["x-api-key"]`, `["cookie"]`, `["x-gateway-config"]`, `["te"]`, `["metadata-flavor"]`, `["a b"]`, `[""]`}
 	case Object:
 		out = []string{"5", "[]", `"x"`}
+	case Mapped:
+		out = []string{"5", `"x"`, `{}`, `[5]`, `[{}]`, `[{"target_field":"credentials.nothing","secret_reference_id":"r"}]`, `[{"target_field":"credentials.apiKey"}]`, `[{"target_field":"x","secret_reference_id":"r","other":1}]`}
 	case Schema:
 		out = []string{"5", `"x"`, "[]", `{"type":"thing"}`, `{"pattern":"("}`, `{"$ref":"https://example.com/s.json"}`, `{"$ref":"#/nowhere"}`}
 	}

@@ -61,7 +61,7 @@ func ReadHook(raw json.RawMessage, before, mutator bool) *Hook {
 // CheckHook gives what is wrong with a guardrail that a config writes out, for one that
 // is saved; all of it, with paths below the guardrail.
 func CheckHook(raw json.RawMessage, check URLCheck) []fault.Detail {
-	_, bad := parseHook(raw, true, false, &reader{url: check})
+	_, bad := parseHook(raw, true, false, &reader{url: check, inline: true})
 	return bad
 }
 

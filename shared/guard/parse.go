@@ -39,8 +39,10 @@ func ParseChecks(raw json.RawMessage, check URLCheck) ([]Applied, []fault.Detail
 }
 
 type reader struct {
-	url URLCheck
-	bad []fault.Detail
+	url    URLCheck
+	bad    []fault.Detail
+	inline bool            // the guardrail stands in a config
+	filled map[string]bool // members that secrets fill, by their paths
 }
 
 //go:noinline
@@ -107,6 +109,12 @@ func (r *reader) into(in map[string]json.RawMessage, name, path string, to any, 
 // parameters checks those that the table knows; others belong to the check's maker.
 func (r *reader) parameters(row *Check, in map[string]json.RawMessage, path string) {
 	before := len(r.bad)
+	for _, m := range Mappings(in) {
+		if r.filled == nil {
+			r.filled = map[string]bool{}
+		}
+		r.filled[path+"."+m.TargetField] = true
+	}
 	for _, p := range row.Parameters() {
 		raw, ok := in[p.Name]
 		if ok && string(raw) == "null" {
@@ -117,6 +125,10 @@ func (r *reader) parameters(row *Check, in map[string]json.RawMessage, path stri
 			if p.Required {
 				r.add(path+"."+p.Name, "is required: %s", p.form())
 			}
+			continue
+		}
+		if p.Type == Mapped {
+			r.mappings(row, raw, path+"."+p.Name)
 			continue
 		}
 		r.value(&p, raw, path+"."+p.Name)
@@ -284,7 +296,7 @@ func (r *reader) object(p *Param, raw json.RawMessage, path string) {
 		m := &p.Members[i]
 		if v, ok := in[m.Name]; ok && string(v) != "null" {
 			r.value(m, v, path+"."+m.Name)
-		} else if m.Required {
+		} else if m.Required && !r.filled[path+"."+m.Name] {
 			r.add(path+"."+m.Name, "is required: %s", m.form())
 		}
 	}

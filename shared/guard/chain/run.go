@@ -27,6 +27,7 @@ type Call struct {
 	Response                       []byte // in the client's shape; nil before the answer
 	Status                         int
 	Client                         *http.Client
+	Secrets                        judge.Secrets
 	Now                            func() time.Time
 }
 
@@ -252,7 +253,7 @@ func (g *group) subject(k *check, changed bool) *judge.Subject {
 	c, f := &g.call, g.find(k.scope)
 	s := &judge.Subject{
 		Phase: g.phase, Kind: c.Kind, Provider: c.Provider, Model: c.Model, Stream: c.Stream, Status: c.Status, TraceID: c.TraceID,
-		Texts: f.Texts, ToolCalls: f.ToolCalls, Changed: changed, Request: c.Request, Metadata: c.Metadata, Headers: c.Headers, Parameters: k.parameters, Client: c.Client, Saved: k.saved,
+		Texts: f.Texts, ToolCalls: f.ToolCalls, Changed: changed, Request: c.Request, Metadata: c.Metadata, Headers: c.Headers, Parameters: k.parameters, Client: c.Client, Saved: k.saved, Secrets: c.Secrets,
 	}
 	if g.phase == guard.After {
 		s.Response = c.Response

@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"gateway/shared/guard"
+	"gateway/shared/provider"
 )
 
 // Subject is what one check is shown. It is read only: a check that changes texts
@@ -43,7 +44,14 @@ type Subject struct {
 	// Saved says that the check is of a saved guardrail, and not of a config that may
 	// have come with the request.
 	Saved bool
+	// Secrets fetches the values of secret mappings, by their target fields; nil where
+	// no secret manager is asked.
+	Secrets Secrets
 }
+
+// Secrets fetches the values of secret mappings. Its error is a fault that tells nothing
+// of a secret.
+type Secrets func(ctx context.Context, of []provider.SecretMapping) (map[string]string, error)
 
 // Verdict is what a check says. An error stands beside the verdict: the check then
 // passes unless its parameter failOnError is true, which is the chain's to decide.

@@ -87,9 +87,6 @@ func awsReady(c *check) *judge.Failure {
 	if host == "" {
 		host = "https://bedrock-runtime." + region + ".amazonaws.com"
 	}
-	if c.creds == nil {
-		c.creds = map[string]any{}
-	}
 	c.creds["awsRegion"], c.creds["base"] = region, host
 	return nil
 }

@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
+	"gateway/shared/fault"
 	"gateway/shared/guard"
 	"gateway/shared/guard/judge"
 	"gateway/shared/provider"
@@ -41,7 +43,8 @@ type check struct {
 	bodies   [2]any // templates: before the request, behind the answer
 	timeout  time.Duration
 	forward  []string
-	broken   *judge.Failure // the credentials cannot be used
+	mapped   []provider.SecretMapping // credentials that a secret manager fills
+	broken   *judge.Failure           // the credentials cannot be used
 }
 
 func (w *row) check(d Deps, b *breakers, raw map[string]json.RawMessage) *check {
@@ -67,6 +70,7 @@ func (w *row) check(d Deps, b *breakers, raw map[string]json.RawMessage) *check 
 		c.creds = inner
 	}
 	delete(c.params, "credentials")
+	c.mapped = guard.Mappings(raw)
 	for i, text := range []string{w.body, w.after} {
 		if text == "" {
 			text = w.body
@@ -75,11 +79,37 @@ func (w *row) check(d Deps, b *breakers, raw map[string]json.RawMessage) *check 
 			c.broken = &judge.Failure{Name: "Check error", Message: "Error executing check"}
 		}
 	}
-	if w.ready != nil && c.broken == nil {
-		c.creds = maps.Clone(c.creds)
+	if c.creds == nil {
+		c.creds = map[string]any{}
+	}
+	if w.ready != nil && c.broken == nil && len(c.mapped) == 0 {
 		c.broken = w.ready(c)
 	}
 	return c
+}
+
+// filled is the check with the credentials that a secret manager has. They are for
+// saved guardrails: who writes a config would else choose where a secret goes.
+func (c *check) filled(ctx context.Context, s *judge.Subject) (*check, *judge.Failure) {
+	if len(c.mapped) == 0 || c.broken != nil {
+		return c, c.broken
+	}
+	if !s.Saved || s.Secrets == nil {
+		return nil, c.fails("CredentialsError", "was not asked: secret_mappings are for saved guardrails")
+	}
+	values, err := s.Secrets(ctx, c.mapped)
+	if err != nil {
+		return nil, c.fails("CredentialsError", "was not asked: %s", fault.From(err).Message)
+	}
+	own := *c
+	own.creds = maps.Clone(c.creds)
+	for field, value := range values {
+		own.creds[field[strings.LastIndexByte(field, '.')+1:]] = value
+	}
+	if own.ready != nil {
+		return &own, own.ready(&own)
+	}
+	return &own, nil
 }
 
 // number reads a parameter; standard where it is none.
@@ -146,8 +176,6 @@ func (c *check) run(ctx context.Context, s *judge.Subject) judge.Verdict {
 	}
 	text := s.Text()
 	switch {
-	case c.broken != nil:
-		return judge.Verdict{Err: c.broken}
 	case text == "" && !c.empty:
 		return judge.Failed("MissingText", "There is no text to be checked")
 	case c.rewrites(s) && s.Kind == "embed":
@@ -155,6 +183,10 @@ func (c *check) run(ctx context.Context, s *judge.Subject) judge.Verdict {
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
+	c, broken := c.filled(ctx, s)
+	if broken != nil {
+		return judge.Verdict{Err: broken}
+	}
 	r := &run{check: c, s: s}
 	var wait sync.WaitGroup
 	places := make(chan struct{}, maxSideBySide)

@@ -9,8 +9,10 @@ import (
 	"testing"
 	"time"
 
+	"gateway/shared/fault"
 	"gateway/shared/guard"
 	"gateway/shared/guard/judge"
+	"gateway/shared/provider"
 )
 
 // proofOf is the first proof of a check.
@@ -38,16 +40,17 @@ func TestRowsAreOfTheTable(t *testing.T) {
 		}
 	}
 	for raw, field := range map[string]string{
-		`[{"id":"aporia.validateProject","parameters":{"projectID":"p","credentials":{"apiEndpoint":"https://a.example.com"}}}]`:                 "[0].parameters.credentials.apiKey",
-		`[{"id":"aporia.validateProject","parameters":{"projectID":"p","credentials":{"apiKey":"k","apiEndpoint":"ftp://x"}}}]`:                  "[0].parameters.credentials.apiEndpoint",
-		`[{"id":"aporia.validateProject","parameters":{"credentials":{"apiKey":"k"}}}]`:                                                          "[0].parameters.projectID",
-		`[{"id":"azure.pii","parameters":{"credentials":{"pii":{"apiKey":"k"}}}}]`:                                                               "[0].parameters.credentials.pii.resourceName",
-		`[{"id":"azure.contentSafety","parameters":{"credentials":{"resourceName":"r"}}}]`:                                                       "[0].parameters.credentials.contentSafety",
-		`[{"id":"azure.contentSafety","parameters":{"credentials":{"contentSafety":{"resourceName":"r","azureAuthMode":"guess"}}}}]`:             "[0].parameters.credentials.contentSafety.azureAuthMode",
-		`[{"id":"bedrock.guard","parameters":{"guardrailId":"g","guardrailVersion":"1","credentials":{"awsAuthType":"serviceRole"}}}]`:           "[0].parameters.credentials.awsAuthType",
-		`[{"id":"mistral.moderateContent","parameters":{"categories":["pii"],"timeout":0,"credentials":{"apiKey":"k"}}}]`:                        "[0].parameters.timeout",
-		`[{"id":"mistral.moderateContent","parameters":{"categories":["pii"],"credentials":{"apiKey":5}}}]`:                                      "[0].parameters.credentials.apiKey",
-		`[{"id":"f5-guardrails.scan","parameters":{"projectId":"p","credentials":"{\"apiKey\":\"k\",\"calypsoUrl\":\"http://10.0.0.1:80?\"}"}}]`: "[0].parameters.credentials.calypsoUrl",
+		`[{"id":"aporia.validateProject","parameters":{"projectID":"p","credentials":{"apiEndpoint":"https://a.example.com"}}}]`:                                      "[0].parameters.credentials.apiKey",
+		`[{"id":"aporia.validateProject","parameters":{"projectID":"p","credentials":{"apiKey":"k","apiEndpoint":"ftp://x"}}}]`:                                       "[0].parameters.credentials.apiEndpoint",
+		`[{"id":"aporia.validateProject","parameters":{"credentials":{"apiKey":"k"}}}]`:                                                                               "[0].parameters.projectID",
+		`[{"id":"azure.pii","parameters":{"credentials":{"pii":{"apiKey":"k"}}}}]`:                                                                                    "[0].parameters.credentials.pii.resourceName",
+		`[{"id":"azure.contentSafety","parameters":{"credentials":{"resourceName":"r"}}}]`:                                                                            "[0].parameters.credentials.contentSafety",
+		`[{"id":"azure.contentSafety","parameters":{"credentials":{"contentSafety":{"resourceName":"r","azureAuthMode":"guess"}}}}]`:                                  "[0].parameters.credentials.contentSafety.azureAuthMode",
+		`[{"id":"bedrock.guard","parameters":{"guardrailId":"g","guardrailVersion":"1","credentials":{"awsAuthType":"serviceRole"}}}]`:                                "[0].parameters.credentials.awsAuthType",
+		`[{"id":"mistral.moderateContent","parameters":{"categories":["pii"],"timeout":0,"credentials":{"apiKey":"k"}}}]`:                                             "[0].parameters.timeout",
+		`[{"id":"mistral.moderateContent","parameters":{"categories":["pii"],"credentials":{"apiKey":5}}}]`:                                                           "[0].parameters.credentials.apiKey",
+		`[{"id":"f5-guardrails.scan","parameters":{"projectId":"p","credentials":"{\"apiKey\":\"k\",\"calypsoUrl\":\"http://10.0.0.1:80?\"}"}}]`:                      "[0].parameters.credentials.calypsoUrl",
+		`[{"id":"mistral.moderateContent","parameters":{"categories":["pii"],"secret_mappings":[{"target_field":"credentials.apiBase","secret_reference_id":"r"}]}}]`: "[0].parameters.secret_mappings[0].target_field",
 	} {
 		if _, bad := guard.ParseChecks(json.RawMessage(raw), refuse); len(bad) != 1 || bad[0].Field != field {
 			t.Errorf("%s: %v, want %s", raw, bad, field)
@@ -381,5 +384,35 @@ func TestSearchesFindAPlace(t *testing.T) {
 		if v := p.run(s, ""); !v.Pass || v.Body != nil || s.calls.Load() != before {
 			t.Errorf("%s", told(v))
 		}
+	}
+}
+
+// TestCredentialsOfSecretManagers: they are fetched for saved guardrails, and for no
+// config that a caller may have written.
+func TestCredentialsOfSecretManagers(t *testing.T) {
+	t.Parallel()
+	p := *proofOf("azure.pii")
+	p.creds, p.saved = `{"pii":{"resourceName":"res"}}`, true
+	s := serve(t, &p)
+	s.say(says(200, p.passes[0]))
+	sub := p.subject(s, `{"secret_mappings":[{"target_field":"credentials.pii.apiKey","secret_reference_id":"vault"}]}`)
+	var fail error
+	sub.Secrets = func(_ context.Context, of []provider.SecretMapping) (map[string]string, error) {
+		if len(of) != 1 || of[0].SecretReferenceID != "vault" {
+			t.Errorf("%+v", of)
+		}
+		return map[string]string{"credentials.pii.apiKey": "the-key"}, fail
+	}
+	run := Makers(Deps{Now: time.Now})[p.id](sub.Parameters)
+	if v := run(context.Background(), sub); !v.Pass || v.Err != nil {
+		t.Error(told(v), s.refused.Load())
+	}
+	fail = fault.New(fault.ServiceUnavailable, "secret_mappings", "The secret reference vault has no answer")
+	if v := run(context.Background(), sub); v.Err == nil || !strings.Contains(v.Err.Message, "reference vault") || s.calls.Load() != 1 {
+		t.Error(told(v))
+	}
+	sub.Saved, fail = false, nil
+	if v := run(context.Background(), sub); v.Err == nil || !strings.Contains(v.Err.Message, "saved guardrails") || s.calls.Load() != 1 {
+		t.Error(told(v))
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"gateway/shared/guard"
 	"gateway/shared/guard/chain"
 	"gateway/shared/guard/judge"
+	"gateway/shared/provider"
 	"gateway/shared/relay/admitted"
 	"gateway/shared/route"
 	"gateway/shared/seal"
@@ -20,15 +21,16 @@ type Means struct {
 	kit    *chain.Kit
 	sealer seal.Sealer
 	client *http.Client
+	secret *provider.Secrets
 	now    func() time.Time
 	beside sync.WaitGroup // hooks whose outcome nobody waits for
 }
 
 // NewMeans makes them of the register of checks. out is the guarded way to hosts that
-// customers name.
-func NewMeans(makers map[string]judge.Maker, sealer seal.Sealer, out http.RoundTripper, now func() time.Time) *Means {
+// customers name; secrets are those of external managers.
+func NewMeans(makers map[string]judge.Maker, sealer seal.Sealer, out http.RoundTripper, secrets *provider.Secrets, now func() time.Time) *Means {
 	client := &http.Client{Transport: out, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	return &Means{kit: chain.NewKit(makers), sealer: sealer, client: client, now: now}
+	return &Means{kit: chain.NewKit(makers), sealer: sealer, client: client, secret: secrets, now: now}
 }
 
 // Close waits for the hooks that run beside requests.
@@ -116,6 +118,18 @@ func (m *Means) hooks(ctx context.Context, q *admitted.Request, of []named, defa
 		add(h)
 	}
 	return out, nil
+}
+
+// secrets fetches what the checks of a request's guardrails have in external managers.
+func (m *Means) secrets(q *admitted.Request) judge.Secrets {
+	if m.secret == nil {
+		return nil
+	}
+	view, scope := q.View, q.Who.Scope
+	return func(ctx context.Context, of []provider.SecretMapping) (map[string]string, error) {
+		values, _, err := m.secret.Values(ctx, view, scope, of)
+		return values, err
+	}
 }
 
 // besideTime bounds hooks whose outcome nobody waits for.

@@ -77,7 +77,7 @@ func (s *State) Input(m *Means, t *chosen.Target, leaf *route.Leaf, body []byte)
 	}
 	s.call = chain.Call{
 		Kind: t.Route.Endpoint, TraceID: t.Ask.TraceID, Model: t.To.Model, Stream: t.Stream, Metadata: maps.Clone(t.Metadata),
-		Headers: t.HeadersForProvider(), Request: body, Client: m.client, Now: m.now,
+		Headers: t.HeadersForProvider(), Request: body, Client: m.client, Secrets: m.secrets(&t.Request), Now: m.now,
 	}
 	if p := t.To.Target.Provider; p != nil {
 		s.call.Provider = p.ID
