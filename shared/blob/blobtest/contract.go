@@ -33,6 +33,8 @@ func Run(t *testing.T, open func(t *testing.T) blob.Bucket) {
 		{"keys that lead elsewhere are refused", badKeys},
 		{"readers see an old object or a new one", atomic},
 		{"a cancelled context ends a call", cancelled},
+		{"parts become one object when they are complete", upload},
+		{"what is no upload, or not its parts, is ErrNoUpload", noUpload},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.test(t, open(t)) })
 	}

@@ -38,7 +38,7 @@ type Option func(*Bucket)
 func Durable() Option { return func(b *Bucket) { b.durable = true } }
 
 // Open opens the bucket in dir, which is made when absent, and removes what
-// interrupted writes left behind more than an hour ago.
+// interrupted writes left behind more than an hour ago, and uploads two days ago.
 func Open(dir string, options ...Option) (*Bucket, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("blob/files: %w", err)
@@ -68,7 +68,12 @@ func (b *Bucket) sweep(before time.Time) {
 		return
 	}
 	for _, e := range entries {
-		if info, err := e.Info(); err == nil && info.ModTime().Before(before) {
+		info, err := e.Info()
+		switch {
+		case err != nil:
+		case e.IsDir() && info.ModTime().Before(before.Add(-uploadKept)):
+			_ = b.root.RemoveAll(path.Join(partial, e.Name()))
+		case !e.IsDir() && info.ModTime().Before(before):
 			_ = b.root.Remove(path.Join(partial, e.Name()))
 		}
 	}

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
@@ -115,4 +117,26 @@ func TestNewMakesNoCall(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("a call was made") }))
 	defer s.Close()
 	New(config(), "bucket", Endpoint(s.URL))
+}
+
+func TestLinksNeedNoCredential(t *testing.T) {
+	b := New(config(), "bucket", Endpoint(fake(t, "bucket")), PathStyle(), Prefix("data"))
+	if err := b.Put(context.Background(), "exports/a.jsonl", []byte("{}\n")); err != nil {
+		t.Fatal(err)
+	}
+	link, err := b.Link(context.Background(), "exports/a.jsonl", time.Hour)
+	if err != nil || !strings.Contains(link, "/bucket/data/exports/a.jsonl?") || !strings.Contains(link, "X-Amz-Expires=3600") || strings.Contains(link, "secret") {
+		t.Fatal(link, err)
+	}
+	resp, err := http.Get(link)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if body, err := io.ReadAll(resp.Body); err != nil || resp.StatusCode != 200 || string(body) != "{}\n" {
+		t.Errorf("%d %q %v", resp.StatusCode, body, err)
+	}
+	if _, err := b.Link(context.Background(), "../x", time.Hour); err == nil {
+		t.Error("a bad key is taken")
+	}
 }
