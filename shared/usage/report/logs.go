@@ -33,9 +33,11 @@ type LogQuery struct {
 	Offset  int    // records to leave out, from the cursor on
 	Cursor  string // LogPage.Next of the page before; empty: from the newest
 	NoTotal bool   // leave LogPage.Total out
+	Bodies  bool   // read the sealed bodies of the records too
 }
 
-// LogPage is a page of logs. Their sealed bodies are left out: see Log.
+// LogPage is a page of logs. Their sealed bodies are left out, unless the query asks
+// for them: see Log for those of one.
 type LogPage struct {
 	Records           []usage.Record
 	Next              string // cursor of the following page; empty at the end
@@ -88,7 +90,7 @@ func (r *Reader) Logs(ctx context.Context, sc store.Scope, q *LogQuery) (page Lo
 		}
 	}
 	err = again(func() (err error) {
-		page, err = r.page(ctx, p, before, max(q.Offset, 0), max(q.Limit, 1))
+		page, err = r.page(ctx, p, before, q)
 		return err
 	})
 	if err != nil || q.NoTotal {
@@ -201,7 +203,8 @@ func (n *newest) full(start int64) bool {
 	return start < n.rows[n.most-1].start
 }
 
-func (r *Reader) page(ctx context.Context, p *plan, before cursor, offset, limit int) (LogPage, error) {
+func (r *Reader) page(ctx context.Context, p *plan, before cursor, q *LogQuery) (LogPage, error) {
+	offset, limit := max(q.Offset, 0), max(q.Limit, 1)
 	top := newest{most: offset + limit + 1}
 	leave, err := r.room.enter(ctx, int64(2*top.most)*matchWeight)
 	if err != nil {
@@ -233,7 +236,7 @@ func (r *Reader) page(ctx context.Context, p *plan, before cursor, offset, limit
 	hits := top.rows[min(offset, len(top.rows)):]
 	more := len(hits) > limit
 	hits = hits[:min(limit, len(hits))]
-	records, err := r.read(ctx, hits)
+	records, err := r.read(ctx, hits, q.Bodies)
 	if err != nil {
 		return LogPage{}, err
 	}
@@ -304,7 +307,7 @@ func (r *Reader) gather(ctx context.Context, p *plan, before cursor, f *segment.
 }
 
 // read gets the records of the rows, in their order, group by group.
-func (r *Reader) read(ctx context.Context, hits []match) ([]usage.Record, error) {
+func (r *Reader) read(ctx context.Context, hits []match, bodies bool) ([]usage.Record, error) {
 	records := make([]usage.Record, len(hits))
 	type place struct {
 		part  *segment.Part
@@ -321,7 +324,7 @@ func (r *Reader) read(ctx context.Context, hits []match) ([]usage.Record, error)
 		for i, at := range indexes {
 			rows[i] = hits[at].row
 		}
-		got, err := r.records(ctx, &k.part.Manifest, k.group, rows)
+		got, err := r.records(ctx, &k.part.Manifest, k.group, rows, bodies)
 		if err != nil {
 			return nil, err
 		}
@@ -333,17 +336,46 @@ func (r *Reader) read(ctx context.Context, hits []match) ([]usage.Record, error)
 }
 
 // records reads records of one group of a segment.
-func (r *Reader) records(ctx context.Context, m *segment.Manifest, group int, rows []int) ([]usage.Record, error) {
+func (r *Reader) records(ctx context.Context, m *segment.Manifest, group int, rows []int, bodies bool) ([]usage.Record, error) {
 	f, err := r.open(ctx, m)
 	if err != nil {
 		return nil, err
 	}
-	give, err := r.room.take(ctx, f.RecordsWeight())
+	weight := f.RecordsWeight()
+	if bodies {
+		weight += f.BodiesWeight(group)
+	}
+	give, err := r.room.take(ctx, weight)
 	if err != nil {
 		return nil, err
 	}
 	defer give()
-	return f.Records(ctx, group, rows)
+	records, err := f.Records(ctx, group, rows)
+	if err != nil || !bodies {
+		return records, err
+	}
+	for i := range records {
+		rec := &records[i]
+		if rec.Bodies, err = f.Bodies(ctx, group, rows[i]); err == nil {
+			err = r.fetchBodies(ctx, rec)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return records, nil
+}
+
+// fetchBodies reads bodies that stand in the bucket for themselves. They are kept for
+// a shorter time than the record.
+func (r *Reader) fetchBodies(ctx context.Context, rec *usage.Record) (err error) {
+	if rec.Blob == "" {
+		return nil
+	}
+	if rec.Bodies, err = r.bucket.Get(ctx, rec.Blob, 0); errors.Is(err, blob.ErrNotFound) {
+		err = nil
+	}
+	return err
 }
 
 // Log gives one record with its sealed bodies; ok is false when the scope has
@@ -358,12 +390,10 @@ func (r *Reader) Log(ctx context.Context, sc store.Scope, id string) (rec usage.
 		rec, ok, err = r.log(ctx, sc, id, at)
 		return err
 	})
-	if err != nil || !ok || rec.Blob == "" {
+	if err != nil || !ok {
 		return rec, ok, err
 	}
-	if rec.Bodies, err = r.bucket.Get(ctx, rec.Blob, 0); errors.Is(err, blob.ErrNotFound) {
-		err = nil // kept for a shorter time than the record
-	}
+	err = r.fetchBodies(ctx, &rec)
 	return rec, ok, err
 }
 

@@ -493,6 +493,18 @@ func TestBodiesInTheBucketComeWithTheLog(t *testing.T) {
 	if err != nil || !ok || string(got.Bodies) != "large" {
 		t.Errorf("%v %v %q", ok, err, got.Bodies)
 	}
+	inline := made(2, noon.Add(-time.Minute))
+	inline.Bodies = []byte("small")
+	h.ingest(t, inline)
+	for _, bodies := range []bool{true, false} {
+		page, err := h.reader.Logs(context.Background(), sc, &LogQuery{Filter: Filter{From: noon.Add(-time.Hour), To: noon}, Limit: 10, Bodies: bodies})
+		if err != nil || len(page.Records) != 2 {
+			t.Fatal(len(page.Records), err)
+		}
+		if got := string(page.Records[0].Bodies) + " " + string(page.Records[1].Bodies); bodies && got != "large small" || !bodies && got != " " {
+			t.Errorf("a page with bodies %v: %q", bodies, got)
+		}
+	}
 	if err := h.bucket.Delete(context.Background(), r.Blob); err != nil {
 		t.Fatal(err)
 	}
