@@ -6,7 +6,6 @@ package agentservers
 import (
 	"net/http"
 	"slices"
-	"strings"
 
 	"gateway/shared/a2a"
 	"gateway/shared/admin"
@@ -59,13 +58,4 @@ type (
 )
 
 // base is the address that agents are reached below.
-func (f *family) base(r *http.Request) string {
-	if f.PublicURL != "" {
-		return strings.TrimRight(f.PublicURL, "/")
-	}
-	scheme := "http"
-	if r.TLS != nil {
-		scheme = "https"
-	}
-	return scheme + "://" + r.Host + "/v1"
-}
+func (f *family) base(r *http.Request) string { return admin.Address(f.PublicURL, r) }

@@ -2,12 +2,9 @@ package logs
 
 import (
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"log/slog"
-	"strings"
-	"unicode/utf8"
 
 	"gateway/shared/admin"
 	"gateway/shared/chat"
@@ -15,6 +12,7 @@ import (
 	"gateway/shared/seal"
 	"gateway/shared/usage"
 	"gateway/shared/usage/feedback"
+	"gateway/shared/usage/message"
 	"gateway/shared/usage/report"
 )
 
@@ -30,7 +28,7 @@ func (f *family) open(ctx context.Context, rec *usage.Record) (c content, err er
 	if len(rec.Bodies) == 0 {
 		return c, nil
 	}
-	plain, err := f.sealer.Open(ctx, rec.BodiesBinding(), rec.Bodies)
+	plain, err := f.Sealer.Open(ctx, rec.BodiesBinding(), rec.Bodies)
 	if err == nil {
 		if c.Bodies, err = usage.DecodeBodies(plain); err == nil {
 			return c, nil
@@ -42,19 +40,16 @@ func (f *family) open(ctx context.Context, rec *usage.Record) (c content, err er
 	return content{unreadable: true}, nil
 }
 
-// gatewayHeaders begin with this, in lower case.
-const gatewayHeaders = "x-gateway-"
-
 // log is a log as the single read shows it.
 type log struct {
 	ID           string           `json:"_id"`
 	Object       string           `json:"object" enum:"log"`
 	Organisation string           `json:"organisation_id"`
 	Created      admin.Instant    `json:"created_at"`
-	Request      request          `json:"request"`
+	Request      message.Asked    `json:"request"`
 	Response     response         `json:"response"`
 	Sent         *sent            `json:"transformedRequest,omitempty"`
-	Received     *message         `json:"originalResponse,omitempty"`
+	Received     *message.Message `json:"originalResponse,omitempty"`
 	Metrics      metrics          `json:"metrics"`
 	Usage        map[string]int64 `json:"usage" doc:"Units by class."`
 	Attempts     []attempt        `json:"attempts"`
@@ -84,31 +79,16 @@ func ratings(all []feedback.Feedback) []rating {
 	return out
 }
 
-// message is a part of a log: headers and body, where they are kept. JSON is
-// shown as such, other text as a string, and what is no text in base64.
-type message struct {
-	Headers  map[string]string `json:"headers,omitempty"`
-	Body     any               `json:"body,omitempty" doc:"JSON, or text; base64 where body_encoding says so."`
-	Encoding string            `json:"body_encoding,omitempty" enum:"base64"`
-}
-
-// request is what the client sent, response what it got, sent what the provider was
-// sent.
+// response is what the client got, sent what the provider was sent.
 type (
-	request struct {
-		message
-		URL            string            `json:"url"`
-		Method         string            `json:"method"`
-		GatewayHeaders map[string]string `json:"gatewayHeaders,omitempty"`
-	}
 	response struct {
-		message
+		message.Message
 		Status         int     `json:"status"`
 		Time           float64 `json:"responseTime"`
 		LastUsedOption *string `json:"lastUsedOptionJsonPath"`
 	}
 	sent struct {
-		message
+		message.Message
 		Method string `json:"method"`
 	}
 )
@@ -117,55 +97,20 @@ type (
 func whole(r *usage.Record, c *content, organisation, configVersion string) log {
 	out := log{
 		ID: r.ID, Object: "log", Organisation: r.Org, Created: admin.Instant(r.Start),
-		Request:  request{message: messageOf(c.RequestHeaders, c.Request), URL: r.Path, Method: r.Method},
-		Response: response{messageOf(c.ResponseHeaders, c.Response), r.ClientStatus, milliseconds(r.Duration), orNull(r.OptionIndex)},
+		Request:  message.Request(&c.Bodies, r.Method, r.Path),
+		Response: response{message.Of(c.ResponseHeaders, c.Response), r.ClientStatus, milliseconds(r.Duration), orNull(r.OptionIndex)},
 		Metrics:  metricsOf(r, organisation, configVersion), Usage: units(&r.Usage),
 		Attempts: attempts(r), Decision: decisionOf(r), Feedback: []rating{}, Cut: c.Cut, Unreadable: c.unreadable,
 	}
 	fromClient(&out.Metrics, out.Request.Headers)
-	out.Request.GatewayHeaders = split(out.Request.Headers)
 	if len(c.Sent) > 0 {
-		out.Sent = &sent{messageOf(c.SentHeaders, c.Sent), r.Method}
+		out.Sent = &sent{message.Of(c.SentHeaders, c.Sent), r.Method}
 	}
 	if len(c.Received) > 0 {
-		m := messageOf(nil, c.Received)
+		m := message.Of(nil, c.Received)
 		out.Received = &m
 	}
 	return out
-}
-
-func messageOf(headers, body []byte) (m message) {
-	if len(headers) > 0 {
-		var named map[string]string
-		if err := json.Unmarshal(headers, &named); err == nil {
-			m.Headers = make(map[string]string, len(named))
-			for k, v := range named {
-				m.Headers[strings.ToLower(k)] = v
-			}
-		}
-	}
-	switch {
-	case len(body) == 0:
-	case !utf8.Valid(body):
-		m.Body, m.Encoding = base64.StdEncoding.EncodeToString(body), "base64"
-	case json.Valid(body):
-		m.Body = json.RawMessage(body)
-	default:
-		m.Body = string(body)
-	}
-	return m
-}
-
-// split takes the gateway's own headers out of a request's.
-func split(h map[string]string) map[string]string {
-	own := make(map[string]string)
-	for k, v := range h {
-		if strings.HasPrefix(k, gatewayHeaders) {
-			own[k] = v
-			delete(h, k)
-		}
-	}
-	return own
 }
 
 // fromClient tells what client library made the request.

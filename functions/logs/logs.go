@@ -10,12 +10,14 @@ import (
 
 	"gateway/shared/admin"
 	"gateway/shared/admin/usagequery"
+	"gateway/shared/blob"
 	"gateway/shared/fault"
 	"gateway/shared/route"
 	"gateway/shared/seal"
 	"gateway/shared/store"
 	"gateway/shared/tenant"
 	"gateway/shared/usage"
+	"gateway/shared/usage/export"
 	"gateway/shared/usage/feedback"
 	"gateway/shared/usage/report"
 )
@@ -31,18 +33,22 @@ const (
 // defaultSpan is how far the list looks back when no beginning is given.
 const defaultSpan = 30 * 24 * time.Hour
 
-// family is the description with what answers it.
-type family struct {
-	reader *report.Reader
-	sealer seal.Sealer
-	rated  *feedback.Store
+// Deps is what the family works with.
+type Deps struct {
+	Reader  *report.Reader
+	Sealer  seal.Sealer     // opens the bodies of logs
+	Rated   *feedback.Store // what clients said about answers
+	Exports *export.Runs
+	Bucket  blob.Bucket // of the files of exports
 }
 
-// New makes the family. The sealer opens the bodies of logs; rated has what clients
-// said about answers.
-func New(r *report.Reader, s seal.Sealer, rated *feedback.Store) admin.Family {
-	f := &family{reader: r, sealer: s, rated: rated}
-	return admin.Family{Name: "logs", Doc: "What was asked and answered. A log appears about a second after its request ended.", Routes: []admin.Route{
+// family is the description with what answers it.
+type family struct{ Deps }
+
+// New makes the family.
+func New(d Deps) admin.Family {
+	f := &family{d}
+	return admin.Family{Name: "logs", Doc: "What was asked and answered. A log appears about a second after its request ended.", Routes: append(f.exportRoutes(), []admin.Route{
 		{
 			Method: "GET", Path: "/logs", Name: "listLogs", Doc: "List logs, newest first, without their bodies.",
 			Scopes: []string{"logs.list"}, Where: admin.InEither, Query: listQuery(), AnswerOf: admin.SchemaOf[list], Do: f.list,
@@ -55,7 +61,7 @@ func New(r *report.Reader, s seal.Sealer, rated *feedback.Store) admin.Family {
 			Method: "GET", Path: "/logs/{logId}/explain", Name: "explainLog", Doc: "Why each target was chosen, passed over, called again or refused, from what was recorded.",
 			Scopes: []string{"logs.read", "logs.view", "completions.write", "logs.write"}, Where: admin.InEither, Query: readQuery(), AnswerOf: admin.SchemaOf[explanation], Do: f.explain,
 		},
-	}}
+	}...)}
 }
 
 func listQuery() []admin.Field {
@@ -88,7 +94,7 @@ func (f *family) list(c *admin.Call) (any, error) {
 	if err := usagequery.Restrict(c, &q.Filter); err != nil {
 		return nil, err
 	}
-	page, err := f.reader.Logs(c.Context, sc, &q)
+	page, err := f.Reader.Logs(c.Context, sc, &q)
 	if err != nil {
 		return nil, usagequery.Failed(err)
 	}
@@ -163,7 +169,7 @@ func (f *family) record(c *admin.Call) (usage.Record, error) {
 	if err != nil {
 		return usage.Record{}, err
 	}
-	rec, ok, err := f.reader.Log(c.Context, sc, c.Param("logId"))
+	rec, ok, err := f.Reader.Log(c.Context, sc, c.Param("logId"))
 	if err != nil {
 		return usage.Record{}, usagequery.Failed(err)
 	}
@@ -201,7 +207,7 @@ func (f *family) read(c *admin.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	rated, err := f.rated.OfTrace(c.Context, store.Scope{Org: rec.Org, Workspace: rec.Workspace}, rec.TraceID)
+	rated, err := f.Rated.OfTrace(c.Context, store.Scope{Org: rec.Org, Workspace: rec.Workspace}, rec.TraceID)
 	if err != nil {
 		return nil, err
 	}

@@ -133,7 +133,7 @@ func metricsOf(r *usage.Record, organisation, configVersion string) metrics {
 		ErrorMessage:        orNull(r.ErrorMessage),
 
 		AIOrg:          orNull(r.Provider),
-		AIModel:        orNull(model(r)),
+		AIModel:        orNull(r.AnsweringModel()),
 		ReqUnits:       r.Usage.InputTokens(),
 		ResUnits:       r.Usage.OutputTokens(),
 		TotalUnits:     r.Usage.TotalTokens(),
@@ -205,14 +205,6 @@ func oneIf(b bool) int {
 		return 1
 	}
 	return 0
-}
-
-// model is the model that answered, else the one that was asked for.
-func model(r *usage.Record) string {
-	if r.Model == "" {
-		return r.RequestModel
-	}
-	return r.Model
 }
 
 func milliseconds(d time.Duration) float64 {

@@ -6,7 +6,6 @@ package mcpservers
 import (
 	"net/http"
 	"slices"
-	"strings"
 
 	"gateway/shared/admin"
 	"gateway/shared/mcp"
@@ -53,16 +52,7 @@ type (
 )
 
 // base is the address that servers are reached below.
-func (f *family) base(r *http.Request) string {
-	if f.PublicURL != "" {
-		return strings.TrimRight(f.PublicURL, "/")
-	}
-	scheme := "http"
-	if r.TLS != nil {
-		scheme = "https"
-	}
-	return scheme + "://" + r.Host + "/v1"
-}
+func (f *family) base(r *http.Request) string { return admin.Address(f.PublicURL, r) }
 
 func text(name string) admin.Field {
 	return admin.Field{Name: name, Type: admin.String, Optional: false}

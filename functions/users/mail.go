@@ -36,16 +36,7 @@ func (f *family) deliver(c *admin.Call, i *people.Invite, token string) string {
 }
 
 // base is the address that links begin with.
-func (f *family) base(r *http.Request) string {
-	if f.PublicURL != "" {
-		return strings.TrimRight(f.PublicURL, "/")
-	}
-	scheme := "http"
-	if r.TLS != nil {
-		scheme = "https"
-	}
-	return scheme + "://" + r.Host + "/v1"
-}
+func (f *family) base(r *http.Request) string { return admin.Address(f.PublicURL, r) }
 
 // organisation is the name of the caller's organisation.
 func (f *family) organisation(c *admin.Call) string {

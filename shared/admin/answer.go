@@ -2,6 +2,7 @@ package admin
 
 import (
 	"encoding/json"
+	"io"
 	"net/http"
 	"slices"
 	"strconv"
@@ -18,6 +19,8 @@ type Answer struct {
 	ContentType string      // "": the route's
 	Body        []byte      // as it is sent
 	JSON        any         // in place of Body
+	// Stream is in place of Body what is sent as it is read, and then closed.
+	Stream io.ReadCloser
 }
 
 // Redirect sends the client to another address.
@@ -82,7 +85,7 @@ func (r *Route) answer(v any) (Answer, error) {
 	if a.ContentType == "" {
 		a.ContentType = r.produces()
 	}
-	if a.Body != nil || bodyless(a.Status) {
+	if a.Body != nil || a.Stream != nil || bodyless(a.Status) {
 		return a, nil
 	}
 	if a.JSON == nil {
@@ -113,13 +116,21 @@ func (a *Answer) write(w http.ResponseWriter) {
 	for name, values := range a.Header {
 		h[name] = values
 	}
-	if len(a.Body) > 0 {
+	if len(a.Body) > 0 || a.Stream != nil {
 		h.Set("Content-Type", a.ContentType)
 	}
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(a.Status)
-	_, _ = w.Write(a.Body) // a caller who went away needs no answer
+	// A caller who went away needs no answer.
+	if a.Stream == nil {
+		_, _ = w.Write(a.Body)
+		return
+	}
+	defer a.Stream.Close()
+	if _, err := io.Copy(w, a.Stream); err != nil {
+		panic(http.ErrAbortHandler) // so that what came does not look whole
+	}
 }
 
 // complete gives the routes of a family what they do not say themselves. Done

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -181,6 +182,38 @@ func checkQuery(query string, fields []Field, p *problems) Values {
 		}
 	}
 	return v
+}
+
+// AsInQuery reads an object whose members may be written as in a query, such as a text
+// with commas for an array, or as the JSON of their fields. All that is not described
+// is refused; null is as absent. The paths of errors begin with the members.
+func AsInQuery(raw json.RawMessage, fields []Field) (Values, []fault.Detail) {
+	members, err := parseObject(raw)
+	if err != nil {
+		return Values{}, []fault.Detail{{Message: "must be an object"}}
+	}
+	p, v := &problems{}, Values{raw: make(map[string]json.RawMessage)}
+	for _, name := range sortedKeys(members) {
+		r := members[name]
+		i := slices.IndexFunc(fields, func(f Field) bool { return f.Name == name })
+		if i < 0 {
+			p.add(name, "is not known")
+			continue
+		}
+		f := &fields[i]
+		if string(r) == "null" {
+			continue
+		}
+		if text, is := decodeAny(r).(string); is && f.Type != String && f.Type != Timestamp {
+			if r, is = queryJSON(f, text); !is {
+				p.add(name, "must be %s", f.text())
+				continue
+			}
+		}
+		f.check(name, r, decodeAny(r), p)
+		v.raw[name] = r
+	}
+	return v, p.list
 }
 
 // queryJSON is a parameter's text as the JSON of its type.

@@ -181,6 +181,31 @@ func LoadSettings(ctx context.Context, v *resource.View, sc store.Scope) (*Organ
 	return own.Over(org)
 }
 
+// FetchSettings is LoadSettings for who needs them as they are now: it reads the
+// store.
+func FetchSettings(ctx context.Context, r *resource.Resources, sc store.Scope) (of *Organisation, err error) {
+	rec, ok, err := r.Get(ctx, sc.Organisation(), KindOrganisation, sc.Org)
+	if err != nil {
+		return nil, err
+	}
+	if of = standard; ok {
+		if of, err = DecodeOrganisation(rec); err != nil {
+			return nil, err
+		}
+	}
+	if sc.Workspace == "" || of.Settings.Open == (Open{}) {
+		return of, nil
+	}
+	if rec, ok, err = r.Get(ctx, sc, KindOverrides, OverridesID); err != nil || !ok {
+		return of, err
+	}
+	own, err := DecodeOverrides(rec)
+	if err != nil {
+		return nil, err
+	}
+	return own.Over(of)
+}
+
 // ReadSettings is LoadSettings within a change, which reads the store.
 func ReadSettings(tx *resource.Tx, sc store.Scope) (*Organisation, error) {
 	rec, ok, err := tx.Get(sc.Organisation(), KindOrganisation, sc.Org)

@@ -90,6 +90,14 @@ type Pack struct {
 // Success reports whether the client got a status from 200 to 299.
 func (r *Record) Success() bool { return r.ClientStatus >= 200 && r.ClientStatus <= 299 }
 
+// AnsweringModel is the model that answered, else the one that was asked for.
+func (r *Record) AnsweringModel() string {
+	if r.Model == "" {
+		return r.RequestModel
+	}
+	return r.Model
+}
+
 // Fallback reports whether a later target of a fallback answered: the last
 // index of the option path is not the first one.
 func (r *Record) Fallback() bool {

@@ -1,0 +1,393 @@
+package logs
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"gateway/shared/admin"
+	"gateway/shared/admin/usagequery"
+	"gateway/shared/audit"
+	"gateway/shared/blob"
+	"gateway/shared/fault"
+	"gateway/shared/resource"
+	"gateway/shared/tenant"
+	"gateway/shared/usage/export"
+	"gateway/shared/usage/report"
+)
+
+// Rows of one export.
+const (
+	exportRows    = 50_000
+	maxExportRows = 10_000_000
+)
+
+// linkValid is how long a link to a file works.
+const linkValid = time.Hour
+
+// exports is the part of the family that exports logs.
+type exports struct {
+	*family
+	filters []admin.Field
+	col     *admin.Collection[export.Export]
+}
+
+type (
+	exportItem   = admin.Item[export.Export]
+	exportChange = admin.Change[export.Export]
+)
+
+func (f *family) exportRoutes() []admin.Route {
+	x := &exports{family: f, filters: exportFilters()}
+	x.col = x.describe()
+	const item = "/logs/exports/{exportId}"
+	done := admin.Closed(map[string]admin.Schema{"message": {"type": "string"}, "object": {"type": "string", "const": "export"}})
+	link := admin.Closed(map[string]admin.Schema{"signed_url": {"type": "string", "description": "Of the file, without any credential, for an hour."}})
+	denied := admin.Closed(map[string]admin.Schema{"deniedFields": {"type": "array", "items": admin.Schema{"type": "string"}}})
+	routes := append(x.col.Routes(), x.col.Below(
+		admin.Route{Method: "POST", Path: item + "/start", Name: "startExport", Doc: "Begin to write the file; the logs that the filters choose now.", Action: audit.Export, Answer: done, Errors: []int{409}, Do: x.col.At("update", x.start)},
+		admin.Route{Method: "POST", Path: item + "/cancel", Name: "cancelExport", Doc: "Stop writing; what was written is removed.", Action: audit.Cancel, Answer: done, Errors: []int{409}, Do: x.col.At("update", x.cancel)},
+		admin.Route{Method: "GET", Path: item + "/download", Name: "downloadExport", Doc: "A link to the file.", Answer: link, Do: x.col.At("read", x.download)},
+	)...)
+	return append(routes,
+		admin.Route{Method: "GET", Path: "/logs/exports/field-restrictions", Name: "listExportFieldRestrictions", Doc: "Fields that are never exported here.",
+			Scopes: exportScopes(""), Where: admin.InEither, Answer: denied, Do: x.restrictions},
+		admin.Route{Method: "GET", Path: "/logs/exports/files/{token}", Name: "readExportFile", Doc: "The file of an export, by the link that its download gave.",
+			Public: true, Produces: "application/octet-stream", Do: x.file},
+	)
+}
+
+func exportScopes(string) []string { return []string{"logs.export"} }
+
+// exportFilters are the members of filters: those of the list, and its page.
+func exportFilters() []admin.Field {
+	page := []admin.Field{
+		{Name: "current_page", Type: admin.Integer, Max: maxReach, Default: 0, Doc: "Number of the page; the first is 0."},
+		{Name: "page_size", Type: admin.Integer, Min: 1, Max: maxExportRows, Default: exportRows, Doc: "Logs of the file at most."},
+	}
+	return append(usagequery.Fields(false), page...)
+}
+
+func (x *exports) describe() *admin.Collection[export.Export] {
+	filters := admin.Schema{"type": "object", "additionalProperties": false, "properties": admin.Schema{}, "example": map[string]any{"time_of_generation_min": "2026-11-01T00:00:00Z", "ai_model": "gpt-4o,gpt-4o-mini"}}
+	for _, f := range x.filters {
+		filters["properties"].(admin.Schema)[f.Name] = admin.Schema{"type": []string{"string", "number", "integer", "array", "object", "null"}, "description": f.Doc}
+	}
+	return &admin.Collection[export.Export]{
+		Kind: export.Kind, Object: "export", Path: "/logs/exports", Param: "exportId", UUIDOnly: true,
+		Scopes: exportScopes, Resource: "log_exports", Where: admin.InWorkspace,
+		List: admin.List{Leave: []string{"name", "slug"}},
+		Fields: []admin.Field{
+			{Name: "filters", Type: admin.Any, Required: true, Form: filters, Single: true, Doc: "Which logs: parameters of their list, as there or as JSON.", Check: x.checkFilters},
+			{Name: "requested_data", Type: admin.Array, Of: &admin.Field{Type: admin.String, Enum: export.Fields()}, Required: true, Min: 1, Max: int64(len(export.Fields())), Doc: "What of each log, in this order."},
+			{Name: "description"},
+			{Name: "format", Absent: export.JSONL, Default: export.JSONL, Doc: "jsonl: an object a line. csv: a line of names, then one a log; a text that a program for tables would run gets an apostrophe."},
+			{Name: "compression", Absent: "none", Default: "none"},
+		},
+		Shown: exportShown(),
+		May: func(c *admin.Call, _ string, row *resource.Row) bool {
+			return c.Caller.UserID == "" || row.CreatedBy == c.Actor()
+		},
+		Before: x.before, Retire: x.retire, Decorate: x.decorate,
+		Adjust: func(action string, r *admin.Route) {
+			if action == "create" || action == "update" {
+				r.Answer = admin.Closed(map[string]admin.Schema{"id": {"type": "string"}, "total": {"type": "integer", "description": "Logs that the filters choose now, counted up to 10,000."}, "object": {"type": "string", "const": "export"}})
+				r.Errors = append(r.Errors, 409)
+				r.Do = x.counted(r.Do)
+			}
+			if action == "delete" {
+				r.Errors = append(r.Errors, 409)
+			}
+		},
+	}
+}
+
+// exportShown are the members that a run gives; see decorate.
+func exportShown() []admin.Shown[export.Export] {
+	var out []admin.Shown[export.Export]
+	for _, f := range []admin.Field{
+		{Name: "status", Type: admin.String, Enum: []string{export.Draft, export.Running, export.Success, export.Failed, export.Stopped}, Required: true},
+		{Name: "rows", Type: admin.Integer, Required: true, Doc: "Logs that were written."},
+		{Name: "bytes", Type: admin.Integer, Required: true, Doc: "Of the file."},
+		{Name: "error", Type: admin.String, Doc: "Why it failed."},
+		{Name: "started_at", Type: admin.Timestamp}, {Name: "ended_at", Type: admin.Timestamp},
+		{Name: "expires_at", Type: admin.Timestamp, Doc: "When the file goes."},
+	} {
+		out = append(out, admin.Shown[export.Export]{Field: f, Value: func(*admin.Call, exportItem) any { return nil }})
+	}
+	return out
+}
+
+func (x *exports) decorate(c *admin.Call, items []exportItem, objects []admin.Members) error {
+	ids := make([]string, len(items))
+	for i := range items {
+		ids[i] = items[i].ID
+	}
+	runs, err := x.Exports.Get(c.Context, c.Scope, ids...)
+	if err != nil {
+		return err
+	}
+	for i, o := range objects {
+		r := runs[ids[i]]
+		o["status"], o["rows"], o["bytes"] = r.Status, r.Rows, r.Bytes
+		o["error"], o["started_at"], o["ended_at"], o["expires_at"] = orNil(r.Error), timeOrNil(r.Started), timeOrNil(r.Ended), timeOrNil(r.Expires())
+	}
+	return nil
+}
+
+func orNil(s string) any {
+	if s == "" {
+		return nil
+	}
+	return s
+}
+
+func timeOrNil(t time.Time) any {
+	if t.IsZero() {
+		return nil
+	}
+	return admin.FormatTime(t)
+}
+
+// checkFilters tests filters as they are stored.
+func (x *exports) checkFilters(raw json.RawMessage) []fault.Detail {
+	v, wrong := admin.AsInQuery(raw, x.filters)
+	if wrong != nil {
+		return wrong
+	}
+	f, err := usagequery.Filter(v)
+	if err != nil {
+		return fault.From(err).Details
+	}
+	if f.To.IsZero() {
+		f.To = time.Now() // when the run starts
+	}
+	if f.From.IsZero() {
+		f.From = f.To.Add(-defaultSpan)
+	}
+	return f.Validate(usagequery.From, usagequery.To)
+}
+
+// query reads what is stored as it is to be asked now.
+func (x *exports) query(c *admin.Call, form *export.Export) (q report.LogQuery, err error) {
+	v, wrong := admin.AsInQuery(form.Filters, x.filters)
+	if wrong != nil {
+		return q, fault.Invalids(wrong)
+	}
+	if q.Filter, err = usagequery.Filter(v); err != nil {
+		return q, err
+	}
+	if q.To.IsZero() || q.To.After(c.Now) {
+		q.To = c.Now
+	}
+	if q.From.IsZero() {
+		q.From = q.To.Add(-defaultSpan)
+	}
+	if q.From.After(q.To) { // both lie ahead
+		q.From = q.To
+	}
+	if named := v.Text("workspace_slug"); named != "" {
+		ws, ok, err := c.Workspace(named)
+		if err != nil {
+			return q, err
+		}
+		if !ok || ws.ID != c.Scope.Workspace {
+			return q, fault.Invalid("filters.workspace_slug", "names another workspace than workspace_id")
+		}
+	}
+	q.Offset, q.Limit = usagequery.Page(v, exportRows)
+	return q, usagequery.Restrict(c, &q.Filter)
+}
+
+// before refuses fields that may not be exported, and changes of what is being
+// written.
+func (x *exports) before(c *admin.Call, tx *resource.Tx, ch *exportChange) error {
+	of, err := tenant.ReadSettings(tx, ch.Rec.Scope)
+	if err != nil {
+		return err
+	}
+	if err := refuseDenied(of, ch.Form.Fields); err != nil {
+		return err
+	}
+	if _, err := x.query(c, ch.Form); err != nil || ch.Creates() {
+		return err
+	}
+	return x.idle(c, ch.Rec, "changed")
+}
+
+// idle refuses what may not happen to an export with a file, or with one that is being
+// written.
+func (x *exports) idle(c *admin.Call, rec *resource.Record, what string) error {
+	runs, err := x.Exports.Get(c.Context, rec.Scope, rec.ID)
+	if err != nil {
+		return err
+	}
+	if r := runs[rec.ID]; r.Status == export.Running || what == "changed" && r.Fetchable(c.Now) {
+		return fault.Newf(fault.Conflict, "exportId", "An export whose status is %s cannot be %s", r.Status, what)
+	}
+	return nil
+}
+
+func (x *exports) retire(c *admin.Call, _ *resource.Tx, it exportItem) error {
+	return x.idle(c, it.Record, "deleted")
+}
+
+func refuseDenied(of *tenant.Organisation, fields []string) error {
+	var wrong []fault.Detail
+	for i, name := range fields {
+		if slices.Contains(of.Settings.DeniedExportFields, name) {
+			wrong = append(wrong, fault.Detail{Field: fmt.Sprintf("requested_data[%d]", i), Message: fmt.Sprintf("%s may not be exported here", name)})
+		}
+		if slices.Contains(fields[:i], name) {
+			wrong = append(wrong, fault.Detail{Field: fmt.Sprintf("requested_data[%d]", i), Message: fmt.Sprintf("%s stands twice", name)})
+		}
+	}
+	return fault.Invalids(wrong)
+}
+
+// counted completes the answer of a create or update.
+func (x *exports) counted(do func(*admin.Call) (any, error)) func(*admin.Call) (any, error) {
+	return func(c *admin.Call) (any, error) {
+		made, err := do(c)
+		if err != nil {
+			return nil, err
+		}
+		id := c.Param("exportId")
+		if m, is := made.(admin.Members); is && id == "" {
+			id, _ = m["id"].(string)
+		}
+		rec, ok, err := c.Resources.Get(c.Context, c.Scope, export.Kind, id)
+		if err != nil || !ok {
+			return nil, errors.Join(err, fmt.Errorf("logs: export %s was stored and is not there", id))
+		}
+		var form export.Export
+		if err := json.Unmarshal(rec.Body, &form); err != nil {
+			return nil, fmt.Errorf("logs: export: %w", err)
+		}
+		q, err := x.query(c, &form)
+		if err != nil {
+			return nil, err
+		}
+		limit := q.Limit
+		q.Limit = 1
+		page, err := x.Reader.Logs(c.Context, c.Scope, &q)
+		if err != nil {
+			return nil, usagequery.Failed(err)
+		}
+		return admin.Members{"id": id, "total": max(0, min(page.Total-q.Offset, limit)), "object": "export"}, nil
+	}
+}
+
+func (x *exports) start(c *admin.Call) (any, error) {
+	it, err := x.col.Find(c)
+	if err != nil {
+		return nil, err
+	}
+	c.About(it.ID)
+	of, err := tenant.FetchSettings(c.Context, c.Resources, c.Scope)
+	if err != nil {
+		return nil, err
+	}
+	if err := refuseDenied(of, it.Form.Fields); err != nil {
+		return nil, err
+	}
+	q, err := x.query(c, it.Form)
+	if err != nil {
+		return nil, err
+	}
+	sealed := export.Sealed(it.Form.Fields)
+	if sealed {
+		if ok, err := c.Sees(tenant.SeeBodies); err != nil || !ok {
+			if err == nil {
+				err = fault.New(fault.NotAllowed, "requested_data", "Your role is shown logs without their bodies: leave request and response out")
+			}
+			return nil, err
+		}
+	}
+	o := export.Order{Filter: q.Filter, Offset: q.Offset, Limit: q.Limit, Fields: it.Form.Fields, Format: export.JSONL, Gzip: it.Form.Compression == export.Gzip, Bodies: sealed}
+	if it.Form.Format != "" {
+		o.Format = it.Form.Format
+	}
+	if err := x.Exports.Start(c.Context, c.Scope, it.ID, o); err != nil {
+		return nil, err
+	}
+	return admin.Members{"message": "The export has started", "object": "export"}, nil
+}
+
+func (x *exports) cancel(c *admin.Call) (any, error) {
+	it, err := x.col.Find(c)
+	if err != nil {
+		return nil, err
+	}
+	c.About(it.ID)
+	if err := x.Exports.Cancel(c.Context, c.Scope, it.ID); err != nil {
+		return nil, err
+	}
+	return admin.Members{"message": "The export was stopped", "object": "export"}, nil
+}
+
+func (x *exports) restrictions(c *admin.Call) (any, error) {
+	of, err := tenant.FetchSettings(c.Context, c.Resources, c.Scope)
+	if err != nil {
+		return nil, err
+	}
+	return map[string]any{"deniedFields": append([]string{}, of.Settings.DeniedExportFields...)}, nil
+}
+
+func (x *exports) download(c *admin.Call) (any, error) {
+	it, err := x.col.Find(c)
+	if err != nil {
+		return nil, err
+	}
+	runs, err := x.Exports.Get(c.Context, c.Scope, it.ID)
+	if err != nil {
+		return nil, err
+	}
+	r := runs[it.ID]
+	if !r.Fetchable(c.Now) {
+		if r.Status == export.Success {
+			return nil, fault.New(fault.InvalidRequest, "exportId", "The file was kept for seven days; start the export again")
+		}
+		return nil, fault.Newf(fault.InvalidRequest, "exportId", "The status is %s: there is a file when it is success", r.Status)
+	}
+	link, err := x.link(c, r)
+	if err != nil {
+		return nil, err
+	}
+	return map[string]any{"signed_url": link}, nil
+}
+
+// link is the address of the file: the bucket's own where it makes such.
+func (x *exports) link(c *admin.Call, r *export.Run) (string, error) {
+	if links, ok := x.Bucket.(blob.Links); ok {
+		return links.Link(c.Context, r.Key, linkValid)
+	}
+	token, err := export.Token(c.Context, x.Sealer, c.Scope.Org, r.Key, c.Now.Add(linkValid))
+	if err != nil {
+		return "", err
+	}
+	return admin.Address("", c.Request) + "/logs/exports/files/" + token, nil
+}
+
+// file sends what a token of link names.
+func (x *exports) file(c *admin.Call) (any, error) {
+	key, err := export.ReadToken(c.Context, x.Sealer, c.Param("token"), c.Now)
+	if err != nil {
+		return nil, err
+	}
+	body, size, err := x.Bucket.Open(c.Context, key, 0, -1)
+	if errors.Is(err, blob.ErrNotFound) {
+		return nil, export.ErrNoFile
+	}
+	if err != nil {
+		return nil, err
+	}
+	name := key[strings.LastIndexByte(key, '/')+1:]
+	return admin.Answer{Stream: body, Header: http.Header{
+		"Content-Disposition": {`attachment; filename="` + name + `"`}, "Content-Length": {fmt.Sprint(size)},
+	}}, nil
+}

@@ -1,0 +1,118 @@
+package export
+
+import (
+	"encoding/json"
+	"slices"
+	"time"
+
+	"gateway/shared/usage"
+	"gateway/shared/usage/message"
+	"gateway/shared/usage/report"
+)
+
+// Formats of files.
+const (
+	JSONL = "jsonl" // an object a line
+	CSV   = "csv"   // a line of names, then values (RFC 4180)
+)
+
+// line is a log with what is open of its bodies.
+type line struct {
+	*usage.Record
+	bodies *usage.Bodies
+}
+
+// field is what an export can have of a log. value gives nil, a string, a bool, an
+// int64, a float64, or JSON.
+type field struct {
+	name, doc string
+	sealed    bool // it needs the bodies
+	value     func(l *line) any
+}
+
+var fields = []field{
+	{"id", "Of the log.", false, func(l *line) any { return l.ID }},
+	{"trace_id", "Of the request's trace.", false, func(l *line) any { return text(l.TraceID) }},
+	{"span_id", "Within the trace.", false, func(l *line) any { return text(l.SpanID) }},
+	{"parent_span_id", "Of the span above.", false, func(l *line) any { return text(l.ParentSpanID) }},
+	{"created_at", "When the request came.", false, func(l *line) any { return l.Start.UTC().Format(time.RFC3339Nano) }},
+	{"workspace_id", "Where it was made.", false, func(l *line) any { return l.Workspace }},
+	{"api_key_id", "Who made it.", false, func(l *line) any { return text(l.KeyID) }},
+	{"user_id", "Whose key it was.", false, func(l *line) any { return text(l.UserID) }},
+	{"request", "What the client sent, as the log shows it.", true, func(l *line) any {
+		return encoded(message.Request(l.bodies, l.Method, l.Path))
+	}},
+	{"response", "What the client got, as the log shows it.", true, func(l *line) any {
+		return encoded(message.Of(l.bodies.ResponseHeaders, l.bodies.Response))
+	}},
+	{"is_success", "Whether the status was from 200 to 299.", false, func(l *line) any { return l.Success() }},
+	{"ai_org", "Type of the provider.", false, func(l *line) any { return text(l.Provider) }},
+	{"ai_model", "Model that answered, else the one that was asked for.", false, func(l *line) any { return text(l.AnsweringModel()) }},
+	{"virtual_key", "Saved provider.", false, func(l *line) any { return text(l.ProviderSlug) }},
+	{"req_units", "Tokens in.", false, func(l *line) any { return l.Usage.InputTokens() }},
+	{"res_units", "Tokens out.", false, func(l *line) any { return l.Usage.OutputTokens() }},
+	{"total_units", "Tokens in and out.", false, func(l *line) any { return l.Usage.TotalTokens() }},
+	{"request_url", "Path that was called.", false, func(l *line) any { return l.Path }},
+	{"cost", "In US cents.", false, func(l *line) any { return report.Cents(l.Cost) }},
+	{"cost_currency", "Of cost.", false, func(*line) any { return "USD" }},
+	{"response_time", "Milliseconds to the last byte.", false, func(l *line) any { return float64(l.Duration.Microseconds()) / 1000 }},
+	{"response_status_code", "That the client got.", false, func(l *line) any { return int64(l.ClientStatus) }},
+	{"error_code", "Of a failure.", false, func(l *line) any { return text(l.ErrorCode) }},
+	{"cache_status", "What the cache did.", false, func(l *line) any { return text(l.CacheStatus) }},
+	{"mode", "How targets were chosen.", false, func(l *line) any {
+		if l.Mode == "" {
+			return "single"
+		}
+		return l.Mode
+	}},
+	{"config", "Slug of the config.", false, func(l *line) any { return text(l.ConfigSlug) }},
+	{"prompt_slug", "Of the prompt.", false, func(l *line) any { return text(l.PromptSlug) }},
+	{"metadata", "Of the request.", false, func(l *line) any {
+		if l.Metadata == nil {
+			return json.RawMessage("{}")
+		}
+		return encoded(l.Metadata)
+	}},
+}
+
+// text is null for what is empty.
+func text(s string) any {
+	if s == "" {
+		return nil
+	}
+	return s
+}
+
+// encoded is JSON of what cannot fail.
+func encoded(v any) any {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return nil
+	}
+	return json.RawMessage(raw)
+}
+
+// Fields are the names of what an export can have.
+func Fields() []string {
+	out := make([]string, len(fields))
+	for i := range fields {
+		out[i] = fields[i].name
+	}
+	return out
+}
+
+// Sealed tells whether one of the fields is of the bodies of logs.
+func Sealed(names []string) bool {
+	return slices.ContainsFunc(fields, func(f field) bool { return f.sealed && slices.Contains(names, f.name) })
+}
+
+// named are the fields of an order, in its order.
+func named(names []string) []*field {
+	var out []*field
+	for _, name := range names {
+		if i := slices.IndexFunc(fields, func(f field) bool { return f.name == name }); i >= 0 {
+			out = append(out, &fields[i])
+		}
+	}
+	return out
+}

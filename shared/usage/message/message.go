@@ -1,0 +1,73 @@
+// Package message is how what a log keeps of a request is shown: by the log itself
+// and by exports of logs.
+package message
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"strings"
+	"unicode/utf8"
+
+	"gateway/shared/usage"
+)
+
+// Message is headers and body, where they are kept. JSON is shown as such, other text
+// as a string, and what is no text in base64.
+type Message struct {
+	Headers  map[string]string `json:"headers,omitempty"`
+	Body     any               `json:"body,omitempty" doc:"JSON, or text; base64 where body_encoding says so."`
+	Encoding string            `json:"body_encoding,omitempty" enum:"base64"`
+}
+
+// Of shows headers, which are a JSON object, and a body.
+func Of(headers, body []byte) (m Message) {
+	if len(headers) > 0 {
+		var named map[string]string
+		if err := json.Unmarshal(headers, &named); err == nil {
+			m.Headers = make(map[string]string, len(named))
+			for k, v := range named {
+				m.Headers[strings.ToLower(k)] = v
+			}
+		}
+	}
+	switch {
+	case len(body) == 0:
+	case !utf8.Valid(body):
+		m.Body, m.Encoding = base64.StdEncoding.EncodeToString(body), "base64"
+	case json.Valid(body):
+		m.Body = json.RawMessage(body)
+	default:
+		m.Body = string(body)
+	}
+	return m
+}
+
+// Asked is what a client sent.
+type Asked struct {
+	Message
+	URL            string            `json:"url"`
+	Method         string            `json:"method"`
+	GatewayHeaders map[string]string `json:"gatewayHeaders,omitempty"`
+}
+
+// Request shows what a client sent.
+func Request(b *usage.Bodies, method, path string) Asked {
+	a := Asked{Message: Of(b.RequestHeaders, b.Request), URL: path, Method: method}
+	a.GatewayHeaders = split(a.Headers)
+	return a
+}
+
+// own begins the names of the gateway's headers.
+const own = "x-gateway-"
+
+// split takes the gateway's own headers out of a request's.
+func split(h map[string]string) map[string]string {
+	out := make(map[string]string)
+	for k, v := range h {
+		if strings.HasPrefix(k, own) {
+			out[k] = v
+			delete(h, k)
+		}
+	}
+	return out
+}
