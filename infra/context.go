@@ -222,7 +222,7 @@ func setFormerKeys(o *options, v string) bool {
 }
 
 // workerNames are the functions that no caller waits for.
-var workerNames = []string{"usage", "audit", "repair", "requeue", "batchruns"}
+var workerNames = []string{"usage", "audit", "repair", "requeue", "batchruns", "exports"}
 
 func setReserved(o *options, v string) bool {
 	o.reserved = map[string]float64{}

@@ -19,8 +19,9 @@ var tableNames = []string{"control", "keys", "rate", "spend", "usage", "audit"}
 var (
 	workerTimeout    = 120.0
 	auditWindow      = 5.0
-	queueVisibility  = map[string]float64{"audit": 6*workerTimeout + auditWindow, "usage": 6*workerTimeout + mostWindow, "batches": 6 * runTimeout}
+	queueVisibility  = map[string]float64{"audit": 6*workerTimeout + auditWindow, "usage": 6*workerTimeout + mostWindow, "batches": 6 * runTimeout, "exports": 6 * exportTimeout}
 	runTimeout       = 900.0 // of one step of a batch
+	exportTimeout    = 600.0 // of one step of an export
 	mostWindow       = 300.0 // that messages may be gathered for
 	maxReceives      = 5.0
 	retentionSeconds = 14.0 * 24 * 3600
@@ -34,7 +35,7 @@ type dataStack struct {
 	seals        awskms.Key          // wraps the data keys of credentials and bodies
 	bucket       awss3.Bucket
 	accessLogs   awss3.Bucket
-	queues       map[string]awssqs.Queue // audit, usage and batches
+	queues       map[string]awssqs.Queue // audit, usage, batches and exports
 	dead         map[string]awssqs.Queue
 	originSecret awssecretsmanager.Secret
 }
@@ -79,10 +80,12 @@ func (d *dataStack) keys(o options) {
 	})
 }
 
-// Where large answers of the cache, and files for batches, stand in the bucket.
+// Where large answers of the cache, files for batches, and those of exports stand in
+// the bucket.
 const (
 	cachedAnswers = "cache/"
 	heldFiles     = "held/"
+	exported      = "exports/"
 )
 
 func (d *dataStack) buckets() {
@@ -103,6 +106,8 @@ func (d *dataStack) buckets() {
 			Prefix: jsii.String(cachedAnswers), Expiration: day(302), // no answer is kept in the cache for longer
 		}, {
 			Prefix: jsii.String(heldFiles), Expiration: day(31), // files that the gateway keeps for providers without a store
+		}, {
+			Prefix: jsii.String(exported), Expiration: day(8), // files of exports can be fetched for seven days
 		}},
 		RemovalPolicy: kept,
 	})

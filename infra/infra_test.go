@@ -91,7 +91,7 @@ func (s *synthesised) queues(t *testing.T) {
 			}
 			continue
 		}
-		if p["VisibilityTimeout"] != map[any]float64{"gateway-audit": 725, "gateway-usage": 1020, "gateway-batches": 5400}[name] || at(p, "RedrivePolicy", "maxReceiveCount") != 5.0 || p["MaximumMessageSize"] != float64(1<<20) {
+		if p["VisibilityTimeout"] != map[any]float64{"gateway-audit": 725, "gateway-usage": 1020, "gateway-batches": 5400, "gateway-exports": 3600}[name] || at(p, "RedrivePolicy", "maxReceiveCount") != 5.0 || p["MaximumMessageSize"] != float64(1<<20) {
 			t.Errorf("%s", text(p))
 		}
 	}

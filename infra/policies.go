@@ -97,6 +97,7 @@ func (r rights) onBucket(d *dataStack, allow allower) {
 	allow(nil, []string{"s3:GetObject"}, below(r.gets)...)
 	allow(nil, []string{"s3:PutObject"}, below(r.puts)...)
 	allow(nil, []string{"s3:DeleteObject"}, below(r.deletes)...)
+	allow(nil, []string{"s3:AbortMultipartUpload"}, below(r.aborts)...)
 	if len(r.lists) > 0 {
 		allow(condition{"StringLike": {"s3:prefix": patterns(r.lists)}}, []string{"s3:ListBucket"}, d.bucket.BucketArn())
 	}

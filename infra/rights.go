@@ -18,6 +18,7 @@ type rights struct {
 	puts    []string            // written,
 	deletes []string            // deleted
 	lists   []string            // and listed
+	aborts  []string            // uploads in parts that are given up
 	// absent has S3 tell which objects below gets are not there; without it that is
 	// a refusal like any other.
 	absent  bool
@@ -101,8 +102,9 @@ func reader(of string, actions ...string) rights {
 var exceptions = func() map[string]rights {
 	analytics := reader("usage", "GetItem", "Query")
 	analytics.gets, analytics.absent = []string{segments}, true
-	logs := analytics
-	logs.gets, logs.opens = []string{segments, loggedBodies}, []string{"log"}
+	logs := analytics // it also keeps what is to be exported, and links to the files
+	logs.tables = map[string][]string{"control": manage, "keys": lookUp, "usage": {"GetItem", "Query"}}
+	logs.gets, logs.opens, logs.sends, logs.names = []string{segments, loggedBodies, exported}, []string{"log"}, []string{"audit", "exports"}, []string{"usage"}
 	apikeys := limited("GetItem", "PutItem", "DeleteItem")
 	apikeys.opens = []string{"control"} // secrets that automatic rotations have made
 	policies := administration          // it lists counters and sets them back
@@ -129,6 +131,10 @@ var exceptions = func() map[string]rights {
 		"usage": {
 			tables: map[string][]string{"usage": {"PutItem", "DeleteItem", "BatchWriteItem"}, "spend": {"GetItem", "BatchGetItem", "PutItem", "UpdateItem"}},
 			puts:   []string{segments}, deletes: []string{segments}, sends: []string{"audit", "usage"}, outbox: true,
+		},
+		"exports": {
+			tables: map[string][]string{"control": {"BatchGetItem", "PutItem"}, "usage": {"GetItem", "Query"}},
+			gets:   []string{segments, loggedBodies}, absent: true, puts: []string{exported}, deletes: []string{exported}, aborts: []string{exported}, opens: []string{"log"}, sends: []string{"exports"},
 		},
 		"requeue": {sends: []string{"usage"}},
 		"audit":   {tables: map[string][]string{"audit": {"PutItem"}}},
@@ -177,7 +183,7 @@ func (r rights) environment(d *dataStack, o options) map[string]*string {
 		d.vectorEnvironment(o, env)
 	}
 	for _, q := range slices.Concat(r.sends, r.names) {
-		env["GATEWAY_"+map[string]string{"audit": "AUDIT", "usage": "USAGE", "batches": "BATCH"}[q]+"_QUEUE_URL"] = d.queues[q].QueueUrl()
+		env["GATEWAY_"+map[string]string{"audit": "AUDIT", "usage": "USAGE", "batches": "BATCH", "exports": "EXPORT"}[q]+"_QUEUE_URL"] = d.queues[q].QueueUrl()
 	}
 	if r.mails {
 		for name, v := range map[string]string{"GATEWAY_MAIL_FROM": o.mailFrom, "GATEWAY_MAIL_IDENTITY": o.mailIdentity, "GATEWAY_PUBLIC_URL": o.address()} {

@@ -25,7 +25,7 @@ type watched struct {
 }
 
 // queueNames are the queues of the data stack.
-var queueNames = []string{"audit", "usage", "batches"}
+var queueNames = []string{"audit", "usage", "batches", "exports"}
 
 // watch makes the alarms, the dashboard and the budget of an installation. An alarm
 // costs by the metrics it looks at, and ten of an account are free.
@@ -98,8 +98,8 @@ func (w *workerStack) deadLetters(d *dataStack) (depth, age awscloudwatch.IMetri
 			Expression: jsii.String(expression), UsingMetrics: &using, Label: jsii.String(label), Period: awscdk.Duration_Minutes(jsii.Number(5)),
 		})
 	}
-	return of("FILL(audit,0)+FILL(usage,0)+FILL(batches,0)+FILL(tasks,0)", "ApproximateNumberOfMessagesVisible", "dead letters"),
-		of("MAX([FILL(audit,0),FILL(usage,0),FILL(batches,0),FILL(tasks,0)])", "ApproximateAgeOfOldestMessage", "oldest dead letter, seconds")
+	return of("FILL(audit,0)+FILL(usage,0)+FILL(batches,0)+FILL(exports,0)+FILL(tasks,0)", "ApproximateNumberOfMessagesVisible", "dead letters"),
+		of("MAX([FILL(audit,0),FILL(usage,0),FILL(batches,0),FILL(exports,0),FILL(tasks,0)])", "ApproximateAgeOfOldestMessage", "oldest dead letter, seconds")
 }
 
 func (w *workerStack) alarm(o options, c watched) {

@@ -25,6 +25,7 @@ var workerShapes = map[string]shape{
 	"requeue": {memory: 128, timeout: 60},
 	// A step waits for 25 answers most of its time.
 	"batchruns": {memory: 512, timeout: runTimeout, loops: true},
+	"exports":   {memory: 1024, timeout: exportTimeout, loops: true},
 }
 
 // batches are how queues feed their workers.
@@ -35,6 +36,7 @@ var batches = map[string]struct {
 	"usage":     {"usage", 2000, 0, 2}, // its window is a context value
 	"audit":     {"audit", 100, auditWindow, 2},
 	"batchruns": {"batches", 1, 0, 18},
+	"exports":   {"exports", 1, 0, 4},
 }
 
 // schedules are the tasks of the repair worker and how often they run. What a commit
@@ -75,7 +77,7 @@ func newWorkerStack(scope constructs.Construct, props *awscdk.StackProps, o opti
 		w.live[name] = live(w.stack, name, w.functions[name])
 	}
 	d.grantRotation(o, w.functions["repair"])
-	for _, name := range []string{"usage", "audit", "batchruns"} {
+	for _, name := range []string{"usage", "audit", "batchruns", "exports"} {
 		b := batches[name]
 		if name == "usage" {
 			b.window = o.window

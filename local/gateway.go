@@ -30,6 +30,7 @@ import (
 	"gateway/shared/relay"
 	"gateway/shared/relay/batchrun"
 	"gateway/shared/usage"
+	"gateway/shared/usage/export"
 	"gateway/shared/usage/segment"
 )
 
@@ -180,6 +181,10 @@ func (g *gateway) assemble() error {
 	}
 	if g.metrics != nil {
 		g.workers = append(g.workers, g.metrics.Run)
+	}
+	if g.core.Exports != nil {
+		exports := app.ExportWorker(g.core, archive, export.Standard)
+		g.workers = append(g.workers, exports.Work, g.every(time.Hour, "export sweep", exports.Sweep))
 	}
 	if g.core.Runs != nil {
 		runner := batchrun.New(plane.Runner(g.core, g.relay, data, batchPace))

@@ -90,7 +90,7 @@ func (x *exports) describe() *admin.Collection[export.Export] {
 		},
 		Shown: exportShown(),
 		May: func(c *admin.Call, _ string, row *resource.Row) bool {
-			return c.Caller.UserID == "" || row.CreatedBy == c.Actor()
+			return c.Caller.UserID == "" || row.Fields[byUser] == c.Caller.UserID
 		},
 		Before: x.before, Retire: x.retire, Decorate: x.decorate,
 		Adjust: func(action string, r *admin.Route) {
@@ -203,6 +203,9 @@ func (x *exports) query(c *admin.Call, form *export.Export) (q report.LogQuery, 
 	return q, usagequery.Restrict(c, &q.Filter)
 }
 
+// byUser is the member of a record's fields that says whose key made the export.
+const byUser = "user"
+
 // before refuses fields that may not be exported, and changes of what is being
 // written.
 func (x *exports) before(c *admin.Call, tx *resource.Tx, ch *exportChange) error {
@@ -213,8 +216,14 @@ func (x *exports) before(c *admin.Call, tx *resource.Tx, ch *exportChange) error
 	if err := refuseDenied(of, ch.Form.Fields); err != nil {
 		return err
 	}
-	if _, err := x.query(c, ch.Form); err != nil || ch.Creates() {
+	if _, err := x.query(c, ch.Form); err != nil {
 		return err
+	}
+	if ch.Creates() {
+		if c.Caller.UserID != "" {
+			ch.Rec.Fields = map[string]string{byUser: c.Caller.UserID}
+		}
+		return nil
 	}
 	return x.idle(c, ch.Rec, "changed")
 }
@@ -246,7 +255,10 @@ func refuseDenied(of *tenant.Organisation, fields []string) error {
 			wrong = append(wrong, fault.Detail{Field: fmt.Sprintf("requested_data[%d]", i), Message: fmt.Sprintf("%s stands twice", name)})
 		}
 	}
-	return fault.Invalids(wrong)
+	if bad := fault.Invalids(wrong); bad != nil {
+		return bad
+	}
+	return nil
 }
 
 // counted completes the answer of a create or update.

@@ -19,10 +19,12 @@ import (
 	"gateway/shared/admin/admintest"
 	"gateway/shared/blob/files"
 	"gateway/shared/pricing"
+	"gateway/shared/queue"
 	"gateway/shared/resource"
 	"gateway/shared/seal"
 	"gateway/shared/tenant"
 	"gateway/shared/usage"
+	"gateway/shared/usage/export"
 	"gateway/shared/usage/feedback"
 	"gateway/shared/usage/report"
 	"gateway/shared/usage/segment"
@@ -33,6 +35,21 @@ type installation struct {
 	*admintest.House
 	archive *segment.Archive
 	sealer  *sealer
+	worker  *export.Worker
+	steps   *asked
+}
+
+// asked is a queue that keeps what is sent to it.
+type asked struct {
+	queue.Queue
+	sent []queue.Message
+}
+
+func (q *asked) Send(_ context.Context, messages ...queue.Outgoing) error {
+	for _, m := range messages {
+		q.sent = append(q.sent, queue.Message{Body: m.Body, Attempt: 1})
+	}
+	return nil
 }
 
 // sealer is the House's sealer, which can be made to fail.
@@ -50,14 +67,17 @@ func (s *sealer) Open(ctx context.Context, b seal.Binding, sealed []byte) ([]byt
 
 func install(t testing.TB) *installation {
 	t.Helper()
-	in := &installation{sealer: &sealer{}}
+	in := &installation{sealer: &sealer{}, steps: &asked{}}
 	in.House = admintest.Build(t, func(d admin.Deps) []admin.Family {
 		b, err := files.Open(t.TempDir())
 		if err != nil {
 			t.Fatal(err)
 		}
 		in.archive = segment.New(d.Resources.Store(), b, segment.Options{})
-		return []admin.Family{New(report.New(in.archive, b), in.sealer, feedback.New(d.Resources.Store(), time.Now, 0))}
+		reader := report.New(in.archive, b)
+		runs := &export.Runs{Store: d.Resources.Store(), Queue: in.steps, Now: time.Now}
+		in.worker = &export.Worker{Runs: runs, Reader: reader, Bucket: b, Sealer: in.sealer, Pace: export.Standard}
+		return []admin.Family{New(Deps{Reader: reader, Sealer: in.sealer, Rated: feedback.New(d.Resources.Store(), time.Now, 0), Exports: runs, Bucket: b})}
 	})
 	return in
 }

@@ -23,7 +23,7 @@ const (
 )
 
 // localQueues are the queues by the variables that name them.
-var localQueues = map[string]string{onaws.EnvAuditQueue: "gateway-audit", onaws.EnvUsageQueue: "gateway-usage", onaws.EnvRunQueue: "gateway-batches"}
+var localQueues = map[string]string{onaws.EnvAuditQueue: "gateway-audit", onaws.EnvUsageQueue: "gateway-usage", onaws.EnvRunQueue: "gateway-batches", onaws.EnvExportQueue: "gateway-exports"}
 
 // prepareEndpoint makes what an installation needs where AWS_ENDPOINT_URL leads,
 // and sets the variables that name it. Resources that variables name already are

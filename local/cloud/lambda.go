@@ -61,7 +61,7 @@ func workersOf(ctx context.Context, shim *onlambda.Shim, core *app.Core) ([]func
 		return func(ctx context.Context) error { return shim.Schedule(ctx, every, "repair", task) }
 	}
 	return []func(context.Context) error{
-		poll("usage", onaws.EnvUsageQueue), poll("audit", onaws.EnvAuditQueue), poll("batchruns", onaws.EnvRunQueue),
+		poll("usage", onaws.EnvUsageQueue), poll("audit", onaws.EnvAuditQueue), poll("batchruns", onaws.EnvRunQueue), poll("exports", onaws.EnvExportQueue),
 		schedule(time.Minute, "outbox"), schedule(time.Minute, "keys"), schedule(time.Minute, "compact"), schedule(time.Hour, "budgets"),
 	}, nil
 }
@@ -80,7 +80,7 @@ func closeShim(s *onlambda.Shim) error {
 func functionEnv(secret, allow, trusted string) []string {
 	env := append(runtimeapi.HostEnv(), onaws.EnvOriginSecrets+"="+secret)
 	for _, name := range []string{
-		onaws.EnvTablePrefix, onaws.EnvBucket, onaws.EnvAuditQueue, onaws.EnvUsageQueue, onaws.EnvRunQueue, onaws.EnvKey, onaws.EnvFormerKeys, onaws.EnvBlockInline, app.EnvHTTP, alias.Env,
+		onaws.EnvTablePrefix, onaws.EnvBucket, onaws.EnvAuditQueue, onaws.EnvUsageQueue, onaws.EnvRunQueue, onaws.EnvExportQueue, onaws.EnvKey, onaws.EnvFormerKeys, onaws.EnvBlockInline, app.EnvHTTP, alias.Env,
 		onaws.EnvMailFrom, onaws.EnvMailIdentity, onaws.EnvPublicURL,
 	} {
 		if v := os.Getenv(name); v != "" {

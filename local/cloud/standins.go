@@ -54,7 +54,7 @@ func (Side) StandIn(ctx context.Context, log io.Writer) (data string, end func()
 
 // named tells whether a variable names something of an installation.
 func named() bool {
-	for _, name := range []string{onaws.EnvTablePrefix, onaws.EnvBucket, onaws.EnvAuditQueue, onaws.EnvUsageQueue, onaws.EnvRunQueue, onaws.EnvKey,
+	for _, name := range []string{onaws.EnvTablePrefix, onaws.EnvBucket, onaws.EnvAuditQueue, onaws.EnvUsageQueue, onaws.EnvRunQueue, onaws.EnvExportQueue, onaws.EnvKey,
 		"AWS_ENDPOINT_URL_SQS", "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL_KMS"} {
 		if os.Getenv(name) != "" {
 			return true

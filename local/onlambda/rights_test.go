@@ -170,7 +170,7 @@ func (in *restricted) work(f func() error) {
 	}
 	ctx, stop := context.WithCancel(in.t.Context())
 	var polls sync.WaitGroup
-	for name, env := range map[string]string{"usage": onaws.EnvUsageQueue, "audit": onaws.EnvAuditQueue, "batchruns": onaws.EnvRunQueue} {
+	for name, env := range map[string]string{"usage": onaws.EnvUsageQueue, "audit": onaws.EnvAuditQueue, "batchruns": onaws.EnvRunQueue, "exports": onaws.EnvExportQueue} {
 		q := sqs.New(cfg, os.Getenv(env))
 		polls.Go(func() { _ = in.shim.Poll(ctx, q, name) })
 	}
@@ -185,7 +185,7 @@ func anything() error { return nil }
 
 // idle tells whether the queues of events are empty.
 func (in *restricted) idle() error {
-	for _, name := range []string{"gateway-usage", "gateway-audit", "gateway-batches"} {
+	for _, name := range []string{"gateway-usage", "gateway-audit", "gateway-batches", "gateway-exports"} {
 		if n := len(in.sqs.Messages(name)); n > 0 {
 			return fmt.Errorf("%d messages in %s", n, name)
 		}

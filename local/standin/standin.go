@@ -130,7 +130,7 @@ func Identity(accessKey string) map[string]string {
 func (s *Services) Named() map[string]string {
 	return map[string]string{
 		onaws.EnvTablePrefix: tablePrefix, onaws.EnvBucket: bucketName, onaws.EnvKey: s.key, onaws.EnvAuditQueue: s.queues["gateway-audit"],
-		onaws.EnvUsageQueue: s.queues["gateway-usage"], onaws.EnvRunQueue: s.queues["gateway-batches"],
+		onaws.EnvUsageQueue: s.queues["gateway-usage"], onaws.EnvRunQueue: s.queues["gateway-batches"], onaws.EnvExportQueue: s.queues["gateway-exports"],
 	}
 }
 

@@ -204,16 +204,41 @@ func AsInQuery(raw json.RawMessage, fields []Field) (Values, []fault.Detail) {
 		if string(r) == "null" {
 			continue
 		}
-		if text, is := decodeAny(r).(string); is && f.Type != String && f.Type != Timestamp {
-			if r, is = queryJSON(f, text); !is {
+		switch sent := decodeAny(r).(type) {
+		case string:
+			if f.Type == String || f.Type == Timestamp {
+				break
+			}
+			var ok bool
+			if r, ok = queryJSON(f, sent); !ok {
 				p.add(name, "must be %s", f.text())
 				continue
 			}
+		case []any:
+			r = spelled(f, sent, r)
 		}
 		f.check(name, r, decodeAny(r), p)
 		v.raw[name] = r
 	}
 	return v, p.list
+}
+
+// spelled is a list whose entries are texts in a query, with the numbers in it as
+// texts.
+func spelled(f *Field, entries []any, sent json.RawMessage) json.RawMessage {
+	if f.Type != Array || f.Of == nil || f.Of.Type != String {
+		return sent
+	}
+	for i, e := range entries {
+		if n, is := e.(json.Number); is {
+			entries[i] = n.String()
+		}
+	}
+	out, err := json.Marshal(entries)
+	if err != nil {
+		return sent
+	}
+	return out
 }
 
 // queryJSON is a parameter's text as the JSON of its type.

@@ -26,8 +26,10 @@ type Backends struct {
 	Audit    queue.Queue // audit records on their way to the audit table
 	Usage    queue.Queue // usage events; nil where a journal takes them
 	// Runs takes the steps of batches that the gateway runs; nil: it runs none.
-	Runs   queue.Queue
-	Sealer seal.Sealer
+	Runs queue.Queue
+	// Exports takes the steps of exports of logs; nil: none can be started.
+	Exports queue.Queue
+	Sealer  seal.Sealer
 }
 
 // Settings are what differs between installations.

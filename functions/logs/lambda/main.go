@@ -15,6 +15,9 @@ import (
 func main() {
 	administration.Main(func(c *app.Core) []admin.Family {
 		archive := segment.New(c.Store, c.Bucket, segment.Options{Retention: c.Retention})
-		return []admin.Family{logs.New(report.New(archive, c.Bucket), c.Sealer, feedback.New(c.Store, c.Now, c.Retention.Records))}
-	}, onaws.Bucket, onaws.Keys)
+		return []admin.Family{logs.New(logs.Deps{
+			Reader: report.New(archive, c.Bucket), Sealer: c.Sealer, Rated: feedback.New(c.Store, c.Now, c.Retention.Records),
+			Exports: app.ExportRuns(c), Bucket: c.Bucket,
+		})}
+	}, onaws.Bucket, onaws.Keys, onaws.ExportQueue)
 }

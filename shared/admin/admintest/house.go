@@ -405,7 +405,7 @@ func (Sealer) Seal(_ context.Context, b seal.Binding, plain []byte) ([]byte, err
 func (Sealer) Open(_ context.Context, b seal.Binding, sealed []byte) ([]byte, error) {
 	plain, ok := bytes.CutPrefix(mirror(sealed), fmt.Appendf(nil, "%+v|", b))
 	if !ok {
-		return nil, fmt.Errorf("sealed for another place")
+		return nil, seal.ErrRefused
 	}
 	return plain, nil
 }

@@ -27,7 +27,7 @@ var advice = []struct {
 	{[]string{"OptInRequired", "SubscriptionRequiredException"},
 		"the account cannot use %s here: enable the region or the service in the account"},
 	{[]string{"AWS.SimpleQueueService.NonExistentQueue", "QueueDoesNotExist"},
-		"the queue of %s does not exist: check GATEWAY_USAGE_QUEUE_URL, GATEWAY_AUDIT_QUEUE_URL, GATEWAY_BATCH_QUEUE_URL and AWS_REGION, or deploy the stacks"},
+		"the queue of %s does not exist: check GATEWAY_USAGE_QUEUE_URL, GATEWAY_AUDIT_QUEUE_URL, GATEWAY_BATCH_QUEUE_URL, GATEWAY_EXPORT_QUEUE_URL and AWS_REGION, or deploy the stacks"},
 	{[]string{"NoSuchBucket"},
 		"the bucket of %s does not exist: check GATEWAY_BUCKET and AWS_REGION, or deploy the stacks"},
 	{[]string{"NotFoundException"}, // of KMS

@@ -16,6 +16,7 @@ const (
 	EnvAuditQueue    = "GATEWAY_AUDIT_QUEUE_URL"       // audit records
 	EnvUsageQueue    = "GATEWAY_USAGE_QUEUE_URL"       // usage events
 	EnvRunQueue      = "GATEWAY_BATCH_QUEUE_URL"       // steps of batches that the gateway runs; none: it runs none
+	EnvExportQueue   = "GATEWAY_EXPORT_QUEUE_URL"      // steps of exports of logs; none: none can be started
 	EnvKey           = "GATEWAY_KMS_KEY_ID"            // wraps the data keys
 	EnvFormerKeys    = "GATEWAY_KMS_FORMER_KEY_IDS"    // unwrap only; comma list
 	EnvOriginSecrets = "GATEWAY_ORIGIN_SECRETS"        // of the edge at deployment, at most two; comma list, or "off"

@@ -31,6 +31,8 @@ const (
 	Keys
 	// RunQueue is opened by whoever finds its variable; naming it makes it needed.
 	RunQueue
+	// ExportQueue too.
+	ExportQueue
 )
 
 // Installation is a core on AWS, and what carries its records.
@@ -104,6 +106,8 @@ func Backends(ctx context.Context, parts ...Part) (b app.Backends, err error) {
 			b.Usage = sqs.New(cfg, get(EnvUsageQueue))
 		case RunQueue:
 			get(EnvRunQueue)
+		case ExportQueue:
+			get(EnvExportQueue)
 		case Keys:
 			b.Sealer = seal.New(kms.New(cfg, kms.Options{Key: get(EnvKey), Former: list(EnvFormerKeys)}), nil)
 		default:
@@ -115,6 +119,9 @@ func Backends(ctx context.Context, parts ...Part) (b app.Backends, err error) {
 	}
 	if url := os.Getenv(EnvRunQueue); url != "" {
 		b.Runs = sqs.New(cfg, url)
+	}
+	if url := os.Getenv(EnvExportQueue); url != "" {
+		b.Exports = sqs.New(cfg, url)
 	}
 	b.Store, err = Store(cfg)
 	return b, err

@@ -3,6 +3,7 @@ package export
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -162,7 +163,7 @@ func (s *Runs) Start(ctx context.Context, sc store.Scope, id string, o Order) er
 		}
 		return err
 	}
-	if err = s.Queue.Send(ctx, stepMessage(sc, id, next.Attempt)); err == nil {
+	if err = s.send(ctx, stepMessage(sc, id, next.Attempt)); err == nil {
 		return nil
 	}
 	next.Status, next.Ended, next.Error = Failed, now, "It could not be handed to a worker"
@@ -170,6 +171,14 @@ func (s *Runs) Start(ctx context.Context, sc store.Scope, id string, o Order) er
 		err = fmt.Errorf("%w; %w", err, perr)
 	}
 	return fault.Unavailable(err)
+}
+
+// send asks for a step.
+func (s *Runs) send(ctx context.Context, m queue.Outgoing) error {
+	if s.Queue == nil {
+		return errors.New("export: this installation has no queue for exports")
+	}
+	return s.Queue.Send(ctx, m)
 }
 
 // fileKey is where the file of a run goes: first the day, by which files are swept.

@@ -1,0 +1,124 @@
+package logs
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"gateway/shared/admin/admintest"
+	"gateway/shared/tenant"
+	"gateway/shared/usage"
+	"gateway/shared/usage/export"
+)
+
+// work does the steps that were asked for.
+func (in *installation) work(t *testing.T) {
+	t.Helper()
+	for len(in.steps.sent) > 0 {
+		m := in.steps.sent[:1]
+		in.steps.sent = in.steps.sent[1:]
+		if failed, err := in.worker.Handle(context.Background(), m); err != nil || len(failed) > 0 {
+			t.Fatal(failed, err)
+		}
+	}
+}
+
+func (in *installation) exported(t *testing.T, key, id string) string {
+	t.Helper()
+	link := in.Do("GET", "/logs/exports/"+id+"/download", key, nil).OK().Text("signed_url")
+	u, err := url.Parse(link)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := in.Do("GET", strings.TrimPrefix(u.Path, "/v1"), "nobody", nil).OK()
+	return string(got.Body)
+}
+
+const someExport = `{"filters":{"ai_model":"gpt-4o-2024,other","status_code":[200],"cost_min":"0","page_size":100},"requested_data":["id","ai_model","response"],"description":"Mine"}`
+
+func TestExportsFromDraftToFile(t *testing.T) {
+	in := install(t)
+	key := admintest.WorkspaceA
+	var ids []string
+	for i := range 3 {
+		r := made(admintest.Org, in.One, admintest.OneSlug, time.Duration(i+1)*time.Minute)
+		seals(t, &r, usage.Bodies{Response: []byte(`{"ok":true}`)})
+		in.keep(t, r)
+		ids = append(ids, r.ID)
+	}
+	in.keep(t, made(admintest.Org, in.Two, admintest.TwoSlug, time.Minute), made(admintest.OtherOrg, "ws", "ws", time.Minute))
+	created := in.Do("POST", "/logs/exports", key, someExport).OK()
+	id := created.Text("id")
+	if created.At("total") != 3.0 || created.Text("object") != "export" {
+		t.Errorf("%s", created.Body)
+	}
+	at := "/logs/exports/" + id
+	if got := in.Do("GET", at, key, nil).OK(); got.Text("status") != export.Draft || got.Text("description") != "Mine" || got.Text("format") != "jsonl" {
+		t.Errorf("%s", got.Body)
+	}
+	in.Do("GET", at+"/download", key, nil).Refused(400, "AB01", "exportId")
+	in.Do("POST", at+"/cancel", key, nil).Refused(409, "AB07", "exportId")
+	if got := in.Do("PUT", at, key, `{"filters":{},"requested_data":["id","response"]}`).OK(); got.At("total") != 3.0 || got.Text("id") != id {
+		t.Errorf("%s", got.Body)
+	}
+	in.Do("POST", at+"/start", key, nil).OK()
+	for method, path := range map[string]string{"POST": at + "/start", "PUT": at, "DELETE": at} {
+		var body any
+		if method == "PUT" {
+			body = `{"description":"x"}`
+		}
+		in.Do(method, path, key, body).Refused(409, "AB07", "exportId")
+	}
+	in.work(t)
+	if got := in.Do("GET", at, key, nil).OK(); got.Text("status") != export.Success || got.At("rows") != 3.0 || got.Text("expires_at") == "" {
+		t.Errorf("%s", got.Body)
+	}
+	want := ""
+	for _, id := range ids {
+		want += fmt.Sprintf(`{"id":%q,"response":{"body":{"ok":true}}}`, id) + "\n"
+	}
+	if got := in.exported(t, key, id); got != want {
+		t.Errorf("%s", got)
+	}
+	if got := in.Do("GET", "/logs/exports", key, nil).OK(); got.At("total") != 1.0 || got.At("data", "0", "status") != export.Success {
+		t.Errorf("%s", got.Body)
+	}
+	for _, token := range []string{"x", "b3Jn.AAAA", "b3Jn", ".", strings.Repeat("A", 3000)} {
+		in.Do("GET", "/logs/exports/files/"+token, "nobody", nil).Refused(404, "AB08", "token")
+	}
+	in.Do("DELETE", at, key, nil).OK()
+	in.Do("GET", at, key, nil).Refused(403, "AB03", "")
+}
+
+func TestWhoSeesWhatOfExports(t *testing.T) {
+	in := install(t)
+	key := admintest.WorkspaceA
+	id := in.Do("POST", "/logs/exports", key, someExport).OK().Text("id")
+	admintest.ForeignIsMissing(t, in.House, "GET", "/logs/exports", id, nil)
+	admintest.BadBodies(t, in.House, "POST", "/logs/exports", key, someExport)
+	admintest.BadBodies(t, in.House, "PUT", "/logs/exports/"+id, key, someExport)
+	for body, field := range map[string]string{
+		`{"filters":{"nope":1},"requested_data":["id"]}`:            "filters.nope",
+		`{"filters":{"cost_min":-1},"requested_data":["id"]}`:       "filters.cost_min",
+		`{"filters":{"status_code":"abc"},"requested_data":["id"]}`: "filters.status_code",
+		`{"filters":{"page_size":0},"requested_data":["id"]}`:       "filters.page_size",
+		`{"filters":{"time_of_generation_min":"2026-02-01T00:00:00Z","time_of_generation_max":"2026-01-01T00:00:00Z"},"requested_data":["id"]}`: "filters.time_of_generation_max",
+		`{"filters":{"workspace_slug":"ws-two-000002"},"requested_data":["id"]}`:                                                                "filters.workspace_slug",
+		`{"filters":[],"requested_data":["id"]}`:                                                                                                "filters",
+		`{"filters":{},"requested_data":[]}`:                                                                                                    "requested_data",
+		`{"filters":{},"requested_data":["secret"]}`:                                                                                            "requested_data[0]",
+		`{"filters":{},"requested_data":["id","id"]}`:                                                                                           "requested_data[1]",
+		`{"filters":{},"requested_data":["id"],"format":"xlsx"}`:                                                                                "format",
+	} {
+		in.Do("POST", "/logs/exports", key, body).Refused(400, "AB01", field)
+	}
+	in.Govern(tenant.Settings{DeniedExportFields: []string{"response"}})
+	in.Do("POST", "/logs/exports", key, someExport).Refused(400, "AB01", "requested_data[2]")
+	in.Do("POST", "/logs/exports/"+id+"/start", key, nil).Refused(400, "AB01", "requested_data[2]")
+	if got := in.Do("GET", "/logs/exports/field-restrictions", key, nil).OK(); got.Text("deniedFields", "0") != "response" {
+		t.Errorf("%s", got.Body)
+	}
+}
