@@ -357,7 +357,9 @@ func (r *running) things() map[string]struct{ names, missing []string } {
 	deployment := r.admin("POST", "/deployments", `{"name":"theirs","type":"production"}`)
 	mapping := r.admin("POST", "/scim/workspaces", fmt.Sprintf(`{"workspace_id":%q,"role":"member","scim_group_name":"theirs"}`, ws))
 	rated := r.call("POST", "/feedback", `{"trace_id":"theirs","value":1}`).json(r.t)["feedback_ids"].([]any)[0]
+	export := made("/logs/exports", `"filters":{},"requested_data":["id"]`)
 	return map[string]struct{ names, missing []string }{
+		"/logs/exports/":       {texts(export["id"]), []string{uuid}},
 		"/mcp-integrations/":   {texts(of["id"], of["slug"]), slugged},
 		"/mcp-servers/":        {texts(mcp["id"], mcp["slug"]), slugged},
 		"/agent-integrations/": {texts(ofAgent["id"], ofAgent["slug"]), slugged},
@@ -393,7 +395,7 @@ func (r *running) things() map[string]struct{ names, missing []string } {
 }
 
 // notThings are path variables that name no resource.
-var notThings = regexp.MustCompile(`\{(type|subType|groupBy|metadataKey|family|provider|file)\}`)
+var notThings = regexp.MustCompile(`\{(type|subType|groupBy|metadataKey|family|provider|file|token)\}`)
 
 func TestAnotherOrganisationsThingsAreMissing(t *testing.T) {
 	t.Parallel()

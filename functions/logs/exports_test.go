@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -91,6 +92,14 @@ func TestExportsFromDraftToFile(t *testing.T) {
 	}
 	in.Do("DELETE", at, key, nil).OK()
 	in.Do("GET", at, key, nil).Refused(403, "AB03", "")
+}
+
+// Each field that can be exported can be denied.
+func TestFieldsCanBeDenied(t *testing.T) {
+	can, denied := slices.Sorted(slices.Values(export.Fields())), slices.Sorted(slices.Values(tenant.ExportFields))
+	if !slices.Equal(can, denied) {
+		t.Errorf("%v\n%v", can, denied)
+	}
 }
 
 func TestWhoSeesWhatOfExports(t *testing.T) {
