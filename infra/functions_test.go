@@ -116,7 +116,7 @@ func (s *synthesised) rightsOfKind(t *testing.T, name, all string) {
 		if d := statementOf(t, all, "kms:Decrypt"); strings.Contains(d, `"log"`) {
 			t.Errorf("%s may open logged bodies: %s", name, d)
 		}
-	case name == "logs": // it shows logged bodies
+	case name == "logs", name == "exports": // they show logged bodies
 		if d := statementOf(t, all, "kms:Decrypt"); !strings.Contains(d, `"kms:EncryptionContext:purpose":["log"]`) || strings.Contains(all, "kms:GenerateDataKey") {
 			t.Errorf("%s: %s", name, all)
 		}
@@ -188,7 +188,7 @@ func (s *synthesised) workersAsDeployed(t *testing.T) {
 		}
 	}
 	_, sources := s.workers.of("AWS::Lambda::EventSourceMapping")
-	if len(sources) != 3 {
+	if len(sources) != 4 {
 		t.Fatalf("%d event sources", len(sources))
 	}
 	for _, src := range sources {

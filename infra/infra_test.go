@@ -76,7 +76,7 @@ func (s *synthesised) tables(t *testing.T) {
 
 func (s *synthesised) queues(t *testing.T) {
 	ids, all := s.data.of("AWS::SQS::Queue")
-	if len(all) != 6 {
+	if len(all) != 8 {
 		t.Fatalf("queues: %v", ids)
 	}
 	for i, r := range all {
@@ -96,8 +96,8 @@ func (s *synthesised) queues(t *testing.T) {
 		}
 	}
 	_, policies := s.data.of("AWS::SQS::QueuePolicy")
-	if len(policies) != 6 {
-		t.Errorf("%d queue policies, want 6", len(policies))
+	if len(policies) != 8 {
+		t.Errorf("%d queue policies, want 8", len(policies))
 	}
 	for _, p := range policies {
 		if !strings.Contains(text(p.Properties), `"aws:SecureTransport":"false"`) {

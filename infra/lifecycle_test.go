@@ -130,7 +130,7 @@ func TestDeployAgain(t *testing.T) {
 					}
 					left++
 				}
-				if want := map[string]int{"data": 3 * (6 + 3)}[stack]; left != want {
+				if want := map[string]int{"data": 3 * (6 + 4)}[stack]; left != want {
 					t.Errorf("%d named resources are left, want tables and dead letters of three installations: %d", left, want)
 				}
 				for _, id := range ids(tpl) {
