@@ -437,9 +437,10 @@ func TestAnotherOrganisationsThingsAreMissing(t *testing.T) {
 		"PUT /admin/workspaces/{id}/settings":                         `{"request_logging":{"mode":"full"}}`,
 		"PUT /feedback/{id}":                                          `{"value":2}`,
 		"DELETE /admin/workspaces/{id}":                               `{"name":"default"}`,
+		"PUT /logs/exports/{exportId}":                                `{"description":"stolen"}`,
 	}
 	queries := map[string]string{"/logs/": "workspace_id=other-space", "/configs/": "workspace_id=other-space", "/providers/": "workspace_id=other-space", "/virtual-keys/": "workspace_id=other-space"}
-	for _, collection := range []string{"/collections/", "/prompts/", "/prompts/partials/", "/policies/usage-limits/", "/policies/rate-limits/", "/mcp-integrations/", "/mcp-servers/", "/agent-integrations/", "/agent-servers/"} {
+	for _, collection := range []string{"/collections/", "/logs/exports/", "/prompts/", "/prompts/partials/", "/policies/usage-limits/", "/policies/rate-limits/", "/mcp-integrations/", "/mcp-servers/", "/agent-integrations/", "/agent-servers/"} {
 		queries[collection] = "workspace_id=other-space"
 	}
 	tried := 0
