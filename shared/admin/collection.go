@@ -150,7 +150,7 @@ type List struct {
 // machine are the parts that a description is compiled to.
 type machine[T any] struct {
 	fields []Field
-	shape  *shape[T]
+	shape  *shape
 	finder finder[T]
 	lister lister[T]
 	writer writer[T]
@@ -216,7 +216,7 @@ func (col *Collection[T]) Routes() []Route {
 		Route
 	}{
 		{"list", Route{Method: "GET", Path: col.Path, Aliases: col.Aliases, Name: "list" + id + "s", Doc: "List " + word + "s.", Role: col.ReadRole,
-			Query: m.lister.query(), AnswerOf: func() Schema { return col.envelope().Schema(m.shape.schema(true)) }, Do: m.lister.list}},
+			Query: col.List.parameters(m.fields), AnswerOf: func() Schema { return col.envelope().Schema(m.shape.schema(true)) }, Do: m.lister.list}},
 		{"create", Route{Method: "POST", Path: col.Path, Aliases: col.Aliases, Name: "create" + id, Doc: "Create a " + word + ".", Role: col.WriteRole,
 			Body: m.fields, AnswerOf: func() Schema { return col.replySchema(col.Created, "id", "slug") }, Action: audit.Create, Errors: []int{409}, Makes: item, Do: m.writer.create}},
 		{"read", Route{Method: "GET", Path: item, Aliases: itemAliases, Name: "get" + id, Doc: "Read a " + word + ".", Role: col.ReadRole,

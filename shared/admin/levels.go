@@ -47,42 +47,67 @@ func LevelOf(rec *resource.Record) string {
 
 // describe puts the levels into the description of their collection.
 func (l *Levels[T]) describe(col *Collection[T]) {
-	col.Where = InEither
-	col.Scopes = func(action string) []string {
-		return []string{l.Organisation + "." + action, l.Workspace + "." + action}
+	p := &places{
+		organisation: l.Organisation, workspace: l.Workspace, role: l.Role, shared: l.Shared,
+		param: col.param(), object: col.Object, versions: col.Versions != nil, kind: col.kind,
 	}
+	if l.Open != nil {
+		p.open = func(rec *resource.Record, workspace string) (bool, error) {
+			form, err := col.decode(rec)
+			return err == nil && l.Open(Item[T]{rec, form}, workspace), err
+		}
+	}
+	col.Where, col.Scopes, col.Admit, col.Across = InEither, p.scopes, p.admit(col.Admit), p.across
 	if l.Filter {
 		col.List.Query = append(slices.Clone(col.List.Query), Field{Name: "type", Type: String,
 			Enum: []string{ofWorkspace, ofOrganisation, "all"}, Default: "all", Doc: "Where they belong."})
 	}
-	admit := col.Admit
-	col.Admit = func(c *Call, action string) error {
+}
+
+// places are Levels for a collection of whatever type.
+type places struct {
+	organisation, workspace string
+	role                    Role
+	shared                  bool
+	open                    func(rec *resource.Record, workspace string) (bool, error) // nil: all are
+
+	param, object string
+	versions      bool
+	kind          func(*Call) resource.Kind
+}
+
+func (l *places) scopes(action string) []string {
+	return []string{l.organisation + "." + action, l.workspace + "." + action}
+}
+
+// admit goes before the collection's own.
+func (l *places) admit(own func(c *Call, action string) error) func(c *Call, action string) error {
+	return func(c *Call, action string) error {
 		if action == "list" {
-			return nil // Across leaves out what the caller may not list
+			return nil // across leaves out what the caller may not list
 		}
 		if action != "create" {
-			if err := l.locate(c, col); err != nil {
+			if err := l.locate(c); err != nil {
 				return err
 			}
 		}
-		if err := l.may(c, action); err != nil || admit == nil {
+		if err := l.may(c, action); err != nil || own == nil {
 			return err
 		}
 		if action == ofChild {
 			action = "read"
 		}
-		return admit(c, action)
+		return own(c, action)
 	}
-	col.Across = func(c *Call) ([]store.Scope, error) { return l.across(c) }
 }
 
 // may checks the scope that the place of a resource needs. What belongs to the
 // organisation is changed by its admins only.
-func (l *Levels[T]) may(c *Call, action string) error {
-	need, reads := l.Workspace, c.Route == nil || !c.Route.changes()
+func (l *places) may(c *Call, action string) error {
+	need, reads := l.workspace, c.Route == nil || !c.Route.changes()
 	if c.Scope.Workspace == "" {
-		need = l.Organisation
-		least := l.Role
+		need = l.organisation
+		least := l.role
 		if least == "" {
 			least = Admin
 		}
@@ -97,13 +122,13 @@ func (l *Levels[T]) may(c *Call, action string) error {
 }
 
 // locate moves the call to the scope of the resource that the path names.
-func (l *Levels[T]) locate(c *Call, col *Collection[T]) error {
-	name, kind := c.Param(col.param()), col.kind(c)
-	if col.Versions != nil {
+func (l *places) locate(c *Call) error {
+	name, kind := c.Param(l.param), l.kind(c)
+	if l.versions {
 		name, _ = reference(name)
 	}
 	scopes := []store.Scope{c.Scope}
-	if c.Scope.Workspace != "" && (c.Caller.OfOrganisation() || l.Shared) {
+	if c.Scope.Workspace != "" && (c.Caller.OfOrganisation() || l.shared) {
 		scopes = append(scopes, c.Organisation())
 	}
 	for _, sc := range scopes {
@@ -114,12 +139,12 @@ func (l *Levels[T]) locate(c *Call, col *Collection[T]) error {
 		if !ok || rec.Archived() {
 			continue
 		}
-		if sc.Workspace == "" && !c.Caller.OfOrganisation() && l.Open != nil {
-			form, err := col.decode(&rec)
+		if sc.Workspace == "" && !c.Caller.OfOrganisation() && l.open != nil {
+			open, err := l.open(&rec, c.Scope.Workspace)
 			if err != nil {
 				return err
 			}
-			if !l.Open(Item[T]{&rec, form}, c.Scope.Workspace) {
+			if !open {
 				continue
 			}
 		}
@@ -129,10 +154,10 @@ func (l *Levels[T]) locate(c *Call, col *Collection[T]) error {
 	if c.Scope.Workspace != "" {
 		return nil // the family's answer for what is missing follows
 	}
-	return l.locateInWorkspaces(c, kind, name, title(col.Object))
+	return l.locateInWorkspaces(c, kind, name, title(l.object))
 }
 
-func (l *Levels[T]) locateInWorkspaces(c *Call, kind resource.Kind, name, word string) error {
+func (l *places) locateInWorkspaces(c *Call, kind resource.Kind, name, word string) error {
 	scopes, err := WorkspaceScopes(c)
 	if err != nil {
 		return err
@@ -157,10 +182,10 @@ func (l *Levels[T]) locateInWorkspaces(c *Call, kind resource.Kind, name, word s
 }
 
 // across are the scopes of a list that the caller may list.
-func (l *Levels[T]) across(c *Call) ([]store.Scope, error) {
+func (l *places) across(c *Call) ([]store.Scope, error) {
 	wanted := c.Query.Text("type")
-	shared := wanted != ofWorkspace && c.Caller.HasAny([]string{l.Organisation + ".list"})
-	own := wanted != ofOrganisation && c.Caller.HasAny([]string{l.Workspace + ".list"})
+	shared := wanted != ofWorkspace && c.Caller.HasAny([]string{l.organisation + ".list"})
+	own := wanted != ofOrganisation && c.Caller.HasAny([]string{l.workspace + ".list"})
 	if !shared && !own {
 		return nil, Denied()
 	}

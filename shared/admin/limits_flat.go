@@ -20,14 +20,17 @@ func (l *Limits[T]) flatNames() []string {
 	return ledger.UsageFields
 }
 
-// flatFields describes them; what they must be is the place's to say.
 func (l *Limits[T]) flatFields() []Field {
-	schema := l.Place.UsageSchema
 	if l.Rate != nil {
-		schema = l.Place.RateSchema
+		return flatFields(l.flatNames(), l.Place.RateSchema)
 	}
+	return flatFields(l.flatNames(), l.Place.UsageSchema)
+}
+
+// flatFields describes the members; what they must be is the place's to say.
+func flatFields(names []string, schema func() map[string]any) []Field {
 	var out []Field
-	for _, name := range l.flatNames() {
+	for _, name := range names {
 		form := func() map[string]any {
 			form, _ := membersOfSchema(schema())[name].(map[string]any)
 			return form
@@ -93,28 +96,13 @@ func (l *Limits[T]) flatShow(form *T, o Members) {
 
 // flatSet puts the members that in gives over those of the form.
 func (l *Limits[T]) flatSet(in Values, ch *Change[T], now time.Time) []fault.Detail {
-	named := slices.ContainsFunc(l.flatNames(), in.Has)
-	if !named && ch.Old != nil {
-		return nil
-	}
-	members := map[string]json.RawMessage{}
+	var was map[string]json.RawMessage
 	if ch.Old != nil {
-		members = l.flatStored(ch.Was)
-		if was, ok := members["type"]; ok && in.Has("type") && string(was) != string(in.Raw("type")) {
-			return []fault.Detail{{Field: "type", Message: "cannot be changed"}}
-		}
-		if in.Given("periodic_reset") || in.Given("periodic_reset_days") { // one way takes the place of the other
-			for _, name := range []string{"periodic_reset", "periodic_reset_days", "next_usage_reset_at"} {
-				delete(members, name)
-			}
-		}
+		was = l.flatStored(ch.Was)
 	}
-	for _, name := range l.flatNames() {
-		if in.Null(name) {
-			delete(members, name)
-		} else if in.Has(name) {
-			members[name] = in.Raw(name)
-		}
+	members, bad := flatMembers(l.flatNames(), in, was)
+	if members == nil || len(bad) > 0 {
+		return bad
 	}
 	if l.Rate != nil {
 		limit, bad := l.Place.RateLimitOf(members, "")
@@ -128,4 +116,32 @@ func (l *Limits[T]) flatSet(in Values, ch *Change[T], now time.Time) []fault.Det
 	limit.Prepare(*l.Budget(ch.Was), now)
 	*l.Budget(ch.Form) = &limit
 	return nil
+}
+
+// flatMembers are those of a limit with what in says; was is nil for a new one. The
+// members are nil where nothing changes.
+func flatMembers(names []string, in Values, was map[string]json.RawMessage) (map[string]json.RawMessage, []fault.Detail) {
+	members := map[string]json.RawMessage{}
+	if was != nil {
+		if !slices.ContainsFunc(names, in.Has) {
+			return nil, nil
+		}
+		members = was
+		if kind, ok := was["type"]; ok && in.Has("type") && string(kind) != string(in.Raw("type")) {
+			return nil, []fault.Detail{{Field: "type", Message: "cannot be changed"}}
+		}
+		if in.Given("periodic_reset") || in.Given("periodic_reset_days") { // one way takes the place of the other
+			for _, name := range []string{"periodic_reset", "periodic_reset_days", "next_usage_reset_at"} {
+				delete(members, name)
+			}
+		}
+	}
+	for _, name := range names {
+		if in.Null(name) {
+			delete(members, name)
+		} else if in.Has(name) {
+			members[name] = in.Raw(name)
+		}
+	}
+	return members, nil
 }

@@ -22,11 +22,11 @@ type placed struct {
 	scope store.Scope
 }
 
-func (l lister[T]) query() []Field {
-	list := &l.col.List
+// parameters are those of a list's query.
+func (list *List) parameters(fields []Field) []Field {
 	q := slices.Clone(list.Query)
-	for i := range l.m.fields {
-		if f := &l.m.fields[i]; f.Listed && !slices.ContainsFunc(q, func(o Field) bool { return o.Name == f.Name }) {
+	for i := range fields {
+		if f := &fields[i]; f.Listed && !slices.ContainsFunc(q, func(o Field) bool { return o.Name == f.Name }) {
 			q = append(q, Field{Name: f.Name, Type: String, Max: 255, Enum: f.Enum, Doc: "Only those with this " + title(f.Name) + "."})
 		}
 	}
@@ -63,7 +63,7 @@ func (l lister[T]) list(c *Call) (any, error) {
 	}
 	objects := make([]Members, len(items))
 	for i := range items {
-		if objects[i], err = l.m.shape.render(c, items[i], true); err != nil {
+		if objects[i], err = l.m.shape.render(c, items[i].stored(), true); err != nil {
 			return nil, err
 		}
 	}
@@ -79,7 +79,7 @@ func (l lister[T]) list(c *Call) (any, error) {
 }
 
 // leave takes out what Decorate set and lists do not show.
-func (s *shape[T]) leave(o Members) {
+func (s *shape) leave(o Members) {
 	for i := range s.members {
 		if s.members[i].Single {
 			delete(o, s.members[i].Name)
@@ -121,29 +121,34 @@ func (l lister[T]) items(c *Call, rows []placed) ([]Item[T], error) {
 
 // rows are all rows of the list that the query selects.
 func (l lister[T]) rows(c *Call) (merged, error) {
-	live, archived, err := wantedStatus(c.Query.Text("status"), l.col.List.Status)
-	if err != nil {
-		return nil, err
-	}
-	archived = archived || l.col.List.Ended
 	scopes := []store.Scope{c.Scope}
 	if l.col.Across != nil {
+		var err error
 		if scopes, err = l.col.Across(c); err != nil {
 			return nil, err
 		}
 	}
-	wanted := l.filter(c)
+	return l.col.List.rows(c, scopes, l.col.kind(c), l.col.List.filter(c, l.m.fields, l.col.May), l.open)
+}
+
+// rows reads those of some scopes. open leaves out what is not open to the caller.
+func (list *List) rows(c *Call, scopes []store.Scope, kind resource.Kind, wanted func(*resource.Row) bool, open func(*Call, store.Scope, []resource.Row) ([]resource.Row, error)) (merged, error) {
+	live, archived, err := wantedStatus(c.Query.Text("status"), list.Status)
+	if err != nil {
+		return nil, err
+	}
+	archived = archived || list.Ended
 	var out merged
 	for _, old := range []bool{false, true} {
 		if (old && !archived) || (!old && !live) {
 			continue
 		}
-		lists, err := c.Resources.ListMany(c.Context, scopes, l.col.kind(c), old)
+		lists, err := c.Resources.ListMany(c.Context, scopes, kind, old)
 		if err != nil {
 			return nil, err
 		}
 		for n, rows := range lists {
-			if rows, err = l.open(c, scopes[n], rows); err != nil {
+			if rows, err = open(c, scopes[n], rows); err != nil {
 				return nil, err
 			}
 			one := run{rows: rows, scope: scopes[n]}
@@ -185,19 +190,19 @@ func (l lister[T]) open(c *Call, sc store.Scope, rows []resource.Row) ([]resourc
 }
 
 // filter is what the query asks of a row; nil where it asks nothing.
-func (l lister[T]) filter(c *Call) func(*resource.Row) bool {
-	col, tags, search := l.col, c.Query.TextMap("tags"), strings.ToLower(c.Query.Text("search"))
+func (list *List) filter(c *Call, fields []Field, may func(c *Call, action string, row *resource.Row) bool) func(*resource.Row) bool {
+	tags, search := c.Query.TextMap("tags"), strings.ToLower(c.Query.Text("search"))
 	var ids []string
-	if col.List.IDs != "" {
-		ids = c.Query.Texts(col.List.IDs)
+	if list.IDs != "" {
+		ids = c.Query.Texts(list.IDs)
 	}
 	var listed []string
-	for i := range l.m.fields {
-		if f := &l.m.fields[i]; f.Listed && c.Query.Given(f.Name) {
+	for i := range fields {
+		if f := &fields[i]; f.Listed && c.Query.Given(f.Name) {
 			listed = append(listed, f.Name)
 		}
 	}
-	if len(tags) == 0 && search == "" && len(ids) == 0 && len(listed) == 0 && col.List.Match == nil && col.May == nil {
+	if len(tags) == 0 && search == "" && len(ids) == 0 && len(listed) == 0 && list.Match == nil && may == nil {
 		return nil
 	}
 	return func(row *resource.Row) bool {
@@ -205,7 +210,7 @@ func (l lister[T]) filter(c *Call) func(*resource.Row) bool {
 			(search == "" || strings.Contains(strings.ToLower(row.Name), search) || strings.Contains(row.Slug, search)) &&
 			(len(ids) == 0 || slices.Contains(ids, row.ID)) &&
 			!slices.ContainsFunc(listed, func(name string) bool { return row.Fields[name] != c.Query.Text(name) }) &&
-			(col.List.Match == nil || col.List.Match(c, row)) && (col.May == nil || col.May(c, "list", row))
+			(list.Match == nil || list.Match(c, row)) && (may == nil || may(c, "list", row))
 	}
 }
 

@@ -10,7 +10,7 @@ func (col *Collection[T]) Show(c *Call, it Item[T]) (Members, error) {
 	if err != nil {
 		return nil, err
 	}
-	o, err := m.shape.render(c, it, false)
+	o, err := m.shape.render(c, it.stored(), false)
 	if err != nil {
 		return nil, err
 	}

@@ -28,84 +28,105 @@ type Shown[T any] struct {
 	Value func(c *Call, it Item[T]) any
 }
 
-// shape is how the records of a collection look in answers: their members and
-// the schema of both, made of one list.
-type shape[T any] struct {
-	object  string
-	members []shownMember[T]
+// showing is what makes a member of a record's answer.
+type showing func(c *Call, it stored, body map[string]json.RawMessage) any
+
+// stored is an Item of whatever type: what need not know the type is compiled once,
+// and not again for each collection.
+type stored struct {
+	*resource.Record
+	form any // *T
 }
 
-type shownMember[T any] struct {
+func (it Item[T]) stored() stored { return stored{it.Record, it.Form} }
+
+func (sh Shown[T]) showing() showing {
+	return func(c *Call, it stored, _ map[string]json.RawMessage) any {
+		if sh.Value == nil {
+			return sh.Absent
+		}
+		return sh.Value(c, Item[T]{it.Record, it.form.(*T)})
+	}
+}
+
+// shape is how the records of a collection look in answers: their members and
+// the schema of both, made of one list.
+type shape struct {
+	object  string
+	members []shownMember
+}
+
+type shownMember struct {
 	Field
-	value func(c *Call, it Item[T], body map[string]json.RawMessage) any
+	value showing
 }
 
 // newShape lists the members: what every record has, the fields, the limits, and
 // what is shown beside them.
-func newShape[T any](col *Collection[T], fields []Field) *shape[T] {
-	s := &shape[T]{object: col.Object}
-	s.base(col, fields)
-	for i := range fields {
-		f := fields[i]
-		switch {
-		case f.Hidden || f.Trigger:
-		case f.Column && f.Name != "tags":
-		case f.Column:
-			s.put(f, func(_ *Call, it Item[T], _ map[string]json.RawMessage) any { return orNull(it.Tags, len(it.Tags) == 0) })
-		case f.Secret:
-			f.Name, f.Optional, f.Type = "masked_"+f.Name, true, String
-			f.Min, f.Max, f.Pattern, f.Enum = 0, 0, nil, nil
-			s.put(f, func(_ *Call, _ Item[T], body map[string]json.RawMessage) any { return maskOf(body, fields[i].Name) })
-		default:
-			s.put(f, func(_ *Call, _ Item[T], body map[string]json.RawMessage) any { return f.show(body[f.member()]) })
-		}
-	}
+func newShape[T any](col *Collection[T], fields []Field) *shape {
+	s := &shape{object: col.Object}
+	s.base(col.Where, col.Slugs != nil, slices.Contains(col.List.Leave, "object"), fields)
+	s.fields(fields)
 	if col.Limits != nil {
 		for _, f := range col.Limits.shown() {
 			s.put(f, nil)
 		}
 	}
 	for _, sh := range col.Shown {
-		s.put(sh.Field, func(c *Call, it Item[T], _ map[string]json.RawMessage) any {
-			if sh.Value == nil {
-				return sh.Absent
-			}
-			return sh.Value(c, it)
-		})
+		s.put(sh.Field, sh.showing())
 	}
 	return s
 }
 
+// fields are the members of bodies, as answers have them.
+func (s *shape) fields(fields []Field) {
+	for i := range fields {
+		f := fields[i]
+		switch {
+		case f.Hidden || f.Trigger:
+		case f.Column && f.Name != "tags":
+		case f.Column:
+			s.put(f, func(_ *Call, it stored, _ map[string]json.RawMessage) any { return orNull(it.Tags, len(it.Tags) == 0) })
+		case f.Secret:
+			f.Name, f.Optional, f.Type = "masked_"+f.Name, true, String
+			f.Min, f.Max, f.Pattern, f.Enum = 0, 0, nil, nil
+			s.put(f, func(_ *Call, _ stored, body map[string]json.RawMessage) any { return maskOf(body, fields[i].Name) })
+		default:
+			s.put(f, func(_ *Call, _ stored, body map[string]json.RawMessage) any { return f.show(body[f.member()]) })
+		}
+	}
+}
+
 // base is what every record has.
-func (s *shape[T]) base(col *Collection[T], fields []Field) {
-	text := func(name string, value func(it Item[T]) any) {
-		s.put(Field{Name: name, Type: String, Required: true}, func(_ *Call, it Item[T], _ map[string]json.RawMessage) any { return value(it) })
+func (s *shape) base(where Where, slugs, notListed bool, fields []Field) {
+	text := func(name string, value func(it stored) any) {
+		s.put(Field{Name: name, Type: String, Required: true}, func(_ *Call, it stored, _ map[string]json.RawMessage) any { return value(it) })
 	}
-	text("id", func(it Item[T]) any { return it.ID })
-	text("status", func(it Item[T]) any { return it.Status })
-	text("organisation_id", func(it Item[T]) any { return it.Scope.Org })
+	text("id", func(it stored) any { return it.ID })
+	text("status", func(it stored) any { return it.Status })
+	text("organisation_id", func(it stored) any { return it.Scope.Org })
 	if hasColumn(fields, "name") {
-		text("name", func(it Item[T]) any { return it.Name })
+		text("name", func(it stored) any { return it.Name })
 	}
-	if col.Slugs != nil || hasColumn(fields, "slug") {
-		text("slug", func(it Item[T]) any { return it.Slug })
+	if slugs || hasColumn(fields, "slug") {
+		text("slug", func(it stored) any { return it.Slug })
 	}
-	switch col.Where {
+	switch where {
 	case InWorkspace:
-		text("workspace_id", func(it Item[T]) any { return it.Scope.Workspace })
+		text("workspace_id", func(it stored) any { return it.Scope.Workspace })
 	case InEither:
-		s.put(Field{Name: "workspace_id", Type: String}, func(_ *Call, it Item[T], _ map[string]json.RawMessage) any {
+		s.put(Field{Name: "workspace_id", Type: String}, func(_ *Call, it stored, _ map[string]json.RawMessage) any {
 			return orNull(it.Scope.Workspace, it.Scope.Workspace == "")
 		})
 	}
-	for name, at := range map[string]func(it Item[T]) any{
-		"created_at":      func(it Item[T]) any { return FormatTime(it.Created) },
-		"last_updated_at": func(it Item[T]) any { return FormatTime(it.Updated) },
+	for name, at := range map[string]func(it stored) any{
+		"created_at":      func(it stored) any { return FormatTime(it.Created) },
+		"last_updated_at": func(it stored) any { return FormatTime(it.Updated) },
 	} {
-		s.put(Field{Name: name, Type: Timestamp}, func(_ *Call, it Item[T], _ map[string]json.RawMessage) any { return at(it) })
+		s.put(Field{Name: name, Type: Timestamp}, func(_ *Call, it stored, _ map[string]json.RawMessage) any { return at(it) })
 	}
-	s.put(Field{Name: "object", Type: String, Enum: []string{col.Object}, Required: true, Single: slices.Contains(col.List.Leave, "object")},
-		func(*Call, Item[T], map[string]json.RawMessage) any { return col.Object })
+	s.put(Field{Name: "object", Type: String, Enum: []string{s.object}, Required: true, Single: notListed},
+		func(*Call, stored, map[string]json.RawMessage) any { return s.object })
 }
 
 func hasColumn(fields []Field, name string) bool {
@@ -120,9 +141,9 @@ func orNull[V any](v V, null bool) any {
 }
 
 // put adds a member, or replaces the one of its name.
-func (s *shape[T]) put(f Field, value func(*Call, Item[T], map[string]json.RawMessage) any) {
-	m := shownMember[T]{f, value}
-	if n := slices.IndexFunc(s.members, func(o shownMember[T]) bool { return o.Name == f.Name }); n >= 0 {
+func (s *shape) put(f Field, value showing) {
+	m := shownMember{f, value}
+	if n := slices.IndexFunc(s.members, func(o shownMember) bool { return o.Name == f.Name }); n >= 0 {
 		s.members[n] = m
 		return
 	}
@@ -189,7 +210,7 @@ func (f *Field) showMembers(raw json.RawMessage) any {
 }
 
 // render is a record as reads of one show it; list leaves out what lists do.
-func (s *shape[T]) render(c *Call, it Item[T], list bool) (Members, error) {
+func (s *shape) render(c *Call, it stored, list bool) (Members, error) {
 	var body map[string]json.RawMessage
 	if len(it.Body) > 0 && it.Body[0] == '{' {
 		if err := json.Unmarshal(it.Body, &body); err != nil {
@@ -216,7 +237,7 @@ func (s *shape[T]) render(c *Call, it Item[T], list bool) (Members, error) {
 }
 
 // schema describes what render gives.
-func (s *shape[T]) schema(list bool) Schema {
+func (s *shape) schema(list bool) Schema {
 	props, required := map[string]Schema{}, []string{}
 	for i := range s.members {
 		m := &s.members[i]
@@ -233,7 +254,7 @@ func (s *shape[T]) schema(list bool) Schema {
 }
 
 // pick is the schema of an answer that has some of the members only.
-func (s *shape[T]) pick(names []string) Schema {
+func (s *shape) pick(names []string) Schema {
 	whole := s.schema(false)
 	props := map[string]Schema{}
 	for _, name := range names {
@@ -243,8 +264,8 @@ func (s *shape[T]) pick(names []string) Schema {
 	return Schema{"type": "object", "properties": props, "required": required, "additionalProperties": false}
 }
 
-func (s *shape[T]) has(name string) bool {
-	return slices.ContainsFunc(s.members, func(m shownMember[T]) bool { return m.Name == name })
+func (s *shape) has(name string) bool {
+	return slices.ContainsFunc(s.members, func(m shownMember) bool { return m.Name == name })
 }
 
 // shownSchema describes a field in answers: null unless it always has a value.

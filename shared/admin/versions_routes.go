@@ -1,7 +1,6 @@
 package admin
 
 import (
-	"encoding/json"
 	"slices"
 	"strconv"
 
@@ -19,11 +18,11 @@ func (h history[T]) readQuery() []Field {
 
 // entryShape is the shape of a version in the list: the resource with the
 // members of Shown.
-func (h history[T]) entryShape() *shape[T] {
+func (h history[T]) entryShape() *shape {
 	entry := *h.m.shape
 	entry.members = slices.Clone(entry.members)
 	for _, sh := range h.of().Shown {
-		entry.put(sh.Field, func(c *Call, it Item[T], _ map[string]json.RawMessage) any { return sh.Value(c, it) })
+		entry.put(sh.Field, sh.showing())
 	}
 	return &entry
 }
@@ -64,7 +63,7 @@ func (h history[T]) routes(item string) []Route {
 	return out
 }
 
-func (h history[T]) list(c *Call, entry *shape[T]) (any, error) {
+func (h history[T]) list(c *Call, entry *shape) (any, error) {
 	page, err := h.of().Paging.Of(c.Query)
 	if err != nil {
 		return nil, err
@@ -86,7 +85,7 @@ func (h history[T]) list(c *Call, entry *shape[T]) (any, error) {
 		if h.of().Publish != "" {
 			one.Created = v.Updated // when the version was made
 		}
-		o, err := entry.render(c, one, false)
+		o, err := entry.render(c, one.stored(), false)
 		if err != nil {
 			return nil, err
 		}
