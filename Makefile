@@ -5,7 +5,7 @@ NICE  ?=
 # Packages of the main module; infra and scripts/goaws are modules of their own.
 PKG   ?= ./...
 
-.PHONY: help run test quick unit standard race lint contract cross fuzz arm clients kill bench bench-admin matrix load localstack synth infra-test lambdas deps clean
+.PHONY: help run test quick unit standard lint contract cross fuzz arm clients bench bench-admin matrix load localstack synth infra-test lambdas deps clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk 'BEGIN{FS=":.*## "}{printf "  make %-12s %s\n",$$1,$$2}'
