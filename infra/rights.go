@@ -118,11 +118,13 @@ var exceptions = func() map[string]rights {
 	registries.opens, registries.addressed = []string{"control"}, true
 	plain := administration
 	plain.seals = nil
+	prompts := administration // they ask what tests of a version found
+	prompts.tables = map[string][]string{"control": manage, "keys": lookUp, "usage": lookUp}
 	feedback := reader("usage", "GetItem", "PutItem")
 	feedback.retains = true
 	return map[string]rights{
 		"mcpservers": registries, "agentservers": registries, "deployments": plain, "scim": plain, "feedback": feedback,
-		"users": users, "secretreferences": references,
+		"users": users, "prompts": prompts, "secretreferences": references,
 		"analytics": analytics, "logs": logs, "auditlogs": reader("audit", "Query"),
 		"docs":         {tables: map[string][]string{"keys": lookUp}, names: []string{"audit", "usage"}}, // the document is in the binary
 		"modelpricing": {tables: map[string][]string{"keys": lookUp}, names: []string{"audit", "usage"}}, // anybody reads the prices in the binary

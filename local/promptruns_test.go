@@ -216,3 +216,28 @@ func TestTargetsWithPromptsOfTheirOwn(t *testing.T) {
 		}
 	}
 }
+
+// A prompt that is shared runs in the other workspace with the partials of its own, and
+// the other's provider; a share that is taken back is as no prompt.
+func TestSharedPromptsRunWithTheirOwnersPartials(t *testing.T) {
+	t.Parallel()
+	r := start(t)
+	part := r.partial("owner's {{x}}")
+	slug := r.prompt(`[{"role":"user","content":"mock: say={{>`+part+`}}"}]`, "")
+	other := r.admin("POST", "/workspaces", `{"name":"Guests"}`)["id"].(string)
+	key := r.admin("POST", "/api-keys/workspace/service", fmt.Sprintf(`{"name":"k","workspace_id":%q,"scopes":["completions.write","prompts.render"]}`, other))["key"].(string)
+	ask := func(what string) reply {
+		return r.call("POST", "/prompts/"+slug+"/"+what, `{"variables":{"x":"words"}}`, "X-Gateway-Api-Key", key)
+	}
+	if got := ask("render"); got.status != 404 {
+		t.Errorf("before it is shared: %d %s", got.status, got.body)
+	}
+	r.admin("POST", "/prompts/"+slug+"/share", fmt.Sprintf(`{"workspace_id":%q,"workspaces":[%q]}`, r.workspace(), other))
+	if got := ask("render"); got.status != 200 || member(got.json(t), "data/messages/0/content") != "mock: say=owner's words" {
+		t.Errorf("%d %s", got.status, got.body)
+	}
+	r.admin("DELETE", "/prompts/"+slug+"/share?workspace_id="+r.workspace(), "")
+	if got := ask("render"); got.status != 404 {
+		t.Errorf("after the share was taken back: %d %s", got.status, got.body)
+	}
+}

@@ -64,6 +64,7 @@ var samples = map[string]row{
 	"POST /rerank":                         {body: `{"model":"@mock/rerank-v3.5","query":"fox","documents":["a fox"]}`, costs: called},
 	"POST /ocr":                            {body: `{"model":"@mock/mistral-ocr-latest","document":{"type":"document_url","document_url":"https://x.example/a.pdf"}}`, costs: called},
 	"POST /prompts/{promptId}/completions": {path: "/prompts/{id}/completions", body: `{"variables":{"name":"Hello"},"model":"gpt-4o-mini"}`, costs: metered, prepare: aPrompt},
+	"POST /prompts/{promptId}/test":        {path: "/prompts/{id}/test", body: `{"tests":[{"name":"a","render_only":true,"variables":{"name":"Hello"},"assertions":[{"type":"contains","value":"Hello"}]}]}`, costs: listed, prepare: aPrompt},
 	"POST /prompts/{promptId}/render":      {path: "/prompts/{id}/render", body: `{"variables":{"name":"Hello"}}`, costs: listed, prepare: aPrompt},
 	"POST /files":                          {body: form("purpose", "batch", "file", "rows.jsonl:"+batchRows), headers: formOnMock, costs: free},
 	"GET /files":                           {headers: onMock, costs: free},
@@ -113,7 +114,7 @@ func rows(t *testing.T) (all []row) {
 			if s.path == "" {
 				s.path = rt.Path
 			}
-			if rt.Scope == "" || rt.Endpoint == "" || rt.Shape == 0 || rt.Shape != relay.Raw && rt.Shape != relay.Listing && rt.DryRun == nil && rt.Prompt == nil && rt.Operation == "" {
+			if rt.Scope == "" || rt.Endpoint == "" || rt.Shape == 0 || rt.Shape != relay.Raw && rt.Shape != relay.Listing && rt.DryRun == nil && rt.Prompt == nil && rt.Composed == nil && rt.Operation == "" {
 				t.Errorf("the route %s declares no scope, endpoint, shape or operation", name)
 			}
 			all = append(all, s)

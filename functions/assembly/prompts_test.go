@@ -370,3 +370,22 @@ func TestCollectionsTellWhatIsInThem(t *testing.T) {
 	}
 	h.Do("PUT", "/collections/"+slug, key, `{"name":"Renamed"}`).OK()
 }
+
+// Ten partials may stand in each other, and no more: what cannot be rendered is not
+// saved.
+func TestPartialsStandTenDeep(t *testing.T) {
+	t.Parallel()
+	h := newPromptHouse(t)
+	text := "end"
+	for n := range 10 {
+		text = "{{>" + h.Do("POST", "/prompts/partials", key, fmt.Sprintf(`{"name":"P%d","string":%q}`, n, text)).OK().Text("slug") + "}}"
+	}
+	taking := func() string {
+		return fmt.Sprintf(`"string":%q,"template_metadata":{"template_type":"completion"}`, text)
+	}
+	h.create(taking()).OK()
+	deepest := h.Do("POST", "/prompts/partials", key, fmt.Sprintf(`{"name":"P10","string":%q}`, text)).OK().Text("slug")
+	text = "{{>" + deepest + "}}"
+	h.create(taking()).Refused(400, "AB01", "string")
+	h.Do("POST", "/prompts/partials", key, fmt.Sprintf(`{"name":"P11","string":%q}`, text)).Refused(400, "AB01", "string")
+}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"gateway/shared/admin"
+	"gateway/shared/prompt"
 )
 
 // body is what the document says about a kind of request. Objects are open:
@@ -115,6 +116,27 @@ var bodies = map[string]body{
 	"promptRender": {
 		doc: "Fill in a saved prompt, and get the body that could be sent to a model.", request: prompted(nil),
 		answer: object([]string{"success", "data"}, map[string]admin.Schema{"success": {"type": "boolean", "const": true}, "data": open}),
+	},
+	"promptTest": {
+		doc: "Run tests on a version of a saved prompt: those of the body, or the saved ones. Each asks the model as a request of the caller's own, which is limited, booked and logged.",
+		request: request(nil, map[string]admin.Schema{"tests": {
+			"type": "array", "minItems": 1, "maxItems": 50, "description": "In place of the prompt's saved tests.",
+			"items": object([]string{"name", "assertions"}, map[string]admin.Schema{
+				"name": text, "variables": open, "render_only": boolean,
+				"assertions": {"type": "array", "minItems": 1, "maxItems": 20, "items": object([]string{"type", "value"}, map[string]admin.Schema{
+					"type": {"type": "string", "enum": prompt.Assertions}, "value": {"type": []string{"string", "object", "integer"}}, "on": {"type": "string", "enum": []string{prompt.OnAnswer, prompt.OnRendered}},
+				})},
+			}),
+			"example": []any{map[string]any{"name": "greets", "variables": map[string]any{"name": "World"}, "assertions": []any{map[string]any{"type": "contains", "value": "World"}}}},
+		}}),
+		answer: object([]string{"object", "prompt_id", "prompt_version", "passed", "counts", "cases"}, map[string]admin.Schema{
+			"object": constant("prompt-test"), "prompt_id": text, "prompt_version": integer, "passed": boolean,
+			"counts": {"type": "boolean", "description": "The saved tests were run: require_tests goes by it."},
+			"cases": list(object([]string{"name", "passed", "answer", "assertions"}, map[string]admin.Schema{
+				"name": text, "passed": boolean, "rendered": text, "answer": maybe, "status": integer, "latency_ms": integer, "problem": text,
+				"assertions": list(object([]string{"type", "on", "passed"}, map[string]admin.Schema{"type": text, "on": text, "passed": boolean, "reason": text})),
+			})),
+		}),
 	},
 	"chatComplete": {
 		doc: "Continue a conversation, in the OpenAI shape.", streams: true,

@@ -8,6 +8,7 @@ import (
 
 	"gateway/shared/admin"
 	"gateway/shared/fault"
+	"gateway/shared/guard/expect"
 	"gateway/shared/prompt"
 	"gateway/shared/resource"
 	"gateway/shared/route"
@@ -57,7 +58,7 @@ func (f *family) describe() *admin.Collection[prompt.Prompt] {
 		Fields:    fields(), Shown: shown(), Decorate: f.decorate,
 		Versions: &admin.Versions[prompt.Prompt]{
 			Of: content, Beside: details, Together: []string{"string", "parameters", "model", "virtual_key"}, Patch: true,
-			Publish: "prompts.publish", Labels: prompt.KindLabel, Shown: entry(),
+			Publish: "prompts.publish", Labels: prompt.KindLabel, Shown: entry(), Ready: f.ready,
 			Drafted: &admin.Reply{Members: []string{"id", "slug", "prompt_version_id"}},
 		},
 		Admit: f.admit, Across: across, Check: check, Before: f.before, Retire: f.retire,
@@ -78,10 +79,10 @@ func fields() []admin.Field {
 	description.Hidden = true
 	alias.In, alias.Hidden, alias.UpdateOnly = "template_metadata", true, true
 	alias.Doc = "template_metadata by its other name."
-	return []admin.Field{
+	return append([]admin.Field{
 		admin.NameField(prompt.MaxName), {Name: "collection_id", Required: true, Refers: "/collections"},
 		text, parameters, key, {Name: "model"}, of("functions"), of("tools"), of("tool_choice"), of("template_metadata"), alias, raw, description,
-	}
+	}, testFields()...)
 }
 
 // zeroOrOne takes truth values too.
@@ -149,7 +150,7 @@ func labelOf(c *admin.Call, it item) any {
 }
 
 func check(c *admin.Call, ch *change) []fault.Detail {
-	bad := ch.Form.Validate()
+	bad := append(ch.Form.Validate(), expect.Validate("tests", ch.Form.Tests)...)
 	if c.Body.Given("prompt_metadata") && c.Body.Given("template_metadata") {
 		bad = append(bad, fault.Detail{Field: "prompt_metadata", Message: "is template_metadata by another name: send one of the two"})
 	}

@@ -53,11 +53,16 @@ func (h history[T]) routes(item string) []Route {
 		Body: []Field{{Name: "version", Type: Integer, Required: true, Min: 1, Max: 999_999_999}}, Action: audit.Publish, Answer: emptySchema, Do: h.publish,
 	})
 	publish.Scopes = []string{v.Publish}
+	refused := []int(nil)
+	if v.Ready != nil {
+		refused = []int{409}
+	}
+	publish.Errors = refused
 	out = append(out, publish)
 	if v.Labels != "" {
 		out = append(out, h.col.finish("update", Route{
 			Method: "PUT", Path: item + "/versions/{versionId}", Name: "label" + v.Name + "Version", Doc: "Put a label on a version, which it leaves another for; null takes all off.", Role: h.col.WriteRole,
-			Body: []Field{{Name: "label_id", Type: String, Max: 255, Refers: "/labels"}}, BodyMode: PartialBody, Action: audit.Update, Answer: emptySchema, Do: h.putLabel,
+			Body: []Field{{Name: "label_id", Type: String, Max: 255, Refers: "/labels"}}, BodyMode: PartialBody, Action: audit.Update, Answer: emptySchema, Errors: refused, Do: h.putLabel,
 		}))
 	}
 	return out

@@ -61,31 +61,46 @@ func missing(ref string) error {
 // or that of the experiment that runs, else @latest, a number, or a label, of the
 // caller's workspace or shared with it.
 func (s Shelf) Find(ctx context.Context, name string) (*Found, error) {
+	found, _, err := s.find(ctx, name, true)
+	return found, err
+}
+
+// Examined finds the version that name@version means, whatever experiment runs, with the
+// saved table of tests of its prompt.
+func (s Shelf) Examined(ctx context.Context, name string) (*Found, []Case, error) {
+	found, h, err := s.find(ctx, name, false)
+	if err != nil {
+		return nil, nil, err
+	}
+	return found, h.content.Prompt.Tests, nil
+}
+
+func (s Shelf) find(ctx context.Context, name string, trying bool) (*Found, *head[*Saved], error) {
 	ref := ParseReference(name)
 	sc, h, err := s.head(ctx, ref.Name)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if h == nil {
-		return nil, missing(name)
+		return nil, nil, missing(name)
 	}
 	n, numbered := ref.Number(h.published, h.newest)
 	tried := ""
-	if ref.Version == "" && h.running != "" {
+	if trying && ref.Version == "" && h.running != "" {
 		if n, tried, err = s.tried(ctx, sc, h); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	if !numbered {
 		if n, err = s.labelled(ctx, sc, h, ref.Version); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	saved, err := s.version(ctx, sc, h, n)
 	if err == nil && saved == nil {
 		err = missing(name)
 	}
-	return &Found{saved, sc, tried}, err
+	return &Found{saved, sc, tried}, h, err
 }
 
 // tried is the version that the running experiment has for the caller's user, with the

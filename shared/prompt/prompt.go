@@ -49,6 +49,11 @@ type Prompt struct {
 	Raw        int                        `json:"is_raw_template,omitempty" max:"1" doc:"1 fills in the template before it is read as JSON."`
 	// Description is what the version is about.
 	Description string `json:"version_description,omitempty" max:"1024"`
+
+	// Tests are the prompt's saved table, RequireTests that a version must have passed it
+	// before it is published; of the record, not of its versions.
+	Tests        []Case `json:"tests,omitempty" max:"50"`
+	RequireTests bool   `json:"require_tests,omitempty" doc:"A version is published, labelled or tried in an experiment only after it has passed the saved tests."`
 }
 
 // Type is chat or completion.

@@ -48,6 +48,11 @@ func (m *Mux) Run(w http.ResponseWriter, req *http.Request, behalf *admitted.Beh
 		routes.NotFound(w)
 		return false
 	}
+	return m.relay.run(w, req, rt, id, behalf)
+}
+
+// run takes a request through the walk on behalf of somebody: see Mux.Run.
+func (r *Relay) run(w http.ResponseWriter, req *http.Request, rt *routes.Route, id string, behalf *admitted.Behalf) (broken bool) {
 	defer func() {
 		v := recover()
 		if broken = v != nil; broken && v != http.ErrAbortHandler {
@@ -55,6 +60,6 @@ func (m *Mux) Run(w http.ResponseWriter, req *http.Request, behalf *admitted.Beh
 			slog.Error("request panicked", "panic", fmt.Sprintf("%T", v), "stack", string(debug.Stack()))
 		}
 	}()
-	m.relay.serveFor(w, req, rt, id, behalf)
+	r.serveFor(w, req, rt, id, behalf)
 	return false
 }

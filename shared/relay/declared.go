@@ -16,6 +16,9 @@ type (
 	Demand = routes.Demand
 	Form   = routes.Form
 	Prompt = routes.Prompt
+
+	Composed = routes.Composed
+	Desk     = routes.Desk
 )
 
 // Shapes of routes, and what their paths stand below.

@@ -51,6 +51,8 @@ func (c *call) serve() error {
 		return c.rehearse()
 	case c.Route.Prompt != nil:
 		return c.rendered()
+	case c.Route.Composed != nil:
+		return c.composed()
 	}
 	return c.relay()
 }

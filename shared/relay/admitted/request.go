@@ -1,6 +1,7 @@
 package admitted
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"net/http"
@@ -179,7 +180,7 @@ func (q *Request) identify() error {
 // request is made for.
 func (q *Request) authenticate() (err error) {
 	if q.Behalf != nil {
-		if q.Who = q.Behalf.Closing; q.Who != nil {
+		if q.Who = cmp.Or(q.Behalf.Closing, q.Behalf.Caller); q.Who != nil {
 			return nil
 		}
 		q.Who, err = q.doors.Auth.ByHash(q.Ctx, q.Behalf.Key)

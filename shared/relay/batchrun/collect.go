@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"gateway/shared/relay/managed"
+	"gateway/shared/relay/recorder"
 )
 
 // collect keeps the provider's files of output.
@@ -79,7 +80,7 @@ type piped struct {
 	to      *io.PipeWriter
 	header  http.Header
 	status  int
-	refusal *recorder
+	refusal *recorder.Recorder
 }
 
 // Header implements http.ResponseWriter.
@@ -96,7 +97,7 @@ func (p *piped) WriteHeader(status int) {
 		return
 	}
 	if p.status = status; status < 200 || status > 299 {
-		p.refusal = &recorder{Max: maxObject, Status: status}
+		p.refusal = &recorder.Recorder{Max: maxObject, Status: status}
 		for name, v := range p.header {
 			p.refusal.Header()[name] = v
 		}

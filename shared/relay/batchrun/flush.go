@@ -14,6 +14,7 @@ import (
 	"gateway/shared/fault"
 	"gateway/shared/relay"
 	"gateway/shared/relay/managed"
+	"gateway/shared/relay/recorder"
 	"gateway/shared/wire"
 )
 
@@ -158,7 +159,7 @@ func (w rows) row(ctx context.Context, q *request) (good bool, err error) {
 	limited, cancel := context.WithTimeout(ctx, w.Pace.Row)
 	defer cancel()
 	body, err := w.withModel(q.body)
-	var got *recorder
+	var got *recorder.Recorder
 	behalf := &relay.Behalf{Key: w.batch.Key}
 	broken := false
 	for try := 0; err == nil; try++ {
@@ -196,15 +197,15 @@ func (w rows) row(ctx context.Context, q *request) (good bool, err error) {
 }
 
 // send1 takes a row through the walk once.
-func (w rows) send1(ctx context.Context, q *request, body []byte, behalf *relay.Behalf) (*recorder, bool) {
+func (w rows) send1(ctx context.Context, q *request, body []byte, behalf *relay.Behalf) (*recorder.Recorder, bool) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, w.batch.Endpoint, bytes.NewReader(body))
 	if err != nil { // an endpoint is one of a list
-		return &recorder{Status: http.StatusInternalServerError}, false
+		return &recorder.Recorder{Status: http.StatusInternalServerError}, false
 	}
 	req.Header = managed.Headers(w.batch.Options)
 	req.Header.Set("Content-Type", "application/json")
 	w.trace(req, q.custom)
-	got := &recorder{Max: maxAnswer}
+	got := &recorder.Recorder{Max: maxAnswer}
 	broken := w.Mux.Run(got, req, behalf)
 	return got, broken
 }
@@ -238,7 +239,7 @@ func clip(s string) string {
 
 // again tells whether an answer is worth another try. A route that retries by
 // itself has done so.
-func again(got *recorder) bool {
+func again(got *recorder.Recorder) bool {
 	if n := got.Header().Get("X-Gateway-Retry-Attempt-Count"); n != "" && n != "0" {
 		return false
 	}
@@ -252,7 +253,7 @@ func again(got *recorder) bool {
 
 // wait waits before a retry: as long as the answer asks for. It is false when that
 // is too long, or when time runs out.
-func (w rows) wait(ctx context.Context, d time.Duration, got *recorder) bool {
+func (w rows) wait(ctx context.Context, d time.Duration, got *recorder.Recorder) bool {
 	if n, err := strconv.Atoi(got.Header().Get("Retry-After")); err == nil && n > 0 {
 		if d = max(d, time.Duration(n)*time.Second); d > w.Pace.Wait {
 			return false

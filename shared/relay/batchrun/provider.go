@@ -14,6 +14,7 @@ import (
 	"gateway/shared/fault"
 	"gateway/shared/relay"
 	"gateway/shared/relay/managed"
+	"gateway/shared/relay/recorder"
 )
 
 // Stages of a batch that a provider runs: what is to be done next.
@@ -107,7 +108,7 @@ func (w hosted) ask(ctx context.Context, into http.ResponseWriter, method, path 
 
 // object asks for a JSON object.
 func (w hosted) object(ctx context.Context, method, path string, body io.Reader, length int64, kind string) ([]byte, error) {
-	got := &recorder{Max: maxObject}
+	got := &recorder.Recorder{Max: maxObject}
 	broken, err := w.ask(ctx, got, method, path, body, length, kind)
 	if err != nil {
 		return nil, err
@@ -119,7 +120,7 @@ func (w hosted) object(ctx context.Context, method, path string, body io.Reader,
 }
 
 // refused reads an answer that is an error.
-func refused(got *recorder) error {
+func refused(got *recorder.Recorder) error {
 	if got.Status >= 200 && got.Status <= 299 {
 		return nil
 	}

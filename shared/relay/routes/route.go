@@ -87,6 +87,8 @@ type Route struct {
 	shadowed  *Table // of the route of AnyPath: the routes that it reaches past
 	// Prompt: the body is made of a saved prompt, which the path names.
 	Prompt *Prompt
+	// Composed: the answer is made of those of other requests.
+	Composed *Composed
 	// List makes the answer of a Listing route.
 	List func(c *Caller) ([]byte, error)
 }

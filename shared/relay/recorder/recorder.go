@@ -1,12 +1,12 @@
-package batchrun
+package recorder
 
 import (
 	"bytes"
 	"net/http"
 )
 
-// recorder is a ResponseWriter that keeps an answer of at most Max bytes.
-type recorder struct {
+// Recorder is a ResponseWriter that keeps an answer of at most Max bytes.
+type Recorder struct {
 	Max    int
 	Status int
 	Over   bool // the answer was longer
@@ -15,7 +15,7 @@ type recorder struct {
 }
 
 // Header implements http.ResponseWriter.
-func (r *recorder) Header() http.Header {
+func (r *Recorder) Header() http.Header {
 	if r.header == nil {
 		r.header = make(http.Header)
 	}
@@ -23,14 +23,14 @@ func (r *recorder) Header() http.Header {
 }
 
 // WriteHeader implements http.ResponseWriter.
-func (r *recorder) WriteHeader(status int) {
+func (r *Recorder) WriteHeader(status int) {
 	if r.Status == 0 {
 		r.Status = status
 	}
 }
 
 // Write implements io.Writer.
-func (r *recorder) Write(p []byte) (int, error) {
+func (r *Recorder) Write(p []byte) (int, error) {
 	r.WriteHeader(http.StatusOK)
 	if r.Over || r.Body.Len()+len(p) > r.Max {
 		r.Over = true

@@ -1,0 +1,162 @@
+package expect
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"gateway/shared/fault"
+	"gateway/shared/guard"
+	"gateway/shared/prompt"
+)
+
+// maxText bounds a text to compare with, in bytes.
+const maxText = 10_000
+
+// Validate gives what is wrong with a table beside the bounds of its members, below the
+// field that it stands in.
+func Validate(field string, table []prompt.Case) (bad []fault.Detail) {
+	if raw, err := json.Marshal(table); err != nil || len(raw) > prompt.MaxTable {
+		return []fault.Detail{{Field: field, Message: fmt.Sprintf("may have %d bytes of JSON", prompt.MaxTable)}}
+	}
+	names := map[string]bool{}
+	for i := range table {
+		c := &table[i]
+		at := fmt.Sprintf("%s[%d]", field, i)
+		if names[c.Name] {
+			bad = append(bad, fault.Detail{Field: at + ".name", Message: "is the name of another case"})
+		}
+		names[c.Name] = true
+		for k := range c.Assertions {
+			if d := check(&c.Assertions[k], c.RenderOnly); d.Message != "" {
+				d.Field = strings.TrimSuffix(fmt.Sprintf("%s.assertions[%d].%s", at, k, d.Field), ".")
+				bad = append(bad, d)
+			}
+		}
+	}
+	return bad
+}
+
+// check gives the mistake of an assertion; no message: none.
+func check(a *prompt.Assertion, renderOnly bool) fault.Detail {
+	switch {
+	case !slices.Contains(prompt.Assertions, a.Type):
+		return fault.Detail{Field: "type", Message: "must be one of " + strings.Join(prompt.Assertions, ", ")}
+	case a.On != "" && a.On != prompt.OnAnswer && a.On != prompt.OnRendered:
+		return fault.Detail{Field: "on", Message: "must be " + prompt.OnAnswer + " or " + prompt.OnRendered}
+	case renderOnly && a.On == prompt.OnAnswer:
+		return fault.Detail{Field: "on", Message: "must be " + prompt.OnRendered + ": this case asks no model"}
+	case a.Type == prompt.MaxLatency && (renderOnly || a.On == prompt.OnRendered):
+		return fault.Detail{Field: "type", Message: "is about an answer"}
+	}
+	if message := value(a); message != "" {
+		return fault.Detail{Field: "value", Message: message}
+	}
+	return fault.Detail{}
+}
+
+// value gives the mistake of an assertion's value; "": none.
+func value(a *prompt.Assertion) string {
+	switch a.Type {
+	case prompt.MaxLatency:
+		var n int64
+		if json.Unmarshal(a.Value, &n) != nil || n < 1 || n > 600_000 {
+			return "must be a whole number of milliseconds, 1 to 600000"
+		}
+		return ""
+	case prompt.JSONSchema:
+		if raw := bytes.TrimSpace(a.Value); len(raw) == 0 || raw[0] != '{' {
+			return "must be a JSON Schema: an object"
+		}
+		if _, err := guard.SchemaOf(a.Value); err != nil {
+			return err.Error()
+		}
+		return ""
+	}
+	var s string
+	switch err := json.Unmarshal(a.Value, &s); {
+	case err != nil:
+		return "must be a text"
+	case s == "" && a.Type != prompt.Equals:
+		return "must not be empty"
+	case len(s) > maxText:
+		return fmt.Sprintf("must have at most %d bytes", maxText)
+	}
+	if a.Type == prompt.Regex {
+		if _, err := guard.PatternOf(s); err != nil {
+			return err.Error()
+		}
+	}
+	return ""
+}
+
+// Outcome is what an assertion is about.
+type Outcome struct {
+	Text  string        // the answer's, or the rendered prompt
+	Took  time.Duration // of the answer
+	Guard func(name string) (passes bool, err error)
+}
+
+// Judge tells whether a valid assertion is true, and if not, why; nothing of the text is
+// told.
+func Judge(a *prompt.Assertion, o *Outcome) (holds bool, why string) {
+	text := func() (s string) { _ = json.Unmarshal(a.Value, &s); return s } // Validate has read it
+	switch a.Type {
+	case prompt.Contains:
+		return say(strings.Contains(o.Text, text()), "the text does not stand there")
+	case prompt.NotContains:
+		return say(!strings.Contains(o.Text, text()), "the text stands there")
+	case prompt.Equals:
+		return say(strings.TrimSpace(o.Text) == strings.TrimSpace(text()), "it is another text")
+	case prompt.Regex:
+		return matches(text(), o.Text)
+	case prompt.JSONSchema:
+		return fits(a.Value, o.Text)
+	case prompt.MaxLatency:
+		var n int64
+		_ = json.Unmarshal(a.Value, &n)
+		return say(o.Took <= time.Duration(n)*time.Millisecond, fmt.Sprintf("it took %d ms", o.Took.Milliseconds()))
+	}
+	passes, err := o.Guard(text())
+	if err != nil {
+		return false, fault.From(err).Message
+	}
+	return say(passes, "the guardrail failed")
+}
+
+func say(holds bool, otherwise string) (bool, string) {
+	if holds {
+		return true, ""
+	}
+	return false, otherwise
+}
+
+func matches(pattern, text string) (bool, string) {
+	re, err := guard.PatternOf(pattern)
+	if err != nil {
+		return false, err.Error()
+	}
+	found, err := re.MatchString(text)
+	if err != nil {
+		return false, "the pattern takes too long"
+	}
+	return say(found, "nothing matches the pattern")
+}
+
+// fits tells whether a text is JSON that a schema takes.
+func fits(schema []byte, text string) (bool, string) {
+	s, err := guard.SchemaOf(schema)
+	if err != nil {
+		return false, err.Error()
+	}
+	v, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
+	if err != nil {
+		return false, "it is no JSON"
+	}
+	return say(s.Validate(v) == nil, "it does not fit the schema")
+}

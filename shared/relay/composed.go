@@ -1,0 +1,48 @@
+package relay
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"net/url"
+
+	"gateway/shared/relay/admitted"
+	"gateway/shared/relay/guarded"
+	"gateway/shared/relay/routes"
+)
+
+// passedOn are the headers of the caller's that its further requests have too.
+var passedOn = []string{"X-Gateway-Config", "X-Gateway-Metadata", "X-Gateway-Debug"}
+
+// composed answers with what the route makes of other requests.
+func (c *call) composed() error {
+	desk := routes.Desk{
+		Context: c.Ctx, Scope: c.Who.Scope, View: c.View, Store: c.Store, Now: c.Relay.Now, ID: c.ID, Body: c.In,
+		Guard: func(ctx context.Context, name, endpoint string, request, response []byte) (bool, error) {
+			at := guarded.Lone{View: c.View, Scope: c.Who.Scope, Endpoint: endpoint, Request: request, Response: response}
+			return c.Relay.guards.Alone(ctx, name, &at)
+		},
+	}
+	// What other goroutines read is taken here: the call is pooled.
+	relay, of, who, key, trace, from := c.Relay, c.Route.Composed.Of, c.Who, c.KeyHash(), c.Ask.TraceID, c.Req
+	desk.Ask = func(ctx context.Context, w http.ResponseWriter, id string, body []byte) (broken bool) {
+		req, err := http.NewRequestWithContext(ctx, of.Method, routes.BasePath+of.At(id), bytes.NewReader(body))
+		if err != nil {
+			return true // an id that was taken from a path stands in one
+		}
+		for _, name := range passedOn {
+			if v := from.Header[name]; v != nil {
+				req.Header[name] = v
+			}
+		}
+		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("X-Gateway-Trace-Id", trace)
+		return relay.run(w, req, of, url.PathEscape(id), &admitted.Behalf{Key: key, Caller: who})
+	}
+	body, err := c.Route.Composed.Answer(&desk)
+	if err != nil {
+		return err
+	}
+	c.sendJSON(body, nil)
+	return nil
+}

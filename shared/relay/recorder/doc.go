@@ -1,0 +1,3 @@
+// Package recorder keeps the answers of requests that the gateway makes itself, on
+// behalf of somebody.
+package recorder
