@@ -45,6 +45,7 @@ type Server struct {
 	caches  promptCaches
 	things  things
 	serial  atomic.Int64
+	odd     atomic.Pointer[Odd]
 
 	url     string // set by Listen
 	http    *http.Server
@@ -171,6 +172,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		panic(http.ErrAbortHandler) // the client broke off: nobody waits for an answer
 	}
 	s.history.add(Received{Method: r.Method, Path: path, Query: query, Host: r.Host, Headers: r.Header.Clone(), Body: body, Length: r.ContentLength})
+	if x.oddly() {
+		return
+	}
 	if e := x.route(); e != nil {
 		x.refuse(e)
 	}

@@ -226,6 +226,22 @@ type Meter struct {
 	Pieces        int64 // pieces of text in a stream
 	PieceIsToken  bool  // the dialect streams about one token a piece
 	NextEvent     int64 // number of the next event, where a dialect numbers them
+	Served
+}
+
+// Served is what the price of an answer depends on besides its usage, as the provider
+// tells it; what is empty it did not tell.
+type Served struct {
+	Mode          string // see pricing.ModeOf
+	Region        string // where it was made: us
+	SearchContext string // low, medium, high
+	Also          []Line // what further models used, on the same bill
+}
+
+// Line is what one more model used.
+type Line struct {
+	Model, Mode string // Mode as in Served
+	Usage       pricing.Usage
 }
 
 // OutputEstimate is about how many tokens were made, for answers whose usage is

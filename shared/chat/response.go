@@ -20,6 +20,7 @@ type Response struct {
 
 	SystemFingerprint string
 	ServiceTier       string
+	Served
 }
 
 // Choice is one of the answers.
@@ -47,7 +48,10 @@ func (c *Choice) Text() string {
 
 // Meter is what the books need of the answer.
 func (r *Response) Meter() Meter {
-	m := Meter{Model: r.Model, ID: r.ID, Usage: r.Usage, ReportedTotal: r.ReportedTotal, Complete: true, Started: true}
+	m := Meter{Model: r.Model, ID: r.ID, Usage: r.Usage, ReportedTotal: r.ReportedTotal, Complete: true, Started: true, Served: r.Served}
+	if m.Mode == "" {
+		m.Mode = pricing.ModeOf(r.ServiceTier)
+	}
 	if r.Billed != nil && r.Billed.Known() {
 		m.Usage = *r.Billed
 	}

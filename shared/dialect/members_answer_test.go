@@ -107,7 +107,7 @@ var untold = map[string]string{
 	"Response.Created":       "the gateway dates answers itself",
 	"Response.ID":            "the gateway names answers itself where the shape has no place for it",
 	"Response.Model":         "who asked knows, and the log tells it",
-	"Response.ReportedTotal": "of the books", "Response.Billed": "of the books",
+	"Response.ReportedTotal": "of the books", "Response.Billed": "of the books", "Response.Served": "of the books",
 	"Choice.Index":  "told by what stands at it",
 	"Choice.Native": "Stop says it in the client's words, and the log as it came",
 	"Part.Origin":   "of reasoning it goes into the signature",

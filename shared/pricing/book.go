@@ -123,7 +123,12 @@ func (b *Book) Price(provider, model string, o Options) (p Price, ok bool) {
 	if e == nil || e.unpriced {
 		return p, false
 	}
-	e.pick(&o).resolve(&p, &o)
+	r, sure := e.pick(&o)
+	r.resolve(&p, &o)
+	p.unsure = !sure
+	if provider == "anthropic" && o.Region == regionUS {
+		p.inUS()
+	}
 	return p, true
 }
 

@@ -16,7 +16,7 @@ var wireNames = map[Class]string{
 }
 
 var unitNames = map[Class]string{
-	CacheWrite1h: "cache_write_1h", WebSearches: "web_search", FileSearches: "file_search", EnterpriseSearches: "enterprise_web_search", MapSearches: "maps", XSearches: "x_search",
+	CacheWrite30m: "cache_write_30m", CacheWrite1h: "cache_write_1h", CacheWrite12h: "cache_write_12h", WebSearches: "web_search", FileSearches: "file_search", EnterpriseSearches: "enterprise_web_search", MapSearches: "maps", XSearches: "x_search",
 	CodeExecutions: "code_execution", AttachmentSearches: "attachment_search", RoutingUnits: "routing_units", InputImages: "input_image", Megapixels: "megapixels", VideoOut: "output_video_token",
 	Seconds: "video_seconds", Images: "generated_images", Pages: "search",
 }
@@ -42,7 +42,7 @@ func (b *Book) Document(provider, model string) (d Document, ok bool) {
 	d = Document{PayAsYouGo: map[string]any{}, Currency: "USD"}
 	units := map[string]Tagged{}
 	for set := p.has; set != 0; set &= set - 1 {
-		c := Class(bits.TrailingZeros32(set))
+		c := Class(bits.TrailingZeros64(set))
 		at := Tagged{cents(p.rate[c])}
 		if name, plain := wireNames[c]; plain {
 			d.PayAsYouGo[name] = at
@@ -63,7 +63,7 @@ func (b *Book) Document(provider, model string) (d Document, ok bool) {
 		return d, true
 	}
 	for set := batch.has; set != 0; set &= set - 1 {
-		c := Class(bits.TrailingZeros32(set))
+		c := Class(bits.TrailingZeros64(set))
 		if name, plain := wireNames[c]; plain && batch.rate[c] != p.rate[c] {
 			if d.Batch == nil {
 				d.Batch = map[string]Tagged{}

@@ -1,6 +1,7 @@
 package pricing
 
 import (
+	"cmp"
 	"math"
 	"math/bits"
 	"strings"
@@ -9,7 +10,7 @@ import (
 // Options are the facts of a request that its price depends on. The zero value
 // is a standard request with a prompt of unknown size.
 type Options struct {
-	Mode          string // standard (or empty), batch, flex, priority, fast
+	Mode          string // Standard (or empty), Batch, flex...; see ModeOf
 	Region        string // of the provider; empty: unknown
 	ContextTokens int64  // tokens in, cached ones included
 	Quality, Size string // of images (hd, 1024x1024); Size also of video, Quality of video given to an embedding
@@ -20,10 +21,11 @@ type Options struct {
 // one leaves the book as it is. The zero Price charges nothing.
 type Price struct {
 	rate     [NumClasses]int64 // femto-dollars per unit, fallbacks filled in
-	has      uint32            // declared classes
+	has      uint64            // declared classes
 	minute   int64             // femto-dollars per 60 seconds
 	byMinute bool
 	perImage bool
+	unsure   bool // the list has no price of this mode, and no rule gives one
 	defaults Defaults
 }
 
@@ -61,8 +63,11 @@ func (p *Price) priced(c Class) bool {
 // Covers reports whether every class that u counts has a price. A request with
 // a class that nobody priced costs more than Cost says.
 func (p Price) Covers(u Usage) bool {
+	if p.unsure {
+		return false
+	}
 	for set := u.has; set != 0; set &= set - 1 {
-		c := Class(bits.TrailingZeros32(set))
+		c := Class(bits.TrailingZeros64(set))
 		if u.n[c] > 0 && !p.priced(c) {
 			return false
 		}
@@ -75,7 +80,7 @@ func (p Price) Covers(u Usage) bool {
 }
 
 const (
-	inputClasses  = 1<<Input | 1<<CacheRead | 1<<CacheWrite5m | 1<<CacheWrite1h | 1<<AudioIn | 1<<AudioCacheRead | 1<<ImageIn | 1<<ImageCacheRead
+	inputClasses  = 1<<Input | 1<<CacheRead | 1<<CacheWrite5m | 1<<CacheWrite30m | 1<<CacheWrite1h | 1<<CacheWrite12h | 1<<AudioIn | 1<<AudioCacheRead | 1<<ImageIn | 1<<ImageCacheRead
 	outputClasses = 1<<Output | 1<<Reasoning | 1<<AudioOut | 1<<ImageOut | 1<<VideoOut
 	tokenClasses  = inputClasses | outputClasses
 	audioTokens   = 1<<AudioIn | 1<<AudioCacheRead | 1<<AudioOut
@@ -97,7 +102,7 @@ func (p Price) Cost(u Usage) NanoDollars {
 	}
 	var hi, lo uint64
 	for ; set != 0; set &= set - 1 {
-		c := bits.TrailingZeros32(set)
+		c := bits.TrailingZeros64(set)
 		n, rate := u.n[c], p.rate[c]
 		if n <= 0 || rate == 0 {
 			continue
@@ -158,22 +163,20 @@ func (p Price) Bound(inputTokens, outputTokens int64) NanoDollars {
 	return dear.Cost(u)
 }
 
-func (p *Price) dearest(classes uint32) int64 {
+func (p *Price) dearest(classes uint64) int64 {
 	var most int64
 	for set := classes; set != 0; set &= set - 1 {
-		most = max(most, p.rate[bits.TrailingZeros32(set)])
+		most = max(most, p.rate[bits.TrailingZeros64(set)])
 	}
 	return most
 }
 
 // pick chooses the rates for the options: among the variants of the mode those
 // for the region (or for any) and for a prompt of this size, a region match
-// first, then the highest context tier; else the batch or base rates.
-func (e *entry) pick(o *Options) *rates {
-	mode := o.Mode
-	if mode == "" || mode == "auto" || mode == "default" || mode == "on_demand" {
-		mode = "standard"
-	}
+// first, then the highest context tier; else the batch or base rates. sure is false
+// where those stand in for a mode whose price is not a standard one.
+func (e *entry) pick(o *Options) (r *rates, sure bool) {
+	mode := cmp.Or(o.Mode, Standard)
 	var best *variant
 	bestRegion := false
 	for i := range e.variants {
@@ -191,11 +194,11 @@ func (e *entry) pick(o *Options) *rates {
 	}
 	switch {
 	case best != nil:
-		return &best.rates
-	case mode == "batch" && e.batch != nil:
-		return e.batch
+		return &best.rates, true
+	case mode == Batch && e.batch != nil:
+		return e.batch, true
 	}
-	return &e.base
+	return &e.base, mode != Fast && mode != ultrafast && mode != scaled
 }
 
 // listed reports whether a comma list holds the item.

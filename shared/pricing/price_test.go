@@ -11,7 +11,7 @@ import (
 
 func drawPrice(t *rapid.T, most int64) Price {
 	var p Price
-	p.has = rapid.Uint32Range(0, 1<<NumClasses-1).Draw(t, "declared")
+	p.has = rapid.Uint64Range(0, 1<<NumClasses-1).Draw(t, "declared")
 	for c := range NumClasses {
 		if p.has&(1<<c) != 0 {
 			p.rate[c] = rapid.Int64Range(0, most).Draw(t, c.String())

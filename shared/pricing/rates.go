@@ -8,7 +8,7 @@ import (
 // rates is one set of prices, as declared. Femto-dollars per unit.
 type rates struct {
 	rate     [NumClasses]int64
-	has      uint32 // declared classes
+	has      uint64 // declared classes
 	minute   int64  // per 60 seconds
 	byMinute bool
 	perImage bool
@@ -160,6 +160,7 @@ func (d *Defaults) set(name string, n int64) bool {
 var fallback = [NumClasses][]Class{
 	CacheRead:      {Input},
 	CacheWrite5m:   {Input},
+	CacheWrite30m:  {CacheWrite5m, Input}, // a list with one price of writing means its default
 	CacheWrite1h:   {CacheWrite5m, Input},
 	AudioIn:        {Input},
 	AudioCacheRead: {AudioIn, Input},
@@ -174,7 +175,7 @@ var fallback = [NumClasses][]Class{
 // include takes over what the base declares free: it stays free in every mode.
 func (r *rates) include(base *rates) {
 	for c := range NumClasses {
-		if bit := uint32(1) << c; base.has&bit != 0 && base.rate[c] == 0 {
+		if bit := uint64(1) << c; base.has&bit != 0 && base.rate[c] == 0 {
 			r.has |= bit &^ r.has
 		}
 	}
@@ -183,7 +184,7 @@ func (r *rates) include(base *rates) {
 // complete fills the rates of undeclared classes, leaving has as declared.
 func (r *rates) complete() { fill(&r.rate, r.has) }
 
-func fill(rate *[NumClasses]int64, has uint32) {
+func fill(rate *[NumClasses]int64, has uint64) {
 	for c, nearest := range fallback {
 		if has&(1<<c) != 0 {
 			continue

@@ -40,6 +40,9 @@ const (
 	VideoIn            // seconds of video given to an embedding
 	TrainingTokens     // tokens trained on
 	TrainingHours      // hours of training
+
+	CacheWrite30m // tokens in, written for half an hour
+	CacheWrite12h // tokens in, written for twelve hours
 	NumClasses
 )
 
@@ -49,6 +52,7 @@ var classNames = [NumClasses]string{
 	"output", "reasoning", "audio_out", "image_out", "requests", "web_searches", "images", "seconds", "characters", "pages",
 	"image_cache_read", "video_out", "file_searches", "enterprise_searches", "map_searches", "x_searches", "code_executions",
 	"attachment_searches", "routing_units", "input_images", "megapixels", "video_in", "training_tokens", "training_hours",
+	"cache_write_30m", "cache_write_12h",
 }
 
 // String is the class's name in records.
@@ -67,7 +71,7 @@ func ClassNamed(name string) (Class, bool) {
 // Usage counts units by class. The zero value knows nothing.
 type Usage struct {
 	n   [NumClasses]int64
-	has uint32
+	has uint64
 	// Estimated says that the counts are the gateway's own estimate.
 	Estimated bool
 }
@@ -88,12 +92,12 @@ func (u Usage) N(c Class) int64 { return u.n[c] }
 func (u Usage) Known() bool { return u.has != 0 }
 
 // Classes is the set of reported classes: bit c is set for class c.
-func (u Usage) Classes() uint32 { return u.has }
+func (u Usage) Classes() uint64 { return u.has }
 
 // Plus sums two usages class by class (several attempts of one request).
 func (u Usage) Plus(v Usage) Usage {
 	for set := v.has; set != 0; set &= set - 1 {
-		c := Class(bits.TrailingZeros32(set))
+		c := Class(bits.TrailingZeros64(set))
 		u.Add(c, v.n[c])
 	}
 	u.Estimated = u.Estimated || v.Estimated
@@ -107,7 +111,7 @@ const MaxUnits = 1e12
 // beyond them would make sums run over, and come out as money that is given back.
 func (u Usage) Bounded() Usage {
 	for set := u.has; set != 0; set &= set - 1 {
-		c := bits.TrailingZeros32(set)
+		c := bits.TrailingZeros64(set)
 		u.n[c] = max(0, min(u.n[c], MaxUnits))
 	}
 	return u
@@ -115,7 +119,15 @@ func (u Usage) Bounded() Usage {
 
 // InputTokens is all tokens in (what OpenAI calls prompt_tokens).
 func (u Usage) InputTokens() int64 {
-	return u.n[Input] + u.n[CacheRead] + u.n[CacheWrite5m] + u.n[CacheWrite1h] + u.n[AudioIn] + u.n[AudioCacheRead] + u.n[ImageIn] + u.n[ImageCacheRead]
+	return u.n[Input] + u.Cached() + u.Written() + u.n[AudioIn] + u.n[ImageIn]
+}
+
+// Cached is all tokens in that were read from the provider's prompt cache.
+func (u Usage) Cached() int64 { return u.n[CacheRead] + u.n[AudioCacheRead] + u.n[ImageCacheRead] }
+
+// Written is all tokens in that were written to the provider's prompt cache.
+func (u Usage) Written() int64 {
+	return u.n[CacheWrite5m] + u.n[CacheWrite30m] + u.n[CacheWrite1h] + u.n[CacheWrite12h]
 }
 
 // OutputTokens is all tokens out (completion_tokens).

@@ -118,9 +118,7 @@ func (me *meters) meter(out []byte) chat.Meter {
 
 // learn takes over what an answer reported.
 func (me *meters) learn(m chat.Meter) {
-	if m.Model != "" {
-		me.heard.model = m.Model
-	}
+	me.heard.hear(m)
 	me.heard.finish = m.Finish
 	u := me.used(m)
 	u.Add(pricing.Requests, 1)

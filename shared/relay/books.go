@@ -140,21 +140,33 @@ func (l *logbook) describeRequest() {
 	r.ConfigID, r.ConfigSlug, r.ConfigVersion, r.Mode = l.Config.ID, l.Config.Slug, l.Config.Version, l.Config.Mode
 }
 
-// charge counts the usage of the answering attempt and prices it.
+// charge counts the usage of the answering attempt and prices it, and what further
+// models used on the same bill.
 func (bk *books) charge(u pricing.Usage) {
 	u = u.Bounded()
-	price, known := bk.price(u.InputTokens())
+	price, known := bk.priceOf(bk.modelOf(), bk.priceOptions(u.InputTokens(), cmp.Or(bk.heard.mode, bk.heard.served.Mode, bk.Wanted.Mode)), true)
 	bk.purse.Charge(u, price, known)
+	for _, line := range bk.heard.served.Also {
+		used := line.Usage.Bounded()
+		price, known := bk.priceOf(line.Model, bk.priceOptions(used.InputTokens(), cmp.Or(bk.heard.mode, line.Mode)), false)
+		bk.purse.ChargeAlso(used, price, known)
+	}
+	bk.heard.served.Also = nil
 }
 
-// price finds what the target's model costs: the integration's own price before
-// the book's, with the integration's adjustments.
-func (bk *books) price(inputTokens int64) (pricing.Price, bool) {
+// priceOptions are the facts of the request that prices depend on.
+func (bk *books) priceOptions(inputTokens int64, mode string) pricing.Options {
+	s := &bk.heard.served
+	return pricing.Options{ContextTokens: inputTokens, Region: cmp.Or(s.Region, bk.To.Region()), Quality: bk.Wanted.Quality, Size: bk.Wanted.Size, Mode: mode, SearchContext: s.SearchContext}
+}
+
+// priceOf finds what a model of the target costs: the integration's own price before
+// the book's, with the integration's adjustments. named: the model may go by the name
+// that it gave itself, too.
+func (bk *books) priceOf(model string, o pricing.Options, named bool) (pricing.Price, bool) {
 	if bk.To.Target.Provider == nil {
 		return pricing.Price{}, false
 	}
-	o := pricing.Options{ContextTokens: inputTokens, Region: bk.To.Region(), Quality: bk.Wanted.Quality, Size: bk.Wanted.Size, Mode: cmp.Or(bk.heard.mode, bk.Wanted.Mode)}
-	model := bk.modelOf()
 	if s := bk.To.Saved; s != nil {
 		if own, ok := s.Prices[model]; ok {
 			return s.Adjust.Apply(own.Price(o)), true
@@ -169,7 +181,7 @@ func (bk *books) price(inputTokens int64) (pricing.Price, bool) {
 			p, ok = bk.Book.Price(bk.To.Target.Provider.ID, as, o)
 		}
 	}
-	if heard := bk.heardModel(); !ok && heard != "" && heard != model {
+	if heard := bk.heardModel(); !ok && named && heard != "" && heard != model {
 		p, ok = bk.Book.Price(bk.To.Target.Provider.ID, heard, o)
 	}
 	if ok && bk.To.Saved != nil {
@@ -194,10 +206,14 @@ func (bk *books) boundOf() ledger.Bound {
 	in += int64(bytes.Count(bk.In, []byte(`"image_url"`))+bytes.Count(bk.In, []byte(`"image"`))) * tokensOfAnImage
 	in += bk.media.Documents // what was fetched stands in no body of the client
 	out := bk.OutBound
-	price, known := bk.price(in)
+	price, known := bk.priceOf(bk.modelOf(), bk.priceOptions(in, bk.Wanted.Mode), true)
 	most := ledger.Bound{Tokens: in + out, Priced: known, Assumed: bk.OutAssumed}
 	if known {
 		most.Cost = price.Bound(in, out) + price.Cost(bk.Wanted.Most)
+		if bk.Wanted.Mode != "" { // the provider may serve it as a standard one
+			plain, _ := bk.priceOf(bk.modelOf(), bk.priceOptions(in, pricing.Standard), true)
+			most.Cost = max(most.Cost, plain.Bound(in, out)+plain.Cost(bk.Wanted.Most))
+		}
 	} else if bk.Org.Settings.Unpriced == "allow" {
 		most.Priced = true
 	}

@@ -65,9 +65,7 @@ func (me *meters) chargeWhatCame(body []byte) {
 	default:
 		u = me.estimate(m.OutputEstimate())
 	}
-	if m.Model != "" {
-		me.heard.model = m.Model
-	}
+	me.heard.hear(m)
 	u.Add(pricing.Requests, 1)
 	me.charge(u)
 }

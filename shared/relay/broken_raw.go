@@ -26,11 +26,9 @@ func (me *meters) cutRaw(m *tail.Meter) (u pricing.Usage, ok bool) {
 		return u, false
 	}
 	got := b.Meter
-	if got.Model != "" {
-		me.heard.model = got.Model
-		if me.To.Model == "" {
-			me.heard.priced = got.Model
-		}
+	me.heard.hear(got)
+	if got.Model != "" && me.To.Model == "" {
+		me.heard.priced = got.Model
 	}
 	switch {
 	case got.Usage.Known() && b.Within:

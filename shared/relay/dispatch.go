@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"time"
 
+	"gateway/shared/chat"
 	"gateway/shared/fault"
 	"gateway/shared/route"
 )
@@ -12,7 +13,7 @@ import (
 func (ca *answerCache) fresh() {
 	ca.Loss.Reset()
 	ca.guards.Fresh()
-	ca.retries, ca.heard.model = 0, ""
+	ca.retries, ca.heard.model, ca.heard.served = 0, "", chat.Served{}
 	ca.caching, ca.reused.status = nil, cacheDisabled
 }
 

@@ -44,9 +44,7 @@ func (me *meters) usedByRun(run []byte) (u pricing.Usage) {
 	if !got.Usage.Known() || !me.ClaimBooking(id) {
 		return u
 	}
-	if got.Model != "" {
-		me.heard.model, me.heard.priced = got.Model, got.Model
-	}
+	me.heard.asPriced(got)
 	return got.Usage
 }
 
@@ -152,9 +150,7 @@ func (me *meters) bookRows(used []chat.Meter) {
 	}
 	me.heard.mode = "batch"
 	for _, m := range used {
-		if m.Model != "" {
-			me.heard.model, me.heard.priced = m.Model, m.Model
-		}
+		me.heard.asPriced(m)
 		me.charge(m.Usage)
 	}
 	me.spend()

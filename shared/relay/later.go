@@ -45,8 +45,8 @@ func (me *meters) usedByResponse(answer []byte) (u pricing.Usage) {
 		return u
 	}
 	m := upstream.Passer(d).MeterResponse(answer)
-	if u = me.UsedLater(m); u.Known() && m.Model != "" {
-		me.heard.model, me.heard.priced = m.Model, m.Model
+	if u = me.UsedLater(m); u.Known() {
+		me.heard.asPriced(m)
 	}
 	return u
 }

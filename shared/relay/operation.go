@@ -65,9 +65,7 @@ func joined(set, more string) string {
 // learnOperation takes over what the answer of an operation reported. What is
 // not reported counts as was assumed before.
 func (me *meters) learnOperation(m chat.Meter) {
-	if m.Model != "" {
-		me.heard.model = m.Model
-	}
+	me.heard.hear(m)
 	u := m.Usage
 	if !u.Known() {
 		u = me.Wanted.Assumed

@@ -68,6 +68,7 @@ func (me *meters) eventsBroke(err error, m chat.Meter, body []byte) error {
 	mask.Bytes(body, me.secrets())
 	me.keepReceived(body)
 	if m.Usage.Known() || m.OutputEstimate() > 0 {
+		me.heard.hear(m)
 		u := me.used(m)
 		came.MadeUp(&u, m)
 		me.charge(u)

@@ -16,11 +16,9 @@ func (me *meters) learnRaw(m *tail.Meter, status int) {
 	unread := m.Unpack()
 	if status >= 200 && status < 300 {
 		got := me.meterRaw(m)
-		if got.Model != "" {
-			me.heard.model = got.Model
-			if me.To.Model == "" {
-				me.heard.priced = got.Model
-			}
+		me.heard.hear(got)
+		if got.Model != "" && me.To.Model == "" {
+			me.heard.priced = got.Model
 		}
 		me.heard.finish = got.Finish
 		var told bool

@@ -105,7 +105,24 @@ type books struct {
 type heard struct {
 	model, finish string
 	priced        string // the model that it is charged as; "": the target's
-	mode          string // of its price; "": the request's
+	mode          string // of its price; "": the answer's
+	served        chat.Served
+}
+
+// hear takes over who made an answer and in which way, before it is charged.
+func (h *heard) hear(m chat.Meter) {
+	if m.Model != "" {
+		h.model = m.Model
+	}
+	h.served = m.Served
+}
+
+// asPriced is hear for what is charged as the model that it names.
+func (h *heard) asPriced(m chat.Meter) {
+	h.hear(m)
+	if m.Model != "" {
+		h.priced = m.Model
+	}
 }
 
 // reused is what the cache did.

@@ -109,6 +109,7 @@ func (st *streams) firstEventFailed(a *answer, m chat.Meter, err error) {
 	}
 	st.patience.Stop()
 	if m.Usage.Known() {
+		st.heard.hear(m)
 		st.charge(m.Usage)
 	}
 	a.failed = a.resp.Header

@@ -165,7 +165,7 @@ func appendUsage(b []byte, u *pricing.Usage) []byte {
 	set := u.Classes()
 	b = binary.AppendUvarint(b, uint64(set)<<1|uint64(flags(u.Estimated, false, false, false)))
 	for ; set != 0; set &= set - 1 {
-		b = binary.AppendVarint(b, u.N(pricing.Class(bits.TrailingZeros32(set))))
+		b = binary.AppendVarint(b, u.N(pricing.Class(bits.TrailingZeros64(set))))
 	}
 	return b
 }

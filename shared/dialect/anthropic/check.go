@@ -26,6 +26,8 @@ var rules = []struct {
 	{"metadata", testObject},
 	{"thinking", testObject},
 	{"output_config", testObject},
+	{"service_tier", testText},
+	{"speed", testText},
 }
 
 var keys = func() *wire.KeySet {
@@ -79,6 +81,7 @@ func testName(key string, raw []byte) error {
 }
 
 func testBool(key string, raw []byte) error   { return kind(key, raw, wire.KindBool) }
+func testText(key string, raw []byte) error   { return kind(key, raw, wire.KindString) }
 func testArray(key string, raw []byte) error  { return kind(key, raw, wire.KindArray) }
 func testObject(key string, raw []byte) error { return kind(key, raw, wire.KindObject) }
 

@@ -16,6 +16,7 @@ import (
 type filter struct {
 	m      chat.Meter
 	u      counts
+	end    ending
 	split  events.Splitter
 	out    events.Output
 	d      wire.Decoder
@@ -137,21 +138,24 @@ func (f *filter) start(message []byte) {
 			f.u.readFrom(d)
 		}
 	}
-	f.u.classes(&f.m.Usage)
+	f.u.bill(f.m.Model, f.end, &f.m.Usage, &f.m.Served)
 }
 
 func (f *filter) delta(delta []byte) {
-	f.u.classes(&f.m.Usage)
+	defer func() { f.u.bill(f.m.Model, f.end, &f.m.Usage, &f.m.Served) }()
 	if delta == nil {
 		return
 	}
 	d := &f.d
 	d.Reset(delta)
 	for key := range d.Object {
-		if string(key) == "stop_reason" {
+		switch string(key) {
+		case "stop_reason":
 			if native := upstream.OptString(d); native != "" {
-				f.m.Finish, f.m.Started = native, true
+				f.m.Finish, f.m.Started, f.end.stop = native, true, native
 			}
+		case "stop_details":
+			_, f.end.category = stopDetails(d)
 		}
 	}
 }
@@ -163,6 +167,7 @@ func meterPlain(body []byte) chat.Meter {
 	var d wire.Decoder
 	d.Reset(body)
 	var u counts
+	var end ending
 	failed := false
 	content := 0
 	for key := range d.Object {
@@ -177,6 +182,9 @@ func meterPlain(body []byte) chat.Meter {
 			content = len(d.Raw())
 		case "stop_reason":
 			m.Finish = upstream.OptString(&d)
+			end.stop = m.Finish
+		case "stop_details":
+			_, end.category = stopDetails(&d)
 		case "usage":
 			u.readFrom(&d)
 		}
@@ -185,6 +193,6 @@ func meterPlain(body []byte) chat.Meter {
 		return chat.Meter{Err: inBandError(body)}
 	}
 	m.OutputBytes = int64(content)
-	u.classes(&m.Usage)
+	u.bill(m.Model, end, &m.Usage, &m.Served)
 	return m
 }

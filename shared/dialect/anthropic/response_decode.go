@@ -6,6 +6,7 @@ import (
 	"gateway/shared/chat"
 	"gateway/shared/dialect/upstream"
 	"gateway/shared/fault"
+	"gateway/shared/pricing"
 	"gateway/shared/wire"
 )
 
@@ -44,7 +45,7 @@ func decodeResponse(body []byte) (*chat.Response, *fault.Fault) {
 	c := &r.Choices[0]
 	var u counts
 	content, failed := false, false
-	explanation := ""
+	explanation, category := "", ""
 	for key := range d.Object {
 		switch string(key) {
 		case "type":
@@ -68,7 +69,7 @@ func decodeResponse(body []byte) (*chat.Response, *fault.Fault) {
 		case "stop_sequence":
 			c.StopSequence = upstream.OptString(d)
 		case "stop_details":
-			explanation = stopDetails(d)
+			explanation, category = stopDetails(d)
 		case "usage":
 			u.readFrom(d)
 		}
@@ -81,6 +82,11 @@ func decodeResponse(body []byte) (*chat.Response, *fault.Fault) {
 		return nil, invalidAnswer(err)
 	}
 	u.classes(&r.Usage)
+	var bill pricing.Usage
+	u.bill(r.Model, ending{c.Native, category}, &bill, &r.Served)
+	if bill != r.Usage {
+		r.Billed = &bill
+	}
 	c.Stop = stopReason(c.Native)
 	if c.Stop != chat.StopSequence {
 		c.StopSequence = ""
@@ -95,18 +101,21 @@ func decodeResponse(body []byte) (*chat.Response, *fault.Fault) {
 	return r, nil
 }
 
-// stopDetails reads the explanation of a refusal.
-func stopDetails(d *wire.Decoder) (explanation string) {
+// stopDetails reads the explanation of a refusal, and its category.
+func stopDetails(d *wire.Decoder) (explanation, category string) {
 	if d.Kind() != wire.KindObject {
 		d.Skip()
-		return ""
+		return "", ""
 	}
 	for key := range d.Object {
-		if string(key) == "explanation" {
+		switch string(key) {
+		case "explanation":
 			explanation = upstream.OptString(d)
+		case "category":
+			category = upstream.OptString(d)
 		}
 	}
-	return explanation
+	return explanation, category
 }
 
 // decodeBlock reads one content block of an answer.

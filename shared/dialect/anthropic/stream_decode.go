@@ -8,6 +8,7 @@ import (
 	"gateway/shared/chat"
 	"gateway/shared/dialect/upstream"
 	"gateway/shared/fault"
+	"gateway/shared/pricing"
 	"gateway/shared/wire"
 )
 
@@ -17,13 +18,15 @@ type streamDecoder struct {
 	d      wire.Decoder
 	out    chat.Delta
 	u      counts
-	blocks []block // by the provider's index, in order of their start
-	calls  int     // tool calls that the client sees
-	hidden bool    // the hidden tool was called
+	told   pricing.Usage // what the client is told, which is not always what is charged
+	blocks []block       // by the provider's index, in order of their start
+	calls  int           // tool calls that the client sees
+	hidden bool          // the hidden tool was called
 
 	// How the answer ended. It is only given on when the stream is whole, so that
 	// a stream that breaks off does not look like a success.
 	native, sequence, explanation string
+	category                      string // of a refusal
 	scratch                       []byte
 
 	pending []chat.Part // signed reasoning since the last call
@@ -255,8 +258,8 @@ func (s *streamDecoder) messageStart(message []byte, emit func(*chat.Delta) erro
 			s.u.readFrom(d)
 		}
 	}
-	s.u.classes(&s.m.Usage)
-	s.out = chat.Delta{Kind: chat.DeltaStart, ID: s.m.ID, Model: s.m.Model, Usage: &s.m.Usage}
+	s.count()
+	s.out = chat.Delta{Kind: chat.DeltaStart, ID: s.m.ID, Model: s.m.Model, Usage: &s.told}
 	return emit(&s.out)
 }
 
@@ -273,7 +276,7 @@ func (s *streamDecoder) messageDelta(raw, usage []byte, emit func(*chat.Delta) e
 			case "stop_sequence":
 				s.sequence = upstream.OptString(d)
 			case "stop_details":
-				s.explanation = stopDetails(d)
+				s.explanation, s.category = stopDetails(d)
 			}
 		}
 	}
@@ -282,9 +285,15 @@ func (s *streamDecoder) messageDelta(raw, usage []byte, emit func(*chat.Delta) e
 	}
 	d.Reset(usage)
 	s.u.readFrom(d)
-	s.u.classes(&s.m.Usage)
-	s.out = chat.Delta{Kind: chat.DeltaUsage, Usage: &s.m.Usage}
+	s.count()
+	s.out = chat.Delta{Kind: chat.DeltaUsage, Usage: &s.told}
 	return emit(&s.out)
+}
+
+// count makes of the counts so far what the client is told, and the bill.
+func (s *streamDecoder) count() {
+	s.u.classes(&s.told)
+	s.u.bill(s.m.Model, ending{s.native, s.category}, &s.m.Usage, &s.m.Served)
 }
 
 // stop gives the end of the answer.

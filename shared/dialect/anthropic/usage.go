@@ -15,6 +15,9 @@ type counts struct {
 	input, output, read, write upstream.Known
 	write5m, write1h           upstream.Known
 	thinking, searches         upstream.Known
+	tier, speed, geo           string
+	credit                     string  // status of a fallback credit
+	rounds                     []round // of iterations; the last list counts
 }
 
 // read reads the usage object that d stands at.
@@ -43,6 +46,16 @@ func (c *counts) readFrom(d *wire.Decoder) {
 					}
 				}
 			}
+		case "service_tier":
+			c.tier = upstream.OptString(d)
+		case "speed":
+			c.speed = upstream.OptString(d)
+		case "inference_geo":
+			c.geo = upstream.OptString(d)
+		case "fallback_credit":
+			c.readCredit(d)
+		case "iterations":
+			c.readRounds(d)
 		case "server_tool_use":
 			if d.Kind() == wire.KindObject {
 				for inner := range d.Object {
@@ -102,8 +115,8 @@ func (c *counts) classes(u *pricing.Usage) {
 
 // appendUsage writes a usage object.
 func appendUsage(dst []byte, u *pricing.Usage) []byte {
-	read := u.N(pricing.CacheRead) + u.N(pricing.AudioCacheRead) + u.N(pricing.ImageCacheRead)
-	short, long := u.N(pricing.CacheWrite5m), u.N(pricing.CacheWrite1h)
+	read, long := u.Cached(), u.N(pricing.CacheWrite1h)
+	short := u.Written() - long
 	dst = append(dst, `{"input_tokens":`...)
 	dst = strconv.AppendInt(dst, u.InputTokens()-read-short-long, 10)
 	dst = append(dst, `,"cache_creation_input_tokens":`...)

@@ -82,8 +82,7 @@ func appendBlock(w *upstream.Object, p *chat.Part, o *chat.Options) bool {
 }
 
 func appendUsage(w *upstream.Object, u *pricing.Usage) {
-	read := u.N(pricing.CacheRead) + u.N(pricing.AudioCacheRead) + u.N(pricing.ImageCacheRead)
-	write := u.N(pricing.CacheWrite5m) + u.N(pricing.CacheWrite1h)
+	read, write := u.Cached(), u.Written()
 	w.Key("usage")
 	w.Open('{')
 	w.Int("inputTokens", u.InputTokens()-read-write)

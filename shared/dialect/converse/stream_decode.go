@@ -7,6 +7,7 @@ import (
 	"gateway/shared/chat"
 	"gateway/shared/dialect/upstream"
 	"gateway/shared/fault"
+	"gateway/shared/pricing"
 	"gateway/shared/wire"
 )
 
@@ -158,9 +159,12 @@ func (s *streamDecoder) metadata(emit func(*chat.Delta) error) error {
 	d := &s.d
 	found := false
 	for key := range d.Object {
-		if string(key) == "usage" {
+		switch string(key) {
+		case "usage":
 			found = true
 			s.u.readFrom(d)
+		case "serviceTier":
+			s.m.Mode = pricing.ModeOf(readType(d))
 		}
 	}
 	if err := d.End(); err != nil {

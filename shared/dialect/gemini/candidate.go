@@ -1,6 +1,8 @@
 package gemini
 
 import (
+	"strings"
+
 	"gateway/shared/chat"
 	"gateway/shared/fault"
 	"gateway/shared/wire"
@@ -93,6 +95,13 @@ func billed(searches int64, t *chat.Traits) int64 {
 		return 1
 	}
 	return searches
+}
+
+// eachSearch tells the models that charge each search, where nothing but their name is
+// known: those from Gemini 3 on.
+func eachSearch(model string) bool {
+	version, ok := strings.CutPrefix(model, "gemini-")
+	return ok && version != "" && version[0] >= '3' && version[0] <= '9'
 }
 
 // choice makes the canonical choice.

@@ -41,7 +41,8 @@ func (f *meter) read(body []byte) error {
 	if f.h.blocked != "" {
 		f.m.Finish, f.m.Started, f.m.Complete = f.h.blocked, true, true
 	}
-	f.m.ReportedTotal = f.h.usage.classes(&f.m.Usage, billed(f.found, &chat.Traits{}))
+	f.m.ReportedTotal = f.h.usage.classes(&f.m.Usage, billed(f.found, &chat.Traits{SignedCalls: eachSearch(f.h.model)}))
+	f.m.Mode = f.h.usage.mode
 	return nil
 }
 

@@ -165,5 +165,6 @@ func decodeResponse(body []byte, t *chat.Traits) (*chat.Response, *fault.Fault) 
 	}
 	h.count()
 	r.ReportedTotal = h.usage.classes(&r.Usage, billed(found, t))
+	r.Mode = h.usage.mode
 	return r, nil
 }

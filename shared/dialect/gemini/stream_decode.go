@@ -78,6 +78,7 @@ func (s *streamDecoder) count() {
 		s.h.count()
 		s.last = s.last[:0]
 		s.m.ReportedTotal = s.h.usage.classes(&s.m.Usage, billed(s.found, s.t))
+		s.m.Mode = s.h.usage.mode
 	}
 }
 
@@ -233,6 +234,7 @@ func (s *streamDecoder) candidate(c *candidate, emit func(*chat.Delta) error) er
 func (s *streamDecoder) usage(emit func(*chat.Delta) error) error {
 	s.count()
 	s.m.ReportedTotal = s.h.usage.classes(&s.m.Usage, billed(s.found, s.t))
+	s.m.Mode = s.h.usage.mode
 	s.out = chat.Delta{Kind: chat.DeltaUsage, Usage: &s.m.Usage}
 	return emit(&s.out)
 }

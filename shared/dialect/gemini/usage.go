@@ -15,6 +15,7 @@ type counts struct {
 	audioIn, imageIn                                     upstream.Known
 	audioCached, imageCached                             upstream.Known
 	audioOut, imageOut                                   upstream.Known
+	mode                                                 string // in which it was served
 }
 
 func (c *counts) readFrom(d *wire.Decoder) {
@@ -36,6 +37,10 @@ func (c *counts) readFrom(d *wire.Decoder) {
 			c.toolUse.Read(d)
 		case "totalTokenCount":
 			c.total.Read(d)
+		case "trafficType", "serviceTier":
+			if mode := pricing.ModeOf(optString(d)); mode != "" {
+				c.mode = mode
+			}
 		case "promptTokensDetails":
 			byModality(d, &c.audioIn, &c.imageIn)
 		case "cacheTokensDetails":
@@ -132,7 +137,7 @@ func less(k, part upstream.Known) upstream.Known {
 
 // appendUsage writes a usageMetadata object.
 func appendUsage(dst []byte, u *pricing.Usage) []byte {
-	cached := u.N(pricing.CacheRead) + u.N(pricing.AudioCacheRead) + u.N(pricing.ImageCacheRead)
+	cached := u.Cached()
 	reasoning := u.N(pricing.Reasoning)
 	dst = append(dst, `{"promptTokenCount":`...)
 	dst = strconv.AppendInt(dst, u.InputTokens(), 10)

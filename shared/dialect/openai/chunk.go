@@ -11,6 +11,8 @@ import (
 // event. It is used again for the next event.
 type chunk struct {
 	id, model []byte // unquoted; escapes do not occur in them
+	tier      []byte // likewise
+	context   string // how much of the web was read
 	created   int64
 	choices   []choiceDelta
 	err       []byte // error object or string; nil if none
@@ -117,6 +119,8 @@ func (c *chunk) readWhole(d *wire.Decoder, data []byte) error {
 			c.id = plainString(d)
 		case "model":
 			c.model = plainString(d)
+		case "service_tier":
+			c.tier = plainString(d)
 		case "created":
 			if d.Kind() == wire.KindNumber {
 				n := d.Num()
@@ -139,7 +143,7 @@ func (c *chunk) readWhole(d *wire.Decoder, data []byte) error {
 			d.Kind() // moves to the value
 			c.usageAt.Start = skipSpace(data, start)
 			if d.Kind() == wire.KindObject {
-				c.total = readUsage(d, &c.usage)
+				c.total = readUsage(d, &c.usage, &c.context)
 			} else {
 				d.Skip()
 			}

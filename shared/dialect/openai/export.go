@@ -12,7 +12,9 @@ import (
 
 // ReadUsage reads the usage object that d stands at into disjoint classes. total
 // is the provider's own total when it is not their sum, else 0.
-func ReadUsage(d *wire.Decoder, u *pricing.Usage) (total int64) { return readUsage(d, u) }
+func ReadUsage(d *wire.Decoder, u *pricing.Usage) (total int64) {
+	return readUsage(d, u, nil)
+}
 
 // InBandError makes the fault for an error object inside a success. raw is the
 // value of its error member.

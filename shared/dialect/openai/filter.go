@@ -6,6 +6,7 @@ import (
 	"gateway/shared/chat"
 	"gateway/shared/dialect/events"
 	"gateway/shared/dialect/upstream"
+	"gateway/shared/pricing"
 	"gateway/shared/wire"
 )
 
@@ -210,7 +211,10 @@ func (f *filter) meter(c *chunk, size int) {
 		f.m.Model = string(c.model)
 	}
 	if c.usage.Known() {
-		f.m.Usage, f.m.ReportedTotal = c.usage, c.total
+		f.m.Usage, f.m.ReportedTotal, f.m.SearchContext = c.usage, c.total, c.context
+	}
+	if len(c.tier) > 0 {
+		f.m.Mode = pricing.ModeOf(string(c.tier))
 	}
 	text := 0
 	for i := range c.choices {

@@ -5,6 +5,7 @@ import (
 
 	"gateway/shared/chat"
 	"gateway/shared/dialect/upstream"
+	"gateway/shared/pricing"
 	"gateway/shared/wire"
 )
 
@@ -33,6 +34,9 @@ func meterPlain(body []byte, outputs string) chat.Meter {
 	m.Finish = finishName(raw)
 	if !tailUsage(&d, body, near, &m) && !tailUsage(&d, body, from, &m) {
 		return meterWalk(body, m)
+	}
+	if m.Mode == "" && tailMember(&d, body, near, `"service_tier"`) {
+		m.Mode = pricing.ModeOf(upstream.OptString(&d))
 	}
 	if m.ID == "" && tailMember(&d, body, from, `"id"`) {
 		m.ID = upstream.OptString(&d)
@@ -63,7 +67,7 @@ func tailUsage(d *wire.Decoder, body []byte, from int, m *chat.Meter) bool {
 		return false
 	}
 	if d.Kind() == wire.KindObject {
-		m.ReportedTotal = readUsage(d, &m.Usage)
+		m.ReportedTotal = readUsage(d, &m.Usage, &m.SearchContext)
 	}
 	return true
 }
@@ -108,6 +112,8 @@ func meterHead(d *wire.Decoder, m *chat.Meter, outputs string) {
 			m.ID = upstream.OptString(d)
 		case "model":
 			m.Model = upstream.OptString(d)
+		case "service_tier":
+			m.Mode = pricing.ModeOf(upstream.OptString(d))
 		case "error":
 			if d.Kind() == wire.KindObject || d.Kind() == wire.KindString {
 				m.Err = inBandError(d.Raw())
@@ -127,12 +133,14 @@ func meterMembers(d *wire.Decoder, raw []byte, m *chat.Meter) {
 		switch string(key) {
 		case "usage":
 			if d.Kind() == wire.KindObject {
-				m.ReportedTotal = readUsage(d, &m.Usage)
+				m.ReportedTotal = readUsage(d, &m.Usage, &m.SearchContext)
 			}
 		case "id":
 			m.ID = upstream.OptString(d)
 		case "model":
 			m.Model = upstream.OptString(d)
+		case "service_tier":
+			m.Mode = pricing.ModeOf(upstream.OptString(d))
 		}
 	}
 }

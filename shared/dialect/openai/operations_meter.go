@@ -62,7 +62,11 @@ type operationAnswer struct {
 	Data     []json.RawMessage `json:"data"`
 	Duration *number           `json:"duration"`
 	Usage    *operationUsage   `json:"usage"`
-	Pages    *struct {
+	SVG      *struct {
+		operationUsage
+		Model string `json:"model"`
+	} `json:"svg_usage"`
+	Pages *struct {
 		Processed *int64 `json:"pages_processed"`
 	} `json:"usage_info"`
 	Meta *struct {
@@ -109,6 +113,12 @@ func MeterImages(body []byte) chat.Meter {
 		if u.Output != nil {
 			m.Usage.Set(pricing.ImageOut, *u.Output)
 		}
+	}
+	if v := a.SVG; v != nil && v.Model != "" && v.Input != nil && v.Output != nil {
+		line := chat.Line{Model: v.Model}
+		line.Usage.Set(pricing.Input, *v.Input)
+		line.Usage.Set(pricing.Output, *v.Output)
+		m.Also = append(m.Also, line)
 	}
 	return m
 }

@@ -38,7 +38,7 @@ func decodeResponse(body []byte) (*chat.Response, error) {
 			}
 		case "usage":
 			if d.Kind() == wire.KindObject {
-				r.ReportedTotal = readUsage(d, &r.Usage)
+				r.ReportedTotal = readUsage(d, &r.Usage, &r.SearchContext)
 			}
 		case "error":
 			if k := d.Kind(); k == wire.KindObject || k == wire.KindString {

@@ -7,6 +7,7 @@ import (
 
 	"gateway/shared/chat"
 	"gateway/shared/dialect/upstream"
+	"gateway/shared/pricing"
 	"gateway/shared/wire"
 )
 
@@ -96,8 +97,11 @@ func (s *streamDecoder) Event(_ string, data []byte, emit func(*chat.Delta) erro
 			return err
 		}
 	}
+	if len(c.tier) > 0 {
+		s.m.Mode = pricing.ModeOf(string(c.tier))
+	}
 	if c.usage.Known() {
-		s.m.Usage, s.m.ReportedTotal = c.usage, c.total
+		s.m.Usage, s.m.ReportedTotal, s.m.SearchContext = c.usage, c.total, c.context
 		s.out = chat.Delta{Kind: chat.DeltaUsage, Usage: &s.m.Usage}
 		return emit(&s.out)
 	}

@@ -3,6 +3,7 @@ package openai
 import (
 	"strconv"
 
+	"gateway/shared/dialect/upstream"
 	"gateway/shared/pricing"
 	"gateway/shared/wire"
 )
@@ -13,11 +14,15 @@ type reported struct {
 	prompt, completion, total               int64
 	cached, cacheWrite, audioIn, imageIn    int64
 	reasoning, audioOut, imageOut, searches int64
+	written30m, written12h                  int64 // of cacheWrite
+	audioCached, imageCached                int64 // of cached, and of audioIn and imageIn
+	context                                 string
 }
 
 // readUsage reads the usage object that d stands at into disjoint classes.
-// total is the provider's own total when it is not their sum, else 0.
-func readUsage(d *wire.Decoder, u *pricing.Usage) (total int64) {
+// total is the provider's own total when it is not their sum, else 0. context gets how
+// much of the web was read, where that is told; it may be nil.
+func readUsage(d *wire.Decoder, u *pricing.Usage, context *string) (total int64) {
 	if d.Null() {
 		return 0
 	}
@@ -27,12 +32,17 @@ func readUsage(d *wire.Decoder, u *pricing.Usage) (total int64) {
 			r.readDetails(d, part)
 		} else if n := r.count(key); n != nil {
 			count(d, n)
+		} else if string(key) == "search_context_size" {
+			r.context = upstream.OptString(d)
 		}
+	}
+	if context != nil {
+		*context = r.context
 	}
 	return r.classes(u)
 }
 
-var unreported = reported{-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1}
+var unreported = reported{-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, ""}
 
 // count reads a number of tokens; null and what is no number counts as not given.
 func count(d *wire.Decoder, n *int64) {
@@ -40,7 +50,7 @@ func count(d *wire.Decoder, n *int64) {
 		d.Skip()
 		return
 	}
-	*n = d.Int()
+	*n = upstream.Number(d)
 }
 
 func (r *reported) readDetails(d *wire.Decoder, part usagePart) {
@@ -50,6 +60,8 @@ func (r *reported) readDetails(d *wire.Decoder, part usagePart) {
 	for key := range d.Object {
 		if n := r.place(part, key); n != nil {
 			count(d, n)
+		} else if inner := partOf(part, key); inner != ofNothing {
+			r.readDetails(d, inner)
 		}
 	}
 }
@@ -114,10 +126,12 @@ func (r *reported) classes(u *pricing.Usage) (total int64) {
 	}
 	in, out := r.prompt, r.completion
 	if r.prompt >= 0 {
-		part(&in, pricing.CacheRead, r.cached)
-		part(&in, pricing.CacheWrite5m, r.cacheWrite)
-		part(&in, pricing.AudioIn, r.audioIn)
-		part(&in, pricing.ImageIn, r.imageIn)
+		r.cachedParts(&in, part)
+		part(&in, pricing.CacheWrite30m, r.written30m)
+		part(&in, pricing.CacheWrite12h, r.written12h)
+		part(&in, pricing.CacheWrite5m, without(r.cacheWrite, r.written30m, r.written12h))
+		part(&in, pricing.AudioIn, without(r.audioIn, r.audioCached))
+		part(&in, pricing.ImageIn, without(r.imageIn, r.imageCached))
 		u.Set(pricing.Input, in)
 	}
 	if r.completion >= 0 {
@@ -132,6 +146,8 @@ func (r *reported) classes(u *pricing.Usage) (total int64) {
 	}
 	if r.searches >= 0 {
 		u.Set(pricing.WebSearches, r.searches)
+	} else if r.context != "" {
+		u.Set(pricing.WebSearches, 1) // each request searches once
 	}
 	if r.total > 0 && r.prompt < 0 && r.completion < 0 {
 		u.Set(pricing.Input, r.total)
@@ -140,6 +156,24 @@ func (r *reported) classes(u *pricing.Usage) (total int64) {
 		return r.total
 	}
 	return 0
+}
+
+// cachedParts takes what was read from the cache out of the prompt, by its kinds
+// where they are told.
+func (r *reported) cachedParts(in *int64, part func(*int64, pricing.Class, int64)) {
+	part(in, pricing.AudioCacheRead, min(r.audioCached, r.cached))
+	part(in, pricing.ImageCacheRead, min(r.imageCached, without(r.cached, r.audioCached)))
+	part(in, pricing.CacheRead, without(r.cached, r.audioCached, r.imageCached))
+}
+
+// without is a count less its parts; what was not given stays so.
+func without(n int64, parts ...int64) int64 {
+	for _, p := range parts {
+		if n > 0 && p > 0 {
+			n = max(n-p, 0)
+		}
+	}
+	return n
 }
 
 // appendUsage writes a usage object. extended adds the members that clients of
@@ -151,8 +185,7 @@ func appendUsage(dst []byte, u *pricing.Usage, extended bool) []byte {
 	dst = strconv.AppendInt(dst, u.OutputTokens(), 10)
 	dst = append(dst, `,"total_tokens":`...)
 	dst = strconv.AppendInt(dst, u.TotalTokens(), 10)
-	read := u.N(pricing.CacheRead) + u.N(pricing.AudioCacheRead) + u.N(pricing.ImageCacheRead)
-	write := u.N(pricing.CacheWrite5m) + u.N(pricing.CacheWrite1h)
+	read, write := u.Cached(), u.Written()
 	dst = append(dst, `,"prompt_tokens_details":{"cached_tokens":`...)
 	dst = strconv.AppendInt(dst, read, 10)
 	if n, ok := u.Get(pricing.AudioIn); ok {

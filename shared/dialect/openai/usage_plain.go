@@ -47,15 +47,30 @@ const (
 	wholeUsage usagePart = iota
 	ofPrompt
 	ofCompletion
+	ofWritten // how long what was written to the cache is kept
+	ofCached  // what kinds of tokens were read from it
 	ofNothing // that is known here
 )
 
 func detailsOf(key []byte) usagePart {
 	switch string(key) {
-	case "prompt_tokens_details", "input_tokens_details":
+	case "prompt_tokens_details", "input_tokens_details", "input_token_details":
 		return ofPrompt
-	case "completion_tokens_details", "output_tokens_details":
+	case "completion_tokens_details", "output_tokens_details", "output_token_details":
 		return ofCompletion
+	}
+	return ofNothing
+}
+
+// partOf is detailsOf within a part.
+func partOf(within usagePart, key []byte) usagePart {
+	if within == ofPrompt {
+		switch string(key) {
+		case "cache_write_tokens_details":
+			return ofWritten
+		case "cached_tokens_details":
+			return ofCached
+		}
 	}
 	return ofNothing
 }
@@ -69,6 +84,20 @@ func (r *reported) place(within usagePart, key []byte) *int64 {
 		return r.promptDetail(key)
 	case ofCompletion:
 		return r.completionDetail(key)
+	case ofWritten:
+		switch string(key) {
+		case "ttl_30m_tokens":
+			return &r.written30m
+		case "ttl_12h_tokens":
+			return &r.written12h
+		}
+	case ofCached:
+		switch string(key) {
+		case "audio_tokens":
+			return &r.audioCached
+		case "image_tokens":
+			return &r.imageCached
+		}
 	}
 	return nil
 }
@@ -105,7 +134,7 @@ func plainKey(b []byte, i int) (key []byte, next int) {
 // plainCount reads null or a whole number into n, which may be nil, and gives the
 // index behind it; 0 for any other value.
 func plainCount(b []byte, i int, n *int64) int {
-	const most = 18 // digits that always fit
+	const most = 12 // digits that are never more than is charged
 	start, sum := i, int64(0)
 	for ; i < len(b) && b[i]-'0' <= 9; i++ {
 		if i-start >= most {

@@ -50,7 +50,7 @@ func checkPlain(t *testing.T, b []byte) bool {
 	var got, want pricing.Usage
 	total := r.classes(&got)
 	d := wire.NewDecoder(b[:end])
-	wanted := readUsage(d, &want)
+	wanted := readUsage(d, &want, nil)
 	if err := d.End(); err != nil {
 		t.Fatalf("%q is taken for plain: %v", b[:end], err)
 	}

@@ -45,6 +45,7 @@ var rules = []rule{
 	{key: "metadata", kind: wire.KindObject},
 	{key: "truncation", kind: wire.KindString},
 	{key: "user", kind: wire.KindString},
+	{key: "service_tier", kind: wire.KindString},
 	{key: "thinking", kind: wire.KindObject},
 }
 

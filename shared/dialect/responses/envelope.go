@@ -189,7 +189,7 @@ func appendUsage(dst []byte, u *pricing.Usage) []byte {
 	if u == nil || !u.Known() {
 		return append(dst, "null"...)
 	}
-	read := u.N(pricing.CacheRead) + u.N(pricing.AudioCacheRead) + u.N(pricing.ImageCacheRead)
+	read := u.Cached()
 	count := func(member string, n int64) {
 		dst = append(dst, member...)
 		dst = strconv.AppendInt(dst, n, 10)

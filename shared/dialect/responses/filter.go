@@ -158,8 +158,10 @@ func (f *filter) object(raw []byte) (end ending) {
 	if d.Kind() != wire.KindObject {
 		return end
 	}
+	h := newHosted()
+	defer func() { h.bill(&f.m.Usage, &f.m.Served) }()
 	for key := range d.Object {
-		if end.member(key, d) {
+		if end.member(key, d) || h.member(key, d) {
 			continue
 		}
 		switch string(key) {
@@ -171,6 +173,8 @@ func (f *filter) object(raw []byte) (end ending) {
 			if d.Kind() == wire.KindObject {
 				f.m.ReportedTotal = openai.ReadUsage(d, &f.m.Usage)
 			}
+		case "output":
+			h.items(d.Raw())
 		}
 	}
 	return end

@@ -107,8 +107,9 @@ func decodeResponse(body []byte) (*chat.Response, *fault.Fault) {
 	c := &r.Choices[0]
 	var e ending
 	var logprobs []byte
+	h := newHosted()
 	for key := range d.Object {
-		if e.member(key, d) {
+		if e.member(key, d) || string(key) != "service_tier" && h.member(key, d) {
 			continue
 		}
 		switch string(key) {
@@ -125,6 +126,8 @@ func decodeResponse(body []byte) (*chat.Response, *fault.Fault) {
 		case "output":
 			if d.Kind() == wire.KindArray {
 				e.output = true
+				probe := *d
+				h.items(probe.Raw())
 				for range d.Array {
 					decodeItem(d, c, &logprobs)
 				}
@@ -153,6 +156,8 @@ func decodeResponse(body []byte) (*chat.Response, *fault.Fault) {
 		refused = refused || c.Parts[i].Kind == chat.Refusal
 	}
 	c.Stop, c.Native = e.stop(called, refused)
+	h.tier = r.ServiceTier
+	h.bill(&r.Usage, &r.Served)
 	return r, nil
 }
 
@@ -291,10 +296,11 @@ func (it *outputItem) reasoned() chat.Part {
 func meterPlain(body []byte) chat.Meter {
 	m := chat.Meter{Complete: true, Started: true}
 	var e ending
+	h := newHosted()
 	var d wire.Decoder
 	d.Reset(body)
 	for key := range d.Object {
-		if e.member(key, &d) {
+		if e.member(key, &d) || h.member(key, &d) {
 			continue
 		}
 		switch string(key) {
@@ -303,7 +309,9 @@ func meterPlain(body []byte) chat.Meter {
 		case "model":
 			m.Model = optString(&d)
 		case "output":
-			m.OutputBytes = int64(len(d.Raw()))
+			raw := d.Raw()
+			m.OutputBytes = int64(len(raw))
+			h.items(raw)
 		case "usage":
 			if d.Kind() == wire.KindObject {
 				m.ReportedTotal = openai.ReadUsage(&d, &m.Usage)
@@ -314,5 +322,6 @@ func meterPlain(body []byte) chat.Meter {
 		m.Err, m.Complete, m.Started = f, false, false
 	}
 	_, m.Finish = e.stop(false, false)
+	h.bill(&m.Usage, &m.Served)
 	return m
 }

@@ -290,15 +290,18 @@ func (s *streamDecoder) end(e *streamEvent, emit func(*chat.Delta) error) error 
 		return err
 	}
 	var end ending
+	h := newHosted()
 	var usage pricing.Usage
 	var total int64
 	s.d.Reset(e.response)
 	if s.d.Kind() == wire.KindObject {
 		for key := range s.d.Object {
-			if end.member(key, &s.d) {
+			if end.member(key, &s.d) || h.member(key, &s.d) {
 				continue
 			}
 			switch string(key) {
+			case "output":
+				h.items(s.d.Raw())
 			case "model":
 				if s.m.Model == "" {
 					s.m.Model = optString(&s.d)
@@ -326,6 +329,7 @@ func (s *streamDecoder) end(e *streamEvent, emit func(*chat.Delta) error) error 
 	if err := emit(&s.out); err != nil || !usage.Known() {
 		return err
 	}
+	h.bill(&usage, &s.m.Served)
 	s.m.Usage, s.m.ReportedTotal = usage, total
 	s.out = chat.Delta{Kind: chat.DeltaUsage, Usage: &s.m.Usage}
 	return emit(&s.out)

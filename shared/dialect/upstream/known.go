@@ -1,6 +1,12 @@
 package upstream
 
-import "gateway/shared/wire"
+import (
+	"math"
+	"strconv"
+
+	"gateway/shared/pricing"
+	"gateway/shared/wire"
+)
 
 // Known is a count with one added, so that 0 is "not given". It takes half the
 // room of an optional count where many are kept through a stream.
@@ -15,7 +21,21 @@ func (k *Known) Read(d *wire.Decoder) {
 		d.Skip()
 		return
 	}
-	if n := d.Int(); n >= 0 {
+	if n := Number(d); n >= 0 {
 		*k = Known(n + 1)
 	}
+}
+
+// Number reads a count, however a host writes it: a part of a unit is a whole one, and
+// what nothing can count is the most that is charged. -1: it is below nothing, which
+// some hosts mean as "not known".
+func Number(d *wire.Decoder) int64 {
+	v, err := strconv.ParseFloat(string(d.Num()), 64)
+	switch {
+	case v < 0 || err != nil && v == 0:
+		return -1
+	case v >= pricing.MaxUnits:
+		return pricing.MaxUnits
+	}
+	return int64(math.Ceil(v))
 }

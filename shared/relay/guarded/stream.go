@@ -137,7 +137,7 @@ func (s *State) hold(hooks chain.Hooks, whole *chat.Response, shape Shape) (*cha
 	if err != nil {
 		return nil, s.denial(false) // what was changed cannot be told
 	}
-	now.Usage, now.Billed = whole.Usage, whole.Billed
+	now.Usage, now.Billed, now.Served = whole.Usage, whole.Billed, whole.Served
 	return now, nil
 }
 

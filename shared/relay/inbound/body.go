@@ -60,7 +60,7 @@ type held struct {
 }
 
 // Keys of a JSON body that decide anything here. The dialect checks the rest.
-var bodyKeys = wire.NewKeySet("model", "stream", "stream_options", "max_tokens", "max_completion_tokens", "max_output_tokens", "n", "user", "input")
+var bodyKeys = wire.NewKeySet("model", "stream", "stream_options", "max_tokens", "max_completion_tokens", "max_output_tokens", "n", "user", "input", "service_tier", "speed")
 
 const (
 	keyModel = iota
@@ -72,6 +72,8 @@ const (
 	keyN
 	keyUser
 	keyInput
+	keyServiceTier
+	keySpeed
 )
 
 // Read takes the body into memory and walks it, where the route has a JSON body.
@@ -234,7 +236,7 @@ func (b *held) takeWalk() {
 	}
 }
 
-var noSpans [keyInput + 1]wire.Span
+var noSpans [keySpeed + 1]wire.Span
 
 // walkRaw looks at a pass-through body only for routing and accounting: what is
 // not a well-formed object is the provider's to refuse. An object is read here,

@@ -3,6 +3,7 @@ package inbound
 import (
 	"bytes"
 
+	"gateway/shared/pricing"
 	"gateway/shared/relay/routes"
 	"gateway/shared/wire"
 )
@@ -35,7 +36,26 @@ func (b *Body) readDemands(src []byte, w *wire.Walk, demand func(routes.Get, int
 	if demand != nil {
 		d.Wanted = demand(func(name string) string { return TextIn(src, name) }, int64(len(src)))
 	}
+	if mode := modeAsked(src, w); mode != "" {
+		d.Wanted.Mode = mode
+	}
 	return d
+}
+
+// modeAsked is the mode of the price that a body asks for: its service tier, or the
+// speed that has a price of its own.
+func modeAsked(src []byte, w *wire.Walk) string {
+	if v := w.Spans[keySpeed]; v.Present(src) {
+		if speed, err := wire.ScanString(v.Of(src), ""); err == nil && speed == pricing.Fast {
+			return pricing.Fast
+		}
+	}
+	if v := w.Spans[keyServiceTier]; v.Present(src) {
+		if tier, err := wire.ScanString(v.Of(src), ""); err == nil {
+			return pricing.ModeOf(tier)
+		}
+	}
+	return ""
 }
 
 // usageAsked reads stream_options.include_usage.

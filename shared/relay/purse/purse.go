@@ -18,7 +18,7 @@ type Purse struct {
 	Attempts []usage.Attempt // the calls so far, each with what it was charged
 	Usage    pricing.Usage   // of all of them
 	Cost     pricing.NanoDollars
-	Priced   bool           // the last charge had a price
+	Priced   bool           // all of the last charge had a price
 	Entries  []usage.Settle // of the budgets that were settled
 
 	admitted        *ledger.Admission   // of the caller's rates
@@ -27,6 +27,7 @@ type Purse struct {
 	held            targetHold          // of the target being tried
 	covered         ledger.Used         // what the reservations have room for beside the target's bound
 	failed          []error             // of settlements
+	known           bool                // the last charge had some price
 }
 
 // targetHold is what the budgets of one target hold: its provider and its
@@ -57,11 +58,21 @@ func (p *Purse) Last() *usage.Attempt {
 
 // Charge counts what the last call used; known tells that it has a price.
 func (p *Purse) Charge(u pricing.Usage, price pricing.Price, known bool) {
+	p.add(u, price, known)
+	p.known, p.Priced = known, known && price.Covers(u)
+}
+
+// ChargeAlso counts what a further model used within the last charge.
+func (p *Purse) ChargeAlso(u pricing.Usage, price pricing.Price, known bool) {
+	p.add(u, price, known)
+	p.Priced = p.Priced && known && price.Covers(u)
+}
+
+func (p *Purse) add(u pricing.Usage, price pricing.Price, known bool) {
 	var cost pricing.NanoDollars
 	if known {
 		cost = min(price.Cost(u), maxCharge)
 	}
-	p.Priced = known
 	p.Usage = p.Usage.Plus(u)
 	p.Cost += cost
 	if last := p.Last(); last != nil {
@@ -181,7 +192,7 @@ func (p *Purse) CoverAgain(ctx context.Context, bound ledger.Bound) error {
 // is gone already. What an exhausted budget refuses stands in the record alone; it is
 // the error. Budgets that are not priced take it where unpriced allows that.
 func (p *Purse) Spend(base context.Context, l *ledger.Ledger, id string, unpriced bool, of ...[]*ledger.Subject) (refused error) {
-	bound := ledger.Bound{Cost: p.Cost, Tokens: p.Usage.TotalTokens(), Priced: p.Priced || unpriced}
+	bound := ledger.Bound{Cost: p.Cost, Tokens: p.Usage.TotalTokens(), Priced: p.known || unpriced}
 	for _, subjects := range of {
 		if len(subjects) == 0 {
 			continue

@@ -1,0 +1,169 @@
+package anthropic
+
+import (
+	"gateway/shared/chat"
+	"gateway/shared/dialect/upstream"
+	"gateway/shared/pricing"
+	"gateway/shared/wire"
+)
+
+// round is one call to a model within a turn: usage.iterations has one of each.
+type round struct {
+	kind, model string
+	counts
+}
+
+// maxRounds bounds the rounds of one turn that are read; what is behind them is not
+// charged apart.
+const maxRounds = 1024
+
+func (c *counts) readRounds(d *wire.Decoder) {
+	if d.Kind() != wire.KindArray {
+		d.Skip()
+		return
+	}
+	c.rounds = nil
+	for range d.Array {
+		if d.Kind() != wire.KindObject || len(c.rounds) == maxRounds {
+			d.Skip()
+			continue
+		}
+		raw := d.Raw()
+		var r round
+		inner := wire.NewDecoder(raw)
+		for key := range inner.Object {
+			switch string(key) {
+			case "type":
+				r.kind = upstream.OptString(inner)
+			case "model":
+				r.model = upstream.OptString(inner)
+			case "iterations":
+				inner.Skip() // they do not nest
+			}
+		}
+		r.readFrom(wire.NewDecoder(raw))
+		r.rounds = nil
+		c.rounds = append(c.rounds, r)
+	}
+}
+
+func (c *counts) readCredit(d *wire.Decoder) {
+	if d.Kind() != wire.KindObject {
+		d.Skip()
+		return
+	}
+	for key := range d.Object {
+		if string(key) == "status" {
+			c.credit = upstream.OptString(d)
+		}
+	}
+}
+
+// creditShown says that the counts of an answer with a redeemed fallback credit name
+// what was warm as read already. Were it false, its writes would be charged as reads.
+const creditShown = true
+
+// ending is what the bill depends on besides usage: how an answer ended.
+type ending struct{ stop, category string }
+
+// chargedRefusals are the categories of refusals that are charged though nothing was
+// put out; all others are free.
+var chargedRefusals = map[string]bool{"bio": true, "frontier_llm": true, "reasoning_extraction": true}
+
+// free tells whether an answer costs nothing: it was refused before any output.
+func (e ending) free(u *pricing.Usage) bool {
+	return e.stop == "refusal" && u.OutputTokens() == 0 && !chargedRefusals[e.category]
+}
+
+// bill gives what is charged, which is not always what the top level tells: where the
+// rounds are told, each is charged at its own model, and they alone.
+func (c *counts) bill(model string, e ending, u *pricing.Usage, s *chat.Served) {
+	s.Mode, s.Region, s.Also = c.mode(), region(c.geo), nil
+	c.classes(u)
+	if len(c.rounds) > 0 {
+		searches, told := u.Get(pricing.WebSearches)
+		*u = pricing.Usage{}
+		c.billRounds(model, u, s)
+		if _, counted := u.Get(pricing.WebSearches); told && !counted {
+			u.Set(pricing.WebSearches, searches)
+		}
+	}
+	if c.credit == "redeemed" && !creditShown {
+		asRead(u)
+	}
+	if e.free(u) {
+		nothing(u)
+	}
+}
+
+func (c *counts) billRounds(model string, u *pricing.Usage, s *chat.Served) {
+	u.Set(pricing.Input, 0)
+	u.Set(pricing.Output, 0)
+	last := c.lastAttempt()
+	for i := range c.rounds {
+		r := &c.rounds[i]
+		var used pricing.Usage
+		r.classes(&used)
+		if r.attempt() && i < last && used.OutputTokens() == 0 {
+			continue // it declined before any output, and another took its place
+		}
+		if r.model == "" || r.model == model {
+			*u = u.Plus(used)
+			continue
+		}
+		mode := r.mode()
+		if mode == "" {
+			mode = s.Mode
+		}
+		s.Also = append(s.Also, chat.Line{Model: r.model, Mode: mode, Usage: used})
+	}
+}
+
+// attempt tells the rounds in which a model was to answer.
+func (r *round) attempt() bool { return r.kind == "message" || r.kind == "fallback_message" }
+
+// lastAttempt is the index of the last fallback; -1 when none was needed.
+func (c *counts) lastAttempt() int {
+	for i := len(c.rounds) - 1; i >= 0; i-- {
+		if c.rounds[i].kind == "fallback_message" {
+			return i
+		}
+	}
+	return -1
+}
+
+// mode is the mode of the price. A fast answer has a price of its own, whatever the
+// tier.
+func (c *counts) mode() string {
+	if c.speed == "fast" {
+		return pricing.Fast
+	}
+	return pricing.ModeOf(c.tier)
+}
+
+// region is where an answer was made, where that has a price.
+func region(geo string) string {
+	if geo == "global" || geo == "not_available" {
+		return ""
+	}
+	return geo
+}
+
+// asRead charges what was written to the cache as read from it.
+func asRead(u *pricing.Usage) {
+	u.Add(pricing.CacheRead, u.Written())
+	for _, c := range [...]pricing.Class{pricing.CacheWrite5m, pricing.CacheWrite1h} {
+		if _, told := u.Get(c); told {
+			u.Set(c, 0)
+		}
+	}
+}
+
+// nothing keeps the classes and none of their counts.
+func nothing(u *pricing.Usage) {
+	for c := range pricing.NumClasses {
+		if _, told := u.Get(c); told {
+			u.Set(c, 0)
+		}
+	}
+}

@@ -1,0 +1,181 @@
+package responses
+
+import (
+	"bytes"
+
+	"gateway/shared/chat"
+	"gateway/shared/dialect/openai"
+	"gateway/shared/pricing"
+	"gateway/shared/wire"
+)
+
+// hosted is what a response object tells of the bill beside its usage: the tier that
+// served it and the tools that the provider ran.
+type hosted struct {
+	tier            string
+	context         string // how much of the web was read: low, medium, high
+	searches, files int64  // calls in the output
+	images          int64
+	toldSearches    int64 // of tool_usage, which stands before what was counted; -1: not told
+	imageModel      string
+	image           pricing.Usage // tokens of image_gen
+}
+
+// defaultImageModel draws where a tool does not name its model.
+const defaultImageModel = "gpt-image-1"
+
+func newHosted() hosted { return hosted{toldSearches: -1} }
+
+// member reads a member of a response object other than its output.
+func (h *hosted) member(key []byte, d *wire.Decoder) bool {
+	switch string(key) {
+	case "service_tier":
+		h.tier = optString(d)
+	case "tools":
+		if d.Kind() == wire.KindArray {
+			for range d.Array {
+				h.tool(d)
+			}
+		}
+	case "tool_usage":
+		if d.Kind() == wire.KindObject {
+			for tool := range d.Object {
+				h.used(string(tool), d)
+			}
+		}
+	default:
+		return false
+	}
+	return true
+}
+
+func (h *hosted) tool(d *wire.Decoder) {
+	if d.Kind() != wire.KindObject {
+		d.Skip()
+		return
+	}
+	kind, model, context := "", "", ""
+	for key := range d.Object {
+		switch string(key) {
+		case "type":
+			kind = optString(d)
+		case "model":
+			model = optString(d)
+		case "search_context_size":
+			context = optString(d)
+		}
+	}
+	switch {
+	case kind == "image_generation" && model != "":
+		h.imageModel = model
+	case context != "":
+		h.context = context
+	}
+}
+
+func (h *hosted) used(tool string, d *wire.Decoder) {
+	if d.Kind() != wire.KindObject {
+		d.Skip()
+		return
+	}
+	switch tool {
+	case "image_gen":
+		openai.ReadUsage(d, &h.image)
+	case "web_search":
+		for key := range d.Object {
+			if string(key) == "num_requests" && d.Kind() == wire.KindNumber {
+				h.toldSearches = d.Int()
+			}
+		}
+	}
+}
+
+var hostedCall = []byte(`_call"`)
+
+// items counts the calls of hosted tools in an output.
+func (h *hosted) items(output []byte) {
+	if !bytes.Contains(output, hostedCall) {
+		return
+	}
+	d := wire.NewDecoder(output)
+	if d.Kind() != wire.KindArray {
+		return
+	}
+	for range d.Array {
+		if d.Kind() != wire.KindObject {
+			d.Skip()
+			continue
+		}
+		kind, action := "", ""
+		for key := range d.Object {
+			switch string(key) {
+			case "type":
+				kind = optString(d)
+			case "action":
+				action = actionOf(d)
+			}
+		}
+		h.item(kind, action)
+	}
+}
+
+func actionOf(d *wire.Decoder) (kind string) {
+	if d.Kind() != wire.KindObject {
+		d.Skip()
+		return ""
+	}
+	for key := range d.Object {
+		if string(key) == "type" {
+			kind = optString(d)
+		}
+	}
+	return kind
+}
+
+// item counts an item of the output. Opening a page that a search has found is free.
+func (h *hosted) item(kind, action string) {
+	switch kind {
+	case "web_search_call":
+		if action == "" || action == "search" {
+			h.searches++
+		}
+	case "file_search_call":
+		h.files++
+	case "image_generation_call":
+		h.images++
+	}
+}
+
+// bill puts what was read into the usage and beside it.
+func (h *hosted) bill(u *pricing.Usage, s *chat.Served) {
+	s.Mode, s.SearchContext, s.Also = pricing.ModeOf(h.tier), h.context, nil
+	if !u.Known() {
+		return
+	}
+	searches := h.searches
+	if h.toldSearches >= 0 {
+		searches = h.toldSearches
+	}
+	if searches > 0 {
+		u.Set(pricing.WebSearches, searches)
+	}
+	if h.files > 0 {
+		u.Set(pricing.FileSearches, h.files)
+	}
+	if !h.image.Known() && h.images == 0 {
+		return
+	}
+	drawn := h.image
+	if out, told := drawn.Get(pricing.Output); told { // what such a model puts out is images
+		drawn.Set(pricing.Output, 0)
+		drawn.Add(pricing.ImageOut, out)
+	}
+	if h.images > 0 {
+		drawn.Set(pricing.Images, h.images)
+	}
+	model := h.imageModel
+	if model == "" {
+		model = defaultImageModel
+	}
+	s.Also = append(s.Also, chat.Line{Model: model, Mode: pricing.Standard, Usage: drawn})
+}

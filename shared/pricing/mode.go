@@ -1,0 +1,47 @@
+package pricing
+
+import (
+	"math/bits"
+	"strings"
+)
+
+// Modes in which providers serve; each may have prices of its own.
+const (
+	Standard = "standard"
+	Batch    = "batch"
+	Flex     = "flex"
+	Priority = "priority"
+	Fast     = "fast" // of Anthropic models; elsewhere the word asks for Priority
+
+	ultrafast = "ultrafast"
+	scaled    = "scale"
+)
+
+// ModeOf is the mode that a provider means by a service tier or a kind of traffic;
+// "" where it says nothing or a word that names no price.
+func ModeOf(tier string) string {
+	switch word, _ := strings.CutPrefix(strings.ToLower(tier), "on_demand_"); word {
+	case "default", "standard", "standard_only", "on_demand", "reserved":
+		return Standard
+	case "priority", "fast":
+		return Priority
+	case "flex", "batch", "ultrafast", "scale":
+		return word
+	}
+	return ""
+}
+
+// regionUS is where Anthropic serves at a share above its list, which names no
+// regions: a tenth more of every token.
+const (
+	regionUS  = "us"
+	usPercent = 110
+)
+
+func (p *Price) inUS() {
+	for set := p.has & tokenClasses; set != 0; set &= set - 1 {
+		c := bits.TrailingZeros64(set)
+		p.rate[c] = p.rate[c] / 100 * usPercent
+	}
+	fill(&p.rate, p.has)
+}
