@@ -1,5 +1,7 @@
 package relay
 
+import "gateway/shared/ledger"
+
 // admit takes the request up to the point where a target may be called: known
 // caller, well-formed headers and body, a resolved route, rates counted.
 func (c *call) admit() error {
@@ -16,7 +18,10 @@ func (c *call) admit() error {
 	return c.countRequest()
 }
 
-// countRequest counts the request against the rates of key and workspace.
+// countRequest counts the request against the rates of key, workspace and policies.
 func (bk *books) countRequest() error {
-	return bk.purse.CountRequest(bk.Ctx, bk.Ledger, bk.Who.Subject, bk.WS.Subject)
+	if err := bk.readPolicies(); err != nil {
+		return err
+	}
+	return bk.purse.CountRequest(bk.Ctx, bk.Ledger, append([]*ledger.Subject{bk.Who.Subject, bk.WS.Subject}, bk.early...)...)
 }

@@ -9,7 +9,8 @@ import (
 // request, more when this target is dearer than the one before.
 func (bk *books) limitTarget() error {
 	before := bk.purse.Counted()
-	err := bk.purse.CountTarget(bk.Ctx, bk.Ledger, bk.To.Subjects)
+	rates := bk.limitsOfTarget()
+	err := bk.purse.CountTarget(bk.Ctx, bk.Ledger, rates)
 	if err == nil && !bk.Route.Free && !bk.CostsNothing() {
 		if own, its := bk.budgeted(); bk.purse.Asks(own, its) {
 			err = bk.purse.Reserve(bk.Ctx, bk.Base, bk.Ledger, bk.ULID, own, its, bk.boundOf())
@@ -17,6 +18,8 @@ func (bk *books) limitTarget() error {
 	}
 	if err != nil {
 		bk.purse.GiveBack(bk.Base, before)
+	} else {
+		bk.counted = append(bk.counted, rates...)
 	}
 	return err
 }
@@ -40,8 +43,8 @@ func (bk *books) spend() {
 	}
 }
 
-// budgeted are the subjects with a budget in force: the caller's own and the
-// target's.
+// budgeted are the subjects with a budget in force: the caller's own, with those of
+// policies, and the target's.
 func (bk *books) budgeted() (own, its []*ledger.Subject) {
-	return purse.Budgeted(bk.Who.Subject, bk.WS.Subject), purse.Budgeted(bk.To.Subjects...)
+	return purse.Budgeted(append([]*ledger.Subject{bk.Who.Subject, bk.WS.Subject}, bk.early...)...), purse.Budgeted(bk.To.Subjects...)
 }

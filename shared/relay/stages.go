@@ -87,8 +87,9 @@ type books struct {
 	*chosen.Target
 	*outbound
 	*starMask
-	rec      usage.Record // see describe
-	purse    purse.Purse
+	rec   usage.Record // see describe
+	purse purse.Purse
+	ruled
 	upstream time.Duration // of the attempt that answered
 	heard    heard
 	reused   reused

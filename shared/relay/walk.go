@@ -99,6 +99,9 @@ func (c *call) try(leaf *route.Leaf) answer {
 		return refusal(err)
 	}
 	if hit != nil {
+		if err := c.countHit(); err != nil {
+			return refusal(err)
+		}
 		return c.guardOutput(leaf, answer{cached: hit})
 	}
 	if err := c.limitTarget(); err != nil {

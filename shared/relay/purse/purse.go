@@ -5,6 +5,8 @@ package purse
 
 import (
 	"context"
+	"slices"
+	"strings"
 
 	"gateway/shared/fault"
 	"gateway/shared/ledger"
@@ -19,6 +21,7 @@ type Purse struct {
 	Usage    pricing.Usage   // of all of them
 	Cost     pricing.NanoDollars
 	Priced   bool           // all of the last charge had a price
+	Tariff   string         // lines of the price list that were charged by
 	Entries  []usage.Settle // of the budgets that were settled
 
 	admitted        *ledger.Admission   // of the caller's rates
@@ -72,6 +75,7 @@ func (p *Purse) add(u pricing.Usage, price pricing.Price, known bool) {
 	var cost pricing.NanoDollars
 	if known {
 		cost = min(price.Cost(u), maxCharge)
+		p.note(price.Line())
 	}
 	p.Usage = p.Usage.Plus(u)
 	p.Cost += cost
@@ -79,6 +83,21 @@ func (p *Purse) add(u pricing.Usage, price pricing.Price, known bool) {
 		last.Usage, last.Cost = last.Usage.Plus(u), last.Cost+cost
 	}
 }
+
+// note keeps a line of the price list, once.
+func (p *Purse) note(line string) {
+	switch {
+	case p.Tariff == "":
+		p.Tariff = line
+	case p.Tariff != line && !slices.Contains(strings.Split(p.Tariff, lines), line) && len(p.Tariff) < maxTariff:
+		p.Tariff += lines + line
+	}
+}
+
+const (
+	lines     = "; "
+	maxTariff = 2048 // bytes; what is behind is of further models of one batch
+)
 
 // spent is what the request was charged so far.
 func (p *Purse) spent() ledger.Used { return ledger.Used{Cost: p.Cost, Tokens: p.Usage.TotalTokens()} }
@@ -297,4 +316,17 @@ func Budgeted(of ...*ledger.Subject) (budgeted []*ledger.Subject) {
 func (p *Purse) Leftover() []usage.Attempt {
 	clear(p.Attempts)
 	return p.Attempts[:0]
+}
+
+// ByRequests are those of the subjects that have a budget of requests.
+func ByRequests(of []*ledger.Subject) (out []*ledger.Subject) {
+	for _, s := range of {
+		for i := range s.Budgets {
+			if s.Budgets[i].Type == ledger.Requests {
+				out = append(out, s)
+				break
+			}
+		}
+	}
+	return out
 }
