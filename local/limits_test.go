@@ -2,7 +2,9 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -214,4 +216,62 @@ func TestWhatABudgetRefusesIsNotChargedToRates(t *testing.T) {
 	if got := r.call("POST", "/chat/completions", cheap, "X-Gateway-Api-Key", key); got.status != 429 {
 		t.Errorf("one more: %d %s", got.status, got.body)
 	}
+}
+
+// What a refusal tells of a limit is what a read of that limit tells, while requests
+// are under way and once they are settled.
+func TestARefusalTellsHowItsLimitStands(t *testing.T) {
+	t.Parallel()
+	r := start(t)
+	made := r.admin("POST", "/api-keys/workspace/service", fmt.Sprintf(`{"name":"poor","workspace_id":%q,"scopes":["completions.write"],"usage_limits":{"type":"cost","credit_limit":1,"periodic_reset":"monthly"}}`, r.workspace()))
+	id, key := made["id"].(string), made["key"].(string)
+	if got := r.call("POST", "/chat/completions", chatBody("@mock/gpt-4o-mini", "Hello", `,"max_tokens":5`), "X-Gateway-Api-Key", key); got.status != 200 {
+		t.Fatalf("%d %s", got.status, got.body)
+	}
+	compare := func(open bool) {
+		t.Helper()
+		got := r.call("POST", "/chat/completions", chatBody("@mock/gpt-4o", "Hello", `,"max_tokens":200000`), "X-Gateway-Api-Key", key)
+		if got.status != 412 {
+			t.Fatalf("%d %s", got.status, got.body)
+		}
+		told := member(got.json(t), "error/limit").(map[string]any)
+		read := r.admin("GET", "/api-keys/"+id, "")["usage_limits"].(map[string]any)
+		for _, name := range []string{"type", "credit_limit", "current_usage", "reserved_usage", "available"} {
+			if told[name] != read[name] {
+				t.Errorf("%s: refused with %v, read as %v", name, told[name], read[name])
+			}
+		}
+		if told["subject"] != "key" || told["id"] != id || told["name"] != "poor" || read["next_usage_reset_at"] == nil || !strings.HasPrefix(told["resets_at"].(string), read["next_usage_reset_at"].(string)[:19]) {
+			t.Errorf("%v, read as %v", told, read)
+		}
+		held := told["reserved_usage"].(float64)
+		if left := 1 - told["current_usage"].(float64) - held; left-told["available"].(float64) > 1e-9 || told["available"].(float64)-left > 1e-9 || open != (held > 0) {
+			t.Errorf("the numbers of %v do not add up", told)
+		}
+	}
+	compare(false)
+	done, gate := make(chan reply), make(chan struct{})
+	host := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		<-gate
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"id":"x","object":"chat.completion","created":1,"model":"gpt-4o","choices":[{"index":0,"message":{"role":"assistant","content":"x"},"finish_reason":"stop"}],"usage":{"prompt_tokens":10,"completion_tokens":5,"total_tokens":15}}`)
+	}))
+	defer host.Close()
+	r.save("slow", `"ai_provider_id":"openai","key":"sk-slow","configurations":{"custom_host":"`+host.URL+`/v1"}`)
+	go func() {
+		got, _ := r.try("POST", "/chat/completions", chatBody("@slow/gpt-4o", "Hello", `,"max_tokens":50000`), "X-Gateway-Api-Key", key)
+		done <- got
+	}()
+	eventually(t, func() error {
+		if read := r.admin("GET", "/api-keys/"+id, "")["usage_limits"].(map[string]any); read["reserved_usage"].(float64) == 0 {
+			return fmt.Errorf("nothing is held: %v", read)
+		}
+		return nil
+	})
+	compare(true)
+	close(gate)
+	if got := <-done; got.status != 200 {
+		t.Errorf("%d %s", got.status, got.body)
+	}
+	compare(false)
 }

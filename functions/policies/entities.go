@@ -25,10 +25,10 @@ const maxEntities = 10_000
 
 var (
 	usageMapSchema = admin.Schema{"type": "object", "additionalProperties": admin.Closed(map[string]admin.Schema{
-		"current_usage": {"type": "number"}, "status": {"type": "string"}, "is_threshold_alerts_sent": {"type": "boolean"}, "is_exhausted_alerts_sent": {"type": "boolean"},
+		"current_usage": {"type": "number"}, "reserved_usage": {"type": "number"}, "available": {"type": "number"}, "status": {"type": "string"}, "is_threshold_alerts_sent": {"type": "boolean"}, "is_exhausted_alerts_sent": {"type": "boolean"},
 	})}
 	entitySchema = admin.Closed(map[string]admin.Schema{
-		"id": {"type": "string"}, "value_key": {"type": "string"}, "current_usage": {"type": "number"}, "status": {"type": "string"}, "object": {"type": "string"},
+		"id": {"type": "string"}, "value_key": {"type": "string"}, "current_usage": {"type": "number"}, "reserved_usage": {"type": "number"}, "available": {"type": "number"}, "status": {"type": "string"}, "object": {"type": "string"},
 	})
 	rateEntitySchema = admin.Closed(map[string]admin.Schema{
 		"id": {"type": "string"}, "value_key": {"type": "string"}, "current_usage": {"type": "number"}, "status": {"type": "string"},
@@ -83,7 +83,7 @@ func (f *family) listUsage(c *admin.Call) (any, error) {
 		for i, b := range all {
 			s := b.Budgets[0]
 			out[i] = entity{b.ValueKey, s.Status, b.Place, admin.Members{
-				"id": entityID(b.ValueKey), "value_key": b.ValueKey, "current_usage": s.Limit.Type.Amount(s.Usage), "status": s.Status, "object": "policy_entity",
+				"id": entityID(b.ValueKey), "value_key": b.ValueKey, "current_usage": s.Limit.Type.Amount(s.Usage), "reserved_usage": s.Limit.Type.Amount(s.Reserved), "available": s.Limit.Type.Amount(s.Available()), "status": s.Status, "object": "policy_entity",
 			}}
 		}
 		return out, next, err
@@ -225,7 +225,7 @@ func (f *family) decorate(c *admin.Call, items []item, objects []admin.Members) 
 	for _, b := range all {
 		s := b.Budgets[0]
 		usage[b.ValueKey] = admin.Members{
-			"current_usage": s.Limit.Type.Amount(s.Usage), "status": s.Status, "is_threshold_alerts_sent": s.ThresholdAlert, "is_exhausted_alerts_sent": s.ExhaustedAlert,
+			"current_usage": s.Limit.Type.Amount(s.Usage), "reserved_usage": s.Limit.Type.Amount(s.Reserved), "available": s.Limit.Type.Amount(s.Available()), "status": s.Status, "is_threshold_alerts_sent": s.ThresholdAlert, "is_exhausted_alerts_sent": s.ExhaustedAlert,
 		}
 	}
 	objects[0][usageMap] = usage

@@ -33,6 +33,7 @@ type Fault struct {
 	RetryAfter time.Duration // > 0: sent as Retry-After, rounded up to seconds
 	Source     Source        // empty means SourceGateway
 	StatusCode int           // overrides the catalogue's status when not 0 (provider errors)
+	Limit      *Limit        // that refused; nil: none did
 	cause      error
 }
 

@@ -16,10 +16,11 @@ type openAI struct {
 	Code    *string `json:"code"`
 	Field   string  `json:"field,omitempty"` // repeats param for the saved-only family
 	Source  Source  `json:"source,omitempty"`
+	Limit   *Limit  `json:"limit,omitempty"`
 }
 
 func (f *Fault) object() openAI {
-	o := openAI{Message: f.Message, Type: f.Type(), Source: f.Source}
+	o := openAI{Message: f.Message, Type: f.Type(), Source: f.Source, Limit: f.Limit}
 	if f.Field != "" {
 		o.Param, o.Field = &f.Field, f.Field
 	}
@@ -105,6 +106,9 @@ func (f *Fault) sentence() string {
 func (f *Fault) SetHeaders(h http.Header) {
 	if f.RetryAfter > 0 {
 		h.Set("Retry-After", strconv.Itoa(int(math.Ceil(f.RetryAfter.Seconds()))))
+	}
+	if f.Limit != nil {
+		f.Limit.setHeaders(h, f.RetryAfter)
 	}
 }
 

@@ -47,7 +47,7 @@ const (
 var (
 	UsageFields    = []string{"type", "credit_limit", "alert_threshold", "periodic_reset", "periodic_reset_days", "next_usage_reset_at"}
 	RateFields     = []string{"type", "unit", "value"}
-	readOnlyFields = []string{"current_usage", "status", "last_reset_at", "is_threshold_alerts_sent", "is_exhausted_alerts_sent"}
+	readOnlyFields = []string{"current_usage", "reserved_usage", "available", "status", "last_reset_at", "is_threshold_alerts_sent", "is_exhausted_alerts_sent"}
 )
 
 // UsageLimits reads a client's usage_limits: an object or an array as the place

@@ -80,7 +80,7 @@ func (l *Ledger) raise(ctx context.Context, p *part, request string, b Bound) er
 			within := sum(p.entry.amounts, p.charged)[short] > b.Spent.amounts()[short] // what it holds is not all spent
 			if !b.Assumed || left[short] <= 0 && !within {
 				l.noteRefusal(ctx, p, failed.Current, short, more[short])
-				return l.refusal(p, short, left[short], more[short])
+				return l.refusal(ctx, p, short, left[short], more[short])
 			}
 			want[short] -= more[short] - max(left[short], 0)
 		}

@@ -177,5 +177,8 @@ func (l *Ledger) rateFault(s *Subject, c *counter, window int64) *fault.Fault {
 	f := fault.New(fault.RateLimited, "", fmt.Sprintf("Rate limit of %s exceeded: %s (%s); try again in %d s",
 		s.name(), c.RateLimit, c.Unit, int64(wait/time.Second)))
 	f.RetryAfter = wait
+	f.Limit = s.limit(c.Type)
+	value, resets := c.Value, time.Unix(window+c.unit.length, 0).UTC()
+	f.Limit.Unit, f.Limit.Value, f.Limit.ResetsAt = string(c.Unit), &value, &resets
 	return f
 }

@@ -212,7 +212,7 @@ func (l *Ledger) open(ctx context.Context, p *part, request string, b Bound, for
 		if left != nil {
 			if short := lacks(*left, need); short >= 0 && (!b.Assumed || !shrink(&want, &need, *left)) {
 				l.noteRefusal(ctx, p, seen, short, need[short])
-				return l.refusal(p, short, left[short], need[short])
+				return l.refusal(ctx, p, short, left[short], need[short])
 			}
 		}
 		now := l.clock()
@@ -337,7 +337,7 @@ func (l *Ledger) create(ctx context.Context, s *Subject, p *plan) error {
 	return err
 }
 
-func (l *Ledger) refusal(p *part, i int, left, need int64) error {
+func (l *Ledger) refusal(ctx context.Context, p *part, i int, left, need int64) error {
 	m, s := slotMeasure[i], &p.plan.slots[i]
 	until := ""
 	if t, ok := s.schedule.Next(l.clock()); ok {
@@ -348,7 +348,27 @@ func (l *Ledger) refusal(p *part, i int, left, need int64) error {
 		text = fmt.Sprintf("The %s budget of %s has not enough left: limit %s, available %s, this request may use %s",
 			m, p.subject.name(), m.words(s.limit), m.words(left), m.words(need))
 	}
-	return fault.New(fault.BudgetExhausted, "", text+until)
+	f := fault.New(fault.BudgetExhausted, "", text+until)
+	if states, err := l.State(ctx, p.subject); err == nil { // else the message says enough
+		f.Limit = p.subject.exhausted(m, states)
+	}
+	return f
+}
+
+// exhausted tells how the budget of a measure stands.
+func (s *Subject) exhausted(m Measure, states []BudgetState) *fault.Limit {
+	out := s.limit(m)
+	for i := range states {
+		b := &states[i]
+		if b.Limit.Type != m {
+			continue
+		}
+		out.CreditLimit, out.Usage, out.Reserved, out.Available = m.Amount(b.Limit.CreditLimit), m.Amount(b.Usage), m.Amount(b.Reserved), m.Amount(b.Available())
+		if !b.NextResetAt.IsZero() {
+			out.ResetsAt = &b.NextResetAt
+		}
+	}
+	return out
 }
 
 // on is the mask of the plan's slots.

@@ -27,11 +27,17 @@ type BudgetState struct {
 	ExhaustedAlert bool
 }
 
+// Available is what further requests may take: below nothing where charges that
+// nobody foresaw passed the limit.
+func (b *BudgetState) Available() int64 { return b.Limit.CreditLimit - b.Usage - b.Reserved }
+
 // MarshalJSON gives the form that reads of the API show.
 func (b BudgetState) MarshalJSON() ([]byte, error) {
 	out := struct {
 		usageJSON
 		CurrentUsage json.Number `json:"current_usage"`
+		Reserved     json.Number `json:"reserved_usage"`
+		Available    json.Number `json:"available"`
 		Status       string      `json:"status"`
 		NextResetAt  *apiTime    `json:"next_usage_reset_at"` // in place of usageJSON's
 		LastResetAt  *apiTime    `json:"last_reset_at"`
@@ -39,6 +45,7 @@ func (b BudgetState) MarshalJSON() ([]byte, error) {
 		Exhausted    bool        `json:"is_exhausted_alerts_sent"`
 	}{
 		usageJSON: b.Limit.json(), CurrentUsage: b.Limit.Type.Amount(b.Usage), Status: b.Status,
+		Reserved: b.Limit.Type.Amount(b.Reserved), Available: b.Limit.Type.Amount(b.Available()),
 		Threshold: b.ThresholdAlert, Exhausted: b.ExhaustedAlert,
 	}
 	out.SetAt, out.ResetAt = nil, nil

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"unicode/utf8"
 
+	"gateway/shared/fault"
 	"gateway/shared/store"
 )
 
@@ -102,6 +103,11 @@ func (s *Subject) name() string {
 		noun = k.noun
 	}
 	return noun + " " + strconv.Quote(cmp.Or(s.Label, s.ID))
+}
+
+// limit names the subject's limit of a measure in a refusal.
+func (s *Subject) limit(m Measure) *fault.Limit {
+	return &fault.Limit{Subject: s.Kind, ID: s.ID, Name: cmp.Or(s.Label, s.ID), Entity: s.Bucket, Type: string(m)}
 }
 
 // maxSegment bounds an id in a key: partition keys end at 2,048 bytes, sort keys

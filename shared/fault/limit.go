@@ -1,0 +1,41 @@
+package fault
+
+import (
+	"encoding/json"
+	"math"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// Limit tells the caller which limit refused, and how it stands: the numbers that a
+// read of that limit shows.
+type Limit struct {
+	Subject string `json:"subject"` // key, token, workspace, policy, integration, provider
+	ID      string `json:"id"`
+	Name    string `json:"name"`
+	Entity  string `json:"value_key,omitempty"` // of a policy: its counter
+	Type    string `json:"type"`                // cost, tokens or requests
+
+	// Of a budget: dollars, tokens or requests.
+	CreditLimit json.Number `json:"credit_limit,omitempty"`
+	Usage       json.Number `json:"current_usage,omitempty"`
+	Reserved    json.Number `json:"reserved_usage,omitempty"`
+	Available   json.Number `json:"available,omitempty"`
+
+	// Of a rate.
+	Unit  string `json:"unit,omitempty"`
+	Value *int64 `json:"value,omitempty"`
+
+	ResetsAt *time.Time `json:"resets_at"` // nil: never
+}
+
+// setHeaders writes how a rate stands, in the headers that clients of OpenAI read.
+func (l *Limit) setHeaders(h http.Header, wait time.Duration) {
+	if l.Value == nil {
+		return
+	}
+	h.Set("X-Ratelimit-Limit-"+l.Type, strconv.FormatInt(*l.Value, 10))
+	h.Set("X-Ratelimit-Remaining-"+l.Type, "0")
+	h.Set("X-Ratelimit-Reset-"+l.Type, strconv.Itoa(int(math.Ceil(wait.Seconds())))+"s")
+}
