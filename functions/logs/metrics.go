@@ -57,6 +57,8 @@ type metrics struct {
 	Cost           float64 `json:"cost"`
 	CostCurrency   string  `json:"cost_currency"`
 	IsPriced       bool    `json:"is_priced"`
+	PriceBook      *string `json:"price_book" doc:"Version of the price list; null: nothing was charged by it."`
+	Tariff         *string `json:"tariff" doc:"Lines of the price list that the cost was made of."`
 
 	CacheStatus  string  `json:"cache_status"`
 	CacheType    *string `json:"cache_type"`
@@ -141,6 +143,8 @@ func metricsOf(r *usage.Record, organisation, configVersion string) metrics {
 		Cost:           report.Cents(r.Cost),
 		CostCurrency:   "USD",
 		IsPriced:       r.Priced,
+		PriceBook:      orNull(r.Book),
+		Tariff:         orNull(r.Tariff),
 
 		CacheStatus:  r.CacheStatus,
 		CacheType:    cacheType(r.CacheStatus),

@@ -114,6 +114,7 @@ func (a *Adjustments) Apply(p Price) Price {
 	}
 	fill(&p.rate, p.has) // what has no price of its own follows the class that stands in for it
 	p.minute = scale(p.minute, a.min)
+	p.line += " (adjusted)"
 	return p
 }
 

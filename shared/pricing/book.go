@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"compress/gzip"
 	_ "embed"
+	"fmt"
+	"hash/crc32"
 	"hash/maphash"
 	"io"
 	"strings"
@@ -39,9 +41,10 @@ type Book struct {
 }
 
 type index struct {
-	seed  maphash.Seed
-	table []uint16 // open addressing; 0: empty, else line+1
-	lines []line
+	version string
+	seed    maphash.Seed
+	table   []uint16 // open addressing; 0: empty, else line+1
+	lines   []line
 }
 
 type line struct {
@@ -63,7 +66,8 @@ func newBook(text func() string) *Book {
 
 func (b *Book) build() *index {
 	rest := b.text()
-	x := &index{seed: maphash.MakeSeed(), lines: make([]line, strings.Count(rest, "\n"))}
+	sum := crc32.Checksum([]byte(rest), crc32.MakeTable(crc32.Castagnoli))
+	x := &index{version: fmt.Sprintf("%s-%08x", listDate, sum), seed: maphash.MakeSeed(), lines: make([]line, strings.Count(rest, "\n"))}
 	size := 8
 	for size < 2*len(x.lines) {
 		size *= 2
@@ -102,7 +106,7 @@ func (x *index) find(provider, model string) *entry {
 		e := l.parsed.Load()
 		if e == nil {
 			var err error
-			if e, err = parseEntry(l.sections); err != nil {
+			if e, err = parseEntry(l.provider+"/"+l.model, l.sections); err != nil {
 				return nil // a test reads every line of the list
 			}
 			l.parsed.Store(e)
@@ -131,6 +135,12 @@ func (b *Book) Price(provider, model string, o Options) (p Price, ok bool) {
 	}
 	return p, true
 }
+
+// listDate is the day of the list that data/prices.txt was made of.
+const listDate = "2026-08-21"
+
+// Version names the list: its day, and a sum over all of it.
+func (b *Book) Version() string { return b.index().version }
 
 // Models lists the models of a provider that the book has a line for, in order.
 func (b *Book) Models(provider string) []string {

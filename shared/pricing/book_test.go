@@ -255,7 +255,7 @@ func TestEveryLineOfTheListParses(t *testing.T) {
 			t.Fatalf("line %d has no rates", i+1)
 		}
 		keys[i] = parts[0] + "\t" + parts[1]
-		e, err := parseEntry(parts[2])
+		e, err := parseEntry(parts[0]+"/"+parts[1], parts[2])
 		if err != nil {
 			t.Errorf("%s: %v", keys[i], err)
 			continue

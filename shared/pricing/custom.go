@@ -188,9 +188,13 @@ func keysOf(m map[string]json.RawMessage) []string {
 	return keys
 }
 
+// ownLine stands for a line of the list where an integration has prices of its own.
+const ownLine = "integration"
+
 // Price is the custom price under the options. Mode and region make no
 // difference to a custom price.
 func (c *Custom) Price(o Options) (p Price) {
 	c.rates.resolve(&p, &o)
+	p.line = ownLine
 	return p
 }

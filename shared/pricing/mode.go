@@ -44,4 +44,5 @@ func (p *Price) inUS() {
 		p.rate[c] = p.rate[c] / 100 * usPercent
 	}
 	fill(&p.rate, p.has)
+	p.line += " (us)"
 }

@@ -26,8 +26,13 @@ type Price struct {
 	byMinute bool
 	perImage bool
 	unsure   bool // the list has no price of this mode, and no rule gives one
+	line     string
 	defaults Defaults
 }
+
+// Line is the line of the price list that the rates stand in, with what changed them:
+// "openai/gpt-5.6 priority", "openai/gpt-5.6 standard>272000 (adjusted)".
+func (p Price) Line() string { return p.line }
 
 // Rate gives the price of a class in femto-dollars per unit; declared is false
 // when the rate is a fallback's or absent (then 0).
@@ -216,7 +221,7 @@ func listed(list, item string) bool {
 // resolve makes the Price of the rates under the options.
 func (r *rates) resolve(p *Price, o *Options) {
 	p.rate, p.has, p.defaults = r.rate, r.has, r.defaults
-	p.minute, p.byMinute, p.perImage = r.minute, r.byMinute, r.perImage
+	p.minute, p.byMinute, p.perImage, p.line = r.minute, r.byMinute, r.perImage, r.line
 	for i := 0; i < len(r.tables); {
 		j := i
 		for j < len(r.tables) && r.tables[j].class == r.tables[i].class {

@@ -13,6 +13,7 @@ type rates struct {
 	byMinute bool
 	perImage bool
 	tables   []choice // prices that depend on what was asked for
+	line     string   // what they are called in records: provider/model and the section
 	defaults Defaults
 }
 
@@ -46,8 +47,9 @@ type entry struct {
 func (r *rates) set(c Class, femtos int64) { r.rate[c] = femtos; r.has |= 1 << c }
 
 // parseEntry reads a line's sections behind provider and model.
-func parseEntry(sections string) (*entry, error) {
+func parseEntry(name, sections string) (*entry, error) {
 	e := new(entry)
+	e.base.line = name
 	first, rest, more := strings.Cut(sections, "\t")
 	if err := e.base.parse(first, &e.unpriced); err != nil {
 		return nil, err
@@ -65,10 +67,12 @@ func parseEntry(sections string) (*entry, error) {
 				return nil, err
 			}
 			batch.complete()
+			batch.line = name + " +batch"
 			e.batch = &batch
 			continue
 		}
 		var v variant
+		v.rates.line = name + " " + header
 		if head, over, ok := strings.Cut(header, ">"); ok {
 			header = head
 			n, exact, err := parseDecimal(over, 0)

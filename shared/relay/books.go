@@ -105,6 +105,9 @@ func (l *logbook) describeAnswer() {
 func (l *logbook) describeMoney() {
 	r, p := &l.rec, &l.purse
 	r.Attempts, r.Usage, r.Cost, r.Priced, r.SettleSubjects = p.Attempts, p.Usage, p.Cost, p.Priced, p.Entries
+	if r.Tariff = p.Tariff; r.Tariff != "" {
+		r.Book = l.Book.Version()
+	}
 	r.UpstreamLatency = l.upstream
 	if hit := l.reused.hit; hit != nil {
 		r.CacheSaved, r.Priced = hit.Cost, true

@@ -20,11 +20,12 @@ import (
 // strings and lists as length and content, numbers as varints. Version 2 adds
 // what explains a decision (see explained) behind it; a record that has nothing
 // of that is written as version 1. Version 3 adds what guardrails said behind both
-// others. Later versions may only be read by gateways
+// others, version 4 what the request was priced by behind all. Later versions may only be read by gateways
 // that know them.
 const (
 	eventMagic     = 0xA7
-	eventVersion   = 3
+	eventVersion   = 4
+	eventGuarded   = 3
 	eventExplained = 2
 	eventPlain     = 1
 	eventHead      = 6
@@ -51,8 +52,11 @@ func (r *Record) AppendEvent(dst []byte) []byte {
 	if dst[start+1] = r.version(); dst[start+1] >= eventExplained {
 		dst = r.appendExplained(dst)
 	}
-	if dst[start+1] >= eventVersion {
+	if dst[start+1] >= eventGuarded {
 		dst = r.appendGuards(dst)
+	}
+	if dst[start+1] >= eventVersion {
+		dst = appendString(appendString(dst, r.Book), r.Tariff)
 	}
 	binary.LittleEndian.PutUint32(dst[start+2:], uint32(len(dst)-start-eventHead))
 	return binary.LittleEndian.AppendUint32(dst, crc32.Checksum(dst[start:], castagnoli))
@@ -68,8 +72,11 @@ func (r *Record) appendAround(dst []byte) (event []byte, cut int) {
 	if dst[start+1] = r.version(); dst[start+1] >= eventExplained {
 		dst = r.appendExplained(dst)
 	}
-	if dst[start+1] >= eventVersion {
+	if dst[start+1] >= eventGuarded {
 		dst = r.appendGuards(dst)
+	}
+	if dst[start+1] >= eventVersion {
+		dst = appendString(appendString(dst, r.Book), r.Tariff)
 	}
 	binary.LittleEndian.PutUint32(dst[start+2:], uint32(len(dst)-start-eventHead+len(r.Bodies)))
 	sum := crc32.Checksum(dst[start:cut], castagnoli)
@@ -259,6 +266,9 @@ func (r *Record) readBare(b []byte, version byte) bool {
 	}
 	if version > eventExplained {
 		c.guards(r)
+	}
+	if version > eventGuarded {
+		r.Book, r.Tariff = c.str(), c.str()
 	}
 	return !c.bad && c.rest == ""
 }

@@ -5,8 +5,10 @@ import "encoding/binary"
 // version is the first version of the encoding that can carry the record.
 func (r *Record) version() byte {
 	switch {
-	case len(r.Guards) > 0:
+	case r.Tariff != "":
 		return eventVersion
+	case len(r.Guards) > 0:
+		return eventGuarded
 	case r.explained():
 		return eventExplained
 	}

@@ -188,6 +188,7 @@ func FuzzDecodeEvent(f *testing.F) {
 	r := sample()
 	f.Add(r.AppendEvent(nil))
 	r = Record{Bodies: []byte("x"), Losses: []string{"a"}, Draws: []Draw{{"p", 1, 2, StickyHash}}, Breakers: []Breaker{{"b", true, false}}, Matches: []Match{{"m", -1, 1}}, Skips: []Skip{{"s", SkipRefused, "not_allowed", 403}},
+		Book: "2026-08-21-00000000", Tariff: "openai/gpt-5.6 priority; openai/gpt-image-1",
 		Guards: []Guard{{Hook: "h", Phase: GuardAfter, Path: "config", Verdict: true, Transformed: true, TookMS: 3, Failed: []string{"a", "b"}, Errored: []string{"c"}}, {Denied: true, Async: true}}}
 	f.Add(r.AppendEvent(nil))
 	f.Add([]byte{eventMagic, eventVersion, 0, 0, 0, 0})

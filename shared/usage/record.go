@@ -60,7 +60,9 @@ type Record struct {
 	ErrorMessage   string
 	Unconfirmed    bool // settled by repair, not by an answer
 	Cost           pricing.NanoDollars
-	Priced         bool                // false: the model has no price
+	Priced         bool                // false: a price is not known, and Cost is without it
+	Book           string              // version of the price list; empty without Tariff
+	Tariff         string              // lines of it that Cost was made of, with "; " between them
 	CacheSaved     pricing.NanoDollars // what a cache hit would have cost at the provider
 	Usage          pricing.Usage       // sum over the attempts
 	Attempts       []Attempt
