@@ -3,6 +3,7 @@ package admin
 import (
 	"encoding/json"
 	"slices"
+	"strconv"
 	"time"
 
 	"gateway/shared/fault"
@@ -124,11 +125,38 @@ func (l *Limits[T]) prepare(in Values, ch *Change[T], now time.Time) []fault.Det
 	}
 	if in.Given(usageField) {
 		PrepareBudgets(l.budgets(ch.Form), l.budgets(ch.Was), now)
+		if bad := l.past(l.budgets(ch.Form), l.budgets(ch.Was), now); len(bad) > 0 {
+			return bad
+		}
 	}
 	if ch.Old != nil && in.Bool(resetField) {
 		l.reset(ch.Form, now)
 	}
 	return nil
+}
+
+// past refuses dates that lie behind now; those that were stored before may stay.
+func (l *Limits[T]) past(budgets, was []*ledger.UsageLimit, now time.Time) (bad []fault.Detail) {
+	for i, u := range budgets {
+		path := usageField
+		if l.Place.ManyBudgets() {
+			path += "[" + strconv.Itoa(i) + "]"
+		}
+		bad = append(bad, pastDates(u, was, path+".", now)...)
+	}
+	return bad
+}
+
+func pastDates(u *ledger.UsageLimit, was []*ledger.UsageLimit, path string, now time.Time) (bad []fault.Detail) {
+	kept := func(same func(o *ledger.UsageLimit) bool) bool { return slices.ContainsFunc(was, same) }
+	today := now.UTC().Truncate(24 * time.Hour)
+	if t := u.NextReset; !t.IsZero() && t.Before(today) && !kept(func(o *ledger.UsageLimit) bool { return o.NextReset.Equal(t) }) {
+		bad = append(bad, fault.Detail{Field: path + "next_usage_reset_at", Message: "must not lie in the past"})
+	}
+	if t := u.ExtraUntil; u.Extra > 0 && !now.Before(t) && !kept(func(o *ledger.UsageLimit) bool { return o.ExtraUntil.Equal(t) }) {
+		bad = append(bad, fault.Detail{Field: path + "temporary_raise.expires_at", Message: "must lie ahead"})
+	}
+	return bad
 }
 
 func (l *Limits[T]) reset(form *T, now time.Time) {

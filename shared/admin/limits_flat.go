@@ -114,6 +114,9 @@ func (l *Limits[T]) flatSet(in Values, ch *Change[T], now time.Time) []fault.Det
 		return bad
 	}
 	limit.Prepare(*l.Budget(ch.Was), now)
+	if bad := pastDates(&limit, l.budgets(ch.Was), "", now); len(bad) > 0 {
+		return bad
+	}
 	*l.Budget(ch.Form) = &limit
 	return nil
 }

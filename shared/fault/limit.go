@@ -19,6 +19,7 @@ type Limit struct {
 
 	// Of a budget: dollars, tokens or requests.
 	CreditLimit json.Number `json:"credit_limit,omitempty"`
+	Raised      json.Number `json:"temporary_raise,omitempty"` // that holds now
 	Usage       json.Number `json:"current_usage,omitempty"`
 	Reserved    json.Number `json:"reserved_usage,omitempty"`
 	Available   json.Number `json:"available,omitempty"`

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -43,11 +44,33 @@ type UsageLimit struct {
 	Cadence        Cadence
 	Days           int       // for Days
 	NextReset      time.Time // the first reset, 00:00 UTC; later ones follow the cadence
+	// OnExceeded is Audit, or empty for Deny.
+	OnExceeded OnExceeded
+	// Extra is what the limit is raised by until ExtraUntil; 0: nothing.
+	Extra      int64
+	ExtraUntil time.Time
 	// SetAt is when the limit was set: what was counted before (for a limit
 	// that was removed meanwhile) does not count. ResetAt is when its usage was
 	// last reset by hand. Both belong to the stored form only, see Prepare.
 	SetAt   time.Time
 	ResetAt time.Time
+}
+
+// OnExceeded is what a budget does with requests that it has not enough for.
+type OnExceeded string
+
+// What budgets do: refuse, or let through, charge and tell.
+const (
+	Deny  OnExceeded = "deny"
+	Audit OnExceeded = "audit"
+)
+
+// Raised is what the limit is raised by at a time.
+func (u *UsageLimit) Raised(now time.Time) int64 {
+	if u.Extra > 0 && now.Before(u.ExtraUntil) {
+		return u.Extra
+	}
+	return 0
 }
 
 // Schedule is when the budget starts again. A number of days without a stated
@@ -117,15 +140,26 @@ type usageJSON struct {
 	PeriodicReset     *Cadence     `json:"periodic_reset"`
 	PeriodicResetDays *int         `json:"periodic_reset_days"`
 	NextUsageResetAt  *time.Time   `json:"next_usage_reset_at"`
+	OnExceeded        OnExceeded   `json:"on_exceeded"`
+	TemporaryRaise    *extraJSON   `json:"temporary_raise"`
 	SetAt             *time.Time   `json:"set_at,omitempty"`
 	ResetAt           *time.Time   `json:"reset_at,omitempty"`
+}
+
+// extraJSON is a raise that ends.
+type extraJSON struct {
+	Amount    json.Number `json:"amount"`
+	ExpiresAt time.Time   `json:"expires_at"`
 }
 
 // MarshalJSON gives the stored form.
 func (u UsageLimit) MarshalJSON() ([]byte, error) { return json.Marshal(u.json()) }
 
 func (u *UsageLimit) json() usageJSON {
-	out := usageJSON{Type: u.Type, CreditLimit: u.Type.Amount(u.CreditLimit)}
+	out := usageJSON{Type: u.Type, CreditLimit: u.Type.Amount(u.CreditLimit), OnExceeded: cmp.Or(u.OnExceeded, Deny)}
+	if u.Extra > 0 {
+		out.TemporaryRaise = &extraJSON{u.Type.Amount(u.Extra), u.ExtraUntil.UTC()}
+	}
 	if u.AlertThreshold > 0 {
 		n := u.Type.Amount(u.AlertThreshold)
 		out.AlertThreshold = &n
@@ -155,8 +189,17 @@ func (u *UsageLimit) UnmarshalJSON(raw []byte) error {
 	if err := json.Unmarshal(raw, &in); err != nil {
 		return err
 	}
-	*u = UsageLimit{Type: in.Type}
+	*u = UsageLimit{Type: in.Type, OnExceeded: in.OnExceeded}
 	var err error
+	if u.OnExceeded == Deny {
+		u.OnExceeded = ""
+	}
+	if r := in.TemporaryRaise; r != nil {
+		if u.Extra, err = parseDecimal(string(r.Amount), in.Type.places()); err != nil {
+			return fmt.Errorf("ledger: temporary_raise %w", err)
+		}
+		u.ExtraUntil = r.ExpiresAt.UTC()
+	}
 	if u.CreditLimit, err = parseDecimal(string(in.CreditLimit), in.Type.places()); err != nil {
 		return fmt.Errorf("ledger: credit_limit %w", err)
 	}

@@ -180,7 +180,7 @@ func TestStoredFormRoundTrips(t *testing.T) {
 			t.Fatalf("%s: %+v, %v; want %+v", raw, back, err, u)
 		}
 		// The plan in a row tells the same.
-		p := newPlan([]UsageLimit{u}, 7)
+		p := newPlan([]UsageLimit{u}, 7, time.Now())
 		if diff := cmp.Diff(p, parsePlan(p.text, 7), cmp.AllowUnexported(plan{}, slot{})); diff != "" {
 			t.Fatalf("plan %q: %s", p.text, diff)
 		}

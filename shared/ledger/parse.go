@@ -45,7 +45,7 @@ const (
 // UsageFields and RateFields are the keys that a flat form (a policy's body)
 // carries; UsageLimitOf and RateLimitOf read them.
 var (
-	UsageFields    = []string{"type", "credit_limit", "alert_threshold", "periodic_reset", "periodic_reset_days", "next_usage_reset_at"}
+	UsageFields    = []string{"type", "credit_limit", "alert_threshold", "periodic_reset", "periodic_reset_days", "next_usage_reset_at", "on_exceeded", "temporary_raise"}
 	RateFields     = []string{"type", "unit", "value"}
 	readOnlyFields = []string{"current_usage", "reserved_usage", "available", "status", "last_reset_at", "is_threshold_alerts_sent", "is_exhausted_alerts_sent"}
 )
@@ -124,7 +124,33 @@ func (p Place) usage(d *details, fields map[string]json.RawMessage, path string)
 		}
 	}
 	p.cadence(d, fields, path, &u)
+	if raw, ok := present(fields, "on_exceeded"); ok {
+		if u.OnExceeded, _ = oneOf(d, raw, join(path, "on_exceeded"), []OnExceeded{Deny, Audit}); u.OnExceeded == Deny {
+			u.OnExceeded = ""
+		}
+	}
+	if raw, ok := present(fields, "temporary_raise"); ok {
+		d.raise(raw, join(path, "temporary_raise"), &u)
+	}
 	return u
+}
+
+// raise reads {amount, expires_at}.
+func (d *details) raise(raw []byte, path string, u *UsageLimit) {
+	fields, ok := d.object(raw, path)
+	if !ok {
+		return
+	}
+	d.known(fields, path, []string{"amount", "expires_at"})
+	if raw, ok := d.required(fields, path, "amount"); ok {
+		at := join(path, "amount")
+		if u.Extra = d.amount(raw, at, u.Type, 1); u.Extra > 0 && u.Extra > maxDollars*unitOf(Cost)-u.CreditLimit {
+			d.add(at, "is too much beside credit_limit")
+		}
+	}
+	if raw, ok := d.required(fields, path, "expires_at"); ok {
+		u.ExtraUntil = d.time(raw, join(path, "expires_at"))
+	}
 }
 
 func (p Place) cadence(d *details, fields map[string]json.RawMessage, path string, u *UsageLimit) {
@@ -300,11 +326,19 @@ func (d *details) integer(raw []byte, path string) (int64, bool) {
 
 // date reads an ISO 8601 date or time and gives 00:00 UTC of its day.
 func (d *details) date(raw []byte, path string) time.Time {
+	if t := d.time(raw, path); !t.IsZero() {
+		return midnight(t)
+	}
+	return time.Time{}
+}
+
+// time reads an ISO 8601 date or time.
+func (d *details) time(raw []byte, path string) time.Time {
 	var s string
 	if json.Unmarshal(raw, &s) == nil {
 		for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05", time.DateOnly} {
 			if t, err := time.Parse(layout, s); err == nil && t.UTC().Year() >= 1970 && t.UTC().Year() <= 9000 {
-				return midnight(t)
+				return t.UTC()
 			}
 		}
 	}

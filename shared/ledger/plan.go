@@ -41,7 +41,8 @@ type plan struct {
 	slots [numSlots]slot
 }
 
-func newPlan(budgets []UsageLimit, rev int64) *plan {
+// newPlan makes the plan of budgets at a time.
+func newPlan(budgets []UsageLimit, rev int64, now time.Time) *plan {
 	p := &plan{rev: rev}
 	for i, m := range slotMeasure {
 		for _, u := range budgets {
@@ -50,7 +51,7 @@ func newPlan(budgets []UsageLimit, rev int64) *plan {
 			}
 			p.any = true
 			p.slots[i] = slot{
-				on: true, limit: u.CreditLimit, threshold: u.AlertThreshold, schedule: u.Schedule(),
+				on: true, limit: u.CreditLimit + u.Raised(now), threshold: u.AlertThreshold, schedule: u.Schedule(),
 				setAt: millis(u.SetAt), resetAt: millis(u.ResetAt),
 			}
 		}

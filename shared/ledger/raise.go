@@ -31,6 +31,7 @@ func (r *Reservation) Raise(ctx context.Context, b Bound) error {
 // raise makes the part's entry cover the bound, or renews it.
 func (l *Ledger) raise(ctx context.Context, p *part, request string, b Bound) error {
 	want, need := p.demand(b)
+	p.waive(&want, &need)
 	if p.id == "" {
 		if want.zero() && need.zero() {
 			return nil
@@ -80,6 +81,11 @@ func (l *Ledger) raise(ctx context.Context, p *part, request string, b Bound) er
 			within := sum(p.entry.amounts, p.charged)[short] > b.Spent.amounts()[short] // what it holds is not all spent
 			if !b.Assumed || left[short] <= 0 && !within {
 				l.noteRefusal(ctx, p, failed.Current, short, more[short])
+				if p.subject.audits(short) {
+					p.waived[short] = true
+					want[short] = p.entry.amounts[short]
+					continue
+				}
 				return l.refusal(ctx, p, short, left[short], more[short])
 			}
 			want[short] -= more[short] - max(left[short], 0)

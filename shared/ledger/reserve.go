@@ -64,6 +64,7 @@ type part struct {
 	reported amounts // likewise, in their records
 	lost     []doubtful
 	done     bool
+	waived   [numSlots]bool // audited budgets that had not enough
 }
 
 // Reserve takes the bound from every budget of the subjects: one conditional
@@ -84,7 +85,8 @@ func (l *Ledger) Reserve(ctx context.Context, requestID string, subjects []*Subj
 		return nil, nil
 	}
 	r := &Reservation{l: l, request: requestID}
-	for _, s := range inOrder(subjects, func(s *Subject) bool { return s.derive().plan.any }) {
+	now := l.clock()
+	for _, s := range inOrder(subjects, func(s *Subject) bool { s.at(now); return s.derive().plan.any }) {
 		r.parts = append(r.parts, &part{subject: s, plan: s.derive().plan})
 	}
 	if err := r.priced(b); err != nil {
@@ -185,6 +187,16 @@ func (p *part) demand(b Bound) (want, need amounts) {
 	return want, need
 }
 
+// waive takes out what an audited budget has not enough for: it is charged once it is
+// known, as far beyond the limit as it goes.
+func (p *part) waive(want, need *amounts) {
+	for i, waived := range p.waived {
+		if waived {
+			want[i], need[i] = 0, 0
+		}
+	}
+}
+
 // rest is what is still to be settled of the request's amounts when earlier
 // entries of it were settled by repair.
 func (p *part) rest(final amounts) amounts {
@@ -208,9 +220,15 @@ func (l *Ledger) open(ctx context.Context, p *part, request string, b Bound, for
 		var want, need amounts
 		if !force {
 			want, need = p.demand(b)
+			p.waive(&want, &need)
 		}
 		if left != nil {
 			if short := lacks(*left, need); short >= 0 && (!b.Assumed || !shrink(&want, &need, *left)) {
+				if p.subject.audits(short) {
+					l.noteRefusal(ctx, p, seen, short, need[short])
+					p.waived[short] = true
+					continue
+				}
 				l.noteRefusal(ctx, p, seen, short, need[short])
 				return l.refusal(ctx, p, short, left[short], need[short])
 			}
@@ -364,6 +382,9 @@ func (s *Subject) exhausted(m Measure, states []BudgetState) *fault.Limit {
 			continue
 		}
 		out.CreditLimit, out.Usage, out.Reserved, out.Available = m.Amount(b.Limit.CreditLimit), m.Amount(b.Usage), m.Amount(b.Reserved), m.Amount(b.Available())
+		if b.Raised > 0 {
+			out.Raised = m.Amount(b.Raised)
+		}
 		if !b.NextResetAt.IsZero() {
 			out.ResetsAt = &b.NextResetAt
 		}

@@ -14,12 +14,16 @@ func (p Place) UsageSchema() map[string]any {
 	one := schema{
 		"type": "object", "required": []string{"credit_limit"}, "additionalProperties": false,
 		"properties": schema{
-			"type":                     schema{"type": "string", "enum": measures, "default": Cost},
-			"credit_limit":             schema{"type": "number", "minimum": 1, "description": "Dollars, or tokens of which at least 100."},
-			"alert_threshold":          schema{"type": []string{"number", "null"}, "minimum": 1, "description": "In the unit of credit_limit, and less than it."},
-			"periodic_reset":           schema{"type": []string{"string", "null"}, "enum": []any{Weekly, Monthly, nil}},
-			"periodic_reset_days":      schema{"type": []string{"integer", "null"}, "minimum": 1, "maximum": 365, "description": "In place of periodic_reset."},
-			"next_usage_reset_at":      schema{"type": []string{"string", "null"}, "format": "date-time", "description": "00:00 UTC of its day counts."},
+			"type":                schema{"type": "string", "enum": measures, "default": Cost},
+			"credit_limit":        schema{"type": "number", "minimum": 1, "description": "Dollars, or tokens of which at least 100."},
+			"alert_threshold":     schema{"type": []string{"number", "null"}, "minimum": 1, "description": "In the unit of credit_limit, and less than it."},
+			"periodic_reset":      schema{"type": []string{"string", "null"}, "enum": []any{Weekly, Monthly, nil}},
+			"periodic_reset_days": schema{"type": []string{"integer", "null"}, "minimum": 1, "maximum": 365, "description": "In place of periodic_reset."},
+			"next_usage_reset_at": schema{"type": []string{"string", "null"}, "format": "date-time", "description": "00:00 UTC of its day counts."},
+			"on_exceeded":         schema{"type": []string{"string", "null"}, "enum": []any{Deny, Audit, nil}, "description": "audit lets requests through that the budget has not enough for, and charges them; deny, also when absent, refuses them."},
+			"temporary_raise": schema{"type": []string{"object", "null"}, "required": []string{"amount", "expires_at"}, "additionalProperties": false, "description": "Adds to credit_limit until it expires.", "properties": schema{
+				"amount": schema{"type": "number", "minimum": 1}, "expires_at": schema{"type": "string", "format": "date-time"},
+			}},
 			"current_usage":            schema{"type": "number", "readOnly": true, "description": "Settled in this period."},
 			"reserved_usage":           schema{"type": "number", "readOnly": true, "description": "Held by requests that are under way."},
 			"available":                schema{"type": "number", "readOnly": true, "description": "credit_limit less current_usage and reserved_usage."},

@@ -20,6 +20,7 @@ type BudgetState struct {
 	Limit          UsageLimit
 	Usage          int64 // settled in this period
 	Reserved       int64 // held by requests that are under way
+	Raised         int64 // what the limit is raised by now
 	Status         string
 	LastResetAt    time.Time // zero: never
 	NextResetAt    time.Time // zero: never
@@ -29,7 +30,9 @@ type BudgetState struct {
 
 // Available is what further requests may take: below nothing where charges that
 // nobody foresaw passed the limit.
-func (b *BudgetState) Available() int64 { return b.Limit.CreditLimit - b.Usage - b.Reserved }
+func (b *BudgetState) Available() int64 {
+	return b.Limit.CreditLimit + b.Raised - b.Usage - b.Reserved
+}
 
 // MarshalJSON gives the form that reads of the API show.
 func (b BudgetState) MarshalJSON() ([]byte, error) {
@@ -74,6 +77,7 @@ func (l *Ledger) State(ctx context.Context, s *Subject) ([]BudgetState, error) {
 	if len(s.Budgets) == 0 {
 		return nil, nil
 	}
+	s.at(l.clock())
 	v, err := l.view(ctx, s.derive().head)
 	if err != nil {
 		return nil, closed(err)
@@ -85,7 +89,7 @@ func (l *Ledger) State(ctx context.Context, s *Subject) ([]BudgetState, error) {
 func (l *Ledger) States(ctx context.Context, subjects []*Subject) ([][]BudgetState, error) {
 	keys := make([]store.Key, 0, len(subjects))
 	for _, s := range subjects {
-		if len(s.Budgets) > 0 {
+		if s.at(l.clock()); len(s.Budgets) > 0 {
 			keys = append(keys, s.derive().head)
 		}
 	}
@@ -138,7 +142,7 @@ func (l *Ledger) state(ctx context.Context, s *Subject, v *view) ([]BudgetState,
 
 // state is one budget of the subject as the rows tell; v may be nil.
 func (v *view) state(p *plan, u UsageLimit, now time.Time) BudgetState {
-	b := BudgetState{Limit: u, LastResetAt: u.ResetAt}
+	b := BudgetState{Limit: u, LastResetAt: u.ResetAt, Raised: u.Raised(now)}
 	b.NextResetAt, _ = u.Schedule().Next(now)
 	var a ask
 	for i, m := range slotMeasure {
@@ -157,7 +161,7 @@ func (v *view) state(p *plan, u UsageLimit, now time.Time) BudgetState {
 		}
 	}
 	b.Status = Active
-	if a.exhausted(u.CreditLimit - b.Usage) {
+	if a.exhausted(u.CreditLimit + b.Raised - b.Usage) {
 		b.Status = Exhausted
 	}
 	return b

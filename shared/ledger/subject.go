@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"time"
 	"unicode/utf8"
 
 	"gateway/shared/fault"
@@ -71,18 +72,36 @@ type compiled struct {
 	counts []counter // one per rate limit
 	calls  bool      // any counter of requests
 	tokens bool      // any counter of tokens
+	ends   time.Time // when a raise expires, and the plan is another; zero: never
 }
 
 func (s *Subject) derive() *compiled {
 	if c := s.compiled.Load(); c != nil {
 		return c
 	}
+	s.compiled.CompareAndSwap(nil, s.compile(time.Time{}))
+	return s.compiled.Load()
+}
+
+// at brings what is derived up to a time: a raise that has expired counts no more.
+func (s *Subject) at(now time.Time) {
+	if c := s.derive(); !c.ends.IsZero() && !now.Before(c.ends) {
+		s.compiled.CompareAndSwap(c, s.compile(now))
+	}
+}
+
+func (s *Subject) compile(now time.Time) *compiled {
 	p := s.Scope.Partition(strings.ToUpper(segment(s.Kind)), segment(s.ID))
 	bucket := noBucket
 	if s.Bucket != "" {
 		bucket = segment(s.Bucket)
 	}
-	c := &compiled{rate: p.Key(bucket), head: p.Key(bucket, "0"), plan: newPlan(s.Budgets, s.Revision)}
+	c := &compiled{rate: p.Key(bucket), head: p.Key(bucket, "0"), plan: newPlan(s.Budgets, s.Revision, now)}
+	for i := range s.Budgets {
+		if u := &s.Budgets[i]; u.Raised(now) > 0 && (c.ends.IsZero() || u.ExtraUntil.Before(c.ends)) {
+			c.ends = u.ExtraUntil
+		}
+	}
 	for _, r := range s.Rates {
 		n, ok := newCounter(r)
 		if !ok {
@@ -92,8 +111,17 @@ func (s *Subject) derive() *compiled {
 		c.calls = c.calls || r.Type == Requests
 		c.tokens = c.tokens || r.Type == Tokens
 	}
-	s.compiled.CompareAndSwap(nil, c)
-	return s.compiled.Load()
+	return c
+}
+
+// audits tells whether a budget lets requests through that it has not enough for.
+func (s *Subject) audits(slot int) bool {
+	for i := range s.Budgets {
+		if u := &s.Budgets[i]; u.Type == slotMeasure[slot] {
+			return u.OnExceeded == Audit
+		}
+	}
+	return false
 }
 
 // name is the subject in messages: API key "build-bot".
