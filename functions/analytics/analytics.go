@@ -32,7 +32,7 @@ func New(r *report.Reader, rated *feedback.Store) admin.Family {
 	for _, name := range report.GraphNames() {
 		routes = append(routes, f.graph(name, query))
 	}
-	return admin.Family{Name: "analytics", Doc: "Usage over time and by group.", Routes: append(append(routes, f.groupRoutes()...), f.experiments())}
+	return admin.Family{Name: "analytics", Doc: "Usage over time and by group.", Routes: append(append(routes, f.groupRoutes()...), f.experiments(), f.reconciliations())}
 }
 
 // ask reads what every question has: where it looks, and the filter.
