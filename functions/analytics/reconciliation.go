@@ -19,7 +19,7 @@ import (
 
 // Bounds of one reconciliation.
 const (
-	maxExport    = 4 << 20 // bytes
+	maxExport    = 3 << 20 // bytes of a body
 	maxRequests  = 500_000 // of our books that are read
 	maxNamed     = 100     // requests named behind one line
 	requestsPage = 1000
@@ -35,7 +35,7 @@ func (f *family) reconciliations() admin.Route {
 			{Name: "export", Type: admin.Any, Required: true, Example: "date,model,requests,cost_usd\n2026-11-01,gpt-4o,12,0.35\n", Doc: "The export: JSON as it is, a table as a text.", Form: admin.Schema{"type": []string{"object", "string"}}},
 			{Name: "provider_slugs", Type: admin.Array, Max: 100, Of: &admin.Field{Type: admin.String, Min: 1, Max: 255}, Doc: "Only requests by these saved providers: those of the account that the export is of."},
 		},
-		AnswerOf: admin.SchemaOf[reconciled], Do: f.reconcile,
+		MaxBody: maxExport, Unrecorded: true, AnswerOf: admin.SchemaOf[reconciled], Do: f.reconcile,
 	}
 }
 
@@ -84,9 +84,6 @@ func (f *family) reconcile(c *admin.Call) (any, error) {
 	var text string
 	if json.Unmarshal(raw, &text) == nil {
 		raw = []byte(text)
-	}
-	if len(raw) > maxExport {
-		return nil, fault.Invalid("export", "must be at most %d bytes", maxExport)
 	}
 	lines, err := statement.Read(c.Body.Text("format"), raw)
 	if err != nil {

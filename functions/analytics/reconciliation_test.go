@@ -68,7 +68,7 @@ func TestAReconciliationNamesWhatDiffers(t *testing.T) {
 		r.Attempts = []usage.Attempt{first, refused, last}
 	})
 	body := `{"provider":"openai","format":"csv","export":` + csvOf("2026-03-10,gpt-4o,4,400,160,40,0.04", "2026-03-10,gpt-4o-mini,2,200,80,25,0.02", "2026-03-10,gpt-5,1,5,0,5,0.5", "2026-03-09,gpt-4o,0,0,0,0,0") + `}`
-	got := h.Do("POST", "/reconciliations?workspace_slug="+admintest.OneSlug, admintest.Admin, body).OK()
+	got := h.Do("POST", "/reconciliations", admintest.WorkspaceA, body).OK()
 	if got.At("matches") != false || got.Text("object") != "reconciliation" {
 		t.Errorf("%s", got.Body)
 	}

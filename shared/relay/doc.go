@@ -82,6 +82,7 @@
 //	came        what came of an answer that is not whole, and estimates of usage
 //	mask        secrets by their value
 //	purse       money and limits of one request
+//	policed     what policies limit of it
 //	logged      bodies for the log
 //	reasoning   signed reasoning for clients that cannot return it
 //	modellist   lists of models
