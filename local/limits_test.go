@@ -275,3 +275,32 @@ func TestARefusalTellsHowItsLimitStands(t *testing.T) {
 	}
 	compare(false)
 }
+
+// A budget that sends what it has not enough for to another model charges what that
+// model costs, and tells which it was.
+func TestAnExhaustedBudgetSendsToACheaperModel(t *testing.T) {
+	t.Parallel()
+	r := start(t)
+	made := r.admin("POST", "/api-keys/workspace/service", fmt.Sprintf(`{"name":"thrifty","workspace_id":%q,"scopes":["completions.write"],"usage_limits":{"type":"cost","credit_limit":1,"on_exceeded":"fallback","fallback_model":"@mock-anthropic/claude-haiku-4-5"}}`, r.workspace()))
+	id, key := made["id"].(string), made["key"].(string)
+	ask := func(tokens int) reply {
+		return r.call("POST", "/chat/completions", chatBody("@mock/gpt-4o", "Hello", fmt.Sprintf(`,"max_tokens":%d`, tokens)), "X-Gateway-Api-Key", key)
+	}
+	r.mock.Reset()
+	for _, c := range []struct {
+		tokens   int
+		provider string
+	}{{5, "openai"}, {120_000, "anthropic"}, {5, "openai"}} {
+		if got := ask(c.tokens); got.status != 200 || got.header.Get("X-Gateway-Provider") != c.provider {
+			t.Errorf("%d tokens: %d by %q %s", c.tokens, got.status, got.header.Get("X-Gateway-Provider"), got.body)
+		}
+	}
+	records := r.records(3)
+	if got, want := booked(records), billed(r); got != want {
+		t.Errorf("our books %+v\nthe bill  %+v", got, want)
+	}
+	spent := r.admin("GET", "/api-keys/"+id, "")["usage_limits"].(map[string]any)["current_usage"].(float64)
+	if want := float64(r.mock.Bill().Total.NanoDollars) / 1e9; spent-want > 1e-12 || want-spent > 1e-12 {
+		t.Errorf("the budget says %v, the bill %v", spent, want)
+	}
+}

@@ -19,7 +19,6 @@ import (
 
 // Bounds of one reconciliation.
 const (
-	maxExport    = 3 << 20 // bytes of a body
 	maxRequests  = 500_000 // of our books that are read
 	maxNamed     = 100     // requests named behind one line
 	requestsPage = 1000
@@ -35,7 +34,7 @@ func (f *family) reconciliations() admin.Route {
 			{Name: "export", Type: admin.Any, Required: true, Example: "date,model,requests,cost_usd\n2026-11-01,gpt-4o,12,0.35\n", Doc: "The export: JSON as it is, a table as a text.", Form: admin.Schema{"type": []string{"object", "string"}}},
 			{Name: "provider_slugs", Type: admin.Array, Max: 100, Of: &admin.Field{Type: admin.String, Min: 1, Max: 255}, Doc: "Only requests by these saved providers: those of the account that the export is of."},
 		},
-		MaxBody: maxExport, Unrecorded: true, AnswerOf: admin.SchemaOf[reconciled], Do: f.reconcile,
+		Unrecorded: true, AnswerOf: admin.SchemaOf[reconciled], Do: f.reconcile,
 	}
 }
 

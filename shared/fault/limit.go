@@ -28,6 +28,8 @@ type Limit struct {
 	Unit  string `json:"unit,omitempty"`
 	Value *int64 `json:"value,omitempty"`
 
+	Fallback string `json:"-"` // where the request may go instead: @provider/model
+
 	ResetsAt *time.Time `json:"resets_at"` // nil: never
 }
 

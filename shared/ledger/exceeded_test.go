@@ -82,6 +82,11 @@ func TestRaisesAreReadExactly(t *testing.T) {
 	}
 	for body, field := range map[string]string{
 		`{"credit_limit":10,"on_exceeded":"explode"}`:                                                      "usage_limits.on_exceeded",
+		`{"credit_limit":10,"on_exceeded":"fallback"}`:                                                     "usage_limits.fallback_model",
+		`{"credit_limit":10,"on_exceeded":"fallback","fallback_model":"gpt-4o"}`:                           "usage_limits.fallback_model",
+		`{"credit_limit":10,"on_exceeded":"fallback","fallback_model":"@mock/*"}`:                          "usage_limits.fallback_model",
+		`{"credit_limit":10,"on_exceeded":"fallback","fallback_model":7}`:                                  "usage_limits.fallback_model",
+		`{"credit_limit":10,"fallback_model":"@mock/gpt-4o"}`:                                              "usage_limits.fallback_model",
 		`{"credit_limit":10,"on_exceeded":1}`:                                                              "usage_limits.on_exceeded",
 		`{"credit_limit":10,"temporary_raise":5}`:                                                          "usage_limits.temporary_raise",
 		`{"credit_limit":10,"temporary_raise":{"amount":-1,"expires_at":` + ahead + `}}`:                   "usage_limits.temporary_raise.amount",

@@ -44,8 +44,10 @@ type UsageLimit struct {
 	Cadence        Cadence
 	Days           int       // for Days
 	NextReset      time.Time // the first reset, 00:00 UTC; later ones follow the cadence
-	// OnExceeded is Audit, or empty for Deny.
-	OnExceeded OnExceeded
+	// OnExceeded is Audit, Fallback, or empty for Deny. FallbackModel is where Fallback
+	// sends requests: @provider/model.
+	OnExceeded    OnExceeded
+	FallbackModel string
 	// Extra is what the limit is raised by until ExtraUntil; 0: nothing.
 	Extra      int64
 	ExtraUntil time.Time
@@ -59,10 +61,12 @@ type UsageLimit struct {
 // OnExceeded is what a budget does with requests that it has not enough for.
 type OnExceeded string
 
-// What budgets do: refuse, or let through, charge and tell.
+// What budgets do: refuse; let through, charge and tell; or send to another model and
+// charge what that costs.
 const (
-	Deny  OnExceeded = "deny"
-	Audit OnExceeded = "audit"
+	Deny     OnExceeded = "deny"
+	Audit    OnExceeded = "audit"
+	Fallback OnExceeded = "fallback"
 )
 
 // Raised is what the limit is raised by at a time.
@@ -141,6 +145,7 @@ type usageJSON struct {
 	PeriodicResetDays *int         `json:"periodic_reset_days"`
 	NextUsageResetAt  *time.Time   `json:"next_usage_reset_at"`
 	OnExceeded        OnExceeded   `json:"on_exceeded"`
+	FallbackModel     *string      `json:"fallback_model"`
 	TemporaryRaise    *extraJSON   `json:"temporary_raise"`
 	SetAt             *time.Time   `json:"set_at,omitempty"`
 	ResetAt           *time.Time   `json:"reset_at,omitempty"`
@@ -157,6 +162,9 @@ func (u UsageLimit) MarshalJSON() ([]byte, error) { return json.Marshal(u.json()
 
 func (u *UsageLimit) json() usageJSON {
 	out := usageJSON{Type: u.Type, CreditLimit: u.Type.Amount(u.CreditLimit), OnExceeded: cmp.Or(u.OnExceeded, Deny)}
+	if u.FallbackModel != "" {
+		out.FallbackModel = &u.FallbackModel
+	}
 	if u.Extra > 0 {
 		out.TemporaryRaise = &extraJSON{u.Type.Amount(u.Extra), u.ExtraUntil.UTC()}
 	}
@@ -193,6 +201,9 @@ func (u *UsageLimit) UnmarshalJSON(raw []byte) error {
 	var err error
 	if u.OnExceeded == Deny {
 		u.OnExceeded = ""
+	}
+	if in.FallbackModel != nil {
+		u.FallbackModel = *in.FallbackModel
 	}
 	if r := in.TemporaryRaise; r != nil {
 		if u.Extra, err = parseDecimal(string(r.Amount), in.Type.places()); err != nil {

@@ -45,7 +45,7 @@ const (
 // UsageFields and RateFields are the keys that a flat form (a policy's body)
 // carries; UsageLimitOf and RateLimitOf read them.
 var (
-	UsageFields    = []string{"type", "credit_limit", "alert_threshold", "periodic_reset", "periodic_reset_days", "next_usage_reset_at", "on_exceeded", "temporary_raise"}
+	UsageFields    = []string{"type", "credit_limit", "alert_threshold", "periodic_reset", "periodic_reset_days", "next_usage_reset_at", "on_exceeded", "fallback_model", "temporary_raise"}
 	RateFields     = []string{"type", "unit", "value"}
 	readOnlyFields = []string{"current_usage", "reserved_usage", "available", "status", "last_reset_at", "is_threshold_alerts_sent", "is_exhausted_alerts_sent"}
 )
@@ -125,14 +125,30 @@ func (p Place) usage(d *details, fields map[string]json.RawMessage, path string)
 	}
 	p.cadence(d, fields, path, &u)
 	if raw, ok := present(fields, "on_exceeded"); ok {
-		if u.OnExceeded, _ = oneOf(d, raw, join(path, "on_exceeded"), []OnExceeded{Deny, Audit}); u.OnExceeded == Deny {
+		if u.OnExceeded, _ = oneOf(d, raw, join(path, "on_exceeded"), []OnExceeded{Deny, Audit, Fallback}); u.OnExceeded == Deny {
 			u.OnExceeded = ""
 		}
 	}
+	d.fallback(fields, path, &u)
 	if raw, ok := present(fields, "temporary_raise"); ok {
 		d.raise(raw, join(path, "temporary_raise"), &u)
 	}
 	return u
+}
+
+// fallback reads the model that requests are sent to.
+func (d *details) fallback(fields map[string]json.RawMessage, path string, u *UsageLimit) {
+	at := join(path, "fallback_model")
+	raw, given := present(fields, "fallback_model")
+	switch {
+	case u.OnExceeded == Fallback && !given:
+		d.add(at, "is required with on_exceeded %q: @provider/model", Fallback)
+	case !given:
+	case json.Unmarshal(raw, &u.FallbackModel) != nil || u.FallbackModel == "" || len(u.FallbackModel) > 2*maxValue || !saved(u.FallbackModel) || strings.HasSuffix(u.FallbackModel, "/"+Wildcard):
+		d.add(at, "must be @provider/model")
+	case u.OnExceeded != Fallback:
+		d.add(at, "goes with on_exceeded %q only", Fallback)
+	}
 }
 
 // raise reads {amount, expires_at}.

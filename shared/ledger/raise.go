@@ -81,7 +81,7 @@ func (l *Ledger) raise(ctx context.Context, p *part, request string, b Bound) er
 			within := sum(p.entry.amounts, p.charged)[short] > b.Spent.amounts()[short] // what it holds is not all spent
 			if !b.Assumed || left[short] <= 0 && !within {
 				l.noteRefusal(ctx, p, failed.Current, short, more[short])
-				if p.subject.audits(short) {
+				if p.subject.audits(short, &b) {
 					p.waived[short] = true
 					want[short] = p.entry.amounts[short]
 					continue

@@ -22,6 +22,8 @@ type Bound struct {
 	// limit on its output. Such a request is let through while anything is
 	// available, and reserves what is left of its bound.
 	Assumed bool
+	// Rerouted: the request goes where a budget that it did not fit in has sent it.
+	Rerouted bool
 	// Spent is what the request has been charged already by these subjects' count:
 	// the reservation is to cover it beside what can come.
 	Spent Used
@@ -224,7 +226,7 @@ func (l *Ledger) open(ctx context.Context, p *part, request string, b Bound, for
 		}
 		if left != nil {
 			if short := lacks(*left, need); short >= 0 && (!b.Assumed || !shrink(&want, &need, *left)) {
-				if p.subject.audits(short) {
+				if p.subject.audits(short, &b) {
 					l.noteRefusal(ctx, p, seen, short, need[short])
 					p.waived[short] = true
 					continue
@@ -384,6 +386,9 @@ func (s *Subject) exhausted(m Measure, states []BudgetState) *fault.Limit {
 		out.CreditLimit, out.Usage, out.Reserved, out.Available = m.Amount(b.Limit.CreditLimit), m.Amount(b.Usage), m.Amount(b.Reserved), m.Amount(b.Available())
 		if b.Raised > 0 {
 			out.Raised = m.Amount(b.Raised)
+		}
+		if b.Limit.OnExceeded == Fallback {
+			out.Fallback = b.Limit.FallbackModel
 		}
 		if !b.NextResetAt.IsZero() {
 			out.ResetsAt = &b.NextResetAt

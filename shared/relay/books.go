@@ -210,7 +210,7 @@ func (bk *books) boundOf() ledger.Bound {
 	in += bk.media.Documents // what was fetched stands in no body of the client
 	out := bk.OutBound
 	price, known := bk.priceOf(bk.modelOf(), bk.priceOptions(in, bk.Wanted.Mode), true)
-	most := ledger.Bound{Tokens: in + out, Priced: known, Assumed: bk.OutAssumed}
+	most := ledger.Bound{Tokens: in + out, Priced: known, Assumed: bk.OutAssumed, Rerouted: bk.rerouted}
 	if known {
 		most.Cost = price.Bound(in, out) + price.Cost(bk.Wanted.Most)
 		if bk.Wanted.Mode != "" { // the provider may serve it as a standard one

@@ -3,15 +3,18 @@ package relay
 import (
 	"strings"
 
+	"gateway/shared/fault"
 	"gateway/shared/ledger"
 	"gateway/shared/relay/policed"
 	"gateway/shared/relay/purse"
+	"gateway/shared/route"
 )
 
 // ruled are the policies that hold for a request.
 type ruled struct {
 	policies policed.Set
 	early    []*ledger.Subject // counters that the request's own facts decided
+	rerouted bool              // a budget has sent the request to another model
 	counted  []*ledger.Subject // of targets, whose rates the request was counted by
 }
 
@@ -108,6 +111,20 @@ func contains(all []*ledger.Subject, s *ledger.Subject) bool {
 		}
 	}
 	return false
+}
+
+// reroute is where a budget sends a request that it has not enough for, once; nil:
+// nowhere.
+func (rd *ruled) reroute(leaf *route.Leaf, err error) *route.Leaf {
+	f := fault.From(err)
+	if rd.rerouted || f.Code != fault.BudgetExhausted || f.Limit == nil || f.Limit.Fallback == "" {
+		return nil
+	}
+	rd.rerouted = true
+	next := *leaf
+	next.Slug, next.Model, _ = strings.Cut(strings.TrimPrefix(f.Limit.Fallback, "@"), "/")
+	next.Provider, next.APIKey, next.Fields, next.CustomHost, next.PromptID = "", "", nil, "", ""
+	return &next
 }
 
 // countHit counts an answer of the cache by the budgets that count requests: it costs

@@ -105,6 +105,9 @@ func (c *call) try(leaf *route.Leaf) answer {
 		return c.guardOutput(leaf, answer{cached: hit})
 	}
 	if err := c.limitTarget(); err != nil {
+		if next := c.reroute(leaf, err); next != nil {
+			return c.try(next)
+		}
 		return refusal(err)
 	}
 	if c.To.Local {
