@@ -55,7 +55,7 @@ var (
 // answers of the cache and what is known of things that providers keep.
 var dataPlane = rights{
 	tables: map[string][]string{
-		"control": readMany, "keys": lookUp, "rate": {"GetItem", "UpdateItem"},
+		"control": readAll, "keys": lookUp, "rate": {"GetItem", "UpdateItem"},
 		"spend": {"GetItem", "BatchGetItem", "PutItem", "UpdateItem"},
 		"usage": {"GetItem", "BatchGetItem", "Query", "PutItem", "UpdateItem", "DeleteItem"},
 	},
@@ -73,7 +73,7 @@ var withBatches = func() rights {
 // rehearsal walks through requests and sends none: it counts and logs itself, and
 // changes nothing else.
 var rehearsal = rights{
-	tables: map[string][]string{"control": readMany, "keys": lookUp, "rate": {"GetItem", "UpdateItem"}, "spend": readMany, "usage": readAll},
+	tables: map[string][]string{"control": readAll, "keys": lookUp, "rate": {"GetItem", "UpdateItem"}, "spend": readMany, "usage": readAll},
 	gets:   []string{cachedAnswers}, puts: []string{loggedBodies}, sends: []string{"usage"}, names: []string{"audit"},
 	vectors: true, seals: []string{"log"}, opens: []string{"control", "usage"},
 }
