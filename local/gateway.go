@@ -19,6 +19,7 @@ import (
 	"gateway/local/mockprovider"
 	"gateway/shared/app"
 	"gateway/shared/app/console"
+	"gateway/shared/app/exporting"
 	"gateway/shared/app/front"
 	"gateway/shared/app/plane"
 	"gateway/shared/audit"
@@ -183,7 +184,7 @@ func (g *gateway) assemble() error {
 		g.workers = append(g.workers, g.metrics.Run)
 	}
 	if g.core.Exports != nil {
-		exports := app.ExportWorker(g.core, archive, export.Standard)
+		exports := exporting.Worker(g.core, archive, export.Standard)
 		g.workers = append(g.workers, exports.Work, g.every(time.Hour, "export sweep", exports.Sweep))
 	}
 	if g.core.Runs != nil {

@@ -47,6 +47,7 @@ import (
 	"gateway/shared/a2a"
 	"gateway/shared/admin"
 	"gateway/shared/app"
+	"gateway/shared/app/exporting"
 	"gateway/shared/audit"
 	"gateway/shared/mcp"
 	"gateway/shared/pricing"
@@ -71,7 +72,7 @@ func Administration(c *app.Core, archive *segment.Archive) []admin.Family {
 		mcpservers.New(mcpservers.Deps{CheckURL: c.Egress.CheckURL, PublicURL: c.PublicURL, Opener: &mcp.Opener{Sealer: c.Sealer, Via: c.Transport, Now: c.Now}}),
 		agentservers.New(agentservers.Deps{CheckURL: c.Egress.CheckURL, PublicURL: c.PublicURL, Opener: &a2a.Opener{Sealer: c.Sealer, Via: c.Transport}}),
 		deployments.New(deployments.Deps{CheckURL: c.Egress.CheckURL, Via: c.Transport}), scim.New(), feedback.New(rated))
-	families = append(families, analytics.New(reader, rated), logs.New(logs.Deps{Reader: reader, Sealer: c.Sealer, Rated: rated, Exports: app.ExportRuns(c), Bucket: c.Bucket}), auditlogs.New(audit.NewReader(c.Store, c.Now)))
+	families = append(families, analytics.New(reader, rated), logs.New(logs.Deps{Reader: reader, Sealer: c.Sealer, Rated: rated, Exports: exporting.Runs(c), Bucket: c.Bucket}), auditlogs.New(audit.NewReader(c.Store, c.Now)))
 	return append(families, docs.New(DataPlane(), families...)) // the document tells about all before it
 }
 

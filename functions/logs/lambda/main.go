@@ -5,6 +5,7 @@ import (
 	"gateway/functions/logs"
 	"gateway/shared/admin"
 	"gateway/shared/app"
+	"gateway/shared/app/exporting"
 	"gateway/shared/app/onaws"
 	"gateway/shared/host/administration"
 	"gateway/shared/usage/feedback"
@@ -17,7 +18,7 @@ func main() {
 		archive := segment.New(c.Store, c.Bucket, segment.Options{Retention: c.Retention})
 		return []admin.Family{logs.New(logs.Deps{
 			Reader: report.New(archive, c.Bucket), Sealer: c.Sealer, Rated: feedback.New(c.Store, c.Now, c.Retention.Records),
-			Exports: app.ExportRuns(c), Bucket: c.Bucket,
+			Exports: exporting.Runs(c), Bucket: c.Bucket,
 		})}
 	}, onaws.Bucket, onaws.Keys, onaws.ExportQueue)
 }

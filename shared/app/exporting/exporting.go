@@ -1,0 +1,29 @@
+// Package exporting makes exports of logs of the core of an installation. It is apart
+// from package app, which every function links: what reads segments weighs 4 MB.
+package exporting
+
+import (
+	"gateway/shared/app"
+	"gateway/shared/blob"
+	"gateway/shared/usage/export"
+	"gateway/shared/usage/report"
+	"gateway/shared/usage/segment"
+)
+
+// Runs are the runs of exports of logs.
+func Runs(c *app.Core) *export.Runs {
+	return &export.Runs{Store: c.Store, Queue: c.Exports, Now: c.Now}
+}
+
+// Worker does the steps of exports of logs; nil where the bucket does not write
+// objects part by part.
+func Worker(c *app.Core, archive *segment.Archive, pace export.Pace) *export.Worker {
+	bucket, ok := c.Bucket.(interface {
+		blob.Bucket
+		blob.Uploads
+	})
+	if !ok {
+		return nil
+	}
+	return &export.Worker{Runs: Runs(c), Reader: report.New(archive, c.Bucket), Bucket: bucket, Sealer: c.Sealer, Pace: pace}
+}
