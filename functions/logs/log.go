@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 
 	"gateway/shared/admin"
@@ -54,7 +55,7 @@ type log struct {
 	Usage        map[string]int64 `json:"usage" doc:"Units by class."`
 	Attempts     []attempt        `json:"attempts"`
 	Decision     decision         `json:"decision"`
-	Feedback     []rating         `json:"feedback" doc:"Of the request's trace."`
+	Feedback     []rating         `json:"feedback" doc:"Of the request's trace, and of its guardrails."`
 	Cut          bool             `json:"bodies_cut" doc:"A body was longer than logs keep."`
 	Unreadable   bool             `json:"bodies_unreadable"`
 	Hidden       bool             `json:"bodies_hidden" doc:"The caller's role is shown logs without their bodies and headers."`
@@ -75,6 +76,18 @@ func ratings(all []feedback.Feedback) []rating {
 	for i := range all {
 		f := &all[i]
 		out[i] = rating{f.ID, f.Value, f.Weight, f.Metadata, admin.Instant(f.Created), admin.Instant(f.Updated)}
+	}
+	return out
+}
+
+// ofGuards are the feedbacks that guardrails of the request gave. They are part of the
+// log, and not changed.
+func ofGuards(r *usage.Record) (out []rating) {
+	at := admin.Instant(r.Start.Add(r.Duration))
+	for i := range r.Guards {
+		if f := r.Guards[i].Feedback; f != nil {
+			out = append(out, rating{fmt.Sprintf("%s-%d", r.ID, i+1), f.Value, f.Weight, json.RawMessage(f.Metadata), at, at})
+		}
 	}
 	return out
 }

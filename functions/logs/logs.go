@@ -212,7 +212,7 @@ func (f *family) read(c *admin.Call) (any, error) {
 		return nil, err
 	}
 	out := whole(&rec, &content, org, version)
-	out.Hidden, out.Feedback = !bodies, ratings(rated)
+	out.Hidden, out.Feedback = !bodies, append(ratings(rated), ofGuards(&rec)...)
 	return out, nil
 }
 

@@ -32,7 +32,10 @@ type Question struct {
 	// the metadata does not count.
 	Metadata  map[string]string
 	Namespace string
-	Body      []byte // JSON object, as it is sent; its streaming members do not count
+	// Guards tells apart what judges answers and changes them: an answer that others
+	// have let through is none for these. Empty: nothing does.
+	Guards string
+	Body   []byte // JSON object, as it is sent; its streaming members do not count
 }
 
 // Key finds an answer. It is comparable.
@@ -64,6 +67,10 @@ func (q *Question) begin(purpose string) hash.Hash {
 	}
 	for _, s := range []string{purpose, q.Scope.Org, q.Scope.Workspace, q.Operation, q.Dialect, lenient, q.Provider, q.Saved, q.Model, q.URL} {
 		write(h, []byte(s))
+	}
+	if q.Guards != "" {
+		write(h, []byte("guards"))
+		write(h, []byte(q.Guards))
 	}
 	if q.Namespace != "" {
 		write(h, []byte("namespace"))

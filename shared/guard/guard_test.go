@@ -54,7 +54,7 @@ func TestTheTableIsSound(t *testing.T) {
 	}
 	for _, id := range strings.Fields(`default.jwt default.modelWhitelist default.isAllLowerCase default.alluppercase default.alllowercase default.regexMatch default.regexReplace default.sentenceCount
 		default.wordCount default.characterCount default.jsonSchema default.jsonKeys default.contains default.validUrls default.containsCode default.webhook default.endsWith default.log default.notNull
-		default.requiredMetadataKeys default.requiredMetadataKeyPairs default.allowedRequestTypes default.requestParametersCheck default.addPrefix default.inlineImageUrls default.modelRules
+		default.requiredMetadataKeys default.requiredMetadataKeyPairs default.allowedRequestTypes default.requestParametersCheck default.addPrefix default.inlineImageUrls default.modelRules default.blockedTools
 		gateway.moderateContent gateway.language gateway.pii gateway.gibberish sydelabs.sydeguard aporia.validateProject pillar.scanPrompt pillar.scanResponse patronus.phi patronus.pii patronus.isConcise
 		patronus.isHelpful patronus.isPolite patronus.noApologies patronus.noGenderBias patronus.noRacialBias patronus.retrievalAnswerRelevance patronus.toxicity patronus.custom mistral.moderateContent
 		bedrock.guard promptfoo.guard promptfoo.pii promptfoo.harm acuvity.scan lasso.classify azure.contentSafety azure.pii panw-prisma-airs.intercept`) {
@@ -66,6 +66,12 @@ func TestTheTableIsSound(t *testing.T) {
 
 // sample is a value that a parameter takes.
 func sample(p *Param) string {
+	switch p.Name {
+	case "jwks":
+		return `{"keys":[{"kty":"RSA"}]}`
+	case "secret":
+		return `"0123456789abcdef"`
+	}
 	switch p.Type {
 	case Text:
 		if len(p.Enum) > 0 {

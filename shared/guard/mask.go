@@ -32,7 +32,7 @@ type masker struct {
 }
 
 // wholly are parameters whose texts are all secrets.
-var wholly = []string{"credentials", "headers"}
+var wholly = []string{"credentials", "headers", "secret"}
 
 // known reports whether the table says what a parameter is: then it is no secret,
 // whatever it is called.

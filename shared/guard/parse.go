@@ -309,6 +309,12 @@ var neverForwarded = words(`authorization x-api-key ocp-apim-subscription-key pr
 // gatewayHeaders are those of the gateway that may go along.
 var gatewayHeaders = words("x-gateway-trace-id x-gateway-span-id")
 
+// NeverForwarded tells whether a header, in small letters, is one that no check gets to
+// see and none may set: those of credentials, of connections and of the gateway.
+func NeverForwarded(name string) bool {
+	return slices.Contains(neverForwarded, name) || strings.HasPrefix(name, "x-gateway-") && !slices.Contains(gatewayHeaders, name)
+}
+
 func (r *reader) headers(names []string, path string) {
 	if len(names) > 100 {
 		r.add(path, "must have at most 100 entries")
@@ -319,7 +325,7 @@ func (r *reader) headers(names []string, path string) {
 		switch {
 		case name == "" || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-") != "":
 			r.add(at, "must be the name of a header in small letters, digits and dashes")
-		case slices.Contains(neverForwarded, name), strings.HasPrefix(name, "x-gateway-") && !slices.Contains(gatewayHeaders, name):
+		case NeverForwarded(name):
 			r.add(at, "is a header that is never forwarded")
 		}
 	}

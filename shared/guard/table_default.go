@@ -2,7 +2,11 @@ package guard
 
 import (
 	"encoding/json"
+	"errors"
 	"slices"
+	"strconv"
+	"strings"
+	"time"
 
 	"gateway/shared/fault"
 )
@@ -16,6 +20,9 @@ var RequestTypes = []string{
 	"uploadFile", "listFiles", "retrieveFile", "deleteFile", "retrieveFileContent", "createBatch", "retrieveBatch", "cancelBatch", "listBatches", "getBatchOutput",
 	"listFinetunes", "createFinetune", "retrieveFinetune", "cancelFinetune", "createModelResponse", "getModelResponse", "deleteModelResponse", "listResponseInputItems", "messages", "otel",
 }
+
+// matchTypes are how values are compared.
+var matchTypes = []string{"exact", "contains", "containsAll", "regex"}
 
 // counted are the bounds of a check that counts.
 func counted(least, most string, limit int64) []Param {
@@ -60,12 +67,24 @@ var requestChecks = []*Check{
 	{ID: "default.modelRules", Phase: Before, Category: Basic, Params: []Param{{Name: "rules", Type: Object, Required: true, Members: []Param{{Name: "defaults", Type: Texts}, {Name: "metadata", Type: Object}}}, not}, also: modelRules, Doc: "The model is one that the metadata of the request allows."},
 	{ID: "default.requiredMetadataKeys", Phase: Before, Category: Basic, Params: []Param{{Name: "metadataKeys", Type: Texts, Required: true, Min: 1}, allOf}, Doc: "The request has metadata."},
 	{ID: "default.requiredMetadataKeyPairs", Phase: Before, Category: Basic, Doc: "The request has pairs of metadata.", also: metadataPairs, Params: []Param{
-		{Name: "metadataPairs", Type: Object, Required: true, Min: 1}, allOf, {Name: "matchType", Type: Text, Enum: []string{"exact", "contains", "containsAll", "regex"}, Default: "exact"}}},
+		{Name: "metadataPairs", Type: Object, Required: true, Min: 1}, allOf, {Name: "matchType", Type: Text, Enum: matchTypes, Default: "exact"}}},
 	{ID: "default.allowedRequestTypes", Phase: Before, Category: Basic, Doc: "The request is of a kind that is allowed.", also: notBoth("allowedTypes", "blockedTypes"), Params: []Param{
 		{Name: "allowedTypes", Type: Listed, Enum: RequestTypes}, {Name: "blockedTypes", Type: Listed, Enum: RequestTypes}}},
 	{ID: "default.requestParametersCheck", Phase: Before, Category: Basic, Doc: "Tools and parameters of the request are allowed.", also: requestParameters, Params: []Param{
-		{Name: "tools", Type: Object, Members: []Param{{Name: "blockedTypes", Type: Texts}, {Name: "allowedTypes", Type: Texts}, {Name: "blockedFunctionNames", Type: Texts}, {Name: "allowedFunctionNames", Type: Texts}}},
+		{Name: "tools", Type: Object, Members: toolRules},
 		{Name: "params", Type: Object, Members: []Param{{Name: "blockedKeys", Type: Texts}, {Name: "allowedKeys", Type: Texts}, {Name: "values", Type: Object}}}}},
+	{ID: "default.blockedTools", Phase: Both, Category: Basic, Doc: "Tools of the request are allowed. default.requestParametersCheck does the same, and more.", also: blockedTools, Params: toolRules},
+}
+
+// secret is what a host of the customer knows signatures by.
+var secret = Param{Name: "secret", Type: Text, Min: 16, Max: 1024}
+
+// toolRules are lists of what tools may be, and may not.
+var toolRules = []Param{{Name: "blockedTypes", Type: Texts}, {Name: "allowedTypes", Type: Texts}, {Name: "blockedFunctionNames", Type: Texts}, {Name: "allowedFunctionNames", Type: Texts}}
+
+// blockedTools holds the lists of tools against each other.
+func blockedTools(params map[string]json.RawMessage) []fault.Detail {
+	return append(notBoth("allowedTypes", "blockedTypes")(params), notBoth("allowedFunctionNames", "blockedFunctionNames")(params)...)
 }
 
 // remoteChecks call hosts that the customer names.
@@ -77,8 +96,8 @@ var remoteChecks = []*Check{
 		{Name: "introspectContentType", Type: Text, Max: 255}, {Name: "introspectCacheMaxAge", Type: Integer, Max: 604_800}, {Name: "requiredClaims", Type: Texts}, {Name: "claimValues", Type: Object},
 		{Name: "headerPayloadMatch", Type: Texts}, {Name: "extractClaims", Type: Texts}, {Name: "claimPrefix", Type: Text, Max: 64, Default: "x-jwt-"}}},
 	{ID: "default.validUrls", Phase: After, Category: Remote, Params: []Param{{Name: "onlyDNS", Type: Flag, Default: false}, not}, Doc: "Addresses in the answer exist."},
-	{ID: "default.webhook", Phase: Both, Category: Remote, Params: []Param{{Name: "webhookURL", Type: URL, Required: true}, {Name: "headers", Type: Object}}, Doc: "A service of the customer judges."},
-	{ID: "default.log", Phase: Both, Category: Remote, Params: []Param{{Name: "logURL", Type: URL, Required: true}, {Name: "headers", Type: Object}}, Doc: "Sends the request and the answer to a service of the customer."},
+	{ID: "default.webhook", Phase: Both, Category: Remote, Params: []Param{{Name: "webhookURL", Type: URL, Required: true}, {Name: "headers", Type: Object}, secret}, Doc: "A service of the customer judges."},
+	{ID: "default.log", Phase: Both, Category: Remote, Params: []Param{{Name: "logURL", Type: URL, Required: true}, {Name: "headers", Type: Object}, secret}, Doc: "Sends the request and the answer to a service of the customer."},
 	{ID: "default.inlineImageUrls", Phase: Before, Category: Remote, Mutates: true, Doc: "Fetches images and puts them into the request.", Params: []Param{
 		{Name: "providers", Type: Texts}, {Name: "maxSizeBytes", Type: Integer, Min: 1, Max: 20 << 20, Default: 20 << 20}, {Name: "timeoutMs", Type: Integer, Min: 1, Max: maxTimeout, Default: 30_000}}},
 }
@@ -154,12 +173,55 @@ func metadataPairs(params map[string]json.RawMessage) []fault.Detail {
 	return bad
 }
 
-// jwt wants one source of keys.
+// jwt wants one source of keys, an age that can be read, and values that can be
+// compared.
 func jwt(params map[string]json.RawMessage) []fault.Detail {
-	for _, name := range []string{"jwksUri", "jwks", "introspectEndpoint"} {
-		if params[name] != nil {
-			return nil
+	var bad []fault.Detail
+	if params["jwksUri"] == nil && params["jwks"] == nil && params["introspectEndpoint"] == nil {
+		bad = append(bad, fault.Detail{Field: "jwksUri", Message: "is required, or jwks or introspectEndpoint in its place"})
+	}
+	if set := params["jwks"]; set != nil {
+		var keys []json.RawMessage
+		if json.Unmarshal(objectOf(set)["keys"], &keys) != nil || len(keys) == 0 {
+			bad = append(bad, fault.Detail{Field: "jwks.keys", Message: "must be a list of at least one key"})
 		}
 	}
-	return []fault.Detail{{Field: "jwksUri", Message: "is required, or jwks or introspectEndpoint in its place"}}
+	var age string
+	if json.Unmarshal(params["maxTokenAge"], &age) == nil && params["maxTokenAge"] != nil {
+		if _, err := ParseAge(age); err != nil {
+			bad = append(bad, fault.Detail{Field: "maxTokenAge", Message: err.Error()})
+		}
+	}
+	for name, raw := range objectOf(params["claimValues"]) {
+		rule := objectOf(raw)
+		at := "claimValues." + clip(name)
+		var how string
+		switch _ = json.Unmarshal(rule["matchType"], &how); {
+		case rule["values"] == nil || string(rule["values"]) == "null":
+			bad = append(bad, fault.Detail{Field: at, Message: "must be an object with values and matchType"})
+		case how != "" && !slices.Contains(matchTypes, how):
+			bad = append(bad, fault.Detail{Field: at + ".matchType", Message: "must be one of " + strings.Join(matchTypes, ", ")})
+		case how == "regex":
+			for _, text := range listOf(rule["values"]) {
+				if _, err := CompilePattern(text); err != nil {
+					bad = append(bad, fault.Detail{Field: at + ".values", Message: err.Error()})
+				}
+			}
+		}
+	}
+	return bad
 }
+
+// ParseAge reads a whole number of seconds, minutes, hours or days: 30s, 5m, 12h, 1d.
+func ParseAge(s string) (time.Duration, error) {
+	units := map[byte]time.Duration{'s': time.Second, 'm': time.Minute, 'h': time.Hour, 'd': 24 * time.Hour}
+	if len(s) > 1 {
+		n, err := strconv.ParseUint(s[:len(s)-1], 10, 31)
+		if unit := units[s[len(s)-1]]; err == nil && unit > 0 && n <= uint64(maxAge/unit) {
+			return time.Duration(n) * unit, nil
+		}
+	}
+	return 0, errors.New("must be a whole number and s, m, h or d, such as 12h, of at most ten years")
+}
+
+const maxAge = 3650 * 24 * time.Hour

@@ -143,7 +143,7 @@ func (ca *answerCache) question(body []byte) (*cache.Question, error) {
 	}
 	q := &cache.Question{
 		Scope: ca.Who.Scope, Operation: ca.Route.Endpoint, Lenient: !ca.Strict(),
-		Provider: ca.To.Target.Provider.ID, Model: ca.To.Model, URL: url, Metadata: ca.Metadata, Namespace: namespace, Body: body,
+		Provider: ca.To.Target.Provider.ID, Model: ca.To.Model, URL: url, Metadata: ca.Metadata, Namespace: namespace, Guards: ca.guards.Print(), Body: body,
 	}
 	if ca.Route.Client != nil {
 		q.Dialect = ca.Route.Client.Name()
@@ -224,7 +224,7 @@ func (ca *answerCache) replayed(r *chat.Response) []byte {
 // is before anything of the gateway's own is added to it.
 func (ca *answerCache) keepAnswer(out []byte) {
 	k := ca.caching
-	if k == nil || ca.guards.Failed() || !ca.whole(out) || ca.tellsSecret(out) {
+	if k == nil || !ca.guards.Passed() || !ca.whole(out) || ca.tellsSecret(out) {
 		return
 	}
 	e := &cache.Entry{Body: out, Provider: ca.To.Names.Provider, Model: ca.heardModel(), Finish: ca.heard.finish}

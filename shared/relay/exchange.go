@@ -210,6 +210,11 @@ func (rq *requests) upstreamRequest(body []byte) (*http.Request, error) {
 			h.Set(k, v)
 		}
 	}
+	for k, v := range rq.guards.Headers() {
+		if delete(h, k); v != nil {
+			h[k] = v
+		}
+	}
 	rq.setBeta(h)
 	rq.setBody(req, body)
 	if rq.Rehearsing {

@@ -1,11 +1,15 @@
 package relay
 
 import (
+	"context"
 	"net/http"
 
 	"gateway/shared/chat"
+	"gateway/shared/egress"
 	"gateway/shared/fault"
+	"gateway/shared/guard/judge"
 	"gateway/shared/relay/guarded"
+	"gateway/shared/relay/media"
 	"gateway/shared/relay/pooled"
 	"gateway/shared/relay/routes"
 	"gateway/shared/route"
@@ -26,11 +30,20 @@ func (rq *requests) guardInput(leaf *route.Leaf) error {
 	if rq.Form != nil {
 		body = nil
 	}
-	changed, err := rq.guards.Input(rq.Relay.guards, rq.Target, leaf, body)
+	changed, err := rq.guards.Input(rq.Relay.guards, rq.Target, leaf, body, rq.images())
 	if err != nil || changed == nil {
 		return err
 	}
 	return rq.Rewrite(changed)
+}
+
+// images gets images for checks that put them into the request, all of them within the
+// bound of the media of a request.
+func (rq *requests) images() judge.Fetch {
+	f := media.NewFetcher(rq.Transport, rq.Egress.WithoutTrusted(), rq.Lease)
+	return func(ctx context.Context, address string, most int64) (mime, data string, err error) {
+		return f.Image(egress.WithLaneOf(rq.Req.Context(), ctx), address, most)
+	}
 }
 
 // guardOutput is where the guardrails behind a target judge its answer. What they refuse

@@ -205,8 +205,8 @@ func (s *sender) closeStream(a *answer, err error) error {
 	if err == nil && m.Err == nil {
 		s.captureAnswer(last)
 		s.tail = append(s.tail, last...)
-		s.keepStream(a)
 		s.judgeEnd(a)
+		s.keepStream(a)
 		s.keepBooks()
 		s.flushTail()
 		return nil

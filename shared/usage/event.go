@@ -20,11 +20,12 @@ import (
 // strings and lists as length and content, numbers as varints. Version 2 adds
 // what explains a decision (see explained) behind it; a record that has nothing
 // of that is written as version 1. Version 3 adds what guardrails said behind both
-// others, version 4 what the request was priced by behind all. Later versions may only be read by gateways
-// that know them.
+// others, version 4 what the request was priced by behind all, version 5 the feedback
+// that guardrails give. Later versions may only be read by gateways that know them.
 const (
 	eventMagic     = 0xA7
-	eventVersion   = 4
+	eventVersion   = 5
+	eventPriced    = 4
 	eventGuarded   = 3
 	eventExplained = 2
 	eventPlain     = 1
@@ -55,8 +56,11 @@ func (r *Record) AppendEvent(dst []byte) []byte {
 	if dst[start+1] >= eventGuarded {
 		dst = r.appendGuards(dst)
 	}
-	if dst[start+1] >= eventVersion {
+	if dst[start+1] >= eventPriced {
 		dst = appendString(appendString(dst, r.Book), r.Tariff)
+	}
+	if dst[start+1] >= eventVersion {
+		dst = r.appendFeedback(dst)
 	}
 	binary.LittleEndian.PutUint32(dst[start+2:], uint32(len(dst)-start-eventHead))
 	return binary.LittleEndian.AppendUint32(dst, crc32.Checksum(dst[start:], castagnoli))
@@ -75,8 +79,11 @@ func (r *Record) appendAround(dst []byte) (event []byte, cut int) {
 	if dst[start+1] >= eventGuarded {
 		dst = r.appendGuards(dst)
 	}
-	if dst[start+1] >= eventVersion {
+	if dst[start+1] >= eventPriced {
 		dst = appendString(appendString(dst, r.Book), r.Tariff)
+	}
+	if dst[start+1] >= eventVersion {
+		dst = r.appendFeedback(dst)
 	}
 	binary.LittleEndian.PutUint32(dst[start+2:], uint32(len(dst)-start-eventHead+len(r.Bodies)))
 	sum := crc32.Checksum(dst[start:cut], castagnoli)
@@ -269,6 +276,9 @@ func (r *Record) readBare(b []byte, version byte) bool {
 	}
 	if version > eventGuarded {
 		r.Book, r.Tariff = c.str(), c.str()
+	}
+	if version > eventPriced {
+		c.feedback(r)
 	}
 	return !c.bad && c.rest == ""
 }

@@ -1,12 +1,18 @@
 package usage
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"math"
+	"slices"
+)
 
 // version is the first version of the encoding that can carry the record.
 func (r *Record) version() byte {
 	switch {
-	case r.Tariff != "":
+	case slices.ContainsFunc(r.Guards, func(g Guard) bool { return g.Feedback != nil }):
 		return eventVersion
+	case r.Tariff != "":
+		return eventPriced
 	case len(r.Guards) > 0:
 		return eventGuarded
 	case r.explained():
@@ -43,6 +49,41 @@ func (r *Record) appendGuards(b []byte) []byte {
 		}
 	}
 	return b
+}
+
+// weights are the parts of 1 that weights of feedback are written in.
+const weights = 1_000_000
+
+// appendFeedback appends what version 5 adds: for each guardrail whether it gives
+// feedback, and which.
+func (r *Record) appendFeedback(b []byte) []byte {
+	for i := range r.Guards {
+		f := r.Guards[i].Feedback
+		if f == nil {
+			b = append(b, 0)
+			continue
+		}
+		b = binary.AppendVarint(append(b, 1), f.Value)
+		b = binary.AppendUvarint(b, uint64(math.Round(min(max(f.Weight, 0), 1)*weights)))
+		b = appendString(b, f.Metadata)
+	}
+	return b
+}
+
+// feedback reads what appendFeedback wrote.
+func (c *cursor) feedback(r *Record) {
+	given := false
+	for i := range r.Guards {
+		if c.uint() == 0 {
+			continue
+		}
+		f := &GuardFeedback{Value: c.int()}
+		parts := c.uint()
+		f.Weight, f.Metadata = float64(parts)/weights, c.str()
+		r.Guards[i].Feedback = f
+		given, c.bad = true, c.bad || parts > weights
+	}
+	c.bad = c.bad || !given // it would be of a version before
 }
 
 // guards reads what appendGuards wrote.

@@ -171,6 +171,23 @@ func TestEventOfTheSecondVersionStaysReadable(t *testing.T) {
 	}
 }
 
+// TestEventsOfGuardrailsStayReadable: those that guardrails gave feedback of, and others.
+func TestEventsOfGuardrailsStayReadable(t *testing.T) {
+	for _, version := range []byte{3, 5} {
+		r := sample()
+		r.Metadata = nil
+		r.Guards = []Guard{{Hook: "h", Phase: GuardBefore, Path: "config", Verdict: true, TookMS: 3, Errored: []string{"c"}}, {Hook: "g", Phase: GuardAfter, Denied: true, Failed: []string{"a", "b"}}}
+		if version == 5 {
+			r.Guards[1].Feedback = &GuardFeedback{-5, 0.25, `{"a":"b"}`}
+		}
+		b := r.AppendEvent(nil)
+		got, err := DecodeEvent(b)
+		if d := cmp.Diff(r, got, compareUsage); d != "" || err != nil || b[1] != version {
+			t.Errorf("version %d: %v %s", b[1], err, d)
+		}
+	}
+}
+
 func TestFallbackIsTheLastIndexOfTheOption(t *testing.T) {
 	for option, want := range map[string]bool{"config": false, "config.targets[0]": false, "config.targets[1]": true, "config.targets[1].targets[0]": false, "config.targets[0].targets[10]": true, "": false} {
 		r := Record{Mode: "fallback", ClientStatus: 200, OptionIndex: option}
@@ -189,7 +206,7 @@ func FuzzDecodeEvent(f *testing.F) {
 	f.Add(r.AppendEvent(nil))
 	r = Record{Bodies: []byte("x"), Losses: []string{"a"}, Draws: []Draw{{"p", 1, 2, StickyHash}}, Breakers: []Breaker{{"b", true, false}}, Matches: []Match{{"m", -1, 1}}, Skips: []Skip{{"s", SkipRefused, "not_allowed", 403}},
 		Book: "2026-08-21-00000000", Tariff: "openai/gpt-5.6 priority; openai/gpt-image-1",
-		Guards: []Guard{{Hook: "h", Phase: GuardAfter, Path: "config", Verdict: true, Transformed: true, TookMS: 3, Failed: []string{"a", "b"}, Errored: []string{"c"}}, {Denied: true, Async: true}}}
+		Guards: []Guard{{Hook: "h", Phase: GuardAfter, Path: "config", Verdict: true, Transformed: true, TookMS: 3, Failed: []string{"a", "b"}, Errored: []string{"c"}}, {Denied: true, Async: true, Feedback: &GuardFeedback{-5, 0.25, `{"a":"b"}`}}}}
 	f.Add(r.AppendEvent(nil))
 	f.Add([]byte{eventMagic, eventVersion, 0, 0, 0, 0})
 	f.Fuzz(func(t *testing.T, b []byte) {

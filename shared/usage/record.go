@@ -194,6 +194,14 @@ type Guard struct {
 	Transformed     bool
 	TookMS          int64
 	Failed, Errored []string // ids of checks
+	Feedback        *GuardFeedback
+}
+
+// GuardFeedback is what a guardrail records of the answer, as its actions ask for.
+type GuardFeedback struct {
+	Value    int64 // -10 to 10
+	Weight   float64
+	Metadata string // an object as JSON
 }
 
 // When guardrails run.

@@ -71,6 +71,16 @@ func requestParameters(raw map[string]json.RawMessage) judge.Func {
 	}
 }
 
+// blockedTools is requestParameters with the rules of tools alone, which stand at the
+// top.
+func blockedTools(raw map[string]json.RawMessage) judge.Func {
+	tools, err := json.Marshal(raw)
+	if err != nil {
+		return always(failed("The parameters cannot be read"))
+	}
+	return requestParameters(map[string]json.RawMessage{"tools": tools})
+}
+
 func both(a, b []string) bool {
 	return slices.ContainsFunc(a, func(e string) bool { return slices.Contains(b, e) })
 }

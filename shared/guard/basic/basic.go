@@ -30,6 +30,7 @@ func Makers() map[string]judge.Maker {
 		"default.requiredMetadataKeyPairs": metadataPairs,
 		"default.allowedRequestTypes":      requestTypes,
 		"default.requestParametersCheck":   requestParameters,
+		"default.blockedTools":             blockedTools,
 	}
 }
 

@@ -39,6 +39,7 @@ func TestChecksByExample(t *testing.T) {
 		{"allowedRequestTypes", `{"allowedTypes":"chatComplete, embed"}`, "x", yes}, {"allowedRequestTypes", `{"blockedTypes":["chatComplete"]}`, "x", no}, {"allowedRequestTypes", `{}`, "x", yes},
 		{"allowedRequestTypes", `{"allowedTypes":["embed"],"blockedTypes":["embed"]}`, "x", bad},
 		{"requestParametersCheck", `{"params":{"values":{"temperature":{"allowedValues":[0.5]}}}}`, "x", yes}, {"requestParametersCheck", `{"params":{"blockedKeys":["tools"]}}`, "x", no},
+		{"blockedTools", `{"blockedFunctionNames":["f"]}`, "x", no}, {"blockedTools", `{"blockedFunctionNames":["g"]}`, "x", yes}, {"blockedTools", `{"blockedTypes":["a"],"allowedTypes":["a"]}`, "x", bad},
 		{"requestParametersCheck", `{"tools":{"allowedFunctionNames":["g"]}}`, "x", no}, {"requestParametersCheck", `{"tools":{"blockedTypes":["a"],"allowedTypes":["a"]}}`, "x", bad},
 	} {
 		var params map[string]json.RawMessage

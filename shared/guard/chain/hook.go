@@ -2,6 +2,7 @@ package chain
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"maps"
 
@@ -25,6 +26,7 @@ type Hook struct {
 	guard.Actions
 	feedback struct{ success, fail *guard.Feedback }
 	checks   []check
+	print    [sha256.Size]byte
 	local    bool // no check leaves this process
 	typesOf  bool // a check looks at types of requests: pass-through is shown to it
 }
@@ -47,6 +49,9 @@ type check struct {
 // Ready makes a hook ready.
 func (k *Kit) Ready(h *guard.Hook) *Hook {
 	out := &Hook{ID: h.ID, Mutator: h.Mutator, Actions: h.Actions, local: true}
+	if raw, err := json.Marshal(h); err == nil {
+		out.print = sha256.Sum256(raw)
+	}
 	if h.OnSuccess {
 		out.feedback.success = &out.Actions.OnSuccess.Feedback
 	}

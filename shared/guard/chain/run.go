@@ -3,6 +3,7 @@ package chain
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"maps"
 	"net/http"
@@ -26,7 +27,8 @@ type Call struct {
 	Request                        []byte
 	Response                       []byte // in the client's shape; nil before the answer
 	Status                         int
-	Client                         *http.Client
+	Client, Public                 *http.Client
+	Fetch                          judge.Fetch
 	Secrets                        judge.Secrets
 	Now                            func() time.Time
 }
@@ -84,6 +86,18 @@ func (hs Hooks) Here() Hooks {
 		out = append(out, &own)
 	}
 	return out
+}
+
+// Print tells apart hooks that judge or change differently; empty where there are none.
+func (hs Hooks) Print() string {
+	if len(hs) == 0 {
+		return ""
+	}
+	sum := sha256.New()
+	for _, h := range hs {
+		sum.Write(h.print[:])
+	}
+	return string(sum.Sum(nil))
 }
 
 // Names are the ids of the hooks.
@@ -253,7 +267,8 @@ func (g *group) subject(k *check, changed bool) *judge.Subject {
 	c, f := &g.call, g.find(k.scope)
 	s := &judge.Subject{
 		Phase: g.phase, Kind: c.Kind, Provider: c.Provider, Model: c.Model, Stream: c.Stream, Status: c.Status, TraceID: c.TraceID,
-		Texts: f.Texts, ToolCalls: f.ToolCalls, Changed: changed, Request: c.Request, Metadata: c.Metadata, Headers: c.Headers, Parameters: k.parameters, Client: c.Client, Saved: k.saved, Secrets: c.Secrets,
+		Texts: f.Texts, ToolCalls: f.ToolCalls, Changed: changed, Request: c.Request, Metadata: c.Metadata, Headers: c.Headers, Parameters: k.parameters,
+		Client: c.Client, Public: c.Public, Fetch: c.Fetch, Saved: k.saved, Secrets: c.Secrets,
 	}
 	if g.phase == guard.After {
 		s.Response = c.Response

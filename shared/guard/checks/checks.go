@@ -8,6 +8,7 @@ import (
 	"gateway/shared/guard/judge"
 	"gateway/shared/guard/remote"
 	"gateway/shared/guard/scan"
+	"gateway/shared/guard/token"
 	"gateway/shared/guard/vendors"
 	"gateway/shared/provider"
 )
@@ -16,6 +17,7 @@ import (
 type Deps struct {
 	Now    func() time.Time
 	Signer provider.Signer // trades credentials of vendors for short-lived ones
+	LookUp remote.LookUp   // of names that answers hold
 }
 
 // Makers gives what makes the function of each check, by the id of the table.
@@ -31,7 +33,8 @@ func Makers(d Deps) map[string]judge.Maker {
 func parts(d Deps) []map[string]judge.Maker {
 	return []map[string]judge.Maker{
 		basic.Makers(),
-		remote.Makers(),
+		remote.Makers(d.Now, d.LookUp),
+		token.Makers(d.Now),
 		scan.Makers(),
 		vendors.Makers(vendors.Deps{Now: d.Now, Signer: d.Signer}),
 	}

@@ -39,8 +39,10 @@ type Subject struct {
 	// Parameters are those of the check, validated when they were saved; credentials
 	// of the hook stand under "credentials".
 	Parameters map[string]json.RawMessage
-	// Client calls other hosts, through the guarded dialer.
-	Client *http.Client
+	// Client calls hosts that the customer names in its checks, through the guarded
+	// dialer; Public those that texts name, which are never trusted.
+	Client, Public *http.Client
+	Fetch          Fetch
 	// Saved says that the check is of a saved guardrail, and not of a config that may
 	// have come with the request.
 	Saved bool
@@ -48,6 +50,10 @@ type Subject struct {
 	// no secret manager is asked.
 	Secrets Secrets
 }
+
+// Fetch gets an image of at most so many bytes from the web, in base64. Its errors name
+// no address.
+type Fetch func(ctx context.Context, address string, most int64) (mime, data string, err error)
 
 // Secrets fetches the values of secret mappings. Its error is a fault that tells nothing
 // of a secret.

@@ -3,10 +3,15 @@ package remote
 import (
 	"bytes"
 	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
+	"strconv"
+	"strings"
 	"time"
 
 	"gateway/shared/guard"
@@ -14,8 +19,13 @@ import (
 )
 
 // Makers are the checks of this package, by id.
-func Makers() map[string]judge.Maker {
-	return map[string]judge.Maker{"default.webhook": webhook, "default.log": logTo}
+func Makers(now func() time.Time, lookUp LookUp) map[string]judge.Maker {
+	return map[string]judge.Maker{
+		"default.webhook":         func(p map[string]json.RawMessage) judge.Func { return webhook(p, now) },
+		"default.log":             func(p map[string]json.RawMessage) judge.Func { return logTo(p, now) },
+		"default.validUrls":       validURLs(lookUp),
+		"default.inlineImageUrls": inlineImages,
+	}
 }
 
 // maxAnswer bounds what is read of a host's answer, in bytes.
@@ -27,23 +37,34 @@ type host struct {
 	headers map[string]string
 	forward []string
 	timeout time.Duration
+	secret  []byte // what is sent is signed with it; empty: it is not
+	now     func() time.Time
 }
 
-func hostOf(params map[string]json.RawMessage, name string) host {
-	h := host{timeout: 3 * time.Second}
-	_ = json.Unmarshal(params[name], &h.url)
-	_ = json.Unmarshal(params["forwardHeaders"], &h.forward)
-	var text string
-	raw := params["headers"]
-	if json.Unmarshal(raw, &text) == nil {
-		raw = json.RawMessage(text)
+func hostOf(p map[string]json.RawMessage, name string, now func() time.Time) host {
+	h := host{url: judge.Get(p, name, ""), secret: []byte(judge.Get(p, "secret", "")), timeout: 3 * time.Second, now: now}
+	h.headers, _ = judge.Object[map[string]string](p, "headers")
+	for _, name := range judge.Get(p, "forwardHeaders", []string(nil)) {
+		if !guard.NeverForwarded(strings.ToLower(name)) { // a config that came with the request was not held against the rules
+			h.forward = append(h.forward, name)
+		}
 	}
-	_ = json.Unmarshal(raw, &h.headers)
-	var ms int64
-	if json.Unmarshal(params["timeout"], &ms) == nil && ms > 0 {
+	if ms := judge.Get(p, "timeout", int64(0)); ms > 0 {
 		h.timeout = time.Duration(min(ms, 60_000)) * time.Millisecond
 	}
 	return h
+}
+
+// Signature is the header of the signature: t=<seconds since 1970>,v1=<hex>, where hex is
+// the HMAC-SHA256 of the seconds, a dot and the body.
+const Signature = "X-Gateway-Signature"
+
+func (h *host) sign(body []byte) string {
+	at := strconv.FormatInt(h.now().Unix(), 10)
+	m := hmac.New(sha256.New, h.secret)
+	m.Write([]byte(at + "."))
+	m.Write(body)
+	return "t=" + at + ",v1=" + hex.EncodeToString(m.Sum(nil))
 }
 
 // told is what the service is sent.
@@ -100,6 +121,9 @@ func (h *host) ask(ctx context.Context, s *judge.Subject) (int, []byte, error) {
 	}
 	s.Forward(req.Header, h.forward)
 	req.Header.Set("Content-Type", "application/json")
+	if len(h.secret) > 0 {
+		req.Header.Set(Signature, h.sign(body))
+	}
 	resp, err := s.Client.Do(req)
 	if err != nil {
 		if ctx.Err() != nil {
@@ -126,8 +150,8 @@ type webhookData struct {
 }
 
 // webhook asks a service of the customer for the verdict; it may also change the body.
-func webhook(params map[string]json.RawMessage) judge.Func {
-	h := hostOf(params, "webhookURL")
+func webhook(params map[string]json.RawMessage, now func() time.Time) judge.Func {
+	h := hostOf(params, "webhookURL", now)
 	return func(ctx context.Context, s *judge.Subject) judge.Verdict {
 		d := &webhookData{URL: h.url, Explanation: "The webhook could not be asked"}
 		d.Context.Timeout = h.timeout.Milliseconds()
@@ -159,8 +183,8 @@ func webhook(params map[string]json.RawMessage) judge.Func {
 }
 
 // logTo sends the request and the answer to a service of the customer.
-func logTo(params map[string]json.RawMessage) judge.Func {
-	h := hostOf(params, "logURL")
+func logTo(params map[string]json.RawMessage, now func() time.Time) judge.Func {
+	h := hostOf(params, "logURL", now)
 	return func(ctx context.Context, s *judge.Subject) judge.Verdict {
 		status, _, err := h.ask(ctx, s)
 		switch {

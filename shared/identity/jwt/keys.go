@@ -4,19 +4,17 @@ import (
 	"context"
 	"crypto/rsa"
 	"crypto/sha256"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"math/big"
 	"net/http"
 	"net/url"
-	"strings"
 	"sync"
 	"time"
 
 	"gateway/shared/fault"
+	"gateway/shared/identity/jwk"
 )
 
 // Times and bounds of key sets.
@@ -26,8 +24,6 @@ const (
 	askTimeout = 5 * time.Second // of one request
 	maxSet     = 256 << 10       // bytes
 	maxSets    = 10_000          // organisations whose sets a process keeps
-	minRSA     = 2048            // bits
-	maxRSA     = 16 << 10
 )
 
 // Settings tell where an organisation's keys are: at an address, or in place.
@@ -100,17 +96,17 @@ func parseSet(raw []byte) (map[string]*rsa.PublicKey, error) {
 	}
 	out := make(map[string]*rsa.PublicKey, len(whole.Keys))
 	for i, one := range whole.Keys {
-		var k jsonKey
+		var k jwk.Key
 		if json.Unmarshal(one, &k) != nil {
 			return nil, fmt.Errorf("keys[%d] is not a key", i)
 		}
-		if k.D != nil || k.P != nil || k.K != nil {
+		if k.Secret() {
 			return nil, fmt.Errorf("keys[%d] holds a secret or a private key; only public keys belong into the set", i)
 		}
 		if k.Kty != "RSA" || k.Kid == "" || k.Use != "" && k.Use != "sig" || k.Alg != "" && k.Alg != "RS256" {
 			continue
 		}
-		public, ok := k.public()
+		public, ok := k.RSA()
 		if !ok {
 			return nil, fmt.Errorf("keys[%d] cannot be read: n and e must be base64url", i)
 		}
@@ -122,30 +118,6 @@ func parseSet(raw []byte) (map[string]*rsa.PublicKey, error) {
 		return nil, errors.New("must hold an RSA key with a kid, for RS256 signatures")
 	}
 	return out, nil
-}
-
-// jsonKey is a key of a set (RFC 7517, RFC 7518 6.3).
-type jsonKey struct {
-	Kty, Use, Alg, Kid string
-	N, E               string
-	D, P, K            json.RawMessage // of keys that are not public
-}
-
-// public is the key; its modulus is bounded so that a signature costs what it should.
-func (k *jsonKey) public() (*rsa.PublicKey, bool) {
-	n, err := base64.RawURLEncoding.DecodeString(strings.TrimRight(k.N, "="))
-	if err != nil || len(n) == 0 || len(n) > maxRSA/8 {
-		return nil, false
-	}
-	e, err := base64.RawURLEncoding.DecodeString(strings.TrimRight(k.E, "="))
-	if err != nil || len(e) == 0 || len(e) > 4 {
-		return nil, false
-	}
-	exponent := 0
-	for _, b := range e {
-		exponent = exponent<<8 | int(b)
-	}
-	return &rsa.PublicKey{N: new(big.Int).SetBytes(n), E: exponent}, exponent > 2 && exponent < 1<<31
 }
 
 // key gives the key that a token was signed with. An address is asked when its set
@@ -228,8 +200,8 @@ func find(set map[string]*rsa.PublicKey, h header) (*rsa.PublicKey, error) {
 	switch {
 	case k == nil:
 		return nil, invalid("signing key not found")
-	case k.N.BitLen() < minRSA:
-		return nil, invalid("its signing key has fewer than %d bits", minRSA)
+	case k.N.BitLen() < jwk.MinRSA:
+		return nil, invalid("its signing key has fewer than %d bits", jwk.MinRSA)
 	}
 	return k, nil
 }

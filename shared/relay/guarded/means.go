@@ -20,17 +20,21 @@ import (
 type Means struct {
 	kit    *chain.Kit
 	sealer seal.Sealer
-	client *http.Client
+	client *http.Client // to hosts that checks name
+	public *http.Client // to those that texts name
 	secret *provider.Secrets
 	now    func() time.Time
 	beside sync.WaitGroup // hooks whose outcome nobody waits for
 }
 
-// NewMeans makes them of the register of checks. out is the guarded way to hosts that
-// customers name; secrets are those of external managers.
-func NewMeans(makers map[string]judge.Maker, sealer seal.Sealer, out http.RoundTripper, secrets *provider.Secrets, now func() time.Time) *Means {
-	client := &http.Client{Transport: out, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	return &Means{kit: chain.NewKit(makers), sealer: sealer, client: client, secret: secrets, now: now}
+// NewMeans makes them of the register of checks. trusting is the guarded way to hosts
+// that customers name, public that to all others; secrets are
+// those of external managers.
+func NewMeans(makers map[string]judge.Maker, sealer seal.Sealer, trusting, public http.RoundTripper, secrets *provider.Secrets, now func() time.Time) *Means {
+	client := func(way http.RoundTripper) *http.Client {
+		return &http.Client{Transport: way, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	}
+	return &Means{kit: chain.NewKit(makers), sealer: sealer, client: client(trusting), public: client(public), secret: secrets, now: now}
 }
 
 // Close waits for the hooks that run beside requests.

@@ -2,6 +2,7 @@ package guarded
 
 import (
 	"context"
+	"encoding/json"
 	"maps"
 	"net/http"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"gateway/shared/fault"
 	"gateway/shared/guard"
 	"gateway/shared/guard/chain"
+	"gateway/shared/guard/judge"
 	"gateway/shared/guard/scan/mask"
 	"gateway/shared/relay/chosen"
 	"gateway/shared/relay/routes"
@@ -43,6 +45,7 @@ type State struct {
 	failed    bool // of this target, before it or behind it
 	failedIn  bool
 	denied    bool
+	spoiled   bool // a stream that has been sent would have been refused or changed
 	soft      bool
 	restore   mask.Restorer
 	headers   http.Header
@@ -69,15 +72,15 @@ var kinds = map[string]bool{
 }
 
 // Input runs the guardrails before a target. changed is what they make of the body for
-// it; nil: nothing.
-func (s *State) Input(m *Means, t *chosen.Target, leaf *route.Leaf, body []byte) (changed []byte, err error) {
+// it; nil: nothing. fetch gets images for it.
+func (s *State) Input(m *Means, t *chosen.Target, leaf *route.Leaf, body []byte, fetch judge.Fetch) (changed []byte, err error) {
 	s.On, s.means, s.target, s.request, s.ctx = true, m, leaf.Path, t.ULID, t.Ctx
 	if err := s.gather(m, t, leaf); err != nil {
 		return nil, err
 	}
 	s.call = chain.Call{
 		Kind: t.Route.Endpoint, TraceID: t.Ask.TraceID, Model: t.To.Model, Stream: t.Stream, Metadata: maps.Clone(t.Metadata),
-		Headers: t.HeadersForProvider(), Request: body, Client: m.client, Secrets: m.secrets(&t.Request), Now: m.now,
+		Headers: t.HeadersForProvider(), Request: body, Client: m.client, Public: m.public, Fetch: fetch, Secrets: m.secrets(&t.Request), Now: m.now,
 	}
 	if p := t.To.Target.Provider; p != nil {
 		s.call.Provider = p.ID
@@ -147,7 +150,8 @@ func (s *State) denial(soft bool) *fault.Fault {
 // Denied is the message of a denial.
 const Denied = "The guardrail checks defined in the config failed. You can find more information in the `hook_results` object."
 
-// Headers are what checks add to the request to the target.
+// Headers are what checks add to the request to the target; one without values is taken
+// out of it.
 func (s *State) Headers() http.Header { return s.headers }
 
 // Again forgets what the hooks behind an answer said: the target is called once more.
@@ -194,6 +198,14 @@ func (s *State) Status(status int) int {
 // Failed tells whether a guardrail that does not deny has failed.
 func (s *State) Failed() bool { return s.failed }
 
+// Passed tells whether the answer may be used again for others whom the same guardrails
+// judge: none has failed, also of those that look at a stream once it has ended.
+func (s *State) Passed() bool { return !s.failed && !s.denied && !s.spoiled }
+
+// Print tells apart the guardrails behind the answer; empty where there are none. Those
+// that run beside the request decide nothing.
+func (s *State) Print() string { return s.out.Print() }
+
 // Refused tells whether a guardrail denied, and soft whether that is told as an answer.
 func (s *State) Refused() (refused, soft bool) { return s.denied, s.soft }
 
@@ -227,6 +239,12 @@ func note(r *chain.Result, phase guard.Phase, target string) Noted {
 	n := Noted{Hook: r.ID, Phase: usage.GuardBefore, Path: target, Verdict: r.Verdict, Denied: r.Deny, Async: r.Async, Transformed: r.Transformed, TookMS: r.Time}
 	if phase == guard.After {
 		n.Phase = usage.GuardAfter
+	}
+	if f := r.Feedback; f != nil {
+		n.Feedback = &usage.GuardFeedback{Value: f.Value, Weight: f.Weight, Metadata: "{}"}
+		if raw, err := json.Marshal(f.Metadata); err == nil {
+			n.Feedback.Metadata = string(raw)
+		}
 	}
 	for i := range r.Checks {
 		switch c := &r.Checks[i]; {

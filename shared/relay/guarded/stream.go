@@ -149,6 +149,7 @@ func (s *State) End(answer []byte) {
 		s.runAside(s.outBeside, guard.After)
 	}
 	o := s.by(guard.StreamAfter).Run(s.ctx, guard.After, &s.call)
+	s.spoiled = s.spoiled || o.Failed || o.Denied || o.Body != nil
 	s.Results.After = append(s.Results.After, o.Results...)
 	s.note(o.Results, guard.After)
 }

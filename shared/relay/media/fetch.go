@@ -61,6 +61,23 @@ func (f *Fetcher) fetch(ctx context.Context, address string, m *medium) {
 	m.data = base64.StdEncoding.EncodeToString(content)
 }
 
+// Image gets an image of at most so many bytes, in base64. Its errors are in words for
+// the caller.
+func (f *Fetcher) Image(ctx context.Context, address string, most int64) (mime, data string, err error) {
+	m := new(medium)
+	switch f.fetch(ctx, address, m); {
+	case m.why != "":
+		return "", "", reason(m.why)
+	case m.cut:
+		return "", "", reason("there was no time left to fetch it")
+	case !strings.HasPrefix(m.mime, "image/"):
+		return "", "", reason("it is no image")
+	case m.size > most:
+		return "", "", reason("it is larger than " + strconv.FormatInt(most, 10) + " bytes")
+	}
+	return m.mime, m.data, nil
+}
+
 // reason says why an address gives nothing, in words for the caller.
 type reason string
 

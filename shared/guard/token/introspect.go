@@ -1,0 +1,112 @@
+package token
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"gateway/shared/wire"
+)
+
+const (
+	formType   = "application/x-www-form-urlencoded"
+	maxAnswers = 10_000 // that a process remembers
+)
+
+// answers are what services said of tokens (RFC 7662).
+type answers struct {
+	now   func() time.Time
+	mu    sync.Mutex
+	known map[answerKey]answer
+}
+
+// answerKey is of a service and a token, so that no other service's answer counts.
+type answerKey [sha256.Size]byte
+
+type answer struct {
+	token *parsed
+	until time.Time
+}
+
+// ask has a service of the customer say whether a token is good.
+func (a *answers) ask(ctx context.Context, client *http.Client, r *rules, raw string) (*parsed, string, error) {
+	key := answerKey(sha256.Sum256([]byte(r.introspect + "\x00" + r.kind + "\x00" + raw)))
+	now := a.now()
+	t := a.recall(key, now)
+	if t == nil {
+		claims, err := introspect(ctx, client, r, raw)
+		if err != nil {
+			return nil, "", err
+		}
+		if active, _ := claims["active"].(bool); !active {
+			return nil, "The token is not active", nil
+		}
+		h, _ := headOf(raw) // one that is opaque has none
+		t = &parsed{h, claims}
+		a.keep(key, t, now, r.remember)
+	}
+	for _, c := range []struct {
+		claim, why string
+		wrong      func(time.Time) bool
+	}{
+		{"exp", "The token has expired", func(at time.Time) bool { return !now.Before(at.Add(r.tolerance)) }},
+		{"nbf", "The token is not valid yet", func(at time.Time) bool { return now.Add(r.tolerance).Before(at) }},
+		{"iat", "The token is too old", func(at time.Time) bool { return r.maxAge > 0 && now.Sub(at) > r.maxAge+r.tolerance }},
+	} {
+		if n, ok := t.claims[c.claim].(float64); ok && c.wrong(time.Unix(int64(n), 0)) {
+			return nil, c.why, nil
+		}
+	}
+	return t, "", nil
+}
+
+func (a *answers) recall(key answerKey, now time.Time) *parsed {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if k, ok := a.known[key]; ok && now.Before(k.until) {
+		return k.token
+	}
+	return nil
+}
+
+func (a *answers) keep(key answerKey, t *parsed, now time.Time, age time.Duration) {
+	if age <= 0 {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.known) >= maxAnswers {
+		clear(a.known)
+	}
+	a.known[key] = answer{t, now.Add(age)}
+}
+
+func introspect(ctx context.Context, client *http.Client, r *rules, raw string) (map[string]any, error) {
+	ctx, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
+	body := url.Values{"token": {raw}}.Encode()
+	if strings.HasPrefix(r.kind, "application/json") {
+		body = string(append(wire.AppendJSONString([]byte(`{"token":`), raw), '}'))
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, r.introspect, strings.NewReader(body))
+	if err != nil {
+		return nil, errors.New("the service of tokens cannot be called")
+	}
+	req.Header.Set("Content-Type", r.kind)
+	req.Header.Set("Accept", "application/json")
+	text, err := answerOf(client, req, "the service of tokens")
+	if err != nil {
+		return nil, err
+	}
+	var claims map[string]any
+	if wire.CheckStrict(text, wire.MaxDepth) != nil || json.Unmarshal(text, &claims) != nil {
+		return nil, errors.New("the answer of the service of tokens cannot be read")
+	}
+	return claims, nil
+}
