@@ -49,7 +49,7 @@ func (r rights) statements(d *dataStack, o options, add func(awsiam.PolicyStatem
 		allow(nil, actions, d.tables[name].TableArn())
 	}
 	if r.outbox {
-		allow(condition{"ForAllValues:StringLike": {"dynamodb:LeadingKeys": []string{outboxKeys}}},
+		allow(condition{"ForAllValues:StringLike": {"dynamodb:LeadingKeys": outboxKeys}},
 			[]string{"dynamodb:PutItem", "dynamodb:DeleteItem"}, d.tables["control"].TableArn())
 	}
 	r.onBucket(d, allow)

@@ -33,8 +33,8 @@ type rights struct {
 	retains      bool // keeps things as long as records
 }
 
-// outboxKeys are the partitions of the outbox.
-const outboxKeys = "SYS#OUTBOX#*"
+// outboxKeys are the partitions of the outbox, and of notices.
+var outboxKeys = []string{"SYS#OUTBOX#*", "SYS#NOTICES#*"}
 
 // Prefixes of the bucket besides cachedAnswers and heldFiles.
 const (
@@ -146,7 +146,8 @@ var exceptions = func() map[string]rights {
 				"usage": {"GetItem", "Query", "PutItem", "DeleteItem", "BatchWriteItem"},
 			},
 			gets: []string{segments}, absent: true, puts: []string{segments}, deletes: []string{segments, loggedBodies}, lists: []string{loggedBodies},
-			vectors: true, sends: []string{"audit", "usage"}, seals: []string{"control"},
+			vectors: true, sends: []string{"audit", "usage"}, seals: []string{"control"}, opens: []string{"control"}, // secrets of webhooks
+			mails: true,
 		},
 	}
 }()

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"maps"
+
 	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
@@ -45,6 +47,7 @@ var batches = map[string]struct {
 var schedules = map[string]awsscheduler.ScheduleExpression{
 	"outbox":  awsscheduler.ScheduleExpression_Rate(awscdk.Duration_Minutes(jsii.Number(15))),
 	"keys":    awsscheduler.ScheduleExpression_Rate(awscdk.Duration_Minutes(jsii.Number(5))),
+	"notices": awsscheduler.ScheduleExpression_Rate(awscdk.Duration_Minutes(jsii.Number(1))),
 	"compact": awsscheduler.ScheduleExpression_Rate(awscdk.Duration_Minutes(jsii.Number(5))),
 	"retain":  awsscheduler.ScheduleExpression_Rate(awscdk.Duration_Hours(jsii.Number(6))),
 	"vectors": awsscheduler.ScheduleExpression_Rate(awscdk.Duration_Days(jsii.Number(1))),
@@ -69,6 +72,7 @@ func newWorkerStack(scope constructs.Construct, props *awscdk.StackProps, o opti
 		switch name {
 		case "repair":
 			extra = d.rotationEnvironment(o)
+			maps.Copy(extra, o.outward()) // it calls webhooks
 		case "batchruns": // it calls providers
 			extra = o.outward()
 			o.lend(w.stack, extra, func(s awsiam.PolicyStatement) { lent = append(lent, s) })
@@ -94,7 +98,7 @@ func newWorkerStack(scope constructs.Construct, props *awscdk.StackProps, o opti
 		RetentionPeriod: awscdk.Duration_Seconds(jsii.Number(retentionSeconds)),
 	})
 	w.watch(o, d, f)
-	for _, task := range []string{"outbox", "keys", "compact", "retain", "vectors", "budgets", "origin"} {
+	for _, task := range []string{"outbox", "keys", "notices", "compact", "retain", "vectors", "budgets", "origin"} {
 		awsscheduler.NewSchedule(w.stack, jsii.String("Schedule-"+task), &awsscheduler.ScheduleProps{
 			Schedule: schedules[task], Description: jsii.String("Task " + task + " of the repair worker"),
 			Target: awsschedulertargets.NewLambdaInvoke(w.live["repair"], &awsschedulertargets.ScheduleTargetBaseProps{

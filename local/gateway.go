@@ -21,6 +21,7 @@ import (
 	"gateway/shared/app/console"
 	"gateway/shared/app/exporting"
 	"gateway/shared/app/front"
+	"gateway/shared/app/notices"
 	"gateway/shared/app/plane"
 	"gateway/shared/audit"
 	"gateway/shared/egress"
@@ -82,7 +83,7 @@ func open(ctx context.Context, o options) (_ *gateway, err error) {
 		Retention: retention,
 		Egress:    policy, BlockInline: os.Getenv("BLOCK_INLINE_CONFIG") == "true", StandardHTTP: o.serve.Standard,
 		PublicURL: os.Getenv("GATEWAY_PUBLIC_URL"), Mailer: mailer(o.data),
-		Ledger: app.LedgerHooks(g.stores.Journal, func() app.Recorder { return g.sender }),
+		Ledger: app.LedgerHooks(g.stores.Journal, func() app.Recorder { return g.sender }, g.stores.Store),
 	})
 	g.sender = audit.NewBackgroundSender(g.core.Resources, g.core.Audit)
 	g.core.Records = g.sender
@@ -178,6 +179,7 @@ func (g *gateway) assemble() error {
 		g.every(time.Hour, "cache sweep", plane.Answers(g.core, nil).Sweep),
 		g.every(time.Hour, "retention", archive.Retain),
 		g.every(time.Minute, "budget repair", func(ctx context.Context) error { _, err := g.core.Ledger.RepairAll(ctx); return err }),
+		g.every(noticePace, "notices", notices.Worker(g.core).Run),
 		g.every(10*time.Second, "key expiry and rotation", (&expiry.Worker{Resources: g.core.Resources, Sealer: g.core.Sealer}).Run),
 	}
 	if g.metrics != nil {
@@ -193,6 +195,9 @@ func (g *gateway) assemble() error {
 	}
 	return nil
 }
+
+// noticePace is how often notices and deliveries that are due are looked for.
+const noticePace = 2 * time.Second
 
 // batchPace is how fast batches run; tests hurry.
 var batchPace = batchrun.Standard

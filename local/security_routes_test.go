@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -356,6 +357,7 @@ func (r *running) things() map[string]struct{ names, missing []string } {
 	agent := made("/agent-servers", fmt.Sprintf(`"name":"theirs","agent_integration_id":%q`, ofAgent["id"]))
 	deployment := r.admin("POST", "/deployments", `{"name":"theirs","type":"production"}`)
 	mapping := r.admin("POST", "/scim/workspaces", fmt.Sprintf(`{"workspace_id":%q,"role":"member","scim_group_name":"theirs"}`, ws))
+	webhook := made("/webhooks", `"name":"theirs","url":"https://hooks.example.com/in"`)
 	rated := r.call("POST", "/feedback", `{"trace_id":"theirs","value":1}`).json(r.t)["feedback_ids"].([]any)[0]
 	export := made("/logs/exports", `"filters":{},"requested_data":["id"]`)
 	return map[string]struct{ names, missing []string }{
@@ -367,6 +369,8 @@ func (r *running) things() map[string]struct{ names, missing []string } {
 		"/deployments/":        {texts(deployment["id"], deployment["slug"]), slugged},
 		"/scim/workspaces/":    {texts(mapping["id"]), []string{uuid}},
 		"/feedback/":           {texts(rated), []string{uuid}},
+		"/webhooks/":           {texts(webhook["id"]), []string{uuid}},
+		"/notices/mails/":      {[]string{r.mailed()}, []string{ulid}},
 
 		"/users/":                 {[]string{user}, []string{uuid}},
 		"/admin/users/":           {[]string{user}, []string{uuid}},
@@ -392,6 +396,21 @@ func (r *running) things() map[string]struct{ names, missing []string } {
 		"/admin/workspaces/": {[]string{ws, "default"}, slugged},
 		"/logs/":             {[]string{log}, []string{ulid}},
 	}
+}
+
+// mailed uses up a budget and gives the id of the mail that tells of it.
+func (r *running) mailed() (id string) {
+	key := r.newKey(`"usage_limits":{"type":"tokens","credit_limit":1000,"alert_threshold":1},"alert_emails":["team@example.com"]`)
+	r.call("POST", "/chat/completions", chatBody("@mock/gpt-4o-mini", "Hello", ""), "X-Gateway-Api-Key", key)
+	eventually(r.t, func() error {
+		list := r.admin("GET", "/notices/mails", "")["data"].([]any)
+		if len(list) == 0 {
+			return errors.New("nobody got a mail")
+		}
+		id = list[0].(map[string]any)["id"].(string)
+		return nil
+	})
+	return id
 }
 
 // notThings are path variables that name no resource.

@@ -7,6 +7,7 @@ import (
 	"gateway/shared/audit"
 	"gateway/shared/fault"
 	"gateway/shared/identity"
+	"gateway/shared/notice"
 	"gateway/shared/resource"
 )
 
@@ -73,6 +74,13 @@ func (f *family) rotate(c *admin.Call) (any, error) {
 		c.AuditDetails(map[string]string{
 			"api_key_id": rec.ID, "rotation_mode": "manual", "old_key_masked": ch.Was.Secret.Masked, "transition_expires_at": until.UTC().Format(time.RFC3339),
 		})
+		e := k.Notice(rec, notice.KeyRotated, "was rotated", map[string]string{"rotation_mode": "manual", "transition_expires_at": until.UTC().Format(time.RFC3339)})
+		e.Audience = notice.Audience{} // who rotates it knows
+		told, err := notice.Stage(e, tx.Now())
+		if err != nil {
+			return err
+		}
+		tx.Do(told, nil)
 		return identity.Reschedule(tx, rec.Ref(), ch.Was, k)
 	})
 	if err != nil {

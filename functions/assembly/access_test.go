@@ -373,6 +373,8 @@ func matrixOf(t *testing.T) (*installation, *drive.World, []caller) {
 			return all[0].(map[string]any)["id"].(string)
 		case "/logs":
 			return in.log(w.In)
+		case "/notices/mails":
+			return in.mail()
 		}
 		return ""
 	}
@@ -386,6 +388,13 @@ func matrixOf(t *testing.T) (*installation, *drive.World, []caller) {
 	}
 	in.must("PUT", "/admin/organisation/settings", rootKey, string(raw))
 	return in, w, callers(in, w.In)
+}
+
+// mail is a mail that told the first organisation of something.
+func (in *installation) mail() string {
+	in.t.Helper()
+	in.must("POST", "/webhooks", rootKey, `{"name":"of a mail","url":"https://hooks.example.com"}`)
+	return in.must("GET", "/notices/mails", rootKey, "")["data"].([]any)[0].(map[string]any)["id"].(string)
 }
 
 // serviceKey is a key of a workspace that may write feedback.

@@ -43,6 +43,7 @@ import (
 	"gateway/functions/scim"
 	"gateway/functions/secretreferences"
 	"gateway/functions/users"
+	"gateway/functions/webhooks"
 	"gateway/functions/workspaces"
 	"gateway/shared/a2a"
 	"gateway/shared/admin"
@@ -66,6 +67,7 @@ func Administration(c *app.Core, archive *segment.Archive) []admin.Family {
 		integrations.New(integrations.Deps{Ledger: c.Ledger, CheckURL: c.Egress.CheckURL}),
 		providers.New(providers.Deps{Ledger: c.Ledger, CheckURL: c.Egress.CheckURL}))
 	families = append(families, prompts.New(), partials.New(), collections.New(), guardrails.New(guardrails.Deps{CheckURL: c.Egress.CheckURL}), policies.New(c.Ledger), modelpricing.New(pricing.Default()))
+	families = append(families, webhooks.New(webhooks.Deps{CheckURL: c.Egress.CheckURL, Store: c.Store, Now: c.Now}))
 	families = append(families, secretreferences.New(secretreferences.Deps{CheckURL: c.Egress.CheckURL, Transport: c.Transport, Now: c.Now}))
 	rated := ratings.New(c.Store, c.Now, c.Retention.Records)
 	families = append(families,

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"gateway/functions/assembly"
 	"gateway/shared/admin"
@@ -18,11 +19,14 @@ import (
 	"gateway/shared/admin/admintest/drive"
 	"gateway/shared/app"
 	"gateway/shared/app/console"
+	"gateway/shared/app/notices"
 	"gateway/shared/audit"
 	"gateway/shared/egress"
+	"gateway/shared/notice"
 	"gateway/shared/queue"
 	"gateway/shared/store"
 	"gateway/shared/store/sqlite"
+	"gateway/shared/tenant"
 	"gateway/shared/usage/segment"
 )
 
@@ -100,6 +104,56 @@ func (in *installation) ask(method, path, key string, body []byte) (int, []byte)
 	return a.Code, a.Body.Bytes()
 }
 
+// tell has a new webhook sent something, and a mail go out.
+func (in *installation) tell(made []byte) {
+	in.t.Helper()
+	var w struct{ ID string }
+	if err := json.Unmarshal(made, &w); err != nil {
+		in.t.Fatal(err)
+	}
+	for _, e := range []notice.Event{{Type: notice.Ping, Webhook: w.ID}, {Type: notice.BudgetExhausted, Webhook: "none", Summary: "over", Audience: notice.Audience{Admins: true}}} {
+		for _, org := range []string{"first", "other"} {
+			spaces, err := in.core.Resources.List(context.Background(), store.Scope{Org: org}, tenant.KindWorkspace)
+			if err != nil {
+				in.t.Fatal(err)
+			}
+			for _, ws := range spaces {
+				e.Org, e.Workspace = org, ws.ID
+				if err := notice.Raise(context.Background(), in.core.Store, e, time.Now()); err != nil {
+					in.t.Fatal(err)
+				}
+			}
+		}
+	}
+	in.deliver()
+}
+
+// deliver does what the worker of notices does.
+func (in *installation) deliver() {
+	in.t.Helper()
+	at := time.Now().Add(time.Second)
+	told := &notice.Worker{Store: in.core.Store, Directory: readers{&notices.Directory{Resources: in.core.Resources, Sealer: in.core.Sealer}}, Via: taken{}, Mailer: taken{}, Now: func() time.Time { return at }}
+	if err := told.Run(context.Background()); err != nil {
+		in.t.Fatal(err)
+	}
+}
+
+// readers are the people of a Directory, and one more.
+type readers struct{ *notices.Directory }
+
+func (readers) Addresses(context.Context, *notice.Event) ([]string, error) {
+	return []string{"somebody@example.com"}, nil
+}
+
+// taken is a network, and a mail server, that takes everything.
+type taken struct{}
+
+func (taken) RoundTrip(*http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: http.NoBody}, nil
+}
+
+func (taken) Send(context.Context, notice.Mail) error { return nil }
+
 func (in *installation) send(method, path, key string, body []byte) *httptest.ResponseRecorder {
 	in.t.Helper()
 	r := httptest.NewRequest(method, "/v1"+path, bytes.NewReader(body))
@@ -115,6 +169,14 @@ func (in *installation) send(method, path, key string, body []byte) *httptest.Re
 	if pattern, ok := in.handler.Pattern(method, r.URL.EscapedPath()); ok && in.checked != nil {
 		if wrong := in.checked.Check(method, pattern, w.Code, w.Header().Get("Content-Type"), w.Body.Bytes()); wrong != "" {
 			in.t.Errorf("%s %s answers otherwise than documented: %s\n%.1000s", method, path, wrong, w.Body.Bytes())
+		}
+	}
+	if at, _, _ := strings.Cut(path, "?"); method == "POST" && w.Code == http.StatusOK {
+		switch {
+		case at == "/webhooks":
+			in.tell(w.Body.Bytes())
+		case strings.HasSuffix(at, "/redeliver"):
+			in.deliver()
 		}
 	}
 	return w

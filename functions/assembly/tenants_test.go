@@ -72,6 +72,8 @@ func newEstate(t *testing.T) *estate {
 			return e.must("POST", collection, e.serviceKey(e.w.In), `{"trace_id":"a-trace","value":1}`)["feedback_ids"].([]any)[0].(string)
 		case "/logs":
 			return e.log(e.w.In)
+		case "/notices/mails":
+			return e.mail()
 		}
 		return ""
 	}

@@ -1,7 +1,7 @@
-// Package expiry is the worker that brings API keys up to date with the clock:
-// secrets whose transition has ended are removed, keys whose policy says so are
-// rotated, keys past their expires_at are marked. Requests check both ends
-// themselves; the worker makes them visible.
+// Package expiry is the worker that brings API keys and invitations up to date with
+// the clock: secrets whose transition has ended are removed, keys whose policy says so
+// are rotated, keys and invitations past their time are marked, and people are told a
+// day before. Requests check both ends themselves; the worker makes them visible.
 //
 // The new secret of a rotated key is sealed in its record until somebody with
 // the right to rotate it collects it, once; the old one works until then or
@@ -17,6 +17,8 @@ import (
 
 	"gateway/shared/audit"
 	"gateway/shared/identity"
+	"gateway/shared/identity/people"
+	"gateway/shared/notice"
 	"gateway/shared/resource"
 	"gateway/shared/seal"
 	"gateway/shared/store"
@@ -35,7 +37,7 @@ const (
 // process that was stopped for long misses nothing.
 var progress = store.System("KEYS-DUE").Key("PROGRESS")
 
-// Worker does the due work of keys.
+// Worker does the due work of keys and invitations.
 type Worker struct {
 	Resources *resource.Resources
 	Sealer    seal.Sealer // keeps new secrets until they are collected
@@ -53,18 +55,19 @@ func (w *Worker) Run(ctx context.Context) error {
 	}
 	jobs := []struct {
 		kind string
-		do   job
+		do   func(context.Context, resource.Due, time.Time) error
 	}{
-		{identity.DueOldSecret, dropOldSecret},
-		{identity.DueRotation, w.rotate},
-		{identity.DueExpiry, markExpired},
+		{identity.DueOldSecret, w.ofKey(dropOldSecret)},
+		{identity.DueRotation, w.ofKey(w.rotate)},
+		{identity.DueExpiry, w.ofKey(markExpired)},
+		{people.DueInvite, w.expireInvite},
 	}
 	for _, j := range jobs {
 		err := w.Resources.EachDue(ctx, j.kind, from, now, func(d resource.Due) error {
 			if d.At.After(now) {
 				return nil
 			}
-			if err := w.change(ctx, d, now, j.do); err != nil {
+			if err := j.do(ctx, d, now); err != nil {
 				return err
 			}
 			return w.Resources.Done(ctx, d)
@@ -72,6 +75,9 @@ func (w *Worker) Run(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("expiry: %s: %w", j.kind, err)
 		}
+	}
+	if err := w.warn(ctx, now); err != nil {
+		return err
 	}
 	since := now.Add(-overlap)
 	if since.Truncate(time.Hour).After(w.since.Truncate(time.Hour)) {
@@ -105,6 +111,11 @@ func (w *Worker) from(ctx context.Context, now time.Time) (time.Time, error) {
 
 // job changes a key; false when there is nothing to do.
 type job func(ctx context.Context, tx *resource.Tx, rec *resource.Record, k *identity.Key, now time.Time) (bool, error)
+
+// ofKey is a job as the worker runs it.
+func (w *Worker) ofKey(do job) func(context.Context, resource.Due, time.Time) error {
+	return func(ctx context.Context, d resource.Due, now time.Time) error { return w.change(ctx, d, now, do) }
+}
 
 // change applies one job to a key, if it is still there and still due.
 func (w *Worker) change(ctx context.Context, d resource.Due, now time.Time, do job) error {
@@ -174,11 +185,15 @@ func (w *Worker) rotate(ctx context.Context, tx *resource.Tx, rec *resource.Reco
 	if err := rec.SetSecret(ctx, w.Sealer, identity.UncollectedSecret, []byte(raw)); err != nil {
 		return false, err
 	}
+	until := k.Previous.ExpiresAt.Format(time.RFC3339)
+	if err := tell(tx, k.Notice(rec, notice.KeyRotated, "was rotated; the old secret works until "+until, map[string]string{"rotation_mode": "auto", "transition_expires_at": until})); err != nil {
+		return false, err
+	}
 	return true, audit.Append(tx, audit.Entry{
 		ResourceType: k.Type.ScopeFamily(), Action: audit.Rotate, ResourceID: rec.ID, WorkspaceID: rec.Scope.Workspace, StatusCode: 200,
 		Details: map[string]string{
 			"api_key_id": rec.ID, "rotation_mode": "auto", "old_key_masked": old,
-			"transition_expires_at": k.Previous.ExpiresAt.Format(time.RFC3339),
+			"transition_expires_at": until,
 		},
 	})
 }
@@ -190,6 +205,9 @@ func markExpired(_ context.Context, tx *resource.Tx, rec *resource.Record, k *id
 		return false, nil
 	}
 	rec.Status = identity.StatusExpired
+	if err := tell(tx, k.Notice(rec, notice.KeyExpired, "has expired", nil)); err != nil {
+		return false, err
+	}
 	return true, audit.Append(tx, audit.Entry{
 		ResourceType: k.Type.ScopeFamily(), Action: audit.Update, ResourceID: rec.ID, WorkspaceID: rec.Scope.Workspace,
 		StatusCode: 200, Details: map[string]string{"api_key_id": rec.ID, "status": identity.StatusExpired},

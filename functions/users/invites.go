@@ -11,6 +11,7 @@ import (
 	"gateway/shared/fault"
 	"gateway/shared/identity"
 	"gateway/shared/identity/people"
+	"gateway/shared/notice"
 	"gateway/shared/resource"
 	"gateway/shared/tenant"
 )
@@ -138,6 +139,18 @@ func (f *family) ask(c *admin.Call, tx *resource.Tx, ch *inviteChange) error {
 	token, err := people.Ask(tx, ch.Rec, form)
 	c.Keep(tokenKey, token)
 	c.Keep("invite", *form)
+	if err != nil {
+		return err
+	}
+	return tell(tx, ch.Rec, form)
+}
+
+// tell raises the notice of an invitation that is sent.
+func tell(tx *resource.Tx, rec *resource.Record, i *people.Invite) error {
+	a, err := notice.Stage(i.Notice(rec, notice.InviteSent, i.Email+" was invited"), tx.Now())
+	if err == nil {
+		tx.Do(a, nil)
+	}
 	return err
 }
 
@@ -218,6 +231,9 @@ func (f *family) resend(c *admin.Call) (any, error) {
 			return err
 		}
 		form = *it.Form
+		if err := tell(tx, it.Record, it.Form); err != nil {
+			return err
+		}
 		return f.invites.Save(c, tx, it)
 	})
 	if err != nil {

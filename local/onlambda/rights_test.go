@@ -253,6 +253,7 @@ func (in *restricted) administer() {
 		{"/collections", `{"name":"C","workspace_id":"default"}`, `{"name":"D"}`},
 		{"/mcp-integrations", `{"name":"M","workspace_id":"default","url":"https://mcp.example.com/mcp","auth_type":"oauth_auto","transport":"http","configurations":{"headers":{"X-A":"a value of a header"}}}`, `{"name":"N"}`},
 		{"/agent-integrations", `{"name":"M","workspace_id":"default","url":"https://agent.example.com","auth_type":"headers","configurations":{"headers":{"X-A":"a value of a header"}}}`, `{"name":"N"}`},
+		{"/webhooks", `{"name":"M","workspace_id":"default","url":"https://hooks.example.com/in"}`, `{"name":"N"}`},
 		{"/deployments", `{"name":"M","type":"production"}`, `{"name":"N"}`},
 	} {
 		id := ""

@@ -5,13 +5,16 @@ import (
 	"crypto/sha256"
 	"log/slog"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/oklog/ulid/v2"
 
 	"gateway/shared/audit"
 	"gateway/shared/ledger"
+	"gateway/shared/notice"
 	"gateway/shared/pricing"
+	"gateway/shared/store"
 	"gateway/shared/usage"
 )
 
@@ -21,16 +24,19 @@ type Recorder interface {
 }
 
 // LedgerHooks are what the ledger tells an installation: entries that nobody
-// settled become records, crossings of budgets audit records, failures log lines.
-// recorder may be asked for later than this call.
-func LedgerHooks(sink usage.Sink, recorder func() Recorder) ledger.Hooks {
+// settled become records, crossings of budgets audit records and notices in st,
+// failures log lines. recorder may be asked for later than this call.
+func LedgerHooks(sink usage.Sink, recorder func() Recorder, st store.Store) ledger.Hooks {
 	return ledger.Hooks{
 		Unconfirmed: func(ctx context.Context, u ledger.Unconfirmed) error { return sink.Emit(ctx, unconfirmed(u)) },
 		Alert: func(ctx context.Context, a ledger.Alert) error {
 			if r := recorder(); r != nil {
-				return r.Record(ctx, a.Scope.Org, crossing(a))
+				if err := r.Record(ctx, a.Scope.Org, crossing(a)); err != nil {
+					return err
+				}
 			}
-			return nil
+			// Last: what fails is given again as a whole, and people get one notice.
+			return notice.Raise(ctx, st, warning(a), time.Now())
 		},
 		FailedOpen: func(_ context.Context, s *ledger.Subject, err error) {
 			slog.Warn("a rate limit was not enforced", "kind", s.Kind, "id", s.ID, "error", err.Error())
@@ -86,6 +92,29 @@ func crossing(a ledger.Alert) audit.Entry {
 			"period_end": end(a.PeriodEnd),
 		},
 	}
+}
+
+// warning is the notice of a crossing.
+func warning(a ledger.Alert) notice.Event {
+	details := crossing(a).Details
+	details["id"] = a.ID
+	e := notice.Event{
+		Type: notice.BudgetThreshold, Org: a.Scope.Org, Workspace: a.Scope.Workspace, Data: details,
+		Audience: notice.Audience{Admins: true, Managers: true},
+	}
+	what := "has reached its alert threshold of " + details["threshold"]
+	if a.Exhausted {
+		e.Type, what = notice.BudgetExhausted, "is exhausted: the limit is "+details["limit"]
+	}
+	if a.Kind == ledger.Key {
+		e.Audience.Key = a.ID
+	}
+	unit := string(a.Budget)
+	if a.Budget == ledger.Cost {
+		unit = "USD"
+	}
+	e.Summary = "The budget of " + strings.ReplaceAll(a.Kind, "_", " ") + " " + a.ID + " " + what + " " + unit
+	return e
 }
 
 func end(t time.Time) string {

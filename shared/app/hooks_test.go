@@ -53,7 +53,7 @@ func (b *books) Emit(ctx context.Context, r *usage.Record) error {
 }
 
 func (b *books) ledger() *ledger.Ledger {
-	return ledger.New(b.store, func() time.Time { return b.now }, app.LedgerHooks(b, func() app.Recorder { return nil }))
+	return ledger.New(b.store, func() time.Time { return b.now }, app.LedgerHooks(b, func() app.Recorder { return nil }, b.store))
 }
 
 func openBooks(t *testing.T, seed uint64) *books {

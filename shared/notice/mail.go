@@ -1,8 +1,3 @@
-// Package notice tells people and machines what happened. Here are mails: what
-// one holds, and how it is written down. Who carries them stands beside it:
-// folder on a laptop, ses on AWS.
-//
-// What must never come in: what a mail is about.
 package notice
 
 import (

@@ -208,6 +208,8 @@ type Due struct {
 	At   time.Time
 	Of   Ref
 	Key  store.Key
+	// Noted tells that Note was called for it.
+	Noted bool
 }
 
 // EachDue calls f for what is due of a kind in [from, until], oldest hour first.
@@ -221,7 +223,7 @@ func (r *Resources) EachDue(ctx context.Context, kind string, from, until time.T
 				return nil
 			}
 			sc := store.Scope{Org: it.String("org"), Workspace: it.String("ws")}
-			return f(Due{Kind: kind, At: at, Of: Ref{Scope: sc, Kind: Kind(it.String("kind")), ID: it.String("id")}, Key: row.Key})
+			return f(Due{Kind: kind, At: at, Of: Ref{Scope: sc, Kind: Kind(it.String("kind")), ID: it.String("id")}, Key: row.Key, Noted: it.Bool("noted")})
 		})
 		if err != nil {
 			return err
@@ -233,4 +235,17 @@ func (r *Resources) EachDue(ctx context.Context, kind string, from, until time.T
 // Done removes a due row.
 func (r *Resources) Done(ctx context.Context, d Due) error {
 	return readError(r.control.Delete(ctx, d.Key))
+}
+
+// Note marks something due, once, and does an action along with it, such as a notice
+// of what is to come. first is false when it was marked before, or is due no more.
+func (r *Resources) Note(ctx context.Context, d Due, along store.Action) (first bool, err error) {
+	err = r.store.Transact(ctx, store.Action{Table: store.Control, Update: &store.Update{
+		Key: d.Key, Set: []store.Assign{{Path: store.At("noted"), Value: true}},
+		If: []store.Cond{store.IfPresent(), store.IfMissing(store.At("noted"))},
+	}}, along)
+	if _, done := store.AsCondition(err); done {
+		return false, nil
+	}
+	return err == nil, readError(err)
 }

@@ -1,7 +1,7 @@
 // Command lambda is the worker of everything that is due by the clock: budgets
-// of requests that died, audit records left in the outbox, keys past their
-// expiry or transition, and small segments to be merged. It also sets an empty
-// installation up when it is asked to.
+// of requests that died, audit records left in the outbox, keys and invitations past
+// their time, notices and the deliveries of webhooks, and small segments to be merged.
+// It also sets an empty installation up when it is asked to.
 package main
 
 import (
@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-lambda-go/lambda"
 
 	"gateway/shared/app/onaws"
+	"gateway/shared/app/onaws/mails"
 	"gateway/shared/host"
 )
 
@@ -20,6 +21,10 @@ func main() {
 	host.LogJSON()
 	core, err := onaws.Open(context.Background(), onaws.Bucket, onaws.UsageQueue, onaws.AuditQueue, onaws.Keys)
 	if err != nil {
+		slog.Error("the function cannot start", "error", err.Error())
+		os.Exit(1)
+	}
+	if core.Mailer, err = mails.FromEnvironment(context.Background()); err != nil {
 		slog.Error("the function cannot start", "error", err.Error())
 		os.Exit(1)
 	}

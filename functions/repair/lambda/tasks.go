@@ -6,6 +6,7 @@ import (
 
 	"gateway/functions/expiry"
 	"gateway/functions/originsecret"
+	"gateway/shared/app/notices"
 	"gateway/shared/app/onaws"
 	"gateway/shared/host"
 	"gateway/shared/usage/segment"
@@ -30,6 +31,7 @@ func tasks(core *onaws.Installation) map[string]host.Task {
 			return err
 		},
 		"keys":    keys.Run,
+		"notices": notices.Worker(core.Core).Run,
 		"compact": archive.Compact,
 		"retain":  archive.Retain,
 		"vectors": onaws.SweepVectors,

@@ -10,19 +10,16 @@ import (
 	"gateway/shared/admin"
 	"gateway/shared/app"
 	"gateway/shared/app/onaws"
+	"gateway/shared/app/onaws/mails"
 	"gateway/shared/host/administration"
-	"gateway/shared/notice/ses"
 )
 
 func main() {
-	d := users.Deps{PublicURL: os.Getenv(onaws.EnvPublicURL)}
-	if from := os.Getenv(onaws.EnvMailFrom); from != "" {
-		cfg, err := onaws.Config(context.Background())
-		if err != nil {
-			slog.Error("the function cannot start", "error", err.Error())
-			os.Exit(1)
-		}
-		d.Mailer = ses.New(cfg, ses.Options{From: from, Identity: os.Getenv(onaws.EnvMailIdentity)})
+	mailer, err := mails.FromEnvironment(context.Background())
+	if err != nil {
+		slog.Error("the function cannot start", "error", err.Error())
+		os.Exit(1)
 	}
+	d := users.Deps{PublicURL: os.Getenv(onaws.EnvPublicURL), Mailer: mailer}
 	administration.Main(func(*app.Core) []admin.Family { return []admin.Family{users.New(d)} })
 }

@@ -66,7 +66,7 @@ func Open(ctx context.Context, parts ...Part) (*Installation, error) {
 	}
 	if b.Usage != nil {
 		in.Sink = &usage.QueueSink{Queue: b.Usage, Bucket: b.Bucket}
-		s.Ledger = app.LedgerHooks(in.Sink, in.recorder)
+		s.Ledger = app.LedgerHooks(in.Sink, in.recorder, b.Store)
 	}
 	in.Core = app.New(b, s)
 	if b.Audit != nil {

@@ -18,7 +18,11 @@ import (
 // InviteTTL is how long an invitation can be accepted.
 const InviteTTL = 7 * 24 * time.Hour
 
-// States of an invite. Expired is derived from the time and never stored.
+// DueInvite is the kind of the due list of invites that expire.
+const DueInvite = "INVITEEXPIRY"
+
+// States of an invite. Expired is derived from the time; a worker writes it down
+// later.
 const (
 	Pending   = "pending"
 	Cancelled = "cancelled"
@@ -104,7 +108,7 @@ func Ask(tx *resource.Tx, rec *resource.Record, form *Invite) (token string, err
 			return "", err
 		}
 	}
-	rec.Slug, rec.Name, form.State = slugOf(address), address, Pending
+	rec.Slug, rec.Name = slugOf(address), address
 	return Renew(tx, rec, form)
 }
 
@@ -114,11 +118,19 @@ func Renew(tx *resource.Tx, rec *resource.Record, form *Invite) (token string, e
 	if form.TokenHash != "" {
 		tx.DeleteCredential(store.Credential(credentialKind, form.TokenHash))
 	}
+	if !form.ExpiresAt.IsZero() {
+		if err := tx.Undue(DueInvite, form.ExpiresAt, rec.Ref()); err != nil {
+			return "", err
+		}
+	}
 	var b [32]byte
 	_, _ = rand.Read(b[:]) // never fails (crypto/rand)
 	token = base64.RawURLEncoding.EncodeToString(b[:])
 	form.TokenHash, form.ExpiresAt = identity.HashToken(token), now(tx).Add(InviteTTL)
-	rec.Fields = form.fields()
+	form.State, rec.Fields = Pending, form.fields()
+	if err := tx.Due(DueInvite, form.ExpiresAt, rec.Ref()); err != nil {
+		return "", err
+	}
 	return token, tx.CreateCredential(store.Row{
 		Key:  store.Credential(credentialKind, form.TokenHash),
 		Item: store.Item{"org": rec.Scope.Org, "id": rec.ID},
@@ -140,12 +152,38 @@ func StateOf(row *resource.Row, now time.Time) string {
 // its address may be invited again.
 func Close(tx *resource.Tx, rec *resource.Record, form *Invite, state, actor string) error {
 	tx.DeleteCredential(store.Credential(credentialKind, form.TokenHash))
+	if err := tx.Undue(DueInvite, form.ExpiresAt, rec.Ref()); err != nil {
+		return err
+	}
 	form.State, form.TokenHash, form.Claim = state, "", ""
 	rec.UpdatedBy, rec.Fields = actor, form.fields()
 	if err := encode(rec, form); err != nil {
 		return err
 	}
 	return tx.ArchiveAndFreeSlug(rec)
+}
+
+// Expire stages the end of the time of an invite that was read: nothing opens it any
+// more until it is renewed. due is false when it is not pending or has time left.
+func Expire(tx *resource.Tx, rec *resource.Record, form *Invite) (due bool, err error) {
+	if form.State != Pending || form.StateAt(tx.Now()) != Expired {
+		return false, nil
+	}
+	tx.DeleteCredential(store.Credential(credentialKind, form.TokenHash))
+	form.State, form.Claim = Expired, ""
+	rec.Fields = form.fields()
+	if err := encode(rec, form); err != nil {
+		return false, err
+	}
+	return true, tx.Update(rec)
+}
+
+// Notice is an event about an invite that was stored under a record.
+func (i *Invite) Notice(rec *resource.Record, kind, summary string) notice.Event {
+	return notice.Event{
+		Type: kind, Org: rec.Scope.Org, Summary: summary,
+		Data: map[string]string{"invite_id": rec.ID, "email": i.Email, "role": i.Role, "expires_at": i.ExpiresAt.UTC().Format(time.RFC3339)},
+	}
 }
 
 // errGone is one answer for tokens that are unknown, used, replaced or too old.

@@ -1,0 +1,146 @@
+package expiry
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"gateway/shared/audit"
+	"gateway/shared/identity"
+	"gateway/shared/identity/people"
+	"gateway/shared/notice"
+	"gateway/shared/resource"
+)
+
+// ahead is how long before something happens people are told.
+const ahead = 24 * time.Hour
+
+// tell raises a notice with a change.
+func tell(tx *resource.Tx, e notice.Event) error {
+	a, err := notice.Stage(e, tx.Now())
+	if err == nil {
+		tx.Do(a, nil)
+	}
+	return err
+}
+
+// warn tells of what happens within a day, once: what is due is marked with the notice.
+func (w *Worker) warn(ctx context.Context, now time.Time) error {
+	for _, of := range []struct {
+		kind string
+		say  func(context.Context, resource.Due) (notice.Event, bool, error)
+	}{
+		{identity.DueOldSecret, w.oldSecretEnds}, {identity.DueRotation, w.rotationComes}, {identity.DueExpiry, w.keyEnds}, {people.DueInvite, w.inviteEnds},
+	} {
+		err := w.Resources.EachDue(ctx, of.kind, now, now.Add(ahead), func(d resource.Due) error {
+			if d.Noted || !d.At.After(now) {
+				return nil
+			}
+			e, still, err := of.say(ctx, d)
+			if err != nil || !still {
+				return err
+			}
+			a, err := notice.Stage(e, now)
+			if err != nil {
+				return err
+			}
+			_, err = w.Resources.Note(ctx, d, a)
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("expiry: notices of %s: %w", of.kind, err)
+		}
+	}
+	return nil
+}
+
+// key reads the key of a due row, if it lives and is still due then.
+func (w *Worker) key(ctx context.Context, d resource.Due) (*resource.Record, *identity.Key, bool, error) {
+	rec, ok, err := w.Resources.Get(ctx, d.Of.Scope, identity.KindKey, d.Of.ID)
+	if err != nil || !ok {
+		return nil, nil, false, err
+	}
+	k := new(identity.Key)
+	if err := json.Unmarshal(rec.Body, k); err != nil {
+		return nil, nil, false, fmt.Errorf("key %s: %w", rec.ID, err)
+	}
+	at, due := identity.DueTimes(k)[d.Kind]
+	return &rec, k, due && at.UnixMilli() == d.At.UnixMilli() && identity.Live(rec.Status, k, w.Resources.Now()) == identity.StatusActive, nil
+}
+
+func (w *Worker) keyEnds(ctx context.Context, d resource.Due) (e notice.Event, ok bool, err error) {
+	rec, k, ok, err := w.key(ctx, d)
+	if ok {
+		at := stamp(d)
+		e = k.Notice(rec, notice.KeyExpiring, "expires at "+at, map[string]string{"expires_at": at})
+	}
+	return e, ok, err
+}
+
+func (w *Worker) rotationComes(ctx context.Context, d resource.Due) (e notice.Event, ok bool, err error) {
+	rec, k, ok, err := w.key(ctx, d)
+	if ok {
+		at := stamp(d)
+		e = k.Notice(rec, notice.KeyRotationDue, "is rotated at "+at, map[string]string{"next_rotation_at": at})
+	}
+	return e, ok, err
+}
+
+// oldSecretEnds says nothing of a transition that is shorter than the warning: its end
+// was told with the rotation.
+func (w *Worker) oldSecretEnds(ctx context.Context, d resource.Due) (e notice.Event, ok bool, err error) {
+	rec, k, ok, err := w.key(ctx, d)
+	if ok = ok && k.RotatedAt != nil && d.At.Sub(*k.RotatedAt) > ahead; ok {
+		at := stamp(d)
+		e = k.Notice(rec, notice.OldSecretExpiring, "is open with its old secret until "+at+" only", map[string]string{"transition_expires_at": at, "old_key_masked": k.Previous.Masked})
+	}
+	return e, ok, err
+}
+
+func stamp(d resource.Due) string { return d.At.UTC().Format(time.RFC3339) }
+
+func (w *Worker) inviteEnds(ctx context.Context, d resource.Due) (e notice.Event, ok bool, err error) {
+	rec, ok, err := w.Resources.Get(ctx, d.Of.Scope, people.KindInvite, d.Of.ID)
+	if err != nil || !ok {
+		return e, false, err
+	}
+	i, err := people.DecodeInvite(rec)
+	if err != nil || rec.Archived() || i.StateAt(w.Resources.Now()) != people.Pending || i.ExpiresAt.UnixMilli() != d.At.UnixMilli() {
+		return e, false, err
+	}
+	return invited(i, &rec, notice.InviteExpiring, "The invitation of "+i.Email+" expires at "+stamp(d)), true, nil
+}
+
+// invited is an event about an invite, for whoever sent it.
+func invited(i *people.Invite, rec *resource.Record, kind, summary string) notice.Event {
+	e := i.Notice(rec, kind, summary)
+	if i.InvitedBy != "" {
+		e.Audience.Users = []string{i.InvitedBy}
+	}
+	return e
+}
+
+// expireInvite writes down that the time of an invitation is over.
+func (w *Worker) expireInvite(ctx context.Context, d resource.Due, _ time.Time) error {
+	return w.Resources.Change(ctx, d.Of.Scope, func(tx *resource.Tx) error {
+		rec, ok, err := tx.Get(d.Of.Scope, people.KindInvite, d.Of.ID)
+		if err != nil || !ok || rec.Archived() {
+			return err
+		}
+		i, err := people.DecodeInvite(rec)
+		if err != nil {
+			return err
+		}
+		if due, err := people.Expire(tx, &rec, i); err != nil || !due {
+			return err
+		}
+		if err := tell(tx, invited(i, &rec, notice.InviteExpired, "The invitation of "+i.Email+" has expired")); err != nil {
+			return err
+		}
+		return audit.Append(tx, audit.Entry{
+			ResourceType: "organisation_users", Action: audit.Update, ResourceID: rec.ID, StatusCode: 200,
+			Details: map[string]string{"invite_id": rec.ID, "status": people.Expired},
+		})
+	})
+}

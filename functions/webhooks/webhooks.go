@@ -1,0 +1,184 @@
+// Package webhooks is the family of webhooks: addresses that the gateway tells what
+// happened, what became of each delivery, and what was told by mail.
+package webhooks
+
+import (
+	"time"
+
+	"gateway/shared/admin"
+	"gateway/shared/app/notices"
+	"gateway/shared/audit"
+	"gateway/shared/fault"
+	"gateway/shared/notice"
+	"gateway/shared/resource"
+	"gateway/shared/seal/reference"
+	"gateway/shared/store"
+)
+
+// Deps is what the family works with.
+type Deps struct {
+	// CheckURL is the egress rule for hosts that people name.
+	CheckURL reference.URLCheck
+	Store    store.Store
+	Now      func() time.Time
+}
+
+const path = "/webhooks"
+
+// maxWebhooks bounds those of the organisation, and those of a workspace: each event
+// looks at all of them.
+const maxWebhooks = 200
+
+// New makes the family.
+func New(d Deps) admin.Family {
+	f := &family{Deps: d, log: notice.NewLog(d.Store, d.Now)}
+	f.col = f.describe()
+	routes := append(f.col.Routes(), f.itemRoutes()...)
+	return admin.Family{Name: "webhooks", Doc: "Webhooks and mails: who is told what happens, and what became of it.", Routes: append(routes, f.mailRoutes()...)}
+}
+
+type family struct {
+	Deps
+	log *notice.Log
+	col *admin.Collection[notice.Webhook]
+}
+
+// item and change are a webhook and what happens to it.
+type (
+	item   = admin.Item[notice.Webhook]
+	change = admin.Change[notice.Webhook]
+)
+
+func (f *family) describe() *admin.Collection[notice.Webhook] {
+	shown := func(field admin.Field, value func(w *notice.Webhook) any) admin.Shown[notice.Webhook] {
+		return admin.Shown[notice.Webhook]{Field: field, Value: func(_ *admin.Call, it item) any { return value(it.Form) }}
+	}
+	return &admin.Collection[notice.Webhook]{
+		Kind: notices.KindWebhook, Object: "webhook", Path: path, Param: "webhookId", UUIDOnly: true, Resource: "webhooks",
+		ReadRole: admin.Manager, WriteRole: admin.Manager,
+		Levels: &admin.Levels[notice.Webhook]{Organisation: "organisation_webhooks", Workspace: "workspace_webhooks", Filter: true},
+		Fields: []admin.Field{
+			admin.NameField(255),
+			{Name: "url", Required: true, Doc: "Where events are sent, by POST."},
+			{Name: "description"},
+			{Name: "events", Of: &admin.Field{Type: admin.String, Enum: notice.Types()}, Absent: []any{}, Doc: "Which events are sent; none: all. A webhook of the organisation gets those of its workspaces too."},
+			{Name: "status", Type: admin.String, Enum: []string{notice.StatusActive, notice.StatusDisabled}, Column: true, UpdateOnly: true, Doc: "A receiver that answers with 410 is disabled by the gateway."},
+		},
+		Shown: []admin.Shown[notice.Webhook]{
+			shown(admin.Field{Name: "previous_secret_expires_at", Type: admin.Timestamp, Doc: "Until when the secret before signs too."}, func(w *notice.Webhook) any {
+				if w.PreviousUntil == nil {
+					return nil
+				}
+				return admin.FormatTime(*w.PreviousUntil)
+			}),
+			shown(admin.Field{Name: "disabled_reason", Type: admin.String, Doc: "Why the gateway disabled it."}, func(w *notice.Webhook) any { return admin.OrNull(w.DisabledReason) }),
+		},
+		Before: f.before,
+		Adjust: func(action string, r *admin.Route) {
+			if action == "create" {
+				r.Doc = "Register a webhook. Its secret is in this answer only; deliveries are signed with it as Standard Webhooks says."
+				r.Answer = admin.Closed(map[string]admin.Schema{"id": {"type": "string"}, "secret": secretSchema})
+				create := r.Do
+				r.Do = func(c *admin.Call) (any, error) {
+					made, err := create(c)
+					if err != nil {
+						return nil, err
+					}
+					return admin.Members{"id": made.(admin.Members)["id"], "secret": c.Kept(keptSecret)}, nil
+				}
+			}
+		},
+		Created: &admin.Reply{Members: []string{"id"}},
+	}
+}
+
+var secretSchema = admin.Schema{"type": "string", "description": "whsec_ and base64."}
+
+// keptSecret is where a call keeps a secret for its answer.
+const keptSecret = "secret"
+
+func (f *family) before(c *admin.Call, tx *resource.Tx, ch *change) error {
+	if c.Body.Given("url") {
+		u, err := f.CheckURL(ch.Form.URL, "url")
+		if err != nil {
+			return err
+		}
+		ch.Form.URL = u.String()
+	}
+	if !ch.Creates() {
+		if c.Body.Given("status") {
+			ch.Form.DisabledReason = ""
+		}
+		return nil
+	}
+	there, err := c.Resources.List(c.Context, ch.Rec.Scope, notices.KindWebhook)
+	if err != nil {
+		return err
+	}
+	if len(there) >= maxWebhooks {
+		return fault.Newf(fault.QuotaReached, "", "this place has at most %d webhooks; delete one first", maxWebhooks)
+	}
+	ch.Rec.Status = notice.StatusActive
+	return f.renew(c, tx, ch.Rec, ch.Form)
+}
+
+// renew gives a webhook a new secret, and keeps it for the answer.
+func (f *family) renew(c *admin.Call, tx *resource.Tx, rec *resource.Record, w *notice.Webhook) error {
+	secret, err := notices.Renew(c.Context, c.Sealer, rec, w, tx.Now())
+	if err != nil {
+		return fault.Unavailable(err)
+	}
+	c.Keep(keptSecret, secret)
+	return nil
+}
+
+// itemRoutes are the routes of one webhook beside those that every record has.
+func (f *family) itemRoutes() []admin.Route {
+	const of = path + "/{webhookId}"
+	routes := f.col.Below(
+		admin.Route{Method: "POST", Path: of + "/rotate-secret", Name: "rotateWebhookSecret", Action: audit.Rotate, Errors: []int{409}, Do: f.col.At("update", f.rotate),
+			Doc:    "Give the webhook a new secret. For 24 hours deliveries are signed with the one before as well.",
+			Answer: admin.Closed(map[string]admin.Schema{"id": {"type": "string"}, "secret": secretSchema, "previous_secret_expires_at": {"type": "string", "format": "date-time"}})},
+		admin.Route{Method: "POST", Path: of + "/ping", Name: "pingWebhook", Action: audit.Manage, Do: f.col.At("update", f.ping),
+			Doc: "Send an event to try the webhook, also a disabled one. Its deliveries tell what came of it.", Answer: admin.Closed(map[string]admin.Schema{"event_id": {"type": "string"}})},
+		admin.Route{Method: "GET", Path: of + "/deliveries", Name: "listWebhookDeliveries", Query: deliveryQuery, Answer: deliveryList,
+			Doc: "List what was sent in the last 30 days, newest first.", Do: f.col.At("read", f.ofWebhook(f.list))},
+		admin.Route{Method: "GET", Path: of + "/deliveries/{deliveryId}", Name: "readWebhookDelivery", Answer: admin.Closed(deliverySchema(true)), Errors: []int{404},
+			Doc: "Read a delivery, with what was sent and each attempt.", Do: f.col.At("read", f.ofWebhook(f.read))},
+		admin.Route{Method: "POST", Path: of + "/deliveries/{deliveryId}/redeliver", Name: "redeliverWebhookDelivery", Action: audit.Resend, Errors: []int{404, 409}, Answer: admin.Closed(deliverySchema(true)),
+			Doc: "Send a delivery again, under the same webhook-id, as often as a new one.", Do: f.col.At("update", f.ofWebhook(f.redeliver))},
+	)
+	return routes
+}
+
+func (f *family) rotate(c *admin.Call) (any, error) {
+	var until *time.Time
+	err := f.col.Edit(c, func(tx *resource.Tx, ch *change) error {
+		if ch.Was.PreviousUntil != nil && tx.Now().Before(*ch.Was.PreviousUntil) {
+			return fault.Newf(fault.Conflict, "webhookId", "the secret before still signs until %s; rotate again after that", ch.Was.PreviousUntil.UTC().Format(time.RFC3339))
+		}
+		err := f.renew(c, tx, ch.Rec, ch.Form)
+		until = ch.Form.PreviousUntil
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return admin.Members{"id": c.Param("webhookId"), "secret": c.Kept(keptSecret), "previous_secret_expires_at": admin.FormatTime(*until)}, nil
+}
+
+// ping raises an event for one webhook.
+func (f *family) ping(c *admin.Call) (any, error) {
+	it, err := f.col.Find(c)
+	if err != nil {
+		return nil, err
+	}
+	e := notice.Event{
+		ID: notice.NewID(f.Now()), Type: notice.Ping, Org: it.Scope.Org, Workspace: it.Scope.Workspace, Webhook: it.ID,
+		Summary: "A webhook of the AI gateway is tried", Data: map[string]string{"webhook_id": it.ID},
+	}
+	if err := notice.Raise(c.Context, f.Store, e, f.Now()); err != nil {
+		return nil, fault.Unavailable(err)
+	}
+	return admin.Members{"event_id": e.ID}, nil
+}

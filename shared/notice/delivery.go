@@ -1,0 +1,200 @@
+package notice
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+
+	"gateway/shared/fault"
+	"gateway/shared/store"
+)
+
+// States of a delivery.
+const (
+	Pending   = "pending"
+	Delivered = "delivered"
+	Failed    = "failed" // given up
+)
+
+// Mails is what takes the place of a webhook's id for deliveries by mail, which
+// belong to the organisation.
+const Mails = "mail"
+
+// KeepFor is how long deliveries can be read.
+const KeepFor = 30 * 24 * time.Hour
+
+// maxAttempts is how many attempts a delivery remembers; the newest stay.
+const maxAttempts = 30
+
+// Delivery is an event on its way to one receiver.
+type Delivery struct {
+	ID        string          `json:"id"` // ULID of the event's time
+	To        string          `json:"to"` // id of the webhook, or Mails
+	Type      string          `json:"type"`
+	EventID   string          `json:"event_id"`
+	Workspace string          `json:"workspace_id,omitempty"` // of the event
+	Created   time.Time       `json:"created_at"`
+	Status    string          `json:"status"`
+	Payload   json.RawMessage `json:"payload,omitempty"` // what a webhook gets
+	Address   string          `json:"address,omitempty"` // of a mail
+	Subject   string          `json:"subject,omitempty"`
+	Text      string          `json:"text,omitempty"`
+	Tries     int             `json:"tries"` // since it was made, or sent again
+	Total     int             `json:"total"` // of all attempts
+	Attempts  []Attempt       `json:"attempts,omitempty"`
+	NextAt    *time.Time      `json:"next_attempt_at,omitempty"`
+	scope     store.Scope
+	turn      int64 // counts the writes of its row
+	expires   time.Time
+}
+
+// Attempt is one try. It holds nothing that the receiver said but its status.
+type Attempt struct {
+	At     time.Time `json:"at"`
+	Status int       `json:"status,omitempty"` // of HTTP; 0: no answer
+	Error  string    `json:"error,omitempty"`
+	Millis int64     `json:"latency_ms"`
+}
+
+// payload is the body of a webhook's delivery.
+func payload(e *Event) (json.RawMessage, error) {
+	data := map[string]string{"organisation_id": e.Org, "summary": e.Summary}
+	if e.Workspace != "" {
+		data["workspace_id"] = e.Workspace
+	}
+	for name, v := range e.Data {
+		data[name] = v
+	}
+	return json.Marshal(map[string]any{"id": e.ID, "type": e.Type, "timestamp": e.At.UTC().Format(time.RFC3339Nano), "data": data})
+}
+
+// deliveryID is that of an event to a receiver: the same for every worker.
+func deliveryID(e *Event, to string) string {
+	sum := sha256.Sum256([]byte(e.ID + "\x00" + to))
+	var id ulid.ULID
+	_ = id.SetTime(ulid.Timestamp(e.At)) // a time of this age
+	_ = id.SetEntropy(sum[:10])
+	return id.String()
+}
+
+func deliveryKey(sc store.Scope, to, id string) store.Key {
+	return sc.Partition("NOTICE", to).Key(id)
+}
+
+// row is the delivery as stored after its next write.
+func (d *Delivery) row() (store.Row, error) {
+	body, err := json.Marshal(d)
+	if err != nil {
+		return store.Row{}, fmt.Errorf("notice: encode: %w", err)
+	}
+	return store.Row{
+		Key: deliveryKey(d.scope, d.To, d.ID), Expires: d.expires,
+		Item: store.Item{"body": body, "turn": d.turn + 1, "until": d.expires.Unix()},
+	}, nil
+}
+
+func decode(sc store.Scope, it store.Item) (*Delivery, error) {
+	d := &Delivery{scope: sc, turn: it.Int("turn"), expires: time.Unix(it.Int("until"), 0)}
+	if err := json.Unmarshal(it.Bytes("body"), d); err != nil {
+		return nil, fmt.Errorf("notice: stored delivery: %w", err)
+	}
+	return d, nil
+}
+
+// wait is the row by which workers find the delivery.
+func (d *Delivery) wait(at time.Time) store.Row {
+	return store.Row{Key: waiting(at, d.ID), Item: store.Item{"org": d.scope.Org, "ws": d.scope.Workspace, "to": d.To, "id": d.ID}}
+}
+
+// Log reads deliveries.
+type Log struct {
+	store store.Store
+	now   func() time.Time
+}
+
+// NewLog makes a Log.
+func NewLog(s store.Store, now func() time.Time) *Log { return &Log{s, now} }
+
+// Get reads a delivery of a webhook, or of Mails, that lives in a scope.
+func (l *Log) Get(ctx context.Context, sc store.Scope, to, id string) (*Delivery, bool, error) {
+	if _, err := ulid.ParseStrict(id); err != nil {
+		return nil, false, nil
+	}
+	it, ok, err := l.store.Table(store.Control).Get(ctx, deliveryKey(sc, to, id), true)
+	if err != nil || !ok {
+		return nil, false, unavailable(err)
+	}
+	d, err := decode(sc, it)
+	return d, err == nil, err
+}
+
+// List gives up to limit deliveries, newest first, behind the id after; those of a
+// status, or all with "". next is the after of the page that follows; "" at the end.
+func (l *Log) List(ctx context.Context, sc store.Scope, to, status, after string, limit int) (page []*Delivery, next string, err error) {
+	q := store.Query{Partition: sc.Partition("NOTICE", to), Reverse: true, After: after, Limit: limit + 1}
+	for {
+		got, err := l.store.Table(store.Control).Query(ctx, q)
+		if err != nil {
+			return nil, "", unavailable(err)
+		}
+		for i := range got.Rows {
+			d, err := decode(sc, got.Rows[i].Item)
+			if err != nil {
+				return nil, "", err
+			}
+			if status != "" && d.Status != status {
+				continue
+			}
+			if len(page) == limit {
+				return page, page[limit-1].ID, nil
+			}
+			page = append(page, d)
+		}
+		if got.Next == "" {
+			return page, "", nil
+		}
+		q.After = got.Next
+	}
+}
+
+// Redeliver has a delivery sent again from now on, as often as a new one. One that is
+// under way is a fault.Conflict.
+func (l *Log) Redeliver(ctx context.Context, sc store.Scope, to, id string) (*Delivery, error) {
+	d, ok, err := l.Get(ctx, sc, to, id)
+	switch {
+	case err != nil:
+		return nil, err
+	case !ok:
+		return nil, fault.New(fault.NotFound, "deliveryId", "There is no such delivery")
+	case d.Status == Pending:
+		return nil, underWay()
+	}
+	now := l.now().UTC().Truncate(time.Millisecond)
+	d.Status, d.Tries, d.NextAt, d.expires = Pending, 0, &now, now.Add(KeepFor)
+	row, err := d.row()
+	if err != nil {
+		return nil, err
+	}
+	err = l.store.Transact(ctx,
+		store.Action{Table: store.Control, Put: &store.Put{Row: row, If: []store.Cond{store.IfEqual(store.At("turn"), d.turn)}}},
+		store.Action{Table: store.Control, Put: &store.Put{Row: d.wait(now)}})
+	if _, lost := store.AsCondition(err); lost {
+		return nil, underWay()
+	}
+	return d, unavailable(err)
+}
+
+func underWay() error {
+	return fault.New(fault.Conflict, "deliveryId", "the delivery is under way; it can be sent again once it was delivered or has failed")
+}
+
+func unavailable(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fault.Unavailable(err)
+}

@@ -1,0 +1,137 @@
+package notice
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+
+	"gateway/shared/store"
+)
+
+// Types of events.
+const (
+	BudgetThreshold   = "budget.threshold_reached"
+	BudgetExhausted   = "budget.exhausted"
+	KeyExpiring       = "api_key.expiring"
+	KeyExpired        = "api_key.expired"
+	KeyRotationDue    = "api_key.rotation_due"
+	KeyRotated        = "api_key.rotated"
+	OldSecretExpiring = "api_key.old_secret_expiring"
+	InviteSent        = "invite.sent"
+	InviteExpiring    = "invite.expiring"
+	InviteExpired     = "invite.expired"
+	Ping              = "webhook.ping"
+)
+
+// Types are the events that a webhook may ask for. A ping goes to the webhook that
+// is tried, whatever it asks for.
+func Types() []string {
+	return []string{
+		BudgetThreshold, BudgetExhausted, KeyExpiring, KeyExpired, KeyRotationDue, KeyRotated, OldSecretExpiring,
+		InviteSent, InviteExpiring, InviteExpired,
+	}
+}
+
+// Event is something that happened or is about to. Nothing of it is secret.
+type Event struct {
+	ID        string            `json:"id"` // ULID
+	Type      string            `json:"type"`
+	Org       string            `json:"organisation_id"`
+	Workspace string            `json:"workspace_id,omitempty"` // "": the organisation's own
+	At        time.Time         `json:"at"`
+	Summary   string            `json:"summary"` // one sentence
+	Data      map[string]string `json:"data,omitempty"`
+	Audience  Audience          `json:"audience"`
+	Webhook   string            `json:"webhook,omitempty"` // the only one that gets it
+}
+
+// Audience are the people whom an event concerns, who get a mail; nobody in the
+// zero value.
+type Audience struct {
+	Admins   bool     `json:"admins,omitempty"`   // of the organisation, owners included
+	Managers bool     `json:"managers,omitempty"` // and admins of the workspace
+	Key      string   `json:"key,omitempty"`      // whose owner and alert_emails it concerns
+	Users    []string `json:"users,omitempty"`    // by id
+}
+
+func (a *Audience) empty() bool {
+	return !a.Admins && !a.Managers && a.Key == "" && len(a.Users) == 0
+}
+
+// Scope is where the event happened.
+func (e *Event) Scope() store.Scope { return store.Scope{Org: e.Org, Workspace: e.Workspace} }
+
+// Text is the text of the event as a mail.
+func (e *Event) Text() string {
+	var b strings.Builder
+	b.WriteString(e.Summary + "\n\n")
+	for _, name := range slices.Sorted(maps.Keys(e.Data)) {
+		if e.Data[name] != "" {
+			fmt.Fprintf(&b, "%s: %s\n", strings.ReplaceAll(name, "_", " "), oneLine(e.Data[name]))
+		}
+	}
+	if e.Workspace != "" {
+		fmt.Fprintf(&b, "workspace id: %s\n", e.Workspace)
+	}
+	fmt.Fprintf(&b, "time: %s\n", e.At.UTC().Format(time.RFC3339))
+	return b.String()
+}
+
+// oneLine keeps a name within one line.
+func oneLine(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f || r == 0x2028 || r == 0x2029 || r >= 0x80 && r < 0xa0 {
+			return ' '
+		}
+		return r
+	}, s)
+}
+
+// queues is how many partitions share what is to be done.
+const queues = 4
+
+// queueOf is the partition of what waits; its rows sort by when it is due, so that
+// nothing is forgotten however long no worker ran.
+func queueOf(n int) store.Partition { return store.System("NOTICES#" + strconv.Itoa(n)) }
+
+// waiting is the row of something to be done at a time.
+func waiting(at time.Time, id string) store.Key {
+	sum := sha256.Sum256([]byte(id))
+	return queueOf(int(sum[0])%queues).Key(fmt.Sprintf("%013d", max(at.UnixMilli(), 0)), id)
+}
+
+// NewID makes the id of an event.
+func NewID(now time.Time) string {
+	return ulid.MustNew(ulid.Timestamp(now), ulid.DefaultEntropy()).String()
+}
+
+// Stage is the write that raises an event, for a change to take along. The event
+// gets its id and time.
+func Stage(e Event, now time.Time) (store.Action, error) {
+	if e.At = now.UTC().Truncate(time.Millisecond); e.ID == "" {
+		e.ID = NewID(now)
+	}
+	e.Summary = oneLine(e.Summary)
+	body, err := json.Marshal(&e)
+	if err != nil {
+		return store.Action{}, fmt.Errorf("notice: encode: %w", err)
+	}
+	return store.Action{Table: store.Control, Put: &store.Put{Row: store.Row{Key: waiting(e.At, e.ID), Item: store.Item{"event": body}}}}, nil
+}
+
+// Raise raises an event that has no change to go with.
+func Raise(ctx context.Context, s store.Store, e Event, now time.Time) error {
+	a, err := Stage(e, now)
+	if err != nil {
+		return err
+	}
+	return s.Table(a.Table).Put(ctx, a.Put.Row)
+}

@@ -1,0 +1,389 @@
+package notice
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"gateway/shared/egress"
+	"gateway/shared/store"
+)
+
+// Directory knows who is to be told.
+type Directory interface {
+	// Targets are the webhooks that an event in a scope may concern: those of the
+	// organisation, and of the workspace.
+	Targets(ctx context.Context, sc store.Scope) ([]Target, error)
+	// Target is one webhook with its secrets; ok is false when it is gone.
+	Target(ctx context.Context, sc store.Scope, id string) (t *Target, ok bool, err error)
+	// Addresses are those of the people whom an event concerns.
+	Addresses(ctx context.Context, e *Event) ([]string, error)
+	// Gone disables a webhook whose receiver said that it is no more.
+	Gone(ctx context.Context, sc store.Scope, id, why string) error
+}
+
+// Worker turns events into deliveries and attempts them. Several may run at a time,
+// with clocks that differ.
+type Worker struct {
+	Store     store.Store
+	Directory Directory
+	Via       http.RoundTripper // the guarded way out
+	Mailer    Mailer            // nil: no mails are made
+	Now       func() time.Time
+}
+
+// Bounds of the work.
+const (
+	// lease is how long an attempt may take before another worker makes the next.
+	lease       = 2 * time.Minute
+	attemptTime = 15 * time.Second
+	// atOnce is how many receivers are called at a time.
+	atOnce      = 8
+	maxAnswer   = 64 << 10
+	mostMails   = 200 // of one event
+	mostWaiting = 100 // rows that are read at a time
+)
+
+// backoff is how long after each attempt the next is made: about three days in all.
+var backoff = []time.Duration{
+	time.Minute, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 5 * time.Hour, 10 * time.Hour, 14 * time.Hour, 20 * time.Hour, 24 * time.Hour,
+}
+
+// Run does all that is due now. What could not be done stays for the next run.
+func (w *Worker) Run(ctx context.Context) error {
+	r := &run{Worker: w, down: map[string]bool{}}
+	var failed error
+	for n := range queues {
+		failed = errors.Join(failed, r.events(ctx, n))
+	}
+	for n := range queues {
+		failed = errors.Join(failed, r.deliveries(ctx, n))
+	}
+	return failed
+}
+
+// run is one run of a worker.
+type run struct {
+	*Worker
+	mu   sync.Mutex
+	down map[string]bool // receivers that did not answer: their other deliveries wait for the next run
+}
+
+// each gives what is due of a queue, a page at a time.
+func (w *Worker) each(ctx context.Context, n int, f func([]store.Row) error) error {
+	q := store.Query{Partition: queueOf(n), From: "0", To: fmt.Sprintf("%013d~", w.Now().UnixMilli()), Limit: mostWaiting}
+	for {
+		page, err := w.Store.Table(store.Control).Query(ctx, q)
+		if err != nil {
+			return fmt.Errorf("notice: %w", err)
+		}
+		if err := f(page.Rows); err != nil {
+			return err
+		}
+		if page.Next == "" || ctx.Err() != nil {
+			return ctx.Err()
+		}
+		q.After = page.Next
+	}
+}
+
+// events makes the deliveries of events.
+func (r *run) events(ctx context.Context, n int) error {
+	var failed error
+	err := r.each(ctx, n, func(rows []store.Row) error {
+		for _, row := range rows {
+			raw := row.Item.Bytes("event")
+			if raw == nil {
+				continue
+			}
+			if err := r.fanOut(ctx, raw); err != nil {
+				failed = errors.Join(failed, err)
+				continue
+			}
+			failed = errors.Join(failed, r.Store.Table(store.Control).Delete(ctx, row.Key))
+		}
+		return nil
+	})
+	return errors.Join(failed, err)
+}
+
+// fanOut makes the deliveries of an event that are not there yet.
+func (r *run) fanOut(ctx context.Context, raw []byte) error {
+	e := new(Event)
+	if err := json.Unmarshal(raw, e); err != nil {
+		slog.Error("an event cannot be read", "error", err.Error())
+		return nil // it would not get better
+	}
+	targets, err := r.Directory.Targets(ctx, e.Scope())
+	if err != nil {
+		return fmt.Errorf("notice: webhooks: %w", err)
+	}
+	body, err := payload(e)
+	if err != nil {
+		return fmt.Errorf("notice: encode: %w", err)
+	}
+	for i := range targets {
+		if t := &targets[i]; t.takes(e) {
+			if err := r.begin(ctx, e, &Delivery{scope: t.Scope, To: t.ID, ID: deliveryID(e, t.ID), Payload: body}); err != nil {
+				return err
+			}
+		}
+	}
+	if r.Mailer == nil || e.Audience.empty() {
+		return nil
+	}
+	people, err := r.Directory.Addresses(ctx, e)
+	if err != nil {
+		return fmt.Errorf("notice: people: %w", err)
+	}
+	for _, address := range people[:min(len(people), mostMails)] {
+		d := &Delivery{scope: e.Scope().Organisation(), To: Mails, ID: deliveryID(e, address), Address: address, Subject: e.Summary, Text: e.Text()}
+		if err := r.begin(ctx, e, d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// begin stores a new delivery, once.
+func (r *run) begin(ctx context.Context, e *Event, d *Delivery) error {
+	now := r.Now().UTC().Truncate(time.Millisecond)
+	d.EventID, d.Type, d.Workspace, d.Created, d.Status, d.NextAt, d.expires = e.ID, e.Type, e.Workspace, e.At, Pending, &now, now.Add(KeepFor)
+	row, err := d.row()
+	if err != nil {
+		return err
+	}
+	err = r.Store.Transact(ctx,
+		store.Action{Table: store.Control, Put: &store.Put{Row: row, If: []store.Cond{store.IfAbsent()}}},
+		store.Action{Table: store.Control, Put: &store.Put{Row: d.wait(now)}})
+	if _, there := store.AsCondition(err); there {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("notice: %w", err)
+	}
+	return nil
+}
+
+// deliveries attempts what is due of a queue.
+func (r *run) deliveries(ctx context.Context, n int) error {
+	var failed error
+	err := r.each(ctx, n, func(rows []store.Row) error {
+		free := make(chan struct{}, atOnce)
+		errs := make([]error, len(rows))
+		var wg sync.WaitGroup
+		for i, row := range rows {
+			if row.Item.String("id") == "" {
+				continue
+			}
+			free <- struct{}{}
+			wg.Go(func() {
+				errs[i] = r.attempt(ctx, row)
+				<-free
+			})
+		}
+		wg.Wait()
+		failed = errors.Join(append(errs, failed)...)
+		return nil
+	})
+	return errors.Join(failed, err)
+}
+
+// attempt makes one attempt of a delivery that waits by a row, unless another worker
+// has taken it.
+func (r *run) attempt(ctx context.Context, row store.Row) error {
+	sc := store.Scope{Org: row.Item.String("org"), Workspace: row.Item.String("ws")}
+	to, id := row.Item.String("to"), row.Item.String("id")
+	receiver := sc.Org + "/" + sc.Workspace + "/" + to
+	if to != Mails && r.isDown(receiver) || ctx.Err() != nil {
+		return nil
+	}
+	control := r.Store.Table(store.Control)
+	it, ok, err := control.Get(ctx, deliveryKey(sc, to, id), true)
+	if err != nil {
+		return fmt.Errorf("notice: %w", err)
+	}
+	if !ok {
+		return control.Delete(ctx, row.Key) // it has expired
+	}
+	d, err := decode(sc, it)
+	if err != nil {
+		slog.Error("a delivery cannot be read", "error", err.Error())
+		return control.Delete(ctx, row.Key)
+	}
+	if d.Status != Pending {
+		return control.Delete(ctx, row.Key)
+	}
+	held, won, err := r.claim(ctx, d, row.Key)
+	if err != nil || !won {
+		return err
+	}
+	began := r.Now()
+	result := r.send(ctx, d, began)
+	result.At, result.Millis = began.UTC().Truncate(time.Millisecond), max(r.Now().Sub(began).Milliseconds(), 0)
+	if result.again && result.Status == 0 && to != Mails {
+		r.setDown(receiver)
+	}
+	return r.settle(context.WithoutCancel(ctx), d, held, result)
+}
+
+func (r *run) isDown(receiver string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.down[receiver]
+}
+
+func (r *run) setDown(receiver string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.down[receiver] = true
+}
+
+// claim takes a delivery for one attempt: of all workers that try, one wins. Should
+// it die, the delivery is due again after the lease.
+func (r *run) claim(ctx context.Context, d *Delivery, waits store.Key) (held store.Key, won bool, err error) {
+	until := d.wait(r.Now().Add(lease))
+	d.Tries++ // an attempt whose worker dies counts too
+	d.Total++
+	row, err := d.row()
+	if err != nil {
+		return held, false, err
+	}
+	err = r.Store.Transact(ctx,
+		store.Action{Table: store.Control, Delete: &store.Delete{Key: waits, If: []store.Cond{store.IfPresent()}}},
+		store.Action{Table: store.Control, Put: &store.Put{Row: until}},
+		store.Action{Table: store.Control, Put: &store.Put{Row: row, If: []store.Cond{store.IfEqual(store.At("turn"), d.turn)}}})
+	if _, lost := store.AsCondition(err); lost || errors.Is(err, store.ErrContended) {
+		return held, false, nil
+	}
+	if err != nil {
+		return held, false, fmt.Errorf("notice: %w", err)
+	}
+	d.turn++
+	return until.Key, true, nil
+}
+
+// outcome is what an attempt led to.
+type outcome struct {
+	Attempt
+	again bool          // another attempt may do better
+	after time.Duration // at least, when the receiver says so
+}
+
+// send makes the attempt.
+func (r *run) send(ctx context.Context, d *Delivery, at time.Time) outcome {
+	ctx, cancel := context.WithTimeout(ctx, attemptTime)
+	defer cancel()
+	if d.To == Mails {
+		return r.mail(ctx, d)
+	}
+	t, ok, err := r.Directory.Target(ctx, d.scope, d.To)
+	switch {
+	case err != nil:
+		slog.Warn("a webhook cannot be read", "id", d.To, "error", err.Error())
+		return outcome{Attempt: Attempt{Error: "the webhook's settings could not be read"}, again: true}
+	case !ok:
+		return outcome{Attempt: Attempt{Error: "the webhook was deleted"}}
+	case !t.Active && d.Type != Ping:
+		return outcome{Attempt: Attempt{Error: "the webhook is disabled"}}
+	}
+	out := r.post(ctx, d, t, at)
+	if out.Status == http.StatusGone {
+		out.again, out.Error = false, "the receiver says that it is gone; the webhook was disabled"
+		if err := r.Directory.Gone(ctx, d.scope, d.To, "the receiver answered with status 410"); err != nil {
+			slog.Warn("a webhook could not be disabled", "id", d.To, "error", err.Error())
+			out.again, out.Error = true, "the receiver says that it is gone"
+		}
+	}
+	return out
+}
+
+func (r *run) mail(ctx context.Context, d *Delivery) outcome {
+	if r.Mailer == nil {
+		return outcome{Attempt: Attempt{Error: "no mail can be sent"}, again: true}
+	}
+	if err := r.Mailer.Send(ctx, Mail{To: []string{d.Address}, Subject: d.Subject, Text: d.Text}); err != nil {
+		return outcome{Attempt: Attempt{Error: err.Error()}, again: true}
+	}
+	return outcome{}
+}
+
+func (r *run) post(ctx context.Context, d *Delivery, t *Target, at time.Time) outcome {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, t.URL, bytes.NewReader(d.Payload))
+	if err != nil {
+		return outcome{Attempt: Attempt{Error: "the address cannot be called"}}
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("User-Agent", "gateway-webhooks/1")
+	sign(req.Header, "msg_"+d.ID, at, d.Payload, t.Secrets)
+	resp, err := r.Via.RoundTrip(req)
+	if err != nil {
+		why := "the receiver cannot be reached"
+		switch {
+		case egress.Refused(err):
+			why = "the address is one that the gateway does not call"
+		case errors.Is(err, context.DeadlineExceeded):
+			why = "the receiver did not answer in time"
+		}
+		return outcome{Attempt: Attempt{Error: why}, again: true}
+	}
+	defer resp.Body.Close()
+	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, maxAnswer)) // for the connection's sake
+	out := outcome{Attempt: Attempt{Status: resp.StatusCode}}
+	if resp.StatusCode/100 != 2 {
+		out.again, out.Error = true, "the receiver answered with status "+strconv.Itoa(resp.StatusCode)
+	}
+	if n, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil && n > 0 {
+		out.after = min(time.Duration(n)*time.Second, backoff[len(backoff)-1])
+	}
+	return out
+}
+
+// settle stores what an attempt led to. A worker that was slower than its lease finds
+// that another goes on, and leaves it to that one.
+func (r *run) settle(ctx context.Context, d *Delivery, held store.Key, out outcome) error {
+	ctx, cancel := context.WithTimeout(ctx, attemptTime)
+	defer cancel()
+	if d.Attempts = append(d.Attempts, out.Attempt); len(d.Attempts) > maxAttempts {
+		d.Attempts = d.Attempts[len(d.Attempts)-maxAttempts:]
+	}
+	d.NextAt = nil
+	var kept store.Key // the row by which it waits on
+	var actions []store.Action
+	switch {
+	case out.Error == "":
+		d.Status = Delivered
+	case !out.again || d.Tries > len(backoff):
+		d.Status = Failed
+	default:
+		next := r.Now().Add(max(backoff[d.Tries-1], out.after)).UTC().Truncate(time.Millisecond)
+		d.NextAt = &next
+		wait := d.wait(next)
+		actions = append(actions, store.Action{Table: store.Control, Put: &store.Put{Row: wait}})
+		kept = wait.Key
+	}
+	if kept != held {
+		actions = append(actions, store.Action{Table: store.Control, Delete: &store.Delete{Key: held}})
+	}
+	row, err := d.row()
+	if err != nil {
+		return err
+	}
+	actions = append(actions, store.Action{Table: store.Control, Put: &store.Put{Row: row, If: []store.Cond{store.IfEqual(store.At("turn"), d.turn)}}})
+	err = r.Store.Transact(ctx, actions...)
+	if _, slower := store.AsCondition(err); slower {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("notice: %w", err)
+	}
+	return nil
+}
