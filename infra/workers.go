@@ -47,7 +47,7 @@ var batches = map[string]struct {
 var schedules = map[string]awsscheduler.ScheduleExpression{
 	"outbox":  awsscheduler.ScheduleExpression_Rate(awscdk.Duration_Minutes(jsii.Number(15))),
 	"keys":    awsscheduler.ScheduleExpression_Rate(awscdk.Duration_Minutes(jsii.Number(5))),
-	"notices": awsscheduler.ScheduleExpression_Rate(awscdk.Duration_Minutes(jsii.Number(1))),
+	"notices": awsscheduler.ScheduleExpression_Rate(awscdk.Duration_Minutes(jsii.Number(3))),
 	"compact": awsscheduler.ScheduleExpression_Rate(awscdk.Duration_Minutes(jsii.Number(5))),
 	"retain":  awsscheduler.ScheduleExpression_Rate(awscdk.Duration_Hours(jsii.Number(6))),
 	"vectors": awsscheduler.ScheduleExpression_Rate(awscdk.Duration_Days(jsii.Number(1))),
