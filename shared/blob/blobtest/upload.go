@@ -3,7 +3,6 @@ package blobtest
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"testing"
 
 	"gateway/shared/blob"
@@ -89,7 +88,7 @@ func noUpload(t *testing.T, b blob.Bucket) {
 	}
 	for _, bad := range []string{"/x", "a/../b", ""} {
 		if _, err := u.Begin(bg, bad, "x"); err == nil {
-			t.Error(fmt.Sprintf("%q is taken", bad))
+			t.Errorf("%q is taken", bad)
 		}
 	}
 }

@@ -207,13 +207,13 @@ func (h *house) finish() {
 	}
 }
 
-// killed is what a process that is killed leaves: nothing.
-var killed = errors.New("killed")
+// errKilled is what a process that is killed leaves: nothing.
+var errKilled = errors.New("killed")
 
 // deliver hands a message to a worker; false: it comes again.
 func (h *house) deliver(m queue.Message) (done bool) {
 	defer func() {
-		if r := recover(); r != nil && r != killed {
+		if r := recover(); r != nil && r != errKilled {
 			panic(r)
 		}
 	}()
@@ -310,7 +310,7 @@ func TestKilledAndFailingStepsLoseNothing(t *testing.T) {
 			trouble--
 			switch rnd.IntN(3) {
 			case 0:
-				panic(killed)
+				panic(errKilled)
 			case 1:
 				return errors.New("the bucket does not answer")
 			}
