@@ -57,7 +57,7 @@ func rulesOf(p map[string]json.RawMessage) (rules, error) {
 		return r, errors.New("maxTokenAge " + err.Error())
 	}
 	if r.jwksURI == "" && r.introspect == "" && r.inline == nil {
-		return r, errors.New("Missing jwksUri, jwks or introspectEndpoint")
+		return r, errors.New("jwksUri, jwks or introspectEndpoint is missing")
 	}
 	r.claims, err = claimRulesOf(p)
 	return r, err
