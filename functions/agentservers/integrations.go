@@ -16,6 +16,7 @@ import (
 	"gateway/shared/fault"
 	"gateway/shared/provider"
 	"gateway/shared/resource"
+	"gateway/shared/store"
 	"gateway/shared/tenant"
 	"gateway/shared/tenant/upstream"
 )
@@ -43,6 +44,12 @@ func (f *family) describeIntegrations() *admin.Collection[a2a.Integration] {
 		},
 		New:   func(*admin.Call) a2a.Integration { return a2a.Integration{AuthType: a2a.AuthNone} },
 		Shown: shownOfIntegration(), Before: f.before, Decorate: countWorkspaces,
+		After: func(_ *admin.Call, tx *resource.Tx, ch *integrationChange) error {
+			return provider.LinkSecrets(tx, ch.Rec.Ref(), ch.Was.SecretMappings, ch.Form.SecretMappings)
+		},
+		Retire: func(_ *admin.Call, tx *resource.Tx, it integration) error {
+			return provider.LinkSecrets(tx, it.Ref(), it.Form.SecretMappings, nil)
+		},
 		Committed: func(c *admin.Call, ch *integrationChange) {
 			if ch.Rec != nil && c.Kept(changed) != nil {
 				f.learn(c, ch.Rec.Ref())
@@ -147,26 +154,23 @@ const (
 )
 
 // fetch gets the card of an integration and keeps it.
-func (f *family) fetch(ctx context.Context, r *resource.Resources, rec *resource.Record, within time.Duration) (card json.RawMessage, asked, err error) {
+func (f *family) fetch(ctx context.Context, r *resource.Resources, rec *resource.Record, in store.Scope, within time.Duration) (card json.RawMessage, asked, err error) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
-	form, headers, asked := f.Opener.Open(ctx, rec)
-	if asked == nil {
-		card, asked = a2a.Fetch(ctx, f.Opener.Via, form.URL, headers)
-	}
-	var failed *a2a.Failure
+	card, asked = f.Opener.Card(ctx, rec, in)
+	var failed *upstream.Failure
 	if asked != nil && !errors.As(asked, &failed) {
 		return nil, asked, asked
 	}
 	if asked == nil && len(card) > a2a.MaxKeptCard {
-		failed = &a2a.Failure{Status: http.StatusOK, Why: "the agent's card is too large to be kept"}
+		failed = &upstream.Failure{Status: http.StatusOK, Why: "the agent's card is too large to be kept"}
 		asked = failed
 	}
 	return card, asked, keep(context.WithoutCancel(ctx), r, rec.Ref(), card, failed)
 }
 
 // keep stores a card, or why there is none.
-func keep(ctx context.Context, r *resource.Resources, ref resource.Ref, card json.RawMessage, failed *a2a.Failure) error {
+func keep(ctx context.Context, r *resource.Resources, ref resource.Ref, card json.RawMessage, failed *upstream.Failure) error {
 	return r.Change(ctx, ref.Scope.Organisation(), func(tx *resource.Tx) error {
 		_, err := admin.Amend(tx, ref.Scope, ref.Kind, ref.ID, func(form *a2a.Integration) {
 			at := tx.Now().UTC()
@@ -188,7 +192,7 @@ func (f *family) learn(c *admin.Call, ref resource.Ref) {
 	if err != nil || !ok {
 		return
 	}
-	if _, _, err := f.fetch(c.Context, c.Resources, &rec, learnTime); err != nil {
+	if _, _, err := f.fetch(c.Context, c.Resources, &rec, rec.Scope, learnTime); err != nil {
 		slog.Warn("the card of an agent could not be fetched", "request_id", c.RequestID, "integration", ref.ID, "error", err.Error())
 	}
 }
@@ -199,14 +203,14 @@ var probeSchema = admin.Closed(map[string]admin.Schema{
 })
 
 // probe fetches the card and tells how it went.
-func (f *family) probe(c *admin.Call, rec *resource.Record, url string) (any, error) {
+func (f *family) probe(c *admin.Call, rec *resource.Record, in store.Scope, url string) (any, error) {
 	began := time.Now()
-	card, asked, err := f.fetch(c.Context, c.Resources, rec, testTime)
+	card, asked, err := f.fetch(c.Context, c.Resources, rec, in, testTime)
 	if err != nil {
 		return nil, err
 	}
 	out := admin.Members{"success": asked == nil, "status_code": 200, "response_time_ms": time.Since(began).Milliseconds(), "url": url, "agent_name": nil, "error": nil}
-	var failed *a2a.Failure
+	var failed *upstream.Failure
 	if errors.As(asked, &failed) {
 		if out["error"], out["status_code"] = failed.Why, nil; failed.Status != 0 {
 			out["status_code"] = failed.Status
@@ -234,7 +238,7 @@ func (f *family) integrationRoutes() []admin.Route {
 				if err != nil {
 					return nil, err
 				}
-				return f.probe(c, it.Record, it.Form.URL)
+				return f.probe(c, it.Record, it.Scope, it.Form.URL)
 			})},
 		admin.Route{Method: "POST", Path: "/agent-integrations/fetch-agent-card", Name: "fetchAgentCard", Doc: "Fetch the card of an agent that is not registered yet. Nothing is kept.", Action: audit.Test, Answer: cardSchema, Errors: []int{502},
 			Scopes: f.integrations.ScopesFor("create"), Body: []admin.Field{{Name: "url", Type: admin.String, Required: true, Min: 1, Max: 2048}, headers}, Do: f.integrations.At("create", f.fetchCard)},
@@ -258,7 +262,7 @@ func (f *family) fetchCard(c *admin.Call) (any, error) {
 	ctx, cancel := context.WithTimeout(c.Context, testTime)
 	defer cancel()
 	card, err := a2a.Fetch(ctx, f.Opener.Via, u.String(), h)
-	var failed *a2a.Failure
+	var failed *upstream.Failure
 	switch {
 	case errors.As(err, &failed) && egress.Refused(err):
 		return nil, fault.Invalid("url", "is an address that the gateway does not call")

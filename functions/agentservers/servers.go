@@ -99,11 +99,11 @@ func (f *family) serverRoutes() []admin.Route {
 			Do: f.servers.At("read", f.card)},
 		admin.Route{Method: "POST", Path: item + "/test", Name: "testAgentServer", Doc: "Fetch the agent's card and keep it.", Action: audit.Test, Answer: probeSchema,
 			Do: f.servers.At("update", func(c *admin.Call) (any, error) {
-				_, of, err := f.whole(c)
+				it, of, err := f.whole(c)
 				if err != nil {
 					return nil, err
 				}
-				return f.probe(c, of.Record, of.Form.URL)
+				return f.probe(c, of.Record, it.Scope, of.Form.URL)
 			})},
 	)
 }

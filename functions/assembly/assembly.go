@@ -48,6 +48,7 @@ import (
 	"gateway/shared/a2a"
 	"gateway/shared/admin"
 	"gateway/shared/app"
+	"gateway/shared/app/console"
 	"gateway/shared/app/exporting"
 	"gateway/shared/audit"
 	"gateway/shared/mcp"
@@ -69,10 +70,11 @@ func Administration(c *app.Core, archive *segment.Archive) []admin.Family {
 	families = append(families, prompts.New(), partials.New(), collections.New(), guardrails.New(guardrails.Deps{CheckURL: c.Egress.CheckURL}), policies.New(c.Ledger), modelpricing.New(pricing.Default()))
 	families = append(families, webhooks.New(webhooks.Deps{CheckURL: c.Egress.CheckURL, Store: c.Store, Now: c.Now}))
 	families = append(families, secretreferences.New(secretreferences.Deps{CheckURL: c.Egress.CheckURL, Transport: c.Transport, Now: c.Now}))
+	secrets := console.Secrets(c)
 	rated := ratings.New(c.Store, c.Now, c.Retention.Records)
 	families = append(families,
-		mcpservers.New(mcpservers.Deps{CheckURL: c.Egress.CheckURL, PublicURL: c.PublicURL, Opener: &mcp.Opener{Sealer: c.Sealer, Via: c.Transport, Now: c.Now}}),
-		agentservers.New(agentservers.Deps{CheckURL: c.Egress.CheckURL, PublicURL: c.PublicURL, Opener: &a2a.Opener{Sealer: c.Sealer, Via: c.Transport}}),
+		mcpservers.New(mcpservers.Deps{CheckURL: c.Egress.CheckURL, PublicURL: c.PublicURL, Opener: &mcp.Opener{Sealer: c.Sealer, Via: c.Transport, Now: c.Now, Secrets: secrets}}),
+		agentservers.New(agentservers.Deps{CheckURL: c.Egress.CheckURL, PublicURL: c.PublicURL, Opener: &a2a.Opener{Sealer: c.Sealer, Via: c.Transport, Secrets: secrets}}),
 		deployments.New(deployments.Deps{CheckURL: c.Egress.CheckURL, Via: c.Transport}), scim.New(), feedback.New(rated))
 	families = append(families, analytics.New(reader, rated), logs.New(logs.Deps{Reader: reader, Sealer: c.Sealer, Rated: rated, Exports: exporting.Runs(c), Bucket: c.Bucket}), auditlogs.New(audit.NewReader(c.Store, c.Now)))
 	return append(families, docs.New(DataPlane(), families...)) // the document tells about all before it

@@ -38,6 +38,12 @@ func (f *family) describeIntegrations() *admin.Collection[mcp.Integration] {
 			admin.FieldOf[[]provider.SecretMapping]("secret_mappings", "Members of the configurations that a secret manager fills: configurations.<field>.", maxMappings),
 		},
 		Shown: shownOfIntegration(), Before: f.before, Decorate: f.decorateIntegrations,
+		After: func(_ *admin.Call, tx *resource.Tx, ch *integrationChange) error {
+			return provider.LinkSecrets(tx, ch.Rec.Ref(), ch.Was.SecretMappings, ch.Form.SecretMappings)
+		},
+		Retire: func(_ *admin.Call, tx *resource.Tx, it integration) error {
+			return provider.LinkSecrets(tx, it.Ref(), it.Form.SecretMappings, nil)
+		},
 		Committed: func(c *admin.Call, ch *integrationChange) {
 			if ch.Rec != nil && c.Kept(changed) != nil {
 				f.learn(c, ch.Rec.Ref())
@@ -169,7 +175,7 @@ func (f *family) integrationRoutes() []admin.Route {
 				if err != nil {
 					return nil, err
 				}
-				return f.probe(c, it.Record)
+				return f.probe(c, it.Record, it.Scope)
 			})},
 	)...)
 	return append(routes, f.knownRoutes()...)

@@ -9,6 +9,8 @@ import (
 	"gateway/shared/admin"
 	"gateway/shared/mcp"
 	"gateway/shared/resource"
+	"gateway/shared/store"
+	"gateway/shared/tenant/upstream"
 )
 
 // Times that a call waits for a server: one that tests it, and one that makes or
@@ -24,13 +26,13 @@ var probeSchema = admin.Closed(map[string]admin.Schema{
 })
 
 // probe asks a server and tells how it went. What it can do is stored.
-func (f *family) probe(c *admin.Call, rec *resource.Record) (any, error) {
+func (f *family) probe(c *admin.Call, rec *resource.Record, in store.Scope) (any, error) {
 	form, err := mcp.DecodeIntegration(*rec)
 	if err != nil {
 		return nil, err
 	}
 	began := time.Now()
-	snap, asked := f.look(c.Context, rec, testTime)
+	snap, asked := f.look(c.Context, rec, in, testTime)
 	out := admin.Members{
 		"success": asked == nil, "status_code": 200, "response_time_ms": time.Since(began).Milliseconds(), "url": form.URL, "server_name": nil, "error": nil,
 	}
@@ -51,7 +53,7 @@ func (f *family) probe(c *admin.Call, rec *resource.Record) (any, error) {
 // reason is why a server could not be asked, in words that hold nothing of it; known
 // is false where the failure is the gateway's own.
 func reason(err error) (why string, status int, known bool) {
-	var failed *mcp.Failure
+	var failed *upstream.Failure
 	var refused *mcp.Error
 	switch {
 	case errors.As(err, &failed):
@@ -64,14 +66,10 @@ func reason(err error) (why string, status int, known bool) {
 	return "", 0, false
 }
 
-func (f *family) look(ctx context.Context, rec *resource.Record, within time.Duration) (*mcp.Snapshot, error) {
+func (f *family) look(ctx context.Context, rec *resource.Record, in store.Scope, within time.Duration) (*mcp.Snapshot, error) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
-	u, _, err := f.Opener.Open(ctx, rec)
-	if err != nil {
-		return nil, err
-	}
-	return mcp.Look(ctx, u)
+	return f.Opener.Look(ctx, rec, in)
 }
 
 // learn asks the server of an integration that is new or has changed. The integration
@@ -85,7 +83,7 @@ func (f *family) learn(c *admin.Call, ref resource.Ref) {
 	if err != nil || form.AuthType == mcp.AuthOAuth {
 		return // known with the first user who signs in
 	}
-	snap, err := f.look(c.Context, &rec, learnTime)
+	snap, err := f.look(c.Context, &rec, rec.Scope, learnTime)
 	if err == nil {
 		err = mcp.Store(c.Context, c.Resources, ref, snap, c.Actor())
 	} else if why, _, known := reason(err); known {

@@ -147,11 +147,11 @@ func (f *family) serverRoutes() []admin.Route {
 			})},
 		admin.Route{Method: "POST", Path: item + "/test", Name: "testMcpServer", Doc: "Ask the server, and learn what it can do.", Action: audit.Test, Answer: probeSchema,
 			Do: f.servers.At("update", func(c *admin.Call) (any, error) {
-				_, of, err := f.ofServer(c)
+				it, of, err := f.ofServer(c)
 				if err != nil {
 					return nil, err
 				}
-				return f.probe(c, of.Record)
+				return f.probe(c, of.Record, it.Scope)
 			})},
 	)
 	routes = append(routes, f.overrideRoutes()...)

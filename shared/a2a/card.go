@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"gateway/shared/egress"
+	"gateway/shared/tenant/upstream"
 	"gateway/shared/wire"
 )
 
@@ -27,28 +27,10 @@ const (
 // other of its first versions.
 var cardPaths = []string{"/.well-known/agent-card.json", "/.well-known/agent.json"}
 
-// Failure is an agent that does not show a card as the protocol says. Its text holds
-// nothing that the agent said.
-type Failure struct {
-	Status int // of HTTP; 0: none came
-	Why    string
-	Cause  error
-}
-
-// Error implements error.
-func (f *Failure) Error() string { return f.Why }
-
-// Unwrap gives what led to it.
-func (f *Failure) Unwrap() error { return f.Cause }
-
-func fail(status int, format string, args ...any) *Failure {
-	return &Failure{Status: status, Why: fmt.Sprintf(format, args...)}
-}
-
 // Fetch gets the card of the agent at an address, with the headers given.
 func Fetch(ctx context.Context, via http.RoundTripper, address string, headers http.Header) (json.RawMessage, error) {
 	if strings.Contains(address, "#") {
-		return nil, fail(0, "the agent's address has a fragment")
+		return nil, upstream.Fail(0, "the agent's address has a fragment")
 	}
 	base, query, _ := strings.Cut(address, "?")
 	var last error
@@ -61,7 +43,7 @@ func Fetch(ctx context.Context, via http.RoundTripper, address string, headers h
 		if err == nil {
 			return card, nil
 		}
-		var f *Failure
+		var f *upstream.Failure
 		if last == nil || errors.As(err, &f) && f.Status != http.StatusNotFound {
 			last = err
 		}
@@ -75,7 +57,7 @@ func Fetch(ctx context.Context, via http.RoundTripper, address string, headers h
 func fetch(ctx context.Context, via http.RoundTripper, at string, headers http.Header) (json.RawMessage, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at, nil)
 	if err != nil {
-		return nil, fail(0, "the agent's address cannot be called")
+		return nil, upstream.Fail(0, "the agent's address cannot be called")
 	}
 	for name, values := range headers {
 		req.Header[name] = values
@@ -83,26 +65,18 @@ func fetch(ctx context.Context, via http.RoundTripper, at string, headers http.H
 	req.Header.Set("Accept", "application/json")
 	resp, err := via.RoundTrip(req)
 	if err != nil {
-		f := fail(0, "the agent cannot be reached")
-		switch {
-		case egress.Refused(err):
-			f.Why = "the agent's address is one that the gateway does not call"
-		case errors.Is(err, context.DeadlineExceeded):
-			f.Why = "the agent did not answer in time"
-		}
-		f.Cause = err
-		return nil, f
+		return nil, upstream.Unreachable("the agent", err)
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return nil, fail(resp.StatusCode, "the agent answers with status %d and no card", resp.StatusCode)
+		return nil, upstream.Fail(resp.StatusCode, "the agent answers with status %d and no card", resp.StatusCode)
 	}
 	raw, err := io.ReadAll(io.LimitReader(resp.Body, MaxCard+1))
 	switch {
 	case err != nil:
-		return nil, fail(resp.StatusCode, "the agent's card ended early")
+		return nil, upstream.Fail(resp.StatusCode, "the agent's card ended early")
 	case len(raw) > MaxCard:
-		return nil, fail(resp.StatusCode, "the agent's card has more than %d bytes", MaxCard)
+		return nil, upstream.Fail(resp.StatusCode, "the agent's card has more than %d bytes", MaxCard)
 	}
 	return raw, CheckCard(raw)
 }
@@ -116,11 +90,11 @@ func CheckCard(raw []byte) error {
 		Interfaces json.RawMessage `json:"supportedInterfaces"`
 	}
 	if wire.CheckStrict(raw, maxDepth) != nil || json.Unmarshal(raw, &card) != nil {
-		return fail(http.StatusOK, "what the agent shows is not the JSON of a card")
+		return upstream.Fail(http.StatusOK, "what the agent shows is not the JSON of a card")
 	}
 	list := bytes.TrimSpace(card.Interfaces)
 	if card.Name == nil || *card.Name == "" || (card.URL == nil || *card.URL == "") && (len(list) == 0 || list[0] != '[') {
-		return fail(http.StatusOK, "what the agent shows is no card: it has no name, or neither url nor supportedInterfaces")
+		return upstream.Fail(http.StatusOK, "what the agent shows is no card: it has no name, or neither url nor supportedInterfaces")
 	}
 	return nil
 }

@@ -2,6 +2,8 @@ package a2a
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -12,6 +14,7 @@ import (
 	"gateway/shared/provider"
 	"gateway/shared/resource"
 	"gateway/shared/seal"
+	"gateway/shared/store"
 	"gateway/shared/tenant/upstream"
 )
 
@@ -82,18 +85,16 @@ func CheckMappings(list []provider.SecretMapping) (bad []fault.Detail) {
 	return bad
 }
 
-// Resolver fetches the value of a secret mapping.
-type Resolver func(ctx context.Context, rec *resource.Record, m provider.SecretMapping) (string, error)
-
 // Opener gives what agents are called with.
 type Opener struct {
 	Sealer  seal.Sealer
 	Via     http.RoundTripper
-	Resolve Resolver // nil: integrations with secret mappings cannot be called
+	Secrets *provider.Loaded // nil: integrations with secret mappings cannot be called
 }
 
-// Open gives the headers of each call of an integration.
-func (o *Opener) Open(ctx context.Context, rec *resource.Record) (*Integration, http.Header, error) {
+// Open gives the headers of each call of an integration, which is used in a workspace
+// or by the organisation.
+func (o *Opener) Open(ctx context.Context, rec *resource.Record, in store.Scope) (*Integration, http.Header, error) {
 	i, err := DecodeIntegration(*rec)
 	if err != nil {
 		return nil, nil, err
@@ -110,16 +111,58 @@ func (o *Opener) Open(ctx context.Context, rec *resource.Record) (*Integration, 
 	for name, v := range c.Headers {
 		h.Set(name, v)
 	}
-	for _, m := range i.SecretMappings {
-		name, one := strings.CutPrefix(m.TargetField, upstream.Prefix+confHeaders+".")
-		if o.Resolve == nil || !one {
-			return i, nil, fail(0, "the agent's credentials are in a secret manager, which is not reached from here")
-		}
-		v, err := o.Resolve(ctx, rec, m)
-		if err != nil {
-			return i, nil, err
-		}
-		h.Set(name, v)
+	return i, h, o.fill(ctx, in, i, h)
+}
+
+// fill puts the values of secret mappings into headers.
+func (o *Opener) fill(ctx context.Context, in store.Scope, i *Integration, h http.Header) error {
+	if len(i.SecretMappings) == 0 {
+		return nil
 	}
-	return i, h, nil
+	if o.Secrets == nil {
+		return upstream.Fail(0, "the agent's credentials are in a secret manager, which is not reached from here")
+	}
+	values, err := o.Secrets.Values(ctx, in, i.SecretMappings)
+	if err != nil {
+		return upstream.Unresolved(err)
+	}
+	for _, m := range i.SecretMappings {
+		all := map[string]string{}
+		if name, one := strings.CutPrefix(m.TargetField, upstream.Prefix+confHeaders+"."); one {
+			all[name] = values[m.TargetField]
+		} else if json.Unmarshal([]byte(values[m.TargetField]), &all) != nil {
+			return upstream.Fail(0, "a secret of the agent's credentials does not have the form of its field")
+		}
+		if len(upstream.CheckHeaders(confHeaders, all)) > 0 {
+			return upstream.Fail(0, "a secret of the agent's credentials is no header that can be sent")
+		}
+		for name, v := range all {
+			h.Set(name, v)
+		}
+	}
+	return nil
+}
+
+// Card fetches the card of an integration's agent. When it refuses the credentials,
+// those of secret managers are asked for anew, once.
+func (o *Opener) Card(ctx context.Context, rec *resource.Record, in store.Scope) (json.RawMessage, error) {
+	card, err := o.card(ctx, rec, in)
+	var failed *upstream.Failure
+	if o.Secrets == nil || !errors.As(err, &failed) || failed.Status != http.StatusUnauthorized {
+		return card, err
+	}
+	i, decoded := DecodeIntegration(*rec)
+	if decoded != nil || len(i.SecretMappings) == 0 {
+		return card, err
+	}
+	o.Secrets.Doubt(ctx, in, i.SecretMappings)
+	return o.card(ctx, rec, in)
+}
+
+func (o *Opener) card(ctx context.Context, rec *resource.Record, in store.Scope) (json.RawMessage, error) {
+	i, headers, err := o.Open(ctx, rec, in)
+	if err != nil {
+		return nil, err
+	}
+	return Fetch(ctx, o.Via, i.URL, headers)
 }

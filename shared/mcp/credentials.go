@@ -18,16 +18,14 @@ import (
 	"gateway/shared/resource"
 	"gateway/shared/seal"
 	"gateway/shared/store"
+	"gateway/shared/tenant/upstream"
 )
-
-// Resolver fetches the value of a secret mapping; for resources of a scope.
-type Resolver func(ctx context.Context, sc store.Scope, m provider.SecretMapping) (string, error)
 
 // Opener makes integrations callable.
 type Opener struct {
 	Sealer  seal.Sealer
 	Via     http.RoundTripper
-	Resolve Resolver // nil: integrations with secret mappings cannot be called
+	Secrets *provider.Loaded // nil: integrations with secret mappings cannot be called
 	Now     func() time.Time
 
 	tokens sync.Map // of client credentials: *grant by the integration and its revision
@@ -36,9 +34,9 @@ type Opener struct {
 // ErrSignIn says that the upstream needs a sign-in of each user.
 var ErrSignIn = errors.New("mcp: the server needs a sign-in by each user")
 
-// Open gives the address and the credentials of an integration. A *Failure is the
-// upstream's.
-func (o *Opener) Open(ctx context.Context, rec *resource.Record) (*Upstream, *Configuration, error) {
+// Open gives the address and the credentials of an integration, which is used in a
+// workspace or by the organisation. A *Failure is the upstream's.
+func (o *Opener) Open(ctx context.Context, rec *resource.Record, in store.Scope) (*Upstream, *Configuration, error) {
 	i, err := DecodeIntegration(*rec)
 	if err != nil {
 		return nil, nil, err
@@ -51,7 +49,7 @@ func (o *Opener) Open(ctx context.Context, rec *resource.Record) (*Upstream, *Co
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := o.fill(ctx, rec.Scope, i, c); err != nil {
+	if err := o.fill(ctx, in, i, c); err != nil {
 		return nil, nil, err
 	}
 	u := &Upstream{URL: i.URL, Transport: i.Transport, Via: o.Via, Headers: c.Static()}
@@ -79,17 +77,47 @@ func (c *Configuration) Static() http.Header {
 	return h
 }
 
+// Look asks the server of an integration what it can do. When it refuses the
+// credentials, those that were fetched are fetched anew, once.
+func (o *Opener) Look(ctx context.Context, rec *resource.Record, in store.Scope) (*Snapshot, error) {
+	snap, err := o.look(ctx, rec, in)
+	var failed *upstream.Failure
+	if !errors.As(err, &failed) || failed.Status != http.StatusUnauthorized {
+		return snap, err
+	}
+	i, decoded := DecodeIntegration(*rec)
+	if decoded != nil || i.AuthType != AuthClientCredentials && len(i.SecretMappings) == 0 {
+		return snap, err // there is nothing that could be another
+	}
+	o.Forget(rec)
+	if o.Secrets != nil {
+		o.Secrets.Doubt(ctx, in, i.SecretMappings)
+	}
+	return o.look(ctx, rec, in)
+}
+
+func (o *Opener) look(ctx context.Context, rec *resource.Record, in store.Scope) (*Snapshot, error) {
+	u, _, err := o.Open(ctx, rec, in)
+	if err != nil {
+		return nil, err
+	}
+	return Look(ctx, u)
+}
+
 // fill puts the values of secret mappings into their places.
-func (o *Opener) fill(ctx context.Context, sc store.Scope, i *Integration, c *Configuration) error {
+func (o *Opener) fill(ctx context.Context, in store.Scope, i *Integration, c *Configuration) error {
+	if len(i.SecretMappings) == 0 {
+		return nil
+	}
+	if o.Secrets == nil {
+		return upstream.Fail(0, "the server's credentials are in a secret manager, which is not reached from here")
+	}
+	values, err := o.Secrets.Values(ctx, in, i.SecretMappings)
+	if err != nil {
+		return upstream.Unresolved(err)
+	}
 	for _, m := range i.SecretMappings {
-		if o.Resolve == nil {
-			return fail(0, "the server's credentials are in a secret manager, which is not reached from here")
-		}
-		value, err := o.Resolve(ctx, sc, m)
-		if err != nil {
-			return err
-		}
-		if err := c.put(strings.TrimPrefix(m.TargetField, configPrefix), value); err != nil {
+		if err := c.put(strings.TrimPrefix(m.TargetField, configPrefix), values[m.TargetField]); err != nil {
 			return err
 		}
 	}
@@ -110,7 +138,7 @@ func (c *Configuration) put(target, value string) error {
 	}
 	raw, err := json.Marshal(patch)
 	if err != nil || json.Unmarshal(raw, c) != nil { // members that are there stay
-		return fail(0, "a secret of the server's credentials does not have the form of its field")
+		return upstream.Fail(0, "a secret of the server's credentials does not have the form of its field")
 	}
 	return nil
 }
@@ -170,7 +198,7 @@ func (o *Opener) ask(ctx context.Context, i *Integration, m *OAuthMetadata) (str
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, m.TokenEndpoint, strings.NewReader(form.Encode()))
 	if err != nil {
-		return "", time.Time{}, fail(0, "the address of tokens cannot be called")
+		return "", time.Time{}, upstream.Fail(0, "the address of tokens cannot be called")
 	}
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	req.Header.Set("Accept", "application/json")
@@ -179,7 +207,7 @@ func (o *Opener) ask(ctx context.Context, i *Integration, m *OAuthMetadata) (str
 	}
 	resp, err := o.Via.RoundTrip(req)
 	if err != nil {
-		return "", time.Time{}, unreachable(err)
+		return "", time.Time{}, upstream.Unreachable("the server", err)
 	}
 	defer resp.Body.Close()
 	raw, err := io.ReadAll(egress.CapBody(resp.Body, maxToken))
@@ -189,7 +217,7 @@ func (o *Opener) ask(ctx context.Context, i *Integration, m *OAuthMetadata) (str
 		Expires float64 `json:"expires_in"`
 	}
 	if err != nil || resp.StatusCode != http.StatusOK || json.Unmarshal(raw, &out) != nil || out.Token == "" || !strings.EqualFold(out.Type, "bearer") {
-		return "", time.Time{}, fail(resp.StatusCode, "the server's address of tokens gives none for the client's credentials")
+		return "", time.Time{}, upstream.Fail(resp.StatusCode, "the server's address of tokens gives none for the client's credentials")
 	}
 	left := lasts
 	if out.Expires > 0 {

@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"strings"
 	"unicode/utf8"
+
+	"gateway/shared/tenant/upstream"
 )
 
 // Bounds of what is kept of an upstream.
@@ -80,7 +82,7 @@ func said(s *Session) (*Snapshot, map[string]json.RawMessage, error) {
 		} `json:"serverInfo"`
 	}
 	if json.Unmarshal(s.Hello, &h) != nil {
-		return nil, nil, fail(http.StatusOK, "the server's answer to initialize has another form than the protocol's")
+		return nil, nil, upstream.Fail(http.StatusOK, "the server's answer to initialize has another form than the protocol's")
 	}
 	flags, _ := json.Marshal(h.Capabilities) // was JSON
 	m := Metadata{
@@ -119,7 +121,7 @@ func (s *Session) all(ctx context.Context, method, member string, each func(json
 		var entries []json.RawMessage
 		var next string
 		if json.Unmarshal(result, &page) != nil || json.Unmarshal(page[member], &entries) != nil {
-			return fail(http.StatusOK, "the server's answer to %s has another form than the protocol's", method)
+			return upstream.Fail(http.StatusOK, "the server's answer to %s has another form than the protocol's", method)
 		}
 		for _, raw := range entries {
 			if err := each(raw); err != nil {
@@ -127,14 +129,14 @@ func (s *Session) all(ctx context.Context, method, member string, each func(json
 			}
 		}
 		if raw := page["nextCursor"]; len(raw) > 0 && json.Unmarshal(raw, &next) != nil {
-			return fail(http.StatusOK, "the server's answer to %s has another form than the protocol's", method)
+			return upstream.Fail(http.StatusOK, "the server's answer to %s has another form than the protocol's", method)
 		}
 		if next == "" || next == cursor {
 			return nil
 		}
 		cursor, next = next, ""
 	}
-	return fail(http.StatusOK, "the server's answers to %s do not end", method)
+	return upstream.Fail(http.StatusOK, "the server's answers to %s do not end", method)
 }
 
 // add takes a capability. One without a name is left out: nobody could ask for it.
@@ -145,16 +147,16 @@ func (s *Snapshot) add(kind, key string, raw json.RawMessage) error {
 		return t
 	}
 	if json.Unmarshal(raw, &named) != nil {
-		return fail(http.StatusOK, "the server lists a %s that is no object", strings.ReplaceAll(kind, "_", " "))
+		return upstream.Fail(http.StatusOK, "the server lists a %s that is no object", strings.ReplaceAll(kind, "_", " "))
 	}
 	f := Found{Type: kind, Name: text("name"), Key: text(key), Shape: raw}
 	switch {
 	case f.Key == "":
 		return nil
 	case len(raw) > maxShape:
-		return fail(http.StatusOK, "the server lists a %s of more than %d bytes", strings.ReplaceAll(kind, "_", " "), maxShape)
+		return upstream.Fail(http.StatusOK, "the server lists a %s of more than %d bytes", strings.ReplaceAll(kind, "_", " "), maxShape)
 	case len(s.Found) >= MaxCapabilities:
-		return fail(http.StatusOK, "the server lists more than %d capabilities", MaxCapabilities)
+		return upstream.Fail(http.StatusOK, "the server lists more than %d capabilities", MaxCapabilities)
 	}
 	if f.Name == "" {
 		f.Name = f.Key

@@ -10,6 +10,7 @@ import (
 	"net/url"
 
 	"gateway/shared/egress"
+	"gateway/shared/tenant/upstream"
 	"gateway/shared/wire"
 )
 
@@ -40,13 +41,13 @@ func (u *Upstream) openStream(ctx context.Context) (*oldStream, error) {
 		if ctx.Err() != nil {
 			err = ctx.Err()
 		}
-		return nil, unreachable(err)
+		return nil, upstream.Unreachable("the server", err)
 	}
 	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")) // no type is none of ours
 	if resp.StatusCode != http.StatusOK || media != "text/event-stream" {
 		resp.Body.Close()
 		cancel()
-		return nil, fail(resp.StatusCode, "the server answers with status %d and no stream", resp.StatusCode)
+		return nil, upstream.Fail(resp.StatusCode, "the server answers with status %d and no stream", resp.StatusCode)
 	}
 	s := &oldStream{events: make(chan []byte, 16), cancel: cancel, done: make(chan struct{})}
 	where := make(chan string, 1)
@@ -55,11 +56,11 @@ func (u *Upstream) openStream(ctx context.Context) (*oldStream, error) {
 	case at, ok := <-where:
 		if s.post = sameHost(u.URL, at); !ok || s.post == "" {
 			s.close()
-			return nil, fail(resp.StatusCode, "the server's stream does not begin with an address of its own")
+			return nil, upstream.Fail(resp.StatusCode, "the server's stream does not begin with an address of its own")
 		}
 	case <-ctx.Done():
 		s.close()
-		return nil, unreachable(ctx.Err())
+		return nil, upstream.Unreachable("the server", ctx.Err())
 	}
 	stop()
 	return s, nil
@@ -133,12 +134,12 @@ func (s *oldStream) send(ctx context.Context, of *Session, m *Message, body []by
 	}
 	resp, err := of.up.Via.RoundTrip(req)
 	if err != nil {
-		return nil, unreachable(err)
+		return nil, upstream.Unreachable("the server", err)
 	}
 	_, _ = io.Copy(io.Discard, egress.CapBody(resp.Body, 64<<10)) // nothing of the answer counts but its status
 	resp.Body.Close()
 	if resp.StatusCode/100 != 2 {
-		return nil, fail(resp.StatusCode, "the server answers with status %d", resp.StatusCode)
+		return nil, upstream.Fail(resp.StatusCode, "the server answers with status %d", resp.StatusCode)
 	}
 	if m.IsNotification() {
 		return nil, nil
@@ -154,7 +155,7 @@ func (s *oldStream) send(ctx context.Context, of *Session, m *Message, body []by
 				return answer, err
 			}
 		case <-ctx.Done():
-			return nil, unreachable(ctx.Err())
+			return nil, upstream.Unreachable("the server", ctx.Err())
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"strconv"
 
 	"gateway/shared/egress"
+	"gateway/shared/tenant/upstream"
 	"gateway/shared/wire"
 )
 
@@ -30,37 +31,6 @@ type Upstream struct {
 	Transport string
 	Headers   http.Header // credentials, and what is configured
 	Via       http.RoundTripper
-}
-
-// Failure is an upstream that does not answer as the protocol says. Its text holds
-// nothing that the upstream said.
-type Failure struct {
-	Status int // of HTTP; 0: none came
-	Why    string
-	Cause  error
-}
-
-// Error implements error.
-func (f *Failure) Error() string { return f.Why }
-
-// Unwrap gives what led to it.
-func (f *Failure) Unwrap() error { return f.Cause }
-
-func fail(status int, format string, args ...any) *Failure {
-	return &Failure{Status: status, Why: fmt.Sprintf(format, args...)}
-}
-
-// unreachable hides what a transport says but for what the guard refused.
-func unreachable(err error) *Failure {
-	f := fail(0, "the server cannot be reached")
-	switch {
-	case egress.Refused(err):
-		f.Why = "the server's address is one that the gateway does not call"
-	case errors.Is(err, context.DeadlineExceeded):
-		f.Why = "the server did not answer in time"
-	}
-	f.Cause = err
-	return f
 }
 
 // Session is a conversation with an upstream, after initialize.
@@ -111,7 +81,7 @@ func (s *Session) begin(ctx context.Context, capabilities json.RawMessage) error
 		Version string `json:"protocolVersion"`
 	}
 	if json.Unmarshal(result, &said) != nil || said.Version == "" {
-		return fail(http.StatusOK, "the server's answer to initialize names no version of the protocol")
+		return upstream.Fail(http.StatusOK, "the server's answer to initialize names no version of the protocol")
 	}
 	s.Version, s.Hello = said.Version, result
 	return s.Notify(ctx, "notifications/initialized")
@@ -141,7 +111,7 @@ func (s *Session) End(ctx context.Context) {
 }
 
 // Call sends a request and waits for its answer. An error of the upstream is an
-// *Error, anything else a *Failure.
+// *Error, anything else a *upstream.Failure.
 func (s *Session) Call(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
 	s.calls++
 	m := &Message{Version: "2.0", ID: json.RawMessage(strconv.Itoa(s.calls)), Method: method, Params: params}
@@ -150,7 +120,7 @@ func (s *Session) Call(ctx context.Context, method string, params json.RawMessag
 	case err != nil:
 		return nil, err
 	case answer == nil:
-		return nil, fail(http.StatusOK, "the server's answer to %s has no result", method)
+		return nil, upstream.Fail(http.StatusOK, "the server's answer to %s has no result", method)
 	case answer.Error != nil:
 		return nil, answer.Error
 	}
@@ -177,7 +147,7 @@ func (s *Session) send(ctx context.Context, m *Message) (*Message, error) {
 	}
 	resp, err := s.up.Via.RoundTrip(req)
 	if err != nil {
-		return nil, unreachable(err)
+		return nil, upstream.Unreachable("the server", err)
 	}
 	defer resp.Body.Close()
 	if id := resp.Header.Get(HeaderSession); id != "" && m.Method == "initialize" {
@@ -190,7 +160,7 @@ func (s *Session) send(ctx context.Context, m *Message) (*Message, error) {
 func (s *Session) request(ctx context.Context, method, url string, body []byte) (*http.Request, error) {
 	req, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(body))
 	if err != nil {
-		return nil, fail(0, "the server's address cannot be called")
+		return nil, upstream.Fail(0, "the server's address cannot be called")
 	}
 	for name, values := range s.up.Headers {
 		req.Header[name] = values
@@ -215,13 +185,13 @@ func read(resp *http.Response, m *Message) (*Message, error) {
 	body := egress.CapBody(resp.Body, MaxAnswer)
 	switch {
 	case resp.StatusCode/100 == 3:
-		return nil, fail(resp.StatusCode, "the server answers with a redirect, which is not followed")
+		return nil, upstream.Fail(resp.StatusCode, "the server answers with a redirect, which is not followed")
 	case m.IsNotification() && resp.StatusCode/100 == 2:
 		return nil, nil
 	case media == "text/event-stream" && resp.StatusCode/100 == 2:
 		return readEvents(body, m)
 	case media != "application/json":
-		return nil, fail(resp.StatusCode, "the server answers with status %d and no JSON", resp.StatusCode)
+		return nil, upstream.Fail(resp.StatusCode, "the server answers with status %d and no JSON", resp.StatusCode)
 	}
 	raw, err := io.ReadAll(body)
 	if err != nil {
@@ -229,16 +199,16 @@ func read(resp *http.Response, m *Message) (*Message, error) {
 	}
 	answer, err := parseAnswer(raw, m)
 	if answer == nil && err == nil {
-		err = fail(resp.StatusCode, "the server's answer is not that to the request")
+		err = upstream.Fail(resp.StatusCode, "the server's answer is not that to the request")
 	}
 	if resp.StatusCode/100 != 2 && (err != nil || answer.Error == nil) {
-		return nil, fail(resp.StatusCode, "the server answers with status %d", resp.StatusCode)
+		return nil, upstream.Fail(resp.StatusCode, "the server answers with status %d", resp.StatusCode)
 	}
 	return answer, err
 }
 
-func broken(err error) *Failure {
-	f := fail(http.StatusOK, "the server's answer ended early or is too long")
+func broken(err error) *upstream.Failure {
+	f := upstream.Fail(http.StatusOK, "the server's answer ended early or is too long")
 	f.Cause = err
 	return f
 }
@@ -249,11 +219,11 @@ const maxDepth = 256
 // parseAnswer reads a message; nil where it is another than the answer to m.
 func parseAnswer(raw []byte, m *Message) (*Message, error) {
 	if err := wire.CheckStrict(raw, maxDepth); err != nil {
-		return nil, fail(http.StatusOK, "the server's answer is not JSON")
+		return nil, upstream.Fail(http.StatusOK, "the server's answer is not JSON")
 	}
 	answer, bad := ReadMessage(raw)
 	if bad != nil {
-		return nil, fail(http.StatusOK, "the server's answer is not a JSON-RPC message")
+		return nil, upstream.Fail(http.StatusOK, "the server's answer is not a JSON-RPC message")
 	}
 	if !answer.IsAnswer() || !bytes.Equal(answer.ID, m.ID) {
 		return nil, nil
@@ -300,7 +270,7 @@ func readEvents(body io.Reader, m *Message) (*Message, error) {
 			if answer != nil {
 				return answer, nil
 			}
-			return nil, fail(http.StatusOK, "the server ended its stream without an answer")
+			return nil, upstream.Fail(http.StatusOK, "the server ended its stream without an answer")
 		}
 		if err != nil {
 			return nil, broken(err)
@@ -309,7 +279,7 @@ func readEvents(body io.Reader, m *Message) (*Message, error) {
 }
 
 func asFailure(err error) error {
-	var f *Failure
+	var f *upstream.Failure
 	if errors.As(err, &f) {
 		return f
 	}

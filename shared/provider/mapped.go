@@ -66,6 +66,30 @@ func (s *Secrets) Doubt(ctx context.Context, v *resource.View, sc store.Scope, m
 	}
 }
 
+// Loaded are Secrets for callers that have no view of their own: what they read is as
+// fresh as a request reads it.
+type Loaded struct {
+	Secrets *Secrets
+	Loader  *resource.Loader
+}
+
+// Values is Secrets.Values.
+func (l *Loaded) Values(ctx context.Context, sc store.Scope, mappings []SecretMapping) (map[string]string, error) {
+	v, err := l.Loader.Fresh(ctx, sc.Org)
+	if err != nil {
+		return nil, err
+	}
+	values, _, err := l.Secrets.Values(ctx, v, sc, mappings)
+	return values, err
+}
+
+// Doubt is Secrets.Doubt.
+func (l *Loaded) Doubt(ctx context.Context, sc store.Scope, mappings []SecretMapping) {
+	if v, err := l.Loader.Fresh(ctx, sc.Org); err == nil {
+		l.Secrets.Doubt(ctx, v, sc, mappings)
+	}
+}
+
 // source finds a reference that the workspace may use.
 func (s *Secrets) source(ctx context.Context, v *resource.View, sc store.Scope, name string) (*reference.Source, error) {
 	source, ok, err := resource.Load(ctx, v, sc.Organisation(), reference.Kind, name, func(rec resource.Record) (*reference.Source, error) {

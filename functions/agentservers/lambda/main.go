@@ -8,6 +8,7 @@ import (
 	"gateway/shared/a2a"
 	"gateway/shared/admin"
 	"gateway/shared/app"
+	"gateway/shared/app/console"
 	"gateway/shared/app/onaws"
 	"gateway/shared/host/administration"
 )
@@ -15,7 +16,7 @@ import (
 func main() {
 	administration.Main(func(c *app.Core) []admin.Family {
 		return []admin.Family{agentservers.New(agentservers.Deps{
-			CheckURL: c.Egress.CheckURL, PublicURL: os.Getenv(onaws.EnvPublicURL), Opener: &a2a.Opener{Sealer: c.Sealer, Via: c.Transport},
+			CheckURL: c.Egress.CheckURL, PublicURL: os.Getenv(onaws.EnvPublicURL), Opener: &a2a.Opener{Sealer: c.Sealer, Via: c.Transport, Secrets: console.Secrets(c)},
 		})}
 	}, onaws.Keys)
 }

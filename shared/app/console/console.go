@@ -10,6 +10,7 @@ import (
 	"gateway/shared/app"
 	"gateway/shared/identity"
 	"gateway/shared/identity/people"
+	"gateway/shared/provider"
 	"gateway/shared/resource"
 	"gateway/shared/tenant"
 )
@@ -19,6 +20,12 @@ func New(c *app.Core, audit admin.Recorder, families ...admin.Family) (*admin.Ha
 	return admin.NewHandler(admin.Deps{
 		Resources: c.Resources, Sealer: c.Sealer, Authenticate: Authenticate(c.Auth, c.Loader), Audit: audit, Rights: rights(c.Loader),
 	}, families...)
+}
+
+// Secrets gives the administration what secret mappings name, for calls that it makes
+// itself.
+func Secrets(c *app.Core) *provider.Loaded {
+	return &provider.Loaded{Secrets: provider.NewSecrets(c.Sealer, provider.NewTokens(c.Transport, c.Now), c.Transport), Loader: c.Loader}
 }
 
 // Authenticate finds the caller of an administration request by its API key. The
