@@ -55,7 +55,7 @@ func newFunctionStack(scope constructs.Construct, props *awscdk.StackProps, o op
 		switch {
 		case places[name] == placement.Stream:
 			o.lend(f.stack, extra, take)
-		case name == "secretreferences": // a reference is verified with the roles that requests ask with
+		case name == "secretreferences", name == "mcpservers", name == "agentservers": // secrets are asked for with the roles of requests
 			o.lendRoles(extra, take)
 		}
 		f.functions[name] = newFunction(f.stack, d, o, name, s, rightsOf(name, places[name]), extra, lent...)

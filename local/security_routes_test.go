@@ -353,7 +353,7 @@ func (r *running) things() map[string]struct{ names, missing []string } {
 	const nobody = `"auth_type":"oauth_auto","transport":"http","url":"https://mcp.example.com/mcp"`
 	of := made("/mcp-integrations", `"name":"theirs",`+nobody)
 	mcp := made("/mcp-servers", fmt.Sprintf(`"name":"theirs","mcp_integration_id":%q`, of["id"]))
-	ofAgent := made("/agent-integrations", `"name":"theirs","url":"https://agent.example.com/","auth_type":"headers","secret_mappings":[{"target_field":"configurations.headers.a","secret_reference_id":"none"}]`)
+	ofAgent := made("/agent-integrations", `"name":"theirs","url":"https://agent.example.com/","auth_type":"headers","secret_mappings":[{"target_field":"configurations.headers.a","secret_reference_id":"`+reference["slug"].(string)+`"}]`)
 	agent := made("/agent-servers", fmt.Sprintf(`"name":"theirs","agent_integration_id":%q`, ofAgent["id"]))
 	deployment := r.admin("POST", "/deployments", `{"name":"theirs","type":"production"}`)
 	mapping := r.admin("POST", "/scim/workspaces", fmt.Sprintf(`{"workspace_id":%q,"role":"member","scim_group_name":"theirs"}`, ws))

@@ -9,11 +9,13 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"gateway/shared/a2a"
 	"gateway/shared/admin"
 	"gateway/shared/admin/admintest"
 	"gateway/shared/egress"
+	"gateway/shared/provider"
 	"gateway/shared/resource"
 )
 
@@ -26,7 +28,10 @@ const (
 	older = `{"name":"Agent","url":"http://agent.internal/","protocolVersion":"0.3.0","preferredTransport":"JSONRPC","additionalInterfaces":[{"url":"http://agent.internal/rest","transport":"HTTP+JSON"},{"url":"grpc://x","transport":"GRPC"}],"signatures":[{"protected":"x","signature":"y"}],"skills":[{"id":"one","name":"One","description":"d","tags":["t"]},{"id":"two","name":"Two"},{"name":"nameless"}],"x-kept":{"n":1.50}}`
 )
 
-func newHouse(t testing.TB) *admintest.House {
+func newHouse(t testing.TB) *admintest.House { return newHouseAt(t, time.Now) }
+
+// newHouseAt is newHouse whose secret managers are asked by a clock.
+func newHouseAt(t testing.TB, now func() time.Time) *admintest.House {
 	t.Helper()
 	policy, err := egress.ParseAllow("127.0.0.0/8")
 	if err != nil {
@@ -35,7 +40,7 @@ func newHouse(t testing.TB) *admintest.House {
 	via := egress.New(policy, egress.Options{})
 	t.Cleanup(func() { egress.CloseIdle(via) })
 	return admintest.Build(t, func(d admin.Deps) []admin.Family {
-		return []admin.Family{New(Deps{CheckURL: policy.CheckURL, PublicURL: "https://gateway.example.com/v1/", Opener: &a2a.Opener{Sealer: admintest.Sealer{}, Via: via}})}
+		return []admin.Family{New(Deps{CheckURL: policy.CheckURL, PublicURL: "https://gateway.example.com/v1/", Opener: &a2a.Opener{Sealer: admintest.Sealer{}, Via: via, Secrets: &provider.Loaded{Secrets: provider.NewSecrets(admintest.Sealer{}, provider.NewTokens(via, now), via), Loader: resource.NewLoader(d.Resources)}}})}
 	})
 }
 
@@ -105,6 +110,7 @@ const cardPath, olderPath = "/.well-known/agent-card.json", "/.well-known/agent.
 func TestAnswersArePinned(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
+	reference(t, h, "ref", "https://vault.example.com")
 	h.Do("POST", "/agent-integrations", key, `{"name":"A","slug":"a","url":"https://agent.example.com","auth_type":"headers","secret_mappings":[{"target_field":"configurations.headers.X-Pass","secret_reference_id":"ref"}],"configurations":{"forward_headers":["x-trace"]}}`).OK()
 	h.Do("POST", "/agent-servers", key, `{"name":"S","slug":"my-agent","agent_integration_id":"a","description":"d"}`).OK()
 	h.Do("PUT", "/agent-integrations/a/skills", key, `{"skills":[{"id":"later","enabled":false}]}`).OK()

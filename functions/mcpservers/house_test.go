@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 	"gateway/shared/egress"
 	"gateway/shared/identity/people"
 	"gateway/shared/mcp"
+	"gateway/shared/provider"
 	"gateway/shared/resource"
 	"gateway/shared/store"
 )
@@ -31,7 +33,10 @@ const (
 )
 
 // newHouse is an installation that reaches this machine.
-func newHouse(t testing.TB) *admintest.House {
+func newHouse(t testing.TB) *admintest.House { return newHouseAt(t, time.Now) }
+
+// newHouseAt is newHouse whose secret managers are asked by a clock.
+func newHouseAt(t testing.TB, now func() time.Time) *admintest.House {
 	t.Helper()
 	policy, err := egress.ParseAllow("127.0.0.0/8")
 	if err != nil {
@@ -42,7 +47,8 @@ func newHouse(t testing.TB) *admintest.House {
 	return admintest.Build(t, func(d admin.Deps) []admin.Family {
 		return []admin.Family{New(Deps{
 			CheckURL: policy.CheckURL, PublicURL: "https://gateway.example.com/v1/",
-			Opener: &mcp.Opener{Sealer: admintest.Sealer{}, Via: via, Now: time.Now},
+			Opener: &mcp.Opener{Sealer: admintest.Sealer{}, Via: via, Now: time.Now,
+				Secrets: &provider.Loaded{Secrets: provider.NewSecrets(admintest.Sealer{}, provider.NewTokens(via, now), via), Loader: resource.NewLoader(d.Resources)}},
 		})}
 	})
 }
@@ -51,7 +57,18 @@ func newHouse(t testing.TB) *admintest.House {
 type fixture struct {
 	*httptest.Server
 	server *sdk.Server
+	mu     sync.Mutex
 	token  string // what it wants as Authorization; "": nothing
+}
+
+// want changes what the server wants as Authorization.
+func (u *fixture) want(token string) { u.mu.Lock(); u.token = token; u.mu.Unlock() }
+
+// takes tells whether a request has what the server wants.
+func (u *fixture) takes(r *http.Request) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.token == "" || r.Header.Get("Authorization") == u.token
 }
 
 type args struct {
@@ -78,7 +95,7 @@ func newUpstream(t testing.TB, sse bool) *fixture {
 		h = sdk.NewSSEHandler(get, nil)
 	}
 	u.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if u.token != "" && r.Header.Get("Authorization") != u.token {
+		if !u.takes(r) {
 			http.Error(w, "no", http.StatusUnauthorized)
 			return
 		}
