@@ -172,7 +172,7 @@ func (p *proof) subject(s *strict, more string) *judge.Subject {
 }
 
 func (p *proof) subjectFor(client *http.Client, more string) *judge.Subject {
-	raw := map[string]json.RawMessage{}
+	raw := map[string]json.RawMessage{"timeout": json.RawMessage("60000")} // machines may be slow
 	for _, text := range []string{p.params, more, `{"credentials":` + p.creds + `}`} {
 		if text != "" && text != `{"credentials":}` {
 			if err := json.Unmarshal([]byte(text), &raw); err != nil {
