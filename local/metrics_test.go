@@ -11,6 +11,8 @@ import (
 
 // TestMetricsOfALaptop: what was asked stands in the metrics, at an address of their
 // own and nowhere else.
+//
+// In a row: it sets a variable of the process.
 func TestMetricsOfALaptop(t *testing.T) {
 	t.Setenv(meter.EnvMetricsAddr, "127.0.0.1:0")
 	r := start(t)

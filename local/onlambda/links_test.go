@@ -10,7 +10,7 @@ import (
 )
 
 // archives are the functions that read or write segments of usage.
-var archives = map[string]bool{"usage": true, "repair": true, "logs": true, "analytics": true}
+var archives = map[string]bool{"usage": true, "repair": true, "logs": true, "analytics": true, "exports": true}
 
 // TestFunctionsLinkOnlyTheirOwn keeps binaries small and their rights narrow.
 func TestFunctionsLinkOnlyTheirOwn(t *testing.T) {

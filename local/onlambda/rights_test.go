@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"mime/multipart"
 	"net"
@@ -204,6 +205,7 @@ func TestRolesAreWhatFunctionsUse(t *testing.T) {
 	in.runBatch()
 	in.repair()
 	in.readUsage()
+	in.exportLogs()
 	in.loseEvent()
 	if t.Failed() {
 		t.Logf("%s", in.log.text())
@@ -375,19 +377,26 @@ func noise(n int) string {
 func (in *restricted) leaveOld() {
 	for range 2 {
 		for i, days := range []int{2, 2, 2, 2, 400} {
-			at := time.Now().UTC().AddDate(0, 0, -days)
-			rec := &usage.Record{
-				ID: ulid.MustNew(ulid.Timestamp(at), rand.Reader).String(), Start: at, Org: "default", Workspace: "default",
-				Endpoint: "chatComplete", ClientStatus: 200, Bodies: []byte(noise(240 << 10)),
-			}
+			size := 240 << 10
 			if i >= 3 {
-				rec.Bodies = []byte(noise(400 << 10)) // larger than an event
+				size = 400 << 10 // larger than an event
 			}
-			if err := in.core.Sink.Emit(in.t.Context(), rec); err != nil {
-				in.t.Fatal(err)
-			}
+			in.leave(days, size)
 		}
 		in.work(anything)
+		in.leave(2, 40<<10) // by itself: its bodies stand in the table
+		in.work(anything)
+	}
+}
+
+// leave leaves a record with bodies of a size.
+func (in *restricted) leave(days, size int) {
+	at := time.Now().UTC().AddDate(0, 0, -days)
+	if err := in.core.Sink.Emit(in.t.Context(), &usage.Record{
+		ID: ulid.MustNew(ulid.Timestamp(at), rand.Reader).String(), Start: at, Org: "default", Workspace: "default",
+		Endpoint: "chatComplete", ClientStatus: 200, Bodies: []byte(noise(size)),
+	}); err != nil {
+		in.t.Fatal(err)
 	}
 }
 
@@ -414,6 +423,30 @@ func (in *restricted) repair() {
 		return nil
 	})
 	in.work(anything)
+}
+
+// exportLogs has logs written to a file, which is then fetched by its link.
+func (in *restricted) exportLogs() {
+	made := in.ask("POST", "/logs/exports", adminKey, `{"workspace_id":"default","filters":{},"requested_data":["id","request"]}`)
+	at, query := fmt.Sprint("/logs/exports/", made["id"]), "?workspace_id=default"
+	in.ask("PUT", at+query, adminKey, `{"description":"of all"}`)
+	in.ask("POST", at+"/start"+query, adminKey, "")
+	in.work(func() error {
+		if got := in.ask("GET", at+query, adminKey, ""); got["status"] != "success" {
+			return fmt.Errorf("%v", got)
+		}
+		return nil
+	})
+	link, _ := in.ask("GET", at+"/download"+query, adminKey, "")["signed_url"].(string)
+	resp, err := http.Get(link)
+	if err != nil {
+		in.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if file, err := io.ReadAll(resp.Body); err != nil || resp.StatusCode != 200 || !bytes.Contains(file, []byte(`"request":{`)) {
+		in.t.Errorf("%s: %d %v %s", link, resp.StatusCode, err, file)
+	}
+	in.ask("DELETE", at+query, adminKey, "")
 }
 
 // readUsage reads what the requests left behind.

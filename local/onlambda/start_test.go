@@ -53,7 +53,7 @@ func resolved(t *testing.T, v string) string {
 		"{{resolve:secretsmanager:{OriginSecret}:SecretString:previous::}}", "",
 		"{OriginSecret}", "the-origin-secret",
 		"{Bucket}", os.Getenv(onaws.EnvBucket), "{SealKey}", os.Getenv(onaws.EnvKey),
-		"{Queueaudit}", os.Getenv(onaws.EnvAuditQueue), "{Queueusage}", os.Getenv(onaws.EnvUsageQueue), "{Queuebatches}", os.Getenv(onaws.EnvRunQueue),
+		"{Queueaudit}", os.Getenv(onaws.EnvAuditQueue), "{Queueusage}", os.Getenv(onaws.EnvUsageQueue), "{Queuebatches}", os.Getenv(onaws.EnvRunQueue), "{Queueexports}", os.Getenv(onaws.EnvExportQueue),
 	).Replace(v)
 	if left := regexp.MustCompile(`\{[^}]*\}`).FindString(v); left != "" {
 		t.Errorf("nothing stands in for %s", left)

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { gatewayURL, openai } from '../support.mjs';
 import { admin } from '../workspaces.mjs';
 
-const workspace = (await admin('GET', '/admin/workspaces')).data[0].id;
+const workspace = (await admin('GET', '/admin/workspaces/default')).id;
 const collection = (await admin('GET', `/collections?workspace_id=${workspace}`)).data[0].id;
 
 // saved makes a prompt on the mock provider and gives its slug.
