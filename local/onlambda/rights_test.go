@@ -384,7 +384,7 @@ func (in *restricted) leaveOld() {
 			in.leave(days, size)
 		}
 		in.work(anything)
-		in.leave(2, 40<<10) // by itself: its bodies stand in the table
+		in.leave(2, 2<<10) // by itself: its bodies stand in the table
 		in.work(anything)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -75,9 +76,12 @@ func TestAddressesOfAnswers(t *testing.T) {
 
 func TestImagesTakeThePlaceOfTheirAddresses(t *testing.T) {
 	t.Parallel()
+	var mu sync.Mutex
 	var asked []string
 	fetch := func(_ context.Context, address string, most int64) (string, string, error) {
+		mu.Lock()
 		asked = append(asked, address)
+		mu.Unlock()
 		if strings.Contains(address, "bad") || most == 1 {
 			return "", "", errors.New("its host did not answer")
 		}
