@@ -162,7 +162,8 @@ func TestLentCredentials(t *testing.T) {
 		for _, tpl := range []template{s.functions, s.workers} {
 			for _, name := range functionNames(tpl) {
 				calls := places[name] == placement.Stream || name == "batchruns"
-				asks := calls || name == "secretreferences" // of AWS's secret manager, to verify
+				// Of AWS's secret manager: to verify, and for credentials of what they call.
+				asks := calls || name == "secretreferences" || name == "mcpservers" || name == "agentservers"
 				all := text(statements(tpl, name))
 				if got := strings.Contains(all, `"bedrock:InvokeModel"`); got != (calls && c.bedrock) {
 					t.Errorf("%s, %s: may use Bedrock: %v", value, name, got)
