@@ -179,6 +179,9 @@ func usesOfS3(r *http.Request, body []byte) ([]Use, error) {
 		return uses, err
 	}
 	action := map[string]string{http.MethodGet: "GetObject", http.MethodHead: "GetObject", http.MethodPut: "PutObject", http.MethodDelete: "DeleteObject"}[r.Method]
+	if q := r.URL.Query(); q.Has("uploads") || q.Has("uploadId") { // of an object in parts
+		action = map[string]string{http.MethodPost: "PutObject", http.MethodPut: "PutObject", http.MethodDelete: "AbortMultipartUpload"}[r.Method]
+	}
 	if key == "" || action == "" {
 		return nil, fmt.Errorf("rights: no action s3 %s %s", r.Method, r.URL)
 	}
