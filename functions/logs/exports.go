@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
@@ -93,6 +94,14 @@ func (x *exports) describe() *admin.Collection[export.Export] {
 			return c.Caller.UserID == "" || row.Fields[byUser] == c.Caller.UserID
 		},
 		Before: x.before, Retire: x.retire, Decorate: x.decorate,
+		Committed: func(c *admin.Call, ch *exportChange) {
+			if ch.Rec != nil {
+				return
+			}
+			if err := x.Exports.Forget(c.Context, ch.Old.Scope, ch.Old.ID); err != nil {
+				slog.Warn("the run of a deleted export stays", "request_id", c.RequestID, "error", err.Error())
+			}
+		},
 		Adjust: func(action string, r *admin.Route) {
 			if action == "create" || action == "update" {
 				r.Answer = admin.Closed(map[string]admin.Schema{"id": {"type": "string"}, "total": {"type": "integer", "description": "Logs that the filters choose now, counted up to 10,000."}, "object": {"type": "string", "const": "export"}})

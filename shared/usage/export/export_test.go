@@ -426,6 +426,46 @@ func TestFailuresAndScopes(t *testing.T) {
 	}
 }
 
+// A run whose upload is gone again and again ends, and does not begin anew for ever.
+func TestARunThatNeverCompletesEnds(t *testing.T) {
+	h := newHouse(t)
+	h.fill(300, nil)
+	tries := 0
+	h.bucket.before = func(what string) error {
+		if what == "complete" {
+			tries++
+			return blob.ErrNoUpload
+		}
+		return nil
+	}
+	h.start("a", h.order("id"))
+	h.finish()
+	if r := h.run("a"); r.Status != Failed || tries < maxAnew || tries > 20 {
+		t.Errorf("%d tries: %+v", tries, r)
+	}
+}
+
+// A message that comes again while the lease of a process that died lasts is kept.
+func TestAHeldRunIsTakenOnceItsLeaseIsOver(t *testing.T) {
+	h := newHouse(t)
+	h.fill(300, nil)
+	h.bucket.before = func(string) error { panic(errKilled) }
+	h.start("a", h.order("id"))
+	m, _ := h.sent.next()
+	m.Attempt = 1
+	if h.deliver(m) {
+		t.Fatal("a killed process acknowledged its message")
+	}
+	h.bucket.before = nil
+	if m.Attempt = 2; h.deliver(m) {
+		t.Error("the message is gone while the lease lasts")
+	}
+	h.pass(2 * lease)
+	if m.Attempt = 3; !h.deliver(m) || h.run("a").Status != Success {
+		t.Errorf("%+v", h.run("a"))
+	}
+}
+
 func FuzzReadStep(f *testing.F) {
 	f.Add(stepMessage(sc, "a", 1).Body)
 	f.Add([]byte(`{"org":7}`))

@@ -50,6 +50,7 @@ type Run struct {
 	Tags   []string  `json:"tags,omitempty"`   // of the parts
 	Holder string    `json:"holder,omitempty"` // whose step is under way
 	Until  time.Time `json:"until,omitzero"`   // its lease
+	Anew   int       `json:"anew,omitempty"`   // how often it began anew: see maxAnew
 
 	version int64
 }
@@ -216,6 +217,11 @@ func (s *Runs) Cancel(ctx context.Context, sc store.Scope, id string) error {
 		}
 	}
 	return conflict("This export changes too fast; try again")
+}
+
+// Forget drops what is noted of an export that is deleted.
+func (s *Runs) Forget(ctx context.Context, sc store.Scope, id string) error {
+	return s.Store.Table(store.Control).Delete(ctx, rowKey(sc, id))
 }
 
 // step is what a message says.

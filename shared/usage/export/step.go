@@ -1,0 +1,242 @@
+package export
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"gateway/shared/store"
+	"gateway/shared/usage/report"
+)
+
+// task is one step of one run.
+type task struct {
+	*Worker
+	sc     store.Scope
+	id     string
+	holder string
+	run    *Run
+	noted  Run // as the store has it
+	lines  *encoder
+	buf    bytes.Buffer // of the part
+	zip    *gzip.Writer
+}
+
+// errLost tells that the run was stopped, or that another process has it.
+var errLost = errors.New("export: the run is in other hands")
+
+// errHeld tells that another process has the lease. A message that comes again may be
+// that of a process that died with it, and is kept until the lease is over.
+var errHeld = errors.New("export: another step of the run is under way")
+
+// errTooLarge tells that the file would have too many parts.
+var errTooLarge = errors.New("the file would be above what an export can write: choose fewer logs or fewer fields")
+
+// take takes the lease; ok is false when there is nothing to do.
+func (t *task) take(ctx context.Context, attempt int64) (ok bool, err error) {
+	runs, err := t.Runs.Get(ctx, t.sc, t.id)
+	if err != nil {
+		return false, err
+	}
+	r, now := runs[t.id], t.Runs.Now()
+	if r.Status != Running || r.Attempt != attempt {
+		return false, nil
+	}
+	if r.Holder != "" && now.Before(r.Until) {
+		return false, errHeld
+	}
+	t.run = r
+	return t.note(ctx)
+}
+
+// note writes how far the run has come and renews the lease; ok is false when the run
+// is in other hands.
+func (t *task) note(ctx context.Context) (ok bool, err error) {
+	t.run.Holder, t.run.Until = t.holder, t.Runs.Now().Add(lease)
+	if ok, err = t.Runs.put(ctx, t.sc, t.id, t.run); ok {
+		t.noted = *t.run
+	}
+	return ok, err
+}
+
+// write writes pages until the end, or until the time of the step is over.
+func (t *task) write(ctx context.Context) error {
+	t.lines = newEncoder(&t.run.Order, t.Sealer)
+	var out io.Writer = &t.buf
+	if t.run.Order.Gzip {
+		t.zip = gzip.NewWriter(&t.buf)
+		out = t.zip
+	}
+	until := t.Runs.Now().Add(t.Pace.Step)
+	if t.run.Cursor == "" {
+		if err := t.lines.head(out); err != nil {
+			return err
+		}
+	}
+	for {
+		more, err := t.page(ctx, out)
+		if err != nil {
+			return err
+		}
+		if !more {
+			return t.finish(ctx)
+		}
+		if t.buf.Len() < t.Pace.Part {
+			continue
+		}
+		if err := t.part(ctx); err != nil {
+			return err
+		}
+		if t.Runs.Now().After(until) || ctx.Err() != nil {
+			return t.leave(ctx)
+		}
+	}
+}
+
+// leave gives the run to the next message.
+func (t *task) leave(ctx context.Context) error {
+	late := context.WithoutCancel(ctx)
+	t.run.Holder, t.run.Until = "", time.Time{}
+	if ok, err := t.Runs.put(late, t.sc, t.id, t.run); err != nil || !ok {
+		return errors.Join(err, lostUnless(ok))
+	}
+	return t.Runs.Queue.Send(late, stepMessage(t.sc, t.id, t.run.Attempt))
+}
+
+func lostUnless(ok bool) error {
+	if ok {
+		return nil
+	}
+	return errLost
+}
+
+// page writes the next page; more tells whether there is one behind it.
+func (t *task) page(ctx context.Context, out io.Writer) (more bool, err error) {
+	r := t.run
+	q := report.LogQuery{Filter: r.Order.Filter, Limit: t.Pace.Rows, Cursor: r.Cursor, NoTotal: true, Bodies: r.Order.Bodies}
+	if q.Bodies {
+		q.Limit = max(1, t.Pace.Rows/bodiesFraction)
+	}
+	if q.Limit = min(q.Limit, r.Order.Limit-int(r.Rows)); q.Limit <= 0 {
+		return false, nil
+	}
+	if r.Cursor == "" {
+		q.Offset = r.Order.Offset
+	}
+	page, err := t.Reader.Logs(ctx, t.sc, &q)
+	if err != nil {
+		return false, err
+	}
+	for i := range page.Records {
+		if err := t.lines.record(ctx, out, &page.Records[i]); err != nil {
+			return false, err
+		}
+	}
+	r.Rows += int64(len(page.Records))
+	r.Cursor = page.Next
+	return page.Next != "" && r.Rows < int64(r.Order.Limit), nil
+}
+
+// close ends what is compressed, so that each part is whole.
+func (t *task) close() error {
+	if t.zip == nil {
+		return nil
+	}
+	return t.zip.Close()
+}
+
+// part puts what is in the buffer and notes it.
+func (t *task) part(ctx context.Context) error {
+	if err := t.close(); err != nil {
+		return err
+	}
+	r := t.run
+	if len(r.Tags) == maxParts {
+		return errTooLarge
+	}
+	if r.Upload == "" {
+		id, err := t.Bucket.Begin(ctx, r.Key, r.Key[strings.LastIndexByte(r.Key, '/')+1:])
+		if err != nil {
+			return err
+		}
+		r.Upload = id
+	}
+	tag, err := t.Bucket.Part(ctx, r.Key, r.Upload, len(r.Tags)+1, t.buf.Bytes())
+	if err != nil {
+		return err
+	}
+	r.Tags, r.Bytes = append(r.Tags, tag), r.Bytes+int64(t.buf.Len())
+	t.buf.Reset()
+	if t.zip != nil {
+		t.zip.Reset(&t.buf)
+	}
+	ok, err := t.note(context.WithoutCancel(ctx))
+	if err != nil || ok {
+		return err
+	}
+	_ = t.Bucket.Abandon(context.WithoutCancel(ctx), r.Key, r.Upload)
+	return errLost
+}
+
+// finish makes the file of the parts and of what is left.
+func (t *task) finish(ctx context.Context) error {
+	r := t.run
+	if r.Upload == "" {
+		if err := t.close(); err != nil {
+			return err
+		}
+		if err := t.Bucket.Put(ctx, r.Key, t.buf.Bytes()); err != nil {
+			return err
+		}
+		r.Bytes = int64(t.buf.Len())
+		return t.end(ctx, Success, "")
+	}
+	if t.buf.Len() > 0 || t.zip != nil {
+		if err := t.part(ctx); err != nil {
+			return err
+		}
+	}
+	if err := t.Bucket.Complete(ctx, r.Key, r.Upload, r.Tags); err != nil {
+		return err
+	}
+	return t.end(ctx, Success, "")
+}
+
+// end notes how the run ended.
+func (t *task) end(ctx context.Context, status, why string) error {
+	r := t.run
+	r.Status, r.Error, r.Ended, r.Holder, r.Until = status, why, t.Runs.Now(), "", time.Time{}
+	upload := r.Upload
+	r.Cursor, r.Upload, r.Tags = "", "", nil
+	ok, err := t.Runs.put(ctx, t.sc, t.id, r)
+	if err != nil {
+		return err
+	}
+	if status != Success && upload != "" {
+		err = t.Bucket.Abandon(ctx, r.Key, upload)
+	}
+	if !ok && status == Success { // stopped at the last moment
+		return errors.Join(t.Bucket.Delete(ctx, r.Key), errLost)
+	}
+	return errors.Join(err, lostUnless(ok))
+}
+
+// again begins the run anew: its upload is gone, as when it waited for too long, or
+// was completed by a step that was killed before it could note so.
+func (t *task) again(ctx context.Context) error {
+	r := t.run
+	r.Anew++
+	r.Rows, r.Bytes, r.Cursor, r.Upload, r.Tags, r.Holder, r.Until = 0, 0, "", "", nil, "", time.Time{}
+	if ok, err := t.Runs.put(ctx, t.sc, t.id, r); err != nil || !ok {
+		return err
+	}
+	if err := t.Runs.Queue.Send(ctx, stepMessage(t.sc, t.id, r.Attempt)); err != nil {
+		return fmt.Errorf("export: %w", err)
+	}
+	return nil
+}
