@@ -110,7 +110,7 @@ const cardPath, olderPath = "/.well-known/agent-card.json", "/.well-known/agent.
 func TestAnswersArePinned(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	reference(t, h, "ref", "https://vault.example.com")
+	h.VaultReference("ref", "https://vault.example.com")
 	h.Do("POST", "/agent-integrations", key, `{"name":"A","slug":"a","url":"https://agent.example.com","auth_type":"headers","secret_mappings":[{"target_field":"configurations.headers.X-Pass","secret_reference_id":"ref"}],"configurations":{"forward_headers":["x-trace"]}}`).OK()
 	h.Do("POST", "/agent-servers", key, `{"name":"S","slug":"my-agent","agent_integration_id":"a","description":"d"}`).OK()
 	h.Do("PUT", "/agent-integrations/a/skills", key, `{"skills":[{"id":"later","enabled":false}]}`).OK()

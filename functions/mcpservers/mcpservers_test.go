@@ -255,7 +255,7 @@ func TestConfigurationsAreCheckedWhenSaved(t *testing.T) {
 			got.Refused(400, "AB01", field)
 		}
 	}
-	reference(t, h, "ref", "https://vault.example.com")
+	h.VaultReference("ref", "https://vault.example.com")
 	h.Do("PUT", "/mcp-integrations/up", key, `{"auth_type":"headers","secret_mappings":[{"target_field":"configurations.headers.Authorization","secret_reference_id":"ref"}]}`).OK()
 	h.Do("PUT", "/mcp-integrations/up", key, `{"configurations":{"tool_authorization":{"x":1},"jwt_validation":{"jwks":{"keys":[]},"claimValues":{"a":{"values":"one"}}}}}`).OK()
 	if got := h.Do("GET", "/mcp-integrations/up", key, nil).OK(); got.At("configurations", "tool_authorization") != nil {

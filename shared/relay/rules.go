@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"slices"
 	"strings"
 
 	"gateway/shared/fault"
@@ -97,20 +98,11 @@ func (bk *books) limitsOfTarget() (rates []*ledger.Subject) {
 	own := rates[:len(rates):len(rates)]
 	rates, bk.To.Subjects = own, append(own, late...)
 	for _, s := range late {
-		if !contains(bk.counted, s) {
+		if !slices.Contains(bk.counted, s) {
 			rates = append(rates, s)
 		}
 	}
 	return rates
-}
-
-func contains(all []*ledger.Subject, s *ledger.Subject) bool {
-	for _, have := range all {
-		if have == s {
-			return true
-		}
-	}
-	return false
 }
 
 // reroute is where a budget sends a request that it has not enough for, once; nil:

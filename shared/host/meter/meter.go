@@ -65,17 +65,18 @@ func (m *Meter) ByModel() { m.byModel = true }
 func (m *Meter) Adding(t *Totals) { m.totals = t }
 
 // Sink watches the records that go to a sink.
-func (m *Meter) Sink(to usage.Sink) usage.Sink { return watched{to, m} }
+func (m *Meter) Sink(to usage.Sink) usage.Sink { return watched{to, m.request} }
 
+// watched is a sink whose records of requests are told.
 type watched struct {
 	usage.Sink
-	m *Meter
+	told func(*usage.Record)
 }
 
 // Emit implements usage.Sink.
 func (w watched) Emit(ctx context.Context, r *usage.Record) error {
 	if !r.Unconfirmed { // a record without a request
-		w.m.request(r)
+		w.told(r)
 	}
 	return w.Sink.Emit(ctx, r)
 }

@@ -2,7 +2,6 @@ package meter
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"maps"
 	"net/http"
@@ -34,20 +33,7 @@ func NewTotals() *Totals {
 }
 
 // Sink counts the records that go to a sink.
-func (t *Totals) Sink(to usage.Sink) usage.Sink { return summed{to, t} }
-
-type summed struct {
-	usage.Sink
-	t *Totals
-}
-
-// Emit implements usage.Sink.
-func (s summed) Emit(ctx context.Context, r *usage.Record) error {
-	if !r.Unconfirmed { // a record without a request
-		s.t.request(r)
-	}
-	return s.Sink.Emit(ctx, r)
-}
+func (t *Totals) Sink(to usage.Sink) usage.Sink { return watched{to, t.request} }
 
 func (t *Totals) request(r *usage.Record) {
 	t.mu.Lock()
