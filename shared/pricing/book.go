@@ -2,111 +2,141 @@ package pricing
 
 import (
 	"bytes"
-	"compress/gzip"
+	"compress/flate"
 	_ "embed"
-	"fmt"
-	"hash/crc32"
+	"errors"
 	"hash/maphash"
 	"io"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 )
 
-// packed is data/prices.txt as gzip: every function links it, and may have 20 MiB. A
-// test holds the two together.
+// packed is data/prices.txt, packed: every function links it, and may have 20 MiB. A
+// test holds the two together, and writes it with -update (see pack).
 //
-//go:embed data/prices.txt.gz
+//go:embed data/prices.packed
 var packed []byte
 
-// priceList unpacks the list, about 2 ms of CPU.
-func priceList() string {
-	r, err := gzip.NewReader(bytes.NewReader(packed))
-	if err != nil {
-		panic(err) // it is part of the program
-	}
-	text, err := io.ReadAll(r)
-	if err != nil {
-		panic(err)
-	}
-	return string(text)
-}
+// Book is a price list that is looked up without locks. What a process does not ask
+// for costs it nothing: the lines of a provider are unpacked when its first price is
+// asked for, found by a hash index, and parsed one by one.
+type Book struct{ index func() *index }
 
-// Book is a price list that is looked up without locks: lines are found by a
-// hash index and parsed when first asked for, so start-up costs nothing and a
-// process pays only for the models it uses.
-type Book struct {
-	text  func() string
-	index func() *index
-}
-
+// index has the lines of each provider.
 type index struct {
-	version string
-	seed    maphash.Seed
-	table   []uint16 // open addressing; 0: empty, else line+1
-	lines   []line
+	version   string
+	seed      maphash.Seed
+	providers map[string]*section
+}
+
+// section is what the book has of one provider.
+type section struct {
+	packed []byte // rows without the provider, deflated
+	size   int    // of them, unpacked
+	open   sync.Once
+	table  []uint16 // open addressing; 0: empty, else line+1
+	lines  []line
 }
 
 type line struct {
-	provider, model string
-	sections        string
-	parsed          atomic.Pointer[entry]
+	model    string
+	sections string
+	parsed   atomic.Pointer[entry]
 }
 
-var defaultBook = newBook(priceList)
+var defaultBook = newBook(packed)
 
 // Default is the book that comes with the gateway.
 func Default() *Book { return defaultBook }
 
-func newBook(text func() string) *Book {
-	b := &Book{text: text}
-	b.index = sync.OnceValue(b.build)
-	return b
+func newBook(packed []byte) *Book {
+	return &Book{index: sync.OnceValue(func() *index { return readIndex(packed) })}
 }
 
-func (b *Book) build() *index {
-	rest := b.text()
-	sum := crc32.Checksum([]byte(rest), crc32.MakeTable(crc32.Castagnoli))
-	x := &index{version: fmt.Sprintf("%s-%08x", listDate, sum), seed: maphash.MakeSeed(), lines: make([]line, strings.Count(rest, "\n"))}
-	size := 8
-	for size < 2*len(x.lines) {
-		size *= 2
-	}
-	x.table = make([]uint16, size)
-	for i := range x.lines {
-		var row string
-		row, rest, _ = strings.Cut(rest, "\n")
-		l := &x.lines[i]
-		l.provider, row, _ = strings.Cut(row, "\t")
-		l.model, l.sections, _ = strings.Cut(row, "\t")
-		at := x.hash(l.provider, l.model)
-		for x.table[at] != 0 {
-			at = (at + 1) & (size - 1)
+// readIndex reads the head of a packed list: a line with the sum over all of the list,
+// one line for each provider with its name, the bytes that its rows take packed and
+// unpacked, and an empty line. The packed rows follow in the same order.
+func readIndex(packed []byte) *index {
+	head, rest, _ := bytes.Cut(packed, []byte("\n\n"))
+	sum, providers, _ := strings.Cut(string(head), "\n")
+	x := &index{version: listDate + "-" + sum, seed: maphash.MakeSeed(), providers: make(map[string]*section)}
+	for row := range strings.SplitSeq(providers, "\n") {
+		part := strings.Fields(row)
+		n, err := strconv.Atoi(part[1])
+		size, err2 := strconv.Atoi(part[2])
+		if err = errors.Join(err, err2); err != nil {
+			panic(err) // it is part of the program
 		}
-		x.table[at] = uint16(i + 1)
+		x.providers[part[0]] = &section{packed: rest[:n], size: size}
+		rest = rest[n:]
 	}
 	return x
 }
 
-func (x *index) hash(provider, model string) int {
-	h := maphash.String(x.seed, provider)*31 + maphash.String(x.seed, model)
-	return int(h & uint64(len(x.table)-1))
+// of gives the section of a provider, unpacked; nil: the list has none.
+func (x *index) of(provider string) *section {
+	s := x.providers[provider]
+	if s != nil {
+		s.open.Do(func() { s.unpack(x.seed) })
+	}
+	return s
+}
+
+// rows unpacks the rows.
+func (s *section) rows() string {
+	var text strings.Builder
+	text.Grow(s.size)
+	if _, err := io.Copy(&text, flate.NewReader(bytes.NewReader(s.packed))); err != nil {
+		panic(err) // it is part of the program
+	}
+	return text.String()
+}
+
+func (s *section) unpack(seed maphash.Seed) {
+	rest := s.rows()
+	s.lines = make([]line, strings.Count(rest, "\n"))
+	size := 8
+	for size < 2*len(s.lines) {
+		size *= 2
+	}
+	s.table = make([]uint16, size)
+	for i := range s.lines {
+		var row string
+		row, rest, _ = strings.Cut(rest, "\n")
+		l := &s.lines[i]
+		l.model, l.sections, _ = strings.Cut(row, "\t")
+		at := s.hash(seed, l.model)
+		for s.table[at] != 0 {
+			at = (at + 1) & (size - 1)
+		}
+		s.table[at] = uint16(i + 1)
+	}
+}
+
+func (s *section) hash(seed maphash.Seed, model string) int {
+	return int(maphash.String(seed, model) & uint64(len(s.table)-1))
 }
 
 func (x *index) find(provider, model string) *entry {
-	for at := x.hash(provider, model); ; at = (at + 1) & (len(x.table) - 1) {
-		slot := x.table[at]
+	s := x.of(provider)
+	if s == nil {
+		return nil
+	}
+	for at := s.hash(x.seed, model); ; at = (at + 1) & (len(s.table) - 1) {
+		slot := s.table[at]
 		if slot == 0 {
 			return nil
 		}
-		l := &x.lines[slot-1]
-		if l.model != model || l.provider != provider {
+		l := &s.lines[slot-1]
+		if l.model != model {
 			continue
 		}
 		e := l.parsed.Load()
 		if e == nil {
 			var err error
-			if e, err = parseEntry(l.provider+"/"+l.model, l.sections); err != nil {
+			if e, err = parseEntry(provider+"/"+l.model, l.sections); err != nil {
 				return nil // a test reads every line of the list
 			}
 			l.parsed.Store(e)
@@ -144,11 +174,13 @@ func (b *Book) Version() string { return b.index().version }
 
 // Models lists the models of a provider that the book has a line for, in order.
 func (b *Book) Models(provider string) []string {
-	var models []string
-	for i := range b.index().lines {
-		if l := &b.index().lines[i]; l.provider == provider {
-			models = append(models, l.model)
-		}
+	s := b.index().of(provider)
+	if s == nil {
+		return nil
+	}
+	models := make([]string, len(s.lines))
+	for i := range s.lines {
+		models[i] = s.lines[i].model
 	}
 	return models
 }

@@ -1,12 +1,58 @@
 package pricing
 
 import (
+	"bytes"
+	"compress/flate"
+	"flag"
 	"fmt"
+	"hash/crc32"
+	"maps"
 	"os"
+	"slices"
 	"sort"
 	"strings"
 	"testing"
 )
+
+var update = flag.Bool("update", false, "pack data/prices.txt anew")
+
+// pack makes data/prices.packed of the list.
+func pack(t *testing.T, list string) []byte {
+	t.Helper()
+	rows := map[string]*strings.Builder{}
+	for row := range strings.Lines(list) {
+		provider, rest, _ := strings.Cut(row, "\t")
+		if rows[provider] == nil {
+			rows[provider] = new(strings.Builder)
+		}
+		rows[provider].WriteString(rest)
+	}
+	head := fmt.Sprintf("%08x\n", crc32.Checksum([]byte(list), crc32.MakeTable(crc32.Castagnoli)))
+	var body bytes.Buffer
+	for _, provider := range slices.Sorted(maps.Keys(rows)) {
+		before := body.Len()
+		w, err := flate.NewWriter(&body, flate.BestCompression)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write([]byte(rows[provider].String())); err != nil || w.Close() != nil {
+			t.Fatal("a provider's rows cannot be packed", err)
+		}
+		head += fmt.Sprintf("%s %d %d\n", provider, body.Len()-before, rows[provider].Len())
+	}
+	return append([]byte(head+"\n"), body.Bytes()...)
+}
+
+// unpacked is the list that an index holds.
+func unpacked(x *index) string {
+	var list strings.Builder
+	for _, provider := range slices.Sorted(maps.Keys(x.providers)) {
+		for row := range strings.Lines(x.providers[provider].rows()) {
+			list.WriteString(provider + "\t" + row)
+		}
+	}
+	return list.String()
+}
 
 // perMillion is what a million units cost, in dollars times 10^9.
 func perMillion(t *testing.T, p Price, c Class) int64 {
@@ -232,16 +278,25 @@ func TestUnknownIsNotFree(t *testing.T) {
 }
 
 func TestEveryLineOfTheListParses(t *testing.T) {
-	list := priceList()
-	if len(packed) > 128<<10 {
-		t.Errorf("the list has grown to %d bytes; it is linked into every function", len(packed))
-	}
 	source, err := os.ReadFile("data/prices.txt")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if string(source) != list {
-		t.Error("data/prices.txt.gz is another list than data/prices.txt: gzip -9nkf shared/pricing/data/prices.txt writes it")
+	list := string(source)
+	if *update {
+		if err := os.WriteFile("data/prices.packed", pack(t, list), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		t.Skip("data/prices.packed is written; run the test again")
+	}
+	if len(packed) > 128<<10 {
+		t.Errorf("the list has grown to %d bytes; it is linked into every function", len(packed))
+	}
+	if unpacked(Default().index()) != list {
+		t.Error("data/prices.packed is another list than data/prices.txt: go test ./shared/pricing -run EveryLine -update writes it")
+	}
+	if want := fmt.Sprintf("%s-%08x", listDate, crc32.Checksum(source, crc32.MakeTable(crc32.Castagnoli))); Default().Version() != want {
+		t.Errorf("version %s, want %s", Default().Version(), want)
 	}
 	lines := strings.Split(strings.TrimSuffix(list, "\n"), "\n")
 	if len(lines) != 3111 {
@@ -309,7 +364,7 @@ func BenchmarkLookupAndCost(b *testing.B) {
 func BenchmarkIndex(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
-		newBook(priceList).index()
+		newBook(packed).index().of("openrouter")
 	}
 }
 
