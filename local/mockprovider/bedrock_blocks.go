@@ -8,7 +8,16 @@ import (
 	"strings"
 )
 
-var documentNamePattern = regexp.MustCompile(`^[a-zA-Z0-9\s\-()\[\]]{1,200}$`)
+// named is the form of a name and the most bytes that it may have. A count within the
+// pattern would make it large, and it is compiled whenever the process starts.
+type named struct {
+	most int
+	form *regexp.Regexp
+}
+
+func (n named) matches(s string) bool { return len(s) <= n.most && n.form.MatchString(s) }
+
+var documentName = named{200, regexp.MustCompile(`^[a-zA-Z0-9\s\-()\[\]]+$`)}
 
 // block reads one content block.
 func (q *converseRequest) block(b value, t *turn, at string) *apiError {
@@ -32,7 +41,7 @@ func (q *converseRequest) block(b value, t *turn, at string) *apiError {
 		if e := members(inner, at+".toolUse", "toolUseId", "name", "input"); e != nil {
 			return e
 		}
-		if !toolNamePattern.MatchString(inner.get("toolUseId").s) || !toolNamePattern.MatchString(inner.get("name").s) || inner.get("input").kind != object || t.role != "assistant" {
+		if !toolName.matches(inner.get("toolUseId").s) || !toolName.matches(inner.get("name").s) || inner.get("input").kind != object || t.role != "assistant" {
 			return bedrockInvalid(at + ".toolUse is invalid")
 		}
 		t.calls = append(t.calls, inner.get("toolUseId").s)
@@ -108,7 +117,7 @@ func (q *converseRequest) medium(kind string, v value, at string) *apiError {
 	}
 	if kind == "document" {
 		name := v.get("name").s
-		if !documentNamePattern.MatchString(name) || strings.Contains(name, "  ") {
+		if !documentName.matches(name) || strings.Contains(name, "  ") {
 			return bedrockInvalid("The document file name can only contain alphanumeric characters, whitespace characters, hyphens, parentheses, and square brackets. The name can't contain more than one consecutive whitespace character.")
 		}
 		if slices.Contains(q.documents, name) {

@@ -67,7 +67,7 @@ func (x *exchange) checkConverse(v value) (*converseRequest, *apiError) {
 	return q, nil
 }
 
-var toolNamePattern = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
+var toolName = named{64, regexp.MustCompile(`^[a-zA-Z0-9_-]+$`)}
 
 func (q *converseRequest) tools(v value) *apiError {
 	c := v.get("toolConfig")
@@ -97,7 +97,7 @@ func (q *converseRequest) tools(v value) *apiError {
 		if e := members(inner, at+".toolSpec", "name", "description", "inputSchema", "strict"); e != nil {
 			return e
 		}
-		if !toolNamePattern.MatchString(inner.get("name").s) {
+		if !toolName.matches(inner.get("name").s) {
 			return bedrockInvalid(at + ".toolSpec.name failed to satisfy constraint: Member must satisfy regular expression pattern: [a-zA-Z0-9_-]+")
 		}
 		if d := inner.get("description"); d.kind != absent && d.s == "" {

@@ -65,7 +65,7 @@ func checkSubset(v value, at string) *apiError {
 	return nil
 }
 
-var functionName = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}$`)
+var functionName = named{64, regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_.:-]*$`)}
 
 func (q *geminiRequest) toolList(v value) *apiError {
 	if e := typed(v, "tools", array); e != nil {
@@ -81,7 +81,7 @@ func (q *geminiRequest) toolList(v value) *apiError {
 			if e := known(f, at, "name", "description", "parameters", "parametersJsonSchema", "response", "responseJsonSchema", "behavior"); e != nil {
 				return e
 			}
-			if !functionName.MatchString(f.get("name").s) {
+			if !functionName.matches(f.get("name").s) {
 				return invalid("* GenerateContentRequest.%s.name: [FieldViolations] Invalid function name. Must start with a letter or an underscore.", at)
 			}
 			schema := f.get("parametersJsonSchema")

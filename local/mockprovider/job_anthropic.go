@@ -14,7 +14,7 @@ import (
 // read: the second read finds it ended.
 var messageBatchShape = &shape{name: "message-batches", match: messageBatchMatch, authenticate: (*exchange).authenticate}
 
-var batchRowName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
+var batchRowName = named{64, regexp.MustCompile(`^[a-zA-Z0-9_-]+$`)}
 
 func messageBatchMatch(x *exchange) func(*exchange) *apiError {
 	rest, ok := strings.CutPrefix(strings.TrimPrefix(x.path, "/v1"), "/messages/batches")
@@ -67,7 +67,7 @@ func (x *exchange) messageBatchMade(string) *apiError {
 			return e
 		}
 		id := r.get("custom_id").s
-		if !batchRowName.MatchString(id) || seen[id] {
+		if !batchRowName.matches(id) || seen[id] {
 			return badRequest("", "", at+".custom_id: String should match pattern '^[a-zA-Z0-9_-]{1,64}$' and be unique")
 		}
 		if seen[id] = true; r.get("params").kind != object || r.get("params").get("stream").yes {

@@ -207,14 +207,18 @@ func (h *Hook) short(name string, raw json.RawMessage, r *reader, strict bool) {
 	}
 }
 
-var foreignID = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,63}\.[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`)
+var foreignID = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]*\.[A-Za-z0-9][A-Za-z0-9_-]*$`)
+
+// maxIDPart bounds each side of a check's id: a count within the pattern would make it
+// large, and every process compiles it when it starts.
+const maxIDPart = 64
 
 // Foreign tells whether an id may be a check of a vendor that is not known here. Such
 // a check can be saved; where it runs it has no verdict, and the hook is refused when it
 // denies.
 func Foreign(id string) bool {
-	plugin, _, _ := strings.Cut(id, ".")
-	return plugin != "default" && plugin != "gateway" && foreignID.MatchString(id)
+	plugin, check, _ := strings.Cut(id, ".")
+	return plugin != "default" && plugin != "gateway" && max(len(plugin), len(check)) <= maxIDPart && foreignID.MatchString(id)
 }
 
 // Saved tells whether an id may be that of a saved guardrail.

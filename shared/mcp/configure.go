@@ -79,7 +79,7 @@ func (c *Configuration) check(k Keeper) (bad []fault.Detail) {
 		address(at+"jwt_validation.introspectEndpoint", j.IntrospectEndpoint)
 		bad = append(bad, j.check(at+confJWT)...)
 	}
-	if f := c.Identity; f != nil && f.HeaderName != "" && (!upstream.HeaderName.MatchString(f.HeaderName) || upstream.Ours(strings.ToLower(f.HeaderName))) {
+	if f := c.Identity; f != nil && f.HeaderName != "" && (!upstream.HeaderName(f.HeaderName) || upstream.Ours(strings.ToLower(f.HeaderName))) {
 		bad = append(bad, fault.Detail{Field: at + "user_identity_forwarding.header_name", Message: "is not a header that can be sent"})
 	}
 	return bad

@@ -24,8 +24,10 @@ const gatewayPrefix = "X-Gateway-"
 // key alone.
 type Prefixes []string
 
-// aliasForm is what a prefix may be.
-var aliasForm = regexp.MustCompile(`^[a-z][a-z0-9-]{0,30}$`)
+// aliasForm is what a prefix may be, with at most maxAlias bytes.
+var aliasForm = regexp.MustCompile(`^[a-z][a-z0-9-]*$`)
+
+const maxAlias = 31
 
 // taken are beginnings of headers that mean something else: an alias of this name
 // would take them away from the provider or from the platform.
@@ -43,7 +45,7 @@ func Parse(list string) (Prefixes, error) {
 		if name == "" {
 			continue
 		}
-		if !aliasForm.MatchString(name) || strings.HasSuffix(name, "-") {
+		if len(name) > maxAlias || !aliasForm.MatchString(name) || strings.HasSuffix(name, "-") {
 			return nil, fmt.Errorf("%s: %q must be 1 to 31 small letters, digits and hyphens, begin with a letter and not end with a hyphen", Env, name)
 		}
 		if slices.Contains(taken, name) || strings.HasPrefix(name, "x-gateway-") {
