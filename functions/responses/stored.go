@@ -1,6 +1,7 @@
 package responses
 
 import (
+	"gateway/shared/dialect/responses"
 	"gateway/shared/provider"
 	"gateway/shared/relay"
 )
@@ -8,8 +9,10 @@ import (
 // stored are the routes to responses that a provider keeps. They are for
 // providers that have responses of their own.
 func stored() []relay.Route {
+	read := one("GET", "/responses/{id}", "getModelResponse", provider.ResponsesGet)
+	read.Retold = &relay.Retold{Endpoint: "createModelResponse", Client: responses.Responses{}}
 	return []relay.Route{
-		one("GET", "/responses/{id}", "getModelResponse", provider.ResponsesGet),
+		read,
 		one("DELETE", "/responses/{id}", "deleteModelResponse", provider.ResponsesDelete),
 		one("GET", "/responses/{id}/input_items", "listResponseInputItems", provider.ResponsesInputItems),
 	}

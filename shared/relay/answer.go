@@ -95,7 +95,7 @@ func (s *sender) send(a *answer) error {
 		return s.sendList(a.resp)
 	case s.Route.Operation == provider.BatchesOutput:
 		return s.sendOutput(a.resp)
-	case s.Passes(a.resp):
+	case !a.whole && s.Passes(a.resp):
 		return s.sendPassed(a.resp)
 	case s.Filtered():
 		return s.sendHeld(a.resp)

@@ -16,6 +16,7 @@ type (
 	Demand = routes.Demand
 	Form   = routes.Form
 	Prompt = routes.Prompt
+	Retold = routes.Retold
 
 	Composed = routes.Composed
 	Desk     = routes.Desk

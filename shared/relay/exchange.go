@@ -94,7 +94,7 @@ func (x *exchanges) exchange(body []byte, at *usage.Attempt) answer {
 	if x.Route.Shape != routes.Raw && x.Stream && x.Route.Client != nil {
 		return x.startStream(resp)
 	}
-	if x.takesWhole(resp) {
+	if x.takesWhole(resp) || x.holdsRetold(resp) {
 		return x.takePlain(resp)
 	}
 	return answer{resp: resp}

@@ -9,6 +9,7 @@ import (
 	"gateway/shared/fault"
 	"gateway/shared/guard/judge"
 	"gateway/shared/relay/guarded"
+	"gateway/shared/relay/kept"
 	"gateway/shared/relay/media"
 	"gateway/shared/relay/pooled"
 	"gateway/shared/relay/routes"
@@ -54,7 +55,8 @@ func (x *exchanges) guardOutput(_ *route.Leaf, a answer) answer {
 	}
 	if x.guards.Outputs() && a.whole && a.status() == http.StatusOK {
 		out, err := x.inClientShape()
-		if err == nil {
+		if err == nil && !kept.Unmade(out) {
+			x.settleResponse(out, false) // it is paid for whatever they say
 			err = asError(x.guards.Output(out))
 		}
 		if err != nil {
@@ -79,6 +81,8 @@ func asError(f *fault.Fault) error {
 func (pl *plains) inClientShape() ([]byte, error) {
 	p := &pl.plain
 	switch {
+	case p.retold != nil:
+		return p.retold, nil
 	case p.own:
 		return p.buf.B, nil
 	case p.translated == nil:
@@ -109,7 +113,11 @@ func (x *exchanges) repeats(s *route.Schedule, a *answer) bool {
 // deniedBody is what the client is told of a denial: an error with what the hooks said,
 // or, where the guardrail says so, an answer with the error for its text.
 func (s *streams) deniedBody(h http.Header) []byte {
-	if _, soft := s.guards.Refused(); !soft || s.Route.Client == nil || s.Route.Shape != routes.Unified {
+	client := s.Route.Client
+	if made := s.Route.Retold; made != nil {
+		client = made.Client
+	}
+	if _, soft := s.guards.Refused(); !soft || client == nil || s.Route.Shape != routes.Unified && s.Route.Retold == nil {
 		body := append(wire.AppendJSONString([]byte(`{"error":{"message":`), guarded.Denied), `,"type":"hooks_failed","param":null,"code":null},"hook_results":`...)
 		return append(s.guards.Results.Append(body, true), '}')
 	}
@@ -118,7 +126,7 @@ func (s *streams) deniedBody(h http.Header) []byte {
 		h["Content-Type"], h["Cache-Control"] = eventStream, noCache
 		return s.replayed(r)
 	}
-	return s.guards.Told(s.Route.Client.EncodeResponse(nil, r, s.options()), true)
+	return s.guards.Told(client.EncodeResponse(nil, r, s.options()), true)
 }
 
 // guardStream is where the guardrails behind a target begin to judge an answer that is

@@ -26,12 +26,15 @@ func (s *sender) sendPassed(resp *http.Response) error {
 			h[name] = v[:1:1]
 		}
 	}
-	if s.Route.Free && resp.ContentLength >= 0 {
+	if s.Route.Free && s.Route.Retold == nil && resp.ContentLength >= 0 {
 		// Where money is counted the end of the body must wait for the books.
 		h["Content-Length"] = []string{strconv.FormatInt(resp.ContentLength, 10)}
 	}
 	s.answerHeaders(resp.Header)
 	s.head(s.guards.Status(http.StatusOK))
+	if s.Route.Retold != nil && events(resp) {
+		s.write(s.guards.FirstEvent(s.Route.Endpoint, s.Strict()))
+	}
 	meter := tail.New(resp)
 	meter.Memory(s.Ctx, s.Lease)
 	meter.Wide = true // an event may hold an image
@@ -40,6 +43,9 @@ func (s *sender) sendPassed(resp *http.Response) error {
 	if meter.Stream {
 		s.learnOperation(s.meterEvents(meter.Kept))
 		s.settleResponse(meter.WholeEvents(), true)
+		if whole {
+			s.judgeRetold(meter.WholeEvents())
+		}
 	} else {
 		s.learnOperation(s.meter(nil))
 	}

@@ -21,6 +21,7 @@ type plain struct {
 	buf, made  *pooled.Buffer // what came; what a carrier made of it
 	media      string         // of what a carrier made; "": JSON
 	own        bool           // it is passed on as it came
+	retold     []byte         // it came as a stream: the answer that this ends with
 	meter      chat.Meter
 	translated *chat.Response
 	signed     []chat.Signed
@@ -68,6 +69,8 @@ func (pl *plains) readPlain(resp *http.Response) (err error) {
 	p := &pl.plain
 	out := p.buf.B
 	switch {
+	case pl.holdsRetold(resp):
+		return pl.readRetold(out)
 	case pl.To.Carrier != nil:
 		p.made = pooled.New()
 		if p.made.B, p.media, p.meter, err = pl.To.Carrier.DecodeResponse(p.made.B, out, resp.Header, pl.Carried()); err != nil {
@@ -148,6 +151,9 @@ func (s *sender) sendPlain(a *answer) error {
 	p := &s.plain
 	out, kind := p.buf.B, jsonType
 	switch {
+	case p.retold != nil:
+		kind = eventStream
+		out = s.sentRetold(out)
 	case s.guards.Answer != nil:
 		out = s.guards.Answer
 		if !p.own {

@@ -28,7 +28,7 @@ func (s *State) LastEvent(endpoint string, strict bool) []byte {
 // one, which those that do not know it pass over.
 func event(endpoint string, results []byte) []byte {
 	switch endpoint {
-	case "messages", "createModelResponse":
+	case "messages", "createModelResponse", "getModelResponse":
 		return wire.AppendSSE(nil, "hook_results", append(append([]byte(`{"type":"hook_results","hook_results":`), results...), '}'))
 	}
 	return wire.AppendSSE(nil, "", append(append([]byte(`{"hook_results":`), results...), '}'))

@@ -87,7 +87,7 @@ func (s *State) Input(m *Means, t *chosen.Target, leaf *route.Leaf, body []byte,
 	}
 	answers, texts := kinds[t.Route.Endpoint]
 	s.call.Passed = t.Route.Shape != routes.Unified || !texts || len(body) == 0
-	if !answers || s.call.Passed {
+	if (!answers || s.call.Passed) && t.Route.Retold == nil {
 		s.out, s.outBeside = nil, nil
 	}
 	beside, in := s.in.Apart(s.call.Kind)
@@ -110,6 +110,10 @@ func (s *State) Input(m *Means, t *chosen.Target, leaf *route.Leaf, body []byte,
 	}
 	if o.Body != nil {
 		s.Sent, s.call.Request = o.Body, o.Body
+	}
+	if made := t.Route.Retold; made != nil {
+		// Nobody knows the request any more that the answer was made for.
+		s.call.Kind, s.call.Passed, s.call.Request = made.Endpoint, false, nil
 	}
 	return o.Body, nil
 }

@@ -117,3 +117,35 @@ func TestChatsThatAreKept(t *testing.T) {
 		}
 	}
 }
+
+func TestResponsesThatAreStillBeingMade(t *testing.T) {
+	t.Parallel()
+	for answer, want := range map[string]bool{
+		`{"object":"response","status":"queued","output":[]}`:                true,
+		`{"object":"response","status":"in_progress"}`:                       true,
+		`{"object":"response","status":"in_progress","output":[{"id":"m"}]}`: false,
+		`{"object":"response","status":"completed","output":[]}`:             false,
+		`{"object":"response","output":[]}`:                                  false,
+		`{"object":"chat.completion","status":"queued"}`:                     false,
+		`{"object":"response","status":1}`:                                   false,
+		`["response"]`:                                                       false,
+	} {
+		if Unmade([]byte(answer)) != want {
+			t.Errorf("%s: %v", answer, !want)
+		}
+	}
+	const made, making = `{"object":"response","status":"incomplete"}`, `{"object":"response","status":"in_progress","output":[]}`
+	event := func(response string) string { return `data: {"response":` + response + "}\n\n" }
+	for stream, want := range map[string]string{
+		event(making) + event(made):                      made,
+		event(making) + event(made) + "data: [DONE]\n\n": made,
+		event(made) + "data: {\"delta\":\"x\"}\n\n":      "",
+		event(making): "",
+		event(`[]`):   "",
+		"":            "",
+	} {
+		if got := string(LastResponse([]byte(stream))); got != want {
+			t.Errorf("%q: %q", stream, got)
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"strings"
 
+	"gateway/shared/relay/tail"
 	"gateway/shared/wire"
 )
 
@@ -72,4 +73,58 @@ func BackgroundIn(event []byte) []byte {
 		return nil
 	}
 	return w.Spans[0].Of(event)
+}
+
+var (
+	stateKeys      = wire.NewKeySet("object", "status", "output")
+	responseObject = []byte(`"response"`)
+)
+
+// Unmade tells whether an answer is a response that is still being made, of which
+// nothing is told yet.
+func Unmade(answer []byte) bool {
+	var w wire.Walk
+	if !bytes.Contains(answer, responseObject) || stateKeys.Walk(answer, &w) != nil || !making(answer, &w) {
+		return false
+	}
+	if !w.Spans[2].Present(answer) {
+		return true
+	}
+	d := wire.NewDecoder(w.Spans[2].Of(answer))
+	for range d.Array {
+		return false
+	}
+	return d.Err() == nil
+}
+
+// making tells whether a response is still being made.
+func making(answer []byte, w *wire.Walk) bool {
+	if !w.Spans[0].Present(answer) || !w.Spans[1].Present(answer) {
+		return false
+	}
+	object, err := wire.ScanString(w.Spans[0].Of(answer), "object")
+	if err != nil || object != "response" {
+		return false
+	}
+	status, err := wire.ScanString(w.Spans[1].Of(answer), "status")
+	return err == nil && (status == "queued" || status == "in_progress")
+}
+
+// LastResponse gives the whole response that the last event of a stream holds, in memory
+// of its own; nil where the stream does not end with one that is made.
+func LastResponse(stream []byte) (last []byte) {
+	tail.EachEvent(stream, func(data []byte) {
+		if wire.KindOf(data) != wire.KindObject {
+			return // [DONE]
+		}
+		var w wire.Walk
+		if last = nil; madeKeys.Walk(data, &w) != nil || !w.Spans[0].Present(data) || wire.KindOf(w.Spans[0].Of(data)) != wire.KindObject {
+			return
+		}
+		whole := w.Spans[0].Of(data)
+		if stateKeys.Walk(whole, &w) == nil && !making(whole, &w) {
+			last = bytes.Clone(whole)
+		}
+	})
+	return last
 }

@@ -80,6 +80,9 @@ type Route struct {
 	// Own: the gateway does it itself when asked for the provider named gateway, or
 	// when nothing names a provider.
 	Own bool
+	// Retold: the answer is one that was made for an earlier request. Guardrails behind
+	// answers judge it as they judge those. Nil: nothing of it is judged.
+	Retold *Retold
 	// DryRun are the routes whose requests this route walks through without
 	// sending anything; its own requests are Rehearsals.
 	DryRun    []Route
@@ -91,6 +94,12 @@ type Route struct {
 	Composed *Composed
 	// List makes the answer of a Listing route.
 	List func(c *Caller) ([]byte, error)
+}
+
+// Retold is what an answer that was made before is.
+type Retold struct {
+	Endpoint string      // request type that it answers
+	Client   chat.Spoken // whose shape it has
 }
 
 // Get gives the text of a top-level member of the client's body, or of a field of
