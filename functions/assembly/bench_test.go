@@ -30,6 +30,10 @@ const (
 	mostList       = 5 * time.Millisecond
 )
 
+// benchLimited are families of which a place holds few, and how many are made: so many
+// that there is room for a round of creates.
+var benchLimited = map[string]int{"/webhooks": 90}
+
 // TestSpeedOfTheAdministration measures each family in an organisation with 100,000
 // resources, on the embedded store. It runs on request alone: no other test asserts a
 // time.
@@ -44,10 +48,14 @@ func TestSpeedOfTheAdministration(t *testing.T) {
 	for i := range 9 {
 		spaces = append(spaces, e.must("POST", "/workspaces", rootKey, fmt.Sprintf(`{"name":"Bench %d"}`, i))["id"].(string))
 	}
-	each := benchResources / len(kinds)
+	each := benchResources / (len(kinds) - len(benchLimited))
 	began := time.Now()
 	for _, k := range kinds {
-		k.grow(t, e, spaces, each)
+		n := each
+		if most, limited := benchLimited[k.name]; limited {
+			n = most
+		}
+		k.grow(t, e, spaces, n)
 	}
 	fmt.Printf("%d kinds with %d resources each, made in %s; %d calls each\n", len(kinds), each, time.Since(began).Round(time.Second), benchCalls)
 	fmt.Printf("%-28s %12s %12s %12s %12s %12s\n", "ms: half, 99 of 100", "read", "update", "create", "list", "list behind")
@@ -175,14 +183,15 @@ func rounds(t *testing.T, e *estate, call func(i int) (method, path string, body
 	t.Helper()
 	for n := range benchRounds {
 		one := timed(t, e, benchCalls, func(i int) (string, string, []byte) { return call(n*benchCalls + i) })
-		if n == 0 || one.most < best.most {
+		if one.half > 0 && (best.half == 0 || one.most < best.most) {
 			best = one
 		}
 	}
 	return best
 }
 
-// timed makes calls and gives the 99th of 100; what is refused is a mistake.
+// timed makes calls and gives the 99th of 100; nothing where there may be no more of
+// the kind before they are done. What is refused otherwise is a mistake.
 func timed(t *testing.T, e *estate, n int, call func(i int) (method, path string, body []byte)) took {
 	t.Helper()
 	all := make([]time.Duration, 0, n)
@@ -197,8 +206,8 @@ func timed(t *testing.T, e *estate, n int, call func(i int) (method, path string
 		began := time.Now()
 		e.handler.ServeHTTP(w, r)
 		all = append(all, time.Since(began))
-		if w.Code == 402 {
-			return took{} // there may be no more of them
+		if w.Code == 402 || w.Code == 409 && strings.Contains(w.Body.String(), "this place has at most") {
+			return took{}
 		}
 		if w.Code >= 300 {
 			t.Errorf("%s %s: %d %.300s", method, path, w.Code, w.Body)
@@ -237,11 +246,13 @@ func (k *kind) measure(t *testing.T, e *estate) {
 		}
 		return "GET", fmt.Sprintf("%s%spage_size=50", path, sign), nil
 	}
-	change := func(i int) (string, string, []byte) {
+	changes := 0
+	change := func(int) (string, string, []byte) {
 		values := pick()
 		body := e.w.Whole(update, k.thing)
-		if _, named := body["name"]; named {
-			body["name"] = fmt.Sprintf("%s-changed-%d", body["name"], i)
+		if _, named := body["name"]; named { // a name that no other one has
+			changes++
+			body["name"] = fmt.Sprintf("%s-changed-%d", body["name"], changes)
 		}
 		delete(body, "slug")
 		raw, err := json.Marshal(body)

@@ -103,21 +103,33 @@ func (f *family) decorateServers(c *admin.Call, items []server, objects []admin.
 			found[recs[i].ID] = integration{Record: &recs[i], Form: form}
 		}
 	}
-	spaces, err := c.Resources.List(c.Context, c.Organisation(), tenant.KindWorkspace)
+	spaces, err := f.workspacesOf(c, items)
 	if err != nil {
 		return err
 	}
 	for n, it := range items {
-		for i := range spaces {
-			if spaces[i].ID == it.Scope.Workspace {
-				objects[n]["workspace_name"], objects[n]["workspace_slug"] = spaces[i].Name, spaces[i].Slug
-			}
+		if ws := spaces[it.Scope.Workspace]; ws != nil {
+			objects[n]["workspace_name"], objects[n]["workspace_slug"] = ws.Name, ws.Slug
 		}
 		if of, ok := found[it.Form.IntegrationID]; ok {
 			showIntegration(c, of, objects[n])
 		}
 	}
 	return nil
+}
+
+// workspacesOf are the workspaces that servers are in, by id.
+func (f *family) workspacesOf(c *admin.Call, items []server) (map[string]*resource.Record, error) {
+	ids := make([]string, len(items))
+	for i, it := range items {
+		ids[i] = it.Scope.Workspace
+	}
+	recs, err := c.Resources.GetMany(c.Context, c.Organisation(), tenant.KindWorkspace, ids)
+	found := make(map[string]*resource.Record, len(recs))
+	for i := range recs {
+		found[recs[i].ID] = &recs[i]
+	}
+	return found, err
 }
 
 func showIntegration(c *admin.Call, of integration, o admin.Members) {

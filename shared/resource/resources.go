@@ -117,13 +117,15 @@ func getByID(ctx context.Context, table store.Table, sc store.Scope, k Kind, id 
 	return decodeRecord(sc, k, id, it), true, nil
 }
 
-// GetMany reads records by id, consistently, in the order of ids; absent ones
+// GetMany reads records by id, consistently, in the order of ids and each once; absent ones
 // are left out.
 func (r *Resources) GetMany(ctx context.Context, sc store.Scope, k Kind, ids []string) ([]Record, error) {
-	keys := make([]store.Key, 0, len(ids))
+	keys, asked := make([]store.Key, 0, len(ids)), make([]string, 0, len(ids))
+	seen := make(map[string]bool, len(ids))
 	for _, id := range ids {
-		if validID(id) {
-			keys = append(keys, recordKey(sc, k, id))
+		if validID(id) && !seen[id] {
+			seen[id] = true
+			keys, asked = append(keys, recordKey(sc, k, id)), append(asked, id)
 		}
 	}
 	if len(keys) == 0 {
@@ -134,11 +136,8 @@ func (r *Resources) GetMany(ctx context.Context, sc store.Scope, k Kind, ids []s
 		return nil, readError(err)
 	}
 	out := make([]Record, 0, len(rows))
-	for _, id := range ids {
-		if !validID(id) {
-			continue
-		}
-		if it, ok := rows[recordKey(sc, k, id)]; ok {
+	for i, id := range asked {
+		if it, ok := rows[keys[i]]; ok {
 			out = append(out, decodeRecord(sc, k, id, it))
 		}
 	}

@@ -237,3 +237,15 @@ func (c *conn) get(table int, key store.Key) (item store.Item, expires int64, ok
 	item, err = decodeItem(blob)
 	return item, expires, err == nil, err
 }
+
+// together makes reads under one transaction, which locks the file once instead of
+// once for each of them.
+func (c *conn) together(reads int, read func() error) error {
+	if reads < 2 {
+		return read()
+	}
+	if err := c.run("BEGIN"); err != nil {
+		return err
+	}
+	return errors.Join(read(), c.run("COMMIT"))
+}

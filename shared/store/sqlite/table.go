@@ -59,17 +59,23 @@ func (t *table) GetMany(ctx context.Context, keys []store.Key) (map[store.Key]st
 	}
 	defer t.s.release(c)
 	found := make(map[store.Key]store.Item, len(keys))
-	for _, k := range keys {
-		if err := ctx.Err(); err != nil {
-			return nil, err
+	err = c.together(len(keys), func() error {
+		for _, k := range keys {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			item, expires, ok, err := c.get(t.index, k)
+			if err != nil {
+				return err
+			}
+			if ok && !t.expired(expires) {
+				found[k] = item
+			}
 		}
-		item, expires, ok, err := c.get(t.index, k)
-		if err != nil {
-			return nil, err
-		}
-		if ok && !t.expired(expires) {
-			found[k] = item
-		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	return found, nil
 }
