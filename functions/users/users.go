@@ -3,6 +3,8 @@
 package users
 
 import (
+	"slices"
+
 	"gateway/shared/admin"
 	"gateway/shared/audit"
 	"gateway/shared/fault"
@@ -25,7 +27,7 @@ type Deps struct {
 func New(d Deps) admin.Family {
 	f := &family{Deps: d}
 	f.users, f.invites = f.describeUsers(), f.describeInvites()
-	routes := append(f.users.Routes(), f.invites.Routes()...)
+	routes := slices.Concat(f.users.Routes(), f.ownershipRoutes(), f.invites.Routes())
 	return admin.Family{Name: "users", Doc: "Users of the organisation, and invitations.", Routes: append(routes, f.inviteRoutes()...)}
 }
 
@@ -60,7 +62,7 @@ func (f *family) describeUsers() *admin.Collection[people.User] {
 			switch action {
 			case "update":
 				r.Body = []admin.Field{{Name: "role", Type: admin.String, Required: true, Enum: []string{people.Admin, people.Member}, Doc: "The role in the organisation."}}
-				r.BodyMode, r.Doc, r.Do = admin.WholeBody, "Change the role of a user. Owners keep theirs here.", f.users.At("update", f.setRole)
+				r.BodyMode, r.Doc, r.Do = admin.WholeBody, "Change the role of a user. Who is an owner is settled by /admin/users/{id}/ownership.", f.users.At("update", f.setRole)
 			case "delete":
 				r.Doc = "Remove a user, with its memberships and keys. The last owner stays."
 				r.Do = f.users.At("delete", f.remove)
@@ -109,7 +111,7 @@ func (f *family) setRole(c *admin.Call) (any, error) {
 		u := it.Form
 		switch {
 		case u.Role == people.Owner:
-			return false, fault.New(fault.NotAllowed, "role", "The role of an owner cannot be changed here")
+			return false, fault.New(fault.NotAllowed, "role", "The role of an owner cannot be changed here; PUT owner false to its ownership first")
 		case u.Role == role && !changed:
 			return false, fault.Invalid("role", "is what the user has already")
 		case u.Role == role: // the rest of a demotion
@@ -132,6 +134,9 @@ func (f *family) remove(c *admin.Call) (any, error) {
 				return false, nil // another call has finished it
 			}
 			return false, err
+		}
+		if it.Form.Role == people.Owner && !c.Caller.AtLeast(admin.Owner) {
+			return false, admin.Denied()
 		}
 		begun = true
 		return people.Remove(tx, c.Resources, it.Record, it.Form, c.Actor())

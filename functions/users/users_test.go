@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"gateway/shared/admin"
 	"gateway/shared/admin/admintest"
 	"gateway/shared/identity"
 	"gateway/shared/identity/people"
@@ -247,18 +248,79 @@ func TestTheLastOwnerStays(t *testing.T) {
 			t.Errorf("the last owner: %s, member %v, %v", got.Body, member, err)
 		}
 	}
-	// The role is kept too, by whatever takes it away.
+}
+
+// Owners are made and changed over HTTP alone, from an organisation without any.
+func TestOwnershipIsGivenAndTransferred(t *testing.T) {
+	t.Parallel()
 	h, _ := newHouse(t)
-	id := addUser(t, h, "a@example.com", people.Owner)
-	err := h.Resources.Change(t.Context(), org, func(tx *resource.Tx) error {
-		rec, u, _, err := people.ByID(tx, org, id)
-		if err != nil {
-			return err
+	ann, bob := addUser(t, h, "ann@example.com", people.Member, h.One), addUser(t, h, "bob@example.com", people.Admin)
+	owner := func(id string, is bool) admintest.Answer {
+		return h.Do("PUT", "/admin/users/"+id+"/ownership", chief, fmt.Sprintf(`{"owner":%t}`, is))
+	}
+	role := func(id, want string) {
+		t.Helper()
+		if got := h.Do("GET", "/users/"+id, chief, nil).OK().Text("role"); got != want {
+			t.Errorf("the role is %s, want %s", got, want)
 		}
-		return people.SetRole(tx, &rec, u, people.Admin, "test")
-	})
-	if err == nil || err.Error() != people.ErrLastOwner().Error() {
-		t.Errorf("the last owner lost the role: %v", err)
+	}
+	owner(ann, false).Refused(400, "AB01", "owner")
+	owner(ann, true).OK()
+	owner(ann, true).Refused(400, "AB01", "owner")
+	role(ann, "owner")
+	owner(ann, false).Refused(403, "AB03", "")
+	h.Do("DELETE", "/users/"+ann, chief, nil).Refused(403, "AB03", "")
+	h.Do("PUT", "/users/"+ann, chief, `{"role":"member"}`).Refused(403, "AB03", "role")
+	role(ann, "owner")
+	h.Do("PUT", "/users/"+bob+"/ownership", chief, `{"owner":true}`).OK()
+	owner(ann, false).OK()
+	role(ann, "admin")
+	role(bob, "owner")
+	h.Do("DELETE", "/users/"+ann, chief, nil).OK()
+	owner(ann, true).Refused(403, "AB03", "")
+	h.Do("DELETE", "/users/"+bob, chief, nil).Refused(403, "AB03", "")
+
+	h.Do("PUT", "/admin/users/"+bob+"/ownership", admintest.OtherAdmin, `{"owner":false}`).Refused(403, "AB03", "")
+	role(bob, "owner")
+	// An admin of the organisation neither makes owners nor removes them; an owner does.
+	asks := h.Caller(chief)
+	asks.UserID, asks.Role = resource.NewID(), admin.Admin
+	h.SetCaller("boss", asks)
+	h.Do("PUT", "/users/"+bob+"/ownership", "boss", `{"owner":false}`).Refused(403, "AB03", "")
+	h.Do("DELETE", "/users/"+bob, "boss", nil).Refused(403, "AB03", "")
+	carl := addUser(t, h, "carl@example.com", people.Member)
+	asks.Role = admin.Owner
+	h.SetCaller("boss", asks)
+	h.Do("PUT", "/users/"+carl+"/ownership", "boss", `{"owner":true}`).OK()
+	h.Do("DELETE", "/users/"+carl, "boss", nil).OK()
+	admintest.BadBodies(t, h, "PUT", "/admin/users/"+bob+"/ownership", chief, `{"owner":true}`)
+}
+
+// Of two owners who both step down, or one steps down while the other is removed, one
+// stays.
+func TestTheLastOwnerKeepsTheRole(t *testing.T) {
+	t.Parallel()
+	for round := range 6 {
+		h, _ := newHouse(t)
+		ids := []string{addUser(t, h, "a@example.com", people.Owner), addUser(t, h, "b@example.com", people.Owner)}
+		var wg sync.WaitGroup
+		status := make([]int, 2)
+		for i, id := range ids {
+			wg.Go(func() {
+				if i == 1 && round%2 == 1 {
+					status[i] = h.Do("DELETE", "/users/"+id, chief, nil).Status
+				} else {
+					status[i] = h.Do("PUT", "/users/"+id+"/ownership", chief, `{"owner":false}`).Status
+				}
+			})
+		}
+		wg.Wait()
+		if status[0]+status[1] != 200+403 {
+			t.Errorf("statuses %v", status)
+		}
+		if n := h.Do("GET", "/users?role=owner", chief, nil).OK().At("total"); n != 1.0 {
+			t.Errorf("%v owners are left", n)
+		}
 	}
 }
 

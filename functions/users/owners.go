@@ -1,0 +1,45 @@
+package users
+
+import (
+	"gateway/shared/admin"
+	"gateway/shared/audit"
+	"gateway/shared/fault"
+	"gateway/shared/identity/people"
+	"gateway/shared/resource"
+)
+
+// ownershipRoutes make owners of users, and admins of owners. A transfer is the two
+// one after the other: between them there are two owners, and never none.
+func (f *family) ownershipRoutes() []admin.Route {
+	routes := f.users.Below(admin.Route{
+		Method: "PUT", Path: "/admin/users/{id}/ownership", Aliases: []string{"/users/{id}/ownership"}, Name: "setOwnership", Action: audit.Update,
+		Doc:  "Make a user an owner of the organisation, or an owner an admin. For owners and organisation keys; the last owner keeps the role.",
+		Body: []admin.Field{{Name: "owner", Type: admin.Boolean, Required: true, Doc: "Whether the user is an owner."}},
+		Do:   f.users.At("update", f.setOwnership),
+	})
+	for i := range routes {
+		routes[i].Role = admin.Owner
+	}
+	return routes
+}
+
+func (f *family) setOwnership(c *admin.Call) (any, error) {
+	return nil, c.Change(func(tx *resource.Tx) error {
+		it, err := f.users.FindIn(c, tx)
+		if err != nil {
+			return err
+		}
+		owner := c.Body.Bool("owner")
+		switch {
+		case it.Form.Leaving:
+			return fault.New(fault.Conflict, "id", "the user is being removed")
+		case owner == (it.Form.Role == people.Owner):
+			return fault.Invalid("owner", "is what the user has already")
+		}
+		role := people.Admin
+		if owner {
+			role = people.Owner
+		}
+		return people.SetRole(tx, it.Record, it.Form, role, c.Actor())
+	})
+}
