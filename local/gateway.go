@@ -79,7 +79,10 @@ func open(ctx context.Context, o options) (_ *gateway, err error) {
 	if err != nil {
 		return nil, err
 	}
-	g.core = app.New(g.stores.Backends, app.Settings{
+	backends := g.stores.Backends
+	backends.Journal = g.stores.Journal
+	g.core = app.New(backends, app.Settings{
+		Stopping:  ctx.Done(),
 		Retention: retention,
 		Egress:    policy, BlockInline: os.Getenv("BLOCK_INLINE_CONFIG") == "true", StandardHTTP: o.serve.Standard,
 		PublicURL: os.Getenv("GATEWAY_PUBLIC_URL"), Mailer: mailer(o.data),

@@ -17,6 +17,7 @@ type accessRules struct {
 	families map[string][]string // scopes by the path of a collection
 	routes   map[string][]string // scopes by method and path
 	below    map[string][]string // scopes of all routes below a path
+	also     map[string]string   // scope that a route needs beside one of those
 	least    map[string]string   // role by method and path
 	cells    map[string]string   // what a caller gets in spite of the rules, by row and caller
 	used     map[string]bool     // lines that were of use
@@ -28,7 +29,7 @@ func readRules(t *testing.T) *accessRules {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &accessRules{holders: map[string]string{}, families: map[string][]string{}, routes: map[string][]string{}, below: map[string][]string{}, least: map[string]string{}, cells: map[string]string{}, used: map[string]bool{}}
+	r := &accessRules{holders: map[string]string{}, families: map[string][]string{}, routes: map[string][]string{}, below: map[string][]string{}, also: map[string]string{}, least: map[string]string{}, cells: map[string]string{}, used: map[string]bool{}}
 	for l := range strings.Lines(string(raw)) {
 		f := strings.Fields(l)
 		if len(f) == 0 || f[0] == "#" {
@@ -43,6 +44,8 @@ func readRules(t *testing.T) *accessRules {
 			r.families[rest[0]] = rest[1:]
 		case "route":
 			r.routes[rest[0]+" "+rest[1]] = rest[2:]
+		case "also":
+			r.also[rest[0]+" "+rest[1]] = rest[2]
 		case "below":
 			r.below[rest[0]] = rest[1:]
 		case "role":

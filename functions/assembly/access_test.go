@@ -335,7 +335,12 @@ func (k *scopedKeys) check(t *testing.T, in *installation, w *drive.World, rules
 			if scopes, _ := rules.scopes(l.op, rules.placeOf(l, c)); slices.Contains(scopes, s) {
 				want = l.cells[i]
 			}
-			keys, wanted, why = append(keys, k.of(c, []string{s})), append(wanted, want), append(why, c.name+" with "+s+" alone")
+			held := []string{s}
+			if other := rules.also[l.op.Method+" "+l.op.Path]; other != "" {
+				keys, wanted, why = append(keys, k.of(c, held)), append(wanted, "-"), append(why, c.name+" with "+s+" without "+other)
+				held = append(held, other)
+			}
+			keys, wanted, why = append(keys, k.of(c, held)), append(wanted, want), append(why, c.name+" with "+s+" alone")
 		}
 	}
 	got := tried(t, in, w, l.op, l.place, keys)

@@ -54,6 +54,7 @@ import (
 	"gateway/shared/mcp"
 	"gateway/shared/pricing"
 	"gateway/shared/relay"
+	"gateway/shared/relay/told"
 	ratings "gateway/shared/usage/feedback"
 	"gateway/shared/usage/report"
 	"gateway/shared/usage/segment"
@@ -76,7 +77,8 @@ func Administration(c *app.Core, archive *segment.Archive) []admin.Family {
 		mcpservers.New(mcpservers.Deps{CheckURL: c.Egress.CheckURL, PublicURL: c.PublicURL, Opener: &mcp.Opener{Sealer: c.Sealer, Via: c.Transport, Now: c.Now, Secrets: secrets}}),
 		agentservers.New(agentservers.Deps{CheckURL: c.Egress.CheckURL, PublicURL: c.PublicURL, Opener: &a2a.Opener{Sealer: c.Sealer, Via: c.Transport, Secrets: secrets}}),
 		deployments.New(deployments.Deps{CheckURL: c.Egress.CheckURL, Via: c.Transport}), scim.New(), feedback.New(rated))
-	families = append(families, analytics.New(reader, rated), logs.New(logs.Deps{Reader: reader, Sealer: c.Sealer, Rated: rated, Exports: exporting.Runs(c), Bucket: c.Bucket}), auditlogs.New(audit.NewReader(c.Store, c.Now)))
+	families = append(families, analytics.New(reader, rated), logs.New(logs.Deps{Reader: reader, Sealer: c.Sealer, Rated: rated, Exports: exporting.Runs(c), Bucket: c.Bucket,
+		Tail: logs.TailOptions{Ends: c.Stopping}, Told: &told.Maker{Sink: c.Events(), Sealer: c.Sealer, Now: c.Now}}), auditlogs.New(audit.NewReader(c.Store, c.Now)))
 	return append(families, docs.New(DataPlane(), families...)) // the document tells about all before it
 }
 

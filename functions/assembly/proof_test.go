@@ -27,6 +27,7 @@ import (
 	"gateway/shared/store"
 	"gateway/shared/store/sqlite"
 	"gateway/shared/tenant"
+	"gateway/shared/usage"
 	"gateway/shared/usage/segment"
 )
 
@@ -60,7 +61,9 @@ func install(t testing.TB, wrap func(store.Store) store.Store) *installation {
 	if wrap != nil {
 		s = wrap(s)
 	}
-	in := &installation{t: t, core: app.New(app.Backends{Store: s, Embedded: true, Sealer: admintest.Sealer{}}, app.Settings{Egress: egress.Policy{}})}
+	stopping := make(chan struct{})
+	close(stopping) // nothing that lasts is waited for
+	in := &installation{t: t, core: app.New(app.Backends{Store: s, Embedded: true, Sealer: admintest.Sealer{}, Journal: unread{}}, app.Settings{Egress: egress.Policy{}, Stopping: stopping})}
 	in.core.Transport = nobody{}
 	for _, f := range []app.First{
 		{Organisation: "first", Workspace: "first-space", AdminKey: rootKey, WorkspaceKey: firstKey},
@@ -91,6 +94,11 @@ type nobody struct{}
 func (nobody) RoundTrip(*http.Request) (*http.Response, error) {
 	return nil, errors.New("no such host")
 }
+
+// unread takes usage events that nobody reads.
+type unread struct{}
+
+func (unread) Emit(context.Context, *usage.Record) error { return nil }
 
 // nowhere is a queue that drops audit records, which stay in the outbox.
 type nowhere struct{ queue.Queue }

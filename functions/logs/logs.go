@@ -12,6 +12,7 @@ import (
 	"gateway/shared/admin/usagequery"
 	"gateway/shared/blob"
 	"gateway/shared/fault"
+	"gateway/shared/relay/told"
 	"gateway/shared/route"
 	"gateway/shared/seal"
 	"gateway/shared/store"
@@ -40,6 +41,8 @@ type Deps struct {
 	Rated   *feedback.Store // what clients said about answers
 	Exports *export.Runs
 	Bucket  blob.Bucket // of the files of exports
+	Tail    TailOptions
+	Told    *told.Maker // takes what was asked elsewhere
 }
 
 // family is the description with what answers it.
@@ -47,8 +50,11 @@ type family struct{ Deps }
 
 // New makes the family.
 func New(d Deps) admin.Family {
-	f := &family{d}
-	return admin.Family{Name: "logs", Doc: "What was asked and answered. A log appears about a second after its request ended.", Routes: append(f.exportRoutes(), []admin.Route{
+	return (&family{d}).describe()
+}
+
+func (f *family) describe() admin.Family {
+	return admin.Family{Name: "logs", Doc: "What was asked and answered. A log appears about a second after its request ended.", Routes: append(append(f.exportRoutes(), f.tailRoute(), f.insertRoute()), []admin.Route{
 		{
 			Method: "GET", Path: "/logs", Name: "listLogs", Doc: "List logs, newest first, without their bodies.",
 			Scopes: []string{"logs.list"}, Where: admin.InEither, Query: listQuery(), AnswerOf: admin.SchemaOf[list], Do: f.list,

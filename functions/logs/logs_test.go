@@ -20,6 +20,7 @@ import (
 	"gateway/shared/blob/files"
 	"gateway/shared/pricing"
 	"gateway/shared/queue"
+	"gateway/shared/relay/told"
 	"gateway/shared/resource"
 	"gateway/shared/seal"
 	"gateway/shared/tenant"
@@ -37,7 +38,12 @@ type installation struct {
 	sealer  *sealer
 	worker  *export.Worker
 	steps   *asked
+	options *TailOptions
+	ahead   time.Duration // of the archive's clock
 }
+
+// tail changes the options of tails that begin.
+func (in *installation) tail(o TailOptions) { *in.options = o }
 
 // asked is a queue that keeps what is sent to it.
 type asked struct {
@@ -73,11 +79,16 @@ func install(t testing.TB) *installation {
 		if err != nil {
 			t.Fatal(err)
 		}
-		in.archive = segment.New(d.Resources.Store(), b, segment.Options{})
+		in.archive = segment.New(d.Resources.Store(), b, segment.Options{Clock: func() time.Time { return time.Now().Add(in.ahead) }})
 		reader := report.New(in.archive, b)
 		runs := &export.Runs{Store: d.Resources.Store(), Queue: in.steps, Now: time.Now}
 		in.worker = &export.Worker{Runs: runs, Reader: reader, Bucket: b, Sealer: in.sealer, Pace: export.Standard}
-		return []admin.Family{New(Deps{Reader: reader, Sealer: in.sealer, Rated: feedback.New(d.Resources.Store(), time.Now, 0), Exports: runs, Bucket: b})}
+		f := &family{Deps{
+			Reader: reader, Sealer: in.sealer, Rated: feedback.New(d.Resources.Store(), time.Now, 0), Exports: runs, Bucket: b,
+			Tail: TailOptions{Pace: time.Millisecond}, Told: &told.Maker{Sink: intake{in}, Sealer: in.sealer, Now: time.Now},
+		}}
+		in.options = &f.Tail
+		return []admin.Family{f.describe()}
 	})
 	return in
 }

@@ -462,6 +462,7 @@ func (in *restricted) readUsage() {
 	for _, row := range rows {
 		in.ask("GET", fmt.Sprint("/logs/", row.(map[string]any)["id"], "?workspace_slug=default"), adminKey, "")
 	}
+	in.ask("POST", "/logs", workspaceKey, `{"request":{"url":"/v1/chat/completions","body":{}},"response":{"body":{}}}`)
 	in.ask("GET", "/analytics/graphs/requests"+span, adminKey, "")
 	in.ask("GET", "/analytics/groups/ai-models"+span, adminKey, "")
 	in.ask("GET", "/audit-logs?start_time="+from+"&end_time="+to, adminKey, "")

@@ -2,6 +2,7 @@ package admin
 
 import (
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"slices"
@@ -128,9 +129,28 @@ func (a *Answer) write(w http.ResponseWriter) {
 		return
 	}
 	defer a.Stream.Close()
+	if strings.HasPrefix(a.ContentType, eventsType) {
+		w = flushed{w}
+	}
 	if _, err := io.Copy(w, a.Stream); err != nil {
 		panic(http.ErrAbortHandler) // so that what came does not look whole
 	}
+}
+
+const eventsType = "text/event-stream"
+
+// flushed sends each piece at once.
+type flushed struct{ http.ResponseWriter }
+
+func (f flushed) Write(p []byte) (int, error) {
+	n, err := f.ResponseWriter.Write(p)
+	if err == nil {
+		err = http.NewResponseController(f.ResponseWriter).Flush()
+		if errors.Is(err, http.ErrNotSupported) { // the host sends answers whole
+			err = nil
+		}
+	}
+	return n, err
 }
 
 // complete gives the routes of a family what they do not say themselves. Done

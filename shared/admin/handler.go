@@ -164,11 +164,7 @@ func (h *Handler) serve(w http.ResponseWriter, c *Call) (answer any, err error) 
 		return nil, err
 	}
 	if !c.Route.Public {
-		authenticate := h.deps.Authenticate
-		if c.Route.Authenticate != nil {
-			authenticate = c.Route.Authenticate
-		}
-		if c.Caller, err = authenticate(c.Context, c.Request); err != nil {
+		if c.Caller, err = c.authenticate(); err != nil {
 			return nil, err
 		}
 		c.Scope = c.Caller.Scope
@@ -302,6 +298,27 @@ func (c *Call) checkRole() error {
 		return Denied()
 	}
 	return nil
+}
+
+// Renew asks for the caller anew, in the call's context, for an answer that lasts: a
+// credential that was revoked, or reaches elsewhere now, is refused.
+func (c *Call) Renew() error {
+	caller, err := c.authenticate()
+	if err != nil {
+		return err
+	}
+	if caller.Scope != c.Caller.Scope || !caller.HasAny(c.Route.Scopes) {
+		return Denied()
+	}
+	c.Caller = caller
+	return c.checkRole()
+}
+
+func (c *Call) authenticate() (Caller, error) {
+	if own := c.Route.Authenticate; own != nil {
+		return own(c.Context, c.Request)
+	}
+	return c.handler.deps.Authenticate(c.Context, c.Request)
 }
 
 // bound tells whether settings say what the caller may.

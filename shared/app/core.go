@@ -25,6 +25,7 @@ type Backends struct {
 	Bucket   blob.Bucket
 	Audit    queue.Queue // audit records on their way to the audit table
 	Usage    queue.Queue // usage events; nil where a journal takes them
+	Journal  usage.Sink  // the journal
 	// Runs takes the steps of batches that the gateway runs; nil: it runs none.
 	Runs queue.Queue
 	// Exports takes the steps of exports of logs; nil: none can be started.
@@ -43,6 +44,7 @@ type Settings struct {
 	Now          func() time.Time // nil: time.Now
 	Mailer       notice.Mailer    // nil: no mail is sent
 	PublicURL    string           // base URL that links in mails begin with; "": where the request went
+	Stopping     <-chan struct{}  // closed when answers that last have to end; nil: never
 }
 
 // Core is what every process of an installation has in common.
@@ -82,6 +84,17 @@ func New(b Backends, s Settings) *Core {
 	}
 	c.Auth.Tokens = c.tokens()
 	return c
+}
+
+// Events is where usage events go of what no request made; nil: nowhere.
+func (c *Core) Events() usage.Sink {
+	switch {
+	case c.Journal != nil:
+		return c.Journal
+	case c.Usage != nil:
+		return &usage.QueueSink{Queue: c.Usage, Bucket: c.Bucket}
+	}
+	return nil
 }
 
 // CloseIdleConnections closes the outbound connections that no request uses.

@@ -2,16 +2,22 @@
 package main
 
 import (
+	"time"
+
 	"gateway/functions/logs"
 	"gateway/shared/admin"
 	"gateway/shared/app"
 	"gateway/shared/app/exporting"
 	"gateway/shared/app/onaws"
 	"gateway/shared/host/administration"
+	"gateway/shared/relay/told"
 	"gateway/shared/usage/feedback"
 	"gateway/shared/usage/report"
 	"gateway/shared/usage/segment"
 )
+
+// tailTime is how long a tail waits for logs: API Gateway gives up at 29 s.
+const tailTime = 20 * time.Second
 
 func main() {
 	administration.Main(func(c *app.Core) []admin.Family {
@@ -19,6 +25,7 @@ func main() {
 		return []admin.Family{logs.New(logs.Deps{
 			Reader: report.New(archive, c.Bucket), Sealer: c.Sealer, Rated: feedback.New(c.Store, c.Now, c.Retention.Records),
 			Exports: exporting.Runs(c), Bucket: c.Bucket,
+			Tail: logs.TailOptions{Brief: tailTime}, Told: &told.Maker{Sink: c.Events(), Sealer: c.Sealer, Now: c.Now},
 		})}
 	}, onaws.Bucket, onaws.Keys, onaws.ExportQueue)
 }

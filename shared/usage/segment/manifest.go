@@ -104,6 +104,15 @@ func (a *Archive) List(ctx context.Context, org string, from, to int64) ([]Manif
 	return a.list(ctx, org, hourKey((from-from%day)/Hour), hourKey(to/Hour)+"#~", func(m *Manifest) bool { return m.Max >= from && m.Min <= to })
 }
 
+// Recent gives the manifests of segments of hours from the one of from on (microseconds)
+// that came to be at created or later. Those of whole days are not among them.
+func (a *Archive) Recent(ctx context.Context, org string, from int64, created time.Time) ([]Manifest, error) {
+	return a.list(ctx, org, hourKey(from/Hour), hourKey(maxHour), func(m *Manifest) bool { return m.Tier < TierDay && !m.Created.Before(created) })
+}
+
+// maxHour is behind every hour that a key can have.
+const maxHour = 99_999_999
+
 func (a *Archive) list(ctx context.Context, org, fromKey, toKey string, want func(*Manifest) bool) ([]Manifest, error) {
 	q := store.Query{Partition: manifests(org), From: fromKey, To: toKey}
 	var out []Manifest

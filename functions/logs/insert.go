@@ -1,0 +1,208 @@
+package logs
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"regexp"
+	"time"
+	"unicode/utf8"
+
+	"gateway/shared/admin"
+	"gateway/shared/fault"
+	"gateway/shared/relay/told"
+	"gateway/shared/tenant"
+)
+
+// Bounds of what is told.
+const (
+	maxTold     = 100     // requests of one call
+	maxToldBody = 4 << 20 // bytes of one call
+	maxToldPast = 90 * 24 * time.Hour
+	maxAhead    = 5 * time.Minute
+	maxPairs    = 64
+	maxHeaders  = 100
+	maxTook     = 24 * 60 * 60 * 1000 // milliseconds
+)
+
+var (
+	methodForm   = regexp.MustCompile(`^[A-Za-z]{1,16}$`)
+	providerForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+)
+
+// Both scopes are needed: who tells of requests must be one who may make them.
+const (
+	insertScope = "logs.write"
+	makeScope   = "completions.write"
+)
+
+func (f *family) insertRoute() admin.Route {
+	text := func(name, doc string, most int64) admin.Field {
+		return admin.Field{Name: name, Type: admin.String, Max: most, Doc: doc}
+	}
+	headers := admin.Field{Name: "headers", Type: admin.Map, Of: &admin.Field{Type: admin.String, Max: 8 << 10}, Max: maxHeaders, Doc: "Credentials among them are masked."}
+	took := admin.Field{Name: "response_time", Type: admin.Number, Max: maxTook, Doc: "Milliseconds."}
+	late := took
+	late.Name, late.Doc = "time", "The same, where response_time is not given."
+	address := text("url", "Address that was asked; what stands behind ? is not kept.", 2048)
+	address.Required, address.Min = true, 1
+	body := admin.Field{Name: "body", Type: admin.Any, Doc: "JSON as it was sent, or its text.", Example: map[string]any{"model": "gpt-4o-mini", "messages": []any{map[string]any{"role": "user", "content": "Hello"}}}}
+	answer := admin.Field{Name: "body", Type: admin.Any, Doc: "JSON as it came, its text, or a list of the pieces of a stream. Usage is read out of it.",
+		Example: map[string]any{"object": "chat.completion", "model": "gpt-4o-mini", "choices": []any{}, "usage": map[string]any{"prompt_tokens": 9, "completion_tokens": 12, "total_tokens": 21}}}
+	method := text("method", "POST when absent.", 16)
+	method.Pattern = methodForm
+	service := text("provider", "Type of provider, such as openai; without one nothing is priced.", 64)
+	service.Pattern = providerForm
+	needed := body
+	needed.Required = true
+	return admin.Route{
+		Method: "POST", Path: "/logs", Name: "createLogs",
+		Doc:    "Keep logs of requests that did not pass through the gateway: one, or a list. Tokens are read out of the answer and priced by the price list; no budget and no rate counts them. Needs completions.write and logs.write.",
+		Scopes: []string{insertScope}, Where: admin.InWorkspace, ByWorkspaces: true, Unrecorded: true, Each: maxTold, MaxBody: maxToldBody,
+		Body: []admin.Field{
+			{Name: "request", Type: admin.Object, Required: true, Doc: "What was asked.", Fields: []admin.Field{address, method, service, headers, needed}},
+			{Name: "response", Type: admin.Object, Required: true, Doc: "What was answered.", Fields: []admin.Field{
+				{Name: "status", Type: admin.Integer, Min: 100, Max: 599, Default: 200, Doc: "HTTP status."}, headers, answer, took, late,
+				{Name: "streamingMode", Type: admin.Boolean, Doc: "The answer was a stream."}}},
+			{Name: "metadata", Type: admin.Map, Of: &admin.Field{Type: admin.String, Max: 255}, Max: maxPairs, Check: toldMetadata,
+				Doc: "Any pairs of texts; trace_id, span_id, span_name and parent_span_id place the request in a trace, user (or _user) is whom it was for."},
+			text("id", "Of your choice: telling it again with the same id and created_at changes nothing. Needs created_at.", 255),
+			{Name: "created_at", Type: admin.Timestamp, Doc: "When the request began, at most 90 days ago. When absent: response_time before now.", Check: toldTime},
+		},
+		Answer: admin.Closed(map[string]admin.Schema{"status": {"type": "string", "const": "success"}, "ids": {"type": "array", "items": admin.Schema{"type": "string"}, "description": "Ids of the logs, in the order of the list."}}),
+		Do:     f.insert,
+	}
+}
+
+func toldTime(raw json.RawMessage) []fault.Detail {
+	var text string
+	if json.Unmarshal(raw, &text) != nil {
+		return nil // its type is told already
+	}
+	at, err := admin.ParseTime(text)
+	if now := time.Now(); err == nil && (at.Before(now.Add(-maxToldPast)) || at.After(now.Add(maxAhead))) {
+		return []fault.Detail{{Message: "must be a time of the last 90 days"}}
+	}
+	return nil
+}
+
+// Names under which metadata may place a request in a trace.
+var traceNames = map[string]string{
+	"trace_id": "trace_id", "traceId": "trace_id", "span_id": "span_id", "spanId": "span_id", "span_name": "span_name", "spanName": "span_name",
+	"parent_span_id": "parent_span_id", "parentSpanId": "parent_span_id",
+}
+
+// toldMetadata checks what metadata says.
+func toldMetadata(raw json.RawMessage) (wrong []fault.Detail) {
+	var pairs map[string]string
+	if json.Unmarshal(raw, &pairs) != nil {
+		return nil // its type is told already
+	}
+	given := map[string]bool{}
+	for _, name := range keys(pairs) {
+		value := pairs[name]
+		if field := traceNames[name]; field != "" {
+			if given[field] {
+				wrong = append(wrong, fault.Detail{Field: name, Message: "is given in two spellings"})
+			}
+			given[field] = true
+		}
+		for _, c := range value {
+			if c < ' ' || c == 0x7f || c == utf8.RuneError {
+				wrong = append(wrong, fault.Detail{Field: name, Message: "must not contain control characters"})
+				break
+			}
+		}
+	}
+	return wrong
+}
+
+func (f *family) insert(c *admin.Call) (any, error) {
+	if !c.Caller.HasAny([]string{makeScope}) {
+		return nil, admin.Denied()
+	}
+	all := make([]told.Exchange, len(c.Each))
+	var wrong []fault.Detail
+	for i, in := range c.Each {
+		if in.Text("id") != "" && !in.Given("created_at") {
+			field := "created_at"
+			if len(c.Each) > 1 {
+				field = fmt.Sprintf("[%d].created_at", i)
+			}
+			wrong = append(wrong, fault.Detail{Field: field, Message: "is needed with an id: both together name the log"})
+		}
+		all[i] = exchange(in)
+	}
+	if err := fault.Invalids(wrong); err != nil {
+		return nil, err
+	}
+	by, err := teller(c)
+	if err != nil {
+		return nil, err
+	}
+	ids, err := f.Told.Emit(c.Context, by, all)
+	if err != nil {
+		return nil, err
+	}
+	return admin.Members{"status": "success", "ids": ids}, nil
+}
+
+// teller is the caller, with what the workspace's logs keep.
+func teller(c *admin.Call) (*told.Teller, error) {
+	ws, _, err := c.Workspace(c.Scope.Workspace)
+	if err != nil {
+		return nil, err
+	}
+	org, err := tenant.FetchSettings(c.Context, c.Resources, c.Scope)
+	if err != nil {
+		return nil, err
+	}
+	s := &org.Settings
+	bodies := s.RequestLogging != tenant.LogMetrics && c.Request.Header.Get("X-Gateway-Debug") != "false"
+	if s.EnforceDebug != nil {
+		bodies = *s.EnforceDebug
+	}
+	return &told.Teller{Scope: c.Scope, Slug: ws.Slug, KeyID: c.Caller.KeyID, KeyType: c.Caller.Type, UserID: c.Caller.UserID, Bodies: bodies}, nil
+}
+
+// exchange is an entry of the body, which has passed its description.
+func exchange(in admin.Values) told.Exchange {
+	asked, _ := in.Object("request")
+	came, _ := in.Object("response")
+	x := told.Exchange{
+		ID: in.Text("id"), Created: in.Time("created_at"),
+		URL: asked.Text("url"), Method: asked.Text("method"), Provider: asked.Text("provider"), RequestHeaders: asked.TextMap("headers"), Request: asked.Raw("body"),
+		Status: int(came.Int("status")), ResponseHeaders: came.TextMap("headers"), Response: came.Raw("body"), Stream: came.Bool("streamingMode"),
+	}
+	if x.Method == "" {
+		x.Method = http.MethodPost
+	}
+	if x.Status == 0 {
+		x.Status = http.StatusOK
+	}
+	took := "response_time"
+	if !came.Given(took) {
+		took = "time"
+	}
+	x.Took = time.Duration(came.Float(took) * float64(time.Millisecond))
+	place(&x, in.TextMap("metadata"))
+	return x
+}
+
+// place takes out of metadata what says where the request belongs.
+func place(x *told.Exchange, pairs map[string]string) {
+	to := map[string]*string{"trace_id": &x.TraceID, "span_id": &x.SpanID, "span_name": &x.SpanName, "parent_span_id": &x.ParentSpanID}
+	for name, value := range pairs {
+		if field := to[traceNames[name]]; field != nil {
+			*field = value
+			continue
+		}
+		if x.Metadata == nil {
+			x.Metadata = make(map[string]string)
+		}
+		x.Metadata[name] = value
+	}
+	if user := x.Metadata["user"]; user != "" && x.Metadata["_user"] == "" {
+		x.Metadata["_user"] = user
+	}
+}

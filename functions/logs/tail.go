@@ -1,0 +1,205 @@
+package logs
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"sync/atomic"
+	"time"
+
+	"gateway/shared/admin"
+	"gateway/shared/admin/usagequery"
+	"gateway/shared/fault"
+	"gateway/shared/store"
+	"gateway/shared/usage/report"
+)
+
+// Bounds of tails.
+const (
+	maxTails  = 32        // of a process at once
+	maxAtOnce = 200       // logs that one look gives
+	maxTail   = time.Hour // then the client has to come again
+	tailQuiet = 15 * time.Second
+	tailPace  = time.Second
+	lastEvent = "Last-Event-Id"
+)
+
+// TailOptions are what hosts differ in.
+type TailOptions struct {
+	Brief time.Duration   // where answers are sent whole: ends with the first logs, or after this; 0: goes on for an hour
+	Pace  time.Duration   // between looks; 0: a second
+	Ends  <-chan struct{} // closed when the process stops; nil: never
+}
+
+// tails counts those that are open.
+var tails atomic.Int64
+
+func (f *family) tailRoute() admin.Route {
+	return admin.Route{
+		Method: "GET", Path: "/logs/tail", Name: "tailLogs",
+		Doc:    "Follow logs as they come, as server-sent events: log with an entry of the list, dropped with how many more came than are sent, refused when the caller may no longer look. A client that comes again with Last-Event-ID gets what came meanwhile. Functions end the answer with the first logs or after 20 s, and clients come again by themselves; elsewhere it lasts an hour.",
+		Scopes: []string{"logs.list"}, Where: admin.InEither, Query: tailQuery(),
+		Produces: "text/event-stream", Answer: admin.Schema{"type": "string"}, Do: f.tail,
+	}
+}
+
+// tailQuery is that of the list without its times and pages.
+func tailQuery() (q []admin.Field) {
+	for _, field := range usagequery.Fields(false) {
+		if field.Name != usagequery.From && field.Name != usagequery.To {
+			q = append(q, field)
+		}
+	}
+	return q
+}
+
+func (f *family) tail(c *admin.Call) (any, error) {
+	sc, err := usagequery.Scope(c)
+	if err != nil {
+		return nil, err
+	}
+	filter, err := usagequery.Filter(c.Query)
+	if err != nil {
+		return nil, err
+	}
+	if tails.Add(1) > maxTails {
+		tails.Add(-1)
+		busy := fault.New(fault.ServiceUnavailable, "", "Too many clients follow logs here; try again")
+		busy.RetryAfter = tailQuiet
+		return nil, busy
+	}
+	now := time.Now()
+	t := &follower{
+		family: f, call: c, scope: sc, filter: filter, tail: f.Reader.Tail(sc, now, c.Request.Header.Get(lastEvent)),
+		pace: f.Tail.Pace, quiet: now, until: now.Add(maxTail), versions: configVersions{},
+	}
+	if t.pace == 0 {
+		t.pace = tailPace
+	}
+	if f.Tail.Brief > 0 {
+		t.until = now.Add(f.Tail.Brief)
+	}
+	t.ctx, t.cancel = context.WithCancel(c.Request.Context())
+	t.out = []byte(fmt.Sprintf("retry: %d\n\n", t.pace.Milliseconds()))
+	return admin.Answer{Stream: t}, nil
+}
+
+// follower is the answer of one tail.
+type follower struct {
+	*family
+	call   *admin.Call
+	scope  store.Scope
+	filter report.Filter
+	tail   *report.Tail
+	pace   time.Duration
+	quiet  time.Time // when something was sent last
+	until  time.Time // when it ends
+	ended  bool
+	out    []byte // not read yet
+
+	ctx      context.Context
+	cancel   context.CancelFunc
+	closed   bool
+	org      string // name of the organisation
+	versions configVersions
+}
+
+// Close implements io.Closer.
+func (t *follower) Close() error {
+	if !t.closed {
+		t.closed = true
+		t.cancel()
+		tails.Add(-1)
+	}
+	return nil
+}
+
+// Read implements io.Reader: it waits for something to send.
+func (t *follower) Read(p []byte) (int, error) {
+	for len(t.out) == 0 {
+		if t.ended || !t.wait() {
+			return 0, io.EOF
+		}
+		t.look()
+	}
+	n := copy(p, t.out)
+	t.out = t.out[n:]
+	return n, nil
+}
+
+// wait waits for the next look; false: there is none.
+func (t *follower) wait() bool {
+	timer := time.NewTimer(t.pace)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return time.Now().Before(t.until)
+	case <-t.ctx.Done():
+	case <-t.Tail.Ends:
+	}
+	return false
+}
+
+// look sends what has come, and now and then that nothing has. The caller is asked for
+// anew each time: a key that is revoked ends the tail.
+func (t *follower) look() {
+	now := time.Now()
+	fresh, more, err := t.news(now)
+	for i := range fresh {
+		t.event("log", fresh[i].Mark, t.row(&fresh[i]))
+	}
+	if more > 0 {
+		t.event("dropped", "", map[string]int{"count": more})
+	}
+	switch {
+	case err != nil:
+		t.event("refused", "", json.RawMessage(fault.From(err).AdminBody(t.call.RequestID)))
+		t.ended = true
+	case len(fresh)+more > 0:
+		t.ended = t.Tail.Brief > 0
+	case now.Sub(t.quiet) >= tailQuiet:
+		t.out = append(t.out, ": nothing yet\n\n"...)
+	}
+	if len(t.out) > 0 {
+		t.quiet = now
+	}
+}
+
+// news are the logs since the last look that the caller may see now.
+func (t *follower) news(now time.Time) ([]report.Fresh, int, error) {
+	ctx, cancel := context.WithTimeout(t.ctx, time.Minute)
+	defer cancel()
+	t.call.Context, t.call.Now = ctx, now
+	if err := t.call.Renew(); err != nil {
+		return nil, 0, err
+	}
+	filter := t.filter
+	if err := usagequery.Restrict(t.call, &filter); err != nil {
+		return nil, 0, err
+	}
+	fresh, more, err := t.tail.Next(ctx, now, &filter, maxAtOnce)
+	if err == nil && t.org == "" && len(fresh) > 0 {
+		t.org, err = organisationName(t.call)
+	}
+	return fresh, more, usagequery.Failed(err)
+}
+
+// row is a log as the list shows it. The id of its config's version is left out where it
+// cannot be read.
+func (t *follower) row(f *report.Fresh) row {
+	version, _ := t.versions.id(t.call, &f.Record)
+	return row{metricsOf(&f.Record, t.org, version), admin.Instant(f.Record.Start), "log"}
+}
+
+func (t *follower) event(name, id string, data any) {
+	text, err := json.Marshal(data)
+	if err != nil {
+		return // made of rows and counts
+	}
+	if id != "" {
+		t.out = append(append(append(t.out, "id: "...), id...), '\n')
+	}
+	t.out = append(append(append(t.out, "event: "...), name...), "\ndata: "...)
+	t.out = append(append(t.out, text...), "\n\n"...)
+}

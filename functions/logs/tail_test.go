@@ -1,0 +1,176 @@
+package logs
+
+import (
+	"bufio"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"gateway/shared/admin/admintest"
+	"gateway/shared/tenant"
+)
+
+// following is a client of a tail.
+type following struct {
+	t     *testing.T
+	resp  *http.Response
+	lines *bufio.Scanner
+}
+
+// follow opens a tail over a connection.
+func (in *installation) follow(t *testing.T, key, query, after string) *following {
+	t.Helper()
+	server := httptest.NewServer(in.Handler)
+	t.Cleanup(server.Close)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+"/v1/logs/tail"+query, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("X-Gateway-Api-Key", key)
+	req.Header.Set(lastEvent, after)
+	resp, err := server.Client().Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { resp.Body.Close() })
+	f := &following{t, resp, bufio.NewScanner(resp.Body)}
+	f.lines.Buffer(nil, 1<<20)
+	if name, _, _ := f.next(); resp.StatusCode != 200 || resp.Header.Get("Content-Type") != "text/event-stream" || name != "" {
+		t.Fatalf("%d %s", resp.StatusCode, name)
+	}
+	return f
+}
+
+// next is the next event; name is "" for one without data, and "end" at the end.
+func (f *following) next() (name, id string, data map[string]any) {
+	f.t.Helper()
+	for f.lines.Scan() {
+		switch key, value, _ := strings.Cut(f.lines.Text(), ": "); key {
+		case "":
+			return name, id, data
+		case "event":
+			name = value
+		case "id":
+			id = value
+		case "data":
+			if err := json.Unmarshal([]byte(value), &data); err != nil {
+				f.t.Fatal(err)
+			}
+		}
+	}
+	return "end", "", nil
+}
+
+// log is the id of the next log.
+func (f *following) log() (log, mark string) {
+	f.t.Helper()
+	name, mark, data := f.next()
+	if name != "log" || mark == "" {
+		f.t.Fatalf("%s %v", name, data)
+	}
+	return data["id"].(string), mark
+}
+
+func TestATailGivesLogsAsTheyCome(t *testing.T) {
+	in := install(t)
+	before := made(admintest.Org, in.One, admintest.OneSlug, time.Minute)
+	in.ahead = -time.Minute
+	in.keep(t, before)
+	in.ahead = 0
+	one, two := in.follow(t, admintest.WorkspaceA, "", ""), in.follow(t, admintest.WorkspaceA, "?status_code=500", "")
+	foreign := in.follow(t, admintest.WorkspaceB, "", "")
+	first, failed, theirs := made(admintest.Org, in.One, admintest.OneSlug, 0), made(admintest.Org, in.One, admintest.OneSlug, 0), made(admintest.Org, in.Two, admintest.TwoSlug, 0)
+	failed.ClientStatus = 500
+	in.keep(t, first)
+	if id, _ := one.log(); id != first.ID {
+		t.Errorf("got %s, want %s", id, first.ID)
+	}
+	in.keep(t, failed)
+	id, mark := one.log()
+	if other, _ := two.log(); id != failed.ID || other != failed.ID {
+		t.Errorf("got %s and %s, want %s", id, other, failed.ID)
+	}
+	in.keep(t, theirs)
+	if id, _ := foreign.log(); id != theirs.ID {
+		t.Errorf("another workspace's log: %s", id)
+	}
+	// Who comes again gets what came meanwhile, once.
+	in.ahead = time.Second
+	last := made(admintest.Org, in.One, admintest.OneSlug, 0)
+	in.keep(t, last)
+	if id, _ := in.follow(t, admintest.WorkspaceA, "", mark).log(); id != last.ID {
+		t.Errorf("got %s, want %s", id, last.ID)
+	}
+}
+
+func TestATailEndsWithTheRightToIt(t *testing.T) {
+	in := install(t)
+	f := in.follow(t, admintest.MemberKey, "", "")
+	in.keep(t, made(admintest.Org, in.One, admintest.OneSlug, 0))
+	f.log()
+	in.Govern(tenant.Settings{Rights: tenant.Rights{MembersViewAllData: no()}})
+	mine := made(admintest.Org, in.One, admintest.OneSlug, 0)
+	mine.UserID = in.Caller(admintest.MemberKey).UserID
+	in.keep(t, made(admintest.Org, in.One, admintest.OneSlug, 0), mine)
+	if id, _ := f.log(); id != mine.ID {
+		t.Errorf("a log of somebody else: %s", id)
+	}
+	c := in.Caller(admintest.MemberKey)
+	c.Scopes = admintest.ScopeList{"logs.view"}
+	in.SetCaller(admintest.MemberKey, c)
+	if name, _, data := f.next(); name != "refused" || data["success"] != false {
+		t.Errorf("%s %v", name, data)
+	}
+	if name, _, _ := f.next(); name != "end" {
+		t.Errorf("%s behind the end", name)
+	}
+}
+
+// Where answers are sent whole a tail ends with the first logs, or when its time is over.
+func TestABriefTail(t *testing.T) {
+	in := install(t)
+	in.tail(TailOptions{Brief: time.Hour, Pace: time.Millisecond})
+	f := in.follow(t, admintest.WorkspaceA, "", "")
+	in.keep(t, made(admintest.Org, in.One, admintest.OneSlug, 0))
+	f.log()
+	if name, _, _ := f.next(); name != "end" {
+		t.Errorf("%s behind the end", name)
+	}
+	in.tail(TailOptions{Brief: time.Nanosecond, Pace: time.Millisecond})
+	if name, _, _ := in.follow(t, admintest.WorkspaceA, "", "").next(); name != "end" {
+		t.Errorf("%s", name)
+	}
+}
+
+func TestTailsAreBoundedAndEndWithTheProcess(t *testing.T) {
+	in := install(t)
+	ends := make(chan struct{})
+	in.tail(TailOptions{Pace: time.Millisecond, Ends: ends})
+	var all []*following
+	for range maxTails {
+		all = append(all, in.follow(t, admintest.WorkspaceA, "", ""))
+	}
+	in.Do("GET", "/logs/tail", admintest.WorkspaceA, nil).Refused(503, "AB04", "")
+	close(ends)
+	for _, f := range all {
+		if name, _, _ := f.next(); name != "end" {
+			t.Errorf("%s", name)
+		}
+	}
+	for deadline := time.Now().Add(time.Minute); tails.Load() > 0; {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d tails are left", tails.Load())
+		}
+	}
+}
+
+func TestQueriesOfATailThatAreRefused(t *testing.T) {
+	in := install(t)
+	for query, field := range map[string]string{"?status_code=x": "status_code", "?cost_min=2&cost_max=1": "cost_min", "?cache_status=no": "cache_status", "?metadata=5": "metadata"} {
+		in.Do("GET", "/logs/tail"+query, admintest.WorkspaceA, nil).Refused(400, "AB01", field)
+	}
+	in.Do("GET", "/logs/tail", admintest.NoScopesWs, nil).Refused(403, "AB03", "")
+}
