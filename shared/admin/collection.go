@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"gateway/shared/audit"
 	"gateway/shared/fault"
@@ -44,13 +45,13 @@ type Collection[T any] struct {
 	Fields []Field    // of bodies; what they leave open is read from T
 	Shown  []Shown[T] // of answers, beside the fields
 	Slugs  *Slugs     // nil: no slug is made; a given one may still be a field
-	Limits *Limits[T]
+	Limits limited[T] // *Limits[T]
 	List   List
 	// Levels makes it a resource of the organisation or of one workspace, Parent
 	// one that belongs to another resource, Versions one with a history.
-	Levels   *Levels[T]
+	Levels   levelled[T] // *Levels[T]
 	Parent   *Parent
-	Versions *Versions[T]
+	Versions versioned[T] // *Versions[T]
 	// Without names routes that the family does not have: list, read, create,
 	// update, delete.
 	Without []string
@@ -147,6 +148,40 @@ type List struct {
 	Match func(c *Call, row *resource.Row) bool
 }
 
+// Generic code stands in a program once for each type that it is used with. What few
+// families have is therefore asked for through an interface: a family that sets none
+// links none of it.
+type (
+	limited[T any] interface {
+		fields() []Field
+		shown() []Field
+		prepare(in Values, ch *Change[T], now time.Time) []fault.Detail
+		committed(c *Call, ch *Change[T])
+		Decorate(c *Call, items []Item[T], objects []Members) error
+	}
+	levelled[T any] interface {
+		describe(col *Collection[T])
+		visible(l lister[T], c *Call, sc store.Scope, rows []resource.Row) ([]resource.Row, error)
+	}
+	versioned[T any] interface {
+		history(col *Collection[T], m *machine[T]) past[T]
+		publishes() bool
+		patches() bool
+		drafted() *Reply
+	}
+	// past serves the versions of a collection's records; see history.
+	past[T any] interface {
+		routes(item string) []Route
+		at(c *Call, it Item[T]) (Item[T], error)
+		moves(in Values, ch *Change[T]) bool
+		drafts(c *Call) bool
+		stageDraft(c *Call, tx *resource.Tx, it Item[T]) (Change[T], error)
+		rewrite(c *Call, tx *resource.Tx, it Item[T]) error
+		ready(c *Call, it Item[T], n int64) error
+		publishIn(c *Call, tx *resource.Tx, it Item[T], n int64) error
+	}
+)
+
 // machine are the parts that a description is compiled to.
 type machine[T any] struct {
 	fields []Field
@@ -154,8 +189,7 @@ type machine[T any] struct {
 	finder finder[T]
 	lister lister[T]
 	writer writer[T]
-	past   history[T]
-	opened openCache[T]
+	past   past[T] // nil without a history
 }
 
 // compile reads the stored type once. The error is a mistake of the description.
@@ -182,7 +216,9 @@ func (col *Collection[T]) compile() (*machine[T], error) {
 		m.finder = finder[T]{col}
 		m.lister = lister[T]{col, m}
 		m.writer = writer[T]{col, m}
-		m.past = history[T]{col, m}
+		if col.Versions != nil {
+			m.past = col.Versions.history(col, m)
+		}
 	})
 	return &col.made, col.wrong
 }
@@ -193,7 +229,7 @@ func (col *Collection[T]) bodyFields() []Field {
 	if col.Limits != nil {
 		fields = append(fields, col.Limits.fields()...)
 	}
-	if col.Versions != nil && col.Versions.Patch {
+	if col.Versions != nil && col.Versions.patches() {
 		fields = append(fields, Field{Name: patchField, Type: Boolean, Trigger: true, UpdateOnly: true, Doc: "true takes the content that is not named from the newest version; else all of it must come."})
 	}
 	return fields
@@ -220,14 +256,14 @@ func (col *Collection[T]) Routes() []Route {
 		{"create", Route{Method: "POST", Path: col.Path, Aliases: col.Aliases, Name: "create" + id, Doc: "Create a " + word + ".", Role: col.WriteRole,
 			Body: m.fields, AnswerOf: func() Schema { return col.replySchema(col.Created, "id", "slug") }, Action: audit.Create, Errors: []int{409}, Makes: item, Do: m.writer.create}},
 		{"read", Route{Method: "GET", Path: item, Aliases: itemAliases, Name: "get" + id, Doc: "Read a " + word + ".", Role: col.ReadRole,
-			Query: append(slices.Clone(col.ReadQuery), m.past.readQuery()...), AnswerOf: func() Schema { return wrappedSchema(col.Wrapped, m.shape.schema(false)) }, Do: m.finder.read}},
+			Query: col.readQuery(), AnswerOf: func() Schema { return wrappedSchema(col.Wrapped, m.shape.schema(false)) }, Do: m.finder.read}},
 		{"update", Route{Method: "PUT", Path: item, Aliases: itemAliases, Name: "update" + id, Doc: "Change a " + word + ": absent fields stay, null clears.", Role: col.WriteRole,
 			Body: m.fields, BodyMode: PartialBody, AnswerOf: col.updateSchema, Action: audit.Update, Errors: []int{409}, Do: m.writer.update}},
 		{"delete", Route{Method: "DELETE", Path: item, Aliases: itemAliases, Name: "delete" + id, Doc: "Delete a " + word + ".", Role: col.WriteRole,
 			Body: col.DeleteBody, BodyMode: OptionalBody, Answer: emptySchema, Action: audit.Delete, Errors: []int{409}, Do: m.writer.delete}},
 	}
 	var out []Route
-	if v := col.Versions; v != nil && v.Publish != "" {
+	if v := col.Versions; v != nil && v.publishes() {
 		routes[1].Named = map[string]string{"version": latest}
 	}
 	for _, r := range routes {
@@ -235,7 +271,18 @@ func (col *Collection[T]) Routes() []Route {
 			out = append(out, col.finish(r.action, r.Route))
 		}
 	}
-	return append(out, m.past.routes(item)...)
+	if m.past != nil {
+		out = append(out, m.past.routes(item)...)
+	}
+	return out
+}
+
+func (col *Collection[T]) readQuery() []Field {
+	query := slices.Clone(col.ReadQuery)
+	if col.Versions != nil && col.Versions.publishes() {
+		query = append(query, Field{Name: "version", Type: String, Max: 255, Default: publishedRef, Doc: "Version to read: latest, default (the published one), its number, or a label."})
+	}
+	return query
 }
 
 // finish gives a route of the collection its place, scopes and guard.

@@ -55,8 +55,10 @@ func (f finder[T]) read(c *Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if it, err = f.col.made.past.at(c, it); err != nil {
-		return nil, err
+	if past := f.col.made.past; past != nil {
+		if it, err = past.at(c, it); err != nil {
+			return nil, err
+		}
 	}
 	o, err := f.col.Show(c, it)
 	if err != nil {

@@ -29,6 +29,8 @@ type Levels[T any] struct {
 	Open func(it Item[T], workspace string) bool
 	// Filter adds the query parameter type to lists: workspace, organisation, all.
 	Filter bool
+
+	opened openCache[T]
 }
 
 // Values of the query parameter type, and of LevelOf.
@@ -62,6 +64,32 @@ func (l *Levels[T]) describe(col *Collection[T]) {
 		col.List.Query = append(slices.Clone(col.List.Query), Field{Name: "type", Type: String,
 			Enum: []string{ofWorkspace, ofOrganisation, "all"}, Default: "all", Doc: "Where they belong."})
 	}
+}
+
+// visible leaves out what is the organisation's and not open to the workspace.
+func (l *Levels[T]) visible(list lister[T], c *Call, sc store.Scope, rows []resource.Row) ([]resource.Row, error) {
+	if l.Open == nil || sc.Workspace != "" || c.Scope.Workspace == "" || len(rows) == 0 {
+		return rows, nil
+	}
+	usable := make(map[string]bool, len(rows))
+	judge := func(it Item[T]) { usable[it.ID] = l.Open(it, c.Scope.Workspace) }
+	var unknown []placed
+	for i := range rows {
+		if it, ok := l.opened.get(sc, &rows[i]); ok {
+			judge(it)
+		} else {
+			unknown = append(unknown, placed{rows[i], sc})
+		}
+	}
+	items, err := list.items(c, unknown)
+	if err != nil {
+		return nil, err
+	}
+	for _, it := range items {
+		judge(it)
+		l.opened.put(it)
+	}
+	return slices.DeleteFunc(slices.Clone(rows), func(r resource.Row) bool { return !usable[r.ID] }), nil
 }
 
 // places are Levels for a collection of whatever type.

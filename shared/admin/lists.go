@@ -90,13 +90,30 @@ func (s *shape) leave(o Members) {
 // items reads the records of rows, in their order; those that were deleted
 // meanwhile are left out.
 func (l lister[T]) items(c *Call, rows []placed) ([]Item[T], error) {
+	records, err := recordsOf(c, l.col.kind(c), rows)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]Item[T], len(records))
+	for i, rec := range records {
+		form, err := l.col.decode(rec)
+		if err != nil {
+			return nil, err
+		}
+		out[i] = Item[T]{rec, form}
+	}
+	return out, nil
+}
+
+// recordsOf is items without the forms.
+func recordsOf(c *Call, kind resource.Kind, rows []placed) ([]*resource.Record, error) {
 	ids := make(map[store.Scope][]string)
 	for _, row := range rows {
 		ids[row.scope] = append(ids[row.scope], row.ID)
 	}
 	found := make(map[string]*resource.Record, len(rows))
 	for sc, of := range ids {
-		recs, err := c.Resources.GetMany(c.Context, sc, l.col.kind(c), of)
+		recs, err := c.Resources.GetMany(c.Context, sc, kind, of)
 		if err != nil {
 			return nil, err
 		}
@@ -104,17 +121,11 @@ func (l lister[T]) items(c *Call, rows []placed) ([]Item[T], error) {
 			found[recs[i].ID] = &recs[i]
 		}
 	}
-	out := make([]Item[T], 0, len(rows))
+	out := make([]*resource.Record, 0, len(rows))
 	for _, row := range rows {
-		rec, ok := found[row.ID]
-		if !ok {
-			continue
+		if rec, ok := found[row.ID]; ok {
+			out = append(out, rec)
 		}
-		form, err := l.col.decode(rec)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, Item[T]{rec, form})
 	}
 	return out, nil
 }
@@ -128,7 +139,13 @@ func (l lister[T]) rows(c *Call) (merged, error) {
 			return nil, err
 		}
 	}
-	return l.col.List.rows(c, scopes, l.col.kind(c), l.col.List.filter(c, l.m.fields, l.col.May), l.open)
+	open := func(_ *Call, _ store.Scope, rows []resource.Row) ([]resource.Row, error) { return rows, nil }
+	if l.col.Levels != nil {
+		open = func(c *Call, sc store.Scope, rows []resource.Row) ([]resource.Row, error) {
+			return l.col.Levels.visible(l, c, sc, rows)
+		}
+	}
+	return l.col.List.rows(c, scopes, l.col.kind(c), l.col.List.filter(c, l.m.fields, l.col.May), open)
 }
 
 // rows reads those of some scopes. open leaves out what is not open to the caller.
@@ -161,32 +178,6 @@ func (list *List) rows(c *Call, scopes []store.Scope, kind resource.Kind, wanted
 		}
 	}
 	return out, nil
-}
-
-// open leaves out what is the organisation's and not open to the workspace.
-func (l lister[T]) open(c *Call, sc store.Scope, rows []resource.Row) ([]resource.Row, error) {
-	if l.col.Levels == nil || l.col.Levels.Open == nil || sc.Workspace != "" || c.Scope.Workspace == "" || len(rows) == 0 {
-		return rows, nil
-	}
-	usable := make(map[string]bool, len(rows))
-	judge := func(it Item[T]) { usable[it.ID] = l.col.Levels.Open(it, c.Scope.Workspace) }
-	var unknown []placed
-	for i := range rows {
-		if it, ok := l.m.opened.get(sc, &rows[i]); ok {
-			judge(it)
-		} else {
-			unknown = append(unknown, placed{rows[i], sc})
-		}
-	}
-	items, err := l.items(c, unknown)
-	if err != nil {
-		return nil, err
-	}
-	for _, it := range items {
-		judge(it)
-		l.m.opened.put(it)
-	}
-	return slices.DeleteFunc(slices.Clone(rows), func(r resource.Row) bool { return !usable[r.ID] }), nil
 }
 
 // filter is what the query asks of a row; nil where it asks nothing.

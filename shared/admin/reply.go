@@ -56,8 +56,8 @@ func (col *Collection[T]) reply(c *Call, r *Reply, it Item[T], byDefault ...stri
 // updateSchema describes what updates answer.
 func (col *Collection[T]) updateSchema() Schema {
 	plain := col.replySchema(col.Updated)
-	if v := col.Versions; v != nil && v.Drafted != nil {
-		return Schema{"anyOf": []any{col.replySchema(v.Drafted), plain}}
+	if v := col.Versions; v != nil && v.drafted() != nil {
+		return Schema{"anyOf": []any{col.replySchema(v.drafted()), plain}}
 	}
 	return plain
 }

@@ -61,35 +61,44 @@ func reference(name string) (id, ref string) {
 
 // history serves the versions of a collection's records.
 type history[T any] struct {
+	*Versions[T]
 	col *Collection[T]
 	m   *machine[T]
 }
 
-func (h history[T]) of() *Versions[T] { return h.col.Versions }
+func (v *Versions[T]) history(col *Collection[T], m *machine[T]) past[T] {
+	return &history[T]{v, col, m}
+}
+
+// publishes reports whether a version waits until it is published.
+func (v *Versions[T]) publishes() bool { return v.Publish != "" }
+
+func (v *Versions[T]) patches() bool { return v.Patch }
+
+func (v *Versions[T]) drafted() *Reply { return v.Drafted }
 
 // moves reports whether an update makes the next version at once.
-func (h history[T]) moves(in Values, ch *Change[T]) bool {
-	v := h.of()
+func (h *history[T]) moves(in Values, ch *Change[T]) bool {
 	switch {
-	case v.Publish != "":
+	case h.Publish != "":
 		return false
-	case v.When != nil:
-		return v.When(in, ch)
-	case len(v.Of) > 0:
+	case h.When != nil:
+		return h.When(in, ch)
+	case len(h.Of) > 0:
 		return h.content(in)
 	}
 	return !sameBody(ch)
 }
 
 // content reports whether the body names content that makes a version.
-func (h history[T]) content(in Values) bool {
-	return slices.ContainsFunc(h.of().Of, func(name string) bool { return in.Has(name) && !slices.Contains(h.of().Beside, name) })
+func (h *history[T]) content(in Values) bool {
+	return slices.ContainsFunc(h.Of, func(name string) bool { return in.Has(name) && !slices.Contains(h.Beside, name) })
 }
 
 // rewrite changes the version row of what is published, where the body changed
 // only what stands beside the content.
-func (h history[T]) rewrite(c *Call, tx *resource.Tx, it Item[T]) error {
-	if h.of() == nil || !slices.ContainsFunc(h.of().Beside, c.Body.Has) {
+func (h *history[T]) rewrite(c *Call, tx *resource.Tx, it Item[T]) error {
+	if !slices.ContainsFunc(h.Beside, c.Body.Has) {
 		return nil
 	}
 	v, err := h.version(c, it, it.Version)
@@ -101,13 +110,13 @@ func (h history[T]) rewrite(c *Call, tx *resource.Tx, it Item[T]) error {
 }
 
 // drafts reports whether the call makes a version that is published later.
-func (h history[T]) drafts(c *Call) bool {
-	return h.of() != nil && h.of().Publish != "" && h.content(c.Body)
+func (h *history[T]) drafts(c *Call) bool {
+	return h.Publish != "" && h.content(c.Body)
 }
 
 // stageDraft stages a new version beside the content, and what the body changes
 // of the rest.
-func (h history[T]) stageDraft(c *Call, tx *resource.Tx, it Item[T]) (Change[T], error) {
+func (h *history[T]) stageDraft(c *Call, tx *resource.Tx, it Item[T]) (Change[T], error) {
 	if err := h.together(c); err != nil {
 		return Change[T]{}, err
 	}
@@ -129,7 +138,7 @@ func (h history[T]) stageDraft(c *Call, tx *resource.Tx, it Item[T]) (Change[T],
 		return d, err
 	}
 	rest := Values{maps.Clone(c.Body.raw)}
-	for _, name := range h.of().Of {
+	for _, name := range h.Of {
 		delete(rest.raw, name)
 	}
 	tx.Draft(it.Record, &draft)
@@ -139,12 +148,12 @@ func (h history[T]) stageDraft(c *Call, tx *resource.Tx, it Item[T]) (Change[T],
 }
 
 // together refuses a body that names a part of the content only, without patch.
-func (h history[T]) together(c *Call) error {
-	if h.of().Patch && c.Body.Bool(patchField) {
+func (h *history[T]) together(c *Call) error {
+	if h.Patch && c.Body.Bool(patchField) {
 		return nil
 	}
 	var p problems
-	for _, name := range h.of().Together {
+	for _, name := range h.Together {
 		if !c.Body.Given(name) {
 			p.add(name, "is required with a change of the content; or send %s true to keep what the newest version has", patchField)
 		}
@@ -155,7 +164,7 @@ func (h history[T]) together(c *Call) error {
 	return nil
 }
 
-func (h history[T]) version(c *Call, it Item[T], n int64) (*resource.Record, error) {
+func (h *history[T]) version(c *Call, it Item[T], n int64) (*resource.Record, error) {
 	rec, ok, err := c.Resources.Version(c.Context, it.Scope, it.Kind, it.ID, n)
 	if err != nil {
 		return nil, err
@@ -167,8 +176,8 @@ func (h history[T]) version(c *Call, it Item[T], n int64) (*resource.Record, err
 }
 
 // at gives the item as the version has it that the path or the query names.
-func (h history[T]) at(c *Call, it Item[T]) (Item[T], error) {
-	if h.of() == nil || h.of().Publish == "" {
+func (h *history[T]) at(c *Call, it Item[T]) (Item[T], error) {
+	if h.Publish == "" {
 		return it, nil
 	}
 	_, ref := reference(c.Param(h.col.param()))
@@ -187,7 +196,7 @@ func (h history[T]) at(c *Call, it Item[T]) (Item[T], error) {
 }
 
 // number is the version that a reference means.
-func (h history[T]) number(c *Call, it Item[T], ref string) (int64, error) {
+func (h *history[T]) number(c *Call, it Item[T], ref string) (int64, error) {
 	switch ref {
 	case "", publishedRef:
 		return it.Version, nil
@@ -197,7 +206,7 @@ func (h history[T]) number(c *Call, it Item[T], ref string) (int64, error) {
 	if n, err := strconv.ParseInt(ref, 10, 64); err == nil {
 		return n, nil
 	}
-	if h.of().Labels != "" {
+	if h.Labels != "" {
 		if label, ok, err := h.label(c, ref); err != nil {
 			return 0, err
 		} else if n := it.Labels[label.ID]; ok && n > 0 {
@@ -208,9 +217,9 @@ func (h history[T]) number(c *Call, it Item[T], ref string) (int64, error) {
 }
 
 // label finds a label by id, slug or name, of the workspace or the organisation.
-func (h history[T]) label(c *Call, name string) (resource.Row, bool, error) {
+func (h *history[T]) label(c *Call, name string) (resource.Row, bool, error) {
 	for _, sc := range []resource.Ref{{Scope: c.Scope}, {Scope: c.Organisation()}} {
-		rows, err := c.Resources.List(c.Context, sc.Scope, h.of().Labels)
+		rows, err := c.Resources.List(c.Context, sc.Scope, h.Labels)
 		if err != nil {
 			return resource.Row{}, false, err
 		}
@@ -222,13 +231,13 @@ func (h history[T]) label(c *Call, name string) (resource.Row, bool, error) {
 }
 
 // as is the item with the content of a version; what is no content stays.
-func (h history[T]) as(it Item[T], v *resource.Record) (Item[T], error) {
+func (h *history[T]) as(it Item[T], v *resource.Record) (Item[T], error) {
 	rec := *it.Record
 	rec.Body, rec.Version, rec.VersionID, rec.Sealed = v.Body, v.Version, v.VersionID, v.Sealed
-	if h.of().Publish == "" { // of a plain history each version is as it was stored
+	if h.Publish == "" { // of a plain history each version is as it was stored
 		rec.Created, rec.Updated, rec.CreatedBy, rec.UpdatedBy = v.Created, v.Updated, v.CreatedBy, v.UpdatedBy
-	} else if len(h.of().Of) > 0 {
-		rec.Body = withContent(it.Body, v.Body, h.m.fields, h.of().Of)
+	} else if len(h.Of) > 0 {
+		rec.Body = withContent(it.Body, v.Body, h.m.fields, h.Of)
 	}
 	form, err := h.col.decode(&rec)
 	return Item[T]{&rec, form}, err

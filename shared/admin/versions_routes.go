@@ -9,30 +9,20 @@ import (
 	"gateway/shared/resource"
 )
 
-func (h history[T]) readQuery() []Field {
-	if h.of() == nil || h.of().Publish == "" {
-		return nil
-	}
-	return []Field{{Name: "version", Type: String, Max: 255, Default: publishedRef, Doc: "Version to read: latest, default (the published one), its number, or a label."}}
-}
-
 // entryShape is the shape of a version in the list: the resource with the
 // members of Shown.
-func (h history[T]) entryShape() *shape {
+func (h *history[T]) entryShape() *shape {
 	entry := *h.m.shape
 	entry.members = slices.Clone(entry.members)
-	for _, sh := range h.of().Shown {
+	for _, sh := range h.Shown {
 		entry.put(sh.Field, sh.showing())
 	}
 	return &entry
 }
 
 // routes are the routes below an item.
-func (h history[T]) routes(item string) []Route {
-	if h.of() == nil {
-		return nil
-	}
-	v, word := h.of(), title(h.col.Object)
+func (h *history[T]) routes(item string) []Route {
+	v, word := h.Versions, title(h.col.Object)
 	if v.Name == "" {
 		v.Name = operation(h.col.Object)
 	}
@@ -68,8 +58,8 @@ func (h history[T]) routes(item string) []Route {
 	return out
 }
 
-func (h history[T]) list(c *Call, entry *shape) (any, error) {
-	page, err := h.of().Paging.Of(c.Query)
+func (h *history[T]) list(c *Call, entry *shape) (any, error) {
+	page, err := h.Paging.Of(c.Query)
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +77,7 @@ func (h history[T]) list(c *Call, entry *shape) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		if h.of().Publish != "" {
+		if h.Publish != "" {
 			one.Created = v.Updated // when the version was made
 		}
 		o, err := entry.render(c, one.stored(), false)
@@ -100,7 +90,7 @@ func (h history[T]) list(c *Call, entry *shape) (any, error) {
 }
 
 // named finds the version that the path names by id or number.
-func (h history[T]) named(c *Call, it Item[T]) (*resource.Record, error) {
+func (h *history[T]) named(c *Call, it Item[T]) (*resource.Record, error) {
 	name := c.Param("versionId")
 	if n, err := strconv.ParseInt(name, 10, 64); err == nil {
 		return h.version(c, it, n)
@@ -116,7 +106,7 @@ func (h history[T]) named(c *Call, it Item[T]) (*resource.Record, error) {
 	return &all[n], nil
 }
 
-func (h history[T]) readOne(c *Call) (any, error) {
+func (h *history[T]) readOne(c *Call) (any, error) {
 	it, err := h.col.Find(c)
 	if err != nil {
 		return nil, err
@@ -133,7 +123,7 @@ func (h history[T]) readOne(c *Call) (any, error) {
 }
 
 // publish makes a version the content.
-func (h history[T]) publish(c *Call) (any, error) {
+func (h *history[T]) publish(c *Call) (any, error) {
 	return nil, c.Change(func(tx *resource.Tx) error {
 		it, err := h.col.FindIn(c, tx)
 		if err != nil {
@@ -143,7 +133,7 @@ func (h history[T]) publish(c *Call) (any, error) {
 	})
 }
 
-func (h history[T]) publishIn(c *Call, tx *resource.Tx, it Item[T], n int64) error {
+func (h *history[T]) publishIn(c *Call, tx *resource.Tx, it Item[T], n int64) error {
 	v, err := h.version(c, it, n)
 	if err != nil {
 		return err
@@ -169,11 +159,11 @@ func (h history[T]) publishIn(c *Call, tx *resource.Tx, it Item[T], n int64) err
 	return h.m.writer.after(c, tx, &ch)
 }
 
-func (h history[T]) ready(c *Call, it Item[T], n int64) error {
-	if h.of().Ready == nil {
+func (h *history[T]) ready(c *Call, it Item[T], n int64) error {
+	if h.Ready == nil {
 		return nil
 	}
-	return h.of().Ready(c, it, n)
+	return h.Ready(c, it, n)
 }
 
 // Ready refuses a version that may not be published yet.
@@ -195,7 +185,7 @@ func (col *Collection[T]) Publish(c *Call, tx *resource.Tx, it Item[T], n int64)
 }
 
 // putLabel puts a label on the version of the path, or takes all off it.
-func (h history[T]) putLabel(c *Call) (any, error) {
+func (h *history[T]) putLabel(c *Call) (any, error) {
 	return nil, c.Change(func(tx *resource.Tx) error {
 		it, err := h.col.FindIn(c, tx)
 		if err != nil {

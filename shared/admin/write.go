@@ -150,10 +150,11 @@ func (w writer[T]) update(c *Call) (any, error) {
 		if err != nil {
 			return err
 		}
-		if w.m.past.drafts(c) {
-			ch, err = w.m.past.stageDraft(c, tx, it)
-		} else if ch, err = w.stageUpdate(c, tx, c.Body, it); err == nil {
-			err = w.m.past.rewrite(c, tx, ch.Item())
+		past := w.m.past
+		if past != nil && past.drafts(c) {
+			ch, err = past.stageDraft(c, tx, it)
+		} else if ch, err = w.stageUpdate(c, tx, c.Body, it); err == nil && past != nil {
+			err = past.rewrite(c, tx, ch.Item())
 		}
 		if err != nil {
 			return err
@@ -165,12 +166,12 @@ func (w writer[T]) update(c *Call) (any, error) {
 		return nil, err
 	}
 	w.committed(c, &ch)
-	if v := w.col.Versions; ch.Draft != nil && v.Drafted != nil {
+	if ch.Draft != nil && w.col.Versions.drafted() != nil {
 		form, err := w.col.decode(ch.Draft)
 		if err != nil {
 			return nil, err
 		}
-		return w.col.reply(c, v.Drafted, Item[T]{ch.Draft, form})
+		return w.col.reply(c, w.col.Versions.drafted(), Item[T]{ch.Draft, form})
 	}
 	return w.col.reply(c, w.col.Updated, ch.Item())
 }
@@ -187,7 +188,7 @@ func (w writer[T]) stageUpdate(c *Call, tx *resource.Tx, in Values, it Item[T]) 
 	if err := w.before(c, tx, &ch); err != nil {
 		return ch, err
 	}
-	if w.col.Versions != nil && w.m.past.moves(in, &ch) {
+	if w.m.past != nil && w.m.past.moves(in, &ch) {
 		tx.NewVersion(rec)
 	}
 	if err := tx.Update(rec); err != nil {
