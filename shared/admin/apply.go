@@ -15,32 +15,12 @@ import (
 // apply puts in into record and form: absent stays, null clears, a value
 // replaces. The form becomes another one than Was.
 func (w writer[T]) apply(c *Call, in Values, ch *Change[T]) error {
-	stored, err := json.Marshal(ch.Form)
-	if err != nil {
-		return fmt.Errorf("admin: encode %s: %w", w.col.Kind, err)
-	}
-	body := make(map[string]json.RawMessage)
-	if err := json.Unmarshal(stored, &body); err != nil {
-		return fmt.Errorf("admin: the stored form of %s is no object: %w", w.col.Kind, err)
-	}
 	var p problems
-	for i := range w.m.fields {
-		f := &w.m.fields[i]
-		if !in.Has(f.Name) || f.Trigger {
-			continue
-		}
-		switch {
-		case f.Column:
-			setColumn(in, ch.Rec, f)
-		case f.Secret:
-			if err := setSecret(c, in, ch.Rec, body, f); err != nil {
-				return err
-			}
-		default:
-			setMember(in, ch.Rec, body, f, &p)
-		}
+	body, err := applyFields(c, w.m.fields, in, ch.Rec, ch.Form, &p)
+	if err != nil {
+		return err
 	}
-	next, bad := decodeForm[T](body)
+	next, bad := formOf[T](body)
 	p.addAll("", bad)
 	if next != nil {
 		ch.Form = next
@@ -53,6 +33,36 @@ func (w writer[T]) apply(c *Call, in Values, ch *Change[T]) error {
 		return f
 	}
 	return nil
+}
+
+// applyFields gives the members of a form with what in says, and puts into the record
+// what stands there.
+func applyFields(c *Call, fields []Field, in Values, rec *resource.Record, form any, p *problems) (map[string]json.RawMessage, error) {
+	stored, err := json.Marshal(form)
+	if err != nil {
+		return nil, fmt.Errorf("admin: encode %s: %w", rec.Kind, err)
+	}
+	body := make(map[string]json.RawMessage)
+	if err := json.Unmarshal(stored, &body); err != nil {
+		return nil, fmt.Errorf("admin: the stored form of %s is no object: %w", rec.Kind, err)
+	}
+	for i := range fields {
+		f := &fields[i]
+		if !in.Has(f.Name) || f.Trigger {
+			continue
+		}
+		switch {
+		case f.Column:
+			setColumn(in, rec, f)
+		case f.Secret:
+			if err := setSecret(c, in, rec, body, f); err != nil {
+				return nil, err
+			}
+		default:
+			setMember(in, rec, body, f, p)
+		}
+	}
+	return body, nil
 }
 
 // check gives the room's errors of the form.
@@ -168,31 +178,40 @@ func mergeObject(stored, patch json.RawMessage) json.RawMessage {
 	return out
 }
 
-// decodeForm reads the members of a stored form. Members that T refuses are
-// named, all of them.
-func decodeForm[T any](body map[string]json.RawMessage) (*T, []fault.Detail) {
-	whole, err := json.Marshal(body)
-	if err != nil {
-		return nil, []fault.Detail{{Message: "the body cannot be stored"}}
-	}
+// formOf reads the members of a stored form; nil where T refuses some.
+func formOf[T any](body map[string]json.RawMessage) (*T, []fault.Detail) {
 	form := new(T)
-	if json.Unmarshal(whole, form) == nil {
-		return form, nil
+	bad, whole := decodeForm(body, form, func() any { return new(T) })
+	if !whole {
+		return nil, bad
 	}
-	var out []fault.Detail
+	return form, nil
+}
+
+// decodeForm reads the members of a stored form into form and tells whether all of it
+// could be read. Members that its type refuses are named, all of them; another makes
+// one more of the type.
+func decodeForm(body map[string]json.RawMessage, form any, another func() any) (out []fault.Detail, whole bool) {
+	text, err := json.Marshal(body)
+	if err != nil {
+		return []fault.Detail{{Message: "the body cannot be stored"}}, false
+	}
+	if json.Unmarshal(text, form) == nil {
+		return nil, true
+	}
 	for _, name := range sortedKeys(body) {
 		one, err := json.Marshal(map[string]json.RawMessage{name: body[name]})
 		if err != nil {
 			continue
 		}
-		if err := json.Unmarshal(one, new(T)); err != nil {
+		if err := json.Unmarshal(one, another()); err != nil {
 			out = append(out, refusal(name, err)...)
 		}
 	}
 	if len(out) == 0 {
 		out = []fault.Detail{{Message: "the fields do not go together"}}
 	}
-	return nil, out
+	return out, false
 }
 
 // refusal is what a type says about its member: its own faults, or where the

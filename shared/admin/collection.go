@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"gateway/shared/audit"
 	"gateway/shared/fault"
 	"gateway/shared/resource"
 	"gateway/shared/store"
@@ -208,11 +207,15 @@ func (col *Collection[T]) compile() (*machine[T], error) {
 				return
 			}
 		}
-		m.shape = newShape(col, m.fields)
-		for i := range m.fields {
-			f := &m.fields[i]
-			f.unread = f.Secret || f.Name == resetField || !m.shape.has(f.Name)
+		var limits []Field
+		if col.Limits != nil {
+			limits = col.Limits.shown()
 		}
+		m.shape = newShape(col.Object, col.Where, col.Slugs != nil, &col.List, m.fields, limits)
+		for _, sh := range col.Shown {
+			m.shape.put(sh.Field, sh.showing())
+		}
+		m.shape.markRead(m.fields)
 		m.finder = finder[T]{col}
 		m.lister = lister[T]{col, m}
 		m.writer = writer[T]{col, m}
@@ -230,7 +233,7 @@ func (col *Collection[T]) bodyFields() []Field {
 		fields = append(fields, col.Limits.fields()...)
 	}
 	if col.Versions != nil && col.Versions.patches() {
-		fields = append(fields, Field{Name: patchField, Type: Boolean, Trigger: true, UpdateOnly: true, Doc: "true takes the content that is not named from the newest version; else all of it must come."})
+		fields = append(fields, patchesField()...)
 	}
 	return fields
 }
@@ -242,32 +245,19 @@ func (col *Collection[T]) Routes() []Route {
 		return []Route{{Method: "GET", Path: col.Path, mistake: err}}
 	}
 	item := col.Path + "/{" + col.param() + "}"
-	var itemAliases []string
-	for _, a := range col.Aliases {
-		itemAliases = append(itemAliases, a+"/{"+col.param()+"}")
+	d := described{
+		path: col.Path, item: item, aliases: col.Aliases, param: col.param(), object: col.Object, reads: col.ReadRole, writes: col.WriteRole,
+		fields: m.fields, listQuery: col.List.parameters(m.fields), readQuery: col.readQuery(), deleteBody: col.DeleteBody,
 	}
-	word, id := title(col.Object), operation(col.Object)
-	routes := []struct {
-		action string
-		Route
-	}{
-		{"list", Route{Method: "GET", Path: col.Path, Aliases: col.Aliases, Name: "list" + id + "s", Doc: "List " + word + "s.", Role: col.ReadRole,
-			Query: col.List.parameters(m.fields), AnswerOf: func() Schema { return col.envelope().Schema(m.shape.schema(true)) }, Do: m.lister.list}},
-		{"create", Route{Method: "POST", Path: col.Path, Aliases: col.Aliases, Name: "create" + id, Doc: "Create a " + word + ".", Role: col.WriteRole,
-			Body: m.fields, AnswerOf: func() Schema { return col.replySchema(col.Created, "id", "slug") }, Action: audit.Create, Errors: []int{409}, Makes: item, Do: m.writer.create}},
-		{"read", Route{Method: "GET", Path: item, Aliases: itemAliases, Name: "get" + id, Doc: "Read a " + word + ".", Role: col.ReadRole,
-			Query: col.readQuery(), AnswerOf: func() Schema { return wrappedSchema(col.Wrapped, m.shape.schema(false)) }, Do: m.finder.read}},
-		{"update", Route{Method: "PUT", Path: item, Aliases: itemAliases, Name: "update" + id, Doc: "Change a " + word + ": absent fields stay, null clears.", Role: col.WriteRole,
-			Body: m.fields, BodyMode: PartialBody, AnswerOf: col.updateSchema, Action: audit.Update, Errors: []int{409}, Do: m.writer.update}},
-		{"delete", Route{Method: "DELETE", Path: item, Aliases: itemAliases, Name: "delete" + id, Doc: "Delete a " + word + ".", Role: col.WriteRole,
-			Body: col.DeleteBody, BodyMode: OptionalBody, Answer: emptySchema, Action: audit.Delete, Errors: []int{409}, Do: m.writer.delete}},
-	}
+	d.latest = col.Versions != nil && col.Versions.publishes()
+	routes := d.routes(
+		func() Schema { return col.envelope().Schema(m.shape.schema(true)) },
+		func() Schema { return replySchema(m.shape, col.Created, "id", "slug") },
+		func() Schema { return wrappedSchema(col.Wrapped, m.shape.schema(false)) }, col.updateSchema)
 	var out []Route
-	if v := col.Versions; v != nil && v.publishes() {
-		routes[1].Named = map[string]string{"version": latest}
-	}
-	for _, r := range routes {
-		if !slices.Contains(col.Without, r.action) {
+	for i, do := range []func(*Call) (any, error){m.lister.list, m.writer.create, m.finder.read, m.writer.update, m.writer.delete} {
+		if r := &routes[i]; !slices.Contains(col.Without, r.action) {
+			r.Do = do
 			out = append(out, col.finish(r.action, r.Route))
 		}
 	}
@@ -280,21 +270,14 @@ func (col *Collection[T]) Routes() []Route {
 func (col *Collection[T]) readQuery() []Field {
 	query := slices.Clone(col.ReadQuery)
 	if col.Versions != nil && col.Versions.publishes() {
-		query = append(query, Field{Name: "version", Type: String, Max: 255, Default: publishedRef, Doc: "Version to read: latest, default (the published one), its number, or a label."})
+		query = append(query, versionQuery()...)
 	}
 	return query
 }
 
 // finish gives a route of the collection its place, scopes and guard.
 func (col *Collection[T]) finish(action string, r Route) Route {
-	r.Where, r.Resource, r.Scopes = col.Where, col.resource(), col.ScopesFor(action)
-	do := r.Do
-	r.Do = func(c *Call) (any, error) {
-		if err := col.enter(c, action); err != nil {
-			return nil, err
-		}
-		return do(c)
-	}
+	r.Where, r.Resource, r.Scopes, r.Do = col.Where, col.resource(), col.ScopesFor(action), col.At(action, r.Do)
 	if col.Adjust != nil {
 		col.Adjust(action, &r)
 	}

@@ -33,8 +33,8 @@ func NoteChanges(c *Call, diff map[string][2]any) {
 }
 
 // changes compares a record before and after, field by field.
-func (w writer[T]) changes(c *Call, ch *Change[T]) map[string][2]any {
-	was, now := bodyOf(ch.Old), bodyOf(ch.Rec)
+func changes(c *Call, fields []Field, old, rec *resource.Record) map[string][2]any {
+	was, now := bodyOf(old), bodyOf(rec)
 	out := map[string][2]any{}
 	put := func(name string, before, after any) {
 		a, errA := json.Marshal(before)
@@ -43,8 +43,8 @@ func (w writer[T]) changes(c *Call, ch *Change[T]) map[string][2]any {
 			out[name] = [2]any{before, after}
 		}
 	}
-	for i := range w.m.fields {
-		f := &w.m.fields[i]
+	for i := range fields {
+		f := &fields[i]
 		switch {
 		case f.Trigger:
 		case f.Secret:
@@ -52,7 +52,7 @@ func (w writer[T]) changes(c *Call, ch *Change[T]) map[string][2]any {
 				out["masked_"+f.Name] = [2]any{maskOf(was, f.Name), maskOf(now, f.Name)}
 			}
 		case f.Column:
-			put(f.Name, columnOf(ch.Old, f.Name), columnOf(ch.Rec, f.Name))
+			put(f.Name, columnOf(old, f.Name), columnOf(rec, f.Name))
 		default:
 			put(f.Name, was[f.member()], now[f.member()])
 		}

@@ -29,25 +29,47 @@ func (col *Collection[T]) FindIn(c *Call, tx *resource.Tx) (Item[T], error) {
 }
 
 func (f finder[T]) find(c *Call, get func(store.Scope, resource.Kind, string) (resource.Record, bool, error)) (Item[T], error) {
-	col, id := f.col, c.Param(f.col.param())
-	if col.Versions != nil {
-		id, _ = reference(id)
-	}
-	c.About(id)
-	if col.UUIDOnly && !IsUUID(id) {
-		return Item[T]{}, col.missing()
-	}
-	rec, ok, err := get(c.Scope, col.kind(c), id)
+	col := f.col
+	rec, err := sought{col.kind(c), col.param(), col.Versions != nil, col.UUIDOnly, col.ArchivedReachable, col.May}.find(c, get)
 	if err != nil {
 		return Item[T]{}, err
 	}
-	row := rec.Row()
-	if !ok || (rec.Archived() && !col.ArchivedReachable) || (col.May != nil && !col.May(c, c.action, &row)) {
+	if rec == nil {
 		return Item[T]{}, col.missing()
 	}
+	form, err := col.decode(rec)
+	return Item[T]{rec, form}, err
+}
+
+// sought says which record a path names.
+type sought struct {
+	kind               resource.Kind
+	param              string
+	versions, uuidOnly bool
+	archived           bool // these are found, too
+	may                func(c *Call, action string, row *resource.Row) bool
+}
+
+// find gives the record; nil: it is out of the caller's reach.
+func (s sought) find(c *Call, get func(store.Scope, resource.Kind, string) (resource.Record, bool, error)) (*resource.Record, error) {
+	id := c.Param(s.param)
+	if s.versions {
+		id, _ = reference(id)
+	}
+	c.About(id)
+	if s.uuidOnly && !IsUUID(id) {
+		return nil, nil
+	}
+	rec, ok, err := get(c.Scope, s.kind, id)
+	if err != nil {
+		return nil, err
+	}
+	row := rec.Row()
+	if !ok || (rec.Archived() && !s.archived) || (s.may != nil && !s.may(c, c.action, &row)) {
+		return nil, nil
+	}
 	c.About(rec.ID)
-	form, err := col.decode(&rec)
-	return Item[T]{&rec, form}, err
+	return &rec, nil
 }
 
 func (f finder[T]) read(c *Call) (any, error) {

@@ -41,6 +41,11 @@ func (col *Collection[T]) reply(c *Call, r *Reply, it Item[T], byDefault ...stri
 	if err != nil {
 		return nil, err
 	}
+	return r.of(o), nil
+}
+
+// of are the members of an object that are answered.
+func (r *Reply) of(o Members) any {
 	out := o
 	if r.Members != nil {
 		out = make(Members, len(r.Members))
@@ -50,20 +55,19 @@ func (col *Collection[T]) reply(c *Call, r *Reply, it Item[T], byDefault ...stri
 			}
 		}
 	}
-	return wrapped(r.Wrapped, out), nil
+	return wrapped(r.Wrapped, out)
 }
 
 // updateSchema describes what updates answer.
 func (col *Collection[T]) updateSchema() Schema {
-	plain := col.replySchema(col.Updated)
+	plain := replySchema(col.made.shape, col.Updated)
 	if v := col.Versions; v != nil && v.drafted() != nil {
-		return Schema{"anyOf": []any{col.replySchema(v.drafted()), plain}}
+		return Schema{"anyOf": []any{replySchema(col.made.shape, v.drafted()), plain}}
 	}
 	return plain
 }
 
-func (col *Collection[T]) replySchema(r *Reply, byDefault ...string) Schema {
-	s := col.made.shape
+func replySchema(s *shape, r *Reply, byDefault ...string) Schema {
 	switch {
 	case r == nil && len(byDefault) == 0:
 		return emptySchema

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"gateway/shared/audit"
 	"gateway/shared/fault"
 )
 
@@ -165,4 +166,46 @@ func routeNotFound() *fault.Fault {
 
 func methodNotAllowed(allowed []string) *fault.Fault {
 	return fault.Newf(fault.MethodNotAllowed, "", "This route takes %s", strings.Join(allowed, ", "))
+}
+
+// described is what the routes of a collection need of its description, whatever it
+// stores.
+type described struct {
+	path, item, param, object string
+	aliases                   []string
+	reads, writes             Role
+	fields                    []Field
+	listQuery, readQuery      []Field
+	deleteBody                []Field
+	latest                    bool // reads show what was written only when they ask for the latest version
+}
+
+type actionRoute struct {
+	action string
+	Route
+}
+
+// routes are list, create, read, update and delete, with what they answer.
+func (d *described) routes(listed, created, read, updated func() Schema) []actionRoute {
+	var itemAliases []string
+	for _, a := range d.aliases {
+		itemAliases = append(itemAliases, a+"/{"+d.param+"}")
+	}
+	word, id := title(d.object), operation(d.object)
+	routes := []actionRoute{
+		{"list", Route{Method: "GET", Path: d.path, Aliases: d.aliases, Name: "list" + id + "s", Doc: "List " + word + "s.", Role: d.reads,
+			Query: d.listQuery, AnswerOf: listed}},
+		{"create", Route{Method: "POST", Path: d.path, Aliases: d.aliases, Name: "create" + id, Doc: "Create a " + word + ".", Role: d.writes,
+			Body: d.fields, AnswerOf: created, Action: audit.Create, Errors: []int{409}, Makes: d.item}},
+		{"read", Route{Method: "GET", Path: d.item, Aliases: itemAliases, Name: "get" + id, Doc: "Read a " + word + ".", Role: d.reads,
+			Query: d.readQuery, AnswerOf: read}},
+		{"update", Route{Method: "PUT", Path: d.item, Aliases: itemAliases, Name: "update" + id, Doc: "Change a " + word + ": absent fields stay, null clears.", Role: d.writes,
+			Body: d.fields, BodyMode: PartialBody, AnswerOf: updated, Action: audit.Update, Errors: []int{409}}},
+		{"delete", Route{Method: "DELETE", Path: d.item, Aliases: itemAliases, Name: "delete" + id, Doc: "Delete a " + word + ".", Role: d.writes,
+			Body: d.deleteBody, BodyMode: OptionalBody, Answer: emptySchema, Action: audit.Delete, Errors: []int{409}}},
+	}
+	if d.latest {
+		routes[1].Named = map[string]string{"version": latest}
+	}
+	return routes
 }

@@ -63,19 +63,22 @@ type shownMember struct {
 
 // newShape lists the members: what every record has, the fields, the limits, and
 // what is shown beside them.
-func newShape[T any](col *Collection[T], fields []Field) *shape {
-	s := &shape{object: col.Object}
-	s.base(col.Where, col.Slugs != nil, slices.Contains(col.List.Leave, "object"), fields)
+func newShape(object string, where Where, slugs bool, list *List, fields, limits []Field) *shape {
+	s := &shape{object: object}
+	s.base(where, slugs, slices.Contains(list.Leave, "object"), fields)
 	s.fields(fields)
-	if col.Limits != nil {
-		for _, f := range col.Limits.shown() {
-			s.put(f, nil)
-		}
-	}
-	for _, sh := range col.Shown {
-		s.put(sh.Field, sh.showing())
+	for _, f := range limits {
+		s.put(f, nil)
 	}
 	return s
+}
+
+// markRead marks the fields that no answer shows.
+func (s *shape) markRead(fields []Field) {
+	for i := range fields {
+		f := &fields[i]
+		f.unread = f.Secret || f.Name == resetField || !s.has(f.Name)
+	}
 }
 
 // fields are the members of bodies, as answers have them.

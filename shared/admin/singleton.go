@@ -265,7 +265,7 @@ func noteSections(c *Call, sections []Field, was, now map[string]json.RawMessage
 // check reads the members as T, which may refuse them, and keeps them as T writes
 // them.
 func (s *Singleton[T]) check(set map[string]json.RawMessage) error {
-	form, bad := decodeForm[T](set)
+	form, bad := formOf[T](set)
 	if v, ok := any(form).(interface{ Validate() []fault.Detail }); ok && form != nil {
 		bad = append(bad, v.Validate()...)
 	}

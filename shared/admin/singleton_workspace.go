@@ -93,7 +93,7 @@ func (s *Singleton[T]) ownSettings(c *Call, get getter) (of, own settings, form 
 	if of, err = s.ofOrganisation(c, get); err != nil {
 		return of, own, nil, err
 	}
-	form, bad := decodeForm[T](of.set)
+	form, bad := formOf[T](of.set)
 	if refused := fault.Invalids(bad); refused != nil {
 		return of, own, nil, refused // of what is stored: not the caller's
 	}

@@ -53,6 +53,16 @@ const (
 	publishedRef = "default"
 )
 
+// patchesField is the field of updates that Patch brings, versionQuery the parameter of
+// reads that Publish brings.
+func patchesField() []Field {
+	return []Field{{Name: patchField, Type: Boolean, Trigger: true, UpdateOnly: true, Doc: "true takes the content that is not named from the newest version; else all of it must come."}}
+}
+
+func versionQuery() []Field {
+	return []Field{{Name: "version", Type: String, Max: 255, Default: publishedRef, Doc: "Version to read: latest, default (the published one), its number, or a label."}}
+}
+
 // reference cuts a path's name@version.
 func reference(name string) (id, ref string) {
 	id, ref, _ = strings.Cut(name, "@")

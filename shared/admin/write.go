@@ -40,14 +40,14 @@ func (w writer[T]) create(c *Call) (any, error) {
 		return nil, err
 	}
 	w.committed(c, &ch)
-	return w.col.reply(c, w.col.Created, ch.Item(), w.col.shownOf("id", "slug")...)
+	return w.col.reply(c, w.col.Created, ch.Item(), w.m.shape.those("id", "slug")...)
 }
 
-// shownOf are those of the members that answers have.
-func (col *Collection[T]) shownOf(names ...string) []string {
+// those are the names that the shape has.
+func (s *shape) those(names ...string) []string {
 	var out []string
 	for _, name := range names {
-		if col.made.shape.has(name) {
+		if s.has(name) {
 			out = append(out, name)
 		}
 	}
@@ -71,13 +71,7 @@ func slugTaken(err error) bool {
 // stageNew stages the new record that in describes. id is its id; "": a new one.
 func (w writer[T]) stageNew(c *Call, tx *resource.Tx, in Values, id string) (Change[T], error) {
 	col := w.col
-	rec := &resource.Record{
-		Scope: c.Scope, Kind: col.kind(c), ID: id, Status: "active", CreatedBy: c.Actor(), UpdatedBy: c.Actor(),
-	}
-	if id == "" {
-		rec.ID = resource.NewID()
-		c.About(rec.ID)
-	}
+	rec := newRecord(c, col.kind(c), id)
 	ch := Change[T]{Was: new(T), Rec: rec, Form: new(T)}
 	if col.New != nil {
 		*ch.Form = col.New(c)
@@ -100,6 +94,16 @@ func (w writer[T]) stageNew(c *Call, tx *resource.Tx, in Values, id string) (Cha
 	return ch, w.after(c, tx, &ch)
 }
 
+// newRecord is a record without content. id is its id; "": a new one.
+func newRecord(c *Call, kind resource.Kind, id string) *resource.Record {
+	rec := &resource.Record{Scope: c.Scope, Kind: kind, ID: id, Status: "active", CreatedBy: c.Actor(), UpdatedBy: c.Actor()}
+	if id == "" {
+		rec.ID = resource.NewID()
+		c.About(rec.ID)
+	}
+	return rec
+}
+
 // before runs the hooks that come first and writes the form into the record.
 func (w writer[T]) before(c *Call, tx *resource.Tx, ch *Change[T]) error {
 	if w.col.Before != nil {
@@ -110,7 +114,7 @@ func (w writer[T]) before(c *Call, tx *resource.Tx, ch *Change[T]) error {
 	if err := w.col.encode(ch.Rec, ch.Form); err != nil {
 		return err
 	}
-	w.listed(ch.Rec)
+	setListed(ch.Rec, w.m.fields)
 	return nil
 }
 
@@ -121,11 +125,11 @@ func (w writer[T]) after(c *Call, tx *resource.Tx, ch *Change[T]) error {
 	return w.col.After(c, tx, ch)
 }
 
-// listed copies what lists filter by into the row of the list.
-func (w writer[T]) listed(rec *resource.Record) {
+// setListed copies what lists filter by into the row of the list.
+func setListed(rec *resource.Record, fields []Field) {
 	var body map[string]any
-	for i := range w.m.fields {
-		f := &w.m.fields[i]
+	for i := range fields {
+		f := &fields[i]
 		if !f.Listed {
 			continue
 		}
@@ -159,7 +163,7 @@ func (w writer[T]) update(c *Call) (any, error) {
 		if err != nil {
 			return err
 		}
-		NoteChanges(c, w.changes(c, &ch))
+		NoteChanges(c, changes(c, w.m.fields, ch.Old, ch.Rec))
 		return nil
 	})
 	if err != nil {
@@ -203,17 +207,8 @@ func (w writer[T]) delete(c *Call) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		users, err := c.Resources.Users(c.Context, it.Ref())
-		if err == nil {
-			err = resource.InUse(it.Ref(), users) // before anything below it goes
-		}
-		if err != nil {
+		if err := emptyAll(c, it.Ref(), w.col.children); err != nil {
 			return nil, err
-		}
-		for _, kind := range w.col.children {
-			if err := Empty(c, it.Ref(), kind); err != nil {
-				return nil, err
-			}
 		}
 	}
 	var ch Change[T]
@@ -241,6 +236,23 @@ func (w writer[T]) delete(c *Call) (any, error) {
 		w.committed(c, &ch)
 	}
 	return nil, err
+}
+
+// emptyAll deletes what is below a record, unless something uses the record.
+func emptyAll(c *Call, of resource.Ref, kinds []resource.Kind) error {
+	users, err := c.Resources.Users(c.Context, of)
+	if err == nil {
+		err = resource.InUse(of, users) // before anything below it goes
+	}
+	if err != nil {
+		return err
+	}
+	for _, kind := range kinds {
+		if err := Empty(c, of, kind); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // sameBody reports whether a change leaves the stored form as it is.
