@@ -31,7 +31,7 @@ func (r *Reservation) Raise(ctx context.Context, b Bound) error {
 // raise makes the part's entry cover the bound, or renews it.
 func (l *Ledger) raise(ctx context.Context, p *part, request string, b Bound) error {
 	want, need := p.demand(b)
-	p.waive(&want, &need)
+	p.waive(&b, &want, &need)
 	if p.id == "" {
 		if want.zero() && need.zero() {
 			return nil

@@ -22,8 +22,9 @@ type Bound struct {
 	// limit on its output. Such a request is let through while anything is
 	// available, and reserves what is left of its bound.
 	Assumed bool
-	// Rerouted: the request goes where a budget that it did not fit in has sent it.
-	Rerouted bool
+	// Rerouted is the model that the request goes to because a budget that it did not
+	// fit in has sent it there. Budgets that name this model let it through, no others.
+	Rerouted string
 	// Spent is what the request has been charged already by these subjects' count:
 	// the reservation is to cover it beside what can come.
 	Spent Used
@@ -191,9 +192,9 @@ func (p *part) demand(b Bound) (want, need amounts) {
 
 // waive takes out what an audited budget has not enough for: it is charged once it is
 // known, as far beyond the limit as it goes.
-func (p *part) waive(want, need *amounts) {
+func (p *part) waive(b *Bound, want, need *amounts) {
 	for i, waived := range p.waived {
-		if waived {
+		if p.waived[i] = waived && p.subject.audits(i, b); p.waived[i] {
 			want[i], need[i] = 0, 0
 		}
 	}
@@ -222,7 +223,7 @@ func (l *Ledger) open(ctx context.Context, p *part, request string, b Bound, for
 		var want, need amounts
 		if !force {
 			want, need = p.demand(b)
-			p.waive(&want, &need)
+			p.waive(&b, &want, &need)
 		}
 		if left != nil {
 			if short := lacks(*left, need); short >= 0 && (!b.Assumed || !shrink(&want, &need, *left)) {

@@ -115,11 +115,11 @@ func (s *Subject) compile(now time.Time) *compiled {
 }
 
 // audits tells whether a budget lets requests through that it has not enough for.
-// Those that send requests elsewhere let through what has been sent there.
+// Those that send requests elsewhere let through what goes where they send it.
 func (s *Subject) audits(slot int, b *Bound) bool {
 	for i := range s.Budgets {
 		if u := &s.Budgets[i]; u.Type == slotMeasure[slot] {
-			return u.OnExceeded == Audit || u.OnExceeded == Fallback && b.Rerouted
+			return u.OnExceeded == Audit || u.OnExceeded == Fallback && b.Rerouted == u.FallbackModel
 		}
 	}
 	return false

@@ -15,7 +15,8 @@ import (
 type ruled struct {
 	policies policed.Set
 	early    []*ledger.Subject // counters that the request's own facts decided
-	rerouted bool              // a budget has sent the request to another model
+	sent     bool              // a budget has sent the request to another model
+	rerouted string            // that model, while it is the target
 	counted  []*ledger.Subject // of targets, whose rates the request was counted by
 }
 
@@ -106,13 +107,13 @@ func (bk *books) limitsOfTarget() (rates []*ledger.Subject) {
 }
 
 // reroute is where a budget sends a request that it has not enough for, once; nil:
-// nowhere.
-func (rd *ruled) reroute(leaf *route.Leaf, err error) *route.Leaf {
+// nowhere. What is passed through names its model where nobody writes another.
+func (rd *ruled) reroute(leaf *route.Leaf, raw bool, err error) *route.Leaf {
 	f := fault.From(err)
-	if rd.rerouted || f.Code != fault.BudgetExhausted || f.Limit == nil || f.Limit.Fallback == "" {
+	if rd.sent || raw || f.Code != fault.BudgetExhausted || f.Limit == nil || f.Limit.Fallback == "" {
 		return nil
 	}
-	rd.rerouted = true
+	rd.sent, rd.rerouted = true, f.Limit.Fallback
 	next := *leaf
 	next.Slug, next.Model, _ = strings.Cut(strings.TrimPrefix(f.Limit.Fallback, "@"), "/")
 	next.Provider, next.APIKey, next.Fields, next.CustomHost, next.PromptID = "", "", nil, "", ""

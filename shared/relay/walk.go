@@ -73,6 +73,7 @@ func (c *call) relay() error {
 			break
 		}
 		last.drop()
+		c.rerouted = "" // a target of the plan is paid for as such
 		last = c.try(leaf)
 		outcome = c.outcome(&last)
 	}
@@ -105,7 +106,7 @@ func (c *call) try(leaf *route.Leaf) answer {
 		return c.guardOutput(leaf, answer{cached: hit})
 	}
 	if err := c.limitTarget(); err != nil {
-		if next := c.reroute(leaf, err); next != nil {
+		if next := c.reroute(leaf, c.Route.Shape == routes.Raw, err); next != nil {
 			return c.try(next)
 		}
 		return refusal(err)

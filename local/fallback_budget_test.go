@@ -1,0 +1,73 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// thrifty makes a key whose dollar is spent with a cheaper model when it is short.
+func (r *running) thrifty(model string) string {
+	r.t.Helper()
+	return r.newKey(fmt.Sprintf(`"usage_limits":{"type":"cost","credit_limit":1,"on_exceeded":"fallback","fallback_model":%q}`, model))
+}
+
+const dearChat = `{"model":"@mock/gpt-4o","max_tokens":120000,"messages":[{"role":"user","content":"Hello"}]}`
+
+// The model that a budget names is a target like any other: what limits it refuses it,
+// and nobody sends the request on from there.
+func TestWhatABudgetSendsAwayMeetsTheLimitsThere(t *testing.T) {
+	t.Parallel()
+	r := start(t)
+	host := strings.TrimSuffix(r.mockBase(), "/v1")
+	poor := func(slug, limits string) string {
+		r.admin("POST", "/virtual-keys", fmt.Sprintf(`{"name":%q,"slug":%q,"provider":"anthropic","key":"mock-key","custom_host":%q,"workspace_id":%q,%s}`, slug, slug, host, r.workspace(), limits))
+		return "@" + slug + "/claude-haiku-4-5"
+	}
+	for _, c := range []struct {
+		name, model string
+		want        int
+		says        string
+	}{
+		{"itself in funds", poor("rich", `"usage_limits":{"type":"cost","credit_limit":50}`), 200, ""},
+		{"a budget of its own", poor("spent", `"usage_limits":{"type":"tokens","credit_limit":100}`), 412, "spent"},
+		{"a budget that names a third", poor("third", `"usage_limits":{"type":"tokens","credit_limit":100,"on_exceeded":"fallback","fallback_model":"@mock/gpt-4o-mini"}`), 412, "third"},
+		{"two that name each other", poor("circle", `"usage_limits":{"type":"tokens","credit_limit":100,"on_exceeded":"fallback","fallback_model":"@circle/claude-haiku-4-5"}`), 200, ""},
+		{"a rate of its own", poor("slow", `"rate_limits":[{"type":"tokens","unit":"rpd","value":0}]`), 429, "slow"},
+		{"no such model", "@mock-anthropic/nobody-knows-this-model", 412, "unpriced"},
+		{"no such provider", "@nobody/gpt-4o-mini", 400, "nobody"},
+	} {
+		got := r.call("POST", "/chat/completions", dearChat, "X-Gateway-Api-Key", r.thrifty(c.model))
+		if got.status != c.want || !strings.Contains(got.body, c.says) {
+			t.Errorf("%s: %d %s", c.name, got.status, got.body)
+		}
+	}
+}
+
+// A target that the plan comes to when the cheaper model has failed is paid for as
+// such: the budget that was too small for the first is too small for it.
+func TestAFailedFallbackOpensNoBudget(t *testing.T) {
+	t.Parallel()
+	r := start(t)
+	config := r.saveConfig(fallbackOf(`{"provider":"@mock","override_params":{"model":"gpt-4o"}}`, `{"provider":"@mock","override_params":{"model":"gpt-4.1"}}`))
+	key := r.newKey(`"usage_limits":{"type":"tokens","credit_limit":1000,"on_exceeded":"fallback","fallback_model":"@mock/gpt-4o-mini?status=503"}`)
+	got := r.call("POST", "/chat/completions", dearChat, "X-Gateway-Api-Key", key, "X-Gateway-Config", config)
+	if got.status != 412 {
+		t.Errorf("%d %s", got.status, got.body)
+	}
+	if bill := billed(r); bill.nanoDollars != 0 {
+		t.Errorf("the bill is %+v", bill)
+	}
+}
+
+// A request that is passed through says itself what it calls: no other model is put
+// into it.
+func TestPassThroughIsNotSentElsewhere(t *testing.T) {
+	t.Parallel()
+	r := start(t)
+	key := r.thrifty("@mock/gpt-4o-mini")
+	got := r.call("POST", "/proxy/chat/completions", strings.Replace(dearChat, "@mock/", "", 1), "X-Gateway-Api-Key", key, "X-Gateway-Provider", "@mock")
+	if got.status != 412 {
+		t.Errorf("%d %s", got.status, got.body)
+	}
+}
