@@ -72,7 +72,7 @@ func TestOurBooksEqualTheProvidersBill(t *testing.T) {
 }
 
 // leave reads n events of a stream and goes away.
-func leave(r *running, path, body string, n int) error {
+func leave(r *running, path, body string, n int, headers ...string) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, "POST", r.base+path, strings.NewReader(body))
@@ -81,6 +81,9 @@ func leave(r *running, path, body string, n int) error {
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("X-Gateway-Api-Key", workspaceKey)
+	for i := 0; i+1 < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
+	}
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		return err

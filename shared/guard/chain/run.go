@@ -72,7 +72,8 @@ func (hs Hooks) Local() bool {
 	return true
 }
 
-// Here gives the hooks with the checks alone that ask nobody outside of this process.
+// Here gives the hooks with the checks alone that ask nobody outside of this process;
+// hooks without such checks say nothing.
 func (hs Hooks) Here() Hooks {
 	out := make(Hooks, 0, len(hs))
 	for _, h := range hs {
@@ -83,7 +84,9 @@ func (hs Hooks) Here() Hooks {
 				own.checks = append(own.checks, c)
 			}
 		}
-		out = append(out, &own)
+		if len(own.checks) > 0 || h.local {
+			out = append(out, &own)
+		}
 	}
 	return out
 }
@@ -220,6 +223,7 @@ func (h *Hook) run(ctx context.Context, phase guard.Phase, c *Call) ran {
 	if r.skipped = c.Passed && len(which) == 0; r.skipped {
 		return r
 	}
+	r.Checks = make([]CheckResult, 0, len(which))
 	g := group{call: *c, phase: phase, found: map[said.Scope]*said.Found{}}
 	if h.Sequential {
 		r.sequential(ctx, &g, which)

@@ -133,6 +133,7 @@ type translation struct {
 	out    []byte
 	missed chat.Missed // what of the answer the client does not get
 	gather *gathering  // nil: it is not put together
+	denied error       // a guardrail's refusal that nobody was told of yet
 
 	// The two methods as values, made once and not for every event.
 	onEvent func(name string, data []byte) error
@@ -150,12 +151,26 @@ func parserOf(dec chat.StreamDecoder) chat.EventParser {
 func (t *translation) feed(in []byte) ([]byte, error) {
 	t.out = t.out[:0]
 	err := t.parser.Feed(in, t.onEvent)
-	return t.out, err
+	return t.out, t.refusal(err)
 }
 
-// event gives one event of the provider to the decoder.
+// event gives one event of the provider to the decoder. A refusal of guardrails is not
+// the parser's to know: it would read nothing more, and what follows tells the usage.
 func (t *translation) event(name string, data []byte) error {
-	return t.dec.Event(name, data, t.onDelta)
+	err := t.dec.Event(name, data, t.onDelta)
+	if fault.Is(err, fault.GuardrailDenied) {
+		t.denied = err
+		return nil
+	}
+	return err
+}
+
+// refusal is that of guardrails, once, where there is one.
+func (t *translation) refusal(err error) error {
+	if t.denied != nil {
+		err, t.denied = t.denied, nil
+	}
+	return err
 }
 
 func (t *translation) delta(d *chat.Delta) error {
@@ -169,7 +184,7 @@ func (t *translation) delta(d *chat.Delta) error {
 
 func (t *translation) end() ([]byte, error) {
 	t.out = t.out[:0]
-	if err := t.parser.End(t.onEvent); err != nil {
+	if err := t.refusal(t.parser.End(t.onEvent)); err != nil {
 		return t.out, err
 	}
 	if err := t.dec.End(); err != nil {
