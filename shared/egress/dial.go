@@ -90,12 +90,17 @@ func (g *guard) dialTLS(ctx context.Context, network, addr string, cfg *tls.Conf
 	if err != nil {
 		return nil, err
 	}
+	return handshake(ctx, socket.Wrap(raw), addr, cfg)
+}
+
+// handshake speaks TLS over a connection, which it closes when that fails.
+func handshake(ctx context.Context, raw net.Conn, addr string, cfg *tls.Config) (*tls.Conn, error) {
 	host, _, _ := net.SplitHostPort(addr)
 	if cfg.ServerName == "" {
 		cfg = cfg.Clone()
 		cfg.ServerName = host
 	}
-	conn := tls.Client(socket.Wrap(raw), cfg)
+	conn := tls.Client(raw, cfg)
 	ctx, cancel := context.WithTimeout(ctx, tlsTimeout)
 	defer cancel()
 	if err := conn.HandshakeContext(ctx); err != nil {

@@ -60,6 +60,9 @@ func newConn(p *idlePool, key hostKey, c net.Conn, secure *tls.Conn) *conn {
 		state := secure.ConnectionState()
 		n.tls = &state
 	}
+	if wire, ok := raw.(*corked); ok { // HTTP/2 was offered
+		raw = wire.Conn
+	}
 	n.sock, _ = raw.(*socket.Conn)
 	n.abort = func() { _ = c.SetDeadline(past) }
 	n.turned = n.turn

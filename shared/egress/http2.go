@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/net/http2"
+
+	"gateway/shared/wire/socket"
 )
 
 // Hosts that offer HTTP/2 are called by both protocols: by HTTP/1.1, which costs
@@ -211,19 +213,18 @@ func (s *streams) GetClientConn(req *http.Request, _ string) (*http2.ClientConn,
 func (s *streams) dial(key hostKey, addr string, d *dialing) {
 	ctx, cancel := context.WithTimeout(context.Background(), dialTimeout+tlsTimeout)
 	defer cancel()
-	raw, err := s.owner.guard.dialTLS(ctx, "tcp", addr, s.offered)
+	secure, wire, err := s.secured(ctx, addr)
 	var made *http2.ClientConn
 	if err == nil {
-		secure := raw.(*tls.Conn)
 		if secure.ConnectionState().NegotiatedProtocol == http2.NextProtoTLS {
-			if made, err = s.transport.NewClientConn(raw); err != nil {
-				_ = raw.Close()
+			if made, err = s.transport.NewClientConn(gather(secure, wire)); err != nil {
+				_ = secure.Close()
 			} else if made, err = usable(made); s.owner.offers.of(key.host) != onlyHTTP2 {
 				s.owner.offers.set(key.host, bothHTTPs)
 			}
 		} else {
 			s.owner.offers.set(key.host, onlyHTTP1)
-			c := newConn(&s.owner.idle, key, raw, secure)
+			c := newConn(&s.owner.idle, key, secure, secure)
 			d.fresh.Store(c)
 			time.AfterFunc(freshTime, func() { // should all who waited have gone
 				if d.fresh.CompareAndSwap(c, nil) {
@@ -243,6 +244,17 @@ func (s *streams) dial(key hostKey, addr string, d *dialing) {
 	s.forget(key)
 	d.err = err
 	close(d.done)
+}
+
+// secured makes a connection over TLS, and gives what is beneath it, too.
+func (s *streams) secured(ctx context.Context, addr string) (*tls.Conn, *corked, error) {
+	raw, err := s.owner.guard.dial(ctx, "tcp", addr, false)
+	if err != nil {
+		return nil, nil, err
+	}
+	wire := &corked{Conn: socket.Wrap(raw)}
+	secure, err := handshake(ctx, wire, addr, s.offered)
+	return secure, wire, err
 }
 
 // settingsTime is how long a new connection waits for what its host says of itself.
