@@ -7,6 +7,7 @@ import (
 	"gateway/shared/admin"
 	"gateway/shared/fault"
 	"gateway/shared/identity/jwt"
+	"gateway/shared/pricing"
 	"gateway/shared/tenant"
 )
 
@@ -49,6 +50,10 @@ func sections() []admin.Field {
 		{Name: "budget_settings", Doc: "What holds for every budget.", Fields: []admin.Field{
 			{Name: "unpriced", Absent: tenant.UnpricedRefuse, Doc: "Whether models without a price may be called while a cost budget is in force."},
 		}},
+		{Name: "pricing_settings", Doc: "What models cost the organisation, where that is not what the list says. An integration's own prices and multipliers come first.", Fields: []admin.Field{
+			{Name: "models", In: "model_prices", Type: admin.Object, Open: true, Doc: "Prices in place of the list's, by provider/model, each as pricing_config of an integration's model: US cents per unit; null: none.", Check: ownPrices},
+			{Name: "multiplier", In: "price_multiplier", Type: admin.Object, Open: true, Doc: "Multipliers on prices, as pricing_adjustments.multiplier of integrations, for those that have none; null: none.", Check: multipliers},
+		}},
 		{Name: "workspace_overrides", Doc: "Which settings workspaces may have of their own. One that is switched off gives every workspace the organisation's again.", Fields: categories()},
 	}
 }
@@ -80,6 +85,18 @@ func pattern(raw json.RawMessage) []fault.Detail {
 		return []fault.Detail{{Message: "must be a model or provider/model, with a * at its end or none"}}
 	}
 	return nil
+}
+
+// ownPrices checks prices of models.
+func ownPrices(raw json.RawMessage) []fault.Detail {
+	_, bad := pricing.ParseModelPrices(raw)
+	return bad
+}
+
+// multipliers checks multipliers on prices.
+func multipliers(raw json.RawMessage) []fault.Detail {
+	_, bad := pricing.ParseMultiplier(raw)
+	return bad
 }
 
 // keySet checks a key set that is given in place.

@@ -164,31 +164,35 @@ func (bk *books) priceOptions(inputTokens int64, mode string) pricing.Options {
 }
 
 // priceOf finds what a model of the target costs: the integration's own price before
-// the book's, with the integration's adjustments. named: the model may go by the name
+// the organisation's before the book's, with the multipliers of the integration, else
+// of the organisation. named: the model may go by the name
 // that it gave itself, too.
 func (bk *books) priceOf(model string, o pricing.Options, named bool) (pricing.Price, bool) {
 	if bk.To.Target.Provider == nil {
 		return pricing.Price{}, false
 	}
+	var adjust *pricing.Adjustments
+	by, of := bk.Org.Prices(), bk.To.Target.Provider.ID
 	if s := bk.To.Saved; s != nil {
+		adjust = s.Adjust
 		if own, ok := s.Prices[model]; ok {
-			return s.Adjust.Apply(own.Price(o)), true
+			return by.Adjust(own.Price(o), adjust), true
 		}
 		if m := s.Model(model); m != nil && m.BaseModelSlug != "" {
 			model = m.BaseModelSlug
 		}
 	}
-	p, ok := bk.Book.Price(bk.To.Target.Provider.ID, model, o)
+	p, ok := by.Price(bk.Book, of, model, o)
 	if !ok {
 		if as := bk.To.Target.PricedAs(bk.Base, model); as != model {
-			p, ok = bk.Book.Price(bk.To.Target.Provider.ID, as, o)
+			p, ok = by.Price(bk.Book, of, as, o)
 		}
 	}
 	if heard := bk.heardModel(); !ok && named && heard != "" && heard != model {
-		p, ok = bk.Book.Price(bk.To.Target.Provider.ID, heard, o)
+		p, ok = by.Price(bk.Book, of, heard, o)
 	}
-	if ok && bk.To.Saved != nil {
-		p = bk.To.Saved.Adjust.Apply(p)
+	if ok {
+		p = by.Adjust(p, adjust)
 	}
 	return p, ok
 }

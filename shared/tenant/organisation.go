@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"gateway/shared/fault"
+	"gateway/shared/pricing"
 	"gateway/shared/resource"
 	"gateway/shared/store"
 )
@@ -32,7 +34,13 @@ type Organisation struct {
 	// Effective.Guardrails.
 	InputGuardrails  []string `json:"input_guardrails,omitempty" max:"100"`
 	OutputGuardrails []string `json:"output_guardrails,omitempty" max:"100"`
+
+	prices *pricing.Overrides // of the settings
 }
+
+// Prices are the organisation's own prices and multipliers; nil: none. They are
+// shared and never changed.
+func (o *Organisation) Prices() *pricing.Overrides { return o.prices }
 
 // CacheAge is how long an answer of the cache may be used for a config that asks
 // for asked; 0 asks for the organisation's own. The answer 0 is the standard of
@@ -50,6 +58,10 @@ func DecodeOrganisation(rec resource.Record) (*Organisation, error) {
 	var o Organisation
 	if err := json.Unmarshal(rec.Body, &o); err != nil {
 		return nil, fmt.Errorf("tenant: organisation %s: %w", rec.ID, err)
+	}
+	var bad []fault.Detail
+	if o.prices, bad = pricing.ParseOverrides(o.Settings.ModelPrices, o.Settings.PriceMultiplier); len(bad) > 0 {
+		return nil, fmt.Errorf("tenant: prices of organisation %s: %s %s", rec.ID, bad[0].Field, bad[0].Message)
 	}
 	return &o, nil
 }

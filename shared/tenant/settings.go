@@ -25,6 +25,10 @@ type Settings struct {
 	// Unpriced is UnpricedRefuse (also when empty) or UnpricedAllow: what happens
 	// to a model without a price while a cost budget is in force.
 	Unpriced string `json:"unpriced,omitempty" enum:"refuse,allow"`
+	// ModelPrices are the organisation's own prices, {"provider/model":
+	// pricing_config}, and PriceMultiplier its multipliers; see pricing.Overrides.
+	ModelPrices     json.RawMessage `json:"model_prices,omitempty"`
+	PriceMultiplier json.RawMessage `json:"price_multiplier,omitempty"`
 	// CacheMaxAge is how many seconds answers of the cache are used where a config
 	// does not say, and the most where it does; 0: the standard, and no bound but
 	// that of configs.
