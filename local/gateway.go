@@ -269,6 +269,9 @@ func (g *gateway) serve(ctx context.Context, out io.Writer) error {
 		})
 	}
 	g.announce(out)
+	if g.relay != nil {
+		defer context.AfterFunc(ctx, g.relay.Drain)()
+	}
 	err := g.server.Run(ctx)
 	if g.relay != nil {
 		g.relay.Close()

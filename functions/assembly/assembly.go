@@ -38,6 +38,7 @@ import (
 	"gateway/functions/promptruns"
 	"gateway/functions/prompts"
 	"gateway/functions/providers"
+	"gateway/functions/realtime"
 	"gateway/functions/rerank"
 	"gateway/functions/responses"
 	"gateway/functions/scim"
@@ -85,6 +86,6 @@ func Administration(c *app.Core, archive *segment.Archive) []admin.Family {
 // DataPlane are the routes of all data-plane families.
 func DataPlane() []relay.Route {
 	all := slices.Concat(chat.Routes(), messages.Routes(), responses.Routes(), embeddings.Routes(), models.Routes(), moderations.Routes(), images.Routes(), audio.Routes(),
-		files.Routes(), batches.Routes(), finetuning.Routes(), rerank.Routes(), promptruns.Routes(), passthrough.Routes())
+		files.Routes(), batches.Routes(), finetuning.Routes(), rerank.Routes(), promptruns.Routes(), realtime.Routes(), passthrough.Routes())
 	return append(all, dryrun.Routes(all)...)
 }

@@ -110,6 +110,7 @@ func run(ctx context.Context) error {
 		})
 	}
 	slog.Info("container ready", "addr", server.Addr().String())
+	defer context.AfterFunc(ctx, data.Drain)()
 	err = server.Run(ctx)
 	data.Close()
 	stop()

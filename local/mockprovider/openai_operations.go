@@ -32,6 +32,7 @@ func init() { // the handlers refer to the table for their links
 		{"POST", "/audio/translations", (*exchange).transcription},
 		{"POST", "/rerank", (*exchange).rerank},
 		{"POST", "/ocr", (*exchange).ocr},
+		{"GET", "/realtime", (*exchange).realtime},
 		{"POST", "/files", (*exchange).upload},
 		{"GET", "/files", (*exchange).fileList},
 		{"GET", "/files/{id}", (*exchange).fileOne},

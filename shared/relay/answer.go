@@ -93,6 +93,8 @@ func (s *sender) send(a *answer) error {
 		return s.sendRaw(a.resp)
 	case s.Route.Shape == routes.Listing:
 		return s.sendList(a.resp)
+	case s.Route.Shape == routes.Socket:
+		return s.sendSession(a.resp)
 	case s.Route.Operation == provider.BatchesOutput:
 		return s.sendOutput(a.resp)
 	case !a.whole && s.Passes(a.resp):

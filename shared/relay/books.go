@@ -211,6 +211,7 @@ func (bk *books) boundOf() ledger.Bound {
 		in = max(bk.Req.ContentLength, 0)
 	}
 	in += int64(bytes.Count(bk.In, []byte(`"image_url"`))+bytes.Count(bk.In, []byte(`"image"`))) * tokensOfAnImage
+	in = max(in, bk.InBound)
 	in += bk.media.Documents // what was fetched stands in no body of the client
 	out := bk.OutBound
 	price, known := bk.priceOf(bk.modelOf(), bk.priceOptions(in, bk.Wanted.Mode), true)

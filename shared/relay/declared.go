@@ -29,6 +29,7 @@ const (
 	Listing   = routes.Listing
 	Resource  = routes.Resource
 	Multipart = routes.Multipart
+	Socket    = routes.Socket
 
 	AnyPath        = routes.AnyPath
 	BasePath       = routes.BasePath

@@ -64,7 +64,7 @@ func (x *exchanges) exchange(body []byte, at *usage.Attempt) answer {
 		req = req.WithContext(ctx)
 	}
 	t := x.Now()
-	resp, err := x.out().RoundTrip(req)
+	resp, err := x.roundTrip(req)
 	x.waited += x.Now().Sub(t)
 	if err != nil {
 		if x.upload != nil {
@@ -271,6 +271,9 @@ func (o *outbound) asks() chosen.Part {
 }
 
 func (o *outbound) unifiedURL() (*url.URL, error) {
+	if o.Route.Shape == routes.Socket {
+		return o.socketURL()
+	}
 	if o.Route.Shape != routes.Listing && o.Route.Client == nil && (o.Nameless() || o.Through()) {
 		return o.OperationURL(o.asks())
 	}

@@ -36,7 +36,7 @@ func (p *plain) free() {
 // takesWhole tells whether an answer is read before it is chosen. What another
 // part of the answer is read for is not: the one that is being sent stands there.
 func (o *outbound) takesWhole(resp *http.Response) bool {
-	return o.Route.Shape != routes.Raw && o.Route.Shape != routes.Listing && o.Route.Operation != provider.BatchesOutput && !o.part.Further && !o.Passes(resp) && !o.Filtered()
+	return o.Route.Shape != routes.Raw && o.Route.Shape != routes.Listing && o.Route.Shape != routes.Socket && o.Route.Operation != provider.BatchesOutput && !o.part.Further && !o.Passes(resp) && !o.Filtered()
 }
 
 // takePlain reads an answer whole, books it, and judges whether it is one.

@@ -25,6 +25,7 @@ import (
 	"gateway/shared/relay/plan"
 	"gateway/shared/relay/reasoning"
 	"gateway/shared/relay/routes"
+	"gateway/shared/relay/session"
 	"gateway/shared/resource"
 	"gateway/shared/route"
 	"gateway/shared/seal"
@@ -71,6 +72,8 @@ type Options struct {
 	// not before its last byte.
 	RecordAfterBody bool
 	DrainTime       time.Duration // how long an answer is read on after the client went; 0: 30 s
+	// SessionTimes are those of realtime sessions; zero: session.Standard.
+	SessionTimes session.Times
 	// Sleep waits before a retry, and gives false when done is closed first; nil:
 	// by the machine's clock.
 	Sleep func(done <-chan struct{}, d time.Duration) bool
@@ -94,6 +97,8 @@ type Relay struct {
 	urls     exactURLs // of their targets
 	breakers *breaker.Shared
 	owners   *kept.Owners
+	sessions sessions
+	dialers  dialers
 }
 
 // New makes a relay.
@@ -102,6 +107,9 @@ func New(o Options) *Relay {
 		o.DrainTime = 30 * time.Second
 	}
 	o.CacheTimes = o.CacheTimes.orStandard()
+	if o.SessionTimes == (session.Times{}) {
+		o.SessionTimes = session.Standard
+	}
 	if o.Now == nil {
 		o.Now = time.Now
 	}

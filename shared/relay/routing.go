@@ -70,9 +70,10 @@ func (r *Relay) failAside(where string, err error) {
 	r.fault(where, "", err)
 }
 
-// Close waits until what this process knows of breakers is told to others, and for
-// guardrails that run beside requests.
+// Close ends realtime sessions (see Drain) and waits until what this process knows of
+// breakers is told to others, and for guardrails that run beside requests.
 func (r *Relay) Close() {
+	r.sessions.end()
 	r.breakers.Close()
 	r.guards.Close()
 }

@@ -19,6 +19,7 @@ import (
 	"gateway/shared/relay/pooled"
 	"gateway/shared/relay/purse"
 	"gateway/shared/relay/routes"
+	"gateway/shared/relay/session"
 	"gateway/shared/relay/turn"
 	"gateway/shared/usage"
 )
@@ -60,6 +61,7 @@ type outbound struct {
 	upload     *form.Upload      // the body that is streamed
 	sentHeader http.Header       // of the request that was sent last
 	patience   patience.Patience // of the attempt under way
+	far        session.Conn      // to the provider, on Socket routes
 	part       chosen.Part       // that is asked for after the answer has begun
 	waited     time.Duration     // for the provider
 }

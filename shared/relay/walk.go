@@ -6,6 +6,7 @@ import (
 
 	"gateway/shared/fault"
 	"gateway/shared/relay/admitted"
+	"gateway/shared/relay/asked"
 	"gateway/shared/relay/routes"
 	"gateway/shared/route"
 )
@@ -18,6 +19,9 @@ import (
 // settled and recorded once. What each stage learned is a type in stages.go.
 func (r *Relay) serveFor(w http.ResponseWriter, req *http.Request, rt *routes.Route, id string, behalf *admitted.Behalf) {
 	c := r.calls.Get().(*call)
+	if rt.Shape == routes.Socket {
+		req = asked.Subprotocols(req)
+	}
 	c.begin(r, w, req, rt)
 	c.PathID, c.Behalf = id, behalf
 	if behalf != nil {
@@ -45,6 +49,8 @@ func (c *call) serve() error {
 	switch {
 	case c.Mine:
 		return c.manage()
+	case c.Route.Shape == routes.Socket:
+		return c.openSession()
 	case c.Route.Shape == routes.Listing:
 		return c.list()
 	case c.Route.DryRun != nil:

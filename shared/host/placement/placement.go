@@ -28,6 +28,9 @@ const (
 	Refused   Place = "refused"
 )
 
+// NoFunction is the status of a route that no function can serve.
+const NoFunction = 501
+
 // BalancerIdle is how long the load balancer before the container keeps a connection
 // that no request uses. The container must keep it longer: else a request meets a
 // connection that is being closed, and the balancer answers 502.
@@ -205,6 +208,9 @@ func Greedy(segment string) bool { return strings.HasSuffix(segment, "+}") }
 func Families() (names []string, places map[string]Place) {
 	places = map[string]Place{}
 	for _, r := range Table() {
+		if r.Status == NoFunction {
+			continue
+		}
 		if r.Place == Container {
 			places[r.Family] = Stream
 		} else {

@@ -32,7 +32,7 @@ func TestMostSpecificRouteWins(t *testing.T) {
 		{"GET", "/chat/completions", "passthrough", "/{path+}"},
 		{"POST", "/chat/completions/", "passthrough", "/{path+}"},
 		{"POST", "/chat%2Fcompletions", "passthrough", "/{path+}"},
-		{"GET", "/realtime", "passthrough", "/realtime"},
+		{"GET", "/realtime", "realtime", "/realtime"},
 		{"GET", "/realtime/calls/1", "passthrough", "/realtime/{path+}"},
 		{"GET", "/files", "files", "/files"},
 		{"POST", "/files", "files", "/files"},

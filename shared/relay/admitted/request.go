@@ -153,27 +153,46 @@ func (q *Request) identify() error {
 	who := q.Who
 	q.Lease.Of(q.doors.Memory, who.Scope.Org)
 	q.alive.lane.Tenant, q.alive.lane.Workspace = who.Scope.Org, who.Scope.Workspace
-	if who.Type == identity.OrganisationService {
-		return fault.New(fault.NotAllowed, "x-gateway-api-key", "An organisation key manages the gateway and cannot call models; use a workspace key")
-	}
-	if !who.Has(q.Route.Scope) && !slices.ContainsFunc(q.Route.OrScopes, who.Has) {
-		return fault.Newf(fault.NotAllowed, "x-gateway-api-key", "This API key lacks the scope %s", q.Route.Scope)
-	}
 	var err error
-	if q.View, err = q.doors.Loader.Fresh(q.Ctx, who.Scope.Org); err != nil {
+	if q.View, q.WS, err = q.mayAsk(q.Ctx, who); err != nil {
 		return err
 	}
-	orgScope := store.Scope{Org: who.Scope.Org}
-	ws, ok, err := resource.Load(q.Ctx, q.View, orgScope, tenant.KindWorkspace, who.Scope.Workspace, tenant.DecodeWorkspace)
-	if err != nil {
-		return err
-	}
-	if !ok || ws.Status != tenant.StatusActive {
-		return fault.New(fault.NotAllowed, "x-gateway-api-key", "The workspace of this API key is not active")
-	}
-	q.WS = ws
 	q.Org, err = tenant.LoadSettings(q.Ctx, q.View, who.Scope)
 	return err
+}
+
+// mayAsk tells whether a caller may ask for the route, in a workspace that is active.
+func (q *Request) mayAsk(ctx context.Context, who *identity.Principal) (*resource.View, *tenant.Effective, error) {
+	if who.Type == identity.OrganisationService {
+		return nil, nil, fault.New(fault.NotAllowed, "x-gateway-api-key", "An organisation key manages the gateway and cannot call models; use a workspace key")
+	}
+	if !who.Has(q.Route.Scope) && !slices.ContainsFunc(q.Route.OrScopes, who.Has) {
+		return nil, nil, fault.Newf(fault.NotAllowed, "x-gateway-api-key", "This API key lacks the scope %s", q.Route.Scope)
+	}
+	view, err := q.doors.Loader.Fresh(ctx, who.Scope.Org)
+	if err != nil {
+		return nil, nil, err
+	}
+	orgScope := store.Scope{Org: who.Scope.Org}
+	ws, ok, err := resource.Load(ctx, view, orgScope, tenant.KindWorkspace, who.Scope.Workspace, tenant.DecodeWorkspace)
+	if err != nil {
+		return nil, nil, err
+	}
+	if !ok || ws.Status != tenant.StatusActive {
+		return nil, nil, fault.New(fault.NotAllowed, "x-gateway-api-key", "The workspace of this API key is not active")
+	}
+	return view, ws, nil
+}
+
+// Still gives who asks, as it is known now, for a request that lasts: an error is that of
+// a key, or of a workspace, that does not open the route any more.
+func (q *Request) Still(ctx context.Context) (*identity.Principal, error) {
+	who, err := q.doors.Auth.Authenticate(ctx, q.Token)
+	if err != nil {
+		return nil, err
+	}
+	_, _, err = q.mayAsk(ctx, who)
+	return who, err
 }
 
 // authenticate finds the caller by the key of the request, or by the one that the

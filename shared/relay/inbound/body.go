@@ -45,11 +45,13 @@ type Body struct {
 // path is what a request says beside its body: its path, and that of a form.
 type path struct {
 	admitted.Request
-	ID       string     // the variable of the route's path
-	Form     *form.Form // of a multipart body
-	Slug     string     // of @slug/model in the body, or of @slug/id in the path
-	keptRead bool
-	kept     kept.Path // what the path says of things that providers keep
+	ID   string     // the variable of the route's path
+	Form *form.Form // of a multipart body
+	Slug string     // of @slug/model in the body, or of @slug/id in the path
+	// Transcribes: a socket on which nothing but what is heard is written down.
+	Transcribes bool
+	keptRead    bool
+	kept        kept.Path // what the path says of things that providers keep
 }
 
 // held is a body in memory, and what was found in it.
@@ -95,6 +97,8 @@ func (b *Body) take() error {
 	switch b.Route.Shape {
 	case routes.Resource:
 		return nil
+	case routes.Socket:
+		return b.takeSocket()
 	case routes.Multipart:
 		b.Size = max(b.Req.ContentLength, 0)
 		return b.readForm()

@@ -12,6 +12,7 @@ import (
 // target's config makes of a body may ask for other things than the client's own.
 type Demands struct {
 	Stream, WantUsage bool          // wantUsage: the stream shall tell its usage
+	InBound           int64         // most input tokens beside those of the body
 	OutBound          int64         // most output tokens, times n
 	OutAssumed        bool          // the request states no bound
 	Wanted            routes.Demand // what the price depends on besides tokens

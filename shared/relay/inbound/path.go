@@ -55,7 +55,7 @@ func (b *path) Multipart() bool {
 
 // Nameless tells whether the operation can be sent without a model.
 func (b *path) Nameless() bool {
-	return b.Route.NoModel || b.Route.Shape == routes.Resource || b.Form != nil && !b.Form.Whole()
+	return b.Route.NoModel || b.Transcribes || b.Route.Shape == routes.Resource || b.Form != nil && !b.Form.Whole()
 }
 
 // RawPath is the path behind the gateway's base, as it came on the wire.

@@ -8,6 +8,7 @@ import (
 	"gateway/shared/pricing"
 	"gateway/shared/provider"
 	"gateway/shared/relay/form"
+	"gateway/shared/relay/session"
 	"gateway/shared/resource"
 	"gateway/shared/store"
 )
@@ -30,6 +31,8 @@ const (
 	// Multipart routes have a multipart/form-data body. Long ones are streamed
 	// through.
 	Multipart
+	// Socket routes become a WebSocket on both sides.
+	Socket
 )
 
 // Route is one data-plane route: what a family declares.
@@ -92,6 +95,8 @@ type Route struct {
 	Prompt *Prompt
 	// Composed: the answer is made of those of other requests.
 	Composed *Composed
+	// Sockets makes the connections of a Socket route; nil: this process holds none.
+	Sockets session.Maker
 	// List makes the answer of a Listing route.
 	List func(c *Caller) ([]byte, error)
 }

@@ -1,0 +1,350 @@
+package mockprovider
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/gorilla/websocket"
+)
+
+// realtimePrices hold nano-dollars for a token of text and of sound, in and out, and of
+// text from the cache.
+var realtimePrices = map[string]struct{ in, out, audioIn, audioOut, cached int64 }{
+	"gpt-realtime":      {4000, 16000, 32000, 64000, 400},
+	"gpt-realtime-mini": {600, 2400, 10000, 20000, 60},
+}
+
+// whisperSecond is the price of a second of transcription by whisper-1, in nano-dollars.
+const whisperSecond = 100_000
+
+// realtime serves GET /realtime: sessions over WebSockets. Words of the client's texts
+// steer it: "mock: chunks=20", "pause" (until cancelled), "twice" (told twice that it is
+// done), "no-usage", "close=4001", "drop", "automatic" (of the instructions: a response to
+// each committed buffer), "big=1000" (bytes of each piece).
+func (x *exchange) realtime(_, _ string) *apiError {
+	q := x.r.URL.Query()
+	model, intent := q.Get("model"), q.Get("intent")
+	switch {
+	case model == "" && intent == "" || model != "" && intent != "":
+		return &apiError{status: http.StatusBadRequest, code: "missing_model", message: "You must provide exactly one of model, call_id and intent."}
+	case intent != "" && intent != "transcription":
+		return &apiError{status: http.StatusBadRequest, code: "invalid_intent", message: "Invalid intent."}
+	case model != "" && realtimePrices[model].in == 0:
+		return &apiError{status: http.StatusNotFound, code: "model_not_found", message: "The model '" + model + "' does not exist or you do not have access to it."}
+	case !websocket.IsWebSocketUpgrade(x.r):
+		return &apiError{status: http.StatusBadRequest, message: "This endpoint takes WebSockets."}
+	}
+	up := websocket.Upgrader{Subprotocols: []string{"realtime"}, CheckOrigin: func(*http.Request) bool { return true }}
+	ws, err := up.Upgrade(x.w, x.r, nil)
+	if err != nil {
+		return nil // it has answered
+	}
+	s := &voice{x: x, ws: ws, model: model, beta: x.r.Header.Get("OpenAI-Beta") == "realtime=v1"}
+	s.run()
+	return nil
+}
+
+// voice is one session.
+type voice struct {
+	x     *exchange
+	ws    *websocket.Conn
+	model string
+	beta  bool
+
+	sending       sync.Mutex
+	mu            sync.Mutex
+	said          []string // texts of the conversation
+	sound         int64    // bytes of sound in the buffer
+	heard         int64    // and in the conversation
+	instructions  string
+	transcription string
+	modalities    string
+	active        string // the response under way
+	cancel        chan struct{}
+	n             int
+	wg            sync.WaitGroup
+}
+
+type told = map[string]any
+
+// send sends an event.
+func (v *voice) send(kind string, more told) {
+	v.sending.Lock()
+	defer v.sending.Unlock()
+	v.n++
+	e := told{"type": kind, "event_id": "event_mock" + strconv.Itoa(v.n)}
+	for k, m := range more {
+		e[k] = m
+	}
+	body, _ := json.Marshal(e)
+	_ = v.ws.WriteMessage(websocket.TextMessage, body) // a client that has gone is seen by the reader
+}
+
+func (v *voice) session() told {
+	kind := "realtime"
+	if v.model == "" {
+		kind = "transcription"
+	}
+	out := told{"object": "realtime.session", "type": kind, "id": "sess_mock", "model": v.model, "instructions": v.instructions, "max_output_tokens": "inf"}
+	if v.beta {
+		out["input_audio_transcription"] = nil
+	}
+	if v.transcription != "" {
+		out["audio"] = told{"input": told{"transcription": told{"model": v.transcription}}}
+	}
+	return out
+}
+
+// run serves the session until one side leaves.
+func (v *voice) run() {
+	defer v.ws.Close()
+	stop := make(chan struct{})
+	go func() { // ends with the session, or with the server
+		select {
+		case <-v.x.s.stopped:
+			_ = v.ws.Close()
+		case <-stop:
+		}
+	}()
+	defer close(stop)
+	v.send("session.created", told{"session": v.session()})
+	for {
+		_, body, err := v.ws.ReadMessage()
+		if err != nil {
+			v.stop("")
+			v.wg.Wait()
+			return
+		}
+		v.x.s.history.add(Received{Method: "EVENT", Path: "/v1/realtime", Headers: v.x.r.Header.Clone(), Body: slices.Clone(body), Length: int64(len(body))})
+		if message := v.take(body); message != "" {
+			var id struct {
+				EventID string `json:"event_id"`
+			}
+			_ = json.Unmarshal(body, &id) // no id is told of what is no JSON
+			v.send("error", told{"error": told{"type": "invalid_request_error", "code": "invalid_value", "message": message, "param": nil, "event_id": id.EventID}})
+		}
+	}
+}
+
+// stop cancels the response under way.
+func (v *voice) stop(id string) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.active == "" || id != "" && id != v.active {
+		return false
+	}
+	select {
+	case <-v.cancel:
+	default:
+		close(v.cancel)
+	}
+	return true
+}
+
+// take acts on an event; the result is what is wrong with it.
+func (v *voice) take(body []byte) string {
+	var e struct {
+		Type       string `json:"type"`
+		Audio      string `json:"audio"`
+		ResponseID string `json:"response_id"`
+		Session    struct {
+			Instructions *string `json:"instructions"`
+			Old          *struct {
+				Model string `json:"model"`
+			} `json:"input_audio_transcription"`
+			Audio struct {
+				Input struct {
+					Transcription *struct {
+						Model string `json:"model"`
+					} `json:"transcription"`
+				} `json:"input"`
+			} `json:"audio"`
+			Output []string `json:"output_modalities"`
+		} `json:"session"`
+		Item struct {
+			Type, Role string
+			Content    []struct{ Type, Text, Audio string }
+		} `json:"item"`
+		Response struct {
+			Instructions string `json:"instructions"`
+		} `json:"response"`
+	}
+	if err := json.Unmarshal(body, &e); err != nil {
+		return "Invalid JSON: " + err.Error()
+	}
+	switch e.Type {
+	case "session.update":
+		v.mu.Lock()
+		if e.Session.Instructions != nil {
+			v.instructions = *e.Session.Instructions
+		}
+		if t := e.Session.Audio.Input.Transcription; t != nil {
+			v.transcription = t.Model
+		} else if t := e.Session.Old; t != nil {
+			v.transcription = t.Model
+		}
+		v.modalities = strings.Join(e.Session.Output, ",")
+		v.mu.Unlock()
+		v.send("session.updated", told{"session": v.session()})
+	case "conversation.item.create":
+		if e.Item.Type != "message" || e.Item.Role == "" || len(e.Item.Content) == 0 {
+			return "Invalid item: a message with role and content is expected."
+		}
+		v.mu.Lock()
+		v.said = append(v.said, e.Item.Content[0].Text)
+		v.mu.Unlock()
+		added := "conversation.item.added"
+		if v.beta {
+			added = "conversation.item.created"
+		}
+		v.send(added, told{"item": told{"id": "item_mock" + strconv.Itoa(v.n), "type": "message", "role": e.Item.Role}})
+	case "input_audio_buffer.append":
+		raw, err := base64.StdEncoding.DecodeString(e.Audio)
+		if err != nil {
+			return "Invalid 'audio': not Base64."
+		}
+		v.mu.Lock()
+		v.sound += int64(len(raw))
+		v.mu.Unlock()
+	case "input_audio_buffer.commit":
+		return v.commit()
+	case "response.create":
+		return v.respond(e.Response.Instructions)
+	case "response.cancel":
+		if !v.stop(e.ResponseID) {
+			return "Cancellation failed: no active response found"
+		}
+	default:
+		return "Invalid value: '" + e.Type + "'. Supported values are: 'session.update', 'input_audio_buffer.append', 'conversation.item.create', 'response.create', ..."
+	}
+	return ""
+}
+
+// commit makes what was heard an item, and writes it down.
+func (v *voice) commit() string {
+	v.mu.Lock()
+	if v.sound == 0 {
+		v.mu.Unlock()
+		return "Error committing input audio buffer: buffer too small."
+	}
+	seconds := (v.sound + 47_999) / 48_000
+	v.heard += v.sound
+	v.sound = 0
+	transcription, automatic := v.transcription, strings.Contains(v.instructions, "automatic")
+	v.mu.Unlock()
+	item := "item_heard" + strconv.Itoa(v.n)
+	v.send("input_audio_buffer.committed", told{"item_id": item})
+	if transcription != "" {
+		row := v.x.s.bill.begin("/v1/realtime", transcription, item, true)
+		row.closeAt(http.StatusOK, seconds*whisperSecond)
+		done := told{"item_id": item, "content_index": 0, "transcript": "words that were heard", "usage": told{"type": "duration", "seconds": seconds}}
+		v.send("conversation.item.input_audio_transcription.completed", done)
+		if strings.Contains(v.instructions, "twice") {
+			v.send("conversation.item.input_audio_transcription.completed", done)
+		}
+	}
+	if automatic {
+		return v.respond("")
+	}
+	return ""
+}
+
+// respond begins a response.
+func (v *voice) respond(instructions string) string {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.active != "" {
+		return "Conversation already has an active response in progress: " + v.active + "."
+	}
+	if v.model == "" {
+		return "A transcription session makes no responses."
+	}
+	id := v.x.newID("resp_", seedOf(v.model))
+	v.active, v.cancel = id, make(chan struct{})
+	text := v.instructions + " " + instructions + " " + strings.Join(v.said, " ")
+	words := int64(len(strings.Fields(text)))
+	heard := v.heard / 4800 // ten tokens a second
+	row := v.x.s.bill.begin("/v1/realtime", v.model, id, true)
+	v.wg.Go(func() { v.make(id, text, words, heard, row) })
+	return ""
+}
+
+// make makes a response.
+func (v *voice) make(id, text string, words, heard int64, row entry) {
+	n, big := 3, 0
+	closeCode := 0
+	for _, f := range strings.Fields(text) {
+		name, value, _ := strings.Cut(f, "=")
+		number, _ := strconv.Atoi(value)
+		switch name {
+		case "chunks":
+			n = number
+		case "big":
+			big = number
+		case "close":
+			closeCode = number
+		}
+	}
+	has := func(word string) bool { return strings.Contains(text, word) }
+	v.send("response.created", told{"response": told{"id": id, "object": "realtime.response", "status": "in_progress"}})
+	if has("drop") {
+		_ = v.ws.NetConn().Close()
+	}
+	if closeCode > 0 {
+		_ = v.ws.WriteMessage(websocket.CloseMessage, websocket.FormatCloseMessage(closeCode, "as it was asked"))
+	}
+	delta, kind := strings.Repeat("x", max(big, 4)), "response.output_text.delta"
+	audio := v.modalities == "audio"
+	if audio {
+		delta, kind = base64.StdEncoding.EncodeToString([]byte(delta)), "response.output_audio.delta"
+	}
+	if v.beta {
+		kind = strings.Replace(kind, "output_", "", 1)
+	}
+	status, made := "completed", int64(0)
+	for i := 0; i < n && status == "completed"; i++ {
+		select {
+		case <-v.cancel:
+			status = "cancelled"
+		default:
+			v.send(kind, told{"response_id": id, "item_id": "item_out", "delta": delta})
+			made++
+		}
+	}
+	if has("pause") && status == "completed" {
+		<-v.cancel
+		status = "cancelled"
+	}
+	cached := min(words/2, 5)
+	usage := told{
+		"total_tokens": words + heard + made, "input_tokens": words + heard, "output_tokens": made,
+		"input_token_details": told{"text_tokens": words, "audio_tokens": heard, "cached_tokens": cached, "cached_tokens_details": told{"text_tokens": cached, "audio_tokens": 0}},
+	}
+	p := realtimePrices[v.model]
+	cost := (words-cached)*p.in + cached*p.cached + heard*p.audioIn
+	if audio {
+		usage["output_token_details"] = told{"text_tokens": 0, "audio_tokens": made}
+		cost += made * p.audioOut
+	} else {
+		usage["output_token_details"] = told{"text_tokens": made, "audio_tokens": 0}
+		cost += made * p.out
+	}
+	done := told{"id": id, "object": "realtime.response", "status": status, "usage": usage, "output": []any{}}
+	if has("no-usage") {
+		done["usage"] = nil
+	}
+	row.closeAt(http.StatusOK, cost)
+	v.mu.Lock()
+	v.active = ""
+	v.said = append(v.said, strings.Repeat("y ", int(made)))
+	v.mu.Unlock()
+	v.send("response.done", told{"response": done})
+	if has("twice") {
+		v.send("response.done", told{"response": done})
+	}
+}

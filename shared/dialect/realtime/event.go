@@ -1,0 +1,310 @@
+package realtime
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+	"unicode/utf8"
+
+	"gateway/shared/fault"
+	"gateway/shared/wire"
+)
+
+// The types of events that are more than passed on.
+const (
+	SessionUpdate    = "session.update" // of the client
+	SessionOld       = "transcription_session.update"
+	ItemCreate       = "conversation.item.create"
+	ResponseCreate   = "response.create"
+	SessionCreated   = "session.created" // of the provider
+	SessionUpdated   = "session.updated"
+	SessionUpdateOld = "transcription_session.updated"
+	ResponseCreated  = "response.created"
+	ResponseDone     = "response.done"
+	Transcribed      = "conversation.item.input_audio_transcription.completed"
+	Failed           = "error"
+)
+
+// keys of events that are read.
+var keys = wire.NewKeySet("type", "event_id", "response_id", "delta", "session", "response", "item")
+
+const (
+	keyType = iota
+	keyEventID
+	keyResponseID
+	keyDelta
+	keySession
+	keyResponse
+	keyItem
+)
+
+// Reader reads events, one behind the other, in memory of its own.
+type Reader struct{ walk wire.Walk }
+
+// Event is one event. Its texts are of the event's bytes.
+type Event struct {
+	Type     string // "" of what has none
+	ID       string // event_id
+	Response string // response_id
+	Delta    int    // bytes of the value of delta
+	Body     []byte
+
+	session, response, item []byte // members, nil when they are absent
+}
+
+// maxName bounds what is read of types and ids, in bytes.
+const maxName = 512
+
+// Read reads an event. The error is a 400 that says why the bytes are none: they are
+// no JSON object, or another reader could find other members in them.
+func (r *Reader) Read(body []byte) (Event, error) {
+	e := Event{Body: body}
+	if !utf8.Valid(body) {
+		return e, fault.Invalid("event", "must be UTF-8")
+	}
+	if err := keys.Walk(body, &r.walk); err != nil {
+		return e, err
+	}
+	var err error
+	if e.Type, err = r.text(body, keyType, "type"); err != nil {
+		return e, err
+	}
+	if e.Type == "" {
+		return e, fault.Invalid("type", "is required: the type of the event")
+	}
+	if e.ID, err = r.text(body, keyEventID, "event_id"); err != nil {
+		return e, err
+	}
+	if e.Response, err = r.text(body, keyResponseID, "response_id"); err != nil {
+		return e, err
+	}
+	e.Delta = len(r.member(body, keyDelta))
+	e.session, e.response, e.item = r.member(body, keySession), r.member(body, keyResponse), r.member(body, keyItem)
+	return e, nil
+}
+
+func (r *Reader) member(body []byte, key int) []byte {
+	if s := r.walk.Spans[key]; s.Present(body) {
+		return s.Of(body)
+	}
+	return nil
+}
+
+// text is a member that is a string; "" when it is absent.
+func (r *Reader) text(body []byte, key int, name string) (string, error) {
+	s := r.walk.Spans[key]
+	if !s.Present(body) {
+		return "", nil
+	}
+	if raw := s.Of(body); len(raw) > maxName {
+		return "", fault.Invalid(name, "must have at most %d bytes", maxName)
+	} else if known := common[string(raw)]; known != "" {
+		return known, nil
+	}
+	return wire.ScanString(s.Of(body), name)
+}
+
+// common are types that come often, so that no memory is made for them.
+var common = func() map[string]string {
+	m := map[string]string{}
+	for _, t := range [...]string{
+		"input_audio_buffer.append", "input_audio_buffer.commit", ItemCreate, ResponseCreate, ResponseDone,
+		"response.output_audio.delta", "response.audio.delta", "response.output_text.delta", "response.text.delta",
+		"response.output_audio_transcript.delta", "response.audio_transcript.delta", "conversation.item.input_audio_transcription.delta",
+	} {
+		m[`"`+t+`"`] = t
+	}
+	return m
+}()
+
+// Audio tells whether an event brings sound.
+func (e *Event) Audio() bool {
+	return e.Type == "response.output_audio.delta" || e.Type == "response.audio.delta" || e.Type == "input_audio_buffer.append"
+}
+
+// Session is what an event says of the session: of the client's, what it asks for.
+type Session struct {
+	Model         string
+	Transcription string // the model that transcribes what is heard
+	MaxOutput     int64  // tokens of a response; 0: not said, or without a bound
+	Instructions  string
+}
+
+// Members of what a client sends inside an event. What decides anything is refused when
+// it comes twice or in another spelling.
+var (
+	sessionKeys       = wire.NewKeySet("model", "instructions", "max_output_tokens", "max_response_output_tokens", "input_audio_transcription", "audio")
+	audioKeys         = wire.NewKeySet("input")
+	inputKeys         = wire.NewKeySet("transcription")
+	transcriptionKeys = wire.NewKeySet("model")
+	responseKeys      = wire.NewKeySet("instructions", "max_output_tokens", "max_response_output_tokens", "input")
+)
+
+// members walks a member that is an object, and gives those of its own that are looked
+// for; nil for one that is absent.
+func members(set *wire.KeySet, raw []byte, field string) (map[string][]byte, error) {
+	if raw == nil || wire.IsNull(raw) {
+		return nil, nil
+	}
+	var w wire.Walk
+	if err := set.Walk(raw, &w); err != nil {
+		f := fault.From(err)
+		f.Field = strings.TrimSuffix(field+"."+f.Field, ".")
+		return nil, f
+	}
+	found := map[string][]byte{}
+	for i, key := range set.Keys() {
+		if s := w.Spans[i]; s.Present(raw) {
+			found[key] = s.Of(raw)
+		}
+	}
+	return found, nil
+}
+
+// told reads a member that is a string.
+func told(in map[string][]byte, key, field string) (string, error) {
+	raw := in[key]
+	if raw == nil || wire.IsNull(raw) {
+		return "", nil
+	}
+	return wire.ScanString(raw, field+"."+key)
+}
+
+// Session reads the session of an event.
+func (e *Event) Session() (s Session, err error) {
+	in, err := members(sessionKeys, e.session, "session")
+	if err != nil {
+		return s, err
+	}
+	if s.Model, err = told(in, "model", "session"); err != nil {
+		return s, err
+	}
+	if s.Instructions, err = told(in, "instructions", "session"); err != nil {
+		return s, err
+	}
+	if s.MaxOutput, err = bound(in, "session"); err != nil {
+		return s, err
+	}
+	at, transcription := "session.input_audio_transcription", in["input_audio_transcription"]
+	if audio := in["audio"]; audio != nil {
+		sound, err := members(audioKeys, audio, "session.audio")
+		if err != nil {
+			return s, err
+		}
+		input, err := members(inputKeys, sound["input"], "session.audio.input")
+		if err != nil {
+			return s, err
+		}
+		if t := input["transcription"]; t != nil {
+			at, transcription = "session.audio.input.transcription", t
+		}
+	}
+	by, err := members(transcriptionKeys, transcription, at)
+	if err == nil {
+		s.Transcription, err = told(by, "model", at)
+	}
+	return s, err
+}
+
+// bound is the most output tokens that a member asks for, in the general or the beta
+// spelling.
+func bound(in map[string][]byte, field string) (int64, error) {
+	for _, key := range [...]string{"max_output_tokens", "max_response_output_tokens"} {
+		if n, err := tokens(in[key], field+"."+key); n > 0 || err != nil {
+			return n, err
+		}
+	}
+	return 0, nil
+}
+
+// unreadable says that a member is not of the shape that it must have.
+func unreadable(field string, err error) *fault.Fault {
+	if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) && wrong.Field != "" {
+		field = wrong.Field
+	}
+	return fault.Invalid(field, "is not of the type that it must have")
+}
+
+// MaxTokens is the most tokens of a response that can be asked for.
+const MaxTokens = 1 << 20
+
+// tokens reads a bound: a number, or "inf".
+func tokens(raw []byte, field string) (int64, error) {
+	if len(raw) == 0 || wire.IsNull(raw) || string(raw) == `"inf"` {
+		return 0, nil
+	}
+	var n int64
+	if err := json.Unmarshal(raw, &n); err != nil || n < 0 || n > MaxTokens {
+		return 0, fault.Invalid(field, `must be a whole number from 1 to %d, or "inf"`, MaxTokens)
+	}
+	return n, nil
+}
+
+// Asked is what a client's response.create asks for.
+type Asked struct {
+	MaxOutput    int64
+	Instructions string
+}
+
+// Asked reads a response.create.
+func (e *Event) Asked() (a Asked, err error) {
+	in, err := members(responseKeys, e.response, "response")
+	if err != nil {
+		return a, err
+	}
+	if a.Instructions, err = told(in, "instructions", "response"); err != nil {
+		return a, err
+	}
+	a.MaxOutput, err = bound(in, "response")
+	return a, err
+}
+
+// ErrorOf is what a provider's error says, and the id of the client's event that it is
+// about. The fault is nil when it cannot be read.
+func ErrorOf(body []byte) (event string, f *fault.Fault) {
+	var e struct {
+		Error struct {
+			EventID string `json:"event_id"`
+			Code    string `json:"code"`
+			Message string `json:"message"`
+			Param   string `json:"param"`
+		} `json:"error"`
+	}
+	if json.Unmarshal(body, &e) != nil {
+		return "", nil
+	}
+	f = fault.New(fault.ProviderError, fault.Clip(e.Error.Param, maxName), fault.Clip(e.Error.Message, maxName))
+	f.Source, f.StatusCode = fault.SourceProvider, http.StatusBadRequest
+	return e.Error.EventID, f
+}
+
+// AppendError writes an event that tells the client of a fault; about is the id of
+// its own event that the fault is about, "" for none.
+func AppendError(dst []byte, f *fault.Fault, id, about string) []byte {
+	member := func(name, value string) {
+		dst = append(append(append(dst, ',', '"'), name...), `":`...)
+		if value == "" {
+			dst = append(dst, "null"...)
+			return
+		}
+		dst = wire.AppendJSONString(dst, value)
+	}
+	dst = append(dst, `{"type":"error"`...)
+	member("event_id", id)
+	dst = append(dst, `,"error":{"type":`...)
+	dst = wire.AppendJSONString(dst, f.Type())
+	member("code", string(f.Code))
+	member("message", f.Message)
+	member("param", f.Field)
+	member("event_id", about)
+	return append(dst, "}}"...)
+}
+
+// Cancel is the event that ends a response; an empty id is the one under way.
+func Cancel(response string) []byte {
+	if response == "" {
+		return []byte(`{"type":"response.cancel"}`)
+	}
+	return append(wire.AppendJSONString([]byte(`{"type":"response.cancel","response_id":`), response), '}')
+}

@@ -1,0 +1,137 @@
+package realtime
+
+import (
+	"encoding/json"
+	"math"
+
+	"gateway/shared/pricing"
+)
+
+// Done is how a response ended.
+type Done struct {
+	ID     string
+	Status string // completed, cancelled, failed, incomplete
+	Reason string // why it is not complete
+	Usage  pricing.Usage
+}
+
+type byKind struct {
+	Text  *int64 `json:"text_tokens"`
+	Audio int64  `json:"audio_tokens"`
+	Image int64  `json:"image_tokens"`
+}
+
+// ReadResponse reads the response of an event: of response.created its id, of
+// response.done how it ended.
+func ReadResponse(body []byte) (d Done, err error) {
+	var e struct {
+		Response struct {
+			ID      string `json:"id"`
+			Status  string `json:"status"`
+			Details struct {
+				Reason string `json:"reason"`
+			} `json:"status_details"`
+			Usage json.RawMessage `json:"usage"`
+		} `json:"response"`
+	}
+	if err := json.Unmarshal(body, &e); err != nil {
+		return d, unreadable("response", err)
+	}
+	r := &e.Response
+	if len(r.ID) > maxName {
+		r.ID = r.ID[:maxName]
+	}
+	return Done{ID: r.ID, Status: r.Status, Reason: r.Details.Reason, Usage: usageOf(r.Usage)}, nil
+}
+
+// usageOf reads the usage of a response; nothing is known of one that is told in
+// another shape.
+func usageOf(raw json.RawMessage) (u pricing.Usage) {
+	var in struct {
+		Input   *int64 `json:"input_tokens"`
+		Output  *int64 `json:"output_tokens"`
+		OfInput struct {
+			byKind
+			Cached int64   `json:"cached_tokens"`
+			Kinds  *byKind `json:"cached_tokens_details"`
+		} `json:"input_token_details"`
+		OfOutput byKind `json:"output_token_details"`
+	}
+	if len(raw) == 0 || json.Unmarshal(raw, &in) != nil || in.Input == nil && in.Output == nil {
+		return u
+	}
+	cached := byKind{}
+	if in.OfInput.Kinds != nil {
+		cached = *in.OfInput.Kinds
+	}
+	text := cached.text(in.OfInput.Cached)
+	set(&u, pricing.CacheRead, text)
+	set(&u, pricing.AudioCacheRead, cached.Audio)
+	set(&u, pricing.ImageCacheRead, cached.Image)
+	audio, image := in.OfInput.Audio, in.OfInput.Image
+	set(&u, pricing.AudioIn, audio-cached.Audio)
+	set(&u, pricing.ImageIn, image-cached.Image)
+	u.Set(pricing.Input, max(value(in.Input)-audio-image-text, 0))
+	set(&u, pricing.AudioOut, in.OfOutput.Audio)
+	u.Set(pricing.Output, max(value(in.Output)-in.OfOutput.Audio, 0))
+	return u.Bounded()
+}
+
+// text is the number of text tokens among so many; what is not told is the rest.
+func (k *byKind) text(total int64) int64 {
+	if k.Text != nil {
+		return *k.Text
+	}
+	return total - k.Audio - k.Image
+}
+
+func set(u *pricing.Usage, c pricing.Class, n int64) {
+	if n > 0 {
+		u.Set(c, n)
+	}
+}
+
+func value(n *int64) int64 {
+	if n == nil {
+		return 0
+	}
+	return *n
+}
+
+// Transcript is what was heard, and what hearing it used.
+type Transcript struct {
+	Item  string
+	Text  string
+	Usage pricing.Usage
+}
+
+// ReadTranscript reads a Transcribed event.
+func ReadTranscript(body []byte) (t Transcript, err error) {
+	var e struct {
+		Item  string          `json:"item_id"`
+		Text  string          `json:"transcript"`
+		Usage json.RawMessage `json:"usage"`
+	}
+	if err := json.Unmarshal(body, &e); err != nil {
+		return t, unreadable("transcript", err)
+	}
+	if len(e.Item) > maxName {
+		e.Item = e.Item[:maxName]
+	}
+	t = Transcript{Item: e.Item, Text: e.Text}
+	var told struct {
+		Type    string  `json:"type"`
+		Seconds float64 `json:"seconds"`
+	}
+	if len(e.Usage) == 0 || json.Unmarshal(e.Usage, &told) != nil {
+		return t, nil
+	}
+	if told.Type == "duration" {
+		if s := math.Ceil(told.Seconds); s >= 0 && s <= pricing.MaxUnits {
+			t.Usage.Set(pricing.Seconds, int64(s))
+		}
+		return t, nil
+	}
+	t.Usage = usageOf(e.Usage)
+	return t, nil
+}

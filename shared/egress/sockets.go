@@ -1,0 +1,46 @@
+package egress
+
+import (
+	"context"
+	"crypto/tls"
+	"net"
+	"sync"
+)
+
+// Dialer opens connections that go on to speak something else than HTTP, through the
+// same guard as every other: those of WebSockets.
+type Dialer struct {
+	guard guard
+	tls   *tls.Config
+}
+
+// sessions are resumed by all dialers: a hello of TLS is the dearest part of one.
+var sessions = sync.OnceValue(func() tls.ClientSessionCache { return tls.NewLRUClientSessionCache(1024) })
+
+// NewDialer makes a dialer for a policy.
+func NewDialer(p Policy) *Dialer {
+	return &Dialer{guard: guard{policy: p}, tls: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: p.RootCAs, ClientSessionCache: sessions()}}
+}
+
+// Dial connects without TLS, where the policy allows that.
+func (d *Dialer) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	return d.guard.dial(ctx, network, addr, true)
+}
+
+// DialTLS connects by TLS and offers HTTP/1.1 alone, as upgrades are of that.
+func (d *Dialer) DialTLS(ctx context.Context, network, addr string) (net.Conn, error) {
+	raw, err := d.guard.dial(ctx, network, addr, false)
+	if err != nil {
+		return nil, err
+	}
+	cfg := d.tls.Clone()
+	cfg.ServerName, _, _ = net.SplitHostPort(addr)
+	conn := tls.Client(raw, cfg)
+	ctx, cancel := context.WithTimeout(ctx, tlsTimeout)
+	defer cancel()
+	if err := conn.HandshakeContext(ctx); err != nil {
+		_ = raw.Close()
+		return nil, err
+	}
+	return conn, nil
+}

@@ -1,0 +1,65 @@
+package asked
+
+import (
+	"net/http"
+	"strings"
+)
+
+// Subprotocols that browsers send what they cannot send as headers by.
+const (
+	protocolKey  = "openai-insecure-api-key."
+	protocolBeta = "openai-beta."
+)
+
+// protocols is the header that lists the subprotocols of a WebSocket.
+const protocols = "Sec-Websocket-Protocol"
+
+// Subprotocols gives a request with what its subprotocols say in headers, and without
+// what is said to the gateway alone. A header of the same name stands.
+func Subprotocols(req *http.Request) *http.Request {
+	if len(req.Header[protocols]) == 0 {
+		return req
+	}
+	h := req.Header.Clone()
+	var others []string
+	for _, p := range ListOf(req.Header[protocols]) {
+		if key, ok := strings.CutPrefix(p, protocolKey); ok {
+			if h["X-Gateway-Api-Key"] == nil && h["Authorization"] == nil {
+				h["X-Gateway-Api-Key"] = []string{key}
+			}
+			continue
+		}
+		if beta, ok := strings.CutPrefix(p, protocolBeta); ok {
+			if h["Openai-Beta"] == nil {
+				h["Openai-Beta"] = []string{strings.Replace(beta, "-", "=", 1)}
+			}
+			continue
+		}
+		if strings.HasPrefix(p, "openai-organization.") || strings.HasPrefix(p, "openai-project.") {
+			continue // of the caller's own account, whose key is not used
+		}
+		others = append(others, p)
+	}
+	delete(h, protocols)
+	if len(others) > 0 {
+		h[protocols] = []string{strings.Join(others, ", ")}
+	}
+	own := *req
+	own.Header = h
+	return &own
+}
+
+// Protocols are the subprotocols that a request offers.
+func Protocols(h http.Header) []string { return ListOf(h[protocols]) }
+
+// ListOf are the entries of a header that is a list, in one line or in several.
+func ListOf(values []string) (out []string) {
+	for _, v := range values {
+		for p := range strings.SplitSeq(v, ",") {
+			if p = strings.TrimSpace(p); p != "" {
+				out = append(out, p)
+			}
+		}
+	}
+	return out
+}

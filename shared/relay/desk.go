@@ -1,0 +1,241 @@
+package relay
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"time"
+
+	"gateway/shared/dialect/realtime"
+	"gateway/shared/fault"
+	"gateway/shared/identity"
+	"gateway/shared/ledger"
+	"gateway/shared/pricing"
+	"gateway/shared/relay/admitted"
+	"gateway/shared/relay/asked"
+	"gateway/shared/relay/inbound"
+	"gateway/shared/relay/purse"
+	"gateway/shared/relay/routes"
+	"gateway/shared/relay/session"
+	"gateway/shared/route"
+	"gateway/shared/usage"
+)
+
+// desk admits and books what is made within a session. Each response is a walk of its
+// own, as the session's caller and at its target: admitted, counted, reserved for,
+// settled and recorded by the same stages as any request. What is read of the session's
+// call does not change while it runs.
+type desk struct {
+	relay *Relay
+	of    *books // the session's
+	leaf  *route.Leaf
+	req   *http.Request // that the responses are taken to come with
+	route *routes.Route // likewise
+	key   string
+}
+
+// newDesk makes the desk of the session that the call has opened.
+func (s *sender) newDesk() *desk {
+	req := s.Req.Clone(context.WithoutCancel(s.Req.Context()))
+	h := s.HeadersForProvider().Clone()
+	h.Del("X-Gateway-Api-Key")
+	h.Set(asked.TraceID, s.Ask.TraceID)
+	req.Header = h
+	rt := *s.Route
+	rt.Free = false
+	return &desk{relay: s.Relay, of: s.books, leaf: s.To.Leaf, req: req, route: &rt, key: s.KeyHash()}
+}
+
+// blank is the answer of a response within a session: nobody reads it.
+type blank struct{ header http.Header }
+
+// Header implements http.ResponseWriter.
+func (b *blank) Header() http.Header { return b.header }
+
+// WriteHeader implements http.ResponseWriter.
+func (b *blank) WriteHeader(int) {}
+
+// Write implements io.Writer.
+func (b *blank) Write(p []byte) (int, error) { return len(p), nil }
+
+// open begins a walk for a response, up to its target. counted: it counts against rates.
+func (d *desk) open(who *identity.Principal, counted bool) (*call, error) {
+	c := d.relay.calls.Get().(*call)
+	c.begin(d.relay, &blank{http.Header{}}, d.req, d.route)
+	c.Behalf = &admitted.Behalf{Key: d.key, Caller: who}
+	err := c.Admit()
+	if err == nil {
+		err = c.Read()
+	}
+	if err == nil {
+		err = c.Resolve(c.sources)
+	}
+	if err == nil {
+		if counted {
+			err = c.countRequest()
+		} else {
+			err = c.readPolicies()
+		}
+	}
+	if err == nil {
+		c.fresh()
+		err = c.Choose(d.leaf)
+	}
+	return c, err
+}
+
+// shut ends a walk and gives its memory back.
+func (d *desk) shut(c *call) {
+	c.headSent = true
+	c.finish()
+	c.reset()
+	d.relay.calls.Put(c)
+}
+
+// Begin implements session.Desk.
+func (d *desk) Begin(what *session.Wanted) (session.Turn, error) {
+	who, err := d.of.Still(d.of.Base)
+	if err != nil {
+		return nil, err
+	}
+	c, err := d.open(who, true)
+	if err == nil {
+		c.InBound, c.OutBound, c.OutAssumed = what.Input, what.Output, false
+		if what.Output == 0 {
+			c.OutBound, c.OutAssumed = routes.DefaultReserveOutput, true
+		}
+		c.In = append([]byte(nil), what.Event...) // the connection's memory is used again
+		c.Size = int64(len(c.In))
+		err = c.limitTarget()
+	}
+	if err != nil {
+		f := fault.From(err)
+		c.failure, c.status = f, f.Status()
+		d.shut(c)
+		return nil, err
+	}
+	return &response{desk: d, call: c, began: c.Since()}, nil
+}
+
+// Late implements session.Desk.
+func (d *desk) Late(done *realtime.Done, event []byte) {
+	c, err := d.open(d.of.Who, false)
+	if err != nil {
+		d.Fail("response that is not admitted", err)
+		d.shut(c)
+		return
+	}
+	r := &response{desk: d, call: c}
+	c.limitsOfTarget()
+	r.charge(done.Usage, done.Status, event)
+	c.spend()
+	d.shut(c)
+}
+
+// Heard implements session.Desk.
+func (d *desk) Heard(t *realtime.Transcript, model string, event []byte) {
+	c, err := d.open(d.of.Who, false)
+	if err != nil {
+		d.Fail("transcript that is not admitted", err)
+		d.shut(c)
+		return
+	}
+	c.heard.model, c.heard.priced = model, model
+	c.To.Names.Model = model
+	r := &response{desk: d, call: c}
+	c.limitsOfTarget()
+	r.charge(t.Usage, "transcribed", event)
+	c.spend()
+	d.shut(c)
+}
+
+// Allows implements session.Desk.
+func (d *desk) Allows(model string) error {
+	if len(model) > inbound.MaxModel {
+		return fault.Invalid("model", "must have at most %d bytes", inbound.MaxModel)
+	}
+	if s := d.of.To.Saved; s != nil {
+		return s.Allows(model)
+	}
+	return nil
+}
+
+// Check implements session.Desk.
+func (d *desk) Check() error {
+	who, err := d.of.Still(d.of.Base)
+	if err != nil {
+		return err
+	}
+	own, its := d.of.budgeted()
+	for _, s := range slices.Concat(purse.Budgeted(who.Subject), own, its) {
+		if s == d.of.Who.Subject && s != who.Subject {
+			continue // the key's limits have changed since
+		}
+		states, err := d.relay.Ledger.State(d.of.Base, s)
+		if err != nil {
+			return err
+		}
+		for i := range states {
+			if states[i].Status == ledger.Exhausted {
+				return fault.Newf(fault.BudgetExhausted, "", "The budget of %s is exhausted", s.Label)
+			}
+		}
+	}
+	return nil
+}
+
+// Fail implements session.Desk.
+func (d *desk) Fail(where string, err error) { d.of.Fail(where, err) }
+
+// response is one response of a session, on its walk.
+type response struct {
+	desk  *desk
+	call  *call
+	began time.Duration
+}
+
+// End implements session.Turn.
+func (r *response) End(d *realtime.Done, event []byte) {
+	reason := d.Status
+	if d.Reason != "" {
+		reason = d.Reason
+	}
+	r.charge(d.Usage, reason, event)
+	r.desk.shut(r.call)
+}
+
+// charge books what a response has used.
+func (r *response) charge(u pricing.Usage, finish string, event []byte) {
+	c := r.call
+	at := r.attempt()
+	at.Status = http.StatusOK
+	at.Latency = c.Since() - at.Start
+	c.upstream, c.waited = at.Latency, at.Latency
+	c.status, c.heard.finish = http.StatusOK, clipText(finish)
+	c.captureAnswer(event)
+	u.Add(pricing.Requests, 1)
+	c.charge(u)
+}
+
+// attempt notes that the provider was asked.
+func (r *response) attempt() *usage.Attempt {
+	c := r.call
+	at := c.purse.Try()
+	at.Provider, at.ProviderSlug, at.Model = c.To.Target.Provider.ID, c.To.Names.Slug, fault.Clip(c.modelOf(), inbound.MaxModel)
+	at.OptionIndex, at.Start = c.To.Names.Option, r.began
+	return at
+}
+
+// Drop implements session.Turn.
+func (r *response) Drop(refused *fault.Fault) {
+	c := r.call
+	if refused == nil { // nothing was sent, and nothing is said of it
+		c.purse.Settle(c.Base, nil)
+		c.inBooks = true
+	} else {
+		at := r.attempt()
+		at.Status, at.ErrorCode = refused.Status(), string(refused.Code)
+		c.failure, c.status = refused, refused.Status()
+	}
+	r.desk.shut(c)
+}

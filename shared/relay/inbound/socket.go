@@ -1,0 +1,71 @@
+package inbound
+
+import (
+	"encoding/base64"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"gateway/shared/fault"
+	"gateway/shared/relay/asked"
+)
+
+// takeSocket reads what a request asks for that becomes a WebSocket: its query names the
+// model, or that nothing is to be done but to transcribe.
+func (b *Body) takeSocket() error {
+	if b.Route.Sockets == nil {
+		f := fault.New(fault.UnsupportedOperation, "", "Realtime sessions need the container, which this installation runs without")
+		f.StatusCode = http.StatusNotImplemented
+		return f
+	}
+	if err := b.upgrades(); err != nil {
+		return err
+	}
+	q, err := url.ParseQuery(b.Req.URL.RawQuery)
+	if err != nil {
+		return fault.Invalid("query", "is not well escaped")
+	}
+	for name, values := range q {
+		switch {
+		case len(values) > 1:
+			return fault.Invalid(fault.Clip(name, 100), "was sent %d times; send it once", len(values))
+		case strings.Contains(strings.ToLower(name), "key"):
+			return fault.Invalid(fault.Clip(name, 100), "must not stand in the address, which is logged on the way; send the key as a header or a subprotocol")
+		}
+	}
+	model, intent := q.Get("model"), q.Get("intent")
+	switch {
+	case q.Has("call_id"):
+		return fault.Invalid("call_id", "calls are not made by way of this gateway: their sound would go past it")
+	case intent != "" && intent != "transcription":
+		return fault.Invalid("intent", "must be transcription, or left out")
+	case intent != "" && model != "":
+		return fault.Invalid("intent", "must not stand beside model: exactly one of them says what the session is")
+	case q.Has("model") && model == "":
+		return fault.Invalid("model", "must not be empty")
+	}
+	b.Transcribes = intent != ""
+	return b.splitModel(model, true)
+}
+
+// upgrades refuses a handshake that is none (RFC 6455, 4.1).
+func (b *Body) upgrades() error {
+	h := b.Req.Header
+	has := func(name, token string) bool {
+		return slices.ContainsFunc(asked.ListOf(h[name]), func(v string) bool { return strings.EqualFold(v, token) })
+	}
+	switch key, err := base64.StdEncoding.DecodeString(asked.One(h, "Sec-Websocket-Key")); {
+	case !has("Upgrade", "websocket") || !has("Connection", "upgrade"):
+		return fault.Invalid("upgrade", "this route takes WebSockets only: send Connection: Upgrade and Upgrade: websocket, over HTTP/1.1")
+	case !b.Req.ProtoAtLeast(1, 1) || b.Req.ProtoMajor != 1:
+		return fault.Invalid("upgrade", "a WebSocket begins over HTTP/1.1")
+	case asked.One(h, "Sec-Websocket-Version") != "13" || len(h["Sec-Websocket-Version"]) != 1:
+		return fault.Invalid("sec-websocket-version", "must be 13")
+	case err != nil || len(key) != 16 || len(h["Sec-Websocket-Key"]) != 1:
+		return fault.Invalid("sec-websocket-key", "must be 16 bytes in Base64, sent once")
+	case b.Req.ContentLength != 0 || len(b.Req.TransferEncoding) > 0:
+		return fault.Invalid("body", "a handshake has no body")
+	}
+	return nil
+}

@@ -1,0 +1,69 @@
+package session
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/url"
+
+	"gateway/shared/egress"
+)
+
+// Conn is one side: a WebSocket. One goroutine may read; all else may be called by any.
+type Conn interface {
+	// Next waits for the next message. Its bytes are read to their end before the next
+	// is waited for. The error is an *Ended, or that of a broken connection.
+	Next() (binary bool, r io.Reader, err error)
+	// Write sends a message, in time, one behind the other.
+	Write(binary bool, p []byte) error
+	// Ping asks the other end whether it is there; one that answers nothing for long is
+	// gone, which Next tells.
+	Ping() error
+	// Close says why the connection ends, and gives the other end a moment to answer:
+	// Next ends by then. Codes that cannot be sent are left out.
+	Close(code int, reason string)
+	// Linger ends the connection once nobody reads it any more, and lets the other end
+	// get what was sent last.
+	Linger()
+	// Drop ends the connection at once.
+	Drop()
+}
+
+// Maker makes connections. Processes that hold no connection for long link none.
+type Maker interface {
+	// Dial opens a connection. An answer that is none has its status and its body.
+	Dial(ctx context.Context, to *Address) (Conn, *http.Response, error)
+	// Accept takes a client's upgrade. The answer has the headers of h.
+	Accept(w http.ResponseWriter, req *http.Request, protocol string, h http.Header) (Conn, error)
+}
+
+// Address is where a connection goes.
+type Address struct {
+	URL       *url.URL // http or https
+	Header    http.Header
+	Protocols []string
+	Dialer    *egress.Dialer
+}
+
+// Codes of a closed WebSocket (RFC 6455, 7.4).
+const (
+	Normal      = 1000
+	GoingAway   = 1001
+	NotText     = 1003
+	NoCode      = 1005
+	Lost        = 1006 // never sent
+	NotUTF8     = 1007
+	Policy      = 1008
+	TooLarge    = 1009
+	ServerError = 1011
+)
+
+// Ended is the error of a connection that the other end has closed, or that broke the
+// rules of WebSockets and was closed for it.
+type Ended struct {
+	Code   int
+	Reason string
+}
+
+// Error implements error.
+func (e *Ended) Error() string { return "session: the connection was closed: " + e.Reason }

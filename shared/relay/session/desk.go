@@ -1,0 +1,49 @@
+package session
+
+import (
+	"gateway/shared/dialect/realtime"
+	"gateway/shared/fault"
+)
+
+// Desk is who is asked about a session.
+type Desk interface {
+	// Begin makes sure that a response may be made and reserves what it can cost. The
+	// error is a fault of the caller's key, of a limit or of a budget.
+	Begin(what *Wanted) (Turn, error)
+	// Late books a response that was made though nothing was reserved for it.
+	Late(d *realtime.Done, event []byte)
+	// Heard books what hearing a client's words has used, which is told once it is done.
+	Heard(t *realtime.Transcript, model string, event []byte)
+	// Allows tells whether a model may be used beside the session's own.
+	Allows(model string) error
+	// Check tells whether the session may go on.
+	Check() error
+	// Fail is told of failures that the client does not see.
+	Fail(where string, err error)
+}
+
+// Wanted is a response that is to be made.
+type Wanted struct {
+	Input  int64  // most tokens that it may read
+	Output int64  // most tokens that it may make; 0: no bound is stated
+	Event  []byte // of the client that asks for it; nil: the provider has begun it by itself
+}
+
+// Turn is a response that has begun, with what is reserved for it. Each is ended once.
+type Turn interface {
+	// End books how it ended. event is the provider's last word.
+	End(d *realtime.Done, event []byte)
+	// Drop gives back what was reserved: the provider made nothing. refused is its own
+	// refusal, nil without one.
+	Drop(refused *fault.Fault)
+}
+
+// Refused tells whether a fault ends the session: the key or the money is gone. Others
+// refuse one response.
+func Refused(f *fault.Fault) bool {
+	switch f.Code {
+	case fault.Unauthorized, fault.KeyExpired, fault.NotAllowed, fault.ModelNotAllowed, fault.BudgetExhausted, fault.UnpricedModel, fault.SubscriptionExhausted, fault.NotFound, fault.ReferenceNotFound:
+		return true
+	}
+	return false
+}

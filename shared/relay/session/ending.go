@@ -1,0 +1,187 @@
+package session
+
+import (
+	"errors"
+	"sync"
+	"time"
+
+	"gateway/shared/dialect/realtime"
+	"gateway/shared/fault"
+)
+
+// end sends the client away. What is under way at the provider is ended, read to its
+// end and booked; then the provider is left.
+func (s *Session) end(code int, reason string, why *fault.Fault) {
+	s.mu.Lock()
+	if s.over {
+		s.mu.Unlock()
+		return
+	}
+	s.over, s.draining, s.ended = true, true, &Ended{code, reason}
+	s.mu.Unlock()
+	s.turns.mu.Lock()
+	s.turns.why = why
+	s.turns.mu.Unlock()
+	s.Near.Close(code, reason)
+	s.leave()
+}
+
+// clientLeft: nothing more goes to the client.
+func (s *Session) clientLeft(err error) {
+	s.mu.Lock()
+	if s.over {
+		s.mu.Unlock()
+		return
+	}
+	s.over, s.draining = true, true
+	s.mu.Unlock()
+	e := &Ended{Code: Lost}
+	errors.As(err, &e)
+	if e.Code == Lost {
+		s.Near.Drop()
+	} else {
+		s.Near.Close(e.Code, e.Reason) // nothing is sent where the client has closed it
+	}
+	s.leave()
+}
+
+// leave leaves the provider once nothing is under way there, or after a while.
+func (s *Session) leave() {
+	s.cancelLeft()
+	if s.turns.quiet() {
+		s.Far.Close(Normal, "")
+		return
+	}
+	s.mu.Lock()
+	if s.late == nil {
+		s.late = time.AfterFunc(s.Times.Drain, s.Far.Drop)
+	}
+	s.mu.Unlock()
+}
+
+// cancelLeft ends what is under way and has nobody who waits for it.
+func (s *Session) cancelLeft() {
+	s.mu.Lock()
+	over := s.over
+	s.mu.Unlock()
+	if !over {
+		return
+	}
+	for _, id := range s.turns.toCancel() {
+		_ = s.Far.Write(false, realtime.Cancel(id)) // a provider that has gone is seen by its reader
+	}
+}
+
+// leaveWhenDone ends a session whose last response has ended, when that was waited for.
+func (s *Session) leaveWhenDone() {
+	s.mu.Lock()
+	over, draining := s.over, s.draining
+	s.mu.Unlock()
+	switch {
+	case !draining || !s.turns.quiet():
+	case over:
+		s.Far.Close(Normal, "")
+	default:
+		s.end(GoingAway, restarting, nil)
+	}
+}
+
+const restarting = "the gateway is restarting; open a new session"
+
+// providerLeft tells the client how the provider has ended the session.
+func (s *Session) providerLeft(err error) {
+	s.turns.leave()
+	e := &Ended{}
+	switch {
+	case !errors.As(err, &e), e.Code == Lost:
+		s.end(ServerError, "the connection to the provider was lost", nil)
+	case e.Code == TooLarge, e.Code == NotUTF8:
+		s.Far.Close(e.Code, e.Reason)
+		s.end(ServerError, "the provider sent a message that cannot be passed on", nil)
+	default:
+		s.end(e.Code, e.Reason, nil)
+	}
+	s.Far.Drop()
+}
+
+// Drain ends the session once no response is under way.
+func (s *Session) Drain() {
+	s.mu.Lock()
+	s.draining = true
+	s.mu.Unlock()
+	s.leaveWhenDone()
+}
+
+// Break ends the session now.
+func (s *Session) Break() {
+	s.end(GoingAway, restarting, nil)
+	s.Far.Drop()
+}
+
+// ticker asks the desk and pings, again and again, in no goroutine of its own between
+// times.
+type ticker struct {
+	mu    sync.Mutex
+	timer *time.Timer
+	over  bool
+	busy  sync.WaitGroup
+}
+
+// watch begins to ask whether the session may go on.
+func (s *Session) watch() *ticker {
+	t := new(ticker)
+	s.pinged = time.Now()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.timer = time.AfterFunc(s.Times.Check, func() { t.tick(s) })
+	return t
+}
+
+func (t *ticker) tick(s *Session) {
+	t.mu.Lock()
+	if t.over {
+		t.mu.Unlock()
+		return
+	}
+	t.busy.Add(1)
+	t.mu.Unlock()
+	defer t.busy.Done()
+	s.look()
+	t.mu.Lock()
+	if !t.over {
+		t.timer.Reset(s.Times.Check)
+	}
+	t.mu.Unlock()
+}
+
+// stop ends the watch and waits for what it does.
+func (t *ticker) stop() {
+	t.mu.Lock()
+	t.over = true
+	t.timer.Stop()
+	t.mu.Unlock()
+	t.busy.Wait()
+}
+
+// look asks the desk, and pings in time.
+func (s *Session) look() {
+	s.mu.Lock()
+	over := s.over
+	s.mu.Unlock()
+	if over {
+		return
+	}
+	if err := s.Desk.Check(); err != nil {
+		f := fault.From(err)
+		if !Refused(f) {
+			s.Desk.Fail("check of a session", err)
+			return
+		}
+		s.refuse(f, "")
+		return
+	}
+	if time.Since(s.pinged) >= s.Times.Ping {
+		s.pinged = time.Now()
+		_, _ = s.Near.Ping(), s.Far.Ping() // one that has gone is seen by its reader
+	}
+}

@@ -1,0 +1,374 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"gateway/shared/dialect/realtime"
+	"gateway/shared/egress"
+	"gateway/shared/fault"
+	"gateway/shared/relay/pooled"
+)
+
+// Times of sessions.
+type Times struct {
+	Check time.Duration // how often the desk is asked whether the session may go on
+	Ping  time.Duration // how often both sides are
+	Drain time.Duration // how long a response that nobody waits for is read on
+}
+
+// Standard are the times that hold outside of tests.
+var Standard = Times{Check: 450 * time.Millisecond, Ping: 20 * time.Second, Drain: 10 * time.Second}
+
+// Bounds of one message, in bytes. OpenAI takes events of 15 MB.
+const (
+	MaxFromClient   = 16 << 20
+	MaxFromProvider = 64 << 20
+)
+
+// Session is one session. All fields up to ID are required.
+type Session struct {
+	Near, Far Conn // the client, the provider
+	Desk      Desk
+	Times     Times
+	Memory    *egress.Memory // of large messages
+	Tenant    string         // whose they are
+	ID        string         // for ids of the gateway's own events
+	Model     string         // that the provider was asked for
+
+	turns    turns
+	context  context.Context
+	stop     context.CancelFunc
+	mu       sync.Mutex
+	over     bool // the client gets nothing more
+	draining bool // no response is begun any more
+	ended    *Ended
+	events   int
+	pinged   time.Time
+	late     *time.Timer // after which the provider is left whatever it does
+	in, out  int64       // bytes of messages from the client and to it
+}
+
+// Result is how a session ended.
+type Result struct {
+	Code       int
+	Reason     string
+	ByClient   bool // it was the client who left
+	Fault      *fault.Fault
+	FromClient int64 // bytes of its messages
+	ToClient   int64
+}
+
+// Run carries messages until a side leaves, the desk ends it, or Drain has. What was
+// begun is booked when it returns.
+func (s *Session) Run(ctx context.Context) Result {
+	s.context, s.stop = context.WithCancel(ctx)
+	defer s.stop()
+	s.turns.begin(s.Model)
+	timer := s.watch()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		s.fromFar()
+	}()
+	fromNear := s.fromNear()
+	s.clientLeft(fromNear)
+	<-done
+	timer.stop()
+	s.mu.Lock()
+	if s.late != nil {
+		s.late.Stop()
+	}
+	s.mu.Unlock()
+	s.turns.leave()
+	s.Far.Drop()
+	s.Near.Linger()
+	return s.result(fromNear)
+}
+
+func (s *Session) result(fromNear error) Result {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := Result{Code: Lost, FromClient: s.in, ToClient: s.out}
+	if s.ended != nil {
+		r.Code, r.Reason = s.ended.Code, s.ended.Reason
+		r.Fault = s.turns.why
+		return r
+	}
+	r.ByClient = true
+	if e := (*Ended)(nil); errors.As(fromNear, &e) {
+		r.Code, r.Reason = e.Code, e.Reason
+	}
+	return r
+}
+
+// message reads the next message of a side whole. Its buffer is freed by the caller.
+func (s *Session) message(c Conn, lease *egress.Lease, most int64) (binary bool, buf *pooled.Buffer, err error) {
+	binary, r, err := c.Next()
+	if err != nil {
+		return false, nil, err
+	}
+	buf = pooled.New()
+	if err = buf.ReadAll(s.context, lease, r, -1, most); err == nil {
+		return binary, buf, nil
+	}
+	buf.Free()
+	switch {
+	case errors.Is(err, pooled.ErrTooLarge):
+		err = &Ended{TooLarge, "a message has more bytes than the gateway takes"}
+	case fault.Is(err, fault.ServiceUnavailable):
+		err = &Ended{ServerError, "the gateway holds as many large messages as its memory allows"}
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		err = &Ended{Lost, ""}
+	}
+	return false, nil, err
+}
+
+// fromNear reads the client until it leaves or is sent away.
+func (s *Session) fromNear() error {
+	var reader realtime.Reader
+	var lease egress.Lease
+	lease.Of(s.Memory, s.Tenant)
+	defer lease.Free()
+	for {
+		binary, buf, err := s.message(s.Near, &lease, MaxFromClient)
+		if err != nil {
+			return err
+		}
+		err = s.clientSaid(&reader, binary, buf.B)
+		buf.Free()
+		lease.Free()
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// clientSaid judges a message of the client and sends it on.
+func (s *Session) clientSaid(reader *realtime.Reader, binary bool, p []byte) error {
+	s.mu.Lock()
+	s.in += int64(len(p))
+	over := s.over
+	s.mu.Unlock()
+	if over {
+		return nil // it has been told that it is over
+	}
+	if !binary && !utf8.Valid(p) {
+		return &Ended{NotUTF8, "a text message must be UTF-8"}
+	}
+	e, err := reader.Read(p)
+	var asked Turn
+	if err == nil {
+		asked, err = s.judge(&e)
+	}
+	if err != nil {
+		s.refuse(fault.From(err), e.ID)
+		return nil
+	}
+	if asked != nil {
+		s.turns.await(asked, e.ID)
+	}
+	if err := s.Far.Write(binary, p); err != nil {
+		return nil // the provider is gone; who reads it tells why
+	}
+	return nil
+}
+
+// judge looks at an event of the client's. A turn is the response that it asks for.
+func (s *Session) judge(e *realtime.Event) (Turn, error) {
+	switch e.Type {
+	case realtime.SessionUpdate, realtime.SessionOld:
+		asks, err := e.Session()
+		if err != nil {
+			return nil, err
+		}
+		return nil, s.mayUse(&asks)
+	case realtime.ResponseCreate:
+		asks, err := e.Asked()
+		if err != nil {
+			return nil, err
+		}
+		return s.begin(&Wanted{Output: asks.MaxOutput, Event: e.Body})
+	case realtime.ItemCreate:
+		s.turns.said(len(e.Body), false)
+	case "input_audio_buffer.append":
+		s.turns.said(len(e.Body), true)
+	}
+	return nil, nil
+}
+
+// mayUse refuses models that the session may not go on with.
+func (s *Session) mayUse(asks *realtime.Session) error {
+	if asks.Model != "" && asks.Model != s.Model {
+		return fault.Newf(fault.InvalidRequest, "session.model", "must be %q, the model that the session was opened for", fault.Clip(s.Model, 200))
+	}
+	if asks.Transcription == "" {
+		return nil
+	}
+	return s.Desk.Allows(asks.Transcription)
+}
+
+// begin has a response admitted.
+func (s *Session) begin(w *Wanted) (Turn, error) {
+	s.mu.Lock()
+	draining := s.draining
+	s.mu.Unlock()
+	if draining {
+		f := fault.New(fault.ServiceUnavailable, "", "The gateway is restarting; open a new session")
+		f.RetryAfter = time.Second
+		return nil, f
+	}
+	if err := s.turns.room(); err != nil {
+		return nil, err
+	}
+	w.Input = s.turns.input() + int64(len(w.Event))
+	if w.Output == 0 {
+		w.Output = s.turns.bound()
+	}
+	return s.Desk.Begin(w)
+}
+
+// refuse tells the client of a fault, and ends the session where that one does.
+func (s *Session) refuse(f *fault.Fault, about string) {
+	if !Refused(f) {
+		s.tell(f, about)
+		return
+	}
+	told := make(chan struct{})
+	go func() { // ends when the client has taken it, or is gone
+		defer close(told)
+		s.tell(f, about)
+	}()
+	late := time.NewTimer(toldWithin)
+	defer late.Stop()
+	select {
+	case <-told:
+	case <-late.C:
+	}
+	s.end(Policy, f.Message, f)
+}
+
+// toldWithin is how long a client that is sent away has to take the reason.
+const toldWithin = 500 * time.Millisecond
+
+// tell sends the client an error event.
+func (s *Session) tell(f *fault.Fault, about string) {
+	s.mu.Lock()
+	s.events++
+	n, over := s.events, s.over
+	s.mu.Unlock()
+	if over {
+		return
+	}
+	_ = s.Near.Write(false, realtime.AppendError(nil, f, eventID(s.ID, n), about)) // a client that has gone is seen by its reader
+}
+
+// fromFar reads the provider until it leaves, or until what the client left behind is
+// done.
+func (s *Session) fromFar() {
+	var reader realtime.Reader
+	var lease egress.Lease
+	lease.Of(s.Memory, s.Tenant)
+	defer lease.Free()
+	for {
+		binary, buf, err := s.message(s.Far, &lease, MaxFromProvider)
+		if err != nil {
+			s.providerLeft(err)
+			return
+		}
+		err = s.providerSaid(&reader, binary, buf.B)
+		buf.Free()
+		lease.Free()
+		if err != nil {
+			s.providerLeft(err)
+			return
+		}
+	}
+}
+
+// providerSaid takes over what an event says and sends it on. What it cost is booked
+// before the client has it.
+func (s *Session) providerSaid(reader *realtime.Reader, binary bool, p []byte) error {
+	if !binary && !utf8.Valid(p) {
+		return &Ended{NotUTF8, "a text message must be UTF-8"}
+	}
+	if e, err := reader.Read(p); err == nil { // what is no event means nothing, and passes
+		s.learn(&e)
+	}
+	s.mu.Lock()
+	over := s.over
+	if !over {
+		s.out += int64(len(p))
+	}
+	s.mu.Unlock()
+	if !over {
+		if err := s.Near.Write(binary, p); err != nil {
+			s.clientLeft(&Ended{Lost, ""})
+		}
+	}
+	s.leaveWhenDone()
+	return nil
+}
+
+// learn takes over what an event of the provider says.
+func (s *Session) learn(e *realtime.Event) {
+	switch e.Type {
+	case realtime.SessionCreated, realtime.SessionUpdated, realtime.SessionUpdateOld:
+		if is, err := e.Session(); err == nil {
+			s.turns.isNow(&is)
+		}
+	case realtime.ResponseCreated:
+		s.created(e)
+	case realtime.ResponseDone:
+		d, err := realtime.ReadResponse(e.Body)
+		if err != nil {
+			s.Desk.Fail("event of a response", err)
+		}
+		switch t, known := s.turns.done(&d); {
+		case t != nil:
+			t.End(&d, e.Body)
+		case known && d.Usage.Known():
+			s.Desk.Late(&d, e.Body)
+		}
+	case realtime.Transcribed:
+		if t, err := realtime.ReadTranscript(e.Body); err == nil && s.turns.first(t.Item) {
+			s.Desk.Heard(&t, s.turns.hears(), e.Body)
+		}
+	case realtime.Failed:
+		if about, f := realtime.ErrorOf(e.Body); f != nil {
+			if t := s.turns.failed(about); t != nil {
+				t.Drop(f)
+			}
+		}
+	default:
+		if e.Delta > 0 && e.Response != "" {
+			s.turns.made(e.Response, e.Delta, e.Audio())
+		}
+	}
+}
+
+// created finds the turn of a response that has begun. One that nobody asked for is
+// admitted now, or ended.
+func (s *Session) created(e *realtime.Event) {
+	d, err := realtime.ReadResponse(e.Body)
+	if err != nil || !s.turns.unseen(d.ID) {
+		return
+	}
+	if s.turns.created(d.ID) {
+		s.cancelLeft()
+		return
+	}
+	t, err := s.begin(new(Wanted))
+	s.turns.open(d.ID, t)
+	if err == nil {
+		s.cancelLeft()
+		return
+	}
+	s.turns.cancels(d.ID)
+	_ = s.Far.Write(false, realtime.Cancel(d.ID)) // a provider that has gone is seen by its reader
+	s.refuse(fault.From(err), "")
+}

@@ -1,0 +1,204 @@
+package socket
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/gorilla/websocket"
+
+	"gateway/shared/fault"
+	"gateway/shared/relay/session"
+)
+
+// Bounds of time.
+const (
+	openTime  = 20 * time.Second // to open a connection to a provider
+	writeTime = 30 * time.Second // for the other end to take a message
+	silence   = 75 * time.Second // after which an end that says nothing is gone
+	closeTime = time.Second      // to answer a close
+	maxLinger = 1 << 20          // bytes read of an end that was closed
+)
+
+// writeBuffer is lent while a message is written, so that connections that wait hold
+// none. A provider gets larger messages in pieces of it, as clients mask what they send.
+const (
+	readBuffer  = 4 << 10
+	writeBuffer = 16 << 10
+)
+
+var buffers sync.Pool
+
+// Maker makes connections. The zero value is ready.
+type Maker struct{}
+
+// Accept implements session.Maker.
+func (Maker) Accept(w http.ResponseWriter, req *http.Request, protocol string, h http.Header) (session.Conn, error) {
+	up := websocket.Upgrader{
+		ReadBufferSize: readBuffer, WriteBufferSize: writeBuffer, WriteBufferPool: &buffers,
+		CheckOrigin: func(*http.Request) bool { return true }, // the key admits, wherever the page is from
+		Error:       func(http.ResponseWriter, *http.Request, int, error) {},
+	}
+	if protocol != "" {
+		up.Subprotocols = []string{protocol}
+	}
+	ws, err := up.Upgrade(hijacker{w}, req, h)
+	if err != nil {
+		return nil, fault.Invalid("upgrade", "the connection cannot become a WebSocket: it is no HTTP/1.1, or the handshake is not that of RFC 6455").WithCause(err)
+	}
+	return wrap(ws), nil
+}
+
+// hijacker finds the connection of an answer behind what wraps it.
+type hijacker struct{ http.ResponseWriter }
+
+// Hijack implements http.Hijacker.
+func (h hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	return http.NewResponseController(h.ResponseWriter).Hijack()
+}
+
+// Dial implements session.Maker.
+func (Maker) Dial(ctx context.Context, to *session.Address) (session.Conn, *http.Response, error) {
+	d := websocket.Dialer{
+		NetDialContext: to.Dialer.Dial, NetDialTLSContext: to.Dialer.DialTLS,
+		HandshakeTimeout: openTime, ReadBufferSize: readBuffer, WriteBufferSize: writeBuffer, WriteBufferPool: &buffers,
+		Subprotocols: to.Protocols,
+	}
+	scheme := "ws://"
+	if to.URL.Scheme == "https" {
+		scheme = "wss://"
+	}
+	ws, resp, err := d.DialContext(ctx, scheme+to.URL.Host+to.URL.RequestURI(), to.Header) // exact addresses are opaque
+	if err != nil {
+		if resp != nil && errors.Is(err, websocket.ErrBadHandshake) {
+			return nil, resp, nil
+		}
+		return nil, nil, err
+	}
+	return wrap(ws), resp, nil
+}
+
+// conn is one side.
+type conn struct {
+	ws    *websocket.Conn
+	write chan struct{} // holds one while a message is written
+	ends  atomic.Bool   // a close was sent
+	once  sync.Once
+}
+
+func wrap(ws *websocket.Conn) *conn {
+	c := &conn{ws: ws, write: make(chan struct{}, 1)}
+	c.alive()
+	ws.SetPongHandler(func(string) error { c.alive(); return nil })
+	answer := ws.PingHandler()
+	ws.SetPingHandler(func(text string) error { c.alive(); return answer(text) })
+	return c
+}
+
+// alive notes that the other end has said something.
+func (c *conn) alive() {
+	if !c.ends.Load() {
+		_ = c.ws.SetReadDeadline(time.Now().Add(silence))
+	}
+}
+
+// Next implements session.Conn.
+func (c *conn) Next() (binary bool, r io.Reader, err error) {
+	kind, r, err := c.ws.NextReader()
+	if err != nil {
+		return false, nil, ended(err)
+	}
+	c.alive()
+	return kind == websocket.BinaryMessage, r, nil
+}
+
+// ended is why nothing more is read.
+func ended(err error) error {
+	var closed *websocket.CloseError
+	if errors.As(err, &closed) {
+		return &session.Ended{Code: closed.Code, Reason: closed.Text}
+	}
+	var net net.Error
+	if errors.As(err, &net) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return &session.Ended{Code: session.Lost}
+	}
+	return &session.Ended{Code: websocket.CloseProtocolError, Reason: "the rules of WebSockets were broken"} // told already
+}
+
+var errSlow = errors.New("socket: the other end takes nothing")
+
+// Write implements session.Conn.
+func (c *conn) Write(binary bool, p []byte) error {
+	select {
+	case c.write <- struct{}{}:
+	default:
+		late := time.NewTimer(writeTime)
+		defer late.Stop()
+		select {
+		case c.write <- struct{}{}:
+		case <-late.C:
+			return errSlow
+		}
+	}
+	defer func() { <-c.write }()
+	kind := websocket.TextMessage
+	if binary {
+		kind = websocket.BinaryMessage
+	}
+	_ = c.ws.SetWriteDeadline(time.Now().Add(writeTime)) // an error is the write's, too
+	return c.ws.WriteMessage(kind, p)
+}
+
+// Ping implements session.Conn.
+func (c *conn) Ping() error {
+	return c.ws.WriteControl(websocket.PingMessage, nil, time.Now().Add(closeTime))
+}
+
+// maxReason bounds the reason of a close, in bytes.
+const maxReason = 123
+
+// Close implements session.Conn.
+func (c *conn) Close(code int, reason string) {
+	var frame []byte
+	if sendable(code) {
+		frame = websocket.FormatCloseMessage(code, strings.ToValidUTF8(reason[:min(len(reason), maxReason)], ""))
+	}
+	err := c.ws.WriteControl(websocket.CloseMessage, frame, time.Now().Add(closeTime))
+	if err != nil && !errors.Is(err, websocket.ErrCloseSent) {
+		c.Drop()
+		return
+	}
+	c.ends.Store(true)
+	_ = c.ws.SetReadDeadline(time.Now().Add(closeTime))
+}
+
+// sendable tells the codes that may stand in a close frame (RFC 6455, 7.4).
+func sendable(code int) bool {
+	switch {
+	case code >= 3000 && code <= 4999:
+		return true
+	case code < 1000 || code > 1014:
+		return false
+	}
+	return code != 1004 && code != session.NoCode && code != session.Lost
+}
+
+// Linger implements session.Conn.
+func (c *conn) Linger() {
+	raw := c.ws.NetConn()
+	if tcp, ok := raw.(interface{ CloseWrite() error }); ok && tcp.CloseWrite() == nil {
+		_ = raw.SetReadDeadline(time.Now().Add(closeTime))
+		_, _ = io.CopyN(io.Discard, raw, maxLinger) // what is unread would reset the connection
+	}
+	c.Drop()
+}
+
+// Drop implements session.Conn.
+func (c *conn) Drop() { c.once.Do(func() { _ = c.ws.Close() }) }

@@ -1,0 +1,221 @@
+package relay
+
+import (
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"sync"
+	"time"
+
+	"gateway/shared/chat"
+	"gateway/shared/egress"
+	"gateway/shared/fault"
+	"gateway/shared/provider"
+	"gateway/shared/relay/asked"
+	"gateway/shared/relay/routes"
+	"gateway/shared/relay/session"
+)
+
+// This file opens the sessions of Socket routes and ends them. Until both sides are
+// open such a request is as every other: its targets are tried in turn.
+
+// roundTrip asks the target. A Socket route's answer is the connection that was opened.
+func (o *outbound) roundTrip(req *http.Request) (*http.Response, error) {
+	if o.Route.Shape != routes.Socket {
+		return o.out().RoundTrip(req)
+	}
+	far, resp, err := o.Route.Sockets.Dial(req.Context(), &session.Address{
+		URL: req.URL, Header: req.Header, Protocols: asked.Protocols(o.Req.Header), Dialer: o.dialers.of(o.Egress, o.AtOwnHost()),
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case far == nil && resp.StatusCode < 300:
+		resp.StatusCode = http.StatusBadGateway // a success without a WebSocket is none
+		return resp, nil
+	case far == nil:
+		return resp, nil
+	}
+	o.far = far
+	return &http.Response{StatusCode: http.StatusOK, Header: resp.Header, Body: opened{far}}, nil
+}
+
+// opened is the body of an answer that is a connection.
+type opened struct{ session.Conn }
+
+// Read implements io.Reader: there is nothing to be read but messages.
+func (opened) Read([]byte) (int, error) { return 0, io.EOF }
+
+// Close implements io.Closer.
+func (c opened) Close() error {
+	c.Drop()
+	return nil
+}
+
+// dialers are the ways out of WebSockets, made when they are needed first.
+type dialers struct {
+	once             sync.Once
+	public, trusting *egress.Dialer
+}
+
+// of is the way out of a policy; own: to a custom host.
+func (d *dialers) of(p egress.Policy, own bool) *egress.Dialer {
+	d.once.Do(func() { d.public, d.trusting = egress.NewDialer(p.WithoutTrusted()), egress.NewDialer(p) })
+	if own {
+		return d.trusting
+	}
+	return d.public
+}
+
+// socketURL is the address of a session at the target.
+func (o *outbound) socketURL() (*url.URL, error) {
+	q := o.Req.URL.Query()
+	q.Del("model")
+	var raw string
+	var err error
+	if o.Through() || o.To.Model == "" {
+		if o.To.Upstream != "" {
+			q.Set("model", o.To.Upstream)
+		}
+		raw, err = o.To.Target.PassthroughURL(o.Route.Path, "")
+	} else {
+		raw, err = o.To.Target.URL(o.To.Op, o.To.Model, false)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return provider.ExactURL(provider.AddQuery(raw, q.Encode()))
+}
+
+// sendSession opens the client's side and carries the session to its end.
+func (s *sender) sendSession(resp *http.Response) error {
+	s.answerHeaders(resp.Header)
+	protocol := resp.Header.Get("Sec-Websocket-Protocol")
+	if offered := asked.Protocols(s.Req.Header); !slices.Contains(offered, protocol) {
+		if protocol = ""; slices.Contains(offered, "realtime") {
+			protocol = "realtime"
+		} else if len(offered) > 0 {
+			protocol = offered[0] // browsers take no answer without one that they have offered
+		}
+	}
+	near, err := s.Route.Sockets.Accept(s.w, s.Req, protocol, s.w.Header())
+	if err != nil {
+		return err
+	}
+	s.headSent, s.status, s.firstByte = true, http.StatusSwitchingProtocols, s.Since()
+	live := &session.Session{
+		Near: near, Far: s.far, Times: s.SessionTimes, Memory: s.Memory, Tenant: s.Who.Scope.Org, ID: s.ULID, Model: s.To.Model,
+		Desk: s.newDesk(),
+	}
+	end, ok := s.sessions.begin(live)
+	if !ok {
+		near.Close(session.GoingAway, "the gateway is restarting; open a new session")
+		near.Linger()
+		return nil
+	}
+	result := live.Run(s.Base)
+	end()
+	s.Size, s.answered = result.FromClient, result.ToClient
+	s.heard.finish = closed(&result)
+	if result.Fault != nil {
+		s.failure = result.Fault
+	}
+	s.learnOperation(chat.Meter{Started: true, Complete: true})
+	return nil
+}
+
+// closed is how a session ended, for the record.
+func closed(r *session.Result) string {
+	switch {
+	case r.Code == session.Lost:
+		return "lost"
+	case r.ByClient:
+		return "closed_by_client"
+	case r.Code == session.Policy:
+		return "ended_by_policy"
+	case r.Code == session.GoingAway:
+		return "ended_by_restart"
+	}
+	return "closed_by_provider"
+}
+
+// sessions are those that run. The zero value has none.
+type sessions struct {
+	mu      sync.Mutex
+	running map[*session.Session]struct{}
+	ending  bool
+	wg      sync.WaitGroup
+}
+
+// begin notes a session; ok is false when none is begun any more.
+func (ss *sessions) begin(s *session.Session) (end func(), ok bool) {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	if ss.ending {
+		return nil, false
+	}
+	if ss.running == nil {
+		ss.running = make(map[*session.Session]struct{})
+	}
+	ss.running[s] = struct{}{}
+	ss.wg.Add(1)
+	return func() {
+		ss.mu.Lock()
+		delete(ss.running, s)
+		ss.mu.Unlock()
+		ss.wg.Done()
+	}, true
+}
+
+// drain tells all sessions to end once no response is under way.
+func (ss *sessions) drain() {
+	ss.mu.Lock()
+	ss.ending = true
+	all := make([]*session.Session, 0, len(ss.running))
+	for s := range ss.running {
+		all = append(all, s)
+	}
+	ss.mu.Unlock()
+	for _, s := range all {
+		s.Drain()
+	}
+}
+
+// lastTurn is how long a response may go on once sessions are to end.
+const lastTurn = 20 * time.Second
+
+// end ends all sessions and waits for them.
+func (ss *sessions) end() {
+	ss.drain()
+	late := time.AfterFunc(lastTurn, func() {
+		ss.mu.Lock()
+		defer ss.mu.Unlock()
+		for s := range ss.running {
+			go s.Break() // ends with the session
+		}
+	})
+	defer late.Stop()
+	ss.wg.Wait()
+}
+
+// Drain tells realtime sessions to end, each once no response of it is under way: the
+// process is to stop. New ones are refused. It does not wait.
+func (r *Relay) Drain() { r.sessions.drain() }
+
+// openSession opens a session, unless none is begun any more.
+func (c *call) openSession() error {
+	if !c.sessions.open() {
+		f := fault.New(fault.ServiceUnavailable, "", "The gateway is restarting; try again")
+		f.RetryAfter = time.Second
+		return f
+	}
+	return c.relay()
+}
+
+// open tells whether sessions are begun.
+func (ss *sessions) open() bool {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	return !ss.ending
+}
