@@ -111,6 +111,9 @@ func (r *running) call(method, path, body string, headers ...string) reply {
 }
 
 func (r *running) try(method, path, body string, headers ...string) (reply, error) {
+	if method == "GET" && path == "/realtime" {
+		return r.tryRealtime(body, headers...)
+	}
 	req, err := http.NewRequest(method, r.base+path, strings.NewReader(body))
 	if err != nil {
 		return reply{}, err

@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -37,6 +39,44 @@ func (r *running) dialRealtime(query string, headers ...string) (*websocket.Conn
 		}
 	}
 	return d.Dial("ws"+strings.TrimPrefix(r.base, "http")+"/realtime?"+query, h)
+}
+
+// tryRealtime has one response made in a session of its own. body names the model.
+func (r *running) tryRealtime(body string, headers ...string) (reply, error) {
+	var of struct{ Model string }
+	if err := json.Unmarshal([]byte(body), &of); err != nil && body != "" {
+		return reply{}, err
+	}
+	for i := 0; i+1 < len(headers); i += 2 {
+		if headers[i] == "X-Gateway-Api-Key" && headers[i+1] == "" {
+			headers[i+1] = " " // none
+		}
+	}
+	ws, resp, err := r.dialRealtime("model="+url.QueryEscape(of.Model), headers...)
+	if err != nil {
+		if resp == nil {
+			return reply{}, err
+		}
+		raw, err := io.ReadAll(resp.Body)
+		return reply{resp.StatusCode, resp.Header, string(raw)}, err
+	}
+	defer ws.Close()
+	s := &spoken{r.t, ws}
+	s.says("Hello")
+	s.send(`{"type":"response.create"}`)
+	for {
+		e, err := s.read()
+		if err != nil {
+			return reply{}, err
+		}
+		switch told := fmt.Sprint(e); e["type"] {
+		case "error":
+			return reply{http.StatusInternalServerError, resp.Header, told}, nil
+		case "response.done":
+			s.leave()
+			return reply{http.StatusOK, resp.Header, told}, nil
+		}
+	}
 }
 
 func (r *running) speak(query string, headers ...string) *spoken {
@@ -330,8 +370,9 @@ func TestRatesRefuseResponses(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	key := r.newKey(`"rate_limits":[{"type":"requests","unit":"rpd","value":2}]`)
-	s := r.speak("model=@mock/gpt-realtime", "X-Gateway-Api-Key", key) // one
-	s.turn("words")                                                    // two
+	s := r.speak("model=@mock/gpt-realtime", "X-Gateway-Api-Key", key) // counts as its first response
+	s.turn("words")
+	s.turn("words")
 	s.send(`{"type":"response.create","event_id":"third"}`)
 	told, err := s.read()
 	if err != nil || told["type"] != "error" || told["error"].(map[string]any)["code"] != "rate_limit_exceeded" {

@@ -338,7 +338,11 @@ func (v *voice) make(id, text string, words, heard int64, row entry) {
 	if has("no-usage") {
 		done["usage"] = nil
 	}
-	row.closeAt(http.StatusOK, cost)
+	charged := Usage{Input: words - cached, CacheRead: cached}
+	if !audio {
+		charged.Output = made
+	}
+	row.settle(http.StatusOK, charged, false, "", cost)
 	v.mu.Lock()
 	v.active = ""
 	v.said = append(v.said, strings.Repeat("y ", int(made)))

@@ -94,7 +94,7 @@ func (s *sender) send(a *answer) error {
 	case s.Route.Shape == routes.Listing:
 		return s.sendList(a.resp)
 	case s.Route.Shape == routes.Socket:
-		return s.sendSession(a.resp)
+		return sendSession(s, a.resp)
 	case s.Route.Operation == provider.BatchesOutput:
 		return s.sendOutput(a.resp)
 	case !a.whole && s.Passes(a.resp):

@@ -222,7 +222,7 @@ func (bk *books) boundOf() ledger.Bound {
 			plain, _ := bk.priceOf(bk.modelOf(), bk.priceOptions(in, pricing.Standard), true)
 			most.Cost = max(most.Cost, plain.Bound(in, out)+plain.Cost(bk.Wanted.Most))
 		}
-	} else if bk.Org.Settings.Unpriced == "allow" {
+	} else if bk.Org.Settings.Unpriced == "allow" || bk.Transcribes { // what transcribes is named later
 		most.Priced = true
 	}
 	return most

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"gateway/shared/dialect/realtime"
@@ -32,10 +33,11 @@ type desk struct {
 	req   *http.Request // that the responses are taken to come with
 	route *routes.Route // likewise
 	key   string
+	begun atomic.Bool // a response was; the session counts as its first
 }
 
-// newDesk makes the desk of the session that the call has opened.
-func (s *sender) newDesk() *desk {
+// newDesk makes the desk of the session that a call has opened.
+func newDesk(s *sender) *desk {
 	req := s.Req.Clone(context.WithoutCancel(s.Req.Context()))
 	h := s.HeadersForProvider().Clone()
 	h.Del("X-Gateway-Api-Key")
@@ -98,7 +100,7 @@ func (d *desk) Begin(what *session.Wanted) (session.Turn, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := d.open(who, true)
+	c, err := d.open(who, d.begun.Swap(true))
 	if err == nil {
 		c.InBound, c.OutBound, c.OutAssumed = what.Input, what.Output, false
 		if what.Output == 0 {

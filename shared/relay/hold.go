@@ -1,8 +1,11 @@
 package relay
 
 import (
+	"slices"
+
 	"gateway/shared/ledger"
 	"gateway/shared/relay/purse"
+	"gateway/shared/relay/routes"
 )
 
 // limitTarget checks the limits of the target and reserves money once per
@@ -10,6 +13,9 @@ import (
 func (bk *books) limitTarget() error {
 	before := bk.purse.Counted()
 	rates := bk.limitsOfTarget()
+	if bk.Route.Shape == routes.Socket && bk.Route.Free {
+		return bk.hasMoney() // what is counted and reserved are its responses
+	}
 	err := bk.purse.CountTarget(bk.Ctx, bk.Ledger, rates)
 	if err == nil && !bk.Route.Free && !bk.CostsNothing() {
 		if own, its := bk.budgeted(); bk.purse.Asks(own, its) {
@@ -22,6 +28,23 @@ func (bk *books) limitTarget() error {
 		bk.counted = append(bk.counted, rates...)
 	}
 	return err
+}
+
+// hasMoney refuses a session that no response could be made in: its budgets have nothing
+// left, or ask for a price that nobody knows.
+func (bk *books) hasMoney() error {
+	own, its := bk.budgeted()
+	budgets := slices.Concat(own, its)
+	if len(budgets) == 0 {
+		return nil
+	}
+	least := bk.boundOf()
+	least.Assumed = true
+	r, err := bk.Ledger.Reserve(bk.Ctx, bk.ULID, budgets, least)
+	if err != nil {
+		return err
+	}
+	return r.Release(bk.Base)
 }
 
 // coverAgain makes the reservations cover a further attempt at the target beside

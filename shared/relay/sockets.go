@@ -89,7 +89,7 @@ func (o *outbound) socketURL() (*url.URL, error) {
 }
 
 // sendSession opens the client's side and carries the session to its end.
-func (s *sender) sendSession(resp *http.Response) error {
+func sendSession(s *sender, resp *http.Response) error {
 	s.answerHeaders(resp.Header)
 	protocol := resp.Header.Get("Sec-Websocket-Protocol")
 	if offered := asked.Protocols(s.Req.Header); !slices.Contains(offered, protocol) {
@@ -106,7 +106,7 @@ func (s *sender) sendSession(resp *http.Response) error {
 	s.headSent, s.status, s.firstByte = true, http.StatusSwitchingProtocols, s.Since()
 	live := &session.Session{
 		Near: near, Far: s.far, Times: s.SessionTimes, Memory: s.Memory, Tenant: s.Who.Scope.Org, ID: s.ULID, Model: s.To.Model,
-		Desk: s.newDesk(),
+		Desk: newDesk(s),
 	}
 	end, ok := s.sessions.begin(live)
 	if !ok {
