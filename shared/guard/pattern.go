@@ -28,13 +28,17 @@ func CompilePattern(pattern string) (*regexp2.Regexp, error) { return compile(pa
 // CompileReplaced compiles a pattern, or /pattern/flags; global says that all matches
 // are replaced, not the first one alone.
 func CompileReplaced(text string) (re *regexp2.Regexp, global bool, err error) {
+	pattern, flags := flagged(text)
+	re, err = compile(pattern, flags)
+	return re, strings.Contains(flags, "g"), err
+}
+
+// flagged takes /pattern/flags apart; any other text is a pattern without flags.
+func flagged(text string) (pattern, flags string) {
 	if end := strings.LastIndexByte(text, '/'); end > 0 && text[0] == '/' && strings.Trim(text[end+1:], "gimsuyd") == "" {
-		flags := text[end+1:]
-		re, err = compile(text[1:end], flags)
-		return re, strings.Contains(flags, "g"), err
+		return text[1:end], text[end+1:]
 	}
-	re, err = compile(text, "")
-	return re, false, err
+	return text, ""
 }
 
 func compile(pattern, flags string) (*regexp2.Regexp, error) {

@@ -43,6 +43,7 @@ type check struct {
 	local       bool
 	mutates     bool
 	whole       bool // it judges a text as a whole: no part of one
+	reach       guard.Reach
 	saved       bool
 }
 
@@ -86,6 +87,8 @@ func (k *Kit) check(a *guard.Applied, h *guard.Hook) check {
 		id: a.ID, parameters: params, phase: guard.Both, scope: said.Scope(member[string](params, "scope")),
 		failOnError: member[bool](params, "failOnError"), soft: member[bool](params, "soft_deny_200"), local: true, whole: judgesWhole(a.ID, params), saved: h.Stored,
 	}
+	c.reach = reachOf(a.ID, params)
+	c.whole = c.whole || c.reach.Whole
 	if row, ok := guard.Find(a.ID); ok {
 		c.phase, c.local, c.mutates = row.Phase, row.Category == guard.Basic || row.Category == guard.Model, row.Mutates
 	}
@@ -126,6 +129,20 @@ func judgesWhole(id string, params map[string]json.RawMessage) bool {
 	return wholly[id]
 }
 
+// reachOf is how much of a stream a check must see at once. What is not known is taken
+// to be found within the standard window.
+func reachOf(id string, params map[string]json.RawMessage) guard.Reach {
+	switch id {
+	case "default.regexMatch":
+		return guard.ReachOf(member[string](params, "rule"), false)
+	case "default.regexReplace":
+		return guard.ReachOf(member[string](params, "rule"), true)
+	case "default.contains":
+		return guard.ReachOfWords(member[[]string](params, "words"))
+	}
+	return guard.Reach{}
+}
+
 // runs tells whether the check runs in a phase: some ask for what only a request has.
 func (c *check) runs(phase guard.Phase) bool {
 	return phase == guard.Before || c.phase&guard.After != 0
@@ -148,10 +165,14 @@ func (h *Hook) Streams() guard.When {
 	return guard.StreamAfter
 }
 
-// WindowSize is that of its window, in characters.
-func (h *Hook) WindowSize() int {
-	if h.Window == 0 {
-		return guard.StandardWindow
+// WindowSize is that of its window, in characters: as set, or larger where one of its
+// checks needs to see more at once. words: pieces must end with words.
+func (h *Hook) WindowSize() (size int, words bool) {
+	if size = h.Window; size == 0 {
+		size = guard.StandardWindow
 	}
-	return h.Window
+	for i := range h.checks {
+		size, words = max(size, h.checks[i].reach.Most), words || h.checks[i].reach.Words
+	}
+	return size, words
 }

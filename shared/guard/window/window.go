@@ -8,6 +8,7 @@ import (
 
 	"gateway/shared/chat"
 	"gateway/shared/fault"
+	"gateway/shared/guard"
 	"gateway/shared/wire"
 )
 
@@ -22,8 +23,11 @@ type Judge func(text string) (now string, denied *fault.Fault)
 // What a check puts in the place of something is given on where the rest of the text,
 // judged by itself, reads the same: then nothing that was changed reaches across. Until
 // then more text is waited for, at most the whole answer.
-func Texts(dec chat.StreamDecoder, size int, judge Judge) chat.StreamDecoder {
-	g := &texts{front: front{dec: dec}, size: size, judge: judge, lines: map[int]*line{}}
+//
+// words: a text is judged and given on up to the end of a word alone, however long that
+// is. So what is forbidden within a word is seen whole, and so are its ends.
+func Texts(dec chat.StreamDecoder, size int, words bool, judge Judge) chat.StreamDecoder {
+	g := &texts{front: front{dec: dec}, size: size, words: words, judge: judge, lines: map[int]*line{}}
 	g.give = g.delta
 	return g
 }
@@ -73,6 +77,7 @@ func (f *front) tell() error {
 type texts struct {
 	front
 	size  int
+	words bool
 	judge Judge
 	lines map[int]*line // by choice
 	sent  bool          // something has been given on
@@ -175,18 +180,25 @@ func (g *texts) text(d *chat.Delta) error {
 
 // advance judges what has come and gives on what has passed.
 func (g *texts) advance(l *line) error {
-	now, denied := g.judge(string(l.text))
+	come := l.text
+	if g.words {
+		if come = come[:g.end(come, len(come))]; len(come) == 0 {
+			l.next = utf8.RuneCount(l.text) + g.size
+			return nil
+		}
+	}
+	now, denied := g.judge(string(come))
 	if g.denied = denied; denied != nil {
 		return nil
 	}
-	cut := g.cut(l.text)
-	if now == string(l.text) {
+	cut := g.cut(come)
+	if now == string(come) {
 		if cut > 0 {
 			return g.release(l, cut, nil)
 		}
 	} else {
-		for ; cut > 0; cut = wordEnd(l.text, cut/2) {
-			rest, denied := g.judge(string(l.text[cut:]))
+		for ; cut > 0; cut = g.end(come, cut/2) {
+			rest, denied := g.judge(string(come[cut:]))
 			if denied == nil && strings.HasSuffix(now, rest) {
 				head := now[:len(now)-len(rest)]
 				return g.release(l, cut, &head)
@@ -208,18 +220,25 @@ func (g *texts) cut(text []byte) int {
 		_, n := utf8.DecodeLastRune(text[:at])
 		at -= n
 	}
-	return wordEnd(text, at)
+	return g.end(text, at)
 }
 
-// wordEnd is the end of the last word at or before a place. A text without white space
-// is cut between characters.
-func wordEnd(text []byte, at int) int {
+// end is the end of the last word at or before a place. A text without white space is
+// cut between characters, unless words are whole.
+func (g *texts) end(text []byte, at int) int {
 	for at > 0 && at < len(text) && !utf8.RuneStart(text[at]) {
 		at--
 	}
-	if i := bytes.LastIndexFunc(text[:at], unicode.IsSpace); i >= 0 {
+	ends := unicode.IsSpace
+	if g.words {
+		ends = guard.Ends
+	}
+	if i := bytes.LastIndexFunc(text[:at], ends); i >= 0 {
 		_, n := utf8.DecodeRune(text[i:])
 		return i + n
+	}
+	if g.words {
+		return 0
 	}
 	return at
 }

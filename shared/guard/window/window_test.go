@@ -1,14 +1,17 @@
 package window
 
 import (
+	"fmt"
 	"regexp"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"pgregory.net/rapid"
 
 	"gateway/shared/chat"
 	"gateway/shared/fault"
+	"gateway/shared/guard"
 	"gateway/shared/wire"
 )
 
@@ -26,8 +29,8 @@ func (pieces) End() error        { return nil }
 func (pieces) Meter() chat.Meter { return chat.Meter{Started: true} }
 
 // run sends a text cut at places through a window.
-func run(text string, cuts []int, size int, judge Judge) (sent string, err error) {
-	d := Texts(pieces{}, size, judge)
+func run(text string, cuts []int, size int, words bool, judge Judge) (sent string, err error) {
+	d := Texts(pieces{}, size, words, judge)
 	var out strings.Builder
 	emit := func(d *chat.Delta) error { out.WriteString(d.Text()); return nil }
 	at := 0
@@ -47,44 +50,85 @@ func run(text string, cuts []int, size int, judge Judge) (sent string, err error
 	return out.String(), d.End()
 }
 
-var forbidden = regexp.MustCompile(`top secret|\d{3}-\d{2}|x+y`)
+// patterns are what is forbidden, each within its reach.
+var patterns = []string{
+	`top secret|\d{3}-\d{2}|x+y`, // repetitions at an end
+	`\w+@\w+\.\w+`,               // within a word, of any length
+	`\bword\b`,                   // whose ends count
+	`y{3,9}|secret\s{1,3}x`,
+	`(?:12|x)[xyö]*3`,
+}
 
-// TestNothingForbiddenLeaves: however a stream is cut, what was sent never holds what
-// the check forbids, and what it does not forbid arrives whole.
+// forbids is what Texts is given for a pattern.
+func forbids(pattern string, window int) (re *regexp.Regexp, size int, words bool) {
+	reach := guard.ReachOf(pattern, false)
+	return regexp.MustCompile(pattern), max(window, reach.Most), reach.Words
+}
+
+// checkWindow says what is wrong with what is sent of a text that comes in pieces, when
+// matches are replaced and when they are denied.
+func checkWindow(pattern, text string, cuts []int, window int) error {
+	re, size, words := forbids(pattern, window)
+	sent, err := run(text, cuts, size, words, func(s string) (string, *fault.Fault) { return re.ReplaceAllString(s, "#"), nil })
+	switch {
+	case err != nil || re.MatchString(sent):
+		return fmt.Errorf("%q was sent of %q: %v", sent, text, err)
+	case !re.MatchString(text) && sent != text:
+		return fmt.Errorf("%q became %q", text, sent)
+	}
+	sent, err = run(text, cuts, size, words, func(s string) (string, *fault.Fault) {
+		if re.MatchString(s) {
+			return "", fault.New(fault.GuardrailDenied, "", "no")
+		}
+		return s, nil
+	})
+	if denied := fault.Is(err, fault.GuardrailDenied); denied != re.MatchString(text) || re.MatchString(sent) || !strings.HasPrefix(text, sent) || !denied && sent != text {
+		return fmt.Errorf("%q was sent of %q, denied: %v", sent, text, denied)
+	}
+	return nil
+}
+
+// atCharacters moves cuts to the next beginning of a character, as decoders give texts.
+func atCharacters(text string, cuts []int) []int {
+	for i := range cuts {
+		for at := sum(cuts[:i+1]); at > 0 && at < len(text) && text[at]&0xc0 == 0x80; at++ {
+			cuts[i]++
+		}
+	}
+	return cuts
+}
+
+// TestNothingForbiddenLeaves: however a stream is cut and however long a match is, what
+// was sent never holds what the check forbids, and what it does not forbid arrives whole.
 func TestNothingForbiddenLeaves(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		words := rapid.SliceOfN(rapid.SampledFrom([]string{"top", "secret", "top secret", "123-45", "123", "-45", "xxy", "x", "y", "ö", "word", "\n", "-", ""}), 0, 60).Draw(t, "words")
+		words := rapid.SliceOfN(rapid.SampledFrom([]string{"top", "secret", "top secret", "123-45", "123", "-45", "xxy", "x", "y", "ö", "word", "a@b", ".c", "\n", "-", "", strings.Repeat("x", 50), strings.Repeat("ab", 40)}), 0, 60).Draw(t, "words")
 		text := strings.Join(words, rapid.SampledFrom([]string{" ", ""}).Draw(t, "between"))
-		cuts := rapid.SliceOfN(rapid.IntRange(0, 30), 0, 60).Draw(t, "cuts")
-		for i := range cuts { // pieces are whole characters, as decoders give them
-			for at := sum(cuts[:i+1]); at > 0 && at < len(text) && text[at]&0xc0 == 0x80; at++ {
-				cuts[i]++
-			}
+		cuts := atCharacters(text, rapid.SliceOfN(rapid.IntRange(0, 30), 0, 60).Draw(t, "cuts"))
+		pattern := rapid.SampledFrom(patterns).Draw(t, "pattern")
+		if err := checkWindow(pattern, text, cuts, rapid.IntRange(3, 40).Draw(t, "window")); err != nil {
+			t.Fatal(pattern, err)
 		}
-		size := rapid.IntRange(20, 40).Draw(t, "size")
-		if longest := longestMatch(text); longest > size {
+	})
+}
+
+// FuzzWindow: the same for any text and any pattern that has a reach.
+func FuzzWindow(f *testing.F) {
+	for _, p := range patterns {
+		f.Add(p, "my top secret 123-45 xxxxxxxxxxxxxxxxxxxxxxxxxy a word ann@example.com", []byte{3, 1, 20}, uint8(5))
+	}
+	f.Fuzz(func(t *testing.T, pattern, text string, pieces []byte, window uint8) {
+		re, err := regexp.Compile(pattern)
+		if err != nil || guard.ReachOf(pattern, false).Whole || re.MatchString("#") || re.MatchString("") || !utf8.ValidString(text) || len(text) > 5000 || len(pattern) > 100 {
 			t.Skip()
 		}
-		replaced := forbidden.ReplaceAllString(text, "#")
-		sent, err := run(text, cuts, size, func(s string) (string, *fault.Fault) { return forbidden.ReplaceAllString(s, "#"), nil })
-		if err != nil || forbidden.MatchString(sent) {
-			t.Fatalf("%q was sent of %q: %v", sent, text, err)
+		var cuts []int
+		for _, n := range pieces {
+			cuts = append(cuts, int(n))
 		}
-		if !forbidden.MatchString(text) && sent != text {
-			t.Fatalf("%q became %q", text, sent)
-		}
-		if strings.Count(sent, "word") != strings.Count(replaced, "word") {
-			t.Fatalf("%q lost words: %q", text, sent)
-		}
-		sent, err = run(text, cuts, size, func(s string) (string, *fault.Fault) {
-			if forbidden.MatchString(s) {
-				return "", fault.New(fault.GuardrailDenied, "", "no")
-			}
-			return s, nil
-		})
-		if denied := fault.Is(err, fault.GuardrailDenied); denied != forbidden.MatchString(text) || forbidden.MatchString(sent) || !strings.HasPrefix(text, sent) || !denied && sent != text {
-			t.Fatalf("%q was sent of %q: %v", sent, text, err)
+		if err := checkWindow(pattern, text, atCharacters(text, cuts), int(window)+1); err != nil {
+			t.Fatal(err)
 		}
 	})
 }
@@ -92,13 +136,6 @@ func TestNothingForbiddenLeaves(t *testing.T) {
 func sum(list []int) (n int) {
 	for _, v := range list {
 		n += v
-	}
-	return n
-}
-
-func longestMatch(text string) (n int) {
-	for _, m := range forbidden.FindAllString(text, -1) {
-		n = max(n, len(m))
 	}
 	return n
 }

@@ -57,11 +57,12 @@ func (s *State) Writer(to chat.AnswerWriter) chat.AnswerWriter {
 // Decoder gives a decoder whose stream is judged on its way.
 func (s *State) Decoder(dec chat.StreamDecoder, shape Shape) chat.StreamDecoder {
 	if hooks := s.by(guard.StreamWindow); len(hooks) > 0 {
-		size := 0
+		size, words := 0, false
 		for _, h := range hooks {
-			size = max(size, h.WindowSize())
+			most, whole := h.WindowSize()
+			size, words = max(size, most), words || whole
 		}
-		dec = window.Texts(dec, size, s.pieces(hooks))
+		dec = window.Texts(dec, size, words, s.pieces(hooks))
 	}
 	if hooks := s.by(guard.StreamHold); len(hooks) > 0 {
 		dec = window.Whole(dec, func(whole *chat.Response) (*chat.Response, *fault.Fault) { return s.hold(hooks, whole, shape) })

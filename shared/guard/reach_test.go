@@ -1,0 +1,43 @@
+package guard
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestReachOfPatterns(t *testing.T) {
+	t.Parallel()
+	for pattern, want := range map[string]Reach{
+		`hunter2`:                        {Most: 7},
+		`\d{3}-\d{2}`:                    {Most: 6},
+		`\d+`:                            {Most: 1},
+		`x*y+z?`:                         {Most: 1},
+		`x+y`:                            {Most: 2},
+		`secret|pass\s?word`:             {Most: 9},
+		`.*secret.*`:                     {Most: 6},
+		`\bclass\b`:                      {Most: 5, Words: true},
+		`\S+@\S+\.\w+`:                   {Words: true},
+		`[a-z.]+@[a-z]+\.[a-z]{2,}`:      {Words: true},
+		`top\s+secret`:                   {Whole: true},
+		`BEGIN[\s\S]*END`:                {Whole: true},
+		`user \w+ secret`:                {Whole: true},
+		`^Hello`:                         {Whole: true},
+		`bye$`:                           {Whole: true},
+		`(?=x)y`:                         {Whole: true},
+		`(a)\1`:                          {Whole: true},
+		`[`:                              {Whole: true},
+		strings.Repeat("a", MaxReach+1):  {Whole: true},
+		strings.Repeat("(?:ab){9}", 100): {Most: 1800},
+		`(?:` + strings.Repeat("a", 60) + `b){1,1000}c?`: {Most: 61},
+	} {
+		if got := ReachOf(pattern, false); got != want {
+			t.Errorf("%.40s: %+v, want %+v", pattern, got, want)
+		}
+	}
+	if got := ReachOf(`/hunter\d+/gi`, true); got != (Reach{Most: 7}) {
+		t.Errorf("%+v", got)
+	}
+	if got := ReachOfWords([]string{"a", "größe"}); got != (Reach{Most: 5}) {
+		t.Errorf("%+v", got)
+	}
+}
