@@ -27,7 +27,11 @@ type Judge func(text string) (now string, denied *fault.Fault)
 // words: a text is judged and given on up to the end of a word alone, however long that
 // is. So what is forbidden within a word is seen whole, and so are its ends.
 func Texts(dec chat.StreamDecoder, size int, words bool, judge Judge) chat.StreamDecoder {
-	g := &texts{front: front{dec: dec}, size: size, words: words, judge: judge, lines: map[int]*line{}}
+	g := &texts{front: front{dec: dec}, size: size, words: words, lines: map[int]*line{}}
+	g.judge = func(text string) (string, *fault.Fault) {
+		g.judged = true
+		return judge(text)
+	}
 	g.give = g.delta
 	return g
 }
@@ -76,12 +80,13 @@ func (f *front) tell() error {
 // texts is a decoder with a window.
 type texts struct {
 	front
-	size  int
-	words bool
-	judge Judge
-	lines map[int]*line // by choice
-	sent  bool          // something has been given on
-	json  []byte
+	size   int
+	words  bool
+	judge  Judge
+	lines  map[int]*line // by choice
+	sent   bool          // something has been given on
+	judged bool          // the judge was asked
+	json   []byte
 }
 
 // line is what of one choice has come and was not given on.
@@ -243,10 +248,14 @@ func (g *texts) end(text []byte, at int) int {
 	return at
 }
 
-// finish judges the rest of a choice and gives it on.
+// finish judges the rest of a choice and gives it on. Also an answer without any text is
+// judged.
 func (g *texts) finish(choice int) error {
 	l := g.lines[choice]
 	if l == nil || len(l.kept) == 0 {
+		if !g.judged {
+			_, g.denied = g.judge("")
+		}
 		return nil
 	}
 	now, denied := g.judge(string(l.text))
