@@ -90,10 +90,14 @@ func open(ctx context.Context, o options) (_ *gateway, err error) {
 	})
 	g.sender = audit.NewBackgroundSender(g.core.Resources, g.core.Audit)
 	g.core.Records = g.sender
-	if err = g.begin(ctx); err != nil {
-		return nil, err
+	// An empty store is filled while the routes are made: neither needs the other.
+	begun := make(chan error, 1)
+	go func() { begun <- g.begin(ctx) }()
+	err = g.assemble()
+	if err = errors.Join(<-begun, err); err != nil && g.server != nil {
+		g.server.Refuse()
 	}
-	return g, g.assemble()
+	return g, err
 }
 
 // mailer puts mails into a folder beside the stores.

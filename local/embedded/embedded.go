@@ -6,7 +6,9 @@ package embedded
 import (
 	"context"
 	"errors"
+	"os"
 	"path/filepath"
+	"sync"
 
 	"gateway/shared/app"
 	"gateway/shared/blob/files"
@@ -40,11 +42,7 @@ type Options struct {
 // that another process uses is refused.
 func Open(ctx context.Context, dir string, o Options) (*Stores, error) {
 	s := &Stores{}
-	var err error
-	if s.tables, err = sqlite.Open(filepath.Join(dir, "tables.db"), sqlite.Options{Durable: o.Durable}); err != nil {
-		return nil, err
-	}
-	if s.queues, err = queuefile.Open(filepath.Join(dir, "queues.db"), queuefile.Options{Durable: o.Durable}); err != nil {
+	if err := s.openTables(dir, o); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	var options []files.Option
@@ -65,6 +63,26 @@ func Open(ctx context.Context, dir string, o Options) (*Stores, error) {
 	var audit queue.Queue = s.queues.Queue("audit", maxAttempts)
 	s.Backends = app.Backends{Store: s.tables, Embedded: true, Bucket: bucket, Audit: audit, Runs: s.queues.Queue("batches", maxAttempts), Exports: s.queues.Queue("exports", maxAttempts), Sealer: seal.New(master, nil)}
 	return s, nil
+}
+
+// openTables opens the two files of tables and of queues, both at once: a new one
+// waits for the disk several times.
+func (s *Stores) openTables(dir string, o Options) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	var late error
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		s.queues, late = queuefile.Open(filepath.Join(dir, "queues.db"), queuefile.Options{Durable: o.Durable})
+	})
+	var err error
+	s.tables, err = sqlite.Open(filepath.Join(dir, "tables.db"), sqlite.Options{Durable: o.Durable})
+	wg.Wait()
+	if err != nil {
+		return err // that another process has the folder is said once
+	}
+	return late
 }
 
 // Close closes what is open.

@@ -105,6 +105,9 @@ func crowded(h http.Handler) http.Handler {
 // Addr is the address that the server listens on.
 func (s *Server) Addr() net.Addr { return s.ln.Addr() }
 
+// Refuse gives up the address of a server that is not to run.
+func (s *Server) Refuse() { _ = s.ln.Close() }
+
 // Run serves until ctx ends, then takes no new requests, lets running ones
 // finish within DrainTime and returns.
 func (s *Server) Run(ctx context.Context) error {
