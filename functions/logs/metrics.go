@@ -69,6 +69,10 @@ type metrics struct {
 	SpanName     *string `json:"span_name"`
 	ParentSpanID *string `json:"parent_span_id"`
 
+	SessionID     *string `json:"session_id" doc:"Of a coding agent."`
+	AgentID       *string `json:"agent_id"`
+	ParentAgentID *string `json:"parent_agent_id"`
+
 	RequestURL    string `json:"request_url"`
 	RequestMethod string `json:"request_method"`
 	RequestBytes  int64  `json:"request_bytes"`
@@ -154,6 +158,10 @@ func metricsOf(r *usage.Record, organisation, configVersion string) metrics {
 		SpanID:       orNull(r.SpanID),
 		SpanName:     orNull(r.SpanName),
 		ParentSpanID: orNull(r.ParentSpanID),
+
+		SessionID:     orNull(r.Agent.Session),
+		AgentID:       orNull(r.Agent.ID),
+		ParentAgentID: orNull(r.Agent.Parent),
 
 		RequestURL:    r.Path,
 		RequestMethod: r.Method,

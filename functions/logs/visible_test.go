@@ -41,6 +41,12 @@ func TestARoleSeesItsOwnLogsOnly(t *testing.T) {
 		total(who, 4)
 	}
 	in.Do("GET", "/logs/"+mine, admintest.MemberKey, nil).OK()
+	// Who asks for others gets nothing, not their own.
+	for users, want := range map[string]float64{"another": 0, "another," + in.Caller(admintest.MemberKey).UserID: 1} {
+		if got := in.Do("GET", "/logs?user_ids="+users, admintest.MemberKey, nil).OK(); got.At("total") != want {
+			t.Errorf("of %s: %v logs, want %v", users, got.At("total"), want)
+		}
+	}
 	for _, more := range []string{"", "/explain"} {
 		hidden, missing := in.Do("GET", "/logs/"+theirs+more, admintest.MemberKey, nil), in.Do("GET", "/logs/01J00000000000000000000000"+more, admintest.MemberKey, nil)
 		if hidden.Status != 404 || hidden.Same() != missing.Same() {

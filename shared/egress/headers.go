@@ -153,6 +153,7 @@ func modelOption(k string) bool {
 func otherX(k string) bool {
 	switch k {
 	case "X-Real-Ip", "X-Client-Ip", "X-Cluster-Client-Ip", "X-Original-Forwarded-For",
+		"X-Claude-Code-Session-Id", "X-Claude-Code-Agent-Id", "X-Claude-Code-Parent-Agent-Id", // notes for the log
 		"X-Forwarded", "X-Google-Metadata-Request", "X-Metadata-Token", "X-Original-Url", "X-Rewrite-Url":
 		return true
 	}

@@ -16,6 +16,7 @@ import (
 	"gateway/shared/relay/inbound"
 	"gateway/shared/relay/managed"
 	"gateway/shared/relay/routes"
+	"gateway/shared/usage"
 )
 
 // keepBooks settles the request and writes its record, once. It is called before the
@@ -127,6 +128,7 @@ func (l *logbook) describeRequest() {
 	r.ID, r.Start = l.ULID, l.Start
 	r.Endpoint, r.Method, r.Path = l.Route.Endpoint, l.Req.Method, l.Req.URL.EscapedPath()
 	r.TraceID, r.SpanID, r.ParentSpanID, r.SpanName = l.Ask.TraceID, l.Ask.SpanID, l.Ask.ParentSpanID, l.Ask.SpanName
+	r.Agent = usage.Agent{Session: l.Ask.Session, ID: l.Ask.Agent, Parent: l.Ask.ParentAgent}
 	if who := l.Who; who != nil {
 		r.Org, r.Workspace, r.WorkspaceSlug = who.Scope.Org, who.Scope.Workspace, who.WorkspaceSlug
 		r.KeyID, r.KeyType = who.KeyID, string(who.Type)

@@ -215,6 +215,12 @@ func (rq *requests) upstreamRequest(body []byte) (*http.Request, error) {
 			h[k] = v
 		}
 	}
+	if parent := rq.Ask.Traceparent(); parent != "" {
+		h["Traceparent"] = []string{parent}
+		if state := rq.Req.Header["Tracestate"]; len(state) > 0 {
+			h["Tracestate"] = state
+		}
+	}
 	rq.setBeta(h)
 	rq.setBody(req, body)
 	if rq.Rehearsing {

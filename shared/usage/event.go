@@ -21,10 +21,11 @@ import (
 // what explains a decision (see explained) behind it; a record that has nothing
 // of that is written as version 1. Version 3 adds what guardrails said behind both
 // others, version 4 what the request was priced by behind all, version 5 the feedback
-// that guardrails give. Later versions may only be read by gateways that know them.
+// that guardrails give, version 6 notes (see appendNotes). Later versions may only be read by gateways that know them.
 const (
 	eventMagic     = 0xA7
-	eventVersion   = 5
+	eventVersion   = 6
+	eventRated     = 5
 	eventPriced    = 4
 	eventGuarded   = 3
 	eventExplained = 2
@@ -59,8 +60,11 @@ func (r *Record) AppendEvent(dst []byte) []byte {
 	if dst[start+1] >= eventPriced {
 		dst = appendString(appendString(dst, r.Book), r.Tariff)
 	}
-	if dst[start+1] >= eventVersion {
+	if dst[start+1] >= eventRated {
 		dst = r.appendFeedback(dst)
+	}
+	if dst[start+1] >= eventVersion {
+		dst = r.appendNotes(dst)
 	}
 	binary.LittleEndian.PutUint32(dst[start+2:], uint32(len(dst)-start-eventHead))
 	return binary.LittleEndian.AppendUint32(dst, crc32.Checksum(dst[start:], castagnoli))
@@ -82,8 +86,11 @@ func (r *Record) appendAround(dst []byte) (event []byte, cut int) {
 	if dst[start+1] >= eventPriced {
 		dst = appendString(appendString(dst, r.Book), r.Tariff)
 	}
-	if dst[start+1] >= eventVersion {
+	if dst[start+1] >= eventRated {
 		dst = r.appendFeedback(dst)
+	}
+	if dst[start+1] >= eventVersion {
+		dst = r.appendNotes(dst)
 	}
 	binary.LittleEndian.PutUint32(dst[start+2:], uint32(len(dst)-start-eventHead+len(r.Bodies)))
 	sum := crc32.Checksum(dst[start:cut], castagnoli)
@@ -278,7 +285,10 @@ func (r *Record) readBare(b []byte, version byte) bool {
 		r.Book, r.Tariff = c.str(), c.str()
 	}
 	if version > eventPriced {
-		c.feedback(r)
+		c.feedback(r, version == eventRated)
+	}
+	if version > eventRated {
+		c.notes(r)
 	}
 	return !c.bad && c.rest == ""
 }

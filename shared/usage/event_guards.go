@@ -9,8 +9,10 @@ import (
 // version is the first version of the encoding that can carry the record.
 func (r *Record) version() byte {
 	switch {
-	case slices.ContainsFunc(r.Guards, func(g Guard) bool { return g.Feedback != nil }):
+	case r.noted():
 		return eventVersion
+	case slices.ContainsFunc(r.Guards, func(g Guard) bool { return g.Feedback != nil }):
+		return eventRated
 	case r.Tariff != "":
 		return eventPriced
 	case len(r.Guards) > 0:
@@ -70,8 +72,8 @@ func (r *Record) appendFeedback(b []byte) []byte {
 	return b
 }
 
-// feedback reads what appendFeedback wrote.
-func (c *cursor) feedback(r *Record) {
+// feedback reads what appendFeedback wrote. needed: there is some.
+func (c *cursor) feedback(r *Record, needed bool) {
 	given := false
 	for i := range r.Guards {
 		if c.uint() == 0 {
@@ -83,7 +85,7 @@ func (c *cursor) feedback(r *Record) {
 		r.Guards[i].Feedback = f
 		given, c.bad = true, c.bad || parts > weights
 	}
-	c.bad = c.bad || !given // it would be of a version before
+	c.bad = c.bad || needed && !given // it would be of a version before
 }
 
 // guards reads what appendGuards wrote.

@@ -59,6 +59,9 @@ func drawRecord(t *rapid.T) Record {
 		CacheSaved: pricing.NanoDollars(num("saved")), Usage: use(), TimeToFirstByte: dur("ttfb"), Duration: dur("duration"), UpstreamLatency: dur("upstream"),
 		GatewayTime: dur("gateway"), Blob: str("blob"),
 	}
+	if rapid.Bool().Draw(t, "by an agent") {
+		r.Agent = Agent{Session: str("session"), ID: str("agent"), Parent: str("parent agent")}
+	}
 	if rapid.Bool().Draw(t, "started") {
 		r.Start = time.Unix(0, rapid.Int64Range(0, 1<<62).Draw(t, "start")).UTC()
 	}

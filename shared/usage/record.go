@@ -23,6 +23,7 @@ type Record struct {
 	Metadata               map[string]string // effective metadata after the merge
 	TraceID, SpanID        string
 	ParentSpanID, SpanName string
+	Agent                  Agent
 
 	// Request.
 	Endpoint      string // request type: chatComplete, complete, embed, messages, proxy, ...

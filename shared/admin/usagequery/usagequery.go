@@ -88,6 +88,11 @@ var lists = []list{
 	{"cache_status", "States of the cache: " + strings.Join(cacheStatuses, ", ") + ".", checkCache, func(f *report.Filter, e []string) { f.CacheStatuses = e }},
 	{"trace_id", "Traces.", nil, func(f *report.Filter, e []string) { f.TraceIDs = e }},
 	{"span_id", "Spans.", nil, func(f *report.Filter, e []string) { f.SpanIDs = e }},
+	{"user_ids", "Users whose keys made the requests, by id.", nil, func(f *report.Filter, e []string) { f.UserIDs = e }},
+	{"end_users", "Users that requests were made for: metadata _user.", nil, func(f *report.Filter, e []string) { f.EndUsers = e }},
+	{"session_id", "Sessions of coding agents.", nil, func(f *report.Filter, e []string) { f.Sessions = e }},
+	{"agent_id", "Coding agents.", nil, func(f *report.Filter, e []string) { f.Agents = e }},
+	{"parent_agent_id", "Coding agents whose agents made the requests.", nil, func(f *report.Filter, e []string) { f.ParentAgents = e }},
 }
 
 const pairSeparator = "__"

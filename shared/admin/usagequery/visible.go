@@ -1,6 +1,8 @@
 package usagequery
 
 import (
+	"slices"
+
 	"gateway/shared/admin"
 	"gateway/shared/tenant"
 	"gateway/shared/usage"
@@ -13,6 +15,7 @@ import (
 func Restrict(c *admin.Call, f *report.Filter) error {
 	all, err := c.Sees(tenant.SeeOthers)
 	if err == nil && !all {
+		f.Nothing = f.Nothing || len(f.UserIDs) > 0 && !slices.Contains(f.UserIDs, c.Caller.UserID)
 		f.UserIDs = []string{c.Caller.UserID}
 	}
 	return err

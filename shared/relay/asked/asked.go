@@ -31,6 +31,11 @@ const (
 	sensitive    = "X-Gateway-Sensitive-Headers"
 	debug        = "X-Gateway-Debug"
 	Translation  = "X-Gateway-Translation"
+
+	// Of coding agents; they are noted, and not sent on.
+	sessionID     = "X-Claude-Code-Session-Id"
+	agentID       = "X-Claude-Code-Agent-Id"
+	parentAgentID = "X-Claude-Code-Parent-Agent-Id"
 )
 
 // Names of headers that answers have, likewise.
@@ -52,6 +57,8 @@ const (
 type Headers struct {
 	TraceID, SpanID, ParentSpanID, SpanName string
 	Traced                                  bool // by traceparent
+	Sampled                                 byte // its flags
+	Session, Agent, ParentAgent             string
 
 	Provider, VirtualKey, Config, CustomHost string
 	Timeout                                  time.Duration // 0: none
@@ -132,6 +139,14 @@ func (a *Headers) readTrace(h http.Header) error {
 			}
 		}
 	}
+	for _, from := range [...]struct {
+		name string
+		to   *string
+	}{{sessionID, &a.Session}, {agentID, &a.Agent}, {parentAgentID, &a.ParentAgent}} {
+		if v, err := Identifier(h, from.name, MaxTraceID); err == nil { // it is a note of the client, and no reason to refuse
+			*from.to = strings.ToValidUTF8(v, "")
+		}
+	}
 	if v := One(h, "Traceparent"); v != "" {
 		if parent, ok := wire.ParseTraceparent(v); ok {
 			if a.TraceID == "" {
@@ -143,7 +158,7 @@ func (a *Headers) readTrace(h http.Header) error {
 			if a.SpanID == "" {
 				a.SpanID = NewSpanID()
 			}
-			a.Traced = true
+			a.Traced, a.Sampled = true, parent.Flags
 		}
 	}
 	return nil
@@ -211,6 +226,19 @@ func forwardList(v string) ([]string, error) {
 		}
 	}
 	return names, nil
+}
+
+// Traceparent is the W3C trace context of a call that the request leads to; "" where the
+// request had none, or goes by ids of another form.
+func (a *Headers) Traceparent() string {
+	if !a.Traced {
+		return ""
+	}
+	v := "00-" + a.TraceID + "-" + a.SpanID + "-" + hex.EncodeToString([]byte{a.Sampled})
+	if _, ok := wire.ParseTraceparent(v); !ok {
+		return ""
+	}
+	return v
 }
 
 // NewSpanID makes an id as W3C trace context has it: 16 hexadecimal digits.

@@ -45,6 +45,10 @@ type Filter struct {
 	UserIDs       []string
 	TraceIDs      []string
 	SpanIDs       []string
+	Sessions      []string // of coding agents
+	Agents        []string
+	ParentAgents  []string
+	Nothing       bool              // no record passes
 	Metadata      map[string]string // all pairs must match
 }
 
@@ -120,6 +124,10 @@ func compile(sc store.Scope, f *Filter) *plan {
 		p.cubes = p.cubes && d < segment.NumCubeDims
 		p.users = p.users && d == segment.Workspace
 	}
+	if f.Nothing {
+		one, zero := int64(1), int64(0)
+		p.ranges, p.cubes, p.users = append(p.ranges, bounded{[]segment.Int{segment.Start}, Range{&one, &zero}}), false, false
+	}
 	if sc.Workspace != "" {
 		set(segment.Workspace, []string{sc.Workspace})
 	}
@@ -141,6 +149,9 @@ func compile(sc store.Scope, f *Filter) *plan {
 	set(segment.UserID, f.UserIDs)
 	set(segment.TraceID, f.TraceIDs)
 	set(segment.SpanID, f.SpanIDs)
+	set(segment.Session, f.Sessions)
+	set(segment.Agent, f.Agents)
+	set(segment.ParentAgent, f.ParentAgents)
 	if len(p.models) > 0 {
 		p.need.dims[segment.Provider], p.need.dims[segment.Model] = true, true
 		p.users = false

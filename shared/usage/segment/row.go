@@ -68,6 +68,10 @@ type row struct {
 	Event         []byte            `parquet:"event"`
 	PromptVersion string            `parquet:"prompt_version,dict"`
 	Experiment    string            `parquet:"experiment,dict"`
+	Session       string            `parquet:"session,dict"`
+	Agent         string            `parquet:"agent,dict"`
+	ParentAgent   string            `parquet:"parent_agent,dict"`
+	ParentSpan    string            `parquet:"parent_span_id"`
 }
 
 // dimColumns and intColumns name the columns behind a Dim and an Int.
@@ -76,6 +80,7 @@ var dimColumns = [NumDims]string{
 	ProviderSlug: "provider_slug", Model: "model", Config: "config", Prompt: "prompt", CacheStatus: "cache_status", Endpoint: "endpoint",
 	Status: "status", Retries: "retries", Fallback: "fallback", EndUser: "end_user", UserID: "user", TraceID: "trace_id", SpanID: "span_id",
 	Mode: "mode", RequestModel: "request_model", PromptVersion: "prompt_version", Experiment: "experiment", ID: "id",
+	Session: "session", Agent: "agent", ParentAgent: "parent_agent",
 }
 
 var intColumns = [NumInts]string{Start: "start", Cost: "cost", Saved: "cache_saved", TokensIn: "tokens_in", TokensOut: "tokens_out", Duration: "duration", WithUser: "with_user"}
@@ -104,6 +109,7 @@ func (w *row) fill(r *usage.Record, ref bodyRef, arena []byte) []byte {
 		RequestBytes: r.RequestBytes, ResponseBytes: r.ResponseBytes,
 		BodyPack: ref.pack, BodyOffset: ref.offset, BodyLength: ref.length, Event: arena[from:len(arena):len(arena)],
 		PromptVersion: promptVersion(r), Experiment: r.Experiment(),
+		Session: r.Agent.Session, Agent: r.Agent.ID, ParentAgent: r.Agent.Parent, ParentSpan: r.ParentSpanID,
 	}
 	return arena
 }

@@ -30,6 +30,9 @@ const (
 	PromptVersion // in decimal; empty without a prompt
 	Experiment    // id of the experiment that chose it
 	ID
+	Session     // of a coding agent
+	Agent       //
+	ParentAgent //
 	NumDims
 )
 

@@ -1,0 +1,52 @@
+package usage
+
+import "encoding/binary"
+
+// Agent is where within the work of a coding agent a request belongs, as its client says.
+type Agent struct {
+	Session, ID, Parent string
+}
+
+// What version 6 can note. Numbers are never given anew; what a reader does not know it
+// leaves out, so that a further one needs no further version.
+const (
+	notedSession = iota + 1
+	notedAgent
+	notedParentAgent
+)
+
+// notes are what there is to note, by number.
+func (r *Record) notes() [notedParentAgent]*string {
+	return [...]*string{&r.Agent.Session, &r.Agent.ID, &r.Agent.Parent}
+}
+
+// noted tells whether only version 6 can carry the record.
+func (r *Record) noted() bool { return r.Agent != Agent{} }
+
+// appendNotes appends what version 6 adds: numbers, each with its text.
+func (r *Record) appendNotes(b []byte) []byte {
+	n := uint64(0)
+	for _, text := range r.notes() {
+		if *text != "" {
+			n++
+		}
+	}
+	b = binary.AppendUvarint(b, n)
+	for i, text := range r.notes() {
+		if *text != "" {
+			b = appendString(binary.AppendUvarint(b, uint64(i+1)), *text)
+		}
+	}
+	return b
+}
+
+// notes reads what appendNotes wrote.
+func (c *cursor) notes(r *Record) {
+	to := r.notes()
+	for range c.count(2) {
+		number, text := c.uint(), c.str()
+		if number >= 1 && number <= uint64(len(to)) {
+			*to[number-1] = text
+		}
+	}
+}
