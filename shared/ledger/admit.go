@@ -26,8 +26,9 @@ type Admission struct {
 // M admit exactly M. With several full at the same moment, callers that are all
 // refused in the end may hold each other's last place: then fewer than M are
 // admitted, never more. A store that does not answer admits, and is
-// reported to Hooks.FailedOpen. Subjects without rates cost nothing.
-func (l *Ledger) Admit(ctx context.Context, subjects []*Subject) (*Admission, error) {
+// reported to Hooks.FailedOpen. Subjects without rates cost nothing. caller is who
+// shares a subject's rates with others; see fair.go.
+func (l *Ledger) Admit(ctx context.Context, caller string, subjects []*Subject) (*Admission, error) {
 	limited := false
 	for _, s := range subjects {
 		limited = limited || s != nil && len(s.Rates) > 0
@@ -37,7 +38,7 @@ func (l *Ledger) Admit(ctx context.Context, subjects []*Subject) (*Admission, er
 	}
 	a := &Admission{l: l, tokened: inOrder(subjects, func(s *Subject) bool { return s.derive().tokens })}
 	var err error
-	a.calls, err = l.takeAll(ctx, inOrder(subjects, func(s *Subject) bool { return s.derive().calls }), Requests, 1)
+	a.calls, err = l.takeAll(ctx, caller, inOrder(subjects, func(s *Subject) bool { return s.derive().calls }), Requests, 1)
 	if err != nil {
 		return nil, err
 	}
@@ -45,7 +46,7 @@ func (l *Ledger) Admit(ctx context.Context, subjects []*Subject) (*Admission, er
 }
 
 // takeAll takes from every subject or from none.
-func (l *Ledger) takeAll(ctx context.Context, subjects []*Subject, m Measure, want int64) ([]*held, error) {
+func (l *Ledger) takeAll(ctx context.Context, caller string, subjects []*Subject, m Measure, want int64) ([]*held, error) {
 	for _, s := range subjects { // a limit of 0 blocks without asking the store
 		for i, n := range s.derive().counts {
 			if n.Type == m && n.Value == 0 {
@@ -54,7 +55,7 @@ func (l *Ledger) takeAll(ctx context.Context, subjects []*Subject, m Measure, wa
 		}
 	}
 	helds, errs := make([]*held, len(subjects)), make([]error, len(subjects))
-	l.each(len(subjects), func(i int) { helds[i], errs[i] = l.take(ctx, subjects[i], m, want) })
+	l.each(len(subjects), func(i int) { helds[i], errs[i] = l.take(ctx, subjects[i], caller, m, want) })
 	var refusal error
 	for i, err := range errs {
 		if f := (*fault.Fault)(nil); errors.As(err, &f) {
@@ -100,7 +101,7 @@ func (a *Admission) ReserveTokens(ctx context.Context, bound int64) error {
 	if a.tokens != nil {
 		return nil
 	}
-	helds, err := a.l.takeAll(ctx, a.tokened, Tokens, max(bound, 1))
+	helds, err := a.l.takeAll(ctx, "", a.tokened, Tokens, max(bound, 1))
 	if err != nil {
 		return err
 	}

@@ -14,7 +14,7 @@ func BenchmarkAdmitWithoutLimits(b *testing.B) {
 	s := []*Subject{rated(Key, "k"), rated(Workspace, "w")}
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := l.Admit(ctx, s); err != nil {
+		if _, err := l.Admit(ctx, "", s); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -27,7 +27,7 @@ func BenchmarkAdmit(b *testing.B) {
 			subjects := []*Subject{rated(Key, "k", RateLimit{Requests, PerMinute, 1 << 40})}
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := l.Admit(ctx, subjects); err != nil {
+				if _, err := l.Admit(ctx, "", subjects); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -88,7 +88,7 @@ func BenchmarkTwoLimitedSubjects(b *testing.B) {
 			b.ReportAllocs()
 			from := processorTime(b)
 			for b.Loop() {
-				if _, err := l.Admit(ctx, subjects); err != nil {
+				if _, err := l.Admit(ctx, "", subjects); err != nil {
 					b.Fatal(err)
 				}
 				r, err := l.Reserve(ctx, "01J9ZQ5M8T3V4W5X6Y7Z8A9B0C", subjects, cost(0.000001))

@@ -12,6 +12,9 @@
 // pure function of the unit and the time, its start is part of the row, and a
 // row of an older window is rolled by the update that finds it.
 //
+// Callers of a subject divide its requests of a minute and of an hour where these are
+// scarce; see fair.go.
+//
 // Budgets (Reserve, Raise, Settle) are one conditional update per budgeted
 // subject and step. In every spend row and for every kind of budget
 //

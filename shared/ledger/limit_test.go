@@ -265,7 +265,7 @@ func FuzzLimits(f *testing.F) {
 			}
 			rates, details := p.RateLimits(raw, "rate_limits")
 			for _, r := range rates {
-				if _, ok := newCounter(r); len(details) > 0 || !ok || r.Value < 0 {
+				if _, ok := newCounter(Key, r); len(details) > 0 || !ok || r.Value < 0 {
 					t.Fatalf("%s gives %+v with %v", raw, r, details)
 				}
 			}

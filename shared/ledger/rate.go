@@ -15,15 +15,19 @@ type counter struct {
 	unit unitRow
 	id   store.Path // start of the window, Unix seconds
 	n    store.Path // requests or tokens in it
+	fair bool       // callers divide it: how is in
+	by   store.Path // counts of callers, by slot, and
+	was  store.Path // slots of the window before
 }
 
-func newCounter(r RateLimit) (counter, bool) {
+func newCounter(k Kind, r RateLimit) (counter, bool) {
 	u, ok := units[r.Unit]
 	name := string(r.Unit)
 	if r.Type == Tokens {
 		name += "_tokens"
 	}
-	return counter{r, u, store.At(name + "_id"), store.At(name + "_n")}, ok
+	return counter{RateLimit: r, unit: u, id: store.At(name + "_id"), n: store.At(name + "_n"),
+		fair: fair(k, r, u), by: store.At(name + "_by"), was: store.At(name + "_was")}, ok
 }
 
 // maxSkew is how far another process's clock may be ahead. A window that starts
@@ -44,6 +48,7 @@ func (c *counter) current(now int64, it store.Item) int64 {
 // held is what one subject counted for a request.
 type held struct {
 	key   store.Key
+	slot  string // of the caller, in windows that callers divide
 	holds []hold
 }
 
@@ -51,6 +56,7 @@ type hold struct {
 	*counter
 	window int64
 	amount int64
+	scarce bool // it has room, which is held for others
 }
 
 // take counts in all windows of the subject or in none. want is 1 for requests,
@@ -59,18 +65,39 @@ type hold struct {
 //
 // The first update guesses that the row is in the windows of now; when its
 // condition fails, the row that comes back tells which windows are full and
-// which are to be rolled.
-func (l *Ledger) take(ctx context.Context, s *Subject, m Measure, want int64) (*held, error) {
+// which are to be rolled. Where callers divide a window, the row that this process saw
+// last takes the place of the guess, and is read before it refuses anybody.
+func (l *Ledger) take(ctx context.Context, s *Subject, caller string, m Measure, want int64) (*held, error) {
 	c := s.derive()
 	h := &held{key: c.rate, holds: make([]hold, 0, len(c.counts))}
 	for i := range c.counts {
 		if c.counts[i].Type == m {
 			h.holds = append(h.holds, hold{counter: &c.counts[i]})
+			if c.counts[i].fair && h.slot == "" {
+				h.slot = slotOf(caller)
+			}
 		}
 	}
 	var row store.Item
+	old := false // the row is as it was once
+	if h.slot != "" {
+		if seen := c.seen.Load(); seen != nil {
+			row, old = *seen, true
+		}
+	}
 	for try := range attempts {
-		u, full := h.count(row, try == 0, l.clock().Unix(), want)
+		u, full := h.count(row, try == 0 && h.slot == "", l.clock().Unix(), want)
+		if full != nil && old {
+			var err error
+			if row, _, err = l.rate.Get(ctx, h.key, true); err != nil {
+				return nil, err
+			}
+			old = false
+			u, full = h.count(row, false, l.clock().Unix(), want)
+		}
+		if full != nil && full.scarce {
+			return nil, l.scarce(s, full)
+		}
 		if full != nil {
 			return nil, l.rateFault(s, full.counter, full.window)
 		}
@@ -80,15 +107,18 @@ func (l *Ledger) take(ctx context.Context, s *Subject, m Measure, want int64) (*
 				u.Set = append(u.Set, store.Assign{Path: attrBucket, Value: s.Bucket})
 			}
 		}
-		_, _, err := l.rate.Update(ctx, u)
+		_, after, err := l.rate.Update(ctx, u)
 		if err == nil {
+			if h.slot != "" {
+				c.seen.Store(&after)
+			}
 			return h, nil
 		}
 		failed, ok := store.AsCondition(err)
 		if !ok {
 			return nil, err
 		}
-		row = failed.Current
+		row, old = failed.Current, false
 	}
 	return nil, store.ErrContended
 }
@@ -112,16 +142,25 @@ func (h *held) count(row store.Item, guess bool, now, want int64) (u store.Updat
 		if n.amount = want; want > n.Value { // see Admission.ReserveTokens
 			n.amount = max(n.Value-used, 1)
 		}
+		divided := n.fair && same && !guess
+		most := n.Value - n.amount
+		if divided {
+			most = n.room(&u, row, h.slot, now)
+			n.scarce = used > most && used+n.amount <= n.Value
+		}
 		switch {
-		case used+n.amount > n.Value:
+		case used > most:
 			if full == nil || n.window+n.unit.length > full.window+full.unit.length {
 				full = n
 			}
 		case same:
 			u.Add = append(u.Add, store.Increment{Path: n.n, By: n.amount})
-			u.If = append(u.If, store.IfEqual(n.id, n.window), store.IfAtMost(n.n, n.Value-n.amount))
+			u.If = append(u.If, store.IfEqual(n.id, n.window), store.IfAtMost(n.n, most))
 		default:
 			u.Set = append(u.Set, store.Assign{Path: n.id, Value: n.window}, store.Assign{Path: n.n, Value: n.amount})
+			if n.fair {
+				n.begin(&u, row, h.slot)
+			}
 			if known {
 				u.If = append(u.If, store.IfEqual(n.id, old))
 			} else {
@@ -154,6 +193,9 @@ func (l *Ledger) give(ctx context.Context, h *held, actual int64) error {
 			if live[i] {
 				u.Add = append(u.Add, store.Increment{Path: n.n, By: actual - n.amount})
 				u.If = append(u.If, store.IfEqual(n.id, n.window))
+				if n.fair {
+					u.Add = append(u.Add, store.Increment{Path: store.In(n.by.Attr, h.slot), By: actual - n.amount})
+				}
 			}
 		}
 		if len(u.Add) == 0 {

@@ -18,7 +18,7 @@ func TestRateBucketsOfAPolicy(t *testing.T) {
 		count := func(bucket string) {
 			t.Helper()
 			s := &Subject{Scope: store.Scope{Org: "o", Workspace: "w"}, Kind: Policy, ID: "r", Bucket: bucket, Rates: []RateLimit{rate}}
-			if _, err := l.Admit(ctx, []*Subject{s}); err != nil {
+			if _, err := l.Admit(ctx, "", []*Subject{s}); err != nil {
 				t.Fatal(err)
 			}
 		}

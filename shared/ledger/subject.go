@@ -69,10 +69,11 @@ type compiled struct {
 	rate   store.Key
 	head   store.Key
 	plan   *plan
-	counts []counter // one per rate limit
-	calls  bool      // any counter of requests
-	tokens bool      // any counter of tokens
-	ends   time.Time // when a raise expires, and the plan is another; zero: never
+	counts []counter                  // one per rate limit
+	calls  bool                       // any counter of requests
+	tokens bool                       // any counter of tokens
+	ends   time.Time                  // when a raise expires, and the plan is another; zero: never
+	seen   atomic.Pointer[store.Item] // the row of rates that callers divide, as this process saw it last
 }
 
 func (s *Subject) derive() *compiled {
@@ -103,7 +104,7 @@ func (s *Subject) compile(now time.Time) *compiled {
 		}
 	}
 	for _, r := range s.Rates {
-		n, ok := newCounter(r)
+		n, ok := newCounter(s.Kind, r)
 		if !ok {
 			continue
 		}

@@ -23,5 +23,5 @@ func (bk *books) countRequest() error {
 	if err := bk.readPolicies(); err != nil {
 		return err
 	}
-	return bk.purse.CountRequest(bk.Ctx, bk.Ledger, append([]*ledger.Subject{bk.Who.Subject, bk.WS.Subject}, bk.early...)...)
+	return bk.purse.CountRequest(bk.Ctx, bk.Ledger, bk.Who.KeyID, append([]*ledger.Subject{bk.Who.Subject, bk.WS.Subject}, bk.early...)...)
 }

@@ -16,7 +16,7 @@ func (bk *books) limitTarget() error {
 	if bk.Route.Shape == routes.Socket && bk.Route.Free {
 		return bk.hasMoney() // what is counted and reserved are its responses
 	}
-	err := bk.purse.CountTarget(bk.Ctx, bk.Ledger, rates)
+	err := bk.purse.CountTarget(bk.Ctx, bk.Ledger, bk.Who.KeyID, rates)
 	if err == nil && !bk.Route.Free && !bk.CostsNothing() {
 		if own, its := bk.budgeted(); bk.purse.Asks(own, its) {
 			err = bk.purse.Reserve(bk.Ctx, bk.Base, bk.Ledger, bk.ULID, own, its, bk.boundOf())

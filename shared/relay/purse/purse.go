@@ -104,7 +104,7 @@ func (p *Purse) spent() ledger.Used { return ledger.Used{Cost: p.Cost, Tokens: p
 
 // CountRequest counts the request against the rates of its caller; nil subjects have
 // none.
-func (p *Purse) CountRequest(ctx context.Context, l *ledger.Ledger, of ...*ledger.Subject) error {
+func (p *Purse) CountRequest(ctx context.Context, l *ledger.Ledger, caller string, of ...*ledger.Subject) error {
 	var subjects []*ledger.Subject
 	for _, s := range of {
 		if s != nil {
@@ -115,17 +115,17 @@ func (p *Purse) CountRequest(ctx context.Context, l *ledger.Ledger, of ...*ledge
 		return nil
 	}
 	var err error
-	p.admitted, err = l.Admit(ctx, subjects)
+	p.admitted, err = l.Admit(ctx, caller, subjects)
 	return err
 }
 
 // CountTarget counts the request against the rates of a target.
-func (p *Purse) CountTarget(ctx context.Context, l *ledger.Ledger, subjects []*ledger.Subject) error {
+func (p *Purse) CountTarget(ctx context.Context, l *ledger.Ledger, caller string, subjects []*ledger.Subject) error {
 	rates := withRates(subjects)
 	if len(rates) == 0 {
 		return nil
 	}
-	admitted, err := l.Admit(ctx, rates)
+	admitted, err := l.Admit(ctx, caller, rates)
 	if err == nil {
 		p.admittedTargets = append(p.admittedTargets, admitted)
 	}

@@ -96,7 +96,7 @@ func TestNothingSentIsNothingPaid(t *testing.T) {
 		l, p := book(t), new(Purse)
 		key := tokens(ledger.Key, "k", 50)
 		key.Rates = []ledger.RateLimit{{Type: ledger.Requests, Unit: ledger.PerDay, Value: 1}}
-		if err := p.CountRequest(ctx, l, nil, key, nil); err != nil {
+		if err := p.CountRequest(ctx, l, "", nil, key, nil); err != nil {
 			t.Fatal(err)
 		}
 		if err := p.Reserve(ctx, ctx, l, "r", Budgeted(key), nil, bound(40)); err != nil {
@@ -109,7 +109,7 @@ func TestNothingSentIsNothingPaid(t *testing.T) {
 		if n, held := standing(t, l, key); n != 0 || held != 0 {
 			t.Errorf("%s: %d used, %d reserved", code, n, held)
 		}
-		if err := new(Purse).CountRequest(ctx, l, key); (err != nil) != counted {
+		if err := new(Purse).CountRequest(ctx, l, "", key); (err != nil) != counted {
 			t.Errorf("%s: the next request: %v", code, err)
 		}
 	}
@@ -121,14 +121,14 @@ func TestTargetsThatAreRefusedAreGivenBack(t *testing.T) {
 	l, p := book(t), new(Purse)
 	rated := &ledger.Subject{Scope: store.Scope{Org: "o", Workspace: "w"}, Kind: ledger.Provider, ID: "a", Label: "a", Rates: []ledger.RateLimit{{Type: ledger.Requests, Unit: ledger.PerDay, Value: 1}}}
 	before := p.Counted()
-	if err := p.CountTarget(ctx, l, []*ledger.Subject{rated, tokens(ledger.Integration, "i", 1)}); err != nil || p.Counted() != 1 {
+	if err := p.CountTarget(ctx, l, "", []*ledger.Subject{rated, tokens(ledger.Integration, "i", 1)}); err != nil || p.Counted() != 1 {
 		t.Fatal(err)
 	}
-	if err := new(Purse).CountTarget(ctx, l, []*ledger.Subject{rated}); !fault.Is(err, fault.RateLimited) {
+	if err := new(Purse).CountTarget(ctx, l, "", []*ledger.Subject{rated}); !fault.Is(err, fault.RateLimited) {
 		t.Errorf("a second request: %v", err)
 	}
 	p.GiveBack(ctx, before)
-	if err := new(Purse).CountTarget(ctx, l, []*ledger.Subject{rated}); err != nil || p.Counted() != 0 {
+	if err := new(Purse).CountTarget(ctx, l, "", []*ledger.Subject{rated}); err != nil || p.Counted() != 0 {
 		t.Errorf("what was given back: %v", err)
 	}
 }

@@ -1,0 +1,127 @@
+package ledger
+
+import (
+	"fmt"
+	"hash/fnv"
+	"math/bits"
+	"strconv"
+	"time"
+
+	"gateway/shared/fault"
+	"gateway/shared/store"
+)
+
+// Fair share. Callers of a subject that several share (a workspace, a bucket of a
+// policy, an integration, a provider) divide its requests of a minute or an hour:
+// each has the limit divided by the callers of this window and of the one before.
+// Below its share a caller is let through while the limit has room. Above it, it takes
+// only what is not held for the others below theirs; what is held melts with the time
+// that is left of the window, so that nothing is lost where they do not come.
+//
+// A row counts its callers in fairSlots slots, by a hash of who they are: two in one
+// slot share a share. The limit itself holds whatever the shares say, and a caller's
+// own share is a condition of the same update; only what is held for others is judged
+// by what the process saw last of the row.
+const fairSlots = 63 // bits of an int64
+
+// fairLength is the length of the longest window that is divided, in seconds. Whoever
+// called in the morning says nothing of a whole week.
+const fairLength = 60 * 60
+
+// fairSteps is how often in a window a caller above its share is told to ask again.
+const fairSteps = 20
+
+// slotOf is the slot of a caller.
+func slotOf(caller string) string {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(caller)) // does not fail
+	return strconv.Itoa(int(h.Sum32() % fairSlots))
+}
+
+// fair tells whether a limit of a subject of this kind is divided.
+func fair(k Kind, r RateLimit, u unitRow) bool {
+	if r.Type != Requests || u.length > fairLength || u.length < 60 {
+		return false
+	}
+	return k == Workspace || k == Policy || k == Integration || k == Provider
+}
+
+// division is how a window is divided.
+type division struct {
+	share int64 // of each caller
+	held  int64 // for others than the one who asks
+}
+
+// divide finds the share of the caller in slot, and what is held for others. was are
+// the slots of the window before.
+func divide(n *counter, by store.Map, was int64, slot string, left int64) division {
+	mine, _ := strconv.Atoi(slot)
+	active := was | mask(by) | 1<<mine
+	callers := int64(bits.OnesCount64(uint64(active)))
+	out := division{share: max(n.Value/callers, 1)}
+	for i := range fairSlots {
+		if s := strconv.Itoa(i); active&(1<<i) != 0 && s != slot {
+			used, _ := by[s].(int64)
+			out.held += max(out.share-used, 0)
+		}
+	}
+	// In parts of the window, rounded down: at its end nothing is held.
+	out.held = int64(float64(out.held) * float64(max(left, 0)) / float64(n.unit.length))
+	return out
+}
+
+// mask is the slots of a row's map, for the window that follows.
+func mask(by store.Map) (slots int64) {
+	for s := range by {
+		if i, err := strconv.Atoi(s); err == nil && i < fairSlots {
+			slots |= 1 << i
+		}
+	}
+	return slots
+}
+
+// begin sets what a window of a divided limit begins with. row is that of the window
+// before, or of one before that.
+func (n *hold) begin(u *store.Update, row store.Item, slot string) {
+	was := int64(0)
+	if row.Int(n.id.Attr) == n.window-n.unit.length {
+		was = mask(row.Map(n.by.Attr))
+	}
+	u.Set = append(u.Set, store.Assign{Path: n.by, Value: store.Map{slot: n.amount}}, store.Assign{Path: n.was, Value: was})
+}
+
+// room is the most that the window may have counted for the caller to be let through,
+// and counts it in its slot.
+func (n *hold) room(u *store.Update, row store.Item, slot string, now int64) (most int64) {
+	most = n.Value - n.amount
+	by, divided := row[n.by.Attr].(store.Map)
+	if !divided { // the window began before it was divided
+		u.Set = append(u.Set, store.Assign{Path: n.by, Value: store.Map{slot: n.amount}}, store.Assign{Path: n.was, Value: int64(0)})
+		u.If = append(u.If, store.IfMissing(n.by))
+		return most
+	}
+	d := divide(n.counter, by, row.Int(n.was.Attr), slot, n.window+n.unit.length-now)
+	own := store.In(n.by.Attr, slot)
+	mine, known := by[slot].(int64)
+	switch {
+	case mine+n.amount > d.share:
+		most -= d.held
+		u.If = append(u.If, store.IfHas(n.by))
+	case known:
+		u.If = append(u.If, store.IfAtMost(own, d.share-n.amount))
+	default:
+		u.If = append(u.If, store.IfHas(n.by), store.IfMissing(own))
+	}
+	u.Add = append(u.Add, store.Increment{Path: own, By: n.amount})
+	return most
+}
+
+// scarce words the refusal of a caller whose limit has room, which is held for others.
+// Of what is held some is free again soon.
+func (l *Ledger) scarce(s *Subject, n *hold) *fault.Fault {
+	f := l.rateFault(s, n.counter, n.window)
+	f.RetryAfter = min(f.RetryAfter, max(time.Duration(n.unit.length/fairSteps)*time.Second, time.Second))
+	f.Message = fmt.Sprintf("Rate limit of %s is scarce: this caller has had its share of %s, the rest is held for others; try again in %d s",
+		s.name(), n.RateLimit, int64(f.RetryAfter/time.Second))
+	return f
+}
