@@ -44,9 +44,7 @@ func (r *running) dialRealtime(query string, headers ...string) (*websocket.Conn
 // tryRealtime has one response made in a session of its own. body names the model.
 func (r *running) tryRealtime(body string, headers ...string) (reply, error) {
 	var of struct{ Model string }
-	if err := json.Unmarshal([]byte(body), &of); err != nil && body != "" {
-		return reply{}, err
-	}
+	_ = json.Unmarshal([]byte(body), &of) // one that is broken names none
 	for i := 0; i+1 < len(headers); i += 2 {
 		if headers[i] == "X-Gateway-Api-Key" && headers[i+1] == "" {
 			headers[i+1] = " " // none
