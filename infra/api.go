@@ -35,6 +35,9 @@ func openAPI(o options, title string, arn func(family string) string) map[string
 	_, places := placement.Families()
 	administration := map[string]string{} // the family of a path
 	for _, r := range placement.Table() {
+		if _, runs := places[r.Family]; !runs {
+			continue // the path is the pass-through's, which the container serves or nobody
+		}
 		if r.Place == placement.Buffered {
 			administration[unifyVariables(r.Path)] = r.Family
 		}
