@@ -165,7 +165,7 @@ func rewriteInterfaces(raw, here json.RawMessage) (json.RawMessage, error) {
 	out := make([]map[string]json.RawMessage, 0, len(all))
 	for _, i := range all {
 		binding := text(i["protocolBinding"]) + text(i["transport"])
-		if strings.EqualFold(binding, "GRPC") {
+		if i == nil || strings.EqualFold(binding, "GRPC") {
 			continue
 		}
 		i["url"] = here
