@@ -38,6 +38,20 @@ var (
 // jobBodies are bodies of files, jobs and operations that are no conversations, by
 // the endpoint of a route.
 var jobBodies = map[string]body{
+	"createSpeech": {
+		doc: "Speak a text, in the OpenAI shape; the answer is a file of sound.",
+		request: request([]string{"input", "voice"}, map[string]admin.Schema{
+			"model": model, "input": text, "voice": oneOf(admin.Schema{"type": "string", "example": "alloy"}, open), "instructions": text, "response_format": text, "speed": {"type": "number"}, "stream_format": text,
+		}),
+		answer: admin.Schema{},
+	},
+	"ocr": {
+		doc: "Read the text of a document.",
+		request: request([]string{"document"}, map[string]admin.Schema{
+			"model": model, "document": {"type": "object", "additionalProperties": true, "example": map[string]any{"type": "document_url", "document_url": "https://example.com/invoice.pdf"}},
+		}),
+		answer: admin.Schema{},
+	},
 	"moderate": {
 		doc:     "Judge texts and images, in the OpenAI shape.",
 		request: request([]string{"input"}, map[string]admin.Schema{"model": model, "input": oneOf(text, list(oneOf(text, open)))}),

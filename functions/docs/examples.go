@@ -7,7 +7,8 @@ import (
 )
 
 // Examples of bodies are made from their schemas, so that none can be out of date:
-// of a request the members that it needs, of an answer all of them.
+// of a request the members that it needs, or one where it needs none; of an answer all
+// of them.
 
 // addExamples puts an example beside each JSON schema of a body.
 func addExamples(doc map[string]any) {
@@ -86,7 +87,7 @@ func (x exampler) of(schema any, name string, whole bool, depth int) any {
 	case "array":
 		return x.array(s, name, whole, depth)
 	case "object":
-		return x.object(s, whole, depth)
+		return x.object(s, name, whole, depth)
 	}
 	return map[string]any{}
 }
@@ -102,10 +103,11 @@ func (x exampler) array(s map[string]any, name string, whole bool, depth int) an
 	return out
 }
 
-// always are members of a request that its example shows, although it does without.
-var always = []string{"model", "messages", "input", "content", "name"}
+// always are members of a request that its example shows, although it does without, or
+// needs one of several.
+var always = []string{"model", "messages", "input", "content", "name", "scim_group_name"}
 
-func (x exampler) object(s map[string]any, whole bool, depth int) any {
+func (x exampler) object(s map[string]any, name string, whole bool, depth int) any {
 	out := map[string]any{}
 	if depth >= maxExample {
 		return out
@@ -115,18 +117,51 @@ func (x exampler) object(s map[string]any, whole bool, depth int) any {
 	for _, r := range values(s["required"]) {
 		required = append(required, r.(string))
 	}
-	for _, name := range slices.Sorted(maps.Keys(properties)) {
-		if readOnly, _ := members(properties[name])["readOnly"].(bool); readOnly && !whole {
+	for _, member := range slices.Sorted(maps.Keys(properties)) {
+		if readOnly, _ := members(properties[member])["readOnly"].(bool); readOnly && !whole {
 			continue
 		}
-		if whole || slices.Contains(required, name) || slices.Contains(always, name) {
-			out[name] = x.of(properties[name], name, whole, depth+1)
+		if whole || slices.Contains(required, member) || slices.Contains(always, member) {
+			out[member] = x.of(properties[member], member, whole, depth+1)
 		}
 	}
 	if more := members(s["additionalProperties"]); len(more) > 0 && len(properties) == 0 {
 		out["team"] = x.of(more, "team", whole, depth+1)
 	}
+	if len(out) == 0 && !whole && name == "message" {
+		return map[string]any{"role": "user", "content": "Hello"}
+	}
+	if len(out) == 0 && !whole {
+		return x.one(properties, depth)
+	}
 	return out
+}
+
+// telling are the kinds of members of which an example says most, in that order.
+var telling = []string{"array", "string", "integer", "number", "boolean", "object"}
+
+// one is the example of a request that does without each of its members: one of them.
+func (x exampler) one(properties map[string]any, depth int) map[string]any {
+	names := slices.Sorted(maps.Keys(properties))
+	for _, name := range names {
+		if v := members(properties[name])["example"]; v != nil {
+			return map[string]any{name: v}
+		}
+	}
+	for _, kind := range telling {
+		for _, name := range names {
+			p := members(properties[name])
+			if kindOf(p) != kind || p["readOnly"] == true || name == "workspace_id" || name == "organisation_id" {
+				continue
+			}
+			v := x.of(p, name, false, depth+1)
+			if o, ok := v.(map[string]any); ok && len(o) == 0 {
+				continue
+			}
+			return map[string]any{name: v}
+		}
+	}
+	return map[string]any{}
 }
 
 // kindOf is the type of a schema; of several the first that is not null.

@@ -23,7 +23,7 @@ func TestExamplesFitTheirSchemas(t *testing.T) {
 		t.Fatal(err)
 	}
 	n := 0
-	check := func(at string, media map[string]any) {
+	check := func(holder, at string, media map[string]any) {
 		schema, err := c.Compile("doc.json#" + at + "/schema")
 		if err != nil {
 			t.Errorf("%s: %v", at, err)
@@ -35,6 +35,9 @@ func TestExamplesFitTheirSchemas(t *testing.T) {
 			return
 		}
 		n++
+		if object, _ := example.(map[string]any); strings.HasSuffix(holder, "requestBody") && len(object) == 0 {
+			t.Errorf("%s has an example that says nothing", at)
+		}
 		if err := schema.Validate(example); err != nil {
 			raw, _ := json.Marshal(example)
 			t.Errorf("%s: %v: %s", at, err, raw)
@@ -45,7 +48,7 @@ func TestExamplesFitTheirSchemas(t *testing.T) {
 		content, _ := holder.(map[string]any)["content"].(map[string]any)
 		for kind, media := range content {
 			if strings.HasSuffix(kind, "json") {
-				check(at+"/content/"+point.Replace(kind), media.(map[string]any))
+				check(at, at+"/content/"+point.Replace(kind), media.(map[string]any))
 			}
 		}
 	}

@@ -43,7 +43,7 @@ func (f *family) describe() *admin.Collection[guard.Guardrail] {
 		Fields: []admin.Field{
 			admin.NameField(255),
 			{Name: "checks", Type: admin.Any, Required: true, Trigger: true, FormOf: guard.Document, Doc: "What is checked.", Check: f.checked},
-			{Name: "actions", Type: admin.Any, Required: true, Single: true, Form: actionsSchema, Doc: "What becomes of the outcome.", Convert: actions},
+			{Name: "actions", Type: admin.Any, Required: true, Single: true, Form: actionsSchema, Example: map[string]any{"deny": true}, Doc: "What becomes of the outcome.", Convert: actions},
 		},
 		Shown: []admin.Shown[guard.Guardrail]{
 			{Field: admin.Field{Name: "checks", Type: admin.Array, Required: true, Single: true, Form: checksSchema}, Value: func(_ *admin.Call, it item) any { return shownChecks(it.Form.Checks) }},

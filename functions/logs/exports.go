@@ -83,7 +83,7 @@ func (x *exports) describe() *admin.Collection[export.Export] {
 		Scopes: exportScopes, Resource: "log_exports", Where: admin.InWorkspace,
 		List: admin.List{Leave: []string{"name", "slug"}},
 		Fields: []admin.Field{
-			{Name: "filters", Type: admin.Any, Required: true, Form: filters, Single: true, Doc: "Which logs: parameters of their list, as there or as JSON.", Check: x.checkFilters},
+			{Name: "filters", Type: admin.Any, Required: true, Form: filters, Doc: "Which logs: parameters of their list, as there or as JSON.", Check: x.checkFilters},
 			{Name: "requested_data", Type: admin.Array, Of: &admin.Field{Type: admin.String, Enum: export.Fields()}, Required: true, Min: 1, Max: int64(len(export.Fields())), Doc: "What of each log, in this order."},
 			{Name: "description"},
 			{Name: "format", Absent: export.JSONL, Default: export.JSONL, Doc: "jsonl: an object a line. csv: a line of names, then one a log; a text that a program for tables would run gets an apostrophe."},
@@ -128,7 +128,10 @@ func exportShown() []admin.Shown[export.Export] {
 	} {
 		out = append(out, admin.Shown[export.Export]{Field: f, Value: func(*admin.Call, exportItem) any { return nil }})
 	}
-	return out
+	return append(out, admin.Shown[export.Export]{
+		Field: admin.Field{Name: "created_by", Type: admin.String, Required: true, Doc: "The user or the API key that made it."},
+		Value: func(_ *admin.Call, it exportItem) any { return it.CreatedBy },
+	})
 }
 
 func (x *exports) decorate(c *admin.Call, items []exportItem, objects []admin.Members) error {

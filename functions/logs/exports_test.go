@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -62,6 +63,10 @@ func TestExportsFromDraftToFile(t *testing.T) {
 	}
 	in.Do("GET", at+"/download", key, nil).Refused(400, "AB01", "exportId")
 	in.Do("POST", at+"/cancel", key, nil).Refused(409, "AB07", "exportId")
+	whole, listed := in.Do("GET", at, key, nil).OK(), in.Do("GET", "/logs/exports", key, nil).OK().At("data").([]any)[0].(map[string]any)
+	if whole.Text("created_by") == "" || listed["created_by"] != whole.At("created_by") || !reflect.DeepEqual(listed["filters"], whole.At("filters")) {
+		t.Errorf("the list says %v, the export %s", listed, whole.Body)
+	}
 	if got := in.Do("PUT", at, key, `{"filters":{},"requested_data":["id","response"]}`).OK(); got.At("total") != 3.0 || got.Text("id") != id {
 		t.Errorf("%s", got.Body)
 	}

@@ -47,7 +47,7 @@ func sections() []admin.Field {
 			{Name: "api_key", In: "key_metadata", Doc: "Of API keys, also when their metadata is changed.", Check: tenant.CheckMetadataSchema},
 			{Name: "workspace", In: "workspace_metadata", Doc: "Of workspaces, also when their metadata is changed.", Check: tenant.CheckMetadataSchema},
 		}},
-		{Name: "budget_settings", Doc: "What holds for every budget.", Fields: []admin.Field{
+		{Name: "budget_settings", Example: map[string]any{"unpriced": "refuse"}, Doc: "What holds for every budget.", Fields: []admin.Field{
 			{Name: "unpriced", Absent: tenant.UnpricedRefuse, Doc: "Whether models without a price may be called while a cost budget is in force."},
 		}},
 		{Name: "pricing_settings", Doc: "What models cost the organisation, where that is not what the list says. An integration's own prices and multipliers come first.", Fields: []admin.Field{

@@ -169,8 +169,8 @@ func (f *family) decorate(c *admin.Call, items []item, objects []admin.Members) 
 func (f *family) sharing() []admin.Route {
 	const at = "/prompts/{promptId}"
 	who := []admin.Field{
-		{Name: "organisation", Type: admin.Boolean, Doc: "true: all workspaces of the organisation see it."},
-		{Name: "workspaces", Type: admin.Array, Max: 1000, Of: &admin.Field{Type: admin.String, Min: 1, Max: 255}, Doc: "Workspaces that see it, by id or slug."},
+		{Name: "organisation", Type: admin.Boolean, Example: true, Doc: "true: all workspaces of the organisation see it."},
+		{Name: "workspaces", Type: admin.Array, Max: 1000, Of: &admin.Field{Type: admin.String, Min: 1, Max: 255, Refers: "/admin/workspaces"}, Doc: "Workspaces that see it, by id or slug."},
 	}
 	own := func(do func(*admin.Call, *prompt.Share, []string) error) func(*admin.Call) (any, error) {
 		return f.prompts.At("update", func(c *admin.Call) (any, error) { return nil, f.change(c, do) })

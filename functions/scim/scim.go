@@ -66,7 +66,7 @@ func (f *family) describe() *admin.Collection[people.Mapping] {
 		Fields: []admin.Field{
 			{Name: "workspace_id", Required: true, Type: admin.String, Min: 1, Max: 255, Doc: "Id or slug of the workspace.", Refers: "/admin/workspaces"}, role,
 			{Name: "scim_group_id", Type: admin.String, Min: 1, Max: 64, Doc: "Id of the group; or its name."},
-			{Name: "scim_group_name", Type: admin.String, Min: 1, Max: 255, Trigger: true, Doc: "Name of the group, which is made where there is none."},
+			{Name: "scim_group_name", Type: admin.String, Min: 1, Max: 255, Trigger: true, Example: "Engineering", Doc: "Name of the group, which is made where there is none."},
 			{Name: "scim_group", Type: admin.String, UpdateOnly: true},
 		},
 		Before:  f.bind,

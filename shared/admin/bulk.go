@@ -189,6 +189,7 @@ type Many struct {
 	Field        string  // member of the body that has the entries: users
 	More         []Field // members of the body beside it
 	Key          string  // member of an entry that is the id: user_id
+	Refers       string  // the collection that Key names, as of a Field
 	// ID gives the id where it is not the member Key alone.
 	ID     func(entry Values) string
 	Max    int64 // entries; default 1000
@@ -205,7 +206,7 @@ func (col *Collection[T]) WriteMany(m Many) Route {
 	if err != nil {
 		return Route{Method: "PUT", Path: col.Path, mistake: err}
 	}
-	key := Field{Name: m.Key, Type: String, Min: 1, Max: 255, Required: true}
+	key := Field{Name: m.Key, Type: String, Refers: m.Refers, Min: 1, Max: 255, Required: true}
 	entry := Field{Type: Object, Fields: append([]Field{key}, slices.DeleteFunc(slices.Clone(made.fields), func(f Field) bool { return f.Name == m.Key })...)}
 	if m.Method == "" {
 		m.Method = "PUT"

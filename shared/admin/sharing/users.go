@@ -47,7 +47,7 @@ func (u Users[T]) Routes() []admin.Route {
 		Query: append(fromOne.Fields(), search), Answer: u.schema(), Do: entries.At("list", u.list),
 	})
 	put := entries.WriteMany(admin.Many{
-		Name: "update" + u.Name + "UserAccess", Doc: "Give access to users, or take it, and set what holds for all others.", Field: "user_access", Key: "user_id", Max: maxNamed,
+		Name: "update" + u.Name + "UserAccess", Doc: "Give access to users, or take it, and set what holds for all others.", Field: "user_access", Key: "user_id", Refers: "/admin/users", Max: maxNamed,
 		More:   []admin.Field{{Name: defaultAccess, Type: admin.String, Enum: []string{access.Allow, access.Deny}, Doc: "What holds for users without an entry."}},
 		Answer: Done, Reply: admin.Members{"success": true}, Finish: u.finish,
 	})

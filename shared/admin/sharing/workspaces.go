@@ -45,7 +45,7 @@ func fields() []admin.Field {
 	enabled := admin.Field{Name: "enabled", Type: admin.Boolean, Required: true}
 	return []admin.Field{
 		{Name: "workspaces", Type: admin.Array, Max: maxNamed, Of: &admin.Field{Type: admin.Object, Fields: []admin.Field{
-			{Name: "id", Doc: "Id or slug of the workspace.", Type: admin.String, Required: true, Min: 1, Max: 255}, enabled,
+			{Name: "id", Doc: "Id or slug of the workspace.", Type: admin.String, Refers: "/admin/workspaces", Required: true, Min: 1, Max: 255}, enabled,
 		}}},
 		{Name: "global_workspace_access", Doc: "What workspaces without an entry get, also those made later; null: nothing.", Type: admin.Object, Fields: []admin.Field{enabled}},
 		{Name: "override_existing_workspace_access", Doc: "Workspaces lose their entries and follow the global access.", Type: admin.Boolean},

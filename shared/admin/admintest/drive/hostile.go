@@ -57,7 +57,7 @@ func (h *hostiles) broken() {
 	} {
 		h.add(name, "", body, true)
 	}
-	h.add("too large", "", with(`"x":"`+strings.Repeat("a", 1<<20)+`"`), true)
+	h.add("too large", "", with(`"x":"`+strings.Repeat("a", 2<<20)+`"`), true)
 	for name, m := range map[string]string{"a member's prototype": `"__proto__":{"role":"owner"}`, "another organisation": `"organisation_id":"other"`, "an organisation of no text": `"organisation_id":{}`} {
 		h.add(name, "organisation_id", with(m), false)
 	}
