@@ -25,32 +25,60 @@ func tell(tx *resource.Tx, e notice.Event) error {
 	return err
 }
 
+// warnings are what is said of a key ahead: what is due, the notice, the words around
+// the time, and the detail that has it.
+var warnings = []struct{ due, kind, before, after, detail string }{
+	{identity.DueOldSecret, notice.OldSecretExpiring, "is open with its old secret until ", " only", "transition_expires_at"},
+	{identity.DueRotation, notice.KeyRotationDue, "is rotated at ", "", "next_rotation_at"},
+	{identity.DueExpiry, notice.KeyExpiring, "expires at ", "", "expires_at"},
+}
+
 // warn tells of what happens within a day, once: what is due is marked with the notice.
 func (w *Worker) warn(ctx context.Context, now time.Time) error {
-	for _, of := range []struct {
-		kind string
-		say  func(context.Context, resource.Due) (notice.Event, bool, error)
-	}{
-		{identity.DueOldSecret, w.oldSecretEnds}, {identity.DueRotation, w.rotationComes}, {identity.DueExpiry, w.keyEnds}, {people.DueInvite, w.inviteEnds},
-	} {
-		err := w.Resources.EachDue(ctx, of.kind, now, now.Add(ahead), func(d resource.Due) error {
-			if d.Noted || !d.At.After(now) {
-				return nil
+	for _, of := range warnings {
+		err := w.warnOf(ctx, now, of.due, func(d resource.Due) (e notice.Event, ok bool, err error) {
+			rec, k, ok, err := w.key(ctx, d)
+			if !ok || of.due == identity.DueOldSecret && toldBefore(k, d) {
+				return e, false, err
 			}
-			e, still, err := of.say(ctx, d)
-			if err != nil || !still {
-				return err
+			at := stamp(d)
+			details := map[string]string{of.detail: at}
+			if of.due == identity.DueOldSecret {
+				details["old_key_masked"] = k.Previous.Masked
 			}
-			a, err := notice.Stage(e, now)
-			if err != nil {
-				return err
-			}
-			_, err = w.Resources.Note(ctx, d, a)
-			return err
+			return k.Notice(rec, of.kind, of.before+at+of.after, details), true, nil
 		})
 		if err != nil {
-			return fmt.Errorf("expiry: notices of %s: %w", of.kind, err)
+			return err
 		}
+	}
+	return w.warnOf(ctx, now, people.DueInvite, func(d resource.Due) (notice.Event, bool, error) { return w.inviteEnds(ctx, d) })
+}
+
+// toldBefore tells of a transition that is shorter than the warning: its end was told
+// with the rotation.
+func toldBefore(k *identity.Key, d resource.Due) bool {
+	return k.RotatedAt == nil || d.At.Sub(*k.RotatedAt) <= ahead
+}
+
+func (w *Worker) warnOf(ctx context.Context, now time.Time, due string, say func(resource.Due) (notice.Event, bool, error)) error {
+	err := w.Resources.EachDue(ctx, due, now, now.Add(ahead), func(d resource.Due) error {
+		if d.Noted || !d.At.After(now) {
+			return nil
+		}
+		e, still, err := say(d)
+		if err != nil || !still {
+			return err
+		}
+		a, err := notice.Stage(e, now)
+		if err != nil {
+			return err
+		}
+		_, err = w.Resources.Note(ctx, d, a)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("expiry: notices of %s: %w", due, err)
 	}
 	return nil
 }
@@ -67,35 +95,6 @@ func (w *Worker) key(ctx context.Context, d resource.Due) (*resource.Record, *id
 	}
 	at, due := identity.DueTimes(k)[d.Kind]
 	return &rec, k, due && at.UnixMilli() == d.At.UnixMilli() && identity.Live(rec.Status, k, w.Resources.Now()) == identity.StatusActive, nil
-}
-
-func (w *Worker) keyEnds(ctx context.Context, d resource.Due) (e notice.Event, ok bool, err error) {
-	rec, k, ok, err := w.key(ctx, d)
-	if ok {
-		at := stamp(d)
-		e = k.Notice(rec, notice.KeyExpiring, "expires at "+at, map[string]string{"expires_at": at})
-	}
-	return e, ok, err
-}
-
-func (w *Worker) rotationComes(ctx context.Context, d resource.Due) (e notice.Event, ok bool, err error) {
-	rec, k, ok, err := w.key(ctx, d)
-	if ok {
-		at := stamp(d)
-		e = k.Notice(rec, notice.KeyRotationDue, "is rotated at "+at, map[string]string{"next_rotation_at": at})
-	}
-	return e, ok, err
-}
-
-// oldSecretEnds says nothing of a transition that is shorter than the warning: its end
-// was told with the rotation.
-func (w *Worker) oldSecretEnds(ctx context.Context, d resource.Due) (e notice.Event, ok bool, err error) {
-	rec, k, ok, err := w.key(ctx, d)
-	if ok = ok && k.RotatedAt != nil && d.At.Sub(*k.RotatedAt) > ahead; ok {
-		at := stamp(d)
-		e = k.Notice(rec, notice.OldSecretExpiring, "is open with its old secret until "+at+" only", map[string]string{"transition_expires_at": at, "old_key_masked": k.Previous.Masked})
-	}
-	return e, ok, err
 }
 
 func stamp(d resource.Due) string { return d.At.UTC().Format(time.RFC3339) }

@@ -56,7 +56,7 @@ func (s *Envelope) SealWritten(ctx context.Context, dst []byte, b Binding, plain
 }
 
 // AppendSeal is Seal into dst, which grows at most once; plain and dst must not
-// overlap. With room in dst (Overhead) and the organisation's key in the cache
+// overlap. With room in dst and the organisation's key in the cache
 // nothing is allocated.
 func (s *Envelope) AppendSeal(ctx context.Context, dst []byte, b Binding, plain []byte) ([]byte, error) {
 	return s.seal(ctx, dst, &b, plain, nil)
@@ -126,7 +126,3 @@ func (s *Envelope) AppendOpen(ctx context.Context, dst []byte, b Binding, sealed
 	}
 	return out, nil
 }
-
-// Overhead is by how many bytes a sealed value is larger than its plain one, for
-// wrapped data keys of n bytes (local: 60, KMS: about 184).
-func Overhead(n int) int { return headBytes + n + nonceBytes + tagBytes }

@@ -2,7 +2,6 @@ package wire
 
 import (
 	"bytes"
-	"io"
 
 	"gateway/shared/fault"
 )
@@ -245,61 +244,6 @@ func lineEnd(b []byte) int {
 		i++
 	}
 	return i
-}
-
-// SSEReader is the pull form of SSEParser over a reader.
-type SSEReader struct {
-	Parser SSEParser // set Parser.MaxEvent before the first Next
-
-	src   io.Reader
-	buf   []byte
-	r, w  int
-	given bool // the parser still holds the event given last
-	ended bool
-	err   error
-}
-
-// NewSSEReader reads events from src. buf is its read buffer, such as a pooled
-// one; nil allocates 16 KB.
-func NewSSEReader(src io.Reader, buf []byte) *SSEReader {
-	if len(buf) == 0 {
-		buf = make([]byte, 16<<10)
-	}
-	return &SSEReader{src: src, buf: buf}
-}
-
-// Next gives the next event. data is valid until the following call. It
-// returns io.EOF after the last event, the reader's error when the stream was
-// cut, and a *fault.Fault when an event is too large.
-func (s *SSEReader) Next() (event string, data []byte, err error) {
-	if s.given {
-		s.Parser.reset()
-		s.given = false
-	}
-	for {
-		n, ready, err := s.Parser.step(s.buf[s.r:s.w])
-		if err != nil {
-			return "", nil, err
-		}
-		s.r += n
-		if ready {
-			return s.take()
-		}
-		if s.ended {
-			if s.err == io.EOF && s.Parser.finish() {
-				return s.take()
-			}
-			return "", nil, s.err
-		}
-		s.r = 0
-		s.w, s.err = s.src.Read(s.buf)
-		s.ended = s.err != nil
-	}
-}
-
-func (s *SSEReader) take() (string, []byte, error) {
-	s.given = true
-	return s.Parser.name, s.Parser.data, nil
 }
 
 // AppendSSE appends one event. event "" writes no event line. Each line end in

@@ -4,10 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"testing"
-	"testing/iotest"
 
 	"gateway/shared/fault"
 )
@@ -81,44 +79,6 @@ func TestSSEParserDoesNotCareWhereTheStreamIsSplit(t *testing.T) {
 				}
 			}
 		}
-	}
-}
-
-func TestSSEReaderGivesTheSameEvents(t *testing.T) {
-	for _, c := range sseStreams {
-		for size := 1; size < 9; size++ {
-			for _, src := range []io.Reader{strings.NewReader(c.in), iotest.DataErrReader(strings.NewReader(c.in))} {
-				r := NewSSEReader(src, make([]byte, size))
-				var got []sseEvent
-				for {
-					event, data, err := r.Next()
-					if err == io.EOF {
-						break
-					}
-					if err != nil {
-						t.Fatal(err)
-					}
-					got = append(got, sseEvent{event, string(data)})
-				}
-				if fmt.Sprint(got) != fmt.Sprint(c.want) {
-					t.Fatalf("%s with a buffer of %d: got %q, want %q", c.name, size, got, c.want)
-				}
-				if _, _, err := r.Next(); err != io.EOF {
-					t.Fatalf("after the end: %v", err)
-				}
-			}
-		}
-	}
-}
-
-func TestSSEReaderReportsACutStream(t *testing.T) {
-	cut := errors.New("connection reset")
-	r := NewSSEReader(io.MultiReader(strings.NewReader("data: a\n\ndata: b\n"), iotest.ErrReader(cut)), nil)
-	if _, data, err := r.Next(); err != nil || string(data) != "a" {
-		t.Fatalf("first event: %q %v", data, err)
-	}
-	if _, _, err := r.Next(); err != cut {
-		t.Fatalf("a cut stream must not give its half event: %v", err)
 	}
 }
 

@@ -90,15 +90,6 @@ func slugOf(email string) string {
 	return "mail-" + hex.EncodeToString(sum[:])
 }
 
-// ByEmail finds a user by its address, in any spelling.
-func ByEmail(tx *resource.Tx, org store.Scope, email string) (rec resource.Record, u *User, ok bool, err error) {
-	address, ok := notice.Address(email)
-	if !ok {
-		return rec, nil, false, nil
-	}
-	return find(tx, org.Organisation(), slugOf(address))
-}
-
 // ByID finds a user by its id.
 func ByID(tx *resource.Tx, org store.Scope, id string) (rec resource.Record, u *User, ok bool, err error) {
 	return find(tx, org.Organisation(), id)

@@ -20,16 +20,6 @@ var groupings = map[string]segment.Dim{
 	"users": segment.EndUser, "ai-models": segment.Model,
 }
 
-// Groupings lists what GroupQuery.By may be, in order.
-func Groupings() []string {
-	var names []string
-	for name := range groupings {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}
-
 // columnOf computes the columns of a group's row, by their name in the API.
 var columnOf = map[string]func(s *Stats) any{
 	"requests":          func(s *Stats) any { return s.Requests },
@@ -64,7 +54,7 @@ func ColumnType(name string) reflect.Type { return reflect.TypeOf(columnOf[name]
 // GroupQuery asks for groups.
 type GroupQuery struct {
 	Filter
-	By          string // one of Groupings; empty with MetadataKey
+	By          string // one of groupings; empty with MetadataKey
 	MetadataKey string
 	Columns     []string // of Columns: those that will be read
 	OrderBy     string   // one of Columns; requests when empty
@@ -91,7 +81,7 @@ func (g *Group) Column(name string) (value any, ok bool) {
 }
 
 // Groups gives a page of groups and how many there are over all pages. The
-// query is valid: its names are of Groupings and Columns.
+// query is valid: its names are of groupings and Columns.
 func (r *Reader) Groups(ctx context.Context, sc store.Scope, q *GroupQuery) (page []Group, n int, err error) {
 	a := aspect{by: segment.NumDims, metadataKey: q.MetadataKey, latencies: slices.ContainsFunc(append(q.Columns[:len(q.Columns):len(q.Columns)], q.OrderBy), isQuantile)}
 	if q.MetadataKey == "" {

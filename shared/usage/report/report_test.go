@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -138,7 +139,7 @@ func same(t *rapid.T, what string, got *Stats, records []usage.Record) {
 }
 
 func checkGroups(t *rapid.T, h *house, scope store.Scope, f *Filter, want []usage.Record) {
-	by := rapid.SampledFrom(append(Groupings(), "metadata")).Draw(t, "by")
+	by := rapid.SampledFrom(append(slices.Sorted(maps.Keys(groupings)), "metadata")).Draw(t, "by")
 	q := GroupQuery{Filter: *f, By: by, Columns: []string{"p99_latency"}}
 	if by == "metadata" {
 		q.By, q.MetadataKey = "", "team"
