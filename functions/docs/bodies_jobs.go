@@ -40,17 +40,17 @@ var (
 var jobBodies = map[string]body{
 	"createSpeech": {
 		doc: "Speak a text, in the OpenAI shape; the answer is a file of sound.",
-		request: request([]string{"input", "voice"}, map[string]admin.Schema{
+		request: request(nil, map[string]admin.Schema{
 			"model": model, "input": text, "voice": oneOf(admin.Schema{"type": "string", "example": "alloy"}, open), "instructions": text, "response_format": text, "speed": {"type": "number"}, "stream_format": text,
 		}),
-		answer: admin.Schema{},
+		answer: open,
 	},
 	"ocr": {
 		doc: "Read the text of a document.",
-		request: request([]string{"document"}, map[string]admin.Schema{
+		request: request(nil, map[string]admin.Schema{
 			"model": model, "document": {"type": "object", "additionalProperties": true, "example": map[string]any{"type": "document_url", "document_url": "https://example.com/invoice.pdf"}},
 		}),
-		answer: admin.Schema{},
+		answer: open,
 	},
 	"moderate": {
 		doc:     "Judge texts and images, in the OpenAI shape.",
