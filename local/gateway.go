@@ -169,7 +169,7 @@ func (g *gateway) assemble() error {
 	if totals != nil {
 		sink = totals.Sink(sink)
 	}
-	g.relay = plane.New(g.core, sink, plane.Options{Jobs: plane.Jobs()})
+	g.relay = plane.New(g.core, sink, plane.Options{Jobs: plane.Jobs(), Translators: plane.Translators()})
 	data := relay.NewMux(g.relay, assembly.DataPlane())
 	admin, err := console.New(g.core, sender, assembly.Administration(g.core, archive)...)
 	if err != nil {

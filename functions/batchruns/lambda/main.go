@@ -44,7 +44,7 @@ func open(ctx context.Context) (*batchrun.Runner, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := plane.New(in.Core, dataplane.LastResort(in.Sink), plane.Options{Jobs: plane.Jobs(), Vectors: vectors})
+	r := plane.New(in.Core, dataplane.LastResort(in.Sink), plane.Options{Jobs: plane.Jobs(), Translators: plane.RowTranslators(), Vectors: vectors})
 	mux := relay.NewMux(r, slices.Concat(chat.Routes(), messages.Routes(), responses.Routes(), embeddings.Routes(), files.Routes(), batches.Routes()))
 	return batchrun.New(plane.Runner(in.Core, r, mux, batchrun.Standard)), nil
 }

@@ -26,6 +26,10 @@ type Options struct {
 	// Jobs carry files, batches and fine-tuning jobs: those of Jobs, in a process with
 	// routes of them; without any the linker leaves them out.
 	Jobs []chat.Jobs
+	// Translators carry the operations that are no conversations: Translators, or
+	// RowTranslators in a process that serves rows alone; the linker leaves the others
+	// out.
+	Translators []chat.Translator
 	// Vectors is the index of the semantic cache; nil: one in the tables.
 	Vectors cache.Neighbours
 }
@@ -35,7 +39,7 @@ func New(c *app.Core, sink usage.Sink, o Options) *relay.Relay {
 	return relay.New(relay.Options{
 		Loader: c.Loader, Auth: c.Auth, Ledger: c.Ledger, Book: pricing.Default(), Sink: sink,
 		Sealer: c.Sealer, Store: c.Store, Transport: c.Transport, Trusting: c.Trusting, Egress: c.Egress, Now: c.Now,
-		Dialects: Dialects(), Translators: Translators(), Jobs: o.Jobs, Checks: checks.Makers(checks.Deps{Now: c.Now, LookUp: net.DefaultResolver.LookupHost, Signer: provider.NewTokens(c.Transport, c.Now)}), Bucket: c.Bucket, Runs: c.Runs,
+		Dialects: Dialects(), Translators: o.Translators, Jobs: o.Jobs, Checks: checks.Makers(checks.Deps{Now: c.Now, LookUp: net.DefaultResolver.LookupHost, Signer: provider.NewTokens(c.Transport, c.Now)}), Bucket: c.Bucket, Runs: c.Runs,
 		BlockInline:     c.BlockInline,
 		Cache:           Answers(c, o.Vectors),
 		RecordAfterBody: o.RecordAfterBody, DrainTime: o.Drain, Faults: o.Faults,

@@ -37,13 +37,22 @@ func Dialects() []chat.Provider {
 
 // Translators carry the operations that are no conversations.
 func Translators() []chat.Translator {
-	return []chat.Translator{
-		anthropic.CountTokens{},
-		bedrock.Embeddings{}, bedrock.Images{}, bedrock.Rerank{}, bedrock.CountTokens{},
-		cohere.Embeddings{}, cohere.Rerank{}, embedding.Voyage{}, embedding.Jina{}, embedding.Nomic{},
-		rerank.Voyage{}, rerank.Jina{}, ocr.Mistral{}, ocr.Azure{}, ai21.Embeddings{}, palm.Embeddings{},
-		gemini.Embeddings{}, gemini.VertexEmbeddings{}, gemini.VertexEmbedContent{}, gemini.Imagen{},
+	return append(RowTranslators(),
+		bedrock.Images{}, bedrock.Rerank{}, cohere.Rerank{},
+		rerank.Voyage{}, rerank.Jina{}, ocr.Mistral{}, ocr.Azure{},
+		gemini.Imagen{},
 		image.WorkersAI{}, image.SiliconFlow{}, image.Hyperbolic{}, image.Stability{}, image.Segmind{}, image.Fireworks{}, image.Fal{},
+	)
+}
+
+// RowTranslators are those of Translators that rows of batches may need: embeddings
+// and counted tokens.
+func RowTranslators() []chat.Translator {
+	return []chat.Translator{
+		anthropic.CountTokens{}, bedrock.CountTokens{},
+		bedrock.Embeddings{}, cohere.Embeddings{}, embedding.Voyage{}, embedding.Jina{}, embedding.Nomic{},
+		ai21.Embeddings{}, palm.Embeddings{},
+		gemini.Embeddings{}, gemini.VertexEmbeddings{}, gemini.VertexEmbedContent{},
 	}
 }
 

@@ -60,7 +60,7 @@ func open(ctx context.Context, routes []relay.Route, jobs []chat.Jobs) (*host.St
 	if err != nil {
 		return nil, err
 	}
-	r := plane.New(in.Core, m.Sink(lastResort{in.Sink}), plane.Options{RecordAfterBody: true, Drain: drain, Jobs: jobs, Vectors: vectors})
+	r := plane.New(in.Core, m.Sink(lastResort{in.Sink}), plane.Options{RecordAfterBody: true, Drain: drain, Jobs: jobs, Translators: plane.Translators(), Vectors: vectors})
 	return &host.Stream{Handler: aliases.Handler(relay.NewMux(r, routes)), Door: door.Of(secrets, in.Store).OnRefused(m.Around), Thaw: in.CloseIdleConnections}, nil
 }
 
