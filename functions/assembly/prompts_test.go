@@ -161,6 +161,22 @@ func TestWhatMakesAVersion(t *testing.T) {
 	}
 }
 
+// TestTemplatesAreRefusedBesideWhatElseIsWrong holds that a template that does not
+// close is told together with members of a wrong type.
+func TestTemplatesAreRefusedBesideWhatElseIsWrong(t *testing.T) {
+	t.Parallel()
+	h := newPromptHouse(t)
+	told := func(a admintest.Answer, fields ...string) {
+		t.Helper()
+		for _, field := range fields {
+			a.Refused(400, "AB01", field)
+		}
+	}
+	told(h.create(`"name":7,"parameters":5,"string":"[{\"role\":\"user\",\"content\":\"{{#a}}\"}]"`), "name", "parameters", "string[0].content")
+	told(h.create(`"name":7,"string":"{{x"`), "name", "string")
+	told(h.Do("POST", "/prompts/partials", key, `{"name":7,"string":"{{#x}}"}`), "name", "string")
+}
+
 func TestTemplatesAndReferencesAreChecked(t *testing.T) {
 	t.Parallel()
 	h := newPromptHouse(t)

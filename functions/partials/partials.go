@@ -3,6 +3,8 @@
 package partials
 
 import (
+	"encoding/json"
+
 	"gateway/shared/admin"
 	"gateway/shared/fault"
 	"gateway/shared/prompt"
@@ -29,7 +31,7 @@ func describe() *admin.Collection[prompt.Partial] {
 			{Name: "collection_id", Type: admin.String, Max: 255, Doc: "Partials are in no collection: with one there are none."},
 		}},
 		Fields: []admin.Field{
-			admin.NameField(prompt.MaxName), {Name: "string", Required: true, Single: true},
+			admin.NameField(prompt.MaxName), {Name: "string", Required: true, Single: true, Check: template},
 			{Name: "version_description", Single: true},
 			{Name: "description", In: "version_description", Hidden: true, UpdateOnly: true, Doc: "version_description by its other name."},
 			{Name: "status", Type: admin.String, Enum: []string{"active", resource.StatusArchived}, Column: true, UpdateOnly: true},
@@ -52,6 +54,19 @@ func describe() *admin.Collection[prompt.Partial] {
 		Check: check, Before: before, Retire: retire,
 		Created: &admin.Reply{Members: []string{"id", "slug", "version_id"}},
 	}
+}
+
+// template tells what is wrong with a text that is no template, beside the errors of
+// other fields.
+func template(raw json.RawMessage) []fault.Detail {
+	var text string
+	if json.Unmarshal(raw, &text) != nil {
+		return nil
+	}
+	if _, err := prompt.Parse(text); err != nil {
+		return []fault.Detail{{Message: err.Error()}}
+	}
+	return nil
 }
 
 func member(name string, t admin.Type, value func(it item) any) admin.Shown[prompt.Partial] {

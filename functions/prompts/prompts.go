@@ -5,6 +5,7 @@ package prompts
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 
 	"gateway/shared/admin"
 	"gateway/shared/fault"
@@ -71,6 +72,7 @@ func fields() []admin.Field {
 	text, parameters, key := of("string"), of("parameters"), of("virtual_key")
 	text.Required, parameters.Required, key.Required = true, true, true
 	key.Refers = "/providers"
+	text.Check = template
 	parameters.Absent = map[string]any{}
 	raw := of("is_raw_template")
 	raw.Type, raw.Convert, raw.Absent = admin.Any, zeroOrOne, 0
@@ -83,6 +85,25 @@ func fields() []admin.Field {
 		admin.NameField(prompt.MaxName), {Name: "collection_id", Required: true, Refers: "/collections"},
 		text, parameters, key, {Name: "model"}, of("functions"), of("tools"), of("tool_choice"), of("template_metadata"), alias, raw, description,
 	}, testFields()...)
+}
+
+// template tells what is wrong with a text that is no template, whichever kind of
+// prompt it is for, beside the errors of other fields.
+func template(raw json.RawMessage) []fault.Detail {
+	var p prompt.Prompt
+	if json.Unmarshal(raw, &p.String) != nil || p.String == "" {
+		return nil
+	}
+	_, bad := p.Compile()
+	if p.Raw = 1; len(bad) > 0 {
+		if _, asRaw := p.Compile(); len(asRaw) == 0 {
+			return nil
+		}
+	}
+	for i := range bad {
+		bad[i].Field = strings.TrimPrefix(strings.TrimPrefix(bad[i].Field, "string"), ".")
+	}
+	return bad
 }
 
 // zeroOrOne takes truth values too.
