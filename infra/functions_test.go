@@ -116,8 +116,13 @@ func (s *synthesised) rightsOfKind(t *testing.T, name, all string) {
 		if d := statementOf(t, all, "kms:Decrypt"); strings.Contains(d, `"log"`) {
 			t.Errorf("%s may open logged bodies: %s", name, d)
 		}
-	case name == "logs", name == "exports": // they show logged bodies
-		if d := statementOf(t, all, "kms:Decrypt"); !strings.Contains(d, `"kms:EncryptionContext:purpose":["log"]`) || strings.Contains(all, "kms:GenerateDataKey") {
+	case name == "logs", name == "exports": // they show logged bodies; logs keeps those that clients tell of
+		const logged = `"kms:EncryptionContext:purpose":["log"]`
+		seals := strings.Contains(all, "kms:GenerateDataKey")
+		if !strings.Contains(statementOf(t, all, "kms:Decrypt"), logged) || seals != (name == "logs") {
+			t.Errorf("%s: %s", name, all)
+		}
+		if seals && !strings.Contains(statementOf(t, all, "kms:GenerateDataKey"), logged) {
 			t.Errorf("%s: %s", name, all)
 		}
 	case name == "apikeys": // it hands out secrets that were rotated automatically
