@@ -26,7 +26,7 @@ func counters(t *testing.T, h *admintest.House, l *ledger.Ledger, n int) string 
 	for i := range n {
 		s := p.SubjectOf(sc, id, p.Name, p.Revision, fmt.Sprintf("metadata.u:%05d", i))
 		for range 1 + i%2 {
-			if _, err := l.Admit(context.Background(), []*ledger.Subject{s}); err != nil {
+			if _, err := l.Admit(context.Background(), "", []*ledger.Subject{s}); err != nil {
 				t.Fatal(err)
 			}
 		}
