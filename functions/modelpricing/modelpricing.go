@@ -1,4 +1,5 @@
-// Package modelpricing is the family of prices of models, which anybody may read.
+// Package modelpricing is the family of prices and parameters of models, which
+// anybody may read.
 package modelpricing
 
 import (
@@ -13,7 +14,7 @@ import (
 func New(b *pricing.Book) admin.Family {
 	notFound := fault.New(fault.NotFound, "", "Model not found")
 	return admin.Family{
-		Name: "modelpricing", Doc: "Prices of models, in US cents per unit.", Refusals: &plain,
+		Name: "modelpricing", Doc: "Prices of models, in US cents per unit, and what forms may offer for them.", Refusals: &plain,
 		Routes: []admin.Route{
 			{Method: "GET", Path: "/model-configs/pricing/{provider}/{model}", Name: "getModelPrice", Doc: "Read the price of a model; a slash in its name is written %2F.", Public: true, Answer: priceSchema,
 				Do: func(c *admin.Call) (any, error) {
@@ -36,6 +37,35 @@ func New(b *pricing.Book) admin.Family {
 						if d, priced := b.Document(provider, model); priced {
 							out[model] = admin.Members{"pricing_config": d}
 						}
+					}
+					return out, nil
+				}},
+			{Method: "GET", Path: "/model-configs/general/{provider}/{model}", Name: "getModelParameters", Doc: "Read what a form may offer for a model: suggestions, by which no request is refused.", Public: true, Answer: generalSchema,
+				Do: func(c *admin.Call) (any, error) {
+					f, _, err := open(c.Param("provider"))
+					if err != nil {
+						return nil, err
+					}
+					m, ok := f.Models[c.Param("model")]
+					if !ok {
+						return nil, notFound
+					}
+					return f.document(m), nil
+				}},
+			{Method: "GET", Path: "/general/{file}", Name: "getProviderParameters", Doc: "Read what forms may offer for all models of a provider: {provider}.json.", Public: true,
+				Answer: admin.Schema{"type": "object", "additionalProperties": generalSchema},
+				Do: func(c *admin.Call) (any, error) {
+					provider, ok := strings.CutSuffix(c.Param("file"), ".json")
+					f, known, err := open(provider)
+					if err != nil {
+						return nil, err
+					}
+					if !ok || !known {
+						return nil, notFound
+					}
+					out := admin.Members{}
+					for name, m := range f.Models {
+						out[name] = f.document(m)
 					}
 					return out, nil
 				}},

@@ -35,3 +35,53 @@ func TestEveryProviderHasItsFile(t *testing.T) {
 		h.Do("GET", "/pricing/"+provider+".json", "", nil).OK()
 	}
 }
+
+func TestParametersAreReadByAnybody(t *testing.T) {
+	t.Parallel()
+	h := admintest.New(t, New(pricing.Default()))
+	keys := func(a admintest.Answer) map[string]map[string]any {
+		out := map[string]map[string]any{}
+		for _, p := range a.At("params").([]any) {
+			p := p.(map[string]any)
+			key := p["key"].(string)
+			if out[key] != nil {
+				t.Errorf("%s stands twice: %s", key, a.Body)
+			}
+			out[key] = p
+		}
+		return out
+	}
+	mini := h.Do("GET", "/model-configs/general/openai/gpt-4o", "", nil).OK()
+	params := keys(mini)
+	if params["max_tokens"]["maxValue"] != 16384.0 || params["temperature"]["maxValue"] != 2.0 || params["response_format"] == nil || mini.Text("type", "primary") != "chat" || mini.At("disablePlayground") != false {
+		t.Errorf("%s", mini.Body)
+	}
+	if thinks := keys(h.Do("GET", "/model-configs/general/openai/gpt-5", admintest.WorkspaceA, nil).OK()); thinks["temperature"] != nil || thinks["max_tokens"] != nil || thinks["max_completion_tokens"] == nil {
+		t.Errorf("%v", thinks)
+	}
+	if vectors := h.Do("GET", "/model-configs/general/openai/text-embedding-3-small", "", nil).OK(); len(keys(vectors)) != 0 || vectors.At("disablePlayground") != true {
+		t.Errorf("%s", vectors.Body)
+	}
+	if first := h.Do("GET", "/model-configs/general/openai/gpt-4.1", "", nil).OK(); first.At("isDefault") != true {
+		t.Errorf("%s", first.Body)
+	}
+	for _, path := range []string{"/model-configs/general/openai/nothing", "/model-configs/general/nobody/gpt-4o", "/model-configs/general/..%2Fmodels%2Fopenai/gpt-4o", "/general/nobody.json", "/general/openai", "/general/.json"} {
+		if got := h.Do("GET", path, "", nil); got.Status != 404 || string(got.Body) != `{"error":"Model not found"}` {
+			t.Errorf("%s: %d %s", path, got.Status, got.Body)
+		}
+	}
+}
+
+// TestEveryFileOfParametersIsServed holds that each file fits the schema, by the
+// check of all answers against the document.
+func TestEveryFileOfParametersIsServed(t *testing.T) {
+	t.Parallel()
+	h := admintest.New(t, New(pricing.Default()))
+	list, err := files.ReadDir("models")
+	if err != nil || len(list) < 50 {
+		t.Fatalf("%d files: %v", len(list), err)
+	}
+	for _, f := range list {
+		h.Do("GET", "/general/"+f.Name(), "", nil).OK()
+	}
+}

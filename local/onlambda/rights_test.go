@@ -278,6 +278,7 @@ func (in *restricted) administer() {
 	}
 	in.ask("GET", "/openapi.json", adminKey, "")
 	in.ask("GET", "/pricing/openai.json", adminKey, "")
+	in.ask("GET", "/general/openai.json", adminKey, "")
 	mapped := in.ask("POST", "/scim/workspaces", adminKey, `{"workspace_id":"default","role":"member","scim_group_name":"M"}`)
 	in.ask("DELETE", fmt.Sprint("/scim/workspaces/", mapped["id"]), adminKey, "")
 	rated := in.ask("POST", "/feedback", workspaceKey, `{"trace_id":"t","value":1}`)
