@@ -2,17 +2,25 @@ package assembly_test
 
 import (
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 
+	"gateway/functions/agentservers"
 	"gateway/functions/integrations"
+	"gateway/functions/mcpservers"
 	"gateway/functions/providers"
 	"gateway/functions/secretreferences"
+	"gateway/shared/a2a"
 	"gateway/shared/admin"
 	"gateway/shared/admin/admintest"
 	"gateway/shared/egress"
 	"gateway/shared/ledger"
+	"gateway/shared/mcp"
+	"gateway/shared/provider"
+	"gateway/shared/resource"
 )
 
 const (
@@ -60,6 +68,40 @@ func TestMappedReferencesStay(t *testing.T) {
 	h.Do("POST", "/virtual-keys", admintest.WorkspaceA, strings.Replace(body, "ai_provider_id", "provider", 1)).Refused(400, "AB01", "secret_mappings[0].secret_reference_id")
 	foreign := h.Do("POST", references, admintest.OtherAdmin, reference)
 	h.Do("POST", "/integrations", admintest.AdminKey, strings.Replace(body, two, foreign.OK().Text("id"), 1)).Refused(400, "AB01", "secret_mappings[0].secret_reference_id")
+}
+
+// TestReferencesOfServersAndAgentsStay holds that registries keep what their
+// credentials are fetched by, from the mapping to the end of the last who has it.
+func TestReferencesOfServersAndAgentsStay(t *testing.T) {
+	t.Parallel()
+	policy, err := egress.ParseAllow("127.0.0.0/8")
+	if err != nil {
+		t.Fatal(err)
+	}
+	via := egress.New(policy, egress.Options{})
+	t.Cleanup(func() { egress.CloseIdle(via) })
+	gone := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(gone.Close)
+	h := admintest.Build(t, func(d admin.Deps) []admin.Family {
+		secrets := &provider.Loaded{Secrets: provider.NewSecrets(admintest.Sealer{}, provider.NewTokens(via, time.Now), via), Loader: resource.NewLoader(d.Resources)}
+		return []admin.Family{
+			secretreferences.New(secretreferences.Deps{CheckURL: policy.CheckURL, Transport: via}),
+			mcpservers.New(mcpservers.Deps{CheckURL: policy.CheckURL, Opener: &mcp.Opener{Sealer: admintest.Sealer{}, Via: via, Now: time.Now, Secrets: secrets}}),
+			agentservers.New(agentservers.Deps{CheckURL: policy.CheckURL, Opener: &a2a.Opener{Sealer: admintest.Sealer{}, Via: via, Secrets: secrets}}),
+		}
+	})
+	at := references + "/" + h.Do("POST", references, admintest.AdminKey, reference).OK().Text("id")
+	mapped := fmt.Sprintf(`,"url":%q,"auth_type":"headers","secret_mappings":[{"target_field":"configurations.headers.X-Pass","secret_reference_id":"openai-key"}]}`, gone.URL)
+	h.Do("POST", "/mcp-integrations", admintest.AdminKey, `{"name":"Tools","slug":"tools","transport":"http"`+mapped).OK()
+	h.Do("POST", "/agent-integrations", admintest.AdminKey, `{"name":"Helper","slug":"helper"`+mapped).OK()
+	in := h.Do("DELETE", at, admintest.AdminKey, nil).Refused(409, "AB07", "").Failure()
+	if !strings.Contains(in.Message, `"Tools"`) || !strings.Contains(in.Message, `"Helper"`) {
+		t.Errorf("users are not named: %s", in.Message)
+	}
+	h.Do("PUT", "/mcp-integrations/tools", admintest.AdminKey, `{"secret_mappings":[],"configurations":{"headers":{"X-Pass":"known"}}}`).OK()
+	h.Do("DELETE", at, admintest.AdminKey, nil).Refused(409, "AB07", "")
+	h.Do("DELETE", "/agent-integrations/helper", admintest.AdminKey, nil).OK()
+	h.Do("DELETE", at, admintest.AdminKey, nil).OK()
 }
 
 func TestADeletionAndAMappingAtATimeLeaveNoMappingToNothing(t *testing.T) {
