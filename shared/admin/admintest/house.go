@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -61,8 +62,9 @@ type House struct {
 	t               testing.TB
 	queue           *memoryQueue
 	callers         map[string]admin.Caller
+	callersMu       *sync.RWMutex // requests go on while a test gives a key another caller
 	document        *lazyDocument
-	governed        *bool // see Govern
+	governed        *atomic.Bool // see Govern
 }
 
 type allScopes struct{}
@@ -108,7 +110,7 @@ func Over(t testing.TB, s store.Store, r *resource.Resources, families ...admin.
 func build(t testing.TB, s store.Store, r *resource.Resources, make func(admin.Deps) []admin.Family) *House {
 	t.Helper()
 	var err error
-	h := &House{Store: s, Resources: r, t: t, queue: &memoryQueue{}, document: &lazyDocument{}, governed: new(bool)}
+	h := &House{Store: s, Resources: r, t: t, queue: &memoryQueue{}, document: &lazyDocument{}, governed: new(atomic.Bool), callersMu: new(sync.RWMutex)}
 	h.Resources.BeforeCommit(audit.Follow)
 	sender := audit.NewSender(h.Resources, h.queue)
 	if t, ok := t.(*testing.T); ok {
@@ -173,17 +175,31 @@ func (h *House) makeCallers() map[string]admin.Caller {
 }
 
 // Caller is the caller of a key.
-func (h *House) Caller(key string) admin.Caller { return h.callers[key] }
+func (h *House) Caller(key string) admin.Caller {
+	c, _ := h.caller(key)
+	return c
+}
+
+func (h *House) caller(key string) (c admin.Caller, known bool) {
+	h.callersMu.RLock()
+	defer h.callersMu.RUnlock()
+	c, known = h.callers[key]
+	return c, known
+}
 
 // SetCaller gives a key another caller.
-func (h *House) SetCaller(key string, c admin.Caller) { h.callers[key] = c }
+func (h *House) SetCaller(key string, c admin.Caller) {
+	h.callersMu.Lock()
+	defer h.callersMu.Unlock()
+	h.callers[key] = c
+}
 
 func (h *House) authenticate(_ context.Context, r *http.Request) (admin.Caller, error) {
 	key := r.Header.Get("x-gateway-api-key")
 	if key == ExpiredKey {
 		return admin.Caller{}, fault.New(fault.KeyExpired, "x-gateway-api-key", "This API key has expired")
 	}
-	c, ok := h.callers[key]
+	c, ok := h.caller(key)
 	if !ok {
 		return admin.Caller{}, fault.New(fault.Unauthorized, "x-gateway-api-key", "Invalid API key")
 	}

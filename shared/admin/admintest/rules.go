@@ -13,7 +13,7 @@ import (
 // as in an installation.
 func (h *House) Govern(s tenant.Settings) {
 	h.t.Helper()
-	*h.governed = true
+	h.governed.Store(true)
 	sc := store.Scope{Org: Org}
 	err := h.Resources.Change(context.Background(), sc, func(tx *resource.Tx) error {
 		return tenant.AmendOrganisation(tx, sc, "", func(o *tenant.Organisation) error { o.Settings = s; return nil })
@@ -25,7 +25,7 @@ func (h *House) Govern(s tenant.Settings) {
 
 // rights is what the stored settings say about a caller's role.
 func (h *House) rights(ctx context.Context, c *admin.Caller, scope string) (allowed, decided bool, err error) {
-	if !*h.governed {
+	if !h.governed.Load() {
 		return false, false, nil
 	}
 	err = h.Resources.Change(ctx, c.Scope.Organisation(), func(tx *resource.Tx) error {
