@@ -42,8 +42,12 @@ func (l *line) send(method, target string) (status int, header http.Header) {
 	if err != nil {
 		l.t.Fatalf("%s %s: %v", method, target, err)
 	}
-	_, err = io.Copy(io.Discard, resp.Body)
-	if resp.Body.Close(); err != nil || resp.Close {
+	follows := resp.Header.Get("Content-Type") == "text/event-stream" // goes on until somebody leaves
+	if !follows {
+		_, err = io.Copy(io.Discard, resp.Body)
+		_ = resp.Body.Close()
+	}
+	if follows || err != nil || resp.Close {
 		l.conn.Close()
 		l.conn = nil
 	}

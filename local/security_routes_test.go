@@ -448,6 +448,8 @@ func TestAnotherOrganisationsThingsAreMissing(t *testing.T) {
 		"POST /admin/workspaces/{id}/users":                           `{"users":[{"id":"0b5e0dc5-0000-4000-8000-00000000dead","role":"member"}]}`,
 		"PUT /workspaces/{id}/users/{userId}":                         `{"role":"member"}`,
 		"PUT /admin/workspaces/{id}/users/{userId}":                   `{"role":"member"}`,
+		"PUT /users/{id}/ownership":                                   `{"owner":true}`,
+		"PUT /admin/users/{id}/ownership":                             `{"owner":true}`,
 		"PUT /users/{id}":                                             `{"role":"admin"}`,
 		"PUT /admin/users/{id}":                                       `{"role":"admin"}`,
 		"PUT /prompts/{promptId}/versions/{versionId}":                `{"label_id":null}`,

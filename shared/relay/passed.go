@@ -44,7 +44,7 @@ func (s *sender) sendPassed(resp *http.Response) error {
 		s.learnOperation(s.meterEvents(meter.Kept))
 		s.settleResponse(meter.WholeEvents(), true)
 		if whole {
-			s.judgeRetold(meter.WholeEvents())
+			judgeRetold(s, meter.WholeEvents())
 		}
 	} else {
 		s.learnOperation(s.meter(nil))

@@ -153,7 +153,7 @@ func (s *sender) sendPlain(a *answer) error {
 	switch {
 	case p.retold != nil:
 		kind = eventStream
-		out = s.sentRetold(out)
+		out = sentRetold(s, out)
 	case s.guards.Answer != nil:
 		out = s.guards.Answer
 		if !p.own {

@@ -42,7 +42,7 @@ func (pl *plains) readRetold(stream []byte) error {
 
 // sentRetold is what the client gets of a stream that tells an answer again: it, or
 // another one where guardrails have changed the answer, with what they said.
-func (s *sender) sentRetold(stream []byte) []byte {
+func sentRetold(s *sender, stream []byte) []byte {
 	out := s.guards.FirstEvent(s.Route.Endpoint, s.Strict())
 	if !s.guards.Changed {
 		out = append(out, stream...)
@@ -54,7 +54,7 @@ func (s *sender) sentRetold(stream []byte) []byte {
 
 // judgeRetold has the guardrails that look at streams when they have ended look at one
 // that tells an answer again.
-func (s *sender) judgeRetold(stream []byte) {
+func judgeRetold(s *sender, stream []byte) {
 	if s.Route.Retold == nil || !s.guards.JudgesEnd() {
 		return
 	}

@@ -3,7 +3,8 @@ package main
 
 import (
 	"gateway/functions/audio"
+	"gateway/shared/app/plane"
 	"gateway/shared/host/dataplane"
 )
 
-func main() { dataplane.Main(audio.Routes()) }
+func main() { dataplane.Main(audio.Routes(), plane.Translators()) }

@@ -7,4 +7,4 @@ import (
 	"gateway/shared/host/dataplane"
 )
 
-func main() { dataplane.Main(batches.Routes(), plane.Jobs()...) }
+func main() { dataplane.Main(batches.Routes(), plane.RowTranslators(), plane.Jobs()...) }

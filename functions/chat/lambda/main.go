@@ -3,7 +3,8 @@ package main
 
 import (
 	"gateway/functions/chat"
+	"gateway/shared/app/plane"
 	"gateway/shared/host/dataplane"
 )
 
-func main() { dataplane.Main(chat.Routes()) }
+func main() { dataplane.Main(chat.Routes(), plane.Translators()) }

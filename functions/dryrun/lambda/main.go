@@ -15,10 +15,11 @@ import (
 	"gateway/functions/promptruns"
 	"gateway/functions/rerank"
 	"gateway/functions/responses"
+	"gateway/shared/app/plane"
 	"gateway/shared/host/dataplane"
 )
 
 func main() {
 	dataplane.Main(dryrun.Routes(slices.Concat(chat.Routes(), messages.Routes(), responses.Routes(), embeddings.Routes(), moderations.Routes(),
-		images.Routes(), audio.Routes(), rerank.Routes(), promptruns.Routes(), passthrough.Routes())))
+		images.Routes(), audio.Routes(), rerank.Routes(), promptruns.Routes(), passthrough.Routes())), plane.Translators())
 }

@@ -3,7 +3,8 @@ package main
 
 import (
 	"gateway/functions/embeddings"
+	"gateway/shared/app/plane"
 	"gateway/shared/host/dataplane"
 )
 
-func main() { dataplane.Main(embeddings.Routes()) }
+func main() { dataplane.Main(embeddings.Routes(), plane.Translators()) }

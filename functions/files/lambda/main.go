@@ -7,4 +7,4 @@ import (
 	"gateway/shared/host/dataplane"
 )
 
-func main() { dataplane.Main(files.Routes(), plane.Jobs()...) }
+func main() { dataplane.Main(files.Routes(), plane.RowTranslators(), plane.Jobs()...) }

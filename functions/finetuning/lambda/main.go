@@ -7,4 +7,4 @@ import (
 	"gateway/shared/host/dataplane"
 )
 
-func main() { dataplane.Main(finetuning.Routes(), plane.Jobs()...) }
+func main() { dataplane.Main(finetuning.Routes(), plane.RowTranslators(), plane.Jobs()...) }

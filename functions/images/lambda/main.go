@@ -3,7 +3,8 @@ package main
 
 import (
 	"gateway/functions/images"
+	"gateway/shared/app/plane"
 	"gateway/shared/host/dataplane"
 )
 
-func main() { dataplane.Main(images.Routes()) }
+func main() { dataplane.Main(images.Routes(), plane.Translators()) }

@@ -3,7 +3,8 @@ package main
 
 import (
 	"gateway/functions/messages"
+	"gateway/shared/app/plane"
 	"gateway/shared/host/dataplane"
 )
 
-func main() { dataplane.Main(messages.Routes()) }
+func main() { dataplane.Main(messages.Routes(), plane.Translators()) }

@@ -3,7 +3,8 @@ package main
 
 import (
 	"gateway/functions/models"
+	"gateway/shared/app/plane"
 	"gateway/shared/host/dataplane"
 )
 
-func main() { dataplane.Main(models.Routes()) }
+func main() { dataplane.Main(models.Routes(), plane.Translators()) }

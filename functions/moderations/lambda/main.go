@@ -3,7 +3,8 @@ package main
 
 import (
 	"gateway/functions/moderations"
+	"gateway/shared/app/plane"
 	"gateway/shared/host/dataplane"
 )
 
-func main() { dataplane.Main(moderations.Routes()) }
+func main() { dataplane.Main(moderations.Routes(), plane.Translators()) }

@@ -3,7 +3,8 @@ package main
 
 import (
 	"gateway/functions/passthrough"
+	"gateway/shared/app/plane"
 	"gateway/shared/host/dataplane"
 )
 
-func main() { dataplane.Main(passthrough.Routes()) }
+func main() { dataplane.Main(passthrough.Routes(), plane.Translators()) }

@@ -3,7 +3,8 @@ package main
 
 import (
 	"gateway/functions/promptruns"
+	"gateway/shared/app/plane"
 	"gateway/shared/host/dataplane"
 )
 
-func main() { dataplane.Main(promptruns.Routes()) }
+func main() { dataplane.Main(promptruns.Routes(), plane.Translators()) }

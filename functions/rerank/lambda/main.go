@@ -3,7 +3,8 @@ package main
 
 import (
 	"gateway/functions/rerank"
+	"gateway/shared/app/plane"
 	"gateway/shared/host/dataplane"
 )
 
-func main() { dataplane.Main(rerank.Routes()) }
+func main() { dataplane.Main(rerank.Routes(), plane.Translators()) }

@@ -3,7 +3,8 @@ package main
 
 import (
 	"gateway/functions/responses"
+	"gateway/shared/app/plane"
 	"gateway/shared/host/dataplane"
 )
 
-func main() { dataplane.Main(responses.Routes()) }
+func main() { dataplane.Main(responses.Routes(), plane.Translators()) }

@@ -28,10 +28,11 @@ import (
 const drain = time.Second
 
 // Main serves a family's routes until the platform ends the process. Families of
-// files, batches and fine-tuning jobs name what carries them (plane.Jobs).
-func Main(routes []relay.Route, jobs ...chat.Jobs) {
+// files, batches and fine-tuning jobs name what carries them (plane.Jobs), and leave
+// out the translators that they need not (plane.RowTranslators).
+func Main(routes []relay.Route, translators []chat.Translator, jobs ...chat.Jobs) {
 	host.LogJSON()
-	s, err := open(context.Background(), routes, jobs)
+	s, err := open(context.Background(), routes, translators, jobs)
 	if err != nil {
 		slog.Error("the function cannot start", "error", err.Error())
 		os.Exit(1)
@@ -39,7 +40,7 @@ func Main(routes []relay.Route, jobs ...chat.Jobs) {
 	lambda.Start(s.Invoke)
 }
 
-func open(ctx context.Context, routes []relay.Route, jobs []chat.Jobs) (*host.Stream, error) {
+func open(ctx context.Context, routes []relay.Route, translators []chat.Translator, jobs []chat.Jobs) (*host.Stream, error) {
 	if err := carried(routes, jobs); err != nil {
 		return nil, err
 	}
@@ -60,7 +61,7 @@ func open(ctx context.Context, routes []relay.Route, jobs []chat.Jobs) (*host.St
 	if err != nil {
 		return nil, err
 	}
-	r := plane.New(in.Core, m.Sink(lastResort{in.Sink}), plane.Options{RecordAfterBody: true, Drain: drain, Jobs: jobs, Translators: plane.Translators(), Vectors: vectors})
+	r := plane.New(in.Core, m.Sink(lastResort{in.Sink}), plane.Options{RecordAfterBody: true, Drain: drain, Jobs: jobs, Translators: translators, Vectors: vectors})
 	return &host.Stream{Handler: aliases.Handler(relay.NewMux(r, routes)), Door: door.Of(secrets, in.Store).OnRefused(m.Around), Thaw: in.CloseIdleConnections}, nil
 }
 
