@@ -52,7 +52,7 @@ func forbidden(name string, place placement.Place) []string {
 	case place == placement.Stream, name == "batchruns": // rows of batches take the walk
 		list = append(list, "gateway/shared/admin")
 	case name == "logs": // it reads what clients tell of in the dialects' shapes; the walk is not linked
-		list = append(list, "gateway/shared/relay/plan", "gateway/shared/relay/session", "gateway/shared/route")
+		list = append(list, "gateway/shared/relay/plan", "gateway/shared/relay/session")
 	case name == "docs": // its room knows the routes; what serves them is not linked
 	case place == placement.Buffered:
 		list = append(list, "gateway/shared/relay", "gateway/shared/dialect")
