@@ -48,7 +48,7 @@ func TestTracesGoOnAndAgentsAreNoted(t *testing.T) {
 			t.Errorf("traceparent %q", got)
 		}
 	}
-	all := r.inOrder(4)
+	all := r.records(4)
 	for i, rec := range all {
 		want := [3]string{}
 		if i < len(paths) {

@@ -61,7 +61,7 @@ func TestBreakersOpenProbeAndCloseAcrossProcesses(t *testing.T) {
 	if n := atFirst(); n != 3 {
 		t.Fatalf("an open target was called: %d calls in all", n)
 	}
-	records := r.inOrder(6) // with the order to the mock provider
+	records := r.records(6) // with the order to the mock provider
 	rec := records[len(records)-1]
 	if len(rec.Attempts) != 1 || len(rec.Skips) != 1 || rec.Skips[0] != (usage.Skip{Path: "config.targets[0]", Reason: usage.SkipOpen}) {
 		t.Errorf("%+v %+v", rec.Attempts, rec.Skips)

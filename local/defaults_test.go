@@ -45,7 +45,7 @@ func TestTheDefaultConfigOfAWorkspace(t *testing.T) {
 	r.admin("PUT", "/api-keys/"+r.keyID("k"), `{"defaults":{"config_id":null}}`)
 	r.admin("DELETE", "/configs/"+other+"?workspace_id="+r.workspace(), "")
 	asked("", "config")
-	for i, rec := range r.inOrder(len(want)) {
+	for i, rec := range r.records(len(want)) {
 		if rec.ConfigSlug != want[i] {
 			t.Errorf("request %d went by the config %q, want %q", i, rec.ConfigSlug, want[i])
 		}

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -185,6 +186,7 @@ func (r *running) records(n int) []usage.Record {
 		}
 		return nil
 	})
+	slices.SortFunc(all, func(a, b usage.Record) int { return a.Start.Compare(b.Start) })
 	return all
 }
 

@@ -53,7 +53,7 @@ func TestRoutesSeeTheStatusThatTheProviderSent(t *testing.T) {
 			}
 		}
 	}
-	for i, rec := range r.inOrder(len(all)) {
+	for i, rec := range r.records(len(all)) {
 		if e := all[i]; len(rec.Attempts) != e.attempts || rec.Attempts[0].Status != e.first || rec.ClientStatus != e.answer {
 			t.Errorf("%s: %d attempts, the first with %d, client %d", e.name, len(rec.Attempts), rec.Attempts[0].Status, rec.ClientStatus)
 		}

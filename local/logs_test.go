@@ -257,7 +257,7 @@ func TestTraceContextMakesASpan(t *testing.T) {
 			t.Fatalf("%d %s", got.status, got.body)
 		}
 	}
-	all := r.inOrder(3)
+	all := r.records(3)
 	if s := all[0]; s.TraceID != "0af7651916cd43dd8448eb211c80319c" || s.ParentSpanID != "b7ad6b7169203331" || s.SpanID == "" || s.SpanName != "POST /v1/chat/completions" {
 		t.Errorf("%+v", s)
 	}

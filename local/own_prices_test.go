@@ -40,7 +40,7 @@ func TestAnOrganisationsOwnPrices(t *testing.T) {
 		if got.status != 200 {
 			t.Fatalf("%s: %d %s", c.model, got.status, got.body)
 		}
-		rec := r.inOrder(i + 1)[i]
+		rec := r.records(i + 1)[i]
 		used := got.json(t)["usage"].(map[string]any)
 		want := int64(used["prompt_tokens"].(float64))*c.in + int64(used["completion_tokens"].(float64))*c.out
 		if int64(rec.Cost) != want || !rec.Priced || rec.Tariff != c.line {

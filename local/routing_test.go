@@ -82,14 +82,6 @@ func fallbackOf(targets ...string) string {
 	return `{"strategy":{"mode":"fallback"},"targets":[` + strings.Join(targets, ",") + `]}`
 }
 
-// inOrder gives the records of n requests in the order of their arrival.
-func (r *running) inOrder(n int) []usage.Record {
-	r.t.Helper()
-	all := r.records(n)
-	slices.SortFunc(all, func(a, b usage.Record) int { return a.Start.Compare(b.Start) })
-	return all
-}
-
 func TestFallbackCoversEveryFault(t *testing.T) {
 	t.Parallel()
 	r := start(t)
@@ -123,7 +115,7 @@ func TestFallbackCoversEveryFault(t *testing.T) {
 			t.Errorf("%s: not a whole stream: %s", c.name, got.body)
 		}
 	}
-	for i, rec := range r.inOrder(len(faults)) {
+	for i, rec := range r.records(len(faults)) {
 		c := faults[i]
 		if rec.Mode != "fallback" || len(rec.Attempts) != 2 || rec.OptionIndex != "config.targets[1]" || !rec.Fallback() {
 			t.Fatalf("%s: %+v", c.name, rec)
@@ -164,7 +156,7 @@ func TestRetriesRepeatTheSameBytes(t *testing.T) {
 	if waits := in.waited(); got.status != 200 || waits[len(waits)-1] != 7*time.Second {
 		t.Errorf("%d, waits %v", got.status, waits)
 	}
-	if all := r.inOrder(2); all[1].Attempts[1].WaitReason != usage.WaitNamed {
+	if all := r.records(2); all[1].Attempts[1].WaitReason != usage.WaitNamed {
 		t.Errorf("%+v", all[1].Attempts)
 	}
 	long := strings.NewReplacer("retry-after=7&times=1", "retry-after=61").Replace(told)
@@ -419,7 +411,7 @@ func TestAnExhaustedFallbackTellsWhatWasTried(t *testing.T) {
 			}
 		}
 	}
-	rec := r.inOrder(2)[1]
+	rec := r.records(2)[1]
 	if len(rec.Attempts) != 2 || len(rec.Skips) != 1 || rec.Skips[0].Path != "config.targets[1]" || rec.Skips[0].Reason != usage.SkipRefused || rec.Skips[0].Status != 400 || rec.Skips[0].Code == "" {
 		t.Errorf("%+v %+v", rec.Attempts, rec.Skips)
 	}

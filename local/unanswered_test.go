@@ -67,7 +67,7 @@ func TestSuccessesThatAreNoAnswersAreTriedAgain(t *testing.T) {
 			}
 		}
 	}
-	records := r.inOrder(len(all))
+	records := r.records(len(all))
 	for i, rec := range records {
 		e := all[i]
 		if len(rec.Attempts) != e.attempts || rec.ClientStatus != e.answer {
@@ -167,7 +167,7 @@ func TestWhatCameOfACutAnswerIsBooked(t *testing.T) {
 			names = append(names, fmt.Sprint(c.provider, c.path, " ", c.answer, " announced ", announced))
 		}
 	}
-	for i, rec := range r.inOrder(n) {
+	for i, rec := range r.records(n) {
 		c := cutAnswers[i/2]
 		u := rec.Usage
 		ok := u.InputTokens() == c.input && u.OutputTokens() == c.output
@@ -231,7 +231,7 @@ func TestAnswersOfAnotherShapeAreTriedElsewhere(t *testing.T) {
 			}
 		}
 	}
-	records := r.inOrder(len(names))
+	records := r.records(len(names))
 	for i, rec := range records {
 		if len(rec.Attempts) != 2 || rec.Attempts[0].Status < 429 || rec.Attempts[0].Cost != 0 || rec.Attempts[0].Usage.Known() {
 			t.Errorf("%s: %+v", names[i], rec.Attempts)
