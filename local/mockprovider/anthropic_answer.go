@@ -6,12 +6,12 @@ import (
 )
 
 // message serves POST /messages.
-func (x *exchange) message() *apiError {
-	v, e := x.parseBody()
+func message(x *exchange) *apiError {
+	v, e := parseBody(x)
 	if e != nil {
 		return e
 	}
-	q, e := x.checkMessage(v, false)
+	q, e := checkMessage(x, v, false)
 	if e != nil {
 		return e
 	}
@@ -39,16 +39,16 @@ func (x *exchange) message() *apiError {
 
 // countTokens serves POST /messages/count_tokens: what message would charge for
 // the prompt.
-func (x *exchange) countTokens() *apiError {
-	v, e := x.parseBody()
+func countTokens(x *exchange) *apiError {
+	v, e := parseBody(x)
 	if e != nil {
 		return e
 	}
-	q, e := x.checkMessage(v, true)
+	q, e := checkMessage(x, v, true)
 	if e != nil {
 		return e
 	}
-	return x.listed(append(strconv.AppendInt([]byte(`{"input_tokens":`), q.prompt, 10), '}'))
+	return listed(x, append(strconv.AppendInt([]byte(`{"input_tokens":`), q.prompt, 10), '}'))
 }
 
 // messageAnswer writes a message, whole or as events.

@@ -66,7 +66,7 @@ func may(v value, at string, k kind) *apiError {
 }
 
 // checkMessage reads a messages or a count_tokens request.
-func (x *exchange) checkMessage(v value, counting bool) (*messageRequest, *apiError) {
+func checkMessage(x *exchange, v value, counting bool) (*messageRequest, *apiError) {
 	if x.r.Header.Get("Anthropic-Version") == "" {
 		return nil, invalid("anthropic-version: header is required")
 	}
@@ -84,7 +84,7 @@ func (x *exchange) checkMessage(v value, counting bool) (*messageRequest, *apiEr
 	if e := only(v, "", allowed...); e != nil {
 		return nil, e
 	}
-	if e := x.takeModel(v); e != nil {
+	if e := takeModel(x, v); e != nil {
 		return nil, e
 	}
 	q := &messageRequest{job: job{model: x.model, st: &x.st, parallel: true}, counting: counting, since2026: version == version2026}

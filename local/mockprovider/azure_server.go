@@ -10,7 +10,7 @@ import (
 
 // azureShape serves Azure OpenAI below /azure-openai: the operations of OpenAI
 // under deployments or /v1, and the token endpoint of Entra.
-var azureShape = &shape{name: "azure-openai", match: azureMatch, authenticate: (*exchange).azureKey, refuse: (*exchange).azureRefuse}
+var azureShape = &shape{name: "azure-openai", match: azureMatch, authenticate: azureKey, refuse: azureRefuse}
 
 const azureHead = "/azure-openai"
 
@@ -23,8 +23,8 @@ const (
 
 // azureOperations are found below a deployment.
 var azureOperations = map[string]func(*exchange) *apiError{
-	"/chat/completions": (*exchange).chatCompletion, "/completions": (*exchange).completion, "/embeddings": (*exchange).embeddings,
-	"/images/generations": func(x *exchange) *apiError { return x.imageMade("", "") },
+	"/chat/completions": chatCompletion, "/completions": completion, "/embeddings": embeddings,
+	"/images/generations": func(x *exchange) *apiError { return imageMade(x, "", "") },
 }
 
 var azureVersion = regexp.MustCompile(`^\d{4}-\d{2}-\d{2}(-preview)?$`)
@@ -40,14 +40,14 @@ func azureMatch(x *exchange) func(*exchange) *apiError {
 			return &apiError{status: http.StatusMethodNotAllowed, message: "Method Not Allowed"}
 		}
 		if tenant, ok := strings.CutSuffix(path, "/oauth2/v2.0/token"); ok {
-			return x.entraToken(strings.TrimPrefix(tenant, "/"))
+			return entraToken(x, strings.TrimPrefix(tenant, "/"))
 		}
-		return x.azureOperation(path)
+		return azureOperation(x, path)
 	}
 }
 
 // azureKey looks for a key in api-key, or for a token of Entra.
-func (x *exchange) azureKey() *apiError {
+func azureKey(x *exchange) *apiError {
 	if strings.HasSuffix(x.path, "/oauth2/v2.0/token") {
 		return nil
 	}
@@ -58,7 +58,7 @@ func (x *exchange) azureKey() *apiError {
 	return &apiError{status: http.StatusUnauthorized, code: "401", message: "Access denied due to invalid subscription key or wrong API endpoint. Make sure to provide a valid key for an active subscription and use a correct regional API endpoint for your resource."}
 }
 
-func (x *exchange) azureOperation(path string) *apiError {
+func azureOperation(x *exchange, path string) *apiError {
 	query, _ := url.ParseQuery(x.query)
 	version := query["api-version"]
 	rest, dated := strings.CutPrefix(path, "/deployments/")
@@ -116,7 +116,7 @@ func (a *annotated) Flush() {
 }
 
 // entraToken serves the token endpoint of a tenant.
-func (x *exchange) entraToken(tenant string) *apiError {
+func entraToken(x *exchange, tenant string) *apiError {
 	form, err := url.ParseQuery(string(x.body))
 	kind, _, _ := strings.Cut(x.r.Header.Get("Content-Type"), ";")
 	w := x.w
@@ -142,7 +142,7 @@ func (x *exchange) entraToken(tenant string) *apiError {
 
 // azureRefuse answers with {error: {code, message}}, and with an innererror where
 // the content filter refused.
-func (x *exchange) azureRefuse(e *apiError) {
+func azureRefuse(x *exchange, e *apiError) {
 	if !x.hasRow {
 		x.row = x.s.bill.begin(x.path, x.model, "", false)
 	}

@@ -7,12 +7,12 @@ import (
 )
 
 // converse serves Converse and ConverseStream.
-func (x *exchange) converse(stream bool) *apiError {
+func converse(x *exchange, stream bool) *apiError {
 	v, err := parseJSON(string(x.body))
 	if err != nil || v.kind != object {
 		return &apiError{status: 400, typ: "SerializationException", message: "The body is not a JSON object"}
 	}
-	q, e := x.checkConverse(v)
+	q, e := checkConverse(x, v)
 	if e != nil {
 		return e
 	}
@@ -40,7 +40,7 @@ func (x *exchange) converse(stream bool) *apiError {
 }
 
 // bedrockCount serves CountTokens for both of its inputs.
-func (x *exchange) bedrockCount() *apiError {
+func bedrockCount(x *exchange) *apiError {
 	v, err := parseJSON(string(x.body))
 	if err != nil {
 		return bedrockInvalid("The body is not JSON")
@@ -57,7 +57,7 @@ func (x *exchange) bedrockCount() *apiError {
 		if e := members(inner, "input.converse", "messages", "system", "toolConfig", "additionalModelRequestFields"); e != nil {
 			return e
 		}
-		q, e := x.checkConverse(inner)
+		q, e := checkConverse(x, inner)
 		if e != nil {
 			return e
 		}
@@ -83,7 +83,7 @@ func (x *exchange) bedrockCount() *apiError {
 		}
 		prompt = q.prompt
 	}
-	return x.bedrockPlain(append(strconv.AppendInt([]byte(`{"inputTokens":`), prompt, 10), '}'), Usage{})
+	return bedrockPlain(x, append(strconv.AppendInt([]byte(`{"inputTokens":`), prompt, 10), '}'), Usage{})
 }
 
 // converseAnswer writes an answer, whole or as events.
@@ -176,7 +176,7 @@ func (m *converseAnswer) body() []byte {
 
 // stream sends messageStart, the blocks, messageStop and metadata.
 func (m *converseAnswer) stream() {
-	s := m.x.startBinary(m.id, m.usage)
+	s := startBinary(m.x, m.id, m.usage)
 	if !s.event("messageStart", []byte(`{"role":"assistant"}`)) || !m.blocks(s) {
 		return
 	}

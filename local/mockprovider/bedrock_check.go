@@ -47,7 +47,7 @@ func union(v value, at string, names ...string) (string, value, *apiError) {
 	return v.obj[0].name, v.obj[0].v, nil
 }
 
-func (x *exchange) checkConverse(v value) (*converseRequest, *apiError) {
+func checkConverse(x *exchange, v value) (*converseRequest, *apiError) {
 	if firstText(x.model) {
 		return nil, bedrockInvalid("This action doesn't support the model that you provided. Try again with a supported text or chat model.")
 	}

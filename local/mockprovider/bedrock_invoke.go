@@ -11,39 +11,39 @@ const picture = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9
 
 // invoke serves InvokeModel of models that embed, make images or complete texts,
 // and Claude's own Messages shape.
-func (x *exchange) invoke() *apiError {
+func invoke(x *exchange) *apiError {
 	v, err := parseJSON(string(x.body))
 	if err != nil || v.kind != object {
 		return bedrockInvalid("Malformed input request, please reformat your input and try again.")
 	}
 	switch m := x.model; {
 	case strings.Contains(m, "cohere.embed"):
-		return x.cohereEmbeds(v)
+		return cohereEmbeds(x, v)
 	case strings.Contains(m, "embed"):
-		return x.amazonEmbeds(v)
+		return amazonEmbeds(x, v)
 	case strings.Contains(m, "titan-image"), strings.Contains(m, "nova-canvas"), strings.Contains(m, "stability."):
-		return x.bedrockImages(v)
+		return bedrockImages(x, v)
 	case strings.Contains(m, "claude"):
-		return x.claudeInvoked(v, false)
+		return claudeInvoked(x, v, false)
 	case firstText(m) && strings.Contains(m, "ai21."):
-		return x.jurassicInvoked(v)
+		return jurassicInvoked(x, v)
 	case firstText(m):
-		return x.commandInvoked(v, false)
+		return commandInvoked(x, v, false)
 	}
 	return bedrockInvalid("The provided model does not support this operation.")
 }
 
 // invokeStream serves InvokeModelWithResponseStream of Claude and Command.
-func (x *exchange) invokeStream() *apiError {
+func invokeStream(x *exchange) *apiError {
 	v, err := parseJSON(string(x.body))
 	command := firstText(x.model) && !strings.Contains(x.model, "ai21.")
 	if err != nil || v.kind != object || !command && !strings.Contains(x.model, "claude") {
 		return bedrockInvalid("The provided model does not support this operation.")
 	}
 	if command {
-		return x.commandInvoked(v, true)
+		return commandInvoked(x, v, true)
 	}
-	return x.claudeInvoked(v, true)
+	return claudeInvoked(x, v, true)
 }
 
 // extraneous refuses members that a model does not know, in the service's words.
@@ -60,7 +60,7 @@ func extraneous(v value, names ...string) *apiError {
 	return nil
 }
 
-func (x *exchange) amazonEmbeds(v value) *apiError {
+func amazonEmbeds(x *exchange, v value) *apiError {
 	said, size := v.get("inputText").s, int64(1024)
 	names := []string{"inputText", "dimensions", "normalize", "embeddingTypes"}
 	switch {
@@ -102,12 +102,12 @@ func (x *exchange) amazonEmbeds(v value) *apiError {
 	x.w.Header()["X-Amzn-Bedrock-Input-Token-Count"] = []string{itoa(tokens)}
 	vector := appendVector(nil, embed(said, int(size)), false)
 	if strings.Contains(x.model, "nova") {
-		return x.bedrockPlain([]byte(`{"embeddings":[{"embeddingType":"TEXT","embedding":`+string(vector)+`}]}`), Usage{Input: tokens})
+		return bedrockPlain(x, []byte(`{"embeddings":[{"embeddingType":"TEXT","embedding":`+string(vector)+`}]}`), Usage{Input: tokens})
 	}
-	return x.bedrockPlain([]byte(`{"embedding":`+string(vector)+`,"inputTextTokenCount":`+itoa(tokens)+`}`), Usage{Input: tokens})
+	return bedrockPlain(x, []byte(`{"embedding":`+string(vector)+`,"inputTextTokenCount":`+itoa(tokens)+`}`), Usage{Input: tokens})
 }
 
-func (x *exchange) cohereEmbeds(v value) *apiError {
+func cohereEmbeds(x *exchange, v value) *apiError {
 	if e := extraneous(v, "texts", "images", "input_type", "truncate", "embedding_types", "output_dimension", "max_tokens"); e != nil {
 		return e
 	}
@@ -130,10 +130,10 @@ func (x *exchange) cohereEmbeds(v value) *apiError {
 		return e
 	}
 	x.w.Header()["X-Amzn-Bedrock-Input-Token-Count"] = []string{itoa(tokens)}
-	return x.bedrockPlain(append(b, `],"response_type":"embeddings_floats"}`...), Usage{Input: tokens})
+	return bedrockPlain(x, append(b, `],"response_type":"embeddings_floats"}`...), Usage{Input: tokens})
 }
 
-func (x *exchange) bedrockImages(v value) *apiError {
+func bedrockImages(x *exchange, v value) *apiError {
 	n, said := int64(1), v.get("prompt").s
 	switch {
 	case strings.Contains(x.model, "stable-diffusion-xl"):
@@ -167,13 +167,13 @@ func (x *exchange) bedrockImages(v value) *apiError {
 		return e
 	}
 	if strings.Contains(x.model, "stable-diffusion-xl") {
-		return x.bedrockPlain([]byte(`{"result":"success","artifacts":[{"seed":1,"base64":"`+picture+`","finishReason":"SUCCESS"}]}`), Usage{})
+		return bedrockPlain(x, []byte(`{"result":"success","artifacts":[{"seed":1,"base64":"`+picture+`","finishReason":"SUCCESS"}]}`), Usage{})
 	}
-	return x.bedrockPlain([]byte(`{"images":[`+strings.TrimSuffix(strings.Repeat(`"`+picture+`",`, int(n)), ",")+`]}`), Usage{})
+	return bedrockPlain(x, []byte(`{"images":[`+strings.TrimSuffix(strings.Repeat(`"`+picture+`",`, int(n)), ",")+`]}`), Usage{})
 }
 
 // bedrockRerank ranks by how many words a document shares with the query.
-func (x *exchange) bedrockRerank() *apiError {
+func bedrockRerank(x *exchange) *apiError {
 	v, err := parseJSON(string(x.body))
 	if err != nil {
 		return bedrockInvalid("not JSON")
@@ -206,11 +206,11 @@ func (x *exchange) bedrockRerank() *apiError {
 		}
 		b = append(b, `{"index":`+strconv.Itoa(i)+`,"relevanceScore":`+strconv.FormatFloat(float64(hits)/float64(len(query)+1), 'f', 3, 64)+`}`...)
 	}
-	return x.bedrockPlain(append(b, `]}`...), Usage{})
+	return bedrockPlain(x, append(b, `]}`...), Usage{})
 }
 
 // claudeInvoked answers Claude's own shape, whole or as chunks of a stream.
-func (x *exchange) claudeInvoked(v value, stream bool) *apiError {
+func claudeInvoked(x *exchange, v value, stream bool) *apiError {
 	if v.get("anthropic_version").s != "bedrock-2023-05-31" {
 		return bedrockInvalid("anthropic_version: Field required")
 	}
@@ -247,7 +247,7 @@ func (x *exchange) claudeInvoked(v value, stream bool) *apiError {
 		x.plain(m.id, m.body(), m.usage)
 		return nil
 	}
-	s := x.startBinary(m.id, m.usage)
+	s := startBinary(x, m.id, m.usage)
 	s.invoke = true
 	whole := m.body()
 	s.output, s.hidden = m.usage.Output, m.usage.Reasoning

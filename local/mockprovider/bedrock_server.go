@@ -13,7 +13,7 @@ import (
 // bedrockShape serves Amazon Bedrock's runtime, the look-up of inference profiles,
 // invocations of SageMaker endpoints and AssumeRole of the token service, which
 // stands at /sts/.
-var bedrockShape = &shape{name: "bedrock", match: bedrockMatch, authenticate: (*exchange).awsAuthenticate, refuse: (*exchange).bedrockRefuse}
+var bedrockShape = &shape{name: "bedrock", match: bedrockMatch, authenticate: awsAuthenticate, refuse: bedrockRefuse}
 
 func itoa(n int64) string { return strconv.FormatInt(n, 10) }
 
@@ -28,13 +28,13 @@ func bedrockMatch(x *exchange) func(*exchange) *apiError {
 	path := bedrockPath(x.path)
 	switch {
 	case path == "/sts/":
-		return (*exchange).assumeRole
+		return assumeRole
 	case strings.HasPrefix(path, "/inference-profiles/"):
-		return (*exchange).inferenceProfile
+		return inferenceProfile
 	case strings.HasPrefix(path, "/endpoints/") && strings.HasSuffix(path, "/invocations"):
-		return (*exchange).sagemaker
+		return sagemaker
 	case path == "/rerank" && strings.Contains(string(x.body), `"rerankingConfiguration"`):
-		return (*exchange).bedrockRerank
+		return bedrockRerank
 	}
 	rest, ok := strings.CutPrefix(path, "/model/")
 	if !ok {
@@ -45,11 +45,11 @@ func bedrockMatch(x *exchange) func(*exchange) *apiError {
 		return nil // slashes of a model id must be escaped
 	}
 	handle := map[string]func(*exchange) *apiError{
-		"converse":                    func(x *exchange) *apiError { return x.converse(false) },
-		"converse-stream":             func(x *exchange) *apiError { return x.converse(true) },
-		"invoke":                      (*exchange).invoke,
-		"invoke-with-response-stream": (*exchange).invokeStream,
-		"count-tokens":                (*exchange).bedrockCount,
+		"converse":                    func(x *exchange) *apiError { return converse(x, false) },
+		"converse-stream":             func(x *exchange) *apiError { return converse(x, true) },
+		"invoke":                      invoke,
+		"invoke-with-response-stream": invokeStream,
+		"count-tokens":                bedrockCount,
 	}[op]
 	if handle == nil {
 		return nil
@@ -82,7 +82,7 @@ var bedrockErrors = map[int]string{
 	424: "ModelErrorException", 429: "ThrottlingException", 503: "ServiceUnavailableException",
 }
 
-func (x *exchange) bedrockRefuse(e *apiError) {
+func bedrockRefuse(x *exchange, e *apiError) {
 	kind := e.typ
 	if kind == "" {
 		kind = bedrockErrors[e.status]
@@ -114,7 +114,7 @@ func (x *exchange) bedrockRefuse(e *apiError) {
 
 // assumeRole gives the session that is known here. A role whose name has "denied"
 // is refused, and one whose name has "external" wants the external id "mock".
-func (x *exchange) assumeRole() *apiError {
+func assumeRole(x *exchange) *apiError {
 	form, err := url.ParseQuery(string(x.body))
 	role := form.Get("RoleArn")
 	if err != nil || form.Get("Action") != "AssumeRole" || form.Get("Version") != "2011-06-15" || !strings.Contains(role, ":role/") || form.Get("RoleSessionName") == "" {
@@ -132,17 +132,17 @@ func (x *exchange) assumeRole() *apiError {
 }
 
 // inferenceProfile tells that every profile serves one Claude.
-func (x *exchange) inferenceProfile() *apiError {
+func inferenceProfile(x *exchange) *apiError {
 	id, err := url.PathUnescape(strings.TrimPrefix(bedrockPath(x.path), "/inference-profiles/"))
 	if err != nil || strings.Contains(id, "missing") {
 		return &apiError{status: http.StatusNotFound, message: "Inference profile not found"}
 	}
 	b := appendString([]byte(`{"inferenceProfileArn":`), id)
-	return x.bedrockPlain(append(b, `,"inferenceProfileName":"mock","status":"ACTIVE","type":"APPLICATION","models":[{"modelArn":"arn:aws:bedrock:us-east-1::foundation-model/anthropic.claude-sonnet-4-5-20250929-v1:0"}]}`...), Usage{})
+	return bedrockPlain(x, append(b, `,"inferenceProfileName":"mock","status":"ACTIVE","type":"APPLICATION","models":[{"modelArn":"arn:aws:bedrock:us-east-1::foundation-model/anthropic.claude-sonnet-4-5-20250929-v1:0"}]}`...), Usage{})
 }
 
 // bedrockPlain opens a row and answers with a whole body.
-func (x *exchange) bedrockPlain(body []byte, u Usage) *apiError {
+func bedrockPlain(x *exchange, body []byte, u Usage) *apiError {
 	id := x.newID("aws-", seedOf(string(x.body)))
 	if e := x.settle(seedOf(string(x.body))); e != nil {
 		return e
@@ -158,9 +158,9 @@ func (x *exchange) bedrockPlain(body []byte, u Usage) *apiError {
 
 // sagemaker serves an endpoint whose container speaks OpenAI's chat, whatever the
 // content type says.
-func (x *exchange) sagemaker() *apiError {
+func sagemaker(x *exchange) *apiError {
 	x.r.Header.Set("Content-Type", "application/json")
-	return x.chatCompletion()
+	return chatCompletion(x)
 }
 
 // binaryStream writes event-stream messages, with the faults that such a stream
@@ -193,7 +193,7 @@ func messageFrame(kind, name string, payload []byte) []byte {
 	return put(b, crc32.ChecksumIEEE(b))
 }
 
-func (x *exchange) startBinary(id string, full Usage) *binaryStream {
+func startBinary(x *exchange, id string, full Usage) *binaryStream {
 	h := x.w.Header()
 	h["Content-Type"] = []string{"application/vnd.amazon.eventstream"}
 	h["X-Amzn-Requestid"] = []string{id}

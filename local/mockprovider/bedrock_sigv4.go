@@ -25,7 +25,7 @@ func awsRefusal(kind, message string) *apiError {
 
 // awsAuthenticate checks a signature of version 4 against the request as it came,
 // or a bearer key.
-func (x *exchange) awsAuthenticate() *apiError {
+func awsAuthenticate(x *exchange) *apiError {
 	auth := x.r.Header.Get("Authorization")
 	if strings.HasPrefix(auth, "Bearer ") {
 		if e := x.authenticate(); e != nil {
@@ -61,21 +61,21 @@ func (x *exchange) awsAuthenticate() *apiError {
 	default:
 		return awsRefusal("UnrecognizedClientException", "The security token included in the request is invalid.")
 	}
-	if want := x.awsService(); scope[3] != want {
+	if want := awsService(x); scope[3] != want {
 		return awsRefusal("InvalidSignatureException", "Credential should be scoped to correct service: '"+want+"'.")
 	}
 	date := x.r.Header.Get("X-Amz-Date")
 	if at, err := time.Parse("20060102T150405Z", date); err != nil || at.Sub(x.s.opts.Now()).Abs() > 15*time.Minute || !strings.HasPrefix(date, scope[1]) {
 		return awsRefusal("InvalidSignatureException", "Signature expired: "+date+" is not within 15 minutes")
 	}
-	if !hmac.Equal([]byte(fields["Signature"]), []byte(x.awsSignature(secret, fields["SignedHeaders"], date, scope[1:]))) {
+	if !hmac.Equal([]byte(fields["Signature"]), []byte(awsSignature(x, secret, fields["SignedHeaders"], date, scope[1:]))) {
 		return awsRefusal("InvalidSignatureException", "The request signature we calculated does not match the signature you provided. Check your AWS Secret Access Key and signing method. Consult the service documentation for details.")
 	}
 	return nil
 }
 
 // awsService is the name that a request must be signed for.
-func (x *exchange) awsService() string {
+func awsService(x *exchange) string {
 	switch path := bedrockPath(x.path); {
 	case path == "/sts/" || path == "/": // the latter as it is at AWS
 		return "sts"
@@ -89,7 +89,7 @@ func (x *exchange) awsService() string {
 
 // awsSignature computes what the signature must be. The path is escaped once more
 // than it came, but for S3.
-func (x *exchange) awsSignature(secret, signed, date string, scope []string) string {
+func awsSignature(x *exchange, secret, signed, date string, scope []string) string {
 	var path strings.Builder
 	for i := range len(x.path) {
 		c := x.path[i]

@@ -24,7 +24,7 @@ func bedrockWithin(v value, name string, low, high float64) *apiError {
 }
 
 // commandInvoked answers one of Cohere's first Command models.
-func (x *exchange) commandInvoked(v value, stream bool) *apiError {
+func commandInvoked(x *exchange, v value, stream bool) *apiError {
 	if e := extraneous(v, "prompt", "temperature", "p", "k", "max_tokens", "stop_sequences", "return_likelihoods", "stream", "num_generations", "logit_bias", "truncate"); e != nil {
 		return e
 	}
@@ -37,22 +37,22 @@ func (x *exchange) commandInvoked(v value, stream bool) *apiError {
 	if n, ok := v.get("num_generations").integer(); ok {
 		answers = int(n)
 	}
-	list, u, e := x.invokedAnswers(v.get("prompt"), v.get("max_tokens"), answers, stream)
+	list, u, e := invokedAnswers(x, v.get("prompt"), v.get("max_tokens"), answers, stream)
 	if e != nil || list == nil {
 		return e
 	}
 	id := x.newID("", 1)
 	if !stream {
-		x.counted(u)
-		x.plain(id, x.commandWhole(id, list), u)
+		counted(x, u)
+		x.plain(id, commandWhole(x, id, list), u)
 		return nil
 	}
-	s := x.startBinary(id, u)
+	s := startBinary(x, id, u)
 	s.invoke = true
 	if !v.get("stream").yes { // the whole answer is one piece then
 		x.row.close(http.StatusOK, u, x.gone(), "")
-		whole := x.commandWhole(id, list)
-		s.event("chunk", append(whole[:len(whole)-1], ","+x.metrics(u)+"}"...))
+		whole := commandWhole(x, id, list)
+		s.event("chunk", append(whole[:len(whole)-1], ","+metrics(x, u)+"}"...))
 		return nil
 	}
 	for i := range list {
@@ -68,9 +68,9 @@ func (x *exchange) commandInvoked(v value, stream bool) *apiError {
 	}
 	x.row.close(http.StatusOK, u, x.gone(), "")
 	for i := range list {
-		end := fmt.Sprintf(`{"is_finished":true,"index":%d,"finish_reason":%s`, i, quoted(x.commandFinish(&list[i])))
+		end := fmt.Sprintf(`{"is_finished":true,"index":%d,"finish_reason":%s`, i, quoted(commandFinish(x, &list[i])))
 		if i == len(list)-1 && !x.st.noUsage {
-			end += "," + x.metrics(u)
+			end += "," + metrics(x, u)
 		}
 		if !s.event("chunk", []byte(end+"}")) {
 			return nil
@@ -79,26 +79,26 @@ func (x *exchange) commandInvoked(v value, stream bool) *apiError {
 	return nil
 }
 
-func (x *exchange) commandFinish(a *answer) string {
+func commandFinish(x *exchange, a *answer) string {
 	if x.st.finish != "" {
 		return x.st.finish
 	}
 	return [...]string{"COMPLETE", "MAX_TOKENS", "COMPLETE", "COMPLETE", "ERROR_TOXIC"}[a.stop]
 }
 
-func (x *exchange) commandWhole(id string, list []answer) []byte {
+func commandWhole(x *exchange, id string, list []answer) []byte {
 	b := []byte(`{"id":` + quoted(id) + `,"prompt":"","generations":[`)
 	for i := range list {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = fmt.Appendf(b, `{"id":%s,"text":%s,"finish_reason":%s}`, quoted(id), spoken(&list[i]), quoted(x.commandFinish(&list[i])))
+		b = fmt.Appendf(b, `{"id":%s,"text":%s,"finish_reason":%s}`, quoted(id), spoken(&list[i]), quoted(commandFinish(x, &list[i])))
 	}
 	return append(b, `]}`...)
 }
 
 // jurassicInvoked answers one of AI21's Jurassic-2 models, which do not stream.
-func (x *exchange) jurassicInvoked(v value) *apiError {
+func jurassicInvoked(x *exchange, v value) *apiError {
 	if e := extraneous(v, "prompt", "temperature", "topP", "maxTokens", "stopSequences", "countPenalty", "presencePenalty", "frequencyPenalty"); e != nil {
 		return e
 	}
@@ -107,20 +107,20 @@ func (x *exchange) jurassicInvoked(v value) *apiError {
 			return e
 		}
 	}
-	list, u, e := x.invokedAnswers(v.get("prompt"), v.get("maxTokens"), 1, false)
+	list, u, e := invokedAnswers(x, v.get("prompt"), v.get("maxTokens"), 1, false)
 	if e != nil || list == nil {
 		return e
 	}
 	tokens := func(n int64) string { return "[" + strings.TrimSuffix(strings.Repeat("{},", int(n)), ",") + "]" }
 	reason := [...]string{"endoftext", "length", "stop", "endoftext", "endoftext"}[list[0].stop]
-	x.counted(u)
+	counted(x, u)
 	x.plain("mock", []byte(`{"id":1234,"prompt":{"text":"","tokens":`+tokens(u.Input)+`},"completions":[{"data":{"text":`+spoken(&list[0])+`,"tokens":`+tokens(u.Output)+`},"finishReason":{"reason":`+quoted(reason)+`}}]}`), u)
 	return nil
 }
 
 // invokedAnswers makes the answers to a prompt; none when the request has been
 // answered already.
-func (x *exchange) invokedAnswers(prompt, maxTokens value, n int, stream bool) ([]answer, Usage, *apiError) {
+func invokedAnswers(x *exchange, prompt, maxTokens value, n int, stream bool) ([]answer, Usage, *apiError) {
 	if prompt.kind != text || prompt.s == "" {
 		return nil, Usage{}, bedrockInvalid("Malformed input request: #/prompt: expected minLength: 1, actual: 0, please reformat your input and try again.")
 	}
@@ -151,7 +151,7 @@ func (x *exchange) invokedAnswers(prompt, maxTokens value, n int, stream bool) (
 }
 
 // counted sets the headers in which the service tells its counts.
-func (x *exchange) counted(u Usage) {
+func counted(x *exchange, u Usage) {
 	if x.st.noUsage {
 		return
 	}
@@ -160,6 +160,6 @@ func (x *exchange) counted(u Usage) {
 	h["X-Amzn-Bedrock-Output-Token-Count"] = []string{itoa(u.Output)}
 }
 
-func (x *exchange) metrics(u Usage) string {
+func metrics(x *exchange, u Usage) string {
 	return `"amazon-bedrock-invocationMetrics":{"inputTokenCount":` + itoa(u.Input) + `,"outputTokenCount":` + itoa(u.Output) + `,"invocationLatency":1,"firstByteLatency":1}`
 }

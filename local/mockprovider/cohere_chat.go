@@ -15,12 +15,12 @@ type cohereRequest struct {
 var cohereChatFields = strings.Fields("model messages stream tools strict_tools documents citation_options response_format safety_mode max_tokens stop_sequences temperature seed frequency_penalty presence_penalty k p logprobs tool_choice thinking priority")
 
 // cohereChat serves POST /v2/chat.
-func (x *exchange) cohereChat() *apiError {
-	v, e := x.cohereBody(cohereChatFields...)
+func cohereChat(x *exchange) *apiError {
+	v, e := cohereBody(x, cohereChatFields...)
 	if e != nil {
 		return e
 	}
-	q, e := x.checkCohere(v)
+	q, e := checkCohere(x, v)
 	if e != nil {
 		return e
 	}
@@ -46,7 +46,7 @@ func (x *exchange) cohereChat() *apiError {
 }
 
 // checkCohere reads a request.
-func (x *exchange) checkCohere(v value) (*cohereRequest, *apiError) {
+func checkCohere(x *exchange, v value) (*cohereRequest, *apiError) {
 	q := &cohereRequest{job: job{model: x.model, st: &x.st, parallel: true}}
 	q.stream = v.get("stream").yes
 	for _, b := range []struct {
@@ -328,8 +328,8 @@ func appendCohereError(b []byte, message string) []byte {
 }
 
 // cohereGenerate serves POST /v1/generate, plain and as lines of JSON.
-func (x *exchange) cohereGenerate() *apiError {
-	v, e := x.cohereBody(strings.Fields("model prompt stream max_tokens num_generations temperature p k frequency_penalty presence_penalty seed end_sequences stop_sequences truncate raw_prompting")...)
+func cohereGenerate(x *exchange) *apiError {
+	v, e := cohereBody(x, strings.Fields("model prompt stream max_tokens num_generations temperature p k frequency_penalty presence_penalty seed end_sequences stop_sequences truncate raw_prompting")...)
 	if e != nil {
 		return e
 	}

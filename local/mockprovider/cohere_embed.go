@@ -11,8 +11,8 @@ import (
 var inputTypes = []string{"search_document", "search_query", "classification", "clustering", "image"}
 
 // cohereEmbed serves POST /v2/embed.
-func (x *exchange) cohereEmbed() *apiError {
-	v, e := x.cohereBody("model", "texts", "images", "inputs", "input_type", "embedding_types", "output_dimension", "max_tokens", "truncate", "priority")
+func cohereEmbed(x *exchange) *apiError {
+	v, e := cohereBody(x, "model", "texts", "images", "inputs", "input_type", "embedding_types", "output_dimension", "max_tokens", "truncate", "priority")
 	if e != nil {
 		return e
 	}
@@ -67,7 +67,7 @@ func (x *exchange) cohereEmbed() *apiError {
 	}
 	b = append(b, `]},"response_type":"embeddings_by_type","meta":{"api_version":{"version":"2"},"billed_units":{"input_tokens":`...)
 	b = strconv.AppendInt(b, tokens, 10)
-	return x.embedded(append(b, `}}}`...), tokens)
+	return embedded(x, append(b, `}}}`...), tokens)
 }
 
 // unitPrice is what one search unit costs, in nano-dollars; a unit is a query
@@ -76,8 +76,8 @@ const unitPrice, unitDocuments = 2_000_000, 100
 
 // cohereRerank serves POST /v2/rerank: documents with more words of the query
 // come first.
-func (x *exchange) cohereRerank() *apiError {
-	v, e := x.cohereBody("model", "query", "documents", "top_n", "max_tokens_per_doc", "priority")
+func cohereRerank(x *exchange) *apiError {
+	v, e := cohereBody(x, "model", "query", "documents", "top_n", "max_tokens_per_doc", "priority")
 	if e != nil {
 		return e
 	}
@@ -85,11 +85,11 @@ func (x *exchange) cohereRerank() *apiError {
 	if e != nil {
 		return cohereBad("%s", e.message)
 	}
-	results, e := x.ranked(v, "top_n", documents)
+	results, e := ranked(x, v, "top_n", documents)
 	if e != nil {
 		return e
 	}
-	if done, e := x.opened(seedOf(v.get("query").s)); done || e != nil {
+	if done, e := opened(x, seedOf(v.get("query").s)); done || e != nil {
 		return e
 	}
 	units := int64(len(documents)+unitDocuments-1) / unitDocuments
@@ -99,7 +99,7 @@ func (x *exchange) cohereRerank() *apiError {
 }
 
 // opened opens the row of a plain answer and does what goes wrong before it.
-func (x *exchange) opened(seed uint32) (done bool, e *apiError) {
+func opened(x *exchange, seed uint32) (done bool, e *apiError) {
 	if e := x.settle(seed); e != nil {
 		return true, e
 	}
@@ -127,7 +127,7 @@ func rankable(v value) ([]string, *apiError) {
 }
 
 // ranked gives the results, the best first, top of them.
-func (x *exchange) ranked(v value, top string, documents []string) ([]string, *apiError) {
+func ranked(x *exchange, v value, top string, documents []string) ([]string, *apiError) {
 	if e := steerBy(&x.st, v.get("query").s); e != nil {
 		return nil, e
 	}

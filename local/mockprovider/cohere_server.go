@@ -8,13 +8,13 @@ import (
 )
 
 // cohereShape serves Cohere: /v2/chat, /v2/embed, /v2/rerank and /v1/generate.
-var cohereShape = &shape{name: "cohere", match: cohereMatch, authenticate: (*exchange).cohereAuthenticate, refuse: (*exchange).cohereRefuse}
+var cohereShape = &shape{name: "cohere", match: cohereMatch, authenticate: cohereAuthenticate, refuse: cohereRefuse}
 
 var cohereHandlers = map[string]func(*exchange) *apiError{
-	"/v2/chat":     (*exchange).cohereChat,
-	"/v2/embed":    (*exchange).cohereEmbed,
-	"/v2/rerank":   (*exchange).cohereRerank,
-	"/v1/generate": (*exchange).cohereGenerate,
+	"/v2/chat":     cohereChat,
+	"/v2/embed":    cohereEmbed,
+	"/v2/rerank":   cohereRerank,
+	"/v1/generate": cohereGenerate,
 }
 
 func cohereMatch(x *exchange) func(*exchange) *apiError {
@@ -30,7 +30,7 @@ func cohereMatch(x *exchange) func(*exchange) *apiError {
 	}
 }
 
-func (x *exchange) cohereAuthenticate() *apiError {
+func cohereAuthenticate(x *exchange) *apiError {
 	key, _ := strings.CutPrefix(x.r.Header.Get("Authorization"), "Bearer ")
 	switch {
 	case key == "":
@@ -44,7 +44,7 @@ func (x *exchange) cohereAuthenticate() *apiError {
 }
 
 // cohereRefuse answers with {id, message}.
-func (x *exchange) cohereRefuse(e *apiError) {
+func cohereRefuse(x *exchange, e *apiError) {
 	h := x.w.Header()
 	id := x.newID("", uint32(e.status))
 	h["Content-Type"] = []string{"application/json"}
@@ -66,8 +66,8 @@ func cohereBad(format string, args ...any) *apiError {
 }
 
 // cohereBody reads a body whose members are among names, and its model.
-func (x *exchange) cohereBody(names ...string) (value, *apiError) {
-	v, e := x.parseBody()
+func cohereBody(x *exchange, names ...string) (value, *apiError) {
+	v, e := parseBody(x)
 	if e != nil {
 		return v, cohereBad("%s", e.message)
 	}

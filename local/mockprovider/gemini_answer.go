@@ -16,12 +16,12 @@ type geminiAnswer struct {
 }
 
 // generateContent serves :generateContent and :streamGenerateContent.
-func (x *exchange) generateContent(vertex, stream bool) *apiError {
-	v, e := x.parseBody()
+func generateContent(x *exchange, vertex, stream bool) *apiError {
+	v, e := parseBody(x)
 	if e != nil {
 		return e
 	}
-	q, e := x.checkGemini(v, vertex)
+	q, e := checkGemini(x, v, vertex)
 	if e != nil {
 		return e
 	}
@@ -64,19 +64,19 @@ func (x *exchange) generateContent(vertex, stream bool) *apiError {
 }
 
 // geminiCountTokens serves :countTokens.
-func (x *exchange) geminiCountTokens(vertex bool) *apiError {
-	v, e := x.parseBody()
+func geminiCountTokens(x *exchange, vertex bool) *apiError {
+	v, e := parseBody(x)
 	if e != nil {
 		return e
 	}
 	if inner := v.get("generateContentRequest"); inner.kind == object {
 		v = inner
 	}
-	q, e := x.checkGemini(v, vertex)
+	q, e := checkGemini(x, v, vertex)
 	if e != nil {
 		return e
 	}
-	return x.listed(append(strconv.AppendInt([]byte(`{"totalTokens":`), q.prompt, 10), '}'))
+	return listed(x, append(strconv.AppendInt([]byte(`{"totalTokens":`), q.prompt, 10), '}'))
 }
 
 func (g *geminiAnswer) finish(a *answer) string {

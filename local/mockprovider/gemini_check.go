@@ -52,7 +52,7 @@ func typed(v value, at string, k kind) *apiError {
 var geminiFields = strings.Fields("contents systemInstruction tools toolConfig safetySettings generationConfig cachedContent")
 
 // checkGemini reads a request.
-func (x *exchange) checkGemini(v value, vertex bool) (*geminiRequest, *apiError) {
+func checkGemini(x *exchange, v value, vertex bool) (*geminiRequest, *apiError) {
 	fields := append([]string{}, geminiFields...)
 	if vertex {
 		fields = append(fields, "labels")

@@ -7,8 +7,8 @@ import (
 
 // geminiEmbed serves :embedContent and :batchEmbedContents. Usage is not told, as
 // by the provider; it is billed.
-func (x *exchange) geminiEmbed(batch bool) *apiError {
-	v, e := x.parseBody()
+func geminiEmbed(x *exchange, batch bool) *apiError {
+	v, e := parseBody(x)
 	if e != nil {
 		return e
 	}
@@ -59,7 +59,7 @@ func (x *exchange) geminiEmbed(batch bool) *apiError {
 	if batch {
 		head, tail = `{"embeddings":[`, `]}`
 	}
-	return x.embedded(append(append([]byte(head), b...), tail...), tokens)
+	return embedded(x, append(append([]byte(head), b...), tail...), tokens)
 }
 
 // laterEmbedding tells the models that Vertex AI serves by :embedContent alone.
@@ -68,7 +68,7 @@ func laterEmbedding(model string) bool {
 }
 
 // embedded answers with vectors, with the faults that were asked for.
-func (x *exchange) embedded(body []byte, tokens int64) *apiError {
+func embedded(x *exchange, body []byte, tokens int64) *apiError {
 	seed := seedOf(string(x.body))
 	if e := x.settle(seed); e != nil {
 		return e
@@ -83,8 +83,8 @@ func (x *exchange) embedded(body []byte, tokens int64) *apiError {
 }
 
 // vertexPredict serves :predict of embedding models and of Imagen.
-func (x *exchange) vertexPredict(vertex bool) *apiError {
-	v, e := x.parseBody()
+func vertexPredict(x *exchange, vertex bool) *apiError {
+	v, e := parseBody(x)
 	if e != nil {
 		return e
 	}
@@ -96,7 +96,7 @@ func (x *exchange) vertexPredict(vertex bool) *apiError {
 		return invalid("Empty instances.")
 	}
 	if strings.HasPrefix(x.model, "imagen") {
-		return x.imagen(v, instances, vertex)
+		return imagen(x, v, instances, vertex)
 	}
 	if e := known(v.get("parameters"), "parameters", "outputDimensionality", "autoTruncate"); e != nil {
 		return e
@@ -127,11 +127,11 @@ func (x *exchange) vertexPredict(vertex bool) *apiError {
 		b = strconv.AppendInt(append(b, `,"statistics":{"truncated":false,"token_count":`...), n, 10)
 		b = append(b, `}}}`...)
 	}
-	return x.embedded(append(b, `]}`...), total)
+	return embedded(x, append(b, `]}`...), total)
 }
 
 // imagen makes pictures of one pixel.
-func (x *exchange) imagen(v value, instances []value, vertex bool) *apiError {
+func imagen(x *exchange, v value, instances []value, vertex bool) *apiError {
 	p := v.get("parameters")
 	fields := strings.Fields("sampleCount aspectRatio personGeneration safetySetting language outputOptions sampleImageSize guidanceScale sampleImageStyle")
 	if vertex {
@@ -161,5 +161,5 @@ func (x *exchange) imagen(v value, instances []value, vertex bool) *apiError {
 		}
 		b = append(b, `{"mimeType":"image/png","bytesBase64Encoded":"iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="}`...)
 	}
-	return x.embedded(append(b, `]}`...), 0)
+	return embedded(x, append(b, `]}`...), 0)
 }

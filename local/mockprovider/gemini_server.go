@@ -14,7 +14,7 @@ import (
 // geminiShape serves Gemini on AI Studio (/v1beta/...) and on Vertex AI
 // (/v1/projects/...), whose other publishers speak Anthropic's and OpenAI's
 // shapes, and the token endpoint of Google (/token).
-var geminiShape = &shape{name: "gemini", match: geminiMatch, authenticate: (*exchange).geminiAuthenticate, refuse: (*exchange).geminiRefuse}
+var geminiShape = &shape{name: "gemini", match: geminiMatch, authenticate: geminiAuthenticate, refuse: geminiRefuse}
 
 // VertexToken is the access token that the token endpoint gives; Vertex paths
 // take it and keys that begin with mock-.
@@ -66,16 +66,16 @@ func geminiParse(path string) (p geminiPath, ok bool) {
 
 func geminiMatch(x *exchange) func(*exchange) *apiError {
 	if x.path == "/token" || x.path == "/v1/token" {
-		return (*exchange).googleToken
+		return googleToken
 	}
 	p, ok := geminiParse(x.path)
 	if !ok {
 		return nil
 	}
-	return func(x *exchange) *apiError { return x.gemini(p) }
+	return func(x *exchange) *apiError { return gemini(x, p) }
 }
 
-func (x *exchange) geminiAuthenticate() *apiError {
+func geminiAuthenticate(x *exchange) *apiError {
 	if p, ok := geminiParse(x.path); !ok {
 		return nil // the token endpoint
 	} else if p.vertex {
@@ -136,7 +136,7 @@ func appendGeminiError(b []byte, status int, word, message, details string) []by
 
 // geminiRefuse answers with an error in Google's shape; a wait is told in a
 // detail and not in a header. Other publishers of Vertex AI have their own shape.
-func (x *exchange) geminiRefuse(e *apiError) {
+func geminiRefuse(x *exchange, e *apiError) {
 	h := x.w.Header()
 	h["Content-Type"] = []string{"application/json; charset=UTF-8"}
 	if !x.hasRow {
@@ -167,9 +167,9 @@ func (x *exchange) geminiRefuse(e *apiError) {
 }
 
 // gemini serves one method of one model.
-func (x *exchange) gemini(p geminiPath) *apiError {
+func gemini(x *exchange, p geminiPath) *apiError {
 	if p.model == "" && p.method == "" && x.r.Method == http.MethodGet && !p.vertex {
-		return x.geminiModelList()
+		return geminiModelList(x)
 	}
 	name, err := splitModel(p.model, &x.st)
 	if err != nil {
@@ -183,37 +183,37 @@ func (x *exchange) gemini(p geminiPath) *apiError {
 	}
 	switch p.publisher {
 	case "anthropic":
-		return x.vertexAnthropic(p)
+		return vertexAnthropic(x, p)
 	case "mistralai", "endpoints":
 		if p.publisher == "mistralai" && p.method != "rawPredict" && p.method != "streamRawPredict" {
 			return &apiError{status: http.StatusNotFound, message: "Requested entity was not found."}
 		}
-		return x.chatCompletion()
+		return chatCompletion(x)
 	}
 	switch p.method {
 	case "generateContent":
-		return x.generateContent(p.vertex, false)
+		return generateContent(x, p.vertex, false)
 	case "streamGenerateContent":
-		return x.generateContent(p.vertex, true)
+		return generateContent(x, p.vertex, true)
 	case "countTokens":
-		return x.geminiCountTokens(p.vertex)
+		return geminiCountTokens(x, p.vertex)
 	case "embedContent", "batchEmbedContents":
 		if !p.vertex {
-			return x.geminiEmbed(p.method == "batchEmbedContents")
+			return geminiEmbed(x, p.method == "batchEmbedContents")
 		}
 		if p.method == "embedContent" && laterEmbedding(x.model) {
-			return x.geminiEmbed(false)
+			return geminiEmbed(x, false)
 		}
 	case "predict":
 		if p.vertex && laterEmbedding(x.model) {
 			return invalid("%s is not supported in the predict API.", x.model)
 		}
-		return x.vertexPredict(p.vertex)
+		return vertexPredict(x, p.vertex)
 	}
 	return &apiError{status: http.StatusNotFound, message: "Requested entity was not found."}
 }
 
-func (x *exchange) geminiModelList() *apiError {
+func geminiModelList(x *exchange) *apiError {
 	b := []byte(`{"models":[`)
 	for i, id := range geminiModels {
 		if i > 0 {
@@ -223,14 +223,14 @@ func (x *exchange) geminiModelList() *apiError {
 		b = appendString(append(b, `,"displayName":`...), id)
 		b = append(b, `,"inputTokenLimit":1048576,"outputTokenLimit":65536,"supportedGenerationMethods":["generateContent","countTokens"]}`...)
 	}
-	return x.listed(append(b, `]}`...))
+	return listed(x, append(b, `]}`...))
 }
 
 // vertexAnthropic serves a publisher's model: the body names its version and not
 // its model, but to count tokens.
-func (x *exchange) vertexAnthropic(p geminiPath) *apiError {
+func vertexAnthropic(x *exchange, p geminiPath) *apiError {
 	x.anthropic = true
-	v, e := x.parseBody()
+	v, e := parseBody(x)
 	if e != nil {
 		return e
 	}
@@ -258,14 +258,14 @@ func (x *exchange) vertexAnthropic(p geminiPath) *apiError {
 	x.body = b
 	x.r.Header.Set("Anthropic-Version", "2023-06-01")
 	if counting {
-		return x.countTokens()
+		return countTokens(x)
 	}
-	return x.message()
+	return message(x)
 }
 
 // googleToken is the OAuth 2.0 token endpoint: it takes a JWT that is signed with
 // the key of Options.ServiceAccount.
-func (x *exchange) googleToken() *apiError {
+func googleToken(x *exchange) *apiError {
 	form, err := url.ParseQuery(string(x.body))
 	refuse := func(code, description string) *apiError {
 		h := x.w.Header()
@@ -278,14 +278,14 @@ func (x *exchange) googleToken() *apiError {
 	if err != nil || x.r.Method != http.MethodPost || form.Get("grant_type") != "urn:ietf:params:oauth:grant-type:jwt-bearer" {
 		return refuse("unsupported_grant_type", "Invalid grant_type")
 	}
-	if why := x.checkAssertion(form.Get("assertion")); why != "" {
+	if why := checkAssertion(x, form.Get("assertion")); why != "" {
 		return refuse("invalid_grant", why)
 	}
-	return x.listed([]byte(`{"access_token":"` + VertexToken + `","expires_in":3599,"token_type":"Bearer"}`))
+	return listed(x, []byte(`{"access_token":"`+VertexToken+`","expires_in":3599,"token_type":"Bearer"}`))
 }
 
 // checkAssertion says what is wrong with a JWT; "" when nothing is.
-func (x *exchange) checkAssertion(assertion string) string {
+func checkAssertion(x *exchange, assertion string) string {
 	parts := strings.Split(assertion, ".")
 	if len(parts) != 3 {
 		return "Invalid JWT"

@@ -11,7 +11,7 @@ import (
 // federationShape serves Google's token service for identities of other clouds
 // below /google-sts, its service for credentials of service accounts below
 // /google-iam, and an identity provider at /google-idp/token.
-var federationShape = &shape{name: "federation", match: federationMatch, refuse: (*exchange).federationRefuse}
+var federationShape = &shape{name: "federation", match: federationMatch, refuse: federationRefuse}
 
 // FederatedPool is the provider of a pool that trusts AWS; one that ends in /oidc
 // trusts the identity provider.
@@ -25,16 +25,16 @@ const (
 func federationMatch(x *exchange) func(*exchange) *apiError {
 	switch {
 	case x.path == "/google-sts/v1/token":
-		return (*exchange).exchangeToken
+		return exchangeToken
 	case strings.HasPrefix(x.path, "/google-iam/v1/projects/-/serviceAccounts/") && strings.HasSuffix(x.path, ":generateAccessToken"):
-		return (*exchange).impersonateAccount
+		return impersonateAccount
 	case x.path == "/google-idp/token":
-		return func(x *exchange) *apiError { return x.listed([]byte(`{"value":"` + providerToken + `"}`)) }
+		return func(x *exchange) *apiError { return listed(x, []byte(`{"value":"`+providerToken+`"}`)) }
 	}
 	return nil
 }
 
-func (x *exchange) federationRefuse(e *apiError) {
+func federationRefuse(x *exchange, e *apiError) {
 	x.w.Header().Set("Content-Type", "application/json")
 	x.w.WriteHeader(e.status)
 	var body any = map[string]any{"error": e.typ, "error_description": e.message}
@@ -49,7 +49,7 @@ func noGrant(message string) *apiError {
 }
 
 // exchangeToken trades a token of a trusted identity for an access token.
-func (x *exchange) exchangeToken() *apiError {
+func exchangeToken(x *exchange) *apiError {
 	form, err := url.ParseQuery(string(x.body))
 	if err != nil || x.r.Method != http.MethodPost || form.Get("grant_type") != "urn:ietf:params:oauth:grant-type:token-exchange" ||
 		form.Get("requested_token_type") != "urn:ietf:params:oauth:token-type:access_token" || form.Get("scope") != "https://www.googleapis.com/auth/cloud-platform" {
@@ -61,7 +61,7 @@ func (x *exchange) exchangeToken() *apiError {
 		if pool != FederatedPool {
 			return noGrant("The target service indicated by the audience is invalid.")
 		}
-		if e := x.callerIdentity(form.Get("subject_token"), pool); e != nil {
+		if e := callerIdentity(x, form.Get("subject_token"), pool); e != nil {
 			return e
 		}
 	case "urn:ietf:params:oauth:token-type:jwt":
@@ -71,11 +71,11 @@ func (x *exchange) exchangeToken() *apiError {
 	default:
 		return &apiError{status: http.StatusBadRequest, typ: "invalid_request", message: "subject_token_type is not supported"}
 	}
-	return x.listed([]byte(`{"access_token":"` + federatedToken + `","issued_token_type":"urn:ietf:params:oauth:token-type:access_token","token_type":"Bearer","expires_in":3599}`))
+	return listed(x, []byte(`{"access_token":"`+federatedToken+`","issued_token_type":"urn:ietf:params:oauth:token-type:access_token","token_type":"Bearer","expires_in":3599}`))
 }
 
 // callerIdentity checks a signed GetCallerIdentity as AWS does when Google sends it.
-func (x *exchange) callerIdentity(token, pool string) *apiError {
+func callerIdentity(x *exchange, token, pool string) *apiError {
 	text, err := url.QueryUnescape(token)
 	v, bad := parseJSON(text)
 	if err != nil || bad != nil {
@@ -94,7 +94,7 @@ func (x *exchange) callerIdentity(token, pool string) *apiError {
 	}
 	// The signature is checked as of a request that came here.
 	signed := &exchange{s: x.s, r: r, path: "/", query: u.RawQuery}
-	if e := signed.awsAuthenticate(); e != nil {
+	if e := awsAuthenticate(signed); e != nil {
 		return noGrant("AWS: " + e.message)
 	}
 	return nil
@@ -102,8 +102,8 @@ func (x *exchange) callerIdentity(token, pool string) *apiError {
 
 // impersonateAccount gives a token of a service account; those whose name begins
 // with denied trust nobody.
-func (x *exchange) impersonateAccount() *apiError {
-	v, e := x.parseBody()
+func impersonateAccount(x *exchange) *apiError {
+	v, e := parseBody(x)
 	if e != nil {
 		return e
 	}
@@ -117,5 +117,5 @@ func (x *exchange) impersonateAccount() *apiError {
 	if len(v.get("scope").arr) == 0 || !strings.HasSuffix(v.get("lifetime").s, "s") {
 		return &apiError{status: http.StatusBadRequest, typ: "INVALID_ARGUMENT", message: "scope and lifetime are needed"}
 	}
-	return x.listed([]byte(`{"accessToken":"` + VertexToken + `","expireTime":"` + x.s.opts.Now().Add(time.Hour).UTC().Format(time.RFC3339) + `"}`))
+	return listed(x, []byte(`{"accessToken":"`+VertexToken+`","expireTime":"`+x.s.opts.Now().Add(time.Hour).UTC().Format(time.RFC3339)+`"}`))
 }

@@ -8,9 +8,9 @@ import (
 
 // falImage serves /{model}, asked to answer at once; with sync_mode the image is in
 // the answer.
-func (x *exchange) falImage(path string) *apiError {
+func falImage(x *exchange, path string) *apiError {
 	x.model = strings.TrimPrefix(path, "/")
-	v, e := x.strictBody("prompt! negative_prompt image_size aspect_ratio num_images seed guidance_scale num_inference_steps sync_mode enable_safety_checker output_format acceleration strength image_url safety_tolerance loras style")
+	v, e := strictBody(x, "prompt! negative_prompt image_size aspect_ratio num_images seed guidance_scale num_inference_steps sync_mode enable_safety_checker output_format acceleration strength image_url safety_tolerance loras style")
 	if e != nil {
 		return e
 	}
@@ -23,13 +23,13 @@ func (x *exchange) falImage(path string) *apiError {
 			return e
 		}
 	}
-	if done, e := x.drawn(v.get("prompt").s); done {
+	if done, e := drawn(x, v.get("prompt").s); done {
 		return e
 	}
 	url := "https://images.example/" + strconv.FormatInt(x.s.serial.Add(1), 10) + ".png"
 	if v.get("sync_mode").yes {
 		url = "data:image/png;base64," + picture
 	}
-	return x.paint(n, fmt.Sprintf(`{"images":%s,"timings":{"inference":0.3},"seed":7,"has_nsfw_concepts":%s,"prompt":%s}`,
+	return paint(x, n, fmt.Sprintf(`{"images":%s,"timings":{"inference":0.3},"seed":7,"has_nsfw_concepts":%s,"prompt":%s}`,
 		repeated(`{"url":"`+url+`","width":1024,"height":1024,"content_type":"image/png"}`, n), repeated("false", n), quoted(v.get("prompt").s)))
 }

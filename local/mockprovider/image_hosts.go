@@ -9,11 +9,11 @@ import (
 
 // workersImage serves /{model}: FLUX.2 takes forms; Stable Diffusion answers with
 // the image, the others with base64.
-func (x *exchange) workersImage(path string) *apiError {
+func workersImage(x *exchange, path string) *apiError {
 	x.model = strings.TrimPrefix(path, "/")
 	prompt := ""
 	if strings.Contains(x.model, "flux-2") {
-		u, e := x.parseForm()
+		u, e := parseForm(x)
 		if e != nil {
 			return e
 		}
@@ -22,7 +22,7 @@ func (x *exchange) workersImage(path string) *apiError {
 		}
 		prompt = u.fields["prompt"]
 	} else {
-		v, e := x.strictBody("prompt! negative_prompt height width image image_b64 mask num_steps steps strength guidance seed")
+		v, e := strictBody(x, "prompt! negative_prompt height width image image_b64 mask num_steps steps strength guidance seed")
 		if e != nil {
 			return e
 		}
@@ -34,24 +34,24 @@ func (x *exchange) workersImage(path string) *apiError {
 		}
 		prompt = v.get("prompt").s
 	}
-	if done, e := x.drawn(prompt); done {
+	if done, e := drawn(x, prompt); done {
 		return e
 	}
 	if strings.Contains(x.model, "stable-diffusion") {
-		return x.bare()
+		return bare(x)
 	}
 	if x.st.refuse {
 		return &apiError{status: http.StatusBadRequest, message: "Input prompt contains NSFW content"}
 	}
-	return x.paint(1, `{"result":{"image":"`+picture+`"},"success":true,"errors":[],"messages":[]}`)
+	return paint(x, 1, `{"result":{"image":"`+picture+`"},"success":true,"errors":[],"messages":[]}`)
 }
 
 // siliconflowImage serves /images/generations.
-func (x *exchange) siliconflowImage(path string) *apiError {
+func siliconflowImage(x *exchange, path string) *apiError {
 	if path != "/images/generations" {
 		return &apiError{status: http.StatusNotFound, message: "404 page not found"}
 	}
-	v, e := x.strictBody("model! prompt! image_size batch_size negative_prompt seed num_inference_steps guidance_scale cfg image image2 image3 prompt_enhancement output_format")
+	v, e := strictBody(x, "model! prompt! image_size batch_size negative_prompt seed num_inference_steps guidance_scale cfg image image2 image3 prompt_enhancement output_format")
 	if e != nil {
 		return e
 	}
@@ -62,19 +62,19 @@ func (x *exchange) siliconflowImage(path string) *apiError {
 	if size := v.get("image_size"); size.given() && !strings.Contains(size.s, "x") {
 		return wireBad("image_size must be such as 1024x1024")
 	}
-	if done, e := x.drawn(v.get("prompt").s); done {
+	if done, e := drawn(x, v.get("prompt").s); done {
 		return e
 	}
 	images := repeated(`{"url":"https://images.example/`+strconv.FormatInt(x.s.serial.Add(1), 10)+`.png"}`, n)
-	return x.paint(n, `{"images":`+images+`,"timings":{"inference":0.5},"seed":7,"data":`+images+`}`)
+	return paint(x, n, `{"images":`+images+`,"timings":{"inference":0.5},"seed":7,"data":`+images+`}`)
 }
 
 // hyperbolicImage serves /v1/image/generation.
-func (x *exchange) hyperbolicImage(path string) *apiError {
+func hyperbolicImage(x *exchange, path string) *apiError {
 	if path != "/v1/image/generation" {
 		return &apiError{status: http.StatusNotFound, message: "Not Found"}
 	}
-	v, e := x.strictBody("model_name! prompt! height width backend negative_prompt steps cfg_scale seed sampler strength enable_refiner prompt_2 negative_prompt_2 image controlnet_name controlnet_image lora")
+	v, e := strictBody(x, "model_name! prompt! height width backend negative_prompt steps cfg_scale seed sampler strength enable_refiner prompt_2 negative_prompt_2 image controlnet_name controlnet_image lora")
 	if e != nil {
 		return e
 	}
@@ -84,16 +84,16 @@ func (x *exchange) hyperbolicImage(path string) *apiError {
 	if e := side(v, "width height", 1, 2048, 1); e != nil {
 		return e
 	}
-	if done, e := x.drawn(v.get("prompt").s); done {
+	if done, e := drawn(x, v.get("prompt").s); done {
 		return e
 	}
-	return x.paint(1, `{"images":[{"index":0,"image":"`+picture+`","random_seed":3}],"inference_time":1.5}`)
+	return paint(x, 1, `{"images":[{"index":0,"image":"`+picture+`","random_seed":3}],"inference_time":1.5}`)
 }
 
 // segmindImage serves /{model}.
-func (x *exchange) segmindImage(path string) *apiError {
+func segmindImage(x *exchange, path string) *apiError {
 	x.model = strings.TrimPrefix(path, "/")
-	v, e := x.strictBody("prompt! samples! num_inference_steps! base64 img_width img_height negative_prompt style scheduler guidance_scale seed strength refiner high_noise_fraction image control_scale control_start control_end qr_text invert size")
+	v, e := strictBody(x, "prompt! samples! num_inference_steps! base64 img_width img_height negative_prompt style scheduler guidance_scale seed strength refiner high_noise_fraction image control_scale control_start control_end qr_text invert size")
 	if e != nil {
 		return e
 	}
@@ -101,30 +101,30 @@ func (x *exchange) segmindImage(path string) *apiError {
 	if e != nil {
 		return e
 	}
-	if done, e := x.drawn(v.get("prompt").s); done {
+	if done, e := drawn(x, v.get("prompt").s); done {
 		return e
 	}
 	switch {
 	case !v.get("base64").yes:
-		return x.bare()
+		return bare(x)
 	case n == 1:
-		return x.paint(1, `{"image":"`+picture+`"}`)
+		return paint(x, 1, `{"image":"`+picture+`"}`)
 	}
-	return x.paint(n, `{"image":`+repeated(`"`+picture+`"`, n)+`}`)
+	return paint(x, n, `{"image":`+repeated(`"`+picture+`"`, n)+`}`)
 }
 
 // fireworksImage serves /image_generation/{model} and the workflows of FLUX. One
 // image comes as it is unless JSON is asked for.
-func (x *exchange) fireworksImage(path string) *apiError {
+func fireworksImage(x *exchange, path string) *apiError {
 	if flux, ok := strings.CutPrefix(path, "/workflows/"); ok {
-		return x.fluxImage(flux)
+		return fluxImage(x, flux)
 	}
 	model, ok := strings.CutPrefix(path, "/image_generation/")
 	if !ok || !strings.HasPrefix(model, "accounts/") {
 		return &apiError{status: http.StatusNotFound, message: "Path not found"}
 	}
 	x.model = model
-	v, e := x.strictBody("text_prompts! height width samples steps seed cfg_scale sampler safety_check negative_prompt lora_adapter_name lora_weight_filename")
+	v, e := strictBody(x, "text_prompts! height width samples steps seed cfg_scale sampler safety_check negative_prompt lora_adapter_name lora_weight_filename")
 	if e != nil {
 		return e
 	}
@@ -138,16 +138,16 @@ func (x *exchange) fireworksImage(path string) *apiError {
 	if e != nil {
 		return e
 	}
-	if !x.wants("application/json") && n > 1 {
+	if !wants(x, "application/json") && n > 1 {
 		return wireBad("samples must be 1 unless application/json is accepted")
 	}
-	if done, e := x.drawn(firstPrompt(v)); done {
+	if done, e := drawn(x, firstPrompt(v)); done {
 		return e
 	}
-	if !x.wants("application/json") {
-		return x.bare()
+	if !wants(x, "application/json") {
+		return bare(x)
 	}
-	return x.paint(n, repeated(`{"base64":"`+picture+`","seed":4,"finishReason":"`+x.finish()+`"}`, n))
+	return paint(x, n, repeated(`{"base64":"`+picture+`","seed":4,"finishReason":"`+finish(x)+`"}`, n))
 }
 
 func firstPrompt(v value) string {
@@ -159,33 +159,33 @@ func firstPrompt(v value) string {
 
 var fluxRatios = []string{"", "1:1", "21:9", "16:9", "3:2", "5:4", "4:5", "2:3", "9:16", "9:21", "4:3", "3:4"}
 
-func (x *exchange) fluxImage(path string) *apiError {
+func fluxImage(x *exchange, path string) *apiError {
 	model, ok := strings.CutSuffix(path, "/text_to_image")
 	if !ok {
 		return &apiError{status: http.StatusNotFound, message: "Path not found"}
 	}
 	x.model = model
-	v, e := x.strictBody("prompt! aspect_ratio guidance_scale num_inference_steps seed")
+	v, e := strictBody(x, "prompt! aspect_ratio guidance_scale num_inference_steps seed")
 	if e != nil {
 		return e
 	}
 	if !slices.Contains(fluxRatios, v.get("aspect_ratio").s) {
 		return wireBad("aspect_ratio is none of %s", strings.Join(fluxRatios[1:], ", "))
 	}
-	if done, e := x.drawn(v.get("prompt").s); done {
+	if done, e := drawn(x, v.get("prompt").s); done {
 		return e
 	}
-	if !x.wants("application/json") {
-		return x.bare()
+	if !wants(x, "application/json") {
+		return bare(x)
 	}
-	return x.paint(1, `{"id":"1","base64":["data:image/png;base64,`+picture+`"],"finishReason":"`+x.finish()+`","seed":4}`)
+	return paint(x, 1, `{"id":"1","base64":["data:image/png;base64,`+picture+`"],"finishReason":"`+finish(x)+`","seed":4}`)
 }
 
 // stabilityImage serves /v1/generation/{model}/text-to-image, in JSON, and
 // /v2beta/stable-image/generate/{model}, with a form.
-func (x *exchange) stabilityImage(path string) *apiError {
+func stabilityImage(x *exchange, path string) *apiError {
 	if model, ok := strings.CutPrefix(path, "/v2beta/stable-image/generate/"); ok {
-		return x.stableImage(model)
+		return stableImage(x, model)
 	}
 	model, ok := strings.CutPrefix(path, "/v1/generation/")
 	model, whole := strings.CutSuffix(model, "/text-to-image")
@@ -193,7 +193,7 @@ func (x *exchange) stabilityImage(path string) *apiError {
 		return &apiError{status: http.StatusNotFound, message: "The requested resource was not found."}
 	}
 	x.model = model
-	v, e := x.strictBody("text_prompts! height width cfg_scale clip_guidance_preset sampler samples seed steps style_preset extras")
+	v, e := strictBody(x, "text_prompts! height width cfg_scale clip_guidance_preset sampler samples seed steps style_preset extras")
 	if e != nil {
 		return e
 	}
@@ -204,10 +204,10 @@ func (x *exchange) stabilityImage(path string) *apiError {
 	if e != nil {
 		return e
 	}
-	if done, e := x.drawn(firstPrompt(v)); done {
+	if done, e := drawn(x, firstPrompt(v)); done {
 		return e
 	}
-	return x.paint(n, `{"artifacts":`+repeated(`{"base64":"`+picture+`","seed":4,"finishReason":"`+x.finish()+`"}`, n)+`}`)
+	return paint(x, n, `{"artifacts":`+repeated(`{"base64":"`+picture+`","seed":4,"finishReason":"`+finish(x)+`"}`, n)+`}`)
 }
 
 // onlyFields refuses fields of a form that are not among names.
@@ -222,8 +222,8 @@ func onlyFields(u *uploaded, names ...string) *apiError {
 
 var stableRatios = []string{"", "16:9", "1:1", "21:9", "2:3", "3:2", "4:5", "5:4", "9:16", "9:21"}
 
-func (x *exchange) stableImage(model string) *apiError {
-	u, e := x.parseForm()
+func stableImage(x *exchange, model string) *apiError {
+	u, e := parseForm(x)
 	if e != nil {
 		return e
 	}
@@ -253,13 +253,13 @@ func (x *exchange) stableImage(model string) *apiError {
 	case image && model == "core":
 		return wireBad("image: unrecognized field")
 	}
-	if done, e := x.drawn(u.fields["prompt"]); done {
+	if done, e := drawn(x, u.fields["prompt"]); done {
 		return e
 	}
-	if x.wants("application/json") {
-		return x.paint(1, `{"image":"`+picture+`","finish_reason":"`+x.finish()+`","seed":343940597}`)
+	if wants(x, "application/json") {
+		return paint(x, 1, `{"image":"`+picture+`","finish_reason":"`+finish(x)+`","seed":343940597}`)
 	}
-	x.w.Header().Set("Finish-Reason", x.finish())
+	x.w.Header().Set("Finish-Reason", finish(x))
 	x.w.Header().Set("Seed", "343940597")
-	return x.bare()
+	return bare(x)
 }

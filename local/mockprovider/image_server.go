@@ -11,18 +11,18 @@ import (
 // imageShape serves hosts that make images in a shape of their own, below
 // /images-of/ and their name: /images-of/workers, siliconflow, hyperbolic,
 // segmind, fireworks, stability and fal, each behind the paths of the host itself.
-var imageShape = &shape{name: "images", match: imageMatch, authenticate: (*exchange).imageKey, refuse: (*exchange).imageRefuse}
+var imageShape = &shape{name: "images", match: imageMatch, authenticate: imageKey, refuse: imageRefuse}
 
 const imageHead = "/images-of/"
 
 var imageHosts = map[string]func(x *exchange, path string) *apiError{
-	"workers": (*exchange).workersImage, "siliconflow": (*exchange).siliconflowImage, "hyperbolic": (*exchange).hyperbolicImage,
-	"segmind": (*exchange).segmindImage, "fireworks": (*exchange).fireworksImage, "stability": (*exchange).stabilityImage,
-	"fal": (*exchange).falImage,
+	"workers": workersImage, "siliconflow": siliconflowImage, "hyperbolic": hyperbolicImage,
+	"segmind": segmindImage, "fireworks": fireworksImage, "stability": stabilityImage,
+	"fal": falImage,
 }
 
 // imageHost is the host's name and the path behind it.
-func (x *exchange) imageHost() (host, path string) {
+func imageHost(x *exchange) (host, path string) {
 	rest, _ := strings.CutPrefix(x.path, imageHead)
 	host, path, _ = strings.Cut(rest, "/")
 	return host, "/" + path
@@ -32,7 +32,7 @@ func imageMatch(x *exchange) func(*exchange) *apiError {
 	if !strings.HasPrefix(x.path, imageHead) {
 		return nil
 	}
-	host, path := x.imageHost()
+	host, path := imageHost(x)
 	handle := imageHosts[host]
 	if handle == nil {
 		return nil
@@ -46,9 +46,9 @@ func imageMatch(x *exchange) func(*exchange) *apiError {
 }
 
 // imageKey looks for the key where the host does.
-func (x *exchange) imageKey() *apiError {
+func imageKey(x *exchange) *apiError {
 	key, _ := strings.CutPrefix(x.r.Header.Get("Authorization"), "Bearer ")
-	switch host, _ := x.imageHost(); host {
+	switch host, _ := imageHost(x); host {
 	case "segmind":
 		key = x.r.Header.Get("X-Api-Key")
 	case "fal":
@@ -64,9 +64,9 @@ func (x *exchange) imageKey() *apiError {
 }
 
 // imageRefuse answers with an error in the host's shape.
-func (x *exchange) imageRefuse(e *apiError) {
+func imageRefuse(x *exchange, e *apiError) {
 	var body any
-	switch host, path := x.imageHost(); host {
+	switch host, path := imageHost(x); host {
 	case "workers":
 		body = map[string]any{"success": false, "result": nil, "messages": []any{}, "errors": []any{map[string]any{"code": 5006, "message": "AiError: " + e.message}}}
 	case "siliconflow":
@@ -116,7 +116,7 @@ var imagePrices = map[string]int64{
 }
 
 // drawn opens the row of a request for images and takes the faults of its prompt.
-func (x *exchange) drawn(prompt string) (done bool, e *apiError) {
+func drawn(x *exchange, prompt string) (done bool, e *apiError) {
 	if strings.Contains(x.model, "does-not-exist") {
 		return true, &apiError{status: http.StatusNotFound, message: "model not found"}
 	}
@@ -126,23 +126,23 @@ func (x *exchange) drawn(prompt string) (done bool, e *apiError) {
 	if e := steerBy(&x.st, prompt); e != nil {
 		return true, e
 	}
-	return x.opened(seedOf(prompt))
+	return opened(x, seedOf(prompt))
 }
 
 // paint charges n images and answers with JSON.
-func (x *exchange) paint(n int64, body string) *apiError {
-	x.chargeUnits(http.StatusOK, n*imagePrices[x.model])
+func paint(x *exchange, n int64, body string) *apiError {
+	chargeUnits(x, http.StatusOK, n*imagePrices[x.model])
 	x.plain("img-mock", []byte(body), Usage{})
 	return nil
 }
 
 // bare charges one image and answers with its bytes.
-func (x *exchange) bare() *apiError {
+func bare(x *exchange) *apiError {
 	image, err := base64.StdEncoding.DecodeString(picture)
 	if err != nil {
 		panic(err) // a constant
 	}
-	x.chargeUnits(http.StatusOK, imagePrices[x.model])
+	chargeUnits(x, http.StatusOK, imagePrices[x.model])
 	h := x.setHeaders("image/png", "img-mock")
 	h["Content-Length"] = []string{strconv.Itoa(len(image))}
 	x.w.WriteHeader(http.StatusOK)
@@ -156,10 +156,10 @@ func (x *exchange) bare() *apiError {
 }
 
 // wants tells whether the Accept header names a type, such as application/json.
-func (x *exchange) wants(kind string) bool { return strings.Contains(x.r.Header.Get("Accept"), kind) }
+func wants(x *exchange, kind string) bool { return strings.Contains(x.r.Header.Get("Accept"), kind) }
 
 // finish is the finish reason of an image.
-func (x *exchange) finish() string {
+func finish(x *exchange) string {
 	if x.st.refuse {
 		return "CONTENT_FILTERED"
 	}

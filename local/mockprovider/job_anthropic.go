@@ -23,8 +23,8 @@ func messageBatchMatch(x *exchange) func(*exchange) *apiError {
 	}
 	id, op, _ := strings.Cut(strings.TrimPrefix(rest, "/"), "/")
 	handle := map[string]func(*exchange, string) *apiError{
-		"POST ": (*exchange).messageBatchMade, "GET ": (*exchange).messageBatchList, "GET id": (*exchange).messageBatchOne,
-		"POST id/cancel": (*exchange).messageBatchStopped, "GET id/results": (*exchange).messageBatchResults,
+		"POST ": messageBatchMade, "GET ": messageBatchList, "GET id": messageBatchOne,
+		"POST id/cancel": messageBatchStopped, "GET id/results": messageBatchResults,
 	}
 	key := x.r.Method + " "
 	if id != "" {
@@ -48,8 +48,8 @@ func messageBatchMatch(x *exchange) func(*exchange) *apiError {
 	}
 }
 
-func (x *exchange) messageBatchMade(string) *apiError {
-	v, e := x.parseBody()
+func messageBatchMade(x *exchange, _ string) *apiError {
+	v, e := parseBody(x)
 	if e != nil {
 		return e
 	}
@@ -74,47 +74,47 @@ func (x *exchange) messageBatchMade(string) *apiError {
 			return badRequest("", "", at+".params: Field required")
 		}
 	}
-	id, done, e := x.begin("msgbatch_", v.s)
+	id, done, e := begin(x, "msgbatch_", v.s)
 	if done {
 		return e
 	}
-	n := x.keep(&thing{id: id, kind: "message_batch", body: v, rows: int64(len(requests.arr))})
-	x.plain(id, x.appendMessageBatch(nil, n), Usage{})
+	n := keep(x, &thing{id: id, kind: "message_batch", body: v, rows: int64(len(requests.arr))})
+	x.plain(id, appendMessageBatch(nil, n), Usage{})
 	return nil
 }
 
-func (x *exchange) messageBatchOne(id string) *apiError {
+func messageBatchOne(x *exchange, id string) *apiError {
 	n := x.s.things.get("message_batch", id)
 	if n == nil {
 		return &apiError{status: 404, message: "Batch not found: " + id}
 	}
-	return x.listed(x.changed(n, func(n *thing) {
+	return listed(x, changed(x, n, func(n *thing) {
 		if n.reads++; n.reads == 2 && !n.stopped || n.reads == 1 && n.stopped {
-			x.runMessageBatch(n)
+			runMessageBatch(x, n)
 		}
-	}, x.appendMessageBatch))
+	}, appendMessageBatch))
 }
 
-func (x *exchange) messageBatchStopped(id string) *apiError {
+func messageBatchStopped(x *exchange, id string) *apiError {
 	n := x.s.things.get("message_batch", id)
 	if n == nil {
 		return &apiError{status: 404, message: "Batch not found: " + id}
 	}
 	ended := false
-	b := x.changed(n, func(n *thing) {
+	b := changed(x, n, func(n *thing) {
 		if ended = n.content != nil; !ended {
 			n.stopped, n.reads = true, 0
 		}
-	}, x.appendMessageBatch)
+	}, appendMessageBatch)
 	if ended {
 		return badRequest("", "", "Batch cannot be canceled after it has ended.")
 	}
-	return x.listed(b)
+	return listed(x, b)
 }
 
 // runMessageBatch answers the requests at half the price, or none of a batch that
 // was cancelled.
-func (x *exchange) runMessageBatch(n *thing) {
+func runMessageBatch(x *exchange, n *thing) {
 	var b []byte
 	n.good = 0
 	for _, r := range n.body.get("requests").arr {
@@ -124,7 +124,7 @@ func (x *exchange) runMessageBatch(n *thing) {
 			continue
 		}
 		y := &exchange{s: x.s, w: httptest.NewRecorder(), r: x.r, body: []byte(r.get("params").s), anthropic: true, st: unsteered()}
-		q, e := y.checkMessage(r.get("params"), false)
+		q, e := checkMessage(y, r.get("params"), false)
 		if e == nil && y.st.status >= 400 {
 			e = &apiError{status: y.st.status, message: faultMessage(y.st.status)}
 		}
@@ -145,12 +145,12 @@ func (x *exchange) runMessageBatch(n *thing) {
 	n.content = b
 }
 
-func (x *exchange) messageBatchResults(id string) *apiError {
+func messageBatchResults(x *exchange, id string) *apiError {
 	n := x.s.things.get("message_batch", id)
 	if n == nil || n.content == nil {
 		return &apiError{status: 404, message: "Batch results are not available."}
 	}
-	row, done, e := x.begin("", id)
+	row, done, e := begin(x, "", id)
 	if done {
 		return e
 	}
@@ -161,7 +161,7 @@ func (x *exchange) messageBatchResults(id string) *apiError {
 	return nil
 }
 
-func (x *exchange) appendMessageBatch(b []byte, n *thing) []byte {
+func appendMessageBatch(b []byte, n *thing) []byte {
 	at := func(offset int64) string {
 		return `"` + time.Unix(n.created+offset, 120_000_000).UTC().Format(time.RFC3339Nano) + `"`
 	}
@@ -185,7 +185,7 @@ func (x *exchange) appendMessageBatch(b []byte, n *thing) []byte {
 	return b
 }
 
-func (x *exchange) messageBatchList(string) *apiError {
+func messageBatchList(x *exchange, _ string) *apiError {
 	q, err := url.ParseQuery(x.query)
 	limit := 20
 	if s := q.Get("limit"); err == nil && s != "" {
@@ -209,7 +209,7 @@ func (x *exchange) messageBatchList(string) *apiError {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = x.appendMessageBatch(b, n)
+		b = appendMessageBatch(b, n)
 	}
 	x.s.things.jobs.Unlock()
 	first, last := "", ""
@@ -218,5 +218,5 @@ func (x *exchange) messageBatchList(string) *apiError {
 	}
 	b = appendNullable(append(b, `],"first_id":`...), first)
 	b = appendNullable(append(b, `,"last_id":`...), last)
-	return x.listed(append(strconv.AppendBool(append(b, `,"has_more":`...), more), '}'))
+	return listed(x, append(strconv.AppendBool(append(b, `,"has_more":`...), more), '}'))
 }

@@ -12,7 +12,7 @@ import (
 
 // bedrockJobsShape serves Bedrock's control plane, and the bucket mock-bucket of
 // Amazon S3, whose requests are signed for that service. Jobs go on by being read.
-var bedrockJobsShape = &shape{name: "bedrock-jobs", match: bedrockJobsMatch, authenticate: (*exchange).awsAuthenticate, refuse: (*exchange).bedrockRefuse}
+var bedrockJobsShape = &shape{name: "bedrock-jobs", match: bedrockJobsMatch, authenticate: awsAuthenticate, refuse: bedrockRefuse}
 
 const mockBucket = "/mock-bucket/"
 
@@ -24,7 +24,7 @@ var (
 func bedrockJobsMatch(x *exchange) func(*exchange) *apiError {
 	path := bedrockPath(x.path)
 	if key, ok := strings.CutPrefix(path, mockBucket); ok {
-		return func(x *exchange) *apiError { return x.object(key) }
+		return func(x *exchange) *apiError { return bucketObject(x, key) }
 	}
 	m := jobPaths.FindStringSubmatch(path)
 	if m == nil {
@@ -39,96 +39,96 @@ func bedrockJobsMatch(x *exchange) func(*exchange) *apiError {
 		switch {
 		case err != nil:
 		case x.r.Method == "POST" && id == "" && m[1] != "model-invocation-jobs":
-			return x.awsJobMade(kind)
+			return awsJobMade(x, kind)
 		case x.r.Method == "GET" && id == "" && m[1] != "model-invocation-job":
-			return x.awsJobList(kind)
+			return awsJobList(x, kind)
 		case x.r.Method == "GET" && id != "" && m[3] == "":
-			return x.awsJob(kind, id, func(n *thing) {
+			return awsJob(x, kind, id, func(n *thing) {
 				if n.reads++; kind == "invocation" && n.reads == 2 && !n.stopped {
-					x.runInvocations(n)
+					runInvocations(x, n)
 				}
 			}, true)
 		case x.r.Method == "POST" && m[3] != "":
 			if len(x.body) > 0 && string(x.body) != "{}" {
 				return bedrockInvalid("This request takes no body")
 			}
-			return x.awsJob(kind, id, func(n *thing) { n.stopped, n.reads = true, 0 }, false)
+			return awsJob(x, kind, id, func(n *thing) { n.stopped, n.reads = true, 0 }, false)
 		}
 		return &apiError{status: http.StatusNotFound, typ: "UnknownOperationException", message: "Unknown operation"}
 	}
 }
 
-// object serves one object of the bucket.
-func (x *exchange) object(key string) *apiError {
+// bucketObject serves one object of the bucket.
+func bucketObject(x *exchange, key string) *apiError {
 	name, err := url.PathUnescape(key)
 	if err != nil || x.r.Header.Get("X-Amz-Content-Sha256") == "" && strings.HasPrefix(x.r.Header.Get("Authorization"), "AWS4") {
-		return x.s3Refused(400, "InvalidRequest", "Missing required header for this request: x-amz-content-sha256")
+		return s3Refused(x, 400, "InvalidRequest", "Missing required header for this request: x-amz-content-sha256")
 	}
 	q, _ := url.ParseQuery(x.query)
 	upload := q.Get("uploadId")
 	switch {
 	case x.r.Method == "PUT" && upload == "":
 		x.s.things.remove("object", name)
-		x.keep(&thing{id: name, kind: "object", content: x.body})
-		return x.s3Said("")
+		keep(x, &thing{id: name, kind: "object", content: x.body})
+		return s3Said(x, "")
 	case x.r.Method == "PUT":
 		part, err := strconv.Atoi(q.Get("partNumber"))
 		if x.s.things.get("upload", upload) == nil || err != nil || part < 1 {
-			return x.s3Refused(404, "NoSuchUpload", "The specified upload does not exist")
+			return s3Refused(x, 404, "NoSuchUpload", "The specified upload does not exist")
 		}
-		x.keep(&thing{id: upload + "#" + strconv.Itoa(part), kind: "part", content: x.body})
+		keep(x, &thing{id: upload + "#" + strconv.Itoa(part), kind: "part", content: x.body})
 		x.w.Header()["ETag"] = []string{`"part` + strconv.Itoa(part) + `"`}
-		return x.s3Said("")
+		return s3Said(x, "")
 	case x.r.Method == "POST" && q.Has("uploads"):
 		id := x.newID("upload-", seedOf(name))
-		x.keep(&thing{id: id, kind: "upload"})
-		return x.s3Said("<InitiateMultipartUploadResult><Bucket>mock-bucket</Bucket><Key>" + name + "</Key><UploadId>" + id + "</UploadId></InitiateMultipartUploadResult>")
+		keep(x, &thing{id: id, kind: "upload"})
+		return s3Said(x, "<InitiateMultipartUploadResult><Bucket>mock-bucket</Bucket><Key>"+name+"</Key><UploadId>"+id+"</UploadId></InitiateMultipartUploadResult>")
 	case x.r.Method == "POST" && upload != "":
-		return x.objectParts(name, upload)
+		return objectParts(x, name, upload)
 	case x.r.Method == "DELETE":
 		x.s.things.remove("upload", upload)
-		return x.s3Said("")
+		return s3Said(x, "")
 	case x.r.Method == "GET":
 		n := x.s.things.get("object", name)
 		if n == nil {
-			return x.s3Refused(404, "NoSuchKey", "The specified key does not exist.")
+			return s3Refused(x, 404, "NoSuchKey", "The specified key does not exist.")
 		}
 		_, _ = x.w.Write(n.content)
 		return nil
 	}
-	return x.s3Refused(405, "MethodNotAllowed", "The specified method is not allowed against this resource.")
+	return s3Refused(x, 405, "MethodNotAllowed", "The specified method is not allowed against this resource.")
 }
 
 // objectParts joins the parts of an upload, all of which but the last must have
 // 5 MiB.
-func (x *exchange) objectParts(name, upload string) *apiError {
+func objectParts(x *exchange, name, upload string) *apiError {
 	var whole []byte
 	count := strings.Count(string(x.body), "<Part>")
 	for part := 1; part <= count; part++ {
 		n := x.s.things.get("part", upload+"#"+strconv.Itoa(part))
 		if n == nil || !strings.Contains(string(x.body), "part"+strconv.Itoa(part)+"&#34;") {
-			return x.s3Refused(400, "InvalidPart", "One or more of the specified parts could not be found.")
+			return s3Refused(x, 400, "InvalidPart", "One or more of the specified parts could not be found.")
 		}
 		if part < count && len(n.content) < 5<<20 {
-			return x.s3Refused(400, "EntityTooSmall", "Your proposed upload is smaller than the minimum allowed size")
+			return s3Refused(x, 400, "EntityTooSmall", "Your proposed upload is smaller than the minimum allowed size")
 		}
 		whole = append(whole, n.content...)
 	}
 	if !x.s.things.remove("upload", upload) || count == 0 {
-		return x.s3Refused(404, "NoSuchUpload", "The specified upload does not exist")
+		return s3Refused(x, 404, "NoSuchUpload", "The specified upload does not exist")
 	}
 	x.s.things.remove("object", name)
-	x.keep(&thing{id: name, kind: "object", content: whole})
-	return x.s3Said("<CompleteMultipartUploadResult><Key>" + name + "</Key></CompleteMultipartUploadResult>")
+	keep(x, &thing{id: name, kind: "object", content: whole})
+	return s3Said(x, "<CompleteMultipartUploadResult><Key>"+name+"</Key></CompleteMultipartUploadResult>")
 }
 
-func (x *exchange) s3Said(xml string) *apiError {
+func s3Said(x *exchange, xml string) *apiError {
 	x.w.Header()["Content-Type"] = []string{"application/xml"}
 	_, _ = x.w.Write([]byte(xml))
 	return nil
 }
 
-func (x *exchange) s3Refused(status int, code, message string) *apiError {
+func s3Refused(x *exchange, status int, code, message string) *apiError {
 	x.w.Header()["Content-Type"] = []string{"application/xml"}
 	x.w.WriteHeader(status)
 	_, _ = x.w.Write([]byte(`<?xml version="1.0" encoding="UTF-8"?><Error><Code>` + code + `</Code><Message>` + message + `</Message></Error>`))
@@ -136,7 +136,7 @@ func (x *exchange) s3Refused(status int, code, message string) *apiError {
 }
 
 // objectAt finds the object of an s3:// address.
-func (x *exchange) objectAt(uri string) *thing {
+func objectAt(x *exchange, uri string) *thing {
 	key, ok := strings.CutPrefix(uri, "s3:/"+mockBucket)
 	if !ok {
 		return nil
@@ -144,7 +144,7 @@ func (x *exchange) objectAt(uri string) *thing {
 	return x.s.things.get("object", key)
 }
 
-func (x *exchange) awsJobMade(kind string) *apiError {
+func awsJobMade(x *exchange, kind string) *apiError {
 	v, err := parseJSON(string(x.body))
 	if err != nil {
 		return bedrockInvalid("The body is not JSON")
@@ -172,7 +172,7 @@ func (x *exchange) awsJobMade(kind string) *apiError {
 			}
 		}
 	}
-	file := x.objectAt(input)
+	file := objectAt(x, input)
 	if file == nil || model == "" || !strings.HasPrefix(output, "s3:/"+mockBucket) {
 		return bedrockInvalid("the model, the input and the output must be there")
 	}
@@ -187,8 +187,8 @@ func (x *exchange) awsJobMade(kind string) *apiError {
 		}
 	}
 	id := "arn:aws:bedrock:us-east-1:123456789012:model-" + kind + "-job/" + x.newID("", seedOf(input))
-	n := x.keep(&thing{id: id, kind: "aws-" + kind, name: input, output: output, model: model, body: v})
-	return x.bedrockPlain(append(appendString([]byte(`{"jobArn":`), n.id), '}'), Usage{})
+	n := keep(x, &thing{id: id, kind: "aws-" + kind, name: input, output: output, model: model, body: v})
+	return bedrockPlain(x, append(appendString([]byte(`{"jobArn":`), n.id), '}'), Usage{})
 }
 
 // invocationType: rows of models that embed are no conversations.
@@ -201,16 +201,16 @@ func invocationType(kind string, v value) *apiError {
 }
 
 // awsJob changes a job; told tells whether the answer is the job.
-func (x *exchange) awsJob(kind, id string, do func(*thing), told bool) *apiError {
+func awsJob(x *exchange, kind, id string, do func(*thing), told bool) *apiError {
 	n := x.s.things.get("aws-"+kind, id)
 	if n == nil {
 		return &apiError{status: http.StatusNotFound, message: "The provided job identifier is not valid"}
 	}
-	b := x.changed(n, do, appendAWSJob)
+	b := changed(x, n, do, appendAWSJob)
 	if !told {
 		b = []byte("{}")
 	}
-	return x.bedrockPlain(b, Usage{})
+	return bedrockPlain(x, b, Usage{})
 }
 
 func (n *thing) awsState() string {
@@ -249,7 +249,7 @@ func appendAWSJob(b []byte, n *thing) []byte {
 	return append(b, "}}}"...)
 }
 
-func (x *exchange) awsJobList(kind string) *apiError {
+func awsJobList(x *exchange, kind string) *apiError {
 	q, err := url.ParseQuery(x.query)
 	limit, bad := strconv.Atoi(q.Get("maxResults"))
 	if err != nil || bad != nil || limit < 1 || limit > 1000 {
@@ -272,12 +272,12 @@ func (x *exchange) awsJobList(kind string) *apiError {
 	if more {
 		b = appendString(append(b, `,"nextToken":`...), page[len(page)-1].id)
 	}
-	return x.bedrockPlain(append(b, '}'), Usage{})
+	return bedrockPlain(x, append(b, '}'), Usage{})
 }
 
 // runInvocations answers the rows of a job into the bucket.
-func (x *exchange) runInvocations(n *thing) {
-	in := x.objectAt(n.name)
+func runInvocations(x *exchange, n *thing) {
+	in := objectAt(x, n.name)
 	if in == nil {
 		return
 	}
@@ -289,11 +289,11 @@ func (x *exchange) runInvocations(n *thing) {
 		n.rows++
 		out = appendString(append(out, `{"recordId":`...), v.get("recordId").s)
 		out = append(append(out, `,"modelInput":`...), v.get("modelInput").s...)
-		run := func() *apiError { return y.converse(false) }
+		run := func(y *exchange) *apiError { return converse(y, false) }
 		if strings.Contains(n.model, "embed") {
-			run = y.invoke
+			run = invoke
 		}
-		if e := run(); e != nil {
+		if e := run(y); e != nil {
 			out = append(out, `,"error":{"errorCode":`+strconv.Itoa(e.status)...)
 			out = appendString(append(out, `,"errorMessage":`...), e.message)
 			out = append(out, "}}\n"...)
@@ -303,7 +303,7 @@ func (x *exchange) runInvocations(n *thing) {
 		out = append(append(append(out, `,"modelOutput":`...), w.Body.Bytes()...), "}\n"...)
 	}
 	folder := strings.TrimPrefix(n.output, "s3:/"+mockBucket) + n.id[strings.LastIndexByte(n.id, '/')+1:] + "/"
-	x.keep(&thing{id: folder + n.name[strings.LastIndexByte(n.name, '/')+1:] + ".out", kind: "object", content: out})
+	keep(x, &thing{id: folder + n.name[strings.LastIndexByte(n.name, '/')+1:] + ".out", kind: "object", content: out})
 	manifest := `{"totalRecordCount":` + itoa(n.rows) + `,"processedRecordCount":` + itoa(n.rows) + `,"successRecordCount":` + itoa(n.good) + `,"errorRecordCount":` + itoa(n.rows-n.good) + `}`
-	x.keep(&thing{id: folder + "manifest.json.out", kind: "object", content: []byte(manifest)})
+	keep(x, &thing{id: folder + "manifest.json.out", kind: "object", content: []byte(manifest)})
 }

@@ -13,31 +13,31 @@ import (
 // output of a job is two Avro files at signed addresses.
 func cohereJobRoutes() []operation {
 	return []operation{
-		{"POST", "/datasets", (*exchange).cohereDataset}, {"GET", "/datasets/{id}", (*exchange).cohereDatasetOne},
-		{"POST", "/embed-jobs", (*exchange).embedJobMade}, {"GET", "/embed-jobs", (*exchange).embedJobs},
-		{"GET", "/embed-jobs/{id}", (*exchange).embedJobOne}, {"POST", "/embed-jobs/{id}/cancel", (*exchange).embedJobStopped},
+		{"POST", "/datasets", cohereDataset}, {"GET", "/datasets/{id}", cohereDatasetOne},
+		{"POST", "/embed-jobs", embedJobMade}, {"GET", "/embed-jobs", embedJobs},
+		{"GET", "/embed-jobs/{id}", embedJobOne}, {"POST", "/embed-jobs/{id}/cancel", embedJobStopped},
 	}
 }
 
-func (x *exchange) cohereDataset(_, _ string) *apiError {
+func cohereDataset(x *exchange, _, _ string) *apiError {
 	q, _ := url.ParseQuery(x.query)
-	u, e := x.parseForm("data")
+	u, e := parseForm(x, "data")
 	if e != nil {
 		return e
 	}
 	if q.Get("type") != "embed-input" || q.Get("name") == "" || q.Get("keep_fields") != "custom_id" || u.name == "" {
 		return badRequest("type", "", "name, type and keep_fields are required")
 	}
-	n := x.keep(&thing{id: x.newID("dataset-", seedOf(u.name)), kind: "cohere-dataset", content: u.files["data"]})
-	return x.listed(append(appendString([]byte(`{"id":`), n.id), '}'))
+	n := keep(x, &thing{id: x.newID("dataset-", seedOf(u.name)), kind: "cohere-dataset", content: u.files["data"]})
+	return listed(x, append(appendString([]byte(`{"id":`), n.id), '}'))
 }
 
-func (x *exchange) cohereDatasetOne(id, _ string) *apiError {
+func cohereDatasetOne(x *exchange, id, _ string) *apiError {
 	n := x.s.things.get("cohere-dataset", id)
 	if n == nil {
 		return notFound("Dataset", id)
 	}
-	return x.listed(x.changed(n, func(n *thing) { n.reads++ }, func(b []byte, n *thing) []byte {
+	return listed(x, changed(x, n, func(n *thing) { n.reads++ }, func(b []byte, n *thing) []byte {
 		state := "processing"
 		switch {
 		case n.reads > 1 && bytes.Contains(n.content, []byte("mock-invalid")):
@@ -51,14 +51,14 @@ func (x *exchange) cohereDatasetOne(id, _ string) *apiError {
 			if i > 0 {
 				b = append(b, ',')
 			}
-			b = append(appendString(append(b, `{"name":"part","url":`...), x.signedURL(part)), '}')
+			b = append(appendString(append(b, `{"name":"part","url":`...), signedURL(x, part)), '}')
 		}
 		return append(b, `]}}`...)
 	}))
 }
 
-func (x *exchange) embedJobMade(_, _ string) *apiError {
-	v, e := x.parseBody()
+func embedJobMade(x *exchange, _, _ string) *apiError {
+	v, e := parseBody(x)
 	if e != nil {
 		return e
 	}
@@ -74,37 +74,37 @@ func (x *exchange) embedJobMade(_, _ string) *apiError {
 			return badRequest("dataset_id", "", "a row is not valid")
 		}
 	}
-	id, done, e := x.begin("embed-", in.id)
+	id, done, e := begin(x, "embed-", in.id)
 	if done {
 		return e
 	}
-	n := x.keep(&thing{id: id, kind: "embed-job", name: in.id, model: v.get("model").s})
+	n := keep(x, &thing{id: id, kind: "embed-job", name: in.id, model: v.get("model").s})
 	x.plain(id, append(appendString([]byte(`{"job_id":`), n.id), '}'), Usage{})
 	return nil
 }
 
-func (x *exchange) embedJobOne(id, _ string) *apiError {
+func embedJobOne(x *exchange, id, _ string) *apiError {
 	n := x.s.things.get("embed-job", id)
 	if n == nil {
 		return notFound("Job", id)
 	}
-	return x.listed(x.changed(n, func(n *thing) {
+	return listed(x, changed(x, n, func(n *thing) {
 		if n.reads++; n.reads == 2 && !n.stopped {
-			x.runEmbedJob(n)
+			runEmbedJob(x, n)
 		}
 	}, appendEmbedJob))
 }
 
-func (x *exchange) embedJobStopped(id, _ string) *apiError {
+func embedJobStopped(x *exchange, id, _ string) *apiError {
 	n := x.s.things.get("embed-job", id)
 	if n == nil {
 		return notFound("Job", id)
 	}
-	_ = x.changed(n, func(n *thing) { n.stopped, n.reads = true, 0 }, appendEmbedJob)
-	return x.listed([]byte("{}"))
+	_ = changed(x, n, func(n *thing) { n.stopped, n.reads = true, 0 }, appendEmbedJob)
+	return listed(x, []byte("{}"))
 }
 
-func (x *exchange) embedJobs(_, _ string) *apiError {
+func embedJobs(x *exchange, _, _ string) *apiError {
 	page, _, _ := x.s.things.page("embed-job", "", "", maxThings, nil)
 	b := []byte(`{"embed_jobs":[`)
 	x.s.things.jobs.Lock()
@@ -115,7 +115,7 @@ func (x *exchange) embedJobs(_, _ string) *apiError {
 		b = appendEmbedJob(b, n)
 	}
 	x.s.things.jobs.Unlock()
-	return x.listed(append(b, `]}`...))
+	return listed(x, append(b, `]}`...))
 }
 
 func appendEmbedJob(b []byte, n *thing) []byte {
@@ -134,7 +134,7 @@ func appendEmbedJob(b []byte, n *thing) []byte {
 }
 
 // runEmbedJob writes the vectors of a dataset's rows into another.
-func (x *exchange) runEmbedJob(n *thing) {
+func runEmbedJob(x *exchange, n *thing) {
 	in := x.s.things.get("cohere-dataset", n.name)
 	if in == nil {
 		return
@@ -156,10 +156,10 @@ func (x *exchange) runEmbedJob(n *thing) {
 		parts[i] = append(parts[i], 0)
 		counts[i]++
 	}
-	out := x.keep(&thing{id: n.id + "-output", kind: "cohere-dataset"})
+	out := keep(x, &thing{id: n.id + "-output", kind: "cohere-dataset"})
 	for i, codec := range []string{"null", "deflate"} {
 		if counts[i] > 0 {
-			part := x.keep(&thing{id: out.id + "-" + codec, kind: "signed", content: avroFile(codec, parts[i], counts[i])})
+			part := keep(x, &thing{id: out.id + "-" + codec, kind: "signed", content: avroFile(codec, parts[i], counts[i])})
 			out.output += part.id + " "
 		}
 	}

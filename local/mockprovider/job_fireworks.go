@@ -14,7 +14,7 @@ const fireworksAccount = "accounts/mock-account/"
 
 func fireworksRoutes() []operation {
 	return []operation{
-		{"POST", "/datasets", (*exchange).datasetMade}, {"POST", "/datasets/{id}", (*exchange).datasetDone}, {"GET", "/datasets/{id}", (*exchange).datasetOne},
+		{"POST", "/datasets", datasetMade}, {"POST", "/datasets/{id}", datasetDone}, {"GET", "/datasets/{id}", datasetOne},
 		{"POST", "/batchInferenceJobs", fireworksMade("batchInferenceJobs")}, {"GET", "/batchInferenceJobs", fireworksList("batchInferenceJobs")},
 		{"GET", "/batchInferenceJobs/{id}", fireworksOne("batchInferenceJobs")}, {"DELETE", "/batchInferenceJobs/{id}", fireworksGone("batchInferenceJobs")},
 		{"POST", "/supervisedFineTuningJobs", fireworksMade("supervisedFineTuningJobs")}, {"GET", "/supervisedFineTuningJobs", fireworksList("supervisedFineTuningJobs")},
@@ -41,7 +41,7 @@ func signedMatch(x *exchange) func(*exchange) *apiError {
 			if x.r.Header.Get("X-Goog-Content-Length-Range") != size+","+size {
 				return &apiError{status: http.StatusBadRequest, message: "the length is not the one that was told"}
 			}
-			x.keep(&thing{id: name, kind: "signed", content: x.body})
+			keep(x, &thing{id: name, kind: "signed", content: x.body})
 			return nil
 		}
 		n := x.s.things.get("signed", name)
@@ -54,12 +54,12 @@ func signedMatch(x *exchange) func(*exchange) *apiError {
 }
 
 // signedURL is such an address.
-func (x *exchange) signedURL(name string) string {
+func signedURL(x *exchange, name string) string {
 	return "http://" + x.r.Host + "/signed/" + name + "?signature=mock"
 }
 
-func (x *exchange) datasetMade(_, _ string) *apiError {
-	v, e := x.parseBody()
+func datasetMade(x *exchange, _, _ string) *apiError {
+	v, e := parseBody(x)
 	if e != nil {
 		return e
 	}
@@ -70,18 +70,18 @@ func (x *exchange) datasetMade(_, _ string) *apiError {
 	if id == "" || v.get("dataset").get("userUploaded").kind != object || x.s.things.get("dataset", id) != nil {
 		return badRequest("datasetId", "", "invalid dataset")
 	}
-	x.keep(&thing{id: id, kind: "dataset"})
-	return x.listed([]byte(`{"name":"` + fireworksAccount + `datasets/` + id + `","state":"UPLOADING"}`))
+	keep(x, &thing{id: id, kind: "dataset"})
+	return listed(x, []byte(`{"name":"`+fireworksAccount+`datasets/`+id+`","state":"UPLOADING"}`))
 }
 
 // datasetDone serves the methods of a dataset.
-func (x *exchange) datasetDone(name, _ string) *apiError {
+func datasetDone(x *exchange, name, _ string) *apiError {
 	id, method, _ := strings.Cut(name, ":")
 	n := x.s.things.get("dataset", id)
 	if n == nil {
 		return notFound("Dataset", id)
 	}
-	v, e := x.parseBody()
+	v, e := parseBody(x)
 	if e != nil {
 		return e
 	}
@@ -91,27 +91,27 @@ func (x *exchange) datasetDone(name, _ string) *apiError {
 		if !ok || size < 1 {
 			return badRequest("filenameToSize", "", "filenameToSize is required")
 		}
-		return x.listed([]byte(`{"filenameToSignedUrls":{` + quoted(id+".jsonl") + `:` + quoted(x.signedURL(id)) + `}}`))
+		return listed(x, []byte(`{"filenameToSignedUrls":{`+quoted(id+".jsonl")+`:`+quoted(signedURL(x, id))+`}}`))
 	case "validateUpload":
 		signed := x.s.things.get("signed", id)
 		if signed == nil {
 			return badRequest("", "", "nothing was uploaded")
 		}
 		n.content = signed.content
-		return x.listed([]byte("{}"))
+		return listed(x, []byte("{}"))
 	}
 	return &apiError{status: http.StatusNotFound, message: "Not Found"}
 }
 
-func (x *exchange) datasetOne(name, _ string) *apiError {
+func datasetOne(x *exchange, name, _ string) *apiError {
 	id, method, _ := strings.Cut(name, ":")
 	n := x.s.things.get("dataset", id)
 	if n == nil || method != "getDownloadEndpoint" {
 		return notFound("Dataset", id)
 	}
 	x.s.things.remove("signed", id)
-	x.keep(&thing{id: id, kind: "signed", content: n.content})
-	return x.listed([]byte(`{"filenameToSignedUrls":{"README.md":"http://127.0.0.1:1/","BIJOutputSet.jsonl":` + quoted(x.signedURL(id)) + `}}`))
+	keep(x, &thing{id: id, kind: "signed", content: n.content})
+	return listed(x, []byte(`{"filenameToSignedUrls":{"README.md":"http://127.0.0.1:1/","BIJOutputSet.jsonl":`+quoted(signedURL(x, id))+`}}`))
 }
 
 func fireworksMade(kind string) func(*exchange, string, string) *apiError {
@@ -120,7 +120,7 @@ func fireworksMade(kind string) func(*exchange, string, string) *apiError {
 		"supervisedFineTuningJobs": {"displayName", "baseModel", "dataset", "evaluationDataset", "outputModel", "epochs"},
 	}[kind]
 	return func(x *exchange, _, _ string) *apiError {
-		v, e := x.parseBody()
+		v, e := parseBody(x)
 		if e != nil {
 			return e
 		}
@@ -140,11 +140,11 @@ func fireworksMade(kind string) func(*exchange, string, string) *apiError {
 				return badRequest("dataset", "", "a row is not valid")
 			}
 		}
-		id, done, e := x.begin("fw-", in.id)
+		id, done, e := begin(x, "fw-", in.id)
 		if done {
 			return e
 		}
-		n := x.keep(&thing{id: id, kind: kind, name: in.id, model: model, output: v.get("outputDatasetId").s, body: v})
+		n := keep(x, &thing{id: id, kind: kind, name: in.id, model: model, output: v.get("outputDatasetId").s, body: v})
 		x.plain(id, appendFireworks(nil, n), Usage{})
 		return nil
 	}
@@ -156,9 +156,9 @@ func fireworksOne(kind string) func(*exchange, string, string) *apiError {
 		if n == nil {
 			return notFound("Job", id)
 		}
-		return x.listed(x.changed(n, func(n *thing) {
+		return listed(x, changed(x, n, func(n *thing) {
 			if n.reads++; n.reads == 2 && kind == "batchInferenceJobs" {
-				x.runFireworks(n)
+				runFireworks(x, n)
 			}
 		}, appendFireworks))
 	}
@@ -169,7 +169,7 @@ func fireworksGone(kind string) func(*exchange, string, string) *apiError {
 		if !x.s.things.remove(kind, id) {
 			return notFound("Job", id)
 		}
-		return x.listed([]byte("{}"))
+		return listed(x, []byte("{}"))
 	}
 }
 
@@ -194,7 +194,7 @@ func fireworksList(kind string) func(*exchange, string, string) *apiError {
 		if more {
 			b = appendString(append(b, `,"nextPageToken":`...), page[len(page)-1].id)
 		}
-		return x.listed(append(b, '}'))
+		return listed(x, append(b, '}'))
 	}
 }
 
@@ -215,7 +215,7 @@ func appendFireworks(b []byte, n *thing) []byte {
 }
 
 // runFireworks answers the rows of a job into its output dataset.
-func (x *exchange) runFireworks(n *thing) {
+func runFireworks(x *exchange, n *thing) {
 	in := x.s.things.get("dataset", n.name)
 	if in == nil {
 		return
@@ -223,7 +223,7 @@ func (x *exchange) runFireworks(n *thing) {
 	var out []byte
 	for line := range strings.Lines(string(in.content)) {
 		v, _ := parseJSON(strings.TrimSpace(line))
-		w, e := x.runRow("/v1/chat/completions", `{"model":`+quoted(n.model)+`,`+strings.TrimSpace(v.get("body").s)[1:])
+		w, e := runRow(x, "/v1/chat/completions", `{"model":`+quoted(n.model)+`,`+strings.TrimSpace(v.get("body").s)[1:])
 		n.rows++
 		out = appendString(append(out, `{"custom_id":`...), v.get("custom_id").s)
 		if e != nil {
@@ -233,5 +233,5 @@ func (x *exchange) runFireworks(n *thing) {
 		n.good++
 		out = append(append(append(out, `,"response":`...), w...), "}\n"...)
 	}
-	x.keep(&thing{id: strings.TrimPrefix(n.output, fireworksAccount+"datasets/"), kind: "dataset", content: out})
+	keep(x, &thing{id: strings.TrimPrefix(n.output, fireworksAccount+"datasets/"), kind: "dataset", content: out})
 }

@@ -12,7 +12,7 @@ import (
 
 // jobHostShape serves the files, batches and fine-tuning jobs of hosts that speak
 // OpenAI's chat, each below /hosts/{name}. Jobs go on by being read.
-var jobHostShape = &shape{name: "job-hosts", match: jobHostMatch, authenticate: (*exchange).jobHostKey}
+var jobHostShape = &shape{name: "job-hosts", match: jobHostMatch, authenticate: jobHostKey}
 
 const jobHosts = "/hosts/"
 
@@ -22,7 +22,7 @@ var jobHostRoutes map[string][]operation
 
 func init() { // the handlers refer to the table for their links
 	jobHostRoutes = map[string][]operation{
-		"groq":  {{"GET", "/batches/{id}", (*exchange).plainBatch}},
+		"groq":  {{"GET", "/batches/{id}", plainBatch}},
 		"azure": {}, "fireworks": fireworksRoutes(), "cohere": cohereJobRoutes(),
 		"mistral": {
 			{"POST", "/batch/jobs", hostBatchMade("mistral")}, {"GET", "/batch/jobs", hostList("mistral", "batch")},
@@ -31,7 +31,7 @@ func init() { // the handlers refer to the table for their links
 			{"GET", "/fine_tuning/jobs/{id}", hostTuning("mistral")}, {"POST", "/fine_tuning/jobs/{id}/cancel", hostStopped("mistral", "tune")},
 		},
 		"together": {
-			{"POST", "/files/upload", (*exchange).togetherUpload},
+			{"POST", "/files/upload", togetherUpload},
 			{"POST", "/batches", hostBatchMade("together")}, {"GET", "/batches", hostList("together", "batch")},
 			{"GET", "/batches/{id}", hostBatch("together")}, {"POST", "/batches/{id}/cancel", hostStopped("together", "batch")},
 			{"POST", "/fine-tunes", hostTuningMade("together")}, {"GET", "/fine-tunes", hostList("together", "tune")},
@@ -41,9 +41,9 @@ func init() { // the handlers refer to the table for their links
 }
 
 // jobHostKey looks for the key where the host wants it.
-func (x *exchange) jobHostKey() *apiError {
+func jobHostKey(x *exchange) *apiError {
 	if strings.HasPrefix(x.path, jobHosts+"azure/") {
-		return x.azureKey()
+		return azureKey(x)
 	}
 	return x.authenticate()
 }
@@ -95,41 +95,41 @@ func segmentOf(pattern, path string) (id string, ok bool) {
 }
 
 // plainBatch is a batch of a host that tells nothing of usage.
-func (x *exchange) plainBatch(id, sub string) *apiError {
+func plainBatch(x *exchange, id, sub string) *apiError {
 	w := httptest.NewRecorder()
 	y := *x
 	y.w = w
-	if e := y.batchOne(id, sub); e != nil {
+	if e := batchOne(&y, id, sub); e != nil {
 		return e
 	}
 	body := w.Body.String()
 	if at := strings.Index(body, `,"model":`); at > 0 {
 		body = body[:at] + body[strings.Index(body, `,"metadata":`):]
 	}
-	return x.listed([]byte(body))
+	return listed(x, []byte(body))
 }
 
 // togetherUpload takes a file with its name and type.
-func (x *exchange) togetherUpload(_, _ string) *apiError {
-	u, e := x.parseForm("file")
+func togetherUpload(x *exchange, _, _ string) *apiError {
+	u, e := parseForm(x, "file")
 	if e != nil {
 		return e
 	}
 	if !slices.Contains([]string{"batch-api", "fine-tune"}, u.fields["purpose"]) || u.fields["file_name"] == "" || u.fields["file_type"] != "jsonl" {
 		return badRequest("purpose", "invalid_value", "purpose, file_name and file_type are required")
 	}
-	id, done, e := x.begin("file-", u.name)
+	id, done, e := begin(x, "file-", u.name)
 	if done {
 		return e
 	}
-	n := x.keep(&thing{id: id, kind: "file", name: u.name, purpose: u.fields["purpose"], content: u.files["file"]})
+	n := keep(x, &thing{id: id, kind: "file", name: u.name, purpose: u.fields["purpose"], content: u.files["file"]})
 	x.plain(id, appendFile(nil, n), Usage{})
 	return nil
 }
 
 func hostBatchMade(host string) func(*exchange, string, string) *apiError {
 	return func(x *exchange, _, _ string) *apiError {
-		v, e := x.parseBody()
+		v, e := parseBody(x)
 		if e != nil {
 			return e
 		}
@@ -159,11 +159,11 @@ func hostBatchMade(host string) func(*exchange, string, string) *apiError {
 				return badRequest("input_file_id", "", "a row is not valid: "+line)
 			}
 		}
-		id, done, e := x.begin("job-", file)
+		id, done, e := begin(x, "job-", file)
 		if done {
 			return e
 		}
-		n := x.keep(&thing{id: id, kind: host + "-batch", name: file, model: model, body: v})
+		n := keep(x, &thing{id: id, kind: host + "-batch", name: file, model: model, body: v})
 		b := appendHostBatch(nil, n)
 		if host == "together" {
 			b = append(append([]byte(`{"job":`), b...), '}')
@@ -179,9 +179,9 @@ func hostBatch(host string) func(*exchange, string, string) *apiError {
 		if n == nil {
 			return notFound("Batch", id)
 		}
-		return x.listed(x.changed(n, func(n *thing) {
+		return listed(x, changed(x, n, func(n *thing) {
 			if n.reads++; n.reads == 2 && !n.stopped {
-				x.runHostBatch(n)
+				runHostBatch(x, n)
 			}
 		}, appendHostBatch))
 	}
@@ -196,7 +196,7 @@ func hostStopped(host, kind string) func(*exchange, string, string) *apiError {
 		if len(x.body) > 0 {
 			return badRequest("", "", "This request takes no body.")
 		}
-		return x.listed(x.changed(n, func(n *thing) { n.stopped, n.reads = true, 0 }, appendHostThing))
+		return listed(x, changed(x, n, func(n *thing) { n.stopped, n.reads = true, 0 }, appendHostThing))
 	}
 }
 
@@ -232,7 +232,7 @@ func hostList(host, kind string) func(*exchange, string, string) *apiError {
 		if host == "mistral" || kind == "tune" {
 			b = append(append([]byte(`{"object":"list","data":`), b...), '}')
 		}
-		return x.listed(b)
+		return listed(x, b)
 	}
 }
 
@@ -284,7 +284,7 @@ func appendHostBatch(b []byte, n *thing) []byte {
 }
 
 // runHostBatch answers the rows of a batch into two files.
-func (x *exchange) runHostBatch(n *thing) {
+func runHostBatch(x *exchange, n *thing) {
 	in := x.s.things.get("file", n.name)
 	if in == nil {
 		return
@@ -296,7 +296,7 @@ func (x *exchange) runHostBatch(n *thing) {
 		if n.model != "" {
 			body = `{"model":` + quoted(n.model) + `,` + strings.TrimSpace(body)[1:]
 		}
-		w, e := x.runRow(n.body.get("endpoint").s, body)
+		w, e := runRow(x, n.body.get("endpoint").s, body)
 		n.rows++
 		row := appendString([]byte(`{"id":"row","custom_id":`), v.get("custom_id").s)
 		if e != nil {
@@ -309,24 +309,24 @@ func (x *exchange) runHostBatch(n *thing) {
 		out = append(out, `},"error":null}`+"\n"...)
 	}
 	if out != nil {
-		n.output = x.keep(&thing{id: x.newID("file-", 3), kind: "file", purpose: "batch_output", content: out}).id
+		n.output = keep(x, &thing{id: x.newID("file-", 3), kind: "file", purpose: "batch_output", content: out}).id
 	}
 	if failed != nil {
-		n.failed = x.keep(&thing{id: x.newID("file-", 4), kind: "file", purpose: "batch_output", content: failed}).id
+		n.failed = keep(x, &thing{id: x.newID("file-", 4), kind: "file", purpose: "batch_output", content: failed}).id
 	}
 }
 
 // runRow answers one request of OpenAI's.
-func (x *exchange) runRow(endpoint, body string) ([]byte, *apiError) {
+func runRow(x *exchange, endpoint, body string) ([]byte, *apiError) {
 	w, r := httptest.NewRecorder(), x.r.Clone(x.r.Context())
 	r.Header.Set("Content-Type", "application/json")
 	y := &exchange{s: x.s, w: w, r: r, body: []byte(body), path: "/batch" + endpoint, st: unsteered()}
-	run := (*exchange).chatCompletion
+	run := chatCompletion
 	switch endpoint {
 	case "/v1/embeddings":
-		run = (*exchange).embeddings
+		run = embeddings
 	case "/v1/completions":
-		run = (*exchange).completion
+		run = completion
 	}
 	e := run(y)
 	return w.Body.Bytes(), e
@@ -334,7 +334,7 @@ func (x *exchange) runRow(endpoint, body string) ([]byte, *apiError) {
 
 func hostTuningMade(host string) func(*exchange, string, string) *apiError {
 	return func(x *exchange, _, _ string) *apiError {
-		v, e := x.parseBody()
+		v, e := parseBody(x)
 		if e != nil {
 			return e
 		}
@@ -358,11 +358,11 @@ func hostTuningMade(host string) func(*exchange, string, string) *apiError {
 				return badRequest("training_file", "", "a line is not valid")
 			}
 		}
-		id, done, e := x.begin("ft-", file)
+		id, done, e := begin(x, "ft-", file)
 		if done {
 			return e
 		}
-		n := x.keep(&thing{id: id, kind: host + "-tune", name: file, model: v.get("model").s, body: v})
+		n := keep(x, &thing{id: id, kind: host + "-tune", name: file, model: v.get("model").s, body: v})
 		x.plain(id, appendHostTuning(nil, n), Usage{})
 		return nil
 	}
@@ -374,7 +374,7 @@ func hostTuning(host string) func(*exchange, string, string) *apiError {
 		if n == nil {
 			return notFound("Job", id)
 		}
-		return x.listed(x.changed(n, func(n *thing) { n.reads++ }, appendHostTuning))
+		return listed(x, changed(x, n, func(n *thing) { n.reads++ }, appendHostTuning))
 	}
 }
 

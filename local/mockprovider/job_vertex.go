@@ -12,7 +12,7 @@ import (
 
 // vertexJobsShape serves batch prediction and tuning jobs of Vertex AI, and the
 // bucket mock-gcs of Cloud Storage. Jobs go on by being read.
-var vertexJobsShape = &shape{name: "vertex-jobs", match: vertexJobsMatch, authenticate: (*exchange).vertexAuthenticate, refuse: (*exchange).geminiRefuse}
+var vertexJobsShape = &shape{name: "vertex-jobs", match: vertexJobsMatch, authenticate: vertexAuthenticate, refuse: geminiRefuse}
 
 const gcsBucket = "/mock-gcs/"
 
@@ -24,7 +24,7 @@ func vertexJobsMatch(x *exchange) func(*exchange) *apiError {
 		path = strings.TrimPrefix(path, "/v1") // behind a base that ends in /v1
 	}
 	if key, ok := strings.CutPrefix(strings.TrimPrefix(path, "/v1"), gcsBucket); ok {
-		return func(x *exchange) *apiError { return x.object("gcs/" + key) }
+		return func(x *exchange) *apiError { return bucketObject(x, "gcs/"+key) }
 	}
 	m := vertexJobPath.FindStringSubmatch(path)
 	if m == nil {
@@ -34,41 +34,41 @@ func vertexJobsMatch(x *exchange) func(*exchange) *apiError {
 	return func(x *exchange) *apiError {
 		switch {
 		case x.r.Method == "POST" && id == "" && kind == "tuningJobs":
-			return x.tuningMade(parent)
+			return tuningMade(x, parent)
 		case x.r.Method == "POST" && id == "":
-			return x.predictionMade(parent)
+			return predictionMade(x, parent)
 		case x.r.Method == "GET" && id == "":
-			return x.vertexJobList(kind)
+			return vertexJobList(x, kind)
 		case x.r.Method == "GET" && m[5] == "":
-			return x.vertexJob(parent+"/"+id, kind, func(n *thing) {
+			return vertexJob(x, parent+"/"+id, kind, func(n *thing) {
 				if n.reads++; kind == "batchPredictionJobs" && n.reads == 2 && !n.stopped {
-					x.runPredictions(n)
+					runPredictions(x, n)
 				}
 			}, true)
 		case x.r.Method == "POST" && m[5] != "":
 			if len(x.body) > 0 && string(x.body) != "{}" {
 				return invalid("Request contains an invalid argument.")
 			}
-			return x.vertexJob(parent+"/"+id, kind, func(n *thing) { n.stopped, n.reads = true, 0 }, false)
+			return vertexJob(x, parent+"/"+id, kind, func(n *thing) { n.stopped, n.reads = true, 0 }, false)
 		}
 		return &apiError{status: http.StatusNotFound, message: "Requested entity was not found."}
 	}
 }
 
-func (x *exchange) vertexAuthenticate() *apiError {
+func vertexAuthenticate(x *exchange) *apiError {
 	key, _ := strings.CutPrefix(x.r.Header.Get("Authorization"), "Bearer ")
 	if key == VertexToken || strings.HasPrefix(key, "mock-") && key != "mock-denied" {
 		return nil
 	}
 	if strings.Contains(x.path, gcsBucket) {
-		_ = x.s3Refused(http.StatusUnauthorized, "AuthenticationRequired", "Authentication required.")
+		_ = s3Refused(x, http.StatusUnauthorized, "AuthenticationRequired", "Authentication required.")
 		return &apiError{status: http.StatusUnauthorized}
 	}
 	return &apiError{status: http.StatusUnauthorized, typ: "UNAUTHENTICATED", message: "Request had invalid authentication credentials."}
 }
 
 // gcsObject finds the object of a gs:// address.
-func (x *exchange) gcsObject(uri string) *thing {
+func gcsObject(x *exchange, uri string) *thing {
 	key, ok := strings.CutPrefix(uri, "gs:/"+gcsBucket)
 	if !ok {
 		return nil
@@ -85,8 +85,8 @@ func vertexModelOf(path string) (publisher, model string) {
 	return parts[1], parts[3]
 }
 
-func (x *exchange) predictionMade(parent string) *apiError {
-	v, e := x.parseBody()
+func predictionMade(x *exchange, parent string) *apiError {
+	v, e := parseBody(x)
 	if e != nil {
 		return e
 	}
@@ -103,7 +103,7 @@ func (x *exchange) predictionMade(parent string) *apiError {
 	}
 	prefix := out.get("gcsDestination").get("outputUriPrefix").s
 	uri := in.get("gcsSource").get("uris").arr[0].s
-	file := x.gcsObject(uri)
+	file := gcsObject(x, uri)
 	if file == nil || !strings.HasPrefix(prefix, "gs:/"+gcsBucket) {
 		return &apiError{status: http.StatusNotFound, message: "The input or the output is not there: " + uri}
 	}
@@ -128,12 +128,12 @@ func (x *exchange) predictionMade(parent string) *apiError {
 		}
 	}
 	name := parent + "/" + strconv.FormatUint(uint64(seedOf(uri))+1_000_000, 10)
-	n := x.keep(&thing{id: name, kind: "batchPredictionJobs", name: uri, output: prefix, model: v.get("model").s, body: v})
-	return x.listed(appendVertexJob(nil, n))
+	n := keep(x, &thing{id: name, kind: "batchPredictionJobs", name: uri, output: prefix, model: v.get("model").s, body: v})
+	return listed(x, appendVertexJob(nil, n))
 }
 
-func (x *exchange) tuningMade(parent string) *apiError {
-	v, e := x.parseBody()
+func tuningMade(x *exchange, parent string) *apiError {
+	v, e := parseBody(x)
 	if e != nil {
 		return e
 	}
@@ -153,7 +153,7 @@ func (x *exchange) tuningMade(parent string) *apiError {
 	}
 	uri := spec.get("trainingDatasetUri").s
 	for _, at := range []string{uri, spec.get("validationDatasetUri").s} {
-		file := x.gcsObject(at)
+		file := gcsObject(x, at)
 		if at == "" && at != uri {
 			continue
 		}
@@ -170,21 +170,21 @@ func (x *exchange) tuningMade(parent string) *apiError {
 	if v.get("baseModel").s == "" {
 		return invalid("baseModel is required")
 	}
-	n := x.keep(&thing{id: parent + "/" + strconv.FormatUint(uint64(seedOf(uri))+2_000_000, 10), kind: "tuningJobs", model: v.get("baseModel").s, body: v})
-	return x.listed(appendVertexJob(nil, n))
+	n := keep(x, &thing{id: parent + "/" + strconv.FormatUint(uint64(seedOf(uri))+2_000_000, 10), kind: "tuningJobs", model: v.get("baseModel").s, body: v})
+	return listed(x, appendVertexJob(nil, n))
 }
 
 // vertexJob changes a job; told tells whether the answer is the job.
-func (x *exchange) vertexJob(name, kind string, do func(*thing), told bool) *apiError {
+func vertexJob(x *exchange, name, kind string, do func(*thing), told bool) *apiError {
 	n := x.s.things.get(kind, name)
 	if n == nil {
 		return &apiError{status: http.StatusNotFound, message: "The job " + name + " does not exist."}
 	}
-	b := x.changed(n, do, appendVertexJob)
+	b := changed(x, n, do, appendVertexJob)
 	if !told {
 		b = []byte("{}")
 	}
-	return x.listed(b)
+	return listed(x, b)
 }
 
 func (n *thing) vertexState() string {
@@ -224,7 +224,7 @@ func appendVertexJob(b []byte, n *thing) []byte {
 	return append(b, '}')
 }
 
-func (x *exchange) vertexJobList(kind string) *apiError {
+func vertexJobList(x *exchange, kind string) *apiError {
 	q, err := url.ParseQuery(x.query)
 	limit, bad := strconv.Atoi(q.Get("pageSize"))
 	if err != nil || bad != nil || limit < 1 || limit > 100 {
@@ -247,13 +247,13 @@ func (x *exchange) vertexJobList(kind string) *apiError {
 	if more {
 		b = appendString(append(b, `,"nextPageToken":`...), page[len(page)-1].id)
 	}
-	return x.listed(append(b, '}'))
+	return listed(x, append(b, '}'))
 }
 
 // runPredictions answers the rows of a job into the bucket; vectors into two
 // objects.
-func (x *exchange) runPredictions(n *thing) {
-	in := x.gcsObject(n.name)
+func runPredictions(x *exchange, n *thing) {
+	in := gcsObject(x, n.name)
 	if in == nil {
 		return
 	}
@@ -274,11 +274,11 @@ func (x *exchange) runPredictions(n *thing) {
 			} else {
 				y.body = append(y.body, "{}}"...)
 			}
-			e = y.vertexPredict(true)
+			e = vertexPredict(y, true)
 		case publisher == "anthropic":
-			e = y.vertexAnthropic(geminiPath{vertex: true, publisher: publisher, model: model, method: "rawPredict"})
+			e = vertexAnthropic(y, geminiPath{vertex: true, publisher: publisher, model: model, method: "rawPredict"})
 		default:
-			e = y.generateContent(true, false)
+			e = generateContent(y, true, false)
 		}
 		part := &out[0]
 		if embeds && n.rows%2 == 1 {
@@ -297,12 +297,12 @@ func (x *exchange) runPredictions(n *thing) {
 	}
 	folder := "gcs/" + strings.TrimPrefix(n.output, "gs:/"+gcsBucket) + "/prediction-model-1/"
 	if !embeds {
-		x.keep(&thing{id: folder + "predictions.jsonl", kind: "object", content: out[0]})
+		keep(x, &thing{id: folder + "predictions.jsonl", kind: "object", content: out[0]})
 		return
 	}
 	for i, content := range out {
 		if content != nil {
-			x.keep(&thing{id: folder + "00000000000" + strconv.Itoa(i) + ".jsonl", kind: "object", content: content})
+			keep(x, &thing{id: folder + "00000000000" + strconv.Itoa(i) + ".jsonl", kind: "object", content: content})
 		}
 	}
 }

@@ -20,13 +20,13 @@ var anthropicModels = []string{
 }
 
 // models serves GET /models, and GET and DELETE of one model.
-func (x *exchange) models(id string) *apiError {
+func models(x *exchange, id string) *apiError {
 	known := openAIModels
 	if x.anthropic {
 		known = anthropicModels
 	}
 	if id == "" && x.r.Method == http.MethodGet {
-		return x.modelList(known)
+		return modelList(x, known)
 	}
 	switch {
 	case id != "" && !slices.Contains(known, id) && x.anthropic:
@@ -34,14 +34,14 @@ func (x *exchange) models(id string) *apiError {
 	case id != "" && !slices.Contains(known, id):
 		return &apiError{status: http.StatusNotFound, code: "model_not_found", param: "model", message: "The model '" + id + "' does not exist"}
 	case id != "" && x.r.Method == http.MethodGet:
-		return x.listed(x.appendModel(nil, id))
+		return listed(x, appendModel(x, nil, id))
 	case id != "" && x.r.Method == http.MethodDelete && !x.anthropic:
-		return x.listed(append(appendString([]byte(`{"id":`), id), `,"object":"model","deleted":true}`...))
+		return listed(x, append(appendString([]byte(`{"id":`), id), `,"object":"model","deleted":true}`...))
 	}
 	return &apiError{status: http.StatusMethodNotAllowed, message: "Not allowed to " + x.r.Method + " on " + x.path + "."}
 }
 
-func (x *exchange) appendModel(b []byte, id string) []byte {
+func appendModel(x *exchange, b []byte, id string) []byte {
 	if x.anthropic {
 		b = appendString(append(b, `{"type":"model","id":`...), id)
 		b = appendString(append(b, `,"display_name":`...), id)
@@ -51,7 +51,7 @@ func (x *exchange) appendModel(b []byte, id string) []byte {
 	return append(b, `,"object":"model","created":1735689600,"owned_by":"mock"}`...)
 }
 
-func (x *exchange) modelList(known []string) *apiError {
+func modelList(x *exchange, known []string) *apiError {
 	b := []byte(`{"object":"list","data":[`)
 	if x.anthropic {
 		b = []byte(`{"data":[`)
@@ -60,18 +60,18 @@ func (x *exchange) modelList(known []string) *apiError {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = x.appendModel(b, id)
+		b = appendModel(x, b, id)
 	}
 	b = append(b, ']')
 	if x.anthropic {
 		b = appendString(append(b, `,"has_more":false,"first_id":`...), known[0])
 		b = appendString(append(b, `,"last_id":`...), known[len(known)-1])
 	}
-	return x.listed(append(b, '}'))
+	return listed(x, append(b, '}'))
 }
 
 // listed answers a read that costs nothing, with the ordered faults.
-func (x *exchange) listed(body []byte) *apiError {
+func listed(x *exchange, body []byte) *apiError {
 	id := x.newID("", 0)
 	if e := x.settle(0); e != nil {
 		return e
@@ -85,7 +85,7 @@ func (x *exchange) listed(body []byte) *apiError {
 }
 
 // echo tells what arrived, so that pass-through can be checked to the byte.
-func (x *exchange) echo() *apiError {
+func echo(x *exchange) *apiError {
 	sum := sha256.Sum256(x.body)
 	rec := Received{Method: x.r.Method, Path: x.path, Query: x.query, Host: x.r.Host, Headers: x.r.Header, Body: x.body, Length: x.r.ContentLength}
 	b, err := rec.MarshalJSON()
@@ -93,14 +93,14 @@ func (x *exchange) echo() *apiError {
 		return &apiError{status: http.StatusInternalServerError, message: err.Error()}
 	}
 	b = append(b[:len(b)-1], `,"body_sha256":"`+hex.EncodeToString(sum[:])+`","body_length":`+strconv.Itoa(len(x.body))+`}`...)
-	return x.listed(b)
+	return listed(x, b)
 }
 
 // maxBinary bounds a download.
 const maxBinary = 256 << 20
 
-// binary sends size bytes; byte i is i modulo 251.
-func (x *exchange) binary(size string) *apiError {
+// sendBinary sends size bytes; byte i is i modulo 251.
+func sendBinary(x *exchange, size string) *apiError {
 	n, err := strconv.Atoi(size)
 	if err != nil || n < 0 || n > maxBinary {
 		return badRequest("", "", "the path must end in a number of bytes, at most "+strconv.Itoa(maxBinary))

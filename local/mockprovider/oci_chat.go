@@ -21,8 +21,8 @@ const (
 )
 
 // ociChat serves the formats GENERIC and COHERE.
-func (x *exchange) ociChat() *apiError {
-	v, e := x.strictBody("compartmentId! servingMode! chatRequest!")
+func ociChat(x *exchange) *apiError {
+	v, e := strictBody(x, "compartmentId! servingMode! chatRequest!")
 	if e != nil {
 		return e
 	}
@@ -43,7 +43,7 @@ func (x *exchange) ociChat() *apiError {
 	if e := steerBy(&x.st, q.lastUser); e != nil {
 		return e
 	}
-	if done, e := x.opened(q.seed); done || e != nil {
+	if done, e := opened(x, q.seed); done || e != nil {
 		return e
 	}
 	q.answered()

@@ -6,12 +6,12 @@ import (
 )
 
 // chatCompletion serves POST /chat/completions.
-func (x *exchange) chatCompletion() *apiError {
-	v, e := x.parseBody()
+func chatCompletion(x *exchange) *apiError {
+	v, e := parseBody(x)
 	if e != nil {
 		return e
 	}
-	q, e := x.checkChat(v)
+	q, e := checkChat(x, v)
 	if e != nil {
 		return e
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 // parseBody reads the JSON object of a request.
-func (x *exchange) parseBody() (value, *apiError) {
+func parseBody(x *exchange) (value, *apiError) {
 	ct, _, _ := mime.ParseMediaType(x.r.Header.Get("Content-Type"))
 	if ct != "application/json" {
 		if x.anthropic {
@@ -105,7 +105,7 @@ func isReasoning(model string) bool {
 }
 
 // takeModel reads the model and what its name steers.
-func (x *exchange) takeModel(v value) *apiError {
+func takeModel(x *exchange, v value) *apiError {
 	m := v.get("model")
 	if m.kind != text || m.s == "" {
 		if x.anthropic {
@@ -128,8 +128,8 @@ func (x *exchange) takeModel(v value) *apiError {
 }
 
 // checkChat reads a chat completion request.
-func (x *exchange) checkChat(v value) (*chatRequest, *apiError) {
-	if e := x.takeModel(v); e != nil {
+func checkChat(x *exchange, v value) (*chatRequest, *apiError) {
+	if e := takeModel(x, v); e != nil {
 		return nil, e
 	}
 	q := &chatRequest{job: job{model: x.model, st: &x.st, parallel: true}, n: 1}
@@ -149,7 +149,7 @@ func (x *exchange) checkChat(v value) (*chatRequest, *apiError) {
 	for _, check := range []func() *apiError{
 		func() *apiError { return q.messages(messages.arr) },
 		func() *apiError { return steerBy(&x.st, q.lastUser) },
-		func() *apiError { return x.checkFields(v) },
+		func() *apiError { return checkFields(x, v) },
 		func() *apiError { return checkBounds(v, openAIBounds) },
 		func() *apiError {
 			return checkKinds(v, boolean, "stream", "logprobs", "store", "parallel_tool_calls")
@@ -182,7 +182,7 @@ func steerBy(st *steering, s string) *apiError {
 
 // checkFields refuses unknown fields where that is asked for. Hosts that are
 // compatible to OpenAI take any field, OpenAI itself does not.
-func (x *exchange) checkFields(v value) *apiError {
+func checkFields(x *exchange, v value) *apiError {
 	if !x.st.strictFields {
 		return nil
 	}

@@ -62,8 +62,8 @@ type completionRequest struct {
 	top     int64 // log probabilities wanted; never without
 }
 
-func (x *exchange) checkCompletion(v value) (*completionRequest, *apiError) {
-	if e := x.takeModel(v); e != nil {
+func checkCompletion(x *exchange, v value) (*completionRequest, *apiError) {
+	if e := takeModel(x, v); e != nil {
 		return nil, e
 	}
 	q := &completionRequest{chatRequest: chatRequest{job: job{model: x.model, st: &x.st}, n: 1}, top: never}
@@ -108,12 +108,12 @@ func (x *exchange) checkCompletion(v value) (*completionRequest, *apiError) {
 }
 
 // completion serves POST /completions.
-func (x *exchange) completion() *apiError {
-	v, e := x.parseBody()
+func completion(x *exchange) *apiError {
+	v, e := parseBody(x)
 	if e != nil {
 		return e
 	}
-	q, e := x.checkCompletion(v)
+	q, e := checkCompletion(x, v)
 	if e != nil {
 		return e
 	}

@@ -12,28 +12,28 @@ import (
 // response besides reading it.
 func keptOperations() []operation {
 	return []operation{
-		{"GET", "/chat/completions", (*exchange).storedChats},
-		{"GET", "/chat/completions/{id}", (*exchange).storedChat},
-		{"POST", "/chat/completions/{id}", (*exchange).storedChat},
-		{"DELETE", "/chat/completions/{id}", (*exchange).storedChatGone},
-		{"GET", "/chat/completions/{id}/messages", (*exchange).storedMessages},
-		{"POST", "/responses/input_tokens", (*exchange).inputTokens},
-		{"POST", "/responses/{id}/cancel", (*exchange).responseStopped},
-		{"POST", "/conversations", (*exchange).conversationMade},
-		{"GET", "/conversations/{id}", (*exchange).conversationOne},
-		{"POST", "/conversations/{id}", (*exchange).conversationOne},
-		{"DELETE", "/conversations/{id}", (*exchange).conversationGone},
-		{"POST", "/conversations/{id}/items", (*exchange).itemsMade},
-		{"GET", "/conversations/{id}/items", (*exchange).itemList},
-		{"GET", "/conversations/{id}/items/{sub}", (*exchange).itemOne},
-		{"DELETE", "/conversations/{id}/items/{sub}", (*exchange).itemGone},
+		{"GET", "/chat/completions", storedChats},
+		{"GET", "/chat/completions/{id}", storedChat},
+		{"POST", "/chat/completions/{id}", storedChat},
+		{"DELETE", "/chat/completions/{id}", storedChatGone},
+		{"GET", "/chat/completions/{id}/messages", storedMessages},
+		{"POST", "/responses/input_tokens", inputTokens},
+		{"POST", "/responses/{id}/cancel", responseStopped},
+		{"POST", "/conversations", conversationMade},
+		{"GET", "/conversations/{id}", conversationOne},
+		{"POST", "/conversations/{id}", conversationOne},
+		{"DELETE", "/conversations/{id}", conversationGone},
+		{"POST", "/conversations/{id}/items", itemsMade},
+		{"GET", "/conversations/{id}/items", itemList},
+		{"GET", "/conversations/{id}/items/{sub}", itemOne},
+		{"DELETE", "/conversations/{id}/items/{sub}", itemGone},
 	}
 }
 
 // store keeps a chat that says so.
 func (c *chatAnswer) store(v value) {
 	if v.get("store").yes {
-		c.x.keep(&thing{id: c.id, kind: "chat", model: c.x.model, body: v, content: c.body()})
+		keep(c.x, &thing{id: c.id, kind: "chat", model: c.x.model, body: v, content: c.body()})
 	}
 }
 
@@ -45,9 +45,9 @@ func writeChat(n *thing) json.RawMessage {
 	return append(append(b, n.body.get("tools").source("null")...), '}')
 }
 
-func (x *exchange) storedChats(_, _ string) *apiError {
+func storedChats(x *exchange, _, _ string) *apiError {
 	q, _ := url.ParseQuery(x.query)
-	return x.listing("chat", "", "asc", func(n *thing) bool {
+	return listing(x, "chat", "", "asc", func(n *thing) bool {
 		for name, want := range q {
 			if key, ok := strings.CutPrefix(name, "metadata["); ok && n.body.get("metadata").get(strings.TrimSuffix(key, "]")).s != want[0] {
 				return false
@@ -57,29 +57,29 @@ func (x *exchange) storedChats(_, _ string) *apiError {
 	}, writeChat)
 }
 
-func (x *exchange) storedChat(id, _ string) *apiError {
+func storedChat(x *exchange, id, _ string) *apiError {
 	var v value
 	if x.r.Method == "POST" {
 		var e *apiError
-		if v, e = x.checked("metadata"); e != nil {
+		if v, e = checked(x, "metadata"); e != nil {
 			return e
 		}
 		if !v.get("metadata").given() {
 			return missingParam("metadata")
 		}
 	}
-	return x.held("chat", "", id, func(n *thing) (json.RawMessage, *apiError) {
+	return held(x, "chat", "", id, func(n *thing) (json.RawMessage, *apiError) {
 		n.body = n.body.with(v)
 		return writeChat(n), nil
 	})
 }
 
-func (x *exchange) storedChatGone(id, _ string) *apiError {
-	return x.forgotten("chat", "", id, "chat.completion.deleted")
+func storedChatGone(x *exchange, id, _ string) *apiError {
+	return forgotten(x, "chat", "", id, "chat.completion.deleted")
 }
 
-func (x *exchange) storedMessages(id, _ string) *apiError {
-	return x.held("chat", "", id, func(n *thing) (json.RawMessage, *apiError) {
+func storedMessages(x *exchange, id, _ string) *apiError {
+	return held(x, "chat", "", id, func(n *thing) (json.RawMessage, *apiError) {
 		rows := []json.RawMessage{}
 		for i, m := range n.body.get("messages").arr {
 			b := m.source("{}")
@@ -90,20 +90,20 @@ func (x *exchange) storedMessages(id, _ string) *apiError {
 }
 
 // inputTokens counts a request of POST /responses.
-func (x *exchange) inputTokens(_, _ string) *apiError {
-	v, e := x.parseBody()
+func inputTokens(x *exchange, _, _ string) *apiError {
+	v, e := parseBody(x)
 	if e != nil {
 		return e
 	}
-	q, e := x.checkResponse(v)
+	q, e := checkResponse(x, v)
 	if e != nil {
 		return e
 	}
-	return x.listed(doc("object", "response.input_tokens", "input_tokens", q.prompt))
+	return listed(x, doc("object", "response.input_tokens", "input_tokens", q.prompt))
 }
 
-func (x *exchange) responseStopped(id, _ string) *apiError {
-	if e := x.noBody(); e != nil {
+func responseStopped(x *exchange, id, _ string) *apiError {
+	if e := noBody(x); e != nil {
 		return e
 	}
 	n := x.s.things.get("response", id)
@@ -113,11 +113,11 @@ func (x *exchange) responseStopped(id, _ string) *apiError {
 	if !n.body.get("background").yes {
 		return badRequest("", "", "Cannot cancel a synchronous response.")
 	}
-	return x.listed(n.content)
+	return listed(x, n.content)
 }
 
 // remembered checks the earlier response and the conversation of a request.
-func (x *exchange) remembered(v value) *apiError {
+func remembered(x *exchange, v value) *apiError {
 	if id := v.get("previous_response_id"); id.given() && x.s.things.get("response", id.s) == nil {
 		return badRequest("previous_response_id", "previous_response_not_found", "Previous response with id '"+id.s+"' not found.")
 	}
@@ -146,18 +146,18 @@ func (r *responseAnswer) continued() {
 	}
 	in := r.v.get("input")
 	if in.kind == text {
-		r.x.keepItem(id, doc("type", "message", "role", "user", "content", list([]json.RawMessage{doc("type", "input_text", "text", in.s)})))
+		keepItem(r.x, id, doc("type", "message", "role", "user", "content", list([]json.RawMessage{doc("type", "input_text", "text", in.s)})))
 	}
 	for _, item := range in.arr {
-		r.x.keepItem(id, item.source("{}"))
+		keepItem(r.x, id, item.source("{}"))
 	}
 	for i := range r.items {
-		r.x.keepItem(id, r.item(nil, &r.items[i], true))
+		keepItem(r.x, id, r.item(nil, &r.items[i], true))
 	}
 }
 
 // keepItem keeps an item of a conversation under an id of its own.
-func (x *exchange) keepItem(conversation string, raw json.RawMessage) *thing {
+func keepItem(x *exchange, conversation string, raw json.RawMessage) *thing {
 	v, err := parseJSON(string(raw))
 	if err != nil {
 		return nil
@@ -171,7 +171,7 @@ func (x *exchange) keepItem(conversation string, raw json.RawMessage) *thing {
 		n.id = x.newID(prefix, seedOf(v.s))
 	}
 	n.body = v.with(value{obj: []member{{"id", value{kind: text, s: n.id}}, {"status", value{kind: text, s: "completed"}}}})
-	return x.keep(n)
+	return keep(x, n)
 }
 
 func writeItem(n *thing) json.RawMessage {
@@ -196,21 +196,21 @@ func checkItems(v value) *apiError {
 	return atMost(v, map[string]int{"items": 20})
 }
 
-func (x *exchange) conversationMade(_, _ string) *apiError {
-	v, e := x.checked("items metadata")
+func conversationMade(x *exchange, _, _ string) *apiError {
+	v, e := checked(x, "items metadata")
 	if e != nil {
 		return e
 	}
 	if e := checkItems(v); e != nil {
 		return e
 	}
-	id, done, e := x.begin("conv_", v.s)
+	id, done, e := begin(x, "conv_", v.s)
 	if done {
 		return e
 	}
-	n := x.keep(&thing{id: id, kind: "conversation", body: v})
+	n := keep(x, &thing{id: id, kind: "conversation", body: v})
 	for _, item := range v.get("items").arr {
-		x.keepItem(id, item.source("{}"))
+		keepItem(x, id, item.source("{}"))
 	}
 	x.plain(id, writeConversation(n), Usage{})
 	return nil
@@ -220,29 +220,29 @@ func writeConversation(n *thing) json.RawMessage {
 	return doc("id", n.id, "object", "conversation", "created_at", n.created, "metadata", n.body.get("metadata").source("{}"))
 }
 
-func (x *exchange) conversationOne(id, _ string) *apiError {
+func conversationOne(x *exchange, id, _ string) *apiError {
 	var v value
 	if x.r.Method == "POST" {
 		var e *apiError
-		if v, e = x.checked("metadata"); e != nil {
+		if v, e = checked(x, "metadata"); e != nil {
 			return e
 		}
 		if !v.get("metadata").given() {
 			return missingParam("metadata")
 		}
 	}
-	return x.held("conversation", "", id, func(n *thing) (json.RawMessage, *apiError) {
+	return held(x, "conversation", "", id, func(n *thing) (json.RawMessage, *apiError) {
 		n.body = n.body.with(v)
 		return writeConversation(n), nil
 	})
 }
 
-func (x *exchange) conversationGone(id, _ string) *apiError {
-	return x.forgotten("conversation", "", id, "conversation.deleted")
+func conversationGone(x *exchange, id, _ string) *apiError {
+	return forgotten(x, "conversation", "", id, "conversation.deleted")
 }
 
-func (x *exchange) itemsMade(conversation, _ string) *apiError {
-	v, e := x.checked("items")
+func itemsMade(x *exchange, conversation, _ string) *apiError {
+	v, e := checked(x, "items")
 	if e != nil {
 		return e
 	}
@@ -255,13 +255,13 @@ func (x *exchange) itemsMade(conversation, _ string) *apiError {
 	if x.s.things.get("conversation", conversation) == nil {
 		return notFound("conversation", conversation)
 	}
-	row, done, e := x.begin("", v.s)
+	row, done, e := begin(x, "", v.s)
 	if done {
 		return e
 	}
 	rows, first, last := []json.RawMessage{}, "", ""
 	for _, item := range v.get("items").arr {
-		n := x.keepItem(conversation, item.source("{}"))
+		n := keepItem(x, conversation, item.source("{}"))
 		if last = n.id; first == "" {
 			first = n.id
 		}
@@ -271,19 +271,19 @@ func (x *exchange) itemsMade(conversation, _ string) *apiError {
 	return nil
 }
 
-func (x *exchange) itemList(conversation, _ string) *apiError {
+func itemList(x *exchange, conversation, _ string) *apiError {
 	if x.s.things.get("conversation", conversation) == nil {
 		return notFound("conversation", conversation)
 	}
-	return x.listing("item", conversation, "desc", nil, writeItem)
+	return listing(x, "item", conversation, "desc", nil, writeItem)
 }
 
-func (x *exchange) itemOne(conversation, id string) *apiError {
-	return x.held("item", conversation, id, func(n *thing) (json.RawMessage, *apiError) { return writeItem(n), nil })
+func itemOne(x *exchange, conversation, id string) *apiError {
+	return held(x, "item", conversation, id, func(n *thing) (json.RawMessage, *apiError) { return writeItem(n), nil })
 }
 
-func (x *exchange) itemGone(conversation, id string) *apiError {
-	return x.held("item", conversation, id, func(n *thing) (json.RawMessage, *apiError) {
+func itemGone(x *exchange, conversation, id string) *apiError {
+	return held(x, "item", conversation, id, func(n *thing) (json.RawMessage, *apiError) {
 		x.s.things.drop(n)
 		return writeConversation(x.s.things.get("conversation", conversation)), nil
 	})

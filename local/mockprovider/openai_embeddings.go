@@ -21,12 +21,12 @@ func dimensionsOf(model string) (n int, mayChoose bool) {
 
 // embeddings serves POST /embeddings. Texts that share words have vectors that
 // are near to each other.
-func (x *exchange) embeddings() *apiError {
-	v, e := x.parseBody()
+func embeddings(x *exchange) *apiError {
+	v, e := parseBody(x)
 	if e != nil {
 		return e
 	}
-	if e := x.takeModel(v); e != nil {
+	if e := takeModel(x, v); e != nil {
 		return e
 	}
 	in := v.get("input")

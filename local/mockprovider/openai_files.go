@@ -100,7 +100,7 @@ func (t *things) reset() {
 }
 
 // paged answers with a page of things in OpenAI's form of lists.
-func (x *exchange) paged(kind, parent string, keep func(*thing) bool, write func([]byte, *thing) []byte) *apiError {
+func paged(x *exchange, kind, parent string, keep func(*thing) bool, write func([]byte, *thing) []byte) *apiError {
 	q, err := url.ParseQuery(x.query)
 	if err != nil {
 		return badRequest("", "", "bad query")
@@ -131,14 +131,14 @@ func (x *exchange) paged(kind, parent string, keep func(*thing) bool, write func
 	b = appendNullable(append(b, `],"first_id":`...), first)
 	b = appendNullable(append(b, `,"last_id":`...), last)
 	b = strconv.AppendBool(append(b, `,"has_more":`...), more)
-	return x.listed(append(b, '}'))
+	return listed(x, append(b, '}'))
 }
 
 var purposes = []string{"assistants", "batch", "fine-tune", "vision", "user_data", "evals"}
 
 // upload serves POST /files.
-func (x *exchange) upload(_, _ string) *apiError {
-	u, e := x.parseForm("file")
+func upload(x *exchange, _, _ string) *apiError {
+	u, e := parseForm(x, "file")
 	if e != nil {
 		return e
 	}
@@ -148,17 +148,17 @@ func (x *exchange) upload(_, _ string) *apiError {
 	if p := u.fields["purpose"]; (p == "batch" || p == "fine-tune") && !strings.HasSuffix(u.name, ".jsonl") {
 		return badRequest("file", "invalid_file_format", "Invalid file format. Supported formats: ['jsonl']")
 	}
-	id, done, e := x.begin("file-", u.name)
+	id, done, e := begin(x, "file-", u.name)
 	if done {
 		return e
 	}
-	n := x.keep(&thing{id: id, kind: "file", name: u.name, purpose: u.fields["purpose"], content: u.files["file"]})
+	n := keep(x, &thing{id: id, kind: "file", name: u.name, purpose: u.fields["purpose"], content: u.files["file"]})
 	x.plain(id, appendFile(nil, n), Usage{})
 	return nil
 }
 
 // changed changes a thing and gives what is written of it.
-func (x *exchange) changed(n *thing, do func(*thing), write func([]byte, *thing) []byte) []byte {
+func changed(x *exchange, n *thing, do func(*thing), write func([]byte, *thing) []byte) []byte {
 	x.s.things.jobs.Lock()
 	defer x.s.things.jobs.Unlock()
 	do(n)
@@ -166,7 +166,7 @@ func (x *exchange) changed(n *thing, do func(*thing), write func([]byte, *thing)
 }
 
 // keep keeps a new thing.
-func (x *exchange) keep(n *thing) *thing {
+func keep(x *exchange, n *thing) *thing {
 	n.created = x.s.opts.Now().Unix()
 	x.s.things.add(n)
 	return n
@@ -180,28 +180,28 @@ func appendFile(b []byte, n *thing) []byte {
 	return appendInt(b, `,"created_at":`, n.created, `,"status":"processed","status_details":null}`)
 }
 
-func (x *exchange) fileList(_, _ string) *apiError {
+func fileList(x *exchange, _, _ string) *apiError {
 	q, _ := url.ParseQuery(x.query)
 	keep := func(n *thing) bool { return q.Get("purpose") == "" || n.purpose == q.Get("purpose") }
-	return x.paged("file", "", keep, appendFile)
+	return paged(x, "file", "", keep, appendFile)
 }
 
-func (x *exchange) fileOne(id, _ string) *apiError {
+func fileOne(x *exchange, id, _ string) *apiError {
 	n := x.s.things.get("file", id)
 	if n == nil {
 		return notFound("File", id)
 	}
-	return x.listed(appendFile(nil, n))
+	return listed(x, appendFile(nil, n))
 }
 
-func (x *exchange) fileGone(id, _ string) *apiError {
+func fileGone(x *exchange, id, _ string) *apiError {
 	if !x.s.things.remove("file", id) {
 		return notFound("File", id)
 	}
-	return x.listed(append(appendString([]byte(`{"id":`), id), `,"object":"file","deleted":true}`...))
+	return listed(x, append(appendString([]byte(`{"id":`), id), `,"object":"file","deleted":true}`...))
 }
 
-func (x *exchange) fileContent(id, _ string) *apiError {
+func fileContent(x *exchange, id, _ string) *apiError {
 	n := x.s.things.get("file", id)
 	if n == nil {
 		return notFound("File", id)
@@ -209,5 +209,5 @@ func (x *exchange) fileContent(id, _ string) *apiError {
 	if n.purpose == "assistants" {
 		return badRequest("", "", "Not allowed to download files of purpose: assistants")
 	}
-	return x.sendFile(n)
+	return sendFile(x, n)
 }

@@ -11,8 +11,8 @@ var batchEndpoints = []string{"/v1/chat/completions", "/v1/completions", "/v1/em
 
 // batchMade serves POST /batches. A batch runs by being read: the second read
 // finds it finished.
-func (x *exchange) batchMade(_, _ string) *apiError {
-	v, e := x.parseBody()
+func batchMade(x *exchange, _, _ string) *apiError {
+	v, e := parseBody(x)
 	if e != nil {
 		return e
 	}
@@ -37,30 +37,30 @@ func (x *exchange) batchMade(_, _ string) *apiError {
 	if v.get("completion_window").s != "24h" {
 		return badRequest("completion_window", "invalid_value", "Invalid 'completion_window'. Supported values are: '24h'.")
 	}
-	id, done, e := x.begin("batch_", file.id)
+	id, done, e := begin(x, "batch_", file.id)
 	if done {
 		return e
 	}
-	n := x.keep(&thing{id: id, kind: "batch", name: file.id, body: v, content: nil})
-	x.plain(id, x.appendBatch(nil, n), Usage{})
+	n := keep(x, &thing{id: id, kind: "batch", name: file.id, body: v, content: nil})
+	x.plain(id, appendBatch(nil, n), Usage{})
 	return nil
 }
 
-func (x *exchange) batchList(_, _ string) *apiError { return x.paged("batch", "", nil, x.appendBatch) }
+func batchList(x *exchange, _, _ string) *apiError { return paged(x, "batch", "", nil, appendBatch) }
 
-func (x *exchange) batchOne(id, _ string) *apiError {
+func batchOne(x *exchange, id, _ string) *apiError {
 	n := x.s.things.get("batch", id)
 	if n == nil {
 		return &apiError{status: 404, message: "No batch found with id '" + id + "'."}
 	}
-	return x.listed(x.changed(n, func(n *thing) {
+	return listed(x, changed(x, n, func(n *thing) {
 		if n.reads++; n.reads == 2 && !n.stopped {
-			x.runBatch(n)
+			runBatch(x, n)
 		}
-	}, x.appendBatch))
+	}, appendBatch))
 }
 
-func (x *exchange) batchStopped(id, _ string) *apiError {
+func batchStopped(x *exchange, id, _ string) *apiError {
 	n := x.s.things.get("batch", id)
 	if n == nil {
 		return &apiError{status: 404, message: "No batch found with id '" + id + "'."}
@@ -69,15 +69,15 @@ func (x *exchange) batchStopped(id, _ string) *apiError {
 		return badRequest("", "", "This request takes no body.")
 	}
 	refused := false
-	b := x.changed(n, func(n *thing) {
+	b := changed(x, n, func(n *thing) {
 		if refused = n.state() == "completed" || n.state() == "cancelled"; !refused {
 			n.stopped, n.reads = true, 0
 		}
-	}, x.appendBatch)
+	}, appendBatch)
 	if refused {
 		return &apiError{status: 409, message: "Cannot cancel a batch that has ended."}
 	}
-	return x.listed(b)
+	return listed(x, b)
 }
 
 func (n *thing) state() string {
@@ -92,7 +92,7 @@ func (n *thing) state() string {
 
 // runBatch answers the rows of the input file into an output file and bills them
 // at half the price. Rows without a custom_id or a body fail.
-func (x *exchange) runBatch(n *thing) {
+func runBatch(x *exchange, n *thing) {
 	in := x.s.things.get("file", n.name)
 	if in == nil {
 		return
@@ -123,16 +123,16 @@ func (x *exchange) runBatch(n *thing) {
 		out = append(append(strconv.AppendInt(append(out, row...), u.Input+3, 10), `}}},"error":null}`...), '\n')
 	}
 	if out != nil {
-		n.output = x.keep(&thing{id: x.newID("file-", 1), kind: "file", name: n.id + "_output.jsonl", purpose: "batch_output", content: out}).id
+		n.output = keep(x, &thing{id: x.newID("file-", 1), kind: "file", name: n.id + "_output.jsonl", purpose: "batch_output", content: out}).id
 	}
 	if failed != nil {
-		n.failed = x.keep(&thing{id: x.newID("file-", 2), kind: "file", name: n.id + "_error.jsonl", purpose: "batch_output", content: failed}).id
+		n.failed = keep(x, &thing{id: x.newID("file-", 2), kind: "file", name: n.id + "_error.jsonl", purpose: "batch_output", content: failed}).id
 	}
 	row := x.s.bill.begin("/v1/batches", n.model, n.id, false)
 	row.settle(200, n.usage, false, "", -prices[n.model].cost(n.usage)/2)
 }
 
-func (x *exchange) appendBatch(b []byte, n *thing) []byte {
+func appendBatch(b []byte, n *thing) []byte {
 	state := n.state()
 	b = appendString(append(b, `{"id":`...), n.id)
 	b = appendString(append(b, `,"object":"batch","endpoint":`...), n.body.get("endpoint").s)
@@ -170,12 +170,12 @@ func (x *exchange) appendBatch(b []byte, n *thing) []byte {
 
 // jobMade serves POST /fine_tuning/jobs. A job runs by being read: the third
 // read finds it done.
-func (x *exchange) jobMade(_, _ string) *apiError {
-	v, e := x.parseBody()
+func jobMade(x *exchange, _, _ string) *apiError {
+	v, e := parseBody(x)
 	if e != nil {
 		return e
 	}
-	if e := x.takeModel(v); e != nil {
+	if e := takeModel(x, v); e != nil {
 		return e
 	}
 	file := x.s.things.get("file", v.get("training_file").s)
@@ -185,11 +185,11 @@ func (x *exchange) jobMade(_, _ string) *apiError {
 	if file.purpose != "fine-tune" {
 		return badRequest("training_file", "invalid_value", "The purpose of the file must be fine-tune.")
 	}
-	id, done, e := x.begin("ftjob-", file.id)
+	id, done, e := begin(x, "ftjob-", file.id)
 	if done {
 		return e
 	}
-	n := x.keep(&thing{id: id, kind: "job", name: file.id, model: x.model, body: v})
+	n := keep(x, &thing{id: id, kind: "job", name: file.id, model: x.model, body: v})
 	x.plain(id, appendJob(nil, n), Usage{})
 	return nil
 }
@@ -218,29 +218,29 @@ func appendJob(b []byte, n *thing) []byte {
 	return append(b, `,"validation_file":null,"result_files":[],"trained_tokens":null,"error":null,"seed":1}`...)
 }
 
-func (x *exchange) jobList(_, _ string) *apiError { return x.paged("job", "", nil, appendJob) }
+func jobList(x *exchange, _, _ string) *apiError { return paged(x, "job", "", nil, appendJob) }
 
-func (x *exchange) jobOne(id, _ string) *apiError { return x.job(id, func(n *thing) { n.reads++ }) }
+func jobOne(x *exchange, id, _ string) *apiError { return withJob(x, id, func(n *thing) { n.reads++ }) }
 
-func (x *exchange) jobStopped(id, _ string) *apiError {
-	if e := x.noBody(); e != nil {
+func jobStopped(x *exchange, id, _ string) *apiError {
+	if e := noBody(x); e != nil {
 		return e
 	}
 	if n := x.s.things.get("job", id); n != nil && (n.stopped || n.reads >= 3) {
 		return badRequest("", "job_already_ended", "The job has already ended.")
 	}
-	return x.job(id, func(n *thing) { n.stopped = true })
+	return withJob(x, id, func(n *thing) { n.stopped = true })
 }
 
 // jobPaused serves .../pause and .../resume.
-func (x *exchange) jobPaused(id, _ string) *apiError {
-	if e := x.noBody(); e != nil {
+func jobPaused(x *exchange, id, _ string) *apiError {
+	if e := noBody(x); e != nil {
 		return e
 	}
 	if n := x.s.things.get("job", id); n != nil && (n.stopped || n.reads >= 3) {
 		return badRequest("", "job_already_ended", "The job has already ended.")
 	}
-	return x.job(id, func(n *thing) {
+	return withJob(x, id, func(n *thing) {
 		n.failed = ""
 		if strings.HasSuffix(x.path, "/pause") {
 			n.failed = "paused"
@@ -252,28 +252,28 @@ func noJob(id string) *apiError {
 	return &apiError{status: 404, param: "fine_tuning_job_id", code: "fine_tune_not_found", message: "Could not find fine tune: " + id}
 }
 
-func (x *exchange) job(id string, do func(*thing)) *apiError {
+func withJob(x *exchange, id string, do func(*thing)) *apiError {
 	n := x.s.things.get("job", id)
 	if n == nil {
 		return noJob(id)
 	}
-	return x.listed(x.changed(n, do, appendJob))
+	return listed(x, changed(x, n, do, appendJob))
 }
 
 // jobEvents lists what has come of a job, newest first.
-func (x *exchange) jobEvents(id, _ string) *apiError {
+func jobEvents(x *exchange, id, _ string) *apiError {
 	n := x.s.things.get("job", id)
 	if n == nil {
 		return noJob(id)
 	}
 	said := []string{"Job created", "Files validated, job enqueued", "Job started", "Job completed"}
-	return x.parts(id, "event", min(n.reads, 3)+1, func(i int) json.RawMessage {
-		return doc("object", "fine_tuning.job.event", "id", x.partID("ftevent-", id, i), "created_at", n.created, "level", "info", "message", said[i], "type", "message", "data", nil)
+	return parts(x, id, "event", min(n.reads, 3)+1, func(i int) json.RawMessage {
+		return doc("object", "fine_tuning.job.event", "id", partID(x, "ftevent-", id, i), "created_at", n.created, "level", "info", "message", said[i], "type", "message", "data", nil)
 	})
 }
 
 // jobCheckpoints lists the two checkpoints of a job that has ended well.
-func (x *exchange) jobCheckpoints(id, _ string) *apiError {
+func jobCheckpoints(x *exchange, id, _ string) *apiError {
 	n := x.s.things.get("job", id)
 	if n == nil {
 		return noJob(id)
@@ -282,26 +282,26 @@ func (x *exchange) jobCheckpoints(id, _ string) *apiError {
 	if n.jobState() == "succeeded" {
 		made = 2
 	}
-	return x.parts(id, "checkpoint", made, func(i int) json.RawMessage {
-		return doc("object", "fine_tuning.job.checkpoint", "id", x.partID("ftckpt_", id, i), "created_at", n.created, "fine_tuning_job_id", id,
+	return parts(x, id, "checkpoint", made, func(i int) json.RawMessage {
+		return doc("object", "fine_tuning.job.checkpoint", "id", partID(x, "ftckpt_", id, i), "created_at", n.created, "fine_tuning_job_id", id,
 			"fine_tuned_model_checkpoint", "ft:"+n.model+":mock::"+id[len(id)-4:]+":ckpt-step-"+strconv.Itoa(i+1), "step_number", i+1, "metrics", doc("step", i+1, "train_loss", 0.5))
 	})
 }
 
-func (x *exchange) partID(prefix, job string, i int) string {
+func partID(x *exchange, prefix, job string, i int) string {
 	return prefix + strings.TrimPrefix(job, "ftjob-") + "n" + strconv.Itoa(i)
 }
 
 // parts makes what a job has come to, and answers with a page of it.
-func (x *exchange) parts(job, kind string, made int, write func(int) json.RawMessage) *apiError {
+func parts(x *exchange, job, kind string, made int, write func(int) json.RawMessage) *apiError {
 	x.s.things.jobs.Lock()
 	for i := len(x.s.things.children(kind, job)); i < made; i++ {
 		v, err := parseJSON(string(write(i)))
 		if err != nil {
 			v = value{kind: object}
 		}
-		x.keep(&thing{id: v.get("id").s, kind: kind, parent: job, body: v})
+		keep(x, &thing{id: v.get("id").s, kind: kind, parent: job, body: v})
 	}
 	x.s.things.jobs.Unlock()
-	return x.listing(kind, job, "desc", nil, func(n *thing) json.RawMessage { return n.body.source("{}") })
+	return listing(x, kind, job, "desc", nil, func(n *thing) json.RawMessage { return n.body.source("{}") })
 }

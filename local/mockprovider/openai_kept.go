@@ -127,7 +127,7 @@ func (t *things) drop(gone *thing) {
 
 // listing answers with a page of things below another: limit 1 to 100, order,
 // after, before. keep may be nil.
-func (x *exchange) listing(kind, parent, order string, keep func(*thing) bool, write func(*thing) json.RawMessage) *apiError {
+func listing(x *exchange, kind, parent, order string, keep func(*thing) bool, write func(*thing) json.RawMessage) *apiError {
 	q, err := url.ParseQuery(x.query)
 	if err != nil {
 		return badRequest("", "", "bad query")
@@ -181,38 +181,38 @@ func (x *exchange) listing(kind, parent, order string, keep func(*thing) bool, w
 	if len(all) > 0 {
 		first, last = all[0].id, all[len(all)-1].id
 	}
-	return x.listed(doc("object", "list", "data", list(rows), "first_id", first, "last_id", last, "has_more", more))
+	return listed(x, doc("object", "list", "data", list(rows), "first_id", first, "last_id", last, "has_more", more))
 }
 
 // read answers with what do says while nothing else changes; it may change things.
-func (x *exchange) read(do func() (json.RawMessage, *apiError)) *apiError {
+func read(x *exchange, do func() (json.RawMessage, *apiError)) *apiError {
 	x.s.things.jobs.Lock()
 	b, e := do()
 	x.s.things.jobs.Unlock()
 	if e != nil {
 		return e
 	}
-	return x.listed(b)
+	return listed(x, b)
 }
 
 // locked writes what others may be changing.
-func (x *exchange) locked(write func() json.RawMessage) json.RawMessage {
+func locked(x *exchange, write func() json.RawMessage) json.RawMessage {
 	x.s.things.jobs.Lock()
 	defer x.s.things.jobs.Unlock()
 	return write()
 }
 
 // optionalBody reads a JSON body that may be empty.
-func (x *exchange) optionalBody() (value, *apiError) {
+func optionalBody(x *exchange) (value, *apiError) {
 	if len(x.body) == 0 {
 		return value{kind: object}, nil
 	}
-	return x.parseBody()
+	return parseBody(x)
 }
 
 // checked reads a body with the members that are named, separated by spaces.
-func (x *exchange) checked(fields string) (value, *apiError) {
-	v, e := x.optionalBody()
+func checked(x *exchange, fields string) (value, *apiError) {
+	v, e := optionalBody(x)
 	if e != nil {
 		return v, e
 	}
@@ -267,7 +267,7 @@ func atMost(v value, bounds map[string]int) *apiError {
 }
 
 // filesExist checks that files which a request names are there.
-func (x *exchange) filesExist(ids value) *apiError {
+func filesExist(x *exchange, ids value) *apiError {
 	for _, f := range ids.arr {
 		if x.s.things.get("file", f.s) == nil {
 			return notFound("File", f.s)
@@ -277,7 +277,7 @@ func (x *exchange) filesExist(ids value) *apiError {
 }
 
 // noBody refuses a body where there must not be one.
-func (x *exchange) noBody() *apiError {
+func noBody(x *exchange) *apiError {
 	if len(x.body) > 0 {
 		return badRequest("", "", "This request takes no body.")
 	}
@@ -285,11 +285,11 @@ func (x *exchange) noBody() *apiError {
 }
 
 // pollSoon tells the client's library when to ask again.
-func (x *exchange) pollSoon() { x.w.Header()["Openai-Poll-After-Ms"] = []string{"1"} }
+func pollSoon(x *exchange) { x.w.Header()["Openai-Poll-After-Ms"] = []string{"1"} }
 
 // sendFile answers with the bytes of a file.
-func (x *exchange) sendFile(n *thing) *apiError {
-	row, done, e := x.begin("", n.id)
+func sendFile(x *exchange, n *thing) *apiError {
+	row, done, e := begin(x, "", n.id)
 	if done {
 		return e
 	}

@@ -15,7 +15,7 @@ var unitPrices = map[string]int64{
 }
 
 // chargeUnits closes the row at a price that is no token's.
-func (x *exchange) chargeUnits(status int, nanoDollars int64) {
+func chargeUnits(x *exchange, status int, nanoDollars int64) {
 	x.row.closeAt(status, nanoDollars)
 }
 
@@ -25,13 +25,13 @@ var moderationKeys = []string{
 }
 
 // moderation serves POST /moderations. Texts with "kill" in them are flagged.
-func (x *exchange) moderation(_, _ string) *apiError {
-	v, e := x.parseBody()
+func moderation(x *exchange, _, _ string) *apiError {
+	v, e := parseBody(x)
 	if e != nil {
 		return e
 	}
 	if v.get("model").given() {
-		if e := x.takeModel(v); e != nil {
+		if e := takeModel(x, v); e != nil {
 			return e
 		}
 	} else {
@@ -48,7 +48,7 @@ func (x *exchange) moderation(_, _ string) *apiError {
 	if e := steerBy(&x.st, texts[len(texts)-1]); e != nil {
 		return e
 	}
-	id, done, e := x.begin("modr-", in.s)
+	id, done, e := begin(x, "modr-", in.s)
 	if done {
 		return e
 	}
@@ -85,14 +85,14 @@ func (x *exchange) moderation(_, _ string) *apiError {
 }
 
 // imageMade serves POST /images/generations.
-func (x *exchange) imageMade(_, _ string) *apiError {
-	v, e := x.parseBody()
+func imageMade(x *exchange, _, _ string) *apiError {
+	v, e := parseBody(x)
 	if e != nil {
 		return e
 	}
 	if !v.get("model").given() {
 		x.model = "dall-e-2"
-	} else if e := x.takeModel(v); e != nil {
+	} else if e := takeModel(x, v); e != nil {
 		return e
 	}
 	if e := checkKinds(v, text, "prompt", "size", "quality", "style", "response_format", "user"); e != nil {
@@ -109,20 +109,20 @@ func (x *exchange) imageMade(_, _ string) *apiError {
 	if e := steerBy(&x.st, prompt.s); e != nil {
 		return e
 	}
-	return x.images(prompt.s, n, v.get("response_format").s, v.get("stream").yes)
+	return images(x, prompt.s, n, v.get("response_format").s, v.get("stream").yes)
 }
 
 // imageEdited serves POST /images/edits, imageVaried POST /images/variations.
-func (x *exchange) imageEdited(_, _ string) *apiError { return x.imageForm(true) }
+func imageEdited(x *exchange, _, _ string) *apiError { return imageForm(x, true) }
 
-func (x *exchange) imageVaried(_, _ string) *apiError { return x.imageForm(false) }
+func imageVaried(x *exchange, _, _ string) *apiError { return imageForm(x, false) }
 
-func (x *exchange) imageForm(prompted bool) *apiError {
-	u, e := x.parseForm("image")
+func imageForm(x *exchange, prompted bool) *apiError {
+	u, e := parseForm(x, "image")
 	if e != nil {
 		return e
 	}
-	if e := x.takeFormModel(u, "dall-e-2"); e != nil {
+	if e := takeFormModel(x, u, "dall-e-2"); e != nil {
 		return e
 	}
 	prompt := u.fields["prompt"]
@@ -139,23 +139,23 @@ func (x *exchange) imageForm(prompted bool) *apiError {
 			return badRequest("n", "invalid_type", "'n' must be an integer")
 		}
 	}
-	return x.images(prompt+string(u.files["image"]), n, u.fields["response_format"], u.fields["stream"] == "true")
+	return images(x, prompt+string(u.files["image"]), n, u.fields["response_format"], u.fields["stream"] == "true")
 }
 
-func (x *exchange) images(seed string, n int64, format string, stream bool) *apiError {
+func images(x *exchange, seed string, n int64, format string, stream bool) *apiError {
 	if n < 1 || n > 10 || x.model == "dall-e-3" && n != 1 {
 		return badRequest("n", "invalid_value", "Invalid 'n'.")
 	}
 	if format != "" && format != "url" && format != "b64_json" {
 		return badRequest("response_format", "invalid_value", "Invalid 'response_format'.")
 	}
-	id, done, e := x.begin("img-", seed)
+	id, done, e := begin(x, "img-", seed)
 	if done {
 		return e
 	}
 	pixel := base64.StdEncoding.EncodeToString([]byte("\x89PNG\r\n\x1a\nmock" + seed[:min(len(seed), 16)]))
 	if stream {
-		x.chargeUnits(http.StatusOK, n*unitPrices[x.model])
+		chargeUnits(x, http.StatusOK, n*unitPrices[x.model])
 		s := x.startStream(id, Usage{})
 		s.event("image_generation.partial_image", []byte(`{"type":"image_generation.partial_image","partial_image_index":0,"b64_json":"`+pixel+`"}`))
 		s.event("image_generation.completed", []byte(`{"type":"image_generation.completed","b64_json":"`+pixel+`","usage":{"input_tokens":8,"output_tokens":100,"total_tokens":108,"input_tokens_details":{"text_tokens":8,"image_tokens":0}}}`))
@@ -173,18 +173,18 @@ func (x *exchange) images(seed string, n int64, format string, stream bool) *api
 			b = append(b, `{"url":"https://images.example/`+id+"-"+strconv.FormatInt(i, 10)+`.png"}`...)
 		}
 	}
-	x.chargeUnits(http.StatusOK, n*unitPrices[x.model])
+	chargeUnits(x, http.StatusOK, n*unitPrices[x.model])
 	x.plain(id, append(b, `]}`...), Usage{})
 	return nil
 }
 
 // speech serves POST /audio/speech: four bytes of sound for each character.
-func (x *exchange) speech(_, _ string) *apiError {
-	v, e := x.parseBody()
+func speech(x *exchange, _, _ string) *apiError {
+	v, e := parseBody(x)
 	if e != nil {
 		return e
 	}
-	if e := x.takeModel(v); e != nil {
+	if e := takeModel(x, v); e != nil {
 		return e
 	}
 	in, voice := v.get("input"), v.get("voice")
@@ -200,12 +200,12 @@ func (x *exchange) speech(_, _ string) *apiError {
 	if e := steerBy(&x.st, in.s); e != nil {
 		return e
 	}
-	id, done, e := x.begin("speech-", in.s)
+	id, done, e := begin(x, "speech-", in.s)
 	if done {
 		return e
 	}
 	n := int64(utf8.RuneCountInString(in.s))
-	x.chargeUnits(http.StatusOK, n*unitPrices[x.model])
+	chargeUnits(x, http.StatusOK, n*unitPrices[x.model])
 	if v.get("stream_format").s == "sse" {
 		s := x.startStream(id, Usage{})
 		s.event("", []byte(`{"type":"speech.audio.delta","audio":"`+base64.StdEncoding.EncodeToString(sound(2*n))+`"}`))
@@ -236,25 +236,25 @@ func sound(n int64) []byte {
 
 // transcription serves POST /audio/transcriptions and /audio/translations: a
 // second of sound has 16,000 bytes.
-func (x *exchange) transcription(_, _ string) *apiError {
-	u, e := x.parseForm("file")
+func transcription(x *exchange, _, _ string) *apiError {
+	u, e := parseForm(x, "file")
 	if e != nil {
 		return e
 	}
-	if e := x.takeFormModel(u, ""); e != nil {
+	if e := takeFormModel(x, u, ""); e != nil {
 		return e
 	}
 	if e := steerBy(&x.st, u.fields["prompt"]); e != nil {
 		return e
 	}
 	file := u.files["file"]
-	id, done, e := x.begin("transcript-", string(file))
+	id, done, e := begin(x, "transcript-", string(file))
 	if done {
 		return e
 	}
 	seconds := int64(len(file)+15_999) / 16_000
 	words := "The sound has " + strconv.Itoa(len(file)) + " bytes."
-	x.chargeUnits(http.StatusOK, seconds*unitPrices[x.model]/60)
+	chargeUnits(x, http.StatusOK, seconds*unitPrices[x.model]/60)
 	usage := appendInt([]byte(`{"type":"duration"`), `,"seconds":`, seconds, "}")
 	if u.fields["stream"] == "true" {
 		s := x.startStream(id, Usage{})
@@ -286,12 +286,12 @@ func (x *exchange) transcription(_, _ string) *apiError {
 
 // rerank serves POST /rerank of compatible hosts: documents that share words
 // with the query come first.
-func (x *exchange) rerank(_, _ string) *apiError {
-	v, e := x.parseBody()
+func rerank(x *exchange, _, _ string) *apiError {
+	v, e := parseBody(x)
 	if e != nil {
 		return e
 	}
-	if e := x.takeModel(v); e != nil {
+	if e := takeModel(x, v); e != nil {
 		return e
 	}
 	docs := v.get("documents")
@@ -301,7 +301,7 @@ func (x *exchange) rerank(_, _ string) *apiError {
 	if e := steerBy(&x.st, v.get("query").s); e != nil {
 		return e
 	}
-	id, done, e := x.begin("rerank-", v.get("query").s)
+	id, done, e := begin(x, "rerank-", v.get("query").s)
 	if done {
 		return e
 	}
@@ -324,18 +324,18 @@ func (x *exchange) rerank(_, _ string) *apiError {
 }
 
 // ocr serves POST /ocr.
-func (x *exchange) ocr(_, _ string) *apiError {
-	v, e := x.parseBody()
+func ocr(x *exchange, _, _ string) *apiError {
+	v, e := parseBody(x)
 	if e != nil {
 		return e
 	}
-	if e := x.takeModel(v); e != nil {
+	if e := takeModel(x, v); e != nil {
 		return e
 	}
 	if v.get("document").kind != object {
 		return badRequest("document", "", "document is required")
 	}
-	id, done, e := x.begin("ocr-", v.get("document").s)
+	id, done, e := begin(x, "ocr-", v.get("document").s)
 	if done {
 		return e
 	}

@@ -23,42 +23,42 @@ var operations []operation
 
 func init() { // the handlers refer to the table for their links
 	operations = slices.Concat(threadOperations(), vectorOperations(), uploadOperations(), keptOperations(), []operation{
-		{"POST", "/moderations", (*exchange).moderation},
-		{"POST", "/images/generations", (*exchange).imageMade},
-		{"POST", "/images/edits", (*exchange).imageEdited},
-		{"POST", "/images/variations", (*exchange).imageVaried},
-		{"POST", "/audio/speech", (*exchange).speech},
-		{"POST", "/audio/transcriptions", (*exchange).transcription},
-		{"POST", "/audio/translations", (*exchange).transcription},
-		{"POST", "/rerank", (*exchange).rerank},
-		{"POST", "/ocr", (*exchange).ocr},
-		{"GET", "/realtime", (*exchange).realtime},
-		{"POST", "/files", (*exchange).upload},
-		{"GET", "/files", (*exchange).fileList},
-		{"GET", "/files/{id}", (*exchange).fileOne},
-		{"DELETE", "/files/{id}", (*exchange).fileGone},
-		{"GET", "/files/{id}/content", (*exchange).fileContent},
-		{"GET", "/responses/{id}", (*exchange).responseOne},
-		{"DELETE", "/responses/{id}", (*exchange).responseGone},
-		{"GET", "/responses/{id}/input_items", (*exchange).responseInput},
-		{"POST", "/batches", (*exchange).batchMade},
-		{"GET", "/batches", (*exchange).batchList},
-		{"GET", "/batches/{id}", (*exchange).batchOne},
-		{"POST", "/batches/{id}/cancel", (*exchange).batchStopped},
-		{"POST", "/fine_tuning/jobs", (*exchange).jobMade},
-		{"GET", "/fine_tuning/jobs", (*exchange).jobList},
-		{"GET", "/fine_tuning/jobs/{id}", (*exchange).jobOne},
-		{"POST", "/fine_tuning/jobs/{id}/cancel", (*exchange).jobStopped},
-		{"POST", "/fine_tuning/jobs/{id}/pause", (*exchange).jobPaused},
-		{"POST", "/fine_tuning/jobs/{id}/resume", (*exchange).jobPaused},
-		{"GET", "/fine_tuning/jobs/{id}/events", (*exchange).jobEvents},
-		{"GET", "/fine_tuning/jobs/{id}/checkpoints", (*exchange).jobCheckpoints},
+		{"POST", "/moderations", moderation},
+		{"POST", "/images/generations", imageMade},
+		{"POST", "/images/edits", imageEdited},
+		{"POST", "/images/variations", imageVaried},
+		{"POST", "/audio/speech", speech},
+		{"POST", "/audio/transcriptions", transcription},
+		{"POST", "/audio/translations", transcription},
+		{"POST", "/rerank", rerank},
+		{"POST", "/ocr", ocr},
+		{"GET", "/realtime", realtime},
+		{"POST", "/files", upload},
+		{"GET", "/files", fileList},
+		{"GET", "/files/{id}", fileOne},
+		{"DELETE", "/files/{id}", fileGone},
+		{"GET", "/files/{id}/content", fileContent},
+		{"GET", "/responses/{id}", responseOne},
+		{"DELETE", "/responses/{id}", responseGone},
+		{"GET", "/responses/{id}/input_items", responseInput},
+		{"POST", "/batches", batchMade},
+		{"GET", "/batches", batchList},
+		{"GET", "/batches/{id}", batchOne},
+		{"POST", "/batches/{id}/cancel", batchStopped},
+		{"POST", "/fine_tuning/jobs", jobMade},
+		{"GET", "/fine_tuning/jobs", jobList},
+		{"GET", "/fine_tuning/jobs/{id}", jobOne},
+		{"POST", "/fine_tuning/jobs/{id}/cancel", jobStopped},
+		{"POST", "/fine_tuning/jobs/{id}/pause", jobPaused},
+		{"POST", "/fine_tuning/jobs/{id}/resume", jobPaused},
+		{"GET", "/fine_tuning/jobs/{id}/events", jobEvents},
+		{"GET", "/fine_tuning/jobs/{id}/checkpoints", jobCheckpoints},
 	})
 }
 
-// operation finds what serves the request; known tells whether the path is one,
+// operationAt finds what serves the request; known tells whether the path is one,
 // with whatever method.
-func (x *exchange) operation(path string) (handle func(*exchange) *apiError, known bool) {
+func operationAt(x *exchange, path string) (handle func(*exchange) *apiError, known bool) {
 	for _, o := range operations {
 		id, sub, leaf, ok := matchPath(o.path, path)
 		if !ok {
@@ -96,7 +96,7 @@ func matchPath(pattern, path string) (id, sub, leaf string, ok bool) {
 }
 
 // begin opens the row of an operation and does what is to go wrong with it.
-func (x *exchange) begin(prefix, seed string) (id string, done bool, e *apiError) {
+func begin(x *exchange, prefix, seed string) (id string, done bool, e *apiError) {
 	if e := x.settle(seedOf(seed)); e != nil {
 		return "", true, e
 	}
@@ -115,7 +115,7 @@ type uploaded struct {
 }
 
 // parseForm reads a multipart body. A field that stands twice is refused.
-func (x *exchange) parseForm(files ...string) (*uploaded, *apiError) {
+func parseForm(x *exchange, files ...string) (*uploaded, *apiError) {
 	kind, params, err := mime.ParseMediaType(x.r.Header.Get("Content-Type"))
 	if err != nil || kind != "multipart/form-data" || params["boundary"] == "" {
 		return nil, badRequest("", "", "Invalid content type. Expected multipart/form-data with a boundary.")
@@ -154,12 +154,12 @@ func (x *exchange) parseForm(files ...string) (*uploaded, *apiError) {
 }
 
 // takeFormModel reads the model of a form.
-func (x *exchange) takeFormModel(u *uploaded, standard string) *apiError {
+func takeFormModel(x *exchange, u *uploaded, standard string) *apiError {
 	model := u.fields["model"]
 	if model == "" {
 		model = standard
 	}
-	return x.takeModel(value{kind: object, obj: []member{{"model", value{kind: text, s: model}}}})
+	return takeModel(x, value{kind: object, obj: []member{{"model", value{kind: text, s: model}}}})
 }
 
 func notFound(kind, id string) *apiError {

@@ -23,7 +23,7 @@ type assistantRun struct {
 var activeStates = []string{"queued", "in_progress", "requires_action", "cancelling"}
 
 // activeRun is the run that holds a thread; nil when there is none.
-func (x *exchange) activeRun(thread string) *thing {
+func activeRun(x *exchange, thread string) *thing {
 	x.s.things.jobs.Lock()
 	defer x.s.things.jobs.Unlock()
 	for _, n := range x.s.things.children("run", thread) {
@@ -40,7 +40,7 @@ const runFields = `assistant_id model instructions additional_instructions addit
 var runBounds = []bound{{"temperature", 0, 2, false}, {"top_p", 0, 1, false}, {"max_prompt_tokens", 256, 1 << 31, true}, {"max_completion_tokens", 256, 1 << 31, true}}
 
 // checkRun reads what a run is made with.
-func (x *exchange) checkRun(v value, fields string) (*thing, *apiError) {
+func checkRun(x *exchange, v value, fields string) (*thing, *apiError) {
 	if e := checkMembers(v, "", fields); e != nil {
 		return nil, e
 	}
@@ -58,7 +58,7 @@ func (x *exchange) checkRun(v value, fields string) (*thing, *apiError) {
 		}
 	}
 	for i, m := range v.get("additional_messages").arr {
-		if e := x.checkThreadMessage(m, fmt.Sprintf("additional_messages[%d].", i)); e != nil {
+		if e := checkThreadMessage(x, m, fmt.Sprintf("additional_messages[%d].", i)); e != nil {
 			return nil, e
 		}
 	}
@@ -67,7 +67,7 @@ func (x *exchange) checkRun(v value, fields string) (*thing, *apiError) {
 		return nil, notFound("assistant", v.get("assistant_id").s)
 	}
 	if x.model = a.model; v.get("model").given() {
-		if e := x.takeModel(v); e != nil {
+		if e := takeModel(x, v); e != nil {
 			return nil, e
 		}
 	}
@@ -75,63 +75,63 @@ func (x *exchange) checkRun(v value, fields string) (*thing, *apiError) {
 }
 
 // runMade serves POST /threads/{id}/runs, plain and streamed.
-func (x *exchange) runMade(thread, _ string) *apiError {
-	if e := x.beta(); e != nil {
+func runMade(x *exchange, thread, _ string) *apiError {
+	if e := beta(x); e != nil {
 		return e
 	}
-	v, e := x.parseBody()
+	v, e := parseBody(x)
 	if e != nil {
 		return e
 	}
 	if x.s.things.get("thread", thread) == nil {
 		return notFound("thread", thread)
 	}
-	a, e := x.checkRun(v, runFields)
+	a, e := checkRun(x, v, runFields)
 	if e != nil {
 		return e
 	}
-	if r := x.activeRun(thread); r != nil {
+	if r := activeRun(x, thread); r != nil {
 		return badRequest("", "", "Thread "+thread+" already has an active run "+r.id+".")
 	}
-	id, done, e := x.begin("run_", v.s)
+	id, done, e := begin(x, "run_", v.s)
 	if done {
 		return e
 	}
 	for _, m := range v.get("additional_messages").arr {
-		x.keep(&thing{id: x.newID("msg_", seedOf(m.s)), kind: "message", parent: thread, body: m})
+		keep(x, &thing{id: x.newID("msg_", seedOf(m.s)), kind: "message", parent: thread, body: m})
 	}
-	x.beginRun(id, thread, v, a, nil)
+	beginRun(x, id, thread, v, a, nil)
 	return nil
 }
 
 // threadRun serves POST /threads/runs, which makes the thread too.
-func (x *exchange) threadRun(_, _ string) *apiError {
-	if e := x.beta(); e != nil {
+func threadRun(x *exchange, _, _ string) *apiError {
+	if e := beta(x); e != nil {
 		return e
 	}
-	v, e := x.parseBody()
+	v, e := parseBody(x)
 	if e != nil {
 		return e
 	}
-	a, e := x.checkRun(v, strings.Replace(runFields, "additional_messages", "thread tool_resources", 1))
+	a, e := checkRun(x, v, strings.Replace(runFields, "additional_messages", "thread tool_resources", 1))
 	if e != nil {
 		return e
 	}
-	if e := x.threadParts(v.get("thread")); e != nil {
+	if e := threadParts(x, v.get("thread")); e != nil {
 		return e
 	}
-	id, done, e := x.begin("run_", v.s)
+	id, done, e := begin(x, "run_", v.s)
 	if done {
 		return e
 	}
-	thread := x.keepThread(x.newID("thread_", seedOf(v.s)), v.get("thread"))
-	x.beginRun(id, thread.id, v, a, thread)
+	thread := keepThread(x, x.newID("thread_", seedOf(v.s)), v.get("thread"))
+	beginRun(x, id, thread.id, v, a, thread)
 	return nil
 }
 
 // beginRun answers with a new run, or with all its events. made is the thread
 // that came to be with it.
-func (x *exchange) beginRun(id, thread string, v value, a, made *thing) {
+func beginRun(x *exchange, id, thread string, v value, a, made *thing) {
 	r := &assistantRun{assistant: a.id, state: "queued", tools: v.get("tools"), instructions: v.get("instructions").s}
 	if !r.tools.given() {
 		r.tools = a.body.get("tools")
@@ -139,12 +139,12 @@ func (x *exchange) beginRun(id, thread string, v value, a, made *thing) {
 	if r.instructions == "" {
 		r.instructions = a.body.get("instructions").s
 	}
-	n := x.keep(&thing{id: id, kind: "run", parent: thread, model: x.model, body: v, run: r})
+	n := keep(x, &thing{id: id, kind: "run", parent: thread, model: x.model, body: v, run: r})
 	if !v.get("stream").yes {
 		x.plain(id, writeRun(n), Usage{})
 		return
 	}
-	x.streamRun(n, made)
+	streamRun(x, n, made)
 }
 
 func writeRun(n *thing) json.RawMessage {
@@ -188,7 +188,7 @@ func (n *thing) wantsTool() string {
 }
 
 // goOn takes a run one step further; it is held by the lock of the things.
-func (x *exchange) goOn(n *thing) {
+func goOn(x *exchange, n *thing) {
 	switch n.run.state {
 	case "queued":
 		n.run.state = "in_progress"
@@ -196,26 +196,26 @@ func (x *exchange) goOn(n *thing) {
 		n.run.state = "cancelled"
 	case "in_progress":
 		if n.wantsTool() != "" {
-			x.askTools(n)
+			askTools(x, n)
 			return
 		}
-		x.endRun(n)
+		endRun(x, n)
 		row := x.s.bill.begin("/v1/threads/runs", n.model, n.id, false)
 		row.close(200, n.usage, false, "")
 	}
 }
 
 // askTools stops a run until the outputs of its call come.
-func (x *exchange) askTools(n *thing) *thing {
+func askTools(x *exchange, n *thing) *thing {
 	n.run.called = n.wantsTool()
 	n.run.wants = []string{x.newID("call_", seedOf(n.id))}
 	n.run.state = "requires_action"
-	return x.keep(&thing{id: x.newID("step_", seedOf(n.id)), kind: "step", parent: n.id, name: n.parent, purpose: "tool_calls", output: n.run.wants[0]})
+	return keep(x, &thing{id: x.newID("step_", seedOf(n.id)), kind: "step", parent: n.id, name: n.parent, purpose: "tool_calls", output: n.run.wants[0]})
 }
 
 // endRun puts the answer of a run into its thread. A prompt costs six tokens,
 // four for each message and one for four bytes; a word costs one.
-func (x *exchange) endRun(n *thing) (message, step *thing) {
+func endRun(x *exchange, n *thing) (message, step *thing) {
 	last, prompt := "", int64(6)
 	for _, m := range x.s.things.children("message", n.parent) {
 		said := m.body.get("content").s
@@ -230,49 +230,49 @@ func (x *exchange) endRun(n *thing) (message, step *thing) {
 	if len(n.run.outputs) > 0 {
 		answer = "The tool says: " + strings.Join(n.run.outputs, " ")
 	}
-	message = x.keep(&thing{id: x.newID("msg_", seedOf(answer)), kind: "message", parent: n.parent, name: n.id, output: n.run.assistant, body: value{kind: object, obj: []member{
+	message = keep(x, &thing{id: x.newID("msg_", seedOf(answer)), kind: "message", parent: n.parent, name: n.id, output: n.run.assistant, body: value{kind: object, obj: []member{
 		{"role", value{kind: text, s: "assistant"}}, {"content", value{kind: text, s: answer}},
 	}}})
 	n.usage = Usage{Input: prompt, Output: int64(len(split(answer)))}
 	n.run.state, n.run.ended = "completed", x.s.opts.Now().Unix()
-	step = x.keep(&thing{id: x.newID("step_", seedOf(n.id)), kind: "step", parent: n.id, name: n.parent, purpose: "message_creation", output: message.id, usage: n.usage})
+	step = keep(x, &thing{id: x.newID("step_", seedOf(n.id)), kind: "step", parent: n.id, name: n.parent, purpose: "message_creation", output: message.id, usage: n.usage})
 	return message, step
 }
 
-func (x *exchange) runList(thread, _ string) *apiError {
-	if e := x.beta(); e != nil {
+func runList(x *exchange, thread, _ string) *apiError {
+	if e := beta(x); e != nil {
 		return e
 	}
 	if x.s.things.get("thread", thread) == nil {
 		return notFound("thread", thread)
 	}
-	return x.listing("run", thread, "desc", nil, writeRun)
+	return listing(x, "run", thread, "desc", nil, writeRun)
 }
 
-func (x *exchange) runOne(thread, id string) *apiError {
-	x.pollSoon()
-	return x.one("run", thread, id, func(n *thing) (json.RawMessage, *apiError) {
-		x.goOn(n)
+func runOne(x *exchange, thread, id string) *apiError {
+	pollSoon(x)
+	return one(x, "run", thread, id, func(n *thing) (json.RawMessage, *apiError) {
+		goOn(x, n)
 		return writeRun(n), nil
 	})
 }
 
-func (x *exchange) runChanged(thread, id string) *apiError {
-	v, e := x.checked("metadata")
+func runChanged(x *exchange, thread, id string) *apiError {
+	v, e := checked(x, "metadata")
 	if e != nil {
 		return e
 	}
-	return x.one("run", thread, id, func(n *thing) (json.RawMessage, *apiError) {
+	return one(x, "run", thread, id, func(n *thing) (json.RawMessage, *apiError) {
 		n.body = n.body.with(v)
 		return writeRun(n), nil
 	})
 }
 
-func (x *exchange) runStopped(thread, id string) *apiError {
-	if e := x.noBody(); e != nil {
+func runStopped(x *exchange, thread, id string) *apiError {
+	if e := noBody(x); e != nil {
 		return e
 	}
-	return x.one("run", thread, id, func(n *thing) (json.RawMessage, *apiError) {
+	return one(x, "run", thread, id, func(n *thing) (json.RawMessage, *apiError) {
 		if !slices.Contains(activeStates, n.run.state) {
 			return nil, badRequest("", "", "Cannot cancel run with status '"+n.run.state+"'.")
 		}
@@ -282,8 +282,8 @@ func (x *exchange) runStopped(thread, id string) *apiError {
 }
 
 // runAnswered serves POST .../submit_tool_outputs.
-func (x *exchange) runAnswered(thread, id string) *apiError {
-	v, e := x.parseBody()
+func runAnswered(x *exchange, thread, id string) *apiError {
+	v, e := parseBody(x)
 	if e != nil {
 		return e
 	}
@@ -307,9 +307,9 @@ func (x *exchange) runAnswered(thread, id string) *apiError {
 		return writeRun(n), nil
 	}
 	if !stream || n == nil {
-		return x.one("run", thread, id, take)
+		return one(x, "run", thread, id, take)
 	}
-	if e := x.beta(); e != nil {
+	if e := beta(x); e != nil {
 		return e
 	}
 	x.s.things.jobs.Lock()
@@ -319,15 +319,15 @@ func (x *exchange) runAnswered(thread, id string) *apiError {
 		return e
 	}
 	x.model = n.model
-	if _, done, e := x.begin("", id); done {
+	if _, done, e := begin(x, "", id); done {
 		return e
 	}
-	x.streamRun(n, nil)
+	streamRun(x, n, nil)
 	return nil
 }
 
 // streamRun sends the events of a run to its end, or until it wants tools.
-func (x *exchange) streamRun(n, made *thing) {
+func streamRun(x *exchange, n, made *thing) {
 	x.s.things.jobs.Lock()
 	var frames [][2]string
 	event := func(name string, data json.RawMessage) { frames = append(frames, [2]string{name, string(data)}) }
@@ -341,13 +341,13 @@ func (x *exchange) streamRun(n, made *thing) {
 	n.run.state = "in_progress"
 	event("thread.run.in_progress", writeRun(n))
 	if n.wantsTool() != "" {
-		step := x.askTools(n)
+		step := askTools(x, n)
 		event("thread.run.step.created", writeStep(step, "in_progress", n))
 		event("thread.run.step.delta", doc("id", step.id, "object", "thread.run.step.delta", "delta", doc("step_details", doc("type", "tool_calls", "tool_calls",
 			list([]json.RawMessage{doc("index", 0, "id", n.run.wants[0], "type", "function", "function", doc("name", n.run.called, "arguments", "{}", "output", nil))})))))
 		event("thread.run.requires_action", writeRun(n))
 	} else {
-		message, step := x.endRun(n)
+		message, step := endRun(x, n)
 		n.run.state = "in_progress"
 		event("thread.run.step.created", writeStep(step, "in_progress", n))
 		event("thread.run.step.in_progress", writeStep(step, "in_progress", n))
@@ -407,21 +407,21 @@ func stepState(n, run *thing) string {
 	return "completed"
 }
 
-func (x *exchange) stepList(thread, id string) *apiError {
-	if e := x.beta(); e != nil {
+func stepList(x *exchange, thread, id string) *apiError {
+	if e := beta(x); e != nil {
 		return e
 	}
 	run := x.s.things.child("run", thread, id)
 	if run == nil {
 		return notFound("run", id)
 	}
-	return x.listing("step", id, "desc", nil, func(n *thing) json.RawMessage { return writeStep(n, stepState(n, run), run) })
+	return listing(x, "step", id, "desc", nil, func(n *thing) json.RawMessage { return writeStep(n, stepState(n, run), run) })
 }
 
-func (x *exchange) stepOne(thread, id string) *apiError {
+func stepOne(x *exchange, thread, id string) *apiError {
 	run := x.s.things.child("run", thread, id)
 	if run == nil {
 		return notFound("run", id)
 	}
-	return x.one("step", id, x.leaf, func(n *thing) (json.RawMessage, *apiError) { return writeStep(n, stepState(n, run), run), nil })
+	return one(x, "step", id, x.leaf, func(n *thing) (json.RawMessage, *apiError) { return writeStep(n, stepState(n, run), run), nil })
 }

@@ -12,34 +12,34 @@ import (
 // openai_runs.go.
 func threadOperations() []operation {
 	return []operation{
-		{"POST", "/assistants", (*exchange).assistantMade},
-		{"GET", "/assistants", (*exchange).assistantList},
-		{"GET", "/assistants/{id}", (*exchange).assistantOne},
-		{"POST", "/assistants/{id}", (*exchange).assistantChanged},
-		{"DELETE", "/assistants/{id}", (*exchange).assistantGone},
-		{"POST", "/threads", (*exchange).threadMade},
-		{"POST", "/threads/runs", (*exchange).threadRun},
-		{"GET", "/threads/{id}", (*exchange).threadOne},
-		{"POST", "/threads/{id}", (*exchange).threadChanged},
-		{"DELETE", "/threads/{id}", (*exchange).threadGone},
-		{"POST", "/threads/{id}/messages", (*exchange).messageMade},
-		{"GET", "/threads/{id}/messages", (*exchange).messageList},
-		{"GET", "/threads/{id}/messages/{sub}", (*exchange).messageOne},
-		{"POST", "/threads/{id}/messages/{sub}", (*exchange).messageOne},
-		{"DELETE", "/threads/{id}/messages/{sub}", (*exchange).messageGone},
-		{"POST", "/threads/{id}/runs", (*exchange).runMade},
-		{"GET", "/threads/{id}/runs", (*exchange).runList},
-		{"GET", "/threads/{id}/runs/{sub}", (*exchange).runOne},
-		{"POST", "/threads/{id}/runs/{sub}", (*exchange).runChanged},
-		{"POST", "/threads/{id}/runs/{sub}/cancel", (*exchange).runStopped},
-		{"POST", "/threads/{id}/runs/{sub}/submit_tool_outputs", (*exchange).runAnswered},
-		{"GET", "/threads/{id}/runs/{sub}/steps", (*exchange).stepList},
-		{"GET", "/threads/{id}/runs/{sub}/steps/{leaf}", (*exchange).stepOne},
+		{"POST", "/assistants", assistantMade},
+		{"GET", "/assistants", assistantList},
+		{"GET", "/assistants/{id}", assistantOne},
+		{"POST", "/assistants/{id}", assistantChanged},
+		{"DELETE", "/assistants/{id}", assistantGone},
+		{"POST", "/threads", threadMade},
+		{"POST", "/threads/runs", threadRun},
+		{"GET", "/threads/{id}", threadOne},
+		{"POST", "/threads/{id}", threadChanged},
+		{"DELETE", "/threads/{id}", threadGone},
+		{"POST", "/threads/{id}/messages", messageMade},
+		{"GET", "/threads/{id}/messages", messageList},
+		{"GET", "/threads/{id}/messages/{sub}", messageOne},
+		{"POST", "/threads/{id}/messages/{sub}", messageOne},
+		{"DELETE", "/threads/{id}/messages/{sub}", messageGone},
+		{"POST", "/threads/{id}/runs", runMade},
+		{"GET", "/threads/{id}/runs", runList},
+		{"GET", "/threads/{id}/runs/{sub}", runOne},
+		{"POST", "/threads/{id}/runs/{sub}", runChanged},
+		{"POST", "/threads/{id}/runs/{sub}/cancel", runStopped},
+		{"POST", "/threads/{id}/runs/{sub}/submit_tool_outputs", runAnswered},
+		{"GET", "/threads/{id}/runs/{sub}/steps", stepList},
+		{"GET", "/threads/{id}/runs/{sub}/steps/{leaf}", stepOne},
 	}
 }
 
 // beta refuses requests to assistants without the header that they need.
-func (x *exchange) beta() *apiError {
+func beta(x *exchange) *apiError {
 	if !slices.Contains(strings.Split(x.r.Header.Get("Openai-Beta"), ","), "assistants=v2") {
 		return badRequest("", "invalid_beta", "You must provide the 'OpenAI-Beta' header to access the Assistants API. Please try again by setting the header 'OpenAI-Beta: assistants=v2'.")
 	}
@@ -50,17 +50,17 @@ const assistantFields = "model name description instructions tools tool_resource
 
 var assistantBounds = map[string]int{"name": 256, "description": 512, "instructions": 256_000, "tools": 128}
 
-func (x *exchange) assistantBody() (value, *apiError) {
-	if e := x.beta(); e != nil {
+func assistantBody(x *exchange) (value, *apiError) {
+	if e := beta(x); e != nil {
 		return value{}, e
 	}
-	v, e := x.checked(assistantFields)
+	v, e := checked(x, assistantFields)
 	for _, check := range []func() *apiError{
 		func() *apiError { return e },
 		func() *apiError { return atMost(v, assistantBounds) },
 		func() *apiError { return checkBounds(v, openAIBounds[:2]) },
 		func() *apiError { return checkAssistantTools(v.get("tools")) },
-		func() *apiError { return x.resourcesExist(v.get("tool_resources")) },
+		func() *apiError { return resourcesExist(x, v.get("tool_resources")) },
 	} {
 		if e := check(); e != nil {
 			return v, e
@@ -86,8 +86,8 @@ func checkAssistantTools(tools value) *apiError {
 }
 
 // resourcesExist checks the files and vector stores that tools are to use.
-func (x *exchange) resourcesExist(r value) *apiError {
-	if e := x.filesExist(r.get("code_interpreter").get("file_ids")); e != nil {
+func resourcesExist(x *exchange, r value) *apiError {
+	if e := filesExist(x, r.get("code_interpreter").get("file_ids")); e != nil {
 		return e
 	}
 	stores := r.get("file_search").get("vector_store_ids")
@@ -102,19 +102,19 @@ func (x *exchange) resourcesExist(r value) *apiError {
 	return nil
 }
 
-func (x *exchange) assistantMade(_, _ string) *apiError {
-	v, e := x.assistantBody()
+func assistantMade(x *exchange, _, _ string) *apiError {
+	v, e := assistantBody(x)
 	if e != nil {
 		return e
 	}
-	if e := x.takeModel(v); e != nil {
+	if e := takeModel(x, v); e != nil {
 		return e
 	}
-	id, done, e := x.begin("asst_", v.s)
+	id, done, e := begin(x, "asst_", v.s)
 	if done {
 		return e
 	}
-	x.plain(id, writeAssistant(x.keep(&thing{id: id, kind: "assistant", body: v, model: x.model})), Usage{})
+	x.plain(id, writeAssistant(keep(x, &thing{id: id, kind: "assistant", body: v, model: x.model})), Usage{})
 	return nil
 }
 
@@ -126,23 +126,23 @@ func writeAssistant(n *thing) json.RawMessage {
 		"response_format", v.get("response_format").source(`"auto"`))
 }
 
-func (x *exchange) assistantList(_, _ string) *apiError {
-	if e := x.beta(); e != nil {
+func assistantList(x *exchange, _, _ string) *apiError {
+	if e := beta(x); e != nil {
 		return e
 	}
-	return x.listing("assistant", "", "desc", nil, writeAssistant)
+	return listing(x, "assistant", "", "desc", nil, writeAssistant)
 }
 
-func (x *exchange) assistantOne(id, _ string) *apiError {
-	return x.one("assistant", "", id, func(n *thing) (json.RawMessage, *apiError) { return writeAssistant(n), nil })
+func assistantOne(x *exchange, id, _ string) *apiError {
+	return one(x, "assistant", "", id, func(n *thing) (json.RawMessage, *apiError) { return writeAssistant(n), nil })
 }
 
-func (x *exchange) assistantChanged(id, _ string) *apiError {
-	v, e := x.assistantBody()
+func assistantChanged(x *exchange, id, _ string) *apiError {
+	v, e := assistantBody(x)
 	if e != nil {
 		return e
 	}
-	return x.one("assistant", "", id, func(n *thing) (json.RawMessage, *apiError) {
+	return one(x, "assistant", "", id, func(n *thing) (json.RawMessage, *apiError) {
 		n.body = n.body.with(v)
 		if m := v.get("model"); m.given() {
 			n.model = m.s
@@ -151,16 +151,16 @@ func (x *exchange) assistantChanged(id, _ string) *apiError {
 	})
 }
 
-func (x *exchange) assistantGone(id, _ string) *apiError {
-	return x.gonePart("assistant", "", id, "assistant.deleted")
+func assistantGone(x *exchange, id, _ string) *apiError {
+	return gonePart(x, "assistant", "", id, "assistant.deleted")
 }
 
 // one reads a thing of the assistants' API, or changes it.
-func (x *exchange) one(kind, parent, id string, do func(*thing) (json.RawMessage, *apiError)) *apiError {
-	if e := x.beta(); e != nil {
+func one(x *exchange, kind, parent, id string, do func(*thing) (json.RawMessage, *apiError)) *apiError {
+	if e := beta(x); e != nil {
 		return e
 	}
-	return x.read(func() (json.RawMessage, *apiError) {
+	return read(x, func() (json.RawMessage, *apiError) {
 		n := x.s.things.child(kind, parent, id)
 		if n == nil {
 			return nil, notFound(strings.ReplaceAll(kind, "_", " "), id)
@@ -170,46 +170,46 @@ func (x *exchange) one(kind, parent, id string, do func(*thing) (json.RawMessage
 }
 
 // gonePart forgets a thing of the assistants' API.
-func (x *exchange) gonePart(kind, parent, id, object string) *apiError {
-	return x.one(kind, parent, id, func(n *thing) (json.RawMessage, *apiError) {
+func gonePart(x *exchange, kind, parent, id, object string) *apiError {
+	return one(x, kind, parent, id, func(n *thing) (json.RawMessage, *apiError) {
 		x.s.things.drop(n)
 		return doc("id", id, "object", object, "deleted", true), nil
 	})
 }
 
-func (x *exchange) threadMade(_, _ string) *apiError {
-	if e := x.beta(); e != nil {
+func threadMade(x *exchange, _, _ string) *apiError {
+	if e := beta(x); e != nil {
 		return e
 	}
-	v, e := x.checked("messages tool_resources metadata")
+	v, e := checked(x, "messages tool_resources metadata")
 	if e != nil {
 		return e
 	}
-	if e := x.threadParts(v); e != nil {
+	if e := threadParts(x, v); e != nil {
 		return e
 	}
-	id, done, e := x.begin("thread_", "thread"+v.s)
+	id, done, e := begin(x, "thread_", "thread"+v.s)
 	if done {
 		return e
 	}
-	x.plain(id, writeThread(x.keepThread(id, v)), Usage{})
+	x.plain(id, writeThread(keepThread(x, id, v)), Usage{})
 	return nil
 }
 
 // threadParts checks what a thread is made of.
-func (x *exchange) threadParts(v value) *apiError {
+func threadParts(x *exchange, v value) *apiError {
 	for i, m := range v.get("messages").arr {
-		if e := x.checkThreadMessage(m, fmt.Sprintf("messages[%d].", i)); e != nil {
+		if e := checkThreadMessage(x, m, fmt.Sprintf("messages[%d].", i)); e != nil {
 			return e
 		}
 	}
-	return x.resourcesExist(v.get("tool_resources"))
+	return resourcesExist(x, v.get("tool_resources"))
 }
 
-func (x *exchange) keepThread(id string, v value) *thing {
-	n := x.keep(&thing{id: id, kind: "thread", body: v})
+func keepThread(x *exchange, id string, v value) *thing {
+	n := keep(x, &thing{id: id, kind: "thread", body: v})
 	for _, m := range v.get("messages").arr {
-		x.keep(&thing{id: x.newID("msg_", seedOf(m.s)), kind: "message", parent: id, body: m})
+		keep(x, &thing{id: x.newID("msg_", seedOf(m.s)), kind: "message", parent: id, body: m})
 	}
 	return n
 }
@@ -218,26 +218,26 @@ func writeThread(n *thing) json.RawMessage {
 	return doc("id", n.id, "object", "thread", "created_at", n.created, "tool_resources", n.body.get("tool_resources").source("{}"), "metadata", n.body.get("metadata").source("{}"))
 }
 
-func (x *exchange) threadOne(id, _ string) *apiError {
-	return x.one("thread", "", id, func(n *thing) (json.RawMessage, *apiError) { return writeThread(n), nil })
+func threadOne(x *exchange, id, _ string) *apiError {
+	return one(x, "thread", "", id, func(n *thing) (json.RawMessage, *apiError) { return writeThread(n), nil })
 }
 
-func (x *exchange) threadChanged(id, _ string) *apiError {
-	v, e := x.checked("tool_resources metadata")
+func threadChanged(x *exchange, id, _ string) *apiError {
+	v, e := checked(x, "tool_resources metadata")
 	if e != nil {
 		return e
 	}
-	return x.one("thread", "", id, func(n *thing) (json.RawMessage, *apiError) {
+	return one(x, "thread", "", id, func(n *thing) (json.RawMessage, *apiError) {
 		n.body = n.body.with(v)
 		return writeThread(n), nil
 	})
 }
 
-func (x *exchange) threadGone(id, _ string) *apiError {
-	return x.gonePart("thread", "", id, "thread.deleted")
+func threadGone(x *exchange, id, _ string) *apiError {
+	return gonePart(x, "thread", "", id, "thread.deleted")
 }
 
-func (x *exchange) checkThreadMessage(v value, at string) *apiError {
+func checkThreadMessage(x *exchange, v value, at string) *apiError {
 	if e := checkMembers(v, at, "role content attachments metadata"); e != nil {
 		return e
 	}
@@ -270,28 +270,28 @@ func (x *exchange) checkThreadMessage(v value, at string) *apiError {
 }
 
 // messageMade serves POST /threads/{id}/messages.
-func (x *exchange) messageMade(thread, _ string) *apiError {
-	if e := x.beta(); e != nil {
+func messageMade(x *exchange, thread, _ string) *apiError {
+	if e := beta(x); e != nil {
 		return e
 	}
-	v, e := x.parseBody()
+	v, e := parseBody(x)
 	if e != nil {
 		return e
 	}
 	if x.s.things.get("thread", thread) == nil {
 		return notFound("thread", thread)
 	}
-	if e := x.checkThreadMessage(v, ""); e != nil {
+	if e := checkThreadMessage(x, v, ""); e != nil {
 		return e
 	}
-	if r := x.activeRun(thread); r != nil {
+	if r := activeRun(x, thread); r != nil {
 		return badRequest("", "", "Can't add messages to "+thread+" while a run "+r.id+" is active.")
 	}
-	id, done, e := x.begin("msg_", v.s)
+	id, done, e := begin(x, "msg_", v.s)
 	if done {
 		return e
 	}
-	x.plain(id, writeMessage(x.keep(&thing{id: id, kind: "message", parent: thread, body: v})), Usage{})
+	x.plain(id, writeMessage(keep(x, &thing{id: id, kind: "message", parent: thread, body: v})), Usage{})
 	return nil
 }
 
@@ -319,8 +319,8 @@ func threadText(s string) json.RawMessage {
 	return doc("type", "text", "text", doc("value", s, "annotations", []string{}))
 }
 
-func (x *exchange) messageList(thread, _ string) *apiError {
-	if e := x.beta(); e != nil {
+func messageList(x *exchange, thread, _ string) *apiError {
+	if e := beta(x); e != nil {
 		return e
 	}
 	if x.s.things.get("thread", thread) == nil {
@@ -328,26 +328,26 @@ func (x *exchange) messageList(thread, _ string) *apiError {
 	}
 	q, _ := url.ParseQuery(x.query)
 	keep := func(n *thing) bool { return q.Get("run_id") == "" || n.name == q.Get("run_id") }
-	return x.listing("message", thread, "desc", keep, writeMessage)
+	return listing(x, "message", thread, "desc", keep, writeMessage)
 }
 
-func (x *exchange) messageOne(thread, id string) *apiError {
+func messageOne(x *exchange, thread, id string) *apiError {
 	var v value
 	if x.r.Method == "POST" {
 		var e *apiError
-		if v, e = x.checked("metadata"); e != nil {
+		if v, e = checked(x, "metadata"); e != nil {
 			return e
 		}
 	}
 	if x.s.things.get("thread", thread) == nil {
 		return notFound("thread", thread)
 	}
-	return x.one("message", thread, id, func(n *thing) (json.RawMessage, *apiError) {
+	return one(x, "message", thread, id, func(n *thing) (json.RawMessage, *apiError) {
 		n.body = n.body.with(v)
 		return writeMessage(n), nil
 	})
 }
 
-func (x *exchange) messageGone(thread, id string) *apiError {
-	return x.gonePart("message", thread, id, "thread.message.deleted")
+func messageGone(x *exchange, thread, id string) *apiError {
+	return gonePart(x, "message", thread, id, "thread.message.deleted")
 }

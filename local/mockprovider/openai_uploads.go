@@ -9,35 +9,35 @@ import (
 // uploadOperations are uploads in parts, containers and evaluations.
 func uploadOperations() []operation {
 	return []operation{
-		{"POST", "/uploads", (*exchange).uploadMade},
-		{"POST", "/uploads/{id}/parts", (*exchange).uploadPart},
-		{"POST", "/uploads/{id}/complete", (*exchange).uploadDone},
-		{"POST", "/uploads/{id}/cancel", (*exchange).uploadStopped},
-		{"POST", "/containers", (*exchange).containerMade},
-		{"GET", "/containers", (*exchange).containerList},
-		{"GET", "/containers/{id}", (*exchange).containerOne},
-		{"DELETE", "/containers/{id}", (*exchange).containerGone},
-		{"POST", "/containers/{id}/files", (*exchange).containerFileMade},
-		{"GET", "/containers/{id}/files", (*exchange).containerFileList},
-		{"GET", "/containers/{id}/files/{sub}", (*exchange).containerFileOne},
-		{"DELETE", "/containers/{id}/files/{sub}", (*exchange).containerFileGone},
-		{"GET", "/containers/{id}/files/{sub}/content", (*exchange).containerFileContent},
-		{"POST", "/evals", (*exchange).evalMade},
-		{"GET", "/evals", (*exchange).evalList},
-		{"GET", "/evals/{id}", (*exchange).evalOne},
-		{"POST", "/evals/{id}", (*exchange).evalOne},
-		{"DELETE", "/evals/{id}", (*exchange).evalGone},
-		{"POST", "/evals/{id}/runs", (*exchange).evalRunMade},
-		{"GET", "/evals/{id}/runs", (*exchange).evalRunList},
-		{"GET", "/evals/{id}/runs/{sub}", (*exchange).evalRunOne},
-		{"DELETE", "/evals/{id}/runs/{sub}", (*exchange).evalRunGone},
-		{"GET", "/evals/{id}/runs/{sub}/output_items", (*exchange).evalItems},
+		{"POST", "/uploads", uploadMade},
+		{"POST", "/uploads/{id}/parts", uploadPart},
+		{"POST", "/uploads/{id}/complete", uploadDone},
+		{"POST", "/uploads/{id}/cancel", uploadStopped},
+		{"POST", "/containers", containerMade},
+		{"GET", "/containers", containerList},
+		{"GET", "/containers/{id}", containerOne},
+		{"DELETE", "/containers/{id}", containerGone},
+		{"POST", "/containers/{id}/files", containerFileMade},
+		{"GET", "/containers/{id}/files", containerFileList},
+		{"GET", "/containers/{id}/files/{sub}", containerFileOne},
+		{"DELETE", "/containers/{id}/files/{sub}", containerFileGone},
+		{"GET", "/containers/{id}/files/{sub}/content", containerFileContent},
+		{"POST", "/evals", evalMade},
+		{"GET", "/evals", evalList},
+		{"GET", "/evals/{id}", evalOne},
+		{"POST", "/evals/{id}", evalOne},
+		{"DELETE", "/evals/{id}", evalGone},
+		{"POST", "/evals/{id}/runs", evalRunMade},
+		{"GET", "/evals/{id}/runs", evalRunList},
+		{"GET", "/evals/{id}/runs/{sub}", evalRunOne},
+		{"DELETE", "/evals/{id}/runs/{sub}", evalRunGone},
+		{"GET", "/evals/{id}/runs/{sub}/output_items", evalItems},
 	}
 }
 
 // held reads or changes a thing of an API that needs no beta header.
-func (x *exchange) held(kind, parent, id string, do func(*thing) (json.RawMessage, *apiError)) *apiError {
-	return x.read(func() (json.RawMessage, *apiError) {
+func held(x *exchange, kind, parent, id string, do func(*thing) (json.RawMessage, *apiError)) *apiError {
+	return read(x, func() (json.RawMessage, *apiError) {
 		n := x.s.things.child(kind, parent, id)
 		if n == nil {
 			return nil, notFound(strings.ReplaceAll(kind, "_", " "), id)
@@ -46,8 +46,8 @@ func (x *exchange) held(kind, parent, id string, do func(*thing) (json.RawMessag
 	})
 }
 
-func (x *exchange) uploadMade(_, _ string) *apiError {
-	v, e := x.checked("bytes filename mime_type purpose expires_after")
+func uploadMade(x *exchange, _, _ string) *apiError {
+	v, e := checked(x, "bytes filename mime_type purpose expires_after")
 	if e != nil {
 		return e
 	}
@@ -62,11 +62,11 @@ func (x *exchange) uploadMade(_, _ string) *apiError {
 	if !slices.Contains(purposes, v.get("purpose").s) {
 		return unsupportedValue("purpose", v.get("purpose").s, purposes...)
 	}
-	id, done, e := x.begin("upload_", v.s)
+	id, done, e := begin(x, "upload_", v.s)
 	if done {
 		return e
 	}
-	x.plain(id, writeUpload(x.keep(&thing{id: id, kind: "upload", name: v.get("filename").s, purpose: "pending", body: v}), nil), Usage{})
+	x.plain(id, writeUpload(keep(x, &thing{id: id, kind: "upload", name: v.get("filename").s, purpose: "pending", body: v}), nil), Usage{})
 	return nil
 }
 
@@ -80,7 +80,7 @@ func writeUpload(n, file *thing) json.RawMessage {
 }
 
 // pending gives an upload that still takes parts.
-func (x *exchange) pending(id string) (*thing, *apiError) {
+func pending(x *exchange, id string) (*thing, *apiError) {
 	n := x.s.things.get("upload", id)
 	if n == nil {
 		return nil, notFound("Upload", id)
@@ -91,35 +91,35 @@ func (x *exchange) pending(id string) (*thing, *apiError) {
 	return n, nil
 }
 
-func (x *exchange) uploadPart(id, _ string) *apiError {
-	u, e := x.parseForm("data")
+func uploadPart(x *exchange, id, _ string) *apiError {
+	u, e := parseForm(x, "data")
 	if e != nil {
 		return e
 	}
-	if _, e := x.pending(id); e != nil {
+	if _, e := pending(x, id); e != nil {
 		return e
 	}
 	if len(u.files["data"]) > 64<<20 {
 		return badRequest("data", "", "A part can be at most 64 MB.")
 	}
-	part, done, e := x.begin("part_", id)
+	part, done, e := begin(x, "part_", id)
 	if done {
 		return e
 	}
-	n := x.keep(&thing{id: part, kind: "part", parent: id, content: u.files["data"]})
+	n := keep(x, &thing{id: part, kind: "part", parent: id, content: u.files["data"]})
 	x.plain(part, doc("id", part, "object", "upload.part", "created_at", n.created, "upload_id", id), Usage{})
 	return nil
 }
 
-func (x *exchange) uploadDone(id, _ string) *apiError {
-	v, e := x.checked("part_ids md5")
+func uploadDone(x *exchange, id, _ string) *apiError {
+	v, e := checked(x, "part_ids md5")
 	if e != nil {
 		return e
 	}
 	if len(v.get("part_ids").arr) == 0 {
 		return missingParam("part_ids")
 	}
-	n, e := x.pending(id)
+	n, e := pending(x, id)
 	if e != nil {
 		return e
 	}
@@ -134,48 +134,48 @@ func (x *exchange) uploadDone(id, _ string) *apiError {
 	if want, _ := n.body.get("bytes").integer(); want != int64(len(content)) {
 		return badRequest("part_ids", "invalid_value", "The number of bytes uploaded does not match the number that the upload was made with.")
 	}
-	row, done, e := x.begin("file-", id)
+	row, done, e := begin(x, "file-", id)
 	if done {
 		return e
 	}
-	file := x.keep(&thing{id: row, kind: "file", name: n.name, purpose: n.body.get("purpose").s, content: content})
-	b := x.changed(n, func(n *thing) { n.purpose = "completed" }, func(_ []byte, n *thing) []byte { return writeUpload(n, file) })
+	file := keep(x, &thing{id: row, kind: "file", name: n.name, purpose: n.body.get("purpose").s, content: content})
+	b := changed(x, n, func(n *thing) { n.purpose = "completed" }, func(_ []byte, n *thing) []byte { return writeUpload(n, file) })
 	x.plain(row, b, Usage{})
 	return nil
 }
 
-func (x *exchange) uploadStopped(id, _ string) *apiError {
-	if e := x.noBody(); e != nil {
+func uploadStopped(x *exchange, id, _ string) *apiError {
+	if e := noBody(x); e != nil {
 		return e
 	}
-	if _, e := x.pending(id); e != nil {
+	if _, e := pending(x, id); e != nil {
 		return e
 	}
-	return x.held("upload", "", id, func(n *thing) (json.RawMessage, *apiError) {
+	return held(x, "upload", "", id, func(n *thing) (json.RawMessage, *apiError) {
 		n.purpose = "cancelled"
 		return writeUpload(n, nil), nil
 	})
 }
 
-func (x *exchange) containerMade(_, _ string) *apiError {
-	v, e := x.checked("name expires_after file_ids memory_limit network_policy skills")
+func containerMade(x *exchange, _, _ string) *apiError {
+	v, e := checked(x, "name expires_after file_ids memory_limit network_policy skills")
 	if e != nil {
 		return e
 	}
 	if v.get("name").kind != text {
 		return missingParam("name")
 	}
-	if e := x.filesExist(v.get("file_ids")); e != nil {
+	if e := filesExist(x, v.get("file_ids")); e != nil {
 		return e
 	}
-	id, done, e := x.begin("cntr_", v.s)
+	id, done, e := begin(x, "cntr_", v.s)
 	if done {
 		return e
 	}
-	n := x.keep(&thing{id: id, kind: "container", body: v})
+	n := keep(x, &thing{id: id, kind: "container", body: v})
 	for _, f := range v.get("file_ids").arr {
 		of := x.s.things.get("file", f.s)
-		x.keep(&thing{id: x.newID("cfile_", seedOf(f.s)), kind: "container_file", parent: id, name: of.name, content: of.content})
+		keep(x, &thing{id: x.newID("cfile_", seedOf(f.s)), kind: "container_file", parent: id, name: of.name, content: of.content})
 	}
 	x.plain(id, writeContainer(n), Usage{})
 	return nil
@@ -186,39 +186,39 @@ func writeContainer(n *thing) json.RawMessage {
 		"expires_after", n.body.get("expires_after").source(`{"anchor":"last_active_at","minutes":20}`))
 }
 
-func (x *exchange) containerList(_, _ string) *apiError {
-	return x.listing("container", "", "desc", nil, writeContainer)
+func containerList(x *exchange, _, _ string) *apiError {
+	return listing(x, "container", "", "desc", nil, writeContainer)
 }
 
-func (x *exchange) containerOne(id, _ string) *apiError {
-	return x.held("container", "", id, func(n *thing) (json.RawMessage, *apiError) { return writeContainer(n), nil })
+func containerOne(x *exchange, id, _ string) *apiError {
+	return held(x, "container", "", id, func(n *thing) (json.RawMessage, *apiError) { return writeContainer(n), nil })
 }
 
-func (x *exchange) containerGone(id, _ string) *apiError {
-	return x.forgotten("container", "", id, "container.deleted")
+func containerGone(x *exchange, id, _ string) *apiError {
+	return forgotten(x, "container", "", id, "container.deleted")
 }
 
 // forgotten deletes a thing of an API that needs no beta header.
-func (x *exchange) forgotten(kind, parent, id, object string) *apiError {
-	return x.held(kind, parent, id, func(n *thing) (json.RawMessage, *apiError) {
+func forgotten(x *exchange, kind, parent, id, object string) *apiError {
+	return held(x, kind, parent, id, func(n *thing) (json.RawMessage, *apiError) {
 		x.s.things.drop(n)
 		return doc("id", id, "object", object, "deleted", true), nil
 	})
 }
 
-func (x *exchange) containerFileMade(container, _ string) *apiError {
+func containerFileMade(x *exchange, container, _ string) *apiError {
 	if x.s.things.get("container", container) == nil {
 		return notFound("container", container)
 	}
 	n := &thing{kind: "container_file", parent: container}
 	if strings.HasPrefix(x.r.Header.Get("Content-Type"), "multipart/") {
-		u, e := x.parseForm("file")
+		u, e := parseForm(x, "file")
 		if e != nil {
 			return e
 		}
 		n.name, n.content = u.name, u.files["file"]
 	} else {
-		v, e := x.checked("file_id")
+		v, e := checked(x, "file_id")
 		if e != nil {
 			return e
 		}
@@ -228,12 +228,12 @@ func (x *exchange) containerFileMade(container, _ string) *apiError {
 		}
 		n.name, n.content = of.name, of.content
 	}
-	id, done, e := x.begin("cfile_", n.name)
+	id, done, e := begin(x, "cfile_", n.name)
 	if done {
 		return e
 	}
 	n.id = id
-	x.plain(id, writeContainerFile(x.keep(n)), Usage{})
+	x.plain(id, writeContainerFile(keep(x, n)), Usage{})
 	return nil
 }
 
@@ -241,31 +241,31 @@ func writeContainerFile(n *thing) json.RawMessage {
 	return doc("id", n.id, "object", "container.file", "created_at", n.created, "bytes", len(n.content), "container_id", n.parent, "path", "/mnt/data/"+n.name, "source", "user")
 }
 
-func (x *exchange) containerFileList(container, _ string) *apiError {
+func containerFileList(x *exchange, container, _ string) *apiError {
 	if x.s.things.get("container", container) == nil {
 		return notFound("container", container)
 	}
-	return x.listing("container_file", container, "desc", nil, writeContainerFile)
+	return listing(x, "container_file", container, "desc", nil, writeContainerFile)
 }
 
-func (x *exchange) containerFileOne(container, id string) *apiError {
-	return x.held("container_file", container, id, func(n *thing) (json.RawMessage, *apiError) { return writeContainerFile(n), nil })
+func containerFileOne(x *exchange, container, id string) *apiError {
+	return held(x, "container_file", container, id, func(n *thing) (json.RawMessage, *apiError) { return writeContainerFile(n), nil })
 }
 
-func (x *exchange) containerFileGone(container, id string) *apiError {
-	return x.forgotten("container_file", container, id, "container.file.deleted")
+func containerFileGone(x *exchange, container, id string) *apiError {
+	return forgotten(x, "container_file", container, id, "container.file.deleted")
 }
 
-func (x *exchange) containerFileContent(container, id string) *apiError {
+func containerFileContent(x *exchange, container, id string) *apiError {
 	n := x.s.things.child("container_file", container, id)
 	if n == nil {
 		return notFound("container file", id)
 	}
-	return x.sendFile(n)
+	return sendFile(x, n)
 }
 
-func (x *exchange) evalMade(_, _ string) *apiError {
-	v, e := x.checked("name data_source_config testing_criteria metadata")
+func evalMade(x *exchange, _, _ string) *apiError {
+	v, e := checked(x, "name data_source_config testing_criteria metadata")
 	if e != nil {
 		return e
 	}
@@ -275,11 +275,11 @@ func (x *exchange) evalMade(_, _ string) *apiError {
 	if v.get("testing_criteria").kind != array {
 		return missingParam("testing_criteria")
 	}
-	id, done, e := x.begin("eval_", v.s)
+	id, done, e := begin(x, "eval_", v.s)
 	if done {
 		return e
 	}
-	x.plain(id, writeEval(x.keep(&thing{id: id, kind: "eval", body: v})), Usage{})
+	x.plain(id, writeEval(keep(x, &thing{id: id, kind: "eval", body: v})), Usage{})
 	return nil
 }
 
@@ -289,33 +289,33 @@ func writeEval(n *thing) json.RawMessage {
 		"testing_criteria", v.get("testing_criteria"), "metadata", v.get("metadata").source("{}"))
 }
 
-func (x *exchange) evalList(_, _ string) *apiError {
-	return x.listing("eval", "", "asc", nil, writeEval)
+func evalList(x *exchange, _, _ string) *apiError {
+	return listing(x, "eval", "", "asc", nil, writeEval)
 }
 
-func (x *exchange) evalOne(id, _ string) *apiError {
+func evalOne(x *exchange, id, _ string) *apiError {
 	var v value
 	if x.r.Method == "POST" {
 		var e *apiError
-		if v, e = x.checked("name metadata"); e != nil {
+		if v, e = checked(x, "name metadata"); e != nil {
 			return e
 		}
 	}
-	return x.held("eval", "", id, func(n *thing) (json.RawMessage, *apiError) {
+	return held(x, "eval", "", id, func(n *thing) (json.RawMessage, *apiError) {
 		n.body = n.body.with(v)
 		return writeEval(n), nil
 	})
 }
 
-func (x *exchange) evalGone(id, _ string) *apiError {
-	return x.held("eval", "", id, func(n *thing) (json.RawMessage, *apiError) {
+func evalGone(x *exchange, id, _ string) *apiError {
+	return held(x, "eval", "", id, func(n *thing) (json.RawMessage, *apiError) {
 		x.s.things.drop(n)
 		return doc("object", "eval.deleted", "deleted", true, "eval_id", id), nil
 	})
 }
 
-func (x *exchange) evalRunMade(eval, _ string) *apiError {
-	v, e := x.checked("name data_source metadata")
+func evalRunMade(x *exchange, eval, _ string) *apiError {
+	v, e := checked(x, "name data_source metadata")
 	if e != nil {
 		return e
 	}
@@ -329,11 +329,11 @@ func (x *exchange) evalRunMade(eval, _ string) *apiError {
 	if source.get("type").s == "file_id" && x.s.things.get("file", source.get("id").s) == nil {
 		return notFound("File", source.get("id").s)
 	}
-	id, done, e := x.begin("evalrun_", v.s)
+	id, done, e := begin(x, "evalrun_", v.s)
 	if done {
 		return e
 	}
-	x.plain(id, writeEvalRun(x.keep(&thing{id: id, kind: "eval_run", parent: eval, body: v})), Usage{})
+	x.plain(id, writeEvalRun(keep(x, &thing{id: id, kind: "eval_run", parent: eval, body: v})), Usage{})
 	return nil
 }
 
@@ -347,28 +347,28 @@ func writeEvalRun(n *thing) json.RawMessage {
 		"result_counts", doc("total", passed, "passed", passed, "failed", 0, "errored", 0), "per_model_usage", []string{}, "per_testing_criteria_results", []string{})
 }
 
-func (x *exchange) evalRunList(eval, _ string) *apiError {
-	return x.listing("eval_run", eval, "asc", nil, writeEvalRun)
+func evalRunList(x *exchange, eval, _ string) *apiError {
+	return listing(x, "eval_run", eval, "asc", nil, writeEvalRun)
 }
 
-func (x *exchange) evalRunOne(eval, id string) *apiError {
-	return x.held("eval_run", eval, id, func(n *thing) (json.RawMessage, *apiError) {
+func evalRunOne(x *exchange, eval, id string) *apiError {
+	return held(x, "eval_run", eval, id, func(n *thing) (json.RawMessage, *apiError) {
 		n.reads++
 		return writeEvalRun(n), nil
 	})
 }
 
-func (x *exchange) evalRunGone(eval, id string) *apiError {
-	return x.held("eval_run", eval, id, func(n *thing) (json.RawMessage, *apiError) {
+func evalRunGone(x *exchange, eval, id string) *apiError {
+	return held(x, "eval_run", eval, id, func(n *thing) (json.RawMessage, *apiError) {
 		x.s.things.drop(n)
 		return doc("object", "eval.run.deleted", "deleted", true, "run_id", id), nil
 	})
 }
 
-func (x *exchange) evalItems(eval, id string) *apiError {
+func evalItems(x *exchange, eval, id string) *apiError {
 	n := x.s.things.child("eval_run", eval, id)
 	if n == nil {
 		return notFound("eval run", id)
 	}
-	return x.listing("eval_item", id, "asc", nil, writeEvalRun)
+	return listing(x, "eval_item", id, "asc", nil, writeEvalRun)
 }

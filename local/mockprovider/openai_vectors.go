@@ -10,30 +10,30 @@ import (
 // vectorOperations are vector stores, their files, batches of these, and search.
 func vectorOperations() []operation {
 	return []operation{
-		{"POST", "/vector_stores", (*exchange).vectorsMade},
-		{"GET", "/vector_stores", (*exchange).vectorsList},
-		{"GET", "/vector_stores/{id}", (*exchange).vectorsOne},
-		{"POST", "/vector_stores/{id}", (*exchange).vectorsOne},
-		{"DELETE", "/vector_stores/{id}", (*exchange).vectorsGone},
-		{"POST", "/vector_stores/{id}/search", (*exchange).vectorsSearched},
-		{"POST", "/vector_stores/{id}/files", (*exchange).vectorFileMade},
-		{"GET", "/vector_stores/{id}/files", (*exchange).vectorFileList},
-		{"GET", "/vector_stores/{id}/files/{sub}", (*exchange).vectorFileOne},
-		{"POST", "/vector_stores/{id}/files/{sub}", (*exchange).vectorFileOne},
-		{"DELETE", "/vector_stores/{id}/files/{sub}", (*exchange).vectorFileGone},
-		{"GET", "/vector_stores/{id}/files/{sub}/content", (*exchange).vectorFileText},
-		{"POST", "/vector_stores/{id}/file_batches", (*exchange).vectorBatchMade},
-		{"GET", "/vector_stores/{id}/file_batches/{sub}", (*exchange).vectorBatchOne},
-		{"POST", "/vector_stores/{id}/file_batches/{sub}/cancel", (*exchange).vectorBatchStopped},
-		{"GET", "/vector_stores/{id}/file_batches/{sub}/files", (*exchange).vectorBatchFiles},
+		{"POST", "/vector_stores", vectorsMade},
+		{"GET", "/vector_stores", vectorsList},
+		{"GET", "/vector_stores/{id}", vectorsOne},
+		{"POST", "/vector_stores/{id}", vectorsOne},
+		{"DELETE", "/vector_stores/{id}", vectorsGone},
+		{"POST", "/vector_stores/{id}/search", vectorsSearched},
+		{"POST", "/vector_stores/{id}/files", vectorFileMade},
+		{"GET", "/vector_stores/{id}/files", vectorFileList},
+		{"GET", "/vector_stores/{id}/files/{sub}", vectorFileOne},
+		{"POST", "/vector_stores/{id}/files/{sub}", vectorFileOne},
+		{"DELETE", "/vector_stores/{id}/files/{sub}", vectorFileGone},
+		{"GET", "/vector_stores/{id}/files/{sub}/content", vectorFileText},
+		{"POST", "/vector_stores/{id}/file_batches", vectorBatchMade},
+		{"GET", "/vector_stores/{id}/file_batches/{sub}", vectorBatchOne},
+		{"POST", "/vector_stores/{id}/file_batches/{sub}/cancel", vectorBatchStopped},
+		{"GET", "/vector_stores/{id}/file_batches/{sub}/files", vectorBatchFiles},
 	}
 }
 
-func (x *exchange) vectorsBody(fields string) (value, *apiError) {
-	if e := x.beta(); e != nil {
+func vectorsBody(x *exchange, fields string) (value, *apiError) {
+	if e := beta(x); e != nil {
 		return value{}, e
 	}
-	v, e := x.checked(fields)
+	v, e := checked(x, fields)
 	if e != nil {
 		return v, e
 	}
@@ -70,41 +70,41 @@ func checkChunking(c value) *apiError {
 	return nil
 }
 
-func (x *exchange) vectorsMade(_, _ string) *apiError {
-	v, e := x.vectorsBody("name description file_ids expires_after chunking_strategy metadata")
+func vectorsMade(x *exchange, _, _ string) *apiError {
+	v, e := vectorsBody(x, "name description file_ids expires_after chunking_strategy metadata")
 	if e != nil {
 		return e
 	}
-	if e := x.filesExist(v.get("file_ids")); e != nil {
+	if e := filesExist(x, v.get("file_ids")); e != nil {
 		return e
 	}
-	id, done, e := x.begin("vs_", "vector_store"+v.s)
+	id, done, e := begin(x, "vs_", "vector_store"+v.s)
 	if done {
 		return e
 	}
-	n := x.keep(&thing{id: id, kind: "vector_store", body: v})
-	x.plain(id, x.locked(func() json.RawMessage {
+	n := keep(x, &thing{id: id, kind: "vector_store", body: v})
+	x.plain(id, locked(x, func() json.RawMessage {
 		for _, f := range v.get("file_ids").arr {
-			x.attach(id, f.s, "", value{})
+			attach(x, id, f.s, "", value{})
 		}
-		return x.writeVectors(n)
+		return writeVectors(x, n)
 	}), Usage{})
 	return nil
 }
 
 // attach puts a file into a store. It is in progress until something of the
 // store is read; files that are no text fail.
-func (x *exchange) attach(store, file, batch string, settings value) *thing {
+func attach(x *exchange, store, file, batch string, settings value) *thing {
 	of := x.s.things.get("file", file)
 	n := &thing{id: file, kind: "vector_file", parent: store, purpose: "in_progress", name: of.name, content: of.content, output: batch, body: settings}
 	if old := x.s.things.child("vector_file", store, file); old != nil {
 		x.s.things.drop(old)
 	}
-	return x.keep(n)
+	return keep(x, n)
 }
 
 // indexed ends the work on the files of a store.
-func (x *exchange) indexed(store string) {
+func indexed(x *exchange, store string) {
 	for _, n := range x.s.things.children("vector_file", store) {
 		if n.purpose == "in_progress" {
 			n.purpose = "completed"
@@ -116,7 +116,7 @@ func (x *exchange) indexed(store string) {
 }
 
 // counts are the files of a store, or of a batch of it, by their states.
-func (x *exchange) counts(store, batch string) (json.RawMessage, int) {
+func counts(x *exchange, store, batch string) (json.RawMessage, int) {
 	by, bytes, total := map[string]int{}, 0, 0
 	for _, n := range x.s.things.children("vector_file", store) {
 		if batch != "" && n.output != batch {
@@ -130,8 +130,8 @@ func (x *exchange) counts(store, batch string) (json.RawMessage, int) {
 	return doc("in_progress", by["in_progress"], "completed", by["completed"], "failed", by["failed"], "cancelled", by["cancelled"], "total", total), bytes
 }
 
-func (x *exchange) writeVectors(n *thing) json.RawMessage {
-	counts, bytes := x.counts(n.id, "")
+func writeVectors(x *exchange, n *thing) json.RawMessage {
+	counts, bytes := counts(x, n.id, "")
 	state := "completed"
 	if slices.ContainsFunc(x.s.things.children("vector_file", n.id), func(f *thing) bool { return f.purpose == "in_progress" }) {
 		state = "in_progress"
@@ -141,34 +141,34 @@ func (x *exchange) writeVectors(n *thing) json.RawMessage {
 		"file_counts", counts, "status", state, "expires_after", v.get("expires_after"), "expires_at", nil, "last_active_at", n.created, "metadata", v.get("metadata").source("{}"))
 }
 
-func (x *exchange) vectorsList(_, _ string) *apiError {
-	if e := x.beta(); e != nil {
+func vectorsList(x *exchange, _, _ string) *apiError {
+	if e := beta(x); e != nil {
 		return e
 	}
-	return x.listing("vector_store", "", "desc", nil, x.writeVectors)
+	return listing(x, "vector_store", "", "desc", nil, func(n *thing) json.RawMessage { return writeVectors(x, n) })
 }
 
-func (x *exchange) vectorsOne(id, _ string) *apiError {
+func vectorsOne(x *exchange, id, _ string) *apiError {
 	var v value
 	if x.r.Method == "POST" {
 		var e *apiError
-		if v, e = x.vectorsBody("name expires_after metadata"); e != nil {
+		if v, e = vectorsBody(x, "name expires_after metadata"); e != nil {
 			return e
 		}
 	}
-	return x.one("vector_store", "", id, func(n *thing) (json.RawMessage, *apiError) {
-		x.indexed(id)
+	return one(x, "vector_store", "", id, func(n *thing) (json.RawMessage, *apiError) {
+		indexed(x, id)
 		n.body = n.body.with(v)
-		return x.writeVectors(n), nil
+		return writeVectors(x, n), nil
 	})
 }
 
-func (x *exchange) vectorsGone(id, _ string) *apiError {
-	return x.gonePart("vector_store", "", id, "vector_store.deleted")
+func vectorsGone(x *exchange, id, _ string) *apiError {
+	return gonePart(x, "vector_store", "", id, "vector_store.deleted")
 }
 
-func (x *exchange) vectorFileMade(store, _ string) *apiError {
-	v, e := x.vectorsBody("file_id attributes chunking_strategy")
+func vectorFileMade(x *exchange, store, _ string) *apiError {
+	v, e := vectorsBody(x, "file_id attributes chunking_strategy")
 	if e != nil {
 		return e
 	}
@@ -184,11 +184,11 @@ func (x *exchange) vectorFileMade(store, _ string) *apiError {
 	if x.s.things.get("file", v.get("file_id").s) == nil {
 		return notFound("File", v.get("file_id").s)
 	}
-	id, done, e := x.begin("", v.s)
+	id, done, e := begin(x, "", v.s)
 	if done {
 		return e
 	}
-	x.plain(id, x.locked(func() json.RawMessage { return writeVectorFile(x.attach(store, v.get("file_id").s, "", v)) }), Usage{})
+	x.plain(id, locked(x, func() json.RawMessage { return writeVectorFile(attach(x, store, v.get("file_id").s, "", v)) }), Usage{})
 	return nil
 }
 
@@ -219,8 +219,8 @@ func writeVectorFile(n *thing) json.RawMessage {
 }
 
 // vectorFiles lists the files of a store that keep wants.
-func (x *exchange) vectorFiles(store string, keep func(*thing) bool) *apiError {
-	if e := x.beta(); e != nil {
+func vectorFiles(x *exchange, store string, keep func(*thing) bool) *apiError {
+	if e := beta(x); e != nil {
 		return e
 	}
 	if x.s.things.get("vector_store", store) == nil {
@@ -232,46 +232,46 @@ func (x *exchange) vectorFiles(store string, keep func(*thing) bool) *apiError {
 		return unsupportedValue("filter", f, states...)
 	}
 	x.s.things.jobs.Lock()
-	x.indexed(store)
+	indexed(x, store)
 	x.s.things.jobs.Unlock()
-	return x.listing("vector_file", store, "desc", func(n *thing) bool { return keep(n) && (q.Get("filter") == "" || q.Get("filter") == n.purpose) }, writeVectorFile)
+	return listing(x, "vector_file", store, "desc", func(n *thing) bool { return keep(n) && (q.Get("filter") == "" || q.Get("filter") == n.purpose) }, writeVectorFile)
 }
 
-func (x *exchange) vectorFileList(store, _ string) *apiError {
-	return x.vectorFiles(store, func(*thing) bool { return true })
+func vectorFileList(x *exchange, store, _ string) *apiError {
+	return vectorFiles(x, store, func(*thing) bool { return true })
 }
 
-func (x *exchange) vectorFileOne(store, id string) *apiError {
+func vectorFileOne(x *exchange, store, id string) *apiError {
 	var v value
 	if x.r.Method == "POST" {
 		var e *apiError
-		if v, e = x.vectorsBody("attributes"); e != nil {
+		if v, e = vectorsBody(x, "attributes"); e != nil {
 			return e
 		}
 		if e := checkAttributes(v.get("attributes")); e != nil {
 			return e
 		}
 	}
-	x.pollSoon()
-	return x.one("vector_file", store, id, func(n *thing) (json.RawMessage, *apiError) {
-		x.indexed(store)
+	pollSoon(x)
+	return one(x, "vector_file", store, id, func(n *thing) (json.RawMessage, *apiError) {
+		indexed(x, store)
 		n.body = n.body.with(v)
 		return writeVectorFile(n), nil
 	})
 }
 
-func (x *exchange) vectorFileGone(store, id string) *apiError {
-	return x.gonePart("vector_file", store, id, "vector_store.file.deleted")
+func vectorFileGone(x *exchange, store, id string) *apiError {
+	return gonePart(x, "vector_file", store, id, "vector_store.file.deleted")
 }
 
-func (x *exchange) vectorFileText(store, id string) *apiError {
-	return x.one("vector_file", store, id, func(n *thing) (json.RawMessage, *apiError) {
+func vectorFileText(x *exchange, store, id string) *apiError {
+	return one(x, "vector_file", store, id, func(n *thing) (json.RawMessage, *apiError) {
 		return doc("object", "vector_store.file_content.page", "data", list([]json.RawMessage{doc("type", "text", "text", string(n.content))}), "has_more", false, "next_page", nil), nil
 	})
 }
 
-func (x *exchange) vectorBatchMade(store, _ string) *apiError {
-	v, e := x.vectorsBody("file_ids files attributes chunking_strategy")
+func vectorBatchMade(x *exchange, store, _ string) *apiError {
+	v, e := vectorsBody(x, "file_ids files attributes chunking_strategy")
 	if e != nil {
 		return e
 	}
@@ -281,25 +281,25 @@ func (x *exchange) vectorBatchMade(store, _ string) *apiError {
 	if x.s.things.get("vector_store", store) == nil {
 		return notFound("vector store", store)
 	}
-	if e := x.filesExist(v.get("file_ids")); e != nil {
+	if e := filesExist(x, v.get("file_ids")); e != nil {
 		return e
 	}
-	id, done, e := x.begin("vsfb_", v.s)
+	id, done, e := begin(x, "vsfb_", v.s)
 	if done {
 		return e
 	}
-	n := x.keep(&thing{id: id, kind: "file_batch", parent: store, body: v})
-	x.plain(id, x.locked(func() json.RawMessage {
+	n := keep(x, &thing{id: id, kind: "file_batch", parent: store, body: v})
+	x.plain(id, locked(x, func() json.RawMessage {
 		for _, f := range v.get("file_ids").arr {
-			x.attach(store, f.s, id, v)
+			attach(x, store, f.s, id, v)
 		}
-		return x.writeVectorBatch(n)
+		return writeVectorBatch(x, n)
 	}), Usage{})
 	return nil
 }
 
-func (x *exchange) writeVectorBatch(n *thing) json.RawMessage {
-	counts, _ := x.counts(n.parent, n.id)
+func writeVectorBatch(x *exchange, n *thing) json.RawMessage {
+	counts, _ := counts(x, n.parent, n.id)
 	state := "in_progress"
 	if n.stopped {
 		state = "cancelled"
@@ -309,20 +309,20 @@ func (x *exchange) writeVectorBatch(n *thing) json.RawMessage {
 	return doc("id", n.id, "object", "vector_store.files_batch", "created_at", n.created, "vector_store_id", n.parent, "status", state, "file_counts", counts)
 }
 
-func (x *exchange) vectorBatchOne(store, id string) *apiError {
-	x.pollSoon()
-	return x.one("file_batch", store, id, func(n *thing) (json.RawMessage, *apiError) {
+func vectorBatchOne(x *exchange, store, id string) *apiError {
+	pollSoon(x)
+	return one(x, "file_batch", store, id, func(n *thing) (json.RawMessage, *apiError) {
 		n.reads++
-		x.indexed(store)
-		return x.writeVectorBatch(n), nil
+		indexed(x, store)
+		return writeVectorBatch(x, n), nil
 	})
 }
 
-func (x *exchange) vectorBatchStopped(store, id string) *apiError {
-	if e := x.noBody(); e != nil {
+func vectorBatchStopped(x *exchange, store, id string) *apiError {
+	if e := noBody(x); e != nil {
 		return e
 	}
-	return x.one("file_batch", store, id, func(n *thing) (json.RawMessage, *apiError) {
+	return one(x, "file_batch", store, id, func(n *thing) (json.RawMessage, *apiError) {
 		if n.stopped || n.reads > 0 {
 			return nil, badRequest("", "", "Cannot cancel a batch that has ended.")
 		}
@@ -332,24 +332,24 @@ func (x *exchange) vectorBatchStopped(store, id string) *apiError {
 				f.purpose = "cancelled"
 			}
 		}
-		return x.writeVectorBatch(n), nil
+		return writeVectorBatch(x, n), nil
 	})
 }
 
-func (x *exchange) vectorBatchFiles(store, id string) *apiError {
+func vectorBatchFiles(x *exchange, store, id string) *apiError {
 	if x.s.things.child("file_batch", store, id) == nil {
 		return notFound("file batch", id)
 	}
-	return x.vectorFiles(store, func(n *thing) bool { return n.output == id })
+	return vectorFiles(x, store, func(n *thing) bool { return n.output == id })
 }
 
 // vectorsSearched serves POST /vector_stores/{id}/search: files are found by the
 // words of the query that they hold.
-func (x *exchange) vectorsSearched(store, _ string) *apiError {
-	if e := x.beta(); e != nil {
+func vectorsSearched(x *exchange, store, _ string) *apiError {
+	if e := beta(x); e != nil {
 		return e
 	}
-	v, e := x.checked("query filters max_num_results ranking_options rewrite_query")
+	v, e := checked(x, "query filters max_num_results ranking_options rewrite_query")
 	if e != nil {
 		return e
 	}
@@ -370,8 +370,8 @@ func (x *exchange) vectorsSearched(store, _ string) *apiError {
 	if x.s.things.get("vector_store", store) == nil {
 		return notFound("vector store", store)
 	}
-	return x.read(func() (json.RawMessage, *apiError) {
-		x.indexed(store)
+	return read(x, func() (json.RawMessage, *apiError) {
+		indexed(x, store)
 		hits := []json.RawMessage{}
 		for _, n := range x.s.things.children("vector_file", store) {
 			score := scoreOf(string(n.content), queries)

@@ -3,18 +3,18 @@ package mockprovider
 import "strings"
 
 // palmModel is the model in the path, before the method.
-func (x *exchange) palmModel() {
+func palmModel(x *exchange) {
 	name := x.path[strings.LastIndexByte(x.path, '/')+1:]
 	x.model, _, _ = strings.Cut(name, ":")
 }
 
 // palmText serves :generateText. It tells no usage.
-func (x *exchange) palmText() *apiError {
-	v, e := x.strictBody("prompt! safetySettings stopSequences temperature candidateCount maxOutputTokens topP topK")
+func palmText(x *exchange) *apiError {
+	v, e := strictBody(x, "prompt! safetySettings stopSequences temperature candidateCount maxOutputTokens topP topK")
 	if e != nil {
 		return e
 	}
-	x.palmModel()
+	palmModel(x)
 	prompt := v.get("prompt").get("text")
 	if prompt.kind != text || prompt.s == "" || len(v.get("prompt").obj) != 1 {
 		return wireBad("prompt.text must be a non-empty string")
@@ -30,7 +30,7 @@ func (x *exchange) palmText() *apiError {
 	if len(v.get("stopSequences").arr) > 5 {
 		return wireBad("stopSequences must have at most 5 elements")
 	}
-	a, u, done, e := x.says(prompt.s, prompt.s, v.get("maxOutputTokens"))
+	a, u, done, e := says(x, prompt.s, prompt.s, v.get("maxOutputTokens"))
 	if done {
 		return e
 	}
@@ -44,19 +44,19 @@ func (x *exchange) palmText() *apiError {
 }
 
 // palmEmbed serves :embedText: one text, one vector.
-func (x *exchange) palmEmbed() *apiError {
-	v, e := x.strictBody("text! model")
+func palmEmbed(x *exchange) *apiError {
+	v, e := strictBody(x, "text! model")
 	if e != nil {
 		return e
 	}
-	x.palmModel()
+	palmModel(x)
 	words := v.get("text")
 	if words.kind != text || words.s == "" {
 		return wireBad("text must be a non-empty string")
 	}
-	if e := x.steered([]string{words.s}); e != nil {
+	if e := steered(x, []string{words.s}); e != nil {
 		return e
 	}
 	list, tokens := vectors([]string{words.s}, `{"value":$v}`, false)
-	return x.embedded([]byte(`{"embedding":`+list+`}`), tokens)
+	return embedded(x, []byte(`{"embedding":`+list+`}`), tokens)
 }

@@ -26,7 +26,7 @@ const whisperSecond = 100_000
 // steer it: "mock: chunks=20", "pause" (until cancelled), "twice" (told twice that it is
 // done), "no-usage", "close=4001", "drop", "automatic" (of the instructions: a response to
 // each committed buffer), "big=1000" (bytes of each piece).
-func (x *exchange) realtime(_, _ string) *apiError {
+func realtime(x *exchange, _, _ string) *apiError {
 	q := x.r.URL.Query()
 	model, intent := q.Get("model"), q.Get("intent")
 	switch {

@@ -6,12 +6,12 @@ import (
 )
 
 // response serves POST /responses.
-func (x *exchange) response() *apiError {
-	v, e := x.parseBody()
+func response(x *exchange) *apiError {
+	v, e := parseBody(x)
 	if e != nil {
 		return e
 	}
-	q, e := x.checkResponse(v)
+	q, e := checkResponse(x, v)
 	if e != nil {
 		return e
 	}
@@ -33,7 +33,7 @@ func (x *exchange) response() *apiError {
 	r.usage = u
 	r.makeItems()
 	if s := v.get("store"); s.kind != boolean || s.yes {
-		x.keep(&thing{id: r.id, kind: "response", body: v, content: r.object(r.status(), r.list())})
+		keep(x, &thing{id: r.id, kind: "response", body: v, content: r.object(r.status(), r.list())})
 	}
 	r.continued()
 	if q.stream {

@@ -33,8 +33,8 @@ var responseIncludes = strings.Fields(`file_search_call.results web_search_call.
 	computer_call_output.output.image_url code_interpreter_call.outputs reasoning.encrypted_content message.output_text.logprobs`)
 
 // checkResponse reads a request of POST /responses.
-func (x *exchange) checkResponse(v value) (*responseRequest, *apiError) {
-	if e := x.takeModel(v); e != nil {
+func checkResponse(x *exchange, v value) (*responseRequest, *apiError) {
+	if e := takeModel(x, v); e != nil {
 		return nil, e
 	}
 	q := &responseRequest{job: job{model: x.model, st: &x.st, parallel: true, prompt: 3}, custom: map[string]bool{}}
@@ -50,7 +50,7 @@ func (x *exchange) checkResponse(v value) (*responseRequest, *apiError) {
 		func() *apiError {
 			return checkKinds(v, object, "stream_options", "metadata", "reasoning", "text", "prompt")
 		},
-		func() *apiError { return x.remembered(v) },
+		func() *apiError { return remembered(x, v) },
 		func() *apiError { return q.state(v) },
 		func() *apiError { return q.input(v) },
 		func() *apiError { return steerBy(&x.st, q.lastUser) },

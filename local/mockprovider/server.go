@@ -181,12 +181,12 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 var handlers = map[string]func(*exchange) *apiError{
-	"/chat/completions":      (*exchange).chatCompletion,
-	"/completions":           (*exchange).completion,
-	"/embeddings":            (*exchange).embeddings,
-	"/responses":             (*exchange).response,
-	"/messages":              (*exchange).message,
-	"/messages/count_tokens": (*exchange).countTokens,
+	"/chat/completions":      chatCompletion,
+	"/completions":           completion,
+	"/embeddings":            embeddings,
+	"/responses":             response,
+	"/messages":              message,
+	"/messages/count_tokens": countTokens,
 }
 
 // route answers the request or gives the error to answer with.
@@ -196,10 +196,10 @@ func (x *exchange) route() *apiError {
 		path = "/" + rest
 	}
 	if strings.HasPrefix(path, "/echo/") || path == "/echo" {
-		return x.echo()
+		return echo(x)
 	}
 	if size, ok := strings.CutPrefix(path, "/binary/"); ok {
-		return x.binary(size)
+		return sendBinary(x, size)
 	}
 	for _, s := range shapes {
 		if handle := s.match(x); handle != nil {
@@ -216,9 +216,9 @@ func (x *exchange) route() *apiError {
 		return e
 	}
 	if path == "/models" || strings.HasPrefix(path, "/models/") {
-		return x.models(strings.TrimPrefix(strings.TrimPrefix(path, "/models"), "/"))
+		return models(x, strings.TrimPrefix(strings.TrimPrefix(path, "/models"), "/"))
 	}
-	if handle, known := x.operation(path); handle != nil {
+	if handle, known := operationAt(x, path); handle != nil {
 		return handle(x)
 	} else if known && handlers[path] == nil {
 		return &apiError{status: http.StatusMethodNotAllowed, message: "Not allowed to " + x.r.Method + " on " + x.path + ". (HINT: Perhaps you meant to use a different HTTP method?)"}

@@ -18,12 +18,12 @@ func vectors(texts []string, format string, encoded bool) (string, int64) {
 }
 
 // steered takes the directives of the last text.
-func (x *exchange) steered(texts []string) *apiError { return steerBy(&x.st, texts[len(texts)-1]) }
+func steered(x *exchange, texts []string) *apiError { return steerBy(&x.st, texts[len(texts)-1]) }
 
 const vectorItem = `{"object":"embedding","index":$i,"embedding":$v}`
 
-func (x *exchange) jinaEmbed() *apiError {
-	v, e := x.strictBody("model! input! dimensions task late_chunking truncate normalized embedding_type return_multivector")
+func jinaEmbed(x *exchange) *apiError {
+	v, e := strictBody(x, "model! input! dimensions task late_chunking truncate normalized embedding_type return_multivector")
 	if e != nil {
 		return e
 	}
@@ -38,11 +38,11 @@ func (x *exchange) jinaEmbed() *apiError {
 			return wireBad("input: must be a string, {text} or {image}")
 		}
 	}
-	return x.listOf(texts, v.get("embedding_type").s == "base64", `,"usage":{"total_tokens":%[1]d,"prompt_tokens":%[1]d}`)
+	return listOf(x, texts, v.get("embedding_type").s == "base64", `,"usage":{"total_tokens":%[1]d,"prompt_tokens":%[1]d}`)
 }
 
-func (x *exchange) voyageEmbed() *apiError {
-	v, e := x.strictBody("model! input! input_type truncation output_dimension output_dtype encoding_format")
+func voyageEmbed(x *exchange) *apiError {
+	v, e := strictBody(x, "model! input! input_type truncation output_dimension output_dtype encoding_format")
 	if e != nil {
 		return e
 	}
@@ -53,23 +53,23 @@ func (x *exchange) voyageEmbed() *apiError {
 	if f := v.get("encoding_format"); f.given() && f.s != "base64" {
 		return wireBad("encoding_format must be null or base64")
 	}
-	return x.listOf(texts, v.get("encoding_format").s == "base64", `,"usage":{"total_tokens":%d}`)
+	return listOf(x, texts, v.get("encoding_format").s == "base64", `,"usage":{"total_tokens":%d}`)
 }
 
 // listOf answers in the OpenAI shape.
-func (x *exchange) listOf(texts []string, encoded bool, usage string) *apiError {
+func listOf(x *exchange, texts []string, encoded bool, usage string) *apiError {
 	if len(texts) == 0 {
 		return wireBad("input must not be empty")
 	}
-	if e := x.steered(texts); e != nil {
+	if e := steered(x, texts); e != nil {
 		return e
 	}
 	list, tokens := vectors(texts, vectorItem, encoded)
-	return x.embedded([]byte(`{"object":"list","data":[`+list+`],"model":`+quoted(x.model)+fmt.Sprintf(usage, tokens)+`}`), tokens)
+	return embedded(x, []byte(`{"object":"list","data":[`+list+`],"model":`+quoted(x.model)+fmt.Sprintf(usage, tokens)+`}`), tokens)
 }
 
-func (x *exchange) nomicEmbed() *apiError {
-	v, e := x.strictBody("model! texts! task_type dimensionality long_text_mode max_tokens_per_text")
+func nomicEmbed(x *exchange) *apiError {
+	v, e := strictBody(x, "model! texts! task_type dimensionality long_text_mode max_tokens_per_text")
 	if e != nil {
 		return e
 	}
@@ -77,15 +77,15 @@ func (x *exchange) nomicEmbed() *apiError {
 	if e != nil {
 		return e
 	}
-	if e := x.steered(texts); e != nil {
+	if e := steered(x, texts); e != nil {
 		return e
 	}
 	list, tokens := vectors(texts, "$v", false)
-	return x.embedded(fmt.Appendf(nil, `{"embeddings":[%s],"usage":{"prompt_tokens":%d,"total_tokens":%d},"model":%s}`, list, tokens, tokens, quoted(x.model)), tokens)
+	return embedded(x, fmt.Appendf(nil, `{"embeddings":[%s],"usage":{"prompt_tokens":%d,"total_tokens":%d},"model":%s}`, list, tokens, tokens, quoted(x.model)), tokens)
 }
 
-func (x *exchange) ai21Embed() *apiError {
-	v, e := x.strictBody("texts! type")
+func ai21Embed(x *exchange) *apiError {
+	v, e := strictBody(x, "texts! type")
 	if e != nil {
 		return e
 	}
@@ -93,56 +93,56 @@ func (x *exchange) ai21Embed() *apiError {
 	if e != nil {
 		return e
 	}
-	if e := x.steered(texts); e != nil {
+	if e := steered(x, texts); e != nil {
 		return e
 	}
 	list, tokens := vectors(texts, `{"embedding":$v}`, false)
-	return x.embedded([]byte(`{"id":"1","results":[`+list+`]}`), tokens)
+	return embedded(x, []byte(`{"id":"1","results":[`+list+`]}`), tokens)
 }
 
-func (x *exchange) jinaRerank() *apiError {
-	v, e := x.strictBody("model! query! documents! top_n return_documents")
+func jinaRerank(x *exchange) *apiError {
+	v, e := strictBody(x, "model! query! documents! top_n return_documents")
 	if e != nil {
 		return e
 	}
-	return x.rerankTokens(v, "top_n", `{"model":%s,"object":"list","usage":{"total_tokens":%d},"results":[%s]}`)
+	return rerankTokens(x, v, "top_n", `{"model":%s,"object":"list","usage":{"total_tokens":%d},"results":[%s]}`)
 }
 
-func (x *exchange) voyageRerank() *apiError {
-	v, e := x.strictBody("model! query! documents! top_k return_documents truncation")
+func voyageRerank(x *exchange) *apiError {
+	v, e := strictBody(x, "model! query! documents! top_k return_documents truncation")
 	if e != nil {
 		return e
 	}
-	return x.rerankTokens(v, "top_k", `{"object":"list","model":%s,"usage":{"total_tokens":%d},"data":[%s]}`)
+	return rerankTokens(x, v, "top_k", `{"object":"list","model":%s,"usage":{"total_tokens":%d},"data":[%s]}`)
 }
 
 // rerankTokens ranks for a provider that is paid by tokens.
-func (x *exchange) rerankTokens(v value, top, format string) *apiError {
+func rerankTokens(x *exchange, v value, top, format string) *apiError {
 	documents, e := rankable(v)
 	if e != nil {
 		return e
 	}
-	results, e := x.ranked(v, top, documents)
+	results, e := ranked(x, v, top, documents)
 	if e != nil {
 		return e
 	}
 	tokens := tokensOf(v.get("query").s) + tokensOf(strings.Join(documents, " "))
-	if done, e := x.opened(seedOf(v.get("query").s)); done || e != nil {
+	if done, e := opened(x, seedOf(v.get("query").s)); done || e != nil {
 		return e
 	}
 	x.plain("mock", fmt.Appendf(nil, format, quoted(x.model), tokens, strings.Join(results, ",")), Usage{Input: tokens})
 	return nil
 }
 
-func (x *exchange) mistralOCR() *apiError { return x.ocrOf(true) }
-func (x *exchange) azureOCR() *apiError   { return x.ocrOf(false) }
+func mistralOCR(x *exchange) *apiError { return ocrOf(x, true) }
+func azureOCR(x *exchange) *apiError   { return ocrOf(x, false) }
 
 // pagePrice is what a page costs, in nano-dollars.
 const pagePrice = 4_000_000
 
 // ocrOf reads a document of two pages. addresses: documents may be named by address.
-func (x *exchange) ocrOf(addresses bool) *apiError {
-	v, e := x.strictBody("model! document! id pages include_image_base64 image_limit image_min_size bbox_annotation_format document_annotation_format table_format")
+func ocrOf(x *exchange, addresses bool) *apiError {
+	v, e := strictBody(x, "model! document! id pages include_image_base64 image_limit image_min_size bbox_annotation_format document_annotation_format table_format")
 	if e != nil {
 		return e
 	}
@@ -160,7 +160,7 @@ func (x *exchange) ocrOf(addresses bool) *apiError {
 	default:
 		return &apiError{status: 422, message: "the document cannot be read"}
 	}
-	if done, e := x.opened(seedOf(address.s)); done || e != nil {
+	if done, e := opened(x, seedOf(address.s)); done || e != nil {
 		return e
 	}
 	x.row.closeAt(200, 2*pagePrice)

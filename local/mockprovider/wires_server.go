@@ -11,23 +11,23 @@ import (
 // wiresShape serves providers with wires of their own below a path with their
 // name: /jina, /voyage, /nomic, /mistral, /azure, /ai21, /reka, /palm, /triton,
 // /workers, /bytez and /oci, each behind the paths of the provider itself.
-var wiresShape = &shape{name: "wires", match: wiresMatch, refuse: (*exchange).wiresRefuse}
+var wiresShape = &shape{name: "wires", match: wiresMatch, refuse: wiresRefuse}
 
 // wires are the handlers by the beginning and the end of their paths.
 var wires = []struct {
 	head, tail string
 	handle     func(*exchange) *apiError
 }{
-	{"/jina/", "/embeddings", (*exchange).jinaEmbed}, {"/jina/", "/rerank", (*exchange).jinaRerank},
-	{"/voyage/", "/embeddings", (*exchange).voyageEmbed}, {"/voyage/", "/rerank", (*exchange).voyageRerank},
-	{"/nomic/", "/embedding/text", (*exchange).nomicEmbed},
-	{"/mistral/", "/ocr", (*exchange).mistralOCR}, {"/azure/", "/ocr", (*exchange).azureOCR},
-	{"/ai21/", "/complete", (*exchange).ai21Complete}, {"/ai21/", "/embed", (*exchange).ai21Embed},
-	{"/reka/", "/chat", (*exchange).rekaChat}, {"/palm/", ":generateMessage", (*exchange).palmChat},
-	{"/palm/", ":generateText", (*exchange).palmText}, {"/palm/", ":embedText", (*exchange).palmEmbed},
-	{"/triton/", "/generate", (*exchange).tritonGenerate}, {"/triton/", "/generate_stream", (*exchange).tritonStream},
-	{"/workers/", "", (*exchange).workersRun}, {"/bytez/", "", (*exchange).bytezChat},
-	{"/oci/", "/20231130/actions/chat", (*exchange).ociChat},
+	{"/jina/", "/embeddings", jinaEmbed}, {"/jina/", "/rerank", jinaRerank},
+	{"/voyage/", "/embeddings", voyageEmbed}, {"/voyage/", "/rerank", voyageRerank},
+	{"/nomic/", "/embedding/text", nomicEmbed},
+	{"/mistral/", "/ocr", mistralOCR}, {"/azure/", "/ocr", azureOCR},
+	{"/ai21/", "/complete", ai21Complete}, {"/ai21/", "/embed", ai21Embed},
+	{"/reka/", "/chat", rekaChat}, {"/palm/", ":generateMessage", palmChat},
+	{"/palm/", ":generateText", palmText}, {"/palm/", ":embedText", palmEmbed},
+	{"/triton/", "/generate", tritonGenerate}, {"/triton/", "/generate_stream", tritonStream},
+	{"/workers/", "", workersRun}, {"/bytez/", "", bytezChat},
+	{"/oci/", "/20231130/actions/chat", ociChat},
 }
 
 func wiresMatch(x *exchange) func(*exchange) *apiError {
@@ -37,7 +37,7 @@ func wiresMatch(x *exchange) func(*exchange) *apiError {
 				if x.r.Method != http.MethodPost {
 					return &apiError{status: http.StatusMethodNotAllowed, message: "Method Not Allowed"}
 				}
-				if e := x.wiresKey(); e != nil {
+				if e := wiresKey(x); e != nil {
 					return e
 				}
 				return w.handle(x)
@@ -48,7 +48,7 @@ func wiresMatch(x *exchange) func(*exchange) *apiError {
 }
 
 // wiresKey looks for the key where the provider does.
-func (x *exchange) wiresKey() *apiError {
+func wiresKey(x *exchange) *apiError {
 	auth := x.r.Header.Get("Authorization")
 	var ok bool
 	switch {
@@ -70,7 +70,7 @@ func (x *exchange) wiresKey() *apiError {
 }
 
 // wiresRefuse answers with an error in the provider's shape.
-func (x *exchange) wiresRefuse(e *apiError) {
+func wiresRefuse(x *exchange, e *apiError) {
 	var body any = map[string]any{"detail": e.message}
 	switch head := "/" + strings.SplitN(x.path+"/", "/", 3)[1] + "/"; head {
 	case "/nomic/":
@@ -104,7 +104,7 @@ func wireBad(format string, args ...any) *apiError {
 
 // strictBody reads a body that has no other members than names; required ones
 // end in "!".
-func (x *exchange) strictBody(names string) (value, *apiError) {
+func strictBody(x *exchange, names string) (value, *apiError) {
 	v, err := parseJSON(string(x.body))
 	if err != nil || v.kind != object {
 		return v, wireBad("the body is not a JSON object")
@@ -128,13 +128,13 @@ func (x *exchange) strictBody(names string) (value, *apiError) {
 }
 
 // says answers one conversation turn whose last words are last.
-func (x *exchange) says(last, all string, maxTokens value) (answer, Usage, bool, *apiError) {
+func says(x *exchange, last, all string, maxTokens value) (answer, Usage, bool, *apiError) {
 	if e := steerBy(&x.st, last); e != nil {
 		return answer{}, Usage{}, true, e
 	}
 	j := job{model: x.model, st: &x.st, seed: seedOf(all), prompt: tokensOf(all), lastUser: last}
 	j.maxTokens, _ = maxTokens.integer()
-	if done, e := x.opened(j.seed); done || e != nil {
+	if done, e := opened(x, j.seed); done || e != nil {
 		return answer{}, Usage{}, true, e
 	}
 	a := j.answer(0)

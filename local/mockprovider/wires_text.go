@@ -7,12 +7,12 @@ import (
 
 func spoken(a *answer) string { return quoted(strings.Join(a.text, "")) }
 
-func (x *exchange) ai21Complete() *apiError {
-	v, e := x.strictBody("prompt! maxTokens numResults temperature topP stopSequences presencePenalty frequencyPenalty countPenalty minTokens topKReturn logitBias epoch")
+func ai21Complete(x *exchange) *apiError {
+	v, e := strictBody(x, "prompt! maxTokens numResults temperature topP stopSequences presencePenalty frequencyPenalty countPenalty minTokens topKReturn logitBias epoch")
 	if e != nil {
 		return e
 	}
-	a, u, done, e := x.says(v.get("prompt").s, v.get("prompt").s, v.get("maxTokens"))
+	a, u, done, e := says(x, v.get("prompt").s, v.get("prompt").s, v.get("maxTokens"))
 	if done {
 		return e
 	}
@@ -21,8 +21,8 @@ func (x *exchange) ai21Complete() *apiError {
 	return nil
 }
 
-func (x *exchange) rekaChat() *apiError {
-	v, e := x.strictBody("model_name! conversation_history! request_output_len temperature runtime_top_p runtime_top_k frequency_penalty presence_penalty random_seed stop_words length_penalty retrieval_dataset use_search_engine stream")
+func rekaChat(x *exchange) *apiError {
+	v, e := strictBody(x, "model_name! conversation_history! request_output_len temperature runtime_top_p runtime_top_k frequency_penalty presence_penalty random_seed stop_words length_penalty retrieval_dataset use_search_engine stream")
 	if e != nil {
 		return e
 	}
@@ -36,7 +36,7 @@ func (x *exchange) rekaChat() *apiError {
 		}
 		last = m.get("text").s
 	}
-	a, u, done, e := x.says(last, history.s, v.get("request_output_len"))
+	a, u, done, e := says(x, last, history.s, v.get("request_output_len"))
 	if done {
 		return e
 	}
@@ -44,8 +44,8 @@ func (x *exchange) rekaChat() *apiError {
 	return nil
 }
 
-func (x *exchange) palmChat() *apiError {
-	v, e := x.strictBody("prompt! temperature candidateCount topP topK")
+func palmChat(x *exchange) *apiError {
+	v, e := strictBody(x, "prompt! temperature candidateCount topP topK")
 	if e != nil {
 		return e
 	}
@@ -53,7 +53,7 @@ func (x *exchange) palmChat() *apiError {
 	if len(list) == 0 {
 		return wireBad("prompt.messages must not be empty")
 	}
-	a, u, done, e := x.says(list[len(list)-1].get("content").s, v.get("prompt").s, value{})
+	a, u, done, e := says(x, list[len(list)-1].get("content").s, v.get("prompt").s, value{})
 	if done {
 		return e
 	}
@@ -63,12 +63,12 @@ func (x *exchange) palmChat() *apiError {
 
 const tritonFields = "text_input! max_tokens temperature top_p top_k frequency_penalty presence_penalty random_seed stop_words bad_words stream repetition_penalty min_length parameters"
 
-func (x *exchange) tritonGenerate() *apiError {
-	v, e := x.strictBody(tritonFields)
+func tritonGenerate(x *exchange) *apiError {
+	v, e := strictBody(x, tritonFields)
 	if e != nil {
 		return e
 	}
-	a, u, done, e := x.says(v.get("text_input").s, v.get("text_input").s, v.get("max_tokens"))
+	a, u, done, e := says(x, v.get("text_input").s, v.get("text_input").s, v.get("max_tokens"))
 	if done {
 		return e
 	}
@@ -76,12 +76,12 @@ func (x *exchange) tritonGenerate() *apiError {
 	return nil
 }
 
-func (x *exchange) tritonStream() *apiError {
-	v, e := x.strictBody(tritonFields)
+func tritonStream(x *exchange) *apiError {
+	v, e := strictBody(x, tritonFields)
 	if e != nil {
 		return e
 	}
-	a, u, done, e := x.says(v.get("text_input").s, v.get("text_input").s, v.get("max_tokens"))
+	a, u, done, e := says(x, v.get("text_input").s, v.get("text_input").s, v.get("max_tokens"))
 	if done {
 		return e
 	}
@@ -95,12 +95,12 @@ func (x *exchange) tritonStream() *apiError {
 	return nil
 }
 
-func (x *exchange) workersRun() *apiError {
-	v, e := x.strictBody("prompt! stream raw lora max_tokens temperature top_p top_k frequency_penalty presence_penalty repetition_penalty seed")
+func workersRun(x *exchange) *apiError {
+	v, e := strictBody(x, "prompt! stream raw lora max_tokens temperature top_p top_k frequency_penalty presence_penalty repetition_penalty seed")
 	if e != nil {
 		return e
 	}
-	a, u, done, e := x.says(v.get("prompt").s, v.get("prompt").s, v.get("max_tokens"))
+	a, u, done, e := says(x, v.get("prompt").s, v.get("prompt").s, v.get("max_tokens"))
 	if done {
 		return e
 	}
@@ -120,8 +120,8 @@ func (x *exchange) workersRun() *apiError {
 	return nil
 }
 
-func (x *exchange) bytezChat() *apiError {
-	v, e := x.strictBody("messages! params stream")
+func bytezChat(x *exchange) *apiError {
+	v, e := strictBody(x, "messages! params stream")
 	if e != nil {
 		return e
 	}
@@ -132,7 +132,7 @@ func (x *exchange) bytezChat() *apiError {
 		}
 		last = m.get("content").s
 	}
-	a, u, done, e := x.says(last, v.get("messages").s, v.get("params").get("max_new_tokens"))
+	a, u, done, e := says(x, last, v.get("messages").s, v.get("params").get("max_new_tokens"))
 	if done {
 		return e
 	}
