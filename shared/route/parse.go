@@ -38,7 +38,7 @@ func Parse(raw []byte, mode Mode) (*Config, []fault.Detail) {
 	if root.kind() != wire.KindObject {
 		return nil, []fault.Detail{{Message: "A config must be a JSON object"}}
 	}
-	c := r.node(root, "config", 0)
+	c := parseNode(r, root, "config", 0)
 	if r.strict && len(r.details) == 0 && !c.meaningful() {
 		r.add("", "A config must name a provider, targets with a strategy, or a setting such as retry or cache")
 	}
@@ -60,15 +60,15 @@ func (c *Config) meaningful() bool {
 		len(c.OverrideParams) > 0 || len(c.Fields) > 0 || c.APIKey != "" || c.FetchIntegratedModels || c.StrictOpenAI != nil
 }
 
-// node reads the root or a target.
-func (r *reader) node(v value, path string, level int) *Config {
+// parseNode reads the root or a target.
+func parseNode(r *reader, v value, path string, level int) *Config {
 	c := &Config{Path: path, Weight: 1}
 	var targets, breaker value
 	hooks := map[string]value{}
 	r.members(v, func(key string, v value) {
 		switch key {
 		case "strategy":
-			c.Strategy = r.strategy(v, &breaker)
+			c.Strategy = parseStrategy(r, v, &breaker)
 		case "targets":
 			targets = v
 		case "cb_config":
@@ -84,30 +84,30 @@ func (r *reader) node(v value, path string, level int) *Config {
 				r.unknown(v, "a target")
 			}
 		default:
-			r.property(c, key, v)
+			parseProperty(r, c, key, v)
 		}
 	})
-	c.Input = r.hooks(hooks["before_request_hooks"], hooks["input_guardrails"], hooks["input_mutators"])
-	c.Output = r.hooks(hooks["after_request_hooks"], hooks["output_guardrails"], hooks["output_mutators"])
+	c.Input = parseHooks(r, hooks["before_request_hooks"], hooks["input_guardrails"], hooks["input_mutators"])
+	c.Output = parseHooks(r, hooks["after_request_hooks"], hooks["output_guardrails"], hooks["output_mutators"])
 	if breaker.raw != nil {
-		c.Breaker = r.breaker(breaker)
+		c.Breaker = parseBreaker(r, breaker)
 	}
 	if targets.raw != nil {
-		r.targets(c, targets, level)
+		parseTargets(r, c, targets, level)
 	}
-	r.check(c, v, level)
+	check(r, c, v, level)
 	return c
 }
 
-// property reads a simple field of a node.
-func (r *reader) property(c *Config, key string, v value) {
+// parseProperty reads a simple field of a node.
+func parseProperty(r *reader, c *Config, key string, v value) {
 	switch key {
 	case "name":
 		c.Name = r.name(v)
 	case "weight":
 		c.Weight = r.number(v, 0, math.MaxInt32)
 	case "provider":
-		c.Provider = r.provider(v)
+		c.Provider = parseProvider(r, v)
 	case "virtual_key":
 		c.VirtualKey = strings.TrimPrefix(r.name(v), "@")
 	case "api_key":
@@ -118,29 +118,29 @@ func (r *reader) property(c *Config, key string, v value) {
 		c.PromptID = r.name(v)
 	case "override_params":
 		c.OverrideParams = r.params(v)
-		r.streamParam(v, c.OverrideParams)
+		parseStreamParam(r, v, c.OverrideParams)
 	case "default_params":
 		c.DefaultParams = r.params(v)
-		r.streamParam(v, c.DefaultParams)
+		parseStreamParam(r, v, c.DefaultParams)
 	case "drop_params":
-		c.DropParams = r.dropParams(v)
+		c.DropParams = parseDropParams(r, v)
 	case "retry":
-		c.Retry = r.retry(v)
+		c.Retry = parseRetry(r, v)
 	case "cache":
-		c.Cache = r.cache(v)
+		c.Cache = parseCache(r, v)
 	case "request_timeout":
 		n := r.whole(v, 0)
 		c.RequestTimeout = &n
 	case "first_token_timeout":
-		c.FirstToken = r.wait(v, MaxStreamTimeout)
+		c.FirstToken = parseWait(r, v, MaxStreamTimeout)
 	case "stream_idle_timeout":
-		c.StreamIdle = r.wait(v, MaxStreamTimeout)
+		c.StreamIdle = parseWait(r, v, MaxStreamTimeout)
 	case "first_event_hold_ms":
-		c.Hold = r.wait(v, MaxHold)
+		c.Hold = parseWait(r, v, MaxHold)
 	case "custom_host":
-		c.CustomHost = r.customHost(v)
+		c.CustomHost = parseCustomHost(r, v)
 	case "forward_headers":
-		c.ForwardHeaders = r.forwardHeaders(v)
+		c.ForwardHeaders = parseForwardHeaders(r, v)
 	case "strict_open_ai_compliance":
 		b := r.flag(v)
 		c.StrictOpenAI = &b
@@ -160,8 +160,8 @@ func (r *reader) property(c *Config, key string, v value) {
 	}
 }
 
-// wait reads a time in milliseconds, which is at most most.
-func (r *reader) wait(v value, most time.Duration) *int64 {
+// parseWait reads a time in milliseconds, which is at most most.
+func parseWait(r *reader, v value, most time.Duration) *int64 {
 	n := r.whole(v, 0)
 	if limit := most.Milliseconds(); n > limit {
 		r.add(v.path, "must be at most %d milliseconds", limit)
@@ -202,9 +202,9 @@ func snake(key string) string {
 	return b.String()
 }
 
-// streamParam: the answer follows override_params.stream and
+// parseStreamParam: the answer follows override_params.stream and
 // default_params.stream, so they must say yes or no.
-func (r *reader) streamParam(v value, params []Param) {
+func parseStreamParam(r *reader, v value, params []Param) {
 	for _, p := range params {
 		if p.Key == "stream" && !wire.IsNull(p.Value) {
 			r.is(value{raw: p.Value, path: v.path + ".stream"}, wire.KindBool)
@@ -212,7 +212,7 @@ func (r *reader) streamParam(v value, params []Param) {
 	}
 }
 
-func (r *reader) provider(v value) string {
+func parseProvider(r *reader, v value) string {
 	s := r.name(v)
 	switch {
 	case s == "" || len(s) > 1 && s[0] == '@':
@@ -227,7 +227,7 @@ func (r *reader) provider(v value) string {
 	return s
 }
 
-func (r *reader) customHost(v value) *string {
+func parseCustomHost(r *reader, v value) *string {
 	s := r.text(v)
 	if s != "" {
 		u, err := url.Parse(s)
@@ -241,7 +241,7 @@ func (r *reader) customHost(v value) *string {
 // neverForwarded are headers that a config may not copy to a provider.
 var neverForwarded = []string{"X-Gateway-Forward-Headers", "Metadata-Flavor", "X-Aws-Ec2-Metadata-Token", "X-Google-Metadata-Request"}
 
-func (r *reader) forwardHeaders(v value) []string {
+func parseForwardHeaders(r *reader, v value) []string {
 	var names []string
 	if v.kind() == wire.KindString && !r.strict {
 		names = wire.ParseList(r.text(v))

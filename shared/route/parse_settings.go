@@ -9,7 +9,7 @@ import (
 	"gateway/shared/wire"
 )
 
-func (r *reader) dropParams(v value) []string {
+func parseDropParams(r *reader, v value) []string {
 	paths := r.texts(v)
 	for i, p := range paths {
 		if _, ok := parseDropPath(p); !ok {
@@ -19,14 +19,14 @@ func (r *reader) dropParams(v value) []string {
 	return paths
 }
 
-func (r *reader) retry(v value) *Retry {
+func parseRetry(r *reader, v value) *Retry {
 	out := &Retry{Codes: defaultRetryCodes}
 	attempts := false
 	r.members(v, func(key string, v value) {
 		switch key {
 		case "attempts":
 			attempts = true
-			out.Attempts = r.attempts(v)
+			out.Attempts = parseAttempts(r, v)
 		case "on_status_codes":
 			out.Codes = r.statuses(v)
 		case "use_retry_after_headers", "use_retry_after_header":
@@ -41,9 +41,9 @@ func (r *reader) retry(v value) *Retry {
 	return out
 }
 
-// attempts are at most MaxRetryAttempts: more is refused when saved and cut
+// parseAttempts are at most MaxRetryAttempts: more is refused when saved and cut
 // otherwise.
-func (r *reader) attempts(v value) int {
+func parseAttempts(r *reader, v value) int {
 	if r.strict {
 		n := r.whole(v, 0)
 		if n > MaxRetryAttempts {
@@ -61,7 +61,7 @@ func (r *reader) attempts(v value) int {
 	return int(min(max(f, 0), MaxRetryAttempts))
 }
 
-func (r *reader) cache(v value) *Cache {
+func parseCache(r *reader, v value) *Cache {
 	out := &Cache{}
 	mode := value{}
 	if v.kind() == wire.KindString {
@@ -75,7 +75,7 @@ func (r *reader) cache(v value) *Cache {
 				age := time.Duration(r.whole(v, 0)) * time.Second
 				out.MaxAge = min(max(age, MinCacheAge), MaxCacheAge)
 			case "embedder":
-				out.Embedder = r.embedder(v)
+				out.Embedder = parseEmbedder(r, v)
 			case "threshold":
 				out.Threshold = r.number(v, MinCacheThreshold, 1)
 			default:
@@ -100,8 +100,8 @@ func (r *reader) cache(v value) *Cache {
 	return out
 }
 
-// embedder reads the model that a semantic cache compares texts by.
-func (r *reader) embedder(v value) *CacheEmbedder {
+// parseEmbedder reads the model that a semantic cache compares texts by.
+func parseEmbedder(r *reader, v value) *CacheEmbedder {
 	out := &CacheEmbedder{}
 	var named, modelled bool
 	r.members(v, func(key string, v value) {
@@ -130,7 +130,7 @@ func (r *reader) embedder(v value) *CacheEmbedder {
 	return out
 }
 
-func (r *reader) breaker(v value) *Breaker {
+func parseBreaker(r *reader, v value) *Breaker {
 	out := &Breaker{}
 	var cooldown bool
 	r.members(v, func(key string, v value) {
@@ -163,9 +163,9 @@ func (r *reader) breaker(v value) *Breaker {
 	return out
 }
 
-// hooks joins the entries of one side. The result is nil when no field is
+// parseHooks joins the entries of one side. The result is nil when no field is
 // there, and empty when the config has empty lists.
-func (r *reader) hooks(hooks, guardrails, mutators value) []Guardrail {
+func parseHooks(r *reader, hooks, guardrails, mutators value) []Guardrail {
 	var all []Guardrail
 	for _, list := range []struct {
 		v    value
@@ -184,7 +184,7 @@ func (r *reader) hooks(hooks, guardrails, mutators value) []Guardrail {
 					all = append(all, Guardrail{Field: v.path, Slug: slug, Form: list.form})
 				}
 			case wire.KindObject:
-				all = append(all, r.guardrail(v, list.form))
+				all = append(all, parseGuardrail(r, v, list.form))
 			default:
 				r.add(v.path, "must be the slug of a guardrail or an object")
 			}
@@ -193,9 +193,9 @@ func (r *reader) hooks(hooks, guardrails, mutators value) []Guardrail {
 	return all
 }
 
-// guardrail reads an entry that is an object. One that has only an id is a
+// parseGuardrail reads an entry that is an object. One that has only an id is a
 // reference to a saved guardrail.
-func (r *reader) guardrail(v value, form GuardrailForm) Guardrail {
+func parseGuardrail(r *reader, v value, form GuardrailForm) Guardrail {
 	id, fields := "", 0
 	r.members(v, func(key string, v value) {
 		fields++

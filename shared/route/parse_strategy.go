@@ -8,9 +8,9 @@ import (
 	"gateway/shared/wire"
 )
 
-// strategy reads a strategy. breaker takes a cb_config written inside it, when
+// parseStrategy reads a strategy. breaker takes a cb_config written inside it, when
 // the node has none of its own.
-func (r *reader) strategy(v value, breaker *value) *Strategy {
+func parseStrategy(r *reader, v value, breaker *value) *Strategy {
 	s := &Strategy{}
 	var mode value
 	r.members(v, func(key string, v value) {
@@ -21,11 +21,11 @@ func (r *reader) strategy(v value, breaker *value) *Strategy {
 		case "on_status_codes":
 			s.OnStatusCodes = r.statuses(v)
 		case "conditions":
-			s.Conditions = r.conditions(v)
+			s.Conditions = parseConditions(r, v)
 		case "default":
 			s.Default = r.name(v)
 		case "sticky":
-			s.Sticky = r.sticky(v)
+			s.Sticky = parseSticky(r, v)
 		case "cb_config":
 			if breaker.raw == nil {
 				*breaker = v
@@ -55,7 +55,7 @@ func (r *reader) strategy(v value, breaker *value) *Strategy {
 	return s
 }
 
-func (r *reader) conditions(v value) []Condition {
+func parseConditions(r *reader, v value) []Condition {
 	var list []Condition
 	r.atMost(v, MaxConditions, func(_ int, v value) {
 		var c Condition
@@ -64,7 +64,7 @@ func (r *reader) conditions(v value) []Condition {
 			switch key {
 			case "query":
 				query = true
-				c.Query = r.query(v)
+				c.Query = parseQuery(r, v)
 			case "then":
 				c.Then = r.name(v)
 			default:
@@ -84,7 +84,7 @@ func (r *reader) conditions(v value) []Condition {
 	return list
 }
 
-func (r *reader) sticky(v value) *StickyRule {
+func parseSticky(r *reader, v value) *StickyRule {
 	out := &StickyRule{TTL: DefaultStickyTTL}
 	enabled := false
 	r.members(v, func(key string, v value) {
@@ -121,8 +121,8 @@ func (r *reader) sticky(v value) *StickyRule {
 	return out
 }
 
-// targets reads the children of c.
-func (r *reader) targets(c *Config, v value, level int) {
+// parseTargets reads the children of c.
+func parseTargets(r *reader, c *Config, v value, level int) {
 	most := MaxNestedTargets
 	if level == 0 {
 		most = MaxTargets
@@ -145,7 +145,7 @@ func (r *reader) targets(c *Config, v value, level int) {
 			r.is(v, wire.KindObject)
 			return
 		}
-		c.Targets = append(c.Targets, r.node(v, c.Path+".targets["+strconv.Itoa(i)+"]", level+1))
+		c.Targets = append(c.Targets, parseNode(r, v, c.Path+".targets["+strconv.Itoa(i)+"]", level+1))
 	})
 	switch {
 	case count > most:
@@ -158,7 +158,7 @@ func (r *reader) targets(c *Config, v value, level int) {
 }
 
 // check holds the fields of a node against each other.
-func (r *reader) check(c *Config, v value, level int) {
+func check(r *reader, c *Config, v value, level int) {
 	if v.kind() != wire.KindObject {
 		return
 	}
@@ -169,7 +169,7 @@ func (r *reader) check(c *Config, v value, level int) {
 		r.add(join(v.path, "targets"), "is required by strategy")
 	}
 	if r.strict {
-		r.checkNames(c, v)
+		checkNames(r, c, v)
 	}
 	if r.strict && level == 0 && c.Passthrough && (c.Strategy != nil || len(c.Targets)+len(c.OverrideParams)+len(c.Input)+len(c.Output) > 0) {
 		r.add(join(v.path, "passthrough"), "cannot be given together with strategy, targets, override_params or guardrails: the request names its provider")
@@ -185,7 +185,7 @@ func (r *reader) check(c *Config, v value, level int) {
 }
 
 // checkNames: names are unique among siblings, and conditions name targets.
-func (r *reader) checkNames(c *Config, v value) {
+func checkNames(r *reader, c *Config, v value) {
 	names := map[string]int{}
 	for i, t := range c.Targets {
 		if t.Name == "" {

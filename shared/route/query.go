@@ -43,8 +43,8 @@ const maxPattern = 1000 // bytes of a $regex
 
 var never = term{tests: []test{{op: "$never"}}}
 
-// query reads a condition's query.
-func (r *reader) query(v value) Query {
+// parseQuery reads a condition's query.
+func parseQuery(r *reader, v value) Query {
 	var q Query
 	if !r.is(v, wire.KindObject) {
 		return Query{terms: []term{never}}
@@ -56,7 +56,7 @@ func (r *reader) query(v value) Query {
 		switch {
 		case key == "$and" || key == "$or":
 			t := term{all: key == "$and", queries: []Query{}}
-			if !r.elements(v, func(_ int, v value) { t.queries = append(t.queries, r.query(v)) }) {
+			if !r.elements(v, func(_ int, v value) { t.queries = append(t.queries, parseQuery(r, v)) }) {
 				t = never
 			}
 			q.terms = append(q.terms, t)
@@ -66,7 +66,7 @@ func (r *reader) query(v value) Query {
 			}
 			q.terms = append(q.terms, never)
 		default:
-			q.terms = append(q.terms, term{field: key, tests: r.tests(v)})
+			q.terms = append(q.terms, term{field: key, tests: parseTests(r, v)})
 		}
 	}
 	return q
@@ -81,10 +81,10 @@ func fieldKnown(key string) bool {
 	return first == "metadata" || first == "params" || key == "url.pathname"
 }
 
-func (r *reader) tests(v value) []test {
+func parseTests(r *reader, v value) []test {
 	if v.kind() != wire.KindObject {
 		if v.kind() == wire.KindArray {
-			r.malformed(v, "must be a value or an object of operators")
+			malformed(r, v, "must be a value or an object of operators")
 			return never.tests
 		}
 		return []test{{op: "$eq", operand: literalOf(v.raw)}}
@@ -94,30 +94,30 @@ func (r *reader) tests(v value) []test {
 	for key := range d.Object {
 		name := string(key)
 		operand := value{raw: d.Raw(), path: v.path + "." + name}
-		tests = append(tests, r.test(name, operand))
+		tests = append(tests, parseTest(r, name, operand))
 	}
 	return tests
 }
 
 // malformed complains where configs are saved; otherwise the condition is only
 // false.
-func (r *reader) malformed(v value, format string, args ...any) {
+func malformed(r *reader, v value, format string, args ...any) {
 	if r.strict {
 		r.add(v.path, format, args...)
 	}
 }
 
-func (r *reader) test(op string, v value) test {
+func parseTest(r *reader, op string, v value) test {
 	t := test{op: op}
 	switch op {
 	case "$eq", "$ne", "$gt", "$gte", "$lt", "$lte":
 		if t.operand = literalOf(v.raw); t.operand.kind == wire.KindNone {
-			r.malformed(v, "must be a string, a number, a boolean or null")
+			malformed(r, v, "must be a string, a number, a boolean or null")
 			return never.tests[0]
 		}
 	case "$in", "$nin":
 		if v.kind() != wire.KindArray {
-			r.malformed(v, "must be an array")
+			malformed(r, v, "must be an array")
 			return never.tests[0]
 		}
 		t.list = []literal{}
@@ -126,26 +126,26 @@ func (r *reader) test(op string, v value) test {
 			t.list = append(t.list, literalOf(d.Raw()))
 		}
 		if len(t.list) > MaxListed {
-			r.malformed(v, "must have at most %d entries", MaxListed)
+			malformed(r, v, "must have at most %d entries", MaxListed)
 		}
 	case "$regex":
-		return r.regex(v)
+		return parseRegex(r, v)
 	default:
-		r.malformed(v, "Unsupported operator used in the query router: %s", op)
+		malformed(r, v, "Unsupported operator used in the query router: %s", op)
 		return never.tests[0]
 	}
 	return t
 }
 
-func (r *reader) regex(v value) test {
+func parseRegex(r *reader, v value) test {
 	s, err := wire.ScanString(v.raw, v.path)
 	if err != nil || len(s) > maxPattern {
-		r.malformed(v, "must be a pattern of at most %d characters", maxPattern)
+		malformed(r, v, "must be a pattern of at most %d characters", maxPattern)
 		return never.tests[0]
 	}
 	pattern, err := regexp.Compile(s)
 	if err != nil {
-		r.malformed(v, "is not a pattern that can be used; look-around and back-references are not supported")
+		malformed(r, v, "is not a pattern that can be used; look-around and back-references are not supported")
 		return never.tests[0]
 	}
 	return test{op: "$regex", pattern: pattern}
