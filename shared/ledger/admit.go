@@ -11,7 +11,7 @@ import (
 // Admission is what a request counted against rate limits. The nil Admission,
 // that of a request without limits, is ready to use.
 type Admission struct {
-	l       *Ledger
+	l       *rates
 	tokened []*Subject // with token rates, in the documented order
 
 	mu     sync.Mutex
@@ -28,7 +28,7 @@ type Admission struct {
 // admitted, never more. A store that does not answer admits, and is
 // reported to Hooks.FailedOpen. Subjects without rates cost nothing. caller is who
 // shares a subject's rates with others; see fair.go.
-func (l *Ledger) Admit(ctx context.Context, caller string, subjects []*Subject) (*Admission, error) {
+func (l *rates) Admit(ctx context.Context, caller string, subjects []*Subject) (*Admission, error) {
 	limited := false
 	for _, s := range subjects {
 		limited = limited || s != nil && len(s.Rates) > 0
@@ -46,7 +46,7 @@ func (l *Ledger) Admit(ctx context.Context, caller string, subjects []*Subject) 
 }
 
 // takeAll takes from every subject or from none.
-func (l *Ledger) takeAll(ctx context.Context, caller string, subjects []*Subject, m Measure, want int64) ([]*held, error) {
+func (l *rates) takeAll(ctx context.Context, caller string, subjects []*Subject, m Measure, want int64) ([]*held, error) {
 	for _, s := range subjects { // a limit of 0 blocks without asking the store
 		for i, n := range s.derive().counts {
 			if n.Type == m && n.Value == 0 {
@@ -78,7 +78,7 @@ func (l *Ledger) takeAll(ctx context.Context, caller string, subjects []*Subject
 }
 
 // giveAll gives back; failures leave a count too high until its window ends.
-func (l *Ledger) giveAll(ctx context.Context, helds []*held, amount int64) {
+func (l *rates) giveAll(ctx context.Context, helds []*held, amount int64) {
 	ctx, cancel := detached(ctx)
 	defer cancel()
 	l.each(len(helds), func(i int) {

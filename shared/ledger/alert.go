@@ -19,7 +19,7 @@ type Alert struct {
 }
 
 // alerts looks for crossings after charged was added to what a row has spent.
-func (l *Ledger) alerts(ctx context.Context, key store.Key, row store.Item, charged amounts) {
+func (l *alarms) alerts(ctx context.Context, key store.Key, row store.Item, charged amounts) {
 	if l.hooks.Alert == nil || row == nil {
 		return
 	}
@@ -79,7 +79,7 @@ func (v *view) spent() (total amounts) {
 }
 
 // check gives the alerts that are due and were not given in this period.
-func (l *Ledger) check(ctx context.Context, head store.Key, row store.Item, spent amounts, asks asks) {
+func (l *alarms) check(ctx context.Context, head store.Key, row store.Item, spent amounts, asks asks) {
 	p := rowPlan(row)
 	for i := range p.slots {
 		s := &p.slots[i]
@@ -102,7 +102,7 @@ func (l *Ledger) check(ctx context.Context, head store.Key, row store.Item, spen
 
 // alert sets the flags, which only one of several callers can, and then gives
 // the alerts.
-func (l *Ledger) alert(ctx context.Context, head store.Key, it store.Item, p *plan, i int, spent, old, flags int64) error {
+func (l *alarms) alert(ctx context.Context, head store.Key, it store.Item, p *plan, i int, spent, old, flags int64) error {
 	a, s := &slotAttr[i], &p.slots[i]
 	resets := it.Int(a.resets.Attr)
 	_, _, err := l.spend.Update(ctx, store.Update{

@@ -64,7 +64,7 @@ func (v *view) asks() (all asks) {
 // noteRefusal keeps in the row, once per period, that a request was refused, and
 // gives the alert if the budget is exhausted by that. seen is the row as it was
 // last read. The request is refused whether or not this can be written.
-func (l *Ledger) noteRefusal(ctx context.Context, p *part, seen store.Item, slot int, need int64) {
+func (l *alarms) noteRefusal(ctx context.Context, p *part, seen store.Item, slot int, need int64) {
 	a := &slotAttr[slot]
 	if seen == nil || seen.Int(a.refused.Attr) > 0 || p.plan.slots[slot].limit <= 0 {
 		return

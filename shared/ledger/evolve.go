@@ -170,7 +170,7 @@ var errGone = errors.New("ledger: the row was deleted")
 
 // bring evolves the stored row until it follows the plan that counts, and
 // returns the row and that plan. it is the row as last read.
-func (l *Ledger) bring(ctx context.Context, key store.Key, it store.Item, want *plan) (store.Item, *plan, error) {
+func (l *rows) bring(ctx context.Context, key store.Key, it store.Item, want *plan) (store.Item, *plan, error) {
 	for range attempts {
 		now := l.clock()
 		if it.String(attrPlan.Attr) == want.text && it.Int(attrResets.Attr) > now.Unix() {

@@ -118,7 +118,7 @@ func (n *hold) room(u *store.Update, row store.Item, slot string, now int64) (mo
 
 // scarce words the refusal of a caller whose limit has room, which is held for others.
 // Of what is held some is free again soon.
-func (l *Ledger) scarce(s *Subject, n *hold) *fault.Fault {
+func (l *rates) scarce(s *Subject, n *hold) *fault.Fault {
 	f := l.rateFault(s, n.counter, n.window)
 	f.RetryAfter = min(f.RetryAfter, max(time.Duration(n.unit.length/fairSteps)*time.Second, time.Second))
 	f.Message = fmt.Sprintf("Rate limit of %s is scarce: this caller has had its share of %s, the rest is held for others; try again in %d s",

@@ -46,32 +46,50 @@ type Hooks struct {
 // Ledger enforces limits on the rate and spend tables. It is safe for
 // concurrent use.
 type Ledger struct {
+	*base
+	*rates
+	*rows
+	alarms
+}
+
+// base is what rates and budgets have in common.
+type base struct {
 	store store.Store
-	rate  store.Table
-	spend store.Table
 	clock func() time.Time
 	hooks Hooks
+	each  func(n int, f func(i int)) // each, but in tests
+}
 
-	each       func(n int, f func(i int)) // each, but in tests
+// rates counts requests and tokens in windows.
+type rates struct {
+	*base
+	rate store.Table
+}
+
+// rows are the rows of budgets: one for a subject, or several that share it out.
+type rows struct {
+	*base
+	spend      store.Table
 	splitAbove int
 	spread     func(head store.Key, n int) int // the row that a new entry goes to
 	shards     sync.Map                        // head store.Key -> int, for heads known to be split
 	splitting  sync.Map                        // head store.Key, while this process splits it
 }
 
+// alarms tell of budgets that have crossed a threshold, or are exhausted.
+type alarms struct{ *rows }
+
 // New makes a ledger on the store's rate and spend tables. clock is the time,
 // time.Now but in tests.
 func New(s store.Store, clock func() time.Time, h Hooks) *Ledger {
-	return &Ledger{
-		store: s, rate: s.Table(store.Rate), spend: s.Table(store.Spend),
-		clock: clock, hooks: h, each: each, splitAbove: SplitAbove,
-		spread: func(_ store.Key, n int) int { return rand.IntN(n) },
-	}
+	b := &base{store: s, clock: clock, hooks: h, each: each}
+	r := &rows{base: b, spend: s.Table(store.Spend), splitAbove: SplitAbove, spread: func(_ store.Key, n int) int { return rand.IntN(n) }}
+	return &Ledger{base: b, rates: &rates{b, s.Table(store.Rate)}, rows: r, alarms: alarms{r}}
 }
 
-func (l *Ledger) failed(ctx context.Context, what string, err error) {
-	if err != nil && l.hooks.Failed != nil {
-		l.hooks.Failed(ctx, what, err)
+func (b *base) failed(ctx context.Context, what string, err error) {
+	if err != nil && b.hooks.Failed != nil {
+		b.hooks.Failed(ctx, what, err)
 	}
 }
 

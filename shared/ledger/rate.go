@@ -67,7 +67,7 @@ type hold struct {
 // condition fails, the row that comes back tells which windows are full and
 // which are to be rolled. Where callers divide a window, the row that this process saw
 // last takes the place of the guess, and is read before it refuses anybody.
-func (l *Ledger) take(ctx context.Context, s *Subject, caller string, m Measure, want int64) (*held, error) {
+func (l *rates) take(ctx context.Context, s *Subject, caller string, m Measure, want int64) (*held, error) {
 	c := s.derive()
 	h := &held{key: c.rate, holds: make([]hold, 0, len(c.counts))}
 	for i := range c.counts {
@@ -182,7 +182,7 @@ func (c *compiled) rateExpiry(now int64) time.Time {
 
 // give counts actual instead of what take counted (0: gives it back), in those
 // windows that have not passed.
-func (l *Ledger) give(ctx context.Context, h *held, actual int64) error {
+func (l *rates) give(ctx context.Context, h *held, actual int64) error {
 	live := make([]bool, len(h.holds))
 	for i, n := range h.holds {
 		live[i] = n.amount != actual
@@ -213,7 +213,7 @@ func (l *Ledger) give(ctx context.Context, h *held, actual int64) error {
 	return store.ErrContended
 }
 
-func (l *Ledger) rateFault(s *Subject, c *counter, window int64) *fault.Fault {
+func (l *rates) rateFault(s *Subject, c *counter, window int64) *fault.Fault {
 	wait := max(time.Unix(window+c.unit.length, 0).Sub(l.clock()), time.Second)
 	wait = (wait + time.Second - 1).Truncate(time.Second)
 	f := fault.New(fault.RateLimited, "", fmt.Sprintf("Rate limit of %s exceeded: %s (%s); try again in %d s",

@@ -31,7 +31,7 @@ type RateBucket struct {
 // RateBuckets lists the buckets of a policy of rates, in the order of their rows.
 // policy is the policy's subject without a Bucket; after is the next of the page
 // before.
-func (l *Ledger) RateBuckets(ctx context.Context, policy *Subject, after string, limit int) (list []RateBucket, next string, err error) {
+func (l *rates) RateBuckets(ctx context.Context, policy *Subject, after string, limit int) (list []RateBucket, next string, err error) {
 	c := policy.derive()
 	q := store.Query{Partition: c.rate.Partition(), After: after, Limit: limit}
 	for {

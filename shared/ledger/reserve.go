@@ -440,7 +440,7 @@ func sum(a, b amounts) amounts {
 }
 
 // rowFor is the row that a new entry of the head's subject goes to.
-func (l *Ledger) rowFor(head store.Key) store.Key {
+func (l *rows) rowFor(head store.Key) store.Key {
 	n := l.shardCount(head)
 	if n <= 1 {
 		return head

@@ -27,14 +27,14 @@ const (
 
 // shardCount is the number of rows to spread entries over, as far as this
 // process knows; too small or too large a number only costs an operation.
-func (l *Ledger) shardCount(head store.Key) int {
+func (l *rows) shardCount(head store.Key) int {
 	if n, ok := l.shards.Load(head); ok {
 		return n.(int)
 	}
 	return 1
 }
 
-func (l *Ledger) learn(head store.Key, row store.Item) {
+func (l *rows) learn(head store.Key, row store.Item) {
 	if n := int(row.Int(attrShards.Attr)); n > 1 {
 		l.shards.Store(head, n)
 	} else if _, known := l.shards.Load(head); known {
@@ -50,7 +50,7 @@ type view struct {
 }
 
 // view reads the rows of a head; nil when there is none.
-func (l *Ledger) view(ctx context.Context, head store.Key) (*view, error) {
+func (l *rows) view(ctx context.Context, head store.Key) (*view, error) {
 	it, ok, err := l.spend.Get(ctx, head, true)
 	if err != nil || !ok {
 		return nil, err
@@ -78,7 +78,7 @@ func (l *Ledger) view(ctx context.Context, head store.Key) (*view, error) {
 }
 
 // bringAll brings every row of the view to the plan, the head first.
-func (l *Ledger) bringAll(ctx context.Context, v *view, p *plan) (*plan, error) {
+func (l *rows) bringAll(ctx context.Context, v *view, p *plan) (*plan, error) {
 	for i := range v.rows {
 		row, counts, err := l.bring(ctx, v.keys[i], v.rows[i], p)
 		if err != nil {
@@ -101,7 +101,7 @@ func (v *view) available() (all []amounts, total amounts) {
 // gather gets the needed amounts into the part's row, or the part to a row that
 // has them. left is less than needed only when all rows together had less, twice
 // the same: a single look could miss money on its way between two rows.
-func (l *Ledger) gather(ctx context.Context, p *part, need amounts) (left amounts, err error) {
+func (l *rows) gather(ctx context.Context, p *part, need amounts) (left amounts, err error) {
 	head := p.subject.derive().head
 	var before []amounts
 	for range attempts {
@@ -148,7 +148,7 @@ func (l *Ledger) gather(ctx context.Context, p *part, need amounts) (left amount
 
 // collect moves what row at lacks from the others, the richest first, and half
 // of what that one has if it is more, so that few moves are needed.
-func (l *Ledger) collect(ctx context.Context, v *view, all []amounts, at int, need amounts) error {
+func (l *rows) collect(ctx context.Context, v *view, all []amounts, at int, need amounts) error {
 	give := make([]amounts, len(all))
 	for i := range need {
 		lack := need[i] - all[at][i]
@@ -178,7 +178,7 @@ func (l *Ledger) collect(ctx context.Context, v *view, all []amounts, at int, ne
 }
 
 // move transfers amounts between rows in one transaction.
-func (l *Ledger) move(ctx context.Context, v *view, give []amounts, to int) error {
+func (l *rows) move(ctx context.Context, v *view, give []amounts, to int) error {
 	var total amounts
 	var actions []store.Action
 	for d, a := range give {
@@ -209,7 +209,7 @@ func (l *Ledger) move(ctx context.Context, v *view, give []amounts, to int) erro
 
 // drainOverdrawn moves the shards' money to a head that has less than nothing,
 // as after a limit was lowered: else the shards could spend what is not there.
-func (l *Ledger) drainOverdrawn(ctx context.Context, head store.Key, row store.Item, p *plan) {
+func (l *rows) drainOverdrawn(ctx context.Context, head store.Key, row store.Item, p *plan) {
 	if row.Int(attrRows.Attr) <= 1 {
 		return
 	}
@@ -222,7 +222,7 @@ func (l *Ledger) drainOverdrawn(ctx context.Context, head store.Key, row store.I
 }
 
 // drain moves all that is available in shards to the head.
-func (l *Ledger) drain(ctx context.Context, head store.Key, p *plan) error {
+func (l *rows) drain(ctx context.Context, head store.Key, p *plan) error {
 	for range attempts {
 		v, err := l.view(ctx, head)
 		if err != nil || v == nil {
@@ -246,7 +246,7 @@ func (l *Ledger) drain(ctx context.Context, head store.Key, p *plan) error {
 }
 
 // split adds shards to a head and gives each its share of what is available.
-func (l *Ledger) split(ctx context.Context, head store.Key) error {
+func (l *rows) split(ctx context.Context, head store.Key) error {
 	if _, busy := l.splitting.LoadOrStore(head, true); busy {
 		return nil
 	}
@@ -290,7 +290,7 @@ func (l *Ledger) split(ctx context.Context, head store.Key) error {
 }
 
 // addRows makes the shards that do not exist yet, without money.
-func (l *Ledger) addRows(ctx context.Context, head store.Key, row store.Item, want int) error {
+func (l *rows) addRows(ctx context.Context, head store.Key, row store.Item, want int) error {
 	empty := newRow(shardKey(head, 1), rowPlan(row), row, l.clock()) // all of them are alike
 	errs := make([]error, want)
 	l.each(want-1, func(i int) {
