@@ -119,12 +119,14 @@ var exceptions = func() map[string]rights {
 	registries.opens, registries.addressed = []string{"control"}, true
 	plain := administration
 	plain.seals = nil
+	auth := plain // it begins, notes and ends sessions
+	auth.tables = map[string][]string{"control": manage, "keys": {"GetItem", "UpdateItem", "DeleteItem"}}
 	prompts := administration // they ask what tests of a version found
 	prompts.tables = map[string][]string{"control": manage, "keys": lookUp, "usage": lookUp}
 	feedback := reader("usage", "GetItem", "PutItem")
 	feedback.retains = true
 	return map[string]rights{
-		"mcpservers": registries, "agentservers": registries, "deployments": plain, "scim": plain, "feedback": feedback,
+		"mcpservers": registries, "agentservers": registries, "deployments": plain, "scim": plain, "feedback": feedback, "auth": auth,
 		"users": users, "prompts": prompts, "secretreferences": references,
 		"analytics": analytics, "logs": logs, "auditlogs": reader("audit", "Query"),
 		"docs":         {tables: map[string][]string{"keys": lookUp}, names: []string{"audit", "usage"}}, // the document is in the binary

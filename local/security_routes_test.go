@@ -413,8 +413,8 @@ func (r *running) mailed() (id string) {
 	return id
 }
 
-// notThings are path variables that name no resource.
-var notThings = regexp.MustCompile(`\{(type|subType|groupBy|metadataKey|family|provider|file|token)\}`)
+// notThings are path variables that name no resource, or one that no key reaches.
+var notThings = regexp.MustCompile(`\{(type|subType|groupBy|metadataKey|family|provider|file|token|sessionId)\}`)
 
 func TestAnotherOrganisationsThingsAreMissing(t *testing.T) {
 	t.Parallel()

@@ -19,13 +19,13 @@ var secretSchema = admin.Closed(map[string]admin.Schema{
 // secretRoutes give a key a new secret, and hand out one that waits.
 func (f *family) secretRoutes() []admin.Route {
 	routes := f.keys.Below(
-		admin.Route{Method: "POST", Path: "/api-keys/{id}/rotate", Name: "rotateApiKey", Errors: []int{409}, Do: f.keys.At("rotate", f.rotate),
+		admin.Route{Method: "POST", Path: "/api-keys/{id}/rotate", Name: "rotateApiKey", Recent: true, Errors: []int{409}, Do: f.keys.At("rotate", f.rotate),
 			Doc: "Give the key a new secret; the old one works until key_transition_expires_at.",
 			Body: []admin.Field{{
 				Name: "key_transition_period_ms", Doc: "How long old and new secret are both valid, for this time.",
 				Type: admin.Integer, Min: identity.MinTransition.Milliseconds(), Max: maxTransition,
 			}}},
-		admin.Route{Method: "POST", Path: "/api-keys/{id}/collect", Name: "collectApiKey", Errors: []int{404}, Do: f.keys.At("rotate", f.collect),
+		admin.Route{Method: "POST", Path: "/api-keys/{id}/collect", Name: "collectApiKey", Recent: true, Errors: []int{404}, Do: f.keys.At("rotate", f.collect),
 			Doc: "Hand out, once, the secret that an automatic rotation has given the key. 404 when none waits."})
 	for i := range routes {
 		r := &routes[i]

@@ -9,6 +9,7 @@ import (
 
 	"gateway/shared/admin/admintest/drive"
 	"gateway/shared/identity"
+	"gateway/shared/identity/people"
 )
 
 // accessRules are what testdata/access_rules.txt promises.
@@ -120,10 +121,12 @@ func actionOf(op *drive.Operation, collection string) string {
 }
 
 // may tells whether a kind of key may hold a scope.
-func (r *accessRules) may(kind identity.KeyType, scope string) bool {
+func (r *accessRules) may(c *caller, scope string) bool {
 	holders := r.holders[scope]
 	_, action, _ := strings.Cut(scope, ".")
-	switch kind {
+	switch c.kind {
+	case signedIn: // what their role allows; who runs the organisation may all
+		return runs(c) || strings.Contains(holders, "P") || slices.Contains(people.ScopesOf(strings.TrimPrefix(c.role, "ws-")), scope)
 	case identity.OrganisationService:
 		return strings.Contains(holders, "A")
 	case identity.WorkspaceService:
@@ -132,6 +135,11 @@ func (r *accessRules) may(kind identity.KeyType, scope string) bool {
 		return strings.Contains(holders, "U")
 	}
 	return strings.Contains(holders, "U") || strings.Contains(holders, "S") && (action == "read" || action == "list")
+}
+
+// runs tells whether a caller reaches the whole organisation.
+func runs(c *caller) bool {
+	return c.kind == identity.OrganisationService || c.kind == signedIn && (c.role == "owner" || c.role == "org-admin")
 }
 
 // roles from the least; what changes something needs a manager.
@@ -145,11 +153,11 @@ func (r *accessRules) want(l *line, c *caller) string {
 		return cell
 	}
 	place := r.placeOf(l, c)
-	if place == drive.Organisation && c.kind != identity.OrganisationService {
+	if place == drive.Organisation && !runs(c) {
 		return "-" // what is the organisation's, or another workspace's
 	}
 	scopes, _ := r.scopes(l.op, place)
-	if !slices.ContainsFunc(scopes, func(s string) bool { return r.may(c.kind, s) }) {
+	if !slices.ContainsFunc(scopes, func(s string) bool { return r.may(c, s) }) {
 		return "-"
 	}
 	least := "manager"
@@ -169,7 +177,7 @@ func (r *accessRules) want(l *line, c *caller) string {
 
 // placeOf is where a caller acts: where no workspace is named it is the key's own.
 func (r *accessRules) placeOf(l *line, c *caller) drive.Place {
-	if c.kind != identity.OrganisationService && len(drive.Variables(l.op.Path)) == 0 {
+	if !runs(c) && len(drive.Variables(l.op.Path)) == 0 {
 		return drive.Workspace
 	}
 	return l.place

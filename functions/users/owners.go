@@ -18,7 +18,7 @@ func (f *family) ownershipRoutes() []admin.Route {
 		Do:   f.users.At("update", f.setOwnership),
 	})
 	for i := range routes {
-		routes[i].Role = admin.Owner
+		routes[i].Role, routes[i].Recent = admin.Owner, true
 	}
 	return routes
 }

@@ -60,7 +60,7 @@ func (f *family) describe() *admin.Collection[tenant.Workspace] {
 			}
 		},
 		May: func(c *admin.Call, _ string, row *resource.Row) bool {
-			return c.Caller.OfOrganisation() || c.Caller.Scope.Workspace == row.ID && row.Status != resource.StatusArchived
+			return c.Caller.OfOrganisation() || c.Caller.Reaches(row.ID) && row.Status != resource.StatusArchived
 		},
 		List: admin.List{Status: true, Match: matches, Query: []admin.Field{
 			{Name: "name", Type: admin.String, Max: tenant.MaxName, Doc: "Part of the name; case counts."},

@@ -121,7 +121,7 @@ func (c *Call) Workspace(idOrSlug string) (resource.Record, bool, error) {
 	if err != nil || !ok {
 		return resource.Record{}, false, err
 	}
-	if !c.Caller.OfOrganisation() && c.Caller.Scope.Workspace != rec.ID {
+	if !c.Caller.Reaches(rec.ID) {
 		return resource.Record{}, false, nil
 	}
 	return rec, true, nil
@@ -160,6 +160,9 @@ func (c *Call) place(sent []string) error {
 		named = s
 	}
 	if named == "" {
+		if c.Caller.several() {
+			return fault.Invalid("workspace_id", "is required: the id or slug of one of your workspaces")
+		}
 		c.Scope.Workspace = c.Caller.Scope.Workspace
 		if c.Scope.Workspace == "" && where == InWorkspace {
 			return fault.Invalid("workspace_id", "is required with an organisation key: the id or slug of a workspace")
@@ -171,8 +174,7 @@ func (c *Call) place(sent []string) error {
 
 func (c *Call) placeIn(named string) error {
 	if named == c.Caller.Scope.Workspace {
-		c.Scope.Workspace = named
-		return nil
+		return c.settle(named)
 	}
 	rec, ok, err := c.Workspace(named)
 	if err != nil {
@@ -181,7 +183,23 @@ func (c *Call) placeIn(named string) error {
 	if !ok || (rec.Archived() && c.Route.changes()) {
 		return Denied()
 	}
-	c.Scope.Workspace = rec.ID
+	return c.settle(rec.ID)
+}
+
+// settle makes a workspace the place of the call. Somebody who has several is there
+// what its membership says.
+func (c *Call) settle(workspace string) error {
+	c.Scope.Workspace = workspace
+	if c.Caller.In == nil || c.Caller.OfOrganisation() {
+		return nil
+	}
+	caller, err := c.Caller.In(c.Context, workspace)
+	if err != nil {
+		return err
+	}
+	if c.Caller = caller; !caller.HasAny(c.Route.Scopes) {
+		return Denied()
+	}
 	return nil
 }
 

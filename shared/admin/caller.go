@@ -3,6 +3,8 @@ package admin
 import (
 	"context"
 	"net/http"
+	"slices"
+	"time"
 
 	"gateway/shared/fault"
 	"gateway/shared/store"
@@ -18,7 +20,22 @@ type Caller struct {
 	Scope  store.Scope
 	Role   Role   // of the user, in the workspace or the organisation; empty for service keys
 	Scopes Scopes // what the credential was granted
+
+	// Of people who have signed in. Workspaces are those that they are members of,
+	// where Scope is the first or the one that the path names; In is the caller in
+	// another of them. Since is when they last showed who they are; zero for keys.
+	Workspaces []string
+	In         func(ctx context.Context, workspace string) (Caller, error)
+	Since      time.Time
 }
+
+// Reaches tells whether the caller may act in a workspace.
+func (c *Caller) Reaches(workspace string) bool {
+	return c.OfOrganisation() || c.Scope.Workspace == workspace || slices.Contains(c.Workspaces, workspace)
+}
+
+// several tells that the caller is a member of several workspaces and none was chosen.
+func (c *Caller) several() bool { return len(c.Workspaces) > 1 && !c.OfOrganisation() }
 
 // Scopes is a set of granted scopes, such as identity.ScopeSet.
 type Scopes interface{ Has(scope string) bool }

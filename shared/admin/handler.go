@@ -275,7 +275,10 @@ func (c *Call) locate(raw map[string]json.RawMessage, p *problems) error {
 	} else if err != nil {
 		return err
 	}
-	return c.checkRole()
+	if err := c.checkRole(); err != nil {
+		return err
+	}
+	return c.checkRecent()
 }
 
 // checkRole refuses a user whose role is less than the route asks for, unless the
@@ -298,6 +301,17 @@ func (c *Call) checkRole() error {
 		return Denied()
 	}
 	return nil
+}
+
+// RecentFor is how long ago somebody may have signed in for what is Recent.
+const RecentFor = 15 * time.Minute
+
+// checkRecent refuses somebody who has to sign in again first.
+func (c *Call) checkRecent() error {
+	if !c.Route.Recent || c.Caller.Since.IsZero() || c.Now.Sub(c.Caller.Since) <= RecentFor {
+		return nil
+	}
+	return fault.New(fault.SignInAgain, "", "This needs a sign-in of the last 15 minutes: sign in again and repeat the call")
 }
 
 // Renew asks for the caller anew, in the call's context, for an answer that lasts: a

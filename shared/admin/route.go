@@ -39,6 +39,9 @@ type Route struct {
 	Scopes []string
 	Public bool // no credential
 	Role   Role // least role of a user; empty: any
+	// Recent refuses people who signed in longer ago than RecentFor: they show who they
+	// are again first. Keys are not asked.
+	Recent bool
 	Where  Where
 	// WhereOf takes the place of Where in a call whose path decides it.
 	WhereOf func(*Call) Where
@@ -129,6 +132,8 @@ func (r *Route) validate() error {
 		return bad("has no name")
 	case r.Public && (len(r.Scopes) > 0 || r.Role != "" || r.Where != 0):
 		return bad("is public and guarded")
+	case r.Public && r.Recent:
+		return bad("is public and asks for a recent sign-in")
 	case !r.Public && len(r.Scopes) == 0:
 		return bad("has no scope: nobody could call it, or everybody")
 	case !r.Public && r.Where == 0:

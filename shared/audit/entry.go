@@ -34,6 +34,7 @@ const (
 	Resend    = "resend"
 	Accept    = "accept"
 	Login     = "login"
+	Logout    = "logout"
 	Reset     = "reset"
 	Start     = "start"
 	Cancel    = "cancel"

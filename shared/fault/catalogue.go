@@ -21,6 +21,7 @@ const (
 	KeyExpired              Code = "api_key_expired"
 	SubscriptionExhausted   Code = "subscription_exhausted"
 	NotAllowed              Code = "not_allowed"
+	SignInAgain             Code = "sign_in_again"
 	ModelNotAllowed         Code = "model_not_allowed"
 	NotFound                Code = "not_found"
 	ReferenceNotFound       Code = "reference_not_found"
@@ -67,6 +68,7 @@ var catalogue = map[Code]row{
 	KeyExpired:              {401, "authentication_error", "AB05"},
 	SubscriptionExhausted:   {402, "insufficient_quota", "AB09"},
 	NotAllowed:              {403, "permission_error", "AB03"},
+	SignInAgain:             {403, "permission_error", "AB03"},
 	ModelNotAllowed:         {403, "permission_error", "AB03"},
 	NotFound:                {404, "not_found_error", "AB08"},
 	ReferenceNotFound:       {404, "not_found_error", "AB02"},

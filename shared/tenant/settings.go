@@ -39,6 +39,9 @@ type Settings struct {
 
 	// MaxSessionTTL is how old a session may be, in seconds; 0: as old as it is.
 	MaxSessionTTL int64 `json:"max_session_ttl,omitempty" min:"900" max:"31536000"`
+	// MaxIdleTime is how long a session lasts without a sign of life, in seconds; 0: the
+	// standard.
+	MaxIdleTime int64 `json:"max_idle_time,omitempty" min:"300" max:"31536000"`
 	// JWKSURL and JWKS are the keys that signed tokens are checked with; one of them.
 	JWKSURL string          `json:"jwks_url,omitempty" min:"1" max:"2048"`
 	JWKS    json.RawMessage `json:"jwks,omitempty"`
@@ -80,6 +83,14 @@ func (s *Settings) Validate() []fault.Detail {
 
 // MaxSession is how old a session may be; 0: as old as it is.
 func (s *Settings) MaxSession() time.Duration { return time.Duration(s.MaxSessionTTL) * time.Second }
+
+// MaxIdle is how long a session lasts without a sign of life.
+func (s *Settings) MaxIdle(standard time.Duration) time.Duration {
+	if s.MaxIdleTime == 0 {
+		return standard
+	}
+	return time.Duration(s.MaxIdleTime) * time.Second
+}
 
 // AllowsModel tells whether requests may call a model of a provider. An entry of the
 // list is a model, or provider/model, and may end in *; what has a slash names its

@@ -12,13 +12,14 @@ import (
 	"gateway/shared/identity/people"
 	"gateway/shared/provider"
 	"gateway/shared/resource"
+	"gateway/shared/signin"
 	"gateway/shared/tenant"
 )
 
 // New makes the handler that serves the families.
 func New(c *app.Core, audit admin.Recorder, families ...admin.Family) (*admin.Handler, error) {
 	return admin.NewHandler(admin.Deps{
-		Resources: c.Resources, Sealer: c.Sealer, Authenticate: Authenticate(c.Auth, c.Loader), Audit: audit, Rights: rights(c.Loader),
+		Resources: c.Resources, Sealer: c.Sealer, Authenticate: Authenticate(c), Audit: audit, Rights: rights(c.Loader),
 	}, families...)
 }
 
@@ -28,14 +29,26 @@ func Secrets(c *app.Core) *provider.Loaded {
 	return &provider.Loaded{Secrets: provider.NewSecrets(c.Sealer, provider.NewTokens(c.Transport, c.Now), c.Transport), Loader: c.Loader}
 }
 
-// Authenticate finds the caller of an administration request by its API key. The
-// key of a user has the role that the user has now.
-func Authenticate(a *identity.Authenticator, l *resource.Loader) admin.Authenticate {
+// Authenticate finds the caller of an administration request by its API key or its
+// session. The key of a user has the role that the user has now.
+func Authenticate(core *app.Core) admin.Authenticate {
+	a, l := core.Auth, core.Loader
+	sessions := signedIn{signin.New(l, core.Resources)}
+	byKey := byKey(a, l)
 	return func(ctx context.Context, r *http.Request) (admin.Caller, error) {
-		token, _, err := identity.Token(r.Header)
+		token, err := credential(r)
 		if err != nil {
 			return admin.Caller{}, err
 		}
+		if signin.IsToken(token) {
+			return sessions.caller(ctx, r, token)
+		}
+		return byKey(ctx, token)
+	}
+}
+
+func byKey(a *identity.Authenticator, l *resource.Loader) func(context.Context, string) (admin.Caller, error) {
+	return func(ctx context.Context, token string) (admin.Caller, error) {
 		p, err := a.Authenticate(ctx, token)
 		if err != nil {
 			return admin.Caller{}, err

@@ -95,6 +95,15 @@ func ByID(tx *resource.Tx, org store.Scope, id string) (rec resource.Record, u *
 	return find(tx, org.Organisation(), id)
 }
 
+// ByEmail finds a user by its address, in any spelling.
+func ByEmail(tx *resource.Tx, org store.Scope, email string) (rec resource.Record, u *User, ok bool, err error) {
+	address, ok := notice.Address(email)
+	if !ok {
+		return rec, nil, false, nil
+	}
+	return find(tx, org.Organisation(), slugOf(address))
+}
+
 func find(tx *resource.Tx, org store.Scope, name string) (resource.Record, *User, bool, error) {
 	rec, ok, err := tx.Get(org, KindUser, name)
 	if err != nil || !ok || rec.Archived() {

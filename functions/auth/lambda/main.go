@@ -1,0 +1,13 @@
+// Command lambda serves the family auth as a function.
+package main
+
+import (
+	"gateway/functions/auth"
+	"gateway/shared/admin"
+	"gateway/shared/app"
+	"gateway/shared/host/administration"
+)
+
+func main() {
+	administration.Main(func(c *app.Core) []admin.Family { return []admin.Family{auth.New(auth.Of(c))} })
+}

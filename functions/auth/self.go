@@ -1,0 +1,218 @@
+package auth
+
+import (
+	"net/http"
+
+	"gateway/shared/admin"
+	"gateway/shared/audit"
+	"gateway/shared/fault"
+	"gateway/shared/identity/people"
+	"gateway/shared/resource"
+	"gateway/shared/signin"
+	"gateway/shared/signin/browser"
+	"gateway/shared/store"
+	"gateway/shared/tenant"
+)
+
+// self is who calls.
+type self struct {
+	Object         string   `json:"object"`
+	Type           string   `json:"type"` // session or jwt
+	OrganisationID string   `json:"organisation_id"`
+	User           *person  `json:"user"`
+	Workspaces     []place  `json:"workspaces"`
+	Session        *session `json:"session"`
+	WriteToken     *string  `json:"csrf_token"`
+}
+
+type person struct {
+	ID        string `json:"id"`
+	Email     string `json:"email"`
+	FirstName string `json:"first_name"`
+	LastName  string `json:"last_name"`
+	Role      string `json:"role"`
+}
+
+type place struct {
+	ID   string `json:"id"`
+	Slug string `json:"slug"`
+	Name string `json:"name"`
+	Role string `json:"role"`
+}
+
+type session struct {
+	Object        string        `json:"object"`
+	ID            string        `json:"id"`
+	Method        string        `json:"method"`
+	Current       bool          `json:"current"`
+	ClientIP      string        `json:"client_ip"`
+	UserAgent     string        `json:"user_agent"`
+	CreatedAt     admin.Instant `json:"created_at"`
+	Authenticated admin.Instant `json:"authenticated_at"`
+	ExpiresAt     admin.Instant `json:"expires_at"`
+}
+
+type sessions struct {
+	Object string    `json:"object"`
+	Total  int       `json:"total"`
+	Data   []session `json:"data"`
+}
+
+// selfRoutes are about who calls.
+func (f *family) selfRoutes() []admin.Route {
+	routes := []admin.Route{
+		{Method: "GET", Path: "/auth/self", Name: "getSelf", AnswerOf: admin.SchemaOf[self], Do: f.self,
+			Doc: "Who calls: the user of a session, with its workspaces, or of a JSON Web Token. For a session it is a sign of life. csrf_token goes into X-Gateway-Csrf of calls that change something with the session's cookie."},
+		{Method: "GET", Path: "/auth/sessions", Name: "listSessions", AnswerOf: admin.SchemaOf[sessions], Do: f.list, Doc: "List the sessions of who calls."},
+		{Method: "DELETE", Path: "/auth/sessions/{sessionId}", Name: "endSession", Action: audit.Delete, Answer: admin.Nothing, Do: f.end,
+			Doc: "End one of one's own sessions. It opens nothing any more two seconds later at most."},
+		{Method: "DELETE", Path: "/auth/sessions", Name: "endOtherSessions", Action: audit.Delete, Answer: admin.Nothing, Do: f.endOthers,
+			Doc: "End all of one's own sessions but the one that calls."},
+		{Method: "POST", Path: "/auth/logout", Name: "logOut", Action: audit.Logout, AnswerOf: admin.SchemaOf[loggedOut], Do: f.logout,
+			Doc: "End the session that calls. logout_url, where there is one, ends the one at the identity provider too, when a browser goes there."},
+	}
+	for i := range routes {
+		r := &routes[i]
+		r.Scopes, r.Where, r.Authenticate = about, admin.Shared, f.Self
+		if r.Action != "" {
+			r.Resource = "sessions"
+		}
+	}
+	return routes
+}
+
+type loggedOut struct {
+	LogoutURL *string `json:"logout_url"`
+}
+
+func (f *family) self(c *admin.Call) (any, error) {
+	of, token, err := f.SessionOf(c.Context, c.Request)
+	if err != nil {
+		return nil, err
+	}
+	out := self{Object: "self", Type: c.Caller.Type, OrganisationID: c.Caller.Scope.Org, Workspaces: []place{}}
+	if of != nil {
+		if err := f.Sessions.Touch(c.Context, of); err != nil {
+			return nil, err
+		}
+		write := signin.WriteToken(token)
+		shown := show(of, of.ID)
+		out.Session, out.WriteToken = &shown, &write
+	}
+	if c.Caller.UserID == "" {
+		return out, nil
+	}
+	rec, ok, err := c.Resources.Get(c.Context, c.Organisation(), people.KindUser, c.Caller.UserID)
+	if err != nil || !ok {
+		return out, err
+	}
+	u, err := people.DecodeUser(rec)
+	if err != nil {
+		return nil, err
+	}
+	out.User = &person{rec.ID, u.Email, u.FirstName, u.LastName, u.Role}
+	out.Workspaces, err = placesOf(c, rec.ID, u)
+	return out, err
+}
+
+// placesOf are the workspaces of a user and what it is there.
+func placesOf(c *admin.Call, id string, u *people.User) ([]place, error) {
+	rows, err := c.Resources.List(c.Context, c.Organisation(), tenant.KindWorkspace)
+	if err != nil {
+		return nil, err
+	}
+	out := []place{}
+	for i := range rows {
+		role := u.RoleIn("")
+		if role == "" && u.MemberOf(rows[i].ID) {
+			m, ok, err := c.Resources.Get(c.Context, store.Scope{Org: c.Organisation().Org, Workspace: rows[i].ID}, people.KindMember, id)
+			if err != nil {
+				return nil, err
+			}
+			if ok {
+				form, err := people.DecodeMembership(m)
+				if err != nil {
+					return nil, err
+				}
+				role = u.RoleIn(form.Role)
+			}
+		}
+		if role != "" {
+			out = append(out, place{rows[i].ID, rows[i].Slug, rows[i].Name, role})
+		}
+	}
+	return out, nil
+}
+
+func show(s *signin.Session, current string) session {
+	return session{
+		Object: "session", ID: s.ID, Method: s.Method, Current: s.ID == current, ClientIP: s.ClientIP, UserAgent: s.Agent,
+		CreatedAt: admin.Instant(s.Created), Authenticated: admin.Instant(s.Authenticated), ExpiresAt: admin.Instant(s.Until),
+	}
+}
+
+// own is the session that calls, of a person.
+func (f *family) own(c *admin.Call) (*signin.Session, error) {
+	of, _, err := f.SessionOf(c.Context, c.Request)
+	if err == nil && of == nil {
+		err = fault.New(fault.NotAllowed, "", "A JSON Web Token has no sessions")
+	}
+	return of, err
+}
+
+func (f *family) list(c *admin.Call) (any, error) {
+	of, err := f.own(c)
+	if err != nil {
+		return nil, err
+	}
+	all, err := f.Sessions.Of(c.Context, of.Org, of.User)
+	if err != nil {
+		return nil, err
+	}
+	out := sessions{Object: "list", Total: len(all), Data: []session{}}
+	for _, s := range all {
+		out.Data = append(out.Data, show(s, of.ID))
+	}
+	return out, nil
+}
+
+func errNoSession() error { return fault.New(fault.NotFound, "sessionId", "is none of your sessions") }
+
+func (f *family) end(c *admin.Call) (any, error) {
+	of, err := f.own(c)
+	if err != nil {
+		return nil, err
+	}
+	all, err := f.Sessions.Of(c.Context, of.Org, of.User)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range all {
+		if s.ID != c.Param("sessionId") {
+			continue
+		}
+		c.About(s.ID)
+		return nil, c.Change(func(tx *resource.Tx) error { signin.End(tx, s); return nil })
+	}
+	return nil, errNoSession()
+}
+
+func (f *family) endOthers(c *admin.Call) (any, error) {
+	of, err := f.own(c)
+	if err != nil {
+		return nil, err
+	}
+	return nil, admin.Rounds(c, func(tx *resource.Tx) (bool, error) { return f.Sessions.EndAll(tx, of.Org, of.User, of.ID) })
+}
+
+func (f *family) logout(c *admin.Call) (any, error) {
+	of, err := f.own(c)
+	if err != nil {
+		return nil, err
+	}
+	c.About(of.ID)
+	if err := c.Change(func(tx *resource.Tx) error { signin.End(tx, of); return nil }); err != nil {
+		return nil, err
+	}
+	return admin.Answer{JSON: loggedOut{}, Header: http.Header{"Set-Cookie": {browser.Clear().String()}}}, nil
+}

@@ -1,0 +1,179 @@
+package console
+
+import (
+	"context"
+	"crypto/subtle"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"gateway/shared/admin"
+	"gateway/shared/app"
+	"gateway/shared/fault"
+	"gateway/shared/identity"
+	"gateway/shared/identity/people"
+	"gateway/shared/resource"
+	"gateway/shared/signin"
+	"gateway/shared/signin/browser"
+	"gateway/shared/store"
+	"gateway/shared/tenant"
+)
+
+// SessionType is the type of callers that have signed in.
+const SessionType = "session"
+
+// credential reads what a request shows of its caller: a header, else the cookie of a
+// browser. Of the cookie alone a change is taken only with the write token beside it,
+// which no other site can know.
+func credential(r *http.Request) (string, error) {
+	token, _, err := identity.Token(r.Header)
+	if err == nil {
+		return token, nil
+	}
+	cookie, ok := browser.Token(r)
+	if !ok || !fault.Is(err, fault.Unauthorized) {
+		return "", err
+	}
+	if safe := r.Method == http.MethodGet || r.Method == http.MethodHead; safe {
+		return cookie, nil
+	}
+	sent := r.Header.Get(browser.WriteHeader)
+	if site := r.Header.Get("Sec-Fetch-Site"); site != "" && site != "same-origin" ||
+		subtle.ConstantTimeCompare([]byte(sent), []byte(signin.WriteToken(cookie))) != 1 {
+		return "", fault.New(fault.NotAllowed, strings.ToLower(browser.WriteHeader), "Calls with the session's cookie that change something must carry "+browser.WriteHeader+", as GET /auth/self gives it, and come from the gateway's own pages")
+	}
+	return cookie, nil
+}
+
+// signedIn makes callers of people with sessions.
+type signedIn struct {
+	sessions *signin.Sessions
+}
+
+// caller is who has a session, where the request wants to act: what its user is there
+// now, no more and no less.
+func (s signedIn) caller(ctx context.Context, r *http.Request, token string) (admin.Caller, error) {
+	of, u, v, err := s.find(ctx, token)
+	if err != nil {
+		return admin.Caller{}, err
+	}
+	return s.in(ctx, v, of, u, namedByPath(ctx, v, of.Org, r))
+}
+
+// find gives a session and its user, who may have left.
+func (s signedIn) find(ctx context.Context, token string) (*signin.Session, *people.User, *resource.View, error) {
+	of, v, err := s.sessions.Find(ctx, token)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	u, ok, err := resource.Load(ctx, v, store.Scope{Org: of.Org}, people.KindUser, of.User, people.DecodeUser)
+	if err == nil && (!ok || u.Leaving) {
+		err = signin.Ended()
+	}
+	return of, u, v, err
+}
+
+// in is the caller in a workspace; "": in none that was chosen.
+func (s signedIn) in(ctx context.Context, v *resource.View, of *signin.Session, u *people.User, workspace string) (admin.Caller, error) {
+	c := admin.Caller{UserID: of.User, Type: SessionType, Scope: store.Scope{Org: of.Org}, Since: of.Authenticated}
+	if u.RunsOrganisation() {
+		c.Role, c.Scopes = admin.Role(u.Role), everything
+		return c, nil
+	}
+	if len(u.Workspaces) == 0 {
+		return admin.Caller{}, admin.Denied()
+	}
+	c.In = func(ctx context.Context, workspace string) (admin.Caller, error) {
+		return s.in(ctx, v, of, u, workspace)
+	}
+	switch {
+	case workspace != "" && !u.MemberOf(workspace):
+		return admin.Caller{}, admin.Denied()
+	case workspace == "" && len(u.Workspaces) > 1:
+		// Until one is chosen: every scope is looked at again there, and the role is the least.
+		c.Scope.Workspace, c.Workspaces = u.Workspaces[0], u.Workspaces
+		c.Role, c.Scopes = admin.Member, anywhere
+		return c, nil
+	case workspace == "":
+		workspace = u.Workspaces[0]
+	}
+	c.Scope.Workspace = workspace
+	role, ok, err := people.LoadRole(ctx, v, c.Scope, of.User)
+	if err != nil {
+		return admin.Caller{}, err
+	}
+	if !ok {
+		return admin.Caller{}, admin.Denied()
+	}
+	c.Role, c.Scopes = admin.Role(role), identity.NewScopeSet(people.ScopesOf(role)...)
+	return c, nil
+}
+
+// Scopes of people: who runs the organisation has all that keys may hold.
+var (
+	everything = identity.NewScopeSet(append(identity.ScopesFor(identity.OrganisationService), people.ScopesOf(people.Admin)...)...)
+	anywhere   = identity.NewScopeSet(people.ScopesOf(people.Admin)...)
+)
+
+// namedByPath is the workspace that a request is about by its path, in place of its
+// slug its id.
+func namedByPath(ctx context.Context, v *resource.View, org string, r *http.Request) string {
+	segments := strings.Split(strings.Trim(r.URL.EscapedPath(), "/"), "/")
+	n := slices.Index(segments, "workspaces")
+	if n < 0 || n+1 >= len(segments) || n > 2 || slices.Contains(segments[:n], "scim") {
+		return ""
+	}
+	name, err := url.PathUnescape(segments[n+1])
+	if err != nil {
+		return ""
+	}
+	id, ok, err := resource.Load(ctx, v, store.Scope{Org: org}, tenant.KindWorkspace, name, func(rec resource.Record) (string, error) { return rec.ID, nil })
+	if err != nil || !ok {
+		return ""
+	}
+	return id
+}
+
+// Self finds the caller of a route that is about who calls: people with sessions, in
+// their organisation, and signed tokens. Keys are nobody.
+func Self(core *app.Core) admin.Authenticate {
+	sessions := signedIn{signin.New(core.Loader, core.Resources)}
+	return func(ctx context.Context, r *http.Request) (admin.Caller, error) {
+		token, err := credential(r)
+		if err != nil {
+			return admin.Caller{}, err
+		}
+		if signin.IsToken(token) {
+			of, u, _, err := sessions.find(ctx, token)
+			if err != nil {
+				return admin.Caller{}, err
+			}
+			return admin.Caller{UserID: of.User, Type: SessionType, Scope: store.Scope{Org: of.Org}, Role: admin.Role(u.Role), Scopes: itself, Since: of.Authenticated}, nil
+		}
+		if core.Auth.Tokens == nil || !core.Auth.Tokens.Is(token) {
+			return admin.Caller{}, fault.New(fault.Unauthorized, "", "This route is for people who have signed in and for JSON Web Tokens, not for API keys")
+		}
+		p, err := core.Auth.Authenticate(ctx, token)
+		if err != nil {
+			return admin.Caller{}, err
+		}
+		return admin.Caller{KeyID: p.KeyID, UserID: p.UserID, Type: string(p.Type), Scope: p.Scope, Scopes: itself}, nil
+	}
+}
+
+// itself is the scope of routes about the caller, which nobody can grant.
+var itself = identity.NewScopeSet("auth.self")
+
+// SessionOf is the session of a request whose caller Self has found, with its token;
+// nil for signed tokens.
+func SessionOf(sessions *signin.Sessions) func(ctx context.Context, r *http.Request) (*signin.Session, string, error) {
+	return func(ctx context.Context, r *http.Request) (*signin.Session, string, error) {
+		token, err := credential(r)
+		if err != nil || !signin.IsToken(token) {
+			return nil, "", err
+		}
+		of, _, err := sessions.Find(ctx, token)
+		return of, token, err
+	}
+}

@@ -1,0 +1,45 @@
+// Package browser is how browsers keep a session: in a cookie that no script reads, no
+// other site sends and no other host sets.
+package browser
+
+import (
+	"net/http"
+	"time"
+
+	"gateway/shared/signin"
+)
+
+// Cookie is the name of the cookie. Its prefix has browsers refuse it without Secure,
+// with a Domain, or for a part of the paths.
+const Cookie = "__Host-gateway-session"
+
+// WriteHeader carries the write token of a session.
+const WriteHeader = "X-Gateway-Csrf"
+
+// Token is the session's token in the cookie of a request. Two cookies of the name are
+// none: one of them is not ours.
+func Token(r *http.Request) (string, bool) {
+	found := ""
+	for _, c := range r.Cookies() {
+		if c.Name != Cookie {
+			continue
+		}
+		if found != "" && found != c.Value {
+			return "", false
+		}
+		found = c.Value
+	}
+	return found, signin.IsToken(found)
+}
+
+// Set is the cookie of a session until its end.
+func Set(token string, until time.Time) *http.Cookie {
+	return &http.Cookie{Name: Cookie, Value: token, Path: "/", Expires: until, Secure: true, HttpOnly: true, SameSite: http.SameSiteStrictMode}
+}
+
+// Clear takes the cookie away.
+func Clear() *http.Cookie {
+	c := Set("", time.Time{})
+	c.MaxAge = -1
+	return c
+}

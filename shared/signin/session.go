@@ -1,0 +1,283 @@
+package signin
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"strings"
+	"time"
+
+	"gateway/shared/fault"
+	"gateway/shared/identity"
+	"gateway/shared/resource"
+	"gateway/shared/store"
+	"gateway/shared/tenant"
+)
+
+// Times of sessions where the organisation's settings say nothing.
+const (
+	TTL  = 12 * time.Hour // from the sign-in
+	Idle = 2 * time.Hour  // without a sign of life
+)
+
+// touchEvery is how old a sign of life is before another one is written.
+const touchEvery = time.Minute
+
+// Ways in.
+const (
+	ByOIDC = "oidc"
+	BySAML = "saml"
+)
+
+// prefix begins the tokens of sessions, tokenLength is how long they are.
+const (
+	prefix      = "gs-"
+	tokenLength = len(prefix) + 43
+)
+
+// credentialKind is the partition kind of rows found by a session's token.
+const credentialKind = "SESSION"
+
+// Session is one sign-in of one user.
+type Session struct {
+	ID, Org, User string
+	Method        string // ByOIDC, BySAML
+	Via           string // id of the configuration that it came by
+	Subject       string // what the identity provider calls the user, and its session
+	ProviderSID   string
+	ClientIP      string
+	Agent         string
+	Created       time.Time
+	Authenticated time.Time // when the person last showed who it is
+	Until         time.Time // its end, whatever the settings say
+	Seen          time.Time // the last sign of life that was written
+
+	hash string
+}
+
+// IsToken tells whether a credential is a session's and no key.
+func IsToken(credential string) bool {
+	return len(credential) == tokenLength && strings.HasPrefix(credential, prefix)
+}
+
+// Ended is the one refusal of sessions that are unknown, too old or ended.
+func Ended() error {
+	return fault.New(fault.Unauthorized, "", "The session has ended. Sign in again")
+}
+
+// WriteToken is what a browser sends along with its cookie where it changes
+// something: nobody who cannot read answers of the gateway knows it.
+func WriteToken(token string) string {
+	m := hmac.New(sha256.New, []byte(token))
+	m.Write([]byte("write token of a session"))
+	return base64.RawURLEncoding.EncodeToString(m.Sum(nil))
+}
+
+// Sessions begins, finds and ends them. It is safe for concurrent use.
+type Sessions struct {
+	loader    *resource.Loader
+	resources *resource.Resources
+}
+
+// New makes Sessions.
+func New(l *resource.Loader, r *resource.Resources) *Sessions {
+	return &Sessions{loader: l, resources: r}
+}
+
+// Begin stages a new session of a user and gives its token, which is stored nowhere.
+// It fills ID, Created, Until and Seen; Authenticated where it is zero.
+func Begin(tx *resource.Tx, s *Session) (token string, err error) {
+	var b [32]byte
+	_, _ = rand.Read(b[:]) // never fails (crypto/rand)
+	token = prefix + base64.RawURLEncoding.EncodeToString(b[:])
+	now := tx.Now().UTC().Truncate(time.Millisecond)
+	settings, err := tenant.ReadSettings(tx, store.Scope{Org: s.Org})
+	if err != nil {
+		return "", err
+	}
+	ttl := TTL
+	if most := settings.Settings.MaxSession(); most > 0 {
+		ttl = most
+	}
+	s.ID, s.Created, s.Seen, s.Until, s.hash = resource.NewID(), now, now, now.Add(ttl), identity.HashToken(token)
+	if s.Authenticated.IsZero() || s.Authenticated.After(now) {
+		s.Authenticated = now
+	}
+	item := s.item()
+	if err := tx.CreateCredential(store.Row{Key: store.Credential(credentialKind, s.hash), Item: item, Expires: s.Until}); err != nil {
+		return "", err
+	}
+	tx.Do(store.Action{Table: store.Control, Put: &store.Put{Row: store.Row{Key: s.place(), Item: item, Expires: s.Until}}}, nil)
+	return token, nil
+}
+
+// End stages the end of a session.
+func End(tx *resource.Tx, s *Session) {
+	tx.DeleteCredential(store.Credential(credentialKind, s.hash))
+	tx.Do(store.Action{Table: store.Control, Delete: &store.Delete{Key: s.place()}}, nil)
+}
+
+// place is where a session stands among those of its user.
+func (s *Session) place() store.Key {
+	return store.Scope{Org: s.Org}.Partition().Key(credentialKind, s.User, s.ID)
+}
+
+func (s *Session) item() store.Item {
+	it := store.Item{
+		"org": s.Org, "user": s.User, "id": s.ID, "hash": s.hash, "method": s.Method,
+		"created": s.Created.UnixMilli(), "shown": s.Authenticated.UnixMilli(), "until": s.Until.UnixMilli(), "seen": s.Seen.UnixMilli(),
+	}
+	for name, v := range map[string]string{"via": s.Via, "subject": s.Subject, "sid": s.ProviderSID, "ip": s.ClientIP, "agent": s.Agent} {
+		if v != "" {
+			it[name] = v
+		}
+	}
+	return it
+}
+
+func decode(it store.Item) (*Session, error) {
+	at := func(name string) time.Time { return time.UnixMilli(it.Int(name)).UTC() }
+	return &Session{
+		ID: it.String("id"), Org: it.String("org"), User: it.String("user"), Method: it.String("method"), Via: it.String("via"),
+		Subject: it.String("subject"), ProviderSID: it.String("sid"), ClientIP: it.String("ip"), Agent: it.String("agent"),
+		Created: at("created"), Authenticated: at("shown"), Until: at("until"), Seen: at("seen"), hash: it.String("hash"),
+	}, nil
+}
+
+// Find gives the session of a token, with the organisation as it is now; Ended where
+// there is none any more.
+func (s *Sessions) Find(ctx context.Context, token string) (*Session, *resource.View, error) {
+	if !IsToken(token) {
+		return nil, nil, Ended()
+	}
+	hash := identity.HashToken(token)
+	found, ok, err := resource.LoadCredential(ctx, s.loader, credentialKind, hash, decode)
+	if err != nil {
+		return nil, nil, err
+	}
+	if !ok {
+		return nil, nil, Ended()
+	}
+	v, err := s.loader.Fresh(ctx, found.Org)
+	if err != nil {
+		return nil, nil, err
+	}
+	settings, err := tenant.LoadSettings(ctx, v, store.Scope{Org: found.Org})
+	if err != nil {
+		return nil, nil, err
+	}
+	now, idle := s.resources.Now(), settings.Settings.MaxIdle(Idle)
+	if !now.Before(found.Until) {
+		return nil, nil, Ended()
+	}
+	if most := settings.Settings.MaxSession(); most > 0 && now.Sub(found.Created) >= most {
+		return nil, nil, Ended()
+	}
+	if now.Sub(found.Seen) < idle {
+		return found, v, nil
+	}
+	// What another process has seen of it since is only in the store.
+	it, ok, err := s.resources.Store().Table(store.Keys).Get(ctx, store.Credential(credentialKind, hash), true)
+	if err != nil {
+		return nil, nil, fault.Unavailable(err)
+	}
+	if !ok {
+		return nil, nil, Ended()
+	}
+	if found, err = decode(it); err != nil || now.Sub(found.Seen) >= idle {
+		return nil, nil, Ended()
+	}
+	return found, v, nil
+}
+
+// Touch notes a sign of life. It changes nothing that other processes must know at
+// once: they look again before they call a session idle.
+func (s *Sessions) Touch(ctx context.Context, of *Session) error {
+	now := s.resources.Now()
+	if now.Sub(of.Seen) < touchEvery {
+		return nil
+	}
+	_, _, err := s.resources.Store().Table(store.Keys).Update(ctx, store.Update{
+		Key: store.Credential(credentialKind, of.hash), Set: []store.Assign{{Path: store.At("seen"), Value: now.UnixMilli()}}, If: []store.Cond{store.IfPresent()},
+	})
+	if _, gone := store.AsCondition(err); gone {
+		return Ended()
+	}
+	if err != nil {
+		return fault.Unavailable(err)
+	}
+	return nil
+}
+
+// maxListed bounds the sessions of a user that are looked at together.
+const maxListed = 1000
+
+// Of lists the sessions that a user has, oldest id first. Those that the settings have
+// ended meanwhile are left out.
+func (s *Sessions) Of(ctx context.Context, org, user string) ([]*Session, error) {
+	settings, err := tenant.FetchSettings(ctx, s.resources, store.Scope{Org: org})
+	if err != nil {
+		return nil, err
+	}
+	now, most := s.resources.Now(), settings.Settings.MaxSession()
+	all, err := s.all(ctx, org, user)
+	if err != nil {
+		return nil, err
+	}
+	var out []*Session
+	for _, of := range all {
+		if now.Before(of.Until) && (most == 0 || now.Sub(of.Created) < most) {
+			out = append(out, of)
+		}
+	}
+	return out, nil
+}
+
+func (s *Sessions) all(ctx context.Context, org, user string) (out []*Session, err error) {
+	sc := store.Scope{Org: org}
+	q := store.Query{Partition: sc.Partition(), Prefix: credentialKind + "#" + user + "#"}
+	for len(out) < maxListed {
+		page, err := s.resources.Store().Table(store.Control).Query(ctx, q)
+		if err != nil {
+			return nil, fault.Unavailable(err)
+		}
+		for _, row := range page.Rows {
+			of, err := decode(row.Item)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, of)
+		}
+		if page.Next == "" {
+			break
+		}
+		q.After = page.Next
+	}
+	return out, nil
+}
+
+// perChange is how many sessions one change ends.
+const perChange = 40
+
+// EndAll stages the end of sessions of a user, as many as fit into a change; more
+// tells that there are others. keep is left.
+func (s *Sessions) EndAll(tx *resource.Tx, org, user, keep string) (more bool, err error) {
+	all, err := s.all(tx.Context(), org, user)
+	if err != nil {
+		return false, err
+	}
+	n := 0
+	for _, of := range all {
+		if of.ID == keep {
+			continue
+		}
+		if n == perChange {
+			return true, nil
+		}
+		End(tx, of)
+		n++
+	}
+	return false, nil
+}
