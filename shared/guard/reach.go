@@ -11,6 +11,12 @@ type Reach struct {
 	Whole bool // all of it: no bound is known
 	Most  int  // so many characters, unless Words
 	Words bool // and pieces must end with words: what is looked for is within one, or ends with one
+	Grown bool // and a piece must be judged with all that came before it
+}
+
+// And is what both need.
+func (r Reach) And(o Reach) Reach {
+	return Reach{r.Whole || o.Whole, max(r.Most, o.Most), r.Words || o.Words, r.Grown || o.Grown}
 }
 
 // MaxReach is the most characters for which pieces are looked at one by one.

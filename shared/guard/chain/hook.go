@@ -42,7 +42,6 @@ type check struct {
 	soft        bool
 	local       bool
 	mutates     bool
-	whole       bool // it judges a text as a whole: no part of one
 	reach       guard.Reach
 	saved       bool
 }
@@ -85,12 +84,13 @@ func (k *Kit) check(a *guard.Applied, h *guard.Hook) check {
 	}
 	c := check{
 		id: a.ID, parameters: params, phase: guard.Both, scope: said.Scope(member[string](params, "scope")),
-		failOnError: member[bool](params, "failOnError"), soft: member[bool](params, "soft_deny_200"), local: true, whole: judgesWhole(a.ID, params), saved: h.Stored,
+		failOnError: member[bool](params, "failOnError"), soft: member[bool](params, "soft_deny_200"), local: true, saved: h.Stored,
 	}
-	c.reach = reachOf(a.ID, params)
-	c.whole = c.whole || c.reach.Whole
 	if row, ok := guard.Find(a.ID); ok {
 		c.phase, c.local, c.mutates = row.Phase, row.Category == guard.Basic || row.Category == guard.Model, row.Mutates
+	}
+	if c.runs(guard.After) {
+		c.reach = reachOf(a.ID, params)
 	}
 	if make := k.makers[a.ID]; make != nil {
 		c.run = make(params)
@@ -107,40 +107,35 @@ func member[T any](params map[string]json.RawMessage, name string) (v T) {
 	return v
 }
 
-// wholly are checks that ask something of a text as a whole, so that no part of it can
-// be judged; those with not may forbid what they else ask for.
-var wholly = map[string]bool{
-	"default.sentenceCount": true, "default.wordCount": true, "default.characterCount": true, "default.jsonSchema": true, "default.jsonKeys": true,
-	"default.containsCode": true, "default.endsWith": true, "default.notNull": true, "default.validUrls": true, "default.webhook": true, "default.log": true,
-	"crowdstrike-aidr.guardChatCompletions": true,
-	"patronus.isConcise":                    true, "patronus.isHelpful": true, "patronus.isPolite": true, "patronus.retrievalAnswerRelevance": true, "patronus.retrievalHallucination": true, "patronus.custom": true,
-	"qualifire.hallucinations": true, "qualifire.grounding": true, "qualifire.toolUseQuality": true, "qualifire.policy": true,
-}
-
-func judgesWhole(id string, params map[string]json.RawMessage) bool {
-	switch id {
-	case "default.regexMatch":
-		return !member[bool](params, "not") // what is asked for may stand anywhere
-	case "default.contains":
-		return member[string](params, "operator") != "none"
-	case "default.alluppercase", "default.alllowercase":
-		return member[bool](params, "not")
-	}
-	return wholly[id]
-}
-
-// reachOf is how much of a stream a check must see at once. What is not known is taken
-// to be found within the standard window.
+// reachOf is how much of a stream a check must see at once. A check of which nothing is
+// known, as all that ask somebody else, judges a text as a whole; so does one that asks
+// for something, which may stand anywhere, or weighs all of a text.
+//
+// What local scanners look for has no bound that is known, but it stays found however
+// the text goes on: they judge each piece with all that came before it.
 func reachOf(id string, params map[string]json.RawMessage) guard.Reach {
+	whole, not := guard.Reach{Whole: true}, member[bool](params, "not")
 	switch id {
-	case "default.regexMatch":
-		return guard.ReachOf(member[string](params, "rule"), false)
 	case "default.regexReplace":
 		return guard.ReachOf(member[string](params, "rule"), true)
+	case "default.regexMatch":
+		if not {
+			return guard.ReachOf(member[string](params, "rule"), false)
+		}
 	case "default.contains":
-		return guard.ReachOfWords(member[[]string](params, "words"))
+		if member[string](params, "operator") == "none" {
+			return guard.ReachOfWords(member[[]string](params, "words"))
+		}
+	case "default.alluppercase", "default.alllowercase":
+		if !not {
+			return guard.Reach{Most: 1}
+		}
+	case "gateway.pii", "gateway.secrets", "gateway.profanity", "gateway.promptInjection", "gateway.moderateContent", "gateway.invisibleUnicode", "gateway.systemPromptLeak":
+		if !not {
+			return guard.Reach{Most: 1, Words: true, Grown: true}
+		}
 	}
-	return guard.Reach{}
+	return whole
 }
 
 // runs tells whether the check runs in a phase: some ask for what only a request has.
@@ -156,7 +151,7 @@ func (h *Hook) Streams() guard.When {
 		return guard.StreamHold
 	case guard.StreamWindow:
 		for i := range h.checks {
-			if c := &h.checks[i]; c.whole || c.scope != "" && c.scope != said.LastMessage && c.scope != said.AllMessages {
+			if c := &h.checks[i]; c.reach.Whole || c.scope != "" && c.scope != said.LastMessage && c.scope != said.AllMessages {
 				return guard.StreamHold
 			}
 		}
@@ -165,14 +160,16 @@ func (h *Hook) Streams() guard.When {
 	return guard.StreamAfter
 }
 
-// WindowSize is that of its window, in characters: as set, or larger where one of its
-// checks needs to see more at once. words: pieces must end with words.
-func (h *Hook) WindowSize() (size int, words bool) {
-	if size = h.Window; size == 0 {
-		size = guard.StandardWindow
+// Sees is how its window sees a stream: characters at once, as set or more where one
+// of its checks needs more, and whether pieces end with words and are judged with all
+// before them.
+func (h *Hook) Sees() guard.Reach {
+	w := guard.Reach{Most: h.Actions.Window}
+	if w.Most == 0 {
+		w.Most = guard.StandardWindow
 	}
 	for i := range h.checks {
-		size, words = max(size, h.checks[i].reach.Most), words || h.checks[i].reach.Words
+		w = w.And(h.checks[i].reach)
 	}
-	return size, words
+	return w
 }

@@ -15,19 +15,21 @@ import (
 // Judge says what becomes of a text: what is sent in its place, or that it is denied.
 type Judge func(text string) (now string, denied *fault.Fault)
 
-// Texts gives a decoder whose texts pass through a window of so many characters.
+// Texts gives a decoder whose texts pass through a window, which is as wide as a reach.
 //
-// A text is given on as far as at least size characters behind it have come and have
+// A text is given on as far as at least so many characters behind it have come and have
 // been judged together with it. So whatever a check forbids that is no longer than the
 // window is seen whole before any of it is sent, however the stream is cut into pieces.
 // What a check puts in the place of something is given on where the rest of the text,
 // judged by itself, reads the same: then nothing that was changed reaches across. Until
 // then more text is waited for, at most the whole answer.
 //
-// words: a text is judged and given on up to the end of a word alone, however long that
-// is. So what is forbidden within a word is seen whole, and so are its ends.
-func Texts(dec chat.StreamDecoder, size int, words bool, judge Judge) chat.StreamDecoder {
-	g := &texts{front: front{dec: dec}, size: size, words: words, lines: map[int]*line{}}
+// By words, a text is judged and given on up to the end of a word alone, however long
+// that is. So what is forbidden within a word is seen whole, and so are its ends. Grown,
+// it is judged with all that came before: see grow. deny is asked for the denial of a
+// text of which too much has been sent to change it.
+func Texts(dec chat.StreamDecoder, reach guard.Reach, judge Judge, deny func() *fault.Fault) chat.StreamDecoder {
+	g := &texts{front: front{dec: dec}, size: reach.Most, words: reach.Words, grown: reach.Grown, deny: deny, lines: map[int]*line{}}
 	g.judge = func(text string) (string, *fault.Fault) {
 		g.judged = true
 		return judge(text)
@@ -82,7 +84,9 @@ type texts struct {
 	front
 	size   int
 	words  bool
+	grown  bool
 	judge  Judge
+	deny   func() *fault.Fault
 	lines  map[int]*line // by choice
 	sent   bool          // something has been given on
 	judged bool          // the judge was asked
@@ -94,6 +98,8 @@ type line struct {
 	kept []chat.Delta
 	text []byte // of the texts among them
 	next int    // characters at which it is judged again
+	seen []byte // what was given on, as it came; kept where texts are judged grown
+	sent string // and as it was sent
 }
 
 // Event implements chat.StreamDecoder.
@@ -192,6 +198,9 @@ func (g *texts) advance(l *line) error {
 			return nil
 		}
 	}
+	if g.grown {
+		return g.grow(l, come)
+	}
 	now, denied := g.judge(string(come))
 	if g.denied = denied; denied != nil {
 		return nil
@@ -257,6 +266,9 @@ func (g *texts) finish(choice int) error {
 			_, g.denied = g.judge("")
 		}
 		return nil
+	}
+	if g.grown {
+		return g.grownUp(l)
 	}
 	now, denied := g.judge(string(l.text))
 	if g.denied = denied; denied != nil {

@@ -3,6 +3,7 @@ package window
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -29,8 +30,8 @@ func (pieces) End() error        { return nil }
 func (pieces) Meter() chat.Meter { return chat.Meter{Started: true} }
 
 // run sends a text cut at places through a window.
-func run(text string, cuts []int, size int, words bool, judge Judge) (sent string, err error) {
-	d := Texts(pieces{}, size, words, judge)
+func run(text string, cuts []int, reach guard.Reach, judge Judge) (sent string, err error) {
+	d := Texts(pieces{}, reach, judge, func() *fault.Fault { return fault.New(fault.GuardrailDenied, "", "too late") })
 	var out strings.Builder
 	emit := func(d *chat.Delta) error { out.WriteString(d.Text()); return nil }
 	at := 0
@@ -57,26 +58,31 @@ var patterns = []string{
 	`\bword\b`,                   // whose ends count
 	`y{3,9}|secret\s{1,3}x`,
 	`(?:12|x)[xyö]*3`,
+	`x*`, // finds places between characters
+	`\b`,
+	`y*?|secret`,
 }
 
 // forbids is what Texts is given for a pattern.
-func forbids(pattern string, window int) (re *regexp.Regexp, size int, words bool) {
-	reach := guard.ReachOf(pattern, false)
-	return regexp.MustCompile(pattern), max(window, reach.Most), reach.Words
+func forbids(pattern string, window int) (re *regexp.Regexp, reach guard.Reach) {
+	return regexp.MustCompile(pattern), guard.ReachOf(pattern, false).And(guard.Reach{Most: window})
 }
 
 // checkWindow says what is wrong with what is sent of a text that comes in pieces, when
 // matches are replaced and when they are denied.
 func checkWindow(pattern, text string, cuts []int, window int) error {
-	re, size, words := forbids(pattern, window)
-	sent, err := run(text, cuts, size, words, func(s string) (string, *fault.Fault) { return re.ReplaceAllString(s, "#"), nil })
+	re, reach := forbids(pattern, window)
+	if findsPlaces(re, text) {
+		return checkPlaces(re, reach, text, cuts)
+	}
+	sent, err := run(text, cuts, reach, func(s string) (string, *fault.Fault) { return re.ReplaceAllString(s, mark), nil })
 	switch {
-	case err != nil || re.MatchString(sent):
+	case err != nil || slices.ContainsFunc(strings.Split(sent, mark), re.MatchString):
 		return fmt.Errorf("%q was sent of %q: %v", sent, text, err)
 	case !re.MatchString(text) && sent != text:
 		return fmt.Errorf("%q became %q", text, sent)
 	}
-	sent, err = run(text, cuts, size, words, func(s string) (string, *fault.Fault) {
+	sent, err = run(text, cuts, reach, func(s string) (string, *fault.Fault) {
 		if re.MatchString(s) {
 			return "", fault.New(fault.GuardrailDenied, "", "no")
 		}
@@ -84,6 +90,44 @@ func checkWindow(pattern, text string, cuts []int, window int) error {
 	})
 	if denied := fault.Is(err, fault.GuardrailDenied); denied != re.MatchString(text) || re.MatchString(sent) || !strings.HasPrefix(text, sent) || !denied && sent != text {
 		return fmt.Errorf("%q was sent of %q, denied: %v", sent, text, denied)
+	}
+	return nil
+}
+
+// mark stands in the place of matches, and in no text of these tests: what a pattern
+// finds together with one is of nobody's text.
+const mark = "#"
+
+// findsPlaces tells whether a pattern finds a place between characters of a text, or of any.
+func findsPlaces(re *regexp.Regexp, text string) bool {
+	for _, m := range append(re.FindAllStringIndex(text, -1), re.FindStringIndex("")) {
+		if len(m) == 2 && m[0] == m[1] {
+			return true
+		}
+	}
+	return false
+}
+
+// checkPlaces is checkWindow for a pattern that finds places between characters, which
+// nothing that is sent is free of. What can be promised holds: nothing is sent of a text
+// that is denied as soon as the first piece is judged, and where matches are replaced,
+// nothing of the text is lost or sent twice.
+func checkPlaces(re *regexp.Regexp, reach guard.Reach, text string, cuts []int) error {
+	judged := 0
+	sent, err := run(text, cuts, reach, func(s string) (string, *fault.Fault) {
+		judged++
+		if re.MatchString(s) {
+			return "", fault.New(fault.GuardrailDenied, "", "no")
+		}
+		return s, nil
+	})
+	switch denied := fault.Is(err, fault.GuardrailDenied); {
+	case judged == 0, re.MatchString(text) && !denied, !strings.HasPrefix(text, sent), sent != "" && re.MatchString(sent) && re.MatchString(""):
+		return fmt.Errorf("%q was sent of %q, denied: %v, judged %d times", sent, text, denied, judged)
+	}
+	sent, err = run(text, cuts, reach, func(s string) (string, *fault.Fault) { return s, nil })
+	if err != nil || sent != text {
+		return fmt.Errorf("%q became %q: %v", text, sent, err)
 	}
 	return nil
 }
@@ -119,15 +163,11 @@ func FuzzWindow(f *testing.F) {
 		f.Add(p, "my top secret 123-45 xxxxxxxxxxxxxxxxxxxxxxxxxy a word ann@example.com", []byte{3, 1, 20}, uint8(5))
 	}
 	f.Fuzz(func(t *testing.T, pattern, text string, pieces []byte, window uint8) {
-		re, err := regexp.Compile(pattern)
-		if err != nil || guard.ReachOf(pattern, false).Whole || re.MatchString("#") || re.MatchString("") || !utf8.ValidString(text) || len(text) > 5000 || len(pattern) > 100 {
-			t.Skip()
+		_, err := regexp.Compile(pattern)
+		if err != nil || guard.ReachOf(pattern, false).Whole || !utf8.ValidString(text) || len(text) > 5000 || len(pattern) > 100 {
+			t.Skip() // no pattern of a window, or no text
 		}
-		for _, m := range re.FindAllStringIndex(text, -1) {
-			if m[0] == m[1] {
-				t.Skip() // a place between characters, which nothing that is sent is free of
-			}
-		}
+		text = strings.ReplaceAll(text, mark, "+")
 		var cuts []int
 		for _, n := range pieces {
 			cuts = append(cuts, int(n))

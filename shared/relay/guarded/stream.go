@@ -57,17 +57,20 @@ func (s *State) Writer(to chat.AnswerWriter) chat.AnswerWriter {
 // Decoder gives a decoder whose stream is judged on its way.
 func (s *State) Decoder(dec chat.StreamDecoder, shape Shape) chat.StreamDecoder {
 	if hooks := s.by(guard.StreamWindow); len(hooks) > 0 {
-		size, words := 0, false
-		for _, h := range hooks {
-			most, whole := h.WindowSize()
-			size, words = max(size, most), words || whole
-		}
-		dec = window.Texts(dec, size, words, s.pieces(hooks))
+		dec = window.Texts(dec, reach(hooks), s.pieces(hooks), func() *fault.Fault { return s.denial(false) })
 	}
 	if hooks := s.by(guard.StreamHold); len(hooks) > 0 {
 		dec = window.Whole(dec, func(whole *chat.Response) (*chat.Response, *fault.Fault) { return s.hold(hooks, whole, shape) })
 	}
 	return dec
+}
+
+// reach is how much of a stream hooks must see at once.
+func reach(hooks chain.Hooks) (r guard.Reach) {
+	for _, h := range hooks {
+		r = r.And(h.Sees())
+	}
+	return r
 }
 
 // pieces judges pieces of a stream. What a hook says of all of them is one result: that

@@ -1,0 +1,69 @@
+package window
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// part is the part of a text that comes before it is judged again, beside the window:
+// the more has come, the more each judgement costs.
+const part = 16
+
+// grow judges what has come of a text, all of it, and gives on what has passed: as much
+// as reads the same when it is judged by itself. So all that has been sent, at any time,
+// is a text that the judge has seen alone and let pass, or as he left it; whatever he
+// forbids is not in it, of whatever length.
+func (g *texts) grow(l *line, come []byte) error {
+	all := append(l.seen[:len(l.seen):len(l.seen)], come...)
+	now, denied := g.judge(string(all))
+	if g.denied = denied; denied != nil {
+		return nil
+	}
+	for cut := g.cut(come); cut > 0; cut = g.end(come, cut/2) {
+		head, denied := g.judge(string(all[:len(l.seen)+cut]))
+		if denied == nil && strings.HasPrefix(now, head) && strings.HasPrefix(head, l.sent) {
+			return g.releaseGrown(l, cut, head)
+		}
+	}
+	l.next = utf8.RuneCount(l.text) + g.step(l)
+	return nil
+}
+
+// step is how many characters must come before a text is judged again.
+func (g *texts) step(l *line) int { return max(g.size, (len(l.seen)+len(l.text))/part) }
+
+// releaseGrown gives on a text up to a place; head is all of it up to there as it is to
+// be sent.
+func (g *texts) releaseGrown(l *line, cut int, head string) error {
+	more, source := head[len(l.sent):], string(l.text[:cut])
+	l.seen, l.sent = append(l.seen, source...), head
+	var now *string
+	if more != source {
+		now = &more
+	}
+	err := g.release(l, cut, now)
+	l.next = g.size + g.step(l)
+	return err
+}
+
+// grownUp judges a text that has ended, and gives the rest of it on. Where the end
+// changes how the beginning should have been sent, the rest is judged by itself, and must
+// go with what was sent; else it is not sent.
+func (g *texts) grownUp(l *line) error {
+	now, denied := g.judge(string(l.seen) + string(l.text))
+	if g.denied = denied; denied != nil {
+		return nil
+	}
+	if strings.HasPrefix(now, l.sent) {
+		return g.releaseGrown(l, len(l.text), now)
+	}
+	rest, denied := g.judge(string(l.text))
+	if denied == nil {
+		both := l.sent + rest
+		if again, denied := g.judge(both); denied == nil && again == both {
+			return g.releaseGrown(l, len(l.text), both)
+		}
+	}
+	g.denied = g.deny()
+	return nil
+}
