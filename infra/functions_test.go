@@ -133,6 +133,10 @@ func (s *synthesised) rightsOfKind(t *testing.T, name, all string) {
 		if d := statementOf(t, all, "kms:Decrypt"); !strings.Contains(d, `"kms:EncryptionContext:purpose":["control"]`) {
 			t.Errorf("%s: %s", name, all)
 		}
+	case name == "usage": // headers and content of telemetry
+		if d := statementOf(t, all, "kms:Decrypt"); !strings.Contains(d, `"kms:EncryptionContext:purpose":["control","log"]`) || strings.Contains(all, "kms:GenerateDataKey") {
+			t.Errorf("%s: %s", name, all)
+		}
 	case name == "docs":
 		if strings.Contains(all, "table/") || strings.Contains(all, "Tablecontrol") || strings.Contains(all, "sqs:") || strings.Contains(all, "s3:") {
 			t.Errorf("%s: %s", name, all)

@@ -134,8 +134,9 @@ var exceptions = func() map[string]rights {
 		"apikeys":      apikeys, "workspaces": limited("GetItem", "PutItem", "DeleteItem"), "integrations": limited(lookUp...), "providers": limited(lookUp...),
 		"policies": policies, "dryrun": rehearsal, "batches": withBatches, "batchruns": withBatches,
 		"usage": {
-			tables: map[string][]string{"usage": {"PutItem", "DeleteItem", "BatchWriteItem"}, "spend": {"GetItem", "BatchGetItem", "PutItem", "UpdateItem"}},
-			puts:   []string{segments}, deletes: []string{segments}, sends: []string{"audit", "usage"}, outbox: true,
+			tables: map[string][]string{"control": readAll, "usage": {"PutItem", "DeleteItem", "BatchWriteItem"}, "spend": {"GetItem", "BatchGetItem", "PutItem", "UpdateItem"}},
+			gets:   []string{loggedBodies}, puts: []string{segments}, deletes: []string{segments}, sends: []string{"audit", "usage"}, outbox: true,
+			opens: []string{"control", "log"}, // headers and content of telemetry
 		},
 		"exports": {
 			tables: map[string][]string{"control": {"BatchGetItem", "PutItem"}, "usage": {"GetItem", "Query"}},

@@ -73,6 +73,8 @@ func newWorkerStack(scope constructs.Construct, props *awscdk.StackProps, o opti
 		case "repair":
 			extra = d.rotationEnvironment(o)
 			maps.Copy(extra, o.outward()) // it calls webhooks
+		case "usage":
+			extra = o.outward() // it calls destinations of telemetry
 		case "batchruns": // it calls providers
 			extra = o.outward()
 			o.lend(w.stack, extra, func(s awsiam.PolicyStatement) { lent = append(lent, s) })

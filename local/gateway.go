@@ -23,12 +23,14 @@ import (
 	"gateway/shared/app/front"
 	"gateway/shared/app/notices"
 	"gateway/shared/app/plane"
+	"gateway/shared/app/telemetry"
 	"gateway/shared/audit"
 	"gateway/shared/egress"
 	"gateway/shared/host"
 	"gateway/shared/host/meter"
 	"gateway/shared/notice"
 	"gateway/shared/notice/folder"
+	"gateway/shared/observe"
 	"gateway/shared/relay"
 	"gateway/shared/relay/batchrun"
 	"gateway/shared/usage"
@@ -178,8 +180,10 @@ func (g *gateway) assemble() error {
 	if g.server, err = host.Listen(g.options.addr, g.options.serve.Aliases.Handler(&front.Front{Data: data, Admin: admin}), g.options.serve); err != nil {
 		return err
 	}
+	told := observe.NewQueue(telemetry.Exporter(g.core))
 	g.workers = []worker{
-		g.usageWorker(archive),
+		g.usageWorker(archive, told),
+		told.Run,
 		g.auditWorker(),
 		func(ctx context.Context) error { sender.Run(ctx, sweepEvery); return nil },
 		g.every(time.Minute, "compact", archive.Compact),
@@ -213,8 +217,8 @@ var batchPace = batchrun.Standard
 // usual batch takes a quarter of its memory, for a fifth more time a record.
 const maxBatch = 250
 
-func (g *gateway) usageWorker(archive *segment.Archive) worker {
-	w := usage.Worker{Source: g.stores.Journal, Ingester: archive, Settler: g.core.Ledger, MaxRecords: maxBatch, OnError: logged("usage worker")}
+func (g *gateway) usageWorker(archive *segment.Archive, told *observe.Queue) worker {
+	w := usage.Worker{Source: g.stores.Journal, Ingester: archive, Settler: g.core.Ledger, Kept: told.Offer, MaxRecords: maxBatch, OnError: logged("usage worker")}
 	return w.Run
 }
 

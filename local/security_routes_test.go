@@ -358,6 +358,7 @@ func (r *running) things() map[string]struct{ names, missing []string } {
 	deployment := r.admin("POST", "/deployments", `{"name":"theirs","type":"production"}`)
 	mapping := r.admin("POST", "/scim/workspaces", fmt.Sprintf(`{"workspace_id":%q,"role":"member","scim_group_name":"theirs"}`, ws))
 	webhook := made("/webhooks", `"name":"theirs","url":"https://hooks.example.com/in"`)
+	destination := made("/telemetry-destinations", `"name":"theirs","endpoint":"https://collector.example.com"`)
 	rated := r.call("POST", "/feedback", `{"trace_id":"theirs","value":1}`).json(r.t)["feedback_ids"].([]any)[0]
 	export := made("/logs/exports", `"filters":{},"requested_data":["id"]`)
 	return map[string]struct{ names, missing []string }{
@@ -370,7 +371,10 @@ func (r *running) things() map[string]struct{ names, missing []string } {
 		"/scim/workspaces/":    {texts(mapping["id"]), []string{uuid}},
 		"/feedback/":           {texts(rated), []string{uuid}},
 		"/webhooks/":           {texts(webhook["id"]), []string{uuid}},
-		"/notices/mails/":      {[]string{r.mailed()}, []string{ulid}},
+
+		"/telemetry-destinations/": {texts(destination["id"]), []string{uuid}},
+
+		"/notices/mails/": {[]string{r.mailed()}, []string{ulid}},
 
 		"/users/":                 {[]string{user}, []string{uuid}},
 		"/admin/users/":           {[]string{user}, []string{uuid}},

@@ -33,7 +33,7 @@ const (
 
 // benchLimited are families of which a place holds few, and how many are made: so many
 // that there is room for a round of creates.
-var benchLimited = map[string]int{"/webhooks": 90}
+var benchLimited = map[string]int{"/webhooks": 90, "/telemetry-destinations": 90}
 
 // TestSpeedOfTheAdministration measures each family in an organisation with 100,000
 // resources, on the embedded store. It runs on request alone: no other test asserts a

@@ -14,6 +14,7 @@ import (
 type Worker struct {
 	Ingester usage.Ingester
 	Settler  usage.Settler
+	Kept     func(ctx context.Context, records []usage.Record) // as usage.Worker's
 }
 
 // Handle keeps the events of all messages that can be read, and gives back those
@@ -33,6 +34,6 @@ func (w *Worker) Handle(ctx context.Context, messages []queue.Message) (unread [
 	if len(records) == 0 {
 		return unread, nil
 	}
-	process := usage.Worker{Ingester: w.Ingester, Settler: w.Settler}
+	process := usage.Worker{Ingester: w.Ingester, Settler: w.Settler, Kept: w.Kept}
 	return unread, process.Process(ctx, usage.Batch{Records: records})
 }

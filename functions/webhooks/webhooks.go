@@ -1,5 +1,6 @@
-// Package webhooks is the family of webhooks: addresses that the gateway tells what
-// happened, what became of each delivery, and what was told by mail.
+// Package webhooks is the family of who is told: webhooks, which hear what happened,
+// what became of each delivery, what was told by mail, and destinations of telemetry,
+// which hear of every request.
 package webhooks
 
 import (
@@ -33,8 +34,8 @@ const maxWebhooks = 200
 func New(d Deps) admin.Family {
 	f := &family{Deps: d, log: notice.NewLog(d.Store, d.Now)}
 	f.col = f.describe()
-	routes := append(f.col.Routes(), f.itemRoutes()...)
-	return admin.Family{Name: "webhooks", Doc: "Webhooks and mails: who is told what happens, and what became of it.", Routes: append(routes, f.mailRoutes()...)}
+	routes := append(append(f.col.Routes(), f.itemRoutes()...), f.telemetry().Routes()...)
+	return admin.Family{Name: "webhooks", Doc: "Webhooks, mails and telemetry: who is told what happens, and what became of it.", Routes: append(routes, f.mailRoutes()...)}
 }
 
 type family struct {

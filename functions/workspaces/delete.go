@@ -15,6 +15,7 @@ import (
 	"gateway/shared/identity/people"
 	"gateway/shared/ledger"
 	"gateway/shared/mcp"
+	"gateway/shared/observe"
 	"gateway/shared/prompt"
 	"gateway/shared/provider"
 	"gateway/shared/resource"
@@ -125,7 +126,7 @@ func (f *family) empty(c *admin.Call, rec *resource.Record, force bool) error {
 }
 
 // along are the kinds that go with a workspace without being asked about.
-var along = []resource.Kind{provider.KindIntegration, mcp.KindIntegration, a2a.KindIntegration, prompt.KindCollection, prompt.KindLabel, ledger.KindUsagePolicy, ledger.KindRatePolicy}
+var along = []resource.Kind{provider.KindIntegration, mcp.KindIntegration, a2a.KindIntegration, observe.KindDestination, prompt.KindCollection, prompt.KindLabel, ledger.KindUsagePolicy, ledger.KindRatePolicy}
 
 // rowsOfMember is how many rows a membership takes when it ends.
 const rowsOfMember = 6

@@ -23,6 +23,9 @@ type Worker struct {
 	Source   Source
 	Ingester Ingester
 	Settler  Settler // nil: nothing is settled
+	// Kept hears of records that are kept and settled; what it does cannot fail them.
+	// The records are its own until it returns. May be nil.
+	Kept func(ctx context.Context, records []Record)
 
 	MaxRecords int           // of a batch; 1,000 when 0
 	MaxDelay   time.Duration // from the first record of a batch to its ingestion; 1 s when 0
@@ -125,6 +128,9 @@ func (w *Worker) Process(ctx context.Context, b Batch) error {
 				}
 			}
 		}
+	}
+	if w.Kept != nil {
+		w.Kept(ctx, b.Records)
 	}
 	if b.Done == nil {
 		return nil

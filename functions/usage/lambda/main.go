@@ -10,13 +10,14 @@ import (
 
 	"gateway/functions/usage"
 	"gateway/shared/app/onaws"
+	"gateway/shared/app/telemetry"
 	"gateway/shared/host"
 	"gateway/shared/usage/segment"
 )
 
 func main() {
 	host.LogJSON()
-	core, err := onaws.Open(context.Background(), onaws.Bucket, onaws.UsageQueue, onaws.AuditQueue)
+	core, err := onaws.Open(context.Background(), onaws.Bucket, onaws.UsageQueue, onaws.AuditQueue, onaws.Keys)
 	if err != nil {
 		slog.Error("the function cannot start", "error", err.Error())
 		os.Exit(1)
@@ -24,6 +25,6 @@ func main() {
 	archive := segment.New(core.Store, core.Bucket, segment.Options{Inline: segment.Cheapest, OnBad: func(id string, err error) {
 		slog.Error("usage event cannot be kept", "event", id, "error", err.Error())
 	}})
-	w := usage.Worker{Ingester: archive, Settler: core.Ledger}
+	w := usage.Worker{Ingester: archive, Settler: core.Ledger, Kept: telemetry.Exporter(core.Core).Export}
 	lambda.Start(host.SQS(w.Handle))
 }

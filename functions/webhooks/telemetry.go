@@ -1,0 +1,78 @@
+package webhooks
+
+import (
+	"encoding/json"
+
+	"gateway/shared/admin"
+	"gateway/shared/fault"
+	"gateway/shared/observe"
+	"gateway/shared/resource"
+)
+
+// telemetryPath is of destinations that hear of each request by OTLP.
+const telemetryPath = "/telemetry-destinations"
+
+// maxDestinations bounds those of the organisation, and those of a workspace: each
+// request is told to all of them.
+const maxDestinations = 200
+
+type destination = admin.Change[observe.Destination]
+
+// telemetry are the destinations of telemetry.
+func (f *family) telemetry() *admin.Collection[observe.Destination] {
+	return &admin.Collection[observe.Destination]{
+		Kind: observe.KindDestination, Object: "telemetry-destination", Path: telemetryPath, Param: "destinationId", UUIDOnly: true, Resource: "telemetry",
+		ReadRole: admin.Manager, WriteRole: admin.Manager,
+		Levels: &admin.Levels[observe.Destination]{Organisation: "organisation_telemetry", Workspace: "workspace_telemetry", Filter: true},
+		Fields: []admin.Field{
+			admin.NameField(255),
+			{Name: "endpoint", Required: true, Example: "https://collector.example.com/otlp", Doc: "Base address of a collector: spans go to /v1/traces and metrics to /v1/metrics below it, as OTLP in protobuf."},
+			{Name: "headers", Type: admin.String, Secret: true, Max: 8192, Check: checkHeaders, Example: "authorization=Bearer%20token",
+				Doc: "Headers of the requests, as OTEL_EXPORTER_OTLP_HEADERS has them: name=value with commas between, values percent-encoded."},
+			{Name: "signals", Of: &admin.Field{Type: admin.String, Enum: []string{observe.Traces, observe.Metrics}}, Absent: []any{}, Doc: "What is sent; none: both."},
+			{Name: "include_content", Absent: false, Doc: "Whether spans have messages, instructions, tools and parameters of requests, as far as logs keep bodies."},
+			{Name: "semconv_stability_opt_in", Absent: "", Example: observe.Newest, Doc: "gen_ai_latest_experimental: the newer names of the gen_ai conventions, and only they. A list as OTEL_SEMCONV_STABILITY_OPT_IN has it; empty: what the installation says."},
+			{Name: "resource_attributes", Doc: "Further attributes of the resource, such as service.name and deployment.environment.name."},
+			{Name: "status", Type: admin.String, Enum: []string{observe.StatusActive, observe.StatusDisabled}, Column: true, UpdateOnly: true, Doc: "Nothing is sent to one that is disabled."},
+		},
+		Before:  f.beforeDestination,
+		Created: &admin.Reply{Members: []string{"id"}},
+	}
+}
+
+func checkHeaders(raw json.RawMessage) []fault.Detail {
+	var list string
+	if json.Unmarshal(raw, &list) != nil {
+		return nil // the type says so
+	}
+	_, bad := observe.ParseHeaders(list)
+	for i := range bad {
+		bad[i].Field = ""
+	}
+	return bad
+}
+
+func (f *family) beforeDestination(c *admin.Call, _ *resource.Tx, ch *destination) error {
+	if c.Body.Given("endpoint") {
+		u, err := f.CheckURL(ch.Form.Endpoint, "endpoint")
+		if err != nil {
+			return err
+		}
+		if u.RawQuery != "" || u.Fragment != "" {
+			return fault.Invalid("endpoint", "must have neither a query nor a fragment: paths are added to it")
+		}
+		ch.Form.Endpoint = u.String()
+	}
+	if !ch.Creates() {
+		return nil
+	}
+	there, err := c.Resources.List(c.Context, ch.Rec.Scope, observe.KindDestination)
+	if err != nil {
+		return err
+	}
+	if len(there) >= maxDestinations {
+		return fault.Newf(fault.QuotaReached, "", "this place has at most %d destinations of telemetry; delete one first", maxDestinations)
+	}
+	ch.Rec.Status = observe.StatusActive
+	return nil
+}

@@ -1,0 +1,69 @@
+package webhooks
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"gateway/shared/admin/admintest"
+)
+
+const goodDestination = `{"name":"Ours","endpoint":"https://collector.example.com/otlp","headers":"authorization=Bearer%20very-secret-token","signals":["traces"],"include_content":true,"resource_attributes":{"service.name":"ai"}}`
+
+func TestDestinationsKeepTheirHeadersSealed(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	id := h.Do("POST", telemetryPath, key, goodDestination).OK().Text("id")
+	read := h.Do("GET", telemetryPath+"/"+id, key, nil).OK()
+	if read.At("endpoint") != "https://collector.example.com/otlp" || read.At("status") != "active" || read.At("include_content") != true || read.At("masked_headers") == nil {
+		t.Errorf("%s", read.Body)
+	}
+	for _, answer := range []string{string(read.Body), string(h.Do("GET", telemetryPath, key, nil).OK().Body)} {
+		if strings.Contains(answer, "very-secret") {
+			t.Errorf("headers are read back: %s", answer)
+		}
+	}
+	h.Do("PUT", telemetryPath+"/"+id, key, `{"headers":null,"status":"disabled"}`).OK()
+	if read := h.Do("GET", telemetryPath+"/"+id, key, nil).OK(); read.At("masked_headers") != nil || read.At("status") != "disabled" {
+		t.Errorf("%s", read.Body)
+	}
+	for _, of := range []struct{ method, body string }{{"GET", ""}, {"PUT", `{"name":"x"}`}, {"DELETE", ""}} {
+		for _, stranger := range []string{admintest.OtherAdmin, admintest.WorkspaceB} {
+			there, missing := h.Do(of.method, telemetryPath+"/"+id, stranger, of.body), h.Do(of.method, telemetryPath+"/00000000-0000-4000-8000-000000000000", stranger, of.body)
+			if there.Same() != missing.Same() || there.Status != 403 {
+				t.Errorf("%s by a stranger: %s, of a missing one %s", of.method, there.Same(), missing.Same())
+			}
+		}
+	}
+	admintest.BadBodies(t, h.House, "POST", telemetryPath, key, goodDestination)
+	admintest.BadBodies(t, h.House, "PUT", telemetryPath+"/"+id, key, `{"name":"x"}`)
+	h.Do("DELETE", telemetryPath+"/"+id, key, nil).OK()
+}
+
+func TestDestinationsThatCannotBe(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	for field, body := range map[string]string{
+		"endpoint":                         `{"name":"x"}`,
+		"endpoint ":                        `{"name":"x","endpoint":"http://169.254.169.254/"}`,
+		"endpoint  ":                       `{"name":"x","endpoint":"https://c.example.com/?a=b"}`,
+		"headers":                          `{"name":"x","endpoint":"https://c.example.com","headers":"nothing"}`,
+		"headers ":                         `{"name":"x","endpoint":"https://c.example.com","headers":"host=a"}`,
+		"signals":                          `{"name":"x","endpoint":"https://c.example.com","signals":["logs"]}`,
+		"signals[1]":                       `{"name":"x","endpoint":"https://c.example.com","signals":["traces","traces"]}`,
+		"include_content":                  `{"name":"x","endpoint":"https://c.example.com","include_content":"yes"}`,
+		"resource_attributes":              `{"name":"x","endpoint":"https://c.example.com","resource_attributes":{"a":1}}`,
+		"semconv_stability_opt_in":         `{"name":"x","endpoint":"https://c.example.com","semconv_stability_opt_in":7}`,
+		"resource_attributes.service.name": fmt.Sprintf(`{"name":"x","endpoint":"https://c.example.com","resource_attributes":{"service.name":%q}}`, strings.Repeat("a", 256)),
+	} {
+		a := h.Do("POST", telemetryPath, key, body)
+		if a.Status != 400 || !strings.Contains(string(a.Body), strings.TrimSpace(field)) {
+			t.Errorf("%s: %d %s", body, a.Status, a.Body)
+		}
+	}
+	for n := range maxDestinations {
+		h.Do("POST", telemetryPath, key, fmt.Sprintf(`{"name":"d%d","endpoint":"https://c.example.com"}`, n)).OK()
+	}
+	is(t, 409, h.Do("POST", telemetryPath, key, goodDestination))
+	h.Do("POST", telemetryPath, chief, goodDestination).OK() // the organisation's are counted for themselves
+}

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
+	"google.golang.org/protobuf/proto"
+)
+
+// spans is a collector that keeps the spans it is sent.
+type spans struct {
+	*httptest.Server
+	mu   sync.Mutex
+	kept []*tracepb.Span
+	keys []string
+}
+
+func newSpans(t *testing.T) *spans {
+	s := &spans{}
+	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		raw, _ := io.ReadAll(r.Body)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.keys = append(s.keys, r.Header.Get("x-collector-key"))
+		var d tracepb.TracesData
+		if r.URL.Path == "/v1/traces" && proto.Unmarshal(raw, &d) == nil {
+			s.kept = append(s.kept, d.ResourceSpans[0].ScopeSpans[0].Spans...)
+		}
+	}))
+	t.Cleanup(s.Close)
+	return s
+}
+
+// of are the attributes of the spans of a trace, as text.
+func (s *spans) of(trace string) (out []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, sp := range s.kept {
+		if fmt.Sprintf("%x", sp.TraceId) == trace {
+			out = append(out, fmt.Sprint(sp.Name, " ", sp.Attributes))
+		}
+	}
+	return out
+}
+
+func TestRequestsAreToldToDestinationsOfTelemetry(t *testing.T) {
+	t.Parallel()
+	r := start(t)
+	plain, full, mute := newSpans(t), newSpans(t), newSpans(t)
+	r.admin("POST", "/telemetry-destinations", fmt.Sprintf(`{"name":"plain","endpoint":%q,"headers":"x-collector-key=secret%%2Ckey"}`, plain.URL))
+	r.admin("POST", "/telemetry-destinations", fmt.Sprintf(`{"name":"full","endpoint":%q,"include_content":true,"semconv_stability_opt_in":"gen_ai_latest_experimental"}`, full.URL))
+	ws := r.admin("POST", "/admin/workspaces", `{"name":"another"}`)["id"]
+	r.admin("POST", "/telemetry-destinations", fmt.Sprintf(`{"name":"mute","endpoint":%q,"workspace_id":%q}`, mute.URL, ws))
+
+	const trace = "0af7651916cd43dd8448eb211c80319c"
+	r.call("POST", "/chat/completions", `{"model":"gpt-4o-mini","messages":[{"role":"user","content":"a word nobody says"}]}`, "x-gateway-provider", "@mock", "traceparent", "00-"+trace+"-b7ad6b7169203331-01")
+	eventually(t, func() error {
+		if a, b := len(plain.of(trace)), len(full.of(trace)); a != 1 || b != 1 {
+			return fmt.Errorf("%d and %d spans came", a, b)
+		}
+		return nil
+	})
+	if got := plain.of(trace)[0]; !strings.Contains(got, "gen_ai.system") || strings.Contains(got, "a word nobody says") || !strings.HasPrefix(got, "chat gpt-4o-mini") {
+		t.Errorf("without content: %s", got)
+	}
+	if got := full.of(trace)[0]; strings.Contains(got, "gen_ai.system\"") || !strings.Contains(got, "a word nobody says") || !strings.Contains(got, "gen_ai.output.messages") {
+		t.Errorf("with content: %s", got)
+	}
+	if plain.keys[0] != "secret,key" {
+		t.Errorf("headers: %q", plain.keys)
+	}
+	if len(mute.of(trace)) != 0 {
+		t.Error("the destination of another workspace was told")
+	}
+}

@@ -1,0 +1,19 @@
+// Package telemetry makes the exporter of telemetry of the core of an installation. It
+// is apart from package app, which every function links.
+package telemetry
+
+import (
+	"os"
+
+	"gateway/shared/app"
+	"gateway/shared/observe"
+)
+
+// Exporter tells the destinations of an installation.
+func Exporter(c *app.Core) *observe.Exporter {
+	kept := observe.Kept{Bucket: c.Bucket, Sealer: c.Sealer}
+	return &observe.Exporter{
+		Directory: &observe.Stored{Resources: c.Resources, Sealer: c.Sealer}, Bodies: kept.Bodies,
+		Via: c.Transport, Now: c.Now, OptIn: os.Getenv(observe.OptIn),
+	}
+}

@@ -1,0 +1,303 @@
+package observe
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"gateway/shared/usage"
+)
+
+// Content is what a request and its answer said, as the conventions spell it.
+type Content struct {
+	attrs attrs // of the request's parameters
+	texts attrs // messages, instructions, tools
+}
+
+// describe adds the content to a span; nothing of nil.
+func (c *Content) describe(a *attrs) {
+	if c != nil {
+		*a = append(append(*a, c.attrs...), c.texts...)
+	}
+}
+
+// Part is a piece of a message.
+type Part struct {
+	Type      string `json:"type"`
+	Content   string `json:"content,omitempty"`
+	ID        string `json:"id,omitempty"`
+	Name      string `json:"name,omitempty"`
+	Arguments any    `json:"arguments,omitempty"`
+	Response  any    `json:"response,omitempty"`
+	Modality  string `json:"modality,omitempty"`
+	URI       string `json:"uri,omitempty"`
+}
+
+// Message is one message. A Finish is of answers.
+type Message struct {
+	Role   string `json:"role"`
+	Parts  []Part `json:"parts"`
+	Finish string `json:"finish_reason,omitempty"`
+}
+
+type object = map[string]any
+
+// ReadContent reads requests and answers of the dialects that clients speak. What is
+// not understood is left out.
+func ReadContent(b *usage.Bodies) *Content {
+	c := &Content{}
+	if asked, ok := parse(b.Request); ok {
+		c.parameters(asked)
+		c.json(attrInputMessages, inputOf(asked))
+		if system := partsOf(first(asked["system"], asked["instructions"])); len(system) > 0 {
+			c.json(attrInstructions, system)
+		}
+		if tools, ok := asked["tools"].([]any); ok && len(tools) > 0 {
+			c.json(attrTools, tools)
+		}
+	}
+	answer, ok := parse(b.Response)
+	if !ok {
+		answer = gather(b.Response)
+	}
+	if id := str(answer["id"]); id != "" {
+		c.attrs.add(attrResponseID, id)
+	}
+	c.json(attrOutputMessages, outputOf(answer))
+	return c
+}
+
+func parse(raw []byte) (object, bool) {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	var o object
+	return o, d.Decode(&o) == nil && !d.More()
+}
+
+// json adds an attribute that is JSON; nothing of an empty list.
+func (c *Content) json(key string, v any) {
+	if list, ok := v.([]Message); ok && len(list) == 0 {
+		return
+	}
+	if raw, err := json.Marshal(v); err == nil {
+		c.texts.add(key, string(raw))
+	}
+}
+
+// parameters adds what the request asked for beside its messages.
+func (c *Content) parameters(o object) {
+	whole := func(key string, v any) {
+		if n, ok := v.(json.Number); ok {
+			if i, err := n.Int64(); err == nil {
+				c.attrs.add(key, i)
+			}
+		}
+	}
+	real := func(key string, v any) {
+		if n, ok := v.(json.Number); ok {
+			if x, err := n.Float64(); err == nil {
+				c.attrs.add(key, x)
+			}
+		}
+	}
+	texts := func(key string, v any) {
+		switch v := v.(type) {
+		case string:
+			c.attrs.add(key, []string{v})
+		case []any:
+			var list []string
+			for _, s := range v {
+				list = append(list, str(s))
+			}
+			c.attrs.add(key, list)
+		}
+	}
+	whole(attrMaxTokens, first(o["max_tokens"], o["max_completion_tokens"], o["max_output_tokens"]))
+	whole(attrSeed, o["seed"])
+	if n, ok := o["n"].(json.Number); ok && n != "1" {
+		whole(attrChoices, n)
+	}
+	real(attrTemperature, o["temperature"])
+	real(attrTopP, o["top_p"])
+	real(attrTopK, o["top_k"])
+	real(attrFrequency, o["frequency_penalty"])
+	real(attrPresence, o["presence_penalty"])
+	texts(attrStop, first(o["stop"], o["stop_sequences"]))
+	texts(attrEncodings, o["encoding_format"])
+}
+
+func first(values ...any) any {
+	for _, v := range values {
+		if v != nil {
+			return v
+		}
+	}
+	return nil
+}
+
+func str(v any) string { s, _ := v.(string); return s }
+
+// inputOf is what was asked.
+func inputOf(o object) []Message {
+	if p := str(o["prompt"]); p != "" {
+		return []Message{{Role: "user", Parts: []Part{{Type: "text", Content: p}}}}
+	}
+	switch list := first(o["messages"], o["input"]).(type) {
+	case string:
+		return []Message{{Role: "user", Parts: []Part{{Type: "text", Content: list}}}}
+	case []any:
+		return messagesOf(list)
+	}
+	return nil
+}
+
+// outputOf is what was answered.
+func outputOf(o object) (out []Message) {
+	choices, _ := o["choices"].([]any)
+	for _, it := range choices {
+		choice, _ := it.(object)
+		m, _ := choice["message"].(object)
+		if m == nil && choice["text"] != nil { // of the older completions
+			m = object{"content": choice["text"]}
+		}
+		if m == nil {
+			continue
+		}
+		made := messageOf(m)
+		made.Role, made.Finish = "assistant", finish(str(choice["finish_reason"]))
+		out = append(out, made)
+	}
+	if parts := partsOf(o["content"]); len(parts) > 0 {
+		out = append(out, Message{Role: "assistant", Parts: parts, Finish: finish(str(o["stop_reason"]))})
+	}
+	if items, ok := o["output"].([]any); ok {
+		made := Message{Role: "assistant", Finish: finish(str(o["status"]))}
+		for _, m := range messagesOf(items) {
+			made.Parts = append(made.Parts, m.Parts...)
+		}
+		if len(made.Parts) > 0 {
+			out = append(out, made)
+		}
+	}
+	return out
+}
+
+// finish is a reason in the words of the conventions.
+func finish(reason string) string {
+	switch reason {
+	case "end_turn", "stop_sequence", "completed", "":
+		return "stop"
+	case "max_tokens", "incomplete":
+		return "length"
+	case "tool_use", "tool_calls":
+		return "tool_call"
+	case "refusal":
+		return "content_filter"
+	}
+	return reason
+}
+
+func messagesOf(list []any) (out []Message) {
+	for _, it := range list {
+		if m, ok := it.(object); ok {
+			if made := messageOf(m); len(made.Parts) > 0 {
+				out = append(out, made)
+			}
+		}
+	}
+	return out
+}
+
+// messageOf reads a message, or an item of responses, which is one of its own.
+func messageOf(m object) Message {
+	out := Message{Role: str(m["role"])}
+	switch str(m["type"]) {
+	case "function_call", "custom_tool_call":
+		return Message{Role: "assistant", Parts: []Part{call(str(m["call_id"]), str(m["name"]), first(m["arguments"], m["input"]))}}
+	case "function_call_output", "custom_tool_call_output":
+		return Message{Role: "tool", Parts: []Part{{Type: "tool_call_response", ID: str(m["call_id"]), Response: m["output"]}}}
+	case "reasoning":
+		return Message{Role: "assistant", Parts: reasoned(partsOf(first(m["content"], m["summary"])))}
+	}
+	if out.Role == "tool" {
+		out.Parts = []Part{{Type: "tool_call_response", ID: str(m["tool_call_id"]), Response: m["content"]}}
+		return out
+	}
+	if said := first(m["reasoning_content"], m["reasoning"]); str(said) != "" {
+		out.Parts = append(out.Parts, Part{Type: "reasoning", Content: str(said)})
+	}
+	out.Parts = append(out.Parts, partsOf(m["content"])...)
+	calls, _ := m["tool_calls"].([]any)
+	for _, it := range calls {
+		c, _ := it.(object)
+		f, _ := c["function"].(object)
+		out.Parts = append(out.Parts, call(str(c["id"]), str(f["name"]), f["arguments"]))
+	}
+	return out
+}
+
+func reasoned(parts []Part) []Part {
+	for i := range parts {
+		parts[i].Type = "reasoning"
+	}
+	return parts
+}
+
+// call is a call of a tool; arguments that are JSON in a string are shown as JSON.
+func call(id, name string, arguments any) Part {
+	if s, ok := arguments.(string); ok {
+		if o, ok := parse([]byte(s)); ok {
+			arguments = o
+		}
+	}
+	return Part{Type: "tool_call", ID: id, Name: name, Arguments: arguments}
+}
+
+// partsOf reads the content of a message: a text, or blocks.
+func partsOf(v any) (out []Part) {
+	switch v := v.(type) {
+	case string:
+		if v != "" {
+			out = append(out, Part{Type: "text", Content: v})
+		}
+	case []any:
+		for _, it := range v {
+			if s, ok := it.(string); ok {
+				out = append(out, Part{Type: "text", Content: s})
+			} else if o, ok := it.(object); ok {
+				out = append(out, partOf(o))
+			}
+		}
+	}
+	return out
+}
+
+// texts are the blocks that say something.
+var texts = []string{"text", "input_text", "output_text", "summary_text", "reasoning_text", "refusal"}
+
+func partOf(o object) Part {
+	kind := str(o["type"])
+	switch {
+	case slices.Contains(texts, kind):
+		return Part{Type: "text", Content: str(first(o["text"], o["refusal"]))}
+	case kind == "thinking":
+		return Part{Type: "reasoning", Content: str(o["thinking"])}
+	case kind == "tool_use":
+		return call(str(o["id"]), str(o["name"]), o["input"])
+	case kind == "tool_result":
+		return Part{Type: "tool_call_response", ID: str(o["tool_use_id"]), Response: o["content"]}
+	case strings.Contains(kind, "image"):
+		at := str(o["image_url"])
+		for _, inner := range []any{o["image_url"], o["source"]} {
+			if in, ok := inner.(object); ok {
+				at = str(in["url"])
+			}
+		}
+		if strings.HasPrefix(at, "http") {
+			return Part{Type: "uri", Modality: "image", URI: at}
+		}
+		return Part{Type: "image"} // its bytes are not told
+	}
+	return Part{Type: kind}
+}

@@ -1,0 +1,218 @@
+package observe
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"gateway/shared/egress"
+	"gateway/shared/observe/otlp"
+	"gateway/shared/store"
+	"gateway/shared/usage"
+)
+
+// Directory knows the destinations of a workspace: its own and the organisation's.
+type Directory interface {
+	Targets(ctx context.Context, sc store.Scope) ([]Target, error)
+}
+
+// Exporter tells destinations of records.
+type Exporter struct {
+	Directory Directory
+	// Bodies gives what was kept of a record's content, for destinations that ask for
+	// it; nil, or false: nothing.
+	Bodies func(ctx context.Context, r *usage.Record) (usage.Bodies, bool)
+	Via    http.RoundTripper // guarded: people name the addresses
+	Now    func() time.Time
+	OptIn  string // as the variable of that name: for destinations that do not say
+
+	dropped atomic.Int64 // records that a destination was not told of
+	mu      sync.Mutex
+	down    map[string]time.Time // destinations that failed, until when they are left alone
+}
+
+// Bounds of sending.
+const (
+	maxSpans = 500              // of one request
+	rest     = 30 * time.Second // that a destination is left alone for after it failed
+	patience = 5 * time.Second  // with one request
+	maxBack  = 64 << 10         // of an answer that is read
+	atOnce   = 8                // requests under way
+)
+
+// Push is a request that is ready to be sent.
+type Push struct {
+	target  *Target
+	signal  string
+	body    []byte
+	records int
+}
+
+// Dropped is how many records destinations were not told of, each counted once for
+// each destination and signal.
+func (e *Exporter) Dropped() int64 { return e.dropped.Load() }
+
+// drop counts what is not sent, and says why.
+func (e *Exporter) drop(p *Push, why string) {
+	total := e.dropped.Add(int64(p.records))
+	slog.Warn("telemetry is dropped", "destination", p.target.ID, "signal", p.signal, "records", p.records, "dropped", total, "error", why)
+}
+
+// Prepare makes the requests that tell of records. It keeps nothing of them.
+func (e *Exporter) Prepare(ctx context.Context, records []usage.Record) (out []Push) {
+	of := make(map[store.Scope][]*usage.Record)
+	for i := range records {
+		if r := &records[i]; r.Org != "" && !r.Start.IsZero() {
+			sc := store.Scope{Org: r.Org, Workspace: r.Workspace}
+			of[sc] = append(of[sc], r)
+		}
+	}
+	for sc, list := range of {
+		targets, err := e.Directory.Targets(ctx, sc)
+		if err != nil {
+			slog.Warn("destinations of telemetry cannot be read", "organisation", sc.Org, "error", err.Error())
+			e.dropped.Add(int64(len(list)))
+			continue
+		}
+		for i := range targets {
+			for part := range slices.Chunk(list, maxSpans) {
+				out = append(out, e.pushes(ctx, &targets[i], part)...)
+			}
+		}
+	}
+	return out
+}
+
+// pushes are the requests that tell one destination of some records.
+func (e *Exporter) pushes(ctx context.Context, t *Target, records []*usage.Record) (out []Push) {
+	latest := newest(t.OptIn) || t.OptIn == "" && newest(e.OptIn)
+	origin := e.origin(t, latest)
+	if t.gets(Traces) {
+		var all []otlp.Span
+		for _, r := range records {
+			var c *Content
+			if t.Content && e.Bodies != nil {
+				if b, ok := e.Bodies(ctx, r); ok {
+					c = ReadContent(&b)
+				}
+			}
+			all = append(all, spans(r, latest, c)...)
+		}
+		out = append(out, Push{t, Traces, otlp.Traces(origin, all), len(records)})
+	}
+	if t.gets(Metrics) {
+		s := newSums(latest)
+		for _, r := range records {
+			s.add(r)
+		}
+		out = append(out, Push{t, Metrics, otlp.Metrics(origin, s.metrics), len(records)})
+	}
+	return out
+}
+
+// origin is who tells. What the destination says of the resource goes before.
+func (e *Exporter) origin(t *Target, latest bool) *otlp.Origin {
+	named := map[string]string{"service.name": "gateway"}
+	if !latest {
+		named[attrConventionsOfNow] = conventionsOfToday
+	}
+	maps.Copy(named, t.Attributes)
+	o := &otlp.Origin{Name: "gateway", Version: "1"}
+	for _, k := range slices.Sorted(maps.Keys(named)) {
+		o.Resource = append(o.Resource, otlp.Attr{Key: k, Value: named[k]})
+	}
+	return o
+}
+
+// Send sends requests, several at once, each one time. It waits for all.
+func (e *Exporter) Send(ctx context.Context, pushes []Push) {
+	var wg sync.WaitGroup
+	free := make(chan struct{}, atOnce)
+	for i := range pushes {
+		free <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-free }()
+			e.send(ctx, &pushes[i])
+		})
+	}
+	wg.Wait()
+}
+
+func (e *Exporter) send(ctx context.Context, p *Push) {
+	if e.rests(p.target) {
+		e.drop(p, "the destination failed a moment ago")
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	if why := e.post(ctx, p); why != "" {
+		e.leave(p.target)
+		e.drop(p, why)
+	}
+}
+
+// post sends one request; "" when it was taken.
+func (e *Exporter) post(ctx context.Context, p *Push) (why string) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.target.address(p.signal), bytes.NewReader(p.body))
+	if err != nil {
+		return "the address cannot be called"
+	}
+	for _, h := range p.target.Headers {
+		req.Header.Set(h[0], h[1])
+	}
+	req.Header.Set("Content-Type", "application/x-protobuf")
+	req.Header.Set("User-Agent", "gateway-telemetry/1")
+	resp, err := e.Via.RoundTrip(req)
+	switch {
+	case err == nil:
+	case egress.Refused(err):
+		return "the address is one that the gateway does not call"
+	case errors.Is(err, context.DeadlineExceeded):
+		return "the destination did not answer in time"
+	default:
+		return "the destination cannot be reached"
+	}
+	defer resp.Body.Close()
+	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, maxBack)) // for the connection's sake
+	if resp.StatusCode/100 != 2 {
+		return "the destination answered with status " + strconv.Itoa(resp.StatusCode)
+	}
+	return ""
+}
+
+// state names a destination as it is set now: one that was changed is tried at once.
+func state(t *Target) string { return t.Scope.Org + "/" + t.ID + "/" + strconv.FormatInt(t.Rev, 10) }
+
+func (e *Exporter) rests(t *Target) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.Now().Before(e.down[state(t)])
+}
+
+func (e *Exporter) leave(t *Target) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	now := e.Now()
+	maps.DeleteFunc(e.down, func(_ string, until time.Time) bool { return !now.Before(until) })
+	if e.down == nil {
+		e.down = map[string]time.Time{}
+	}
+	e.down[state(t)] = now.Add(rest)
+}
+
+// Export tells of records and waits until it is done, or until the time it has is
+// over: for workers that stop between batches.
+func (e *Exporter) Export(ctx context.Context, records []usage.Record) {
+	ctx, cancel := context.WithTimeout(ctx, 2*patience)
+	defer cancel()
+	e.Send(ctx, e.Prepare(ctx, records))
+}

@@ -1,0 +1,181 @@
+package observe
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"gateway/shared/observe/otlp"
+	"gateway/shared/usage"
+)
+
+// attrs gathers attributes; what is empty or zero is left out by the methods but not
+// by Add.
+type attrs []otlp.Attr
+
+func (a *attrs) add(key string, value any) { *a = append(*a, otlp.Attr{Key: key, Value: value}) }
+
+func (a *attrs) text(key, value string) {
+	if value != "" {
+		a.add(key, value)
+	}
+}
+
+func (a *attrs) count(key string, n int64) {
+	if n != 0 {
+		a.add(key, n)
+	}
+}
+
+// spans are a record as a span, and its guardrails as spans below it. content may be
+// nil.
+func spans(r *usage.Record, latest bool, content *Content) []otlp.Span {
+	end := r.Start.Add(r.Duration)
+	s := otlp.Span{Trace: traceOf(r), ID: spanOf(r), Kind: otlp.KindClient, Start: r.Start, End: end, Status: otlp.StatusOK}
+	if parent, ok := parse8(r.ParentSpanID); ok {
+		s.Parent = parent
+	}
+	s.Name = operation(r.Endpoint)
+	if m := cmp.Or(r.RequestModel, r.Model); m != "" {
+		s.Name += " " + m
+	}
+	a := described(r, latest)
+	if !r.Success() {
+		s.Status, s.Message = otlp.StatusError, strconv.Itoa(r.ClientStatus)
+	}
+	content.describe(&a)
+	s.Attrs = a
+	out := []otlp.Span{s}
+	for i := range r.Guards {
+		out = append(out, guardSpan(&s, r, i))
+	}
+	return out
+}
+
+// common are the attributes by which also metrics tell requests apart.
+func common(r *usage.Record, latest bool) (a attrs) {
+	a.add(attrOperation, operation(r.Endpoint))
+	if name := providerName(r.Provider); name != "" {
+		a.add(attrProvider, name)
+		if !latest {
+			a.add(attrSystem, name)
+		}
+	}
+	a.text(attrRequestModel, r.RequestModel)
+	a.text(attrResponseModel, r.Model)
+	return a
+}
+
+// described are the attributes of a record's span.
+func described(r *usage.Record, latest bool) attrs {
+	a := common(r, latest)
+	if r.FinishReason != "" {
+		a.add(attrFinishReasons, []string{r.FinishReason})
+	}
+	a.text(attrConversation, r.Agent.Session)
+	if latest && r.Stream {
+		a.add(attrStream, true)
+		a.add(attrFirstChunk, r.TimeToFirstByte.Seconds())
+	}
+	if u := r.Usage; u.TotalTokens() > 0 {
+		a.add(attrInputTokens, u.InputTokens())
+		a.add(attrOutputTokens, u.OutputTokens())
+		a.count(attrCacheReadTokens, u.Cached())
+		if !latest {
+			a.count(attrCacheMadeTokens, u.Written())
+		} else {
+			a.count(attrCacheWriteTokens, u.Written())
+			a.count(attrReasoningTokens, reasoning(r))
+		}
+	}
+	if !r.Success() {
+		a.add(attrErrorType, strconv.Itoa(r.ClientStatus))
+	}
+	for _, own := range []struct{ key, value string }{
+		{attrOrganisation, r.Org}, {attrWorkspace, r.Workspace}, {attrWorkspaceSlug, r.WorkspaceSlug}, {attrLog, r.ID}, {attrEndpoint, r.Endpoint}, {attrKey, r.KeyID},
+		{attrConfig, r.ConfigSlug}, {attrProviderSlug, r.ProviderSlug}, {attrPrompt, r.PromptSlug}, {attrOption, r.OptionIndex}, {attrCache, r.CacheStatus},
+		{attrError, r.ErrorCode}, {attrAgent, r.Agent.ID}, {attrParentAgent, r.Agent.Parent},
+	} {
+		a.text(own.key, own.value)
+	}
+	a.count(attrRetries, int64(r.RetryCount))
+	if r.Priced {
+		a.add(attrCost, int64(r.Cost))
+	}
+	for _, k := range slices.Sorted(maps.Keys(r.Metadata)) {
+		a.add(attrMetadataBefore+k, r.Metadata[k])
+	}
+	return a
+}
+
+// guardSpan is what a guardrail did. When it began is not recorded: what ran before
+// is put at the start of the request, what ran after at its end.
+func guardSpan(of *otlp.Span, r *usage.Record, n int) otlp.Span {
+	g := &r.Guards[n]
+	took := min(time.Duration(g.TookMS)*time.Millisecond, of.End.Sub(of.Start))
+	s := otlp.Span{Trace: of.Trace, ID: derived("guardrail", r.ID, strconv.Itoa(n)), Parent: of.ID, Name: "guardrail " + g.Hook, Kind: otlp.KindInternal, Status: otlp.StatusOK}
+	if s.Start, s.End = of.Start, of.Start.Add(took); g.Phase == usage.GuardAfter {
+		s.Start, s.End = of.End.Add(-took), of.End
+	}
+	action := "none"
+	switch {
+	case g.Denied:
+		action = "deny"
+	case g.Transformed:
+		action = "transform"
+	}
+	var a attrs
+	a.add(attrGuard, g.Hook)
+	a.add(attrGuardPhase, g.Phase)
+	a.add(attrGuardVerdict, g.Verdict)
+	a.add(attrGuardAction, action)
+	a.add(attrGuardDeny, g.Denied)
+	a.add(attrGuardAsync, g.Async)
+	s.Attrs = a
+	for name, ids := range map[string][]string{eventCheckFailed: g.Failed, eventCheckErrored: g.Errored} {
+		for _, id := range ids {
+			s.Events = append(s.Events, otlp.Event{At: s.End, Name: name, Attrs: []otlp.Attr{{Key: attrGuardCheck, Value: id}}})
+		}
+	}
+	slices.SortStableFunc(s.Events, func(x, y otlp.Event) int { return cmp.Compare(x.Name, y.Name) })
+	return s
+}
+
+// traceOf is the trace of a record: the id it was given where that is one of W3C's
+// form, else one made of it, so that the requests of a trace stay together.
+func traceOf(r *usage.Record) (id [16]byte) {
+	if raw, err := hex.DecodeString(r.TraceID); err == nil && len(raw) == len(id) && [16]byte(raw) != id {
+		return [16]byte(raw)
+	}
+	sum := sha256.Sum256([]byte("trace " + r.Org + " " + cmp.Or(r.TraceID, r.ID)))
+	return [16]byte(sum[:])
+}
+
+// spanOf is the id of a record's span; as traceOf.
+func spanOf(r *usage.Record) [8]byte {
+	if id, ok := parse8(r.SpanID); ok {
+		return id
+	}
+	return derived("span", r.Org, cmp.Or(r.SpanID, r.ID))
+}
+
+func parse8(s string) (id [8]byte, ok bool) {
+	raw, err := hex.DecodeString(s)
+	if err != nil || len(raw) != len(id) || [8]byte(raw) == id {
+		return id, false
+	}
+	return [8]byte(raw), true
+}
+
+func derived(parts ...string) [8]byte {
+	h := sha256.New()
+	for _, p := range parts {
+		h.Write([]byte(p))
+		h.Write([]byte{0})
+	}
+	return [8]byte(h.Sum(nil))
+}
