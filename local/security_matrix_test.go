@@ -37,6 +37,7 @@ const (
 	called                  // a provider is called, which reports no usage
 	metered                 // a provider is called and its bill is ours
 	free                    // a provider is called, which never asks for money
+	tool                    // a tool is called, whose tokens are estimated and cost nothing
 )
 
 // samples are requests by method and path of a registered route.
@@ -81,6 +82,8 @@ var samples = map[string]row{
 	"GET /fine_tuning/jobs/{id}":           {headers: onMock, costs: free, prepare: aJob},
 	"POST /fine_tuning/jobs/{id}/cancel":   {headers: onMock, costs: free, prepare: aJob},
 	"GET /realtime":                        {body: `{"model":"gpt-realtime"}`, headers: []string{"X-Gateway-Provider", "@mock"}, costs: metered},
+	"POST /mcp/{slug}/mcp":                 {path: "/mcp/{id}/mcp", body: aCall, headers: ofMCP, costs: tool, prepare: aToolServer},
+	"POST /mcp/{slug}/{server}/mcp":        {path: "/mcp/default/{id}/mcp", body: aCall, headers: ofMCP, costs: tool, prepare: aToolServer},
 	"POST /*":                              {path: "/proxy/chat/completions", body: chatBody("gpt-4o-mini", "Hello", `,"max_tokens":50`), headers: []string{"X-Gateway-Provider", "@mock"}, costs: metered},
 	"PUT /*":                               {path: "/proxy/echo/x", body: `{"model":"gpt-4o-mini"}`, headers: []string{"X-Gateway-Provider", "@mock"}, costs: called},
 	"GET /*":                               {path: "/proxy/echo/x", headers: []string{"X-Gateway-Provider", "@mock"}, costs: called},
@@ -99,6 +102,9 @@ func rows(t *testing.T) (all []row) {
 		}
 		for _, m := range methods {
 			name := m + " " + rt.Path
+			if rt.Protocol != nil && m != "POST" {
+				continue // they call nothing: TestMCPVerbs
+			}
 			s, ok := samples[name]
 			if !ok || used[name] {
 				t.Errorf("the route %s has no sample in the matrix, or stands twice", name)
@@ -106,7 +112,7 @@ func rows(t *testing.T) (all []row) {
 			}
 			used[name] = true
 			s.method, s.endpoint, s.scope = m, rt.Endpoint, "completions.write"
-			if rt.Prompt != nil {
+			if rt.Prompt != nil || rt.Protocol != nil {
 				s.scope = rt.Scope
 			}
 			if rt.Prompt != nil && rt.Prompt.Chat != nil {
@@ -115,7 +121,7 @@ func rows(t *testing.T) (all []row) {
 			if s.path == "" {
 				s.path = rt.Path
 			}
-			if rt.Scope == "" || rt.Endpoint == "" || rt.Shape == 0 || rt.Shape != relay.Raw && rt.Shape != relay.Listing && rt.DryRun == nil && rt.Prompt == nil && rt.Composed == nil && rt.Operation == "" {
+			if rt.Scope == "" || rt.Endpoint == "" || rt.Shape == 0 || rt.Shape != relay.Raw && rt.Shape != relay.Listing && rt.DryRun == nil && rt.Prompt == nil && rt.Composed == nil && rt.Protocol == nil && rt.Operation == "" {
 				t.Errorf("the route %s declares no scope, endpoint, shape or operation", name)
 			}
 			all = append(all, s)
@@ -247,7 +253,7 @@ func checkLimit(t *testing.T, r *running, s *row) {
 // is budgeted.
 func checkBudget(t *testing.T, r *running, s *row) {
 	want := http.StatusPreconditionFailed
-	if s.costs == listed || s.costs == free {
+	if s.costs == listed || s.costs == free || s.costs == tool {
 		want = http.StatusOK
 	}
 	before := r.mock.Bill().Total.Requests
@@ -295,6 +301,10 @@ func checkCost(t *testing.T, _ *running, s *row) {
 	case called, free:
 		if u.N(pricing.Requests) != 1 || rec.Cost != 0 || u.TotalTokens() != 0 {
 			t.Errorf("usage %+v, cost %d", u, rec.Cost)
+		}
+	case tool:
+		if u.N(pricing.Input) == 0 || u.N(pricing.Output) == 0 || !u.Estimated || rec.Cost != 0 || rec.Call == nil || s.bill != (sums{}) {
+			t.Errorf("usage %+v, cost %d, call %+v", u, rec.Cost, rec.Call)
 		}
 	case metered:
 		got := sums{requests: u.N(pricing.Requests), input: u.N(pricing.Input), output: u.N(pricing.Output), nanoDollars: int64(rec.Cost)}

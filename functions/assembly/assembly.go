@@ -27,6 +27,7 @@ import (
 	"gateway/functions/images"
 	"gateway/functions/integrations"
 	"gateway/functions/logs"
+	"gateway/functions/mcp"
 	"gateway/functions/mcpservers"
 	"gateway/functions/messages"
 	"gateway/functions/modelpricing"
@@ -53,7 +54,7 @@ import (
 	"gateway/shared/app/console"
 	"gateway/shared/app/exporting"
 	"gateway/shared/audit"
-	"gateway/shared/mcp"
+	registered "gateway/shared/mcp"
 	"gateway/shared/pricing"
 	"gateway/shared/relay"
 	"gateway/shared/relay/told"
@@ -76,7 +77,7 @@ func Administration(c *app.Core, archive *segment.Archive) []admin.Family {
 	secrets := console.Secrets(c)
 	rated := ratings.New(c.Store, c.Now, c.Retention.Records)
 	families = append(families,
-		mcpservers.New(mcpservers.Deps{CheckURL: c.Egress.CheckURL, PublicURL: c.PublicURL, Opener: &mcp.Opener{Sealer: c.Sealer, Via: c.Transport, Now: c.Now, Secrets: secrets}}),
+		mcpservers.New(mcpservers.Deps{CheckURL: c.Egress.CheckURL, PublicURL: c.PublicURL, Opener: &registered.Opener{Sealer: c.Sealer, Via: c.Transport, Now: c.Now, Secrets: secrets}}),
 		agentservers.New(agentservers.Deps{CheckURL: c.Egress.CheckURL, PublicURL: c.PublicURL, Opener: &a2a.Opener{Sealer: c.Sealer, Via: c.Transport, Secrets: secrets}}),
 		deployments.New(deployments.Deps{CheckURL: c.Egress.CheckURL, Via: c.Transport}), scim.New(), feedback.New(rated), auth.New(auth.Of(c)))
 	families = append(families, analytics.New(reader, rated), logs.New(logs.Deps{Reader: reader, Sealer: c.Sealer, Rated: rated, Exports: exporting.Runs(c), Bucket: c.Bucket,
@@ -87,6 +88,6 @@ func Administration(c *app.Core, archive *segment.Archive) []admin.Family {
 // DataPlane are the routes of all data-plane families.
 func DataPlane() []relay.Route {
 	all := slices.Concat(chat.Routes(), messages.Routes(), responses.Routes(), embeddings.Routes(), models.Routes(), moderations.Routes(), images.Routes(), audio.Routes(),
-		files.Routes(), batches.Routes(), finetuning.Routes(), rerank.Routes(), promptruns.Routes(), realtime.Routes(), passthrough.Routes())
+		files.Routes(), batches.Routes(), finetuning.Routes(), rerank.Routes(), promptruns.Routes(), realtime.Routes(), mcp.Routes(), passthrough.Routes())
 	return append(all, dryrun.Routes(all)...)
 }

@@ -3,12 +3,15 @@
 package dryrun
 
 import (
+	"slices"
+
 	"gateway/shared/relay"
 	"gateway/shared/relay/rehearsal"
 )
 
 // Routes are the family's routes; of are the data plane's, which can be rehearsed.
 func Routes(of []relay.Route) []relay.Route {
+	of = slices.DeleteFunc(slices.Clone(of), func(rt relay.Route) bool { return rt.Protocol != nil }) // nothing of them is routed
 	return []relay.Route{{
 		Method: "POST", Path: "/configs/dry-run", Endpoint: "configDryRun", Shape: relay.Unified,
 		Scope: "configs.read", OrScopes: []string{"completions.write"},

@@ -281,7 +281,7 @@ func TestServersNeedAnIntegrationThatIsOpenToTheirWorkspace(t *testing.T) {
 	h.Do("PUT", "/mcp-integrations/"+of+"/workspaces", chief, `{"global_workspace_access":{"enabled":true}}`).OK()
 	// A slug is one of a kind in the organisation, and free again when its server goes.
 	h.Do("POST", "/mcp-servers", admintest.WorkspaceB, server).Refused(409, "AB07", "slug")
-	if got := h.Do("GET", "/mcp-servers/same", key, nil).OK(); got.Text("url") != "https://gateway.example.com/v1/same/mcp" || got.Text("workspace_slug") != admintest.OneSlug || got.Text("mcp_integration_slug") != "up" {
+	if got := h.Do("GET", "/mcp-servers/same", key, nil).OK(); got.Text("url") != "https://gateway.example.com/v1/mcp/same/mcp" || got.Text("workspace_slug") != admintest.OneSlug || got.Text("mcp_integration_slug") != "up" {
 		t.Errorf("%s", got.Body)
 	}
 	if got := h.Do("DELETE", "/mcp-integrations/"+of, chief, nil).Refused(409, "AB07", ""); !strings.Contains(got.Failure().Message, `"S"`) {

@@ -22,7 +22,7 @@ func (f *family) describeServers() *admin.Collection[mcp.Server] {
 		of(admin.Field{Name: "owner_id", Type: admin.String, Required: true}, func(_ *admin.Call, it server) any { return it.CreatedBy }),
 		of(admin.Field{Name: "mcp_integration_id", Type: admin.String, Required: true}, func(_ *admin.Call, it server) any { return it.Form.IntegrationID }),
 		of(admin.Field{Name: "mcp_integration_slug", Type: admin.String, Required: true}, func(_ *admin.Call, it server) any { return it.Form.IntegrationSlug }),
-		of(admin.Field{Name: "url", Type: admin.String, Required: true, Doc: "Where clients connect to."}, func(c *admin.Call, it server) any { return f.base(c.Request) + "/" + it.Slug + "/mcp" }),
+		of(admin.Field{Name: "url", Type: admin.String, Required: true, Doc: "Where clients connect to."}, func(c *admin.Call, it server) any { return f.base(c.Request) + mcp.Below + "/" + it.Slug + "/mcp" }),
 		{Field: text("mcp_integration_url")}, {Field: text("auth_type")}, {Field: text("workspace_name")}, {Field: text("workspace_slug")},
 		{Field: admin.Field{Name: "mcp_integration_details", Type: admin.Object, Open: true, Single: true, Optional: true, Doc: "For keys of services; secrets are masked."}},
 	}

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"gateway/local/awstest"
 	"gateway/local/mockprovider"
@@ -27,6 +28,7 @@ import (
 	"gateway/shared/app/onaws"
 	"gateway/shared/audit"
 	"gateway/shared/host/runtimeapi"
+	"gateway/shared/mcp"
 	"gateway/shared/prompt"
 	"gateway/shared/queue/sqs"
 	"gateway/shared/queue/sqstest"
@@ -125,6 +127,7 @@ func (in *installation) fill(t *testing.T, mockURL string) {
 		t.Fatal(err)
 	}
 	in.samplePrompt(t)
+	in.sampleServer(t)
 }
 
 type testLog struct{ t *testing.T }
@@ -387,6 +390,38 @@ func (in *installation) samplePrompt(t *testing.T) {
 		}
 		tx.FirstVersion(&rec)
 		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// sampleServer registers the server that the sample of mcp names.
+func (in *installation) sampleServer(t *testing.T) {
+	t.Helper()
+	s := sdk.NewServer(&sdk.Implementation{Name: "sample", Version: "1"}, nil)
+	sdk.AddTool(s, &sdk.Tool{Name: "echo"}, func(_ context.Context, _ *sdk.CallToolRequest, a struct {
+		Text string `json:"text"`
+	}) (*sdk.CallToolResult, any, error) {
+		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: a.Text}}}, nil, nil
+	})
+	up := httptest.NewServer(sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s }, &sdk.StreamableHTTPOptions{Stateless: true}))
+	t.Cleanup(up.Close)
+	org := store.Scope{Org: "default"}
+	ws, ok, err := in.core.Resources.Get(t.Context(), org, tenant.KindWorkspace, "default")
+	if err != nil || !ok {
+		t.Fatalf("the default workspace: %t %v", ok, err)
+	}
+	at := store.Scope{Org: org.Org, Workspace: ws.ID}
+	err = in.core.Resources.Change(t.Context(), org, func(tx *resource.Tx) error {
+		of := resource.Record{Scope: at, Kind: mcp.KindIntegration, Slug: "sample", Name: "A sample", Status: "active",
+			Body: []byte(`{"url":"` + up.URL + `","auth_type":"none","transport":"http"}`)}
+		if err := tx.Create(&of); err != nil {
+			return err
+		}
+		rec := resource.Record{Scope: at, Kind: mcp.KindServer, Slug: "sample", Name: "A sample", Status: "active",
+			Body: []byte(`{"mcp_integration_id":"` + of.ID + `","mcp_integration_slug":"sample"}`)}
+		return tx.Create(&rec)
 	})
 	if err != nil {
 		t.Fatal(err)

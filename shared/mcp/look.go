@@ -43,12 +43,14 @@ var kinds = []struct{ kind, method, member, flag, key string }{
 
 // Look asks an upstream for all that it can do.
 func Look(ctx context.Context, u *Upstream) (*Snapshot, error) {
-	s, err := u.Connect(ctx, nil)
+	through, hello, version, err := u.meet(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer s.End(context.WithoutCancel(ctx))
-	snap, flags, err := said(s)
+	if s, ok := through.(*Session); ok {
+		defer s.End(context.WithoutCancel(ctx))
+	}
+	snap, flags, err := said(hello, version)
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +58,7 @@ func Look(ctx context.Context, u *Upstream) (*Snapshot, error) {
 		if _, has := flags[k.flag]; !has {
 			continue
 		}
-		if err := s.all(ctx, k.method, k.member, func(raw json.RawMessage) error {
+		if err := all(ctx, through, k.method, k.member, func(raw json.RawMessage) error {
 			return snap.add(k.kind, k.key, raw)
 		}); err != nil {
 			if e, refused := err.(*Error); refused && e.Code == CodeMethodNotFound {
@@ -68,26 +70,53 @@ func Look(ctx context.Context, u *Upstream) (*Snapshot, error) {
 	return snap, nil
 }
 
+// meet finds out in which way an upstream speaks, and what it says of itself.
+func (u *Upstream) meet(ctx context.Context) (_ pages, hello json.RawMessage, version string, _ error) {
+	if u.Transport != TransportSSE {
+		hello, _, err := u.Discover(ctx)
+		if err != nil {
+			return nil, nil, "", err
+		}
+		if hello != nil {
+			return &withoutSession{up: u}, hello, Modern, nil
+		}
+	}
+	s, err := u.Connect(ctx, nil)
+	if err != nil {
+		return nil, nil, "", err
+	}
+	return s, s.Hello, s.Version, nil
+}
+
+// serverName is what an upstream calls itself.
+type serverName struct {
+	Name        string          `json:"name"`
+	Title       string          `json:"title"`
+	Version     string          `json:"version"`
+	Description string          `json:"description"`
+	Icons       json.RawMessage `json:"icons"`
+}
+
 // said reads what the upstream said at the beginning.
-func said(s *Session) (*Snapshot, map[string]json.RawMessage, error) {
+func said(hello json.RawMessage, version string) (*Snapshot, map[string]json.RawMessage, error) {
 	var h struct {
 		Capabilities map[string]json.RawMessage `json:"capabilities"`
 		Instructions string                     `json:"instructions"`
-		Server       struct {
-			Name        string          `json:"name"`
-			Title       string          `json:"title"`
-			Version     string          `json:"version"`
-			Description string          `json:"description"`
-			Icons       json.RawMessage `json:"icons"`
-		} `json:"serverInfo"`
+		Server       serverName                 `json:"serverInfo"`
+		Meta         struct {
+			Server *serverName `json:"io.modelcontextprotocol/serverInfo"`
+		} `json:"_meta"`
 	}
-	if json.Unmarshal(s.Hello, &h) != nil {
-		return nil, nil, upstream.Fail(http.StatusOK, "the server's answer to initialize has another form than the protocol's")
+	if json.Unmarshal(hello, &h) != nil {
+		return nil, nil, upstream.Fail(http.StatusOK, "what the server says of itself has another form than the protocol's")
+	}
+	if h.Meta.Server != nil {
+		h.Server = *h.Meta.Server
 	}
 	flags, _ := json.Marshal(h.Capabilities) // was JSON
 	m := Metadata{
 		Title: bounded(h.Server.Title), Description: bounded(h.Server.Description), ServerName: bounded(h.Server.Name), ServerVersion: bounded(h.Server.Version),
-		ProtocolVersion: bounded(s.Version), Instructions: bounded(h.Instructions),
+		ProtocolVersion: bounded(version), Instructions: bounded(h.Instructions),
 	}
 	if len(h.Capabilities) > 0 && len(flags) <= maxIcons {
 		m.Capabilities = flags
@@ -106,14 +135,10 @@ func bounded(s string) string {
 }
 
 // all gives the entries of all pages of a list.
-func (s *Session) all(ctx context.Context, method, member string, each func(json.RawMessage) error) error {
+func all(ctx context.Context, of pages, method, member string, each func(json.RawMessage) error) error {
 	cursor := ""
 	for range maxPages {
-		params := json.RawMessage("{}")
-		if cursor != "" {
-			params, _ = json.Marshal(map[string]string{"cursor": cursor}) // a text
-		}
-		result, err := s.Call(ctx, method, params)
+		result, err := of.page(ctx, method, cursor)
 		if err != nil {
 			return err
 		}

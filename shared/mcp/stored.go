@@ -115,6 +115,9 @@ func (s *Server) Integration(sc store.Scope) resource.Ref {
 	return resource.Ref{Scope: s.IntegrationScope(sc), Kind: KindIntegration, ID: s.IntegrationID}
 }
 
+// Below is what the addresses of servers stand below, behind the gateway's own.
+const Below = "/mcp"
+
 // Types of capabilities.
 const (
 	Tool             = "tool"

@@ -47,7 +47,7 @@ type Session struct {
 func hello(version string, capabilities json.RawMessage) json.RawMessage {
 	raw, _ := json.Marshal(map[string]any{ // texts only
 		"protocolVersion": version, "capabilities": capabilities,
-		"clientInfo": map[string]string{"name": "gateway", "version": "1"},
+		"clientInfo": OwnName,
 	})
 	return raw
 }

@@ -11,6 +11,9 @@ func (c *call) admit() error {
 	if err := c.Read(); err != nil {
 		return err
 	}
+	if c.Route.Protocol != nil {
+		return nil // nothing is routed, and what counts the protocol says
+	}
 	if err := c.Resolve(c.sources); err != nil {
 		return err
 	}

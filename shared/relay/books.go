@@ -78,6 +78,7 @@ func (l *logbook) describe() {
 	l.describeRequest()
 	l.describeWalk()
 	l.describeAnswer()
+	l.describeCall()
 }
 
 // describeWalk tells what the walk was decided on, before it is settled.

@@ -20,6 +20,8 @@ type (
 
 	Composed = routes.Composed
 	Desk     = routes.Desk
+	Protocol = routes.Protocol
+	Governed = routes.Governed
 )
 
 // Shapes of routes, and what their paths stand below.

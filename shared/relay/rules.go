@@ -18,6 +18,7 @@ type ruled struct {
 	sent     bool              // a budget has sent the request to another model
 	rerouted string            // that model, while it is the target
 	counted  []*ledger.Subject // of targets, whose rates the request was counted by
+	calling  *calling          // of a protocol that asks no model; nil: none
 }
 
 // readPolicies finds what policies say of the request before it is routed.

@@ -47,6 +47,8 @@ func (r *Relay) serveFor(w http.ResponseWriter, req *http.Request, rt *routes.Ro
 // serve answers an admitted request by the stages of its kind.
 func (c *call) serve() error {
 	switch {
+	case c.Route.Protocol != nil:
+		return c.governed()
 	case c.Mine:
 		return c.manage()
 	case c.Route.Shape == routes.Socket:

@@ -12,7 +12,7 @@ import (
 // describers fill the record; nobody else writes it. What a stage learned it returns
 // or keeps in its own type.
 var describers = map[string]bool{
-	"describeRequest": true, "describeWalk": true, "describeAnswer": true, "describeMoney": true,
+	"describeRequest": true, "describeWalk": true, "describeAnswer": true, "describeCall": true, "describeMoney": true,
 	"writeBooks": true, "hideInRecord": true, "sealBodies": true,
 }
 

@@ -16,7 +16,7 @@ import (
 const loadTimeout = 3 * time.Second
 
 // viewKey names a decoded value: version is 0 for the record as it is, -1 for
-// all records of the kind.
+// all records of the kind, -2 for what is made of them.
 type viewKey struct {
 	workspace string
 	kind      Kind
@@ -107,6 +107,30 @@ func LoadAll[T any](ctx context.Context, v *View, sc store.Scope, k Kind, decode
 		return out, true, nil, nil
 	})
 	return all, err
+}
+
+// LoadFolded gives what fold makes of all live records of a kind, newest first: once
+// per View and type, for all who ask. What it makes is shared and must not be changed.
+func LoadFolded[F any](ctx context.Context, v *View, sc store.Scope, k Kind, fold func([]Record) (F, error)) (F, error) {
+	key := viewKey{workspace: sc.Workspace, kind: k, version: -2, typ: reflect.TypeFor[F]()}
+	made, _, err := load(ctx, v, sc, key, func(ctx context.Context) (F, bool, error, error) {
+		var none F
+		rows, err := v.r.List(ctx, sc, k)
+		if err != nil {
+			return none, false, nil, err
+		}
+		ids := make([]string, len(rows))
+		for i := range rows {
+			ids[i] = rows[i].ID
+		}
+		recs, err := v.r.GetMany(ctx, sc, k, ids)
+		if err != nil {
+			return none, false, nil, err
+		}
+		out, err := fold(recs)
+		return out, err == nil, err, nil
+	})
+	return made, err
 }
 
 // decoded splits the outcome of a read: what may be remembered (value, absence,

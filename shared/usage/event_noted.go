@@ -13,15 +13,16 @@ const (
 	notedSession = iota + 1
 	notedAgent
 	notedParentAgent
+	notedCall // as Call.append writes it
 )
 
-// notes are what there is to note, by number.
+// notes are the texts that there are to note, by number.
 func (r *Record) notes() [notedParentAgent]*string {
 	return [...]*string{&r.Agent.Session, &r.Agent.ID, &r.Agent.Parent}
 }
 
 // noted tells whether only version 6 can carry the record.
-func (r *Record) noted() bool { return r.Agent != Agent{} }
+func (r *Record) noted() bool { return r.Agent != Agent{} || r.Call != nil }
 
 // appendNotes appends what version 6 adds: numbers, each with its text.
 func (r *Record) appendNotes(b []byte) []byte {
@@ -31,11 +32,17 @@ func (r *Record) appendNotes(b []byte) []byte {
 			n++
 		}
 	}
+	if r.Call != nil {
+		n++
+	}
 	b = binary.AppendUvarint(b, n)
 	for i, text := range r.notes() {
 		if *text != "" {
 			b = appendString(binary.AppendUvarint(b, uint64(i+1)), *text)
 		}
+	}
+	if r.Call != nil {
+		b = appendString(binary.AppendUvarint(b, notedCall), string(r.Call.append(nil)))
 	}
 	return b
 }
@@ -45,8 +52,13 @@ func (c *cursor) notes(r *Record) {
 	to := r.notes()
 	for range c.count(2) {
 		number, text := c.uint(), c.str()
-		if number >= 1 && number <= uint64(len(to)) {
+		switch {
+		case number >= 1 && number <= uint64(len(to)):
 			*to[number-1] = text
+		case number == notedCall:
+			within := cursor{rest: text}
+			within.call(r)
+			c.bad = c.bad || within.bad
 		}
 	}
 }

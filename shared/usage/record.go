@@ -47,6 +47,8 @@ type Record struct {
 	Guards               []Guard // guardrails that were run, in order
 	PromptID, PromptSlug string  // see SetPrompt
 
+	Call *Call // of a protocol that asks no model; nil for all others
+
 	// Outcome.
 	Provider       string // type name, e.g. openai
 	ProviderSlug   string // saved provider, without @; empty for direct credentials
@@ -210,6 +212,21 @@ const (
 	GuardBefore = "before"
 	GuardAfter  = "after"
 )
+
+// Call is what is told of a request of the Model Context Protocol or of a like one.
+type Call struct {
+	Protocol  string // mcp
+	Server    string // id of the server; its slug is the record's ProviderSlug
+	Method    string // of the protocol, such as tools/call
+	Name      string // of the tool or prompt, or the address of the resource
+	Auth      string // how the caller signed in: api_key or Bearer
+	Decision  string // CallAllowed, or what did not allow it
+	Refreshed bool   // the credentials towards the server were fetched anew
+	Code      int64  // error code that the client was told in the protocol; 0: none
+}
+
+// CallAllowed is the decision on a call that may be made.
+const CallAllowed = "allowed"
 
 // Settle names one budget reservation of the request and what it settled at.
 type Settle struct {

@@ -60,6 +60,11 @@ var cells = []cell{
 	{"rerank", "text", `{"query":"hunter2"}`, ``},
 	{"imageGenerate", "text", `{"prompt":"hunter2"}`, ``},
 	{"createSpeech", "text", `{"input":"hunter2"}`, ``},
+	{"mcp", "tool arguments", `{"name":"f","arguments":{"a":{"b":"hunter2"}}}`, ``},
+	{"mcp", "text", ``, `{"content":[{"type":"text","text":"hunter2"}]}`},
+	{"mcp", "embedded resource", ``, `{"content":[{"type":"resource","resource":{"uri":"file:///a","text":"hunter2"}}]}`},
+	{"mcp", "structure", ``, `{"content":[],"structuredContent":{"a":"hunter2"}}`},
+	{"mcp", "empty", `{"name":"f"}`, `{"content":[]}`},
 }
 
 // consulted runs a hook that denies the word; it must be asked whatever there is to

@@ -10,6 +10,7 @@ type reading struct {
 	d      *wire.Decoder
 	answer bool
 	flat   bool // an answer of one choice whose items are its parts
+	tools  bool // a call of a tool by itself: its arguments and result are all that is said
 	pieces []piece
 	last   int
 	twice  []wire.Span // members that say again what stands in others
@@ -23,7 +24,7 @@ func (r *reading) add(message int, system bool, c class) {
 		return
 	}
 	end := r.d.Offset()
-	if kind != wire.KindString && (c != arguments || kind != wire.KindObject) {
+	if kind != wire.KindString && (c != arguments && !(r.tools && c == result) || kind != wire.KindObject) {
 		return
 	}
 	r.pieces = append(r.pieces, piece{message, system, c, wire.Span{Start: end - len(raw), End: end}})
@@ -244,6 +245,43 @@ func (r *reading) call(at int) {
 		switch string(key) {
 		case "arguments", "input":
 			r.add(at, false, arguments)
+		}
+	}
+}
+
+// toolCall reads the params of a call of a tool.
+func (r *reading) toolCall() {
+	for key := range r.d.Object {
+		if string(key) == "arguments" {
+			r.add(0, false, arguments)
+		}
+	}
+}
+
+// toolResult reads what a tool gave back: its parts, embedded resources among them, and
+// what it says in a structure.
+func (r *reading) toolResult() {
+	for key := range r.d.Object {
+		switch {
+		case string(key) == "structuredContent":
+			r.add(0, false, result)
+		case string(key) == "content" && r.d.Kind() == wire.KindArray:
+			for range r.d.Array {
+				if r.d.Kind() == wire.KindObject {
+					r.toolPart()
+				}
+			}
+		}
+	}
+}
+
+func (r *reading) toolPart() {
+	for key := range r.d.Object {
+		switch {
+		case string(key) == "text":
+			r.add(0, false, result)
+		case string(key) == "resource" && r.d.Kind() == wire.KindObject:
+			r.toolPart()
 		}
 	}
 }

@@ -20,6 +20,10 @@ const (
 // Scopes are all, in the order of the documentation.
 var Scopes = []string{string(LastMessage), string(AllMessages), string(System), string(ToolArguments), string(ToolResults), string(Reasoning)}
 
+// ToolCall is the kind of a call of a tool that comes by itself, and not in a
+// conversation: the request has the tool's name and arguments, the answer is its result.
+const ToolCall = "mcp"
+
 // class is what a piece of a body is.
 type class uint8
 
@@ -69,6 +73,9 @@ func InRequest(kind string, body []byte, scope Scope) Found {
 		r.plain("prompt")
 	case "createSpeech":
 		r.plain("input")
+	case ToolCall:
+		r.tools = true
+		r.toolCall()
 	}
 	return r.choose(scope, r.last)
 }
@@ -83,6 +90,9 @@ func InAnswer(kind string, body []byte, scope Scope) Found {
 		r.message(0, false)
 	case "createModelResponse":
 		r.responses("output")
+	case ToolCall:
+		r.tools = true
+		r.toolResult()
 	}
 	return r.choose(scope, 0)
 }
@@ -98,7 +108,7 @@ func (r *reading) choose(scope Scope, last int) Found {
 		if p.class == arguments && (!r.answer || p.message <= 0 || r.flat) {
 			f.ToolCalls = true
 		}
-		if !p.in(scope, last, r.flat) {
+		if !p.in(scope, last, r.flat) && !(r.tools && p.class == arguments && (scope == "" || scope == LastMessage || scope == AllMessages)) {
 			continue
 		}
 		f.places = append(f.places, p.at)

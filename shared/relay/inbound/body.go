@@ -94,12 +94,17 @@ func (b *Body) take() error {
 	if err := b.readID(); err != nil {
 		return err
 	}
-	switch b.Route.Shape {
-	case routes.Resource:
+	switch {
+	case b.Route.Protocol != nil:
+		if b.bodiless() {
+			return nil
+		}
+		return b.readAll()
+	case b.Route.Shape == routes.Resource:
 		return nil
-	case routes.Socket:
+	case b.Route.Shape == routes.Socket:
 		return b.takeSocket()
-	case routes.Multipart:
+	case b.Route.Shape == routes.Multipart:
 		b.Size = max(b.Req.ContentLength, 0)
 		return b.readForm()
 	}
@@ -114,13 +119,27 @@ func (b *Body) take() error {
 	if b.bodiless() {
 		return nil
 	}
-	limit := b.BodyLimit()
 	if b.Route.Shape == routes.Raw && kind != "application/json" {
 		b.Unread = b.Req.ContentLength != 0
 		return nil // streamed through
 	}
+	if err := b.readAll(); err != nil {
+		return err
+	}
+	switch {
+	case b.Route.Shape == routes.Raw:
+		return b.walkRaw()
+	case b.Route.Prompt != nil:
+		return b.readPrompt()
+	}
+	return b.walkBody()
+}
+
+// readAll takes the whole body into memory.
+func (b *Body) readAll() error {
+	limit := b.BodyLimit()
 	b.inBuf = pooled.For(int(min(b.Req.ContentLength, limit)) + 1)
-	err = b.inBuf.ReadAll(b.Ctx, b.Lease, b.Req.Body, b.Req.ContentLength, limit)
+	err := b.inBuf.ReadAll(b.Ctx, b.Lease, b.Req.Body, b.Req.ContentLength, limit)
 	switch {
 	case err == nil:
 	case errors.Is(err, pooled.ErrTooLarge):
@@ -132,13 +151,7 @@ func (b *Body) take() error {
 	}
 	b.In = b.inBuf.B
 	b.Size = int64(len(b.In))
-	switch {
-	case b.Route.Shape == routes.Raw:
-		return b.walkRaw()
-	case b.Route.Prompt != nil:
-		return b.readPrompt()
-	}
-	return b.walkBody()
+	return nil
 }
 
 // bodiless tells whether there is no body to read: operations that read or delete

@@ -104,6 +104,19 @@ func (s Set) Early(facts Facts) []*ledger.Subject { return s.pick(false, facts) 
 // Late gives those of the policies that a target decides.
 func (s Set) Late(facts Facts) []*ledger.Subject { return s.pick(true, facts) }
 
+// Tools gives those of the policies that count calls of tools.
+func (s Set) Tools(facts Facts) (out []*ledger.Subject) {
+	for _, r := range s.rates {
+		if r.Target != ledger.TargetMCPTools {
+			continue
+		}
+		if sub := r.subject(facts); sub != nil {
+			out = append(out, sub)
+		}
+	}
+	return out
+}
+
 func (s Set) pick(late bool, facts Facts) (out []*ledger.Subject) {
 	for _, list := range [...][]*rule{s.usage, s.rates} {
 		for _, r := range list {

@@ -97,6 +97,8 @@ type Route struct {
 	Composed *Composed
 	// Sockets makes the connections of a Socket route; nil: this process holds none.
 	Sockets session.Maker
+	// Protocol answers what asks no model. Bodies are not read as JSON by the walk.
+	Protocol Protocol
 	// List makes the answer of a Listing route.
 	List func(c *Caller) ([]byte, error)
 }

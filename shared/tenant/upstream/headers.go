@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -139,3 +140,20 @@ var renamedSchema = map[string]any{"oneOf": []any{
 	map[string]any{"type": "string"},
 	map[string]any{"type": "object", "required": []string{"from", "to"}, "properties": map[string]any{"from": map[string]any{"type": "string"}, "to": map[string]any{"type": "string"}}},
 }}
+
+// Copy puts into dst those of a client's headers that go to the upstream.
+func (f *Forward) Copy(dst, client http.Header) {
+	if f.Mode == AllExcept {
+		for name, values := range client {
+			if Forwardable(name) && !strings.HasPrefix(strings.ToLower(name), "x-gateway-") && !slices.ContainsFunc(f.Headers, func(r Renamed) bool { return strings.EqualFold(r.From, name) }) {
+				dst[name] = values
+			}
+		}
+		return
+	}
+	for _, r := range f.Headers {
+		if values := client.Values(r.From); len(values) > 0 && Forwardable(r.From) && Forwardable(r.To) {
+			dst[http.CanonicalHeaderKey(r.To)] = values
+		}
+	}
+}

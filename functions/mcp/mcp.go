@@ -1,0 +1,87 @@
+// Package mcp is the family by which clients of the Model Context Protocol reach the
+// registered servers of their workspace.
+package mcp
+
+import (
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"gateway/shared/chat"
+	"gateway/shared/fault"
+	"gateway/shared/mcp"
+	"gateway/shared/mcp/entitled"
+	"gateway/shared/mcp/gate"
+	"gateway/shared/relay"
+)
+
+// Variables of the family.
+const (
+	envTimeout = "MCP_REQUEST_TIMEOUT_MS" // how long a server may be silent
+	envOrigins = "MCP_ALLOWED_ORIGINS"    // pages that may call, separated by commas
+)
+
+// Bounds, in bytes.
+const (
+	maxBody   = 12 << 20
+	maxResult = 6_000_000 // of a function
+)
+
+// Routes are the family's routes.
+func Routes() []relay.Route {
+	p := protocol{gate.New(gate.Options{Timeout: timeout(os.Getenv(envTimeout)), Origins: origins(os.Getenv(envOrigins)), MaxResult: maxResult})}
+	var out []relay.Route
+	for _, path := range []string{mcp.Below + "/{slug}/mcp", mcp.Below + "/{slug}/{server}/mcp"} {
+		for _, method := range []string{http.MethodPost, http.MethodGet, http.MethodDelete} {
+			out = append(out, relay.Route{
+				Method: method, Path: path, Endpoint: "mcp", Shape: relay.Resource, Scope: entitled.Invoke, MaxBody: maxBody,
+				NoModel: true, Free: true, NoOutput: true, Errors: p, Protocol: p,
+			})
+		}
+	}
+	return out
+}
+
+func timeout(ms string) time.Duration {
+	n, err := strconv.ParseInt(ms, 10, 32)
+	if err != nil || n <= 0 {
+		return 0
+	}
+	return time.Duration(n) * time.Millisecond
+}
+
+func origins(list string) (out []string) {
+	for o := range strings.SplitSeq(list, ",") {
+		if o = strings.TrimSpace(o); o != "" {
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+// protocol answers by the gate.
+type protocol struct{ host *gate.Host }
+
+// Answer implements relay.Protocol.
+func (p protocol) Answer(g *relay.Governed) error {
+	p.host.Serve(&gate.Call{
+		Context: g.Context, Request: g.Request, Path: strings.TrimPrefix(g.Request.URL.EscapedPath(), relay.BasePath+mcp.Below), Body: g.Body,
+		Caller: g.Caller, View: g.View, TraceID: g.TraceID, Bearer: g.Bearer, Now: g.Now,
+		Via: g.Own.Via, Sealer: g.Own.Sealer, Secrets: g.Own.Secrets, Buffered: g.Own.Buffers, Walk: g.Walk,
+	})
+	return nil
+}
+
+// AppendError implements chat.ErrorWriter: what is refused before the message was read
+// answers no id.
+func (protocol) AppendError(dst []byte, f *fault.Fault, _ *chat.Options) []byte {
+	return append(gate.AppendError(append(dst, `{"jsonrpc":"2.0","id":null,"error":`...), f, ""), '}')
+}
+
+// AppendStreamError implements chat.ErrorWriter; no stream begins before the gate has
+// the request.
+func (p protocol) AppendStreamError(dst []byte, f *fault.Fault, o *chat.Options) []byte {
+	return p.AppendError(dst, f, o)
+}

@@ -1,0 +1,255 @@
+package entitled
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"strings"
+
+	"gateway/shared/fault"
+	"gateway/shared/identity"
+	"gateway/shared/mcp"
+	"gateway/shared/resource"
+	"gateway/shared/tenant/access"
+)
+
+// Invoke is the scope that callers of servers hold.
+const Invoke = "mcp.invoke"
+
+// Facts are what a decision is made of. They are as fresh as the View that they were
+// read by. What they point to is shared.
+type Facts struct {
+	Server      *Server
+	Integration *Integration
+	Scopes      identity.ScopeSet
+	Workspace   string          // of the caller
+	User        *access.User    // the caller's entry at the server; nil: none
+	Off         map[string]bool // ids of capabilities that the integration disables
+	Overrides   map[string]bool // what the server says of capabilities, by id
+	Templates   []Template      // of the integration
+	Known       map[string]bool // ids of resources that are listed by their own address
+}
+
+// Server is a server with its record.
+type Server struct {
+	*mcp.Server
+	Record resource.Record
+}
+
+// Integration is likewise. Print tells apart what it is called by.
+type Integration struct {
+	*mcp.Integration
+	Record *resource.Record
+	Print  string
+}
+
+// Template is a resource template: its id and what its addresses look like.
+type Template struct {
+	ID      string
+	Pattern []string // literal pieces, with anything between them
+}
+
+// Decisions, as records tell them.
+const (
+	Allowed      = "allowed"
+	NoScope      = "scope"       // the key does not hold mcp.invoke
+	NoServer     = "server"      // it is not active
+	NoAccess     = "integration" // it is not active, or not open to the workspace
+	NoUser       = "user"        // the user has no access
+	NoCapability = "capability"  // disabled at the integration or the server
+)
+
+// Capability is something of a server that is to be used; the zero value is the server
+// itself. Key is the name of a tool or prompt, the address of a resource or template.
+type Capability struct{ Type, Key string }
+
+const active = "active"
+
+// Decide tells whether the caller may use the server and, of it, a capability.
+func (f *Facts) Decide(c Capability) string {
+	switch {
+	case !f.Scopes.Has(Invoke):
+		return NoScope
+	case f.Server.Record.Status != active || f.Server.Record.Scope.Workspace != f.Workspace:
+		return NoServer
+	case f.Integration == nil || f.Integration.Record.Status != active || !f.Integration.Access.OpenTo(f.Integration.Record, f.Workspace):
+		return NoAccess
+	case !access.Permits(f.Server.UserAccess, f.User):
+		return NoUser
+	case c.Type != "" && !f.enabled(c):
+		return NoCapability
+	}
+	return Allowed
+}
+
+// enabled tells whether the integration and the server both leave a capability on. One
+// that nobody has said anything of is on.
+func (f *Facts) enabled(c Capability) bool {
+	id := mcp.CapabilityID(c.Type, c.Key)
+	if f.off(id) {
+		return false
+	}
+	if c.Type != mcp.Resource || f.Known[id] {
+		return true
+	}
+	// An address that is not listed by itself is one of the templates that it fits.
+	fits := false
+	for i := range f.Templates {
+		if t := &f.Templates[i]; t.fits(c.Key) {
+			if !f.off(t.ID) {
+				return true
+			}
+			fits = true
+		}
+	}
+	return !fits
+}
+
+func (f *Facts) off(id string) bool {
+	on, said := f.Overrides[id]
+	return f.Off[id] || said && !on
+}
+
+// fits tells whether an address may be one of the template.
+func (t *Template) fits(uri string) bool {
+	last := len(t.Pattern) - 1
+	rest, ok := strings.CutPrefix(uri, t.Pattern[0])
+	if !ok || last == 0 {
+		return ok && rest == ""
+	}
+	for _, piece := range t.Pattern[1:last] {
+		if _, rest, ok = strings.Cut(rest, piece); !ok {
+			return false
+		}
+	}
+	return strings.HasSuffix(rest, t.Pattern[last])
+}
+
+// pattern splits a template at its expressions.
+func pattern(template string) (pieces []string) {
+	for {
+		before, rest, ok := strings.Cut(template, "{")
+		pieces = append(pieces, before)
+		if !ok {
+			return pieces
+		}
+		_, template, _ = strings.Cut(rest, "}")
+	}
+}
+
+// Missing is the answer for a server that is not there, also for what another
+// workspace has.
+func Missing() *fault.Fault {
+	return fault.New(fault.NotFound, "", "There is no such MCP server in the workspace of this key")
+}
+
+// Load reads what a caller's decisions at a server are made of. slug names the server.
+func Load(ctx context.Context, v *resource.View, who *identity.Principal, slug string) (*Facts, error) {
+	server, ok, err := resource.Load(ctx, v, who.Scope, mcp.KindServer, slug, decodeServer)
+	if err != nil {
+		return nil, err
+	}
+	if !ok || server.Record.Slug != slug || server.Record.Archived() {
+		return nil, Missing()
+	}
+	f := &Facts{Server: server, Scopes: who.Scopes, Workspace: who.Scope.Workspace}
+	of := server.Integration(server.Record.Scope)
+	integration, ok, err := resource.Load(ctx, v, of.Scope, of.Kind, of.ID, decodeIntegration)
+	if err != nil {
+		return nil, err
+	}
+	if ok {
+		f.Integration = integration
+	}
+	if who.UserID != "" {
+		if f.User, _, err = resource.Load(ctx, v, server.Record.Scope, mcp.KindUser.Of(server.Record.ID), who.UserID, access.DecodeUser); err != nil {
+			return nil, err
+		}
+	}
+	known, err := resource.LoadFolded(ctx, v, of.Scope, mcp.KindCapability.Of(of.ID), foldCapabilities)
+	if err != nil {
+		return nil, err
+	}
+	own, err := resource.LoadFolded(ctx, v, server.Record.Scope, mcp.KindOverride.Of(server.Record.ID), foldOverrides)
+	if err != nil {
+		return nil, err
+	}
+	f.Off, f.Templates, f.Known, f.Overrides = known.off, known.templates, known.resources, own
+	return f, nil
+}
+
+// Shape is what the upstream said last of a tool; nil where nothing is known.
+func (f *Facts) Shape(ctx context.Context, v *resource.View, tool string) (*mcp.Capability, error) {
+	of := f.Integration.Record
+	c, _, err := resource.Load(ctx, v, of.Scope, mcp.KindCapability.Of(of.ID), mcp.CapabilityID(mcp.Tool, tool), mcp.DecodeCapability)
+	return c, err
+}
+
+func decodeServer(rec resource.Record) (*Server, error) {
+	s, err := mcp.DecodeServer(rec)
+	return &Server{s, rec}, err
+}
+
+func decodeIntegration(rec resource.Record) (*Integration, error) {
+	i, err := mcp.DecodeIntegration(rec)
+	if err != nil {
+		return nil, err
+	}
+	called := *i
+	called.Synced, called.Access, called.Description = mcp.Metadata{}, access.Workspaces{}, ""
+	raw, err := json.Marshal([]any{called, rec.Sealed})
+	sum := sha256.Sum256(raw)
+	return &Integration{i, &rec, hex.EncodeToString(sum[:12])}, err
+}
+
+// keyOf is the address of a template, which its record may name otherwise.
+func keyOf(c *mcp.Capability, name string) string {
+	var shape struct {
+		Template string `json:"uriTemplate"`
+	}
+	if json.Unmarshal(c.Shape, &shape) == nil && shape.Template != "" {
+		return shape.Template
+	}
+	return name
+}
+
+// folded is what the capabilities of an integration say together.
+type folded struct {
+	off, resources map[string]bool
+	templates      []Template
+}
+
+func foldCapabilities(recs []resource.Record) (*folded, error) {
+	f := &folded{off: map[string]bool{}, resources: map[string]bool{}}
+	for i := range recs {
+		c, err := mcp.DecodeCapability(recs[i])
+		if err != nil {
+			return nil, err
+		}
+		if !c.Enabled {
+			f.off[recs[i].ID] = true
+		}
+		switch c.Type {
+		case mcp.Resource:
+			f.resources[recs[i].ID] = true
+		case mcp.ResourceTemplate:
+			f.templates = append(f.templates, Template{recs[i].ID, pattern(keyOf(c, recs[i].Name))})
+		}
+	}
+	return f, nil
+}
+
+type overrides = map[string]bool
+
+func foldOverrides(recs []resource.Record) (overrides, error) {
+	out := make(overrides, len(recs))
+	for i := range recs {
+		o, err := mcp.DecodeOverride(recs[i])
+		if err != nil {
+			return nil, err
+		}
+		out[recs[i].ID] = o.Enabled
+	}
+	return out, nil
+}

@@ -1,0 +1,137 @@
+package mcp
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+
+	"gateway/shared/egress"
+	"gateway/shared/tenant/upstream"
+	"gateway/shared/wire"
+)
+
+// Exchange is a request to an upstream and the messages that come back, one by one.
+type Exchange struct {
+	Status  int
+	Session string // that the upstream names
+	Events  bool   // they come as a stream
+	body    io.ReadCloser
+	parser  wire.SSEParser
+	ready   [][]byte
+	buf     []byte
+	ended   bool
+}
+
+// Said is an exchange that has one message.
+func Said(message []byte) *Exchange {
+	return &Exchange{Status: http.StatusOK, ready: [][]byte{message}, ended: true}
+}
+
+// Send makes a request of the streamable transport. Headers of it go over those that
+// are configured. A status without messages is for the caller to judge.
+func (u *Upstream) Send(ctx context.Context, method string, h http.Header, body []byte) (*Exchange, error) {
+	var sent io.Reader
+	if body != nil {
+		sent = bytes.NewReader(body)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, u.URL, sent)
+	if err != nil {
+		return nil, upstream.Fail(0, "the server's address cannot be called")
+	}
+	for name, values := range u.Headers {
+		req.Header[name] = values
+	}
+	for name, values := range h {
+		req.Header[name] = values
+	}
+	if req.Header.Set("Accept", "application/json, text/event-stream"); method == http.MethodGet {
+		req.Header.Set("Accept", "text/event-stream")
+	}
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	resp, err := u.Via.RoundTrip(req)
+	if err != nil {
+		return nil, upstream.Unreachable("the server", err)
+	}
+	if resp.StatusCode/100 == 3 {
+		resp.Body.Close()
+		return nil, upstream.Fail(resp.StatusCode, "the server answers with a redirect, which is not followed")
+	}
+	x := &Exchange{Status: resp.StatusCode, Session: resp.Header.Get(HeaderSession), body: resp.Body}
+	x.parser.MaxEvent = MaxAnswer
+	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")) // no type is none of ours
+	switch {
+	case media == "text/event-stream" && resp.StatusCode == http.StatusOK:
+		x.Events = true
+	case media == "application/json":
+		raw, err := io.ReadAll(egress.CapBody(resp.Body, MaxAnswer))
+		if err != nil {
+			x.Close()
+			return nil, broken(err)
+		}
+		if len(bytes.TrimSpace(raw)) > 0 {
+			x.ready = [][]byte{raw}
+		}
+		x.ended = true
+	default:
+		_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 64<<10)) // so that the connection serves again
+		x.ended = true
+	}
+	return x, nil
+}
+
+// Close ends the exchange.
+func (x *Exchange) Close() {
+	if x.body != nil {
+		x.body.Close()
+	}
+}
+
+// Next gives the next message, which is JSON without members that stand twice; io.EOF
+// behind the last one.
+func (x *Exchange) Next() ([]byte, error) {
+	for len(x.ready) == 0 {
+		if x.ended {
+			return nil, io.EOF
+		}
+		if err := x.read(); err != nil {
+			return nil, err
+		}
+	}
+	next := x.ready[0]
+	x.ready = x.ready[1:]
+	if wire.CheckStrict(next, maxDepth) != nil {
+		return nil, upstream.Fail(x.Status, "the server's answer is not JSON")
+	}
+	return next, nil
+}
+
+func (x *Exchange) read() error {
+	if x.buf == nil {
+		x.buf = make([]byte, 16<<10)
+	}
+	take := func(_ string, data []byte) error {
+		if len(bytes.TrimSpace(data)) > 0 {
+			x.ready = append(x.ready, bytes.Clone(data))
+		}
+		return nil
+	}
+	n, err := x.body.Read(x.buf)
+	if fed := x.parser.Feed(x.buf[:n], take); fed != nil {
+		return broken(fed)
+	}
+	switch {
+	case errors.Is(err, io.EOF):
+		x.ended = true
+		if fed := x.parser.End(take); fed != nil {
+			return broken(fed)
+		}
+	case err != nil:
+		return broken(err)
+	}
+	return nil
+}

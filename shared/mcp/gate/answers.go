@@ -1,0 +1,148 @@
+package gate
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/http"
+
+	"gateway/shared/fault"
+	"gateway/shared/mcp"
+	"gateway/shared/mcp/era"
+	"gateway/shared/tenant/upstream"
+	"gateway/shared/wire"
+)
+
+// result answers the request.
+func (v *visit) result(raw json.RawMessage) { v.answer(http.StatusOK, v.message("result", raw), nil) }
+
+// message is an answer to the request with one member.
+func (v *visit) message(member string, raw []byte) []byte {
+	id := v.req.ID
+	if len(id) == 0 {
+		id = json.RawMessage("null")
+	}
+	out := make([]byte, 0, len(raw)+len(id)+48)
+	out = append(append(out, `{"jsonrpc":"2.0","id":`...), id...)
+	out = append(append(out, `,"`...), member...)
+	return append(append(append(out, `":`...), raw...), '}')
+}
+
+// answer sends the last message: as an event where a stream has begun or the client
+// takes nothing else.
+func (v *visit) answer(status int, body []byte, failure *fault.Fault) {
+	if v.began {
+		v.Event(wire.AppendSSE(nil, "message", body), true, failure)
+		return
+	}
+	v.Send(status, "application/json", body, failure)
+}
+
+// statusOf is that of an error in the protocol without sessions. What is not known
+// there is told with 200: clients end at 400 what they could go on with.
+func statusOf(code int) int {
+	switch code {
+	case mcp.CodeMethodNotFound:
+		return http.StatusNotFound
+	case mcp.CodeInvalidRequest, mcp.CodeParse, era.CodeHeader, era.CodeAbilities, era.CodeVersion:
+		return http.StatusBadRequest
+	}
+	return http.StatusOK
+}
+
+// refuse answers with an error of the protocol.
+func (v *visit) refuse(r *era.Refusal) { v.refuseAs(r.Status, &r.Error) }
+
+func (v *visit) refuseAs(status int, e *mcp.Error) {
+	if v.req == nil {
+		v.req = &era.Request{}
+	}
+	v.note.Code = int64(e.Code)
+	raw, err := json.Marshal(e)
+	if err != nil { // data of an upstream that is no JSON
+		raw, _ = json.Marshal(&mcp.Error{Code: e.Code, Message: e.Message}) // texts
+	}
+	v.answer(status, v.message("error", raw), fault.Newf(fault.Code("mcp_error"), "", "The request was answered with the protocol's error %d", e.Code))
+}
+
+// wrong answers a request with an error, with the status that the client's era says.
+func (v *visit) wrong(e *mcp.Error) {
+	status := http.StatusOK
+	if v.req.Era == era.Stateless {
+		status = statusOf(e.Code)
+	}
+	v.refuseAs(status, e)
+}
+
+func (v *visit) unknownMethod() {
+	v.wrong(&mcp.Error{Code: mcp.CodeMethodNotFound, Message: "the method is not known, or is not of this version of the protocol"})
+}
+
+// fail answers with what went wrong: faults of the gateway keep their status, what the
+// server behind did is an internal error of the protocol, which names the trace.
+func (v *visit) fail(err error) {
+	var refused *mcp.Error
+	var failed *upstream.Failure
+	switch {
+	case errors.As(err, &refused):
+		v.wrong(refused)
+	case errors.Is(err, mcp.ErrSignIn):
+		v.fault(fault.New(fault.Unauthorized, "", "This MCP server needs a sign-in by each user, which is not there for this one"))
+	case errors.As(err, &failed):
+		v.broken(failed.Why, failed)
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		v.broken("the server did not answer in time", err)
+	default:
+		v.fault(fault.From(err))
+	}
+}
+
+// broken answers for a server that did not answer as the protocol says.
+func (v *visit) broken(why string, err error) {
+	slog.Warn("an MCP server failed", "trace_id", v.TraceID, "server", v.note.Server, "error", err.Error())
+	if v.req == nil {
+		v.req = &era.Request{}
+	}
+	v.note.Code = mcp.CodeInternal
+	data, _ := json.Marshal(map[string]string{"trace_id": v.TraceID}) // texts
+	raw, _ := json.Marshal(&mcp.Error{Code: mcp.CodeInternal, Message: why, Data: data})
+	f := fault.New(fault.InvalidProviderResponse, "", why)
+	f.Source = fault.SourceProvider
+	v.answer(http.StatusOK, v.message("error", raw), f)
+}
+
+// fault answers with a failure of the gateway's own.
+func (v *visit) fault(f *fault.Fault) {
+	if v.req == nil {
+		v.req = &era.Request{}
+	}
+	v.note.Code = int64(f.Status())
+	v.answer(f.Status(), v.message("error", AppendError(nil, f, v.TraceID)), f)
+}
+
+// AppendError writes a fault as the error of an answer. Its code is the status of HTTP:
+// the protocol's own lie elsewhere.
+func AppendError(dst []byte, f *fault.Fault, trace string) []byte {
+	data := map[string]any{"error": f.Code}
+	if trace != "" {
+		data["trace_id"] = trace
+	}
+	if f.Field != "" {
+		data["field"] = f.Field
+	}
+	raw, err := json.Marshal(map[string]any{"code": f.Status(), "message": f.Message, "data": data})
+	if err != nil {
+		return append(dst, `{"code":500,"message":"internal error"}`...)
+	}
+	return append(dst, raw...)
+}
+
+// accepted answers a notification or an answer of the client.
+func (v *visit) accepted() { v.Send(http.StatusAccepted, "", nil, nil) }
+
+// only answers a verb that the address does not take here.
+func (v *visit) only(methods string) error {
+	v.Header().Set("Allow", methods)
+	return fault.Newf(fault.MethodNotAllowed, "", "This address takes %s", methods)
+}

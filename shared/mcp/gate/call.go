@@ -1,0 +1,317 @@
+package gate
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"net/http"
+
+	"gateway/shared/mcp"
+	"gateway/shared/mcp/entitled"
+	"gateway/shared/mcp/era"
+	"gateway/shared/tenant/upstream"
+	"gateway/shared/wire"
+)
+
+// subject is the capability that a request is about; ok is false where it names none as
+// the protocol says.
+func (v *visit) subject() (c entitled.Capability, ok bool) {
+	switch v.req.Method {
+	case "tools/call":
+		c = entitled.Capability{Type: mcp.Tool, Key: v.req.Text("name")}
+	case "prompts/get":
+		c = entitled.Capability{Type: mcp.Prompt, Key: v.req.Text("name")}
+	case "resources/read", "resources/subscribe", "resources/unsubscribe":
+		c = entitled.Capability{Type: mcp.Resource, Key: v.req.Text("uri")}
+	case "completion/complete":
+		var ref map[string]json.RawMessage
+		if json.Unmarshal(v.req.Members["ref"], &ref) != nil {
+			return c, false
+		}
+		text := func(name string) (s string) {
+			_ = json.Unmarshal(ref[name], &s) // another form is none
+			return s
+		}
+		switch text("type") {
+		case "ref/prompt":
+			c = entitled.Capability{Type: mcp.Prompt, Key: text("name")}
+		case "ref/resource":
+			if c = (entitled.Capability{Type: mcp.ResourceTemplate, Key: text("uri")}); v.facts.Decide(c) == entitled.Allowed {
+				c.Type = mcp.Resource
+			}
+		}
+	case "logging/setLevel":
+		return c, true
+	}
+	return c, c.Key != ""
+}
+
+// call serves what is about one capability.
+func (v *visit) call(w *way) error {
+	about, ok := v.subject()
+	if !ok {
+		v.wrong(&mcp.Error{Code: mcp.CodeInvalidParams, Message: "params must name what is asked for"})
+		return nil
+	}
+	v.noted(about.Key)
+	if !v.may(about) {
+		v.wrong(v.unknown(about))
+		return nil
+	}
+	o := &outgoing{req: v.req, params: v.params(w), id: v.req.ID}
+	if about.Type == mcp.Tool {
+		var err error
+		if o.marks, err = v.marks(w.peer, about.Key); err != nil {
+			return err
+		}
+		if v.req.Era == era.Stateless {
+			if refused := era.CheckParams(v.Request.Header, o.marks, v.req.Members["arguments"]); refused != nil {
+				v.refuse(refused)
+				return nil
+			}
+		}
+	}
+	if v.req.Era == era.Stateless && !v.reopen(o.params) {
+		v.wrong(&mcp.Error{Code: mcp.CodeInvalidParams, Message: "params.requestState is not one that was given for this request"})
+		return nil
+	}
+	if about.Type == mcp.Tool {
+		if stop, err := v.guard(about.Key, o); stop || err != nil {
+			return err
+		}
+	}
+	result, err := w.ask(o)
+	if err != nil {
+		return err
+	}
+	if about.Type == mcp.Tool {
+		judged, denied := v.Judge(result)
+		if denied {
+			v.denied()
+			return nil
+		}
+		result = judged
+	}
+	if limit := v.host.MaxResult; v.Buffered && limit > 0 && len(result) > limit {
+		return upstream.Fail(http.StatusOK, "the result has more than %d bytes, which cannot be passed on from here: use the address of the long-running service", limit)
+	}
+	return v.finish(w, result)
+}
+
+// unknown is the error for what is not there, or not for this caller.
+func (v *visit) unknown(c entitled.Capability) *mcp.Error {
+	switch {
+	case c.Type == mcp.Resource && v.req.Era != era.Stateless:
+		return &mcp.Error{Code: mcp.CodeResourceNotFound, Message: "resource not found"}
+	case c.Type == mcp.Resource || c.Type == mcp.ResourceTemplate:
+		return &mcp.Error{Code: mcp.CodeInvalidParams, Message: "resource not found"}
+	case c.Type == mcp.Prompt:
+		return &mcp.Error{Code: mcp.CodeInvalidParams, Message: "unknown prompt"}
+	}
+	return &mcp.Error{Code: mcp.CodeInvalidParams, Message: "unknown tool"}
+}
+
+// params are the request's own, without what its version alone has where the server
+// speaks another.
+func (v *visit) params(w *way) map[string]json.RawMessage {
+	out := make(map[string]json.RawMessage, len(v.req.Members))
+	for name, raw := range v.req.Members {
+		out[name] = raw
+	}
+	if v.req.Era == era.Stateless && w.kind != toStateless {
+		meta := map[string]json.RawMessage{}
+		for name, raw := range v.req.Meta {
+			if len(name) < len(mcp.MetaPrefix) || name[:len(mcp.MetaPrefix)] != mcp.MetaPrefix {
+				meta[name] = raw
+			}
+		}
+		delete(out, "_meta")
+		if len(meta) > 0 {
+			out["_meta"], _ = json.Marshal(meta) // raw members that were JSON
+		}
+	}
+	return out
+}
+
+// guard counts a call of a tool and has it judged. stop: it has been answered.
+func (v *visit) guard(tool string, o *outgoing) (stop bool, err error) {
+	if err := v.Count(v.facts.Server.Record.Slug, tool); err != nil {
+		return false, err
+	}
+	shown := wire.AppendJSONString([]byte(`{"name":`), tool)
+	if args := o.params["arguments"]; args != nil {
+		shown = append(append(shown, `,"arguments":`...), args...)
+	}
+	changed, denied, err := v.Guard(tool, append(shown, '}'))
+	if err != nil {
+		return false, err
+	}
+	if denied {
+		v.denied()
+		return true, nil
+	}
+	if changed == nil {
+		return false, nil
+	}
+	var made map[string]json.RawMessage
+	if json.Unmarshal(changed, &made) == nil && made["arguments"] != nil {
+		o.params["arguments"] = made["arguments"]
+	}
+	return false, nil
+}
+
+// denied answers for a guardrail: as a result, which the model behind the client can
+// read.
+func (v *visit) denied() {
+	v.note.Decision = "guardrail"
+	text := `{"content":[{"type":"text","text":"The guardrail checks of the workspace do not let this call through."}],"isError":true`
+	if v.req.Era == era.Stateless {
+		text += `,"resultType":"complete"`
+	}
+	v.result(json.RawMessage(text + "}"))
+}
+
+// digest tells requests apart that a state belongs to: the method and the params but
+// for what a client adds when it comes again.
+func (v *visit) digest() string {
+	h := sha256.New()
+	h.Write([]byte(v.req.Method))
+	for _, name := range []string{"name", "uri", "arguments"} {
+		h.Write([]byte{0})
+		h.Write(v.req.Members[name])
+	}
+	return hex.EncodeToString(h.Sum(nil)[:16])
+}
+
+// reopen puts the server's own state in the place of the one that the client was given.
+func (v *visit) reopen(params map[string]json.RawMessage) bool {
+	if params["requestState"] == nil {
+		return true
+	}
+	var s state
+	if !v.open(v.binding(sealState), v.req.Text("requestState"), &s) || s.Expires < v.Now().Unix() || s.Digest != v.digest() {
+		return false
+	}
+	if delete(params, "requestState"); s.Has {
+		params["requestState"], _ = json.Marshal(s.State) // a text
+	}
+	return true
+}
+
+// finish answers with a result, in the client's era.
+func (v *visit) finish(w *way, result json.RawMessage) error {
+	modern := v.req.Era == era.Stateless
+	if modern && w.kind != toStateless {
+		v.result(dated(result, v.req.Method))
+		return nil
+	}
+	if w.kind != toStateless {
+		v.result(result)
+		return nil
+	}
+	var members map[string]json.RawMessage
+	if json.Unmarshal(result, &members) != nil {
+		return upstream.Fail(http.StatusOK, "the server's result is no object")
+	}
+	var kind string
+	_ = json.Unmarshal(members["resultType"], &kind) // another form is none
+	switch {
+	case kind == "input_required" && asks[v.req.Method]:
+		return v.wants(modern, members)
+	case kind != "" && kind != "complete":
+		return upstream.Fail(http.StatusOK, "the server's result is of a type that was not asked for")
+	}
+	if modern && kind == "complete" && v.req.Method != "resources/read" {
+		v.result(result)
+		return nil
+	}
+	age, _ := ageOf(members)
+	for _, name := range []string{"resultType", "ttlMs", "cacheScope"} {
+		delete(members, name)
+	}
+	raw, err := json.Marshal(members)
+	if err != nil {
+		return err
+	}
+	if modern {
+		raw = raw[:len(raw)-1]
+		if len(members) > 0 {
+			raw = append(raw, ',')
+		}
+		raw = append(raw, `"resultType":"complete"`...)
+		if v.req.Method == "resources/read" {
+			raw = appendAge(raw, age)
+		}
+		raw = append(raw, '}')
+	}
+	v.result(raw)
+	return nil
+}
+
+// dated is a result of a server with sessions for a client without.
+func dated(result json.RawMessage, method string) json.RawMessage {
+	out := append(make([]byte, 0, len(result)+64), `{"resultType":"complete"`...)
+	if method == "resources/read" {
+		out = appendAge(out, 0)
+	}
+	if rest := result[1:]; len(bytes.TrimSpace(rest)) > 1 {
+		out = append(out, ',')
+	}
+	return append(out, result[1:]...)
+}
+
+// asks are the methods whose results may ask something of the client.
+var asks = map[string]bool{"tools/call": true, "prompts/get": true, "resources/read": true}
+
+// wants hands on that a server asks something of the client: with its state sealed, or
+// to a client with a session as far as that can be told there.
+func (v *visit) wants(modern bool, members map[string]json.RawMessage) error {
+	if !modern {
+		return v.wantsInSession(members)
+	}
+	s := state{Digest: v.digest(), Expires: v.Now().Add(stateLife).Unix()}
+	if raw := members["requestState"]; raw != nil {
+		if json.Unmarshal(raw, &s.State) != nil {
+			return upstream.Fail(http.StatusOK, "the server's state is no text")
+		}
+		s.Has = true
+		text, err := v.seal(v.binding(sealState), &s)
+		if err != nil {
+			return err
+		}
+		members["requestState"], _ = json.Marshal(text) // a text
+	}
+	raw, err := json.Marshal(members)
+	if err != nil {
+		return err
+	}
+	v.result(raw)
+	return nil
+}
+
+// wantsInSession tells a client with a session to open addresses, when nothing else is
+// asked for.
+func (v *visit) wantsInSession(members map[string]json.RawMessage) error {
+	var asked map[string]struct {
+		Method string                     `json:"method"`
+		Params map[string]json.RawMessage `json:"params"`
+	}
+	if json.Unmarshal(members["inputRequests"], &asked) != nil {
+		return upstream.Fail(http.StatusOK, "the server's result is of a type that was not asked for")
+	}
+	var urls []map[string]json.RawMessage
+	for _, one := range asked {
+		if one.Method != "elicitation/create" || string(one.Params["mode"]) != `"url"` {
+			v.result(json.RawMessage(`{"content":[{"type":"text","text":"The server asks for something that this client cannot be asked for here."}],"isError":true}`))
+			return nil
+		}
+		urls = append(urls, one.Params)
+	}
+	data, err := json.Marshal(map[string]any{"elicitations": urls})
+	if err != nil {
+		return err
+	}
+	v.wrong(&mcp.Error{Code: era.CodeSignIn, Message: "the user has to open an address first", Data: data})
+	return nil
+}

@@ -1,0 +1,220 @@
+package gate
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"gateway/shared/fault"
+	"gateway/shared/identity"
+	"gateway/shared/mcp"
+	"gateway/shared/mcp/entitled"
+	"gateway/shared/mcp/era"
+	"gateway/shared/provider"
+	"gateway/shared/resource"
+	"gateway/shared/seal"
+	"gateway/shared/usage"
+)
+
+// Options are what installations differ in.
+type Options struct {
+	// Timeout is how long a server may be silent; 0: a minute.
+	Timeout time.Duration
+	// Origins are those of browsers that may call, besides the gateway's own.
+	Origins []string
+	// MaxResult bounds a result where answers are buffered (Lambda), in bytes.
+	MaxResult int
+}
+
+// Host serves the servers of all workspaces. It is safe for concurrent use.
+type Host struct {
+	Options
+	once   sync.Once
+	opener *mcp.Opener
+	mu     sync.Mutex
+	peers  map[peerKey]*peer
+}
+
+// New makes a Host.
+func New(o Options) *Host {
+	if o.Timeout == 0 {
+		o.Timeout = time.Minute
+	}
+	return &Host{Options: o, peers: map[peerKey]*peer{}}
+}
+
+// Call is a request of a client whose caller is known.
+type Call struct {
+	Context  context.Context
+	Request  *http.Request
+	Path     string // behind the address that all servers stand below, escaped
+	Body     []byte
+	Caller   *identity.Principal
+	View     *resource.View
+	TraceID  string
+	Bearer   bool
+	Now      func() time.Time
+	Via      http.RoundTripper
+	Sealer   seal.Sealer
+	Secrets  *provider.Loaded
+	Buffered bool // the process keeps nothing between requests, and holds no stream open
+	Walk
+}
+
+// Walk counts, guards and records; see relay/routes.
+type Walk interface {
+	Forwards() http.Header
+	Count(server, tool string) error
+	Guard(name string, call []byte) (changed []byte, denied bool, err error)
+	Judge(result []byte) (out []byte, denied bool)
+	Note(server, integration, name string, call *usage.Call)
+	Began()
+	Ended(status int)
+	Used(up, down int)
+	Send(status int, media string, body []byte, failure *fault.Fault)
+	Event(event []byte, last bool, failure *fault.Fault)
+	Header() http.Header
+}
+
+// visit is one request on its way.
+type visit struct {
+	*Call
+	host  *Host
+	facts *entitled.Facts
+	note  usage.Call
+	req   *era.Request
+	began bool // the stream has
+}
+
+// Serve answers a request.
+func (h *Host) Serve(c *Call) {
+	h.once.Do(func() {
+		h.opener = &mcp.Opener{Sealer: c.Sealer, Via: c.Via, Secrets: c.Secrets, Now: c.Now}
+	})
+	v := &visit{Call: c, host: h, note: usage.Call{Protocol: "mcp", Auth: "api_key", Method: c.Request.Method}}
+	if c.Bearer {
+		v.note.Auth = "Bearer"
+	}
+	if err := v.serve(); err != nil {
+		v.fail(err)
+	}
+}
+
+func (v *visit) serve() error {
+	if !v.host.welcomes(v.Request) {
+		return fault.New(fault.NotAllowed, "origin", "Pages of this origin may not call MCP servers here")
+	}
+	slug, err := v.place()
+	if err != nil {
+		return err
+	}
+	if v.facts, err = entitled.Load(v.Context, v.View, v.Caller, slug); err != nil {
+		return err
+	}
+	v.note.Server = v.facts.Server.Record.ID
+	v.note.Decision = v.facts.Decide(entitled.Capability{})
+	v.noted("")
+	if v.note.Decision != entitled.Allowed {
+		return denied(v.note.Decision)
+	}
+	switch v.Request.Method {
+	case http.MethodGet:
+		return v.listen()
+	case http.MethodDelete:
+		return v.end()
+	}
+	return v.post()
+}
+
+// noted puts into the record what is known.
+func (v *visit) noted(name string) {
+	v.note.Name = name
+	shown := name
+	if shown == "" {
+		shown = v.note.Method
+	}
+	v.Note(v.facts.Server.Record.Slug, v.facts.Server.IntegrationID, shown, &v.note)
+}
+
+// denied is what a caller is told who may not use a server.
+func denied(decision string) error {
+	switch decision {
+	case entitled.NoServer, entitled.NoAccess:
+		return fault.New(fault.NotAllowed, "", "This MCP server is not active in the workspace")
+	case entitled.NoUser:
+		return fault.New(fault.NotAllowed, "", "This user has no access to the MCP server")
+	}
+	return fault.Newf(fault.NotAllowed, "x-gateway-api-key", "This API key lacks the scope %s", entitled.Invoke)
+}
+
+// place is the slug that the path names: /{server}/mcp or /{workspace}/{server}/mcp.
+func (v *visit) place() (slug string, err error) {
+	parts := strings.Split(strings.Trim(v.Path, "/"), "/")
+	for i, p := range parts {
+		if parts[i], err = url.PathUnescape(p); err != nil {
+			return "", entitled.Missing()
+		}
+	}
+	switch {
+	case len(parts) == 2:
+		return parts[0], nil
+	case len(parts) == 3 && (parts[0] == v.Caller.WorkspaceSlug || parts[0] == v.Caller.Scope.Workspace):
+		return parts[1], nil
+	}
+	return "", fault.New(fault.NotAllowed, "", "This API key is of another workspace than the address")
+}
+
+// welcomes tells whether a page may call, by its Origin; what is no browser has none.
+func (h *Host) welcomes(r *http.Request) bool {
+	origin := r.Header.Get("Origin")
+	if origin == "" || slices.Contains(h.Origins, origin) {
+		return true
+	}
+	u, err := url.Parse(origin)
+	return err == nil && u.Host != "" && (u.Host == r.Host || loopback(u.Hostname()) && loopback(hostname(r.Host)))
+}
+
+func hostname(host string) string {
+	u, err := url.Parse("//" + host)
+	if err != nil {
+		return ""
+	}
+	return u.Hostname()
+}
+
+func loopback(name string) bool {
+	return name == "localhost" || name == "127.0.0.1" || name == "::1"
+}
+
+// post answers a message.
+func (v *visit) post() error {
+	req, refused := era.Read(v.Request.Header, v.Body)
+	v.req = req
+	if req.Method != "" {
+		v.note.Method = req.Method
+	}
+	v.noted(req.Name())
+	if refused != nil {
+		v.refuse(refused)
+		return nil
+	}
+	if req.Era == era.Stateless {
+		return v.stateless()
+	}
+	return v.sessions()
+}
+
+// principal names the caller towards what is sealed for it and kept apart by it.
+func (v *visit) principal() string {
+	who := v.Caller
+	for _, id := range []string{who.UserID, who.EndUser} {
+		if id != "" {
+			return string(who.Type) + ":" + id
+		}
+	}
+	return string(who.Type) + ":" + who.KeyID
+}

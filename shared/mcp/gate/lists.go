@@ -1,0 +1,171 @@
+package gate
+
+import (
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"time"
+
+	"gateway/shared/mcp"
+	"gateway/shared/mcp/entitled"
+	"gateway/shared/mcp/era"
+	"gateway/shared/tenant/upstream"
+)
+
+// maxAge bounds how long a client may take an answer for what still holds: access is
+// taken back within that time.
+const maxAge = 2 * time.Second
+
+// maxLists bounds the pages of lists that are kept of one server.
+const maxLists = 1000
+
+// list is a page of what a server lists.
+type list struct {
+	entries []entry
+	next    json.RawMessage // cursor of the next page; nil: the last
+	expires time.Time
+	age     time.Duration // that the server allows; 0: it is not kept
+	shared  bool          // it is the same for all callers
+}
+
+type entry struct {
+	key string
+	bad bool // of a form that the protocol without sessions does not allow
+	raw json.RawMessage
+}
+
+// listed are how capabilities are listed: their type, the member of the result, and of
+// an entry the one that names it.
+var listed = map[string]struct{ kind, member, key string }{
+	"tools/list":               {mcp.Tool, "tools", "name"},
+	"prompts/list":             {mcp.Prompt, "prompts", "name"},
+	"resources/list":           {mcp.Resource, "resources", "uri"},
+	"resources/templates/list": {mcp.ResourceTemplate, "resourceTemplates", "uriTemplate"},
+}
+
+// list answers with those entries that the caller may use.
+func (v *visit) list(w *way) error {
+	of := listed[v.req.Method]
+	page, err := v.page(w)
+	if err != nil {
+		return err
+	}
+	modern := v.req.Era == era.Stateless
+	out := append(make([]byte, 0, 4096), `{"`...)
+	out = append(append(out, of.member...), `":[`...)
+	first := true
+	for i := range page.entries {
+		e := &page.entries[i]
+		if modern && e.bad || v.facts.Decide(entitled.Capability{Type: of.kind, Key: e.key}) != entitled.Allowed {
+			continue
+		}
+		if !first {
+			out = append(out, ',')
+		}
+		first = false
+		out = append(out, e.raw...)
+	}
+	out = append(out, ']')
+	if page.next != nil {
+		out = append(append(out, `,"nextCursor":`...), page.next...)
+	}
+	if modern {
+		out = appendAge(append(out, `,"resultType":"complete"`...), page.age)
+	}
+	v.result(append(out, '}'))
+	return nil
+}
+
+// appendAge appends how long an answer holds, for this caller alone.
+func appendAge(out []byte, age time.Duration) []byte {
+	out = append(out, `,"ttlMs":`...)
+	out = strconv.AppendInt(out, min(age, maxAge).Milliseconds(), 10)
+	return append(out, `,"cacheScope":"private"`...)
+}
+
+// page gives a page as the server lists it, which may be one that was kept.
+func (v *visit) page(w *way) (*list, error) {
+	common := v.req.Method + "\n" + v.req.Text("cursor")
+	own := common + "\n" + v.principal()
+	now := v.Now()
+	w.peer.mu.Lock()
+	for _, key := range [...]string{common, own} {
+		if kept := w.peer.lists[key]; kept != nil && now.Before(kept.expires) {
+			w.peer.mu.Unlock()
+			return kept, nil
+		}
+	}
+	w.peer.mu.Unlock()
+	result, err := w.ask(&outgoing{req: v.req, params: v.params(w), id: v.req.ID})
+	if err != nil {
+		return nil, err
+	}
+	page, err := v.readPage(w, result)
+	if err != nil || page.age == 0 || w.kind != toStateless {
+		return page, err
+	}
+	page.expires = now.Add(min(page.age, maxAge))
+	w.peer.mu.Lock()
+	defer w.peer.mu.Unlock()
+	if len(w.peer.lists) >= maxLists {
+		clear(w.peer.lists)
+	}
+	if page.shared {
+		own = common
+	}
+	w.peer.lists[own] = page
+	return page, nil
+}
+
+// readPage reads a result.
+func (v *visit) readPage(w *way, result json.RawMessage) (*list, error) {
+	of := listed[v.req.Method]
+	var members map[string]json.RawMessage
+	var raws []json.RawMessage
+	strange := upstream.Fail(http.StatusOK, "the server's answer to %s has another form than the protocol's", v.req.Method)
+	if json.Unmarshal(result, &members) != nil || json.Unmarshal(members[of.member], &raws) != nil {
+		return nil, strange
+	}
+	page := &list{entries: make([]entry, 0, len(raws))}
+	for _, raw := range raws {
+		var named map[string]json.RawMessage
+		e := entry{raw: raw}
+		if json.Unmarshal(raw, &named) != nil {
+			return nil, strange
+		}
+		if json.Unmarshal(named[of.key], &e.key) != nil || e.key == "" {
+			continue // nobody could ask for it
+		}
+		if of.kind == mcp.Tool {
+			marks, ok := era.Marks(named["inputSchema"])
+			if e.bad = !ok; len(marks) > 0 {
+				w.peer.mu.Lock()
+				w.peer.marks[e.key] = marks
+				w.peer.mu.Unlock()
+			}
+		}
+		page.entries = append(page.entries, e)
+	}
+	var next string
+	if raw := members["nextCursor"]; raw != nil && json.Unmarshal(raw, &next) != nil {
+		return nil, strange
+	}
+	if next != "" {
+		page.next = members["nextCursor"]
+	}
+	if w.kind == toStateless {
+		page.age, page.shared = ageOf(members)
+	}
+	return page, nil
+}
+
+// ageOf is how long a server says that an answer holds, and whether for all callers.
+func ageOf(members map[string]json.RawMessage) (age time.Duration, shared bool) {
+	var ms float64
+	var scope string
+	if json.Unmarshal(members["ttlMs"], &ms) != nil || ms <= 0 {
+		return 0, false
+	}
+	_ = json.Unmarshal(members["cacheScope"], &scope) // another form is private
+	return time.Duration(min(ms, 1e9)) * time.Millisecond, scope == "public"
+}

@@ -1,0 +1,196 @@
+package gate
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"gateway/shared/mcp"
+	"gateway/shared/mcp/era"
+	"gateway/shared/wire"
+)
+
+// Bounds of what is kept of servers in the process.
+const (
+	maxPeers    = 10_000
+	maxSessions = 1000 // of one server
+	peerLife    = 10 * time.Minute
+)
+
+// peerKey names a server by what it is called by: a changed configuration is another.
+type peerKey struct{ org, workspace, id, print string }
+
+// peer is what is known of a server behind.
+type peer struct {
+	mu       sync.Mutex
+	expires  time.Time
+	known    bool
+	modern   bool            // it speaks without sessions
+	legacy   bool            // with sessions
+	hello    json.RawMessage // what it says of itself
+	sessions map[string]*mcp.Session
+	lists    map[string]*list
+	marks    map[string][]era.Mark // of tools that were listed with some
+}
+
+// peer gives what is known of the visit's server.
+func (v *visit) peer() *peer {
+	rec := v.facts.Integration.Record
+	key := peerKey{rec.Scope.Org, rec.Scope.Workspace, rec.ID, v.facts.Integration.Print}
+	h, now := v.host, v.Now()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	p := h.peers[key]
+	if p == nil || now.After(p.expires) {
+		if len(h.peers) >= maxPeers {
+			clear(h.peers)
+		}
+		p = &peer{expires: now.Add(peerLife), sessions: map[string]*mcp.Session{}, lists: map[string]*list{}, marks: map[string][]era.Mark{}}
+		h.peers[key] = p
+	}
+	return p
+}
+
+// forget drops what is known of the server: it is asked anew.
+func (v *visit) forget(p *peer) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.known = false
+	clear(p.sessions)
+	clear(p.lists)
+}
+
+// open is the way to the server, with its credentials and what is forwarded of the
+// client's headers.
+func (v *visit) openUpstream() (*mcp.Upstream, error) {
+	of := v.facts.Integration.Record
+	up, conf, err := v.host.opener.Open(v.Context, of, v.facts.Server.Record.Scope)
+	if err != nil {
+		return nil, err
+	}
+	own := up.Headers
+	up.Headers = http.Header{}
+	if conf.ForwardHeaders != nil {
+		conf.ForwardHeaders.Copy(up.Headers, v.Forwards())
+	}
+	for name, values := range own {
+		up.Headers[name] = values
+	}
+	return up, nil
+}
+
+// learn settles which eras a server speaks, once.
+func (v *visit) learn(p *peer, up *mcp.Upstream) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.known {
+		return nil
+	}
+	if up.Transport == mcp.TransportSSE {
+		p.known, p.legacy, p.modern = true, true, false
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(v.Context, v.host.Timeout)
+	defer cancel()
+	hello, versions, err := up.Discover(ctx)
+	if err != nil {
+		return err
+	}
+	p.known, p.modern, p.legacy, p.hello = true, hello != nil, hello == nil, hello
+	for _, version := range versions {
+		p.legacy = p.legacy || slices.Contains(mcp.Versions, version)
+	}
+	return nil
+}
+
+// capabilities are what the server says that it can do, by name.
+func (p *peer) capabilities() map[string]json.RawMessage {
+	var said struct {
+		Capabilities map[string]json.RawMessage `json:"capabilities"`
+	}
+	_ = json.Unmarshal(p.hello, &said) // another form has none
+	return said.Capabilities
+}
+
+// pooled is the gateway's own session with a server for a caller.
+func (v *visit) pooled(ctx context.Context, p *peer, up *mcp.Upstream) (*mcp.Session, error) {
+	key := v.principal()
+	p.mu.Lock()
+	s := p.sessions[key]
+	p.mu.Unlock()
+	if s != nil {
+		return s, nil
+	}
+	s, err := up.Connect(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.sessions) >= maxSessions {
+		clear(p.sessions)
+	}
+	if other := p.sessions[key]; other != nil {
+		return other, nil
+	}
+	p.sessions[key], p.hello = s, s.Hello
+	return s, nil
+}
+
+// ended drops a pooled session that the server has ended.
+func (v *visit) ended(p *peer, s *mcp.Session) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.sessions[v.principal()] == s {
+		delete(p.sessions, v.principal())
+	}
+}
+
+// statelessParams are params of a request without session for a client that declared
+// abilities.
+func statelessParams(members map[string]json.RawMessage, abilities, client json.RawMessage) map[string]json.RawMessage {
+	meta := map[string]json.RawMessage{}
+	_ = json.Unmarshal(members["_meta"], &meta) // was checked to be an object
+	if meta == nil {
+		meta = map[string]json.RawMessage{}
+	}
+	if len(abilities) == 0 {
+		abilities = json.RawMessage("{}")
+	}
+	if len(client) == 0 {
+		client = mcp.OwnName
+	}
+	meta[mcp.MetaVersion], meta[mcp.MetaAbilities], meta[mcp.MetaClient] = json.RawMessage(`"`+era.Version+`"`), abilities, client
+	out := make(map[string]json.RawMessage, len(members)+1)
+	for name, raw := range members {
+		out[name] = raw
+	}
+	out["_meta"], _ = json.Marshal(meta) // raw members that were JSON
+	return out
+}
+
+// statelessHeaders are those of a request without session.
+func statelessHeaders(req *era.Request) http.Header {
+	h := http.Header{mcp.HeaderVersion: {era.Version}}
+	req.SetHeaders(h)
+	return h
+}
+
+// encode writes a message with params member by member.
+func encode(req *era.Request, id json.RawMessage, params map[string]json.RawMessage) []byte {
+	out := append(make([]byte, 0, len(req.Params)+256), `{"jsonrpc":"2.0"`...)
+	if len(id) > 0 {
+		out = append(append(out, `,"id":`...), id...)
+	}
+	out = wire.AppendJSONString(append(out, `,"method":`...), req.Method)
+	if params != nil {
+		raw, err := json.Marshal(params)
+		if err == nil { // raw members that were JSON
+			out = append(append(out, `,"params":`...), raw...)
+		}
+	}
+	return append(out, '}')
+}

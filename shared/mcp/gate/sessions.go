@@ -1,0 +1,295 @@
+package gate
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"slices"
+
+	"gateway/shared/fault"
+	"gateway/shared/mcp"
+	"gateway/shared/mcp/era"
+	"gateway/shared/tenant/upstream"
+)
+
+// sessions serves a client with a session.
+func (v *visit) sessions() error {
+	if v.req.Method == "initialize" {
+		return v.initialize()
+	}
+	if v.req.Session == "" {
+		v.refuseAs(http.StatusBadRequest, &mcp.Error{Code: mcp.CodeInvalidRequest, Message: "mcp-session-id is missing: begin with initialize"})
+		return nil
+	}
+	s, ok := v.sessionOf(v.req.Session)
+	if !ok {
+		return v.over()
+	}
+	if v.req.Method == "ping" && v.req.IsRequest() {
+		v.result(json.RawMessage("{}"))
+		return nil
+	}
+	if !v.req.IsRequest() && s.Speaks == "" {
+		v.accepted() // nobody waits for it
+		return nil
+	}
+	w, err := v.stand()
+	if err != nil {
+		return err
+	}
+	v.take(w, s)
+	if !v.req.IsRequest() {
+		return v.pass(w)
+	}
+	if _, lists := listed[v.req.Method]; lists {
+		err = v.list(w)
+	} else {
+		err = v.inSession(w)
+	}
+	if errors.Is(err, errSessionOver) {
+		return v.over()
+	}
+	return err
+}
+
+// over tells the client to begin anew.
+func (v *visit) over() error {
+	return fault.New(fault.NotFound, "mcp-session-id", "The session is over or was never there: begin with initialize")
+}
+
+// take chooses the bridge for a client with a session.
+func (v *visit) take(w *way, s *session) {
+	w.session = s
+	w.client = s.Client
+	switch {
+	case s.Speaks != "":
+		w.kind = toRelayed
+	case w.peer.modern:
+		w.kind, w.abilities = toStateless, answerable(s.Abilities)
+	case w.up.Transport == mcp.TransportSSE:
+		w.kind = toOldStream
+	default:
+		w.kind = toPooled
+	}
+}
+
+// answerable are those of a client's abilities that a server without sessions may make
+// use of here: the user can be sent to an address, and nothing else comes back.
+func answerable(abilities json.RawMessage) json.RawMessage {
+	var has struct {
+		Elicitation struct {
+			URL json.RawMessage `json:"url"`
+		} `json:"elicitation"`
+	}
+	if json.Unmarshal(abilities, &has) == nil && has.Elicitation.URL != nil {
+		return json.RawMessage(`{"elicitation":{"url":{}}}`)
+	}
+	return nil
+}
+
+// inSession serves the requests that are no lists.
+func (v *visit) inSession(w *way) error {
+	switch v.req.Method {
+	case "tools/call", "prompts/get", "resources/read", "completion/complete":
+		return v.call(w)
+	case "resources/subscribe", "resources/unsubscribe":
+		if w.kind == toRelayed && !v.Buffered {
+			return v.call(w)
+		}
+	case "logging/setLevel":
+		if w.kind == toRelayed {
+			return v.call(w)
+		}
+	}
+	v.unknownMethod()
+	return nil
+}
+
+// initialize begins a session.
+func (v *visit) initialize() error {
+	var version string
+	if json.Unmarshal(v.req.Members["protocolVersion"], &version) != nil || !v.req.IsRequest() {
+		v.wrong(&mcp.Error{Code: mcp.CodeInvalidParams, Message: "initialize must be a request, and params.protocolVersion a text"})
+		return nil
+	}
+	if !slices.Contains(mcp.Versions, version) {
+		version = mcp.Versions[0]
+	}
+	w, err := v.stand()
+	if err != nil {
+		return err
+	}
+	s := &session{Version: version, Abilities: v.req.Members["capabilities"], Client: v.req.Members["clientInfo"], Print: v.facts.Integration.Print, Expires: v.Now().Add(sessionLife).Unix()}
+	var hello map[string]json.RawMessage
+	if w.peer.legacy && w.up.Transport != mcp.TransportSSE {
+		hello, err = v.introduce(w, s)
+		if w.peer.onlyStateless(err) {
+			err = nil
+		}
+	}
+	if err == nil && hello == nil {
+		v.take(w, s)
+		if err = v.greet(w); err == nil {
+			_ = json.Unmarshal(w.peer.greeting(), &hello) // another form says nothing
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return v.begin(w, s, hello)
+}
+
+// onlyStateless tells whether a server that does without sessions refused to begin one,
+// and notes it: some name versions that they do not serve at this address.
+func (p *peer) onlyStateless(err error) bool {
+	var failed *upstream.Failure
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.modern || !errors.As(err, &failed) || failed.Status/100 != 4 || failed.Status == http.StatusUnauthorized || failed.Status == http.StatusForbidden {
+		return false
+	}
+	p.known, p.legacy = true, false
+	return true
+}
+
+// introduce begins the session at the server too, with what the client says of itself.
+func (v *visit) introduce(w *way, s *session) (hello map[string]json.RawMessage, err error) {
+	w.kind, w.session = toRelayed, &session{}
+	params := map[string]json.RawMessage{}
+	for name, raw := range v.req.Members {
+		params[name] = raw
+	}
+	params["protocolVersion"], _ = json.Marshal(mcp.Versions[0]) // a text
+	result, err := w.ask(&outgoing{req: v.req, params: params, id: v.req.ID})
+	if err != nil {
+		return nil, err
+	}
+	var said string
+	if json.Unmarshal(result, &hello) != nil || json.Unmarshal(hello["protocolVersion"], &said) != nil || said == "" {
+		return nil, upstream.Fail(http.StatusOK, "the server's answer to initialize names no version of the protocol")
+	}
+	s.Speaks, s.Upstream = said, w.given
+	return hello, nil
+}
+
+// begin answers initialize.
+func (v *visit) begin(w *way, s *session, hello map[string]json.RawMessage) error {
+	id, err := v.seal(v.binding(sealSession), s)
+	if err != nil {
+		return err
+	}
+	var can map[string]json.RawMessage
+	_ = json.Unmarshal(hello["capabilities"], &can) // another form has none
+	relayed := w.kind == toRelayed
+	offer := offered(can, relayed && !v.Buffered)
+	if relayed && can["logging"] != nil {
+		offer["logging"] = can["logging"]
+	}
+	answer := map[string]any{"protocolVersion": s.Version, "capabilities": offer, "serverInfo": serverInfo(hello, v.facts.Server.Record.Slug)}
+	if hello["instructions"] != nil {
+		answer["instructions"] = hello["instructions"]
+	}
+	raw, err := json.Marshal(answer)
+	if err != nil {
+		return err
+	}
+	v.Header()[mcp.HeaderSession] = []string{id}
+	v.result(raw)
+	return nil
+}
+
+// serverInfo is what a server calls itself, in either era's place for it.
+func serverInfo(hello map[string]json.RawMessage, slug string) any {
+	if hello["serverInfo"] != nil {
+		return hello["serverInfo"]
+	}
+	var meta map[string]json.RawMessage
+	_ = json.Unmarshal(hello["_meta"], &meta) // another form says nothing
+	if meta[mcp.MetaServer] != nil {
+		return meta[mcp.MetaServer]
+	}
+	return map[string]string{"name": slug, "version": "1"}
+}
+
+// pass hands a notification or an answer of the client on.
+func (v *visit) pass(w *way) error {
+	ctx := patient(v.Context, v.host.Timeout)
+	defer ctx.end()
+	x, err := w.up.Send(ctx, http.MethodPost, w.sessionHeaders(w.session.Upstream, w.session.Speaks), v.spelt())
+	if err != nil {
+		return err
+	}
+	defer x.Close()
+	switch {
+	case x.Status == http.StatusNotFound && w.session.Upstream != "":
+		return v.over()
+	case x.Status/100 != 2:
+		return upstream.Fail(x.Status, "the server answers with status %d", x.Status)
+	}
+	v.accepted()
+	return nil
+}
+
+// spelt is the client's message with the members that were read and no others.
+func (v *visit) spelt() []byte {
+	if v.req.Method != "" {
+		return encode(v.req, nil, v.req.Members)
+	}
+	out := append([]byte(`{"jsonrpc":"2.0","id":`), v.req.ID...)
+	if v.req.Error != nil {
+		raw, _ := json.Marshal(v.req.Error) // was JSON
+		return append(append(append(out, `,"error":`...), raw...), '}')
+	}
+	return append(append(append(out, `,"result":`...), v.req.Result...), '}')
+}
+
+// end ends a session at the client's word.
+func (v *visit) end() error {
+	id := v.Request.Header.Get(mcp.HeaderSession)
+	if v.Request.Header.Get(mcp.HeaderVersion) >= era.Version || id == "" {
+		return v.only("POST")
+	}
+	s, ok := v.sessionOf(id)
+	if !ok {
+		return v.over()
+	}
+	if s.Upstream == "" {
+		return v.only("POST")
+	}
+	up, err := v.openUpstream()
+	if err != nil {
+		return err
+	}
+	ctx := patient(v.Context, v.host.Timeout)
+	defer ctx.end()
+	w := way{v: v, up: up}
+	x, err := up.Send(ctx, http.MethodDelete, w.sessionHeaders(s.Upstream, s.Speaks), nil)
+	if err != nil {
+		return err
+	}
+	defer x.Close()
+	switch {
+	case x.Status == http.StatusNotFound:
+		return v.over()
+	case x.Status/100 != 2:
+		return v.only("POST")
+	}
+	v.Send(http.StatusNoContent, "", nil, nil)
+	return nil
+}
+
+// listen holds the stream of what a server says by itself, where it can be held.
+func (v *visit) listen() error {
+	id := v.Request.Header.Get(mcp.HeaderSession)
+	if v.Buffered || v.Request.Header.Get(mcp.HeaderVersion) >= era.Version || id == "" {
+		return v.only("POST")
+	}
+	s, ok := v.sessionOf(id)
+	if !ok {
+		return v.over()
+	}
+	if s.Speaks == "" {
+		return v.only("POST")
+	}
+	return v.hold(s)
+}

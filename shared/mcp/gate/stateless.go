@@ -1,0 +1,151 @@
+package gate
+
+import (
+	"encoding/json"
+
+	"gateway/shared/mcp"
+	"gateway/shared/mcp/era"
+)
+
+// stateless serves a client without session.
+func (v *visit) stateless() error {
+	if v.req.IsNotification() {
+		v.accepted()
+		return nil
+	}
+	_, lists := listed[v.req.Method]
+	switch v.req.Method {
+	case "server/discover", "tools/call", "prompts/get", "resources/read", "completion/complete":
+	default:
+		if !lists {
+			v.unknownMethod()
+			return nil
+		}
+	}
+	w, err := v.stand()
+	if err != nil {
+		return err
+	}
+	w.abilities, w.client = without(v.req.Meta[mcp.MetaAbilities], "extensions"), v.req.Meta[mcp.MetaClient]
+	switch {
+	case w.peer.modern:
+		w.kind = toStateless
+	case w.up.Transport == mcp.TransportSSE:
+		w.kind = toOldStream
+	default:
+		w.kind = toPooled
+	}
+	switch {
+	case lists:
+		return v.list(w)
+	case v.req.Method == "server/discover":
+		return v.discover(w)
+	}
+	return v.call(w)
+}
+
+// stand finds the server and what is known of it.
+func (v *visit) stand() (*way, error) {
+	up, err := v.openUpstream()
+	if err != nil {
+		return nil, err
+	}
+	p := v.peer()
+	if err := v.learn(p, up); err != nil {
+		return nil, err
+	}
+	return &way{v: v, peer: p, up: up}, nil
+}
+
+// without gives an object without a member.
+func without(raw json.RawMessage, name string) json.RawMessage {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(raw, &members) != nil || members[name] == nil {
+		return raw
+	}
+	delete(members, name)
+	out, _ := json.Marshal(members) // raw members that were JSON
+	return out
+}
+
+// discover tells what the server can do here.
+func (v *visit) discover(w *way) error {
+	if err := v.greet(w); err != nil {
+		return err
+	}
+	var hello map[string]json.RawMessage
+	_ = json.Unmarshal(w.peer.greeting(), &hello) // another form says nothing
+	answer := map[string]any{
+		"resultType": "complete", "supportedVersions": append([]string{era.Version}, mcp.Versions...),
+		"capabilities": offered(w.peer.capabilities(), false), "ttlMs": 0, "cacheScope": "private",
+	}
+	if age, _ := ageOf(hello); w.kind == toStateless {
+		answer["ttlMs"] = min(age, maxAge).Milliseconds()
+	}
+	if hello["instructions"] != nil {
+		answer["instructions"] = hello["instructions"]
+	}
+	meta := map[string]json.RawMessage{}
+	_ = json.Unmarshal(hello["_meta"], &meta) // likewise
+	if hello["serverInfo"] != nil {
+		if meta == nil {
+			meta = map[string]json.RawMessage{}
+		}
+		meta[mcp.MetaServer] = hello["serverInfo"]
+	}
+	if len(meta) > 0 {
+		answer["_meta"] = meta
+	}
+	raw, err := json.Marshal(answer)
+	if err != nil {
+		return err
+	}
+	v.result(raw)
+	return nil
+}
+
+// greet makes sure that the server has said what it is.
+func (v *visit) greet(w *way) error {
+	if w.peer.greeting() != nil {
+		return nil
+	}
+	ctx := patient(v.Context, v.host.Timeout)
+	defer ctx.end()
+	if w.kind != toOldStream {
+		_, err := v.pooled(ctx, w.peer, w.up)
+		return err
+	}
+	s, err := w.up.Connect(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	w.peer.mu.Lock()
+	defer w.peer.mu.Unlock()
+	w.peer.hello = s.Hello
+	return nil
+}
+
+// greeting is what the server said of itself; nil where it was not asked yet.
+func (p *peer) greeting() json.RawMessage {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.hello
+}
+
+// offered are what clients are told that the server can do: what it says, as far as it
+// is carried. held: streams for what it says by itself are.
+func offered(of map[string]json.RawMessage, held bool) map[string]json.RawMessage {
+	out := map[string]json.RawMessage{}
+	for _, name := range []string{"tools", "prompts", "resources", "completions"} {
+		raw := of[name]
+		if raw == nil {
+			continue
+		}
+		if !held {
+			raw = without(without(raw, "listChanged"), "subscribe")
+		}
+		out[name] = raw
+	}
+	return out
+}

@@ -1,0 +1,73 @@
+package routes
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"gateway/shared/fault"
+	"gateway/shared/identity"
+	"gateway/shared/provider"
+	"gateway/shared/resource"
+	"gateway/shared/seal"
+	"gateway/shared/usage"
+)
+
+// Protocol answers the requests of a route that asks no model. The walk has found who
+// asks and read the body; what the protocol calls is counted, guarded and recorded by
+// what it is given. An error is answered as those of the walk itself.
+type Protocol interface {
+	Answer(*Governed) error
+}
+
+// Governed is one such request.
+type Governed struct {
+	Context  context.Context // ends some time after its client has gone; see Request for when
+	Request  *http.Request
+	Body     []byte // nothing of it may be kept
+	Caller   *identity.Principal
+	View     *resource.View
+	Metadata map[string]string
+	TraceID  string
+	Bearer   bool // the caller's credential came in Authorization
+	Now      func() time.Time
+	Own      Own
+	Walk
+}
+
+// Own is what protocols of the process work with.
+type Own struct {
+	Via     http.RoundTripper // the guarded way out
+	Sealer  seal.Sealer
+	Secrets *provider.Loaded
+	Loader  *resource.Loader
+	Buffers bool // answers may be lost with the process between requests (Lambda)
+}
+
+// Walk is what the walk does for a protocol.
+type Walk interface {
+	// Forwards gives the client's headers without the gateway's credential.
+	Forwards() http.Header
+	// Count counts a call of a tool against the rates of its caller and the policies;
+	// it fails with RateLimited.
+	Count(server, tool string) error
+	// Guard has the guardrails judge a call as one of the route's type. denied: it must not be made. changed is
+	// what they make of it; nil: nothing.
+	Guard(name string, call []byte) (changed []byte, denied bool, err error)
+	// Judge has them judge its result, and gives what the client may have of it.
+	Judge(result []byte) (out []byte, denied bool)
+	// Note puts into the record what is known of the call; what it points to may
+	// change until the answer is sent.
+	Note(server, integration, name string, call *usage.Call)
+	// Began and Ended stand around a call of the upstream: its status, 0 for none.
+	Began()
+	Ended(status int)
+	// Used notes the sizes of what went up and down, in bytes.
+	Used(up, down int)
+	// Send answers. failure is why the answer is no good one; nil: it is.
+	Send(status int, media string, body []byte, failure *fault.Fault)
+	// Event sends one event of a stream, which it begins; the last one ends it.
+	Event(event []byte, last bool, failure *fault.Fault)
+	// Header is that of the answer, until it has begun.
+	Header() http.Header
+}

@@ -1,0 +1,21 @@
+package usage
+
+import "encoding/binary"
+
+// append appends the parts of a call. What is added later goes behind them.
+func (c *Call) append(b []byte) []byte {
+	for _, s := range [...]string{c.Protocol, c.Server, c.Method, c.Name, c.Auth, c.Decision} {
+		b = appendString(b, s)
+	}
+	return binary.AppendVarint(append(b, flags(c.Refreshed, false, false, false)), c.Code)
+}
+
+// call reads what append wrote.
+func (c *cursor) call(r *Record) {
+	r.Call = new(Call)
+	for _, s := range [...]*string{&r.Call.Protocol, &r.Call.Server, &r.Call.Method, &r.Call.Name, &r.Call.Auth, &r.Call.Decision} {
+		*s = c.str()
+	}
+	c.flags(&r.Call.Refreshed)
+	r.Call.Code = c.int()
+}
