@@ -62,7 +62,7 @@ func (g *governor) Count(server, tool string) error {
 	if err != nil {
 		return err
 	}
-	return s.purse.CountRequest(s.Ctx, s.Ledger, append([]*ledger.Subject{s.Who.Subject, s.WS.Subject}, set.Tools(func(key string) []string {
+	return s.purse.CountRequest(s.Ctx, s.Ledger, s.Who.KeyID, append([]*ledger.Subject{s.Who.Subject, s.WS.Subject}, set.Tools(func(key string) []string {
 		switch key {
 		case "mcp_server":
 			return []string{server}
