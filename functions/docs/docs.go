@@ -152,17 +152,24 @@ func describe(rt *relay.Route) (path string, operations map[string]any) {
 		if len(methods) > 1 {
 			id += strings.ToUpper(method[:1]) + strings.ToLower(method[1:])
 		}
-		operations[strings.ToLower(method)] = operation(rt, path, method, id)
+		described := operation
+		if rt.Protocol != nil {
+			described = protocolOperation
+		}
+		operations[strings.ToLower(method)] = described(rt, path, method, id)
 	}
 	return path, operations
 }
+
+// asKey are the ways to show a key.
+var asKey = []any{map[string]any{"Gateway-Key": []string{}}, map[string]any{"Bearer": []string{}}}
 
 func operation(rt *relay.Route, path, method, id string) map[string]any {
 	body := bodyOf(rt)
 	op := map[string]any{
 		"operationId": id, "summary": body.doc, "tags": []string{tag}, "responses": responses(rt, &body),
 		"parameters": parameters(path, &body), "x-gateway-scopes": append([]string{rt.Scope}, rt.OrScopes...),
-		"security": []any{map[string]any{"Gateway-Key": []string{}}, map[string]any{"Bearer": []string{}}},
+		"security": asKey,
 	}
 	if method != "GET" && method != "DELETE" && rt.Shape != relay.Resource {
 		media := "application/json"
@@ -221,7 +228,18 @@ func responses(rt *relay.Route, b *body) map[string]any {
 }
 
 func parameters(path string, b *body) []any {
-	var out []any
+	out := pathParameters(path)
+	for _, q := range b.query {
+		out = append(out, map[string]any{"name": q.name, "in": "query", "schema": q.schema})
+	}
+	for _, h := range headers {
+		out = append(out, map[string]any{"$ref": "#/components/parameters/" + h.name})
+	}
+	return out
+}
+
+// pathParameters are the variables of a path.
+func pathParameters(path string) (out []any) {
 	for _, seg := range strings.Split(path, "/") {
 		if name, ok := strings.CutPrefix(seg, "{"); ok {
 			p := map[string]any{"name": strings.TrimSuffix(name, "}"), "in": "path", "required": true, "schema": admin.Schema{"type": "string"}}
@@ -230,12 +248,6 @@ func parameters(path string, b *body) []any {
 			}
 			out = append(out, p)
 		}
-	}
-	for _, q := range b.query {
-		out = append(out, map[string]any{"name": q.name, "in": "query", "schema": q.schema})
-	}
-	for _, h := range headers {
-		out = append(out, map[string]any{"$ref": "#/components/parameters/" + h.name})
 	}
 	return out
 }

@@ -33,10 +33,10 @@ const (
 func Routes() []relay.Route {
 	p := protocol{gate.New(gate.Options{Timeout: timeout(os.Getenv(envTimeout)), Origins: origins(os.Getenv(envOrigins)), MaxResult: maxResult})}
 	var out []relay.Route
-	for _, path := range []string{mcp.Below + "/{slug}/mcp", mcp.Below + "/{slug}/{server}/mcp"} {
-		for _, method := range []string{http.MethodPost, http.MethodGet, http.MethodDelete} {
+	for _, at := range [...]struct{ path, of string }{{"/{slug}/mcp", ""}, {"/{slug}/{server}/mcp", "OfWorkspace"}} {
+		for _, does := range [...]struct{ method, name string }{{http.MethodPost, "call"}, {http.MethodGet, "listenTo"}, {http.MethodDelete, "endSessionOf"}} {
 			out = append(out, relay.Route{
-				Method: method, Path: path, Endpoint: "mcp", Shape: relay.Resource, Scope: entitled.Invoke, MaxBody: maxBody,
+				Method: does.method, Path: mcp.Below + at.path, Name: does.name + "McpServer" + at.of, Endpoint: "mcp", Shape: relay.Resource, Scope: entitled.Invoke, MaxBody: maxBody,
 				NoModel: true, Free: true, NoOutput: true, Errors: p, Protocol: p,
 			})
 		}

@@ -3,7 +3,8 @@ package main
 
 import (
 	"gateway/functions/mcp"
+	"gateway/shared/app/plane"
 	"gateway/shared/host/dataplane"
 )
 
-func main() { dataplane.Main(mcp.Routes()) }
+func main() { dataplane.Main(mcp.Routes(), plane.RowTranslators()) }
