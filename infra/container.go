@@ -69,8 +69,9 @@ func (c *containerService) newTask(stack awscdk.Stack, d *dataStack, o options) 
 		Cpu: jsii.Number(512), MemoryLimitMiB: jsii.Number(1024),
 		RuntimePlatform: &awsecs.RuntimePlatform{CpuArchitecture: awsecs.CpuArchitecture_ARM64(), OperatingSystemFamily: awsecs.OperatingSystemFamily_LINUX()},
 	})
-	withBatches.grantTask(d, o, c.task)
-	env := withBatches.environment(d, o)
+	may := withBatches.sessions()
+	may.grantTask(d, o, c.task)
+	env := may.environment(d, o)
 	maps.Copy(env, o.outward())
 	o.lend(stack, env, func(s awsiam.PolicyStatement) { c.task.AddToTaskRolePolicy(s) })
 	env["AWS_REGION"] = stack.Region()

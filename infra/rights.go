@@ -26,7 +26,8 @@ type rights struct {
 	sends   []string // queues
 	names   []string // queues whose address a process must have to start
 	// Purposes of KMS's encryption context whose data keys are made and opened: the
-	// tables of sealed values, "log" for bodies, "held" for files.
+	// tables of sealed values, "log" for bodies, "held" for files, "mcp" for sessions and
+	// states that clients of MCP bring back.
 	seals, opens []string
 	mails        bool // sends mails, from the installation's identity
 	addressed    bool // tells people where the gateway is
@@ -69,6 +70,12 @@ var withBatches = func() rights {
 	r.sends = append(slices.Clone(r.sends), "batches")
 	return r
 }()
+
+// sessions seals what clients of MCP bring back, and opens it.
+func (r rights) sessions() rights {
+	r.seals, r.opens = append(slices.Clone(r.seals), "mcp"), append(slices.Clone(r.opens), "mcp")
+	return r
+}
 
 // rehearsal walks through requests and sends none: it counts and logs itself, and
 // changes nothing else.
@@ -132,7 +139,7 @@ var exceptions = func() map[string]rights {
 		"docs":         {tables: map[string][]string{"keys": lookUp}, names: []string{"audit", "usage"}}, // the document is in the binary
 		"modelpricing": {tables: map[string][]string{"keys": lookUp}, names: []string{"audit", "usage"}}, // anybody reads the prices in the binary
 		"apikeys":      apikeys, "workspaces": limited("GetItem", "PutItem", "DeleteItem"), "integrations": limited(lookUp...), "providers": limited(lookUp...),
-		"policies": policies, "dryrun": rehearsal, "batches": withBatches, "batchruns": withBatches,
+		"policies": policies, "dryrun": rehearsal, "batches": withBatches, "batchruns": withBatches, "mcp": dataPlane.sessions(),
 		"usage": {
 			tables: map[string][]string{"control": readAll, "usage": {"PutItem", "DeleteItem", "BatchWriteItem"}, "spend": {"GetItem", "BatchGetItem", "PutItem", "UpdateItem"}},
 			gets:   []string{loggedBodies}, puts: []string{segments}, deletes: []string{segments}, sends: []string{"audit", "usage"}, outbox: true,

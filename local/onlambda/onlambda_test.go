@@ -49,12 +49,13 @@ const (
 // installation is AWS as far as it can stand on loopback, with the function
 // binaries on it.
 type installation struct {
-	core *onaws.Installation
-	sqs  *sqstest.Server
-	shim *onlambda.Shim
-	url  string
-	dir  string // of the binaries
-	env  []string
+	tools string // host and port of the sample server of MCP
+	core  *onaws.Installation
+	sqs   *sqstest.Server
+	shim  *onlambda.Shim
+	url   string
+	dir   string // of the binaries
+	env   []string
 }
 
 // functions are the names of all functions.
@@ -407,6 +408,7 @@ func (in *installation) sampleServer(t *testing.T) {
 	})
 	up := httptest.NewServer(sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s }, &sdk.StreamableHTTPOptions{Stateless: true}))
 	t.Cleanup(up.Close)
+	in.tools = strings.TrimPrefix(up.URL, "http://")
 	org := store.Scope{Org: "default"}
 	ws, ok, err := in.core.Resources.Get(t.Context(), org, tenant.KindWorkspace, "default")
 	if err != nil || !ok {

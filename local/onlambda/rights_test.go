@@ -79,7 +79,7 @@ func restrict(t *testing.T) *restricted {
 	provider := strings.TrimPrefix(mock.URL(), "http://")
 	set := templates(t)["usual"]
 	env := func(name string) []string {
-		return append(processEnv(t, set[name], provider), "AWS_ACCESS_KEY_ID="+name, onaws.EnvTablePrefix+"=gateway-")
+		return append(processEnv(t, set[name], provider, in.tools), "AWS_ACCESS_KEY_ID="+name, onaws.EnvTablePrefix+"=gateway-")
 	}
 	addr := in.startContainer(env("container"))
 	in.shim = onlambda.New(onlambda.Options{
@@ -296,7 +296,7 @@ func (in *restricted) serve() {
 	const cached = `{"cache":{"mode":"semantic","embedder":{"provider":"@mock","model":"text-embedding-3-small"}}}`
 	names, places := placement.Families()
 	for _, name := range names {
-		if places[name] != placement.Stream {
+		if places[name] != placement.Stream || name == "mcp" {
 			continue
 		}
 		raw, err := os.ReadFile(filepath.Join(root, "events", name+".json"))
@@ -330,6 +330,7 @@ func (in *restricted) serve() {
 			}
 		}
 	}
+	in.session()
 	breaks := `{"targets":[{"provider":"@mock","cb_config":{"failure_threshold":5,"cooldown_interval":30000}}],"strategy":{"mode":"single"}}`
 	in.ask("POST", "/chat/completions", limited, hello, "x-gateway-config", breaks)
 	in.ask("POST", "/configs/dry-run", workspaceKey, `{"path":"/chat/completions","config":`+breaks+`,"body":`+hello+`}`)
@@ -492,6 +493,20 @@ func (in *restricted) loseEvent() {
 		in.t.Error(err)
 	}
 	in.work(anything)
+}
+
+// session calls a tool in a session of MCP.
+func (in *restricted) session() {
+	in.t.Helper()
+	const path = "/mcp/sample/mcp"
+	res := in.do(in.t, "POST", path, workspaceKey, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`)
+	id := res.Header.Get("Mcp-Session-Id")
+	if text := whole(in.t, res); id == "" {
+		in.t.Errorf("%d %.600s\nrefused: %q", res.StatusCode, text, in.recorder.Refused())
+	}
+	for _, text := range []string{"Hello", noise(300 << 10)} {
+		in.ask("POST", path, workspaceKey, fmt.Sprintf(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"echo","arguments":{"text":%q}}}`, text), "Mcp-Session-Id", id)
+	}
 }
 
 // kind groups functions that run the same code with the same rights.

@@ -39,7 +39,7 @@ func TestFirstKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	var log output
-	worker := runtimeapi.Pool{Binary: filepath.Join(dir, "repair", "bootstrap"), Env: processEnv(t, processes["repair"], ""), Log: &log, Max: 2}
+	worker := runtimeapi.Pool{Binary: filepath.Join(dir, "repair", "bootstrap"), Env: processEnv(t, processes["repair"], "", ""), Log: &log, Max: 2}
 	defer worker.Close(t.Context())
 	setup := func() (out app.SetUp, err error) {
 		a, err := worker.Invoke(t.Context(), []byte(`{"task":"setup"}`), time.Minute)
@@ -75,7 +75,7 @@ func TestFirstKeys(t *testing.T) {
 		t.Errorf("a third time: %v", err)
 	}
 	in := &installation{dir: dir}
-	in.shim = onlambda.New(onlambda.Options{Dir: dir, Env: processEnv(t, processes["chat"], ""), Log: &log, Secret: edgeSecret, Max: 2})
+	in.shim = onlambda.New(onlambda.Options{Dir: dir, Env: processEnv(t, processes["chat"], "", ""), Log: &log, Secret: edgeSecret, Max: 2})
 	defer in.shim.Close(t.Context())
 	front := httptest.NewServer(in.shim)
 	defer front.Close()

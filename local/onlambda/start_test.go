@@ -63,7 +63,7 @@ func resolved(t *testing.T, v string) string {
 
 // processEnv is what a deployed process finds in its environment: the template's
 // variables, those that the platform itself sets, and where the stand-ins are.
-func processEnv(t *testing.T, template map[string]string, provider string) (env []string) {
+func processEnv(t *testing.T, template map[string]string, provider, tools string) (env []string) {
 	t.Helper()
 	for name, v := range template {
 		env = append(env, name+"="+resolved(t, v))
@@ -73,8 +73,11 @@ func processEnv(t *testing.T, template map[string]string, provider string) (env 
 	}
 	// The mock provider stands where a public host would.
 	hosts := strings.TrimPrefix(template[onaws.EnvTrustedHosts]+","+provider, ",")
-	env = slices.DeleteFunc(env, func(v string) bool { return strings.HasPrefix(v, onaws.EnvTrustedHosts+"=") })
-	return append(env, onaws.EnvTrustedHosts+"="+hosts,
+	allowed := strings.TrimPrefix(template[onaws.EnvEgress]+","+tools, ",") // where servers of MCP are
+	env = slices.DeleteFunc(env, func(v string) bool {
+		return strings.HasPrefix(v, onaws.EnvTrustedHosts+"=") || strings.HasPrefix(v, onaws.EnvEgress+"=")
+	})
+	return append(env, onaws.EnvTrustedHosts+"="+hosts, onaws.EnvEgress+"="+allowed,
 		"AWS_REGION=eu-west-1", "AWS_DEFAULT_REGION=eu-west-1", "AWS_ACCESS_KEY_ID=AKIDEXAMPLE", "AWS_SECRET_ACCESS_KEY=secret", "AWS_SESSION_TOKEN=session",
 		"AWS_EXECUTION_ENV=AWS_Lambda_provided.al2023", "AWS_LAMBDA_FUNCTION_VERSION=$LATEST", "AWS_LAMBDA_LOG_FORMAT=JSON", "AWS_LAMBDA_LOG_LEVEL=INFO",
 		"AWS_LAMBDA_INITIALIZATION_TYPE=on-demand", "_HANDLER=bootstrap", "LAMBDA_TASK_ROOT=/var/task", "LAMBDA_RUNTIME_DIR=/var/runtime",
@@ -108,14 +111,14 @@ func TestEveryProcessStartsAsDeployed(t *testing.T) {
 					if !ok {
 						t.Fatal("no template has this function")
 					}
-					in.replay(t, name, processEnv(t, template, provider))
+					in.replay(t, name, processEnv(t, template, provider, in.tools))
 				})
 			}
 			if len(processes) != len(functions(t))+1 {
 				t.Errorf("%d processes are deployed, %d functions and the container are built", len(processes), len(functions(t)))
 			}
-			t.Run("tasks", func(t *testing.T) { in.tasks(t, processEnv(t, processes["repair"], provider)) })
-			t.Run("container", func(t *testing.T) { in.container(t, processEnv(t, processes["container"], provider)) })
+			t.Run("tasks", func(t *testing.T) { in.tasks(t, processEnv(t, processes["repair"], provider, in.tools)) })
+			t.Run("container", func(t *testing.T) { in.container(t, processEnv(t, processes["container"], provider, in.tools)) })
 		})
 	}
 }

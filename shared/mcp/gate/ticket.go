@@ -10,8 +10,9 @@ import (
 
 // What is sealed, and for how long.
 const (
-	sealSession = "mcp-session"
-	sealState   = "mcp-state"
+	sealTable   = "mcp"
+	sealSession = "session"
+	sealState   = "state"
 
 	sessionLife = 24 * time.Hour
 	stateLife   = time.Hour
@@ -31,7 +32,7 @@ type session struct {
 // binding is where a sealed value belongs: nobody else can open it, nor at another
 // server.
 func (v *visit) binding(kind string) seal.Binding {
-	return seal.Binding{Org: v.Caller.Scope.Org, Table: kind, PK: v.Caller.Scope.Workspace + "/" + v.facts.Server.Record.ID, SK: v.principal()}
+	return seal.Binding{Org: v.Caller.Scope.Org, Table: sealTable, PK: v.Caller.Scope.Workspace + "/" + v.facts.Server.Record.ID, SK: kind + "/" + v.principal()}
 }
 
 func (v *visit) seal(b seal.Binding, value any) (string, error) {
