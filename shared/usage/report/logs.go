@@ -281,11 +281,14 @@ func (r *Reader) openGroup(ctx context.Context, p *plan, before cursor, at *fron
 // gather finds the rows of a group that are on this page or later ones: of
 // those the newest, as many as the page can need. The columns are let go.
 func (r *Reader) gather(ctx context.Context, p *plan, before cursor, f *segment.File, at *frontier, top *newest) error {
-	give, err := r.room.take(ctx, f.Weight()+p.need.weight(f, at.group, true))
+	give, err := r.room.take(ctx, f.Weight()+p.need.weight(f, at.group, true)+p.filtersWeight(f, at.group))
 	if err != nil {
 		return err
 	}
 	defer give()
+	if can, err := p.mayHave(ctx, f, at.group); err != nil || !can {
+		return err
+	}
 	t, m, err := p.load(ctx, f, at.group, &p.need, true)
 	if err != nil || m.never {
 		return err

@@ -136,7 +136,7 @@ func (r *Reader) part(ctx context.Context, p *plan, q *question, need *columns, 
 	weight := int64(0)
 	for g := range f.Groups {
 		if p.wanted(&f.Groups[g], split) {
-			weight = max(weight, need.weight(f, g, skip != nil))
+			weight = max(weight, need.weight(f, g, skip != nil)+p.filtersWeight(f, g))
 		}
 	}
 	give, err := r.room.take(ctx, f.Weight()+8*int64(len(skip))+weight)
@@ -150,6 +150,11 @@ func (r *Reader) part(ctx context.Context, p *plan, q *question, need *columns, 
 		}
 		if q.enough != nil && q.enough() {
 			return nil
+		}
+		if can, err := p.mayHave(ctx, f, g); err != nil {
+			return err
+		} else if !can {
+			continue
 		}
 		t, m, err := p.load(ctx, f, g, need, skip != nil)
 		if err != nil {
@@ -263,6 +268,30 @@ func (p *plan) wanted(g *segment.Group, split map[int64]struct{}) bool {
 		}
 	}
 	return false
+}
+
+// mayHave tells whether a group can have records that pass, as far as that is known
+// without reading columns.
+func (p *plan) mayHave(ctx context.Context, f *segment.File, group int) (bool, error) {
+	for _, d := range segment.Sought() {
+		if p.dims[d] == nil {
+			continue
+		}
+		if can, err := f.MayHave(ctx, group, d, p.dims[d]); err != nil || !can {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// filtersWeight is about how many bytes mayHave takes for a group.
+func (p *plan) filtersWeight(f *segment.File, group int) (sum int64) {
+	for _, d := range segment.Sought() {
+		if p.dims[d] != nil {
+			sum += f.MayHaveWeight(group, d)
+		}
+	}
+	return sum
 }
 
 // records gives the records that pass to the collector.

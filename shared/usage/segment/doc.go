@@ -11,6 +11,9 @@
 // then Overlaps tells readers which rows to leave out. There are no roll-up
 // rows, no row per event and no scans.
 //
+// Files that a merge wrote have Bloom filters of trace, span, session and users, so
+// that a few logs are found among many without reading columns of every group.
+//
 // Rows, all in the usage table (small objects stand in the store, large ones in
 // the bucket under the same name):
 //

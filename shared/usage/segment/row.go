@@ -170,7 +170,7 @@ var boundless = func() (skip []parquet.WriterOption) {
 var (
 	inlineEncoders  = &spare[encoder]{make: newEncoder(new(fastSnappy), 8<<10, boundless...)} // for the store
 	quickEncoders   = &spare[encoder]{make: newEncoder(new(fastSnappy), 8<<10)}               // for the bucket
-	newMergeEncoder = newEncoder(new(narrowZstd), 32<<10)
+	newMergeEncoder = newEncoder(new(narrowZstd), 32<<10, filtered)
 	// smallEncoders are for merges, a minute apart: between them their memory goes.
 	smallEncoders = sync.Pool{New: func() any { return newMergeEncoder() }}
 )

@@ -1,0 +1,157 @@
+// Command seed fills the store of a laptop's gateway with usage: so many requests over
+// the last 30 days, as the worker would have kept them, merged as the compactor does.
+// With -measure it asks what analytics and logs are asked, and tells how long the
+// answers took, cold (a process that has just begun) and warm.
+//
+//	go run ./scripts/seed -data .gateway -requests 1000000
+//	go run ./scripts/seed -data .gateway -measure
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+
+	"gateway/local/embedded"
+	"gateway/shared/pricing"
+	"gateway/shared/store"
+	"gateway/shared/tenant"
+	"gateway/shared/usage"
+	"gateway/shared/usage/segment"
+
+	"gateway/shared/resource"
+)
+
+const days = 30
+
+func main() {
+	data := flag.String("data", ".gateway", "folder of the gateway, which must not run")
+	requests := flag.Int("requests", 1_000_000, "how many requests are written")
+	measure := flag.Bool("measure", false, "ask questions of what is there, and write nothing")
+	flag.Parse()
+	if err := run(*data, *requests, *measure); err != nil {
+		fmt.Fprintln(os.Stderr, "seed:", err)
+		os.Exit(1)
+	}
+}
+
+func run(data string, requests int, measure bool) (err error) {
+	ctx := context.Background()
+	stores, err := embedded.Open(ctx, data, embedded.Options{})
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if closed := stores.Close(); err == nil {
+			err = closed
+		}
+	}()
+	in, err := place(ctx, stores)
+	if err != nil {
+		return err
+	}
+	if measure {
+		return ask(ctx, stores, in)
+	}
+	return fill(ctx, stores, in, requests)
+}
+
+// first is the organisation that a first start makes.
+const first = "default"
+
+// place is the default workspace, where a gateway has been started on the folder; else
+// one that only this program knows.
+func place(ctx context.Context, s *embedded.Stores) (store.Scope, error) {
+	rec, ok, err := resource.New(s.Store, resource.Embedded()).Get(ctx, store.Scope{Org: first}, tenant.KindWorkspace, first)
+	if err != nil {
+		return store.Scope{}, err
+	}
+	if !ok {
+		return store.Scope{Org: first, Workspace: "seeded"}, nil
+	}
+	return store.Scope{Org: first, Workspace: rec.ID}, nil
+}
+
+// batch is how many records the worker keeps at once.
+const batch = 1000
+
+// fill writes records hour by hour and merges each day when it is over.
+func fill(ctx context.Context, s *embedded.Stores, in store.Scope, requests int) error {
+	end := time.Now().UTC().Truncate(24 * time.Hour)
+	begin := end.Add(-days * 24 * time.Hour)
+	now := begin
+	archive := segment.New(s.Store, s.Bucket, segment.Options{Clock: func() time.Time { return now }})
+	perHour := max(1, requests/(days*24))
+	started, written := time.Now(), 0
+	records := make([]usage.Record, 0, batch)
+	for hour := begin; hour.Before(end); hour = hour.Add(time.Hour) {
+		for n := range perHour {
+			records = append(records, made(written, hour.Add(time.Duration(n)*time.Hour/time.Duration(perHour)), in))
+			written++
+			if len(records) == batch || n == perHour-1 {
+				now = records[len(records)-1].Start
+				if err := archive.Ingest(ctx, records); err != nil {
+					return err
+				}
+				records = records[:0]
+			}
+		}
+		if next := hour.Add(time.Hour); next.Hour() != 0 {
+			continue
+		}
+		for _, later := range []time.Duration{2 * time.Hour, time.Minute, 50 * time.Hour, time.Minute, time.Hour} {
+			now = now.Add(later)
+			if err := archive.Compact(ctx); err != nil {
+				return err
+			}
+		}
+		fmt.Printf("%s: %d requests, %.0f s\n", hour.Format(time.DateOnly), written, time.Since(started).Seconds())
+	}
+	return nil
+}
+
+// word is a number's own text of so many hexadecimal digits.
+func word(kind string, n, digits int) string {
+	sum := sha256.Sum256(binary.BigEndian.AppendUint64([]byte(kind), uint64(n)))
+	return hex.EncodeToString(sum[:])[:digits]
+}
+
+var (
+	models    = []string{"gpt-4o", "gpt-4o-mini", "claude-sonnet-4-5", "claude-haiku-4-5", "gemini-2.5-flash"}
+	providers = []string{"openai", "openai", "anthropic", "anthropic", "google"}
+)
+
+// made is the request of a number; the same number gives the same one.
+func made(n int, at time.Time, in store.Scope) usage.Record {
+	rnd := rand.New(rand.NewPCG(uint64(n), 1))
+	model := rnd.IntN(len(models))
+	r := usage.Record{
+		Start: at, Org: in.Org, Workspace: in.Workspace, WorkspaceSlug: first, KeyID: word("key", rnd.IntN(50), 32), KeyType: "workspace-service",
+		UserID: word("member", rnd.IntN(200), 32), EndUser: "user-" + word("user", rnd.IntN(20_000), 8), TraceID: word("trace", n/3, 32), SpanID: word("span", n, 16),
+		Endpoint: "chatComplete", Method: "POST", Path: "/v1/chat/completions", RequestModel: models[model], Model: models[model], Provider: providers[model], ProviderSlug: providers[model],
+		ConfigSlug: "config-" + word("config", rnd.IntN(20), 4), CacheStatus: "MISS", ClientStatus: 200, Priced: true, Cost: pricing.NanoDollars(rnd.IntN(5e6)),
+		Duration: time.Duration(rnd.ExpFloat64() * 1.5e9), TimeToFirstByte: 300 * time.Millisecond, FinishReason: "stop",
+	}
+	r.ID = ulid.MustNew(ulid.Timestamp(at), rand.NewChaCha8(sha256.Sum256(binary.BigEndian.AppendUint64(nil, uint64(n))))).String()
+	r.Agent.Session = word("session", n/40, 32)
+	r.Metadata = map[string]string{"_user": r.EndUser, "team": "team-" + word("team", rnd.IntN(12), 4)}
+	switch rnd.IntN(50) {
+	case 0:
+		r.ClientStatus, r.Cost = 500, 0
+	case 1:
+		r.ClientStatus, r.Cost = 429, 0
+	case 2, 3, 4:
+		r.CacheStatus, r.CacheSaved, r.Cost = "HIT", r.Cost, 0
+	}
+	r.Usage.Set(pricing.Input, int64(rnd.IntN(4000)))
+	r.Usage.Set(pricing.Output, int64(rnd.IntN(900)))
+	return r
+}

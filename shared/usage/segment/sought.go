@@ -1,0 +1,109 @@
+package segment
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+
+	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/bloom"
+	"github.com/parquet-go/parquet-go/encoding/thrift"
+	"github.com/parquet-go/parquet-go/format"
+)
+
+// sought are the columns by which few records are looked for among many. In files
+// that are kept each has a Bloom filter for every group, as Parquet has them: what is
+// not there is known without reading the column, by us and by other tools. Batches
+// have none: they are small, and gone within the hour.
+var sought = [...]Dim{TraceID, SpanID, Session, EndUser, UserID}
+
+// bitsPerValue makes one group of a hundred be read in vain.
+const bitsPerValue = 10
+
+// filtered are the options by which a file gets its filters.
+var filtered = parquet.BloomFilters(func() (list []parquet.BloomFilterColumn) {
+	for _, d := range sought {
+		list = append(list, parquet.SplitBlockFilter(bitsPerValue, dimColumns[d]))
+	}
+	return list
+}()...)
+
+// maxFilterHead is more than the head of a filter takes in a file.
+const maxFilterHead = 64
+
+// filterSize is how many bytes the filter of a column takes at most; 0: there is none.
+func (f *File) filterSize(group int, column string) int64 {
+	if _, there := f.columns[column]; !there || f.metadata(group, column).BloomFilterOffset == 0 {
+		return 0
+	}
+	return int64(bloom.NumSplitBlocksOf(f.metadata(group, column).NumValues, bitsPerValue)*bloom.BlockSize + maxFilterHead)
+}
+
+// MayHaveWeight is about how many bytes MayHave takes.
+func (f *File) MayHaveWeight(group int, d Dim) int64 { return 2 * f.filterSize(group, dimColumns[d]) }
+
+// MayHave tells whether a group can have one of some values in a column. It answers
+// yes where nothing is known.
+func (f *File) MayHave(ctx context.Context, group int, d Dim, values map[string]struct{}) (bool, error) {
+	filter, err := f.filter(ctx, group, dimColumns[d])
+	if err != nil || filter == nil {
+		return true, err
+	}
+	for v := range values {
+		if filter.Check(bloom.XXH64{}.Sum64([]byte(v))) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// filter reads the filter of a column; nil: there is none that can be read.
+func (f *File) filter(ctx context.Context, group int, column string) (bloom.SplitBlockFilter, error) {
+	most := f.filterSize(group, column)
+	if most == 0 {
+		return nil, nil
+	}
+	key := columnKey(f.m.Name, group, "filter of "+column)
+	if v, ok := f.cache.get(key); ok {
+		return v.(bloom.SplitBlockFilter), nil
+	}
+	at := f.metadata(group, column).BloomFilterOffset
+	raw, err := f.stretchOf(ctx, at, min(most, f.m.Size-at))
+	if err != nil {
+		return nil, err
+	}
+	var head format.BloomFilterHeader
+	r := bytes.NewReader(raw)
+	protocol := thrift.CompactProtocol{}
+	if err := thrift.NewDecoder(protocol.NewReader(r)).Decode(&head); err != nil {
+		return nil, fmt.Errorf("segment: filter of %s in %s: %w", column, f.m.Name, err)
+	}
+	if head.Algorithm.Block == nil || head.Hash.XxHash == nil || head.Compression.Uncompressed == nil {
+		return nil, nil // of another writer
+	}
+	bits := raw[len(raw)-r.Len():]
+	if head.NumBytes <= 0 || int64(head.NumBytes) > int64(len(bits)) || head.NumBytes%bloom.BlockSize != 0 {
+		return nil, fmt.Errorf("segment: filter of %s in %s is cut short", column, f.m.Name)
+	}
+	filter := bloom.MakeSplitBlockFilter(bytes.Clone(bits[:head.NumBytes])) // in memory of its own, for its place
+	f.cache.put(key, filter, int64(head.NumBytes))
+	return filter, nil
+}
+
+// stretchOf reads a piece of the file.
+func (f *File) stretchOf(ctx context.Context, at, length int64) ([]byte, error) {
+	if !f.m.small() {
+		return f.a.readRange(ctx, f.m.blobKey(dataObject), at, length)
+	}
+	whole, err := f.bytes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if at < 0 || at+length > int64(len(whole)) {
+		return nil, errOutside
+	}
+	return whole[at : at+length], nil
+}
+
+// Sought are the columns that MayHave knows something of.
+func Sought() []Dim { return sought[:] }
