@@ -68,6 +68,7 @@ func keeps(t *testing.T, w *drive.World, thing *drive.Thing, what string) {
 	if state == nil {
 		return
 	}
+	filters(t, w, thing, state, what)
 	if w.Doc.Linked(thing.Create, "update") != nil {
 		changes(t, w, thing, state, what)
 	}
@@ -110,6 +111,51 @@ func plan(t *testing.T, w *drive.World, thing *drive.Thing, what string) map[str
 		t.Errorf("%s: %s", what, d)
 	}
 	return got
+}
+
+// filters lists by each parameter that is called as a member of the thing: with the
+// member's value the thing is there, with another value of an enum it is not.
+func filters(t *testing.T, w *drive.World, thing *drive.Thing, state map[string]any, what string) {
+	t.Helper()
+	op := w.Doc.At("GET", drive.Collection(w.Doc.Linked(thing.Create, "read").Path))
+	if op == nil {
+		return
+	}
+	listed := func(name, value string) bool {
+		known := maps.Clone(thing.Variables)
+		for _, size := range []string{"page_size", "pageSize"} {
+			known[size] = "100"
+		}
+		known[name] = value
+		path, err := w.Path(op, thing.Place, known)
+		if err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+		status, answer := w.Send("GET", path, nil)
+		if status != 200 {
+			t.Errorf("%s: %s: %d %s", what, path, status, answer)
+		}
+		return slices.ContainsFunc(drive.Entries(answer), func(e map[string]any) bool {
+			id, _ := e["id"].(string)
+			slug, _ := e["slug"].(string)
+			return slices.Contains(thing.Names, id) || slices.Contains(thing.Names, slug)
+		})
+	}
+	for _, p := range op.Query {
+		value, is := state[p.Name].(string)
+		if !is || value == "" || p.Name == "workspace_id" {
+			continue
+		}
+		if !listed(p.Name, value) {
+			t.Errorf("%s: the list with %s=%s does not have it", what, p.Name, value)
+		}
+		enum, _ := p.Schema["enum"].([]any)
+		for _, other := range enum {
+			if other != value && other != "all" && listed(p.Name, other.(string)) {
+				t.Errorf("%s: the list with %s=%s has it, of which %s is %s", what, p.Name, other, p.Name, value)
+			}
+		}
+	}
 }
 
 // declare notes a new value of a member that was declared.

@@ -127,7 +127,8 @@ func Renew(tx *resource.Tx, rec *resource.Record, form *Invite) (token string, e
 	_, _ = rand.Read(b[:]) // never fails (crypto/rand)
 	token = base64.RawURLEncoding.EncodeToString(b[:])
 	form.TokenHash, form.ExpiresAt = identity.HashToken(token), now(tx).Add(InviteTTL)
-	form.State, rec.Fields = Pending, form.fields()
+	form.State = Pending
+	rec.Fields = form.fields()
 	if err := tx.Due(DueInvite, form.ExpiresAt, rec.Ref()); err != nil {
 		return "", err
 	}
