@@ -143,7 +143,7 @@ type usageJSON struct {
 	AlertThreshold    *json.Number `json:"alert_threshold"`
 	PeriodicReset     *Cadence     `json:"periodic_reset"`
 	PeriodicResetDays *int         `json:"periodic_reset_days"`
-	NextUsageResetAt  *time.Time   `json:"next_usage_reset_at"`
+	NextUsageResetAt  *apiTime     `json:"next_usage_reset_at"`
 	OnExceeded        OnExceeded   `json:"on_exceeded"`
 	FallbackModel     *string      `json:"fallback_model"`
 	TemporaryRaise    *extraJSON   `json:"temporary_raise"`
@@ -154,7 +154,7 @@ type usageJSON struct {
 // extraJSON is a raise that ends.
 type extraJSON struct {
 	Amount    json.Number `json:"amount"`
-	ExpiresAt time.Time   `json:"expires_at"`
+	ExpiresAt apiTime     `json:"expires_at"`
 }
 
 // MarshalJSON gives the stored form.
@@ -166,7 +166,7 @@ func (u *UsageLimit) json() usageJSON {
 		out.FallbackModel = &u.FallbackModel
 	}
 	if u.Extra > 0 {
-		out.TemporaryRaise = &extraJSON{u.Type.Amount(u.Extra), u.ExtraUntil.UTC()}
+		out.TemporaryRaise = &extraJSON{u.Type.Amount(u.Extra), apiTime(u.ExtraUntil)}
 	}
 	if u.AlertThreshold > 0 {
 		n := u.Type.Amount(u.AlertThreshold)
@@ -178,9 +178,7 @@ func (u *UsageLimit) json() usageJSON {
 	case Weekly, Monthly:
 		out.PeriodicReset = &u.Cadence
 	}
-	if !u.NextReset.IsZero() {
-		out.NextUsageResetAt = &u.NextReset
-	}
+	out.NextUsageResetAt = optional(u.NextReset)
 	if !u.SetAt.IsZero() {
 		out.SetAt = &u.SetAt
 	}
@@ -209,7 +207,7 @@ func (u *UsageLimit) UnmarshalJSON(raw []byte) error {
 		if u.Extra, err = parseDecimal(string(r.Amount), in.Type.places()); err != nil {
 			return fmt.Errorf("ledger: temporary_raise %w", err)
 		}
-		u.ExtraUntil = r.ExpiresAt.UTC()
+		u.ExtraUntil = time.Time(r.ExpiresAt).UTC()
 	}
 	if u.CreditLimit, err = parseDecimal(string(in.CreditLimit), in.Type.places()); err != nil {
 		return fmt.Errorf("ledger: credit_limit %w", err)
@@ -228,7 +226,7 @@ func (u *UsageLimit) UnmarshalJSON(raw []byte) error {
 	for _, t := range []struct {
 		from *time.Time
 		to   *time.Time
-	}{{in.NextUsageResetAt, &u.NextReset}, {in.SetAt, &u.SetAt}, {in.ResetAt, &u.ResetAt}} {
+	}{{(*time.Time)(in.NextUsageResetAt), &u.NextReset}, {in.SetAt, &u.SetAt}, {in.ResetAt, &u.ResetAt}} {
 		if t.from != nil {
 			*t.to = t.from.UTC()
 		}

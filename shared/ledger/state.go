@@ -63,6 +63,8 @@ func (t apiTime) MarshalJSON() ([]byte, error) {
 	return time.Time(t).UTC().AppendFormat(nil, `"2006-01-02T15:04:05.000Z"`), nil
 }
 
+func (t *apiTime) UnmarshalJSON(raw []byte) error { return (*time.Time)(t).UnmarshalJSON(raw) }
+
 func optional(t time.Time) *apiTime {
 	if t.IsZero() {
 		return nil

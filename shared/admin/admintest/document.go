@@ -2,10 +2,12 @@ package admintest
 
 import (
 	"bytes"
+	"errors"
 	"net/http"
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
@@ -14,11 +16,25 @@ import (
 
 // Document is an OpenAPI document to hold answers against.
 type Document struct {
-	mu       sync.Mutex
-	compiler *jsonschema.Compiler
-	schemas  map[string]*jsonschema.Schema
-	whole    any
+	mu      sync.Mutex
+	bodies  *jsonschema.Compiler
+	answers *jsonschema.Compiler
+	schemas map[string]*jsonschema.Schema
+	whole   any
 }
+
+// written is the one form of times in answers; what clients send may have any of
+// RFC 3339.
+var written = &jsonschema.Format{Name: "date-time", Validate: func(v any) error {
+	s, ok := v.(string)
+	if !ok {
+		return nil
+	}
+	if _, err := time.Parse("2006-01-02T15:04:05.000Z", s); err != nil {
+		return errors.New("is not in UTC with milliseconds")
+	}
+	return nil
+}}
 
 // NewDocument reads a document.
 func NewDocument(raw []byte) (*Document, error) {
@@ -26,9 +42,15 @@ func NewDocument(raw []byte) (*Document, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Document{compiler: jsonschema.NewCompiler(), schemas: make(map[string]*jsonschema.Schema), whole: whole}
-	d.compiler.AssertFormat()
-	return d, d.compiler.AddResource("document.json", whole)
+	d := &Document{bodies: jsonschema.NewCompiler(), answers: jsonschema.NewCompiler(), schemas: make(map[string]*jsonschema.Schema), whole: whole}
+	d.answers.RegisterFormat(written)
+	for _, c := range []*jsonschema.Compiler{d.bodies, d.answers} {
+		c.AssertFormat()
+		if err := c.AddResource("document.json", whole); err != nil {
+			return nil, err
+		}
+	}
+	return d, nil
 }
 
 // Check tells what is wrong with an answer of an operation, whose path is as the
@@ -54,7 +76,11 @@ func (d *Document) Check(method, path string, status int, contentType string, bo
 	if _, ok := media["schema"]; !ok || !strings.HasSuffix(contentType, "json") {
 		return ""
 	}
-	schema, err := d.schema(append(at, "content", contentType, "schema"))
+	times := d.answers
+	if strings.HasPrefix(path, "/analytics/") || path == "/reconciliations" {
+		times = d.bodies // whole minutes, in the offset that the caller asked for
+	}
+	schema, err := d.schema(times, append(at, "content", contentType, "schema"))
 	if err != nil {
 		return err.Error()
 	}
@@ -71,7 +97,7 @@ func (d *Document) Check(method, path string, status int, contentType string, bo
 // Takes tells what is wrong with a body by the document; "" is one that the schema
 // of the operation's body allows.
 func (d *Document) Takes(method, path string, body []byte) string {
-	schema, err := d.schema([]string{"paths", path, strings.ToLower(method), "requestBody", "content", "application/json", "schema"})
+	schema, err := d.schema(d.bodies, []string{"paths", path, strings.ToLower(method), "requestBody", "content", "application/json", "schema"})
 	if err != nil {
 		return err.Error()
 	}
@@ -101,7 +127,7 @@ func (d *Document) at(path []string) any {
 
 var pointer = strings.NewReplacer("~", "~0", "/", "~1", "%", "%25", "{", "%7B", "}", "%7D")
 
-func (d *Document) schema(at []string) (*jsonschema.Schema, error) {
+func (d *Document) schema(c *jsonschema.Compiler, at []string) (*jsonschema.Schema, error) {
 	var ref strings.Builder
 	ref.WriteString("document.json#")
 	for _, p := range at {
@@ -112,7 +138,7 @@ func (d *Document) schema(at []string) (*jsonschema.Schema, error) {
 	if s, ok := d.schemas[ref.String()]; ok {
 		return s, nil
 	}
-	s, err := d.compiler.Compile(ref.String())
+	s, err := c.Compile(ref.String())
 	if err == nil {
 		d.schemas[ref.String()] = s
 	}
