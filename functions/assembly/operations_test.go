@@ -12,6 +12,46 @@ import (
 
 var anyVariable = regexp.MustCompile(`\{[^}]*\}`)
 
+// TestPagesAreOfTheirSizes holds how long pages are unless a query says so, and how
+// long they can be.
+func TestPagesAreOfTheirSizes(t *testing.T) {
+	t.Parallel()
+	var doc struct {
+		Paths map[string]struct {
+			Get struct {
+				Parameters []struct {
+					Name   string
+					Schema struct{ Default, Minimum, Maximum any }
+				}
+			}
+		}
+	}
+	if err := json.Unmarshal(document.JSON, &doc); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string][3]int{
+		"/integrations": {100, 1, 1000}, "/providers": {50, 1, 1000}, "/virtual-keys": {50, 1, 1000}, "/users": {100, 1, 1000}, "/users/invites": {100, 1, 1000},
+		"/guardrails": {100, 1, 1000}, "/mcp-integrations": {100, 1, 1000}, "/mcp-servers": {100, 1, 100}, "/secret-references": {20, 1, 100},
+		"/mcp-integrations/{integrationId}/capabilities": {100, 1, 500}, "/mcp-servers/{serverId}/capabilities": {100, 1, 500},
+		"/mcp-servers/{serverId}/user-access": {100, 1, 500}, "/mcp-servers/{serverId}/connections": {100, 1, 500},
+		"/policies/usage-limits/{policyId}/entities": {50, 1, 100}, "/policies/rate-limits/{policyId}/entities": {50, 1, 100},
+		"/audit-logs": {100, 0, 100}, "/scim/workspaces": {100, 1, 1000},
+	} {
+		found := false
+		for _, p := range doc.Paths[path].Get.Parameters {
+			if p.Name == "page_size" || p.Name == "pageSize" {
+				found = true
+				if got, want := [3]any{p.Schema.Default, p.Schema.Minimum, p.Schema.Maximum}, [3]any{float64(want[0]), float64(want[1]), float64(want[2])}; got != want {
+					t.Errorf("%s: %s has standard, least and most %v, want %v", path, p.Name, got, want)
+				}
+			}
+		}
+		if !found {
+			t.Errorf("%s has no size of pages", path)
+		}
+	}
+}
+
 // TestEveryOperationIsServed walks the list of what the API has: each operation is
 // in the document, except those that the list marks, which are not.
 func TestEveryOperationIsServed(t *testing.T) {

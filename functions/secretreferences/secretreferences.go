@@ -62,7 +62,7 @@ func (f *family) describe() *admin.Collection[reference.Reference] {
 		Kind: reference.Kind, Object: "secret-reference", Path: path, Param: "secretReferenceId",
 		Scope: scope, Where: admin.InOrganisation, ReadRole: admin.Admin, WriteRole: admin.Admin, Missing: fault.NotFound,
 		Slugs: &admin.Slugs{},
-		List:  admin.List{Tags: true, Search: true},
+		List:  admin.List{Paging: admin.Paging{DefaultSize: 20, MaxSize: 100}, Tags: true, Search: true},
 		Fields: []admin.Field{
 			admin.NameField(255), admin.SlugField(255),
 			{Name: "description", Single: true},
