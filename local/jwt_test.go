@@ -81,6 +81,9 @@ func TestSignedTokensAreCredentials(t *testing.T) {
 	if got := chat(expired); got.status != 401 || !strings.Contains(got.body, "expired") {
 		t.Errorf("expired: %d %s", got.status, got.body)
 	}
+	if got := r.without("GET", "/configs?page_size=5&token=hidden-value", "", "X-Gateway-Api-Key", token(map[string]any{"exp": 1, "n": 3})); got.status != 401 {
+		t.Errorf("expired, an administration call: %d %s", got.status, got.body)
+	}
 	for _, bad := range []string{`{"jwks_url":"ftp://x"}`, `{"jwks":{"keys":[]}}`, `{"jwks":{"keys":[{"kty":"RSA","kid":"a","d":"AQAB","n":"AQAB","e":"AQAB"}]}}`, `{"jwks":7}`, fmt.Sprintf(`{"jwks_url":%q,"jwks":%s}`, issuer.URL, set)} {
 		if got := r.call("PUT", "/admin/organisation/settings", `{"auth_settings":`+bad+`}`, "X-Gateway-Api-Key", adminKey); got.status != 400 || !strings.Contains(got.body, "auth_settings.jwks") {
 			t.Errorf("%s: %d %s", bad, got.status, got.body)
@@ -90,13 +93,24 @@ func TestSignedTokensAreCredentials(t *testing.T) {
 		q := url.Values{"start_time": {time.Now().Add(-time.Hour).UTC().Format(time.RFC3339)}, "end_time": {time.Now().Add(time.Hour).UTC().Format(time.RFC3339)}, "resource_type": {"auth"}}
 		got := r.call("GET", "/audit-logs?"+q.Encode(), "", "X-Gateway-Api-Key", adminKey)
 		var page struct {
-			Records []struct{ Details map[string]string }
+			Records []struct {
+				Details        map[string]string
+				Method, URI    string
+				ClientIP       string `json:"client_ip"`
+				RequestID      string `json:"request_id"`
+				RequestHeaders string `json:"request_headers"`
+			}
 		}
-		if err := json.Unmarshal([]byte(got.body), &page); err != nil || len(page.Records) != 2 {
+		if err := json.Unmarshal([]byte(got.body), &page); err != nil || len(page.Records) != 3 {
 			return fmt.Errorf("%d records, %v: %s", len(page.Records), err, got.body)
 		}
-		if strings.Contains(got.body, expired[20:60]) || !strings.Contains(page.Records[0].Details["error"], "expired") {
+		if strings.Contains(got.body, expired[20:60]) || strings.Contains(got.body, "hidden-value") || !strings.Contains(page.Records[0].Details["error"], "expired") {
 			return fmt.Errorf("records %s", got.body)
+		}
+		for i, want := range []string{"GET /v1/configs", "POST /v1/chat/completions", "POST /v1/chat/completions"} {
+			if one := page.Records[i]; one.Method+" "+one.URI != want || one.ClientIP != "127.0.0.1" || one.RequestHeaders == "" || (i == 0) != (one.RequestID != "") {
+				return fmt.Errorf("record %d is of %s %s by %q, with headers %q and id %q; want %s", i, one.Method, one.URI, one.ClientIP, one.RequestHeaders, one.RequestID, want)
+			}
 		}
 		return nil
 	})

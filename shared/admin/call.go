@@ -94,14 +94,12 @@ func (c *Call) Change(f func(*resource.Tx) error) error {
 // entry is the audit record of the call.
 func (c *Call) entry(status int) audit.Entry {
 	e := audit.Entry{
-		Method: c.Request.Method, URI: c.Request.URL.EscapedPath(), RequestID: c.RequestID,
-		RequestBody: audit.MaskBody(c.raw), QueryParams: audit.MaskQuery(c.Request.URL.Query()),
-		RequestHeaders: audit.MaskHeaders(c.Request.Header),
-		UserID:         c.Caller.KeyID, UserType: audit.UserTypeAPIKey,
+		RequestID: c.RequestID, RequestBody: audit.MaskBody(c.raw),
+		UserID: c.Caller.KeyID, UserType: audit.UserTypeAPIKey,
 		WorkspaceID: c.Scope.Workspace, StatusCode: status,
 		ResourceType: c.Route.Resource, Action: c.Route.Action, ResourceID: c.resourceID,
-		ClientIP: c.handler.clientIP(c.Request),
 	}
+	e.Describe(c.Request)
 	if c.audited != "" {
 		e.ResourceType = c.audited
 	}

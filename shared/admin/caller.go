@@ -42,7 +42,7 @@ type Scopes interface{ Has(scope string) bool }
 
 // Authenticate finds the caller of a request; a *fault.Fault (401) when there is
 // none.
-type Authenticate func(ctx context.Context, r *http.Request) (Caller, error)
+type Authenticate func(ctx context.Context, r *http.Request, requestID string) (Caller, error)
 
 // OfOrganisation reports whether the caller reaches the whole organisation.
 func (c *Caller) OfOrganisation() bool { return c.Scope.Workspace == "" }

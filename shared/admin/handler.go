@@ -8,7 +8,6 @@ import (
 	"io"
 	"log/slog"
 	"mime"
-	"net"
 	"net/http"
 	"os"
 	"runtime/debug"
@@ -29,9 +28,6 @@ type Deps struct {
 	Sealer       seal.Sealer // seals the secrets of families that have some
 	Authenticate Authenticate
 	Audit        Recorder
-	// ClientIP is the caller's address for the audit log; nil: RemoteAddr, which
-	// the host has set to it.
-	ClientIP func(*http.Request) string
 	// Rights is what the settings say about the roles of users; nil: nothing.
 	Rights Rights
 }
@@ -330,9 +326,9 @@ func (c *Call) Renew() error {
 
 func (c *Call) authenticate() (Caller, error) {
 	if own := c.Route.Authenticate; own != nil {
-		return own(c.Context, c.Request)
+		return own(c.Context, c.Request, c.RequestID)
 	}
-	return c.handler.deps.Authenticate(c.Context, c.Request)
+	return c.handler.deps.Authenticate(c.Context, c.Request, c.RequestID)
 }
 
 // bound tells whether settings say what the caller may.
@@ -438,15 +434,4 @@ func tellIgnored(w http.ResponseWriter, names []string) {
 	if len(out) > 0 {
 		w.Header().Set(ignoredHeader, strings.Join(out, ", "))
 	}
-}
-
-func (h *Handler) clientIP(r *http.Request) string {
-	if h.deps.ClientIP != nil {
-		return h.deps.ClientIP(r)
-	}
-	host, _, err := net.SplitHostPort(r.RemoteAddr)
-	if err != nil {
-		return r.RemoteAddr
-	}
-	return host
 }

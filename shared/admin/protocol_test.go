@@ -26,7 +26,7 @@ func scimFamily() admin.Family {
 	user := admin.Closed(map[string]admin.Schema{"id": text, "userName": text})
 	return admin.Family{
 		Name: "scim", Doc: "Users of an identity provider.", Produces: scimType, Consumes: []string{scimType, "application/json"},
-		Authenticate: func(_ context.Context, r *http.Request) (admin.Caller, error) {
+		Authenticate: func(_ context.Context, r *http.Request, _ string) (admin.Caller, error) {
 			if r.Header.Get("Authorization") != "Bearer scim-token" {
 				return admin.Caller{}, fault.New(fault.Unauthorized, "authorization", "Not the token of the organisation")
 			}

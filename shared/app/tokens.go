@@ -28,11 +28,14 @@ func (c *Core) refused(ctx context.Context, org string, r jwt.Refusal) {
 	if c.Records == nil {
 		return
 	}
-	err := c.Records.Record(context.WithoutCancel(ctx), org, audit.Entry{
-		Action: audit.Login, ResourceType: "auth", StatusCode: r.Status,
+	e := audit.Entry{
+		Action: audit.Login, ResourceType: "auth", StatusCode: r.Status, RequestID: r.By.ID,
 		Details: map[string]string{"jwtToken": r.Masked, "error": r.Reason},
-	})
-	if err != nil {
+	}
+	if r.By.Request != nil {
+		e.Describe(r.By.Request)
+	}
+	if err := c.Records.Record(context.WithoutCancel(ctx), org, e); err != nil {
 		slog.Error("a refused token is not in the audit log", "error", err)
 	}
 }

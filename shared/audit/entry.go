@@ -3,6 +3,8 @@ package audit
 import (
 	"encoding/json"
 	"fmt"
+	"net"
+	"net/http"
 	"time"
 
 	"github.com/oklog/ulid/v2"
@@ -46,7 +48,7 @@ const (
 type Entry struct {
 	ID             string    `json:"id"`        // ULID; given by Append and Record
 	Timestamp      time.Time `json:"timestamp"` // UTC; given by Append and Record when zero
-	Method         string    `json:"method"`    // POST, PUT, DELETE; empty for events without a call
+	Method         string    `json:"method"`    // empty for events without a call
 	URI            string    `json:"uri"`       // path as called, without the query
 	RequestID      string    `json:"request_id"`
 	RequestBody    string    `json:"request_body"`
@@ -65,6 +67,18 @@ type Entry struct {
 	// Details are the special fields of events: rotation, thresholds, failed
 	// tokens. Values must be masked by whoever makes them.
 	Details map[string]string `json:"details,omitempty"`
+}
+
+// Describe notes the request that was made: its address, its headers and who sent
+// it, with what is secret masked. The body is left to who has read it.
+func (e *Entry) Describe(r *http.Request) {
+	e.Method, e.URI = r.Method, r.URL.EscapedPath()
+	e.QueryParams, e.RequestHeaders = MaskQuery(r.URL.Query()), MaskHeaders(r.Header)
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		host = r.RemoteAddr
+	}
+	e.ClientIP = host
 }
 
 // complete fills what the maker of an entry left open.

@@ -123,7 +123,7 @@ func (k *keyRing) save(t *testing.T, key *Key, status string) {
 
 func (k *keyRing) check(t *testing.T, raw string, want fault.Code) {
 	t.Helper()
-	p, err := k.auth.Authenticate(context.Background(), raw)
+	p, err := k.auth.Authenticate(context.Background(), raw, Asked{})
 	switch {
 	case want == "" && err != nil:
 		t.Errorf("refused: %v", err)
@@ -143,7 +143,7 @@ func TestAuthenticateFollowsTheKey(t *testing.T) {
 	k.check(t, raw+"x", fault.Unauthorized)
 	k.check(t, "", fault.Unauthorized)
 
-	p, err := k.auth.Authenticate(context.Background(), raw)
+	p, err := k.auth.Authenticate(context.Background(), raw, Asked{})
 	if err != nil || !p.Has("completions.write") || p.Has("logs.view") || p.Scope != (store.Scope{Org: "o", Workspace: "w"}) {
 		t.Fatalf("principal %+v, %v", p, err)
 	}

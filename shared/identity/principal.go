@@ -112,7 +112,13 @@ type TokenVerifier interface {
 	Is(credential string) bool
 	// Verify gives who it stands for, with the errors of Authenticate and 403 for a
 	// token whose workspace or scopes cannot be had.
-	Verify(ctx context.Context, token string) (*Principal, error)
+	Verify(ctx context.Context, token string, by Asked) (*Principal, error)
+}
+
+// Asked is the request that a credential came with, for the record of a refusal.
+type Asked struct {
+	Request *http.Request // nil: work without one
+	ID      string        // of the request, as its answer names it; empty where it names none
 }
 
 // NewAuthenticator reads keys through the loader.
@@ -131,9 +137,9 @@ const maxToken = 8 << 10
 
 // Authenticate finds the principal of a raw token: 401 when it is unknown,
 // archived or past its expiry.
-func (a *Authenticator) Authenticate(ctx context.Context, token string) (*Principal, error) {
+func (a *Authenticator) Authenticate(ctx context.Context, token string, by Asked) (*Principal, error) {
 	if a.Tokens != nil && a.Tokens.Is(token) {
-		return a.Tokens.Verify(ctx, token)
+		return a.Tokens.Verify(ctx, token, by)
 	}
 	if token == "" || len(token) > maxToken {
 		return nil, ErrInvalidKey()

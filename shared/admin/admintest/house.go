@@ -194,7 +194,7 @@ func (h *House) SetCaller(key string, c admin.Caller) {
 	h.callers[key] = c
 }
 
-func (h *House) authenticate(_ context.Context, r *http.Request) (admin.Caller, error) {
+func (h *House) authenticate(_ context.Context, r *http.Request, _ string) (admin.Caller, error) {
 	key := r.Header.Get("x-gateway-api-key")
 	if key == ExpiredKey {
 		return admin.Caller{}, fault.New(fault.KeyExpired, "x-gateway-api-key", "This API key has expired")

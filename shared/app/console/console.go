@@ -35,7 +35,7 @@ func Authenticate(core *app.Core) admin.Authenticate {
 	a, l := core.Auth, core.Loader
 	sessions := signedIn{signin.New(l, core.Resources)}
 	byKey := byKey(a, l)
-	return func(ctx context.Context, r *http.Request) (admin.Caller, error) {
+	return func(ctx context.Context, r *http.Request, requestID string) (admin.Caller, error) {
 		token, err := credential(r)
 		if err != nil {
 			return admin.Caller{}, err
@@ -43,13 +43,13 @@ func Authenticate(core *app.Core) admin.Authenticate {
 		if signin.IsToken(token) {
 			return sessions.caller(ctx, r, token)
 		}
-		return byKey(ctx, token)
+		return byKey(ctx, token, identity.Asked{Request: r, ID: requestID})
 	}
 }
 
-func byKey(a *identity.Authenticator, l *resource.Loader) func(context.Context, string) (admin.Caller, error) {
-	return func(ctx context.Context, token string) (admin.Caller, error) {
-		p, err := a.Authenticate(ctx, token)
+func byKey(a *identity.Authenticator, l *resource.Loader) func(context.Context, string, identity.Asked) (admin.Caller, error) {
+	return func(ctx context.Context, token string, by identity.Asked) (admin.Caller, error) {
+		p, err := a.Authenticate(ctx, token, by)
 		if err != nil {
 			return admin.Caller{}, err
 		}

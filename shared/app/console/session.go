@@ -139,7 +139,7 @@ func namedByPath(ctx context.Context, v *resource.View, org string, r *http.Requ
 // their organisation, and signed tokens. Keys are nobody.
 func Self(core *app.Core) admin.Authenticate {
 	sessions := signedIn{signin.New(core.Loader, core.Resources)}
-	return func(ctx context.Context, r *http.Request) (admin.Caller, error) {
+	return func(ctx context.Context, r *http.Request, requestID string) (admin.Caller, error) {
 		token, err := credential(r)
 		if err != nil {
 			return admin.Caller{}, err
@@ -154,7 +154,7 @@ func Self(core *app.Core) admin.Authenticate {
 		if core.Auth.Tokens == nil || !core.Auth.Tokens.Is(token) {
 			return admin.Caller{}, fault.New(fault.Unauthorized, "", "This route is for people who have signed in and for JSON Web Tokens, not for API keys")
 		}
-		p, err := core.Auth.Authenticate(ctx, token)
+		p, err := core.Auth.Authenticate(ctx, token, identity.Asked{Request: r, ID: requestID})
 		if err != nil {
 			return admin.Caller{}, err
 		}

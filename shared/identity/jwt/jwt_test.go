@@ -175,7 +175,7 @@ func TestWhatATokenStandsFor(t *testing.T) {
 		"usage_limits": []any{map[string]any{"id": "1", "type": "cost", "credit_limit": 5, "status": "active"}},
 		"rate_limits":  []any{map[string]any{"type": "requests", "unit": "rpm", "value": 10}},
 	}
-	p, err := h.v.Verify(context.Background(), h.good(full))
+	p, err := h.v.Verify(context.Background(), h.good(full), identity.Asked{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,7 +191,7 @@ func TestWhatATokenStandsFor(t *testing.T) {
 	if p.Subject == nil || len(p.Subject.Rates) != 1 || len(p.Subject.Budgets) != 1 || p.Subject.ID != p.KeyID || !strings.HasPrefix(p.KeyID, "jwt-") {
 		t.Errorf("limits %+v of %s", p.Subject, p.KeyID)
 	}
-	again, err := h.v.Verify(context.Background(), h.good(map[string]any{"defaults": map[string]any{"config_id": "of-nobody"}, "scope": "completions.write,logs.view"}))
+	again, err := h.v.Verify(context.Background(), h.good(map[string]any{"defaults": map[string]any{"config_id": "of-nobody"}, "scope": "completions.write,logs.view"}), identity.Asked{})
 	if err != nil || again.Defaults.ConfigID != "" || again.Subject != nil || again.KeyID == p.KeyID || again.EndUser != "user-7" || len(again.Scopes) != 2 {
 		t.Errorf("a plain token: %+v, %v", again, err)
 	}
@@ -262,7 +262,7 @@ func TestTokensThatAreRefused(t *testing.T) {
 		"too deep":             {h.good(map[string]any{"more": json.RawMessage(strings.Repeat("[", 20) + strings.Repeat("]", 20))}), 401, "levels deep"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p, err := h.v.Verify(context.Background(), c.token)
+			p, err := h.v.Verify(context.Background(), c.token, identity.Asked{})
 			f := fault.From(err)
 			if p != nil || err == nil || f.Status() != c.status || !strings.Contains(f.Message, c.reason) {
 				t.Fatalf("%v, %v; want %d with %q", p, err, c.status, c.reason)
@@ -272,10 +272,10 @@ func TestTokensThatAreRefused(t *testing.T) {
 			}
 		})
 	}
-	if _, err := h.v.Verify(context.Background(), h.good(nil)); err != nil {
+	if _, err := h.v.Verify(context.Background(), h.good(nil), identity.Asked{}); err != nil {
 		t.Errorf("the good token is refused: %v", err)
 	}
-	if _, err := h.v.Verify(context.Background(), h.good(map[string]any{"exp": h.now().Add(-4 * time.Second).Unix(), "nbf": h.now().Add(4 * time.Second).Unix()})); err != nil {
+	if _, err := h.v.Verify(context.Background(), h.good(map[string]any{"exp": h.now().Add(-4 * time.Second).Unix(), "nbf": h.now().Add(4 * time.Second).Unix()}), identity.Asked{}); err != nil {
 		t.Errorf("clocks may be five seconds apart: %v", err)
 	}
 }
@@ -299,7 +299,7 @@ func TestATokenIsGoodAsLongAsWhatItLeansOn(t *testing.T) {
 	ctx := context.Background()
 	verify := func(token string, status int) {
 		t.Helper()
-		_, err := h.v.Verify(ctx, token)
+		_, err := h.v.Verify(ctx, token, identity.Asked{})
 		if err == nil && status != 200 || err != nil && fault.From(err).Status() != status {
 			t.Errorf("%v, want %d", err, status)
 		}
@@ -347,15 +347,15 @@ func TestATokenOfAPlatformUserNeedsTheMembership(t *testing.T) {
 	users := members{"u-1", "ann@example.com", h.workspace[org]}
 	h.v.Users = users
 	token := h.good(map[string]any{"email_id": users.email})
-	if p, err := h.v.Verify(context.Background(), token); err != nil || p.UserID != "u-1" || p.EndUser != users.email {
+	if p, err := h.v.Verify(context.Background(), token, identity.Asked{}); err != nil || p.UserID != "u-1" || p.EndUser != users.email {
 		t.Errorf("a member: %+v, %v", p, err)
 	}
-	if p, err := h.v.Verify(context.Background(), h.good(map[string]any{"email_id": "bob@example.com"})); err != nil || p.UserID != "" {
+	if p, err := h.v.Verify(context.Background(), h.good(map[string]any{"email_id": "bob@example.com"}), identity.Asked{}); err != nil || p.UserID != "" {
 		t.Errorf("somebody else: %+v, %v", p, err)
 	}
 	users.workspace = "another"
 	h.v.Users = users
-	if _, err := h.v.Verify(context.Background(), token); fault.From(err).Status() != 403 {
+	if _, err := h.v.Verify(context.Background(), token, identity.Asked{}); fault.From(err).Status() != 403 {
 		t.Errorf("no member any more: %v", err)
 	}
 }
@@ -393,7 +393,7 @@ func TestKeysAtAnAddress(t *testing.T) {
 	rs := golangjwt.SigningMethodRS256
 	step := func(name string, token string, status int, asked int64) {
 		t.Helper()
-		_, err := h.v.Verify(context.Background(), token)
+		_, err := h.v.Verify(context.Background(), token, identity.Asked{})
 		if err == nil && status != 200 || err != nil && fault.From(err).Status() != status {
 			t.Errorf("%s: %v, want %d", name, err, status)
 		}
@@ -447,7 +447,7 @@ func TestTheAddressIsAskedOnceAtATime(t *testing.T) {
 	for n := range 20 {
 		token := h.good(map[string]any{"n": n})
 		wg.Go(func() {
-			if _, err := h.v.Verify(context.Background(), token); err != nil {
+			if _, err := h.v.Verify(context.Background(), token, identity.Asked{}); err != nil {
 				failed.Add(1)
 			}
 		})
@@ -480,6 +480,7 @@ func TestKeySetsAreChecked(t *testing.T) {
 		"for encryption":    {string(set(jwk("k1", &signing().PublicKey, "use", "enc"))), "for RS256 signatures"},
 		"another algorithm": {string(set(jwk("k1", &signing().PublicKey, "alg", "RS512"))), "for RS256 signatures"},
 		"without kid":       {string(set(jwk("", &signing().PublicKey))), "with a kid"},
+		"too short":         {string(set(jwk("k1", &signing().PublicKey), jwk("k2", &short().PublicKey))), "2048 bits"},
 		"broken":            {`{"keys":[{"kty":"RSA","kid":"a","n":"!","e":"AQAB"}]}`, "cannot be read"},
 	} {
 		err := jwt.CheckSet([]byte(c.set))
@@ -489,7 +490,7 @@ func TestKeySetsAreChecked(t *testing.T) {
 	}
 	h := newHouse(t, nil)
 	h.use(map[string]jwt.Settings{org: {Set: set(jwk("k1", &short().PublicKey))}})
-	_, err := h.v.Verify(context.Background(), sign(t, short(), golangjwt.SigningMethodRS256, nil, h.claims(nil)))
+	_, err := h.v.Verify(context.Background(), sign(t, short(), golangjwt.SigningMethodRS256, nil, h.claims(nil)), identity.Asked{})
 	if err == nil || !strings.Contains(err.Error(), "2048") {
 		t.Errorf("a short key: %v", err)
 	}
@@ -510,20 +511,20 @@ func TestRefusalsAreTold(t *testing.T) {
 	ctx := context.Background()
 	bad := h.good(map[string]any{"exp": h.now().Add(-time.Hour).Unix()})
 	for range 3 {
-		_, _ = h.v.Verify(ctx, bad)
+		_, _ = h.v.Verify(ctx, bad, identity.Asked{})
 	}
-	_, _ = h.v.Verify(ctx, h.good(map[string]any{"organisation_id": "nobody"}))
-	_, _ = h.v.Verify(ctx, h.good(nil))
+	_, _ = h.v.Verify(ctx, h.good(map[string]any{"organisation_id": "nobody"}), identity.Asked{})
+	_, _ = h.v.Verify(ctx, h.good(nil), identity.Asked{})
 	if len(h.refusals) != 1 || h.refusals[0].Status != 401 || !strings.Contains(h.refusals[0].Reason, "expired") || len(h.refusals[0].Masked) > 20 {
 		t.Fatalf("told %+v", h.refusals)
 	}
 	h.pass(time.Minute)
-	_, _ = h.v.Verify(ctx, bad)
+	_, _ = h.v.Verify(ctx, bad, identity.Asked{})
 	if len(h.refusals) != 2 {
 		t.Errorf("a minute later told %d times", len(h.refusals))
 	}
 	for n := range 3000 { // a flood does not fill the log
-		_, _ = h.v.Verify(ctx, bad[:len(bad)-8]+strings.Repeat("A", 4)+string(rune('A'+n%26))+string(rune('A'+n/26%26))+string(rune('A'+n/676))+"A")
+		_, _ = h.v.Verify(ctx, bad[:len(bad)-8]+strings.Repeat("A", 4)+string(rune('A'+n%26))+string(rune('A'+n/26%26))+string(rune('A'+n/676))+"A", identity.Asked{})
 	}
 	if len(h.refusals) > 1100 {
 		t.Errorf("a flood was told %d times", len(h.refusals))
@@ -535,7 +536,7 @@ func FuzzVerify(f *testing.F) {
 	f.Add("eyJhbGciOiJSUzI1NiJ9.e30.AA")
 	f.Add("eyJhbGciOiJSUzI1NiIsInR5cCI6IkpXVCIsImtpZCI6ImsxIn0.eyJvcmdhbmlzYXRpb25faWQiOiJvcmdhbmlzYXRpb24tMSJ9.AA")
 	f.Fuzz(func(t *testing.T, token string) {
-		if p, err := h.v.Verify(context.Background(), token); err == nil || p != nil {
+		if p, err := h.v.Verify(context.Background(), token, identity.Asked{}); err == nil || p != nil {
 			t.Fatalf("accepted: %+v", p)
 		} else if s := fault.From(err).Status(); s != 401 && s != 403 {
 			t.Fatalf("%d: %v", s, err)

@@ -47,7 +47,12 @@ func CheckSet(raw json.RawMessage) error {
 	if len(raw) > maxSet {
 		return fmt.Errorf("must have at most %d bytes", maxSet)
 	}
-	_, err := parseSet(raw)
+	keys, err := parseSet(raw)
+	for kid, k := range keys {
+		if k.N.BitLen() < jwk.MinRSA {
+			return fmt.Errorf("the key %q must have at least %d bits", kid, jwk.MinRSA)
+		}
+	}
 	return err
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"gateway/shared/fault"
+	"gateway/shared/identity"
 	"gateway/shared/identity/jwt"
 )
 
@@ -22,7 +23,7 @@ func TestATokenGrowsTooOld(t *testing.T) {
 	token, silent := h.good(long), h.good(map[string]any{"exp": long["exp"]})
 	verify := func(token, refused string) {
 		t.Helper()
-		_, err := h.v.Verify(context.Background(), token)
+		_, err := h.v.Verify(context.Background(), token, identity.Asked{})
 		switch f := fault.From(err); {
 		case refused == "" && err != nil, refused != "" && err == nil:
 			t.Errorf("%v", err)

@@ -53,6 +53,7 @@ type Refusal struct {
 	Masked string // the token: its first and last two characters
 	Reason string
 	Status int
+	By     identity.Asked
 }
 
 // Verifier turns tokens into principals. It is an identity.TokenVerifier.
@@ -89,10 +90,10 @@ func (v *Verifier) Is(credential string) bool { return Is(credential) }
 // Verify gives who a token stands for: 401 when it is not valid or its organisation
 // is unknown, 403 when what it names may not be reached, 503 when keys or stores
 // cannot be read.
-func (v *Verifier) Verify(ctx context.Context, token string) (*identity.Principal, error) {
+func (v *Verifier) Verify(ctx context.Context, token string, by identity.Asked) (*identity.Principal, error) {
 	org, p, err := v.verify(ctx, token)
 	if err != nil && org != "" {
-		v.tell(ctx, org, token, fault.From(err))
+		v.tell(ctx, org, token, by, fault.From(err))
 	}
 	return p, err
 }
@@ -325,7 +326,7 @@ func (v *Verifier) remember(sum [sha256.Size]byte, k *known) {
 }
 
 // tell reports a refusal, once a minute for a token.
-func (v *Verifier) tell(ctx context.Context, org, token string, f *fault.Fault) {
+func (v *Verifier) tell(ctx context.Context, org, token string, by identity.Asked, f *fault.Fault) {
 	if v.Refused == nil || f.Status() >= 500 {
 		return
 	}
@@ -348,6 +349,6 @@ func (v *Verifier) tell(ctx context.Context, org, token string, f *fault.Fault) 
 	}
 	v.mu.Unlock()
 	if !told {
-		v.Refused(ctx, org, Refusal{Masked: identity.Mask(token), Reason: f.Message, Status: f.Status()})
+		v.Refused(ctx, org, Refusal{Masked: identity.Mask(token), Reason: f.Message, Status: f.Status(), By: by})
 	}
 }

@@ -187,7 +187,7 @@ func (q *Request) mayAsk(ctx context.Context, who *identity.Principal) (*resourc
 // Still gives who asks, as it is known now, for a request that lasts: an error is that of
 // a key, or of a workspace, that does not open the route any more.
 func (q *Request) Still(ctx context.Context) (*identity.Principal, error) {
-	who, err := q.doors.Auth.Authenticate(ctx, q.Token)
+	who, err := q.doors.Auth.Authenticate(ctx, q.Token, identity.Asked{Request: q.Req})
 	if err != nil {
 		return nil, err
 	}
@@ -206,7 +206,7 @@ func (q *Request) authenticate() (err error) {
 		return err
 	}
 	if q.Token, q.KeyInAuth, err = identity.Token(q.Req.Header); err == nil {
-		q.Who, err = q.doors.Auth.Authenticate(q.Ctx, q.Token)
+		q.Who, err = q.doors.Auth.Authenticate(q.Ctx, q.Token, identity.Asked{Request: q.Req})
 	}
 	return err
 }
