@@ -87,7 +87,6 @@ func contents(r *running) []judged {
 
 // coming are rows of surfaces that judge nothing yet, because they are not served.
 var coming = []string{
-	"realtime transcripts  come with the realtime surface",
 	"MCP calls, results    come with the surface of MCP clients",
 }
 
@@ -159,6 +158,7 @@ func TestWhatGuardrailsJudge(t *testing.T) {
 		}
 	}
 	fmt.Fprintf(&out, "%-25s %-15s %-7s %-13s %s\n", "proxy", "its type", "before", "plain, stream", "denied by allowedRequestTypes; its bodies are not shown")
+	out.WriteString(realtimeCells(r))
 	for _, line := range coming {
 		fmt.Fprintln(&out, line)
 	}

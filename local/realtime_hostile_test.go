@@ -165,20 +165,18 @@ func TestEventsThatAreNoneDoNotGoOn(t *testing.T) {
 	s.turn("words")
 }
 
-// Guardrails that cannot judge what is said refuse the session, wherever they are set.
+// Guardrails judge the kind of a request before a session is opened.
 func TestGuardrailsRefuseSessions(t *testing.T) {
 	t.Parallel()
 	r := start(t)
-	for _, field := range []string{"input_guardrails", "output_guardrails"} {
-		config := `{"provider":"@mock","` + field + `":[{"id":"g","default.contains":{"words":["secret"],"operator":"none"},"deny":true}]}`
-		_, resp, err := r.dialRealtime("model=gpt-realtime", "X-Gateway-Config", config)
-		if err == nil || resp == nil || resp.StatusCode != 400 {
-			t.Fatalf("%s: %v %v", field, resp, err)
-		}
-		body, err := io.ReadAll(resp.Body)
-		if err != nil || !strings.Contains(string(body), "cannot judge") {
-			t.Errorf("%s: %s %v", field, body, err)
-		}
+	config := `{"provider":"@mock","input_guardrails":[{"allowedRequestTypes":{"blockedTypes":["realtime"]},"deny":true}]}`
+	_, resp, err := r.dialRealtime("model=gpt-realtime", "X-Gateway-Config", config)
+	if err == nil || resp == nil || resp.StatusCode != 446 {
+		t.Fatalf("%v %v", resp, err)
+	}
+	body, err := io.ReadAll(resp.Body)
+	if err != nil || !strings.Contains(string(body), "hooks_failed") {
+		t.Errorf("%s %v", body, err)
 	}
 	if n := len(r.mock.Requests(64)); n != 0 {
 		t.Errorf("the provider was asked %d times", n)

@@ -25,7 +25,8 @@ const whisperSecond = 100_000
 // realtime serves GET /realtime: sessions over WebSockets. Words of the client's texts
 // steer it: "mock: chunks=20", "pause" (until cancelled), "twice" (told twice that it is
 // done), "no-usage", "close=4001", "drop", "automatic" (of the instructions: a response to
-// each committed buffer), "big=1000" (bytes of each piece).
+// each committed buffer), "big=1000" (bytes of each piece), "say=my_words" (what it says, in
+// pieces, with all events of an item; spoken where it answers by sound).
 func realtime(x *exchange, _, _ string) *apiError {
 	q := x.r.URL.Query()
 	model, intent := q.Get("model"), q.Get("intent")
@@ -152,6 +153,7 @@ func (v *voice) take(body []byte) string {
 		Type       string `json:"type"`
 		Audio      string `json:"audio"`
 		ResponseID string `json:"response_id"`
+		ItemID     string `json:"item_id"`
 		Session    struct {
 			Instructions *string `json:"instructions"`
 			Old          *struct {
@@ -215,6 +217,8 @@ func (v *voice) take(body []byte) string {
 		return v.commit()
 	case "response.create":
 		return v.respond(e.Response.Instructions)
+	case "conversation.item.delete":
+		v.send("conversation.item.deleted", told{"item_id": e.ItemID})
 	case "response.cancel":
 		if !v.stop(e.ResponseID) {
 			return "Cancellation failed: no active response found"
@@ -276,7 +280,7 @@ func (v *voice) respond(instructions string) string {
 
 // make makes a response.
 func (v *voice) make(id, text string, words, heard int64, row entry) {
-	n, big := 3, 0
+	n, big, say := 3, 0, ""
 	closeCode := 0
 	for _, f := range strings.Fields(text) {
 		name, value, _ := strings.Cut(f, "=")
@@ -288,6 +292,8 @@ func (v *voice) make(id, text string, words, heard int64, row entry) {
 			big = number
 		case "close":
 			closeCode = number
+		case "say":
+			say = strings.ReplaceAll(value, "_", " ")
 		}
 	}
 	has := func(word string) bool { return strings.Contains(text, word) }
@@ -306,13 +312,17 @@ func (v *voice) make(id, text string, words, heard int64, row entry) {
 	if v.beta {
 		kind = strings.Replace(kind, "output_", "", 1)
 	}
+	speech := v.saying(id, say, n, audio)
 	status, made := "completed", int64(0)
 	for i := 0; i < n && status == "completed"; i++ {
 		select {
 		case <-v.cancel:
 			status = "cancelled"
 		default:
-			v.send(kind, told{"response_id": id, "item_id": "item_out", "delta": delta})
+			speech.piece(i)
+			if say == "" || audio {
+				v.send(kind, told{"response_id": id, "item_id": "item_out", "delta": delta})
+			}
 			made++
 		}
 	}
@@ -338,6 +348,9 @@ func (v *voice) make(id, text string, words, heard int64, row entry) {
 	if has("no-usage") {
 		done["usage"] = nil
 	}
+	if out := speech.end(); out != nil {
+		done["output"] = []any{out}
+	}
 	charged := Usage{Input: words - cached, CacheRead: cached}
 	if !audio {
 		charged.Output = made
@@ -351,4 +364,68 @@ func (v *voice) make(id, text string, words, heard int64, row entry) {
 	if has("twice") {
 		v.send("response.done", told{"response": done})
 	}
+}
+
+// monologue is what a response says, in words.
+type monologue struct {
+	v     *voice
+	id    string
+	item  told
+	text  string
+	n     int
+	sound bool
+}
+
+// saying begins the item of a response that says something; nil: it says nothing.
+func (v *voice) saying(id, text string, n int, sound bool) *monologue {
+	if text == "" {
+		return nil
+	}
+	s := &monologue{v: v, id: id, text: text, n: max(n, 1), sound: sound, item: told{"id": "item_" + id, "type": "message", "role": "assistant", "status": "in_progress", "content": []any{}}}
+	v.send("response.output_item.added", told{"response_id": id, "output_index": 0, "item": s.item})
+	v.send("conversation.item.added", told{"previous_item_id": nil, "item": s.item})
+	return s
+}
+
+func (s *monologue) name(end string) string {
+	name := "response.output_text."
+	if s.sound {
+		name = "response.output_audio_transcript."
+	}
+	if s.v.beta {
+		name = strings.Replace(name, "output_", "", 1)
+	}
+	return name + end
+}
+
+func (s *monologue) at(more told) told {
+	e := told{"response_id": s.id, "item_id": s.item["id"], "output_index": 0, "content_index": 0}
+	for k, v := range more {
+		e[k] = v
+	}
+	return e
+}
+
+// piece says one of its pieces.
+func (s *monologue) piece(i int) {
+	if s != nil {
+		s.v.send(s.name("delta"), s.at(told{"delta": s.text[len(s.text)*i/s.n : len(s.text)*(i+1)/s.n]}))
+	}
+}
+
+// end tells all that was said, in each event that does.
+func (s *monologue) end() told {
+	if s == nil {
+		return nil
+	}
+	member, part := "text", told{"type": "output_text", "text": s.text}
+	if s.sound {
+		member, part = "transcript", told{"type": "output_audio", "transcript": s.text}
+	}
+	s.item["content"], s.item["status"] = []any{part}, "completed"
+	s.v.send(s.name("done"), s.at(told{member: s.text}))
+	s.v.send("response.content_part.done", s.at(told{"part": part}))
+	s.v.send("response.output_item.done", told{"response_id": s.id, "output_index": 0, "item": s.item})
+	s.v.send("conversation.item.done", told{"previous_item_id": nil, "item": s.item})
+	return s.item
 }

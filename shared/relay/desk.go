@@ -14,10 +14,12 @@ import (
 	"gateway/shared/pricing"
 	"gateway/shared/relay/admitted"
 	"gateway/shared/relay/asked"
+	"gateway/shared/relay/guarded"
 	"gateway/shared/relay/inbound"
 	"gateway/shared/relay/purse"
 	"gateway/shared/relay/routes"
 	"gateway/shared/relay/session"
+	"gateway/shared/relay/spoken"
 	"gateway/shared/route"
 	"gateway/shared/usage"
 )
@@ -33,7 +35,8 @@ type desk struct {
 	req   *http.Request // that the responses are taken to come with
 	route *routes.Route // likewise
 	key   string
-	begun atomic.Bool // a response was; the session counts as its first
+	guard *spoken.Guard // nil: nothing is judged
+	begun atomic.Bool   // a response was; the session counts as its first
 }
 
 // newDesk makes the desk of the session that a call has opened.
@@ -203,7 +206,25 @@ func (r *response) End(d *realtime.Done, event []byte) {
 		reason = d.Reason
 	}
 	r.charge(d.Usage, reason, event)
+	r.judged(d.ID)
 	r.desk.shut(r.call)
+}
+
+// judged has the record of a response tell what guardrails said of it, and of what was
+// said before it.
+func (r *response) judged(id string) {
+	g, c := r.desk.guard, r.call
+	if g == nil {
+		return
+	}
+	c.guards.Heard(r.desk.of.guards.Live())
+	switch o := g.Of(id); {
+	case o.Denied:
+		c.failure = fault.New(fault.GuardrailDenied, "", guarded.Denied)
+		c.status = c.failure.Status()
+	case o.Failed:
+		c.status = guarded.StatusFailed
+	}
 }
 
 // charge books what a response has used.

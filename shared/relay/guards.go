@@ -32,10 +32,6 @@ func (rq *requests) guardInput(leaf *route.Leaf) error {
 		body = nil
 	}
 	changed, err := rq.guards.Input(rq.Relay.guards, rq.Target, leaf, body, rq.images())
-	if err == nil && rq.Route.Shape == routes.Socket {
-		// Who orders that texts are judged must not be told that they were.
-		return fault.New(fault.UnsupportedOperation, "x-gateway-config", "Guardrails hold for this request, and they cannot judge what is said in a realtime session; use a config and a workspace without them")
-	}
 	if err != nil || changed == nil {
 		return err
 	}

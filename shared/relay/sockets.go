@@ -15,6 +15,7 @@ import (
 	"gateway/shared/relay/asked"
 	"gateway/shared/relay/routes"
 	"gateway/shared/relay/session"
+	"gateway/shared/relay/spoken"
 )
 
 // This file opens the sessions of Socket routes and ends them. Until both sides are
@@ -106,8 +107,13 @@ func sendSession(s *sender, resp *http.Response) error {
 	s.headSent, s.status, s.firstByte = true, http.StatusSwitchingProtocols, s.Since()
 	live := &session.Session{
 		Near: near, Far: s.far, Times: s.SessionTimes, Memory: s.Memory, Tenant: s.Who.Scope.Org, ID: s.ULID, Model: s.To.Model,
-		Desk: newDesk(s),
 	}
+	desk := newDesk(s)
+	if l := s.guards.Live(); l != nil {
+		desk.guard = spoken.New(s.Base, l, s.ULID, s.To.Model, s.Strict())
+		live.Guard = desk.guard
+	}
+	live.Desk = desk
 	end, ok := s.sessions.begin(live)
 	if !ok {
 		near.Close(session.GoingAway, "the gateway is restarting; open a new session")
@@ -116,6 +122,7 @@ func sendSession(s *sender, resp *http.Response) error {
 	}
 	result := live.Run(s.Base)
 	end()
+	s.guards.Ended()
 	s.Size, s.answered = result.FromClient, result.ToClient
 	s.heard.finish = closed(&result)
 	if result.Fault != nil {

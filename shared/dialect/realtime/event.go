@@ -118,6 +118,15 @@ var common = func() map[string]string {
 	return m
 }()
 
+// Item is the item of an event, Answer its response; nil where it has none.
+func (e *Event) Item() []byte { return e.item }
+
+// Answer is the response that an event tells of, or asks for; nil where it has none.
+func (e *Event) Answer() []byte { return e.response }
+
+// About is the session that an event tells of, or asks for; nil where it has none.
+func (e *Event) About() []byte { return e.session }
+
 // Audio tells whether an event brings sound.
 func (e *Event) Audio() bool {
 	return e.Type == "response.output_audio.delta" || e.Type == "response.audio.delta" || e.Type == "input_audio_buffer.append"
@@ -299,6 +308,11 @@ func AppendError(dst []byte, f *fault.Fault, id, about string) []byte {
 	member("param", f.Field)
 	member("event_id", about)
 	return append(dst, "}}"...)
+}
+
+// Delete is the event that takes an item out of the conversation.
+func Delete(item string) []byte {
+	return append(wire.AppendJSONString([]byte(`{"type":"conversation.item.delete","item_id":`), item), '}')
 }
 
 // Cancel is the event that ends a response; an empty id is the one under way.

@@ -63,7 +63,7 @@ func InRequest(kind string, body []byte, scope Scope) Found {
 		r.plain("prompt")
 	case "embed":
 		r.plain("input")
-	case "createModelResponse":
+	case "createModelResponse", "realtime":
 		r.responses("input")
 	case "moderate":
 		r.plain("input")
@@ -88,7 +88,7 @@ func InAnswer(kind string, body []byte, scope Scope) Found {
 		r.choices()
 	case "messages":
 		r.message(0, false)
-	case "createModelResponse":
+	case "createModelResponse", "realtime":
 		r.responses("output")
 	case ToolCall:
 		r.tools = true

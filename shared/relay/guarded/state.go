@@ -39,6 +39,7 @@ type State struct {
 	Names   []string // of the guardrails of the target
 
 	means     *Means
+	live      *Live // of a session
 	in, out   chain.Hooks
 	outBeside chain.Hooks
 	call      chain.Call
@@ -87,12 +88,16 @@ func (s *State) Input(m *Means, t *chosen.Target, leaf *route.Leaf, body []byte,
 	}
 	answers, texts := kinds[t.Route.Endpoint]
 	s.call.Passed = t.Route.Shape != routes.Unified || !texts || len(body) == 0
-	if (!answers || s.call.Passed) && t.Route.Retold == nil {
+	live := t.Route.Shape == routes.Socket
+	if (!answers || s.call.Passed) && t.Route.Retold == nil && !live {
 		s.out, s.outBeside = nil, nil
 	}
 	beside, in := s.in.Apart(s.call.Kind)
 	s.in = in
 	s.Names = slices.Concat(in.Names(), beside.Names(), s.out.Names(), s.outBeside.Names())
+	if live {
+		s.goesLive(beside)
+	}
 	if t.Rehearsing {
 		s.in = in.Here() // nothing is sent
 	} else if len(beside) > 0 {

@@ -22,6 +22,25 @@ type Desk interface {
 	Fail(where string, err error)
 }
 
+// Guard judges what is said in a session.
+type Guard interface {
+	// Client judges an event of the client's: what is sent in its place, nil for the event
+	// itself. The error refuses it.
+	Client(e *realtime.Event, hears bool) ([]byte, error)
+	// Provider judges an event of the provider's. It is asked by one goroutine.
+	Provider(e *realtime.Event) Judged
+	// Refusal is the event that tells the client of a fault of Client's.
+	Refusal(f *fault.Fault, id, about string) []byte
+}
+
+// Judged is what becomes of an event of the provider's.
+type Judged struct {
+	Stays bool     // it is sent on as it came
+	Told  [][]byte // to the client in its place
+	Back  [][]byte // to the provider
+	Body  []byte   // of it as it is booked; nil: as it came
+}
+
 // Wanted is a response that is to be made.
 type Wanted struct {
 	Input  int64  // most tokens that it may read

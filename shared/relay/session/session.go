@@ -39,6 +39,7 @@ type Session struct {
 	Tenant    string         // whose they are
 	ID        string         // for ids of the gateway's own events
 	Model     string         // that the provider was asked for
+	Guard     Guard          // nil: nothing is judged
 
 	turns    turns
 	context  context.Context
@@ -163,6 +164,9 @@ func (s *Session) clientSaid(reader *realtime.Reader, binary bool, p []byte) err
 	e, err := reader.Read(p)
 	var asked Turn
 	if err == nil {
+		p, err = s.guarded(reader, &e)
+	}
+	if err == nil {
 		asked, err = s.judge(&e)
 	}
 	if err != nil {
@@ -176,6 +180,21 @@ func (s *Session) clientSaid(reader *realtime.Reader, binary bool, p []byte) err
 		return nil // the provider is gone; who reads it tells why
 	}
 	return nil
+}
+
+// guarded has an event of the client's judged. What is sent in its place is read anew.
+func (s *Session) guarded(reader *realtime.Reader, e *realtime.Event) ([]byte, error) {
+	if s.Guard == nil {
+		return e.Body, nil
+	}
+	now, err := s.Guard.Client(e, s.turns.transcribes())
+	if err != nil || now == nil {
+		return e.Body, err
+	}
+	id := e.ID
+	*e, err = reader.Read(now)
+	e.ID = id
+	return now, err
 }
 
 // judge looks at an event of the client's. A turn is the response that it asks for.
@@ -264,7 +283,13 @@ func (s *Session) tell(f *fault.Fault, about string) {
 	if over {
 		return
 	}
-	_ = s.Near.Write(false, realtime.AppendError(nil, f, eventID(s.ID, n), about)) // a client that has gone is seen by its reader
+	var told []byte
+	if id := eventID(s.ID, n); f.Code == fault.GuardrailDenied && s.Guard != nil {
+		told = s.Guard.Refusal(f, id, about)
+	} else {
+		told = realtime.AppendError(nil, f, id, about)
+	}
+	_ = s.Near.Write(false, told) // a client that has gone is seen by its reader
 }
 
 // fromFar reads the provider until it leaves, or until what the client left behind is
@@ -296,9 +321,33 @@ func (s *Session) providerSaid(reader *realtime.Reader, binary bool, p []byte) e
 	if !binary && !utf8.Valid(p) {
 		return &Ended{NotUTF8, "a text message must be UTF-8"}
 	}
+	judged := Judged{Stays: true}
 	if e, err := reader.Read(p); err == nil { // what is no event means nothing, and passes
+		if s.Guard != nil {
+			judged = s.Guard.Provider(&e)
+		}
+		if judged.Body != nil {
+			e.Body = judged.Body
+		}
 		s.learn(&e)
+	} else if s.Guard != nil {
+		judged.Stays = false // nobody can judge it
 	}
+	for _, back := range judged.Back {
+		_ = s.Far.Write(false, back) // a provider that has gone is seen by its reader
+	}
+	if judged.Stays {
+		s.give(binary, p)
+	}
+	for _, told := range judged.Told {
+		s.give(false, told)
+	}
+	s.leaveWhenDone()
+	return nil
+}
+
+// give sends the client a message, unless it is over.
+func (s *Session) give(binary bool, p []byte) {
 	s.mu.Lock()
 	over := s.over
 	if !over {
@@ -310,8 +359,6 @@ func (s *Session) providerSaid(reader *realtime.Reader, binary bool, p []byte) e
 			s.clientLeft(&Ended{Lost, ""})
 		}
 	}
-	s.leaveWhenDone()
-	return nil
 }
 
 // learn takes over what an event of the provider says.

@@ -211,6 +211,13 @@ func (t *turns) hears() string {
 	return t.is.Model
 }
 
+// transcribes tells whether what the client says by voice is written down.
+func (t *turns) transcribes() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.is.Transcription != ""
+}
+
 // toCancel are the responses under way that were not told to end yet.
 func (t *turns) toCancel() (ids []string) {
 	t.mu.Lock()

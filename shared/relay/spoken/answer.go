@@ -1,0 +1,317 @@
+package spoken
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+
+	"gateway/shared/dialect/realtime"
+	"gateway/shared/relay/guarded"
+)
+
+// MaxHeld bounds what is held of one response, in bytes: a quarter of an hour of sound.
+const MaxHeld = 64 << 20
+
+// response is one that is under way.
+type response struct {
+	id    string
+	held  [][]byte
+	size  int
+	parts []*part
+	args  map[string]*strings.Builder // of calls, by their item
+	calls []json.RawMessage
+	over  bool // it is too large to be held: nothing of it goes on
+}
+
+// part is a text of a response, or the transcript of its sound.
+type part struct {
+	item  string
+	index int
+	kind  string // of its events, where it is none of kinds
+	sound bool   // it cannot be changed
+	text  strings.Builder
+}
+
+// piece is what is read of an event of a response.
+type piece struct {
+	ResponseID string `json:"response_id"`
+	ItemID     string `json:"item_id"`
+	Index      int    `json:"content_index"`
+	Delta      string `json:"delta"`
+	Item       struct {
+		ID   string `json:"id"`
+		Role string `json:"role"`
+		Type string `json:"type"`
+	} `json:"item"`
+	Response struct {
+		ID     string `json:"id"`
+		Output []struct {
+			ID        string `json:"id"`
+			Type      string `json:"type"`
+			Name      string `json:"name"`
+			CallID    string `json:"call_id"`
+			Arguments string `json:"arguments"`
+			Content   []struct {
+				Text       *string `json:"text"`
+				Transcript *string `json:"transcript"`
+			} `json:"content"`
+		} `json:"output"`
+	} `json:"response"`
+}
+
+// answer judges what a provider says.
+func (g *Guard) answer(e *realtime.Event) verdict {
+	if e.Audio() { // the bulk of what comes; nothing of it is read
+		if r := g.open[e.Response]; r != nil {
+			return g.keep(r, e.Body)
+		}
+		return verdict{stays: !g.live.Holds()}
+	}
+	var p piece
+	if err := json.Unmarshal(e.Body, &p); err != nil {
+		return verdict{stays: !g.live.Holds()}
+	}
+	switch {
+	case e.Type == realtime.ResponseCreated:
+		if p.Response.ID != "" && len(g.open) < maxOpen {
+			g.open[p.Response.ID], g.last = &response{id: p.Response.ID}, p.Response.ID
+		}
+		if len(p.Response.Output) > 0 && g.live.Holds() { // it is told before anything is judged
+			return verdict{told: [][]byte{change(e.Body, map[string]any{"response": json.RawMessage(change(e.Answer(), map[string]any{"output": []any{}}))})}}
+		}
+		return verdict{stays: true}
+	case e.Type == realtime.ResponseDone:
+		r := g.open[p.Response.ID]
+		if r == nil { // it has been told already, or never began
+			if g.live.Holds() {
+				return verdict{}
+			}
+			return verdict{stays: true}
+		}
+		delete(g.open, r.id)
+		return g.done(r, e, &p)
+	case e.Response != "":
+		r := g.open[e.Response]
+		if r == nil {
+			return verdict{stays: !g.live.Holds()}
+		}
+		r.learn(e.Type, &p)
+		for _, item := range []string{p.ItemID, p.Item.ID} {
+			switch {
+			case item == "" || g.items[item] == r.id:
+			case len(g.items) < maxItems:
+				g.items[item] = r.id
+			default:
+				r.over = true
+			}
+		}
+		return g.keep(r, e.Body)
+	case strings.HasPrefix(e.Type, "conversation.item."):
+		return g.item(e, &p)
+	}
+	return verdict{stays: true}
+}
+
+// Bounds of what is told apart: items of a session, and responses at once. Of more, none
+// is sent where answers are held.
+const (
+	maxItems = 10_000
+	maxOpen  = 64
+)
+
+// item judges an event of an item of the conversation: one of a response is a part of it.
+func (g *Guard) item(e *realtime.Event, p *piece) verdict {
+	id := p.Item.ID
+	if g.gone[id] {
+		return verdict{}
+	}
+	own := p.Item.Role == "assistant" || p.Item.Type == "function_call"
+	at := g.items[id]
+	if at == "" && own {
+		at = g.last
+	}
+	if swaps := g.swaps[id]; swaps != nil {
+		return verdict{told: [][]byte{replaced(e.Body, swaps)}}
+	}
+	if r := g.open[at]; r != nil && (own || g.items[id] != "") {
+		return g.keep(r, e.Body)
+	}
+	return verdict{stays: true}
+}
+
+// keep holds an event of a response back, where it is to be held.
+func (g *Guard) keep(r *response, body []byte) verdict {
+	if !g.live.Holds() {
+		return verdict{stays: true}
+	}
+	if r.over {
+		return verdict{}
+	}
+	if r.size += len(body); r.size > MaxHeld {
+		r.over, r.held = true, nil
+		return verdict{back: [][]byte{realtime.Cancel(r.id)}}
+	}
+	r.held = append(r.held, bytes.Clone(body)) // the connection's memory is used again
+	return verdict{}
+}
+
+// kinds are the events that bring a text, and whether it is that of sound.
+var kinds = map[string]bool{
+	"response.output_text.delta": false, "response.text.delta": false, "response.output_audio_transcript.delta": true, "response.audio_transcript.delta": true,
+}
+
+func (r *response) learn(kind string, p *piece) {
+	sound, text := kinds[kind]
+	switch {
+	case text:
+		r.part(p.ItemID, p.Index, "", sound).text.WriteString(p.Delta)
+	case strings.HasSuffix(kind, "_arguments.delta"):
+		if r.args == nil {
+			r.args = map[string]*strings.Builder{}
+		}
+		if r.args[p.ItemID] == nil {
+			r.args[p.ItemID] = new(strings.Builder)
+		}
+		r.args[p.ItemID].WriteString(p.Delta)
+	case p.Delta != "": // one that is not known yet
+		r.part(p.ItemID, p.Index, kind, true).text.WriteString(p.Delta)
+	}
+}
+
+func (r *response) part(item string, index int, kind string, sound bool) *part {
+	for _, have := range r.parts {
+		if have.item == item && have.index == index && have.kind == kind {
+			return have
+		}
+	}
+	made := &part{item: item, index: index, kind: kind, sound: sound}
+	r.parts = append(r.parts, made)
+	return made
+}
+
+// whole takes over what the end of a response says beside what came of it.
+func (r *response) whole(p *piece) {
+	for _, item := range p.Response.Output {
+		if item.Type == "function_call" {
+			if raw, err := json.Marshal(map[string]string{"type": item.Type, "call_id": item.CallID, "name": item.Name, "arguments": item.Arguments}); err == nil {
+				r.calls = append(r.calls, raw)
+			}
+			if a := r.args[item.ID]; a != nil && a.String() == item.Arguments {
+				delete(r.args, item.ID)
+			}
+		}
+		for i, c := range item.Content {
+			text, sound := c.Text, false
+			if text == nil {
+				text, sound = c.Transcript, true
+			}
+			if text == nil {
+				continue
+			}
+			if t := r.part(item.ID, i, "", sound); t.text.String() != *text {
+				t.text.WriteString(strings.TrimPrefix(*text, t.text.String()))
+			}
+		}
+	}
+	for item, a := range r.args { // the end says nothing of it, or something else
+		if raw, err := json.Marshal(map[string]string{"type": "function_call", "call_id": item, "name": "", "arguments": a.String()}); err == nil {
+			r.calls = append(r.calls, raw)
+		}
+	}
+}
+
+// answered is a response as guardrails are shown it.
+type answered struct {
+	Output []json.RawMessage `json:"output"`
+}
+
+type said struct {
+	Type    string     `json:"type"`
+	Role    string     `json:"role"`
+	Content []saidText `json:"content"`
+}
+
+type saidText struct {
+	Type string `json:"type"`
+	Text string `json:"text"`
+}
+
+func (r *response) shown() []byte {
+	m := said{Type: "message", Role: "assistant", Content: []saidText{}}
+	for _, p := range r.parts {
+		m.Content = append(m.Content, saidText{"output_text", p.text.String()})
+	}
+	first, err := json.Marshal(m)
+	if err != nil {
+		return nil
+	}
+	body, err := json.Marshal(answered{append([]json.RawMessage{first}, r.calls...)})
+	if err != nil {
+		return nil
+	}
+	return body
+}
+
+// done judges a response that has ended.
+func (g *Guard) done(r *response, e *realtime.Event, p *piece) verdict {
+	r.whole(p)
+	about, body := *g.about.Load(), r.shown()
+	var w guarded.Word
+	now := []string(nil)
+	if g.live.Holds() {
+		w = g.live.Held(g.ctx, about, body)
+		if w.Body != nil && !w.Denied {
+			if now = r.changed(w.Body); now == nil {
+				w.Denied = true // what was changed cannot be told
+			}
+		}
+	}
+	if w.Denied || r.over {
+		return g.denied(r, e, &w)
+	}
+	if now != nil {
+		body = w.Body
+	}
+	after := g.live.Over(g.ctx, about, body)
+	w.Results.After = append(w.Results.After, after.Results.After...)
+	g.note(r.id, Outcome{Failed: w.Failed || after.Failed})
+	told := r.held
+	end := e.Body
+	if now != nil {
+		told, end = r.rewritten(now, e.Body)
+		for i, p := range r.parts {
+			if p.text.String() == now[i] {
+				continue
+			}
+			if g.swaps[p.item] == nil {
+				g.swaps[p.item] = map[string]string{}
+			}
+			g.swaps[p.item][p.text.String()] = now[i]
+		}
+	}
+	v := verdict{told: append(told, end), body: end}
+	v.told = append(v.told, g.results(&w.Results)...)
+	return v
+}
+
+func (g *Guard) note(id string, o Outcome) {
+	g.mu.Lock()
+	g.outcomes[id] = o
+	g.mu.Unlock()
+}
+
+// denied ends a response of which nothing was sent.
+func (g *Guard) denied(r *response, e *realtime.Event, w *guarded.Word) verdict {
+	g.note(r.id, Outcome{Denied: true})
+	end := change(e.Body, map[string]any{"response": json.RawMessage(change(e.Answer(), map[string]any{
+		"output": []any{}, "status": "failed", "status_details": map[string]any{"type": "failed", "reason": "hooks_failed", "error": map[string]string{"type": "hooks_failed", "code": "guardrail_denied"}},
+	}))})
+	v := verdict{told: [][]byte{g.refuse(w), end}, body: end}
+	for item, of := range g.items {
+		if of == r.id && len(g.gone) < maxItems {
+			g.gone[item] = true
+			v.back = append(v.back, realtime.Delete(item))
+		}
+	}
+	return v
+}

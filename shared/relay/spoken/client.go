@@ -1,0 +1,197 @@
+package spoken
+
+import (
+	"encoding/json"
+	"strings"
+
+	"gateway/shared/dialect/realtime"
+	"gateway/shared/fault"
+)
+
+// asked is what a client says, in the shape of Responses.
+type asked struct {
+	Model        string            `json:"model,omitempty"`
+	Instructions string            `json:"instructions,omitempty"`
+	Input        []json.RawMessage `json:"input,omitempty"`
+}
+
+// Client implements session.Guard.
+func (g *Guard) Client(e *realtime.Event, hears bool) ([]byte, error) {
+	switch e.Type {
+	case realtime.SessionUpdate, realtime.SessionOld:
+		return g.update(e)
+	case realtime.ResponseCreate:
+		return g.respond(e)
+	case realtime.ItemCreate:
+		if !g.live.Hears() || e.Item() == nil {
+			return nil, nil
+		}
+		now, err := g.said([]json.RawMessage{e.Item()}, "item", "")
+		if err != nil || now == nil {
+			return nil, err
+		}
+		return with(e.Body, "item", now.Input[0])
+	case "input_audio_buffer.append":
+		if g.live.Hears() && !hears && !g.promised.Load() {
+			return nil, fault.New(fault.InvalidRequest, "audio", "Guardrails judge what is said in this session: set audio.input.transcription by session.update before sound is sent")
+		}
+	}
+	return nil, nil
+}
+
+// update judges the instructions of a session.
+func (g *Guard) update(e *realtime.Event) ([]byte, error) {
+	is, err := e.Session()
+	if err != nil {
+		return nil, err
+	}
+	now := (*asked)(nil)
+	if is.Instructions != "" && g.live.Hears() {
+		if now, err = g.said(nil, "session", is.Instructions); err != nil {
+			return nil, err
+		}
+	}
+	if is.Transcription != "" {
+		g.promised.Store(true)
+	}
+	if now == nil {
+		if is.Instructions != "" {
+			g.told(is.Instructions)
+		}
+		return nil, nil
+	}
+	g.told(now.Instructions)
+	return inside(e.Body, "session", e.About(), map[string]any{"instructions": now.Instructions})
+}
+
+// told notes what the session is told to do.
+func (g *Guard) told(instructions string) {
+	about, err := json.Marshal(asked{Model: g.model, Instructions: instructions})
+	if err == nil {
+		g.about.Store(&about)
+	}
+}
+
+// respond judges what a client asks for a response with.
+func (g *Guard) respond(e *realtime.Event) ([]byte, error) {
+	if !g.live.Hears() || e.Answer() == nil {
+		return nil, nil
+	}
+	var in struct {
+		Instructions *string           `json:"instructions"`
+		Input        []json.RawMessage `json:"input"`
+	}
+	if err := json.Unmarshal(e.Answer(), &in); err != nil {
+		return nil, fault.New(fault.InvalidRequest, "response", "must be an object with instructions, a text, and input, a list of items")
+	}
+	instructions := ""
+	if in.Instructions != nil {
+		instructions = *in.Instructions
+	}
+	if instructions == "" && len(in.Input) == 0 {
+		return nil, nil
+	}
+	now, err := g.said(in.Input, "response.input", instructions)
+	if err != nil || now == nil {
+		return nil, err
+	}
+	change := map[string]any{}
+	if in.Instructions != nil {
+		change["instructions"] = now.Instructions
+	}
+	if len(in.Input) > 0 {
+		change["input"] = now.Input
+	}
+	return inside(e.Body, "response", e.Answer(), change)
+}
+
+// said judges items and instructions; the result is what is sent in their place, nil
+// where they stay.
+func (g *Guard) said(items []json.RawMessage, field, instructions string) (*asked, error) {
+	for _, item := range items {
+		if sounds(item) {
+			return nil, fault.New(fault.InvalidRequest, field, "Guardrails judge what is said in this session, and cannot judge sound within an item: send it by input_audio_buffer.append, with audio.input.transcription set")
+		}
+	}
+	body, err := json.Marshal(asked{g.model, instructions, items})
+	if err != nil {
+		return nil, fault.New(fault.InvalidRequest, field, "is not of the type that it must have")
+	}
+	w := g.live.Said(g.ctx, body)
+	if w.Denied {
+		return nil, g.denial(&w)
+	}
+	if w.Body == nil {
+		return nil, nil
+	}
+	now := new(asked)
+	if json.Unmarshal(w.Body, now) != nil || len(now.Input) != len(items) {
+		return nil, g.denial(&w) // what was changed cannot be told
+	}
+	return now, nil
+}
+
+// sounds tells whether an item brings sound.
+func sounds(item json.RawMessage) bool {
+	var in struct {
+		Content []struct {
+			Type  string          `json:"type"`
+			Audio json.RawMessage `json:"audio"`
+		} `json:"content"`
+	}
+	_ = json.Unmarshal(item, &in) // the provider refuses what is no item
+	for _, part := range in.Content {
+		if part.Audio != nil || strings.Contains(part.Type, "audio") {
+			return true
+		}
+	}
+	return false
+}
+
+// heard judges what a client has said by voice. The provider has heard it: what is denied
+// is taken out of the conversation, and no response to it goes on.
+func (g *Guard) heard(e *realtime.Event) verdict {
+	t, err := realtime.ReadTranscript(e.Body)
+	if err != nil {
+		return verdict{stays: true}
+	}
+	part, err := json.Marshal(map[string]any{"type": "message", "role": "user", "content": []any{map[string]string{"type": "input_text", "text": t.Text}}})
+	if err != nil {
+		return verdict{stays: true}
+	}
+	body, err := json.Marshal(asked{Model: g.model, Input: []json.RawMessage{part}})
+	if err != nil {
+		return verdict{stays: true}
+	}
+	w := g.live.Said(g.ctx, body)
+	now := transcriptOf(w.Body)
+	switch {
+	case w.Denied, w.Body != nil && now == nil:
+		gone := change(e.Body, map[string]any{"transcript": ""})
+		v := verdict{told: [][]byte{g.refuse(&w)}, body: gone}
+		for id := range g.runs {
+			v.back = append(v.back, realtime.Cancel(id))
+		}
+		if g.model != "" && t.Item != "" { // a session that only writes down has no conversation
+			v.back = append(v.back, realtime.Delete(t.Item))
+		}
+		return v
+	case now != nil && *now != t.Text:
+		changed := change(e.Body, map[string]any{"transcript": *now})
+		return verdict{told: [][]byte{changed}, body: changed}
+	}
+	return verdict{stays: true}
+}
+
+// transcriptOf reads what guardrails made of a transcript.
+func transcriptOf(body []byte) *string {
+	var in struct {
+		Input []struct {
+			Content []struct{ Text string } `json:"content"`
+		} `json:"input"`
+	}
+	if body == nil || json.Unmarshal(body, &in) != nil || len(in.Input) != 1 || len(in.Input[0].Content) != 1 {
+		return nil
+	}
+	return &in.Input[0].Content[0].Text
+}

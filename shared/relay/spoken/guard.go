@@ -1,0 +1,174 @@
+package spoken
+
+import (
+	"context"
+	"encoding/json"
+	"strconv"
+	"sync"
+	"sync/atomic"
+
+	"gateway/shared/dialect/realtime"
+	"gateway/shared/fault"
+	"gateway/shared/guard/chain"
+	"gateway/shared/relay/guarded"
+	"gateway/shared/relay/session"
+)
+
+// Judges are the guardrails of a session, as guarded.Live. It may be asked by several
+// goroutines at once.
+type Judges interface {
+	Hears() bool  // something judges what clients say
+	Holds() bool  // something judges answers before they are sent
+	Judges() bool // something judges answers
+	Said(ctx context.Context, body []byte) guarded.Word
+	Held(ctx context.Context, about, answer []byte) guarded.Word
+	Over(ctx context.Context, about, answer []byte) guarded.Word
+}
+
+// Guard judges what is said in one session.
+type Guard struct {
+	ctx     context.Context
+	live    Judges
+	model   string
+	session string
+	lenient bool // results are told to the client
+
+	promised atomic.Bool            // the client has asked that its voice is written down
+	about    atomic.Pointer[[]byte] // what the session was told to do
+	mu       sync.Mutex
+	refused  *chain.Results // of the client's event that was refused last
+	outcomes map[string]Outcome
+	n        int
+
+	open  map[string]*response         // of the provider's reader alone
+	items map[string]string            // to their response
+	gone  map[string]bool              // items that were denied
+	runs  map[string]bool              // responses under way
+	swaps map[string]map[string]string // texts of items that were changed, and what stands in their place
+	last  string                       // response that was begun last
+}
+
+// Outcome is what guardrails said of a response, for its record.
+type Outcome struct{ Denied, Failed bool }
+
+// New makes the guard of a session.
+func New(ctx context.Context, live Judges, session, model string, strict bool) *Guard {
+	g := &Guard{ctx: ctx, live: live, model: model, session: session, lenient: !strict, open: map[string]*response{}, items: map[string]string{}, gone: map[string]bool{}, runs: map[string]bool{}, swaps: map[string]map[string]string{}, outcomes: map[string]Outcome{}}
+	g.told("")
+	return g
+}
+
+// verdict is session.Judged while it is made.
+type verdict struct {
+	stays      bool
+	told, back [][]byte
+	body       []byte
+}
+
+// Provider implements session.Guard.
+func (g *Guard) Provider(e *realtime.Event) session.Judged {
+	v := g.provider(e)
+	return session.Judged{Stays: v.stays, Told: v.told, Back: v.back, Body: v.body}
+}
+
+func (g *Guard) provider(e *realtime.Event) verdict {
+	switch e.Type {
+	case realtime.SessionUpdated, realtime.SessionUpdateOld, realtime.Failed:
+		g.promised.Store(false) // from now on it is as the provider says
+	case realtime.ResponseCreated, realtime.ResponseDone:
+		if d, err := realtime.ReadResponse(e.Body); err == nil && d.ID != "" {
+			if g.runs[d.ID] = true; e.Type == realtime.ResponseDone {
+				delete(g.runs, d.ID)
+			}
+		}
+	case realtime.Transcribed:
+		if g.live.Hears() {
+			return g.heard(e)
+		}
+	}
+	if !g.live.Judges() {
+		return verdict{stays: true}
+	}
+	return g.answer(e)
+}
+
+// Of gives what was said of a response, once.
+func (g *Guard) Of(response string) Outcome {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	o := g.outcomes[response]
+	delete(g.outcomes, response)
+	return o
+}
+
+// denial is the fault of what a client has said.
+func (g *Guard) denial(w *guarded.Word) *fault.Fault {
+	g.mu.Lock()
+	g.refused = &w.Results
+	g.mu.Unlock()
+	return fault.New(fault.GuardrailDenied, "", guarded.Denied)
+}
+
+// Refusal implements session.Guard.
+func (g *Guard) Refusal(f *fault.Fault, id, about string) []byte {
+	g.mu.Lock()
+	results := g.refused
+	g.refused = nil
+	g.mu.Unlock()
+	return withResults(realtime.AppendError(nil, f, id, about), results)
+}
+
+// refuse is the event that tells the client of a denial.
+func (g *Guard) refuse(w *guarded.Word) []byte {
+	return withResults(realtime.AppendError(nil, fault.New(fault.GuardrailDenied, "", guarded.Denied), g.eventID(), ""), &w.Results)
+}
+
+func (g *Guard) eventID() string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.n++
+	return "event_" + g.session + "_g" + strconv.Itoa(g.n)
+}
+
+// results is the event that tells what hooks said; nil for clients that want none.
+func (g *Guard) results(r *chain.Results) [][]byte {
+	if !g.lenient || r.Empty() {
+		return nil
+	}
+	return [][]byte{withResults([]byte(`{"type":"hook_results"}`), r)}
+}
+
+// withResults puts what hooks said into an event.
+func withResults(event []byte, r *chain.Results) []byte {
+	if r == nil {
+		return event
+	}
+	out := append(event[:len(event)-1:len(event)-1], `,"hook_results":`...)
+	return append(r.Append(out, true), '}')
+}
+
+// change sets members of an object. One that cannot be read is left without members.
+func change(object []byte, set map[string]any) []byte {
+	in := map[string]json.RawMessage{}
+	_ = json.Unmarshal(object, &in) // what cannot be read is not sent
+	for name, value := range set {
+		if raw, err := json.Marshal(value); err == nil {
+			in[name] = raw
+		}
+	}
+	out, err := json.Marshal(in)
+	if err != nil {
+		return []byte("{}")
+	}
+	return out
+}
+
+// with sets a member of a client's event.
+func with(event []byte, name string, value json.RawMessage) ([]byte, error) {
+	return change(event, map[string]any{name: value}), nil
+}
+
+// inside sets members of a member of a client's event.
+func inside(event []byte, name string, of []byte, set map[string]any) ([]byte, error) {
+	return with(event, name, change(of, set))
+}

@@ -1,0 +1,147 @@
+package spoken
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"gateway/shared/dialect/realtime"
+	"gateway/shared/guard/chain"
+	"gateway/shared/relay/guarded"
+)
+
+// word is what the judge forbids or takes out.
+const word = "hunter2"
+
+// judge forbids a word, or puts stars in its place.
+type judge struct{ replaces, lets bool }
+
+func (judge) Hears() bool    { return true }
+func (j judge) Holds() bool  { return !j.lets }
+func (j judge) Judges() bool { return true }
+
+func (j judge) say(body []byte) guarded.Word {
+	// As the provider and the client read it, whatever the spelling.
+	var v any
+	if json.Unmarshal(body, &v) != nil {
+		return guarded.Word{Denied: true}
+	}
+	plain, err := json.Marshal(v)
+	switch {
+	case err != nil:
+		return guarded.Word{Denied: true}
+	case !bytes.Contains(plain, []byte(word)):
+		return guarded.Word{}
+	case j.replaces:
+		return guarded.Word{Body: bytes.ReplaceAll(plain, []byte(word), []byte("***"))}
+	}
+	return guarded.Word{Denied: true, Results: chain.Results{Before: []chain.Result{{ID: "hook"}}}}
+}
+
+func (j judge) Said(_ context.Context, body []byte) guarded.Word    { return j.say(body) }
+func (j judge) Held(_ context.Context, _, body []byte) guarded.Word { return j.say(body) }
+func (j judge) Over(context.Context, []byte, []byte) guarded.Word   { return guarded.Word{} }
+
+// told sends events of a provider through a guard; the result is what the client gets.
+func told(t testing.TB, g *Guard, events []string) (out, back []string) {
+	t.Helper()
+	var reader realtime.Reader
+	for _, raw := range events {
+		e, err := reader.Read([]byte(raw))
+		if err != nil {
+			continue
+		}
+		v := g.Provider(&e)
+		if v.Stays {
+			out = append(out, raw)
+		}
+		for _, body := range v.Told {
+			if !json.Valid(body) {
+				t.Fatalf("%s is no JSON", body)
+			}
+			out = append(out, string(body))
+		}
+		for _, body := range v.Back {
+			back = append(back, string(body))
+		}
+	}
+	return out, back
+}
+
+func guardOf(j judge) *Guard { return New(context.Background(), j, "s", "m", true) }
+
+// sayer are the events of one that says a text in pieces.
+func sayer(id string, pieces ...string) []string {
+	whole := strings.Join(pieces, "")
+	item := fmt.Sprintf(`{"id":"item_%s","type":"message","role":"assistant","content":[{"type":"output_text","text":%q}]}`, id, whole)
+	out := []string{
+		fmt.Sprintf(`{"type":"response.created","response":{"id":%q}}`, id),
+		fmt.Sprintf(`{"type":"conversation.item.added","item":{"id":"item_%s","type":"message","role":"assistant","content":[]}}`, id),
+		fmt.Sprintf(`{"type":"response.output_item.added","response_id":%q,"item":{"id":"item_%s"}}`, id, id),
+	}
+	for _, p := range pieces {
+		out = append(out, fmt.Sprintf(`{"type":"response.output_text.delta","response_id":%q,"item_id":"item_%s","content_index":0,"delta":%q}`, id, id, p))
+	}
+	return append(out,
+		fmt.Sprintf(`{"type":"response.output_text.done","response_id":%q,"item_id":"item_%s","content_index":0,"text":%q}`, id, id, whole),
+		fmt.Sprintf(`{"type":"conversation.item.done","item":%s}`, item),
+		fmt.Sprintf(`{"type":"response.done","response":{"id":%q,"status":"completed","output":[%s],"usage":{"input_tokens":3,"output_tokens":4}}}`, id, item))
+}
+
+func TestAResponseIsHeldAndDeniedOrChanged(t *testing.T) {
+	t.Parallel()
+	bad, good := sayer("r1", "my hun", "ter2", " ok"), sayer("r2", "all ", "well")
+	again := `{"type":"conversation.item.retrieved","item":{"id":"item_r1","type":"message","role":"assistant","content":[{"type":"output_text","text":"my hunter2 ok"}]}}`
+	events := append(append(append([]string{}, bad...), good...), again)
+
+	g := guardOf(judge{})
+	out, back := told(t, g, events)
+	all := strings.Join(out, "\n")
+	if strings.Contains(all, "hun") || !strings.Contains(all, `"status":"failed"`) || !strings.Contains(all, `"hook_results"`) || !strings.Contains(all, `"output_tokens":4`) || !strings.Contains(all, `"delta":"all "`) || strings.Contains(all, "retrieved") {
+		t.Error(all)
+	}
+	if fmt.Sprint(back) != `[{"type":"conversation.item.delete","item_id":"item_r1"}]` {
+		t.Error(back)
+	}
+	if o := g.Of("r1"); !o.Denied || g.Of("r1").Denied || g.Of("r2").Denied {
+		t.Error(o)
+	}
+	out, _ = told(t, guardOf(judge{replaces: true}), events)
+	if all = strings.Join(out, "\n"); strings.Contains(all, "hun") || strings.Count(all, "my *** ok") != 5 || strings.Count(all, `"all "`) != 1 || strings.Contains(all, "failed") {
+		t.Error(all)
+	}
+	if out, _ = told(t, guardOf(judge{lets: true}), events); fmt.Sprint(out) != fmt.Sprint(events) {
+		t.Errorf("what is judged when it is over is not sent as it comes: %v", out)
+	}
+}
+
+// FuzzHeld: whatever a provider sends, in whatever order, nothing that is forbidden is
+// sent on as a part of a response, and what is sent is JSON.
+func FuzzHeld(f *testing.F) {
+	f.Add(strings.Join(sayer("r1", "my hun", "ter2"), "\n"), true)
+	f.Add(strings.Join(sayer("r1", "my ", word), "\n"), false)
+	f.Add(`{"type":"response.output_text.delta","response_id":"r9","delta":"hunter2"}`, false)
+	f.Add(strings.Join(append(sayer("r1", "a")[:4], `{"type":"response.output_audio_transcript.delta","response_id":"r1","item_id":"item_r1","content_index":1,"delta":"hunter2"}`, sayer("r1", "a")[6]), "\n"), true)
+	f.Add(strings.Join([]string{sayer("r1", "a")[0], `{"type":"response.delta","response_id":"r1","delta":"hunter2"}`, sayer("r1", "a")[6]}, "\n"), true)
+	f.Add(strings.Join([]string{sayer("r1", "a")[0], `{"type":"response.function_call_arguments.delta","response_id":"r1","delta":"hunter2"}`, sayer("r1", "a")[6]}, "\n"), true)
+	f.Add(strings.Replace(sayer("r1", word)[6], "response.done", "response.created", 1), false)
+	f.Add(`{"type":"conversation.item.input_audio_transcription.completed","item_id":"i","transcript":"hunter2"}`, true)
+	f.Fuzz(func(t *testing.T, events string, replaces bool) {
+		out, _ := told(t, guardOf(judge{replaces: replaces}), strings.Split(events, "\n"))
+		for _, raw := range out {
+			var e struct {
+				Type, Delta, Transcript string
+				ResponseID              string `json:"response_id"`
+			}
+			if json.Unmarshal([]byte(raw), &e) != nil {
+				continue
+			}
+			if strings.HasPrefix(e.Type, "response.") && strings.HasSuffix(e.Type, ".delta") && e.ResponseID != "" && strings.Contains(e.Delta, word) || e.Type == realtime.Transcribed && strings.Contains(e.Transcript, word) {
+				t.Fatalf("%s was sent of %s", raw, events)
+			}
+		}
+	})
+}
