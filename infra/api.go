@@ -135,9 +135,18 @@ func gatewayResponses() map[string]any {
 	return out
 }
 
+// gathered are paths below which all is one family's: the API, which has a bound of
+// resources, knows them as one, and the family which ones there are.
+var gathered = []string{"/analytics/graphs/"}
+
 // unifyVariables names variables by their place, because the API wants siblings
 // to have one name: /configs/{slug} and /configs/{id}/versions agree.
 func unifyVariables(path string) string {
+	for _, all := range gathered {
+		if strings.HasPrefix(path, all) {
+			return all + "{path+}"
+		}
+	}
 	segments := strings.Split(path, "/")
 	for i, s := range segments {
 		switch {

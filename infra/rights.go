@@ -108,6 +108,7 @@ func reader(of string, actions ...string) rights {
 // exceptions are the functions whose rights are not those of their kind.
 var exceptions = func() map[string]rights {
 	analytics := reader("usage", "GetItem", "Query")
+	analytics.tables["control"] = readAll // of the organisation's workspaces, whose feedback is summed up
 	analytics.gets, analytics.absent = []string{segments}, true
 	logs := analytics // it also keeps what is to be exported, and links to the files
 	logs.tables = map[string][]string{"control": manage, "keys": lookUp, "usage": {"GetItem", "Query"}}

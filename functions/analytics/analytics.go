@@ -4,6 +4,7 @@
 package analytics
 
 import (
+	"reflect"
 	"strings"
 
 	"gateway/shared/admin"
@@ -32,6 +33,7 @@ func New(r *report.Reader, rated *feedback.Store) admin.Family {
 	for _, name := range report.GraphNames() {
 		routes = append(routes, f.graph(name, query))
 	}
+	routes = append(routes, f.feedbackGraphs(query)...)
 	return admin.Family{Name: "analytics", Doc: "Usage over time and by group.", Routes: append(append(routes, f.groupRoutes()...), f.experiments(), f.reconciliations())}
 }
 
@@ -97,12 +99,19 @@ var docs = map[string]string{
 	"errors/status-codes": "Failed requests by status.",
 	"requests/rescued":    "Requests that succeeded by a retry or at a later target, over time.",
 	"cache/hit-rate":      "Hits of the cache over time, in per cent; savings are running totals in US cents.",
+	"feedbacks":           "Feedback over time, by when it was given. With filters: of requests that pass them.",
+	"feedbacks/weighted":  "Mean of value times weight of feedback, over time.",
+	"feedbacks/scores":    "Feedback by its value.",
+	"feedbacks/ai-models": "Feedback by the model of the newest request of its trace.",
 	"cache/latency":       "Mean duration of hits of the cache over time, in milliseconds.",
 }
 
 // graphSchema describes the answer of a graph by the types of what it is made of.
 func graphSchema(name string) admin.Schema {
-	summary, point := report.GraphTypes(name)
+	return shapeOf(report.GraphTypes(name))
+}
+
+func shapeOf(summary, point reflect.Type) admin.Schema {
 	s := admin.SchemaOf[report.Graph]()
 	members := s["properties"].(map[string]admin.Schema)
 	members["summary"], members["data_points"]["items"] = admin.SchemaOfType(summary), admin.SchemaOfType(point)

@@ -94,12 +94,13 @@ func TestFamilyChecks(t *testing.T) {
 }
 
 func TestEveryGraphHasItsDocument(t *testing.T) {
-	for _, name := range report.GraphNames() {
+	names := append(report.GraphNames(), report.FeedbackGraphs()...)
+	for _, name := range names {
 		if docs[name] == "" {
 			t.Errorf("%s has no document", name)
 		}
 	}
-	if len(docs) != len(report.GraphNames()) {
+	if len(docs) != len(names) {
 		t.Error("there are documents of graphs that there are not")
 	}
 }
@@ -111,7 +112,7 @@ func routes() map[string]string {
 		"/analytics/groups/ai-models": "/analytics/groups/ai-models", "/analytics/groups/metadata/{metadataKey}": "/analytics/groups/metadata/team",
 		"/analytics/groups/{groupBy}": "/analytics/groups/status_code", "/logs/groups/{groupBy}": "/logs/groups/config",
 	}
-	for _, name := range report.GraphNames() {
+	for _, name := range append(report.GraphNames(), report.FeedbackGraphs()...) {
 		out["/analytics/graphs/"+name] = "/analytics/graphs/" + name
 	}
 	return out

@@ -35,6 +35,13 @@ func ask(ctx context.Context, s *embedded.Stores, in store.Scope) error {
 	to := time.Now().UTC()
 	all := report.Filter{From: to.Add(-(days + 2) * 24 * time.Hour), To: to}
 	open := func() *report.Reader { return report.New(segment.New(s.Store, s.Bucket, segment.Options{}), s.Bucket) }
+	// What a worker that starts on the folder would do first.
+	compactor := segment.New(s.Store, s.Bucket, segment.Options{})
+	for range 5 {
+		if err := compactor.Compact(ctx); err != nil {
+			return err
+		}
+	}
 	page, err := open().Logs(ctx, in, &report.LogQuery{Filter: all, Limit: 1, Offset: 5000})
 	if err != nil || len(page.Records) == 0 {
 		return fmt.Errorf("no requests are there to ask for (%w)", err)

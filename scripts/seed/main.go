@@ -104,6 +104,10 @@ func fill(ctx context.Context, s *embedded.Stores, in store.Scope, requests int)
 				records = records[:0]
 			}
 		}
+		now = hour.Add(time.Hour + 10*time.Minute) // the hour is over
+		if err := archive.Compact(ctx); err != nil {
+			return err
+		}
 		if next := hour.Add(time.Hour); next.Hour() != 0 {
 			continue
 		}
@@ -129,15 +133,20 @@ var (
 	providers = []string{"openai", "openai", "anthropic", "anthropic", "google"}
 )
 
-// made is the request of a number; the same number gives the same one.
+// made is the request of a number; the same number gives the same one. An API key has
+// one config and calls one model, now and then a second one, as applications do.
 func made(n int, at time.Time, in store.Scope) usage.Record {
 	rnd := rand.New(rand.NewPCG(uint64(n), 1))
-	model := rnd.IntN(len(models))
+	key := rnd.IntN(50)
+	model := key % len(models)
+	if rnd.IntN(10) == 0 {
+		model = (model + 1) % len(models)
+	}
 	r := usage.Record{
-		Start: at, Org: in.Org, Workspace: in.Workspace, WorkspaceSlug: first, KeyID: word("key", rnd.IntN(50), 32), KeyType: "workspace-service",
+		Start: at, Org: in.Org, Workspace: in.Workspace, WorkspaceSlug: first, KeyID: word("key", key, 32), KeyType: "workspace-service",
 		UserID: word("member", rnd.IntN(200), 32), EndUser: "user-" + word("user", rnd.IntN(20_000), 8), TraceID: word("trace", n/3, 32), SpanID: word("span", n, 16),
 		Endpoint: "chatComplete", Method: "POST", Path: "/v1/chat/completions", RequestModel: models[model], Model: models[model], Provider: providers[model], ProviderSlug: providers[model],
-		ConfigSlug: "config-" + word("config", rnd.IntN(20), 4), CacheStatus: "MISS", ClientStatus: 200, Priced: true, Cost: pricing.NanoDollars(rnd.IntN(5e6)),
+		ConfigSlug: "config-" + word("config", key%20, 4), CacheStatus: "MISS", ClientStatus: 200, Priced: true, Cost: pricing.NanoDollars(rnd.IntN(5e6)),
 		Duration: time.Duration(rnd.ExpFloat64() * 1.5e9), TimeToFirstByte: 300 * time.Millisecond, FinishReason: "stop",
 	}
 	r.ID = ulid.MustNew(ulid.Timestamp(at), rand.NewChaCha8(sha256.Sum256(binary.BigEndian.AppendUint64(nil, uint64(n))))).String()

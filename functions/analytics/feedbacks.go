@@ -1,0 +1,111 @@
+package analytics
+
+import (
+	"reflect"
+	"time"
+
+	"gateway/shared/admin"
+	"gateway/shared/admin/usagequery"
+	"gateway/shared/fault"
+	"gateway/shared/store"
+	"gateway/shared/tenant"
+	"gateway/shared/usage/feedback"
+	"gateway/shared/usage/report"
+)
+
+// feedbackGraphs are the routes of graphs of what clients said of answers.
+func (f *family) feedbackGraphs(query []admin.Field) (routes []admin.Route) {
+	for _, name := range report.FeedbackGraphs() {
+		r := f.graph(name, query)
+		r.AnswerOf = func() admin.Schema { return shapeOf(report.FeedbackGraphTypes(name)) }
+		r.Do = func(c *admin.Call) (any, error) {
+			sc, filter, err := ask(c)
+			if err != nil {
+				return nil, err
+			}
+			marks, err := f.marks(c, sc, &filter, name == "feedbacks/ai-models")
+			if err != nil {
+				return nil, err
+			}
+			return report.FeedbackGraph(name, &filter, marks), nil
+		}
+		routes = append(routes, r)
+	}
+	return routes
+}
+
+// marks is the feedback that was given in the time of the question. Where the question
+// says more than a time and a workspace, it counts when its trace has a request of that
+// time that passes; models are those of such requests.
+func (f *family) marks(c *admin.Call, sc store.Scope, filter *report.Filter, models bool) (marks []report.Mark, err error) {
+	scopes, err := workspaces(c, sc)
+	if err != nil {
+		return nil, err
+	}
+	join := models || !timeAlone(filter)
+	var traces []string
+	wanted := map[string]struct{}{}
+	over := false
+	for _, in := range scopes {
+		err := f.feedback.Between(c.Context, in, filter.From, filter.To.Add(time.Millisecond), func(r *feedback.Feedback) bool {
+			if over = len(marks) == maxFeedback; over {
+				return false
+			}
+			marks = append(marks, report.Mark{At: r.Created, Value: r.Value, Weighted: r.Weighted()})
+			if join {
+				traces, wanted[r.Trace] = append(traces, r.Trace), struct{}{}
+			}
+			return true
+		})
+		if err != nil {
+			return nil, err
+		}
+		if over {
+			return nil, fault.Invalid("time_of_generation_max", "is so far from time_of_generation_min that there are more than %d feedbacks; narrow the time", maxFeedback)
+		}
+	}
+	if !join {
+		return marks, nil
+	}
+	of, err := f.reader.Models(c.Context, sc, filter, wanted)
+	if err != nil {
+		return nil, usagequery.Failed(err)
+	}
+	passed := marks[:0]
+	for i, trace := range traces {
+		if model, ok := of[trace]; ok {
+			marks[i].Model = model
+			passed = append(passed, marks[i])
+		}
+	}
+	return passed, nil
+}
+
+// timeAlone tells whether a filter says nothing but a time.
+func timeAlone(f *report.Filter) bool {
+	rest := *f
+	rest.From, rest.To = report.Filter{}.From, report.Filter{}.To
+	v := reflect.ValueOf(rest)
+	for i := range v.NumField() {
+		if field := v.Field(i); !field.IsZero() && (field.Kind() != reflect.Slice && field.Kind() != reflect.Map || field.Len() > 0) {
+			return false
+		}
+	}
+	return true
+}
+
+// workspaces are the scopes that feedback of a scope is kept in.
+func workspaces(c *admin.Call, sc store.Scope) ([]store.Scope, error) {
+	if sc.Workspace != "" {
+		return []store.Scope{sc}, nil
+	}
+	rows, err := c.Resources.List(c.Context, sc, tenant.KindWorkspace)
+	if err != nil {
+		return nil, err
+	}
+	scopes := make([]store.Scope, len(rows))
+	for i := range rows {
+		scopes[i] = store.Scope{Org: sc.Org, Workspace: rows[i].ID}
+	}
+	return scopes, nil
+}

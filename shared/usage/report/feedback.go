@@ -1,0 +1,205 @@
+package report
+
+import (
+	"cmp"
+	"context"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/axiomhq/hyperloglog"
+
+	"gateway/shared/store"
+	"gateway/shared/usage/segment"
+)
+
+// Mark is one feedback, as graphs of feedback count it.
+type Mark struct {
+	At       time.Time // when it was given
+	Value    int64
+	Weighted float64
+	Model    string // that answered; empty: not known
+}
+
+// Shapes of graphs of feedback.
+type (
+	Average struct {
+		Avg float64 `json:"avg"`
+	}
+	Score struct {
+		Score int64 `json:"score"`
+		Total int64 `json:"total"`
+	}
+	ModelFeedback struct {
+		Model string  `json:"ai_model"`
+		Total int64   `json:"total"`
+		Avg   float64 `json:"avg_weighted_feedback"`
+	}
+)
+
+// marked draws a graph of feedback.
+type marked struct {
+	summary, point reflect.Type
+	draw           func(f *Filter, marks []Mark) Graph
+}
+
+func ofMarks[S, P any](draw func(f *Filter, marks []Mark) (S, []P)) marked {
+	return marked{reflect.TypeFor[S](), reflect.TypeFor[P](), func(f *Filter, marks []Mark) Graph {
+		summary, points := draw(f, marks)
+		return graph(summary, points)
+	}}
+}
+
+// feedbacks are the graphs of feedback by the end of their path.
+var feedbacks = map[string]marked{
+	"feedbacks":           ofMarks(given),
+	"feedbacks/weighted":  ofMarks(weighted),
+	"feedbacks/scores":    ofMarks(scores),
+	"feedbacks/ai-models": ofMarks(byModel),
+}
+
+// FeedbackGraphs lists the graphs of feedback, as the ends of their paths.
+func FeedbackGraphs() []string {
+	return []string{"feedbacks", "feedbacks/ai-models", "feedbacks/scores", "feedbacks/weighted"}
+}
+
+// FeedbackGraphTypes is GraphTypes of FeedbackGraphs.
+func FeedbackGraphTypes(name string) (summary, point reflect.Type) {
+	return feedbacks[name].summary, feedbacks[name].point
+}
+
+// FeedbackGraph draws a graph of FeedbackGraphs of feedback that was given in the time
+// of f, which is valid.
+func FeedbackGraph(name string, f *Filter, marks []Mark) Graph { return feedbacks[name].draw(f, marks) }
+
+// samples gives the samples of each bucket of the time.
+func samples(f *Filter, marks []Mark) (buckets, []Sample) {
+	b := divide(f)
+	list := make([]Sample, b.n)
+	for i := range marks {
+		list[b.of(marks[i].At.UnixMicro())].Add(marks[i].Weighted)
+	}
+	return b, list
+}
+
+func given(f *Filter, marks []Mark) (Sum, []TotalPoint) {
+	b, list := samples(f, marks)
+	points := make([]TotalPoint, len(list))
+	for i := range list {
+		points[i] = TotalPoint{Bucket{b.at(i)}, Sum{list[i].N}}
+	}
+	return Sum{int64(len(marks))}, points
+}
+
+func weighted(f *Filter, marks []Mark) (Average, []AvgPoint) {
+	b, list := samples(f, marks)
+	points, all := make([]AvgPoint, len(list)), Sample{}
+	for i := range list {
+		points[i] = AvgPoint{Bucket{b.at(i)}, list[i].Mean()}
+		all.merge(&list[i])
+	}
+	return Average{all.Mean()}, points
+}
+
+func scores(_ *Filter, marks []Mark) (Sum, []Score) {
+	counts := map[int64]int64{}
+	for i := range marks {
+		counts[marks[i].Value]++
+	}
+	var points []Score
+	for value, n := range counts {
+		points = append(points, Score{value, n})
+	}
+	slices.SortFunc(points, func(x, y Score) int { return cmp.Compare(x.Score, y.Score) })
+	return Sum{int64(len(marks))}, points
+}
+
+// byModel leaves out feedback of which no model is known.
+func byModel(_ *Filter, marks []Mark) (Empty, []ModelFeedback) {
+	of := map[string]*Sample{}
+	for i := range marks {
+		m := &marks[i]
+		if m.Model == "" {
+			continue
+		}
+		if of[m.Model] == nil {
+			of[m.Model] = new(Sample)
+		}
+		of[m.Model].Add(m.Weighted)
+	}
+	var points []ModelFeedback
+	for model, s := range of {
+		points = append(points, ModelFeedback{model, s.N, s.Mean()})
+	}
+	slices.SortFunc(points, func(x, y ModelFeedback) int {
+		return cmp.Or(cmp.Compare(y.Total, x.Total), cmp.Compare(x.Model, y.Model))
+	})
+	return Empty{}, points
+}
+
+// modelWeight is about what the model of a trace takes in memory.
+const modelWeight = 160
+
+// Models gives the model of the newest request that passes, for each of some traces
+// that has one. f is valid.
+func (r *Reader) Models(ctx context.Context, sc store.Scope, f *Filter, traces map[string]struct{}) (map[string]string, error) {
+	leave, err := r.room.enter(ctx, 2*modelWeight*int64(len(traces)))
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	var sum *newestModels
+	err = again(func() error {
+		sum = &newestModels{traces: traces, of: map[string]modelAt{}}
+		q := &question{bucket: func(int64) int { return 0 }, collect: func() collector { return &newestModels{traces: traces, of: map[string]modelAt{}} }, merge: sum.merge}
+		q.need.dims[segment.TraceID], q.need.dims[segment.Model] = true, true
+		return r.scan(ctx, compile(sc, f), q)
+	})
+	if err != nil {
+		return nil, err
+	}
+	out := make(map[string]string, len(sum.of))
+	for trace, m := range sum.of {
+		out[trace] = m.model
+	}
+	return out, nil
+}
+
+// newestModels is the collector of Models.
+type newestModels struct {
+	traces map[string]struct{}
+	of     map[string]modelAt
+	t      *view
+}
+
+type modelAt struct {
+	model string
+	start int64
+}
+
+func (c *newestModels) begin(t *view)                          { c.t = t }
+func (c *newestModels) users(*hyperloglog.Sketch, string, int) {}
+
+func (c *newestModels) row(i, _ int) {
+	trace := c.t.Dims[segment.TraceID].At(i)
+	if _, wanted := c.traces[trace]; wanted {
+		c.take(trace, modelAt{c.t.Dims[segment.Model].At(i), c.t.Ints[segment.Start][i]})
+	}
+}
+
+// take keeps the newer one; of two at once the one that is first by its name, so that
+// the answer is always the same.
+func (c *newestModels) take(trace string, m modelAt) {
+	if was, ok := c.of[trace]; ok && (was.start > m.start || was.start == m.start && was.model <= m.model) {
+		return
+	}
+	m.model = strings.Clone(m.model) // keeps no page in memory
+	c.of[strings.Clone(trace)] = m
+}
+
+func (c *newestModels) merge(o collector) {
+	for trace, m := range o.(*newestModels).of {
+		c.take(trace, m)
+	}
+}
