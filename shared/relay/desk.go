@@ -10,7 +10,6 @@ import (
 	"gateway/shared/dialect/realtime"
 	"gateway/shared/fault"
 	"gateway/shared/identity"
-	"gateway/shared/ledger"
 	"gateway/shared/pricing"
 	"gateway/shared/relay/admitted"
 	"gateway/shared/relay/asked"
@@ -176,14 +175,12 @@ func (d *desk) Check() error {
 		if s == d.of.Who.Subject && s != who.Subject {
 			continue // the key's limits have changed since
 		}
-		states, err := d.relay.Ledger.State(d.of.Base, s)
+		exhausted, err := d.relay.budgets.Exhausted(d.of.Base, s)
 		if err != nil {
 			return err
 		}
-		for i := range states {
-			if states[i].Status == ledger.Exhausted {
-				return fault.Newf(fault.BudgetExhausted, "", "The budget of %s is exhausted", s.Label)
-			}
+		if exhausted {
+			return fault.Newf(fault.BudgetExhausted, "", "The budget of %s is exhausted", s.Label)
 		}
 	}
 	return nil

@@ -96,6 +96,7 @@ type Relay struct {
 	means    *chosen.Means
 	urls     exactURLs // of their targets
 	breakers *breaker.Shared
+	budgets  *ledger.Lately // of sessions that wait
 	owners   *kept.Owners
 	sessions sessions
 	dialers  dialers
@@ -145,11 +146,16 @@ func New(o Options) *Relay {
 	if r.Sleep == nil {
 		r.Sleep = sleep
 	}
+	r.budgets = r.Ledger.Lately(budgetAge)
 	r.breakers = breaker.New(o.Now, o.Store.Table(store.Rate), r.failAside)
 	r.sources = &plan.Sources{Sealer: o.Sealer, Breakers: r.breakers, Picks: route.NewPicks(o.Now)}
 	r.calls.New = func() any { return newCall() }
 	return r
 }
+
+// budgetAge is how long what one session was told of a budget holds for all. With the
+// time between two checks it leaves a part of the 2 s in which a session must end.
+const budgetAge = time.Second
 
 func (r *Relay) newDoors() *admitted.Doors {
 	return &admitted.Doors{Auth: r.Auth, Loader: r.Loader, Memory: r.Memory, BlockInline: r.BlockInline, DrainTime: r.DrainTime, Now: r.Now, Fault: r.fault}
