@@ -142,6 +142,19 @@ func TestMCPCallsAreGoverned(t *testing.T) {
 		}
 		return nil
 	})
+	var logs struct{ Data []map[string]any }
+	if got := r.call("GET", "/logs?page_size=100&workspace_id="+r.workspace(), "", "X-Gateway-Api-Key", adminKey); got.status != 200 || json.Unmarshal([]byte(got.body), &logs) != nil {
+		t.Fatalf("%d %.300s", got.status, got.body)
+	}
+	shown := 0
+	for _, l := range logs.Data {
+		if l["mcp_name"] == "tool3" && l["mcp_server_id"] == server && l["mcp_method"] == "tools/call" && l["mcp_auth_type"] == "api_key" && l["mcp_decision"] == usage.CallAllowed && l["mcp_upstream_token_refreshed"] == false {
+			shown++
+		}
+	}
+	if shown != len(calls) {
+		t.Errorf("%d of %d calls are shown among %d logs", shown, len(calls), len(logs.Data))
+	}
 	for _, c := range calls {
 		if c.Server != server || c.Method != "tools/call" || c.Auth != "api_key" || c.Decision != usage.CallAllowed {
 			t.Errorf("%+v", c)

@@ -73,6 +73,14 @@ type metrics struct {
 	AgentID       *string `json:"agent_id"`
 	ParentAgentID *string `json:"parent_agent_id"`
 
+	MCPServerID  *string `json:"mcp_server_id" doc:"Of a request to an MCP server, as what follows."`
+	MCPMethod    *string `json:"mcp_method"`
+	MCPName      *string `json:"mcp_name" doc:"The tool, prompt or resource."`
+	MCPAuthType  *string `json:"mcp_auth_type" doc:"api_key or Bearer."`
+	MCPDecision  *string `json:"mcp_decision" doc:"allowed, or what did not allow it."`
+	MCPRefreshed *bool   `json:"mcp_upstream_token_refreshed"`
+	MCPErrorCode *int64  `json:"mcp_error_code" doc:"Of the protocol, as the client was told."`
+
 	RequestURL    string `json:"request_url"`
 	RequestMethod string `json:"request_method"`
 	RequestBytes  int64  `json:"request_bytes"`
@@ -107,7 +115,7 @@ type metrics struct {
 // the config that was in force, "" for none.
 func metricsOf(r *usage.Record, organisation, configVersion string) metrics {
 	promptID, promptVersion := r.PromptVersion()
-	return metrics{
+	m := metrics{
 		ID:             r.ID,
 		OrganisationID: r.Org,
 		WorkspaceID:    r.Workspace,
@@ -178,6 +186,11 @@ func metricsOf(r *usage.Record, organisation, configVersion string) metrics {
 
 		OrganisationName: organisation, ConfigVersionID: orNull(configVersion),
 	}
+	if c := r.Call; c != nil {
+		m.MCPServerID, m.MCPMethod, m.MCPName, m.MCPAuthType = orNull(c.Server), orNull(c.Method), orNull(c.Name), orNull(c.Auth)
+		m.MCPDecision, m.MCPRefreshed, m.MCPErrorCode = orNull(c.Decision), &c.Refreshed, orNull(c.Code)
+	}
+	return m
 }
 
 // row is a log of the list.
