@@ -98,7 +98,7 @@ func (d *desk) shut(c *call) {
 
 // Begin implements session.Desk.
 func (d *desk) Begin(what *session.Wanted) (session.Turn, error) {
-	who, err := d.of.Still(d.of.Base)
+	who, _, err := d.of.Still(d.of.Base)
 	if err != nil {
 		return nil, err
 	}
@@ -166,7 +166,7 @@ func (d *desk) Allows(model string) error {
 
 // Check implements session.Desk.
 func (d *desk) Check() error {
-	who, err := d.of.Still(d.of.Base)
+	who, _, err := d.of.Still(d.of.Base)
 	if err != nil {
 		return err
 	}

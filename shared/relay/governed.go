@@ -6,12 +6,14 @@ import (
 	"time"
 
 	"gateway/shared/fault"
+	"gateway/shared/identity"
 	"gateway/shared/ledger"
 	"gateway/shared/pricing"
 	"gateway/shared/provider"
 	"gateway/shared/relay/came"
 	"gateway/shared/relay/policed"
 	"gateway/shared/relay/routes"
+	"gateway/shared/resource"
 	"gateway/shared/usage"
 )
 
@@ -49,6 +51,11 @@ func (l *logbook) describeCall() {
 type governor struct {
 	s  *sender
 	of *calling
+}
+
+// Still implements routes.Walk.
+func (g *governor) Still() (*identity.Principal, *resource.View, error) {
+	return g.s.books.Still(g.s.Ctx)
 }
 
 // Forwards implements routes.Walk.

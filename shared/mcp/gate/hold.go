@@ -1,7 +1,7 @@
 package gate
 
 import (
-	"encoding/json"
+	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -9,27 +9,32 @@ import (
 
 	"gateway/shared/fault"
 	"gateway/shared/mcp"
+	"gateway/shared/mcp/entitled"
 	"gateway/shared/tenant/upstream"
 	"gateway/shared/wire"
 )
 
-// quiet is how long a stream may stand still before a comment says that it is there.
-const quiet = 20 * time.Second
+// Streams that stand for long.
+const (
+	quiet = 20 * time.Second // how long one may stand still before a comment says that it is there
+	look  = time.Second      // how often it is looked whether the caller may still listen
+)
 
-// hold passes on what the server says by itself, until it or the client ends the
-// stream.
+// hold passes on what a server says by itself in a session, until it or the client ends
+// the stream.
 func (v *visit) hold(s *session) error {
 	up, err := v.openUpstream()
 	if err != nil {
 		return err
 	}
-	ctx := v.Request.Context()
-	w := way{v: v, up: up, session: s, peer: v.peer()}
-	x, err := up.Send(ctx, http.MethodGet, w.sessionHeaders(s.Upstream, s.Speaks), nil)
+	w := &way{v: v, up: up, session: s, peer: v.peer()}
+	x, end, err := v.listens(func(ctx context.Context) (*mcp.Exchange, error) {
+		return up.Send(ctx, http.MethodGet, w.sessionHeaders(s.Upstream, s.Speaks), nil)
+	})
 	if err != nil {
 		return err
 	}
-	defer x.Close()
+	defer end()
 	switch {
 	case x.Status == http.StatusNotFound:
 		return v.over()
@@ -38,11 +43,36 @@ func (v *visit) hold(s *session) error {
 	case !x.Events:
 		return upstream.Fail(x.Status, "the server answers with status %d and no stream", x.Status)
 	}
+	return v.follow(x, func(_ *said, raw []byte) ([]byte, bool) { return raw, false })
+}
+
+// listens opens a stream of the server. Until it has begun the server may be silent as
+// long as before any answer. end closes it.
+func (v *visit) listens(open func(context.Context) (*mcp.Exchange, error)) (x *mcp.Exchange, end func(), err error) {
+	ctx := patient(v.Request.Context(), v.host.Timeout)
+	v.Began()
+	if x, err = open(ctx); err != nil {
+		v.Ended(0)
+		if ctx.Err() != nil && v.Request.Context().Err() == nil {
+			err = upstream.Fail(0, "the server did not answer in time")
+		}
+		ctx.end()
+		return nil, nil, err
+	}
+	ctx.timer.Stop()
+	v.Ended(x.Status)
+	return x, func() { x.Close(); ctx.end() }, nil
+}
+
+// follow sends on what comes of an exchange. take makes of a message what the client is
+// shown of it, nil for nothing, and tells whether it is the last one.
+func (v *visit) follow(x *mcp.Exchange, take func(m *said, raw []byte) (shown []byte, last bool)) error {
+	ctx := v.Request.Context()
 	v.began = true
 	v.Event([]byte(": open\n\n"), false, nil)
-	messages := make(chan []byte)
+	messages, left := make(chan []byte), make(chan struct{})
 	var ended error
-	go func() { // ends with the exchange, which ends with the client's request
+	go func() { // ends with the exchange, or when nobody takes its messages
 		defer close(messages)
 		for {
 			raw, err := x.Next()
@@ -52,16 +82,25 @@ func (v *visit) hold(s *session) error {
 			}
 			select {
 			case messages <- raw:
-			case <-ctx.Done():
+			case <-left:
 				return
 			}
 		}
 	}()
-	v.relay(messages)
+	done, err := v.relay(messages, take)
+	close(left)
 	x.Close()
 	for range messages { // until the reader is gone
 	}
 	var failure *fault.Fault
+	switch {
+	case done:
+		return nil
+	case err != nil && v.req != nil:
+		return err
+	case err != nil: // there is no request that an error could answer
+		failure = fault.From(err)
+	}
 	if ended != nil && !errors.Is(ended, io.EOF) && ctx.Err() == nil {
 		failure = fault.New(fault.InvalidProviderResponse, "", "The server's stream broke off")
 	}
@@ -69,30 +108,69 @@ func (v *visit) hold(s *session) error {
 	return nil
 }
 
-// relay sends messages on as they come, and comments while none do.
-func (v *visit) relay(messages <-chan []byte) {
-	tick := time.NewTicker(quiet)
+// relay sends messages on as they come, and comments while none do. done: the last one
+// was sent.
+func (v *visit) relay(messages <-chan []byte, take func(*said, []byte) ([]byte, bool)) (done bool, err error) {
+	tick := time.NewTicker(look)
 	defer tick.Stop()
+	sent := time.Now()
 	for {
 		select {
 		case raw, more := <-messages:
 			if !more {
-				return
+				return false, nil
 			}
-			v.Event(wire.AppendSSE(nil, "message", raw), false, nil)
-			v.heardChange(raw)
+			m, err := readSaid(raw)
+			if err != nil {
+				return false, fault.New(fault.InvalidProviderResponse, "", "The server's stream has what is no message")
+			}
+			v.heardChange(m.Method)
+			shown, last := take(m, raw)
+			if shown == nil {
+				continue
+			}
+			if sent = time.Now(); last {
+				v.Event(wire.AppendSSE(nil, "message", shown), true, nil)
+				return true, nil
+			}
+			v.Event(wire.AppendSSE(nil, "message", shown), false, nil)
 		case <-tick.C:
-			v.Event([]byte(": here\n\n"), false, nil)
+			if err := v.still(); err != nil {
+				return false, err
+			}
+			if time.Since(sent) > quiet {
+				sent = time.Now()
+				v.Event([]byte(": here\n\n"), false, nil)
+			}
 		case <-v.Request.Context().Done():
-			return
+			return false, nil
 		}
 	}
 }
 
+// still decides again whether the caller may use the server as it was opened.
+func (v *visit) still() error {
+	who, view, err := v.Still()
+	if err != nil {
+		return err
+	}
+	facts, err := entitled.Load(v.Context, view, who, v.facts.Server.Record.Slug)
+	if err != nil {
+		return err
+	}
+	if v.note.Decision = facts.Decide(entitled.Capability{}); v.note.Decision != entitled.Allowed {
+		return denied(v.note.Decision)
+	}
+	if facts.Integration.Print != v.facts.Integration.Print || facts.Server.Record.ID != v.facts.Server.Record.ID {
+		return fault.New(fault.Conflict, "", "The server is another one by now: listen again")
+	}
+	v.facts = facts
+	return nil
+}
+
 // heardChange drops the lists that are kept of a server that says that one has changed.
-func (v *visit) heardChange(raw []byte) {
-	var m mcp.Message
-	if json.Unmarshal(raw, &m) != nil || !changes[m.Method] {
+func (v *visit) heardChange(method string) {
+	if !changes[method] {
 		return
 	}
 	p := v.peer()

@@ -67,6 +67,7 @@ type Call struct {
 
 // Walk counts, guards and records; see relay/routes.
 type Walk interface {
+	Still() (*identity.Principal, *resource.View, error)
 	Forwards() http.Header
 	Count(server, tool string) error
 	Guard(name string, call []byte) (changed []byte, denied bool, err error)

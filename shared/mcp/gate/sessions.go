@@ -181,7 +181,7 @@ func (v *visit) begin(w *way, s *session, hello map[string]json.RawMessage) erro
 	var can map[string]json.RawMessage
 	_ = json.Unmarshal(hello["capabilities"], &can) // another form has none
 	relayed := w.kind == toRelayed
-	offer := offered(can, relayed && !v.Buffered)
+	offer := offered(can, relayed && !v.Buffered, w.kind == toStateless && !v.Buffered)
 	if relayed && can["logging"] != nil {
 		offer["logging"] = can["logging"]
 	}
@@ -289,7 +289,7 @@ func (v *visit) listen() error {
 		return v.over()
 	}
 	if s.Speaks == "" {
-		return v.only("POST")
+		return v.feed(s)
 	}
 	return v.hold(s)
 }

@@ -15,7 +15,7 @@ func (v *visit) stateless() error {
 	}
 	_, lists := listed[v.req.Method]
 	switch v.req.Method {
-	case "server/discover", "tools/call", "prompts/get", "resources/read", "completion/complete":
+	case "server/discover", "tools/call", "prompts/get", "resources/read", "completion/complete", methodListen:
 	default:
 		if !lists {
 			v.unknownMethod()
@@ -40,6 +40,8 @@ func (v *visit) stateless() error {
 		return v.list(w)
 	case v.req.Method == "server/discover":
 		return v.discover(w)
+	case v.req.Method == methodListen:
+		return v.subscribe(w)
 	}
 	return v.call(w)
 }
@@ -77,7 +79,7 @@ func (v *visit) discover(w *way) error {
 	_ = json.Unmarshal(w.peer.greeting(), &hello) // another form says nothing
 	answer := map[string]any{
 		"resultType": "complete", "supportedVersions": append([]string{era.Version}, mcp.Versions...),
-		"capabilities": offered(w.peer.capabilities(), false), "ttlMs": 0, "cacheScope": "private",
+		"capabilities": offered(w.peer.capabilities(), w.kind == toStateless && !v.Buffered, false), "ttlMs": 0, "cacheScope": "private",
 	}
 	if age, _ := ageOf(hello); w.kind == toStateless {
 		answer["ttlMs"] = min(age, maxAge).Milliseconds()
@@ -134,8 +136,9 @@ func (p *peer) greeting() json.RawMessage {
 }
 
 // offered are what clients are told that the server can do: what it says, as far as it
-// is carried. held: streams for what it says by itself are.
-func offered(of map[string]json.RawMessage, held bool) map[string]json.RawMessage {
+// is carried. held: streams for what it says by itself are; told: those of changed
+// lists alone.
+func offered(of map[string]json.RawMessage, held, told bool) map[string]json.RawMessage {
 	out := map[string]json.RawMessage{}
 	for _, name := range []string{"tools", "prompts", "resources", "completions"} {
 		raw := of[name]
@@ -143,7 +146,10 @@ func offered(of map[string]json.RawMessage, held bool) map[string]json.RawMessag
 			continue
 		}
 		if !held {
-			raw = without(without(raw, "listChanged"), "subscribe")
+			raw = without(raw, "subscribe")
+		}
+		if !held && !told {
+			raw = without(raw, "listChanged")
 		}
 		out[name] = raw
 	}

@@ -186,13 +186,13 @@ func (q *Request) mayAsk(ctx context.Context, who *identity.Principal) (*resourc
 
 // Still gives who asks, as it is known now, for a request that lasts: an error is that of
 // a key, or of a workspace, that does not open the route any more.
-func (q *Request) Still(ctx context.Context) (*identity.Principal, error) {
+func (q *Request) Still(ctx context.Context) (*identity.Principal, *resource.View, error) {
 	who, err := q.doors.Auth.Authenticate(ctx, q.Token, identity.Asked{Request: q.Req})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	_, _, err = q.mayAsk(ctx, who)
-	return who, err
+	view, _, err := q.mayAsk(ctx, who)
+	return who, view, err
 }
 
 // authenticate finds the caller by the key of the request, or by the one that the

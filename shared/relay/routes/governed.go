@@ -46,6 +46,8 @@ type Own struct {
 
 // Walk is what the walk does for a protocol.
 type Walk interface {
+	// Still looks again who asks and what holds for it, while an answer is under way.
+	Still() (*identity.Principal, *resource.View, error)
 	// Forwards gives the client's headers without the gateway's credential.
 	Forwards() http.Header
 	// Count counts a call of a tool against the rates of its caller and the policies;

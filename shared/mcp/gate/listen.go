@@ -1,0 +1,145 @@
+package gate
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+
+	"gateway/shared/mcp"
+	"gateway/shared/mcp/entitled"
+	"gateway/shared/mcp/era"
+	"gateway/shared/tenant/upstream"
+)
+
+const (
+	methodListen       = "subscriptions/listen"
+	methodAcknowledged = "notifications/subscriptions/acknowledged"
+	methodUpdated      = "notifications/resources/updated"
+
+	maxSubscriptions = 1000 // resources that one stream tells of
+)
+
+// wanted is what a stream is to tell of. Members that are not known here are not asked
+// for.
+type wanted struct {
+	Tools     bool     `json:"toolsListChanged,omitempty"`
+	Prompts   bool     `json:"promptsListChanged,omitempty"`
+	Resources bool     `json:"resourcesListChanged,omitempty"`
+	URIs      []string `json:"resourceSubscriptions,omitempty"`
+}
+
+// subscribe holds the stream that a client without session asks for, at a server
+// without: of what the caller may use. Others are told that there is no such method, as
+// they are where no stream can be held.
+func (v *visit) subscribe(w *way) error {
+	if w.kind != toStateless || v.Buffered {
+		v.unknownMethod()
+		return nil
+	}
+	var want wanted
+	if raw := v.req.Members["notifications"]; raw == nil || json.Unmarshal(raw, &want) != nil || string(raw) == "null" {
+		v.wrong(&mcp.Error{Code: mcp.CodeInvalidParams, Message: "params.notifications must say what to tell of: toolsListChanged, promptsListChanged and resourcesListChanged, true or false, and resourceSubscriptions, a list of addresses"})
+		return nil
+	}
+	if len(want.URIs) > maxSubscriptions {
+		v.wrong(&mcp.Error{Code: mcp.CodeInvalidParams, Message: "params.notifications.resourceSubscriptions may name up to 1000 addresses"})
+		return nil
+	}
+	uris := want.URIs
+	want.URIs = nil
+	for _, uri := range uris {
+		if v.reads(uri) {
+			want.URIs = append(want.URIs, uri)
+		}
+	}
+	params := v.params(w)
+	params["notifications"], _ = json.Marshal(&want) // texts
+	x, end, err := v.listens(func(ctx context.Context) (*mcp.Exchange, error) {
+		return w.send(ctx, &outgoing{req: v.req, params: params, id: v.req.ID})
+	})
+	if err != nil {
+		return err
+	}
+	defer end()
+	if !x.Events {
+		return w.declined(x)
+	}
+	return v.follow(x, func(m *said, raw []byte) ([]byte, bool) {
+		if m.Method == "" {
+			return raw, string(m.ID) == string(v.req.ID)
+		}
+		return v.told(m, raw), false
+	})
+}
+
+// reads tells whether the caller may read a resource.
+func (v *visit) reads(uri string) bool {
+	return v.facts.Decide(entitled.Capability{Type: mcp.Resource, Key: uri}) == entitled.Allowed
+}
+
+// told is a notification as the client may have it; nil: not at all. Requests have no
+// place on these streams.
+func (v *visit) told(m *said, raw []byte) []byte {
+	if len(m.ID) > 0 {
+		return nil
+	}
+	if m.Method == methodUpdated {
+		var of struct{ Params map[string]json.RawMessage }
+		var uri string
+		if json.Unmarshal(raw, &of) != nil || json.Unmarshal(of.Params["uri"], &uri) != nil || !v.reads(uri) {
+			return nil
+		}
+	}
+	return raw
+}
+
+// declined is why a server holds no stream.
+func (w *way) declined(x *mcp.Exchange) error {
+	raw, err := x.Next()
+	if errors.Is(err, io.EOF) {
+		return w.unanswered(x)
+	}
+	if err != nil {
+		return err
+	}
+	m, err := readSaid(raw)
+	if err != nil {
+		return err
+	}
+	if m.Error != nil {
+		return w.refusal(x, m.Error)
+	}
+	return upstream.Fail(x.Status, "the server answers with no stream")
+}
+
+// feed holds the stream of a client's session with what a server without sessions tells
+// of its lists.
+func (v *visit) feed(s *session) error {
+	w, err := v.stand()
+	if err != nil {
+		return err
+	}
+	if v.take(w, s); w.kind != toStateless {
+		return v.only("POST")
+	}
+	id := json.RawMessage(`"listen"`)
+	all, _ := json.Marshal(&wanted{Tools: true, Prompts: true, Resources: true}) // no text
+	req := &era.Request{Message: mcp.Message{Method: methodListen}}
+	x, end, err := v.listens(func(ctx context.Context) (*mcp.Exchange, error) {
+		return w.send(ctx, &outgoing{req: req, params: map[string]json.RawMessage{"notifications": all}, id: id})
+	})
+	if err != nil {
+		return err
+	}
+	defer end()
+	if !x.Events {
+		return v.only("POST") // it does not tell
+	}
+	return v.follow(x, func(m *said, _ []byte) ([]byte, bool) {
+		if !changes[m.Method] {
+			return nil, false
+		}
+		return []byte(`{"jsonrpc":"2.0","method":"` + m.Method + `"}`), false
+	})
+}
