@@ -1,16 +1,20 @@
-// Package auth is the family of people who sign in: who they are, their sessions, and
-// the end of them.
+// Package auth is the family of people who sign in: the identity providers and domains
+// of an organisation, the way in, who they are, their sessions and the end of them.
 package auth
 
 import (
 	"context"
+	"net"
 	"net/http"
+	"net/url"
 	"slices"
 
 	"gateway/shared/admin"
 	"gateway/shared/app"
 	"gateway/shared/app/console"
+	"gateway/shared/audit"
 	"gateway/shared/signin"
+	"gateway/shared/signin/sso"
 )
 
 // Deps is what the family works with.
@@ -19,21 +23,47 @@ type Deps struct {
 	// Self finds the callers of routes about themselves, SessionOf their session.
 	Self      admin.Authenticate
 	SessionOf func(context.Context, *http.Request) (*signin.Session, string, error)
+	// CheckURL is the egress rule for hosts that people name; Via is the guarded way
+	// out to identity providers, LookUpTXT to the domain name system.
+	CheckURL  func(raw, field string) (*url.URL, error)
+	Via       http.RoundTripper
+	LookUpTXT sso.LookUp
+	// Record takes audit records of sign-ins that fail; nil: nobody does.
+	Record    func(ctx context.Context, org string, e audit.Entry) error
+	PublicURL string // where people reach the gateway; "": where the request went
 }
 
 // Of is what the family works with in an installation.
 func Of(c *app.Core) Deps {
 	sessions := signin.New(c.Loader, c.Resources)
-	return Deps{Sessions: sessions, Self: console.Self(c), SessionOf: console.SessionOf(sessions)}
+	d := Deps{Sessions: sessions, Self: console.Self(c), SessionOf: console.SessionOf(sessions), CheckURL: c.Egress.CheckURL, Via: c.Transport, PublicURL: c.PublicURL}
+	d.LookUpTXT = func(ctx context.Context, name string) ([]string, error) {
+		if c.LookUpTXT != nil {
+			return c.LookUpTXT(ctx, name)
+		}
+		return net.DefaultResolver.LookupTXT(ctx, name)
+	}
+	d.Record = func(ctx context.Context, org string, e audit.Entry) error {
+		if c.Records == nil {
+			return nil
+		}
+		return c.Records.Record(context.WithoutCancel(ctx), org, e)
+	}
+	return d
 }
 
 // New makes the family.
 func New(d Deps) admin.Family {
 	f := &family{Deps: d}
-	return admin.Family{Name: "auth", Doc: "Who is signed in, and until when.", Routes: slices.Concat(f.selfRoutes())}
+	f.connections, f.domains = f.describeConnections(), f.describeDomains()
+	return admin.Family{Name: "auth", Doc: "Who is signed in, and until when.", Routes: slices.Concat(f.selfRoutes(), f.loginRoutes(), f.connections.Routes(), f.verifyConnection(), f.domains.Routes(), f.verifyDomain())}
 }
 
-type family struct{ Deps }
+type family struct {
+	Deps
+	connections *admin.Collection[sso.Connection]
+	domains     *admin.Collection[sso.Domain]
+}
 
 // about are the scopes of routes about the caller, which everybody has who signed in.
 var about = []string{"auth.self"}

@@ -211,8 +211,12 @@ func (f *family) logout(c *admin.Call) (any, error) {
 		return nil, err
 	}
 	c.About(of.ID)
+	var out *string
+	if of.LogoutURL != "" {
+		out = &of.LogoutURL
+	}
 	if err := c.Change(func(tx *resource.Tx) error { signin.End(tx, of); return nil }); err != nil {
 		return nil, err
 	}
-	return admin.Answer{JSON: loggedOut{}, Header: http.Header{"Set-Cookie": {browser.Clear().String()}}}, nil
+	return admin.Answer{JSON: loggedOut{LogoutURL: out}, Header: http.Header{"Set-Cookie": {browser.Clear().String()}}}, nil
 }

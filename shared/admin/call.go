@@ -91,6 +91,13 @@ func (c *Call) Change(f func(*resource.Tx) error) error {
 	return Rounds(c, func(tx *resource.Tx) (bool, error) { return false, f(tx) })
 }
 
+// ClientIP is the caller's address, for audit records.
+func (c *Call) ClientIP() string {
+	var e audit.Entry
+	e.Describe(c.Request)
+	return e.ClientIP
+}
+
 // entry is the audit record of the call.
 func (c *Call) entry(status int) audit.Entry {
 	e := audit.Entry{

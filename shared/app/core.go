@@ -1,6 +1,7 @@
 package app
 
 import (
+	"context"
 	"net/http"
 	"time"
 
@@ -45,6 +46,8 @@ type Settings struct {
 	Mailer       notice.Mailer    // nil: no mail is sent
 	PublicURL    string           // base URL that links in mails begin with; "": where the request went
 	Stopping     <-chan struct{}  // closed when answers that last have to end; nil: never
+	// LookUpTXT asks the domain name system; nil: the resolver of the machine.
+	LookUpTXT func(ctx context.Context, name string) ([]string, error)
 }
 
 // Core is what every process of an installation has in common.

@@ -47,6 +47,7 @@ type Session struct {
 	Via           string // id of the configuration that it came by
 	Subject       string // what the identity provider calls the user, and its session
 	ProviderSID   string
+	LogoutURL     string // where a browser ends the session at the identity provider; "": nowhere
 	ClientIP      string
 	Agent         string
 	Created       time.Time
@@ -129,7 +130,7 @@ func (s *Session) item() store.Item {
 		"org": s.Org, "user": s.User, "id": s.ID, "hash": s.hash, "method": s.Method,
 		"created": s.Created.UnixMilli(), "shown": s.Authenticated.UnixMilli(), "until": s.Until.UnixMilli(), "seen": s.Seen.UnixMilli(),
 	}
-	for name, v := range map[string]string{"via": s.Via, "subject": s.Subject, "sid": s.ProviderSID, "ip": s.ClientIP, "agent": s.Agent} {
+	for name, v := range map[string]string{"via": s.Via, "subject": s.Subject, "sid": s.ProviderSID, "logout": s.LogoutURL, "ip": s.ClientIP, "agent": s.Agent} {
 		if v != "" {
 			it[name] = v
 		}
@@ -141,7 +142,7 @@ func decode(it store.Item) (*Session, error) {
 	at := func(name string) time.Time { return time.UnixMilli(it.Int(name)).UTC() }
 	return &Session{
 		ID: it.String("id"), Org: it.String("org"), User: it.String("user"), Method: it.String("method"), Via: it.String("via"),
-		Subject: it.String("subject"), ProviderSID: it.String("sid"), ClientIP: it.String("ip"), Agent: it.String("agent"),
+		Subject: it.String("subject"), ProviderSID: it.String("sid"), LogoutURL: it.String("logout"), ClientIP: it.String("ip"), Agent: it.String("agent"),
 		Created: at("created"), Authenticated: at("shown"), Until: at("until"), Seen: at("seen"), hash: it.String("hash"),
 	}, nil
 }

@@ -5,9 +5,10 @@ import (
 	"gateway/functions/auth"
 	"gateway/shared/admin"
 	"gateway/shared/app"
+	"gateway/shared/app/onaws"
 	"gateway/shared/host/administration"
 )
 
 func main() {
-	administration.Main(func(c *app.Core) []admin.Family { return []admin.Family{auth.New(auth.Of(c))} })
+	administration.Main(func(c *app.Core) []admin.Family { return []admin.Family{auth.New(auth.Of(c))} }, onaws.Keys)
 }

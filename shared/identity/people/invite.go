@@ -207,6 +207,19 @@ func OfToken(ctx context.Context, s store.Store, token string) (org store.Scope,
 	return store.Scope{Org: it.String("org")}, it.String("id"), nil
 }
 
+// PendingFor finds the invite of an address that can be accepted.
+func PendingFor(tx *resource.Tx, org store.Scope, email string) (id string, ok bool, err error) {
+	rec, ok, err := tx.Get(org.Organisation(), KindInvite, slugOf(email))
+	if err != nil || !ok || rec.Archived() {
+		return "", false, err
+	}
+	form, err := DecodeInvite(rec)
+	if err != nil {
+		return "", false, err
+	}
+	return rec.ID, form.StateAt(tx.Now()) == Pending, nil
+}
+
 // claimTTL is how long one call may take to accept an invite before another may
 // go on with it.
 const claimTTL = time.Minute
@@ -216,6 +229,8 @@ const claimTTL = time.Minute
 type Acceptance struct {
 	Org       store.Scope
 	ID, Token string
+	// Shown takes the place of Token: the person has shown that the address is its own.
+	Shown     bool
 	FirstName string // of a user that is new
 	LastName  string
 	Claim     string // of this call
@@ -243,7 +258,7 @@ func (a *Acceptance) Step(tx *resource.Tx) (more bool, err error) {
 		return false, err
 	}
 	at := now(tx)
-	if form.StateAt(at) != Pending || form.TokenHash != identity.HashToken(a.Token) {
+	if form.StateAt(at) != Pending || !a.Shown && form.TokenHash != identity.HashToken(a.Token) {
 		return false, errGone()
 	}
 	if form.Claim != "" && form.Claim != a.Claim && at.Sub(form.ClaimAt) < claimTTL {

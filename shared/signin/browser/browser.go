@@ -43,3 +43,28 @@ func Clear() *http.Cookie {
 	c.MaxAge = -1
 	return c
 }
+
+// bindingCookie ties a sign-in to the browser that began it. It comes back with a
+// browser that an identity provider sends here, which the session's does not.
+const bindingCookie = "__Host-gateway-signin"
+
+// Bind is the cookie of a sign-in that is under way.
+func Bind(secret string, until time.Time) *http.Cookie {
+	return &http.Cookie{Name: bindingCookie, Value: secret, Path: "/", Expires: until, Secure: true, HttpOnly: true, SameSite: http.SameSiteLaxMode}
+}
+
+// Unbind takes it away.
+func Unbind() *http.Cookie {
+	c := Bind("", time.Time{})
+	c.MaxAge = -1
+	return c
+}
+
+// Binding is the secret of the sign-in that the browser has begun; "": none.
+func Binding(r *http.Request) string {
+	c, err := r.Cookie(bindingCookie)
+	if err != nil {
+		return ""
+	}
+	return c.Value
+}

@@ -1,0 +1,100 @@
+package auth
+
+import (
+	"time"
+
+	"gateway/shared/admin"
+	"gateway/shared/audit"
+	"gateway/shared/fault"
+	"gateway/shared/resource"
+	"gateway/shared/signin/sso"
+)
+
+const domainsPath = "/auth/domains"
+
+type domain = admin.Item[sso.Domain]
+
+// describeDomains are the domains of the addresses of people who may sign in.
+func (f *family) describeDomains() *admin.Collection[sso.Domain] {
+	record := func(value func(d *sso.Domain) string) func(*admin.Call, domain) any {
+		return func(_ *admin.Call, it domain) any { return value(it.Form) }
+	}
+	return &admin.Collection[sso.Domain]{
+		Kind: sso.KindDomain, Object: "sso-domain", Path: domainsPath, Param: "domainId", UUIDOnly: true,
+		Scopes: scopes, Resource: "sso_domains", Where: admin.InOrganisation, ReadRole: admin.Admin, WriteRole: admin.Admin, Missing: fault.NotFound,
+		Fields: []admin.Field{
+			{Name: "domain", Required: true, Fixed: true, Example: "example.com", Doc: "Domain of addresses, such as example.com."},
+			{Name: "allow_subdomains", In: "allow_subdomains", Absent: false, Default: false, Doc: "Whether addresses of domains below it may sign in too; of root domains alone."},
+		},
+		Shown: []admin.Shown[sso.Domain]{
+			{Field: admin.Field{Name: "verified_at", Type: admin.Timestamp, Doc: "null: nobody of it may sign in yet."}, Value: func(_ *admin.Call, it domain) any { return admin.OrNull(it.Form.VerifiedAt) }},
+			{Field: admin.Field{Name: "txt_name", Type: admin.String, Required: true, Doc: "Where a TXT record shows whose the domain is."}, Value: record(func(d *sso.Domain) string { name, _ := d.Record(); return name })},
+			{Field: admin.Field{Name: "txt_value", Type: admin.String, Required: true, Doc: "What it says."}, Value: record(func(d *sso.Domain) string { _, value := d.Record(); return value })},
+		},
+		New:    func(*admin.Call) sso.Domain { return sso.Domain{Challenge: sso.NewChallenge()} },
+		Before: checkDomain,
+		Retire: func(_ *admin.Call, tx *resource.Tx, it domain) error { sso.Unclaim(tx, it.Form); return nil },
+		Adjust: func(action string, r *admin.Route) {
+			recentWrites(action, r)
+			if action == "create" {
+				create := r.Do
+				r.Do = func(c *admin.Call) (any, error) {
+					made, err := create(c)
+					if f := fault.From(err); err != nil && f.Code == fault.Conflict && f.Field == "slug" {
+						err = fault.New(fault.Conflict, "domain", "is there already")
+					}
+					return made, err
+				}
+			}
+		},
+		Created: &admin.Reply{Members: []string{"id", "txt_name", "txt_value"}},
+	}
+}
+
+func checkDomain(_ *admin.Call, _ *resource.Tx, ch *admin.Change[sso.Domain]) error {
+	var bad []fault.Detail
+	name, ok := sso.Spelled(ch.Form.Domain)
+	if !ok {
+		bad = append(bad, fault.Detail{Field: "domain", Message: "must be a domain that somebody can own, such as example.com"})
+	}
+	if ok && ch.Form.Subdomains && !sso.Root(name) {
+		bad = append(bad, fault.Detail{Field: "allow_subdomains", Message: "is for root domains, such as example.com"})
+	}
+	if refused := fault.Invalids(bad); refused != nil {
+		return refused
+	}
+	ch.Form.Domain, ch.Rec.Name, ch.Rec.Slug = name, name, sso.Slug(name)
+	return nil
+}
+
+// verifyDomain looks for the TXT record.
+func (f *family) verifyDomain() []admin.Route {
+	return f.domains.Below(admin.Route{
+		Method: "POST", Path: domainsPath + "/{domainId}/verify", Name: "verifyDomain", Action: audit.Update, Recent: true, Errors: []int{409},
+		Doc: "Look for the TXT record. Once it is there, people with addresses of the domain may sign in; a domain is one organisation's.", Answer: admin.Nothing,
+		Do: f.domains.At("update", func(c *admin.Call) (any, error) {
+			it, err := f.domains.Find(c)
+			if err != nil {
+				return nil, err
+			}
+			if err := it.Form.Shown(c.Context, f.LookUpTXT); err != nil {
+				return nil, err
+			}
+			err = c.Change(func(tx *resource.Tx) error {
+				it, err := f.domains.FindIn(c, tx)
+				if err != nil {
+					return err
+				}
+				it.Form.VerifiedAt = admin.FormatTime(tx.Now().Truncate(time.Second)).(string)
+				if err := sso.Claim(tx, it.Form); err != nil {
+					return err
+				}
+				return f.domains.Save(c, tx, it)
+			})
+			if f := fault.From(err); err != nil && f.Code == fault.Conflict && f.Field == "key" {
+				err = fault.New(fault.Conflict, "domain", "is another organisation's")
+			}
+			return nil, err
+		}),
+	})
+}

@@ -1,0 +1,247 @@
+package auth
+
+import (
+	"cmp"
+	"errors"
+	"log/slog"
+	"net/http"
+
+	"gateway/shared/admin"
+	"gateway/shared/audit"
+	"gateway/shared/fault"
+	"gateway/shared/resource"
+	"gateway/shared/signin"
+	"gateway/shared/signin/browser"
+	"gateway/shared/signin/oidc"
+	"gateway/shared/signin/sso"
+	"gateway/shared/store"
+)
+
+// loginRoutes bring a browser to the identity provider and back.
+func (f *family) loginRoutes() []admin.Route {
+	text := func(name string, most int64, doc string) admin.Field {
+		return admin.Field{Name: name, Type: admin.String, Max: most, Doc: doc}
+	}
+	return []admin.Route{
+		{Method: "GET", Path: "/auth/login", Name: "logIn", Public: true, Status: http.StatusFound, Errors: []int{404}, Do: f.login,
+			Doc: "Send a browser to the identity provider of an organisation.", Query: []admin.Field{
+				text("organisation_id", 64, "The organisation; without it the one that the domain of email is of."), text("email", 254, "Who wants to sign in."),
+				text("sso_client_id", 64, "Id of the configuration, where the organisation has several."),
+				text("return_to", 1024, "Path of this host to go to afterwards; default /."),
+				{Name: "fresh", Type: admin.Boolean, Doc: "true: the identity provider asks the person again, also where it knows it."},
+			}},
+		{Method: "GET", Path: "/auth/callback", Name: "logInCallback", Public: true, Status: http.StatusFound, Errors: []int{401, 403, 409}, Do: f.callback,
+			Doc: "Where the identity provider sends the browser back to. It gets the session as a cookie.", Query: []admin.Field{
+				text("state", 256, "As it was sent."), text("code", 8192, "What the tokens are asked for with."), text("iss", 2048, "Who answers (RFC 9207)."),
+				text("error", 255, "Why there is no code."), text("error_description", 4096, "The same for people; it is not shown."), text("error_uri", 2048, "The same as an address; it is not followed."),
+				text("session_state", 4096, "Ignored."), text("scope", 4096, "Ignored."), text("authuser", 255, "Ignored."), text("prompt", 255, "Ignored."), text("hd", 255, "Ignored."),
+			}},
+	}
+}
+
+func errNoLogin() error {
+	return fault.New(fault.NotFound, "", "There is nothing to sign in with: no organisation of this name or domain has an identity provider")
+}
+
+func (f *family) login(c *admin.Call) (any, error) {
+	back, ok := sso.ReturnTo(c.Query.Text("return_to"))
+	if !ok {
+		return nil, fault.Invalid("return_to", "must be a path of this host, beginning with one /")
+	}
+	email, domain := sso.DomainOf(c.Query.Text("email"))
+	if c.Query.Given("email") && email == "" {
+		return nil, fault.Invalid("email", "is not an e-mail address")
+	}
+	org := store.Scope{Org: c.Query.Text("organisation_id")}
+	if org.Org == "" {
+		if email == "" {
+			return nil, fault.Invalid("email", "is required, or organisation_id")
+		}
+		owner, ok, err := sso.OwnerOf(c.Context, c.Resources.Store(), domain)
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			return nil, errNoLogin()
+		}
+		org.Org = owner
+	}
+	if n, err := c.Resources.Generation(c.Context, org.Org); err != nil || n == 0 {
+		return nil, cmp.Or(err, errNoLogin())
+	}
+	it, err := f.chosen(c, org, c.Query.Text("sso_client_id"))
+	if err != nil {
+		return nil, err
+	}
+	client, err := f.client(c, it)
+	if err != nil {
+		return nil, err
+	}
+	p := &sso.Pending{Pending: oidc.Pending{Fresh: c.Query.Bool("fresh")}, Org: org.Org, Connection: it.ID, ReturnTo: back}
+	if err := sso.Start(c.Context, c.Resources.Store(), p, c.Now); err != nil {
+		return nil, err
+	}
+	to, err := client.Begin(c.Context, &p.Pending, email)
+	if err != nil {
+		return nil, fault.New(fault.ProviderUnreachable, "", "The identity provider cannot be asked: "+told(err))
+	}
+	return redirect(to, browser.Bind(p.Binding, c.Now.Add(sso.PendingFor))), nil
+}
+
+// chosen is the configuration of an organisation that is asked for, or its only one.
+func (f *family) chosen(c *admin.Call, org store.Scope, id string) (connection, error) {
+	rows, err := c.Resources.List(c.Context, org, sso.KindConnection)
+	if err != nil {
+		return connection{}, err
+	}
+	if id == "" && len(rows) > 1 {
+		return connection{}, fault.Invalid("sso_client_id", "is required: the organisation has several configurations")
+	}
+	for i := range rows {
+		if id == "" || rows[i].ID == id {
+			return stored(c, org, rows[i].ID)
+		}
+	}
+	return connection{}, errNoLogin()
+}
+
+func stored(c *admin.Call, org store.Scope, id string) (connection, error) {
+	rec, ok, err := c.Resources.Get(c.Context, org, sso.KindConnection, id)
+	if err != nil {
+		return connection{}, err
+	}
+	if !ok || rec.Archived() {
+		return connection{}, errNoLogin()
+	}
+	form, err := sso.DecodeConnection(rec)
+	return connection{Record: &rec, Form: form}, err
+}
+
+func redirect(to string, cookies ...*http.Cookie) admin.Answer {
+	a := admin.Redirect(http.StatusFound, to)
+	for _, cookie := range cookies {
+		a.Header.Add("Set-Cookie", cookie.String())
+	}
+	a.Header.Set("Referrer-Policy", "no-referrer")
+	return a
+}
+
+// told is what people hear of an identity provider that fails: never its own words
+// whole.
+func told(err error) string {
+	s := fault.From(err).Message
+	if f := (*fault.Fault)(nil); !errors.As(err, &f) {
+		s = err.Error()
+	}
+	return s[:min(len(s), 300)]
+}
+
+// callback ends a sign-in: with a session, or with a refusal that the audit log has.
+func (f *family) callback(c *admin.Call) (any, error) {
+	if more := c.Request.URL.Query()["state"]; len(more) > 1 {
+		return nil, fault.Invalid("state", "was given %d times; give it once", len(more))
+	}
+	p, err := sso.Take(c.Context, c.Resources.Store(), c.Query.Text("state"), browser.Binding(c.Request), c.Now)
+	if err != nil {
+		return nil, err
+	}
+	org := store.Scope{Org: p.Org}
+	it, err := stored(c, org, p.Connection)
+	if err != nil {
+		return nil, err
+	}
+	client, err := f.client(c, it)
+	if err != nil {
+		return nil, err
+	}
+	person, err := client.Finish(c.Context, &p.Pending, c.Request.URL.Query())
+	if err != nil {
+		return nil, f.refuse(c, it, "", fault.New(fault.Unauthorized, "", "The sign-in failed: "+told(err)))
+	}
+	token, s, err := f.admit(c, it, person)
+	if err != nil {
+		return nil, f.refuse(c, it, person.Email, err)
+	}
+	return redirect(p.ReturnTo, browser.Set(token, s.Until), browser.Unbind()), nil
+}
+
+// admit makes a session for somebody whom an identity provider has vouched for.
+func (f *family) admit(c *admin.Call, it connection, who *oidc.Person) (token string, s *signin.Session, err error) {
+	email, domain := sso.DomainOf(who.Email)
+	if email == "" {
+		return "", nil, fault.New(fault.NotAllowed, "", "The identity provider tells no usable e-mail address")
+	}
+	allowed, err := sso.Allows(c.Context, c.Resources, it.Scope, domain)
+	if err != nil {
+		return "", nil, err
+	}
+	if !allowed {
+		return "", nil, fault.New(fault.NotAllowed, "", "Addresses of this domain may not sign in: it is not verified")
+	}
+	a := &sso.Admission{
+		Org: it.Scope, Email: email, FirstName: who.FirstName, LastName: who.LastName, InvitedOnly: it.Form.InvitedOnly, Claim: c.RequestID,
+		Resources: c.Resources, Sealer: c.Sealer,
+	}
+	for more := true; more; {
+		err := c.Resources.Change(c.Context, it.Scope, func(tx *resource.Tx) (err error) {
+			if more, err = a.Step(tx); err != nil || more {
+				return err
+			}
+			s = &signin.Session{
+				Org: it.Scope.Org, User: a.User.ID, Method: signin.ByOIDC, Via: it.ID, Subject: who.Subject, ProviderSID: who.SessionID, LogoutURL: f.logoutURL(c, it, who),
+				ClientIP: c.ClientIP(), Agent: agent(c.Request), Authenticated: who.AuthenticatedAt,
+			}
+			if token, err = signin.Begin(tx, s); err != nil {
+				return err
+			}
+			return audit.Append(tx, f.entry(c, it, http.StatusFound, a.User.ID, map[string]string{"email": email, "session_id": s.ID, "provisioned": yes(a.New)}))
+		})
+		if errors.Is(err, sso.ErrUninvited) {
+			return "", nil, fault.New(fault.NotAllowed, "", "You are not invited to this organisation")
+		}
+		if err != nil {
+			return "", nil, err
+		}
+	}
+	return token, s, nil
+}
+
+func yes(b bool) string {
+	if b {
+		return "true"
+	}
+	return "false"
+}
+
+// maxAgent bounds what is kept of a browser's name.
+const maxAgent = 255
+
+func agent(r *http.Request) string {
+	s := r.UserAgent()
+	return s[:min(len(s), maxAgent)]
+}
+
+// refuse tells the audit log of a sign-in that failed, and gives the refusal.
+func (f *family) refuse(c *admin.Call, it connection, email string, why error) error {
+	if f.Record == nil {
+		return why
+	}
+	e := f.entry(c, it, fault.From(why).Status(), "", map[string]string{"email": email, "error": fault.From(why).Message})
+	if err := f.Record(c.Context, it.Scope.Org, e); err != nil {
+		slog.Error("a refused sign-in is not in the audit log", "request_id", c.RequestID, "error", err)
+	}
+	return why
+}
+
+func (f *family) entry(c *admin.Call, it connection, status int, user string, details map[string]string) audit.Entry {
+	details["method"], details["sso_client_id"] = signin.ByOIDC, it.ID
+	return audit.Entry{
+		Method: c.Request.Method, URI: c.Request.URL.EscapedPath(), RequestID: c.RequestID, UserID: user, UserType: audit.UserTypeUser,
+		StatusCode: status, ResourceType: "auth", Action: audit.Login, ResourceID: it.ID, ClientIP: c.ClientIP(), Details: details,
+	}
+}
+
+// logoutURL is where a browser ends the session at the identity provider.
+func (f *family) logoutURL(c *admin.Call, it connection, who *oidc.Person) string {
+	return oidc.LogoutURL(who.EndSession, it.Form.ClientID, admin.Address(f.PublicURL, c.Request))
+}

@@ -1,0 +1,385 @@
+// Package oidc signs people in by OpenID Connect: discovery, the authorization code
+// with PKCE, state and nonce, and an ID token that is believed only when everything
+// about it is right. It keeps nothing: what has to be known until the browser is back
+// is the caller's to store.
+package oidc
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	coreos "github.com/coreos/go-oidc/v3/oidc"
+	"github.com/go-jose/go-jose/v4"
+	"github.com/go-jose/go-jose/v4/jwt"
+	"golang.org/x/oauth2"
+)
+
+// Ways in which a client shows the token endpoint who it is.
+const (
+	Basic      = "client_secret_basic"
+	Post       = "client_secret_post"
+	PrivateKey = "private_key_jwt"
+)
+
+// Client is the gateway at an identity provider.
+type Client struct {
+	Issuer, ID, Secret string
+	Method             string   // Basic, Post or PrivateKey
+	Keys               []byte   // private JWK set, of PrivateKey
+	Scopes             []string // beside openid, profile and email
+	Redirect           string   // address of the callback
+	Via                http.RoundTripper
+	Now                func() time.Time
+}
+
+// Pending is what the callback is held against.
+type Pending struct {
+	State, Nonce, Verifier string
+	// Fresh asks the person to show again who it is; Since is when that was asked.
+	Fresh bool
+	Since time.Time
+}
+
+// Person is who an identity provider says has signed in.
+type Person struct {
+	Subject, Email      string
+	FirstName, LastName string
+	SessionID           string
+	AuthenticatedAt     time.Time // zero: it does not say
+	EndSession          string    // where a browser ends the session there; "": nowhere
+}
+
+// Bounds of calls to an identity provider.
+const (
+	callTime  = 10 * time.Second
+	maxAnswer = 1 << 20
+	skew      = time.Minute
+)
+
+// algorithms are those of signatures that only the provider can make.
+var algorithms = []string{coreos.RS256, coreos.RS384, coreos.RS512, coreos.PS256, coreos.PS384, coreos.PS512, coreos.ES256, coreos.ES384, coreos.ES512, coreos.EdDSA}
+
+// described is what discovery says beside what the library reads.
+type described struct {
+	EndSession  string   `json:"end_session_endpoint"`
+	NamesItself bool     `json:"authorization_response_iss_parameter_supported"`
+	Challenges  []string `json:"code_challenge_methods_supported"`
+	Auth        string   `json:"authorization_endpoint"`
+	Token       string   `json:"token_endpoint"`
+	Keys        string   `json:"jwks_uri"`
+}
+
+// bounded cuts answers that are too long, and follows nothing.
+type bounded struct{ via http.RoundTripper }
+
+func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := b.via.RoundTrip(r)
+	if err == nil {
+		resp.Body = struct {
+			io.Reader
+			io.Closer
+		}{io.LimitReader(resp.Body, maxAnswer), resp.Body}
+	}
+	return resp, err
+}
+
+func (c *Client) context(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithTimeout(ctx, callTime)
+	return coreos.ClientContext(ctx, &http.Client{
+		Transport: bounded{c.Via}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}), cancel
+}
+
+// discover reads the provider's own description.
+func (c *Client) discover(ctx context.Context) (*coreos.Provider, *described, error) {
+	p, err := coreos.NewProvider(ctx, c.Issuer)
+	if err != nil {
+		return nil, nil, fmt.Errorf("the provider's description cannot be used: %w", err)
+	}
+	var d described
+	if err := p.Claims(&d); err != nil {
+		return nil, nil, fmt.Errorf("the provider's description cannot be used: %w", err)
+	}
+	for name, address := range map[string]string{"authorization_endpoint": d.Auth, "token_endpoint": d.Token, "jwks_uri": d.Keys} {
+		if u, err := url.Parse(address); err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
+			return nil, nil, fmt.Errorf("the provider's description has no usable %s", name)
+		}
+	}
+	if len(d.Challenges) > 0 && !slices.Contains(d.Challenges, "S256") {
+		return nil, nil, errors.New("the provider does not take PKCE with S256")
+	}
+	return p, &d, nil
+}
+
+// Check reads the provider's description, so that a mistake is known before somebody
+// signs in.
+func (c *Client) Check(ctx context.Context) error {
+	ctx, cancel := c.context(ctx)
+	defer cancel()
+	_, _, err := c.discover(ctx)
+	return err
+}
+
+func (c *Client) config(p *coreos.Provider) *oauth2.Config {
+	end := p.Endpoint()
+	end.AuthStyle = oauth2.AuthStyleInParams
+	secret := ""
+	switch c.Method {
+	case Basic:
+		end.AuthStyle, secret = oauth2.AuthStyleInHeader, c.Secret
+	case Post:
+		secret = c.Secret
+	}
+	scopes := []string{coreos.ScopeOpenID, "profile", "email"}
+	for _, s := range c.Scopes {
+		if !slices.Contains(scopes, s) {
+			scopes = append(scopes, s)
+		}
+	}
+	return &oauth2.Config{ClientID: c.ID, ClientSecret: secret, Endpoint: end, RedirectURL: c.Redirect, Scopes: scopes}
+}
+
+// Begin is where a browser goes to sign in.
+func (c *Client) Begin(ctx context.Context, w *Pending, hint string) (string, error) {
+	ctx, cancel := c.context(ctx)
+	defer cancel()
+	p, _, err := c.discover(ctx)
+	if err != nil {
+		return "", err
+	}
+	more := []oauth2.AuthCodeOption{coreos.Nonce(w.Nonce), oauth2.S256ChallengeOption(w.Verifier)}
+	if hint != "" {
+		more = append(more, oauth2.SetAuthURLParam("login_hint", hint))
+	}
+	if w.Fresh {
+		more = append(more, oauth2.SetAuthURLParam("prompt", "login"), oauth2.SetAuthURLParam("max_age", "0"))
+	}
+	return c.config(p).AuthCodeURL(w.State, more...), nil
+}
+
+// Finish believes what came back to the callback, or tells why not. The error is for
+// people: it has nothing secret.
+func (c *Client) Finish(ctx context.Context, w *Pending, q url.Values) (*Person, error) {
+	ctx, cancel := c.context(ctx)
+	defer cancel()
+	p, d, err := c.discover(ctx)
+	if err != nil {
+		return nil, err
+	}
+	// RFC 9207: who answers is who was asked.
+	if iss := q.Get("iss"); iss != "" && iss != c.Issuer || iss == "" && d.NamesItself {
+		return nil, errors.New("the answer is not from the provider that was asked")
+	}
+	if e := q.Get("error"); e != "" {
+		return nil, fmt.Errorf("the provider refused: %s", plain(e))
+	}
+	code := q.Get("code")
+	if code == "" || len(q["code"]) > 1 {
+		return nil, errors.New("the answer has no code")
+	}
+	more := []oauth2.AuthCodeOption{oauth2.VerifierOption(w.Verifier)}
+	if c.Method == PrivateKey {
+		assertion, err := c.assertion(d.Token)
+		if err != nil {
+			return nil, err
+		}
+		more = append(more, oauth2.SetAuthURLParam("client_assertion_type", "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"), oauth2.SetAuthURLParam("client_assertion", assertion))
+	}
+	token, err := c.config(p).Exchange(ctx, code, more...)
+	if err != nil {
+		var refused *oauth2.RetrieveError
+		if errors.As(err, &refused) && refused.ErrorCode != "" {
+			return nil, fmt.Errorf("the provider did not take the code: %s", plain(refused.ErrorCode))
+		}
+		return nil, errors.New("the provider gave no tokens for the code")
+	}
+	return c.person(ctx, p, d, w, token)
+}
+
+// claims are those of an ID token and of the provider's own answer about a person.
+type claims struct {
+	Subject    string `json:"sub"`
+	Party      string `json:"azp"`
+	Email      string `json:"email"`
+	Verified   *flag  `json:"email_verified"`
+	GivenName  string `json:"given_name"`
+	FamilyName string `json:"family_name"`
+	AuthTime   int64  `json:"auth_time"`
+	SessionID  string `json:"sid"`
+}
+
+// flag is true or false, also as a text, as some providers write it.
+type flag bool
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (f *flag) UnmarshalJSON(raw []byte) error {
+	switch strings.Trim(string(raw), `"`) {
+	case "true":
+		*f = true
+	case "false":
+		*f = false
+	default:
+		return errors.New("is neither true nor false")
+	}
+	return nil
+}
+
+func (c *Client) person(ctx context.Context, p *coreos.Provider, d *described, w *Pending, token *oauth2.Token) (*Person, error) {
+	raw, ok := token.Extra("id_token").(string)
+	if !ok || raw == "" {
+		return nil, errors.New("the provider gave no ID token")
+	}
+	id, err := p.VerifierContext(ctx, &coreos.Config{ClientID: c.ID, SupportedSigningAlgs: algorithms, Now: c.Now}).Verify(ctx, raw)
+	if err != nil {
+		return nil, fmt.Errorf("the ID token is not good: %s", plain(err.Error()))
+	}
+	var cl claims
+	if err := id.Claims(&cl); err != nil {
+		return nil, errors.New("the claims of the ID token cannot be read")
+	}
+	now := c.Now()
+	switch {
+	case w.Nonce == "" || id.Nonce != w.Nonce:
+		return nil, errors.New("the nonce of the ID token is not the one that was sent")
+	case cl.Party != "" && cl.Party != c.ID, len(id.Audience) > 1 && cl.Party == "":
+		return nil, errors.New("the ID token is for another party (azp)")
+	case cl.Subject == "":
+		return nil, errors.New("the ID token names nobody")
+	case id.IssuedAt.After(now.Add(skew)):
+		return nil, errors.New("the ID token is from the future")
+	}
+	if id.AccessTokenHash != "" && id.VerifyAccessToken(token.AccessToken) != nil {
+		return nil, errors.New("the ID token belongs to another access token (at_hash)")
+	}
+	if w.Fresh && (cl.AuthTime == 0 || time.Unix(cl.AuthTime, 0).Before(w.Since.Add(-skew))) {
+		return nil, errors.New("the provider did not ask the person again (auth_time)")
+	}
+	if cl.Email == "" && p.UserInfoEndpoint() != "" {
+		if err := c.ask(ctx, p, token, &cl); err != nil {
+			return nil, err
+		}
+	}
+	if cl.Email == "" {
+		return nil, errors.New("the provider tells no e-mail address")
+	}
+	if cl.Verified != nil && !bool(*cl.Verified) {
+		return nil, errors.New("the e-mail address is not verified by the provider")
+	}
+	out := &Person{Subject: cl.Subject, Email: cl.Email, FirstName: cut(cl.GivenName), LastName: cut(cl.FamilyName), SessionID: cl.SessionID, EndSession: d.EndSession}
+	if cl.AuthTime > 0 {
+		out.AuthenticatedAt = time.Unix(cl.AuthTime, 0).UTC()
+	}
+	return out, nil
+}
+
+// ask asks the provider about a person of whom the ID token says too little.
+func (c *Client) ask(ctx context.Context, p *coreos.Provider, token *oauth2.Token, cl *claims) error {
+	info, err := p.UserInfo(ctx, oauth2.StaticTokenSource(token))
+	if err != nil {
+		return errors.New("the provider tells nothing about the person")
+	}
+	var more claims
+	if err := info.Claims(&more); err != nil || more.Subject != cl.Subject {
+		return errors.New("the provider tells about somebody else")
+	}
+	cl.Email, cl.Verified = more.Email, more.Verified
+	if cl.GivenName == "" {
+		cl.GivenName, cl.FamilyName = more.GivenName, more.FamilyName
+	}
+	return nil
+}
+
+// CheckKeys refuses what is no set of private keys that can sign.
+func CheckKeys(raw []byte) error {
+	_, err := signingKey(raw)
+	return err
+}
+
+func signingKey(raw []byte) (*jose.JSONWebKey, error) {
+	var set jose.JSONWebKeySet
+	if err := json.Unmarshal(raw, &set); err != nil {
+		return nil, errors.New("must be a JSON Web Key Set of private keys")
+	}
+	for i := range set.Keys {
+		k := &set.Keys[i]
+		if k.Use != "enc" && k.Valid() && !k.IsPublic() && algorithmOf(k) != "" {
+			return k, nil
+		}
+	}
+	return nil, errors.New("must have a private RSA, EC or Ed25519 key to sign with")
+}
+
+// algorithmOf is what a key signs with; "" for one that only others could check with
+// the same key.
+func algorithmOf(k *jose.JSONWebKey) jose.SignatureAlgorithm {
+	if k.Algorithm != "" {
+		if slices.Contains(algorithms, k.Algorithm) {
+			return jose.SignatureAlgorithm(k.Algorithm)
+		}
+		return ""
+	}
+	for _, a := range []jose.SignatureAlgorithm{jose.RS256, jose.ES256, jose.ES384, jose.ES512, jose.EdDSA} {
+		if s, err := jose.NewSigner(jose.SigningKey{Algorithm: a, Key: k}, nil); err == nil {
+			if _, err := s.Sign([]byte("x")); err == nil {
+				return a
+			}
+		}
+	}
+	return ""
+}
+
+// assertion shows the token endpoint who the client is: RFC 7523.
+func (c *Client) assertion(endpoint string) (string, error) {
+	k, err := signingKey(c.Keys)
+	if err != nil {
+		return "", errors.New("the configuration has no key to sign with")
+	}
+	s, err := jose.NewSigner(jose.SigningKey{Algorithm: algorithmOf(k), Key: k}, (&jose.SignerOptions{}).WithType("JWT"))
+	if err != nil {
+		return "", errors.New("the configuration's key does not sign")
+	}
+	now := c.Now()
+	return jwt.Signed(s).Claims(jwt.Claims{
+		Issuer: c.ID, Subject: c.ID, Audience: jwt.Audience{endpoint}, ID: oauth2.GenerateVerifier(),
+		IssuedAt: jwt.NewNumericDate(now), Expiry: jwt.NewNumericDate(now.Add(time.Minute)),
+	}).Serialize()
+}
+
+// plain keeps what a provider says within one short line of plain characters.
+func plain(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if r < ' ' || r > '~' {
+			return '?'
+		}
+		return r
+	}, s)
+	return s[:min(len(s), 200)]
+}
+
+// cut keeps a name within what is stored.
+func cut(s string) string {
+	r := []rune(strings.ToValidUTF8(s, ""))
+	return string(r[:min(len(r), 255)])
+}
+
+// LogoutURL is where a browser ends its session at the provider; "": nowhere. back is
+// where the provider may send it afterwards.
+func LogoutURL(end, client, back string) string {
+	u, err := url.Parse(end)
+	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
+		return ""
+	}
+	q := u.Query()
+	q.Set("client_id", client)
+	q.Set("post_logout_redirect_uri", back)
+	u.RawQuery = q.Encode()
+	return u.String()
+}

@@ -1,0 +1,107 @@
+package sso
+
+import (
+	"errors"
+	"strings"
+
+	"gateway/shared/fault"
+	"gateway/shared/identity"
+	"gateway/shared/identity/people"
+	"gateway/shared/notice"
+	"gateway/shared/resource"
+	"gateway/shared/seal"
+	"gateway/shared/store"
+)
+
+// Admission is somebody whom an identity provider has vouched for, on the way to being
+// a user: the one that there is, who was invited, or a new member.
+type Admission struct {
+	Org         store.Scope
+	Email       string
+	FirstName   string
+	LastName    string
+	InvitedOnly bool
+	Claim       string // of this call
+
+	Resources *resource.Resources
+	Sealer    seal.Sealer // of keys that are made, until somebody collects them
+
+	User *resource.Record
+	New  bool // the user was made, or accepted an invitation
+
+	acceptance *people.Acceptance
+}
+
+// DomainOf is the domain of an address; "" where it is none.
+func DomainOf(email string) (address, domain string) {
+	address, ok := notice.Address(email)
+	if !ok {
+		return "", ""
+	}
+	return address, address[strings.LastIndexByte(address, '@')+1:]
+}
+
+// ErrUninvited refuses somebody who is no user and was not asked to become one.
+var ErrUninvited = errors.New("the person is no user of the organisation and has no invitation")
+
+// Step does a part in a change, until more is false; what was done stays.
+func (a *Admission) Step(tx *resource.Tx) (more bool, err error) {
+	if a.acceptance == nil {
+		rec, u, ok, err := people.ByEmail(tx, a.Org, a.Email)
+		if err != nil {
+			return false, err
+		}
+		if ok {
+			if u.Leaving {
+				return false, ErrUninvited
+			}
+			a.User = &rec
+			return false, nil
+		}
+	}
+	if a.acceptance == nil {
+		id, pending, err := people.PendingFor(tx, a.Org, a.Email)
+		if err != nil {
+			return false, err
+		}
+		if pending {
+			a.acceptance = &people.Acceptance{
+				Org: a.Org, ID: id, Shown: true, Claim: a.Claim, Rows: 4 + identity.RowsOfKey, FirstName: a.FirstName, LastName: a.LastName, Joined: a.joined,
+			}
+		}
+	}
+	if a.acceptance != nil {
+		more, err := a.acceptance.Step(tx)
+		a.User, a.New = a.acceptance.User, true
+		return more, err
+	}
+	if a.InvitedOnly {
+		return false, ErrUninvited
+	}
+	u := &people.User{Email: a.Email, FirstName: a.FirstName, LastName: a.LastName, Role: people.Member}
+	a.User, err = people.Create(tx, a.Org, u, "")
+	a.New = true
+	if fault.Is(err, fault.Conflict) {
+		return true, nil // somebody has made it just now
+	}
+	return false, err
+}
+
+// joined gives a key to who joins a workspace, where the invitation or the settings say
+// so. Nobody sees it here: its user collects it.
+func (a *Admission) joined(tx *resource.Tx, user *resource.Record, workspace string, i *people.Invite) error {
+	sc := store.Scope{Org: user.Scope.Org, Workspace: workspace}
+	asked, err := people.Creates(tx, sc)
+	if err != nil {
+		return err
+	}
+	var scopes []string
+	if i.Keys != nil {
+		scopes = i.Keys.Scopes
+	}
+	if !asked && len(scopes) == 0 {
+		return nil
+	}
+	_, _, err = people.Hand(tx, a.Resources, a.Sealer, sc, user, scopes, user.ID)
+	return err
+}

@@ -1,0 +1,127 @@
+package sso
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"golang.org/x/net/publicsuffix"
+
+	"gateway/shared/fault"
+	"gateway/shared/fault/bound"
+	"gateway/shared/resource"
+	"gateway/shared/signin/oidc"
+)
+
+// Kinds of the stored resources. Both are the organisation's.
+const (
+	KindConnection resource.Kind = "SSO"
+	KindDomain     resource.Kind = "SSODOMAIN"
+)
+
+// Secrets of a connection.
+const (
+	SecretClient = "client_secret"
+	SecretKeys   = "jwks"
+)
+
+// Connection is the stored form of an identity provider.
+type Connection struct {
+	Issuer      string   `json:"issuer" min:"1" max:"2048"`
+	ClientID    string   `json:"client_id" min:"1" max:"255"`
+	Method      string   `json:"token_endpoint_auth_method,omitempty" enum:"client_secret_basic,client_secret_post,private_key_jwt"`
+	Scopes      []string `json:"scopes,omitempty" max:"20" each:"min=1 max=100"`
+	InvitedOnly bool     `json:"disable_auto_provision_user,omitempty"`
+	// Masked has the masks of the sealed secrets.
+	Masked map[string]string `json:"masked,omitempty"`
+}
+
+// Validate gives what is wrong by itself.
+func (c *Connection) Validate() []fault.Detail {
+	d := bound.Check(c)
+	for i, s := range c.Scopes {
+		if strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' || r == '"' || r == '\\' }) {
+			d = append(d, fault.Detail{Field: fmt.Sprintf("scopes[%d]", i), Message: "has a character that no scope has"})
+		}
+	}
+	return bound.Sorted(c, d)
+}
+
+// Way is how the client shows who it is; has tells which secrets it has.
+func (c *Connection) Way(has func(secret string) bool) string {
+	switch {
+	case c.Method != "":
+		return c.Method
+	case has(SecretKeys):
+		return oidc.PrivateKey
+	}
+	return oidc.Basic
+}
+
+// DecodeConnection reads the stored form.
+func DecodeConnection(rec resource.Record) (*Connection, error) { return decode[Connection](rec) }
+
+func decode[T any](rec resource.Record) (*T, error) {
+	form := new(T)
+	if err := json.Unmarshal(rec.Body, form); err != nil {
+		return nil, fmt.Errorf("sso: stored %s %s: %w", rec.Kind, rec.ID, err)
+	}
+	return form, nil
+}
+
+// Domain is the stored form of a domain; its record has the name.
+type Domain struct {
+	Domain     string `json:"domain" min:"3" max:"253"`
+	Subdomains bool   `json:"allow_subdomains,omitempty"`
+	Challenge  string `json:"challenge"` // what the TXT record has to say
+	VerifiedAt string `json:"verified_at,omitempty"`
+}
+
+// challengePrefix begins what a TXT record says; challengeLabel is where it stands.
+const (
+	challengePrefix = "gateway-domain-verification="
+	challengeLabel  = "_gateway-challenge."
+)
+
+// Record is the TXT record that shows whose the domain is.
+func (d *Domain) Record() (name, value string) {
+	return challengeLabel + d.Domain, challengePrefix + d.Challenge
+}
+
+// Spelled is a domain in its one spelling; ok is false for what is none, and for one
+// that belongs to everybody, such as com or github.io.
+func Spelled(s string) (domain string, ok bool) {
+	s = strings.TrimSuffix(strings.ToLower(strings.TrimSpace(s)), ".")
+	labels := strings.Split(s, ".")
+	if len(s) > 253 || len(labels) < 2 {
+		return s, false
+	}
+	for _, l := range labels {
+		if l == "" || len(l) > 63 || l[0] == '-' || l[len(l)-1] == '-' || strings.Trim(l, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" {
+			return s, false
+		}
+	}
+	if strings.Trim(labels[len(labels)-1], "0123456789") == "" {
+		return s, false // an address
+	}
+	suffix, _ := publicsuffix.PublicSuffix(s)
+	return s, suffix != s
+}
+
+// Root tells whether a domain is one that is registered by itself.
+func Root(domain string) bool {
+	root, err := publicsuffix.EffectiveTLDPlusOne(domain)
+	return err == nil && root == domain
+}
+
+// Above are a domain and those that it is below of, the nearest first.
+func Above(domain string) (out []string) {
+	for {
+		out = append(out, domain)
+		_, rest, found := strings.Cut(domain, ".")
+		if !found || Root(domain) {
+			return out
+		}
+		domain = rest
+	}
+}

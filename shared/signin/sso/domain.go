@@ -1,0 +1,100 @@
+package sso
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"gateway/shared/fault"
+	"gateway/shared/identity"
+	"gateway/shared/resource"
+	"gateway/shared/store"
+)
+
+// ownerKind is the partition kind of the rows that say whose a verified domain is. A
+// domain is one organisation's.
+const ownerKind = "DOMAIN"
+
+func ownerKey(domain string) store.Key {
+	return store.Credential(ownerKind, identity.HashToken(domain))
+}
+
+// LookUp asks the domain name system for TXT records.
+type LookUp func(ctx context.Context, name string) ([]string, error)
+
+// Bounds of a question.
+const (
+	lookUpTime = 5 * time.Second
+	maxRecords = 100
+)
+
+// NewChallenge is what a domain's TXT record has to say.
+func NewChallenge() string { return secret() }
+
+// Shown asks whether the TXT record is there. The error is for people.
+func (d *Domain) Shown(ctx context.Context, ask LookUp) error {
+	ctx, cancel := context.WithTimeout(ctx, lookUpTime)
+	defer cancel()
+	name, want := d.Record()
+	found, err := ask(ctx, name)
+	if err != nil || len(found) > maxRecords {
+		return fault.New(fault.Conflict, "domain", "there is no TXT record at "+name+" yet")
+	}
+	if !slices.ContainsFunc(found, func(s string) bool { return strings.TrimSpace(s) == want }) {
+		return fault.New(fault.Conflict, "domain", "no TXT record at "+name+" says "+want)
+	}
+	return nil
+}
+
+// Claim stages that a verified domain is an organisation's; Unclaim that it is nobody's.
+func Claim(tx *resource.Tx, d *Domain) error {
+	key := ownerKey(d.Domain)
+	return tx.PutCredential(store.Row{Key: key, Item: store.Item{"org": tx.Scope().Org}})
+}
+
+// Unclaim takes back what Claim did.
+func Unclaim(tx *resource.Tx, d *Domain) {
+	if d.VerifiedAt != "" {
+		tx.DeleteCredential(ownerKey(d.Domain))
+	}
+}
+
+// OwnerOf finds the organisation that a domain, or one above it, is of.
+func OwnerOf(ctx context.Context, s store.Store, domain string) (org string, ok bool, err error) {
+	for _, name := range Above(domain) {
+		it, ok, err := s.Table(store.Keys).Get(ctx, ownerKey(name), true)
+		if err != nil {
+			return "", false, fault.Unavailable(err)
+		}
+		if ok {
+			return it.String("org"), true, nil
+		}
+	}
+	return "", false, nil
+}
+
+// Slug is how a domain is found among those of an organisation.
+func Slug(domain string) string { return "domain-" + identity.HashToken(domain) }
+
+// Allows tells whether the addresses of a domain may sign in to an organisation: it is
+// verified, or below one that is and says so.
+func Allows(ctx context.Context, r *resource.Resources, org store.Scope, domain string) (bool, error) {
+	for _, name := range Above(domain) {
+		rec, ok, err := r.Get(ctx, org, KindDomain, Slug(name))
+		if err != nil {
+			return false, err
+		}
+		if !ok || rec.Archived() {
+			continue
+		}
+		d, err := decode[Domain](rec)
+		if err != nil {
+			return false, err
+		}
+		if d.VerifiedAt != "" && (name == domain || d.Subdomains) {
+			return true, nil
+		}
+	}
+	return false, nil
+}

@@ -1,0 +1,110 @@
+package sso
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"encoding/base64"
+	"strings"
+	"time"
+
+	"golang.org/x/oauth2"
+
+	"gateway/shared/fault"
+	"gateway/shared/identity"
+	"gateway/shared/signin/oidc"
+	"gateway/shared/store"
+)
+
+// pendingKind is the partition kind of sign-ins that are under way.
+const pendingKind = "SIGNIN"
+
+// PendingFor is how long a sign-in may take.
+const PendingFor = 10 * time.Minute
+
+// Pending is a sign-in that is under way: what its end is held against. It is stored
+// under the hash of its state and taken once; Binding is in the browser that began it.
+type Pending struct {
+	oidc.Pending
+	Org, Connection string
+	ReturnTo        string
+	Binding         string
+}
+
+// Start makes the secrets of a sign-in and stores it.
+func Start(ctx context.Context, s store.Store, p *Pending, now time.Time) error {
+	p.State, p.Nonce, p.Verifier, p.Binding, p.Since = secret(), secret(), oauth2.GenerateVerifier(), secret(), now
+	err := s.Table(store.Keys).Put(ctx, store.Row{
+		Key: store.Credential(pendingKind, identity.HashToken(p.State)), Expires: now.Add(PendingFor),
+		Item: store.Item{
+			"org": p.Org, "connection": p.Connection, "nonce": p.Nonce, "verifier": p.Verifier, "return": p.ReturnTo,
+			"binding": identity.HashToken(p.Binding), "fresh": p.Fresh, "since": now.UnixMilli(), "until": now.Add(PendingFor).UnixMilli(),
+		},
+	})
+	if err != nil {
+		return fault.Unavailable(err)
+	}
+	return nil
+}
+
+func errNoPending() error {
+	return fault.New(fault.Unauthorized, "state", "This sign-in was not begun in this browser, is too old, or was finished before; begin again")
+}
+
+// maxState bounds what is hashed.
+const maxState = 256
+
+// Take gives the sign-in of a state and ends it: a second answer finds none. binding is
+// what the browser has.
+func Take(ctx context.Context, s store.Store, state, binding string, now time.Time) (*Pending, error) {
+	if state == "" || len(state) > maxState {
+		return nil, errNoPending()
+	}
+	key := store.Credential(pendingKind, identity.HashToken(state))
+	it, ok, err := s.Table(store.Keys).Get(ctx, key, true)
+	if err != nil {
+		return nil, fault.Unavailable(err)
+	}
+	if !ok || now.UnixMilli() >= it.Int("until") {
+		return nil, errNoPending()
+	}
+	if subtle.ConstantTimeCompare([]byte(identity.HashToken(binding)), []byte(it.String("binding"))) != 1 {
+		return nil, errNoPending() // another browser: the one that began it may go on
+	}
+	if err := s.Table(store.Keys).Delete(ctx, key, store.IfPresent()); err != nil {
+		if _, taken := store.AsCondition(err); taken {
+			return nil, errNoPending()
+		}
+		return nil, fault.Unavailable(err)
+	}
+	return &Pending{
+		Pending: oidc.Pending{State: state, Nonce: it.String("nonce"), Verifier: it.String("verifier"), Fresh: it.Bool("fresh"), Since: time.UnixMilli(it.Int("since"))},
+		Org:     it.String("org"), Connection: it.String("connection"), ReturnTo: it.String("return"),
+	}, nil
+}
+
+func secret() string {
+	var b [32]byte
+	_, _ = rand.Read(b[:]) // never fails (crypto/rand)
+	return base64.RawURLEncoding.EncodeToString(b[:])
+}
+
+// maxReturn bounds a path to return to.
+const maxReturn = 1024
+
+// ReturnTo is a path of this host that a browser may be sent to; ok is false for what
+// could lead elsewhere.
+func ReturnTo(s string) (path string, ok bool) {
+	if s == "" {
+		return "/", true
+	}
+	if len(s) > maxReturn || s[0] != '/' || strings.HasPrefix(s, "//") || strings.ContainsAny(s, `\"<>`) {
+		return "", false
+	}
+	for i := range len(s) {
+		if s[i] <= ' ' || s[i] > '~' {
+			return "", false
+		}
+	}
+	return s, true
+}
