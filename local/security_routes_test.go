@@ -359,6 +359,8 @@ func (r *running) things() map[string]struct{ names, missing []string } {
 	mapping := r.admin("POST", "/scim/workspaces", fmt.Sprintf(`{"workspace_id":%q,"role":"member","scim_group_name":"theirs"}`, ws))
 	webhook := made("/webhooks", `"name":"theirs","url":"https://hooks.example.com/in"`)
 	destination := made("/telemetry-destinations", `"name":"theirs","endpoint":"https://collector.example.com"`)
+	idp := r.admin("POST", "/auth/sso-configurations", `{"name":"theirs","issuer":"https://login.example.com","client_id":"c","client_secret":"a secret of theirs"}`)
+	ours := r.admin("POST", "/auth/domains", `{"domain":"theirs.example.com"}`)
 	rated := r.call("POST", "/feedback", `{"trace_id":"theirs","value":1}`).json(r.t)["feedback_ids"].([]any)[0]
 	export := made("/logs/exports", `"filters":{},"requested_data":["id"]`)
 	return map[string]struct{ names, missing []string }{
@@ -372,7 +374,9 @@ func (r *running) things() map[string]struct{ names, missing []string } {
 		"/feedback/":           {texts(rated), []string{uuid}},
 		"/webhooks/":           {texts(webhook["id"]), []string{uuid}},
 
-		"/telemetry-destinations/": {texts(destination["id"]), []string{uuid}},
+		"/auth/sso-configurations/": {texts(idp["id"]), []string{uuid}},
+		"/auth/domains/":            {texts(ours["id"]), []string{uuid}},
+		"/telemetry-destinations/":  {texts(destination["id"]), []string{uuid}},
 
 		"/notices/mails/": {[]string{r.mailed()}, []string{ulid}},
 
@@ -461,6 +465,7 @@ func TestAnotherOrganisationsThingsAreMissing(t *testing.T) {
 		"PUT /workspaces/{id}/settings":                               `{"request_logging":{"mode":"full"}}`,
 		"PUT /admin/workspaces/{id}/settings":                         `{"request_logging":{"mode":"full"}}`,
 		"PUT /feedback/{id}":                                          `{"value":2}`,
+		"PUT /auth/domains/{domainId}":                                `{"allow_subdomains":false}`,
 		"DELETE /admin/workspaces/{id}":                               `{"name":"default"}`,
 		"PUT /logs/exports/{exportId}":                                `{"description":"stolen"}`,
 	}

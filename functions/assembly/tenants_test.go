@@ -297,6 +297,7 @@ func TestReferencesToWhatIsElsewhereAreMissing(t *testing.T) {
 			continue // the same rules, by a key that reaches less
 		}
 		own := drive.NewWorld(e.doc, e.as(s.key))
+		own.After(10_000 * (i + 1))
 		own.In, own.New = s.workspace, func(collection string) string {
 			if collection != "/admin/users" || s.key == rootKey {
 				return ""

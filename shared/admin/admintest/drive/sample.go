@@ -120,6 +120,10 @@ func word(s Schema, name string, n int) string {
 	switch {
 	case s["format"] == "email" || strings.Contains(name, "email"):
 		tries = []string{fmt.Sprintf("ann-%d@example.com", n)}
+	case strings.Contains(name, "domain"):
+		tries = []string{fmt.Sprintf("example-%d.com", n)}
+	case strings.Contains(name, "issuer"):
+		tries = []string{fmt.Sprintf("https://login-%d.example.com", n)}
 	case strings.Contains(name, "url") || strings.Contains(name, "host"):
 		tries = []string{fmt.Sprintf("https://example.com/%d", n)}
 	case strings.Contains(name, "color"):

@@ -133,6 +133,9 @@ func (w *World) Need(collection string, place Place) (*Thing, error) {
 	return t, nil
 }
 
+// After numbers names from n on, so that two worlds have none in common.
+func (w *World) After(n int) { w.made = n }
+
 // Forget makes the next Need make another thing.
 func (w *World) Forget(t *Thing) {
 	maps.DeleteFunc(w.things, func(_ string, o *Thing) bool { return o == t })
@@ -437,7 +440,7 @@ func (w *World) fill(s Schema, body map[string]any, place Place) error {
 }
 
 // own are members whose value no other thing may have.
-var own = []string{"name", "slug", "email"}
+var own = []string{"name", "slug", "email", "domain"}
 
 func (w *World) filled(s Schema, name string, v any, place Place) (any, error) {
 	if to := text(s[RefersTo]); to != "" {
