@@ -34,9 +34,8 @@ type issuer struct {
 	mu       sync.Mutex
 	method   string
 	redirect string
-	codes    map[string]url.Values // code -> what was asked for
-	claims   map[string]any        // beside the standard
-	header   map[string]any
+	codes    map[string]url.Values            // code -> what was asked for
+	claims   map[string]any                   // beside the standard
 	sign     func(golangjwt.MapClaims) string // nil: as it should
 	more     map[string]any                   // of discovery
 	userinfo map[string]any
