@@ -46,7 +46,7 @@ func functions() map[string]any {
 		Thaw: func() { c.mu.Lock(); c.thaws++; c.mu.Unlock() },
 	}
 	buffered := host.NewBuffered(http.HandlerFunc(bufferedHandler), door.New([]string{"new-secret"}, nil, nil))
-	return map[string]any{"stream": stream.Invoke, "buffered": buffered.Invoke, "sqs": host.SQS(sqsWork), "schedule": host.Schedule(scheduled())}
+	return map[string]any{"stream": stream.Invoke, "buffered": buffered.Invoke, "sqs": host.SQS(sqsWork), "schedule": host.Tasks(scheduled(), nil)}
 }
 
 // streamHandler answers by the last segment of the path. Where it must wait for

@@ -49,16 +49,8 @@ type Task func(ctx context.Context) error
 // Question is a job that somebody starts by hand and that answers.
 type Question func(ctx context.Context) (any, error)
 
-// Schedule adapts named tasks to scheduler events of the form {"task":"name"}.
-func Schedule(tasks map[string]Task) func(context.Context, json.RawMessage) error {
-	run := Tasks(tasks, nil)
-	return func(ctx context.Context, raw json.RawMessage) error {
-		_, err := run(ctx, raw)
-		return err
-	}
-}
-
-// Tasks is Schedule for a worker that is also asked: the answer of a task is null.
+// Tasks adapts named tasks and questions to events of the form {"task":"name"}, which
+// a schedule or somebody sends. The answer of a task is null.
 func Tasks(tasks map[string]Task, questions map[string]Question) func(context.Context, json.RawMessage) (any, error) {
 	return func(ctx context.Context, raw json.RawMessage) (any, error) {
 		var ev struct {

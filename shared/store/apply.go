@@ -30,8 +30,6 @@ func (c Cond) holds(item Item) bool {
 		return ok
 	case Equal:
 		return ok && equal(v, c.Value)
-	case NotEqual:
-		return !ok || !equal(v, c.Value)
 	case AtLeast:
 		n, comparable := compare(v, c.Value)
 		return ok && comparable && n >= 0

@@ -142,7 +142,6 @@ const (
 	Equal                     // string, int64, bool or []byte equality
 	AtLeast                   // int64 or string >=; false when absent
 	AtMost                    // int64 or string <=; false when absent
-	NotEqual                  // true also when absent
 )
 
 // Cond is one condition; several are joined by AND.
@@ -153,14 +152,13 @@ type Cond struct {
 }
 
 // IfAbsent and the others make conditions.
-func IfAbsent() Cond                  { return Cond{Op: ItemAbsent} }
-func IfPresent() Cond                 { return Cond{Op: ItemPresent} }
-func IfMissing(p Path) Cond           { return Cond{Op: Absent, Path: p} }
-func IfHas(p Path) Cond               { return Cond{Op: Present, Path: p} }
-func IfEqual(p Path, v Value) Cond    { return Cond{Op: Equal, Path: p, Value: v} }
-func IfNotEqual(p Path, v Value) Cond { return Cond{Op: NotEqual, Path: p, Value: v} }
-func IfAtLeast(p Path, v Value) Cond  { return Cond{Op: AtLeast, Path: p, Value: v} }
-func IfAtMost(p Path, v Value) Cond   { return Cond{Op: AtMost, Path: p, Value: v} }
+func IfAbsent() Cond                 { return Cond{Op: ItemAbsent} }
+func IfPresent() Cond                { return Cond{Op: ItemPresent} }
+func IfMissing(p Path) Cond          { return Cond{Op: Absent, Path: p} }
+func IfHas(p Path) Cond              { return Cond{Op: Present, Path: p} }
+func IfEqual(p Path, v Value) Cond   { return Cond{Op: Equal, Path: p, Value: v} }
+func IfAtLeast(p Path, v Value) Cond { return Cond{Op: AtLeast, Path: p, Value: v} }
+func IfAtMost(p Path, v Value) Cond  { return Cond{Op: AtMost, Path: p, Value: v} }
 
 // Query reads rows of one partition whose sort key has the prefix, or lies in
 // [From, To] (either may be empty). Prefix and From/To exclude each other.

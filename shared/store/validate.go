@@ -236,7 +236,7 @@ func (c Cond) validateOperand() error {
 	switch c.Op {
 	case Absent, Present:
 		return nil
-	case Equal, NotEqual:
+	case Equal:
 		return validateScalar(c.Path.Attr, c.Value)
 	case AtLeast, AtMost:
 		switch c.Value.(type) {

@@ -75,8 +75,6 @@ func (e *expression) condition(c store.Cond) string {
 		return "attribute_exists(" + p + ")"
 	case store.Equal:
 		return p + " = " + e.value(encode(c.Value))
-	case store.NotEqual:
-		return "(attribute_not_exists(" + p + ") OR " + p + " <> " + e.value(encode(c.Value)) + ")"
 	case store.AtLeast:
 		return p + " >= " + e.value(encode(c.Value))
 	}

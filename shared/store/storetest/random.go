@@ -80,13 +80,13 @@ var (
 		return p
 	})
 	drawCond = rapid.Custom(func(t *rapid.T) store.Cond {
-		c := store.Cond{Op: store.Op(rapid.IntRange(int(store.ItemAbsent), int(store.NotEqual)).Draw(t, "op"))}
+		c := store.Cond{Op: store.Op(rapid.IntRange(int(store.ItemAbsent), int(store.AtMost)).Draw(t, "op"))}
 		if c.Op == store.ItemAbsent || c.Op == store.ItemPresent {
 			return c
 		}
 		c.Path = drawPath.Draw(t, "path")
 		switch c.Op {
-		case store.Equal, store.NotEqual:
+		case store.Equal:
 			c.Value = drawScalar.Draw(t, "value")
 		case store.AtLeast, store.AtMost:
 			c.Value = drawScalar.Filter(func(v store.Value) bool {
