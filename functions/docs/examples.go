@@ -186,8 +186,17 @@ func kindOf(s map[string]any) string {
 var usual = map[string]string{
 	"id": "2f0c8a1e-6f0b-4c53-9f5e-0d5c1f6f2a11", "name": "Support bot", "slug": "support-bot-a1b2c3", "description": "Answers of the support team.",
 	"email": "ann@example.com", "model": "@openai/gpt-5.4", "content": "Hello", "text": "Hello", "input": "Hello", "prompt": "Hello", "query": "Hello",
-	"url": "https://example.com/", "key": "a-secret", "currency": "USD", "team": "support", "color_code": "#3366ff", "status": "active",
+	"url": "https://example.com/", "key": "gw*******Vk", "currency": "USD", "team": "support", "color_code": "#3366ff", "status": "active",
 	"provider": "openai", "ai_provider_id": "openai", "object": "object", "message": "Done.", "workspace_id": "ws-suppor-a1b2c3", "status_code": "200",
+	"first_name": "Ann", "last_name": "Lee", "icon": "🚀", "scope": "configs.list", "org_role": "member", "client_ip": "203.0.113.7", "country": "DE",
+	"user_agent": "curl/8.5.0", "error": "the server cannot be reached", "sync_error": "the server cannot be reached", "next_cursor": "01M84Y8Q9A7XA0K61ZW61Z5XSX",
+	"server_name": "search", "server_version": "1.4.0", "protocol_version": "2025-11-25", "sync_status": "synced", "ai_model": "gpt-5.4", "ai_org": "openai",
+	"virtual_key": "openai-a1b2c3", "secret_path": "secret/data/openai", "secret_key": "api_key", "allowed_workspace": "ws-suppor-a1b2c3", "workspace": "ws-suppor-a1b2c3",
+	"scim_group": "support", "recipient": "ann@example.com", "subject": "A budget is used up", "note": "For the support team.", "value_key": "metadata._user:ann",
+	"invite_link": "https://gateway.example.com/v1/invites/accept?token=M6iVoefK_SrMDF-R7f6jb2Aw", "inviteLink": "https://gateway.example.com/v1/invites/accept?token=M6iVoefK_SrMDF-R7f6jb2Aw",
+	"filename": "rows.jsonl", "endpoint": "/v1/chat/completions", "finish_reason": "stop", "stop_reason": "end_turn", "owned_by": "openai", "string": "Hello {{name}}",
+	"creation_mode": "api", "ai_provider_name": "openai", "updated_by": "2f0c8a1e-6f0b-4c53-9f5e-0d5c1f6f2a11", "created_by": "2f0c8a1e-6f0b-4c53-9f5e-0d5c1f6f2a11", "invited_by": "2f0c8a1e-6f0b-4c53-9f5e-0d5c1f6f2a11",
+	"version_description": "Shorter.", "prompt_version_description": "Shorter.", "prompt_version_status": "active", "agent_name": "Support agent", "mcp_integration_slug": "search-a1b2c3", "agent_integration_slug": "support-a1b2c3",
 }
 
 // sample is a text for the member name, within its bounds.

@@ -89,15 +89,17 @@ func orEmpty[T any](list []T) []T {
 }
 
 var (
-	texts         = admin.Schema{"type": "array", "items": admin.Schema{"type": "string"}}
+	texts = func(example ...any) admin.Schema {
+		return admin.Schema{"type": "array", "items": admin.Schema{"type": "string"}, "example": example}
+	}
 	generalSchema = admin.Closed(map[string]admin.Schema{
 		"params": {"type": "array", "items": map[string]any{
 			"type": "object", "required": []string{"key", "type"}, "additionalProperties": false, "properties": map[string]any{
-				"key": map[string]any{"type": "string"}, "type": map[string]any{"type": "string"},
-				"defaultValue": map[string]any{}, "minValue": map[string]any{"type": "number"}, "maxValue": map[string]any{"type": "number"},
-				"options": map[string]any{"type": "array"},
+				"key": map[string]any{"type": "string", "example": "temperature"}, "type": map[string]any{"type": "string", "example": "number"},
+				"defaultValue": map[string]any{"example": 0.8}, "minValue": map[string]any{"type": "number", "example": 0}, "maxValue": map[string]any{"type": "number", "example": 2},
+				"options": map[string]any{"type": "array", "example": []any{"low", "medium", "high"}},
 			}}},
-		"type":     admin.Closed(map[string]admin.Schema{"primary": {"type": "string"}, "supported": texts}),
-		"messages": admin.Closed(map[string]admin.Schema{"options": texts}), "disablePlayground": {"type": "boolean"}, "isDefault": {"type": "boolean"},
+		"type":     admin.Closed(map[string]admin.Schema{"primary": {"type": "string", "example": "chat"}, "supported": texts("tools", "image", "json_mode")}),
+		"messages": admin.Closed(map[string]admin.Schema{"options": texts("system", "user", "assistant")}), "disablePlayground": {"type": "boolean"}, "isDefault": {"type": "boolean"},
 	})
 )
