@@ -134,7 +134,7 @@ func modelHolds(c store.Cond, it store.Item, there bool) bool {
 	return map[store.Op]bool{
 		store.ItemAbsent: !there, store.ItemPresent: there,
 		store.Absent: v == nil, store.Present: v != nil,
-		store.Equal: same,
+		store.Equal:   same,
 		store.AtLeast: ordered && order >= 0, store.AtMost: ordered && order <= 0,
 	}[c.Op]
 }
