@@ -128,8 +128,8 @@ func TestWhatWasHeardIsJudged(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	for _, c := range []struct{ hook, has, hasNot, upstream string }{
-		{`{"regexMatch":{"rule":"heard","not":true},"deny":true}`, `hooks_failed`, `"transcript"`, `conversation.item.delete`},
-		{`{"regexReplace":{"rule":"heard","redactText":"***"}}`, `words that were ***`, `were heard`, `input_audio_buffer.commit`},
+		{`{"regexMatch":{"rule":"heard","not":true},"deny":true}`, `hooks_failed`, `words that`, `conversation.item.delete`},
+		{`{"regexReplace":{"rule":"heard","redactText":"***"}}`, `words that were ***`, `heard"`, `input_audio_buffer.commit`},
 		{`{"regexMatch":{"rule":"heard"},"deny":true}`, `words that were heard`, `hooks_failed`, `input_audio_buffer.commit`},
 	} {
 		s := r.guardedBy(`"input_guardrails":[` + c.hook + `]`)
@@ -138,8 +138,12 @@ func TestWhatWasHeardIsJudged(t *testing.T) {
 		s.send(`{"type":"input_audio_buffer.commit"}`)
 		s.until("input_audio_buffer.committed")
 		s.send(`{"type":"response.create"}`)
-		if all, _ := s.until("response.done"); !strings.Contains(all, c.has) || strings.Contains(all, c.hasNot) {
+		all, _ := s.until("response.done")
+		if !strings.Contains(all, c.has) || strings.Contains(all, c.hasNot) || strings.Contains(all, "transcription.delta") || strings.Contains(all, "transcription.segment") {
 			t.Errorf("%s: %s", c.hook, all)
+		}
+		if before, _, _ := strings.Cut(all, "transcription.completed"); strings.Contains(before, "were heard") {
+			t.Errorf("%s: told before the verdict: %s", c.hook, all)
 		}
 		s.leave()
 		if got := r.atProvider(); !strings.Contains(got, c.upstream) {

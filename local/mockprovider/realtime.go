@@ -246,8 +246,17 @@ func (v *voice) commit() string {
 	if transcription != "" {
 		row := v.x.s.bill.begin("/v1/realtime", transcription, item, true)
 		row.closeAt(http.StatusOK, seconds*whisperSecond)
-		done := told{"item_id": item, "content_index": 0, "transcript": "words that were heard", "usage": told{"type": "duration", "seconds": seconds}}
+		done := told{"item_id": item, "content_index": 0, "transcript": "words that were heard", "usage": told{"type": "duration", "seconds": seconds}, "logprobs": []any{told{"token": "words that were heard", "logprob": -0.5}}}
+		heard := func(status string) told {
+			return told{"id": item, "type": "message", "role": "user", "status": status, "content": []any{told{"type": "input_audio", "transcript": "words that were heard"}}}
+		}
+		v.send("conversation.item.added", told{"item": heard("in_progress")})
+		for _, piece := range []string{"words that ", "were heard"} {
+			v.send("conversation.item.input_audio_transcription.delta", told{"item_id": item, "content_index": 0, "delta": piece})
+		}
+		v.send("conversation.item.input_audio_transcription.segment", told{"item_id": item, "content_index": 0, "text": "words that were heard"})
 		v.send("conversation.item.input_audio_transcription.completed", done)
+		v.send("conversation.item.done", told{"item": heard("completed")})
 		if strings.Contains(v.instructions, "twice") {
 			v.send("conversation.item.input_audio_transcription.completed", done)
 		}

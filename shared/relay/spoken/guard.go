@@ -43,6 +43,7 @@ type Guard struct {
 	open  map[string]*response         // of the provider's reader alone
 	items map[string]string            // to their response
 	gone  map[string]bool              // items that were denied
+	heeds map[[32]byte]struct{}        // transcripts that were judged and stayed, by approval
 	runs  map[string]bool              // responses under way
 	swaps map[string]map[string]string // texts of items that were changed, and what stands in their place
 	last  string                       // response that was begun last
@@ -53,7 +54,7 @@ type Outcome struct{ Denied, Failed bool }
 
 // New makes the guard of a session.
 func New(ctx context.Context, live Judges, session, model string, strict bool) *Guard {
-	g := &Guard{ctx: ctx, live: live, model: model, session: session, lenient: !strict, open: map[string]*response{}, items: map[string]string{}, gone: map[string]bool{}, runs: map[string]bool{}, swaps: map[string]map[string]string{}, outcomes: map[string]Outcome{}}
+	g := &Guard{ctx: ctx, live: live, model: model, session: session, lenient: !strict, open: map[string]*response{}, items: map[string]string{}, gone: map[string]bool{}, heeds: map[[32]byte]struct{}{}, runs: map[string]bool{}, swaps: map[string]map[string]string{}, outcomes: map[string]Outcome{}}
 	g.told("")
 	return g
 }
@@ -86,6 +87,14 @@ func (g *Guard) provider(e *realtime.Event) verdict {
 			return g.heard(e)
 		}
 	}
+	if g.live.Hears() {
+		return g.unheard(e)
+	}
+	return g.spoken(e)
+}
+
+// spoken judges what the provider says of its own.
+func (g *Guard) spoken(e *realtime.Event) verdict {
 	if !g.live.Judges() {
 		return verdict{stays: true}
 	}

@@ -118,6 +118,41 @@ func TestAResponseIsHeldAndDeniedOrChanged(t *testing.T) {
 	}
 }
 
+// TestWhatIsWrittenDownWaits: pieces of what a client says do not come, and items without
+// what was not judged.
+func TestWhatIsWrittenDownWaits(t *testing.T) {
+	t.Parallel()
+	item := func(kind, id, text string) string {
+		return fmt.Sprintf(`{"type":"conversation.item.%s","item":{"id":%q,"type":"message","role":"user","content":[{"type":"input_audio","transcript":%q},{"type":"input_text","text":"written"}]}}`, kind, id, text)
+	}
+	heard := func(id, text string) []string {
+		return []string{
+			item("added", id, text),
+			fmt.Sprintf(`{"type":"conversation.item.input_audio_transcription.delta","item_id":%q,"delta":%q}`, id, text),
+			fmt.Sprintf(`{"type":"conversation.item.input_audio_transcription.segment","item_id":%q,"text":%q}`, id, text),
+			fmt.Sprintf(`{"type":"conversation.item.input_audio_transcription.completed","item_id":%q,"transcript":%q,"logprobs":[{"token":%q}]}`, id, text, text),
+			item("retrieved", id, text),
+		}
+	}
+	for _, replaces := range []bool{false, true} {
+		out, _ := told(t, guardOf(judge{replaces: replaces}), append(heard("bad", word), heard("good", "words")...))
+		all := strings.Join(out, "\n")
+		_, behind, _ := strings.Cut(all, `"transcript":"words","logprobs"`)
+		if strings.Contains(all, word) || strings.Contains(all, ".delta") || strings.Contains(all, ".segment") || strings.Count(all, `"words"`) != 3 || strings.Count(behind, `"words"`) != 2 || replaces != strings.Contains(all, `"***"`) {
+			t.Errorf("replaces %v: %s", replaces, all)
+		}
+	}
+	for _, raw := range []string{
+		`{"type":"conversation.item.input_audio_transcription.completed","item_id":"i","transcript":7}`,
+		`{"type":"conversation.item.added","item":{"id":"i","role":"user","content":[7]}}`,
+		`{"type":"conversation.item.added","item":7}`,
+	} {
+		if out, _ := told(t, guardOf(judge{}), []string{raw}); len(out) > 0 {
+			t.Errorf("%s was sent", raw)
+		}
+	}
+}
+
 // FuzzHeld: whatever a provider sends, in whatever order, nothing that is forbidden is
 // sent on as a part of a response, and what is sent is JSON.
 func FuzzHeld(f *testing.F) {
@@ -129,6 +164,7 @@ func FuzzHeld(f *testing.F) {
 	f.Add(strings.Join([]string{sayer("r1", "a")[0], `{"type":"response.function_call_arguments.delta","response_id":"r1","delta":"hunter2"}`, sayer("r1", "a")[6]}, "\n"), true)
 	f.Add(strings.Replace(sayer("r1", word)[6], "response.done", "response.created", 1), false)
 	f.Add(`{"type":"conversation.item.input_audio_transcription.completed","item_id":"i","transcript":"hunter2"}`, true)
+	f.Add(`{"type":"conversation.item.input_audio_transcription.delta","item_id":"i","delta":"hunter2"}`, true)
 	f.Fuzz(func(t *testing.T, events string, replaces bool) {
 		out, _ := told(t, guardOf(judge{replaces: replaces}), strings.Split(events, "\n"))
 		for _, raw := range out {
@@ -139,7 +175,7 @@ func FuzzHeld(f *testing.F) {
 			if json.Unmarshal([]byte(raw), &e) != nil {
 				continue
 			}
-			if strings.HasPrefix(e.Type, "response.") && strings.HasSuffix(e.Type, ".delta") && e.ResponseID != "" && strings.Contains(e.Delta, word) || e.Type == realtime.Transcribed && strings.Contains(e.Transcript, word) {
+			if strings.HasPrefix(e.Type, "response.") && strings.HasSuffix(e.Type, ".delta") && e.ResponseID != "" && strings.Contains(e.Delta, word) || strings.HasPrefix(e.Type, "conversation.item.input_audio_transcription.") && strings.Contains(e.Transcript+e.Delta, word) {
 				t.Fatalf("%s was sent of %s", raw, events)
 			}
 		}

@@ -1,0 +1,149 @@
+package spoken
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"strings"
+
+	"gateway/shared/dialect/realtime"
+)
+
+// heard judges what a client has said by voice. The provider has heard it: what is denied
+// is taken out of the conversation, and no response to it goes on.
+func (g *Guard) heard(e *realtime.Event) verdict {
+	t, err := realtime.ReadTranscript(e.Body)
+	if err != nil {
+		return verdict{} // nobody can judge it
+	}
+	part, err := json.Marshal(map[string]any{"type": "message", "role": "user", "content": []any{map[string]string{"type": "input_text", "text": t.Text}}})
+	if err != nil {
+		return verdict{}
+	}
+	body, err := json.Marshal(asked{Model: g.model, Input: []json.RawMessage{part}})
+	if err != nil {
+		return verdict{}
+	}
+	w := g.live.Said(g.ctx, body)
+	now := transcriptOf(w.Body)
+	switch {
+	case w.Denied, w.Body != nil && now == nil:
+		gone := retold(e.Body, "")
+		if t.Item != "" && len(g.gone) < maxItems {
+			g.gone[t.Item] = true
+		}
+		v := verdict{told: [][]byte{g.refuse(&w)}, body: gone}
+		for id := range g.runs {
+			v.back = append(v.back, realtime.Cancel(id))
+		}
+		if g.model != "" && t.Item != "" { // a session that only writes down has no conversation
+			v.back = append(v.back, realtime.Delete(t.Item))
+		}
+		return v
+	case now != nil && *now != t.Text:
+		changed := retold(e.Body, *now)
+		return verdict{told: [][]byte{changed}, body: changed}
+	}
+	if len(g.heeds) < maxItems {
+		g.heeds[approval(t.Item, t.Text)] = struct{}{}
+	}
+	return verdict{stays: true}
+}
+
+// approval names a transcript of an item.
+func approval(item, text string) [32]byte { return sha256.Sum256([]byte(item + "\x00" + text)) }
+
+// retold is a transcript's event with another text, and without members that could tell
+// the old one, as the probabilities of its tokens do.
+func retold(event []byte, text string) []byte {
+	var in map[string]json.RawMessage
+	if json.Unmarshal(event, &in) != nil {
+		return []byte("{}")
+	}
+	out := map[string]any{"transcript": text}
+	for _, name := range [...]string{"type", "event_id", "item_id", "content_index", "usage"} {
+		if raw := in[name]; raw != nil {
+			out[name] = raw
+		}
+	}
+	return change([]byte("{}"), out)
+}
+
+// Events that tell of what is written down of the client's voice begin so. Of them, the
+// whole transcript is judged; that there is none tells nothing.
+const (
+	transcribing = "conversation.item.input_audio_transcription."
+	unwritten    = transcribing + "failed"
+)
+
+// unheard keeps back what a client has said by voice as long as it was not judged: pieces
+// of its transcript, which nobody can judge, and transcripts within items. A transcript
+// comes once, as a whole.
+func (g *Guard) unheard(e *realtime.Event) verdict {
+	switch {
+	case strings.HasPrefix(e.Type, transcribing) && e.Type != unwritten:
+		return verdict{}
+	case !strings.HasPrefix(e.Type, "conversation.item.") || e.Item() == nil:
+		return g.spoken(e)
+	}
+	now, ok := g.unwritten(e)
+	switch {
+	case !ok:
+		return verdict{}
+	case now == nil:
+		return g.spoken(e)
+	}
+	with := *e
+	with.Body = now
+	v := g.spoken(&with)
+	if v.stays {
+		v = verdict{told: [][]byte{now}, body: now}
+	}
+	return v
+}
+
+// unwritten is an event without the transcripts that were not judged; nil where it has
+// none. ok is false of one that cannot be sent.
+func (g *Guard) unwritten(e *realtime.Event) (now []byte, ok bool) {
+	var is struct{ ID, Role, Type string }
+	var item map[string]json.RawMessage
+	if json.Unmarshal(e.Item(), &is) != nil || json.Unmarshal(e.Item(), &item) != nil || g.gone[is.ID] {
+		return nil, false
+	}
+	if is.Role == "assistant" || item["content"] == nil {
+		return nil, true
+	}
+	var content []map[string]json.RawMessage
+	if json.Unmarshal(item["content"], &content) != nil {
+		return nil, false
+	}
+	held := false
+	for _, part := range content {
+		for name, raw := range part {
+			if !strings.EqualFold(name, "transcript") {
+				continue
+			}
+			var text string
+			err := json.Unmarshal(raw, &text)
+			if _, approved := g.heeds[approval(is.ID, text)]; err != nil || text != "" && !approved {
+				part[name], held = json.RawMessage("null"), true
+			}
+		}
+	}
+	if !held {
+		return nil, true
+	}
+	return change(e.Body, map[string]any{"item": json.RawMessage(change(e.Item(), map[string]any{"content": content}))}), true
+}
+
+// transcriptOf reads what guardrails made of a transcript.
+func transcriptOf(body []byte) *string {
+	var in struct {
+		Input []struct {
+			Content []struct{ Text string } `json:"content"`
+		} `json:"input"`
+	}
+	if body == nil || json.Unmarshal(body, &in) != nil || len(in.Input) != 1 || len(in.Input[0].Content) != 1 {
+		return nil
+	}
+	return &in.Input[0].Content[0].Text
+}
