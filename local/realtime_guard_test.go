@@ -128,7 +128,7 @@ func TestWhatWasHeardIsJudged(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	for _, c := range []struct{ hook, has, hasNot, upstream string }{
-		{`{"regexMatch":{"rule":"heard","not":true},"deny":true}`, `hooks_failed`, `words that`, `conversation.item.delete`},
+		{`{"regexMatch":{"rule":"heard","not":true},"deny":true}`, `hooks_failed`, `"transcript":"`, `conversation.item.delete`},
 		{`{"regexReplace":{"rule":"heard","redactText":"***"}}`, `words that were ***`, `heard"`, `input_audio_buffer.commit`},
 		{`{"regexMatch":{"rule":"heard"},"deny":true}`, `words that were heard`, `hooks_failed`, `input_audio_buffer.commit`},
 	} {
@@ -142,8 +142,12 @@ func TestWhatWasHeardIsJudged(t *testing.T) {
 		if !strings.Contains(all, c.has) || strings.Contains(all, c.hasNot) || strings.Contains(all, "transcription.delta") || strings.Contains(all, "transcription.segment") {
 			t.Errorf("%s: %s", c.hook, all)
 		}
-		if before, _, _ := strings.Cut(all, "transcription.completed"); strings.Contains(before, "were heard") {
-			t.Errorf("%s: told before the verdict: %s", c.hook, all)
+		for line := range strings.SplitSeq(all, "\n") {
+			if strings.Contains(line, "transcription.completed") || strings.Contains(line, "hook_results") { // the verdict
+				break
+			} else if strings.Contains(line, "were heard") {
+				t.Errorf("%s: told before the verdict: %s", c.hook, all)
+			}
 		}
 		s.leave()
 		if got := r.atProvider(); !strings.Contains(got, c.upstream) {
@@ -219,6 +223,68 @@ func TestWhatResponsesSayIsJudged(t *testing.T) {
 	if bill := r.mock.Bill().Total.NanoDollars; spent == 0 || spent != bill {
 		t.Errorf("%d are booked of %d", spent, bill)
 	}
+}
+
+// TestGuardrailsOfASessionAreReadAnew: one that is added, changed or taken away while the
+// session runs holds, or does not, for what is said from then on.
+func TestGuardrailsOfASessionAreReadAnew(t *testing.T) {
+	t.Parallel()
+	r := start(t)
+	s := r.speak("model=@mock/gpt-realtime")
+	denied := func(text string) bool {
+		s.send(`{"type":"conversation.item.create","item":{"type":"message","role":"user","content":[{"type":"input_text","text":"` + text + `"}]}}`)
+		for {
+			switch e, err := s.read(); {
+			case err != nil:
+				t.Fatal(err)
+			case e["type"] == "error":
+				return true
+			case e["type"] == "conversation.item.added":
+				return false
+			}
+		}
+	}
+	becomes := func(text string, want bool) {
+		t.Helper()
+		eventually(t, func() error {
+			if denied(text) != want {
+				return fmt.Errorf("%s is not what it should become: denied %v", text, want)
+			}
+			return nil
+		})
+	}
+	if denied("hunter2") {
+		t.Fatal("nothing judges it")
+	}
+	check := func(rule string) string {
+		return `[{"id":"default.regexMatch","parameters":{"rule":"` + rule + `","not":true}}]`
+	}
+	defaults := func(input, output string) {
+		t.Helper()
+		r.admin("PUT", "/admin/workspaces/"+r.workspace(), `{"defaults":{"input_guardrails":[`+input+`],"output_guardrails":[`+output+`]}}`)
+	}
+	made := r.admin("POST", "/guardrails", `{"name":"words","workspace_id":"`+r.workspace()+`","checks":`+check("hunter2")+`,"actions":{"deny":true,"stream":"hold"}}`)
+	id := fmt.Sprintf("%q", made["id"])
+	defaults(id, "")
+	becomes("hunter2", true)
+	r.admin("PUT", "/guardrails/"+made["slug"].(string), `{"checks":`+check("hunter3")+`}`)
+	becomes("hunter2", false)
+	becomes("hunter3", true)
+	defaults("", id)
+	becomes("say=it_is_hunter3", false)
+	s.send(`{"type":"response.create"}`)
+	if all, _ := s.until("response.done"); strings.Contains(all, "hunter3") || !strings.Contains(all, "hooks_failed") {
+		t.Error(all)
+	}
+	defaults("", "")
+	eventually(t, func() error {
+		s.send(`{"type":"response.create"}`)
+		if all, _ := s.until("response.done"); !strings.Contains(all, "hunter3") {
+			return fmt.Errorf("it is still judged: %s", all)
+		}
+		return nil
+	})
+	s.leave()
 }
 
 // realtimeCells are the rows of what guardrails judge in sessions: what is written, what

@@ -34,8 +34,8 @@ type desk struct {
 	req   *http.Request // that the responses are taken to come with
 	route *routes.Route // likewise
 	key   string
-	guard *spoken.Guard // nil: nothing is judged
-	begun atomic.Bool   // a response was; the session counts as its first
+	guard *spoken.Guard
+	begun atomic.Bool // a response was; the session counts as its first
 }
 
 // newDesk makes the desk of the session that a call has opened.
@@ -98,11 +98,14 @@ func (d *desk) shut(c *call) {
 
 // Begin implements session.Desk.
 func (d *desk) Begin(what *session.Wanted) (session.Turn, error) {
-	who, _, err := d.of.Still(d.of.Base)
+	now, err := d.of.Still(d.of.Base)
+	if err == nil {
+		err = d.of.guards.Live().Renew(d.of.Base, now)
+	}
 	if err != nil {
 		return nil, err
 	}
-	c, err := d.open(who, d.begun.Swap(true))
+	c, err := d.open(now.Who, d.begun.Swap(true))
 	if err == nil {
 		c.InBound, c.OutBound, c.OutAssumed = what.Input, what.Output, false
 		if what.Output == 0 {
@@ -166,10 +169,16 @@ func (d *desk) Allows(model string) error {
 
 // Check implements session.Desk.
 func (d *desk) Check() error {
-	who, _, err := d.of.Still(d.of.Base)
+	now, err := d.of.Still(d.of.Base)
 	if err != nil {
 		return err
 	}
+	// A guardrail that is named and not there refuses the next response; until then those
+	// that were read hold.
+	if err := d.of.guards.Live().Renew(d.of.Base, now); err != nil && !fault.Is(err, fault.InvalidConfig) {
+		return err
+	}
+	who := now.Who
 	own, its := d.of.budgeted()
 	for _, s := range slices.Concat(purse.Budgeted(who.Subject), own, its) {
 		if s == d.of.Who.Subject && s != who.Subject {
@@ -211,9 +220,6 @@ func (r *response) End(d *realtime.Done, event []byte) {
 // said before it.
 func (r *response) judged(id string) {
 	g, c := r.desk.guard, r.call
-	if g == nil {
-		return
-	}
 	c.guards.Heard(r.desk.of.guards.Live())
 	switch o := g.Of(id); {
 	case o.Denied:

@@ -55,7 +55,11 @@ type governor struct {
 
 // Still implements routes.Walk.
 func (g *governor) Still() (*identity.Principal, *resource.View, error) {
-	return g.s.books.Still(g.s.Ctx)
+	now, err := g.s.books.Still(g.s.Ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	return now.Who, now.View, nil
 }
 
 // Forwards implements routes.Walk.

@@ -91,6 +91,10 @@ func (o *outbound) socketURL() (*url.URL, error) {
 
 // sendSession opens the client's side and carries the session to its end.
 func sendSession(s *sender, resp *http.Response) error {
+	guards, err := s.guards.GoLive(s.Relay.guards, s.Target, s.To.Leaf, s.images())
+	if err != nil {
+		return err
+	}
 	s.answerHeaders(resp.Header)
 	protocol := resp.Header.Get("Sec-Websocket-Protocol")
 	if offered := asked.Protocols(s.Req.Header); !slices.Contains(offered, protocol) {
@@ -109,11 +113,11 @@ func sendSession(s *sender, resp *http.Response) error {
 		Near: near, Far: s.far, Times: s.SessionTimes, Memory: s.Memory, Tenant: s.Who.Scope.Org, ID: s.ULID, Model: s.To.Model,
 	}
 	desk := newDesk(s)
-	if l := s.guards.Live(); l != nil {
-		desk.guard = spoken.New(s.Base, l, s.ULID, s.To.Model, s.Strict())
-		live.Guard = desk.guard
-	}
-	live.Desk = desk
+	desk.guard = spoken.New(s.Base, func() spoken.Judges { return guards.Now() }, spoken.Session{
+		ID: s.ULID, Model: s.To.Model, Strict: s.Strict(), Memory: s.Memory, Tenant: s.Who.Scope.Org,
+	})
+	defer desk.guard.Close()
+	live.Desk, live.Guard = desk, desk.guard
 	end, ok := s.sessions.begin(live)
 	if !ok {
 		near.Close(session.GoingAway, "the gateway is restarting; open a new session")

@@ -186,13 +186,17 @@ func (q *Request) mayAsk(ctx context.Context, who *identity.Principal) (*resourc
 
 // Still gives who asks, as it is known now, for a request that lasts: an error is that of
 // a key, or of a workspace, that does not open the route any more.
-func (q *Request) Still(ctx context.Context) (*identity.Principal, *resource.View, error) {
+func (q *Request) Still(ctx context.Context) (*Caller, error) {
 	who, err := q.doors.Auth.Authenticate(ctx, q.Token, identity.Asked{Request: q.Req})
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	view, _, err := q.mayAsk(ctx, who)
-	return who, view, err
+	now := &Caller{Who: who, Token: q.Token, KeyInAuth: q.KeyInAuth}
+	if now.View, now.WS, err = q.mayAsk(ctx, who); err != nil {
+		return nil, err
+	}
+	now.Org, err = tenant.LoadSettings(ctx, now.View, who.Scope)
+	return now, err
 }
 
 // authenticate finds the caller by the key of the request, or by the one that the

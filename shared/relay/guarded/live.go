@@ -2,25 +2,41 @@ package guarded
 
 import (
 	"context"
+	"maps"
 	"sync"
+	"sync/atomic"
 
 	"gateway/shared/guard"
 	"gateway/shared/guard/chain"
+	"gateway/shared/guard/judge"
+	"gateway/shared/relay/admitted"
+	"gateway/shared/relay/chosen"
+	"gateway/shared/route"
 )
 
-// Live are the guardrails of a realtime session, which judge what is said while it runs.
-// What they are shown has the shape of Responses: instructions and input, or output. It
-// may be asked by several goroutines at once.
+// Live are the guardrails of a realtime session. They are read anew while it runs. It may
+// be asked by several goroutines at once.
 type Live struct {
 	means           *Means
-	call            chain.Call
-	in, hold, after chain.Hooks
-	beside, behind  chain.Hooks // whose outcome nobody waits for
+	leaf            *route.Leaf
+	kind            string
+	call            chain.Call // without what each is shown
 	target, request string
+	now             atomic.Pointer[Talk]
 
 	mu    sync.Mutex
 	notes []Noted
 	aside aside
+}
+
+// Talk are the guardrails of a session as they were read, which judge what is said in it.
+// What they are shown has the shape of Responses: instructions and input, or output. It is
+// never changed.
+type Talk struct {
+	live            *Live
+	call            chain.Call
+	in, hold, after chain.Hooks
+	beside, behind  chain.Hooks // whose outcome nobody waits for
 }
 
 // Word is what guardrails say of what is said.
@@ -30,81 +46,116 @@ type Word struct {
 	Body           []byte // changed; nil: it stays
 }
 
-// goesLive keeps the hooks of a session for what is said in it: they are not for the
-// upgrade.
-func (s *State) goesLive(beside chain.Hooks) {
-	l := &Live{means: s.means, call: s.call, in: s.in, beside: beside, behind: s.outBeside, target: s.target, request: s.request}
-	for _, h := range s.out {
-		if h.Streams() == guard.StreamAfter {
-			l.after = append(l.after, h)
-		} else {
-			l.hold = append(l.hold, h)
-		}
+// GoLive makes the guardrails of a session of a target ready. fetch gets images for them.
+func (s *State) GoLive(m *Means, t *chosen.Target, leaf *route.Leaf, fetch judge.Fetch) (*Live, error) {
+	l := &Live{means: m, leaf: leaf, kind: t.Route.Endpoint, call: m.callOf(t), target: leaf.Path, request: t.ULID}
+	l.call.Headers, l.call.Stream, l.call.Fetch = l.call.Headers.Clone(), true, fetch
+	if err := l.Renew(t.Base, &t.Caller); err != nil {
+		return nil, err
 	}
-	l.call.Headers, l.call.Passed, l.call.Stream, l.call.Request = s.call.Headers.Clone(), false, true, nil
-	s.out, s.outBeside = nil, nil
-	if len(l.in)+len(l.beside)+len(l.hold)+len(l.after)+len(l.behind) > 0 {
-		s.live = l
-	}
+	s.live = l
+	return l, nil
 }
 
-// Live are the guardrails of the session that was opened; nil where there are none.
+// callOf is what hooks are told of a target.
+func (m *Means) callOf(t *chosen.Target) chain.Call {
+	c := chain.Call{
+		Kind: t.Route.Endpoint, TraceID: t.Ask.TraceID, Model: t.To.Model, Stream: t.Stream, Metadata: maps.Clone(t.Metadata),
+		Headers: t.HeadersForProvider(), Client: m.client, Public: m.public, Secrets: m.secrets(&t.Caller), Now: m.now,
+	}
+	if p := t.To.Target.Provider; p != nil {
+		c.Provider = p.ID
+	}
+	return c
+}
+
+// Renew reads the guardrails that hold for the session's caller, as that is known now.
+// Where they cannot be read, those that were go on to hold, and the error says why.
+func (l *Live) Renew(ctx context.Context, who *admitted.Caller) error {
+	s := State{}
+	if err := s.gather(ctx, l.means, who, l.leaf, l.kind); err != nil {
+		return err
+	}
+	k := &Talk{live: l, call: l.call, behind: s.outBeside}
+	k.call.Secrets = l.means.secrets(who)
+	k.beside, k.in = s.in.Apart(l.kind)
+	for _, h := range s.out {
+		if h.Streams() == guard.StreamAfter {
+			k.after = append(k.after, h)
+		} else {
+			k.hold = append(k.hold, h)
+		}
+	}
+	l.now.Store(k)
+	return nil
+}
+
+// Live are the guardrails of the session that was opened; nil where there is none.
 func (s *State) Live() *Live { return s.live }
 
+// Now are the guardrails as they were read last.
+func (l *Live) Now() *Talk { return l.now.Load() }
+
 // Hears tells whether something judges what clients say.
-func (l *Live) Hears() bool { return len(l.in)+len(l.beside) > 0 }
+func (k *Talk) Hears() bool { return len(k.in)+len(k.beside) > 0 }
 
 // Holds tells whether an answer is judged before it is sent.
-func (l *Live) Holds() bool { return len(l.hold) > 0 }
+func (k *Talk) Holds() bool { return len(k.hold) > 0 }
 
 // Judges tells whether something judges answers at all.
-func (l *Live) Judges() bool { return len(l.hold)+len(l.after)+len(l.behind) > 0 }
+func (k *Talk) Judges() bool { return len(k.hold)+len(k.after)+len(k.behind) > 0 }
 
 // Said judges what a client has said.
-func (l *Live) Said(ctx context.Context, body []byte) Word {
-	c := l.call
+func (k *Talk) Said(ctx context.Context, body []byte) Word {
+	c := k.call
 	c.Request = body
-	l.apart(ctx, l.beside, guard.Before, c)
-	o := l.in.Run(ctx, guard.Before, &c)
-	l.note(o.Results, guard.Before)
+	k.apart(ctx, k.beside, guard.Before, c)
+	o := k.in.Run(ctx, guard.Before, &c)
+	k.live.note(o.Results, guard.Before)
 	return Word{chain.Results{Before: o.Results}, o.Denied, o.Failed, o.Body}
 }
 
 // Held judges an answer of which nothing was sent. about is what the session was told to
 // do.
-func (l *Live) Held(ctx context.Context, about, answer []byte) Word {
-	o := untold(l.run(ctx, l.hold, about, answer))
+func (k *Talk) Held(ctx context.Context, about, answer []byte) Word {
+	o := untold(k.run(ctx, k.hold, about, answer))
 	return Word{chain.Results{After: o.Results}, o.Denied, o.Failed, o.Body}
 }
 
 // Over judges an answer that was sent: it tells, and changes nothing.
-func (l *Live) Over(ctx context.Context, about, answer []byte) Word {
-	c := l.call
+func (k *Talk) Over(ctx context.Context, about, answer []byte) Word {
+	c := k.call
 	c.Request, c.Response, c.Status = about, answer, 200
-	l.apart(ctx, l.behind, guard.After, c)
-	o := l.run(ctx, l.after, about, answer)
+	k.apart(ctx, k.behind, guard.After, c)
+	o := k.run(ctx, k.after, about, answer)
 	return Word{Results: chain.Results{After: o.Results}, Failed: o.Failed || o.Denied}
 }
 
-func (l *Live) run(ctx context.Context, hooks chain.Hooks, about, answer []byte) chain.Outcome {
-	c := l.call
+func (k *Talk) run(ctx context.Context, hooks chain.Hooks, about, answer []byte) chain.Outcome {
+	c := k.call
 	c.Request, c.Response, c.Status = about, answer, 200
 	o := hooks.Run(ctx, guard.After, &c)
-	l.note(o.Results, guard.After)
+	k.live.note(o.Results, guard.After)
 	return o
 }
 
-func (l *Live) apart(ctx context.Context, hooks chain.Hooks, phase guard.Phase, c chain.Call) {
-	if len(hooks) > 0 {
+func (k *Talk) apart(ctx context.Context, hooks chain.Hooks, phase guard.Phase, c chain.Call) {
+	if l := k.live; len(hooks) > 0 {
 		l.aside.run(l.means, ctx, hooks, phase, c, l.target, l.request)
 	}
 }
+
+// maxNotes bounds the verdicts that wait for a record, in number. Of more, the first go.
+const maxNotes = 256
 
 func (l *Live) note(results []chain.Result, phase guard.Phase) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for i := range results {
 		l.notes = append(l.notes, note(&results[i], phase, l.target))
+	}
+	if over := len(l.notes) - maxNotes; over > 0 {
+		l.notes = append(l.notes[:0], l.notes[over:]...)
 	}
 }
 

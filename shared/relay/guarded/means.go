@@ -93,7 +93,7 @@ func (m *Means) read(list []route.Guardrail, before bool) []named {
 
 // hooks are those of a target, the config's before the defaults; one that stands there
 // twice runs once.
-func (m *Means) hooks(ctx context.Context, q *admitted.Request, of []named, defaults []string) (chain.Hooks, error) {
+func (m *Means) hooks(ctx context.Context, q *admitted.Caller, of []named, defaults []string) (chain.Hooks, error) {
 	out := make(chain.Hooks, 0, len(of)+len(defaults))
 	add := func(h *chain.Hook) {
 		for _, have := range out {
@@ -124,8 +124,8 @@ func (m *Means) hooks(ctx context.Context, q *admitted.Request, of []named, defa
 	return out, nil
 }
 
-// secrets fetches what the checks of a request's guardrails have in external managers.
-func (m *Means) secrets(q *admitted.Request) judge.Secrets {
+// secrets fetches what the checks of a caller's guardrails have in external managers.
+func (m *Means) secrets(q *admitted.Caller) judge.Secrets {
 	if m.secret == nil {
 		return nil
 	}
@@ -164,7 +164,7 @@ func (a *aside) run(m *Means, ctx context.Context, hooks chain.Hooks, phase guar
 		defer a.mu.Unlock()
 		for i := range results {
 			n := note(&results[i], phase, target)
-			if !a.over {
+			if !a.over && len(a.done) < maxNotes {
 				a.done = append(a.done, n)
 				continue
 			}

@@ -3,7 +3,6 @@ package guarded
 import (
 	"context"
 	"encoding/json"
-	"maps"
 	"net/http"
 	"slices"
 
@@ -12,6 +11,7 @@ import (
 	"gateway/shared/guard/chain"
 	"gateway/shared/guard/judge"
 	"gateway/shared/guard/scan/mask"
+	"gateway/shared/relay/admitted"
 	"gateway/shared/relay/chosen"
 	"gateway/shared/relay/routes"
 	"gateway/shared/route"
@@ -76,16 +76,11 @@ var kinds = map[string]bool{
 // it; nil: nothing. fetch gets images for it.
 func (s *State) Input(m *Means, t *chosen.Target, leaf *route.Leaf, body []byte, fetch judge.Fetch) (changed []byte, err error) {
 	s.On, s.means, s.target, s.request, s.ctx = true, m, leaf.Path, t.ULID, t.Ctx
-	if err := s.gather(m, t, leaf); err != nil {
+	if err := s.gather(t.Ctx, m, &t.Caller, leaf, t.Route.Endpoint); err != nil {
 		return nil, err
 	}
-	s.call = chain.Call{
-		Kind: t.Route.Endpoint, TraceID: t.Ask.TraceID, Model: t.To.Model, Stream: t.Stream, Metadata: maps.Clone(t.Metadata),
-		Headers: t.HeadersForProvider(), Request: body, Client: m.client, Public: m.public, Fetch: fetch, Secrets: m.secrets(&t.Request), Now: m.now,
-	}
-	if p := t.To.Target.Provider; p != nil {
-		s.call.Provider = p.ID
-	}
+	s.call = m.callOf(t)
+	s.call.Request, s.call.Fetch = body, fetch
 	answers, texts := kinds[t.Route.Endpoint]
 	s.call.Passed = t.Route.Shape != routes.Unified || !texts || len(body) == 0
 	live := t.Route.Shape == routes.Socket
@@ -95,8 +90,8 @@ func (s *State) Input(m *Means, t *chosen.Target, leaf *route.Leaf, body []byte,
 	beside, in := s.in.Apart(s.call.Kind)
 	s.in = in
 	s.Names = slices.Concat(in.Names(), beside.Names(), s.out.Names(), s.outBeside.Names())
-	if live {
-		s.goesLive(beside)
+	if live { // they judge what is said in the session, not its upgrade
+		s.out, s.outBeside = nil, nil
 	}
 	if t.Rehearsing {
 		s.in = in.Here() // nothing is sent
@@ -123,19 +118,19 @@ func (s *State) Input(m *Means, t *chosen.Target, leaf *route.Leaf, body []byte,
 	return o.Body, nil
 }
 
-// gather finds the hooks of the target.
-func (s *State) gather(m *Means, t *chosen.Target, leaf *route.Leaf) error {
+// gather finds the hooks of a target that hold for a caller's requests of a kind.
+func (s *State) gather(ctx context.Context, m *Means, who *admitted.Caller, leaf *route.Leaf, kind string) error {
 	made := m.ofLeaf(leaf)
-	input, output := t.WS.Guardrails(t.Org)
+	input, output := who.WS.Guardrails(who.Org)
 	var err error
-	if s.in, err = m.hooks(t.Ctx, &t.Request, made.input, input); err != nil {
+	if s.in, err = m.hooks(ctx, who, made.input, input); err != nil {
 		return err
 	}
-	out, err := m.hooks(t.Ctx, &t.Request, made.output, output)
+	out, err := m.hooks(ctx, who, made.output, output)
 	if err != nil {
 		return err
 	}
-	s.outBeside, s.out = out.Apart(t.Route.Endpoint)
+	s.outBeside, s.out = out.Apart(kind)
 	return nil
 }
 

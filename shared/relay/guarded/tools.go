@@ -18,18 +18,18 @@ func (s *State) Around(m *Means, q *admitted.Request, kind, name string, metadat
 		return nil, false, nil
 	}
 	s.On, s.means, s.request, s.ctx = true, m, q.ULID, q.Ctx
-	in, err := m.hooks(q.Ctx, q, nil, input)
+	in, err := m.hooks(q.Ctx, &q.Caller, nil, input)
 	if err != nil {
 		return nil, false, err
 	}
-	out, err := m.hooks(q.Ctx, q, nil, output)
+	out, err := m.hooks(q.Ctx, &q.Caller, nil, output)
 	if err != nil {
 		return nil, false, err
 	}
 	s.outBeside, s.out = out.Apart(kind)
 	s.call = chain.Call{
 		Kind: kind, TraceID: q.Ask.TraceID, Model: name, Metadata: maps.Clone(metadata),
-		Headers: q.HeadersForProvider(), Request: args, Client: m.client, Public: m.public, Secrets: m.secrets(q), Now: m.now,
+		Headers: q.HeadersForProvider(), Request: args, Client: m.client, Public: m.public, Secrets: m.secrets(&q.Caller), Now: m.now,
 	}
 	beside, in := in.Apart(kind)
 	if len(beside) > 0 {

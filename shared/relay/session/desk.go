@@ -24,6 +24,8 @@ type Desk interface {
 
 // Guard judges what is said in a session.
 type Guard interface {
+	// Judges tells whether anything is judged now.
+	Judges() bool
 	// Client judges an event of the client's: what is sent in its place, nil for the event
 	// itself. The error refuses it.
 	Client(e *realtime.Event, hears bool) ([]byte, error)
@@ -39,6 +41,7 @@ type Judged struct {
 	Told  [][]byte // to the client in its place
 	Back  [][]byte // to the provider
 	Body  []byte   // of it as it is booked; nil: as it came
+	Err   error    // the session cannot go on: there is no memory for what is held
 }
 
 // Wanted is a response that is to be made.

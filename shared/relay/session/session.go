@@ -118,6 +118,11 @@ func (s *Session) message(c Conn, lease *egress.Lease, most int64) (binary bool,
 		return binary, buf, nil
 	}
 	buf.Free()
+	return false, nil, unheld(err)
+}
+
+// unheld is the end of a session for a message that cannot be held.
+func unheld(err error) error {
 	switch {
 	case errors.Is(err, pooled.ErrTooLarge):
 		err = &Ended{TooLarge, "a message has more bytes than the gateway takes"}
@@ -126,7 +131,7 @@ func (s *Session) message(c Conn, lease *egress.Lease, most int64) (binary bool,
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		err = &Ended{Lost, ""}
 	}
-	return false, nil, err
+	return err
 }
 
 // fromNear reads the client until it leaves or is sent away.
@@ -326,11 +331,14 @@ func (s *Session) providerSaid(reader *realtime.Reader, binary bool, p []byte) e
 		if s.Guard != nil {
 			judged = s.Guard.Provider(&e)
 		}
+		if judged.Err != nil {
+			return unheld(judged.Err)
+		}
 		if judged.Body != nil {
 			e.Body = judged.Body
 		}
 		s.learn(&e)
-	} else if s.Guard != nil {
+	} else if s.Guard != nil && s.Guard.Judges() {
 		judged.Stays = false // nobody can judge it
 	}
 	for _, back := range judged.Back {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"gateway/shared/dialect/realtime"
+	"gateway/shared/egress"
 	"gateway/shared/relay/guarded"
 )
 
@@ -15,12 +16,14 @@ const MaxHeld = 64 << 20
 // response is one that is under way.
 type response struct {
 	id    string
+	by    Judges // as they were when it began
 	held  [][]byte
-	size  int
+	size  int   // bytes of what is held and learned
+	lent  int64 // of them, what the memory's lease counts
 	parts []*part
 	args  map[string]*strings.Builder // of calls, by their item
 	calls []json.RawMessage
-	over  bool // it is too large to be held: nothing of it goes on
+	over  bool // it is too large: nothing more of it is held or learned
 }
 
 // part is a text of a response, or the transcript of its sound.
@@ -61,45 +64,51 @@ type piece struct {
 
 // answer judges what a provider says.
 func (g *Guard) answer(e *realtime.Event) verdict {
-	if e.Audio() { // the bulk of what comes; nothing of it is read
-		if r := g.open[e.Response]; r != nil {
+	if e.Response != "" && e.Type != realtime.ResponseCreated && e.Type != realtime.ResponseDone {
+		r := g.open[e.Response]
+		if r == nil {
+			return verdict{stays: !g.now().Holds()}
+		}
+		if e.Audio() || !r.by.Judges() { // the bulk of what comes; nothing of it is read
 			return g.keep(r, e.Body)
 		}
-		return verdict{stays: !g.live.Holds()}
 	}
 	var p piece
 	if err := json.Unmarshal(e.Body, &p); err != nil {
-		return verdict{stays: !g.live.Holds()}
+		return verdict{stays: !g.now().Holds()}
 	}
 	switch {
 	case e.Type == realtime.ResponseCreated:
-		if p.Response.ID != "" && len(g.open) < maxOpen {
-			g.open[p.Response.ID], g.last = &response{id: p.Response.ID}, p.Response.ID
+		now := g.now()
+		if r := g.open[p.Response.ID]; r != nil {
+			now = r.by
+		} else if id := p.Response.ID; id != "" && len(id) <= maxID && len(g.open) < maxOpen {
+			g.open[id], g.last = &response{id: id, by: now}, id
 		}
-		if len(p.Response.Output) > 0 && g.live.Holds() { // it is told before anything is judged
+		if len(p.Response.Output) > 0 && now.Holds() { // it is told before anything is judged
 			return verdict{told: [][]byte{change(e.Body, map[string]any{"response": json.RawMessage(change(e.Answer(), map[string]any{"output": []any{}}))})}}
 		}
 		return verdict{stays: true}
 	case e.Type == realtime.ResponseDone:
 		r := g.open[p.Response.ID]
 		if r == nil { // it has been told already, or never began
-			if g.live.Holds() {
-				return verdict{}
-			}
-			return verdict{stays: true}
+			return verdict{stays: !g.now().Holds()}
 		}
 		delete(g.open, r.id)
+		if g.owed += r.lent; !r.by.Judges() {
+			return verdict{stays: true}
+		}
 		return g.done(r, e, &p)
 	case e.Response != "":
 		r := g.open[e.Response]
-		if r == nil {
-			return verdict{stays: !g.live.Holds()}
+		if v := g.count(r, len(p.Delta)); r.over {
+			return v
 		}
 		r.learn(e.Type, &p)
 		for _, item := range []string{p.ItemID, p.Item.ID} {
 			switch {
 			case item == "" || g.items[item] == r.id:
-			case len(g.items) < maxItems:
+			case len(g.items) < maxItems && len(item) <= maxID:
 				g.items[item] = r.id
 			default:
 				r.over = true
@@ -117,6 +126,8 @@ func (g *Guard) answer(e *realtime.Event) verdict {
 const (
 	maxItems = 10_000
 	maxOpen  = 64
+	maxID    = 512     // bytes of an id that is known
+	maxSwaps = 1 << 20 // bytes of texts that were changed
 )
 
 // item judges an event of an item of the conversation: one of a response is a part of it.
@@ -141,17 +152,40 @@ func (g *Guard) item(e *realtime.Event, p *piece) verdict {
 
 // keep holds an event of a response back, where it is to be held.
 func (g *Guard) keep(r *response, body []byte) verdict {
-	if !g.live.Holds() {
+	if !r.by.Holds() {
 		return verdict{stays: true}
 	}
-	if r.over {
-		return verdict{}
-	}
-	if r.size += len(body); r.size > MaxHeld {
-		r.over, r.held = true, nil
-		return verdict{back: [][]byte{realtime.Cancel(r.id)}}
+	if v := g.count(r, len(body)); r.over {
+		return v
 	}
 	r.held = append(r.held, bytes.Clone(body)) // the connection's memory is used again
+	return verdict{}
+}
+
+// count takes memory for n bytes more of a response. Of one that becomes too large nothing
+// is held any more, and it is ended where nothing of it was sent; the session ends, as
+// with other large messages, when there is no memory.
+func (g *Guard) count(r *response, n int) verdict {
+	if r.over {
+		return verdict{stays: !r.by.Holds()}
+	}
+	r.size += n
+	if r.size > MaxHeld {
+		r.over, r.held = true, nil
+		g.owed, r.lent = g.owed+r.lent, 0
+		if !r.by.Holds() {
+			return verdict{stays: true}
+		}
+		return verdict{back: [][]byte{realtime.Cancel(r.id)}}
+	}
+	if more := int64(r.size) - r.lent - egress.Uncounted; more > 0 {
+		more = max(more, egress.Uncounted) // not anew for each event
+		if err := g.lease.Take(g.ctx, more); err != nil {
+			r.over, r.held = true, nil
+			return verdict{err: err}
+		}
+		r.lent += more
+	}
 	return verdict{}
 }
 
@@ -258,21 +292,21 @@ func (g *Guard) done(r *response, e *realtime.Event, p *piece) verdict {
 	about, body := *g.about.Load(), r.shown()
 	var w guarded.Word
 	now := []string(nil)
-	if g.live.Holds() {
-		w = g.live.Held(g.ctx, about, body)
+	if r.by.Holds() {
+		w = r.by.Held(g.ctx, about, body)
 		if w.Body != nil && !w.Denied {
 			if now = r.changed(w.Body); now == nil {
 				w.Denied = true // what was changed cannot be told
 			}
 		}
 	}
-	if w.Denied || r.over {
+	if w.Denied || r.over && r.by.Holds() {
 		return g.denied(r, e, &w)
 	}
 	if now != nil {
 		body = w.Body
 	}
-	after := g.live.Over(g.ctx, about, body)
+	after := r.by.Over(g.ctx, about, body)
 	w.Results.After = append(w.Results.After, after.Results.After...)
 	g.note(r.id, Outcome{Failed: w.Failed || after.Failed})
 	told := r.held
@@ -280,13 +314,18 @@ func (g *Guard) done(r *response, e *realtime.Event, p *piece) verdict {
 	if now != nil {
 		told, end = r.rewritten(now, e.Body)
 		for i, p := range r.parts {
-			if p.text.String() == now[i] {
+			old := p.text.String()
+			if old == now[i] {
+				continue
+			}
+			if g.swapt += len(old) + len(now[i]); g.swapt > maxSwaps {
+				g.forget(p.item) // it cannot be told again
 				continue
 			}
 			if g.swaps[p.item] == nil {
 				g.swaps[p.item] = map[string]string{}
 			}
-			g.swaps[p.item][p.text.String()] = now[i]
+			g.swaps[p.item][old] = now[i]
 		}
 	}
 	v := verdict{told: append(told, end), body: end}
@@ -296,8 +335,21 @@ func (g *Guard) done(r *response, e *realtime.Event, p *piece) verdict {
 
 func (g *Guard) note(id string, o Outcome) {
 	g.mu.Lock()
+	for first := range g.outcomes {
+		if len(g.outcomes) < maxOpen {
+			break
+		}
+		delete(g.outcomes, first) // nobody asks for it
+	}
 	g.outcomes[id] = o
 	g.mu.Unlock()
+}
+
+// forget keeps back what comes of an item from now on.
+func (g *Guard) forget(item string) {
+	if item != "" && len(item) <= maxID && len(g.gone) < maxItems {
+		g.gone[item] = true
+	}
 }
 
 // denied ends a response of which nothing was sent.
@@ -308,8 +360,8 @@ func (g *Guard) denied(r *response, e *realtime.Event, w *guarded.Word) verdict 
 	}))})
 	v := verdict{told: [][]byte{g.refuse(w), end}, body: end}
 	for item, of := range g.items {
-		if of == r.id && len(g.gone) < maxItems {
-			g.gone[item] = true
+		if of == r.id {
+			g.forget(item)
 			v.back = append(v.back, realtime.Delete(item))
 		}
 	}

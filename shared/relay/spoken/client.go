@@ -23,7 +23,7 @@ func (g *Guard) Client(e *realtime.Event, hears bool) ([]byte, error) {
 	case realtime.ResponseCreate:
 		return g.respond(e)
 	case realtime.ItemCreate:
-		if !g.live.Hears() || e.Item() == nil {
+		if !g.now().Hears() || e.Item() == nil {
 			return nil, nil
 		}
 		now, err := g.said([]json.RawMessage{e.Item()}, "item", "")
@@ -32,7 +32,7 @@ func (g *Guard) Client(e *realtime.Event, hears bool) ([]byte, error) {
 		}
 		return with(e.Body, "item", now.Input[0])
 	case "input_audio_buffer.append":
-		if g.live.Hears() && !hears && !g.promised.Load() {
+		if g.now().Hears() && !hears && !g.promised.Load() {
 			return nil, fault.New(fault.InvalidRequest, "audio", "Guardrails judge what is said in this session: set audio.input.transcription by session.update before sound is sent")
 		}
 	}
@@ -46,7 +46,7 @@ func (g *Guard) update(e *realtime.Event) ([]byte, error) {
 		return nil, err
 	}
 	now := (*asked)(nil)
-	if is.Instructions != "" && g.live.Hears() {
+	if is.Instructions != "" && g.now().Hears() {
 		if now, err = g.said(nil, "session", is.Instructions); err != nil {
 			return nil, err
 		}
@@ -66,7 +66,7 @@ func (g *Guard) update(e *realtime.Event) ([]byte, error) {
 
 // told notes what the session is told to do.
 func (g *Guard) told(instructions string) {
-	about, err := json.Marshal(asked{Model: g.model, Instructions: instructions})
+	about, err := json.Marshal(asked{Model: g.of.Model, Instructions: instructions})
 	if err == nil {
 		g.about.Store(&about)
 	}
@@ -74,7 +74,7 @@ func (g *Guard) told(instructions string) {
 
 // respond judges what a client asks for a response with.
 func (g *Guard) respond(e *realtime.Event) ([]byte, error) {
-	if !g.live.Hears() || e.Answer() == nil {
+	if !g.now().Hears() || e.Answer() == nil {
 		return nil, nil
 	}
 	var in struct {
@@ -113,11 +113,11 @@ func (g *Guard) said(items []json.RawMessage, field, instructions string) (*aske
 			return nil, fault.New(fault.InvalidRequest, field, "Guardrails judge what is said in this session, and cannot judge sound within an item: send it by input_audio_buffer.append, with audio.input.transcription set")
 		}
 	}
-	body, err := json.Marshal(asked{g.model, instructions, items})
+	body, err := json.Marshal(asked{g.of.Model, instructions, items})
 	if err != nil {
 		return nil, fault.New(fault.InvalidRequest, field, "is not of the type that it must have")
 	}
-	w := g.live.Said(g.ctx, body)
+	w := g.now().Said(g.ctx, body)
 	if w.Denied {
 		return nil, g.denial(&w)
 	}

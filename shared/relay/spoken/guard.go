@@ -8,14 +8,15 @@ import (
 	"sync/atomic"
 
 	"gateway/shared/dialect/realtime"
+	"gateway/shared/egress"
 	"gateway/shared/fault"
 	"gateway/shared/guard/chain"
 	"gateway/shared/relay/guarded"
 	"gateway/shared/relay/session"
 )
 
-// Judges are the guardrails of a session, as guarded.Live. It may be asked by several
-// goroutines at once.
+// Judges are the guardrails of a session as they were read last, as guarded.Talk. It may
+// be asked by several goroutines at once.
 type Judges interface {
 	Hears() bool  // something judges what clients say
 	Holds() bool  // something judges answers before they are sent
@@ -27,11 +28,11 @@ type Judges interface {
 
 // Guard judges what is said in one session.
 type Guard struct {
-	ctx     context.Context
-	live    Judges
-	model   string
-	session string
-	lenient bool // results are told to the client
+	ctx   context.Context
+	now   func() Judges
+	of    Session
+	lease egress.Lease // of what is held of responses
+	owed  int64        // of it, what was told and is given back by the next event
 
 	promised atomic.Bool            // the client has asked that its voice is written down
 	about    atomic.Pointer[[]byte] // what the session was told to do
@@ -46,30 +47,47 @@ type Guard struct {
 	heeds map[[32]byte]struct{}        // transcripts that were judged and stayed, by approval
 	runs  map[string]bool              // responses under way
 	swaps map[string]map[string]string // texts of items that were changed, and what stands in their place
+	swapt int                          // bytes of them
 	last  string                       // response that was begun last
 }
 
 // Outcome is what guardrails said of a response, for its record.
 type Outcome struct{ Denied, Failed bool }
 
-// New makes the guard of a session.
-func New(ctx context.Context, live Judges, session, model string, strict bool) *Guard {
-	g := &Guard{ctx: ctx, live: live, model: model, session: session, lenient: !strict, open: map[string]*response{}, items: map[string]string{}, gone: map[string]bool{}, heeds: map[[32]byte]struct{}{}, runs: map[string]bool{}, swaps: map[string]map[string]string{}, outcomes: map[string]Outcome{}}
+// Session is what a guard knows of its session.
+type Session struct {
+	ID, Model string
+	Strict    bool           // the client wants no results
+	Memory    *egress.Memory // that what is held is of; nil: nothing is counted
+	Tenant    string         // whose it is
+}
+
+// New makes the guard of a session, which asks now for what judges it: as each event of a
+// client's comes, and for a response as it begins. It must be closed.
+func New(ctx context.Context, now func() Judges, of Session) *Guard {
+	g := &Guard{ctx: ctx, now: now, of: of, open: map[string]*response{}, items: map[string]string{}, gone: map[string]bool{}, heeds: map[[32]byte]struct{}{}, runs: map[string]bool{}, swaps: map[string]map[string]string{}, outcomes: map[string]Outcome{}}
+	g.lease.Of(of.Memory, of.Tenant)
 	g.told("")
 	return g
 }
+
+// Close gives back what was held.
+func (g *Guard) Close() { g.lease.Free() }
 
 // verdict is session.Judged while it is made.
 type verdict struct {
 	stays      bool
 	told, back [][]byte
 	body       []byte
+	err        error
 }
 
 // Provider implements session.Guard.
 func (g *Guard) Provider(e *realtime.Event) session.Judged {
+	g.lease.Give(g.owed)
+	g.owed = 0
 	v := g.provider(e)
-	return session.Judged{Stays: v.stays, Told: v.told, Back: v.back, Body: v.body}
+	return session.Judged{Stays: v.stays, Told: v.told, Back: v.back, Body: v.body, Err: v.err}
 }
 
 func (g *Guard) provider(e *realtime.Event) verdict {
@@ -78,27 +96,27 @@ func (g *Guard) provider(e *realtime.Event) verdict {
 		g.promised.Store(false) // from now on it is as the provider says
 	case realtime.ResponseCreated, realtime.ResponseDone:
 		if d, err := realtime.ReadResponse(e.Body); err == nil && d.ID != "" {
-			if g.runs[d.ID] = true; e.Type == realtime.ResponseDone {
+			if e.Type == realtime.ResponseDone {
 				delete(g.runs, d.ID)
+			} else if len(g.runs) < maxOpen {
+				g.runs[d.ID] = true
 			}
 		}
 	case realtime.Transcribed:
-		if g.live.Hears() {
-			return g.heard(e)
+		if now := g.now(); now.Hears() {
+			return g.heard(e, now)
 		}
 	}
-	if g.live.Hears() {
+	if g.now().Hears() {
 		return g.unheard(e)
 	}
-	return g.spoken(e)
+	return g.answer(e)
 }
 
-// spoken judges what the provider says of its own.
-func (g *Guard) spoken(e *realtime.Event) verdict {
-	if !g.live.Judges() {
-		return verdict{stays: true}
-	}
-	return g.answer(e)
+// Judges implements session.Guard.
+func (g *Guard) Judges() bool {
+	now := g.now()
+	return now.Hears() || now.Judges()
 }
 
 // Of gives what was said of a response, once.
@@ -136,12 +154,12 @@ func (g *Guard) eventID() string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.n++
-	return "event_" + g.session + "_g" + strconv.Itoa(g.n)
+	return "event_" + g.of.ID + "_g" + strconv.Itoa(g.n)
 }
 
 // results is the event that tells what hooks said; nil for clients that want none.
 func (g *Guard) results(r *chain.Results) [][]byte {
-	if !g.lenient || r.Empty() {
+	if g.of.Strict || r.Empty() {
 		return nil
 	}
 	return [][]byte{withResults([]byte(`{"type":"hook_results"}`), r)}

@@ -10,7 +10,7 @@ import (
 
 // heard judges what a client has said by voice. The provider has heard it: what is denied
 // is taken out of the conversation, and no response to it goes on.
-func (g *Guard) heard(e *realtime.Event) verdict {
+func (g *Guard) heard(e *realtime.Event, by Judges) verdict {
 	t, err := realtime.ReadTranscript(e.Body)
 	if err != nil {
 		return verdict{} // nobody can judge it
@@ -19,23 +19,21 @@ func (g *Guard) heard(e *realtime.Event) verdict {
 	if err != nil {
 		return verdict{}
 	}
-	body, err := json.Marshal(asked{Model: g.model, Input: []json.RawMessage{part}})
+	body, err := json.Marshal(asked{Model: g.of.Model, Input: []json.RawMessage{part}})
 	if err != nil {
 		return verdict{}
 	}
-	w := g.live.Said(g.ctx, body)
+	w := by.Said(g.ctx, body)
 	now := transcriptOf(w.Body)
 	switch {
 	case w.Denied, w.Body != nil && now == nil:
 		gone := retold(e.Body, "")
-		if t.Item != "" && len(g.gone) < maxItems {
-			g.gone[t.Item] = true
-		}
+		g.forget(t.Item)
 		v := verdict{told: [][]byte{g.refuse(&w)}, body: gone}
 		for id := range g.runs {
 			v.back = append(v.back, realtime.Cancel(id))
 		}
-		if g.model != "" && t.Item != "" { // a session that only writes down has no conversation
+		if g.of.Model != "" && t.Item != "" { // a session that only writes down has no conversation
 			v.back = append(v.back, realtime.Delete(t.Item))
 		}
 		return v
@@ -83,18 +81,18 @@ func (g *Guard) unheard(e *realtime.Event) verdict {
 	case strings.HasPrefix(e.Type, transcribing) && e.Type != unwritten:
 		return verdict{}
 	case !strings.HasPrefix(e.Type, "conversation.item.") || e.Item() == nil:
-		return g.spoken(e)
+		return g.answer(e)
 	}
 	now, ok := g.unwritten(e)
 	switch {
 	case !ok:
 		return verdict{}
 	case now == nil:
-		return g.spoken(e)
+		return g.answer(e)
 	}
 	with := *e
 	with.Body = now
-	v := g.spoken(&with)
+	v := g.answer(&with)
 	if v.stays {
 		v = verdict{told: [][]byte{now}, body: now}
 	}

@@ -9,8 +9,11 @@ import (
 	"testing"
 
 	"gateway/shared/dialect/realtime"
+	"gateway/shared/egress"
+	"gateway/shared/fault"
 	"gateway/shared/guard/chain"
 	"gateway/shared/relay/guarded"
+	"gateway/shared/relay/session"
 )
 
 // word is what the judge forbids or takes out.
@@ -71,7 +74,9 @@ func told(t testing.TB, g *Guard, events []string) (out, back []string) {
 	return out, back
 }
 
-func guardOf(j judge) *Guard { return New(context.Background(), j, "s", "m", true) }
+func guardOf(j Judges) *Guard {
+	return New(context.Background(), func() Judges { return j }, Session{ID: "s", Model: "m", Strict: true})
+}
 
 // sayer are the events of one that says a text in pieces.
 func sayer(id string, pieces ...string) []string {
@@ -152,6 +157,87 @@ func TestWhatIsWrittenDownWaits(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatIsHeldIsCounted: against the memory of large messages, until it was told; the
+// session ends when there is none.
+func TestWhatIsHeldIsCounted(t *testing.T) {
+	t.Parallel()
+	memory := egress.NewMemory(1 << 20)
+	guard := func(j judge) *Guard {
+		return New(context.Background(), func() Judges { return j }, Session{ID: "s", Model: "m", Strict: true, Memory: memory, Tenant: "org"})
+	}
+	send := func(g *Guard, raw string) session.Judged {
+		var reader realtime.Reader
+		e, err := reader.Read([]byte(raw))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return g.Provider(&e)
+	}
+	sound := func(id string, n int) string {
+		return fmt.Sprintf(`{"type":"response.output_audio.delta","response_id":%q,"delta":%q}`, id, strings.Repeat("A", n))
+	}
+	g := guard(judge{})
+	events := sayer("r1", "all ", "well")
+	send(g, events[0])
+	if send(g, sound("r1", 300_000)); memory.Used() < 230_000 {
+		t.Errorf("%d bytes are counted", memory.Used())
+	}
+	if v := send(g, events[len(events)-1]); v.Err != nil || len(v.Told) != 2 {
+		t.Errorf("%v, %d events", v.Err, len(v.Told))
+	}
+	if send(g, `{"type":"rate_limits.updated"}`); memory.Used() != 0 {
+		t.Errorf("%d bytes are counted of what was told", memory.Used())
+	}
+	send(g, sayer("r2", "a")[0])
+	if v := send(g, sound("r2", 900_000)); !fault.Is(v.Err, fault.ServiceUnavailable) || v.Stays || len(v.Told) > 0 {
+		t.Errorf("%v: more is held than there is memory", v.Err)
+	}
+	send(g, sayer("r3", "a")[0])
+	send(g, sound("r3", 300_000))
+	if g.Close(); memory.Used() != 0 {
+		t.Errorf("%d bytes are counted of a session that is over", memory.Used())
+	}
+	g = guard(judge{lets: true}) // what was sent holds no memory, but what it said does
+	defer g.Close()
+	send(g, events[0])
+	if v := send(g, sound("r1", 900_000)); !v.Stays || memory.Used() != 0 {
+		t.Errorf("%v, %d bytes are counted", v, memory.Used())
+	}
+	if v := send(g, fmt.Sprintf(`{"type":"response.output_text.delta","response_id":"r1","item_id":"i","delta":%q}`, strings.Repeat("a", 300_000))); !v.Stays || memory.Used() < 230_000 {
+		t.Errorf("%d bytes are counted", memory.Used())
+	}
+}
+
+// TestAResponseIsJudgedAsItBegan: guardrails that come or go meanwhile hold for the next.
+func TestAResponseIsJudgedAsItBegan(t *testing.T) {
+	t.Parallel()
+	var now Judges = none{}
+	g := New(context.Background(), func() Judges { return now }, Session{ID: "s", Model: "m", Strict: true})
+	first, second, third := sayer("r1", word), sayer("r2", word), sayer("r3", word)
+	out, _ := told(t, g, first[:4])
+	now = judge{}
+	more, _ := told(t, g, first[4:])
+	if out = append(out, more...); fmt.Sprint(out) != fmt.Sprint(first) {
+		t.Errorf("a response that had begun: %v", out)
+	}
+	out, _ = told(t, g, second[:4])
+	now = none{}
+	more, _ = told(t, g, second[4:])
+	if all := fmt.Sprint(append(out, more...)); strings.Contains(all, word) || !strings.Contains(all, "guardrail_denied") {
+		t.Error(all)
+	}
+	if out, _ = told(t, g, third); fmt.Sprint(out) != fmt.Sprint(third) {
+		t.Errorf("no guardrail holds any more: %v", out)
+	}
+}
+
+// none judges nothing.
+type none struct{ judge }
+
+func (none) Hears() bool  { return false }
+func (none) Holds() bool  { return false }
+func (none) Judges() bool { return false }
 
 // FuzzHeld: whatever a provider sends, in whatever order, nothing that is forbidden is
 // sent on as a part of a response, and what is sent is JSON.
