@@ -85,11 +85,6 @@ func contents(r *running) []judged {
 	return out
 }
 
-// coming are rows of surfaces that judge nothing yet, because they are not served.
-var coming = []string{
-	"MCP calls, results    come with the surface of MCP clients",
-}
-
 // TestWhatGuardrailsJudge: each content of each endpoint, before and behind, plain and in
 // each way of streams, is shown to the hooks once, also where there is nothing to see.
 func TestWhatGuardrailsJudge(t *testing.T) {
@@ -159,9 +154,7 @@ func TestWhatGuardrailsJudge(t *testing.T) {
 	}
 	fmt.Fprintf(&out, "%-25s %-15s %-7s %-13s %s\n", "proxy", "its type", "before", "plain, stream", "denied by allowedRequestTypes; its bodies are not shown")
 	out.WriteString(realtimeCells(r))
-	for _, line := range coming {
-		fmt.Fprintln(&out, line)
-	}
+	out.WriteString(mcpCells(t))
 	const name = "testdata/guardrails.txt"
 	if *updateGuarded {
 		if err := os.WriteFile(name, []byte(out.String()), 0o644); err != nil {

@@ -83,12 +83,12 @@ func (l *logbook) describe() {
 
 // describeWalk tells what the walk was decided on, before it is settled.
 func (l *logbook) describeWalk() {
+	r := &l.rec
+	r.Guards = l.guards.Notes(l.RecordAfterBody)
 	if l.Walker == nil {
 		return
 	}
-	r := &l.rec
 	r.Draws, r.Breakers = l.Walker.Draws(r.Draws[:0]), l.Walker.Breakers(r.Breakers[:0])
-	r.Guards = l.guards.Notes(l.RecordAfterBody)
 	r.Matches, r.Skips = l.Walker.Matches(r.Matches[:0]), l.Walker.Skips(r.Skips[:0])
 }
 
