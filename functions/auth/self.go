@@ -160,12 +160,17 @@ func (f *family) own(c *admin.Call) (*signin.Session, error) {
 	return of, err
 }
 
-func (f *family) list(c *admin.Call) (any, error) {
-	of, err := f.own(c)
-	if err != nil {
-		return nil, err
+// all are the session that calls, and all of its person.
+func (f *family) all(c *admin.Call) (of *signin.Session, all []*signin.Session, err error) {
+	if of, err = f.own(c); err != nil {
+		return nil, nil, err
 	}
-	all, err := f.Sessions.Of(c.Context, of.Org, of.User)
+	all, err = f.Sessions.Of(c.Context, of.Org, of.User)
+	return of, all, err
+}
+
+func (f *family) list(c *admin.Call) (any, error) {
+	of, all, err := f.all(c)
 	if err != nil {
 		return nil, err
 	}
@@ -179,11 +184,7 @@ func (f *family) list(c *admin.Call) (any, error) {
 func errNoSession() error { return fault.New(fault.NotFound, "sessionId", "is none of your sessions") }
 
 func (f *family) end(c *admin.Call) (any, error) {
-	of, err := f.own(c)
-	if err != nil {
-		return nil, err
-	}
-	all, err := f.Sessions.Of(c.Context, of.Org, of.User)
+	_, all, err := f.all(c)
 	if err != nil {
 		return nil, err
 	}
