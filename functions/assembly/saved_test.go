@@ -190,20 +190,3 @@ func TestBudgetOfAProviderIsCountedAndReset(t *testing.T) {
 		t.Errorf("current_usage after the reset %v", got)
 	}
 }
-
-// What others use is archived no more than deleted: to them it would be the same.
-func TestWhatIsInUseIsNotArchived(t *testing.T) {
-	t.Parallel()
-	in := install(t, nil)
-	config := in.must("POST", "/configs", rootKey, `{"name":"c","config":{"retry":{"attempts":2}},"workspace_id":"first-space"}`)["data"].(map[string]any)["slug"].(string)
-	in.must("PUT", "/workspaces/first-space", rootKey, `{"defaults":{"user_api_key_config":"`+config+`"}}`)
-	archive := []byte(`{"status":"archived","workspace_id":"first-space"}`)
-	for method, body := range map[string][]byte{"PUT": archive, "DELETE": nil} {
-		status, answer := in.ask(method, "/configs/"+config+"?workspace_id=first-space", rootKey, body)
-		if status != http.StatusConflict || !strings.Contains(string(answer), "in use by workspace") {
-			t.Errorf("%s of a config that a workspace has as its default: %d %s", method, status, answer)
-		}
-	}
-	in.must("PUT", "/workspaces/first-space", rootKey, `{"defaults":{"user_api_key_config":null}}`)
-	in.must("PUT", "/configs/"+config, rootKey, string(archive))
-}

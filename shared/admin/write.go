@@ -192,11 +192,6 @@ func (w writer[T]) stageUpdate(c *Call, tx *resource.Tx, in Values, it Item[T]) 
 	if err := w.before(c, tx, &ch); err != nil {
 		return ch, err
 	}
-	if rec.Archived() && !old.Archived() { // to whoever uses it the same as a delete
-		if err := tx.RefuseIfUsed(rec.Ref()); err != nil {
-			return ch, err
-		}
-	}
 	if w.m.past != nil && w.m.past.moves(in, &ch) {
 		tx.NewVersion(rec)
 	}
