@@ -272,7 +272,7 @@ func (in *installation) drain(t *testing.T, name, env string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, stop := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer stop()
 	go func() { // ends with ctx
 		for len(in.sqs.Messages("gateway-"+name)) > 0 && ctx.Err() == nil {

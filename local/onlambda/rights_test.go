@@ -467,6 +467,9 @@ func (in *restricted) readUsage() {
 	in.ask("POST", "/logs", workspaceKey, `{"request":{"url":"/v1/chat/completions","body":{}},"response":{"body":{}}}`)
 	in.ask("GET", "/analytics/graphs/requests"+span, adminKey, "")
 	in.ask("GET", "/analytics/groups/ai-models"+span, adminKey, "")
+	for _, whose := range []string{"", "&workspace_slug=default"} {
+		in.ask("GET", "/analytics/graphs/feedbacks?time_of_generation_min="+from+"&time_of_generation_max="+to+whose, adminKey, "")
+	}
 	in.ask("GET", "/audit-logs?start_time="+from+"&end_time="+to, adminKey, "")
 	in.work(anything)
 }
