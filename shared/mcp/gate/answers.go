@@ -15,10 +15,10 @@ import (
 )
 
 // result answers the request.
-func (v *visit) result(raw json.RawMessage) { v.answer(http.StatusOK, v.message("result", raw), nil) }
+func (v *answers) result(raw json.RawMessage) { v.answer(http.StatusOK, v.message("result", raw), nil) }
 
 // message is an answer to the request with one member.
-func (v *visit) message(member string, raw []byte) []byte {
+func (v *answers) message(member string, raw []byte) []byte {
 	id := v.req.ID
 	if len(id) == 0 {
 		id = json.RawMessage("null")
@@ -31,7 +31,7 @@ func (v *visit) message(member string, raw []byte) []byte {
 
 // answer sends the last message: as an event where a stream has begun or the client
 // takes nothing else.
-func (v *visit) answer(status int, body []byte, failure *fault.Fault) {
+func (v *answers) answer(status int, body []byte, failure *fault.Fault) {
 	if v.began {
 		v.Event(wire.AppendSSE(nil, "message", body), true, failure)
 		return
@@ -52,9 +52,9 @@ func statusOf(code int) int {
 }
 
 // refuse answers with an error of the protocol.
-func (v *visit) refuse(r *era.Refusal) { v.refuseAs(r.Status, &r.Error) }
+func (v *answers) refuse(r *era.Refusal) { v.refuseAs(r.Status, &r.Error) }
 
-func (v *visit) refuseAs(status int, e *mcp.Error) {
+func (v *answers) refuseAs(status int, e *mcp.Error) {
 	if v.req == nil {
 		v.req = &era.Request{}
 	}
@@ -67,7 +67,7 @@ func (v *visit) refuseAs(status int, e *mcp.Error) {
 }
 
 // wrong answers a request with an error, with the status that the client's era says.
-func (v *visit) wrong(e *mcp.Error) {
+func (v *answers) wrong(e *mcp.Error) {
 	status := http.StatusOK
 	if v.req.Era == era.Stateless {
 		status = statusOf(e.Code)
@@ -75,13 +75,13 @@ func (v *visit) wrong(e *mcp.Error) {
 	v.refuseAs(status, e)
 }
 
-func (v *visit) unknownMethod() {
+func (v *answers) unknownMethod() {
 	v.wrong(&mcp.Error{Code: mcp.CodeMethodNotFound, Message: "the method is not known, or is not of this version of the protocol"})
 }
 
 // fail answers with what went wrong: faults of the gateway keep their status, what the
 // server behind did is an internal error of the protocol, which names the trace.
-func (v *visit) fail(err error) {
+func (v *answers) fail(err error) {
 	var refused *mcp.Error
 	var failed *upstream.Failure
 	switch {
@@ -99,7 +99,7 @@ func (v *visit) fail(err error) {
 }
 
 // broken answers for a server that did not answer as the protocol says.
-func (v *visit) broken(why string, err error) {
+func (v *answers) broken(why string, err error) {
 	slog.Warn("an MCP server failed", "trace_id", v.TraceID, "server", v.note.Server, "error", err.Error())
 	if v.req == nil {
 		v.req = &era.Request{}
@@ -113,7 +113,7 @@ func (v *visit) broken(why string, err error) {
 }
 
 // fault answers with a failure of the gateway's own.
-func (v *visit) fault(f *fault.Fault) {
+func (v *answers) fault(f *fault.Fault) {
 	if v.req == nil {
 		v.req = &era.Request{}
 	}
@@ -139,10 +139,10 @@ func AppendError(dst []byte, f *fault.Fault, trace string) []byte {
 }
 
 // accepted answers a notification or an answer of the client.
-func (v *visit) accepted() { v.Send(http.StatusAccepted, "", nil, nil) }
+func (v *answers) accepted() { v.Send(http.StatusAccepted, "", nil, nil) }
 
 // only answers a verb that the address does not take here.
-func (v *visit) only(methods string) error {
+func (v *answers) only(methods string) error {
 	v.Header().Set("Allow", methods)
 	return fault.Newf(fault.MethodNotAllowed, "", "This address takes %s", methods)
 }

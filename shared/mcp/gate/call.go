@@ -114,7 +114,7 @@ func (v *visit) unknown(c entitled.Capability) *mcp.Error {
 
 // params are the request's own, without what its version alone has where the server
 // speaks another.
-func (v *visit) params(w *way) map[string]json.RawMessage {
+func (v *servers) params(w *way) map[string]json.RawMessage {
 	out := make(map[string]json.RawMessage, len(v.req.Members))
 	for name, raw := range v.req.Members {
 		out[name] = raw
@@ -163,7 +163,7 @@ func (v *visit) guard(tool string, o *outgoing) (stop bool, err error) {
 
 // denied answers for a guardrail: as a result, which the model behind the client can
 // read.
-func (v *visit) denied() {
+func (v *answers) denied() {
 	v.note.Decision = "guardrail"
 	text := `{"content":[{"type":"text","text":"The guardrail checks of the workspace do not let this call through."}],"isError":true`
 	if v.req.Era == era.Stateless {
@@ -174,7 +174,7 @@ func (v *visit) denied() {
 
 // digest tells requests apart that a state belongs to: the method and the params but
 // for what a client adds when it comes again.
-func (v *visit) digest() string {
+func (v *tickets) digest() string {
 	h := sha256.New()
 	h.Write([]byte(v.req.Method))
 	for _, name := range []string{"name", "uri", "arguments"} {
@@ -185,7 +185,7 @@ func (v *visit) digest() string {
 }
 
 // reopen puts the server's own state in the place of the one that the client was given.
-func (v *visit) reopen(params map[string]json.RawMessage) bool {
+func (v *tickets) reopen(params map[string]json.RawMessage) bool {
 	if params["requestState"] == nil {
 		return true
 	}

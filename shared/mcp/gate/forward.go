@@ -19,7 +19,7 @@ import (
 
 // way is how requests of a visit reach the server.
 type way struct {
-	v    *visit
+	v    *servers
 	peer *peer
 	up   *mcp.Upstream
 	kind kind
@@ -293,7 +293,7 @@ func (w *way) decline(ctx context.Context, m *said) {
 
 // renew drops credentials that were fetched and that the server refuses; false where
 // there are none that could be others.
-func (v *visit) renew() bool {
+func (v *servers) renew() bool {
 	i := v.facts.Integration
 	if i.AuthType != mcp.AuthClientCredentials && len(i.SecretMappings) == 0 {
 		return false
@@ -307,7 +307,7 @@ func (v *visit) renew() bool {
 }
 
 // marks are what headers repeat of a tool's arguments, as the server said last.
-func (v *visit) marks(p *peer, tool string) ([]era.Mark, error) {
+func (v *servers) marks(p *peer, tool string) ([]era.Mark, error) {
 	p.mu.Lock()
 	marks, heard := p.marks[tool]
 	p.mu.Unlock()
@@ -327,7 +327,7 @@ func (v *visit) marks(p *peer, tool string) ([]era.Mark, error) {
 }
 
 // may tells whether the caller may use a capability, and notes the decision.
-func (v *visit) may(c entitled.Capability) bool {
+func (v *servers) may(c entitled.Capability) bool {
 	v.note.Decision = v.facts.Decide(c)
 	return v.note.Decision == entitled.Allowed
 }

@@ -22,12 +22,12 @@ const (
 
 // hold passes on what a server says by itself in a session, until it or the client ends
 // the stream.
-func (v *visit) hold(s *session) error {
+func (v *streams) hold(s *session) error {
 	up, err := v.openUpstream()
 	if err != nil {
 		return err
 	}
-	w := &way{v: v, up: up, session: s, peer: v.peer()}
+	w := &way{v: &v.servers, up: up, session: s, peer: v.peer()}
 	x, end, err := v.listens(func(ctx context.Context) (*mcp.Exchange, error) {
 		return up.Send(ctx, http.MethodGet, w.sessionHeaders(s.Upstream, s.Speaks), nil)
 	})
@@ -48,7 +48,7 @@ func (v *visit) hold(s *session) error {
 
 // listens opens a stream of the server. Until it has begun the server may be silent as
 // long as before any answer. end closes it.
-func (v *visit) listens(open func(context.Context) (*mcp.Exchange, error)) (x *mcp.Exchange, end func(), err error) {
+func (v *streams) listens(open func(context.Context) (*mcp.Exchange, error)) (x *mcp.Exchange, end func(), err error) {
 	ctx := patient(v.Request.Context(), v.host.Timeout)
 	v.Began()
 	if x, err = open(ctx); err != nil {
@@ -66,7 +66,7 @@ func (v *visit) listens(open func(context.Context) (*mcp.Exchange, error)) (x *m
 
 // follow sends on what comes of an exchange. take makes of a message what the client is
 // shown of it, nil for nothing, and tells whether it is the last one.
-func (v *visit) follow(x *mcp.Exchange, take func(m *said, raw []byte) (shown []byte, last bool)) error {
+func (v *streams) follow(x *mcp.Exchange, take func(m *said, raw []byte) (shown []byte, last bool)) error {
 	ctx := v.Request.Context()
 	v.began = true
 	v.Event([]byte(": open\n\n"), false, nil)
@@ -110,7 +110,7 @@ func (v *visit) follow(x *mcp.Exchange, take func(m *said, raw []byte) (shown []
 
 // relay sends messages on as they come, and comments while none do. done: the last one
 // was sent.
-func (v *visit) relay(messages <-chan []byte, take func(*said, []byte) ([]byte, bool)) (done bool, err error) {
+func (v *streams) relay(messages <-chan []byte, take func(*said, []byte) ([]byte, bool)) (done bool, err error) {
 	tick := time.NewTicker(look)
 	defer tick.Stop()
 	sent := time.Now()
@@ -149,7 +149,7 @@ func (v *visit) relay(messages <-chan []byte, take func(*said, []byte) ([]byte, 
 }
 
 // still decides again whether the caller may use the server as it was opened.
-func (v *visit) still() error {
+func (v *streams) still() error {
 	who, view, err := v.Still()
 	if err != nil {
 		return err
@@ -169,7 +169,7 @@ func (v *visit) still() error {
 }
 
 // heardChange drops the lists that are kept of a server that says that one has changed.
-func (v *visit) heardChange(method string) {
+func (v *streams) heardChange(method string) {
 	if !changes[method] {
 		return
 	}

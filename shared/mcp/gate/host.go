@@ -81,8 +81,12 @@ type Walk interface {
 	Header() http.Header
 }
 
-// visit is one request on its way.
-type visit struct {
+// visit is one request on its way. What it is made of stands one above the other: each
+// part sees those before it.
+type visit struct{ streams }
+
+// answers are the request, what is known of it, and what the client is told.
+type answers struct {
 	*Call
 	host  *Host
 	facts *entitled.Facts
@@ -91,12 +95,22 @@ type visit struct {
 	began bool // the stream has
 }
 
+// tickets seal what clients bring back.
+type tickets struct{ answers }
+
+// servers reach the server behind, and know what it can do and who may use it.
+type servers struct{ tickets }
+
+// streams are held for what a server says by itself.
+type streams struct{ servers }
+
 // Serve answers a request.
 func (h *Host) Serve(c *Call) {
 	h.once.Do(func() {
 		h.opener = &mcp.Opener{Sealer: c.Sealer, Via: c.Via, Secrets: c.Secrets, Now: c.Now}
 	})
-	v := &visit{Call: c, host: h, note: usage.Call{Protocol: "mcp", Auth: "api_key", Method: c.Request.Method}}
+	v := new(visit)
+	v.Call, v.host, v.note = c, h, usage.Call{Protocol: "mcp", Auth: "api_key", Method: c.Request.Method}
 	if c.Bearer {
 		v.note.Auth = "Bearer"
 	}
@@ -132,7 +146,7 @@ func (v *visit) serve() error {
 }
 
 // noted puts into the record what is known.
-func (v *visit) noted(name string) {
+func (v *answers) noted(name string) {
 	v.note.Name = name
 	shown := name
 	if shown == "" {
@@ -210,7 +224,7 @@ func (v *visit) post() error {
 }
 
 // principal names the caller towards what is sealed for it and kept apart by it.
-func (v *visit) principal() string {
+func (v *tickets) principal() string {
 	who := v.Caller
 	for _, id := range []string{who.UserID, who.EndUser} {
 		if id != "" {

@@ -32,7 +32,7 @@ type wanted struct {
 // subscribe holds the stream that a client without session asks for, at a server
 // without: of what the caller may use. Others are told that there is no such method, as
 // they are where no stream can be held.
-func (v *visit) subscribe(w *way) error {
+func (v *streams) subscribe(w *way) error {
 	if w.kind != toStateless || v.Buffered {
 		v.unknownMethod()
 		return nil
@@ -74,13 +74,13 @@ func (v *visit) subscribe(w *way) error {
 }
 
 // reads tells whether the caller may read a resource.
-func (v *visit) reads(uri string) bool {
+func (v *streams) reads(uri string) bool {
 	return v.facts.Decide(entitled.Capability{Type: mcp.Resource, Key: uri}) == entitled.Allowed
 }
 
 // told is a notification as the client may have it; nil: not at all. Requests have no
 // place on these streams.
-func (v *visit) told(m *said, raw []byte) []byte {
+func (v *streams) told(m *said, raw []byte) []byte {
 	if len(m.ID) > 0 {
 		return nil
 	}
@@ -115,7 +115,7 @@ func (w *way) declined(x *mcp.Exchange) error {
 
 // feed holds the stream of a client's session with what a server without sessions tells
 // of its lists.
-func (v *visit) feed(s *session) error {
+func (v *streams) feed(s *session) error {
 	w, err := v.stand()
 	if err != nil {
 		return err

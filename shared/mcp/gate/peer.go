@@ -37,7 +37,7 @@ type peer struct {
 }
 
 // peer gives what is known of the visit's server.
-func (v *visit) peer() *peer {
+func (v *servers) peer() *peer {
 	rec := v.facts.Integration.Record
 	key := peerKey{rec.Scope.Org, rec.Scope.Workspace, rec.ID, v.facts.Integration.Print}
 	h, now := v.host, v.Now()
@@ -55,7 +55,7 @@ func (v *visit) peer() *peer {
 }
 
 // forget drops what is known of the server: it is asked anew.
-func (v *visit) forget(p *peer) {
+func (v *servers) forget(p *peer) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.known = false
@@ -65,7 +65,7 @@ func (v *visit) forget(p *peer) {
 
 // open is the way to the server, with its credentials and what is forwarded of the
 // client's headers.
-func (v *visit) openUpstream() (*mcp.Upstream, error) {
+func (v *servers) openUpstream() (*mcp.Upstream, error) {
 	of := v.facts.Integration.Record
 	up, conf, err := v.host.opener.Open(v.Context, of, v.facts.Server.Record.Scope)
 	if err != nil {
@@ -83,7 +83,7 @@ func (v *visit) openUpstream() (*mcp.Upstream, error) {
 }
 
 // learn settles which eras a server speaks, once.
-func (v *visit) learn(p *peer, up *mcp.Upstream) error {
+func (v *servers) learn(p *peer, up *mcp.Upstream) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.known {
@@ -116,7 +116,7 @@ func (p *peer) capabilities() map[string]json.RawMessage {
 }
 
 // pooled is the gateway's own session with a server for a caller.
-func (v *visit) pooled(ctx context.Context, p *peer, up *mcp.Upstream) (*mcp.Session, error) {
+func (v *servers) pooled(ctx context.Context, p *peer, up *mcp.Upstream) (*mcp.Session, error) {
 	key := v.principal()
 	p.mu.Lock()
 	s := p.sessions[key]
@@ -141,7 +141,7 @@ func (v *visit) pooled(ctx context.Context, p *peer, up *mcp.Upstream) (*mcp.Ses
 }
 
 // ended drops a pooled session that the server has ended.
-func (v *visit) ended(p *peer, s *mcp.Session) {
+func (v *servers) ended(p *peer, s *mcp.Session) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.sessions[v.principal()] == s {

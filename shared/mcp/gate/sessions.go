@@ -53,12 +53,12 @@ func (v *visit) sessions() error {
 }
 
 // over tells the client to begin anew.
-func (v *visit) over() error {
+func (v *answers) over() error {
 	return fault.New(fault.NotFound, "mcp-session-id", "The session is over or was never there: begin with initialize")
 }
 
 // take chooses the bridge for a client with a session.
-func (v *visit) take(w *way, s *session) {
+func (v *servers) take(w *way, s *session) {
 	w.session = s
 	w.client = s.Client
 	switch {
@@ -262,7 +262,7 @@ func (v *visit) end() error {
 	}
 	ctx := patient(v.Context, v.host.Timeout)
 	defer ctx.end()
-	w := way{v: v, up: up}
+	w := way{v: &v.servers, up: up}
 	x, err := up.Send(ctx, http.MethodDelete, w.sessionHeaders(s.Upstream, s.Speaks), nil)
 	if err != nil {
 		return err

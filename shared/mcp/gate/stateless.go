@@ -47,7 +47,7 @@ func (v *visit) stateless() error {
 }
 
 // stand finds the server and what is known of it.
-func (v *visit) stand() (*way, error) {
+func (v *servers) stand() (*way, error) {
 	up, err := v.openUpstream()
 	if err != nil {
 		return nil, err
@@ -107,7 +107,7 @@ func (v *visit) discover(w *way) error {
 }
 
 // greet makes sure that the server has said what it is.
-func (v *visit) greet(w *way) error {
+func (v *servers) greet(w *way) error {
 	if w.peer.greeting() != nil {
 		return nil
 	}

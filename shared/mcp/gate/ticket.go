@@ -31,11 +31,11 @@ type session struct {
 
 // binding is where a sealed value belongs: nobody else can open it, nor at another
 // server.
-func (v *visit) binding(kind string) seal.Binding {
+func (v *tickets) binding(kind string) seal.Binding {
 	return seal.Binding{Org: v.Caller.Scope.Org, Table: sealTable, PK: v.Caller.Scope.Workspace + "/" + v.facts.Server.Record.ID, SK: kind + "/" + v.principal()}
 }
 
-func (v *visit) seal(b seal.Binding, value any) (string, error) {
+func (v *tickets) seal(b seal.Binding, value any) (string, error) {
 	plain, err := json.Marshal(value)
 	if err != nil {
 		return "", err
@@ -45,7 +45,7 @@ func (v *visit) seal(b seal.Binding, value any) (string, error) {
 }
 
 // open reads a sealed value; false for one that is forged, of another or expired.
-func (v *visit) open(b seal.Binding, text string, value any) bool {
+func (v *tickets) open(b seal.Binding, text string, value any) bool {
 	sealed, err := base64.RawURLEncoding.DecodeString(text)
 	if err != nil || len(sealed) == 0 {
 		return false
@@ -55,7 +55,7 @@ func (v *visit) open(b seal.Binding, text string, value any) bool {
 }
 
 // sessionOf opens the session id of the request.
-func (v *visit) sessionOf(id string) (*session, bool) {
+func (v *tickets) sessionOf(id string) (*session, bool) {
 	s := new(session)
 	if !v.open(v.binding(sealSession), id, s) || s.Expires < v.Now().Unix() || s.Print != v.facts.Integration.Print {
 		return nil, false
