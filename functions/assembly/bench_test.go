@@ -16,6 +16,7 @@ import (
 
 	"gateway/shared/admin/admintest/drive"
 	"gateway/shared/resource"
+	"gateway/shared/signin/sso"
 	"gateway/shared/store"
 )
 
@@ -154,6 +155,10 @@ func (k *kind) grow(t *testing.T, e *estate, spaces []string, n int) {
 				rec.ID, rec.Name, rec.Rev, rec.Sealed = resource.NewID(), fmt.Sprintf("%s %d", k.record.Name, j), 0, nil
 				if rec.Slug != "" {
 					rec.Slug = fmt.Sprintf("%.200s-%d", k.record.Slug, j)
+				}
+				if rec.Kind == sso.KindDomain { // its slug is made of it
+					name := fmt.Sprintf("n%d%s", j, k.record.Name)
+					rec.Name, rec.Slug, rec.Body = name, sso.Slug(name), bytes.ReplaceAll(rec.Body, []byte(k.record.Name), []byte(name))
 				}
 				if rec.Scope.Workspace != "" && i*2 > n {
 					rec.Scope.Workspace = spaces[(i/chunk)%len(spaces)]

@@ -11,6 +11,8 @@ import (
 	"gateway/functions/configs"
 	"gateway/functions/partials"
 	"gateway/functions/prompts"
+	"gateway/functions/providers"
+	"gateway/shared/admin"
 	"gateway/shared/admin/admintest"
 	"gateway/shared/egress"
 	"gateway/shared/provider"
@@ -27,9 +29,9 @@ type promptHouse struct {
 	collection string
 }
 
-func newPromptHouse(t *testing.T) *promptHouse {
+func newPromptHouse(t *testing.T, more ...admin.Family) *promptHouse {
 	t.Helper()
-	h := &promptHouse{House: admintest.New(t, prompts.New(), partials.New(), collections.New(), configs.New(configs.Deps{CheckURL: egress.Policy{}.CheckURL}))}
+	h := &promptHouse{House: admintest.New(t, append(more, prompts.New(), partials.New(), collections.New(), configs.New(configs.Deps{CheckURL: egress.Policy{}.CheckURL}))...)}
 	for _, ws := range []string{h.One, h.Two, h.Three} {
 		org := admintest.Org
 		if ws == h.Three {
@@ -259,6 +261,49 @@ func TestOnesThatAreInUseStay(t *testing.T) {
 		h.Do("GET", path, key, nil).Refused(404, "AB08", "")
 	}
 	h.Do("DELETE", "/collections/"+h.collection, key, nil).Refused(404, "AB08", "collectionId")
+}
+
+func TestProvidersInUseStay(t *testing.T) {
+	t.Parallel()
+	h := newPromptHouse(t, providers.New(providers.Deps{CheckURL: egress.Policy{}.CheckURL}))
+	inUse := func(by string) {
+		t.Helper()
+		got := h.Do("DELETE", "/providers/model-1", key, nil).Refused(409, "AB07", "")
+		if !strings.Contains(got.Failure().Message, by) {
+			t.Errorf("refused by %s, want %s", got.Body, by)
+		}
+	}
+	id := func() string {
+		rec, _, err := h.Resources.Get(context.Background(), store.Scope{Org: admintest.Org, Workspace: h.One}, provider.KindProvider, "model-1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return rec.ID
+	}()
+	for i, cfg := range []string{
+		`{"provider":"@model-1"}`, `{"virtual_key":"model-1"}`, `{"virtual_key":"` + id + `"}`, `{"override_params":{"model":"@model-1/gpt-4o"}}`,
+		`{"strategy":{"mode":"fallback"},"targets":[{"provider":"openai","api_key":"sk-1"},{"provider":"@model-1"}]}`,
+	} {
+		name := fmt.Sprintf("Config %d", i)
+		slug := h.Do("POST", "/configs", key, `{"name":"`+name+`","config":`+cfg+`}`).OK().Text("data", "slug")
+		inUse(`config "` + name + `"`)
+		h.Do("PUT", "/configs/"+slug, key, `{"config":{"retry":{"attempts":1}}}`).OK()
+		other := h.Do("POST", "/prompts", key, h.body(`"name":"P"`)).OK().Text("slug")
+		inUse(`prompt "P"`)
+		h.Do("DELETE", "/prompts/"+other, key, nil).OK()
+		h.Do("DELETE", "/configs/"+slug, key, nil).OK()
+	}
+	// Of a prompt the published version counts.
+	slug := h.create("").OK().Text("slug")
+	other := resource.Record{Scope: store.Scope{Org: admintest.Org, Workspace: h.One}, Kind: provider.KindProvider, Slug: "other", Name: "other", Status: provider.StatusActive, Body: []byte(`{"integration_id":"x","ai_provider_id":"openai"}`)}
+	if err := h.Resources.Change(context.Background(), other.Scope, func(tx *resource.Tx) error { return tx.Create(&other) }); err != nil {
+		t.Fatal(err)
+	}
+	h.Do("PUT", "/prompts/"+slug, key, h.body(`"virtual_key":"other"`)).OK()
+	inUse("prompt")
+	h.Do("PUT", "/prompts/"+slug+"/makeDefault", key, `{"version":2}`).OK()
+	h.Do("DELETE", "/providers/model-1", key, nil).OK()
+	h.Do("DELETE", "/providers/other", key, nil).Refused(409, "AB07", "")
 }
 
 func TestSharedPromptsAreReadAndForked(t *testing.T) {

@@ -86,19 +86,16 @@ func (f *family) references(c *admin.Call, tx *resource.Tx, rec *resource.Record
 // deleted while it is saved; who deletes one looks for configs that name it.
 const maxHeld = 40
 
-// hold notes that the config names guardrails or prompts.
+// hold notes what the config names.
 func hold(tx *resource.Tx, rec *resource.Record, refs route.Refs, held map[string]resource.Ref) error {
 	if rec.Fields == nil {
 		rec.Fields = make(map[string]string, 1)
 	}
-	if delete(rec.Fields, route.RefersField); len(refs.Guardrails)+len(refs.Prompts) > 0 {
-		rec.Fields[route.RefersField] = "1"
+	if delete(rec.Fields, route.RefersField); route.Marks(refs) != "" {
+		rec.Fields[route.RefersField] = route.Marks(refs)
 	}
 	n := 0
 	for _, of := range held {
-		if of.Kind == provider.KindProvider {
-			continue
-		}
 		if n++; n > maxHeld {
 			break
 		}

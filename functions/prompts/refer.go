@@ -57,6 +57,7 @@ func note(tx *resource.Tx, ch *change) {
 		ch.Rec.Fields = map[string]string{}
 	}
 	ch.Rec.Fields[prompt.FieldCollection] = ch.Form.CollectionID
+	ch.Rec.Fields[prompt.FieldProvider] = ch.Form.VirtualKey
 	ch.Rec.Fields[prompt.FieldUpdated] = strconv.FormatInt(tx.Now().UnixMilli(), 10)
 }
 
@@ -73,7 +74,7 @@ func (f *family) provider(tx *resource.Tx, ch *change) ([]fault.Detail, error) {
 		return []fault.Detail{{Field: "virtual_key", Message: "names no saved provider of this workspace"}}, nil
 	}
 	ch.Form.VirtualKey = rec.Slug
-	return nil, nil
+	return nil, tx.Hold(rec.Ref())
 }
 
 // partials makes sure that the template takes in what exists.

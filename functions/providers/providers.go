@@ -10,8 +10,10 @@ import (
 	"gateway/shared/admin"
 	"gateway/shared/fault"
 	"gateway/shared/ledger"
+	"gateway/shared/prompt"
 	"gateway/shared/provider"
 	"gateway/shared/resource"
+	"gateway/shared/route"
 	"gateway/shared/store"
 )
 
@@ -112,10 +114,18 @@ func inFuture(c *admin.Call, ch *change) error {
 	return nil
 }
 
-// retire frees what the provider holds; the engine archives it. The integration
-// of a virtual key goes with it, unless another provider calls it too.
+// retire keeps a provider that configs or prompts name. It frees what another one
+// holds; the engine archives it. The integration of a virtual key goes with it, unless
+// another provider calls it too.
 func retire(c *admin.Call, tx *resource.Tx, it item) error {
 	rec, in := it.Record, it.Form
+	named, err := namedBy(c, rec)
+	if err != nil {
+		return err
+	}
+	if err := resource.InUse(rec.Ref(), named); err != nil {
+		return err
+	}
 	if err := provider.Retire(tx, rec); err != nil || !in.VirtualKey {
 		return err
 	}
@@ -134,6 +144,25 @@ func retire(c *admin.Call, tx *resource.Tx, it item) error {
 	}
 	of.UpdatedBy = rec.UpdatedBy
 	return tx.ArchiveAndFreeSlug(&of)
+}
+
+// namedBy are the configs of the workspace that name a provider, and the prompts that
+// use it in the version that is in force.
+func namedBy(c *admin.Call, rec *resource.Record) ([]resource.Ref, error) {
+	out, err := route.Users(c.Context, c.Resources, []store.Scope{rec.Scope}, rec, func(refs route.Refs) []route.Ref { return refs.Providers })
+	if err != nil {
+		return nil, err
+	}
+	prompts, err := c.Resources.List(c.Context, rec.Scope, prompt.KindPrompt)
+	if err != nil {
+		return nil, err
+	}
+	for i := range prompts {
+		if prompts[i].Fields[prompt.FieldProvider] == rec.Slug {
+			out = append(out, resource.Ref{Scope: rec.Scope, Kind: prompt.KindPrompt, ID: prompts[i].ID, Name: prompts[i].Name})
+		}
+	}
+	return out, nil
 }
 
 func encode(v any) (json.RawMessage, error) {

@@ -19,6 +19,7 @@ const (
 	FieldParent     = "parent_id"     // of a collection
 	FieldDefault    = "is_default"    // "1": the default collection of its workspace
 	FieldPartials   = "partials"      // "1": some version takes in partials
+	FieldProvider   = "provider"      // of a prompt: the slug of its saved provider
 	FieldUpdated    = "updated"       // Unix milliseconds of the last change
 )
 

@@ -2,15 +2,50 @@ package route
 
 import (
 	"context"
+	"fmt"
+	"hash/fnv"
 	"slices"
+	"strings"
 
 	"gateway/shared/resource"
 	"gateway/shared/store"
 )
 
-// RefersField is the list field of saved configs that name guardrails or prompts:
-// "1" where they do. Who looks for users of those reads no other config.
+// RefersField is the list field of saved configs that name saved things: their Marks.
+// Who looks for the users of one reads no config that cannot name it.
 const RefersField = "refers"
+
+const (
+	// mostMarks bounds the field, as lists carry it with each row.
+	mostMarks = 32
+	// manyMarks stands for more names than that: such a config is always read.
+	manyMarks = "*"
+)
+
+// Marks is the value of RefersField for a config with these references: a short hash
+// of each name, with spaces between them; "" without any.
+func Marks(refs Refs) string {
+	var marks []string
+	for _, ref := range slices.Concat(refs.Providers, refs.Guardrails, refs.Prompts) {
+		marks = append(marks, mark(ref.Name))
+	}
+	slices.Sort(marks)
+	if marks = slices.Compact(marks); len(marks) > mostMarks {
+		return manyMarks
+	}
+	return strings.Join(marks, " ")
+}
+
+func mark(name string) string {
+	h := fnv.New32a()
+	h.Write([]byte(name))
+	return fmt.Sprintf("%08x", h.Sum32())
+}
+
+// marked tells whether a config with these marks may name the record.
+func marked(marks string, of *resource.Record) bool {
+	return marks == manyMarks || strings.Contains(marks, mark(of.ID)) || of.Slug != "" && strings.Contains(marks, mark(of.Slug))
+}
 
 // Users are the saved configs of the scopes that name a record, archived ones too.
 // pick says which references count.
@@ -24,7 +59,7 @@ func Users(ctx context.Context, r *resource.Resources, in []store.Scope, of *res
 		for n, rows := range lists {
 			var ids []string
 			for i := range rows {
-				if rows[i].Fields[RefersField] != "" {
+				if marked(rows[i].Fields[RefersField], of) {
 					ids = append(ids, rows[i].ID)
 				}
 			}
