@@ -139,7 +139,7 @@ var exceptions = func() map[string]rights {
 		"users": users, "prompts": prompts, "secretreferences": references,
 		"analytics": analytics, "logs": logs, "auditlogs": reader("audit", "Query"),
 		"docs":         {tables: map[string][]string{"keys": lookUp}, names: []string{"audit", "usage"}}, // the document is in the binary
-		"modelpricing": {tables: map[string][]string{"keys": lookUp}, names: []string{"audit", "usage"}}, // anybody reads the prices in the binary
+		"modelpricing": {tables: map[string][]string{"control": readMany, "keys": lookUp}, names: []string{"audit", "usage"}}, // anybody reads the prices in the binary, who has some of its own reads those too
 		"apikeys":      apikeys, "workspaces": limited("GetItem", "PutItem", "DeleteItem"), "integrations": limited(lookUp...), "providers": limited(lookUp...),
 		"policies": policies, "dryrun": rehearsal, "batches": withBatches, "batchruns": withBatches, "mcp": dataPlane.sessions(),
 		"usage": {

@@ -1,9 +1,13 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
+
+	"gateway/shared/pricing"
 )
 
 // What an organisation pays itself is what its requests are reserved, settled and
@@ -46,9 +50,78 @@ func TestAnOrganisationsOwnPrices(t *testing.T) {
 		if int64(rec.Cost) != want || !rec.Priced || rec.Tariff != c.line {
 			t.Errorf("%s with %s: %d by %q, want %d by %q", c.model, c.pricing, rec.Cost, rec.Tariff, want, c.line)
 		}
+		r.tells(c.model, made["key"].(string), c.in, c.out, c.line)
 		limits := r.admin("GET", "/api-keys/"+made["id"].(string), "")["usage_limits"].(map[string]any)
 		if fmt.Sprint(limits["current_usage"]) != fmt.Sprint(float64(want)/1e9) {
 			t.Errorf("%s: the budget says %v, the record %d", c.model, limits["current_usage"], want)
+		}
+	}
+}
+
+// tells checks what the gateway says that a model costs who asks with a key:
+// nano-dollars for each token in and out, by the line that records name.
+func (r *running) tells(model, key string, in, out int64, line string) {
+	r.t.Helper()
+	provider, name, _ := strings.Cut(model, "/")
+	got := r.call("GET", "/model-configs/pricing/"+provider+"/"+name, "", "X-Gateway-Api-Key", key)
+	var told struct {
+		PayAsYouGo struct {
+			In  struct{ Price float64 } `json:"request_token"`
+			Out struct{ Price float64 } `json:"response_token"`
+		} `json:"pay_as_you_go"`
+		Tariff, Book string
+	}
+	if err := json.Unmarshal([]byte(got.body), &told); err != nil || got.status != 200 {
+		r.t.Fatalf("%s: %d %s", model, got.status, got.body)
+	}
+	near := func(cents float64, nanos int64) bool { return math.Abs(cents*1e7-float64(nanos)) < 1e-3 }
+	if !near(told.PayAsYouGo.In.Price, in) || !near(told.PayAsYouGo.Out.Price, out) || told.Tariff != line || told.Book != pricing.Default().Version() {
+		r.t.Errorf("%s costs %d and %d by %q and is told as %s", model, in, out, line, got.body)
+	}
+}
+
+// What a model costs somebody is told to who may call it, and to nobody else; bad
+// questions are refused whatever they ask of.
+func TestEffectivePricesAreTheCallersOwn(t *testing.T) {
+	t.Parallel()
+	r := start(t)
+	r.admin("PUT", "/admin/organisation/settings", `{"pricing_settings":{"multiplier":{"default":2}}}`)
+	other := r.admin("POST", "/admin/workspaces", `{"name":"Other"}`)["id"].(string)
+	mine := r.newKey("")
+	made := r.admin("POST", "/api-keys/workspace/service", fmt.Sprintf(`{"name":"k","workspace_id":%q,"scopes":["completions.write"]}`, other))
+	unscoped := r.admin("POST", "/api-keys/workspace/service", fmt.Sprintf(`{"name":"n","workspace_id":%q,"scopes":["logs.list"]}`, r.workspace()))
+	theirs, none := made["key"].(string), unscoped["key"].(string)
+	const missing = `{"error":"Model not found"}`
+	for _, c := range []struct {
+		path, key string
+		status    int
+		has       string
+	}{
+		{"openai/gpt-4o-mini", mine, 200, `"tariff":"openai/gpt-4o-mini standard (adjusted)"`},
+		{"openai/gpt-4o-mini", theirs, 200, `standard (adjusted)`},
+		{"openai/gpt-4o-mini", none, 200, `"tariff":"openai/gpt-4o-mini standard"`},
+		{"openai/gpt-4o-mini", "", 200, `"tariff":"openai/gpt-4o-mini standard"`},
+		{"openai/gpt-4o-mini", "no-key", 200, `"tariff":"openai/gpt-4o-mini standard"`},
+		{"@mock/gpt-4o-mini", mine, 200, `standard (adjusted)`},
+		{"@mock/gpt-4o-mini?mode=batch", mine, 200, `gpt-4o-mini batch (adjusted)`},
+		{"@mock/gpt-4o-mini?workspace_id=" + r.workspace(), adminKey, 200, `standard (adjusted)`},
+		{"@mock/gpt-4o-mini", theirs, 404, missing},
+		{"@mock/gpt-4o-mini", none, 404, missing},
+		{"@mock/gpt-4o-mini", "", 404, missing},
+		{"@mock/gpt-4o-mini?workspace_id=" + r.workspace(), theirs, 404, missing},
+		{"@nobody/gpt-4o-mini", mine, 404, missing},
+		{"@mock/nobody-knows-this-model", mine, 404, missing},
+		{"@mock/gpt-4o-mini?workspace_id=nowhere", adminKey, 404, missing},
+		{"@mock/gpt-4o-mini", adminKey, 400, "workspace_id"},
+		{"openai/gpt-4o-mini?mode=fastest", "", 400, "mode"},
+		{"openai/gpt-4o-mini?input_tokens=-1", "", 400, "input_tokens"},
+		{"openai/gpt-4o-mini?input_tokens=many", mine, 400, "input_tokens"},
+		{"openai/gpt-4o-mini?input_tokens=1.5&mode=x", mine, 400, "mode must be one of standard, batch, flex, priority, fast; input_tokens must"},
+		{"openai/gpt-4o-mini?region=" + strings.Repeat("a", 101), mine, 400, "region"},
+	} {
+		got := r.call("GET", "/model-configs/pricing/"+c.path, "", "X-Gateway-Api-Key", c.key)
+		if got.status != c.status || !strings.Contains(got.body, c.has) {
+			t.Errorf("%s with %.12s: %d %s", c.path, c.key, got.status, got.body)
 		}
 	}
 }

@@ -3,6 +3,7 @@
 package modelpricing
 
 import (
+	"maps"
 	"strings"
 
 	"gateway/shared/admin"
@@ -12,25 +13,17 @@ import (
 
 // New makes the family.
 func New(b *pricing.Book) admin.Family {
-	notFound := fault.New(fault.NotFound, "", "Model not found")
 	return admin.Family{
 		Name: "modelpricing", Doc: "Prices of models, in US cents per unit, and what forms may offer for them.", Refusals: &plain,
 		Routes: []admin.Route{
-			{Method: "GET", Path: "/model-configs/pricing/{provider}/{model}", Name: "getModelPrice", Doc: "Read the price of a model; a slash in its name is written %2F.", Public: true, Answer: priceSchema,
-				Do: func(c *admin.Call) (any, error) {
-					d, ok := b.Document(c.Param("provider"), c.Param("model"))
-					if !ok {
-						return nil, notFound
-					}
-					return d, nil
-				}},
+			priceRoute(b),
 			{Method: "GET", Path: "/pricing/{file}", Name: "getProviderPrices", Doc: "Read the prices of all models of a provider: {provider}.json.", Public: true,
 				Answer: admin.Schema{"type": "object", "additionalProperties": admin.Closed(map[string]admin.Schema{"pricing_config": priceSchema})},
 				Do: func(c *admin.Call) (any, error) {
 					provider, ok := strings.CutSuffix(c.Param("file"), ".json")
 					models := b.Models(provider)
 					if !ok || len(models) == 0 {
-						return nil, notFound
+						return nil, notFound()
 					}
 					out := admin.Members{}
 					for _, model := range models {
@@ -48,7 +41,7 @@ func New(b *pricing.Book) admin.Family {
 					}
 					m, ok := f.Models[c.Param("model")]
 					if !ok {
-						return nil, notFound
+						return nil, notFound()
 					}
 					return f.document(m), nil
 				}},
@@ -61,7 +54,7 @@ func New(b *pricing.Book) admin.Family {
 						return nil, err
 					}
 					if !ok || !known {
-						return nil, notFound
+						return nil, notFound()
 					}
 					out := admin.Members{}
 					for name, m := range f.Models {
@@ -76,14 +69,33 @@ func New(b *pricing.Book) admin.Family {
 // plain is how refusals of prices look: {"error": text}.
 var plain = admin.Refusals{
 	ContentType: "application/json", Schema: admin.Closed(map[string]admin.Schema{"error": {"type": "string"}}),
-	Body: func(_ *admin.Call, f *fault.Fault) any { return admin.Members{"error": f.Message} },
+	Body: func(_ *admin.Call, f *fault.Fault) any {
+		var each []string // the fields that are wrong, all of them
+		for _, d := range f.Details {
+			each = append(each, d.Field+" "+d.Message)
+		}
+		if len(each) > 0 {
+			return admin.Members{"error": strings.Join(each, "; ")}
+		}
+		return admin.Members{"error": strings.TrimPrefix(f.Field+" "+f.Message, " ")}
+	},
 }
+
+// notFound is said of what is not there, and of what is not the caller's.
+func notFound() error { return fault.New(fault.NotFound, "", "Model not found") }
 
 var (
 	tagged      = admin.Closed(map[string]admin.Schema{"price": {"type": "number"}})
-	priceSchema = admin.Schema{"type": "object", "required": []string{"pay_as_you_go", "currency"}, "additionalProperties": false, "properties": map[string]any{
+	priceSchema = schemaOfPrice(nil)
+)
+
+// schemaOfPrice is a document of a price, with more members.
+func schemaOfPrice(more map[string]any) admin.Schema {
+	members := map[string]any{
 		"pay_as_you_go": map[string]any{"type": "object", "properties": map[string]any{"additional_units": map[string]any{"type": "object", "additionalProperties": tagged}}, "additionalProperties": tagged},
 		"batch_config":  map[string]any{"type": "object", "additionalProperties": tagged},
 		"currency":      map[string]any{"type": "string", "const": "USD"},
-	}}
-)
+	}
+	maps.Copy(members, more)
+	return admin.Schema{"type": "object", "required": []string{"pay_as_you_go", "currency"}, "additionalProperties": false, "properties": members}
+}

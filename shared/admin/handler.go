@@ -164,6 +164,10 @@ func (h *Handler) serve(w http.ResponseWriter, c *Call) (answer any, err error) 
 			return nil, err
 		}
 		c.Scope = c.Caller.Scope
+	} else if c.Route.Welcomes {
+		if err := c.welcome(); err != nil {
+			return nil, err
+		}
 	}
 	readErr := c.readBody(w)
 	if !c.Route.Public && (!c.Caller.HasAny(c.Route.Scopes) || c.Route.ByWorkspaces && c.Caller.OfOrganisation()) {
@@ -329,6 +333,19 @@ func (c *Call) authenticate() (Caller, error) {
 		return own(c.Context, c.Request, c.RequestID)
 	}
 	return c.handler.deps.Authenticate(c.Context, c.Request, c.RequestID)
+}
+
+// welcome finds who calls a public route; a credential that is not taken is nobody's.
+func (c *Call) welcome() error {
+	caller, err := c.authenticate()
+	if err != nil {
+		if fault.From(err).Status() >= http.StatusInternalServerError {
+			return err
+		}
+		return nil
+	}
+	c.Caller, c.Scope = caller, caller.Scope
+	return nil
 }
 
 // bound tells whether settings say what the caller may.

@@ -246,6 +246,9 @@ func (r *Route) document(family, path string, n int) map[string]any {
 	}
 	if r.Public {
 		op["security"] = []any{}
+		if r.Welcomes {
+			op["security"] = append(slices.Clone(credentials), map[string]any{})
+		}
 		return op
 	}
 	op["x-gateway-scopes"] = r.Scopes
@@ -253,9 +256,12 @@ func (r *Route) document(family, path string, n int) map[string]any {
 		op["security"] = []any{map[string]any{"Bearer": []string{}}}
 		return op
 	}
-	op["security"] = []any{map[string]any{"Gateway-Key": []string{}}, map[string]any{"Bearer": []string{}}}
+	op["security"] = credentials
 	return op
 }
+
+// credentials are what callers may send, one of them.
+var credentials = []any{map[string]any{"Gateway-Key": []string{}}, map[string]any{"Bearer": []string{}}}
 
 // bodies are the media types of the body.
 func (r *Route) bodies() map[string]any {

@@ -38,6 +38,9 @@ type Route struct {
 	// Public is set.
 	Scopes []string
 	Public bool // no credential
+	// Welcomes tells a public route who calls where a valid credential is sent; with
+	// none, or one that is not taken, Caller is nobody.
+	Welcomes bool
 	Role   Role // least role of a user; empty: any
 	// Recent refuses people who signed in longer ago than RecentFor: they show who they
 	// are again first. Keys are not asked.
@@ -132,6 +135,8 @@ func (r *Route) validate() error {
 		return bad("has no name")
 	case r.Public && (len(r.Scopes) > 0 || r.Role != "" || r.Where != 0):
 		return bad("is public and guarded")
+	case r.Welcomes && !r.Public:
+		return bad("welcomes who has to be known anyway")
 	case r.Public && r.Recent:
 		return bad("is public and asks for a recent sign-in")
 	case !r.Public && len(r.Scopes) == 0:

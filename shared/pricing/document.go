@@ -31,15 +31,27 @@ type Document struct {
 	PayAsYouGo map[string]any    `json:"pay_as_you_go"`
 	Batch      map[string]Tagged `json:"batch_config,omitempty"`
 	Currency   string            `json:"currency"`
+	// Of a price that holds for somebody, as records of requests name them: what it
+	// stands in (see Price.Line) and the version of the list.
+	Tariff string `json:"tariff,omitempty"`
+	Book   string `json:"book,omitempty"`
 }
 
 // Document tells the price of a model; ok is false where it has none.
 func (b *Book) Document(provider, model string) (d Document, ok bool) {
-	p, ok := b.Price(provider, model, Options{})
+	d, ok = b.Tell(Options{}, func(o Options) (Price, bool) { return b.Price(provider, model, o) })
+	d.Tariff, d.Book = "", ""
+	return d, ok
+}
+
+// Tell is the document of a price that is found under the options and, where they name
+// no mode, in batches.
+func (b *Book) Tell(o Options, find func(Options) (Price, bool)) (d Document, ok bool) {
+	p, ok := find(o)
 	if !ok {
 		return d, false
 	}
-	d = Document{PayAsYouGo: map[string]any{}, Currency: "USD"}
+	d = Document{PayAsYouGo: map[string]any{}, Currency: "USD", Tariff: p.line, Book: b.Version()}
 	units := map[string]Tagged{}
 	for set := p.has; set != 0; set &= set - 1 {
 		c := Class(bits.TrailingZeros64(set))
@@ -58,20 +70,28 @@ func (b *Book) Document(provider, model string) (d Document, ok bool) {
 	if len(units) > 0 {
 		d.PayAsYouGo["additional_units"] = units
 	}
-	batch, ok := b.Price(provider, model, Options{Mode: "batch"})
-	if !ok {
+	if o.Mode != "" {
 		return d, true
 	}
-	for set := batch.has; set != 0; set &= set - 1 {
-		c := Class(bits.TrailingZeros64(set))
-		if name, plain := wireNames[c]; plain && batch.rate[c] != p.rate[c] {
-			if d.Batch == nil {
-				d.Batch = map[string]Tagged{}
-			}
-			d.Batch[name] = Tagged{cents(batch.rate[c])}
-		}
+	o.Mode = Batch
+	if batch, ok := find(o); ok {
+		d.Batch = batch.unlike(&p)
 	}
 	return d, true
+}
+
+// unlike are the rates that differ from those of another price.
+func (p *Price) unlike(other *Price) (out map[string]Tagged) {
+	for set := p.has; set != 0; set &= set - 1 {
+		c := Class(bits.TrailingZeros64(set))
+		if name, plain := wireNames[c]; plain && p.rate[c] != other.rate[c] {
+			if out == nil {
+				out = map[string]Tagged{}
+			}
+			out[name] = Tagged{cents(p.rate[c])}
+		}
+	}
+	return out
 }
 
 // centsPlaces: a cent is 10^13 femto-dollars.

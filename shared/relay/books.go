@@ -16,6 +16,7 @@ import (
 	"gateway/shared/relay/inbound"
 	"gateway/shared/relay/managed"
 	"gateway/shared/relay/routes"
+	"gateway/shared/relay/saved"
 	"gateway/shared/usage"
 )
 
@@ -166,36 +167,21 @@ func (bk *books) priceOptions(inputTokens int64, mode string) pricing.Options {
 	return pricing.Options{ContextTokens: inputTokens, Region: cmp.Or(s.Region, bk.To.Region()), Quality: bk.Wanted.Quality, Size: bk.Wanted.Size, Mode: mode, SearchContext: s.SearchContext}
 }
 
-// priceOf finds what a model of the target costs: the integration's own price before
-// the organisation's before the book's, with the multipliers of the integration, else
-// of the organisation. named: the model may go by the name
+// priceOf finds what a model of the target costs. named: the model may go by the name
 // that it gave itself, too.
 func (bk *books) priceOf(model string, o pricing.Options, named bool) (pricing.Price, bool) {
 	if bk.To.Target.Provider == nil {
 		return pricing.Price{}, false
 	}
-	var adjust *pricing.Adjustments
-	by, of := bk.Org.Prices(), bk.To.Target.Provider.ID
-	if s := bk.To.Saved; s != nil {
-		adjust = s.Adjust
-		if own, ok := s.Prices[model]; ok {
-			return by.Adjust(own.Price(o), adjust), true
-		}
-		if m := s.Model(model); m != nil && m.BaseModelSlug != "" {
-			model = m.BaseModelSlug
-		}
-	}
-	p, ok := by.Price(bk.Book, of, model, o)
+	at := saved.Prices{Book: bk.Book, By: bk.Org.Prices(), Of: bk.To.Target.Provider.ID, Saved: bk.To.Saved}
+	name, p, ok := at.Find(model, o)
 	if !ok {
-		if as := bk.To.Target.PricedAs(bk.Base, model); as != model {
-			p, ok = by.Price(bk.Book, of, as, o)
+		if as := bk.To.Target.PricedAs(bk.Base, name); as != name {
+			p, ok = at.Listed(as, o)
 		}
 	}
-	if heard := bk.heardModel(); !ok && named && heard != "" && heard != model {
-		p, ok = by.Price(bk.Book, of, heard, o)
-	}
-	if ok {
-		p = by.Adjust(p, adjust)
+	if heard := bk.heardModel(); !ok && named && heard != "" && heard != name {
+		p, ok = at.Listed(heard, o)
 	}
 	return p, ok
 }

@@ -1,0 +1,110 @@
+package modelpricing
+
+import (
+	"strings"
+
+	"gateway/shared/admin"
+	"gateway/shared/fault"
+	"gateway/shared/pricing"
+	"gateway/shared/relay/saved"
+	"gateway/shared/resource"
+	"gateway/shared/tenant"
+)
+
+// asks are the scopes of which a caller needs one to be told its own prices.
+var asks = []string{"completions.write", "models.list", "virtual_keys.read", "providers.read"}
+
+// priceRoute tells what a model costs who asks: with a key, the prices and multipliers
+// of its organisation count, and of an integration where the provider is a saved one.
+func priceRoute(b *pricing.Book) admin.Route {
+	return admin.Route{
+		Method: "GET", Path: "/model-configs/pricing/{provider}/{model}", Name: "getModelPrice", Public: true, Welcomes: true,
+		Doc: "Read the price of a model; a slash in its name is written %2F. With a key it is what the model costs the caller: prices and multipliers of the organisation hold, and those of the integration of a saved provider, named @slug.",
+		Query: []admin.Field{
+			{Name: "workspace_id", Type: admin.String, Doc: "Of the saved provider, for keys of the organisation: id or slug."},
+			{Name: "mode", Type: admin.String, Doc: "How it is served; some models have prices of their own for it.", Enum: []string{pricing.Standard, pricing.Batch, pricing.Flex, pricing.Priority, pricing.Fast}},
+			{Name: "region", Type: admin.String, Doc: "Of the provider, where its price depends on it.", Max: 100},
+			{Name: "input_tokens", Type: admin.Integer, Min: 0, Max: 1_000_000_000, Doc: "Of the request, where the price depends on its size."},
+			{Name: "quality", Type: admin.String, Doc: "Of images, or of a video that is given.", Max: 100},
+			{Name: "size", Type: admin.String, Doc: "Of images or a video, such as 1024x1024.", Max: 100},
+		},
+		Answer: schemaOfPrice(map[string]any{
+			"tariff": map[string]any{"type": "string", "example": "openai/gpt-4o", "description": "What the price stands in, as logs name it."},
+			"book":   map[string]any{"type": "string", "description": "The version of the price list."},
+		}),
+		Do: func(c *admin.Call) (any, error) {
+			at, err := pricesOf(c, b)
+			if err != nil {
+				return nil, err
+			}
+			o := pricing.Options{
+				Mode: c.Query.Text("mode"), Region: c.Query.Text("region"), ContextTokens: c.Query.Int("input_tokens"),
+				Quality: c.Query.Text("quality"), Size: c.Query.Text("size"),
+			}
+			d, ok := b.Tell(o, func(o pricing.Options) (pricing.Price, bool) {
+				_, p, ok := at.Find(c.Param("model"), o)
+				return p, ok
+			})
+			if !ok {
+				return nil, notFound()
+			}
+			return d, nil
+		},
+	}
+}
+
+// pricesOf are the prices that hold for the caller at the provider that the path names.
+func pricesOf(c *admin.Call, b *pricing.Book) (at saved.Prices, err error) {
+	at = saved.Prices{Book: b, Of: c.Param("provider")}
+	slug, own := strings.CutPrefix(at.Of, "@")
+	if c.Caller.Scope.Org == "" || !c.Caller.HasAny(asks) {
+		if own {
+			return at, notFound()
+		}
+		return at, nil
+	}
+	if err := place(c); err != nil {
+		return at, err
+	}
+	if own && c.Scope.Workspace == "" {
+		return at, fault.Invalid("workspace_id", "is required with an organisation key: the id or slug of the workspace that @%s is in", fault.Clip(slug, 100))
+	}
+	view, err := resource.NewLoader(c.Resources).Fresh(c.Context, c.Scope.Org)
+	if err != nil {
+		return at, err
+	}
+	org, err := tenant.LoadSettings(c.Context, view, c.Scope)
+	if err != nil {
+		return at, err
+	}
+	at.By = org.Prices()
+	if !own {
+		return at, nil
+	}
+	at.Saved, err = saved.Load(c.Context, view, c.Scope, slug, c.Now)
+	if err != nil {
+		if fault.From(err).Status() < 500 {
+			return at, notFound()
+		}
+		return at, err
+	}
+	at.Of = at.Saved.Provider.ID
+	return at, nil
+}
+
+// place takes the call to the workspace that it names.
+func place(c *admin.Call) error {
+	named := c.Query.Text("workspace_id")
+	if named == "" {
+		return nil
+	}
+	rec, ok, err := c.Workspace(named)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return notFound()
+	}
+	c.Scope.Workspace = rec.ID
+	return nil
+}

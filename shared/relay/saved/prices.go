@@ -1,0 +1,40 @@
+package saved
+
+import "gateway/shared/pricing"
+
+// Prices are what models of a provider cost somebody: the integration's own price
+// before the organisation's before the list's, with the multipliers of the
+// integration, else of the organisation.
+type Prices struct {
+	Book  *pricing.Book
+	By    *pricing.Overrides // of the organisation; nil: none
+	Of    string             // the provider, such as openai
+	Saved *Provider          // nil: none; its integration may have prices
+}
+
+// Find finds the price of a model. name is the model that it is charged as, by which
+// it may be looked for elsewhere where ok is false.
+func (s Prices) Find(model string, o pricing.Options) (name string, p pricing.Price, ok bool) {
+	if s.Saved != nil {
+		if own, ok := s.Saved.Prices[model]; ok {
+			return model, s.By.Adjust(own.Price(o), s.Saved.Adjust), true
+		}
+		if m := s.Saved.Model(model); m != nil && m.BaseModelSlug != "" {
+			model = m.BaseModelSlug
+		}
+	}
+	p, ok = s.Listed(model, o)
+	return model, p, ok
+}
+
+// Listed is the price of a model that the integration has none of its own for.
+func (s Prices) Listed(model string, o pricing.Options) (p pricing.Price, ok bool) {
+	if p, ok = s.By.Price(s.Book, s.Of, model, o); !ok {
+		return p, false
+	}
+	var adjust *pricing.Adjustments
+	if s.Saved != nil {
+		adjust = s.Saved.Adjust
+	}
+	return s.By.Adjust(p, adjust), true
+}
