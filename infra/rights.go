@@ -138,7 +138,7 @@ var exceptions = func() map[string]rights {
 		"mcpservers": registries, "agentservers": registries, "deployments": plain, "scim": plain, "feedback": feedback, "auth": auth,
 		"users": users, "prompts": prompts, "secretreferences": references,
 		"analytics": analytics, "logs": logs, "auditlogs": reader("audit", "Query"),
-		"docs":         {tables: map[string][]string{"keys": lookUp}, names: []string{"audit", "usage"}}, // the document is in the binary
+		"docs":         {tables: map[string][]string{"keys": lookUp}, names: []string{"audit", "usage"}},                      // the document is in the binary
 		"modelpricing": {tables: map[string][]string{"control": readMany, "keys": lookUp}, names: []string{"audit", "usage"}}, // anybody reads the prices in the binary, who has some of its own reads those too
 		"apikeys":      apikeys, "workspaces": limited("GetItem", "PutItem", "DeleteItem"), "integrations": limited(lookUp...), "providers": limited(lookUp...),
 		"policies": policies, "dryrun": rehearsal, "batches": withBatches, "batchruns": withBatches, "mcp": dataPlane.sessions(),

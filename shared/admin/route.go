@@ -41,7 +41,7 @@ type Route struct {
 	// Welcomes tells a public route who calls where a valid credential is sent; with
 	// none, or one that is not taken, Caller is nobody.
 	Welcomes bool
-	Role   Role // least role of a user; empty: any
+	Role     Role // least role of a user; empty: any
 	// Recent refuses people who signed in longer ago than RecentFor: they show who they
 	// are again first. Keys are not asked.
 	Recent bool
