@@ -196,25 +196,34 @@ func (f *family) plan(c *admin.Call, it item) (*plan, error) {
 	}
 	next := *it.Form
 	p := &plan{next: &next}
+	var bad []fault.Detail
 	if in, ok := c.Body.Object("global_workspace_access"); ok {
 		a := provider.WorkspaceAccess{UsageLimits: slices.Clone(next.Global.UsageLimits), RateLimits: next.Global.RateLimits}
-		f.access.Set(in, &a, c.Now)
+		bad = within("global_workspace_access", f.access.Set(in, &a, c.Now))
 		next.Global = provider.GlobalAccess{Enabled: in.Bool("enabled"), UsageLimits: a.UsageLimits, RateLimits: a.RateLimits}
 	}
 	next.Workspaces = slices.Clone(next.Workspaces)
 	if override {
 		next.Workspaces = nil
 	}
-	asked, err := f.own(c, p, sent, spaces)
+	asked, err := f.own(c, p, sent, spaces, bad)
 	if err != nil {
 		return nil, err
 	}
 	return p, p.makeDefaults(c, it, spaces, asked)
 }
 
+// within puts details below a path.
+func within(path string, details []fault.Detail) []fault.Detail {
+	for i := range details {
+		details[i].Field = path + "." + details[i].Field
+	}
+	return details
+}
+
 // own sets the settings of the named workspaces. It gives what was asked by
-// workspace id.
-func (f *family) own(c *admin.Call, p *plan, sent []admin.Values, spaces []resource.Row) (map[string]wish, error) {
+// workspace id. bad is what was wrong before.
+func (f *family) own(c *admin.Call, p *plan, sent []admin.Values, spaces []resource.Row, bad []fault.Detail) (map[string]wish, error) {
 	ids := make(map[string]string, 2*len(spaces))
 	for n := range spaces {
 		ids[spaces[n].Slug] = spaces[n].ID
@@ -223,7 +232,6 @@ func (f *family) own(c *admin.Call, p *plan, sent []admin.Values, spaces []resou
 		ids[spaces[n].ID] = spaces[n].ID
 	}
 	asked := make(map[string]wish, len(sent))
-	var bad []fault.Detail
 	for n, in := range sent {
 		at := fmt.Sprintf("workspaces[%d]", n)
 		id, ok := ids[in.Text("id")]
@@ -238,7 +246,7 @@ func (f *family) own(c *admin.Call, p *plan, sent []admin.Values, spaces []resou
 		asked[id] = wish{in, at + ".default_provider_slug"}
 		a := p.next.Access(id)
 		a.UsageLimits, a.Enabled = slices.Clone(a.UsageLimits), in.Bool("enabled")
-		f.access.Set(in, &a, c.Now)
+		bad = append(bad, within(at, f.access.Set(in, &a, c.Now))...)
 		if in.Bool("reset_usage") && a.LastResetAt != nil {
 			p.next.LastResetAt = a.LastResetAt
 		}

@@ -172,12 +172,14 @@ func (l *Limits[T]) reset(form *T, now time.Time) {
 
 // Set puts what in says about limits into a form that is no resource of its own,
 // such as the access of one workspace. in was checked with LimitFields; form
-// shares no list of limits with what is stored.
-func (l *Limits[T]) Set(in Values, form *T, now time.Time) {
+// shares no list of limits with what is stored. What the time makes wrong is told, by
+// fields below in.
+func (l *Limits[T]) Set(in Values, form *T, now time.Time) (bad []fault.Detail) {
 	if in.Has(usageField) {
 		was := l.budgets(form)
 		*l.Budgets(form), _ = l.Place.UsageLimits(in.Raw(usageField), "")
 		PrepareBudgets(l.budgets(form), was, now)
+		bad = l.past(l.budgets(form), was, now)
 	}
 	if in.Has(rateField) {
 		*l.Rates(form), _ = l.Place.RateLimits(in.Raw(rateField), "")
@@ -185,6 +187,7 @@ func (l *Limits[T]) Set(in Values, form *T, now time.Time) {
 	if in.Bool(resetField) {
 		l.reset(form, now)
 	}
+	return bad
 }
 
 // PrepareBudgets makes budgets ready to be stored at now in place of was: each
