@@ -18,7 +18,8 @@ var furtherOperations = []struct {
 }{
 	{provider.ImagesEdit, "image edit"}, {provider.ImagesVariation, "image variation"}, {provider.AudioTranscription, "transcription"}, {provider.AudioTranslation, "translation"},
 	{provider.OCR, "ocr"}, {provider.MessagesCountTokens, "count tokens"}, {provider.ModelsList, "models"},
-	{provider.ResponsesGet, "response"}, {provider.ResponsesInputItems, "its input"}, {provider.ResponsesDelete, "its deletion"},
+	{provider.ResponsesGet, "response"}, {provider.ResponsesInputItems, "its input"}, {provider.ResponsesCancel, "its end"}, {provider.ResponsesDelete, "its deletion"},
+	{provider.ResponsesCompact, "compact"}, {provider.ResponsesCount, "input tokens"}, {provider.Decisions, "decision"},
 }
 
 // estimated is the mark of tokens that the gateway counted itself.
@@ -35,6 +36,9 @@ var formsOf = map[provider.Operation]struct{ path, body string }{
 // furtherBodies are those of the others that are sent with a body.
 var furtherBodies = map[provider.Operation]struct{ path, body string }{
 	provider.OCR:                 {"/ocr", `{"model":"MODEL","document":{"type":"document_url","document_url":"data:application/pdf;base64,JVBERi0="}}`},
+	provider.ResponsesCompact:    {"/responses/compact", `{"model":"MODEL","input":"Hello TAG"}`},
+	provider.ResponsesCount:      {"/responses/input_tokens", `{"model":"MODEL","input":"Hello TAG"}`},
+	provider.Decisions:           {"/decisions", `{"model":"MODEL","input":"Hello TAG"}`},
 	provider.MessagesCountTokens: {"/messages/count_tokens", `{"model":"MODEL","messages":[{"role":"user","content":"Hello TAG"}]}`},
 }
 
@@ -49,7 +53,7 @@ func (m *matrix) further(p *provider.Provider) map[provider.Operation]string {
 			if p.Serves(o.op) {
 				cells[o.op] = m.models(p)
 			}
-		case provider.ResponsesGet, provider.ResponsesInputItems, provider.ResponsesDelete:
+		case provider.ResponsesGet, provider.ResponsesInputItems, provider.ResponsesCancel, provider.ResponsesDelete:
 			if p.Serves(o.op) {
 				cells[o.op] = m.kept(p, o.op, &response)
 			}
@@ -95,6 +99,12 @@ func (m *matrix) once(p *provider.Provider, op provider.Operation) string {
 		good = strings.Contains(textAt(v, "text"), "bytes")
 	case provider.OCR:
 		good = textAt(v, "pages", 0, "markdown") == "# One"
+	case provider.ResponsesCompact:
+		good = textAt(v, "object") == "response.compaction" && countAt(v, "usage", "input_tokens") > 0
+	case provider.ResponsesCount:
+		good = countAt(v, "input_tokens") > 0
+	case provider.Decisions:
+		good = textAt(v, "decision") == "yes"
 	case provider.MessagesCountTokens:
 		good = countAt(v, "input_tokens") > 0
 		if good && w.asked == nil && w.status == 200 {
@@ -140,13 +150,15 @@ func (m *matrix) models(p *provider.Provider) string {
 func (m *matrix) kept(p *provider.Provider, op provider.Operation, id *string) string {
 	on := []string{"X-Gateway-Provider", "@m-" + p.ID}
 	if *id == "" {
-		made, _ := m.try("POST", "/responses", `{"model":"`+example(p, provider.ResponsesCreate, colPlain)+`","store":true,"input":"Hello"}`, on...)
+		made, _ := m.try("POST", "/responses", `{"model":"`+example(p, provider.ResponsesCreate, colPlain)+`","store":true,"background":true,"input":"Hello"}`, on...)
 		keep(made, id)
 	}
 	method, path := "GET", "/responses/"+*id
 	switch op {
 	case provider.ResponsesInputItems:
 		path += "/input_items"
+	case provider.ResponsesCancel:
+		method, path = "POST", path+"/cancel"
 	case provider.ResponsesDelete:
 		method = "DELETE"
 	}
@@ -154,7 +166,7 @@ func (m *matrix) kept(p *provider.Provider, op provider.Operation, id *string) s
 	if err == nil && got.status == 200 && *id != "" {
 		v := got.json(m.t)
 		switch op {
-		case provider.ResponsesGet:
+		case provider.ResponsesGet, provider.ResponsesCancel:
 			if v["id"] == *id && v["object"] == "response" {
 				return yes
 			}

@@ -189,12 +189,18 @@ func (m *matrix) provider(p *provider.Provider) []matrixRow {
 	return rows
 }
 
+// goesThrough are operations that a host of one's own is asked for, known or not.
+var goesThrough = map[provider.Operation]bool{
+	provider.Rerank: true, provider.Moderations: true, provider.OCR: true,
+	provider.ResponsesCompact: true, provider.ResponsesCount: true, provider.Decisions: true,
+}
+
 // unsupported proves that an operation that the catalogue has not is refused, and
 // by its name.
 func (m *matrix) unsupported(p *provider.Provider, op provider.Operation, path, body string) {
 	w := m.ask(p, op, colPlain, path, body)
-	if p.Dialect == provider.OpenAIChat && (op == provider.Rerank || op == provider.Moderations || op == provider.OCR) && w.asked != nil {
-		// A host of one's own is asked, known or not; the provider's is not.
+	if p.Dialect == provider.OpenAIChat && goesThrough[op] && w.asked != nil {
+		// The provider's own host is not asked.
 		if p.Base == "" || strings.HasPrefix(p.Base, "{") {
 			return
 		}

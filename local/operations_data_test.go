@@ -83,6 +83,12 @@ func aJob(r *running) string {
 	return r.id("POST", "/fine_tuning/jobs", fmt.Sprintf(`{"model":"gpt-4o-mini","training_file":%q}`, aTrainingFile(r)), onMock...)
 }
 
+// aLaterResponse makes a response in the background and gives its id.
+func aLaterResponse(r *running) string {
+	r.t.Helper()
+	return r.id("POST", "/responses", `{"model":"gpt-4o-mini","input":"Hello","background":true}`, onMock...)
+}
+
 func aResponse(r *running) string {
 	r.t.Helper()
 	return r.id("POST", "/responses", `{"model":"gpt-4o-mini","input":"Hello"}`, onMock...)

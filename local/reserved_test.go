@@ -173,6 +173,9 @@ func TestNeighboursOfReservedPathsPassThrough(t *testing.T) {
 		if strings.HasPrefix(path, "/batches") || strings.HasPrefix(path, "/files") || strings.HasPrefix(path, "/models") {
 			continue // those have routes of their own
 		}
+		if reserved.Withholds(path, "openai") != "" {
+			continue // not with a stored credential: see openai_paths_test.go
+		}
 		r.mock.Reset()
 		r.call("POST", below+path, "{}", "X-Gateway-Provider", "@mock")
 		if got := r.mock.Requests(1); len(got) != 1 || got[0].Path != "/v1"+path {

@@ -3,6 +3,7 @@
 package responses
 
 import (
+	"gateway/shared/chat"
 	"gateway/shared/dialect/responses"
 	"gateway/shared/provider"
 	"gateway/shared/relay"
@@ -10,8 +11,34 @@ import (
 
 // Routes are the family's routes.
 func Routes() []relay.Route {
-	return append([]relay.Route{{
-		Method: "POST", Path: "/responses", Endpoint: "createModelResponse", Shape: relay.Unified, Scope: "completions.write",
-		Client: responses.Responses{}, Operation: provider.ResponsesCreate,
-	}}, stored()...)
+	return append([]relay.Route{
+		{
+			Method: "POST", Path: "/responses", Endpoint: "createModelResponse", Shape: relay.Unified, Scope: "completions.write",
+			Client: responses.Responses{}, Operation: provider.ResponsesCreate,
+		},
+		of("/responses/compact", "compactModelResponse", provider.ResponsesCompact, meter),
+		count(),
+		of("/decisions", "createDecision", provider.Decisions, meter),
+	}, stored()...)
 }
+
+// of is a route to an operation that is no conversation and goes to providers that have
+// it as it came.
+func of(path, name string, op provider.Operation, m func([]byte) chat.Meter) relay.Route {
+	return relay.Route{
+		Method: "POST", Path: path, Name: name, Endpoint: "proxy", Shape: relay.Unified, Scope: "completions.write",
+		Operation: op, Meter: m, Through: true,
+	}
+}
+
+// count is the route that counts the tokens of a response to be. Nothing is charged for
+// it.
+func count() relay.Route {
+	rt := of("/responses/input_tokens", "countResponseInputTokens", provider.ResponsesCount, nil)
+	rt.Free, rt.NoOutput = true, true
+	rt.Demand = func(relay.Get, int64) (d relay.Demand) { return d }
+	return rt
+}
+
+// meter reads the usage of an answer, which is told as that of a response.
+func meter(answer []byte) chat.Meter { return responses.Responses{}.MeterResponse(answer) }

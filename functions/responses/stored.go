@@ -15,7 +15,17 @@ func stored() []relay.Route {
 		read,
 		one("DELETE", "/responses/{id}", "deleteModelResponse", provider.ResponsesDelete),
 		one("GET", "/responses/{id}/input_items", "listResponseInputItems", provider.ResponsesInputItems),
+		cancel(),
 	}
+}
+
+// cancel ends a response that is made in the background. What it has used by then is
+// booked as with a read.
+func cancel() relay.Route {
+	rt := one("POST", "/responses/{id}/cancel", "proxy", provider.ResponsesCancel)
+	rt.Name = "cancelModelResponse"
+	rt.Retold = &relay.Retold{Endpoint: "createModelResponse", Client: responses.Responses{}}
+	return rt
 }
 
 func one(method, path, endpoint string, op provider.Operation) relay.Route {

@@ -19,6 +19,8 @@ func keptOperations() []operation {
 		{"GET", "/chat/completions/{id}/messages", storedMessages},
 		{"POST", "/responses/input_tokens", inputTokens},
 		{"POST", "/responses/{id}/cancel", responseStopped},
+		{"POST", "/responses/compact", compacted},
+		{"POST", "/decisions", decided},
 		{"POST", "/conversations", conversationMade},
 		{"GET", "/conversations/{id}", conversationOne},
 		{"POST", "/conversations/{id}", conversationOne},
@@ -100,6 +102,46 @@ func inputTokens(x *exchange, _, _ string) *apiError {
 		return e
 	}
 	return listed(x, doc("object", "response.input_tokens", "input_tokens", q.prompt))
+}
+
+// compacted serves POST /responses/compact: what was said becomes one item.
+func compacted(x *exchange, _, _ string) *apiError {
+	return usedByRequest(x, "resp_", func(id, usage json.RawMessage) json.RawMessage {
+		return doc("id", id, "object", "response.compaction", "created_at", x.s.opts.Now().Unix(), "output", json.RawMessage(`[{"id":"cmp_1","type":"compaction","encrypted_content":"c2hvcnQ="}]`), "usage", usage)
+	})
+}
+
+// decided serves POST /decisions.
+func decided(x *exchange, _, _ string) *apiError {
+	return usedByRequest(x, "dec_", func(id, usage json.RawMessage) json.RawMessage {
+		return doc("id", id, "object", "decision", "created_at", x.s.opts.Now().Unix(), "model", x.model, "decision", "yes", "usage", usage)
+	})
+}
+
+// usedByRequest answers a request in the shape of one of POST /responses by an object
+// with its usage.
+func usedByRequest(x *exchange, prefix string, object func(id, usage json.RawMessage) json.RawMessage) *apiError {
+	v, e := parseBody(x)
+	if e != nil {
+		return e
+	}
+	q, e := checkResponse(x, v)
+	if e != nil {
+		return e
+	}
+	if e := x.settle(q.seed); e != nil {
+		return e
+	}
+	id := x.newID(prefix, q.seed)
+	x.row, x.hasRow = x.s.bill.begin(x.path, x.model, id, false), true
+	if done, e := x.misbehave(); done {
+		return e
+	}
+	u := Usage{Input: q.prompt, Output: 12}
+	usage := doc("input_tokens", u.Input, "input_tokens_details", json.RawMessage(`{"cached_tokens":0}`), "output_tokens", u.Output,
+		"output_tokens_details", json.RawMessage(`{"reasoning_tokens":0}`), "total_tokens", u.Input+u.Output)
+	x.plain(id, object(appendString(nil, id), usage), u)
+	return nil
 }
 
 func responseStopped(x *exchange, id, _ string) *apiError {

@@ -29,6 +29,10 @@ const (
 	ResponsesGet        Operation = "responses_get"
 	ResponsesDelete     Operation = "responses_delete"
 	ResponsesInputItems Operation = "responses_input_items"
+	ResponsesCancel     Operation = "responses_cancel"
+	ResponsesCompact    Operation = "responses_compact"
+	ResponsesCount      Operation = "responses_input_tokens"
+	Decisions           Operation = "decisions"
 	FilesUpload         Operation = "files_upload"
 	FilesList           Operation = "files_list"
 	FilesGet            Operation = "files_get"
@@ -153,6 +157,10 @@ var (
 		{Op: ResponsesGet, Path: "/responses/{id}"},
 		{Op: ResponsesDelete, Path: "/responses/{id}"},
 		{Op: ResponsesInputItems, Path: "/responses/{id}/input_items"},
+		{Op: ResponsesCancel, Path: "/responses/{id}/cancel"},
+		{Op: ResponsesCompact, Path: "/responses/compact"},
+		{Op: ResponsesCount, Path: "/responses/input_tokens"},
+		{Op: Decisions, Path: "/decisions"},
 		{Op: FilesUpload, Path: "/files"},
 		{Op: FilesList, Path: "/files"},
 		{Op: FilesGet, Path: "/files/{id}"},

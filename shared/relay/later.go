@@ -68,7 +68,7 @@ func (me *meters) usedByStream(events []byte) pricing.Usage {
 // settleResponse books a response made in the background with the request that
 // first reads its end.
 func (me *meters) settleResponse(answer []byte, stream bool) {
-	if me.Route.Operation != provider.ResponsesGet {
+	if op := me.Route.Operation; op != provider.ResponsesGet && op != provider.ResponsesCancel {
 		return
 	}
 	var u pricing.Usage

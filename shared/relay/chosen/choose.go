@@ -74,6 +74,9 @@ func (ch *Chooser) chooseSaved(slug string) error {
 	} else if ch.hidden() && s.Integration.Restricts() {
 		return fault.Newf(fault.ModelNotAllowed, "model", "The provider @%s serves some models only, and the model of this body cannot be read; send it as plain JSON", s.Slug)
 	}
+	if err := ch.mayPass(s.Provider, true); err != nil {
+		return err
+	}
 	opened := s.Ready(ch.Start)
 	if opened == nil {
 		if opened, err = s.Open(ch.Ctx, ch.opening()); err != nil {
@@ -142,6 +145,9 @@ func (ch *Chooser) chooseDirect(leaf *route.Leaf) error {
 		cred = provider.CredentialFromConfig(p, leaf.APIKey, leaf.Fields)
 	}
 	saved := ch.Config.ID != "" && (leaf.APIKey != "" || !inline) && p.Holds(leaf.APIKey, leaf.Fields)
+	if err := ch.mayPass(p, saved); err != nil {
+		return err
+	}
 	if saved {
 		if err := ch.staysWithConfig(p, &cred, inline); err != nil {
 			return err

@@ -5,7 +5,10 @@ import (
 
 	"gateway/shared/fault"
 	"gateway/shared/provider"
+	"gateway/shared/relay/asked"
 	"gateway/shared/relay/kept"
+	"gateway/shared/relay/reserved"
+	"gateway/shared/relay/routes"
 	"gateway/shared/relay/saved"
 )
 
@@ -31,6 +34,24 @@ func (o *Wall) mayUse() error {
 		return err
 	}
 	return o.check(ids)
+}
+
+// mayPass refuses paths that are not passed on with what is stored, and connections that
+// would go on where nothing of them is seen.
+func (o *Wall) mayPass(p *provider.Provider, saved bool) error {
+	if o.Route.Shape != routes.Raw {
+		return nil
+	}
+	if asked.One(o.Req.Header, "Upgrade") != "" {
+		return fault.New(fault.NotAllowed, "upgrade", "The gateway carries WebSockets at "+routes.BasePath+"/realtime alone; what is said over others could not be told, limited or paid. Send requests and read streams of events")
+	}
+	if !saved {
+		return nil
+	}
+	if why := reserved.Withholds(o.RawPath(), p.ID); why != "" {
+		return fault.Newf(fault.NotAllowed, "path", "This path of %s is not passed on with a stored credential, as it %s", p.ID, why)
+	}
+	return nil
 }
 
 // mayReferToItems refuses items that the provider keeps where several workspaces

@@ -15,7 +15,7 @@ type Path struct {
 }
 
 // collections are the path segments behind which providers keep things by ids.
-// The one behind "fine_tuning" is "jobs", that behind "chat" is "completions".
+// Those behind "fine_tuning" are "jobs" and "checkpoints", that behind "chat" is "completions".
 var collections = map[string]bool{
 	"files": true, "batches": true, "assistants": true, "threads": true, "vector_stores": true, "responses": true, "uploads": true,
 	"conversations": true, "skills": true, "webhook_endpoints": true, "containers": true, "evals": true, "videos": true, "datasets": true, "cachedcontents": true, "tunedmodels": true,
@@ -27,10 +27,14 @@ func collectionAt(segments []string, i int) (string, bool) {
 	switch {
 	case collections[name]:
 		return name, true
-	case name == "jobs":
+	case name == "jobs", name == "checkpoints":
 		return name, i > 0 && strings.EqualFold(segments[i-1], "fine_tuning")
 	case name == "completions":
 		return "chat/completions", i > 0 && strings.EqualFold(segments[i-1], "chat")
+	case name == "voices", name == "voice_consents":
+		return name, i > 0 && strings.EqualFold(segments[i-1], "audio")
+	case name == "characters":
+		return name, i > 0 && strings.EqualFold(segments[i-1], "videos")
 	case name == "models":
 		return name, true
 	}
@@ -42,6 +46,7 @@ func collectionAt(segments []string, i int) (string, bool) {
 var verbs = map[string]map[string]bool{
 	"threads":   {"runs": true},
 	"responses": {"compact": true, "input_tokens": true},
+	"videos":    {"edits": true, "extensions": true, "characters": true},
 }
 
 // PathOf finds the first collection in an escaped path, whatever stands before
@@ -80,10 +85,15 @@ func pathAmong(segments []string) (s Path) {
 		}
 		kept = append(kept, seg)
 	}
-	for i := range kept {
+	for i := 0; i < len(kept); i++ {
 		name, ok := collectionAt(kept, i)
 		if !ok {
 			continue
+		}
+		if i+1 < len(kept) {
+			if below, ok := collectionAt(kept, i+1); ok && name == "videos" {
+				name, i = below, i+1
+			}
 		}
 		s.Collection = name
 		if i+1 < len(kept) {
@@ -137,7 +147,7 @@ func (s *Path) Free(method, path string, responds bool) bool {
 		return true
 	}
 	switch s.Collection {
-	case "assistants", "vector_stores", "files", "uploads", "skills", "webhook_endpoints":
+	case "assistants", "vector_stores", "files", "uploads", "skills", "webhook_endpoints", "voices", "voice_consents":
 		return true
 	case "jobs":
 		return s.Below // they are paused and resumed
