@@ -43,11 +43,16 @@ func ask(c *admin.Call) (store.Scope, report.Filter, error) {
 	if err != nil {
 		return sc, report.Filter{}, err
 	}
-	f, err := usagequery.TimedFilter(c.Query)
+	filter, err := usagequery.TimedFilter(c.Query)
 	if err != nil {
-		return sc, f, err
+		return sc, filter, err
 	}
-	return sc, f, usagequery.Restrict(c, &f)
+	return sc, filter, usagequery.Restrict(c, &filter)
+}
+
+// rate turns what a filter says of feedback into traces.
+func (f *family) rate(c *admin.Call, sc store.Scope, filter *report.Filter) error {
+	return usagequery.Rated(c, f.feedback, sc, filter, usagequery.MaxFeedback)
 }
 
 // graph is the route of one graph.
@@ -58,14 +63,12 @@ func (f *family) graph(name string, query []admin.Field) admin.Route {
 	}
 	return admin.Route{
 		Method: "GET", Path: "/analytics/graphs/" + name, Name: "get" + id + "Graph", Doc: docs[name],
-		Scopes: scopes, Where: admin.InEither, Query: query, AnswerOf: func() admin.Schema { return graphSchema(name) },
+		Scopes: scopes, Where: admin.InEither, Query: comparing(query), AnswerOf: func() admin.Schema { return graphSchema(name) },
 		Do: func(c *admin.Call) (any, error) {
-			sc, filter, err := ask(c)
-			if err != nil {
-				return nil, err
-			}
-			g, _, err := f.reader.Graph(c.Context, sc, name, &filter) // name is one of GraphNames
-			return g, usagequery.Failed(err)
+			return f.draw(c, func(sc store.Scope, filter *report.Filter) (report.Graph, error) {
+				g, _, err := f.reader.Graph(c.Context, sc, name, filter) // name is one of GraphNames
+				return g, usagequery.Failed(err)
+			})
 		},
 	}
 }
@@ -73,6 +76,9 @@ func (f *family) graph(name string, query []admin.Field) admin.Route {
 func (f *family) cache(c *admin.Call) (any, error) {
 	sc, filter, err := ask(c)
 	if err != nil {
+		return nil, err
+	}
+	if err := f.rate(c, sc, &filter); err != nil {
 		return nil, err
 	}
 	summary, err := f.reader.Cache(c.Context, sc, &filter)
@@ -115,5 +121,5 @@ func shapeOf(summary, point reflect.Type) admin.Schema {
 	s := admin.SchemaOf[report.Graph]()
 	members := s["properties"].(map[string]admin.Schema)
 	members["summary"], members["data_points"]["items"] = admin.SchemaOfType(summary), admin.SchemaOfType(point)
-	return s
+	return withPrevious(s)
 }

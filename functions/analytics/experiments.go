@@ -14,9 +14,6 @@ import (
 	"gateway/shared/usage/report"
 )
 
-// maxFeedback is how many ratings one question about an experiment reads.
-const maxFeedback = 50_000
-
 // Results are what became of the versions of an experiment.
 type Results struct {
 	ExperimentID string         `json:"experiment_id"`
@@ -128,7 +125,7 @@ func (f *family) variants(c *admin.Call, e *prompt.Experiment, out *Results) (ma
 	rated := map[string]report.Sample{}
 	n := 0
 	err := f.feedback.Between(c.Context, c.Scope, filter.From, c.Now.Add(time.Second), func(r *feedback.Feedback) bool {
-		if n++; n > maxFeedback {
+		if n++; n > usagequery.MaxFeedback {
 			out.Partial = true
 			return false
 		}

@@ -8,7 +8,6 @@ import (
 	"gateway/shared/admin/usagequery"
 	"gateway/shared/fault"
 	"gateway/shared/store"
-	"gateway/shared/tenant"
 	"gateway/shared/usage/feedback"
 	"gateway/shared/usage/report"
 )
@@ -19,15 +18,13 @@ func (f *family) feedbackGraphs(query []admin.Field) (routes []admin.Route) {
 		r := f.graph(name, query)
 		r.AnswerOf = func() admin.Schema { return shapeOf(report.FeedbackGraphTypes(name)) }
 		r.Do = func(c *admin.Call) (any, error) {
-			sc, filter, err := ask(c)
-			if err != nil {
-				return nil, err
-			}
-			marks, err := f.marks(c, sc, &filter, name == "feedbacks/ai-models")
-			if err != nil {
-				return nil, err
-			}
-			return report.FeedbackGraph(name, &filter, marks), nil
+			return f.draw(c, func(sc store.Scope, filter *report.Filter) (report.Graph, error) {
+				marks, err := f.marks(c, sc, filter, name == "feedbacks/ai-models")
+				if err != nil {
+					return report.Graph{}, err
+				}
+				return report.FeedbackGraph(name, filter, marks), nil
+			})
 		}
 		routes = append(routes, r)
 	}
@@ -38,7 +35,7 @@ func (f *family) feedbackGraphs(query []admin.Field) (routes []admin.Route) {
 // says more than a time and a workspace, it counts when its trace has a request of that
 // time that passes; models are those of such requests.
 func (f *family) marks(c *admin.Call, sc store.Scope, filter *report.Filter, models bool) (marks []report.Mark, err error) {
-	scopes, err := workspaces(c, sc)
+	scopes, err := usagequery.Workspaces(c, sc)
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +45,7 @@ func (f *family) marks(c *admin.Call, sc store.Scope, filter *report.Filter, mod
 	over := false
 	for _, in := range scopes {
 		err := f.feedback.Between(c.Context, in, filter.From, filter.To.Add(time.Millisecond), func(r *feedback.Feedback) bool {
-			if over = len(marks) == maxFeedback; over {
+			if over = len(marks) == usagequery.MaxFeedback; over {
 				return false
 			}
 			marks = append(marks, report.Mark{At: r.Created, Value: r.Value, Weighted: r.Weighted()})
@@ -61,7 +58,7 @@ func (f *family) marks(c *admin.Call, sc store.Scope, filter *report.Filter, mod
 			return nil, err
 		}
 		if over {
-			return nil, fault.Invalid("time_of_generation_max", "is so far from time_of_generation_min that there are more than %d feedbacks; narrow the time", maxFeedback)
+			return nil, fault.Invalid("time_of_generation_max", "is so far from time_of_generation_min that there are more than %d feedbacks; narrow the time", usagequery.MaxFeedback)
 		}
 	}
 	if !join {
@@ -92,20 +89,4 @@ func timeAlone(f *report.Filter) bool {
 		}
 	}
 	return true
-}
-
-// workspaces are the scopes that feedback of a scope is kept in.
-func workspaces(c *admin.Call, sc store.Scope) ([]store.Scope, error) {
-	if sc.Workspace != "" {
-		return []store.Scope{sc}, nil
-	}
-	rows, err := c.Resources.List(c.Context, sc, tenant.KindWorkspace)
-	if err != nil {
-		return nil, err
-	}
-	scopes := make([]store.Scope, len(rows))
-	for i := range rows {
-		scopes[i] = store.Scope{Org: sc.Org, Workspace: rows[i].ID}
-	}
-	return scopes, nil
 }

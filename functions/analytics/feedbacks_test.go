@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -62,6 +63,46 @@ func TestGraphsOfFeedbackEqualTheSumOverIt(t *testing.T) {
 	is("of another workspace", ask("feedbacks", day, admintest.WorkspaceB).At("summary", "total"), 1)
 	is("of another organisation", ask("feedbacks", day, admintest.OtherAdmin).At("summary", "total"), 0)
 	is("of the organisation", ask("feedbacks", day, admintest.AdminKey).At("summary", "total"), 5)
+	// Trace a has 10; trace b 0 in the mean, and two requests.
+	for query, want := range map[string]int{"_min=-10": 3, "_min=0.001": 1, "_max=0": 2, "_min=0&weighted_feedback_max=0": 2, "_min=10": 1, "_max=-1": 0, "_max=0&trace_id=a": 0, "_min=0&trace_id=a,c": 1} {
+		query = day + "&weighted_feedback" + query
+		is("requests with"+query, ask("requests", query, admintest.WorkspaceA).At("summary", "total"), want)
+	}
+	is("requests of another workspace", ask("requests", day+"&weighted_feedback_min=-10", admintest.WorkspaceB).At("summary", "total"), 0)
+	rows := func(key string) any {
+		return h.Do("GET", "/analytics/groups/metadata/team?"+day+"&order_by=requests:asc", key, nil).OK().At("data")
+	}
+	got := map[string]any{}
+	for _, row := range rows(admintest.WorkspaceA).([]any) {
+		m := row.(map[string]any)
+		got[m["metadata_value"].(string)] = []any{m["avg_weighted_feedback"], m["requests_with_feedback"]}
+	}
+	is("groups", got, map[string]any{"t0": []any{5, 2}, "t1": []any{0, 1}})
+}
+
+// The time before is as long as the one that is asked for, and each request is in one
+// of the two.
+func TestGraphsTellOfTheTimeBefore(t *testing.T) {
+	h, a := newHouse(t)
+	fill(t, h, a)
+	const asked = "time_of_generation_min=2026-03-10T11:55:00Z&time_of_generation_max=2026-03-10T12:00:00Z&compare=previous"
+	for _, name := range []string{"requests", "cost", "latency", "errors/rate", "cache/hit-rate", "users", "feedbacks"} {
+		got := h.Do("GET", "/analytics/graphs/"+name+"?"+asked, admintest.WorkspaceA, nil).OK()
+		from, to := got.Text("previous", "time_of_generation_min"), got.Text("previous", "time_of_generation_max")
+		alone := h.Do("GET", "/analytics/graphs/"+name+"?time_of_generation_min=2026-03-10T11:49:59.999999Z&time_of_generation_max=2026-03-10T11:54:59.999999Z", admintest.WorkspaceA, nil).OK()
+		if !strings.HasPrefix(from, "2026-03-10T11:49:59.999") || !strings.HasPrefix(to, "2026-03-10T11:54:59.999") || asJSON(t, got.At("previous", "summary")) != asJSON(t, alone.At("summary")) || asJSON(t, got.At("previous", "data_points")) != asJSON(t, alone.At("data_points")) {
+			t.Errorf("%s: %s, alone %s", name, got.Body, alone.Body)
+		}
+		if plain := h.Do("GET", "/analytics/graphs/"+name+"?"+strings.TrimSuffix(asked, "&compare=previous"), admintest.WorkspaceA, nil).OK(); strings.Contains(string(plain.Body), "previous") || asJSON(t, plain.At("summary")) != asJSON(t, got.At("summary")) {
+			t.Errorf("%s: %s", name, plain.Body)
+		}
+	}
+	got := h.Do("GET", "/analytics/graphs/requests?"+asked, admintest.WorkspaceA, nil).OK()
+	if now, before := got.At("summary", "total"), got.At("previous", "summary", "total"); now != 6.0 || before != 4.0 {
+		t.Errorf("%v and %v", now, before)
+	}
+	h.Do("GET", "/analytics/graphs/requests?"+day+"&compare=tomorrow", admintest.WorkspaceA, nil).Refused(400, "AB01", "compare")
+	h.Do("GET", "/analytics/graphs/requests?time_of_generation_min=1970-01-02T00:00:00Z&time_of_generation_max=1975-01-02T00:00:00Z&compare=previous", admintest.WorkspaceA, nil).Refused(400, "AB01", "time_of_generation_min")
 }
 
 func asJSON(t *testing.T, v any) string {

@@ -109,6 +109,9 @@ func (f *family) groups(c *admin.Call, g *grouping) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := f.rate(c, sc, &filter); err != nil {
+		return nil, err
+	}
 	shown := slices.Clone(g.columns)
 	for _, name := range usagequery.Entries(c.Query, "columns") {
 		if !slices.Contains(shown, name) {
@@ -126,9 +129,23 @@ func (f *family) groups(c *admin.Call, g *grouping) (any, error) {
 		return nil, usagequery.Failed(err)
 	}
 	page = page[:min(limit, len(page))]
+	var rated map[string]report.Sample
+	if g.feedback && len(page) > 0 {
+		of, err := usagequery.Ratings(c, f.feedback, sc, filter.From)
+		if err != nil {
+			return nil, err
+		}
+		if rated, err = f.reader.Rated(c.Context, sc, &filter, g.metadataKey, of); err != nil {
+			return nil, usagequery.Failed(err)
+		}
+	}
 	rows := make([]map[string]any, len(page))
 	for i := range page {
 		rows[i] = g.row(&page[i], shown)
+		if g.feedback {
+			s := rated[page[i].Value]
+			rows[i]["avg_weighted_feedback"], rows[i]["requests_with_feedback"] = s.Mean(), s.N
+		}
 	}
 	return groupPage{"list", int64(total), rows}, nil
 }
@@ -157,9 +174,6 @@ func (g *grouping) row(group *report.Group, shown []string) map[string]any {
 			v = admin.FormatTime(at)
 		}
 		row[name] = v
-	}
-	if g.feedback { // no record carries feedback
-		row["avg_weighted_feedback"], row["requests_with_feedback"] = 0, 0
 	}
 	return row
 }

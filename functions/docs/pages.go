@@ -108,7 +108,8 @@ func (w writer) operation(method, path string, op map[string]any) operationPage 
 	for _, s := range values(op["x-gateway-scopes"]) {
 		p.Scopes = append(p.Scopes, fmt.Sprint(s))
 	}
-	p.Public = len(values(op["security"])) == 0
+	security := values(op["security"])
+	p.Public = len(security) == 0 || slices.ContainsFunc(security, func(one any) bool { return len(members(one)) == 0 })
 	for _, v := range values(op["parameters"]) {
 		given := members(v)
 		if ref, ok := given["$ref"].(string); ok {

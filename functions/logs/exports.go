@@ -212,7 +212,10 @@ func (x *exports) query(c *admin.Call, form *export.Export) (q report.LogQuery, 
 		}
 	}
 	q.Offset, q.Limit = usagequery.Page(v, exportRows)
-	return q, usagequery.Restrict(c, &q.Filter)
+	if err := usagequery.Restrict(c, &q.Filter); err != nil {
+		return q, err
+	}
+	return q, usagequery.Rated(c, x.Rated, c.Scope, &q.Filter, usagequery.MaxKeptTraces)
 }
 
 // byUser is the member of a record's fields that says whose key made the export.

@@ -100,6 +100,9 @@ func (f *family) list(c *admin.Call) (any, error) {
 	if err := usagequery.Restrict(c, &q.Filter); err != nil {
 		return nil, err
 	}
+	if err := usagequery.Rated(c, f.Rated, sc, &q.Filter, usagequery.MaxFeedback); err != nil {
+		return nil, err
+	}
 	page, err := f.Reader.Logs(c.Context, sc, &q)
 	if err != nil {
 		return nil, usagequery.Failed(err)

@@ -28,12 +28,12 @@ const (
 
 // Bounds of the parameters.
 const (
-	maxTokens  = 1 << 53
-	maxCents   = 100_000_000_000 // a billion dollars
-	feedback   = 10              // weighted feedback lies from -10 to 10
-	maxEntries = 100             // of a comma list
-	maxEntry   = 255             // characters of an entry
-	maxPairs   = 20              // of metadata
+	maxTokens    = 1 << 53
+	maxCents     = 100_000_000_000 // a billion dollars
+	mostFeedback = 10              // weighted feedback lies from -10 to 10
+	maxEntries   = 100             // of a comma list
+	maxEntry     = 255             // characters of an entry
+	maxPairs     = 20              // of metadata
 )
 
 // bound is a pair of parameters, name_min and name_max.
@@ -49,7 +49,7 @@ var bounds = []bound{
 	{"prompt_token", "tokens in", admin.Integer, 0, maxTokens, func(f *report.Filter, r report.Range) { f.PromptTokens = r }},
 	{"completion_token", "tokens out", admin.Integer, 0, maxTokens, func(f *report.Filter, r report.Range) { f.CompletionTokens = r }},
 	{"cost", "cost in US cents", admin.Number, 0, maxCents, func(f *report.Filter, r report.Range) { f.Cost = r }},
-	{"weighted_feedback", "weighted feedback; a request without feedback is not within it", admin.Number, -feedback, feedback, nil},
+	{"weighted_feedback", "weighted feedback; a request without feedback is not within it", admin.Number, -mostFeedback, mostFeedback, func(f *report.Filter, r report.Range) { f.Feedback = r }},
 }
 
 // list is a parameter with several values and commas between them.
@@ -179,16 +179,16 @@ func Fields(timed bool) []admin.Field {
 		Doc: "JSON object of metadata that a request must have, all of it."})
 }
 
-// Filter reads the parameters. Errors name all that is wrong.
+// Filter reads the parameters. Errors name all that is wrong. Bounds on feedback have
+// to be turned into traces by Rated; until then no request is within them.
 func Filter(q admin.Values) (report.Filter, error) {
 	f := report.Filter{From: instant.Of(q, From), To: instant.Of(q, To)}
 	var wrong []fault.Detail
 	for _, b := range bounds {
 		r, err := b.read(q)
-		switch {
-		case err != nil:
+		if err != nil {
 			wrong = append(wrong, *err)
-		case b.set != nil:
+		} else {
 			b.set(&f, r)
 		}
 	}
@@ -199,11 +199,6 @@ func Filter(q admin.Values) (report.Filter, error) {
 	}
 	if m := q.TextMap("metadata"); len(m) > 0 {
 		f.Metadata = m
-	}
-	if q.Given("weighted_feedback_min") || q.Given("weighted_feedback_max") {
-		// No record carries feedback, so none lies within a bound on it.
-		one, zero := int64(1), int64(0)
-		f.TotalTokens = report.Range{Min: &one, Max: &zero}
 	}
 	if wrong := fault.Invalids(wrong); wrong != nil {
 		return f, wrong

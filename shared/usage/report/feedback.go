@@ -203,3 +203,77 @@ func (c *newestModels) merge(o collector) {
 		c.take(trace, m)
 	}
 }
+
+// Rated sums up the feedback of requests that pass, by the value of a metadata key:
+// each request of a trace that has feedback counts with the mean of it. f is valid.
+func (r *Reader) Rated(ctx context.Context, sc store.Scope, f *Filter, metadataKey string, of map[string]*Sample) (map[string]Sample, error) {
+	only := *f
+	traces := make([]string, 0, len(of))
+	for trace := range of {
+		traces = append(traces, trace)
+	}
+	if only.KeepTraces(traces); only.Nothing {
+		return nil, nil
+	}
+	leave, err := r.room.enter(ctx, 2*modelWeight*int64(len(of)))
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	var sum *ratedValues
+	err = again(func() error {
+		sum = newRatedValues(metadataKey, of)
+		q := &question{bucket: func(int64) int { return 0 }, collect: func() collector { return newRatedValues(metadataKey, of) }, merge: sum.merge}
+		q.need.dims[segment.TraceID] = true
+		q.need.metadata(metadataKey)
+		return r.scan(ctx, compile(sc, &only), q)
+	})
+	if err != nil {
+		return nil, err
+	}
+	out := make(map[string]Sample, len(sum.values))
+	for value, s := range sum.values {
+		out[value] = *s
+	}
+	return out, nil
+}
+
+// ratedValues is the collector of Rated.
+type ratedValues struct {
+	key    string
+	of     map[string]*Sample // by trace
+	values map[string]*Sample
+	t      *view
+}
+
+func newRatedValues(key string, of map[string]*Sample) *ratedValues {
+	return &ratedValues{key: key, of: of, values: map[string]*Sample{}}
+}
+
+func (c *ratedValues) begin(t *view)                          { c.t = t }
+func (c *ratedValues) users(*hyperloglog.Sketch, string, int) {}
+
+func (c *ratedValues) row(i, _ int) {
+	s, rated := c.of[c.t.Dims[segment.TraceID].At(i)]
+	column := c.t.meta[c.key]
+	if !rated || column.Code(i) == segment.Absent {
+		return
+	}
+	c.at(column.At(i)).Add(s.Mean())
+}
+
+// at is the sample of a value.
+func (c *ratedValues) at(value string) *Sample {
+	s := c.values[value]
+	if s == nil {
+		s = new(Sample)
+		c.values[strings.Clone(value)] = s // keeps no page in memory
+	}
+	return s
+}
+
+func (c *ratedValues) merge(o collector) {
+	for value, s := range o.(*ratedValues).values {
+		c.at(value).merge(s)
+	}
+}

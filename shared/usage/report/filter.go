@@ -1,6 +1,8 @@
 package report
 
 import (
+	"math"
+	"slices"
 	"strconv"
 	"time"
 
@@ -13,11 +15,19 @@ import (
 // Range bounds a number, both ends included; nil: unbounded.
 type Range struct{ Min, Max *int64 }
 
-func (r Range) open() bool { return r.Min == nil && r.Max == nil }
+// Open tells that nothing is bounded.
+func (r Range) Open() bool { return r.Min == nil && r.Max == nil }
 
 func (r Range) has(n int64) bool {
 	return (r.Min == nil || n >= *r.Min) && (r.Max == nil || n <= *r.Max)
 }
+
+// cent is a cent in nano-dollars, by which ranges of numbers with a fraction count.
+const cent = 10_000_000
+
+// HasCents tells whether a number with a fraction lies within the range, which counts
+// it as cents.
+func (r Range) HasCents(v float64) bool { return r.has(int64(math.Round(v * cent))) }
 
 // ProviderModel names a model of a provider (type name).
 type ProviderModel struct{ Provider, Model string }
@@ -29,6 +39,7 @@ type Filter struct {
 
 	TotalTokens, PromptTokens, CompletionTokens Range
 	Cost                                        Range // nano-dollars
+	Feedback                                    Range // see KeepTraces; bounds let no record pass
 
 	Statuses      []int
 	ProviderSlugs []string // saved providers ("virtual keys")
@@ -50,6 +61,25 @@ type Filter struct {
 	ParentAgents  []string
 	Nothing       bool              // no record passes
 	Metadata      map[string]string // all pairs must match
+}
+
+// KeepTraces lets only records of these traces pass, besides what f says itself.
+func (f *Filter) KeepTraces(traces []string) {
+	if len(f.TraceIDs) > 0 {
+		asked := make(map[string]struct{}, len(f.TraceIDs))
+		for _, t := range f.TraceIDs {
+			asked[t] = struct{}{}
+		}
+		traces = slices.DeleteFunc(traces, func(t string) bool { _, ok := asked[t]; return !ok })
+	}
+	f.TraceIDs = traces
+	f.Nothing = f.Nothing || len(traces) == 0
+}
+
+// Before moves the time of f to the one just before it, which is as long.
+func (f *Filter) Before() {
+	length := f.To.Sub(f.From) + time.Microsecond // both ends are part of it
+	f.From, f.To = f.From.Add(-length), f.To.Add(-length)
 }
 
 // maxSpan is the longest time a question may cover.
@@ -79,7 +109,7 @@ func (f *Filter) Validate(from, to string) []fault.Detail {
 }
 
 // Cents is a sum of money in US cents, as logs and analytics give it.
-func Cents(n pricing.NanoDollars) float64 { return float64(n) / 1e7 }
+func Cents(n pricing.NanoDollars) float64 { return float64(n) / cent }
 
 // plan is a filter made ready for tables.
 type plan struct {
@@ -124,7 +154,7 @@ func compile(sc store.Scope, f *Filter) *plan {
 		p.cubes = p.cubes && d < segment.NumCubeDims
 		p.users = p.users && d == segment.Workspace
 	}
-	if f.Nothing {
+	if f.Nothing || !f.Feedback.Open() { // no record carries feedback
 		one, zero := int64(1), int64(0)
 		p.ranges, p.cubes, p.users = append(p.ranges, bounded{[]segment.Int{segment.Start}, Range{&one, &zero}}), false, false
 	}
@@ -162,7 +192,7 @@ func compile(sc store.Scope, f *Filter) *plan {
 		{[]segment.Int{segment.TokensOut}, f.CompletionTokens},
 		{[]segment.Int{segment.Cost}, f.Cost},
 	} {
-		if !b.open() {
+		if !b.Open() {
 			p.ranges = append(p.ranges, b)
 			p.cubes, p.users = false, false
 			for _, i := range b.of {

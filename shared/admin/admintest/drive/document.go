@@ -85,7 +85,7 @@ func (d *Document) operation(method, path string, o map[string]any) *Operation {
 		op.Tag = tags[0]
 	}
 	if security, ok := o["security"].([]any); ok {
-		op.Public = len(security) == 0
+		op.Public = len(security) == 0 || slices.ContainsFunc(security, func(one any) bool { return len(object(one)) == 0 }) // nothing is one of the choices
 	}
 	for _, p := range list(o["parameters"]) {
 		m := object(p)

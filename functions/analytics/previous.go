@@ -1,0 +1,83 @@
+package analytics
+
+import (
+	"maps"
+	"slices"
+
+	"gateway/shared/admin"
+	"gateway/shared/admin/usagequery"
+	"gateway/shared/fault"
+	"gateway/shared/store"
+	"gateway/shared/usage/report"
+)
+
+// compare is the parameter that asks for the time before, too.
+const compare = "compare"
+
+// comparing are the parameters of questions that can be compared.
+func comparing(query []admin.Field) []admin.Field {
+	return append(slices.Clone(query), admin.Field{Name: compare, Type: admin.String, Enum: []string{"previous"},
+		Doc: "previous: the answer has the same of the time just before, which is as long, as previous."})
+}
+
+// compared is an answer with that of the time before, where it was asked for.
+type compared struct {
+	report.Graph
+	Previous *previous `json:"previous,omitempty"`
+}
+
+// previous is what an answer tells of the time before.
+type previous struct {
+	Summary any           `json:"summary"`
+	Points  []any         `json:"data_points,omitempty"`
+	From    admin.Instant `json:"time_of_generation_min"`
+	To      admin.Instant `json:"time_of_generation_max"`
+}
+
+// draw answers with what of gives for the time of the question, and for the one before
+// where the question says so.
+func (f *family) draw(c *admin.Call, of func(store.Scope, *report.Filter) (report.Graph, error)) (any, error) {
+	sc, filter, err := ask(c)
+	if err != nil {
+		return nil, err
+	}
+	now := filter
+	if err := f.rate(c, sc, &now); err != nil {
+		return nil, err
+	}
+	var out compared
+	if out.Graph, err = of(sc, &now); err != nil || c.Query.Text(compare) == "" {
+		return out, err
+	}
+	filter.Before()
+	if wrong := fault.Invalids(filter.Validate(usagequery.From, usagequery.To)); wrong != nil {
+		return nil, wrong
+	}
+	before := &previous{From: admin.Instant(filter.From), To: admin.Instant(filter.To)}
+	if err := f.rate(c, sc, &filter); err != nil {
+		return nil, err
+	}
+	g, err := of(sc, &filter)
+	if err != nil {
+		return nil, err
+	}
+	before.Summary, before.Points = g.Summary, g.Points
+	out.Previous = before
+	return out, nil
+}
+
+// withPrevious is the schema of an answer that can be compared.
+func withPrevious(s admin.Schema) admin.Schema {
+	of := admin.SchemaOf[previous]()
+	members := of["properties"].(map[string]admin.Schema)
+	for name, m := range s["properties"].(map[string]admin.Schema) {
+		if name != "object" {
+			members[name] = m
+		}
+	}
+	out := maps.Clone(s)
+	all := maps.Clone(s["properties"].(map[string]admin.Schema))
+	all["previous"] = of
+	out["properties"] = all
+	return out
+}
