@@ -45,7 +45,8 @@ type Run struct {
 	Ended   time.Time `json:"ended,omitzero"`
 	Error   string    `json:"error,omitempty"` // of one that failed, for people
 
-	Cursor string    `json:"cursor,omitempty"` // report.LogPage.Next; empty: at the beginning
+	Cursor string    `json:"cursor,omitempty"` // of the log that was written last; empty: at the beginning, or all is read
+	Read   bool      `json:"read,omitempty"`   // all logs are in the parts
 	Upload string    `json:"upload,omitempty"` // id; empty: no part was put
 	Tags   []string  `json:"tags,omitempty"`   // of the parts
 	Holder string    `json:"holder,omitempty"` // whose step is under way

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"gateway/shared/store"
+	"gateway/shared/usage"
 	"gateway/shared/usage/report"
 )
 
@@ -66,6 +67,9 @@ func (t *task) note(ctx context.Context) (ok bool, err error) {
 
 // write writes pages until the end, or until the time of the step is over.
 func (t *task) write(ctx context.Context) error {
+	if t.run.Read {
+		return t.complete(ctx)
+	}
 	t.lines = newEncoder(&t.run.Order, t.Sealer)
 	var out io.Writer = &t.buf
 	if t.run.Order.Gzip {
@@ -115,31 +119,26 @@ func lostUnless(ok bool) error {
 	return errLost
 }
 
-// page writes the next page; more tells whether there is one behind it.
+// page writes logs of the next page, until the part is full; more tells whether there
+// are further ones behind them.
 func (t *task) page(ctx context.Context, out io.Writer) (more bool, err error) {
 	r := t.run
-	q := report.LogQuery{Filter: r.Order.Filter, Limit: t.Pace.Rows, Cursor: r.Cursor, NoTotal: true, Bodies: r.Order.Bodies}
-	if q.Bodies {
-		q.Limit = max(1, t.Pace.Rows/bodiesFraction)
-	}
-	if q.Limit = min(q.Limit, r.Order.Limit-int(r.Rows)); q.Limit <= 0 {
+	q := report.LogQuery{Filter: r.Order.Filter, Limit: min(t.Pace.Rows, r.Order.Limit-int(r.Rows)), Cursor: r.Cursor, Bodies: r.Order.Bodies}
+	if q.Limit <= 0 {
 		return false, nil
 	}
 	if r.Cursor == "" {
 		q.Offset = r.Order.Offset
 	}
-	page, err := t.Reader.Logs(ctx, t.sc, &q)
+	next, err := t.Reader.Walk(ctx, t.sc, &q, func(rec *usage.Record) (bool, error) {
+		r.Rows++
+		return t.buf.Len() < t.Pace.Part, t.lines.record(ctx, out, rec)
+	})
 	if err != nil {
 		return false, err
 	}
-	for i := range page.Records {
-		if err := t.lines.record(ctx, out, &page.Records[i]); err != nil {
-			return false, err
-		}
-	}
-	r.Rows += int64(len(page.Records))
-	r.Cursor = page.Next
-	return page.Next != "" && r.Rows < int64(r.Order.Limit), nil
+	r.Cursor = next
+	return next != "" && r.Rows < int64(r.Order.Limit), nil
 }
 
 // close ends what is compressed, so that each part is whole.
@@ -186,6 +185,7 @@ func (t *task) part(ctx context.Context) error {
 // finish makes the file of the parts and of what is left.
 func (t *task) finish(ctx context.Context) error {
 	r := t.run
+	r.Read = true
 	if r.Upload == "" {
 		if err := t.close(); err != nil {
 			return err
@@ -201,6 +201,12 @@ func (t *task) finish(ctx context.Context) error {
 			return err
 		}
 	}
+	return t.complete(ctx)
+}
+
+// complete joins the parts.
+func (t *task) complete(ctx context.Context) error {
+	r := t.run
 	if err := t.Bucket.Complete(ctx, r.Key, r.Upload, r.Tags); err != nil {
 		return err
 	}
@@ -212,7 +218,7 @@ func (t *task) end(ctx context.Context, status, why string) error {
 	r := t.run
 	r.Status, r.Error, r.Ended, r.Holder, r.Until = status, why, t.Runs.Now(), "", time.Time{}
 	upload := r.Upload
-	r.Cursor, r.Upload, r.Tags = "", "", nil
+	r.Cursor, r.Read, r.Upload, r.Tags = "", false, "", nil
 	ok, err := t.Runs.put(ctx, t.sc, t.id, r)
 	if err != nil {
 		return err
@@ -231,7 +237,7 @@ func (t *task) end(ctx context.Context, status, why string) error {
 func (t *task) again(ctx context.Context) error {
 	r := t.run
 	r.Anew++
-	r.Rows, r.Bytes, r.Cursor, r.Upload, r.Tags, r.Holder, r.Until = 0, 0, "", "", nil, "", time.Time{}
+	r.Rows, r.Bytes, r.Cursor, r.Read, r.Upload, r.Tags, r.Holder, r.Until = 0, 0, "", false, "", nil, "", time.Time{}
 	if ok, err := t.Runs.put(ctx, t.sc, t.id, r); err != nil || !ok {
 		return err
 	}

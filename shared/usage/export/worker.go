@@ -37,14 +37,11 @@ type Worker struct {
 type Pace struct {
 	Step time.Duration // after which the rest is left to another message
 	Part int           // bytes from which a part is put
-	Rows int           // of a page; with bodies a fraction
+	Rows int           // of a page
 }
 
 // Standard is the pace of installations.
 var Standard = Pace{Step: 5 * time.Minute, Part: 8 << 20, Rows: 1000}
-
-// bodiesFraction of the rows of a page are read at once where bodies are.
-const bodiesFraction = 50
 
 // maxParts keeps the row of a run within what a store holds; at 8 MiB a part that is
 // 16 GiB.

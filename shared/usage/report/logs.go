@@ -56,6 +56,14 @@ func (c cursor) String() string {
 	return base64.RawURLEncoding.EncodeToString(append(binary.BigEndian.AppendUint64(nil, uint64(c.start)), c.id...))
 }
 
+// before is where the page begins.
+func (q *LogQuery) before() (cursor, error) {
+	if q.Cursor == "" {
+		return cursor{math.MaxInt64, ""}, nil
+	}
+	return parseCursor(q.Cursor)
+}
+
 // parseCursor takes only what String has written. A text that merely decodes would
 // name a place where no log can be, and look like the end of the list.
 func parseCursor(s string) (cursor, error) {
@@ -83,11 +91,9 @@ func notACursor() error {
 // 400 fault for a bad cursor.
 func (r *Reader) Logs(ctx context.Context, sc store.Scope, q *LogQuery) (page LogPage, err error) {
 	p := compile(sc, &q.Filter)
-	before := cursor{math.MaxInt64, ""}
-	if q.Cursor != "" {
-		if before, err = parseCursor(q.Cursor); err != nil {
-			return LogPage{}, err
-		}
+	before, err := q.before()
+	if err != nil {
+		return LogPage{}, err
 	}
 	err = again(func() (err error) {
 		page, err = r.page(ctx, p, before, q)
@@ -170,6 +176,8 @@ type match struct {
 	group, row int
 }
 
+func (m *match) cursor() cursor { return cursor{m.start, m.id} }
+
 // matchWeight is about what a match takes in memory.
 const matchWeight = 100
 
@@ -204,16 +212,39 @@ func (n *newest) full(start int64) bool {
 }
 
 func (r *Reader) page(ctx context.Context, p *plan, before cursor, q *LogQuery) (LogPage, error) {
-	offset, limit := max(q.Offset, 0), max(q.Limit, 1)
-	top := newest{most: offset + limit + 1}
-	leave, err := r.room.enter(ctx, int64(2*top.most)*matchWeight)
+	leave, err := r.room.enter(ctx, q.weight())
 	if err != nil {
 		return LogPage{}, err
 	}
 	defer leave()
-	list, err := r.archive.List(ctx, p.org, p.from, min(p.to, before.start))
+	hits, more, err := r.matches(ctx, p, before, q)
 	if err != nil {
 		return LogPage{}, err
+	}
+	records, err := r.read(ctx, hits, q.Bodies)
+	if err != nil {
+		return LogPage{}, err
+	}
+	page := LogPage{Records: records}
+	if more {
+		page.Next = hits[len(hits)-1].cursor().String()
+	}
+	return page, nil
+}
+
+// weight is about what finding the page takes of memory.
+func (q *LogQuery) weight() int64 { return int64(2*q.most()) * matchWeight }
+
+// most is how many matches are kept to find the page: one more than it has.
+func (q *LogQuery) most() int { return max(q.Offset, 0) + max(q.Limit, 1) + 1 }
+
+// matches finds the rows of a page, newest first; more tells whether there are further
+// ones behind it.
+func (r *Reader) matches(ctx context.Context, p *plan, before cursor, q *LogQuery) (hits []match, more bool, err error) {
+	top := newest{most: q.most()}
+	list, err := r.archive.List(ctx, p.org, p.from, min(p.to, before.start))
+	if err != nil {
+		return nil, false, err
 	}
 	parts := segment.Parts(list)
 	queue := make(newestFirst, 0, len(parts))
@@ -229,23 +260,13 @@ func (r *Reader) page(ctx context.Context, p *plan, before cursor, q *LogQuery) 
 			err = r.openGroup(ctx, p, before, next, &top)
 		}
 		if err != nil {
-			return LogPage{}, err
+			return nil, false, err
 		}
 	}
 	top.trim()
-	hits := top.rows[min(offset, len(top.rows)):]
-	more := len(hits) > limit
-	hits = hits[:min(limit, len(hits))]
-	records, err := r.read(ctx, hits, q.Bodies)
-	if err != nil {
-		return LogPage{}, err
-	}
-	page := LogPage{Records: records}
-	if more {
-		last := &hits[len(hits)-1]
-		page.Next = cursor{last.start, last.id}.String()
-	}
-	return page, nil
+	hits = top.rows[min(max(q.Offset, 0), len(top.rows)):]
+	more = len(hits) > max(q.Limit, 1)
+	return hits[:min(max(q.Limit, 1), len(hits))], more, nil
 }
 
 func (r *Reader) openPart(ctx context.Context, p *plan, before cursor, at *frontier, queue *newestFirst, top *newest) error {
@@ -357,16 +378,24 @@ func (r *Reader) records(ctx context.Context, m *segment.Manifest, group int, ro
 	if err != nil || !bodies {
 		return records, err
 	}
+	sealed, err := f.Bodies(ctx, group)
+	if err != nil {
+		return nil, err
+	}
 	for i := range records {
-		rec := &records[i]
-		if rec.Bodies, err = f.Bodies(ctx, group, rows[i]); err == nil {
-			err = r.fetchBodies(ctx, rec)
-		}
-		if err != nil {
+		if err := r.bodies(ctx, sealed, rows[i], &records[i]); err != nil {
 			return nil, err
 		}
 	}
 	return records, nil
+}
+
+// bodies reads the sealed bodies of one record, wherever they are.
+func (r *Reader) bodies(ctx context.Context, of *segment.Bodies, row int, rec *usage.Record) (err error) {
+	if rec.Bodies, err = of.Row(ctx, row); err != nil {
+		return err
+	}
+	return r.fetchBodies(ctx, rec)
 }
 
 // fetchBodies reads bodies that stand in the bucket for themselves. They are kept for
@@ -452,7 +481,11 @@ func (r *Reader) pick(ctx context.Context, f *segment.File, group int, id string
 		return usage.Record{}, false, err
 	}
 	rec = records[0]
-	rec.Bodies, err = f.Bodies(ctx, group, row)
+	sealed, err := f.Bodies(ctx, group)
+	if err != nil {
+		return usage.Record{}, false, err
+	}
+	rec.Bodies, err = sealed.Row(ctx, row)
 	return rec, err == nil, err
 }
 

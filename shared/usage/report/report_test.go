@@ -43,6 +43,7 @@ func TestAnswersEqualTheSumOverTheRecords(t *testing.T) {
 			checkSeries(rt, h, scope, &f, want)
 			checkGroups(rt, h, scope, &f, want)
 			checkLogs(rt, h, scope, &f, want)
+			checkWalk(rt, h, scope, &f, want)
 		}
 	})
 }

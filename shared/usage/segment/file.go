@@ -468,33 +468,3 @@ func (f *File) bodyRefs(ctx context.Context, group int) (packs *Strings, offsets
 	lengths, err = f.ints(ctx, group, "body_length")
 	return packs, offsets, lengths, err
 }
-
-// Bodies reads the sealed bodies of one record; nil when it has none, or they
-// are not kept any more. Those of a
-// record with a Blob are there, not here.
-func (f *File) Bodies(ctx context.Context, group, row int) ([]byte, error) {
-	if f.a.bodiesOver(&f.m) {
-		return nil, nil
-	}
-	packs, offsets, lengths, err := f.bodyRefs(ctx, group)
-	if err != nil {
-		return nil, err
-	}
-	ref := bodyRef{packs.At(row), offsets[row], lengths[row]}
-	switch {
-	case ref.length == 0:
-		return nil, nil
-	case ref.pack != "":
-		return f.a.readRange(ctx, ref.pack, ref.offset, ref.length)
-	case f.m.inBucket(bodiesObject):
-		return f.a.readRange(ctx, f.m.blobKey(bodiesObject), ref.offset, ref.length)
-	}
-	pack, err := f.a.object(ctx, &f.m, bodiesObject)
-	if err != nil {
-		return nil, err
-	}
-	if ref.offset+ref.length > int64(len(pack)) {
-		return nil, fmt.Errorf("segment: bodies of %s are cut short", f.m.Name)
-	}
-	return pack[ref.offset : ref.offset+ref.length], nil
-}

@@ -53,7 +53,7 @@ func TestRetentionTakesDaysWholeAndOnlyThose(t *testing.T) {
 			}
 			for g := range f.Groups {
 				for row := range f.Groups[g].Rows {
-					b, err := f.Bodies(ctx, g, row)
+					b, err := bodiesOf(ctx, f, g, row)
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -116,4 +116,12 @@ func TestWithoutRetentionEverythingStays(t *testing.T) {
 	if len(h.all(t)) != 1 {
 		t.Error("a segment is gone")
 	}
+}
+
+func bodiesOf(ctx context.Context, f *File, group, row int) ([]byte, error) {
+	bodies, err := f.Bodies(ctx, group)
+	if err != nil {
+		return nil, err
+	}
+	return bodies.Row(ctx, row)
 }

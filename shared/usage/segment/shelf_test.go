@@ -130,7 +130,7 @@ func (h *shelf) contents(t testing.TB) map[string]string {
 				t.Fatal(err)
 			}
 			for i := range records {
-				b, err := f.Bodies(context.Background(), g, i)
+				b, err := bodiesOf(context.Background(), f, g, i)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -1,0 +1,103 @@
+package report
+
+import (
+	"context"
+
+	"gateway/shared/store"
+	"gateway/shared/usage"
+	"gateway/shared/usage/segment"
+)
+
+// Walk gives the logs of a page one by one, newest first, until visit wants no more.
+// It reads the bodies of one log at a time, where the query asks for them: memory is
+// that of the records of a page and of the bodies of one. next is the cursor behind
+// the last one that was given, empty at the end, and where an error stopped it.
+func (r *Reader) Walk(ctx context.Context, sc store.Scope, q *LogQuery, visit func(*usage.Record) (more bool, err error)) (next string, err error) {
+	p, rest := compile(sc, &q.Filter), *q
+	err = again(func() (err error) { // behind what was given before
+		next, err = r.walk(ctx, p, &rest, visit)
+		return err
+	})
+	if err != nil {
+		return rest.Cursor, err
+	}
+	return next, nil
+}
+
+// walk notes in the query how far it has come.
+func (r *Reader) walk(ctx context.Context, p *plan, rest *LogQuery, visit func(*usage.Record) (bool, error)) (next string, err error) {
+	before, err := rest.before()
+	if err != nil {
+		return "", err
+	}
+	leave, err := r.room.enter(ctx, rest.weight())
+	if err != nil {
+		return "", err
+	}
+	defer leave()
+	hits, behind, err := r.matches(ctx, p, before, rest)
+	if err != nil {
+		return "", err
+	}
+	records, err := r.read(ctx, hits, false)
+	if err != nil {
+		return "", err
+	}
+	sealed := opened{reader: r}
+	defer sealed.close()
+	for i := range records {
+		if rest.Bodies {
+			if err := sealed.load(ctx, &hits[i], &records[i]); err != nil {
+				return "", err
+			}
+		}
+		more, err := visit(&records[i])
+		if err != nil {
+			return "", err
+		}
+		records[i] = usage.Record{} // its bodies go
+		last := i == len(records)-1
+		rest.Cursor, rest.Limit, rest.Offset = hits[i].cursor().String(), rest.Limit-1, 0
+		if !more && !last {
+			return rest.Cursor, nil
+		}
+	}
+	if !behind {
+		return "", nil
+	}
+	return rest.Cursor, nil
+}
+
+// opened are the bodies of the group that the last record was of.
+type opened struct {
+	reader *Reader
+	part   *segment.Part
+	group  int
+	bodies *segment.Bodies
+	give   func()
+}
+
+func (o *opened) load(ctx context.Context, at *match, rec *usage.Record) error {
+	if o.bodies == nil || o.part != at.part || o.group != at.group {
+		o.close()
+		f, err := o.reader.open(ctx, &at.part.Manifest)
+		if err != nil {
+			return err
+		}
+		if o.give, err = o.reader.room.take(ctx, f.BodiesWeight(at.group)); err != nil {
+			return err
+		}
+		if o.bodies, err = f.Bodies(ctx, at.group); err != nil {
+			return err
+		}
+		o.part, o.group = at.part, at.group
+	}
+	return o.reader.bodies(ctx, o.bodies, at.row, rec)
+}
+
+func (o *opened) close() {
+	if o.give != nil {
+		o.give()
+	}
+	o.give, o.bodies = nil, nil
+}
