@@ -16,7 +16,7 @@ var languages = []string{"SQL", "Python", "TypeScript", "JavaScript", "Java", "C
 
 // RequestTypes are the kinds of requests that checks and policies name.
 var RequestTypes = []string{
-	"complete", "chatComplete", "embed", "rerank", "moderate", "proxy", "imageGenerate", "createSpeech", "createTranscription", "createTranslation", "realtime", "mcp",
+	"complete", "chatComplete", "embed", "rerank", "moderate", "proxy", "imageGenerate", "createSpeech", "createTranscription", "createTranslation", "realtime", "mcp", "agent",
 	"uploadFile", "listFiles", "retrieveFile", "deleteFile", "retrieveFileContent", "createBatch", "retrieveBatch", "cancelBatch", "listBatches", "getBatchOutput",
 	"listFinetunes", "createFinetune", "retrieveFinetune", "cancelFinetune", "createModelResponse", "getModelResponse", "deleteModelResponse", "listResponseInputItems", "messages", "otel",
 }

@@ -23,7 +23,7 @@ func (c *call) governed() error {
 	g := routes.Governed{
 		Context: c.Ctx, Request: c.Req, Body: c.In, Caller: c.Who, View: c.View, Metadata: c.Metadata, TraceID: c.Ask.TraceID,
 		Bearer: c.KeyInAuth, Now: c.Relay.Now, Walk: &governor{&c.sender, c.calling},
-		Own: routes.Own{Via: c.Transport, Sealer: c.Sealer, Secrets: &provider.Loaded{Secrets: c.Means.Secrets, Loader: c.Loader}, Loader: c.Loader, Buffers: c.RecordAfterBody},
+		Own: routes.Own{Via: c.Transport, Sealer: c.Sealer, Secrets: &provider.Loaded{Secrets: c.Means.Secrets, Loader: c.Loader}, Loader: c.Loader, CheckURL: c.Egress.WithoutTrusted().CheckURL, Buffers: c.RecordAfterBody},
 	}
 	return c.Route.Protocol.Answer(&g)
 }
@@ -82,6 +82,35 @@ func (g *governor) Count(server, tool string) error {
 		}
 		return s.fact(key)
 	})...)...)
+}
+
+// CountRequest implements routes.Walk.
+func (g *governor) CountRequest() error { return g.s.countRequest() }
+
+// Owners implements routes.Walk.
+func (g *governor) Owners(place string, ids ...string) ([]routes.Owner, error) {
+	who, err := g.s.owners.Of(g.s.Ctx, g.s.Who.Scope, place, ids)
+	if err != nil {
+		return nil, fault.Unavailable(err)
+	}
+	out := make([]routes.Owner, len(ids))
+	for i, id := range ids {
+		switch owner, known := who[id]; {
+		case known && owner == g.s.Who.Scope.Workspace:
+			out[i] = routes.OfCaller
+		case known:
+			out[i] = routes.OfAnother
+		}
+	}
+	return out, nil
+}
+
+// Keep implements routes.Walk.
+func (g *governor) Keep(place string, ids ...string) error {
+	if err := g.s.owners.Own(g.s.Ctx, g.s.Who.Scope, []string{place}, g.of.server, ids...); err != nil {
+		return fault.Unavailable(err)
+	}
+	return nil
 }
 
 // Guard implements routes.Walk.

@@ -64,6 +64,13 @@ var cells = []cell{
 	{"mcp", "text", ``, `{"content":[{"type":"text","text":"hunter2"}]}`},
 	{"mcp", "embedded resource", ``, `{"content":[{"type":"resource","resource":{"uri":"file:///a","text":"hunter2"}}]}`},
 	{"mcp", "structure", ``, `{"content":[],"structuredContent":{"a":"hunter2"}}`},
+	{"agent", "text", `{"message":{"parts":[{"kind":"text","text":"hunter2"}],"metadata":{"text":"x"}}}`, ``},
+	{"agent", "structure", `{"message":{"parts":[{"data":{"a":"hunter2"}}]}}`, ``},
+	{"agent", "artifact", ``, `{"artifactUpdate":{"artifact":{"parts":[{"text":"hunter2"}]}}}`},
+	{"agent", "message", ``, `{"kind":"task","status":{"message":{"parts":[{"kind":"text","text":"hunter2"}]}}}`},
+	{"agent", "older content", ``, `{"msg":{"content":[{"text":"hunter2"}]}}`},
+	{"agent", "list in a structure", ``, `{"parts":[{"data":[[{"a":"hunter2"}]]}]}`},
+	{"agent", "empty", `{"message":{"parts":[]}}`, `{"kind":"task"}`},
 	{"mcp", "empty", `{"name":"f"}`, `{"content":[]}`},
 }
 

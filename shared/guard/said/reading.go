@@ -285,3 +285,45 @@ func (r *reading) toolPart() {
 		}
 	}
 }
+
+// agent reads what is said to an agent or by one.
+func (r *reading) agent() {
+	r.tools = true
+	r.parts(false)
+}
+
+// parts looks for lists of parts at any depth; what metadata holds is nobody's text.
+func (r *reading) parts(inList bool) {
+	switch r.d.Kind() {
+	case wire.KindArray:
+		for range r.d.Array {
+			r.parts(inList)
+		}
+	case wire.KindObject:
+		for key := range r.d.Object {
+			switch name := string(key); {
+			case name == "metadata":
+				r.d.Skip()
+			case inList && name == "text":
+				r.add(0, false, text)
+			case inList && name == "data":
+				r.data()
+			default:
+				r.parts(name == "parts" || name == "content")
+			}
+		}
+	default:
+		r.d.Skip()
+	}
+}
+
+// data reads a structure that stands for a text: whole, or of a list its entries.
+func (r *reading) data() {
+	if r.d.Kind() != wire.KindArray {
+		r.add(0, false, result)
+		return
+	}
+	for range r.d.Array {
+		r.data()
+	}
+}

@@ -24,6 +24,10 @@ var Scopes = []string{string(LastMessage), string(AllMessages), string(System), 
 // conversation: the request has the tool's name and arguments, the answer is its result.
 const ToolCall = "mcp"
 
+// AgentCall is the kind of a call of an agent: what is said stands in parts, wherever
+// messages, tasks and events have them.
+const AgentCall = "agent"
+
 // class is what a piece of a body is.
 type class uint8
 
@@ -76,6 +80,8 @@ func InRequest(kind string, body []byte, scope Scope) Found {
 	case ToolCall:
 		r.tools = true
 		r.toolCall()
+	case AgentCall:
+		r.agent()
 	}
 	return r.choose(scope, r.last)
 }
@@ -93,6 +99,8 @@ func InAnswer(kind string, body []byte, scope Scope) Found {
 	case ToolCall:
 		r.tools = true
 		r.toolResult()
+	case AgentCall:
+		r.agent()
 	}
 	return r.choose(scope, 0)
 }

@@ -87,6 +87,12 @@ func (o *Owners) of(ctx context.Context, sc store.Scope, places []string, ids []
 	return who, nil
 }
 
+// Of gives the workspaces that made things at one place; those that nobody made
+// through the gateway are missing.
+func (o *Owners) Of(ctx context.Context, sc store.Scope, place string, ids []string) (map[string]string, error) {
+	return o.of(ctx, sc, []string{place}, ids)
+}
+
 // renew keeps the row of a thing that is in use.
 func (o *Owners) renew(ctx context.Context, sc store.Scope, key store.Key, item store.Item) {
 	if item.String("workspace") != sc.Workspace || o.Now().Add(ownedFor-renewWhen).Before(time.Unix(item.Int("until"), 0)) {

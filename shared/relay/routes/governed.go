@@ -41,8 +41,20 @@ type Own struct {
 	Sealer  seal.Sealer
 	Secrets *provider.Loaded
 	Loader  *resource.Loader
-	Buffers bool // answers may be lost with the process between requests (Lambda)
+	// CheckURL is the egress rule for addresses that clients name.
+	CheckURL provider.URLCheck
+	Buffers  bool // answers may be lost with the process between requests (Lambda)
 }
+
+// Owner tells whose a thing is that an upstream keeps.
+type Owner uint8
+
+// The owners.
+const (
+	OfNobody  Owner = iota // it was not made through the gateway
+	OfCaller               // of the caller's workspace
+	OfAnother              // of another one
+)
 
 // Walk is what the walk does for a protocol.
 type Walk interface {
@@ -53,6 +65,14 @@ type Walk interface {
 	// Count counts a call of a tool against the rates of its caller and the policies;
 	// it fails with RateLimited.
 	Count(server, tool string) error
+	// CountRequest counts a call of anything else, as any request is counted.
+	CountRequest() error
+	// Owners tells which of the things that an upstream keeps under ids are the
+	// caller's workspace's own, in the order of the ids. place is the upstream.
+	Owners(place string, ids ...string) ([]Owner, error)
+	// Keep notes that the caller's workspace made things there; what another made stays
+	// that one's.
+	Keep(place string, ids ...string) error
 	// Guard has the guardrails judge a call as one of the route's type. denied: it must not be made. changed is
 	// what they make of it; nil: nothing.
 	Guard(name string, call []byte) (changed []byte, denied bool, err error)

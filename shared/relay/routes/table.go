@@ -21,11 +21,12 @@ const BasePath = "/v1"
 type Table struct {
 	exact    map[string][]*Route // by path below BasePath
 	variable map[int][]pattern   // by the number of segments
+	greedy   []pattern           // that end with a variable for all that follows
 	any      *Route
 }
 
 // pattern is the path of a route with variables: {name} is any one segment that
-// is not empty.
+// is not empty, {name+} at the end all that follows.
 type pattern struct {
 	segments []string
 	routes   []*Route
@@ -58,6 +59,10 @@ func NewTable(routes []Route) *Table {
 		if strings.Contains(path, "{") {
 			delete(t.exact, path)
 			segments := strings.Split(path[1:], "/")
+			if strings.HasSuffix(path, "+}") {
+				t.greedy = append(t.greedy, pattern{segments, routes})
+				continue
+			}
 			t.variable[len(segments)] = append(t.variable[len(segments)], pattern{segments, routes})
 		}
 	}
@@ -90,7 +95,7 @@ func (p *pattern) take(below string) (id string, ok bool) {
 
 // at gives the routes of a path below BasePath and the value of its variable.
 func (t *Table) at(below string) (routes []*Route, id string) {
-	if routes = t.exact[below]; routes != nil || len(t.variable) == 0 {
+	if routes = t.exact[below]; routes != nil || len(t.variable)+len(t.greedy) == 0 {
 		return routes, ""
 	}
 	for _, p := range t.variable[strings.Count(below, "/")] {
@@ -98,7 +103,24 @@ func (t *Table) at(below string) (routes []*Route, id string) {
 			return p.routes, id
 		}
 	}
+	for _, p := range t.greedy {
+		if p.begins(below) {
+			return p.routes, ""
+		}
+	}
 	return nil, ""
+}
+
+// begins tells whether a path stands below the pattern's segments but for the last,
+// which stands for the rest.
+func (p *pattern) begins(below string) bool {
+	parts := strings.SplitN(below[1:], "/", len(p.segments))
+	if len(parts) < len(p.segments) {
+		return false
+	}
+	head := pattern{segments: p.segments[:len(p.segments)-1]}
+	_, ok := head.take("/" + strings.Join(parts[:len(parts)-1], "/"))
+	return ok
 }
 
 // Find gives the route of a method and an escaped path; nil when there is none.
