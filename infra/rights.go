@@ -74,6 +74,7 @@ var withBatches = func() rights {
 // sessions seals what clients of MCP bring back, and opens it.
 func (r rights) sessions() rights {
 	r.seals, r.opens = append(slices.Clone(r.seals), "mcp"), append(slices.Clone(r.opens), "mcp")
+	r.addressed = true // clients are told where to sign in
 	return r
 }
 

@@ -1,73 +1,342 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
+
+	"gateway/shared/usage"
 )
 
-// What a provider is asked carries the trace on, as a span below the gateway's own; where
-// a coding agent made the request is noted, found again, and not sent on.
-func TestTracesGoOnAndAgentsAreNoted(t *testing.T) {
+// anAgent is an agent of the tests: it answers by what it is asked, in one version, and
+// keeps what it was sent.
+type anAgent struct {
+	*httptest.Server
+	old bool
+	mu  sync.Mutex
+	got []seenByAgent
+}
+
+type seenByAgent struct {
+	method, path, body string
+	header             http.Header
+}
+
+// newAgent starts an agent that speaks a version in JSON-RPC. answer gives the result of
+// a method, or what is no answer.
+func newAgent(t testing.TB, old bool, more string) *anAgent {
+	t.Helper()
+	a := &anAgent{old: old}
+	a.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, "/.well-known/") {
+			_, _ = io.WriteString(w, a.card(more))
+			return
+		}
+		raw, _ := io.ReadAll(r.Body)
+		a.mu.Lock()
+		a.got = append(a.got, seenByAgent{r.Method, r.URL.RequestURI(), string(raw), r.Header.Clone()})
+		a.mu.Unlock()
+		a.rpc(w, raw)
+	}))
+	t.Cleanup(func() { a.CloseClientConnections(); a.Close() })
+	return a
+}
+
+func (a *anAgent) card(more string) string {
+	skills := `"skills":[{"id":"one","name":"One","description":"","tags":[]},{"id":"two","name":"Two","description":"","tags":[]}],"capabilities":{"streaming":true,"pushNotifications":true},"signatures":[{"protected":"x","signature":"y"}]` + more
+	if a.old {
+		return fmt.Sprintf(`{"name":"Agent","description":"d","version":"1","url":"%s/rpc","protocolVersion":"0.3.0","preferredTransport":"JSONRPC","defaultInputModes":[],"defaultOutputModes":[],%s}`, a.URL, skills)
+	}
+	return fmt.Sprintf(`{"name":"Agent","description":"d","version":"1","supportedInterfaces":[{"url":"%s/rpc","protocolBinding":"JSONRPC","protocolVersion":"1.0"},{"url":"grpc://x","protocolBinding":"GRPC","protocolVersion":"1.0"}],"defaultInputModes":[],"defaultOutputModes":[],%s}`, a.URL, skills)
+}
+
+func (a *anAgent) rpc(w http.ResponseWriter, raw []byte) {
+	var m struct {
+		ID     json.RawMessage
+		Method string
+		Params map[string]any
+	}
+	if json.Unmarshal(raw, &m) != nil {
+		http.Error(w, "no", http.StatusBadRequest)
+		return
+	}
+	said := "nothing"
+	if msg, ok := m.Params["message"].(map[string]any); ok {
+		parts, _ := msg["parts"].([]any)
+		if len(parts) > 0 {
+			said, _ = parts[0].(map[string]any)["text"].(string)
+		}
+	}
+	state, agent, kind, textKind := `"TASK_STATE_COMPLETED"`, `"ROLE_AGENT"`, ``, ``
+	if a.old {
+		state, agent, kind, textKind = `"completed"`, `"agent"`, `"kind":"task",`, `"kind":"text",`
+	}
+	task := fmt.Sprintf(`{%s"id":"task-1","contextId":"ctx-1","status":{"state":%s,"message":{"messageId":"m","role":%s,"parts":[{%s"text":%q}]}}}`, kind, state, agent, textKind, "heard "+said)
+	wrapped := task
+	if !a.old {
+		wrapped = `{"task":` + task + `}`
+	}
+	result := ""
+	switch m.Method {
+	case "message/send", "SendMessage", "tasks/send":
+		result = wrapped
+	case "message/stream", "SendStreamingMessage", "tasks/resubscribe", "SubscribeToTask":
+		w.Header().Set("Content-Type", "text/event-stream")
+		artifact := fmt.Sprintf(`{"taskId":"task-1","contextId":"ctx-1","artifact":{"artifactId":"a","parts":[{"text":%q}]}}`, "heard "+said)
+		final := `{"taskId":"task-1","contextId":"ctx-1","status":{"state":"TASK_STATE_COMPLETED"}}`
+		events := []string{`{"artifactUpdate":` + artifact + `}`, `{"statusUpdate":` + final + `}`}
+		if a.old {
+			events = []string{
+				fmt.Sprintf(`{"kind":"artifact-update","taskId":"task-1","contextId":"ctx-1","artifact":{"artifactId":"a","parts":[{"kind":"text","text":%q}]}}`, "heard "+said),
+				`{"kind":"status-update","taskId":"task-1","contextId":"ctx-1","status":{"state":"completed"},"final":true}`,
+			}
+		}
+		for _, e := range events {
+			fmt.Fprintf(w, "data: {\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":%s}\n\n", m.ID, e)
+			w.(http.Flusher).Flush()
+		}
+		return
+	case "tasks/get", "GetTask", "tasks/cancel", "CancelTask":
+		result = task
+		if m.Params["id"] == "gone" {
+			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32001,"message":"Task not found"}}`, m.ID)
+			return
+		}
+	case "ListTasks":
+		result = `{"tasks":[` + task + `,{"id":"task-of-others"}],"nextPageToken":"","pageSize":50,"totalSize":2}`
+	case "tasks/pushNotificationConfig/set":
+		result = fmt.Sprintf(`{"taskId":"task-1","pushNotificationConfig":{"id":"c","url":"https://example.com/x"}}`)
+	case "garbage":
+		_, _ = io.WriteString(w, "<html>secret of the agent</html>")
+		return
+	case "redirect":
+		w.Header().Set("Location", "http://169.254.169.254/latest")
+		w.WriteHeader(http.StatusFound)
+		return
+	case "other-id":
+		_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":"other","result":{}}`)
+		return
+	default:
+		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"Method not found"}}`, m.ID)
+		return
+	}
+	fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, result)
+}
+
+func (a *anAgent) last() seenByAgent {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.got) == 0 {
+		return seenByAgent{}
+	}
+	return a.got[len(a.got)-1]
+}
+
+// registerAgent makes an integration of the default workspace and its server.
+func (r *running) registerAgent(slug, url, more string) (server, integration string) {
+	r.t.Helper()
+	at := fmt.Sprintf(`,"workspace_id":%q`, r.workspace())
+	in := r.admin("POST", "/agent-integrations", fmt.Sprintf(`{"name":%q,"slug":%q,"url":%q%s%s}`, slug, slug, url, more, at))
+	made := r.admin("POST", "/agent-servers", fmt.Sprintf(`{"name":%q,"slug":%q,"agent_integration_id":%q%s}`, slug, slug, slug, at))
+	return made["id"].(string), in["id"].(string)
+}
+
+// rpcBody is a request of JSON-RPC; text is what its message says, in a version.
+func rpcBody(method, params string) string {
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":"r1","method":%q,"params":%s}`, method, params)
+}
+
+func tellAgent(old bool, text string) string {
+	if old {
+		return fmt.Sprintf(`{"message":{"kind":"message","messageId":"m1","role":"user","parts":[{"kind":"text","text":%q}]}}`, text)
+	}
+	return fmt.Sprintf(`{"message":{"messageId":"m1","role":"ROLE_USER","parts":[{"text":%q}]}}`, text)
+}
+
+func versionOf(old bool) []string {
+	if old {
+		return []string{"A2A-Version", "0.3"}
+	}
+	return []string{"A2A-Version", "1.0"}
+}
+
+// TestAgentBridges: each version and binding of a client, at an agent of each version.
+func TestAgentBridges(t *testing.T) {
 	t.Parallel()
 	r := start(t)
-	seen := make(chan http.Header, 1)
-	host := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		seen <- req.Header
-		w.Header().Set("Content-Type", "application/json")
-		fmt.Fprint(w, `{"id":"a","object":"chat.completion","model":"gpt-4o-mini","choices":[{"index":0,"message":{"role":"assistant","content":"x"},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2}}`)
-	}))
-	defer host.Close()
-	r.save("seen", `"ai_provider_id":"openai","key":"sk-seen","configurations":{"custom_host":"`+host.URL+`/v1"}`)
-	const trace, parent = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
-	agent := []string{"X-Claude-Code-Session-Id", "s-1", "X-Claude-Code-Agent-Id", "a-1", "X-Claude-Code-Parent-Agent-Id", "p-1"}
-	paths := []string{"/chat/completions", "/proxy/chat/completions"}
-	for _, path := range paths {
-		headers := append([]string{"X-Gateway-Provider", "@seen", "Traceparent", "00-" + trace + "-" + parent + "-01", "Tracestate", "vendor=1"}, agent...)
-		if got := r.call("POST", path, chatBody("gpt-4o-mini", "Hello", ""), headers...); got.status != 200 {
-			t.Fatalf("%s: %d %s", path, got.status, got.body)
-		}
-		h := <-seen
-		if got := h.Get("Traceparent"); !strings.HasPrefix(got, "00-"+trace+"-") || !strings.HasSuffix(got, "-01") || strings.Contains(got, parent) || h.Get("Tracestate") != "vendor=1" {
-			t.Errorf("%s: traceparent %q, tracestate %q", path, got, h.Get("Tracestate"))
-		}
-		for i := 0; i < len(agent); i += 2 {
-			if h.Get(agent[i]) != "" {
-				t.Errorf("%s: the provider is told %s", path, agent[i])
+	for _, old := range []bool{true, false} {
+		up := newAgent(t, old, "")
+		slug := fmt.Sprintf("agent-%t", old)
+		r.registerAgent(slug, up.URL, "")
+		for _, client := range []bool{true, false} {
+			send, stream, get := "SendMessage", "SendStreamingMessage", "GetTask"
+			state := "TASK_STATE_COMPLETED"
+			if client {
+				send, stream, get, state = "message/send", "message/stream", "tasks/get", `"completed"`
+			}
+			name := fmt.Sprintf("client 0.3 %t, agent 0.3 %t", client, old)
+			got := r.call("POST", "/agent/"+slug, rpcBody(send, tellAgent(client, "hi")), versionOf(client)...)
+			if got.status != 200 || !strings.Contains(got.body, "heard hi") || !strings.Contains(got.body, state) || !strings.Contains(got.body, `"id":"r1"`) || strings.Contains(got.body, `"kind"`) != client {
+				t.Errorf("%s: send: %d %s", name, got.status, got.body)
+			}
+			if want := map[bool]string{true: "0.3", false: "1.0"}[old]; up.last().header.Get("A2A-Version") != want || strings.Contains(up.last().body, `"kind":"message"`) != old {
+				t.Errorf("%s: the agent was sent %+v", name, up.last())
+			}
+			got = r.call("POST", "/agent/"+slug, rpcBody(stream, tellAgent(client, "hi")), versionOf(client)...)
+			if got.status != 200 || !strings.HasPrefix(got.header.Get("Content-Type"), "text/event-stream") || strings.Count(got.body, "data: ") != 2 || !strings.Contains(got.body, "heard hi") || strings.Contains(got.body, `"final":true`) != client {
+				t.Errorf("%s: stream: %d %v %s", name, got.status, got.header, got.body)
+			}
+			got = r.call("POST", "/agent/"+slug, rpcBody(get, `{"id":"gone"}`), versionOf(client)...)
+			if got.status != 200 || !strings.Contains(got.body, `"code":-32001`) {
+				t.Errorf("%s: a task that is gone: %d %s", name, got.status, got.body)
+			}
+
+			// The same by HTTP+JSON.
+			prefix, said := "/agent/"+slug, `{"message":{"messageId":"m1","role":"ROLE_USER","parts":[{"text":"rest"}]}}`
+			if client {
+				prefix, said = prefix+"/v1", `{"request":{"messageId":"m1","role":"ROLE_USER","content":[{"text":"rest"}]}}`
+			}
+			got = r.call("POST", prefix+"/message:send", said, versionOf(client)...)
+			if got.status != 200 || !strings.Contains(got.body, "heard rest") || !strings.Contains(got.body, `"task":{`) || strings.Contains(got.body, `"content":[`) != client {
+				t.Errorf("%s: REST send: %d %s", name, got.status, got.body)
+			}
+			got = r.call("POST", prefix+"/message:stream", said, versionOf(client)...)
+			if got.status != 200 || strings.Count(got.body, "data: {\"artifactUpdate\"")+strings.Count(got.body, "data: {\"statusUpdate\"") != 2 {
+				t.Errorf("%s: REST stream: %d %s", name, got.status, got.body)
+			}
+			got = r.call("GET", prefix+"/tasks/task-1?historyLength=2", "", versionOf(client)...)
+			if got.status != 200 || !strings.Contains(got.body, `"id":"task-1"`) || !strings.Contains(up.last().body, `"historyLength":2`) {
+				t.Errorf("%s: REST task: %d %s; %s", name, got.status, got.body, up.last().body)
+			}
+			if got = r.call("GET", prefix+"/tasks/gone", "", versionOf(client)...); got.status != 404 {
+				t.Errorf("%s: REST task that is gone: %d %s", name, got.status, got.body)
+			}
+			if got = r.call("POST", prefix+"/tasks/task-1:cancel", "", versionOf(client)...); got.status != 200 {
+				t.Errorf("%s: REST cancel: %d %s", name, got.status, got.body)
 			}
 		}
 	}
-	// Without a trace, or with ids of another form, nothing is sent.
-	for _, headers := range [][]string{{}, {"Traceparent", "00-" + trace + "-" + parent + "-01", "X-Gateway-Trace-Id", "mine"}} {
-		if got := r.call("POST", "/chat/completions", chatBody("gpt-4o-mini", "Hello", ""), append(headers, "X-Gateway-Provider", "@seen", agent[0], strings.Repeat("x", 300))...); got.status != 200 {
-			t.Fatalf("%d %s", got.status, got.body)
-		}
-		if got := (<-seen).Get("Traceparent"); got != "" {
-			t.Errorf("traceparent %q", got)
-		}
+}
+
+// TestAgentsAreGoverned: who may call, what guardrails and limits say, what is recorded.
+func TestAgentsAreGoverned(t *testing.T) {
+	t.Parallel()
+	r := start(t)
+	up := newAgent(t, false, "")
+	server, integration := r.registerAgent("agent", up.URL, "")
+	at := fmt.Sprintf(`"workspace_id":%q`, r.workspace())
+	ask := func(method, params string, headers ...string) reply {
+		return r.call("POST", "/agent/agent", rpcBody(method, params), append([]string{"A2A-Version", "1.0"}, headers...)...)
 	}
-	all := r.records(4)
-	for i, rec := range all {
-		want := [3]string{}
-		if i < len(paths) {
-			want = [3]string{"s-1", "a-1", "p-1"}
-		}
-		if got := [3]string{rec.Agent.Session, rec.Agent.ID, rec.Agent.Parent}; got != want {
-			t.Errorf("%d: %v, want %v", i, got, want)
-		}
+
+	// The card names the gateway, and hides a skill that is disabled; a call that names
+	// the skill is refused by the same decision.
+	skill := func(path string, on bool) {
+		r.admin("PUT", path+"/skills?workspace_id="+r.workspace(), fmt.Sprintf(`{"skills":[{"id":"two","enabled":%t}],%s}`, on, at))
 	}
-	r.logs(4, workspaceKey)
-	for query, want := range map[string]float64{"session_id=s-1": 2, "agent_id=a-1,other": 2, "parent_agent_id=p-1&session_id=s-1": 2, "session_id=a-1": 0, "user_ids=nobody": 0, "end_users=nobody": 0} {
-		got := r.call("GET", "/logs?"+query, "").json(t)
-		if got["total"] != want {
-			t.Errorf("%s: %v logs, want %v", query, got["total"], want)
-		}
-		for _, row := range got["data"].([]any) {
-			if row := row.(map[string]any); row["session_id"] != "s-1" || row["agent_id"] != "a-1" || row["parent_agent_id"] != "p-1" {
-				t.Errorf("%s: %v %v %v", query, row["session_id"], row["agent_id"], row["parent_agent_id"])
+	const named = `{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"x"}],"metadata":{"skillId":"two"}}}`
+	for _, path := range []string{"/agent-servers/" + server, "/agent-integrations/" + integration} {
+		for _, on := range []bool{false, true} {
+			skill(path, on)
+			for _, card := range []string{"agent-card.json", "agent.json"} {
+				for _, method := range []string{"GET", "POST"} {
+					got := r.call(method, "/agent/agent/.well-known/"+card, "")
+					if got.status != 200 || strings.Contains(got.body, `"two"`) != on || strings.Contains(got.body, up.URL) || strings.Contains(got.body, "grpc") || !strings.Contains(got.body, r.base+"/agent/agent") || !strings.Contains(got.body, `"pushNotifications":false`) {
+						t.Errorf("card: %d %s", got.status, got.body)
+					}
+					if again := r.call(method, "/agent/agent/.well-known/"+card, "", "If-None-Match", got.header.Get("Etag")); again.status != 304 {
+						t.Errorf("the same card: %d", again.status)
+					}
+				}
+			}
+			if got := ask("SendMessage", named); strings.Contains(got.body, "heard x") != on || !on && !strings.Contains(got.body, "-32004") {
+				t.Errorf("skill %t: %d %s", on, got.status, got.body)
 			}
 		}
 	}
+
+	// Guardrails judge what is said and what comes back, in streams too.
+	words := r.admin("POST", "/guardrails", `{"name":"words","checks":[{"id":"default.regexMatch","parameters":{"rule":"hunter2","not":true}}],"actions":{"deny":true},`+at+`}`)
+	guard := func(in, out string) {
+		r.admin("PUT", "/admin/workspaces/"+r.workspace(), `{"defaults":{"input_guardrails":`+in+`,"output_guardrails":`+out+`}}`)
+	}
+	one := fmt.Sprintf(`[%q]`, words["id"])
+	guard(one, `[]`)
+	for _, method := range []string{"SendMessage", "SendStreamingMessage"} {
+		if got := ask(method, tellAgent(false, "my hunter2")); got.status != 446 || strings.Contains(got.body, "heard") {
+			t.Errorf("%s, before: %d %s", method, got.status, got.body)
+		}
+		if got := ask(method, tellAgent(false, "fine")); got.status != 200 || !strings.Contains(got.body, "heard fine") {
+			t.Errorf("%s, passed: %d %s", method, got.status, got.body)
+		}
+	}
+	guard(`[]`, one)
+	for _, method := range []string{"SendMessage", "SendStreamingMessage"} {
+		if got := ask(method, tellAgent(false, "my hunter2")); strings.Contains(got.body, "heard") || !strings.Contains(got.body, "446") {
+			t.Errorf("%s, behind: %d %s", method, got.status, got.body)
+		}
+	}
+	guard(`[]`, `[]`)
+
+	// Rates count calls.
+	limited := r.admin("POST", "/api-keys/workspace/service", `{"name":"limited","scopes":["agents.invoke"],"rate_limits":[{"type":"requests","unit":"rpd","value":1}],`+at+`}`)["key"].(string)
+	for i, want := range []int{200, 429, 429} {
+		got := ask("SendMessage", tellAgent(false, "x"), "X-Gateway-Api-Key", limited)
+		if got.status != want || want == 429 && (!strings.Contains(got.body, `"id":"r1"`) || got.header.Get("Retry-After") == "") {
+			t.Errorf("call %d: %d %s", i, got.status, got.body)
+		}
+	}
+
+	// Who may not.
+	for name, c := range map[string]struct {
+		key, path string
+		status    int
+	}{
+		"no key":           {"nobody", "/agent/agent", 401},
+		"no scope":         {r.newKeyOf("completions.write"), "/agent/agent", 403},
+		"organisation key": {adminKey, "/agent/agent", 403},
+		"no such agent":    {workspaceKey, "/agent/other", 404},
+		"by id":            {workspaceKey, "/agent/" + server, 404},
+	} {
+		for below, shape := range map[string]string{"": `"jsonrpc":"2.0"`, "/message:send": `"error":{`, "/.well-known/agent-card.json": `"error":{`} {
+			got := r.call("POST", c.path+below, rpcBody("SendMessage", tellAgent(false, "x")), "A2A-Version", "1.0", "X-Gateway-Api-Key", c.key)
+			if got.status != c.status || !strings.Contains(got.body, shape) {
+				t.Errorf("%s%s: %d %s", name, below, got.status, got.body)
+			}
+		}
+	}
+	r.admin("PUT", "/agent-servers/"+server+"/user-access", `{"default_user_access":"deny",`+at+`}`)
+	if got := ask("SendMessage", tellAgent(false, "x")); got.status != 403 {
+		t.Errorf("no access: %d %s", got.status, got.body)
+	}
+
+	// Each leaves one record.
+	eventually(t, func() error {
+		said, limits := 0, 0
+		for _, rec := range archived(t, r.g) {
+			if rec.Call == nil || rec.Call.Protocol != "a2a" {
+				continue
+			}
+			if rec.Provider != "a2a" || rec.ProviderSlug != "agent" || rec.IntegrationID != integration || rec.Cost != 0 || rec.Endpoint != "agent" || rec.Call.Server != server {
+				t.Errorf("record: %+v", rec)
+			}
+			switch {
+			case rec.ClientStatus == 429:
+				limits++
+			case rec.Call.Method == "SendMessage" && rec.Call.Decision == usage.CallAllowed && rec.ClientStatus == 200:
+				if said++; rec.Usage.InputTokens() == 0 || rec.Usage.OutputTokens() == 0 || !rec.Usage.Estimated {
+					t.Errorf("tokens: %+v", rec.Usage)
+				}
+			}
+		}
+		if said < 4 || limits != 2 {
+			return fmt.Errorf("%d calls and %d refusals are recorded", said, limits)
+		}
+		return nil
+	})
 }

@@ -120,5 +120,5 @@ func (f *family) card(c *admin.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return a2a.Rewrite(of.Form.Card, f.address(c, it), func(skill string) bool { return off[skill] })
+	return a2a.Rewrite(of.Form.Card, a2a.Shown{Address: f.address(c, it), Agent: of.Form.URL, Push: of.Form.Pushes(), Disabled: func(skill string) bool { return off[skill] }})
 }

@@ -140,6 +140,7 @@ func describe(rt *relay.Route) (path string, operations map[string]any) {
 	if path == relay.AnyPath {
 		path = anyPath
 	}
+	path = strings.Replace(path, "+}", "}", 1) // one that may hold slashes
 	if rt.Method != "" {
 		methods = []string{rt.Method}
 	}
@@ -155,6 +156,9 @@ func describe(rt *relay.Route) (path string, operations map[string]any) {
 		described := operation
 		if rt.Protocol != nil {
 			described = protocolOperation
+		}
+		if rt.Endpoint == "agent" {
+			described = agentOperation
 		}
 		operations[strings.ToLower(method)] = described(rt, path, method, id)
 	}

@@ -1,5 +1,5 @@
-// Package mcp is the family by which clients of the Model Context Protocol reach the
-// registered servers of their workspace.
+// Package mcp is the family by which clients reach what is registered in their
+// workspace: servers by the Model Context Protocol, and agents by the agent protocol.
 package mcp
 
 import (
@@ -41,7 +41,7 @@ func Routes() []relay.Route {
 			})
 		}
 	}
-	return out
+	return append(out, agentRoutes()...)
 }
 
 func timeout(ms string) time.Duration {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"slices"
@@ -125,73 +124,7 @@ func Skills(card json.RawMessage) []Skill {
 	return out
 }
 
-// Rewrite is a card as clients of the gateway get it: its addresses are the gateway's,
-// skills that are disabled are left out, and what was signed is not any more.
-func Rewrite(card json.RawMessage, address string, disabled func(skill string) bool) (json.RawMessage, error) {
-	var c map[string]json.RawMessage
-	if err := json.Unmarshal(card, &c); err != nil {
-		return nil, fmt.Errorf("a2a: stored card: %w", err)
-	}
-	here, err := json.Marshal(address)
-	if err != nil {
-		return nil, fmt.Errorf("a2a: %w", err)
-	}
-	delete(c, "signatures")
-	if _, has := c["url"]; has {
-		c["url"] = here
-	}
-	for _, list := range []string{"additionalInterfaces", "supportedInterfaces"} {
-		if raw, has := c[list]; has {
-			if c[list], err = rewriteInterfaces(raw, here); err != nil {
-				return nil, err
-			}
-		}
-	}
-	if raw, has := c["skills"]; has {
-		if c["skills"], err = without(raw, disabled); err != nil {
-			return nil, err
-		}
-	}
-	return json.Marshal(c)
-}
-
-// rewriteInterfaces puts the gateway's address into interfaces that it serves; gRPC is
-// none of them.
-func rewriteInterfaces(raw, here json.RawMessage) (json.RawMessage, error) {
-	var all []map[string]json.RawMessage
-	if json.Unmarshal(raw, &all) != nil {
-		return json.RawMessage("[]"), nil // nothing that a client could use
-	}
-	out := make([]map[string]json.RawMessage, 0, len(all))
-	for _, i := range all {
-		binding := text(i["protocolBinding"]) + text(i["transport"])
-		if i == nil || strings.EqualFold(binding, "GRPC") {
-			continue
-		}
-		i["url"] = here
-		out = append(out, i)
-	}
-	return json.Marshal(out)
-}
-
 func text(raw json.RawMessage) (s string) {
 	_ = json.Unmarshal(raw, &s) // another form is none
 	return s
-}
-
-func without(raw json.RawMessage, disabled func(string) bool) (json.RawMessage, error) {
-	var all []json.RawMessage
-	if json.Unmarshal(raw, &all) != nil {
-		return json.RawMessage("[]"), nil
-	}
-	out := make([]json.RawMessage, 0, len(all))
-	for _, one := range all {
-		var s struct {
-			ID string `json:"id"`
-		}
-		if json.Unmarshal(one, &s) == nil && !disabled(s.ID) {
-			out = append(out, one)
-		}
-	}
-	return json.Marshal(out)
 }

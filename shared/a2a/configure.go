@@ -23,6 +23,8 @@ import (
 type Configuration struct {
 	Headers        map[string]string `json:"headers,omitempty" max:"50" each:"max=8192" doc:"Sent with each call."`
 	ForwardHeaders *upstream.Forward `json:"forward_headers,omitempty" doc:"Which of a client's headers go to the agent."`
+	// PushNotifications: what the agent pushes does not pass through the gateway.
+	PushNotifications bool `json:"push_notifications,omitempty" doc:"Clients may have the agent push to public addresses of theirs."`
 }
 
 const confHeaders = "headers"
@@ -68,6 +70,9 @@ func (i *Integration) Check() []fault.Detail {
 	}
 	return bad
 }
+
+// Pushes tells whether clients may have the agent push.
+func (i *Integration) Pushes() bool { return string(i.Configurations["push_notifications"]) == "true" }
 
 // CheckMappings gives what is wrong with the targets of secret mappings.
 func CheckMappings(list []provider.SecretMapping) (bad []fault.Detail) {

@@ -23,7 +23,7 @@ func FuzzCard(f *testing.F) {
 		if CheckCard(card) != nil {
 			return
 		}
-		shown, err := Rewrite(card, here, func(skill string) bool { return skill == off })
+		shown, err := Rewrite(card, Shown{Address: here, Agent: "https://agent.example.com", Disabled: func(skill string) bool { return skill == off }})
 		if err != nil {
 			t.Fatal(err)
 		}

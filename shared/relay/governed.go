@@ -87,20 +87,16 @@ func (g *governor) Count(server, tool string) error {
 // CountRequest implements routes.Walk.
 func (g *governor) CountRequest() error { return g.s.countRequest() }
 
-// Owners implements routes.Walk.
-func (g *governor) Owners(place string, ids ...string) ([]routes.Owner, error) {
+// Mine implements routes.Walk.
+func (g *governor) Mine(place string, ids ...string) ([]bool, error) {
 	who, err := g.s.owners.Of(g.s.Ctx, g.s.Who.Scope, place, ids)
 	if err != nil {
 		return nil, fault.Unavailable(err)
 	}
-	out := make([]routes.Owner, len(ids))
+	out := make([]bool, len(ids))
 	for i, id := range ids {
-		switch owner, known := who[id]; {
-		case known && owner == g.s.Who.Scope.Workspace:
-			out[i] = routes.OfCaller
-		case known:
-			out[i] = routes.OfAnother
-		}
+		owner, known := who[id]
+		out[i] = known && owner == g.s.Who.Scope.Workspace
 	}
 	return out, nil
 }

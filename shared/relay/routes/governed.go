@@ -46,16 +46,6 @@ type Own struct {
 	Buffers  bool // answers may be lost with the process between requests (Lambda)
 }
 
-// Owner tells whose a thing is that an upstream keeps.
-type Owner uint8
-
-// The owners.
-const (
-	OfNobody  Owner = iota // it was not made through the gateway
-	OfCaller               // of the caller's workspace
-	OfAnother              // of another one
-)
-
 // Walk is what the walk does for a protocol.
 type Walk interface {
 	// Still looks again who asks and what holds for it, while an answer is under way.
@@ -67,9 +57,9 @@ type Walk interface {
 	Count(server, tool string) error
 	// CountRequest counts a call of anything else, as any request is counted.
 	CountRequest() error
-	// Owners tells which of the things that an upstream keeps under ids are the
-	// caller's workspace's own, in the order of the ids. place is the upstream.
-	Owners(place string, ids ...string) ([]Owner, error)
+	// Mine tells which of the things that an upstream keeps under ids the caller's
+	// workspace made, in the order of the ids. place is the upstream.
+	Mine(place string, ids ...string) ([]bool, error)
 	// Keep notes that the caller's workspace made things there; what another made stays
 	// that one's.
 	Keep(place string, ids ...string) error

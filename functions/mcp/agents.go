@@ -1,0 +1,85 @@
+package mcp
+
+import (
+	"net/http"
+	"os"
+	"strings"
+
+	"gateway/shared/a2a/entitled"
+	"gateway/shared/a2a/gate"
+	"gateway/shared/chat"
+	"gateway/shared/fault"
+	"gateway/shared/relay"
+)
+
+// Variables of agents.
+const (
+	envAgentTimeout = "A2A_REQUEST_TIMEOUT_MS" // how long an agent may be silent
+	envPublicURL    = "GATEWAY_PUBLIC_URL"     // where clients reach the gateway
+)
+
+// belowAgents is what the addresses of agents stand below.
+const belowAgents = "/agent"
+
+// agentRoutes are the routes of the agent protocol: JSON-RPC at an agent's address,
+// HTTP+JSON and the card below it.
+func agentRoutes() []relay.Route {
+	host := gate.New(gate.Options{Timeout: timeout(os.Getenv(envAgentTimeout)), MaxResult: maxResult})
+	public := strings.TrimRight(os.Getenv(envPublicURL), "/")
+	one := func(method, path, name string, rest bool) relay.Route {
+		p := agents{host, public, rest}
+		return relay.Route{
+			Method: method, Path: belowAgents + path, Name: name, Endpoint: "agent", Shape: relay.Resource, Scope: entitled.Invoke, MaxBody: maxBody,
+			NoModel: true, Free: true, NoOutput: true, Errors: p, Protocol: p,
+		}
+	}
+	const below = "/{slug}/{path+}"
+	return []relay.Route{
+		one(http.MethodPost, "/{slug}", "callAgent", false),
+		one(http.MethodPost, below, "sendToAgent", true),
+		one(http.MethodGet, below, "readOfAgent", true),
+		one(http.MethodDelete, below, "deleteOfAgent", true),
+	}
+}
+
+// agents answers by the gate of agents.
+type agents struct {
+	host   *gate.Host
+	public string // where clients reach the gateway; "": where the request went
+	rest   bool
+}
+
+// base is what agents stand below, as clients write it.
+func (a agents) base(r *http.Request) string {
+	if a.public != "" {
+		return a.public + belowAgents
+	}
+	scheme := "http"
+	if r.TLS != nil {
+		scheme = "https"
+	}
+	return scheme + "://" + r.Host + relay.BasePath + belowAgents
+}
+
+// Answer implements relay.Protocol.
+func (a agents) Answer(g *relay.Governed) error {
+	a.host.Serve(&gate.Call{
+		Context: g.Context, Request: g.Request, Path: strings.TrimPrefix(g.Request.URL.EscapedPath(), relay.BasePath+belowAgents), Body: g.Body,
+		Base:   a.base(g.Request),
+		Caller: g.Caller, View: g.View, TraceID: g.TraceID, Bearer: g.Bearer, Now: g.Now,
+		Via: g.Own.Via, Sealer: g.Own.Sealer, Secrets: g.Own.Secrets, CheckURL: g.Own.CheckURL, Buffered: g.Own.Buffers, Walk: g.Walk,
+	})
+	return nil
+}
+
+// AppendError implements chat.ErrorWriter: what is refused before the message was read
+// answers no id.
+func (a agents) AppendError(dst []byte, f *fault.Fault, _ *chat.Options) []byte {
+	return gate.AppendError(dst, f, a.rest)
+}
+
+// AppendStreamError implements chat.ErrorWriter; no stream begins before the gate has
+// the request.
+func (a agents) AppendStreamError(dst []byte, f *fault.Fault, o *chat.Options) []byte {
+	return a.AppendError(dst, f, o)
+}

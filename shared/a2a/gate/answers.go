@@ -1,0 +1,266 @@
+package gate
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/http"
+
+	"gateway/shared/a2a/shape"
+	"gateway/shared/fault"
+	"gateway/shared/tenant/upstream"
+	"gateway/shared/wire"
+)
+
+// reply is an answer of the agent: a value, or an error.
+type reply struct {
+	raw     []byte // the value
+	refused *refusal
+}
+
+// hear reads a whole answer or an event of the agent.
+func (v *visit) hear(status int, raw []byte, o *outgoing) (*reply, error) {
+	if status == http.StatusUnauthorized || status == http.StatusForbidden {
+		return nil, upstream.Fail(status, "the agent refuses the gateway's credentials, with status %d", status)
+	}
+	if len(bytes.TrimSpace(raw)) == 0 && status/100 == 2 && (v.req.op == opPushDelete || v.req.op.custom) {
+		return &reply{raw: []byte("null")}, nil
+	}
+	if wire.CheckStrict(raw, maxDepth) != nil {
+		return nil, v.garbage(status, "is not JSON")
+	}
+	if v.up.rest() {
+		if status/100 == 2 {
+			return &reply{raw: raw}, nil
+		}
+		return &reply{refused: restError(status, raw)}, nil
+	}
+	var m struct {
+		ID     json.RawMessage `json:"id"`
+		Result json.RawMessage `json:"result"`
+		Error  *struct {
+			Code    int    `json:"code"`
+			Message string `json:"message"`
+			Data    any    `json:"data"`
+		} `json:"error"`
+	}
+	if json.Unmarshal(raw, &m) != nil {
+		return nil, v.garbage(status, "is not a JSON-RPC message")
+	}
+	switch {
+	case m.Error != nil:
+		return &reply{refused: &refusal{code: m.Error.Code, message: m.Error.Message, data: m.Error.Data, status: status}}, nil
+	case status/100 != 2:
+		return nil, upstream.Fail(status, "the agent answers with status %d", status)
+	case m.Result == nil || !bytes.Equal(bytes.TrimSpace(m.ID), bytes.TrimSpace(o.id)):
+		return nil, v.garbage(status, "is not that to the request")
+	}
+	return &reply{raw: m.Result}, nil
+}
+
+// restError reads an error of HTTP+JSON, of either version.
+func restError(status int, raw []byte) *refusal {
+	r := &refusal{code: codeInternal, message: "the agent answers with an error", status: status}
+	var m map[string]any
+	if json.Unmarshal(raw, &m) != nil {
+		return r
+	}
+	if inner, ok := m["error"].(map[string]any); ok {
+		m = inner
+	}
+	if s, ok := m["message"].(string); ok {
+		r.message = s
+	}
+	if code, ok := m["code"].(float64); ok && code < 0 {
+		r.code, r.data = int(code), m["data"]
+		return r
+	}
+	if list, ok := m["details"].([]any); ok {
+		r.data = list
+		for _, one := range list {
+			info, _ := one.(map[string]any)
+			for code, t := range told {
+				if t.reason == info["reason"] && (code > codeMethod || code == codeParams || t.reason != told[codeRequest].reason) {
+					r.code = code
+					return r
+				}
+			}
+		}
+	}
+	return r
+}
+
+func (v *visit) garbage(status int, why string) error {
+	return &badAgent{upstream.Fail(status, "what the agent answers %s", why)}
+}
+
+// badAgent is an agent that does not speak the protocol.
+type badAgent struct{ *upstream.Failure }
+
+func (b *badAgent) Unwrap() error { return b.Failure }
+
+// result is what the client gets of an answer or an event. changed tells that it is not
+// what the agent said.
+func (v *visit) result(raw []byte) (out []byte, changed, last bool, err error) {
+	q := v.req
+	judged, denied := v.Judge(raw)
+	if denied {
+		return nil, false, true, v.denied()
+	}
+	changed = !bytes.Equal(judged, raw)
+	if q.op.custom {
+		return judged, changed, false, nil
+	}
+	if q.op == opCard {
+		out, err := v.rewrite(judged)
+		return out, true, false, err
+	}
+	value, err := shape.Read(judged)
+	if err != nil {
+		return nil, false, false, err
+	}
+	if o, ok := value.(shape.Object); !ok && q.op.result != shape.Nothing && q.op.result != shape.Pushes || q.op.result == shape.Event && o == nil {
+		return nil, false, false, v.garbage(http.StatusOK, "is no object")
+	}
+	same := v.up.at.Old == q.old && v.up.shape() == q.shape()
+	middle := value
+	if !same || v.own.shared || q.op.streams {
+		middle = shape.Between(v.up.shape(), shape.V1, q.op.result, value)
+	}
+	if err := v.keep(q.op.result, middle); err != nil {
+		return nil, false, false, err
+	}
+	last = q.op.streams && ends(middle)
+	if q.op == opList && v.own.shared {
+		if middle, err = v.divide(middle); err != nil {
+			return nil, false, false, err
+		}
+		same = false
+	}
+	if same {
+		return judged, changed, last, nil
+	}
+	out, err = json.Marshal(shape.Between(shape.V1, q.shape(), q.op.result, middle))
+	return out, true, last, err
+}
+
+// ends tells whether a stream has nothing behind an event of 1.0.
+func ends(v any) bool {
+	o, _ := v.(shape.Object)
+	if _, is := o["message"]; is {
+		return true
+	}
+	for _, name := range []string{"statusUpdate", "task"} {
+		if of, ok := o[name].(shape.Object); ok {
+			status, _ := of["status"].(shape.Object)
+			return shape.Final(textOf(status["state"]))
+		}
+	}
+	return false
+}
+
+// answer answers with a whole answer of the agent.
+func (v *visit) answer(status int, raw []byte, o *outgoing) error {
+	got, err := v.hear(status, raw, o)
+	v.Used(len(v.req.raw), len(raw))
+	if err != nil {
+		return err
+	}
+	if got.refused != nil {
+		return got.refused
+	}
+	out, changed, _, err := v.result(got.raw)
+	if err != nil {
+		return err
+	}
+	if v.up.same && !changed {
+		v.Send(status, "application/json", raw, nil)
+		return nil
+	}
+	if v.req.op == opPushDelete && v.req.rest {
+		v.Send(http.StatusNoContent, "", nil, nil)
+		return nil
+	}
+	v.Send(http.StatusOK, "application/json", v.enveloped(out), nil)
+	return nil
+}
+
+// enveloped is a value as the client's binding has it.
+func (v *answers) enveloped(value []byte) []byte {
+	if v.req.rest {
+		return value
+	}
+	return v.message("result", value)
+}
+
+// message is a JSON-RPC answer with one member.
+func (v *answers) message(member string, raw []byte) []byte {
+	id := v.req.id
+	if len(id) == 0 {
+		id = json.RawMessage("null")
+	}
+	out := append(make([]byte, 0, len(raw)+len(id)+48), `{"jsonrpc":"2.0","id":`...)
+	out = append(append(append(out, id...), `,"`...), member...)
+	return append(append(append(out, `":`...), raw...), '}')
+}
+
+// fail answers with what went wrong: faults of the gateway keep their status, what the
+// agent did is an error of the protocol, which names the trace.
+func (v *answers) fail(err error) {
+	var refused *refusal
+	var bad *badAgent
+	var failed *upstream.Failure
+	switch {
+	case errors.As(err, &refused):
+		v.refuse(refused, nil)
+	case errors.As(err, &bad):
+		v.broken(codeBadAgent, bad.Why, err)
+	case errors.As(err, &failed):
+		v.broken(codeInternal, failed.Why, err)
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		v.broken(codeInternal, "the agent did not answer in time", err)
+	default:
+		f := fault.From(err)
+		v.refuse(ofFault(f, v.TraceID), f)
+	}
+}
+
+// broken answers for an agent that did not answer as the protocol says.
+func (v *answers) broken(code int, why string, err error) {
+	slog.Warn("an agent failed", "trace_id", v.TraceID, "server", v.note.Server, "error", err.Error())
+	f := fault.New(fault.InvalidProviderResponse, "", why)
+	f.Source = fault.SourceProvider
+	v.refuse(&refusal{code: code, message: why, info: map[string]string{"trace_id": v.TraceID}}, f)
+}
+
+// refuse answers with an error. f is that of the gateway; nil: the protocol's own.
+func (v *answers) refuse(r *refusal, f *fault.Fault) {
+	v.note.Code = int64(r.code)
+	status := http.StatusOK
+	if f == nil {
+		f = fault.Newf(fault.Code("a2a_error"), "", "The request was answered with the protocol's error %d", r.code)
+	} else if r.code > 0 {
+		status = f.Status()
+	}
+	q := v.req
+	if q.rest {
+		if status == http.StatusOK {
+			status = r.http()
+		}
+		body := r.rest(q.old)
+		if v.began {
+			v.Event(wire.AppendSSE(nil, "error", body), true, f)
+			return
+		}
+		v.Send(status, "application/json", body, f)
+		return
+	}
+	body := v.message("error", r.rpc(q.old))
+	if v.began {
+		v.Event(wire.AppendSSE(nil, "", body), true, f)
+		return
+	}
+	v.Send(status, "application/json", body, f)
+}

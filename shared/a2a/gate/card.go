@@ -1,0 +1,114 @@
+package gate
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"gateway/shared/a2a"
+	"gateway/shared/a2a/entitled"
+	"gateway/shared/fault"
+)
+
+// isCard tells whether a path behind an agent's address is that of its card.
+func isCard(below []string) bool {
+	return len(below) == 2 && below[0] == ".well-known" && (below[1] == "agent-card.json" || below[1] == "agent.json")
+}
+
+// card answers with the agent's card.
+func (v *visit) card() error {
+	v.note.Method = "agent-card"
+	v.req.rest = true
+	v.noted()
+	if v.Request.Method == http.MethodDelete {
+		v.Header().Set("Allow", "GET, POST")
+		return fault.New(fault.MethodNotAllowed, "", "This address takes GET, POST")
+	}
+	card, err := v.cardOf()
+	if err != nil {
+		return err
+	}
+	shown, err := v.rewrite(card)
+	if err != nil {
+		return err
+	}
+	sum := sha256.Sum256(shown)
+	tag := `"` + hex.EncodeToString(sum[:12]) + `"`
+	h := v.Header()
+	h.Set("Etag", tag)
+	h.Set("Cache-Control", "private, no-cache")
+	h.Add("Vary", "x-gateway-api-key, authorization")
+	if strings.Contains(v.Request.Header.Get("If-None-Match"), tag) {
+		v.Send(http.StatusNotModified, "", nil, nil)
+		return nil
+	}
+	v.Send(http.StatusOK, "application/json", shown, nil)
+	return nil
+}
+
+// rewrite is a card as the caller gets it: what it lists may be called.
+func (v *visit) rewrite(card json.RawMessage) (json.RawMessage, error) {
+	if a2a.CheckCard(card) != nil {
+		return nil, v.garbage(http.StatusOK, "is no card")
+	}
+	return a2a.Rewrite(card, a2a.Shown{
+		Address: v.Base + "/" + v.facts.Server.Record.Slug, Agent: v.facts.Integration.URL, Push: v.facts.Integration.Pushes(),
+		Disabled: func(skill string) bool { return v.facts.Decide(skill) != entitled.Allowed },
+	})
+}
+
+// cardOf is the agent's own card: the one that is kept with the integration, or, where
+// none is, the one that it shows now.
+func (v *visit) cardOf() (json.RawMessage, error) {
+	i := v.facts.Integration
+	if len(i.Card) > 0 {
+		return i.Card, nil
+	}
+	return v.host.cards.get(i.Print, v.Now(), func() (json.RawMessage, error) {
+		ctx, cancel := context.WithTimeout(v.Context, min(v.host.Timeout, cardWait))
+		defer cancel()
+		return v.host.opener.Card(ctx, i.Record, v.facts.Server.Record.Scope)
+	})
+}
+
+// Cards that are not kept with their integration: those that are larger, and those of
+// agents that could not be reached when they were registered.
+const (
+	cardLife = time.Minute
+	cardWait = 10 * time.Second
+	maxCards = 64
+)
+
+// cards holds them for a while.
+type cards struct {
+	mu  sync.Mutex
+	all map[string]heldCard
+}
+
+type heldCard struct {
+	card  json.RawMessage
+	err   error
+	until time.Time
+}
+
+func (c *cards) get(print string, now time.Time, fetch func() (json.RawMessage, error)) (json.RawMessage, error) {
+	c.mu.Lock()
+	held, ok := c.all[print]
+	c.mu.Unlock()
+	if ok && now.Before(held.until) {
+		return held.card, held.err
+	}
+	card, err := fetch()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.all == nil || len(c.all) >= maxCards {
+		c.all = map[string]heldCard{}
+	}
+	c.all[print] = heldCard{card, err, now.Add(cardLife)}
+	return card, err
+}

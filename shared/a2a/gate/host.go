@@ -1,0 +1,241 @@
+package gate
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"time"
+
+	"gateway/shared/a2a"
+	"gateway/shared/a2a/entitled"
+	"gateway/shared/fault"
+	"gateway/shared/identity"
+	"gateway/shared/provider"
+	"gateway/shared/resource"
+	"gateway/shared/seal"
+	"gateway/shared/usage"
+)
+
+// Options are what installations differ in.
+type Options struct {
+	// Timeout is how long an agent may be silent; 0: five minutes.
+	Timeout time.Duration
+	// MaxResult bounds an answer where answers are buffered (Lambda), in bytes.
+	MaxResult int
+}
+
+// Host serves the agents of all workspaces. It is safe for concurrent use.
+type Host struct {
+	Options
+	once   sync.Once
+	opener *a2a.Opener
+	cards  cards
+}
+
+// New makes a Host.
+func New(o Options) *Host {
+	if o.Timeout == 0 {
+		o.Timeout = 5 * time.Minute
+	}
+	return &Host{Options: o}
+}
+
+// Call is a request of a client whose caller is known.
+type Call struct {
+	Context  context.Context
+	Request  *http.Request
+	Path     string // behind the address that all agents stand below, escaped
+	Base     string // that address, as clients write it
+	Body     []byte
+	Caller   *identity.Principal
+	View     *resource.View
+	TraceID  string
+	Bearer   bool
+	Now      func() time.Time
+	Via      http.RoundTripper
+	Sealer   seal.Sealer
+	Secrets  *provider.Loaded
+	CheckURL provider.URLCheck
+	Buffered bool // the process keeps nothing between requests
+	Walk
+}
+
+// Walk counts, guards and records; see relay/routes.
+type Walk interface {
+	Still() (*identity.Principal, *resource.View, error)
+	Forwards() http.Header
+	CountRequest() error
+	Guard(name string, call []byte) (changed []byte, denied bool, err error)
+	Judge(result []byte) (out []byte, denied bool)
+	Note(server, integration, name string, call *usage.Call)
+	Began()
+	Ended(status int)
+	Used(up, down int)
+	Send(status int, media string, body []byte, failure *fault.Fault)
+	Event(event []byte, last bool, failure *fault.Fault)
+	Header() http.Header
+	// Mine and Keep know whose the tasks are that an agent keeps for several workspaces.
+	Mine(place string, ids ...string) ([]bool, error)
+	Keep(place string, ids ...string) error
+}
+
+// answers are the request, what is known of it, and what the client is told.
+type answers struct {
+	*Call
+	host  *Host
+	facts *entitled.Facts
+	note  usage.Call
+	req   *request
+	began bool // the stream has
+}
+
+// visit is one request on its way.
+type visit struct {
+	answers
+	up  *upstreamOf
+	own owned
+}
+
+// Serve answers a request.
+func (h *Host) Serve(c *Call) {
+	h.once.Do(func() { h.opener = &a2a.Opener{Sealer: c.Sealer, Via: c.Via, Secrets: c.Secrets} })
+	v := &visit{answers: answers{Call: c, host: h, note: usage.Call{Protocol: "a2a", Auth: "api_key", Method: c.Request.Method}}}
+	if c.Bearer {
+		v.note.Auth = "Bearer"
+	}
+	if err := v.serve(); err != nil {
+		v.fail(err)
+	}
+}
+
+func (v *visit) serve() error {
+	parts, ok := split(v.Path)
+	v.req = &request{rest: len(parts) != 1}
+	if !ok || len(parts) == 0 {
+		return entitled.Missing()
+	}
+	slug, below := parts[0], parts[1:]
+	var err error
+	if v.facts, err = entitled.Load(v.Context, v.View, v.Caller, slug); err != nil {
+		return err
+	}
+	v.note.Server = v.facts.Server.Record.ID
+	if err := v.may(""); err != nil {
+		return err
+	}
+	if isCard(below) {
+		return v.card()
+	}
+	req, refused := read(v.Request, below, v.Body)
+	v.req = req
+	if req.op != nil {
+		v.note.Method = req.op.method(req.old)
+	}
+	v.noted()
+	if refused != nil {
+		return refused
+	}
+	return v.call()
+}
+
+// noted puts into the record what is known.
+func (v *answers) noted() {
+	shown := v.note.Name
+	if shown == "" {
+		shown = v.note.Method
+	}
+	v.Note(v.facts.Server.Record.Slug, v.facts.Server.IntegrationID, shown, &v.note)
+}
+
+// may tells whether the caller may use the agent and, of it, a skill.
+func (v *answers) may(skill string) error {
+	v.note.Name, v.note.Decision = skill, v.facts.Decide(skill)
+	v.noted()
+	switch v.note.Decision {
+	case entitled.Allowed:
+		return nil
+	case entitled.NoServer, entitled.NoAccess:
+		return fault.New(fault.NotAllowed, "", "This agent is not active in the workspace")
+	case entitled.NoUser:
+		return fault.New(fault.NotAllowed, "", "This user has no access to the agent")
+	case entitled.NoSkill:
+		return refuse(codeNotServed, "the agent has no such skill")
+	}
+	return fault.Newf(fault.NotAllowed, "x-gateway-api-key", "This API key lacks the scope %s", entitled.Invoke)
+}
+
+// call serves what goes to the agent.
+func (v *visit) call() error {
+	q := v.req
+	for _, skill := range skillsOf(q.params) {
+		if err := v.may(skill); err != nil {
+			return err
+		}
+	}
+	if err := v.pick(); err != nil {
+		return err
+	}
+	if err := v.owns(); err != nil {
+		return err
+	}
+	if err := v.pushes(); err != nil {
+		return err
+	}
+	if err := v.CountRequest(); err != nil {
+		return err
+	}
+	if err := v.guard(); err != nil {
+		return err
+	}
+	out, err := v.outgoing()
+	if err != nil {
+		return err
+	}
+	return v.exchange(out)
+}
+
+// skillsOf are the skills that a request names, in what it says beside the message or
+// with it.
+func skillsOf(params map[string]any) (skills []string) {
+	look := func(o any) {
+		m, _ := o.(map[string]any)
+		for _, name := range [...]string{"skillId", "skill_id", "skill"} {
+			if s, ok := m[name].(string); ok && s != "" {
+				skills = append(skills, s)
+			}
+		}
+	}
+	look(params)
+	look(params["metadata"])
+	if m, ok := params["message"].(map[string]any); ok {
+		look(m["metadata"])
+	}
+	return skills
+}
+
+// guard has the guardrails judge what is said.
+func (v *visit) guard() error {
+	q := v.req
+	if len(q.raw) == 0 {
+		return nil
+	}
+	changed, denied, err := v.Guard(v.note.Name, q.raw)
+	switch {
+	case err != nil:
+		return err
+	case denied:
+		return v.denied()
+	case changed == nil:
+		return nil
+	}
+	q.raw, v.up.same = changed, v.up.same && q.rest // the message around it is written anew
+	if refused := q.again(); refused != nil {
+		return refused
+	}
+	return nil
+}
+
+func (v *answers) denied() error {
+	v.note.Decision = "guardrail"
+	return fault.New(fault.GuardrailDenied, "", "The guardrail checks of the workspace do not let this through")
+}

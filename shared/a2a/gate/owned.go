@@ -1,0 +1,222 @@
+package gate
+
+import (
+	"encoding/json"
+	"strings"
+
+	"gateway/shared/a2a/shape"
+)
+
+// owned knows which tasks and contexts of an agent that several workspaces use are the
+// caller's.
+type owned struct {
+	shared bool
+	place  string
+	kept   map[string]bool // that were noted in this request
+}
+
+const (
+	aTask    = "task/"
+	aContext = "context/"
+)
+
+// owns refuses tasks and contexts that the caller's workspace did not make, as those
+// that are not there.
+func (v *visit) owns() error {
+	v.own = owned{shared: v.facts.Server.IntegrationOrg, place: "a2a/" + v.facts.Server.IntegrationID, kept: map[string]bool{}}
+	if !v.own.shared {
+		return nil
+	}
+	q := v.req
+	if q.op.custom {
+		return refuse(codeNotServed, "several workspaces use this agent, and whose a method's tasks are can be told only of methods of the protocol's versions 0.3 and 1.0")
+	}
+	var ids []string
+	if q.op.task != "" {
+		ids = append(ids, aTask+q.params[q.op.task].(string))
+	}
+	if q.op == opList {
+		if s, ok := q.params["contextId"].(string); ok && s != "" {
+			ids = append(ids, aContext+s)
+		}
+	}
+	if m, ok := q.params["message"].(shape.Object); ok {
+		ids = append(ids, named(m)...)
+		if list, ok := m["referenceTaskIds"].([]any); ok {
+			for _, one := range list {
+				if s, ok := one.(string); ok && s != "" {
+					ids = append(ids, aTask+s)
+				}
+			}
+		}
+	}
+	if len(ids) > maxReferred {
+		return refuse(codeParams, "the message names too many tasks")
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	mine, err := v.Mine(v.own.place, ids...)
+	if err != nil {
+		return err
+	}
+	for i, ok := range mine {
+		switch {
+		case ok:
+			v.own.kept[ids[i]] = true
+		case strings.HasPrefix(ids[i], aTask):
+			return refuse(codeTask, "Task not found")
+		default:
+			return refuse(codeParams, "contextId is not one that the agent gave to this workspace; leave it out to begin a new one")
+		}
+	}
+	return nil
+}
+
+const maxReferred = 100
+
+// named are the task and the context that a message or an event is of.
+func named(o shape.Object) (ids []string) {
+	if s, ok := o["taskId"].(string); ok && s != "" {
+		ids = append(ids, aTask+s)
+	}
+	if s, ok := o["contextId"].(string); ok && s != "" {
+		ids = append(ids, aContext+s)
+	}
+	return ids
+}
+
+// made are the tasks and contexts that an answer of 1.0 tells to be there.
+func made(kind shape.Kind, v any) (ids []string) {
+	o, _ := v.(shape.Object)
+	ofTask := func(o shape.Object) {
+		if s, ok := o["id"].(string); ok && s != "" {
+			ids = append(ids, aTask+s)
+		}
+		ids = append(ids, named(shape.Object{"contextId": o["contextId"]})...)
+	}
+	switch kind {
+	case shape.Task:
+		ofTask(o)
+	case shape.Event:
+		if t, ok := o["task"].(shape.Object); ok {
+			ofTask(t)
+		}
+		for _, name := range []string{"message", "statusUpdate", "artifactUpdate"} {
+			if m, ok := o[name].(shape.Object); ok {
+				ids = append(ids, named(m)...)
+			}
+		}
+	}
+	return ids
+}
+
+// keep notes what an answer tells to be there, before the client is told. Nothing of it
+// is the client's where an agent gives away what is another's.
+func (v *visit) keep(kind shape.Kind, value any) error {
+	if !v.own.shared {
+		return nil
+	}
+	var fresh []string
+	for _, id := range made(kind, value) {
+		if !v.own.kept[id] {
+			v.own.kept[id] = true
+			fresh = append(fresh, id)
+		}
+	}
+	if len(fresh) == 0 {
+		return nil
+	}
+	return v.Keep(v.own.place, fresh...)
+}
+
+// divide leaves in a page of tasks those of the caller's workspace. How many there are
+// in all is not told.
+func (v *visit) divide(value any) (any, error) {
+	o, ok := value.(shape.Object)
+	list, is := o["tasks"].([]any)
+	if !v.own.shared || !ok || !is {
+		return value, nil
+	}
+	ids := make([]string, len(list))
+	for i, one := range list {
+		t, _ := one.(shape.Object)
+		id, _ := t["id"].(string)
+		ids[i] = aTask + id
+	}
+	left := []any{}
+	if len(ids) > 0 {
+		mine, err := v.Mine(v.own.place, ids...)
+		if err != nil {
+			return nil, err
+		}
+		for i, ok := range mine {
+			if ok {
+				left = append(left, list[i])
+			}
+		}
+	}
+	out := shape.Object{}
+	for name, m := range o {
+		out[name] = m
+	}
+	out["tasks"], out["totalSize"] = left, json.Number(decimal(len(left)))
+	return out, nil
+}
+
+// pushes refuses addresses to push to, unless the integration allows them, and then
+// those that the gateway itself would not call.
+func (v *visit) pushes() error {
+	q := v.req
+	var found []string
+	asks := q.op == opPushSet
+	var look func(value any, inside bool)
+	look = func(value any, inside bool) {
+		switch value := value.(type) {
+		case map[string]any:
+			for name, m := range value {
+				if inside && strings.EqualFold(name, "url") {
+					found = append(found, textOf(m))
+				}
+				push := isPush(name)
+				asks = asks || push && m != nil
+				look(m, inside || push)
+			}
+		case []any:
+			for _, m := range value {
+				look(m, inside)
+			}
+		}
+	}
+	switch {
+	case q.op.custom:
+		asks = isPush(q.op.name)
+		look(q.tree, asks)
+	case q.op == opPushSet:
+		look(q.tree, true)
+	case q.op.sends:
+		o, _ := q.tree.(shape.Object)
+		look(o["configuration"], false)
+	}
+	if !asks {
+		return nil
+	}
+	if !v.facts.Integration.Pushes() {
+		return refuse(codeNoPush, "Push notifications of this agent are not allowed")
+	}
+	for _, at := range found {
+		if _, err := v.CheckURL(at, "url"); err != nil {
+			return refuse(codeParams, "the address to push to must be a public one, by https or http")
+		}
+	}
+	return nil
+}
+
+func isPush(name string) bool {
+	return strings.Contains(strings.ToLower(strings.ReplaceAll(name, "_", "")), "pushnotification")
+}
+
+func textOf(v any) string {
+	s, _ := v.(string) // another form is no address
+	return s
+}

@@ -1,0 +1,142 @@
+package gate
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"time"
+
+	"gateway/shared/a2a/entitled"
+	"gateway/shared/fault"
+	"gateway/shared/tenant/upstream"
+	"gateway/shared/wire"
+)
+
+// Streams that stand for long.
+const (
+	quiet = 20 * time.Second // how long one may stand still before a comment says that it is there
+	look  = time.Second      // how often it is looked whether the caller may still listen
+)
+
+// stream sends on what an agent says, event by event, until it or the client ends it.
+func (v *visit) stream(ctx *patience, body io.ReadCloser, o *outgoing) error {
+	events, left := make(chan []byte), make(chan struct{})
+	var broke error
+	go func() { // ends with the body, or when nobody takes its events
+		defer close(events)
+		broke = eventsOf(body, func(data []byte) bool {
+			select {
+			case events <- data:
+				return true
+			case <-left:
+				return false
+			}
+		})
+	}()
+	down, done, err := v.relay(ctx, events, o)
+	close(left)
+	body.Close()
+	for range events { // until the reader is gone
+	}
+	v.Used(len(v.req.raw), down)
+	gone := v.Request.Context().Err() != nil
+	switch {
+	case err != nil || done:
+		return err
+	case ctx.Err() != nil && !gone:
+		return upstream.Fail(http.StatusOK, "the agent did not go on in time")
+	case broke != nil && !gone:
+		return v.garbage(http.StatusOK, "broke off")
+	}
+	v.Event(nil, true, nil)
+	return nil
+}
+
+// eventsOf reads events until take wants no more.
+func eventsOf(body io.Reader, take func([]byte) bool) error {
+	parser, buf := wire.SSEParser{MaxEvent: maxEvent}, make([]byte, 16<<10)
+	enough := errors.New("nobody listens")
+	emit := func(_ string, data []byte) error {
+		if len(data) > 0 && !take(append([]byte(nil), data...)) {
+			return enough
+		}
+		return nil
+	}
+	for {
+		n, err := body.Read(buf)
+		if fed := parser.Feed(buf[:n], emit); fed != nil {
+			return fed
+		}
+		switch {
+		case errors.Is(err, io.EOF):
+			return parser.End(emit)
+		case err != nil:
+			return err
+		}
+	}
+}
+
+// relay sends events on as they come, and comments while none do. done: the last one
+// was sent.
+func (v *visit) relay(ctx *patience, events <-chan []byte, o *outgoing) (down int, done bool, err error) {
+	tick := time.NewTicker(look)
+	defer tick.Stop()
+	sent := time.Now()
+	for {
+		select {
+		case raw, more := <-events:
+			if !more {
+				return down, false, nil
+			}
+			ctx.heard()
+			down += len(raw)
+			got, err := v.hear(http.StatusOK, raw, o)
+			if err != nil {
+				return down, false, err
+			}
+			if got.refused != nil {
+				return down, false, got.refused
+			}
+			out, changed, last, err := v.result(got.raw)
+			if err != nil {
+				return down, false, err
+			}
+			shown := raw
+			if changed || !v.up.same {
+				shown = v.enveloped(out)
+			}
+			sent, v.began = time.Now(), true
+			v.Event(wire.AppendSSE(nil, "", shown), last, nil)
+			if last {
+				return down, true, nil
+			}
+		case <-tick.C:
+			if err := v.still(); err != nil {
+				return down, false, err
+			}
+			if time.Since(sent) > quiet {
+				sent, v.began = time.Now(), true
+				v.Event([]byte(": here\n\n"), false, nil)
+			}
+		case <-ctx.Done():
+			return down, false, nil
+		}
+	}
+}
+
+// still decides again whether the caller may use the agent as it was called.
+func (v *visit) still() error {
+	who, view, err := v.Still()
+	if err != nil {
+		return err
+	}
+	facts, err := entitled.Load(v.Context, view, who, v.facts.Server.Record.Slug)
+	if err != nil {
+		return err
+	}
+	skill := v.note.Name
+	if v.facts = facts; facts.Server.Record.ID != v.note.Server {
+		return fault.New(fault.Conflict, "", "The agent is another one by now: ask again")
+	}
+	return v.may(skill)
+}
