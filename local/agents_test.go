@@ -110,7 +110,7 @@ func (a *anAgent) rpc(w http.ResponseWriter, raw []byte) {
 	case "ListTasks":
 		result = `{"tasks":[` + task + `,{"id":"task-of-others"}],"nextPageToken":"","pageSize":50,"totalSize":2}`
 	case "tasks/pushNotificationConfig/set":
-		result = fmt.Sprintf(`{"taskId":"task-1","pushNotificationConfig":{"id":"c","url":"https://example.com/x"}}`)
+		result = `{"taskId":"task-1","pushNotificationConfig":{"id":"c","url":"https://example.com/x"}}`
 	case "garbage":
 		_, _ = io.WriteString(w, "<html>secret of the agent</html>")
 		return
@@ -339,4 +339,15 @@ func TestAgentsAreGoverned(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+var anAgentCall = rpcBody("SendMessage", tellAgent(false, "Hello"))
+
+// aSampleAgent registers the agent of the matrix of routes, once.
+func aSampleAgent(r *running) string {
+	const slug = "agent-of-the-matrix"
+	if r.call("GET", "/agent-servers/"+slug+"?workspace_id="+r.workspace(), "", "X-Gateway-Api-Key", adminKey).status != 200 {
+		r.registerAgent(slug, newAgent(r.t, false, "").URL, "")
+	}
+	return slug
 }

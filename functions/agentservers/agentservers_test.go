@@ -135,12 +135,12 @@ func TestTheCardIsRewrittenForClients(t *testing.T) {
 	const here = "https://gateway.example.com/v1/agent/my-agent"
 	both := func(names, version string) string {
 		one := func(binding string) string {
-			return strings.NewReplacer("B", binding, "V", version, "U", here).Replace(names)
+			return strings.NewReplacer("%b", binding, "%v", version, "%u", here).Replace(names)
 		}
 		return one("JSONRPC") + "," + one("HTTP+JSON")
 	}
-	const newer = `{"protocolBinding":"B","protocolVersion":"V","url":"U"}`
-	want := `{"additionalInterfaces":[` + both(`{"transport":"B","url":"U"}`, "") + `],"capabilities":{"pushNotifications":false,"streaming":false},"name":"Agent","preferredTransport":"JSONRPC","protocolVersion":"0.3.0","security":[{"gateway":[]}],"securityRequirements":[{"schemes":{"gateway":{"list":[]}}}],"securitySchemes":{"gateway":{"type":"apiKey","in":"header","name":"x-gateway-api-key","apiKeySecurityScheme":{"location":"header","name":"x-gateway-api-key"}}},"skills":[{"id":"one","name":"One","description":"d","tags":["t"]},{"name":"nameless"}],"supportedInterfaces":[` + both(newer, "0.3") + "," + both(newer, "1.0") + `],"supportsAuthenticatedExtendedCard":false,"url":"` + here + `","x-kept":{"n":1.50}}`
+	const newer = `{"protocolBinding":"%b","protocolVersion":"%v","url":"%u"}`
+	want := `{"additionalInterfaces":[` + both(`{"transport":"%b","url":"%u"}`, "") + `],"capabilities":{"pushNotifications":false,"streaming":false},"name":"Agent","preferredTransport":"JSONRPC","protocolVersion":"0.3.0","security":[{"gateway":[]}],"securityRequirements":[{"schemes":{"gateway":{"list":[]}}}],"securitySchemes":{"gateway":{"type":"apiKey","in":"header","name":"x-gateway-api-key","apiKeySecurityScheme":{"location":"header","name":"x-gateway-api-key"}}},"skills":[{"id":"one","name":"One","description":"d","tags":["t"]},{"name":"nameless"}],"supportedInterfaces":[` + both(newer, "0.3") + "," + both(newer, "1.0") + `],"supportsAuthenticatedExtendedCard":false,"url":"` + here + `","x-kept":{"n":1.50}}`
 	if string(card.Body) != want {
 		t.Errorf("%s", card.Body)
 	}

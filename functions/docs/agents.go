@@ -25,7 +25,7 @@ var agentMessage = admin.Schema{"type": "object", "properties": map[string]admin
 		"parts": {"type": "array", "items": admin.Schema{"type": "object", "properties": map[string]admin.Schema{"text": text}}},
 	}),
 	"configuration": open, "metadata": open,
-}}
+}, "example": map[string]any{"message": map[string]any{"messageId": "m-1", "role": "ROLE_USER", "parts": []any{map[string]any{"text": "Hello"}}}}}
 
 // agentOperation describes a route of the agent protocol.
 func agentOperation(rt *relay.Route, path, method, id string) map[string]any {
