@@ -371,6 +371,7 @@ func (r *running) things() map[string]struct{ names, missing []string } {
 		"/agent-servers/":      {texts(agent["id"], agent["slug"]), slugged},
 		"/deployments/":        {texts(deployment["id"], deployment["slug"]), slugged},
 		"/scim/workspaces/":    {texts(mapping["id"]), []string{uuid}},
+		"/scim/tokens/":        {texts(r.admin("POST", "/scim/tokens", `{"name":"theirs"}`)["id"]), []string{uuid}},
 		"/feedback/":           {texts(rated), []string{uuid}},
 		"/webhooks/":           {texts(webhook["id"]), []string{uuid}},
 

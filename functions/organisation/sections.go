@@ -44,6 +44,13 @@ func sections() []admin.Field {
 			{Name: "jwks_url", Doc: "Address of the issuer's key set; null: none.", Check: keysAddress},
 			{Name: "jwks", Type: admin.Object, Open: true, Doc: "The issuer's key set in place of an address: public RSA keys for RS256; null: none.", Check: keySet},
 		}},
+		{Name: "scim_settings", Doc: "How users and groups of an identity provider are taken.", Fields: []admin.Field{
+			{Name: "group_prefix", In: "scim_group_prefix", Absent: tenant.GroupPrefix, Doc: "What names of groups begin with that map themselves: prefix, workspace, separator, role."},
+			{Name: "role_separator", In: "scim_role_separator", Absent: tenant.RoleSeparator, Doc: "What stands between workspace and role in such a name."},
+			{Name: "group_based_user_provisioning", Absent: false, Doc: "Whether users whom the identity provider has stopped come back when they are put into a group."},
+			{Name: "user_based_groups", In: "scim_user_groups", Absent: false, Doc: "Whether groups of users are written with the users; members of groups are then only read."},
+			{Name: "scim_only", In: "scim_only_users", Absent: false, Doc: "Whether users come, go and get their roles in the organisation by the identity provider alone."},
+		}},
 		{Name: "metadata_schemas", Doc: "Which metadata new keys and workspaces must have: JSON schemas (draft 07) of objects of texts.", Fields: []admin.Field{
 			{Name: "api_key", In: "key_metadata", Doc: "Of API keys, also when their metadata is changed.", Check: tenant.CheckMetadataSchema},
 			{Name: "workspace", In: "workspace_metadata", Doc: "Of workspaces, also when their metadata is changed.", Check: tenant.CheckMetadataSchema},

@@ -1,5 +1,5 @@
-// Package scim is the family of what an identity provider's groups mean: the
-// workspaces that their members join, and with which role.
+// Package scim is the family of identity providers that keep users and groups in step
+// (SCIM 2.0): the protocol, its tokens, and which workspaces members of groups join.
 package scim
 
 import (
@@ -15,14 +15,19 @@ import (
 )
 
 // New makes the family.
-func New() admin.Family {
-	f := &family{}
-	f.mappings = f.describe()
-	return admin.Family{Name: "scim", Doc: "Groups of an identity provider, and the workspaces that their members join.", Routes: append(f.mappings.Routes(), groups().Routes()...)}
+func New(d Deps) admin.Family {
+	f := &family{Deps: d}
+	f.mappings, f.tokens = f.describe(), f.describeTokens()
+	return admin.Family{
+		Name: "scim", Doc: "Users and groups of an identity provider (SCIM 2.0), and the workspaces that members of groups join.",
+		Routes: slices.Concat(f.mappings.Routes(), groups().Routes(), f.tokens.Routes(), f.protocol()),
+	}
 }
 
 type family struct {
+	Deps
 	mappings *admin.Collection[people.Mapping]
+	tokens   *admin.Collection[token]
 }
 
 type change = admin.Change[people.Mapping]
@@ -82,7 +87,10 @@ func (f *family) describe() *admin.Collection[people.Mapping] {
 					if errors.As(err, &taken) && taken.Code == fault.Conflict && taken.Field == "slug" {
 						err = fault.New(fault.Conflict, "workspace_id", "the group is mapped to this workspace already")
 					}
-					return made, err
+					if err != nil {
+						return nil, err
+					}
+					return made, f.joinAll(c)
 				}
 			case "delete":
 				r.Doc, r.Answer, r.Do = "Take back a mapping. Who came by it stays in the workspace.", success, f.mappings.At("delete", f.remove)
@@ -152,7 +160,21 @@ func (f *family) bind(c *admin.Call, tx *resource.Tx, ch *change) error {
 	if err != nil {
 		return err
 	}
+	c.Keep(mapped, of.ID)
 	return people.Map(tx, ch.Rec, ch.Form, of, g, c.Actor())
+}
+
+// mapped is where a call keeps the group that it maps.
+const mapped = "group"
+
+// joinAll has everybody in a group that was mapped join the workspace.
+func (f *family) joinAll(c *admin.Call) error {
+	group, _ := c.Kept(mapped).(string)
+	ids, err := people.InGroup(c.Context, c.Resources, c.Organisation(), group)
+	if err != nil || len(ids) == 0 {
+		return err
+	}
+	return f.settle(c, nil, false, ids...)
 }
 
 func (f *family) remove(c *admin.Call) (any, error) {

@@ -3,6 +3,7 @@ package identity
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 
 	"gateway/shared/resource"
 )
@@ -33,6 +34,57 @@ func Retire(tx *resource.Tx, rec *resource.Record) error {
 	}
 	Unstage(tx, rec, &k)
 	return tx.Archive(rec)
+}
+
+// Fields of keys that are suspended: for whom, and what they were.
+const (
+	suspendedFor = "suspended"
+	suspendedAs  = "suspended_as"
+)
+
+// Suspend is Retire of a key that Restore may bring back.
+func Suspend(tx *resource.Tx, rec *resource.Record) error {
+	fields := map[string]string{suspendedFor: rec.Fields["user"], suspendedAs: rec.Status}
+	maps.Copy(fields, rec.Fields)
+	rec.Fields = fields
+	return Retire(tx, rec)
+}
+
+// Suspended tells for which user a key is suspended, by its row in a list; "": none.
+func Suspended(row *resource.Row) string { return row.Fields[suspendedFor] }
+
+// Restore brings a suspended key back. It takes at most RowsOfKey rows.
+func Restore(tx *resource.Tx, rec *resource.Record, workspaceSlug string) error {
+	var k Key
+	if err := json.Unmarshal(rec.Body, &k); err != nil {
+		return fmt.Errorf("identity: key %s: %w", rec.ID, err)
+	}
+	rec.Status = rec.Fields[suspendedAs]
+	delete(rec.Fields, suspendedFor)
+	delete(rec.Fields, suspendedAs)
+	if name := k.Defaults.ConfigID; name != "" {
+		cfg, ok, err := tx.Get(rec.Scope, kindConfig, name)
+		if err != nil {
+			return err
+		}
+		if ok && !cfg.Archived() {
+			if err := tx.Use(cfg.Ref(), rec.Ref()); err != nil {
+				return err
+			}
+		} else {
+			k.Defaults.ConfigID = ""
+			if rec.Body, err = json.Marshal(&k); err != nil {
+				return fmt.Errorf("identity: encode key: %w", err)
+			}
+		}
+	}
+	if err := tx.Update(rec); err != nil {
+		return err
+	}
+	if err := Reschedule(tx, rec.Ref(), nil, &k); err != nil {
+		return err
+	}
+	return Stage(tx, rec, &k, workspaceSlug)
 }
 
 // RowsOfKey is how many rows a key takes at most when it is made or retired.

@@ -119,3 +119,39 @@ func (i *Integration) OpenTo(rec *resource.Record, workspace string) bool {
 	}
 	return i.Access(workspace).Enabled
 }
+
+// maxDefaults bounds the default providers of a new workspace: each takes a few rows of
+// the one transaction.
+const maxDefaults = 14
+
+// OpenDefaults gives a new workspace a provider for each of the organisation's
+// integrations that is open to every workspace, and no more than fit beside taken other
+// things. Beyond that the access is there all the same; providers are then made by hand.
+func OpenDefaults(tx *resource.Tx, r *resource.Resources, workspace *resource.Record, taken int) error {
+	org := workspace.Scope.Organisation()
+	rows, err := r.List(tx.Context(), org, KindIntegration)
+	if err != nil {
+		return err
+	}
+	for _, row := range rows {
+		of, ok, err := tx.Get(org, KindIntegration, row.ID)
+		if err != nil {
+			return err
+		}
+		if !ok || of.Archived() || taken >= maxDefaults {
+			continue
+		}
+		in, err := DecodeIntegration(of)
+		if err != nil {
+			return err
+		}
+		if !in.Global.Enabled {
+			continue
+		}
+		taken++
+		if err := (&Default{Workspace: workspace.ID, Actor: workspace.CreatedBy}).Stage(tx, &of, in); err != nil {
+			return err
+		}
+	}
+	return nil
+}

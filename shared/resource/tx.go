@@ -334,7 +334,15 @@ func (t *Tx) Use(of, by Ref) error {
 
 // Hold stages that a record must exist when the change runs, and moves its Rev on,
 // so that a deletion of it that runs at the same time looks again at who uses it.
-func (t *Tx) Hold(of Ref) error {
+func (t *Tx) Hold(of Ref) error { return hold(t, of) }
+
+// HoldAs is Hold of a record that must have the status still, such as one that is not
+// archived.
+func (t *Tx) HoldAs(of Ref, status string) error {
+	return hold(t, of, store.IfEqual(store.At("status"), status))
+}
+
+func hold(t *Tx, of Ref, more ...store.Cond) error {
 	if err := own(t, of.Scope); err != nil {
 		return err
 	}
@@ -344,7 +352,7 @@ func (t *Tx) Hold(of Ref) error {
 	}
 	gone := fault.Newf(fault.ReferenceNotFound, "", "the %s that is referred to does not exist any more", word(of.Kind))
 	t.stage(place{store.Control, key}, staged{store.Action{Table: store.Control, Update: &store.Update{
-		Key: key, Add: []store.Increment{{Path: store.At("rev"), By: 1}}, If: []store.Cond{store.IfPresent()},
+		Key: key, Add: []store.Increment{{Path: store.At("rev"), By: 1}}, If: append([]store.Cond{store.IfPresent()}, more...),
 	}}, gone})
 	return nil
 }

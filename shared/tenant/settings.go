@@ -53,6 +53,7 @@ type Settings struct {
 	WorkspaceMetadata *MetadataSchema `json:"workspace_metadata,omitempty"`
 
 	UserKeys
+	Scim
 	Rights
 	Open
 	// Openings counts by category how often it was opened to workspaces.

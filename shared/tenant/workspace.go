@@ -128,3 +128,14 @@ func WorkspaceSubject(sc store.Scope, name string, revision int64, w *Workspace)
 	}
 	return &ledger.Subject{Scope: sc, Kind: ledger.Workspace, ID: sc.Workspace, Label: name, Rates: w.RateLimits, Budgets: w.UsageLimits, Revision: revision}
 }
+
+// NewWorkspace is the record of a workspace that has nothing but a name.
+func NewWorkspace(org store.Scope, name, slug string, schema *MetadataSchema, actor string) (*resource.Record, error) {
+	body, err := json.Marshal(&Workspace{Defaults: WorkspaceDefaults{Metadata: schema.Complete(nil)}})
+	if err != nil {
+		return nil, fmt.Errorf("tenant: encode workspace: %w", err)
+	}
+	return &resource.Record{
+		Scope: org.Organisation(), Kind: KindWorkspace, ID: resource.NewID(), Slug: slug, Name: name, Status: StatusActive, CreatedBy: actor, UpdatedBy: actor, Body: body,
+	}, nil
+}

@@ -3,7 +3,6 @@ package people
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"regexp"
 
 	"gateway/shared/fault"
 	"gateway/shared/resource"
@@ -23,6 +22,10 @@ type Group struct {
 	// Role is what all of its mappings give; "" while it has none.
 	Role     string `json:"role,omitempty"`
 	Mappings int    `json:"mappings,omitempty"`
+	// Provisioned tells that the identity provider knows the group; ExternalID is what it
+	// calls it.
+	Provisioned bool   `json:"provisioned,omitempty"`
+	ExternalID  string `json:"external_id,omitempty"`
 }
 
 // Mapping is the stored form of a group's way into a workspace.
@@ -31,6 +34,10 @@ type Mapping struct {
 	GroupID     string `json:"scim_group_id"`
 	Group       string `json:"scim_group"` // name, for lists
 	Role        string `json:"role"`       // admin, manager or member
+	// Automatic tells that the name of the group made the mapping, Made that it made the
+	// workspace too.
+	Automatic bool `json:"automatic,omitempty"`
+	Made      bool `json:"made,omitempty"`
 }
 
 // Fields of the list rows of mappings.
@@ -40,10 +47,6 @@ const (
 	FieldRole      = "role"
 )
 
-// automatic are names of groups that say by themselves which workspace and role they
-// mean.
-var automatic = regexp.MustCompile(`(?i)^ws-.+-role-(admin|manager|member)$`)
-
 // groupSlug is how a group is found by its name, which may have any characters.
 func groupSlug(name string) string {
 	sum := sha256.Sum256([]byte(name))
@@ -52,7 +55,11 @@ func groupSlug(name string) string {
 
 // GroupByName finds a group, or stages a new one.
 func GroupByName(tx *resource.Tx, org store.Scope, name, actor string) (resource.Record, *Group, error) {
-	if automatic.MatchString(name) {
+	settings, err := tenant.ReadSettings(tx, org.Organisation())
+	if err != nil {
+		return resource.Record{}, nil, err
+	}
+	if _, _, maps := settings.Settings.AutomaticGroup(name); maps {
 		return resource.Record{}, nil, fault.Invalid("scim_group_name", "maps itself: groups of this form are mapped by their name")
 	}
 	rec, g, ok, err := group(tx, org, groupSlug(name))
@@ -113,7 +120,7 @@ func Unmap(tx *resource.Tx, rec *resource.Record, m *Mapping, actor string) erro
 	}
 	if ok {
 		if g.Mappings--; g.Mappings <= 0 {
-			*g = Group{}
+			g.Mappings, g.Role = 0, ""
 		}
 		of.UpdatedBy = actor
 		if err := encode(&of, g); err != nil {
@@ -133,3 +140,118 @@ func Unmap(tx *resource.Tx, rec *resource.Record, m *Mapping, actor string) erro
 func workspaceRef(org store.Scope, m *Mapping) resource.Ref {
 	return resource.Ref{Scope: org.Organisation(), Kind: tenant.KindWorkspace, ID: m.WorkspaceID}
 }
+
+// errGroupTaken is the refusal of a name that another group has.
+func errGroupTaken() error {
+	return fault.New(fault.Conflict, "displayName", "another group of the organisation has this name already")
+}
+
+// AnyGroup finds a group by its id.
+func AnyGroup(tx *resource.Tx, org store.Scope, id string) (resource.Record, *Group, bool, error) {
+	rec, g, ok, err := group(tx, org, id)
+	return rec, g, ok && rec.ID == id, err
+}
+
+// NewGroup stages a group that an identity provider brings, or one that a mapping has
+// named before.
+func NewGroup(tx *resource.Tx, org store.Scope, name, external, actor string) (resource.Record, *Group, error) {
+	rec, g, ok, err := group(tx, org, groupSlug(name))
+	switch {
+	case err != nil:
+		return rec, nil, err
+	case ok && g.Provisioned:
+		return rec, nil, errGroupTaken()
+	case !ok:
+		rec, g = resource.Record{Scope: org.Organisation(), Kind: KindGroup, ID: resource.NewID(), Slug: groupSlug(name), Name: name, Status: "active", CreatedBy: actor}, &Group{}
+	}
+	g.Provisioned, g.ExternalID = true, external
+	if err := setGroup(&rec, g, actor); err != nil {
+		return rec, nil, err
+	}
+	if ok {
+		return rec, g, tx.Update(&rec)
+	}
+	return rec, g, tx.Create(&rec)
+}
+
+func setGroup(rec *resource.Record, g *Group, actor string) error {
+	rec.UpdatedBy, rec.Fields = actor, nil
+	if g.ExternalID != "" {
+		rec.Fields = map[string]string{FieldExternal: g.ExternalID}
+	}
+	return encode(rec, g)
+}
+
+// ChangeGroup stages another name of a group, and what the identity provider calls it.
+func ChangeGroup(tx *resource.Tx, rec *resource.Record, g *Group, name, external, actor string) error {
+	if other, _, ok, err := group(tx, rec.Scope, groupSlug(name)); err != nil || ok && other.ID != rec.ID {
+		if err == nil {
+			err = errGroupTaken()
+		}
+		return err
+	}
+	rec.Name, rec.Slug, g.ExternalID, g.Provisioned = name, groupSlug(name), external, true
+	if err := setGroup(rec, g, actor); err != nil {
+		return err
+	}
+	return tx.Update(rec)
+}
+
+// DeleteGroup stages the end of a group that has no mappings and nobody in it any more.
+func DeleteGroup(tx *resource.Tx, rec *resource.Record) error { return tx.Delete(rec) }
+
+// MappingsOf lists the mappings of a group.
+func MappingsOf(tx *resource.Tx, org store.Scope, group string) (recs []resource.Record, forms []*Mapping, err error) {
+	rows, err := tx.List(org.Organisation(), KindMapping)
+	if err != nil {
+		return nil, nil, err
+	}
+	for i := range rows {
+		if rows[i].Fields[FieldGroup] != group {
+			continue
+		}
+		rec, ok, err := tx.Get(org.Organisation(), KindMapping, rows[i].ID)
+		if err != nil {
+			return nil, nil, err
+		}
+		if !ok || rec.Archived() {
+			continue
+		}
+		m, err := decode[Mapping](rec)
+		if err != nil {
+			return nil, nil, err
+		}
+		recs, forms = append(recs, rec), append(forms, m)
+	}
+	return recs, forms, nil
+}
+
+// MapByName stages the mapping that the name of a group makes.
+func MapByName(tx *resource.Tx, of resource.Record, g *Group, workspace, role string, made bool, actor string) error {
+	m := &Mapping{WorkspaceID: workspace, Role: role, Automatic: true, Made: made}
+	rec := resource.Record{Scope: of.Scope, Kind: KindMapping, ID: resource.NewID(), Status: "active", CreatedBy: actor, UpdatedBy: actor}
+	if err := Map(tx, &rec, m, of, g, actor); err != nil {
+		return err
+	}
+	if err := encode(&rec, m); err != nil {
+		return err
+	}
+	return tx.Create(&rec)
+}
+
+// Mapped tells whether other groups map to a workspace.
+func Mapped(tx *resource.Tx, org store.Scope, workspace, but string) (bool, error) {
+	rows, err := tx.List(org.Organisation(), KindMapping)
+	if err != nil {
+		return false, err
+	}
+	for i := range rows {
+		if rows[i].Fields[FieldWorkspace] == workspace && rows[i].Fields[FieldGroup] != but {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// DecodeGroup reads the stored form.
+func DecodeGroup(rec resource.Record) (*Group, error) { return decode[Group](rec) }

@@ -31,13 +31,13 @@ func Holds(tx *resource.Tx, sc store.Scope, user, field string) (*User, error) {
 			return nil, err
 		}
 		if there {
-			return u, tx.Hold(member.Ref())
+			return u, tx.HoldAs(member.Ref(), member.Status)
 		}
 	}
 	if !u.RunsOrganisation() {
 		return nil, refused
 	}
-	return u, tx.Hold(rec.Ref())
+	return u, tx.HoldAs(rec.Ref(), rec.Status)
 }
 
 // standardScopes are those of a key that is made for a user without more words.

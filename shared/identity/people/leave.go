@@ -18,6 +18,11 @@ const keysPerRound = 80 / identity.RowsOfKey
 // new keys of the user touch (the member's or the user's), so that none is made
 // meanwhile unseen.
 func retireKeys(tx *resource.Tx, r *resource.Resources, sc store.Scope, user string, most int) (done int, left bool, err error) {
+	return endKeys(tx, r, sc, user, most, identity.Retire)
+}
+
+// endKeys ends them in a way.
+func endKeys(tx *resource.Tx, r *resource.Resources, sc store.Scope, user string, most int, end func(*resource.Tx, *resource.Record) error) (done int, left bool, err error) {
 	rows, err := r.List(tx.Context(), sc, identity.KindKey)
 	if err != nil {
 		return 0, false, err
@@ -36,7 +41,7 @@ func retireKeys(tx *resource.Tx, r *resource.Resources, sc store.Scope, user str
 		if done == most {
 			return done, true, nil
 		}
-		if err := identity.Retire(tx, &rec); err != nil {
+		if err := end(tx, &rec); err != nil {
 			return done, false, err
 		}
 		done++
@@ -51,12 +56,13 @@ func Leave(tx *resource.Tx, r *resource.Resources, member *resource.Record, acto
 	if _, more, err = retireKeys(tx, r, member.Scope, member.ID, keysPerRound); err != nil || more {
 		return more, err
 	}
-	user, u, ok, err := ByID(tx, member.Scope, member.ID)
+	user, u, ok, err := stored(tx, member.Scope, member.ID)
 	if err != nil {
 		return false, err
 	}
 	if ok {
-		u.Workspaces = slices.DeleteFunc(u.Workspaces, func(id string) bool { return id == member.Scope.Workspace })
+		drop := func(id string) bool { return id == member.Scope.Workspace }
+		u.Workspaces, u.Given = slices.DeleteFunc(u.Workspaces, drop), slices.DeleteFunc(u.Given, drop)
 		if err := Save(tx, &user, u, actor); err != nil {
 			return false, err
 		}
@@ -79,9 +85,17 @@ func Remove(tx *resource.Tx, r *resource.Resources, user *resource.Record, u *Us
 	case len(u.Workspaces) > 0:
 		_, err := leaveFirst(tx, r, user, u, actor)
 		return true, err
+	case len(u.Groups) > 0:
+		for _, g := range u.Groups[:min(len(u.Groups), rowsPerRound)] {
+			exit(tx, user, u, g)
+		}
+		return true, Save(tx, user, u, actor)
 	}
 	if more, err = Sweep(tx, r, user, u); err != nil || more {
 		return more, err
+	}
+	if p := u.Provisioned; p != nil {
+		dropLogin(tx, user.Scope, p.UserName)
 	}
 	return false, tx.Delete(user)
 }
@@ -104,6 +118,10 @@ func leaveFirst(tx *resource.Tx, r *resource.Resources, user *resource.Record, u
 // owners and admins may have some, and lose them with the role. A part in each
 // change, until more is false. The caller writes the user's record.
 func Sweep(tx *resource.Tx, r *resource.Resources, user *resource.Record, u *User) (more bool, err error) {
+	return sweep(tx, r, user, u, identity.Retire)
+}
+
+func sweep(tx *resource.Tx, r *resource.Resources, user *resource.Record, u *User, end func(*resource.Tx, *resource.Record) error) (more bool, err error) {
 	scopes, err := otherWorkspaces(tx.Context(), r, user.Scope, u)
 	if err != nil {
 		return false, err
@@ -117,7 +135,7 @@ func Sweep(tx *resource.Tx, r *resource.Resources, user *resource.Record, u *Use
 		if !slices.ContainsFunc(rows, func(row resource.Row) bool { return row.Fields["user"] == user.ID }) {
 			continue
 		}
-		done, left, err := retireKeys(tx, r, scopes[n], user.ID, most)
+		done, left, err := endKeys(tx, r, scopes[n], user.ID, most, end)
 		if err != nil || left {
 			return left, err
 		}

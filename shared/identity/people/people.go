@@ -48,8 +48,19 @@ type User struct {
 	LastName   string   `json:"last_name,omitempty" max:"255"`
 	Role       string   `json:"role" enum:"owner,admin,member"`
 	Workspaces []string `json:"workspaces,omitempty"` // ids of those that it is a member of, sorted
-	// Leaving marks a user whose removal has begun: it may nothing any more.
+	// Leaving marks a user who may nothing any more: its removal has begun, or an identity
+	// provider has stopped it.
 	Leaving bool `json:"leaving,omitempty"`
+	// Provisioned is what an identity provider says of the user; nil: none has.
+	Provisioned *Provisioned `json:"provisioned,omitempty"`
+	// Groups are the ids of the groups that the user is in, Given the workspaces that they
+	// give it; both sorted.
+	Groups []string `json:"groups,omitempty"`
+	Given  []string `json:"given,omitempty"`
+	// Stopped marks a user whom an identity provider has stopped, Returning one whose
+	// return has begun. The record of a stopped user is archived.
+	Stopped   bool `json:"stopped,omitempty"`
+	Returning bool `json:"returning,omitempty"`
 }
 
 // MaxWorkspaces is how many workspaces one user may be a member of.
@@ -81,6 +92,10 @@ func (u *User) RoleIn(member string) string {
 type Membership struct {
 	Email string `json:"email"` // of the user, for lists
 	Role  string `json:"role" enum:"admin,manager,member"`
+	// Groups are those that give the membership; Own is the role that the user has there
+	// without them, "" for none.
+	Groups []string `json:"groups,omitempty"`
+	Own    string   `json:"own_role,omitempty"`
 }
 
 // slugOf is how a person is found by its address: addresses have characters that
@@ -150,7 +165,7 @@ func Create(tx *resource.Tx, org store.Scope, u *User, actor string) (*resource.
 	}
 	rec := &resource.Record{
 		Scope: org.Organisation(), Kind: KindUser, ID: resource.NewID(), Slug: slugOf(address), Name: address, Status: "active",
-		CreatedBy: actor, UpdatedBy: actor, Fields: map[string]string{"role": u.Role, "email": address},
+		CreatedBy: actor, UpdatedBy: actor, Fields: u.fields(),
 	}
 	if err := encode(rec, u); err != nil {
 		return nil, err
@@ -164,11 +179,19 @@ func Create(tx *resource.Tx, org store.Scope, u *User, actor string) (*resource.
 // Save stages a user that was read and changed.
 func Save(tx *resource.Tx, rec *resource.Record, u *User, actor string) error {
 	rec.UpdatedBy = actor
-	rec.Fields = map[string]string{"role": u.Role, "email": u.Email}
+	rec.Fields = u.fields()
 	if err := encode(rec, u); err != nil {
 		return err
 	}
 	return tx.Update(rec)
+}
+
+func (u *User) fields() map[string]string {
+	out := map[string]string{"role": u.Role, "email": u.Email}
+	if p := u.Provisioned; p != nil && p.ExternalID != "" {
+		out[FieldExternal] = p.ExternalID
+	}
+	return out
 }
 
 // countOwners keeps how many owners an organisation has. The count never falls to
@@ -211,6 +234,13 @@ func Join(tx *resource.Tx, user *resource.Record, u *User, workspace, role, acto
 	}
 	form := Membership{Email: u.Email, Role: role}
 	if ok {
+		was, err := DecodeMembership(rec)
+		if err != nil {
+			return false, err
+		}
+		if form.Groups = was.Groups; len(form.Groups) > 0 {
+			form.Own = role // it stays when the groups give nothing any more
+		}
 		return false, saveMember(tx, &rec, &form, actor)
 	}
 	if len(u.Workspaces) >= MaxWorkspaces {

@@ -13,8 +13,8 @@ type Named struct{}
 
 // named is a user with its id.
 type named struct {
-	id   string
-	live bool
+	id            string
+	live, stopped bool
 }
 
 // Member finds a user by its e-mail address; the id is empty where there is none.
@@ -25,8 +25,15 @@ func (Named) Member(ctx context.Context, v *resource.View, workspace store.Scope
 		return "", false, nil
 	}
 	u, ok, err := resource.Load(ctx, v, workspace.Organisation(), KindUser, slugOf(address), func(rec resource.Record) (named, error) {
-		return named{rec.ID, !rec.Archived()}, nil
+		form, err := DecodeUser(rec)
+		if err != nil {
+			return named{}, err
+		}
+		return named{rec.ID, !rec.Archived(), form.Stopped}, nil
 	})
+	if err == nil && ok && u.stopped {
+		return u.id, false, nil // nobody whom tokens speak for
+	}
 	if err != nil || !ok || !u.live {
 		return "", false, err
 	}

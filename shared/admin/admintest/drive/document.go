@@ -49,6 +49,10 @@ type Document struct {
 	whole      map[string]any
 }
 
+// provision is the scope of a protocol whose callers are identity providers: none of its
+// operations is called as those of the administration are.
+const provision = "scim.provision"
+
 var aliasID = regexp.MustCompile(`Alias\d+$`)
 
 // Read reads a document.
@@ -63,6 +67,9 @@ func Read(raw []byte) (*Document, error) {
 		operations := object(paths[path])
 		for _, method := range slices.Sorted(maps.Keys(operations)) {
 			op := d.operation(strings.ToUpper(method), path, object(operations[method]))
+			if slices.Contains(op.Scopes, provision) {
+				continue
+			}
 			d.Operations = append(d.Operations, op)
 			if d.byID[op.ID] != nil {
 				return nil, fmt.Errorf("drive: two operations are called %s", op.ID)

@@ -1,0 +1,304 @@
+package scim
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"gateway/shared/admin"
+	"gateway/shared/app"
+	"gateway/shared/audit"
+	"gateway/shared/fault"
+	"gateway/shared/identity"
+	"gateway/shared/resource"
+	"gateway/shared/signin"
+	"gateway/shared/signin/scim"
+	"gateway/shared/store"
+)
+
+// Deps is what the family works with.
+type Deps struct {
+	Loader    *resource.Loader
+	Sessions  *signin.Sessions
+	PublicURL string // where clients reach the gateway; "": where the request went
+}
+
+// Of is what the family works with in an installation.
+func Of(c *app.Core) Deps {
+	return Deps{Loader: c.Loader, Sessions: signin.New(c.Loader, c.Resources), PublicURL: c.PublicURL}
+}
+
+// mediaType is that of the protocol.
+const mediaType = "application/scim+json"
+
+// provision is the scope of the protocol, which tokens of identity providers alone have.
+const provision = "scim.provision"
+
+// refusals are in the form of RFC 7644, 3.12.
+var refusals = admin.Refusals{
+	ContentType: mediaType,
+	Schema: admin.Closed(map[string]admin.Schema{
+		"schemas": {"type": "array", "items": admin.Schema{"type": "string"}}, "status": {"type": "string"}, "scimType": {"type": []string{"string", "null"}}, "detail": {"type": "string"},
+	}),
+	Body: func(_ *admin.Call, f *fault.Fault) any {
+		out := admin.Members{"schemas": []string{scim.ErrorURN}, "status": strconv.Itoa(f.Status()), "detail": detail(f)}
+		if t := scim.TypeOf(f); t != "" {
+			out["scimType"] = string(t)
+		} else {
+			out["scimType"] = nil
+		}
+		return out
+	},
+}
+
+// detail has all that is wrong in one text.
+func detail(f *fault.Fault) string {
+	if len(f.Details) < 2 {
+		if f.Field != "" && f.Status() < 500 {
+			return f.Field + ": " + f.Message
+		}
+		return f.Message
+	}
+	parts := make([]string, len(f.Details))
+	for i, d := range f.Details {
+		parts[i] = strings.TrimPrefix(d.Field+": "+d.Message, ": ")
+	}
+	return strings.Join(parts, "; ")
+}
+
+// caller finds the organisation of a token.
+func (f *family) caller(ctx context.Context, r *http.Request, _ string) (admin.Caller, error) {
+	token, _, err := identity.Token(r.Header)
+	if err != nil {
+		return admin.Caller{}, err
+	}
+	refused := fault.New(fault.Unauthorized, "", "The token is none of an identity provider, or was taken back")
+	if len(token) != tokenLength || !strings.HasPrefix(token, tokenPrefix) {
+		return admin.Caller{}, refused
+	}
+	found, ok, err := resource.LoadCredential(ctx, f.Loader, tokenCredential, identity.HashToken(token), func(it store.Item) (admin.Caller, error) {
+		return admin.Caller{KeyID: it.String("id"), Type: "scim", Scope: store.Scope{Org: it.String("org")}, Scopes: only}, nil
+	})
+	if err != nil {
+		return admin.Caller{}, err
+	}
+	if !ok {
+		return admin.Caller{}, refused
+	}
+	return found, nil
+}
+
+var only = identity.NewScopeSet(provision)
+
+// protocol are the routes of RFC 7644.
+func (f *family) protocol() []admin.Route {
+	text := func(name, doc string, most int64) admin.Field {
+		return admin.Field{Name: name, Type: admin.String, Max: most, Doc: doc}
+	}
+	one := []admin.Field{text("attributes", "Only these attributes, with commas.", 2048), text("excludedAttributes", "Without these attributes, with commas.", 2048)}
+	list := append([]admin.Field{
+		text("filter", "Condition, such as userName eq \"ann@example.com\" (RFC 7644, 3.4.2.2).", scim.MaxFilter),
+		{Name: "startIndex", Type: admin.Integer, Doc: "Number of the first resource, from 1."}, {Name: "count", Type: admin.Integer, Doc: "How many resources, at most 200."},
+	}, one...)
+	routes := []admin.Route{
+		{Method: "GET", Path: "/scim/Users", Name: "scimListUsers", Doc: "List users, those who are stopped among them.", Query: list, Do: f.listUsers},
+		{Method: "POST", Path: "/scim/Users", Name: "scimCreateUser", Doc: "Make a user. A pending invitation of the address is accepted.", Status: http.StatusCreated, Query: one, Body: userBody, Action: audit.Create, Errors: []int{409}, Do: f.createUser},
+		{Method: "GET", Path: "/scim/Users/{scimId}", Name: "scimGetUser", Doc: "Read a user.", Query: one, Errors: []int{304}, Do: f.getUser},
+		{Method: "PUT", Path: "/scim/Users/{scimId}", Name: "scimReplaceUser", Doc: "Replace a user. active false stops it: keys, sessions and memberships end, and come back with active true.", Query: one, Body: userBody, Action: audit.Update, Errors: []int{409, 412}, Do: f.putUser},
+		{Method: "PATCH", Path: "/scim/Users/{scimId}", Name: "scimPatchUser", Doc: "Change a user.", Query: one, Body: patchBody(userExample), Action: audit.Update, Errors: []int{409, 412}, Do: f.patchUser},
+		{Method: "DELETE", Path: "/scim/Users/{scimId}", Name: "scimDeleteUser", Doc: "Remove a user, with memberships and keys.", Status: http.StatusNoContent, Action: audit.Delete, Errors: []int{412}, Do: f.deleteUser},
+		{Method: "GET", Path: "/scim/Groups", Name: "scimListGroups", Doc: "List groups.", Query: list, Do: f.listGroups},
+		{Method: "POST", Path: "/scim/Groups", Name: "scimCreateGroup", Doc: "Make a group. One whose name says so maps itself to a workspace and a role.", Status: http.StatusCreated, Query: one, Body: groupBody, Action: audit.Create, Errors: []int{409}, Do: f.createGroup},
+		{Method: "GET", Path: "/scim/Groups/{scimId}", Name: "scimGetGroup", Doc: "Read a group.", Query: one, Errors: []int{304}, Do: f.getGroup},
+		{Method: "PUT", Path: "/scim/Groups/{scimId}", Name: "scimReplaceGroup", Doc: "Replace a group and who is in it.", Query: one, Body: groupBody, Action: audit.Update, Errors: []int{409, 412}, Do: f.putGroup},
+		{Method: "PATCH", Path: "/scim/Groups/{scimId}", Name: "scimPatchGroup", Doc: "Change a group, or who is in it.", Query: one, Body: patchBody(groupExample), Action: audit.Update, Errors: []int{409, 412}, Do: f.patchGroup},
+		{Method: "DELETE", Path: "/scim/Groups/{scimId}", Name: "scimDeleteGroup", Doc: "Remove a group. Who was in a workspace by it alone leaves; a workspace that its name made is archived when no other group maps to it.", Status: http.StatusNoContent, Action: audit.Delete, Errors: []int{412}, Do: f.deleteGroup},
+		{Method: "POST", Path: "/scim/Bulk", Name: "refuseScimBulk", Doc: "Refused: send the operations as requests of their own.", Body: []admin.Field{}, BodyMode: admin.OptionalBody, Action: audit.Update, Errors: []int{501}, Do: refuseBulk},
+	}
+	routes = append(routes, f.discovery()...)
+	for i := range routes {
+		r := &routes[i]
+		r.Scopes, r.Where, r.Authenticate, r.Refusals, r.Produces = []string{provision}, admin.InOrganisation, f.caller, &refusals, mediaType
+		if r.AnswerOf == nil && r.Status != http.StatusNoContent {
+			r.Answer = admin.Schema{"type": "object"}
+		}
+		if r.Action != "" {
+			r.Resource = "scim_users"
+			if strings.Contains(r.Path, "/Groups") {
+				r.Resource = "scim_groups"
+			}
+		}
+		if r.Body != nil {
+			r.BodyMode = admin.OptionalBody // what it must have is told in the protocol's own way
+		}
+	}
+	return routes
+}
+
+func refuseBulk(c *admin.Call) (any, error) {
+	out := fault.New(fault.UnsupportedOperation, "", "Bulk operations are not taken; send each as a request of its own")
+	out.StatusCode = http.StatusNotImplemented
+	return admin.Answer{Status: out.StatusCode, JSON: refusals.Body(c, out)}, nil // no failure of ours
+}
+
+// Bodies as the document has them. What they must be is read by the protocol's rules,
+// which names in any case pass.
+var (
+	userExample = map[string]any{"schemas": []string{scim.PatchURN}, "Operations": []any{map[string]any{"op": "replace", "path": "active", "value": false}}}
+
+	groupExample = map[string]any{"schemas": []string{scim.PatchURN}, "Operations": []any{map[string]any{"op": "replace", "path": "displayName", "value": "Engineering"}}}
+
+	userBody = []admin.Field{
+		anything("schemas", "Names of the schemas.", []string{scim.UserURN}), anything("userName", "What the identity provider calls the user.", "ann@example.com"),
+		anything("externalId", "Id of the user at the identity provider.", "00u1"), anything("name", "Name of the user.", map[string]any{"givenName": "Ann", "familyName": "Lee"}),
+		anything("displayName", "The whole name.", "Ann Lee"), anything("active", "false stops the user.", true), anything("emails", "Addresses; the primary one is the user's.", []any{map[string]any{"value": "ann@example.com", "type": "work", "primary": true}}),
+		anything("roles", "owner, admin or member.", []any{map[string]any{"value": "member"}}), anything("groups", "Groups, where users are what they are written with.", nil),
+	}
+	groupBody = []admin.Field{
+		anything("schemas", "Names of the schemas.", []string{scim.GroupURN}), anything("displayName", "Name of the group.", "Engineering"), anything("externalId", "Id of the group at the identity provider.", "00g1"),
+		anything("members", "Users in the group.", []any{}),
+	}
+)
+
+func anything(name, doc string, example any) admin.Field {
+	return admin.Field{Name: name, Type: admin.Any, Doc: doc, Example: example}
+}
+
+func patchBody(example map[string]any) []admin.Field {
+	return []admin.Field{anything("schemas", "Names of the message's schemas.", example["schemas"]), anything("Operations", "What to add, replace and remove: RFC 7644, 3.5.2.", example["Operations"])}
+}
+
+// base is the address of the protocol.
+func (f *family) base(c *admin.Call) string { return admin.Address(f.PublicURL, c.Request) + "/scim" }
+
+// version is the entity tag of a record.
+func version(rec *resource.Record) string { return `W/"` + strconv.FormatInt(rec.Rev, 10) + `"` }
+
+// meta is what every resource says of itself.
+func meta(kind, location string, rec *resource.Record) map[string]any {
+	return map[string]any{
+		"resourceType": kind, "created": admin.FormatTime(rec.Created), "lastModified": admin.FormatTime(rec.Updated), "location": location, "version": version(rec),
+	}
+}
+
+// tagged tells whether a list of entity tags has a record's.
+func tagged(header string, rec *resource.Record) bool {
+	for tag := range strings.SplitSeq(header, ",") {
+		if tag = strings.TrimSpace(tag); tag == "*" || strings.TrimPrefix(tag, "W/") == strings.TrimPrefix(version(rec), "W/") {
+			return true
+		}
+	}
+	return false
+}
+
+// unchanged refuses a change of a resource that is another than the client has seen.
+func unchanged(c *admin.Call, rec *resource.Record) error {
+	if tags := c.Request.Header.Values("If-Match"); len(tags) > 0 && !tagged(strings.Join(tags, ","), rec) {
+		out := fault.New(fault.Conflict, "if-match", "the resource has changed since it was read")
+		out.StatusCode = http.StatusPreconditionFailed
+		return out.WithCause(scim.Type(""))
+	}
+	return nil
+}
+
+// answer is a resource with its entity tag.
+func answer(c *admin.Call, rec *resource.Record, doc map[string]any) admin.Answer {
+	h := http.Header{"Etag": {version(rec)}}
+	if at, ok := doc["meta"].(map[string]any); ok {
+		if location, ok := at["location"].(string); ok {
+			h.Set("Location", location)
+		}
+	}
+	if c.Request.Method == http.MethodGet {
+		if tags := c.Request.Header.Values("If-None-Match"); len(tags) > 0 && tagged(strings.Join(tags, ","), rec) {
+			return admin.Answer{Status: http.StatusNotModified, Header: h}
+		}
+	}
+	chosen(c, doc)
+	return admin.Answer{JSON: doc, Header: h}
+}
+
+// chosen leaves the attributes that are asked for.
+func chosen(c *admin.Call, docs ...map[string]any) {
+	only, without := names(c.Query.Text("attributes")), names(c.Query.Text("excludedAttributes"))
+	for _, doc := range docs {
+		scim.Select(doc, only, without)
+	}
+}
+
+func names(list string) (out []string) {
+	for name := range strings.SplitSeq(list, ",") {
+		if name = strings.TrimSpace(name); name != "" {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// asks tells whether an attribute is wanted in the answer.
+func asks(c *admin.Call, attribute string) bool {
+	has := func(list []string) bool {
+		for _, n := range list {
+			n = n[strings.LastIndexByte(n, ':')+1:]
+			if first, _, _ := strings.Cut(n, "."); strings.EqualFold(first, attribute) {
+				return true
+			}
+		}
+		return false
+	}
+	if only := names(c.Query.Text("attributes")); len(only) > 0 {
+		return has(only)
+	}
+	for _, n := range names(c.Query.Text("excludedAttributes")) {
+		if strings.EqualFold(n, attribute) {
+			return false
+		}
+	}
+	return true
+}
+
+// Bounds of lists.
+const (
+	standardCount = 100
+	maxCount      = 200
+)
+
+// page is which resources of a list are asked for.
+func page(c *admin.Call, total int) (from, until, start int) {
+	start, count := 1, standardCount
+	if c.Query.Given("startIndex") {
+		start = int(min(max(c.Query.Int("startIndex"), 1), 1<<30))
+	}
+	if c.Query.Given("count") {
+		count = int(min(max(c.Query.Int("count"), 0), maxCount))
+	}
+	from = min(start-1, total)
+	return from, min(from+count, total), start
+}
+
+func listed(total, start int, docs []map[string]any) map[string]any {
+	if docs == nil {
+		docs = []map[string]any{}
+	}
+	return map[string]any{"schemas": []string{scim.ListURN}, "totalResults": total, "startIndex": start, "itemsPerPage": len(docs), "Resources": docs}
+}
+
+// rounds runs a change in parts, without the audit record of the call.
+func (f *family) rounds(c *admin.Call, step func(tx *resource.Tx) (more bool, err error)) error {
+	for {
+		var more bool
+		err := c.Resources.Change(c.Context, c.Organisation(), func(tx *resource.Tx) (err error) {
+			more, err = step(tx)
+			return err
+		})
+		if err != nil || !more {
+			return err
+		}
+	}
+}
+
+// missing is the refusal of ids that there are not, or not here.
+func missing(c *admin.Call) error {
+	return fault.New(fault.NotFound, "id", "there is no resource "+fault.Clip(c.Param("scimId"), 64))
+}

@@ -1,0 +1,214 @@
+package scim
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"reflect"
+	"strconv"
+	"strings"
+	"testing"
+
+	"gateway/shared/admin"
+	"gateway/shared/admin/admintest"
+	"gateway/shared/resource"
+	"gateway/shared/signin"
+	"gateway/shared/signin/sso"
+	"gateway/shared/store"
+)
+
+// newHouse serves the family; example.com is a verified domain of the first organisation,
+// other.example of the second.
+func newHouse(t testing.TB) *admintest.House {
+	t.Helper()
+	h := admintest.Build(t, func(d admin.Deps) []admin.Family {
+		l := resource.NewLoader(d.Resources)
+		return []admin.Family{New(Deps{Loader: l, Sessions: signin.New(l, d.Resources), PublicURL: "https://gateway.example.com/v1"})}
+	})
+	for org, domain := range map[string]string{admintest.Org: "example.com", admintest.OtherOrg: "other.example"} {
+		sc := store.Scope{Org: org}
+		raw, err := json.Marshal(sso.Domain{Domain: domain, Challenge: "x", VerifiedAt: "2026-01-01T00:00:00.000Z"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := h.Resources.Change(context.Background(), sc, func(tx *resource.Tx) error {
+			return tx.Create(&resource.Record{Scope: sc, Kind: sso.KindDomain, Slug: sso.Slug(domain), Name: domain, Status: "active", Body: raw})
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return h
+}
+
+// token makes a token of an organisation.
+func newToken(h *admintest.House, admin string) string {
+	return h.Do("POST", "/scim/tokens", admin, `{"name":"Provider"}`).OK().Text("token")
+}
+
+// step is one call of a case, and what its answer must be.
+type step struct {
+	line               int
+	method, path, body string
+	headers            map[string]string
+	status             int
+	checks             []string
+}
+
+type testCase struct {
+	name  string
+	steps []step
+}
+
+// readCases reads testdata/cases.txt: calls as METHOD PATH STATUS BODY, below them what
+// the answer must have: PATH = JSON, !PATH for what must not be there, PATH -> NAME to
+// keep a text. Parts of a path stand between bars.
+func readCases(t *testing.T, file string) (out []testCase) {
+	t.Helper()
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	headers := map[string]string{}
+	for n, l := range strings.Split(string(raw), "\n") {
+		trimmed := strings.TrimSpace(l)
+		switch {
+		case trimmed == "" || strings.HasPrefix(trimmed, "#"):
+		case strings.HasPrefix(l, "case "):
+			out = append(out, testCase{name: strings.TrimPrefix(l, "case ")})
+		case strings.HasPrefix(l, "with "):
+			name, value, _ := strings.Cut(strings.TrimPrefix(l, "with "), ": ")
+			headers[name] = value
+		case strings.HasPrefix(l, "  "):
+			c := &out[len(out)-1]
+			s := &c.steps[len(c.steps)-1]
+			s.checks = append(s.checks, trimmed)
+		default:
+			method, rest, _ := strings.Cut(l, " ")
+			at := strings.Index(rest, " => ")
+			if at < 0 {
+				t.Fatalf("%s:%d: no status", file, n+1)
+			}
+			status, body, _ := strings.Cut(rest[at+4:], " ")
+			code, err := strconv.Atoi(status)
+			if err != nil {
+				t.Fatalf("%s:%d: %v", file, n+1, err)
+			}
+			c := &out[len(out)-1]
+			c.steps = append(c.steps, step{line: n + 1, method: method, path: rest[:at], body: body, status: code, headers: headers})
+			headers = map[string]string{}
+		}
+	}
+	return out
+}
+
+// TestRequestsOfProvidersAndOfTheRFCs plays each case in an installation of its own.
+func TestRequestsOfProvidersAndOfTheRFCs(t *testing.T) {
+	t.Parallel()
+	cases := readCases(t, "testdata/cases.txt")
+	if len(cases) < 120 {
+		t.Errorf("%d cases", len(cases))
+	}
+	seen := map[string]bool{}
+	for _, c := range cases {
+		if seen[c.name] {
+			t.Errorf("the case %q is there twice", c.name)
+		}
+		seen[c.name] = true
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			h := newHouse(t)
+			token, kept := newToken(h, chief), map[string]string{}
+			for i := range c.steps {
+				play(t, h, token, &c.steps[i], kept)
+			}
+		})
+	}
+}
+
+// send makes a call as an identity provider does.
+func send(h *admintest.House, method, path, token, body string, headers map[string]string) admintest.Answer {
+	r := httptest.NewRequest(method, "/v1"+path, strings.NewReader(body))
+	if r.Header.Set("Authorization", "Bearer "+token); token == chief {
+		r.Header.Set("X-Gateway-Api-Key", token)
+	}
+	if body != "" {
+		r.Header.Set("Content-Type", "application/scim+json; charset=utf-8")
+	}
+	for name, v := range headers {
+		r.Header.Set(name, v)
+	}
+	return h.Send(r)
+}
+
+func filled(s string, kept map[string]string) string {
+	for name, v := range kept {
+		s = strings.ReplaceAll(s, "$"+name, v)
+	}
+	return s
+}
+
+func play(t *testing.T, h *admintest.House, token string, s *step, kept map[string]string) {
+	t.Helper()
+	path, query, _ := strings.Cut(filled(s.path, kept), "?")
+	if query != "" {
+		parts := strings.Split(query, "&")
+		for i, p := range parts {
+			name, value, _ := strings.Cut(p, "=")
+			parts[i] = name + "=" + url.QueryEscape(value)
+		}
+		path += "?" + strings.Join(parts, "&")
+	}
+	if !strings.HasPrefix(path, "/admin") {
+		path = "/scim" + path
+	} else {
+		path, token = strings.TrimPrefix(path, "/admin"), chief
+	}
+	body := filled(s.body, kept)
+	got := send(h.For(t), s.method, path, token, body, s.headers)
+	if got.Status != s.status {
+		t.Fatalf("line %d: %s %s: %d, want %d\n%s", s.line, s.method, path, got.Status, s.status, got.Body)
+	}
+	if s.status >= 400 && token != chief {
+		if got.At("status") != strconv.Itoa(s.status) || got.At("detail") == "" || !reflect.DeepEqual(got.At("schemas"), []any{"urn:ietf:params:scim:api:messages:2.0:Error"}) {
+			t.Errorf("line %d: not in the form of the protocol: %s", s.line, got.Body)
+		}
+	}
+	for _, c := range s.checks {
+		check(t, s, got, filled(c, kept), kept)
+	}
+}
+
+func check(t *testing.T, s *step, got admintest.Answer, c string, kept map[string]string) {
+	t.Helper()
+	if name, ok := strings.CutPrefix(c, "!"); ok {
+		if v := got.At(strings.Split(name, "|")...); v != nil {
+			t.Errorf("line %d: %s is %v", s.line, name, v)
+		}
+		return
+	}
+	if name, keep, ok := strings.Cut(c, " -> "); ok {
+		v, text := got.At(strings.Split(name, "|")...).(string)
+		if !text {
+			t.Fatalf("line %d: no %s in %s", s.line, name, got.Body)
+		}
+		kept[keep] = v
+		return
+	}
+	if name, part, ok := strings.Cut(c, " ~ "); ok {
+		if v := fmt.Sprint(got.At(strings.Split(name, "|")...)); !strings.Contains(v, part) {
+			t.Errorf("line %d: %s is %s, without %s", s.line, name, v, part)
+		}
+		return
+	}
+	name, raw, _ := strings.Cut(c, " = ")
+	var want any
+	if err := json.Unmarshal([]byte(raw), &want); err != nil {
+		t.Fatalf("line %d: %s: %v", s.line, c, err)
+	}
+	if v := got.At(strings.Split(name, "|")...); !reflect.DeepEqual(v, want) {
+		t.Errorf("line %d: %s is %v, want %v in %s", s.line, name, v, want, got.Body)
+	}
+}

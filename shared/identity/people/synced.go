@@ -1,0 +1,253 @@
+package people
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"gateway/shared/fault"
+	"gateway/shared/identity"
+	"gateway/shared/resource"
+	"gateway/shared/seal"
+	"gateway/shared/store"
+	"gateway/shared/tenant"
+)
+
+// memberRows is the kind of the rows that say who is in a group.
+const memberRows = "GROUPMEMBER"
+
+// maxGroups is how many groups a user may be in.
+const maxGroups = 500
+
+func groupMemberKey(org store.Scope, group, user string) store.Key {
+	return org.Organisation().Partition().Key(memberRows, group, user)
+}
+
+// Enter stages that a user is in a group; the caller saves the user.
+func Enter(tx *resource.Tx, user *resource.Record, u *User, group string) error {
+	if u.inGroup(group) {
+		return nil
+	}
+	if len(u.Groups) >= maxGroups {
+		return fault.Newf(fault.QuotaReached, "", "a user is in at most %d groups", maxGroups)
+	}
+	u.Groups = append(u.Groups, group)
+	slices.Sort(u.Groups)
+	row := store.Row{Key: groupMemberKey(user.Scope, group, user.ID), Item: store.Item{"id": user.ID}}
+	tx.Do(store.Action{Table: store.Control, Put: &store.Put{Row: row}}, nil)
+	return tx.Require(resource.Ref{Scope: user.Scope, Kind: KindGroup, ID: group})
+}
+
+// Exit stages that a user is not in a group any more; the caller saves the user.
+func Exit(tx *resource.Tx, user *resource.Record, u *User, group string) { exit(tx, user, u, group) }
+
+func exit(tx *resource.Tx, user *resource.Record, u *User, group string) {
+	u.Groups = slices.DeleteFunc(slices.Clone(u.Groups), func(id string) bool { return id == group })
+	tx.Do(store.Action{Table: store.Control, Delete: &store.Delete{Key: groupMemberKey(user.Scope, group, user.ID)}}, nil)
+}
+
+// InGroup lists the ids of the users in a group, sorted.
+func InGroup(ctx context.Context, r *resource.Resources, org store.Scope, group string) (out []string, err error) {
+	q := store.Query{Partition: org.Organisation().Partition(), Prefix: memberRows + "#" + group + "#"}
+	for {
+		page, err := r.Store().Table(store.Control).Query(ctx, q)
+		if err != nil {
+			return nil, fault.Unavailable(err)
+		}
+		for _, row := range page.Rows {
+			out = append(out, row.Item.String("id"))
+		}
+		if page.Next == "" {
+			return out, nil
+		}
+		q.After = page.Next
+	}
+}
+
+// given is what groups give in a workspace.
+type given struct {
+	role   string
+	groups []string
+}
+
+// Settling puts users into the workspaces that their groups give them, and takes them
+// out of those that their groups gave and give no more. What somebody has by hand stays.
+type Settling struct {
+	Resources *resource.Resources
+	Sealer    seal.Sealer // of keys that are made, until their users collect them
+	Actor     string
+	// Ended are mappings, as group and workspace, that the call at hand takes back with
+	// what they gave.
+	Ended map[[2]string]bool
+	// Room is how many rows the change has left for it; Settle takes from it.
+	Room int
+}
+
+// Rows that a change takes: the room of a change that does nothing else, and what
+// joining and leaving a workspace take.
+const (
+	RoomToSettle = 84
+	rowsOfJoin   = 7
+)
+
+// Settle does a part for a user in each change, until more is false. user is as Known
+// gives it. Stopped users are settled when they are back.
+func (s *Settling) Settle(tx *resource.Tx, user *resource.Record, u *User) (more bool, err error) {
+	if u.Stopped || u.Leaving {
+		return false, nil
+	}
+	want, mapped, err := s.wanted(tx, user.Scope, u)
+	if err != nil {
+		return false, err
+	}
+	for _, ws := range slices.Sorted(maps.Keys(want)) {
+		if s.Room < rowsOfJoin+identity.RowsOfKey {
+			return true, nil
+		}
+		if err := s.give(tx, user, u, ws, want[ws]); err != nil {
+			return false, err
+		}
+	}
+	for _, ws := range slices.Clone(u.Given) {
+		if _, stays := want[ws]; stays {
+			continue
+		}
+		if s.Room < RoomToSettle {
+			return true, nil // what goes, goes in changes of its own
+		}
+		s.Room = 0
+		return true, s.take(tx, user, u, ws, mapped)
+	}
+	return false, nil
+}
+
+// wanted is what the groups of a user give by workspace; mapped has all mappings, as
+// group and workspace.
+func (s *Settling) wanted(tx *resource.Tx, org store.Scope, u *User) (want map[string]given, mapped map[[2]string]bool, err error) {
+	rows, err := s.Resources.List(tx.Context(), org, KindMapping)
+	if err != nil {
+		return nil, nil, err
+	}
+	want, mapped = map[string]given{}, map[[2]string]bool{}
+	for i := range rows {
+		f := rows[i].Fields
+		group, ws, role := f[FieldGroup], f[FieldWorkspace], f[FieldRole]
+		mapped[[2]string{group, ws}] = true
+		if !u.inGroup(group) {
+			continue
+		}
+		g := want[ws]
+		if Above(role, g.role) {
+			g.role = role
+		}
+		g.groups = append(g.groups, group)
+		want[ws] = g
+	}
+	for ws, g := range want {
+		rec, ok, err := tx.Get(org, tenant.KindWorkspace, ws)
+		if err != nil {
+			return nil, nil, err
+		}
+		if !ok || rec.Archived() {
+			delete(want, ws)
+			continue
+		}
+		slices.Sort(g.groups)
+		want[ws] = g
+	}
+	return want, mapped, nil
+}
+
+// give makes a membership what the groups say, beside what the user has by hand.
+func (s *Settling) give(tx *resource.Tx, user *resource.Record, u *User, ws string, g given) error {
+	sc := store.Scope{Org: user.Scope.Org, Workspace: ws}
+	rec, there, err := tx.Get(sc, KindMember, user.ID)
+	if err != nil {
+		return err
+	}
+	if there {
+		form, err := DecodeMembership(rec)
+		if err != nil {
+			return err
+		}
+		if len(form.Groups) == 0 {
+			form.Own = form.Role
+		}
+		role := g.role
+		if Above(form.Own, role) {
+			role = form.Own
+		}
+		if slices.Equal(form.Groups, g.groups) && form.Role == role && slices.Contains(u.Given, ws) {
+			return nil
+		}
+		s.Room -= rowsOfJoin
+		form.Groups, form.Role = g.groups, role
+		if err := saveMember(tx, &rec, form, s.Actor); err != nil {
+			return err
+		}
+		return s.mark(tx, user, u, ws)
+	}
+	s.Room -= rowsOfJoin
+	if _, err := Join(tx, user, u, ws, g.role, s.Actor); err != nil {
+		return err
+	}
+	if rec, _, err = tx.Get(sc, KindMember, user.ID); err != nil {
+		return err
+	}
+	if err := saveMember(tx, &rec, &Membership{Email: u.Email, Role: g.role, Groups: g.groups}, s.Actor); err != nil {
+		return err
+	}
+	asked, err := Creates(tx, sc)
+	if err != nil {
+		return err
+	}
+	if asked {
+		s.Room -= identity.RowsOfKey
+		if _, _, err := Hand(tx, s.Resources, s.Sealer, sc, user, nil, s.Actor); err != nil {
+			return err
+		}
+	}
+	return s.mark(tx, user, u, ws)
+}
+
+func (s *Settling) mark(tx *resource.Tx, user *resource.Record, u *User, ws string) error {
+	if slices.Contains(u.Given, ws) {
+		return nil
+	}
+	u.Given = append(u.Given, ws)
+	slices.Sort(u.Given)
+	return Save(tx, user, u, s.Actor)
+}
+
+// take ends a membership that only groups gave which the user is not in any more. One
+// whose mapping was taken back while the user was in the group becomes its own.
+func (s *Settling) take(tx *resource.Tx, user *resource.Record, u *User, ws string, mapped map[[2]string]bool) error {
+	sc := store.Scope{Org: user.Scope.Org, Workspace: ws}
+	rec, there, err := tx.Get(sc, KindMember, user.ID)
+	if err != nil {
+		return err
+	}
+	if !there {
+		u.Given = slices.DeleteFunc(u.Given, func(id string) bool { return id == ws })
+		return Save(tx, user, u, s.Actor)
+	}
+	form, err := DecodeMembership(rec)
+	if err != nil {
+		return err
+	}
+	for _, g := range form.Groups {
+		if at := [2]string{g, ws}; !mapped[at] && !s.Ended[at] && form.Own == "" {
+			form.Own = form.Role
+		}
+	}
+	if form.Own == "" {
+		_, err := Leave(tx, s.Resources, &rec, s.Actor)
+		return err
+	}
+	form.Role, form.Groups, form.Own = form.Own, nil, ""
+	if err := saveMember(tx, &rec, form, s.Actor); err != nil {
+		return err
+	}
+	u.Given = slices.DeleteFunc(u.Given, func(id string) bool { return id == ws })
+	return Save(tx, user, u, s.Actor)
+}

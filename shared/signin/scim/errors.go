@@ -1,0 +1,44 @@
+package scim
+
+import (
+	"errors"
+
+	"gateway/shared/fault"
+)
+
+// Type is what RFC 7644 (3.12) calls the kind of a refusal.
+type Type string
+
+// The kinds.
+const (
+	InvalidFilter Type = "invalidFilter"
+	TooMany       Type = "tooMany"
+	Uniqueness    Type = "uniqueness"
+	Mutability    Type = "mutability"
+	InvalidSyntax Type = "invalidSyntax"
+	InvalidPath   Type = "invalidPath"
+	NoTarget      Type = "noTarget"
+	InvalidValue  Type = "invalidValue"
+)
+
+// Error implements error, so that a refusal can carry its kind.
+func (t Type) Error() string { return string(t) }
+
+// refuse is a 400 of a kind on one attribute.
+func refuse(t Type, field, format string, args ...any) *fault.Fault {
+	return fault.Invalid(field, format, args...).WithCause(t)
+}
+
+// TypeOf is the kind of a refusal; "" where RFC 7644 has none.
+func TypeOf(f *fault.Fault) Type {
+	var t Type
+	switch {
+	case errors.As(f, &t):
+		return t
+	case f.Code == fault.Conflict:
+		return Uniqueness
+	case f.Code == fault.InvalidRequest:
+		return InvalidValue
+	}
+	return ""
+}

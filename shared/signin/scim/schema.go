@@ -1,0 +1,280 @@
+package scim
+
+import (
+	"slices"
+	"strings"
+)
+
+// Names of schemas and messages.
+const (
+	UserURN       = "urn:ietf:params:scim:schemas:core:2.0:User"
+	GroupURN      = "urn:ietf:params:scim:schemas:core:2.0:Group"
+	EnterpriseURN = "urn:ietf:params:scim:schemas:extension:enterprise:2.0:User"
+	schemaURN     = "urn:ietf:params:scim:schemas:core:2.0:Schema"
+	PatchURN      = "urn:ietf:params:scim:api:messages:2.0:PatchOp"
+	ListURN       = "urn:ietf:params:scim:api:messages:2.0:ListResponse"
+	ErrorURN      = "urn:ietf:params:scim:api:messages:2.0:Error"
+)
+
+// attribute is one of a schema: RFC 7643, 7.
+type attribute struct {
+	name, doc  string
+	kind       string // string, boolean, complex, reference; "": string
+	multi      bool
+	required   bool
+	exact      bool   // case counts
+	mutability string // "": readWrite
+	returned   string // "": default
+	unique     string // "": none
+	values     []string
+	refers     []string
+	sub        []attribute
+}
+
+func (a *attribute) readOnly() bool { return a.mutability == "readOnly" }
+
+// Schema is what a kind of resource has.
+type Schema struct {
+	URN, Name, Doc string
+	attributes     []attribute
+	// Extension is the one that resources may have beside it; nil: none.
+	Extension *Schema
+}
+
+// plural is an attribute of several values with a type and one that comes first.
+func plural(name, doc string, types ...string) attribute {
+	return attribute{name: name, doc: doc, kind: "complex", multi: true, sub: []attribute{
+		{name: "value", doc: "The value."}, {name: "display", doc: "The value for people."}, {name: "type", doc: "What it is for.", values: types},
+		{name: "primary", kind: "boolean", doc: "Whether it is the one that comes first."},
+	}}
+}
+
+func text(name, doc string) attribute { return attribute{name: name, doc: doc} }
+
+// enterprise is the extension of users.
+var enterprise = Schema{URN: EnterpriseURN, Name: "EnterpriseUser", Doc: "Users of organisations", attributes: []attribute{
+	text("employeeNumber", "Number of the employee."), text("costCenter", "Cost center."), text("organization", "Organisation."),
+	text("division", "Division."), text("department", "Department."),
+	{name: "manager", kind: "complex", doc: "Who manages the user.", sub: []attribute{
+		text("value", "Id of the manager."), {name: "$ref", kind: "reference", refers: []string{"User"}, exact: true, doc: "Address of the manager."}, {name: "displayName", mutability: "readOnly", doc: "Name of the manager."},
+	}},
+}}
+
+// Users is the schema of users.
+var Users = Schema{URN: UserURN, Name: "User", Doc: "Users of the organisation", Extension: &enterprise, attributes: []attribute{
+	{name: "userName", required: true, unique: "server", doc: "What the identity provider calls the user: its address, where there is no other."},
+	{name: "name", kind: "complex", doc: "Name of the user.", sub: []attribute{
+		text("formatted", "The whole name."), text("familyName", "Last name."), text("givenName", "First name."), text("middleName", "Middle name."),
+		text("honorificPrefix", "Title before it."), text("honorificSuffix", "What stands behind it."),
+	}},
+	text("displayName", "First and last name."), text("nickName", "Nickname."),
+	{name: "profileUrl", kind: "reference", refers: []string{"external"}, exact: true, doc: "Address of a page about the user."},
+	text("title", "Title, such as Vice President."), text("userType", "Kind of user, such as Contractor."), text("preferredLanguage", "Language, such as en-US."),
+	text("locale", "Locale, such as en-US."), text("timezone", "Time zone, such as Europe/Berlin."),
+	{name: "active", kind: "boolean", doc: "Whether the user may sign in and its keys are taken."},
+	plural("emails", "Addresses; the primary one, of a verified domain, is the user's.", "work", "home", "other"),
+	plural("phoneNumbers", "Telephone numbers.", "work", "home", "mobile", "fax", "pager", "other"),
+	{name: "addresses", kind: "complex", multi: true, doc: "Where the user lives and works.", sub: []attribute{
+		text("formatted", "The whole address."), text("streetAddress", "Street."), text("locality", "City."), text("region", "State."), text("postalCode", "Postal code."),
+		text("country", "Country."), {name: "type", values: []string{"work", "home", "other"}, doc: "What it is for."}, {name: "primary", kind: "boolean", doc: "Whether it is the one that comes first."},
+	}},
+	{name: "groups", kind: "complex", multi: true, mutability: "readOnly", doc: "Groups of the user. They can be written where the organisation's settings say so.", sub: []attribute{
+		{name: "value", mutability: "readOnly", doc: "Id of the group."}, {name: "$ref", kind: "reference", refers: []string{"Group"}, exact: true, mutability: "readOnly", doc: "Address of the group."},
+		{name: "display", mutability: "readOnly", doc: "Name of the group."}, {name: "type", mutability: "readOnly", values: []string{"direct", "indirect"}, doc: "How the user is in it."},
+	}},
+	plural("entitlements", "What the user is entitled to."),
+	plural("roles", "owner, admin or member of the organisation, in any case; of several the highest, of others member."),
+}}
+
+// WithGroups is the schema of users where their groups are written with them.
+var WithGroups = withGroups()
+
+func withGroups() *Schema {
+	out := Users
+	out.attributes = slices.Clone(Users.attributes)
+	g := find(out.attributes, "groups")
+	g.mutability, g.sub = "", slices.Clone(g.sub)
+	for i := range g.sub {
+		g.sub[i].mutability = ""
+	}
+	return &out
+}
+
+// Groups is the schema of groups.
+var Groups = Schema{URN: GroupURN, Name: "Group", Doc: "Groups of users", attributes: []attribute{
+	{name: "displayName", required: true, unique: "server", doc: "Name of the group."},
+	{name: "members", kind: "complex", multi: true, doc: "Users in the group.", sub: []attribute{
+		{name: "value", mutability: "immutable", exact: true, doc: "Id of the user."}, {name: "$ref", kind: "reference", refers: []string{"User"}, exact: true, mutability: "immutable", doc: "Address of the user."},
+		{name: "type", mutability: "immutable", values: []string{"User"}, doc: "What it is."}, {name: "display", mutability: "readOnly", doc: "The user for people."},
+	}},
+}}
+
+// common are attributes of every resource.
+var common = []attribute{
+	{name: "schemas", multi: true, exact: true}, {name: "id", exact: true, mutability: "readOnly"}, {name: "externalId", exact: true},
+	{name: "meta", kind: "complex", mutability: "readOnly", sub: []attribute{
+		{name: "resourceType", exact: true}, {name: "created"}, {name: "lastModified"}, {name: "location", exact: true}, {name: "version", exact: true},
+	}},
+}
+
+// unkept are attributes of RFC 7643 that are taken and not kept.
+var unkept = []string{"password", "ims", "photos", "x509Certificates"}
+
+func find(list []attribute, name string) *attribute {
+	for i := range list {
+		if strings.EqualFold(list[i].name, name) {
+			return &list[i]
+		}
+	}
+	return nil
+}
+
+// attribute finds one by its path; nil: there is none.
+func (s *Schema) attribute(p attrPath) *attribute {
+	list := s.attributes
+	if p.urn != "" && !strings.EqualFold(p.urn, s.URN) {
+		if s.Extension == nil || !strings.EqualFold(p.urn, s.Extension.URN) {
+			return nil
+		}
+		list = s.Extension.attributes
+	}
+	a := find(list, p.name)
+	if a == nil && p.urn == "" {
+		a = find(common, p.name)
+	}
+	if a == nil || p.sub == "" {
+		return a
+	}
+	return find(a.sub, p.sub)
+}
+
+// coreURN tells whether a schema is one whose attributes stand at the top.
+func coreURN(urn string) bool {
+	return strings.EqualFold(urn, UserURN) || strings.EqualFold(urn, GroupURN)
+}
+
+// caseExact tells whether case counts in comparisons of an attribute.
+func caseExact(p attrPath, inside bool) bool {
+	if inside {
+		return p.name == "$ref"
+	}
+	for _, s := range []*Schema{&Users, &Groups} {
+		if a := s.attribute(p); a != nil {
+			return a.exact
+		}
+	}
+	return false
+}
+
+// Document is the schema as clients read it: RFC 7643, 8.7.
+func (s *Schema) Document(location string) map[string]any {
+	return map[string]any{
+		"schemas": []string{schemaURN}, "id": s.URN, "name": s.Name, "description": s.Doc, "attributes": described(s.attributes),
+		"meta": map[string]any{"resourceType": "Schema", "location": location + "/" + s.URN},
+	}
+}
+
+func described(list []attribute) []any {
+	out := make([]any, len(list))
+	for i := range list {
+		a := &list[i]
+		or := func(s, standard string) string {
+			if s == "" {
+				return standard
+			}
+			return s
+		}
+		m := map[string]any{
+			"name": a.name, "type": or(a.kind, "string"), "multiValued": a.multi, "description": a.doc, "required": a.required,
+			"mutability": or(a.mutability, "readWrite"), "returned": or(a.returned, "default"),
+		}
+		if a.kind != "complex" && a.kind != "boolean" {
+			m["caseExact"], m["uniqueness"] = a.exact, or(a.unique, "none")
+		}
+		if len(a.values) > 0 {
+			m["canonicalValues"] = a.values
+		}
+		if len(a.refers) > 0 {
+			m["referenceTypes"] = a.refers
+		}
+		if len(a.sub) > 0 {
+			m["subAttributes"] = described(a.sub)
+		}
+		out[i] = m
+	}
+	return out
+}
+
+// All are the schemas that there are.
+func All() []*Schema { return []*Schema{&Users, &enterprise, &Groups} }
+
+// Select leaves the attributes of a resource that a client asks for, by their names or
+// without some (RFC 7644, 3.9). id, schemas and meta stay.
+func Select(resource map[string]any, only, without []string) {
+	always := []string{"id", "schemas"}
+	if len(only) > 0 {
+		keep(resource, only, always)
+		return
+	}
+	for _, name := range without {
+		p, ok := parseName(name)
+		if !ok || slices.ContainsFunc(always, func(a string) bool { return strings.EqualFold(a, p.name) }) {
+			continue
+		}
+		drop(resource, p)
+	}
+}
+
+func keep(resource map[string]any, only, always []string) {
+	for k, v := range resource {
+		if slices.ContainsFunc(always, func(a string) bool { return strings.EqualFold(a, k) }) {
+			continue
+		}
+		var subs []string
+		whole := false
+		for _, name := range only {
+			p, ok := parseName(name)
+			switch {
+			case strings.EqualFold(name, k):
+				whole = true
+			case ok && p.urn != "" && !coreURN(p.urn) && strings.EqualFold(p.urn, k):
+				subs = append(subs, p.name)
+			case ok && (p.urn == "" || coreURN(p.urn)) && strings.EqualFold(p.name, k):
+				whole = whole || p.sub == ""
+				subs = append(subs, p.sub)
+			}
+		}
+		switch {
+		case whole:
+		case len(subs) == 0:
+			delete(resource, k)
+		default:
+			for _, e := range each(v) {
+				if m, ok := e.(map[string]any); ok {
+					keep(m, subs, nil)
+				}
+			}
+		}
+	}
+}
+
+func drop(in map[string]any, p attrPath) {
+	of := in
+	if p.urn != "" && !coreURN(p.urn) {
+		of, _ = member(in, p.urn).(map[string]any)
+	}
+	for k, v := range of {
+		if !strings.EqualFold(k, p.name) {
+			continue
+		}
+		if p.sub == "" {
+			delete(of, k)
+			continue
+		}
+		for _, e := range each(v) {
+			if m, ok := e.(map[string]any); ok {
+				drop(m, attrPath{name: p.sub})
+			}
+		}
+	}
+}
