@@ -302,7 +302,7 @@ func (r *Reader) openGroup(ctx context.Context, p *plan, before cursor, at *fron
 // gather finds the rows of a group that are on this page or later ones: of
 // those the newest, as many as the page can need. The columns are let go.
 func (r *Reader) gather(ctx context.Context, p *plan, before cursor, f *segment.File, at *frontier, top *newest) error {
-	give, err := r.room.take(ctx, f.Weight()+p.need.weight(f, at.group, true)+p.filtersWeight(f, at.group))
+	give, err := r.room.take(ctx, f.Weight()+p.need.weight(f, at.group, true)+p.filtersWeight(f, at.group)+f.RecordsWeight())
 	if err != nil {
 		return err
 	}
@@ -310,24 +310,52 @@ func (r *Reader) gather(ctx context.Context, p *plan, before cursor, f *segment.
 	if can, err := p.mayHave(ctx, f, at.group); err != nil || !can {
 		return err
 	}
-	t, m, err := p.load(ctx, f, at.group, &p.need, true)
+	t, m, err := p.load(ctx, f, at.group, &p.need, false)
 	if err != nil || m.never {
 		return err
 	}
-	ids := t.Dims[segment.ID]
 	starts := t.Ints[segment.Start]
+	passes := func(i int) bool {
+		return starts[i] >= p.from && starts[i] <= p.to && starts[i] <= before.start && m.match(i)
+	}
+	id, err := ids(ctx, f, at.group, t, passes)
+	if err != nil || id == nil {
+		return err
+	}
 	found := 0
 	for i := len(starts) - 1; i >= 0 && found < top.most; i-- {
-		start := starts[i]
-		if start < p.from || start > p.to || start > before.start || start == before.start && ids.At(i) >= before.id || !m.match(i) {
+		if !passes(i) || starts[i] == before.start && id(i) >= before.id {
 			continue
 		}
-		if _, twice := slices.BinarySearch(at.skip, segment.HashID(ids.At(i))); !twice {
-			top.add(match{start, strings.Clone(ids.At(i)), at.part, at.group, i})
+		if _, twice := slices.BinarySearch(at.skip, segment.HashID(id(i))); !twice {
+			top.add(match{starts[i], strings.Clone(id(i)), at.part, at.group, i})
 			found++
 		}
 	}
 	return nil
+}
+
+// fewIDs is up to how many ids are taken from their records: the column of ids is the
+// longest, and not kept.
+const fewIDs = 3
+
+// ids gives the ids of the rows that pass; nil where there are none.
+func ids(ctx context.Context, f *segment.File, group int, t *view, passes func(row int) bool) (id func(row int) string, err error) {
+	rows := make([]int, 0, fewIDs+1)
+	for i := 0; i < t.N && len(rows) <= fewIDs; i++ {
+		if passes(i) {
+			rows = append(rows, i)
+		}
+	}
+	switch n := len(rows); {
+	case n == 0:
+		return nil, nil
+	case n > fewIDs:
+		err := t.load(ctx, f, group, &columns{}, true)
+		return func(i int) string { return t.Dims[segment.ID].At(i) }, err
+	}
+	records, err := f.Records(ctx, group, rows)
+	return func(i int) string { return records[slices.Index(rows, i)].ID }, err
 }
 
 // read gets the records of the rows, in their order, group by group.
