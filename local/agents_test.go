@@ -128,6 +128,12 @@ func (a *anAgent) rpc(w http.ResponseWriter, raw []byte) {
 	fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, result)
 }
 
+func (a *anAgent) calls() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return len(a.got)
+}
+
 func (a *anAgent) last() seenByAgent {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -1,0 +1,50 @@
+package gate
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"testing"
+
+	"gateway/shared/wire"
+)
+
+// FuzzRequest reads whatever clients send, at whatever path. What is taken names all
+// that the gateway decides on, and what is refused can be told in both bindings.
+func FuzzRequest(f *testing.F) {
+	for _, body := range []string{
+		`{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{"message":{"role":"ROLE_USER","parts":[{"text":"a"}],"taskId":"t"}}}`,
+		`{"jsonrpc":"2.0","id":1,"method":"tasks/get","params":{"id":"t"}}`, `{"message":{"parts":[]}}`, `{"request":{"content":[]}}`, `[]`, ``, `null`,
+		`{"jsonrpc":"2.0","id":1,"method":"x","params":7}`, `{"name":"tasks/t/pushNotificationConfigs/c","pushNotificationConfig":{"url":"u"}}`,
+	} {
+		for _, path := range []string{"/a", "/a/message:send", "/a/v1/message:send", "/a/tasks/t:cancel", "/a/ten/tasks/t/pushNotificationConfigs", "/a//", "/a/%zz", "/a/v1", "/a/v1/tasks/t/pushNotificationConfigs/c"} {
+			f.Add([]byte(body), path, "1.0", "POST")
+			f.Add([]byte(body), path, "", "GET")
+		}
+	}
+	f.Fuzz(func(t *testing.T, body []byte, path, version, method string) {
+		parts, ok := split(path)
+		if !ok || len(parts) == 0 {
+			return
+		}
+		r := &http.Request{Method: method, URL: &url.URL{RawQuery: path}, Header: http.Header{headerVersion: {version}, "Content-Type": {"application/json"}}}
+		q, refused := read(r, parts[1:], body)
+		if refused != nil {
+			for _, raw := range [][]byte{refused.rpc(true), refused.rpc(false), refused.rest(true), refused.rest(false)} {
+				if !json.Valid(raw) {
+					t.Fatalf("%s", raw)
+				}
+			}
+			return
+		}
+		if q.op == nil {
+			t.Fatal("no operation")
+		}
+		if q.op.task != "" && q.params[q.op.task].(string) == "" {
+			t.Fatal("no task")
+		}
+		if len(q.raw) > 0 && wire.CheckStrict(q.raw, maxDepth) != nil {
+			t.Fatalf("params that are not JSON: %s", q.raw)
+		}
+	})
+}
