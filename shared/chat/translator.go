@@ -48,6 +48,12 @@ type EventParser interface {
 
 var _ EventParser = (*wire.SSEParser)(nil)
 
+// FramedWriter is an AnswerWriter whose streams are not made of server-sent events.
+type FramedWriter interface {
+	// StreamType is the Content-Type of such a stream; nobody changes it.
+	StreamType() []string
+}
+
 // Framed is a StreamDecoder whose stream is not made of server-sent events.
 type Framed interface {
 	// Parser makes what cuts the stream into the events that the decoder reads.

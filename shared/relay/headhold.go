@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"gateway/shared/chat"
 )
 
 // keepAliveEvery is the time between the signs of life on a stream whose head
@@ -83,6 +85,9 @@ func (st *streams) signOfLife() []byte {
 	if st.Route.Client.Name() == "anthropic.messages" {
 		return pingSign
 	}
+	if _, framed := st.Route.Client.(chat.FramedWriter); framed {
+		return nil // such streams have no place for one
+	}
 	return commentSign
 }
 
@@ -93,6 +98,9 @@ func (st *streams) streamHead(a *answer) {
 	}
 	h := st.w.Header()
 	h["Content-Type"] = eventStream
+	if own, ok := st.Route.Client.(chat.FramedWriter); ok {
+		h["Content-Type"] = own.StreamType()
+	}
 	h["Cache-Control"] = noCache
 	st.answerHeaders(a.resp.Header)
 	st.head(st.guards.Status(http.StatusOK))

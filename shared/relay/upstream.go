@@ -75,7 +75,7 @@ func (rq *requests) carriedBody(src []byte) ([]byte, error) {
 // rawBody changes a pass-through body only where a saved provider was named in
 // the model.
 func (o *outbound) rawBody(src []byte) ([]byte, error) {
-	if o.Slug == "" || o.To.Saved == nil {
+	if o.Slug == "" || o.To.Saved == nil || o.InPath() {
 		return src, nil
 	}
 	return o.withModel(src)
@@ -117,7 +117,7 @@ func (rq *requests) spliced(src []byte) ([]byte, error) {
 	var edits [2]wire.Edit
 	n := 0
 	rq.modelJSON = wire.AppendJSONString(rq.modelJSON[:0], rq.To.Upstream)
-	if rq.To.Upstream != "" && !inbound.ModelIs(w, src, rq.modelJSON) {
+	if rq.To.Upstream != "" && !rq.InPath() && !inbound.ModelIs(w, src, rq.modelJSON) {
 		edits[n] = inbound.SetModel(w, rq.modelJSON)
 		n++
 	}
@@ -155,6 +155,9 @@ func (rq *requests) translated(src []byte) ([]byte, error) {
 		return nil, err
 	}
 	r.Model = rq.To.Upstream
+	if rq.InPath() {
+		r.Stream = rq.Stream
+	}
 	r.Renamed, r.Recall = nil, nil
 	if rq.Strict() {
 		r.Recall = rq.Recall

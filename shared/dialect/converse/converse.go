@@ -10,12 +10,9 @@ import (
 // Converse is the dialect of POST /model/{id}/converse and converse-stream.
 type Converse struct{}
 
-// No route takes requests in its shape.
 var (
-	_ chat.Provider     = Converse{}
-	_ chat.Passer       = Converse{}
-	_ chat.AnswerWriter = Converse{}
-	_ chat.ErrorWriter  = Converse{}
+	_ chat.Spoken       = Converse{}
+	_ chat.FramedWriter = Converse{}
 )
 
 // name is the dialect's name.

@@ -221,7 +221,11 @@ func (q *requestDecoder) tool() {
 					t.Name = d.Str()
 				case "description":
 					t.Description = chat.Some(d.Str())
-				case "parameters", "parametersJsonSchema":
+				case "parameters":
+					if d.Kind() == wire.KindObject {
+						t.Schema = standard(nil, d.Raw())
+					}
+				case "parametersJsonSchema":
 					if d.Kind() == wire.KindObject {
 						t.Schema = clone(d.Raw())
 					}
@@ -308,7 +312,11 @@ func (q *requestDecoder) config() {
 			}
 		case "responseSchema", "responseJsonSchema":
 			if d.Kind() == wire.KindObject {
+				schema := string(key) == "responseSchema" // the key lasts until the value is read
 				r.Format = chat.Format{Kind: chat.FormatSchema, Set: true, Name: "answer", Schema: clone(d.Raw())}
+				if schema {
+					r.Format.Schema = standard(nil, r.Format.Schema)
+				}
 			}
 		case "thinkingConfig":
 			q.thinking()

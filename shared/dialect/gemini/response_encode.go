@@ -116,6 +116,13 @@ type streamEncoder struct {
 	id, model string
 	usage     pricing.Usage
 	calls     map[[2]int]*heldCall
+	ends      []ending // written last: what was used may be told behind them
+}
+
+// ending is how a choice has ended.
+type ending struct {
+	choice int
+	finish string
 }
 
 type heldCall struct {
@@ -165,7 +172,7 @@ func (s *streamEncoder) Append(dst []byte, d *chat.Delta) []byte {
 		for n := range len(s.calls) {
 			dst = s.give(dst, d.Choice, n)
 		}
-		return s.chunk(dst, d.Choice, "", finishReason(d.Stop, d.Native), &s.usage)
+		s.ends = append(s.ends, ending{d.Choice, finishReason(d.Stop, d.Native)})
 	case chat.DeltaUsage:
 		s.usage = *d.Usage
 	}
@@ -183,7 +190,12 @@ func (s *streamEncoder) give(dst []byte, choice, call int) []byte {
 }
 
 // Finish implements chat.StreamEncoder.
-func (s *streamEncoder) Finish(dst []byte) []byte { return dst }
+func (s *streamEncoder) Finish(dst []byte) []byte {
+	for _, e := range s.ends {
+		dst = s.chunk(dst, e.choice, "", e.finish, &s.usage)
+	}
+	return dst
+}
 
 // Error implements chat.StreamEncoder.
 func (s *streamEncoder) Error(dst []byte, f *fault.Fault) []byte {

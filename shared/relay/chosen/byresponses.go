@@ -7,13 +7,14 @@ import (
 )
 
 // Members of a request for a conversation that say whether it has tools, and reasons.
-var reasonKeys = wire.NewKeySet("tools", "reasoning_effort", "thinking", "output_config")
+var reasonKeys = wire.NewKeySet("tools", "reasoning_effort", "thinking", "output_config", "toolConfig")
 
 const (
 	keyTools = iota
 	keyEffort
 	keyThinking
 	keyOutputConfig
+	keyToolConfig // Bedrock's; Gemini has it beside tools
 )
 
 // byResponses sends a conversation to /responses where its model takes tools with
@@ -39,6 +40,9 @@ func reasonsWithTools(body []byte, when provider.ByResponses) bool {
 		return false
 	}
 	tools := w.Spans[keyTools]
+	if tools.Absent() {
+		tools = toolsIn(body, w.Spans[keyToolConfig])
+	}
 	if !tools.Present(body) || wire.KindOf(tools.Of(body)) != wire.KindArray || emptyArray(tools.Of(body)) {
 		return false
 	}
@@ -65,4 +69,15 @@ func emptyArray(raw []byte) bool {
 		}
 	}
 	return true
+}
+
+var configuredTools = wire.NewKeySet("tools")
+
+// toolsIn is where the tools stand in a body whose tools are a member of another.
+func toolsIn(body []byte, outer wire.Span) wire.Span {
+	var w wire.Walk
+	if !outer.Present(body) || configuredTools.Walk(outer.Of(body), &w) != nil || w.Spans[0].Absent() {
+		return wire.Span{}
+	}
+	return wire.Span{Start: outer.Start + w.Spans[0].Start, End: outer.Start + w.Spans[0].End}
 }

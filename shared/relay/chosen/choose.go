@@ -19,6 +19,9 @@ func (ch *Chooser) Choose(leaf *route.Leaf) error {
 
 // reach settles where the target is, with which credential, in which shape.
 func (ch *Chooser) reach(leaf *route.Leaf) error {
+	if ch.native != nil {
+		ch.Route = ch.native // the target before spoke its shape
+	}
 	ch.To = Choice{Leaf: leaf, Model: ch.Model, lenient: leaf.Lenient, Timeout: leaf.Timeout, Forward: leaf.Forward}
 	ch.To.Names.Option = leaf.Path
 	if ch.Ask.Timeout > 0 {
@@ -191,6 +194,12 @@ func (ch *Chooser) speak() error {
 		return ch.speakOperation()
 	}
 	name, op, ok := ch.To.Target.Speaks(ch.Route.Operation, ch.Route.Client.Name(), ch.To.Model)
+	if ch.Route.Passed() != nil && ok && name == ch.Route.Client.Name() && !(ch.Route.InPath && ch.To.Model != ch.ID) {
+		return ch.pass()
+	}
+	if ch.Route.Streams && ch.Route.Client.Name() == provider.Gemini && ch.Req.URL.Query().Get("alt") != "sse" {
+		return fault.Invalid("alt", "must be sse: %s does not speak this shape, and its stream is translated to events alone", p.ID)
+	}
 	if ok {
 		ch.To.Dialect, ok = ch.Means.Dialects[name]
 	}
@@ -205,6 +214,16 @@ func (ch *Chooser) speak() error {
 	ch.To.Upstream = ch.To.Target.UpstreamModel(ch.To.Model)
 	ch.Loss.Strict, ch.Loss.StrictAnswer = ch.Ask.NoLoss, ch.Strict()
 	return ch.mayRefer()
+}
+
+// pass has a target of the client's own shape get the request as it came.
+func (ch *Chooser) pass() error {
+	ch.native = ch.Route
+	ch.Route = ch.native.Passed()
+	if err := ch.mayPass(ch.To.Target.Provider, ch.To.Target.Saved); err != nil || ch.To.Saved == nil {
+		return err
+	}
+	return ch.mayUse()
 }
 
 // speakOperation settles how the target takes an operation that is no

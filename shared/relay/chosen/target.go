@@ -35,7 +35,8 @@ type Target struct {
 	Decoded         *chat.Request // canonical form, made once
 	decodedOwn      bool          // decoded is of the client's own body, not of an edited one
 	Loss            chat.Loss
-	Edited          wire.Walk // of a body that a config has changed
+	Edited          wire.Walk     // of a body that a config has changed
+	native          *routes.Route // of a target that takes the request as it came; nil: others
 }
 
 // Means are what targets are made with beside the plan.
@@ -101,8 +102,15 @@ type Choice struct {
 	Subjects    []*ledger.Subject // limits of the provider and of its integration
 }
 
+// InPath tells whether the path of the request names its model, and not the body.
+func (tg *Target) InPath() bool {
+	return tg.Route.InPath || tg.native != nil && tg.native.InPath
+}
+
 // Strict tells whether the answer must keep to the OpenAI shape.
-func (tg *Target) Strict() bool { return !tg.Ask.Lenient && !tg.To.lenient }
+func (tg *Target) Strict() bool {
+	return tg.Route.Passed() != nil || !tg.Ask.Lenient && !tg.To.lenient // shapes of others have no extensions
+}
 
 // SameDialect tells whether the bytes can be forwarded.
 func (tg *Target) SameDialect() bool {

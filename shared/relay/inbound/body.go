@@ -285,6 +285,10 @@ func (b *Body) walkRaw() error {
 
 // readModel splits "@slug/model".
 func (b *Body) readModel(required bool) error {
+	if b.Route.InPath {
+		b.Model = b.ID // without its @slug/
+		return nil
+	}
 	v := b.walk.Spans[keyModel]
 	if !v.Present(b.In) {
 		return nil // the target may set it; dispatch refuses a body without one

@@ -34,6 +34,9 @@ func (b *Body) readDemands(src []byte, w *wire.Walk, demand func(routes.Get, int
 	}
 	d.WantUsage = usageAsked(src, w)
 	d.OutBound, d.OutAssumed = b.outputBound(src, w)
+	if b.Route.InPath {
+		b.readInPath(src, &d)
+	}
 	if demand != nil {
 		d.Wanted = demand(func(name string) string { return TextIn(src, name) }, int64(len(src)))
 	}
@@ -137,3 +140,11 @@ func (b *held) WalkFor(src []byte, edited *wire.Walk) (*wire.Walk, error) {
 // IsOwn tells whether src is the client's body as it came, not what a config made
 // of it.
 func (b *held) IsOwn(src []byte) bool { return &src[0] == &b.In[0] }
+
+// readInPath reads what shapes without members of these names ask for.
+func (b *Body) readInPath(src []byte, d *Demands) {
+	d.Stream = b.Route.Streams
+	if r, err := b.Route.Client.DecodeRequest(src); err == nil && r.MaxTokens.Set && r.MaxTokens.Value >= 0 {
+		d.OutBound, d.OutAssumed = r.MaxTokens.Value*max(r.N.Or(1), 1), false
+	}
+}

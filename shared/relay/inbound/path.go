@@ -67,7 +67,9 @@ func (b *path) RawPath() string {
 	}
 	path = strings.TrimPrefix(path, "/v1")
 	if b.Slug != "" && b.PathID != "" {
-		path = strings.TrimSuffix(path, b.PathID) + url.PathEscape(b.ID) // the saved provider was named in it
+		if i := strings.LastIndex(path, b.PathID); i >= 0 { // the saved provider was named in it
+			path = path[:i] + url.PathEscape(b.ID) + path[i+len(b.PathID):]
+		}
 	}
 	if rest, ok := strings.CutPrefix(path, "/proxy/"); ok {
 		return "/" + rest

@@ -97,6 +97,14 @@ type Route struct {
 	Composed *Composed
 	// Sockets makes the connections of a Socket route; nil: this process holds none.
 	Sockets session.Maker
+	// Native are, for the route of AnyPath, the conversations that clients of providers'
+	// own shapes have: a target that speaks the shape gets the request as it came, by the
+	// route of AnyPath, others get it translated. {model+} in a path holds slashes too.
+	Native  []Route
+	native  []nativePath
+	passed  *Route // of a native route: that of AnyPath
+	InPath  bool   // the path names the model, not the body, and says whether
+	Streams bool   // the answer is a stream
 	// Protocol answers what asks no model. Bodies are not read as JSON by the walk.
 	Protocol Protocol
 	// List makes the answer of a Listing route.

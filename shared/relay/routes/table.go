@@ -46,6 +46,7 @@ func NewTable(routes []Route) *Table {
 		}
 		if rt.Path == AnyPath {
 			t.any, rt.shadowed = rt, t
+			rt.nameNative()
 			continue
 		}
 		for _, other := range t.exact[rt.Path] {
@@ -142,6 +143,9 @@ func (t *Table) Match(method, path string) (rt *Route, id string) {
 		}
 	}
 	if t.any != nil && slices.Contains(t.any.Methods, method) && !reserved.Takes(below) {
+		if own, model := t.any.nativeAt(method, below); own != nil {
+			return own, model
+		}
 		return t.any, ""
 	}
 	return nil, ""
