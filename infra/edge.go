@@ -60,9 +60,10 @@ func newEdgeStack(scope constructs.Construct, props func(string) *awscdk.StackPr
 	more := map[string]*awscloudfront.BehaviorOptions{}
 	if f.container == nil {
 		// There is nothing to choose: the function, which costs by the request, only
-		// renames the paths of version 2.
+		// renames the paths of version 2 and of descriptions at the root.
 		whole = direct(api, toAPI)
 		more["/v2"], more["/v2/*"] = behaviour(api, toAPI), behaviour(api, toAPI)
+		more["/.well-known/*"] = behaviour(api, toAPI)
 	}
 	if c := f.container; c != nil {
 		origin := awscloudfrontorigins.VpcOrigin_WithApplicationLoadBalancer(c.balancer, &awscloudfrontorigins.VpcOriginWithEndpointProps{

@@ -42,6 +42,7 @@ var edgeRequests = []edgeRequest{
 	{Name: "administration", Method: "POST", URI: "/v1/configs", Headers: map[string]string{"content-length": "10"}, Place: "api"},
 	{Name: "administration below", Method: "PUT", URI: "/v1/configs/pc-1", Place: "api"},
 	{Name: "administration of version 2", Method: "GET", URI: "/v2/configs", Place: "api", Sent: "/v1/configs"},
+	{Name: "administration at the root", Method: "GET", URI: "/.well-known/oauth-authorization-server/v1", Place: "api", Sent: "/v1/.well-known/oauth-authorization-server/v1"},
 	{Name: "another case is another path", Method: "POST", URI: "/v1/Chat/completions", Headers: map[string]string{"content-length": "10"}, Place: "container"},
 	{Name: "an escaped slash", Method: "POST", URI: "/v1/chat%2Fcompletions", Headers: map[string]string{"content-length": "10"}, Place: "container"},
 	{Name: "two slashes", Method: "POST", URI: "/v1//chat/completions", Headers: map[string]string{"content-length": "10"}, Place: "container"},

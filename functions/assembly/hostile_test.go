@@ -142,6 +142,12 @@ func request(w *drive.World, op *drive.Operation, place drive.Place) (string, ma
 
 // names tells whether a refusal names a field, what it is in, or what is in it.
 func names(answer []byte, field string) bool {
+	var of struct{ Error, Error_description string } // RFC 6749
+	if json.Unmarshal(answer, &of) == nil && of.Error != "" {
+		top, _, _ := strings.Cut(field, ".")
+		top, _, _ = strings.Cut(top, "[")
+		return strings.Contains(of.Error_description, top)
+	}
 	var b struct {
 		Data  struct{ Errors []struct{ Field string } }
 		Error struct{ Param string }

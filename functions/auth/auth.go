@@ -13,6 +13,8 @@ import (
 	"gateway/shared/app"
 	"gateway/shared/app/console"
 	"gateway/shared/audit"
+	"gateway/shared/mcp/granted"
+	"gateway/shared/resource"
 	"gateway/shared/signin"
 	"gateway/shared/signin/sso"
 )
@@ -30,13 +32,18 @@ type Deps struct {
 	LookUpTXT sso.LookUp
 	// Record takes audit records of sign-ins that fail; nil: nobody does.
 	Record    func(ctx context.Context, org string, e audit.Entry) error
-	PublicURL string // where people reach the gateway; "": where the request went
+	Loader    *resource.Loader
+	Resources *resource.Resources
+	// MCPAddress is that of MCP servers and their authorization server, as
+	// granted.Public gives it.
+	MCPAddress string
+	PublicURL  string // where people reach the gateway; "": where the request went
 }
 
 // Of is what the family works with in an installation.
 func Of(c *app.Core) Deps {
 	sessions := signin.New(c.Loader, c.Resources)
-	d := Deps{Sessions: sessions, Self: console.Self(c), SessionOf: console.SessionOf(sessions), CheckURL: c.Egress.CheckURL, Via: c.Transport, PublicURL: c.PublicURL}
+	d := Deps{Sessions: sessions, Self: console.Self(c), SessionOf: console.SessionOf(sessions), CheckURL: c.Egress.CheckURL, Via: c.Transport, PublicURL: c.PublicURL, MCPAddress: granted.Public(c.PublicURL), Loader: c.Loader, Resources: c.Resources}
 	d.LookUpTXT = func(ctx context.Context, name string) ([]string, error) {
 		if c.LookUpTXT != nil {
 			return c.LookUpTXT(ctx, name)
@@ -56,7 +63,7 @@ func Of(c *app.Core) Deps {
 func New(d Deps) admin.Family {
 	f := &family{Deps: d}
 	f.connections, f.domains = f.describeConnections(), f.describeDomains()
-	return admin.Family{Name: "auth", Doc: "Who is signed in, and until when.", Routes: slices.Concat(f.selfRoutes(), f.loginRoutes(), f.connections.Routes(), f.verifyConnection(), f.domains.Routes(), f.verifyDomain())}
+	return admin.Family{Name: "auth", Doc: "Who is signed in, and until when.", Routes: slices.Concat(f.selfRoutes(), f.loginRoutes(), f.connections.Routes(), f.verifyConnection(), f.domains.Routes(), f.verifyDomain(), f.oauthRoutes())}
 }
 
 type family struct {

@@ -27,7 +27,7 @@ func (f *family) loginRoutes() []admin.Route {
 			Doc: "Send a browser to the identity provider of an organisation.", Query: []admin.Field{
 				text("organisation_id", 64, "The organisation; without it the one that the domain of email is of."), text("email", 254, "Who wants to sign in."),
 				text("sso_client_id", 64, "Id of the configuration, where the organisation has several."),
-				text("return_to", 1024, "Path of this host to go to afterwards; default /."),
+				text("return_to", 8192, "Path of this host to go to afterwards; default /."),
 				{Name: "fresh", Type: admin.Boolean, Doc: "true: the identity provider asks the person again, also where it knows it."},
 			}},
 		{Method: "GET", Path: "/auth/callback", Name: "logInCallback", Public: true, Status: http.StatusFound, Errors: []int{401, 403, 409}, Do: f.callback,

@@ -14,11 +14,13 @@ import (
 	"gateway/shared/mcp"
 	"gateway/shared/mcp/entitled"
 	"gateway/shared/mcp/gate"
+	"gateway/shared/mcp/granted"
 	"gateway/shared/relay"
 )
 
 // Variables of the family.
 const (
+	envPublic  = "GATEWAY_PUBLIC_URL"     // address of the gateway, where granted.EnvBase names no other
 	envTimeout = "MCP_REQUEST_TIMEOUT_MS" // how long a server may be silent
 	envOrigins = "MCP_ALLOWED_ORIGINS"    // pages that may call, separated by commas
 )
@@ -31,7 +33,7 @@ const (
 
 // Routes are the family's routes.
 func Routes() []relay.Route {
-	p := protocol{gate.New(gate.Options{Timeout: timeout(os.Getenv(envTimeout)), Origins: origins(os.Getenv(envOrigins)), MaxResult: maxResult})}
+	p := protocol{gate.New(gate.Options{Timeout: timeout(os.Getenv(envTimeout)), Origins: origins(os.Getenv(envOrigins)), MaxResult: maxResult, Public: granted.Public(os.Getenv(envPublic))})}
 	var out []relay.Route
 	for _, at := range [...]struct{ path, of string }{{"/{slug}/mcp", ""}, {"/{slug}/{server}/mcp", "OfWorkspace"}} {
 		for _, does := range [...]struct{ method, name string }{{http.MethodPost, "call"}, {http.MethodGet, "listenTo"}, {http.MethodDelete, "endSessionOf"}} {
@@ -67,7 +69,7 @@ type protocol struct{ host *gate.Host }
 // Answer implements relay.Protocol.
 func (p protocol) Answer(g *relay.Governed) error {
 	p.host.Serve(&gate.Call{
-		Context: g.Context, Request: g.Request, Path: strings.TrimPrefix(g.Request.URL.EscapedPath(), relay.BasePath+mcp.Below), Body: g.Body,
+		Context: g.Context, Request: g.Request, Path: below(g.Request), Body: g.Body,
 		Caller: g.Caller, View: g.View, TraceID: g.TraceID, Bearer: g.Bearer, Now: g.Now,
 		Via: g.Own.Via, Sealer: g.Own.Sealer, Secrets: g.Own.Secrets, Buffered: g.Own.Buffers, Walk: g.Walk,
 	})
@@ -75,9 +77,19 @@ func (p protocol) Answer(g *relay.Governed) error {
 }
 
 // AppendError implements chat.ErrorWriter: what is refused before the message was read
-// answers no id.
+// has no id, which may not be null here.
 func (protocol) AppendError(dst []byte, f *fault.Fault, _ *chat.Options) []byte {
-	return append(gate.AppendError(append(dst, `{"jsonrpc":"2.0","id":null,"error":`...), f, ""), '}')
+	return append(gate.AppendError(append(dst, `{"jsonrpc":"2.0","error":`...), f, ""), '}')
+}
+
+// Challenge implements routes.Challenger.
+func (p protocol) Challenge(h http.Header, r *http.Request, f *fault.Fault) {
+	granted.Challenge(h, p.host.Public, r, below(r), f)
+}
+
+// below is the escaped path behind the address that all servers stand below.
+func below(r *http.Request) string {
+	return strings.TrimPrefix(r.URL.EscapedPath(), relay.BasePath+mcp.Below)
 }
 
 // AppendStreamError implements chat.ErrorWriter; no stream begins before the gate has

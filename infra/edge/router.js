@@ -13,6 +13,9 @@ function handler(event) {
   if (request.uri === '/v2' || request.uri.startsWith('/v2/')) {
     request.uri = '/v1' + request.uri.slice(3);
   }
+  if (request.uri.startsWith('/.well-known/')) {
+    request.uri = '/v1' + request.uri;
+  }
   if (ROUTES.container && place(request) === 'container') {
     cf.selectRequestOriginById('container');
   }

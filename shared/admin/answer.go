@@ -66,6 +66,10 @@ func (r *Route) takes(media string) bool {
 	return media == jsonType || strings.HasSuffix(media, "+json")
 }
 
+// formType is the media type of forms: one text for each field. Routes that take it say so
+// in Consumes.
+const formType = "application/x-www-form-urlencoded"
+
 // consumes is what bodies should be sent as.
 func (r *Route) consumes() string {
 	if len(r.Consumes) > 0 {

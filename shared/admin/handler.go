@@ -252,6 +252,9 @@ func (c *Call) parseBody() (map[string]json.RawMessage, error) {
 		if err != nil || !c.Route.takes(media) {
 			return nil, fault.New(fault.InvalidContentType, "content-type", "The body must be sent as "+c.Route.consumes())
 		}
+		if media == formType {
+			return parseForm(c.raw)
+		}
 	}
 	if c.isList() {
 		return nil, nil // parseEach reads it

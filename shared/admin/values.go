@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"gateway/shared/fault"
 	"gateway/shared/wire"
@@ -100,6 +101,25 @@ func parseObject(body []byte) (map[string]json.RawMessage, error) {
 	}
 	if err := json.Unmarshal(body, &raw); err != nil {
 		return nil, fault.Invalid("", "the body is not valid JSON")
+	}
+	return raw, nil
+}
+
+// parseForm reads a form: each field once, as a text.
+func parseForm(body []byte) (map[string]json.RawMessage, error) {
+	form, err := url.ParseQuery(string(body))
+	if err != nil || !utf8.Valid(body) {
+		return nil, fault.Invalid("", "the body is not a valid form")
+	}
+	raw := make(map[string]json.RawMessage, len(form))
+	for name, values := range form {
+		switch {
+		case len(values) > 1:
+			return nil, fault.Invalid(name, "was given %d times; give it once", len(values))
+		case !utf8.ValidString(name) || !utf8.ValidString(values[0]):
+			return nil, fault.Invalid("", "the body must be UTF-8")
+		}
+		raw[name] = wire.AppendJSONString(nil, values[0])
 	}
 	return raw, nil
 }

@@ -22,6 +22,7 @@ const (
 	SubscriptionExhausted   Code = "subscription_exhausted"
 	NotAllowed              Code = "not_allowed"
 	SignInAgain             Code = "sign_in_again"
+	InsufficientScope       Code = "insufficient_scope"
 	ModelNotAllowed         Code = "model_not_allowed"
 	NotFound                Code = "not_found"
 	ReferenceNotFound       Code = "reference_not_found"
@@ -69,6 +70,7 @@ var catalogue = map[Code]row{
 	SubscriptionExhausted:   {402, "insufficient_quota", "AB09"},
 	NotAllowed:              {403, "permission_error", "AB03"},
 	SignInAgain:             {403, "permission_error", "AB03"},
+	InsufficientScope:       {403, "permission_error", "AB03"},
 	ModelNotAllowed:         {403, "permission_error", "AB03"},
 	NotFound:                {404, "not_found_error", "AB08"},
 	ReferenceNotFound:       {404, "not_found_error", "AB02"},

@@ -29,6 +29,7 @@ type Principal struct {
 	Scopes        ScopeSet
 	Defaults      Defaults
 	Subject       *ledger.Subject // nil without limits
+	Audience      string          // id of the one MCP server that it opens; "": all
 	Until         time.Time       // zero: does not expire
 	rotated       bool            // Until is the end of a rotation's transition
 	Status        string

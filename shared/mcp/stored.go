@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -9,6 +10,7 @@ import (
 
 	"gateway/shared/fault"
 	"gateway/shared/fault/bound"
+	"gateway/shared/mcp/granted"
 	"gateway/shared/provider"
 	"gateway/shared/resource"
 	"gateway/shared/store"
@@ -116,7 +118,7 @@ func (s *Server) Integration(sc store.Scope) resource.Ref {
 }
 
 // Below is what the addresses of servers stand below, behind the gateway's own.
-const Below = "/mcp"
+const Below = granted.Below
 
 // Types of capabilities.
 const (
@@ -171,6 +173,16 @@ func Claim(tx *resource.Tx, rec *resource.Record) {
 	row := store.Row{Key: claim(rec.Scope, rec.Slug), Item: store.Item{"id": rec.ID, "ws": rec.Scope.Workspace}}
 	taken := fault.Newf(fault.Conflict, "slug", "the slug %q is taken by another mcp server of the organisation; choose another", rec.Slug)
 	tx.Do(store.Action{Table: store.Control, Put: &store.Put{Row: row, If: []store.Cond{store.IfAbsent()}}}, taken)
+}
+
+// Find gives where the server of a slug is in an organisation; ok is false where there is
+// none.
+func Find(ctx context.Context, s store.Store, org store.Scope, slug string) (at store.Scope, id string, ok bool, err error) {
+	it, ok, err := s.Table(store.Control).Get(ctx, claim(org, slug), true)
+	if err != nil {
+		return at, "", false, fault.Unavailable(err)
+	}
+	return store.Scope{Org: org.Org, Workspace: it.String("ws")}, it.String("id"), ok, nil
 }
 
 // Release stages that a server that goes gives back its slug and its integration.

@@ -181,6 +181,9 @@ func (s *sender) sendFault(f *fault.Fault) {
 	if passProviderHeaders(h, s.told); s.told != nil {
 		mask.Header(h, s.secrets())
 	}
+	if by, ok := s.Route.Errors.(routes.Challenger); ok {
+		by.Challenge(h, s.Req, f)
+	}
 	if f.Source != fault.SourceProvider && f.Status() >= 500 && f.Code == fault.InternalError {
 		h.Set(headerException, "true")
 	}

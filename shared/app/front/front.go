@@ -4,6 +4,7 @@ package front
 
 import (
 	"net/http"
+	"strings"
 
 	"gateway/shared/relay"
 )
@@ -22,11 +23,28 @@ type Front struct {
 	Admin Administration
 }
 
+// wellKnown begins addresses that clients make of the gateway's own by putting their
+// path behind it (RFC 8414, RFC 9728). They are served below the base path.
+const wellKnown = "/.well-known/"
+
+func below(req *http.Request) *http.Request {
+	own, u := *req, *req.URL
+	u.Path = relay.BasePath + u.Path
+	if u.RawPath != "" {
+		u.RawPath = relay.BasePath + u.RawPath
+	}
+	own.URL = &u
+	return &own
+}
+
 // ServeHTTP switches on the path: the data plane's own routes, then the
 // administration's with any method, then pass-through for everything else that
 // is not reserved.
 func (f *Front) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	path := req.URL.Path
+	if strings.HasPrefix(path, wellKnown) {
+		req = below(req)
+	}
 	switch {
 	case f.Data.Owns(req.URL.EscapedPath()):
 	case path == "/healthz" || path == "/":

@@ -153,6 +153,9 @@ func Load(ctx context.Context, v *resource.View, who *identity.Principal, slug s
 	if !ok || server.Record.Slug != slug || server.Record.Archived() {
 		return nil, Missing()
 	}
+	if who.Audience != "" && who.Audience != server.Record.ID {
+		return nil, fault.New(fault.Unauthorized, "authorization", "The access token is for another MCP server. Sign in for this one")
+	}
 	f := &Facts{Server: server, Scopes: who.Scopes, Workspace: who.Scope.Workspace}
 	of := server.Integration(server.Record.Scope)
 	integration, ok, err := resource.Load(ctx, v, of.Scope, of.Kind, of.ID, decodeIntegration)

@@ -10,6 +10,7 @@ import (
 	"gateway/shared/fault"
 	"gateway/shared/mcp"
 	"gateway/shared/mcp/era"
+	"gateway/shared/mcp/granted"
 	"gateway/shared/tenant/upstream"
 	"gateway/shared/wire"
 )
@@ -17,14 +18,13 @@ import (
 // result answers the request.
 func (v *answers) result(raw json.RawMessage) { v.answer(http.StatusOK, v.message("result", raw), nil) }
 
-// message is an answer to the request with one member.
+// message is an answer to the request with one member. Without an id it has none: the
+// protocol knows no null there.
 func (v *answers) message(member string, raw []byte) []byte {
-	id := v.req.ID
-	if len(id) == 0 {
-		id = json.RawMessage("null")
+	out := append(make([]byte, 0, len(raw)+len(v.req.ID)+48), `{"jsonrpc":"2.0"`...)
+	if len(v.req.ID) > 0 {
+		out = append(append(out, `,"id":`...), v.req.ID...)
 	}
-	out := make([]byte, 0, len(raw)+len(id)+48)
-	out = append(append(out, `{"jsonrpc":"2.0","id":`...), id...)
 	out = append(append(out, `,"`...), member...)
 	return append(append(append(out, `":`...), raw...), '}')
 }
@@ -118,6 +118,7 @@ func (v *answers) fault(f *fault.Fault) {
 		v.req = &era.Request{}
 	}
 	v.note.Code = int64(f.Status())
+	granted.Challenge(v.Header(), v.host.Public, v.Request, v.Path, f)
 	v.answer(f.Status(), v.message("error", AppendError(nil, f, v.TraceID)), f)
 }
 

@@ -14,6 +14,7 @@ import (
 	"gateway/shared/mcp"
 	"gateway/shared/mcp/entitled"
 	"gateway/shared/mcp/era"
+	"gateway/shared/mcp/granted"
 	"gateway/shared/provider"
 	"gateway/shared/resource"
 	"gateway/shared/seal"
@@ -26,6 +27,8 @@ type Options struct {
 	Timeout time.Duration
 	// Origins are those of browsers that may call, besides the gateway's own.
 	Origins []string
+	// Public is the address that clients reach the gateway at; "": where the request went.
+	Public string
 	// MaxResult bounds a result where answers are buffered (Lambda), in bytes.
 	MaxResult int
 }
@@ -217,10 +220,30 @@ func (v *visit) post() error {
 		v.refuse(refused)
 		return nil
 	}
+	if err := v.granted(); err != nil {
+		return err
+	}
 	if req.Era == era.Stateless {
 		return v.stateless()
 	}
 	return v.sessions()
+}
+
+// granted refuses what the caller's access token was not given for. Keys are not asked:
+// their scopes were.
+func (v *visit) granted() error {
+	who := v.Caller
+	need := granted.Read
+	switch v.req.Method {
+	case "initialize", "server/discover", "ping", "":
+		return nil
+	case "tools/call":
+		need = granted.Write
+	}
+	if who.Audience == "" || who.Has(granted.All) || who.Has(identity.NormalScope(need)) || v.req.IsNotification() {
+		return nil
+	}
+	return fault.Newf(fault.InsufficientScope, "authorization", "The access token lacks the scope %s", need)
 }
 
 // principal names the caller towards what is sealed for it and kept apart by it.

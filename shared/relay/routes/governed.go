@@ -46,6 +46,11 @@ type Own struct {
 	Buffers  bool // answers may be lost with the process between requests (Lambda)
 }
 
+// Challenger is an error writer that also tells callers how they could get in.
+type Challenger interface {
+	Challenge(h http.Header, r *http.Request, f *fault.Fault)
+}
+
 // Walk is what the walk does for a protocol.
 type Walk interface {
 	// Still looks again who asks and what holds for it, while an answer is under way.

@@ -90,7 +90,7 @@ func secret() string {
 }
 
 // maxReturn bounds a path to return to.
-const maxReturn = 1024
+const maxReturn = 8192
 
 // ReturnTo is a path of this host that a browser may be sent to; ok is false for what
 // could lead elsewhere.

@@ -1,0 +1,271 @@
+package auth
+
+import (
+	"context"
+	"crypto/subtle"
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"gateway/shared/admin"
+	"gateway/shared/audit"
+	"gateway/shared/fault"
+	"gateway/shared/identity"
+	"gateway/shared/identity/people"
+	"gateway/shared/mcp"
+	"gateway/shared/mcp/entitled"
+	"gateway/shared/mcp/granted"
+	"gateway/shared/resource"
+	"gateway/shared/signin"
+	"gateway/shared/signin/browser"
+	"gateway/shared/store"
+	"gateway/shared/tenant"
+)
+
+// grantRoutes let a client in, and give it tokens.
+func (f *family) grantRoutes() []admin.Route {
+	text := func(name string, most int64, doc string) admin.Field {
+		return admin.Field{Name: name, Type: admin.String, Max: most, Doc: doc}
+	}
+	asking := []admin.Field{
+		text("response_type", 64, "code."), text("client_id", granted.MaxClientID, "Id of a registration, or address of the client's own document."),
+		text("redirect_uri", 512, "One of the client's."), text("scope", 255, "Of mcp, mcp:read and mcp:write; default mcp."), text("state", 2048, "Comes back unchanged."),
+		text("code_challenge", 128, "RFC 7636."), text("code_challenge_method", 16, "S256."), text("resource", 2048, "Address of the MCP server (RFC 8707)."),
+	}
+	token := text("token", 512, "An access or refresh token.")
+	token.Required = true
+	client := text("client_id", granted.MaxClientID, "Id of the client.")
+	hint := text("token_type_hint", 64, "Not needed.")
+	page := func(r admin.Route) admin.Route { r.Produces = html; return r }
+	return []admin.Route{
+		page(admin.Route{Method: "GET", Path: granted.PathAuthorize, Name: "authorizeMcpClient", Errors: []int{302}, Answer: admin.Schema{"type": "string"}, Do: f.authorize,
+			Doc:   "Ask the person at a browser whether a client may use an MCP server for it. Who has not signed in does that first.",
+			Query: append(asking, admin.Field{Name: "here", Type: admin.Boolean, Doc: "Set by the page itself."})}),
+		page(admin.Route{Method: "POST", Path: granted.PathConsent, Name: "consentToMcpClient", Status: http.StatusSeeOther, Consumes: []string{form}, Unrecorded: true, Do: f.consent,
+			Doc: "What the person has decided. The browser goes back to the client.", Body: append(asking[:len(asking):len(asking)],
+				text("csrf", 255, "Of the page."), admin.Field{Name: "decision", Type: admin.String, Enum: []string{"allow", "deny"}, Required: true})}),
+		{Method: "POST", Path: granted.PathToken, Name: "getMcpToken", Doc: "Exchange an authorization code, or a refresh token, for tokens.", Consumes: []string{form}, Unrecorded: true,
+			AnswerOf: admin.SchemaOf[tokens], Do: f.token, Body: []admin.Field{
+				{Name: "grant_type", Type: admin.String, Required: true, Max: 255, Doc: "authorization_code or refresh_token."}, client, text("code", 512, "Of authorization_code."),
+				text("redirect_uri", 512, "The same as when the code was asked for."), text("code_verifier", 128, "RFC 7636."), text("refresh_token", 512, "Of refresh_token; good once."),
+				text("scope", 255, "Fewer scopes than were given."), text("resource", 2048, "Address of the MCP server (RFC 8707)."),
+			}},
+		{Method: "POST", Path: granted.PathRevoke, Name: "revokeMcpToken", Doc: "End a token and its grant (RFC 7009). It opens nothing any more two seconds later at most.", Consumes: []string{form}, Unrecorded: true,
+			Answer: admin.Nothing, Do: f.revoke, Body: []admin.Field{token, hint, client}},
+		{Method: "POST", Path: granted.PathInspect, Name: "introspectMcpToken", Doc: "Tell what a token is (RFC 7662), of the caller's own workspaces.", Consumes: []string{form, "application/json"}, Unrecorded: true,
+			Scopes: []string{"mcp_servers.read"}, Where: admin.Shared, AnswerOf: admin.SchemaOf[inspected], Do: f.introspect, Body: []admin.Field{token, hint}},
+	}
+}
+
+// asked is a client's request that a person shall decide.
+type asked struct {
+	admin.Values
+	client *granted.Client
+	target granted.Target
+	scopes []string
+	issuer string
+}
+
+// back is where the browser goes with an answer: RFC 9207 names who answers.
+func (a *asked) back(answer url.Values) admin.Answer {
+	if s := a.Text("state"); s != "" {
+		answer.Set("state", s)
+	}
+	answer.Set("iss", a.issuer)
+	u, err := url.Parse(a.Text("redirect_uri"))
+	if err != nil { // it was checked
+		return page(http.StatusBadRequest, "", "This cannot go on", "<p>The address to go back to is none.</p>")
+	}
+	q := u.Query()
+	for name, v := range answer {
+		q[name] = v
+	}
+	u.RawQuery = q.Encode()
+	out := admin.Redirect(http.StatusSeeOther, u.String())
+	out.Header.Set("Referrer-Policy", "no-referrer")
+	return out
+}
+
+func (a *asked) refuse(code, why string) admin.Answer {
+	return a.back(url.Values{"error": {code}, "error_description": {why}})
+}
+
+// read checks what a client asks for. stop is what the person gets instead: nobody is sent
+// to an address that is not the client's.
+func (f *family) read(c *admin.Call, v admin.Values) (a *asked, stop *admin.Answer) {
+	a = &asked{Values: v, issuer: f.issuer(c)}
+	wrong := func(why string) (*asked, *admin.Answer) {
+		p := page(http.StatusBadRequest, "", "This cannot go on", "<p>"+escape(why)+"</p><p>The application that sent you here asked for something that is not allowed.</p>")
+		return nil, &p
+	}
+	var err error
+	finder := granted.Fetcher{Via: f.Via, CheckURL: f.CheckURL}
+	if a.client, err = finder.Find(c.Context, v.Text("client_id")); err != nil {
+		return wrong(sentence(fault.From(err)))
+	}
+	if !a.client.Allows(v.Text("redirect_uri")) {
+		return wrong("redirect_uri is not one of the client's.")
+	}
+	refused := func(code, why string) (*asked, *admin.Answer) { r := a.refuse(code, why); return nil, &r }
+	var ok bool
+	challenge := v.Text("code_challenge")
+	switch {
+	case v.Text("response_type") != "code":
+		return refused("unsupported_response_type", "response_type must be code")
+	case challenge == "" || v.Text("code_challenge_method") != "S256":
+		return refused("invalid_request", "code_challenge is required, with code_challenge_method S256")
+	case len(challenge) != 43 || strings.ContainsFunc(challenge, func(r rune) bool {
+		return !strings.ContainsRune("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_", r)
+	}):
+		return refused("invalid_request", "code_challenge must have 43 characters of base64url")
+	}
+	if a.scopes, ok = granted.ScopesOf(v.Text("scope")); !ok {
+		return refused("invalid_scope", "scope must be of "+strings.Join(granted.Scopes, ", "))
+	}
+	if a.target, ok = granted.Named(v.Text("resource"), a.issuer); !ok {
+		return refused("invalid_target", "resource must be the address of an MCP server here, as in its description")
+	}
+	return a, nil
+}
+
+func (f *family) authorize(c *admin.Call) (any, error) {
+	a, stop := f.read(c, c.Query)
+	if stop != nil {
+		return *stop, nil
+	}
+	again := a.issuer + granted.PathAuthorize + "?" + a.query(url.Values{"here": {"true"}}).Encode()
+	if !c.Query.Bool("here") {
+		// The session's cookie comes with requests of this site's own pages only.
+		return page(http.StatusOK, again, "One moment", `<p><a href="`+escape(again)+`">Go on</a></p>`), nil
+	}
+	p, err := f.person(c)
+	if fault.Is(err, fault.Unauthorized) {
+		return f.signInFirst(c, again), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	facts, err := p.reaches(c.Context, f, a.target)
+	if err != nil {
+		return nil, err
+	}
+	if facts == nil {
+		return a.refuse("access_denied", "there is no such MCP server for this person"), nil
+	}
+	return f.askPerson(a, p, facts), nil
+}
+
+// query is the request again, as a page of ours sends it.
+func (a *asked) query(more url.Values) url.Values {
+	for _, name := range []string{"response_type", "client_id", "redirect_uri", "scope", "state", "code_challenge", "code_challenge_method", "resource"} {
+		if v := a.Text(name); v != "" {
+			more.Set(name, v)
+		}
+	}
+	return more
+}
+
+// deciding is who sits at the browser.
+type deciding struct {
+	token string
+	of    *signin.Session
+	user  *people.User
+	view  *resource.View
+	// Of the server that is asked for.
+	workspace *resource.Record
+}
+
+// person is who has signed in; Unauthorized where nobody has.
+func (f *family) person(c *admin.Call) (*deciding, error) {
+	token, ok := browser.Token(c.Request)
+	if !ok {
+		return nil, signin.Ended()
+	}
+	of, v, err := f.Sessions.Find(c.Context, token)
+	if err != nil {
+		return nil, err
+	}
+	u, ok, err := resource.Load(c.Context, v, store.Scope{Org: of.Org}, people.KindUser, of.User, people.DecodeUser)
+	if err != nil {
+		return nil, err
+	}
+	if !ok || u.Leaving {
+		return nil, signin.Ended()
+	}
+	return &deciding{token: token, of: of, user: u, view: v}, nil
+}
+
+// reaches tells whether the person may use a server; nil where it may not, or where there
+// is none.
+func (p *deciding) reaches(ctx context.Context, f *family, t granted.Target) (*entitled.Facts, error) {
+	at, _, ok, err := mcp.Find(ctx, f.Resources.Store(), store.Scope{Org: p.of.Org}, t.Slug)
+	if err != nil || !ok {
+		return nil, err
+	}
+	ws, ok, err := resource.Load(ctx, p.view, at.Organisation(), tenant.KindWorkspace, at.Workspace, func(rec resource.Record) (*resource.Record, error) { return &rec, nil })
+	if err != nil || !ok || ws.Status != tenant.StatusActive || t.Workspace != "" && t.Workspace != ws.Slug && t.Workspace != ws.ID {
+		return nil, err
+	}
+	if _, ok, err := people.LoadRole(ctx, p.view, at, p.of.User); err != nil || !ok {
+		return nil, err
+	}
+	who := &identity.Principal{Type: identity.WorkspaceUser, Scope: at, WorkspaceSlug: ws.Slug, UserID: p.of.User, Scopes: identity.NewScopeSet(entitled.Invoke)}
+	facts, err := entitled.Load(ctx, p.view, who, t.Slug)
+	if fault.Is(err, fault.NotFound) {
+		return nil, nil
+	}
+	if err != nil || facts.Decide(entitled.Capability{}) != entitled.Allowed {
+		return nil, err
+	}
+	p.workspace = ws
+	return facts, nil
+}
+
+// errNotOurs refuses a decision that no page of ours has sent for the person.
+func errNotOurs() error {
+	return fault.New(fault.NotAllowed, "csrf", "The decision must come from the gateway's own page. Begin again")
+}
+
+func (f *family) consent(c *admin.Call) (any, error) {
+	p, err := f.person(c)
+	if err != nil {
+		return nil, err
+	}
+	if site := c.Request.Header.Get("Sec-Fetch-Site"); site != "" && site != "same-origin" ||
+		subtle.ConstantTimeCompare([]byte(c.Body.Text("csrf")), []byte(signin.WriteToken(p.token))) != 1 {
+		return nil, errNotOurs()
+	}
+	a, stop := f.read(c, c.Body)
+	if stop != nil {
+		return *stop, nil
+	}
+	if c.Body.Text("decision") != "allow" {
+		return a.refuse("access_denied", "the person has refused"), nil
+	}
+	facts, err := p.reaches(c.Context, f, a.target)
+	if err != nil {
+		return nil, err
+	}
+	if facts == nil {
+		return a.refuse("access_denied", "there is no such MCP server for this person"), nil
+	}
+	code := &granted.Code{Redirect: a.Text("redirect_uri"), Challenge: a.Text("code_challenge"), Grant: granted.Grant{
+		Scope: facts.Server.Record.Scope, WorkspaceSlug: p.workspace.Slug, User: p.of.User, Email: p.user.Email, Server: facts.Server.Record.ID,
+		Client: a.client.ID, ClientName: a.client.Shown(), Scopes: a.scopes, Resource: a.Text("resource"),
+	}}
+	secret := ""
+	err = c.Resources.Change(c.Context, code.Scope, func(tx *resource.Tx) (err error) {
+		if secret, err = granted.Begin(tx, code); err != nil {
+			return err
+		}
+		return audit.Append(tx, grantEntry(c, &code.Grant, audit.Create))
+	})
+	if err != nil {
+		return nil, err
+	}
+	return a.back(url.Values{"code": {secret}}), nil
+}
+
+// used tells whether an error is of a code or token that was used before.
+func used(err error) bool { return errors.Is(err, granted.ErrReused) }

@@ -1,0 +1,214 @@
+package auth
+
+import (
+	"net/http"
+	"strings"
+
+	"gateway/shared/admin"
+	"gateway/shared/audit"
+	"gateway/shared/fault"
+	"gateway/shared/mcp/granted"
+)
+
+const form = "application/x-www-form-urlencoded"
+
+// oauthRoutes are the gateway as authorization server for clients of MCP servers.
+func (f *family) oauthRoutes() []admin.Route {
+	routes := append(f.describedRoutes(), f.grantRoutes()...)
+	for i := range routes {
+		r := &routes[i]
+		if r.Path != granted.PathInspect {
+			r.Public, r.Refusals = true, oauthRefusals
+		}
+	}
+	return routes
+}
+
+// oauthRefusals writes refusals as RFC 6749 does.
+var oauthRefusals = &admin.Refusals{
+	ContentType: "application/json",
+	Schema: admin.Closed(map[string]admin.Schema{
+		"error": {"type": "string"}, "error_description": {"type": "string"},
+	}),
+	Body: func(_ *admin.Call, f *fault.Fault) any {
+		code := "invalid_request"
+		switch {
+		case f.Status() >= 500:
+			code = "server_error"
+		case f.Status() == http.StatusUnauthorized:
+			code = "invalid_client"
+		case f.Status() == http.StatusForbidden:
+			code = "access_denied"
+		case f.Status() == http.StatusTooManyRequests:
+			code = "temporarily_unavailable"
+		}
+		return problem{code, sentence(f)}
+	},
+}
+
+// problem is an error of OAuth.
+type problem struct {
+	Error       string `json:"error"`
+	Description string `json:"error_description,omitempty"`
+}
+
+// sentence tells all that is wrong in characters that RFC 6749 allows there.
+func sentence(f *fault.Fault) string {
+	said := f.Message
+	if f.Field != "" && !strings.HasPrefix(said, f.Field) {
+		said = f.Field + " " + said
+	}
+	if len(f.Details) > 1 {
+		all := make([]string, len(f.Details))
+		for i, d := range f.Details {
+			all[i] = d.Field + " " + d.Message
+		}
+		said = strings.Join(all, "; ")
+	}
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '"' || r == '\\':
+			return '\''
+		case r < ' ' || r > '~':
+			return '?'
+		}
+		return r
+	}, said[:min(len(said), 1000)])
+}
+
+func (f *family) issuer(c *admin.Call) string { return granted.Issuer(f.MCPAddress, c.Request) }
+
+// server is RFC 8414's description of an authorization server.
+type server struct {
+	Issuer        string   `json:"issuer"`
+	Authorization string   `json:"authorization_endpoint"`
+	Token         string   `json:"token_endpoint"`
+	Registration  string   `json:"registration_endpoint"`
+	Revocation    string   `json:"revocation_endpoint"`
+	Introspection string   `json:"introspection_endpoint"`
+	Scopes        []string `json:"scopes_supported"`
+	Responses     []string `json:"response_types_supported"`
+	Modes         []string `json:"response_modes_supported"`
+	Grants        []string `json:"grant_types_supported"`
+	TokenAuth     []string `json:"token_endpoint_auth_methods_supported"`
+	RevokeAuth    []string `json:"revocation_endpoint_auth_methods_supported"`
+	Challenges    []string `json:"code_challenge_methods_supported"`
+	Documents     bool     `json:"client_id_metadata_document_supported"`
+	NamesItself   bool     `json:"authorization_response_iss_parameter_supported"`
+}
+
+// protected is RFC 9728's description of a server.
+type protected struct {
+	Resource string   `json:"resource"`
+	Servers  []string `json:"authorization_servers"`
+	Scopes   []string `json:"scopes_supported"`
+	Methods  []string `json:"bearer_methods_supported"`
+}
+
+// describedRoutes say what there is. The forms with the gateway's own path in them are
+// those that clients make of its address.
+func (f *family) describedRoutes() []admin.Route {
+	const of = granted.PathProtected
+	about := "Describe an MCP server as a protected resource (RFC 9728). The address says nothing of whether there is such a server."
+	text := func(name string, most int64, doc string) admin.Field {
+		return admin.Field{Name: name, Type: admin.String, Max: most, Doc: doc}
+	}
+	return []admin.Route{
+		{Method: "GET", Path: granted.PathServer, Aliases: []string{granted.PathServer + granted.BasePath, granted.PathOpenID, granted.PathOpenID + granted.BasePath},
+			Name: "getAuthorizationServer", Doc: "Describe the gateway as an authorization server for clients of MCP servers (RFC 8414).", AnswerOf: admin.SchemaOf[server], Do: f.describeServer},
+		{Method: "GET", Path: of + "/mcp/{slug}/mcp", Aliases: []string{of + granted.BasePath + "/mcp/{slug}/mcp"}, Name: "getProtectedMcpServer", Doc: about, AnswerOf: admin.SchemaOf[protected], Do: f.describeProtected},
+		{Method: "GET", Path: of + "/mcp/{slug}/{server}/mcp", Aliases: []string{of + granted.BasePath + "/mcp/{slug}/{server}/mcp"}, Name: "getProtectedMcpServerOfWorkspace", Doc: about, AnswerOf: admin.SchemaOf[protected], Do: f.describeProtected},
+		{Method: "POST", Path: granted.PathRegister, Name: "registerMcpClient", Doc: "Register a client (RFC 7591). Its id describes it: nothing is stored, and nothing can be forgotten.", Status: http.StatusCreated, Unrecorded: true,
+			AnswerOf: admin.SchemaOf[registered], Do: f.register, Body: []admin.Field{
+				{Name: "redirect_uris", Type: admin.Array, Required: true, Min: 1, Max: granted.MaxRedirects, Of: &admin.Field{Type: admin.String, Min: 1, Max: 512}, Doc: "Where browsers may be sent back to: https, or http on the person's own machine with any port.", Example: []string{"http://127.0.0.1/callback"}},
+				text("client_name", 100, "Shown to people."), text("client_uri", 512, "Home page of the client."),
+				{Name: "token_endpoint_auth_method", Type: admin.String, Max: 64, Doc: "Whatever is asked for, the answer is none: clients are public."},
+				{Name: "grant_types", Type: admin.Array, Max: 10, Of: &admin.Field{Type: admin.String, Max: 255}, Doc: "Must have authorization_code."},
+				{Name: "response_types", Type: admin.Array, Max: 10, Of: &admin.Field{Type: admin.String, Max: 255}, Doc: "Must have code."},
+				text("scope", 255, "Of mcp, mcp:read and mcp:write."),
+			}},
+	}
+}
+
+func (f *family) describeServer(c *admin.Call) (any, error) {
+	at := f.issuer(c)
+	return server{
+		Issuer: at, Authorization: at + granted.PathAuthorize, Token: at + granted.PathToken, Registration: at + granted.PathRegister,
+		Revocation: at + granted.PathRevoke, Introspection: at + granted.PathInspect, Scopes: granted.Scopes, Responses: []string{"code"}, Modes: []string{"query"},
+		Grants: []string{"authorization_code", "refresh_token"}, TokenAuth: []string{"none"}, RevokeAuth: []string{"none"}, Challenges: []string{"S256"}, Documents: true, NamesItself: true,
+	}, nil
+}
+
+func (f *family) describeProtected(c *admin.Call) (any, error) {
+	at := f.issuer(c)
+	t := granted.Target{Slug: c.Param("slug")}
+	if s := c.Param("server"); s != "" {
+		t = granted.Target{Workspace: t.Slug, Slug: s}
+	}
+	return protected{Resource: t.Resource(at), Servers: []string{at}, Scopes: []string{granted.All}, Methods: []string{"header"}}, nil
+}
+
+// registered is what a registration answers.
+type registered struct {
+	ID        string   `json:"client_id"`
+	Issued    int64    `json:"client_id_issued_at"`
+	Name      string   `json:"client_name,omitempty"`
+	URI       string   `json:"client_uri,omitempty"`
+	Redirects []string `json:"redirect_uris"`
+	Grants    []string `json:"grant_types"`
+	Responses []string `json:"response_types"`
+	TokenAuth string   `json:"token_endpoint_auth_method"`
+	Scope     string   `json:"scope"`
+}
+
+func (f *family) register(c *admin.Call) (any, error) {
+	lacks := func(name, want string) bool {
+		if !c.Body.Given(name) {
+			return false
+		}
+		for _, s := range c.Body.Texts(name) {
+			if s == want {
+				return false
+			}
+		}
+		return true
+	}
+	refused := func(code, why string) (any, error) {
+		return admin.Answer{Status: http.StatusBadRequest, JSON: problem{code, why}}, nil
+	}
+	scopes, ok := granted.ScopesOf(c.Body.Text("scope"))
+	switch {
+	case lacks("grant_types", "authorization_code"):
+		return refused("invalid_client_metadata", "grant_types must have authorization_code")
+	case lacks("response_types", "code"):
+		return refused("invalid_client_metadata", "response_types must have code")
+	case !ok:
+		return refused("invalid_client_metadata", "scope must be of "+strings.Join(granted.Scopes, ", "))
+	}
+	client, err := granted.Register(c.Body.Text("client_name"), c.Body.Text("client_uri"), c.Body.Texts("redirect_uris"))
+	if err != nil {
+		of := fault.From(err)
+		if strings.HasPrefix(of.Field, "redirect_uris") {
+			return refused("invalid_redirect_uri", sentence(of))
+		}
+		return refused("invalid_client_metadata", sentence(of))
+	}
+	return registered{
+		ID: client.ID, Issued: c.Now.Unix(), Name: client.Name, URI: client.URI, Redirects: client.Redirects, Grants: []string{"authorization_code", "refresh_token"},
+		Responses: []string{"code"}, TokenAuth: "none", Scope: strings.Join(scopes, " "),
+	}, nil
+}
+
+// grantEntry is the audit record of something that becomes of a grant.
+func grantEntry(c *admin.Call, g *granted.Grant, action string) audit.Entry {
+	e := audit.Entry{
+		RequestID: c.RequestID, UserID: g.User, UserType: audit.UserTypeUser, WorkspaceID: g.Scope.Workspace, StatusCode: http.StatusOK,
+		ResourceType: "mcp_grants", Action: action, ResourceID: g.ID, ClientIP: c.ClientIP(),
+		Details: map[string]string{"client_id": clip(g.Client), "client_name": g.ClientName, "mcp_server_id": g.Server, "scope": strings.Join(g.Scopes, " ")},
+	}
+	e.Method, e.URI = c.Request.Method, c.Request.URL.EscapedPath()
+	return e
+}
+
+// clip keeps an id of a client within a line.
+func clip(s string) string { return s[:min(len(s), 255)] }

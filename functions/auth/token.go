@@ -1,0 +1,221 @@
+package auth
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"gateway/shared/admin"
+	"gateway/shared/audit"
+	"gateway/shared/mcp/granted"
+	"gateway/shared/resource"
+)
+
+// tokens is what a client gets.
+type tokens struct {
+	Access  string `json:"access_token"`
+	Type    string `json:"token_type"`
+	Expires int64  `json:"expires_in"` // seconds
+	Refresh string `json:"refresh_token"`
+	Scope   string `json:"scope"`
+}
+
+func refuseToken(code, why string) (any, error) {
+	return admin.Answer{Status: http.StatusBadRequest, JSON: problem{code, why}}, nil
+}
+
+// noGrant is the one refusal of codes and tokens that are not good.
+func noGrant() (any, error) {
+	return refuseToken("invalid_grant", "the code or token is not known, has expired, was used before, or is of another client")
+}
+
+func (f *family) token(c *admin.Call) (any, error) {
+	if c.Request.Header.Get("Authorization") != "" {
+		return admin.Answer{Status: http.StatusUnauthorized, Header: http.Header{"Www-Authenticate": {"Basic"}}, JSON: problem{"invalid_client", "clients are public: send client_id in the body, and no Authorization"}}, nil
+	}
+	if c.Body.Text("client_id") == "" {
+		return refuseToken("invalid_request", "client_id is required")
+	}
+	switch c.Body.Text("grant_type") {
+	case "authorization_code":
+		return f.exchange(c)
+	case "refresh_token":
+		return f.renew(c)
+	}
+	return refuseToken("unsupported_grant_type", "grant_type must be authorization_code or refresh_token")
+}
+
+// elsewhere tells whether a client asks for another server than the grant's.
+func elsewhere(c *admin.Call, g *granted.Grant) bool {
+	asked := c.Body.Text("resource")
+	return asked != "" && asked != g.Resource
+}
+
+func (f *family) exchange(c *admin.Call) (any, error) {
+	secret := c.Body.Text("code")
+	code, err := granted.FindCode(c.Context, c.Resources.Store(), secret, c.Now)
+	switch {
+	case used(err) && code.Client == c.Body.Text("client_id"):
+		return f.reused(c, &code.Grant)
+	case used(err), err == granted.ErrUnknown:
+		return noGrant()
+	case err != nil:
+		return nil, err
+	case code.Client != c.Body.Text("client_id"), code.Redirect != c.Body.Text("redirect_uri"), !code.Matches(c.Body.Text("code_verifier")):
+		return noGrant()
+	case elsewhere(c, &code.Grant):
+		return refuseToken("invalid_target", "resource is not what the code was given for")
+	}
+	return f.give(c, &code.Grant, code.Grant.Scopes, audit.Login, func(tx *resource.Tx) (*granted.Tokens, error) { return code.Exchange(tx, secret) })
+}
+
+func (f *family) renew(c *admin.Call) (any, error) {
+	held, err := granted.FindRefresh(c.Context, c.Resources.Store(), c.Body.Text("refresh_token"), c.Now)
+	switch {
+	case used(err):
+		return f.reused(c, &held.Grant)
+	case err == granted.ErrUnknown:
+		return noGrant()
+	case err != nil:
+		return nil, err
+	case held.Client != c.Body.Text("client_id"):
+		return noGrant()
+	case elsewhere(c, &held.Grant):
+		return refuseToken("invalid_target", "resource is not what the token was given for")
+	}
+	scopes := held.Scopes
+	if asked := c.Body.Text("scope"); asked != "" {
+		fewer, ok := granted.ScopesOf(asked)
+		if !ok || slices.ContainsFunc(fewer, func(s string) bool {
+			return !slices.Contains(held.Scopes, s) && !slices.Contains(held.Scopes, granted.All)
+		}) {
+			return refuseToken("invalid_scope", "scope must be of those that were given")
+		}
+		scopes = fewer
+	}
+	return f.give(c, &held.Grant, scopes, audit.Rotate, func(tx *resource.Tx) (*granted.Tokens, error) { return held.Renew(tx, scopes) })
+}
+
+// give makes tokens for a grant whose user is still somebody. What was used meanwhile ends
+// the grant.
+func (f *family) give(c *admin.Call, g *granted.Grant, scopes []string, action string, stage func(*resource.Tx) (*granted.Tokens, error)) (any, error) {
+	view, err := f.Loader.Fresh(c.Context, g.Scope.Org)
+	if err != nil {
+		return nil, err
+	}
+	if member, err := g.Allowed(c.Context, view); err != nil || !member {
+		if err != nil {
+			return nil, err
+		}
+		return noGrant()
+	}
+	var t *granted.Tokens
+	err = c.Resources.Change(c.Context, g.Scope, func(tx *resource.Tx) (err error) {
+		if t, err = stage(tx); err != nil {
+			return err
+		}
+		return audit.Append(tx, grantEntry(c, g, action))
+	})
+	if used(err) {
+		return f.reused(c, g)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return tokens{Access: t.Access, Type: "Bearer", Expires: int64(t.Expires.Seconds()), Refresh: t.Refresh, Scope: strings.Join(scopes, " ")}, nil
+}
+
+// reused ends a grant of which something was used twice: one of the two is a thief.
+func (f *family) reused(c *admin.Call, g *granted.Grant) (any, error) {
+	if err := f.endGrant(c, g.ID); err != nil {
+		return nil, err
+	}
+	return noGrant()
+}
+
+// endGrant ends a grant, if it is still there.
+func (f *family) endGrant(c *admin.Call, id string) error {
+	held, err := granted.FindGrant(c.Context, c.Resources.Store(), id, c.Now)
+	if err == granted.ErrUnknown {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return c.Resources.Change(c.Context, held.Scope, func(tx *resource.Tx) error {
+		held.End(tx)
+		return audit.Append(tx, grantEntry(c, &held.Grant, audit.Delete))
+	})
+}
+
+// named is the grant of an access or refresh token, also of a used one.
+func (f *family) named(c *admin.Call) (held *granted.Held, until int64, err error) {
+	token := c.Body.Text("token")
+	if granted.IsAccess(token) {
+		h, at, err := granted.FindAccess(c.Context, c.Resources.Store(), token, c.Now)
+		return h, at.Unix(), err
+	}
+	held, err = granted.FindRefresh(c.Context, c.Resources.Store(), token, c.Now)
+	return held, 0, err
+}
+
+func (f *family) revoke(c *admin.Call) (any, error) {
+	held, _, err := f.named(c)
+	if err == granted.ErrUnknown {
+		return nil, nil
+	}
+	if err != nil && !used(err) {
+		return nil, err
+	}
+	if of := c.Body.Text("client_id"); of != "" && of != held.Client {
+		return noGrant()
+	}
+	return nil, f.endGrant(c, held.ID)
+}
+
+// inspected is what a token is.
+type inspected struct {
+	Active       bool   `json:"active"`
+	Subject      string `json:"sub,omitempty"`
+	Email        string `json:"email,omitempty"`
+	Username     string `json:"username,omitempty"`
+	DisplayName  string `json:"display_name,omitempty"`
+	Scope        string `json:"scope,omitempty"`
+	Client       string `json:"client_id,omitempty"`
+	Audience     string `json:"aud,omitempty"`
+	Issuer       string `json:"iss,omitempty"`
+	Type         string `json:"token_type,omitempty"`
+	Expires      int64  `json:"exp,omitempty"`
+	Issued       int64  `json:"iat,omitempty"`
+	Workspace    string `json:"workspace_id,omitempty"`
+	Organisation string `json:"organisation_id,omitempty"`
+}
+
+// introspect tells what a token is to who may see its workspace; to others it is none.
+func (f *family) introspect(c *admin.Call) (any, error) {
+	held, until, err := f.named(c)
+	if err == granted.ErrUnknown || used(err) {
+		return inspected{}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if held.Scope.Org != c.Caller.Scope.Org || !c.Caller.Reaches(held.Scope.Workspace) {
+		return inspected{}, nil
+	}
+	view, err := f.Loader.Fresh(c.Context, held.Scope.Org)
+	if err != nil {
+		return nil, err
+	}
+	if member, err := held.Allowed(c.Context, view); err != nil || !member {
+		return inspected{}, err
+	}
+	out := inspected{
+		Active: true, Subject: held.User, Email: held.Email, Username: held.Email, DisplayName: held.Email, Scope: strings.Join(held.Scopes, " "), Client: held.Client,
+		Audience: held.Resource, Issuer: f.issuer(c), Expires: until, Issued: held.Since.Unix(), Workspace: held.Scope.Workspace, Organisation: held.Scope.Org,
+	}
+	if until > 0 {
+		out.Type = "Bearer"
+	}
+	return out, nil
+}
