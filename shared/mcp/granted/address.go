@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"gateway/shared/fault"
+	"gateway/shared/identity"
 )
 
 // EnvBase names the address that clients reach MCP servers below, where that is another
@@ -109,12 +110,13 @@ func Challenge(h http.Header, public string, r *http.Request, path string, f *fa
 		return
 	}
 	more := ""
+	_, _, missing := identity.Token(r.Header)
 	switch {
 	case f.Code == fault.InsufficientScope:
 		more = `, error="insufficient_scope", scope="` + Read + " " + Write + `"`
 	case f.Status() != http.StatusUnauthorized:
 		return
-	case r.Header.Get("Authorization") != "":
+	case missing == nil:
 		more = `, error="invalid_token", scope="` + All + `"`
 	default:
 		more = `, scope="` + All + `"`
