@@ -11,11 +11,13 @@ import (
 
 	"gateway/shared/chat"
 	"gateway/shared/fault"
+	"gateway/shared/identity"
 	"gateway/shared/mcp"
 	"gateway/shared/mcp/entitled"
 	"gateway/shared/mcp/gate"
 	"gateway/shared/mcp/granted"
 	"gateway/shared/relay"
+	"gateway/shared/resource"
 )
 
 // Variables of the family.
@@ -85,6 +87,11 @@ func (protocol) AppendError(dst []byte, f *fault.Fault, _ *chat.Options) []byte 
 // Challenge implements routes.Challenger.
 func (p protocol) Challenge(h http.Header, r *http.Request, f *fault.Fault) {
 	granted.Challenge(h, p.host.Public, r, below(r), f)
+}
+
+// Credentials implements routes.Credentials: access tokens.
+func (protocol) Credentials(l *resource.Loader, now func() time.Time, next identity.TokenVerifier) identity.TokenVerifier {
+	return &granted.Verifier{Loader: l, Now: now, Next: next}
 }
 
 // below is the escaped path behind the address that all servers stand below.

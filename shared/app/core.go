@@ -10,7 +10,6 @@ import (
 	"gateway/shared/egress"
 	"gateway/shared/identity"
 	"gateway/shared/ledger"
-	"gateway/shared/mcp/granted"
 	"gateway/shared/notice"
 	"gateway/shared/queue"
 	"gateway/shared/resource"
@@ -86,7 +85,7 @@ func New(b Backends, s Settings) *Core {
 		Transport: egress.New(s.Egress.WithoutTrusted(), egress.Options{Standard: s.StandardHTTP}),
 		Trusting:  egress.New(s.Egress, egress.Options{Standard: s.StandardHTTP}),
 	}
-	c.Auth.Tokens = &granted.Verifier{Loader: l, Now: s.Now, Next: c.tokens()}
+	c.Auth.Tokens = c.tokens()
 	return c
 }
 

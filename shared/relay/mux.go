@@ -14,7 +14,15 @@ type Mux struct {
 
 // NewMux serves routes with r. Two routes with the same method and path are a
 // mistake of the program.
-func NewMux(r *Relay, all []routes.Route) *Mux { return &Mux{routes.NewTable(all), r} }
+func NewMux(r *Relay, all []routes.Route) *Mux {
+	for i := range all {
+		if of, ok := all[i].Protocol.(routes.Credentials); ok {
+			r.Auth.Tokens = of.Credentials(r.Loader, r.Now, r.Auth.Tokens)
+			break
+		}
+	}
+	return &Mux{routes.NewTable(all), r}
+}
 
 // ServeHTTP answers a request.
 func (m *Mux) ServeHTTP(w http.ResponseWriter, req *http.Request) {

@@ -46,6 +46,12 @@ type Own struct {
 	Buffers  bool // answers may be lost with the process between requests (Lambda)
 }
 
+// Credentials is a protocol whose callers may also bring credentials that it knows.
+type Credentials interface {
+	// Credentials takes them, and hands others on to next.
+	Credentials(l *resource.Loader, now func() time.Time, next identity.TokenVerifier) identity.TokenVerifier
+}
+
 // Challenger is an error writer that also tells callers how they could get in.
 type Challenger interface {
 	Challenge(h http.Header, r *http.Request, f *fault.Fault)
