@@ -14,7 +14,7 @@ import (
 // hoursOfMonth is how AWS counts a month.
 const hoursOfMonth = 730.0
 
-// price is a line of prices.json.
+// price is a line of the list of prices, which requests are summed by too.
 type price struct {
 	USD  float64
 	Per  string
@@ -29,7 +29,7 @@ type priceTable struct {
 
 func prices(t *testing.T) priceTable {
 	t.Helper()
-	raw, err := os.ReadFile("prices.json")
+	raw, err := os.ReadFile("../shared/pricing/running/prices.json")
 	if err != nil {
 		t.Fatal(err)
 	}

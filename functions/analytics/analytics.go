@@ -94,7 +94,7 @@ type cacheAnswer struct {
 // docs of the graphs, by their name.
 var docs = map[string]string{
 	"requests":            "Requests over time.",
-	"cost":                "Cost over time, in US cents; avg is by request.",
+	"cost":                "Cost over time, in US cents; avg is by request, gateway_total what the gateway itself cost on AWS, as far as it is counted for each request.",
 	"tokens":              "Tokens in and out over time; avg is by request.",
 	"latency":             "Durations of requests over time, in milliseconds.",
 	"users":               "Distinct users over time: values of the metadata _user.",

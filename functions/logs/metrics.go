@@ -55,6 +55,7 @@ type metrics struct {
 	TotalUnits     int64   `json:"total_units"`
 	UnitsEstimated bool    `json:"units_estimated"`
 	Cost           float64 `json:"cost"`
+	GatewayCost    float64 `json:"gateway_cost" doc:"Of the gateway itself on AWS, in US cents; 0 where it is not counted for each request."`
 	CostCurrency   string  `json:"cost_currency"`
 	IsPriced       bool    `json:"is_priced"`
 	PriceBook      *string `json:"price_book" doc:"Version of the price list; null: nothing was charged by it."`
@@ -153,6 +154,7 @@ func metricsOf(r *usage.Record, organisation, configVersion string) metrics {
 		TotalUnits:     r.Usage.TotalTokens(),
 		UnitsEstimated: r.Usage.Estimated,
 		Cost:           report.Cents(r.Cost),
+		GatewayCost:    report.Cents(r.Running),
 		CostCurrency:   "USD",
 		IsPriced:       r.Priced,
 		PriceBook:      orNull(r.Book),

@@ -1,6 +1,11 @@
 package usage
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"strconv"
+
+	"gateway/shared/pricing"
+)
 
 // Agent is where within the work of a coding agent a request belongs, as its client says.
 type Agent struct {
@@ -13,7 +18,8 @@ const (
 	notedSession = iota + 1
 	notedAgent
 	notedParentAgent
-	notedCall // as Call.append writes it
+	notedCall    // as Call.append writes it
+	notedRunning // in decimal
 )
 
 // notes are the texts that there are to note, by number.
@@ -22,7 +28,7 @@ func (r *Record) notes() [notedParentAgent]*string {
 }
 
 // noted tells whether only version 6 can carry the record.
-func (r *Record) noted() bool { return r.Agent != Agent{} || r.Call != nil }
+func (r *Record) noted() bool { return r.Agent != Agent{} || r.Call != nil || r.Running != 0 }
 
 // appendNotes appends what version 6 adds: numbers, each with its text.
 func (r *Record) appendNotes(b []byte) []byte {
@@ -35,6 +41,9 @@ func (r *Record) appendNotes(b []byte) []byte {
 	if r.Call != nil {
 		n++
 	}
+	if r.Running != 0 {
+		n++
+	}
 	b = binary.AppendUvarint(b, n)
 	for i, text := range r.notes() {
 		if *text != "" {
@@ -43,6 +52,9 @@ func (r *Record) appendNotes(b []byte) []byte {
 	}
 	if r.Call != nil {
 		b = appendString(binary.AppendUvarint(b, notedCall), string(r.Call.append(nil)))
+	}
+	if r.Running != 0 {
+		b = appendString(binary.AppendUvarint(b, notedRunning), strconv.FormatInt(int64(r.Running), 10))
 	}
 	return b
 }
@@ -59,6 +71,9 @@ func (c *cursor) notes(r *Record) {
 			within := cursor{rest: text}
 			within.call(r)
 			c.bad = c.bad || within.bad
+		case number == notedRunning:
+			n, err := strconv.ParseInt(text, 10, 64)
+			r.Running, c.bad = pricing.NanoDollars(n), c.bad || err != nil || n == 0
 		}
 	}
 }

@@ -56,7 +56,7 @@ func drawRecord(t *rapid.T) Record {
 		Mode: str("mode"), PromptID: str("prompt"), PromptSlug: str("pslug"), Provider: str("provider"), ProviderSlug: str("provslug"), IntegrationID: str("int"),
 		Model: str("answered"), OptionIndex: str("option"), RetryCount: int(num("retry")), CacheStatus: str("cache"), FinishReason: str("finish"), ErrorCode: str("code"),
 		ErrorMessage: str("message"), Unconfirmed: rapid.Bool().Draw(t, "unconfirmed"), Cost: pricing.NanoDollars(num("cost")), Priced: rapid.Bool().Draw(t, "priced"),
-		CacheSaved: pricing.NanoDollars(num("saved")), Usage: use(), TimeToFirstByte: dur("ttfb"), Duration: dur("duration"), UpstreamLatency: dur("upstream"),
+		CacheSaved: pricing.NanoDollars(num("saved")), Running: pricing.NanoDollars(num("running")), Usage: use(), TimeToFirstByte: dur("ttfb"), Duration: dur("duration"), UpstreamLatency: dur("upstream"),
 		GatewayTime: dur("gateway"), Blob: str("blob"),
 	}
 	if rapid.Bool().Draw(t, "by an agent") {

@@ -67,6 +67,7 @@ type Record struct {
 	Book           string              // version of the price list; empty without Tariff
 	Tariff         string              // lines of it that Cost was made of, with "; " between them
 	CacheSaved     pricing.NanoDollars // what a cache hit would have cost at the provider
+	Running        pricing.NanoDollars // what the gateway itself cost; 0: not counted for each request
 	Usage          pricing.Usage       // sum over the attempts
 	Attempts       []Attempt
 	SettleSubjects []Settle // budgets that this request reserved; the worker repeats the settle

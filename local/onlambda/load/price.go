@@ -10,12 +10,12 @@ import (
 	"time"
 )
 
-// Prices are USD by their names in infra/prices.json.
+// Prices are USD by their names in shared/pricing/running/prices.json.
 type Prices map[string]struct{ USD float64 }
 
 // ReadPrices reads the price table of a source tree; os.ErrNotExist without one.
 func ReadPrices(root string) (Prices, error) {
-	raw, err := os.ReadFile(filepath.Join(root, "infra", "prices.json"))
+	raw, err := os.ReadFile(filepath.Join(root, "shared", "pricing", "running", "prices.json"))
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +84,7 @@ throttled       %d calls of DynamoDB
 		}
 	}
 	if p == nil {
-		_, err = fmt.Fprintln(w, "cost            infra/prices.json is not there")
+		_, err = fmt.Fprintln(w, "cost            shared/pricing/running/prices.json is not there")
 		return err
 	}
 	usd, err := r.PerMillion(p)

@@ -39,5 +39,8 @@ func Config(ctx context.Context) (aws.Config, error) {
 	if cfg.Region == "" {
 		return cfg, errors.New("onaws: AWS_REGION must be set to the region of the installation, such as eu-west-1")
 	}
+	if cfg.HTTPClient != nil {
+		cfg.HTTPClient = counted{cfg.HTTPClient}
+	}
 	return cfg, nil
 }

@@ -61,7 +61,7 @@ func open(ctx context.Context, routes []relay.Route, translators []chat.Translat
 	if err != nil {
 		return nil, err
 	}
-	r := plane.New(in.Core, m.Sink(lastResort{in.Sink}), plane.Options{RecordAfterBody: true, Drain: drain, Jobs: jobs, Translators: translators, Vectors: vectors})
+	r := plane.New(in.Core, m.Sink(newOwn(lastResort{in.Sink})), plane.Options{RecordAfterBody: true, Drain: drain, Jobs: jobs, Translators: translators, Vectors: vectors})
 	return &host.Stream{Handler: aliases.Handler(relay.NewMux(r, routes)), Door: door.Of(secrets, in.Store).OnRefused(m.Around), Thaw: in.CloseIdleConnections}, nil
 }
 

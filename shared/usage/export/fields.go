@@ -57,6 +57,7 @@ var fields = []field{
 	{"total_units", "Tokens in and out.", false, func(l *line) any { return l.Usage.TotalTokens() }},
 	{"request_url", "Path that was called.", false, func(l *line) any { return l.Path }},
 	{"cost", "In US cents.", false, func(l *line) any { return report.Cents(l.Cost) }},
+	{"gateway_cost", "Of the gateway itself, in US cents; 0 where it is not counted for each request.", false, func(l *line) any { return report.Cents(l.Running) }},
 	{"cost_currency", "Of cost.", false, func(*line) any { return "USD" }},
 	{"response_time", "Milliseconds to the last byte.", false, func(l *line) any { return float64(l.Duration.Microseconds()) / 1000 }},
 	{"response_status_code", "That the client got.", false, func(l *line) any { return int64(l.ClientStatus) }},

@@ -30,8 +30,9 @@ type (
 		Sum
 	}
 	Money struct {
-		Total float64 `json:"total"`
-		Avg   float64 `json:"avg"`
+		Total   float64 `json:"total"`
+		Avg     float64 `json:"avg"`
+		Gateway float64 `json:"gateway_total"` // of the gateway itself
 	}
 	MoneyPoint struct {
 		Bucket
@@ -233,7 +234,9 @@ func (r *Reader) Graph(ctx context.Context, sc store.Scope, name string, f *Filt
 	return g, true, err
 }
 
-func money(s *Stats) Money { return Money{Cents(s.Cost), ratio(Cents(s.Cost), s.Requests)} }
+func money(s *Stats) Money {
+	return Money{Cents(s.Cost), ratio(Cents(s.Cost), s.Requests), Cents(s.Running)}
+}
 
 func tokens(s *Stats) Tokens {
 	n := s.TokensIn + s.TokensOut

@@ -24,6 +24,7 @@ var groupings = map[string]segment.Dim{
 var columnOf = map[string]func(s *Stats) any{
 	"requests":          func(s *Stats) any { return s.Requests },
 	"cost":              func(s *Stats) any { return Cents(s.Cost) },
+	"gateway_cost":      func(s *Stats) any { return Cents(s.Running) },
 	"total_tokens":      func(s *Stats) any { return s.TokensIn + s.TokensOut },
 	"avg_tokens":        func(s *Stats) any { return ratio(float64(s.TokensIn+s.TokensOut), s.Requests) },
 	"avg_input_tokens":  func(s *Stats) any { return ratio(float64(s.TokensIn), s.Requests) },

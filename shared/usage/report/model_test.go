@@ -122,6 +122,7 @@ func drawRecords(t *rapid.T, most int) []usage.Record {
 		r.RetryCount = rapid.SampledFrom([]int{0, 0, 1, 2, -1}).Draw(t, "retries")
 		r.Mode, r.OptionIndex = pick("mode", "", "fallback"), pick("option", "config.targets[0]", "config.targets[1]")
 		r.Cost = pricing.NanoDollars(rapid.Int64Range(0, 1e9).Draw(t, "cost"))
+		r.Running = pricing.NanoDollars(rapid.Int64Range(0, 1e5).Draw(t, "running"))
 		r.CacheSaved = pricing.NanoDollars(rapid.Int64Range(0, 1e9).Draw(t, "saved"))
 		r.Duration = time.Duration(rapid.Int64Range(0, 1e11).Draw(t, "duration"))
 		r.Usage = pricing.Usage{}
@@ -205,6 +206,7 @@ func truth(records []usage.Record) (s Stats, users int) {
 		s.Requests++
 		s.Cost += r.Cost
 		s.Saved += r.CacheSaved
+		s.Running += r.Running
 		s.TokensIn += r.Usage.InputTokens()
 		s.TokensOut += r.Usage.OutputTokens()
 		s.Duration += r.Duration.Truncate(time.Microsecond)

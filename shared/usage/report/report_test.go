@@ -340,12 +340,13 @@ func TestGraphShapes(t *testing.T) {
 	hit.CacheStatus, hit.CacheSaved, hit.Cost, hit.Duration = "HIT", 5e7, 0, 10*time.Millisecond
 	rescuedOne.RetryCount, rescuedOne.EndUser = 2, "bob"
 	failed.ClientStatus, failed.EndUser = 500, ""
+	hit.Running, fallback.Running = 1000, 2000
 	fallback.Mode, fallback.OptionIndex = "fallback", "config.targets[1]"
 	h.ingest(t, hit, rescuedOne, failed, fallback)
 	f := &Filter{From: noon.Add(-time.Minute), To: noon}
 	for name, want := range map[string]string{
 		"requests":       `{"summary":{"total":4},"data_points":[{"timestamp":"2026-03-10T11:59:00Z","total":2},{"timestamp":"2026-03-10T12:00:00Z","total":2}],"object":"analytics-graph"}`,
-		"cost":           `{"summary":{"total":0.3,"avg":0.075},"data_points":[{"timestamp":"2026-03-10T11:59:00Z","total":0.1,"avg":0.05},{"timestamp":"2026-03-10T12:00:00Z","total":0.2,"avg":0.1}],"object":"analytics-graph"}`,
+		"cost":           `{"summary":{"total":0.3,"avg":0.075,"gateway_total":0.0003},"data_points":[{"timestamp":"2026-03-10T11:59:00Z","total":0.1,"avg":0.05,"gateway_total":0.0001},{"timestamp":"2026-03-10T12:00:00Z","total":0.2,"avg":0.1,"gateway_total":0.0002}],"object":"analytics-graph"}`,
 		"tokens":         `{"summary":{"total":60,"avg":15},"data_points":[{"timestamp":"2026-03-10T11:59:00Z","total":30,"avg":15},{"timestamp":"2026-03-10T12:00:00Z","total":30,"avg":15}],"object":"analytics-graph"}`,
 		"users":          `{"summary":{"total":2},"data_points":[{"timestamp":"2026-03-10T11:59:00Z","total":2},{"timestamp":"2026-03-10T12:00:00Z","total":1}],"object":"analytics-graph"}`,
 		"users/requests": `{"summary":{"total":3,"unique":2,"avg":1.5},"data_points":[{"timestamp":"2026-03-10T11:59:00Z","avg":1},{"timestamp":"2026-03-10T12:00:00Z","avg":1}],"object":"analytics-graph"}`,
@@ -406,12 +407,13 @@ func TestGroupColumns(t *testing.T) {
 	h := newHouse(t)
 	a, b := made(1, noon.Add(-time.Hour)), made(2, noon)
 	b.ClientStatus, b.CacheStatus, b.Duration = 500, "HIT", 300*time.Millisecond
+	a.Running, b.Running = 1000, 2000
 	h.ingest(t, a, b)
 	groups, _, err := h.reader.Groups(context.Background(), sc, &GroupQuery{Filter: Filter{From: noon.Add(-24 * time.Hour), To: noon}, By: "ai_service", Columns: Columns()})
 	if err != nil || len(groups) != 1 || groups[0].Value != "openai" {
 		t.Fatal(groups, err)
 	}
-	for name, want := range map[string]any{"requests": int64(2), "cost": 0.2, "total_tokens": int64(30), "avg_tokens": 15.0, "avg_input_tokens": 10.0, "avg_output_tokens": 5.0,
+	for name, want := range map[string]any{"requests": int64(2), "cost": 0.2, "gateway_cost": 0.0003, "total_tokens": int64(30), "avg_tokens": 15.0, "avg_input_tokens": 10.0, "avg_output_tokens": 5.0,
 		"avg_latency": 200.0, "success_rate": 50.0, "error_count": int64(1), "cache_hit_rate": 50.0, "first_seen": a.Start, "last_seen": b.Start} {
 		if got, ok := groups[0].Column(name); !ok || got != want {
 			t.Errorf("%s: %v, want %v", name, got, want)

@@ -19,6 +19,7 @@ type Stats struct {
 	Semantic  int64 // semantic cache hits
 	Cost      pricing.NanoDollars
 	Saved     pricing.NanoDollars // by all cache hits
+	Running   pricing.NanoDollars // of the gateway itself
 	TokensIn  int64
 	TokensOut int64
 	WithUser  int64         // requests that name an end user
@@ -66,6 +67,7 @@ func (s *Stats) merge(o *Stats) {
 	s.Semantic += o.Semantic
 	s.Cost += o.Cost
 	s.Saved += o.Saved
+	s.Running += o.Running
 	s.TokensIn += o.TokensIn
 	s.TokensOut += o.TokensOut
 	s.WithUser += o.WithUser
@@ -152,7 +154,7 @@ func (a *aspect) need() (c columns) {
 	for _, d := range [...]segment.Dim{segment.Status, segment.CacheStatus} {
 		c.dims[d] = true
 	}
-	for _, i := range [...]segment.Int{segment.Cost, segment.Saved, segment.TokensIn, segment.TokensOut, segment.Duration, segment.WithUser} {
+	for _, i := range [...]segment.Int{segment.Cost, segment.Saved, segment.TokensIn, segment.TokensOut, segment.Duration, segment.WithUser, segment.Running} {
 		c.ints[i] = true
 	}
 	if a.users {
@@ -264,6 +266,7 @@ func (c *tally) row(i, bucket int) {
 	}
 	s.Cost += pricing.NanoDollars(t.Ints[segment.Cost][i])
 	s.Saved += saved
+	s.Running += pricing.NanoDollars(t.Ints[segment.Running][i])
 	s.TokensIn += t.Ints[segment.TokensIn][i]
 	s.TokensOut += t.Ints[segment.TokensOut][i]
 	s.WithUser += t.Ints[segment.WithUser][i]

@@ -171,6 +171,7 @@ func (b *cubeBuilder) add(r *usage.Record) {
 	c.sums[TokensOut] += r.Usage.OutputTokens()
 	c.sums[Duration] += r.Duration.Microseconds()
 	c.sums[WithUser] += withUser(r)
+	c.sums[Running] += int64(r.Running)
 	c.durations.Add(r.Duration.Microseconds())
 	if r.EndUser != "" {
 		uk := UsersKey{hour, r.Workspace}
@@ -198,7 +199,11 @@ func hashID(id string) uint64 {
 	return h ^ h>>33
 }
 
-const cubeVersion = 1
+// Cubes of version 1 have sums up to WithUser.
+const (
+	cubeVersion = 2
+	cubeFirst   = 1
+)
 
 // encode gives the cube's bytes: version, texts, cells, users, ids.
 func (b *cubeBuilder) encode() ([]byte, error) {
@@ -246,8 +251,12 @@ func (b *cubeBuilder) encode() ([]byte, error) {
 
 // decodeCube reads a cube. The cells refer to b, which must not change.
 func decodeCube(b []byte) (*Cube, error) {
-	if len(b) == 0 || b[0] != cubeVersion {
+	if len(b) == 0 || b[0] < cubeFirst || b[0] > cubeVersion {
 		return nil, errCube
+	}
+	summed := NumInts
+	if b[0] == cubeFirst {
+		summed = WithUser + 1
 	}
 	c := source{b: b[1:]}
 	values := make([]string, c.count(1))
@@ -276,7 +285,7 @@ func decodeCube(b []byte) (*Cube, error) {
 		}
 		t.Count[i] = int64(c.uint())
 		t.First[i], t.Last[i] = hour+int64(c.uint()), hour+int64(c.uint())
-		for k := Cost; k < NumInts; k++ {
+		for k := Cost; k < summed; k++ {
 			t.Ints[k][i] = c.int()
 		}
 		t.durations[i] = c.bytes()

@@ -8,6 +8,9 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"gateway/shared/pricing"
+	"gateway/shared/usage"
 )
 
 func TestCubesDecodeToWhatWasAdded(t *testing.T) {
@@ -145,4 +148,35 @@ func TestEveryValueIsInItsBucket(t *testing.T) {
 		check(max(u, u+1)) // the last one would overflow
 	}
 	rapid.Check(t, func(t *rapid.T) { check(rapid.Int64Min(0).Draw(t, "v")) })
+}
+
+// A cube that was written before requests had a cost of the gateway is read, and has
+// none.
+func TestCubesOfTheFirstVersion(t *testing.T) {
+	build := func(running pricing.NanoDollars) []byte {
+		b := newCubeBuilder()
+		b.add(&usage.Record{ID: "01J", Start: time.Unix(1_800_000_000, 0), Org: "o", Workspace: "w", ClientStatus: 200, Cost: 77, Running: running, Duration: time.Second})
+		out, err := b.encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	without, with := build(0), build(1) // differ in one byte, the sum
+	at := 0
+	for ; without[at] == with[at]; at++ {
+	}
+	first := slices.Concat([]byte{cubeFirst}, without[1:at], without[at+1:])
+	for _, c := range []struct {
+		cube []byte
+		want int64
+	}{{first, 0}, {without, 0}, {with, 1}} {
+		cube, err := decodeCube(c.cube)
+		if err != nil || cube.Cells.N != 1 || cube.Cells.Ints[Cost][0] != 77 || cube.Cells.Ints[Running][0] != c.want {
+			t.Fatalf("%v %+v", err, cube)
+		}
+	}
+	if _, err := decodeCube(append([]byte{cubeVersion + 1}, with[1:]...)); err == nil {
+		t.Error("a version that is not known is read")
+	}
 }

@@ -251,6 +251,9 @@ func (f *File) ints(ctx context.Context, group int, column string) ([]int64, err
 	if v, ok := f.cache.get(key); ok {
 		return v.([]int64), nil
 	}
+	if _, there := f.columns[column]; !there {
+		return make([]int64, f.Groups[group].Rows), nil // the file is older than the column
+	}
 	out := make([]int64, 0, f.Groups[group].Rows)
 	err := f.pages(ctx, group, column, func(p parquet.Page) error {
 		data := p.Data()

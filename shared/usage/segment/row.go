@@ -72,6 +72,7 @@ type row struct {
 	Agent         string            `parquet:"agent,dict"`
 	ParentAgent   string            `parquet:"parent_agent,dict"`
 	ParentSpan    string            `parquet:"parent_span_id"`
+	Running       int64             `parquet:"gateway_cost"`
 }
 
 // dimColumns and intColumns name the columns behind a Dim and an Int.
@@ -83,7 +84,7 @@ var dimColumns = [NumDims]string{
 	Session: "session", Agent: "agent", ParentAgent: "parent_agent",
 }
 
-var intColumns = [NumInts]string{Start: "start", Cost: "cost", Saved: "cache_saved", TokensIn: "tokens_in", TokensOut: "tokens_out", Duration: "duration", WithUser: "with_user"}
+var intColumns = [NumInts]string{Start: "start", Cost: "cost", Saved: "cache_saved", TokensIn: "tokens_in", TokensOut: "tokens_out", Duration: "duration", WithUser: "with_user", Running: "gateway_cost"}
 
 // bodyRef says where a record's sealed bodies are.
 type bodyRef struct {
@@ -109,7 +110,7 @@ func (w *row) fill(r *usage.Record, ref bodyRef, arena []byte) []byte {
 		RequestBytes: r.RequestBytes, ResponseBytes: r.ResponseBytes,
 		BodyPack: ref.pack, BodyOffset: ref.offset, BodyLength: ref.length, Event: arena[from:len(arena):len(arena)],
 		PromptVersion: promptVersion(r), Experiment: r.Experiment(),
-		Session: r.Agent.Session, Agent: r.Agent.ID, ParentAgent: r.Agent.Parent, ParentSpan: r.ParentSpanID,
+		Session: r.Agent.Session, Agent: r.Agent.ID, ParentAgent: r.Agent.Parent, ParentSpan: r.ParentSpanID, Running: int64(r.Running),
 	}
 	return arena
 }

@@ -47,6 +47,7 @@ const (
 	TokensOut            //
 	Duration             // microseconds
 	WithUser             // 1 when the record names an end user
+	Running              // nano-dollars
 	NumInts
 )
 

@@ -1,0 +1,125 @@
+// Package running is what it costs to run the gateway on AWS: the one table of list
+// prices, from which the prices in the README are made, and the sum of what a request
+// used. What is not told by a call is counted by rules: a read of the tables is a unit
+// for each 4 KB of its answer, a write one for each KB that was sent, a transaction
+// twice as much.
+package running
+
+import (
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"gateway/shared/pricing"
+)
+
+//go:embed prices.json
+var list []byte
+
+// picoDollars is an amount of money: 1e-12 US dollars, of which all prices of the table
+// for one unit are whole numbers.
+type picoDollars int64
+
+var (
+	read   sync.Once
+	prices map[string]picoDollars // of one unit, by their names in the list
+)
+
+// table are the prices. Programs that never ask do not link what reads them.
+func table() map[string]picoDollars {
+	read.Do(func() {
+		var all struct {
+			Prices map[string]struct {
+				USD float64
+				Per string
+			}
+		}
+		if err := json.Unmarshal(list, &all); err != nil {
+			panic(fmt.Errorf("running: prices: %w", err)) // it is part of the program
+		}
+		prices = make(map[string]picoDollars, len(all.Prices))
+		for name, p := range all.Prices {
+			if strings.HasPrefix(p.Per, "1M") {
+				prices[name] = picoDollars(math.Round(p.USD * 1e6))
+			}
+		}
+	})
+	return prices
+}
+
+// Calls counts what a process asks of AWS. It is safe for concurrent use.
+type Calls struct{ reads, writes, queue, puts, gets, keys atomic.Int64 }
+
+// Process counts the calls of this process.
+var Process Calls
+
+// Count adds one call: of a service and its action (S3: the HTTP method), with the bytes
+// that were sent and came.
+func (c *Calls) Count(service, action string, sent, came int64) {
+	switch service {
+	case "DynamoDB":
+		c.table(action, sent, came)
+	case "SQS":
+		c.queue.Add(max(1, ceil(sent, 64<<10)))
+	case "KMS":
+		c.keys.Add(1)
+	case "S3":
+		switch action {
+		case "DELETE": // is free
+		case "GET", "HEAD":
+			c.gets.Add(1)
+		default:
+			c.puts.Add(1)
+		}
+	}
+}
+
+func (c *Calls) table(action string, sent, came int64) {
+	switch action {
+	case "GetItem", "BatchGetItem", "Query", "TransactGetItems":
+		c.reads.Add(max(1, ceil(came, 4<<10)))
+	case "TransactWriteItems":
+		c.writes.Add(max(2, 2*ceil(sent, 1<<10)))
+	default:
+		c.writes.Add(max(1, ceil(sent, 1<<10)))
+	}
+}
+
+func ceil(n, unit int64) int64 { return (n + unit - 1) / unit }
+
+// Used are numbers of Calls at one time.
+type Used struct{ Reads, Writes, Queue, Puts, Gets, Keys int64 }
+
+// Now gives what was counted so far.
+func (c *Calls) Now() Used {
+	return Used{c.reads.Load(), c.writes.Load(), c.queue.Load(), c.puts.Load(), c.gets.Load(), c.keys.Load()}
+}
+
+// Since gives what was used after an earlier time.
+func (u Used) Since(o Used) Used {
+	return Used{u.Reads - o.Reads, u.Writes - o.Writes, u.Queue - o.Queue, u.Puts - o.Puts, u.Gets - o.Gets, u.Keys - o.Keys}
+}
+
+// Event is what it takes to carry a record on: a message that goes alone and comes with
+// nine others.
+var Event = Used{Queue: 1}
+
+// Request is the cost of a request that a function of so many MB served in a time: the
+// way in, its calls, its record's message, and its time, whose milliseconds count whole.
+func Request(u Used, memory int64, took time.Duration) pricing.NanoDollars {
+	p := table()
+	sum := p["edge.request"] + p["api.request"] + p["lambda.request"]
+	for name, n := range map[string]int64{
+		"dynamodb.read": u.Reads, "dynamodb.write": u.Writes, "sqs.request": u.Queue + Event.Queue, "s3.put": u.Puts, "s3.get": u.Gets, "kms.request": u.Keys,
+	} {
+		sum += p[name] * picoDollars(n)
+	}
+	ms := ceil(int64(max(took, 0)), int64(time.Millisecond))
+	sum += p["lambda.time"] * picoDollars(ms*memory) / (1000 * 1024)
+	return pricing.NanoDollars((sum + 500) / 1000)
+}
