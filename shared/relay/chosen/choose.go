@@ -198,7 +198,7 @@ func (ch *Chooser) speak() error {
 		return ch.pass()
 	}
 	if ch.Route.Streams && ch.Route.Client.Name() == provider.Gemini && ch.Req.URL.Query().Get("alt") != "sse" {
-		return fault.Invalid("alt", "must be sse: %s does not speak this shape, and its stream is translated to events alone", p.ID)
+		return fault.Invalid("alt", "alt must be sse: %s does not speak this shape, and its stream is translated to events alone", p.ID)
 	}
 	if ok {
 		ch.To.Dialect, ok = ch.Means.Dialects[name]
