@@ -4,14 +4,13 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"fmt"
 	"time"
 
-	"gateway/shared/fault"
 	"gateway/shared/provider"
 	"gateway/shared/resource"
 	"gateway/shared/store"
 	"gateway/shared/tenant/access"
+	"gateway/shared/tenant/upstream"
 )
 
 // Kinds of the stored resources. An integration belongs to the organisation or to
@@ -103,18 +102,11 @@ func SwitchID(skill string) string {
 	return "skill-" + hex.EncodeToString(sum[:16])
 }
 
-// claim is the row by which a server's slug is one of a kind in its organisation.
-func claim(org store.Scope, slug string) store.Key {
-	return org.Organisation().Partition().Key("AGENT_SLUG", slug)
-}
+var slugs = upstream.Slugs{Row: "AGENT_SLUG", What: "agent server"}
 
 // Claim stages that a new server takes its slug, which no other of the organisation
 // may have.
-func Claim(tx *resource.Tx, rec *resource.Record) {
-	row := store.Row{Key: claim(rec.Scope, rec.Slug), Item: store.Item{"id": rec.ID, "ws": rec.Scope.Workspace}}
-	taken := fault.Newf(fault.Conflict, "slug", "the slug %q is taken by another agent server of the organisation; choose another", rec.Slug)
-	tx.Do(store.Action{Table: store.Control, Put: &store.Put{Row: row, If: []store.Cond{store.IfAbsent()}}}, taken)
-}
+func Claim(tx *resource.Tx, rec *resource.Record) { slugs.Claim(tx, rec) }
 
 // Release stages that a server that goes gives back its slug and its integration.
 func Release(tx *resource.Tx, rec *resource.Record) error {
@@ -122,21 +114,14 @@ func Release(tx *resource.Tx, rec *resource.Record) error {
 	if err != nil {
 		return err
 	}
-	tx.Do(store.Action{Table: store.Control, Delete: &store.Delete{Key: claim(rec.Scope, rec.Slug)}}, nil)
-	return tx.Unuse(s.Integration(rec.Scope), rec.Ref())
+	return slugs.Release(tx, rec, s.Integration(rec.Scope))
 }
 
 // DecodeIntegration, DecodeServer and DecodeSwitch read the stored forms.
-func DecodeIntegration(rec resource.Record) (*Integration, error) { return decode[Integration](rec) }
-
-func DecodeServer(rec resource.Record) (*Server, error) { return decode[Server](rec) }
-
-func DecodeSwitch(rec resource.Record) (*Switch, error) { return decode[Switch](rec) }
-
-func decode[T any](rec resource.Record) (*T, error) {
-	form := new(T)
-	if err := json.Unmarshal(rec.Body, form); err != nil {
-		return nil, fmt.Errorf("a2a: stored %s %s: %w", rec.Kind, rec.ID, err)
-	}
-	return form, nil
+func DecodeIntegration(rec resource.Record) (*Integration, error) {
+	return resource.Decode[Integration](rec)
 }
+
+func DecodeServer(rec resource.Record) (*Server, error) { return resource.Decode[Server](rec) }
+
+func DecodeSwitch(rec resource.Record) (*Switch, error) { return resource.Decode[Switch](rec) }

@@ -88,7 +88,7 @@ func group(tx *resource.Tx, org store.Scope, name string) (resource.Record, *Gro
 	if err != nil || !ok || rec.Archived() {
 		return rec, nil, false, err
 	}
-	g, err := decode[Group](rec)
+	g, err := resource.Decode[Group](rec)
 	return rec, g, err == nil, err
 }
 
@@ -217,7 +217,7 @@ func MappingsOf(tx *resource.Tx, org store.Scope, group string) (recs []resource
 		if !ok || rec.Archived() {
 			continue
 		}
-		m, err := decode[Mapping](rec)
+		m, err := resource.Decode[Mapping](rec)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -254,4 +254,4 @@ func Mapped(tx *resource.Tx, org store.Scope, workspace, but string) (bool, erro
 }
 
 // DecodeGroup reads the stored form.
-func DecodeGroup(rec resource.Record) (*Group, error) { return decode[Group](rec) }
+func DecodeGroup(rec resource.Record) (*Group, error) { return resource.Decode[Group](rec) }

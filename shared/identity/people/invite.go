@@ -69,7 +69,7 @@ func (i *Invite) StateAt(now time.Time) string {
 }
 
 // DecodeInvite reads the stored form.
-func DecodeInvite(rec resource.Record) (*Invite, error) { return decode[Invite](rec) }
+func DecodeInvite(rec resource.Record) (*Invite, error) { return resource.Decode[Invite](rec) }
 
 // credentialKind is the partition kind of the rows that tokens are found by.
 const credentialKind = "INVITE"

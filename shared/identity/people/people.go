@@ -129,16 +129,10 @@ func find(tx *resource.Tx, org store.Scope, name string) (resource.Record, *User
 }
 
 // DecodeUser and DecodeMembership read the stored forms.
-func DecodeUser(rec resource.Record) (*User, error) { return decode[User](rec) }
+func DecodeUser(rec resource.Record) (*User, error) { return resource.Decode[User](rec) }
 
-func DecodeMembership(rec resource.Record) (*Membership, error) { return decode[Membership](rec) }
-
-func decode[T any](rec resource.Record) (*T, error) {
-	form := new(T)
-	if err := json.Unmarshal(rec.Body, form); err != nil {
-		return nil, fmt.Errorf("people: stored %s %s: %w", rec.Kind, rec.ID, err)
-	}
-	return form, nil
+func DecodeMembership(rec resource.Record) (*Membership, error) {
+	return resource.Decode[Membership](rec)
 }
 
 func encode(rec *resource.Record, form any) error {

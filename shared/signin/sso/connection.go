@@ -1,7 +1,6 @@
 package sso
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -59,14 +58,8 @@ func (c *Connection) Way(has func(secret string) bool) string {
 }
 
 // DecodeConnection reads the stored form.
-func DecodeConnection(rec resource.Record) (*Connection, error) { return decode[Connection](rec) }
-
-func decode[T any](rec resource.Record) (*T, error) {
-	form := new(T)
-	if err := json.Unmarshal(rec.Body, form); err != nil {
-		return nil, fmt.Errorf("sso: stored %s %s: %w", rec.Kind, rec.ID, err)
-	}
-	return form, nil
+func DecodeConnection(rec resource.Record) (*Connection, error) {
+	return resource.Decode[Connection](rec)
 }
 
 // Domain is the stored form of a domain; its record has the name.

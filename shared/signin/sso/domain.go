@@ -88,7 +88,7 @@ func Allows(ctx context.Context, r *resource.Resources, org store.Scope, domain 
 		if !ok || rec.Archived() {
 			continue
 		}
-		d, err := decode[Domain](rec)
+		d, err := resource.Decode[Domain](rec)
 		if err != nil {
 			return false, err
 		}
