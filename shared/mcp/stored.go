@@ -171,7 +171,7 @@ func Claim(tx *resource.Tx, rec *resource.Record) { slugs.Claim(tx, rec) }
 // Find gives where the server of a slug is in an organisation; ok is false where there is
 // none.
 func Find(ctx context.Context, s store.Store, org store.Scope, slug string) (at store.Scope, id string, ok bool, err error) {
-	it, ok, err := s.Table(store.Control).Get(ctx, claim(org, slug), true)
+	it, ok, err := s.Table(store.Control).Get(ctx, slugs.Key(org, slug), true)
 	if err != nil {
 		return at, "", false, fault.Unavailable(err)
 	}
