@@ -131,12 +131,14 @@ var exceptions = func() map[string]rights {
 	auth := administration // it calls identity providers, begins, notes and ends sessions, and gives people keys
 	auth.tables = map[string][]string{"control": manage, "keys": {"GetItem", "PutItem", "UpdateItem", "DeleteItem"}}
 	auth.opens, auth.addressed = []string{"control"}, true
+	scim := administration // it hands out tokens, ends keys and sessions of people who are stopped, and brings keys back
+	scim.tables, scim.addressed = map[string][]string{"control": manage, "keys": {"GetItem", "PutItem", "DeleteItem"}}, true
 	prompts := administration // they ask what tests of a version found
 	prompts.tables = map[string][]string{"control": manage, "keys": lookUp, "usage": lookUp}
 	feedback := reader("usage", "GetItem", "PutItem")
 	feedback.retains = true
 	return map[string]rights{
-		"mcpservers": registries, "agentservers": registries, "deployments": plain, "scim": plain, "feedback": feedback, "auth": auth,
+		"mcpservers": registries, "agentservers": registries, "deployments": plain, "scim": scim, "feedback": feedback, "auth": auth,
 		"users": users, "prompts": prompts, "secretreferences": references,
 		"analytics": analytics, "logs": logs, "auditlogs": reader("audit", "Query"),
 		"docs":         {tables: map[string][]string{"keys": lookUp}, names: []string{"audit", "usage"}},                      // the document is in the binary

@@ -310,6 +310,12 @@ func TestPeopleSignInByOIDC(t *testing.T) {
 		t.Error("a session for somebody who is not invited")
 	}
 	e.wantStatus("nobody was made", e.call("GET", "/admin/users?email=cid@example.com", "", "X-Gateway-Api-Key", adminKey), 200, `"total":0`)
+	e.admin("PUT", "/auth/sso-configurations/"+e.configured, `{"disable_auto_provision_user":false}`)
+	e.admin("PUT", "/admin/organisation/settings", `{"scim_settings":{"scim_only":true}}`)
+	if got, token = e.enter(ofAnn); token != "" {
+		t.Error("a session for somebody whom the identity provider has not made")
+	}
+	e.wantStatus("users by SCIM alone", got, 403, "not invited")
 	eventually(t, func() error {
 		q := url.Values{"start_time": {time.Now().Add(-time.Hour).UTC().Format(time.RFC3339)}, "end_time": {time.Now().Add(time.Hour).UTC().Format(time.RFC3339)}, "resource_type": {"auth"}, "action": {"login"}}
 		got := e.call("GET", "/audit-logs?"+q.Encode(), "", "X-Gateway-Api-Key", adminKey)

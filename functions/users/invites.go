@@ -106,6 +106,9 @@ func checkInvite(_ *admin.Call, ch *inviteChange) (bad []fault.Detail) {
 
 // ask settles the workspaces of a new invitation and gives it its token.
 func (f *family) ask(c *admin.Call, tx *resource.Tx, ch *inviteChange) error {
+	if err := byHand(c, tx); err != nil {
+		return err
+	}
 	form := ch.Form
 	var bad []fault.Detail
 	seen := map[string]bool{}

@@ -12,7 +12,7 @@ import (
 // one after the other: between them there are two owners, and never none.
 func (f *family) ownershipRoutes() []admin.Route {
 	routes := f.users.Below(admin.Route{
-		Method: "PUT", Path: "/admin/users/{id}/ownership", Aliases: []string{"/users/{id}/ownership"}, Name: "setOwnership", Action: audit.Update,
+		Method: "PUT", Path: "/admin/users/{id}/ownership", Aliases: []string{"/users/{id}/ownership"}, Name: "setOwnership", Action: audit.Update, Errors: []int{409},
 		Doc:  "Make a user an owner of the organisation, or an owner an admin. For owners and organisation keys; the last owner keeps the role.",
 		Body: []admin.Field{{Name: "owner", Type: admin.Boolean, Required: true, Doc: "Whether the user is an owner."}},
 		Do:   f.users.At("update", f.setOwnership),
@@ -26,6 +26,9 @@ func (f *family) ownershipRoutes() []admin.Route {
 func (f *family) setOwnership(c *admin.Call) (any, error) {
 	return nil, c.Change(func(tx *resource.Tx) error {
 		it, err := f.users.FindIn(c, tx)
+		if err == nil {
+			err = byHand(c, tx)
+		}
 		if err != nil {
 			return err
 		}

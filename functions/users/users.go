@@ -71,6 +71,16 @@ func (f *family) describeUsers() *admin.Collection[people.User] {
 	}
 }
 
+// byHand refuses changes of who the users are where the identity provider alone makes
+// them.
+func byHand(c *admin.Call, tx *resource.Tx) error {
+	org, err := tenant.ReadSettings(tx, c.Organisation())
+	if err == nil && org.Settings.ScimOnly {
+		err = fault.New(fault.Conflict, "", "Users come, go and get their roles by the identity provider alone (scim_settings.scim_only)")
+	}
+	return err
+}
+
 // matches compares an address as it is stored, in one spelling.
 func matches(c *admin.Call, row *resource.Row) bool {
 	return (!c.Query.Given("role") || row.Fields["role"] == c.Query.Text("role")) && (!c.Query.Given("email") || row.Fields["email"] == people.Spelled(c.Query.Text("email")))
@@ -105,6 +115,9 @@ func (f *family) setRole(c *admin.Call) (any, error) {
 	changed := false
 	return nil, admin.Rounds(c, func(tx *resource.Tx) (more bool, err error) {
 		it, err := f.users.FindIn(c, tx)
+		if err == nil {
+			err = byHand(c, tx)
+		}
 		if err != nil {
 			return false, err
 		}
@@ -133,6 +146,9 @@ func (f *family) remove(c *admin.Call) (any, error) {
 			if begun && fault.Is(err, fault.NotAllowed) {
 				return false, nil // another call has finished it
 			}
+			return false, err
+		}
+		if err := byHand(c, tx); err != nil && !begun {
 			return false, err
 		}
 		if it.Form.Role == people.Owner && !c.Caller.AtLeast(admin.Owner) {

@@ -518,3 +518,22 @@ func TestAnInvitationStandsWithoutItsMail(t *testing.T) {
 		t.Errorf("keys that nobody asked for: %s", a.Body)
 	}
 }
+
+// Where the identity provider alone makes users, nobody else invites, promotes or removes
+// them.
+func TestUsersByTheIdentityProviderAlone(t *testing.T) {
+	t.Parallel()
+	h, _ := newHouse(t)
+	id := addUser(t, h, "ann@example.com", people.Member)
+	h.Govern(tenant.Settings{Scim: tenant.Scim{ScimOnly: true}})
+	h.Do("POST", "/admin/users/invites", admintest.AdminKey, `{"email":"new@example.com","role":"admin"}`).Refused(409, "AB07", "")
+	h.Do("PUT", "/admin/users/"+id, admintest.AdminKey, `{"role":"admin"}`).Refused(409, "AB07", "")
+	h.Do("PUT", "/admin/users/"+id+"/ownership", admintest.AdminKey, `{"owner":true}`).Refused(409, "AB07", "")
+	h.Do("DELETE", "/admin/users/"+id, admintest.AdminKey, nil).Refused(409, "AB07", "")
+	if got := h.Do("GET", "/admin/users/"+id, admintest.AdminKey, nil).OK().Text("role"); got != people.Member {
+		t.Errorf("role %s", got)
+	}
+	if got := h.Do("GET", "/admin/users/invites", admintest.AdminKey, nil).OK().At("total"); got != 0.0 {
+		t.Errorf("%v invitations", got)
+	}
+}

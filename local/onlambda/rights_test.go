@@ -281,6 +281,15 @@ func (in *restricted) administer() {
 	in.ask("GET", "/general/openai.json", adminKey, "")
 	mapped := in.ask("POST", "/scim/workspaces", adminKey, `{"workspace_id":"default","role":"member","scim_group_name":"M"}`)
 	in.ask("DELETE", fmt.Sprint("/scim/workspaces/", mapped["id"]), adminKey, "")
+	provider := in.ask("POST", "/scim/tokens", adminKey, `{"name":"T"}`)
+	if token, ok := provider["token"].(string); ok {
+		in.ask("GET", "/scim/Users", token, "")
+		res := in.do(in.t, "POST", "/scim/Groups", token, `{"displayName":"G"}`)
+		if text := whole(in.t, res); res.StatusCode != 201 {
+			in.t.Errorf("a group of a provider: %d %s", res.StatusCode, text)
+		}
+	}
+	in.ask("DELETE", fmt.Sprint("/scim/tokens/", provider["id"]), adminKey, "")
 	rated := in.ask("POST", "/feedback", workspaceKey, `{"trace_id":"t","value":1}`)
 	if ids, ok := rated["feedback_ids"].([]any); ok && len(ids) == 1 {
 		in.ask("PUT", fmt.Sprint("/feedback/", ids[0]), workspaceKey, `{"value":2}`)

@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"strings"
+	"sync"
 	"time"
 
 	"gateway/shared/fault"
@@ -80,11 +81,14 @@ func WriteToken(token string) string {
 type Sessions struct {
 	loader    *resource.Loader
 	resources *resource.Resources
+
+	mu   sync.Mutex
+	seen map[string]time.Time // signs of life that were written, by the hash of the session
 }
 
 // New makes Sessions.
 func New(l *resource.Loader, r *resource.Resources) *Sessions {
-	return &Sessions{loader: l, resources: r}
+	return &Sessions{loader: l, resources: r, seen: map[string]time.Time{}}
 }
 
 // Begin stages a new session of a user and gives its token, which is stored nowhere.
@@ -193,11 +197,30 @@ func (s *Sessions) Find(ctx context.Context, token string) (*Session, *resource.
 	return found, v, nil
 }
 
-// Touch notes a sign of life. It changes nothing that other processes must know at
-// once: they look again before they call a session idle.
+// maxSeen bounds what is remembered of signs of life.
+const maxSeen = 10_000
+
+// due tells whether a sign of life is to be written, and takes it as written.
+func (s *Sessions) due(of *Session, now time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	last, ok := s.seen[of.hash]
+	if now.Sub(of.Seen) < touchEvery || ok && now.Sub(last) < touchEvery {
+		return false
+	}
+	if len(s.seen) >= maxSeen {
+		clear(s.seen)
+	}
+	s.seen[of.hash] = now
+	return true
+}
+
+// Touch notes a sign of life: once a minute however often it is called, since what is
+// known of a session does not change with it. It changes nothing that other processes
+// must know at once: they look again before they call a session idle.
 func (s *Sessions) Touch(ctx context.Context, of *Session) error {
 	now := s.resources.Now()
-	if now.Sub(of.Seen) < touchEvery {
+	if !s.due(of, now) {
 		return nil
 	}
 	_, _, err := s.resources.Store().Table(store.Keys).Update(ctx, store.Update{

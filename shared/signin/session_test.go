@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"gateway/shared/fault"
+	"gateway/shared/identity"
 	"gateway/shared/resource"
 	"gateway/shared/signin"
 	"gateway/shared/store"
@@ -132,6 +133,50 @@ func TestASessionGrowsTooOldAndIdle(t *testing.T) {
 	b.want(t, "a shorter time holds for those that there are", token, false)
 	if all, err := a.Of(ctx, org.Org, "u1"); err != nil || len(all) != 0 {
 		t.Errorf("%d sessions are listed, %v", len(all), err)
+	}
+}
+
+// However often a session is used, a sign of life is written once a minute.
+func TestSignsOfLifeAreWrittenOnceAMinute(t *testing.T) {
+	t.Parallel()
+	a, _, c := processes(t)
+	ctx := context.Background()
+	token, _ := a.begin(t, "u1")
+	written := func() time.Time {
+		t.Helper()
+		it, ok, err := a.resources.Store().Table(store.Keys).Get(ctx, store.Credential("SESSION", identity.HashToken(token)), true)
+		if err != nil || !ok {
+			t.Fatal(ok, err)
+		}
+		return time.UnixMilli(it.Int("seen")).UTC()
+	}
+	use := func() {
+		t.Helper()
+		of, _, err := a.Find(ctx, token)
+		if err == nil {
+			err = a.Touch(ctx, of)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.pass(2 * time.Minute)
+	use()
+	first := written()
+	if !first.Equal(c.now()) {
+		t.Fatalf("the use at %v is not written: %v", c.now(), first)
+	}
+	for range 5 {
+		c.pass(10 * time.Second)
+		use()
+	}
+	if got := written(); !got.Equal(first) {
+		t.Errorf("a use within the minute is written: %v", got)
+	}
+	c.pass(10 * time.Second)
+	use()
+	if got := written(); !got.Equal(c.now()) {
+		t.Errorf("a use after a minute is not written: %v", got)
 	}
 }
 

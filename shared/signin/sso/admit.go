@@ -11,6 +11,7 @@ import (
 	"gateway/shared/resource"
 	"gateway/shared/seal"
 	"gateway/shared/store"
+	"gateway/shared/tenant"
 )
 
 // Admission is somebody whom an identity provider has vouched for, on the way to being
@@ -75,7 +76,11 @@ func (a *Admission) Step(tx *resource.Tx) (more bool, err error) {
 		a.User, a.New = a.acceptance.User, true
 		return more, err
 	}
-	if a.InvitedOnly {
+	org, err := tenant.ReadSettings(tx, a.Org)
+	if err != nil {
+		return false, err
+	}
+	if a.InvitedOnly || org.Settings.ScimOnly {
 		return false, ErrUninvited
 	}
 	u := &people.User{Email: a.Email, FirstName: a.FirstName, LastName: a.LastName, Role: people.Member}
