@@ -8,13 +8,11 @@ import (
 	"html"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"regexp"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -257,7 +255,7 @@ func TestClientsSignInAsOAuthSays(t *testing.T) {
 	l.wantStatus("renew what is gone", l.send("/oauth/token", renewalOf(client, renewed.Refresh)), 400, `"error":"invalid_grant"`)
 }
 
-// TestTheOfficialClientSignsIn: the SDK's own session, with a token of the gateway.
+// TestTheOfficialClientUsesTokens: the SDK's own session, with a token of the gateway.
 func TestTheOfficialClientUsesTokens(t *testing.T) {
 	t.Parallel()
 	l := newLobby(t)
@@ -460,14 +458,3 @@ func TestTokensOpenOneServer(t *testing.T) {
 		return l.send("/oauth/introspect", url.Values{"token": {reads.Access}}, "X-Gateway-Api-Key", "second-admin-key")
 	}(), 200, `{"active":false}`)
 }
-
-// documents serves descriptions of clients.
-func documents(t *testing.T, serve http.HandlerFunc) string {
-	t.Helper()
-	s := httptest.NewServer(serve)
-	t.Cleanup(s.Close)
-	return s.URL
-}
-
-var _ = documents
-var _ = time.Now

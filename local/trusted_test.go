@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"gateway/shared/egress"
 )
 
@@ -126,5 +128,28 @@ func TestTrustedHostsAreForCustomHostsAlone(t *testing.T) {
 	}
 	if inside.Load() != 0 {
 		t.Errorf("%d requests reached a host that is no custom host", inside.Load())
+	}
+}
+
+// TestTrustedHostsMayBeMCPServers: when they are registered and when they are called; the
+// address of their tokens may not.
+// In a row: it sets the environment.
+func TestTrustedHostsMayBeMCPServers(t *testing.T) {
+	t.Setenv("GATEWAY_EGRESS_ALLOW", "")
+	t.Setenv("TRUSTED_CUSTOM_HOSTS", "127.0.0.1")
+	r := start(t)
+	up, _ := mcpServer(t, sessions)
+	_, integration := r.registerMCP("tools", up.URL, "")
+	r.wantStatus("asked", r.call("POST", "/mcp-integrations/"+integration+"/test?workspace_id=default", "", "X-Gateway-Api-Key", adminKey), 200, `"success":true`)
+	got, err := r.connectMCP("tools", sessions, nil).CallTool(t.Context(), &sdk.CallToolParams{Name: "tool1", Arguments: map[string]any{"text": "x"}})
+	if err != nil || got.IsError {
+		t.Errorf("%+v %v", got, err)
+	}
+	var inside atomic.Int64
+	tokens := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { inside.Add(1) }))
+	defer tokens.Close()
+	r.admin("POST", "/mcp-integrations", fmt.Sprintf(`{"name":"grants","slug":"grants","url":%q,"auth_type":"oauth_client_credentials","transport":"http","workspace_id":"default","configurations":{"oauth_metadata":{"token_endpoint":%q,"client_id":"c","client_secret":"s"}}}`, up.URL, tokens.URL))
+	if inside.Load() != 0 {
+		t.Error("the address of tokens was called")
 	}
 }

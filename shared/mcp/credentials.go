@@ -25,7 +25,8 @@ import (
 type Opener struct {
 	Sealer  seal.Sealer
 	Via     http.RoundTripper
-	Secrets *provider.Loaded // nil: integrations with secret mappings cannot be called
+	Hosts   http.RoundTripper // to the servers themselves, which may be trusted hosts; nil: Via
+	Secrets *provider.Loaded  // nil: integrations with secret mappings cannot be called
 	Now     func() time.Time
 
 	tokens sync.Map // of client credentials: *grant by the integration and its revision
@@ -52,7 +53,7 @@ func (o *Opener) Open(ctx context.Context, rec *resource.Record, in store.Scope)
 	if err := o.fill(ctx, in, i, c); err != nil {
 		return nil, nil, err
 	}
-	u := &Upstream{URL: i.URL, Transport: i.Transport, Via: o.Via, Headers: c.Static()}
+	u := &Upstream{URL: i.URL, Transport: i.Transport, Via: o.hosts(), Headers: c.Static()}
 	switch i.AuthType {
 	case AuthOAuth:
 		return u, c, ErrSignIn
@@ -64,6 +65,13 @@ func (o *Opener) Open(ctx context.Context, rec *resource.Record, in store.Scope)
 		u.Headers.Set("Authorization", "Bearer "+token)
 	}
 	return u, c, nil
+}
+
+func (o *Opener) hosts() http.RoundTripper {
+	if o.Hosts != nil {
+		return o.Hosts
+	}
+	return o.Via
 }
 
 // Static are the headers that are sent with each call.

@@ -16,7 +16,7 @@ import (
 func main() {
 	administration.Main(func(c *app.Core) []admin.Family {
 		return []admin.Family{mcpservers.New(mcpservers.Deps{
-			CheckURL: c.Egress.CheckURL, PublicURL: os.Getenv(onaws.EnvPublicURL), Opener: &mcp.Opener{Sealer: c.Sealer, Via: c.Transport, Now: c.Now, Secrets: console.Secrets(c)},
+			CheckURL: c.Egress.CheckURL, PublicURL: os.Getenv(onaws.EnvPublicURL), Opener: &mcp.Opener{Sealer: c.Sealer, Via: c.Transport, Hosts: c.Trusting, Now: c.Now, Secrets: console.Secrets(c)},
 		})}
 	}, onaws.Keys)
 }

@@ -62,6 +62,7 @@ type Call struct {
 	Bearer   bool
 	Now      func() time.Time
 	Via      http.RoundTripper
+	Hosts    http.RoundTripper // to the servers themselves; nil: Via
 	Sealer   seal.Sealer
 	Secrets  *provider.Loaded
 	Buffered bool // the process keeps nothing between requests, and holds no stream open
@@ -110,7 +111,7 @@ type streams struct{ servers }
 // Serve answers a request.
 func (h *Host) Serve(c *Call) {
 	h.once.Do(func() {
-		h.opener = &mcp.Opener{Sealer: c.Sealer, Via: c.Via, Secrets: c.Secrets, Now: c.Now}
+		h.opener = &mcp.Opener{Sealer: c.Sealer, Via: c.Via, Hosts: c.Hosts, Secrets: c.Secrets, Now: c.Now}
 	})
 	v := new(visit)
 	v.Call, v.host, v.note = c, h, usage.Call{Protocol: "mcp", Auth: "api_key", Method: c.Request.Method}

@@ -38,6 +38,7 @@ type Governed struct {
 // Own is what protocols of the process work with.
 type Own struct {
 	Via     http.RoundTripper // the guarded way out
+	Hosts   http.RoundTripper // likewise, also to trusted hosts: to what administrators have registered by its address
 	Sealer  seal.Sealer
 	Secrets *provider.Loaded
 	Loader  *resource.Loader
