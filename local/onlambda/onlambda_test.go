@@ -13,6 +13,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -437,10 +438,11 @@ func (in *installation) samples(t *testing.T) {
 	}
 }
 
-// maxBinary is the bound of functions, in bytes. A package that finds methods by
-// reflection (text/template, protobuf) makes the linker keep every method and
-// breaks it.
-const maxBinary = 20 << 20
+// maxBinary is the bound of functions, in bytes, as they are deployed: for arm64. The
+// same code for amd64 is 8 to 9 % longer (measured over chat, mcp and batchruns). A
+// package that finds methods by reflection (text/template, protobuf) makes the linker
+// keep every method and breaks it.
+var maxBinary = map[string]int64{"arm64": 20 << 20, "amd64": (20 << 20) * 108 / 100}[runtime.GOARCH]
 
 func (in *installation) startAndSize(t *testing.T) {
 	for _, name := range functions(t) {

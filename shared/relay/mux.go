@@ -16,7 +16,7 @@ type Mux struct {
 // mistake of the program.
 func NewMux(r *Relay, all []routes.Route) *Mux {
 	for i := range all {
-		if of, ok := all[i].Protocol.(routes.Credentials); ok {
+		if of, ok := all[i].Protocol.(routes.Credentials); ok && r != nil {
 			r.Auth.Tokens = of.Credentials(r.Loader, r.Now, r.Auth.Tokens)
 			break
 		}
