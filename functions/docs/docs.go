@@ -191,9 +191,11 @@ func operation(rt *relay.Route, path, method, id string) map[string]any {
 // bodyOf is what is known about a route's bodies; any object for routes that
 // this package does not know yet.
 func bodyOf(rt *relay.Route) body {
-	for _, known := range []map[string]body{bodies, jobBodies} {
-		if b, ok := known[rt.Endpoint]; ok {
-			return b
+	for _, name := range []string{rt.Name, rt.Endpoint} {
+		for _, known := range []map[string]body{bodies, jobBodies, besideResponses} {
+			if b, ok := known[name]; ok {
+				return b
+			}
 		}
 	}
 	b := body{doc: "Call " + rt.Endpoint + ".", request: admin.Schema{"type": "object"}, answer: admin.Schema{"type": "object"}}

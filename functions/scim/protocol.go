@@ -114,7 +114,7 @@ func (f *family) protocol() []admin.Route {
 		{Method: "PUT", Path: "/scim/Groups/{scimId}", Name: "scimReplaceGroup", Doc: "Replace a group and who is in it.", Query: one, Body: groupBody, Action: audit.Update, Errors: []int{409, 412}, Do: f.putGroup},
 		{Method: "PATCH", Path: "/scim/Groups/{scimId}", Name: "scimPatchGroup", Doc: "Change a group, or who is in it.", Query: one, Body: patchBody(groupExample), Action: audit.Update, Errors: []int{409, 412}, Do: f.patchGroup},
 		{Method: "DELETE", Path: "/scim/Groups/{scimId}", Name: "scimDeleteGroup", Doc: "Remove a group. Who was in a workspace by it alone leaves; a workspace that its name made is archived when no other group maps to it.", Status: http.StatusNoContent, Action: audit.Delete, Errors: []int{412}, Do: f.deleteGroup},
-		{Method: "POST", Path: "/scim/Bulk", Name: "refuseScimBulk", Doc: "Refused: send the operations as requests of their own.", Body: []admin.Field{}, BodyMode: admin.OptionalBody, Action: audit.Update, Errors: []int{501}, Do: refuseBulk},
+		{Method: "POST", Path: "/scim/Bulk", Name: "refuseScimBulk", Doc: "Refused: send the operations as requests of their own.", Body: bulkBody, Action: audit.Update, Errors: []int{501}, Do: refuseBulk},
 	}
 	routes = append(routes, f.discovery()...)
 	for i := range routes {
@@ -154,6 +154,10 @@ var (
 		anything("externalId", "Id of the user at the identity provider.", "00u1"), anything("name", "Name of the user.", map[string]any{"givenName": "Ann", "familyName": "Lee"}),
 		anything("displayName", "The whole name.", "Ann Lee"), anything("active", "false stops the user.", true), anything("emails", "Addresses; the primary one is the user's.", []any{map[string]any{"value": "ann@example.com", "type": "work", "primary": true}}),
 		anything("roles", "owner, admin or member.", []any{map[string]any{"value": "member"}}), anything("groups", "Groups, where users are what they are written with.", nil),
+	}
+	bulkBody = []admin.Field{
+		anything("schemas", "Names of the message's schemas.", []string{"urn:ietf:params:scim:api:messages:2.0:BulkRequest"}), anything("failOnErrors", "Errors after which to stop.", 1),
+		anything("Operations", "What to do: RFC 7644, 3.7.", []any{map[string]any{"method": "DELETE", "path": "/Users/00u1"}}),
 	}
 	groupBody = []admin.Field{
 		anything("schemas", "Names of the schemas.", []string{scim.GroupURN}), anything("displayName", "Name of the group.", "Engineering"), anything("externalId", "Id of the group at the identity provider.", "00g1"),

@@ -53,6 +53,8 @@ func forbidden(name string, place placement.Place) []string {
 		list = append(list, "gateway/shared/admin")
 	case name == "logs": // it reads what clients tell of in the dialects' shapes; the walk is not linked
 		list = append(list, "gateway/shared/relay/plan", "gateway/shared/relay/session")
+	case name == "modelpricing": // it finds prices as requests do; the walk is not linked
+		list = append(list, "gateway/shared/relay/plan", "gateway/shared/relay/session", "gateway/shared/dialect")
 	case name == "docs": // its room knows the routes; what serves them is not linked
 	case place == placement.Buffered:
 		list = append(list, "gateway/shared/relay", "gateway/shared/dialect")

@@ -1,0 +1,32 @@
+package docs
+
+import "gateway/shared/admin"
+
+// besideResponses are the bodies of what is asked beside responses: by the names of
+// their routes, as they go to providers as they came.
+var besideResponses = map[string]body{
+	"compactModelResponse": {
+		doc:     "Compact what a conversation holds, for further responses.",
+		request: ofResponses("model"),
+		answer: object([]string{"object"}, map[string]admin.Schema{
+			"id": text, "object": text, "created_at": integer, "output": list(open), "usage": oneOf(open, null),
+		}),
+	},
+	"countResponseInputTokens": {
+		doc: "Count the input tokens of a response to be. It costs nothing.", request: ofResponses(),
+		answer: object([]string{"input_tokens"}, map[string]admin.Schema{"object": text, "input_tokens": integer}),
+	},
+	"createDecision": {
+		doc: "Have a model decide, in the shape of OpenAI's decisions.", request: ofResponses("model"),
+		answer: object(nil, map[string]admin.Schema{"id": text, "object": text, "model": text, "usage": oneOf(open, null)}),
+	},
+}
+
+// ofResponses is a request with what responses take; others of its members are the
+// provider's to judge.
+func ofResponses(required ...string) admin.Schema {
+	return request(required, map[string]admin.Schema{
+		"model": model, "input": oneOf(text, admin.Schema{"type": "array", "items": open}, null), "instructions": text, "previous_response_id": text,
+		"tools": list(open), "conversation": oneOf(text, open, null),
+	})
+}
