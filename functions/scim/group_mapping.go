@@ -1,0 +1,164 @@
+package scim
+
+import (
+	"slices"
+	"strings"
+
+	"gateway/shared/admin"
+	"gateway/shared/fault"
+	"gateway/shared/identity"
+	"gateway/shared/identity/people"
+	"gateway/shared/provider"
+	"gateway/shared/resource"
+	"gateway/shared/store"
+	"gateway/shared/tenant"
+)
+
+// mapByName gives a group the mapping that its name makes, and takes back the one that
+// another name made.
+func (f *family) mapByName(tx *resource.Tx, c *admin.Call, rec resource.Record) (ended map[[2]string]bool, err error) {
+	org, err := tenant.ReadSettings(tx, c.Organisation())
+	if err != nil {
+		return nil, err
+	}
+	name, role, automatic := org.Settings.AutomaticGroup(rec.Name)
+	recs, forms, err := people.MappingsOf(tx, c.Organisation(), rec.ID)
+	if err != nil {
+		return nil, err
+	}
+	var ws *resource.Record
+	if automatic {
+		if ws, err = f.workspaceNamed(tx, c, name); err != nil {
+			return nil, err
+		}
+	}
+	ended = map[[2]string]bool{}
+	for i, m := range forms {
+		if ws != nil && m.WorkspaceID == ws.ID && m.Role == role {
+			return ended, nil // it is there already
+		}
+		if !m.Automatic {
+			continue
+		}
+		if err := people.Unmap(tx, &recs[i], m, c.Actor()); err != nil {
+			return nil, err
+		}
+		ended[[2]string{rec.ID, m.WorkspaceID}] = true
+	}
+	if !automatic {
+		return ended, nil
+	}
+	made := ws == nil
+	if made {
+		if ws, err = f.makeWorkspace(tx, c, name); err != nil {
+			return nil, err
+		}
+	}
+	now, g, _, err := people.AnyGroup(tx, c.Organisation(), rec.ID)
+	if err != nil {
+		return nil, err
+	}
+	return ended, people.MapByName(tx, now, g, ws.ID, role, made, c.Actor())
+}
+
+// workspaceNamed finds the workspace that the name of a group names: in the same
+// spelling, or else in another case.
+func (f *family) workspaceNamed(tx *resource.Tx, c *admin.Call, name string) (*resource.Record, error) {
+	rows, err := tx.List(c.Organisation(), tenant.KindWorkspace)
+	if err != nil {
+		return nil, err
+	}
+	at := slices.IndexFunc(rows, func(r resource.Row) bool { return r.Name == name })
+	if at < 0 {
+		at = slices.IndexFunc(rows, func(r resource.Row) bool { return strings.EqualFold(r.Name, name) })
+	}
+	if at < 0 {
+		return nil, nil
+	}
+	rec, ok, err := tx.Get(c.Organisation(), tenant.KindWorkspace, rows[at].ID)
+	if err != nil || !ok {
+		return nil, err
+	}
+	return &rec, nil
+}
+
+func (f *family) unmapAll(c *admin.Call, group string) error {
+	alone := map[string]bool{} // workspaces that the group's name made, and nothing else maps to
+	err := f.rounds(c, func(tx *resource.Tx) (bool, error) {
+		recs, forms, err := people.MappingsOf(tx, c.Organisation(), group)
+		if err != nil {
+			return false, err
+		}
+		for i, m := range forms[:min(len(forms), movedAtOnce)] {
+			others, err := people.Mapped(tx, c.Organisation(), m.WorkspaceID, group)
+			if err != nil {
+				return false, err
+			}
+			if m.Made && !others {
+				alone[m.WorkspaceID] = true
+			}
+			if err := people.Unmap(tx, &recs[i], m, c.Actor()); err != nil {
+				return false, err
+			}
+		}
+		return len(forms) > movedAtOnce, nil
+	})
+	if err != nil {
+		return err
+	}
+	for ws := range alone {
+		if err := f.archiveWorkspace(c, ws); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// makeWorkspace makes the workspace that the name of a group names.
+func (f *family) makeWorkspace(tx *resource.Tx, c *admin.Call, name string) (*resource.Record, error) {
+	org, err := tenant.ReadSettings(tx, c.Organisation())
+	if err != nil {
+		return nil, err
+	}
+	rec, err := tenant.NewWorkspace(c.Organisation(), name, admin.Slugs{Prefix: "ws-"}.Make(name), org.Settings.WorkspaceMetadata, c.Actor())
+	if err != nil {
+		return nil, err
+	}
+	if err := tx.Create(rec); err != nil {
+		return nil, err
+	}
+	return rec, provider.OpenDefaults(tx, c.Resources, rec, 0)
+}
+
+// rowsOfLeaving is how many rows a membership takes when it ends with a key.
+const rowsOfLeaving = 6
+
+// archiveWorkspace ends a workspace with its keys and members.
+func (f *family) archiveWorkspace(c *admin.Call, id string) error {
+	sc := store.Scope{Org: c.Organisation().Org, Workspace: id}
+	if err := admin.Drain(c, sc, identity.KindKey, identity.RowsOfKey, identity.Retire); err != nil {
+		return err
+	}
+	err := admin.Drain(c, sc, people.KindMember, rowsOfLeaving, func(tx *resource.Tx, rec *resource.Record) error {
+		more, err := people.Leave(tx, c.Resources, rec, c.Actor())
+		if more {
+			return fault.New(fault.Conflict, "", "keys are made in the workspace while it is archived; try again")
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return f.rounds(c, func(tx *resource.Tx) (bool, error) {
+		rec, ok, err := tx.Get(c.Organisation(), tenant.KindWorkspace, id)
+		if err != nil || !ok || rec.Archived() {
+			return false, err
+		}
+		w, err := tenant.ReadWorkspace(rec)
+		if err != nil || w.IsDefault {
+			return false, err
+		}
+		rec.UpdatedBy = c.Actor()
+		return false, tx.Archive(&rec)
+	})
+}

@@ -1,0 +1,138 @@
+package scim
+
+import (
+	"net/http"
+	"slices"
+
+	"gateway/shared/admin"
+	"gateway/shared/identity/people"
+	"gateway/shared/resource"
+	"gateway/shared/tenant"
+)
+
+// fill makes who is in a group those that are wanted, and gives them what the group
+// gives. Where groups are written with users, who is in it stays.
+func (f *family) fill(c *admin.Call, id string, want []string, ended map[[2]string]bool) (any, error) {
+	org, err := tenant.FetchSettings(c.Context, c.Resources, c.Organisation())
+	if err != nil {
+		return nil, err
+	}
+	have, err := people.InGroup(c.Context, c.Resources, c.Organisation(), id)
+	if err != nil {
+		return nil, err
+	}
+	touched := slices.Clone(have) // a mapping may have changed for all of them
+	if len(ended) == 0 {
+		touched = nil
+	}
+	if !org.Settings.UserGroups {
+		var into, out []string
+		for _, u := range want {
+			if _, in := slices.BinarySearch(have, u); !in {
+				into = append(into, u)
+			}
+		}
+		for _, u := range have {
+			if _, stays := slices.BinarySearch(want, u); !stays {
+				out = append(out, u)
+			}
+		}
+		if err := f.move(c, id, into, people.Enter); err != nil {
+			return nil, err
+		}
+		if err := f.move(c, id, out, func(tx *resource.Tx, rec *resource.Record, u *people.User, g string) error {
+			people.Exit(tx, rec, u, g)
+			return nil
+		}); err != nil {
+			return nil, err
+		}
+		if org.Settings.GroupProvisions {
+			if err := f.bringBack(c, want); err != nil {
+				return nil, err
+			}
+			touched = append(touched, want...)
+		}
+		touched = slices.Concat(touched, into, out)
+	}
+	if c.Request.Method == http.MethodPost {
+		touched = append(touched, have...)
+	}
+	slices.Sort(touched)
+	if err := f.settle(c, ended, true, slices.Compact(touched)...); err != nil {
+		return nil, err
+	}
+	rec, g, err := f.groupByID(c, id)
+	if err != nil {
+		return nil, err
+	}
+	return f.shownGroup(c, rec, g)
+}
+
+func (f *family) groupByID(c *admin.Call, id string) (*resource.Record, *people.Group, error) {
+	rec, ok, err := c.Resources.Get(c.Context, c.Organisation(), people.KindGroup, id)
+	if err != nil || !ok {
+		return nil, nil, orMissing(c, err)
+	}
+	g, err := people.DecodeGroup(rec)
+	return &rec, g, err
+}
+
+// movedAtOnce is how many users enter or leave a group in one change.
+const movedAtOnce = 15
+
+// move puts users into a group, or takes them out.
+func (f *family) move(c *admin.Call, group string, ids []string, do func(tx *resource.Tx, rec *resource.Record, u *people.User, group string) error) error {
+	for part := range slices.Chunk(ids, movedAtOnce) {
+		err := f.rounds(c, func(tx *resource.Tx) (bool, error) {
+			for _, id := range part {
+				rec, u, ok, err := people.Known(tx, c.Organisation(), id)
+				if err != nil {
+					return false, err
+				}
+				if !ok {
+					continue // it was removed meanwhile
+				}
+				if err := do(tx, &rec, u, group); err != nil {
+					return false, err
+				}
+				if err := people.Save(tx, &rec, u, c.Actor()); err != nil {
+					return false, err
+				}
+			}
+			return false, nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// bringBack has users come back who are stopped.
+func (f *family) bringBack(c *admin.Call, ids []string) error {
+	for part := range slices.Chunk(ids, readAtOnce) {
+		recs, err := c.Resources.GetMany(c.Context, c.Organisation(), people.KindUser, part)
+		if err != nil {
+			return err
+		}
+		for i := range recs {
+			u, err := people.DecodeUser(recs[i])
+			if err != nil {
+				return err
+			}
+			if !u.Stopped && !u.Returning {
+				continue
+			}
+			if err := f.rounds(c, func(tx *resource.Tx) (bool, error) {
+				rec, u, ok, err := people.Known(tx, c.Organisation(), recs[i].ID)
+				if err != nil || !ok {
+					return false, err
+				}
+				return people.Revive(tx, c.Resources, &rec, u, c.Actor())
+			}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

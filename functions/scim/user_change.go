@@ -1,0 +1,263 @@
+package scim
+
+import (
+	"net/http"
+	"slices"
+
+	"gateway/shared/admin"
+	"gateway/shared/fault"
+	"gateway/shared/identity/people"
+	"gateway/shared/resource"
+)
+
+func (f *family) putUser(c *admin.Call) (any, error) {
+	sent, err := body(c)
+	if err != nil {
+		return nil, err
+	}
+	schema, err := f.schema(c)
+	if err != nil {
+		return nil, err
+	}
+	doc, err := schema.Read(sent)
+	if err != nil {
+		return nil, err
+	}
+	return f.changeUser(c, func(map[string]any) (map[string]any, error) { return doc, nil })
+}
+
+func (f *family) patchUser(c *admin.Call) (any, error) {
+	sent, err := body(c)
+	if err != nil {
+		return nil, err
+	}
+	schema, err := f.schema(c)
+	if err != nil {
+		return nil, err
+	}
+	return f.changeUser(c, func(now map[string]any) (map[string]any, error) {
+		return now, schema.Patch(now, sent)
+	})
+}
+
+// changeUser writes what a user becomes, and what follows from it.
+func (f *family) changeUser(c *admin.Call, become func(now map[string]any) (map[string]any, error)) (any, error) {
+	id := c.Param("scimId")
+	c.About(id)
+	if _, _, err := f.user(c, id); err != nil {
+		return nil, err
+	}
+	var w *wanted
+	err := f.rounds(c, func(tx *resource.Tx) (bool, error) {
+		rec, u, ok, err := people.Known(tx, c.Organisation(), id)
+		if err != nil {
+			return false, err
+		}
+		if !ok {
+			return false, missing(c)
+		}
+		if err := unchanged(c, &rec); err != nil {
+			return false, err
+		}
+		names, err := f.groupNames(c, u.Groups)
+		if err != nil {
+			return false, err
+		}
+		now, err := userDoc(f.base(c), &rec, u, names)
+		if err != nil {
+			return false, err
+		}
+		doc, err := become(now)
+		if err != nil {
+			return false, err
+		}
+		if w, err = f.wanted(c, doc, u); err != nil {
+			return false, err
+		}
+		if other, there, err := people.ByLogin(c.Context, c.Resources, c.Organisation(), w.login.UserName); err != nil || there && other != id {
+			if err == nil {
+				err = fault.New(fault.Conflict, "userName", "another user of the organisation has this name or address already")
+			}
+			return false, err
+		}
+		return false, f.write(tx, c, &rec, u, w)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return f.finish(c, id, w)
+}
+
+// write puts what is wanted of a user into its record.
+func (f *family) write(tx *resource.Tx, c *admin.Call, rec *resource.Record, u *people.User, w *wanted) error {
+	if err := people.SetAddress(tx, rec, u, w.email); err != nil {
+		return err
+	}
+	people.SetLogin(tx, rec, u, w.login)
+	u.FirstName, u.LastName = w.first, w.last
+	if w.role != "" && w.role != u.Role {
+		if u.Stopped { // counted when it is back
+			u.Role = w.role
+			return people.Save(tx, rec, u, c.Actor())
+		}
+		return people.SetRole(tx, rec, u, w.role, c.Actor())
+	}
+	return people.Save(tx, rec, u, c.Actor())
+}
+
+// finish does what follows from a change, in parts, and shows the user. Each part can be
+// done again.
+func (f *family) finish(c *admin.Call, id string, w *wanted) (any, error) {
+	with := func(step func(tx *resource.Tx, rec *resource.Record, u *people.User) (bool, error)) error {
+		return f.rounds(c, func(tx *resource.Tx) (bool, error) {
+			rec, u, ok, err := people.Known(tx, c.Organisation(), id)
+			if err != nil || !ok {
+				return false, err
+			}
+			return step(tx, &rec, u)
+		})
+	}
+	steps := []func(tx *resource.Tx, rec *resource.Record, u *people.User) (bool, error){
+		func(tx *resource.Tx, rec *resource.Record, u *people.User) (bool, error) {
+			return people.Readdress(tx, rec, u, c.Actor())
+		},
+	}
+	if w.demoted {
+		steps = append(steps, func(tx *resource.Tx, rec *resource.Record, u *people.User) (bool, error) {
+			if u.RunsOrganisation() || u.Stopped {
+				return false, nil
+			}
+			more, err := people.Sweep(tx, c.Resources, rec, u)
+			if err != nil {
+				return false, err
+			}
+			return more, people.Save(tx, rec, u, c.Actor()) // so that no key is made meanwhile unseen
+		})
+	}
+	if w.active {
+		steps = append(steps, func(tx *resource.Tx, rec *resource.Record, u *people.User) (bool, error) {
+			return people.Revive(tx, c.Resources, rec, u, c.Actor())
+		})
+	} else {
+		steps = append(steps, func(tx *resource.Tx, rec *resource.Record, u *people.User) (bool, error) {
+			return people.Stop(tx, c.Resources, rec, u, c.Actor())
+		}, func(tx *resource.Tx, _ *resource.Record, _ *people.User) (bool, error) {
+			return f.Sessions.EndAll(tx, c.Organisation().Org, id, "")
+		})
+	}
+	for _, step := range steps {
+		if err := with(step); err != nil {
+			return nil, err
+		}
+	}
+	if w.groups != nil {
+		if err := f.putInto(c, id, w.groups); err != nil {
+			return nil, err
+		}
+	}
+	if err := f.settle(c, nil, true, id); err != nil {
+		return nil, err
+	}
+	rec, u, err := f.user(c, id)
+	if err != nil {
+		return nil, err
+	}
+	return f.shownUser(c, rec, u)
+}
+
+// putInto makes the groups of a user those that were written with it.
+func (f *family) putInto(c *admin.Call, id string, groups []string) error {
+	return f.rounds(c, func(tx *resource.Tx) (bool, error) {
+		rec, u, ok, err := people.Known(tx, c.Organisation(), id)
+		if err != nil || !ok {
+			return false, err
+		}
+		n := 0
+		for _, g := range slices.Clone(u.Groups) {
+			if !slices.Contains(groups, g) && n < readAtOnce/4 {
+				people.Exit(tx, &rec, u, g)
+				n++
+			}
+		}
+		for _, g := range groups {
+			if slices.Contains(u.Groups, g) || n >= readAtOnce/4 {
+				continue
+			}
+			if err := people.Enter(tx, &rec, u, g); err != nil {
+				return false, err
+			}
+			n++
+		}
+		if n == 0 {
+			return false, nil
+		}
+		return true, people.Save(tx, &rec, u, c.Actor())
+	})
+}
+
+// settle gives users the workspaces of their groups. ended are mappings that the call
+// takes back. last puts the call into the audit log.
+func (f *family) settle(c *admin.Call, ended map[[2]string]bool, last bool, ids ...string) error {
+	done := 0 // users that are settled, as it was committed
+	for {
+		next, more := done, false
+		change := func(tx *resource.Tx) (bool, error) {
+			next, more = done, false
+			s := &people.Settling{Resources: c.Resources, Sealer: c.Sealer, Actor: c.Actor(), Ended: ended, Room: people.RoomToSettle}
+			for next < len(ids) {
+				rec, u, ok, err := people.Known(tx, c.Organisation(), ids[next])
+				if err != nil {
+					return false, err
+				}
+				if ok {
+					if more, err = s.Settle(tx, &rec, u); err != nil {
+						return false, err
+					}
+				}
+				if more {
+					return false, nil
+				}
+				next++
+			}
+			return false, nil
+		}
+		if err := f.rounds(c, change); err != nil {
+			return err
+		}
+		if done = next; done == len(ids) && !more {
+			break
+		}
+	}
+	if !last {
+		return nil
+	}
+	return c.Change(func(*resource.Tx) error { return nil })
+}
+
+func (f *family) deleteUser(c *admin.Call) (any, error) {
+	id := c.Param("scimId")
+	c.About(id)
+	rec, _, err := f.user(c, id)
+	if err != nil {
+		return nil, err
+	}
+	if err := unchanged(c, rec); err != nil {
+		return nil, err
+	}
+	err = admin.Rounds(c, func(tx *resource.Tx) (bool, error) {
+		rec, ok, err := tx.Get(c.Organisation(), people.KindUser, id)
+		if err != nil || !ok {
+			return false, err
+		}
+		u, err := people.DecodeUser(rec)
+		if err != nil {
+			return false, err
+		}
+		more, err := f.Sessions.EndAll(tx, c.Organisation().Org, id, "")
+		if err != nil || more {
+			return more, err
+		}
+		return people.Remove(tx, c.Resources, &rec, u, c.Actor())
+	})
+	return admin.Answer{Status: http.StatusNoContent}, err
+}

@@ -1,0 +1,293 @@
+package report
+
+import (
+	"cmp"
+	"container/heap"
+	"context"
+	"slices"
+	"strings"
+
+	"gateway/shared/usage"
+	"gateway/shared/usage/segment"
+)
+
+// frontier is something that records may come from, in the order of its newest
+// record: a segment, or one of its row groups.
+type frontier struct {
+	start int64
+	part  *segment.Part
+	skip  []uint64 // of groups: what the part leaves out
+	group int      // -1: the segment
+}
+
+type newestFirst []*frontier
+
+func (q newestFirst) Len() int           { return len(q) }
+func (q newestFirst) Less(i, j int) bool { return q[i].start > q[j].start }
+func (q newestFirst) Swap(i, j int)      { q[i], q[j] = q[j], q[i] }
+func (q *newestFirst) Push(x any)        { *q = append(*q, x.(*frontier)) }
+func (q *newestFirst) Pop() any {
+	old := *q
+	last := old[len(old)-1]
+	old[len(old)-1] = nil
+	*q = old[:len(old)-1]
+	return last
+}
+
+// match is a row that passes, without the columns that it stands in.
+type match struct {
+	start      int64
+	id         string
+	part       *segment.Part
+	group, row int
+}
+
+func (m *match) cursor() cursor { return cursor{m.start, m.id} }
+
+// matchWeight is about what a match takes in memory.
+const matchWeight = 100
+
+// newest keeps the newest rows that pass, as many as a page can need.
+type newest struct {
+	rows []match
+	most int
+}
+
+func (n *newest) add(m match) {
+	if n.rows = append(n.rows, m); len(n.rows) >= 2*n.most {
+		n.trim()
+	}
+}
+
+// trim puts the rows in order, and drops those that are too many.
+func (n *newest) trim() {
+	slices.SortFunc(n.rows, func(x, y match) int { return cmp.Or(cmp.Compare(y.start, x.start), cmp.Compare(y.id, x.id)) })
+	if len(n.rows) > n.most {
+		clear(n.rows[n.most:])
+		n.rows = n.rows[:n.most]
+	}
+}
+
+// full tells that nothing which began at or before start can be on the page any more.
+func (n *newest) full(start int64) bool {
+	if len(n.rows) < n.most {
+		return false
+	}
+	n.trim()
+	return start < n.rows[n.most-1].start
+}
+
+func (r *Reader) page(ctx context.Context, p *plan, before cursor, q *LogQuery) (LogPage, error) {
+	leave, err := r.room.enter(ctx, q.weight())
+	if err != nil {
+		return LogPage{}, err
+	}
+	defer leave()
+	hits, more, err := r.matches(ctx, p, before, q)
+	if err != nil {
+		return LogPage{}, err
+	}
+	records, err := r.read(ctx, hits, q.Bodies)
+	if err != nil {
+		return LogPage{}, err
+	}
+	page := LogPage{Records: records}
+	if more {
+		page.Next = hits[len(hits)-1].cursor().String()
+	}
+	return page, nil
+}
+
+// weight is about what finding the page takes of memory.
+func (q *LogQuery) weight() int64 { return int64(2*q.most()) * matchWeight }
+
+// most is how many matches are kept to find the page: one more than it has.
+func (q *LogQuery) most() int { return max(q.Offset, 0) + max(q.Limit, 1) + 1 }
+
+// matches finds the rows of a page, newest first; more tells whether there are further
+// ones behind it.
+func (r *Reader) matches(ctx context.Context, p *plan, before cursor, q *LogQuery) (hits []match, more bool, err error) {
+	top := newest{most: q.most()}
+	list, err := r.archive.List(ctx, p.org, p.from, min(p.to, before.start))
+	if err != nil {
+		return nil, false, err
+	}
+	parts := segment.Parts(list)
+	queue := make(newestFirst, 0, len(parts))
+	for i := range parts {
+		queue = append(queue, &frontier{start: parts[i].Max, part: &parts[i], group: -1})
+	}
+	heap.Init(&queue)
+	for len(queue) > 0 && !top.full(queue[0].start) {
+		next := heap.Pop(&queue).(*frontier)
+		if next.group < 0 {
+			err = r.openPart(ctx, p, before, next, &queue, &top)
+		} else {
+			err = r.openGroup(ctx, p, before, next, &top)
+		}
+		if err != nil {
+			return nil, false, err
+		}
+	}
+	top.trim()
+	hits = top.rows[min(max(q.Offset, 0), len(top.rows)):]
+	more = len(hits) > max(q.Limit, 1)
+	return hits[:min(max(q.Limit, 1), len(hits))], more, nil
+}
+
+func (r *Reader) openPart(ctx context.Context, p *plan, before cursor, at *frontier, queue *newestFirst, top *newest) error {
+	skip, err := r.twice(ctx, at.part)
+	if err != nil {
+		return err
+	}
+	f, err := r.open(ctx, &at.part.Manifest)
+	if err != nil {
+		return err
+	}
+	for g := range f.Groups {
+		if f.Groups[g].Last < p.from || f.Groups[g].First > min(p.to, before.start) {
+			continue
+		}
+		next := &frontier{start: f.Groups[g].Last, part: at.part, skip: skip, group: g}
+		if len(f.Groups) == 1 { // its bytes are there now
+			return r.gather(ctx, p, before, f, next, top)
+		}
+		heap.Push(queue, next)
+	}
+	return nil
+}
+
+func (r *Reader) openGroup(ctx context.Context, p *plan, before cursor, at *frontier, top *newest) error {
+	f, err := r.open(ctx, &at.part.Manifest)
+	if err != nil {
+		return err
+	}
+	return r.gather(ctx, p, before, f, at, top)
+}
+
+// gather finds the rows of a group that are on this page or later ones: of
+// those the newest, as many as the page can need. The columns are let go.
+func (r *Reader) gather(ctx context.Context, p *plan, before cursor, f *segment.File, at *frontier, top *newest) error {
+	give, err := r.room.take(ctx, f.Weight()+p.need.weight(f, at.group, true)+p.filtersWeight(f, at.group)+f.RecordsWeight())
+	if err != nil {
+		return err
+	}
+	defer give()
+	if can, err := p.mayHave(ctx, f, at.group); err != nil || !can {
+		return err
+	}
+	t, m, err := p.load(ctx, f, at.group, &p.need, false)
+	if err != nil || m.never {
+		return err
+	}
+	starts := t.Ints[segment.Start]
+	passes := func(i int) bool {
+		return starts[i] >= p.from && starts[i] <= p.to && starts[i] <= before.start && m.match(i)
+	}
+	id, err := ids(ctx, f, at.group, t, passes)
+	if err != nil || id == nil {
+		return err
+	}
+	found := 0
+	for i := len(starts) - 1; i >= 0 && found < top.most; i-- {
+		if !passes(i) || starts[i] == before.start && id(i) >= before.id {
+			continue
+		}
+		if _, twice := slices.BinarySearch(at.skip, segment.HashID(id(i))); !twice {
+			top.add(match{starts[i], strings.Clone(id(i)), at.part, at.group, i})
+			found++
+		}
+	}
+	return nil
+}
+
+// fewIDs is up to how many ids are taken from their records: the column of ids is the
+// longest, and not kept.
+const fewIDs = 3
+
+// ids gives the ids of the rows that pass; nil where there are none.
+func ids(ctx context.Context, f *segment.File, group int, t *view, passes func(row int) bool) (id func(row int) string, err error) {
+	rows := make([]int, 0, fewIDs+1)
+	for i := 0; i < t.N && len(rows) <= fewIDs; i++ {
+		if passes(i) {
+			rows = append(rows, i)
+		}
+	}
+	switch n := len(rows); {
+	case n == 0:
+		return nil, nil
+	case n > fewIDs:
+		err := t.load(ctx, f, group, &columns{}, true)
+		return func(i int) string { return t.Dims[segment.ID].At(i) }, err
+	}
+	records, err := f.Records(ctx, group, rows)
+	return func(i int) string { return records[slices.Index(rows, i)].ID }, err
+}
+
+// read gets the records of the rows, in their order, group by group.
+func (r *Reader) read(ctx context.Context, hits []match, bodies bool) ([]usage.Record, error) {
+	records := make([]usage.Record, len(hits))
+	type place struct {
+		part  *segment.Part
+		group int
+	}
+	byGroup := make(map[place][]int) // indexes into hits
+	for i, h := range hits {
+		k := place{h.part, h.group}
+		byGroup[k] = append(byGroup[k], i)
+	}
+	for k, indexes := range byGroup {
+		slices.SortFunc(indexes, func(x, y int) int { return cmp.Compare(hits[x].row, hits[y].row) })
+		rows := make([]int, len(indexes))
+		for i, at := range indexes {
+			rows[i] = hits[at].row
+		}
+		got, err := r.records(ctx, &k.part.Manifest, k.group, rows, bodies)
+		if err != nil {
+			return nil, err
+		}
+		for i, at := range indexes {
+			records[at] = got[i]
+		}
+	}
+	return records, nil
+}
+
+// records reads records of one group of a segment.
+func (r *Reader) records(ctx context.Context, m *segment.Manifest, group int, rows []int, bodies bool) ([]usage.Record, error) {
+	f, err := r.open(ctx, m)
+	if err != nil {
+		return nil, err
+	}
+	weight := f.RecordsWeight()
+	if bodies {
+		weight += f.BodiesWeight(group)
+	}
+	give, err := r.room.take(ctx, weight)
+	if err != nil {
+		return nil, err
+	}
+	defer give()
+	records, err := f.Records(ctx, group, rows)
+	if err != nil || !bodies {
+		return records, err
+	}
+	sealed, err := f.Bodies(ctx, group)
+	if err != nil {
+		return nil, err
+	}
+	for i := range records {
+		if err := r.bodies(ctx, sealed, rows[i], &records[i]); err != nil {
+			return nil, err
+		}
+	}
+	return records, nil
+}
+
+// bodies reads the sealed bodies of one record, wherever they are.
+func (r *Reader) bodies(ctx context.Context, of *segment.Bodies, row int, rec *usage.Record) (err error) {
+	if rec.Bodies, err = of.Row(ctx, row); err != nil {
+		return err
+	}
+	return r.fetchBodies(ctx, rec)
+}
