@@ -2,10 +2,11 @@ package chosen
 
 import (
 	"net/http"
+	"slices"
+	"strings"
 
 	"gateway/shared/fault"
 	"gateway/shared/provider"
-	"gateway/shared/relay/asked"
 	"gateway/shared/relay/kept"
 	"gateway/shared/relay/reserved"
 	"gateway/shared/relay/routes"
@@ -42,7 +43,9 @@ func (o *Wall) mayPass(p *provider.Provider, saved bool) error {
 	if o.Route.Shape != routes.Raw {
 		return nil
 	}
-	if asked.One(o.Req.Header, "Upgrade") != "" {
+	// Other upgrades, such as the h2c that some clients offer with each request, are not
+	// passed on and end here.
+	if slices.ContainsFunc(o.Req.Header["Upgrade"], func(v string) bool { return strings.Contains(strings.ToLower(v), "websocket") }) {
 		return fault.New(fault.NotAllowed, "upgrade", "The gateway carries WebSockets at "+routes.BasePath+"/realtime alone; what is said over others could not be told, limited or paid. Send requests and read streams of events")
 	}
 	if !saved {
