@@ -34,7 +34,7 @@ const (
 
 // benchLimited are families of which a place holds few, and how many are made: so many
 // that there is room for a round of creates.
-var benchLimited = map[string]int{"/webhooks": 90, "/telemetry-destinations": 90}
+var benchLimited = map[string]int{"/webhooks": 90, "/telemetry-destinations": 90, "/scim/tokens": 90}
 
 // TestSpeedOfTheAdministration measures each family in an organisation with 100,000
 // resources, on the embedded store. It runs on request alone: no other test asserts a
@@ -212,7 +212,7 @@ func timed(t *testing.T, e *estate, n int, call func(i int) (method, path string
 		began := time.Now()
 		e.handler.ServeHTTP(w, r)
 		all = append(all, time.Since(began))
-		if w.Code == 402 || w.Code == 409 && strings.Contains(w.Body.String(), "this place has at most") {
+		if w.Code == 402 || w.Code == 409 && strings.Contains(w.Body.String(), " has at most ") {
 			return took{}
 		}
 		if w.Code >= 300 {
@@ -261,6 +261,9 @@ func (k *kind) measure(t *testing.T, e *estate) {
 			body["name"] = fmt.Sprintf("%s-changed-%d", body["name"], changes)
 		}
 		delete(body, "slug")
+		if body["domain"] != nil { // of copies another one, which stays as it is
+			body = map[string]any{"allow_subdomains": false}
+		}
 		raw, err := json.Marshal(body)
 		if err != nil {
 			t.Fatal(err)
