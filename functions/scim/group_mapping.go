@@ -16,7 +16,7 @@ import (
 
 // mapByName gives a group the mapping that its name makes, and takes back the one that
 // another name made.
-func (f *family) mapByName(tx *resource.Tx, c *admin.Call, rec resource.Record) (ended map[[2]string]bool, err error) {
+func (f *groups) mapByName(tx *resource.Tx, c *admin.Call, rec resource.Record) (ended map[[2]string]bool, err error) {
 	org, err := tenant.ReadSettings(tx, c.Organisation())
 	if err != nil {
 		return nil, err
@@ -63,7 +63,7 @@ func (f *family) mapByName(tx *resource.Tx, c *admin.Call, rec resource.Record) 
 
 // workspaceNamed finds the workspace that the name of a group names: in the same
 // spelling, or else in another case.
-func (f *family) workspaceNamed(tx *resource.Tx, c *admin.Call, name string) (*resource.Record, error) {
+func (f *groups) workspaceNamed(tx *resource.Tx, c *admin.Call, name string) (*resource.Record, error) {
 	rows, err := tx.List(c.Organisation(), tenant.KindWorkspace)
 	if err != nil {
 		return nil, err
@@ -82,7 +82,7 @@ func (f *family) workspaceNamed(tx *resource.Tx, c *admin.Call, name string) (*r
 	return &rec, nil
 }
 
-func (f *family) unmapAll(c *admin.Call, group string) error {
+func (f *groups) unmapAll(c *admin.Call, group string) error {
 	alone := map[string]bool{} // workspaces that the group's name made, and nothing else maps to
 	err := f.rounds(c, func(tx *resource.Tx) (bool, error) {
 		recs, forms, err := people.MappingsOf(tx, c.Organisation(), group)
@@ -115,7 +115,7 @@ func (f *family) unmapAll(c *admin.Call, group string) error {
 }
 
 // makeWorkspace makes the workspace that the name of a group names.
-func (f *family) makeWorkspace(tx *resource.Tx, c *admin.Call, name string) (*resource.Record, error) {
+func (f *groups) makeWorkspace(tx *resource.Tx, c *admin.Call, name string) (*resource.Record, error) {
 	org, err := tenant.ReadSettings(tx, c.Organisation())
 	if err != nil {
 		return nil, err
@@ -134,7 +134,7 @@ func (f *family) makeWorkspace(tx *resource.Tx, c *admin.Call, name string) (*re
 const rowsOfLeaving = 6
 
 // archiveWorkspace ends a workspace with its keys and members.
-func (f *family) archiveWorkspace(c *admin.Call, id string) error {
+func (f *groups) archiveWorkspace(c *admin.Call, id string) error {
 	sc := store.Scope{Org: c.Organisation().Org, Workspace: id}
 	if err := admin.Drain(c, sc, identity.KindKey, identity.RowsOfKey, identity.Retire); err != nil {
 		return err

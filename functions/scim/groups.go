@@ -33,7 +33,7 @@ func groupDoc(base string, rec *resource.Record, g *people.Group, members []stri
 }
 
 // group reads a group.
-func (f *family) group(c *admin.Call) (*resource.Record, *people.Group, error) {
+func (f *groups) group(c *admin.Call) (*resource.Record, *people.Group, error) {
 	id := c.Param("scimId")
 	rec, ok, err := c.Resources.Get(c.Context, c.Organisation(), people.KindGroup, id)
 	if err != nil {
@@ -46,7 +46,7 @@ func (f *family) group(c *admin.Call) (*resource.Record, *people.Group, error) {
 	return &rec, g, err
 }
 
-func (f *family) shownGroup(c *admin.Call, rec *resource.Record, g *people.Group) (any, error) {
+func (f *groups) shownGroup(c *admin.Call, rec *resource.Record, g *people.Group) (any, error) {
 	var members []string
 	with := asks(c, "members")
 	if with {
@@ -58,7 +58,7 @@ func (f *family) shownGroup(c *admin.Call, rec *resource.Record, g *people.Group
 	return answer(c, rec, groupDoc(f.base(c), rec, g, members, with)), nil
 }
 
-func (f *family) getGroup(c *admin.Call) (any, error) {
+func (f *groups) getGroup(c *admin.Call) (any, error) {
 	rec, g, err := f.group(c)
 	if err != nil {
 		return nil, err
@@ -66,7 +66,7 @@ func (f *family) getGroup(c *admin.Call) (any, error) {
 	return f.shownGroup(c, rec, g)
 }
 
-func (f *family) listGroups(c *admin.Call) (any, error) {
+func (f *groups) listGroups(c *admin.Call) (any, error) {
 	filter, err := filterOf(c)
 	if err != nil {
 		return nil, err
@@ -97,7 +97,7 @@ func (f *family) listGroups(c *admin.Call) (any, error) {
 	return listed(len(rows), start, docs), nil
 }
 
-func (f *family) groupDocs(c *admin.Call, rows []resource.Row, filter *scim.Filter, with bool) (out []map[string]any, err error) {
+func (f *groups) groupDocs(c *admin.Call, rows []resource.Row, filter *scim.Filter, with bool) (out []map[string]any, err error) {
 	base := f.base(c)
 	for part := range slices.Chunk(rows, readAtOnce) {
 		ids := make([]string, len(part))
@@ -138,7 +138,7 @@ type grouped struct {
 	members        []string
 }
 
-func (f *family) grouped(c *admin.Call, doc map[string]any) (*grouped, error) {
+func (f *groups) grouped(c *admin.Call, doc map[string]any) (*grouped, error) {
 	g := &grouped{name: strings.TrimSpace(scim.Text(doc, "displayName")), external: scim.Text(doc, "externalId"), members: scim.Values(doc, "members")}
 	var bad []fault.Detail
 	switch n := utf8.RuneCountInString(g.name); {
@@ -175,7 +175,7 @@ func (f *family) grouped(c *admin.Call, doc map[string]any) (*grouped, error) {
 	return g, nil
 }
 
-func (f *family) createGroup(c *admin.Call) (any, error) {
+func (f *groups) createGroup(c *admin.Call) (any, error) {
 	sent, err := body(c)
 	if err != nil {
 		return nil, err
@@ -205,7 +205,7 @@ func (f *family) createGroup(c *admin.Call) (any, error) {
 	return f.fill(c, id, w.members, nil)
 }
 
-func (f *family) putGroup(c *admin.Call) (any, error) {
+func (f *groups) putGroup(c *admin.Call) (any, error) {
 	sent, err := body(c)
 	if err != nil {
 		return nil, err
@@ -217,7 +217,7 @@ func (f *family) putGroup(c *admin.Call) (any, error) {
 	return f.changeGroup(c, func(map[string]any) (map[string]any, error) { return doc, nil })
 }
 
-func (f *family) patchGroup(c *admin.Call) (any, error) {
+func (f *groups) patchGroup(c *admin.Call) (any, error) {
 	sent, err := body(c)
 	if err != nil {
 		return nil, err
@@ -226,7 +226,7 @@ func (f *family) patchGroup(c *admin.Call) (any, error) {
 }
 
 // changeGroup writes what a group becomes, and what follows for who is in it.
-func (f *family) changeGroup(c *admin.Call, become func(now map[string]any) (map[string]any, error)) (any, error) {
+func (f *groups) changeGroup(c *admin.Call, become func(now map[string]any) (map[string]any, error)) (any, error) {
 	id := c.Param("scimId")
 	c.About(id)
 	rec, g, err := f.group(c)
@@ -281,7 +281,7 @@ func orMissing(c *admin.Call, err error) error {
 }
 
 // deleteGroup takes everybody out, then the mappings back, and last the group away.
-func (f *family) deleteGroup(c *admin.Call) (any, error) {
+func (f *groups) deleteGroup(c *admin.Call) (any, error) {
 	id := c.Param("scimId")
 	c.About(id)
 	rec, _, err := f.group(c)

@@ -12,7 +12,7 @@ import (
 
 // fill makes who is in a group those that are wanted, and gives them what the group
 // gives. Where groups are written with users, who is in it stays.
-func (f *family) fill(c *admin.Call, id string, want []string, ended map[[2]string]bool) (any, error) {
+func (f *groups) fill(c *admin.Call, id string, want []string, ended map[[2]string]bool) (any, error) {
 	org, err := tenant.FetchSettings(c.Context, c.Resources, c.Organisation())
 	if err != nil {
 		return nil, err
@@ -68,7 +68,7 @@ func (f *family) fill(c *admin.Call, id string, want []string, ended map[[2]stri
 	return f.shownGroup(c, rec, g)
 }
 
-func (f *family) groupByID(c *admin.Call, id string) (*resource.Record, *people.Group, error) {
+func (f *groups) groupByID(c *admin.Call, id string) (*resource.Record, *people.Group, error) {
 	rec, ok, err := c.Resources.Get(c.Context, c.Organisation(), people.KindGroup, id)
 	if err != nil || !ok {
 		return nil, nil, orMissing(c, err)
@@ -81,7 +81,7 @@ func (f *family) groupByID(c *admin.Call, id string) (*resource.Record, *people.
 const movedAtOnce = 15
 
 // move puts users into a group, or takes them out.
-func (f *family) move(c *admin.Call, group string, ids []string, do func(tx *resource.Tx, rec *resource.Record, u *people.User, group string) error) error {
+func (f *groups) move(c *admin.Call, group string, ids []string, do func(tx *resource.Tx, rec *resource.Record, u *people.User, group string) error) error {
 	for part := range slices.Chunk(ids, movedAtOnce) {
 		err := f.rounds(c, func(tx *resource.Tx) (bool, error) {
 			for _, id := range part {
@@ -109,7 +109,7 @@ func (f *family) move(c *admin.Call, group string, ids []string, do func(tx *res
 }
 
 // bringBack has users come back who are stopped.
-func (f *family) bringBack(c *admin.Call, ids []string) error {
+func (f *groups) bringBack(c *admin.Call, ids []string) error {
 	for part := range slices.Chunk(ids, readAtOnce) {
 		recs, err := c.Resources.GetMany(c.Context, c.Organisation(), people.KindUser, part)
 		if err != nil {

@@ -92,7 +92,7 @@ func (f *family) caller(ctx context.Context, r *http.Request, _ string) (admin.C
 var only = identity.NewScopeSet(provision)
 
 // protocol are the routes of RFC 7644.
-func (f *family) protocol() []admin.Route {
+func (f *groups) protocol() []admin.Route {
 	text := func(name, doc string, most int64) admin.Field {
 		return admin.Field{Name: name, Type: admin.String, Max: most, Doc: doc}
 	}

@@ -20,15 +20,22 @@ func New(d Deps) admin.Family {
 	f.mappings, f.tokens = f.describe(), f.describeTokens()
 	return admin.Family{
 		Name: "scim", Doc: "Users and groups of an identity provider (SCIM 2.0), and the workspaces that members of groups join.",
-		Routes: slices.Concat(f.mappings.Routes(), groups().Routes(), f.tokens.Routes(), f.protocol()),
+		Routes: slices.Concat(f.mappings.Routes(), known().Routes(), f.tokens.Routes(), (&groups{&users{f}}).protocol()),
 	}
 }
 
+// family are the mappings and the tokens, and what all of the protocol needs.
 type family struct {
 	Deps
 	mappings *admin.Collection[people.Mapping]
 	tokens   *admin.Collection[token]
 }
+
+// users are those of the protocol, with what follows for keys and memberships.
+type users struct{ *family }
+
+// groups are those of the protocol, with the workspaces that their members join.
+type groups struct{ *users }
 
 type change = admin.Change[people.Mapping]
 
@@ -187,8 +194,8 @@ func (f *family) remove(c *admin.Call) (any, error) {
 	})
 }
 
-// groups lists those that the identity provider has brought, or a mapping has named.
-func groups() *admin.Collection[people.Group] {
+// known lists the groups that the identity provider has brought, or a mapping has named.
+func known() *admin.Collection[people.Group] {
 	return &admin.Collection[people.Group]{
 		Kind: people.KindGroup, Object: "scim-group", Path: "/scim/groups", Param: "groupId",
 		Scopes: scopes, Resource: "scim_groups", Where: admin.InOrganisation, ReadRole: admin.Admin, Without: []string{"create", "read", "update", "delete"},

@@ -10,7 +10,7 @@ import (
 	"gateway/shared/resource"
 )
 
-func (f *family) putUser(c *admin.Call) (any, error) {
+func (f *users) putUser(c *admin.Call) (any, error) {
 	sent, err := body(c)
 	if err != nil {
 		return nil, err
@@ -26,7 +26,7 @@ func (f *family) putUser(c *admin.Call) (any, error) {
 	return f.changeUser(c, func(map[string]any) (map[string]any, error) { return doc, nil })
 }
 
-func (f *family) patchUser(c *admin.Call) (any, error) {
+func (f *users) patchUser(c *admin.Call) (any, error) {
 	sent, err := body(c)
 	if err != nil {
 		return nil, err
@@ -41,7 +41,7 @@ func (f *family) patchUser(c *admin.Call) (any, error) {
 }
 
 // changeUser writes what a user becomes, and what follows from it.
-func (f *family) changeUser(c *admin.Call, become func(now map[string]any) (map[string]any, error)) (any, error) {
+func (f *users) changeUser(c *admin.Call, become func(now map[string]any) (map[string]any, error)) (any, error) {
 	id := c.Param("scimId")
 	c.About(id)
 	if _, _, err := f.user(c, id); err != nil {
@@ -89,7 +89,7 @@ func (f *family) changeUser(c *admin.Call, become func(now map[string]any) (map[
 }
 
 // write puts what is wanted of a user into its record.
-func (f *family) write(tx *resource.Tx, c *admin.Call, rec *resource.Record, u *people.User, w *wanted) error {
+func (f *users) write(tx *resource.Tx, c *admin.Call, rec *resource.Record, u *people.User, w *wanted) error {
 	if err := people.SetAddress(tx, rec, u, w.email); err != nil {
 		return err
 	}
@@ -107,7 +107,7 @@ func (f *family) write(tx *resource.Tx, c *admin.Call, rec *resource.Record, u *
 
 // finish does what follows from a change, in parts, and shows the user. Each part can be
 // done again.
-func (f *family) finish(c *admin.Call, id string, w *wanted) (any, error) {
+func (f *users) finish(c *admin.Call, id string, w *wanted) (any, error) {
 	with := func(step func(tx *resource.Tx, rec *resource.Record, u *people.User) (bool, error)) error {
 		return f.rounds(c, func(tx *resource.Tx) (bool, error) {
 			rec, u, ok, err := people.Known(tx, c.Organisation(), id)
@@ -166,7 +166,7 @@ func (f *family) finish(c *admin.Call, id string, w *wanted) (any, error) {
 }
 
 // putInto makes the groups of a user those that were written with it.
-func (f *family) putInto(c *admin.Call, id string, groups []string) error {
+func (f *users) putInto(c *admin.Call, id string, groups []string) error {
 	return f.rounds(c, func(tx *resource.Tx) (bool, error) {
 		rec, u, ok, err := people.Known(tx, c.Organisation(), id)
 		if err != nil || !ok {
@@ -234,7 +234,7 @@ func (f *family) settle(c *admin.Call, ended map[[2]string]bool, last bool, ids 
 	return c.Change(func(*resource.Tx) error { return nil })
 }
 
-func (f *family) deleteUser(c *admin.Call) (any, error) {
+func (f *users) deleteUser(c *admin.Call) (any, error) {
 	id := c.Param("scimId")
 	c.About(id)
 	rec, _, err := f.user(c, id)

@@ -37,7 +37,7 @@ const (
 var own = []string{"schemas", "id", "meta", "userName", "externalId", "active", "displayName", "roles", "groups"}
 
 // schema is that of users, by the organisation's settings.
-func (f *family) schema(c *admin.Call) (*scim.Schema, error) {
+func (f *users) schema(c *admin.Call) (*scim.Schema, error) {
 	org, err := tenant.FetchSettings(c.Context, c.Resources, c.Organisation())
 	if err != nil {
 		return nil, err
@@ -49,7 +49,7 @@ func (f *family) schema(c *admin.Call) (*scim.Schema, error) {
 }
 
 // wanted reads a resource. now is the user as it is.
-func (f *family) wanted(c *admin.Call, doc map[string]any, now *people.User) (*wanted, error) {
+func (f *users) wanted(c *admin.Call, doc map[string]any, now *people.User) (*wanted, error) {
 	w := &wanted{login: &people.Provisioned{UserName: strings.TrimSpace(scim.Text(doc, "userName")), ExternalID: scim.Text(doc, "externalId")}, active: !now.Stopped}
 	if active, given := scim.Bool(doc, "active"); given {
 		w.active = active
@@ -146,7 +146,7 @@ func roleOf(doc map[string]any) (role string) {
 }
 
 // groupsOf reads the groups of a user, where they are written with users.
-func (f *family) groupsOf(c *admin.Call, w *wanted, doc map[string]any) (bad []fault.Detail, err error) {
+func (f *users) groupsOf(c *admin.Call, w *wanted, doc map[string]any) (bad []fault.Detail, err error) {
 	schema, err := f.schema(c)
 	if err != nil || schema == &scim.Users || doc["groups"] == nil && c.Request.Method != http.MethodPatch {
 		return nil, err

@@ -16,7 +16,7 @@ import (
 // readAtOnce is how many records are read together.
 const readAtOnce = 100
 
-func (f *family) getUser(c *admin.Call) (any, error) {
+func (f *users) getUser(c *admin.Call) (any, error) {
 	rec, u, err := f.user(c, c.Param("scimId"))
 	if err != nil {
 		return nil, err
@@ -25,7 +25,7 @@ func (f *family) getUser(c *admin.Call) (any, error) {
 }
 
 // user reads a user, also one who is stopped.
-func (f *family) user(c *admin.Call, id string) (*resource.Record, *people.User, error) {
+func (f *users) user(c *admin.Call, id string) (*resource.Record, *people.User, error) {
 	rec, ok, err := c.Resources.Get(c.Context, c.Organisation(), people.KindUser, id)
 	if err != nil {
 		return nil, nil, err
@@ -40,7 +40,7 @@ func (f *family) user(c *admin.Call, id string) (*resource.Record, *people.User,
 	return &rec, u, err
 }
 
-func (f *family) shownUser(c *admin.Call, rec *resource.Record, u *people.User) (any, error) {
+func (f *users) shownUser(c *admin.Call, rec *resource.Record, u *people.User) (any, error) {
 	groups, err := f.groupNames(c, u.Groups)
 	if err != nil {
 		return nil, err
@@ -53,7 +53,7 @@ func (f *family) shownUser(c *admin.Call, rec *resource.Record, u *people.User) 
 }
 
 // groupNames are the names of groups by their ids.
-func (f *family) groupNames(c *admin.Call, ids []string) (map[string]string, error) {
+func (f *users) groupNames(c *admin.Call, ids []string) (map[string]string, error) {
 	out := map[string]string{}
 	if len(ids) == 0 {
 		return out, nil
@@ -68,7 +68,7 @@ func (f *family) groupNames(c *admin.Call, ids []string) (map[string]string, err
 	return out, nil
 }
 
-func (f *family) listUsers(c *admin.Call) (any, error) {
+func (f *users) listUsers(c *admin.Call) (any, error) {
 	filter, err := filterOf(c)
 	if err != nil {
 		return nil, err
@@ -103,7 +103,7 @@ func filterOf(c *admin.Call) (*scim.Filter, error) {
 }
 
 // userRows are the users that a filter may be met by, oldest first.
-func (f *family) userRows(c *admin.Call, filter *scim.Filter) ([]resource.Row, error) {
+func (f *users) userRows(c *admin.Call, filter *scim.Filter) ([]resource.Row, error) {
 	if filter != nil {
 		if name, ok := filter.Equals("userName"); ok {
 			id, ok, err := people.ByLogin(c.Context, c.Resources, c.Organisation(), name)
@@ -141,7 +141,7 @@ func ordered(filter *scim.Filter, lists ...[]resource.Row) []resource.Row {
 }
 
 // userDocs reads users, of whom a filter may leave some out.
-func (f *family) userDocs(c *admin.Call, rows []resource.Row, filter *scim.Filter) (out []map[string]any, err error) {
+func (f *users) userDocs(c *admin.Call, rows []resource.Row, filter *scim.Filter) (out []map[string]any, err error) {
 	base := f.base(c)
 	var groups map[string]string
 	for part := range slices.Chunk(rows, readAtOnce) {
@@ -181,7 +181,7 @@ func (f *family) userDocs(c *admin.Call, rows []resource.Row, filter *scim.Filte
 // body reads what a client sends.
 func body(c *admin.Call) (map[string]any, error) { return scim.Parse(c.Raw()) }
 
-func (f *family) createUser(c *admin.Call) (any, error) {
+func (f *users) createUser(c *admin.Call) (any, error) {
 	sent, err := body(c)
 	if err != nil {
 		return nil, err
@@ -207,7 +207,7 @@ func (f *family) createUser(c *admin.Call) (any, error) {
 }
 
 // make makes a user, or accepts the invitation that there is for it.
-func (f *family) make(c *admin.Call, w *wanted) (id string, err error) {
+func (f *users) make(c *admin.Call, w *wanted) (id string, err error) {
 	taken := fault.New(fault.Conflict, "userName", "another user of the organisation has this name or address already")
 	if _, there, err := people.ByLogin(c.Context, c.Resources, c.Organisation(), w.login.UserName); err != nil || there {
 		if there {
@@ -261,7 +261,7 @@ func (f *family) make(c *admin.Call, w *wanted) (id string, err error) {
 
 // handed gives who joins a workspace by an invitation a key, where that was said. Its
 // user collects it.
-func (f *family) handed(c *admin.Call) func(tx *resource.Tx, user *resource.Record, workspace string, i *people.Invite) error {
+func (f *users) handed(c *admin.Call) func(tx *resource.Tx, user *resource.Record, workspace string, i *people.Invite) error {
 	return func(tx *resource.Tx, user *resource.Record, workspace string, i *people.Invite) error {
 		sc := store.Scope{Org: user.Scope.Org, Workspace: workspace}
 		asked, err := people.Creates(tx, sc)
