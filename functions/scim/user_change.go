@@ -11,15 +11,7 @@ import (
 )
 
 func (f *users) putUser(c *admin.Call) (any, error) {
-	sent, err := body(c)
-	if err != nil {
-		return nil, err
-	}
-	schema, err := f.schema(c)
-	if err != nil {
-		return nil, err
-	}
-	doc, err := schema.Read(sent)
+	doc, err := f.sent(c)
 	if err != nil {
 		return nil, err
 	}

@@ -10,7 +10,6 @@ import (
 	"gateway/shared/identity/people"
 	"gateway/shared/resource"
 	"gateway/shared/signin/scim"
-	"gateway/shared/store"
 )
 
 // readAtOnce is how many records are read together.
@@ -181,7 +180,8 @@ func (f *users) userDocs(c *admin.Call, rows []resource.Row, filter *scim.Filter
 // body reads what a client sends.
 func body(c *admin.Call) (map[string]any, error) { return scim.Parse(c.Raw()) }
 
-func (f *users) createUser(c *admin.Call) (any, error) {
+// sent is the whole user that a client sends.
+func (f *users) sent(c *admin.Call) (map[string]any, error) {
 	sent, err := body(c)
 	if err != nil {
 		return nil, err
@@ -190,7 +190,11 @@ func (f *users) createUser(c *admin.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	doc, err := schema.Read(sent)
+	return schema.Read(sent)
+}
+
+func (f *users) createUser(c *admin.Call) (any, error) {
+	doc, err := f.sent(c)
 	if err != nil {
 		return nil, err
 	}
@@ -263,19 +267,7 @@ func (f *users) make(c *admin.Call, w *wanted) (id string, err error) {
 // user collects it.
 func (f *users) handed(c *admin.Call) func(tx *resource.Tx, user *resource.Record, workspace string, i *people.Invite) error {
 	return func(tx *resource.Tx, user *resource.Record, workspace string, i *people.Invite) error {
-		sc := store.Scope{Org: user.Scope.Org, Workspace: workspace}
-		asked, err := people.Creates(tx, sc)
-		if err != nil {
-			return err
-		}
-		var scopes []string
-		if i.Keys != nil {
-			scopes = i.Keys.Scopes
-		}
-		if !asked && len(scopes) == 0 {
-			return nil
-		}
-		_, _, err = people.Hand(tx, c.Resources, c.Sealer, sc, user, scopes, user.ID)
+		_, _, err := people.HandIfAsked(tx, c.Resources, c.Sealer, workspace, user, i.KeyScopes())
 		return err
 	}
 }

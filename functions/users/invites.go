@@ -264,11 +264,7 @@ func (f *family) accept(c *admin.Call) (any, error) {
 	a := &people.Acceptance{
 		Org: org, ID: id, Token: token, Claim: c.RequestID, Rows: 4 + identity.RowsOfKey, FirstName: c.Body.Text("first_name"), LastName: c.Body.Text("last_name"),
 		Joined: func(tx *resource.Tx, user *resource.Record, workspace string, i *people.Invite) error {
-			var scopes []string
-			if i.Keys != nil {
-				scopes = i.Keys.Scopes
-			}
-			rec, raw, err := people.HandIfAsked(tx, c.Resources, workspace, user, scopes)
+			rec, raw, err := people.HandIfAsked(tx, c.Resources, nil, workspace, user, i.KeyScopes())
 			if rec != nil {
 				keys[workspace] = admin.Members{"id": rec.ID, "workspace_id": workspace, "key": raw}
 			}

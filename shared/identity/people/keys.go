@@ -96,15 +96,24 @@ func Hand(tx *resource.Tx, r *resource.Resources, sealer seal.Sealer, sc store.S
 	return rec, raw, identity.Stage(tx, rec, &k, ws.Slug)
 }
 
+// KeyScopes are those of the key that an invitation promises; nil: it promises none.
+func (i *Invite) KeyScopes() []string {
+	if i.Keys == nil {
+		return nil
+	}
+	return i.Keys.Scopes
+}
+
 // HandIfAsked is Hand for somebody who joins a workspace: scopes were named, or
-// the settings say that users get a key. The raw key is the caller's to show.
-func HandIfAsked(tx *resource.Tx, r *resource.Resources, workspace string, user *resource.Record, scopes []string) (*resource.Record, string, error) {
+// the settings say that users get a key. Without a sealer the raw key is the caller's
+// to show; with one nobody sees it here, and its user collects it.
+func HandIfAsked(tx *resource.Tx, r *resource.Resources, sealer seal.Sealer, workspace string, user *resource.Record, scopes []string) (*resource.Record, string, error) {
 	sc := store.Scope{Org: user.Scope.Org, Workspace: workspace}
 	asked, err := Creates(tx, sc)
 	if err != nil || !asked && len(scopes) == 0 {
 		return nil, "", err
 	}
-	return Hand(tx, r, nil, sc, user, scopes, user.ID)
+	return Hand(tx, r, sealer, sc, user, scopes, user.ID)
 }
 
 // Creates tells whether users that join a workspace get a key.

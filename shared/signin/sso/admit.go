@@ -95,18 +95,6 @@ func (a *Admission) Step(tx *resource.Tx) (more bool, err error) {
 // joined gives a key to who joins a workspace, where the invitation or the settings say
 // so. Nobody sees it here: its user collects it.
 func (a *Admission) joined(tx *resource.Tx, user *resource.Record, workspace string, i *people.Invite) error {
-	sc := store.Scope{Org: user.Scope.Org, Workspace: workspace}
-	asked, err := people.Creates(tx, sc)
-	if err != nil {
-		return err
-	}
-	var scopes []string
-	if i.Keys != nil {
-		scopes = i.Keys.Scopes
-	}
-	if !asked && len(scopes) == 0 {
-		return nil
-	}
-	_, _, err = people.Hand(tx, a.Resources, a.Sealer, sc, user, scopes, user.ID)
+	_, _, err := people.HandIfAsked(tx, a.Resources, a.Sealer, workspace, user, i.KeyScopes())
 	return err
 }
