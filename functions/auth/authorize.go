@@ -24,7 +24,7 @@ import (
 )
 
 // grantRoutes let a client in, and give it tokens.
-func (f *family) grantRoutes() []admin.Route {
+func (f *granting) grantRoutes() []admin.Route {
 	text := func(name string, most int64, doc string) admin.Field {
 		return admin.Field{Name: name, Type: admin.String, Max: most, Doc: doc}
 	}
@@ -93,7 +93,7 @@ func (a *asked) refuse(code, why string) admin.Answer {
 
 // read checks what a client asks for. stop is what the person gets instead: nobody is sent
 // to an address that is not the client's.
-func (f *family) read(c *admin.Call, v admin.Values) (a *asked, stop *admin.Answer) {
+func (f *granting) read(c *admin.Call, v admin.Values) (a *asked, stop *admin.Answer) {
 	a = &asked{Values: v, issuer: f.issuer(c)}
 	wrong := func(why string) (*asked, *admin.Answer) {
 		p := page(http.StatusBadRequest, "", "This cannot go on", "<p>"+escape(why)+"</p><p>The application that sent you here asked for something that is not allowed.</p>")
@@ -129,7 +129,7 @@ func (f *family) read(c *admin.Call, v admin.Values) (a *asked, stop *admin.Answ
 	return a, nil
 }
 
-func (f *family) authorize(c *admin.Call) (any, error) {
+func (f *granting) authorize(c *admin.Call) (any, error) {
 	a, stop := f.read(c, c.Query)
 	if stop != nil {
 		return *stop, nil
@@ -146,7 +146,7 @@ func (f *family) authorize(c *admin.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	facts, err := p.reaches(c.Context, f, a.target)
+	facts, err := p.reaches(c.Context, f.family, a.target)
 	if err != nil {
 		return nil, err
 	}
@@ -177,7 +177,7 @@ type deciding struct {
 }
 
 // person is who has signed in; Unauthorized where nobody has.
-func (f *family) person(c *admin.Call) (*deciding, error) {
+func (f *granting) person(c *admin.Call) (*deciding, error) {
 	token, ok := browser.Token(c.Request)
 	if !ok {
 		return nil, signin.Ended()
@@ -227,7 +227,7 @@ func errNotOurs() error {
 	return fault.New(fault.NotAllowed, "csrf", "The decision must come from the gateway's own page. Begin again")
 }
 
-func (f *family) consent(c *admin.Call) (any, error) {
+func (f *granting) consent(c *admin.Call) (any, error) {
 	p, err := f.person(c)
 	if err != nil {
 		return nil, err
@@ -243,7 +243,7 @@ func (f *family) consent(c *admin.Call) (any, error) {
 	if c.Body.Text("decision") != "allow" {
 		return a.refuse("access_denied", "the person has refused"), nil
 	}
-	facts, err := p.reaches(c.Context, f, a.target)
+	facts, err := p.reaches(c.Context, f.family, a.target)
 	if err != nil {
 		return nil, err
 	}

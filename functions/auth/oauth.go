@@ -12,8 +12,11 @@ import (
 
 const form = "application/x-www-form-urlencoded"
 
+// granting is the gateway as authorization server.
+type granting struct{ *family }
+
 // oauthRoutes are the gateway as authorization server for clients of MCP servers.
-func (f *family) oauthRoutes() []admin.Route {
+func (f *granting) oauthRoutes() []admin.Route {
 	routes := append(f.describedRoutes(), f.grantRoutes()...)
 	for i := range routes {
 		r := &routes[i]
@@ -76,7 +79,7 @@ func sentence(f *fault.Fault) string {
 	}, said[:min(len(said), 1000)])
 }
 
-func (f *family) issuer(c *admin.Call) string { return granted.Issuer(f.MCPAddress, c.Request) }
+func (f *granting) issuer(c *admin.Call) string { return granted.Issuer(f.MCPAddress, c.Request) }
 
 // server is RFC 8414's description of an authorization server.
 type server struct {
@@ -107,7 +110,7 @@ type protected struct {
 
 // describedRoutes say what there is. The forms with the gateway's own path in them are
 // those that clients make of its address.
-func (f *family) describedRoutes() []admin.Route {
+func (f *granting) describedRoutes() []admin.Route {
 	const of = granted.PathProtected
 	about := "Describe an MCP server as a protected resource (RFC 9728). The address says nothing of whether there is such a server."
 	text := func(name string, most int64, doc string) admin.Field {
@@ -130,7 +133,7 @@ func (f *family) describedRoutes() []admin.Route {
 	}
 }
 
-func (f *family) describeServer(c *admin.Call) (any, error) {
+func (f *granting) describeServer(c *admin.Call) (any, error) {
 	at := f.issuer(c)
 	return server{
 		Issuer: at, Authorization: at + granted.PathAuthorize, Token: at + granted.PathToken, Registration: at + granted.PathRegister,
@@ -139,7 +142,7 @@ func (f *family) describeServer(c *admin.Call) (any, error) {
 	}, nil
 }
 
-func (f *family) describeProtected(c *admin.Call) (any, error) {
+func (f *granting) describeProtected(c *admin.Call) (any, error) {
 	at := f.issuer(c)
 	t := granted.Target{Slug: c.Param("slug")}
 	if s := c.Param("server"); s != "" {
@@ -161,7 +164,7 @@ type registered struct {
 	Scope     string   `json:"scope"`
 }
 
-func (f *family) register(c *admin.Call) (any, error) {
+func (f *granting) register(c *admin.Call) (any, error) {
 	lacks := func(name, want string) bool {
 		if !c.Body.Given(name) {
 			return false

@@ -36,7 +36,7 @@ func page(status int, next, title, body string, forms ...string) admin.Answer {
 }
 
 // signInFirst asks who sits there, so that the way in of its organisation is found.
-func (f *family) signInFirst(c *admin.Call, again string) admin.Answer {
+func (f *granting) signInFirst(c *admin.Call, again string) admin.Answer {
 	back := again
 	if u, err := url.Parse(again); err == nil {
 		back = u.EscapedPath() + "?" + u.RawQuery
@@ -47,7 +47,7 @@ func (f *family) signInFirst(c *admin.Call, again string) admin.Answer {
 }
 
 // askPerson shows who asks for what.
-func (f *family) askPerson(a *asked, p *deciding, facts *entitled.Facts) admin.Answer {
+func (f *granting) askPerson(a *asked, p *deciding, facts *entitled.Facts) admin.Answer {
 	to, _ := url.Parse(a.Text("redirect_uri")) // it was checked
 	fields := ""
 	for name, v := range a.query(url.Values{"csrf": {signin.WriteToken(p.token)}}) {

@@ -29,7 +29,7 @@ func noGrant() (any, error) {
 	return refuseToken("invalid_grant", "the code or token is not known, has expired, was used before, or is of another client")
 }
 
-func (f *family) token(c *admin.Call) (any, error) {
+func (f *granting) token(c *admin.Call) (any, error) {
 	if c.Request.Header.Get("Authorization") != "" {
 		return admin.Answer{Status: http.StatusUnauthorized, Header: http.Header{"Www-Authenticate": {"Basic"}}, JSON: problem{"invalid_client", "clients are public: send client_id in the body, and no Authorization"}}, nil
 	}
@@ -51,7 +51,7 @@ func elsewhere(c *admin.Call, g *granted.Grant) bool {
 	return asked != "" && asked != g.Resource
 }
 
-func (f *family) exchange(c *admin.Call) (any, error) {
+func (f *granting) exchange(c *admin.Call) (any, error) {
 	secret := c.Body.Text("code")
 	code, err := granted.FindCode(c.Context, c.Resources.Store(), secret, c.Now)
 	switch {
@@ -69,7 +69,7 @@ func (f *family) exchange(c *admin.Call) (any, error) {
 	return f.give(c, &code.Grant, code.Grant.Scopes, audit.Login, func(tx *resource.Tx) (*granted.Tokens, error) { return code.Exchange(tx, secret) })
 }
 
-func (f *family) renew(c *admin.Call) (any, error) {
+func (f *granting) renew(c *admin.Call) (any, error) {
 	held, err := granted.FindRefresh(c.Context, c.Resources.Store(), c.Body.Text("refresh_token"), c.Now)
 	switch {
 	case used(err):
@@ -98,7 +98,7 @@ func (f *family) renew(c *admin.Call) (any, error) {
 
 // give makes tokens for a grant whose user is still somebody. What was used meanwhile ends
 // the grant.
-func (f *family) give(c *admin.Call, g *granted.Grant, scopes []string, action string, stage func(*resource.Tx) (*granted.Tokens, error)) (any, error) {
+func (f *granting) give(c *admin.Call, g *granted.Grant, scopes []string, action string, stage func(*resource.Tx) (*granted.Tokens, error)) (any, error) {
 	view, err := f.Loader.Fresh(c.Context, g.Scope.Org)
 	if err != nil {
 		return nil, err
@@ -126,7 +126,7 @@ func (f *family) give(c *admin.Call, g *granted.Grant, scopes []string, action s
 }
 
 // reused ends a grant of which something was used twice: one of the two is a thief.
-func (f *family) reused(c *admin.Call, g *granted.Grant) (any, error) {
+func (f *granting) reused(c *admin.Call, g *granted.Grant) (any, error) {
 	if err := f.endGrant(c, g.ID); err != nil {
 		return nil, err
 	}
@@ -134,7 +134,7 @@ func (f *family) reused(c *admin.Call, g *granted.Grant) (any, error) {
 }
 
 // endGrant ends a grant, if it is still there.
-func (f *family) endGrant(c *admin.Call, id string) error {
+func (f *granting) endGrant(c *admin.Call, id string) error {
 	held, err := granted.FindGrant(c.Context, c.Resources.Store(), id, c.Now)
 	if err == granted.ErrUnknown {
 		return nil
@@ -149,7 +149,7 @@ func (f *family) endGrant(c *admin.Call, id string) error {
 }
 
 // named is the grant of an access or refresh token, also of a used one.
-func (f *family) named(c *admin.Call) (held *granted.Held, until int64, err error) {
+func (f *granting) named(c *admin.Call) (held *granted.Held, until int64, err error) {
 	token := c.Body.Text("token")
 	if granted.IsAccess(token) {
 		h, at, err := granted.FindAccess(c.Context, c.Resources.Store(), token, c.Now)
@@ -159,7 +159,7 @@ func (f *family) named(c *admin.Call) (held *granted.Held, until int64, err erro
 	return held, 0, err
 }
 
-func (f *family) revoke(c *admin.Call) (any, error) {
+func (f *granting) revoke(c *admin.Call) (any, error) {
 	held, _, err := f.named(c)
 	if err == granted.ErrUnknown {
 		return nil, nil
@@ -192,7 +192,7 @@ type inspected struct {
 }
 
 // introspect tells what a token is to who may see its workspace; to others it is none.
-func (f *family) introspect(c *admin.Call) (any, error) {
+func (f *granting) introspect(c *admin.Call) (any, error) {
 	held, until, err := f.named(c)
 	if err == granted.ErrUnknown || used(err) {
 		return inspected{}, nil

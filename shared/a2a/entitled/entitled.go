@@ -2,15 +2,13 @@ package entitled
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 
 	"gateway/shared/a2a"
 	"gateway/shared/fault"
 	"gateway/shared/identity"
 	"gateway/shared/resource"
 	"gateway/shared/tenant/access"
+	"gateway/shared/tenant/upstream"
 )
 
 // Invoke is the scope that callers of agents hold.
@@ -132,9 +130,8 @@ func decodeIntegration(rec resource.Record) (*Integration, error) {
 	}
 	called := *i
 	called.Synced, called.Access, called.Description = a2a.Synced{}, access.Workspaces{}, ""
-	raw, err := json.Marshal([]any{called, rec.Sealed})
-	sum := sha256.Sum256(raw)
-	return &Integration{i, &rec, hex.EncodeToString(sum[:12])}, err
+	mark, err := upstream.Fingerprint(called, rec.Sealed)
+	return &Integration{i, &rec, mark}, err
 }
 
 type switches = map[string]bool

@@ -2,8 +2,6 @@ package entitled
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"strings"
 
@@ -12,6 +10,7 @@ import (
 	"gateway/shared/mcp"
 	"gateway/shared/resource"
 	"gateway/shared/tenant/access"
+	"gateway/shared/tenant/upstream"
 )
 
 // Invoke is the scope that callers of servers hold.
@@ -201,9 +200,8 @@ func decodeIntegration(rec resource.Record) (*Integration, error) {
 	}
 	called := *i
 	called.Synced, called.Access, called.Description = mcp.Metadata{}, access.Workspaces{}, ""
-	raw, err := json.Marshal([]any{called, rec.Sealed})
-	sum := sha256.Sum256(raw)
-	return &Integration{i, &rec, hex.EncodeToString(sum[:12])}, err
+	mark, err := upstream.Fingerprint(called, rec.Sealed)
+	return &Integration{i, &rec, mark}, err
 }
 
 // keyOf is the address of a template, which its record may name otherwise.
