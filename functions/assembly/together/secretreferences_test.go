@@ -1,4 +1,4 @@
-package assembly_test
+package together_test
 
 import (
 	"fmt"

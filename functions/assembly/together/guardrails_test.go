@@ -1,6 +1,7 @@
-package assembly_test
+package together_test
 
 import (
+	"flag"
 	"strings"
 	"testing"
 
@@ -23,6 +24,8 @@ func guardHouse(t *testing.T) *admintest.House {
 		return []admin.Family{guardrails.New(guardrails.Deps{CheckURL: check}), configs.New(configs.Deps{CheckURL: check}), workspaces.New(workspaces.Deps{})}
 	})
 }
+
+var update = flag.Bool("update", false, "rewrite golden files")
 
 const simpleGuardrail = `{"name":"Words","checks":[{"id":"default.contains","parameters":{"words":["a"]}}],"actions":{"deny":true}}`
 
