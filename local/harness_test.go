@@ -19,7 +19,7 @@ import (
 	"time"
 
 	"gateway/local/mockprovider"
-	"gateway/shared/relay"
+	"gateway/shared/relay/reused"
 	"gateway/shared/store"
 	"gateway/shared/tenant"
 	"gateway/shared/usage"
@@ -61,7 +61,7 @@ func startWith(t *testing.T, o options, set ...func(*gateway)) *running {
 		t.Fatal(err)
 	}
 	if g.relay != nil { // what is kept is found, however busy the machine is
-		g.relay.CacheTimes = relay.CacheTimes{LookUp: time.Minute, Keep: time.Minute, Embed: time.Minute}
+		g.relay.CacheTimes = reused.Times{LookUp: time.Minute, Keep: time.Minute, Embed: time.Minute}
 	}
 	for _, f := range set {
 		f(g)

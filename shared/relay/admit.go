@@ -1,7 +1,5 @@
 package relay
 
-import "gateway/shared/ledger"
-
 // admit takes the request up to the point where a target may be called: known
 // caller, well-formed headers and body, a resolved route, rates counted.
 func (c *call) admit() error {
@@ -18,13 +16,5 @@ func (c *call) admit() error {
 		return err
 	}
 	c.Demands = c.Own
-	return c.countRequest()
-}
-
-// countRequest counts the request against the rates of key, workspace and policies.
-func (bk *books) countRequest() error {
-	if err := bk.readPolicies(); err != nil {
-		return err
-	}
-	return bk.purse.CountRequest(bk.Ctx, bk.Ledger, bk.Who.KeyID, append([]*ledger.Subject{bk.Who.Subject, bk.WS.Subject}, bk.early...)...)
+	return c.CountRequest()
 }

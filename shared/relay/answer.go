@@ -9,12 +9,12 @@ import (
 	"gateway/shared/chat"
 	"gateway/shared/egress"
 	"gateway/shared/fault"
-	"gateway/shared/pricing"
 	"gateway/shared/provider"
 	"gateway/shared/relay/asked"
 	"gateway/shared/relay/guarded"
 	"gateway/shared/relay/mask"
 	"gateway/shared/relay/pooled"
+	"gateway/shared/relay/reused"
 	"gateway/shared/relay/routes"
 	"gateway/shared/relay/tail"
 	"gateway/shared/relay/turn"
@@ -45,8 +45,8 @@ type answer struct {
 	broken error
 	failed http.Header // of the response that became a refusal
 	stream turn.Stream
-	cached *cachedAnswer // instead of a response: an answer that was kept
-	soft   bool          // a guardrail that does not deny has failed
+	cached *reused.Answer // instead of a response: an answer that was kept
+	soft   bool           // a guardrail that does not deny has failed
 }
 
 func (a *answer) status() int {
@@ -107,26 +107,6 @@ func (s *sender) send(a *answer) error {
 	return s.sendPlain(a)
 }
 
-// meter reads usage and model of an answer in the client's own dialect.
-func (me *meters) meter(out []byte) chat.Meter {
-	if me.Route.Client != nil {
-		return me.Route.Client.MeterResponse(out)
-	}
-	if me.Route.Meter == nil {
-		return chat.Meter{Complete: true, Started: true}
-	}
-	return me.Route.Meter(out)
-}
-
-// learn takes over what an answer reported.
-func (me *meters) learn(m chat.Meter) {
-	me.heard.hear(m)
-	me.heard.finish = m.Finish
-	u := me.used(m)
-	u.Add(pricing.Requests, 1)
-	me.charge(u)
-}
-
 // answerHeaders sets the gateway's own response headers and passes on the
 // provider's request id and rate limits under a prefix.
 func (l *logbook) answerHeaders(from http.Header) {
@@ -136,7 +116,7 @@ func (l *logbook) answerHeaders(from http.Header) {
 		return
 	}
 	passProviderHeaders(h, from)
-	l.hideInHead(h)
+	l.stars.Head(h)
 	if !l.Loss.Empty() && !l.Strict() {
 		h.Set(asked.Translation, l.Loss.Header())
 	}
@@ -163,7 +143,7 @@ func (l *logbook) ownHeaders(h http.Header) {
 	}
 	set(asked.TraceID, l.Ask.TraceID)
 	set(asked.RetryCount, strconv.Itoa(l.retries))
-	set(asked.CacheStatus, l.reused.status)
+	set(asked.CacheStatus, l.reuse.Status)
 	if l.To.Names.Option != "" {
 		set(asked.OptionIndex, l.To.Names.Option)
 	}
@@ -179,7 +159,7 @@ func (s *sender) sendFault(f *fault.Fault) {
 	f.SetHeaders(h)
 	s.ownHeaders(h)
 	if passProviderHeaders(h, s.told); s.told != nil {
-		mask.Header(h, s.secrets())
+		mask.Header(h, s.stars.Secrets())
 	}
 	if by, ok := s.Route.Errors.(routes.Challenger); ok {
 		by.Challenge(h, s.Req, f)
@@ -210,13 +190,13 @@ func (s *sender) sendRaw(resp *http.Response) error {
 	}
 	watch := s.Watch(resp)
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
-		if err := s.hideRaw(resp); err != nil {
+		if err := s.stars.Raw(resp); err != nil {
 			return err
 		}
 	}
 	h := s.w.Header()
 	egress.CopyResponseHeaders(h, resp.Header)
-	s.hideInHead(h)
+	s.stars.Head(h)
 	s.answerHeaders(nil)
 	s.head(s.guards.Status(resp.StatusCode))
 	chunk := pooled.New()
@@ -250,12 +230,12 @@ func (s *sender) sendRaw(resp *http.Response) error {
 		if err != nil {
 			s.failure = brokeOff()
 			meter.Cut = true
-			s.learnRaw(meter, resp.StatusCode)
+			s.LearnRaw(meter, resp.StatusCode)
 			s.broken = true // the client must see that the body is not whole
 			return nil
 		}
 	}
-	s.learnRaw(meter, resp.StatusCode)
+	s.LearnRaw(meter, resp.StatusCode)
 	s.keepBooks()
 	return nil
 }

@@ -21,7 +21,7 @@ func (l *logbook) withAttempts(body []byte) []byte {
 			refused++
 		}
 	}
-	if len(l.purse.Attempts)+refused < 2 {
+	if len(l.Purse.Attempts)+refused < 2 {
 		return body
 	}
 	return wire.Splice(nil, body, wire.InsertAt(0, "attempts", l.appendAttempts(nil, skips)))
@@ -30,8 +30,8 @@ func (l *logbook) withAttempts(body []byte) []byte {
 // appendAttempts writes the calls, then the targets that the gateway refused.
 func (l *logbook) appendAttempts(dst []byte, skips []usage.Skip) []byte {
 	dst = append(dst, '[')
-	for i := range l.purse.Attempts {
-		a := &l.purse.Attempts[i]
+	for i := range l.Purse.Attempts {
+		a := &l.Purse.Attempts[i]
 		dst = appendAttempt(dst, a.OptionIndex, a.Provider, a.Model, a.Status, a.ErrorCode)
 	}
 	for i := range skips {

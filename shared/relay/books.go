@@ -1,7 +1,6 @@
 package relay
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"net/http"
@@ -10,13 +9,11 @@ import (
 	"gateway/shared/chat"
 	"gateway/shared/fault"
 	"gateway/shared/identity"
-	"gateway/shared/ledger"
-	"gateway/shared/pricing"
 	"gateway/shared/provider"
 	"gateway/shared/relay/inbound"
 	"gateway/shared/relay/managed"
+	"gateway/shared/relay/mask"
 	"gateway/shared/relay/routes"
-	"gateway/shared/relay/saved"
 	"gateway/shared/usage"
 )
 
@@ -50,7 +47,7 @@ func (l *logbook) writeBooks() {
 	l.describe()
 	l.settleBreakers()
 	ctx := l.Base
-	for _, err := range l.purse.Settle(ctx, l.failure) {
+	for _, err := range l.Purse.Settle(ctx, l.failure) {
 		l.Fail("settle", err)
 	}
 	if l.Who == nil {
@@ -97,8 +94,8 @@ func (l *logbook) describeWalk() {
 func (l *logbook) describeAnswer() {
 	r, to := &l.rec, &l.To.Names
 	r.OptionIndex, r.Provider, r.ProviderSlug, r.IntegrationID = to.Option, to.Provider, to.Slug, to.Integration
-	r.Model, r.FinishReason = l.heardModel(), l.heard.finish
-	r.RetryCount, r.CacheStatus, r.Losses = l.retries, l.reused.status, l.Loss.Paths()
+	r.Model, r.FinishReason = l.HeardModel(), l.Heard.Finish
+	r.RetryCount, r.CacheStatus, r.Losses = l.retries, l.reuse.Status, l.Loss.Paths()
 	if f := l.failure; f != nil {
 		r.ErrorCode, r.ErrorMessage = string(f.Code), recorded(f)
 	}
@@ -106,23 +103,16 @@ func (l *logbook) describeAnswer() {
 
 // describeMoney tells what was called and what it cost, once it is settled.
 func (l *logbook) describeMoney() {
-	r, p := &l.rec, &l.purse
+	r, p := &l.rec, &l.Purse
 	r.Attempts, r.Usage, r.Cost, r.Priced, r.SettleSubjects = p.Attempts, p.Usage, p.Cost, p.Priced, p.Entries
 	if r.Tariff = p.Tariff; r.Tariff != "" {
 		r.Book = l.Book.Version()
 	}
 	r.UpstreamLatency = l.upstream
-	if hit := l.reused.hit; hit != nil {
+	if hit := l.reuse.Hit; hit != nil {
 		r.CacheSaved, r.Priced = hit.Cost, true
 	}
 }
-
-// heardModel is the model that answered, as it calls itself, else the one that was
-// asked.
-func (bk *books) heardModel() string { return cmp.Or(bk.heard.model, bk.To.Names.Model) }
-
-// modelOf is the model that an answer is charged as.
-func (bk *books) modelOf() string { return cmp.Or(bk.heard.priced, bk.To.Model) }
 
 // describeRequest tells what the stages before the targets learned.
 func (l *logbook) describeRequest() {
@@ -145,76 +135,6 @@ func (l *logbook) describeRequest() {
 		r.SetPrompt(by.ID, by.Version, by.Experiment)
 	}
 	r.ConfigID, r.ConfigSlug, r.ConfigVersion, r.Mode = l.Config.ID, l.Config.Slug, l.Config.Version, l.Config.Mode
-}
-
-// charge counts the usage of the answering attempt and prices it, and what further
-// models used on the same bill.
-func (bk *books) charge(u pricing.Usage) {
-	u = u.Bounded()
-	price, known := bk.priceOf(bk.modelOf(), bk.priceOptions(u.InputTokens(), cmp.Or(bk.heard.mode, bk.heard.served.Mode, bk.Wanted.Mode)), true)
-	bk.purse.Charge(u, price, known)
-	for _, line := range bk.heard.served.Also {
-		used := line.Usage.Bounded()
-		price, known := bk.priceOf(line.Model, bk.priceOptions(used.InputTokens(), cmp.Or(bk.heard.mode, line.Mode)), false)
-		bk.purse.ChargeAlso(used, price, known)
-	}
-	bk.heard.served.Also = nil
-}
-
-// priceOptions are the facts of the request that prices depend on.
-func (bk *books) priceOptions(inputTokens int64, mode string) pricing.Options {
-	s := &bk.heard.served
-	return pricing.Options{ContextTokens: inputTokens, Region: cmp.Or(s.Region, bk.To.Region()), Quality: bk.Wanted.Quality, Size: bk.Wanted.Size, Mode: mode, SearchContext: s.SearchContext}
-}
-
-// priceOf finds what a model of the target costs. named: the model may go by the name
-// that it gave itself, too.
-func (bk *books) priceOf(model string, o pricing.Options, named bool) (pricing.Price, bool) {
-	if bk.To.Target.Provider == nil {
-		return pricing.Price{}, false
-	}
-	at := saved.Prices{Book: bk.Book, By: bk.Org.Prices(), Of: bk.To.Target.Provider.ID, Saved: bk.To.Saved}
-	name, p, ok := at.Find(model, o)
-	if !ok {
-		if as := bk.To.Target.PricedAs(bk.Base, name); as != name {
-			p, ok = at.Listed(as, o)
-		}
-	}
-	if heard := bk.heardModel(); !ok && named && heard != "" && heard != name {
-		p, ok = at.Listed(heard, o)
-	}
-	return p, ok
-}
-
-// tokensOfAnImage bounds what an image that is sent by address may cost, since
-// its bytes do not stand in the body.
-const tokensOfAnImage = 4000
-
-// boundOf is the most that the request can cost at this target. A token is at
-// least one byte of the body.
-func (bk *books) boundOf() ledger.Bound {
-	in := int64(max(len(bk.In), len(bk.To.Body)))
-	if bk.Form != nil {
-		in = bk.Form.Text()
-	} else if in == 0 {
-		in = max(bk.Req.ContentLength, 0)
-	}
-	in += int64(bytes.Count(bk.In, []byte(`"image_url"`))+bytes.Count(bk.In, []byte(`"image"`))) * tokensOfAnImage
-	in = max(in, bk.InBound)
-	in += bk.media.Documents // what was fetched stands in no body of the client
-	out := bk.OutBound
-	price, known := bk.priceOf(bk.modelOf(), bk.priceOptions(in, bk.Wanted.Mode), true)
-	most := ledger.Bound{Tokens: in + out, Priced: known, Assumed: bk.OutAssumed, Rerouted: bk.rerouted}
-	if known {
-		most.Cost = price.Bound(in, out) + price.Cost(bk.Wanted.Most)
-		if bk.Wanted.Mode != "" { // the provider may serve it as a standard one
-			plain, _ := bk.priceOf(bk.modelOf(), bk.priceOptions(in, pricing.Standard), true)
-			most.Cost = max(most.Cost, plain.Bound(in, out)+plain.Cost(bk.Wanted.Most))
-		}
-	} else if bk.Org.Settings.Unpriced == "allow" || bk.Transcribes { // what transcribes is named later
-		most.Priced = true
-	}
-	return most
 }
 
 // options are what the dialects write an answer with.
@@ -247,7 +167,7 @@ func (l *logbook) keepSent(h http.Header, body []byte) {
 	}
 	names := l.Ask.Sensitive
 	if len(l.To.Target.CustomHeaders)+len(l.To.Target.Credential.CustomHeaders) > 0 {
-		names = l.customNames(slices.Clone(names))
+		names = l.stars.CustomNames(slices.Clone(names))
 	}
 	var room [8]string
 	l.bodies.Send(h, body, names, l.To.Target.Secrets(room[:0], false))
@@ -284,5 +204,28 @@ func (l *logbook) sealBodies(ctx context.Context) {
 	var err error
 	if l.rec.Bodies, err = b.Seal(ctx, l.Sealer, l.rec.BodiesBinding()); err != nil {
 		l.Fail("seal bodies", err)
+	}
+}
+
+// hideInLog takes secrets out of what the log keeps.
+func (l *logbook) hideInLog() {
+	if l.To.Target.Provider == nil {
+		return
+	}
+	var room [8]string
+	secrets := l.To.Target.Secrets(room[:0], false)
+	l.bodies.Hide(secrets)
+}
+
+// hideInRecord takes secrets out of what the books repeat of an answer.
+func (l *logbook) hideInRecord() {
+	if l.To.Target.Provider == nil {
+		return
+	}
+	var room [8]string
+	secrets := l.To.Target.Secrets(room[:0], false)
+	l.rec.Model, l.rec.FinishReason = mask.Text(l.rec.Model, secrets), mask.Text(l.rec.FinishReason, secrets)
+	for i := range l.rec.Attempts {
+		l.rec.Attempts[i].RequestID = mask.Text(l.rec.Attempts[i].RequestID, secrets)
 	}
 }

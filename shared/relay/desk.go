@@ -76,9 +76,9 @@ func (d *desk) open(who *identity.Principal, counted bool) (*call, error) {
 	}
 	if err == nil {
 		if counted {
-			err = c.countRequest()
+			err = c.CountRequest()
 		} else {
-			err = c.readPolicies()
+			err = c.ReadPolicies()
 		}
 	}
 	if err == nil {
@@ -113,7 +113,7 @@ func (d *desk) Begin(what *session.Wanted) (session.Turn, error) {
 		}
 		c.In = append([]byte(nil), what.Event...) // the connection's memory is used again
 		c.Size = int64(len(c.In))
-		err = c.limitTarget()
+		err = c.LimitTarget()
 	}
 	if err != nil {
 		f := fault.From(err)
@@ -133,9 +133,9 @@ func (d *desk) Late(done *realtime.Done, event []byte) {
 		return
 	}
 	r := &response{desk: d, call: c}
-	c.limitsOfTarget()
+	c.LimitsOfTarget()
 	r.charge(done.Usage, done.Status, event)
-	c.spend()
+	c.Spend()
 	d.shut(c)
 }
 
@@ -147,12 +147,12 @@ func (d *desk) Heard(t *realtime.Transcript, model string, event []byte) {
 		d.shut(c)
 		return
 	}
-	c.heard.model, c.heard.priced = model, model
+	c.Heard.Model, c.Heard.Priced = model, model
 	c.To.Names.Model = model
 	r := &response{desk: d, call: c}
-	c.limitsOfTarget()
+	c.LimitsOfTarget()
 	r.charge(t.Usage, "transcribed", event)
-	c.spend()
+	c.Spend()
 	d.shut(c)
 }
 
@@ -179,7 +179,7 @@ func (d *desk) Check() error {
 		return err
 	}
 	who := now.Who
-	own, its := d.of.budgeted()
+	own, its := d.of.Budgeted()
 	for _, s := range slices.Concat(purse.Budgeted(who.Subject), own, its) {
 		if s == d.of.Who.Subject && s != who.Subject {
 			continue // the key's limits have changed since
@@ -237,17 +237,17 @@ func (r *response) charge(u pricing.Usage, finish string, event []byte) {
 	at.Status = http.StatusOK
 	at.Latency = c.Since() - at.Start
 	c.upstream, c.waited = at.Latency, at.Latency
-	c.status, c.heard.finish = http.StatusOK, clipText(finish)
+	c.status, c.Heard.Finish = http.StatusOK, clipText(finish)
 	c.captureAnswer(event)
 	u.Add(pricing.Requests, 1)
-	c.charge(u)
+	c.Charge(u)
 }
 
 // attempt notes that the provider was asked.
 func (r *response) attempt() *usage.Attempt {
 	c := r.call
-	at := c.purse.Try()
-	at.Provider, at.ProviderSlug, at.Model = c.To.Target.Provider.ID, c.To.Names.Slug, fault.Clip(c.modelOf(), inbound.MaxModel)
+	at := c.Purse.Try()
+	at.Provider, at.ProviderSlug, at.Model = c.To.Target.Provider.ID, c.To.Names.Slug, fault.Clip(c.ModelOf(), inbound.MaxModel)
 	at.OptionIndex, at.Start = c.To.Names.Option, r.began
 	return at
 }
@@ -256,7 +256,7 @@ func (r *response) attempt() *usage.Attempt {
 func (r *response) Drop(refused *fault.Fault) {
 	c := r.call
 	if refused == nil { // nothing was sent, and nothing is said of it
-		c.purse.Settle(c.Base, nil)
+		c.Purse.Settle(c.Base, nil)
 		c.inBooks = true
 	} else {
 		at := r.attempt()

@@ -13,8 +13,8 @@ import (
 func (ca *answerCache) fresh() {
 	ca.Loss.Reset()
 	ca.guards.Fresh()
-	ca.retries, ca.heard.model, ca.heard.served = 0, "", chat.Served{}
-	ca.caching, ca.reused.status = nil, cacheDisabled
+	ca.retries, ca.Heard.Model, ca.Heard.Served = 0, "", chat.Served{}
+	ca.reuse.Fresh()
 }
 
 // prepare chooses the target of a leaf and makes the body for it.

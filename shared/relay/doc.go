@@ -17,8 +17,8 @@
 //	chosen.Target      where it is, with which credential, in which shape
 //	guardInput         what it is to be sent, before it is written for the target
 //	requests           the body for the target, and the request to it
-//	answerCache        an answer that was kept
-//	purse.Purse        counted against limits, money reserved
+//	reused.Cache       an answer that was kept
+//	bill.Bill          counted against limits, money reserved
 //	exchanges          attempts, each judged before anything is sent to the client
 //	guardStream, guardOutput
 //	                   what came, before the client gets it
@@ -31,7 +31,7 @@
 // before it. serve chooses the set of stages: a dry run stops before the request is
 // sent (rehearse.go), files and batches of the gateway's own ask no provider (runs.go),
 // lists of models may not (listing.go); a request of the gateway's own begins behind
-// its parent's admission (cached_meaning.go), and rows of batches begin at the top
+// its parent's admission (child.go), and rows of batches begin at the top
 // (behalf.go). Pass-through takes the same stages and is sent by sendRaw.
 //
 // Same dialect on both sides: the bytes are forwarded and edited by splicing.
@@ -81,8 +81,11 @@
 //	tail        the usage at the end of what is passed through
 //	came        what came of an answer that is not whole, and estimates of usage
 //	mask        secrets by their value
-//	purse       money and limits of one request
-//	policed     what policies limit of it
+//	bill        what a request counts, holds and costs at its target, over purse (its
+//	            money) and policed (what policies limit of it)
+//	metered     usage, as answers tell it and as it is estimated
+//	reused      answers that were kept
+//	stars       credentials of the target, hidden by their value
 //	logged      bodies for the log
 //	reasoning   signed reasoning for clients that cannot return it
 //	modellist   lists of models

@@ -25,8 +25,8 @@ import (
 // head is good.
 func (x *exchanges) attempt(body []byte) answer {
 	// What the attempt is charged for while it runs is noted in it.
-	at := x.purse.Try()
-	at.Provider, at.ProviderSlug, at.Model = x.To.Target.Provider.ID, x.To.Names.Slug, fault.Clip(x.modelOf(), inbound.MaxModel)
+	at := x.Purse.Try()
+	at.Provider, at.ProviderSlug, at.Model = x.To.Target.Provider.ID, x.To.Names.Slug, fault.Clip(x.ModelOf(), inbound.MaxModel)
 	at.OptionIndex, at.Start = x.To.Names.Option, x.Since()
 	a := x.exchange(body, at)
 	x.judge(&a, at)
@@ -141,7 +141,7 @@ func (x *exchanges) providerRefused(resp *http.Response) answer {
 		buf.B, err = buf.B[:0], nil // its status still says what it is
 	}
 	_ = resp.Body.Close()
-	x.hideRefusal(resp.Header, buf.B)
+	x.stars.Refusal(resp.Header, buf.B)
 	var f *fault.Fault
 	switch {
 	case err != nil && !errors.Is(err, pooled.ErrTooLarge):
@@ -230,7 +230,7 @@ func (rq *requests) upstreamRequest(body []byte) (*http.Request, error) {
 		return nil, err
 	}
 	h["User-Agent"] = userAgent
-	rq.sentHeader = req.Header
+	rq.stars.Sent = req.Header
 	rq.keepSent(req.Header, body)
 	return req, nil
 }

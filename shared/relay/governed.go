@@ -7,11 +7,9 @@ import (
 
 	"gateway/shared/fault"
 	"gateway/shared/identity"
-	"gateway/shared/ledger"
 	"gateway/shared/pricing"
 	"gateway/shared/provider"
 	"gateway/shared/relay/came"
-	"gateway/shared/relay/policed"
 	"gateway/shared/relay/routes"
 	"gateway/shared/resource"
 	"gateway/shared/usage"
@@ -67,25 +65,10 @@ func (g *governor) Forwards() http.Header { return g.s.HeadersForProvider() }
 
 // Count implements routes.Walk: by the rates of key and workspace as any request is, and
 // by the policies of tools.
-func (g *governor) Count(server, tool string) error {
-	s := g.s
-	set, err := policed.Load(s.Ctx, s.View, s.Who.Scope)
-	if err != nil {
-		return err
-	}
-	return s.purse.CountRequest(s.Ctx, s.Ledger, s.Who.KeyID, append([]*ledger.Subject{s.Who.Subject, s.WS.Subject}, set.Tools(func(key string) []string {
-		switch key {
-		case "mcp_server":
-			return []string{server}
-		case "mcp_tool":
-			return []string{tool}
-		}
-		return s.fact(key)
-	})...)...)
-}
+func (g *governor) Count(server, tool string) error { return g.s.CountTool(server, tool) }
 
 // CountRequest implements routes.Walk.
-func (g *governor) CountRequest() error { return g.s.countRequest() }
+func (g *governor) CountRequest() error { return g.s.CountRequest() }
 
 // Mine implements routes.Walk.
 func (g *governor) Mine(place string, ids ...string) ([]bool, error) {
@@ -130,7 +113,7 @@ func (g *governor) Note(server, integration, name string, call *usage.Call) {
 // Began implements routes.Walk.
 func (g *governor) Began() {
 	g.of.began = g.s.Now()
-	a := g.s.purse.Try()
+	a := g.s.Purse.Try()
 	a.Provider, a.ProviderSlug, a.Model, a.Start = g.of.call.Protocol, g.of.server, g.of.name, g.s.Since()
 }
 
@@ -139,7 +122,7 @@ func (g *governor) Ended(status int) {
 	took := g.s.Now().Sub(g.of.began)
 	g.s.waited += took
 	g.s.upstream = took
-	if a := g.s.purse.Last(); a != nil {
+	if a := g.s.Purse.Last(); a != nil {
 		a.Status, a.Latency = status, took
 	}
 }
@@ -149,8 +132,8 @@ func (g *governor) Used(up, down int) {
 	u := pricing.Usage{Estimated: true}
 	u.Add(pricing.Input, came.Tokens(up))
 	u.Add(pricing.Output, came.Tokens(down))
-	g.s.purse.Charge(u, pricing.Price{}, false)
-	g.s.purse.Priced = true
+	g.s.Purse.Charge(u, pricing.Price{}, false)
+	g.s.Purse.Priced = true
 }
 
 // Header implements routes.Walk.

@@ -56,7 +56,7 @@ func (x *exchanges) guardOutput(_ *route.Leaf, a answer) answer {
 	if x.guards.Outputs() && a.whole && a.status() == http.StatusOK {
 		out, err := x.inClientShape()
 		if err == nil && !kept.Unmade(out) {
-			x.settleResponse(out, false) // it is paid for whatever they say
+			x.SettleResponse(out, false) // it is paid for whatever they say
 			err = asError(x.guards.Output(out))
 		}
 		if err != nil {
@@ -101,7 +101,7 @@ func (x *exchanges) repeats(s *route.Schedule, a *answer) bool {
 	if !a.soft && !refused || x.headSent || x.bodySpent || !s.Repeat(a.status()) {
 		return false
 	}
-	if x.coverAgain() != nil {
+	if x.CoverAgain() != nil {
 		return false
 	}
 	x.retries = s.Count()
@@ -189,7 +189,7 @@ func (s *streams) denyStream(a *answer, f *fault.Fault) error {
 	s.flush()
 	s.drain(a)
 	s.Remember(a.stream.Signed())
-	s.learn(a.stream.Meter())
+	s.Learn(a.stream.Meter())
 	s.keepBooks()
 	return nil
 }

@@ -202,7 +202,7 @@ func (jc *jobCalls) callJob(ctx context.Context, call *chat.JobCall, at *usage.A
 		return nil, err
 	}
 	req.Header["User-Agent"] = userAgent
-	jc.sentHeader = req.Header
+	jc.stars.Sent = req.Header
 	t := jc.Now()
 	out := jc.out()
 	if call.URL != "" && !jc.OwnHost(call.URL) {
@@ -252,7 +252,7 @@ func (jc *jobCalls) jobRefused(resp *http.Response) *fault.Fault {
 		f := fault.Newf(fault.InvalidProviderResponse, "", "The answer of %s broke off", jc.To.Target.Provider.ID).WithCause(err)
 		return chat.Told(f, resp.StatusCode, resp.Header)
 	}
-	jc.hideRefusal(resp.Header, buf.B)
+	jc.stars.Refusal(resp.Header, buf.B)
 	jc.keepReceived(buf.B)
 	f := jc.To.Jobs.DecodeError(resp.StatusCode, resp.Header, buf.B)
 	f.Source = fault.SourceProvider

@@ -3,64 +3,11 @@ package relay
 import (
 	"encoding/json"
 
-	"gateway/shared/chat"
 	"gateway/shared/dialect/job"
-	"gateway/shared/pricing"
 	"gateway/shared/provider"
 	"gateway/shared/relay/chosen"
 	"gateway/shared/relay/kept"
-	"gateway/shared/relay/tail"
 )
-
-// usedRaw is what a passed-through answer is charged. told: nothing is to be
-// estimated. A run of a thread is made by the provider in its own time; it is
-// charged with the answer that first tells of its usage, which may be a read.
-func (me *meters) usedRaw(m *tail.Meter, got chat.Meter) (u pricing.Usage, told bool) {
-	if me.KeptPath().Collection == "threads" {
-		return me.usedByRun(lastRun(m)), true
-	}
-	if at := me.KeptPath(); at.Collection == "responses" && at.ID != "" {
-		if m.Stream {
-			return me.usedByStream(m.WholeEvents()), true
-		}
-		return me.usedByResponse(m.Kept), true
-	}
-	if me.makesLater() {
-		return me.UsedLater(got), true
-	}
-	if me.CostsNothing() {
-		return u, true
-	}
-	return got.Usage, got.Usage.Known()
-}
-
-// usedByRun is the usage of a run that no answer has told before.
-func (me *meters) usedByRun(run []byte) (u pricing.Usage) {
-	id := kept.RunID(run)
-	if id == "" || me.rawDialect() == nil {
-		return u
-	}
-	got := me.rawDialect().MeterResponse(run)
-	if !got.Usage.Known() || !me.ClaimBooking(id) {
-		return u
-	}
-	me.heard.asPriced(got)
-	return got.Usage
-}
-
-// lastRun is the last run object that the answer tells of; nil when there is none.
-func lastRun(m *tail.Meter) []byte {
-	if !m.Stream {
-		return kept.RunIn(m.Kept)
-	}
-	var last []byte
-	tail.EachEvent(m.WholeEvents(), func(data []byte) {
-		if run := kept.RunIn(data); run != nil {
-			last = append(last[:0], run...)
-		}
-	})
-	return last
-}
 
 // settleBatch books the usage of a finished batch with the request that first
 // sees it. The rows of a batch run at the provider, long after it was created,
@@ -84,11 +31,11 @@ func (s *sender) settleBatch(answer []byte) {
 		return
 	}
 	if b.Model != "" {
-		s.heard.model, s.heard.priced = b.Model, b.Model
+		s.Heard.Model, s.Heard.Priced = b.Model, b.Model
 	}
-	s.heard.mode = "batch"
-	s.charge(b.Usage)
-	s.spend()
+	s.Heard.Mode = "batch"
+	s.Charge(b.Usage)
+	s.Spend()
 }
 
 // rowsUsage books what the rows of an ended batch used, where a host that speaks
@@ -115,7 +62,7 @@ func (s *sender) rowsUsage(id string, batch []byte) {
 		return
 	}
 	if s.ClaimBooking(id) {
-		s.bookRows(used)
+		s.BookRows(used)
 	}
 }
 
@@ -127,7 +74,7 @@ func (jc *jobCalls) jobUsage(id string) {
 		jc.Fail("look for a batch's claim", err)
 		return
 	}
-	j, err := jc.job(nil, jc.purse.Last())
+	j, err := jc.job(nil, jc.Purse.Last())
 	if err != nil {
 		jc.Fail("usage of a batch", err)
 		return
@@ -139,19 +86,6 @@ func (jc *jobCalls) jobUsage(id string) {
 		return
 	}
 	if len(used) > 0 && jc.ClaimBooking(id) {
-		jc.bookRows(used)
+		jc.BookRows(used)
 	}
-}
-
-// bookRows books what the rows of a batch used, one entry for each model.
-func (me *meters) bookRows(used []chat.Meter) {
-	if len(used) == 0 {
-		return
-	}
-	me.heard.mode = "batch"
-	for _, m := range used {
-		me.heard.asPriced(m)
-		me.charge(m.Usage)
-	}
-	me.spend()
 }

@@ -6,10 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"gateway/shared/chat"
-	"gateway/shared/pricing"
 	"gateway/shared/relay/asked"
-	"gateway/shared/relay/tail"
 )
 
 // This file holds what routes that are no conversations need on their walk.
@@ -60,24 +57,4 @@ func joined(set, more string) string {
 		}
 	}
 	return strings.Join(has, ",")
-}
-
-// learnOperation takes over what the answer of an operation reported. What is
-// not reported counts as was assumed before.
-func (me *meters) learnOperation(m chat.Meter) {
-	me.heard.hear(m)
-	u := m.Usage
-	if !u.Known() {
-		u = me.Wanted.Assumed
-	}
-	u.Add(pricing.Requests, 1)
-	me.charge(u)
-}
-
-// meterEvents reads the usage of a stream from its end.
-func (s *sender) meterEvents(end []byte) (last chat.Meter) {
-	if s.Route.Meter == nil {
-		return last
-	}
-	return tail.MeterEvents(s.Route.Meter, end)
 }

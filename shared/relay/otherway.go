@@ -65,13 +65,13 @@ func (pl *plains) decodeWhole(body []byte) (*chat.Response, chat.Meter, []chat.S
 func (me *meters) eventsBroke(err error, m chat.Meter, body []byte) error {
 	f := me.StreamBroke(err)
 	f.Source = fault.SourceProvider
-	mask.Bytes(body, me.secrets())
+	mask.Bytes(body, me.stars.Secrets())
 	me.keepReceived(body)
 	if m.Usage.Known() || m.OutputEstimate() > 0 {
-		me.heard.hear(m)
-		u := me.used(m)
+		me.Heard.Hear(m)
+		u := me.Used(m)
 		came.MadeUp(&u, m)
-		me.charge(u)
+		me.Charge(u)
 	}
 	return f
 }

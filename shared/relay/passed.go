@@ -41,13 +41,13 @@ func (s *sender) sendPassed(resp *http.Response) error {
 	whole := s.pour(resp.Body, meter, readable(resp.Header.Get("Content-Type")))
 	meter.Unpack()
 	if meter.Stream {
-		s.learnOperation(s.meterEvents(meter.Kept))
-		s.settleResponse(meter.WholeEvents(), true)
+		s.LearnOperation(s.MeterEvents(meter.Kept))
+		s.SettleResponse(meter.WholeEvents(), true)
 		if whole {
 			judgeRetold(s, meter.WholeEvents())
 		}
 	} else {
-		s.learnOperation(s.meter(nil))
+		s.LearnOperation(s.Meter(nil))
 	}
 	if !whole {
 		s.failure = brokeOff()
@@ -110,16 +110,16 @@ func (s *sender) sendHeld(resp *http.Response) error {
 	h := s.w.Header()
 	if s.Route.Shape == routes.Raw {
 		egress.CopyResponseHeaders(h, resp.Header)
-		s.hideInHead(h)
+		s.stars.Head(h)
 		h.Del("Content-Encoding") // it was read as what it says
 		s.answerHeaders(nil)
 		meter := tail.New(&http.Response{Header: http.Header{"Content-Type": resp.Header["Content-Type"]}})
 		meter.Feed(out)
-		s.learnRaw(meter, resp.StatusCode)
+		s.LearnRaw(meter, resp.StatusCode)
 	} else {
 		h["Content-Type"] = jsonType
 		s.answerHeaders(resp.Header)
-		s.learnOperation(s.meter(out))
+		s.LearnOperation(s.Meter(out))
 	}
 	h["Content-Length"] = []string{strconv.Itoa(len(out))}
 	s.sendWhole(resp.StatusCode, out)
@@ -243,7 +243,7 @@ func (s *sender) sendFiles(ids ...string) error {
 			break
 		}
 	}
-	s.learnOperation(s.meter(nil))
+	s.LearnOperation(s.Meter(nil))
 	if !whole {
 		s.failure = brokeOff()
 		s.broken = true

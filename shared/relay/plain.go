@@ -76,22 +76,22 @@ func (pl *plains) readPlain(resp *http.Response) (err error) {
 		if p.made.B, p.media, p.meter, err = pl.To.Carrier.DecodeResponse(p.made.B, out, resp.Header, pl.Carried()); err != nil {
 			return pl.unusable(err, out)
 		}
-		pl.learn(p.meter)
+		pl.Learn(p.meter)
 	case pl.SameDialect() && !pl.cameAsEvents(out):
 		p.own = true
 		if pl.Req.Method == http.MethodPost && !came.Enclosed(out) {
 			return pl.unusable(errNoJSON, out)
 		}
-		if p.meter = pl.meter(out); p.meter.Err != nil {
+		if p.meter = pl.Meter(out); p.meter.Err != nil {
 			return pl.unusable(p.meter.Err, out)
 		}
 		if !pl.answers(&p.meter, out) {
 			return pl.unusable(errNoAnswer, out)
 		}
 		if pl.operates() {
-			pl.learnOperation(p.meter)
+			pl.LearnOperation(p.meter)
 		} else {
-			pl.learn(p.meter)
+			pl.Learn(p.meter)
 		}
 	default:
 		p.translated, p.meter, p.signed, err = pl.decodeWhole(out)
@@ -105,7 +105,7 @@ func (pl *plains) readPlain(resp *http.Response) (err error) {
 			d.ReadHeader(resp.Header, p.translated)
 			p.meter = p.translated.Meter()
 		}
-		pl.learn(p.meter)
+		pl.Learn(p.meter)
 	}
 	return nil
 }
@@ -165,7 +165,7 @@ func (s *sender) sendPlain(a *answer) error {
 	case p.own:
 		if s.operates() {
 			s.settleBatch(out)
-			s.settleResponse(out, false)
+			s.SettleResponse(out, false)
 		}
 		if err := s.KeepMade(out, p.meter.ID); err != nil {
 			return err
@@ -183,8 +183,8 @@ func (s *sender) sendPlain(a *answer) error {
 		}
 		out = enc.B
 	}
-	if s.caching != nil {
-		s.keepAnswer(out)
+	if s.reuse.Keeps() {
+		s.reuse.Keep(out)
 	}
 	if s.guards.On && kind[0] == jsonType[0] {
 		out = s.guards.Told(s.guards.Restored(out), true)

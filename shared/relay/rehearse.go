@@ -158,7 +158,7 @@ func (re dryCall) imagineCall(leaf *route.Leaf, t *rehearsal.Target) error {
 	if err != nil {
 		return err
 	}
-	bound := re.boundOf()
+	bound := re.BoundOf()
 	t.PriceBound = &rehearsal.Bound{Cents: float64(bound.Cost) / 1e7, Tokens: bound.Tokens, Priced: bound.Priced}
 	if re.To.Local {
 		return nil
@@ -174,7 +174,7 @@ func (re dryCall) imagineCall(leaf *route.Leaf, t *rehearsal.Target) error {
 	if err := re.imagineCredential(req, body); err != nil {
 		return err
 	}
-	shown := logged.AppendHeaders(nil, req.Header, re.customNames(slices.Clone(re.Ask.Sensitive)))
+	shown := logged.AppendHeaders(nil, req.Header, re.stars.CustomNames(slices.Clone(re.Ask.Sensitive)))
 	mask.Bytes(shown, re.To.Target.Secrets(nil, true))
 	if err := json.Unmarshal(shown, &t.Headers); err != nil {
 		return fault.Internal(err)

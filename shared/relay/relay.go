@@ -24,6 +24,7 @@ import (
 	"gateway/shared/relay/managed"
 	"gateway/shared/relay/plan"
 	"gateway/shared/relay/reasoning"
+	"gateway/shared/relay/reused"
 	"gateway/shared/relay/routes"
 	"gateway/shared/relay/session"
 	"gateway/shared/resource"
@@ -62,7 +63,7 @@ type Options struct {
 	Runs queue.Queue
 	// Cache keeps answers where a config asks for it; nil: none are kept.
 	Cache      *cache.Cache
-	CacheTimes CacheTimes
+	CacheTimes reused.Times
 	Checks     map[string]judge.Maker // what makes the checks of guardrails, by id
 	Now        func() time.Time
 
@@ -107,7 +108,7 @@ func New(o Options) *Relay {
 	if o.DrainTime == 0 {
 		o.DrainTime = 30 * time.Second
 	}
-	o.CacheTimes = o.CacheTimes.orStandard()
+	o.CacheTimes = o.CacheTimes.OrStandard()
 	if o.SessionTimes == (session.Times{}) {
 		o.SessionTimes = session.Standard
 	}

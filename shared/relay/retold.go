@@ -36,7 +36,7 @@ func (pl *plains) readRetold(stream []byte) error {
 		return f
 	}
 	p.own, p.meter = true, chat.Meter{Complete: true, Started: true}
-	pl.learnOperation(p.meter)
+	pl.LearnOperation(p.meter)
 	return nil
 }
 

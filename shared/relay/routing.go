@@ -55,7 +55,7 @@ func (l *logbook) settleBreakers() {
 
 // called notes in the last attempt which retry it was and what it waited for.
 func (bk *books) called(s *route.Schedule, waited time.Duration) {
-	at := bk.purse.Last()
+	at := bk.Purse.Last()
 	if at == nil || s.Used() == 0 {
 		return
 	}

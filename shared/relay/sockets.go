@@ -128,11 +128,11 @@ func sendSession(s *sender, resp *http.Response) error {
 	end()
 	s.guards.Ended()
 	s.Size, s.answered = result.FromClient, result.ToClient
-	s.heard.finish = closed(&result)
+	s.Heard.Finish = closed(&result)
 	if result.Fault != nil {
 		s.failure = result.Fault
 	}
-	s.learnOperation(chat.Meter{Started: true, Complete: true})
+	s.LearnOperation(chat.Meter{Started: true, Complete: true})
 	return nil
 }
 

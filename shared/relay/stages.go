@@ -1,10 +1,11 @@
 package relay
 
 import (
+	"gateway/shared/relay/bill"
+	"gateway/shared/relay/metered"
 	"net/http"
 	"time"
 
-	"gateway/shared/cache"
 	"gateway/shared/chat"
 	"gateway/shared/egress"
 	"gateway/shared/fault"
@@ -17,9 +18,10 @@ import (
 	"gateway/shared/relay/outgoing"
 	"gateway/shared/relay/patience"
 	"gateway/shared/relay/pooled"
-	"gateway/shared/relay/purse"
+	"gateway/shared/relay/reused"
 	"gateway/shared/relay/routes"
 	"gateway/shared/relay/session"
+	"gateway/shared/relay/stars"
 	"gateway/shared/relay/turn"
 	"gateway/shared/usage"
 )
@@ -30,7 +32,6 @@ type call struct {
 	chosen.Target
 	chosen.Wall
 	outbound
-	starMask
 	books
 	reply
 	logbook
@@ -52,18 +53,17 @@ type outbound struct {
 	*Relay
 	*chosen.Target
 	*chosen.Wall
-	media      media.Fetched // fetched for targets that take bytes only
-	sendBuf    *pooled.Buffer
-	sending    *outgoing.Bytes // nil until a body in memory is sent
-	modelJSON  []byte
-	injected   bool              // usage was asked for on the client's behalf
-	bodySpent  bool              // the client's body was streamed and cannot be sent again
-	upload     *form.Upload      // the body that is streamed
-	sentHeader http.Header       // of the request that was sent last
-	patience   patience.Patience // of the attempt under way
-	far        session.Conn      // to the provider, on Socket routes
-	part       chosen.Part       // that is asked for after the answer has begun
-	waited     time.Duration     // for the provider
+	media     media.Fetched // fetched for targets that take bytes only
+	sendBuf   *pooled.Buffer
+	sending   *outgoing.Bytes // nil until a body in memory is sent
+	modelJSON []byte
+	injected  bool              // usage was asked for on the client's behalf
+	bodySpent bool              // the client's body was streamed and cannot be sent again
+	upload    *form.Upload      // the body that is streamed
+	patience  patience.Patience // of the attempt under way
+	far       session.Conn      // to the provider, on Socket routes
+	part      chosen.Part       // that is asked for after the answer has begun
+	waited    time.Duration     // for the provider
 }
 
 // reply is what the client was sent.
@@ -86,58 +86,21 @@ type reply struct {
 // books are what is recorded of the request, and what it holds of limits until they
 // are settled.
 type books struct {
+	bill.Bill
 	*chosen.Target
 	*outbound
-	*starMask
-	rec   usage.Record // see describe
-	purse purse.Purse
-	ruled
+	rec      usage.Record  // see describe
 	upstream time.Duration // of the attempt that answered
-	heard    heard
-	reused   reused
+	reuse    reused.Cache
 	retries  int   // of the target that was tried last
 	answered int64 // bytes of the answer's body
 	bodies   logged.Bodies
 	guards   guarded.State
+	stars    stars.Mask   // over the target's credentials
 	endFault *fault.Fault // of the provider: why an answer that had begun did not end well
 	inBooks  bool
+	calling  *calling // of a protocol that asks no model; nil: none
 	opts     chat.Options
-}
-
-// heard is what an answer says of itself.
-type heard struct {
-	model, finish string
-	priced        string // the model that it is charged as; "": the target's
-	mode          string // of its price; "": the answer's
-	served        chat.Served
-}
-
-// hear takes over who made an answer and in which way, before it is charged.
-func (h *heard) hear(m chat.Meter) {
-	if m.Model != "" {
-		h.model = m.Model
-	}
-	h.served = m.Served
-}
-
-// asPriced is hear for what is charged as the model that it names.
-func (h *heard) asPriced(m chat.Meter) {
-	h.hear(m)
-	if m.Model != "" {
-		h.priced = m.Model
-	}
-}
-
-// reused is what the cache did.
-type reused struct {
-	status string
-	hit    *cache.Entry
-}
-
-// starMask hides credentials by their value.
-type starMask struct {
-	*chosen.Target
-	*outbound
 }
 
 // logbook keeps bodies for the log and fills the record.
@@ -150,19 +113,18 @@ type logbook struct {
 
 // meters read what an answer used and charge it.
 type meters struct {
+	metered.Meters
 	*chosen.Target
 	*outbound
-	*books
 	*logbook
 }
 
-// answerCache looks up and keeps the answers of a target.
+// answerCache sends answers that were kept, and has answers put together to be kept.
 type answerCache struct {
 	*chosen.Target
 	*outbound
 	*books
 	*meters
-	caching *caching // nil: the target's answers are not kept
 }
 
 // requests make the request to a target.
@@ -240,10 +202,12 @@ func newCall() *call {
 func (c *call) connect() {
 	c.Wall.Target = &c.Target
 	c.outbound.Target, c.outbound.Wall = &c.Target, &c.Wall
-	c.starMask.Target, c.starMask.outbound = &c.Target, &c.outbound
-	c.books.Target, c.books.outbound, c.books.starMask = &c.Target, &c.outbound, &c.starMask
+	c.books.Target, c.books.outbound, c.stars.Target = &c.Target, &c.outbound, &c.Target
 	c.logbook.Target, c.logbook.outbound, c.logbook.books, c.logbook.reply = &c.Target, &c.outbound, &c.books, &c.reply
-	c.meters.Target, c.meters.outbound, c.meters.books, c.meters.logbook = &c.Target, &c.outbound, &c.books, &c.logbook
+	c.reuse.Target, c.reuse.Bill, c.reuse.Guards, c.reuse.Stars = &c.Target, &c.Bill, &c.guards, &c.stars
+	c.Bill.Target, c.Fetched = &c.Target, &c.media
+	c.Meters.Target, c.Meters.Wall, c.Meters.Bill = &c.Target, &c.Wall, &c.Bill
+	c.meters.Target, c.meters.outbound, c.meters.logbook = &c.Target, &c.outbound, &c.logbook
 	c.answerCache.Target, c.answerCache.outbound, c.answerCache.books, c.answerCache.meters = &c.Target, &c.outbound, &c.books, &c.meters
 	c.Chooser.Target, c.Chooser.Wall = &c.Target, &c.Wall
 	c.requests.Target, c.requests.outbound, c.requests.books, c.requests.answerCache, c.requests.Chooser = &c.Target, &c.outbound, &c.books, &c.answerCache, &c.Chooser
@@ -259,7 +223,9 @@ func (c *call) connect() {
 func (c *call) begin(r *Relay, w http.ResponseWriter, req *http.Request, rt *routes.Route) {
 	c.Arrive(r.doors, req, rt, &c.leased)
 	c.Relay, c.Means, c.w = r, r.means, w
-	c.reused.status = cacheDisabled
+	c.Bill.Ledger, c.Bill.Book = r.Ledger, r.Book
+	c.reuse.Store, c.reuse.Times, c.reuse.Walk = r.Cache, r.CacheTimes, c
+	c.reuse.Fresh()
 }
 
 // reset drops every reference, so that the pool keeps no request alive.
@@ -272,7 +238,7 @@ func (c *call) reset() {
 	c.heldBuf.Free()
 	c.plain.free()
 	c.turnBuf.Free()
-	attempts := c.purse.Leftover()
+	attempts := c.Purse.Leftover()
 	// What keeps its memory is taken out one by one: a literal of all would be
 	// built beside the call first.
 	c.bodies.Free()
@@ -283,13 +249,13 @@ func (c *call) reset() {
 	c.Target.Reuse(in)
 	c.bodies = bodies
 	c.tail, c.modelJSON = tail, modelJSON
-	c.purse.Attempts = attempts
+	c.Purse.Attempts = attempts
 }
 
 // refuse answers with an error, or ends a started stream with an error event.
 func (c *call) refuse(err error) {
 	f := fault.From(err)
-	c.hideInFault(f)
+	c.stars.Fault(f)
 	c.failure = f
 	if f.Status() >= 500 && f.Source != fault.SourceProvider {
 		c.Fail("request", f)

@@ -45,7 +45,7 @@ func (st *streams) open(a *answer) {
 			m := a.stream.Meter()
 			st.patience.Arrived(m.Started || m.Held)
 			if ferr != nil || m.Err != nil {
-				mask.Bytes(held.B, st.secrets())
+				mask.Bytes(held.B, st.stars.Secrets())
 				if !m.Started && !st.headSent {
 					st.firstEventFailed(a, m, ferr)
 					return
@@ -93,7 +93,7 @@ func (st *streams) firstEventFailed(a *answer, m chat.Meter, err error) {
 	switch {
 	case fault.Is(err, fault.GuardrailDenied):
 		st.drain(a)
-		st.learn(a.stream.Meter())
+		st.Learn(a.stream.Meter())
 		st.patience.Stop()
 		a.failed = a.resp.Header
 		a.drop()
@@ -109,8 +109,8 @@ func (st *streams) firstEventFailed(a *answer, m chat.Meter, err error) {
 	}
 	st.patience.Stop()
 	if m.Usage.Known() {
-		st.heard.hear(m)
-		st.charge(m.Usage)
+		st.Heard.Hear(m)
+		st.Charge(m.Usage)
 	}
 	a.failed = a.resp.Header
 	a.drop()
@@ -152,7 +152,7 @@ func (s *sender) pump(a *answer) error {
 			m := a.stream.Meter()
 			s.patience.Arrived(m.Started || m.Held)
 			if a.stream.Meter().Err != nil {
-				mask.Bytes(out, s.secrets())
+				mask.Bytes(out, s.stars.Secrets())
 			}
 			s.piece(a, out)
 			if ferr != nil {
@@ -201,7 +201,7 @@ func (s *sender) closeStream(a *answer, err error) error {
 	}
 	m = a.stream.Meter()
 	s.Remember(a.stream.Signed())
-	s.learn(m)
+	s.Learn(m)
 	if err == nil && m.Err == nil {
 		s.captureAnswer(last)
 		s.tail = append(s.tail, last...)
@@ -216,7 +216,7 @@ func (s *sender) closeStream(a *answer, err error) error {
 		f = s.StreamBroke(err)
 	}
 	f.Source = fault.SourceProvider
-	s.hideInFault(f)
+	s.stars.Fault(f)
 	s.endFault = f
 	s.failure = f
 	if ended, ok := a.stream.AppendError(last[:0], f); ok {

@@ -81,7 +81,7 @@ func (c *call) relay() error {
 			break
 		}
 		last.drop()
-		c.rerouted = "" // a target of the plan is paid for as such
+		c.Planned()
 		last = c.try(leaf)
 		outcome = c.outcome(&last)
 	}
@@ -103,18 +103,19 @@ func (c *call) try(leaf *route.Leaf) answer {
 	if err != nil {
 		return refusal(err)
 	}
-	hit, err := c.lookUp(leaf, body)
+	hit, waited, err := c.reuse.LookUp(leaf, body)
+	c.waited += waited
 	if err != nil {
 		return refusal(err)
 	}
 	if hit != nil {
-		if err := c.countHit(); err != nil {
+		if err := c.CountHit(); err != nil {
 			return refusal(err)
 		}
 		return c.guardOutput(leaf, answer{cached: hit})
 	}
-	if err := c.limitTarget(); err != nil {
-		if next := c.reroute(leaf, c.Route.Shape == routes.Raw, err); next != nil {
+	if err := c.LimitTarget(); err != nil {
+		if next := c.Reroute(leaf, c.Route.Shape == routes.Raw, err); next != nil {
 			return c.try(next)
 		}
 		return refusal(err)
@@ -149,7 +150,7 @@ func (x *exchanges) attempts(leaf *route.Leaf, body []byte) answer {
 			}
 			return a
 		}
-		if x.coverAgain() != nil {
+		if x.CoverAgain() != nil {
 			x.retries = tried
 			return x.guardOutput(leaf, a) // the answer that is there: what it was charged leaves no room for another
 		}

@@ -1,4 +1,4 @@
-package relay
+package metered
 
 import (
 	"net/http"
@@ -8,37 +8,37 @@ import (
 	"gateway/shared/relay/tail"
 )
 
-// learnRaw takes over what a passed-through answer reported. Elsewhere than on the
+// LearnRaw takes over what a passed-through answer reported. Elsewhere than on the
 // paths that meterRaw knows, usage that is not reported is not guessed: the paths
 // of pass-through have no common shape.
-func (me *meters) learnRaw(m *tail.Meter, status int) {
+func (me *Meters) LearnRaw(m *tail.Meter, status int) {
 	var u pricing.Usage
 	unread := m.Unpack()
 	if status >= 200 && status < 300 {
 		got := me.meterRaw(m)
-		me.heard.hear(got)
+		me.Heard.Hear(got)
 		if got.Model != "" && me.To.Model == "" {
-			me.heard.priced = got.Model
+			me.Heard.Priced = got.Model
 		}
-		me.heard.finish = got.Finish
+		me.Heard.Finish = got.Finish
 		var told bool
 		if u, told = me.usedRaw(m, got); !told || u.Known() && u == got.Usage {
 			if came, ok := me.cutRaw(m); ok {
 				u, told = came, true
 			}
 		}
-		if !told && me.purse.Holds() && me.OutBound > 0 && me.Model != "" && me.Req.Method == http.MethodPost {
+		if !told && me.Purse.Holds() && me.OutBound > 0 && me.Model != "" && me.Req.Method == http.MethodPost {
 			// A budget is in force: it is settled at an estimate, never at nothing.
 			made := came.Tokens(int(m.Total))
 			if unread {
 				made = min(10*made, me.OutBound) // text shrinks to a tenth at most
 			}
-			u = me.estimate(made)
+			u = me.Estimate(made)
 		}
 	}
 	u.Add(pricing.Requests, 1)
-	me.charge(u)
-	if me.purse.Cost > 0 && me.CostsNothing() {
-		me.spend() // of a run that has ended
+	me.Charge(u)
+	if me.Purse.Cost > 0 && me.CostsNothing() {
+		me.Spend() // of a run that has ended
 	}
 }

@@ -1,4 +1,4 @@
-package relay
+package metered
 
 import (
 	"net/http"
@@ -15,7 +15,7 @@ import (
 // meterRaw reads the usage of a passed-through answer: as the gateway's own route
 // of the path does, else in the dialect of the provider. What tells none is
 // estimated where its path tells its shape.
-func (me *meters) meterRaw(m *tail.Meter) (got chat.Meter) {
+func (me *Meters) meterRaw(m *tail.Meter) (got chat.Meter) {
 	like := me.Like()
 	switch {
 	case like == nil:
@@ -23,7 +23,7 @@ func (me *meters) meterRaw(m *tail.Meter) (got chat.Meter) {
 		got = m.Read(like.Client)
 		if !got.Usage.Known() && m.Stream && len(m.Kept) > 0 && got.Err == nil {
 			// The tail holds the last of its pieces only.
-			got.Usage = me.estimate(got.OutputEstimate() * max(m.Total/int64(len(m.Kept)), 1))
+			got.Usage = me.Estimate(got.OutputEstimate() * max(m.Total/int64(len(m.Kept)), 1))
 			if r, err := like.Client.DecodeRequest(me.In); err == nil {
 				got.Usage.Set(pricing.Input, came.TokensOf(r))
 			}
@@ -51,7 +51,7 @@ func (me *meters) meterRaw(m *tail.Meter) (got chat.Meter) {
 
 // embedsUntold tells whether the answer has vectors of an API that says nothing of
 // the tokens that they took.
-func (me *meters) embedsUntold(m *tail.Meter) bool {
+func (me *Meters) embedsUntold(m *tail.Meter) bool {
 	if !m.JSON || me.Req.Method != http.MethodPost || me.To.Target.Provider.Dialect != provider.Gemini {
 		return false
 	}
@@ -61,9 +61,9 @@ func (me *meters) embedsUntold(m *tail.Meter) bool {
 
 // rawDialect reads what is passed through: that in which the provider serves the
 // model, or its usual one.
-func (me *meters) rawDialect() chat.Passer {
-	if d := me.dialects[me.To.Target.DialectOf(provider.Chat, me.modelOf())]; d != nil {
+func (me *Meters) rawDialect() chat.Passer {
+	if d := me.Means.Dialects[me.To.Target.DialectOf(provider.Chat, me.ModelOf())]; d != nil {
 		return upstream.Passer(d)
 	}
-	return upstream.Passer(me.dialects[me.To.Target.Provider.Dialect])
+	return upstream.Passer(me.Means.Dialects[me.To.Target.Provider.Dialect])
 }

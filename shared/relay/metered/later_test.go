@@ -1,4 +1,4 @@
-package relay
+package metered
 
 import (
 	"net/http"

@@ -22,86 +22,6 @@ import (
 	"gateway/shared/wire"
 )
 
-// seek starts to make the vector of a question, in a semantic cache and where the
-// question has a meaning.
-func (ca *answerCache) seek(leaf *route.Leaf, q *cache.Question) bool {
-	k := ca.caching
-	with := k.rule.Embedder
-	if k.rule.Mode != "semantic" || with == nil || !ca.Cache.Semantic() || ca.Route.Client == nil {
-		return false
-	}
-	own := *q
-	own.Body = ca.In
-	if ca.To.Body != nil {
-		own.Body = ca.To.Body
-	}
-	r, err := ca.Route.Client.DecodeRequest(own.Body)
-	if err != nil {
-		return false
-	}
-	var ok bool
-	if k.meaning, ok = cache.MeaningOf(&own, r, with.Slug+"/"+with.Model); !ok {
-		return false
-	}
-	k.seeking = ca.Cache.Seek(ca.Base, ca.embedder(with), k.meaning.Text)
-	// It has been paid for and must be in the books before the process may be
-	// frozen.
-	seeking := k.seeking
-	ca.After(func() {
-		if !seeking.Done() {
-			ca.flush()
-			seeking.Wait()
-		}
-	})
-	return true
-}
-
-// threshold is how near two texts are that mean the same.
-func (k *caching) threshold() float64 {
-	if k.rule.Threshold > 0 {
-		return k.rule.Threshold
-	}
-	return cache.DefaultThreshold
-}
-
-// near finds the answer to a question that means the same; nil when there is
-// none.
-func (ca *answerCache) near(ctx context.Context) *cache.Entry {
-	k := ca.caching
-	t := ca.Now()
-	vector, err := k.seeking.Vector(ca.CacheTimes.Embed)
-	ca.waited += ca.Now().Sub(t)
-	if err != nil {
-		if !errors.Is(err, cache.ErrLate) {
-			ca.Fail("cache embedder", err)
-		}
-		return nil
-	}
-	e, err := ca.Cache.Near(ctx, k.meaning.Bucket, vector, k.threshold(), k.age)
-	if err != nil {
-		ca.Fail("cache neighbours", err)
-	}
-	return e
-}
-
-// learnMeaning makes a kept answer findable by its meaning. A refresh puts it in
-// place of all answers to the same.
-func (ca *answerCache) learnMeaning(ctx context.Context, k *caching, e *cache.Entry) error {
-	vector, err := k.seeking.Vector(ca.CacheTimes.Embed)
-	if err != nil {
-		if k.refresh && !errors.Is(err, cache.ErrLate) {
-			return err
-		}
-		return nil // told already
-	}
-	if k.refresh {
-		if err := ca.Cache.Replace(ctx, k.meaning.Bucket, vector, k.threshold(), e, k.age); err != nil {
-			return err
-		}
-	}
-	return ca.Cache.Learn(ctx, k.meaning.Bucket, vector, k.key, e.Expires)
-}
-
 // embedRoute is what an embedding for the cache is served as.
 var embedRoute = &routes.Route{
 	Method: http.MethodPost, Path: "/embeddings", Endpoint: "embed", Shape: routes.Unified, Scope: "completions.write",
@@ -135,13 +55,17 @@ type lineage struct {
 
 var _ cache.Embedder = (*embedder)(nil)
 
-func (ca *answerCache) embedder(with *route.CacheEmbedder) *embedder {
-	ask := asked.Headers{TraceID: ca.Ask.TraceID, SpanID: asked.NewSpanID(), ParentSpanID: ca.Ask.SpanID, NoBodies: ca.Ask.NoBodies}
+// Embedder implements reused.Walk.
+func (c *call) Embedder(with *route.CacheEmbedder) cache.Embedder {
+	ask := asked.Headers{TraceID: c.Ask.TraceID, SpanID: asked.NewSpanID(), ParentSpanID: c.Ask.SpanID, NoBodies: c.Ask.NoBodies}
 	if ask.ParentSpanID == "" {
-		ask.ParentSpanID = ca.ULID
+		ask.ParentSpanID = c.ULID
 	}
-	return &embedder{relay: ca.Relay, with: with, from: lineage{ca.Who, ca.View, ca.WS, ca.Org, ca.Token, maps.Clone(ca.Metadata), ask}}
+	return &embedder{relay: c.Relay, with: with, from: lineage{c.Who, c.View, c.WS, c.Org, c.Token, maps.Clone(c.Metadata), ask}}
 }
+
+// Flush implements reused.Walk.
+func (c *call) Flush() { c.flush() }
 
 // Embed implements cache.Embedder.
 func (e *embedder) Embed(ctx context.Context, text string) ([]float32, error) {

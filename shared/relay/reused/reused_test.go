@@ -1,4 +1,4 @@
-package relay
+package reused
 
 import (
 	"errors"
@@ -8,15 +8,15 @@ import (
 
 	"gateway/shared/cache"
 	"gateway/shared/dialect/openai"
+	"gateway/shared/relay/chosen"
 	"gateway/shared/relay/routes"
 	"gateway/shared/route"
 	"gateway/shared/tenant"
 )
 
 // asking is a request as far as the cache looks at it.
-func asking(endpoint string) *call {
-	c := newCall()
-	c.Relay = &Relay{Options: Options{Cache: &cache.Cache{}}}
+func asking(endpoint string) *Cache {
+	c := &Cache{Target: &chosen.Target{}, Store: &cache.Cache{}}
 	c.Route = &routes.Route{Endpoint: endpoint, Shape: routes.Unified, Client: openai.Chat{}}
 	c.Req = &http.Request{Method: http.MethodPost, Header: http.Header{}}
 	c.Org, c.In = &tenant.Organisation{}, []byte(`{}`)
@@ -27,7 +27,7 @@ func TestWhatMayBeCached(t *testing.T) {
 	yes, no := true, false
 	for name, c := range map[string]struct {
 		endpoint string
-		change   func(c *call)
+		change   func(c *Cache)
 		want     bool
 	}{
 		"chat":                   {"chatComplete", nil, true},
@@ -37,18 +37,18 @@ func TestWhatMayBeCached(t *testing.T) {
 		"a file":                 {"uploadFile", nil, false},
 		"a batch":                {"createBatch", nil, false},
 		"an edit of an image":    {"imageEdit", nil, false},
-		"pass-through":           {"chatComplete", func(c *call) { c.Route.Shape = routes.Raw }, false},
-		"a list":                 {"chatComplete", func(c *call) { c.Route.Shape = routes.Listing }, false},
-		"GET":                    {"chatComplete", func(c *call) { c.Req.Method = http.MethodGet }, false},
-		"a form":                 {"chatComplete", func(c *call) { c.To.ContentType = "multipart/form-data; boundary=b" }, false},
-		"no cache":               {"chatComplete", func(c *call) { c.Cache = nil }, false},
-		"debug off":              {"chatComplete", func(c *call) { c.Ask.NoBodies = true }, false},
-		"debug enforced":         {"chatComplete", func(c *call) { c.Ask.NoBodies, c.Org.Settings.EnforceDebug = true, &yes }, true},
-		"debug refused":          {"chatComplete", func(c *call) { c.Org.Settings.EnforceDebug = &no }, false},
-		"a response":             {"createModelResponse", func(c *call) { c.In = []byte(`{"background":false}`) }, true},
-		"one in the background":  {"createModelResponse", func(c *call) { c.In = []byte(`{"background":true}`) }, false},
-		"one that is not clear":  {"createModelResponse", func(c *call) { c.In = []byte(`{"Background":true}`) }, false},
-		"one that is not object": {"createModelResponse", func(c *call) { c.In = []byte(`[]`) }, false},
+		"pass-through":           {"chatComplete", func(c *Cache) { c.Route.Shape = routes.Raw }, false},
+		"a list":                 {"chatComplete", func(c *Cache) { c.Route.Shape = routes.Listing }, false},
+		"GET":                    {"chatComplete", func(c *Cache) { c.Req.Method = http.MethodGet }, false},
+		"a form":                 {"chatComplete", func(c *Cache) { c.To.ContentType = "multipart/form-data; boundary=b" }, false},
+		"no cache":               {"chatComplete", func(c *Cache) { c.Store = nil }, false},
+		"debug off":              {"chatComplete", func(c *Cache) { c.Ask.NoBodies = true }, false},
+		"debug enforced":         {"chatComplete", func(c *Cache) { c.Ask.NoBodies, c.Org.Settings.EnforceDebug = true, &yes }, true},
+		"debug refused":          {"chatComplete", func(c *Cache) { c.Org.Settings.EnforceDebug = &no }, false},
+		"a response":             {"createModelResponse", func(c *Cache) { c.In = []byte(`{"background":false}`) }, true},
+		"one in the background":  {"createModelResponse", func(c *Cache) { c.In = []byte(`{"background":true}`) }, false},
+		"one that is not clear":  {"createModelResponse", func(c *Cache) { c.In = []byte(`{"Background":true}`) }, false},
+		"one that is not object": {"createModelResponse", func(c *Cache) { c.In = []byte(`[]`) }, false},
 	} {
 		got := asking(c.endpoint)
 		if c.change != nil {
@@ -65,13 +65,12 @@ func TestWhatMayBeCached(t *testing.T) {
 
 func TestWithoutACacheNothingIsDone(t *testing.T) {
 	c, leaf, body := asking("chatComplete"), &route.Leaf{}, []byte(`{}`)
-	c.Cache = nil
+	c.Store = nil
 	allocs := testing.AllocsPerRun(100, func() {
-		if a, err := c.lookUp(leaf, body); a != nil || err != nil || c.caching != nil {
+		if a, _, err := c.LookUp(leaf, body); a != nil || err != nil || c.Keeps() {
 			t.Fatal(a, err)
 		}
-		c.gather(nil)
-		c.keepStream(&answer{})
+		c.Keep(body)
 	})
 	if allocs != 0 {
 		t.Errorf("%v allocations", allocs)
@@ -82,13 +81,13 @@ func TestWhatIsWhole(t *testing.T) {
 	const good = `{"id":"x","object":"chat.completion","model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"x"},"finish_reason":"stop"}]}`
 	c := asking("chatComplete")
 	for body, want := range map[string]bool{good: true, good + "x": false, `{}`: false, `[]`: false, ``: false, `{"error":{"message":"x"}}`: false, "<html>": false} {
-		if got := c.whole([]byte(body)); got != want {
+		if got := c.complete([]byte(body)); got != want {
 			t.Errorf("%q: %v", body, got)
 		}
 	}
 	c.Route.Client = nil
 	for body, want := range map[string]bool{`{}`: true, " \n{}": true, `{}{`: false, `"x"`: false} {
-		if got := c.whole([]byte(body)); got != want {
+		if got := c.complete([]byte(body)); got != want {
 			t.Errorf("%q: %v", body, got)
 		}
 	}
@@ -98,7 +97,7 @@ func TestNamespaceIsChecked(t *testing.T) {
 	c := asking("chatComplete")
 	for _, v := range []string{strings.Repeat("n", maxNamespace+1), "a\tb"} {
 		c.Req.Header[headerCacheNamespace] = []string{v}
-		_, err := c.lookUp(&route.Leaf{Cache: &route.Cache{Mode: "simple"}}, []byte(`{}`))
+		_, _, err := c.LookUp(&route.Leaf{Cache: &route.Cache{Mode: "simple"}}, []byte(`{}`))
 		var f interface{ Status() int }
 		if !errors.As(err, &f) || f.Status() != http.StatusBadRequest || !strings.Contains(err.Error(), "namespace") {
 			t.Errorf("%q: %v", v, err)

@@ -1,0 +1,100 @@
+package bill
+
+import (
+	"slices"
+
+	"gateway/shared/ledger"
+	"gateway/shared/relay/policed"
+	"gateway/shared/relay/purse"
+	"gateway/shared/relay/routes"
+)
+
+// CountRequest counts the request against the rates of key, workspace and policies.
+func (b *Bill) CountRequest() error {
+	if err := b.ReadPolicies(); err != nil {
+		return err
+	}
+	return b.Purse.CountRequest(b.Ctx, b.Ledger, b.Who.KeyID, append([]*ledger.Subject{b.Who.Subject, b.WS.Subject}, b.early...)...)
+}
+
+// CountTool is CountRequest for a call of a tool of a protocol, which policies of tools
+// count, too.
+func (b *Bill) CountTool(server, tool string) error {
+	set, err := policed.Load(b.Ctx, b.View, b.Who.Scope)
+	if err != nil {
+		return err
+	}
+	return b.Purse.CountRequest(b.Ctx, b.Ledger, b.Who.KeyID, append([]*ledger.Subject{b.Who.Subject, b.WS.Subject}, set.Tools(func(key string) []string {
+		switch key {
+		case "mcp_server":
+			return []string{server}
+		case "mcp_tool":
+			return []string{tool}
+		}
+		return b.fact(key)
+	})...)...)
+}
+
+// LimitTarget checks the limits of the target and reserves money once per
+// request, more when this target is dearer than the one before.
+func (b *Bill) LimitTarget() error {
+	before := b.Purse.Counted()
+	rates := b.LimitsOfTarget()
+	if b.Route.Shape == routes.Socket && b.Route.Free {
+		return b.hasMoney() // what is counted and reserved are its responses
+	}
+	err := b.Purse.CountTarget(b.Ctx, b.Ledger, b.Who.KeyID, rates)
+	if err == nil && !b.Route.Free && !b.CostsNothing() {
+		if own, its := b.Budgeted(); b.Purse.Asks(own, its) {
+			err = b.Purse.Reserve(b.Ctx, b.Base, b.Ledger, b.ULID, own, its, b.BoundOf())
+		}
+	}
+	if err != nil {
+		b.Purse.GiveBack(b.Base, before)
+	} else {
+		b.counted = append(b.counted, rates...)
+	}
+	return err
+}
+
+// hasMoney refuses a session that no response could be made in: its budgets have nothing
+// left, or ask for a price that nobody knows.
+func (b *Bill) hasMoney() error {
+	own, its := b.Budgeted()
+	budgets := slices.Concat(own, its)
+	if len(budgets) == 0 {
+		return nil
+	}
+	least := b.BoundOf()
+	least.Assumed = true
+	r, err := b.Ledger.Reserve(b.Ctx, b.ULID, budgets, least)
+	if err != nil {
+		return err
+	}
+	return r.Release(b.Base)
+}
+
+// CoverAgain makes the reservations cover a further attempt at the target beside
+// what those before were charged; nothing is asked of the store while that is
+// nothing. An error: the budgets do not allow it.
+func (b *Bill) CoverAgain() error {
+	if !b.Purse.Short() {
+		return nil
+	}
+	return b.Purse.CoverAgain(b.Ctx, b.BoundOf())
+}
+
+// Spend takes the cost of the request from the budgets though none was reserved:
+// the money is gone already.
+func (b *Bill) Spend() {
+	own, its := b.Budgeted()
+	if err := b.Purse.Spend(b.Base, b.Ledger, b.ULID, b.Org.Settings.Unpriced == "allow", own, its); err != nil {
+		b.Fail("budget of a finished batch", err)
+	}
+}
+
+// Budgeted are the subjects with a budget in force: the caller's own, with those of
+// policies, and the target's.
+func (b *Bill) Budgeted() (own, its []*ledger.Subject) {
+	return purse.Budgeted(append([]*ledger.Subject{b.Who.Subject, b.WS.Subject}, b.early...)...), purse.Budgeted(b.To.Subjects...)
+}

@@ -1,0 +1,135 @@
+package bill
+
+import (
+	"slices"
+	"strings"
+
+	"gateway/shared/fault"
+	"gateway/shared/ledger"
+	"gateway/shared/relay/policed"
+	"gateway/shared/relay/purse"
+	"gateway/shared/route"
+)
+
+// Ruled are the policies that hold for a request.
+type Ruled struct {
+	policies policed.Set
+	early    []*ledger.Subject // counters that the request's own facts decided
+	sent     bool              // a budget has sent the request to another model
+	rerouted string            // that model, while it is the target
+	counted  []*ledger.Subject // of targets, whose rates the request was counted by
+}
+
+// ReadPolicies finds what policies say of the request before it is routed.
+func (b *Bill) ReadPolicies() error {
+	var err error
+	if b.policies, err = policed.Load(b.Ctx, b.View, b.Who.Scope); err != nil || b.policies.Empty() {
+		return err
+	}
+	b.early = b.policies.Early(b.fact)
+	return nil
+}
+
+// fact gives the request's values of a key of policies.
+func (b *Bill) fact(key string) []string {
+	one := func(v string) []string {
+		if v == "" {
+			return nil
+		}
+		return []string{v}
+	}
+	switch key {
+	case "api_key":
+		return one(b.Who.KeyID)
+	case "workspace_id":
+		return one(b.Who.Scope.Workspace)
+	case "organisation_id":
+		return one(b.Who.Scope.Org)
+	case "config":
+		return one(b.Config.Slug)
+	case "prompt":
+		if b.Filled != nil {
+			return one(b.Filled.Slug)
+		}
+	case "endpoint_type":
+		return one(b.Route.Endpoint)
+	case "virtual_key":
+		return one(b.To.Names.Slug)
+	case "provider":
+		return one(b.To.Names.Provider)
+	case "model":
+		return b.namesOfModel()
+	default:
+		if name, ok := strings.CutPrefix(key, "metadata."); ok {
+			return one(b.Metadata[name])
+		}
+	}
+	return nil
+}
+
+// namesOfModel are @provider/model, by the saved provider and by its maker: of the
+// model that was asked for, where the request names one.
+func (b *Bill) namesOfModel() (names []string) {
+	model := b.Model
+	if model == "" {
+		model = b.To.Model
+	}
+	if model == "" {
+		return nil
+	}
+	for _, provider := range [...]string{b.To.Names.Slug, b.To.Names.Provider} {
+		if provider != "" {
+			names = append(names, "@"+provider+"/"+model)
+		}
+	}
+	return names
+}
+
+// LimitsOfTarget gives the target what policies say of it, and what of that the
+// request was not counted by yet.
+func (b *Bill) LimitsOfTarget() (rates []*ledger.Subject) {
+	rates = b.To.Subjects
+	if b.policies.Empty() {
+		return rates
+	}
+	late := b.policies.Late(b.fact)
+	if len(late) == 0 {
+		return rates
+	}
+	own := rates[:len(rates):len(rates)]
+	rates, b.To.Subjects = own, append(own, late...)
+	for _, s := range late {
+		if !slices.Contains(b.counted, s) {
+			rates = append(rates, s)
+		}
+	}
+	return rates
+}
+
+// Reroute is where a budget sends a request that it has not enough for, once; nil:
+// nowhere. What is passed through names its model where nobody writes another.
+func (r *Ruled) Reroute(leaf *route.Leaf, raw bool, err error) *route.Leaf {
+	f := fault.From(err)
+	if r.sent || raw || f.Code != fault.BudgetExhausted || f.Limit == nil || f.Limit.Fallback == "" {
+		return nil
+	}
+	r.sent, r.rerouted = true, f.Limit.Fallback
+	next := *leaf
+	next.Slug, next.Model, _ = strings.Cut(strings.TrimPrefix(f.Limit.Fallback, "@"), "/")
+	next.Provider, next.APIKey, next.Fields, next.CustomHost, next.PromptID = "", "", nil, "", ""
+	return &next
+}
+
+// Planned is told before a target of the plan is tried: it is paid for as such.
+func (r *Ruled) Planned() { r.rerouted = "" }
+
+// CountHit counts an answer of the cache by the budgets that count requests: it costs
+// nothing else.
+func (b *Bill) CountHit() error {
+	if b.policies.Empty() {
+		return nil
+	}
+	b.LimitsOfTarget()
+	own, its := b.Budgeted()
+	return b.Purse.Spend(b.Base, b.Ledger, b.ULID, true, purse.ByRequests(own), purse.ByRequests(its))
+}

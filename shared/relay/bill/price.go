@@ -1,0 +1,112 @@
+package bill
+
+import (
+	"bytes"
+	"cmp"
+
+	"gateway/shared/chat"
+	"gateway/shared/ledger"
+	"gateway/shared/pricing"
+	"gateway/shared/relay/saved"
+)
+
+// Heard is what an answer says of itself.
+type Heard struct {
+	Model, Finish string
+	Priced        string // the model that it is charged as; "": the target's
+	Mode          string // of its price; "": the answer's
+	Served        chat.Served
+}
+
+// Hear takes over who made an answer and in which way, before it is charged.
+func (h *Heard) Hear(m chat.Meter) {
+	if m.Model != "" {
+		h.Model = m.Model
+	}
+	h.Served = m.Served
+}
+
+// AsPriced is Hear for what is charged as the model that it names.
+func (h *Heard) AsPriced(m chat.Meter) {
+	h.Hear(m)
+	if m.Model != "" {
+		h.Priced = m.Model
+	}
+}
+
+// HeardModel is the model that answered, as it calls itself, else the one that was
+// asked.
+func (b *Bill) HeardModel() string { return cmp.Or(b.Heard.Model, b.To.Names.Model) }
+
+// ModelOf is the model that an answer is charged as.
+func (b *Bill) ModelOf() string { return cmp.Or(b.Heard.Priced, b.To.Model) }
+
+// Charge counts the usage of the answering attempt and prices it, and what further
+// models used on the same bill.
+func (b *Bill) Charge(u pricing.Usage) {
+	u = u.Bounded()
+	price, known := b.priceOf(b.ModelOf(), b.priceOptions(u.InputTokens(), cmp.Or(b.Heard.Mode, b.Heard.Served.Mode, b.Wanted.Mode)), true)
+	b.Purse.Charge(u, price, known)
+	for _, line := range b.Heard.Served.Also {
+		used := line.Usage.Bounded()
+		price, known := b.priceOf(line.Model, b.priceOptions(used.InputTokens(), cmp.Or(b.Heard.Mode, line.Mode)), false)
+		b.Purse.ChargeAlso(used, price, known)
+	}
+	b.Heard.Served.Also = nil
+}
+
+// priceOptions are the facts of the request that prices depend on.
+func (b *Bill) priceOptions(inputTokens int64, mode string) pricing.Options {
+	s := &b.Heard.Served
+	return pricing.Options{ContextTokens: inputTokens, Region: cmp.Or(s.Region, b.To.Region()), Quality: b.Wanted.Quality, Size: b.Wanted.Size, Mode: mode, SearchContext: s.SearchContext}
+}
+
+// priceOf finds what a model of the target costs. named: the model may go by the name
+// that it gave itself, too.
+func (b *Bill) priceOf(model string, o pricing.Options, named bool) (pricing.Price, bool) {
+	if b.To.Target.Provider == nil {
+		return pricing.Price{}, false
+	}
+	at := saved.Prices{Book: b.Book, By: b.Org.Prices(), Of: b.To.Target.Provider.ID, Saved: b.To.Saved}
+	name, p, ok := at.Find(model, o)
+	if !ok {
+		if as := b.To.Target.PricedAs(b.Base, name); as != name {
+			p, ok = at.Listed(as, o)
+		}
+	}
+	if heard := b.HeardModel(); !ok && named && heard != "" && heard != name {
+		p, ok = at.Listed(heard, o)
+	}
+	return p, ok
+}
+
+// tokensOfAnImage bounds what an image that is sent by address may cost, since
+// its bytes do not stand in the body.
+const tokensOfAnImage = 4000
+
+// BoundOf is the most that the request can cost at this target. A token is at
+// least one byte of the body.
+func (b *Bill) BoundOf() ledger.Bound {
+	in := int64(max(len(b.In), len(b.To.Body)))
+	if b.Form != nil {
+		in = b.Form.Text()
+	} else if in == 0 {
+		in = max(b.Req.ContentLength, 0)
+	}
+	in += int64(bytes.Count(b.In, []byte(`"image_url"`))+bytes.Count(b.In, []byte(`"image"`))) * tokensOfAnImage
+	in = max(in, b.InBound)
+	in += b.Fetched.Documents // what was fetched stands in no body of the client
+	out := b.OutBound
+	price, known := b.priceOf(b.ModelOf(), b.priceOptions(in, b.Wanted.Mode), true)
+	most := ledger.Bound{Tokens: in + out, Priced: known, Assumed: b.OutAssumed, Rerouted: b.rerouted}
+	if known {
+		most.Cost = price.Bound(in, out) + price.Cost(b.Wanted.Most)
+		if b.Wanted.Mode != "" { // the provider may serve it as a standard one
+			plain, _ := b.priceOf(b.ModelOf(), b.priceOptions(in, pricing.Standard), true)
+			most.Cost = max(most.Cost, plain.Bound(in, out)+plain.Cost(b.Wanted.Most))
+		}
+	} else if b.Org.Settings.Unpriced == "allow" || b.Transcribes { // what transcribes is named later
+		most.Priced = true
+	}
+	return most
+}

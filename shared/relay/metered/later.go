@@ -1,0 +1,148 @@
+package metered
+
+import (
+	"bytes"
+	"gateway/shared/chat"
+
+	"gateway/shared/dialect/upstream"
+	"gateway/shared/pricing"
+	"gateway/shared/provider"
+	"gateway/shared/relay/inbound"
+	"gateway/shared/relay/kept"
+	"gateway/shared/relay/routes"
+	"gateway/shared/relay/tail"
+	"gateway/shared/wire"
+)
+
+// A response that is made in the background is made by the provider in its own
+// time: the answer to its creation is a ticket without usage. It is charged once,
+// with the answer that first tells what it used: a read of it, or the end of the
+// stream that it was created with.
+
+var backgroundName = []byte(`"background"`)
+
+// makesLater tells whether the request has the provider make a response in the
+// background.
+func (me *Meters) makesLater() bool {
+	rt := me.Route
+	if rt.Shape == routes.Raw {
+		rt = me.Like()
+	}
+	if rt == nil || rt.Operation != provider.ResponsesCreate || rt == me.Route && !me.SameDialect() {
+		return false
+	}
+	body := me.In
+	if me.To.Body != nil {
+		body = me.To.Body // what the config makes of it
+	}
+	return bytes.Contains(body, backgroundName) && inbound.AsksBackground(body)
+}
+
+// usedByResponse is the usage of a response made in the background, read from the
+// provider, that no answer has told before.
+func (me *Meters) usedByResponse(answer []byte) (u pricing.Usage) {
+	d := me.Means.Dialects[provider.OpenAIResponses]
+	if d == nil || !kept.Background(answer) {
+		return u
+	}
+	m := upstream.Passer(d).MeterResponse(answer)
+	if u = me.UsedLater(m); u.Known() {
+		me.Heard.AsPriced(m)
+	}
+	return u
+}
+
+// usedByStream is usedByResponse of the last event that holds a whole response.
+func (me *Meters) usedByStream(events []byte) pricing.Usage {
+	var last []byte
+	tail.EachEvent(events, func(data []byte) {
+		if response := kept.BackgroundIn(data); response != nil {
+			last = append(last[:0], response...)
+		}
+	})
+	if wire.KindOf(last) != wire.KindObject {
+		return pricing.Usage{}
+	}
+	return me.usedByResponse(last)
+}
+
+// SettleResponse books a response made in the background with the request that
+// first reads its end.
+func (me *Meters) SettleResponse(answer []byte, stream bool) {
+	if op := me.Route.Operation; op != provider.ResponsesGet && op != provider.ResponsesCancel {
+		return
+	}
+	var u pricing.Usage
+	if stream {
+		u = me.usedByStream(answer)
+	} else {
+		u = me.usedByResponse(answer)
+	}
+	if u.Known() {
+		me.Charge(u)
+		me.Spend()
+	}
+}
+
+// usedRaw is what a passed-through answer is charged. told: nothing is to be
+// estimated. A run of a thread is made by the provider in its own time; it is
+// charged with the answer that first tells of its usage, which may be a read.
+func (me *Meters) usedRaw(m *tail.Meter, got chat.Meter) (u pricing.Usage, told bool) {
+	if me.KeptPath().Collection == "threads" {
+		return me.usedByRun(lastRun(m)), true
+	}
+	if at := me.KeptPath(); at.Collection == "responses" && at.ID != "" {
+		if m.Stream {
+			return me.usedByStream(m.WholeEvents()), true
+		}
+		return me.usedByResponse(m.Kept), true
+	}
+	if me.makesLater() {
+		return me.UsedLater(got), true
+	}
+	if me.CostsNothing() {
+		return u, true
+	}
+	return got.Usage, got.Usage.Known()
+}
+
+// usedByRun is the usage of a run that no answer has told before.
+func (me *Meters) usedByRun(run []byte) (u pricing.Usage) {
+	id := kept.RunID(run)
+	if id == "" || me.rawDialect() == nil {
+		return u
+	}
+	got := me.rawDialect().MeterResponse(run)
+	if !got.Usage.Known() || !me.ClaimBooking(id) {
+		return u
+	}
+	me.Heard.AsPriced(got)
+	return got.Usage
+}
+
+// lastRun is the last run object that the answer tells of; nil when there is none.
+func lastRun(m *tail.Meter) []byte {
+	if !m.Stream {
+		return kept.RunIn(m.Kept)
+	}
+	var last []byte
+	tail.EachEvent(m.WholeEvents(), func(data []byte) {
+		if run := kept.RunIn(data); run != nil {
+			last = append(last[:0], run...)
+		}
+	})
+	return last
+}
+
+// BookRows books what the rows of a batch used, one entry for each model.
+func (me *Meters) BookRows(used []chat.Meter) {
+	if len(used) == 0 {
+		return
+	}
+	me.Heard.Mode = "batch"
+	for _, m := range used {
+		me.Heard.AsPriced(m)
+		me.Charge(m.Usage)
+	}
+	me.Spend()
+}

@@ -1,0 +1,88 @@
+package metered
+
+import (
+	"gateway/shared/chat"
+	"gateway/shared/pricing"
+	"gateway/shared/relay/came"
+	"gateway/shared/relay/tail"
+)
+
+// Used is the usage of an answer: as reported, with an estimate for what is
+// missing.
+func (me *Meters) Used(m chat.Meter) pricing.Usage {
+	if me.makesLater() {
+		return me.UsedLater(m)
+	}
+	u := m.Usage
+	if !u.Known() {
+		return me.Estimate(m.OutputEstimate())
+	}
+	if me.Stream && !m.Complete && !me.Route.NoOutput {
+		came.MadeUp(&u, m)
+	}
+	return u
+}
+
+// Estimate is usage without any report of the provider.
+func (me *Meters) Estimate(output int64) pricing.Usage {
+	var u pricing.Usage
+	u.Set(pricing.Input, me.estimateInput())
+	if !me.Route.NoOutput {
+		u.Set(pricing.Output, output)
+	}
+	u.Estimated = true
+	return u
+}
+
+// estimateInput counts the text of a conversation, a token for four bytes and
+// four for each message; other bodies count as they are.
+func (me *Meters) estimateInput() int64 {
+	r := me.Decoded
+	if r == nil && me.Route.Client != nil {
+		r, _ = me.Route.Client.DecodeRequest(me.In) // a body that was answered can be read
+	}
+	if r == nil {
+		return came.Tokens(len(me.In))
+	}
+	return came.TokensOf(r)
+}
+
+// Meter reads usage and model of an answer in the client's own dialect.
+func (me *Meters) Meter(out []byte) chat.Meter {
+	if me.Route.Client != nil {
+		return me.Route.Client.MeterResponse(out)
+	}
+	if me.Route.Meter == nil {
+		return chat.Meter{Complete: true, Started: true}
+	}
+	return me.Route.Meter(out)
+}
+
+// Learn takes over what an answer reported.
+func (me *Meters) Learn(m chat.Meter) {
+	me.Heard.Hear(m)
+	me.Heard.Finish = m.Finish
+	u := me.Used(m)
+	u.Add(pricing.Requests, 1)
+	me.Charge(u)
+}
+
+// LearnOperation takes over what the answer of an operation reported. What is
+// not reported counts as was assumed before.
+func (me *Meters) LearnOperation(m chat.Meter) {
+	me.Heard.Hear(m)
+	u := m.Usage
+	if !u.Known() {
+		u = me.Wanted.Assumed
+	}
+	u.Add(pricing.Requests, 1)
+	me.Charge(u)
+}
+
+// MeterEvents reads the usage of a stream from its end.
+func (me *Meters) MeterEvents(end []byte) (last chat.Meter) {
+	if me.Route.Meter == nil {
+		return last
+	}
+	return tail.MeterEvents(me.Route.Meter, end)
+}

@@ -1,0 +1,90 @@
+package reused
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"gateway/shared/cache"
+	"gateway/shared/route"
+)
+
+// seek starts to make the vector of a question, in a semantic cache and where the
+// question has a meaning.
+func (ca *Cache) seek(leaf *route.Leaf, q *cache.Question) bool {
+	k := ca.at
+	with := k.rule.Embedder
+	if k.rule.Mode != "semantic" || with == nil || !ca.Store.Semantic() || ca.Route.Client == nil {
+		return false
+	}
+	own := *q
+	own.Body = ca.In
+	if ca.To.Body != nil {
+		own.Body = ca.To.Body
+	}
+	r, err := ca.Route.Client.DecodeRequest(own.Body)
+	if err != nil {
+		return false
+	}
+	var ok bool
+	if k.meaning, ok = cache.MeaningOf(&own, r, with.Slug+"/"+with.Model); !ok {
+		return false
+	}
+	k.seeking = ca.Store.Seek(ca.Base, ca.Walk.Embedder(with), k.meaning.Text)
+	// It has been paid for and must be in the books before the process may be
+	// frozen.
+	seeking := k.seeking
+	ca.After(func() {
+		if !seeking.Done() {
+			ca.Walk.Flush()
+			seeking.Wait()
+		}
+	})
+	return true
+}
+
+// threshold is how near two texts are that mean the same.
+func (k *looking) threshold() float64 {
+	if k.rule.Threshold > 0 {
+		return k.rule.Threshold
+	}
+	return cache.DefaultThreshold
+}
+
+// near finds the answer to a question that means the same; nil when there is
+// none.
+func (ca *Cache) near(ctx context.Context) (e *cache.Entry, waited time.Duration) {
+	k := ca.at
+	t := ca.Now()
+	vector, err := k.seeking.Vector(ca.Times.Embed)
+	waited = ca.Now().Sub(t)
+	if err != nil {
+		if !errors.Is(err, cache.ErrLate) {
+			ca.Fail("cache embedder", err)
+		}
+		return nil, waited
+	}
+	e, err = ca.Store.Near(ctx, k.meaning.Bucket, vector, k.threshold(), k.age)
+	if err != nil {
+		ca.Fail("cache neighbours", err)
+	}
+	return e, waited
+}
+
+// learnMeaning makes a kept answer findable by its meaning. A refresh puts it in
+// place of all answers to the same.
+func (ca *Cache) learnMeaning(ctx context.Context, k *looking, e *cache.Entry) error {
+	vector, err := k.seeking.Vector(ca.Times.Embed)
+	if err != nil {
+		if k.refresh && !errors.Is(err, cache.ErrLate) {
+			return err
+		}
+		return nil // told already
+	}
+	if k.refresh {
+		if err := ca.Store.Replace(ctx, k.meaning.Bucket, vector, k.threshold(), e, k.age); err != nil {
+			return err
+		}
+	}
+	return ca.Store.Learn(ctx, k.meaning.Bucket, vector, k.key, e.Expires)
+}

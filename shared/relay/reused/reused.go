@@ -1,0 +1,254 @@
+package reused
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"time"
+
+	"gateway/shared/cache"
+	"gateway/shared/chat"
+	"gateway/shared/relay/asked"
+	"gateway/shared/relay/bill"
+	"gateway/shared/relay/chosen"
+	"gateway/shared/relay/guarded"
+	"gateway/shared/relay/routes"
+	"gateway/shared/relay/stars"
+	"gateway/shared/route"
+	"gateway/shared/wire"
+)
+
+// Values of the cache status, in the answer's header and in the books.
+const (
+	Disabled     = "DISABLED"
+	hit          = "HIT"
+	miss         = "MISS"
+	semanticHit  = "SEMANTIC HIT"
+	semanticMiss = "SEMANTIC MISS"
+	refresh      = "REFRESH"
+)
+
+const (
+	headerCacheNamespace = "X-Gateway-Cache-Namespace"
+	headerCacheRefresh   = "X-Gateway-Cache-Force-Refresh"
+	maxNamespace         = 256 // bytes
+)
+
+// Times are how long a request waits for its cache. A store that does not answer
+// is a miss, an answer that cannot be kept in time is not kept.
+type Times struct {
+	LookUp time.Duration // 0: 1 s
+	Keep   time.Duration // 0: 2 s
+	Embed  time.Duration // for the vector of a text; 0: 150 ms
+}
+
+// OrStandard is t with the standard times for those that are 0.
+func (t Times) OrStandard() Times {
+	return Times{LookUp: cmp.Or(t.LookUp, time.Second), Keep: cmp.Or(t.Keep, 2*time.Second), Embed: cmp.Or(t.Embed, 150*time.Millisecond)}
+}
+
+// Cache is what the cache of answers does for one request, at the target under way.
+type Cache struct {
+	*chosen.Target
+	Bill   *bill.Bill
+	Guards *guarded.State
+	Stars  *stars.Mask
+	Walk   Walk
+	Store  *cache.Cache // nil: nothing is kept
+	Times  Times
+	Status string       // for the answer's header and the books
+	Hit    *cache.Entry // that answers
+	at     *looking     // nil: the target's answers are not kept
+}
+
+// Walk is what the cache asks of the request's walk.
+type Walk interface {
+	// Embedder makes vectors on behalf of the request.
+	Embedder(with *route.CacheEmbedder) cache.Embedder
+	// Flush sends what was gathered, before the process waits.
+	Flush()
+}
+
+// Fresh forgets what the target before left.
+func (ca *Cache) Fresh() { ca.at, ca.Status = nil, Disabled }
+
+// Keeps tells whether the target's answers are kept.
+func (ca *Cache) Keeps() bool { return ca.at != nil }
+
+// cacheable are the request types whose answers may be used again: JSON both
+// ways, and nothing is made at the provider that has a life of its own.
+var cacheable = map[string]bool{
+	"chatComplete": true, "complete": true, "messages": true, "messagesCountTokens": true, "createModelResponse": true,
+	"embed": true, "rerank": true, "ocr": true, "moderate": true, "imageGenerate": true,
+}
+
+// looking is what is looked for at one target.
+type looking struct {
+	rule    *route.Cache
+	age     time.Duration // how old an answer may be, and how long one is kept
+	key     cache.Key
+	refresh bool
+	// Of a semantic cache.
+	meaning cache.Meaning
+	seeking *cache.Seeking // nil: the request is compared exactly only
+}
+
+// Answer is a kept answer that is used again.
+type Answer struct {
+	Entry *cache.Entry
+	Whole *chat.Response // decoded, when it is sent as a stream
+}
+
+// LookUp looks for a kept answer of the target that the body is for; nil when
+// there is none. What goes wrong with the cache is a miss; an error is a refusal
+// of the request. waited is the time that went by for the vector of a text.
+func (ca *Cache) LookUp(leaf *route.Leaf, body []byte) (a *Answer, waited time.Duration, err error) {
+	if leaf.Cache == nil || !ca.mayCache(body) {
+		return nil, 0, nil
+	}
+	q, err := ca.question(body)
+	if err != nil {
+		return nil, 0, err
+	}
+	key, err := q.Key()
+	if err != nil {
+		return nil, 0, nil // not JSON
+	}
+	ca.at = &looking{rule: leaf.Cache, age: ca.Org.Settings.CacheAge(leaf.Cache.MaxAge), key: key, refresh: asked.One(ca.Req.Header, headerCacheRefresh) == "true"}
+	if ca.at.refresh {
+		ca.Status = refresh
+		ca.seek(leaf, q)
+		return nil, 0, nil
+	}
+	ca.Status = miss
+	ctx, cancel := context.WithTimeout(ca.Ctx, ca.Times.LookUp)
+	defer cancel()
+	e, err := ca.Store.Get(ctx, key, ca.at.age)
+	if err != nil {
+		ca.Fail("cache look-up", err)
+	}
+	if a = ca.usable(e); a != nil {
+		ca.Status = hit
+		return a, waited, nil
+	}
+	if !ca.seek(leaf, q) {
+		return nil, 0, nil
+	}
+	ca.Status = semanticMiss
+	e, waited = ca.near(ctx)
+	if a = ca.usable(e); a != nil {
+		ca.Status = semanticHit
+	}
+	return a, waited, nil
+}
+
+// mayCache tells whether the request's answer may come from a cache or go to it.
+func (ca *Cache) mayCache(body []byte) bool {
+	if ca.Store == nil || ca.Route.Shape != routes.Unified || ca.Req.Method != http.MethodPost || !cacheable[ca.Route.Endpoint] || len(body) == 0 {
+		return false
+	}
+	if ca.To.ContentType != "" && ca.To.ContentType != "application/json" {
+		return false
+	}
+	if enforced := ca.Org.Settings.EnforceDebug; enforced != nil {
+		return *enforced && !ca.Background()
+	}
+	return !ca.Ask.NoBodies && !ca.Background()
+}
+
+// question is what must be equal for an answer to be used again.
+func (ca *Cache) question(body []byte) (*cache.Question, error) {
+	namespace, err := asked.Identifier(ca.Req.Header, headerCacheNamespace, maxNamespace)
+	if err != nil {
+		return nil, err
+	}
+	url, err := ca.answerURL()
+	if err != nil {
+		return nil, err
+	}
+	q := &cache.Question{
+		Scope: ca.Who.Scope, Operation: ca.Route.Endpoint, Lenient: !ca.Strict(),
+		Provider: ca.To.Target.Provider.ID, Model: ca.To.Model, URL: url, Metadata: ca.Metadata, Namespace: namespace, Guards: ca.Guards.Print(), Body: body,
+	}
+	if ca.Route.Client != nil {
+		q.Dialect = ca.Route.Client.Name()
+	}
+	if ca.To.Saved != nil {
+		q.Saved = ca.To.Saved.ID
+	}
+	return q, nil
+}
+
+// answerURL is the address that a plain answer comes from: a stream's may be
+// another one. What the gateway answers itself comes from nowhere.
+func (ca *Cache) answerURL() (string, error) {
+	switch {
+	case ca.To.Local:
+		return "", nil
+	case ca.Route.Client == nil && ca.Through():
+		u, err := ca.OperationURL(chosen.Part{Op: ca.To.Op, ID: ca.ID, Query: ca.Req.URL.RawQuery})
+		if err != nil {
+			return "", err
+		}
+		return u.String(), nil
+	}
+	return ca.To.Target.URL(ca.To.Op, ca.To.Model, false)
+}
+
+// usable makes a kept answer ready to be sent; nil when there is none, or when it
+// cannot be told as the stream that the client wants.
+func (ca *Cache) usable(e *cache.Entry) *Answer {
+	if e == nil {
+		return nil
+	}
+	a := &Answer{Entry: e}
+	if ca.Stream && ca.Route.Client != nil {
+		var err error
+		if a.Whole, err = ca.Route.Client.DecodeResponse(e.Body, &chat.Traits{Provider: e.Provider}); err != nil {
+			ca.Fail("cached answer", err)
+			return nil
+		}
+		a.Whole.Created = ca.Start.Unix()
+		ca.Guards.Restore(a.Whole)
+	}
+	return a
+}
+
+// Keep keeps a whole answer in the client's shape before its last byte goes
+// out, so that whoever has it finds it. The answer must be a plain success, as it
+// is before anything of the gateway's own is added to it.
+func (ca *Cache) Keep(out []byte) {
+	k := ca.at
+	if k == nil || !ca.Guards.Passed() || !ca.complete(out) || ca.Stars.Tells(out) {
+		return
+	}
+	e := &cache.Entry{Body: out, Provider: ca.To.Names.Provider, Model: ca.Bill.HeardModel(), Finish: ca.Bill.Heard.Finish}
+	if last := ca.Bill.Purse.Last(); last != nil {
+		e.Usage, e.Cost = last.Usage, last.Cost
+	}
+	ctx, cancel := context.WithTimeout(ca.Ctx, ca.Times.Keep)
+	defer cancel()
+	err := ca.Store.Put(ctx, k.key, e, k.age)
+	if err == nil && k.seeking != nil && !e.Expires.IsZero() {
+		err = ca.learnMeaning(ctx, k, e)
+	}
+	if err != nil && !errors.Is(err, cache.ErrLate) {
+		ca.Fail("keep answer", err)
+	}
+}
+
+// complete tells whether an answer can be used again: what is passed on as it came
+// may be anything.
+func (ca *Cache) complete(out []byte) bool {
+	if wire.KindOf(bytes.TrimSpace(out)) != wire.KindObject || !json.Valid(out) {
+		return false
+	}
+	if ca.Route.Client == nil {
+		return true
+	}
+	_, err := ca.Route.Client.DecodeResponse(out, &chat.Traits{Provider: ca.To.Names.Provider})
+	return err == nil
+}

@@ -1,0 +1,112 @@
+// Package stars keeps the credentials of a target out of what is shown and stored,
+// whoever said them: providers repeat them in errors, and the log shows what was sent.
+// They are found by value and overwritten by stars of the same length.
+package stars
+
+import (
+	"bytes"
+	"net/http"
+
+	"gateway/shared/egress"
+	"gateway/shared/fault"
+	"gateway/shared/provider"
+	"gateway/shared/relay/chosen"
+	"gateway/shared/relay/logged"
+	"gateway/shared/relay/mask"
+)
+
+// Mask hides the credentials of one request's target by their value.
+type Mask struct {
+	*chosen.Target
+	Sent http.Header // of the request that was sent last
+}
+
+// Secrets are those of the target that was called last, with the tokens that were
+// made of them.
+func (m *Mask) Secrets() []string {
+	all := m.To.Target.Secrets(nil, true)
+	for name, values := range m.Sent {
+		if !logged.Hides(name, nil) && name != m.To.Target.Provider.Auth.Name {
+			continue
+		}
+		for _, v := range values {
+			if len(v) >= 8 {
+				all = provider.TokenOf(append(all, v), v)
+			}
+		}
+	}
+	return all
+}
+
+// Head is mask.Header for the head of an answer that went well.
+func (m *Mask) Head(h http.Header) {
+	if m.To.Target.Provider == nil {
+		return
+	}
+	var room [8]string
+	mask.Header(h, m.To.Target.Secrets(room[:0], false))
+}
+
+// Fault takes secrets out of what an error says.
+func (m *Mask) Fault(f *fault.Fault) {
+	if f == nil || m.To.Target.Provider == nil {
+		return
+	}
+	secrets := m.Secrets()
+	if len(secrets) == 0 {
+		return
+	}
+	mask.Fault(f, secrets)
+}
+
+// Refusal takes secrets out of a provider's error answer, head and body.
+func (m *Mask) Refusal(h http.Header, body []byte) {
+	secrets := m.Secrets()
+	mask.Bytes(body, secrets)
+	mask.Header(h, secrets)
+}
+
+// Raw has an error answer that is passed through read without secrets. One that
+// cannot be read is not passed on where the credential is a saved one.
+func (m *Mask) Raw(resp *http.Response) error {
+	secrets := m.Secrets()
+	if len(secrets) == 0 {
+		return nil
+	}
+	mask.Header(resp.Header, secrets)
+	if m.Req.Method == http.MethodHead {
+		return nil
+	}
+	if len(resp.Header["Content-Encoding"]) > 0 && !m.To.Target.Saved {
+		return nil // the credential is the caller's own
+	}
+	if egress.Inflate(resp, 0) != nil {
+		f := fault.Newf(fault.ProviderError, "", "%s refused the request, in a content-encoding that is not read here; ask for gzip or none", m.To.Target.Provider.ID)
+		f.Source, f.StatusCode = fault.SourceProvider, max(resp.StatusCode, 300)
+		return f
+	}
+	resp.Body = mask.NewBody(resp.Body, secrets)
+	return nil
+}
+
+// Tells tells whether an answer that went well repeats a credential, so that
+// it is not kept.
+func (m *Mask) Tells(out []byte) bool {
+	for _, s := range m.To.Target.Secrets(nil, false) {
+		if bytes.Contains(out, []byte(s)) {
+			return true
+		}
+	}
+	return false
+}
+
+// CustomNames are the headers that the target's credential adds, whose values may
+// be credentials whatever they are called.
+func (m *Mask) CustomNames(dst []string) []string {
+	for _, custom := range [...]map[string]string{m.To.Target.CustomHeaders, m.To.Target.Credential.CustomHeaders} {
+		for name := range custom {
+			dst = append(dst, http.CanonicalHeaderKey(name))
+		}
+	}
+	return dst
+}
