@@ -192,7 +192,7 @@ func operation(rt *relay.Route, path, method, id string) map[string]any {
 // this package does not know yet.
 func bodyOf(rt *relay.Route) body {
 	for _, name := range []string{rt.Name, rt.Endpoint} {
-		for _, known := range []map[string]body{bodies, jobBodies, besideResponses} {
+		for _, known := range []map[string]body{bodies, jobBodies, besideResponses, realtimeBodies} {
 			if b, ok := known[name]; ok {
 				return b
 			}

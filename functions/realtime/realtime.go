@@ -5,13 +5,28 @@ package realtime
 import (
 	"gateway/shared/provider"
 	"gateway/shared/relay"
+	"gateway/shared/relay/ephemeral"
 	"gateway/shared/relay/socket"
 )
 
 // Routes are the family's routes.
 func Routes() []relay.Route {
-	return []relay.Route{{
+	all := []relay.Route{{
 		Method: "GET", Path: "/realtime", Endpoint: "realtime", Shape: relay.Socket, Scope: "completions.write",
-		Operation: provider.Realtime, Free: true, Through: true, Sockets: socket.Maker{},
+		Operation: provider.Realtime, Free: true, Through: true, Sockets: socket.Maker{}, Secrets: true,
 	}}
+	for _, own := range [...]struct {
+		path, name string
+		shape      ephemeral.Shape
+	}{
+		{"/realtime/client_secrets", "realtimeSecret", ephemeral.ClientSecret},
+		{"/realtime/sessions", "realtimeSession", ephemeral.Session},
+		{"/realtime/transcription_sessions", "realtimeTranscriptionSession", ephemeral.TranscriptionSession},
+	} {
+		all = append(all, relay.Route{
+			Method: "POST", Path: own.path, Name: own.name, Endpoint: "realtimeSecret", Shape: relay.Unified, Scope: "completions.write",
+			Operation: provider.Realtime, Free: true, Through: true, Mints: own.shape, MaxBody: ephemeral.MaxBody,
+		})
+	}
+	return all
 }

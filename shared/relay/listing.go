@@ -37,6 +37,20 @@ func (s *sender) sendJSON(body []byte, from http.Header) {
 	s.sendWhole(http.StatusOK, body)
 }
 
+// sendHidden is sendJSON with what the log shows of the body.
+func (s *sender) sendHidden(body, shown []byte) {
+	h := s.w.Header()
+	h.Set("Content-Type", "application/json")
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	h.Set("Cache-Control", "no-store")
+	s.ownHeaders(h)
+	s.captureAnswer(shown)
+	s.status = http.StatusOK
+	s.keepBooks()
+	s.head(http.StatusOK)
+	s.write(body)
+}
+
 // sendWhole sends an answer whose headers are set, once it is in the books.
 func (s *sender) sendWhole(status int, out []byte) {
 	s.captureAnswer(out)

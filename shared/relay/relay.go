@@ -18,6 +18,7 @@ import (
 	"gateway/shared/relay/admitted"
 	"gateway/shared/relay/breaker"
 	"gateway/shared/relay/chosen"
+	"gateway/shared/relay/ephemeral"
 	"gateway/shared/relay/guarded"
 	"gateway/shared/relay/heldfiles"
 	"gateway/shared/relay/kept"
@@ -85,22 +86,23 @@ type Options struct {
 // Relay serves the data plane. It is safe for concurrent use.
 type Relay struct {
 	Options
-	doors    *admitted.Doors
-	sources  *plan.Sources
-	dialects map[string]chat.Provider
-	carriers map[string]chat.Translator
-	jobs     map[string]chat.Jobs
-	rooms    *heldfiles.Rooms
-	batches  *managed.Batches
-	guards   *guarded.Means
-	calls    sync.Pool
-	means    *chosen.Means
-	urls     exactURLs // of their targets
-	breakers *breaker.Shared
-	budgets  *ledger.Lately // of sessions that wait
-	owners   *kept.Owners
-	sessions sessions
-	dialers  dialers
+	doors     *admitted.Doors
+	sources   *plan.Sources
+	dialects  map[string]chat.Provider
+	carriers  map[string]chat.Translator
+	jobs      map[string]chat.Jobs
+	rooms     *heldfiles.Rooms
+	batches   *managed.Batches
+	guards    *guarded.Means
+	calls     sync.Pool
+	means     *chosen.Means
+	urls      exactURLs // of their targets
+	breakers  *breaker.Shared
+	budgets   *ledger.Lately // of sessions that wait
+	owners    *kept.Owners
+	ephemeral *ephemeral.Room
+	sessions  sessions
+	dialers   dialers
 }
 
 // New makes a relay.
@@ -122,6 +124,7 @@ func New(o Options) *Relay {
 	if r.Memory == nil {
 		r.Memory = egress.NewMemory(0)
 	}
+	r.ephemeral = &ephemeral.Room{Keys: o.Store.Table(store.Keys), Sealer: o.Sealer, Now: o.Now}
 	r.doors = r.newDoors()
 	r.owners = &kept.Owners{Now: o.Now, Table: o.Store.Table(store.Usage)}
 	for _, d := range o.Dialects {
@@ -159,7 +162,7 @@ func New(o Options) *Relay {
 const budgetAge = time.Second
 
 func (r *Relay) newDoors() *admitted.Doors {
-	return &admitted.Doors{Auth: r.Auth, Loader: r.Loader, Memory: r.Memory, BlockInline: r.BlockInline, DrainTime: r.DrainTime, Now: r.Now, Fault: r.fault}
+	return &admitted.Doors{Auth: r.Auth, Secrets: r.ephemeral, Loader: r.Loader, Memory: r.Memory, BlockInline: r.BlockInline, DrainTime: r.DrainTime, Now: r.Now, Fault: r.fault}
 }
 
 // Handler serves one route.

@@ -112,6 +112,9 @@ func sendSession(s *sender, resp *http.Response) error {
 	live := &session.Session{
 		Near: near, Far: s.far, Times: s.SessionTimes, Memory: s.Memory, Tenant: s.Who.Scope.Org, ID: s.ULID, Model: s.To.Model,
 	}
+	if s.Bound != nil {
+		live.Opening = s.Bound.Opening()
+	}
 	desk := newDesk(s)
 	desk.guard = spoken.New(s.Base, func() spoken.Judges { return guards.Now() }, spoken.Session{
 		ID: s.ULID, Model: s.To.Model, Strict: s.Strict(), Memory: s.Memory, Tenant: s.Who.Scope.Org,

@@ -55,6 +55,8 @@ func (c *call) serve() error {
 		return c.openSession()
 	case c.Route.Shape == routes.Listing:
 		return c.list()
+	case c.Route.Mints != 0:
+		return c.mint()
 	case c.Route.DryRun != nil:
 		return c.rehearse()
 	case c.Route.Prompt != nil:

@@ -50,8 +50,11 @@ func (q *Request) HoldsKey(name string) bool {
 
 // KeyHash names the caller's key without telling it.
 func (q *Request) KeyHash() string {
-	if q.Behalf != nil {
+	switch {
+	case q.Behalf != nil:
 		return q.Behalf.Key
+	case q.Bound != nil:
+		return q.Bound.Key
 	}
 	return identity.HashToken(q.Token)
 }

@@ -16,6 +16,7 @@ import (
 	"gateway/shared/fault"
 	"gateway/shared/identity"
 	"gateway/shared/relay/asked"
+	"gateway/shared/relay/ephemeral"
 	"gateway/shared/relay/routes"
 	"gateway/shared/resource"
 	"gateway/shared/store"
@@ -26,6 +27,7 @@ import (
 // Doors are what requests come in through. All are required.
 type Doors struct {
 	Auth        *identity.Authenticator
+	Secrets     *ephemeral.Room
 	Loader      *resource.Loader
 	Memory      *egress.Memory // of bodies that are held whole
 	BlockInline bool           // inline configuration is refused whatever the organisation says
@@ -51,11 +53,12 @@ type Request struct {
 	PathID string // the variable of the route's path, escaped
 
 	Ask        asked.Headers
-	Behalf     *Behalf       // who a request is made for that came from no client
-	Rehearsing bool          // nothing is sent
-	Child      bool          // it is the gateway's own, for another request: without cache and guardrails
-	Lease      *egress.Lease // memory of what is held whole
-	Afterwards []func()      // to be done once the request is over
+	Behalf     *Behalf           // who a request is made for that came from no client
+	Bound      *ephemeral.Secret // that the request came with in place of a key
+	Rehearsing bool              // nothing is sent
+	Child      bool              // it is the gateway's own, for another request: without cache and guardrails
+	Lease      *egress.Lease     // memory of what is held whole
+	Afterwards []func()          // to be done once the request is over
 }
 
 // Caller is who asks.
@@ -187,7 +190,7 @@ func (q *Request) mayAsk(ctx context.Context, who *identity.Principal) (*resourc
 // Still gives who asks, as it is known now, for a request that lasts: an error is that of
 // a key, or of a workspace, that does not open the route any more.
 func (q *Request) Still(ctx context.Context) (*Caller, error) {
-	who, err := q.doors.Auth.Authenticate(ctx, q.Token, identity.Asked{Request: q.Req})
+	who, err := q.known(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -209,10 +212,44 @@ func (q *Request) authenticate() (err error) {
 		q.Who, err = q.doors.Auth.ByHash(q.Ctx, q.Behalf.Key)
 		return err
 	}
-	if q.Token, q.KeyInAuth, err = identity.Token(q.Req.Header); err == nil {
-		q.Who, err = q.doors.Auth.Authenticate(q.Ctx, q.Token, identity.Asked{Request: q.Req})
+	if q.Token, q.KeyInAuth, err = identity.Token(q.Req.Header); err == nil && ephemeral.Is(q.Token) {
+		err = q.unbind()
+	}
+	if err == nil {
+		q.Who, err = q.known(q.Ctx)
 	}
 	return err
+}
+
+// known finds whom the credential of the request stands for.
+func (q *Request) known(ctx context.Context) (*identity.Principal, error) {
+	if q.Bound != nil {
+		return q.doors.Auth.ByHash(ctx, q.Bound.Key)
+	}
+	return q.doors.Auth.Authenticate(ctx, q.Token, identity.Asked{Request: q.Req})
+}
+
+// unbind opens the client secret that a request came with: what its maker has settled
+// stands in place of what the client says.
+func (q *Request) unbind() error {
+	if !q.Route.Secrets {
+		return fault.New(fault.Unauthorized, "x-gateway-api-key", "A client secret opens realtime sessions and nothing else; use an API key")
+	}
+	s, err := q.doors.Secrets.Open(q.Ctx, q.Token)
+	if err != nil {
+		return err
+	}
+	h, err := s.Unbind(q.Req.Header, q.Token)
+	if err != nil {
+		return err
+	}
+	own, at := *q.Req, *q.Req.URL
+	if at.RawQuery, err = s.Query(at.RawQuery); err != nil {
+		return err
+	}
+	own.Header, own.URL = h, &at
+	q.Req, q.Bound, q.KeyInAuth = &own, s, false
+	return nil
 }
 
 // Now is the time.

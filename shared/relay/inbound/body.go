@@ -16,6 +16,7 @@ import (
 	"gateway/shared/prompt"
 	"gateway/shared/relay/admitted"
 	"gateway/shared/relay/asked"
+	"gateway/shared/relay/ephemeral"
 	"gateway/shared/relay/form"
 	"gateway/shared/relay/kept"
 	"gateway/shared/relay/pooled"
@@ -50,6 +51,7 @@ type path struct {
 	Slug string     // of @slug/model in the body, or of @slug/id in the path
 	// Transcribes: a socket on which nothing but what is heard is written down.
 	Transcribes bool
+	Minting     *ephemeral.Wanted // the client secret that is asked for; nil: none is
 	keptRead    bool
 	kept        kept.Path // what the path says of things that providers keep
 }
@@ -131,8 +133,19 @@ func (b *Body) take() error {
 		return b.walkRaw()
 	case b.Route.Prompt != nil:
 		return b.readPrompt()
+	case b.Route.Mints != 0:
+		return b.readWanted()
 	}
 	return b.walkBody()
+}
+
+// readWanted reads which client secret is asked for.
+func (b *Body) readWanted() (err error) {
+	if b.Minting, err = ephemeral.Read(b.Route.Mints, b.In); err != nil {
+		return err
+	}
+	b.Transcribes = b.Minting.Transcribes
+	return b.splitModel(b.Minting.Model, true)
 }
 
 // readAll takes the whole body into memory.

@@ -7,6 +7,7 @@ import (
 	"gateway/shared/chat"
 	"gateway/shared/pricing"
 	"gateway/shared/provider"
+	"gateway/shared/relay/ephemeral"
 	"gateway/shared/relay/form"
 	"gateway/shared/relay/session"
 	"gateway/shared/resource"
@@ -97,6 +98,11 @@ type Route struct {
 	Composed *Composed
 	// Sockets makes the connections of a Socket route; nil: this process holds none.
 	Sockets session.Maker
+	// Secrets: client secrets open the route too.
+	Secrets bool
+	// Mints: the answer is a client secret of the gateway's own, and no provider is asked;
+	// zero: it is not.
+	Mints ephemeral.Shape
 	// Native are, for the route of AnyPath, the conversations that clients of providers'
 	// own shapes have: a target that speaks the shape gets the request as it came, by the
 	// route of AnyPath, others get it translated. {model+} in a path holds slashes too.

@@ -40,6 +40,7 @@ type Session struct {
 	ID        string         // for ids of the gateway's own events
 	Model     string         // that the provider was asked for
 	Guard     Guard          // nil: nothing is judged
+	Opening   []byte         // an event that the client is taken to have sent first; nil: none
 
 	turns    turns
 	context  context.Context
@@ -140,6 +141,11 @@ func (s *Session) fromNear() error {
 	var lease egress.Lease
 	lease.Of(s.Memory, s.Tenant)
 	defer lease.Free()
+	if s.Opening != nil {
+		if err := s.clientSaid(&reader, false, s.Opening); err != nil {
+			return err
+		}
+	}
 	for {
 		binary, buf, err := s.message(s.Near, &lease, MaxFromClient)
 		if err != nil {

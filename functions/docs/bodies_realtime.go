@@ -1,0 +1,43 @@
+package docs
+
+import "gateway/shared/admin"
+
+// sessionOfSecret are settings of a session; what they are is the provider's to say.
+func sessionOfSecret(more map[string]admin.Schema) map[string]admin.Schema {
+	all := map[string]admin.Schema{
+		"model":        {"type": "string", "description": "A model, or @slug/model to name the saved provider too; the config says it where it is left out.", "example": "gpt-realtime"},
+		"instructions": {"type": "string", "example": "Answer in one sentence."},
+	}
+	for name, s := range more {
+		all[name] = s
+	}
+	return all
+}
+
+var (
+	transcriptionOfSecret = object(nil, map[string]admin.Schema{"model": {"type": "string", "example": "whisper-1"}})
+	secretOfSession       = object([]string{"value", "expires_at"}, map[string]admin.Schema{"value": {"type": "string", "description": "The secret; it is shown once."}, "expires_at": integer})
+)
+
+var realtimeBodies = map[string]body{
+	"realtimeSecret": {
+		doc: "Make a short-lived secret that opens realtime sessions of one model and nothing else, as this request would: with its key, headers, config and settings.",
+		request: request(nil, map[string]admin.Schema{
+			"expires_after": object(nil, map[string]admin.Schema{"anchor": constant("created_at"), "seconds": within("integer", 10, 7200)}),
+			"session": object(nil, sessionOfSecret(map[string]admin.Schema{
+				"type": {"type": "string", "enum": []any{"realtime", "transcription"}}, "audio": object(nil, map[string]admin.Schema{"input": object(nil, map[string]admin.Schema{"transcription": transcriptionOfSecret})}),
+			})),
+		}),
+		answer: object([]string{"value", "expires_at", "session"}, map[string]admin.Schema{"value": {"type": "string", "description": "The secret; it is shown once."}, "expires_at": integer, "session": open}),
+	},
+	"realtimeSession": {
+		doc:     "Make a client secret in the shape of the beta, which lives for a minute.",
+		request: request(nil, sessionOfSecret(map[string]admin.Schema{"input_audio_transcription": transcriptionOfSecret})),
+		answer:  object([]string{"id", "client_secret"}, map[string]admin.Schema{"id": text, "object": text, "model": text, "client_secret": secretOfSession}),
+	},
+	"realtimeTranscriptionSession": {
+		doc:     "Make a client secret in the shape of the beta for a session that writes down what it hears.",
+		request: object([]string{"input_audio_transcription"}, map[string]admin.Schema{"input_audio_transcription": transcriptionOfSecret}),
+		answer:  object([]string{"id", "client_secret"}, map[string]admin.Schema{"id": text, "object": text, "client_secret": secretOfSession}),
+	},
+}

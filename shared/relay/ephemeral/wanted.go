@@ -1,0 +1,227 @@
+package ephemeral
+
+import (
+	"bytes"
+	"encoding/json"
+	"strconv"
+	"time"
+
+	"gateway/shared/fault"
+	"gateway/shared/wire"
+)
+
+// Shape is how a route asks for a secret and tells of it.
+type Shape uint8
+
+// Shapes: that of today, and two of the beta.
+const (
+	ClientSecret Shape = iota + 1
+	Session
+	TranscriptionSession
+)
+
+// Bounds of a secret's life, in seconds, and what holds when nothing is asked for: the
+// routes of the beta ask for nothing.
+const (
+	minTTL      = 10
+	maxTTL      = 7200
+	usualTTL    = 600
+	usualTTLOld = 60
+)
+
+// MaxBody bounds the body of such a request, in bytes: it is stored.
+const MaxBody = 128 << 10
+
+// Wanted is a secret that is asked for.
+type Wanted struct {
+	Shape         Shape
+	Model         string // as it is named, with @slug/; "" says the config
+	Transcribes   bool
+	Transcription string // the model that transcribes what is heard; "" for none
+	TTL           time.Duration
+
+	settings map[string]json.RawMessage // of the session
+}
+
+// Read reads the body of a request for a secret. The error names all members that are
+// wrong.
+func Read(shape Shape, body []byte) (*Wanted, error) {
+	w := &Wanted{Shape: shape, TTL: usualTTL * time.Second, Transcribes: shape == TranscriptionSession}
+	if shape != ClientSecret {
+		w.TTL = usualTTLOld * time.Second
+	}
+	if len(bytes.TrimSpace(body)) == 0 {
+		body = []byte("{}")
+	}
+	if err := wire.CheckStrict(body, wire.MaxDepth); err != nil {
+		return nil, err
+	}
+	top := map[string]json.RawMessage{}
+	if json.Unmarshal(body, &top) != nil {
+		return nil, fault.Invalid("body", "must be an object")
+	}
+	var bad faults
+	at, settings := "", top
+	if shape == ClientSecret {
+		at = "session."
+		for name := range top {
+			if name != "session" && name != "expires_after" {
+				bad.add(name, "is not known here; allowed are session and expires_after")
+			}
+		}
+		settings = bad.object(top, "", "session")
+		w.TTL = bad.ttl(top["expires_after"], w.TTL)
+	} else if top["expires_after"] != nil || top["client_secret"] != nil {
+		w.TTL = bad.ttl(top["expires_after"], w.TTL)
+		delete(top, "expires_after")
+		delete(top, "client_secret")
+	}
+	w.settings = settings
+	switch kind := bad.text(settings, at, "type"); {
+	case shape != ClientSecret || kind == "" || kind == "realtime":
+	case kind == "transcription":
+		w.Transcribes = true
+	default:
+		bad.add(at+"type", "must be realtime or transcription")
+	}
+	w.Model = bad.text(settings, at, "model")
+	if w.Transcribes && w.Model != "" {
+		bad.add(at+"model", "must be left out of a session that transcribes: its model stands in the settings of transcription")
+	}
+	w.Transcription = bad.transcription(settings, at)
+	if w.Transcribes && w.Transcription == "" && len(bad) == 0 {
+		bad.add(at+transcriptionAt(shape), "is required: the model that transcribes")
+	}
+	if f := fault.Invalids(bad); f != nil {
+		return nil, f
+	}
+	return w, nil
+}
+
+func transcriptionAt(shape Shape) string {
+	if shape == ClientSecret {
+		return "audio.input.transcription.model"
+	}
+	return "input_audio_transcription.model"
+}
+
+// faults are what is wrong with a body.
+type faults []fault.Detail
+
+func (f *faults) add(field, message string) {
+	*f = append(*f, fault.Detail{Field: field, Message: message})
+}
+
+// object is a member that is an object; empty when it is absent or null.
+func (f *faults) object(of map[string]json.RawMessage, at, name string) map[string]json.RawMessage {
+	out := map[string]json.RawMessage{}
+	if raw := of[name]; raw != nil && json.Unmarshal(raw, &out) != nil {
+		f.add(at+name, "must be an object")
+	}
+	if out == nil {
+		out = map[string]json.RawMessage{} // null
+	}
+	return out
+}
+
+// text is a member that is a string; "" when it is absent or null.
+func (f *faults) text(of map[string]json.RawMessage, at, name string) (s string) {
+	if raw := of[name]; raw != nil && json.Unmarshal(raw, &s) != nil {
+		f.add(at+name, "must be a string")
+	}
+	return s
+}
+
+// transcription is the model that transcribes, in the shapes of today and of the beta.
+func (f *faults) transcription(settings map[string]json.RawMessage, at string) string {
+	audio := f.object(settings, at, "audio")
+	input := f.object(audio, at+"audio.", "input")
+	if model := f.text(f.object(input, at+"audio.input.", "transcription"), at+"audio.input.transcription.", "model"); model != "" {
+		return model
+	}
+	return f.text(f.object(settings, at, "input_audio_transcription"), at+"input_audio_transcription.", "model")
+}
+
+// ttl reads how long a secret is to live.
+func (f *faults) ttl(raw json.RawMessage, usual time.Duration) time.Duration {
+	if raw == nil || string(raw) == "null" {
+		return usual
+	}
+	var after struct {
+		Anchor  *string      `json:"anchor"`
+		Seconds *json.Number `json:"seconds"`
+	}
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.DisallowUnknownFields()
+	if d.Decode(&after) != nil {
+		f.add("expires_after", "must be an object of anchor and seconds")
+		return usual
+	}
+	if after.Anchor != nil && *after.Anchor != "created_at" {
+		f.add("expires_after.anchor", "must be created_at")
+	}
+	if after.Seconds == nil {
+		return usual
+	}
+	n, err := strconv.Atoi(after.Seconds.String())
+	if err != nil || n < minTTL || n > maxTTL {
+		f.add("expires_after.seconds", "must be a whole number of 10 to 7200")
+		return usual
+	}
+	return time.Duration(n) * time.Second
+}
+
+// Secret is what is to be kept of it.
+func (w *Wanted) Secret() (*Secret, error) {
+	own := make(map[string]json.RawMessage, len(w.settings))
+	for name, value := range w.settings {
+		if name != "model" {
+			own[name] = value
+		}
+	}
+	s := &Secret{Model: w.Model, Transcribes: w.Transcribes, Beta: w.Shape != ClientSecret}
+	if !s.Beta && own["type"] == nil {
+		own["type"] = json.RawMessage(`"` + w.kind() + `"`)
+	}
+	if len(own) == 0 || len(own) == 1 && own["type"] != nil {
+		return s, nil // nothing is set
+	}
+	settings, err := json.Marshal(own)
+	if err != nil {
+		return nil, fault.Internal(err)
+	}
+	s.Settings = settings
+	return s, nil
+}
+
+func (w *Wanted) kind() string {
+	if w.Transcribes {
+		return "transcription"
+	}
+	return "realtime"
+}
+
+// Answer tells of a secret that was made; id names the session.
+func (w *Wanted) Answer(raw, id string, until time.Time) ([]byte, error) {
+	session := map[string]any{}
+	for name, value := range w.settings {
+		session[name] = value
+	}
+	session["id"], session["object"] = id, "realtime.session"
+	if w.Transcribes {
+		session["object"] = "realtime.transcription_session"
+	}
+	var out any = session
+	switch w.Shape {
+	case ClientSecret:
+		session["type"] = w.kind()
+		out = map[string]any{"value": raw, "expires_at": until.Unix(), "session": session}
+	default:
+		session["client_secret"] = map[string]any{"value": raw, "expires_at": until.Unix()}
+	}
+	body, err := json.Marshal(out)
+	if err != nil {
+		return nil, fault.Internal(err)
+	}
+	return body, nil
+}
