@@ -26,12 +26,17 @@ test: deps lint contract cross unit standard infra-test fuzz ## everything that 
 # for slow machines alone.
 TIMEOUT ?= 60m
 
+# Tables of ./local that ask every route, one question behind the other: the race
+# detector has seen what they run by the other tests, and makes them five times slower.
+TABLES = TestAdministrationIsNeverPassedThrough|TestCompressedAnswers|TestEveryRouteRefusesCallers|TestHostileBodiesAreRefused|TestMatrix$$|TestAnotherOrganisationsThings|TestAnotherWorkspacesThings|TestEveryRouteHasEveryCheck|TestEveryPathOfTheOpenAISDK|TestEveryDocumentedRoute|TestEveryShapeToEveryShape|TestBodiesAreBounded|TestPagesAreBounded|TestTheDocumentIs
+
 # Vet has run in lint.
 unit: deps ## all tests of the main module, with the race detector where there is concurrency
 	@unraced=$$(grep -v '^#' scripts/unraced.txt | sed 's|^|gateway/|') && all=$$($(GO) list $(PKG)) && \
-	calm=$$(grep -xF "$$unraced" <<<"$$all" || true) && other=$$(grep -vxF "$$unraced" <<<"$$all" || true) && \
+	calm=$$(grep -xF "$$unraced" <<<"$$all" || true) && other=$$(grep -vxF "$$unraced"$$'\n'gateway/local <<<"$$all" || true) && \
 	{ [ -z "$$calm" ] || $(NICE) $(GO) test -vet=off -timeout $(TIMEOUT) $$calm; } && \
-	{ [ -z "$$other" ] || $(NICE) $(GO) test -vet=off -race -timeout $(TIMEOUT) $$other; }
+	{ [ -z "$$other" ] || $(NICE) $(GO) test -vet=off -race -timeout $(TIMEOUT) $$other; } && \
+	{ ! grep -qx gateway/local <<<"$$all" || { $(NICE) $(GO) test -vet=off -timeout $(TIMEOUT) -run '$(TABLES)' ./local && $(NICE) $(GO) test -vet=off -race -timeout $(TIMEOUT) -skip '$(TABLES)' ./local; }; }
 
 # What is left out here: the emulators of DynamoDB and SQS, the race detector, ./local.
 quick: ## while you work: vet what changed since main, test shared/ and its golden files in short mode
