@@ -60,10 +60,15 @@ func newEdgeStack(scope constructs.Construct, props func(string) *awscdk.StackPr
 	more := map[string]*awscloudfront.BehaviorOptions{}
 	if f.container == nil {
 		// There is nothing to choose: the function, which costs by the request, only
-		// renames the paths of version 2 and of descriptions at the root.
+		// renames the paths of version 2, of descriptions at the root, and of clients
+		// that put the version twice or not at all.
 		whole = direct(api, toAPI)
 		more["/v2"], more["/v2/*"] = behaviour(api, toAPI), behaviour(api, toAPI)
 		more["/.well-known/*"] = behaviour(api, toAPI)
+		more["/v1/v1/*"] = behaviour(api, toAPI)
+		for _, first := range versionless {
+			more["/"+first+"*"] = behaviour(api, toAPI)
+		}
 	}
 	if c := f.container; c != nil {
 		origin := awscloudfrontorigins.VpcOrigin_WithApplicationLoadBalancer(c.balancer, &awscloudfrontorigins.VpcOriginWithEndpointProps{

@@ -15,6 +15,10 @@ var routerSource string
 // maxRouter is what a CloudFront function may measure, in bytes.
 const maxRouter = 10 << 10
 
+// versionless begin paths that clients also call without the version in front, when
+// their base URL has none.
+var versionless = []string{"chat", "completions", "embeddings", "messages", "model", "models", "responses", "v1beta"}
+
 // router is the edge's function with the table in it.
 func router(o options) string {
 	var routes struct {
@@ -23,7 +27,9 @@ func router(o options) string {
 		Stream         []string `json:"stream"`
 		Administration []string `json:"administration"`
 		Config         []string `json:"config"` // names of the header with a config
+		Versionless    []string `json:"versionless"`
 	}
+	routes.Versionless = versionless
 	routes.Container, routes.Chat, routes.Administration = o.hasContainer(), o.chat, administrationPrefixes()
 	routes.Config = []string{"x-gateway-config"}
 	aliases, err := alias.Parse(o.headerAliases)

@@ -17,11 +17,11 @@ func Routes() []relay.Route {
 	return []relay.Route{
 		{
 			Method: "POST", Path: "/messages", Endpoint: "messages", Shape: relay.Unified, Scope: "completions.write",
-			Client: anthropic.Messages{}, Operation: provider.Messages,
+			Client: anthropic.Messages{}, Verbatim: true, Operation: provider.Messages,
 		},
 		{
 			Method: "POST", Path: "/messages/count_tokens", Endpoint: "messagesCountTokens", Shape: relay.Unified, Scope: "completions.write",
-			Errors: anthropic.Messages{}, Operation: provider.MessagesCountTokens, Check: anthropic.CheckCount, NoOutput: true, Free: true, Local: estimate, Meter: nothing,
+			Errors: anthropic.Messages{}, Verbatim: true, Operation: provider.MessagesCountTokens, Check: anthropic.CheckCount, NoOutput: true, Free: true, Local: estimate, Meter: nothing,
 		},
 	}
 }

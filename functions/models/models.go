@@ -60,6 +60,9 @@ func list(c *relay.Caller) ([]byte, error) {
 			c.Slugs != nil && !slices.Contains(c.Slugs, m.slug)
 	})
 	slices.SortFunc(all, q.compare)
+	if c.Anthropic {
+		return anthropicPage(all, c.Slugs != nil, c.Query)
+	}
 	total := len(all)
 	all = all[min(q.offset, total):]
 	if q.limit > 0 && len(all) > q.limit {

@@ -13,6 +13,11 @@ function handler(event) {
   if (request.uri === '/v2' || request.uri.startsWith('/v2/')) {
     request.uri = '/v1' + request.uri.slice(3);
   }
+  if (request.uri.startsWith('/v1/v1/')) {
+    request.uri = request.uri.slice(3);
+  } else if (ROUTES.versionless.indexOf(request.uri.split('/')[1]) >= 0) {
+    request.uri = '/v1' + request.uri;
+  }
   if (request.uri.startsWith('/.well-known/')) {
     request.uri = '/v1' + request.uri;
   }

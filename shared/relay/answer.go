@@ -29,6 +29,7 @@ const (
 // Names of the gateway's own headers of answers, in canonical form.
 const (
 	headerException     = "X-Gateway-Gateway-Exception"
+	headerCode          = "X-Gateway-Error-Code"
 	prefixProviderLimit = "X-Gateway-Provider-"
 )
 
@@ -44,6 +45,7 @@ type answer struct {
 	ended  bool // the stream ended within held
 	broken error
 	failed http.Header // of the response that became a refusal
+	words  []byte      // its body, where the client reads the provider's errors as they are
 	stream turn.Stream
 	cached *reused.Answer // instead of a response: an answer that was kept
 	soft   bool           // a guardrail that does not deny has failed
@@ -80,7 +82,7 @@ func (a *answer) drop() {
 // send gives the chosen answer to the client.
 func (s *sender) send(a *answer) error {
 	if a.fault != nil {
-		s.told = a.failed
+		s.told, s.words = a.failed, a.words
 		return a.fault
 	}
 	if a.cached != nil {
@@ -161,11 +163,29 @@ func (s *sender) sendFault(f *fault.Fault) {
 	if passProviderHeaders(h, s.told); s.told != nil {
 		mask.Header(h, s.stars.Secrets())
 	}
+	h.Set(headerCode, string(f.Code))
 	if by, ok := s.Route.Errors.(routes.Challenger); ok {
 		by.Challenge(h, s.Req, f)
 	}
 	if f.Source != fault.SourceProvider && f.Status() >= 500 && f.Code == fault.InternalError {
 		h.Set(headerException, "true")
+	}
+	body := s.errorBody(f)
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	s.failure = f
+	s.sendWhole(f.Status(), body)
+}
+
+// errorBody is the body of an error: the provider's own words where the client speaks
+// to it in its own shape, else the gateway's in the client's shape.
+func (s *sender) errorBody(f *fault.Fault) []byte {
+	h := s.w.Header()
+	if f.Code == fault.GuardrailDenied {
+		return s.deniedBody(h)
+	}
+	if s.words != nil && f.Source == fault.SourceProvider {
+		retryAsTold(h, s.told)
+		return s.words
 	}
 	speaker, _ := s.errorDialect().(chat.ErrorWriter)
 	switch {
@@ -174,13 +194,16 @@ func (s *sender) sendFault(f *fault.Fault) {
 	case s.Route.Errors != nil:
 		speaker = s.Route.Errors
 	}
-	body := s.withAttempts(speaker.AppendError(nil, f, s.options()))
-	if f.Code == fault.GuardrailDenied {
-		body = s.deniedBody(h)
+	return s.withAttempts(speaker.AppendError(nil, f, s.options()))
+}
+
+// retryAsTold passes on what the provider says about trying again, in its own spelling.
+func retryAsTold(h, told http.Header) {
+	for _, name := range [...]string{"Retry-After", "Retry-After-Ms", "X-Should-Retry"} {
+		if v := told[name]; len(v) > 0 {
+			h[name] = v[:1:1]
+		}
 	}
-	h.Set("Content-Length", strconv.Itoa(len(body)))
-	s.failure = f
-	s.sendWhole(f.Status(), body)
 }
 
 // sendRaw passes an answer through byte for byte, as it comes.

@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"bytes"
 	"errors"
 	"net/http"
 	"net/url"
@@ -19,6 +20,7 @@ import (
 	"gateway/shared/relay/routes"
 	"gateway/shared/relay/turn"
 	"gateway/shared/usage"
+	"gateway/shared/wire"
 )
 
 // attempt calls the provider once. The answer is a refusal, or a response whose
@@ -156,8 +158,29 @@ func (x *exchanges) providerRefused(resp *http.Response) answer {
 	}
 	f.Source = fault.SourceProvider
 	x.keepReceived(buf.B)
-	return answer{fault: f, failed: resp.Header}
+	return answer{fault: f, failed: resp.Header, words: x.wordsOf(resp.StatusCode, buf.B)}
 }
+
+// wordsOf is a copy of a provider's error where the client reads it as it came: on
+// routes of its own shape, if it is an error of that shape at all.
+func (x *exchanges) wordsOf(status int, body []byte) []byte {
+	if !x.Route.Verbatim || !x.speaksAlike() || chat.ErrorStatus(status) != status || wire.KindOf(body) != wire.KindObject {
+		return nil
+	}
+	var w wire.Walk
+	if errorKeys.Walk(body, &w) != nil || !w.Spans[0].Present(body) || wire.KindOf(w.Spans[0].Of(body)) != wire.KindObject {
+		return nil
+	}
+	return bytes.Clone(body)
+}
+
+// speaksAlike tells whether the provider speaks the client's shape, also where a
+// translator of that shape carries the request.
+func (o *outbound) speaksAlike() bool {
+	return o.SameDialect() || o.To.Carrier != nil && o.To.Carrier.Name() == provider.AnthropicMessages
+}
+
+var errorKeys = wire.NewKeySet("error")
 
 // errorDialect reads the errors of routes that are no conversations: they have
 // the OpenAI shape.

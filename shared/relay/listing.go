@@ -12,11 +12,14 @@ import (
 
 // list answers a Listing route.
 func (c *call) list() error {
-	own := !c.Routed() || asked.One(c.Req.Header, "X-Gateway-Fetch-Integrated-Models") == "true" || c.Walker.FetchIntegrated()
+	// Clients of Anthropic's shape wait three seconds for a list: it is not asked for
+	// where the gateway knows one.
+	anthropic := asked.One(c.Req.Header, "Anthropic-Version") != ""
+	own := !c.Routed() || anthropic && c.SlugsOfRoute() != nil || asked.One(c.Req.Header, "X-Gateway-Fetch-Integrated-Models") == "true" || c.Walker.FetchIntegrated()
 	if !own {
 		return c.relay()
 	}
-	caller := &routes.Caller{Context: c.Ctx, Scope: c.Who.Scope, View: c.View, Query: c.Req.URL.Query()}
+	caller := &routes.Caller{Context: c.Ctx, Scope: c.Who.Scope, View: c.View, Query: c.Req.URL.Query(), Anthropic: anthropic}
 	if c.Routed() {
 		caller.Slugs = c.SlugsOfRoute()
 	}

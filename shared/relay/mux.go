@@ -26,6 +26,7 @@ func NewMux(r *Relay, all []routes.Route) *Mux {
 
 // ServeHTTP answers a request.
 func (m *Mux) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	req = m.Spelled(req)
 	rt, id := m.Match(req.Method, req.URL.EscapedPath())
 	if rt == nil {
 		m.Refuse(w, req)

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"gateway/shared/egress"
+	"gateway/shared/provider"
 	"gateway/shared/relay/asked"
 )
 
@@ -34,6 +36,9 @@ func (rq *requests) setBeta(h http.Header) {
 			h[bare] = []string{joined(set, v)}
 		}
 	}
+	if rq.Route.Verbatim && rq.speaksAlike() {
+		rq.passAnthropic(h)
+	}
 	if _, known := rq.To.Target.Provider.Field("openai_beta"); !known {
 		return
 	}
@@ -45,9 +50,43 @@ func (rq *requests) setBeta(h http.Header) {
 	}
 }
 
+// passAnthropic passes on what else the client says in headers of Anthropic's own, known
+// here or not, to who speaks its shape: they go with members of the body, of which
+// everything is passed on. What the saved provider sets stands.
+func (rq *requests) passAnthropic(h http.Header) {
+	for name, v := range rq.Req.Header {
+		if !strings.HasPrefix(name, "Anthropic-") || name == "Anthropic-Beta" || name == "Anthropic-Version" || !egress.Forwardable(name) {
+			continue
+		}
+		if _, set := h[name]; !set && len(v) > 0 {
+			h[name] = v[:1:1]
+		}
+	}
+}
+
+// carryBetas takes over the betas that a client asks for where a translation has a place
+// for them, and reports them where it has none: what they switch on cannot be had there.
+// Clients send a list for Anthropic's own host with every request, and other hosts refuse
+// what they do not know of it: there only those go on that the gateway's header names.
+func (rq *requests) carryBetas() {
+	if !rq.Route.Verbatim || rq.To.DialectName() == provider.AnthropicMessages {
+		return
+	}
+	t := &rq.To.Traits
+	if asked := asked.List(rq.Req.Header, "X-Gateway-Anthropic-Beta"); asked != "" && rq.To.DialectName() == provider.Converse && t.Family == "anthropic" {
+		t.Betas = strings.Split(joined(strings.Join(t.Betas, ","), asked), ",")
+	}
+	for one := range strings.SplitSeq(asked.List(rq.Req.Header, "Anthropic-Beta"), ",") {
+		if one = strings.TrimSpace(one); one != "" && !slices.Contains(t.Betas, one) {
+			rq.Loss.Add("anthropic-beta", "the provider has no such switches")
+			return
+		}
+	}
+}
+
 // joined is the list set, with what else stands in more.
 func joined(set, more string) string {
-	has := strings.Split(set, ",")
+	has := strings.FieldsFunc(set, func(r rune) bool { return r == ',' })
 	for i := range has {
 		has[i] = strings.TrimSpace(has[i])
 	}

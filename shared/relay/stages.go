@@ -78,6 +78,7 @@ type reply struct {
 	written   bool          // something was written and not flushed
 	broken    bool          // the answer must be cut, not ended
 	told      http.Header   // of the answer that is sent, or became an error
+	words     []byte        // of the provider's error, where they are sent as they came
 	flushing  time.Duration // time that the gateway itself took while it was to wait for the provider
 	tail      []byte        // last bytes, held until the books are written
 	failure   *fault.Fault  // why the answer is no good one; nil: it is

@@ -162,6 +162,7 @@ func (rq *requests) translated(src []byte) ([]byte, error) {
 	if rq.Strict() {
 		r.Recall = rq.Recall
 	}
+	rq.carryBetas()
 	err = rq.withMediaBytes(r, func() (err error) {
 		rq.sendBuf.B, err = chat.Translate(rq.sendBuf.B[:0], rq.Route.Client, rq.To.Dialect, r, &rq.To.Traits, &rq.Loss)
 		return err

@@ -45,6 +45,7 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	if strings.HasPrefix(path, wellKnown) {
 		req = below(req)
 	}
+	req = f.Data.Spelled(req)
 	switch {
 	case f.Data.Owns(req.URL.EscapedPath()):
 	case path == "/healthz" || path == "/":

@@ -54,6 +54,9 @@ type Route struct {
 	// Errors writes the errors of a route without a Client, for clients that do not
 	// read OpenAI's shape; nil: OpenAI's.
 	Errors chat.ErrorWriter
+	// Verbatim: errors of a provider that speaks the client's shape are sent byte for
+	// byte, since clients read their wording; the gateway's code is a header.
+	Verbatim bool
 	// Operation is the provider's operation that serves the route.
 	Operation provider.Operation
 	// Check tests a body's bounds on Unified routes without a Client; CheckForm
@@ -150,6 +153,8 @@ type Caller struct {
 	View    *resource.View
 	Query   url.Values
 	Slugs   []string // saved providers that the request's route is limited to; nil: all
+	// Anthropic: the client reads the list in Anthropic's shape.
+	Anthropic bool
 }
 
 // Form is what a route's check may look at: the fields that were read.

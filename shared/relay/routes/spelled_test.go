@@ -1,0 +1,47 @@
+package routes
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"gateway/shared/chat"
+)
+
+// Routes are found below other bases that clients make; what no route of the table means
+// stays byte for byte.
+func TestPathsBelowOtherBases(t *testing.T) {
+	t.Parallel()
+	all := append(declared(), Route{Method: http.MethodPost, Path: "/messages", Name: "messages", Meter: func([]byte) (m chat.Meter) { return m }})
+	all[5].Native = []Route{{Method: http.MethodPost, Path: "/model/{model+}/converse", Name: "converse"}}
+	table := NewTable(all)
+	for _, c := range []struct{ method, uri, want string }{
+		{"POST", "/v1/messages?beta=true", "/v1/messages?beta=true"},
+		{"POST", "/messages?beta=true", "/v1/messages?beta=true"},
+		{"POST", "/v1/v1/messages?beta=true", "/v1/messages?beta=true"},
+		{"GET", "/files/a%2Fb/content", "/v1/files/a%2Fb/content"},
+		{"GET", "/v1/v1/files/a%2Fb", "/v1/files/a%2Fb"},
+		{"POST", "/model/us.anthropic:0/converse", "/v1/model/us.anthropic:0/converse"},
+		{"POST", "/v1/v1/model/a/converse", "/v1/model/a/converse"},
+		{"GET", "/messages", "/messages"},
+		{"POST", "/v1/v1/v1/messages", "/v1/v1/v1/messages"},
+		{"POST", "/v1/v1//messages", "/v1/v1//messages"},
+		{"POST", "/v1/proxy/v1/messages", "/v1/proxy/v1/messages"},
+		{"POST", "/v1/v1/anything", "/v1/v1/anything"},
+		{"POST", "/anything", "/anything"},
+		{"POST", "//messages", "//messages"},
+		{"GET", "/", "/"},
+		{"GET", "/v1", "/v1"},
+		{"GET", "/v1/v1", "/v1/v1"},
+	} {
+		req := httptest.NewRequest(c.method, "http://gateway.test"+c.uri, nil)
+		req.RequestURI = c.uri
+		got := table.Spelled(req)
+		if got.RequestURI != c.want || got.URL.RequestURI() != c.want && c.want != "//messages" {
+			t.Errorf("%s %s: %s, %s", c.method, c.uri, got.RequestURI, got.URL.RequestURI())
+		}
+		if (got == req) != (c.uri == c.want) || req.RequestURI != c.uri {
+			t.Errorf("%s %s: the request of the caller was changed", c.method, c.uri)
+		}
+	}
+}
