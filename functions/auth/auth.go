@@ -16,6 +16,7 @@ import (
 	"gateway/shared/mcp/granted"
 	"gateway/shared/resource"
 	"gateway/shared/signin"
+	"gateway/shared/signin/attempts"
 	"gateway/shared/signin/sso"
 )
 
@@ -61,13 +62,14 @@ func Of(c *app.Core) Deps {
 
 // New makes the family.
 func New(d Deps) admin.Family {
-	f := &family{Deps: d}
+	f := &family{Deps: d, attempts: &attempts.Counter{Store: d.Resources.Store()}}
 	f.connections, f.domains = f.describeConnections(), f.describeDomains()
 	return admin.Family{Name: "auth", Doc: "Who is signed in, and until when.", Routes: slices.Concat(f.selfRoutes(), f.loginRoutes(), f.connections.Routes(), f.verifyConnection(), f.domains.Routes(), f.verifyDomain(), (&granting{f}).oauthRoutes())}
 }
 
 type family struct {
 	Deps
+	attempts    *attempts.Counter
 	connections *admin.Collection[sso.Connection]
 	domains     *admin.Collection[sso.Domain]
 }

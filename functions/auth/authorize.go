@@ -45,9 +45,9 @@ func (f *granting) grantRoutes() []admin.Route {
 		page(admin.Route{Method: "POST", Path: granted.PathConsent, Name: "consentToMcpClient", Status: http.StatusSeeOther, Consumes: []string{form}, Unrecorded: true, Do: f.consent,
 			Doc: "What the person has decided. The browser goes back to the client.", Body: append(asking[:len(asking):len(asking)],
 				text("csrf", 255, "Of the page."), admin.Field{Name: "decision", Type: admin.String, Enum: []string{"allow", "deny"}, Required: true})}),
-		{Method: "POST", Path: granted.PathToken, Name: "getMcpToken", Doc: "Exchange an authorization code, or a refresh token, for tokens.", Consumes: []string{form}, Unrecorded: true,
+		{Method: "POST", Path: granted.PathToken, Name: "getMcpToken", Doc: "Exchange an authorization code, a refresh token, or a device code that was allowed, for tokens.", Consumes: []string{form}, Unrecorded: true,
 			AnswerOf: admin.SchemaOf[tokens], Do: f.token, Body: []admin.Field{
-				{Name: "grant_type", Type: admin.String, Required: true, Max: 255, Doc: "authorization_code or refresh_token."}, client, text("code", 512, "Of authorization_code."),
+				{Name: "grant_type", Type: admin.String, Required: true, Max: 255, Doc: "authorization_code, refresh_token or " + grantDevice + "."}, client, text("device_code", 512, "Of "+grantDevice+" (RFC 8628)."), text("code", 512, "Of authorization_code."),
 				text("redirect_uri", 512, "The same as when the code was asked for."), text("code_verifier", 128, "RFC 7636."), text("refresh_token", 512, "Of refresh_token; good once."),
 				text("scope", 255, "Fewer scopes than were given."), text("resource", 2048, "Address of the MCP server (RFC 8707)."),
 			}},

@@ -22,8 +22,8 @@ func (f *family) loginRoutes() []admin.Route {
 	text := func(name string, most int64, doc string) admin.Field {
 		return admin.Field{Name: name, Type: admin.String, Max: most, Doc: doc}
 	}
-	return []admin.Route{
-		{Method: "GET", Path: "/auth/login", Name: "logIn", Public: true, Status: http.StatusFound, Errors: []int{404}, Do: f.login,
+	routes := []admin.Route{
+		{Method: "GET", Path: "/auth/login", Name: "logIn", Public: true, Status: http.StatusFound, Errors: []int{404, 429}, Do: f.login,
 			Doc: "Send a browser to the identity provider of an organisation.", Query: []admin.Field{
 				text("organisation_id", 64, "The organisation; without it the one that the domain of email is of."), text("email", 254, "Who wants to sign in."),
 				text("sso_client_id", 64, "Id of the configuration, where the organisation has several."),
@@ -37,6 +37,10 @@ func (f *family) loginRoutes() []admin.Route {
 				text("session_state", 4096, "Ignored."), text("scope", 4096, "Ignored."), text("authuser", 255, "Ignored."), text("prompt", 255, "Ignored."), text("hd", 255, "Ignored."),
 			}},
 	}
+	for i := range routes {
+		f.bound(&routes[i])
+	}
+	return routes
 }
 
 func errNoLogin() error {
@@ -65,6 +69,9 @@ func (f *family) login(c *admin.Call) (any, error) {
 			return nil, errNoLogin()
 		}
 		org.Org = owner
+	}
+	if err := f.attempts.Try(c.Context, ofOrganisation, org.Org, c.Now); err != nil {
+		return nil, err
 	}
 	if n, err := c.Resources.Generation(c.Context, org.Org); err != nil || n == 0 {
 		return nil, cmp.Or(err, errNoLogin())

@@ -2,12 +2,14 @@ package auth
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 
 	"gateway/shared/admin"
 	"gateway/shared/audit"
 	"gateway/shared/fault"
 	"gateway/shared/mcp/granted"
+	"gateway/shared/signin/device"
 )
 
 const form = "application/x-www-form-urlencoded"
@@ -17,11 +19,12 @@ type granting struct{ *family }
 
 // oauthRoutes are the gateway as authorization server for clients of MCP servers.
 func (f *granting) oauthRoutes() []admin.Route {
-	routes := append(f.describedRoutes(), f.grantRoutes()...)
+	routes := slices.Concat(f.describedRoutes(), f.grantRoutes(), (&devices{f}).routes())
 	for i := range routes {
 		r := &routes[i]
 		if r.Path != granted.PathInspect {
 			r.Public, r.Refusals = true, oauthRefusals
+			f.bound(r)
 		}
 	}
 	return routes
@@ -89,6 +92,7 @@ type server struct {
 	Registration  string   `json:"registration_endpoint"`
 	Revocation    string   `json:"revocation_endpoint"`
 	Introspection string   `json:"introspection_endpoint"`
+	Device        string   `json:"device_authorization_endpoint"`
 	Scopes        []string `json:"scopes_supported"`
 	Responses     []string `json:"response_types_supported"`
 	Modes         []string `json:"response_modes_supported"`
@@ -118,7 +122,7 @@ func (f *granting) describedRoutes() []admin.Route {
 	}
 	return []admin.Route{
 		{Method: "GET", Path: granted.PathServer, Aliases: []string{granted.PathServer + granted.BasePath, granted.PathOpenID, granted.PathOpenID + granted.BasePath},
-			Name: "getAuthorizationServer", Doc: "Describe the gateway as an authorization server for clients of MCP servers (RFC 8414).", AnswerOf: admin.SchemaOf[server], Do: f.describeServer},
+			Name: "getAuthorizationServer", Doc: "Describe the gateway as an authorization server for clients of MCP servers and for devices without a browser (RFC 8414).", AnswerOf: admin.SchemaOf[server], Do: f.describeServer},
 		{Method: "GET", Path: of + "/mcp/{slug}/mcp", Aliases: []string{of + granted.BasePath + "/mcp/{slug}/mcp"}, Name: "getProtectedMcpServer", Doc: about, AnswerOf: admin.SchemaOf[protected], Do: f.describeProtected},
 		{Method: "GET", Path: of + "/mcp/{slug}/{server}/mcp", Aliases: []string{of + granted.BasePath + "/mcp/{slug}/{server}/mcp"}, Name: "getProtectedMcpServerOfWorkspace", Doc: about, AnswerOf: admin.SchemaOf[protected], Do: f.describeProtected},
 		{Method: "POST", Path: granted.PathRegister, Name: "registerMcpClient", Doc: "Register a client (RFC 7591). Its id describes it: nothing is stored, and nothing can be forgotten.", Status: http.StatusCreated, Unrecorded: true,
@@ -137,8 +141,8 @@ func (f *granting) describeServer(c *admin.Call) (any, error) {
 	at := f.issuer(c)
 	return server{
 		Issuer: at, Authorization: at + granted.PathAuthorize, Token: at + granted.PathToken, Registration: at + granted.PathRegister,
-		Revocation: at + granted.PathRevoke, Introspection: at + granted.PathInspect, Scopes: granted.Scopes, Responses: []string{"code"}, Modes: []string{"query"},
-		Grants: []string{"authorization_code", "refresh_token"}, TokenAuth: []string{"none"}, RevokeAuth: []string{"none"}, Challenges: []string{"S256"}, Documents: true, NamesItself: true,
+		Revocation: at + granted.PathRevoke, Introspection: at + granted.PathInspect, Device: at + pathDeviceAuthorization, Scopes: append(slices.Clone(granted.Scopes), device.Session, device.APIKey), Responses: []string{"code"}, Modes: []string{"query"},
+		Grants: []string{"authorization_code", "refresh_token", grantDevice}, TokenAuth: []string{"none"}, RevokeAuth: []string{"none"}, Challenges: []string{"S256"}, Documents: true, NamesItself: true,
 	}, nil
 }
 

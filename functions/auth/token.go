@@ -15,9 +15,12 @@ import (
 type tokens struct {
 	Access  string `json:"access_token"`
 	Type    string `json:"token_type"`
-	Expires int64  `json:"expires_in"` // seconds
-	Refresh string `json:"refresh_token"`
+	Expires int64  `json:"expires_in,omitempty"` // seconds; of keys that never expire none
+	Refresh string `json:"refresh_token,omitempty"`
 	Scope   string `json:"scope"`
+	// Of an API key that a device gets.
+	KeyID       string `json:"api_key_id,omitempty"`
+	WorkspaceID string `json:"workspace_id,omitempty"`
 }
 
 func refuseToken(code, why string) (any, error) {
@@ -41,8 +44,10 @@ func (f *granting) token(c *admin.Call) (any, error) {
 		return f.exchange(c)
 	case "refresh_token":
 		return f.renew(c)
+	case grantDevice:
+		return (&devices{f}).fetch(c)
 	}
-	return refuseToken("unsupported_grant_type", "grant_type must be authorization_code or refresh_token")
+	return refuseToken("unsupported_grant_type", "grant_type must be authorization_code, refresh_token or "+grantDevice)
 }
 
 // elsewhere tells whether a client asks for another server than the grant's.

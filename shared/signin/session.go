@@ -30,6 +30,8 @@ const touchEvery = time.Minute
 const (
 	ByOIDC = "oidc"
 	BySAML = "saml"
+	// ByDevice is that of a device without a browser, let in from a session of another way.
+	ByDevice = "device"
 )
 
 // prefix begins the tokens of sessions, tokenLength is how long they are.
@@ -44,7 +46,7 @@ const credentialKind = "SESSION"
 // Session is one sign-in of one user.
 type Session struct {
 	ID, Org, User string
-	Method        string // ByOIDC, BySAML
+	Method        string // ByOIDC, BySAML, ByDevice
 	Via           string // id of the configuration that it came by
 	Subject       string // what the identity provider calls the user, and its session
 	ProviderSID   string

@@ -1,0 +1,34 @@
+package auth
+
+import (
+	"time"
+
+	"gateway/shared/admin"
+	"gateway/shared/signin/attempts"
+)
+
+// How often the ways in may be tried. Tokens are asked for by applications that serve many
+// people from one address.
+var (
+	ofBrowsers     = attempts.Bound{Name: "pages of sign-in", Most: 120, Take: 5, Each: time.Minute}
+	ofClients      = attempts.Bound{Name: "calls of clients", Most: 1200, Take: 20, Each: time.Minute}
+	ofOrganisation = attempts.Bound{Name: "sign-ins to an organisation", Most: 1200, Take: 20, Each: time.Minute}
+)
+
+// bound has a route that anybody may call refuse an address that calls it too often. What
+// only describes the gateway costs nothing, and is not bounded here.
+func (f *family) bound(r *admin.Route) {
+	by := ofBrowsers
+	if r.Refusals != nil && r.Produces != html {
+		if by = ofClients; r.Method == "GET" {
+			return
+		}
+	}
+	do := r.Do
+	r.Do = func(c *admin.Call) (any, error) {
+		if err := f.attempts.Try(c.Context, by, attempts.From(c.ClientIP()), c.Now); err != nil {
+			return nil, err
+		}
+		return do(c)
+	}
+}

@@ -1,0 +1,287 @@
+package auth
+
+import (
+	"crypto/subtle"
+	"errors"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"gateway/shared/admin"
+	"gateway/shared/audit"
+	"gateway/shared/fault"
+	"gateway/shared/mcp/granted"
+	"gateway/shared/resource"
+	"gateway/shared/signin"
+	"gateway/shared/signin/attempts"
+	"gateway/shared/signin/device"
+)
+
+// Paths of devices without a browser, below the gateway's address.
+const (
+	pathDeviceAuthorization = "/oauth/device_authorization"
+	pathDevice              = "/oauth/device"
+)
+
+// grantDevice is the grant type of RFC 8628.
+const grantDevice = "urn:ietf:params:oauth:grant-type:device_code"
+
+// codesOfPerson bounds the codes that a person may try, good ones too, so that the count
+// does not tell which of many was good. 34 bits of chance outlast it.
+var codesOfPerson = attempts.Bound{Name: "device codes", Most: 30, Take: 1, Each: 10 * time.Minute}
+
+// devices is the gateway's way in for devices without a browser.
+type devices struct{ *granting }
+
+func (f *devices) routes() []admin.Route {
+	text := func(name string, most int64, doc string) admin.Field {
+		return admin.Field{Name: name, Type: admin.String, Max: most, Doc: doc}
+	}
+	client := text("client_id", granted.MaxClientID, device.ClientGateway+", id of a registration, or address of the client's own document.")
+	client.Required, client.Example = true, device.ClientGateway
+	code := text("user_code", 64, "The code that the device shows.")
+	routes := []admin.Route{
+		{Method: "POST", Path: pathDeviceAuthorization, Name: "authorizeDevice", Consumes: []string{form}, Unrecorded: true, AnswerOf: admin.SchemaOf[authorizing], Do: f.begin,
+			Doc: "Let a device without a browser in (RFC 8628): it shows user_code, and asks for its token with device_code.", Body: []admin.Field{
+				client, text("scope", 255, "session, which is the standard, or api_key: what the device gets."),
+				text("workspace", 255, "Of api_key: id or slug of the workspace that the key is to be of; without it the person chooses."),
+			}},
+		{Method: "GET", Path: pathDevice, Name: "showDevice", Answer: admin.Schema{"type": "string"}, Produces: html, Do: f.show,
+			Doc: "Ask the person at a browser whether a device may sign in as it.", Query: []admin.Field{code, {Name: "here", Type: admin.Boolean, Doc: "Set by the page itself."}}},
+		{Method: "POST", Path: pathDevice, Name: "decideDevice", Answer: admin.Schema{"type": "string"}, Produces: html, Consumes: []string{form}, Unrecorded: true, Do: f.decide,
+			Doc: "What the person has decided.", Body: []admin.Field{
+				{Name: "user_code", Type: admin.String, Max: 64, Required: true, Doc: code.Doc}, text("csrf", 255, "Of the page."), text("workspace", 255, "Id or slug of the workspace of the key."),
+				{Name: "decision", Type: admin.String, Enum: []string{"allow", "deny"}, Required: true},
+			}},
+	}
+	for i := range routes {
+		routes[i].Public, routes[i].Refusals = true, oauthRefusals
+	}
+	return routes
+}
+
+// authorizing is what a device gets first.
+type authorizing struct {
+	Device   string `json:"device_code"`
+	User     string `json:"user_code"`
+	Page     string `json:"verification_uri"`
+	Complete string `json:"verification_uri_complete"`
+	Expires  int64  `json:"expires_in"` // seconds
+	Interval int64  `json:"interval"`
+}
+
+// ofClient is the name of who asks.
+func (f *devices) ofClient(c *admin.Call, id string) (name string, err error) {
+	if id == device.ClientGateway {
+		return "The gateway's command line", nil
+	}
+	found, err := (&granted.Fetcher{Via: f.Via, CheckURL: f.CheckURL}).Find(c.Context, id)
+	if err != nil {
+		return "", err
+	}
+	if h := found.Host(); h != "" {
+		return found.Shown() + " (" + h + ")", nil
+	}
+	return found.Shown(), nil
+}
+
+func (f *devices) begin(c *admin.Call) (any, error) {
+	r := &device.Request{Client: c.Body.Text("client_id"), Wants: device.Session, Workspace: c.Body.Text("workspace"), ClientIP: c.ClientIP(), Agent: agent(c.Request)}
+	if s := c.Body.Text("scope"); s != "" {
+		r.Wants = s
+	}
+	if r.Wants != device.Session && r.Wants != device.APIKey {
+		return refuseToken("invalid_scope", "scope must be session or api_key")
+	}
+	if r.Wants == device.Session && r.Workspace != "" {
+		return nil, fault.Invalid("workspace", "is of api_key: a session is of all workspaces of its person")
+	}
+	var err error
+	if r.ClientName, err = f.ofClient(c, r.Client); err != nil {
+		if fault.From(err).Status() < 500 {
+			return admin.Answer{Status: http.StatusBadRequest, JSON: problem{"invalid_client", sentence(fault.From(err))}}, nil
+		}
+		return nil, err
+	}
+	code, err := device.Begin(c.Context, c.Resources.Store(), r, c.Now)
+	if err != nil {
+		return nil, err
+	}
+	page := f.issuer(c) + pathDevice
+	return authorizing{
+		Device: code, User: device.Shown(r.UserCode), Page: page, Complete: page + "?user_code=" + device.Shown(r.UserCode),
+		Expires: int64(device.Life / time.Second), Interval: int64(device.Interval / time.Second),
+	}, nil
+}
+
+// show leads a person to the decision: to this site, to the sign-in, to the code.
+func (f *devices) show(c *admin.Call) (any, error) {
+	at := f.issuer(c) + pathDevice
+	q := url.Values{"here": {"true"}}
+	if code := c.Query.Text("user_code"); code != "" {
+		q.Set("user_code", code)
+	}
+	again := at + "?" + q.Encode()
+	if !c.Query.Bool("here") {
+		// The session's cookie comes with requests of this site's own pages only.
+		return page(http.StatusOK, again, "One moment", `<p><a href="`+escape(again)+`">Go on</a></p>`), nil
+	}
+	p, err := f.person(c)
+	if fault.Is(err, fault.Unauthorized) {
+		return f.signInFirst(c, again), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if c.Query.Text("user_code") == "" {
+		return f.askCode(c, http.StatusOK, ""), nil
+	}
+	r, stop, err := f.find(c, p, c.Query.Text("user_code"))
+	if err != nil {
+		return nil, err
+	}
+	if stop != nil {
+		return *stop, nil
+	}
+	if again := f.tooLongAgo(c, p, r); again != nil {
+		return *again, nil
+	}
+	return f.askDecision(c, p, r, http.StatusOK, "")
+}
+
+func (f *devices) askCode(c *admin.Call, status int, why string) admin.Answer {
+	if why != "" {
+		why = `<p role="alert">` + escape(why) + "</p>"
+	}
+	body := why + `<form method="get" action="` + escape(f.issuer(c)+pathDevice) + `"><input type="hidden" name="here" value="true"><label>The code that your device shows<input name="user_code" required autofocus autocomplete="off" maxlength="16" placeholder="XXXX-XXXX"></label><button>Go on</button></form>`
+	return page(status, "", "Let a device in", body)
+}
+
+// find gives the request of a code. stop is the page of a person who has typed one that
+// is none.
+func (f *devices) find(c *admin.Call, p *deciding, typed string) (r *device.Request, stop *admin.Answer, err error) {
+	if err := f.attempts.Try(c.Context, codesOfPerson, p.of.Org+"\x00"+p.of.User, c.Now); err != nil {
+		f.failed(c, p, "too many codes")
+		return nil, nil, err
+	}
+	r, err = device.Find(c.Context, c.Resources.Store(), typed, c.Now)
+	if err != device.ErrUnknown {
+		return r, nil, err
+	}
+	f.failed(c, p, "unknown or expired code")
+	missing := f.askCode(c, http.StatusNotFound, "There is no such code any more, or it was decided. Look at your device again.")
+	return nil, &missing, nil
+}
+
+// tooLongAgo asks a person for a new sign-in where a key is to be made.
+func (f *devices) tooLongAgo(c *admin.Call, p *deciding, r *device.Request) *admin.Answer {
+	if r.Wants != device.APIKey || c.Now.Sub(p.of.Authenticated) <= admin.RecentFor {
+		return nil
+	}
+	back := granted.BasePath + pathDevice + "?" + url.Values{"user_code": {device.Shown(r.UserCode)}}.Encode()
+	q := url.Values{"organisation_id": {p.of.Org}, "email": {p.user.Email}, "fresh": {"true"}, "return_to": {back}}
+	if p.of.Via != "" {
+		q.Set("sso_client_id", p.of.Via)
+	}
+	out := page(http.StatusForbidden, "", "Sign in again", `<p>A key is given to who has signed in just now.</p><p><a href="`+escape(f.issuer(c)+"/auth/login?"+q.Encode())+`">Sign in again</a></p>`)
+	return &out
+}
+
+// maxOffered bounds the workspaces that a page offers; others are typed.
+const maxOffered = 100
+
+func (f *devices) askDecision(c *admin.Call, p *deciding, r *device.Request, status int, why string) (any, error) {
+	rows := [][2]string{{"Application", r.ClientName}, {"Code on the device", device.Shown(r.UserCode)}, {"Asked from", r.ClientIP}}
+	if r.Agent != "" {
+		rows = append(rows, [2]string{"By", r.Agent})
+	}
+	rows = append(rows, [2]string{"Asked", strconv.Itoa(int(c.Now.Sub(r.Since)/time.Second)) + " seconds ago"}, [2]string{"You are", p.user.Email})
+	choose, gets := "", "a session: it may do all that you may do, until it ends"
+	if r.Wants == device.APIKey {
+		gets = "an API key of yours in one workspace"
+		offered, err := f.offered(c, p)
+		if err != nil {
+			return nil, err
+		}
+		preset, options := r.Workspace, ""
+		for i, w := range offered {
+			if preset == "" && i == 0 {
+				preset = w
+			}
+			options += `<option value="` + escape(w) + `"></option>`
+		}
+		choose = `<label>Workspace of the key<input name="workspace" required list="workspaces" value="` + escape(preset) + `"></label><datalist id="workspaces">` + options + "</datalist>"
+	}
+	rows = append(rows, [2]string{"It gets", gets})
+	list := "<dl>"
+	for _, row := range rows {
+		list += "<dt>" + row[0] + "</dt><dd>" + escape(row[1]) + "</dd>"
+	}
+	if why != "" {
+		why = `<p role="alert">` + escape(why) + "</p>"
+	}
+	body := why + "<p>Allow this only if you began it yourself, and if your device shows this very code.</p>" + list + `</dl><form method="post" action="` + escape(f.issuer(c)+pathDevice) + `">` +
+		`<input type="hidden" name="csrf" value="` + escape(signin.WriteToken(p.token)) + `"><input type="hidden" name="user_code" value="` + escape(device.Shown(r.UserCode)) + `">` + choose +
+		`<button name="decision" value="allow">Allow</button><button name="decision" value="deny" formnovalidate>Refuse</button></form>`
+	return page(status, "", "Let a device in?", body), nil
+}
+
+func (f *devices) decide(c *admin.Call) (any, error) {
+	p, err := f.person(c)
+	if err != nil {
+		return nil, err
+	}
+	if site := c.Request.Header.Get("Sec-Fetch-Site"); site != "" && site != "same-origin" ||
+		subtle.ConstantTimeCompare([]byte(c.Body.Text("csrf")), []byte(signin.WriteToken(p.token))) != 1 {
+		f.failed(c, p, "the decision came from another page")
+		return nil, errNotOurs()
+	}
+	r, stop, err := f.find(c, p, c.Body.Text("user_code"))
+	if err != nil {
+		return nil, err
+	}
+	if stop != nil {
+		return *stop, nil
+	}
+	if c.Body.Text("decision") != "allow" {
+		return f.settle(c, p, r, "", "Refused", "The device gets nothing.", func(tx *resource.Tx) { r.Deny(tx) })
+	}
+	if again := f.tooLongAgo(c, p, r); again != nil {
+		return *again, nil
+	}
+	workspace := ""
+	if r.Wants == device.APIKey {
+		ws, err := f.keyed(c, p, strings.TrimSpace(c.Body.Text("workspace")))
+		if err != nil {
+			return nil, err
+		}
+		if ws == nil {
+			return f.askDecision(c, p, r, http.StatusForbidden, "You may have no key in this workspace, or there is none of this name.")
+		}
+		workspace = ws.ID
+	}
+	by := device.By{
+		Org: p.of.Org, User: p.of.User, Session: p.of.ID, Method: p.of.Method, Via: p.of.Via, Subject: p.of.Subject, SID: p.of.ProviderSID, LogoutURL: p.of.LogoutURL, Authenticated: p.of.Authenticated,
+	}
+	return f.settle(c, p, r, workspace, "It is in", "Go back to your device: it goes on by itself.", func(tx *resource.Tx) { r.Allow(tx, by, workspace) })
+}
+
+// settle writes a decision down, with its record.
+func (f *devices) settle(c *admin.Call, p *deciding, r *device.Request, workspace, title, text string, stage func(*resource.Tx)) (any, error) {
+	err := c.Resources.Change(c.Context, scopeOf(p), func(tx *resource.Tx) error {
+		stage(tx)
+		e := f.deviceEntry(c, p.of.User, http.StatusOK, r)
+		e.WorkspaceID, e.Action = workspace, audit.Accept
+		e.Details["decision"] = c.Body.Text("decision")
+		return audit.Append(tx, e)
+	})
+	if errors.Is(err, device.ErrUnknown) {
+		return f.askCode(c, http.StatusConflict, "This code was decided just now."), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return page(http.StatusOK, "", title, "<p>"+text+"</p>"), nil
+}

@@ -1,0 +1,209 @@
+package auth
+
+import (
+	"errors"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"gateway/shared/admin"
+	"gateway/shared/audit"
+	"gateway/shared/fault"
+	"gateway/shared/identity"
+	"gateway/shared/identity/people"
+	"gateway/shared/resource"
+	"gateway/shared/signin"
+	"gateway/shared/signin/device"
+	"gateway/shared/store"
+	"gateway/shared/tenant"
+)
+
+func scopeOf(p *deciding) store.Scope { return store.Scope{Org: p.of.Org} }
+
+// deviceEntry is the audit record of something that becomes of a device's request.
+func (f *devices) deviceEntry(c *admin.Call, user string, status int, r *device.Request) audit.Entry {
+	e := audit.Entry{
+		Method: c.Request.Method, URI: c.Request.URL.EscapedPath(), RequestID: c.RequestID, UserID: user, UserType: audit.UserTypeUser, StatusCode: status,
+		ResourceType: "device_authorizations", ClientIP: c.ClientIP(), Details: map[string]string{},
+	}
+	if r != nil {
+		e.Details = map[string]string{"client_id": clip(r.Client), "client_name": r.ClientName, "scope": r.Wants, "device_ip": r.ClientIP, "device_user_agent": r.Agent}
+	}
+	return e
+}
+
+// failed tells the audit log of a person who could not decide, and why.
+func (f *devices) failed(c *admin.Call, p *deciding, why string) {
+	if f.Record == nil {
+		return
+	}
+	e := f.deviceEntry(c, p.of.User, http.StatusForbidden, nil)
+	e.Action, e.Details["error"] = audit.Accept, why
+	if err := f.Record(c.Context, p.of.Org, e); err != nil {
+		slog.Error("a refused decision about a device is not in the audit log", "request_id", c.RequestID, "error", err)
+	}
+}
+
+// offered are the slugs of workspaces in which a person may have a key, as many as a page
+// shows.
+func (f *devices) offered(c *admin.Call, p *deciding) (out []string, err error) {
+	names := p.user.Workspaces
+	if p.user.RunsOrganisation() {
+		rows, err := c.Resources.List(c.Context, scopeOf(p), tenant.KindWorkspace)
+		if err != nil {
+			return nil, err
+		}
+		names = nil
+		for i := range rows {
+			names = append(names, rows[i].ID)
+		}
+	}
+	for _, name := range names {
+		if len(out) == maxOffered {
+			break
+		}
+		ws, err := f.keyed(c, p, name)
+		if err != nil {
+			return nil, err
+		}
+		if ws != nil {
+			out = append(out, ws.Slug)
+		}
+	}
+	return out, nil
+}
+
+// keyed is a workspace in which a person may have a key of its own: it could make one
+// there itself, or everybody who joins gets one. nil: there is none such.
+func (f *devices) keyed(c *admin.Call, p *deciding, name string) (*resource.Record, error) {
+	if name == "" {
+		return nil, nil
+	}
+	ws, ok, err := resource.Load(c.Context, p.view, scopeOf(p), tenant.KindWorkspace, name, func(rec resource.Record) (*resource.Record, error) { return &rec, nil })
+	if err != nil || !ok || ws.Status != tenant.StatusActive {
+		return nil, err
+	}
+	sc := store.Scope{Org: p.of.Org, Workspace: ws.ID}
+	role, ok, err := people.LoadRole(c.Context, p.view, sc, p.of.User)
+	if err != nil || !ok {
+		return nil, err
+	}
+	settings, err := tenant.LoadSettings(c.Context, p.view, sc)
+	if err != nil {
+		return nil, err
+	}
+	form, err := tenant.ReadWorkspace(*ws)
+	if err != nil {
+		return nil, err
+	}
+	if settings.Settings.CreatesKeys(form.IsDefault) || p.user.Role == people.Owner {
+		return ws, nil
+	}
+	if p.user.Role == people.Admin {
+		role = tenant.OrganisationAdmin
+	}
+	may, decided := settings.Settings.Rule(role, identity.WorkspaceUser.ScopeFamily()+".create")
+	if !decided {
+		may = role != people.Member
+	}
+	if !may {
+		return nil, nil
+	}
+	return ws, nil
+}
+
+// fetch gives a device what its person has allowed.
+func (f *devices) fetch(c *admin.Call) (any, error) {
+	r, err := device.Ask(c.Context, c.Resources.Store(), c.Body.Text("device_code"), c.Body.Text("client_id"), c.Now)
+	switch err {
+	case nil:
+	case device.ErrPending:
+		return refuseToken("authorization_pending", "the person has not decided yet")
+	case device.ErrSlowDown:
+		return refuseToken("slow_down", "wait five seconds longer between questions from now on")
+	case device.ErrExpired:
+		return refuseToken("expired_token", "the code has expired: begin again")
+	case device.ErrDenied:
+		return refuseToken("access_denied", "the person has refused")
+	case device.ErrUnknown:
+		return noGrant()
+	default:
+		return nil, err
+	}
+	out, err := f.handOut(c, r)
+	if errors.Is(err, device.ErrUnknown) {
+		return noGrant()
+	}
+	if errors.Is(err, errLeft) {
+		return refuseToken("access_denied", "the person may not have this any more")
+	}
+	return out, err
+}
+
+// errLeft is of people who have lost meanwhile what they had when they allowed it.
+var errLeft = errors.New("the person may not have this any more")
+
+func (f *devices) handOut(c *admin.Call, r *device.Request) (any, error) {
+	var out tokens
+	org := store.Scope{Org: r.By.Org}
+	err := c.Resources.Change(c.Context, org, func(tx *resource.Tx) (err error) {
+		rec, u, ok, err := people.ByID(tx, org, r.By.User)
+		if err != nil {
+			return err
+		}
+		if !ok || u.Leaving {
+			return errLeft
+		}
+		r.Take(tx)
+		e := f.deviceEntry(c, r.By.User, http.StatusOK, r)
+		e.Action, e.WorkspaceID = audit.Login, r.Workspace
+		out = tokens{Type: "Bearer", Scope: r.Wants, WorkspaceID: r.Workspace}
+		if r.Wants == device.APIKey {
+			if err = f.handKey(tx, r, &rec, &out, c.Now); err != nil {
+				return err
+			}
+			e.Action, e.ResourceID = audit.Create, out.KeyID
+		} else {
+			s := &signin.Session{
+				Org: org.Org, User: rec.ID, Method: signin.ByDevice, Via: r.By.Via, Subject: r.By.Subject, ProviderSID: r.By.SID, LogoutURL: r.By.LogoutURL,
+				ClientIP: c.ClientIP(), Agent: agent(c.Request), Authenticated: r.By.Authenticated,
+			}
+			if out.Access, err = signin.Begin(tx, s); err != nil {
+				return err
+			}
+			out.Expires, e.ResourceID = int64(s.Until.Sub(tx.Now())/time.Second), s.ID
+		}
+		return audit.Append(tx, e)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// handKey makes the key that a device gets.
+func (f *devices) handKey(tx *resource.Tx, r *device.Request, user *resource.Record, out *tokens, now time.Time) error {
+	sc := store.Scope{Org: user.Scope.Org, Workspace: r.Workspace}
+	if _, err := people.Holds(tx, sc, user.ID, "user_id"); err != nil {
+		if fault.From(err).Status() < 500 {
+			return errLeft
+		}
+		return err
+	}
+	rec, raw, err := people.Hand(tx, f.Resources, nil, sc, user, nil, user.ID)
+	if err != nil {
+		return err
+	}
+	if rec == nil {
+		return errLeft // the workspace is gone, or has as many keys as it may
+	}
+	k, err := resource.Decode[identity.Key](*rec)
+	if err != nil {
+		return err
+	}
+	if k.ExpiresAt != nil {
+		out.Expires = int64(k.ExpiresAt.Sub(now) / time.Second)
+	}
+	out.Access, out.KeyID = raw, rec.ID
+	return nil
+}

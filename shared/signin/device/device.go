@@ -1,0 +1,272 @@
+package device
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"strings"
+	"time"
+
+	"gateway/shared/fault"
+	"gateway/shared/identity"
+	"gateway/shared/resource"
+	"gateway/shared/store"
+)
+
+// What devices ask for.
+const (
+	Session = "session" // of the person
+	APIKey  = "api_key" // of the person, in one workspace
+)
+
+// Times of a request.
+const (
+	Life     = 10 * time.Minute
+	Interval = 5 * time.Second // between two questions of a device; more with each that comes too early
+	// remembered is how long a code that has ended is known as one.
+	remembered = time.Hour
+)
+
+// ClientGateway is the id of the gateway's own programs, which nobody registers.
+const ClientGateway = "gateway-cli"
+
+// Request is what a device asks a person for.
+type Request struct {
+	Client, ClientName string
+	Wants              string // Session or APIKey
+	Workspace          string // of APIKey: asked for by the device, then chosen by the person; "": not yet
+	ClientIP, Agent    string // of the device
+	UserCode           string // as it is stored, without the hyphen
+	Since, Until       time.Time
+	// Of the person who allowed it, and the session that it did so with.
+	By By
+
+	hash string
+}
+
+// By is a person who decides.
+type By struct {
+	Org, User, Session        string
+	Method, Via, Subject, SID string
+	LogoutURL                 string
+	Authenticated             time.Time
+}
+
+// States of a request.
+const (
+	stateAsked   = "asked"
+	stateAllowed = "allowed"
+	stateDenied  = "denied"
+	stateTaken   = "taken"
+)
+
+// Kinds of rows, by the hash of what finds them.
+const (
+	kindDevice = "DEVICE"
+	kindUser   = "DEVICE_USER"
+)
+
+// Refusals, as RFC 8628 calls them. ErrUnknown is also of codes of other clients and of
+// those that were used.
+var (
+	ErrUnknown  = errors.New("device: no such code")
+	ErrPending  = errors.New("device: nobody has decided yet")
+	ErrSlowDown = errors.New("device: asked too early")
+	ErrExpired  = errors.New("device: the code has expired")
+	ErrDenied   = errors.New("device: the person has refused")
+)
+
+const (
+	// letters of codes for people: none is a vowel, so that no words come about, and
+	// none is easily taken for another.
+	letters    = "BCDFGHJKLMNPQRSTVWXZ"
+	userLength = 8
+	codeLength = 43
+)
+
+// userCode is 34 bits of chance, which lives for ten minutes and is tried a few times by
+// each person at most.
+func userCode() string {
+	out := make([]byte, 0, userLength)
+	var b [1]byte
+	for len(out) < userLength {
+		_, _ = rand.Read(b[:]) // never fails (crypto/rand)
+		if int(b[0]) < 256-256%len(letters) {
+			out = append(out, letters[int(b[0])%len(letters)])
+		}
+	}
+	return string(out)
+}
+
+// Spelled is a code as people type it, in its one spelling; ok is false for what is none.
+func Spelled(typed string) (code string, ok bool) {
+	if len(typed) > 64 {
+		return "", false
+	}
+	for _, c := range strings.ToUpper(typed) {
+		switch {
+		case strings.ContainsRune(letters, c):
+			code += string(c)
+		case c != '-' && c != ' ':
+			return "", false
+		}
+	}
+	return code, len(code) == userLength
+}
+
+// Shown is a code as people are shown it.
+func Shown(code string) string { return code[:userLength/2] + "-" + code[userLength/2:] }
+
+func key(kind, hash string) store.Key { return store.Credential(kind, hash) }
+
+// Begin stores a request and gives the code that the device asks with. It fills UserCode,
+// Since and Until.
+func Begin(ctx context.Context, s store.Store, r *Request, now time.Time) (code string, err error) {
+	var b [32]byte
+	_, _ = rand.Read(b[:]) // never fails (crypto/rand)
+	code = base64.RawURLEncoding.EncodeToString(b[:])
+	r.hash, r.Since, r.Until = identity.HashToken(code), now.UTC().Truncate(time.Millisecond), now.Add(Life).UTC().Truncate(time.Millisecond)
+	for range 5 {
+		r.UserCode = userCode()
+		err = s.Transact(ctx,
+			store.Action{Table: store.Keys, Put: &store.Put{Row: store.Row{
+				Key: key(kindUser, identity.HashToken(r.UserCode)), Item: store.Item{"device": r.hash, "until": r.Until.UnixMilli()}, Expires: r.Until,
+			}, If: []store.Cond{store.IfAbsent()}}},
+			store.Action{Table: store.Keys, Put: &store.Put{Row: store.Row{Key: key(kindDevice, r.hash), Item: r.item(), Expires: r.Until.Add(remembered)}, If: []store.Cond{store.IfAbsent()}}})
+		if _, taken := store.AsCondition(err); !taken {
+			break
+		}
+	}
+	if err != nil {
+		return "", fault.Unavailable(err)
+	}
+	return code, nil
+}
+
+func (r *Request) item() store.Item {
+	it := store.Item{"state": stateAsked, "wants": r.Wants, "code": r.UserCode, "since": r.Since.UnixMilli(), "until": r.Until.UnixMilli(), "interval": int64(Interval / time.Second), "hash": r.hash}
+	for name, v := range map[string]string{"client": r.Client, "name": r.ClientName, "ws": r.Workspace, "ip": r.ClientIP, "agent": r.Agent} {
+		if v != "" {
+			it[name] = v
+		}
+	}
+	return it
+}
+
+func decode(it store.Item) *Request {
+	at := func(name string) time.Time { return time.UnixMilli(it.Int(name)).UTC() }
+	r := &Request{
+		Client: it.String("client"), ClientName: it.String("name"), Wants: it.String("wants"), Workspace: it.String("ws"), ClientIP: it.String("ip"), Agent: it.String("agent"),
+		UserCode: it.String("code"), Since: at("since"), Until: at("until"), hash: it.String("hash"),
+		By: By{Org: it.String("org"), User: it.String("user"), Session: it.String("session"), Method: it.String("method"), Via: it.String("via"), Subject: it.String("subject"), SID: it.String("sid"), LogoutURL: it.String("logout")},
+	}
+	if it.Int("shown") > 0 {
+		r.By.Authenticated = at("shown")
+	}
+	return r
+}
+
+// Find gives the request of a code that a person types, while nobody has decided.
+func Find(ctx context.Context, s store.Store, typed string, now time.Time) (*Request, error) {
+	code, ok := Spelled(typed)
+	if !ok {
+		return nil, ErrUnknown
+	}
+	it, err := get(ctx, s, key(kindUser, identity.HashToken(code)))
+	if err != nil {
+		return nil, err
+	}
+	if it, err = get(ctx, s, key(kindDevice, it.String("device"))); err != nil {
+		return nil, err
+	}
+	if it.String("state") != stateAsked || it.String("code") != code || now.UnixMilli() >= it.Int("until") {
+		return nil, ErrUnknown
+	}
+	return decode(it), nil
+}
+
+func get(ctx context.Context, s store.Store, k store.Key) (store.Item, error) {
+	it, ok, err := s.Table(store.Keys).Get(ctx, k, true)
+	switch {
+	case err != nil:
+		return nil, fault.Unavailable(err)
+	case !ok:
+		return nil, ErrUnknown
+	}
+	return it, nil
+}
+
+// moves stages the change of a request from one state to the next; ErrUnknown where it
+// was faster in another.
+func (r *Request) moves(tx *resource.Tx, from, to string, set ...store.Assign) {
+	tx.Do(store.Action{Table: store.Keys, Update: &store.Update{
+		Key: key(kindDevice, r.hash), Set: append(set, store.Assign{Path: store.At("state"), Value: to}),
+		If: []store.Cond{store.IfPresent(), store.IfEqual(store.At("state"), from)},
+	}}, ErrUnknown)
+}
+
+// Allow stages that a person lets the device in, with a key in a workspace where it asks
+// for one.
+func (r *Request) Allow(tx *resource.Tx, by By, workspace string) {
+	var set []store.Assign
+	for name, v := range map[string]string{
+		"org": by.Org, "user": by.User, "session": by.Session, "method": by.Method, "via": by.Via, "subject": by.Subject, "sid": by.SID, "logout": by.LogoutURL, "ws": workspace,
+	} {
+		if v != "" {
+			set = append(set, store.Assign{Path: store.At(name), Value: v})
+		}
+	}
+	set = append(set, store.Assign{Path: store.At("shown"), Value: by.Authenticated.UnixMilli()})
+	r.moves(tx, stateAsked, stateAllowed, set...)
+}
+
+// Deny stages that a person refuses.
+func (r *Request) Deny(tx *resource.Tx) { r.moves(tx, stateAsked, stateDenied) }
+
+// Take stages that the device gets what it was allowed, which happens once.
+func (r *Request) Take(tx *resource.Tx) { r.moves(tx, stateAllowed, stateTaken) }
+
+// Ask is a question of a device. The request is one that was allowed, and not taken yet;
+// every refusal is one of this package's.
+func Ask(ctx context.Context, s store.Store, code, client string, now time.Time) (*Request, error) {
+	if len(code) != codeLength {
+		return nil, ErrUnknown
+	}
+	k := key(kindDevice, identity.HashToken(code))
+	it, err := get(ctx, s, k)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case it.String("client") != client, it.String("state") == stateTaken:
+		return nil, ErrUnknown
+	case now.UnixMilli() >= it.Int("until"):
+		return nil, ErrExpired
+	case it.String("state") == stateDenied:
+		return nil, ErrDenied
+	case it.String("state") == stateAllowed:
+		return decode(it), nil
+	}
+	return nil, wait(ctx, s, k, it, now)
+}
+
+// wait notes when a device has asked. One that comes too early is to wait longer from
+// then on.
+func wait(ctx context.Context, s store.Store, k store.Key, it store.Item, now time.Time) error {
+	interval, out := it.Int("interval"), ErrPending
+	// A clock and a network are a little early now and then.
+	if last := it.Int("asked"); last > 0 && now.UnixMilli()-last < interval*1000-500 {
+		interval, out = interval+int64(Interval/time.Second), ErrSlowDown
+	}
+	_, _, err := s.Table(store.Keys).Update(ctx, store.Update{Key: k, If: []store.Cond{store.IfPresent()}, Set: []store.Assign{
+		{Path: store.At("asked"), Value: now.UnixMilli()}, {Path: store.At("interval"), Value: interval},
+	}})
+	if _, gone := store.AsCondition(err); gone {
+		return ErrUnknown
+	}
+	if err != nil {
+		return fault.Unavailable(err)
+	}
+	return out
+}
