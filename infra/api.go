@@ -96,7 +96,7 @@ func integration(o options, without placement.Place, arn string, family placemen
 func refusal(status int) map[string]any {
 	message, code := "Files and audio need the container, which this installation does not have", "body_too_large"
 	if status == 501 {
-		message, code = "Realtime needs the container, which this installation does not have", "not_supported"
+		message, code = "WebSockets need the container, which this installation does not have", "not_supported"
 	}
 	return map[string]any{
 		"type":             "mock",

@@ -115,6 +115,9 @@ func (r *running) try(method, path, body string, headers ...string) (reply, erro
 	if method == "GET" && path == "/realtime" {
 		return r.tryRealtime(body, headers...)
 	}
+	if method == "GET" && path == "/responses" {
+		return r.tryDialogue(body, headers...)
+	}
 	req, err := http.NewRequest(method, r.base+path, strings.NewReader(body))
 	if err != nil {
 		return reply{}, err

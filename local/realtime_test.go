@@ -27,6 +27,11 @@ type spoken struct {
 // dialRealtime opens a session; headers come as name, value pairs, and protocol:NAME
 // offers a subprotocol.
 func (r *running) dialRealtime(query string, headers ...string) (*websocket.Conn, *http.Response, error) {
+	return r.dialSocket("/realtime?"+query, headers...)
+}
+
+// dialSocket opens a WebSocket; headers are as dialRealtime takes them.
+func (r *running) dialSocket(path string, headers ...string) (*websocket.Conn, *http.Response, error) {
 	h, d := http.Header{"X-Gateway-Api-Key": {workspaceKey}}, websocket.Dialer{HandshakeTimeout: time.Minute}
 	for i := 0; i+1 < len(headers); i += 2 {
 		switch {
@@ -38,7 +43,7 @@ func (r *running) dialRealtime(query string, headers ...string) (*websocket.Conn
 			h.Set(headers[i], headers[i+1])
 		}
 	}
-	return d.Dial("ws"+strings.TrimPrefix(r.base, "http")+"/realtime?"+query, h)
+	return d.Dial("ws"+strings.TrimPrefix(r.base, "http")+path, h)
 }
 
 // tryRealtime has one response made in a session of its own. body names the model.

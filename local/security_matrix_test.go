@@ -18,6 +18,7 @@ type row struct {
 	method, path, body string
 	headers            []string
 	endpoint           string
+	recorded           string // the method in its record
 	costs              cost
 	prepare            func(r *running) string // makes the thing that {id} stands for
 	ids                []string                // for requests to come
@@ -89,6 +90,7 @@ var samples = map[string]row{
 	"POST /realtime/client_secrets":         {body: `{"session":{"type":"realtime","model":"@mock/gpt-realtime"}}`, costs: listed},
 	"POST /realtime/sessions":               {body: `{"model":"@mock/gpt-realtime"}`, costs: listed},
 	"POST /realtime/transcription_sessions": {body: `{"input_audio_transcription":{"model":"whisper-1"}}`, headers: onMock, costs: listed},
+	"GET /responses":                        {body: `{"model":"@mock/gpt-4o-mini","input":"Hello","max_output_tokens":50}`, costs: metered},
 	"POST /mcp/{slug}/mcp":                  {path: "/mcp/{id}/mcp", body: aCall, headers: ofMCP, costs: tool, prepare: aToolServer},
 	"POST /mcp/{slug}/{server}/mcp":         {path: "/mcp/default/{id}/mcp", body: aCall, headers: ofMCP, costs: tool, prepare: aToolServer},
 	"POST /agent/{slug}":                    {path: "/agent/{id}", body: anAgentCall, headers: versionOf(false), costs: tool, prepare: aSampleAgent},
@@ -120,7 +122,10 @@ func rows(t *testing.T) (all []row) {
 				continue
 			}
 			used[name] = true
-			s.method, s.endpoint, s.scope = m, rt.Endpoint, "completions.write"
+			s.method, s.recorded, s.endpoint, s.scope = m, m, rt.Endpoint, "completions.write"
+			if rt.Turns != "" {
+				s.recorded, s.endpoint = "POST", "createModelResponse" // of a message; the connection has one beside it
+			}
 			if rt.Prompt != nil || rt.Protocol != nil {
 				s.scope = rt.Scope
 			}
@@ -175,7 +180,7 @@ func TestEveryRouteHasEveryCheck(t *testing.T) {
 		all[i].serve(r, fmt.Sprint("row-", i))
 	}
 	records := map[string]usage.Record{}
-	for _, rec := range r.records(len(all) + made + 1) { // a session has a record beside that of its response
+	for _, rec := range r.records(len(all) + made + 2) { // sessions have a record beside that of their response
 		if rec.ClientStatus != http.StatusSwitchingProtocols {
 			records[rec.TraceID] = rec
 		}
@@ -280,7 +285,7 @@ func checkBudget(t *testing.T, r *running, s *row) {
 
 func checkLog(t *testing.T, r *running, s *row) {
 	rec := s.record
-	if rec.Endpoint != s.endpoint || rec.Method != s.method || rec.Path != "/v1"+s.served || rec.ClientStatus != 200 || rec.KeyID == "" || rec.Workspace == "" || rec.Duration <= 0 {
+	if rec.Endpoint != s.endpoint || rec.Method != s.recorded || rec.Path != "/v1"+s.served || rec.ClientStatus != 200 || rec.KeyID == "" || rec.Workspace == "" || rec.Duration <= 0 {
 		t.Errorf("record %+v", rec)
 	}
 	attempts := 1

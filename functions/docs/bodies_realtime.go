@@ -30,6 +30,7 @@ var realtimeBodies = map[string]body{
 		}),
 		answer: object([]string{"value", "expires_at", "session"}, map[string]admin.Schema{"value": {"type": "string", "description": "The secret; it is shown once."}, "expires_at": integer, "session": open}),
 	},
+	"responsesSocket": {doc: "Have responses made over a WebSocket: each response.create is a request of POST /responses, and the events of its stream come back as messages.", request: open, answer: open},
 	"realtimeSession": {
 		doc:     "Make a client secret in the shape of the beta, which lives for a minute.",
 		request: request(nil, sessionOfSecret(map[string]admin.Schema{"input_audio_transcription": transcriptionOfSecret})),

@@ -1,5 +1,5 @@
-// Package realtime is the family of realtime sessions over WebSockets. It has no
-// function: a session lasts longer than one may run.
+// Package realtime is the family of what goes over WebSockets: realtime sessions, with
+// the secrets that open them, and responses. It has no function: a session lasts longer than one may run.
 package realtime
 
 import (
@@ -28,5 +28,8 @@ func Routes() []relay.Route {
 			Operation: provider.Realtime, Free: true, Through: true, Mints: own.shape, MaxBody: ephemeral.MaxBody,
 		})
 	}
-	return all
+	return append(all, relay.Route{
+		Method: "GET", Path: "/responses", Endpoint: "responsesSocket", Shape: relay.Socket, Scope: "completions.write",
+		Operation: provider.ResponsesCreate, Free: true, Sockets: socket.Maker{}, Turns: "/responses",
+	})
 }

@@ -220,7 +220,7 @@ func (s *Shim) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func refused(status int) *fault.Fault {
 	f := fault.New(fault.BodyTooLarge, "body", "Files and audio need the container, which this installation does not have")
 	if status == http.StatusNotImplemented {
-		f = fault.New(fault.RouteNotFound, "", "Realtime needs the container, which this installation does not have")
+		f = fault.New(fault.RouteNotFound, "", "WebSockets need the container, which this installation does not have")
 	}
 	f.StatusCode = status
 	return f

@@ -16,5 +16,8 @@ func (c *call) admit() error {
 		return err
 	}
 	c.Demands = c.Own
+	if c.Route.Turns != "" {
+		return c.ReadPolicies() // its responses are counted
+	}
 	return c.CountRequest()
 }

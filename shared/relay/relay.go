@@ -101,7 +101,7 @@ type Relay struct {
 	budgets   *ledger.Lately // of sessions that wait
 	owners    *kept.Owners
 	ephemeral *ephemeral.Room
-	sessions  sessions
+	sessions  session.Running
 	dialers   dialers
 }
 

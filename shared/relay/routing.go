@@ -73,7 +73,7 @@ func (r *Relay) failAside(where string, err error) {
 // Close ends realtime sessions (see Drain) and waits until what this process knows of
 // breakers is told to others, and for guardrails that run beside requests.
 func (r *Relay) Close() {
-	r.sessions.end()
+	r.sessions.End()
 	r.breakers.Close()
 	r.guards.Close()
 }

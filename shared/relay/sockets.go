@@ -121,7 +121,7 @@ func sendSession(s *sender, resp *http.Response) error {
 	})
 	defer desk.guard.Close()
 	live.Desk, live.Guard = desk, desk.guard
-	end, ok := s.sessions.begin(live)
+	end, ok := s.sessions.Begin(live)
 	if !ok {
 		near.Close(session.GoingAway, "the gateway is restarting; open a new session")
 		near.Linger()
@@ -131,7 +131,7 @@ func sendSession(s *sender, resp *http.Response) error {
 	end()
 	s.guards.Ended()
 	s.Size, s.answered = result.FromClient, result.ToClient
-	s.Heard.Finish = closed(&result)
+	s.Heard.Finish = result.Told()
 	if result.Fault != nil {
 		s.failure = result.Fault
 	}
@@ -139,97 +139,21 @@ func sendSession(s *sender, resp *http.Response) error {
 	return nil
 }
 
-// closed is how a session ended, for the record.
-func closed(r *session.Result) string {
-	switch {
-	case r.Code == session.Lost:
-		return "lost"
-	case r.ByClient:
-		return "closed_by_client"
-	case r.Code == session.Policy:
-		return "ended_by_policy"
-	case r.Code == session.GoingAway:
-		return "ended_by_restart"
-	}
-	return "closed_by_provider"
-}
-
-// sessions are those that run. The zero value has none.
-type sessions struct {
-	mu      sync.Mutex
-	running map[*session.Session]struct{}
-	ending  bool
-	wg      sync.WaitGroup
-}
-
-// begin notes a session; ok is false when none is begun any more.
-func (ss *sessions) begin(s *session.Session) (end func(), ok bool) {
-	ss.mu.Lock()
-	defer ss.mu.Unlock()
-	if ss.ending {
-		return nil, false
-	}
-	if ss.running == nil {
-		ss.running = make(map[*session.Session]struct{})
-	}
-	ss.running[s] = struct{}{}
-	ss.wg.Add(1)
-	return func() {
-		ss.mu.Lock()
-		delete(ss.running, s)
-		ss.mu.Unlock()
-		ss.wg.Done()
-	}, true
-}
-
-// drain tells all sessions to end once no response is under way.
-func (ss *sessions) drain() {
-	ss.mu.Lock()
-	ss.ending = true
-	all := make([]*session.Session, 0, len(ss.running))
-	for s := range ss.running {
-		all = append(all, s)
-	}
-	ss.mu.Unlock()
-	for _, s := range all {
-		s.Drain()
-	}
-}
-
-// lastTurn is how long a response may go on once sessions are to end.
-const lastTurn = 20 * time.Second
-
-// end ends all sessions and waits for them.
-func (ss *sessions) end() {
-	ss.drain()
-	late := time.AfterFunc(lastTurn, func() {
-		ss.mu.Lock()
-		defer ss.mu.Unlock()
-		for s := range ss.running {
-			go s.Break() // ends with the session
-		}
-	})
-	defer late.Stop()
-	ss.wg.Wait()
-}
-
 // Drain tells realtime sessions to end, each once no response of it is under way: the
 // process is to stop. New ones are refused. It does not wait.
-func (r *Relay) Drain() { r.sessions.drain() }
+func (r *Relay) Drain() { r.sessions.Drain() }
 
 // openSession opens a session, unless none is begun any more.
 func (c *call) openSession() error {
-	if !c.sessions.open() {
-		f := fault.New(fault.ServiceUnavailable, "", "The gateway is restarting; try again")
-		f.RetryAfter = time.Second
-		return f
+	if !c.sessions.Open() {
+		return restarting()
 	}
 	return c.relay()
 }
 
-// open tells whether sessions are begun.
-func (ss *sessions) open() bool {
-	ss.mu.Lock()
-	defer ss.mu.Unlock()
-	return !ss.ending
+// restarting is why no session is begun.
+func restarting() *fault.Fault {
+	f := fault.New(fault.ServiceUnavailable, "", "The gateway is restarting; try again")
+	f.RetryAfter = time.Second
+	return f
 }

@@ -15,7 +15,7 @@ import (
 // model, or that nothing is to be done but to transcribe.
 func (b *Body) takeSocket() error {
 	if b.Route.Sockets == nil {
-		f := fault.New(fault.UnsupportedOperation, "", "Realtime sessions need the container, which this installation runs without")
+		f := fault.New(fault.UnsupportedOperation, "", "WebSockets need the container, which this installation runs without")
 		f.StatusCode = http.StatusNotImplemented
 		return f
 	}
@@ -36,6 +36,8 @@ func (b *Body) takeSocket() error {
 	}
 	model, intent := q.Get("model"), q.Get("intent")
 	switch {
+	case b.Route.Turns != "":
+		return nil // each message names its own
 	case q.Has("call_id"):
 		return fault.Invalid("call_id", "calls are not made by way of this gateway: their sound would go past it")
 	case intent != "" && intent != "transcription":

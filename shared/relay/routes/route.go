@@ -101,6 +101,10 @@ type Route struct {
 	Composed *Composed
 	// Sockets makes the connections of a Socket route; nil: this process holds none.
 	Sockets session.Maker
+	// Turns is, for a Socket route that no provider is asked for, the path of the route
+	// that each message which asks for a response is posted to.
+	Turns string
+	turn  *Route
 	// Secrets: client secrets open the route too.
 	Secrets bool
 	// Mints: the answer is a client secret of the gateway's own, and no provider is asked;

@@ -56,6 +56,7 @@ func NewTable(routes []Route) *Table {
 		}
 		t.exact[rt.Path] = append(t.exact[rt.Path], rt)
 	}
+	t.linkTurns()
 	for path, routes := range t.exact {
 		if strings.Contains(path, "{") {
 			delete(t.exact, path)
@@ -69,6 +70,28 @@ func NewTable(routes []Route) *Table {
 	}
 	return t
 }
+
+// linkTurns finds the routes that messages are posted to.
+func (t *Table) linkTurns() {
+	for _, routes := range t.exact {
+		for _, rt := range routes {
+			if rt.Turns == "" {
+				continue
+			}
+			for _, other := range t.exact[rt.Turns] {
+				if other.Method == http.MethodPost {
+					rt.turn = other
+				}
+			}
+			if rt.turn == nil {
+				panic("relay: no route takes what is said at " + rt.Path)
+			}
+		}
+	}
+}
+
+// Turn is the route that messages of a route with Turns are posted to.
+func (rt *Route) Turn() *Route { return rt.turn }
 
 // take gives the value of the pattern's variable; ok is false when the path is
 // another.

@@ -1,0 +1,119 @@
+package dialogue
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"strconv"
+	"sync"
+
+	"gateway/shared/egress"
+)
+
+// Bounds of what a connection remembers.
+const (
+	maxKept      = 8       // responses
+	maxKeptBytes = 4 << 20 // of all their items
+)
+
+// ownPrefix begins the ids of responses that the gateway has prepared and no provider
+// knows.
+const ownPrefix = "resp_gw_"
+
+// kept are the latest responses that no provider keeps, with all that was said up to them.
+type kept struct {
+	mu    sync.Mutex
+	lease egress.Lease
+	all   []said // the oldest first
+	bytes int
+}
+
+// said is a conversation up to a response.
+type said struct {
+	id    string
+	from  string // that a provider keeps and this goes on from; "" for none
+	items []byte // since then, with commas between them; they do not change
+}
+
+// find gives what was said up to a response.
+func (k *kept) find(id string) (s said, known bool) {
+	if id == "" {
+		return said{}, false
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for i := range k.all {
+		if k.all[i].id == id {
+			return k.all[i], true
+		}
+	}
+	return said{}, false
+}
+
+// note remembers a conversation, and forgets the oldest where there is no room. What is
+// too long, or what there is no memory for, is not remembered.
+func (k *kept) note(ctx context.Context, s said) {
+	n := len(s.items)
+	if n > maxKeptBytes {
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for len(k.all) > 0 && (len(k.all) >= maxKept || k.bytes+n > maxKeptBytes) {
+		old := len(k.all[0].items)
+		k.bytes -= old
+		k.lease.Give(int64(old))
+		k.all = append(k.all[:0], k.all[1:]...)
+	}
+	if k.lease.Take(ctx, int64(n)) != nil {
+		return
+	}
+	k.bytes += n
+	k.all = append(k.all, s)
+}
+
+// answered are the items of a response that can be sent again, to a provider that does
+// not know them.
+func answered(response []byte) (id string, items []byte) {
+	var r struct {
+		ID     string                       `json:"id"`
+		Output []map[string]json.RawMessage `json:"output"`
+	}
+	if json.Unmarshal(response, &r) != nil {
+		return "", nil
+	}
+	var out [][]byte
+	for _, item := range r.Output {
+		if sealed := item["encrypted_content"]; string(item["type"]) == `"reasoning"` && (sealed == nil || string(sealed) == "null") {
+			continue // it could be found by its id alone, by who has kept it
+		}
+		delete(item, "id")
+		if raw, err := json.Marshal(item); err == nil {
+			out = append(out, raw)
+		}
+	}
+	return r.ID, bytes.Join(out, []byte(","))
+}
+
+// prepare answers a response that is to make nothing: what was said is remembered for
+// those that go on from it, and nobody is asked.
+func (d *Dialogue) prepare(in *create) {
+	d.mu.Lock()
+	d.prepared++
+	id := ownPrefix + d.ID + "_" + strconv.Itoa(d.prepared)
+	d.mu.Unlock()
+	d.kept.note(d.context, said{id, in.from, in.input})
+	for i, event := range [...]struct{ kind, status string }{{"response.created", "in_progress"}, {"response.completed", "completed"}} {
+		body, err := json.Marshal(map[string]any{
+			"type": event.kind, "sequence_number": i, "response": map[string]any{
+				"id": id, "object": "response", "created_at": d.Now().Unix(), "status": event.status, "model": in.model, "output": []any{},
+				"error": nil, "incomplete_details": nil, "usage": nil, "store": false,
+			},
+		})
+		if err != nil {
+			d.Desk.Fail("event of a prepared response", err)
+			return
+		}
+		d.tell(in.lane, body)
+	}
+}

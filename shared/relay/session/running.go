@@ -1,0 +1,95 @@
+package session
+
+import (
+	"sync"
+	"time"
+)
+
+// Told is how a session ended, for its record.
+func (r *Result) Told() string {
+	switch {
+	case r.Code == Lost:
+		return "lost"
+	case r.ByClient:
+		return "closed_by_client"
+	case r.Code == Policy:
+		return "ended_by_policy"
+	case r.Code == GoingAway:
+		return "ended_by_restart"
+	}
+	return "closed_by_provider"
+}
+
+// Ender is a session that can be ended.
+type Ender interface {
+	// Drain ends it once no response is under way; it does not wait.
+	Drain()
+	// Break ends it now.
+	Break()
+}
+
+// Running are the sessions of a process. The zero value has none.
+type Running struct {
+	mu     sync.Mutex
+	all    map[Ender]struct{}
+	ending bool
+	wg     sync.WaitGroup
+}
+
+// Begin notes a session; ok is false when none is begun any more.
+func (r *Running) Begin(s Ender) (end func(), ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ending {
+		return nil, false
+	}
+	if r.all == nil {
+		r.all = make(map[Ender]struct{})
+	}
+	r.all[s] = struct{}{}
+	r.wg.Add(1)
+	return func() {
+		r.mu.Lock()
+		delete(r.all, s)
+		r.mu.Unlock()
+		r.wg.Done()
+	}, true
+}
+
+// Open tells whether sessions are begun.
+func (r *Running) Open() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return !r.ending
+}
+
+// Drain tells all sessions to end once no response is under way.
+func (r *Running) Drain() {
+	r.mu.Lock()
+	r.ending = true
+	all := make([]Ender, 0, len(r.all))
+	for s := range r.all {
+		all = append(all, s)
+	}
+	r.mu.Unlock()
+	for _, s := range all {
+		s.Drain()
+	}
+}
+
+// lastTurn is how long a response may go on once sessions are to end.
+const lastTurn = 20 * time.Second
+
+// End ends all sessions and waits for them.
+func (r *Running) End() {
+	r.Drain()
+	late := time.AfterFunc(lastTurn, func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		for s := range r.all {
+			go s.Break() // ends with the session
+		}
+	})
+	defer late.Stop()
+	r.wg.Wait()
+}
