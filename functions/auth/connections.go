@@ -35,14 +35,23 @@ func (f *family) describeConnections() *admin.Collection[sso.Connection] {
 		List: admin.List{Search: true},
 		Fields: []admin.Field{
 			admin.NameField(255),
-			{Name: "issuer", Required: true, Example: "https://login.example.com", Doc: "Issuer of the identity provider, which describes itself at /.well-known/openid-configuration below it."},
-			{Name: "client_id", Required: true, Doc: "The gateway's client id at the identity provider. Its redirect URI there is <base>/auth/callback."},
-			{Name: "client_secret", Secret: true, Max: 4096, Doc: "Of client_secret_basic and client_secret_post."},
+			{Name: "protocol", Fixed: true, Absent: sso.OIDC, Default: sso.OIDC, Doc: "What the identity provider speaks: oidc (OpenID Connect) or saml (SAML 2.0)."},
+			{Name: "issuer", Example: "https://login.example.com", Doc: "Of oidc, and required there: issuer of the identity provider, which describes itself at /.well-known/openid-configuration below it. Of saml: its entity id, needed only where the metadata describe several."},
+			{Name: "client_id", Example: "gateway", Doc: "Of oidc, and required there: the gateway's client id at the identity provider. Its redirect URI there is <base>/auth/callback."},
+			{Name: "client_secret", Secret: true, Max: 4096, Example: "a long secret", Doc: "Of client_secret_basic and client_secret_post."},
 			{Name: "jwks", Secret: true, Max: 16384, Check: privateKeys, Doc: "Of private_key_jwt: a JSON Web Key Set of the gateway's private keys, as a text."},
 			{Name: "token_endpoint_auth_method", Doc: "How the gateway shows who it is; without it private_key_jwt where there is a jwks, else client_secret_basic."},
 			{Name: "scopes", Absent: []any{}, Doc: "Asked for beside openid, profile and email."},
 			{Name: "disable_auto_provision_user", In: "disable_auto_provision_user", Absent: false, Default: false, Doc: "true: only users and people who are invited may sign in. Otherwise everybody with an address of a verified domain becomes a member."},
+			{Name: "metadata_url", Doc: "Of saml: where the identity provider publishes its metadata. They are read again every hour, and when a signature is of a key that is not known."},
+			{Name: "metadata_xml", Single: true, Doc: "Of saml, in place of metadata_url: the metadata themselves."},
+			{Name: "email_attribute", Doc: "Of saml: name of the attribute with the e-mail address. Without it the NameID, where that is one, or the usual attributes."},
+			{Name: "first_name_attribute", Doc: "Of saml: name of the attribute with the first name; without it the usual ones."},
+			{Name: "last_name_attribute", Doc: "Of saml: name of the attribute with the last name; without it the usual ones."},
+			{Name: "sign_requests", In: "sign_requests", Absent: false, Default: false, Doc: "Of saml: sign requests also where the metadata do not ask for it."},
+			{Name: "allow_idp_initiated", In: "allow_idp_initiated", Absent: false, Default: false, Doc: "Of saml: let people in who begin at the identity provider. Nothing then ties the sign-in to the browser that began it."},
 		},
+		Shown:  f.serviceShown(),
 		Before: f.checkConnection,
 		Adjust: recentWrites,
 	}
@@ -64,25 +73,53 @@ func privateKeys(raw json.RawMessage) []fault.Detail {
 	return nil
 }
 
-func (f *family) checkConnection(_ *admin.Call, _ *resource.Tx, ch *joining) error {
-	var bad []fault.Detail
-	if _, err := f.CheckURL(ch.Form.Issuer, "issuer"); err != nil {
-		bad = append(bad, fault.Detail{Field: "issuer", Message: fault.From(err).Message})
+func (f *family) checkConnection(c *admin.Call, _ *resource.Tx, ch *joining) error {
+	if ch.Form.Protocol == "" {
+		ch.Form.Protocol = sso.OIDC
 	}
-	switch ch.Form.Way(ch.Rec.HasSecret) {
-	case oidc.PrivateKey:
-		if !ch.Rec.HasSecret(sso.SecretKeys) {
-			bad = append(bad, fault.Detail{Field: sso.SecretKeys, Message: "is required for private_key_jwt"})
-		}
-	default:
-		if !ch.Rec.HasSecret(sso.SecretClient) {
-			bad = append(bad, fault.Detail{Field: sso.SecretClient, Message: "is required unless the gateway shows who it is by private_key_jwt"})
-		}
+	var bad []fault.Detail
+	if ch.Form.IsSAML() {
+		bad = f.checkSAML(c, ch)
+	} else {
+		bad = f.checkOIDC(ch)
 	}
 	if refused := fault.Invalids(bad); refused != nil {
 		return refused
 	}
+	if ch.Form.IsSAML() {
+		return f.equip(c, ch)
+	}
 	return nil
+}
+
+func (f *family) checkOIDC(ch *joining) (bad []fault.Detail) {
+	wrong := func(field, why string) { bad = append(bad, fault.Detail{Field: field, Message: why}) }
+	if ch.Form.Issuer == "" {
+		wrong("issuer", "is required")
+	} else if _, err := f.CheckURL(ch.Form.Issuer, "issuer"); err != nil {
+		wrong("issuer", fault.From(err).Message)
+	}
+	if ch.Form.ClientID == "" {
+		wrong("client_id", "is required")
+	}
+	if ch.Form.Way(ch.Rec.HasSecret) == oidc.PrivateKey {
+		if !ch.Rec.HasSecret(sso.SecretKeys) {
+			wrong(sso.SecretKeys, "is required for private_key_jwt")
+		}
+	} else if !ch.Rec.HasSecret(sso.SecretClient) {
+		wrong(sso.SecretClient, "is required unless the gateway shows who it is by private_key_jwt")
+	}
+	for name, v := range map[string]string{"metadata_url": ch.Form.MetadataURL, "metadata_xml": ch.Form.MetadataXML, "email_attribute": ch.Form.EmailAttribute, "first_name_attribute": ch.Form.FirstNameAttribute, "last_name_attribute": ch.Form.LastNameAttribute} {
+		if v != "" {
+			wrong(name, "is for the protocol saml")
+		}
+	}
+	for name, v := range map[string]bool{"sign_requests": ch.Form.SignRequests, "allow_idp_initiated": ch.Form.Unsolicited} {
+		if v {
+			wrong(name, "is for the protocol saml")
+		}
+	}
+	return sorted(bad)
 }
 
 // verifyConnection asks the identity provider once, so that a mistake is known before
@@ -96,17 +133,26 @@ func (f *family) verifyConnection() []admin.Route {
 			if err != nil {
 				return nil, err
 			}
-			client, err := f.client(c, it)
-			if err != nil {
-				return nil, err
-			}
 			out := verified{Object: "sso-verification", Success: true, Message: "The identity provider describes itself as it should"}
-			if err := client.Check(c.Context); err != nil {
+			if err := f.described(c, it); err != nil {
 				out.Success, out.Message = false, told(err)
 			}
 			return out, nil
 		}),
 	})
+}
+
+// described tells why people could not be sent to an identity provider.
+func (f *family) described(c *admin.Call, it connection) error {
+	if it.Form.IsSAML() {
+		_, err := f.provider(c, it, true)
+		return err
+	}
+	client, err := f.client(c, it)
+	if err != nil {
+		return err
+	}
+	return client.Check(c.Context)
 }
 
 type verified struct {

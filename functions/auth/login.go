@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"time"
 
 	"gateway/shared/admin"
 	"gateway/shared/audit"
@@ -79,6 +80,9 @@ func (f *family) login(c *admin.Call) (any, error) {
 	it, err := f.chosen(c, org, c.Query.Text("sso_client_id"))
 	if err != nil {
 		return nil, err
+	}
+	if it.Form.IsSAML() {
+		return f.loginBySAML(c, it, back)
 	}
 	client, err := f.client(c, it)
 	if err != nil {
@@ -157,6 +161,9 @@ func (f *family) callback(c *admin.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	if it.Form.IsSAML() {
+		return nil, sso.NoPending()
+	}
 	client, err := f.client(c, it)
 	if err != nil {
 		return nil, err
@@ -165,15 +172,16 @@ func (f *family) callback(c *admin.Call) (any, error) {
 	if err != nil {
 		return nil, f.refuse(c, it, "", fault.New(fault.Unauthorized, "", "The sign-in failed: "+told(err)))
 	}
-	token, s, err := f.admit(c, it, person)
+	token, s, err := f.admit(c, it, person, time.Time{})
 	if err != nil {
 		return nil, f.refuse(c, it, person.Email, err)
 	}
 	return redirect(p.ReturnTo, browser.Set(token, s.Until), browser.Unbind()), nil
 }
 
-// admit makes a session for somebody whom an identity provider has vouched for.
-func (f *family) admit(c *admin.Call, it connection, who *oidc.Person) (token string, s *signin.Session, err error) {
+// admit makes a session for somebody whom an identity provider has vouched for. until
+// is when it ends at the latest; zero: as the settings say.
+func (f *family) admit(c *admin.Call, it connection, who *oidc.Person, until time.Time) (token string, s *signin.Session, err error) {
 	email, domain := sso.DomainOf(who.Email)
 	if email == "" {
 		return "", nil, fault.New(fault.NotAllowed, "", "The identity provider tells no usable e-mail address")
@@ -195,8 +203,8 @@ func (f *family) admit(c *admin.Call, it connection, who *oidc.Person) (token st
 				return err
 			}
 			s = &signin.Session{
-				Org: it.Scope.Org, User: a.User.ID, Method: signin.ByOIDC, Via: it.ID, Subject: who.Subject, ProviderSID: who.SessionID, LogoutURL: f.logoutURL(c, it, who),
-				ClientIP: c.ClientIP(), Agent: agent(c.Request), Authenticated: who.AuthenticatedAt,
+				Org: it.Scope.Org, User: a.User.ID, Method: method(it), Via: it.ID, Subject: who.Subject, ProviderSID: who.SessionID, LogoutURL: f.logoutURL(c, it, who),
+				ClientIP: c.ClientIP(), Agent: agent(c.Request), Authenticated: who.AuthenticatedAt, Until: until,
 			}
 			if token, err = signin.Begin(tx, s); err != nil {
 				return err
@@ -211,6 +219,14 @@ func (f *family) admit(c *admin.Call, it connection, who *oidc.Person) (token st
 		}
 	}
 	return token, s, nil
+}
+
+// method is how people of a configuration sign in.
+func method(it connection) string {
+	if it.Form.IsSAML() {
+		return signin.BySAML
+	}
+	return signin.ByOIDC
 }
 
 func yes(b bool) string {
@@ -241,7 +257,7 @@ func (f *family) refuse(c *admin.Call, it connection, email string, why error) e
 }
 
 func (f *family) entry(c *admin.Call, it connection, status int, user string, details map[string]string) audit.Entry {
-	details["method"], details["sso_client_id"] = signin.ByOIDC, it.ID
+	details["method"], details["sso_client_id"] = method(it), it.ID
 	return audit.Entry{
 		Method: c.Request.Method, URI: c.Request.URL.EscapedPath(), RequestID: c.RequestID, UserID: user, UserType: audit.UserTypeUser,
 		StatusCode: status, ResourceType: "auth", Action: audit.Login, ResourceID: it.ID, ClientIP: c.ClientIP(), Details: details,

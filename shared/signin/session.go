@@ -94,7 +94,8 @@ func New(l *resource.Loader, r *resource.Resources) *Sessions {
 }
 
 // Begin stages a new session of a user and gives its token, which is stored nowhere.
-// It fills ID, Created, Until and Seen; Authenticated where it is zero.
+// It fills ID, Created and Seen; Authenticated where it is zero, and Until where it is
+// zero or later than the settings have it.
 func Begin(tx *resource.Tx, s *Session) (token string, err error) {
 	var b [32]byte
 	_, _ = rand.Read(b[:]) // never fails (crypto/rand)
@@ -108,7 +109,10 @@ func Begin(tx *resource.Tx, s *Session) (token string, err error) {
 	if most := settings.Settings.MaxSession(); most > 0 {
 		ttl = most
 	}
-	s.ID, s.Created, s.Seen, s.Until, s.hash = resource.NewID(), now, now, now.Add(ttl), identity.HashToken(token)
+	s.ID, s.Created, s.Seen, s.hash = resource.NewID(), now, now, identity.HashToken(token)
+	if end := now.Add(ttl); s.Until.IsZero() || s.Until.After(end) {
+		s.Until = end
+	}
 	if s.Authenticated.IsZero() || s.Authenticated.After(now) {
 		s.Authenticated = now
 	}

@@ -53,6 +53,14 @@ func Bind(secret string, until time.Time) *http.Cookie {
 	return &http.Cookie{Name: bindingCookie, Value: secret, Path: "/", Expires: until, Secure: true, HttpOnly: true, SameSite: http.SameSiteLaxMode}
 }
 
+// BindAcross is Bind where the browser comes back with a form that another site's page
+// sends, as with SAML: cookies that are less open stay behind then.
+func BindAcross(secret string, until time.Time) *http.Cookie {
+	c := Bind(secret, until)
+	c.SameSite = http.SameSiteNoneMode
+	return c
+}
+
 // Unbind takes it away.
 func Unbind() *http.Cookie {
 	c := Bind("", time.Time{})

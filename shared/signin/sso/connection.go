@@ -18,22 +18,47 @@ const (
 	KindDomain     resource.Kind = "SSODOMAIN"
 )
 
-// Secrets of a connection.
+// Secrets of a connection. The last one is the gateway's own, which nobody gives.
 const (
-	SecretClient = "client_secret"
-	SecretKeys   = "jwks"
+	SecretClient  = "client_secret"
+	SecretKeys    = "jwks"
+	SecretService = "service_key"
+)
+
+// Protocols of identity providers.
+const (
+	OIDC = "oidc"
+	SAML = "saml"
 )
 
 // Connection is the stored form of an identity provider.
 type Connection struct {
-	Issuer      string   `json:"issuer" min:"1" max:"2048"`
-	ClientID    string   `json:"client_id" min:"1" max:"255"`
+	Protocol    string   `json:"protocol,omitempty" enum:"oidc,saml"` // "": OIDC
+	Issuer      string   `json:"issuer,omitempty" max:"2048"`
+	ClientID    string   `json:"client_id,omitempty" max:"255"`
 	Method      string   `json:"token_endpoint_auth_method,omitempty" enum:"client_secret_basic,client_secret_post,private_key_jwt"`
 	Scopes      []string `json:"scopes,omitempty" max:"20" each:"min=1 max=100"`
 	InvitedOnly bool     `json:"disable_auto_provision_user,omitempty"`
+
+	// Of SAML. One of the two says who the identity provider is.
+	MetadataURL        string `json:"metadata_url,omitempty" max:"2048"`
+	MetadataXML        string `json:"metadata_xml,omitempty" max:"100000"`
+	EmailAttribute     string `json:"email_attribute,omitempty" max:"255"`
+	FirstNameAttribute string `json:"first_name_attribute,omitempty" max:"255"`
+	LastNameAttribute  string `json:"last_name_attribute,omitempty" max:"255"`
+	SignRequests       bool   `json:"sign_requests,omitempty"`
+	Unsolicited        bool   `json:"allow_idp_initiated,omitempty"`
+	// Base is where the gateway was reached when the connection was made: its names at
+	// the identity provider are below it, whatever host a later request names.
+	Base        string `json:"base,omitempty"`
+	Certificate []byte `json:"certificate,omitempty"` // DER, of the gateway's own key
+
 	// Masked has the masks of the sealed secrets.
 	Masked map[string]string `json:"masked,omitempty"`
 }
+
+// IsSAML tells whether the identity provider speaks SAML.
+func (c *Connection) IsSAML() bool { return c.Protocol == SAML }
 
 // Validate gives what is wrong by itself.
 func (c *Connection) Validate() []fault.Detail {

@@ -47,7 +47,8 @@ func Start(ctx context.Context, s store.Store, p *Pending, now time.Time) error 
 	return nil
 }
 
-func errNoPending() error {
+// NoPending refuses what ends no sign-in that was begun.
+func NoPending() error {
 	return fault.New(fault.Unauthorized, "state", "This sign-in was not begun in this browser, is too old, or was finished before; begin again")
 }
 
@@ -58,7 +59,7 @@ const maxState = 256
 // what the browser has.
 func Take(ctx context.Context, s store.Store, state, binding string, now time.Time) (*Pending, error) {
 	if state == "" || len(state) > maxState {
-		return nil, errNoPending()
+		return nil, NoPending()
 	}
 	key := store.Credential(pendingKind, identity.HashToken(state))
 	it, ok, err := s.Table(store.Keys).Get(ctx, key, true)
@@ -66,14 +67,14 @@ func Take(ctx context.Context, s store.Store, state, binding string, now time.Ti
 		return nil, fault.Unavailable(err)
 	}
 	if !ok || now.UnixMilli() >= it.Int("until") {
-		return nil, errNoPending()
+		return nil, NoPending()
 	}
 	if subtle.ConstantTimeCompare([]byte(identity.HashToken(binding)), []byte(it.String("binding"))) != 1 {
-		return nil, errNoPending() // another browser: the one that began it may go on
+		return nil, NoPending() // another browser: the one that began it may go on
 	}
 	if err := s.Table(store.Keys).Delete(ctx, key, store.IfPresent()); err != nil {
 		if _, taken := store.AsCondition(err); taken {
-			return nil, errNoPending()
+			return nil, NoPending()
 		}
 		return nil, fault.Unavailable(err)
 	}

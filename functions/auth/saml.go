@@ -1,0 +1,216 @@
+package auth
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+
+	"gateway/shared/admin"
+	"gateway/shared/fault"
+	"gateway/shared/signin/browser"
+	"gateway/shared/signin/oidc"
+	"gateway/shared/signin/saml"
+	"gateway/shared/signin/sso"
+	"gateway/shared/store"
+)
+
+const metadataType = "application/samlmetadata+xml"
+
+// Bounds of what a browser posts: base64 of a response, and the form around it.
+const (
+	maxPosted = saml.MaxResponse/3*4 + 1024
+	maxForm   = 512 << 10
+	maxState  = 1024
+)
+
+// samlRoutes are what identity providers that speak SAML know of the gateway. The way
+// there is /auth/login.
+func (f *family) samlRoutes() []admin.Route {
+	return []admin.Route{
+		{Method: "GET", Path: samlPath + "{organisationId}" + metadata, Name: "getSamlMetadata", Public: true, Errors: []int{404}, Produces: metadataType, Answer: admin.Schema{"type": "string"}, Do: f.ownMetadata,
+			Doc: "The gateway's own SAML metadata for an organisation: its entity id, where responses go, and its certificate.", Query: []admin.Field{
+				{Name: "sso_client_id", Type: admin.String, Max: 64, Doc: "Id of the configuration, where the organisation has several."},
+			}},
+		{Method: "POST", Path: samlPath + "{organisationId}" + acs, Name: "consumeSamlResponse", Public: true, Unrecorded: true, Status: http.StatusSeeOther, Errors: []int{401, 403, 404}, Consumes: []string{form}, MaxBody: maxForm, Do: f.consume,
+			Doc: "Where a browser brings the response of an identity provider. It gets the session as a cookie.", Body: []admin.Field{
+				{Name: "SAMLResponse", Type: admin.String, Required: true, Max: maxPosted, Doc: "The response, in base64."},
+				{Name: "RelayState", Type: admin.String, Max: maxState, Doc: "As it was sent. It leads nowhere by itself."},
+			}},
+	}
+}
+
+func (f *family) ownMetadata(c *admin.Call) (any, error) {
+	org, err := organisation(c)
+	if err != nil {
+		return nil, err
+	}
+	it, err := f.chosen(c, org, c.Query.Text("sso_client_id"))
+	if err != nil {
+		return nil, err
+	}
+	if !it.Form.IsSAML() {
+		return nil, errNoLogin()
+	}
+	s, err := f.service(c, it, nil)
+	if err != nil {
+		return nil, err
+	}
+	return admin.Answer{ContentType: metadataType, Body: s.Metadata()}, nil
+}
+
+// loginBySAML sends a browser to an identity provider. The id of the request is made of
+// the nonce, so that whoever finds the sign-in by its state knows both.
+func (f *family) loginBySAML(c *admin.Call, it connection, back string) (any, error) {
+	provider, err := f.provider(c, it, false)
+	if err != nil {
+		return nil, fault.New(fault.ProviderUnreachable, "", "The identity provider cannot be asked: "+told(err))
+	}
+	s, err := f.service(c, it, provider)
+	if err != nil {
+		return nil, err
+	}
+	p := &sso.Pending{Pending: oidc.Pending{Fresh: c.Query.Bool("fresh")}, Org: it.Scope.Org, Connection: it.ID, ReturnTo: back}
+	if err := sso.Start(c.Context, c.Resources.Store(), p, c.Now); err != nil {
+		return nil, err
+	}
+	to, err := s.RequestURL(requestID(p), p.State, p.Fresh, c.Now)
+	if err != nil {
+		return nil, err
+	}
+	return redirect(to, browser.BindAcross(p.Binding, c.Now.Add(sso.PendingFor))), nil
+}
+
+func requestID(p *sso.Pending) string { return "_" + p.Nonce }
+
+// consume ends a sign-in: with a session, or with a refusal that the audit log has.
+func (f *family) consume(c *admin.Call) (any, error) {
+	org, err := organisation(c)
+	if err != nil {
+		return nil, err
+	}
+	state := c.Body.Text("RelayState")
+	if strings.ContainsFunc(state, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+		return nil, fault.Invalid("RelayState", "must have no control characters")
+	}
+	p, err := sso.Take(c.Context, c.Resources.Store(), state, browser.Binding(c.Request), c.Now)
+	if err != nil && !fault.Is(err, fault.Unauthorized) {
+		return nil, err
+	}
+	if err != nil {
+		return f.unsolicited(c, org)
+	}
+	if p.Org != org.Org {
+		return nil, sso.NoPending()
+	}
+	it, err := stored(c, org, p.Connection)
+	if err != nil {
+		return nil, err
+	}
+	if !it.Form.IsSAML() {
+		return nil, sso.NoPending()
+	}
+	m, err := saml.Open(c.Body.Text("SAMLResponse"))
+	if err != nil {
+		return nil, f.refuse(c, it, "", failed(err))
+	}
+	return f.enter(c, it, m, saml.Wanted{Request: requestID(p), Fresh: p.Fresh, Since: p.Since, Now: c.Now}, p.ReturnTo)
+}
+
+func failed(err error) error {
+	if f := (*fault.Fault)(nil); errors.As(err, &f) {
+		return err
+	}
+	return fault.New(fault.Unauthorized, "", "The sign-in failed: "+told(err))
+}
+
+// unsolicited takes a response that nobody here has asked for, where that is allowed.
+// Where it wants to lead is not looked at.
+func (f *family) unsolicited(c *admin.Call, org store.Scope) (any, error) {
+	m, err := saml.Open(c.Body.Text("SAMLResponse"))
+	if err != nil {
+		return nil, fault.Invalid("SAMLResponse", "cannot be read: %s", err)
+	}
+	it, ok, err := f.issuedBy(c, org, m.Claimed())
+	if err != nil {
+		return nil, err
+	}
+	if !ok || m.Asked() != "" {
+		return nil, sso.NoPending()
+	}
+	if !it.Form.Unsolicited {
+		return nil, f.refuse(c, it, "", fault.New(fault.NotAllowed, "", "Sign-ins that begin at the identity provider are not allowed: begin here"))
+	}
+	return f.enter(c, it, m, saml.Wanted{Now: c.Now}, "/")
+}
+
+// issuedBy finds the identity provider of a name among those of an organisation; one
+// that may begin by itself comes before the others.
+func (f *family) issuedBy(c *admin.Call, org store.Scope, issuer string) (found connection, ok bool, err error) {
+	rows, err := c.Resources.List(c.Context, org, sso.KindConnection)
+	if err != nil || issuer == "" {
+		return found, false, err
+	}
+	for i := range rows {
+		it, err := stored(c, org, rows[i].ID)
+		if fault.Is(err, fault.NotFound) {
+			continue // deleted meanwhile
+		}
+		if err != nil {
+			return found, false, err
+		}
+		if !it.Form.IsSAML() || ok && !it.Form.Unsolicited {
+			continue
+		}
+		p, err := f.provider(c, it, false)
+		if err != nil || p.EntityID != issuer {
+			continue // one that cannot be asked lets nobody in
+		}
+		if found, ok = it, true; it.Form.Unsolicited {
+			break
+		}
+	}
+	return found, ok, nil
+}
+
+// enter believes a response, and lets in whom it names.
+func (f *family) enter(c *admin.Call, it connection, m *saml.Message, w saml.Wanted, to string) (any, error) {
+	who, err := f.believe(c, it, m, w)
+	if err != nil {
+		return nil, f.refuse(c, it, "", failed(err))
+	}
+	if err := saml.Use(c.Context, c.Resources.Store(), it.Scope.Org, who); err != nil {
+		return nil, f.refuse(c, it, who.Email, failed(err))
+	}
+	token, s, err := f.admit(c, it, &oidc.Person{
+		Subject: who.Subject, Email: who.Email, FirstName: who.FirstName, LastName: who.LastName, SessionID: who.SessionIndex, AuthenticatedAt: who.Authenticated,
+	}, who.Until)
+	if err != nil {
+		return nil, f.refuse(c, it, who.Email, err)
+	}
+	out := redirect(to, browser.Set(token, s.Until), browser.Unbind())
+	out.Status = http.StatusSeeOther
+	return out, nil
+}
+
+// believe checks a response. An identity provider that publishes its metadata may have
+// changed its keys since they were read.
+func (f *family) believe(c *admin.Call, it connection, m *saml.Message, w saml.Wanted) (*saml.Person, error) {
+	p, err := f.provider(c, it, false)
+	if err != nil {
+		return nil, err
+	}
+	s, err := f.service(c, it, p)
+	if err != nil {
+		return nil, err
+	}
+	who, err := s.Check(m, w)
+	if err == nil || !saml.IsUnknownKey(err) || it.Form.MetadataXML != "" {
+		return who, err
+	}
+	newer, fetched := f.provider(c, it, true)
+	if fetched != nil {
+		return nil, err
+	}
+	s.Provider = newer
+	return s.Check(m, w)
+}

@@ -1,0 +1,145 @@
+package auth
+
+import (
+	"cmp"
+	"encoding/base64"
+	"slices"
+	"strings"
+
+	"gateway/shared/admin"
+	"gateway/shared/fault"
+	"gateway/shared/signin/saml"
+	"gateway/shared/signin/sso"
+	"gateway/shared/store"
+)
+
+func sorted(bad []fault.Detail) []fault.Detail {
+	slices.SortFunc(bad, func(a, b fault.Detail) int { return strings.Compare(a.Field, b.Field) })
+	return bad
+}
+
+func (f *family) checkSAML(c *admin.Call, ch *joining) (bad []fault.Detail) {
+	wrong := func(field, why string) { bad = append(bad, fault.Detail{Field: field, Message: why}) }
+	form := ch.Form
+	switch {
+	case form.MetadataURL == "" && form.MetadataXML == "":
+		wrong("metadata_url", "is required for the protocol saml, or metadata_xml")
+	case form.MetadataURL != "" && form.MetadataXML != "":
+		wrong("metadata_xml", "must not be given beside metadata_url")
+	case form.MetadataURL != "":
+		if _, err := f.CheckURL(form.MetadataURL, "metadata_url"); err != nil {
+			wrong("metadata_url", fault.From(err).Message)
+		}
+	default:
+		if _, err := saml.ParseMetadata([]byte(form.MetadataXML), form.Issuer, c.Now); err != nil {
+			wrong("metadata_xml", "cannot be used: "+err.Error())
+		}
+	}
+	if form.ClientID != "" {
+		wrong("client_id", "is for the protocol oidc")
+	}
+	if form.Method != "" {
+		wrong("token_endpoint_auth_method", "is for the protocol oidc")
+	}
+	if len(form.Scopes) > 0 {
+		wrong("scopes", "is for the protocol oidc")
+	}
+	for _, name := range []string{sso.SecretClient, sso.SecretKeys} {
+		if ch.Rec.HasSecret(name) {
+			wrong(name, "is for the protocol oidc")
+		}
+	}
+	return sorted(bad)
+}
+
+// equip gives a new connection the gateway's names there and its key.
+func (f *family) equip(c *admin.Call, ch *joining) error {
+	if ch.Form.Base == "" {
+		ch.Form.Base = admin.Address(f.PublicURL, c.Request)
+	}
+	if ch.Rec.HasSecret(sso.SecretService) {
+		return nil
+	}
+	key, certificate, err := saml.NewKey("gateway "+ch.Rec.Scope.Org, c.Now)
+	if err != nil {
+		return err
+	}
+	if err := ch.Rec.SetSecret(c.Context, c.Sealer, sso.SecretService, key); err != nil {
+		return fault.Unavailable(err)
+	}
+	ch.Form.Certificate = certificate
+	return nil
+}
+
+// serviceShown is what an identity provider has to know of the gateway.
+func (f *family) serviceShown() []admin.Shown[sso.Connection] {
+	shown := func(name, doc string, value func(it connection) string) admin.Shown[sso.Connection] {
+		return admin.Shown[sso.Connection]{Field: admin.Field{Name: name, Type: admin.String, Single: true, Optional: true, Doc: doc}, Value: func(_ *admin.Call, it connection) any {
+			if !it.Form.IsSAML() {
+				return nil
+			}
+			return value(it)
+		}}
+	}
+	return []admin.Shown[sso.Connection]{
+		shown("sp_entity_id", "Of saml: what the gateway is called at the identity provider (audience).", func(it connection) string { return f.entityID(it) }),
+		shown("sp_acs_url", "Of saml: where the identity provider sends its responses, by POST.", func(it connection) string { return f.entityID(it) + acs }),
+		shown("sp_metadata_url", "Of saml: where the gateway's own metadata are.", func(it connection) string { return f.entityID(it) + metadata + "?sso_client_id=" + it.ID }),
+		shown("sp_certificate", "Of saml: the gateway's certificate, as base64 of DER. It signs requests, and assertions may be encrypted for it.", func(it connection) string {
+			return base64.StdEncoding.EncodeToString(it.Form.Certificate)
+		}),
+	}
+}
+
+// What stands below the entity id of an organisation.
+const (
+	samlPath = "/auth/saml/"
+	acs      = "/acs"
+	metadata = "/metadata"
+)
+
+// entityID is what the gateway is called at the identity providers of an organisation.
+func (f *family) entityID(it connection) string {
+	return strings.TrimRight(cmp.Or(f.PublicURL, it.Form.Base), "/") + samlPath + it.Scope.Org
+}
+
+// provider is an identity provider as its metadata say. renew asks for what is newer
+// than the copy that is there.
+func (f *family) provider(c *admin.Call, it connection, renew bool) (*saml.Provider, error) {
+	if it.Form.MetadataXML != "" {
+		return saml.ParseMetadata([]byte(it.Form.MetadataXML), it.Form.Issuer, c.Now)
+	}
+	source := &saml.Source{Store: c.Resources.Store(), Via: f.Via, Org: it.Scope.Org, ID: it.ID, URL: it.Form.MetadataURL, Entity: it.Form.Issuer}
+	return source.Get(c.Context, c.Now, renew)
+}
+
+// service is the gateway at an identity provider; p may be nil where only its own names
+// are needed.
+func (f *family) service(c *admin.Call, it connection, p *saml.Provider) (*saml.Service, error) {
+	secrets, err := it.OpenSecrets(c.Context, c.Sealer)
+	if err != nil {
+		return nil, fault.Unavailable(err)
+	}
+	key, err := saml.ReadKey(secrets[sso.SecretService])
+	if err != nil {
+		return nil, err
+	}
+	id := f.entityID(it)
+	return &saml.Service{
+		EntityID: id, Consumer: id + acs, Provider: p, Key: key, Certificate: it.Form.Certificate, SignRequests: it.Form.SignRequests,
+		Mapping: saml.Mapping{Email: it.Form.EmailAttribute, FirstName: it.Form.FirstNameAttribute, LastName: it.Form.LastNameAttribute},
+	}, nil
+}
+
+// organisation is the one of a path; there may be none.
+func organisation(c *admin.Call) (store.Scope, error) {
+	org := store.Scope{Org: c.Param("organisationId")}
+	if len(org.Org) > 64 {
+		return org, errNoLogin()
+	}
+	n, err := c.Resources.Generation(c.Context, org.Org)
+	if err == nil && n == 0 {
+		err = errNoLogin()
+	}
+	return org, err
+}

@@ -1,0 +1,168 @@
+package saml
+
+import (
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/base64"
+	"errors"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/beevik/etree"
+)
+
+// Provider is an identity provider as its metadata describes it.
+type Provider struct {
+	EntityID     string    `json:"entity_id"`
+	SignOn       string    `json:"sign_on"`      // where requests go, by redirect
+	Certificates [][]byte  `json:"certificates"` // DER, of the keys that it signs with
+	WantsSigned  bool      `json:"wants_signed,omitempty"`
+	Until        time.Time `json:"until,omitzero"` // zero: the metadata does not say
+}
+
+// Bounds of metadata.
+const (
+	maxKeys     = 10
+	maxProvider = 1000 // entities in one document
+	leastRSA    = 2048 // bits
+	mostRSA     = 8192
+	maxAddress  = 2048
+	maxName     = 1024
+)
+
+const redirectBinding = "urn:oasis:names:tc:SAML:2.0:bindings:HTTP-Redirect"
+
+// ParseMetadata reads the metadata of an identity provider. entity chooses one of
+// several; "": the only one. The error is for people.
+func ParseMetadata(raw []byte, entity string, now time.Time) (*Provider, error) {
+	root, err := parse(raw, ofMetadata)
+	if err != nil {
+		return nil, errors.New("the metadata " + err.Error())
+	}
+	e, until, err := choose(root, entity)
+	if err != nil {
+		return nil, err
+	}
+	role := only(e, nsMetadata, "IDPSSODescriptor")
+	if role == nil {
+		return nil, errors.New("the metadata must describe an identity provider: one IDPSSODescriptor")
+	}
+	p := &Provider{EntityID: attribute(e, "entityID"), WantsSigned: attribute(role, "WantAuthnRequestsSigned") == "true" || attribute(role, "WantAuthnRequestsSigned") == "1"}
+	for _, at := range []*etree.Element{e, role} {
+		t, err := instant(attribute(at, "validUntil"))
+		if err != nil {
+			return nil, errors.New("the metadata has a validUntil that is no time")
+		}
+		if until = earlier(until, t); !until.IsZero() && !now.Before(until) {
+			return nil, errors.New("the metadata is no longer valid (validUntil)")
+		}
+	}
+	p.Until = until
+	if p.EntityID == "" || len(p.EntityID) > maxName {
+		return nil, errors.New("the metadata must have an entityID of at most 1024 characters")
+	}
+	for _, s := range children(role, nsMetadata, "SingleSignOnService") {
+		if attribute(s, "Binding") == redirectBinding && p.SignOn == "" {
+			p.SignOn = attribute(s, "Location")
+		}
+	}
+	if u, err := url.Parse(p.SignOn); err != nil || len(p.SignOn) > maxAddress || u.Host == "" || u.User != nil || u.Scheme != "https" && u.Scheme != "http" {
+		return nil, errors.New("the metadata must have a SingleSignOnService with the binding HTTP-Redirect and an address")
+	}
+	return p, p.keys(role)
+}
+
+// choose finds the entity, and until when what holds it is valid.
+func choose(root *etree.Element, entity string) (*etree.Element, time.Time, error) {
+	all := []*etree.Element{root}
+	var until time.Time
+	if is(root, nsMetadata, "EntitiesDescriptor") {
+		var err error
+		if until, err = instant(attribute(root, "validUntil")); err != nil {
+			return nil, until, errors.New("the metadata has a validUntil that is no time")
+		}
+		all = children(root, nsMetadata, "EntityDescriptor")
+	}
+	var found []*etree.Element
+	for _, e := range all {
+		if is(e, nsMetadata, "EntityDescriptor") && (entity == "" || attribute(e, "entityID") == entity) {
+			found = append(found, e)
+		}
+	}
+	switch {
+	case len(all) > maxProvider || len(found) > 1:
+		return nil, until, errors.New("the metadata describes several entities: name one by issuer")
+	case len(found) == 0:
+		return nil, until, errors.New("the metadata describes no entity of the name in issuer")
+	}
+	return found[0], until, nil
+}
+
+// keys takes the certificates that the provider may sign with.
+func (p *Provider) keys(role *etree.Element) error {
+	for _, k := range children(role, nsMetadata, "KeyDescriptor") {
+		if use := attribute(k, "use"); use != "" && use != "signing" {
+			continue
+		}
+		for _, data := range children(only(k, nsSignature, "KeyInfo"), nsSignature, "X509Data") {
+			for _, c := range children(data, nsSignature, "X509Certificate") {
+				der, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(said(c)), ""))
+				if err != nil {
+					return errors.New("the metadata has a certificate that cannot be read")
+				}
+				if _, err := usable(der); err != nil {
+					return err
+				}
+				p.Certificates = append(p.Certificates, der)
+			}
+		}
+	}
+	if len(p.Certificates) == 0 || len(p.Certificates) > maxKeys {
+		return errors.New("the metadata must have 1 to 10 certificates to sign with")
+	}
+	return nil
+}
+
+// usable reads a certificate with a key that is strong enough.
+func usable(der []byte) (*x509.Certificate, error) {
+	c, err := x509.ParseCertificate(der)
+	if err != nil {
+		return nil, errors.New("the metadata has a certificate that cannot be read")
+	}
+	if k, ok := c.PublicKey.(*rsa.PublicKey); !ok || k.N.BitLen() < leastRSA || k.N.BitLen() > mostRSA {
+		return nil, errors.New("the metadata has a key that is no RSA key of 2048 to 8192 bits")
+	}
+	return c, nil
+}
+
+// certificates are the parsed ones that have begun and not expired.
+func (p *Provider) certificates(now time.Time) (out []*x509.Certificate, err error) {
+	for _, der := range p.Certificates {
+		if c, err := usable(der); err == nil && !now.Before(c.NotBefore) && !now.After(c.NotAfter) {
+			out = append(out, c)
+		}
+	}
+	if len(out) == 0 {
+		return nil, errExpired
+	}
+	return out, nil
+}
+
+var errExpired = errors.New("the identity provider's certificates have expired: it has to publish new ones")
+
+// instant reads a time of XML; "" is the zero time.
+func instant(s string) (time.Time, error) {
+	if s == "" {
+		return time.Time{}, nil
+	}
+	return time.Parse(time.RFC3339, s)
+}
+
+// earlier is the earlier of two times, of which the zero time is none.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}

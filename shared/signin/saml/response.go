@@ -1,0 +1,343 @@
+package saml
+
+import (
+	"encoding/base64"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/beevik/etree"
+)
+
+// Message is a response that has come, of which nothing is believed yet.
+type Message struct{ root *etree.Element }
+
+// Open reads what a browser has posted: base64 of a response within its limits, of
+// the one arrangement that is taken. The error is for people.
+func Open(posted string) (*Message, error) {
+	if base64.StdEncoding.DecodedLen(len(posted)) > MaxResponse+4 {
+		return nil, errors.New("the response is too large")
+	}
+	raw, err := base64.StdEncoding.DecodeString(strings.Map(func(r rune) rune {
+		if r == '\r' || r == '\n' || r == ' ' {
+			return -1
+		}
+		return r
+	}, posted))
+	if err != nil {
+		return nil, errors.New("the response must be base64")
+	}
+	root, err := parse(raw, ofResponse)
+	if err != nil {
+		return nil, errors.New("the response " + err.Error())
+	}
+	if !is(root, nsProtocol, "Response") {
+		return nil, errors.New("the response must be a SAML 2.0 Response")
+	}
+	for _, c := range root.ChildElements() {
+		if !is(c, nsAssertion, "Issuer") && !is(c, nsSignature, "Signature") && !is(c, nsProtocol, "Extensions") && !is(c, nsProtocol, "Status") && !is(c, nsAssertion, "Assertion") && !is(c, nsAssertion, "EncryptedAssertion") {
+			return nil, errors.New("the response has an element that no response has")
+		}
+	}
+	if failed := status(root); failed != nil {
+		return nil, failed
+	}
+	if err := arranged(root); err != nil {
+		return nil, errors.New("the response " + err.Error())
+	}
+	return &Message{root}, nil
+}
+
+// Claimed is who a response says that it is from; nobody has shown it yet.
+func (m *Message) Claimed() string {
+	if i := said(only(m.root, nsAssertion, "Issuer")); i != "" {
+		return i
+	}
+	return said(only(only(m.root, nsAssertion, "Assertion"), nsAssertion, "Issuer"))
+}
+
+// Asked tells what a response says to be the answer to; "": it came by itself.
+func (m *Message) Asked() string { return attribute(m.root, "InResponseTo") }
+
+const success = "urn:oasis:names:tc:SAML:2.0:status:Success"
+
+// status refuses what is no success.
+func status(root *etree.Element) error {
+	code := only(only(root, nsProtocol, "Status"), nsProtocol, "StatusCode")
+	if code == nil {
+		return errors.New("the response must have a status")
+	}
+	if attribute(code, "Value") == success && len(code.ChildElements()) == 0 {
+		return nil
+	}
+	value := attribute(code, "Value")
+	if below := only(code, nsProtocol, "StatusCode"); below != nil {
+		value = attribute(below, "Value")
+	}
+	return errors.New("the identity provider refused: " + plain(value[strings.LastIndexByte(value, ':')+1:]))
+}
+
+// plain keeps what a provider says within one short line of plain characters.
+func plain(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if r < ' ' || r > '~' {
+			return '?'
+		}
+		return r
+	}, s)
+	return s[:min(len(s), 100)]
+}
+
+// Wanted is what a response is held against.
+type Wanted struct {
+	Request string // id of the request that it answers; "": it came by itself
+	// Fresh asks that the person has shown who it is since then.
+	Fresh bool
+	Since time.Time
+	Now   time.Time
+}
+
+// Person is who an identity provider says has signed in.
+type Person struct {
+	Subject, Email      string
+	FirstName, LastName string
+	SessionIndex        string
+	Authenticated       time.Time
+	Until               time.Time // of its session there; zero: it does not say
+
+	Issuer    string    // who said so
+	Assertion string    // id, which is good once
+	NotAfter  time.Time // nothing takes the assertion after it
+}
+
+// IsUnknownKey tells whether a response was refused since no known key has made its
+// signature: the identity provider may have changed its keys.
+func IsUnknownKey(err error) bool {
+	return errors.Is(err, errSignature) || errors.Is(err, errSealed) || errors.Is(err, errExpired)
+}
+
+// Check believes a response, or tells why not. The error is for people: it has
+// nothing secret.
+func (s *Service) Check(m *Message, w Wanted) (*Person, error) {
+	root, whole := m.root, false
+	keys, err := s.Provider.certificates(w.Now)
+	if err != nil {
+		return nil, err
+	}
+	if len(children(root, nsSignature, "Signature")) > 0 {
+		covered, err := verify(root, keys, w.Now)
+		if err != nil {
+			return nil, err
+		}
+		root, whole = covered, true
+	}
+	if err := s.addressed(root, w, whole); err != nil {
+		return nil, err
+	}
+	assertion := only(root, nsAssertion, "Assertion")
+	sealed := only(root, nsAssertion, "EncryptedAssertion")
+	if sealed != nil {
+		if assertion, err = s.unseal(root, sealed); err != nil {
+			return nil, errSealed
+		}
+	}
+	if assertion == nil {
+		return nil, errors.New("the response must have one assertion")
+	}
+	switch {
+	case len(children(assertion, nsSignature, "Signature")) > 0:
+		covered, err := verify(assertion, keys, w.Now)
+		if err != nil && sealed != nil {
+			err = errSealed
+		}
+		if err != nil {
+			return nil, err
+		}
+		assertion = covered
+	case !whole && sealed != nil:
+		return nil, errSealed
+	case !whole:
+		return nil, errors.New("the assertion is not signed, and neither is the response")
+	}
+	return s.person(assertion, w)
+}
+
+// addressed holds the response itself against what was asked. Where it is not signed,
+// the assertion has to say the same.
+func (s *Service) addressed(root *etree.Element, w Wanted, signed bool) error {
+	issuers := children(root, nsAssertion, "Issuer")
+	to := attribute(root, "Destination")
+	switch {
+	case attribute(root, "Version") != "2.0" || attribute(root, "ID") == "":
+		return errors.New("the response must be of SAML 2.0 and have an id")
+	case len(issuers) > 1 || len(issuers) == 1 && said(issuers[0]) != s.Provider.EntityID:
+		return errors.New("the response is from another issuer")
+	case to != "" && to != s.Consumer || to == "" && signed:
+		return errors.New("the response was sent to another destination")
+	case attribute(root, "InResponseTo") != w.Request && (w.Request == "" || attribute(root, "InResponseTo") != ""):
+		return errors.New("the response is the answer to another request")
+	}
+	return issuedBefore(root, w.Now)
+}
+
+// Times that are looked at with a tolerance, and how long an assertion may be good.
+const (
+	skew        = time.Minute
+	maxLifetime = 24 * time.Hour
+)
+
+func issuedBefore(e *etree.Element, now time.Time) error {
+	at, err := instant(attribute(e, "IssueInstant"))
+	if err != nil || at.IsZero() || at.After(now.Add(skew)) {
+		return errors.New("IssueInstant must be a time that is past")
+	}
+	return nil
+}
+
+// unseal puts the assertion in the place of the encrypted one, so that prefixes that
+// are declared around it are known.
+func (s *Service) unseal(root, sealed *etree.Element) (*etree.Element, error) {
+	raw, err := decrypt(sealed, s.Key)
+	if err != nil {
+		return nil, err
+	}
+	inner, err := parse(raw, ofResponse)
+	if err != nil || arranged(inner) != nil {
+		return nil, errSealed
+	}
+	around := root.Copy()
+	for _, c := range around.ChildElements() {
+		around.RemoveChild(c)
+	}
+	around.AddChild(inner)
+	if !is(inner, nsAssertion, "Assertion") {
+		return nil, errSealed
+	}
+	return inner, nil
+}
+
+// person reads an assertion that is the identity provider's.
+func (s *Service) person(a *etree.Element, w Wanted) (*Person, error) {
+	if attribute(a, "Version") != "2.0" || attribute(a, "ID") == "" || len(attribute(a, "ID")) > maxName {
+		return nil, errors.New("the assertion must be of SAML 2.0 and have an id")
+	}
+	if said(only(a, nsAssertion, "Issuer")) != s.Provider.EntityID {
+		return nil, errors.New("the assertion is from another issuer")
+	}
+	if err := issuedBefore(a, w.Now); err != nil {
+		return nil, err
+	}
+	p := &Person{Issuer: s.Provider.EntityID, Assertion: attribute(a, "ID")}
+	if err := s.conditions(a, w); err != nil {
+		return nil, err
+	}
+	subject := only(a, nsAssertion, "Subject")
+	name, ok := text(only(subject, nsAssertion, "NameID"))
+	if !ok || name == "" || len(name) > maxName {
+		return nil, errors.New("the assertion must name its subject by one NameID")
+	}
+	p.Subject = name
+	if err := s.confirmed(subject, w, p); err != nil {
+		return nil, err
+	}
+	if err := authenticated(a, w, p); err != nil {
+		return nil, err
+	}
+	return p, s.describe(a, only(subject, nsAssertion, "NameID"), p)
+}
+
+// conditions are those under which the assertion is good at all.
+func (s *Service) conditions(a *etree.Element, w Wanted) error {
+	c := only(a, nsAssertion, "Conditions")
+	if c == nil {
+		return errors.New("the assertion must have conditions")
+	}
+	if err := within(c, w.Now); err != nil {
+		return err
+	}
+	restricted := false
+	for _, e := range c.ChildElements() {
+		switch {
+		case is(e, nsAssertion, "AudienceRestriction"):
+			restricted = true
+			if !slices.ContainsFunc(children(e, nsAssertion, "Audience"), func(e *etree.Element) bool { return said(e) == s.EntityID }) {
+				return errors.New("the assertion is for another audience")
+			}
+		case is(e, nsAssertion, "OneTimeUse"), is(e, nsAssertion, "ProxyRestriction"):
+		default:
+			return errors.New("the assertion has a condition that is not known")
+		}
+	}
+	if !restricted {
+		return errors.New("the assertion must say for which audience it is")
+	}
+	return nil
+}
+
+// within holds NotBefore and NotOnOrAfter against the clock.
+func within(e *etree.Element, now time.Time) error {
+	from, err := instant(attribute(e, "NotBefore"))
+	until, bad := instant(attribute(e, "NotOnOrAfter"))
+	switch {
+	case err != nil || bad != nil:
+		return errors.New("NotBefore and NotOnOrAfter must be times")
+	case !from.IsZero() && now.Add(skew).Before(from):
+		return errors.New("the assertion is not valid yet")
+	case !until.IsZero() && !now.Add(-skew).Before(until):
+		return errors.New("the assertion has expired")
+	}
+	return nil
+}
+
+// confirmed finds the confirmation by which who brings the assertion is its subject.
+func (s *Service) confirmed(subject *etree.Element, w Wanted, p *Person) error {
+	why := errors.New("the assertion must have a bearer's confirmation")
+	for _, c := range children(subject, nsAssertion, "SubjectConfirmation") {
+		data := only(c, nsAssertion, "SubjectConfirmationData")
+		if attribute(c, "Method") != "urn:oasis:names:tc:SAML:2.0:cm:bearer" || data == nil {
+			continue
+		}
+		until, err := instant(attribute(data, "NotOnOrAfter"))
+		switch {
+		case attribute(data, "Recipient") != s.Consumer:
+			why = errors.New("the assertion is for another recipient")
+		case err != nil || until.IsZero() || until.After(w.Now.Add(maxLifetime)):
+			why = errors.New("the assertion must say until when it is good, and that within a day (NotOnOrAfter)")
+		case attribute(data, "InResponseTo") != w.Request:
+			why = errors.New("the assertion is the answer to another request")
+		default:
+			if why = within(data, w.Now); why == nil {
+				p.NotAfter = until.Add(2 * skew)
+				return nil
+			}
+		}
+	}
+	return why
+}
+
+// authenticated reads how and when the person has shown who it is.
+func authenticated(a *etree.Element, w Wanted, p *Person) error {
+	all := children(a, nsAssertion, "AuthnStatement")
+	if len(all) == 0 {
+		return errors.New("the assertion does not say that somebody has signed in")
+	}
+	for _, e := range all {
+		at, err := instant(attribute(e, "AuthnInstant"))
+		until, bad := instant(attribute(e, "SessionNotOnOrAfter"))
+		switch {
+		case err != nil || bad != nil || at.IsZero() || at.After(w.Now.Add(skew)):
+			return errors.New("AuthnInstant must be a time that is past")
+		case !until.IsZero() && !w.Now.Before(until):
+			return errors.New("the session at the identity provider has ended")
+		}
+		p.Until, p.Authenticated = earlier(p.Until, until), earlier(p.Authenticated, at)
+		if index := attribute(e, "SessionIndex"); len(index) <= maxName {
+			p.SessionIndex = index
+		}
+	}
+	if w.Fresh && p.Authenticated.Before(w.Since.Add(-skew)) {
+		return errors.New("the identity provider did not ask the person again")
+	}
+	return nil
+}

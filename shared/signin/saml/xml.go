@@ -1,0 +1,207 @@
+package saml
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/beevik/etree"
+)
+
+// Namespaces.
+const (
+	nsProtocol  = "urn:oasis:names:tc:SAML:2.0:protocol"
+	nsAssertion = "urn:oasis:names:tc:SAML:2.0:assertion"
+	nsMetadata  = "urn:oasis:names:tc:SAML:2.0:metadata"
+	nsSignature = "http://www.w3.org/2000/09/xmldsig#"
+	nsCipher    = "http://www.w3.org/2001/04/xmlenc#"
+)
+
+// limits bound a document.
+type limits struct {
+	bytes, depth, elements, attributes int
+	comments                           bool // of people, in metadata
+}
+
+// MaxResponse bounds the bytes of a response.
+const MaxResponse = 256 << 10
+
+// MaxMetadata bounds the bytes of an identity provider's metadata.
+const MaxMetadata = 1 << 20
+
+var (
+	ofResponse = limits{bytes: MaxResponse, depth: 32, elements: 900, attributes: 32}
+	ofMetadata = limits{bytes: MaxMetadata, depth: 32, elements: 20_000, attributes: 64, comments: true}
+)
+
+// parse reads a document within its limits. The error is for people, and says
+// nothing of what the document has.
+func parse(raw []byte, l limits) (*etree.Element, error) {
+	if err := scan(raw, l); err != nil {
+		return nil, err
+	}
+	doc := etree.NewDocument()
+	doc.ReadSettings.ValidateInput = false // scan did
+	if err := doc.ReadFromBytes(raw); err != nil || doc.Root() == nil {
+		return nil, errors.New("is not well-formed XML")
+	}
+	return doc.Root(), nil
+}
+
+// scan refuses what no parser has to see, and what is more than the limits.
+func scan(raw []byte, l limits) error {
+	switch {
+	case len(raw) > l.bytes:
+		return errors.New("is too large")
+	case !utf8.Valid(raw) || bytes.IndexByte(raw, 0) >= 0:
+		return errors.New("must be UTF-8")
+	}
+	rest := raw
+	for {
+		at := bytes.Index(rest, []byte("<!"))
+		if at < 0 {
+			break
+		}
+		if rest = rest[at:]; !l.comments || !bytes.HasPrefix(rest, []byte("<!--")) {
+			return errors.New("must have no document type, entities, CDATA or comments")
+		}
+		rest = rest[2:]
+	}
+	if at := bytes.Index(raw[min(1, len(raw)):], []byte("<?")); at >= 0 {
+		return errors.New("must have no processing instructions")
+	}
+	return count(raw, l)
+}
+
+// count walks a document by its tokens.
+func count(raw []byte, l limits) error {
+	d := xml.NewDecoder(bytes.NewReader(raw))
+	d.Strict = true
+	d.CharsetReader = func(string, io.Reader) (io.Reader, error) { return nil, errors.New("not UTF-8") }
+	depth, elements, ended := 0, 0, false
+	for first := true; ; first = false {
+		token, err := d.Token()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return errors.New("is not well-formed XML in UTF-8")
+		}
+		switch t := token.(type) {
+		case xml.ProcInst:
+			if !first || t.Target != "xml" {
+				return errors.New("must have no processing instructions")
+			}
+		case xml.StartElement:
+			depth, elements = depth+1, elements+1
+			if ended {
+				return errors.New("must have one root element")
+			}
+			if depth > l.depth || elements > l.elements || len(t.Attr) > l.attributes {
+				return errors.New("is too deep or has too many elements")
+			}
+			if repeated(t.Attr) {
+				return errors.New("has an attribute twice")
+			}
+		case xml.EndElement:
+			if depth--; depth == 0 {
+				ended = true
+			}
+		case xml.CharData:
+			if depth == 0 && len(bytes.TrimSpace(t)) > 0 {
+				return errors.New("has text outside of its root element")
+			}
+		}
+	}
+	if !ended {
+		return errors.New("is not well-formed XML")
+	}
+	return nil
+}
+
+func repeated(attrs []xml.Attr) bool {
+	for i := range attrs {
+		for j := range i {
+			if attrs[i].Name == attrs[j].Name {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// is tells whether an element has a name in a namespace.
+func is(e *etree.Element, space, tag string) bool {
+	return e != nil && e.Tag == tag && e.NamespaceURI() == space
+}
+
+// children are the elements of a name right below e.
+func children(e *etree.Element, space, tag string) (out []*etree.Element) {
+	if e == nil {
+		return nil
+	}
+	for _, c := range e.ChildElements() {
+		if is(c, space, tag) {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// only is the one element of a name right below e; nil where there is none, or more.
+func only(e *etree.Element, space, tag string) *etree.Element {
+	if all := children(e, space, tag); len(all) == 1 {
+		return all[0]
+	}
+	return nil
+}
+
+// text is what an element says, without spaces at its ends; ok is false where it has
+// elements.
+func text(e *etree.Element) (s string, ok bool) {
+	if e == nil {
+		return "", false
+	}
+	var b strings.Builder
+	for _, c := range e.Child {
+		switch t := c.(type) {
+		case *etree.CharData:
+			b.WriteString(t.Data)
+		case *etree.Element:
+			return "", false
+		}
+	}
+	return strings.TrimSpace(b.String()), true
+}
+
+// said is text, or "".
+func said(e *etree.Element) string {
+	s, _ := text(e)
+	return s
+}
+
+// attribute is the value of an attribute without a prefix; "" without one.
+func attribute(e *etree.Element, name string) string {
+	for _, a := range e.Attr {
+		if a.Space == "" && a.Key == name {
+			return a.Value
+		}
+	}
+	return ""
+}
+
+// walk visits an element and all below it until visit says no.
+func walk(e *etree.Element, visit func(*etree.Element) bool) bool {
+	if !visit(e) {
+		return false
+	}
+	for _, c := range e.ChildElements() {
+		if !walk(c, visit) {
+			return false
+		}
+	}
+	return true
+}
