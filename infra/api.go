@@ -137,7 +137,7 @@ func gatewayResponses() map[string]any {
 
 // gathered are paths below which all is one family's: the API, which has a bound of
 // resources, knows them as one, and the family which ones there are.
-var gathered = []string{"/analytics/graphs/", "/agent/", "/.well-known/", "/oauth/"}
+var gathered = []string{"/analytics/graphs/", "/agent/", "/.well-known/", "/oauth/", "/auth/saml/", "/auth/sso-configurations/", "/auth/domains/"}
 
 // unifyVariables names variables by their place, because the API wants siblings
 // to have one name: /configs/{slug} and /configs/{id}/versions agree.

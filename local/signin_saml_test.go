@@ -10,6 +10,7 @@ import (
 	"html"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"os"
 	"os/exec"
@@ -508,9 +509,11 @@ func TestSAMLConfigurationsAreChecked(t *testing.T) {
 	}
 	e.wantStatus("a member of another organisation", e.call("GET", "/auth/sso-configurations/"+e.configured, "", "X-Gateway-Api-Key", workspaceKey), 403, "")
 
-	// Nobody answers: a clear refusal, and a reason at verify.
-	gone := e.admin("POST", "/auth/sso-configurations", `{"name":"gone","protocol":"saml","metadata_url":"http://127.0.0.1:1/metadata"}`)["id"].(string)
-	e.wantStatus("verify", e.call("POST", "/auth/sso-configurations/"+gone+"/verify", "", "X-Gateway-Api-Key", adminKey), 200, "nobody answers")
+	// Nothing is published there: a clear refusal, and a reason at verify.
+	nobody := httptest.NewServer(http.NotFoundHandler())
+	defer nobody.Close()
+	gone := e.admin("POST", "/auth/sso-configurations", fmt.Sprintf(`{"name":"gone","protocol":"saml","metadata_url":%q}`, nobody.URL))["id"].(string)
+	e.wantStatus("verify", e.call("POST", "/auth/sso-configurations/"+gone+"/verify", "", "X-Gateway-Api-Key", adminKey), 200, "Not Found")
 	if got := e.hop(e.base+"/auth/login?organisation_id=default&sso_client_id="+gone, map[string]string{}); got.status < 500 || !strings.Contains(got.body, "cannot be asked") {
 		t.Errorf("login: %d %s", got.status, got.body)
 	}

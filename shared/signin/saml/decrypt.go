@@ -1,18 +1,17 @@
 package saml
 
 import (
+	"crypto"
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/rand"
 	"crypto/rsa"
+	_ "crypto/sha1" // the mask of RSA-OAEP may be made with it, which weakens nothing
+	_ "crypto/sha256"
+	_ "crypto/sha512"
 	"encoding/base64"
 	"errors"
 	"strings"
-
-	"crypto"
-	_ "crypto/sha1" //nolint:gosec // the mask of RSA-OAEP may be made with it, which weakens nothing
-	_ "crypto/sha256"
-	_ "crypto/sha512"
 
 	"github.com/beevik/etree"
 )

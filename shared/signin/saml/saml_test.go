@@ -9,7 +9,7 @@ import (
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/rsa"
-	"crypto/sha1" //nolint:gosec // a certificate that is refused
+	"crypto/sha1"
 	"crypto/x509"
 	"encoding/base64"
 	"errors"
