@@ -151,7 +151,7 @@ func (f *devices) handOut(c *admin.Call, r *device.Request) (any, error) {
 		if err != nil {
 			return err
 		}
-		if !ok || u.Leaving {
+		if !ok || u.Leaving || u.StoppedAt >= r.By.At.UnixMilli() {
 			return errLeft
 		}
 		r.Take(tx)

@@ -62,7 +62,7 @@ type sessions struct {
 func (f *family) selfRoutes() []admin.Route {
 	routes := []admin.Route{
 		{Method: "GET", Path: "/auth/self", Name: "getSelf", AnswerOf: admin.SchemaOf[self], Do: f.self,
-			Doc: "Who calls: the user of a session, with its workspaces, or of a JSON Web Token. For a session it is a sign of life. csrf_token goes into X-Gateway-Csrf of calls that change something with the session's cookie."},
+			Doc: "Who calls: the user of a session, with its workspaces, or of a JSON Web Token. csrf_token goes into X-Gateway-Csrf of calls that change something with the session's cookie."},
 		{Method: "GET", Path: "/auth/sessions", Name: "listSessions", AnswerOf: admin.SchemaOf[sessions], Do: f.list, Doc: "List the sessions of who calls."},
 		{Method: "DELETE", Path: "/auth/sessions/{sessionId}", Name: "endSession", Action: audit.Delete, Answer: admin.Nothing, Do: f.end,
 			Doc: "End one of one's own sessions. It opens nothing any more two seconds later at most."},
@@ -92,9 +92,6 @@ func (f *family) self(c *admin.Call) (any, error) {
 	}
 	out := self{Object: "self", Type: c.Caller.Type, OrganisationID: c.Caller.Scope.Org, Workspaces: []place{}}
 	if of != nil {
-		if err := f.Sessions.Touch(c.Context, of); err != nil {
-			return nil, err
-		}
 		write := signin.WriteToken(token)
 		shown := show(of, of.ID)
 		out.Session, out.WriteToken = &shown, &write

@@ -23,6 +23,7 @@ func New() admin.Family {
 		Scope: "organisation_settings", Role: admin.Admin, Title: "settings of the organisation",
 		Standard: tenant.Settings{BlockInlineConfig: true},
 		Sections: sections(), Changed: tenant.CountOpenings,
+		Recent: []string{"auth_settings", "session_settings", "scim_settings"},
 		Overrides: &admin.Overrides[tenant.Settings]{
 			Path: workspacePath, Aliases: []string{"/workspaces/{id}/settings"}, Parent: workspaces().AsWorkspace(), Kind: tenant.KindOverrides,
 			Scope: "workspaces", Role: admin.Admin, Title: "settings of a workspace",

@@ -38,7 +38,7 @@ func sections() []admin.Field {
 		}},
 		{Name: "session_settings", Doc: "How long people stay signed in.", Fields: []admin.Field{
 			{Name: "max_session_ttl", Doc: "Seconds after which a session ends and its user has to sign in again; for JSON Web Tokens counted from their iat, which they then need. null: as long as the session itself says."},
-			{Name: "max_idle_time", Doc: "Seconds after which a session ends of which GET /auth/self gives no sign of life; null: 7200."},
+			{Name: "max_idle_time", Doc: "Seconds after which a session ends that made no call; null: 7200."},
 		}},
 		{Name: "auth_settings", Doc: "Who may call besides holders of keys: those whose JSON Web Tokens are signed by an issuer of the organisation.", Fields: []admin.Field{
 			{Name: "jwks_url", Doc: "Address of the issuer's key set; null: none.", Check: keysAddress},

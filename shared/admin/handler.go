@@ -311,7 +311,14 @@ const RecentFor = 15 * time.Minute
 
 // checkRecent refuses somebody who has to sign in again first.
 func (c *Call) checkRecent() error {
-	if !c.Route.Recent || c.Caller.Since.IsZero() || c.Now.Sub(c.Caller.Since) <= RecentFor {
+	if !c.Route.Recent {
+		return nil
+	}
+	return c.signedInLately()
+}
+
+func (c *Call) signedInLately() error {
+	if c.Caller.Since.IsZero() || c.Now.Sub(c.Caller.Since) <= RecentFor {
 		return nil
 	}
 	return fault.New(fault.SignInAgain, "", "This needs a sign-in of the last 15 minutes: sign in again and repeat the call")

@@ -29,6 +29,9 @@ type Singleton[T any] struct {
 	Title        string  // in prose: settings of the organisation
 	Sections     []Field // objects, whose members are members of T
 	Standard     T
+	// Recent are sections that only people change who have signed in just now, as by
+	// Route.Recent.
+	Recent []string
 	// Changed sees the stored members before and after a change of the
 	// organisation's, to which it may add; nil: nobody does.
 	Changed   func(was, now map[string]json.RawMessage) error
@@ -207,6 +210,14 @@ func (s *Singleton[T]) show(c *Call, sections []Field, st *settings, values map[
 
 func (s *Singleton[T]) update(c *Call) (any, error) {
 	c.About(c.Caller.Scope.Org)
+	for _, section := range s.Recent {
+		if !c.Body.Given(section) {
+			continue
+		}
+		if err := c.signedInLately(); err != nil {
+			return nil, err
+		}
+	}
 	return nil, c.Change(func(tx *resource.Tx) error {
 		st, err := s.ofOrganisation(c, tx.Get)
 		if err != nil {

@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
+	"log/slog"
 	"strings"
 	"sync"
 	"time"
@@ -84,8 +85,9 @@ type Sessions struct {
 	loader    *resource.Loader
 	resources *resource.Resources
 
-	mu   sync.Mutex
-	seen map[string]time.Time // signs of life that were written, by the hash of the session
+	mu       sync.Mutex
+	seen     map[string]time.Time // signs of life that were written, by the hash of the session
+	readOnly bool                 // the process may not write them
 }
 
 // New makes Sessions.
@@ -186,11 +188,11 @@ func (s *Sessions) Find(ctx context.Context, token string) (*Session, *resource.
 	if most := settings.Settings.MaxSession(); most > 0 && now.Sub(found.Created) >= most {
 		return nil, nil, Ended()
 	}
-	if now.Sub(found.Seen) < idle {
+	if now.Sub(s.lastSeen(found)) < idle {
 		return found, v, nil
 	}
 	// What another process has seen of it since is only in the store.
-	it, ok, err := s.resources.Store().Table(store.Keys).Get(ctx, store.Credential(credentialKind, hash), true)
+	it, ok, err := s.resources.Store().Table(store.Control).Get(ctx, found.place(), true)
 	if err != nil {
 		return nil, nil, fault.Unavailable(err)
 	}
@@ -201,6 +203,16 @@ func (s *Sessions) Find(ctx context.Context, token string) (*Session, *resource.
 		return nil, nil, Ended()
 	}
 	return found, v, nil
+}
+
+// lastSeen is the last sign of life of a session that this process knows of.
+func (s *Sessions) lastSeen(of *Session) time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if at, ok := s.seen[of.hash]; ok && at.After(of.Seen) {
+		return at
+	}
+	return of.Seen
 }
 
 // maxSeen bounds what is remembered of signs of life.
@@ -223,14 +235,15 @@ func (s *Sessions) due(of *Session, now time.Time) bool {
 
 // Touch notes a sign of life: once a minute however often it is called, since what is
 // known of a session does not change with it. It changes nothing that other processes
-// must know at once: they look again before they call a session idle.
+// must know at once: they look again before they call a session idle. The row is the one
+// among those of the user, which every process that changes resources may write.
 func (s *Sessions) Touch(ctx context.Context, of *Session) error {
 	now := s.resources.Now()
 	if !s.due(of, now) {
 		return nil
 	}
-	_, _, err := s.resources.Store().Table(store.Keys).Update(ctx, store.Update{
-		Key: store.Credential(credentialKind, of.hash), Set: []store.Assign{{Path: store.At("seen"), Value: now.UnixMilli()}}, If: []store.Cond{store.IfPresent()},
+	_, _, err := s.resources.Store().Table(store.Control).Update(ctx, store.Update{
+		Key: of.place(), Set: []store.Assign{{Path: store.At("seen"), Value: now.UnixMilli()}}, If: []store.Cond{store.IfPresent()},
 	})
 	if _, gone := store.AsCondition(err); gone {
 		return Ended()
@@ -238,6 +251,26 @@ func (s *Sessions) Touch(ctx context.Context, of *Session) error {
 	if err != nil {
 		return fault.Unavailable(err)
 	}
+	return nil
+}
+
+// Use is Touch for any call. A process that only reads, as some functions on AWS do, may
+// not write it: it says so once, and leaves it to the others.
+func (s *Sessions) Use(ctx context.Context, of *Session) error {
+	s.mu.Lock()
+	readOnly := s.readOnly
+	s.mu.Unlock()
+	if readOnly {
+		return nil
+	}
+	err := s.Touch(ctx, of)
+	if err == nil || fault.Is(err, fault.Unauthorized) {
+		return err
+	}
+	s.mu.Lock()
+	s.readOnly = true
+	s.mu.Unlock()
+	slog.Warn("signs of life of sessions are not written by this process", "error", err)
 	return nil
 }
 

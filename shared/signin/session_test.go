@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"gateway/shared/fault"
-	"gateway/shared/identity"
 	"gateway/shared/resource"
 	"gateway/shared/signin"
 	"gateway/shared/store"
@@ -141,10 +140,10 @@ func TestSignsOfLifeAreWrittenOnceAMinute(t *testing.T) {
 	t.Parallel()
 	a, _, c := processes(t)
 	ctx := context.Background()
-	token, _ := a.begin(t, "u1")
+	token, begun := a.begin(t, "u1")
 	written := func() time.Time {
 		t.Helper()
-		it, ok, err := a.resources.Store().Table(store.Keys).Get(ctx, store.Credential("SESSION", identity.HashToken(token)), true)
+		it, ok, err := a.resources.Store().Table(store.Control).Get(ctx, org.Partition().Key("SESSION", "u1", begun.ID), true)
 		if err != nil || !ok {
 			t.Fatal(ok, err)
 		}

@@ -71,6 +71,9 @@ func (s signedIn) find(ctx context.Context, token string) (*signin.Session, *peo
 	if err == nil && (!ok || u.Leaving) {
 		err = signin.Ended()
 	}
+	if err == nil {
+		err = s.sessions.Use(ctx, of)
+	}
 	return of, u, v, err
 }
 

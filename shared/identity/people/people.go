@@ -61,6 +61,9 @@ type User struct {
 	// return has begun. The record of a stopped user is archived.
 	Stopped   bool `json:"stopped,omitempty"`
 	Returning bool `json:"returning,omitempty"`
+	// StoppedAt is when, in milliseconds, the user was stopped last: what it has allowed
+	// others before that is over for good.
+	StoppedAt int64 `json:"stopped_at,omitempty"`
 }
 
 // MaxWorkspaces is how many workspaces one user may be a member of.

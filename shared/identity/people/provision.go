@@ -145,6 +145,7 @@ func Stop(tx *resource.Tx, r *resource.Resources, rec *resource.Record, u *User,
 			countOwners(tx, rec.Scope, -1)
 		}
 		u.Stopped, u.Leaving, u.Returning, rec.Status = true, true, false, resource.StatusArchived
+		u.StoppedAt = now(tx).UnixMilli()
 		return true, Save(tx, rec, u, actor)
 	}
 	most := keysPerRound

@@ -91,10 +91,18 @@ func FindAccess(ctx context.Context, s store.Store, token string, now time.Time)
 	return h, until, err
 }
 
-// Allowed tells whether the grant's user is still somebody in its workspace.
+// Allowed tells whether the grant's user is still somebody in its workspace. An identity
+// provider that stopped it has ended the grant, also when it lets the user come back.
 func (g *Grant) Allowed(ctx context.Context, v *resource.View) (bool, error) {
 	_, ok, err := people.LoadRole(ctx, v, g.Scope, g.User)
-	return ok, err
+	if err != nil || !ok {
+		return false, err
+	}
+	u, ok, err := resource.Load(ctx, v, g.Scope.Organisation(), people.KindUser, g.User, people.DecodeUser)
+	if err != nil || !ok {
+		return false, err
+	}
+	return g.Since.UnixMilli() > u.StoppedAt, nil
 }
 
 // IsAccess tells whether a credential has the form of an access token.

@@ -51,6 +51,7 @@ type By struct {
 	Method, Via, Subject, SID string
 	LogoutURL                 string
 	Authenticated             time.Time
+	At                        time.Time // when it allowed it; given by Allow
 }
 
 // States of a request.
@@ -162,7 +163,7 @@ func decode(it store.Item) *Request {
 		By: By{Org: it.String("org"), User: it.String("user"), Session: it.String("session"), Method: it.String("method"), Via: it.String("via"), Subject: it.String("subject"), SID: it.String("sid"), LogoutURL: it.String("logout")},
 	}
 	if it.Int("shown") > 0 {
-		r.By.Authenticated = at("shown")
+		r.By.Authenticated, r.By.At = at("shown"), at("allowed")
 	}
 	return r
 }
@@ -217,7 +218,7 @@ func (r *Request) Allow(tx *resource.Tx, by By, workspace string) {
 			set = append(set, store.Assign{Path: store.At(name), Value: v})
 		}
 	}
-	set = append(set, store.Assign{Path: store.At("shown"), Value: by.Authenticated.UnixMilli()})
+	set = append(set, store.Assign{Path: store.At("shown"), Value: by.Authenticated.UnixMilli()}, store.Assign{Path: store.At("allowed"), Value: tx.Now().UnixMilli()})
 	r.moves(tx, stateAsked, stateAllowed, set...)
 }
 
