@@ -138,6 +138,9 @@ func (j *job) chooseCalls(seed uint32) []call {
 	if len(j.tools) == 0 || j.choice == chooseNone || j.st.noTools || j.afterTool && j.choice == chooseAuto && j.st.tools == 0 {
 		return nil
 	}
+	if c := j.scripted(); c != nil {
+		return c
+	}
 	picked := []tool{j.tools[0]}
 	for _, t := range j.tools {
 		if j.choice == chooseNamed && t.name == j.named || j.choice != chooseNamed && mentions(j.lastUser, t.name) {
@@ -171,6 +174,20 @@ func (j *job) chooseCalls(seed uint32) []call {
 		calls[i].pieces = chop(calls[i].args, 8)
 	}
 	return calls
+}
+
+// scripted is the call that the conversation asks for by name and arguments; nil for
+// none, or for a tool that it does not have.
+func (j *job) scripted() []call {
+	if j.st.call == "" {
+		return nil
+	}
+	for _, t := range j.tools {
+		if t.name == j.st.call {
+			return []call{{name: t.name, args: j.st.callArgs, pieces: chop(j.st.callArgs, 8)}}
+		}
+	}
+	return nil
 }
 
 // mentions tells whether a message names a tool: by its name, or by a word of

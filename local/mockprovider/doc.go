@@ -165,6 +165,7 @@
 //	refuse               the model refuses
 //	chunks=N             so many pieces of text
 //	say=TEXT             this text (the rest of the line)
+//	call=TOOL JSON       a call of this tool with these arguments (the rest of the line), where the request has it
 //	echo                 the last user message without its directives
 //	cached=N reasoning=N usage classes to report and to bill
 //	tools[=N]  no-tools  parallel  interleave  empty-args   how tools are called

@@ -27,6 +27,7 @@ type steering struct {
 	multiData, noFinalBlank, noDone      bool
 	noUsage, noRestate                   bool
 	finish, say                          string
+	call, callArgs                       string
 	refuse, echo                         bool
 	chunks, cached, reasoning, tools     int
 	noTools, parallel, interleave        bool
@@ -159,6 +160,10 @@ func (st *steering) read(line string) error {
 		var token string
 		if rest, ok := strings.CutPrefix(line, "say="); ok {
 			st.say = rest
+			return nil
+		}
+		if rest, ok := strings.CutPrefix(line, "call="); ok {
+			st.call, st.callArgs, _ = strings.Cut(rest, " ")
 			return nil
 		}
 		if rest, ok := strings.CutPrefix(line, "message="); ok {

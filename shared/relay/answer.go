@@ -18,6 +18,7 @@ import (
 	"gateway/shared/relay/routes"
 	"gateway/shared/relay/tail"
 	"gateway/shared/relay/turn"
+	"gateway/shared/relay/unread"
 )
 
 // Bounds of what is read of a provider's answer, in bytes.
@@ -151,6 +152,19 @@ func (l *logbook) ownHeaders(h http.Header) {
 	}
 	if l.To.Names.Provider != "" {
 		set(asked.Provider, l.To.Names.Provider)
+	}
+	if l.unread.Any() && l.Who != nil && l.unread.Unread(l.promptsOf()) {
+		h[asked.PromptCache] = promptUnread
+	}
+}
+
+var promptUnread = []string{"unread"}
+
+// promptsOf is whose prompts this one counts among.
+func (l *logbook) promptsOf() unread.Of {
+	return unread.Of{
+		Org: l.Who.Scope.Org, Workspace: l.Who.Scope.Workspace, Key: l.Who.KeyID,
+		Provider: l.To.Names.Slug, Model: l.ModelOf(), Session: l.Ask.Session,
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"gateway/shared/chat"
 	"gateway/shared/fault"
 	"gateway/shared/identity"
+	"gateway/shared/pricing"
 	"gateway/shared/provider"
 	"gateway/shared/relay/inbound"
 	"gateway/shared/relay/managed"
@@ -54,6 +55,9 @@ func (l *logbook) writeBooks() {
 		return // an unknown caller has no books
 	}
 	l.describeMoney()
+	if u := &l.rec.Usage; u.N(pricing.CacheWrite5m)+u.N(pricing.CacheWrite1h)+u.N(pricing.CacheRead) > 0 {
+		l.unread.Note(l.promptsOf(), u.Written() > 0, u.N(pricing.CacheRead) > 0)
+	}
 	l.rec.ClientStatus, l.rec.ClientGone = l.status, l.gone
 	l.rec.ResponseBytes = l.answered
 	l.rec.Duration = l.Since()

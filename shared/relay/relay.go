@@ -28,6 +28,7 @@ import (
 	"gateway/shared/relay/reused"
 	"gateway/shared/relay/routes"
 	"gateway/shared/relay/session"
+	"gateway/shared/relay/unread"
 	"gateway/shared/resource"
 	"gateway/shared/route"
 	"gateway/shared/seal"
@@ -100,6 +101,7 @@ type Relay struct {
 	breakers  *breaker.Shared
 	budgets   *ledger.Lately // of sessions that wait
 	owners    *kept.Owners
+	unread    unread.Prompts
 	ephemeral *ephemeral.Room
 	sessions  session.Running
 	dialers   dialers

@@ -4,6 +4,7 @@ import (
 	"io"
 
 	"gateway/shared/chat"
+	"gateway/shared/dialect/claude"
 	"gateway/shared/provider"
 	"gateway/shared/relay/inbound"
 	"gateway/shared/relay/pooled"
@@ -135,7 +136,17 @@ func (rq *requests) spliced(src []byte) ([]byte, error) {
 	for _, name := range dropped {
 		rq.Loss.Add(name, "the host refuses it")
 	}
-	return adapted, rq.Loss.Err()
+	return rq.marked(adapted), rq.Loss.Err()
+}
+
+// marked is a body with markers for the provider's cache of prompts, where the config
+// asks for them.
+func (rq *requests) marked(body []byte) []byte {
+	leaf := rq.To.Leaf
+	if leaf == nil || leaf.PromptCache == nil || rq.To.DialectName() != provider.AnthropicMessages {
+		return body
+	}
+	return claude.Mark(body, leaf.PromptCache.Hour)
 }
 
 // within refuses what the target is known not to do, in a body that is passed on
@@ -177,6 +188,7 @@ func (rq *requests) translated(src []byte) ([]byte, error) {
 	if err := rq.Loss.Err(); err != nil {
 		return nil, err
 	}
+	rq.sendBuf.B = rq.marked(rq.sendBuf.B)
 	return rq.sendBuf.B, nil
 }
 

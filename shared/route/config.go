@@ -64,6 +64,7 @@ type Config struct {
 	Retry          *Retry
 	Cache          *Cache
 	Breaker        *Breaker
+	PromptCache    *PromptCache
 	RequestTimeout *int64 // milliseconds; 0 switches an inherited one off
 	FirstToken     *int64 // first_token_timeout, likewise
 	StreamIdle     *int64 // stream_idle_timeout, likewise
@@ -113,6 +114,13 @@ type Cache struct {
 	// requests only.
 	Embedder  *CacheEmbedder
 	Threshold float64 // least cosine of what means the same; 0: the standard
+}
+
+// PromptCache has markers added for the provider's own cache of prompts, where it has
+// such and the client's are few.
+type PromptCache struct {
+	Hour bool // they hold for an hour, not for five minutes
+	Off  bool // an inherited one does not count
 }
 
 // CacheEmbedder is the model that a semantic cache compares texts by.

@@ -54,7 +54,7 @@ func ParseSaved(raw []byte) (*Config, []fault.Detail) { return Parse(raw, Lenien
 
 // meaningful reports whether the root says anything.
 func (c *Config) meaningful() bool {
-	return c.Provider != "" || c.VirtualKey != "" || c.Strategy != nil || len(c.Targets) > 0 || c.Cache != nil ||
+	return c.Provider != "" || c.VirtualKey != "" || c.Strategy != nil || len(c.Targets) > 0 || c.Cache != nil || c.PromptCache != nil ||
 		c.Retry != nil || c.PromptID != "" || c.ForwardHeaders != nil || c.RequestTimeout != nil || c.FirstToken != nil || c.StreamIdle != nil || c.Hold != nil || c.CustomHost != nil ||
 		c.Input != nil || c.Output != nil || c.Passthrough || len(c.DefaultParams) > 0 || len(c.DropParams) > 0 ||
 		len(c.OverrideParams) > 0 || len(c.Fields) > 0 || c.APIKey != "" || c.FetchIntegratedModels || c.StrictOpenAI != nil
@@ -128,6 +128,8 @@ func parseProperty(r *reader, c *Config, key string, v value) {
 		c.Retry = parseRetry(r, v)
 	case "cache":
 		c.Cache = parseCache(r, v)
+	case "prompt_cache":
+		c.PromptCache = parsePromptCache(r, v)
 	case "request_timeout":
 		n := r.whole(v, 0)
 		c.RequestTimeout = &n

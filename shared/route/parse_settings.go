@@ -41,6 +41,34 @@ func parseRetry(r *reader, v value) *Retry {
 	return out
 }
 
+// parsePromptCache reads {"mode": "auto" or "off", "ttl": "5m" or "1h"}.
+func parsePromptCache(r *reader, v value) *PromptCache {
+	out := new(PromptCache)
+	r.members(v, func(key string, v value) {
+		switch key {
+		case "mode":
+			switch mode := r.text(v); mode {
+			case "off":
+				out.Off = true
+			case "auto", "":
+			default:
+				r.add(v.path, "must be auto or off")
+			}
+		case "ttl":
+			switch ttl := r.text(v); ttl {
+			case "1h":
+				out.Hour = true
+			case "5m", "":
+			default:
+				r.add(v.path, "must be 5m or 1h")
+			}
+		default:
+			r.unknown(v, "prompt_cache")
+		}
+	})
+	return out
+}
+
 // parseAttempts are at most MaxRetryAttempts: more is refused when saved and cut
 // otherwise.
 func parseAttempts(r *reader, v value) int {

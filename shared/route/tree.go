@@ -60,18 +60,20 @@ type Leaf struct {
 	Model        string // override_params.model without @slug/; "": none
 	DefaultModel string // default_params.model without @slug/
 
-	Retry      *Retry        // nil: no retries
-	Cache      *Cache        // nil: off
-	Breaker    *Breaker      // nil: none
-	Timeout    time.Duration // from sending to the answer's head; 0: none
-	FirstToken time.Duration // from sending to the first content of a stream; 0: none
-	Idle       time.Duration // between two reads of a stream after that; 0: none
-	Hold       time.Duration // a stream's head is held so long for its first content
-	CustomHost string
-	Forward    []string // canonical names of client headers to send on
-	Lenient    bool     // strict_open_ai_compliance is false
-	Input      []Guardrail
-	Output     []Guardrail
+	Retry   *Retry   // nil: no retries
+	Cache   *Cache   // nil: off
+	Breaker *Breaker // nil: none
+	// PromptCache has markers added for the provider's cache of prompts; nil: off.
+	PromptCache *PromptCache
+	Timeout     time.Duration // from sending to the answer's head; 0: none
+	FirstToken  time.Duration // from sending to the first content of a stream; 0: none
+	Idle        time.Duration // between two reads of a stream after that; 0: none
+	Hold        time.Duration // a stream's head is held so long for its first content
+	CustomHost  string
+	Forward     []string // canonical names of client headers to send on
+	Lenient     bool     // strict_open_ai_compliance is false
+	Input       []Guardrail
+	Output      []Guardrail
 
 	// Made is what Input and Output were made into, once, by whoever runs them.
 	Made atomic.Value
@@ -87,6 +89,7 @@ type inherited struct {
 	retry              *Retry
 	cache              *Cache
 	breaker            *Breaker
+	prompts            *PromptCache
 	timeout            int64
 	firstToken, idle   int64
 	hold               *int64
@@ -172,6 +175,9 @@ func (c *Config) inherit(from inherited) inherited {
 	if c.Breaker != nil {
 		h.breaker = c.Breaker
 	}
+	if c.PromptCache != nil {
+		h.prompts = c.PromptCache
+	}
 	if c.RequestTimeout != nil {
 		h.timeout = *c.RequestTimeout
 	}
@@ -228,6 +234,9 @@ func (c *Config) leaf(h inherited, details *[]fault.Detail) *Leaf {
 		FirstToken: milliseconds(h.firstToken), Idle: milliseconds(h.idle), Hold: MaxHold,
 		CustomHost: h.host, Forward: h.forward, Lenient: h.strict != nil && !*h.strict,
 		Input: h.input, Output: h.output, FetchIntegrated: h.fetch,
+	}
+	if h.prompts != nil && !h.prompts.Off {
+		l.PromptCache = h.prompts
 	}
 	if h.hold != nil {
 		l.Hold = milliseconds(*h.hold)

@@ -59,6 +59,10 @@ func TestInheritance(t *testing.T) {
 			t.Errorf("%s: got %s, want %s", c.leaf.Path, got, c.want)
 		}
 	}
+	marked := compile(t, `{"prompt_cache":{"ttl":"1h"},"strategy":{"mode":"fallback"},"targets":[{"provider":"@a"},{"provider":"@b","prompt_cache":{}},{"provider":"@c","prompt_cache":{"mode":"off"}}]}`, Strict).Leaves()
+	if a, b := marked[0].PromptCache, marked[1].PromptCache; a == nil || !a.Hour || b == nil || b.Hour || marked[2].PromptCache != nil {
+		t.Errorf("markers of targets: %+v %+v %+v", a, b, marked[2].PromptCache)
+	}
 	timed := compile(t, `{"first_token_timeout":1000,"stream_idle_timeout":2000,"first_event_hold_ms":3000,"strategy":{"mode":"single"},"targets":[{"provider":"@a"},{"provider":"@b","first_token_timeout":5,"stream_idle_timeout":0,"first_event_hold_ms":0}]}`, Strict).Leaves()
 	if l := timed[0]; l.FirstToken != time.Second || l.Idle != 2*time.Second || l.Hold != 3*time.Second {
 		t.Errorf("inherited: %+v", l)

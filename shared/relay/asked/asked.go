@@ -43,6 +43,7 @@ const (
 	RetryCount        = "X-Gateway-Retry-Attempt-Count"
 	CacheStatus       = "X-Gateway-Cache-Status"
 	OptionIndex       = "X-Gateway-Last-Used-Option-Index"
+	PromptCache       = "X-Gateway-Prompt-Cache"
 	ProviderRequestID = "X-Gateway-Provider-Request-Id"
 )
 

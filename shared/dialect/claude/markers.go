@@ -1,0 +1,131 @@
+package claude
+
+import (
+	"bytes"
+
+	"gateway/shared/wire"
+)
+
+var (
+	markerKey   = []byte(`"cache_control"`)
+	markable    = map[string]bool{"text": true, "image": true, "document": true, "tool_use": true, "tool_result": true, "search_result": true}
+	shortMarker = []byte(`{"type":"ephemeral"}`)
+	hourMarker  = []byte(`{"type":"ephemeral","ttl":"1h"}`)
+	topKeys     = wire.NewKeySet("system", "tools", "messages", "cache_control")
+)
+
+// Mark adds cache markers to a Messages body: one at the end of what stays the same over
+// a conversation, the system prompt or else the tools, and one at its last block. With
+// markers of the client's own only the last block gets one, as long as there are not more
+// than MaxMarkers in all: the client knows what stays the same. One that has the provider
+// place them is left alone. hour: they hold for an hour, not for five minutes. The
+// result is body itself when nothing was added. body is a checked JSON object.
+func Mark(body []byte, hour bool) []byte {
+	var w wire.Walk
+	if topKeys.Walk(body, &w) != nil || !w.Spans[3].Absent() {
+		return body
+	}
+	own := bytes.Count(body, markerKey) // as a key, or seldom as a word: then it is one too many
+	marker := shortMarker
+	if own == 0 && hour {
+		marker = hourMarker
+	}
+	var edits []wire.Edit
+	add := func(e wire.Edit, ok bool) {
+		if ok && own+len(edits) < MaxMarkers {
+			edits = append(edits, e)
+		}
+	}
+	if own == 0 {
+		e, ok := markLast(body, w.Spans[0], marker)
+		if !ok {
+			e, ok = markTool(body, w.Spans[1], marker)
+		}
+		add(e, ok)
+	}
+	add(markMessage(body, w.Spans[2], marker))
+	if len(edits) == 0 {
+		return body
+	}
+	return wire.Splice(make([]byte, 0, len(body)+256), body, edits...)
+}
+
+// last gives the last element of an array that stands in span.
+func last(body []byte, span wire.Span) (at wire.Span, ok bool) {
+	d := wire.NewDecoder(span.Of(body))
+	for range d.Array {
+		d.Kind() // behind the space before it
+		raw := d.Raw()
+		end := span.Start + d.Offset()
+		at, ok = wire.Span{Start: end - len(raw), End: end}, true
+	}
+	return at, ok && d.Err() == nil
+}
+
+// markLast marks the last block of a content, which may be a text alone.
+func markLast(body []byte, content wire.Span, marker []byte) (e wire.Edit, ok bool) {
+	if !content.Present(body) {
+		return e, false
+	}
+	switch raw := content.Of(body); wire.KindOf(raw) {
+	case wire.KindString:
+		if len(raw) <= len(`""`) {
+			return e, false
+		}
+		block := append([]byte(`[{"type":"text","text":`), raw...)
+		block = append(append(block, `,"cache_control":`...), marker...)
+		return wire.Replace(content, append(block, `}]`...)), true
+	case wire.KindArray:
+		at, found := last(body, content)
+		if !found || !takesMarker(at.Of(body)) {
+			return e, false
+		}
+		return wire.InsertAt(at.Start, "cache_control", marker), true
+	}
+	return e, false
+}
+
+var blockKeys = wire.NewKeySet("type", "text", "cache_control", "defer_loading")
+
+// takesMarker tells whether a block is one that may be marked, and is not.
+func takesMarker(block []byte) bool {
+	var w wire.Walk
+	if wire.KindOf(block) != wire.KindObject || blockKeys.Walk(block, &w) != nil || !w.Spans[2].Absent() || !w.Spans[0].Present(block) {
+		return false
+	}
+	kind, err := wire.ScanString(w.Spans[0].Of(block), "type")
+	if err != nil || !markable[kind] {
+		return false
+	}
+	return kind != "text" || len(w.Spans[1].Of(block)) > len(`""`)
+}
+
+// markTool marks the last tool; one that is loaded later stands in no prefix.
+func markTool(body []byte, tools wire.Span, marker []byte) (e wire.Edit, ok bool) {
+	if !tools.Present(body) || wire.KindOf(tools.Of(body)) != wire.KindArray {
+		return e, false
+	}
+	at, found := last(body, tools)
+	var w wire.Walk
+	if !found || wire.KindOf(at.Of(body)) != wire.KindObject || blockKeys.Walk(at.Of(body), &w) != nil || !w.Spans[3].Absent() {
+		return e, false
+	}
+	return wire.InsertAt(at.Start, "cache_control", marker), true
+}
+
+var messageKeys = wire.NewKeySet("content")
+
+// markMessage marks the last block of the last message.
+func markMessage(body []byte, messages wire.Span, marker []byte) (e wire.Edit, ok bool) {
+	if !messages.Present(body) || wire.KindOf(messages.Of(body)) != wire.KindArray {
+		return e, false
+	}
+	at, found := last(body, messages)
+	var w wire.Walk
+	if !found || wire.KindOf(at.Of(body)) != wire.KindObject || messageKeys.Walk(at.Of(body), &w) != nil || w.Spans[0].Absent() {
+		return e, false
+	}
+	content := w.Spans[0]
+	content.Start, content.End = content.Start+at.Start, content.End+at.Start
+	return markLast(body, content, marker)
+}
