@@ -24,6 +24,8 @@ const (
 // process is a gateway that runs as a program of its own.
 type process struct {
 	url    string // ends in /v1
+	tls    string // the same over TLS, which some clients insist on
+	ca     string // file of the certificate that answers there
 	cmd    *exec.Cmd
 	exited chan struct{} // closed when it has ended
 	err    error         // of its end, after exited
@@ -76,6 +78,7 @@ func startGateway(t *testing.T) *process {
 		t.Fatal("the gateway was not ready in time")
 	}
 	p.waitHealthy(t)
+	p.overTLS(t, dir)
 	return p
 }
 
@@ -98,7 +101,7 @@ func (p *process) waitHealthy(t *testing.T) {
 
 // environment is what the programs read.
 func (p *process) environment() []string {
-	return append(os.Environ(), "GATEWAY_URL="+p.url, "GATEWAY_KEY="+workspaceKey, "GATEWAY_ADMIN_KEY="+adminKey)
+	return append(os.Environ(), "GATEWAY_URL="+p.url, "GATEWAY_KEY="+workspaceKey, "GATEWAY_ADMIN_KEY="+adminKey, "GATEWAY_TLS_URL="+p.tls, "NODE_EXTRA_CA_CERTS="+p.ca)
 }
 
 // missing skips the test because a tool is not there. Where CI is set nothing
