@@ -220,14 +220,17 @@ var bodies = map[string]body{
 		}),
 	},
 	"models": {
-		doc: "List the models that the workspace can call, as @slug/model; with a provider named, that provider's own list.",
+		doc: "List the models that the workspace can call, as @slug/model; with a provider named, that provider's own list. Of the gateway's own list: prices in US cents, and window, kinds of input and end of a model where they are known. With anthropic-version, as Anthropic's list.",
 		query: []parameter{
 			{"ai_service", text}, {"provider", text}, {"limit", admin.Schema{"type": "integer", "minimum": 0}}, {"offset", admin.Schema{"type": "integer", "minimum": 0}},
 			{"sort", admin.Schema{"type": "string", "enum": []string{"name", "provider", "ai_service"}}}, {"order", admin.Schema{"type": "string", "enum": []string{"asc", "desc"}}},
 		},
 		answer: object([]string{"object", "data"}, map[string]admin.Schema{
 			"object": constant("list"), "total_count": integer,
-			"data": list(object([]string{"id", "object"}, map[string]admin.Schema{"id": text, "object": constant("model"), "created": integer, "owned_by": text})),
+			"data": list(object([]string{"id", "object"}, map[string]admin.Schema{
+				"id": text, "object": constant("model"), "created": integer, "owned_by": text, "pricing": open,
+				"context_window": integer, "max_output_tokens": integer, "input_modalities": list(text), "deprecation_date": text, "shutdown_date": text,
+			})),
 		}),
 	},
 	"proxy": {
@@ -262,6 +265,9 @@ var answerHeaders = map[string]any{
 	"x-gateway-cache-status":           describedHeader("HIT, SEMANTIC HIT, MISS, SEMANTIC MISS, REFRESH or DISABLED."),
 	"x-gateway-retry-attempt-count":    describedHeader("0 without a retry, n for the retry that succeeded, -1 when none did."),
 	"x-gateway-last-used-option-index": describedHeader("Path of the target in the config."),
+	"x-gateway-prompt-cache":           describedHeader("unread: the caller's marked beginnings of prompts were written to the provider's cache three times in a row and never read."),
+	"deprecation":                      describedHeader("Where the end of the model is known: @ and the second since 1970 from which it is deprecated (RFC 9745)."),
+	"sunset":                           describedHeader("Likewise: when the provider shuts it down (RFC 8594)."),
 }
 
 func describedHeader(doc string) map[string]any {

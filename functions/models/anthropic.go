@@ -1,12 +1,14 @@
 package models
 
 import (
+	"fmt"
 	"net/url"
 	"slices"
 	"strings"
 	"time"
 
 	"gateway/shared/fault"
+	"gateway/shared/provider/known"
 	"gateway/shared/wire"
 )
 
@@ -101,7 +103,19 @@ func appendAnthropic(out []byte, id string, m *model) []byte {
 	out = wire.AppendJSONString(out, displayName(m.name))
 	out = append(out, `,"created_at":"`...)
 	out = time.Unix(m.created, 0).UTC().AppendFormat(out, time.RFC3339)
-	return append(out, `"}`...)
+	out = append(out, '"')
+	if k := known.Of(m.service, m.name); k != nil {
+		if k.Window > 0 && k.Output > 0 {
+			out = fmt.Appendf(out, `,"max_input_tokens":%d,"max_tokens":%d`, k.Window, k.Output)
+		}
+		if !k.Deprecated.IsZero() {
+			out = k.Deprecated.AppendFormat(out, `,"deprecated_at":"`+time.RFC3339+`"`)
+		}
+		if !k.Shutdown.IsZero() {
+			out = k.Shutdown.AppendFormat(out, `,"retires_at":"`+time.RFC3339+`"`)
+		}
+	}
+	return append(out, '}')
 }
 
 // displayName is what people call a model: Claude Sonnet 4.5 for

@@ -4,6 +4,7 @@ package models
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"net/url"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"gateway/shared/fault"
 	"gateway/shared/pricing"
 	"gateway/shared/provider"
+	"gateway/shared/provider/known"
 	"gateway/shared/relay"
 	"gateway/shared/resource"
 	"gateway/shared/tenant"
@@ -157,7 +159,8 @@ func number(v url.Values, name string) (int, error) {
 
 func encode(models []model, total int) []byte {
 	out := []byte(`{"object":"list","data":[`)
-	for i, m := range models {
+	for i := range models {
+		m := &models[i]
 		if i > 0 {
 			out = append(out, ',')
 		}
@@ -165,7 +168,46 @@ func encode(models []model, total int) []byte {
 		out = wire.AppendJSONString(out, "@"+m.slug+"/"+m.name)
 		out = fmt.Appendf(out, `,"object":"model","created":%d,"owned_by":`, m.created)
 		out = wire.AppendJSONString(out, m.service)
-		out = append(out, '}')
+		out = append(m.appendKnown(m.appendPrice(out)), '}')
 	}
 	return fmt.Appendf(out, `],"total_count":%d}`, total)
+}
+
+// appendPrice tells the list price, in US cents per token or unit.
+func (m *model) appendPrice(out []byte) []byte {
+	d, ok := pricing.Default().Document(m.service, m.name)
+	if !ok {
+		return out
+	}
+	raw, err := json.Marshal(d)
+	if err != nil {
+		return out // numbers and names: it cannot fail
+	}
+	return append(append(out, `,"pricing":`...), raw...)
+}
+
+// appendKnown tells of window, kinds of input and end, as far as they are known.
+func (m *model) appendKnown(out []byte) []byte {
+	k := known.Of(m.service, m.name)
+	if k == nil {
+		return out
+	}
+	if k.Window > 0 {
+		out = fmt.Appendf(out, `,"context_window":%d`, k.Window)
+	}
+	if k.Output > 0 {
+		out = fmt.Appendf(out, `,"max_output_tokens":%d`, k.Output)
+	}
+	out = append(out, `,"input_modalities":["text"`...)
+	for _, in := range k.Inputs {
+		out = wire.AppendJSONString(append(out, ','), in)
+	}
+	out = append(out, ']')
+	if !k.Deprecated.IsZero() {
+		out = k.Deprecated.AppendFormat(out, `,"deprecation_date":"2006-01-02"`)
+	}
+	if !k.Shutdown.IsZero() {
+		out = k.Shutdown.AppendFormat(out, `,"shutdown_date":"2006-01-02"`)
+	}
+	return out
 }

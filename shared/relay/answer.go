@@ -10,6 +10,7 @@ import (
 	"gateway/shared/egress"
 	"gateway/shared/fault"
 	"gateway/shared/provider"
+	"gateway/shared/provider/known"
 	"gateway/shared/relay/asked"
 	"gateway/shared/relay/guarded"
 	"gateway/shared/relay/mask"
@@ -152,6 +153,9 @@ func (l *logbook) ownHeaders(h http.Header) {
 	}
 	if l.To.Names.Provider != "" {
 		set(asked.Provider, l.To.Names.Provider)
+	}
+	if p := l.To.Target.Provider; p != nil {
+		known.Of(p.ID, l.To.Model).SetHeaders(h)
 	}
 	if l.unread.Any() && l.Who != nil && l.unread.Unread(l.promptsOf()) {
 		h[asked.PromptCache] = promptUnread
