@@ -74,7 +74,10 @@ func TestADeviceSignsInAsItsPerson(t *testing.T) {
 	s := l.device()
 	l.wantStatus("before", l.poll(s), 400, `"error":"authorization_pending"`)
 	l.wantStatus("at once again", l.poll(s), 400, `"error":"slow_down"`)
-	l.wantStatus("nobody signed in", l.visit(s.complete, ""), 200, "Your e-mail address")
+	stranger := l.visit(s.complete, "")
+	l.wantStatus("nobody signed in", stranger, 200, "Your e-mail address")
+	// Coming back from another site, a browser has no session's cookie for this page yet.
+	l.wantStatus("the way back", stranger, 200, `name="return_to" value="/v1/oauth/device?user_code=`+s.user+`"`)
 	l.wantStatus("without a code", l.visit(s.page, l.session), 200, "The code that your device shows")
 	page := l.visit(s.complete, l.session)
 	l.wantStatus("the page", page, 200, s.user)

@@ -39,7 +39,11 @@ func page(status int, next, title, body string, forms ...string) admin.Answer {
 func (f *granting) signInFirst(c *admin.Call, again string) admin.Answer {
 	back := again
 	if u, err := url.Parse(again); err == nil {
-		back = u.EscapedPath() + "?" + u.RawQuery
+		// A browser that comes from the identity provider's site brings no session's cookie
+		// yet: the page that it comes to is the one that leads to this one.
+		q := u.Query()
+		q.Del("here")
+		back = u.EscapedPath() + "?" + q.Encode()
 	}
 	body := `<form method="get" action="` + escape(f.issuer(c)+"/auth/login") + `"><label>Your e-mail address<input type="email" name="email" required autofocus></label>` +
 		`<input type="hidden" name="return_to" value="` + escape(back) + `"><button>Sign in</button></form>`

@@ -13,6 +13,8 @@ import (
 	"gateway/shared/resource"
 	"gateway/shared/signin"
 	"gateway/shared/store"
+	"gateway/shared/store/dynamo"
+	"gateway/shared/store/dynamo/dynamotest"
 	"gateway/shared/store/sqlite"
 	"gateway/shared/tenant"
 )
@@ -37,13 +39,18 @@ func processes(t *testing.T) (a, b process, c *clock) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Close() })
+	return over(s, s)
+}
+
+// over are processes with a store each, of the same rows.
+func over(one, other store.Store) (a, b process, c *clock) {
 	c = &clock{}
 	c.at.Store(time.Now().UnixMilli())
-	open := func() process {
+	open := func(s store.Store) process {
 		r := resource.New(s, resource.Clock(c.now))
 		return process{signin.New(resource.NewLoader(r), r), r}
 	}
-	return open(), open(), c
+	return open(one), open(other), c
 }
 
 func (p process) begin(t *testing.T, user string) (token string, s *signin.Session) {
@@ -78,6 +85,25 @@ func (p process) want(t *testing.T, what, token string, there bool) {
 func TestASessionEndsInEveryProcess(t *testing.T) {
 	t.Parallel()
 	a, b, c := processes(t)
+	endsIn(t, a, b, c)
+}
+
+// The same where each process has connections of its own to a DynamoDB.
+func TestASessionEndsInEveryProcessOnDynamoDB(t *testing.T) {
+	t.Parallel()
+	endpoint := dynamotest.Start(t)
+	var same dynamo.Options
+	one := dynamotest.Open(t, endpoint, func(o *dynamo.Options) { same = dynamo.Options{Prefix: o.Prefix, Config: dynamotest.Config(endpoint)} })
+	other, err := dynamo.New(same)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, b, c := over(one, other)
+	endsIn(t, a, b, c)
+}
+
+func endsIn(t *testing.T, a, b process, c *clock) {
+	t.Helper()
 	token, s := a.begin(t, "u1")
 	a.want(t, "begun here", token, true)
 	b.want(t, "begun there", token, true)
