@@ -20,8 +20,10 @@ import (
 	"testing"
 	"time"
 
+	"gateway/shared/identity"
 	"gateway/shared/signin/browser"
 	"gateway/shared/signin/saml"
+	"gateway/shared/store"
 )
 
 // samlIssuer is the identity provider of the npm package samlp, a process of its own.
@@ -449,6 +451,37 @@ func TestSignInsThatBeginAtTheIdentityProvider(t *testing.T) {
 	made := e.call("POST", "/auth/sso-configurations", fmt.Sprintf(`{"name":"x","protocol":"saml","metadata_url":%q,"allow_idp_initiated":true}`, e.saml.url+"/metadata"), "X-Gateway-Api-Key", theirs)
 	e.wantStatus("made", made, 200, "id")
 	e.wantStatus("in another organisation", e.post(e.base+"/auth/saml/other/acs", begin(good), map[string]string{}), 401, "another")
+}
+
+// TestIdentityProvidersChangeTheirKeys: a key that is not known has the metadata read
+// again, which a stranger's key does not help.
+func TestIdentityProvidersChangeTheirKeys(t *testing.T) {
+	t.Parallel()
+	e := newSAMLEntrance(t)
+	if _, token := e.by("ann@example.com", "", e.options()); token == "" {
+		t.Fatal("refused with the first key")
+	}
+	key, cert, err := saml.NewKey("idp", time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	newer := []any{"key", string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key})), "cert", pemOf(cert)}
+	got, _ := e.by("ann@example.com", "", e.options(newer...))
+	e.wantStatus("while the copy is too young", got, 401, "not the identity provider's")
+
+	// The copy is two minutes old.
+	keys := e.g.core.Store.Table(store.Keys)
+	row := store.Credential("SAMLMETA", identity.HashToken("default\x00"+e.configured+"\x00"+e.saml.url+"/metadata\x00"))
+	_, _, err = keys.Update(t.Context(), store.Update{Key: row, Set: []store.Assign{{Path: store.At("at"), Value: time.Now().Add(-2 * time.Minute).UnixMilli()}}, If: []store.Cond{store.IfPresent()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, token := e.by("ann@example.com", "", e.options(newer...)); got.status != 303 || token == "" {
+		t.Fatalf("with the new key: %d %s", got.status, got.body)
+	}
+	e.saml.next("ann@example.com", e.options())
+	jar := map[string]string{}
+	e.wantStatus("with the old key, which is not published any more", e.post(e.shown("sp_acs_url"), e.there("", jar), jar), 401, "not the identity provider's")
 }
 
 // TestSAMLConfigurationsAreChecked: all errors at once, and nothing that is secret is shown.

@@ -13,6 +13,9 @@ bound=${1:-500x}
 # time was over, which Go reports as a failure though no input failed.
 late() { grep -q '^    context deadline exceeded$' "$1" && ! grep -qE 'Failing input|panic|_test\.go:' "$1"; }
 
+# Inputs that are new are made smaller a bounded number of times: with documents of
+# several kilobytes Go would otherwise take a minute for each.
+
 # package runs the targets of the package in a folder, one after the other.
 package() {
 	local dir=$1 work name
@@ -21,7 +24,7 @@ package() {
 	go test -c -fuzz . -o "$work/test" "./$dir"
 	for name in $(targets "$dir"); do
 		for try in 1 2 3; do
-			(cd "$dir" && "$work/test" -test.run '^$' -test.fuzz "^$name\$" -test.fuzztime "$bound" -test.parallel 1 -test.fuzzcachedir "$cache/$dir") >"$work/out" 2>&1 && break
+			(cd "$dir" && "$work/test" -test.run '^$' -test.fuzz "^$name\$" -test.fuzztime "$bound" -test.fuzzminimizetime 100x -test.parallel 1 -test.fuzzcachedir "$cache/$dir") >"$work/out" 2>&1 && break
 			if [ "$try" = 3 ] || ! late "$work/out"; then
 				echo "fuzz $dir $name FAILED"
 				cat "$work/out"

@@ -38,7 +38,7 @@ function profile(user) {
 function serve(config, req, res) {
   const path = express(req, res);
   if (path === '/metadata') {
-    return samlp.metadata({ issuer: config.issuer, cert: config.cert, redirectEndpointPath: '/sso', postEndpointPath: '/sso' })(req, res);
+    return samlp.metadata({ issuer: config.issuer, cert: next.options.cert ?? config.cert, redirectEndpointPath: '/sso', postEndpointPath: '/sso' })(req, res);
   }
   if (path === '/next') {
     let body = '';

@@ -9,6 +9,7 @@ import (
 	_ "crypto/sha1"
 	_ "crypto/sha256"
 	_ "crypto/sha512"
+	_ "embed"
 	"encoding/base64"
 	"fmt"
 	"strings"
@@ -39,24 +40,32 @@ const (
 
 var now = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 
-// keys are made once: of the identity provider, of the next one it will have, of a
-// stranger, and of the gateway.
+// keys of tests, which open nothing: of the identity provider, of the next one it will
+// have, of a stranger, and of the gateway. Each line has a key and its certificate. They
+// are kept since making them takes most of the time of a fuzzer.
 type pair struct {
 	key  *rsa.PrivateKey
 	cert []byte
 }
 
+//go:embed testdata/keys.txt
+var kept string
+
 var keys = sync.OnceValue(func() (out [4]pair) {
-	for i := range out {
-		raw, cert, err := saml.NewKey("test", now)
+	part := func(s string) []byte {
+		b, err := base64.StdEncoding.DecodeString(s)
 		if err != nil {
 			panic(err)
 		}
-		key, err := saml.ReadKey(raw)
+		return b
+	}
+	for i, line := range strings.Split(strings.TrimSpace(kept), "\n") {
+		raw, cert, _ := strings.Cut(line, " ")
+		key, err := saml.ReadKey(part(raw))
 		if err != nil {
 			panic(err)
 		}
-		out[i] = pair{key, cert}
+		out[i] = pair{key, part(cert)}
 	}
 	return out
 })

@@ -192,6 +192,15 @@ func TestOwnMetadata(t *testing.T) {
 	if _, err := saml.ParseMetadata([]byte(raw), "", now); err == nil || !strings.Contains(err.Error(), "IDPSSODescriptor") {
 		t.Errorf("it is read as another thing: %v", err)
 	}
+	secret, certificate, err := saml.NewKey("a gateway", now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := saml.ReadKey(secret)
+	read, bad := x509.ParseCertificate(certificate)
+	if err != nil || bad != nil || !made.PublicKey.Equal(read.PublicKey) || read.Subject.CommonName != "a gateway" || read.NotAfter.Before(now.AddDate(19, 0, 0)) {
+		t.Errorf("a new key: %v %v %+v", err, bad, read)
+	}
 	if _, err := saml.ReadKey(sha1.New().Sum(nil)); err == nil {
 		t.Error("what is no key is one")
 	}
