@@ -66,7 +66,7 @@ func openAPI(o options, title string, arn func(family string) string) map[string
 		"info":    map[string]any{"title": title, "version": placement.Hash()},
 		"paths":   paths,
 		// Bodies of other types arrive as text.
-		"x-amazon-apigateway-binary-media-types": []any{"multipart/form-data", "application/octet-stream"},
+		"x-amazon-apigateway-binary-media-types": []any{"multipart/form-data", "application/octet-stream", "application/x-protobuf"},
 		"x-amazon-apigateway-gateway-responses":  gatewayResponses(),
 	}
 }
@@ -137,7 +137,7 @@ func gatewayResponses() map[string]any {
 
 // gathered are paths below which all is one family's: the API, which has a bound of
 // resources, knows them as one, and the family which ones there are.
-var gathered = []string{"/analytics/graphs/", "/agent/", "/.well-known/", "/oauth/", "/auth/saml/", "/auth/sso-configurations/", "/auth/domains/"}
+var gathered = []string{"/analytics/", "/agent/", "/.well-known/", "/oauth/", "/auth/", "/otel/", "/policies/", "/webhooks/", "/model-configs/"}
 
 // unifyVariables names variables by their place, because the API wants siblings
 // to have one name: /configs/{slug} and /configs/{id}/versions agree.

@@ -34,6 +34,9 @@ type Refusals struct {
 	ContentType string
 	Schema      Schema
 	Body        func(c *Call, f *fault.Fault) any
+	// Other writes a refusal in another form than JSON where the call asks for one, with
+	// its media type; nil: none does.
+	Other func(c *Call, f *fault.Fault) (body []byte, contentType string)
 }
 
 const jsonType = "application/json"
@@ -107,6 +110,11 @@ func refuse(c *Call, f *fault.Fault) Answer {
 	if c.Route == nil || c.Route.Refusals == nil {
 		a.Body = f.AdminBody(c.RequestID)
 		return a
+	}
+	if other := c.Route.Refusals.Other; other != nil {
+		if a.Body, a.ContentType = other(c, f); a.Body != nil {
+			return a
+		}
 	}
 	var err error
 	a.ContentType = c.Route.Refusals.ContentType
@@ -193,7 +201,7 @@ func (r *Route) documentAnswers() map[string]any {
 	}
 	done := map[string]any{"description": "Done."}
 	if !bodyless(r.status()) {
-		done["content"] = map[string]any{r.produces(): map[string]any{"schema": answer}}
+		done["content"] = r.orBinary(map[string]any{r.produces(): map[string]any{"schema": answer}})
 	}
 	out := map[string]any{strconv.Itoa(r.status()): done}
 	refusal, media := describedError, jsonType
@@ -215,7 +223,15 @@ func (r *Route) documentAnswers() map[string]any {
 			out[strconv.Itoa(s)] = map[string]any{"description": "Nothing to send."}
 			continue
 		}
-		out[strconv.Itoa(s)] = map[string]any{"description": "Refused.", "content": map[string]any{media: map[string]any{"schema": refusal}}}
+		out[strconv.Itoa(s)] = map[string]any{"description": "Refused.", "content": r.orBinary(map[string]any{media: map[string]any{"schema": refusal}})}
 	}
 	return out
+}
+
+// orBinary adds the binary form of an answer.
+func (r *Route) orBinary(content map[string]any) map[string]any {
+	if r.Binary != "" {
+		content[r.Binary] = map[string]any{"schema": Schema{"type": "string", "format": "binary"}}
+	}
+	return content
 }

@@ -256,6 +256,9 @@ func (c *Call) parseBody() (map[string]json.RawMessage, error) {
 			return parseForm(c.raw)
 		}
 	}
+	if c.Route.Unparsed {
+		return nil, nil
+	}
 	if c.isList() {
 		return nil, nil // parseEach reads it
 	}
@@ -404,7 +407,7 @@ func (c *Call) validate(w http.ResponseWriter, raw map[string]json.RawMessage, l
 	c.Query = checkQuery(c.Request.URL.RawQuery, c.Route.Query, p)
 	if c.isList() {
 		tellIgnored(w, c.checkEach(list, p))
-	} else if c.Route.Body != nil {
+	} else if c.Route.Body != nil && !c.Route.Unparsed {
 		m := creating
 		if c.Route.BodyMode != WholeBody {
 			m = updating

@@ -267,7 +267,11 @@ var credentials = []any{map[string]any{"Gateway-Key": []string{}}, map[string]an
 func (r *Route) bodies() map[string]any {
 	out := map[string]any{}
 	for _, media := range r.Consumes {
-		out[media] = map[string]any{"schema": r.bodySchema()}
+		schema := r.bodySchema()
+		if r.Unparsed && media != jsonType {
+			schema = Schema{"type": "string", "format": "binary"}
+		}
+		out[media] = map[string]any{"schema": schema}
 	}
 	if len(out) == 0 {
 		out[jsonType] = map[string]any{"schema": r.bodySchema()}

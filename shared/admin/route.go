@@ -53,6 +53,11 @@ type Route struct {
 	Body     []Field // top-level members; nil: no body is read
 	BodyMode BodyMode
 	MaxBody  int64 // bytes; 0: DefaultMaxBody
+	// Unparsed bodies are read as they are sent, in one of the media types of Consumes:
+	// Do reads them, by Call.Raw. Body documents those that are JSON.
+	Unparsed bool
+	// Binary is a media type beside JSON of answers and refusals; "": none.
+	Binary string
 	// Each says that the body is one object, or a list of at most so many; Call.Each
 	// has them.
 	Each int

@@ -1,5 +1,7 @@
 package observe
 
+import "strings"
+
 // Names of attributes and metrics. They are still being worked on where they come
 // from, so that they stand here alone.
 const (
@@ -46,6 +48,22 @@ const (
 	attrModality         = "gen_ai.token.modality"
 	metricSpentBefore    = "gen_ai.client.inference.usage."
 	metricSpreadBefore   = "gen_ai.client.inference.operation."
+
+	// That senders use beside those of the conventions.
+	attrInputBefore     = "gen_ai.usage.prompt_tokens"
+	attrOutputBefore    = "gen_ai.usage.completion_tokens"
+	attrReasoningBefore = "gen_ai.usage.reasoning_tokens"
+	attrPromptsBefore   = "gen_ai.prompt."
+	attrAnswersBefore   = "gen_ai.completion."
+	attrAgentID         = "gen_ai.agent.id"
+	attrTextInput       = "gen_ai.usage.text.input_tokens"
+	attrAudioInput      = "gen_ai.usage.audio.input_tokens"
+	attrImageInput      = "gen_ai.usage.image.input_tokens"
+	attrAudioOutput     = "gen_ai.usage.audio.output_tokens"
+	attrImageOutput     = "gen_ai.usage.image.output_tokens"
+	attrHTTPStatus      = "http.response.status_code"
+	attrURL             = "url.full"
+	attrSession         = "session.id"
 
 	// Our own.
 	attrWorkspace      = "gateway.workspace.id"
@@ -112,6 +130,36 @@ var providers = map[string]string{
 func providerName(name string) string {
 	if known, ok := providers[name]; ok {
 		return known
+	}
+	return name
+}
+
+// users are attributes that name the user that a span is for.
+var users = []string{"user.id", "enduser.id", "gen_ai.user"}
+
+// inferring are the operations that ask a model, with the types of requests that they
+// are. What others tell of usage, such as an agent's run, is the sum of those below them.
+var inferring = map[string]string{
+	"chat": "chatComplete", "generate_content": "chatComplete", "text_completion": "complete", "embeddings": "embed",
+}
+
+// called are other names of providers that senders use.
+var called = map[string]string{
+	"az.ai.openai": "azure-openai", "azure": "azure-openai", "azure_openai": "azure-openai", "az.ai.inference": "azure-ai", "aws_bedrock": "bedrock", "aws": "bedrock",
+	"gcp.gen_ai": "google", "gemini": "google", "google_genai": "google", "google_generativeai": "google", "vertex_ai": "vertex-ai", "vertexai": "vertex-ai", "xai": "x-ai",
+	"mistral": "mistral-ai", "mistralai": "mistral-ai", "perplexity": "perplexity-ai", "together": "together-ai", "fireworks": "fireworks-ai",
+}
+
+// providerCalled is the provider that the conventions, or a sender, call so.
+func providerCalled(name string) string {
+	name = strings.ToLower(name)
+	if known, ok := called[name]; ok {
+		return known
+	}
+	for ours, theirs := range providers {
+		if theirs == name {
+			return ours
+		}
 	}
 	return name
 }

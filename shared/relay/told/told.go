@@ -1,6 +1,7 @@
 package told
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/oklog/ulid/v2"
 
+	"gateway/shared/chat"
 	"gateway/shared/fault"
 	"gateway/shared/pricing"
 	"gateway/shared/provider"
@@ -37,6 +39,17 @@ type Exchange struct {
 
 	TraceID, SpanID, ParentSpanID, SpanName string
 	Metadata                                map[string]string
+	Seen                                    *Seen // nil: the bodies tell it
+}
+
+// Seen is what was told in numbers, by a span, in place of what is read out of bodies.
+type Seen struct {
+	Endpoint     string // type of request; "": it asked no model and costs nothing
+	Asked, Model string // the model that was asked for, and that which answered
+	Finish       string
+	Usage        pricing.Usage
+	FirstByte    time.Duration // 0: not told
+	Agent        usage.Agent
 }
 
 // Teller is who tells it.
@@ -93,24 +106,40 @@ func (m *Maker) record(by *Teller, x *Exchange) *usage.Record {
 	if r.TraceID == "" {
 		r.TraceID = r.ID
 	}
-	r.Endpoint = endpointOf(r.Path)
-	m.price(r, x)
+	m.count(r, x)
 	r.Attempts = []usage.Attempt{{Provider: r.Provider, Model: r.AnsweringModel(), Status: x.Status, Latency: x.Took, Usage: r.Usage, Cost: r.Cost}}
 	return r
 }
 
-// price reads usage and model out of the bodies. What a provider charges for an answer
-// that failed is not known.
-func (m *Maker) price(r *usage.Record, x *Exchange) {
-	got := meter(x)
-	r.RequestModel = fault.Clip(modelIn(x.Request), asked.MaxTraceID)
-	r.Model, r.FinishReason = fault.Clip(got.Model, asked.MaxTraceID), fault.Clip(got.Finish, asked.MaxTraceID)
+// count takes over what was used, as numbers told it or as the bodies do, and prices it.
+func (m *Maker) count(r *usage.Record, x *Exchange) {
+	seen := x.Seen
+	if seen == nil {
+		got := meter(x)
+		r.Endpoint = endpointOf(r.Path)
+		seen = &Seen{Asked: modelIn(x.Request), Model: got.Model, Finish: got.Finish, Usage: got.Usage}
+		m.price(r, x, seen, &got)
+		return
+	}
+	r.Endpoint, r.Agent = cmp.Or(seen.Endpoint, otherEndpoint), seen.Agent
+	if seen.FirstByte > 0 && seen.FirstByte < x.Took {
+		r.TimeToFirstByte = seen.FirstByte
+	}
+	m.price(r, x, seen, &chat.Meter{})
+	r.Priced = r.Priced || seen.Endpoint == "" // it cost nothing
+}
+
+// price finds what the usage costs. What a provider charges for an answer that failed is
+// not known.
+func (m *Maker) price(r *usage.Record, x *Exchange, seen *Seen, got *chat.Meter) {
+	r.RequestModel = fault.Clip(seen.Asked, asked.MaxTraceID)
+	r.Model, r.FinishReason = fault.Clip(seen.Model, asked.MaxTraceID), fault.Clip(seen.Finish, asked.MaxTraceID)
 	r.Provider = x.Provider
 	p, known := provider.ByID(x.Provider)
 	if known {
 		r.Provider = p.ID
 	}
-	r.Usage = got.Usage.Bounded()
+	r.Usage = seen.Usage.Bounded()
 	if !r.Success() && !r.Usage.Known() {
 		r.Priced = true // it cost nothing
 		return

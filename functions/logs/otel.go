@@ -1,0 +1,252 @@
+package logs
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"gateway/shared/admin"
+	"gateway/shared/fault"
+	"gateway/shared/observe"
+	"gateway/shared/observe/otlp"
+	"gateway/shared/pricing"
+	"gateway/shared/relay/told"
+	"gateway/shared/usage"
+)
+
+// Bounds of what is told by OpenTelemetry.
+const (
+	maxOTLP   = 4 << 20  // bytes of a body as it is sent
+	maxPlain  = 16 << 20 // of one that was packed
+	maxIDText = 255      // bytes of an id, of a name
+)
+
+const protobufType = "application/x-protobuf"
+
+// Codes of google.rpc.Status.
+const (
+	rpcInvalid     = 3
+	rpcDenied      = 7
+	rpcExhausted   = 8
+	rpcUnavailable = 14
+	rpcUnknownWho  = 16
+)
+
+// kind is one of the two things that are told: where its parts stand.
+type kind struct {
+	path, name, member, rejected string
+	fromJSON, fromProtobuf       func([]byte) ([]otlp.Told, error)
+	priced                       func(*otlp.Told) bool
+}
+
+var kinds = []kind{
+	{"/otel/v1/traces", "createTraces", "resourceSpans", "rejectedSpans", otlp.ReadJSONTraces, otlp.ReadTraces, func(*otlp.Told) bool { return true }},
+	// What belongs to a span is counted with it.
+	{"/otel/v1/logs", "createLogRecords", "resourceLogs", "rejectedLogRecords", otlp.ReadJSONLogs, otlp.ReadLogs, func(t *otlp.Told) bool { return t.ID == "" }},
+}
+
+func (f *family) otelRoutes() (out []admin.Route) {
+	docs := map[string]string{
+		"resourceSpans": "Keep spans of OpenTelemetry as logs (OTLP over HTTP, JSON or protobuf, gzip or plain). Spans that ask a model, by the gen_ai conventions of either era, are counted and priced; the others place them in their trace. A span that is sent again changes nothing; spans that the gateway itself exported are not taken, since it has their logs. Needs completions.write and logs.write.",
+		"resourceLogs":  "Keep log records of OpenTelemetry as logs, as /otel/v1/traces keeps spans. Usage is counted of records that belong to no span: that of the others comes with their span. Needs completions.write and logs.write.",
+	}
+	examples := map[string]any{
+		"resourceSpans": map[string]any{"resource": map[string]any{"attributes": []any{pair("service.name", "shop")}}, "scopeSpans": []any{map[string]any{"spans": []any{map[string]any{
+			"traceId": "5b8efff798038103d269b633813fc60c", "spanId": "eee19b7ec3c1b174", "name": "chat gpt-4o-mini", "kind": 3, "startTimeUnixNano": "1795000000000000000", "endTimeUnixNano": "1795000001000000000",
+			"attributes": []any{pair("gen_ai.operation.name", "chat"), pair("gen_ai.provider.name", "openai"), pair("gen_ai.request.model", "gpt-4o-mini"), count("gen_ai.usage.input_tokens", 9), count("gen_ai.usage.output_tokens", 12)}}}}}},
+		"resourceLogs": map[string]any{"scopeLogs": []any{map[string]any{"logRecords": []any{map[string]any{
+			"timeUnixNano": "1795000000000000000", "eventName": "gen_ai.client.inference.operation.details", "traceId": "5b8efff798038103d269b633813fc60c", "spanId": "eee19b7ec3c1b174",
+			"attributes": []any{pair("gen_ai.operation.name", "chat"), pair("gen_ai.request.model", "gpt-4o-mini")}}}}}},
+	}
+	for _, k := range kinds {
+		out = append(out, admin.Route{
+			Method: "POST", Path: k.path, Name: k.name, Doc: docs[k.member], Scopes: []string{insertScope}, Where: admin.InWorkspace, ByWorkspaces: true, Unrecorded: true,
+			MaxBody: maxOTLP, Consumes: []string{"application/json", protobufType}, Unparsed: true, Binary: protobufType,
+			Body: []admin.Field{{Name: k.member, Type: admin.Array, Of: &admin.Field{Type: admin.Any, Example: examples[k.member]}, Max: otlp.MaxTold, Doc: "As OTLP has it; what is not known is passed over."}},
+			Answer: admin.Schema{"type": "object", "additionalProperties": false, "properties": map[string]admin.Schema{
+				"partialSuccess": {"type": "object", "description": "Of entries that were not taken; absent when all were.", "additionalProperties": false, "properties": map[string]admin.Schema{
+					k.rejected: {"type": "string"}, "errorMessage": {"type": "string"}}}}},
+			Refusals: &admin.Refusals{ContentType: "application/json", Schema: admin.Schema{"type": "object"}, Body: func(c *admin.Call, f *fault.Fault) any { return rawJSON(f.AdminBody(c.RequestID)) }, Other: refusedInProtobuf},
+			Do:       func(c *admin.Call) (any, error) { return f.observe(c, &k) },
+		})
+	}
+	return out
+}
+
+func pair(key, value string) any {
+	return map[string]any{"key": key, "value": map[string]any{"stringValue": value}}
+}
+
+func count(key string, n int) any {
+	return map[string]any{"key": key, "value": map[string]any{"intValue": fmt.Sprint(n)}}
+}
+
+// rawJSON is JSON that was written already.
+type rawJSON []byte
+
+// MarshalJSON implements json.Marshaler.
+func (r rawJSON) MarshalJSON() ([]byte, error) { return r, nil }
+
+func inProtobuf(r *http.Request) bool {
+	media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	return media == protobufType
+}
+
+// refusedInProtobuf is a refusal as senders of protobuf read it.
+func refusedInProtobuf(c *admin.Call, f *fault.Fault) ([]byte, string) {
+	if !inProtobuf(c.Request) {
+		return nil, ""
+	}
+	code := rpcInvalid
+	switch status := f.Status(); {
+	case status == http.StatusUnauthorized:
+		code = rpcUnknownWho
+	case status == http.StatusForbidden:
+		code = rpcDenied
+	case status == http.StatusTooManyRequests || status == http.StatusRequestEntityTooLarge:
+		code = rpcExhausted
+	case status >= 500:
+		code = rpcUnavailable
+	}
+	why := f.Message
+	for _, d := range f.Details {
+		why += "; " + strings.TrimSpace(d.Field+" "+d.Message)
+	}
+	return otlp.Refused(code, why), protobufType
+}
+
+// observe keeps what a request of OTLP tells.
+func (f *family) observe(c *admin.Call, k *kind) (any, error) {
+	if !c.Caller.HasAny([]string{makeScope}) {
+		return nil, admin.Denied()
+	}
+	body, err := unpacked(c)
+	if err != nil {
+		return nil, err
+	}
+	read := k.fromJSON
+	if inProtobuf(c.Request) {
+		read = k.fromProtobuf
+	}
+	all, err := read(body)
+	if err != nil {
+		var own *fault.Fault
+		if errors.As(err, &own) {
+			return nil, own
+		}
+		return nil, fault.Invalid("", "the body %s", err)
+	}
+	by, err := teller(c)
+	if err != nil {
+		return nil, err
+	}
+	var kept []told.Exchange
+	no := rejections{}
+	for i := range all {
+		if x, why := exchangeOf(&all[i], k, c.Now); why == "" {
+			kept = append(kept, x)
+		} else {
+			no.add(why)
+		}
+	}
+	if _, err := f.Told.Emit(c.Context, by, kept); err != nil {
+		return nil, err
+	}
+	if inProtobuf(c.Request) {
+		return admin.Answer{ContentType: protobufType, Header: http.Header{"Content-Type": {protobufType}}, Body: otlp.Rejected(no.n, no.String())}, nil
+	}
+	if no.n == 0 {
+		return admin.Members{}, nil
+	}
+	return admin.Members{"partialSuccess": map[string]string{k.rejected: fmt.Sprint(no.n), "errorMessage": no.String()}}, nil
+}
+
+// unpacked is the body as its sender had it.
+func unpacked(c *admin.Call) ([]byte, error) {
+	switch encoding := strings.ToLower(c.Request.Header.Get("Content-Encoding")); encoding {
+	case "", "identity":
+		return c.Raw(), nil
+	case "gzip":
+		z, err := gzip.NewReader(bytes.NewReader(c.Raw()))
+		if err == nil {
+			var plain []byte
+			if plain, err = io.ReadAll(io.LimitReader(z, maxPlain+1)); err == nil {
+				if len(plain) > maxPlain {
+					return nil, fault.Newf(fault.BodyTooLarge, "", "The body is larger than %d bytes without its compression", maxPlain)
+				}
+				return plain, nil
+			}
+		}
+		return nil, fault.Invalid("", "the body is no gzip, which its content-encoding says").WithCause(err)
+	default:
+		return nil, fault.Invalid("content-encoding", "must be gzip or none")
+	}
+}
+
+// rejections count what is not taken, by reason.
+type rejections struct {
+	n    int
+	whys []string
+}
+
+func (r *rejections) add(why string) {
+	r.n++
+	for _, known := range r.whys {
+		if known == why {
+			return
+		}
+	}
+	r.whys = append(r.whys, why)
+}
+
+func (r *rejections) String() string { return strings.Join(r.whys, "; ") }
+
+// exchangeOf is what a span or a log record says of a request; why not, where it is not
+// taken.
+func exchangeOf(t *otlp.Told, k *kind, now time.Time) (x told.Exchange, why string) {
+	s := observe.See(t)
+	switch {
+	case s.LoggedHere:
+		return x, "the gateway has the logs of its own spans"
+	case !t.Start.IsZero() && (t.Start.Before(now.Add(-maxToldPast)) || t.Start.After(now.Add(maxAhead))):
+		return x, "entries must have begun in the last 90 days"
+	}
+	took := t.End.Sub(t.Start)
+	if t.Start.IsZero() || took < 0 || took > maxTook*time.Millisecond {
+		took = 0
+	}
+	x = told.Exchange{
+		Created: t.Start, URL: k.path, Method: http.MethodPost, Provider: fault.Clip(s.Provider, 64), Request: s.Request, Response: s.Answer,
+		Status: s.Status, Took: took, Stream: s.Stream, TraceID: clean(t.Trace), SpanID: clean(t.ID), ParentSpanID: clean(t.Parent), SpanName: clean(t.Name), Metadata: s.Metadata,
+		Seen: &told.Seen{Endpoint: s.Endpoint, Asked: s.Asked, Model: s.Model, Finish: s.Finish, Usage: s.Usage, FirstByte: s.FirstByte, Agent: usage.Agent{Session: clean(s.Session), ID: clean(s.Agent)}},
+	}
+	if s.URL != "" {
+		x.URL = s.URL
+	}
+	if !k.priced(t) {
+		// It stands below the span that it belongs to, which is counted.
+		x.SpanID, x.ParentSpanID, x.Seen.Usage, x.Seen.Endpoint = "", x.SpanID, pricing.Usage{}, ""
+	}
+	if t.Trace != "" && t.ID != "" && !t.Start.IsZero() && k.priced(t) {
+		x.ID = "span\x00" + t.Trace + "\x00" + t.ID
+	}
+	return x, ""
+}
+
+// clean is a text that fits a log.
+func clean(s string) string {
+	s = strings.Map(func(c rune) rune {
+		if c < ' ' || c == 0x7f || c == utf8.RuneError {
+			return -1
+		}
+		return c
+	}, s)
+	return fault.Clip(s, maxIDText)
+}

@@ -1,0 +1,249 @@
+package otlp
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"math"
+	"strconv"
+	"unicode/utf8"
+)
+
+// field is one field of a message: its number, and its value as a number or as bytes.
+type field struct {
+	num int
+	n   uint64
+	b   []byte
+}
+
+// fields calls f for each field of a message, in its order.
+func fields(b []byte, f func(field) error) error {
+	for len(b) > 0 {
+		key, n := binary.Uvarint(b)
+		if n <= 0 || key>>3 == 0 || key>>3 > 1<<29-1 {
+			return errCut
+		}
+		b = b[n:]
+		at := field{num: int(key >> 3)}
+		switch key & 7 {
+		case varint:
+			if at.n, n = binary.Uvarint(b); n <= 0 {
+				return errCut
+			}
+		case fixed64:
+			if n = 8; len(b) < n {
+				return errCut
+			}
+			at.n = binary.LittleEndian.Uint64(b)
+		case bytes:
+			size, head := binary.Uvarint(b)
+			if head <= 0 || size > uint64(len(b)-head) {
+				return errCut
+			}
+			n = head + int(size)
+			at.b = b[head:n]
+		case fixed32:
+			if n = 4; len(b) < n {
+				return errCut
+			}
+			at.n = uint64(binary.LittleEndian.Uint32(b))
+		default:
+			return errCut // groups are in none of these messages
+		}
+		if err := f(at); err != nil {
+			return err
+		}
+		b = b[n:]
+	}
+	return nil
+}
+
+const fixed32 = 5
+
+// within calls f for the fields of each message of a field.
+func within(b []byte, num int, f func([]byte) error) error {
+	return fields(b, func(x field) error {
+		if x.num != num {
+			return nil
+		}
+		return f(x.b)
+	})
+}
+
+// ReadTraces reads an ExportTraceServiceRequest in protobuf.
+func ReadTraces(b []byte) ([]Told, error) { return readAll(b, readSpan) }
+
+// ReadLogs reads an ExportLogsServiceRequest in protobuf.
+func ReadLogs(b []byte) ([]Told, error) { return readAll(b, readRecord) }
+
+// readAll goes through resources and scopes, which have the same numbers in both
+// requests.
+func readAll(b []byte, read func([]byte, *Told) error) (out []Told, err error) {
+	err = within(b, 1, func(of []byte) error {
+		var origin map[string]any
+		if err := within(of, 1, func(r []byte) (err error) {
+			origin, err = readAttrs(r, 1)
+			return err
+		}); err != nil {
+			return err
+		}
+		return within(of, 2, func(scope []byte) error {
+			return within(scope, 2, func(one []byte) error {
+				if len(out) == MaxTold {
+					return errMany
+				}
+				out = append(out, Told{Origin: origin})
+				return read(one, &out[len(out)-1])
+			})
+		})
+	})
+	return out, err
+}
+
+func readSpan(b []byte, t *Told) (err error) {
+	if t.Attrs, err = readAttrs(b, 9); err != nil {
+		return err
+	}
+	return fields(b, func(x field) error {
+		switch x.num {
+		case 1:
+			t.Trace = idOf(x.b)
+		case 2:
+			t.ID = idOf(x.b)
+		case 4:
+			t.Parent = idOf(x.b)
+		case 5:
+			t.Name = plain(x.b)
+		case 7:
+			t.Start = at(x.n)
+		case 8:
+			t.End = at(x.n)
+		case 11:
+			return readEvent(x.b, t)
+		case 15:
+			return fields(x.b, func(s field) error {
+				switch s.num {
+				case 2:
+					t.Message = plain(s.b)
+				case 3:
+					t.Status = int(s.n & 3)
+				}
+				return nil
+			})
+		}
+		return nil
+	})
+}
+
+func readEvent(b []byte, t *Told) (err error) {
+	if len(t.Events) == maxEvents {
+		return errEvents
+	}
+	var e ToldEvent
+	if e.Attrs, err = readAttrs(b, 3); err != nil {
+		return err
+	}
+	err = within(b, 2, func(name []byte) error { e.Name = plain(name); return nil })
+	t.Events = append(t.Events, e)
+	return err
+}
+
+func readRecord(b []byte, t *Told) (err error) {
+	if t.Attrs, err = readAttrs(b, 6); err != nil {
+		return err
+	}
+	var observed uint64
+	err = fields(b, func(x field) (err error) {
+		switch x.num {
+		case 1:
+			t.Start = at(x.n)
+		case 5:
+			t.Body, err = readValue(x.b, 0)
+		case 9:
+			t.Trace = idOf(x.b)
+		case 10:
+			t.ID = idOf(x.b)
+		case 11:
+			observed = x.n
+		case 12:
+			t.Name = plain(x.b)
+		}
+		return err
+	})
+	if t.Start.IsZero() {
+		t.Start = at(observed)
+	}
+	t.End = t.Start
+	return err
+}
+
+// readAttrs reads the attributes of a message, which stand in the field num.
+func readAttrs(b []byte, num int) (map[string]any, error) {
+	return readPairs(b, num, 0)
+}
+
+func readPairs(b []byte, num, depth int) (map[string]any, error) {
+	out := map[string]any{}
+	err := within(b, num, func(pair []byte) error {
+		if len(out) == maxAttrs {
+			return errAttrs
+		}
+		var key string
+		var value any
+		err := fields(pair, func(x field) (err error) {
+			switch x.num {
+			case 1:
+				key = plain(x.b)
+			case 2:
+				value, err = readValue(x.b, depth)
+			}
+			return err
+		})
+		out[key] = value
+		return err
+	})
+	return out, err
+}
+
+// readValue reads an AnyValue; nil for one that is empty.
+func readValue(b []byte, depth int) (v any, err error) {
+	if depth > maxNested {
+		return nil, errNested
+	}
+	err = fields(b, func(x field) (err error) {
+		switch x.num {
+		case 1:
+			v = plain(x.b)
+		case 2:
+			v = x.n != 0
+		case 3:
+			v = int64(x.n)
+		case 4:
+			f := math.Float64frombits(x.n)
+			if v = f; math.IsNaN(f) || math.IsInf(f, 0) {
+				v = strconv.FormatFloat(f, 'g', -1, 64) // JSON has none
+			}
+		case 5:
+			list := []any{}
+			err = within(x.b, 1, func(one []byte) error {
+				value, err := readValue(one, depth+1)
+				list = append(list, value)
+				return err
+			})
+			v = list
+		case 6:
+			v, err = readPairs(x.b, 1, depth+1)
+		case 7:
+			v = base64.StdEncoding.EncodeToString(x.b)
+		}
+		return err
+	})
+	return v, err
+}
+
+// plain is a text; what is no UTF-8 in it is replaced.
+func plain(b []byte) string {
+	if utf8.Valid(b) {
+		return string(b)
+	}
+	return string([]rune(string(b)))
+}

@@ -1,0 +1,73 @@
+package otlp
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Told is a span or a log record that somebody else tells. Values of attributes are
+// strings, bools, int64, float64, []any and map[string]any; bytes are their base64.
+type Told struct {
+	Origin            map[string]any // attributes of the resource
+	Trace, ID, Parent string         // as they came, hexadecimal where they were bytes
+	Name              string         // of the span, or of the log's event
+	Start, End        time.Time      // of a log record the same; zero: not told
+	Attrs             map[string]any
+	Events            []ToldEvent
+	Status            int // StatusOK, StatusError, or 0
+	Message           string
+	Body              any // of a log record
+}
+
+// ToldEvent is something that happened within a span.
+type ToldEvent struct {
+	Name  string
+	Attrs map[string]any
+}
+
+// Bounds of what is read. A request beyond one of them is refused whole.
+const (
+	MaxTold   = 1000 // spans or log records of a request
+	maxAttrs  = 512  // of one thing
+	maxEvents = 256  // of a span
+	maxNested = 16   // lists and maps in one another
+)
+
+var (
+	errCut    = errors.New("is cut short, or is no protobuf of this message")
+	errAttrs  = fmt.Errorf("has more than %d attributes in one place", maxAttrs)
+	errEvents = fmt.Errorf("has more than %d events in a span", maxEvents)
+	errNested = fmt.Errorf("nests values deeper than %d", maxNested)
+	errMany   = fmt.Errorf("has more than %d entries; make the exporter's batches smaller", MaxTold)
+)
+
+func at(nanoseconds uint64) time.Time {
+	if nanoseconds == 0 || nanoseconds > 1<<63-1 {
+		return time.Time{}
+	}
+	return time.Unix(0, int64(nanoseconds)).UTC()
+}
+
+// idOf is an id of bytes; "" for an empty one, and for one of zeros.
+func idOf(b []byte) string {
+	for _, c := range b {
+		if c != 0 {
+			return hex.EncodeToString(b)
+		}
+	}
+	return ""
+}
+
+// Rejected is the answer to a request of which n entries were not taken, in protobuf;
+// nothing where all were. Both answers have the same shape.
+func Rejected(n int, why string) []byte {
+	if n == 0 {
+		return []byte{}
+	}
+	return message(nil, 1, func(b []byte) []byte { return text(number(b, 1, uint64(n)), 2, why) })
+}
+
+// Refused is a google.rpc.Status, which a refused request is answered with in protobuf.
+func Refused(code int, why string) []byte { return text(number(nil, 1, uint64(code)), 2, why) }
