@@ -188,7 +188,7 @@ func (s *sender) sendFault(f *fault.Fault) {
 	if f.Source != fault.SourceProvider && f.Status() >= 500 && f.Code == fault.InternalError {
 		h.Set(headerException, "true")
 	}
-	body := s.errorBody(f)
+	body := errorBody(s, f)
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	s.failure = f
 	s.sendWhole(f.Status(), body)
@@ -196,7 +196,7 @@ func (s *sender) sendFault(f *fault.Fault) {
 
 // errorBody is the body of an error: the provider's own words where the client speaks
 // to it in its own shape, else the gateway's in the client's shape.
-func (s *sender) errorBody(f *fault.Fault) []byte {
+func errorBody(s *sender, f *fault.Fault) []byte {
 	h := s.w.Header()
 	if f.Code == fault.GuardrailDenied {
 		return s.deniedBody(h)
