@@ -26,17 +26,21 @@ const (
 // samlRoutes are what identity providers that speak SAML know of the gateway. The way
 // there is /auth/login.
 func (f *family) samlRoutes() []admin.Route {
-	return []admin.Route{
-		{Method: "GET", Path: samlPath + "{organisationId}" + metadata, Name: "getSamlMetadata", Public: true, Errors: []int{404}, Produces: metadataType, Answer: admin.Schema{"type": "string"}, Do: f.ownMetadata,
+	routes := []admin.Route{
+		{Method: "GET", Path: samlPath + "{organisationId}" + metadata, Name: "getSamlMetadata", Public: true, Errors: []int{404, 429}, Produces: metadataType, Answer: admin.Schema{"type": "string"}, Do: f.ownMetadata,
 			Doc: "The gateway's own SAML metadata for an organisation: its entity id, where responses go, and its certificate.", Query: []admin.Field{
 				{Name: "sso_client_id", Type: admin.String, Max: 64, Doc: "Id of the configuration, where the organisation has several."},
 			}},
-		{Method: "POST", Path: samlPath + "{organisationId}" + acs, Name: "consumeSamlResponse", Public: true, Unrecorded: true, Status: http.StatusSeeOther, Errors: []int{401, 403, 404}, Consumes: []string{form}, MaxBody: maxForm, Do: f.consume,
+		{Method: "POST", Path: samlPath + "{organisationId}" + acs, Name: "consumeSamlResponse", Public: true, Unrecorded: true, Status: http.StatusSeeOther, Errors: []int{401, 403, 404, 429}, Consumes: []string{form}, MaxBody: maxForm, Do: f.consume,
 			Doc: "Where a browser brings the response of an identity provider. It gets the session as a cookie.", Body: []admin.Field{
 				{Name: "SAMLResponse", Type: admin.String, Required: true, Max: maxPosted, Doc: "The response, in base64."},
 				{Name: "RelayState", Type: admin.String, Max: maxState, Doc: "As it was sent. It leads nowhere by itself."},
 			}},
 	}
+	for i := range routes {
+		f.bound(&routes[i])
+	}
+	return routes
 }
 
 func (f *family) ownMetadata(c *admin.Call) (any, error) {
