@@ -129,8 +129,12 @@ func (s *synthesised) rightsOfKind(t *testing.T, name, all string) {
 		if d := statementOf(t, all, "kms:Decrypt"); !strings.Contains(d, `"kms:EncryptionContext:purpose":["control"]`) {
 			t.Errorf("%s: %s", name, all)
 		}
-	case name == "secretreferences", name == "mcpservers", name == "agentservers", name == "auth", name == "repair": // they call what credentials are kept of; repair signs for webhooks
+	case name == "secretreferences", name == "agentservers", name == "auth", name == "repair": // they call what credentials are kept of; repair signs for webhooks
 		if d := statementOf(t, all, "kms:Decrypt"); !strings.Contains(d, `"kms:EncryptionContext:purpose":["control"]`) {
+			t.Errorf("%s: %s", name, all)
+		}
+	case name == "mcpservers": // likewise, and it opens what sent a user to sign in at a server
+		if d := statementOf(t, all, "kms:Decrypt"); !strings.Contains(d, `"kms:EncryptionContext:purpose":["control","mcp"]`) {
 			t.Errorf("%s: %s", name, all)
 		}
 	case name == "usage": // headers and content of telemetry

@@ -126,6 +126,9 @@ var exceptions = func() map[string]rights {
 	references.opens = []string{"control"} // the credential of a reference that is verified
 	registries := administration           // they call what they register, to test it
 	registries.opens, registries.addressed = []string{"control"}, true
+	mcpservers := registries // users sign in at servers: it keeps their tokens
+	mcpservers.tables = map[string][]string{"control": manage, "keys": {"GetItem", "PutItem", "DeleteItem"}, "usage": {"PutItem", "DeleteItem"}}
+	mcpservers.seals, mcpservers.opens = []string{"control", "mcp"}, []string{"control", "mcp"}
 	plain := administration
 	plain.seals = nil
 	auth := administration // it calls identity providers, begins, notes and ends sessions, and gives people keys
@@ -138,7 +141,7 @@ var exceptions = func() map[string]rights {
 	feedback := reader("usage", "GetItem", "PutItem")
 	feedback.retains = true
 	return map[string]rights{
-		"mcpservers": registries, "agentservers": registries, "deployments": plain, "scim": scim, "feedback": feedback, "auth": auth,
+		"mcpservers": mcpservers, "agentservers": registries, "deployments": plain, "scim": scim, "feedback": feedback, "auth": auth,
 		"users": users, "prompts": prompts, "secretreferences": references,
 		"analytics": analytics, "logs": logs, "auditlogs": reader("audit", "Query"),
 		"docs":         {tables: map[string][]string{"keys": lookUp}, names: []string{"audit", "usage"}},                      // the document is in the binary

@@ -54,7 +54,6 @@ import (
 	"gateway/shared/app/console"
 	"gateway/shared/app/exporting"
 	"gateway/shared/audit"
-	registered "gateway/shared/mcp"
 	"gateway/shared/pricing"
 	"gateway/shared/relay"
 	"gateway/shared/relay/told"
@@ -77,7 +76,7 @@ func Administration(c *app.Core, archive *segment.Archive) []admin.Family {
 	secrets := console.Secrets(c)
 	rated := ratings.New(c.Store, c.Now, c.Retention.Records)
 	families = append(families,
-		mcpservers.New(mcpservers.Deps{CheckURL: c.Egress.CheckURL, PublicURL: c.PublicURL, Opener: &registered.Opener{Sealer: c.Sealer, Via: c.Transport, Hosts: c.Trusting, Now: c.Now, Secrets: secrets}}),
+		mcpservers.New(mcpservers.Of(c, secrets)),
 		agentservers.New(agentservers.Deps{CheckURL: c.Egress.CheckURL, PublicURL: c.PublicURL, Opener: &a2a.Opener{Sealer: c.Sealer, Via: c.Transport, Secrets: secrets}}),
 		deployments.New(deployments.Deps{CheckURL: c.Egress.CheckURL, Via: c.Transport}), scim.New(scim.Of(c)), feedback.New(rated), auth.New(auth.Of(c)))
 	families = append(families, analytics.New(reader, rated), logs.New(logs.Deps{Reader: reader, Sealer: c.Sealer, Rated: rated, Exports: exporting.Runs(c), Bucket: c.Bucket,

@@ -8,8 +8,12 @@ import (
 	"slices"
 
 	"gateway/shared/admin"
+	"gateway/shared/app"
 	"gateway/shared/mcp"
+	"gateway/shared/mcp/granted"
 	"gateway/shared/provider"
+	"gateway/shared/resource"
+	"gateway/shared/signin"
 )
 
 // Deps is what the family works with.
@@ -21,6 +25,19 @@ type Deps struct {
 	// PublicURL is where clients reach the gateway, such as
 	// https://gateway.example.com/v1; "": where the request went.
 	PublicURL string
+	// MCPAddress is that of MCP servers, as granted.Public gives it.
+	MCPAddress string
+	// Sessions and Loader find who signs in at a server, and at which browser.
+	Sessions *signin.Sessions
+	Loader   *resource.Loader
+}
+
+// Of is what the family works with in an installation. secrets reach secret managers.
+func Of(c *app.Core, secrets *provider.Loaded) Deps {
+	return Deps{
+		CheckURL: c.Egress.CheckURL, PublicURL: c.PublicURL, MCPAddress: granted.Public(c.PublicURL), Sessions: signin.New(c.Loader, c.Resources), Loader: c.Loader,
+		Opener: &mcp.Opener{Sealer: c.Sealer, Via: c.Transport, Hosts: c.Trusting, Now: c.Now, Secrets: secrets},
+	}
 }
 
 // New makes the family.
@@ -30,7 +47,7 @@ func New(d Deps) admin.Family {
 	f.known, f.overrides, f.connections = f.describeKnown(), f.describeOverrides(), f.describeConnections()
 	return admin.Family{
 		Name: "mcpservers", Doc: "MCP integrations and servers.",
-		Routes: slices.Concat(f.integrations.Routes(), f.integrationRoutes(), f.servers.Routes(), f.serverRoutes()),
+		Routes: slices.Concat(f.integrations.Routes(), f.integrationRoutes(), f.servers.Routes(), f.serverRoutes(), f.signInRoutes()),
 	}
 }
 

@@ -118,7 +118,12 @@ func refuse(c *Call, f *fault.Fault) Answer {
 	}
 	var err error
 	a.ContentType = c.Route.Refusals.ContentType
-	if a.Body, err = json.Marshal(c.Route.Refusals.Body(c, f)); err != nil {
+	body := c.Route.Refusals.Body(c, f)
+	if page, ok := body.([]byte); ok { // as it is sent
+		a.Body = page
+		return a
+	}
+	if a.Body, err = json.Marshal(body); err != nil {
 		a.Body = f.AdminBody(c.RequestID)
 	}
 	return a

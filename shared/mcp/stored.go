@@ -27,6 +27,7 @@ const (
 	KindOverride    resource.Kind = "MCP_OVERRIDE"
 	KindUser        resource.Kind = "MCP_USER_ACCESS"
 	KindConnection  resource.Kind = "MCP_CONNECTION"
+	KindClient      resource.Kind = "MCP_CLIENT" // who the gateway is at an authorization server
 )
 
 // Values of Integration.AuthType.
@@ -155,11 +156,11 @@ func CapabilityID(kind, key string) string {
 	return kind + "-" + hex.EncodeToString(sum[:16])
 }
 
-// Connection is the stored form of what a user has signed in to. Tokens are sealed
-// beside it.
+// Connection is the stored form of what a user has signed in to. The tokens stand in a
+// row of their own, sealed: see the package connect.
 type Connection struct {
-	Issuer    string     `json:"issuer,omitempty"`
-	ExpiresAt *time.Time `json:"expires_at,omitempty"`
+	Issuer string `json:"issuer,omitempty"`
+	Serial string `json:"serial,omitempty"` // of the tokens that belong to it
 }
 
 var slugs = upstream.Slugs{Row: "MCP_SLUG", What: "mcp server"}
@@ -196,6 +197,10 @@ func DecodeServer(rec resource.Record) (*Server, error) { return resource.Decode
 
 func DecodeCapability(rec resource.Record) (*Capability, error) {
 	return resource.Decode[Capability](rec)
+}
+
+func DecodeConnection(rec resource.Record) (*Connection, error) {
+	return resource.Decode[Connection](rec)
 }
 
 func DecodeOverride(rec resource.Record) (*Override, error) { return resource.Decode[Override](rec) }

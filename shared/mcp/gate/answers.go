@@ -88,7 +88,7 @@ func (v *answers) fail(err error) {
 	case errors.As(err, &refused):
 		v.wrong(refused)
 	case errors.Is(err, mcp.ErrSignIn):
-		v.fault(fault.New(fault.Unauthorized, "", "This MCP server needs a sign-in by each user, which is not there for this one"))
+		v.signIn()
 	case errors.As(err, &failed):
 		v.broken(failed.Why, failed)
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):

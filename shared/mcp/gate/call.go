@@ -119,6 +119,7 @@ func (v *servers) params(w *way) map[string]json.RawMessage {
 	for name, raw := range v.req.Members {
 		out[name] = raw
 	}
+	withoutSignIn(out)
 	if v.req.Era == era.Stateless && w.kind != toStateless {
 		meta := map[string]json.RawMessage{}
 		for name, raw := range v.req.Meta {

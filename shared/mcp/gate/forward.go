@@ -180,12 +180,23 @@ func (w *way) ask(o *outgoing) (json.RawMessage, error) {
 	return result, err
 }
 
+// unauthorized tells whether a server refuses the credentials that it was sent.
+func unauthorized(x *mcp.Exchange, err error) bool {
+	var failed *upstream.Failure
+	return x != nil && x.Status == http.StatusUnauthorized || errors.As(err, &failed) && failed.Status == http.StatusUnauthorized
+}
+
 func (w *way) exchange(ctx *patience, o *outgoing, status *int) (_ json.RawMessage, down int, _ error) {
 	x, err := w.send(ctx, o)
-	if x != nil && x.Status == http.StatusUnauthorized && w.v.renew() {
-		x.Close()
+	if unauthorized(x, err) && w.v.renew(w.up) {
+		if x != nil {
+			x.Close()
+		}
 		if w.up, err = w.v.openUpstream(); err == nil {
 			x, err = w.send(ctx, o)
+		}
+		if unauthorized(x, err) && w.v.facts.Integration.AuthType == mcp.AuthOAuth {
+			err = mcp.ErrSignIn
 		}
 	}
 	if err != nil {
@@ -293,8 +304,13 @@ func (w *way) decline(ctx context.Context, m *said) {
 
 // renew drops credentials that were fetched and that the server refuses; false where
 // there are none that could be others.
-func (v *servers) renew() bool {
+func (v *servers) renew(up *mcp.Upstream) bool {
 	i := v.facts.Integration
+	if i.AuthType == mcp.AuthOAuth {
+		v.doubt(up)
+		v.note.Refreshed = true
+		return true
+	}
 	if i.AuthType != mcp.AuthClientCredentials && len(i.SecretMappings) == 0 {
 		return false
 	}

@@ -12,12 +12,14 @@ import (
 	"gateway/shared/fault"
 	"gateway/shared/identity"
 	"gateway/shared/mcp"
+	"gateway/shared/mcp/connect"
 	"gateway/shared/mcp/entitled"
 	"gateway/shared/mcp/era"
 	"gateway/shared/mcp/granted"
 	"gateway/shared/provider"
 	"gateway/shared/resource"
 	"gateway/shared/seal"
+	"gateway/shared/store"
 	"gateway/shared/usage"
 )
 
@@ -38,6 +40,7 @@ type Host struct {
 	Options
 	once   sync.Once
 	opener *mcp.Opener
+	tokens *connect.Tokens
 	mu     sync.Mutex
 	peers  map[peerKey]*peer
 }
@@ -65,7 +68,8 @@ type Call struct {
 	Hosts    http.RoundTripper // to the servers themselves; nil: Via
 	Sealer   seal.Sealer
 	Secrets  *provider.Loaded
-	Buffered bool // the process keeps nothing between requests, and holds no stream open
+	Kept     store.Table // of what changes with use: tokens of users at servers
+	Buffered bool        // the process keeps nothing between requests, and holds no stream open
 	Walk
 }
 
@@ -97,6 +101,7 @@ type answers struct {
 	note  usage.Call
 	req   *era.Request
 	began bool // the stream has
+	opens bool // the client can send its user to an address
 }
 
 // tickets seal what clients bring back.
@@ -112,6 +117,7 @@ type streams struct{ servers }
 func (h *Host) Serve(c *Call) {
 	h.once.Do(func() {
 		h.opener = &mcp.Opener{Sealer: c.Sealer, Via: c.Via, Hosts: c.Hosts, Secrets: c.Secrets, Now: c.Now}
+		h.tokens = &connect.Tokens{Table: c.Kept, Sealer: c.Sealer, Via: c.Via, Now: c.Now}
 	})
 	v := new(visit)
 	v.Call, v.host, v.note = c, h, usage.Call{Protocol: "mcp", Auth: "api_key", Method: c.Request.Method}

@@ -3,6 +3,7 @@ package gate
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"slices"
 	"sync"
@@ -68,6 +69,9 @@ func (v *servers) forget(p *peer) {
 func (v *servers) openUpstream() (*mcp.Upstream, error) {
 	of := v.facts.Integration.Record
 	up, conf, err := v.host.opener.Open(v.Context, of, v.facts.Server.Record.Scope)
+	if errors.Is(err, mcp.ErrSignIn) {
+		err = v.asUser(up)
+	}
 	if err != nil {
 		return nil, err
 	}

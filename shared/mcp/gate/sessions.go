@@ -33,6 +33,7 @@ func (v *visit) sessions() error {
 		v.accepted() // nobody waits for it
 		return nil
 	}
+	v.opens = answerable(s.Abilities) != nil
 	w, err := v.stand()
 	if err != nil {
 		return err
@@ -115,11 +116,15 @@ func (v *visit) initialize() error {
 	if !slices.Contains(mcp.Versions, version) {
 		version = mcp.Versions[0]
 	}
+	v.opens = answerable(v.req.Members["capabilities"]) != nil
 	w, err := v.stand()
-	if err != nil {
+	if err != nil && (!errors.Is(err, mcp.ErrSignIn) || !v.opens || v.Caller.UserID == "") {
 		return err
 	}
 	s := &session{Version: version, Abilities: v.req.Members["capabilities"], Client: v.req.Members["clientInfo"], Print: v.facts.Integration.Print, Expires: v.Now().Add(sessionLife).Unix()}
+	if err != nil { // the user is sent to sign in by the session's next request
+		return v.begin(&way{kind: toPooled}, s, v.unmet())
+	}
 	var hello map[string]json.RawMessage
 	if w.peer.legacy && w.up.Transport != mcp.TransportSSE {
 		hello, err = v.introduce(w, s)

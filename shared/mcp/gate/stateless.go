@@ -22,6 +22,7 @@ func (v *visit) stateless() error {
 			return nil
 		}
 	}
+	v.opens = answerable(v.req.Meta[mcp.MetaAbilities]) != nil
 	w, err := v.stand()
 	if err != nil {
 		return err
@@ -53,7 +54,16 @@ func (v *servers) stand() (*way, error) {
 		return nil, err
 	}
 	p := v.peer()
-	if err := v.learn(p, up); err != nil {
+	err = v.learn(p, up)
+	if unauthorized(nil, err) && v.renew(up) {
+		if up, err = v.openUpstream(); err == nil {
+			err = v.learn(p, up)
+		}
+		if unauthorized(nil, err) && v.facts.Integration.AuthType == mcp.AuthOAuth {
+			err = mcp.ErrSignIn
+		}
+	}
+	if err != nil {
 		return nil, err
 	}
 	return &way{v: v, peer: p, up: up}, nil

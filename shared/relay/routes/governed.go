@@ -10,6 +10,7 @@ import (
 	"gateway/shared/provider"
 	"gateway/shared/resource"
 	"gateway/shared/seal"
+	"gateway/shared/store"
 	"gateway/shared/usage"
 )
 
@@ -42,6 +43,7 @@ type Own struct {
 	Sealer  seal.Sealer
 	Secrets *provider.Loaded
 	Loader  *resource.Loader
+	Kept    store.Table // of what changes with use
 	// CheckURL is the egress rule for addresses that clients name.
 	CheckURL provider.URLCheck
 	Buffers  bool // answers may be lost with the process between requests (Lambda)

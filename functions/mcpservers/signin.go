@@ -1,0 +1,384 @@
+package mcpservers
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/url"
+
+	"gateway/shared/admin"
+	"gateway/shared/audit"
+	"gateway/shared/fault"
+	"gateway/shared/identity"
+	"gateway/shared/identity/people"
+	"gateway/shared/mcp"
+	"gateway/shared/mcp/connect"
+	"gateway/shared/mcp/entitled"
+	"gateway/shared/mcp/granted"
+	"gateway/shared/resource"
+	"gateway/shared/signin/browser"
+	"gateway/shared/signin/sso"
+	"gateway/shared/store"
+	"gateway/shared/tenant"
+	"gateway/shared/tenant/upstream"
+)
+
+// signInRoutes bring a user's browser to the authorization server of an upstream and
+// back.
+func (f *family) signInRoutes() []admin.Route {
+	text := func(name string, most int64, doc string) admin.Field {
+		return admin.Field{Name: name, Type: admin.String, Max: most, Doc: doc}
+	}
+	return []admin.Route{
+		{Refusals: pages, Method: "GET", Path: connect.PathConnect, Name: "connectMcpServer", Public: true, Errors: []int{303, 403, 502}, Produces: html, Answer: admin.Schema{"type": "string"}, Do: f.connect,
+			Doc: "Where a user is sent to sign in at the server behind an MCP server. The address comes from a call of the server.",
+			Query: []admin.Field{text("link", 4096, "Who shall sign in where; good for a quarter of an hour."), {Name: "here", Type: admin.Boolean, Doc: "Set by the page itself."}}},
+		{Refusals: pages, Method: "GET", Path: connect.PathCallback, Name: "connectMcpServerCallback", Public: true, Errors: []int{403, 502}, Produces: html, Answer: admin.Schema{"type": "string"}, Do: f.callback,
+			Doc: "Where the authorization server sends the browser back to. The gateway keeps the tokens for the user.", Query: []admin.Field{
+				text("state", 256, "As it was sent."), text("code", 8192, "What the tokens are asked for with."), text("iss", 2048, "Who answers (RFC 9207)."),
+				text("error", 255, "Why there is no code."), text("error_description", 4096, "The same for people; it is not shown."), text("error_uri", 2048, "The same as an address; it is not followed."),
+				text("session_state", 4096, "Ignored."), text("scope", 4096, "Ignored."), text("authuser", 255, "Ignored."), text("prompt", 255, "Ignored."), text("hd", 255, "Ignored."),
+			}},
+		{Method: "GET", Path: connect.PathDocument, Name: "describeMcpUpstreamClient", Public: true, Doc: "What the gateway says of itself as a client of authorization servers (client id metadata document).",
+			Answer: admin.Closed(map[string]admin.Schema{
+				"client_id": {"type": "string"}, "client_name": {"type": "string"}, "redirect_uris": texts, "grant_types": texts, "response_types": texts,
+				"token_endpoint_auth_method": {"type": "string"}, "software_id": {"type": "string"},
+			}), Do: func(c *admin.Call) (any, error) { return f.ours(c).About(), nil }},
+	}
+}
+
+var texts = admin.Schema{"type": "array", "items": map[string]any{"type": "string"}}
+
+func (f *family) issuer(c *admin.Call) string { return granted.Issuer(f.MCPAddress, c.Request) }
+
+// ours are the gateway's addresses as authorization servers hear of them.
+func (f *family) ours(c *admin.Call) connect.Ours {
+	at := f.issuer(c)
+	return connect.Ours{Callback: at + connect.PathCallback, Document: at + connect.PathDocument}
+}
+
+// joining is a user who signs in at the server behind an MCP server.
+type joining struct {
+	link  connect.Link
+	facts *entitled.Facts
+	email string
+}
+
+func (j *joining) place() connect.Place {
+	return connect.Place{Scope: j.link.Scope(), Server: j.link.Server, User: j.link.User}
+}
+
+// joins finds who is to sign in where; nil where the user may not use the server, or
+// where nobody signs in.
+func (f *family) joins(ctx context.Context, link *connect.Link) (*joining, error) {
+	v, err := f.Loader.Fresh(ctx, link.Org)
+	if err != nil {
+		return nil, err
+	}
+	as := func(rec resource.Record) (*resource.Record, error) { return &rec, nil }
+	at := link.Scope()
+	ws, ok, err := resource.Load(ctx, v, at.Organisation(), tenant.KindWorkspace, at.Workspace, as)
+	if err != nil || !ok || ws.Status != tenant.StatusActive {
+		return nil, err
+	}
+	u, ok, err := resource.Load(ctx, v, at.Organisation(), people.KindUser, link.User, people.DecodeUser)
+	if err != nil || !ok || u.Leaving {
+		return nil, err
+	}
+	if _, ok, err := people.LoadRole(ctx, v, at, link.User); err != nil || !ok {
+		return nil, err
+	}
+	server, ok, err := resource.Load(ctx, v, at, mcp.KindServer, link.Server, as)
+	if err != nil || !ok {
+		return nil, err
+	}
+	who := &identity.Principal{Type: identity.WorkspaceUser, Scope: at, WorkspaceSlug: ws.Slug, UserID: link.User, Scopes: identity.NewScopeSet(entitled.Invoke)}
+	facts, err := entitled.Load(ctx, v, who, server.Slug)
+	if fault.Is(err, fault.NotFound) {
+		return nil, nil
+	}
+	if err != nil || facts.Decide(entitled.Capability{}) != entitled.Allowed || facts.Integration.AuthType != mcp.AuthOAuth {
+		return nil, err
+	}
+	return &joining{link: *link, facts: facts, email: u.Email}, nil
+}
+
+// here tells whether the browser is that of the user: who is signed in to the gateway
+// there must be it. Where the organisation has no way to sign in, nobody is, and what
+// ties the browser to the user is the address alone. stop is the page that is shown
+// instead.
+func (f *family) here(c *admin.Call, j *joining, again string) (stop *admin.Answer, err error) {
+	shown := func(a admin.Answer) (*admin.Answer, error) { return &a, nil }
+	if token, ok := browser.Token(c.Request); ok {
+		of, _, err := f.Sessions.Find(c.Context, token)
+		switch {
+		case err == nil && of.Org == j.link.Org && of.User == j.link.User:
+			return nil, nil
+		case err == nil:
+			return shown(page(http.StatusForbidden, "This address is for somebody else", "<p>You are signed in as another user than the one who asked for it.</p>"))
+		case !fault.Is(err, fault.Unauthorized):
+			return nil, err
+		}
+	}
+	ways, err := c.Resources.List(c.Context, store.Scope{Org: j.link.Org}, sso.KindConnection)
+	if err != nil || len(ways) == 0 {
+		return nil, err
+	}
+	back := again
+	if u, err := url.Parse(again); err == nil {
+		back = u.EscapedPath() + "?" + u.RawQuery
+	}
+	return shown(page(http.StatusOK, "Sign in to the gateway first", `<form method="get" action="`+escape(f.issuer(c)+"/auth/login")+`"><label>Your e-mail address<input type="email" name="email" value="`+escape(j.email)+
+		`" required></label><input type="hidden" name="return_to" value="`+escape(back)+`"><button>Sign in</button></form>`, "https:", "http:"))
+}
+
+func (f *family) connect(c *admin.Call) (any, error) {
+	link, err := connect.ReadLink(c.Context, c.Sealer, c.Query.Text("link"), c.Now)
+	if err != nil {
+		return cannot(err)
+	}
+	j, err := f.joins(c.Context, link)
+	if err != nil {
+		return nil, err
+	}
+	if j == nil {
+		return page(http.StatusForbidden, "This cannot go on", "<p>There is no such MCP server for this user.</p>"), nil
+	}
+	if !c.Query.Bool("here") {
+		return f.askFirst(c, j), nil
+	}
+	again := f.issuer(c) + connect.PathConnect + "?" + url.Values{"link": {c.Query.Text("link")}, "here": {"true"}}.Encode()
+	stop, err := f.here(c, j, again)
+	if err != nil {
+		return nil, err
+	}
+	if stop != nil {
+		return *stop, nil
+	}
+	to, binding, err := f.begin(c, j)
+	if err != nil {
+		return cannot(err)
+	}
+	out := admin.Redirect(http.StatusSeeOther, to)
+	out.Header.Set("Referrer-Policy", "no-referrer")
+	out.Header.Set("Cache-Control", "no-store")
+	out.Header.Add("Set-Cookie", bound(binding, int(connect.PendingFor.Seconds())).String())
+	return out, nil
+}
+
+// askFirst shows who would be connected with what: nothing happens before somebody has
+// read it.
+func (f *family) askFirst(c *admin.Call, j *joining) admin.Answer {
+	host := ""
+	if u, err := url.Parse(j.facts.Integration.URL); err == nil {
+		host = u.Host
+	}
+	body := "<p>Go on only if you have just called this server yourself: whoever signs in now lends the account to this user.</p><dl>"
+	for _, row := range [][2]string{{"MCP server", j.facts.Server.Record.Name}, {"It is at", host}, {"User of the gateway", j.email}} {
+		body += "<dt>" + row[0] + "</dt><dd>" + escape(row[1]) + "</dd>"
+	}
+	body += `</dl><form method="get" action="` + escape(f.issuer(c)+connect.PathConnect) + `"><input type="hidden" name="link" value="` + escape(c.Query.Text("link")) +
+		`"><input type="hidden" name="here" value="true"><button>Sign in there</button></form>`
+	return page(http.StatusOK, "Sign in at "+j.facts.Server.Record.Name, body, "https:", "http:")
+}
+
+// begin finds the authorization server, and who the gateway is there.
+func (f *family) begin(c *admin.Call, j *joining) (to, binding string, err error) {
+	i := j.facts.Integration
+	_, conf, err := f.Opener.Open(c.Context, i.Record, j.link.Scope())
+	if err == nil {
+		err = upstream.Fail(0, "nobody signs in at this server")
+	}
+	if !errors.Is(err, mcp.ErrSignIn) {
+		return "", "", err
+	}
+	finder := connect.Finder{Via: f.Opener.Via, Hosts: f.Opener.Hosts, CheckURL: f.CheckURL}
+	a, err := finder.Find(c.Context, i.URL, conf)
+	if err != nil {
+		return "", "", err
+	}
+	ours := f.ours(c)
+	client := connect.Given(conf)
+	if client == nil {
+		client = connect.ByDocument(a, ours)
+	}
+	if client == nil {
+		if client, err = f.registered(c, j, a, conf, ours); err != nil {
+			return "", "", err
+		}
+	}
+	flow := &connect.Flow{Link: j.link, Target: i.URL, Authority: *a, Client: *client, Callback: ours.Callback}
+	return flow.Begin(c.Context, c.Resources.Store().Table(store.Keys), c.Sealer, conf, c.Now)
+}
+
+const secretClient = "client"
+
+// clientRecord is where the gateway is kept as the client of an authorization server: for
+// one server, by the issuer, with the address that browsers come back to.
+func clientRecord(j *joining, issuer, callback string) resource.Record {
+	sum := sha256.Sum256([]byte(issuer + "\n" + callback))
+	return resource.Record{Scope: j.link.Scope(), Kind: mcp.KindClient.Of(j.link.Server), ID: "client-" + hex.EncodeToString(sum[:16]), Name: "client", Status: "active", Body: []byte("{}"), CreatedBy: j.link.User}
+}
+
+// registered is the gateway as it was registered at an authorization server, or is now.
+func (f *family) registered(c *admin.Call, j *joining, a *connect.Authority, conf *mcp.Configuration, ours connect.Ours) (*connect.Client, error) {
+	rec := clientRecord(j, a.Issuer, ours.Callback)
+	old, known, err := c.Resources.Get(c.Context, rec.Scope, rec.Kind, rec.ID)
+	if err != nil {
+		return nil, err
+	}
+	if known {
+		opened, err := old.OpenSecrets(c.Context, c.Sealer)
+		if err != nil {
+			return nil, fault.Unavailable(err)
+		}
+		client := new(connect.Client)
+		if json.Unmarshal(opened[secretClient], client) == nil && !client.Ended(c.Now) {
+			return client, nil
+		}
+	}
+	client, err := connect.Register(c.Context, f.Opener.Via, a, conf, ours, rec.Scope, j.link.Server)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := json.Marshal(client)
+	if err != nil {
+		return nil, err
+	}
+	return client, c.Resources.Change(c.Context, rec.Scope, func(tx *resource.Tx) error {
+		now, there, err := tx.Get(rec.Scope, rec.Kind, rec.ID)
+		if err != nil {
+			return err
+		}
+		if there {
+			rec = now
+		}
+		if err := rec.SetSecret(c.Context, c.Sealer, secretClient, raw); err != nil {
+			return fault.Unavailable(err)
+		}
+		if there {
+			return tx.Update(&rec)
+		}
+		return tx.Create(&rec)
+	})
+}
+
+func (f *family) callback(c *admin.Call) (any, error) {
+	var had string
+	if cookie, err := c.Request.Cookie(bindingCookie); err == nil {
+		had = cookie.Value
+	}
+	flow, err := connect.Take(c.Context, c.Resources.Store().Table(store.Keys), c.Sealer, c.Query.Text("state"), had, c.Now)
+	if err != nil {
+		return cannot(err)
+	}
+	j, err := f.joins(c.Context, &flow.Link)
+	if err != nil {
+		return nil, err
+	}
+	if j == nil || j.facts.Integration.URL != flow.Target {
+		return page(http.StatusForbidden, "This cannot go on", "<p>The MCP server is not there any more for this user, or has changed meanwhile.</p>"), nil
+	}
+	held, err := flow.Finish(c.Context, f.Opener.Via, c.Request.URL.Query(), c.Now)
+	if errors.Is(err, connect.ErrForgotten) {
+		if gone := f.forget(c, clientRecord(j, flow.Authority.Issuer, flow.Callback)); gone != nil {
+			return nil, gone
+		}
+	}
+	if err != nil {
+		return cannot(err)
+	}
+	if err := f.keep(c, j, flow.Authority.Issuer, held); err != nil {
+		return nil, err
+	}
+	f.learnAs(c, j, held)
+	out := page(http.StatusOK, "You are signed in", "<p>Go back to the application and call "+escape(j.facts.Server.Record.Name)+" again. You can close this page.</p>")
+	out.Header.Add("Set-Cookie", bound("", -1).String())
+	return out, nil
+}
+
+// forget drops a registration that the authorization server does not know any more.
+func (f *family) forget(c *admin.Call, of resource.Record) error {
+	return c.Resources.Change(c.Context, of.Scope, func(tx *resource.Tx) error {
+		rec, ok, err := tx.Get(of.Scope, of.Kind, of.ID)
+		if err != nil || !ok {
+			return err
+		}
+		return tx.Delete(&rec)
+	})
+}
+
+// keep stores that the user has signed in, and the tokens.
+func (f *family) keep(c *admin.Call, j *joining, issuer string, held *connect.Held) error {
+	kind := mcp.KindConnection.Of(j.link.Server)
+	return c.Resources.Change(c.Context, j.link.Scope(), func(tx *resource.Tx) error {
+		if err := tx.Require(j.facts.Server.Record.Ref()); err != nil {
+			return err
+		}
+		rec, there, err := tx.Get(j.link.Scope(), kind, j.link.User)
+		if err != nil {
+			return err
+		}
+		form := &mcp.Connection{Issuer: issuer, Serial: resource.NewID()}
+		if !there {
+			rec = resource.Record{Scope: j.link.Scope(), Kind: kind, ID: j.link.User, Name: j.email, Status: "active", CreatedBy: j.link.User}
+		}
+		if rec.Body, err = json.Marshal(form); err != nil {
+			return err
+		}
+		rec.UpdatedBy = j.link.User
+		stage, action := tx.Create, audit.Create
+		if there {
+			stage, action = tx.Update, audit.Update
+		}
+		if err := stage(&rec); err != nil {
+			return err
+		}
+		if err := held.Stage(c.Context, tx, c.Sealer, j.place(), form.Serial); err != nil {
+			return err
+		}
+		return audit.Append(tx, audit.Entry{
+			Method: c.Request.Method, URI: c.Request.URL.EscapedPath(), RequestID: c.RequestID, UserID: j.link.User, UserType: audit.UserTypeUser, WorkspaceID: j.link.Workspace,
+			StatusCode: http.StatusOK, ResourceType: "mcp_connections", Action: action, ResourceID: j.link.User, ClientIP: c.ClientIP(),
+			Details: map[string]string{"mcp_server_id": j.link.Server, "issuer": issuer},
+		})
+	})
+}
+
+// learnAs asks the server what it can do, as the user. The sign-in stands without it.
+func (f *family) learnAs(c *admin.Call, j *joining, held *connect.Held) {
+	of := j.facts.Integration.Record
+	up, _, err := f.Opener.Open(c.Context, of, j.link.Scope())
+	if !errors.Is(err, mcp.ErrSignIn) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(c.Context, learnTime)
+	defer cancel()
+	up.Headers.Set("Authorization", "Bearer "+held.Access)
+	snap, err := mcp.Look(ctx, up)
+	if err == nil {
+		err = mcp.Store(c.Context, c.Resources, of.Ref(), snap, j.link.User)
+	} else if why, _, known := reason(err); known {
+		err = mcp.StoreFailure(c.Context, c.Resources, of.Ref(), why)
+	}
+	if err != nil {
+		slog.Warn("an MCP server could not be asked", "request_id", c.RequestID, "integration", of.ID, "error", err.Error())
+	}
+}
+
+// cannot is the page for what a person or an authorization server did wrong.
+func cannot(err error) (any, error) {
+	var failed *upstream.Failure
+	if errors.As(err, &failed) {
+		return page(http.StatusBadGateway, "The sign-in failed", "<p>"+escape(failed.Why)+".</p>"), nil
+	}
+	f := fault.From(err)
+	if f.Status() >= 500 {
+		return nil, err
+	}
+	return page(f.Status(), "This cannot go on", "<p>"+escape(f.Field+" "+f.Message)+".</p>"), nil
+}

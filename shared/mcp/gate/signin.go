@@ -1,0 +1,113 @@
+package gate
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"net/http"
+	"strings"
+
+	"gateway/shared/fault"
+	"gateway/shared/mcp"
+	"gateway/shared/mcp/connect"
+	"gateway/shared/mcp/era"
+	"gateway/shared/mcp/granted"
+)
+
+// asking is the name by which a client is asked to have its user sign in.
+const asking = "gateway-sign-in"
+
+// account is the caller's user at the server.
+func (v *answers) account() connect.Place {
+	of := v.facts.Server.Record
+	return connect.Place{Scope: of.Scope, Server: of.ID, User: v.Caller.UserID}
+}
+
+const bearer = "Bearer "
+
+// asUser adds the token that the caller's user has at the server.
+func (v *servers) asUser(up *mcp.Upstream) error {
+	if v.Caller.UserID == "" {
+		return mcp.ErrSignIn
+	}
+	token, err := v.host.tokens.Access(v.Context, v.View, v.account(), up.URL)
+	if err == nil {
+		up.Headers.Set("Authorization", bearer+token)
+	}
+	return err
+}
+
+// doubt has the user's token renewed, which the server refuses.
+func (v *servers) doubt(up *mcp.Upstream) {
+	if token, ok := strings.CutPrefix(up.Headers.Get("Authorization"), bearer); ok {
+		v.host.tokens.Doubt(v.account(), token)
+	}
+}
+
+// signIn tells the client where its user signs in at the server: as the protocol says
+// where the client can send people to an address, else as a refusal that names it.
+func (v *answers) signIn() {
+	if v.Caller.UserID == "" {
+		v.fault(fault.New(fault.NotAllowed, "x-gateway-api-key", "Each user signs in at this MCP server. Call it with the key of a user, or sign in to the gateway"))
+		return
+	}
+	who := v.account()
+	link := connect.Link{Org: who.Scope.Org, Workspace: who.Scope.Workspace, Server: who.Server, User: who.User}
+	address, err := link.Address(v.Context, v.Sealer, granted.Issuer(v.host.Public, v.Request), v.Now())
+	if err != nil {
+		v.fault(fault.From(err))
+		return
+	}
+	v.note.Decision = "sign-in"
+	name := v.facts.Server.Record.Name
+	ask := map[string]string{"mode": "url", "url": address, "elicitationId": rand.Text(), "message": "Sign in at " + name + " to go on"}
+	switch {
+	case v.req == nil || !v.req.IsRequest() || !v.opens:
+		v.unsigned(name, address)
+	case v.req.Era != era.Stateless:
+		data, _ := json.Marshal(map[string]any{"elicitations": []any{ask}}) // texts
+		v.wrong(&mcp.Error{Code: era.CodeSignIn, Message: "the user has to sign in at the server first", Data: data})
+	case asks[v.req.Method]:
+		raw, _ := json.Marshal(map[string]any{"resultType": "input_required", "inputRequests": map[string]any{asking: map[string]any{"method": "elicitation/create", "params": ask}}}) // texts
+		v.result(raw)
+	default:
+		v.unsigned(name, address)
+	}
+}
+
+// unsigned refuses a request and says where the user signs in. The record of it has no
+// address.
+func (v *answers) unsigned(name, address string) {
+	f := fault.New(fault.Unauthorized, "", "The user has to sign in at this MCP server first")
+	if v.req == nil {
+		v.req = &era.Request{}
+	}
+	v.note.Code = http.StatusUnauthorized
+	raw, _ := json.Marshal(map[string]any{ // texts
+		"code": http.StatusUnauthorized, "message": "Sign in at " + name + " first: open " + address,
+		"data": map[string]string{"error": "sign_in_required", "authorization_url": address, "trace_id": v.TraceID},
+	})
+	v.Header().Set("WWW-Authenticate", `Bearer authorization_uri="`+address+`"`)
+	v.answer(http.StatusUnauthorized, v.message("error", raw), f)
+}
+
+// withoutSignIn takes away what a client brings back of the sign-in: it is not the
+// server's.
+func withoutSignIn(params map[string]json.RawMessage) {
+	var all map[string]json.RawMessage
+	if json.Unmarshal(params["inputResponses"], &all) != nil || all[asking] == nil {
+		return
+	}
+	delete(all, asking)
+	if delete(params, "inputResponses"); len(all) > 0 {
+		params["inputResponses"], _ = json.Marshal(all) // raw members that were JSON
+	}
+}
+
+// unmet is what is known of a server that the user has not signed in at yet.
+func (v *visit) unmet() map[string]json.RawMessage {
+	can := v.facts.Integration.Synced.Capabilities
+	if len(can) == 0 {
+		can = json.RawMessage(`{"tools":{}}`)
+	}
+	return map[string]json.RawMessage{"capabilities": can}
+}
