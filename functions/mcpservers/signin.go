@@ -35,7 +35,7 @@ func (f *family) signInRoutes() []admin.Route {
 	}
 	return []admin.Route{
 		{Refusals: pages, Method: "GET", Path: connect.PathConnect, Name: "connectMcpServer", Public: true, Errors: []int{303, 403, 502}, Produces: html, Answer: admin.Schema{"type": "string"}, Do: f.connect,
-			Doc: "Where a user is sent to sign in at the server behind an MCP server. The address comes from a call of the server.",
+			Doc:   "Where a user is sent to sign in at the server behind an MCP server. The address comes from a call of the server.",
 			Query: []admin.Field{text("link", 4096, "Who shall sign in where; good for a quarter of an hour."), {Name: "here", Type: admin.Boolean, Doc: "Set by the page itself."}}},
 		{Refusals: pages, Method: "GET", Path: connect.PathCallback, Name: "connectMcpServerCallback", Public: true, Errors: []int{403, 502}, Produces: html, Answer: admin.Schema{"type": "string"}, Do: f.callback,
 			Doc: "Where the authorization server sends the browser back to. The gateway keeps the tokens for the user.", Query: []admin.Field{
