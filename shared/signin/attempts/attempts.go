@@ -30,10 +30,14 @@ const kind = "ATTEMPTS"
 // maxHeld bounds the subjects that a process knows about.
 const maxHeld = 20_000
 
+// held is what a process has taken of a count. Attempts of one subject wait for each other,
+// so that what was taken is used before more is.
 type held struct {
 	until time.Time
-	left  int64
-	full  bool
+
+	mu   sync.Mutex
+	left int64
+	full bool
 }
 
 // Counter counts attempts. It is safe for concurrent use.
@@ -41,7 +45,7 @@ type Counter struct {
 	Store store.Store
 
 	mu   sync.Mutex
-	held map[string]held
+	held map[string]*held
 }
 
 // Try counts one attempt, and refuses it where there were too many.
@@ -50,50 +54,36 @@ func (c *Counter) Try(ctx context.Context, b Bound, subject string, now time.Tim
 	until := time.Unix(0, (window+1)*int64(b.Each))
 	sum := sha256.Sum256([]byte(b.Name + "\x00" + strconv.FormatInt(window, 10) + "\x00" + subject))
 	name := hex.EncodeToString(sum[:])
-	if ok, known := c.use(name, now); known {
-		if !ok {
-			return refused(until.Sub(now))
+	h := c.of(name, until, now)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.left == 0 && !h.full {
+		_, after, err := c.Store.Table(store.Keys).Update(ctx, store.Update{
+			Key: store.Credential(kind, name), Add: []store.Increment{{Path: store.At("n"), By: b.Take}}, Expires: until.Add(time.Minute),
+		})
+		if err != nil {
+			return fault.Unavailable(err)
 		}
-		return nil
+		h.left = max(0, b.Take-max(0, after.Int("n")-b.Most))
+		h.full = h.left == 0
 	}
-	_, after, err := c.Store.Table(store.Keys).Update(ctx, store.Update{
-		Key: store.Credential(kind, name), Add: []store.Increment{{Path: store.At("n"), By: b.Take}}, Expires: until.Add(time.Minute),
-	})
-	if err != nil {
-		return fault.Unavailable(err)
-	}
-	if left := b.Take - max(0, after.Int("n")-b.Most); left > 0 {
-		c.hold(name, held{until: until, left: left - 1}, now)
-		return nil
-	}
-	c.hold(name, held{until: until, full: true}, now)
-	return refused(until.Sub(now))
-}
-
-// use takes one of what the process has; known is false where it has to ask.
-func (c *Counter) use(name string, now time.Time) (ok, known bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	h, there := c.held[name]
-	switch {
-	case !there || !now.Before(h.until):
-		return false, false
-	case h.full:
-		return false, true
-	case h.left == 0:
-		return false, false
+	if h.full {
+		return refused(until.Sub(now))
 	}
 	h.left--
-	c.held[name] = h
-	return true, true
+	return nil
 }
 
-func (c *Counter) hold(name string, h held, now time.Time) {
+// of is what the process has of a count.
+func (c *Counter) of(name string, until, now time.Time) *held {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if h, there := c.held[name]; there {
+		return h
+	}
 	if len(c.held) >= maxHeld {
-		for other, of := range c.held {
-			if !now.Before(of.until) {
+		for other, h := range c.held {
+			if !now.Before(h.until) {
 				delete(c.held, other)
 			}
 		}
@@ -102,12 +92,11 @@ func (c *Counter) hold(name string, h held, now time.Time) {
 		}
 	}
 	if c.held == nil {
-		c.held = map[string]held{}
+		c.held = map[string]*held{}
 	}
-	if before, there := c.held[name]; there && !h.full {
-		h.left += before.left // another call has taken some meanwhile
-	}
+	h := &held{until: until}
 	c.held[name] = h
+	return h
 }
 
 func refused(after time.Duration) error {

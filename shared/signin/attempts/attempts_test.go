@@ -3,6 +3,7 @@ package attempts
 import (
 	"context"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -91,7 +92,7 @@ func TestWhatAProcessKnowsIsBounded(t *testing.T) {
 	t.Parallel()
 	c, now := &Counter{}, time.Unix(1_900_000_000, 0)
 	for i := range maxHeld + 10 {
-		c.hold(string(rune(i)), held{until: now.Add(time.Minute)}, now)
+		c.of(strconv.Itoa(i), now.Add(time.Minute), now)
 	}
 	if len(c.held) > maxHeld {
 		t.Error(len(c.held))
