@@ -44,7 +44,7 @@ func (r *running) takers() (all []taker) {
 			limit = admin.DefaultMaxBody
 		}
 		key := adminKey
-		if strings.HasPrefix(d.path, "/feedback") || d.method+d.path == "POST/logs" {
+		if strings.HasPrefix(d.path, "/feedback") || strings.HasPrefix(d.path, "/otel/") || d.method+d.path == "POST/logs" {
 			key = workspaceKey // no other key rates answers, and tells of requests
 		}
 		if slices.Contains(d.route.Scopes, "scim.provision") {

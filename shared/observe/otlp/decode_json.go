@@ -1,6 +1,7 @@
 package otlp
 
 import (
+	stdbytes "bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -167,6 +168,9 @@ func ReadJSONLogs(b []byte) (out []Told, err error) {
 func parse(b []byte) (*jsonRequest, error) {
 	if err := wire.CheckStrict(b, maxDepth); err != nil {
 		return nil, err
+	}
+	if wire.KindOf(stdbytes.TrimSpace(b)) != wire.KindObject {
+		return nil, fault.Invalid("", "The body must be a JSON object")
 	}
 	in := new(jsonRequest)
 	err := json.Unmarshal(b, in)

@@ -68,7 +68,7 @@ func TestSpansOfOthers(t *testing.T) {
 		{"traceId":%q,"spanId":%q,"parentSpanId":"0000000000000000","name":"chat m","kind":3,"startTimeUnixNano":"%d","endTimeUnixNano":%d,"attributes":%s,
 		"events":[{"timeUnixNano":"1","name":"said","attributes":[{"key":"k","value":{"stringValue":"v"}}]}],"status":{"code":"STATUS_CODE_ERROR","message":"429"},"new":{}}]}]}]}`,
 		want[0].Trace, want[0].ID, from.UnixNano(), from.UnixNano()+5, asJSON)
-	got, err = ReadJSONTraces([]byte(inJSON))
+	got, err = ReadJSONTraces([]byte("\n " + inJSON))
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("%v\n%s", err, diff)
 	}
@@ -136,7 +136,7 @@ func TestRequestsThatCannotBeRead(t *testing.T) {
 		}
 	}
 	for name, raw := range map[string]string{
-		"nothing": ``, "text": `"x"`, "list": `[]`, "type": `{"resourceSpans":{}}`, "number": `{"resourceSpans":[{"scopeSpans":[{"spans":[{"startTimeUnixNano":"soon"}]}]}]}`,
+		"nothing": ``, "text": `"x"`, "list": `[]`, "null": `null`, "type": `{"resourceSpans":{}}`, "number": `{"resourceSpans":[{"scopeSpans":[{"spans":[{"startTimeUnixNano":"soon"}]}]}]}`,
 		"deep":  `{"resourceSpans":[{"scopeSpans":[{"spans":[{"attributes":[{"key":"k","value":` + deepJSON + `}]}]}]}]}`,
 		"many":  `{"resourceSpans":[{"scopeSpans":[{"spans":[` + strings.Repeat(`{},`, MaxTold) + `{}]}]}]}`,
 		"twice": `{"resourceSpans":[],"resourceSpans":[]}`, "no UTF-8": "{\"resourceSpans\":[\"\xff\"]}",
