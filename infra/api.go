@@ -34,9 +34,11 @@ func openAPI(o options, title string, arn func(family string) string) map[string
 	}
 	_, places := placement.Families()
 	administration := map[string]string{} // the family of a path
+	var nowhere []placement.Route
 	for _, r := range placement.Table() {
 		if _, runs := places[r.Family]; !runs {
-			continue // the path is the pass-through's, which the container serves or nobody
+			nowhere = append(nowhere, r) // the path is the pass-through's, which the container serves or nobody
+			continue
 		}
 		if r.Place == placement.Buffered {
 			administration[unifyVariables(r.Path)] = r.Family
@@ -46,6 +48,13 @@ func openAPI(o options, title string, arn func(family string) string) map[string
 			add(r.Path, "x-amazon-apigateway-any-method", op)
 		} else {
 			add(r.Path, strings.ToLower(r.Method), op)
+		}
+	}
+	// On a path that has other methods what only the container serves is refused by
+	// itself without one.
+	for _, r := range nowhere {
+		if path := paths[unifyVariables(r.Path)]; path != nil && path["x-amazon-apigateway-any-method"] == nil && r.Without == placement.Refused && !o.hasContainer() {
+			add(r.Path, strings.ToLower(r.Method), integration(o, r.Without, "", placement.Container, r.Status))
 		}
 	}
 	// A path that a data-plane family knows takes what it does not serve like any
