@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -158,6 +159,28 @@ func TestAuthenticateFollowsTheKey(t *testing.T) {
 	key.ExpiresAt = nil
 	k.save(t, &key, StatusArchived)
 	k.check(t, raw, fault.Unauthorized)
+}
+
+// A token that was entrusted is not written again, which would empty the caches of its
+// organisation, until it is to last longer.
+func TestATokenIsEntrustedOnce(t *testing.T) {
+	k := newKeyRing(t)
+	k.now = time.Now() // the store forgets by its own clock
+	p := &Principal{KeyID: "jwt", Type: SignedToken, Scope: store.Scope{Org: "o", Workspace: "w"}, Scopes: NewScopeSet("completions.write")}
+	hash, end := HashToken("a-token"), k.now.Add(time.Hour)
+	for i, c := range []struct {
+		until time.Time
+		write bool
+	}{{end, true}, {end, false}, {end.Add(-time.Minute), false}, {end.Add(time.Minute), true}} {
+		p.Name = strconv.Itoa(i) // tells what was written last
+		if err := k.auth.Entrust(context.Background(), p, hash, c.until); err != nil {
+			t.Fatal(err)
+		}
+		k.now = k.now.Add(2 * time.Second) // what is absent was remembered
+		if got, err := k.auth.ByHash(context.Background(), hash); err != nil || !got.Has("completions.write") || (got.Name == p.Name) != c.write {
+			t.Errorf("until %s: %+v, %v", c.until, got, err)
+		}
+	}
 }
 
 func TestBothSecretsOfARotatedKeyWorkInTransition(t *testing.T) {

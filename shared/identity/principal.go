@@ -178,6 +178,11 @@ func (a *Authenticator) Entrust(ctx context.Context, p *Principal, hash string, 
 	if p.Type != SignedToken {
 		return nil
 	}
+	// What is there already is not written again: each write empties the caches of the
+	// organisation.
+	if known, err := a.ByHash(ctx, hash); err == nil && !known.Until.Before(until.Truncate(time.Millisecond)) {
+		return nil
+	}
 	b := principalBody{
 		ID: p.KeyID, Revision: 1, Name: p.Name, Type: p.Type, UserID: p.UserID, EndUser: p.EndUser, WorkspaceSlug: p.WorkspaceSlug,
 		Scopes: p.Scopes.Sorted(), Defaults: p.Defaults,
