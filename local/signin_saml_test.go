@@ -218,14 +218,13 @@ func (e *samlEntrance) by(email, query string, options map[string]any) (reply, s
 func (e *samlEntrance) audited(want ...string) {
 	e.t.Helper()
 	eventually(e.t, func() error {
-		q := url.Values{"start_time": {time.Now().Add(-time.Hour).UTC().Format(time.RFC3339)}, "end_time": {time.Now().Add(time.Hour).UTC().Format(time.RFC3339)}, "resource_type": {"auth"}, "action": {"login"}}
-		got := e.call("GET", "/audit-logs?"+q.Encode(), "", "X-Gateway-Api-Key", adminKey)
+		got := e.logins()
 		for _, s := range append(want, `"client_ip":"127.0.0.1"`, `"method":"saml"`) {
-			if !strings.Contains(got.body, s) {
-				return fmt.Errorf("no %s in %s", s, got.body)
+			if !strings.Contains(got, s) {
+				return fmt.Errorf("no %s in %s", s, got)
 			}
 		}
-		if strings.Contains(got.body, "SAMLResponse=") || strings.Contains(got.body, "saml:Assertion") {
+		if strings.Contains(got, "SAMLResponse=") || strings.Contains(got, "saml:Assertion") {
 			return errors.New("an assertion is in the audit log")
 		}
 		return nil
@@ -405,7 +404,7 @@ func TestASAMLResponseIsHeldAgainstItsRequest(t *testing.T) {
 		}
 	}
 	e.wantStatus("another organisation's address", e.post(e.base+"/auth/saml/nowhere/acs", form, jar), 404, "nothing to sign in with")
-	e.audited("was changed", "another audience", "another request")
+	e.audited("was changed", "another audience", "another request", "not begun in this browser")
 }
 
 // changeResponse changes the text of a response.
@@ -549,5 +548,35 @@ func TestSAMLConfigurationsAreChecked(t *testing.T) {
 	e.wantStatus("verify", e.call("POST", "/auth/sso-configurations/"+gone+"/verify", "", "X-Gateway-Api-Key", adminKey), 200, "Not Found")
 	if got := e.hop(e.base+"/auth/login?organisation_id=default&sso_client_id="+gone, map[string]string{}); got.status < 500 || !strings.Contains(got.body, "cannot be asked") {
 		t.Errorf("login: %d %s", got.status, got.body)
+	}
+}
+
+// Anybody can send such answers: each address is bounded, and so is what they put into the
+// audit log of the organisation that the path names.
+func TestAnswersThatNobodyCanReadAreBoundedAndAudited(t *testing.T) {
+	t.Parallel()
+	e := &samlEntrance{entrance: newEntrance(t)}
+	to := e.base + "/auth/saml/default/acs"
+	garbage := url.Values{"SAMLResponse": {"<>"}}
+	got := e.post(to, garbage, map[string]string{})
+	e.wantStatus("no response", got, 400, "cannot be read")
+	e.audited("cannot be read")
+
+	for path, send := range map[string]func(address string) reply{
+		"/auth/saml/default/acs":      func(a string) reply { return e.post(a, garbage, map[string]string{}) },
+		"/auth/saml/default/metadata": func(a string) reply { return e.hop(a, map[string]string{}) },
+		"/auth/callback":              func(a string) reply { return e.hop(a, map[string]string{}) },
+	} {
+		eventually(t, func() error { // the count begins anew each minute
+			for range 125 {
+				if got := send(e.base + path); got.status == http.StatusTooManyRequests && got.header.Get("Retry-After") != "" {
+					return nil
+				}
+			}
+			return fmt.Errorf("%s is not bounded", path)
+		})
+	}
+	if n := strings.Count(e.logins(), "cannot be read"); n > 2*60 {
+		t.Errorf("the audit log has %d", n)
 	}
 }

@@ -173,5 +173,11 @@ func TestTheDangerousAsksForARecentSignIn(t *testing.T) {
 	rotate := "/api-keys/" + made.json(t)["id"].(string) + "/rotate"
 	r.wantStatus("late", r.as(late, "POST", rotate, "{}"), 403, "sign in again")
 	r.wantStatus("just now", r.as(now, "POST", rotate, "{}"), 200, "key")
+	const hook = `{"name":"hook","url":"https://example.com/hook"}`
+	r.wantStatus("late, a webhook", r.as(late, "POST", "/webhooks", hook), 403, "sign in again")
+	made = r.as(now, "POST", "/webhooks", hook)
+	r.wantStatus("just now, a webhook", made, 200, "secret")
+	rotate = "/webhooks/" + made.json(t)["id"].(string) + "/rotate-secret"
+	r.wantStatus("late, its secret", r.as(late, "POST", rotate, ""), 403, "sign in again")
 	r.wantStatus("keys are not asked", r.without("POST", "/api-keys/workspace/service", body, "X-Gateway-Api-Key", adminKey), 200, "key")
 }

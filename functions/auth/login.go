@@ -153,8 +153,11 @@ func (f *family) callback(c *admin.Call) (any, error) {
 		return nil, fault.Invalid("state", "was given %d times; give it once", len(more))
 	}
 	p, err := sso.Take(c.Context, c.Resources.Store(), c.Query.Text("state"), browser.Binding(c.Request), c.Now)
+	if err != nil && p != nil {
+		return nil, f.stray(c, store.Scope{Org: p.Org}, signin.ByOIDC, p.Connection, err)
+	}
 	if err != nil {
-		return nil, err
+		return nil, err // whose it is nobody knows: it was counted
 	}
 	org := store.Scope{Org: p.Org}
 	it, err := stored(c, org, p.Connection)
@@ -162,7 +165,7 @@ func (f *family) callback(c *admin.Call) (any, error) {
 		return nil, err
 	}
 	if it.Form.IsSAML() {
-		return nil, sso.NoPending()
+		return nil, f.stray(c, org, signin.ByOIDC, it.ID, sso.NoPending())
 	}
 	client, err := f.client(c, it)
 	if err != nil {
@@ -246,21 +249,39 @@ func agent(r *http.Request) string {
 
 // refuse tells the audit log of a sign-in that failed, and gives the refusal.
 func (f *family) refuse(c *admin.Call, it connection, email string, why error) error {
+	f.record(c, it.Scope, f.entry(c, it, fault.From(why).Status(), "", map[string]string{"email": email, "error": fault.From(why).Message}))
+	return why
+}
+
+func (f *family) record(c *admin.Call, org store.Scope, e audit.Entry) {
 	if f.Record == nil {
-		return why
+		return
 	}
-	e := f.entry(c, it, fault.From(why).Status(), "", map[string]string{"email": email, "error": fault.From(why).Message})
-	if err := f.Record(c.Context, it.Scope.Org, e); err != nil {
+	if err := f.Record(c.Context, org.Org, e); err != nil {
 		slog.Error("a refused sign-in is not in the audit log", "request_id", c.RequestID, "error", err)
 	}
+}
+
+// stray tells the audit log of an answer that ends no sign-in: nobody began it, or another
+// browser did, or it cannot be read. Anybody can send such answers, so the log has only
+// the first ones of each minute. id is the configuration; "": none is known.
+func (f *family) stray(c *admin.Call, org store.Scope, method, id string, why error) error {
+	if fault.From(why).Status() >= http.StatusInternalServerError || f.attempts.Try(c.Context, ofStrays, org.Org, c.Now) != nil {
+		return why
+	}
+	f.record(c, org, entryBy(c, method, id, fault.From(why).Status(), "", map[string]string{"error": fault.From(why).Message}))
 	return why
 }
 
 func (f *family) entry(c *admin.Call, it connection, status int, user string, details map[string]string) audit.Entry {
-	details["method"], details["sso_client_id"] = method(it), it.ID
+	return entryBy(c, method(it), it.ID, status, user, details)
+}
+
+func entryBy(c *admin.Call, method, id string, status int, user string, details map[string]string) audit.Entry {
+	details["method"], details["sso_client_id"] = method, id
 	return audit.Entry{
 		Method: c.Request.Method, URI: c.Request.URL.EscapedPath(), RequestID: c.RequestID, UserID: user, UserType: audit.UserTypeUser,
-		StatusCode: status, ResourceType: "auth", Action: audit.Login, ResourceID: it.ID, ClientIP: c.ClientIP(), Details: details,
+		StatusCode: status, ResourceType: "auth", Action: audit.Login, ResourceID: id, ClientIP: c.ClientIP(), Details: details,
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"gateway/shared/admin"
 	"gateway/shared/fault"
+	"gateway/shared/signin"
 	"gateway/shared/signin/browser"
 	"gateway/shared/signin/oidc"
 	"gateway/shared/signin/saml"
@@ -104,14 +105,14 @@ func (f *family) consume(c *admin.Call) (any, error) {
 		return f.unsolicited(c, org)
 	}
 	if p.Org != org.Org {
-		return nil, sso.NoPending()
+		return nil, f.stray(c, org, signin.BySAML, "", sso.NoPending())
 	}
 	it, err := stored(c, org, p.Connection)
 	if err != nil {
 		return nil, err
 	}
 	if !it.Form.IsSAML() {
-		return nil, sso.NoPending()
+		return nil, f.stray(c, org, signin.BySAML, it.ID, sso.NoPending())
 	}
 	m, err := saml.Open(c.Body.Text("SAMLResponse"))
 	if err != nil {
@@ -132,19 +133,27 @@ func failed(err error) error {
 func (f *family) unsolicited(c *admin.Call, org store.Scope) (any, error) {
 	m, err := saml.Open(c.Body.Text("SAMLResponse"))
 	if err != nil {
-		return nil, fault.Invalid("SAMLResponse", "cannot be read: %s", err)
+		return nil, f.stray(c, org, signin.BySAML, "", fault.Invalid("SAMLResponse", "cannot be read: %s", err))
 	}
 	it, ok, err := f.issuedBy(c, org, m.Claimed())
 	if err != nil {
 		return nil, err
 	}
 	if !ok || m.Asked() != "" {
-		return nil, sso.NoPending()
+		return nil, f.stray(c, org, signin.BySAML, idOf(it), sso.NoPending())
 	}
 	if !it.Form.Unsolicited {
 		return nil, f.refuse(c, it, "", fault.New(fault.NotAllowed, "", "Sign-ins that begin at the identity provider are not allowed: begin here"))
 	}
 	return f.enter(c, it, m, saml.Wanted{Now: c.Now}, "/")
+}
+
+// idOf is the id of a configuration that may not have been found.
+func idOf(it connection) string {
+	if it.Record == nil {
+		return ""
+	}
+	return it.ID
 }
 
 // issuedBy finds the identity provider of a name among those of an organisation; one

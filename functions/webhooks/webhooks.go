@@ -77,6 +77,7 @@ func (f *family) describe() *admin.Collection[notice.Webhook] {
 		Before: f.before,
 		Adjust: func(action string, r *admin.Route) {
 			if action == "create" {
+				r.Recent = true // its answer shows a secret
 				r.Doc = "Register a webhook. Its secret is in this answer only; deliveries are signed with it as Standard Webhooks says."
 				r.Answer = admin.Closed(map[string]admin.Schema{"id": {"type": "string"}, "secret": secretSchema})
 				create := r.Do
@@ -137,7 +138,7 @@ func (f *family) renew(c *admin.Call, tx *resource.Tx, rec *resource.Record, w *
 func (f *family) itemRoutes() []admin.Route {
 	const of = path + "/{webhookId}"
 	routes := f.col.Below(
-		admin.Route{Method: "POST", Path: of + "/rotate-secret", Name: "rotateWebhookSecret", Action: audit.Rotate, Errors: []int{409}, Do: f.col.At("update", f.rotate),
+		admin.Route{Method: "POST", Path: of + "/rotate-secret", Name: "rotateWebhookSecret", Recent: true, Action: audit.Rotate, Errors: []int{409}, Do: f.col.At("update", f.rotate),
 			Doc:    "Give the webhook a new secret. For 24 hours deliveries are signed with the one before as well.",
 			Answer: admin.Closed(map[string]admin.Schema{"id": {"type": "string"}, "secret": secretSchema, "previous_secret_expires_at": {"type": "string", "format": "date-time"}})},
 		admin.Route{Method: "POST", Path: of + "/ping", Name: "pingWebhook", Action: audit.Manage, Do: f.col.At("update", f.ping),

@@ -56,7 +56,8 @@ func NoPending() error {
 const maxState = 256
 
 // Take gives the sign-in of a state and ends it: a second answer finds none. binding is
-// what the browser has.
+// what the browser has; of one that another browser has begun it gives, beside the
+// refusal, whose it is.
 func Take(ctx context.Context, s store.Store, state, binding string, now time.Time) (*Pending, error) {
 	if state == "" || len(state) > maxState {
 		return nil, NoPending()
@@ -70,7 +71,7 @@ func Take(ctx context.Context, s store.Store, state, binding string, now time.Ti
 		return nil, NoPending()
 	}
 	if subtle.ConstantTimeCompare([]byte(identity.HashToken(binding)), []byte(it.String("binding"))) != 1 {
-		return nil, NoPending() // another browser: the one that began it may go on
+		return &Pending{Org: it.String("org"), Connection: it.String("connection")}, NoPending() // the browser that began it may go on
 	}
 	if err := s.Table(store.Keys).Delete(ctx, key, store.IfPresent()); err != nil {
 		if _, taken := store.AsCondition(err); taken {
