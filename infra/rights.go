@@ -64,7 +64,8 @@ var dataPlane = rights{
 	vectors: true, sends: []string{"usage", "audit"}, outbox: true, seals: []string{"log", "usage", "held"}, opens: []string{"control", "usage", "held"},
 }
 
-// withBatches may also ask for steps of batches.
+// withBatches may also ask for steps of batches, and for looks at responses that are
+// made in the background.
 var withBatches = func() rights {
 	r := dataPlane
 	r.sends = append(slices.Clone(r.sends), "batches")
@@ -147,7 +148,7 @@ var exceptions = func() map[string]rights {
 		"docs":         {tables: map[string][]string{"keys": lookUp}, names: []string{"audit", "usage"}},                      // the document is in the binary
 		"modelpricing": {tables: map[string][]string{"control": readMany, "keys": lookUp}, names: []string{"audit", "usage"}}, // anybody reads the prices in the binary, who has some of its own reads those too
 		"apikeys":      apikeys, "workspaces": limited("GetItem", "PutItem", "DeleteItem"), "integrations": limited(lookUp...), "providers": limited(lookUp...),
-		"policies": policies, "dryrun": rehearsal, "batches": withBatches, "batchruns": withBatches, "mcp": dataPlane.sessions(),
+		"policies": policies, "dryrun": rehearsal, "batches": withBatches, "batchruns": withBatches, "responses": withBatches, "passthrough": withBatches, "mcp": dataPlane.sessions(),
 		"usage": {
 			tables: map[string][]string{"control": readAll, "usage": {"PutItem", "DeleteItem", "BatchWriteItem"}, "spend": {"GetItem", "BatchGetItem", "PutItem", "UpdateItem"}},
 			gets:   []string{loggedBodies}, puts: []string{segments}, deletes: []string{segments}, sends: []string{"audit", "usage"}, outbox: true,

@@ -16,8 +16,8 @@ func (c *call) admit() error {
 		return err
 	}
 	c.Demands = c.Own
-	if c.Route.Turns != "" {
-		return c.ReadPolicies() // its responses are counted
+	if c.Route.Turns != "" || c.Settles() {
+		return c.ReadPolicies() // its responses are counted; what is settled has been
 	}
 	return c.CountRequest()
 }

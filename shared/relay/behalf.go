@@ -15,13 +15,13 @@ import (
 	"gateway/shared/store"
 )
 
-// Admits tells why the holder of a key may no longer run batches: a fault of 401
+// Admits tells why the holder of a key, which maker had, may no longer run batches: a fault of 401
 // or 403, nil while it may. Such a key gets closing, who it was of: requests on its
 // behalf may end what was begun with the key, and must begin nothing.
-func (m *Mux) Admits(ctx context.Context, sc store.Scope, d *managed.Definition) (closing *identity.Principal, left *fault.Fault, err error) {
+func (m *Mux) Admits(ctx context.Context, sc store.Scope, key string, maker *managed.Maker) (closing *identity.Principal, left *fault.Fault, err error) {
 	const scope = "completions.write"
 	auth := m.relay.Auth
-	who, err := auth.ByHash(ctx, d.Key)
+	who, err := auth.ByHash(ctx, key)
 	switch {
 	case err == nil && who.Has(scope):
 		return nil, nil, nil
@@ -32,10 +32,10 @@ func (m *Mux) Admits(ctx context.Context, sc store.Scope, d *managed.Definition)
 			return nil, nil, err
 		}
 	}
-	if closing, err = auth.Former(ctx, sc, d.Maker.KeyID, scope); err != nil {
+	if closing, err = auth.Former(ctx, sc, maker.KeyID, scope); err != nil {
 		return nil, nil, err
 	}
-	closing.Type, closing.UserID, closing.WorkspaceSlug = identity.KeyType(d.Maker.Type), d.Maker.User, d.Maker.Slug
+	closing.Type, closing.UserID, closing.WorkspaceSlug = identity.KeyType(maker.Type), maker.User, maker.Slug
 	return closing, left, nil
 }
 

@@ -69,6 +69,9 @@ func (l *logbook) writeBooks() {
 	// A provider's answer and a path may say more than a record has room for.
 	l.rec.Model, l.rec.FinishReason = fault.Clip(l.rec.Model, inbound.MaxModel), clipText(l.rec.FinishReason)
 	l.hideInRecord()
+	if l.OnlyLooked() {
+		return
+	}
 	l.sealBodies(ctx)
 	if err := l.Sink.Emit(ctx, &l.rec); err != nil {
 		l.Fail("usage event", err)

@@ -146,6 +146,7 @@ func New(o Options) *Relay {
 		Owners: r.owners, Hosts: egress.NewHosts(o.Egress), Tokens: tokens, Trusting: o.Trusting,
 		Dialects: r.dialects, Carriers: r.carriers, Jobs: r.jobs, Memory: reasoning.New(o.Now, o.Store.Table(store.Usage), o.Sealer),
 	}
+	r.means.Await = r.await
 	r.guards = guarded.NewMeans(o.Checks, o.Sealer, o.Trusting, o.Transport, r.means.Secrets, o.Now)
 	r.rooms = &heldfiles.Rooms{Now: o.Now, Table: o.Store.Table(store.Usage), Bucket: o.Bucket, Sealer: o.Sealer}
 	r.batches = &managed.Batches{Now: o.Now, Store: o.Store, Sealer: o.Sealer}

@@ -8,4 +8,16 @@ type Behalf struct {
 	Closing *identity.Principal // in place of a key that is no longer valid: see Mux.Admits
 	Caller  *identity.Principal // of the request that this one is a part of, in place of a key
 	Request string              // set by Run: the id of the request's record
+
+	// Settling says that the request looks for the end of what was begun, so that it
+	// is booked: no limit refuses it, no default config leads it elsewhere, no
+	// guardrail reads it, and nothing is recorded of a look that booked nothing.
+	Settling bool
+	Booked   bool // set by Run, of such a request: it has booked what was used
 }
+
+// Settles tells whether the request looks for the end of what was begun.
+func (q *Request) Settles() bool { return q.Behalf != nil && q.Behalf.Settling }
+
+// OnlyLooked tells whether it did, and found nothing to book.
+func (q *Request) OnlyLooked() bool { return q.Settles() && !q.Behalf.Booked }

@@ -13,6 +13,10 @@
 // kept here. Once the key is revoked or expires, it is cancelled at the provider
 // with the next look at it, and what it cost until then is booked.
 //
+// A response that a provider makes in the background is looked at, on behalf of the
+// key that made it, with growing waits until it has ended: its usage is booked then,
+// unless a read of the client's has done so. See look.
+//
 // A step is done under a lease that is renewed while it runs. What a process that
 // died has left is found by Sweep. A row whose answer was accepted is not sent
 // again; one that was under way when the process died is.

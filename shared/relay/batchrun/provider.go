@@ -35,7 +35,7 @@ var errLater = errors.New("batchrun: the provider is to be asked later")
 // handOver does the next stage of a batch that a provider runs.
 func (w hosted) handOver(ctx context.Context) (made func(*managed.Progress), delay time.Duration, err error) {
 	var left *fault.Fault
-	if w.closing, left, err = w.Mux.Admits(context.WithoutCancel(ctx), w.sc, &w.batch.Definition); err != nil {
+	if w.closing, left, err = w.Mux.Admits(context.WithoutCancel(ctx), w.sc, w.batch.Key, &w.batch.Maker); err != nil {
 		return nil, 0, err
 	}
 	if left != nil && w.batch.Status == managed.InProgress {

@@ -91,6 +91,9 @@ func (r *Runner) handle(ctx context.Context, m queue.Message) error {
 	if step.Sweep {
 		return r.Sweep(ctx)
 	}
+	if step.Awaited != nil {
+		return r.look(ctx, step)
+	}
 	w := &work{Runner: r, sc: step.Scope(), id: step.Batch, holder: r.process + "/" + uuid.NewString()[:8]}
 	late := context.WithoutCancel(ctx)
 	w.batch, err = r.Batches.Take(late, w.sc, w.id, w.holder, step.Step, r.Pace.Lease, r.Alone)

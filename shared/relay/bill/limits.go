@@ -40,6 +40,9 @@ func (b *Bill) CountTool(server, tool string) error {
 func (b *Bill) LimitTarget() error {
 	before := b.Purse.Counted()
 	rates := b.LimitsOfTarget()
+	if b.Settles() {
+		return nil // it was counted when it was begun
+	}
 	if b.Route.Shape == routes.Socket && b.Route.Free {
 		return b.hasMoney() // what is counted and reserved are its responses
 	}

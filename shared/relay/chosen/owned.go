@@ -26,6 +26,16 @@ func (o *Wall) ClaimBooking(id string) bool {
 	return first
 }
 
+// Await has a response that is made in the background asked for until it is booked.
+func (o *Wall) Await(id string) { o.Means.Await(o, id) }
+
+// BookedAt is where a claim of the request's target stands: whether below the
+// organisation, and the place.
+func (o *Wall) BookedAt() (organisation bool, place string) {
+	_, place = o.booked()
+	return o.To.Saved != nil, place
+}
+
 // BatchClaimed tells whether the usage of a batch stands in the books.
 func (o *Wall) BatchClaimed(id string) (bool, error) {
 	sc, place := o.booked()

@@ -51,7 +51,8 @@ type Means struct {
 	Carriers map[string]chat.Translator
 	Jobs     map[string]chat.Jobs
 	Memory   *reasoning.Memory
-	plainer  plainer // hosts that refuse what is added
+	Await    func(w *Wall, id string) // has a response that is made in the background booked
+	plainer  plainer                  // hosts that refuse what is added
 }
 
 // targetMemory is what the targets of one request leave for those of another.

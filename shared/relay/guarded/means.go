@@ -44,9 +44,9 @@ func (m *Means) Close() { m.beside.Wait() }
 // or of the organisation. It costs nothing where there are none.
 func Wants(leaf *route.Leaf, q *admitted.Request) bool {
 	if len(leaf.Input)+len(leaf.Output) > 0 {
-		return !q.Child
+		return !q.Child && !q.Settles()
 	}
-	if q.Child || q.WS == nil || q.Org == nil {
+	if q.Child || q.Settles() || q.WS == nil || q.Org == nil {
 		return false
 	}
 	d := &q.WS.Defaults

@@ -10,4 +10,7 @@
 //
 // Batches that have not ended stand in a due list, so that a batch whose message
 // was lost, or whose process died, is found and gone on with.
+//
+// The same queue carries responses that a provider makes in the background, each
+// in the message of its next look: see Awaited.
 package managed

@@ -16,7 +16,8 @@ type Step struct {
 	Workspace string `json:"workspace"`
 	Batch     string `json:"batch"`
 	Step      int64  `json:"step"`
-	Sweep     bool   `json:"sweep,omitempty"` // instead: look for batches that nobody goes on with
+	Sweep     bool   `json:"sweep,omitempty"`   // instead: look for batches that nobody goes on with
+	Awaited   []byte `json:"awaited,omitempty"` // instead: look at the response named by Batch; see Awaited
 }
 
 // Scope is the workspace of the batch.
@@ -24,9 +25,12 @@ func (s Step) Scope() store.Scope { return store.Scope{Org: s.Org, Workspace: s.
 
 // Message asks for a step, after a delay.
 func Message(sc store.Scope, batch string, step int64, delay time.Duration) queue.Outgoing {
-	body, _ := json.Marshal(Step{Org: sc.Org, Workspace: sc.Workspace, Batch: batch, Step: step}) // texts and a number
-	group := sc.Org
-	out := queue.Outgoing{Group: group, Body: body, Delay: min(max(delay, 0), queue.MaxDelay)}
+	return message(Step{Org: sc.Org, Workspace: sc.Workspace, Batch: batch, Step: step}, delay)
+}
+
+func message(s Step, delay time.Duration) queue.Outgoing {
+	body, _ := json.Marshal(s) // texts, bytes and a number
+	out := queue.Outgoing{Group: s.Org, Body: body, Delay: min(max(delay, 0), queue.MaxDelay)}
 	if out.Check() != nil {
 		out.Group = "" // an organisation's id that no group can have
 	}

@@ -50,6 +50,7 @@ type Batches struct {
 	Now    func() time.Time
 	Store  store.Store
 	Sealer seal.Sealer
+	Look   time.Duration // before the first look at a response that is awaited; 0: a minute
 }
 
 // Due names a batch that has not ended.

@@ -38,6 +38,15 @@ func (me *Meters) makesLater() bool {
 	return bytes.Contains(body, backgroundName) && inbound.AsksBackground(body)
 }
 
+// laterOrAwaited is what the answer to the creation of such a response is charged.
+// One that does not tell its usage is waited for.
+func (me *Meters) laterOrAwaited(m chat.Meter) pricing.Usage {
+	if !m.Usage.Known() && m.ID != "" && len(m.ID) <= kept.MaxID {
+		me.Await(m.ID)
+	}
+	return me.UsedLater(m)
+}
+
 // usedByResponse is the usage of a response made in the background, read from the
 // provider, that no answer has told before.
 func (me *Meters) usedByResponse(answer []byte) (u pricing.Usage) {
@@ -81,6 +90,9 @@ func (me *Meters) SettleResponse(answer []byte, stream bool) {
 	if u.Known() {
 		me.Charge(u)
 		me.Spend()
+		if me.Behalf != nil {
+			me.Behalf.Booked = true
+		}
 	}
 }
 
@@ -98,7 +110,7 @@ func (me *Meters) usedRaw(m *tail.Meter, got chat.Meter) (u pricing.Usage, told 
 		return me.usedByResponse(m.Kept), true
 	}
 	if me.makesLater() {
-		return me.UsedLater(got), true
+		return me.laterOrAwaited(got), true
 	}
 	if me.CostsNothing() {
 		return u, true

@@ -11,7 +11,7 @@ import (
 // missing.
 func (me *Meters) Used(m chat.Meter) pricing.Usage {
 	if me.makesLater() {
-		return me.UsedLater(m)
+		return me.laterOrAwaited(m)
 	}
 	u := m.Usage
 	if !u.Known() {

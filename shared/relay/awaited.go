@@ -1,0 +1,101 @@
+package relay
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+
+	"gateway/shared/relay/asked"
+	"gateway/shared/relay/chosen"
+	"gateway/shared/relay/managed"
+	"gateway/shared/store"
+)
+
+// await has a response that is made in the background asked for until it has ended,
+// so that it is booked though its client never reads it. The message is sent before
+// the answer tells the response's id.
+func (r *Relay) await(w *chosen.Wall, id string) {
+	if r.Runs == nil {
+		return
+	}
+	ctx := w.Base // the response is made, whether or not the client is there
+	hash := w.KeyHash()
+	a := &managed.Awaited{
+		ID: id, Key: hash, Headers: headersOfLooks(w), Made: w.Now().Unix(),
+		Maker: managed.Maker{KeyID: w.Who.KeyID, Type: string(w.Who.Type), User: w.Who.UserID, Slug: w.Who.WorkspaceSlug},
+	}
+	a.Org, a.Place = w.BookedAt()
+	err := r.Auth.Entrust(ctx, w.Who, hash, w.Now().Add(managed.AwaitedFor))
+	if err == nil {
+		message, failed := r.batches.Await(ctx, w.Who.Scope, a)
+		if err = failed; err == nil {
+			err = r.Runs.Send(ctx, message)
+		}
+	}
+	w.Fail("await a response in the background", err)
+}
+
+// headersOfLooks lead a read to the provider that makes the response. A saved
+// provider is named, whatever config led there; with a credential of the client's
+// own, the client's headers are kept.
+func headersOfLooks(w *chosen.Wall) http.Header {
+	out := make(http.Header)
+	from := w.HeadersForProvider()
+	if w.To.Saved != nil {
+		out[asked.Provider] = []string{"@" + w.To.Saved.Slug}
+	} else {
+		for name, v := range from {
+			if leadsOn(name) {
+				out[name] = v
+			}
+		}
+		for _, name := range w.Ask.Forward {
+			if v := from[name]; len(v) > 0 {
+				out[name] = v
+			}
+		}
+	}
+	for _, name := range [...]string{"X-Gateway-Debug", "X-Gateway-Sensitive-Headers"} {
+		if v := from[name]; len(v) > 0 {
+			out[name] = v
+		}
+	}
+	out.Set(asked.TraceID, w.Ask.TraceID)
+	out.Set("X-Gateway-Parent-Span-Id", cmp.Or(w.Ask.SpanID, w.ULID))
+	if len(w.Metadata) > 0 {
+		b, _ := json.Marshal(w.Metadata) // texts
+		out.Set(asked.Metadata, string(b))
+	}
+	return out
+}
+
+// leadsOn tells whether a header of a client has a part in who is asked, and as whom.
+func leadsOn(name string) bool {
+	switch name {
+	case "X-Gateway-Api-Key", "X-Gateway-Span-Id", "X-Gateway-Request-Timeout", asked.Translation:
+		return false
+	case "Authorization", "X-Api-Key", "Api-Key", "X-Goog-Api-Key", "Openai-Organization", "Openai-Project":
+		return true
+	}
+	return strings.HasPrefix(name, "X-Gateway-")
+}
+
+// Booked tells whether an awaited response stands in the books.
+func (m *Mux) Booked(ctx context.Context, sc store.Scope, a *managed.Awaited) (bool, error) {
+	if a.Org {
+		sc = sc.Organisation()
+	}
+	return m.relay.owners.Claimed(ctx, sc, a.Place, a.ID)
+}
+
+// Settler is who looks for the end of an awaited response: the key that made it, also
+// once it is no longer valid, for the money was spent.
+func (m *Mux) Settler(ctx context.Context, sc store.Scope, a *managed.Awaited) (*Behalf, error) {
+	closing, _, err := m.Admits(ctx, sc, a.Key, &a.Maker)
+	if err != nil {
+		return nil, err
+	}
+	return &Behalf{Key: a.Key, Closing: closing, Settling: true}, nil
+}

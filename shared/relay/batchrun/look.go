@@ -1,0 +1,95 @@
+package batchrun
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"time"
+
+	"gateway/shared/relay/managed"
+	"gateway/shared/relay/recorder"
+	"gateway/shared/store"
+	"gateway/shared/wire"
+)
+
+// look asks the provider once for a response that it makes in the background, and has
+// it asked for again unless it has ended. The walk books what it used, with whichever
+// request claims it first: this one or one of the client's.
+//
+// A message that comes twice asks twice and books once. A key that was revoked asks as
+// who it was: the provider's credential is opened by the workspace, whose the saved
+// provider is, and what it costs comes to the key and its workspace. Nothing more is
+// asked for once the provider has said several times that it has no such response, or
+// a day has gone.
+func (r *Runner) look(ctx context.Context, step managed.Step) error {
+	a, err := r.Batches.OpenAwaited(ctx, step)
+	if err != nil {
+		return err // it becomes a dead letter
+	}
+	sc := step.Scope()
+	if booked, err := r.Mux.Booked(ctx, sc, a); err != nil || booked {
+		return err
+	}
+	if r.Now().Sub(time.Unix(a.Made, 0)) >= managed.AwaitedFor {
+		r.OnError(fmt.Errorf("batchrun: response %q of workspace %s has not ended in %v and is not booked", a.ID, sc.Workspace, managed.AwaitedFor))
+		return nil
+	}
+	behalf, err := r.Mux.Settler(ctx, sc, a)
+	if err != nil {
+		return err
+	}
+	limited, cancel := context.WithTimeout(ctx, r.Pace.Row)
+	defer cancel()
+	req, err := http.NewRequestWithContext(limited, http.MethodGet, "/v1/responses/"+url.PathEscape(a.ID), http.NoBody)
+	if err != nil {
+		return err
+	}
+	req.Header = a.Headers.Clone()
+	got := &recorder.Recorder{Max: maxAnswer}
+	broken := r.Mux.Run(got, req, behalf)
+	if behalf.Booked {
+		return nil
+	}
+	switch {
+	case broken:
+	case got.Status == http.StatusNotFound || got.Status == http.StatusGone:
+		if a.Unknown++; a.Unknown >= managed.MaxUnknown {
+			r.OnError(fmt.Errorf("batchrun: the provider has no response %q of workspace %s any more: it is not booked", a.ID, sc.Workspace))
+			return nil
+		}
+	case got.Status == http.StatusOK && !got.Over:
+		done, err := r.done(ctx, sc, a, got.Body.Bytes())
+		if err != nil || done {
+			return err
+		}
+	}
+	a.Looks++
+	next, err := r.Batches.Await(ctx, sc, a)
+	if err != nil {
+		return err
+	}
+	return r.Queue.Send(context.WithoutCancel(ctx), next)
+}
+
+// done tells whether a response needs no further look: it is no longer being made,
+// and what it used, if anything, stands in the books.
+func (r *Runner) done(ctx context.Context, sc store.Scope, a *managed.Awaited, body []byte) (bool, error) {
+	var response struct {
+		Status string          `json:"status"`
+		Usage  json.RawMessage `json:"usage"`
+	}
+	if json.Unmarshal(body, &response) != nil {
+		return false, nil
+	}
+	switch response.Status {
+	case "completed", "failed", "cancelled", "incomplete":
+	default:
+		return false, nil
+	}
+	if len(response.Usage) == 0 || wire.IsNull(response.Usage) {
+		return true, nil
+	}
+	return r.Mux.Booked(ctx, sc, a) // else the claim failed, and is tried again
+}

@@ -1,0 +1,82 @@
+package managed
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"time"
+
+	"gateway/shared/queue"
+	"gateway/shared/seal"
+	"gateway/shared/store"
+)
+
+// Awaited is a response that a provider makes in the background, and that is to be
+// booked though its client may never ask for it. It stands in messages only, sealed,
+// for its headers may hold a credential of the client.
+type Awaited struct {
+	ID      string      `json:"id"` // at the provider
+	Place   string      `json:"place"`
+	Org     bool        `json:"org,omitempty"` // Place is below the organisation, not the workspace
+	Key     string      `json:"key"`           // hash of the API key that it was made with
+	Maker   Maker       `json:"maker"`
+	Headers http.Header `json:"headers"` // of the reads: the way to the provider
+	Made    int64       `json:"made"`    // Unix seconds
+	Looks   int         `json:"looks,omitempty"`
+	Unknown int         `json:"unknown,omitempty"` // how often the provider said that it has no such response
+}
+
+// Bounds of how a response is awaited.
+const (
+	// AwaitedFor is how long after its creation a response is asked for.
+	AwaitedFor = 24 * time.Hour
+	// MaxUnknown is how often a provider may say that it has no such response. It
+	// is more than once, for a provider with several places may be behind in one.
+	MaxUnknown = 3
+
+	firstLook = time.Minute
+)
+
+// until is the wait before the next look at a response: longer each time.
+func (s *Batches) until(a *Awaited) time.Duration {
+	first := s.Look
+	if first <= 0 {
+		first = firstLook
+	}
+	d := first << min(a.Looks, 10)
+	return min(d, queue.MaxDelay)
+}
+
+// Await is the message that asks for the next look at a response.
+func (s *Batches) Await(ctx context.Context, sc store.Scope, a *Awaited) (out queue.Outgoing, err error) {
+	plain, err := json.Marshal(a)
+	if err != nil {
+		return out, err
+	}
+	sealed, err := s.Sealer.Seal(ctx, awaitedBinding(sc, a.ID), plain)
+	if err != nil {
+		return out, err
+	}
+	out = message(Step{Org: sc.Org, Workspace: sc.Workspace, Batch: a.ID, Awaited: sealed}, s.until(a))
+	return out, out.Check()
+}
+
+// OpenAwaited reads the response that a message asks for.
+func (s *Batches) OpenAwaited(ctx context.Context, step Step) (*Awaited, error) {
+	plain, err := s.Sealer.Open(ctx, awaitedBinding(step.Scope(), step.Batch), step.Awaited)
+	if err != nil {
+		return nil, fmt.Errorf("managed: awaited response: %w", err)
+	}
+	a := new(Awaited)
+	if err := json.Unmarshal(plain, a); err != nil {
+		return nil, fmt.Errorf("managed: awaited response: %w", err)
+	}
+	return a, nil
+}
+
+// awaitedBinding keeps what one workspace awaits from being read as another's.
+func awaitedBinding(sc store.Scope, id string) seal.Binding {
+	k := sc.Partition("AWAITED").Key(id)
+	return seal.Binding{Org: sc.Org, Table: string(store.Usage), PK: k.PK(), SK: k.SK()}
+}
