@@ -3,9 +3,9 @@ package load
 import (
 	"context"
 	"errors"
-	"io"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -38,7 +38,13 @@ func TestLimitsHoldInFiftyEnvironments(t *testing.T) {
 	}
 	ctx, stop := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer stop()
-	report, err := Run(ctx, Options{Root: root, Dir: dir, Environments: 50, Requests: 100, Delay: 300 * time.Millisecond, ThrottleEvery: 25, Log: io.Discard})
+	said := new(log)
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("the functions said:\n%s", said)
+		}
+	})
+	report, err := Run(ctx, Options{Root: root, Dir: dir, Environments: 50, Requests: 100, Delay: 300 * time.Millisecond, ThrottleEvery: 25, Log: said})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,6 +59,27 @@ func TestLimitsHoldInFiftyEnvironments(t *testing.T) {
 	if report.Requests != 200 || report.Throttled == 0 || report.ColdStarts < 10 || report.ColdStarts > 50 {
 		t.Errorf("%d requests, %d throttled, %d cold starts", report.Requests, report.Throttled, report.ColdStarts)
 	}
+}
+
+// log keeps what is written by many.
+type log struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+// Write implements io.Writer.
+func (l *log) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+// String is the beginning of what was written.
+func (l *log) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	text := l.text.String()
+	return text[:min(len(text), 20_000)]
 }
 
 // What did not hold is said, each by itself.
