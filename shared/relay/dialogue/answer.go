@@ -76,7 +76,11 @@ func (a *answer) event(name string, data []byte) error {
 		return nil // the end of streams of other shapes
 	}
 	var walk wire.Walk
-	if err := eventKeys.Walk(data, &walk); err == nil && walk.Spans[keyType].Present(data) {
+	err := eventKeys.Walk(data, &walk)
+	if err != nil && !json.Valid(data) {
+		return nil // cut off in its middle, or never JSON: no message for the client
+	}
+	if err == nil && walk.Spans[keyType].Present(data) {
 		name, _ = wire.ScanString(walk.Spans[keyType].Of(data), "type")
 	}
 	switch name {

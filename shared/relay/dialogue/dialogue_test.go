@@ -257,6 +257,27 @@ func TestEveryAnswerHasAnEnd(t *testing.T) {
 	}
 }
 
+// A provider that sends what is no event, or breaks off within one, ends its answer and
+// nothing else: the client is told of JSON alone.
+func TestEventsThatAreNoneStopNothing(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"data: { ", "data: {\t\n\n", "data: {", `data: {"type":"response.comp`, "data: {\"type\":\"response.completed\"\n\n"} {
+		asked := make(chan struct{})
+		p := newPerson(`{"type":"response.create","stream_id":"l","input":"x"}`)
+		d := dialogue(p, &clerk{ask: func(_ context.Context, w http.ResponseWriter, _ []byte) bool {
+			defer close(asked)
+			w.Header().Set("Content-Type", "text/event-stream")
+			_, _ = io.WriteString(w, text)
+			return false
+		}})
+		go func() { <-asked; d.Drain() }()
+		d.Run(t.Context())
+		if told := p.told(); len(told) != 1 || !json.Valid([]byte(told[0])) || !strings.Contains(told[0], `"stream_id":"l","type":"error","status":502`) {
+			t.Errorf("%q: %q", text, told)
+		}
+	}
+}
+
 // A client that leaves ends what is asked for it; one that asks for too much is told.
 func TestClientsThatAskTooMuchAndLeave(t *testing.T) {
 	t.Parallel()
