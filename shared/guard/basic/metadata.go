@@ -9,6 +9,7 @@ import (
 
 	"gateway/shared/guard"
 	"gateway/shared/guard/judge"
+	"gateway/shared/identity/bearer"
 )
 
 type metadataData struct {
@@ -77,7 +78,7 @@ func metadataPairs(raw map[string]json.RawMessage) judge.Func {
 		d := &pairsData{Missing: []string{}, Found: []string{}, Operator: operator, MatchType: how}
 		for _, key := range keys {
 			said, has := s.Metadata[key]
-			fits, err := Matches(how, said, wanted[key])
+			fits, err := bearer.Matches(how, said, wanted[key], FitsPattern)
 			if err != nil {
 				return passing(err.Error())
 			}
@@ -109,30 +110,15 @@ func Primitives(raw json.RawMessage) []string {
 	return out
 }
 
-// Matches tells whether a value is one of those wanted (exact), holds one of them
-// (contains) or all of them (containsAll), or fits one as a pattern (regex).
-func Matches(how, said string, wanted []string) (bool, error) {
-	var err error
-	one := func(w string) bool {
-		switch how {
-		case "contains", "containsAll":
-			return strings.Contains(said, w)
-		case "regex":
-			re, wrong := guard.PatternOf(w)
-			if wrong != nil {
-				err = wrong
-				return false
-			}
-			fits, wrong := re.MatchString(said)
-			if wrong != nil {
-				err = errTooSlow
-			}
-			return fits
-		}
-		return said == w
+// FitsPattern tells whether a text has the form of a pattern of the guardrails.
+func FitsPattern(pattern, text string) (bool, error) {
+	re, err := guard.PatternOf(pattern)
+	if err != nil {
+		return false, err
 	}
-	if how == "containsAll" {
-		return len(wanted) > 0 && !slices.ContainsFunc(wanted, func(w string) bool { return !one(w) }), err
+	fits, err := re.MatchString(text)
+	if err != nil {
+		err = errTooSlow
 	}
-	return slices.ContainsFunc(wanted, one), err
+	return fits, err
 }

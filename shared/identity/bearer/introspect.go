@@ -1,4 +1,4 @@
-package token
+package bearer
 
 import (
 	"context"
@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	formType   = "application/x-www-form-urlencoded"
-	maxAnswers = 10_000 // that a process remembers
+	FormType   = "application/x-www-form-urlencoded" // of what a service is sent
+	maxAnswers = 10_000                              // that a process remembers
 )
 
 // answers are what services said of tokens (RFC 7662).
@@ -26,17 +26,17 @@ type answers struct {
 	known map[answerKey]answer
 }
 
-// answerKey is of a service and a token, so that no other service's answer counts.
+// answerKey is of a service, of who asks it and of a token, so that no other answer counts.
 type answerKey [sha256.Size]byte
 
 type answer struct {
-	token *parsed
+	token *Token
 	until time.Time
 }
 
 // ask has a service of the customer say whether a token is good.
-func (a *answers) ask(ctx context.Context, client *http.Client, r *rules, raw string) (*parsed, string, error) {
-	key := answerKey(sha256.Sum256([]byte(r.introspect + "\x00" + r.kind + "\x00" + raw)))
+func (a *answers) ask(ctx context.Context, client *http.Client, r *Rules, raw string) (*Token, string, error) {
+	key := answerKey(sha256.Sum256([]byte(r.Introspect + "\x00" + r.Kind + "\x00" + r.ClientID + "\x00" + r.ClientSecret + "\x00" + raw)))
 	now := a.now()
 	t := a.recall(key, now)
 	if t == nil {
@@ -48,25 +48,25 @@ func (a *answers) ask(ctx context.Context, client *http.Client, r *rules, raw st
 			return nil, "The token is not active", nil
 		}
 		h, _ := headOf(raw) // one that is opaque has none
-		t = &parsed{h, claims}
-		a.keep(key, t, now, r.remember)
+		t = &Token{h, claims}
+		a.keep(key, t, now, r.Remember)
 	}
 	for _, c := range []struct {
 		claim, why string
 		wrong      func(time.Time) bool
 	}{
-		{"exp", "The token has expired", func(at time.Time) bool { return !now.Before(at.Add(r.tolerance)) }},
-		{"nbf", "The token is not valid yet", func(at time.Time) bool { return now.Add(r.tolerance).Before(at) }},
-		{"iat", "The token is too old", func(at time.Time) bool { return r.maxAge > 0 && now.Sub(at) > r.maxAge+r.tolerance }},
+		{"exp", "The token has expired", func(at time.Time) bool { return !now.Before(at.Add(r.Tolerance)) }},
+		{"nbf", "The token is not valid yet", func(at time.Time) bool { return now.Add(r.Tolerance).Before(at) }},
+		{"iat", "The token is too old", func(at time.Time) bool { return r.MaxAge > 0 && now.Sub(at) > r.MaxAge+r.Tolerance }},
 	} {
-		if n, ok := t.claims[c.claim].(float64); ok && c.wrong(time.Unix(int64(n), 0)) {
+		if n, ok := t.Claims[c.claim].(float64); ok && c.wrong(time.Unix(int64(n), 0)) {
 			return nil, c.why, nil
 		}
 	}
 	return t, "", nil
 }
 
-func (a *answers) recall(key answerKey, now time.Time) *parsed {
+func (a *answers) recall(key answerKey, now time.Time) *Token {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if k, ok := a.known[key]; ok && now.Before(k.until) {
@@ -75,7 +75,7 @@ func (a *answers) recall(key answerKey, now time.Time) *parsed {
 	return nil
 }
 
-func (a *answers) keep(key answerKey, t *parsed, now time.Time, age time.Duration) {
+func (a *answers) keep(key answerKey, t *Token, now time.Time, age time.Duration) {
 	if age <= 0 {
 		return
 	}
@@ -87,19 +87,22 @@ func (a *answers) keep(key answerKey, t *parsed, now time.Time, age time.Duratio
 	a.known[key] = answer{t, now.Add(age)}
 }
 
-func introspect(ctx context.Context, client *http.Client, r *rules, raw string) (map[string]any, error) {
+func introspect(ctx context.Context, client *http.Client, r *Rules, raw string) (map[string]any, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
 	body := url.Values{"token": {raw}}.Encode()
-	if strings.HasPrefix(r.kind, "application/json") {
+	if strings.HasPrefix(r.Kind, "application/json") {
 		body = string(append(wire.AppendJSONString([]byte(`{"token":`), raw), '}'))
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, r.introspect, strings.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, r.Introspect, strings.NewReader(body))
 	if err != nil {
 		return nil, errors.New("the service of tokens cannot be called")
 	}
-	req.Header.Set("Content-Type", r.kind)
+	req.Header.Set("Content-Type", r.Kind)
 	req.Header.Set("Accept", "application/json")
+	if r.ClientID != "" || r.ClientSecret != "" {
+		req.SetBasicAuth(url.QueryEscape(r.ClientID), url.QueryEscape(r.ClientSecret))
+	}
 	text, err := answerOf(client, req, "the service of tokens")
 	if err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-package token
+package bearer
 
 import (
 	"context"
@@ -32,11 +32,11 @@ const (
 type keys struct {
 	now  func() time.Time
 	mu   sync.Mutex
-	sets map[string]*keySet
+	sets map[string]*KeySet
 }
 
-// keySet is what is known of one address, or what stands in a check itself.
-type keySet struct {
+// KeySet is what is known of one address, or what stands in the rules themselves.
+type KeySet struct {
 	mu    sync.Mutex // held while the address is asked: others wait for the same answer
 	fixed bool
 	keys  []jwk.Key
@@ -45,10 +45,18 @@ type keySet struct {
 	err   error
 }
 
-func inPlace(raw json.RawMessage) *keySet {
-	s := &keySet{fixed: true}
-	s.keys, s.err = readSet(raw)
-	return s
+// CheckSet tells what is wrong with a key set.
+func CheckSet(raw json.RawMessage) error {
+	keys, err := readSet(raw)
+	if err != nil {
+		return errors.New(`must be a JSON object with "keys", an array of at least one key`)
+	}
+	for i := range keys {
+		if keys[i].Secret() {
+			return errors.New("holds a secret or a private key; only public keys belong into the set")
+		}
+	}
+	return nil
 }
 
 func readSet(raw []byte) ([]jwk.Key, error) {
@@ -59,14 +67,9 @@ func readSet(raw []byte) ([]jwk.Key, error) {
 	return whole.Keys, nil
 }
 
-// parsed is a token that was found good, or what a service told of one.
-type parsed struct {
-	header, claims map[string]any
-}
-
 // verify checks the signature and the times of a token. why is what is wrong with it;
 // an error says that it could not be checked.
-func (k *keys) verify(ctx context.Context, client *http.Client, r *rules, set *keySet, raw string, now time.Time) (t *parsed, why string, err error) {
+func (k *keys) verify(ctx context.Context, client *http.Client, r *Rules, raw string, now time.Time) (t *Token, why string, err error) {
 	h, ok := headOf(raw)
 	if !ok {
 		return nil, "The token cannot be read", nil
@@ -74,37 +77,73 @@ func (k *keys) verify(ctx context.Context, client *http.Client, r *rules, set *k
 	alg, _ := h["alg"].(string)
 	kid, _ := h["kid"].(string)
 	switch {
-	case !slices.Contains(r.algorithms, alg):
+	case !slices.Contains(r.Algorithms, alg):
 		return nil, "The token is signed in a way that is not allowed", nil
 	case kid == "":
 		return nil, "The token does not name its key", nil
 	}
+	if over(raw, now, r.Tolerance) {
+		return nil, "The token has expired", nil
+	}
+	set := r.Inline
 	if set == nil {
-		set = k.set(r.jwksURI)
+		set = k.set(r.JWKSURI)
 	}
-	public, err := k.find(ctx, client, r, set, kid, alg)
-	if err != nil {
-		return nil, "", err
+	options := []golangjwt.ParserOption{golangjwt.WithValidMethods(r.Algorithms), golangjwt.WithLeeway(r.Tolerance), golangjwt.WithIssuedAt(),
+		golangjwt.WithStrictDecoding(), golangjwt.WithTimeFunc(func() time.Time { return now })}
+	if r.NeedExpiry {
+		options = append(options, golangjwt.WithExpirationRequired())
 	}
-	if public == nil {
-		return nil, "The key of the token is not in the key set", nil
-	}
-	parser := golangjwt.NewParser(golangjwt.WithValidMethods(r.algorithms), golangjwt.WithLeeway(r.tolerance), golangjwt.WithIssuedAt(),
-		golangjwt.WithStrictDecoding(), golangjwt.WithTimeFunc(func() time.Time { return now }))
+	parser := golangjwt.NewParser(options...)
 	claims := golangjwt.MapClaims{}
-	if _, err := parser.ParseWithClaims(raw, claims, func(*golangjwt.Token) (any, error) { return public, nil }); err != nil {
+	var used keyOnTrial
+	for range 2 { // once more where the address gives another key by the name of one that does not fit
+		var public crypto.PublicKey
+		if public, err = k.find(ctx, client, r, set, kid, alg, used); err != nil {
+			return nil, "", err
+		}
+		switch {
+		case public == nil:
+			return nil, "The key of the token is not in the key set", nil
+		case used != nil && used.Equal(public):
+			return nil, "The signature of the token does not fit", nil
+		}
+		clear(claims)
+		if _, err = parser.ParseWithClaims(raw, claims, func(*golangjwt.Token) (any, error) { return public, nil }); err == nil {
+			break
+		}
+		if used, _ = public.(keyOnTrial); !errors.Is(err, golangjwt.ErrTokenSignatureInvalid) || used == nil {
+			break
+		}
+	}
+	if err != nil {
 		return nil, said(err), nil
 	}
-	if r.maxAge > 0 {
+	if r.MaxAge > 0 {
 		issued, err := claims.GetIssuedAt()
 		if err != nil || issued == nil {
 			return nil, "The token does not say when it was issued", nil
 		}
-		if now.Sub(issued.Time) > r.maxAge+r.tolerance {
+		if now.Sub(issued.Time) > r.MaxAge+r.Tolerance {
 			return nil, "The token is too old", nil
 		}
 	}
-	return &parsed{h, claims}, "", nil
+	return &Token{h, claims}, "", nil
+}
+
+// keyOnTrial is a public key, all of which can be compared.
+type keyOnTrial interface{ Equal(x crypto.PublicKey) bool }
+
+// over tells whether a token says that it has ended: that costs no question and no
+// arithmetic. It is believed only in that.
+func over(raw string, now time.Time, tolerance time.Duration) bool {
+	_, rest, _ := strings.Cut(raw, ".")
+	payload, _, _ := strings.Cut(rest, ".")
+	text, err := base64.RawURLEncoding.DecodeString(payload)
+	var said struct {
+		Exp float64 `json:"exp"`
+	}
+	return err == nil && json.Unmarshal(text, &said) == nil && said.Exp > 0 && said.Exp < 1<<40 && !now.Before(time.Unix(int64(said.Exp), 0).Add(tolerance))
 }
 
 // headOf is what a token says of itself. One that brings a key, or asks for what is not
@@ -127,13 +166,15 @@ func said(err error) string {
 		return "The signature of the token does not fit"
 	case errors.Is(err, golangjwt.ErrTokenExpired):
 		return "The token has expired"
+	case errors.Is(err, golangjwt.ErrTokenRequiredClaimMissing):
+		return "The token does not say when it ends"
 	case errors.Is(err, golangjwt.ErrTokenNotValidYet), errors.Is(err, golangjwt.ErrTokenUsedBeforeIssued):
 		return "The token is not valid yet"
 	}
 	return "The token cannot be read"
 }
 
-func (k *keys) set(uri string) *keySet {
+func (k *keys) set(uri string) *KeySet {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	s := k.sets[uri]
@@ -141,32 +182,32 @@ func (k *keys) set(uri string) *keySet {
 		if len(k.sets) >= maxSets {
 			clear(k.sets)
 		}
-		s = &keySet{}
+		s = &KeySet{}
 		k.sets[uri] = s
 	}
 	return s
 }
 
 // find gives the key of a token; nil where the set has none. The address is asked when
-// the set is old, and once more for a key that is not in it, but not more than every
-// ten seconds. A set that was read is used on while its address fails.
-func (k *keys) find(ctx context.Context, client *http.Client, r *rules, s *keySet, kid, alg string) (crypto.PublicKey, error) {
+// the set is old, and once more for a key that is not in it or that was used and does not
+// fit, but not more than every ten seconds. A set that was read is used on while its address fails.
+func (k *keys) find(ctx context.Context, client *http.Client, r *Rules, s *KeySet, kid, alg string, used keyOnTrial) (crypto.PublicKey, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.fixed {
 		return pick(s.keys, kid, alg), s.err
 	}
 	now := k.now()
-	old := s.keys == nil || now.Sub(s.read) >= r.keepSet
+	old := s.keys == nil || now.Sub(s.read) >= r.KeepSet
 	if !old {
-		if public := pick(s.keys, kid, alg); public != nil {
+		if public := pick(s.keys, kid, alg); public != nil && (used == nil || !used.Equal(public)) {
 			return public, nil
 		}
 	}
 	if s.tried.IsZero() || now.Sub(s.tried) >= askAgain {
 		s.tried = now
 		var got []jwk.Key
-		if got, s.err = fetch(ctx, client, r.jwksURI); s.err == nil {
+		if got, s.err = fetch(ctx, client, r.JWKSURI); s.err == nil {
 			s.keys, s.read = got, now
 		} else if ctx.Err() != nil {
 			s.tried = time.Time{} // the next one may ask

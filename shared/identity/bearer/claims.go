@@ -1,0 +1,123 @@
+package bearer
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// ClaimRules are what a token must claim.
+type ClaimRules struct {
+	Required []string
+	Values   []ValueRule
+	Match    []string // members that header and claims must have alike
+	Pattern  Pattern  // nil where no value is a pattern
+}
+
+// ValueRule is what a claim must be: one of what is wanted (exact), with one of it
+// (contains) or all of it (containsAll), or of its form (regex).
+type ValueRule struct {
+	Claim  string
+	Wanted []string
+	How    string
+}
+
+// Pattern tells whether a text has the form of a pattern.
+type Pattern func(pattern, text string) (bool, error)
+
+// Failings are the names of claims that do not hold, by what is wrong with them.
+type Failings struct{ Missing, Wrong, Mismatched []string }
+
+// None tells whether all claims hold.
+func (f *Failings) None() bool { return len(f.Missing)+len(f.Wrong)+len(f.Mismatched) == 0 }
+
+// Judge holds a token that was found good against the rules. An error is a pattern's.
+func (r *ClaimRules) Judge(t *Token) (f Failings, err error) {
+	for _, name := range r.Required {
+		if v, ok := t.Claims[name]; !ok || v == nil {
+			f.Missing = append(f.Missing, name)
+		}
+	}
+	for _, v := range r.Values {
+		fits, err := v.fits(t.Claims[v.Claim], r.Pattern)
+		if err != nil {
+			return f, err
+		}
+		if !fits {
+			f.Wrong = append(f.Wrong, v.Claim)
+		}
+	}
+	for _, name := range r.Match {
+		a, b := Texts(t.Header[name]), Texts(t.Claims[name])
+		if len(a) == 0 || !slices.Equal(a, b) {
+			f.Mismatched = append(f.Mismatched, name)
+		}
+	}
+	return f, nil
+}
+
+// Matches tells whether a value is one of those wanted (exact), holds one of them
+// (contains) or all of them (containsAll), or fits one as a pattern (regex).
+func Matches(how, said string, wanted []string, pattern Pattern) (bool, error) {
+	switch how {
+	case "contains":
+		return slices.ContainsFunc(wanted, func(w string) bool { return strings.Contains(said, w) }), nil
+	case "containsAll":
+		return len(wanted) > 0 && !slices.ContainsFunc(wanted, func(w string) bool { return !strings.Contains(said, w) }), nil
+	case "regex":
+		var failed error
+		for _, w := range wanted {
+			fits, err := pattern(w, said)
+			if fits {
+				return true, failed
+			}
+			if err != nil {
+				failed = err
+			}
+		}
+		return false, failed
+	}
+	return slices.Contains(wanted, said), nil
+}
+
+// fits tells whether a claim has what is wanted. A claim that is a list has what one of
+// its entries is, and all where it must contain all.
+func (v ValueRule) fits(claim any, pattern Pattern) (bool, error) {
+	_, many := claim.([]any)
+	have := Texts(claim)
+	switch {
+	case len(have) == 0:
+		return false, nil
+	case many && v.How == "containsAll":
+		return len(v.Wanted) > 0 && !slices.ContainsFunc(v.Wanted, func(w string) bool { return !slices.Contains(have, w) }), nil
+	case many && v.How == "contains":
+		return slices.ContainsFunc(v.Wanted, func(w string) bool { return slices.Contains(have, w) }), nil
+	}
+	for _, one := range have {
+		if ok, err := Matches(v.How, one, v.Wanted, pattern); ok || err != nil {
+			return ok, err
+		}
+	}
+	return false, nil
+}
+
+// Texts are the texts of a value, or of the entries of a list.
+func Texts(v any) []string {
+	switch v := v.(type) {
+	case string:
+		return []string{v}
+	case bool:
+		return []string{strconv.FormatBool(v)}
+	case float64:
+		return []string{strconv.FormatFloat(v, 'f', -1, 64)}
+	case []any:
+		var out []string
+		for _, e := range v {
+			if _, nested := e.([]any); !nested {
+				out = append(out, Texts(e)...)
+			}
+		}
+		return out
+	}
+	return nil
+}
