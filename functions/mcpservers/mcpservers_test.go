@@ -244,6 +244,10 @@ func TestConfigurationsAreCheckedWhenSaved(t *testing.T) {
 		`{"configurations":{"jwt_validation":{"jwksUri":"https://a.example.com","claimValues":{"a":{"values":["("],"matchType":"regex"}}}}}`:                                "configurations.jwt_validation.claimValues.a.values",
 		`{"configurations":{"user_identity_forwarding":{"method":"none"}}}`:                                                                                                 "configurations.user_identity_forwarding.method",
 		`{"configurations":{"user_identity_forwarding":{"method":"bearer","header_name":"Mcp-Name"}}}`:                                                                      "configurations.user_identity_forwarding.header_name",
+		`{"configurations":{"user_identity_forwarding":{"method":"jwt_header"}}}`:                                                                                           "configurations.user_identity_forwarding.method",
+		`{"configurations":{"jwt_validation":{"jwks":{"keys":[]}}}}`:                                                                                                        "configurations.jwt_validation.jwks",
+		`{"configurations":{"jwt_validation":{"jwks":{"keys":[{"kty":"oct","k":"AAAA"}]}}}}`:                                                                                "configurations.jwt_validation.jwks",
+		`{"configurations":{"jwt_validation":{"jwksUri":"https://a.example.com","headerKey":"x-gateway-api-key"}}}`:                                                         "configurations.jwt_validation.headerKey",
 		`{"configurations":{"nonsense":1}}`:                                                                                                                                 "configurations.nonsense",
 		`{"secret_mappings":[{"target_field":"key","secret_reference_id":"a"}]}`:                                                                                            "secret_mappings[0].target_field",
 		`{"secret_mappings":[{"target_field":"configurations.headers.A","secret_reference_id":"a"},{"target_field":"configurations.headers.A","secret_reference_id":"b"}]}`: "secret_mappings[1].target_field",
@@ -257,7 +261,7 @@ func TestConfigurationsAreCheckedWhenSaved(t *testing.T) {
 	}
 	h.VaultReference("ref", "https://vault.example.com")
 	h.Do("PUT", "/mcp-integrations/up", key, `{"auth_type":"headers","secret_mappings":[{"target_field":"configurations.headers.Authorization","secret_reference_id":"ref"}]}`).OK()
-	h.Do("PUT", "/mcp-integrations/up", key, `{"configurations":{"tool_authorization":{"x":1},"jwt_validation":{"jwks":{"keys":[]},"claimValues":{"a":{"values":"one"}}}}}`).OK()
+	h.Do("PUT", "/mcp-integrations/up", key, `{"configurations":{"tool_authorization":{"x":1},"jwt_validation":{"jwksUri":"https://idp.example.com/keys","claimValues":{"a":{"values":"one"}}}}}`).OK()
 	if got := h.Do("GET", "/mcp-integrations/up", key, nil).OK(); got.At("configurations", "tool_authorization") != nil {
 		t.Errorf("%s", got.Body)
 	}

@@ -16,7 +16,7 @@ type Configuration struct {
 	ForwardHeaders     *upstream.Forward   `json:"forward_headers,omitempty" doc:"Which of a client's headers go to the server."`
 	OAuth              *OAuthMetadata      `json:"oauth_metadata,omitempty" doc:"For sign-in at the server."`
 	Identity           *IdentityForwarding `json:"user_identity_forwarding,omitempty" doc:"How the server learns who calls."`
-	JWT                *JWTValidation      `json:"jwt_validation,omitempty" doc:"Tokens that clients must bring besides their key."`
+	JWT                *JWTValidation      `json:"jwt_validation,omitempty" doc:"Tokens that clients must bring besides their key, in each request."`
 	External           *ExternalAuth       `json:"external_auth_config,omitempty" doc:"Sign-in at an identity provider of the organisation."`
 	// Announced members are taken and mean nothing yet.
 	ToolAuthorization json.RawMessage `json:"tool_authorization,omitempty" doc:"Not used."`
@@ -33,6 +33,8 @@ const (
 	confJWT         = "jwt_validation"
 	confExternal    = "external_auth_config"
 )
+
+const confIdentity = "user_identity_forwarding"
 
 // announced are members that are not kept.
 var announced = []string{"tool_authorization", "authorization_webhook"}
@@ -62,7 +64,7 @@ type OAuthMetadata struct {
 
 // IdentityForwarding says how the upstream learns who calls.
 type IdentityForwarding struct {
-	Method        string   `json:"method" min:"1" enum:"claims_header,bearer,jwt_header"`
+	Method        string   `json:"method" min:"1" enum:"claims_header,bearer,jwt_header" doc:"jwt_header is refused: this gateway signs no tokens for servers."`
 	IncludeClaims []string `json:"include_claims,omitempty" max:"50" each:"max=255"`
 	HeaderName    string   `json:"header_name,omitempty" max:"128"`
 	Expiry        int64    `json:"jwt_expiry_seconds,omitempty" min:"1" max:"86400"`

@@ -5,10 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
-	"time"
 
 	"gateway/shared/fault"
 	"gateway/shared/provider"
@@ -79,37 +77,8 @@ func (c *Configuration) check(k Keeper) (bad []fault.Detail) {
 		address(at+"jwt_validation.introspectEndpoint", j.IntrospectEndpoint)
 		bad = append(bad, j.check(at+confJWT)...)
 	}
-	if f := c.Identity; f != nil && f.HeaderName != "" && (!upstream.HeaderName(f.HeaderName) || upstream.Ours(strings.ToLower(f.HeaderName))) {
-		bad = append(bad, fault.Detail{Field: at + "user_identity_forwarding.header_name", Message: "is not a header that can be sent"})
-	}
-	return bad
-}
-
-func (j *JWTValidation) check(at string) (bad []fault.Detail) {
-	sources := 0
-	for _, given := range []bool{j.JWKSURI != "", len(j.JWKS) > 0, j.IntrospectEndpoint != ""} {
-		if given {
-			sources++
-		}
-	}
-	if sources != 1 {
-		bad = append(bad, fault.Detail{Field: at, Message: "must have exactly one of jwksUri, jwks, introspectEndpoint"})
-	}
-	if j.MaxTokenAge != "" {
-		if d, err := time.ParseDuration(j.MaxTokenAge); err != nil || d <= 0 {
-			bad = append(bad, fault.Detail{Field: at + ".maxTokenAge", Message: "must be a duration such as 30m or 12h"})
-		}
-	}
-	for _, claim := range slices.Sorted(maps.Keys(j.ClaimValues)) {
-		v := j.ClaimValues[claim]
-		if len(v.Values) == 0 {
-			bad = append(bad, fault.Detail{Field: at + ".claimValues." + claim + ".values", Message: "must have an entry"})
-		}
-		for _, text := range v.Values {
-			if _, err := regexp.Compile(text); v.MatchType == "regex" && err != nil {
-				bad = append(bad, fault.Detail{Field: at + ".claimValues." + claim + ".values", Message: "must be a regular expression"})
-			}
-		}
+	if f := c.Identity; f != nil {
+		bad = append(bad, f.check(at+confIdentity)...)
 	}
 	return bad
 }

@@ -38,19 +38,8 @@ var ErrSignIn = errors.New("mcp: the server needs a sign-in by each user")
 // Open gives the address and the credentials of an integration, which is used in a
 // workspace or by the organisation. A *Failure is the upstream's.
 func (o *Opener) Open(ctx context.Context, rec *resource.Record, in store.Scope) (*Upstream, *Configuration, error) {
-	i, err := DecodeIntegration(*rec)
+	i, c, err := o.Configuration(ctx, rec, in)
 	if err != nil {
-		return nil, nil, err
-	}
-	sealed, err := rec.OpenSecrets(ctx, o.Sealer)
-	if err != nil {
-		return nil, nil, err
-	}
-	c, err := i.Configuration(sealed)
-	if err != nil {
-		return nil, nil, err
-	}
-	if err := o.fill(ctx, in, i, c); err != nil {
 		return nil, nil, err
 	}
 	u := &Upstream{URL: i.URL, Transport: i.Transport, Via: o.hosts(), Headers: c.Static()}
@@ -65,6 +54,23 @@ func (o *Opener) Open(ctx context.Context, rec *resource.Record, in store.Scope)
 		u.Headers.Set("Authorization", "Bearer "+token)
 	}
 	return u, c, nil
+}
+
+// Configuration is that of an integration with its secrets.
+func (o *Opener) Configuration(ctx context.Context, rec *resource.Record, in store.Scope) (*Integration, *Configuration, error) {
+	i, err := DecodeIntegration(*rec)
+	if err != nil {
+		return nil, nil, err
+	}
+	sealed, err := rec.OpenSecrets(ctx, o.Sealer)
+	if err != nil {
+		return nil, nil, err
+	}
+	c, err := i.Configuration(sealed)
+	if err != nil {
+		return nil, nil, err
+	}
+	return i, c, o.fill(ctx, in, i, c)
 }
 
 func (o *Opener) hosts() http.RoundTripper {

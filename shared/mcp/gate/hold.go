@@ -164,6 +164,9 @@ func (v *streams) still() error {
 	if facts.Integration.Print != v.facts.Integration.Print || facts.Server.Record.ID != v.facts.Server.Record.ID {
 		return fault.New(fault.Conflict, "", "The server is another one by now: listen again")
 	}
+	if v.proof != nil && v.proof.over(v.Now()) {
+		return fault.New(fault.Unauthorized, "authorization", "The token has expired")
+	}
 	v.facts = facts
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"gateway/shared/fault"
 	"gateway/shared/identity"
+	"gateway/shared/identity/bearer"
 	"gateway/shared/mcp"
 	"gateway/shared/mcp/connect"
 	"gateway/shared/mcp/entitled"
@@ -41,8 +42,10 @@ type Host struct {
 	once   sync.Once
 	opener *mcp.Opener
 	tokens *connect.Tokens
+	proofs *bearer.Checker
 	mu     sync.Mutex
 	peers  map[peerKey]*peer
+	rules  map[string]*bearer.Rules // by what they say
 }
 
 // New makes a Host.
@@ -50,7 +53,7 @@ func New(o Options) *Host {
 	if o.Timeout == 0 {
 		o.Timeout = time.Minute
 	}
-	return &Host{Options: o, peers: map[peerKey]*peer{}}
+	return &Host{Options: o, peers: map[peerKey]*peer{}, rules: map[string]*bearer.Rules{}}
 }
 
 // Call is a request of a client whose caller is known.
@@ -102,6 +105,7 @@ type answers struct {
 	req   *era.Request
 	began bool // the stream has
 	opens bool // the client can send its user to an address
+	proof *proof
 }
 
 // tickets seal what clients bring back.
@@ -118,6 +122,7 @@ func (h *Host) Serve(c *Call) {
 	h.once.Do(func() {
 		h.opener = &mcp.Opener{Sealer: c.Sealer, Via: c.Via, Hosts: c.Hosts, Secrets: c.Secrets, Now: c.Now}
 		h.tokens = &connect.Tokens{Table: c.Kept, Sealer: c.Sealer, Via: c.Via, Now: c.Now}
+		h.proofs = bearer.NewChecker(c.Now)
 	})
 	v := new(visit)
 	v.Call, v.host, v.note = c, h, usage.Call{Protocol: "mcp", Auth: "api_key", Method: c.Request.Method}
@@ -143,6 +148,14 @@ func (v *visit) serve() error {
 	v.note.Server = v.facts.Server.Record.ID
 	v.note.Decision = v.facts.Decide(entitled.Capability{})
 	v.noted("")
+	// Who may not reach the server at all has no token checked; whether the user may is
+	// told to those alone whose token is good.
+	if v.note.Decision != entitled.Allowed && v.note.Decision != entitled.NoUser {
+		return denied(v.note.Decision)
+	}
+	if ok, err := v.proven(); !ok || err != nil {
+		return err
+	}
 	if v.note.Decision != entitled.Allowed {
 		return denied(v.note.Decision)
 	}
@@ -255,6 +268,13 @@ func (v *visit) granted() error {
 
 // principal names the caller towards what is sealed for it and kept apart by it.
 func (v *tickets) principal() string {
+	if v.proof != nil {
+		return v.caller() + "/" + v.proof.who
+	}
+	return v.caller()
+}
+
+func (v *tickets) caller() string {
 	who := v.Caller
 	for _, id := range []string{who.UserID, who.EndUser} {
 		if id != "" {

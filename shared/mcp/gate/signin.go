@@ -22,7 +22,7 @@ func (v *answers) account() connect.Place {
 	return connect.Place{Scope: of.Scope, Server: of.ID, User: v.Caller.UserID}
 }
 
-const bearer = "Bearer "
+const scheme = "Bearer "
 
 // asUser adds the token that the caller's user has at the server.
 func (v *servers) asUser(up *mcp.Upstream) error {
@@ -31,14 +31,14 @@ func (v *servers) asUser(up *mcp.Upstream) error {
 	}
 	token, err := v.host.tokens.Access(v.Context, v.View, v.account(), up.URL)
 	if err == nil {
-		up.Headers.Set("Authorization", bearer+token)
+		up.Headers.Set("Authorization", scheme+token)
 	}
 	return err
 }
 
 // doubt has the user's token renewed, which the server refuses.
 func (v *servers) doubt(up *mcp.Upstream) {
-	if token, ok := strings.CutPrefix(up.Headers.Get("Authorization"), bearer); ok {
+	if token, ok := strings.CutPrefix(up.Headers.Get("Authorization"), scheme); ok {
 		v.host.tokens.Doubt(v.account(), token)
 	}
 }

@@ -174,3 +174,8 @@ func decode(it store.Item) (*access, error) {
 		Scopes: identity.NewScopeSet(append([]string{"mcp.invoke"}, g.Scopes...)...), Audience: g.Server, Until: until, Status: identity.StatusActive,
 	}}, nil
 }
+
+// IsOurs tells whether a credential has the form of a token that the gateway gave.
+func IsOurs(token string) bool {
+	return strings.HasPrefix(token, prefixAccess) || strings.HasPrefix(token, prefixRefresh)
+}

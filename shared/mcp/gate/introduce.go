@@ -1,0 +1,123 @@
+package gate
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"unicode/utf16"
+
+	"gateway/shared/fault"
+	"gateway/shared/identity"
+	"gateway/shared/identity/people"
+	"gateway/shared/mcp"
+	"gateway/shared/resource"
+)
+
+// maxIntroduction bounds what a server is told of a user, in bytes.
+const maxIntroduction = 8 << 10
+
+// introduceUser tells the server who calls, as its integration says. What a client sent
+// under the name of the header is gone, also where nothing is told.
+func (v *servers) introduceUser(h http.Header, f *mcp.IdentityForwarding) error {
+	if f == nil {
+		return nil
+	}
+	h.Del(f.Header())
+	switch f.Method {
+	case mcp.IdentityBearer:
+		raw := v.ofProvider()
+		if raw == "" {
+			return fault.New(fault.Unauthorized, "authorization", "This MCP server is told who calls by the token of the organisation's identity provider: send one that it signed")
+		}
+		h.Set(f.Header(), scheme+raw)
+		return nil
+	case mcp.IdentityClaims:
+		claims, err := v.claims(f.Claims())
+		if err != nil {
+			return err
+		}
+		raw, err := json.Marshal(claims)
+		if err != nil {
+			return err
+		}
+		value := ascii(string(raw))
+		if len(value) > maxIntroduction {
+			return fault.Newf(fault.NotAllowed, "", "The claims of this user have more than %d bytes, which the MCP server cannot be told", maxIntroduction)
+		}
+		h.Set(f.Header(), value)
+		return nil
+	}
+	return fault.New(fault.NotAllowed, "", "The integration of this MCP server forwards identities in a way that this gateway does not have")
+}
+
+// ofProvider is the token of the organisation's identity provider that came with the
+// request; "" where there is none. A key or token of the gateway is never one.
+func (v *answers) ofProvider() string {
+	if v.proof != nil {
+		return v.proof.raw
+	}
+	raw, _, err := identity.Token(v.Request.Header)
+	if err != nil || v.Caller.Type != identity.SignedToken || v.ours(raw) {
+		return ""
+	}
+	return raw
+}
+
+// claims are what is known of the caller, of the names that are asked for. Where it
+// belongs is the gateway's word, the rest that of a token that was checked, if there is
+// one.
+func (v *answers) claims(names []string) (map[string]any, error) {
+	who := v.Caller
+	known := map[string]any{"sub": who.KeyID, "client_id": who.KeyID, "scope": strings.Join(who.Scopes.Sorted(), " ")}
+	if who.EndUser != "" {
+		known["sub"], known["username"] = who.EndUser, who.EndUser
+		if strings.Contains(who.EndUser, "@") {
+			known["email"] = who.EndUser
+		}
+	}
+	if who.UserID != "" {
+		known["sub"] = who.UserID
+		u, ok, err := resource.Load(v.Context, v.View, who.Scope.Organisation(), people.KindUser, who.UserID, people.DecodeUser)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			known["email"], known["username"] = u.Email, u.Email
+		}
+	}
+	if v.proof != nil {
+		for name, value := range v.proof.token.Claims {
+			known[name] = value
+		}
+	}
+	delete(known, "user_id")
+	if who.UserID != "" {
+		known["user_id"] = who.UserID
+	}
+	known["workspace_id"], known["organisation_id"] = who.Scope.Workspace, who.Scope.Org
+	out := make(map[string]any, len(names))
+	for _, name := range names {
+		if value, ok := known[name]; ok && value != nil {
+			out[name] = value
+		}
+	}
+	return out, nil
+}
+
+// ascii writes JSON without what headers cannot carry everywhere.
+func ascii(text string) string {
+	var b strings.Builder
+	for _, r := range text {
+		switch {
+		case r < 0x7f:
+			b.WriteRune(r)
+		case r > 0xffff:
+			high, low := utf16.EncodeRune(r)
+			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,43 @@
+package mcp
+
+import (
+	"cmp"
+	"strings"
+
+	"gateway/shared/fault"
+	"gateway/shared/tenant/upstream"
+)
+
+// Ways by which a server learns who calls.
+const (
+	IdentityClaims = "claims_header"
+	IdentityBearer = "bearer"
+	identitySigned = "jwt_header"
+)
+
+// Header is where the server is told who calls.
+func (f *IdentityForwarding) Header() string {
+	if f.Method == IdentityBearer {
+		return cmp.Or(f.HeaderName, "Authorization")
+	}
+	return cmp.Or(f.HeaderName, "X-User-Claims")
+}
+
+// Claims are the names of what the server is told.
+func (f *IdentityForwarding) Claims() []string {
+	if len(f.IncludeClaims) > 0 {
+		return f.IncludeClaims
+	}
+	return []string{"sub", "email", "username", "user_id", "workspace_id", "organisation_id", "scope", "client_id"}
+}
+
+// check gives what the members do not say by their bounds.
+func (f *IdentityForwarding) check(at string) (bad []fault.Detail) {
+	if f.Method == identitySigned {
+		bad = append(bad, fault.Detail{Field: at + ".method", Message: "must be claims_header or bearer: this gateway signs no tokens for servers"})
+	}
+	if f.HeaderName != "" && (!upstream.HeaderName(f.HeaderName) || upstream.Ours(strings.ToLower(f.HeaderName))) {
+		bad = append(bad, fault.Detail{Field: at + ".header_name", Message: "is not a header that can be sent"})
+	}
+	return bad
+}
