@@ -115,7 +115,7 @@ func (r *running) costing(n int) (all, paid []usage.Record) {
 // A response in the background that nobody reads is booked, once, to the key that
 // made it, by the gateway's own route and passed through, with the provider's saved
 // credential and with one of the client's; also where the process stopped between
-// its making and its end, and where the budget has nothing left.
+// its making and its end.
 func TestResponsesInTheBackgroundAreBookedThoughNobodyAsks(t *testing.T) {
 	t.Parallel()
 	_, host := newMoody(t)
