@@ -104,6 +104,35 @@ func TestADeviceSignsInAsItsPerson(t *testing.T) {
 	l.inAuditLog(`"resource_type":"device_authorizations"`, `"error":"unknown or expired code"`)
 }
 
+// A device's session ends no later than the one that let it in, and somebody who has
+// signed out lets nobody in.
+func TestADeviceOutlivesNoSession(t *testing.T) {
+	t.Parallel()
+	l := newLobby(t)
+	let := func(session string) deviceCodes {
+		s := l.device()
+		l.wantStatus("allowed", l.say(l.visit(s.complete, session), session, "allow"), 200, "It is in")
+		return s
+	}
+	ends := func(session string) string {
+		self := l.as(session, "GET", "/auth/self", "").json(t)
+		of, _ := self["session"].(map[string]any)
+		until, _ := of["expires_at"].(string)
+		if until == "" {
+			t.Fatalf("%v", self)
+		}
+		return until
+	}
+	token := l.poll(let(l.session)).json(t)["access_token"].(string)
+	again := l.poll(let(token)).json(t)["access_token"].(string)
+	if first := ends(l.session); ends(token) != first || ends(again) != first {
+		t.Errorf("%s, %s, %s", first, ends(token), ends(again))
+	}
+	s := let(token)
+	l.wantStatus("signed out", l.as(token, "POST", "/auth/logout", ""), 200, "logout_url")
+	l.wantStatus("after it", l.poll(s), 400, `"error":"access_denied"`)
+}
+
 // inAuditLog waits for one record that has all of these.
 func (r *running) inAuditLog(has ...string) {
 	r.t.Helper()

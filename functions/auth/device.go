@@ -263,7 +263,7 @@ func (f *devices) decide(c *admin.Call) (any, error) {
 		workspace = ws.ID
 	}
 	by := device.By{
-		Org: p.of.Org, User: p.of.User, Session: p.of.ID, Method: p.of.Method, Via: p.of.Via, Subject: p.of.Subject, SID: p.of.ProviderSID, LogoutURL: p.of.LogoutURL, Authenticated: p.of.Authenticated,
+		Org: p.of.Org, User: p.of.User, Session: p.of.ID, Method: p.of.Method, Via: p.of.Via, Subject: p.of.Subject, SID: p.of.ProviderSID, LogoutURL: p.of.LogoutURL, Authenticated: p.of.Authenticated, Ends: p.of.Until,
 	}
 	return f.settle(c, p, r, workspace, "It is in", "Go back to your device: it goes on by itself.", func(tx *resource.Tx) { r.Allow(tx, by, workspace) })
 }

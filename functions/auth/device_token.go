@@ -154,6 +154,11 @@ func (f *devices) handOut(c *admin.Call, r *device.Request) (any, error) {
 		if !ok || u.Leaving || u.StoppedAt >= r.By.At.UnixMilli() {
 			return errLeft
 		}
+		if !tx.Now().Before(r.By.Ends) {
+			return errLeft
+		}
+		// Who has signed out since, or was, lets nobody in any more.
+		signin.Lives(tx, r.By.Org, r.By.User, r.By.Session, errLeft)
 		r.Take(tx)
 		e := f.deviceEntry(c, r.By.User, http.StatusOK, r)
 		e.Action, e.WorkspaceID = audit.Login, r.Workspace
@@ -166,7 +171,7 @@ func (f *devices) handOut(c *admin.Call, r *device.Request) (any, error) {
 		} else {
 			s := &signin.Session{
 				Org: org.Org, User: rec.ID, Method: signin.ByDevice, Via: r.By.Via, Subject: r.By.Subject, ProviderSID: r.By.SID, LogoutURL: r.By.LogoutURL,
-				ClientIP: c.ClientIP(), Agent: agent(c.Request), Authenticated: r.By.Authenticated,
+				ClientIP: c.ClientIP(), Agent: agent(c.Request), Authenticated: r.By.Authenticated, Until: r.By.Ends,
 			}
 			if out.Access, err = signin.Begin(tx, s); err != nil {
 				return err

@@ -132,6 +132,12 @@ func End(tx *resource.Tx, s *Session) {
 	tx.Do(store.Action{Table: store.Control, Delete: &store.Delete{Key: s.place()}}, nil)
 }
 
+// Lives stages that a session is still there; otherwise the change is gone's.
+func Lives(tx *resource.Tx, org, user, id string, gone error) {
+	of := Session{Org: org, User: user, ID: id}
+	tx.Do(store.Action{Table: store.Control, Check: &store.Check{Key: of.place(), If: []store.Cond{store.IfPresent()}}}, gone)
+}
+
 // place is where a session stands among those of its user.
 func (s *Session) place() store.Key {
 	return store.Scope{Org: s.Org}.Partition().Key(credentialKind, s.User, s.ID)

@@ -51,6 +51,7 @@ type By struct {
 	Method, Via, Subject, SID string
 	LogoutURL                 string
 	Authenticated             time.Time
+	Ends                      time.Time // of the session: one that is made of it ends no later
 	At                        time.Time // when it allowed it; given by Allow
 }
 
@@ -163,7 +164,7 @@ func decode(it store.Item) *Request {
 		By: By{Org: it.String("org"), User: it.String("user"), Session: it.String("session"), Method: it.String("method"), Via: it.String("via"), Subject: it.String("subject"), SID: it.String("sid"), LogoutURL: it.String("logout")},
 	}
 	if it.Int("shown") > 0 {
-		r.By.Authenticated, r.By.At = at("shown"), at("allowed")
+		r.By.Authenticated, r.By.At, r.By.Ends = at("shown"), at("allowed"), at("ends")
 	}
 	return r
 }
@@ -218,7 +219,7 @@ func (r *Request) Allow(tx *resource.Tx, by By, workspace string) {
 			set = append(set, store.Assign{Path: store.At(name), Value: v})
 		}
 	}
-	set = append(set, store.Assign{Path: store.At("shown"), Value: by.Authenticated.UnixMilli()}, store.Assign{Path: store.At("allowed"), Value: tx.Now().UnixMilli()})
+	set = append(set, store.Assign{Path: store.At("ends"), Value: by.Ends.UnixMilli()}, store.Assign{Path: store.At("shown"), Value: by.Authenticated.UnixMilli()}, store.Assign{Path: store.At("allowed"), Value: tx.Now().UnixMilli()})
 	r.moves(tx, stateAsked, stateAllowed, set...)
 }
 
