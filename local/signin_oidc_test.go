@@ -39,6 +39,8 @@ type issuer struct {
 	sign     func(golangjwt.MapClaims) string // nil: as it should
 	more     map[string]any                   // of discovery
 	userinfo map[string]any
+	refresh  string // the token that renews a sign-in next
+	renewed  int
 }
 
 var issuerKey = sync.OnceValue(func() *rsa.PrivateKey {
@@ -118,6 +120,14 @@ func (i *issuer) token(r *http.Request) (map[string]any, error) {
 	if err := r.ParseForm(); err != nil {
 		return nil, err
 	}
+	if r.PostForm.Get("grant_type") == "refresh_token" {
+		if i.refresh == "" || r.PostForm.Get("refresh_token") != i.refresh {
+			return nil, errors.New("invalid_grant")
+		}
+		i.renewed++
+		i.refresh = "refresh-" + rand.Text()
+		return map[string]any{"access_token": "x", "token_type": "Bearer", "refresh_token": i.refresh}, nil
+	}
 	asked, ok := i.codes[r.PostForm.Get("code")]
 	delete(i.codes, r.PostForm.Get("code"))
 	sum := sha256.Sum256([]byte(r.PostForm.Get("code_verifier")))
@@ -154,7 +164,12 @@ func (i *issuer) token(r *http.Request) (map[string]any, error) {
 	if sign == nil {
 		sign = i.signed
 	}
-	return map[string]any{"access_token": "the-access-token", "token_type": "Bearer", "expires_in": 60, "id_token": sign(c)}, nil
+	out := map[string]any{"access_token": "the-access-token", "token_type": "Bearer", "expires_in": 60, "id_token": sign(c)}
+	if strings.Contains(asked.Get("scope"), "offline_access") && asked.Get("prompt") == "consent" {
+		i.refresh = "refresh-" + rand.Text()
+		out["refresh_token"] = i.refresh
+	}
+	return out, nil
 }
 
 func (i *issuer) signed(c golangjwt.MapClaims) string {

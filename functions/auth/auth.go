@@ -43,7 +43,8 @@ type Deps struct {
 
 // Of is what the family works with in an installation.
 func Of(c *app.Core) Deps {
-	sessions := signin.New(c.Loader, c.Resources)
+	c.Renewal = renewal(c) // whoever has people call in this process may ask for it
+	sessions := console.Sessions(c)
 	d := Deps{Sessions: sessions, Self: console.Self(c), SessionOf: console.SessionOf(sessions), CheckURL: c.Egress.CheckURL, Via: c.Transport, PublicURL: c.PublicURL, MCPAddress: granted.Public(c.PublicURL), Loader: c.Loader, Resources: c.Resources}
 	d.LookUpTXT = func(ctx context.Context, name string) ([]string, error) {
 		if c.LookUpTXT != nil {

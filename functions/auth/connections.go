@@ -1,12 +1,14 @@
 package auth
 
 import (
+	"context"
 	"encoding/json"
 
 	"gateway/shared/admin"
 	"gateway/shared/audit"
 	"gateway/shared/fault"
 	"gateway/shared/resource"
+	"gateway/shared/seal"
 	"gateway/shared/signin/oidc"
 	"gateway/shared/signin/sso"
 )
@@ -41,7 +43,7 @@ func (f *family) describeConnections() *admin.Collection[sso.Connection] {
 			{Name: "client_secret", Secret: true, Max: 4096, Example: "a long secret", Doc: "Of client_secret_basic and client_secret_post."},
 			{Name: "jwks", Secret: true, Max: 16384, Check: privateKeys, Doc: "Of private_key_jwt: a JSON Web Key Set of the gateway's private keys, as a text."},
 			{Name: "token_endpoint_auth_method", Doc: "How the gateway shows who it is; without it private_key_jwt where there is a jwks, else client_secret_basic."},
-			{Name: "scopes", Absent: []any{}, Doc: "Asked for beside openid, profile and email."},
+			{Name: "scopes", Absent: []any{}, Doc: "Asked for beside openid, profile and email. With offline_access a session lives on only while the identity provider renews it, which is asked once an hour of use."},
 			{Name: "disable_auto_provision_user", In: "disable_auto_provision_user", Absent: false, Default: false, Doc: "true: only users and people who are invited may sign in. Otherwise everybody with an address of a verified domain becomes a member."},
 			{Name: "metadata_url", Doc: "Of saml: where the identity provider publishes its metadata. They are read again every hour, and when a signature is of a key that is not known."},
 			{Name: "metadata_xml", Single: true, Doc: "Of saml, in place of metadata_url: the metadata themselves."},
@@ -163,11 +165,17 @@ type verified struct {
 
 // client is the gateway at an identity provider.
 func (f *family) client(c *admin.Call, it connection) (*oidc.Client, error) {
-	out := &oidc.Client{
-		Issuer: it.Form.Issuer, ID: it.Form.ClientID, Method: it.Form.Way(it.HasSecret), Scopes: it.Form.Scopes,
-		Redirect: admin.Address(f.PublicURL, c.Request) + "/auth/callback", Via: f.Via, Now: c.Resources.Now,
+	out, err := clientOf(c.Context, it, c.Sealer)
+	if err != nil {
+		return nil, err
 	}
-	secrets, err := it.OpenSecrets(c.Context, c.Sealer)
+	out.Redirect, out.Via, out.Now = admin.Address(f.PublicURL, c.Request)+"/auth/callback", f.Via, c.Resources.Now
+	return out, nil
+}
+
+func clientOf(ctx context.Context, it connection, s seal.Sealer) (*oidc.Client, error) {
+	out := &oidc.Client{Issuer: it.Form.Issuer, ID: it.Form.ClientID, Method: it.Form.Way(it.HasSecret), Scopes: it.Form.Scopes}
+	secrets, err := it.OpenSecrets(ctx, s)
 	if err != nil {
 		return nil, fault.Unavailable(err)
 	}

@@ -209,6 +209,9 @@ func (f *family) admit(c *admin.Call, it connection, who *oidc.Person, until tim
 				Org: it.Scope.Org, User: a.User.ID, Method: method(it), Via: it.ID, Subject: who.Subject, ProviderSID: who.SessionID, LogoutURL: f.logoutURL(c, it, who),
 				ClientIP: c.ClientIP(), Agent: agent(c.Request), Authenticated: who.AuthenticatedAt, Until: until,
 			}
+			if who.Refresh != "" {
+				s.Renewable = &signin.Renewable{Token: who.Refresh, Sealer: c.Sealer}
+			}
 			if token, err = signin.Begin(tx, s); err != nil {
 				return err
 			}

@@ -14,6 +14,7 @@ import (
 	"gateway/shared/queue"
 	"gateway/shared/resource"
 	"gateway/shared/seal"
+	"gateway/shared/signin"
 	"gateway/shared/store"
 	"gateway/shared/usage"
 )
@@ -61,6 +62,9 @@ type Core struct {
 	Transport http.RoundTripper // the guarded way out
 	// Records takes audit records that have no change to go with; nil: nobody does.
 	Records Recorder
+	// Renewal asks identity providers about sessions, in the process of the family auth;
+	// nil: another process does.
+	Renewal *signin.Renewal
 	// Trusting also reaches the trusted hosts: for custom hosts alone. Its
 	// connections are its own.
 	Trusting http.RoundTripper

@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"log/slog"
+	"maps"
 	"strings"
 	"sync"
 	"time"
@@ -58,6 +59,10 @@ type Session struct {
 	Authenticated time.Time // when the person last showed who it is
 	Until         time.Time // its end, whatever the settings say
 	Seen          time.Time // the last sign of life that was written
+	// Renewable, where it begins, has the session end when its provider does not renew
+	// it; Due is when the provider is asked first, zero: never.
+	Renewable *Renewable
+	Due       time.Time
 
 	hash string
 }
@@ -82,17 +87,21 @@ func WriteToken(token string) string {
 
 // Sessions begins, finds and ends them. It is safe for concurrent use.
 type Sessions struct {
+	// Renewal asks identity providers; nil: the process leaves that to others.
+	Renewal *Renewal
+
 	loader    *resource.Loader
 	resources *resource.Resources
 
 	mu       sync.Mutex
 	seen     map[string]time.Time // signs of life that were written, by the hash of the session
-	readOnly bool                 // the process may not write them
+	due      map[string]time.Time // when providers are asked next, likewise
+	readOnly bool                 // the process may not write signs of life
 }
 
 // New makes Sessions.
 func New(l *resource.Loader, r *resource.Resources) *Sessions {
-	return &Sessions{loader: l, resources: r, seen: map[string]time.Time{}}
+	return &Sessions{loader: l, resources: r, seen: map[string]time.Time{}, due: map[string]time.Time{}}
 }
 
 // Begin stages a new session of a user and gives its token, which is stored nowhere.
@@ -118,11 +127,20 @@ func Begin(tx *resource.Tx, s *Session) (token string, err error) {
 	if s.Authenticated.IsZero() || s.Authenticated.After(now) {
 		s.Authenticated = now
 	}
+	if s.Renewable != nil {
+		s.Due = now.Add(RenewEvery)
+	}
 	item := s.item()
 	if err := tx.CreateCredential(store.Row{Key: store.Credential(credentialKind, s.hash), Item: item, Expires: s.Until}); err != nil {
 		return "", err
 	}
-	tx.Do(store.Action{Table: store.Control, Put: &store.Put{Row: store.Row{Key: s.place(), Item: item, Expires: s.Until}}}, nil)
+	own := maps.Clone(item)
+	if s.Renewable != nil {
+		if err := s.renewable(tx.Context(), own); err != nil {
+			return "", err
+		}
+	}
+	tx.Do(store.Action{Table: store.Control, Put: &store.Put{Row: store.Row{Key: s.place(), Item: own, Expires: s.Until}}}, nil)
 	return token, nil
 }
 
@@ -153,16 +171,23 @@ func (s *Session) item() store.Item {
 			it[name] = v
 		}
 	}
+	if !s.Due.IsZero() {
+		it["due"] = s.Due.UnixMilli()
+	}
 	return it
 }
 
 func decode(it store.Item) (*Session, error) {
 	at := func(name string) time.Time { return time.UnixMilli(it.Int(name)).UTC() }
-	return &Session{
+	s := &Session{
 		ID: it.String("id"), Org: it.String("org"), User: it.String("user"), Method: it.String("method"), Via: it.String("via"),
 		Subject: it.String("subject"), ProviderSID: it.String("sid"), LogoutURL: it.String("logout"), ClientIP: it.String("ip"), Agent: it.String("agent"),
 		Created: at("created"), Authenticated: at("shown"), Until: at("until"), Seen: at("seen"), hash: it.String("hash"),
-	}, nil
+	}
+	if it.Int("due") > 0 {
+		s.Due = at("due")
+	}
+	return s, nil
 }
 
 // Find gives the session of a token, with the organisation as it is now; Ended where
@@ -195,7 +220,7 @@ func (s *Sessions) Find(ctx context.Context, token string) (*Session, *resource.
 		return nil, nil, Ended()
 	}
 	if now.Sub(s.lastSeen(found)) < idle {
-		return found, v, nil
+		return found, v, s.vouched(ctx, found)
 	}
 	// What another process has seen of it since is only in the store.
 	it, ok, err := s.resources.Store().Table(store.Control).Get(ctx, found.place(), true)
@@ -208,7 +233,7 @@ func (s *Sessions) Find(ctx context.Context, token string) (*Session, *resource.
 	if found, err = decode(it); err != nil || now.Sub(found.Seen) >= idle {
 		return nil, nil, Ended()
 	}
-	return found, v, nil
+	return found, v, s.vouched(ctx, found)
 }
 
 // lastSeen is the last sign of life of a session that this process knows of.
@@ -224,8 +249,8 @@ func (s *Sessions) lastSeen(of *Session) time.Time {
 // maxSeen bounds what is remembered of signs of life.
 const maxSeen = 10_000
 
-// due tells whether a sign of life is to be written, and takes it as written.
-func (s *Sessions) due(of *Session, now time.Time) bool {
+// silent tells whether a sign of life is to be written, and takes it as written.
+func (s *Sessions) silent(of *Session, now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	last, ok := s.seen[of.hash]
@@ -245,7 +270,7 @@ func (s *Sessions) due(of *Session, now time.Time) bool {
 // among those of the user, which every process that changes resources may write.
 func (s *Sessions) Touch(ctx context.Context, of *Session) error {
 	now := s.resources.Now()
-	if !s.due(of, now) {
+	if !s.silent(of, now) {
 		return nil
 	}
 	_, _, err := s.resources.Store().Table(store.Control).Update(ctx, store.Update{

@@ -33,7 +33,7 @@ func Secrets(c *app.Core) *provider.Loaded {
 // session. The key of a user has the role that the user has now.
 func Authenticate(core *app.Core) admin.Authenticate {
 	a, l := core.Auth, core.Loader
-	sessions := signedIn{signin.New(l, core.Resources)}
+	sessions := signedIn{Sessions(core)}
 	byKey := byKey(a, l)
 	return func(ctx context.Context, r *http.Request, requestID string) (admin.Caller, error) {
 		token, err := credential(r)

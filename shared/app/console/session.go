@@ -51,6 +51,13 @@ type signedIn struct {
 	sessions *signin.Sessions
 }
 
+// Sessions are those of an installation, as this process knows them.
+func Sessions(c *app.Core) *signin.Sessions {
+	s := signin.New(c.Loader, c.Resources)
+	s.Renewal = c.Renewal
+	return s
+}
+
 // caller is who has a session, where the request wants to act: what its user is there
 // now, no more and no less.
 func (s signedIn) caller(ctx context.Context, r *http.Request, token string) (admin.Caller, error) {
@@ -141,7 +148,7 @@ func namedByPath(ctx context.Context, v *resource.View, org string, r *http.Requ
 // Self finds the caller of a route that is about who calls: people with sessions, in
 // their organisation, and signed tokens. Keys are nobody.
 func Self(core *app.Core) admin.Authenticate {
-	sessions := signedIn{signin.New(core.Loader, core.Resources)}
+	sessions := signedIn{Sessions(core)}
 	return func(ctx context.Context, r *http.Request, requestID string) (admin.Caller, error) {
 		token, err := credential(r)
 		if err != nil {

@@ -54,6 +54,7 @@ type Person struct {
 	FirstName, LastName string
 	SessionID           string
 	AuthenticatedAt     time.Time // zero: it does not say
+	Refresh             string    // what the sign-in is renewed with; "": it is not
 	EndSession          string    // where a browser ends the session there; "": nowhere
 }
 
@@ -93,9 +94,13 @@ func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 
 func (c *Client) context(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithTimeout(ctx, callTime)
-	return coreos.ClientContext(ctx, &http.Client{
+	return coreos.ClientContext(ctx, c.caller()), cancel
+}
+
+func (c *Client) caller() *http.Client {
+	return &http.Client{
 		Transport: bounded{c.Via}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}), cancel
+	}
 }
 
 // discover reads the provider's own description.
@@ -159,8 +164,16 @@ func (c *Client) Begin(ctx context.Context, w *Pending, hint string) (string, er
 	if hint != "" {
 		more = append(more, oauth2.SetAuthURLParam("login_hint", hint))
 	}
+	prompt := ""
+	if c.Renews() {
+		prompt = "consent" // without it a provider does not look at the scope
+	}
 	if w.Fresh {
-		more = append(more, oauth2.SetAuthURLParam("prompt", "login"), oauth2.SetAuthURLParam("max_age", "0"))
+		prompt = strings.TrimSpace("login " + prompt)
+		more = append(more, oauth2.SetAuthURLParam("max_age", "0"))
+	}
+	if prompt != "" {
+		more = append(more, oauth2.SetAuthURLParam("prompt", prompt))
 	}
 	return c.config(p).AuthCodeURL(w.State, more...), nil
 }
@@ -191,7 +204,7 @@ func (c *Client) Finish(ctx context.Context, w *Pending, q url.Values) (*Person,
 		if err != nil {
 			return nil, err
 		}
-		more = append(more, oauth2.SetAuthURLParam("client_assertion_type", "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"), oauth2.SetAuthURLParam("client_assertion", assertion))
+		more = append(more, oauth2.SetAuthURLParam("client_assertion_type", assertionType), oauth2.SetAuthURLParam("client_assertion", assertion))
 	}
 	token, err := c.config(p).Exchange(ctx, code, more...)
 	if err != nil {
@@ -274,6 +287,9 @@ func (c *Client) person(ctx context.Context, p *coreos.Provider, d *described, w
 		return nil, errors.New("the e-mail address is not verified by the provider")
 	}
 	out := &Person{Subject: cl.Subject, Email: cl.Email, FirstName: cut(cl.GivenName), LastName: cut(cl.FamilyName), SessionID: cl.SessionID, EndSession: d.EndSession}
+	if c.Renews() {
+		out.Refresh = token.RefreshToken
+	}
 	if cl.AuthTime > 0 {
 		out.AuthenticatedAt = time.Unix(cl.AuthTime, 0).UTC()
 	}

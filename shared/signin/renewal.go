@@ -1,0 +1,196 @@
+package signin
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"gateway/shared/fault"
+	"gateway/shared/resource"
+	"gateway/shared/seal"
+	"gateway/shared/store"
+)
+
+// Times of sessions that live on only while their identity provider renews them.
+const (
+	RenewEvery = time.Hour       // of use
+	renewAgain = 5 * time.Minute // after a provider could not be asked
+	renewLate  = time.Hour       // how much later a session is refused where nobody has asked
+	renewLease = time.Minute     // asking takes no longer
+	waitEach   = 100 * time.Millisecond
+)
+
+// ErrNotRenewed is what a provider says of somebody who is not to be signed in any more.
+var ErrNotRenewed = errors.New("the identity provider does not renew the sign-in")
+
+// Renewable is what a provider renews a sign-in with. It is stored sealed, beside the
+// session, and goes with it.
+type Renewable struct {
+	Token  string
+	Sealer seal.Sealer
+}
+
+// Renewal asks identity providers, in a process that may.
+type Renewal struct {
+	Sealer seal.Sealer
+	// Ask gives the token of the next time, which may be the same; ErrNotRenewed where
+	// the provider has ended it. Any other error tells nothing about the person.
+	Ask func(ctx context.Context, of *Session, token string) (next string, err error)
+	// Ended stages the record of a session that the provider has ended.
+	Ended func(tx *resource.Tx, of *Session) error
+}
+
+// binding ties a token to its session.
+func (s *Session) binding() seal.Binding {
+	k := s.place()
+	return seal.Binding{Org: s.Org, Table: string(store.Control), PK: k.PK(), SK: k.SK() + "#renewal"}
+}
+
+// renewable adds to the row of a session what renews it.
+func (s *Session) renewable(ctx context.Context, it store.Item) error {
+	sealed, err := s.Renewable.Sealer.Seal(ctx, s.binding(), []byte(s.Renewable.Token))
+	if err != nil {
+		return fault.Unavailable(err)
+	}
+	it["renewal"], it["lease"], it["rev"] = sealed, int64(0), int64(1)
+	return nil
+}
+
+// errLate refuses a session of which nobody has asked for too long, in a process that
+// cannot.
+func errLate() error {
+	return fault.New(fault.Unauthorized, "", "The identity provider has to confirm the session: call GET /auth/self, then this again")
+}
+
+// vouched has the identity provider of a session confirm it, once in RenewEvery of use and
+// by one process at a time. The others go on meanwhile, unless it is late.
+func (s *Sessions) vouched(ctx context.Context, of *Session) error {
+	if of.Due.IsZero() || s.resources.Now().Before(s.dueOf(of)) {
+		return nil
+	}
+	deadline := time.Now().Add(renewLease)
+	for {
+		it, ok, err := s.resources.Store().Table(store.Control).Get(ctx, of.place(), true)
+		if err != nil {
+			return fault.Unavailable(err)
+		}
+		if !ok {
+			return Ended()
+		}
+		now, due := s.resources.Now(), time.UnixMilli(it.Int("due"))
+		if s.noteDue(of, due); now.Before(due) {
+			return nil
+		}
+		late := now.Sub(due) >= renewLate
+		switch {
+		case s.Renewal == nil && late:
+			return errLate()
+		case s.Renewal == nil:
+			return nil
+		}
+		mine, err := s.lease(ctx, of, it.Int("rev"), now)
+		switch {
+		case err != nil:
+			return err
+		case mine: // what was rotated must not be lost with who calls
+			return s.renew(context.WithoutCancel(ctx), of, it)
+		case !late:
+			return nil
+		case time.Now().After(deadline):
+			return errLate()
+		}
+		select {
+		case <-time.After(waitEach):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// change writes the row of a session, if nobody has renewed it since rev.
+func (s *Sessions) change(ctx context.Context, of *Session, rev int64, u store.Update) (done bool, err error) {
+	u.Key, u.If = of.place(), append(u.If, store.IfEqual(store.At("rev"), rev))
+	_, _, err = s.resources.Store().Table(store.Control).Update(ctx, u)
+	if _, other := store.AsCondition(err); other {
+		return false, nil
+	}
+	if err != nil {
+		return false, fault.Unavailable(err)
+	}
+	return true, nil
+}
+
+// lease takes the right to ask; false where another process has it, or has asked.
+func (s *Sessions) lease(ctx context.Context, of *Session, rev int64, now time.Time) (bool, error) {
+	return s.change(ctx, of, rev, store.Update{
+		Set: []store.Assign{{Path: store.At("lease"), Value: now.Add(renewLease).UnixMilli()}},
+		If:  []store.Cond{store.IfAtMost(store.At("lease"), now.UnixMilli())},
+	})
+}
+
+// renew asks the provider, and writes what it says.
+func (s *Sessions) renew(ctx context.Context, of *Session, it store.Item) error {
+	rev, next := it.Int("rev"), ""
+	token, err := s.Renewal.Sealer.Open(ctx, of.binding(), it.Bytes("renewal"))
+	if err == nil {
+		next, err = s.Renewal.Ask(ctx, of, string(token))
+	}
+	if errors.Is(err, ErrNotRenewed) {
+		return s.refused(ctx, of)
+	}
+	if err != nil {
+		slog.Warn("an identity provider cannot be asked whether a session lives on", "organisation_id", of.Org, "session_id", of.ID, "error", err)
+		return s.ask(ctx, of, rev, renewAgain)
+	}
+	sealed, err := s.Renewal.Sealer.Seal(ctx, of.binding(), []byte(next))
+	if err != nil {
+		return fault.Unavailable(err)
+	}
+	return s.ask(ctx, of, rev, RenewEvery, store.Assign{Path: store.At("renewal"), Value: sealed})
+}
+
+// ask says when the provider is asked next, with what is set beside it.
+func (s *Sessions) ask(ctx context.Context, of *Session, rev int64, after time.Duration, set ...store.Assign) error {
+	due := s.resources.Now().Add(after)
+	set = append(set, store.Assign{Path: store.At("due"), Value: due.UnixMilli()}, store.Assign{Path: store.At("lease"), Value: int64(0)})
+	done, err := s.change(ctx, of, rev, store.Update{Set: set, Add: []store.Increment{{Path: store.At("rev"), By: 1}}})
+	switch {
+	case err != nil:
+		return err
+	case !done:
+		return Ended() // it was ended meanwhile
+	}
+	s.noteDue(of, due)
+	return nil
+}
+
+// refused ends a session that the provider does not renew.
+func (s *Sessions) refused(ctx context.Context, of *Session) error {
+	if err := s.resources.Change(ctx, store.Scope{Org: of.Org}, func(tx *resource.Tx) error {
+		End(tx, of)
+		return s.Renewal.Ended(tx, of)
+	}); err != nil {
+		return err
+	}
+	return Ended()
+}
+
+// dueOf is when the provider is to be asked, as far as this process knows.
+func (s *Sessions) dueOf(of *Session) time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if at, ok := s.due[of.hash]; ok {
+		return at
+	}
+	return of.Due
+}
+
+func (s *Sessions) noteDue(of *Session, at time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.due) >= maxSeen {
+		clear(s.due)
+	}
+	s.due[of.hash] = at
+}
