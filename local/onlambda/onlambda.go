@@ -113,6 +113,10 @@ func (s *Shim) toContainer(ctx context.Context) (http.Handler, error) {
 // that are up to date stay; they are when the source is, so the commit is not
 // stamped into them. It needs the source tree and the go command.
 func Build(ctx context.Context, root, dir string, names ...string) error {
+	dir, err := filepath.Abs(dir) // the script works in the source tree
+	if err != nil {
+		return fmt.Errorf("onlambda: build: %w", err)
+	}
 	cmd := exec.CommandContext(ctx, filepath.Join(root, "scripts", "lambdas.sh"), append([]string{"--out", dir}, names...)...)
 	cmd.Env = append(os.Environ(), "GOOS="+hostOS, "GOARCH="+hostArch, "GOFLAGS="+os.Getenv("GOFLAGS")+" -buildvcs=false")
 	if out, err := cmd.CombinedOutput(); err != nil {

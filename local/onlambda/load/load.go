@@ -195,8 +195,13 @@ func (r *run) closeShim() error {
 	return shim.Close(ctx)
 }
 
-// Dir is where binaries for tests and tools are built below a source tree.
+// Dir is where binaries for tests and tools are built below a source tree, as an
+// absolute path: what builds them works in another folder.
 func Dir(root string) (string, error) {
+	root, err := filepath.Abs(root)
+	if err != nil {
+		return "", err
+	}
 	dir := filepath.Join(root, "bin", "functions-"+runtime.GOOS+"-"+runtime.GOARCH)
 	return dir, os.MkdirAll(dir, 0o755)
 }
