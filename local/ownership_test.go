@@ -84,7 +84,9 @@ func othersAreMissing(t *testing.T, n neighbours) {
 		for _, path := range []string{collection + "//{id}", strings.ToUpper(collection) + "/{id}", "//" + collection + "/{id}/"} {
 			ask("GET", "/proxy"+path, "", id, missing)
 		}
-		ask("GET", collection+"?after={id}", "", id, missing)
+		if collection != "/responses" { // which nobody lists: GET is for WebSockets
+			ask("GET", collection+"?after={id}", "", id, missing)
+		}
 	}
 	for _, c := range []struct{ path, body, of string }{
 		{"/batches", `{"input_file_id":"{id}","endpoint":"/v1/chat/completions","completion_window":"24h"}`, "/files"},
