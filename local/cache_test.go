@@ -358,7 +358,6 @@ func TestAHitCostsNothingAndSaysWhatItSaved(t *testing.T) {
 	spent := billed(r).nanoDollars
 	r.cached("HIT", "/chat/completions", body, "X-Gateway-Api-Key", key)
 	all := r.records(2)
-	slices.SortFunc(all, func(a, b usage.Record) int { return strings.Compare(a.ID, b.ID) })
 	miss, hit := all[0], all[1]
 	if miss.CacheStatus != "MISS" || int64(miss.Cost) != spent || miss.CacheSaved != 0 || len(miss.Attempts) != 1 {
 		t.Errorf("the miss: %+v", miss)
