@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"gateway/shared/admin"
+	"gateway/shared/admin/page"
 	"gateway/shared/audit"
 	"gateway/shared/fault"
 	"gateway/shared/identity"
@@ -37,12 +38,12 @@ func (f *granting) grantRoutes() []admin.Route {
 	token.Required = true
 	client := text("client_id", granted.MaxClientID, "Id of the client.")
 	hint := text("token_type_hint", 64, "Not needed.")
-	page := func(r admin.Route) admin.Route { r.Produces = html; return r }
+	shown := func(r admin.Route) admin.Route { r.Produces = page.HTML; return r }
 	return []admin.Route{
-		page(admin.Route{Method: "GET", Path: granted.PathAuthorize, Name: "authorizeMcpClient", Errors: []int{302}, Answer: admin.Schema{"type": "string"}, Do: f.authorize,
+		shown(admin.Route{Method: "GET", Path: granted.PathAuthorize, Name: "authorizeMcpClient", Errors: []int{302}, Answer: admin.Schema{"type": "string"}, Do: f.authorize,
 			Doc:   "Ask the person at a browser whether a client may use an MCP server for it. Who has not signed in does that first.",
 			Query: append(asking, admin.Field{Name: "here", Type: admin.Boolean, Doc: "Set by the page itself."})}),
-		page(admin.Route{Method: "POST", Path: granted.PathConsent, Name: "consentToMcpClient", Status: http.StatusSeeOther, Consumes: []string{form}, Unrecorded: true, Do: f.consent,
+		shown(admin.Route{Method: "POST", Path: granted.PathConsent, Name: "consentToMcpClient", Status: http.StatusSeeOther, Consumes: []string{form}, Unrecorded: true, Do: f.consent,
 			Doc: "What the person has decided. The browser goes back to the client.", Body: append(asking[:len(asking):len(asking)],
 				text("csrf", 255, "Of the page."), admin.Field{Name: "decision", Type: admin.String, Enum: []string{"allow", "deny"}, Required: true})}),
 		{Method: "POST", Path: granted.PathToken, Name: "getMcpToken", Doc: "Exchange an authorization code, a refresh token, or a device code that was allowed, for tokens.", Consumes: []string{form}, Unrecorded: true,
@@ -75,7 +76,7 @@ func (a *asked) back(answer url.Values) admin.Answer {
 	answer.Set("iss", a.issuer)
 	u, err := url.Parse(a.Text("redirect_uri"))
 	if err != nil { // it was checked
-		return page(http.StatusBadRequest, "", "This cannot go on", "<p>The address to go back to is none.</p>")
+		return page.New(http.StatusBadRequest, "This cannot go on", "<p>The address to go back to is none.</p>")
 	}
 	q := u.Query()
 	for name, v := range answer {
@@ -96,7 +97,7 @@ func (a *asked) refuse(code, why string) admin.Answer {
 func (f *granting) read(c *admin.Call, v admin.Values) (a *asked, stop *admin.Answer) {
 	a = &asked{Values: v, issuer: f.issuer(c)}
 	wrong := func(why string) (*asked, *admin.Answer) {
-		p := page(http.StatusBadRequest, "", "This cannot go on", "<p>"+escape(why)+"</p><p>The application that sent you here asked for something that is not allowed.</p>")
+		p := page.New(http.StatusBadRequest, "This cannot go on", "<p>"+page.Escape(why)+"</p><p>The application that sent you here asked for something that is not allowed.</p>")
 		return nil, &p
 	}
 	var err error
@@ -135,16 +136,12 @@ func (f *granting) authorize(c *admin.Call) (any, error) {
 		return *stop, nil
 	}
 	again := a.issuer + granted.PathAuthorize + "?" + a.query(url.Values{"here": {"true"}}).Encode()
-	if !c.Query.Bool("here") {
-		// The session's cookie comes with requests of this site's own pages only.
-		return page(http.StatusOK, again, "One moment", `<p><a href="`+escape(again)+`">Go on</a></p>`), nil
-	}
-	p, err := f.person(c)
-	if fault.Is(err, fault.Unauthorized) {
-		return f.signInFirst(c, again), nil
-	}
+	p, first, err := f.arrive(c, again)
 	if err != nil {
 		return nil, err
+	}
+	if first != nil {
+		return *first, nil
 	}
 	facts, err := p.reaches(c.Context, f.family, a.target)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"gateway/shared/admin"
+	"gateway/shared/admin/page"
 	"gateway/shared/signin/attempts"
 )
 
@@ -21,7 +22,7 @@ var (
 // only describes the gateway costs nothing, and is not bounded here.
 func (f *family) bound(r *admin.Route) {
 	by := ofBrowsers
-	if r.Refusals != nil && r.Produces != html {
+	if r.Refusals != nil && r.Produces != page.HTML {
 		if by = ofClients; r.Method == "GET" {
 			return
 		}

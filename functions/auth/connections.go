@@ -53,7 +53,7 @@ func (f *family) describeConnections() *admin.Collection[sso.Connection] {
 			{Name: "sign_requests", In: "sign_requests", Absent: false, Default: false, Doc: "Of saml: sign requests also where the metadata do not ask for it."},
 			{Name: "allow_idp_initiated", In: "allow_idp_initiated", Absent: false, Default: false, Doc: "Of saml: let people in who begin at the identity provider. Nothing then ties the sign-in to the browser that began it."},
 		},
-		Shown:  f.serviceShown(),
+		Shown:  bySAML{f}.serviceShown(),
 		Before: f.checkConnection,
 		Adjust: recentWrites,
 	}
@@ -81,7 +81,7 @@ func (f *family) checkConnection(c *admin.Call, _ *resource.Tx, ch *joining) err
 	}
 	var bad []fault.Detail
 	if ch.Form.IsSAML() {
-		bad = f.checkSAML(c, ch)
+		bad = bySAML{f}.checkSAML(c, ch)
 	} else {
 		bad = f.checkOIDC(ch)
 	}
@@ -89,7 +89,7 @@ func (f *family) checkConnection(c *admin.Call, _ *resource.Tx, ch *joining) err
 		return refused
 	}
 	if ch.Form.IsSAML() {
-		return f.equip(c, ch)
+		return bySAML{f}.equip(c, ch)
 	}
 	return nil
 }
@@ -147,7 +147,7 @@ func (f *family) verifyConnection() []admin.Route {
 // described tells why people could not be sent to an identity provider.
 func (f *family) described(c *admin.Call, it connection) error {
 	if it.Form.IsSAML() {
-		_, err := f.provider(c, it, true)
+		_, err := bySAML{f}.provider(c, it, true)
 		return err
 	}
 	client, err := f.client(c, it)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"gateway/shared/admin"
+	"gateway/shared/admin/page"
 	"gateway/shared/audit"
 	"gateway/shared/fault"
 	"gateway/shared/mcp/granted"
@@ -48,9 +49,9 @@ func (f *devices) routes() []admin.Route {
 				client, text("scope", 255, "session, which is the standard, or api_key: what the device gets."),
 				text("workspace", 255, "Of api_key: id or slug of the workspace that the key is to be of; without it the person chooses."),
 			}},
-		{Method: "GET", Path: pathDevice, Name: "showDevice", Answer: admin.Schema{"type": "string"}, Produces: html, Do: f.show,
+		{Method: "GET", Path: pathDevice, Name: "showDevice", Answer: admin.Schema{"type": "string"}, Produces: page.HTML, Do: f.show,
 			Doc: "Ask the person at a browser whether a device may sign in as it.", Query: []admin.Field{code, {Name: "here", Type: admin.Boolean, Doc: "Set by the page itself."}}},
-		{Method: "POST", Path: pathDevice, Name: "decideDevice", Answer: admin.Schema{"type": "string"}, Produces: html, Consumes: []string{form}, Unrecorded: true, Do: f.decide,
+		{Method: "POST", Path: pathDevice, Name: "decideDevice", Answer: admin.Schema{"type": "string"}, Produces: page.HTML, Consumes: []string{form}, Unrecorded: true, Do: f.decide,
 			Doc: "What the person has decided.", Body: []admin.Field{
 				{Name: "user_code", Type: admin.String, Max: 64, Required: true, Doc: code.Doc}, text("csrf", 255, "Of the page."), text("workspace", 255, "Id or slug of the workspace of the key."),
 				{Name: "decision", Type: admin.String, Enum: []string{"allow", "deny"}, Required: true},
@@ -124,16 +125,12 @@ func (f *devices) show(c *admin.Call) (any, error) {
 		q.Set("user_code", code)
 	}
 	again := at + "?" + q.Encode()
-	if !c.Query.Bool("here") {
-		// The session's cookie comes with requests of this site's own pages only.
-		return page(http.StatusOK, again, "One moment", `<p><a href="`+escape(again)+`">Go on</a></p>`), nil
-	}
-	p, err := f.person(c)
-	if fault.Is(err, fault.Unauthorized) {
-		return f.signInFirst(c, again), nil
-	}
+	p, first, err := f.arrive(c, again)
 	if err != nil {
 		return nil, err
+	}
+	if first != nil {
+		return *first, nil
 	}
 	if c.Query.Text("user_code") == "" {
 		return f.askCode(c, http.StatusOK, ""), nil
@@ -153,10 +150,10 @@ func (f *devices) show(c *admin.Call) (any, error) {
 
 func (f *devices) askCode(c *admin.Call, status int, why string) admin.Answer {
 	if why != "" {
-		why = `<p role="alert">` + escape(why) + "</p>"
+		why = `<p role="alert">` + page.Escape(why) + "</p>"
 	}
-	body := why + `<form method="get" action="` + escape(f.issuer(c)+pathDevice) + `"><input type="hidden" name="here" value="true"><label>The code that your device shows<input name="user_code" required autofocus autocomplete="off" maxlength="16" placeholder="XXXX-XXXX"></label><button>Go on</button></form>`
-	return page(status, "", "Let a device in", body)
+	body := why + `<form method="get" action="` + page.Escape(f.issuer(c)+pathDevice) + `"><input type="hidden" name="here" value="true"><label>The code that your device shows<input name="user_code" required autofocus autocomplete="off" maxlength="16" placeholder="XXXX-XXXX"></label><button>Go on</button></form>`
+	return page.New(status, "Let a device in", body)
 }
 
 // find gives the request of a code. stop is the page of a person who has typed one that
@@ -185,7 +182,7 @@ func (f *devices) tooLongAgo(c *admin.Call, p *deciding, r *device.Request) *adm
 	if p.of.Via != "" {
 		q.Set("sso_client_id", p.of.Via)
 	}
-	out := page(http.StatusForbidden, "", "Sign in again", `<p>A key is given to who has signed in just now.</p><p><a href="`+escape(f.issuer(c)+"/auth/login?"+q.Encode())+`">Sign in again</a></p>`)
+	out := page.New(http.StatusForbidden, "Sign in again", `<p>A key is given to who has signed in just now.</p><p><a href="`+page.Escape(f.issuer(c)+"/auth/login?"+q.Encode())+`">Sign in again</a></p>`)
 	return &out
 }
 
@@ -210,22 +207,22 @@ func (f *devices) askDecision(c *admin.Call, p *deciding, r *device.Request, sta
 			if preset == "" && i == 0 {
 				preset = w
 			}
-			options += `<option value="` + escape(w) + `"></option>`
+			options += `<option value="` + page.Escape(w) + `"></option>`
 		}
-		choose = `<label>Workspace of the key<input name="workspace" required list="workspaces" value="` + escape(preset) + `"></label><datalist id="workspaces">` + options + "</datalist>"
+		choose = `<label>Workspace of the key<input name="workspace" required list="workspaces" value="` + page.Escape(preset) + `"></label><datalist id="workspaces">` + options + "</datalist>"
 	}
 	rows = append(rows, [2]string{"It gets", gets})
 	list := "<dl>"
 	for _, row := range rows {
-		list += "<dt>" + row[0] + "</dt><dd>" + escape(row[1]) + "</dd>"
+		list += "<dt>" + row[0] + "</dt><dd>" + page.Escape(row[1]) + "</dd>"
 	}
 	if why != "" {
-		why = `<p role="alert">` + escape(why) + "</p>"
+		why = `<p role="alert">` + page.Escape(why) + "</p>"
 	}
-	body := why + "<p>Allow this only if you began it yourself, and if your device shows this very code.</p>" + list + `</dl><form method="post" action="` + escape(f.issuer(c)+pathDevice) + `">` +
-		`<input type="hidden" name="csrf" value="` + escape(signin.WriteToken(p.token)) + `"><input type="hidden" name="user_code" value="` + escape(device.Shown(r.UserCode)) + `">` + choose +
+	body := why + "<p>Allow this only if you began it yourself, and if your device shows this very code.</p>" + list + `</dl><form method="post" action="` + page.Escape(f.issuer(c)+pathDevice) + `">` +
+		`<input type="hidden" name="csrf" value="` + page.Escape(signin.WriteToken(p.token)) + `"><input type="hidden" name="user_code" value="` + page.Escape(device.Shown(r.UserCode)) + `">` + choose +
 		`<button name="decision" value="allow">Allow</button><button name="decision" value="deny" formnovalidate>Refuse</button></form>`
-	return page(status, "", "Let a device in?", body), nil
+	return page.New(status, "Let a device in?", body), nil
 }
 
 func (f *devices) decide(c *admin.Call) (any, error) {
@@ -283,5 +280,5 @@ func (f *devices) settle(c *admin.Call, p *deciding, r *device.Request, workspac
 	if err != nil {
 		return nil, err
 	}
-	return page(http.StatusOK, "", title, "<p>"+text+"</p>"), nil
+	return page.New(http.StatusOK, title, "<p>"+text+"</p>"), nil
 }

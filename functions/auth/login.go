@@ -82,7 +82,7 @@ func (f *family) login(c *admin.Call) (any, error) {
 		return nil, err
 	}
 	if it.Form.IsSAML() {
-		return f.loginBySAML(c, it, back)
+		return bySAML{f}.loginBySAML(c, it, back)
 	}
 	client, err := f.client(c, it)
 	if err != nil {

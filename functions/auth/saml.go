@@ -24,9 +24,12 @@ const (
 	maxState  = 1024
 )
 
+// bySAML is the part of the family that speaks SAML.
+type bySAML struct{ *family }
+
 // samlRoutes are what identity providers that speak SAML know of the gateway. The way
 // there is /auth/login.
-func (f *family) samlRoutes() []admin.Route {
+func (f bySAML) samlRoutes() []admin.Route {
 	routes := []admin.Route{
 		{Method: "GET", Path: samlPath + "{organisationId}" + metadata, Name: "getSamlMetadata", Public: true, Errors: []int{404, 429}, Produces: metadataType, Answer: admin.Schema{"type": "string"}, Do: f.ownMetadata,
 			Doc: "The gateway's own SAML metadata for an organisation: its entity id, where responses go, and its certificate.", Query: []admin.Field{
@@ -44,7 +47,7 @@ func (f *family) samlRoutes() []admin.Route {
 	return routes
 }
 
-func (f *family) ownMetadata(c *admin.Call) (any, error) {
+func (f bySAML) ownMetadata(c *admin.Call) (any, error) {
 	org, err := organisation(c)
 	if err != nil {
 		return nil, err
@@ -65,7 +68,7 @@ func (f *family) ownMetadata(c *admin.Call) (any, error) {
 
 // loginBySAML sends a browser to an identity provider. The id of the request is made of
 // the nonce, so that whoever finds the sign-in by its state knows both.
-func (f *family) loginBySAML(c *admin.Call, it connection, back string) (any, error) {
+func (f bySAML) loginBySAML(c *admin.Call, it connection, back string) (any, error) {
 	provider, err := f.provider(c, it, false)
 	if err != nil {
 		return nil, fault.New(fault.ProviderUnreachable, "", "The identity provider cannot be asked: "+told(err))
@@ -88,7 +91,7 @@ func (f *family) loginBySAML(c *admin.Call, it connection, back string) (any, er
 func requestID(p *sso.Pending) string { return "_" + p.Nonce }
 
 // consume ends a sign-in: with a session, or with a refusal that the audit log has.
-func (f *family) consume(c *admin.Call) (any, error) {
+func (f bySAML) consume(c *admin.Call) (any, error) {
 	org, err := organisation(c)
 	if err != nil {
 		return nil, err
@@ -130,7 +133,7 @@ func failed(err error) error {
 
 // unsolicited takes a response that nobody here has asked for, where that is allowed.
 // Where it wants to lead is not looked at.
-func (f *family) unsolicited(c *admin.Call, org store.Scope) (any, error) {
+func (f bySAML) unsolicited(c *admin.Call, org store.Scope) (any, error) {
 	m, err := saml.Open(c.Body.Text("SAMLResponse"))
 	if err != nil {
 		return nil, f.stray(c, org, signin.BySAML, "", fault.Invalid("SAMLResponse", "cannot be read: %s", err))
@@ -158,7 +161,7 @@ func idOf(it connection) string {
 
 // issuedBy finds the identity provider of a name among those of an organisation; one
 // that may begin by itself comes before the others.
-func (f *family) issuedBy(c *admin.Call, org store.Scope, issuer string) (found connection, ok bool, err error) {
+func (f bySAML) issuedBy(c *admin.Call, org store.Scope, issuer string) (found connection, ok bool, err error) {
 	rows, err := c.Resources.List(c.Context, org, sso.KindConnection)
 	if err != nil || issuer == "" {
 		return found, false, err
@@ -186,7 +189,7 @@ func (f *family) issuedBy(c *admin.Call, org store.Scope, issuer string) (found 
 }
 
 // enter believes a response, and lets in whom it names.
-func (f *family) enter(c *admin.Call, it connection, m *saml.Message, w saml.Wanted, to string) (any, error) {
+func (f bySAML) enter(c *admin.Call, it connection, m *saml.Message, w saml.Wanted, to string) (any, error) {
 	who, err := f.believe(c, it, m, w)
 	if err != nil {
 		return nil, f.refuse(c, it, "", failed(err))
@@ -207,7 +210,7 @@ func (f *family) enter(c *admin.Call, it connection, m *saml.Message, w saml.Wan
 
 // believe checks a response. An identity provider that publishes its metadata may have
 // changed its keys since they were read.
-func (f *family) believe(c *admin.Call, it connection, m *saml.Message, w saml.Wanted) (*saml.Person, error) {
+func (f bySAML) believe(c *admin.Call, it connection, m *saml.Message, w saml.Wanted) (*saml.Person, error) {
 	p, err := f.provider(c, it, false)
 	if err != nil {
 		return nil, err

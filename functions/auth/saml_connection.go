@@ -18,7 +18,7 @@ func sorted(bad []fault.Detail) []fault.Detail {
 	return bad
 }
 
-func (f *family) checkSAML(c *admin.Call, ch *joining) (bad []fault.Detail) {
+func (f bySAML) checkSAML(c *admin.Call, ch *joining) (bad []fault.Detail) {
 	wrong := func(field, why string) { bad = append(bad, fault.Detail{Field: field, Message: why}) }
 	form := ch.Form
 	switch {
@@ -53,7 +53,7 @@ func (f *family) checkSAML(c *admin.Call, ch *joining) (bad []fault.Detail) {
 }
 
 // equip gives a new connection the gateway's names there and its key.
-func (f *family) equip(c *admin.Call, ch *joining) error {
+func (f bySAML) equip(c *admin.Call, ch *joining) error {
 	if ch.Form.Base == "" {
 		ch.Form.Base = admin.Address(f.PublicURL, c.Request)
 	}
@@ -72,7 +72,7 @@ func (f *family) equip(c *admin.Call, ch *joining) error {
 }
 
 // serviceShown is what an identity provider has to know of the gateway.
-func (f *family) serviceShown() []admin.Shown[sso.Connection] {
+func (f bySAML) serviceShown() []admin.Shown[sso.Connection] {
 	shown := func(name, doc string, value func(it connection) string) admin.Shown[sso.Connection] {
 		return admin.Shown[sso.Connection]{Field: admin.Field{Name: name, Type: admin.String, Single: true, Optional: true, Doc: doc}, Value: func(_ *admin.Call, it connection) any {
 			if !it.Form.IsSAML() {
@@ -99,13 +99,13 @@ const (
 )
 
 // entityID is what the gateway is called at the identity providers of an organisation.
-func (f *family) entityID(it connection) string {
+func (f bySAML) entityID(it connection) string {
 	return strings.TrimRight(cmp.Or(f.PublicURL, it.Form.Base), "/") + samlPath + it.Scope.Org
 }
 
 // provider is an identity provider as its metadata say. renew asks for what is newer
 // than the copy that is there.
-func (f *family) provider(c *admin.Call, it connection, renew bool) (*saml.Provider, error) {
+func (f bySAML) provider(c *admin.Call, it connection, renew bool) (*saml.Provider, error) {
 	if it.Form.MetadataXML != "" {
 		return saml.ParseMetadata([]byte(it.Form.MetadataXML), it.Form.Issuer, c.Now)
 	}
@@ -115,7 +115,7 @@ func (f *family) provider(c *admin.Call, it connection, renew bool) (*saml.Provi
 
 // service is the gateway at an identity provider; p may be nil where only its own names
 // are needed.
-func (f *family) service(c *admin.Call, it connection, p *saml.Provider) (*saml.Service, error) {
+func (f bySAML) service(c *admin.Call, it connection, p *saml.Provider) (*saml.Service, error) {
 	secrets, err := it.OpenSecrets(c.Context, c.Sealer)
 	if err != nil {
 		return nil, fault.Unavailable(err)

@@ -58,8 +58,12 @@ type sessions struct {
 	Data   []session `json:"data"`
 }
 
+// themselves is the part of the family that tells people of themselves and their
+// sessions.
+type themselves struct{ *family }
+
 // selfRoutes are about who calls.
-func (f *family) selfRoutes() []admin.Route {
+func (f themselves) selfRoutes() []admin.Route {
 	routes := []admin.Route{
 		{Method: "GET", Path: "/auth/self", Name: "getSelf", AnswerOf: admin.SchemaOf[self], Do: f.self,
 			Doc: "Who calls: the user of a session, with its workspaces, or of a JSON Web Token. csrf_token goes into X-Gateway-Csrf of calls that change something with the session's cookie."},
@@ -85,7 +89,7 @@ type loggedOut struct {
 	LogoutURL *string `json:"logout_url"`
 }
 
-func (f *family) self(c *admin.Call) (any, error) {
+func (f themselves) self(c *admin.Call) (any, error) {
 	of, token, err := f.SessionOf(c.Context, c.Request)
 	if err != nil {
 		return nil, err
@@ -149,7 +153,7 @@ func show(s *signin.Session, current string) session {
 }
 
 // own is the session that calls, of a person.
-func (f *family) own(c *admin.Call) (*signin.Session, error) {
+func (f themselves) own(c *admin.Call) (*signin.Session, error) {
 	of, _, err := f.SessionOf(c.Context, c.Request)
 	if err == nil && of == nil {
 		err = fault.New(fault.NotAllowed, "", "A JSON Web Token has no sessions")
@@ -158,7 +162,7 @@ func (f *family) own(c *admin.Call) (*signin.Session, error) {
 }
 
 // all are the session that calls, and all of its person.
-func (f *family) all(c *admin.Call) (of *signin.Session, all []*signin.Session, err error) {
+func (f themselves) all(c *admin.Call) (of *signin.Session, all []*signin.Session, err error) {
 	if of, err = f.own(c); err != nil {
 		return nil, nil, err
 	}
@@ -166,7 +170,7 @@ func (f *family) all(c *admin.Call) (of *signin.Session, all []*signin.Session, 
 	return of, all, err
 }
 
-func (f *family) list(c *admin.Call) (any, error) {
+func (f themselves) list(c *admin.Call) (any, error) {
 	of, all, err := f.all(c)
 	if err != nil {
 		return nil, err
@@ -180,7 +184,7 @@ func (f *family) list(c *admin.Call) (any, error) {
 
 func errNoSession() error { return fault.New(fault.NotFound, "sessionId", "is none of your sessions") }
 
-func (f *family) end(c *admin.Call) (any, error) {
+func (f themselves) end(c *admin.Call) (any, error) {
 	_, all, err := f.all(c)
 	if err != nil {
 		return nil, err
@@ -195,7 +199,7 @@ func (f *family) end(c *admin.Call) (any, error) {
 	return nil, errNoSession()
 }
 
-func (f *family) endOthers(c *admin.Call) (any, error) {
+func (f themselves) endOthers(c *admin.Call) (any, error) {
 	of, err := f.own(c)
 	if err != nil {
 		return nil, err
@@ -203,7 +207,7 @@ func (f *family) endOthers(c *admin.Call) (any, error) {
 	return nil, admin.Rounds(c, func(tx *resource.Tx) (bool, error) { return f.Sessions.EndAll(tx, of.Org, of.User, of.ID) })
 }
 
-func (f *family) logout(c *admin.Call) (any, error) {
+func (f themselves) logout(c *admin.Call) (any, error) {
 	of, err := f.own(c)
 	if err != nil {
 		return nil, err

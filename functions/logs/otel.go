@@ -73,7 +73,7 @@ func (f *family) otelRoutes() (out []admin.Route) {
 			Answer: admin.Schema{"type": "object", "additionalProperties": false, "properties": map[string]admin.Schema{
 				"partialSuccess": {"type": "object", "description": "Of entries that were not taken; absent when all were.", "additionalProperties": false, "properties": map[string]admin.Schema{
 					k.rejected: {"type": "string"}, "errorMessage": {"type": "string"}}}}},
-			Refusals: &admin.Refusals{ContentType: "application/json", Schema: admin.Schema{"type": "object"}, Body: func(c *admin.Call, f *fault.Fault) any { return rawJSON(f.AdminBody(c.RequestID)) }, Other: refusedInProtobuf},
+			Refusals: &admin.Refusals{ContentType: "application/json", Schema: admin.Schema{"type": "object"}, Body: refused},
 			Do:       func(c *admin.Call) (any, error) { return f.observe(c, &k) },
 		})
 	}
@@ -88,21 +88,15 @@ func count(key string, n int) any {
 	return map[string]any{"key": key, "value": map[string]any{"intValue": fmt.Sprint(n)}}
 }
 
-// rawJSON is JSON that was written already.
-type rawJSON []byte
-
-// MarshalJSON implements json.Marshaler.
-func (r rawJSON) MarshalJSON() ([]byte, error) { return r, nil }
-
 func inProtobuf(r *http.Request) bool {
 	media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	return media == protobufType
 }
 
-// refusedInProtobuf is a refusal as senders of protobuf read it.
-func refusedInProtobuf(c *admin.Call, f *fault.Fault) ([]byte, string) {
+// refused is a refusal as its sender reads it.
+func refused(c *admin.Call, f *fault.Fault) any {
 	if !inProtobuf(c.Request) {
-		return nil, ""
+		return admin.Answer{ContentType: "application/json", Body: f.AdminBody(c.RequestID)}
 	}
 	code := rpcInvalid
 	switch status := f.Status(); {
@@ -119,7 +113,7 @@ func refusedInProtobuf(c *admin.Call, f *fault.Fault) ([]byte, string) {
 	for _, d := range f.Details {
 		why += "; " + strings.TrimSpace(d.Field+" "+d.Message)
 	}
-	return otlp.Refused(code, why), protobufType
+	return admin.Answer{ContentType: protobufType, Body: otlp.Refused(code, why)}
 }
 
 // observe keeps what a request of OTLP tells.

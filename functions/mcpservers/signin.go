@@ -11,6 +11,7 @@ import (
 	"net/url"
 
 	"gateway/shared/admin"
+	"gateway/shared/admin/page"
 	"gateway/shared/audit"
 	"gateway/shared/fault"
 	"gateway/shared/identity"
@@ -34,10 +35,10 @@ func (f *family) signInRoutes() []admin.Route {
 		return admin.Field{Name: name, Type: admin.String, Max: most, Doc: doc}
 	}
 	return []admin.Route{
-		{Refusals: pages, Method: "GET", Path: connect.PathConnect, Name: "connectMcpServer", Public: true, Errors: []int{303, 403, 502}, Produces: html, Answer: admin.Schema{"type": "string"}, Do: f.connect,
+		{Refusals: pages, Method: "GET", Path: connect.PathConnect, Name: "connectMcpServer", Public: true, Errors: []int{303, 403, 502}, Produces: page.HTML, Answer: admin.Schema{"type": "string"}, Do: f.connect,
 			Doc:   "Where a user is sent to sign in at the server behind an MCP server. The address comes from a call of the server.",
 			Query: []admin.Field{text("link", 4096, "Who shall sign in where; good for a quarter of an hour."), {Name: "here", Type: admin.Boolean, Doc: "Set by the page itself."}}},
-		{Refusals: pages, Method: "GET", Path: connect.PathCallback, Name: "connectMcpServerCallback", Public: true, Errors: []int{403, 502}, Produces: html, Answer: admin.Schema{"type": "string"}, Do: f.callback,
+		{Refusals: pages, Method: "GET", Path: connect.PathCallback, Name: "connectMcpServerCallback", Public: true, Errors: []int{403, 502}, Produces: page.HTML, Answer: admin.Schema{"type": "string"}, Do: f.callback,
 			Doc: "Where the authorization server sends the browser back to. The gateway keeps the tokens for the user.", Query: []admin.Field{
 				text("state", 256, "As it was sent."), text("code", 8192, "What the tokens are asked for with."), text("iss", 2048, "Who answers (RFC 9207)."),
 				text("error", 255, "Why there is no code."), text("error_description", 4096, "The same for people; it is not shown."), text("error_uri", 2048, "The same as an address; it is not followed."),
@@ -119,7 +120,7 @@ func (f *family) here(c *admin.Call, j *joining, again string) (stop *admin.Answ
 		case err == nil && of.Org == j.link.Org && of.User == j.link.User:
 			return nil, nil
 		case err == nil:
-			return shown(page(http.StatusForbidden, "This address is for somebody else", "<p>You are signed in as another user than the one who asked for it.</p>"))
+			return shown(page.New(http.StatusForbidden, "This address is for somebody else", "<p>You are signed in as another user than the one who asked for it.</p>"))
 		case !fault.Is(err, fault.Unauthorized):
 			return nil, err
 		}
@@ -132,8 +133,8 @@ func (f *family) here(c *admin.Call, j *joining, again string) (stop *admin.Answ
 	if u, err := url.Parse(again); err == nil {
 		back = u.EscapedPath() + "?" + u.RawQuery
 	}
-	return shown(page(http.StatusOK, "Sign in to the gateway first", `<form method="get" action="`+escape(f.issuer(c)+"/auth/login")+`"><label>Your e-mail address<input type="email" name="email" value="`+escape(j.email)+
-		`" required></label><input type="hidden" name="return_to" value="`+escape(back)+`"><button>Sign in</button></form>`, "https:", "http:"))
+	return shown(page.New(http.StatusOK, "Sign in to the gateway first", `<form method="get" action="`+page.Escape(f.issuer(c)+"/auth/login")+`"><label>Your e-mail address<input type="email" name="email" value="`+page.Escape(j.email)+
+		`" required></label><input type="hidden" name="return_to" value="`+page.Escape(back)+`"><button>Sign in</button></form>`, "https:", "http:"))
 }
 
 func (f *family) connect(c *admin.Call) (any, error) {
@@ -146,7 +147,7 @@ func (f *family) connect(c *admin.Call) (any, error) {
 		return nil, err
 	}
 	if j == nil {
-		return page(http.StatusForbidden, "This cannot go on", "<p>There is no such MCP server for this user.</p>"), nil
+		return page.New(http.StatusForbidden, "This cannot go on", "<p>There is no such MCP server for this user.</p>"), nil
 	}
 	if !c.Query.Bool("here") {
 		return f.askFirst(c, j), nil
@@ -179,11 +180,11 @@ func (f *family) askFirst(c *admin.Call, j *joining) admin.Answer {
 	}
 	body := "<p>Go on only if you have just called this server yourself: whoever signs in now lends the account to this user.</p><dl>"
 	for _, row := range [][2]string{{"MCP server", j.facts.Server.Record.Name}, {"It is at", host}, {"User of the gateway", j.email}} {
-		body += "<dt>" + row[0] + "</dt><dd>" + escape(row[1]) + "</dd>"
+		body += "<dt>" + row[0] + "</dt><dd>" + page.Escape(row[1]) + "</dd>"
 	}
-	body += `</dl><form method="get" action="` + escape(f.issuer(c)+connect.PathConnect) + `"><input type="hidden" name="link" value="` + escape(c.Query.Text("link")) +
+	body += `</dl><form method="get" action="` + page.Escape(f.issuer(c)+connect.PathConnect) + `"><input type="hidden" name="link" value="` + page.Escape(c.Query.Text("link")) +
 		`"><input type="hidden" name="here" value="true"><button>Sign in there</button></form>`
-	return page(http.StatusOK, "Sign in at "+j.facts.Server.Record.Name, body, "https:", "http:")
+	return page.New(http.StatusOK, "Sign in at "+j.facts.Server.Record.Name, body, "https:", "http:")
 }
 
 // begin finds the authorization server, and who the gateway is there.
@@ -281,7 +282,7 @@ func (f *family) callback(c *admin.Call) (any, error) {
 		return nil, err
 	}
 	if j == nil || j.facts.Integration.URL != flow.Target {
-		return page(http.StatusForbidden, "This cannot go on", "<p>The MCP server is not there any more for this user, or has changed meanwhile.</p>"), nil
+		return page.New(http.StatusForbidden, "This cannot go on", "<p>The MCP server is not there any more for this user, or has changed meanwhile.</p>"), nil
 	}
 	held, err := flow.Finish(c.Context, f.Opener.Via, c.Request.URL.Query(), c.Now)
 	if errors.Is(err, connect.ErrForgotten) {
@@ -296,7 +297,7 @@ func (f *family) callback(c *admin.Call) (any, error) {
 		return nil, err
 	}
 	f.learnAs(c, j, held)
-	out := page(http.StatusOK, "You are signed in", "<p>Go back to the application and call "+escape(j.facts.Server.Record.Name)+" again. You can close this page.</p>")
+	out := page.New(http.StatusOK, "You are signed in", "<p>Go back to the application and call "+page.Escape(j.facts.Server.Record.Name)+" again. You can close this page.</p>")
 	out.Header.Add("Set-Cookie", bound("", -1).String())
 	return out, nil
 }
@@ -374,11 +375,11 @@ func (f *family) learnAs(c *admin.Call, j *joining, held *connect.Held) {
 func cannot(err error) (any, error) {
 	var failed *upstream.Failure
 	if errors.As(err, &failed) {
-		return page(http.StatusBadGateway, "The sign-in failed", "<p>"+escape(failed.Why)+".</p>"), nil
+		return page.New(http.StatusBadGateway, "The sign-in failed", "<p>"+page.Escape(failed.Why)+".</p>"), nil
 	}
 	f := fault.From(err)
 	if f.Status() >= 500 {
 		return nil, err
 	}
-	return page(f.Status(), "This cannot go on", "<p>"+escape(f.Field+" "+f.Message)+".</p>"), nil
+	return page.New(f.Status(), "This cannot go on", "<p>"+page.Escape(f.Field+" "+f.Message)+".</p>"), nil
 }

@@ -33,10 +33,9 @@ func Redirect(status int, to string) Answer {
 type Refusals struct {
 	ContentType string
 	Schema      Schema
-	Body        func(c *Call, f *fault.Fault) any
-	// Other writes a refusal in another form than JSON where the call asks for one, with
-	// its media type; nil: none does.
-	Other func(c *Call, f *fault.Fault) (body []byte, contentType string)
+	// Body is what is written as JSON, or an Answer that is written as it is, with the
+	// fault's status.
+	Body func(c *Call, f *fault.Fault) any
 }
 
 const jsonType = "application/json"
@@ -111,18 +110,13 @@ func refuse(c *Call, f *fault.Fault) Answer {
 		a.Body = f.AdminBody(c.RequestID)
 		return a
 	}
-	if other := c.Route.Refusals.Other; other != nil {
-		if a.Body, a.ContentType = other(c, f); a.Body != nil {
-			return a
-		}
+	body := c.Route.Refusals.Body(c, f)
+	if own, ok := body.(Answer); ok {
+		own.Status = a.Status
+		return own
 	}
 	var err error
 	a.ContentType = c.Route.Refusals.ContentType
-	body := c.Route.Refusals.Body(c, f)
-	if page, ok := body.([]byte); ok { // as it is sent
-		a.Body = page
-		return a
-	}
 	if a.Body, err = json.Marshal(body); err != nil {
 		a.Body = f.AdminBody(c.RequestID)
 	}
