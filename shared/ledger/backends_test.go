@@ -15,7 +15,9 @@ import (
 func onEach(t *testing.T, f func(t *testing.T, s store.Store)) {
 	t.Run("memory", func(t *testing.T) { f(t, newMemory()) })
 	t.Run("sqlite", func(t *testing.T) { f(t, openSQLite(t)) })
-	t.Run("dynamo", func(t *testing.T) { f(t, dynamotest.Open(t, dynamotest.Start(t))) })
+	t.Run("dynamo", func(t *testing.T) {
+		f(t, dynamotest.Open(t, dynamotest.Start(t), func(o *dynamo.Options) { o.Clock = thatDay }))
+	})
 }
 
 // crowd is n callers at once, or a fifth where each has a connection to an
@@ -27,9 +29,13 @@ func crowd(s store.Store, n int) int {
 	return n
 }
 
+// thatDay is the time of the stores: before all that the tests write ends, whatever
+// day they run on.
+func thatDay() time.Time { return at("2026-11-20") }
+
 func openSQLite(t testing.TB) store.Store {
 	t.Helper()
-	s, err := sqlite.Open(filepath.Join(t.TempDir(), "store.db"), sqlite.Options{Clock: func() time.Time { return at("2026-11-20") }})
+	s, err := sqlite.Open(filepath.Join(t.TempDir(), "store.db"), sqlite.Options{Clock: thatDay})
 	if err != nil {
 		t.Fatal(err)
 	}
