@@ -19,6 +19,7 @@ import (
 	"gateway/shared/seal"
 	"gateway/shared/seal/local"
 	"gateway/shared/store"
+	"gateway/shared/store/dynamo"
 	"gateway/shared/store/dynamo/dynamotest"
 	"gateway/shared/store/sqlite"
 )
@@ -26,15 +27,20 @@ import (
 // onEach runs a test on SQLite and on a DynamoDB.
 func onEach(t *testing.T, f func(t *testing.T, s store.Store)) {
 	t.Run("sqlite", func(t *testing.T) {
-		s, err := sqlite.Open(filepath.Join(t.TempDir(), "t.db"), sqlite.Options{})
+		s, err := sqlite.Open(filepath.Join(t.TempDir(), "t.db"), sqlite.Options{Clock: thatDay})
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = s.Close() })
 		f(t, s)
 	})
-	t.Run("dynamo", func(t *testing.T) { f(t, dynamotest.Open(t, dynamotest.Start(t))) })
+	t.Run("dynamo", func(t *testing.T) {
+		f(t, dynamotest.Open(t, dynamotest.Start(t), func(o *dynamo.Options) { o.Clock = thatDay }))
+	})
 }
+
+// thatDay is the time of the stores, whatever day the tests run on.
+func thatDay() time.Time { return time.Date(2026, 11, 20, 10, 30, 0, 0, time.UTC) }
 
 // clock is a time that a test moves, and that workers see apart.
 type clock struct {

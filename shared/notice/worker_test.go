@@ -19,6 +19,7 @@ import (
 
 	"gateway/shared/fault"
 	"gateway/shared/store"
+	"gateway/shared/store/dynamo"
 	"gateway/shared/store/dynamo/dynamotest"
 	"gateway/shared/store/sqlite"
 )
@@ -26,12 +27,18 @@ import (
 // onEach runs a test on SQLite and on a DynamoDB.
 func onEach(t *testing.T, f func(t *testing.T, s store.Store)) {
 	t.Run("sqlite", func(t *testing.T) { f(t, openSQLite(t)) })
-	t.Run("dynamo", func(t *testing.T) { f(t, dynamotest.Open(t, dynamotest.Start(t))) })
+	t.Run("dynamo", func(t *testing.T) {
+		f(t, dynamotest.Open(t, dynamotest.Start(t), func(o *dynamo.Options) { o.Clock = thatDay }))
+	})
 }
+
+// thatDay is the time of the stores: the day on which the tests begin, whatever day
+// they run on.
+func thatDay() time.Time { return begun }
 
 func openSQLite(t *testing.T) store.Store {
 	t.Helper()
-	s, err := sqlite.Open(filepath.Join(t.TempDir(), "store.db"), sqlite.Options{})
+	s, err := sqlite.Open(filepath.Join(t.TempDir(), "store.db"), sqlite.Options{Clock: thatDay})
 	if err != nil {
 		t.Fatal(err)
 	}
