@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"errors"
+	"runtime"
 	"sync/atomic"
 
 	"gateway/shared/store"
@@ -110,6 +111,11 @@ func (w *writer) loop() {
 func (w *writer) commit(first *op) {
 	w.group = w.group[:0]
 	w.take(first)
+	if len(w.s.queue) == 0 {
+		// Whoever is ready to queue comes along: the limits of one request are
+		// asked side by side, and a transaction costs more than what it holds.
+		runtime.Gosched()
+	}
 	for len(w.group) < maxGroup {
 		select {
 		case o := <-w.s.queue:
