@@ -7,6 +7,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"time"
 
 	"gateway/shared/egress"
 	"gateway/shared/tenant/upstream"
@@ -17,12 +18,21 @@ import (
 type Exchange struct {
 	Status  int
 	Session string // that the upstream names
-	Events  bool   // they come as a stream
-	body    io.ReadCloser
-	parser  wire.SSEParser
-	ready   [][]byte
-	buf     []byte
-	ended   bool
+	// Challenges are those of a refusal: values of WWW-Authenticate.
+	Challenges []string
+	Events     bool // they come as a stream
+	body       io.ReadCloser
+	parser     wire.SSEParser
+	at         position
+	ready      [][]byte
+	buf        []byte
+	ended      bool
+}
+
+// Resumes tells where a stream that ended goes on, by the name of its last event, and
+// after which time; ok is false where it does not.
+func (x *Exchange) Resumes() (after string, wait time.Duration, ok bool) {
+	return x.at.id, x.at.wait, x.Events && x.at.id != ""
 }
 
 // Said is an exchange that has one message.
@@ -61,7 +71,7 @@ func (u *Upstream) Send(ctx context.Context, method string, h http.Header, body 
 		resp.Body.Close()
 		return nil, upstream.Fail(resp.StatusCode, "the server answers with a redirect, which is not followed")
 	}
-	x := &Exchange{Status: resp.StatusCode, Session: resp.Header.Get(HeaderSession), body: resp.Body}
+	x := &Exchange{Status: resp.StatusCode, Session: resp.Header.Get(HeaderSession), Challenges: resp.Header["Www-Authenticate"], body: resp.Body}
 	x.parser.MaxEvent = MaxAnswer
 	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")) // no type is none of ours
 	switch {
@@ -121,6 +131,7 @@ func (x *Exchange) read() error {
 		return nil
 	}
 	n, err := x.body.Read(x.buf)
+	x.at.feed(x.buf[:n])
 	if fed := x.parser.Feed(x.buf[:n], take); fed != nil {
 		return broken(fed)
 	}

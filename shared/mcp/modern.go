@@ -12,6 +12,9 @@ import (
 	"gateway/shared/tenant/upstream"
 )
 
+// codeVersion is how upstreams without sessions refuse a version.
+const codeVersion = "-32022"
+
 // Modern is the version of the protocol without sessions.
 const Modern = "2026-07-28"
 
@@ -32,31 +35,50 @@ var OwnName = json.RawMessage(`{"name":"gateway","version":"1"}`)
 // Discover asks an upstream whether it speaks without sessions, and what it is: hello is
 // nil where it does not. versions are all that it names.
 func (u *Upstream) Discover(ctx context.Context) (hello json.RawMessage, versions []string, err error) {
+	hello, versions, again, err := u.discover(ctx)
+	if again {
+		hello, versions, _, err = u.discover(ctx)
+	}
+	return hello, versions, err
+}
+
+// discover asks once. again: the upstream refuses the version that it names itself as one
+// that it speaks.
+func (u *Upstream) discover(ctx context.Context) (hello json.RawMessage, versions []string, again bool, err error) {
 	x, err := u.Send(ctx, http.MethodPost, http.Header{HeaderVersion: {Modern}, HeaderMethod: {"server/discover"}}, modernRequest(0, "server/discover", ""))
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, false, err
 	}
 	defer x.Close()
 	if x.Status == http.StatusUnauthorized || x.Status == http.StatusForbidden || x.Status >= 500 {
-		return nil, nil, upstream.Fail(x.Status, "the server answers with status %d", x.Status)
+		return nil, nil, false, upstream.Fail(x.Status, "the server answers with status %d", x.Status)
 	}
 	raw, err := x.Next()
 	switch {
 	case errors.Is(err, io.EOF), err != nil && x.Status != http.StatusOK:
-		return nil, nil, nil // nothing, or words of its own
+		return nil, nil, false, nil // nothing, or words of its own
 	case err != nil:
-		return nil, nil, err
+		return nil, nil, false, err
 	}
 	var said struct {
 		Result json.RawMessage `json:"result"`
+		Error  struct {
+			Code json.RawMessage `json:"code"`
+			Data struct {
+				Supported []string `json:"supported"`
+			} `json:"data"`
+		} `json:"error"`
 	}
 	var found struct {
 		Versions []string `json:"supportedVersions"`
 	}
-	if json.Unmarshal(raw, &said) == nil && said.Result != nil && json.Unmarshal(said.Result, &found) == nil && slices.Contains(found.Versions, Modern) {
-		return said.Result, found.Versions, nil
+	if json.Unmarshal(raw, &said) != nil {
+		return nil, nil, false, nil
 	}
-	return nil, nil, nil
+	if said.Result != nil && json.Unmarshal(said.Result, &found) == nil && slices.Contains(found.Versions, Modern) {
+		return said.Result, found.Versions, false, nil
+	}
+	return nil, nil, string(said.Error.Code) == codeVersion && slices.Contains(said.Error.Data.Supported, Modern), nil
 }
 
 // modernRequest is a request of the gateway's own for nobody.

@@ -85,6 +85,7 @@ type registration struct {
 	Grants          []string `json:"grant_types"`
 	Responses       []string `json:"response_types"`
 	AuthMethod      string   `json:"token_endpoint_auth_method"`
+	Application     string   `json:"application_type"` // OpenID Connect Registration: web or native
 	Scope           string   `json:"scope,omitempty"`
 	URI             string   `json:"client_uri,omitempty"`
 	Logo            string   `json:"logo_uri,omitempty"`
@@ -109,6 +110,9 @@ func Register(ctx context.Context, via http.RoundTripper, a *Authority, c *mcp.C
 		Name: cmp.Or(m.ClientName, fmt.Sprintf("Gateway (%s/%s)", of.Workspace, server)), Redirects: []string{o.Callback}, Grants: grants, Responses: []string{"code"},
 		AuthMethod: cmp.Or(m.TokenEndpointAuth, methodNone), Scope: m.Scope, URI: m.ClientURI, Logo: m.LogoURI, Contacts: m.Contacts, Tos: m.TosURI, Policy: m.PolicyURI,
 		SoftwareID: cmp.Or(m.SoftwareID, softwareID), SoftwareVersion: m.SoftwareVersion,
+	}
+	if asked.Application = "web"; !strings.HasPrefix(o.Callback, "https://") {
+		asked.Application = "native" // browsers come back to this machine
 	}
 	if len(m.GrantTypes) > 0 {
 		asked.Grants = m.GrantTypes
@@ -139,6 +143,10 @@ func Register(ctx context.Context, via http.RoundTripper, a *Authority, c *mcp.C
 	switch {
 	case got.Secret == "" && method == methodNone:
 	case got.Secret != "" && (method == methodBasic || method == methodPost):
+	case method == methodNone && got.Method == "" && len(a.AuthMethods) == 0:
+		method = methodBasic // a secret for nothing else: the default of RFC 7591 and RFC 8414
+	case method == methodNone:
+		got.Secret = ""
 	default:
 		return nil, upstream.Fail(http.StatusOK, "the authorization server wants the gateway to show who it is in a way that it cannot")
 	}

@@ -104,7 +104,8 @@ func (f *Finder) protected(ctx context.Context, server string) (*protected, erro
 	root := at.Scheme + "://" + at.Host
 	const known = "/.well-known/oauth-protected-resource"
 	places := []string{root + known + strings.TrimSuffix(at.EscapedPath(), "/"), root + known}
-	if told := f.challenged(ctx, server); told != "" {
+	told, scopes := f.challenged(ctx, server)
+	if told != "" {
 		places = append([]string{told}, places...)
 	}
 	for _, place := range slices.Compact(places) {
@@ -125,9 +126,12 @@ func (f *Finder) protected(ctx context.Context, server string) (*protected, erro
 		if len(p.Servers) == 0 {
 			return nil, upstream.Fail(0, "the server's description names no authorization server")
 		}
+		if len(scopes) > 0 {
+			p.Scopes = scopes
+		}
 		return p, nil
 	}
-	return &protected{Resource: server, Servers: []string{root}}, nil
+	return &protected{Resource: server, Servers: []string{root}, Scopes: scopes}, nil
 }
 
 // over is the way to an address: trusted hosts are those of the server itself.
@@ -149,14 +153,14 @@ func covers(resource, server string) bool {
 	return of == at || strings.HasPrefix(at, of+"/")
 }
 
-// challenged is where the server itself says that its description is; "" where it does
-// not say.
-func (f *Finder) challenged(ctx context.Context, server string) string {
+// challenged is where the server itself says that its description is, and what scopes it
+// wants; nothing where it does not say.
+func (f *Finder) challenged(ctx context.Context, server string) (at string, scopes []string) {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, server, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"ping"}`))
 	if err != nil {
-		return ""
+		return "", nil
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json, text/event-stream")
@@ -166,18 +170,21 @@ func (f *Finder) challenged(ctx context.Context, server string) string {
 	}
 	resp, err := via.RoundTrip(req)
 	if err != nil {
-		return ""
+		return "", nil
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusUnauthorized {
-		return ""
+		return "", nil
 	}
 	for _, c := range resp.Header.Values("Www-Authenticate") {
-		if told := param(c, "resource_metadata"); told != "" {
-			return told
+		if told := param(c, "resource_metadata"); at == "" && told != "" {
+			at = told
+		}
+		if scopes == nil {
+			scopes = scopesOf(param(c, "scope"))
 		}
 	}
-	return ""
+	return at, scopes
 }
 
 // param is a parameter of a challenge of the scheme Bearer; "": it has none.

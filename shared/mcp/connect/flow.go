@@ -40,6 +40,7 @@ type Flow struct {
 	Verifier  string    `json:"v"` // RFC 7636
 	Binding   string    `json:"b"` // hash of what the browser has
 	Until     int64     `json:"x"` // Unix milliseconds
+	Asked     []string  `json:"k,omitempty"`
 }
 
 func secret() string {
@@ -54,6 +55,7 @@ func (f *Flow) Begin(ctx context.Context, keys store.Table, s seal.Sealer, c *mc
 	binding = secret()
 	f.Workspace, f.Server, f.User = f.Link.Workspace, f.Link.Server, f.Link.User
 	f.Verifier, f.Binding, f.Until = secret(), identity.HashToken(binding), now.Add(PendingFor).UnixMilli()
+	f.Asked = f.scopes(c)
 	plain, err := json.Marshal(f)
 	if err != nil {
 		return "", "", err
@@ -79,21 +81,19 @@ func (f *Flow) address(c *mcp.Configuration, state string) (string, error) {
 		return "", upstream.Fail(0, "the authorization server's address cannot be called")
 	}
 	sum := sha256.Sum256([]byte(f.Verifier))
-	scope, more := strings.Join(f.Authority.Scopes, " "), map[string]string(nil)
+	more := map[string]string(nil)
 	switch {
 	case c.External != nil:
-		scope, more = c.External.Scope, c.External.AuthorizationParams
+		more = c.External.AuthorizationParams
 	case c.OAuth != nil:
-		if more = c.OAuth.AuthorizationParams; c.OAuth.Scope != "" {
-			scope = c.OAuth.Scope
-		}
+		more = c.OAuth.AuthorizationParams
 	}
 	q := u.Query()
 	for name, v := range more {
 		q.Set(name, v)
 	}
 	for name, v := range map[string]string{
-		"response_type": "code", "client_id": f.Client.ID, "redirect_uri": f.Callback, "state": state, "scope": scope, "resource": f.Authority.Resource,
+		"response_type": "code", "client_id": f.Client.ID, "redirect_uri": f.Callback, "state": state, "scope": strings.Join(f.scopes(c), " "), "resource": f.Authority.Resource,
 		"code_challenge": base64.RawURLEncoding.EncodeToString(sum[:]), "code_challenge_method": "S256",
 	} {
 		if q.Del(name); v != "" {
@@ -102,6 +102,19 @@ func (f *Flow) address(c *mcp.Configuration, state string) (string, error) {
 	}
 	u.RawQuery, u.Fragment = q.Encode(), ""
 	return u.String(), nil
+}
+
+// scopes are what the user is asked for: what the integration says, else what the server
+// names, and what the server wanted besides when it refused a call.
+func (f *Flow) scopes(c *mcp.Configuration) []string {
+	of := f.Authority.Scopes
+	switch {
+	case c.External != nil:
+		of = strings.Fields(c.External.Scope)
+	case c.OAuth != nil && c.OAuth.Scope != "":
+		of = strings.Fields(c.OAuth.Scope)
+	}
+	return Union(of, f.Link.Scopes)
 }
 
 // errNoFlow refuses an answer that nobody waits for.
@@ -166,7 +179,7 @@ func (f *Flow) Finish(ctx context.Context, via http.RoundTripper, answer url.Val
 		return nil, fault.Invalid("code", "is required")
 	}
 	form := url.Values{"grant_type": {"authorization_code"}, "code": {answer.Get("code")}, "redirect_uri": {f.Callback}, "code_verifier": {f.Verifier}}
-	held := &Held{Target: f.Target, Token: a.Token, Resource: a.Resource, Client: f.Client}
+	held := &Held{Target: f.Target, Token: a.Token, Resource: a.Resource, Client: f.Client, Asked: f.Asked}
 	err := held.ask(ctx, via, form, now)
 	if held.refused == "invalid_client" || held.refused == "unauthorized_client" {
 		return nil, ErrForgotten
@@ -176,13 +189,14 @@ func (f *Flow) Finish(ctx context.Context, via http.RoundTripper, answer url.Val
 
 // Held are the tokens of a user at a server, with all that it takes to renew them.
 type Held struct {
-	Target   string `json:"url"` // the server's address: they are sent nowhere else
-	Token    string `json:"token_endpoint"`
-	Resource string `json:"resource,omitempty"`
-	Client   Client `json:"client"`
-	Access   string `json:"access_token"`
-	Refresh  string `json:"refresh_token,omitempty"`
-	Expires  int64  `json:"expires"` // Unix seconds
+	Target   string   `json:"url"` // the server's address: they are sent nowhere else
+	Token    string   `json:"token_endpoint"`
+	Resource string   `json:"resource,omitempty"`
+	Client   Client   `json:"client"`
+	Access   string   `json:"access_token"`
+	Refresh  string   `json:"refresh_token,omitempty"`
+	Expires  int64    `json:"expires"`         // Unix seconds
+	Asked    []string `json:"asked,omitempty"` // scopes that the user was asked for
 	refused  string
 }
 

@@ -30,6 +30,8 @@ type Link struct {
 	Server    string `json:"s"` // id
 	User      string `json:"u"`
 	Expires   int64  `json:"x"` // Unix seconds
+	// Scopes are asked for besides those that the server names.
+	Scopes []string `json:"c,omitempty"`
 }
 
 // Scope is the server's.

@@ -107,6 +107,17 @@ func (t *Tokens) Access(ctx context.Context, v *resource.View, p Place, target s
 	return k.held.Access, nil
 }
 
+// Asked are the scopes that a user was asked for whose token Access gave.
+func (t *Tokens) Asked(p Place) []string {
+	k := t.place(p)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.held == nil {
+		return nil
+	}
+	return k.held.Asked
+}
+
 // Doubt has the next Access renew a token that the server refuses.
 func (t *Tokens) Doubt(p Place, access string) {
 	k := t.place(p)

@@ -27,7 +27,8 @@ type way struct {
 	session   *session
 	abilities json.RawMessage
 	client    json.RawMessage
-	given     string // session id that the server gave with its answer
+	given     string      // session id that the server gave with its answer
+	sent      http.Header // of the last request
 }
 
 // kind is which of the bridges is taken.
@@ -91,6 +92,7 @@ func (w *way) sessionHeaders(id, version string) http.Header {
 }
 
 func (w *way) post(ctx context.Context, h http.Header, o *outgoing) (*mcp.Exchange, error) {
+	w.sent = h
 	return w.up.Send(ctx, http.MethodPost, h, encode(o.req, o.id, o.params))
 }
 
@@ -202,10 +204,20 @@ func (w *way) exchange(ctx *patience, o *outgoing, status *int) (_ json.RawMessa
 	if err != nil {
 		return nil, 0, err
 	}
-	defer x.Close()
+	defer func() { x.Close() }()
 	*status, w.given = x.Status, x.Session
+	if w.v.wantsMore(x) {
+		return nil, 0, mcp.ErrSignIn
+	}
 	for {
 		raw, err := x.Next()
+		if err != nil {
+			if next := w.resume(ctx, x); next != nil {
+				x.Close()
+				x = next
+				continue
+			}
+		}
 		if errors.Is(err, io.EOF) {
 			return nil, down, w.unanswered(x)
 		}
@@ -230,6 +242,43 @@ func (w *way) exchange(ctx *patience, o *outgoing, status *int) (_ json.RawMessa
 		}
 	}
 }
+
+// soonest is the shortest wait before a stream is asked for again; usual is that where
+// the server names none.
+const (
+	soonest = 100 * time.Millisecond
+	usual   = time.Second
+)
+
+// resume gives the rest of a stream that a server ended, or lost, before the answer and
+// that it keeps for later; nil where there is none.
+func (w *way) resume(ctx *patience, x *mcp.Exchange) *mcp.Exchange {
+	after, wait, ok := x.Resumes()
+	if !ok || w.kind != toRelayed && w.kind != toPooled {
+		return nil
+	}
+	if wait == 0 {
+		wait = usual
+	}
+	select {
+	case <-time.After(max(wait, soonest)):
+	case <-ctx.Done():
+		return nil
+	}
+	h := w.sent.Clone()
+	h[headerLastEvent] = []string{after}
+	next, err := w.up.Send(ctx, http.MethodGet, h, nil)
+	if err != nil {
+		return nil
+	}
+	if !next.Events {
+		next.Close()
+		return nil
+	}
+	return next
+}
+
+const headerLastEvent = "Last-Event-Id" // in the spelling of net/http
 
 // errSessionOver says that the server has ended the client's session.
 var errSessionOver = errors.New("gate: the session is over")

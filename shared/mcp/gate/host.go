@@ -3,6 +3,7 @@ package gate
 import (
 	"context"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
@@ -106,6 +107,8 @@ type answers struct {
 	began bool // the stream has
 	opens bool // the client can send its user to an address
 	proof *proof
+	// scopes are what the server wants of its user besides what was asked for.
+	scopes []string
 }
 
 // tickets seal what clients bring back.
@@ -213,7 +216,24 @@ func (h *Host) welcomes(r *http.Request) bool {
 		return true
 	}
 	u, err := url.Parse(origin)
-	return err == nil && u.Host != "" && (u.Host == r.Host || loopback(u.Hostname()) && loopback(hostname(r.Host)))
+	if err != nil || u.Host == "" {
+		return false
+	}
+	if loopback(u.Hostname()) && loopback(hostname(r.Host)) {
+		return true
+	}
+	return u.Host == r.Host && !h.rebound(r)
+}
+
+// rebound tells whether a name that is none of the gateway's leads to this machine: a
+// page that has its own name point here is of the same origin to the browser.
+func (h *Host) rebound(r *http.Request) bool {
+	from, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil || !from.Addr().Unmap().IsLoopback() || r.TLS != nil {
+		return false
+	}
+	public, err := url.Parse(h.Public)
+	return err != nil || public.Host != r.Host
 }
 
 func hostname(host string) string {

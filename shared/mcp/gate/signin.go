@@ -43,6 +43,19 @@ func (v *servers) doubt(up *mcp.Upstream) {
 	}
 }
 
+// wantsMore tells whether a server refuses its user for scopes that the user was never
+// asked for, which the next sign-in asks for too. What was asked for once and not given
+// is not asked for again.
+func (v *servers) wantsMore(x *mcp.Exchange) bool {
+	if x == nil || x.Status != http.StatusForbidden || v.facts.Integration.AuthType != mcp.AuthOAuth {
+		return false
+	}
+	wanted := connect.Insufficient(x.Challenges)
+	had := v.host.tokens.Asked(v.account())
+	v.scopes = connect.Union(had, wanted)
+	return len(v.scopes) > len(had)
+}
+
 // signIn tells the client where its user signs in at the server: as the protocol says
 // where the client can send people to an address, else as a refusal that names it.
 func (v *answers) signIn() {
@@ -51,7 +64,7 @@ func (v *answers) signIn() {
 		return
 	}
 	who := v.account()
-	link := connect.Link{Org: who.Scope.Org, Workspace: who.Scope.Workspace, Server: who.Server, User: who.User}
+	link := connect.Link{Org: who.Scope.Org, Workspace: who.Scope.Workspace, Server: who.Server, User: who.User, Scopes: v.scopes}
 	address, err := link.Address(v.Context, v.Sealer, granted.Issuer(v.host.Public, v.Request), v.Now())
 	if err != nil {
 		v.fault(fault.From(err))

@@ -1,0 +1,266 @@
+package mcp
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	official "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// scenario is what the suite wants of a client: to use its server, with what it is told
+// besides.
+type scenario struct {
+	Server  string          `json:"server"`
+	Name    string          `json:"scenario"`
+	Context json.RawMessage `json:"context"`
+	done    chan error
+}
+
+// player stands for the suite's client: the gateway, with a client of the official SDK
+// before it.
+type player struct {
+	*gateway
+	old   bool   // with sessions
+	key   string // of a user
+	front string // address before the gateway that adds the key
+	made  int
+}
+
+// TestClientConformance: to servers the gateway is as good a client as the one before it.
+// Where users sign in at the server, the gateway is the server's only client, and the user
+// a browser that goes where it is sent.
+func TestClientConformance(t *testing.T) {
+	suite := prepared(t)
+	p := &player{gateway: startGateway(t)}
+	p.key = p.userKey("bea@example.com")
+	for _, revision := range []string{withSessions, withoutSessions} {
+		t.Run(revision, func(t *testing.T) {
+			p.t, p.old = t, revision == withSessions
+			p.front = p.keyed(p.key, p.old)
+			p.play(suite, revision)
+		})
+	}
+}
+
+// userKey gives the key of somebody who has just been invited.
+func (g *gateway) userKey(email string) string {
+	invited := g.admin("POST", "/admin/users/invites", fmt.Sprintf(`{"email":%q,"role":"member","workspaces":[{"id":"default","role":"member"}]}`, email))
+	_, query, _ := strings.Cut(invited["invite_link"].(string), "?")
+	if status, text, err := g.call("POST", "/invites/accept?"+query, "", `{"first_name":"Bea","last_name":"Lee"}`); err != nil || status != http.StatusOK {
+		g.t.Fatalf("%d %s %v", status, text, err)
+	}
+	for _, u := range g.admin("GET", "/admin/users", "")["data"].([]any) {
+		if u := u.(map[string]any); u["email"] == email {
+			return g.admin("POST", "/api-keys/workspace/user", fmt.Sprintf(`{"name":"of a user","workspace_id":"default","user_id":%q,"scopes":["mcp.invoke"]}`, u["id"]))["key"].(string)
+		}
+	}
+	g.t.Fatalf("there is no user %s", email)
+	return ""
+}
+
+// play runs the suite. It starts all its scenarios at once; they are played one behind the
+// other.
+func (p *player) play(suite, revision string) {
+	asked, over := make(chan *scenario), make(chan struct{})
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		one := &scenario{done: make(chan error, 1)}
+		if err := json.NewDecoder(r.Body).Decode(one); err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		select {
+		case asked <- one:
+		case <-over:
+			return
+		}
+		if err := <-one.done; err != nil {
+			http.Error(w, err.Error(), http.StatusBadGateway)
+		}
+	}))
+	defer s.Close()
+	command := node(p.t) + " client.mjs " + s.URL
+	go func() { // ends with the suite
+		defer close(over)
+		run(p.t, suite, "client", revision, "--verbose", "--command", command)
+	}()
+	for {
+		select {
+		case one := <-asked:
+			err := p.playOne(one)
+			if err != nil {
+				p.t.Logf("%s: %v", one.Name, err)
+			}
+			one.done <- err
+		case <-over:
+			return
+		}
+	}
+}
+
+func (p *player) playOne(one *scenario) error {
+	if strings.HasPrefix(one.Name, "auth/") {
+		return p.signsIn(one)
+	}
+	slug := p.next()
+	p.register(slug, one.Server, "none", "{}")
+	if one.Name == "json-schema-2020-12-preservation" {
+		return p.echoes(slug)
+	}
+	cmd := exec.Command(program(p.t, sdk+"everything-client"), p.front+"/"+slug+"/mcp")
+	cmd.Env = append(os.Environ(), "MCP_CONFORMANCE_SCENARIO="+one.Name, "MCP_CONFORMANCE_CONTEXT="+string(one.Context))
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%w: %s", err, bytes.TrimSpace(out))
+	}
+	return nil
+}
+
+// echoes sends the schema of a tool back, as it came through the gateway: the SDK's
+// program does not have this scenario yet.
+func (p *player) echoes(slug string) error {
+	s, err := p.connect(slug, &speaking{p.key, p.old})
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	ctx := context.Background()
+	tools, err := s.ListTools(ctx, nil)
+	if err != nil || len(tools.Tools) != 2 {
+		return fmt.Errorf("%+v %w", tools, err)
+	}
+	of, echo := tools.Tools[0], tools.Tools[1]
+	if of.Name != "json_schema_2020_12_tool" {
+		of, echo = echo, of
+	}
+	_, err = s.CallTool(ctx, &official.CallToolParams{Name: echo.Name, Arguments: map[string]any{"schema": of.InputSchema}})
+	return err
+}
+
+func (p *player) next() string {
+	p.made++
+	return fmt.Sprintf("suite-%d", p.made)
+}
+
+// asDocument is the address of a document about a client that the suite knows. The
+// gateway's own stands at the address that clients reach it by, which is not of https
+// here.
+const asDocument = "https://conformance-test.local/client-metadata.json"
+
+// signsIn calls a server as a user who signs in there when told to.
+func (p *player) signsIn(one *scenario) error {
+	var has struct {
+		ID     string `json:"client_id"`
+		Secret string `json:"client_secret"`
+	}
+	if err := json.Unmarshal(one.Context, &has); err != nil {
+		return err
+	}
+	known := map[string]string{}
+	if one.Name == "auth/basic-cimd" {
+		has.ID = asDocument
+	}
+	if has.ID != "" {
+		known["client_id"] = has.ID
+	}
+	if has.Secret != "" {
+		known["client_secret"] = has.Secret
+	}
+	raw, err := json.Marshal(map[string]any{"oauth_metadata": known})
+	if err != nil {
+		return err
+	}
+	slug := p.next()
+	p.register(slug, one.Server, "oauth_auto", string(raw))
+	for range 6 {
+		sent := &sending{speaking: speaking{p.key, p.old}}
+		err := p.uses(slug, sent)
+		if err == nil || sent.to == "" {
+			return err
+		}
+		if err := p.browse(sent.to); err != nil {
+			return err
+		}
+	}
+	return errors.New("there is no end of signing in")
+}
+
+// sending notes where a refusal sends the user.
+type sending struct {
+	speaking
+	to string
+}
+
+func (s *sending) RoundTrip(r *http.Request) (*http.Response, error) {
+	res, err := s.speaking.RoundTrip(r)
+	if err == nil && res.StatusCode == http.StatusUnauthorized {
+		if _, rest, ok := strings.Cut(res.Header.Get("Www-Authenticate"), `authorization_uri="`); ok {
+			s.to, _, _ = strings.Cut(rest, `"`)
+		}
+	}
+	return res, err
+}
+
+// uses uses a server as the suite wants it: the list of its tools, and a call of one.
+func (p *player) uses(slug string, through http.RoundTripper) error {
+	s, err := p.connect(slug, through)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	ctx := context.Background()
+	if _, err = s.ListTools(ctx, nil); err != nil {
+		return err
+	}
+	_, err = s.CallTool(ctx, &official.CallToolParams{Name: "test-tool", Arguments: map[string]any{}})
+	return err
+}
+
+// browse takes the user's browser to the authorization server and back.
+func (p *player) browse(link string) error {
+	jar := map[string]string{}
+	out, err := hop("the way out", link+"&here=true", jar, http.StatusSeeOther)
+	if err != nil {
+		return err
+	}
+	back, err := hop("at the authorization server", out, map[string]string{}, http.StatusFound)
+	if err != nil {
+		return err
+	}
+	_, err = hop("the way back", back, jar, http.StatusOK)
+	return err
+}
+
+// hop goes to an address with the cookies of a browser, and keeps those that come. to is
+// where the answer leads.
+func hop(what, address string, jar map[string]string, status int) (to string, err error) {
+	req, err := http.NewRequest(http.MethodGet, address, nil)
+	if err != nil {
+		return "", err
+	}
+	for name, v := range jar {
+		req.AddCookie(&http.Cookie{Name: name, Value: v})
+	}
+	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	res, err := client.Do(req)
+	if err != nil {
+		return "", err
+	}
+	defer res.Body.Close()
+	page, err := io.ReadAll(res.Body)
+	if err != nil || res.StatusCode != status {
+		return "", fmt.Errorf("%s: %d %s %v", what, res.StatusCode, page, err)
+	}
+	for _, c := range res.Cookies() {
+		jar[c.Name] = c.Value
+	}
+	return res.Header.Get("Location"), nil
+}
