@@ -3,104 +3,15 @@
 package mcp
 
 import (
-	"net/http"
-	"os"
-	"strconv"
-	"strings"
-	"time"
-
-	"gateway/shared/chat"
-	"gateway/shared/fault"
-	"gateway/shared/identity"
-	"gateway/shared/mcp"
-	"gateway/shared/mcp/entitled"
-	"gateway/shared/mcp/gate"
-	"gateway/shared/mcp/granted"
 	"gateway/shared/relay"
-	"gateway/shared/resource"
+	"gateway/shared/relay/mcpserved"
 )
 
-// Variables of the family.
-const (
-	envPublic  = "GATEWAY_PUBLIC_URL"     // address of the gateway, where granted.EnvBase names no other
-	envTimeout = "MCP_REQUEST_TIMEOUT_MS" // how long a server may be silent
-	envOrigins = "MCP_ALLOWED_ORIGINS"    // pages that may call, separated by commas
-)
-
-// Bounds, in bytes.
+// Bounds of agents, in bytes.
 const (
 	maxBody   = 12 << 20
 	maxResult = 6_000_000 // of a function
 )
 
 // Routes are the family's routes.
-func Routes() []relay.Route {
-	p := protocol{gate.New(gate.Options{Timeout: timeout(os.Getenv(envTimeout)), Origins: origins(os.Getenv(envOrigins)), MaxResult: maxResult, Public: granted.Public(os.Getenv(envPublic))})}
-	var out []relay.Route
-	for _, at := range [...]struct{ path, of string }{{"/{slug}/mcp", ""}, {"/{slug}/{server}/mcp", "OfWorkspace"}} {
-		for _, does := range [...]struct{ method, name string }{{http.MethodPost, "call"}, {http.MethodGet, "listenTo"}, {http.MethodDelete, "endSessionOf"}} {
-			out = append(out, relay.Route{
-				Method: does.method, Path: mcp.Below + at.path, Name: does.name + "McpServer" + at.of, Endpoint: "mcp", Shape: relay.Resource, Scope: entitled.Invoke, MaxBody: maxBody,
-				NoModel: true, Free: true, NoOutput: true, Errors: p, Protocol: p,
-			})
-		}
-	}
-	return append(out, agentRoutes()...)
-}
-
-func timeout(ms string) time.Duration {
-	n, err := strconv.ParseInt(ms, 10, 32)
-	if err != nil || n <= 0 {
-		return 0
-	}
-	return time.Duration(n) * time.Millisecond
-}
-
-func origins(list string) (out []string) {
-	for o := range strings.SplitSeq(list, ",") {
-		if o = strings.TrimSpace(o); o != "" {
-			out = append(out, o)
-		}
-	}
-	return out
-}
-
-// protocol answers by the gate.
-type protocol struct{ host *gate.Host }
-
-// Answer implements relay.Protocol.
-func (p protocol) Answer(g *relay.Governed) error {
-	p.host.Serve(&gate.Call{
-		Context: g.Context, Request: g.Request, Path: below(g.Request), Body: g.Body,
-		Caller: g.Caller, View: g.View, TraceID: g.TraceID, Bearer: g.Bearer, Now: g.Now,
-		Via: g.Own.Via, Hosts: g.Own.Hosts, Sealer: g.Own.Sealer, Secrets: g.Own.Secrets, Kept: g.Own.Kept, Buffered: g.Own.Buffers, Walk: g.Walk,
-	})
-	return nil
-}
-
-// AppendError implements chat.ErrorWriter: what is refused before the message was read
-// has no id, which may not be null here.
-func (protocol) AppendError(dst []byte, f *fault.Fault, _ *chat.Options) []byte {
-	return append(gate.AppendError(append(dst, `{"jsonrpc":"2.0","error":`...), f, ""), '}')
-}
-
-// Challenge implements routes.Challenger.
-func (p protocol) Challenge(h http.Header, r *http.Request, f *fault.Fault) {
-	granted.Challenge(h, p.host.Public, r, below(r), f)
-}
-
-// Credentials implements routes.Credentials: access tokens.
-func (protocol) Credentials(l *resource.Loader, now func() time.Time, next identity.TokenVerifier) identity.TokenVerifier {
-	return &granted.Verifier{Loader: l, Now: now, Next: next}
-}
-
-// below is the escaped path behind the address that all servers stand below.
-func below(r *http.Request) string {
-	return strings.TrimPrefix(r.URL.EscapedPath(), relay.BasePath+mcp.Below)
-}
-
-// AppendStreamError implements chat.ErrorWriter; no stream begins before the gate has
-// the request.
-func (p protocol) AppendStreamError(dst []byte, f *fault.Fault, o *chat.Options) []byte {
-	return p.AppendError(dst, f, o)
-}
+func Routes() []relay.Route { return append(mcpserved.Routes(), agentRoutes()...) }

@@ -10,6 +10,8 @@ import (
 	"gateway/shared/provider"
 	"gateway/shared/relay"
 	"gateway/shared/relay/came"
+	"gateway/shared/relay/mcpserved"
+	"gateway/shared/relay/toolrun"
 )
 
 // Routes are the family's routes.
@@ -18,6 +20,7 @@ func Routes() []relay.Route {
 		{
 			Method: "POST", Path: "/messages", Endpoint: "messages", Shape: relay.Unified, Scope: "completions.write",
 			Client: anthropic.Messages{}, Verbatim: true, Operation: provider.Messages,
+			ToolRun: toolrun.Messages(mcpserved.Calls()),
 		},
 		{
 			Method: "POST", Path: "/messages/count_tokens", Endpoint: "messagesCountTokens", Shape: relay.Unified, Scope: "completions.write",

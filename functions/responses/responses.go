@@ -7,6 +7,8 @@ import (
 	"gateway/shared/dialect/responses"
 	"gateway/shared/provider"
 	"gateway/shared/relay"
+	"gateway/shared/relay/mcpserved"
+	"gateway/shared/relay/toolrun"
 )
 
 // Routes are the family's routes.
@@ -14,7 +16,7 @@ func Routes() []relay.Route {
 	return append([]relay.Route{
 		{
 			Method: "POST", Path: "/responses", Endpoint: "createModelResponse", Shape: relay.Unified, Scope: "completions.write",
-			Client: responses.Responses{}, Operation: provider.ResponsesCreate,
+			Client: responses.Responses{}, Operation: provider.ResponsesCreate, ToolRun: toolrun.Responses(mcpserved.Calls()),
 		},
 		of("/responses/compact", "compactModelResponse", provider.ResponsesCompact, meter),
 		count(),

@@ -12,6 +12,9 @@ func (c *call) admit() error {
 	if c.Route.Protocol != nil {
 		return nil // nothing is routed, and what counts the protocol says
 	}
+	if c.wantsTools() {
+		return nil // likewise, for its parts
+	}
 	if err := c.Resolve(c.sources); err != nil {
 		return err
 	}

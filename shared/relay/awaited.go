@@ -63,7 +63,7 @@ func headersOfLooks(w *chosen.Wall) http.Header {
 		}
 	}
 	out.Set(asked.TraceID, w.Ask.TraceID)
-	out.Set("X-Gateway-Parent-Span-Id", cmp.Or(w.Ask.SpanID, w.ULID))
+	out.Set(asked.ParentSpanID, cmp.Or(w.Ask.SpanID, w.ULID))
 	if len(w.Metadata) > 0 {
 		b, _ := json.Marshal(w.Metadata) // texts
 		out.Set(asked.Metadata, string(b))

@@ -2,8 +2,10 @@ package relay
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"net/http"
+	"net/url"
 	"strings"
 
 	"gateway/shared/chat"
@@ -33,7 +35,7 @@ func (c *call) converse() error {
 	}
 	c.headSent, c.status, c.firstByte = true, http.StatusSwitchingProtocols, c.Since()
 	d := &dialogue.Dialogue{
-		Client: client, Times: c.SessionTimes, Memory: c.Memory, Tenant: c.Who.Scope.Org, ID: c.ULID, Now: c.Relay.Now, Desk: newPartner(c),
+		Client: client, Times: c.SessionTimes, Memory: c.Memory, Tenant: c.Who.Scope.Org, ID: c.ULID, Now: c.Relay.Now, Desk: newPartner(c, c.Route.Turn()),
 	}
 	end, ok := c.sessions.Begin(d)
 	if !ok {
@@ -52,8 +54,8 @@ func (c *call) converse() error {
 	return nil
 }
 
-// partner is the desk of a dialogue. What is read of its call does not change while it
-// runs.
+// partner takes the parts of a request through the walk, each as a request of its
+// caller's. What is read of its call does not change while it runs.
 type partner struct {
 	relay  *Relay
 	of     *books
@@ -62,7 +64,7 @@ type partner struct {
 	key    string
 }
 
-func newPartner(c *call) *partner {
+func newPartner(c *call, rt *routes.Route) *partner {
 	h := c.HeadersForProvider().Clone()
 	h.Del("X-Gateway-Api-Key")
 	for name := range h {
@@ -72,25 +74,53 @@ func newPartner(c *call) *partner {
 	}
 	h.Set("Content-Type", "application/json")
 	h.Set(asked.TraceID, c.Ask.TraceID)
-	return &partner{relay: c.Relay, of: &c.books, route: c.Route.Turn(), header: h, key: c.KeyHash()}
+	return &partner{relay: c.Relay, of: &c.books, route: rt, header: h, key: c.KeyHash()}
+}
+
+// below makes what is asked from here on parts of q in the trace.
+func (p *partner) below(q *admitted.Request) {
+	h := p.header
+	for _, name := range [...]string{headerBeta, "X-Gateway-Span-Id", "X-Gateway-Span-Name", "Origin", "Content-Length"} {
+		delete(h, name)
+	}
+	h.Set(asked.ParentSpanID, cmp.Or(q.Ask.SpanID, q.ULID))
 }
 
 // Ask implements dialogue.Desk.
 func (p *partner) Ask(ctx context.Context, w http.ResponseWriter, body []byte) (broken bool) {
-	req, err := http.NewRequestWithContext(ctx, p.route.Method, routes.BasePath+p.route.Path, bytes.NewReader(body))
+	return p.take(ctx, w, p.route, "", p.header.Clone(), body, nil)
+}
+
+// take takes a request to a route through the walk. id is the variable of its path; like
+// says at which address the gateway was called, nil where nobody asks for that.
+func (p *partner) take(ctx context.Context, w http.ResponseWriter, rt *routes.Route, id string, h http.Header, body []byte, like *http.Request) (broken bool) {
+	req, err := http.NewRequestWithContext(ctx, rt.Method, routes.BasePath+rt.At(id), bytes.NewReader(body))
 	if err != nil {
 		return true // both are the program's own
 	}
-	req.Header = p.header.Clone()
+	if req.Header = h; like != nil {
+		req.Host, req.TLS = like.Host, like.TLS
+	}
 	now, err := p.of.Still(p.of.Base)
 	if err != nil {
 		f := fault.From(err)
 		f.SetHeaders(w.Header())
 		w.WriteHeader(f.Status())
-		_, _ = w.Write(f.DataBody(false)) // it is kept
+		_, _ = w.Write(errorAt(rt, f)) // it is kept
 		return false
 	}
-	return p.relay.run(w, req, p.route, "", &admitted.Behalf{Key: p.key, Caller: now.Who})
+	return p.relay.run(w, req, rt, url.PathEscape(id), &admitted.Behalf{Key: p.key, Caller: now.Who})
+}
+
+// errorAt is the body of an error at a route.
+func errorAt(rt *routes.Route, f *fault.Fault) []byte {
+	switch {
+	case rt.Client != nil:
+		return rt.Client.AppendError(nil, f, &chat.Options{})
+	case rt.Errors != nil:
+		return rt.Errors.AppendError(nil, f, &chat.Options{})
+	}
+	return f.DataBody(false)
 }
 
 // Check implements dialogue.Desk.

@@ -45,7 +45,8 @@ type call struct {
 	exchanges
 	sender
 	managedRuns
-	leased egress.Lease // of the request
+	leased    egress.Lease // of the request
+	runsTools bool         // the gateway calls tools for the model
 }
 
 // outbound is the request to a target: its body and what is known of its way out.

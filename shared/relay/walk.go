@@ -51,6 +51,8 @@ func (c *call) serve() error {
 		return c.governed()
 	case c.Mine:
 		return c.manage()
+	case c.runsTools:
+		return c.runTools()
 	case c.Route.Turns != "":
 		return c.converse()
 	case c.Route.Shape == routes.Socket:

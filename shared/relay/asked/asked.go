@@ -19,7 +19,7 @@ import (
 const (
 	TraceID      = "X-Gateway-Trace-Id"
 	spanID       = "X-Gateway-Span-Id"
-	parentSpanID = "X-Gateway-Parent-Span-Id"
+	ParentSpanID = "X-Gateway-Parent-Span-Id"
 	spanName     = "X-Gateway-Span-Name"
 	Metadata     = "X-Gateway-Metadata"
 	Provider     = "X-Gateway-Provider"
@@ -81,7 +81,7 @@ func (a *Headers) Read(h http.Header) error {
 	if a.SpanID, err = Identifier(h, spanID, MaxTraceID); err != nil {
 		return err
 	}
-	if a.ParentSpanID, err = Identifier(h, parentSpanID, MaxTraceID); err != nil {
+	if a.ParentSpanID, err = Identifier(h, ParentSpanID, MaxTraceID); err != nil {
 		return err
 	}
 	if a.SpanName, err = Identifier(h, spanName, MaxSpanName); err != nil {

@@ -99,6 +99,8 @@ type Route struct {
 	Prompt *Prompt
 	// Composed: the answer is made of those of other requests.
 	Composed *Composed
+	// ToolRun: the gateway may call the tools of MCP servers itself; nil: it does not here.
+	ToolRun *ToolRun
 	// Sockets makes the connections of a Socket route; nil: this process holds none.
 	Sockets session.Maker
 	// Turns is, for a Socket route that no provider is asked for, the path of the route

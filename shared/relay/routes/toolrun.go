@@ -1,0 +1,42 @@
+package routes
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"gateway/shared/fault"
+)
+
+// ToolRun is how a route of conversations answers where the gateway itself calls the
+// tools of MCP servers that the model asks for. The answer is made of those of other
+// requests, which the caller is taken to have sent: each turn of the model is one to the
+// route itself, each list and call of tools one to Calls. All are admitted, limited,
+// guarded, booked and logged by themselves.
+type ToolRun struct {
+	Calls *Route // by the slug of the server
+	// Wants tells whether a request is one of these.
+	Wants  func(h http.Header, body []byte) bool
+	Answer func(*ToolDesk) error
+}
+
+// ToolDesk is what such an answer is made with.
+type ToolDesk struct {
+	Context context.Context // ends when the client has gone
+	Body    []byte          // of the request; nothing of it may be kept
+	ID      string          // of the request
+	Now     func() time.Time
+	// Ask takes a body through the walk as the caller's own request for a turn of the
+	// model. The answer is cut off when broken is true.
+	Ask func(ctx context.Context, w http.ResponseWriter, body []byte) (broken bool)
+	// Call likewise sends a message to a server. It may be called from several goroutines.
+	Call func(ctx context.Context, w http.ResponseWriter, slug string, h http.Header, body []byte) (broken bool)
+	// Header is that of the answer, until it has begun.
+	Header func() http.Header
+	// Send answers. failure is why the answer is no good one; nil: it is.
+	Send func(status int, media string, body []byte, failure *fault.Fault)
+	// Event sends one event of a stream, which it begins; the last one ends it.
+	Event func(event []byte, last bool, failure *fault.Fault)
+	// StreamError is the event that ends a stream, in the shape of the route.
+	StreamError func(*fault.Fault) []byte
+}

@@ -1,0 +1,450 @@
+package toolrun
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gateway/shared/fault"
+	"gateway/shared/relay/routes"
+	"gateway/shared/wire"
+)
+
+// Responses has requests of the shape of OpenAI's responses answered so. calls is the
+// route to the servers.
+func Responses(calls *routes.Route) *routes.ToolRun {
+	return of(calls, Bounds{}, true, func(id string) shape { return &responses{id: id} })
+}
+
+// Beginnings of ids of items, before the id of the model's call.
+const (
+	callPrefix     = "mcp_"
+	approvalPrefix = "mcpr_"
+)
+
+// responses is the shape of responses.
+type responses struct {
+	id      string            // of the request
+	asked   object            // the members of the request
+	members object            // for the model
+	tools   []json.RawMessage // as the client sent them
+	input   []json.RawMessage // for the model, with what the turns have added
+	sent    int               // of it in a conversation that the provider keeps
+	names   *names
+	output  []json.RawMessage // for the client
+	before  []byte            // events for the client once the answer has begun
+	turns   int
+	usage   json.RawMessage // of all turns
+	last    object          // the last turn's answer
+	stored  bool            // by the provider
+
+	responsesStream
+}
+
+// read implements shape.
+func (s *responses) read(body []byte) (*request, error) {
+	if err := wire.CheckStrict(body, wire.MaxDepth); err != nil {
+		return nil, err
+	}
+	if json.Unmarshal(body, &s.asked) != nil {
+		return nil, fault.Invalid("body", "must be a JSON object")
+	}
+	in := new(request)
+	s.members, s.stored = s.asked, true
+	var background bool
+	var bad []fault.Detail
+	for _, m := range [...]struct {
+		name string
+		into any
+		what string
+	}{
+		{"tools", &s.tools, "a list"}, {"stream", &in.stream, "a boolean"}, {"store", &s.stored, "a boolean"},
+		{"background", &background, "a boolean"}, {"max_tool_calls", &in.calls, "a whole number"},
+	} {
+		if raw := s.members[m.name]; raw != nil && string(raw) != "null" && json.Unmarshal(raw, m.into) != nil {
+			bad = append(bad, fault.Detail{Field: m.name, Message: "must be " + m.what})
+		}
+	}
+	if background {
+		bad = append(bad, fault.Detail{Field: "background", Message: "must be false or left out where the gateway calls tools"})
+	}
+	if in.calls < 0 || s.members["max_tool_calls"] != nil && string(s.members["max_tool_calls"]) != "null" && in.calls == 0 {
+		bad = append(bad, fault.Detail{Field: "max_tool_calls", Message: "must be at least 1"})
+	}
+	switch raw := s.members["input"]; {
+	case raw == nil || string(raw) == "null":
+	case wire.KindOf(raw) == wire.KindString:
+		s.input = []json.RawMessage{encoded(object{"type": quoted("message"), "role": quoted("user"), "content": raw})}
+	case json.Unmarshal(raw, &s.input) != nil:
+		bad = append(bad, fault.Detail{Field: "input", Message: "must be a string or a list of items"})
+	}
+	if f := fault.Invalids(bad); f != nil {
+		return nil, f
+	}
+	in.tools = s.tools
+	for _, raw := range s.tools {
+		var t struct{ Type, Name json.RawMessage }
+		if json.Unmarshal(raw, &t) == nil && (text(t.Type) == "function" || text(t.Type) == "custom") {
+			in.functions = append(in.functions, text(t.Name))
+		}
+	}
+	return in, nil
+}
+
+// begin implements shape.
+func (s *responses) begin(servers []*server, n *names) ([]*call, error) {
+	s.names = n
+	listed, first, err := s.readItems()
+	if err != nil {
+		return nil, err
+	}
+	var offered []json.RawMessage
+	elsewhere := false // the provider calls tools, too
+	for i, raw := range s.tools {
+		at := slices.IndexFunc(servers, func(of *server) bool { return of.at == i })
+		if at < 0 {
+			var t struct{ Type json.RawMessage }
+			_ = json.Unmarshal(raw, &t) // it is for the provider to judge
+			elsewhere = elsewhere || text(t.Type) != "function" && text(t.Type) != "custom"
+			offered = append(offered, raw)
+			continue
+		}
+		for _, t := range servers[at].tools {
+			offered = append(offered, encoded(object{
+				"type": quoted("function"), "name": quoted(t.as), "description": quoted(t.description), "parameters": t.schema, "strict": json.RawMessage("false"),
+			}))
+		}
+	}
+	for i, of := range servers {
+		if !listed[of.label] {
+			s.showList("mcpl_"+s.id+"_"+strconv.Itoa(i), of)
+		}
+	}
+	for _, c := range first {
+		c.index = len(s.output)
+		id, item := callPrefix+c.id, s.shown(c, "in_progress")
+		s.before = s.about(s.added(s.before, c.index, item), "response.mcp_call.in_progress", c.index, id, nil)
+		s.before = s.about(s.before, "response.mcp_call_arguments.done", c.index, id, object{"arguments": quoted(c.args)})
+		s.output = append(s.output, nil) // once it is made
+	}
+	s.members = clone(s.asked)
+	if s.members["tools"] = list(offered); len(offered) == 0 {
+		delete(s.members, "tools")
+	}
+	if !elsewhere {
+		delete(s.members, "max_tool_calls")
+	}
+	return first, s.choose(servers)
+}
+
+// showList shows the client the tools of a server.
+func (s *responses) showList(id string, of *server) {
+	shown := make([]json.RawMessage, 0, len(of.tools))
+	for _, t := range of.tools {
+		one := object{"name": quoted(t.name), "description": quoted(t.description), "input_schema": t.schema, "annotations": t.annotations}
+		if t.annotations == nil {
+			one["annotations"] = json.RawMessage("null")
+		}
+		shown = append(shown, encoded(one))
+	}
+	item := object{"id": quoted(id), "type": quoted("mcp_list_tools"), "server_label": quoted(of.label), "tools": list(shown), "error": json.RawMessage("null")}
+	begun := clone(item)
+	begun["tools"] = json.RawMessage("[]")
+	at := len(s.output)
+	s.before = s.added(s.before, at, encoded(begun))
+	s.before = s.about(s.before, "response.mcp_list_tools.in_progress", at, id, nil)
+	s.before = s.about(s.before, "response.mcp_list_tools.completed", at, id, nil)
+	s.before = s.done(s.before, at, encoded(item))
+	s.output = append(s.output, encoded(item))
+}
+
+// choose writes tool_choice for the model: tools by the names that it knows.
+func (s *responses) choose(servers []*server) error {
+	raw := s.members["tool_choice"]
+	if wire.KindOf(raw) != wire.KindObject {
+		return nil
+	}
+	var of object
+	_ = json.Unmarshal(raw, &of) // an object
+	switch {
+	case text(of["type"]) == "mcp" && strings.HasPrefix(text(of["server_label"]), labelPrefix):
+		chosen, err := s.chosen("tool_choice", of, servers)
+		if err != nil {
+			return err
+		}
+		s.members["tool_choice"] = encoded(object{"type": quoted("allowed_tools"), "mode": quoted("required"), "tools": list(chosen)})
+		if len(chosen) == 1 {
+			s.members["tool_choice"] = chosen[0]
+		}
+	case text(of["type"]) == "allowed_tools":
+		var allowed, out []json.RawMessage
+		if json.Unmarshal(of["tools"], &allowed) != nil {
+			return nil // it is for the provider to judge
+		}
+		for i, raw := range allowed {
+			var one object
+			if !isOurs(raw) || json.Unmarshal(raw, &one) != nil {
+				out = append(out, raw)
+				continue
+			}
+			chosen, err := s.chosen("tool_choice.tools["+strconv.Itoa(i)+"]", one, servers)
+			if err != nil {
+				return err
+			}
+			out = append(out, chosen...)
+		}
+		of["tools"] = list(out)
+		s.members["tool_choice"] = encoded(of)
+	}
+	return nil
+}
+
+// chosen are the functions that a choice of a server's tools means.
+func (s *responses) chosen(field string, of object, servers []*server) (out []json.RawMessage, err error) {
+	label, name := text(of["server_label"]), text(of["name"])
+	for _, sv := range servers {
+		for _, t := range sv.tools {
+			if sv.label == label && (name == "" || name == t.name) {
+				out = append(out, encoded(object{"type": quoted("function"), "name": quoted(t.as)}))
+			}
+		}
+	}
+	if len(out) == 0 {
+		return nil, fault.Invalid(field, "must choose tools that a server of tools has")
+	}
+	return out, nil
+}
+
+// turn implements shape.
+func (s *responses) turn(last bool) ([]byte, error) {
+	if s.turns++; s.turns == 1 {
+		s.sequence = 0 // the stream begins with this turn
+	}
+	s.last, s.failed = nil, nil
+	s.next(len(s.output))
+	out, input := clone(s.members), s.input
+	if raw := s.members["conversation"]; raw != nil && string(raw) != "null" {
+		input = s.input[s.sent:] // what was said before is kept there
+		s.sent = len(s.input)
+	}
+	out["input"] = list(input)
+	switch {
+	case last:
+		out["tool_choice"] = quoted("none")
+	case s.turns > 1:
+		out["tool_choice"] = later(out["tool_choice"])
+	}
+	if out["tool_choice"] == nil || out["tools"] == nil {
+		delete(out, "tool_choice")
+	}
+	return json.Marshal(out)
+}
+
+// later is a choice of tools for the turns behind the first: what had to be called has
+// been.
+func later(choice json.RawMessage) json.RawMessage {
+	switch wire.KindOf(choice) {
+	case wire.KindString:
+		if text(choice) == "required" {
+			return quoted("auto")
+		}
+	case wire.KindObject:
+		var of object
+		_ = json.Unmarshal(choice, &of) // an object
+		if text(of["type"]) == "allowed_tools" {
+			of["mode"] = quoted("auto")
+			return encoded(of)
+		}
+		return quoted("auto")
+	}
+	return choice
+}
+
+// item is what is read of an item of an answer.
+type item struct {
+	Type      json.RawMessage `json:"type"`
+	Name      json.RawMessage `json:"name"`
+	CallID    json.RawMessage `json:"call_id"`
+	Arguments json.RawMessage `json:"arguments"`
+}
+
+// took implements shape.
+func (s *responses) took(body []byte) (*said, error) {
+	if body != nil {
+		s.last = nil
+		if json.Unmarshal(body, &s.last) != nil {
+			return nil, fault.New(fault.InvalidProviderResponse, "", "The answer of a turn is no response")
+		}
+	}
+	switch {
+	case s.failed != nil:
+		return nil, s.failed
+	case s.last == nil:
+		return nil, cutOff()
+	}
+	var items []json.RawMessage
+	_ = json.Unmarshal(s.last["output"], &items) // a response without output has none
+	s.usage = sum(s.usage, s.last["usage"])
+	out := &said{ends: text(s.last["status"]) != "completed"}
+	whole := !out.ends
+	for _, raw := range items {
+		var it item
+		_ = json.Unmarshal(raw, &it) // what is no object is handed on
+		if kept := s.again(raw, text(it.Type)); kept != nil {
+			s.input = append(s.input, kept)
+		}
+		t := s.names.tools[text(it.Name)]
+		switch {
+		case text(it.Type) == "function_call" && t != nil:
+			c := &call{id: text(it.CallID), tool: t, args: text(it.Arguments), index: len(s.output)}
+			switch {
+			case !whole:
+				s.output = append(s.output, s.shown(c, "incomplete"))
+			case t.of.wantsApproval(t):
+				out.ends = true
+				s.output = append(s.output, approvalOf(c))
+			default:
+				out.calls = append(out.calls, c)
+				s.output = append(s.output, nil) // once it is made
+			}
+			continue
+		case isForClient(text(it.Type)):
+			out.ends = true
+		}
+		s.output = append(s.output, raw)
+	}
+	return out, nil
+}
+
+// hosted are the calls that providers make themselves.
+var hosted = []string{"web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call", "mcp_call"}
+
+// isForClient tells whether an item waits for something of the client.
+func isForClient(kind string) bool {
+	return kind == "mcp_approval_request" || strings.HasSuffix(kind, "_call") && !slices.Contains(hosted, kind)
+}
+
+// again is an item of an answer as it is sent back for the next turn; nil where it cannot
+// be.
+func (s *responses) again(raw json.RawMessage, kind string) json.RawMessage {
+	var of object
+	if json.Unmarshal(raw, &of) != nil {
+		return nil
+	}
+	if sealed := of["encrypted_content"]; kind == "reasoning" && (sealed == nil || string(sealed) == "null") {
+		if !s.stored {
+			return nil // it could be found by its id alone, by who has kept it
+		}
+		return raw
+	}
+	delete(of, "id")
+	return encoded(of)
+}
+
+// made implements shape.
+func (s *responses) made(calls []*call) (events []byte) {
+	for _, c := range calls {
+		result := encoded(object{"type": quoted("function_call_output"), "call_id": quoted(c.id), "output": c.out.forResponses()})
+		if c.place > 0 {
+			s.input[c.place-1] = result
+		} else {
+			s.input = append(s.input, result)
+		}
+		item := s.shown(c, "completed")
+		kind := "response.mcp_call.completed"
+		if c.out.failed {
+			kind, item = "response.mcp_call.failed", s.shown(c, "failed")
+		}
+		s.output[c.index] = item
+		events = s.done(s.about(events, kind, c.index, callPrefix+c.id, nil), c.index, item)
+	}
+	if s.turns == 0 {
+		s.before, events = append(s.before, events...), nil
+	}
+	return events
+}
+
+// shown is a call as the client sees it.
+func (s *responses) shown(c *call, status string) json.RawMessage {
+	null := json.RawMessage("null")
+	of := object{
+		"id": quoted(callPrefix + c.id), "type": quoted("mcp_call"), "status": quoted(status), "server_label": quoted(c.tool.of.label), "name": quoted(c.tool.name),
+		"arguments": quoted(c.args), "output": null, "error": null, "approval_request_id": null,
+	}
+	if c.approval != "" {
+		of["approval_request_id"] = quoted(c.approval)
+	}
+	switch {
+	case c.out == nil:
+	case !c.out.failed:
+		of["output"] = quoted(c.out.text)
+	case c.out.code != 0:
+		of["error"] = encoded(map[string]any{"type": "mcp_protocol_error", "code": c.out.code, "message": c.out.text})
+	default:
+		of["error"] = encoded(map[string]any{"type": "mcp_tool_execution_error", "content": []any{map[string]string{"type": "text", "text": c.out.text}}})
+	}
+	return encoded(of)
+}
+
+// approvalOf is how the client is asked to approve a call.
+func approvalOf(c *call) json.RawMessage {
+	return encoded(object{
+		"id": quoted(approvalPrefix + c.id), "type": quoted("mcp_approval_request"), "server_label": quoted(c.tool.of.label), "name": quoted(c.tool.name), "arguments": quoted(c.args),
+	})
+}
+
+// forResponses is a result as the model reads it.
+func (o *outcome) forResponses() json.RawMessage {
+	if len(o.images) == 0 {
+		return quoted(o.text)
+	}
+	var parts []json.RawMessage
+	if o.text != "" {
+		parts = append(parts, encoded(object{"type": quoted("input_text"), "text": quoted(o.text)}))
+	}
+	for _, i := range o.images {
+		parts = append(parts, encoded(object{"type": quoted("input_image"), "detail": quoted("auto"), "image_url": quoted("data:" + i.media + ";base64," + i.data)}))
+	}
+	return list(parts)
+}
+
+// final implements shape.
+func (s *responses) final(cut bool) (body, events []byte, err error) {
+	out := s.patched(s.last)
+	out["output"] = list(s.output)
+	if s.usage != nil {
+		out["usage"] = s.usage
+	}
+	if cut {
+		out["status"] = quoted("incomplete")
+		out["incomplete_details"] = encoded(object{"reason": quoted("max_tool_calls")})
+	}
+	if body, err = json.Marshal(out); err != nil {
+		return nil, nil, err
+	}
+	return body, s.end(text(out["status"]), body), nil
+}
+
+// patched is an answer with what the client asked for in place of what was sent for it.
+func (s *responses) patched(of object) object {
+	out := clone(of)
+	out["tools"] = list(s.tools)
+	if raw := s.asked["tool_choice"]; raw != nil {
+		out["tool_choice"] = raw
+	} else if out["tool_choice"] != nil {
+		out["tool_choice"] = quoted("auto")
+	}
+	if raw := s.asked["max_tool_calls"]; raw != nil {
+		out["max_tool_calls"] = raw
+	}
+	return out
+}
+
+// clone is a copy of members that may be changed.
+func clone(of object) object {
+	out := make(object, len(of)+2)
+	maps.Copy(out, of)
+	return out
+}

@@ -1,0 +1,152 @@
+package toolrun
+
+import (
+	"encoding/json"
+	"strconv"
+
+	"gateway/shared/fault"
+	"gateway/shared/wire"
+)
+
+// responsesStream shows the turns as one stream of events.
+type responsesStream struct {
+	sequence int
+	offset   int           // of the turn's items among all
+	ours     map[int]*call // of the turn, by their index in it
+	headed   bool          // the client has the beginning of the stream
+	failed   *fault.Fault  // what an error event of the turn told
+}
+
+// next begins a turn, whose first item is the one of an index.
+func (st *responsesStream) next(offset int) {
+	st.offset, st.ours = offset, map[int]*call{}
+}
+
+// heads are the events that begin a stream.
+var heads = map[string]bool{"response.created": true, "response.queued": true, "response.in_progress": true}
+
+// event implements shape.
+func (s *responses) event(data []byte) ([]byte, error) {
+	var of object
+	if json.Unmarshal(data, &of) != nil {
+		return nil, nil // no event for the client
+	}
+	kind := text(of["type"])
+	var out []byte
+	switch {
+	case heads[kind]:
+		if s.headed {
+			return nil, nil
+		}
+		var r object
+		if json.Unmarshal(of["response"], &r) == nil && r != nil {
+			of["response"] = encoded(s.patched(r))
+		}
+		return s.emit(nil, of), nil
+	case kind == "response.completed" || kind == "response.incomplete" || kind == "response.failed":
+		s.last = nil
+		_ = json.Unmarshal(of["response"], &s.last) // without one it was cut off
+		return s.head(), nil
+	case kind == "error":
+		s.failed = toldBy(of)
+		return nil, nil
+	}
+	out = s.head()
+	var at int
+	if raw := of["output_index"]; raw == nil || json.Unmarshal(raw, &at) != nil {
+		return s.emit(out, of), nil
+	}
+	var it item
+	_ = json.Unmarshal(of["item"], &it) // most events have none
+	if t := s.names.tools[text(it.Name)]; kind == "response.output_item.added" && t != nil && text(it.Type) == "function_call" {
+		c := &call{id: text(it.CallID), tool: t, index: at + s.offset}
+		if s.ours[at] = c; t.of.wantsApproval(t) {
+			return out, nil // it is shown once it is whole
+		}
+		return s.about(s.added(out, c.index, s.shown(c, "in_progress")), "response.mcp_call.in_progress", c.index, callPrefix+c.id, nil), nil
+	}
+	if c := s.ours[at]; c != nil {
+		return s.ofCall(out, c, kind, of, &it), nil
+	}
+	of["output_index"] = json.RawMessage(strconv.Itoa(at + s.offset))
+	return s.emit(out, of), nil
+}
+
+// ofCall shows an event of a call of ours.
+func (s *responses) ofCall(out []byte, c *call, kind string, of object, it *item) []byte {
+	asks := c.tool.of.wantsApproval(c.tool)
+	switch kind {
+	case "response.function_call_arguments.delta":
+		if !asks {
+			out = s.about(out, "response.mcp_call_arguments.delta", c.index, callPrefix+c.id, object{"delta": of["delta"]})
+		}
+	case "response.function_call_arguments.done":
+		if !asks {
+			out = s.about(out, "response.mcp_call_arguments.done", c.index, callPrefix+c.id, object{"arguments": of["arguments"]})
+		}
+	case "response.output_item.done":
+		if c.args = text(it.Arguments); asks {
+			asking := approvalOf(c)
+			out = s.done(s.added(out, c.index, asking), c.index, asking)
+		}
+	}
+	return out // it ends once it is made
+}
+
+// head is what the client gets once its stream has begun, before anything else.
+func (s *responses) head() []byte {
+	if s.headed {
+		return nil
+	}
+	s.headed = true
+	return s.numbered(s.before)
+}
+
+// end is the event that ends the stream.
+func (s *responses) end(status string, response []byte) []byte {
+	kind := "response.completed"
+	switch status {
+	case "incomplete":
+		kind = "response.incomplete"
+	case "failed":
+		kind = "response.failed"
+	}
+	return s.emit(s.head(), object{"type": quoted(kind), "response": response})
+}
+
+// emit appends an event, and numbers it where the stream has begun.
+func (st *responsesStream) emit(dst []byte, of object) []byte {
+	of["sequence_number"] = json.RawMessage(strconv.Itoa(st.sequence))
+	st.sequence++
+	return wire.AppendSSE(dst, text(of["type"]), encoded(of))
+}
+
+// numbered numbers events that were made before the stream began.
+func (st *responsesStream) numbered(events []byte) (out []byte) {
+	var p wire.SSEParser
+	again := func(_ string, data []byte) error {
+		var of object
+		_ = json.Unmarshal(data, &of) // it was made here
+		out = st.emit(out, of)
+		return nil
+	}
+	_ = p.Feed(events, again) // likewise
+	return out
+}
+
+// added and done append the beginning and the end of an item, about what is between.
+func (st *responsesStream) added(dst []byte, at int, item json.RawMessage) []byte {
+	return st.emit(dst, object{"type": quoted("response.output_item.added"), "output_index": json.RawMessage(strconv.Itoa(at)), "item": item})
+}
+
+func (st *responsesStream) done(dst []byte, at int, item json.RawMessage) []byte {
+	return st.emit(dst, object{"type": quoted("response.output_item.done"), "output_index": json.RawMessage(strconv.Itoa(at)), "item": item})
+}
+
+func (st *responsesStream) about(dst []byte, kind string, at int, id string, more object) []byte {
+	of := object{"type": quoted(kind), "output_index": json.RawMessage(strconv.Itoa(at)), "item_id": quoted(id)}
+	for name, v := range more {
+		of[name] = v
+	}
+	return st.emit(dst, of)
+}

@@ -1,0 +1,52 @@
+package relay
+
+import (
+	"context"
+	"net/http"
+
+	"gateway/shared/chat"
+	"gateway/shared/fault"
+	"gateway/shared/relay/routes"
+)
+
+// headerBeta names what clients try that is not settled yet.
+const headerBeta = "X-Gateway-Beta"
+
+// wantsTools tells whether the gateway is to call tools for the model.
+func (c *call) wantsTools() bool {
+	of := c.Route.ToolRun
+	if of == nil || len(c.Req.Header[headerBeta]) == 0 {
+		return false
+	}
+	c.runsTools = of.Wants(c.Req.Header, c.In)
+	return c.runsTools
+}
+
+// runTools answers with what the model says once the tools that it asks for are called.
+func (c *call) runTools() error {
+	of := c.Route.ToolRun
+	if scope := of.Calls.Scope; !c.Who.Has(scope) {
+		return fault.Newf(fault.NotAllowed, "x-gateway-api-key", "This API key lacks the scope %s, which calls of tools need", scope)
+	}
+	p, out := newPartner(c, c.Route), &governor{&c.sender, new(calling)}
+	p.below(&c.Request)
+	calls, req := of.Calls, c.Req
+	desk := routes.ToolDesk{
+		Context: req.Context(), Body: c.In, ID: c.ULID, Now: c.Relay.Now,
+		Ask: p.Ask,
+		Call: func(ctx context.Context, w http.ResponseWriter, slug string, h http.Header, body []byte) bool {
+			own := p.header.Clone()
+			for _, name := range [...]string{"Authorization", "X-Api-Key", "Api-Key", "X-Goog-Api-Key"} {
+				delete(own, name) // the model's provider is meant
+			}
+			for name := range h {
+				own[name] = h[name]
+			}
+			return p.take(ctx, w, calls, slug, own, body, req)
+		},
+		Header: out.Header, Send: out.Send, Event: out.Event,
+		StreamError: func(f *fault.Fault) []byte { return c.Route.Client.AppendStreamError(nil, f, &chat.Options{}) },
+	}
+	c.Purse.Priced = true // its parts are paid for by themselves
+	return of.Answer(&desk)
+}
