@@ -72,7 +72,8 @@ var withBatches = func() rights {
 	return r
 }()
 
-// sessions seals what clients of MCP bring back, and opens it.
+// sessions calls MCP servers: it seals what clients bring back, and where their users sign
+// in, and opens it.
 func (r rights) sessions() rights {
 	r.seals, r.opens = append(slices.Clone(r.seals), "mcp"), append(slices.Clone(r.opens), "mcp")
 	r.addressed = true // clients are told where to sign in
@@ -148,7 +149,8 @@ var exceptions = func() map[string]rights {
 		"docs":         {tables: map[string][]string{"keys": lookUp}, names: []string{"audit", "usage"}},                      // the document is in the binary
 		"modelpricing": {tables: map[string][]string{"control": readMany, "keys": lookUp}, names: []string{"audit", "usage"}}, // anybody reads the prices in the binary, who has some of its own reads those too
 		"apikeys":      apikeys, "workspaces": limited("GetItem", "PutItem", "DeleteItem"), "integrations": limited(lookUp...), "providers": limited(lookUp...),
-		"policies": policies, "dryrun": rehearsal, "batches": withBatches, "batchruns": withBatches, "responses": withBatches, "passthrough": withBatches, "mcp": dataPlane.sessions(),
+		"policies": policies, "dryrun": rehearsal, "batches": withBatches, "batchruns": withBatches, "passthrough": withBatches,
+		"mcp": dataPlane.sessions(), "messages": dataPlane.sessions(), "responses": withBatches.sessions(), // these call servers
 		"usage": {
 			tables: map[string][]string{"control": readAll, "usage": {"PutItem", "DeleteItem", "BatchWriteItem"}, "spend": {"GetItem", "BatchGetItem", "PutItem", "UpdateItem"}},
 			gets:   []string{loggedBodies}, puts: []string{segments}, deletes: []string{segments}, sends: []string{"audit", "usage"}, outbox: true,

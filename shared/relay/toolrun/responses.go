@@ -38,7 +38,6 @@ type responses struct {
 	turns   int
 	usage   json.RawMessage // of all turns
 	last    object          // the last turn's answer
-	stored  bool            // by the provider
 
 	responsesStream
 }
@@ -52,7 +51,7 @@ func (s *responses) read(body []byte) (*request, error) {
 		return nil, fault.Invalid("body", "must be a JSON object")
 	}
 	in := new(request)
-	s.members, s.stored = s.asked, true
+	s.members = s.asked
 	var background bool
 	var bad []fault.Detail
 	for _, m := range [...]struct {
@@ -60,8 +59,7 @@ func (s *responses) read(body []byte) (*request, error) {
 		into any
 		what string
 	}{
-		{"tools", &s.tools, "a list"}, {"stream", &in.stream, "a boolean"}, {"store", &s.stored, "a boolean"},
-		{"background", &background, "a boolean"}, {"max_tool_calls", &in.calls, "a whole number"},
+		{"tools", &s.tools, "a list"}, {"stream", &in.stream, "a boolean"}, {"background", &background, "a boolean"}, {"max_tool_calls", &in.calls, "a whole number"},
 	} {
 		if raw := s.members[m.name]; raw != nil && string(raw) != "null" && json.Unmarshal(raw, m.into) != nil {
 			bad = append(bad, fault.Detail{Field: m.name, Message: "must be " + m.what})
@@ -225,9 +223,8 @@ func (s *responses) turn(last bool) ([]byte, error) {
 	s.last, s.failed = nil, nil
 	s.next(len(s.output))
 	out, input := clone(s.members), s.input
-	if raw := s.members["conversation"]; raw != nil && string(raw) != "null" {
+	if s.conversation() {
 		input = s.input[s.sent:] // what was said before is kept there
-		s.sent = len(s.input)
 	}
 	out["input"] = list(input)
 	switch {
@@ -315,7 +312,14 @@ func (s *responses) took(body []byte) (*said, error) {
 		}
 		s.output = append(s.output, raw)
 	}
+	s.sent = len(s.input)
 	return out, nil
+}
+
+// conversation tells whether a provider keeps what is said.
+func (s *responses) conversation() bool {
+	raw := s.asked["conversation"]
+	return raw != nil && string(raw) != "null"
 }
 
 // hosted are the calls that providers make themselves.
@@ -334,10 +338,7 @@ func (s *responses) again(raw json.RawMessage, kind string) json.RawMessage {
 		return nil
 	}
 	if sealed := of["encrypted_content"]; kind == "reasoning" && (sealed == nil || string(sealed) == "null") {
-		if !s.stored {
-			return nil // it could be found by its id alone, by who has kept it
-		}
-		return raw
+		return nil // it could be found by its id alone, by who has kept it; another may be asked next
 	}
 	delete(of, "id")
 	return encoded(of)

@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	askAdd    = `{"id":"resp_1","object":"response","status":"completed","tool_choice":"auto","tools":[{"type":"function","name":"add"}],"output":[{"type":"reasoning","id":"rs_1","summary":[]},{"type":"function_call","id":"fc_1","call_id":"c1","name":"add","arguments":"{\"a\":1}"}],"usage":{"input_tokens":10,"output_tokens":2,"total_tokens":12}}`
+	askAdd    = `{"id":"resp_1","object":"response","status":"completed","tool_choice":"auto","tools":[{"type":"function","name":"add"}],"output":[{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"e"},{"type":"reasoning","id":"rs_2","summary":[]},{"type":"function_call","id":"fc_1","call_id":"c1","name":"add","arguments":"{\"a\":1}"}],"usage":{"input_tokens":10,"output_tokens":2,"total_tokens":12}}`
 	sayThree  = `{"id":"resp_2","object":"response","status":"completed","output":[{"type":"message","id":"msg_1","role":"assistant","content":[{"type":"output_text","text":"three"}]}],"usage":{"input_tokens":20,"output_tokens":3,"total_tokens":23}}`
 	askBoth   = `{"id":"resp_1","status":"completed","output":[{"type":"function_call","call_id":"c1","name":"add","arguments":"{}"},{"type":"function_call","call_id":"c2","name":"mine","arguments":"{}"}]}`
 	mathTool  = `{"type":"mcp","server_label":"@gateway-mcp/math"}`
@@ -29,8 +29,8 @@ func TestResponses(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := readJSON(t, d.body)
-	same(t, "output", kinds(got["output"], "type"), "mcp_list_tools", "reasoning", "mcp_call", "message")
-	call := at(got, "output", 2)
+	same(t, "output", kinds(got["output"], "type"), "mcp_list_tools", "reasoning", "reasoning", "mcp_call", "message")
+	call := at(got, "output", 3)
 	if at(call, "output") != `sum of {"a":1}` || at(call, "status") != "completed" || at(call, "server_label") != "@gateway-mcp/math" || at(call, "name") != "add" || at(call, "id") != "mcp_c1" {
 		t.Errorf("%v", call)
 	}
@@ -43,6 +43,19 @@ func TestResponses(t *testing.T) {
 	same(t, "second input", kinds(d.bodies[1]["input"], "type"), "message", "reasoning", "function_call", "function_call_output")
 	if d.bodies[0]["tool_choice"] != "required" || d.bodies[1]["tool_choice"] != "auto" || d.bodies[0]["max_tool_calls"] != nil {
 		t.Errorf("%v %v", d.bodies[0], d.bodies[1]["tool_choice"])
+	}
+}
+
+// TestResponsesOfAConversation: a provider that keeps what is said is told it once.
+func TestResponsesOfAConversation(t *testing.T) {
+	t.Parallel()
+	d := adder()
+	d.t, d.turns = t, append(d.turns, plain(200, askAdd), plain(200, askAdd), plain(200, sayThree))
+	if err := d.run(Responses(nil), fmt.Sprintf(requestOf, mathTool, `,"conversation":"conv_1"`)); err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{"message", "function_call_output", "function_call_output"} {
+		same(t, "input", kinds(d.bodies[i]["input"], "type"), want)
 	}
 }
 
@@ -101,7 +114,7 @@ func TestResponsesAreBounded(t *testing.T) {
 	d = adder()
 	d.call = func(string, string) string { return result(strings.Repeat("x", Standard.Result+1)) }
 	d.t, d.turns = t, append(d.turns, plain(200, askAdd), plain(200, sayThree))
-	if err := d.run(Responses(nil), fmt.Sprintf(requestOf, mathTool, "")); err != nil || at(readJSON(t, d.body), "output", 2, "status") != "failed" || len(d.body) > Standard.Result {
+	if err := d.run(Responses(nil), fmt.Sprintf(requestOf, mathTool, "")); err != nil || at(readJSON(t, d.body), "output", 3, "status") != "failed" || len(d.body) > Standard.Result {
 		t.Errorf("%v, %d bytes", err, len(d.body))
 	}
 }
@@ -116,8 +129,8 @@ func TestResponsesAskForApproval(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := readJSON(t, d.body)
-	same(t, "output", kinds(got["output"], "type"), "mcp_list_tools", "reasoning", "mcp_approval_request")
-	if len(d.called) != 0 || at(got, "output", 2, "id") != "mcpr_c1" {
+	same(t, "output", kinds(got["output"], "type"), "mcp_list_tools", "reasoning", "reasoning", "mcp_approval_request")
+	if len(d.called) != 0 || at(got, "output", 3, "id") != "mcpr_c1" {
 		t.Fatalf("%v %s", d.called, d.body)
 	}
 	request := `{"type":"mcp_approval_request","id":"mcpr_c1","server_label":"@gateway-mcp/math","name":"add","arguments":"{\"a\":1}"}`
