@@ -29,6 +29,7 @@ type Limit struct {
 	Value *int64 `json:"value,omitempty"`
 
 	Fallback string `json:"-"` // where the request may go instead: @provider/model
+	Needed   int64  `json:"-"` // least that the request had to find there: nano-dollars, tokens or requests
 
 	ResetsAt *time.Time `json:"resets_at"` // nil: never
 }

@@ -86,7 +86,7 @@ func (l *Ledger) raise(ctx context.Context, p *part, request string, b Bound) er
 					want[short] = p.entry.amounts[short]
 					continue
 				}
-				return l.refusal(ctx, p, short, left[short], more[short])
+				return l.refusal(ctx, p, short, left[short], more[short], more[short])
 			}
 			want[short] -= more[short] - max(left[short], 0)
 		}

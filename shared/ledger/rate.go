@@ -99,7 +99,9 @@ func (l *rates) take(ctx context.Context, s *Subject, caller string, m Measure, 
 			return nil, l.scarce(s, full)
 		}
 		if full != nil {
-			return nil, l.rateFault(s, full.counter, full.window)
+			f := l.rateFault(s, full.counter, full.window)
+			f.Limit.Needed = want
+			return nil, f
 		}
 		if len(u.Set) > 0 {
 			u.Expires = c.rateExpiry(l.clock().Unix())

@@ -233,7 +233,10 @@ func (l *Ledger) open(ctx context.Context, p *part, request string, b Bound, for
 					continue
 				}
 				l.noteRefusal(ctx, p, seen, short, need[short])
-				return l.refusal(ctx, p, short, left[short], need[short])
+				if b.Assumed { // anything would have been enough
+					return l.refusal(ctx, p, short, left[short], need[short], 1)
+				}
+				return l.refusal(ctx, p, short, left[short], need[short], need[short])
 			}
 		}
 		now := l.clock()
@@ -358,7 +361,8 @@ func (l *Ledger) create(ctx context.Context, s *Subject, p *plan) error {
 	return err
 }
 
-func (l *Ledger) refusal(ctx context.Context, p *part, i int, left, need int64) error {
+// refusal names what was asked for, need, and the least that would have been enough.
+func (l *Ledger) refusal(ctx context.Context, p *part, i int, left, need, least int64) error {
 	m, s := slotMeasure[i], &p.plan.slots[i]
 	until := ""
 	if t, ok := s.schedule.Next(l.clock()); ok {
@@ -372,7 +376,10 @@ func (l *Ledger) refusal(ctx context.Context, p *part, i int, left, need int64) 
 	f := fault.New(fault.BudgetExhausted, "", text+until)
 	if states, err := l.State(ctx, p.subject); err == nil { // else the message says enough
 		f.Limit = p.subject.exhausted(m, states)
+	} else {
+		f.Limit = p.subject.limit(m)
 	}
+	f.Limit.Needed = least
 	return f
 }
 

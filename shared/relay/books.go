@@ -105,6 +105,9 @@ func (l *logbook) describeAnswer() {
 	r.RetryCount, r.CacheStatus, r.Losses = l.retries, l.reuse.Status, l.Loss.Paths()
 	if f := l.failure; f != nil {
 		r.ErrorCode, r.ErrorMessage = string(f.Code), recorded(f)
+		if by := f.Limit; by != nil {
+			r.Refusal = &usage.Refusal{Subject: by.Subject, ID: by.ID, Entity: by.Entity, Type: by.Type, Unit: by.Unit, Needed: by.Needed}
+		}
 	}
 }
 

@@ -29,12 +29,10 @@ type Sticky interface {
 // stick chooses among the candidates by the sticky rule of n: the remembered
 // target while it may be used, else the one that the key's hash gives.
 func (w *Walk) stick(n *node, key StickyKey, candidates []*node) *node {
-	if w.ctx.Sticky != nil {
-		if index, ok := w.ctx.Sticky.Kept(key); ok {
-			if c := usable(candidates, index); c != nil {
-				w.draws = append(w.draws, usage.Draw{Path: n.path, Chosen: index, Sticky: usage.StickyKept})
-				return c
-			}
+	if index, ok := w.kept(n, key); ok {
+		if c := usable(candidates, index); c != nil {
+			w.draws = append(w.draws, usage.Draw{Path: n.path, Chosen: index, Sticky: usage.StickyKept})
+			return c
 		}
 	}
 	c, number := rendezvous(candidates, key)
@@ -47,6 +45,17 @@ func (w *Walk) stick(n *node, key StickyKey, candidates []*node) *node {
 		}
 	}
 	return c
+}
+
+// kept is the target that is remembered for a key.
+func (w *Walk) kept(n *node, key StickyKey) (index int, ok bool) {
+	if w.ctx.Past != nil {
+		return w.ctx.Past.Kept(n.path)
+	}
+	if w.ctx.Sticky != nil {
+		return w.ctx.Sticky.Kept(key)
+	}
+	return 0, false
 }
 
 // usable gives the candidate of an index, if it may be chosen.

@@ -16,6 +16,16 @@ type Context struct {
 	Random   func() uint32                             // uniform; nil draws 0
 	Breakers Breakers                                  // nil: no breakers
 	Sticky   Sticky                                    // nil: sticky rules go by their hash alone
+	Past     Past                                      // nil: decisions by weight are made anew
+}
+
+// Past is what a request decided by weight before, by the paths of strategies, for a
+// walk that repeats it.
+type Past interface {
+	// Number is what was drawn at a path, or stands in for it, in place of Random.
+	Number(path string) uint32
+	// Kept is the target that a sticky rule was remembered by.
+	Kept(path string) (index int, ok bool)
 }
 
 // Outcome is the answer of the target tried last.
@@ -345,7 +355,10 @@ func (w *Walk) balance(n *node, candidates []*node) (*node, *fault.Fault) {
 		return w.stick(n, key, candidates), nil
 	}
 	var number uint32
-	if w.ctx.Random != nil {
+	switch {
+	case w.ctx.Past != nil:
+		number = w.ctx.Past.Number(n.path)
+	case w.ctx.Random != nil:
 		number = w.ctx.Random()
 	}
 	chosen := pick(candidates, total, number)

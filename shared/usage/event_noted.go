@@ -20,6 +20,7 @@ const (
 	notedParentAgent
 	notedCall    // as Call.append writes it
 	notedRunning // in decimal
+	notedRefusal // as Refusal.append writes it
 )
 
 // notes are the texts that there are to note, by number.
@@ -28,7 +29,9 @@ func (r *Record) notes() [notedParentAgent]*string {
 }
 
 // noted tells whether only version 6 can carry the record.
-func (r *Record) noted() bool { return r.Agent != Agent{} || r.Call != nil || r.Running != 0 }
+func (r *Record) noted() bool {
+	return r.Agent != Agent{} || r.Call != nil || r.Running != 0 || r.Refusal != nil
+}
 
 // appendNotes appends what version 6 adds: numbers, each with its text.
 func (r *Record) appendNotes(b []byte) []byte {
@@ -44,6 +47,9 @@ func (r *Record) appendNotes(b []byte) []byte {
 	if r.Running != 0 {
 		n++
 	}
+	if r.Refusal != nil {
+		n++
+	}
 	b = binary.AppendUvarint(b, n)
 	for i, text := range r.notes() {
 		if *text != "" {
@@ -56,7 +62,27 @@ func (r *Record) appendNotes(b []byte) []byte {
 	if r.Running != 0 {
 		b = appendString(binary.AppendUvarint(b, notedRunning), strconv.FormatInt(int64(r.Running), 10))
 	}
+	if r.Refusal != nil {
+		b = appendString(binary.AppendUvarint(b, notedRefusal), string(r.Refusal.append(nil)))
+	}
 	return b
+}
+
+// append appends the parts of a refusal. What is added later goes behind them.
+func (f *Refusal) append(b []byte) []byte {
+	for _, s := range [...]string{f.Subject, f.ID, f.Entity, f.Type, f.Unit} {
+		b = appendString(b, s)
+	}
+	return binary.AppendVarint(b, f.Needed)
+}
+
+// refusal reads what append wrote.
+func (c *cursor) refusal(r *Record) {
+	f := new(Refusal)
+	for _, s := range [...]*string{&f.Subject, &f.ID, &f.Entity, &f.Type, &f.Unit} {
+		*s = c.str()
+	}
+	f.Needed, r.Refusal = c.int(), f
 }
 
 // notes reads what appendNotes wrote.
@@ -70,6 +96,10 @@ func (c *cursor) notes(r *Record) {
 		case number == notedCall:
 			within := cursor{rest: text}
 			within.call(r)
+			c.bad = c.bad || within.bad
+		case number == notedRefusal:
+			within := cursor{rest: text}
+			within.refusal(r)
 			c.bad = c.bad || within.bad
 		case number == notedRunning:
 			n, err := strconv.ParseInt(text, 10, 64)

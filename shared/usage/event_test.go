@@ -59,6 +59,9 @@ func drawRecord(t *rapid.T) Record {
 		CacheSaved: pricing.NanoDollars(num("saved")), Running: pricing.NanoDollars(num("running")), Usage: use(), TimeToFirstByte: dur("ttfb"), Duration: dur("duration"), UpstreamLatency: dur("upstream"),
 		GatewayTime: dur("gateway"), Blob: str("blob"),
 	}
+	if rapid.Bool().Draw(t, "refused by a limit") {
+		r.Refusal = &Refusal{Subject: str("subject"), ID: str("id"), Entity: str("entity"), Type: str("measure"), Unit: str("unit"), Needed: num("needed")}
+	}
 	if rapid.Bool().Draw(t, "by an agent") {
 		r.Agent = Agent{Session: str("session"), ID: str("agent"), Parent: str("parent agent")}
 	}

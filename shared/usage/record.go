@@ -61,7 +61,8 @@ type Record struct {
 	Losses         []string
 	ErrorCode      string // fault code or the provider's code
 	ErrorMessage   string
-	Unconfirmed    bool // settled by repair, not by an answer
+	Refusal        *Refusal // the limit that refused the request; nil: none did
+	Unconfirmed    bool     // settled by repair, not by an answer
 	Cost           pricing.NanoDollars
 	Priced         bool                // false: a price is not known, and Cost is without it
 	Book           string              // version of the price list; empty without Tariff
@@ -224,6 +225,16 @@ type Call struct {
 	Decision  string // CallAllowed, or what did not allow it
 	Refreshed bool   // the credentials towards the server were fetched anew
 	Code      int64  // error code that the client was told in the protocol; 0: none
+}
+
+// Refusal is the limit that refused a request, and what the request had to find there.
+type Refusal struct {
+	Subject string // kind of what is limited: key, workspace, policy, ...
+	ID      string // of what is limited
+	Entity  string // of a policy: the counter, such as metadata.team:red
+	Type    string // cost, tokens or requests
+	Unit    string // of a rate, such as rpm; empty: a budget
+	Needed  int64  // nano-dollars, tokens or requests; 0: not known
 }
 
 // CallAllowed is the decision on a call that may be made.

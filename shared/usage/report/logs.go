@@ -26,6 +26,7 @@ type LogQuery struct {
 	Cursor  string // LogPage.Next of the page before; empty: from the newest
 	NoTotal bool   // leave LogPage.Total out
 	Bodies  bool   // read the sealed bodies of the records too
+	Oldest  bool   // the other way round: oldest first
 }
 
 // LogPage is a page of logs. Their sealed bodies are left out, unless the query asks
@@ -50,6 +51,9 @@ func (c cursor) String() string {
 
 // before is where the page begins.
 func (q *LogQuery) before() (cursor, error) {
+	if q.Cursor == "" && q.Oldest {
+		return cursor{math.MinInt64, ""}, nil
+	}
 	if q.Cursor == "" {
 		return cursor{math.MaxInt64, ""}, nil
 	}

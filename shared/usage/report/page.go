@@ -11,26 +11,51 @@ import (
 	"gateway/shared/usage/segment"
 )
 
-// frontier is something that records may come from, in the order of its newest
-// record: a segment, or one of its row groups.
+// frontier is something that records may come from, in the order of its record that
+// comes first: a segment, or one of its row groups.
 type frontier struct {
-	start int64
+	start int64 // of that record
 	part  *segment.Part
 	skip  []uint64 // of groups: what the part leaves out
 	group int      // -1: the segment
 }
 
-type newestFirst []*frontier
+// order is the order of a page: newest first, or oldest first.
+type order struct{ oldest bool }
 
-func (q newestFirst) Len() int           { return len(q) }
-func (q newestFirst) Less(i, j int) bool { return q[i].start > q[j].start }
-func (q newestFirst) Swap(i, j int)      { q[i], q[j] = q[j], q[i] }
-func (q *newestFirst) Push(x any)        { *q = append(*q, x.(*frontier)) }
-func (q *newestFirst) Pop() any {
-	old := *q
-	last := old[len(old)-1]
-	old[len(old)-1] = nil
-	*q = old[:len(old)-1]
+// compare tells which of two starts comes first.
+func (o order) compare(x, y int64) int {
+	if o.oldest {
+		return cmp.Compare(x, y)
+	}
+	return cmp.Compare(y, x)
+}
+
+// passed tells whether a row comes at or before a place.
+func (o order) passed(start int64, id string, at cursor) bool {
+	if start != at.start {
+		return o.compare(start, at.start) < 0
+	}
+	if o.oldest {
+		return id <= at.id
+	}
+	return id >= at.id
+}
+
+// queue is a heap of frontiers.
+type queue struct {
+	order
+	all []*frontier
+}
+
+func (q *queue) Len() int           { return len(q.all) }
+func (q *queue) Less(i, j int) bool { return q.compare(q.all[i].start, q.all[j].start) < 0 }
+func (q *queue) Swap(i, j int)      { q.all[i], q.all[j] = q.all[j], q.all[i] }
+func (q *queue) Push(x any)         { q.all = append(q.all, x.(*frontier)) }
+func (q *queue) Pop() any {
+	last := q.all[len(q.all)-1]
+	q.all[len(q.all)-1] = nil
+	q.all = q.all[:len(q.all)-1]
 	return last
 }
 
@@ -47,34 +72,42 @@ func (m *match) cursor() cursor { return cursor{m.start, m.id} }
 // matchWeight is about what a match takes in memory.
 const matchWeight = 100
 
-// newest keeps the newest rows that pass, as many as a page can need.
-type newest struct {
+// firsts keeps the rows that pass and come first, as many as a page can need.
+type firsts struct {
+	order
 	rows []match
 	most int
 }
 
-func (n *newest) add(m match) {
+func (n *firsts) add(m match) {
 	if n.rows = append(n.rows, m); len(n.rows) >= 2*n.most {
 		n.trim()
 	}
 }
 
 // trim puts the rows in order, and drops those that are too many.
-func (n *newest) trim() {
-	slices.SortFunc(n.rows, func(x, y match) int { return cmp.Or(cmp.Compare(y.start, x.start), cmp.Compare(y.id, x.id)) })
+func (n *firsts) trim() {
+	slices.SortFunc(n.rows, func(x, y match) int {
+		c := strings.Compare(y.id, x.id)
+		if n.oldest {
+			c = -c
+		}
+		return cmp.Or(n.compare(x.start, y.start), c)
+	})
 	if len(n.rows) > n.most {
 		clear(n.rows[n.most:])
 		n.rows = n.rows[:n.most]
 	}
 }
 
-// full tells that nothing which began at or before start can be on the page any more.
-func (n *newest) full(start int64) bool {
+// full tells that nothing which began at start, or comes behind it, can be on the page
+// any more.
+func (n *firsts) full(start int64) bool {
 	if len(n.rows) < n.most {
 		return false
 	}
 	n.trim()
-	return start < n.rows[n.most-1].start
+	return n.compare(start, n.rows[n.most-1].start) > 0
 }
 
 func (r *Reader) page(ctx context.Context, p *plan, before cursor, q *LogQuery) (LogPage, error) {
@@ -104,26 +137,32 @@ func (q *LogQuery) weight() int64 { return int64(2*q.most()) * matchWeight }
 // most is how many matches are kept to find the page: one more than it has.
 func (q *LogQuery) most() int { return max(q.Offset, 0) + max(q.Limit, 1) + 1 }
 
-// matches finds the rows of a page, newest first; more tells whether there are further
+// matches finds the rows of a page, in its order; more tells whether there are further
 // ones behind it.
 func (r *Reader) matches(ctx context.Context, p *plan, before cursor, q *LogQuery) (hits []match, more bool, err error) {
-	top := newest{most: q.most()}
-	list, err := r.archive.List(ctx, p.org, p.from, min(p.to, before.start))
+	top := firsts{order: order{q.Oldest}, most: q.most()}
+	rest := *p // what can be on this page or later ones
+	if q.Oldest {
+		rest.from = max(p.from, before.start)
+	} else {
+		rest.to = min(p.to, before.start)
+	}
+	list, err := r.archive.List(ctx, p.org, rest.from, rest.to)
 	if err != nil {
 		return nil, false, err
 	}
 	parts := segment.Parts(list)
-	queue := make(newestFirst, 0, len(parts))
+	ahead := queue{order: top.order, all: make([]*frontier, 0, len(parts))}
 	for i := range parts {
-		queue = append(queue, &frontier{start: parts[i].Max, part: &parts[i], group: -1})
+		ahead.all = append(ahead.all, &frontier{start: top.first(parts[i].Min, parts[i].Max), part: &parts[i], group: -1})
 	}
-	heap.Init(&queue)
-	for len(queue) > 0 && !top.full(queue[0].start) {
-		next := heap.Pop(&queue).(*frontier)
+	heap.Init(&ahead)
+	for ahead.Len() > 0 && !top.full(ahead.all[0].start) {
+		next := heap.Pop(&ahead).(*frontier)
 		if next.group < 0 {
-			err = r.openPart(ctx, p, before, next, &queue, &top)
+			err = r.openPart(ctx, &rest, before, next, &ahead, &top)
 		} else {
-			err = r.openGroup(ctx, p, before, next, &top)
+			err = r.openGroup(ctx, &rest, before, next, &top)
 		}
 		if err != nil {
 			return nil, false, err
@@ -135,7 +174,15 @@ func (r *Reader) matches(ctx context.Context, p *plan, before cursor, q *LogQuer
 	return hits[:min(max(q.Limit, 1), len(hits))], more, nil
 }
 
-func (r *Reader) openPart(ctx context.Context, p *plan, before cursor, at *frontier, queue *newestFirst, top *newest) error {
+// first is which of two ends comes first.
+func (o order) first(least, greatest int64) int64 {
+	if o.oldest {
+		return least
+	}
+	return greatest
+}
+
+func (r *Reader) openPart(ctx context.Context, p *plan, before cursor, at *frontier, ahead *queue, top *firsts) error {
 	skip, err := r.twice(ctx, at.part)
 	if err != nil {
 		return err
@@ -145,19 +192,19 @@ func (r *Reader) openPart(ctx context.Context, p *plan, before cursor, at *front
 		return err
 	}
 	for g := range f.Groups {
-		if f.Groups[g].Last < p.from || f.Groups[g].First > min(p.to, before.start) {
+		if f.Groups[g].Last < p.from || f.Groups[g].First > p.to {
 			continue
 		}
-		next := &frontier{start: f.Groups[g].Last, part: at.part, skip: skip, group: g}
+		next := &frontier{start: top.first(f.Groups[g].First, f.Groups[g].Last), part: at.part, skip: skip, group: g}
 		if len(f.Groups) == 1 { // its bytes are there now
 			return r.gather(ctx, p, before, f, next, top)
 		}
-		heap.Push(queue, next)
+		heap.Push(ahead, next)
 	}
 	return nil
 }
 
-func (r *Reader) openGroup(ctx context.Context, p *plan, before cursor, at *frontier, top *newest) error {
+func (r *Reader) openGroup(ctx context.Context, p *plan, before cursor, at *frontier, top *firsts) error {
 	f, err := r.open(ctx, &at.part.Manifest)
 	if err != nil {
 		return err
@@ -166,8 +213,8 @@ func (r *Reader) openGroup(ctx context.Context, p *plan, before cursor, at *fron
 }
 
 // gather finds the rows of a group that are on this page or later ones: of
-// those the newest, as many as the page can need. The columns are let go.
-func (r *Reader) gather(ctx context.Context, p *plan, before cursor, f *segment.File, at *frontier, top *newest) error {
+// those the first, as many as the page can need. The columns are let go.
+func (r *Reader) gather(ctx context.Context, p *plan, before cursor, f *segment.File, at *frontier, top *firsts) error {
 	give, err := r.room.take(ctx, f.Weight()+p.need.weight(f, at.group, true)+p.filtersWeight(f, at.group)+f.RecordsWeight())
 	if err != nil {
 		return err
@@ -182,15 +229,19 @@ func (r *Reader) gather(ctx context.Context, p *plan, before cursor, f *segment.
 	}
 	starts := t.Ints[segment.Start]
 	passes := func(i int) bool {
-		return starts[i] >= p.from && starts[i] <= p.to && starts[i] <= before.start && m.match(i)
+		return starts[i] >= p.from && starts[i] <= p.to && m.match(i)
 	}
 	id, err := ids(ctx, f, at.group, t, passes)
 	if err != nil || id == nil {
 		return err
 	}
 	found := 0
-	for i := len(starts) - 1; i >= 0 && found < top.most; i-- {
-		if !passes(i) || starts[i] == before.start && id(i) >= before.id {
+	for n := 0; n < len(starts) && found < top.most; n++ {
+		i := n
+		if !top.oldest {
+			i = len(starts) - 1 - n
+		}
+		if !passes(i) || starts[i] == before.start && top.passed(starts[i], id(i), before) {
 			continue
 		}
 		if _, twice := slices.BinarySearch(at.skip, segment.HashID(id(i))); !twice {

@@ -8,7 +8,7 @@ import (
 	"gateway/shared/usage/segment"
 )
 
-// Walk gives the logs of a page one by one, newest first, until visit wants no more.
+// Walk gives the logs of a page one by one, in its order, until visit wants no more.
 // It reads the bodies of one log at a time, where the query asks for them: memory is
 // that of the records of a page and of the bodies of one. next is the cursor behind
 // the last one that was given, empty at the end, and where an error stopped it.

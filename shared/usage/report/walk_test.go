@@ -19,9 +19,13 @@ import (
 func checkWalk(t *rapid.T, h *house, scope store.Scope, f *Filter, want []usage.Record) {
 	want = slices.Clone(want)
 	slices.SortFunc(want, func(x, y usage.Record) int { return cmp.Or(y.Start.Compare(x.Start), cmp.Compare(y.ID, x.ID)) })
+	oldest := rapid.Bool().Draw(t, "oldest first")
+	if oldest {
+		slices.Reverse(want)
+	}
 	offset := rapid.IntRange(0, len(want)).Draw(t, "offset")
 	want = want[offset:]
-	q := LogQuery{Filter: *f, Limit: rapid.IntRange(1, 20).Draw(t, "walk limit"), Offset: offset, Bodies: true}
+	q := LogQuery{Filter: *f, Limit: rapid.IntRange(1, 20).Draw(t, "walk limit"), Offset: offset, Bodies: true, Oldest: oldest}
 	var got []usage.Record
 	errBroken, gone := errors.New("broken"), 1
 	for {
