@@ -23,13 +23,15 @@ type Place struct {
 	minRate    int64
 }
 
-// The places. Integrations: per workspace, and the default for new workspaces.
+// The places. Integrations: per workspace, and the default for new workspaces. In
+// simulations a limit has the form of a policy, and stands for one of any other place.
 var (
 	OnKey         = Place{maxUsage: 1, maxRates: 16, perSecond: true}
 	OnProvider    = Place{maxUsage: 1, maxRates: 16, rateObject: true}
 	OnIntegration = Place{usageArray: true, maxUsage: 1, maxRates: 1}
 	OnWorkspace   = Place{usageArray: true, maxUsage: 2, maxRates: 16}
 	OnPolicy      = Place{maxUsage: 1, maxRates: 1, requests: true, minRate: 1, rateObject: true}
+	InSimulation  = Place{maxUsage: 1, maxRates: 1, requests: true, perSecond: true, rateObject: true}
 	InToken       = Place{usageArray: true, maxUsage: 2, maxRates: 16, perSecond: true}
 )
 

@@ -90,14 +90,20 @@ func ParseAdjustments(raw []byte, field string) (*Adjustments, []fault.Detail) {
 	return a, nil
 }
 
+// ParseMillionths reads a multiplier, a number from 0 to 1000000, as millionths.
+func ParseMillionths(raw []byte) (n int64, ok bool) {
+	n, _, err := parseDecimal(string(raw), 6)
+	return n, err == nil && n <= 1_000_000*one
+}
+
 // multiplier reads a number of at least 0.
 func (o *object) multiplier(key string) (int64, bool) {
 	raw, ok := o.take(key)
 	if !ok {
 		return 0, false
 	}
-	m, _, err := parseDecimal(string(raw), 6)
-	if err != nil || m > 1_000_000*one {
+	m, ok := ParseMillionths(raw)
+	if !ok {
 		o.fail(key, "must be a number from 0 to 1000000; 1 leaves the price as it is")
 		return 0, false
 	}

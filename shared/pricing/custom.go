@@ -188,6 +188,17 @@ func keysOf(m map[string]json.RawMessage) []string {
 	return keys
 }
 
+// Depends tells whether what a usage costs depends on more than the usage, such as the
+// size of images.
+func (c *Custom) Depends(u Usage) bool {
+	for i := range c.rates.tables {
+		if u.n[c.rates.tables[i].class] > 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // ownLine stands for a line of the list where an integration has prices of its own.
 const ownLine = "integration"
 

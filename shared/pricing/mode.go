@@ -31,6 +31,20 @@ func ModeOf(tier string) string {
 	return ""
 }
 
+// ModeOfLine is the mode of a line of the price list, as Price.Line names it; "" for
+// base rates, and for prices that are no line of the list.
+func ModeOfLine(line string) string {
+	words := strings.Fields(line)
+	if len(words) < 2 || words[0] == ownLine || words[0] == organisationLine || strings.HasPrefix(words[1], "(") {
+		return ""
+	}
+	mode := strings.TrimPrefix(words[1], "+")
+	if end := strings.IndexAny(mode, "@>;"); end >= 0 {
+		mode = mode[:end]
+	}
+	return mode
+}
+
 // regionUS is where Anthropic serves at a share above its list, which names no
 // regions: a tenth more of every token.
 const (

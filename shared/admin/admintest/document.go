@@ -77,7 +77,7 @@ func (d *Document) Check(method, path string, status int, contentType string, bo
 		return ""
 	}
 	times := d.answers
-	if strings.HasPrefix(path, "/analytics/") || path == "/reconciliations" {
+	if strings.HasPrefix(path, "/analytics/") || path == "/reconciliations" || path == "/simulations" {
 		times = d.bodies // whole minutes, in the offset that the caller asked for
 	}
 	schema, err := d.schema(times, append(at, "content", contentType, "schema"))

@@ -1,0 +1,208 @@
+package logs
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"time"
+
+	"gateway/shared/admin"
+	"gateway/shared/fault"
+	"gateway/shared/guard"
+	"gateway/shared/pricing"
+	"gateway/shared/relay/saved"
+	"gateway/shared/resource"
+	"gateway/shared/route"
+	"gateway/shared/route/replay"
+	"gateway/shared/store"
+	"gateway/shared/tenant"
+	"gateway/shared/usage/report"
+)
+
+// question reads what is different. All that is wrong with it is told at once.
+func (f *family) question(c *admin.Call, sc store.Scope, filter *report.Filter) (q replay.Question, m *means, err error) {
+	view, err := resource.NewLoader(c.Resources).Fresh(c.Context, sc.Org)
+	if err != nil {
+		return q, nil, err
+	}
+	m = &means{view: view, org: sc.Org, now: c.Now, saved: map[[2]string]*saved.Provider{}, prices: map[string]*pricing.Overrides{}}
+	bad := unknown(c)
+	if raw := c.Body.Raw("prices"); given(raw) {
+		in, _ := c.Body.Object("prices")
+		p, wrong := replay.ParsePrices(in.Raw("models"), in.Raw("multipliers"))
+		q.Prices, bad = p, append(bad, details(wrong, "prices")...)
+	}
+	for _, name := range [...]string{"rate_limits", "usage_limits"} {
+		for i, raw := range items(c, name) {
+			l, wrong := replay.ParseLimit(raw, entryOf(name, i), name == "rate_limits")
+			if bad = append(bad, details(wrong, entryOf(name, i))...); l != nil {
+				l.Begin(filter.From)
+				q.Limits = append(q.Limits, l)
+			}
+		}
+	}
+	wrong, err := f.config(c, sc, view, &q)
+	if err != nil {
+		return q, nil, err
+	}
+	bad = append(bad, wrong...)
+	if wrong, err = f.checks(c, sc, view, &q); err != nil {
+		return q, nil, err
+	}
+	if refused := fault.Invalids(append(bad, wrong...)); refused != nil {
+		return q, nil, refused
+	}
+	return q, m, nil
+}
+
+// unknown are members of the body that nobody reads: a change that is misspelt would
+// look like one that changes nothing.
+func unknown(c *admin.Call) (bad []fault.Detail) {
+	var sent map[string]json.RawMessage
+	_ = json.Unmarshal(c.Raw(), &sent) // it has been read
+	for _, name := range slices.Sorted(maps.Keys(sent)) {
+		known := name == "workspace_id" || name == "organisation_id" || slices.ContainsFunc(c.Route.Body, func(f admin.Field) bool { return f.Name == name })
+		if !known {
+			bad = append(bad, fault.Detail{Field: fault.Clip(name, 100), Message: "is not known here"})
+		}
+	}
+	return bad
+}
+
+func given(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
+
+// needsWorkspace is said where something saved is named, and nothing tells whose.
+func needsWorkspace(field string) *fault.Fault {
+	return fault.Invalid(field, "names something of a workspace: an organisation key says workspace_id, its id or slug")
+}
+
+// config reads the config of the question.
+func (f *family) config(c *admin.Call, sc store.Scope, view *resource.View, q *replay.Question) ([]fault.Detail, error) {
+	raw := bytes.TrimSpace(c.Body.Raw("config"))
+	if !given(raw) {
+		return nil, nil
+	}
+	var slug string
+	if json.Unmarshal(raw, &slug) != nil {
+		cfg, bad := route.Parse(raw, route.Strict)
+		if len(bad) > 0 {
+			return details(bad, "config"), nil
+		}
+		tree, bad := cfg.Compile()
+		q.Config = &replay.Config{Tree: tree}
+		return details(bad, "config"), nil
+	}
+	if !c.Caller.HasAny([]string{"configs.read", "completions.write"}) {
+		return nil, admin.Denied()
+	}
+	if sc.Workspace == "" {
+		return nil, needsWorkspace("config")
+	}
+	cfg, ok, err := saved.LoadConfig(c.Context, view, sc, slug)
+	if err != nil {
+		return nil, err
+	}
+	if !ok || cfg.Record.Archived() {
+		return []fault.Detail{{Field: "config", Message: "is not the slug of a config of this workspace"}}, nil
+	}
+	tree, err := cfg.Compile(c.Context, f.Sealer)
+	q.Config = &replay.Config{Tree: tree, Slug: cfg.Record.Slug, ID: cfg.Record.ID, Version: cfg.Record.Version}
+	return nil, err
+}
+
+// checks reads the guardrails of the question.
+func (f *family) checks(c *admin.Call, sc store.Scope, view *resource.View, q *replay.Question) (bad []fault.Detail, err error) {
+	q.Checks = replay.NewChecks(func() time.Time { return c.Now })
+	for _, name := range [...]string{"input_guardrails", "output_guardrails"} {
+		phase := guard.Before
+		if name == "output_guardrails" {
+			phase = guard.After
+		}
+		for i, raw := range items(c, name) {
+			at := entryOf(name, i)
+			var slug string
+			if json.Unmarshal(raw, &slug) != nil {
+				wrong := guard.CheckHook(raw, nil)
+				if bad = append(bad, details(wrong, at)...); len(wrong) == 0 {
+					q.Checks.Add(at, q.Checks.Kit().Ready(guard.ReadHook(raw, phase == guard.Before, false)), phase)
+				}
+				continue
+			}
+			if !c.Caller.HasAny([]string{"guardrails.read", "completions.write"}) {
+				return nil, admin.Denied()
+			}
+			if sc.Workspace == "" {
+				return nil, needsWorkspace(at)
+			}
+			h, err := q.Checks.Kit().Load(c.Context, view, sc, slug, f.Sealer)
+			if f := fault.From(err); err != nil && f.Status() < 500 {
+				bad = append(bad, fault.Detail{Field: at, Message: "is not the slug of a guardrail of this workspace or its organisation"})
+				continue
+			}
+			if err != nil {
+				return nil, err
+			}
+			q.Checks.Add(slug, h, phase)
+		}
+	}
+	return bad, nil
+}
+
+// means find saved providers and prices as they are now.
+type means struct {
+	view   *resource.View
+	org    string
+	now    time.Time
+	saved  map[[2]string]*saved.Provider // by workspace and name; nil: there is none
+	prices map[string]*pricing.Overrides // of the organisation, by workspace
+}
+
+func (m *means) provider(ctx context.Context, workspace, name string) (*saved.Provider, error) {
+	key := [2]string{workspace, name}
+	if p, known := m.saved[key]; known {
+		return p, nil
+	}
+	p, err := saved.Load(ctx, m.view, store.Scope{Org: m.org, Workspace: workspace}, name, m.now)
+	if err != nil && fault.From(err).Status() >= 500 {
+		return nil, err
+	}
+	if err != nil {
+		p = nil
+	}
+	m.saved[key] = p
+	return p, nil
+}
+
+// Saved finds a saved provider of a workspace.
+func (m *means) Saved(ctx context.Context, workspace, name string) (slug, provider string, ok bool, err error) {
+	p, err := m.provider(ctx, workspace, name)
+	if err != nil || p == nil || p.Provider == nil {
+		return "", "", false, err
+	}
+	return p.Slug, p.Provider.ID, true, nil
+}
+
+// Price is what a target charges.
+func (m *means) Price(ctx context.Context, workspace string, of replay.Target, o pricing.Options) (pricing.Price, bool, error) {
+	by, known := m.prices[workspace]
+	if !known {
+		org, err := tenant.LoadSettings(ctx, m.view, store.Scope{Org: m.org, Workspace: workspace})
+		if err != nil {
+			return pricing.Price{}, false, err
+		}
+		by = org.Prices()
+		m.prices[workspace] = by
+	}
+	at := saved.Prices{Book: pricing.Default(), By: by, Of: of.Provider}
+	if of.Slug != "" {
+		p, err := m.provider(ctx, workspace, of.Slug)
+		if err != nil {
+			return pricing.Price{}, false, err
+		}
+		at.Saved = p
+	}
+	_, price, ok := at.Find(of.Model, o)
+	return price, ok, nil
+}

@@ -1,0 +1,184 @@
+package logs
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"gateway/shared/admin"
+	"gateway/shared/admin/usagequery"
+	"gateway/shared/fault"
+	"gateway/shared/route/replay"
+	"gateway/shared/store"
+	"gateway/shared/tenant"
+	"gateway/shared/usage"
+	"gateway/shared/usage/report"
+)
+
+// Bounds of one call of a simulation.
+const (
+	simulated     = 100_000   // requests that are read, where nothing else is said
+	maxSimulated  = 1_000_000 // and at most
+	simulatedPage = 2048      // of them in memory
+	simulating    = 20 * time.Second
+	atOnce        = 2 // simulations of one process
+	maxChanges    = 10
+)
+
+func (f *family) simulations() admin.Route {
+	object := func(name, doc string, example any) admin.Field {
+		return admin.Field{Name: name, Type: admin.Object, Open: true, Doc: doc, Example: example}
+	}
+	list := func(name, doc string, of admin.Field) admin.Field {
+		return admin.Field{Name: name, Type: admin.Array, Max: maxChanges, Of: &of, Doc: doc}
+	}
+	guardrail := admin.Field{Type: admin.Any, Form: admin.Schema{"type": []string{"object", "string"}}, Example: map[string]any{"default.contains": map[string]any{"operator": "none", "words": []string{"secret"}}, "deny": true}}
+	conditions := []any{map[string]any{"key": "metadata.team", "value": "*"}}
+	groups := []any{map[string]any{"key": "metadata.team"}}
+	return admin.Route{
+		Method: "POST", Path: "/simulations", Name: "simulate", Scopes: []string{"logs.read", "logs.view"}, Where: admin.InEither,
+		Doc:   "Run a changed config, limits, guardrails or prices over recorded requests: what would have moved, tripped and cost. Nothing is sent, and nothing stored.",
+		Query: usagequery.Fields(true),
+		Body: []admin.Field{
+			{Name: "config", Type: admin.Any, Form: admin.Schema{"type": []string{"object", "string"}}, Doc: "A config, or the slug of a saved one, that all requests are routed by.", Example: map[string]any{"provider": "@openai"}},
+			{Name: "prices", Type: admin.Object, Doc: "What calls are charged by.", Fields: []admin.Field{
+				object("models", "Prices by provider/model, each a pricing_config.", map[string]any{"openai/gpt-4o": map[string]any{"pay_as_you_go": map[string]any{"request_token": map[string]any{"price": 0.0002}}}}),
+				object("multipliers", "Numbers by provider/model, provider/* or *: what a call costs is multiplied by the first of them that there is.", map[string]any{"openai/*": 0.8}),
+			}},
+			list("usage_limits", "Budgets in the form of usage policies, with a name, and with replaces: the id of what had the budget that this one stands for.",
+				object("", "", map[string]any{"name": "by team", "conditions": conditions, "group_by": groups, "type": "cost", "credit_limit": 100, "periodic_reset": "monthly"})),
+			list("rate_limits", "Rates in the form of rate policies, likewise.",
+				object("", "", map[string]any{"name": "by team", "conditions": conditions, "group_by": groups, "type": "requests", "unit": "rpm", "value": 60})),
+			list("input_guardrails", "Guardrails that judge requests, written out or by the slugs of saved ones. Checks that ask somebody else are not run.", guardrail),
+			list("output_guardrails", "Guardrails that judge answers, likewise.", guardrail),
+			{Name: "read_bodies", Type: admin.Boolean, Default: false, Doc: "Read bodies where they are kept, so that conditions on params are known; guardrails read them in any case."},
+			{Name: "limit", Type: admin.Integer, Min: 1, Max: maxSimulated, Default: simulated, Doc: "Requests that are read at most; a call ends after 20 seconds in any case."},
+			{Name: "cursor", Type: admin.String, Max: maxCursor, Doc: "next_cursor of the call before, with the same question. Limits begin with nothing counted."},
+		},
+		Unrecorded: true, AnswerOf: admin.SchemaOf[simulation], Do: f.simulate,
+	}
+}
+
+// simulation is the answer.
+type simulation struct {
+	Object   string  `json:"object" enum:"simulation"`
+	Complete bool    `json:"complete" doc:"All requests that were asked for were read."`
+	Next     *string `json:"next_cursor" doc:"Where it goes on; null: it is complete."`
+	replay.Result
+}
+
+// running are the simulations of this process.
+var running = make(chan struct{}, atOnce)
+
+func (f *family) simulate(c *admin.Call) (any, error) {
+	sc, err := usagequery.Scope(c)
+	if err != nil {
+		return nil, err
+	}
+	filter, err := usagequery.TimedFilter(c.Query)
+	if err != nil {
+		return nil, err
+	}
+	if err := usagequery.Restrict(c, &filter); err != nil {
+		return nil, err
+	}
+	if err := usagequery.Rated(c, f.Rated, sc, &filter, usagequery.MaxFeedback); err != nil {
+		return nil, err
+	}
+	q, means, err := f.question(c, sc, &filter)
+	if err != nil {
+		return nil, err
+	}
+	bodies := q.Checks.Any() || c.Body.Bool("read_bodies")
+	if bodies {
+		sees, err := c.Sees(tenant.SeeBodies)
+		if err != nil {
+			return nil, err
+		}
+		if !sees {
+			return nil, admin.Denied()
+		}
+	}
+	select {
+	case running <- struct{}{}:
+		defer func() { <-running }()
+	default:
+		busy := fault.New(fault.ServiceUnavailable, "", "Too many simulations are running; try again")
+		busy.RetryAfter = 5 * time.Second
+		return nil, busy
+	}
+	run := replay.New(q, means)
+	most := simulated
+	if c.Body.Given("limit") {
+		most = int(c.Body.Int("limit"))
+	}
+	next, err := f.replay(c.Context, sc, &report.LogQuery{Filter: filter, Cursor: c.Body.Text("cursor"), Oldest: true, NoTotal: true, Bodies: bodies}, run, most)
+	if err != nil {
+		return nil, usagequery.Failed(err)
+	}
+	out := simulation{Object: "simulation", Complete: next == "", Result: *run.Result()}
+	if next != "" {
+		out.Next = &next
+	}
+	return out, nil
+}
+
+// replay feeds a run the records of a query, at most so many, and gives the cursor
+// behind the last; empty: that was all.
+func (f *family) replay(ctx context.Context, sc store.Scope, q *report.LogQuery, run *replay.Run, most int) (next string, err error) {
+	until := time.Now().Add(simulating)
+	for seen := 0; ; {
+		q.Limit = min(simulatedPage, most-seen)
+		late := false
+		next, err = f.Reader.Walk(ctx, sc, q, func(rec *usage.Record) (bool, error) {
+			seen++
+			var b replay.Bodies
+			if q.Bodies {
+				if b, err = f.readable(ctx, rec); err != nil {
+					return false, err
+				}
+			}
+			late = time.Now().After(until)
+			return !late, run.Take(ctx, rec, b)
+		})
+		if err != nil || next == "" || late || seen >= most {
+			return next, err
+		}
+		q.Cursor = next
+	}
+}
+
+// readable gives the bodies that guardrails and conditions can be asked about: whole
+// ones.
+func (f *family) readable(ctx context.Context, rec *usage.Record) (b replay.Bodies, err error) {
+	opened, err := f.open(ctx, rec)
+	if err != nil || opened.unreadable || opened.Cut {
+		return b, err
+	}
+	return replay.Bodies{Request: opened.Request, Response: opened.Response}, nil
+}
+
+// details puts what is wrong with a member in its place.
+func details(bad []fault.Detail, at string) (out []fault.Detail) {
+	for _, d := range bad {
+		switch {
+		case d.Field == "":
+			d.Field = at
+		case d.Field[0] == '[':
+			d.Field = at + d.Field
+		default:
+			d.Field = at + "." + d.Field
+		}
+		out = append(out, d)
+	}
+	return out
+}
+
+// items are the entries of a list of the body, as they came.
+func items(c *admin.Call, name string) (out []json.RawMessage) {
+	_ = json.Unmarshal(c.Body.Raw(name), &out) // its description is a list's
+	return out
+}
+
+func entryOf(name string, i int) string { return fmt.Sprintf("%s[%d]", name, i) }

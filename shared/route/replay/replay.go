@@ -1,0 +1,187 @@
+package replay
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"strings"
+
+	"gateway/shared/fault"
+	"gateway/shared/pricing"
+	"gateway/shared/route"
+	"gateway/shared/usage"
+)
+
+// Question is what is different. The zero value changes nothing.
+type Question struct {
+	Prices *Prices  // nil: as charged
+	Config *Config  // nil: as routed
+	Limits []*Limit // beside those that refused requests; see Limit.Replaces
+	Checks *Checks  // nil: no guardrails
+}
+
+// Config is the config that all requests are routed by.
+type Config struct {
+	Tree    *route.Tree
+	Slug    string // of a saved one; empty: it came with the question
+	ID      string // likewise
+	Version int64  // likewise
+}
+
+// Target is who is asked for what.
+type Target struct {
+	Slug     string // of the saved provider; empty: the credential came with the request
+	Provider string // such as openai
+	Model    string
+}
+
+// Means find what saved providers are, and what they cost now.
+type Means interface {
+	// Saved finds a saved provider of a workspace by its slug or id.
+	Saved(ctx context.Context, workspace, name string) (slug, provider string, ok bool, err error)
+	// Price is what a target of a workspace charges; false: it has no price.
+	Price(ctx context.Context, workspace string, of Target, o pricing.Options) (pricing.Price, bool, error)
+}
+
+// Why a request, or a part of it, could not be judged.
+const (
+	NotRouted     = "not_routed"         // it never came to a target
+	Cached        = "cached"             // the cache answered
+	Parameters    = "parameters"         // a condition reads a member of the body that no record has
+	NoTarget      = "no_target"          // the config gives it none
+	NotHere       = "unknown_provider"   // the config names a saved provider that is not there
+	NotReproduced = "not_reproduced"     // routed by this very config, and the record does not tell enough to find the same target
+	UsageUnknown  = "usage_unknown"      // nobody tells what it would have used
+	PriceUnknown  = "unknown_price"      // the model has no price, or not for all that was used
+	PriceFacts    = "price_facts"        // the price depends on what the record does not hold, or on several models
+	LimitUnknown  = "limit_not_recorded" // the record does not tell which limit refused it, or what it needed
+	BodyUnknown   = "no_body"            // guardrails read a body that was not kept, or cannot be read
+)
+
+// Run is one simulation. It is not for several goroutines.
+type Run struct {
+	q       Question
+	means   Means
+	sums    sums
+	buckets int // counters of all limits
+}
+
+// New begins a simulation.
+func New(q Question, m Means) *Run {
+	r := &Run{q: q, means: m}
+	r.sums.begin(&q)
+	return r
+}
+
+// call is what one target was asked, and what that cost.
+type call struct {
+	Target
+	path  string
+	usage pricing.Usage
+	cost  pricing.NanoDollars
+}
+
+// course is what became of a request, and what would have.
+type course struct {
+	rec    *usage.Record
+	bodies Bodies
+
+	was, is  Target
+	calls    []call              // that would have been made
+	rest     pricing.NanoDollars // of the cost, which no call tells of
+	restIn   int64               // of the tokens, likewise
+	restOut  int64
+	cost     pricing.NanoDollars
+	refused  bool     // a limit refused it when it was recorded
+	by       *Limit   // that refuses it now
+	released bool     // refused then, not now
+	exceeded []*Limit // limits that it goes past, and that let it
+	denied   bool     // by guardrails
+	barred   bool     // by those before the call
+	tripped  []string // guardrails that fail
+	open     []string // what could not be judged
+}
+
+func (c *course) unjudged(why string) {
+	for _, have := range c.open {
+		if have == why {
+			return
+		}
+	}
+	c.open = append(c.open, why)
+}
+
+// Take simulates one request, with its bodies where they are read. Errors
+// are of means, or a 400 where limits have too many counters.
+func (r *Run) Take(ctx context.Context, rec *usage.Record, bodies Bodies) error {
+	c := &course{rec: rec, bodies: bodies}
+	c.recorded()
+	if r.q.Config != nil {
+		if err := r.reroute(ctx, c); err != nil {
+			return err
+		}
+	}
+	r.charge(c)
+	if r.q.Checks.Any() {
+		r.check(ctx, c)
+	}
+	if err := r.limit(c); err != nil {
+		return err
+	}
+	r.sums.add(c)
+	return nil
+}
+
+// recorded fills in what the record says.
+func (c *course) recorded() {
+	rec := c.rec
+	c.was = Target{rec.ProviderSlug, rec.Provider, cmp.Or(rec.Model, rec.RequestModel)}
+	c.rest = rec.Cost
+	for i := range rec.Attempts {
+		a := &rec.Attempts[i]
+		c.calls = append(c.calls, call{Target{a.ProviderSlug, a.Provider, a.Model}, a.OptionIndex, a.Usage, a.Cost})
+		c.rest -= a.Cost
+	}
+	switch n := len(c.calls); {
+	case n > 0:
+		if last := &c.calls[n-1]; last.path == rec.OptionIndex {
+			c.was = last.Target
+		}
+	case rec.Usage.Known() && !hit(rec): // told of by a client
+		c.was.Model = rec.AnsweringModel()
+		c.calls, c.rest = []call{{c.was, rec.OptionIndex, rec.Usage, rec.Cost}}, 0
+	}
+	was, out := c.tokens()
+	c.restIn, c.restOut = rec.Usage.InputTokens()-was, rec.Usage.OutputTokens()-out
+	c.is = c.was
+	c.refused = len(rec.Attempts) == 0 && ofLimit(rec.ErrorCode)
+}
+
+func hit(rec *usage.Record) bool { return strings.HasSuffix(rec.CacheStatus, "HIT") }
+
+// ofLimit tells whether a limit refused the request.
+func ofLimit(code string) bool {
+	switch fault.Code(code) {
+	case fault.RateLimited, fault.BudgetExhausted, fault.UnpricedModel:
+		return true
+	}
+	return false
+}
+
+// tokens are those of all calls, and what no call tells of.
+func (c *course) tokens() (in, out int64) {
+	in, out = c.restIn, c.restOut
+	for i := range c.calls {
+		u := &c.calls[i].usage
+		in, out = in+u.InputTokens(), out+u.OutputTokens()
+	}
+	return in, out
+}
+
+// plus adds amounts, and stays at the largest.
+func plus(a, b pricing.NanoDollars) pricing.NanoDollars {
+	if b > 0 && a > math.MaxInt64-b {
+		return math.MaxInt64
+	}
+	return a + b
+}

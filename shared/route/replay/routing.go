@@ -1,0 +1,323 @@
+package replay
+
+import (
+	"context"
+	"encoding/json"
+	"hash/fnv"
+	"net/http"
+	"strings"
+
+	"gateway/shared/fault"
+	"gateway/shared/pricing"
+	"gateway/shared/route"
+	"gateway/shared/usage"
+	"gateway/shared/wire"
+)
+
+// maxTries bounds the targets of one request.
+const maxTries = 1000
+
+// reroute finds the targets that the config gives the request.
+func (r *Run) reroute(ctx context.Context, c *course) error {
+	switch rec := c.rec; {
+	case rec.OptionIndex == "":
+		c.unjudged(NotRouted)
+		return nil
+	case hit(rec):
+		c.unjudged(Cached)
+		return nil
+	}
+	p := &past{rec: c.rec, body: c.bodies.Request}
+	tried, open, err := r.walk(ctx, c, p)
+	if err != nil {
+		return err
+	}
+	if p.unknown {
+		open = Parameters
+	}
+	same := r.q.Config.ID != "" && c.rec.ConfigID == r.q.Config.ID && c.rec.ConfigVersion == r.q.Config.Version
+	if open == "" && same && tried[len(tried)-1].Target != c.was {
+		open = NotReproduced
+	}
+	if open != "" {
+		c.unjudged(open)
+		return nil
+	}
+	return r.follow(ctx, c, tried)
+}
+
+// try is a target that the config gives.
+type try struct {
+	Target
+	path string
+}
+
+// walk gives the targets in their order, or why there are none.
+func (r *Run) walk(ctx context.Context, c *course, p *past) (tried []try, open string, err error) {
+	rec := c.rec
+	w := r.q.Config.Tree.Start(route.Context{Metadata: rec.Metadata, Params: p.param, Path: rec.Path, Breakers: p, Past: p})
+	outcome := route.Outcome{}
+	for range maxTries {
+		leaf, f := w.Next(outcome)
+		if f != nil {
+			return nil, NoTarget, nil
+		}
+		if leaf == nil {
+			break
+		}
+		t, ok, err := r.target(ctx, c, leaf)
+		if err != nil {
+			return nil, "", err
+		}
+		tried = append(tried, try{t, leaf.Path})
+		if open = ""; !ok {
+			open, outcome = NotHere, route.Outcome{Status: http.StatusNotFound, Refused: true}
+			continue
+		}
+		outcome = p.outcome(leaf.Path, t)
+	}
+	w.Abandon()
+	if len(tried) == 0 {
+		return nil, NoTarget, nil
+	}
+	return tried, open, nil
+}
+
+// target is whom a leaf asks; ok is false for a saved provider that is not there.
+func (r *Run) target(ctx context.Context, c *course, leaf *route.Leaf) (t Target, ok bool, err error) {
+	rec := c.rec
+	switch {
+	case leaf.Slug != "":
+		if t.Slug, t.Provider, ok, err = r.means.Saved(ctx, rec.Workspace, leaf.Slug); err != nil {
+			return t, false, err
+		}
+		if !ok {
+			t.Slug = leaf.Slug
+		}
+	case leaf.Provider != "" && !leaf.Passthrough:
+		t.Provider, ok = leaf.Provider, true
+	default: // the request named it
+		t, ok = Target{Slug: c.was.Slug, Provider: c.was.Provider}, true
+	}
+	for i := range rec.Attempts {
+		a := &rec.Attempts[i]
+		if at := (Target{a.ProviderSlug, a.Provider, a.Model}); a.OptionIndex == leaf.Path && at.Slug == t.Slug && (ok && at.Provider == t.Provider || !ok) {
+			if !ok {
+				t.Provider, ok = at.Provider, true // it was there then
+			}
+			if leaf.Model == "" {
+				t.Model = a.Model
+			}
+		}
+	}
+	switch {
+	case leaf.Model != "":
+		t.Model = leaf.Model
+	case t.Model != "":
+	case rec.RequestModel != "":
+		t.Model = rec.RequestModel
+	default:
+		t.Model = leaf.DefaultModel
+	}
+	return t, ok, nil
+}
+
+// follow has the request go to the targets: what they were asked when it was recorded
+// costs what it did then, and what another one is asked, what it charges.
+func (r *Run) follow(ctx context.Context, c *course, tried []try) error {
+	recorded := c.calls
+	used := c.answer()
+	c.calls = nil
+	var left []call
+	take := func(t try) (found bool) {
+		left = left[:0:0]
+		for _, a := range recorded {
+			if a.path == t.path && a.Target == t.Target {
+				c.calls, found = append(c.calls, a), true
+			} else {
+				left = append(left, a)
+			}
+		}
+		recorded = left
+		return found
+	}
+	for i, t := range tried {
+		last := i == len(tried)-1
+		if take(t) || !last {
+			continue
+		}
+		if c.is = t.Target; c.is == c.was { // the same by another path
+			for _, a := range recorded {
+				if a.Target == t.Target {
+					c.calls = append(c.calls, a)
+				}
+			}
+			continue
+		}
+		if err := r.ask(ctx, c, t, used); err != nil {
+			return err
+		}
+	}
+	c.is = tried[len(tried)-1].Target
+	return nil
+}
+
+// answer is what the answer of the request used.
+func (c *course) answer() pricing.Usage {
+	if n := len(c.calls); n > 0 {
+		return c.calls[n-1].usage
+	}
+	return c.rec.Usage
+}
+
+// ask has a target make what another made.
+func (r *Run) ask(ctx context.Context, c *course, t try, used pricing.Usage) error {
+	made := call{t.Target, t.path, used, 0}
+	if !used.Known() {
+		c.unjudged(UsageUnknown)
+		c.calls = append(c.calls, made)
+		return nil
+	}
+	o := pricing.Options{ContextTokens: used.InputTokens(), Mode: pricing.ModeOfLine(c.rec.Tariff)}
+	price, ok, err := r.means.Price(ctx, c.rec.Workspace, t.Target, o)
+	if err != nil {
+		return err
+	}
+	if !ok || !price.Covers(used) {
+		c.unjudged(PriceUnknown)
+	}
+	if ok {
+		made.cost = min(price.Cost(used), maxCharge)
+	}
+	c.calls = append(c.calls, made)
+	return nil
+}
+
+// past answers the questions of a walk from a record.
+type past struct {
+	rec     *usage.Record
+	body    []byte // of the client; empty: not read, or not kept
+	members map[string]json.RawMessage
+	unknown bool // a member of the body was asked for that no record has
+}
+
+// param gives a member of the client's body.
+func (p *past) param(name string) (json.RawMessage, bool) {
+	switch {
+	case len(p.body) > 0:
+	case name == "model" && p.rec.RequestModel != "":
+		return wire.AppendJSONString(nil, p.rec.RequestModel), true
+	case name == "stream" && p.rec.Stream:
+		return json.RawMessage("true"), true
+	}
+	if len(p.body) == 0 {
+		p.unknown = true
+		return nil, false
+	}
+	if p.members == nil {
+		if p.members = map[string]json.RawMessage{}; json.Unmarshal(p.body, &p.members) != nil {
+			p.unknown = true
+		}
+	}
+	raw, ok := p.members[name]
+	return raw, ok
+}
+
+// Number is the number that was drawn at a path, else one that the request's id and
+// the path give: over many requests, each target gets its share.
+func (p *past) Number(path string) uint32 {
+	for i := len(p.rec.Draws) - 1; i >= 0; i-- {
+		if d := &p.rec.Draws[i]; d.Path == path && d.Sticky == "" {
+			return d.Number
+		}
+	}
+	h := fnv.New64a()
+	h.Write([]byte(p.rec.ID))
+	h.Write([]byte(path))
+	n := h.Sum64()
+	n = (n ^ n>>33) * 0xff51afd7ed558ccd
+	return uint32((n ^ n>>33) >> 32)
+}
+
+// Kept is the target that an earlier request with the same values went to.
+func (p *past) Kept(path string) (int, bool) {
+	for i := len(p.rec.Draws) - 1; i >= 0; i-- {
+		if d := &p.rec.Draws[i]; d.Path == path && d.Sticky == usage.StickyKept {
+			return d.Chosen, true
+		}
+	}
+	return 0, false
+}
+
+// outcome is what a target answered. One that was not asked answers well.
+func (p *past) outcome(path string, t Target) route.Outcome {
+	rec := p.rec
+	o := route.Outcome{Status: http.StatusOK}
+	asked := false
+	for i := range rec.Attempts {
+		a := &rec.Attempts[i]
+		if (Target{a.ProviderSlug, a.Provider, a.Model}) != t || asked && a.OptionIndex != path {
+			continue
+		}
+		if asked = a.OptionIndex == path; asked || o.Status == http.StatusOK {
+			o.Status = statusOf(a)
+		}
+	}
+	for i := range rec.Skips {
+		if s := &rec.Skips[i]; s.Path == path && s.Reason == usage.SkipRefused {
+			o.Status, o.Refused, asked = s.Status, true, true
+		}
+	}
+	if asked && path == rec.OptionIndex {
+		// Nobody could be asked behind it once the answer, or the client, had gone.
+		o.Final = rec.ClientGone || rec.Stream && rec.Success()
+		o.Exception = fault.Code(rec.ErrorCode) == fault.InternalError
+	}
+	return o
+}
+
+// statusOf is the status that a call was judged by.
+func statusOf(a *usage.Attempt) int {
+	switch {
+	case a.Status != 0:
+		return a.Status
+	case fault.Known(fault.Code(a.ErrorCode)):
+		return fault.New(fault.Code(a.ErrorCode), "", "").Status()
+	}
+	return http.StatusBadGateway
+}
+
+// Quiet, State, Claim, Release and Record are those of breakers, as the record saw
+// them.
+func (p *past) Quiet() bool { return len(p.rec.Breakers) == 0 }
+
+func (p *past) State(path string) route.State {
+	for i := range p.rec.Breakers {
+		if b := &p.rec.Breakers[i]; b.Path == path {
+			switch {
+			case b.Probe:
+				return route.HalfOpen
+			case b.Open:
+				return route.Open
+			}
+		}
+	}
+	return route.Closed
+}
+
+func (p *past) Claim(string, *route.Breaker) bool        { return true }
+func (p *past) Release(string)                           {}
+func (p *past) Record(string, *route.Breaker, int, bool) {}
+
+// names are what a policy calls the model of a target.
+func names(t Target, model string) (out []string) {
+	if model == "" {
+		return nil
+	}
+	for _, provider := range [...]string{t.Slug, t.Provider} {
+		if provider != "" {
+			out = append(out, "@"+strings.TrimPrefix(provider, "@")+"/"+model)
+		}
+	}
+	return out
+}

@@ -1,0 +1,318 @@
+package replay
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"gateway/shared/pricing"
+	"gateway/shared/usage"
+)
+
+// Bounds of a result.
+const (
+	maxExamples = 10
+	maxModels   = 200 // each; further ones are summed up
+)
+
+// Result is what a simulation found. Money is in US cents.
+type Result struct {
+	From        *time.Time   `json:"from" doc:"Of the first request that was read; null: there was none."`
+	To          *time.Time   `json:"to" doc:"Of the last one."`
+	Before      Total        `json:"before" doc:"As recorded."`
+	After       Total        `json:"after" doc:"As it would have been."`
+	Models      []ModelSum   `json:"models" doc:"By whom was asked, what costs most first: up to 200, and the rest together with null for both names."`
+	Differences []Difference `json:"differences" doc:"Kinds of differences that there are."`
+	Limits      []LimitSum   `json:"limits" doc:"The limits of the question, in their order."`
+	Guardrails  []CheckSum   `json:"guardrails" doc:"The checks of the question, in their order."`
+	Unjudged    []Open       `json:"unjudged" doc:"What could not be judged, and counts as it was recorded."`
+}
+
+// Total sums up requests.
+type Total struct {
+	Requests int64   `json:"requests"`
+	Refused  int64   `json:"refused" doc:"By limits."`
+	Denied   int64   `json:"denied" doc:"By guardrails."`
+	Input    int64   `json:"input_tokens"`
+	Output   int64   `json:"output_tokens"`
+	Cost     float64 `json:"cost" doc:"US cents."`
+
+	cost pricing.NanoDollars
+}
+
+// ModelSum is what a model of a provider was asked, and would have been.
+type ModelSum struct {
+	Provider *string `json:"provider"`
+	Model    *string `json:"model"`
+	Before   Part    `json:"before"`
+	After    Part    `json:"after"`
+}
+
+// Part is a part of the requests.
+type Part struct {
+	Calls int64   `json:"calls"`
+	Cost  float64 `json:"cost" doc:"US cents."`
+
+	cost pricing.NanoDollars
+}
+
+// Difference is a kind of difference.
+type Difference struct {
+	Kind     string    `json:"kind" enum:"moved,repriced,refused,released,exceeded,tripped,denied" doc:"moved: another target answers. repriced: the cost is another. refused: by a limit of the question. released: by none any more. exceeded: past a limit that lets it, or sends it elsewhere. tripped: a guardrail fails. denied: and denies."`
+	Requests int64     `json:"requests"`
+	Examples []Example `json:"examples" doc:"The first of them, up to 10."`
+}
+
+// Example is a request.
+type Example struct {
+	LogID  string `json:"log_id"`
+	Before Side   `json:"before"`
+	After  Side   `json:"after"`
+}
+
+// Side is what became of a request.
+type Side struct {
+	Slug     *string `json:"virtual_key"`
+	Provider *string `json:"provider"`
+	Model    *string `json:"model"`
+	Cost     float64 `json:"cost" doc:"US cents."`
+	Stopped  *string `json:"stopped_by" doc:"The limit or guardrail that lets it come no further."`
+}
+
+// LimitSum is what a limit did.
+type LimitSum struct {
+	Name     string     `json:"name"`
+	Counted  int64      `json:"counted" doc:"How often it was asked."`
+	Refused  int64      `json:"refused" doc:"Requests that it refuses."`
+	Exceeded int64      `json:"exceeded" doc:"Requests that it lets go past, or sends to fallback_model; these keep their target and cost here."`
+	Counters int64      `json:"counters" doc:"How many of its counters refuse something."`
+	First    *time.Time `json:"first_refused_at"`
+	FirstID  *string    `json:"first_refused_log_id"`
+}
+
+func (s *LimitSum) refuse(rec *usage.Record) {
+	if s.Refused++; s.First == nil {
+		at, id := rec.Start.UTC(), rec.ID
+		s.First, s.FirstID = &at, &id
+	}
+}
+
+// CheckSum is what a guardrail did.
+type CheckSum struct {
+	Name   string `json:"name"`
+	Run    int64  `json:"run" doc:"Requests that it was run on."`
+	Failed int64  `json:"failed"`
+	Not    string `json:"not_run" doc:"Why it was run on none; empty: it was run."`
+}
+
+// Open is why something could not be judged.
+type Open struct {
+	Reason   string   `json:"reason" enum:"not_routed,cached,parameters,no_target,unknown_provider,not_reproduced,usage_unknown,unknown_price,price_facts,limit_not_recorded,no_body"`
+	Requests int64    `json:"requests"`
+	Logs     []string `json:"log_ids" doc:"The first of them, up to 10."`
+}
+
+// sums gathers a result.
+type sums struct {
+	from, to      time.Time
+	before, after Total
+	models        map[[2]string]*ModelSum
+	differences   map[string]*Difference
+	open          map[string]*Open
+	limits        []*Limit
+	checks        *Checks
+}
+
+func (s *sums) begin(q *Question) {
+	*s = sums{models: map[[2]string]*ModelSum{}, differences: map[string]*Difference{}, open: map[string]*Open{}, limits: q.Limits, checks: q.Checks}
+}
+
+// kinds are the differences, in the order in which they are told.
+var kinds = [...]string{"moved", "repriced", "refused", "released", "exceeded", "tripped", "denied"}
+
+func (s *sums) add(c *course) {
+	rec := c.rec
+	if s.before.Requests == 0 {
+		s.from = rec.Start
+	}
+	s.to = rec.Start
+	s.before.add(c.refused, denied(rec), rec.Usage.InputTokens(), rec.Usage.OutputTokens(), rec.Cost)
+	cost := c.cost
+	in, out := c.tokens()
+	if c.by != nil || c.barred {
+		cost, in, out = 0, 0, 0
+	}
+	refused := c.by != nil || c.refused && !c.released
+	s.after.add(refused, c.denied || denied(rec) && !refused, in, out, cost)
+	s.calls(c)
+	for i, is := range [...]bool{c.is != c.was, c.cost != rec.Cost && c.is == c.was, c.by != nil && !c.refused, c.released, len(c.exceeded) > 0, len(c.tripped) > 0, c.denied} {
+		if is {
+			s.differ(kinds[i], c, cost)
+		}
+	}
+	for _, why := range c.open {
+		o := s.open[why]
+		if o == nil {
+			o = &Open{Reason: why, Logs: []string{}}
+			s.open[why] = o
+		}
+		if o.Requests++; len(o.Logs) < maxExamples {
+			o.Logs = append(o.Logs, rec.ID)
+		}
+	}
+}
+
+// denied tells whether guardrails refused the request.
+func denied(rec *usage.Record) bool { return rec.ClientStatus == statusDenied }
+
+// statusDenied is the status of what guardrails refuse.
+const statusDenied = 446
+
+func (t *Total) add(refused, denied bool, in, out int64, cost pricing.NanoDollars) {
+	t.Requests++
+	if refused {
+		t.Refused++
+	}
+	if denied {
+		t.Denied++
+	}
+	t.Input, t.Output, t.cost = t.Input+in, t.Output+out, plus(t.cost, cost)
+}
+
+// calls counts by whom was asked.
+func (s *sums) calls(c *course) {
+	before := course{rec: c.rec}
+	before.recorded()
+	for i := range before.calls {
+		k := &before.calls[i]
+		s.model(k.Target).Before.add(k.cost)
+	}
+	if c.by != nil || c.barred {
+		return
+	}
+	for i := range c.calls {
+		k := &c.calls[i]
+		s.model(k.Target).After.add(k.cost)
+	}
+}
+
+func (p *Part) add(cost pricing.NanoDollars) { p.Calls, p.cost = p.Calls+1, plus(p.cost, cost) }
+
+// mostModels bounds the models that are told apart while records are read.
+const mostModels = 10_000
+
+func (s *sums) model(t Target) *ModelSum {
+	key := [2]string{t.Provider, t.Model}
+	m := s.models[key]
+	if m == nil && len(s.models) >= mostModels {
+		key = [2]string{}
+		m = s.models[key]
+	}
+	if m == nil {
+		key = [2]string{strings.Clone(key[0]), strings.Clone(key[1])}
+		m = &ModelSum{}
+		if key != [2]string{} {
+			m.Provider, m.Model = &key[0], &key[1]
+		}
+		s.models[key] = m
+	}
+	return m
+}
+
+func (s *sums) differ(kind string, c *course, cost pricing.NanoDollars) {
+	d := s.differences[kind]
+	if d == nil {
+		d = &Difference{Kind: kind, Examples: []Example{}}
+		s.differences[kind] = d
+	}
+	if d.Requests++; len(d.Examples) >= maxExamples {
+		return
+	}
+	e := Example{LogID: c.rec.ID, Before: side(c.was, c.rec.Cost), After: side(c.is, cost)}
+	if f := c.rec.Refusal; f != nil && c.refused {
+		e.Before.Stopped = &f.ID
+	}
+	switch {
+	case c.denied && len(c.tripped) > 0:
+		e.After.Stopped = &c.tripped[0]
+	case c.by != nil:
+		e.After.Stopped = &c.by.Name
+	case c.refused && !c.released:
+		e.After.Stopped = e.Before.Stopped
+	}
+	d.Examples = append(d.Examples, e)
+}
+
+func side(t Target, cost pricing.NanoDollars) Side {
+	text := func(s string) *string {
+		if s == "" {
+			return nil
+		}
+		return &s
+	}
+	return Side{Slug: text(t.Slug), Provider: text(t.Provider), Model: text(t.Model), Cost: cents(cost)}
+}
+
+func cents(n pricing.NanoDollars) float64 { return float64(n) / float64(pricing.Dollar/100) }
+
+// Result is what was found so far.
+func (r *Run) Result() *Result {
+	s := &r.sums
+	out := &Result{Before: s.before, After: s.after, Models: s.byModel(), Differences: []Difference{}, Limits: []LimitSum{}, Guardrails: []CheckSum{}, Unjudged: []Open{}}
+	out.Before.Cost, out.After.Cost = cents(s.before.cost), cents(s.after.cost)
+	if s.before.Requests > 0 {
+		from, to := s.from.UTC(), s.to.UTC()
+		out.From, out.To = &from, &to
+	}
+	for _, kind := range kinds {
+		if d := s.differences[kind]; d != nil {
+			out.Differences = append(out.Differences, *d)
+		}
+	}
+	for _, l := range s.limits {
+		l.sum.Name = l.Name
+		out.Limits = append(out.Limits, l.sum)
+	}
+	if s.checks != nil {
+		out.Guardrails = s.checks.sums()
+	}
+	for _, why := range slices.Sorted(maps.Keys(s.open)) {
+		out.Unjudged = append(out.Unjudged, *s.open[why])
+	}
+	return out
+}
+
+func (s *sums) byModel() []ModelSum {
+	rest := ModelSum{}
+	out := []ModelSum{}
+	for _, m := range s.models {
+		out = append(out, *m)
+	}
+	slices.SortFunc(out, func(a, b ModelSum) int {
+		return cmp.Or(cmp.Compare(max(b.Before.cost, b.After.cost), max(a.Before.cost, a.After.cost)), cmp.Compare(b.Before.Calls, a.Before.Calls),
+			strings.Compare(nameOf(a.Provider), nameOf(b.Provider)), strings.Compare(nameOf(a.Model), nameOf(b.Model)))
+	})
+	for len(out) > maxModels {
+		last := &out[len(out)-1]
+		for _, p := range [...][2]*Part{{&rest.Before, &last.Before}, {&rest.After, &last.After}} {
+			p[0].Calls, p[0].cost = p[0].Calls+p[1].Calls, plus(p[0].cost, p[1].cost)
+		}
+		if out = out[:len(out)-1]; len(out) == maxModels {
+			out = append(out, rest)
+			break
+		}
+	}
+	for i := range out {
+		out[i].Before.Cost, out[i].After.Cost = cents(out[i].Before.cost), cents(out[i].After.cost)
+	}
+	return out
+}
+
+func nameOf(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
