@@ -41,7 +41,7 @@ func TestSimulationsDecideWhatWasDecided(t *testing.T) {
 	r := start(t)
 	slug := r.admin("POST", "/configs", fmt.Sprintf(`{"name":"two ways","workspace_id":%q,"config":{"strategy":{"mode":"conditional","conditions":[{"query":{"metadata.team":"blue"},"then":"other"}],"default":"shared"},"targets":[
 		{"name":"shared","strategy":{"mode":"loadbalance"},"targets":[{"provider":"@mock","weight":1,"override_params":{"model":"gpt-4o-mini"}},{"provider":"@mock","weight":1,"override_params":{"model":"gpt-4o"}}]},
-		{"name":"other","strategy":{"mode":"fallback"},"targets":[{"provider":"@mock","override_params":{"model":"gpt-4.1-mini"}},{"provider":"@mock-anthropic","override_params":{"model":"claude-haiku-4-5"}}]}]}}`, r.workspace()))["slug"].(string)
+		{"name":"other","strategy":{"mode":"fallback"},"targets":[{"provider":"@mock","override_params":{"model":"gpt-4.1-mini"}},{"provider":"@mock-anthropic","override_params":{"model":"claude-haiku-4-5"}}]}]}}`, r.workspace()))["data"].(map[string]any)["slug"].(string)
 	rate := `"conditions":[{"key":"metadata.team","value":"red"}],"group_by":[{"key":"metadata._user"}],"type":"requests","unit":"rpw","value":3`
 	budget := `"conditions":[{"key":"metadata.team","value":"green"}],"group_by":[{"key":"metadata.team"}],"type":"requests","credit_limit":2`
 	rateID, budgetID := r.policy("rate-limits", rate), r.policy("usage-limits", budget)

@@ -46,11 +46,14 @@ type Deps struct {
 }
 
 // family is the description with what answers it.
-type family struct{ Deps }
+type family struct {
+	Deps
+	simulating turns
+}
 
 // New makes the family.
 func New(d Deps) admin.Family {
-	return (&family{d}).describe()
+	return (&family{Deps: d}).describe()
 }
 
 func (f *family) describe() admin.Family {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"gateway/shared/admin"
@@ -100,16 +101,21 @@ func (f *family) config(c *admin.Call, sc store.Scope, view *resource.View, q *r
 	if sc.Workspace == "" {
 		return nil, needsWorkspace("config")
 	}
-	cfg, ok, err := saved.LoadConfig(c.Context, view, sc, slug)
+	found, ok, err := saved.LoadConfig(c.Context, view, sc, slug)
 	if err != nil {
 		return nil, err
 	}
-	if !ok || cfg.Record.Archived() {
+	if !ok || found.Record.Archived() {
 		return []fault.Detail{{Field: "config", Message: "is not the slug of a config of this workspace"}}, nil
 	}
-	tree, err := cfg.Compile(c.Context, f.Sealer)
-	q.Config = &replay.Config{Tree: tree, Slug: cfg.Record.Slug, ID: cfg.Record.ID, Version: cfg.Record.Version}
-	return nil, err
+	// What is sealed of it, credentials, is of no matter: nothing is sent.
+	cfg, bad := route.ParseSaved(found.Record.Body)
+	if len(bad) > 0 {
+		return details(bad, "config"), nil
+	}
+	tree, bad := cfg.Compile()
+	q.Config = &replay.Config{Tree: tree, Slug: found.Record.Slug, ID: found.Record.ID, Version: found.Record.Version}
+	return details(bad, "config"), nil
 }
 
 // checks reads the guardrails of the question.
@@ -136,18 +142,46 @@ func (f *family) checks(c *admin.Call, sc store.Scope, view *resource.View, q *r
 			if sc.Workspace == "" {
 				return nil, needsWorkspace(at)
 			}
-			h, err := q.Checks.Kit().Load(c.Context, view, sc, slug, f.Sealer)
-			if f := fault.From(err); err != nil && f.Status() < 500 {
-				bad = append(bad, fault.Detail{Field: at, Message: "is not the slug of a guardrail of this workspace or its organisation"})
-				continue
-			}
+			h, err := f.guardrail(c, sc, view, slug)
 			if err != nil {
 				return nil, err
 			}
-			q.Checks.Add(slug, h, phase)
+			if h == nil {
+				bad = append(bad, fault.Detail{Field: at, Message: "is not the slug of a guardrail of this workspace or its organisation"})
+				continue
+			}
+			q.Checks.Add(slug, q.Checks.Kit().Ready(h), phase)
 		}
 	}
 	return bad, nil
+}
+
+// guardrail finds a saved guardrail; nil: there is none. Its checks stand sealed where one
+// of them holds a credential, and with it asks somebody else; those stay as they are shown.
+func (f *family) guardrail(c *admin.Call, sc store.Scope, view *resource.View, slug string) (*guard.Hook, error) {
+	for _, in := range [...]store.Scope{sc, sc.Organisation()} {
+		g, ok, err := resource.Load(c.Context, view, in, guard.KindGuardrail, strings.TrimPrefix(slug, "@"), func(rec resource.Record) (*guard.Saved, error) {
+			return guard.Decode(rec, map[string][]byte{guard.SealedChecks: shown(rec.Body)})
+		})
+		if err != nil {
+			return nil, err
+		}
+		if ok && g.Status != resource.StatusArchived {
+			return g.HookOf(), nil
+		}
+	}
+	return nil, nil
+}
+
+// shown are the checks of a guardrail as its body has them, with secrets masked.
+func shown(body []byte) []byte {
+	var g struct {
+		Checks json.RawMessage `json:"checks"`
+	}
+	if json.Unmarshal(body, &g) != nil || len(g.Checks) == 0 {
+		return []byte("[]")
+	}
+	return g.Checks
 }
 
 // means find saved providers and prices as they are now.

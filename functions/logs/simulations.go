@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"sync"
 	"time"
 
 	"gateway/shared/admin"
@@ -22,7 +23,8 @@ const (
 	maxSimulated  = 1_000_000 // and at most
 	simulatedPage = 2048      // of them in memory
 	simulating    = 20 * time.Second
-	atOnce        = 2 // simulations of one process
+	atOnce        = 2 // simulations of one process; further ones wait
+	patience      = 10 * time.Second
 	maxChanges    = 10
 )
 
@@ -68,8 +70,26 @@ type simulation struct {
 	replay.Result
 }
 
-// running are the simulations of this process.
-var running = make(chan struct{}, atOnce)
+// turns are the simulations that run. The zero value is ready.
+type turns struct {
+	once sync.Once
+	all  chan struct{}
+}
+
+// take waits for a turn, for a while; give ends it.
+func (t *turns) take(ctx context.Context) (give func(), err error) {
+	t.once.Do(func() { t.all = make(chan struct{}, atOnce) })
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	select {
+	case t.all <- struct{}{}:
+		return func() { <-t.all }, nil
+	case <-ctx.Done():
+		busy := fault.New(fault.ServiceUnavailable, "", "Too many simulations are running; try again")
+		busy.RetryAfter = 5 * time.Second
+		return nil, busy
+	}
+}
 
 func (f *family) simulate(c *admin.Call) (any, error) {
 	sc, err := usagequery.Scope(c)
@@ -100,14 +120,11 @@ func (f *family) simulate(c *admin.Call) (any, error) {
 			return nil, admin.Denied()
 		}
 	}
-	select {
-	case running <- struct{}{}:
-		defer func() { <-running }()
-	default:
-		busy := fault.New(fault.ServiceUnavailable, "", "Too many simulations are running; try again")
-		busy.RetryAfter = 5 * time.Second
-		return nil, busy
+	give, err := f.simulating.take(c.Context)
+	if err != nil {
+		return nil, err
 	}
+	defer give()
 	run := replay.New(q, means)
 	most := simulated
 	if c.Body.Given("limit") {
