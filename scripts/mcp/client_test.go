@@ -47,7 +47,7 @@ func TestClientConformance(t *testing.T) {
 		t.Run(revision, func(t *testing.T) {
 			p.t, p.old = t, revision == withSessions
 			p.front = p.keyed(p.key, p.old)
-			p.play(suite, revision)
+			p.play(t, suite, revision)
 		})
 	}
 }
@@ -70,7 +70,7 @@ func (g *gateway) userKey(email string) string {
 
 // play runs the suite. It starts all its scenarios at once; they are played one behind the
 // other.
-func (p *player) play(suite, revision string) {
+func (p *player) play(t *testing.T, suite, revision string) {
 	asked, over := make(chan *scenario), make(chan struct{})
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		one := &scenario{done: make(chan error, 1)}
@@ -88,17 +88,17 @@ func (p *player) play(suite, revision string) {
 		}
 	}))
 	defer s.Close()
-	command := node(p.t) + " client.mjs " + s.URL
+	command := node(t) + " client.mjs " + s.URL
 	go func() { // ends with the suite
 		defer close(over)
-		run(p.t, suite, "client", revision, "--verbose", "--command", command)
+		run(t, suite, "client", revision, "--verbose", "--command", command)
 	}()
 	for {
 		select {
 		case one := <-asked:
 			err := p.playOne(one)
 			if err != nil {
-				p.t.Logf("%s: %v", one.Name, err)
+				t.Logf("%s: %v", one.Name, err)
 			}
 			one.done <- err
 		case <-over:

@@ -28,7 +28,7 @@ const (
 
 // missing skips the test because something is not installed. Where CI is set nothing may
 // be missing.
-func missing(t *testing.T, what string) {
+func missing(t testing.TB, what string) {
 	t.Helper()
 	if os.Getenv("CI") != "" {
 		t.Fatalf("%s: not allowed to be missing in CI", what)
@@ -54,7 +54,7 @@ func TestMain(m *testing.M) {
 }
 
 // program builds a program, once.
-func program(t *testing.T, pkg string) string {
+func program(t testing.TB, pkg string) string {
 	t.Helper()
 	builds.Lock()
 	defer builds.Unlock()
@@ -70,7 +70,7 @@ func program(t *testing.T, pkg string) string {
 
 // gateway is one that runs as a program of its own.
 type gateway struct {
-	t    *testing.T
+	t    testing.TB
 	dir  string
 	addr string // that it listens on
 	base string // ends in /v1
@@ -79,7 +79,7 @@ type gateway struct {
 }
 
 // startGateway starts a gateway on a port and a folder of its own.
-func startGateway(t *testing.T) *gateway {
+func startGateway(t testing.TB) *gateway {
 	t.Helper()
 	g := &gateway{t: t, dir: filepath.Join(t.TempDir(), "data"), addr: "127.0.0.1:0"}
 	g.start()
