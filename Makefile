@@ -5,7 +5,7 @@ NICE  ?=
 # Packages of the main module; infra and scripts/goaws are modules of their own.
 PKG   ?= ./...
 
-.PHONY: help run test quick unit standard lint contract cross fuzz arm clients bench bench-admin bench-analytics matrix load localstack synth infra-test lambdas deps clean
+.PHONY: help run test quick unit standard lint contract cross fuzz arm clients bench bench-admin bench-mcp bench-analytics matrix load localstack synth infra-test lambdas deps clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk 'BEGIN{FS=":.*## "}{printf "  make %-12s %s\n",$$1,$$2}'
@@ -93,6 +93,9 @@ bench: ## gateway CPU per request beside a bare reverse proxy
 
 bench-admin: ## time of each call of the administration in an organisation with 100,000 resources
 	$(GO) test -count=1 -timeout $(TIMEOUT) -run SpeedOfTheAdministration ./functions/assembly -args -bench-admin
+
+bench-mcp: ## the gateway's CPU time for a call of an MCP tool, and for a list that it has
+	$(GO) test -count=1 -run '^$$' -bench Gateway -benchtime 20000x ./scripts/mcp
 
 REQUESTS ?= 1000000
 bench-analytics: ## time of analytics and logs, cold and warm, at REQUESTS requests (1000000) over 30 days

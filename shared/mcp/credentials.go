@@ -28,9 +28,25 @@ type Opener struct {
 	Hosts   http.RoundTripper // to the servers themselves, which may be trusted hosts; nil: Via
 	Secrets *provider.Loaded  // nil: integrations with secret mappings cannot be called
 	Now     func() time.Time
+	// Keeps says that records come as they are stored, so that what was read of one holds
+	// for its revision.
+	Keeps bool
 
 	tokens sync.Map // of client credentials: *grant by the integration and its revision
+
+	mu     sync.Mutex
+	opened map[grantKey]*opened
 }
+
+// opened is an integration with its own secrets, as it was read last. Nothing of it is
+// changed.
+type opened struct {
+	integration   *Integration
+	configuration *Configuration
+}
+
+// maxOpened bounds how many are kept.
+const maxOpened = 1000
 
 // ErrSignIn says that the upstream needs a sign-in of each user.
 var ErrSignIn = errors.New("mcp: the server needs a sign-in by each user")
@@ -56,8 +72,32 @@ func (o *Opener) Open(ctx context.Context, rec *resource.Record, in store.Scope)
 	return u, c, nil
 }
 
-// Configuration is that of an integration with its secrets.
+// Configuration is that of an integration with its secrets. Neither may be changed.
 func (o *Opener) Configuration(ctx context.Context, rec *resource.Record, in store.Scope) (*Integration, *Configuration, error) {
+	key := keyOf(rec)
+	o.mu.Lock()
+	known := o.opened[key]
+	o.mu.Unlock()
+	if known != nil {
+		return known.integration, known.configuration, nil
+	}
+	i, c, err := o.read(ctx, rec)
+	if err != nil {
+		return nil, nil, err
+	}
+	if !o.Keeps || len(i.SecretMappings) > 0 { // values of a secret manager may change at any time
+		return i, c, o.fill(ctx, in, i, c)
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.opened == nil || len(o.opened) >= maxOpened {
+		o.opened = map[grantKey]*opened{}
+	}
+	o.opened[key] = &opened{i, c}
+	return i, c, nil
+}
+
+func (o *Opener) read(ctx context.Context, rec *resource.Record) (*Integration, *Configuration, error) {
 	i, err := DecodeIntegration(*rec)
 	if err != nil {
 		return nil, nil, err
@@ -70,7 +110,7 @@ func (o *Opener) Configuration(ctx context.Context, rec *resource.Record, in sto
 	if err != nil {
 		return nil, nil, err
 	}
-	return i, c, o.fill(ctx, in, i, c)
+	return i, c, nil
 }
 
 func (o *Opener) hosts() http.RoundTripper {
@@ -169,6 +209,10 @@ type grantKey struct {
 	rev                int64
 }
 
+func keyOf(rec *resource.Record) grantKey {
+	return grantKey{rec.Scope.Org, rec.Scope.Workspace, rec.ID, rec.Rev}
+}
+
 const (
 	early    = 30 * time.Second // before its end a token is replaced
 	lasts    = 5 * time.Minute  // a token whose end is not told
@@ -177,7 +221,7 @@ const (
 
 // token gives a token of the client credentials, asked for once until it expires.
 func (o *Opener) token(ctx context.Context, rec *resource.Record, i *Integration, m *OAuthMetadata) (string, error) {
-	v, _ := o.tokens.LoadOrStore(grantKey{rec.Scope.Org, rec.Scope.Workspace, rec.ID, rec.Rev}, new(grant))
+	v, _ := o.tokens.LoadOrStore(keyOf(rec), new(grant))
 	g := v.(*grant)
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -194,7 +238,7 @@ func (o *Opener) token(ctx context.Context, rec *resource.Record, i *Integration
 
 // Forget drops the token of an integration that its upstream refuses.
 func (o *Opener) Forget(rec *resource.Record) {
-	o.tokens.Delete(grantKey{rec.Scope.Org, rec.Scope.Workspace, rec.ID, rec.Rev})
+	o.tokens.Delete(keyOf(rec))
 }
 
 func (o *Opener) ask(ctx context.Context, i *Integration, m *OAuthMetadata) (string, time.Time, error) {

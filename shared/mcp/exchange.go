@@ -43,13 +43,13 @@ func Said(message []byte) *Exchange {
 // Send makes a request of the streamable transport. Headers of it go over those that
 // are configured. A status without messages is for the caller to judge.
 func (u *Upstream) Send(ctx context.Context, method string, h http.Header, body []byte) (*Exchange, error) {
-	var sent io.Reader
-	if body != nil {
-		sent = bytes.NewReader(body)
-	}
-	req, err := http.NewRequestWithContext(ctx, method, u.URL, sent)
+	req, err := http.NewRequestWithContext(ctx, method, u.URL, nil)
 	if err != nil {
 		return nil, upstream.Fail(0, "the server's address cannot be called")
+	}
+	if body != nil { // the gateway's own client takes bodies of this kind
+		req.Body, req.ContentLength = egress.NewBody(body), int64(len(body))
+		req.GetBody = func() (io.ReadCloser, error) { return egress.NewBody(body), nil }
 	}
 	for name, values := range u.Headers {
 		req.Header[name] = values

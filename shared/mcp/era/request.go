@@ -40,7 +40,7 @@ const maxDepth = 128
 // maxName bounds names and addresses in bytes.
 const maxName = 8 << 10
 
-// Request is one message of a client.
+// Request is one message of a client. Its members are parts of the body that was read.
 type Request struct {
 	mcp.Message
 	Era     Era
@@ -140,8 +140,8 @@ func (r *Request) parse(body []byte) *Refusal {
 	if wire.CheckStrict(body, maxDepth) != nil {
 		return refuse(http.StatusBadRequest, mcp.CodeParse, "the body is not JSON in UTF-8, has a member twice, or nests too deep")
 	}
-	var m map[string]json.RawMessage
-	if json.Unmarshal(body, &m) != nil || m == nil {
+	m := mcp.Members(body)
+	if m == nil {
 		return refuse(http.StatusBadRequest, mcp.CodeInvalidRequest, "the body must be one JSON-RPC object")
 	}
 	bad := func(message string) *Refusal { return refuse(http.StatusBadRequest, mcp.CodeInvalidRequest, message) }
@@ -161,8 +161,10 @@ func (r *Request) parse(body []byte) *Refusal {
 	if raw := m["error"]; raw != nil && json.Unmarshal(raw, &r.Error) != nil {
 		return bad("error must be an object with code and message")
 	}
-	if r.Params = m["params"]; r.Params != nil && json.Unmarshal(r.Params, &r.Members) != nil || string(r.Params) == "null" {
-		return bad("params must be an object")
+	if r.Params = m["params"]; r.Params != nil {
+		if r.Members = mcp.Members(r.Params); r.Members == nil {
+			return bad("params must be an object")
+		}
 	}
 	if r.Method == "" && !r.IsAnswer() || r.Method != "" && (r.Result != nil || r.Error != nil) {
 		return bad("the body must be a request, a notification or an answer")
@@ -176,8 +178,10 @@ func (r *Request) parse(body []byte) *Refusal {
 			return refuse(http.StatusBadRequest, mcp.CodeInvalidParams, "params has a member that is another only by its capitals")
 		}
 	}
-	if raw := r.Members["_meta"]; raw != nil && (json.Unmarshal(raw, &r.Meta) != nil || r.Meta == nil) {
-		return refuse(http.StatusBadRequest, mcp.CodeInvalidParams, "params._meta must be an object")
+	if raw := r.Members["_meta"]; raw != nil {
+		if r.Meta = mcp.Members(raw); r.Meta == nil {
+			return refuse(http.StatusBadRequest, mcp.CodeInvalidParams, "params._meta must be an object")
+		}
 	}
 	return nil
 }

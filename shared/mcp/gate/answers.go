@@ -18,15 +18,20 @@ import (
 // result answers the request.
 func (v *answers) result(raw json.RawMessage) { v.answer(http.StatusOK, v.message("result", raw), nil) }
 
-// message is an answer to the request with one member. Without an id it has none: the
-// protocol knows no null there.
+// message is an answer to the request with one member.
 func (v *answers) message(member string, raw []byte) []byte {
-	out := append(make([]byte, 0, len(raw)+len(v.req.ID)+48), `{"jsonrpc":"2.0"`...)
+	return append(append(v.opened(member, len(raw)), raw...), '}')
+}
+
+// opened is the beginning of such an answer, with room for a value of size bytes. Without
+// an id it has none: the protocol knows no null there.
+func (v *answers) opened(member string, size int) []byte {
+	out := append(make([]byte, 0, size+len(v.req.ID)+48), `{"jsonrpc":"2.0"`...)
 	if len(v.req.ID) > 0 {
 		out = append(append(out, `,"id":`...), v.req.ID...)
 	}
 	out = append(append(out, `,"`...), member...)
-	return append(append(append(out, `":`...), raw...), '}')
+	return append(out, `":`...)
 }
 
 // answer sends the last message: as an event where a stream has begun or the client

@@ -129,7 +129,7 @@ func (v *servers) params(w *way) map[string]json.RawMessage {
 		}
 		delete(out, "_meta")
 		if len(meta) > 0 {
-			out["_meta"], _ = json.Marshal(meta) // raw members that were JSON
+			out["_meta"] = mcp.AppendMembers(nil, meta)
 		}
 	}
 	return out
@@ -211,8 +211,8 @@ func (v *visit) finish(w *way, result json.RawMessage) error {
 		v.result(result)
 		return nil
 	}
-	var members map[string]json.RawMessage
-	if json.Unmarshal(result, &members) != nil {
+	members := mcp.Members(result)
+	if members == nil {
 		return upstream.Fail(http.StatusOK, "the server's result is no object")
 	}
 	var kind string
@@ -231,10 +231,7 @@ func (v *visit) finish(w *way, result json.RawMessage) error {
 	for _, name := range []string{"resultType", "ttlMs", "cacheScope"} {
 		delete(members, name)
 	}
-	raw, err := json.Marshal(members)
-	if err != nil {
-		return err
-	}
+	raw := mcp.AppendMembers(nil, members)
 	if modern {
 		raw = raw[:len(raw)-1]
 		if len(members) > 0 {

@@ -147,8 +147,8 @@ type said struct {
 }
 
 func readSaid(raw []byte) (*said, error) {
-	var m map[string]json.RawMessage
-	if json.Unmarshal(raw, &m) != nil || m == nil {
+	m := mcp.Members(raw)
+	if m == nil {
 		return nil, upstream.Fail(http.StatusOK, "the server's answer is not a JSON-RPC message")
 	}
 	s := &said{ID: m["id"], Result: m["result"]}

@@ -123,7 +123,7 @@ type streams struct{ servers }
 // Serve answers a request.
 func (h *Host) Serve(c *Call) {
 	h.once.Do(func() {
-		h.opener = &mcp.Opener{Sealer: c.Sealer, Via: c.Via, Hosts: c.Hosts, Secrets: c.Secrets, Now: c.Now}
+		h.opener = &mcp.Opener{Sealer: c.Sealer, Via: c.Via, Hosts: c.Hosts, Secrets: c.Secrets, Now: c.Now, Keeps: true}
 		h.tokens = &connect.Tokens{Table: c.Kept, Sealer: c.Sealer, Via: c.Via, Now: c.Now}
 		h.proofs = bearer.NewChecker(c.Now)
 	})

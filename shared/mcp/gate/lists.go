@@ -22,6 +22,7 @@ const maxLists = 1000
 // list is a page of what a server lists.
 type list struct {
 	entries []entry
+	size    int             // of the entries together, in bytes
 	next    json.RawMessage // cursor of the next page; nil: the last
 	expires time.Time
 	age     time.Duration // that the server allows; 0: it is not kept
@@ -51,7 +52,7 @@ func (v *visit) list(w *way) error {
 		return err
 	}
 	modern := v.req.Era == era.Stateless
-	out := append(make([]byte, 0, 4096), `{"`...)
+	out := append(v.opened("result", page.size+len(page.next)+256), `{"`...)
 	out = append(append(out, of.member...), `":[`...)
 	first := true
 	for i := range page.entries {
@@ -72,7 +73,7 @@ func (v *visit) list(w *way) error {
 	if modern {
 		out = appendAge(append(out, `,"resultType":"complete"`...), page.age)
 	}
-	v.result(append(out, '}'))
+	v.answer(http.StatusOK, append(out, '}', '}'), nil)
 	return nil
 }
 
@@ -120,17 +121,17 @@ func (v *visit) page(w *way) (*list, error) {
 // readPage reads a result.
 func (v *visit) readPage(w *way, result json.RawMessage) (*list, error) {
 	of := listed[v.req.Method]
-	var members map[string]json.RawMessage
+	members := mcp.Members(result)
 	var raws []json.RawMessage
 	strange := upstream.Fail(http.StatusOK, "the server's answer to %s has another form than the protocol's", v.req.Method)
-	if json.Unmarshal(result, &members) != nil || json.Unmarshal(members[of.member], &raws) != nil {
+	if members == nil || json.Unmarshal(members[of.member], &raws) != nil {
 		return nil, strange
 	}
 	page := &list{entries: make([]entry, 0, len(raws))}
 	for _, raw := range raws {
-		var named map[string]json.RawMessage
+		named := mcp.Members(raw)
 		e := entry{raw: raw}
-		if json.Unmarshal(raw, &named) != nil {
+		if named == nil {
 			return nil, strange
 		}
 		if json.Unmarshal(named[of.key], &e.key) != nil || e.key == "" {
@@ -145,6 +146,7 @@ func (v *visit) readPage(w *way, result json.RawMessage) (*list, error) {
 			}
 		}
 		page.entries = append(page.entries, e)
+		page.size += len(raw) + 1
 	}
 	var next string
 	if raw := members["nextCursor"]; raw != nil && json.Unmarshal(raw, &next) != nil {

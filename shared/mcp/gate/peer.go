@@ -156,8 +156,7 @@ func (v *servers) ended(p *peer, s *mcp.Session) {
 // statelessParams are params of a request without session for a client that declared
 // abilities.
 func statelessParams(members map[string]json.RawMessage, abilities, client json.RawMessage) map[string]json.RawMessage {
-	meta := map[string]json.RawMessage{}
-	_ = json.Unmarshal(members["_meta"], &meta) // was checked to be an object
+	meta := mcp.Members(members["_meta"])
 	if meta == nil {
 		meta = map[string]json.RawMessage{}
 	}
@@ -172,7 +171,7 @@ func statelessParams(members map[string]json.RawMessage, abilities, client json.
 	for name, raw := range members {
 		out[name] = raw
 	}
-	out["_meta"], _ = json.Marshal(meta) // raw members that were JSON
+	out["_meta"] = mcp.AppendMembers(nil, meta)
 	return out
 }
 
@@ -191,10 +190,7 @@ func encode(req *era.Request, id json.RawMessage, params map[string]json.RawMess
 	}
 	out = wire.AppendJSONString(append(out, `,"method":`...), req.Method)
 	if params != nil {
-		raw, err := json.Marshal(params)
-		if err == nil { // raw members that were JSON
-			out = append(append(out, `,"params":`...), raw...)
-		}
+		out = mcp.AppendMembers(append(out, `,"params":`...), params)
 	}
 	return append(out, '}')
 }

@@ -71,13 +71,12 @@ func (v *servers) stand() (*way, error) {
 
 // without gives an object without a member.
 func without(raw json.RawMessage, name string) json.RawMessage {
-	var members map[string]json.RawMessage
-	if json.Unmarshal(raw, &members) != nil || members[name] == nil {
+	members := mcp.Members(raw)
+	if members[name] == nil {
 		return raw
 	}
 	delete(members, name)
-	out, _ := json.Marshal(members) // raw members that were JSON
-	return out
+	return mcp.AppendMembers(nil, members)
 }
 
 // discover tells what the server can do here.
