@@ -143,17 +143,29 @@ var renamedSchema = map[string]any{"oneOf": []any{
 
 // Copy puts into dst those of a client's headers that go to the upstream.
 func (f *Forward) Copy(dst, client http.Header) {
+	hop := ofConnection(client)
 	if f.Mode == AllExcept {
 		for name, values := range client {
-			if Forwardable(name) && !strings.HasPrefix(strings.ToLower(name), "x-gateway-") && !slices.ContainsFunc(f.Headers, func(r Renamed) bool { return strings.EqualFold(r.From, name) }) {
+			if Forwardable(name) && !slices.Contains(hop, strings.ToLower(name)) && !strings.HasPrefix(strings.ToLower(name), "x-gateway-") && !slices.ContainsFunc(f.Headers, func(r Renamed) bool { return strings.EqualFold(r.From, name) }) {
 				dst[name] = values
 			}
 		}
 		return
 	}
 	for _, r := range f.Headers {
-		if values := client.Values(r.From); len(values) > 0 && Forwardable(r.From) && Forwardable(r.To) {
+		if values := client.Values(r.From); len(values) > 0 && Forwardable(r.From) && Forwardable(r.To) && !slices.Contains(hop, strings.ToLower(r.From)) {
 			dst[http.CanonicalHeaderKey(r.To)] = values
 		}
 	}
+}
+
+// ofConnection are the headers that a client says are about its connection alone (RFC
+// 9110, 7.6.1), in lower case.
+func ofConnection(client http.Header) (names []string) {
+	for _, v := range client["Connection"] {
+		for name := range strings.SplitSeq(v, ",") {
+			names = append(names, strings.ToLower(strings.TrimSpace(name)))
+		}
+	}
+	return names
 }

@@ -1,0 +1,113 @@
+package a2a
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"gateway/shared/identity/bearer"
+	"gateway/shared/identity/signing"
+)
+
+// maxSignatures bounds how many signatures of an agent's card are looked at.
+const maxSignatures = 8
+
+// signature is an entry of a card's signatures.
+type signature struct {
+	Protected string `json:"protected"`
+	Signature string `json:"signature"`
+}
+
+// Sign puts the gateway's signatures into a card, in place of those that are there: one
+// for each form that libraries verify. keySet is the address of the public keys. The
+// same card and key give the same text.
+func Sign(card json.RawMessage, key *signing.Key, keySet string) (json.RawMessage, error) {
+	sent, modelled, err := forms(card)
+	if err != nil {
+		return nil, err
+	}
+	all := [][]byte{sent}
+	if !bytes.Equal(sent, modelled) {
+		all = append(all, modelled)
+	}
+	var list []signature
+	for _, form := range all {
+		var s signature
+		if s.Protected, s.Signature, err = key.Sign(map[string]any{"typ": "JOSE", "jku": keySet}, form); err != nil {
+			return nil, err
+		}
+		list = append(list, s)
+	}
+	c := members(card)
+	if c["signatures"], err = json.Marshal(list); err != nil {
+		return nil, err
+	}
+	return json.Marshal(c)
+}
+
+// Values of Verified.Status.
+const (
+	SignatureValid     = "valid"
+	SignatureInvalid   = "invalid"   // its key is known, and it signs something else
+	SignatureUnchecked = "unchecked" // its key is not to be had, or it is none that is known here
+)
+
+// Verified is what became of the signatures of an agent's card.
+type Verified struct {
+	Status string `json:"status" enum:"valid,invalid,unchecked"`
+	KeyID  string `json:"key_id,omitempty"`
+	KeySet string `json:"key_set,omitempty"`
+}
+
+// Verify checks the signatures of a card that came from an address; nil: it has none.
+// One that is good is enough. Key sets are read by https, or at the agent's own host.
+func Verify(ctx context.Context, via http.RoundTripper, card json.RawMessage, address string) *Verified {
+	var c struct {
+		Signatures []signature `json:"signatures"`
+	}
+	if json.Unmarshal(card, &c) != nil || len(c.Signatures) == 0 {
+		if raw := members(card)["signatures"]; raw == nil || string(raw) == "null" || string(raw) == "[]" {
+			return nil
+		}
+		return &Verified{Status: SignatureUnchecked}
+	}
+	sent, modelled, err := forms(card)
+	if err != nil {
+		return &Verified{Status: SignatureUnchecked}
+	}
+	checker := bearer.NewChecker(time.Now)
+	client := &http.Client{Transport: via, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	out := &Verified{Status: SignatureUnchecked}
+	for _, s := range c.Signatures[:min(len(c.Signatures), maxSignatures)] {
+		d := bearer.Detached(s)
+		_, kid, jku, ok := d.Head()
+		if !ok || !readable(jku, address) {
+			continue
+		}
+		good, known, err := checker.Detached(ctx, client, jku, &d, sent, modelled)
+		switch {
+		case good:
+			return &Verified{SignatureValid, clip(kid), jku}
+		case known && err == nil:
+			out = &Verified{SignatureInvalid, clip(kid), jku}
+		}
+	}
+	return out
+}
+
+// readable tells whether a key set is at an address that keys may be taken from.
+func readable(jku, address string) bool {
+	of, err := url.Parse(jku)
+	if err != nil || of.Host == "" || of.User != nil || len(jku) > 2048 {
+		return false
+	}
+	home, err := url.Parse(address)
+	return of.Scheme == "https" || err == nil && of.Scheme == home.Scheme && strings.EqualFold(of.Host, home.Host)
+}
+
+// clip keeps a name within a line.
+func clip(s string) string { return s[:min(len(s), 255)] }

@@ -1,0 +1,58 @@
+package signing
+
+import (
+	"crypto"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// Env is the variable of a key that the installation is given.
+const Env = "JWT_PRIVATE_KEY"
+
+var errGiven = errors.New(Env + " must be private keys of RSA in PEM (PKCS #8 or #1), of 2048 bits or more, without a password")
+
+// Check tells what is wrong with the value of Env. The error does not hold it.
+func Check(value string) error {
+	_, err := readGiven(value)
+	return err
+}
+
+// readGiven reads the keys of Env: the first signs, all are published. Variables often
+// cannot have lines: a backslash and an n end one too.
+func readGiven(value string) (out []*Key, err error) {
+	rest := []byte(strings.ReplaceAll(strings.TrimSpace(value), `\n`, "\n"))
+	for len(rest) > 0 {
+		var block *pem.Block
+		if block, rest = pem.Decode(rest); block == nil {
+			return nil, errGiven
+		}
+		key, err := readBlock(block)
+		if err != nil {
+			return nil, fmt.Errorf("%w (key %d)", errGiven, len(out)+1)
+		}
+		out = append(out, key)
+		rest = []byte(strings.TrimSpace(string(rest)))
+	}
+	return out, nil
+}
+
+func readBlock(block *pem.Block) (*Key, error) {
+	var private any
+	var err error
+	if block.Type == "RSA PRIVATE KEY" {
+		private, err = x509.ParsePKCS1PrivateKey(block.Bytes)
+	} else {
+		private, err = x509.ParsePKCS8PrivateKey(block.Bytes)
+	}
+	if err != nil {
+		return nil, err
+	}
+	signer, ok := private.(crypto.Signer)
+	if !ok {
+		return nil, errKind
+	}
+	return newKey(RS256, signer)
+}

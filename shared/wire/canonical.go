@@ -1,0 +1,104 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"unicode/utf16"
+)
+
+// AppendCanonical appends the one form of a JSON value that is signed: RFC 8785.
+// Numbers are what ECMAScript makes of them, so that a whole number beyond 2^53 loses
+// digits. The text has been checked to be JSON without a member that is there twice.
+func AppendCanonical(dst []byte, raw []byte) ([]byte, error) {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	var v any
+	if err := d.Decode(&v); err != nil {
+		return dst, err
+	}
+	return appendCanonical(dst, v)
+}
+
+func appendCanonical(dst []byte, v any) (_ []byte, err error) {
+	switch v := v.(type) {
+	case nil:
+		return append(dst, "null"...), nil
+	case bool:
+		return strconv.AppendBool(dst, v), nil
+	case string:
+		return appendCanonicalString(dst, v), nil
+	case json.Number:
+		return appendCanonicalNumber(dst, v)
+	case []any:
+		dst = append(dst, '[')
+		for i, one := range v {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			if dst, err = appendCanonical(dst, one); err != nil {
+				return dst, err
+			}
+		}
+		return append(dst, ']'), nil
+	case map[string]any:
+		return appendCanonicalObject(dst, v)
+	}
+	return dst, fmt.Errorf("wire: %T is no JSON", v)
+}
+
+// appendCanonicalObject orders members by the UTF-16 units of their names.
+func appendCanonicalObject(dst []byte, members map[string]any) (_ []byte, err error) {
+	type member struct {
+		name  string
+		units []uint16
+	}
+	order := make([]member, 0, len(members))
+	for name := range members {
+		order = append(order, member{name, utf16.Encode([]rune(name))})
+	}
+	slices.SortFunc(order, func(a, b member) int { return slices.Compare(a.units, b.units) })
+	dst = append(dst, '{')
+	for i, m := range order {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(appendCanonicalString(dst, m.name), ':')
+		if dst, err = appendCanonical(dst, members[m.name]); err != nil {
+			return dst, err
+		}
+	}
+	return append(dst, '}'), nil
+}
+
+func appendCanonicalNumber(dst []byte, n json.Number) ([]byte, error) {
+	f, err := n.Float64()
+	if err != nil || math.IsInf(f, 0) {
+		return dst, fmt.Errorf("wire: %s is no number of ECMAScript", n)
+	}
+	if f == 0 {
+		return append(dst, '0'), nil // also for -0
+	}
+	text, err := json.Marshal(f) // as ECMAScript writes numbers
+	return append(dst, text...), err
+}
+
+func appendCanonicalString(dst []byte, s string) []byte {
+	const hex = "0123456789abcdef"
+	short := map[byte]byte{'"': '"', '\\': '\\', '\b': 'b', '\f': 'f', '\n': 'n', '\r': 'r', '\t': 't'}
+	dst = append(dst, '"')
+	for i := range len(s) {
+		switch c := s[i]; {
+		case short[c] != 0:
+			dst = append(dst, '\\', short[c])
+		case c < ' ':
+			dst = append(dst, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
+		default:
+			dst = append(dst, c)
+		}
+	}
+	return append(dst, '"')
+}
