@@ -1,0 +1,130 @@
+package toolbox
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"gateway/shared/fault"
+)
+
+// API is the administration that tools call. r has a path below the base URL.
+type API interface {
+	// Ask makes a call for who made another one: with its credential, and as far as it
+	// can with its address. No more than most bytes of the answer are kept; large says
+	// that there are more.
+	Ask(by, r *http.Request, most int) (a Answer, err error)
+}
+
+// Answer is what the API says.
+type Answer struct {
+	Status int
+	Media  string
+	Body   []byte
+	Large  bool
+}
+
+// basePath is what the API's addresses begin with.
+const basePath = "/v1"
+
+// Inside asks a handler in this process.
+type Inside struct{ Handler func() http.Handler }
+
+// dropped are headers of a call of MCP that are not about the call of a tool.
+var dropped = []string{"Content-Length", "Content-Type", "Content-Encoding", "Accept", "Accept-Encoding", "Cookie", "Origin", "If-None-Match", "If-Match", "Transfer-Encoding", "Connection"}
+
+// Ask implements API.
+func (i Inside) Ask(by, r *http.Request, most int) (Answer, error) {
+	h := i.Handler()
+	if h == nil {
+		return Answer{}, fault.Unavailable(nil)
+	}
+	r.URL.Path, r.URL.RawPath = basePath+r.URL.Path, basePath+r.URL.EscapedPath()
+	r.RemoteAddr, r.Host, r.RequestURI = by.RemoteAddr, by.Host, r.URL.RequestURI()
+	for name, values := range by.Header {
+		if !slices.Contains(dropped, name) && !strings.HasPrefix(name, "Mcp-") {
+			r.Header[name] = values
+		}
+	}
+	w := &kept{most: most, header: http.Header{}}
+	h.ServeHTTP(w, r)
+	return w.answer(), nil
+}
+
+// kept is an answer that is held as far as it is wanted.
+type kept struct {
+	most   int
+	header http.Header
+	status int
+	body   bytes.Buffer
+	large  bool
+}
+
+// Header implements http.ResponseWriter.
+func (k *kept) Header() http.Header { return k.header }
+
+// WriteHeader implements http.ResponseWriter.
+func (k *kept) WriteHeader(status int) {
+	if k.status == 0 {
+		k.status = status
+	}
+}
+
+// Write implements http.ResponseWriter.
+func (k *kept) Write(p []byte) (int, error) {
+	k.WriteHeader(http.StatusOK)
+	room := k.most - k.body.Len()
+	if len(p) > room {
+		k.large = true
+	}
+	k.body.Write(p[:min(len(p), room)])
+	return len(p), nil
+}
+
+func (k *kept) answer() Answer {
+	k.WriteHeader(http.StatusOK)
+	return Answer{k.status, k.header.Get("Content-Type"), k.body.Bytes(), k.large}
+}
+
+// Outside asks the gateway at its own address: for processes that serve a part of it. A
+// record of the audit log then has the address of the process as the caller's.
+type Outside struct {
+	Base string // with /v1; "": there is none
+	Via  http.RoundTripper
+}
+
+// carried are the headers that go with a call.
+var carried = []string{"Authorization", "X-Gateway-Api-Key", "User-Agent"}
+
+// Ask implements API.
+func (o Outside) Ask(by, r *http.Request, most int) (Answer, error) {
+	base, err := url.Parse(strings.TrimRight(o.Base, "/"))
+	if err != nil || base.Host == "" {
+		return Answer{}, fault.New(fault.ServiceUnavailable, "", "Tools cannot be called here: this installation does not know its own address (GATEWAY_PUBLIC_URL)")
+	}
+	u := *r.URL
+	u.Scheme, u.Host = base.Scheme, base.Host
+	u.Path, u.RawPath = base.Path+r.URL.Path, base.EscapedPath()+r.URL.EscapedPath()
+	out := r.Clone(context.WithoutCancel(by.Context()))
+	out.URL, out.Host = &u, ""
+	for _, name := range carried {
+		if v := by.Header[name]; v != nil {
+			out.Header[name] = v
+		}
+	}
+	client := &http.Client{Transport: o.Via, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	resp, err := client.Do(out)
+	if err != nil {
+		return Answer{}, fault.Unavailable(err)
+	}
+	defer resp.Body.Close()
+	raw, err := io.ReadAll(io.LimitReader(resp.Body, int64(most)+1))
+	if err != nil {
+		return Answer{}, fault.Unavailable(err)
+	}
+	return Answer{resp.StatusCode, resp.Header.Get("Content-Type"), raw[:min(len(raw), most)], len(raw) > most}, nil
+}

@@ -1,0 +1,192 @@
+package toolbox
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Tool is an operation of the administration.
+type Tool struct {
+	Name   string // operationId
+	Family string
+	Doc    string
+	Method string // in capitals
+	Path   string // such as /configs/{slug}
+	Scopes []string
+
+	params []param
+	body   json.RawMessage // its schema; nil: none is sent
+	needed bool            // there must be one
+}
+
+// param is a variable of the path or a parameter of the query.
+type param struct {
+	Name     string          `json:"name"`
+	In       string          `json:"in"`
+	Required bool            `json:"required"`
+	Schema   json.RawMessage `json:"schema"`
+	Content  map[string]struct {
+		Schema json.RawMessage `json:"schema"`
+	} `json:"content"`
+}
+
+// bodyName is the argument that is sent as the body.
+const bodyName = "body"
+
+// Reads tells whether the tool changes nothing.
+func (t *Tool) Reads() bool { return t.Method == "GET" }
+
+// operation is one of the document, as far as it matters here.
+type operation struct {
+	ID         string           `json:"operationId"`
+	Summary    string           `json:"summary"`
+	Tags       []string         `json:"tags"`
+	Parameters []param          `json:"parameters"`
+	Security   []map[string]any `json:"security"`
+	Scopes     []string         `json:"x-gateway-scopes"`
+	Body       *struct {
+		Required bool                       `json:"required"`
+		Content  map[string]json.RawMessage `json:"content"`
+	} `json:"requestBody"`
+	Responses map[string]struct {
+		Content map[string]json.RawMessage `json:"content"`
+	} `json:"responses"`
+}
+
+// ofKeys is how the document says that keys of the gateway are taken.
+const ofKeys = "Gateway-Key"
+
+// inference is the tag of requests to models.
+const inference = "inference"
+
+// Catalogue are the tools of a document, by family and name.
+func Catalogue(document json.RawMessage) ([]Tool, error) {
+	var doc struct {
+		Paths map[string]map[string]operation `json:"paths"`
+	}
+	if err := json.Unmarshal(document, &doc); err != nil {
+		return nil, fmt.Errorf("toolbox: %w", err)
+	}
+	var out []Tool
+	for path, methods := range doc.Paths {
+		for method, o := range methods {
+			if !o.serves() {
+				continue
+			}
+			t := Tool{Name: o.ID, Family: o.Tags[0], Doc: o.Summary, Method: strings.ToUpper(method), Path: path, Scopes: o.Scopes, params: o.Parameters}
+			if o.Body != nil {
+				t.body, t.needed = schemaOf(o.Body.Content[jsonType]), o.Body.Required
+			}
+			out = append(out, t)
+		}
+	}
+	slices.SortFunc(out, func(a, b Tool) int { return cmp.Or(cmp.Compare(a.Family, b.Family), cmp.Compare(a.Name, b.Name)) })
+	return out, nil
+}
+
+const jsonType = "application/json"
+
+// serves tells whether an operation can be a tool. An operation at another of its paths
+// is there already.
+func (o *operation) serves() bool {
+	if len(o.Tags) != 1 || o.Tags[0] == inference || len(o.Scopes) == 0 || strings.Contains(o.ID, "Alias") ||
+		!slices.ContainsFunc(o.Security, func(s map[string]any) bool { _, ok := s[ofKeys]; return ok }) {
+		return false
+	}
+	if o.Body != nil && o.Body.Content[jsonType] == nil {
+		return false
+	}
+	for status, r := range o.Responses {
+		if strings.HasPrefix(status, "2") && r.Content[jsonType] != nil {
+			return true
+		}
+	}
+	return false
+}
+
+func schemaOf(media json.RawMessage) json.RawMessage {
+	var m struct {
+		Schema json.RawMessage `json:"schema"`
+	}
+	if json.Unmarshal(media, &m) != nil || m.Schema == nil {
+		return json.RawMessage(`{"type":"object"}`)
+	}
+	return m.Schema
+}
+
+// schema is that of a parameter.
+func (p *param) schema() json.RawMessage {
+	switch {
+	case p.Schema != nil:
+		return p.Schema
+	case p.Content[jsonType].Schema != nil:
+		return p.Content[jsonType].Schema
+	}
+	return json.RawMessage(`{"type":"string"}`)
+}
+
+// input is the schema of the arguments.
+func (t *Tool) input() map[string]any {
+	properties, required := map[string]json.RawMessage{}, []string{}
+	for i := range t.params {
+		p := &t.params[i]
+		properties[p.Name] = p.schema()
+		if p.Required {
+			required = append(required, p.Name)
+		}
+	}
+	if t.body != nil {
+		properties[bodyName] = t.body
+		if t.needed {
+			required = append(required, bodyName)
+		}
+	}
+	out := map[string]any{"type": "object", "properties": properties, "additionalProperties": false}
+	if len(required) > 0 {
+		out["required"] = required
+	}
+	return out
+}
+
+// shown is the tool as lists have it.
+func (t *Tool) shown() map[string]any {
+	hints := map[string]any{"title": strings.TrimSuffix(t.Doc, "."), "readOnlyHint": t.Reads(), "openWorldHint": false}
+	if !t.Reads() {
+		hints["destructiveHint"] = !strings.HasPrefix(t.Name, "create")
+		hints["idempotentHint"] = t.Method != "POST"
+	}
+	return map[string]any{"name": t.Name, "title": hints["title"], "description": t.describe(), "inputSchema": t.input(), "annotations": hints}
+}
+
+// describe tells a model what the tool does and what it needs.
+func (t *Tool) describe() string {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "%s (%s %s, family %s; scope %s)", t.Doc, t.Method, t.Path, t.Family, strings.Join(t.Scopes, " or "))
+	return b.String()
+}
+
+// paging are the arguments by which less can be asked for; "" where there are none.
+func (t *Tool) paging() string {
+	var pages, filters []string
+	for _, p := range t.params {
+		switch {
+		case p.In != "query" || p.Name == "workspace_id":
+		case slices.Contains([]string{"page_size", "current_page", "limit", "offset", "cursor", "after", "last_id"}, p.Name):
+			pages = append(pages, p.Name)
+		default:
+			filters = append(filters, p.Name)
+		}
+	}
+	var said []string
+	if len(pages) > 0 {
+		said = append(said, "ask for smaller pages by "+strings.Join(pages, ", "))
+	}
+	if len(filters) > 0 {
+		said = append(said, "narrow it by "+strings.Join(filters[:min(len(filters), 12)], ", "))
+	}
+	return strings.Join(said, "; ")
+}

@@ -1,0 +1,290 @@
+package toolbox
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"gateway/shared/admin"
+	"gateway/shared/fault"
+	"gateway/shared/mcp"
+	"gateway/shared/mcp/era"
+)
+
+// Path is where the server is: no slug of a server can be it.
+const Path = "/mcp"
+
+// Bounds.
+const (
+	pageSize  = 60
+	maxAnswer = 200_000 // bytes of the answer of a tool
+)
+
+// Server is the administration as a server of the protocol.
+type Server struct {
+	api   API
+	tools func() ([]Tool, error)
+}
+
+// New makes the server of a document, which is read when somebody comes.
+func New(api API, document func() (json.RawMessage, error)) *Server {
+	return &Server{api, sync.OnceValues(func() ([]Tool, error) {
+		text, err := document()
+		if err != nil {
+			return nil, err
+		}
+		return Catalogue(text)
+	})}
+}
+
+// Route is the server's own.
+func (s *Server) Route() admin.Route {
+	message := admin.Schema{"type": "object", "description": "A message of JSON-RPC."}
+	return admin.Route{
+		Method: "POST", Path: Path, Name: "callAdministration", Public: true, Welcomes: true, Unrecorded: true,
+		Doc:  "Call the administration as an MCP server: one tool for each operation that the caller's key has a scope for. With an API key; calls of tools are recorded as the operations that they are.",
+		Body: []admin.Field{}, Unparsed: true, Consumes: []string{jsonType}, Answer: message, Errors: []int{202, 401, 403, 404, 406},
+		Query: []admin.Field{
+			{Name: "writes", Type: admin.Boolean, Doc: "Also the tools that change something."},
+			{Name: "families", Type: admin.String, Max: 1000, Doc: "Only the tools of these families, separated by commas, such as configs,prompts."},
+		},
+		Refusals: &admin.Refusals{ContentType: jsonType, Schema: message, Body: func(c *admin.Call, f *fault.Fault) any {
+			return answerOf(f.Status(), nil, refusal(f, c.RequestID)).JSON
+		}},
+		Do: s.serve,
+	}
+}
+
+// visit is one message.
+type visit struct {
+	*Server
+	call  *admin.Call
+	req   *era.Request
+	tools []Tool // that the address asks for
+}
+
+func (s *Server) serve(c *admin.Call) (any, error) {
+	if !fromHere(c.Request) {
+		return nil, fault.New(fault.NotAllowed, "origin", "Pages of this origin may not call the gateway")
+	}
+	if c.Caller.Scope.Org == "" {
+		a := answerOf(http.StatusUnauthorized, nil, refusal(fault.New(fault.Unauthorized, "x-gateway-api-key", "An API key of the gateway is needed, in x-gateway-api-key or as a bearer token"), c.RequestID))
+		a.Header = http.Header{"Www-Authenticate": {"Bearer"}}
+		return a, nil
+	}
+	v := &visit{Server: s, call: c}
+	if err := v.choose(); err != nil {
+		return nil, err
+	}
+	req, refused := era.Read(c.Request.Header, c.Raw())
+	v.req = req
+	if refused != nil {
+		return answerOf(refused.Status, req.ID, &refused.Error), nil
+	}
+	if !req.IsRequest() {
+		return admin.Answer{Status: http.StatusAccepted, ContentType: jsonType, Body: []byte{}}, nil
+	}
+	return v.answer()
+}
+
+// fromHere tells whether a page may call, by its Origin; what is no browser has none.
+func fromHere(r *http.Request) bool {
+	origin := r.Header.Get("Origin")
+	u, err := url.Parse(origin)
+	return origin == "" || err == nil && u.Host != "" && u.Host == r.Host
+}
+
+// choose finds the tools that the address asks for.
+func (v *visit) choose() error {
+	all, err := v.Server.tools()
+	if err != nil {
+		return err
+	}
+	var families []string
+	for f := range strings.SplitSeq(v.call.Query.Text("families"), ",") {
+		f = strings.TrimSpace(f)
+		if f == "" {
+			continue
+		}
+		if !slices.ContainsFunc(all, func(t Tool) bool { return t.Family == f }) {
+			return fault.Invalid("families", "must be of %s", strings.Join(familiesOf(all), ", "))
+		}
+		families = append(families, f)
+	}
+	writes := v.call.Query.Bool("writes")
+	for _, t := range all {
+		if (writes || t.Reads()) && (families == nil || slices.Contains(families, t.Family)) {
+			v.tools = append(v.tools, t)
+		}
+	}
+	return nil
+}
+
+func familiesOf(tools []Tool) (names []string) {
+	for _, t := range tools {
+		if !slices.Contains(names, t.Family) {
+			names = append(names, t.Family)
+		}
+	}
+	return names
+}
+
+func (v *visit) answer() (any, error) {
+	modern := v.req.Era == era.Stateless
+	switch {
+	case v.req.Method == "initialize" && !modern:
+		return v.result(v.hello()), nil
+	case v.req.Method == "ping" && !modern:
+		return v.result(map[string]any{}), nil
+	case v.req.Method == "server/discover" && modern:
+		return v.result(v.discovered()), nil
+	case v.req.Method == "tools/list":
+		return v.list()
+	case v.req.Method == "tools/call":
+		return v.use()
+	}
+	return v.wrong(http.StatusNotFound, mcp.CodeMethodNotFound, "this server has tools and nothing else"), nil
+}
+
+// about is what the server says of itself.
+const about = "The administration of the AI gateway. Tools are its operations, named as in its OpenAPI document; parameters of the path and the query are arguments beside body, which is the JSON of the request. " +
+	"With a key of the organisation most tools need workspace_id. Tools that change something are there when the address of this server has ?writes=true."
+
+func (v *visit) hello() map[string]any {
+	version := v.req.Text("protocolVersion")
+	if !slices.Contains(mcp.Versions, version) {
+		version = mcp.Versions[0]
+	}
+	return map[string]any{"protocolVersion": version, "capabilities": map[string]any{"tools": struct{}{}}, "serverInfo": mcp.OwnName, "instructions": about}
+}
+
+func (v *visit) discovered() map[string]any {
+	return v.private(map[string]any{
+		"supportedVersions": append([]string{era.Version}, mcp.Versions...), "capabilities": map[string]any{"tools": struct{}{}}, "instructions": about,
+		"_meta": map[string]any{mcp.MetaServer: mcp.OwnName},
+	})
+}
+
+// private marks what only this caller may keep, and not for long.
+func (v *visit) private(result map[string]any) map[string]any {
+	if v.req.Era == era.Stateless {
+		result["ttlMs"], result["cacheScope"] = 0, "private"
+	}
+	return result
+}
+
+// list is a page of the tools that the caller's scopes allow.
+func (v *visit) list() (any, error) {
+	from := 0
+	if v.req.Members["cursor"] != nil {
+		after, err := base64.RawURLEncoding.DecodeString(v.req.Text("cursor"))
+		n := slices.IndexFunc(v.tools, func(t Tool) bool { return t.Name == string(after) })
+		if err != nil || n < 0 {
+			return v.wrong(http.StatusOK, mcp.CodeInvalidParams, "params.cursor is not one that was given"), nil
+		}
+		from = n + 1
+	}
+	shown, next := []any{}, ""
+	for i := from; i < len(v.tools); i++ {
+		t := &v.tools[i]
+		if !v.call.Caller.HasAny(t.Scopes) {
+			continue
+		}
+		if len(shown) == pageSize {
+			next = base64.RawURLEncoding.EncodeToString([]byte(v.tools[i-1].Name))
+			break
+		}
+		shown = append(shown, t.shown())
+	}
+	out := v.private(map[string]any{"tools": shown})
+	if next != "" {
+		out["nextCursor"] = next
+	}
+	return v.result(out), nil
+}
+
+// use calls a tool. What the API refuses is its own answer.
+func (v *visit) use() (any, error) {
+	name := v.req.Text("name")
+	n := slices.IndexFunc(v.tools, func(t Tool) bool { return t.Name == name })
+	if n < 0 {
+		return v.wrong(http.StatusOK, mcp.CodeInvalidParams, v.unknown(name)), nil
+	}
+	t := &v.tools[n]
+	r, why := t.request(v.call.Context, v.req.Members["arguments"])
+	if why != "" {
+		return v.said(why, true), nil
+	}
+	got, err := v.api.Ask(v.call.Request, r, maxAnswer)
+	switch {
+	case err != nil:
+		return nil, err
+	case got.Large:
+		why := fmt.Sprintf("The answer has more than %d bytes.", maxAnswer)
+		if less := t.paging(); less != "" {
+			why += " Ask for less: " + less + "."
+		}
+		return v.said(why, true), nil
+	case !utf8.Valid(got.Body):
+		return v.said("The answer is no text.", true), nil
+	}
+	return v.said(string(got.Body), got.Status >= http.StatusBadRequest), nil
+}
+
+// unknown says why there is no such tool.
+func (v *visit) unknown(name string) string {
+	all, err := v.Server.tools()
+	if err == nil && slices.ContainsFunc(all, func(t Tool) bool { return t.Name == name && !t.Reads() }) && !v.call.Query.Bool("writes") {
+		return "this tool changes something: connect to the address with ?writes=true"
+	}
+	return "unknown tool"
+}
+
+// said is a result that a model reads.
+func (v *visit) said(text string, failed bool) admin.Answer {
+	out := map[string]any{"content": []any{map[string]string{"type": "text", "text": text}}}
+	if failed {
+		out["isError"] = true
+	}
+	return v.result(out)
+}
+
+func (v *visit) result(members map[string]any) admin.Answer {
+	if v.req.Era == era.Stateless {
+		members["resultType"] = "complete"
+	}
+	return admin.Answer{Status: http.StatusOK, JSON: map[string]any{"jsonrpc": "2.0", "id": v.req.ID, "result": members}}
+}
+
+// wrong is an error of the protocol. With sessions its status is that of an answer.
+func (v *visit) wrong(status, code int, message string) admin.Answer {
+	if v.req.Era != era.Stateless {
+		status = http.StatusOK
+	}
+	return answerOf(status, v.req.ID, &mcp.Error{Code: code, Message: message})
+}
+
+// refusal is a fault as an error of the protocol.
+func refusal(f *fault.Fault, id string) *mcp.Error {
+	wrong := []map[string]string{}
+	for _, d := range f.Details {
+		wrong = append(wrong, map[string]string{"field": d.Field, "message": d.Message})
+	}
+	data, _ := json.Marshal(map[string]any{"field": f.Field, "errors": wrong, "request_id": id}) // texts
+	return &mcp.Error{Code: f.Status(), Message: f.Message, Data: data}
+}
+
+// answerOf is an error; one to a message that was not read has no id.
+func answerOf(status int, id json.RawMessage, e *mcp.Error) admin.Answer {
+	out := map[string]any{"jsonrpc": "2.0", "error": e}
+	if id != nil {
+		out["id"] = id
+	}
+	return admin.Answer{Status: status, ContentType: jsonType, JSON: out}
+}
