@@ -148,14 +148,16 @@ func gatewayResponses() map[string]any {
 // resources, knows them as one, and the family which ones there are.
 var gathered = []string{"/analytics/", "/agent/", "/.well-known/", "/oauth/", "/auth/", "/otel/", "/policies/", "/webhooks/", "/model-configs/"}
 
-// apart begins paths that stand among gathered ones and are another family's.
-const apart = "/oauth/upstream-"
+// apart begin paths that stand among gathered ones and are another family's.
+var apart = []string{"/oauth/upstream-", "/.well-known/jwks.json"}
 
 // unifyVariables names variables by their place, because the API wants siblings
 // to have one name: /configs/{slug} and /configs/{id}/versions agree.
 func unifyVariables(path string) string {
-	if strings.HasPrefix(path, apart) {
-		return path
+	for _, other := range apart {
+		if strings.HasPrefix(path, other) {
+			return path
+		}
 	}
 	for _, all := range gathered {
 		if strings.HasPrefix(path, all) {

@@ -128,8 +128,8 @@ var exceptions = func() map[string]rights {
 	references.opens = []string{"control"} // the credential of a reference that is verified
 	registries := administration           // they call what they register, to test it
 	registries.opens, registries.addressed = []string{"control"}, true
-	mcpservers := registries // users sign in at servers: it keeps their tokens
-	mcpservers.tables = map[string][]string{"control": manage, "keys": {"GetItem", "PutItem", "DeleteItem"}, "usage": {"PutItem", "DeleteItem"}}
+	mcpservers := registries                                                                                                                                // users sign in at servers: it keeps their tokens
+	mcpservers.tables = map[string][]string{"control": manage, "keys": {"GetItem", "PutItem", "DeleteItem"}, "usage": {"GetItem", "PutItem", "DeleteItem"}} // and it publishes the gateway's keys
 	mcpservers.seals, mcpservers.opens = []string{"control", "mcp"}, []string{"control", "mcp"}
 	plain := administration
 	plain.seals = nil
@@ -146,8 +146,8 @@ var exceptions = func() map[string]rights {
 		"mcpservers": mcpservers, "agentservers": registries, "deployments": plain, "scim": scim, "feedback": feedback, "auth": auth,
 		"users": users, "prompts": prompts, "secretreferences": references,
 		"analytics": analytics, "logs": logs, "auditlogs": reader("audit", "Query"),
-		"docs":         {tables: map[string][]string{"keys": lookUp}, names: []string{"audit", "usage"}},                      // the document is in the binary
-		"modelpricing": {tables: map[string][]string{"control": readMany, "keys": lookUp}, names: []string{"audit", "usage"}}, // anybody reads the prices in the binary, who has some of its own reads those too
+		"docs":         {tables: map[string][]string{"control": readMany, "keys": lookUp}, names: []string{"audit", "usage"}, addressed: true}, // the document is in the binary; tools are called at the gateway's own address
+		"modelpricing": {tables: map[string][]string{"control": readMany, "keys": lookUp}, names: []string{"audit", "usage"}},                  // anybody reads the prices in the binary, who has some of its own reads those too
 		"apikeys":      apikeys, "workspaces": limited("GetItem", "PutItem", "DeleteItem"), "integrations": limited(lookUp...), "providers": limited(lookUp...),
 		"policies": policies, "dryrun": rehearsal, "batches": withBatches, "batchruns": withBatches, "passthrough": withBatches,
 		"mcp": dataPlane.sessions(), "messages": dataPlane.sessions(), "responses": withBatches.sessions(), // these call servers

@@ -28,6 +28,7 @@ import (
 	"gateway/shared/egress"
 	"gateway/shared/host"
 	"gateway/shared/host/meter"
+	"gateway/shared/identity/signing"
 	"gateway/shared/notice"
 	"gateway/shared/notice/folder"
 	"gateway/shared/observe"
@@ -81,13 +82,16 @@ func open(ctx context.Context, o options) (_ *gateway, err error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := signing.Check(os.Getenv(signing.Env)); err != nil {
+		return nil, err
+	}
 	backends := g.stores.Backends
 	backends.Journal = g.stores.Journal
 	g.core = app.New(backends, app.Settings{
 		Stopping:  ctx.Done(),
 		Retention: retention,
 		Egress:    policy, BlockInline: os.Getenv("BLOCK_INLINE_CONFIG") == "true", StandardHTTP: o.serve.Standard,
-		PublicURL: os.Getenv("GATEWAY_PUBLIC_URL"), Mailer: mailer(o.data),
+		PublicURL: os.Getenv("GATEWAY_PUBLIC_URL"), Mailer: mailer(o.data), SigningKey: os.Getenv(signing.Env),
 		Ledger: app.LedgerHooks(g.stores.Journal, func() app.Recorder { return g.sender }, g.stores.Store),
 	})
 	g.sender = audit.NewBackgroundSender(g.core.Resources, g.core.Audit)

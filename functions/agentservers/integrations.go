@@ -74,6 +74,12 @@ func shownOfIntegration() []admin.Shown[a2a.Integration] {
 			}
 			return it.Form.Card
 		}),
+		of(admin.Field{Name: "card_signature", Type: admin.Object, Single: true, Form: signatureSchema, Doc: "What the signatures of the agent's card are worth; null: it has none. A card that is invalid is kept all the same: libraries sign cards in several forms. Clients get the gateway's signature in its place."}, func(it integration) any {
+			if it.Form.Signature == nil {
+				return nil
+			}
+			return it.Form.Signature
+		}),
 		of(admin.Field{Name: "sync_status", Type: admin.String, Enum: []string{a2a.SyncPending, a2a.SyncSuccess, a2a.SyncFailed}, Required: true}, func(it integration) any { return it.Form.Synced.Status }),
 		of(admin.Field{Name: "sync_error", Type: admin.String}, func(it integration) any { return admin.OrNull(it.Form.Synced.Error) }),
 		of(admin.Field{Name: "last_synced_at", Type: admin.Timestamp}, func(it integration) any {
@@ -166,11 +172,19 @@ func (f *family) fetch(ctx context.Context, r *resource.Resources, rec *resource
 		failed = &upstream.Failure{Status: http.StatusOK, Why: "the agent's card is too large to be kept"}
 		asked = failed
 	}
-	return card, asked, keep(context.WithoutCancel(ctx), r, rec.Ref(), card, failed)
+	var signed *a2a.Verified
+	if failed == nil {
+		form, err := a2a.DecodeIntegration(*rec)
+		if err != nil {
+			return nil, asked, err
+		}
+		signed = a2a.Verify(ctx, f.Opener.Via, card, form.URL)
+	}
+	return card, asked, keep(context.WithoutCancel(ctx), r, rec.Ref(), card, signed, failed)
 }
 
-// keep stores a card, or why there is none.
-func keep(ctx context.Context, r *resource.Resources, ref resource.Ref, card json.RawMessage, failed *upstream.Failure) error {
+// keep stores a card and what its signatures are, or why there is none.
+func keep(ctx context.Context, r *resource.Resources, ref resource.Ref, card json.RawMessage, signed *a2a.Verified, failed *upstream.Failure) error {
 	return r.Change(ctx, ref.Scope.Organisation(), func(tx *resource.Tx) error {
 		_, err := admin.Amend(tx, ref.Scope, ref.Kind, ref.ID, func(form *a2a.Integration) {
 			at := tx.Now().UTC()
@@ -179,7 +193,7 @@ func keep(ctx context.Context, r *resource.Resources, ref resource.Ref, card jso
 				form.Synced.Status, form.Synced.Error = a2a.SyncFailed, failed.Why
 				return
 			}
-			form.Card = card
+			form.Card, form.Signature = card, signed
 		})
 		return err
 	})
@@ -225,6 +239,11 @@ func (f *family) probe(c *admin.Call, rec *resource.Record, in store.Scope, url 
 	}
 	return out, nil
 }
+
+// signatureSchema describes card_signature.
+var signatureSchema = admin.Schema{"type": []string{"object", "null"}, "additionalProperties": false, "properties": map[string]admin.Schema{
+	"status": {"type": "string", "enum": []string{a2a.SignatureValid, a2a.SignatureInvalid, a2a.SignatureUnchecked}}, "key_id": {"type": "string"}, "key_set": {"type": "string"},
+}}
 
 var cardSchema = admin.Schema{"type": "object", "description": "The card of an agent, as the protocol describes it."}
 

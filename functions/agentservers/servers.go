@@ -95,7 +95,7 @@ func (f *family) whole(c *admin.Call) (server, integration, error) {
 func (f *family) serverRoutes() []admin.Route {
 	const item = "/agent-servers/{serverId}"
 	return f.servers.Below(
-		admin.Route{Method: "GET", Path: item + "/agent-card", Name: "getAgentServerCard", Doc: "Read the agent's card as clients get it: with the gateway's address, without skills that are disabled.", Answer: cardSchema,
+		admin.Route{Method: "GET", Path: item + "/agent-card", Name: "getAgentServerCard", Doc: "Read the agent's card as clients get it: with the gateway's address, without skills that are disabled; there it is signed too.", Answer: cardSchema,
 			Do: f.servers.At("read", f.card)},
 		admin.Route{Method: "POST", Path: item + "/test", Name: "testAgentServer", Doc: "Fetch the agent's card and keep it.", Action: audit.Test, Answer: probeSchema,
 			Do: f.servers.At("update", func(c *admin.Call) (any, error) {

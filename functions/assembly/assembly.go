@@ -4,6 +4,7 @@
 package assembly
 
 import (
+	"net/http"
 	"slices"
 
 	"gateway/functions/agentservers"
@@ -18,6 +19,7 @@ import (
 	"gateway/functions/configs"
 	"gateway/functions/deployments"
 	"gateway/functions/docs"
+	"gateway/functions/docs/toolbox"
 	"gateway/functions/dryrun"
 	"gateway/functions/embeddings"
 	"gateway/functions/feedback"
@@ -81,7 +83,7 @@ func Administration(c *app.Core, archive *segment.Archive) []admin.Family {
 		deployments.New(deployments.Deps{CheckURL: c.Egress.CheckURL, Via: c.Transport}), scim.New(scim.Of(c)), feedback.New(rated), auth.New(auth.Of(c)))
 	families = append(families, analytics.New(reader, rated), logs.New(logs.Deps{Reader: reader, Sealer: c.Sealer, Rated: rated, Exports: exporting.Runs(c), Bucket: c.Bucket,
 		Tail: logs.TailOptions{Ends: c.Stopping}, Told: &told.Maker{Sink: c.Events(), Sealer: c.Sealer, Now: c.Now}}), auditlogs.New(audit.NewReader(c.Store, c.Now)))
-	return append(families, docs.New(DataPlane(), families...)) // the document tells about all before it
+	return append(families, docs.New(toolbox.Inside{Handler: func() http.Handler { return c.Administration }}, DataPlane(), families...)) // the document tells about all before it
 }
 
 // DataPlane are the routes of all data-plane families.

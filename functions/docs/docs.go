@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 
+	"gateway/functions/docs/toolbox"
 	"gateway/shared/admin"
 	"gateway/shared/fault"
 	"gateway/shared/relay"
@@ -26,19 +27,19 @@ const (
 )
 
 // New makes the family. The document tells about the routes, the families, and
-// this family itself.
-func New(routes []relay.Route, families ...admin.Family) admin.Family {
-	all := append(families[:len(families):len(families)], serve(nil))
-	return serve(func() (json.RawMessage, error) { return build(routes, all) })
+// this family itself. Tools of the MCP server call by api.
+func New(api toolbox.API, routes []relay.Route, families ...admin.Family) admin.Family {
+	all := append(families[:len(families):len(families)], serve(nil, nil))
+	return serve(api, func() (json.RawMessage, error) { return build(routes, all) })
 }
 
 // Serve makes the family of a document that was built before.
-func Serve(document json.RawMessage) admin.Family {
-	return serve(func() (json.RawMessage, error) { return document, nil })
+func Serve(api toolbox.API, document json.RawMessage) admin.Family {
+	return serve(api, func() (json.RawMessage, error) { return document, nil })
 }
 
 // serve makes the family of a document that is built when somebody asks for it.
-func serve(text func() (json.RawMessage, error)) admin.Family {
+func serve(api toolbox.API, text func() (json.RawMessage, error)) admin.Family {
 	text = sync.OnceValues(text)
 	document := sync.OnceValues(func() (*admin.Document, error) {
 		raw, err := text()
@@ -65,7 +66,7 @@ func serve(text func() (json.RawMessage, error)) admin.Family {
 		return nil, fault.New(fault.NotFound, "family", "No family of routes has this name; /docs lists them")
 	}
 	html := admin.Schema{"type": "string"}
-	return admin.Family{Name: Name, Doc: "This document, for programs and for people.", Routes: []admin.Route{
+	return admin.Family{Name: Name, Doc: "This document, for programs, for people, and as tools for models.", Routes: []admin.Route{
 		{
 			Method: "GET", Path: "/openapi.json", Name: "getDocument", Doc: "Read the OpenAPI 3.1 document of the whole gateway.", Public: true,
 			Errors: []int{304}, Answer: admin.Schema{"type": "object", "description": "An OpenAPI 3.1 document."},
@@ -81,6 +82,7 @@ func serve(text func() (json.RawMessage, error)) admin.Family {
 			Errors: []int{304, 404}, Produces: pageType, Answer: html,
 			Do: func(c *admin.Call) (any, error) { return page(c.Param("family")) },
 		},
+		toolbox.New(api, text).Route(),
 	}}
 }
 

@@ -37,7 +37,7 @@ func family() admin.Family {
 }
 
 func newHouse(t testing.TB) *admintest.House {
-	return admintest.New(t, New(routes, family()))
+	return admintest.New(t, New(nil, routes, family()))
 }
 
 func TestFamilyChecks(t *testing.T) { admintest.CheckFamily(t, newHouse(t)) }

@@ -68,7 +68,7 @@ func (a agents) Answer(g *relay.Governed) error {
 		Context: g.Context, Request: g.Request, Path: strings.TrimPrefix(g.Request.URL.EscapedPath(), relay.BasePath+belowAgents), Body: g.Body,
 		Base:   a.base(g.Request),
 		Caller: g.Caller, View: g.View, TraceID: g.TraceID, Bearer: g.Bearer, Now: g.Now,
-		Via: g.Own.Via, Sealer: g.Own.Sealer, Secrets: g.Own.Secrets, CheckURL: g.Own.CheckURL, Buffered: g.Own.Buffers, Walk: g.Walk,
+		Via: g.Own.Via, Sealer: g.Own.Sealer, Secrets: g.Own.Secrets, CheckURL: g.Own.CheckURL, Signing: g.Own.Signing, Buffered: g.Own.Buffers, Walk: g.Walk,
 	})
 	return nil
 }

@@ -17,6 +17,7 @@ import (
 	"gateway/shared/admin/admintest"
 	"gateway/shared/egress"
 	"gateway/shared/identity/people"
+	"gateway/shared/identity/signing"
 	"gateway/shared/mcp"
 	"gateway/shared/provider"
 	"gateway/shared/resource"
@@ -47,6 +48,7 @@ func newHouseAt(t testing.TB, now func() time.Time) *admintest.House {
 	return admintest.Build(t, func(d admin.Deps) []admin.Family {
 		return []admin.Family{New(Deps{
 			CheckURL: policy.CheckURL, PublicURL: "https://gateway.example.com/v1/",
+			Signing: signing.New(signing.Options{Table: d.Resources.Store().Table(store.Usage), Sealer: admintest.Sealer{}, Now: time.Now}),
 			Opener: &mcp.Opener{Sealer: admintest.Sealer{}, Via: via, Now: time.Now,
 				Secrets: &provider.Loaded{Secrets: provider.NewSecrets(admintest.Sealer{}, provider.NewTokens(via, now), via), Loader: resource.NewLoader(d.Resources)}},
 		})}

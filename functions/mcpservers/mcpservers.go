@@ -9,6 +9,7 @@ import (
 
 	"gateway/shared/admin"
 	"gateway/shared/app"
+	"gateway/shared/identity/signing"
 	"gateway/shared/mcp"
 	"gateway/shared/mcp/granted"
 	"gateway/shared/provider"
@@ -30,12 +31,14 @@ type Deps struct {
 	// Sessions and Loader find who signs in at a server, and at which browser.
 	Sessions *signin.Sessions
 	Loader   *resource.Loader
+	// Signing are the keys whose public halves are published.
+	Signing *signing.Keys
 }
 
 // Of is what the family works with in an installation. secrets reach secret managers.
 func Of(c *app.Core, secrets *provider.Loaded) Deps {
 	return Deps{
-		CheckURL: c.Egress.CheckURL, PublicURL: c.PublicURL, MCPAddress: granted.Public(c.PublicURL), Sessions: signin.New(c.Loader, c.Resources), Loader: c.Loader,
+		CheckURL: c.Egress.CheckURL, PublicURL: c.PublicURL, MCPAddress: granted.Public(c.PublicURL), Sessions: signin.New(c.Loader, c.Resources), Loader: c.Loader, Signing: c.Signing,
 		Opener: &mcp.Opener{Sealer: c.Sealer, Via: c.Transport, Hosts: c.Trusting, Now: c.Now, Secrets: secrets},
 	}
 }
@@ -47,7 +50,7 @@ func New(d Deps) admin.Family {
 	f.known, f.overrides, f.connections = f.describeKnown(), f.describeOverrides(), f.describeConnections()
 	return admin.Family{
 		Name: "mcpservers", Doc: "MCP integrations and servers.",
-		Routes: slices.Concat(f.integrations.Routes(), f.integrationRoutes(), f.servers.Routes(), f.serverRoutes(), f.signInRoutes()),
+		Routes: slices.Concat(f.integrations.Routes(), f.integrationRoutes(), f.servers.Routes(), f.serverRoutes(), f.signInRoutes(), (&published{Keys: f.Signing}).routes()),
 	}
 }
 

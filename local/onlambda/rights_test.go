@@ -277,6 +277,8 @@ func (in *restricted) administer() {
 		in.ask("DELETE", r.path+"/"+id+of, adminKey, gone)
 	}
 	in.ask("GET", "/openapi.json", adminKey, "")
+	in.ask("GET", "/.well-known/jwks.json", adminKey, "")
+	in.ask("POST", "/mcp", adminKey, `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
 	in.ask("GET", "/pricing/openai.json", adminKey, "")
 	in.ask("GET", "/general/openai.json", adminKey, "")
 	mapped := in.ask("POST", "/scim/workspaces", adminKey, `{"workspace_id":"default","role":"member","scim_group_name":"M"}`)

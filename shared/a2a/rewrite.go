@@ -19,7 +19,7 @@ const scheme = `{"gateway":{"type":"apiKey","in":"header","name":"x-gateway-api-
 
 // Rewrite is a card as clients of the gateway get it, for readers of either version:
 // its addresses and the way to sign in are the gateway's, skills that are disabled are
-// left out, and what was signed is not any more.
+// left out, and what the agent signed is not any more; see Sign.
 func Rewrite(card json.RawMessage, as Shown) (json.RawMessage, error) {
 	var c map[string]json.RawMessage
 	if err := json.Unmarshal(card, &c); err != nil {

@@ -40,7 +40,8 @@ type Integration struct {
 	Configurations map[string]json.RawMessage `json:"configurations,omitempty"`
 	SecretMappings []provider.SecretMapping   `json:"secret_mappings,omitempty"`
 	Access         access.Workspaces          `json:"access"`
-	Card           json.RawMessage            `json:"card,omitempty"` // as the agent shows it
+	Card           json.RawMessage            `json:"card,omitempty"`      // as the agent shows it
+	Signature      *Verified                  `json:"signature,omitempty"` // of the card
 	Synced         Synced                     `json:"synced"`
 }
 

@@ -218,7 +218,7 @@ func (r *Route) documentAnswers() map[string]any {
 		statuses = append(statuses, 413)
 	}
 	for _, s := range append(statuses, r.Errors...) {
-		if bodyless(s) {
+		if bodyless(s) || s == http.StatusAccepted {
 			out[strconv.Itoa(s)] = map[string]any{"description": "Nothing to send."}
 			continue
 		}

@@ -9,6 +9,7 @@ import (
 	"gateway/shared/blob"
 	"gateway/shared/egress"
 	"gateway/shared/identity"
+	"gateway/shared/identity/signing"
 	"gateway/shared/ledger"
 	"gateway/shared/notice"
 	"gateway/shared/queue"
@@ -46,6 +47,7 @@ type Settings struct {
 	Now          func() time.Time // nil: time.Now
 	Mailer       notice.Mailer    // nil: no mail is sent
 	PublicURL    string           // base URL that links in mails begin with; "": where the request went
+	SigningKey   string           // the value of signing.Env; "": the keys are those of the tables
 	Stopping     <-chan struct{}  // closed when answers that last have to end; nil: never
 	// LookUpTXT asks the domain name system; nil: the resolver of the machine.
 	LookUpTXT func(ctx context.Context, name string) ([]string, error)
@@ -60,11 +62,15 @@ type Core struct {
 	Auth      *identity.Authenticator
 	Ledger    *ledger.Ledger
 	Transport http.RoundTripper // the guarded way out
+	Signing   *signing.Keys
 	// Records takes audit records that have no change to go with; nil: nobody does.
 	Records Recorder
 	// Renewal asks identity providers about sessions, in the process of the family auth;
 	// nil: another process does.
 	Renewal *signin.Renewal
+	// Administration is what serves the administration in this process; nil before it
+	// does, and where it does not.
+	Administration http.Handler
 	// Trusting also reaches the trusted hosts: for custom hosts alone. Its
 	// connections are its own.
 	Trusting http.RoundTripper
@@ -88,6 +94,7 @@ func New(b Backends, s Settings) *Core {
 		Ledger:    ledger.New(b.Store, s.Now, s.Ledger),
 		Transport: egress.New(s.Egress.WithoutTrusted(), egress.Options{Standard: s.StandardHTTP}),
 		Trusting:  egress.New(s.Egress, egress.Options{Standard: s.StandardHTTP}),
+		Signing:   signing.New(signing.Options{Table: b.Store.Table(store.Usage), Sealer: b.Sealer, Now: s.Now, Given: s.SigningKey}),
 	}
 	c.Auth.Tokens = c.tokens()
 	return c

@@ -64,10 +64,10 @@ type OAuthMetadata struct {
 
 // IdentityForwarding says how the upstream learns who calls.
 type IdentityForwarding struct {
-	Method        string   `json:"method" min:"1" enum:"claims_header,bearer,jwt_header" doc:"jwt_header is refused: this gateway signs no tokens for servers."`
+	Method        string   `json:"method" min:"1" enum:"claims_header,bearer,jwt_header" doc:"jwt_header is a token that the gateway signs (RS256): verify it by /.well-known/jwks.json."`
 	IncludeClaims []string `json:"include_claims,omitempty" max:"50" each:"max=255"`
 	HeaderName    string   `json:"header_name,omitempty" max:"128"`
-	Expiry        int64    `json:"jwt_expiry_seconds,omitempty" min:"1" max:"86400"`
+	Expiry        int64    `json:"jwt_expiry_seconds,omitempty" min:"1" max:"86400" doc:"Of jwt_header; 300 without it."`
 }
 
 // JWTValidation says which tokens clients must bring besides their key.

@@ -3,6 +3,7 @@ package mcp
 import (
 	"cmp"
 	"strings"
+	"time"
 
 	"gateway/shared/fault"
 	"gateway/shared/tenant/upstream"
@@ -12,13 +13,16 @@ import (
 const (
 	IdentityClaims = "claims_header"
 	IdentityBearer = "bearer"
-	identitySigned = "jwt_header"
+	IdentitySigned = "jwt_header"
 )
 
 // Header is where the server is told who calls.
 func (f *IdentityForwarding) Header() string {
-	if f.Method == IdentityBearer {
+	switch f.Method {
+	case IdentityBearer:
 		return cmp.Or(f.HeaderName, "Authorization")
+	case IdentitySigned:
+		return cmp.Or(f.HeaderName, "X-User-JWT")
 	}
 	return cmp.Or(f.HeaderName, "X-User-Claims")
 }
@@ -31,11 +35,16 @@ func (f *IdentityForwarding) Claims() []string {
 	return []string{"sub", "email", "username", "user_id", "workspace_id", "organisation_id", "scope", "client_id"}
 }
 
+// Lasts is how long a token is good that the gateway signs.
+func (f *IdentityForwarding) Lasts() time.Duration {
+	return time.Duration(cmp.Or(f.Expiry, expiry)) * time.Second
+}
+
+// expiry is that of Expiry where none is set.
+const expiry = 300
+
 // check gives what the members do not say by their bounds.
 func (f *IdentityForwarding) check(at string) (bad []fault.Detail) {
-	if f.Method == identitySigned {
-		bad = append(bad, fault.Detail{Field: at + ".method", Message: "must be claims_header or bearer: this gateway signs no tokens for servers"})
-	}
 	if f.HeaderName != "" && (!upstream.HeaderName(f.HeaderName) || upstream.Ours(strings.ToLower(f.HeaderName))) {
 		bad = append(bad, fault.Detail{Field: at + ".header_name", Message: "is not a header that can be sent"})
 	}

@@ -21,7 +21,7 @@ func (c *call) governed() error {
 	g := routes.Governed{
 		Context: c.Ctx, Request: c.Req, Body: c.In, Caller: c.Who, View: c.View, Metadata: c.Metadata, TraceID: c.Ask.TraceID,
 		Bearer: c.KeyInAuth, Now: c.Relay.Now, Walk: &governor{&c.sender, c.calling},
-		Own: routes.Own{Via: c.Transport, Hosts: c.Trusting, Sealer: c.Sealer, Secrets: &provider.Loaded{Secrets: c.Means.Secrets, Loader: c.Loader}, Loader: c.Loader, Kept: c.Relay.owners.Table, CheckURL: c.Egress.WithoutTrusted().CheckURL, Buffers: c.RecordAfterBody},
+		Own: routes.Own{Via: c.Transport, Hosts: c.Trusting, Sealer: c.Sealer, Secrets: &provider.Loaded{Secrets: c.Means.Secrets, Loader: c.Loader}, Loader: c.Loader, Kept: c.Relay.owners.Table, Signing: c.Signing, CheckURL: c.Egress.WithoutTrusted().CheckURL, Buffers: c.RecordAfterBody},
 	}
 	return c.Route.Protocol.Answer(&g)
 }

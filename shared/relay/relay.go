@@ -11,6 +11,7 @@ import (
 	"gateway/shared/egress"
 	"gateway/shared/guard/judge"
 	"gateway/shared/identity"
+	"gateway/shared/identity/signing"
 	"gateway/shared/ledger"
 	"gateway/shared/pricing"
 	"gateway/shared/provider"
@@ -67,6 +68,7 @@ type Options struct {
 	Cache      *cache.Cache
 	CacheTimes reused.Times
 	Checks     map[string]judge.Maker // what makes the checks of guardrails, by id
+	Signing    *signing.Keys          // what identities towards servers and cards of agents are signed with; nil: neither is served
 	Now        func() time.Time
 
 	// BlockInline refuses inline configuration whatever the organisation says.

@@ -2,13 +2,19 @@
 package main
 
 import (
+	"os"
+
 	"gateway/functions/docs"
 	"gateway/functions/docs/document"
+	"gateway/functions/docs/toolbox"
 	"gateway/shared/admin"
 	"gateway/shared/app"
+	"gateway/shared/app/onaws"
 	"gateway/shared/host/administration"
 )
 
 func main() {
-	administration.Main(func(*app.Core) []admin.Family { return []admin.Family{docs.Serve(document.JSON)} })
+	administration.Main(func(c *app.Core) []admin.Family {
+		return []admin.Family{docs.Serve(toolbox.Outside{Base: os.Getenv(onaws.EnvPublicURL), Via: c.Transport}, document.JSON)}
+	})
 }

@@ -2,12 +2,12 @@
 // with the gateway between them.
 import { test, before, after } from 'node:test';
 import assert from 'node:assert/strict';
-import { randomUUID } from 'node:crypto';
+import { createPublicKey, randomUUID } from 'node:crypto';
 import express from 'express';
 import * as newer from '@a2a-js/sdk/client';
 import { DefaultRequestHandler, InMemoryTaskStore, AgentEvent } from '@a2a-js/sdk/server';
 import * as newerExpress from '@a2a-js/sdk/server/express';
-import { AgentCard, Message, Task, TaskArtifactUpdateEvent, TaskStatusUpdateEvent, SendMessageRequest, GetTaskRequest } from '@a2a-js/sdk';
+import { AgentCard, Message, Task, TaskArtifactUpdateEvent, TaskStatusUpdateEvent, SendMessageRequest, GetTaskRequest, verifyAgentCardSignature } from '@a2a-js/sdk';
 import * as older from 'a2a-older/client';
 import { DefaultRequestHandler as OlderHandler, InMemoryTaskStore as OlderStore } from 'a2a-older/server';
 import * as olderExpress from 'a2a-older/server/express';
@@ -153,4 +153,20 @@ for (const at of versions) for (const by of bindings) {
       await assert.rejects(c.getTask(version === '1.0' ? GetTaskRequest.fromJSON({ id: 'nothing' }) : { id: 'nothing' }), /not found|-32001/i);
     });
   }
+}
+
+for (const at of versions) {
+  test(`the card of an agent of ${at} is signed by the gateway`, async () => {
+    const url = agents[`${at} JSONRPC`];
+    const card = await new newer.DefaultAgentCardResolver({ fetchImpl: keyed }).resolve(`${url}/`);
+    const sets = [];
+    const verify = verifyAgentCardSignature(async (kid, jku) => {
+      sets.push(jku);
+      const { keys } = await (await fetch(jku)).json();
+      return createPublicKey({ key: keys.find((k) => k.kid === kid), format: 'jwk' });
+    });
+    await verify(card);
+    assert.equal(sets[0], `${gatewayURL}/.well-known/jwks.json`);
+    await assert.rejects(verify({ ...card, description: 'Another.' }), /valid signatures/);
+  });
 }

@@ -13,6 +13,7 @@ import (
 	"gateway/shared/a2a"
 	"gateway/shared/a2a/entitled"
 	"gateway/shared/fault"
+	"gateway/shared/identity/signing"
 )
 
 // isCard tells whether a path behind an agent's address is that of its card.
@@ -51,16 +52,31 @@ func (v *visit) card() error {
 	return nil
 }
 
-// rewrite is a card as the caller gets it: what it lists may be called.
+// rewrite is a card as the caller gets it, signed by the gateway: what it lists may be
+// called.
 func (v *visit) rewrite(card json.RawMessage) (json.RawMessage, error) {
 	if a2a.CheckCard(card) != nil {
 		return nil, v.garbage(http.StatusOK, "is no card")
 	}
-	return a2a.Rewrite(card, a2a.Shown{
+	made, err := a2a.Rewrite(card, a2a.Shown{
 		Address: v.Base + "/" + v.facts.Server.Record.Slug, Agent: v.facts.Integration.URL, Push: v.facts.Integration.Pushes(),
 		Disabled: func(skill string) bool { return v.facts.Decide(skill) != entitled.Allowed },
 	})
+	if err != nil || v.Signing == nil {
+		return made, err
+	}
+	key, err := v.Signing.For(v.Context, signing.ES256)
+	if err != nil {
+		return nil, err
+	}
+	return a2a.Sign(made, key, strings.TrimSuffix(v.Base, belowAll)+keySet)
 }
+
+// belowAll is what all agents stand below, and keySet where the public keys are.
+const (
+	belowAll = "/agent"
+	keySet   = "/.well-known/jwks.json"
+)
 
 // cardOf is the agent's own card: the one that is kept with the integration, or, where
 // none is, the one that it shows now.

@@ -10,6 +10,7 @@ import (
 	"gateway/shared/a2a/entitled"
 	"gateway/shared/fault"
 	"gateway/shared/identity"
+	"gateway/shared/identity/signing"
 	"gateway/shared/provider"
 	"gateway/shared/resource"
 	"gateway/shared/seal"
@@ -56,6 +57,7 @@ type Call struct {
 	Sealer   seal.Sealer
 	Secrets  *provider.Loaded
 	CheckURL provider.URLCheck
+	Signing  *signing.Keys
 	Buffered bool // the process keeps nothing between requests
 	Walk
 }

@@ -18,9 +18,14 @@ import (
 
 // New makes the handler that serves the families.
 func New(c *app.Core, audit admin.Recorder, families ...admin.Family) (*admin.Handler, error) {
-	return admin.NewHandler(admin.Deps{
+	h, err := admin.NewHandler(admin.Deps{
 		Resources: c.Resources, Sealer: c.Sealer, Authenticate: Authenticate(c), Audit: audit, Rights: rights(c.Loader),
 	}, families...)
+	if err != nil {
+		return nil, err
+	}
+	c.Administration = h
+	return h, nil
 }
 
 // Secrets gives the administration what secret mappings name, for calls that it makes

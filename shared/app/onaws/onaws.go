@@ -12,6 +12,7 @@ import (
 	"gateway/shared/app"
 	"gateway/shared/audit"
 	"gateway/shared/blob/s3"
+	"gateway/shared/identity/signing"
 	"gateway/shared/queue/sqs"
 	"gateway/shared/seal"
 	"gateway/shared/seal/kms"
@@ -57,7 +58,7 @@ func Open(ctx context.Context, parts ...Part) (*Installation, error) {
 		return nil, fmt.Errorf("onaws: %w", err)
 	}
 	in := &Installation{}
-	s := app.Settings{Egress: p, BlockInline: os.Getenv(EnvBlockInline) == "true"}
+	s := app.Settings{SigningKey: os.Getenv(signing.Env), Egress: p, BlockInline: os.Getenv(EnvBlockInline) == "true"}
 	if s.StandardHTTP, err = app.StandardHTTP(); err != nil {
 		return nil, err
 	}

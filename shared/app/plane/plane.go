@@ -40,7 +40,7 @@ func New(c *app.Core, sink usage.Sink, o Options) *relay.Relay {
 		Loader: c.Loader, Auth: c.Auth, Ledger: c.Ledger, Book: pricing.Default(), Sink: sink,
 		Sealer: c.Sealer, Store: c.Store, Transport: c.Transport, Trusting: c.Trusting, Egress: c.Egress, Now: c.Now,
 		Dialects: Dialects(), Translators: o.Translators, Jobs: o.Jobs, Checks: checks.Makers(checks.Deps{Now: c.Now, LookUp: net.DefaultResolver.LookupHost, Signer: provider.NewTokens(c.Transport, c.Now)}), Bucket: c.Bucket, Runs: c.Runs,
-		BlockInline:     c.BlockInline,
+		BlockInline: c.BlockInline, Signing: c.Signing,
 		Cache:           Answers(c, o.Vectors),
 		RecordAfterBody: o.RecordAfterBody, DrainTime: o.Drain, Faults: o.Faults,
 	})

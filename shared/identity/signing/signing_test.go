@@ -244,7 +244,7 @@ func TestGivenKeys(t *testing.T) {
 	in := newInstallation(t)
 	a, _ := rsa.GenerateKey(rand.Reader, 2048)
 	b, _ := rsa.GenerateKey(rand.Reader, 2048)
-	short, _ := rsa.GenerateKey(rand.Reader, 1024) //nolint:gosec // that it is refused is what is tested
+	short, _ := rsa.GenerateKey(rand.Reader, 1024)
 	curve, _ := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	pkcs8, err := x509.MarshalPKCS8PrivateKey(a)
 	first := pemOf(t, "PRIVATE KEY", pkcs8, err)

@@ -13,6 +13,7 @@ import (
 	"gateway/shared/fault"
 	"gateway/shared/identity"
 	"gateway/shared/identity/bearer"
+	"gateway/shared/identity/signing"
 	"gateway/shared/mcp"
 	"gateway/shared/mcp/connect"
 	"gateway/shared/mcp/entitled"
@@ -44,6 +45,7 @@ type Host struct {
 	opener *mcp.Opener
 	tokens *connect.Tokens
 	proofs *bearer.Checker
+	minter *signing.Minter
 	mu     sync.Mutex
 	peers  map[peerKey]*peer
 	rules  map[string]*bearer.Rules // by what they say
@@ -73,7 +75,8 @@ type Call struct {
 	Sealer   seal.Sealer
 	Secrets  *provider.Loaded
 	Kept     store.Table // of what changes with use: tokens of users at servers
-	Buffered bool        // the process keeps nothing between requests, and holds no stream open
+	Signing  *signing.Keys
+	Buffered bool // the process keeps nothing between requests, and holds no stream open
 	Walk
 }
 
@@ -126,6 +129,7 @@ func (h *Host) Serve(c *Call) {
 		h.opener = &mcp.Opener{Sealer: c.Sealer, Via: c.Via, Hosts: c.Hosts, Secrets: c.Secrets, Now: c.Now, Keeps: true}
 		h.tokens = &connect.Tokens{Table: c.Kept, Sealer: c.Sealer, Via: c.Via, Now: c.Now}
 		h.proofs = bearer.NewChecker(c.Now)
+		h.minter = &signing.Minter{Keys: c.Signing, Now: c.Now}
 	})
 	v := new(visit)
 	v.Call, v.host, v.note = c, h, usage.Call{Protocol: "mcp", Auth: "api_key", Method: c.Request.Method}

@@ -3,7 +3,7 @@ package gate
 import (
 	"encoding/json"
 	"fmt"
-	"net/http"
+	"slices"
 	"strings"
 	"unicode/utf16"
 
@@ -19,10 +19,11 @@ const maxIntroduction = 8 << 10
 
 // introduceUser tells the server who calls, as its integration says. What a client sent
 // under the name of the header is gone, also where nothing is told.
-func (v *servers) introduceUser(h http.Header, f *mcp.IdentityForwarding) error {
+func (v *servers) introduceUser(up *mcp.Upstream, f *mcp.IdentityForwarding) error {
 	if f == nil {
 		return nil
 	}
+	h := up.Headers
 	h.Del(f.Header())
 	switch f.Method {
 	case mcp.IdentityBearer:
@@ -43,12 +44,48 @@ func (v *servers) introduceUser(h http.Header, f *mcp.IdentityForwarding) error 
 		}
 		value := ascii(string(raw))
 		if len(value) > maxIntroduction {
-			return fault.Newf(fault.NotAllowed, "", "The claims of this user have more than %d bytes, which the MCP server cannot be told", maxIntroduction)
+			return tooLarge()
 		}
 		h.Set(f.Header(), value)
 		return nil
+	case mcp.IdentitySigned:
+		return v.signed(up, f)
 	}
 	return fault.New(fault.NotAllowed, "", "The integration of this MCP server forwards identities in a way that this gateway does not have")
+}
+
+// ownClaims are those of a token that its signer alone decides on: what another token
+// says there is about that one.
+var ownClaims = []string{"iss", "iat", "exp", "nbf", "jti"}
+
+// signed tells it by a token of the gateway's own.
+func (v *servers) signed(up *mcp.Upstream, f *mcp.IdentityForwarding) error {
+	claims, err := v.claims(f.Claims())
+	if err != nil {
+		return err
+	}
+	for _, name := range ownClaims {
+		delete(claims, name)
+	}
+	if delete(claims, "aud"); slices.Contains(f.Claims(), "aud") {
+		claims["aud"] = up.URL
+	}
+	token, err := v.host.minter.Token(v.Context, v.Caller.Scope.Org+"/"+v.principal(), claims, f.Lasts())
+	if err != nil {
+		return err
+	}
+	if len(token) > maxIntroduction {
+		return tooLarge()
+	}
+	if strings.EqualFold(f.Header(), "Authorization") {
+		token = scheme + token
+	}
+	up.Headers.Set(f.Header(), token)
+	return nil
+}
+
+func tooLarge() *fault.Fault {
+	return fault.Newf(fault.NotAllowed, "", "The claims of this user have more than %d bytes, which the MCP server cannot be told", maxIntroduction)
 }
 
 // ofProvider is the token of the organisation's identity provider that came with the

@@ -83,7 +83,7 @@ func (v *servers) openUpstream() (*mcp.Upstream, error) {
 	for name, values := range own {
 		up.Headers[name] = values
 	}
-	return up, v.introduceUser(up.Headers, conf.Identity)
+	return up, v.introduceUser(up, conf.Identity)
 }
 
 // learn settles which eras a server speaks, once.

@@ -7,6 +7,7 @@ import (
 
 	"gateway/shared/fault"
 	"gateway/shared/identity"
+	"gateway/shared/identity/signing"
 	"gateway/shared/provider"
 	"gateway/shared/resource"
 	"gateway/shared/seal"
@@ -44,6 +45,7 @@ type Own struct {
 	Secrets *provider.Loaded
 	Loader  *resource.Loader
 	Kept    store.Table // of what changes with use
+	Signing *signing.Keys
 	// CheckURL is the egress rule for addresses that clients name.
 	CheckURL provider.URLCheck
 	Buffers  bool // answers may be lost with the process between requests (Lambda)

@@ -1,0 +1,51 @@
+package mcpservers
+
+import (
+	"bytes"
+	"encoding/json"
+	"sync"
+
+	"gateway/shared/admin"
+	"gateway/shared/identity/signing"
+)
+
+// pathKeys is where the gateway's public keys are.
+const pathKeys = "/.well-known/jwks.json"
+
+// published is the key set by which others verify what the gateway signed.
+type published struct {
+	Keys *signing.Keys
+
+	mu   sync.Mutex
+	text json.RawMessage
+	made *admin.Document // of text
+}
+
+func (p *published) routes() []admin.Route {
+	text := admin.Schema{"type": "string"}
+	key := admin.ObjectSchema(map[string]admin.Schema{"kty": text, "use": text, "alg": text, "kid": text, "n": text, "e": text, "crv": text, "x": text, "y": text})
+	return []admin.Route{{
+		Method: "GET", Path: pathKeys, Name: "getSigningKeys", Public: true, Errors: []int{304, 503},
+		Doc:    "Read the public keys of what the gateway signs: identities towards MCP servers (RS256) and cards of agents (ES256).",
+		Answer: admin.Closed(map[string]admin.Schema{"keys": {"type": "array", "items": key}}),
+		Do:     func(c *admin.Call) (any, error) { return p.document(c) },
+	}}
+}
+
+// document is the set as it is now, made ready once for as long as it stays.
+func (p *published) document(c *admin.Call) (*admin.Document, error) {
+	text, err := p.Keys.Set(c.Context)
+	if err != nil {
+		return nil, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.made == nil || !bytes.Equal(p.text, text) {
+		made, err := admin.NewDocument(text)
+		if err != nil {
+			return nil, err
+		}
+		p.text, p.made = text, made
+	}
+	return p.made, nil
+}
